@@ -1,0 +1,213 @@
+package eventlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// Append adds events to a session, all or none, in order, and returns the head
+// behind them. It is durable when it returns, as the store's sync policy says
+// or expect demands.
+//
+// The expectation is compared first. At an expected head (or New) where the
+// events stand already — same ids, types, metadata, costs and data — Append
+// succeeds and stores nothing, so an append may be retried after any error;
+// with Any that holds for events near the tail, and with AnyAfter for all
+// since a head. Other failures of the expectation are a *ConflictError, and
+// ErrNotFound for At on a missing session. Then the events are validated
+// (ErrInvalid and its rules). An error other than ErrUnknownOutcome means that
+// nothing was written. Appending no events does nothing.
+//
+// Append honours ctx while it waits; metadata in ctx (WithMetadata) is merged
+// into each event, whose own members win.
+func (l *Log) Append(ctx context.Context, session string, expect Expect, events ...Event) (Head, error) {
+	if err := l.usable(ctx); err != nil {
+		return Head{}, err
+	}
+	if err := CheckSessionID(session); err != nil {
+		return Head{}, err
+	}
+	if len(events) == 0 {
+		return expect.head, nil
+	}
+	prepared, unlock, err := l.prepare(ctx, session, expect, events)
+	if err != nil {
+		return Head{}, fmt.Errorf("append to session %q: %w", session, err)
+	}
+	defer unlock()
+	h := l.acquire(session)
+	defer l.release(h)
+	return l.submit(h, &request{ctx: ctx, expect: expect, events: prepared})
+}
+
+// run evaluates a batch and writes what it accepts. It returns the requests
+// that must be tried again because own's context ended.
+func (l *Log) run(h *hot, own *request, batch []*request) (again []*request) {
+	st := &h.state
+	st.fresh = false
+	if own.alone != nil {
+		own.err = own.alone(own.ctx, st)
+		return nil
+	}
+	for {
+		if err := l.usable(own.ctx); err != nil {
+			own.err = err
+			return batch[1:]
+		}
+		if err := l.stage(own.ctx, h, batch); err != nil {
+			st.drop()
+			return l.fail(own, batch, err)
+		}
+		if len(st.events) == 0 {
+			return nil
+		}
+		err := l.store.Append(own.ctx, h.session, st.head, st.events, durable(batch))
+		var conflict *ConflictError
+		switch {
+		case err == nil:
+			l.commit(h)
+			return nil
+		case errors.As(err, &conflict):
+			st.drop()
+			st.cut = conflict.Cut
+		default:
+			st.drop()
+			return l.fail(own, batch, err)
+		}
+	}
+}
+
+func durable(batch []*request) bool {
+	for _, r := range batch {
+		if r.staged && r.expect.durable {
+			return true
+		}
+	}
+	return false
+}
+
+// commit makes the staged events the session's newest.
+func (l *Log) commit(h *hot) {
+	st := &h.state
+	st.head, st.cut = st.cur, nil
+	for i := range st.events {
+		st.recent.add(st.events[i].ID, st.events[i].Seq)
+	}
+	st.calls.journal = st.calls.journal[:0]
+	if h.watch.publish(st.events) {
+		st.buf = nil // the watchers keep its bytes
+	}
+	clear(st.events)
+	st.events = st.events[:0]
+	if cap(st.buf) > 1<<20 {
+		st.buf = nil
+	}
+}
+
+// fail gives err to every staged request; or to own alone, when it is own's
+// context that ended.
+func (l *Log) fail(own *request, batch []*request, err error) (again []*request) {
+	mine := own.ctx.Err() != nil
+	var unknown *UnknownOutcomeError
+	errors.As(err, &unknown)
+	for _, r := range batch {
+		switch {
+		case r.judged:
+		case mine && r != own:
+			if unknown != nil {
+				r.after = &unknown.Head
+			}
+			again = append(again, r)
+		default:
+			r.head, r.err = Head{}, err
+		}
+	}
+	return again
+}
+
+// stage evaluates every request of the batch against the session's state, in
+// order, and seals what is to be written into st.events.
+func (l *Log) stage(ctx context.Context, h *hot, batch []*request) error {
+	st := &h.state
+	for {
+		if err := l.load(ctx, h.session, st); err != nil {
+			return err
+		}
+		h.mu.Lock()
+		h.base = st.head
+		h.mu.Unlock()
+		st.begin()
+		stale := false
+		for _, r := range batch {
+			r.head, r.err, r.staged, r.judged = Head{}, nil, false, false
+			mark := st.calls.mark()
+			r.err = l.admit(ctx, h.session, st, r)
+			if r.err != nil {
+				st.calls.rollback(mark)
+				if stale = !st.fresh; stale {
+					break
+				}
+			}
+			r.judged = !r.staged
+		}
+		if !stale {
+			return nil
+		}
+		st.loaded = false
+	}
+}
+
+// admit decides on one request: it stands already, it is refused, or it is
+// sealed behind st.cur.
+func (l *Log) admit(ctx context.Context, session string, st *state, r *request) error {
+	head, stands, err := l.expected(ctx, session, st, r)
+	if err != nil || stands {
+		r.head = head
+		return err
+	}
+	before, size, buffered := st.cur, len(st.events), len(st.buf)
+	st.buf = slices.Grow(st.buf, r.size())
+	for i := range r.events {
+		e := r.events[i]
+		e.more = int32(len(r.events) - 1 - i)
+		if err := l.sealNext(ctx, session, st, &e, r.expect.lenient); err != nil {
+			st.unstage(before, size, buffered)
+			return fmt.Errorf("append to session %q: event %d (%s): %w", session, i+1, e.Type, err)
+		}
+		st.stage(e)
+	}
+	r.head, r.staged = st.cur, true
+	return nil
+}
+
+// sealNext validates e against the session's history and seals it behind
+// st.cur.
+func (l *Log) sealNext(ctx context.Context, session string, st *state, e *Event, lenient bool) error {
+	if st.taken(e.ID) {
+		return &ConflictError{Session: session, Actual: st.cur, ID: e.ID.String()}
+	}
+	e.Seq = st.cur.Seq + 1
+	prev := st.cur.Hash
+	if f := e.rare.facts; f.fork != nil && st.cur.IsZero() {
+		if err := l.checkFork(ctx, session, f.fork); err != nil {
+			return err
+		}
+		e.Seq, prev = f.fork.Seq+1, f.fork.Hash
+		st.fork, st.calls.back = f.fork, f.fork.Seq
+	}
+	if err := l.checkHistory(ctx, session, st, e, lenient); err != nil {
+		return err
+	}
+	if st.cut != nil && len(st.events) == 0 {
+		e.own().cut = st.cut
+	}
+	var salt [16]byte
+	if _, err := l.opts.Random.Read(salt[:]); err != nil {
+		return fmt.Errorf("make salt: %w", err)
+	}
+	st.buf = e.seal(st.buf, prev, salt)
+	st.cur = e.Head()
+	return nil
+}

@@ -1,0 +1,120 @@
+package eventlog
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+)
+
+// Hash is a link of the hash chain: it commits to an event and its whole past.
+// The zero Hash stands before the first event.
+type Hash [sha256.Size]byte
+
+func (h Hash) String() string { return hex.EncodeToString(h[:]) }
+
+// ParseHash reads 64 lower-case hex digits.
+func ParseHash(text string) (Hash, error) {
+	var h Hash
+	if len(text) != 2*len(h) || !decodeHex(h[:], text) {
+		return Hash{}, fmt.Errorf("not a hash: %q", clip(text))
+	}
+	return h, nil
+}
+
+// MarshalText is 64 lower-case hex digits.
+func (h Hash) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, h[:]), nil }
+
+// UnmarshalText reads 64 lower-case hex digits.
+func (h *Hash) UnmarshalText(text []byte) error {
+	parsed, err := ParseHash(string(text))
+	if err != nil {
+		return err
+	}
+	*h = parsed
+	return nil
+}
+
+// Digest names bytes by their content: "sha256:" and 64 lower-case hex digits.
+type Digest string
+
+const digestPrefix = "sha256:"
+
+// DigestOf is the digest of b.
+func DigestOf(b []byte) Digest { return digestOfSum(sha256.Sum256(b)) }
+
+func digestOfSum(sum [sha256.Size]byte) Digest {
+	return Digest(digestPrefix + hex.EncodeToString(sum[:]))
+}
+
+// ParseDigest checks the form of a digest.
+func ParseDigest(text string) (Digest, error) {
+	if _, ok := Digest(text).sum(); !ok {
+		return "", fmt.Errorf("not a digest: %q", clip(text))
+	}
+	return Digest(text), nil
+}
+
+// Hex is the digest without its prefix; empty when the digest is malformed.
+func (d Digest) Hex() string {
+	if _, ok := d.sum(); !ok {
+		return ""
+	}
+	return string(d[len(digestPrefix):])
+}
+
+func (d Digest) sum() (sum [sha256.Size]byte, ok bool) {
+	if len(d) != len(digestPrefix)+2*sha256.Size || d[:len(digestPrefix)] != digestPrefix {
+		return sum, false
+	}
+	return sum, decodeHex(sum[:], string(d[len(digestPrefix):]))
+}
+
+// Head is the position of a session's newest event: what the next append
+// expects to find. The zero Head is a session that does not exist. The chain
+// in Hash makes the head of a removed and recreated session differ.
+type Head struct {
+	Seq  int64
+	Hash Hash
+}
+
+// IsZero reports whether h is the head of an absent session.
+func (h Head) IsZero() bool { return h == Head{} }
+
+func (h Head) String() string {
+	if h.IsZero() {
+		return "none"
+	}
+	return fmt.Sprintf("%d:%s", h.Seq, h.Hash.String()[:12])
+}
+
+// decodeHex fills dst from lower-case hex digits; len(src) must be 2·len(dst).
+func decodeHex[T string | []byte](dst []byte, src T) bool {
+	for i := range dst {
+		hi, lo := hexDigit(src[2*i]), hexDigit(src[2*i+1])
+		if hi > 15 || lo > 15 {
+			return false
+		}
+		dst[i] = hi<<4 | lo
+	}
+	return true
+}
+
+func hexDigit(c byte) byte {
+	switch {
+	case '0' <= c && c <= '9':
+		return c - '0'
+	case 'a' <= c && c <= 'f':
+		return c - 'a' + 10
+	default:
+		return 0xff
+	}
+}
+
+// clip shortens text quoted in an error.
+func clip(text string) string {
+	const most = 80
+	if len(text) <= most {
+		return text
+	}
+	return text[:most] + "…"
+}

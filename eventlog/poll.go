@@ -1,0 +1,123 @@
+package eventlog
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+)
+
+// How often the store is asked whether other processes have changed a watched
+// session: quickly after a change, slowly while nothing happens.
+const (
+	pollFast = 2 * time.Millisecond
+	pollSlow = 100 * time.Millisecond
+)
+
+// poller asks the store, in one goroutine per log that runs while there are
+// watchers, for the versions of the watched sessions.
+type poller struct {
+	log *Log
+
+	mu      sync.Mutex
+	watched []*polled
+	stop    context.CancelFunc
+	running sync.WaitGroup
+}
+
+// polled is one watched session.
+type polled struct {
+	hot     *hot
+	users   int
+	version uint64
+	err     error
+}
+
+// join watches a session until the returned function is called.
+func (p *poller) join(h *hot) (leave func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	i := slices.IndexFunc(p.watched, func(w *polled) bool { return w.hot == h })
+	if i < 0 {
+		i = len(p.watched)
+		p.watched = append(p.watched, &polled{hot: h})
+	}
+	w := p.watched[i]
+	w.users++
+	if p.stop == nil {
+		ctx, stop := context.WithCancel(context.Background())
+		p.stop = stop
+		p.running.Go(func() { p.run(ctx) })
+	}
+	return func() { p.leave(w) }
+}
+
+func (p *poller) leave(w *polled) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if w.users--; w.users > 0 {
+		return
+	}
+	p.watched = slices.DeleteFunc(p.watched, func(other *polled) bool { return other == w })
+	if len(p.watched) == 0 && p.stop != nil {
+		p.stop()
+		p.stop = nil
+	}
+}
+
+// wait stops the polling, for Close.
+func (p *poller) wait() {
+	p.mu.Lock()
+	if p.stop != nil {
+		p.stop()
+		p.stop = nil
+	}
+	p.mu.Unlock()
+	p.running.Wait()
+}
+
+func (p *poller) run(ctx context.Context) {
+	interval := pollFast
+	timer := time.NewTimer(interval)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		}
+		interval = min(2*interval, pollSlow)
+		if p.round(ctx) {
+			interval = pollFast
+		}
+		timer.Reset(interval)
+	}
+}
+
+// round asks once for every watched session; changed says that one may have.
+func (p *poller) round(ctx context.Context) (changed bool) {
+	versioner, ok := As[Versioner](p.log.store)
+	p.mu.Lock()
+	watched := slices.Clone(p.watched)
+	p.mu.Unlock()
+	for _, w := range watched {
+		if ctx.Err() != nil {
+			return false
+		}
+		if !ok {
+			w.hot.watch.disturb(false)
+			continue
+		}
+		version, err := versioner.Version(ctx, w.hot.session)
+		if err != nil && ctx.Err() != nil {
+			return false
+		}
+		if version != w.version || !errors.Is(err, w.err) {
+			w.version, w.err = version, err
+			w.hot.watch.disturb(false)
+			changed = true
+		}
+	}
+	return changed
+}

@@ -1,0 +1,56 @@
+package eventlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// AmbiguousError lists the sessions that a prefix fits.
+type AmbiguousError struct {
+	Prefix   string
+	Sessions []string
+}
+
+func (e *AmbiguousError) Error() string {
+	const most = 5
+	shown := e.Sessions[:min(len(e.Sessions), most)]
+	text := fmt.Sprintf("%q fits %d sessions: %s", e.Prefix, len(e.Sessions), strings.Join(shown, ", "))
+	if len(e.Sessions) > most {
+		text += ", …"
+	}
+	return text
+}
+
+// Resolve finds a session by its id or by a prefix that fits one session only:
+// ErrNotFound or an *AmbiguousError otherwise.
+func (l *Log) Resolve(ctx context.Context, prefix string) (string, error) {
+	if _, err := l.Head(ctx, prefix); err == nil {
+		return prefix, nil
+	} else if !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrInvalidSession) && !errors.Is(err, ErrCorrupt) {
+		return "", err
+	}
+	var found []string
+	for info, err := range l.Sessions(ctx) {
+		if err != nil {
+			return "", err
+		}
+		if info.ID == prefix {
+			return prefix, nil
+		}
+		if strings.HasPrefix(info.ID, prefix) {
+			found = append(found, info.ID)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return "", fmt.Errorf("session %q: %w", prefix, ErrNotFound)
+	case 1:
+		return found[0], nil
+	default:
+		slices.Sort(found)
+		return "", &AmbiguousError{Prefix: prefix, Sessions: found}
+	}
+}

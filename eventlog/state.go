@@ -1,0 +1,279 @@
+package eventlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/go-json-experiment/json"
+	"github.com/oklog/ulid/v2"
+)
+
+// state is what the leader of a session's appends knows of it: the head, the
+// calls that are pending on the active path, and the ids near the tail.
+type state struct {
+	loaded bool
+	fresh  bool // loaded by the lead under way, not remembered from before
+	head   Head
+	cut    *Cut // a torn tail that the next append must name
+
+	calls  calls
+	recent recentIDs
+
+	// The batch being staged.
+	cur    Head
+	events []Event
+	ids    map[ulid.ULID]struct{}
+	buf    []byte
+	fork   *Fork // of a session that the batch creates as a fork
+}
+
+// The number of events near the tail whose ids are compared with new ones.
+const recentWindow = 1024
+
+// loadWindow is how many events are read when a session becomes hot.
+const loadWindow = 64
+
+// drop forgets what is known of the session, but for a cut that is owed.
+func (st *state) drop() {
+	*st = state{cut: st.cut, events: st.events[:0], ids: st.ids, buf: st.buf}
+}
+
+// begin starts staging a batch behind the head.
+func (st *state) begin() {
+	st.cur, st.fork = st.head, nil
+	st.events, st.buf = st.events[:0], st.buf[:0]
+	clear(st.ids)
+}
+
+func (st *state) stage(e Event) {
+	if st.ids == nil {
+		st.ids = map[ulid.ULID]struct{}{}
+	}
+	st.ids[e.ID] = struct{}{}
+	st.events = append(st.events, e)
+}
+
+// unstage forgets what one request staged.
+func (st *state) unstage(cur Head, events, buffered int) {
+	for _, e := range st.events[events:] {
+		delete(st.ids, e.ID)
+	}
+	st.cur, st.events, st.buf = cur, st.events[:events], st.buf[:buffered]
+	if events == 0 && st.fork != nil {
+		st.fork, st.calls = nil, calls{}
+	}
+}
+
+// taken reports whether an event near the tail, or one of the batch, has id.
+func (st *state) taken(id ulid.ULID) bool {
+	_, stored := st.recent.seqs[id]
+	_, staged := st.ids[id]
+	return stored || staged
+}
+
+// load reads the session's tail, if st has none.
+func (l *Log) load(ctx context.Context, session string, st *state) error {
+	if st.loaded {
+		return nil
+	}
+	st.drop()
+	var tail []Event
+	for e, err := range l.store.Read(ctx, session, Span{Backward: true, Limit: loadWindow}) {
+		if errors.Is(err, ErrNotFound) {
+			break
+		}
+		if err != nil {
+			return fmt.Errorf("read tail of session %q: %w", session, err)
+		}
+		tail = append(tail, e)
+	}
+	for i := len(tail) - 1; i >= 0; i-- {
+		st.recent.add(tail[i].ID, tail[i].Seq)
+	}
+	if len(tail) > 0 {
+		st.head = tail[0].Head()
+	}
+	st.calls = calls{back: st.head.Seq}
+	st.loaded, st.fresh = true, true
+	return nil
+}
+
+// recentIDs remembers the ids of the newest events.
+type recentIDs struct {
+	seqs  map[ulid.ULID]int64
+	order []ulid.ULID // a ring once it is full
+	next  int
+}
+
+func (r *recentIDs) add(id ulid.ULID, seq int64) {
+	if r.seqs == nil {
+		r.seqs = map[ulid.ULID]int64{}
+	}
+	if len(r.order) < recentWindow {
+		r.order = append(r.order, id)
+	} else {
+		delete(r.seqs, r.order[r.next])
+		r.order[r.next] = id
+		r.next = (r.next + 1) % recentWindow
+	}
+	r.seqs[id] = seq
+}
+
+// calls tracks which tool calls are pending on the active path: exactly for
+// the events that were folded, and by search further back.
+type calls struct {
+	pending map[string]struct{}
+	// ended are calls whose result was met further on than the call.
+	ended map[string]struct{}
+	// back is the seq of the path event to fold next when searching back; 0
+	// when the whole path is folded.
+	back    int64
+	journal []undo
+}
+
+// undo reverts one change of calls.
+type undo func(*calls)
+
+func (c *calls) mark() int { return len(c.journal) }
+
+func (c *calls) rollback(mark int) {
+	for i := len(c.journal) - 1; i >= mark; i-- {
+		c.journal[i](c)
+	}
+	c.journal = c.journal[:mark]
+}
+
+func (c *calls) isPending(id string) bool {
+	_, ok := c.pending[id]
+	return ok
+}
+
+func (c *calls) open(id string) {
+	if c.pending == nil {
+		c.pending = map[string]struct{}{}
+	}
+	c.pending[id] = struct{}{}
+	c.journal = append(c.journal, func(c *calls) { delete(c.pending, id) })
+}
+
+func (c *calls) end(id string) {
+	delete(c.pending, id)
+	c.journal = append(c.journal, func(c *calls) { c.pending[id] = struct{}{} })
+}
+
+// move is a head_moved to seq: what is pending there is not known yet.
+func (c *calls) move(to int64) {
+	before := *c
+	c.pending, c.ended, c.back = nil, nil, to
+	c.journal = append(c.journal, func(c *calls) {
+		c.pending, c.ended, c.back = before.pending, before.ended, before.back
+	})
+}
+
+// fold takes in an older event of the path.
+func (c *calls) fold(f *facts) {
+	for _, id := range f.results {
+		if c.ended == nil {
+			c.ended = map[string]struct{}{}
+		}
+		c.ended[id] = struct{}{}
+	}
+	for _, id := range f.calls {
+		if _, ended := c.ended[id]; ended {
+			delete(c.ended, id)
+		} else {
+			if c.pending == nil {
+				c.pending = map[string]struct{}{}
+			}
+			c.pending[id] = struct{}{}
+		}
+	}
+}
+
+// isOpen reports whether call id is pending at the end of what is staged. It
+// folds older events of the active path until it knows.
+func (l *Log) isOpen(ctx context.Context, session string, st *state, id string) (bool, error) {
+	c := &st.calls
+	for c.back > 0 && !c.knows(id) {
+		if err := l.foldStretch(ctx, session, st, id); err != nil {
+			return false, fmt.Errorf("search back for call %q: %w", clip(id), err)
+		}
+	}
+	return c.isPending(id), nil
+}
+
+func (c *calls) knows(id string) bool {
+	_, ended := c.ended[id]
+	return ended || c.isPending(id)
+}
+
+// foldStretch folds backwards from c.back to the next head_moved, or until id
+// is known.
+func (l *Log) foldStretch(ctx context.Context, session string, st *state, id string) error {
+	c := &st.calls
+	for c.back > st.head.Seq && len(st.events) > 0 && c.back >= st.events[0].Seq {
+		e := &st.events[c.back-st.events[0].Seq]
+		if turned, err := c.foldEvent(e); err != nil || turned || c.knows(id) {
+			return err
+		}
+	}
+	if c.back == 0 {
+		return nil
+	}
+	if st.head.IsZero() && st.fork != nil {
+		session = st.fork.Parent
+	}
+	for e, err := range l.Read(ctx, session, Range{span: Span{To: c.back, Backward: true}}) {
+		if err != nil {
+			return err
+		}
+		if turned, err := c.foldEvent(&e); err != nil || turned || c.knows(id) {
+			return err
+		}
+	}
+	return nil
+}
+
+// foldEvent folds the event at c.back; turned says that the path goes on
+// elsewhere than at the event before it.
+func (c *calls) foldEvent(e *Event) (turned bool, err error) {
+	f, err := e.pathFacts()
+	if err != nil {
+		return false, err
+	}
+	if f.moves {
+		c.back = f.to
+		return true, nil
+	}
+	c.back = e.Seq - 1
+	c.fold(f)
+	return false, nil
+}
+
+// pathFacts reads what an event says of calls and of the path.
+func (e *Event) pathFacts() (*facts, error) {
+	if name := e.Type.Name(); name != MessageAdded && name != HeadMoved {
+		return &facts{}, nil
+	}
+	if e.Redacted() {
+		return e.keptFacts()
+	}
+	p, err := vocabulary[e.Type.Name()].parse(e.Type, e.Data)
+	if err != nil {
+		return nil, fmt.Errorf("%s %d of %q: %w: %w", e.Type, e.Seq, e.SessionID, ErrInvalidPayload, err)
+	}
+	return factsOf(p, e.Data), nil
+}
+
+// keptFacts reads the facts of a redacted message from what was kept of it.
+func (e *Event) keptFacts() (*facts, error) {
+	var kept struct {
+		Calls   []string `json:"calls"`
+		Results []string `json:"results"`
+	}
+	if err := json.Unmarshal(e.Kept(), &kept); err != nil {
+		return nil, fmt.Errorf("%s %d of %q: kept: %w: %w", e.Type, e.Seq, e.SessionID, ErrInvalidPayload, err)
+	}
+	return &facts{calls: kept.Calls, results: kept.Results}, nil
+}

@@ -1,0 +1,150 @@
+package eventlog
+
+import (
+	"context"
+	"io"
+	"iter"
+	"time"
+)
+
+// Store is what a backend implements: the smallest thing under a Log. Users
+// hold a Log; a store is to it what a driver is to database/sql.
+//
+// A store keeps finished lines verbatim and decides one thing only: whether a
+// session's head is the expected one. It assigns nothing and validates nothing
+// beyond that. All methods may be called concurrently. The promises below are
+// tested one by one in package storetest.
+type Store interface {
+	// Append writes the events' lines after expect, all or none, in order.
+	//
+	// It compares expect with the session's head under the lock that excludes
+	// every other writer, in this process and others; the zero Head means the
+	// session must not exist. A mismatch is a *ConflictError with the actual
+	// head, and nothing is written. A store that has removed a torn tail
+	// answers with a ConflictError whose Cut is set until an append's first
+	// event names that cut.
+	//
+	// When Append returns nil the lines are readable, and durable as the
+	// store's sync policy says, or in any case if durable is true. An error that
+	// leaves the outcome open is an *UnknownOutcomeError; any other error means
+	// that nothing was written. The context is honoured while waiting; once
+	// the write has begun, leaving gives an UnknownOutcomeError.
+	//
+	// The store does not keep or change the events after it returns.
+	Append(ctx context.Context, session string, expect Head, events []Event, durable bool) error
+
+	// Read yields the session's own events of r in r's direction, consistent
+	// with the head at its start, each checked against its crc. A missing
+	// session is ErrNotFound; damage is a *CorruptError that names the place;
+	// after an error the sequence ends. Only complete appends are seen.
+	// Events may be kept: their bytes are not reused.
+	Read(ctx context.Context, session string, r Span) iter.Seq2[Event, error]
+
+	// Sessions yields every session of the store, ordered by id.
+	Sessions(ctx context.Context) iter.Seq2[SessionInfo, error]
+
+	// Close releases everything. Later calls answer ErrClosed. Appends that
+	// were acknowledged under a relaxed sync policy are synced first.
+	Close() error
+}
+
+// Span selects events of a session by seq. The zero Span is all of them,
+// oldest first.
+type Span struct {
+	// From and To are inclusive bounds; 0 leaves a side open.
+	From, To int64
+	// Backward yields newest first.
+	Backward bool
+	// Limit bounds how many are yielded; 0 is no bound. Only what is yielded
+	// is read, up to a store's page.
+	Limit int
+}
+
+// SessionInfo is a row of a listing, from a session's first and last event.
+type SessionInfo struct {
+	ID string
+	// First and Last are the session's own first and last events.
+	First, Last Event
+	// Bytes is the size of the session's lines.
+	Bytes int64
+	// Err is set, and the rest may be empty, where the session cannot be read;
+	// the listing goes on.
+	Err error
+}
+
+// Events is how many events the session itself holds.
+func (i SessionInfo) Events() int64 {
+	if i.Last.Seq == 0 {
+		return 0
+	}
+	return i.Last.Seq - i.First.Seq + 1
+}
+
+// The optional abilities of a store, found with As.
+type (
+	// Blobs keeps bodies by content. Equal bytes are kept once.
+	Blobs interface {
+		// PutBlob stores everything r yields and returns its digest and size;
+		// it is durable when PutBlob returns. A blob that exists counts as
+		// just written (its age for gc starts anew).
+		PutBlob(ctx context.Context, r io.Reader) (Digest, int64, error)
+		// OpenBlob opens a blob; ErrBlobNotFound if there is none. The reader
+		// does not check the digest; Log.OpenBlob does.
+		OpenBlob(ctx context.Context, d Digest) (io.ReadCloser, error)
+		// RemoveBlob removes a blob; no error if there is none.
+		RemoveBlob(ctx context.Context, d Digest) error
+		// ListBlobs yields all blobs ordered by digest.
+		ListBlobs(ctx context.Context) iter.Seq2[BlobInfo, error]
+	}
+
+	// Locker is the store lock, across processes. Writing a blob and the event
+	// that needs it happens under a shared lock; gc, redaction and removal take
+	// it exclusively.
+	Locker interface {
+		// Lock waits until ctx ends. Call unlock exactly once.
+		Lock(ctx context.Context, exclusive bool) (unlock func(), err error)
+	}
+
+	// Rewriter replaces lines of a session and appends others, as one
+	// operation under the same expectation as Append. It is durable, and the
+	// replaced bytes are not recoverable from the store's own files.
+	Rewriter interface {
+		Rewrite(ctx context.Context, session string, expect Head, replace, add []Event) error
+	}
+
+	// Remover removes a session whose head is expect. Blobs stay, for gc.
+	Remover interface {
+		RemoveSession(ctx context.Context, session string, expect Head) error
+	}
+
+	// Versioner answers cheaply whether a session may have changed: equal
+	// answers mean that it has not. It is what Watch polls for appends of
+	// other processes. A missing session is ErrNotFound.
+	Versioner interface {
+		Version(ctx context.Context, session string) (uint64, error)
+	}
+)
+
+// BlobInfo describes a stored blob.
+type BlobInfo struct {
+	Digest  Digest
+	Bytes   int64
+	Written time.Time
+}
+
+// As finds an ability of a store, looking through wrappers that have an
+// Unwrap() Store method.
+func As[T any](s Store) (T, bool) {
+	for s != nil {
+		if ability, ok := s.(T); ok {
+			return ability, true
+		}
+		wrapper, ok := s.(interface{ Unwrap() Store })
+		if !ok {
+			break
+		}
+		s = wrapper.Unwrap()
+	}
+	var none T
+	return none, false
+}

@@ -1,0 +1,266 @@
+package eventlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/go-json-experiment/json"
+	"github.com/oklog/ulid/v2"
+)
+
+// Report is what Verify found in one session.
+type Report struct {
+	Session string
+	// Events and Bytes count the session's own lines that were read.
+	Events, Bytes int64
+	Head          Head
+	// Defects are damage; Notes are rules of conversation that an import broke
+	// and marked.
+	Defects, Notes []Defect
+}
+
+// Defect locates something wrong.
+type Defect struct {
+	Session string `json:"session"`
+	Seq     int64  `json:"seq,omitzero"`
+	// Path and Offset locate the line where the store has such a place; Offset
+	// is -1 where it does not.
+	Path   string `json:"path,omitzero"`
+	Offset int64  `json:"offset"`
+	// Rule is a short name: crc, chain, seq, append, payload, blob, duplicate,
+	// redaction, fork, version, or that of a broken rule.
+	Rule   string `json:"rule"`
+	Detail string `json:"detail"`
+}
+
+func (d Defect) String() string {
+	where := fmt.Sprintf("session %q", d.Session)
+	if d.Seq > 0 {
+		where += fmt.Sprintf(" event %d", d.Seq)
+	}
+	if d.Path != "" {
+		where += " (" + d.Path
+		if d.Offset >= 0 {
+			where += fmt.Sprintf(" byte %d", d.Offset)
+		}
+		where += ")"
+	}
+	return fmt.Sprintf("%s: %s: %s", where, d.Rule, d.Detail)
+}
+
+// Verify reads a session's own events and checks every crc, the chain, seqs and
+// appends, payloads, ids, blobs and redactions, and a fork's parent. Damage is
+// reported, not returned as an error; the error is for a missing session and
+// for what kept Verify from looking.
+func (l *Log) Verify(ctx context.Context, session string) (Report, error) {
+	if err := l.readable(ctx, session); err != nil {
+		return Report{}, err
+	}
+	v := verifier{log: l, report: Report{Session: session}, ids: map[ulid.ULID]int64{}, blobs: map[Digest]bool{},
+		erased: map[int64]bool{}, named: map[int64]bool{}}
+	v.order.session = session
+	for e, err := range l.store.Read(ctx, session, Span{}) {
+		if err != nil {
+			if done := v.damage(err); done != nil {
+				return Report{}, done
+			}
+			break
+		}
+		if err := v.event(ctx, &e); err != nil {
+			return Report{}, err
+		}
+	}
+	v.finish()
+	return v.report, nil
+}
+
+type verifier struct {
+	log    *Log
+	report Report
+	order  continuity
+	ids    map[ulid.ULID]int64
+	blobs  map[Digest]bool // checked, and whether it was sound
+	erased map[int64]bool  // redacted events
+	named  map[int64]bool  // events that redacted events name
+}
+
+// damage takes in an error of the store; an error that is not damage is
+// returned.
+func (v *verifier) damage(err error) error {
+	var corrupt *CorruptError
+	var version *VersionError
+	switch {
+	case errors.As(err, &corrupt):
+		rule := "crc"
+		if !errors.Is(err, errCRC) {
+			rule = "line"
+		}
+		v.report.Defects = append(v.report.Defects, Defect{v.report.Session, corrupt.Seq, corrupt.Path, corrupt.Offset,
+			rule, corrupt.Cause.Error()})
+	case errors.As(err, &version):
+		v.defect(0, "version", version.Error())
+	default:
+		return err
+	}
+	return nil
+}
+
+func (v *verifier) defect(seq int64, rule, detail string) {
+	v.report.Defects = append(v.report.Defects, Defect{v.report.Session, seq, "", -1, rule, detail})
+}
+
+// event checks one event. The error is for what is no damage.
+func (v *verifier) event(ctx context.Context, e *Event) error {
+	if v.report.Events == 0 {
+		if err := v.first(ctx, e); err != nil {
+			return err
+		}
+	}
+	v.report.Events++
+	v.report.Bytes += int64(len(e.Line())) + 1
+	if err := v.order.next(e); err != nil {
+		v.breach(e, err)
+	}
+	if seq, twice := v.ids[e.ID]; twice {
+		v.defect(e.Seq, "duplicate", fmt.Sprintf("event %d has the same id, %s", seq, e.ID))
+	}
+	v.ids[e.ID] = e.Seq
+	v.notes(e)
+	if e.Redacted() {
+		v.erased[e.Seq] = true
+		return nil
+	}
+	if err := v.content(ctx, e); err != nil {
+		return err
+	}
+	return nil
+}
+
+// breach reports a break of continuity and goes on from e.
+func (v *verifier) breach(e *Event, err error) {
+	rule := "seq"
+	switch {
+	case errors.Is(err, errChain):
+		rule = "chain"
+	case errors.Is(err, errCountdown):
+		rule = "append"
+	case errors.Is(err, errWrongSession):
+		rule = "session"
+	}
+	v.defect(e.Seq, rule, errors.Unwrap(err).Error())
+	v.order.last, v.order.more = e.Head(), e.More()
+}
+
+// first checks how the session begins.
+func (v *verifier) first(ctx context.Context, e *Event) error {
+	if e.Type != SessionForked {
+		if e.Seq != 1 {
+			v.defect(e.Seq, "seq", errFirst.Error())
+			v.order.last = Head{Seq: e.Seq - 1}
+		}
+		return nil
+	}
+	f, _, err := e.Fork()
+	if err != nil {
+		v.defect(e.Seq, "payload", err.Error())
+		return nil
+	}
+	v.order.last = Head{Seq: f.Seq, Hash: f.Hash}
+	err = v.log.checkFork(ctx, e.SessionID, &f)
+	if err != nil && ctx.Err() != nil {
+		return err
+	}
+	if err != nil {
+		v.defect(e.Seq, "fork", err.Error())
+	}
+	return nil
+}
+
+// content checks payload and blobs.
+func (v *verifier) content(ctx context.Context, e *Event) error {
+	for _, d := range e.Blobs() {
+		sound, known := v.blobs[d]
+		if !known {
+			_, err := v.log.readBlob(ctx, d)
+			if err != nil && ctx.Err() != nil {
+				return err
+			}
+			sound = err == nil
+			v.blobs[d] = sound
+			if err != nil {
+				v.defect(e.Seq, "blob", err.Error())
+			}
+		}
+		if spilled, _, _ := e.Spilled(); spilled == d && !sound {
+			return nil
+		}
+	}
+	if err := v.log.fetch(ctx, e); err != nil {
+		return err
+	}
+	if err := checkData(e.Data); err != nil {
+		v.defect(e.Seq, "payload", err.Error())
+		return nil
+	}
+	v.payload(e)
+	return nil
+}
+
+func (v *verifier) payload(e *Event) {
+	info := vocabulary[e.Type.Name()]
+	if info == nil {
+		return
+	}
+	if e.Type.Version() > info.version {
+		v.defect(e.Seq, "version", (&VersionError{What: string(info.name), Got: e.Type.Version(), Max: info.version}).Error())
+		return
+	}
+	p, err := info.parse(e.Type, e.Data)
+	if err != nil {
+		v.defect(e.Seq, "payload", err.Error())
+		return
+	}
+	if r, ok := p.(RedactionNote); ok {
+		for _, seq := range r.Seqs {
+			v.named[seq] = true
+		}
+	}
+	if err := p.check(); err != nil && len(v.broken(e)) == 0 {
+		v.defect(e.Seq, "payload", err.Error())
+	}
+	for _, d := range p.needs() {
+		if !slices.Contains(e.Blobs(), d) {
+			v.defect(e.Seq, "blob", fmt.Sprintf("the payload refers to %s, which the line does not list", d))
+		}
+	}
+}
+
+// notes reports the rules that an import broke and marked.
+func (v *verifier) notes(e *Event) {
+	for _, name := range v.broken(e) {
+		v.report.Notes = append(v.report.Notes, Defect{v.report.Session, e.Seq, "", -1, name, "broken by an import"})
+	}
+}
+
+func (v *verifier) broken(e *Event) (names []string) {
+	value, ok := e.MetadataValue(brokenKey)
+	if !ok || json.Unmarshal(value, &names) != nil {
+		return nil
+	}
+	return names
+}
+
+// finish checks what only the end shows.
+func (v *verifier) finish() {
+	v.report.Head = v.order.last
+	if err := v.order.end(); err != nil && len(v.report.Defects) == 0 {
+		v.defect(v.order.last.Seq, "append", errUnended.Error())
+	}
+	for seq := range v.erased {
+		if !v.named[seq] && len(v.report.Defects) == 0 {
+			v.defect(seq, "redaction", "the content is gone, but no redacted event names it")
+		}
+	}
+}

@@ -1,0 +1,238 @@
+package eventlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+)
+
+// errHeadVanished ends a watcher whose last seen event is no longer there.
+var errHeadVanished = errors.New("an event that was seen has vanished")
+
+// Watch yields the session's events from seq from on, and then each new one as
+// it is appended by any process, in order, without a gap or a duplicate, until
+// ctx ends (the sequence then ends with ctx's error). From 0 or 1 is the
+// whole lineage; one past the head waits for the next event.
+//
+// A watcher that falls behind reads from the store: nothing is dropped. It ends
+// with ErrNotFound when the session is missing or removed, with a
+// *CorruptError when its last seen event has vanished, and with ErrClosed when
+// the log is closed.
+func (l *Log) Watch(ctx context.Context, session string, from int64) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		if err := l.readable(ctx, session); err != nil {
+			yield(Event{}, err)
+			return
+		}
+		h := l.acquire(session)
+		defer l.release(h)
+		w := h.watch.join()
+		defer h.watch.leave(w)
+		leave := l.poll.join(h)
+		defer leave()
+		c := cursor{log: l, session: session, next: max(from, 1)}
+		if err := c.start(ctx); err != nil {
+			yield(Event{}, err)
+			return
+		}
+		l.follow(ctx, h, w, &c, yield)
+	}
+}
+
+// follow yields what is stored, then sleeps until something may be new.
+func (l *Log) follow(ctx context.Context, h *hot, w *watcher, c *cursor, yield func(Event, error) bool) {
+	behind := true
+	for {
+		for _, e := range h.watch.after(c.seen, c.next) {
+			if err := l.resolve(ctx, &e); !c.pass(e, err, yield) {
+				return
+			}
+			behind = false
+		}
+		if behind && !c.catchUp(ctx, yield) {
+			return
+		}
+		select {
+		case <-w.local:
+			behind = !h.watch.holds(c.seen, c.next)
+		case <-w.foreign:
+			behind = true
+		case <-ctx.Done():
+			yield(Event{}, ctx.Err())
+			return
+		case <-l.done:
+			yield(Event{}, ErrClosed)
+			return
+		}
+	}
+}
+
+// cursor is a watcher's place in the log.
+type cursor struct {
+	log     *Log
+	session string
+	next    int64
+	seen    Head // the event at next-1, once it was yielded or found at the start
+}
+
+// start makes sure that the session is there, and notes the event before next
+// if there is one.
+func (c *cursor) start(ctx context.Context) error {
+	head, err := c.log.Head(ctx, c.session)
+	if err != nil {
+		return err
+	}
+	if c.next == head.Seq+1 {
+		c.seen = head
+	}
+	return nil
+}
+
+// catchUp yields what the store has from next on, after making sure that the
+// last seen event still stands.
+func (c *cursor) catchUp(ctx context.Context, yield func(Event, error) bool) bool {
+	from := c.next
+	if c.seen.Seq > 0 {
+		from = c.seen.Seq
+	}
+	stands := c.seen.Seq == 0
+	for e, err := range c.log.Read(ctx, c.session, From(from)) {
+		if err == nil && e.Seq == c.seen.Seq {
+			if e.Hash() != c.seen.Hash {
+				break
+			}
+			stands = true
+			continue
+		}
+		if !c.pass(e, err, yield) {
+			return false
+		}
+		stands = true
+	}
+	if !stands {
+		return yield(Event{}, c.vanished()) && false
+	}
+	return true
+}
+
+func (c *cursor) vanished() error {
+	return &CorruptError{Session: c.session, Offset: -1, Seq: c.seen.Seq, Cause: errHeadVanished}
+}
+
+// pass yields one event, and reports whether to go on.
+func (c *cursor) pass(e Event, err error, yield func(Event, error) bool) bool {
+	if err != nil {
+		return yield(Event{}, fmt.Errorf("watch session %q: %w", c.session, err)) && false
+	}
+	if e.Seq < c.next {
+		return true
+	}
+	c.next, c.seen = e.Seq+1, e.Head()
+	return yield(e, nil)
+}
+
+// watchers are those of one session in this process, and the newest events
+// appended while there were any: a shared log that cursors read from.
+type watchers struct {
+	mu   sync.Mutex
+	all  []*watcher
+	ring []Event // contiguous, newest last
+}
+
+// ringSize bounds how many events are kept for watchers.
+const ringSize = 256
+
+// watcher is woken through channels that hold one wake-up each.
+type watcher struct {
+	local   chan struct{} // the ring has grown
+	foreign chan struct{} // the store may have changed otherwise
+}
+
+func (ws *watchers) join() *watcher {
+	w := &watcher{local: make(chan struct{}, 1), foreign: make(chan struct{}, 1)}
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	ws.all = append(ws.all, w)
+	return w
+}
+
+func (ws *watchers) leave(w *watcher) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	ws.all = slices.DeleteFunc(ws.all, func(other *watcher) bool { return other == w })
+	if len(ws.all) == 0 {
+		ws.ring = nil
+	}
+}
+
+// publish hands stored events to the watchers; it reports whether it kept them.
+func (ws *watchers) publish(events []Event) bool {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	if len(ws.all) == 0 {
+		return false
+	}
+	if n := len(ws.ring); n > 0 && ws.ring[n-1].Seq+1 != events[0].Seq {
+		ws.ring = ws.ring[:0]
+	}
+	ws.ring = append(ws.ring, events...)
+	if extra := len(ws.ring) - 2*ringSize; extra > 0 {
+		ws.ring = slices.Clone(ws.ring[len(ws.ring)-ringSize:])
+	}
+	for _, w := range ws.all {
+		wake(w.local)
+	}
+	return true
+}
+
+// disturb wakes the watchers to look at the store, and forgets the ring.
+func (ws *watchers) disturb(forget bool) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	if forget {
+		ws.ring = nil
+	}
+	for _, w := range ws.all {
+		wake(w.foreign)
+	}
+}
+
+// after copies the events from seq next on, if the ring joins on to seen.
+func (ws *watchers) after(seen Head, next int64) []Event {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	i := ws.index(seen, next)
+	if i < 0 || i >= len(ws.ring) {
+		return nil
+	}
+	return slices.Clone(ws.ring[i:min(i+64, len(ws.ring))])
+}
+
+// holds reports whether the ring joins on to seen, so that the store need not
+// be asked.
+func (ws *watchers) holds(seen Head, next int64) bool {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	return ws.index(seen, next) >= 0
+}
+
+func (ws *watchers) index(seen Head, next int64) int {
+	if len(ws.ring) == 0 || seen.Seq == 0 || seen.Seq != next-1 {
+		return -1
+	}
+	i := int(next - ws.ring[0].Seq)
+	if i < 1 || i > len(ws.ring) || ws.ring[i-1].Hash() != seen.Hash {
+		return -1
+	}
+	return i
+}
+
+func wake(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
