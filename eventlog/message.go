@@ -71,7 +71,7 @@ func (e *Event) Message() (m Message, ok bool, err error) { return decode[Messag
 func (m Message) EventType() Type { return MessageAdded }
 
 // Text joins the text parts.
-func (m *Message) Text() string {
+func (m Message) Text() string {
 	var text strings.Builder
 	for i := range m.Parts {
 		if m.Parts[i].Type == TextPart {
@@ -83,12 +83,12 @@ func (m *Message) Text() string {
 
 // ToolCalls are the tool_call parts in order. Calls that the provider's own
 // server answers are not among them.
-func (m *Message) ToolCalls() []Part { return m.partsOf(ToolCallPart) }
+func (m Message) ToolCalls() []Part { return m.partsOf(ToolCallPart) }
 
 // ToolResults are the tool_result parts in order.
-func (m *Message) ToolResults() []Part { return m.partsOf(ToolResultPart) }
+func (m Message) ToolResults() []Part { return m.partsOf(ToolResultPart) }
 
-func (m *Message) partsOf(t PartType) (parts []Part) {
+func (m Message) partsOf(t PartType) (parts []Part) {
 	for i := range m.Parts {
 		if m.Parts[i].Type == t {
 			parts = append(parts, m.Parts[i])
@@ -100,7 +100,7 @@ func (m *Message) partsOf(t PartType) (parts []Part) {
 func (m Message) callIDs() []string   { return m.idsOf(ToolCallPart) }
 func (m Message) resultIDs() []string { return m.idsOf(ToolResultPart) }
 
-func (m *Message) idsOf(t PartType) (ids []string) {
+func (m Message) idsOf(t PartType) (ids []string) {
 	for i := range m.Parts {
 		if m.Parts[i].Type == t {
 			ids = append(ids, m.Parts[i].CallID)
@@ -131,7 +131,7 @@ func (m Message) check() error {
 	return nil
 }
 
-func (m *Message) checkStructure() error {
+func (m Message) checkStructure() error {
 	switch m.Role {
 	case System, Developer, User, Assistant, Tool:
 	default:

@@ -1,0 +1,47 @@
+package eventlog
+
+import (
+	"fmt"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Placement says where a context stands in what the model sees.
+type Placement string
+
+const (
+	// InHistory places a context where its event stands.
+	InHistory Placement = "history"
+	// AsPrefix places a context before all messages.
+	AsPrefix Placement = "prefix"
+)
+
+// ContextEntry is the payload of context_added: material for the model that is
+// nobody's message.
+type ContextEntry struct {
+	Kind      string    `json:"kind,omitzero"`
+	Placement Placement `json:"placement"`
+	Parts     []Part    `json:"parts,omitzero"`
+	// Extra is an object of the producer's own members, or nil.
+	Extra jsontext.Value `json:"extra,omitzero"`
+}
+
+// NewContextAdded makes a context_added. The placement is required.
+func NewContextAdded(c ContextEntry) (Event, error) { return NewEvent(c) }
+
+// ContextEntry reads a context_added; ok and err are as for Message.
+func (e *Event) ContextEntry() (c ContextEntry, ok bool, err error) {
+	return decode[ContextEntry](e, ContextAdded)
+}
+
+// EventType is context_added.
+func (c ContextEntry) EventType() Type { return ContextAdded }
+
+func (c ContextEntry) check() error {
+	if len(c.Parts) == 0 {
+		return fmt.Errorf("%w: parts are empty", ErrInvalidPayload)
+	}
+	return firstError(requireOneOf("placement", c.Placement, InHistory, AsPrefix), checkParts(c.Parts), requireExtra(c.Extra))
+}
+
+func (c ContextEntry) needs() []Digest { return partsNeed(c.Parts) }
