@@ -1,0 +1,214 @@
+package archtest
+
+import (
+	"go/build"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/convlog/convlog"
+
+// room is a row of the table: what a package may import besides the standard
+// library. A name ending in /... stands for a folder and all below it.
+type room struct {
+	rooms   []string // packages of this module
+	modules []string // modules of others
+	tests   []string // packages of this module that its tests may import too
+}
+
+// given are the modules that every room may use: ids and JSON.
+var given = []string{"github.com/oklog/ulid/v2", "github.com/google/uuid", "github.com/go-json-experiment/json"}
+
+// The modules and packages that any test may use.
+var (
+	testModules = []string{"github.com/google/go-cmp", "pgregory.net/rapid", "github.com/rogpeppe/go-internal"}
+	testRooms   = []string{"eventlog", "store/...", "replay/..."}
+)
+
+// table is the policy: arrows point down only. A row may stand here before
+// its package does.
+var table = map[string]room{
+	"eventlog":          {modules: given},
+	"replay":            {rooms: []string{"eventlog"}, modules: given},
+	"replay/replaytest": {rooms: []string{"eventlog", "replay"}, modules: given},
+	"projection":        {rooms: []string{"eventlog", "replay"}, modules: given, tests: []string{"fork"}},
+	"fork":              {rooms: []string{"eventlog"}, modules: given, tests: []string{"projection"}},
+	"flow": {
+		rooms:   []string{"eventlog", "replay", "projection", "fork"},
+		modules: append([]string{"go.opentelemetry.io/otel"}, given...),
+	},
+
+	"store/storetest": {rooms: []string{"eventlog"}, modules: append(testModules, given...)},
+	"store/jsonl": {
+		rooms:   []string{"eventlog", "internal/flock"},
+		modules: append([]string{"golang.org/x/sys"}, given...),
+	},
+	"store/sqlite": {
+		rooms:   []string{"eventlog", "internal/flock"},
+		modules: append([]string{"golang.org/x/sys", "modernc.org/sqlite"}, given...),
+	},
+
+	"interop":     {rooms: []string{"eventlog", "fork", "projection"}, modules: given, tests: []string{"interop/..."}},
+	"interop/...": {rooms: []string{"eventlog", "fork", "projection", "interop/..."}, modules: given},
+
+	"cmd/logtool": {rooms: []string{"..."}, modules: append([]string{"github.com/spf13/cobra", "golang.org/x/sys"}, given...)},
+
+	"internal/flock":    {modules: []string{"golang.org/x/sys"}},
+	"internal/bench":    {rooms: []string{"..."}, modules: append([]string{"golang.org/x/sys", "modernc.org/sqlite"}, given...)},
+	"internal/archtest": {},
+}
+
+func TestEveryImportIsAnArrowOfTheTable(t *testing.T) {
+	root := moduleRoot(t)
+	packages := 0
+	err := filepath.WalkDir(root, func(dir string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() {
+			return err
+		}
+		if name := d.Name(); dir != root && (name == "testdata" || name[0] == '.' || name[0] == '_') {
+			return filepath.SkipDir
+		}
+		pkg, ok := load(t, dir)
+		if !ok {
+			return nil
+		}
+		packages++
+		rel, err := filepath.Rel(root, dir)
+		if err != nil {
+			return err
+		}
+		for _, complaint := range check(filepath.ToSlash(rel), pkg) {
+			t.Error(complaint)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if packages < 3 {
+		t.Fatalf("found %d packages below %s: the walk looks in the wrong place", packages, root)
+	}
+}
+
+func TestAWrongArrowIsSeen(t *testing.T) {
+	for _, c := range []struct {
+		dir  string
+		pkg  build.Package
+		want string
+	}{
+		{"eventlog", build.Package{Imports: []string{module + "/store/jsonl"}}, "eventlog imports store/jsonl"},
+		{"eventlog", build.Package{Imports: []string{"golang.org/x/sys/unix"}}, "eventlog imports golang.org/x/sys/unix"},
+		{"store/jsonl", build.Package{Imports: []string{module + "/store/sqlite"}}, "store/jsonl imports store/sqlite"},
+		{"replay", build.Package{TestImports: []string{module + "/flow"}}, "replay imports flow in its tests"},
+		{"interop/claude", build.Package{Imports: []string{module + "/cmd/logtool"}}, "interop/claude imports cmd/logtool"},
+		{"attic", build.Package{}, "attic has no row in the table"},
+		{"eventlog", build.Package{Imports: []string{"io", given[0]}}, ""},
+		{"eventlog", build.Package{XTestImports: []string{module + "/store/jsonl", testModules[0] + "/cmp"}}, ""},
+		{"interop/claude", build.Package{Imports: []string{module + "/interop"}}, ""},
+	} {
+		if got := strings.Join(check(c.dir, c.pkg), "; "); got != c.want {
+			t.Errorf("check(%s, %v%v%v) = %q, want %q", c.dir, c.pkg.Imports, c.pkg.TestImports, c.pkg.XTestImports, got, c.want)
+		}
+	}
+}
+
+// moduleRoot is the nearest folder above the test that has a go.mod.
+func moduleRoot(t *testing.T) string {
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			t.Fatal("no go.mod above the test")
+		}
+		dir = parent
+	}
+}
+
+// load reads the imports of every Go file in dir, whatever its build tags. It
+// uses go/build and not the go command, so that the test cache knows which
+// files the outcome depends on.
+func load(t *testing.T, dir string) (build.Package, bool) {
+	everything := build.Default
+	everything.UseAllFiles = true
+	pkg, err := everything.ImportDir(dir, 0)
+	if _, none := err.(*build.NoGoError); none {
+		return build.Package{}, false
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return *pkg, true
+}
+
+// check says what a package imports that its row does not allow.
+func check(dir string, pkg build.Package) []string {
+	row, ok := rowOf(dir)
+	if !ok {
+		return []string{dir + " has no row in the table"}
+	}
+	var complaints []string
+	for _, p := range pkg.Imports {
+		if !row.allows(p) {
+			complaints = append(complaints, dir+" imports "+short(p))
+		}
+	}
+	for _, p := range append(slices.Clone(pkg.TestImports), pkg.XTestImports...) {
+		if short(p) != dir && !row.allows(p) && !row.allowsInTests(p) {
+			complaints = append(complaints, dir+" imports "+short(p)+" in its tests")
+		}
+	}
+	return complaints
+}
+
+// rowOf is a package's own row, or the one of the nearest folder/... above it.
+func rowOf(dir string) (room, bool) {
+	if row, ok := table[dir]; ok {
+		return row, true
+	}
+	for up := path.Dir(dir); up != "."; up = path.Dir(up) {
+		if row, ok := table[up+"/..."]; ok {
+			return row, true
+		}
+	}
+	return room{}, false
+}
+
+func (r room) allows(imported string) bool {
+	if inside, ok := strings.CutPrefix(imported, module+"/"); ok {
+		return slices.ContainsFunc(r.rooms, func(pattern string) bool { return within(inside, pattern) })
+	}
+	first, _, _ := strings.Cut(imported, "/")
+	return !strings.Contains(first, ".") || ofModule(imported, r.modules)
+}
+
+func (r room) allowsInTests(imported string) bool {
+	inside, ok := strings.CutPrefix(imported, module+"/")
+	if !ok {
+		return ofModule(imported, testModules) || ofModule(imported, given)
+	}
+	return slices.ContainsFunc(append(slices.Clone(testRooms), r.tests...), func(pattern string) bool { return within(inside, pattern) })
+}
+
+// within reports whether dir matches a pattern such as "fork", "store/..." or "...".
+func within(dir, pattern string) bool {
+	folder, tree := strings.CutSuffix(pattern, "...")
+	folder = strings.TrimSuffix(folder, "/")
+	return dir == folder || tree && (folder == "" || strings.HasPrefix(dir, folder+"/"))
+}
+
+func ofModule(imported string, modules []string) bool {
+	return slices.ContainsFunc(modules, func(m string) bool { return imported == m || strings.HasPrefix(imported, m+"/") })
+}
+
+func short(imported string) string { return strings.TrimPrefix(imported, module+"/") }
