@@ -1,0 +1,163 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+const (
+	insertSession = `INSERT INTO sessions (id, first, head, hash, bytes) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
+	moveHead      = `UPDATE sessions SET head = ?, hash = ?, bytes = bytes + ? WHERE key = ? AND head = ? AND hash = ?`
+	findSession   = `SELECT key, head, hash FROM sessions WHERE id = ?`
+	insertEvent   = `INSERT INTO events (session, seq, id, type, timestamp, line) VALUES (?, ?, ?, ?, ?, ?)`
+)
+
+// Append implements eventlog.Store.
+func (s *Store) Append(ctx context.Context, session string, expect eventlog.Head, events []eventlog.Event, durable bool) error {
+	return s.write(ctx, &appending{session: session, expect: expect, events: events}, durable)
+}
+
+// appending is an append in the writer's queue.
+type appending struct {
+	session string
+	expect  eventlog.Head
+	events  []eventlog.Event
+}
+
+func (a *appending) unknown(cause error) error {
+	return &eventlog.UnknownOutcomeError{Session: a.session, Head: a.expect, Cause: cause}
+}
+
+func (a *appending) apply(w *writer) error {
+	if len(a.events) == 0 {
+		_, err := w.compare(a.session, a.expect)
+		return err
+	}
+	key, err := w.move(a.session, a.expect, a.events)
+	if err != nil {
+		return err
+	}
+	return w.insert(key, a.events)
+}
+
+// move compares the session's head and sets it to the last event's, in one
+// statement, so that a loser changes nothing.
+func (w *writer) move(session string, expect eventlog.Head, events []eventlog.Event) (key int64, err error) {
+	head, size := events[len(events)-1].Head(), lineBytes(events)
+	if expect.IsZero() {
+		return w.create(session, events[0].Seq, head, size)
+	}
+	key, cached := w.keys[session]
+	if !cached {
+		if key, err = w.compare(session, expect); err != nil {
+			return 0, err
+		}
+		w.remember(session, key)
+	}
+	result, err := w.conn.exec(moveHead, head.Seq, head.Hash[:], size, key, expect.Seq, expect.Hash[:])
+	if err != nil {
+		return 0, fmt.Errorf("move head: %w", err)
+	}
+	if changed, err := result.RowsAffected(); err != nil || changed == 1 {
+		return key, err
+	}
+	delete(w.keys, session)
+	if !cached {
+		return 0, fmt.Errorf("move head of session %q: %w", session, errors.New("row vanished"))
+	}
+	return w.move(session, expect, events) // the key was stale, or compare tells
+}
+
+func (w *writer) create(session string, first int64, head eventlog.Head, size int64) (int64, error) {
+	result, err := w.conn.exec(insertSession, session, first, head.Seq, head.Hash[:], size)
+	if err != nil {
+		return 0, fmt.Errorf("create session: %w", err)
+	}
+	changed, err := result.RowsAffected()
+	if err != nil {
+		return 0, err
+	}
+	if changed == 0 {
+		_, err := w.compare(session, eventlog.Head{})
+		return 0, err
+	}
+	key, err := result.LastInsertId()
+	if err == nil {
+		w.remember(session, key)
+	}
+	return key, err
+}
+
+// compare gives the key of a session whose head is expect, 0 if it is absent
+// as expected.
+func (w *writer) compare(session string, expect eventlog.Head) (int64, error) {
+	key, actual, err := w.head(session)
+	if err != nil {
+		return 0, err
+	}
+	if actual != expect {
+		return 0, refused{&eventlog.ConflictError{Session: session, Expected: expect, Actual: actual}}
+	}
+	return key, nil
+}
+
+func (w *writer) head(session string) (key int64, head eventlog.Head, err error) {
+	row := make([]driver.Value, 3)
+	found, err := w.conn.first(row, findSession, session)
+	if err != nil || !found {
+		return 0, head, wrap("read head", err)
+	}
+	key, ok := row[0].(int64)
+	seq, ok2 := row[1].(int64)
+	hash, ok3 := row[2].([]byte)
+	if !ok || !ok2 || !ok3 || len(hash) != len(head.Hash) {
+		return 0, head, &eventlog.CorruptError{Session: session, Path: "table sessions", Offset: -1, Cause: errRow}
+	}
+	head.Seq = seq
+	copy(head.Hash[:], hash)
+	return key, head, nil
+}
+
+var errRow = errors.New("row of an unexpected form")
+
+// wrap gives an error a phrase, and keeps nil nil.
+func wrap(phrase string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", phrase, err)
+}
+
+// maxKeys bounds the memory of remembered keys.
+const maxKeys = 10_000
+
+func (w *writer) remember(session string, key int64) {
+	if len(w.keys) >= maxKeys {
+		clear(w.keys)
+	}
+	w.keys[session] = key
+}
+
+func (w *writer) insert(key int64, events []eventlog.Event) error {
+	for i := range events {
+		e := &events[i]
+		_, err := w.conn.exec(insertEvent, key, e.Seq, e.ID.String(), string(e.Type), e.Timestamp.UnixMicro(), e.Line())
+		if err != nil {
+			return fmt.Errorf("insert event %d: %w", e.Seq, err)
+		}
+	}
+	return nil
+}
+
+// lineBytes is the size of the events' lines, a newline each counted.
+func lineBytes(events []eventlog.Event) int64 {
+	var n int64
+	for i := range events {
+		n += int64(len(events[i].Line())) + 1
+	}
+	return n
+}

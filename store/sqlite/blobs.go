@@ -1,0 +1,233 @@
+package sqlite
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"database/sql/driver"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"iter"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+const (
+	renewBlob    = `UPDATE blobs SET written = ? WHERE digest = ?`
+	insertBlob   = `INSERT INTO blobs (digest, bytes, written) VALUES (?, ?, ?)`
+	insertPiece  = `INSERT INTO blob_pieces (blob, piece, body) VALUES (?, ?, ?)`
+	findBlob     = `SELECT key, bytes FROM blobs WHERE digest = ?`
+	readPiece    = `SELECT body FROM blob_pieces WHERE blob = ? AND piece = ?`
+	deletePieces = `DELETE FROM blob_pieces WHERE blob = ?`
+	deleteBlob   = `DELETE FROM blobs WHERE key = ?`
+	listBlobs    = `SELECT digest, bytes, written FROM blobs WHERE digest > ? ORDER BY digest LIMIT ?`
+)
+
+const (
+	// pieceBytes is the size of a row of a blob, and what a put keeps in memory.
+	pieceBytes = 1 << 20
+	// maxBlobBytes bounds a blob, since it is written in one transaction.
+	maxBlobBytes = 512 << 20
+)
+
+var errBlobSize = fmt.Errorf("%w: longer than %d bytes, the most a sqlite store takes", eventlog.ErrInvalidBlob, maxBlobBytes)
+
+// PutBlob implements eventlog.Blobs. A body of more than 1 MiB waits in an
+// unnamed file beside the database until it is complete; one of more than
+// 512 MiB is refused.
+func (s *Store) PutBlob(ctx context.Context, r io.Reader) (eventlog.Digest, int64, error) {
+	if s.options.ReadOnly {
+		return "", 0, eventlog.ErrReadOnly
+	}
+	if err := s.open(ctx); err != nil {
+		return "", 0, err
+	}
+	b, err := spool(ctx, filepath.Dir(s.path), r)
+	if err != nil {
+		return "", 0, fmt.Errorf("put blob: %w", err)
+	}
+	err = s.write(ctx, b, true)
+	if closing := b.close(); err == nil {
+		err = closing
+	}
+	if err != nil {
+		return "", 0, fmt.Errorf("put blob: %w", err)
+	}
+	return b.digest, b.size, nil
+}
+
+// RemoveBlob implements eventlog.Blobs. The freed pages are overwritten.
+func (s *Store) RemoveBlob(ctx context.Context, d eventlog.Digest) error {
+	return wrap("remove blob", s.erase(ctx, blobRemoval{d}))
+}
+
+// ListBlobs implements eventlog.Blobs.
+func (s *Store) ListBlobs(ctx context.Context) iter.Seq2[eventlog.BlobInfo, error] {
+	return func(yield func(eventlog.BlobInfo, error) bool) {
+		after := ""
+		for {
+			page, err := s.blobPage(ctx, after)
+			for _, info := range page {
+				if !yield(info, nil) {
+					return
+				}
+				after = string(info.Digest)
+			}
+			if err != nil {
+				yield(eventlog.BlobInfo{}, s.locate("", "blobs", 0, err))
+				return
+			}
+			if len(page) < maxPageRows {
+				return
+			}
+		}
+	}
+}
+
+func (s *Store) blobPage(ctx context.Context, after string) (page []eventlog.BlobInfo, err error) {
+	err = s.read(ctx, func(c *conn) error {
+		page = page[:0]
+		return c.each(func(row []driver.Value) {
+			digest, _ := row[0].(string)
+			size, _ := row[1].(int64)
+			written, _ := row[2].(int64)
+			info := eventlog.BlobInfo{Digest: eventlog.Digest(digest), Bytes: size, Written: time.UnixMicro(written).UTC()}
+			page = append(page, info)
+		}, 3, listBlobs, after, int64(maxPageRows))
+	})
+	return page, err
+}
+
+// spooled is a complete body that waits for the writer: in memory, or in an
+// unnamed file when it is more than a piece.
+type spooled struct {
+	memory []byte
+	file   *os.File
+	sum    hash.Hash
+	digest eventlog.Digest
+	size   int64
+}
+
+// spool reads r to its end.
+func spool(ctx context.Context, folder string, r io.Reader) (*spooled, error) {
+	b := &spooled{sum: sha256.New()}
+	r = io.LimitReader(contextReader{ctx, r}, maxBlobBytes+1)
+	var head bytes.Buffer
+	_, err := io.Copy(io.MultiWriter(&head, b.sum), io.LimitReader(r, pieceBytes))
+	if err != nil {
+		return nil, err
+	}
+	b.memory, b.size = head.Bytes(), int64(head.Len())
+	if b.size == pieceBytes {
+		if err := b.spill(folder, r); err != nil {
+			return nil, errors.Join(err, b.close())
+		}
+	}
+	b.digest = eventlog.Digest("sha256:" + hex.EncodeToString(b.sum.Sum(nil)))
+	return b, nil
+}
+
+// spill moves the body to a file and reads the rest of it.
+func (b *spooled) spill(folder string, r io.Reader) (err error) {
+	if b.file, err = os.CreateTemp(folder, ".blob-*"); err != nil {
+		return err
+	}
+	if err := os.Remove(b.file.Name()); err != nil {
+		return err
+	}
+	if _, err := b.file.Write(b.memory); err != nil {
+		return err
+	}
+	b.memory = nil
+	n, err := io.Copy(io.MultiWriter(b.file, b.sum), r)
+	b.size += n
+	if err == nil && b.size > maxBlobBytes {
+		return errBlobSize
+	}
+	return err
+}
+
+func (b *spooled) close() error {
+	if b.file == nil {
+		return nil
+	}
+	return b.file.Close()
+}
+
+// apply writes the blob, or renews one that is there.
+func (b *spooled) apply(w *writer) error {
+	now := time.Now().UnixMicro()
+	result, err := w.conn.exec(renewBlob, now, string(b.digest))
+	if err != nil {
+		return fmt.Errorf("renew blob: %w", err)
+	}
+	if changed, err := result.RowsAffected(); err != nil || changed > 0 {
+		return err
+	}
+	if result, err = w.conn.exec(insertBlob, string(b.digest), b.size, now); err != nil {
+		return fmt.Errorf("insert blob: %w", err)
+	}
+	key, err := result.LastInsertId()
+	if err != nil {
+		return err
+	}
+	return b.insertPieces(w, key)
+}
+
+func (b *spooled) insertPieces(w *writer, key int64) error {
+	if b.file == nil && b.size > 0 {
+		_, err := w.conn.exec(insertPiece, key, int64(0), b.memory)
+		return wrap("insert blob", err)
+	}
+	buf := make([]byte, min(b.size, pieceBytes))
+	for at := int64(0); at < b.size; at += pieceBytes {
+		piece := buf[:min(b.size-at, pieceBytes)]
+		if _, err := b.file.ReadAt(piece, at); err != nil {
+			return fmt.Errorf("read spooled blob: %w", err)
+		}
+		if _, err := w.conn.exec(insertPiece, key, at/pieceBytes, piece); err != nil {
+			return fmt.Errorf("insert blob: %w", err)
+		}
+	}
+	return nil
+}
+
+// unknown: putting a blob again does no harm, so that no special error is due.
+func (b *spooled) unknown(cause error) error { return cause }
+
+// contextReader ends with the context.
+type contextReader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (r contextReader) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.r.Read(p)
+}
+
+// blobRemoval removes a blob if it is there.
+type blobRemoval struct{ digest eventlog.Digest }
+
+func (r blobRemoval) apply(w *writer) error {
+	row := make([]driver.Value, 2)
+	found, err := w.conn.first(row, findBlob, string(r.digest))
+	if err != nil || !found {
+		return err
+	}
+	if _, err := w.conn.exec(deletePieces, row[0]); err != nil {
+		return err
+	}
+	_, err = w.conn.exec(deleteBlob, row[0])
+	return err
+}
+
+func (blobRemoval) unknown(cause error) error { return cause }

@@ -1,0 +1,245 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"path/filepath"
+	"time"
+
+	sqlite3 "modernc.org/sqlite"
+)
+
+// SQLite's result codes that are told apart here.
+const (
+	codeBusy      = 5
+	codeLocked    = 6
+	codeReadOnly  = 8
+	codeInterrupt = 9
+	codeIO        = 10
+	codeCorrupt   = 11
+	codeFull      = 13
+	codeProtocol  = 15
+	codeNotADB    = 26
+	codeShortRead = codeIO | 2<<8
+)
+
+// conn is one connection to the database, with its prepared statements. It is
+// used by one goroutine at a time. No caller's context enters it: statements
+// run to their end, and waiting for locks is done outside.
+type conn struct {
+	raw   driverConn
+	stmts map[string]*stmt
+}
+
+// driverConn is what the driver's connections can do.
+type driverConn interface {
+	driver.Conn
+	driver.ConnPrepareContext
+	driver.ExecerContext
+	driver.QueryerContext
+}
+
+// dial opens a connection that never waits for a lock by itself.
+func dial(path, parameters string) (*conn, error) {
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	name := url.URL{Scheme: "file", Path: absolute, RawQuery: parameters}
+	raw, err := new(sqlite3.Driver).Open(name.String())
+	if err != nil {
+		return nil, err
+	}
+	able, ok := raw.(driverConn)
+	if !ok {
+		return nil, errors.Join(fmt.Errorf("driver connection %T lacks contexts", raw), raw.Close())
+	}
+	c := &conn{raw: able, stmts: map[string]*stmt{}}
+	if err := c.run("PRAGMA busy_timeout = 0"); err != nil {
+		return nil, errors.Join(err, c.close())
+	}
+	return c, nil
+}
+
+// run executes statements that are not worth preparing, pragmas above all.
+func (c *conn) run(query string) error {
+	_, err := c.raw.ExecContext(context.Background(), query, nil)
+	return err
+}
+
+// number is the single value of a query without parameters.
+func (c *conn) number(query string) (int64, error) {
+	values, err := c.values(query, 1)
+	if err != nil {
+		return 0, err
+	}
+	n, ok := values[0].(int64)
+	if !ok {
+		return 0, fmt.Errorf("%s: found %T", query, values[0])
+	}
+	return n, nil
+}
+
+// values is the first row of a query that is not prepared, of n columns.
+func (c *conn) values(query string, n int) ([]driver.Value, error) {
+	rows, err := c.raw.QueryContext(context.Background(), query, nil)
+	if err != nil {
+		return nil, err
+	}
+	row := make([]driver.Value, n)
+	err = rows.Next(row)
+	return row, errors.Join(err, rows.Close())
+}
+
+// exec runs a prepared statement and says how many rows it changed.
+func (c *conn) exec(query string, args ...driver.Value) (driver.Result, error) {
+	s, err := c.prepared(query)
+	if err != nil {
+		return nil, err
+	}
+	return s.raw.ExecContext(context.Background(), s.bind(args))
+}
+
+// query runs a prepared query. The rows must be closed before the same query
+// runs again.
+func (c *conn) query(query string, args ...driver.Value) (driver.Rows, error) {
+	s, err := c.prepared(query)
+	if err != nil {
+		return nil, err
+	}
+	return s.raw.QueryContext(context.Background(), s.bind(args))
+}
+
+// first fills row with the first row of a prepared query; found is false when
+// there is none.
+func (c *conn) first(row []driver.Value, query string, args ...driver.Value) (found bool, err error) {
+	rows, err := c.query(query, args...)
+	if err != nil {
+		return false, err
+	}
+	err = rows.Next(row)
+	if errors.Is(err, io.EOF) {
+		return false, rows.Close()
+	}
+	return err == nil, errors.Join(err, rows.Close())
+}
+
+// each calls f with every row, of n columns, of a prepared query.
+func (c *conn) each(f func(row []driver.Value), n int, query string, args ...driver.Value) error {
+	rows, err := c.query(query, args...)
+	if err != nil {
+		return err
+	}
+	row := make([]driver.Value, n)
+	for {
+		if err = rows.Next(row); err != nil {
+			break
+		}
+		f(row)
+	}
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return errors.Join(err, rows.Close())
+}
+
+func (c *conn) prepared(query string) (*stmt, error) {
+	if s, ok := c.stmts[query]; ok {
+		return s, nil
+	}
+	raw, err := c.raw.PrepareContext(context.Background(), query)
+	if err != nil {
+		return nil, err
+	}
+	able, ok := raw.(driverStmt)
+	if !ok {
+		return nil, errors.Join(fmt.Errorf("driver statement %T lacks contexts", raw), raw.Close())
+	}
+	s := &stmt{raw: able}
+	c.stmts[query] = s
+	return s, nil
+}
+
+func (c *conn) close() error {
+	var errs []error
+	for _, s := range c.stmts {
+		errs = append(errs, s.raw.Close())
+	}
+	c.stmts = nil
+	return errors.Join(append(errs, c.raw.Close())...)
+}
+
+// stmt is a prepared statement with room for its arguments.
+type stmt struct {
+	raw  driverStmt
+	args []driver.NamedValue
+}
+
+type driverStmt interface {
+	driver.Stmt
+	driver.StmtExecContext
+	driver.StmtQueryContext
+}
+
+func (s *stmt) bind(args []driver.Value) []driver.NamedValue {
+	s.args = s.args[:0]
+	for i, v := range args {
+		s.args = append(s.args, driver.NamedValue{Ordinal: i + 1, Value: v})
+	}
+	return s.args
+}
+
+// isCode reports whether err is SQLite's error with a code, extended or not.
+func isCode(err error, codes ...int) bool {
+	var e *sqlite3.Error
+	if !errors.As(err, &e) {
+		return false
+	}
+	for _, code := range codes {
+		if e.Code() == code || e.Code()&0xff == code {
+			return true
+		}
+	}
+	return false
+}
+
+// isBusy reports whether another connection is in the way for now.
+func isBusy(err error) bool {
+	return errors.Is(err, errInUse) || isCode(err, codeBusy, codeLocked, codeProtocol)
+}
+
+// isDamage reports whether the file's content does not make sense.
+func isDamage(err error) bool { return isCode(err, codeCorrupt, codeNotADB, codeShortRead) }
+
+// backoff is how long to wait between attempts at a lock.
+type backoff time.Duration
+
+const (
+	firstBackoff = 200 * time.Microsecond
+	lastBackoff  = 5 * time.Millisecond
+)
+
+func (b *backoff) next() time.Duration {
+	*b = backoff(min(max(time.Duration(*b)*2, firstBackoff), lastBackoff))
+	return time.Duration(*b)
+}
+
+// patiently repeats f while the database is busy, until ctx ends.
+func patiently(ctx context.Context, f func() error) error {
+	var b backoff
+	for {
+		err := f()
+		if !isBusy(err) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(b.next()):
+		}
+	}
+}

@@ -1,0 +1,110 @@
+package sqlite
+
+import (
+	"context"
+	"sync"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/flock"
+)
+
+// Lock implements eventlog.Locker with a lock of the file S.db-lock, which the
+// kernel releases when a process dies.
+func (s *Store) Lock(ctx context.Context, exclusive bool) (unlock func(), err error) {
+	if s.options.ReadOnly {
+		return nil, eventlog.ErrReadOnly
+	}
+	if err := s.open(ctx); err != nil {
+		return nil, err
+	}
+	return s.locks.lock(ctx, exclusive)
+}
+
+// storeLock is a lock between goroutines in front of one between processes,
+// so that only one of them polls. Who asks for it exclusively is not overtaken
+// by later ones.
+type storeLock struct {
+	path string
+
+	mu      sync.Mutex
+	holders int // -1 is one that excludes the others
+	waiting []*waiter
+}
+
+type waiter struct {
+	exclusive bool
+	admitted  chan struct{}
+}
+
+func (l *storeLock) lock(ctx context.Context, exclusive bool) (func(), error) {
+	if err := l.enter(ctx, exclusive); err != nil {
+		return nil, err
+	}
+	release, err := flock.Lock(ctx, l.path, exclusive, 0o600)
+	if err != nil {
+		l.exit()
+		return nil, err
+	}
+	return func() {
+		release()
+		l.exit()
+	}, nil
+}
+
+func (l *storeLock) enter(ctx context.Context, exclusive bool) error {
+	w := &waiter{exclusive: exclusive, admitted: make(chan struct{})}
+	l.mu.Lock()
+	l.waiting = append(l.waiting, w)
+	l.admit()
+	l.mu.Unlock()
+	select {
+	case <-w.admitted:
+		return nil
+	case <-ctx.Done():
+		l.abandon(w)
+		return ctx.Err()
+	}
+}
+
+// admit lets in whoever is next in line, as far as they go together.
+func (l *storeLock) admit() {
+	for len(l.waiting) > 0 {
+		w := l.waiting[0]
+		if l.holders < 0 || w.exclusive && l.holders > 0 {
+			return
+		}
+		l.waiting = l.waiting[1:]
+		if w.exclusive {
+			l.holders = -1
+		} else {
+			l.holders++
+		}
+		close(w.admitted)
+	}
+}
+
+func (l *storeLock) exit() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.holders < 0 {
+		l.holders = 0
+	} else {
+		l.holders--
+	}
+	l.admit()
+}
+
+// abandon takes w out of the line, or gives back what it was just given.
+func (l *storeLock) abandon(w *waiter) {
+	l.mu.Lock()
+	for i, other := range l.waiting {
+		if other == w {
+			l.waiting = append(l.waiting[:i:i], l.waiting[i+1:]...)
+			l.admit()
+			l.mu.Unlock()
+			return
+		}
+	}
+	l.mu.Unlock()
+	l.exit()
+}

@@ -1,0 +1,137 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+const (
+	replaceLine  = `UPDATE events SET line = ? WHERE session = ? AND seq = ?`
+	lineLength   = `SELECT length(line) FROM events WHERE session = ? AND seq = ?`
+	revise       = `UPDATE sessions SET bytes = bytes + ?, revision = revision + 1 WHERE key = ?`
+	deleteEvents = `DELETE FROM events WHERE session = ?`
+	deleteHead   = `DELETE FROM sessions WHERE key = ?`
+)
+
+// Rewrite implements eventlog.Rewriter. The replaced bytes are overwritten in
+// the database file (secure_delete) and go with the write-ahead log, which is
+// emptied before Rewrite returns. When only that last step could not be done,
+// because ctx ended while another process was reading, the answer is an
+// UnknownOutcomeError although the new lines stand.
+func (s *Store) Rewrite(ctx context.Context, session string, expect eventlog.Head, replace, add []eventlog.Event) error {
+	op := &rewriting{appending: appending{session: session, expect: expect, events: add}, replace: replace}
+	return s.erase(ctx, op)
+}
+
+// RemoveSession implements eventlog.Remover. What Rewrite says of erased bytes
+// holds here too.
+func (s *Store) RemoveSession(ctx context.Context, session string, expect eventlog.Head) error {
+	return s.erase(ctx, &removal{appending{session: session, expect: expect}})
+}
+
+// erase writes op and then empties the write-ahead log.
+func (s *Store) erase(ctx context.Context, op operation) error {
+	if err := s.write(ctx, op, true); err != nil {
+		return err
+	}
+	err := patiently(ctx, func() error { return s.writer.do(ctx, &job{op: scrub{}, alone: true}) })
+	if err != nil {
+		return op.unknown(err)
+	}
+	return nil
+}
+
+// rewriting replaces lines and appends others.
+type rewriting struct {
+	appending
+	replace []eventlog.Event
+}
+
+func (r *rewriting) apply(w *writer) error {
+	key, err := w.compare(r.session, r.expect)
+	if err != nil {
+		return err
+	}
+	if key == 0 {
+		return refused{fmt.Errorf("rewrite %q: %w", r.session, eventlog.ErrNotFound)}
+	}
+	grown, err := r.growth(w, key)
+	if err != nil {
+		return err
+	}
+	for i := range r.replace {
+		e := &r.replace[i]
+		if _, err := w.conn.exec(replaceLine, e.Line(), key, e.Seq); err != nil {
+			return fmt.Errorf("replace event %d: %w", e.Seq, err)
+		}
+	}
+	if _, err := w.conn.exec(revise, grown, key); err != nil {
+		return fmt.Errorf("revise session: %w", err)
+	}
+	if len(r.events) == 0 {
+		return nil
+	}
+	return r.appending.apply(w)
+}
+
+// growth is by how much the replaced lines grow; all of them must exist.
+func (r *rewriting) growth(w *writer, key int64) (n int64, err error) {
+	row := make([]driver.Value, 1)
+	for i := range r.replace {
+		e := &r.replace[i]
+		found, err := w.conn.first(row, lineLength, key, e.Seq)
+		if err != nil {
+			return 0, fmt.Errorf("find event %d: %w", e.Seq, err)
+		}
+		old, ok := row[0].(int64)
+		if !found || !ok {
+			return 0, refused{fmt.Errorf("rewrite %q: seq %d: %w", r.session, e.Seq, eventlog.ErrEventNotFound)}
+		}
+		n += int64(len(e.Line())) - old
+	}
+	return n, nil
+}
+
+// removal deletes a session.
+type removal struct{ appending }
+
+func (r *removal) apply(w *writer) error {
+	key, err := w.compare(r.session, r.expect)
+	if err != nil {
+		return err
+	}
+	if key == 0 {
+		return refused{fmt.Errorf("remove %q: %w", r.session, eventlog.ErrNotFound)}
+	}
+	delete(w.keys, r.session)
+	if _, err := w.conn.exec(deleteEvents, key); err != nil {
+		return fmt.Errorf("delete events: %w", err)
+	}
+	_, err = w.conn.exec(deleteHead, key)
+	return wrap("delete session", err)
+}
+
+// scrub folds the write-ahead log into the database and truncates it to
+// nothing. It is busy while a reader needs the log.
+type scrub struct{}
+
+func (scrub) apply(w *writer) error {
+	row, err := w.conn.values("PRAGMA wal_checkpoint(TRUNCATE)", 3)
+	if err != nil {
+		return err
+	}
+	if row[0] != driver.Value(int64(0)) {
+		return errInUse
+	}
+	return nil
+}
+
+func (scrub) unknown(cause error) error { return cause }
+
+// errInUse is a busy checkpoint, which SQLite reports in a row and not as an
+// error.
+var errInUse = errors.New("write-ahead log is in use by a reader")

@@ -1,0 +1,162 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// applicationID marks the file as a log: "cvlg" in ASCII, at byte 68.
+const applicationID = 0x63766c67
+
+// schemaVersion is the version this program writes and the highest it reads.
+// It stands in the file as PRAGMA user_version.
+const schemaVersion = 1
+
+// migrations lead from one version of the schema to the next: the first makes
+// an empty file version 1. Released entries never change; a new version is a
+// new entry.
+var migrations = [schemaVersion]string{schema1}
+
+// schema1 is version 1.
+//
+// Keys are AUTOINCREMENT so that none is ever used twice: a key that is
+// remembered can go stale but never means something else, and the rowids of
+// events increase in the order of the commits, for whoever follows them.
+//
+// The line is the truth. The columns before it are derived from it, for people
+// and for indexes; the line comes last so that reading them never follows a
+// long row to its overflow pages.
+const schema1 = `
+CREATE TABLE sessions (
+	key      INTEGER PRIMARY KEY AUTOINCREMENT,
+	id       TEXT    NOT NULL UNIQUE,
+	first    INTEGER NOT NULL, -- seq of the session's own first event
+	head     INTEGER NOT NULL, -- seq of its newest event
+	hash     BLOB    NOT NULL, -- hash of its newest event, 32 bytes
+	bytes    INTEGER NOT NULL, -- size of its lines, a newline each counted
+	revision INTEGER NOT NULL DEFAULT 0 -- how often lines were rewritten
+);
+CREATE TABLE events (
+	key       INTEGER PRIMARY KEY AUTOINCREMENT,
+	session   INTEGER NOT NULL, -- sessions.key
+	seq       INTEGER NOT NULL,
+	id        TEXT    NOT NULL, -- ULID
+	type      TEXT    NOT NULL,
+	timestamp INTEGER NOT NULL, -- microseconds since 1970, UTC
+	line      BLOB    NOT NULL, -- as docs/FORMAT.md has it, without newline
+	UNIQUE (session, seq)
+);
+-- A blob's body stands in pieces of 1 MiB, the last one shorter, so that
+-- neither writing nor reading a large one needs it in memory as a whole.
+CREATE TABLE blobs (
+	key     INTEGER PRIMARY KEY AUTOINCREMENT,
+	digest  TEXT    NOT NULL UNIQUE, -- sha256:<64 hex>
+	bytes   INTEGER NOT NULL,
+	written INTEGER NOT NULL -- microseconds since 1970, UTC
+);
+CREATE TABLE blob_pieces (
+	blob  INTEGER NOT NULL, -- blobs.key
+	piece INTEGER NOT NULL, -- from 0
+	body  BLOB    NOT NULL,
+	PRIMARY KEY (blob, piece)
+);
+`
+
+// notDatabase is the error of a file that SQLite does not recognise. It
+// matches ErrCorrupt, since damage to a database's first bytes looks the same.
+type notDatabase struct{ detail string }
+
+func (e notDatabase) Error() string        { return e.detail }
+func (e notDatabase) Is(target error) bool { return target == eventlog.ErrCorrupt }
+
+// fileKind is what stands in the header of a database file.
+type fileKind struct {
+	application, version int64
+	tables               int64
+}
+
+// inspect reads the kind of the file c is connected to.
+func inspect(c *conn) (fileKind, error) {
+	var k fileKind
+	for _, q := range []struct {
+		query string
+		to    *int64
+	}{
+		{"PRAGMA application_id", &k.application},
+		{"PRAGMA user_version", &k.version},
+		{"SELECT count(*) FROM sqlite_schema", &k.tables},
+	} {
+		n, err := c.number(q.query)
+		if err != nil {
+			if isCode(err, codeNotADB) {
+				return k, notDatabase{"not a database"}
+			}
+			return k, fmt.Errorf("read the schema: %w", err)
+		}
+		*q.to = n
+	}
+	return k, nil
+}
+
+// check refuses files that are not of this program or of a newer one.
+func (k fileKind) check() error {
+	switch {
+	case k.application != applicationID && (k.application != 0 || k.tables > 0 || k.version != 0):
+		return notDatabase{fmt.Sprintf("a database of another program (application id %#x)", uint32(k.application))}
+	case k.version > schemaVersion:
+		return &eventlog.VersionError{What: "sqlite schema", Got: int(k.version), Max: schemaVersion}
+	default:
+		return nil
+	}
+}
+
+// checkReadable is check for connections that may not migrate.
+func (k fileKind) checkReadable() error {
+	if err := k.check(); err != nil {
+		return err
+	}
+	if k.version < schemaVersion {
+		return fmt.Errorf("schema version %d: open it for writing once, to bring it to version %d", k.version, schemaVersion)
+	}
+	return nil
+}
+
+// migrate brings the file to the current schema, in one transaction.
+func migrate(ctx context.Context, c *conn) error {
+	kind, err := inspect(c)
+	if err == nil {
+		err = kind.check()
+	}
+	if err != nil || kind.version == schemaVersion {
+		return err
+	}
+	if err := patiently(ctx, func() error { return c.run("BEGIN IMMEDIATE") }); err != nil {
+		return fmt.Errorf("migrate: %w", err)
+	}
+	if err := migrateLocked(c); err != nil {
+		return errors.Join(err, c.run("ROLLBACK"))
+	}
+	if err := c.run("COMMIT"); err != nil {
+		return fmt.Errorf("migrate: %w", err)
+	}
+	return nil
+}
+
+func migrateLocked(c *conn) error {
+	kind, err := inspect(c) // again: another process may have been faster
+	if err == nil {
+		err = kind.check()
+	}
+	if err != nil {
+		return err
+	}
+	for v := kind.version; v < schemaVersion; v++ {
+		if err := c.run(migrations[v]); err != nil {
+			return fmt.Errorf("migrate to schema version %d: %w", v+1, err)
+		}
+	}
+	return c.run(fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", applicationID, schemaVersion))
+}

@@ -1,0 +1,139 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"io"
+	"iter"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+const (
+	listSessions = `SELECT s.id, s.bytes, s.first, s.head, a.line, b.line FROM sessions s
+		LEFT JOIN events a ON a.session = s.key AND a.seq = s.first
+		LEFT JOIN events b ON b.session = s.key AND b.seq = s.head
+		WHERE s.id > ? ORDER BY s.id LIMIT ?`
+	listIDs     = `SELECT id FROM sessions WHERE id > ? ORDER BY id LIMIT ?`
+	listSession = `SELECT s.id, s.bytes, s.first, s.head, a.line, b.line FROM sessions s
+		LEFT JOIN events a ON a.session = s.key AND a.seq = s.first
+		LEFT JOIN events b ON b.session = s.key AND b.seq = s.head
+		WHERE s.id = ?`
+)
+
+// Sessions implements eventlog.Store.
+func (s *Store) Sessions(ctx context.Context) iter.Seq2[eventlog.SessionInfo, error] {
+	return func(yield func(eventlog.SessionInfo, error) bool) {
+		after, rows := "", int64(firstPageRows)
+		for {
+			page, more, err := s.listPage(ctx, after, rows)
+			for _, info := range page {
+				if ctx.Err() != nil {
+					yield(eventlog.SessionInfo{}, ctx.Err())
+					return
+				}
+				if !yield(info, nil) {
+					return
+				}
+				after = info.ID
+			}
+			if err != nil {
+				yield(eventlog.SessionInfo{}, err)
+				return
+			}
+			if !more {
+				return
+			}
+			rows = min(4*rows, maxPageRows)
+		}
+	}
+}
+
+// listPage lists sessions after an id. Where a table is damaged it goes on
+// with one session at a time.
+func (s *Store) listPage(ctx context.Context, after string, limit int64) (page []eventlog.SessionInfo, more bool, err error) {
+	err = s.read(ctx, func(c *conn) (err error) {
+		page, more, err = s.list(c, page[:0], listSessions, limit, after, limit)
+		return err
+	})
+	if !isDamage(err) {
+		return page, more, err
+	}
+	return s.listSingly(ctx, after, limit)
+}
+
+// list reads rows of the listing; more is true unless they are all.
+func (s *Store) list(c *conn, page []eventlog.SessionInfo, query string, limit int64, args ...driver.Value) (_ []eventlog.SessionInfo, more bool, err error) {
+	rows, err := c.query(query, args...)
+	if err != nil {
+		return page, false, err
+	}
+	size := 0
+	row := make([]driver.Value, 6)
+	for size < maxPageBytes {
+		if err = rows.Next(row); err != nil {
+			break
+		}
+		first, _ := row[4].([]byte)
+		last, _ := row[5].([]byte)
+		size += len(first) + len(last)
+		page = append(page, s.info(row, first, last))
+	}
+	more = err == nil || int64(len(page)) == limit
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return page, more, errors.Join(err, rows.Close())
+}
+
+// info makes a row of the listing.
+func (s *Store) info(row []driver.Value, first, last []byte) (i eventlog.SessionInfo) {
+	i.ID, _ = row[0].(string)
+	i.Bytes, _ = row[1].(int64)
+	from, _ := row[2].(int64)
+	to, _ := row[3].(int64)
+	if i.First, i.Err = s.parse(i.ID, line{from, first}); i.Err != nil {
+		return i
+	}
+	if from == to {
+		i.Last = i.First
+		return i
+	}
+	i.Last, i.Err = s.parse(i.ID, line{to, last})
+	return i
+}
+
+// listSingly is listPage with a query per session.
+func (s *Store) listSingly(ctx context.Context, after string, limit int64) (page []eventlog.SessionInfo, more bool, err error) {
+	ids, err := s.ids(ctx, after, limit)
+	if err != nil {
+		return nil, false, s.locate("", "sessions", 0, err)
+	}
+	for _, id := range ids {
+		var found []eventlog.SessionInfo
+		err := s.read(ctx, func(c *conn) (err error) {
+			found, _, err = s.list(c, found[:0], listSession, 1, id)
+			return err
+		})
+		switch {
+		case isDamage(err):
+			found = []eventlog.SessionInfo{{ID: id, Err: s.locate(id, "events", 0, err)}}
+		case err != nil:
+			return page, false, err
+		}
+		page = append(page, found...)
+	}
+	return page, int64(len(ids)) == limit, nil
+}
+
+func (s *Store) ids(ctx context.Context, after string, limit int64) (ids []string, err error) {
+	err = s.read(ctx, func(c *conn) error {
+		ids = ids[:0]
+		return c.each(func(row []driver.Value) {
+			id, _ := row[0].(string)
+			ids = append(ids, id)
+		}, 1, listIDs, after, limit)
+	})
+	return ids, err
+}

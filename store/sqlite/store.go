@@ -1,0 +1,161 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// Synchronous says when the database is forced to the disk.
+type Synchronous int
+
+const (
+	// Full makes every append durable before it returns: the default.
+	Full Synchronous = iota
+	// Normal syncs when the write-ahead log is folded back. A power failure may
+	// take the newest appends with it, a killed process takes none.
+	Normal
+	// Off leaves it to the operating system. A power failure may damage the
+	// file back to the last durable append. A killed process takes nothing.
+	Off
+)
+
+// Options of a Store. The zero value is right for most programs.
+type Options struct {
+	// ReadOnly opens the file for reading only: it must exist, nothing is
+	// created beside it where SQLite lets that be avoided, and writes are
+	// refused with eventlog.ErrReadOnly.
+	ReadOnly bool
+	// Synchronous is when appends are forced to the disk. An append that
+	// demands durability gets it under each of them, and so do blobs,
+	// rewrites and removals.
+	Synchronous Synchronous
+}
+
+// Store keeps sessions in one SQLite database file. It implements
+// eventlog.Store and its abilities Blobs, Locker, Rewriter, Remover and
+// Versioner. All methods may be called concurrently.
+type Store struct {
+	path    string
+	options Options
+
+	mu      sync.Mutex // guards opening and closing
+	opened  bool
+	closed  bool
+	writer  *writer
+	readers *pool
+	watch   watcher
+	locks   storeLock
+}
+
+var (
+	_ eventlog.Store     = (*Store)(nil)
+	_ eventlog.Blobs     = (*Store)(nil)
+	_ eventlog.Locker    = (*Store)(nil)
+	_ eventlog.Rewriter  = (*Store)(nil)
+	_ eventlog.Remover   = (*Store)(nil)
+	_ eventlog.Versioner = (*Store)(nil)
+)
+
+// New makes a store of the database file at path. The file is opened at the
+// first use, and errors surface there; unless the store is read-only, a
+// missing file is created with mode 0600, missing folders with 0700.
+func New(path string, opts ...Options) *Store {
+	s := &Store{path: path}
+	if len(opts) > 0 {
+		s.options = opts[0]
+	}
+	s.locks.path = path + "-lock"
+	return s
+}
+
+// Path is the path of the database file.
+func (s *Store) Path() string { return s.path }
+
+// Close waits for writes in progress, refuses those still queued, and closes
+// the database. Under a relaxed sync policy it syncs what was acknowledged.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	if !s.opened {
+		return nil
+	}
+	return errors.Join(s.watch.close(), s.readers.close(), s.closeWriter())
+}
+
+// closeTimeout bounds how long Close waits for another process's lock before
+// it gives up syncing.
+const closeTimeout = 10 * time.Second
+
+func (s *Store) closeWriter() error {
+	if s.writer == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	return errors.Join(s.writer.flush(ctx), s.writer.close())
+}
+
+// open opens the database once; after an error the next call tries again.
+func (s *Store) open(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return eventlog.ErrClosed
+	}
+	if s.opened {
+		return nil
+	}
+	if err := s.openLocked(ctx); err != nil {
+		return fmt.Errorf("open sqlite store %s: %w", s.path, err)
+	}
+	s.opened = true
+	return nil
+}
+
+func (s *Store) openLocked(ctx context.Context) error {
+	if s.options.ReadOnly {
+		s.readers = newPool(s.dialReadOnly(), fileStamp(s.path))
+		return s.readers.with(ctx, func(*conn) error { return nil })
+	}
+	if err := createFile(s.path); err != nil {
+		return err
+	}
+	w, err := openWriter(ctx, s.path, s.options.Synchronous)
+	if err != nil {
+		return err
+	}
+	s.writer = w
+	s.readers = newPool(func(stamp) (*conn, error) { return dial(s.path, "mode=ro") }, nil)
+	return nil
+}
+
+// write queues an operation.
+func (s *Store) write(ctx context.Context, op operation, durable bool) error {
+	if s.options.ReadOnly {
+		return eventlog.ErrReadOnly
+	}
+	if err := s.open(ctx); err != nil {
+		return err
+	}
+	return s.writer.do(ctx, &job{op: op, durable: durable})
+}
+
+// read runs f on a connection for reading. f may run again after an error.
+func (s *Store) read(ctx context.Context, f func(*conn) error) error {
+	if err := s.open(ctx); err != nil {
+		return err
+	}
+	return s.readers.with(ctx, f)
+}

@@ -1,0 +1,122 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+const (
+	dataVersion = `PRAGMA data_version`
+	readVersion = `SELECT hash, revision FROM sessions WHERE id = ?`
+)
+
+// Version implements eventlog.Versioner. It changes with the session's head
+// and with every rewrite, and with nothing else. As long as no other
+// connection, of this process or another, has committed anything, it is
+// answered without looking at the session.
+func (s *Store) Version(ctx context.Context, session string) (uint64, error) {
+	if err := s.open(ctx); err != nil {
+		return 0, err
+	}
+	if s.options.ReadOnly {
+		return s.versionReadOnly(ctx, session)
+	}
+	return s.watch.version(ctx, s.path, session)
+}
+
+func (s *Store) versionReadOnly(ctx context.Context, session string) (v uint64, err error) {
+	err = s.read(ctx, func(c *conn) (err error) {
+		v, err = sessionVersion(c, session)
+		return err
+	})
+	return v, err
+}
+
+// watcher is a connection that only asks whether something was committed, and
+// the versions found since. The zero value is ready.
+type watcher struct {
+	mu     sync.Mutex
+	conn   *conn
+	at     int64 // data_version the known versions belong to
+	known  map[string]uint64
+	closed bool
+}
+
+func (w *watcher) version(ctx context.Context, path, session string) (v uint64, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	err = patiently(ctx, func() error {
+		if err := w.refresh(path); err != nil {
+			return err
+		}
+		var ok bool
+		if v, ok = w.known[session]; ok {
+			return nil
+		}
+		v, err = sessionVersion(w.conn, session)
+		if err == nil {
+			w.known[session] = v
+		}
+		return err
+	})
+	return v, err
+}
+
+// refresh forgets the known versions if anything was committed.
+func (w *watcher) refresh(path string) error {
+	if w.closed {
+		return eventlog.ErrClosed
+	}
+	if w.conn == nil {
+		c, err := dial(path, "mode=ro")
+		if err != nil {
+			return err
+		}
+		w.conn = c
+	}
+	row := make([]driver.Value, 1)
+	if _, err := w.conn.first(row, dataVersion); err != nil {
+		return fmt.Errorf("read data version: %w", err)
+	}
+	at, _ := row[0].(int64)
+	if at != w.at || w.known == nil || len(w.known) > maxKeys {
+		w.at, w.known = at, map[string]uint64{}
+	}
+	return nil
+}
+
+// close closes the connection.
+func (w *watcher) close() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.closed = true
+	if w.conn == nil {
+		return nil
+	}
+	return w.conn.close()
+}
+
+// sessionVersion mixes the head's hash, which no two heads share, with the
+// count of rewrites.
+func sessionVersion(c *conn, session string) (uint64, error) {
+	row := make([]driver.Value, 2)
+	found, err := c.first(row, readVersion, session)
+	if err != nil {
+		return 0, err
+	}
+	if !found {
+		return 0, fmt.Errorf("version of %q: %w", session, eventlog.ErrNotFound)
+	}
+	hash, ok := row[0].([]byte)
+	revision, ok2 := row[1].(int64)
+	if !ok || !ok2 || len(hash) < 8 {
+		return 0, errors.Join(eventlog.ErrCorrupt, errRow)
+	}
+	return binary.LittleEndian.Uint64(hash) + uint64(revision), nil
+}

@@ -1,0 +1,466 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// writer owns the one connection that writes, and the queue in front of it.
+//
+// While the queue is not empty one goroutine works on it: it takes the
+// database's write lock, then everything that is queued, writes that in one
+// transaction and commits once. Only this goroutine touches conn and keys.
+type writer struct {
+	conn   *conn
+	policy Synchronous
+	level  Synchronous // what conn is set to at present
+	keys   map[string]int64
+
+	mu      sync.Mutex
+	queue   []*job
+	working bool
+	closed  bool
+	loose   bool // appends were acknowledged that a power failure may take
+	rest    sync.Cond
+	stop    chan struct{}
+}
+
+// operation is one write. Its methods run on the writer's goroutine.
+type operation interface {
+	// apply makes the change inside the transaction. A refusal that has changed
+	// nothing is a refused error; any other error rolls everything back.
+	apply(w *writer) error
+	// unknown is the error for a commit that may or may not stand.
+	unknown(cause error) error
+}
+
+// refused is the error of an operation that has changed nothing.
+type refused struct{ error }
+
+// job is an operation in the queue.
+type job struct {
+	op      operation
+	durable bool
+	alone   bool // runs outside a transaction
+	done    chan error
+
+	state   jobState      // guarded by writer.mu
+	applied chan struct{} // of its batch: closed once no event is read any more
+}
+
+type jobState int
+
+const (
+	queued jobState = iota
+	applying
+	committing
+)
+
+func openWriter(ctx context.Context, path string, policy Synchronous) (*writer, error) {
+	c, err := dial(path, "mode=rw")
+	if err != nil {
+		return nil, err
+	}
+	w := &writer{conn: c, policy: policy, level: policy, keys: map[string]int64{}, stop: make(chan struct{})}
+	w.rest.L = &w.mu
+	if err := w.prepare(ctx); err != nil {
+		return nil, errors.Join(err, c.close())
+	}
+	return w, nil
+}
+
+// prepare sets the connection up. The schema is checked first, so that a file
+// of another program or of a newer version stays as it is.
+func (w *writer) prepare(ctx context.Context) error {
+	err := patiently(ctx, func() error {
+		kind, err := inspect(w.conn)
+		if err != nil {
+			return err
+		}
+		return kind.check()
+	})
+	if err != nil {
+		return err
+	}
+	if err := patiently(ctx, w.useWAL); err != nil {
+		return err
+	}
+	if err := patiently(ctx, func() error { return migrate(ctx, w.conn) }); err != nil {
+		return err
+	}
+	// The limit gives back the disk space of an unusually long log.
+	return w.conn.run("PRAGMA secure_delete = ON; PRAGMA journal_size_limit = 67108864; " + w.policy.pragma())
+}
+
+func (w *writer) useWAL() error {
+	row, err := w.conn.values("PRAGMA journal_mode = WAL", 1)
+	if err != nil {
+		return fmt.Errorf("switch to a write-ahead log: %w", err)
+	}
+	if row[0] != driver.Value("wal") {
+		return fmt.Errorf("switch to a write-ahead log: the file system allows journal mode %v only", row[0])
+	}
+	return nil
+}
+
+func (s Synchronous) pragma() string {
+	switch s {
+	case Normal:
+		return "PRAGMA synchronous = NORMAL"
+	case Off:
+		return "PRAGMA synchronous = OFF"
+	default:
+		return "PRAGMA synchronous = FULL"
+	}
+}
+
+// do queues j and waits for it. When ctx ends first, the answer is ctx's error
+// if j was still queued: it will not run.
+func (w *writer) do(ctx context.Context, j *job) error {
+	j.done = make(chan error, 1)
+	if err := w.enqueue(j); err != nil {
+		return err
+	}
+	select {
+	case err := <-j.done:
+		return err
+	case <-ctx.Done():
+		return w.leave(j, ctx.Err())
+	}
+}
+
+func (w *writer) enqueue(j *job) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return eventlog.ErrClosed
+	}
+	w.queue = append(w.queue, j)
+	if !w.working {
+		w.working = true
+		go w.work()
+	}
+	return nil
+}
+
+// leave gives up on j. It returns only when the writer no longer reads j's
+// events, which are the caller's.
+func (w *writer) leave(j *job, cause error) error {
+	for {
+		state, applied := w.withdraw(j)
+		select {
+		case err := <-j.done:
+			return err
+		default:
+		}
+		switch state {
+		case queued:
+			return cause
+		case committing:
+			return j.op.unknown(cause)
+		}
+		<-applied
+	}
+}
+
+// withdraw takes j out of the queue if it is there.
+func (w *writer) withdraw(j *job) (jobState, chan struct{}) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i, other := range w.queue {
+		if other == j {
+			w.queue = append(w.queue[:i:i], w.queue[i+1:]...)
+			break
+		}
+	}
+	return j.state, j.applied
+}
+
+// work empties the queue.
+func (w *writer) work() {
+	for w.pending() {
+		// Those whom the last commit woke join the next one.
+		runtime.Gosched()
+		w.round()
+	}
+}
+
+// pending reports whether there is work; if not, the goroutine is to end.
+func (w *writer) pending() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.queue) > 0 {
+		return true
+	}
+	w.working = false
+	w.rest.Broadcast()
+	return false
+}
+
+// round does what is queued, or as much of it as goes together.
+func (w *writer) round() {
+	if j := w.takeAlone(); j != nil {
+		j.done <- j.op.apply(w)
+		return
+	}
+	switch err := w.begin(); {
+	case errors.Is(err, errNobody):
+		return
+	case err != nil:
+		w.fail(w.take(), fmt.Errorf("begin: %w", err))
+		return
+	}
+	jobs := w.take()
+	if len(jobs) == 0 {
+		w.rollback()
+		return
+	}
+	if jobs = w.applyAll(jobs); len(jobs) > 0 {
+		w.commit(jobs)
+	}
+}
+
+// takeAlone takes the first job if it runs outside a transaction.
+func (w *writer) takeAlone() *job {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.queue) == 0 || !w.queue[0].alone {
+		return nil
+	}
+	j := w.queue[0]
+	w.queue = w.queue[1:]
+	j.state = committing
+	return j
+}
+
+// begin waits for the write lock, as long as anyone is queued for it.
+func (w *writer) begin() error {
+	if err := w.setLevel(); err != nil {
+		return err
+	}
+	var b backoff
+	for {
+		_, err := w.conn.exec("BEGIN IMMEDIATE")
+		if !isBusy(err) {
+			return err
+		}
+		select {
+		case <-w.stop:
+			return eventlog.ErrClosed
+		case <-time.After(b.next()):
+		}
+		if !w.wanted() {
+			return errNobody
+		}
+	}
+}
+
+// errNobody: all who waited for the write lock have left.
+var errNobody = errors.New("nobody is waiting")
+
+// fail answers jobs that were taken and not applied.
+func (w *writer) fail(jobs []*job, err error) {
+	for _, j := range jobs {
+		j.done <- err
+	}
+	if len(jobs) > 0 {
+		close(jobs[0].applied)
+	}
+}
+
+func (w *writer) wanted() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.queue) > 0
+}
+
+// setLevel raises the sync level for the next transaction if the first job
+// demands it, and lowers it again afterwards. A commit at FULL syncs the whole
+// write-ahead log, and so what earlier transactions left unsynced in it.
+func (w *writer) setLevel() error {
+	if w.policy == Full {
+		return nil
+	}
+	w.mu.Lock()
+	level := w.policy
+	if len(w.queue) > 0 && w.queue[0].durable {
+		level = Full
+	}
+	w.mu.Unlock()
+	if level == w.level {
+		return nil
+	}
+	if err := w.conn.run(level.pragma()); err != nil {
+		return err
+	}
+	w.level = level
+	return nil
+}
+
+// take takes what goes into the next transaction, in order: all that is
+// queued, up to a job that runs alone or demands more durability.
+func (w *writer) take() []*job {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := 0
+	applied := make(chan struct{})
+	for ; n < len(w.queue); n++ {
+		j := w.queue[n]
+		if j.alone || j.durable && w.level != Full {
+			break
+		}
+		j.state, j.applied = applying, applied
+	}
+	jobs := w.queue[:n:n]
+	w.queue = w.queue[n:]
+	if len(w.queue) == 0 {
+		w.queue = nil
+	}
+	return jobs
+}
+
+// applyAll applies the jobs in the open transaction, answers those that are
+// refused, and returns the others. When one fails in the middle everything is
+// rolled back: that one is answered, and the others are queued again.
+func (w *writer) applyAll(jobs []*job) []*job {
+	defer close(jobs[0].applied)
+	good := jobs[:0:0]
+	for i, j := range jobs {
+		err := j.op.apply(w)
+		var no refused
+		switch {
+		case err == nil:
+			good = append(good, j)
+		case errors.As(err, &no):
+			j.done <- no.error
+		default:
+			w.rollback()
+			j.done <- err
+			w.requeue(append(good, jobs[i+1:]...), err)
+			return nil
+		}
+	}
+	w.mu.Lock()
+	for _, j := range good {
+		j.state = committing
+	}
+	w.mu.Unlock()
+	if len(good) == 0 {
+		w.rollback()
+	}
+	return good
+}
+
+// requeue puts jobs back in front of the queue, unless the error concerns all.
+func (w *writer) requeue(jobs []*job, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		err = eventlog.ErrClosed
+	}
+	if w.closed || isDamage(err) || isCode(err, codeFull, codeIO, codeReadOnly) {
+		for _, j := range jobs {
+			j.done <- err
+		}
+		return
+	}
+	for _, j := range jobs {
+		j.state = queued
+	}
+	w.queue = append(jobs, w.queue...)
+}
+
+func (w *writer) commit(jobs []*job) {
+	_, err := w.conn.exec("COMMIT")
+	if err == nil && w.policy == Off && w.level == Full {
+		err = w.fold()
+	}
+	if err != nil {
+		w.rollback()
+	}
+	w.mu.Lock()
+	w.loose = w.level != Full || err != nil && w.loose
+	w.mu.Unlock()
+	for _, j := range jobs {
+		if err != nil {
+			j.done <- j.op.unknown(err)
+		} else {
+			j.done <- nil
+		}
+	}
+}
+
+// fold copies the write-ahead log into the database file and syncs it. Under
+// Off earlier folds did not, so that a durable commit needs it.
+func (w *writer) fold() error {
+	deadline := time.Now().Add(time.Second)
+	var b backoff
+	for {
+		row, err := w.conn.values("PRAGMA wal_checkpoint(PASSIVE)", 3)
+		if err != nil && !isBusy(err) {
+			return fmt.Errorf("fold the write-ahead log: %w", err)
+		}
+		if err == nil && row[1] == row[2] {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return errors.New("fold the write-ahead log: a reader is in the way")
+		}
+		time.Sleep(b.next())
+	}
+}
+
+// rollback ends the transaction, if SQLite has not done so already, and
+// forgets what was learned in it.
+func (w *writer) rollback() {
+	clear(w.keys)
+	// Outside a transaction this is an error that says nothing new.
+	_, _ = w.conn.exec("ROLLBACK")
+}
+
+// flush makes everything acknowledged durable.
+func (w *writer) flush(ctx context.Context) error {
+	w.mu.Lock()
+	loose := w.loose
+	w.mu.Unlock()
+	if !loose {
+		return nil
+	}
+	if err := w.do(ctx, &job{op: touch{}, durable: true}); err != nil {
+		return fmt.Errorf("sync on closing: %w", err)
+	}
+	return nil
+}
+
+// touch changes nothing, but its commit is one: it syncs those before it.
+type touch struct{}
+
+func (touch) apply(w *writer) error {
+	return w.conn.run(fmt.Sprintf("PRAGMA user_version = %d", schemaVersion))
+}
+
+func (touch) unknown(cause error) error { return cause }
+
+// close refuses what is queued, waits for what is in flight, and closes the
+// connection.
+func (w *writer) close() error {
+	w.mu.Lock()
+	w.closed = true
+	for _, j := range w.queue {
+		j.done <- eventlog.ErrClosed
+	}
+	w.queue = nil
+	close(w.stop)
+	for w.working {
+		w.rest.Wait()
+	}
+	w.mu.Unlock()
+	return w.conn.close()
+}
