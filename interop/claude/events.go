@@ -1,0 +1,229 @@
+package claude
+
+import (
+	"errors"
+	"strings"
+	"unicode"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop"
+)
+
+// The parts that a record's events have in their keys and origins.
+const (
+	ownPart   = iota // the record's own event
+	startPart        // session_started, made of the first record
+	movePart         // head_moved before the record's own event
+)
+
+// apply adds a record to its session, unless the session has it already.
+func (im *importer) apply(s *session, rec interop.Record, f *facts) error {
+	if at := f.time(); !at.IsZero() {
+		im.at = at
+	}
+	im.result.Touch(s.ID)
+	n := s.occurrence(rec.Digest)
+	key := interop.RecordKey(s.ID, rec.Digest, n, ownPart)
+	if _, ok := s.Find(key); ok {
+		im.result.Present++
+		s.matched = true
+		return nil
+	}
+	if reason := s.parts(f); reason != "" {
+		return im.conflict(s, &rec, reason)
+	}
+	if err := im.add(s, &rec, f, n, key); err != nil {
+		return located(&rec, err)
+	}
+	if s.Full() && (s.matched || s.found == 0) {
+		return s.Flush(im.ctx)
+	}
+	return nil
+}
+
+// parts says why a record that the session does not have cannot be added to
+// it, if so.
+func (s *session) parts(f *facts) (reason string) {
+	switch {
+	case s.found == 0 || s.matched:
+		return ""
+	case s.Format != Name:
+		return "the session was not imported from Claude Code"
+	case s.tree.last == nil || !f.says() && !f.compacts():
+		return ""
+	case s.tree.known(string(f.ParentUUID)) || s.tree.known(string(f.LogicalParentUUID)):
+		s.matched = true
+		return ""
+	}
+	return "the record neither is in the session nor follows one that is"
+}
+
+// add adds the record's own event, and before it what moves the head there.
+func (im *importer) add(s *session, rec *interop.Record, f *facts, n int, key interop.Key) error {
+	l, build, err := im.plan(s, rec, f)
+	if err != nil {
+		return err
+	}
+	if to, ok := s.tree.move(l); ok {
+		e, err := im.made(rec, movePart, eventlog.HeadMove{To: to, Reason: "another branch of the transcript"})
+		if err != nil {
+			return err
+		}
+		seq := s.Add(interop.RecordKey(s.ID, rec.Digest, n, movePart), im.at, e)
+		s.tree.moved(seq, to)
+	}
+	e, err := build()
+	if err != nil {
+		return err
+	}
+	s.tree.add(l, s.Add(key, im.at, e))
+	return nil
+}
+
+// plan decides what becomes of a record. build makes the event, once the head
+// is where it must be.
+func (im *importer) plan(s *session, rec *interop.Record, f *facts) (l line, build func() (eventlog.Event, error), err error) {
+	if f.says() {
+		c := converter{ctx: im.ctx, log: im.log, calls: s.calls}
+		m, ok, err := c.message(f, rec.Value)
+		if err != nil {
+			return l, nil, err
+		}
+		if e, err := im.made(rec, ownPart, m); ok && err == nil {
+			s.called(&m)
+			im.result.Imported++
+			return f.line(m.Role == eventlog.Tool, m.Group), func() (eventlog.Event, error) { return e, nil }, nil
+		}
+	}
+	l = f.line(false, "")
+	if p := im.payload(s, rec, f); p != nil {
+		im.result.Imported++
+		return l, func() (eventlog.Event, error) { return im.made(rec, ownPart, im.payload(s, rec, f)) }, nil
+	}
+	im.result.Raw++
+	return l, func() (eventlog.Event, error) { return im.raw(rec, f) }, nil
+}
+
+// payload is what becomes of a record that is no message; nil if it is kept raw.
+func (im *importer) payload(s *session, rec *interop.Record, f *facts) eventlog.Payload {
+	switch title := f.title(); {
+	case title != "":
+		return eventlog.Session{State: eventlog.SessionStateUpdated, Title: title, Extra: rec.Value}
+	case f.compacts():
+		return f.compacted(s, rec.Value)
+	case f.clears():
+		return f.cleared(rec.Value)
+	}
+	return nil
+}
+
+func (f *facts) title() string {
+	switch f.Type {
+	case "summary":
+		return string(f.Summary)
+	case "custom-title":
+		return string(f.CustomTitle)
+	case "ai-title":
+		return string(f.AITitle)
+	}
+	return ""
+}
+
+// compacted covers what precedes the compaction, but for lines that were kept.
+func (f *facts) compacted(s *session, record jsontext.Value) eventlog.Payload {
+	c := f.compaction()
+	to := s.Seq()
+	if n := s.tree.nodes[c.Preserved.Head]; c.Preserved.Head != "" && n != nil && n.seq > 1 {
+		to = n.seq - 1
+	}
+	return eventlog.Compaction{
+		Strategy: "summary", Trigger: c.Trigger, Covers: eventlog.Covers{From: 1, To: to},
+		TokensBefore: max(c.PreTokens, 0), TokensAfter: max(c.PostTokens, 0), Extra: record,
+	}
+}
+
+// cleared leaves out the results of calls.
+func (f *facts) cleared(record jsontext.Value) eventlog.Payload {
+	var m microFacts
+	if len(f.Microcompact) == 0 || json.Unmarshal(f.Microcompact, &m) != nil {
+		return nil
+	}
+	return eventlog.Compaction{
+		Strategy: "clear_results", Trigger: m.Trigger, Cleared: m.ToolIDs,
+		TokensBefore: max(m.PreTokens, 0), TokensAfter: max(m.PreTokens-m.TokensSaved, 0), Extra: record,
+	}
+}
+
+// called notes the calls of a message.
+func (s *session) called(m *eventlog.Message) {
+	for _, call := range m.ToolCalls() {
+		s.calls[call.CallID] = call.Name
+		if t, ok := taskOf(call); ok {
+			s.tasks = append(s.tasks, t)
+		}
+	}
+}
+
+// begin adds the start of a session, made of its first record.
+func (im *importer) begin(s *session, rec interop.Record, f *facts, callID string) error {
+	start := eventlog.Session{
+		Agent: "claude-code", CWD: string(f.CWD),
+		Source: eventlog.SessionSource{
+			Format: Name, Version: string(f.Version), Path: rec.Origin(0).Source, SessionID: string(f.SessionID),
+		},
+	}
+	if s.side {
+		start.Parent = eventlog.SessionParent{SessionID: string(f.SessionID), CallID: callID}
+	}
+	e, err := im.made(&rec, startPart, start)
+	if err != nil {
+		return located(&rec, err)
+	}
+	s.tree.grow(s.Add(interop.FixedKey(s.ID, "session_started"), im.at, e))
+	return nil
+}
+
+// made makes an event of a payload. It may break rules of conversation, which a
+// lenient append marks, but no others.
+func (im *importer) made(rec *interop.Record, part int, p eventlog.Payload) (eventlog.Event, error) {
+	e, err := eventlog.NewEvent(p)
+	switch {
+	case err == nil:
+	case errors.Is(err, eventlog.ErrInvalidMessage), errors.Is(err, eventlog.ErrInvalidCall), errors.Is(err, eventlog.ErrInvalidResult):
+		if e, err = eventlog.NewUnchecked(p); err != nil {
+			return e, err
+		}
+	default:
+		return e, err
+	}
+	return e, originate(&e, rec, part)
+}
+
+// raw keeps the record as it is.
+func (im *importer) raw(rec *interop.Record, f *facts) (eventlog.Event, error) {
+	e := eventlog.Event{Type: rawType(f), Data: rec.Value.Clone()}
+	return e, originate(&e, rec, ownPart)
+}
+
+// rawType is the event type of a record that is kept raw. A name that no type
+// can have becomes "other".
+func rawType(f *facts) eventlog.Type {
+	name := f.kindName()
+	if len(name) > 100 || strings.ContainsFunc(name, unicode.IsControl) {
+		name = "other"
+	}
+	return eventlog.Type(Name + ":" + name)
+}
+
+// originate notes where an event came from.
+func originate(e *eventlog.Event, rec *interop.Record, part int) error {
+	if rec.Repaired {
+		if err := e.SetMetadata("repaired", []string{"invalid_unicode"}); err != nil {
+			return err
+		}
+	}
+	return e.SetMetadata(interop.OriginKey, rec.Origin(part))
+}

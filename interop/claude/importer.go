@@ -1,0 +1,221 @@
+package claude
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop"
+)
+
+// importer imports one file.
+type importer struct {
+	ctx    context.Context
+	log    *eventlog.Log
+	source string
+	result interop.Result
+
+	sessions map[string]*session
+	order    []*session
+	// current is the session of records that name none; nil before the first.
+	current *session
+	// held are records of sessions that have not begun.
+	held []heldRecord
+	// at is the time of the newest record that had one.
+	at time.Time
+	// sides are the sessions of sub-agents without an id, by the uuids of
+	// their lines.
+	sides map[string]string
+	// lastSide is the newest of them.
+	lastSide string
+}
+
+type heldRecord struct {
+	rec     interop.Record
+	facts   facts
+	session string // empty where the record names none
+}
+
+func newImporter(ctx context.Context, log *eventlog.Log, source string) *importer {
+	return &importer{ctx: ctx, log: log, source: source, sessions: map[string]*session{}, sides: map[string]string{}}
+}
+
+// record takes in the next record of the file. A *interop.RecordError refuses
+// it; any other error stops the import.
+func (im *importer) record(rec interop.Record) error {
+	var f facts
+	if err := json.Unmarshal(rec.Value, &f); err != nil {
+		return rec.Refuse(err)
+	}
+	id := im.sessionOf(&f)
+	if id == "" && im.current != nil {
+		return im.apply(im.current, rec, &f)
+	}
+	if id == "" {
+		im.hold(rec, f, id)
+		return nil
+	}
+	if err := eventlog.CheckSessionID(id); err != nil {
+		return rec.Refuse(err)
+	}
+	s, err := im.open(id, &f)
+	if err != nil {
+		return err
+	}
+	if s.New() && !f.begins() {
+		im.hold(rec, f, id)
+		return nil
+	}
+	return im.applyTo(s, rec, &f)
+}
+
+// applyTo applies a record that names its session, and before it what was held
+// for that.
+func (im *importer) applyTo(s *session, rec interop.Record, f *facts) error {
+	if s.New() || len(im.held) > 0 {
+		if at := f.time(); im.at.IsZero() && !at.IsZero() {
+			im.at = at
+		}
+	}
+	callID, err := im.callOf(s, f)
+	if err != nil {
+		return err
+	}
+	if s.New() {
+		if err := im.begin(s, rec, f, callID); err != nil {
+			return err
+		}
+	}
+	if err := im.release(s, f.begins()); err != nil {
+		return err
+	}
+	if f.begins() && (!bool(f.IsSidechain) || im.current == nil || im.current.side) {
+		im.current = s
+	}
+	return im.apply(s, rec, f)
+}
+
+// callOf finds the call that started the sub-agent whose session s is, with the
+// first record of s.
+func (im *importer) callOf(s *session, f *facts) (string, error) {
+	if !s.side || len(s.seen) > 0 {
+		return "", nil
+	}
+	parent, err := im.open(string(f.SessionID), f)
+	if err != nil {
+		return "", err
+	}
+	return parent.claim(f.prompt()), nil
+}
+
+// hold keeps a record until its session begins.
+func (im *importer) hold(rec interop.Record, f facts, session string) {
+	rec.Value = rec.Value.Clone()
+	im.held = append(im.held, heldRecord{rec, f, session})
+}
+
+// release applies the records held for s, and those that name no session if
+// they are to be its as well.
+func (im *importer) release(s *session, unnamed bool) error {
+	held, rest := im.held, im.held[:0:0]
+	for i, h := range held {
+		if h.session != s.ID && !(unnamed && h.session == "") {
+			rest = append(rest, h)
+			continue
+		}
+		if err := im.apply(s, h.rec, &h.facts); err != nil {
+			im.held = append(rest, held[i+1:]...)
+			return err
+		}
+	}
+	im.held = rest
+	return nil
+}
+
+// open finds the session in this file or in the log.
+func (im *importer) open(id string, f *facts) (*session, error) {
+	if s := im.sessions[id]; s != nil {
+		return s, nil
+	}
+	s, err := openSession(im.ctx, im.log, id)
+	if err != nil {
+		return nil, err
+	}
+	s.side = id != string(f.SessionID)
+	im.sessions[id] = s
+	im.order = append(im.order, s)
+	return s, nil
+}
+
+// sessionOf is the id of the session that a record belongs to; empty if it names
+// none.
+func (im *importer) sessionOf(f *facts) string {
+	id := string(f.SessionID)
+	switch {
+	case id == "" || !bool(f.IsSidechain):
+		return id
+	case f.AgentID != "":
+		return id + ".agent-" + string(f.AgentID)
+	}
+	return im.sideOf(f)
+}
+
+// sideOf finds the sub-agent of a line by the line's parent. A line without a
+// parent begins a new one.
+func (im *importer) sideOf(f *facts) string {
+	side := im.sides[string(f.ParentUUID)]
+	if side == "" && f.UUID != "" && (f.ParentUUID == "" || im.lastSide == "" || im.inMain(f)) {
+		side = string(f.SessionID) + ".side-" + string(f.UUID)
+	}
+	if side == "" {
+		side = im.lastSide
+	}
+	if side == "" {
+		return string(f.SessionID)
+	}
+	if f.UUID != "" {
+		im.sides[string(f.UUID)] = side
+	}
+	im.lastSide = side
+	return side
+}
+
+// inMain reports whether a line's parent is one of the session itself.
+func (im *importer) inMain(f *facts) bool {
+	main := im.sessions[string(f.SessionID)]
+	return main != nil && main.tree.known(string(f.ParentUUID))
+}
+
+// flush appends what was added to every session.
+func (im *importer) flush() error {
+	for _, s := range im.order {
+		if err := s.Flush(im.ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finish fills in what is known at the end of the file.
+func (im *importer) finish() {
+	im.result.Held = len(im.held)
+	for _, s := range im.order {
+		im.result.Events += s.Written()
+	}
+}
+
+// conflict stops the import of a session whose history is another one.
+func (im *importer) conflict(s *session, rec *interop.Record, reason string) error {
+	s.Drop()
+	return &interop.HistoryError{
+		Session: s.ID, Source: rec.Source, Line: rec.Line, Offset: rec.Offset, Reason: reason,
+	}
+}
+
+// located adds to an error where its record stands.
+func located(rec *interop.Record, err error) error {
+	return fmt.Errorf("%s:%d: record at byte %d: %w", rec.Source, rec.Line, rec.Offset, err)
+}

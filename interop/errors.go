@@ -1,0 +1,60 @@
+package interop
+
+import (
+	"errors"
+	"fmt"
+)
+
+var (
+	// ErrUnknownFormat: a file that was named is no transcript of a known format.
+	ErrUnknownFormat = errors.New("not a transcript of a known format")
+	// ErrHistory: the log holds another history under the same session id.
+	ErrHistory = errors.New("another history under the same session id")
+	// ErrRecord: a record that cannot be read.
+	ErrRecord = errors.New("unreadable record")
+)
+
+// FormatError names a file that is no transcript. It matches ErrUnknownFormat.
+type FormatError struct{ Path string }
+
+func (e *FormatError) Error() string { return fmt.Sprintf("%s: %v", e.Path, ErrUnknownFormat) }
+
+// Is matches ErrUnknownFormat.
+func (e *FormatError) Is(target error) bool { return target == ErrUnknownFormat }
+
+// RecordError locates a record that was refused. It matches ErrRecord.
+type RecordError struct {
+	Source string
+	Line   int64 // physical line, from 1
+	Offset int64 // byte offset in the file
+	Cause  error
+}
+
+func (e *RecordError) Error() string {
+	return fmt.Sprintf("%s:%d: record at byte %d: %v", e.Source, e.Line, e.Offset, e.Cause)
+}
+
+// Is matches ErrRecord.
+func (e *RecordError) Is(target error) bool { return target == ErrRecord }
+
+// Unwrap gives the cause.
+func (e *RecordError) Unwrap() error { return e.Cause }
+
+// HistoryError says that the records of a file neither are in the session of
+// their id, nor continue it. Nothing of the file was added to that session
+// from the named record on. It matches ErrHistory.
+type HistoryError struct {
+	Session string
+	Source  string
+	Line    int64
+	Offset  int64
+	Reason  string
+}
+
+func (e *HistoryError) Error() string {
+	return fmt.Sprintf("%s:%d: record at byte %d: session %q: %v: %s",
+		e.Source, e.Line, e.Offset, e.Session, ErrHistory, e.Reason)
+}
+
+// Is matches ErrHistory.
+func (e *HistoryError) Is(target error) bool { return target == ErrHistory }

@@ -1,0 +1,87 @@
+package interop
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Member is a member of a JSON object.
+type Member struct {
+	Name  string
+	Value jsontext.Value
+}
+
+// Members splits an object into its members, in order. Values share the bytes
+// of the object.
+func Members(object jsontext.Value) ([]Member, error) {
+	d := jsontext.NewDecoder(bytes.NewBuffer(object))
+	if d.PeekKind() != '{' {
+		return nil, fmt.Errorf("not an object")
+	}
+	if _, err := d.ReadToken(); err != nil {
+		return nil, err
+	}
+	var members []Member
+	for d.PeekKind() != '}' {
+		name, err := d.ReadToken()
+		if err != nil {
+			return nil, err
+		}
+		text := name.String()
+		value, err := d.ReadValue()
+		if err != nil {
+			return nil, err
+		}
+		end := int(d.InputOffset())
+		members = append(members, Member{text, jsontext.Value(object[end-len(value) : end])})
+	}
+	return members, nil
+}
+
+// Object makes an object of members, in order; nil if there are none.
+func Object(members []Member) jsontext.Value {
+	if len(members) == 0 {
+		return nil
+	}
+	b := []byte{'{'}
+	for i, m := range members {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b, _ = jsontext.AppendQuote(b, m.Name) // names that were read are valid
+		b = append(append(b, ':'), m.Value...)
+	}
+	return append(b, '}')
+}
+
+// Elements splits an array into its elements, which share its bytes.
+func Elements(array jsontext.Value) ([]jsontext.Value, error) {
+	d := jsontext.NewDecoder(bytes.NewBuffer(array))
+	if d.PeekKind() != '[' {
+		return nil, fmt.Errorf("not an array")
+	}
+	if _, err := d.ReadToken(); err != nil {
+		return nil, err
+	}
+	var elements []jsontext.Value
+	for d.PeekKind() != ']' {
+		value, err := d.ReadValue()
+		if err != nil {
+			return nil, err
+		}
+		end := int(d.InputOffset())
+		elements = append(elements, jsontext.Value(array[end-len(value):end]))
+	}
+	return elements, nil
+}
+
+// Text is the string that a value is; ok is false when it is something else.
+func Text(v jsontext.Value) (text string, ok bool) {
+	if v.Kind() != '"' {
+		return "", false
+	}
+	b, err := jsontext.AppendUnquote(nil, v)
+	return string(b), err == nil
+}

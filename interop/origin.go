@@ -1,0 +1,62 @@
+package interop
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// OriginKey is the name under which an Origin stands in an event's metadata.
+const OriginKey = "origin"
+
+// Origin is where an imported event came from.
+type Origin struct {
+	Source string          `json:"source"`
+	Line   int64           `json:"line"`
+	Offset int64           `json:"offset"`
+	Bytes  int64           `json:"bytes"`
+	Digest eventlog.Digest `json:"digest"`
+	// Part tells apart several events made from one record; 0 is the first.
+	Part int `json:"part,omitzero"`
+}
+
+// Key identifies what is imported, whatever file it stands in: it is the
+// random part of the event's id. Equal records of a session are told apart by
+// their number.
+type Key [10]byte
+
+// RecordKey is the key of an event made from a record: occurrence counts equal
+// records of the session from 0, part the events made of one record from 0.
+func RecordKey(session string, digest eventlog.Digest, occurrence, part int) Key {
+	b := append([]byte(session), 0)
+	b = append(append(b, digest...), 0)
+	b = binary.BigEndian.AppendUint32(b, uint32(occurrence))
+	b = binary.BigEndian.AppendUint32(b, uint32(part))
+	sum := sha256.Sum256(b)
+	return Key(sum[:10])
+}
+
+// FixedKey is the key of an event that a session has once, such as its start.
+func FixedKey(session, name string) Key {
+	sum := sha256.Sum256([]byte(session + "\x00" + name))
+	return Key(sum[:10])
+}
+
+// ID is the event id of what was recorded at t. Times before 1970 count as 1970.
+func (k Key) ID(t time.Time) ulid.ULID {
+	var id ulid.ULID
+	ms := max(t.UnixMilli(), 0)
+	if t.IsZero() || uint64(ms) > ulid.MaxTime() {
+		ms = 0
+	}
+	_ = id.SetTime(uint64(ms)) // within bounds, as was just made sure
+	copy(id[6:], k[:])
+	return id
+}
+
+// KeyOf is the key in an event id.
+func KeyOf(id ulid.ULID) Key { return Key(id[6:]) }

@@ -1,0 +1,180 @@
+package interop
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// Record is one JSON object of a file of lines.
+type Record struct {
+	Source string
+	Line   int64 // physical line, from 1
+	Offset int64 // byte offset in the file
+	// Value is the object. Its bytes are reused by the next record.
+	Value jsontext.Value
+	// Digest and Size are those of the record's bytes as they stand in the file.
+	Digest eventlog.Digest
+	Size   int64
+	// Repaired says that Value has U+FFFD where the file has text that is no
+	// valid Unicode.
+	Repaired bool
+}
+
+// Origin is where the record stands in its file, for metadata.
+func (r *Record) Origin(part int) Origin {
+	return Origin{
+		Source: strings.ToValidUTF8(r.Source, "\uFFFD"), Line: r.Line, Offset: r.Offset, Bytes: r.Size, Digest: r.Digest, Part: part,
+	}
+}
+
+// Refuse makes the error that refuses the record.
+func (r *Record) Refuse(cause error) *RecordError {
+	return &RecordError{Source: r.Source, Line: r.Line, Offset: r.Offset, Cause: cause}
+}
+
+// Records yields the JSON objects of a file of lines, in order. A line may hold
+// several; empty lines, carriage returns and a byte order mark are passed over.
+// What cannot be read is yielded as a *RecordError, and the sequence goes on
+// with the next line; any other error ends it.
+func Records(src Source) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		r, f, err := src.reader()
+		if err != nil {
+			yield(Record{}, fmt.Errorf("open %s: %w", src.Name, err))
+			return
+		}
+		defer f.Close()
+		s := splitter{source: src.Name, in: bufio.NewReaderSize(r, 64<<10)}
+		for s.next() {
+			if !s.line(yield) {
+				return
+			}
+		}
+		if s.err != nil {
+			yield(Record{}, fmt.Errorf("read %s after line %d: %w", src.Name, s.number, s.err))
+		}
+	}
+}
+
+// splitter reads a file line by line.
+type splitter struct {
+	source string
+	in     *bufio.Reader
+	buf    []byte // the line, with its newline if it has one
+	start  int64  // offset of the line
+	number int64
+	err    error
+}
+
+var byteOrderMark = []byte("\xef\xbb\xbf")
+
+// next reads the next line into s.buf.
+func (s *splitter) next() bool {
+	s.start += int64(len(s.buf))
+	s.buf = s.buf[:0]
+	for {
+		chunk, err := s.in.ReadSlice('\n')
+		s.buf = append(s.buf, chunk...)
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
+		}
+		if err != nil && !errors.Is(err, io.EOF) {
+			s.err = err
+			return false
+		}
+		break
+	}
+	s.number++
+	return len(s.buf) > 0
+}
+
+// line yields the objects of the line in s.buf.
+func (s *splitter) line(yield func(Record, error) bool) bool {
+	rest, offset := s.buf, s.start
+	if offset == 0 {
+		rest = bytes.TrimPrefix(rest, byteOrderMark)
+	}
+	for {
+		rest = bytes.TrimLeft(rest, " \t\r\n")
+		if len(rest) == 0 {
+			return true
+		}
+		offset = s.start + int64(len(s.buf)-len(rest))
+		rec, size, err := s.record(rest, offset)
+		if !yield(rec, err) {
+			return false
+		}
+		if size == 0 {
+			return true
+		}
+		rest = rest[size:]
+	}
+}
+
+// record reads the value at the start of b. size is 0 where the next value
+// cannot be found.
+func (s *splitter) record(b []byte, offset int64) (rec Record, size int, err error) {
+	rec = Record{Source: s.source, Line: s.number, Offset: offset}
+	value, err := firstValue(b, false)
+	if err != nil {
+		if value, repaired := firstValue(b, true); repaired == nil {
+			return s.repair(rec, value)
+		}
+		return rec, 0, rec.Refuse(plain(err, b))
+	}
+	if value.Kind() != '{' {
+		return rec, len(value), rec.Refuse(fmt.Errorf("a JSON %s, not an object", kindName(value.Kind())))
+	}
+	rec.Value, rec.Digest, rec.Size = value, eventlog.DigestOf(value), int64(len(value))
+	return rec, len(value), nil
+}
+
+// repair reads a value whose only fault is text that is no valid Unicode.
+func (s *splitter) repair(rec Record, value jsontext.Value) (Record, int, error) {
+	clean := value.Clone()
+	err := clean.Compact(jsontext.AllowInvalidUTF8(true), jsontext.PreserveRawStrings(false))
+	if err != nil || !clean.IsValid() || clean.Kind() != '{' {
+		return rec, len(value), rec.Refuse(errors.New("text that is no valid Unicode"))
+	}
+	rec.Value, rec.Digest, rec.Size, rec.Repaired = clean, eventlog.DigestOf(value), int64(len(value)), true
+	return rec, len(value), nil
+}
+
+func firstValue(b []byte, lax bool) (jsontext.Value, error) {
+	d := jsontext.NewDecoder(bytes.NewBuffer(b), jsontext.AllowInvalidUTF8(lax))
+	value, err := d.ReadValue()
+	if err != nil {
+		return nil, err
+	}
+	return value, nil
+}
+
+// plain is the reason of a refusal.
+func plain(err error, b []byte) error {
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+		return fmt.Errorf("cut off after %d bytes: %w", len(bytes.TrimRight(b, "\r\n")), io.ErrUnexpectedEOF)
+	}
+	return err
+}
+
+func kindName(k jsontext.Kind) string {
+	switch k {
+	case '[':
+		return "array"
+	case '"':
+		return "string"
+	case '0':
+		return "number"
+	default:
+		return "literal"
+	}
+}

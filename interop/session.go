@@ -1,0 +1,119 @@
+package interop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// batch is how many events an import appends at a time.
+const batch = 256
+
+// Session appends imported events to one session of a log, in batches. It
+// knows which events the session has already. It is used by one goroutine.
+//
+// Seqs are known before events are written, because each batch is appended at
+// the head that the session had: another writer's append in between is a
+// conflict, after which the import may simply be run again.
+type Session struct {
+	ID string
+	// Format is that of the importer that started the session in the log; empty
+	// when the session is new, or was not imported.
+	Format string
+
+	log     *eventlog.Log
+	head    eventlog.Head
+	known   map[Key]int64 // seqs
+	pending []eventlog.Event
+	written int
+}
+
+// OpenSession finds a session in the log, or prepares a new one. each is called
+// with every event that the session holds, in order; it must not keep them.
+func OpenSession(ctx context.Context, log *eventlog.Log, id string, each func(*eventlog.Event) error) (*Session, error) {
+	s := &Session{ID: id, log: log, known: map[Key]int64{}}
+	for e, err := range log.Read(ctx, id, eventlog.All) {
+		if errors.Is(err, eventlog.ErrNotFound) {
+			return s, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read session %q: %w", id, err)
+		}
+		if err := s.noticed(&e, each); err != nil {
+			return nil, fmt.Errorf("read session %q: event %d: %w", id, e.Seq, err)
+		}
+	}
+	return s, nil
+}
+
+func (s *Session) noticed(e *eventlog.Event, each func(*eventlog.Event) error) error {
+	s.head = e.Head()
+	s.known[KeyOf(e.ID)] = e.Seq
+	if start, ok, err := e.Session(); ok && err == nil && e.Type == eventlog.SessionStarted {
+		s.Format = start.Source.Format
+	}
+	return each(e)
+}
+
+// New reports that the session has no events yet, written or added.
+func (s *Session) New() bool { return s.Seq() == 0 }
+
+// Seq is the seq of the newest event, written or added.
+func (s *Session) Seq() int64 { return s.head.Seq + int64(len(s.pending)) }
+
+// Find gives the seq of the event with the key, if the session has it.
+func (s *Session) Find(k Key) (seq int64, ok bool) {
+	seq, ok = s.known[k]
+	return seq, ok
+}
+
+// Add queues an event under its key and gives its seq. at becomes its
+// timestamp. Events of one record should be added without a Flush between.
+func (s *Session) Add(k Key, at time.Time, e eventlog.Event) int64 {
+	e.ID, e.Timestamp = k.ID(at), stamp(at)
+	s.pending = append(s.pending, e)
+	s.known[k] = s.Seq()
+	return s.Seq()
+}
+
+// Full reports that it is time to flush.
+func (s *Session) Full() bool { return len(s.pending) >= batch }
+
+// Written is how many events were appended.
+func (s *Session) Written() int { return s.written }
+
+// Drop forgets what was added since the last flush.
+func (s *Session) Drop() {
+	for i := range s.pending {
+		delete(s.known, KeyOf(s.pending[i].ID))
+	}
+	s.pending = s.pending[:0]
+}
+
+// Flush appends what was added.
+func (s *Session) Flush(ctx context.Context) error {
+	if len(s.pending) == 0 {
+		return nil
+	}
+	head, err := s.log.Append(ctx, s.ID, eventlog.At(s.head).Lenient(), s.pending...)
+	if err != nil {
+		return fmt.Errorf("import into session %q: %w", s.ID, err)
+	}
+	s.head = head
+	s.written += len(s.pending)
+	clear(s.pending)
+	s.pending = s.pending[:0]
+	return nil
+}
+
+// stamp makes a time that a line can hold of any time; times that are unknown
+// or beyond four-digit years become 1970.
+func stamp(t time.Time) time.Time {
+	if t.IsZero() || t.UTC().Year() < 1 || t.UTC().Year() > 9999 {
+		return time.Unix(0, 0).UTC()
+	}
+	return t.UTC()
+}
