@@ -1,0 +1,130 @@
+package sqlite
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"iter"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// chained makes n finished events of one append behind after, each with data
+// of the text given.
+func chained(session string, after eventlog.Head, n int, text string) []eventlog.Event {
+	events := make([]eventlog.Event, n)
+	for i := range events {
+		events[i] = finished(session, after, n-1-i, text)
+		after = events[i].Head()
+	}
+	return events
+}
+
+// finished renders a line as docs/FORMAT.md has it, and parses it.
+func finished(session string, after eventlog.Head, more int, text string) eventlog.Event {
+	header := fmt.Sprintf(`"v":1,"seq":%d,"id":"%s","session_id":"%s","type":"test:note","timestamp":"2027-01-15T08:00:00.000000000Z"`,
+		after.Seq+1, eventlog.NewID(), session)
+	if more > 0 {
+		header += fmt.Sprintf(`,"more":%d`, more)
+	}
+	data := fmt.Sprintf(`{"text":%q}`, text)
+	salt := sha256.Sum256([]byte(header))
+	none := sha256.Sum256(nil)
+	content := sha256.Sum256([]byte(data))
+	commit := sha256.Sum256(join(salt[:16], none[:], content[:]))
+	head := sha256.Sum256([]byte(header))
+	link := sha256.Sum256(join(after.Hash[:], head[:], commit[:]))
+	body := fmt.Sprintf(`%s,"salt":"%s","hash":"%s","data":%s}`, header, hex.EncodeToString(salt[:16]), hex.EncodeToString(link[:]), data)
+	return parsed(body, session)
+}
+
+func parsed(body, session string) eventlog.Event {
+	line := fmt.Sprintf(`{"crc":"%08x",%s`, crc32.Checksum([]byte(body), crc32.MakeTable(crc32.Castagnoli)), body)
+	e, err := eventlog.ParseLine([]byte(line), session)
+	if err != nil {
+		panic(fmt.Sprintf("made a bad line: %v\n%s", err, line))
+	}
+	return e
+}
+
+// altered is e with other text, under the same header and hash.
+func altered(e eventlog.Event, text string) eventlog.Event {
+	body, _, _ := strings.Cut(string(e.Line()[18:]), `,"data":`)
+	return parsed(fmt.Sprintf(`%s,"data":{"text":%q}}`, body, text), e.SessionID)
+}
+
+func join(parts ...[]byte) (all []byte) {
+	for _, p := range parts {
+		all = append(all, p...)
+	}
+	return all
+}
+
+func headOf(events []eventlog.Event) eventlog.Head { return events[len(events)-1].Head() }
+
+// open opens a store of a test, closed at its end.
+func open(t testing.TB, path string, opts ...Options) *Store {
+	t.Helper()
+	s := New(path, opts...)
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return s
+}
+
+func tempPath(t testing.TB) string { return filepath.Join(t.TempDir(), "s.db") }
+
+// add appends n events of one append each and returns the new head.
+func add(t testing.TB, s *Store, session string, after eventlog.Head, n int, text string) eventlog.Head {
+	t.Helper()
+	for range n {
+		events := chained(session, after, 1, text)
+		must(t, s.Append(t.Context(), session, after, events, false))
+		after = headOf(events)
+	}
+	return after
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatalf("unexpected error: %v", err)
+	}
+}
+
+func want(t testing.TB, target, got error) {
+	t.Helper()
+	if !errors.Is(got, target) {
+		t.Fatalf("got error %v, want %v", got, target)
+	}
+}
+
+// collect gathers a sequence up to its first error.
+func collect[T any](seq iter.Seq2[T, error]) (all []T, err error) {
+	for v, err := range seq {
+		if err != nil {
+			return all, err
+		}
+		all = append(all, v)
+	}
+	return all, nil
+}
+
+// seqs reads the seqs that a span selects.
+func seqs(t testing.TB, s eventlog.Store, session string, r eventlog.Span) (all []int64) {
+	t.Helper()
+	events, err := collect(s.Read(context.Background(), session, r))
+	must(t, err)
+	for _, e := range events {
+		all = append(all, e.Seq)
+	}
+	return all
+}
