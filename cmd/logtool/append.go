@@ -1,0 +1,239 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/spf13/cobra"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// appending is what the append command was told.
+type appending struct {
+	session string
+	body    string // the last argument
+	given   bool   // whether there was one
+	kind    string // --type
+	events  bool   // --event
+	expect  string // --expect
+	durable bool   // --durable
+}
+
+func (a *app) appendCommand() *cobra.Command {
+	var x appending
+	cmd := &cobra.Command{
+		Use:   "append SESSION [TEXT|-]",
+		Short: "Append a message, an event, or several events at once",
+		Long: `Append a user message (TEXT, or standard input for "-"), or with --type an event
+of that type whose payload is the JSON given, or with --event all events that
+standard input holds: one {"type","data","metadata","cost"} object per line,
+appended together or not at all.
+
+--expect says what the session must look like: "any", "new" (it does not exist
+yet), or the SEQ:HASH of its newest event, as append prints it. If it looks
+different nothing is written and the exit code is 1.`,
+		Example: `  logtool append order-42 "where is my parcel?"
+  logtool append order-42 --type external_input '{"source":"mail","kind":"reply"}'
+  logtool append order-42 --expect new --event < events.jsonl`,
+		Args: between(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			x.session = args[0]
+			if len(args) == 2 {
+				x.body, x.given = args[1], true
+			}
+			if err := x.check(); err != nil {
+				return err
+			}
+			return a.append(cmd.Context(), x)
+		},
+	}
+	cmd.Flags().StringVar(&x.kind, "type", "", "append an event of this type; the argument is its payload as JSON")
+	cmd.Flags().BoolVar(&x.events, "event", false, "append the events on standard input, one JSON object per line")
+	cmd.Flags().StringVar(&x.expect, "expect", "any", "any, new, or the SEQ:HASH of the newest event")
+	cmd.Flags().BoolVar(&x.durable, "durable", false, "return only when the events are on disk")
+	return cmd
+}
+
+func (x *appending) check() error {
+	switch {
+	case x.events && x.kind != "":
+		return usagef("--event and --type exclude each other: the types stand in the stream")
+	case x.events && x.given && x.body != "-":
+		return usagef("--event reads the events from standard input, not from an argument")
+	}
+	if _, _, err := parseExpect(x.expect); err != nil {
+		return err
+	}
+	return eventlog.CheckSessionID(x.session)
+}
+
+func (a *app) append(ctx context.Context, x appending) error {
+	events, err := a.newEvents(x)
+	if err != nil {
+		return err
+	}
+	return a.writing(func(log *eventlog.Log) error {
+		session, expect, err := x.target(ctx, log)
+		if err != nil {
+			return err
+		}
+		head, err := log.Append(ctx, session, expect, events...)
+		if err != nil {
+			return err
+		}
+		return a.printHead(session, head, len(events))
+	})
+}
+
+// newEvents makes the events to append.
+func (a *app) newEvents(x appending) ([]eventlog.Event, error) {
+	if x.events {
+		return readEvents(a.in)
+	}
+	body := []byte(x.body)
+	if !x.given || x.body == "-" {
+		var err error
+		if body, err = io.ReadAll(a.in); err != nil {
+			return nil, fmt.Errorf("read standard input: %w", err)
+		}
+	}
+	if x.kind != "" {
+		return []eventlog.Event{{ID: eventlog.NewID(), Type: eventlog.Type(x.kind), Data: body}}, nil
+	}
+	text := strings.TrimSuffix(string(body), "\n")
+	if text == "" {
+		return nil, usagef("nothing to append: give a text, or - and the text on standard input")
+	}
+	e, err := eventlog.NewUserMessage(text)
+	return []eventlog.Event{e}, err
+}
+
+// given is an event as --event reads it.
+type given struct {
+	Type     eventlog.Type  `json:"type"`
+	Data     jsontext.Value `json:"data"`
+	Metadata jsontext.Value `json:"metadata"`
+	Cost     eventlog.Cost  `json:"cost"`
+}
+
+// readEvents reads one object per line until the end.
+func readEvents(r io.Reader) ([]eventlog.Event, error) {
+	var events []eventlog.Event
+	dec := jsontext.NewDecoder(r)
+	for {
+		var g given
+		err := json.UnmarshalDecode(dec, &g, json.RejectUnknownMembers(true))
+		if errors.Is(err, io.EOF) {
+			return events, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("event %d on standard input: %w", len(events)+1, err)
+		}
+		events = append(events, eventlog.Event{
+			ID: eventlog.NewID(), Type: g.Type, Data: g.Data, Metadata: g.Metadata, Cost: g.Cost,
+		})
+	}
+}
+
+// target finds the session and makes the expectation. A name that is neither
+// an id nor a prefix is a new session.
+func (x *appending) target(ctx context.Context, log *eventlog.Log) (string, eventlog.Expect, error) {
+	expect, at, err := parseExpect(x.expect)
+	if err != nil {
+		return "", expect, err
+	}
+	session := x.session
+	if x.expect != "new" {
+		found, err := resolve(ctx, log, x.session)
+		switch {
+		case err == nil:
+			session = found
+		case !errors.Is(err, eventlog.ErrNotFound) || at != nil:
+			return "", expect, err
+		}
+	}
+	if at != nil {
+		if expect, err = at.complete(ctx, log, session); err != nil {
+			return "", expect, err
+		}
+	}
+	if x.durable {
+		expect = expect.Durable()
+	}
+	return session, expect, nil
+}
+
+// shortHead is the head that --expect names, its hash perhaps shortened.
+type shortHead struct {
+	seq  int64
+	hash string
+}
+
+const (
+	fullHash = 64
+	someHash = 12 // what errors show of a hash
+)
+
+// parseExpect reads --expect; at is set for SEQ:HASH.
+func parseExpect(text string) (expect eventlog.Expect, at *shortHead, err error) {
+	switch text {
+	case "any":
+		return eventlog.Any, nil, nil
+	case "new":
+		return eventlog.New, nil, nil
+	}
+	seq, hash, ok := strings.Cut(text, ":")
+	n, err := strconv.ParseInt(seq, 10, 64)
+	if !ok || err != nil || n < 1 || len(hash) < someHash || len(hash) > fullHash || strings.Trim(hash, "0123456789abcdef") != "" {
+		return expect, nil, usagef("--expect is any, new or SEQ:HASH with %d to %d hex digits, not %q", someHash, fullHash, text)
+	}
+	return expect, &shortHead{n, hash}, nil
+}
+
+// complete makes the expectation of a head. A full hash is taken as it is, so
+// that a repeated append is found to stand already.
+func (at *shortHead) complete(ctx context.Context, log *eventlog.Log, session string) (eventlog.Expect, error) {
+	padded, err := eventlog.ParseHash(at.hash + strings.Repeat("0", fullHash-len(at.hash)))
+	if err != nil {
+		return eventlog.Expect{}, usagef("--expect: %v", err)
+	}
+	wanted := eventlog.Head{Seq: at.seq, Hash: padded}
+	if len(at.hash) == fullHash {
+		return eventlog.At(wanted), nil
+	}
+	head, err := log.Head(ctx, session)
+	if err != nil {
+		return eventlog.Expect{}, err
+	}
+	if head.Seq != at.seq || !strings.HasPrefix(head.Hash.String(), at.hash) {
+		return eventlog.Expect{}, &eventlog.ConflictError{Session: session, Expected: wanted, Actual: head}
+	}
+	return eventlog.At(head), nil
+}
+
+// appended is what append prints with --json.
+type appended struct {
+	Session string `json:"session"`
+	Seq     int64  `json:"seq"`
+	Hash    string `json:"hash"`
+	Events  int    `json:"events"`
+}
+
+func (a *app) printHead(session string, head eventlog.Head, events int) error {
+	p := a.printer()
+	if a.json {
+		if err := p.value(appended{session, head.Seq, head.Hash.String(), events}); err != nil {
+			return err
+		}
+		return p.flush()
+	}
+	p.printf("%s %s\n", clean(session), expectation(head))
+	return p.flush()
+}

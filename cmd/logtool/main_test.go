@@ -1,0 +1,157 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files of the scripts in testdata/script")
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"logtool": main})
+}
+
+// TestScripts runs the scripts of testdata/script, each the story of something
+// a user does. -update rewrites the files they compare output with.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:           filepath.Join("testdata", "script"),
+		UpdateScripts: *update,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("HOME", filepath.Join(env.WorkDir, "home"))
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"code":  code,
+			"mask":  mask,
+			"lines": lines,
+			"flip":  flip,
+			"json":  validJSON,
+			"await": await,
+			"head":  head,
+		},
+	})
+}
+
+// code N ARGS...: logtool exits with N, and says why in one line.
+func code(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: code N ARGS...")
+	}
+	err := ts.Exec("logtool", args[1:]...)
+	got := 0
+	if err != nil {
+		got = exitStatus(ts, err)
+	}
+	if strconv.Itoa(got) != args[0] {
+		ts.Fatalf("exit code %d, want %s", got, args[0])
+	}
+	if said := ts.ReadFile("stderr"); got != 0 && (!strings.HasPrefix(said, "logtool: ") || strings.Count(said, "\n") != 1) {
+		ts.Fatalf("not one line of explanation: %q", said)
+	}
+}
+
+func exitStatus(ts *testscript.TestScript, err error) int {
+	coded, ok := err.(interface{ ExitCode() int })
+	if !ok {
+		ts.Fatalf("run logtool: %v", err)
+	}
+	return coded.ExitCode()
+}
+
+var (
+	hashes = regexp.MustCompile(`\b[0-9a-f]{64}\b`)
+	shorts = regexp.MustCompile(`\b([0-9]+):[0-9a-f]{12}\b`)
+	ulids  = regexp.MustCompile(`\b[0-9A-HJKMNP-TV-Z]{26}\b`)
+	times  = regexp.MustCompile(`\b20\d\d-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d+Z)?`)
+)
+
+// mask OUT FILE: copy a file (or stdout, stderr) with what differs between
+// runs replaced: hashes, ids, and times of this century's events.
+func mask(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: mask OUT FILE")
+	}
+	text := ts.ReadFile(args[1])
+	text = hashes.ReplaceAllString(text, "HASH")
+	text = shorts.ReplaceAllString(text, "$1:HASH")
+	text = ulids.ReplaceAllString(text, "ULID")
+	text = times.ReplaceAllString(text, "TIME")
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text), 0o600))
+}
+
+// lines N FILE: the file has N lines.
+func lines(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: lines N FILE")
+	}
+	if got := strings.Count(ts.ReadFile(args[1]), "\n"); strconv.Itoa(got) != args[0] {
+		ts.Fatalf("%d lines, want %s", got, args[0])
+	}
+}
+
+// flip FILE TEXT: change one bit of the first byte of TEXT in FILE.
+func flip(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: flip FILE TEXT")
+	}
+	path := ts.MkAbs(args[0])
+	content, err := os.ReadFile(path)
+	ts.Check(err)
+	at := bytes.Index(content, []byte(args[1]))
+	if at < 0 {
+		ts.Fatalf("%s does not contain %q", args[0], args[1])
+	}
+	content[at] ^= 1
+	ts.Check(os.WriteFile(path, content, 0o600))
+}
+
+// json FILE: each line of the file is one JSON value.
+func validJSON(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: json FILE")
+	}
+	text := strings.TrimSuffix(ts.ReadFile(args[0]), "\n")
+	for i, line := range strings.Split(text, "\n") {
+		if !jsontext.Value(line).IsValid() {
+			ts.Fatalf("line %d is not JSON: %s", i+1, line)
+		}
+	}
+}
+
+// await FILE TEXT: wait until the file contains TEXT.
+func await(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: await FILE TEXT")
+	}
+	path := ts.MkAbs(args[0])
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
+		if content, err := os.ReadFile(path); err == nil && strings.Contains(string(content), args[1]) {
+			return
+		}
+	}
+	ts.Fatalf("%s never contained %q", args[0], args[1])
+}
+
+// head NAME FILE: set $NAME to the SEQ:HASH at the end of what append printed.
+func head(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: head NAME FILE")
+	}
+	words := strings.Fields(ts.ReadFile(args[1]))
+	if len(words) != 2 || !strings.Contains(words[1], ":") {
+		ts.Fatalf("not what append prints: %s", fmt.Sprint(words))
+	}
+	ts.Setenv(args[0], words[1])
+}

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// part prints one part of a message; results are those of the message's calls.
+func (r *renderer) part(p *eventlog.Part, results map[string]result, in string) {
+	switch p.Type {
+	case eventlog.TextPart:
+		r.block(p.Text, in, foldMessage, "")
+	case eventlog.ReasoningPart:
+		r.reasoning(p, in)
+	case eventlog.ToolCallPart, eventlog.ServerToolCallPart:
+		r.call(p, in)
+		if answer, ok := results[p.CallID]; ok && p.Type == eventlog.ToolCallPart {
+			r.result(&answer.part, fmt.Sprintf("#%d", answer.seq), in+indent)
+		}
+	case eventlog.ToolResultPart, eventlog.ServerToolResultPart:
+		r.result(p, "of "+clean(strings.TrimSpace(p.Name+" "+p.CallID)), in)
+	case eventlog.ImagePart, eventlog.AudioPart, eventlog.DocumentPart:
+		r.printf("%s%s\n", in, r.paint(dim, body(p)))
+	default:
+		r.printf("%s%s\n", in, r.paint(dim, "["+clean(string(p.Type)+" "+p.Kind)+"] "+brief(string(p.Value)+string(p.Raw), 100)))
+	}
+}
+
+func (r *renderer) reasoning(p *eventlog.Part, in string) {
+	if strings.TrimSpace(p.Text) == "" {
+		r.printf("%s%s\n", in, r.paint(dim, "(reasoning withheld)"))
+		return
+	}
+	r.printf("%s%s\n", in, r.paint(dim, "(reasoning)"))
+	r.block(p.Text, in, foldReasoning, dim)
+}
+
+// body says what an image, sound or document is.
+func body(p *eventlog.Part) string {
+	text := "[" + string(p.Type)
+	for _, word := range []string{p.Name, p.MediaType, p.URL} {
+		if word != "" {
+			text += " " + brief(word, 80)
+		}
+	}
+	switch {
+	case !p.Blob.IsZero():
+		text += fmt.Sprintf(" %s %s", size(p.Blob.Bytes), p.Blob.Blob)
+	case len(p.Data) > 0:
+		text += " " + size(int64(len(p.Data)))
+	}
+	return text + "]"
+}
+
+// call prints a tool call: arguments on its line if they are short, else
+// below.
+func (r *renderer) call(p *eventlog.Part, in string) {
+	arguments := argumentsOf(p.Arguments)
+	line := oneLine(arguments)
+	r.printf("%s%s %s%s\n", in, r.paint(cyan, "→"), r.paint(bold, clean(p.Name)), line)
+	if line != "" || len(arguments) == 0 {
+		return
+	}
+	for _, a := range arguments {
+		if !strings.Contains(a.text, "\n") {
+			r.block(a.label()+a.text, in+indent, foldArgument, "")
+			continue
+		}
+		r.block(strings.TrimSuffix(a.label(), " "), in+indent, foldArgument, "")
+		r.block(a.text, in+indent+indent, foldArgument, "")
+	}
+}
+
+// argument is a member of a call's arguments: strings unquoted, others as JSON.
+type argument struct{ name, text string }
+
+func (a argument) label() string {
+	if a.name == "" {
+		return ""
+	}
+	return a.name + ": "
+}
+
+// argumentsOf splits arguments that are an object, in order; another value is
+// one argument without a name.
+func argumentsOf(value jsontext.Value) []argument {
+	dec := jsontext.NewDecoder(strings.NewReader(string(value)))
+	if dec.PeekKind() != '{' {
+		if len(value) == 0 {
+			return nil
+		}
+		return []argument{{text: plain(value)}}
+	}
+	var arguments []argument
+	if _, err := dec.ReadToken(); err != nil {
+		return nil
+	}
+	for dec.PeekKind() == '"' {
+		name, err := dec.ReadToken()
+		if err != nil {
+			break
+		}
+		text := name.String()
+		member, err := dec.ReadValue()
+		if err != nil {
+			break
+		}
+		arguments = append(arguments, argument{text, plain(member)})
+	}
+	return arguments
+}
+
+// plain is the text of a JSON string, or the JSON of another value.
+func plain(value jsontext.Value) string {
+	if value.Kind() == '"' {
+		if text, err := jsontext.AppendUnquote(nil, value); err == nil {
+			return string(text)
+		}
+	}
+	return string(value)
+}
+
+// oneLine is " (name: text, …)", or empty where that would be long.
+func oneLine(arguments []argument) string {
+	const most = 100
+	var words []string
+	long := 0
+	for _, a := range arguments {
+		word := a.label() + a.text
+		if long += utf8.RuneCountInString(word); long > most || strings.Contains(word, "\n") {
+			return ""
+		}
+		words = append(words, clean(word))
+	}
+	if len(words) == 0 {
+		return " ()"
+	}
+	return " (" + strings.Join(words, ", ") + ")"
+}
+
+// result prints the result of a call.
+func (r *renderer) result(p *eventlog.Part, from, in string) {
+	mark := "←"
+	switch {
+	case p.Interrupted:
+		mark = "← interrupted"
+	case p.IsError:
+		mark = "← error"
+	}
+	s := cyan
+	if p.IsError {
+		s = red
+	}
+	r.printf("%s%s %s\n", in, r.paint(s, mark), r.paint(dim, from))
+	for i := range p.Content {
+		if c := &p.Content[i]; c.Type == eventlog.TextPart {
+			r.block(c.Text, in+indent, foldResult, "")
+		} else {
+			r.part(c, nil, in+indent)
+		}
+	}
+}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// app is one run of logtool: its surroundings and its global flags.
+type app struct {
+	in     io.Reader
+	out    io.Writer
+	err    io.Writer
+	getenv func(string) string
+	now    func() time.Time
+
+	store string // --store
+	json  bool   // --json
+}
+
+// run executes one command line and returns the exit code.
+func (a *app) run(ctx context.Context, args []string) int {
+	root := a.root()
+	root.SetArgs(args)
+	root.SetIn(a.in)
+	root.SetOut(a.out)
+	root.SetErr(a.err)
+	err := root.ExecuteContext(ctx)
+	if line := a.explain(err); line != "" {
+		fmt.Fprintf(a.err, "logtool: %s\n", line)
+	}
+	return exitCode(err)
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "logtool",
+		Short:         "Import, look at, check, extend and move logs of AI conversations",
+		Long:          rootHelp,
+		Args:          noCommand,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usagef("%v (see %s --help)", err, cmd.CommandPath())
+	})
+	root.PersistentFlags().StringVar(&a.store, "store", "", "where the log is: DIR, FILE.db, jsonl:DIR or sqlite:FILE")
+	root.PersistentFlags().BoolVar(&a.json, "json", false, "print JSON, one value per line")
+	root.AddCommand(
+		a.importCommand(), a.lsCommand(), a.showCommand(), a.tailCommand(), a.verifyCommand(),
+		a.appendCommand(), a.exportCommand(), a.convertCommand(), a.versionCommand(),
+	)
+	return root
+}
+
+const rootHelp = `Import, look at, check, extend and move logs of AI conversations.
+
+The log is where --store says: a folder (one JSONL file per session) or a
+sqlite file. A prefix decides ("jsonl:DIR", "sqlite:FILE"); without one, an
+existing file or a name ending in .db, .sqlite or .sqlite3 is sqlite, anything
+else a folder. The default is $CONVLOG_STORE, else convlog in $XDG_DATA_HOME
+(~/.local/share).
+
+Sessions are named by their id or the beginning of it, if that is unique.
+
+Exit codes: 0 done, 1 failed or found damage, 2 wrong usage.`
+
+// noCommand refuses words that are no command.
+func noCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	hint := "see logtool --help"
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		hint = "did you mean " + near[0] + "?"
+	}
+	return usagef("unknown command %q (%s)", args[0], hint)
+}
+
+// between checks the number of arguments; most < 0 is no bound.
+func between(least, most int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) < least:
+			return usagef("too few arguments: %s", cmd.UseLine())
+		case most >= 0 && len(args) > most:
+			return usagef("too many arguments: %s", cmd.UseLine())
+		}
+		return nil
+	}
+}
+
+// reading runs f on the log that --store names, opened for reading only.
+func (a *app) reading(f func(*eventlog.Log) error) error { return a.with(forReading, f) }
+
+// writing runs f on the log that --store names; the store is made if need be.
+func (a *app) writing(f func(*eventlog.Log) error) error { return a.with(forWriting, f) }
+
+func (a *app) with(m mode, f func(*eventlog.Log) error) error {
+	at, err := a.place()
+	if err != nil {
+		return err
+	}
+	return at.with(m, f)
+}
+
+func (at place) with(m mode, f func(*eventlog.Log) error) error {
+	log, err := at.open(m)
+	if err != nil {
+		return err
+	}
+	err = f(log)
+	if closing := log.Close(); closing != nil {
+		err = errors.Join(err, fmt.Errorf("close %s: %w", at, closing))
+	}
+	return err
+}

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// sessions are the ids that args name, each by id or unique prefix and once,
+// or all ids of the log.
+func (a *app) sessions(ctx context.Context, log *eventlog.Log, args []string, all bool) ([]string, error) {
+	var ids []string
+	if all {
+		for info, err := range log.Sessions(ctx) {
+			if err != nil {
+				return nil, fmt.Errorf("list sessions: %w", err)
+			}
+			ids = append(ids, info.ID)
+		}
+		return ids, ctx.Err()
+	}
+	seen := map[string]bool{}
+	for _, arg := range args {
+		id, err := resolve(ctx, log, arg)
+		if err != nil {
+			return nil, err
+		}
+		if !seen[id] {
+			seen[id] = true
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
+}
+
+// resolve finds a session by its id or unique prefix.
+func resolve(ctx context.Context, log *eventlog.Log, name string) (string, error) {
+	if strings.TrimSpace(name) == "" {
+		return "", usagef("no session named: give an id, or the beginning of one")
+	}
+	session, err := log.Resolve(ctx, name)
+	if err != nil {
+		return "", fmt.Errorf("find session: %w", err)
+	}
+	return session, nil
+}

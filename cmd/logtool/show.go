@@ -1,0 +1,223 @@
+package main
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/spf13/cobra"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// showing is how events are shown.
+type showing struct {
+	raw  bool // --raw
+	full bool // --full
+}
+
+func (s *showing) flags(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&s.raw, "raw", false, "print the stored lines as they are")
+	cmd.Flags().BoolVar(&s.full, "full", false, "fold nothing")
+}
+
+// picking is which events are shown.
+type picking struct {
+	from, to int64
+	last     int
+	types    []string
+	active   bool
+}
+
+func (a *app) showCommand() *cobra.Command {
+	var s showing
+	var pick picking
+	cmd := &cobra.Command{
+		Use:   "show SESSION",
+		Short: "Show a session: messages, and tool calls with their results",
+		Long: `Show a session in order, a fork with what it shares with its parents. Results
+stand under their calls; long output is folded with a count of what is hidden.
+With --json every event is an object with its data, bodies inlined.`,
+		Args: between(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := pick.check(); err != nil {
+				return err
+			}
+			return a.reading(func(log *eventlog.Log) error { return a.show(cmd.Context(), log, args[0], pick, s) })
+		},
+	}
+	s.flags(cmd)
+	cmd.Flags().Int64Var(&pick.from, "from", 0, "begin at this seq")
+	cmd.Flags().Int64Var(&pick.to, "to", 0, "end at this seq")
+	cmd.Flags().IntVar(&pick.last, "last", 0, "only the newest N of what is selected")
+	cmd.Flags().StringSliceVar(&pick.types, "type", nil, "only events of these types")
+	cmd.Flags().BoolVar(&pick.active, "active", false, "leave out what was rewound")
+	return cmd
+}
+
+func (pick *picking) check() error {
+	switch {
+	case pick.from < 0 || pick.to < 0 || pick.last < 0:
+		return usagef("--from, --to and --last are not negative")
+	case pick.to > 0 && pick.from > pick.to:
+		return usagef("--from %d is after --to %d", pick.from, pick.to)
+	}
+	return nil
+}
+
+func (a *app) show(ctx context.Context, log *eventlog.Log, name string, pick picking, s showing) error {
+	session, err := resolve(ctx, log, name)
+	if err != nil {
+		return err
+	}
+	out := a.shower(s, holdForShow)
+	for e, err := range pick.events(ctx, log, session) {
+		if err != nil {
+			return out.stop(err)
+		}
+		if err := out.event(e); err != nil {
+			return err
+		}
+	}
+	return out.stop(ctx.Err())
+}
+
+// events yields what is picked, oldest first.
+func (pick *picking) events(ctx context.Context, log *eventlog.Log, session string) iter.Seq2[eventlog.Event, error] {
+	switch {
+	case pick.last > 0:
+		return pick.newest(ctx, log, session)
+	case pick.active:
+		return pick.filter(log.ActivePath(ctx, session))
+	}
+	return pick.filter(log.Read(ctx, session, eventlog.Between(pick.from, pick.to)))
+}
+
+// filter passes on the events that are picked, but for last.
+func (pick *picking) filter(events iter.Seq2[eventlog.Event, error]) iter.Seq2[eventlog.Event, error] {
+	return func(yield func(eventlog.Event, error) bool) {
+		for e, err := range events {
+			if (err != nil || pick.wants(&e)) && !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+func (pick *picking) wants(e *eventlog.Event) bool {
+	if e.Seq < pick.from || pick.to > 0 && e.Seq > pick.to {
+		return false
+	}
+	return len(pick.types) == 0 || slices.Contains(pick.types, string(e.Type)) || slices.Contains(pick.types, string(e.Type.Name()))
+}
+
+// newest reads backwards until it has found enough.
+func (pick *picking) newest(ctx context.Context, log *eventlog.Log, session string) iter.Seq2[eventlog.Event, error] {
+	return func(yield func(eventlog.Event, error) bool) {
+		source, err := pick.backwards(ctx, log, session)
+		if err != nil {
+			yield(eventlog.Event{}, err)
+			return
+		}
+		var found []eventlog.Event
+		for e, err := range pick.filter(source) {
+			if err != nil {
+				yield(e, err)
+				return
+			}
+			if found = append(found, e); len(found) == pick.last {
+				break
+			}
+		}
+		for _, e := range slices.Backward(found) {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+// backwards yields the candidates newest first.
+func (pick *picking) backwards(ctx context.Context, log *eventlog.Log, session string) (iter.Seq2[eventlog.Event, error], error) {
+	if !pick.active {
+		return log.Read(ctx, session, eventlog.Between(pick.from, pick.to).Backward()), nil
+	}
+	path, err := log.Path(ctx, session)
+	if err != nil {
+		return nil, err
+	}
+	return func(yield func(eventlog.Event, error) bool) {
+		for _, s := range slices.Backward(path) {
+			for e, err := range log.Read(ctx, session, eventlog.Between(s.From, s.To).Backward()) {
+				if !yield(e, err) || err != nil {
+					return
+				}
+			}
+		}
+	}, nil
+}
+
+// shower prints events in the way that was asked for.
+type shower struct {
+	*printer
+	raw, json  bool
+	renderer   *renderer
+	transcript *transcript
+}
+
+const (
+	holdForShow = 200 // events held back to put results under their calls
+	holdNothing = 0
+)
+
+func (a *app) shower(s showing, hold int) *shower {
+	p := a.printer()
+	r := &renderer{printer: p, full: s.full}
+	return &shower{printer: p, raw: s.raw, json: a.json, renderer: r, transcript: newTranscript(hold, r.entry)}
+}
+
+func (s *shower) event(e eventlog.Event) error {
+	switch {
+	case s.raw:
+		return s.printer.raw(e.Line())
+	case s.json:
+		return s.value(newShown(&e))
+	}
+	return s.transcript.add(e)
+}
+
+// stop prints what is held and flushes; it returns err, if there is one.
+func (s *shower) stop(err error) error {
+	if held := s.transcript.flush(); err == nil {
+		err = held
+	}
+	s.renderer.finish()
+	if flushed := s.flush(); err == nil {
+		err = flushed
+	}
+	return err
+}
+
+// shown is an event as --json prints it.
+type shown struct {
+	Seq       int64          `json:"seq"`
+	ID        string         `json:"id"`
+	Session   string         `json:"session_id"`
+	Type      eventlog.Type  `json:"type"`
+	Timestamp time.Time      `json:"timestamp"`
+	Cost      eventlog.Cost  `json:"cost,omitzero"`
+	Hash      string         `json:"hash"`
+	Metadata  jsontext.Value `json:"metadata,omitzero"`
+	Redacted  bool           `json:"redacted,omitzero"`
+	Kept      jsontext.Value `json:"kept,omitzero"`
+	Data      jsontext.Value `json:"data,omitzero"`
+}
+
+func newShown(e *eventlog.Event) shown {
+	return shown{
+		Seq: e.Seq, ID: e.ID.String(), Session: e.SessionID, Type: e.Type, Timestamp: e.Timestamp, Cost: e.Cost,
+		Hash: e.Hash().String(), Metadata: e.Metadata, Redacted: e.Redacted(), Kept: e.Kept(), Data: e.Data,
+	}
+}

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/store/jsonl"
+	"github.com/convlog/convlog/store/sqlite"
+)
+
+// place is where a store is.
+type place struct {
+	kind string // kindJSONL or kindSQLite
+	path string
+}
+
+const (
+	kindJSONL  = "jsonl"
+	kindSQLite = "sqlite"
+)
+
+// parsePlace reads what --store says. A prefix decides; without one, what
+// exists at the path decides, then the ending of its name. isFile and isDir
+// look at the file system.
+func parsePlace(text string, isFile, isDir func(path string) bool) (place, error) {
+	kind, path, prefixed := strings.Cut(text, ":")
+	switch {
+	case prefixed && (kind == kindJSONL || kind == kindSQLite):
+	case isDir(text):
+		kind, path = kindJSONL, text
+	case isFile(text) || databaseName(text):
+		kind, path = kindSQLite, text
+	default:
+		kind, path = kindJSONL, text
+	}
+	if path == "" {
+		return place{}, usagef("no store in %q: give --store DIR, FILE.db, jsonl:DIR or sqlite:FILE", text)
+	}
+	return place{kind, path}, nil
+}
+
+func databaseName(path string) bool {
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".db", ".sqlite", ".sqlite3":
+		return true
+	}
+	return false
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && !info.IsDir()
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// place is the store that --store, else the environment, names.
+func (a *app) place() (place, error) {
+	text := a.store
+	if text == "" {
+		text = a.getenv("CONVLOG_STORE")
+	}
+	if text != "" {
+		return parsePlace(text, isFile, isDir)
+	}
+	data := a.getenv("XDG_DATA_HOME")
+	if data == "" {
+		home := a.getenv("HOME")
+		if home == "" {
+			return place{}, usagef("no store: give --store or set CONVLOG_STORE")
+		}
+		data = filepath.Join(home, ".local", "share")
+	}
+	return place{kindJSONL, filepath.Join(data, "convlog")}, nil
+}
+
+func (at place) String() string { return at.kind + ":" + at.path }
+
+// mode is what a store is opened for.
+type mode int
+
+const (
+	forReading mode = iota // creates and changes nothing
+	forWriting             // creates what is missing
+)
+
+// open opens the log at a place.
+func (at place) open(m mode) (*eventlog.Log, error) {
+	if m == forReading {
+		if err := at.exists(); err != nil {
+			return nil, err
+		}
+	}
+	if at.kind == kindSQLite {
+		return eventlog.Open(sqlite.New(at.path, sqlite.Options{ReadOnly: m == forReading})), nil
+	}
+	return eventlog.Open(jsonl.New(at.path, jsonl.Options{ReadOnly: m == forReading})), nil
+}
+
+// exists says clearly why there is nothing to read.
+func (at place) exists() error {
+	info, err := os.Stat(at.path)
+	switch {
+	case os.IsNotExist(err):
+		return fmt.Errorf("no store at %s: name one with --store, or make one with `logtool --store %s import PATH`", at, at.path)
+	case err != nil:
+		return fmt.Errorf("open %s: %w", at, err)
+	case info.IsDir() && at.kind == kindSQLite:
+		return fmt.Errorf("%s is a folder, not a sqlite file: use --store jsonl:%s", at.path, at.path)
+	case !info.IsDir() && at.kind == kindJSONL:
+		return fmt.Errorf("%s is a file, not a folder: use --store sqlite:%s", at.path, at.path)
+	}
+	return nil
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestParsePlace(t *testing.T) {
+	files := func(path string) bool { return path == "conversations" || path == "odd:name" }
+	dirs := func(path string) bool { return path == "folder.db" || path == "logs" }
+	tests := []struct {
+		text string
+		want string
+	}{
+		{"jsonl:logs", "jsonl:logs"},
+		{"jsonl:s.db", "jsonl:s.db"},
+		{"sqlite:logs", "sqlite:logs"},
+		{"sqlite:/a:b", "sqlite:/a:b"},
+		{"logs", "jsonl:logs"},
+		{"new", "jsonl:new"},
+		{"s.db", "sqlite:s.db"},
+		{"dir/S.SQLite", "sqlite:dir/S.SQLite"},
+		{"x.sqlite3", "sqlite:x.sqlite3"},
+		{"conversations", "sqlite:conversations"},
+		{"folder.db", "jsonl:folder.db"},
+		{"odd:name", "sqlite:odd:name"},
+		{"other:name", "jsonl:other:name"},
+	}
+	for _, test := range tests {
+		got, err := parsePlace(test.text, files, dirs)
+		if err != nil || got.String() != test.want {
+			t.Errorf("parsePlace(%q) = %v, %v; want %s", test.text, got, err, test.want)
+		}
+	}
+	for _, text := range []string{"jsonl:", "sqlite:"} {
+		if _, err := parsePlace(text, files, dirs); exitCode(err) != 2 {
+			t.Errorf("parsePlace(%q) = %v, want a usage error", text, err)
+		}
+	}
+}
+
+func TestDefaultPlace(t *testing.T) {
+	tests := []struct {
+		flag string
+		env  string
+		want string
+	}{
+		{"a.db", "CONVLOG_STORE=b", "sqlite:a.db"},
+		{"", "CONVLOG_STORE=b XDG_DATA_HOME=/data HOME=/h", "jsonl:b"},
+		{"", "XDG_DATA_HOME=/data HOME=/h", "jsonl:/data/convlog"},
+		{"", "HOME=/h", "jsonl:/h/.local/share/convlog"},
+	}
+	for _, test := range tests {
+		a := &app{store: test.flag, getenv: environment(test.env)}
+		got, err := a.place()
+		if err != nil || got.String() != test.want {
+			t.Errorf("--store %q, %s: %v, %v; want %s", test.flag, test.env, got, err, test.want)
+		}
+	}
+	if _, err := (&app{getenv: environment("")}).place(); exitCode(err) != 2 {
+		t.Errorf("without a home: %v, want a usage error", err)
+	}
+}
+
+func environment(text string) func(string) string {
+	vars := map[string]string{}
+	for _, word := range strings.Fields(text) {
+		name, value, _ := strings.Cut(word, "=")
+		vars[name] = value
+	}
+	return func(name string) string { return vars[name] }
+}

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/spf13/cobra"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+func (a *app) verifyCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "verify [SESSION...]",
+		Short: "Check every checksum, hash and blob; exit 1 on damage",
+		Long: `Check every checksum, link of the hash chain, seq and blob of the sessions named
+(all of them by default), list the defects, and end with a count. Exit code 1
+means that damage was found.`,
+		Args: between(0, -1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.reading(func(log *eventlog.Log) error { return a.verify(cmd.Context(), log, args) })
+		},
+	}
+}
+
+// verified is what verifying one session told.
+type verified struct {
+	Session string            `json:"session"`
+	Events  int64             `json:"events"`
+	Defects []eventlog.Defect `json:"defects"`
+	// Notes are rules that an import broke and marked.
+	Notes []eventlog.Defect `json:"notes,omitzero"`
+}
+
+// verdict sums up a run of verify.
+type verdict struct {
+	Sessions int64 `json:"sessions"`
+	Events   int64 `json:"events"`
+	Defects  int64 `json:"defects"`
+	Damaged  int64 `json:"damaged"`
+}
+
+func (a *app) verify(ctx context.Context, log *eventlog.Log, args []string) error {
+	sessions, err := a.sessions(ctx, log, args, len(args) == 0)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	results, wait := verifyAll(ctx, log, sessions)
+	defer wait()
+	defer cancel()
+	p := a.printer()
+	var all verdict
+	for _, result := range results {
+		v := <-result
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		all.add(v)
+		if err := p.verified(v, a.json); err != nil {
+			return err
+		}
+	}
+	if err := p.verdict(all, a.json); err != nil {
+		return err
+	}
+	if all.Defects > 0 {
+		return fmt.Errorf("%s in %s: restore what is damaged from a copy, or save what is readable with logtool show --raw",
+			count(all.Defects, "defect"), count(all.Damaged, "session"))
+	}
+	return nil
+}
+
+// verifyAll verifies sessions side by side; the results come in order. wait
+// returns when no session is being read any more.
+func verifyAll(ctx context.Context, log *eventlog.Log, sessions []string) (results []chan verified, wait func()) {
+	results = make([]chan verified, len(sessions))
+	for i := range results {
+		results[i] = make(chan verified, 1)
+	}
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(sessions)) {
+		workers.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(sessions)); i = next.Add(1) - 1 {
+				results[i] <- verifyOne(ctx, log, sessions[i])
+			}
+		})
+	}
+	return results, workers.Wait
+}
+
+func verifyOne(ctx context.Context, log *eventlog.Log, session string) verified {
+	report, err := log.Verify(ctx, session)
+	v := verified{Session: session, Events: report.Events, Defects: report.Defects, Notes: report.Notes}
+	if err != nil {
+		v.Defects = append(v.Defects, eventlog.Defect{Session: session, Offset: -1, Rule: "unreadable", Detail: err.Error()})
+	}
+	if v.Defects == nil {
+		v.Defects = []eventlog.Defect{}
+	}
+	return v
+}
+
+func (all *verdict) add(v verified) {
+	all.Sessions++
+	all.Events += v.Events
+	all.Defects += int64(len(v.Defects))
+	if len(v.Defects) > 0 {
+		all.Damaged++
+	}
+}
+
+func (p *printer) verified(v verified, asJSON bool) error {
+	if asJSON {
+		return p.value(v)
+	}
+	for _, d := range v.Defects {
+		p.printf("%s %s\n", p.paint(red, "damaged"), clean(d.String()))
+	}
+	for _, note := range summarize(v.Notes) {
+		p.printf("%s %s: %s\n", p.paint(yellow, "note"), clean(v.Session), clean(note))
+	}
+	return nil
+}
+
+// summarize counts notes by rule, in order of appearance, with the first seqs.
+func summarize(notes []eventlog.Defect) []string {
+	const most = 5
+	var rules []string
+	seqs := map[string][]string{}
+	for _, n := range notes {
+		if seqs[n.Rule] == nil {
+			rules = append(rules, n.Rule)
+		}
+		seqs[n.Rule] = append(seqs[n.Rule], strconv.FormatInt(n.Seq, 10))
+	}
+	for i, rule := range rules {
+		at := seqs[rule]
+		rules[i] = fmt.Sprintf("the import broke %s in %s: seq %s", rule, count(int64(len(at)), "event"), strings.Join(at[:min(len(at), most)], ", "))
+		if len(at) > most {
+			rules[i] += ", …"
+		}
+	}
+	return rules
+}
+
+func (p *printer) verdict(all verdict, asJSON bool) error {
+	if asJSON {
+		if err := p.value(all); err != nil {
+			return err
+		}
+		return p.flush()
+	}
+	found := p.paint(green, "no damage")
+	if all.Defects > 0 {
+		found = p.paint(red, count(all.Defects, "defect")+" in "+count(all.Damaged, "session"))
+	}
+	p.printf("%s, %s: %s\n", count(all.Sessions, "session"), count(all.Events, "event"), found)
+	return p.flush()
+}
