@@ -2,6 +2,7 @@ package eventlog
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -19,17 +20,17 @@ func keptOf(e *Event) (jsontext.Value, error) {
 	if err != nil {
 		return nil, fmt.Errorf("kept members of %s %d: %w: %w", e.Type, e.Seq, ErrInvalidPayload, err)
 	}
-	kept := []byte{'{'}
+	var kept []member
 	for _, name := range info.kept {
 		value, err := keptMember(e, members, name)
 		if err != nil {
 			return nil, fmt.Errorf("kept member %q of %s %d: %w: %w", name, e.Type, e.Seq, ErrInvalidPayload, err)
 		}
 		if value != nil {
-			kept = appendMember(kept, name, value)
+			kept = append(kept, member{quoted: jsontext.Value(`"` + name + `"`), value: value})
 		}
 	}
-	return append(kept, '}'), nil
+	return joinMembers(kept), nil
 }
 
 // keptMember is the value that stays of one member; nil if none does.
@@ -113,15 +114,5 @@ func withoutExtra(value jsontext.Value) (jsontext.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	kept := []byte{'{'}
-	for _, m := range members {
-		if m.name == "extra" {
-			continue
-		}
-		if len(kept) > 1 {
-			kept = append(kept, ',')
-		}
-		kept = append(append(append(kept, m.quoted...), ':'), m.value...)
-	}
-	return append(kept, '}'), nil
+	return joinMembers(slices.DeleteFunc(members, func(m member) bool { return m.name == "extra" })), nil
 }
