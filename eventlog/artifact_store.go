@@ -9,7 +9,7 @@ import (
 // RecordArtifact appends an artifact_recorded event for a body that is kept
 // elsewhere, or has been put as a blob.
 func (l *Log) RecordArtifact(ctx context.Context, session string, expect Expect, a Artifact) (Head, error) {
-	e, err := NewEvent(a)
+	e, err := l.mint.NewEvent(a)
 	if err != nil {
 		return Head{}, err
 	}

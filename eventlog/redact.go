@@ -94,7 +94,7 @@ func (l *Log) removeBlobs(ctx context.Context, digests []Digest) error {
 // redacted event, as one operation.
 func (l *Log) rewrite(ctx context.Context, session, reason string, seqs []int64, blobs []Digest) error {
 	rewriter, _ := As[Rewriter](l.store)
-	note, err := NewEvent(RedactionNote{Seqs: seqs, Reason: reason, Blobs: blobs})
+	note, err := l.mint.NewEvent(RedactionNote{Seqs: seqs, Reason: reason, Blobs: blobs})
 	if err != nil {
 		return err
 	}
