@@ -1,0 +1,283 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/store/jsonl"
+)
+
+const (
+	never  = jsonl.Never
+	always = jsonl.Always
+)
+
+// workers is how many goroutines append at once where there are many sessions.
+const workers = 16
+
+var appendTrials = []trial{
+	{
+		rows: []row{{
+			name:     "append/jsonl",
+			measured: "Append of one event made before, no sync",
+			against:  "flock, fstat, write to a held O_APPEND descriptor, unlock, same bytes",
+			unit:     nanoseconds, bar: atMost(4),
+		}},
+		measure: appendOne,
+	},
+	{
+		rows: []row{{
+			name:     "append/jsonl-made",
+			measured: "constructor and Append of one event, no sync",
+			against:  "flock, fstat, write, unlock, same bytes",
+			unit:     nanoseconds,
+		}},
+		measure: appendMade,
+	},
+	{
+		rows: []row{{
+			name: "append/jsonl-allocs", measured: "allocations of one Append, no sync", unit: count, bar: atMost(6),
+		}},
+		measure: appendAllocs,
+	},
+	{
+		rows: []row{{
+			name:     "append/jsonl-10000",
+			measured: "Append to a session in use, in a store of 10,000 sessions, no sync",
+			against:  "the same in a store of this session only",
+			unit:     nanoseconds, bar: atMost(1.3),
+		}},
+		measure: appendLarge,
+	},
+	{
+		rows: []row{{
+			name:     "append/jsonl-10000-turn",
+			measured: "Append to each of 10,000 sessions in turn, opened and closed meanwhile, no sync",
+			against:  "Append to one session",
+			unit:     nanoseconds,
+		}},
+		measure: appendInTurn,
+	},
+	{
+		rows: []row{{
+			name:     "append/jsonl-16",
+			measured: "Append by 16 goroutines to 16 sessions, no sync",
+			against:  "flock, fstat, write, unlock by 16 goroutines to 16 files, same bytes",
+			unit:     perSecond, bar: atLeast(0.3),
+		}},
+		measure: appendMany,
+	},
+}
+
+func appendOne(ctx context.Context, b *bench) ([]figure, error) {
+	return b.appendAgainstRaw(ctx, func(log *eventlog.Log, events []eventlog.Event) side {
+		return func(ctx context.Context) (float64, error) { return b.timeAppends(ctx, log, events) }
+	})
+}
+
+func appendMade(ctx context.Context, b *bench) ([]figure, error) {
+	return b.appendAgainstRaw(ctx, func(log *eventlog.Log, events []eventlog.Event) side {
+		return func(ctx context.Context) (float64, error) { return b.timeMaking(ctx, log, len(events)) }
+	})
+}
+
+func (b *bench) appendAgainstRaw(ctx context.Context, ours func(*eventlog.Log, []eventlog.Event) side) ([]figure, error) {
+	log, _ := b.jsonl(never)
+	events, err := turns(b.sizes.events)
+	if err != nil {
+		return nil, err
+	}
+	lines, err := linesOf(ctx, log, b.name(), events)
+	if err != nil {
+		return nil, err
+	}
+	raw := func(context.Context) (float64, error) { return b.timeRaw(lines, (*rawFile).locked) }
+	return compare(ctx, b.sizes.rounds, ours(log, events), raw, samples.times)
+}
+
+// timeAppends appends the events to a new session; the first turn, which
+// creates it, is not timed.
+func (b *bench) timeAppends(ctx context.Context, log *eventlog.Log, events []eventlog.Event) (float64, error) {
+	session := b.name()
+	if err := appendEach(ctx, log, session, events[:turnLen]); err != nil {
+		return 0, err
+	}
+	start := time.Now()
+	err := appendEach(ctx, log, session, events[turnLen:])
+	return each(start, len(events)-turnLen), err
+}
+
+// timeMaking appends n events to a new session, each made just before.
+func (b *bench) timeMaking(ctx context.Context, log *eventlog.Log, n int) (float64, error) {
+	session, w := b.name(), newWriter()
+	var took time.Duration
+	for i := range n {
+		payload := w.payload(i)
+		start := time.Now()
+		e, err := eventlog.NewEvent(payload)
+		if err != nil {
+			return 0, err
+		}
+		if _, err := log.Append(ctx, session, eventlog.Any, e); err != nil {
+			return 0, err
+		}
+		took += time.Since(start)
+	}
+	return float64(took.Nanoseconds()) / float64(n), nil
+}
+
+// timeRaw writes the lines to a new file, one by one.
+func (b *bench) timeRaw(lines [][]byte, write func(*rawFile, []byte) error) (took float64, err error) {
+	f, err := createRaw(b.path(".raw"))
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, f.close()) }()
+	for _, line := range lines[:turnLen] {
+		if err := write(f, line); err != nil {
+			return 0, err
+		}
+	}
+	start := time.Now()
+	for _, line := range lines[turnLen:] {
+		if err := write(f, line); err != nil {
+			return 0, err
+		}
+	}
+	return each(start, len(lines)-turnLen), nil
+}
+
+func appendAllocs(ctx context.Context, b *bench) ([]figure, error) {
+	log, _ := b.jsonl(never)
+	events, err := turns(b.sizes.events)
+	if err != nil {
+		return nil, err
+	}
+	session := b.name()
+	if err := appendEach(ctx, log, session, events[:turnLen]); err != nil {
+		return nil, err
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if err := appendEach(ctx, log, session, events[turnLen:]); err != nil {
+		return nil, err
+	}
+	runtime.ReadMemStats(&after)
+	return []figure{alone(float64(after.Mallocs-before.Mallocs) / float64(len(events)-turnLen))}, nil
+}
+
+func appendLarge(ctx context.Context, b *bench) ([]figure, error) {
+	large, err := b.largeStore(ctx)
+	if err != nil {
+		return nil, err
+	}
+	events, err := turns(b.sizes.events)
+	if err != nil {
+		return nil, err
+	}
+	in := func(log *eventlog.Log) side {
+		return func(ctx context.Context) (float64, error) {
+			// What stays in the large store would count in its listing.
+			took, err := b.timeAppends(ctx, log, events)
+			return took, errors.Join(err, log.Remove(ctx, b.last))
+		}
+	}
+	small, _ := b.jsonl(never)
+	return compare(ctx, b.sizes.rounds, in(large.log), in(small), samples.times)
+}
+
+// appendInTurn adds an event to each session of the large store, so that each
+// finds its file closed and its head forgotten.
+func appendInTurn(ctx context.Context, b *bench) ([]figure, error) {
+	large, err := b.largeStore(ctx)
+	if err != nil {
+		return nil, err
+	}
+	events, err := turns(b.sizes.events)
+	if err != nil {
+		return nil, err
+	}
+	small, _ := b.jsonl(never)
+	inTurn := func(ctx context.Context) (float64, error) {
+		start := time.Now()
+		for _, session := range large.sessions {
+			e, err := eventlog.NewUserMessage("and then?")
+			if err != nil {
+				return 0, err
+			}
+			if _, err := large.log.Append(ctx, session, eventlog.Any, e); err != nil {
+				return 0, err
+			}
+		}
+		return each(start, len(large.sessions)), nil
+	}
+	one := func(ctx context.Context) (float64, error) { return b.timeAppends(ctx, small, events) }
+	return compare(ctx, 1, inTurn, one, samples.times)
+}
+
+func appendMany(ctx context.Context, b *bench) ([]figure, error) {
+	log, _ := b.jsonl(never)
+	events, err := turns(b.sizes.events / 4)
+	if err != nil {
+		return nil, err
+	}
+	lines, err := linesOf(ctx, log, b.name(), events)
+	if err != nil {
+		return nil, err
+	}
+	ours := func(ctx context.Context) (float64, error) { return b.timeSessions(ctx, log, events) }
+	raw := func(context.Context) (float64, error) { return b.timeFiles(lines) }
+	return compare(ctx, b.sizes.rounds, ours, raw, samples.rates)
+}
+
+// timeSessions lets each worker append all the events to a session of its own.
+func (b *bench) timeSessions(ctx context.Context, log *eventlog.Log, events []eventlog.Event) (float64, error) {
+	sessions := make([]string, workers)
+	for i := range sessions {
+		sessions[i] = b.name()
+		if err := appendEach(ctx, log, sessions[i], events[:turnLen]); err != nil {
+			return 0, err
+		}
+	}
+	start := time.Now()
+	err := together(workers, func(i int) error {
+		return appendEach(ctx, log, sessions[i], events[turnLen:])
+	})
+	return each(start, workers*(len(events)-turnLen)), err
+}
+
+// timeFiles lets each worker write all the lines to a file of its own.
+func (b *bench) timeFiles(lines [][]byte) (took float64, err error) {
+	files := make([]*rawFile, workers)
+	for i := range files {
+		if files[i], err = createRaw(b.path(".raw")); err != nil {
+			return 0, err
+		}
+		defer func() { err = errors.Join(err, files[i].close()) }()
+	}
+	start := time.Now()
+	err = together(workers, func(i int) error {
+		for _, line := range lines {
+			if err := files[i].locked(line); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return each(start, workers*len(lines)), err
+}
+
+// together runs f(0), …, f(n−1) at once.
+func together(n int, f func(i int) error) error {
+	errs := make([]error, n)
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() { errs[i] = f(i) })
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}

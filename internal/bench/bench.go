@@ -1,0 +1,98 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/store/jsonl"
+	"github.com/convlog/convlog/store/sqlite"
+)
+
+// bench is one run: where it works, how much it measures, and what several
+// trials use.
+type bench struct {
+	dir    string
+	sizes  sizes
+	names  int
+	last   string // the id that name gave last
+	closes []func() error
+	shared fixtures
+}
+
+// sizes say how much is measured.
+type sizes struct {
+	rounds   int // counted rounds of a comparison
+	events   int // events of a round that is not durable
+	durable  int // events of a round that is
+	sessions int // of a large store
+	history  int // events of a long session
+	turns    int // tool results of a round
+}
+
+var (
+	full  = sizes{rounds: 9, events: 12_000, durable: 960, sessions: 10_000, history: 100_000, turns: 1000}
+	quick = sizes{rounds: 3, events: 6_000, durable: 320, sessions: 10_000, history: 100_000, turns: 300}
+)
+
+// newBench makes a folder to work in, below dir or where temporary files are.
+// Where those are kept in memory the current folder serves, since a disk is
+// to be measured.
+func newBench(dir string, fast bool) (*bench, error) {
+	b := &bench{sizes: full}
+	if fast {
+		b.sizes = quick
+	}
+	if dir == "" && inMemory(os.TempDir()) {
+		dir = "."
+	}
+	work, err := os.MkdirTemp(dir, "convlog-bench-")
+	if err != nil {
+		return nil, err
+	}
+	b.dir = work
+	return b, nil
+}
+
+// close removes what was written before the stores are closed, so that they
+// need not bring it to disk.
+func (b *bench) close() error {
+	errs := []error{os.RemoveAll(b.dir)}
+	for _, c := range b.closes {
+		errs = append(errs, c())
+	}
+	return errors.Join(errs...)
+}
+
+// path is a new name in the work folder.
+func (b *bench) path(suffix string) string {
+	b.names++
+	return filepath.Join(b.dir, strconv.Itoa(b.names)+suffix)
+}
+
+// name is a new session id.
+func (b *bench) name() string {
+	b.names++
+	b.last = "session-" + strconv.Itoa(b.names)
+	return b.last
+}
+
+// jsonl opens a log in a new folder.
+func (b *bench) jsonl(sync jsonl.SyncPolicy) (log *eventlog.Log, dir string) {
+	dir = b.path("")
+	return b.open(jsonl.New(dir, jsonl.Options{Sync: sync})), dir
+}
+
+// sqlite opens a log in a new database.
+func (b *bench) sqlite(sync sqlite.Synchronous) (log *eventlog.Log, path string) {
+	path = b.path(".db")
+	return b.open(sqlite.New(path, sqlite.Options{Synchronous: sync})), path
+}
+
+func (b *bench) open(store eventlog.Store) *eventlog.Log {
+	log := eventlog.Open(store)
+	b.closes = append(b.closes, log.Close)
+	return log
+}

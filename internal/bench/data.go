@@ -1,0 +1,214 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// turnLen is how many events a turn has: the user, an assistant that calls a
+// tool, its result, another call, its result, the answer. With the texts
+// below their lines take 708 bytes on average.
+const turnLen = 6
+
+// turns makes n events, in turns, through the constructors. The events may be
+// appended once to each of several sessions.
+func turns(n int) ([]eventlog.Event, error) {
+	w := newWriter()
+	return makeEvents(n, w.payload)
+}
+
+// users makes n events that need no order: messages as long as the average.
+func users(n int) ([]eventlog.Event, error) {
+	w := newWriter()
+	return makeEvents(n, func(int) eventlog.Message {
+		return eventlog.Message{Role: eventlog.User, Parts: []eventlog.Part{eventlog.Text(w.text(300))}}
+	})
+}
+
+func makeEvents(n int, payload func(i int) eventlog.Message) ([]eventlog.Event, error) {
+	events := make([]eventlog.Event, n)
+	for i := range events {
+		e, err := eventlog.NewEvent(payload(i))
+		if err != nil {
+			return nil, err
+		}
+		events[i] = e
+	}
+	return events, nil
+}
+
+// writer makes up conversations, the same ones each time.
+type writer struct{ rand *rand.Rand }
+
+func newWriter() *writer { return &writer{rand: rand.New(rand.NewPCG(1, 2))} }
+
+// payload makes up the payload at place i of a session.
+func (w *writer) payload(i int) eventlog.Message {
+	call := fmt.Sprintf("call_%08d", i/turnLen*turnLen+(i%turnLen-1)/2)
+	switch i % turnLen {
+	case 0:
+		return eventlog.Message{Role: eventlog.User, Parts: []eventlog.Part{eventlog.Text(w.text(220))}}
+	case 1, 3:
+		arguments := fmt.Sprintf(`{"path":"src/%s.go","limit":200}`, w.word())
+		return assistant(eventlog.Text(w.text(60)), eventlog.ToolCall(call, "read_file", []byte(arguments)))
+	case 2, 4:
+		return result(call, w.text(455))
+	default:
+		return assistant(eventlog.Text(w.text(320)))
+	}
+}
+
+func assistant(parts ...eventlog.Part) eventlog.Message {
+	return eventlog.Message{Role: eventlog.Assistant, Provider: "example", Model: "example-1", Parts: parts}
+}
+
+func result(call, text string) eventlog.Message {
+	part := eventlog.ToolResult(call, "read_file", eventlog.Text(text))
+	return eventlog.Message{Role: eventlog.Tool, Parts: []eventlog.Part{part}}
+}
+
+// text is prose of about n bytes with a line break now and then.
+func (w *writer) text(n int) string {
+	var b strings.Builder
+	for n += w.rand.IntN(n/2+1) - n/4; b.Len() < n; {
+		b.WriteString(w.word())
+		if w.rand.IntN(12) == 0 {
+			b.WriteString(".\n")
+		} else {
+			b.WriteByte(' ')
+		}
+	}
+	return b.String()
+}
+
+var words = strings.Fields(`the parser reads a token and then another until the file ends so that
+	every error names its line and its column which helps whoever has to mend it later a test
+	shows the case that failed and the value that was expected instead of the one found`)
+
+func (w *writer) word() string { return words[w.rand.IntN(len(words))] }
+
+// appendEach appends the events one by one.
+func appendEach(ctx context.Context, log *eventlog.Log, session string, events []eventlog.Event) error {
+	for i := range events {
+		if _, err := log.Append(ctx, session, eventlog.Any, events[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// appendAll appends the events in batches.
+func appendAll(ctx context.Context, log *eventlog.Log, session string, events []eventlog.Event, batch int) error {
+	for len(events) > 0 {
+		n := min(batch, len(events))
+		if _, err := log.Append(ctx, session, eventlog.Any, events[:n]...); err != nil {
+			return err
+		}
+		events = events[n:]
+	}
+	return nil
+}
+
+// fill makes a session of n events.
+func fill(ctx context.Context, log *eventlog.Log, session string, n int) error {
+	events, err := turns(n)
+	if err != nil {
+		return err
+	}
+	return appendAll(ctx, log, session, events, 100*turnLen)
+}
+
+// linesOf gives the bytes that appending the events wrote: what the raw side
+// has to write. Newlines are included.
+func linesOf(ctx context.Context, log *eventlog.Log, session string, events []eventlog.Event) ([][]byte, error) {
+	if err := appendEach(ctx, log, session, events); err != nil {
+		return nil, err
+	}
+	lines := make([][]byte, 0, len(events))
+	for e, err := range log.Read(ctx, session, eventlog.All) {
+		if err != nil {
+			return nil, err
+		}
+		lines = append(lines, append(bytes.Clone(e.Line()), '\n'))
+	}
+	return lines, nil
+}
+
+// fixtures are made at their first use.
+type fixtures struct {
+	jsonl, sqlite *history
+	store         *store
+}
+
+// history is a log with one long session, and the file that holds it.
+type history struct {
+	log  *eventlog.Log
+	file string
+}
+
+// long is the id of the long session.
+const long = "long"
+
+func (b *bench) longJSONL(ctx context.Context) (*history, error) {
+	if b.shared.jsonl == nil {
+		log, dir := b.jsonl(never)
+		if err := fill(ctx, log, long, b.sizes.history); err != nil {
+			return nil, err
+		}
+		b.shared.jsonl = &history{log: log, file: filepath.Join(dir, long+".jsonl")}
+	}
+	return b.shared.jsonl, nil
+}
+
+func (b *bench) longSQLite(ctx context.Context) (*history, error) {
+	if b.shared.sqlite == nil {
+		log, path := b.sqlite(unsynced)
+		if err := fill(ctx, log, long, b.sizes.history); err != nil {
+			return nil, err
+		}
+		b.shared.sqlite = &history{log: log, file: path}
+	}
+	return b.shared.sqlite, nil
+}
+
+// store is a jsonl store of many sessions.
+type store struct {
+	log      *eventlog.Log
+	dir      string
+	sessions []string
+}
+
+func (b *bench) largeStore(ctx context.Context) (*store, error) {
+	if b.shared.store != nil {
+		return b.shared.store, nil
+	}
+	log, dir := b.jsonl(never)
+	s := &store{log: log, dir: dir}
+	events, err := turns(2 * turnLen)
+	if err != nil {
+		return nil, err
+	}
+	for i := range b.sizes.sessions {
+		s.sessions = append(s.sessions, fmt.Sprintf("s%05d", i))
+		if _, err := log.Append(ctx, s.sessions[i], eventlog.New, events...); err != nil {
+			return nil, err
+		}
+	}
+	b.shared.store = s
+	return s, nil
+}
+
+func (h *history) size() (float64, error) {
+	info, err := os.Stat(h.file)
+	if err != nil {
+		return 0, err
+	}
+	return float64(info.Size()), nil
+}

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/store/jsonl"
+	"github.com/convlog/convlog/store/sqlite"
+)
+
+// short is how many events the session has that a long one is compared with.
+const short = 1000
+
+var growthTrials = []trial{
+	{
+		rows: []row{{
+			name:     "result/jsonl",
+			measured: "Append of a tool result at 100,000 events, session in use, no sync",
+			against:  "the same at 1,000",
+			unit:     nanoseconds, bar: atMost(1.3),
+		}},
+		measure: func(ctx context.Context, b *bench) ([]figure, error) {
+			return resultHot(ctx, b, func() *eventlog.Log { log, _ := b.jsonl(never); return log })
+		},
+	},
+	{
+		rows: []row{{
+			name:     "result/sqlite",
+			measured: "Append of a tool result at 100,000 events, session in use, synchronous=OFF",
+			against:  "the same at 1,000",
+			unit:     nanoseconds, bar: atMost(1.3),
+		}},
+		measure: func(ctx context.Context, b *bench) ([]figure, error) {
+			return resultHot(ctx, b, func() *eventlog.Log { log, _ := b.sqlite(unsynced); return log })
+		},
+	},
+	{
+		rows: []row{{
+			name:     "result/jsonl-cold",
+			measured: "first Append of a tool result after opening the store, at 100,000 events, no sync",
+			against:  "the same at 1,000",
+			unit:     nanoseconds,
+		}},
+		measure: func(ctx context.Context, b *bench) ([]figure, error) {
+			dir := b.path("")
+			return resultCold(ctx, b, func() eventlog.Store { return jsonl.New(dir, jsonl.Options{Sync: never}) })
+		},
+	},
+	{
+		rows: []row{{
+			name:     "result/sqlite-cold",
+			measured: "first Append of a tool result after opening the store, at 100,000 events, synchronous=OFF",
+			against:  "the same at 1,000",
+			unit:     nanoseconds,
+		}},
+		measure: func(ctx context.Context, b *bench) ([]figure, error) {
+			path := b.path(".db")
+			return resultCold(ctx, b, func() eventlog.Store {
+				return sqlite.New(path, sqlite.Options{Synchronous: unsynced})
+			})
+		},
+	},
+}
+
+// grown makes sessions of 100,000 and 1,000 events.
+func (b *bench) grown(ctx context.Context, log *eventlog.Log) (old, young string, err error) {
+	old, young = b.name(), b.name()
+	return old, young, errors.Join(fill(ctx, log, old, b.sizes.history), fill(ctx, log, young, short))
+}
+
+func resultHot(ctx context.Context, b *bench, open func() *eventlog.Log) ([]figure, error) {
+	log := open()
+	old, young, err := b.grown(ctx, log)
+	if err != nil {
+		return nil, err
+	}
+	at := func(session string) side {
+		return func(ctx context.Context) (float64, error) { return b.timeResults(ctx, log, session, b.sizes.turns) }
+	}
+	return compare(ctx, b.sizes.rounds, at(old), at(young), samples.times)
+}
+
+// timeResults appends n calls and their results; the results are timed.
+func (b *bench) timeResults(ctx context.Context, log *eventlog.Log, session string, n int) (float64, error) {
+	var took time.Duration
+	for range n {
+		done, err := b.callTool(ctx, log, session)
+		if err != nil {
+			return 0, err
+		}
+		start := time.Now()
+		if _, err := log.Append(ctx, session, eventlog.Any, done); err != nil {
+			return 0, err
+		}
+		took += time.Since(start)
+	}
+	return float64(took.Nanoseconds()) / float64(n), nil
+}
+
+// callTool appends a call and makes its result.
+func (b *bench) callTool(ctx context.Context, log *eventlog.Log, session string) (eventlog.Event, error) {
+	b.names++
+	id := fmt.Sprintf("call_%d", b.names)
+	call, err := eventlog.NewEvent(assistant(eventlog.ToolCall(id, "read_file", nil)))
+	if err != nil {
+		return eventlog.Event{}, err
+	}
+	if _, err := log.Append(ctx, session, eventlog.Any, call); err != nil {
+		return eventlog.Event{}, err
+	}
+	return eventlog.NewEvent(result(id, newWriter().text(455)))
+}
+
+// resultCold opens the store anew for each result.
+func resultCold(ctx context.Context, b *bench, open func() eventlog.Store) ([]figure, error) {
+	log := eventlog.Open(open())
+	old, young, err := b.grown(ctx, log)
+	if err = errors.Join(err, log.Close()); err != nil {
+		return nil, err
+	}
+	at := func(session string) side {
+		return func(ctx context.Context) (float64, error) { return b.timeCold(ctx, open, session) }
+	}
+	return compare(ctx, b.sizes.rounds, at(old), at(young), samples.times)
+}
+
+func (b *bench) timeCold(ctx context.Context, open func() eventlog.Store, session string) (took float64, err error) {
+	before := eventlog.Open(open())
+	done, err := b.callTool(ctx, before, session)
+	if err = errors.Join(err, before.Close()); err != nil {
+		return 0, err
+	}
+	log := eventlog.Open(open())
+	defer func() { err = errors.Join(err, log.Close()) }()
+	start := time.Now()
+	_, err = log.Append(ctx, session, eventlog.Any, done)
+	return float64(time.Since(start).Nanoseconds()), err
+}

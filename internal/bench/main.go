@@ -1,0 +1,121 @@
+// Command bench measures the log against the raw operations it is made of, both
+// sides in one run, and compares their ratios with the project's bars.
+//
+//	go run ./internal/bench            every row, about five minutes
+//	go run ./internal/bench -quick     smaller and noisier, under a minute
+//	go run ./internal/bench -run jsonl -json
+//
+// Ratios travel between machines, microseconds do not. The program exits with 1
+// when a bar falls short; rows without a bar inform.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"regexp"
+	"runtime"
+	"runtime/pprof"
+	"slices"
+)
+
+// trials are all there is to measure, in the order of the table.
+var trials = slices.Concat(appendTrials, durableTrials, sqliteTrials, readTrials, growthTrials, watchTrials, listTrials)
+
+// errShort ends a run in which a bar fell short.
+var errShort = errors.New("a bar falls short")
+
+// flags of the command line.
+type flags struct {
+	quick   bool
+	json    bool
+	run     string
+	dir     string
+	profile string
+}
+
+func main() {
+	var f flags
+	flag.BoolVar(&f.quick, "quick", false, "measure less: under a minute, noisier")
+	flag.BoolVar(&f.json, "json", false, "print a JSON object per row")
+	flag.StringVar(&f.run, "run", "", "measure only rows whose names match this `regexp`")
+	flag.StringVar(&f.dir, "dir", "", "work below this `folder`, on a real disk")
+	flag.StringVar(&f.profile, "cpuprofile", "", "write a CPU profile to this `file`")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, f); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		stop()
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, f flags) (err error) {
+	wanted, err := regexp.Compile(f.run)
+	if err != nil {
+		return err
+	}
+	if f.profile != "" {
+		stop, err := profile(f.profile)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, stop()) }()
+	}
+	b, err := newBench(f.dir, f.quick)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.close()) }()
+	if f.json {
+		return measure(ctx, b, wanted, printJSON)
+	}
+	fmt.Printf("%s, %s/%s, %d CPUs\n\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
+	printHeading()
+	return measure(ctx, b, wanted, printRow)
+}
+
+// measure runs the trials that have a wanted row, and prints the wanted rows.
+func measure(ctx context.Context, b *bench, wanted *regexp.Regexp, print func(row, figure) error) error {
+	short := false
+	for _, t := range trials {
+		if !slices.ContainsFunc(t.rows, func(r row) bool { return wanted.MatchString(r.name) }) {
+			continue
+		}
+		figures, err := t.measure(ctx, b)
+		if err != nil {
+			return fmt.Errorf("%s: %w", t.rows[0].name, err)
+		}
+		for i, r := range t.rows {
+			if !wanted.MatchString(r.name) {
+				continue
+			}
+			short = short || !r.bar.met(figures[i].ratio)
+			if err := print(r, figures[i]); err != nil {
+				return err
+			}
+		}
+	}
+	if short {
+		return errShort
+	}
+	return nil
+}
+
+func profile(path string) (stop func() error, err error) {
+	f, err := os.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return func() error {
+		pprof.StopCPUProfile()
+		return f.Close()
+	}, nil
+}
