@@ -30,18 +30,34 @@ func TestScripts(t *testing.T) {
 		UpdateScripts: *update,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("HOME", filepath.Join(env.WorkDir, "home"))
+			env.Values[spawnedKey{}] = spawned{}
 			return nil
 		},
+		Condition: condition,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"code":  code,
-			"mask":  mask,
-			"lines": lines,
-			"flip":  flip,
-			"json":  validJSON,
-			"await": await,
-			"head":  head,
+			"code":      code,
+			"mask":      mask,
+			"lines":     lines,
+			"flip":      flip,
+			"json":      validJSON,
+			"await":     await,
+			"head":      head,
+			"join":      join,
+			"big":       big,
+			"drop":      drop,
+			"torn":      torn,
+			"spawn":     spawn,
+			"interrupt": interrupt,
 		},
 	})
+}
+
+// condition knows [root]: the test runs as the user whom no permission stops.
+func condition(name string) (bool, error) {
+	if name != "root" {
+		return false, fmt.Errorf("unknown condition %q", name)
+	}
+	return os.Geteuid() == 0, nil
 }
 
 // code N ARGS...: logtool exits with N, and says why in one line.
@@ -144,7 +160,8 @@ func await(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Fatalf("%s never contained %q", args[0], args[1])
 }
 
-// head NAME FILE: set $NAME to the SEQ:HASH at the end of what append printed.
+// head NAME FILE: set $NAME to the SEQ:HASH at the end of what append printed,
+// and $NAME_SHORT to the same with a shortened hash.
 func head(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: head NAME FILE")
@@ -154,4 +171,52 @@ func head(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("not what append prints: %s", fmt.Sprint(words))
 	}
 	ts.Setenv(args[0], words[1])
+	ts.Setenv(args[0]+"_SHORT", words[1][:strings.Index(words[1], ":")+13])
+}
+
+// join OUT FILE...: write the files one after the other.
+func join(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: join OUT FILE...")
+	}
+	var text strings.Builder
+	for _, file := range args[1:] {
+		text.WriteString(ts.ReadFile(file))
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text.String()), 0o600))
+}
+
+// big FILE: write a text that is too long to be kept in a line.
+func big(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: big FILE")
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.Repeat("a line that is one of many\n", 20_000)), 0o600))
+}
+
+// drop FILE TEXT: remove the line that contains TEXT.
+func drop(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: drop FILE TEXT")
+	}
+	var kept []string
+	for line := range strings.Lines(ts.ReadFile(args[0])) {
+		if !strings.Contains(line, args[1]) {
+			kept = append(kept, line)
+		}
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.Join(kept, "")), 0o600))
+}
+
+// torn FILE: append the first bytes of a line, as a writer leaves them that is
+// killed.
+func torn(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: torn FILE")
+	}
+	f, err := os.OpenFile(ts.MkAbs(args[0]), os.O_WRONLY|os.O_APPEND, 0)
+	ts.Check(err)
+	_, err = f.WriteString(`{"crc":"`)
+	ts.Check(err)
+	ts.Check(f.Close())
 }

@@ -39,7 +39,7 @@ func (a *app) tail(ctx context.Context, log *eventlog.Log, name string, last int
 	if err != nil {
 		return err
 	}
-	show := a.shower(s, holdNothing)
+	show := a.shower(s, holdForShow)
 	if last > 0 {
 		from := max(1, head.Seq-int64(last)+1)
 		for e, err := range log.Read(ctx, session, eventlog.Between(from, head.Seq)) {
@@ -54,6 +54,7 @@ func (a *app) tail(ctx context.Context, log *eventlog.Log, name string, last int
 	if err := show.stop(nil); err != nil || !follow {
 		return err
 	}
+	show.transcript.most = holdNothing
 	return followed(ctx, a.follow(ctx, log, session, head.Seq+1, show))
 }
 
