@@ -87,28 +87,42 @@ func (h Head) String() string {
 	return fmt.Sprintf("%d:%s", h.Seq, h.Hash.String()[:12])
 }
 
+// hexValues holds the value of each lower-case hex digit, and 0xff for every
+// other byte.
+var hexValues = func() (values [256]byte) {
+	for i := range values {
+		values[i] = 0xff
+	}
+	for i, c := range []byte("0123456789abcdef") {
+		values[c] = byte(i)
+	}
+	return values
+}()
+
 // decodeHex fills dst from lower-case hex digits; len(src) must be 2·len(dst).
+// It looks digits up: branching on the random ones of a hash costs more than
+// all else in reading a line.
 func decodeHex[T string | []byte](dst []byte, src T) bool {
+	src = src[:2*len(dst)]
+	seen := byte(0)
 	for i := range dst {
-		hi, lo := hexDigit(src[2*i]), hexDigit(src[2*i+1])
-		if hi > 15 || lo > 15 {
-			return false
-		}
+		hi, lo := hexValues[src[2*i]], hexValues[src[2*i+1]]
+		seen |= hi | lo
 		dst[i] = hi<<4 | lo
 	}
-	return true
+	return seen <= 15
 }
 
-func hexDigit(c byte) byte {
-	switch {
-	case '0' <= c && c <= '9':
-		return c - '0'
-	case 'a' <= c && c <= 'f':
-		return c - 'a' + 10
-	default:
-		return 0xff
+// hexValues are the values of lower-case hex digits, and 0xff elsewhere.
+var hexValues = func() (values [256]byte) {
+	for i := range values {
+		values[i] = 0xff
 	}
-}
+	for i, digit := range []byte("0123456789abcdef") {
+		values[digit] = byte(i)
+	}
+	return values
+}()
 
 // clip shortens text quoted in an error.
 func clip(text string) string {

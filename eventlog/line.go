@@ -62,7 +62,7 @@ func slice(line []byte, session string) (e Event, ok bool) {
 		return e, false
 	}
 	var crc [4]byte
-	if !decodeHex(crc[:], line[crcStart:crcStart+8]) {
+	if !decodeHex(crc[:], string(line[crcStart:crcStart+8])) {
 		return e, false
 	}
 	sum := uint32(crc[0])<<24 | uint32(crc[1])<<16 | uint32(crc[2])<<8 | uint32(crc[3])
@@ -91,7 +91,7 @@ func (s *slicer) header(e *Event, session string) bool {
 	if !s.literal(`,"id":"`) || !s.ulid(&e.ID) || !s.literal(`","session_id":`) {
 		return false
 	}
-	if e.SessionID, ok = s.text(session); !ok || checkSessionID(e.SessionID) != nil {
+	if e.SessionID, ok = s.text(session); !ok || e.SessionID != session && checkSessionID(e.SessionID) != nil {
 		return false
 	}
 	if !s.literal(`,"type":`) {
@@ -145,8 +145,7 @@ func (s *slicer) optionals(e *Event) bool {
 
 func (s *slicer) chain(e *Event) bool {
 	if s.literal(`,"salt":"`) {
-		var salt [16]byte
-		if !s.hex(salt[:]) || !s.literal(`"`) {
+		if !s.hexDigits(32) || !s.literal(`"`) {
 			return false
 		}
 	} else {
@@ -156,8 +155,7 @@ func (s *slicer) chain(e *Event) bool {
 		return false
 	}
 	e.off.hash = uint32(s.at)
-	var h Hash
-	return s.hex(h[:]) && s.literal(`"`)
+	return s.hexDigits(64) && s.literal(`"`)
 }
 
 func (s *slicer) envelope(e *Event) bool {
@@ -269,8 +267,7 @@ func (s *slicer) kept(e *Event) bool {
 		return false
 	}
 	e.off.commit = uint32(s.at)
-	var commit Hash
-	if !s.hex(commit[:]) || !s.literal(`","kept":`) {
+	if !s.hexDigits(64) || !s.literal(`","kept":`) {
 		return false
 	}
 	start := s.at
@@ -328,9 +325,19 @@ func (s *slicer) token() []byte {
 	return s.line[start:s.at]
 }
 
+// hexDigits steps over n lower-case hex digits.
+func (s *slicer) hexDigits(n int) bool {
+	end := s.at + n
+	if end > len(s.line) || !isHex(s.line[s.at:end]) {
+		return false
+	}
+	s.at = end
+	return true
+}
+
 func (s *slicer) hex(dst []byte) bool {
 	end := s.at + 2*len(dst)
-	if end > len(s.line) || !decodeHex(dst, s.line[s.at:end]) {
+	if end > len(s.line) || !decodeHex(dst, string(s.line[s.at:end])) {
 		return false
 	}
 	s.at = end

@@ -177,12 +177,12 @@ func (e *Event) header() []byte { return e.line[bodyStart:e.off.headerEnd] }
 func (e *Event) commit() Hash {
 	var h Hash
 	if e.Redacted() {
-		decodeHex(h[:], e.line[e.off.commit:e.off.commit+64])
+		decodeHex(h[:], string(e.line[e.off.commit:e.off.commit+64]))
 		return h
 	}
 	c := commitment{meta: emptySum}
 	saltStart := int(e.off.hash) - len(`","hash":"`) - 32
-	decodeHex(c.salt[:], e.line[saltStart:saltStart+32])
+	decodeHex(c.salt[:], string(e.line[saltStart:saltStart+32]))
 	if e.off.metaEnd > e.off.metaStart {
 		c.meta = sha256.Sum256(e.line[e.off.metaStart:e.off.metaEnd])
 	}
