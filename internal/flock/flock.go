@@ -1,0 +1,80 @@
+// Package flock waits for advisory locks of open files (flock(2)). A lock
+// belongs to the open file, not to the process: two opens of one file in one
+// process exclude each other, and the kernel releases the lock of a process
+// that dies. Network file systems are not supported.
+package flock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// The pause between two tries grows from the shortest to the longest.
+const (
+	shortestPause = 200 * time.Microsecond
+	longestPause  = 20 * time.Millisecond
+)
+
+// Lock opens path, creating it with perm if it is missing, and waits for its
+// lock until ctx ends. Call unlock exactly once. The file stays: removing a
+// lock file would let two holders in.
+func Lock(ctx context.Context, path string, exclusive bool, perm os.FileMode) (unlock func(), err error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, perm)
+	if err != nil {
+		return nil, fmt.Errorf("open lock file: %w", err)
+	}
+	try := func() (bool, error) { return Try(int(f.Fd()), exclusive) }
+	if err := Wait(ctx, try); err != nil {
+		_ = f.Close()
+		return nil, fmt.Errorf("lock %s: %w", path, err)
+	}
+	return func() { _ = f.Close() }, nil
+}
+
+// Wait calls try, with growing pauses, until it answers true or an error, or
+// ctx ends.
+func Wait(ctx context.Context, try func() (bool, error)) error {
+	for pause := shortestPause; ; pause = min(2*pause, longestPause) {
+		if ok, err := try(); ok || err != nil {
+			return err
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return ctx.Err()
+		case <-timer.C:
+		}
+	}
+}
+
+// Try takes the lock of the open file fd if that is possible at once. A shared
+// lock that is held is turned into an exclusive one and back.
+func Try(fd int, exclusive bool) (bool, error) {
+	how := unix.LOCK_SH | unix.LOCK_NB
+	if exclusive {
+		how = unix.LOCK_EX | unix.LOCK_NB
+	}
+	err := flock(fd, how)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Unlock gives the lock of the open file fd back.
+func Unlock(fd int) error { return flock(fd, unix.LOCK_UN) }
+
+func flock(fd, how int) error {
+	for {
+		err := unix.Flock(fd, how)
+		if err != unix.EINTR {
+			return err
+		}
+	}
+}

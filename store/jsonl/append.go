@@ -1,0 +1,196 @@
+package jsonl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// keptBuffer bounds the buffer that a session keeps between appends.
+const keptBuffer = 64 << 10
+
+// Append implements eventlog.Store: one write of all lines, under the
+// session's lock.
+func (s *Store) Append(ctx context.Context, session string, expect eventlog.Head, events []eventlog.Event, durable bool) error {
+	h, err := s.begin(ctx, "append to session", session)
+	if err != nil {
+		return err
+	}
+	defer s.end(h)
+	if len(events) == 0 {
+		return nil
+	}
+	if err := h.lock(ctx, expect.IsZero()); err != nil {
+		if errors.Is(err, errAbsent) {
+			return &eventlog.ConflictError{Session: session, Expected: expect}
+		}
+		return err
+	}
+	defer h.unlock()
+	if err := h.refresh(); err != nil {
+		return err
+	}
+	if err := h.compare(expect, events); err != nil {
+		return err
+	}
+	return h.append(events, durable)
+}
+
+// begin gives the caller the session's turn, until end.
+func (s *Store) begin(ctx context.Context, verb, session string) (*handle, error) {
+	if err := s.writable(verb, session); err != nil {
+		return nil, err
+	}
+	if session == "" {
+		return nil, fmt.Errorf("%s: %w: empty", verb, eventlog.ErrInvalidSession)
+	}
+	h, err := s.cache.acquire(s, session, false)
+	if err != nil {
+		return nil, fmt.Errorf("%s %q: %w", verb, session, err)
+	}
+	if err := h.enter(ctx); err != nil {
+		s.cache.release(h)
+		return nil, fmt.Errorf("%s %q: %w", verb, session, err)
+	}
+	if err := h.poisoned(verb); err != nil {
+		s.end(h)
+		return nil, err
+	}
+	return h, nil
+}
+
+// end gives the turn back; the file of a poisoned handle is closed.
+func (s *Store) end(h *handle) {
+	if h.poison != nil {
+		_ = h.drop()
+	}
+	h.leave()
+	s.cache.release(h)
+}
+
+// compare decides whether events may follow what is there.
+func (h *handle) compare(expect eventlog.Head, events []eventlog.Event) error {
+	owed := h.cut != nil && (len(events) == 0 || events[0].Cut() == nil || *events[0].Cut() != *h.cut)
+	if expect == h.head && !owed {
+		return nil
+	}
+	conflict := &eventlog.ConflictError{Session: h.session, Expected: expect, Actual: h.head}
+	if owed {
+		cut := *h.cut
+		conflict.Cut = &cut
+	}
+	return conflict
+}
+
+// append writes the lines behind the last one.
+func (h *handle) append(events []eventlog.Event, durable bool) error {
+	h.buf = appendLines(h.buf[:0], events)
+	if len(h.buf) > maxAppend {
+		h.buf = nil
+		return fmt.Errorf("append to session %q: %w: over %d bytes at once", h.session, eventlog.ErrInvalidSize, maxAppend)
+	}
+	h.show(view{inode: h.info.Inode, visible: h.size, pending: h.size + int64(len(h.buf))})
+	n, err := h.file.Write(h.buf)
+	if err == nil && n < len(h.buf) {
+		err = io.ErrShortWrite
+	}
+	if err != nil {
+		return h.undo(err)
+	}
+	if err := h.settle(durable); err != nil {
+		return h.retract(err)
+	}
+	h.advance(&events[len(events)-1])
+	return nil
+}
+
+func appendLines(dst []byte, events []eventlog.Event) []byte {
+	for i := range events {
+		dst = append(append(dst, events[i].Line()...), '\n')
+	}
+	return dst
+}
+
+// settle makes the append as durable as it is asked to be.
+func (h *handle) settle(durable bool) error {
+	if !durable && h.store.opts.Sync != Always {
+		if !h.unsynced {
+			h.unsynced = true
+			h.store.syncLater(h.session)
+		}
+		return nil
+	}
+	return h.sync()
+}
+
+// sync makes the file durable, and its name at the first call.
+func (h *handle) sync() error {
+	if err := h.file.Sync(); err != nil {
+		return err
+	}
+	if !h.dirSync {
+		if err := h.store.fs.SyncDir("."); err != nil {
+			return err
+		}
+		h.dirSync = true
+	}
+	if h.unsynced {
+		h.unsynced = false
+		h.store.dirty.remove(h.session)
+	}
+	return nil
+}
+
+// advance makes the last line that was written the head.
+func (h *handle) advance(last *eventlog.Event) {
+	line := last.Line()
+	h.size += int64(len(h.buf))
+	h.lastAt = h.size - int64(len(line)) - 1
+	copy(h.mark[:], line[markAt:])
+	h.head = last.Head()
+	h.cut, h.created = nil, false
+	h.show(view{inode: h.info.Inode, visible: h.size, pending: h.size})
+	if cap(h.buf) > keptBuffer {
+		h.buf = nil
+	}
+}
+
+// undo takes a write back that failed, so that nothing was written.
+func (h *handle) undo(cause error) error {
+	if err := h.file.Truncate(h.size); err != nil {
+		return h.unknown(cause, err)
+	}
+	h.show(view{inode: h.info.Inode, visible: h.size, pending: h.size})
+	return fmt.Errorf("append to session %q: %w", h.session, cause)
+}
+
+// retract takes an append back that could not be synced. What became of it
+// on disk is unknown in any case. Where lines that were acknowledged without
+// a sync stand before it, they may be lost as well: the kernel reports a
+// failed write once and forgets it.
+func (h *handle) retract(cause error) error {
+	if h.unsynced {
+		return h.unknown(cause, errors.New("earlier appends were not synced"))
+	}
+	if err := h.file.Truncate(h.size); err != nil {
+		return h.unknown(cause, err)
+	}
+	if err := h.file.Sync(); err != nil {
+		return h.unknown(cause, err)
+	}
+	h.show(view{inode: h.info.Inode, visible: h.size, pending: h.size})
+	return h.unknown(cause, nil)
+}
+
+// unknown reports an open outcome. If the tail could not be restored either,
+// nothing more is appended until the store is reopened.
+func (h *handle) unknown(cause, restoring error) error {
+	if restoring != nil {
+		cause = errors.Join(cause, fmt.Errorf("restore the tail: %w", restoring))
+		h.poison = cause
+	}
+	return &eventlog.UnknownOutcomeError{Session: h.session, Head: h.head, Cause: cause}
+}

@@ -1,0 +1,261 @@
+package jsonl
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+const (
+	blobDir    = "blobs"
+	tempPrefix = "tmp-"
+)
+
+// fans remembers which of the blobs' directories are known to be on disk.
+type fans struct {
+	mu    sync.Mutex
+	known [256]bool
+}
+
+// PutBlob implements eventlog.Blobs: the body is hashed while it is written to
+// a temporary file, which then takes the name of its digest.
+func (s *Store) PutBlob(ctx context.Context, r io.Reader) (eventlog.Digest, int64, error) {
+	if err := s.writable("put blob", s.dir); err != nil {
+		return "", 0, err
+	}
+	if err := s.makeBlobDir(); err != nil {
+		return "", 0, fmt.Errorf("put blob: %w", err)
+	}
+	temp := blobDir + "/" + tempPrefix + rand.Text()
+	sum, size, err := s.spool(ctx, temp, r)
+	if err == nil {
+		err = s.place(temp, sum, size)
+	}
+	if err != nil {
+		_ = s.fs.Remove(temp)
+		return "", 0, fmt.Errorf("put blob: %w", err)
+	}
+	return digestOf(sum), size, nil
+}
+
+func digestOf(sum []byte) eventlog.Digest {
+	return eventlog.Digest("sha256:" + hex.EncodeToString(sum))
+}
+
+func (s *Store) makeBlobDir() error {
+	if err := s.fs.MakeRoot(); err != nil {
+		return err
+	}
+	if err := s.fs.Mkdir(blobDir); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil
+}
+
+// spool writes everything r yields to the file temp, durably.
+func (s *Store) spool(ctx context.Context, temp string, r io.Reader) (sum []byte, size int64, err error) {
+	file, err := s.fs.Open(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer closeInto(&err, file)
+	hash := sha256.New()
+	size, err = io.Copy(io.MultiWriter(file, hash), &canceled{ctx: ctx, r: r})
+	if err != nil {
+		return nil, 0, err
+	}
+	return hash.Sum(nil), size, file.Sync()
+}
+
+// canceled is r until ctx ends.
+type canceled struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (c *canceled) Read(p []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.r.Read(p)
+}
+
+// place gives a spooled body its name, unless the blob is there already.
+func (s *Store) place(temp string, sum []byte, size int64) error {
+	name := blobName(digestOf(sum))
+	dir := name[:strings.LastIndexByte(name, '/')]
+	if err := s.fs.Mkdir(dir); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	info, err := s.fs.Stat(name)
+	if err == nil && info.Size == size {
+		err = errors.Join(s.fs.Touch(name, time.Now()), s.fs.Remove(temp))
+	} else {
+		err = s.fs.Rename(temp, name)
+	}
+	if err != nil {
+		return err
+	}
+	return s.syncFan(dir, sum[0])
+}
+
+// syncFan makes the names in one of the blobs' directories durable, and, once,
+// those of the directories themselves.
+func (s *Store) syncFan(dir string, first byte) error {
+	if err := s.fs.SyncDir(dir); err != nil {
+		return err
+	}
+	s.fans.mu.Lock()
+	defer s.fans.mu.Unlock()
+	if s.fans.known[first] {
+		return nil
+	}
+	if err := errors.Join(s.fs.SyncDir(blobDir), s.fs.SyncDir(".")); err != nil {
+		return err
+	}
+	s.fans.known[first] = true
+	return nil
+}
+
+// blobName is the file of a blob; empty for a malformed digest.
+func blobName(d eventlog.Digest) string {
+	digits := d.Hex()
+	if digits == "" {
+		return ""
+	}
+	return blobDir + "/" + digits[:2] + "/" + digits
+}
+
+// OpenBlob implements eventlog.Blobs.
+func (s *Store) OpenBlob(ctx context.Context, d eventlog.Digest) (io.ReadCloser, error) {
+	if err := errors.Join(ctx.Err(), s.usable("open blob", string(d))); err != nil {
+		return nil, err
+	}
+	name := blobName(d)
+	if name == "" {
+		return nil, fmt.Errorf("open blob %q: %w", d, eventlog.ErrBlobNotFound)
+	}
+	file, err := s.fs.Open(name, os.O_RDONLY)
+	if isAbsent(err) {
+		err = eventlog.ErrBlobNotFound
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open blob %s: %w", d, err)
+	}
+	info, err := file.Stat()
+	if err != nil {
+		_ = file.Close()
+		return nil, fmt.Errorf("open blob %s: %w", d, err)
+	}
+	return &blobReader{SectionReader: io.NewSectionReader(file, 0, info.Size), file: file}, nil
+}
+
+type blobReader struct {
+	*io.SectionReader
+	file File
+}
+
+func (b *blobReader) Close() error { return b.file.Close() }
+
+// RemoveBlob implements eventlog.Blobs. The removal is durable.
+func (s *Store) RemoveBlob(ctx context.Context, d eventlog.Digest) error {
+	if err := errors.Join(ctx.Err(), s.writable("remove blob", string(d))); err != nil {
+		return err
+	}
+	name := blobName(d)
+	if name == "" {
+		return nil
+	}
+	err := s.fs.Remove(name)
+	if isAbsent(err) {
+		return nil
+	}
+	if err == nil {
+		err = s.fs.SyncDir(name[:strings.LastIndexByte(name, '/')])
+	}
+	if err != nil {
+		return fmt.Errorf("remove blob %s: %w", d, err)
+	}
+	return nil
+}
+
+// ListBlobs implements eventlog.Blobs.
+func (s *Store) ListBlobs(ctx context.Context) iter.Seq2[eventlog.BlobInfo, error] {
+	return func(yield func(eventlog.BlobInfo, error) bool) {
+		if err := s.listBlobs(ctx, yield); err != nil && !errors.Is(err, errStop) {
+			yield(eventlog.BlobInfo{}, fmt.Errorf("list blobs: %w", err))
+		}
+	}
+}
+
+func (s *Store) listBlobs(ctx context.Context, yield func(eventlog.BlobInfo, error) bool) error {
+	if err := s.usable("list blobs of", s.dir); err != nil {
+		return err
+	}
+	dirs, err := s.names(blobDir, 2)
+	if err != nil {
+		return err
+	}
+	for _, dir := range dirs {
+		names, err := s.names(blobDir+"/"+dir, 2*sha256.Size)
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			if err := errors.Join(ctx.Err(), s.yieldBlob(name, yield)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// names lists the names in a directory that are so many hex digits, sorted.
+func (s *Store) names(dir string, digits int) ([]string, error) {
+	entries, err := s.fs.ReadDir(dir)
+	if isAbsent(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
+	var names []string
+	for _, entry := range entries {
+		raw, err := hex.DecodeString(entry.Name())
+		if err == nil && 2*len(raw) == digits && bytes.Equal(hex.AppendEncode(nil, raw), []byte(entry.Name())) {
+			names = append(names, entry.Name())
+		}
+	}
+	return names, nil
+}
+
+func (s *Store) yieldBlob(digits string, yield func(eventlog.BlobInfo, error) bool) error {
+	d := eventlog.Digest("sha256:" + digits)
+	info, err := s.fs.Stat(blobName(d))
+	if isAbsent(err) {
+		return nil // removed meanwhile
+	}
+	if err != nil {
+		return err
+	}
+	if !yield(eventlog.BlobInfo{Digest: d, Bytes: info.Size, Written: info.ModTime}, nil) {
+		return errStop
+	}
+	return nil
+}

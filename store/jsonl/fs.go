@@ -1,0 +1,243 @@
+package jsonl
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/convlog/convlog/internal/flock"
+)
+
+// FS is the directory of a store, as the store sees it: names are relative to
+// it and use slashes. Everything the store changes on disk goes through an FS
+// and its Files, so that a test can fail or forget any single change.
+//
+// Errors match fs.ErrNotExist and fs.ErrExist where those apply. All methods
+// may be called concurrently.
+type FS interface {
+	// MakeRoot creates the directory itself, and its parents, if missing.
+	MakeRoot() error
+	// Mkdir creates a directory below it.
+	Mkdir(name string) error
+	// Open opens a file with the flags of os.OpenFile; a file it creates is
+	// for its owner only.
+	Open(name string, flag int) (File, error)
+	// Rename replaces what stands at the new name.
+	Rename(from, to string) error
+	Remove(name string) error
+	// Touch sets the time of modification.
+	Touch(name string, at time.Time) error
+	Stat(name string) (Info, error)
+	// ReadDir lists a directory in any order.
+	ReadDir(name string) ([]fs.DirEntry, error)
+	// SyncDir makes the names in a directory durable.
+	SyncDir(name string) error
+	Close() error
+}
+
+// File is an open file of an FS.
+type File interface {
+	io.Writer
+	io.ReaderAt
+	io.Closer
+	Truncate(size int64) error
+	// Sync makes the content and the size durable.
+	Sync() error
+	Stat() (Info, error)
+	// TryLock takes the file's advisory lock if that is possible at once.
+	TryLock(exclusive bool) (bool, error)
+	Unlock() error
+}
+
+// Info is what the store needs to know of a file.
+type Info struct {
+	Size    int64
+	ModTime time.Time
+	Inode   uint64
+	// Links is how many names the file has: 0 once it was removed. The store
+	// asks only whether it is 0.
+	Links uint64
+}
+
+// Dir is the FS of a directory of the operating system, confined to it by
+// os.Root. The directory need not exist yet.
+func Dir(path string) FS { return &osFS{dir: path} }
+
+type osFS struct {
+	dir    string
+	mu     sync.RWMutex
+	opened *os.Root
+	self   *os.File // the directory itself
+}
+
+func (o *osFS) MakeRoot() error {
+	if _, err := o.root(); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := os.MkdirAll(o.dir, 0o700); err != nil {
+		return err
+	}
+	_, err := o.root()
+	if err != nil {
+		return err
+	}
+	return syncPath(filepath.Dir(o.dir))
+}
+
+// root opens the directory at the first call that finds it.
+func (o *osFS) root() (*os.Root, error) {
+	o.mu.RLock()
+	root := o.opened
+	o.mu.RUnlock()
+	if root != nil {
+		return root, nil
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.opened != nil {
+		return o.opened, nil
+	}
+	root, err := os.OpenRoot(o.dir)
+	if err != nil {
+		return nil, err
+	}
+	if o.self, err = root.Open("."); err != nil {
+		return nil, errors.Join(err, root.Close())
+	}
+	o.opened = root
+	return root, nil
+}
+
+func (o *osFS) Mkdir(name string) error {
+	root, err := o.root()
+	if err != nil {
+		return err
+	}
+	return root.Mkdir(name, 0o700)
+}
+
+func (o *osFS) Open(name string, flag int) (File, error) {
+	root, err := o.root()
+	if err != nil {
+		return nil, err
+	}
+	f, err := root.OpenFile(name, flag, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	return &osFile{File: f, fd: int(f.Fd())}, nil
+}
+
+func (o *osFS) Rename(from, to string) error {
+	root, err := o.root()
+	if err != nil {
+		return err
+	}
+	return root.Rename(from, to)
+}
+
+func (o *osFS) Remove(name string) error {
+	root, err := o.root()
+	if err != nil {
+		return err
+	}
+	return root.Remove(name)
+}
+
+func (o *osFS) Touch(name string, at time.Time) error {
+	root, err := o.root()
+	if err != nil {
+		return err
+	}
+	return root.Chtimes(name, at, at)
+}
+
+func (o *osFS) Stat(name string) (Info, error) {
+	if _, err := o.root(); err != nil {
+		return Info{}, err
+	}
+	var st unix.Stat_t
+	for {
+		err := unix.Fstatat(int(o.self.Fd()), name, &st, 0)
+		if err == nil {
+			return infoOf(&st), nil
+		}
+		if err != unix.EINTR {
+			return Info{}, &fs.PathError{Op: "stat", Path: name, Err: err}
+		}
+	}
+}
+
+func infoOf(st *unix.Stat_t) Info {
+	return Info{Size: st.Size, ModTime: time.Unix(st.Mtim.Unix()), Inode: st.Ino, Links: uint64(st.Nlink)}
+}
+
+func (o *osFS) ReadDir(name string) ([]fs.DirEntry, error) {
+	f, err := o.openDir(name)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := f.ReadDir(-1)
+	return entries, errors.Join(err, f.Close())
+}
+
+func (o *osFS) SyncDir(name string) error {
+	f, err := o.openDir(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+func (o *osFS) openDir(name string) (*os.File, error) {
+	root, err := o.root()
+	if err != nil {
+		return nil, err
+	}
+	return root.Open(name)
+}
+
+func (o *osFS) Close() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.opened == nil {
+		return nil
+	}
+	return errors.Join(o.self.Close(), o.opened.Close())
+}
+
+func syncPath(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// osFile is an os.File whose descriptor is at hand for what os lacks.
+type osFile struct {
+	*os.File
+	fd int
+}
+
+func (f *osFile) Sync() error { return syncData(f.File, f.fd) }
+
+func (f *osFile) Stat() (Info, error) {
+	var st unix.Stat_t
+	for {
+		err := unix.Fstat(f.fd, &st)
+		if err != unix.EINTR {
+			return infoOf(&st), err
+		}
+	}
+}
+
+func (f *osFile) TryLock(exclusive bool) (bool, error) { return flock.Try(f.fd, exclusive) }
+
+func (f *osFile) Unlock() error { return flock.Unlock(f.fd) }

@@ -1,0 +1,127 @@
+package jsonl
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+var errName = errors.New("the file's name is not that of its session")
+
+// Sessions implements eventlog.Store: it reads the two ends of every file.
+func (s *Store) Sessions(ctx context.Context) iter.Seq2[eventlog.SessionInfo, error] {
+	return func(yield func(eventlog.SessionInfo, error) bool) {
+		rows, err := s.rows()
+		if err != nil {
+			yield(eventlog.SessionInfo{}, fmt.Errorf("list sessions: %w", err))
+			return
+		}
+		for _, row := range rows {
+			if err := ctx.Err(); err != nil {
+				yield(eventlog.SessionInfo{}, err)
+				return
+			}
+			info, err := s.describe(row)
+			if errors.Is(err, eventlog.ErrNotFound) {
+				continue
+			}
+			info.Err = err
+			if !yield(info, nil) {
+				return
+			}
+		}
+	}
+}
+
+// row is a file of the directory and the session it should be of.
+type row struct{ id, name string }
+
+// rows lists the session files ordered by session id.
+func (s *Store) rows() ([]row, error) {
+	if err := s.usable("list", s.dir); err != nil {
+		return nil, err
+	}
+	entries, err := s.fs.ReadDir(".")
+	if isAbsent(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	rows := make([]row, 0, len(entries))
+	for _, entry := range entries {
+		name, ok := strings.CutSuffix(entry.Name(), extension)
+		if !ok || !entry.Type().IsRegular() {
+			continue
+		}
+		id, ok := unescape(name)
+		if !ok {
+			id = s.claimed(entry.Name())
+		}
+		rows = append(rows, row{id: id, name: entry.Name()})
+	}
+	slices.SortFunc(rows, func(a, b row) int {
+		return cmp.Or(cmp.Compare(a.id, b.id), cmp.Compare(a.name, b.name))
+	})
+	return rows, nil
+}
+
+// claimed is the session that a file's first line names; empty if that cannot
+// be read.
+func (s *Store) claimed(name string) string {
+	r := &reader{store: s, name: name, source: source{path: s.path(name)}}
+	if r.open() != nil {
+		return ""
+	}
+	defer r.close()
+	line, _, err := r.lineAt(0, r.end)
+	if err != nil {
+		return ""
+	}
+	e, _ := r.parse(line)
+	return e.SessionID
+}
+
+// describe reads a session's first and last event.
+func (s *Store) describe(row row) (eventlog.SessionInfo, error) {
+	info := eventlog.SessionInfo{ID: row.id}
+	r := &reader{store: s, name: row.name, source: source{session: row.id, path: s.path(row.name)}}
+	if row.id != "" && escape(row.id)+extension != row.name {
+		return info, r.corrupt(0, 0, fmt.Errorf("%w: %q", errName, row.id))
+	}
+	if err := r.open(); err != nil {
+		return info, err
+	}
+	defer r.close()
+	if r.end == 0 {
+		return info, eventlog.ErrNotFound
+	}
+	info.Bytes = r.end
+	return info, r.ends(&info)
+}
+
+// ends reads the first line, and the last if finding the end did not.
+func (r *reader) ends(info *eventlog.SessionInfo) error {
+	if r.session == "" {
+		return r.corrupt(0, 0, errName)
+	}
+	line, _, err := r.lineAt(0, r.end)
+	if info.First, err = r.verify(line, 0, 0, err); err != nil {
+		return r.corrupt(0, 0, err)
+	}
+	if info.Last = r.last; info.Last.Seq > 0 {
+		return r.damage
+	}
+	l := backward{file: r.file, end: r.end, chunk: page}
+	line, at, err := l.line()
+	if info.Last, err = r.verify(line, at, 0, err); err != nil {
+		return r.corrupt(at, 0, err)
+	}
+	return r.damage
+}

@@ -1,0 +1,172 @@
+package jsonl
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// refresh makes what is known of the locked file true: as a rule it is, since
+// nobody else wrote. What others appended is read, and what an unfinished write
+// left behind is cut off.
+func (h *handle) refresh() error {
+	same, err := h.unchanged()
+	if err != nil {
+		return fmt.Errorf("inspect %s: %w", h.path, err)
+	}
+	if same {
+		return nil
+	}
+	t, err := h.examine()
+	if err != nil {
+		return fmt.Errorf("inspect %s: %w", h.path, err)
+	}
+	if t.damage != nil {
+		h.known = false
+		return t.damage
+	}
+	if t.end < h.info.Size {
+		if err := h.cutTail(t.end); err != nil {
+			h.known = false
+			return fmt.Errorf("cut torn tail of %s: %w", h.path, err)
+		}
+	}
+	return h.learn(t)
+}
+
+// unchanged reports whether the file ends as it did when this handle last had
+// the lock. What stands before may still be told from it.
+func (h *handle) unchanged() (bool, error) {
+	if !h.known {
+		return false, nil
+	}
+	if h.size > 0 {
+		n, err := readFull(h.file, h.probe[:], h.lastAt+markAt)
+		if err != nil {
+			return false, err
+		}
+		if n < markLen || h.probe != h.mark {
+			h.known = false
+		}
+	}
+	return h.known && h.info.Size == h.size, nil
+}
+
+// examine surveys the file from what is known on.
+func (h *handle) examine() (tail, error) {
+	if h.known && h.info.Size >= h.size {
+		return h.survey(h.info.Size, h.size, h.head.Seq)
+	}
+	return h.survey(h.info.Size, 0, 0)
+}
+
+// learn takes a tail for what is known, and looks for a cut that is owed.
+func (h *handle) learn(t tail) error {
+	h.head, h.lastAt = eventlog.Head{}, t.lastAt
+	h.cut = nil
+	if t.end > 0 {
+		h.head = t.last.Head()
+		copy(h.mark[:], t.last.Line()[markAt:])
+	}
+	h.size, h.known = t.end, true
+	h.show(view{inode: h.info.Inode, visible: t.end, pending: t.end})
+	kept, err := h.store.readAll(h.torn(t.end))
+	if isAbsent(err) {
+		return nil
+	}
+	if err != nil {
+		h.known = false
+		return fmt.Errorf("read torn tail: %w", err)
+	}
+	h.cut = &eventlog.Cut{Bytes: int64(len(kept)), SHA256: sha256.Sum256(kept)}
+	return nil
+}
+
+// cutTail saves what stands behind end, durably, and then cuts it off.
+func (h *handle) cutTail(end int64) error {
+	bad := make([]byte, h.info.Size-end)
+	n, err := readFull(h.file, bad, end)
+	if err != nil {
+		return err
+	}
+	if err := h.save(bad[:n], end); err != nil {
+		return err
+	}
+	if err := h.file.Truncate(end); err != nil {
+		return err
+	}
+	return h.file.Sync()
+}
+
+// save writes a torn tail to its file. One that is there already was saved
+// before a crash, and ends with these bytes, or was cut off at this very place
+// earlier: then both are kept, in order.
+func (h *handle) save(bad []byte, end int64) error {
+	name := h.torn(end)
+	old, err := h.store.readAll(name)
+	if err != nil && !isAbsent(err) {
+		return err
+	}
+	if err == nil && bytes.HasSuffix(old, bad) {
+		return h.store.fs.SyncDir(".")
+	}
+	return h.store.replace(name, append(old, bad...))
+}
+
+// torn is the name of a torn tail.
+func (h *handle) torn(end int64) string {
+	return strings.TrimSuffix(h.name, extension) + ".torn-" + strconv.FormatInt(end, 10)
+}
+
+// readAll reads a small file.
+func (s *Store) readAll(name string) (b []byte, err error) {
+	file, err := s.fs.Open(name, os.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	defer closeInto(&err, file)
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	b = make([]byte, info.Size)
+	n, err := readFull(file, b, 0)
+	return b[:n], err
+}
+
+// replace makes name a file with content b, all or nothing.
+func (s *Store) replace(name string, b []byte) error {
+	temp := name + ".tmp"
+	if err := s.writeFile(temp, b); err != nil {
+		_ = s.fs.Remove(temp)
+		return err
+	}
+	if err := s.fs.Rename(temp, name); err != nil {
+		return err
+	}
+	return s.fs.SyncDir(".")
+}
+
+func (s *Store) writeFile(name string, b []byte) (err error) {
+	file, err := s.fs.Open(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC)
+	if err != nil {
+		return err
+	}
+	defer closeInto(&err, file)
+	if _, err := file.Write(b); err != nil {
+		return err
+	}
+	return file.Sync()
+}
+
+// closeInto closes a file and reports that error if there is no other.
+func closeInto(err *error, file File) {
+	if closing := file.Close(); *err == nil {
+		*err = closing
+	}
+}

@@ -1,0 +1,177 @@
+package jsonl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// Rewrite implements eventlog.Rewriter: a new file with the replaced and the
+// added lines takes the name of the old one. Readers that are under way finish
+// in the old one. Saved torn tails of the session go, as they may hold what is
+// replaced.
+func (s *Store) Rewrite(ctx context.Context, session string, expect eventlog.Head, replace, add []eventlog.Event) error {
+	h, err := s.begin(ctx, "rewrite session", session)
+	if err != nil {
+		return err
+	}
+	defer s.end(h)
+	if err := h.claim(ctx); err != nil {
+		return err
+	}
+	defer h.unlock()
+	if err := h.compare(expect, add); err != nil {
+		return err
+	}
+	temp := h.rewriteName()
+	if err := h.rewriteTo(ctx, temp, replace, add); err != nil {
+		_ = s.fs.Remove(temp)
+		return fmt.Errorf("rewrite session %q: %w", session, err)
+	}
+	if err := s.fs.Rename(temp, h.name); err != nil {
+		_ = s.fs.Remove(temp)
+		return fmt.Errorf("rewrite session %q: %w", session, err)
+	}
+	head := h.head
+	err = errors.Join(h.removeTorn(), s.fs.SyncDir("."), h.drop())
+	if err != nil {
+		return &eventlog.UnknownOutcomeError{Session: session, Head: head, Cause: err}
+	}
+	return nil
+}
+
+// claim locks a session that exists.
+func (h *handle) claim(ctx context.Context) error {
+	err := h.lock(ctx, false)
+	if errors.Is(err, errAbsent) {
+		return fmt.Errorf("session %q: %w", h.session, eventlog.ErrNotFound)
+	}
+	if err != nil {
+		return err
+	}
+	if err = h.refresh(); err == nil && h.size == 0 {
+		err = fmt.Errorf("session %q: %w", h.session, eventlog.ErrNotFound)
+	}
+	if err != nil {
+		h.unlock()
+	}
+	return err
+}
+
+// rewriteTo writes the session's new lines to the file temp, durably.
+func (h *handle) rewriteTo(ctx context.Context, temp string, replace, add []eventlog.Event) (err error) {
+	tail := appendLines(nil, add)
+	if len(tail) > maxAppend {
+		return fmt.Errorf("%w: over %d bytes at once", eventlog.ErrInvalidSize, maxAppend)
+	}
+	file, err := h.store.fs.Open(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC)
+	if err != nil {
+		return err
+	}
+	defer closeInto(&err, file)
+	if err := h.copyLines(ctx, file, replace); err != nil {
+		return err
+	}
+	if err := writeAll(file, tail); err != nil {
+		return err
+	}
+	return file.Sync()
+}
+
+// copyLines copies the session, checked, with the replacements.
+func (h *handle) copyLines(ctx context.Context, to io.Writer, replace []eventlog.Event) error {
+	fresh := make(map[int64][]byte, len(replace))
+	for i := range replace {
+		fresh[replace[i].Seq] = replace[i].Line()
+	}
+	lines := forward{file: h.file, end: h.size}
+	var out []byte
+	for due := int64(0); ; due++ {
+		line, at, err := lines.line()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		e, err := h.verify(line, at, due, err)
+		if err != nil {
+			return h.corrupt(at, due, err)
+		}
+		if other, ok := fresh[e.Seq]; ok {
+			line = other
+			delete(fresh, e.Seq)
+		}
+		due = e.Seq
+		if out = append(append(out, line...), '\n'); len(out) < largestChunk {
+			continue
+		}
+		if err := errors.Join(ctx.Err(), writeAll(to, out)); err != nil {
+			return err
+		}
+		out = out[:0]
+	}
+	for seq := range fresh {
+		return fmt.Errorf("replace seq %d: %w", seq, eventlog.ErrEventNotFound)
+	}
+	return writeAll(to, out)
+}
+
+func writeAll(to io.Writer, b []byte) error {
+	n, err := to.Write(b)
+	if err == nil && n < len(b) {
+		err = io.ErrShortWrite
+	}
+	return err
+}
+
+// RemoveSession implements eventlog.Remover.
+func (s *Store) RemoveSession(ctx context.Context, session string, expect eventlog.Head) error {
+	h, err := s.begin(ctx, "remove session", session)
+	if err != nil {
+		return err
+	}
+	defer s.end(h)
+	if err := h.claim(ctx); err != nil {
+		return err
+	}
+	defer h.unlock()
+	h.cut = nil // what is owed goes with the session
+	if err := h.compare(expect, nil); err != nil {
+		return err
+	}
+	if err := s.fs.Remove(h.name); err != nil {
+		return fmt.Errorf("remove session %q: %w", session, err)
+	}
+	head := h.head
+	err = errors.Join(h.removeTorn(), s.fs.SyncDir("."), h.drop())
+	if err != nil {
+		return &eventlog.UnknownOutcomeError{Session: session, Head: head, Cause: err}
+	}
+	return nil
+}
+
+// rewriteName is the file that a rewrite prepares.
+func (h *handle) rewriteName() string { return strings.TrimSuffix(h.name, extension) + ".rewrite.tmp" }
+
+// removeTorn removes the saved torn tails of the session, and what a rewrite
+// that did not finish left.
+func (h *handle) removeTorn() error {
+	entries, err := h.store.fs.ReadDir(".")
+	if err != nil {
+		return err
+	}
+	prefix := strings.TrimSuffix(h.torn(0), "0")
+	var errs []error
+	for _, entry := range entries {
+		offset, ok := strings.CutPrefix(entry.Name(), prefix)
+		_, err := strconv.ParseUint(strings.TrimSuffix(offset, ".tmp"), 10, 63)
+		if ok && err == nil || entry.Name() == h.rewriteName() {
+			errs = append(errs, h.store.fs.Remove(entry.Name()))
+		}
+	}
+	return errors.Join(errs...)
+}

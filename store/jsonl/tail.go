@@ -1,0 +1,234 @@
+package jsonl
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+const (
+	// maxAppend bounds the bytes of one append: 4 MiB of lines (the Log sees to
+	// that) and their newlines.
+	maxAppend = 4<<20 + 64<<10
+	// window is how far back an unfinished append can begin, and the newline
+	// before it.
+	window = maxAppend + 1
+)
+
+var (
+	errUnfinished = errors.New("the append before this line is not finished")
+	errNoLine     = errors.New("no line ends within the window of recovery")
+)
+
+// tail says where a file's complete appends end.
+type tail struct {
+	end    int64          // after the last complete append; 0 when there is none
+	last   eventlog.Event // the line before end
+	lastAt int64          // its offset
+	// damage is what an unfinished append does not explain: nothing may be
+	// appended or cut. Complete appends may stand behind it.
+	damage error
+}
+
+// glance finds the tail of a file whose final append is whole, reading no more
+// than that append and the line before it. ok is false for any other file.
+func (s *source) glance(size int64) (t tail, ok bool) {
+	l := backward{file: s.file, end: size, chunk: page}
+	if size == 0 {
+		return tail{}, true
+	}
+	last, at, err := s.back(&l)
+	if err != nil || last.More() != 0 {
+		return t, false
+	}
+	t = tail{end: size, last: last, lastAt: at}
+	for seq, more := last.Seq, 0; ; seq, more = seq-1, more+1 {
+		before, _, err := s.back(&l)
+		if errors.Is(err, io.EOF) {
+			return t, true
+		}
+		if err != nil || before.Seq != seq-1 {
+			return t, false
+		}
+		if before.More() != more+1 {
+			return t, before.More() == 0
+		}
+	}
+}
+
+func (s *source) back(l *backward) (eventlog.Event, int64, error) {
+	line, at, err := l.line()
+	if err != nil {
+		return eventlog.Event{}, at, err
+	}
+	e, err := s.check(line, at, 0)
+	return e, at, err
+}
+
+// find is glance, and where that does not do, survey.
+func (s *source) find(size int64) (tail, error) {
+	if t, ok := s.glance(size); ok {
+		return t, nil
+	}
+	return s.survey(size, 0, 0)
+}
+
+// survey checks the end of the file line by line, as far back as an unfinished
+// append can reach. from is an offset that is known to end a complete append
+// whose last seq is seq; zeros if none is known.
+func (s *source) survey(size, from, seq int64) (tail, error) {
+	start := max(from, size-window)
+	buf := make([]byte, size-start)
+	n, err := readFull(s.file, buf, start)
+	if err != nil {
+		return tail{}, err
+	}
+	v := surveyor{source: s, buf: buf[:n], base: start}
+	if start > from {
+		i := bytes.IndexByte(v.buf, '\n')
+		if i < 0 {
+			return tail{end: size, damage: s.corrupt(start, 0, errNoLine)}, nil
+		}
+		v.at = i + 1
+	} else {
+		v.seq = seq
+	}
+	t := v.survey()
+	if t.damage == nil && t.last.Seq == 0 && t.end > 0 {
+		return s.lastBefore(t)
+	}
+	return t, nil
+}
+
+// lastBefore completes a tail whose last line lies before what was surveyed.
+func (s *source) lastBefore(t tail) (tail, error) {
+	l := backward{file: s.file, end: t.end, chunk: page}
+	var err error
+	t.last, t.lastAt, err = s.back(&l)
+	if err == nil && t.last.More() != 0 {
+		err = errUnfinished
+	}
+	if err != nil {
+		t.damage = s.corrupt(l.end, 0, err)
+	}
+	return t, nil
+}
+
+// surveyor walks the lines of a window.
+type surveyor struct {
+	*source
+	buf  []byte
+	base int64 // offset of buf in the file
+	at   int   // start of the line that comes next
+
+	seq  int64 // of the line before; 0 if unknown
+	more int   // how many lines its append still needs
+	tail tail
+}
+
+func (v *surveyor) survey() tail {
+	v.tail.end = v.base + int64(v.at)
+	for v.at < len(v.buf) {
+		line, next, whole := v.line()
+		e, err := v.good(line, whole)
+		if err != nil {
+			v.judge(line, whole, err)
+			return v.tail
+		}
+		v.step(e, next)
+	}
+	return v.tail // an append that is still open here lost its rest
+}
+
+// line is the line at v.at, and where the next one starts.
+func (v *surveyor) line() (line []byte, next int, whole bool) {
+	i := bytes.IndexByte(v.buf[v.at:], '\n')
+	if i < 0 {
+		return v.buf[v.at:], len(v.buf), false
+	}
+	return v.buf[v.at : v.at+i : v.at+i], v.at + i + 1, true
+}
+
+// good checks the line at v.at against the lines before it.
+func (v *surveyor) good(line []byte, whole bool) (eventlog.Event, error) {
+	if !whole {
+		return eventlog.Event{}, errUnterminated
+	}
+	due := int64(0)
+	if v.seq > 0 {
+		due = v.seq + 1
+	}
+	return v.check(line, v.base+int64(v.at), due)
+}
+
+// step takes a good line.
+func (v *surveyor) step(e eventlog.Event, next int) {
+	if v.more > 0 && e.More() != v.more-1 {
+		v.damaged(errUnfinished)
+	}
+	if e.More() == 0 {
+		v.complete(e, next)
+	}
+	v.seq, v.more, v.at = e.Seq, e.More(), next
+}
+
+func (v *surveyor) complete(e eventlog.Event, next int) {
+	v.tail.end = v.base + int64(next)
+	v.tail.last, v.tail.lastAt = e, v.base+int64(v.at)
+}
+
+func (v *surveyor) damaged(cause error) {
+	if v.tail.damage == nil {
+		due := int64(0)
+		if v.seq > 0 {
+			due = v.seq + 1
+		}
+		v.tail.damage = v.corrupt(v.base+int64(v.at), due, cause)
+	}
+}
+
+// judge decides what the first bad line is: the remains of one unfinished
+// write, which the tail then leaves out, or damage, for which a complete
+// append behind it is the evidence.
+//
+// The blocks of one write need not reach the disk in order. So lines of the bad
+// one's own append prove nothing, and a hole (a line with NULs, which no
+// writer writes) swallows all that follows: one write may hold many appends.
+func (v *surveyor) judge(bad []byte, whole bool, cause error) {
+	_, err := v.parse(bad)
+	if whole && (err == nil || alien(err)) {
+		v.damaged(cause)
+	} else if bytes.IndexByte(bad, 0) >= 0 {
+		return
+	}
+	own := v.seq + int64(v.more) // the last seq of the append that is open
+	was, first := v.tail, v.at
+	for v.at < len(v.buf) {
+		line, next, whole := v.line()
+		e, err := v.parse(line)
+		switch {
+		case !whole:
+		case err != nil && alien(err):
+			v.complete(eventlog.Event{}, next)
+			v.evidence(first, cause)
+		case err == nil && e.More() == 0 && (v.more == 0 || e.Seq > own):
+			v.complete(e, next)
+			v.evidence(first, cause)
+		}
+		v.at = next
+	}
+	if v.tail.damage == nil {
+		v.tail = was
+	}
+}
+
+// evidence notes that the bad line at first is damage.
+func (v *surveyor) evidence(first int, cause error) {
+	at := v.at
+	v.at = first
+	v.damaged(fmt.Errorf("%w, and complete appends follow", cause))
+	v.at = at
+}
