@@ -88,7 +88,8 @@ func (h Head) String() string {
 }
 
 // hexValues holds the value of each lower-case hex digit, and 0xff for every
-// other byte.
+// other byte. Looking digits up costs far less than branching on the random
+// ones of a hash.
 var hexValues = func() (values [256]byte) {
 	for i := range values {
 		values[i] = 0xff
@@ -100,29 +101,24 @@ var hexValues = func() (values [256]byte) {
 }()
 
 // decodeHex fills dst from lower-case hex digits; len(src) must be 2·len(dst).
-// It looks digits up: branching on the random ones of a hash costs more than
-// all else in reading a line.
-func decodeHex[T string | []byte](dst []byte, src T) bool {
-	src = src[:2*len(dst)]
-	seen := byte(0)
+func decodeHex(dst []byte, src string) bool {
+	bad := byte(0)
 	for i := range dst {
 		hi, lo := hexValues[src[2*i]], hexValues[src[2*i+1]]
-		seen |= hi | lo
+		bad |= hi | lo
 		dst[i] = hi<<4 | lo
 	}
-	return seen <= 15
+	return bad < 16
 }
 
-// hexValues are the values of lower-case hex digits, and 0xff elsewhere.
-var hexValues = func() (values [256]byte) {
-	for i := range values {
-		values[i] = 0xff
+// isHex reports whether b consists of lower-case hex digits.
+func isHex(b []byte) bool {
+	bad := byte(0)
+	for _, c := range b {
+		bad |= hexValues[c]
 	}
-	for i, digit := range []byte("0123456789abcdef") {
-		values[digit] = byte(i)
-	}
-	return values
-}()
+	return bad < 16
+}
 
 // clip shortens text quoted in an error.
 func clip(text string) string {
