@@ -28,7 +28,7 @@ func chained(session string, after eventlog.Head, n int, text string) []eventlog
 
 // finished renders a line as docs/FORMAT.md has it, and parses it.
 func finished(session string, after eventlog.Head, more int, text string) eventlog.Event {
-	header := fmt.Sprintf(`"v":1,"seq":%d,"id":"%s","session_id":"%s","type":"test:note","timestamp":"2027-01-15T08:00:00.000000000Z"`,
+	header := fmt.Sprintf(`"v":1,"seq":%d,"id":"%s","session_id":"%s","type":"op_logged","timestamp":"2027-01-15T08:00:00.000000000Z"`,
 		after.Seq+1, eventlog.NewID(), session)
 	if more > 0 {
 		header += fmt.Sprintf(`,"more":%d`, more)

@@ -14,8 +14,8 @@ import (
 
 const (
 	readSession  = `SELECT key, first, head FROM sessions WHERE id = ?`
-	readForward  = `SELECT seq, line FROM events WHERE session = ? AND seq BETWEEN ? AND ? ORDER BY seq LIMIT ?`
-	readBackward = `SELECT seq, line FROM events WHERE session = ? AND seq BETWEEN ? AND ? ORDER BY seq DESC LIMIT ?`
+	readForward  = `SELECT line FROM events WHERE session = ? AND seq BETWEEN ? AND ? ORDER BY seq LIMIT ?`
+	readBackward = `SELECT line FROM events WHERE session = ? AND seq BETWEEN ? AND ? ORDER BY seq DESC LIMIT ?`
 	findRow      = `SELECT key FROM events WHERE session = ? AND seq = ?`
 	countKey     = `SELECT count(*) FROM sessions WHERE key = ?`
 )
@@ -29,7 +29,8 @@ const (
 )
 
 // Read implements eventlog.Store. The head is captured at the start; the
-// events are read page by page as they are consumed.
+// events are read page by page as they are consumed. A reader that has come as
+// far as full pages gets the next one read while it consumes the last.
 func (s *Store) Read(ctx context.Context, session string, r eventlog.Span) iter.Seq2[eventlog.Event, error] {
 	return func(yield func(eventlog.Event, error) bool) {
 		c, err := s.cursor(ctx, session, r)
@@ -37,14 +38,16 @@ func (s *Store) Read(ctx context.Context, session string, r eventlog.Span) iter.
 			yield(eventlog.Event{}, err)
 			return
 		}
-		for c.from <= c.to {
-			rows, err := c.page(ctx)
-			if !c.deliver(ctx, rows, yield) {
-				return
-			}
-			if err != nil {
-				yield(eventlog.Event{}, err)
-				return
+		for c.left() > 0 {
+			p := c.fetch(ctx)
+			for more := true; more; {
+				ahead := c.fetchAhead(ctx, p)
+				if !c.deliver(ctx, p, yield) {
+					return
+				}
+				if more = ahead != nil; more {
+					p = <-ahead
+				}
 			}
 		}
 	}
@@ -58,12 +61,6 @@ type cursor struct {
 	from, to int64 // what is left, inclusive
 	backward bool
 	rows     int64 // size of the next page
-}
-
-// line is a row that was read.
-type line struct {
-	seq  int64
-	text []byte
 }
 
 func (s *Store) cursor(ctx context.Context, session string, r eventlog.Span) (*cursor, error) {
@@ -104,7 +101,10 @@ func (c *cursor) restrict(r eventlog.Span) {
 	}
 }
 
-// next is the seq that is due.
+// left is how many events were not fetched yet.
+func (c *cursor) left() int64 { return c.to - c.from + 1 }
+
+// next is the seq of the first of them.
 func (c *cursor) next() int64 {
 	if c.backward {
 		return c.to
@@ -112,88 +112,106 @@ func (c *cursor) next() int64 {
 	return c.from
 }
 
-func (c *cursor) advance() {
+// advance counts n events as fetched.
+func (c *cursor) advance(n int) {
 	if c.backward {
-		c.to--
+		c.to -= int64(n)
 	} else {
-		c.from++
+		c.from += int64(n)
 	}
 }
 
-// deliver parses lines and yields their events; false ends the reading.
-func (c *cursor) deliver(ctx context.Context, lines []line, yield func(eventlog.Event, error) bool) bool {
-	for _, l := range lines {
+// page is a run of lines, and what ended it early.
+type page struct {
+	due   int64 // seq of the first line
+	lines [][]byte
+	err   error
+}
+
+// deliver parses a page's lines and yields their events and its error; false
+// ends the reading. It does not touch what fetch changes.
+func (c *cursor) deliver(ctx context.Context, p page, yield func(eventlog.Event, error) bool) bool {
+	step := int64(1)
+	if c.backward {
+		step = -1
+	}
+	for i, line := range p.lines {
 		err := ctx.Err()
 		var e eventlog.Event
 		if err == nil {
-			e, err = c.event(ctx, l)
+			e, err = c.event(ctx, p.due+int64(i)*step, line)
 		}
-		if err != nil {
-			yield(eventlog.Event{}, err)
-			return false
-		}
-		c.advance()
-		if !yield(e, nil) {
+		if !yield(e, err) || err != nil {
 			return false
 		}
 	}
-	return true
+	if p.err != nil {
+		yield(eventlog.Event{}, p.err)
+	}
+	return p.err == nil
 }
 
 // event parses the line that is due.
-func (c *cursor) event(ctx context.Context, l line) (eventlog.Event, error) {
-	due := c.next()
-	if l.seq != due {
-		return eventlog.Event{}, c.store.corrupt(c.session, "events", due, errMissing)
-	}
-	e, err := c.store.parse(c.session, l)
+func (c *cursor) event(ctx context.Context, due int64, line []byte) (eventlog.Event, error) {
+	e, err := c.store.parse(c.session, due, line)
 	if err != nil {
 		return eventlog.Event{}, c.store.atRow(ctx, c.key, due, err)
 	}
 	return e, nil
 }
 
-var (
-	errMissing = errors.New("row is missing")
-	errSeq     = errors.New("line and row differ in seq")
-)
+var errMissing = errors.New("row is missing")
 
-// parse reads a stored line and compares it with its row.
-func (s *Store) parse(session string, l line) (eventlog.Event, error) {
-	e, err := eventlog.ParseLine(l.text, session)
-	if err == nil && e.Seq != l.seq {
-		err = errSeq
+// parse reads the line that is due at seq. Rows come in the order of their
+// seqs, so that one which is missing shows in the next one's line.
+func (s *Store) parse(session string, seq int64, line []byte) (eventlog.Event, error) {
+	e, err := eventlog.ParseLine(line, session)
+	if err == nil && e.Seq == seq {
+		return e, nil
 	}
 	var newer *eventlog.VersionError
 	if errors.As(err, &newer) {
-		return eventlog.Event{}, fmt.Errorf("session %q, seq %d: %w", session, l.seq, err)
+		return eventlog.Event{}, fmt.Errorf("session %q, seq %d: %w", session, seq, err)
 	}
-	if err != nil {
-		return eventlog.Event{}, s.corrupt(session, "events", l.seq, err)
+	if err == nil {
+		err = fmt.Errorf("found the line of seq %d", e.Seq)
 	}
-	return e, nil
+	return eventlog.Event{}, s.corrupt(session, "events", seq, err)
 }
 
-// page reads the next rows. With an error come the rows before it.
-func (c *cursor) page(ctx context.Context) (lines []line, err error) {
-	want := min(c.rows, c.to-c.from+1)
+// fetchAhead starts to fetch the page after p, if that is likely to be wanted.
+// The cursor's position is the fetcher's until the page is received.
+func (c *cursor) fetchAhead(ctx context.Context, p page) <-chan page {
+	if p.err != nil || c.left() == 0 || c.rows < maxPageRows {
+		return nil
+	}
+	ahead := make(chan page, 1)
+	go func() { ahead <- c.fetch(ctx) }()
+	return ahead
+}
+
+// fetch reads the next page.
+func (c *cursor) fetch(ctx context.Context) page {
+	p := page{due: c.next()}
+	want := min(c.rows, c.left())
 	c.rows = min(4*c.rows, maxPageRows)
 	full := false
-	err = c.store.read(ctx, func(conn *conn) (err error) {
-		lines, full, err = c.fill(conn, lines[:0], want)
+	err := c.store.read(ctx, func(conn *conn) (err error) {
+		p.lines, full, err = c.fill(conn, p.lines[:0], want)
 		return err
 	})
-	if err != nil {
-		return lines, c.store.locate(c.session, "events", c.after(lines), err)
+	c.advance(len(p.lines))
+	switch {
+	case err != nil:
+		p.err = c.store.locate(c.session, "events", c.next(), err)
+	case !full && int64(len(p.lines)) < want:
+		p.err = c.shortage(ctx, c.next())
 	}
-	if !full && int64(len(lines)) < want {
-		return lines, c.shortage(ctx, c.after(lines))
-	}
-	return lines, nil
+	return p
 }
 
 // fill reads rows up to either bound of a page; full means that it was bytes.
-func (c *cursor) fill(conn *conn, lines []line, want int64) (_ []line, full bool, err error) {
+func (c *cursor) fill(conn *conn, lines [][]byte, want int64) (_ [][]byte, full bool, err error) {
 	query := readForward
 	if c.backward {
 		query = readBackward
@@ -203,29 +221,20 @@ func (c *cursor) fill(conn *conn, lines []line, want int64) (_ []line, full bool
 		return lines, false, err
 	}
 	size := 0
-	row := make([]driver.Value, 2)
-	for !full && err == nil {
+	row := make([]driver.Value, 1)
+	for !full {
 		if err = rows.Next(row); err != nil {
 			break
 		}
-		seq, _ := row[0].(int64)
-		text, _ := row[1].([]byte)
-		lines = append(lines, line{seq, text})
-		size += len(text)
+		line, _ := row[0].([]byte)
+		lines = append(lines, line)
+		size += len(line)
 		full = size >= maxPageBytes
 	}
 	if errors.Is(err, io.EOF) {
 		err = nil
 	}
 	return lines, full, errors.Join(err, rows.Close())
-}
-
-// after is the seq due after lines.
-func (c *cursor) after(lines []line) int64 {
-	if c.backward {
-		return c.to - int64(len(lines))
-	}
-	return c.from + int64(len(lines))
 }
 
 // shortage says why rows are missing: the session was removed meanwhile, or

@@ -93,14 +93,14 @@ func (s *Store) info(row []driver.Value, first, last []byte) (i eventlog.Session
 	i.Bytes, _ = row[1].(int64)
 	from, _ := row[2].(int64)
 	to, _ := row[3].(int64)
-	if i.First, i.Err = s.parse(i.ID, line{from, first}); i.Err != nil {
+	if i.First, i.Err = s.parse(i.ID, from, first); i.Err != nil {
 		return i
 	}
 	if from == to {
 		i.Last = i.First
 		return i
 	}
-	i.Last, i.Err = s.parse(i.ID, line{to, last})
+	i.Last, i.Err = s.parse(i.ID, to, last)
 	return i
 }
 
