@@ -3,6 +3,7 @@ package eventlog
 import (
 	"bytes"
 	"encoding/hex"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -32,6 +33,9 @@ func TestGoldensSealTheSame(t *testing.T) {
 				}
 				prev = f.Hash
 			}
+			if !e.chainsFrom(prev) {
+				t.Errorf("%s line %d: hash does not follow from %v", path, i+1, prev)
+			}
 			if fresh := reseal(t, e, prev); !bytes.Equal(fresh, line) {
 				t.Errorf("%s line %d: sealed anew it is\n%s\nnot\n%s", path, i+1, fresh, line)
 			}
@@ -44,11 +48,10 @@ func TestGoldensSealTheSame(t *testing.T) {
 func reseal(t *testing.T, e Event, prev Hash) []byte {
 	t.Helper()
 	if e.Redacted() {
-		again, err := e.redacted()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return again.line
+		line := e.appendHeader([]byte(`{"crc":"00000000",`))
+		line = fmt.Appendf(line, `,"hash":"%s","commit":"%s","kept":%s}`, e.Hash(), e.commit(), e.Kept())
+		finish(line)
+		return line
 	}
 	var salt [16]byte
 	at := bytes.Index(e.line, []byte(`,"salt":"`)) + len(`,"salt":"`)

@@ -12,7 +12,7 @@ def need(holds, what):
     if not holds: raise ValueError(what)
 DECODE = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=lambda name: need(False, name),
     object_pairs_hook=lambda pairs: need(len(dict(pairs)) == len(pairs), 'a name occurs twice') or dict(pairs))
-def parse(raw, folder):  # a line's members, and as link what the chain takes of it
+def parse(raw):  # a line's members, and as link what the chain takes of it
     crc, text = 0xFFFFFFFF, raw.decode()
     for b in raw[18:]: crc = TABLE[(crc ^ b) & 255] ^ crc >> 8
     need(raw[8:16] == b'%08x' % (crc ^ 0xFFFFFFFF), 'crc does not match')
@@ -24,28 +24,27 @@ def parse(raw, folder):  # a line's members, and as link what the chain takes of
         need(name not in KNOWN or name == 'metadata' and at == m.end() and type(e[name]) is dict, 'misplaced member ' + name)
         at = DECODE.raw_decode(text, colon + 1)[1]
     data, meta = text[p.end():-1].encode(), text[m.end() + 1:at].encode()
-    need(not (m['salt'] or meta or blobs) if p['commit'] else m['salt'], 'neither whole nor redacted')
-    need(blobs == sorted({*blobs, *([e['digest']] if p['digest'] else [])}), 'blobs not in order, or without the digest')
-    bodies = {digest: open(os.path.join(folder, 'blobs', digest[7:9], digest[7:]), 'rb').read() for digest in blobs}
-    need(all(d == 'sha256:' + H(body).hex() for d, body in bodies.items()) and len(bodies.get(e.get('digest'), '')) == int(p['bytes'] or 0), 'bad blob')
+    need(blobs == sorted({*blobs, *filter(None, [e.get('digest')])}) and (not (m['salt'] or meta or blobs) if p['commit'] else m['salt']), 'bad envelope')
     commit = p['commit'] or H(bytes.fromhex(m['salt']), H(meta), bytes.fromhex(p['digest'] or H(data).hex())).hex()
     return dict(e, seq=int(m['seq']), more=int(m['more'] or 0), link=H(m['header'].encode()) + bytes.fromhex(commit))
 def path_of(session, folder):
     name = ''.join(chr(b) if re.match(r'[a-z0-9_-]', chr(b)) or i and b == 46 else '%%%02x' % b for i, b in enumerate(session.encode()))
     return os.path.join(folder, (name if len(name) <= 180 else re.sub('%.?$', '', name[:147]) + '~' + H(session.encode()).hex()[:32]) + '.jsonl')
 def hash_at(session, seq, folder):  # of a lineage's event, in the session's own file or its parents'
-    with open(path_of(session, folder), 'rb') as f: events = [DECODE.decode(line.decode()) for line in f.read().split(b'\n')[:-1]]
-    return events[seq - int(events[0]['seq'])]['hash'] if seq >= int(events[0]['seq']) else hash_at(events[0]['data']['parent'], seq, folder)
+    with open(path_of(session, folder), 'rb') as f: own = f.read().decode(errors='replace').split('\n')
+    return DECODE.decode(own[at])['hash'] if (at := seq - int(LINE.match(own[0])['seq'])) >= 0 else hash_at(DECODE.decode(own[0])['data']['parent'], seq, folder)
 def verify(path):
-    with open(path, 'rb') as f: lines = f.read().split(b'\n')
+    with open(path, 'rb') as f: lines = f.read().partition(b'\0')[0].split(b'\n')  # no writer writes NUL: it is a hole of an unfinished write
     folder, defects, done, seq, prev, more, bare, named = os.path.dirname(path), [], 0, 1, '0' * 64, 0, {}, set()
     for n, raw in enumerate(lines[:-1], 1):
         e = None
         try:
-            e = parse(raw, folder)
+            e = parse(raw)
+            bodies = {d: open(os.path.join(folder, 'blobs', d[7:9], d[7:]), 'rb').read() for d in e.get('blobs', [])}
+            need(all(d == 'sha256:' + H(body).hex() for d, body in bodies.items()) and len(bodies.get(e.get('digest'), '')) == int(e.get('bytes', 0)), 'bad blob')
             if n == 1 and e['type'] == 'session_forked':
                 seq, prev = int(e['data']['seq']) + 1, e['data']['hash']
-                need(hash_at(e['data']['parent'], seq - 1, folder) == prev, 'the parent has another hash at the fork point')
+                need(seq == 1 or hash_at(e['data']['parent'], seq - 1, folder) == prev, 'the parent has another hash at the fork point')
             need(os.path.basename(path_of(e['session_id'], folder)) == os.path.basename(path), 'of another session')
             need(e['seq'] == seq and (not more or e['more'] == more - 1), f"seq {e['seq']} with more {e['more']} after seq {seq - 1} with {more}")
             need(prev is None or H(bytes.fromhex(prev) + e['link']).hex() == e['hash'], 'the hash chain breaks')
@@ -53,8 +52,9 @@ def verify(path):
         seq, prev, more, done = (e['seq'] + 1, e['hash'], e['more'], done if e['more'] else n) if e else (seq + 1, None, None, done)
         if e and 'commit' in e: bare[str(e['seq'])] = n
         if e and e['type'] == 'redacted': named.update(e['data']['seqs'])
-    torn, defects = len(b'\n'.join(lines[done:])), defects + [(n, 'redacted, but no event says so') for s, n in bare.items() if s not in named]
-    defects = [f'{path}:line {n}: {what}' for n, what in sorted(defects) if n <= done or torn > 4 << 20]
+    torn = os.path.getsize(path) - sum(len(raw) + 1 for raw in lines[:done])
+    defects += [(n, 'redacted, but no event says so') for s, n in bare.items() if s not in named] + [(done, 'damage follows')] * (torn > 4 << 20)
+    defects = [f'{path}:line {n}: {what}' for n, what in sorted(defects) if n <= done]
     print('\n'.join(defects) or f'{path}: {done} events ok' + f', torn tail of {torn} bytes' * (torn > 0))
     return not defects
 sys.exit(not all([verify(path) for path in sys.argv[1:]]))
