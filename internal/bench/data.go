@@ -54,7 +54,7 @@ func (w *writer) payload(i int) eventlog.Message {
 	call := fmt.Sprintf("call_%08d", i/turnLen*turnLen+(i%turnLen-1)/2)
 	switch i % turnLen {
 	case 0:
-		return eventlog.Message{Role: eventlog.User, Parts: []eventlog.Part{eventlog.Text(w.text(220))}}
+		return eventlog.Message{Role: eventlog.User, Parts: []eventlog.Part{eventlog.Text(w.text(260))}}
 	case 1, 3:
 		arguments := fmt.Sprintf(`{"path":"src/%s.go","limit":200}`, w.word())
 		return assistant(eventlog.Text(w.text(60)), eventlog.ToolCall(call, "read_file", []byte(arguments)))
