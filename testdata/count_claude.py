@@ -1,15 +1,13 @@
 #!/usr/bin/env python3
 """Counts Claude Code transcripts, independently of the importer.
 
-Prints a line of JSON for each session in the files and folders named: prompts
-and other user messages, assistant messages (by message id), tool calls and tool
-results on the active path. It reads a session as a whole: the tree of its lines
-is folded to marks (prompts, and assistant messages), a mark with several
-children is a branch point, and the path is the chain from the last line back.
+Prints a line of JSON for each session in the files and folders named: user
+messages, assistant messages (by message id), tool calls and tool results on the
+active path. It reads a session as a whole: lines are folded to marks (prompts,
+and assistant messages), and the path is the chain of marks from the last line back.
 """
 import json, os, sys
 from collections import Counter, defaultdict
-
 
 def records(path):
     decoder = json.JSONDecoder()
@@ -25,28 +23,26 @@ def records(path):
                     yield value
                 line = line[end:].lstrip()
 
+def message(record):
+    return record["message"] if isinstance(record.get("message"), dict) else {}
 
 def blocks(record, kind):
-    message = record.get("message")
-    content = message.get("content") if isinstance(message, dict) else None
-    content = content if isinstance(content, list) else []
-    return [b for b in content if isinstance(b, dict) and b.get("type") == kind]
-
+    content = message(record).get("content")
+    return [b for b in content if isinstance(b, dict) and b.get("type") == kind] if isinstance(content, list) else []
 
 def sessions(paths):
-    lines, side_of = defaultdict(list), {}
+    lines, side_of, home = defaultdict(list), {}, {}
     for path in sorted(paths, key=lambda p: ("/subagents/" in p or os.path.basename(p).startswith("agent-"), p)):
         for r in records(path):
             sid, uuid = r.get("sessionId"), r.get("uuid")
-            if not sid or not uuid:
+            if not sid or not uuid or home.setdefault((sid, uuid), path) != path:
                 continue
-            if r.get("isSidechain") and r.get("agentId"):
+            elif r.get("isSidechain") and r.get("agentId"):
                 sid += ".agent-" + r["agentId"]
             elif r.get("isSidechain"):
                 sid = side_of.setdefault(uuid, side_of.get(r.get("parentUuid"), sid + ".side-" + uuid))
             lines[sid].append(r)
     return lines
-
 
 def count(lines):
     anchor, last, nodes, mark, first = {}, None, [], {}, {}  # nodes: (record, parent mark, own mark)
@@ -57,27 +53,24 @@ def count(lines):
             continue
         me, above, own = len(nodes), mark.get(parent), mark.get(parent)
         if r["type"] == "assistant":
-            own = first.setdefault((r.get("message") or {}).get("id") or r["uuid"], me)
+            own = first.setdefault(message(r).get("id") or r["uuid"], me)
         elif not (blocks(r, "tool_result") or r.get("isCompactSummary") or r.get("sourceToolUseID")):
             own = me
         nodes.append((r, above, own))
         mark[me] = own
         anchor[r["uuid"]] = last = me
-    on, step = {None}, mark.get(last)
+    on, step, c, seen = {None}, mark.get(last), Counter(), set()
     while step is not None:
         on.add(step)
         step = nodes[step][1]
-    c, seen = Counter(), set()
     for i, (r, _, own) in enumerate(nodes):
         if own in on:
-            group = (r.get("message") or {}).get("id") or r["uuid"]
             c["user"] += r["type"] == "user" and not blocks(r, "tool_result")
-            c["assistant"] += r["type"] == "assistant" and group not in seen
-            seen.add(group)
+            c["assistant"] += r["type"] == "assistant" and own not in seen
+            seen.add(own)
             c["calls"] += len(blocks(r, "tool_use"))
             c["results"] += len(blocks(r, "tool_result"))
     return {k: c[k] for k in ("user", "assistant", "calls", "results")}
-
 
 files = [os.path.join(d, n) for p in sys.argv[1:] for d, _, names in ([(os.path.dirname(p), [], [os.path.basename(p)])]
          if os.path.isfile(p) else os.walk(p)) for n in names if n.endswith(".jsonl")]

@@ -17,6 +17,8 @@ type tree struct {
 	// nodes are the lines by uuid. An annotation stands for the line of
 	// conversation it hangs on.
 	nodes map[string]*node
+	// heirs are what is followed instead of retracted lines.
+	heirs map[*node]*node
 	// groups are the assistant messages seen.
 	groups map[string]bool
 	// last is the newest line of conversation; nil before the first.
@@ -42,7 +44,9 @@ type segment struct {
 }
 
 func newTree() *tree {
-	return &tree{nodes: map[string]*node{}, groups: map[string]bool{}, segments: []segment{{from: 1}}}
+	return &tree{
+		nodes: map[string]*node{}, heirs: map[*node]*node{}, groups: map[string]bool{}, segments: []segment{{from: 1}},
+	}
 }
 
 // line is what the tree needs to know of a record that has a uuid, or retracts
@@ -132,13 +136,17 @@ func (t *tree) known(uuid string) bool { return uuid != "" && t.nodes[uuid] != n
 // resolve finds the line of conversation that a parent stands for. A line
 // whose parent is missing follows the line before it.
 func (t *tree) resolve(uuid string) *node {
-	if n := t.nodes[uuid]; n != nil && uuid != "" {
-		return n
+	n := t.nodes[uuid]
+	if n == nil || uuid == "" {
+		n = t.last
 	}
-	if t.last != nil {
-		return t.last
+	for n != nil && t.heirs[n] != nil {
+		n = t.heirs[n]
 	}
-	return root
+	if n == nil {
+		return root
+	}
+	return n
 }
 
 // marks reports whether l begins something: a line that was seen before does
@@ -245,19 +253,12 @@ func (t *tree) retract(uuids []string) (to int64, ok bool) {
 }
 
 // forget makes lines that follow retracted ones follow what was before these.
+// Retracted lines that are still on the path stay.
 func (t *tree) forget(uuids []string) {
-	gone := t.find(uuids)
-	for _, uuid := range uuids {
-		n := t.nodes[uuid]
-		for n != nil && slices.Contains(gone, n) {
-			n = n.parent
+	for _, n := range t.find(uuids) {
+		if t.newestWith(n.seq) < len(t.segments)-1 {
+			t.heirs[n] = n.parent
 		}
-		if n != nil {
-			t.nodes[uuid] = n
-		}
-	}
-	for t.last != nil && slices.Contains(gone, t.last) {
-		t.last = t.last.parent
 	}
 }
 

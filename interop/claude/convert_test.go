@@ -1,0 +1,209 @@
+package claude_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// one imports a single user or assistant record and gives its message.
+func one(t *testing.T, role, message string) (*eventlog.Event, eventlog.Message) {
+	t.Helper()
+	log := newLog(t)
+	record := `{"type":"` + role + `","sessionId":"s","cwd":"/","uuid":"u","message":` + strings.ReplaceAll(message, "\n", "") + `}`
+	if got, err := loadText(t, log, "f", record); err != nil || len(got.Refused) > 0 {
+		t.Fatalf("import %s: %+v, %v", record, got, err)
+	}
+	e := events(t, log, "s")[1]
+	m, ok, err := e.Message()
+	if err != nil || !ok {
+		t.Fatalf("%s became %s, %v", record, e.Type, err)
+	}
+	return &e, m
+}
+
+func TestContentBlocks(t *testing.T) {
+	for _, test := range []struct {
+		name, block string
+		want        eventlog.Part
+	}{
+		{"text", `{"type":"text","text":"hi"}`, eventlog.Text("hi")},
+		{"a bare string", `"hi"`, eventlog.Text("hi")},
+		{
+			"text with more", `{"type":"text","text":"hi","cache_control":{"type":"ephemeral"},"n":1.50}`,
+			eventlog.Part{Type: eventlog.TextPart, Text: "hi", Extra: []byte(`{"cache_control":{"type":"ephemeral"},"n":1.50}`)},
+		},
+		{"thinking", `{"type":"thinking","thinking":"hm","signature":"c2ln"}`, eventlog.Reasoning("hm", "c2ln")},
+		{
+			"redacted thinking", `{"type":"redacted_thinking","data":"eHl6"}`,
+			eventlog.Part{Type: eventlog.ReasoningPart, Encrypted: "eHl6", Redacted: true},
+		},
+		{
+			"a call", `{"type":"tool_use","id":"c","name":"Bash","input":{"z":1e400,"a":9007199254740993,"s":"\u003c\u00e9\/"}}`,
+			eventlog.ToolCall("c", "Bash", []byte(`{"z":1e400,"a":9007199254740993,"s":"\u003c\u00e9\/"}`)),
+		},
+		{
+			"a call of the provider's own", `{"type":"server_tool_use","id":"c","name":"web_search","input":{}}`,
+			eventlog.Part{Type: eventlog.ServerToolCallPart, CallID: "c", Name: "web_search", Arguments: []byte(`{}`)},
+		},
+		{
+			"a call without a name", `{"type":"tool_use","id":"c","input":{}}`,
+			eventlog.Opaque("tool_use", []byte(`{"type":"tool_use","id":"c","input":{}}`)),
+		},
+		{"an image by address", `{"type":"image","source":{"type":"url","url":"https://example.org/a.png"}}`, eventlog.Part{Type: eventlog.ImagePart, URL: "https://example.org/a.png"}},
+		{
+			"an image that is none", `{"type":"image","source":{"type":"base64","media_type":"image/png","data":"%%"}}`,
+			eventlog.Opaque("image", []byte(`{"type":"image","source":{"type":"base64","media_type":"image/png","data":"%%"}}`)),
+		},
+		{"an unknown block", `{"type":"fallback","x":[1,2]}`, eventlog.Opaque("fallback", []byte(`{"type":"fallback","x":[1,2]}`))},
+		{"no object", `17`, eventlog.Opaque("block", []byte(`17`))},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, m := one(t, "assistant", `{"role":"assistant","id":"m","content":[`+test.block+`]}`)
+			same(t, "part", []eventlog.Part{test.want}, m.Parts)
+		})
+	}
+}
+
+func TestToolResults(t *testing.T) {
+	e, m := one(t, "user", `{"role":"user","content":[
+		{"type":"tool_result","tool_use_id":"c","is_error":true,"content":[{"type":"text","text":"no"},{"type":"tool_reference","tool_name":"X"}]},
+		{"type":"text","text":"do we have a test?"}]}`)
+	same(t, "message", eventlog.Message{
+		Role: eventlog.Tool,
+		Parts: []eventlog.Part{
+			{Type: eventlog.ToolResultPart, CallID: "c", IsError: true, Content: []eventlog.Part{
+				eventlog.Text("no"), eventlog.Opaque("tool_reference", []byte(`{"type":"tool_reference","tool_name":"X"}`)),
+			}},
+			eventlog.Text("do we have a test?"),
+		},
+		Extra: m.Extra,
+	}, m)
+	if broken, _ := e.MetadataValue("broken"); string(broken) != `["orphan_result"]` {
+		t.Errorf("broken is %s", broken)
+	}
+}
+
+func TestDocumentsBecomeBlobs(t *testing.T) {
+	_, m := one(t, "user", `{"role":"user","content":[{"type":"document","title":"t.pdf","source":{"type":"base64","media_type":"application/pdf","data":"JVBERg=="}}]}`)
+	same(t, "part", []eventlog.Part{{
+		Type: eventlog.DocumentPart, Name: "t.pdf", MediaType: "application/pdf",
+		Blob: eventlog.BlobRef{Blob: eventlog.DigestOf([]byte("%PDF")), Bytes: 4},
+	}}, m.Parts)
+}
+
+func TestOddMessagesAreKept(t *testing.T) {
+	for name, message := range map[string]string{
+		"an empty answer":        `{"role":"assistant","id":"m","content":[]}`,
+		"content that is null":   `{"role":"assistant","id":"m","content":null}`,
+		"usage that is negative": `{"role":"assistant","id":"m","content":"x","usage":{"input_tokens":-1}}`,
+		"usage that is text":     `{"role":"assistant","id":"m","content":"x","usage":"many"}`,
+		"a model that is null":   `{"role":"assistant","id":"m","content":"x","model":null}`,
+		"an id that is a number": `{"role":"assistant","id":7,"content":"x"}`,
+		"another role":           `{"role":"critic","id":"m","content":"x"}`,
+		"content that is a map":  `{"role":"assistant","id":"m","content":{"a":1}}`,
+	} {
+		_, m := one(t, "assistant", message)
+		for _, member := range []string{`"usage":{"input_tokens":-1}`, `"usage":"many"`, `"model":null`, `"id":7`, `"role":"critic"`} {
+			if strings.Contains(message, member) && !strings.Contains(string(m.Extra), member) {
+				t.Errorf("%s: extra lacks %s: %s", name, member, m.Extra)
+			}
+		}
+	}
+}
+
+func TestRecordsWithoutAnEventOfTheirOwn(t *testing.T) {
+	log := newLog(t)
+	odd := []string{
+		`{"type":"user","sessionId":"s","cwd":"/","message":"no object"}`,
+		`{"type":"system","subtype":"local_command","sessionId":"s","content":"\u003cx> é 1.0"}`,
+		`{"sessionId":"s"}`,
+		`{"type":7,"sessionId":"s"}`,
+		`{"type":"a\u0007","sessionId":"s"}`,
+		`{"type":"ai-title","aiTitle":["x"],"sessionId":"s"}`,
+		`{"type":"system","subtype":"microcompact_boundary","microcompactMetadata":"x","sessionId":"s"}`,
+		`{"type":"new-thing","uuid":{},"parentUuid":[],"isSidechain":"yes","sessionId":"s"}`,
+	}
+	got, err := loadText(t, log, "f", strings.Join(odd, "\n"))
+	if err != nil || got.Raw != len(odd) || len(got.Refused) > 0 {
+		t.Fatalf("import: %+v, %v", got, err)
+	}
+	all := events(t, log, "s")
+	same(t, "types", []string{
+		"session_started", "claude:user", "claude:system:local_command", "claude:untyped", "claude:untyped", "claude:other",
+		"claude:ai-title", "claude:system:microcompact_boundary", "claude:new-thing",
+	}, draw(t, all))
+	for i, record := range odd {
+		if string(all[i+1].Data) != record {
+			t.Errorf("data is %s, not the record %s", all[i+1].Data, record)
+		}
+	}
+}
+
+func TestRefusedRecords(t *testing.T) {
+	log := newLog(t)
+	got, err := loadText(t, log, "f", strings.Join([]string{
+		user("s", "u1", "", "One"), `[1]`, `{"type":"user","type":"user"}`, `{"type":"user"`,
+		`{"type":"mode","sessionId":"` + strings.Repeat("x", 300) + `"}`, user("s", "u2", "u1", "Two"),
+	}, "\n"))
+	if err != nil || got.Imported != 2 || len(got.Refused) != 4 {
+		t.Fatalf("import: %+v, %v", got, err)
+	}
+	for i, line := range []int64{3, 4, 5, 6} {
+		if got.Refused[i].Line != line || got.Refused[i].Reason == "" {
+			t.Errorf("refused: %+v, want line %d", got.Refused[i], line)
+		}
+	}
+}
+
+func TestTextThatIsNoUnicodeIsRepaired(t *testing.T) {
+	log := newLog(t)
+	record := strings.Replace(user("s", "u1", "", "Cut: X"), "X", `\ud83d`, 1)
+	for range 2 {
+		if got, err := loadText(t, log, "f", record); err != nil || len(got.Refused) > 0 {
+			t.Fatalf("import: %+v, %v", got, err)
+		}
+	}
+	all := events(t, log, "s")
+	m, _, err := all[1].Message()
+	if err != nil || len(all) != 2 || m.Text() != "Cut: \ufffd" {
+		t.Errorf("%d events, the message says %q, %v", len(all), m.Text(), err)
+	}
+	if repaired, _ := all[1].MetadataValue("repaired"); string(repaired) != `["invalid_unicode"]` {
+		t.Errorf("repaired is %s", repaired)
+	}
+}
+
+func TestBigRecords(t *testing.T) {
+	log := newLog(t)
+	big := strings.Repeat("long ", 1<<20)
+	text := user("s", "u1", "", "One") + user("s", "u2", "u1", big) + user("s", "u3", "u2", "Three")
+	for _, events := range []int{4, 0} {
+		if got, err := loadText(t, log, "f", text); err != nil || got.Events != events {
+			t.Fatalf("import: %d events, not %d; %v", got.Events, events, err)
+		}
+	}
+	all := events(t, log, "s")
+	m, _, err := all[2].Message()
+	if _, _, spilled := all[2].Spilled(); err != nil || m.Text() != big || !spilled {
+		t.Errorf("the big message has %d bytes, spilled %v, %v", len(m.Text()), spilled, err)
+	}
+}
+
+func TestRetractedLinesLeaveThePath(t *testing.T) {
+	log := newLog(t)
+	answer := func(uuid, parent, id, text, more string) string {
+		return `{"type":"assistant","sessionId":"s","cwd":"/","uuid":"` + uuid + `","parentUuid":"` + parent + `"` + more +
+			`,"message":{"role":"assistant","id":"` + id + `","content":"` + text + `"}}` + "\n"
+	}
+	text := user("s", "u1", "", "One") + answer("a1", "u1", "m1", "Half", "") +
+		`{"type":"system","subtype":"model_refusal_fallback","sessionId":"s","cwd":"/","uuid":"n","parentUuid":"a1","retractedMessageUuids":["a1"]}` + "\n" +
+		answer("a2", "n", "m2", "Whole", `,"supersedesUuids":["a1"]`)
+	if _, err := loadText(t, log, "f", text); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "active path", []string{
+		"session_started", "user One…", "head_moved to 2", "claude:system:model_refusal_fallback", "assistant Whole…",
+	}, path(t, log, "s"))
+}

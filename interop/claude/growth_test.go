@@ -1,0 +1,212 @@
+package claude_test
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/claude"
+)
+
+// content is what a log says, without salts, hashes and how appends were grouped.
+type content struct {
+	Seq                  int64
+	ID, Session          string
+	Type                 eventlog.Type
+	At                   time.Time
+	Metadata, Data, Line string
+}
+
+func contents(t *testing.T, log *eventlog.Log) (all []content) {
+	t.Helper()
+	for _, id := range sessions(t, log) {
+		for _, e := range events(t, log, id) {
+			all = append(all, content{
+				Seq: e.Seq, ID: e.ID.String(), Session: e.SessionID, Type: e.Type, At: e.Timestamp,
+				Metadata: string(e.Metadata), Data: string(e.Data),
+			})
+		}
+	}
+	return all
+}
+
+// growing are the files whose every prefix is imported.
+func growing() []string {
+	return []string{
+		sample("-home-ada-birdlog", coding), sample("-home-ada-birdlog", branched),
+		sample("-home-ada-tidepool", compacted), sample("-home-ada-tidepool", picture),
+		filepath.Join(transcripts, "samples", "-home-ada-birdlog", coding, "subagents", "agent-b7d21e0.jsonl"),
+		fixture("broken.jsonl"), fixture("growing-2.jsonl"), fixture("sidechains.jsonl"),
+	}
+}
+
+func TestAFileThatGrowsGivesTheSameLog(t *testing.T) {
+	for _, file := range growing() {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			text := readFile(t, file)
+			whole := newLog(t)
+			if _, err := loadText(t, whole, "f", text); err != nil {
+				t.Fatal(err)
+			}
+			want := contents(t, whole)
+			stepwise := newLog(t)
+			for _, cut := range cuts(text) {
+				if _, err := loadText(t, stepwise, "f", text[:cut]); err != nil {
+					t.Fatal(err)
+				}
+				log := newLog(t)
+				for _, part := range []string{text[:cut], text} {
+					if _, err := loadText(t, log, "f", part); err != nil {
+						t.Fatal(err)
+					}
+				}
+				same(t, fmt.Sprintf("the first %d bytes, then all", cut), want, contents(t, log))
+			}
+			if _, err := loadText(t, stepwise, "f", text); err != nil {
+				t.Fatal(err)
+			}
+			same(t, "line by line", want, contents(t, stepwise))
+		})
+	}
+}
+
+// cuts are the ends of all lines, and a place inside each.
+func cuts(text string) (all []int) {
+	at := 0
+	for line := range strings.Lines(text) {
+		all = append(all, at+len(line)/2, at+len(line))
+		at += len(line)
+	}
+	return all
+}
+
+func TestGrowingPair(t *testing.T) {
+	log := newLog(t)
+	first := load(t, log, fixture("growing-1.jsonl"))
+	second := load(t, log, fixture("growing-2.jsonl"))
+	if first.Events != 5 || second.Present != 4 || second.Events != 9 {
+		t.Errorf("first %+v, then %+v", first, second)
+	}
+	same(t, "active path", []string{
+		"session_started", "claude:mode", "user Load…", "assistant calls Read", "assistant calls Read",
+		"tool result of Read", "tool result of Read", "assistant Celadon…", "head_moved to 8", "user What…", "assistant Nothing…",
+	}, path(t, log, kiln+"2"))
+}
+
+func TestOnlyBookkeepingIsHeld(t *testing.T) {
+	log := newLog(t)
+	head := `{"type":"file-history-snapshot","messageId":"m","snapshot":{}}` + "\n" + `{"type":"mode","mode":"normal","sessionId":"s"}` + "\n"
+	got, err := loadText(t, log, "f", head)
+	if err != nil || got.Held != 2 || got.Events != 0 || len(sessions(t, log)) != 0 {
+		t.Errorf("import of bookkeeping: %+v, %v", got, err)
+	}
+	got, err = loadText(t, log, "f", head+user("s", "u1", "", "Hello"))
+	if err != nil || got.Held != 0 || got.Events != 4 {
+		t.Errorf("import when the session has begun: %+v, %v", got, err)
+	}
+}
+
+func TestAnotherHistoryIsAConflict(t *testing.T) {
+	log := newLog(t)
+	if _, err := loadText(t, log, "a", user("s", "u1", "", "One")+user("s", "u2", "u1", "Two")); err != nil {
+		t.Fatal(err)
+	}
+	before := contents(t, log)
+	got, err := loadText(t, log, "b", `{"type":"mode","mode":"normal","sessionId":"s"}`+"\n"+user("s", "x1", "", "Three"))
+	var history *interop.HistoryError
+	if !errors.Is(err, interop.ErrHistory) || !errors.As(err, &history) || history.Line != 2 || history.Offset != 48 || history.Session != "s" {
+		t.Errorf("error is %v", err)
+	}
+	if got.Events != 0 {
+		t.Errorf("%d events were written", got.Events)
+	}
+	same(t, "log", before, contents(t, log))
+}
+
+func TestAContinuationIsAppended(t *testing.T) {
+	log := newLog(t)
+	if _, err := loadText(t, log, "a", user("s", "u1", "", "One")+user("s", "u2", "u1", "Two")); err != nil {
+		t.Fatal(err)
+	}
+	for name, part := range map[string]string{
+		"some of its records": user("s", "u2", "u1", "Two"),
+		"what follows":        user("s", "u3", "u2", "Three"),
+	} {
+		if _, err := loadText(t, log, name, part); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+	}
+	same(t, "active path", []string{"session_started", "user One…", "user Two…", "user Three…"}, path(t, log, "s"))
+}
+
+func TestASessionOfOthersIsAConflict(t *testing.T) {
+	log := newLog(t)
+	e, err := eventlog.NewUserMessage("mine")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := log.Append(t.Context(), "s", eventlog.New, e); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := loadText(t, log, "f", user("s", "u1", "", "One")); !errors.Is(err, interop.ErrHistory) {
+		t.Errorf("error is %v", err)
+	}
+}
+
+func TestGrowthAfterARewindInTheLog(t *testing.T) {
+	log := newLog(t)
+	text := user("s", "u1", "", "One") + user("s", "u2", "u1", "Two")
+	if _, err := loadText(t, log, "f", text); err != nil {
+		t.Fatal(err)
+	}
+	head, err := log.Head(t.Context(), "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	move, err := eventlog.NewHeadMoved(eventlog.HeadMove{To: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := log.Append(t.Context(), "s", eventlog.At(head), move); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := loadText(t, log, "f", text+user("s", "u3", "u2", "Three")); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "active path", []string{"session_started", "user One…", "user Two…", "head_moved to 3", "user Three…"}, path(t, log, "s"))
+}
+
+func TestManyEventsAreAppendedInBatches(t *testing.T) {
+	var text strings.Builder
+	parent := ""
+	for i := range 1000 {
+		id := fmt.Sprintf("u%d", i)
+		text.WriteString(user("s", id, parent, "Go on"))
+		parent = id
+	}
+	log := newLog(t)
+	got, err := claude.Format{}.Import(t.Context(), log, source("f", text.String()))
+	if err != nil || got.Events != 1001 {
+		t.Fatalf("import: %+v, %v", got, err)
+	}
+	head, err := log.Head(t.Context(), "s")
+	if err != nil || head.Seq != 1001 {
+		t.Errorf("head is %v, %v", head, err)
+	}
+}
+
+// user is a prompt as a line of a file.
+func user(session, uuid, parent, text string) string {
+	if parent == "" {
+		parent = "null"
+	} else {
+		parent = `"` + parent + `"`
+	}
+	return fmt.Sprintf(`{"parentUuid":%s,"isSidechain":false,"cwd":"/srv","sessionId":%q,"type":"user",`+
+		`"message":{"role":"user","content":%q},"uuid":%q,"timestamp":"2026-01-01T00:00:00.000Z"}`+"\n", parent, session, text, uuid)
+}

@@ -1,0 +1,28 @@
+package interop
+
+import (
+	"testing"
+	"time"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+func TestKeys(t *testing.T) {
+	a, b := eventlog.DigestOf([]byte("a")), eventlog.DigestOf([]byte("b"))
+	keys := map[Key]bool{
+		RecordKey("s", a, 0, 0): true, RecordKey("t", a, 0, 0): true, RecordKey("s", b, 0, 0): true,
+		RecordKey("s", a, 1, 0): true, RecordKey("s", a, 0, 1): true, FixedKey("s", "x"): true,
+	}
+	if len(keys) != 6 {
+		t.Errorf("%d different keys of 6", len(keys))
+	}
+	k := RecordKey("s", a, 0, 0)
+	for _, at := range []time.Time{{}, time.UnixMilli(1_700_000_000_123), time.UnixMilli(-5), time.Date(99999, 1, 1, 0, 0, 0, 0, time.UTC)} {
+		if id := k.ID(at); KeyOf(id) != k {
+			t.Errorf("id %v at %v has another key", id, at)
+		}
+	}
+	if got := k.ID(time.UnixMilli(1_700_000_000_123)).Time(); got != 1_700_000_000_123 {
+		t.Errorf("time of the id is %d", got)
+	}
+}

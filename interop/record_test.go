@@ -1,0 +1,153 @@
+package interop
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+func text(name, content string) Source {
+	return Source{
+		Name: name,
+		Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(content)), nil },
+		Size: int64(len(content)),
+	}
+}
+
+// row is a record or a refusal.
+type row struct {
+	Line, Offset int64
+	Value        string
+	Refused      string
+}
+
+func rows(t *testing.T, content string) (all []row) {
+	t.Helper()
+	for r, err := range Records(text("f", content)) {
+		var refused *RecordError
+		switch {
+		case err == nil:
+			if want := content[r.Offset : r.Offset+r.Size]; r.Digest != eventlog.DigestOf([]byte(want)) {
+				t.Errorf("record at %d: digest is not that of %s", r.Offset, want)
+			}
+			all = append(all, row{Line: r.Line, Offset: r.Offset, Value: string(r.Value)})
+		case errors.As(err, &refused):
+			all = append(all, row{Line: refused.Line, Offset: refused.Offset, Refused: refused.Cause.Error()})
+		default:
+			t.Fatal(err)
+		}
+	}
+	return all
+}
+
+func TestRecords(t *testing.T) {
+	for _, test := range []struct {
+		name, content string
+		want          []row
+	}{
+		{"nothing", "", nil},
+		{"lines", "{\"a\":1}\n{\"a\":2}\n", []row{{1, 0, `{"a":1}`, ""}, {2, 8, `{"a":2}`, ""}}},
+		{"no final newline", "{\"a\":1}\n{\"a\":2}", []row{{1, 0, `{"a":1}`, ""}, {2, 8, `{"a":2}`, ""}}},
+		{"two on one line", "{\"a\":1}{\"a\":2} {\"a\":3}\n", []row{{1, 0, `{"a":1}`, ""}, {1, 7, `{"a":2}`, ""}, {1, 15, `{"a":3}`, ""}}},
+		{"carriage returns", "{\"a\":1}\r\n\r\n{\"a\":2}\r\n", []row{{1, 0, `{"a":1}`, ""}, {3, 11, `{"a":2}`, ""}}},
+		{"byte order mark", "\ufeff{\"a\":1}\n{\"b\":2}\n", []row{{1, 3, `{"a":1}`, ""}, {2, 11, `{"b":2}`, ""}}},
+		{"white space is kept", "  {\"a\": [1, 2]}\n", []row{{1, 2, `{"a": [1, 2]}`, ""}}},
+		{
+			"cut off at the end", "{\"a\":1}\n{\"a\":\"on",
+			[]row{{1, 0, `{"a":1}`, ""}, {2, 8, "", "cut off after 8 bytes: unexpected EOF"}},
+		},
+		{
+			"cut off in the middle", "{\"a\":\n{\"a\":2}\n",
+			[]row{{1, 0, "", "cut off after 5 bytes: unexpected EOF"}, {2, 6, `{"a":2}`, ""}},
+		},
+		{
+			"the second on a line is cut off", "{\"a\":1}{\"a\"\n{\"a\":3}\n",
+			[]row{{1, 0, `{"a":1}`, ""}, {1, 7, "", "cut off after 4 bytes: unexpected EOF"}, {2, 12, `{"a":3}`, ""}},
+		},
+		{
+			"no objects", "\"s\"\n[1]{\"a\":1}\n7\nnull\n",
+			[]row{
+				{1, 0, "", "a JSON string, not an object"}, {2, 4, "", "a JSON array, not an object"},
+				{2, 7, `{"a":1}`, ""}, {3, 15, "", "a JSON number, not an object"}, {4, 17, "", "a JSON literal, not an object"},
+			},
+		},
+		{"half a surrogate pair", `{"a":"x\ud83d"}`, []row{{1, 0, `{"a":"x` + "\ufffd" + `"}`, ""}}},
+		{"invalid UTF-8", "{\"a\":\"\xff\"}", []row{{1, 0, `{"a":"` + "\ufffd" + `"}`, ""}}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, rows(t, test.content)); diff != "" {
+				t.Errorf("records (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestRecordsOfManyMegabytes(t *testing.T) {
+	body := strings.Repeat("0123456789abcdef", 5<<16)
+	content := `{"a":1}` + "\n" + `{"b":"` + body + `"}` + "\n" + `{"c":3}`
+	got := rows(t, content)
+	if len(got) != 3 || len(got[1].Value) != len(body)+8 || got[2].Line != 3 || got[2].Value != `{"c":3}` {
+		t.Errorf("%d records; the last is %+v", len(got), got[len(got)-1])
+	}
+}
+
+func TestRecordsOfAFileThatGrows(t *testing.T) {
+	src := text("f", "{\"a\":1}\n{\"a\":2}\n")
+	src.Size = 8
+	n := 0
+	for _, err := range Records(src) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		n++
+	}
+	if n != 1 {
+		t.Errorf("%d records of a file that had 1 when it was opened", n)
+	}
+}
+
+func TestRecordsEndWithAReadError(t *testing.T) {
+	failed := errors.New("disk on fire")
+	src := Source{Name: "f", Open: func() (io.ReadCloser, error) {
+		return io.NopCloser(io.MultiReader(strings.NewReader("{\"a\":1}\n"), readerFunc(func([]byte) (int, error) { return 0, failed }))), nil
+	}}
+	var errs []error
+	for _, err := range Records(src) {
+		errs = append(errs, err)
+	}
+	if len(errs) != 2 || errs[0] != nil || !errors.Is(errs[1], failed) {
+		t.Errorf("got %v, want a record and then %v", errs, failed)
+	}
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
+func FuzzRecords(f *testing.F) {
+	f.Add([]byte("{\"a\":1}{\"b\":2}\n{\"c\"\r\n\xef\xbb\xbf\n"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		last := int64(-1)
+		for r, err := range Records(text("f", string(b))) {
+			if err != nil {
+				continue
+			}
+			if r.Offset <= last || r.Offset+r.Size > int64(len(b)) {
+				t.Fatalf("record at %d, %d bytes, after one at %d", r.Offset, r.Size, last)
+			}
+			if line := int64(bytes.Count(b[:r.Offset], []byte{'\n'})) + 1; line != r.Line {
+				t.Fatalf("record at %d is on line %d, not %d", r.Offset, line, r.Line)
+			}
+			if !r.Value.IsValid() {
+				t.Fatalf("record at %d is not valid: %s", r.Offset, r.Value)
+			}
+			last = r.Offset
+		}
+	})
+}
