@@ -14,6 +14,8 @@ type faults struct {
 	fail  func(op, name string) error
 	short int // the next write stores so many bytes less, and says ENOSPC
 	trace []string
+
+	syncing func() // called while a file is synced
 }
 
 var errNoSpace = errors.New("no space left")
@@ -112,4 +114,9 @@ func (f *faultyFile) Truncate(size int64) error {
 	return f.File.Truncate(size)
 }
 
-func (f *faultyFile) Sync() error { return f.fs.do("sync", f.name) }
+func (f *faultyFile) Sync() error {
+	if f.fs.syncing != nil {
+		f.fs.syncing()
+	}
+	return f.fs.do("sync", f.name)
+}

@@ -96,6 +96,9 @@ func (h *handle) lock(ctx context.Context, create bool) error {
 			if err := h.open(create); err != nil {
 				return err
 			}
+			if h.file == nil {
+				continue // another process has created it just now
+			}
 		}
 		if err := h.wait(ctx); err != nil {
 			return err

@@ -1,0 +1,74 @@
+package jsonl
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+func TestListingGoesOnPastDamage(t *testing.T) {
+	dir := t.TempDir()
+	good := content(sealed(t, "b", 1, 1))
+	flipped := content(sealed(t, "c", 1, 1))
+	flipped[60] ^= 1
+	for name, file := range map[string][]byte{
+		"b.jsonl":       append(append([]byte(nil), good...), "torn"...),
+		"c.jsonl":       flipped,
+		"d.jsonl":       good,                       // names session b
+		"E.jsonl":       content(sealed(t, "E", 1)), // not the name for E
+		"f.jsonl":       []byte(`{"type":"summary"}` + "\n"),
+		"g.jsonl":       []byte(`{"crc":"`), // nothing whole: no session
+		"h.jsonl":       nil,
+		"notes.txt":     []byte("x"),
+		"b.torn-3":      []byte("x"),
+		"i.rewrite.tmp": []byte("x"),
+		"x~0123.jsonl":  []byte("garbage\n{}\n"),
+	} {
+		must(t, os.WriteFile(filepath.Join(dir, name), file, 0o600))
+	}
+	must(t, os.Mkdir(filepath.Join(dir, "j.jsonl"), 0o700))
+	want := []struct {
+		id      string
+		damaged bool
+	}{{"", true}, {"E", true}, {"b", false}, {"c", true}, {"d", true}, {"f", true}}
+	i := 0
+	for info, err := range open(t, dir).Sessions(t.Context()) {
+		must(t, err)
+		if i >= len(want) || info.ID != want[i].id || (info.Err != nil) != want[i].damaged {
+			t.Fatalf("listed %q with error %v as number %d", info.ID, info.Err, i)
+		}
+		if info.Err != nil {
+			wantErr(t, info.Err, eventlog.ErrCorrupt)
+		} else if info.Events() != 2 || info.Bytes != int64(len(good)) || info.First.Seq != 1 || info.Last.Seq != 2 {
+			t.Errorf("listed %+v", info)
+		}
+		i++
+	}
+	if i != len(want) {
+		t.Errorf("%d rows, want %d", i, len(want))
+	}
+}
+
+func TestVersion(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	_, err := s.Version(t.Context(), "s")
+	wantErr(t, err, eventlog.ErrNotFound)
+	events := sealed(t, "s", 1, 1)
+	appendAll(t, s, "s", eventlog.Head{}, events[:1])
+	first, err := s.Version(t.Context(), "s")
+	must(t, err)
+	same, err := open(t, dir).Version(t.Context(), "s")
+	must(t, err)
+	appendAll(t, open(t, dir), "s", head(events[:1]), events[1:])
+	second, err := s.Version(t.Context(), "s")
+	must(t, err)
+	must(t, s.Rewrite(t.Context(), "s", head(events), []eventlog.Event{other(t, events, 1)}, nil))
+	third, err := s.Version(t.Context(), "s")
+	must(t, err)
+	if first != same || first == second || second == third {
+		t.Errorf("versions %x, %x, %x, %x: want the second equal to the first and the others new", first, same, second, third)
+	}
+}

@@ -1,0 +1,287 @@
+package jsonl
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// noted makes appends whose lines are of very different lengths.
+func noted(t testing.TB, session string, n int) []eventlog.Event {
+	t.Helper()
+	r := new(recorder)
+	log := eventlog.Open(r, eventlog.Options{SpillOver: -1})
+	random := rand.New(rand.NewPCG(1, uint64(n)))
+	for i := 0; i < n; {
+		batch := []eventlog.Event{note(strings.Repeat("y", 1<<random.IntN(14)))}
+		for i += 1; i < n && random.IntN(3) == 0; i++ {
+			batch = append(batch, note("of the same append"))
+		}
+		_, err := log.Append(t.Context(), session, eventlog.Any, batch...)
+		must(t, err)
+	}
+	return r.events
+}
+
+func between(from, to int64) (seqs []int64) {
+	for seq := from; seq <= to; seq++ {
+		seqs = append(seqs, seq)
+	}
+	return seqs
+}
+
+func backwards(seqs []int64) []int64 {
+	var back []int64
+	for i := len(seqs) - 1; i >= 0; i-- {
+		back = append(back, seqs[i])
+	}
+	return back
+}
+
+func TestSpans(t *testing.T) {
+	const n = 400
+	events := noted(t, "s", n)
+	dir := t.TempDir()
+	write(t, dir, "s", content(events))
+	s := open(t, dir)
+	for _, from := range []int64{0, 1, 2, 77, 200, n - 1, n, n + 1, n + 100} {
+		for _, to := range []int64{0, 1, 2, 78, 300, n - 1, n, n + 100} {
+			last := int64(n)
+			if to > 0 {
+				last = min(to, n)
+			}
+			want := between(max(from, 1), last)
+			wantSeqs(t, s, "s", eventlog.Span{From: from, To: to}, want...)
+			wantSeqs(t, s, "s", eventlog.Span{From: from, To: to, Backward: true}, backwards(want)...)
+			limit := min(5, len(want))
+			wantSeqs(t, s, "s", eventlog.Span{From: from, To: to, Limit: 5}, want[:limit]...)
+			wantSeqs(t, s, "s", eventlog.Span{From: from, To: to, Limit: 5, Backward: true}, backwards(want)[:limit]...)
+		}
+	}
+	i := 0
+	for e, err := range s.Read(t.Context(), "s", eventlog.Span{}) {
+		must(t, err)
+		if !bytes.Equal(e.Line(), events[i].Line()) {
+			t.Fatalf("line %d differs", i)
+		}
+		i++
+	}
+}
+
+// counting is a file that counts the bytes that are read.
+type counting struct {
+	FS
+	bytes int
+}
+
+type countingFile struct {
+	File
+	fs *counting
+}
+
+func (c *counting) Open(name string, flag int) (File, error) {
+	f, err := c.FS.Open(name, flag)
+	return &countingFile{File: f, fs: c}, err
+}
+
+func (c *countingFile) ReadAt(p []byte, at int64) (int, error) {
+	n, err := c.File.ReadAt(p, at)
+	c.fs.bytes += n
+	return n, err
+}
+
+// What a span does not cover is not read.
+func TestSpansReadLittle(t *testing.T) {
+	events := noted(t, "s", 2000)
+	dir := t.TempDir()
+	write(t, dir, "s", content(events))
+	c := &counting{FS: Dir(dir)}
+	s := open(t, dir, Options{FS: c})
+	for _, span := range []eventlog.Span{
+		{Limit: 3}, {Limit: 3, Backward: true}, {From: 1000, Limit: 3}, {To: 1000, Backward: true, Limit: 3}, {From: 1998},
+	} {
+		c.bytes = 0
+		_, err := read(t, s, "s", span)
+		must(t, err)
+		if c.bytes > 200<<10 {
+			t.Errorf("%+v read %d bytes of %d", span, c.bytes, len(content(events)))
+		}
+	}
+}
+
+// A reading from the middle, and one from the end, locate damage as one from
+// the start does.
+func TestDamageIsLocatedFromAnywhere(t *testing.T) {
+	events := noted(t, "s", 300)
+	at := int64(len(content(events[:150])))
+	for name, hit := range map[string]int64{"in the seq": 30, "in the data": 200, "in the newline before": -1} {
+		file := content(events)
+		file[at+hit] ^= 1
+		want, due := at, int64(151)
+		if hit < 0 {
+			want, due = int64(len(content(events[:149]))), 150
+		}
+		dir := t.TempDir()
+		write(t, dir, "s", file)
+		s := open(t, dir)
+		for _, span := range []eventlog.Span{{}, {From: 100}, {From: 140}, {From: due}, {Backward: true}, {To: 200, Backward: true}} {
+			_, err := read(t, s, "s", span)
+			var corrupt *eventlog.CorruptError
+			if !errors.As(err, &corrupt) || corrupt.Offset != want || corrupt.Seq != due {
+				t.Errorf("damage %s, reading %+v: %v, want byte %d seq %d", name, span, err, want, due)
+			}
+		}
+		wantSeqs(t, s, "s", eventlog.Span{Limit: 5, Backward: true}, 300, 299, 298, 297, 296)
+		wantSeqs(t, s, "s", eventlog.Span{From: 250, To: 252}, 250, 251, 252)
+	}
+}
+
+// Readers see every acknowledged append and nothing unfinished, while writers
+// of this store and another one go on.
+func TestReadersDuringAppends(t *testing.T) {
+	dir := t.TempDir()
+	a, b := open(t, dir, Options{FS: newFaults(dir)}), open(t, dir, Options{FS: newFaults(dir)})
+	events := noted(t, "s", 300)
+	appendAll(t, a, "s", eventlog.Head{}, events[:1])
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	for _, s := range []*Store{a, b} {
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				last := int64(0)
+				for e, err := range s.Read(t.Context(), "s", eventlog.Span{}) {
+					if err != nil || e.Seq != last+1 {
+						t.Errorf("seq %d after %d: %v", e.Seq, last, err)
+						return
+					}
+					last = e.Seq
+					if e.Seq == int64(len(events)) {
+						return
+					}
+				}
+				if last > 0 && events[last-1].More() != 0 {
+					t.Errorf("a reading ended at %d, within an append", last)
+				}
+			}
+		})
+	}
+	for i := 1; i < len(events); {
+		s := a
+		if i%2 == 0 {
+			s = b
+		}
+		n := events[i].More() + 1
+		must(t, s.Append(t.Context(), "s", head(events[:i]), events[i:i+n], false))
+		seqs, err := read(t, a, "s", eventlog.Span{Backward: true, Limit: 1})
+		must(t, err)
+		if seqs[0] != int64(i+n) {
+			t.Fatalf("read %v after append %d", seqs, i+n)
+		}
+		i += n
+	}
+}
+
+// An append that is written and not yet synced is not shown.
+func TestUnacknowledgedIsNotShown(t *testing.T) {
+	events := sealed(t, "s", 1, 1)
+	dir := t.TempDir()
+	f := newFaults(dir)
+	s := open(t, dir, Options{FS: f})
+	appendAll(t, s, "s", eventlog.Head{}, events[:1])
+	var seen []int64
+	var during uint64
+	before, err := s.Version(t.Context(), "s")
+	must(t, err)
+	f.syncing = func() {
+		seen, _ = read(t, s, "s", eventlog.Span{})
+		during, _ = s.Version(t.Context(), "s")
+	}
+	appendAll(t, s, "s", head(events[:1]), events[1:])
+	if len(seen) != 1 {
+		t.Errorf("while syncing seqs %v were shown, want 1 alone", seen)
+	}
+	after, err := s.Version(t.Context(), "s")
+	must(t, err)
+	if before == after || during == after {
+		t.Error("the version did not change with the acknowledgement")
+	}
+}
+
+// A reading that is under way is not disturbed by a rewrite or a removal.
+func TestReadDuringRewrite(t *testing.T) {
+	events := noted(t, "s", 300)
+	dir := t.TempDir()
+	s := open(t, dir)
+	write(t, dir, "s", content(events))
+	seq := int64(0)
+	for e, err := range s.Read(t.Context(), "s", eventlog.Span{}) {
+		must(t, err)
+		if seq++; e.Seq != seq || !bytes.Equal(e.Line(), events[seq-1].Line()) {
+			t.Fatalf("seq %d where %d is due, or another line", e.Seq, seq)
+		}
+		switch e.Seq {
+		case 100:
+			must(t, s.Rewrite(t.Context(), "s", head(events), nil, []eventlog.Event{seal(t, events, nil)}))
+		case 200:
+			for last, err := range s.Read(t.Context(), "s", eventlog.Span{Backward: true, Limit: 1}) {
+				must(t, err)
+				must(t, s.RemoveSession(t.Context(), "s", last.Head()))
+			}
+		}
+	}
+	if seq != 300 {
+		t.Errorf("the reading ended at %d", seq)
+	}
+	_, err := read(t, s, "s", eventlog.Span{})
+	wantErr(t, err, eventlog.ErrNotFound)
+}
+
+// A tail that is cut under a reader ends its reading without an error.
+func TestTailCutUnderReader(t *testing.T) {
+	events := noted(t, "s", 400)
+	n := 390
+	for events[n-1].More() != 0 {
+		n--
+	}
+	dir := t.TempDir()
+	path := write(t, dir, "s", content(events))
+	s := open(t, dir)
+	last := int64(0)
+	for e, err := range s.Read(t.Context(), "s", eventlog.Span{}) {
+		must(t, err)
+		if last = e.Seq; last == 1 {
+			must(t, os.Truncate(path, int64(len(content(events[:n])))))
+		}
+	}
+	if last != int64(n) {
+		t.Errorf("the reading ended at %d, want %d", last, n)
+	}
+}
+
+func TestReadHonoursContext(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "s", content(sealed(t, "s", 1, 1, 1)))
+	s := open(t, dir)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var got error
+	n := 0
+	for _, err := range s.Read(ctx, "s", eventlog.Span{}) {
+		n++
+		got = err
+		cancel()
+	}
+	wantErr(t, got, context.Canceled)
+	if n != 2 {
+		t.Errorf("%d events and errors, want one of each", n)
+	}
+}
