@@ -36,8 +36,6 @@ const (
 	maxBlobBytes = 512 << 20
 )
 
-var errBlobSize = fmt.Errorf("%w: longer than %d bytes, the most a sqlite store takes", eventlog.ErrInvalidBlob, maxBlobBytes)
-
 // PutBlob implements eventlog.Blobs. A body of more than 1 MiB waits in an
 // unnamed file beside the database until it is complete; one of more than
 // 512 MiB is refused.
@@ -48,7 +46,7 @@ func (s *Store) PutBlob(ctx context.Context, r io.Reader) (eventlog.Digest, int6
 	if err := s.open(ctx); err != nil {
 		return "", 0, err
 	}
-	b, err := spool(ctx, filepath.Dir(s.path), r)
+	b, err := spool(ctx, filepath.Dir(s.path), r, s.maxBlob)
 	if err != nil {
 		return "", 0, fmt.Errorf("put blob: %w", err)
 	}
@@ -114,10 +112,10 @@ type spooled struct {
 	size   int64
 }
 
-// spool reads r to its end.
-func spool(ctx context.Context, folder string, r io.Reader) (*spooled, error) {
+// spool reads r to its end, or until it is longer than most.
+func spool(ctx context.Context, folder string, r io.Reader, most int64) (*spooled, error) {
 	b := &spooled{sum: sha256.New()}
-	r = io.LimitReader(contextReader{ctx, r}, maxBlobBytes+1)
+	r = io.LimitReader(contextReader{ctx, r}, most+1)
 	var head bytes.Buffer
 	_, err := io.Copy(io.MultiWriter(&head, b.sum), io.LimitReader(r, pieceBytes))
 	if err != nil {
@@ -125,9 +123,13 @@ func spool(ctx context.Context, folder string, r io.Reader) (*spooled, error) {
 	}
 	b.memory, b.size = head.Bytes(), int64(head.Len())
 	if b.size == pieceBytes {
-		if err := b.spill(folder, r); err != nil {
-			return nil, errors.Join(err, b.close())
-		}
+		err = b.spill(folder, r)
+	}
+	if err == nil && b.size > most {
+		err = fmt.Errorf("%w: longer than %d bytes, the most a sqlite store takes", eventlog.ErrInvalidBlob, most)
+	}
+	if err != nil {
+		return nil, errors.Join(err, b.close())
 	}
 	b.digest = eventlog.Digest("sha256:" + hex.EncodeToString(b.sum.Sum(nil)))
 	return b, nil
@@ -147,9 +149,6 @@ func (b *spooled) spill(folder string, r io.Reader) (err error) {
 	b.memory = nil
 	n, err := io.Copy(io.MultiWriter(b.file, b.sum), r)
 	b.size += n
-	if err == nil && b.size > maxBlobBytes {
-		return errBlobSize
-	}
 	return err
 }
 

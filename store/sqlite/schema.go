@@ -78,9 +78,12 @@ type fileKind struct {
 	tables               int64
 }
 
-// inspect reads the kind of the file c is connected to.
-func inspect(c *conn) (fileKind, error) {
-	var k fileKind
+// inspect reads the kind of the file c is connected to, in one transaction,
+// so that a migration by another process is seen as a whole or not at all.
+func inspect(c *conn) (k fileKind, err error) {
+	if err := c.run("SAVEPOINT inspection"); err != nil {
+		return k, fmt.Errorf("read the schema: %w", err)
+	}
 	for _, q := range []struct {
 		query string
 		to    *int64
@@ -89,16 +92,15 @@ func inspect(c *conn) (fileKind, error) {
 		{"PRAGMA user_version", &k.version},
 		{"SELECT count(*) FROM sqlite_schema", &k.tables},
 	} {
-		n, err := c.number(q.query)
-		if err != nil {
-			if isCode(err, codeNotADB) {
-				return k, notDatabase{"not a database"}
-			}
-			return k, fmt.Errorf("read the schema: %w", err)
+		if *q.to, err = c.number(q.query); err != nil {
+			break
 		}
-		*q.to = n
 	}
-	return k, nil
+	err = errors.Join(err, c.run("RELEASE inspection"))
+	if isCode(err, codeNotADB) {
+		return k, notDatabase{"not a database"}
+	}
+	return k, wrap("read the schema", err)
 }
 
 // check refuses files that are not of this program or of a newer one.

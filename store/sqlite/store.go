@@ -42,6 +42,7 @@ type Options struct {
 type Store struct {
 	path    string
 	options Options
+	maxBlob int64
 
 	mu      sync.Mutex // guards opening and closing
 	opened  bool
@@ -65,7 +66,7 @@ var (
 // first use, and errors surface there; unless the store is read-only, a
 // missing file is created with mode 0600, missing folders with 0700.
 func New(path string, opts ...Options) *Store {
-	s := &Store{path: path}
+	s := &Store{path: path, maxBlob: maxBlobBytes}
 	if len(opts) > 0 {
 		s.options = opts[0]
 	}

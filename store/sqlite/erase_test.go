@@ -1,0 +1,238 @@
+package sqlite
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+const canary = "canary-7c1f"
+
+// found counts the canary in the database's files. It reads them in another
+// process, since closing them in this one would drop SQLite's locks.
+func found(t testing.TB, path string) int {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "cat", path, path+"-wal")
+	all, err := cmd.Output()
+	must(t, err)
+	return bytes.Count(all, []byte(canary))
+}
+
+func TestErasedBytesAreGone(t *testing.T) {
+	short, long := canary, strings.Repeat("spread over pages ", 2000)+canary
+	for _, c := range []struct {
+		name string
+		text string
+		by   string
+	}{
+		{"short", short, ""},
+		{"long", long, ""},
+		{"long by long", long, strings.Repeat("other ", 8000)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			path := tempPath(t)
+			s := open(t, path)
+			head := add(t, s, "a", eventlog.Head{}, 20, "filler")
+			secret := chained("a", head, 1, c.text)
+			must(t, s.Append(t.Context(), "a", head, secret, false))
+			head = add(t, s, "a", headOf(secret), 20, "filler")
+			if found(t, path) == 0 {
+				t.Fatal("the canary is not there to begin with")
+			}
+			added := chained("a", head, 1, "redacted")
+			must(t, s.Rewrite(t.Context(), "a", head, []eventlog.Event{altered(secret[0], c.by)}, added))
+			if n := found(t, path); n > 0 {
+				t.Errorf("the canary is there %d times", n)
+			}
+			if got := seqs(t, s, "a", eventlog.Span{}); len(got) != 42 {
+				t.Errorf("got %d events, want 42", len(got))
+			}
+			if got, want := listedBytes(t, s), linesOf(t, s); got != want {
+				t.Errorf("listed %d bytes, want %d", got, want)
+			}
+		})
+	}
+}
+
+func listedBytes(t testing.TB, s *Store) int64 {
+	t.Helper()
+	infos, err := collect(s.Sessions(t.Context()))
+	must(t, err)
+	if len(infos) != 1 || infos[0].Err != nil {
+		t.Fatalf("listed %v", infos)
+	}
+	return infos[0].Bytes
+}
+
+func linesOf(t testing.TB, s *Store) int64 {
+	t.Helper()
+	events, err := collect(s.Read(t.Context(), "a", eventlog.Span{}))
+	must(t, err)
+	return lineBytes(events)
+}
+
+func TestRemovedBytesAreGone(t *testing.T) {
+	path := tempPath(t)
+	s := open(t, path)
+	head := add(t, s, "a", eventlog.Head{}, 100, canary)
+	add(t, s, "b", eventlog.Head{}, 3, "stays")
+	d, _, err := s.PutBlob(t.Context(), strings.NewReader(strings.Repeat(canary, 10_000)))
+	must(t, err)
+	must(t, s.RemoveSession(t.Context(), "a", head))
+	must(t, s.RemoveBlob(t.Context(), d))
+	if n := found(t, path); n > 0 {
+		t.Errorf("the canary is there %d times", n)
+	}
+	want(t, eventlog.ErrNotFound, s.RemoveSession(t.Context(), "a", eventlog.Head{}))
+	want(t, eventlog.ErrConflict, s.RemoveSession(t.Context(), "a", head))
+}
+
+func TestRewriteRefused(t *testing.T) {
+	s := open(t, tempPath(t))
+	head := add(t, s, "a", eventlog.Head{}, 2, "x")
+	events, err := collect(s.Read(t.Context(), "a", eventlog.Span{}))
+	must(t, err)
+	beyond := chained("a", head, 1, "x")
+	want(t, eventlog.ErrEventNotFound, s.Rewrite(t.Context(), "a", head, []eventlog.Event{altered(events[0], "y"), beyond[0]}, nil))
+	want(t, eventlog.ErrConflict, s.Rewrite(t.Context(), "a", events[0].Head(), events[:1], nil))
+	again, err := collect(s.Read(t.Context(), "a", eventlog.Span{}))
+	must(t, err)
+	if !bytes.Equal(events[0].Line(), again[0].Line()) || len(again) != 2 {
+		t.Error("a refused rewrite changed the session")
+	}
+}
+
+// While another process reads, the log cannot be emptied: the rewrite waits for
+// it, and says so when its context ends.
+func TestRewriteWaitsForReader(t *testing.T) {
+	path := tempPath(t)
+	s := open(t, path)
+	head := add(t, s, "a", eventlog.Head{}, 2, canary)
+	reader, err := dial(path, "mode=ro")
+	must(t, err)
+	must(t, reader.run("BEGIN"))
+	_, err = reader.number("SELECT count(*) FROM events")
+	must(t, err)
+	events, err := collect(s.Read(t.Context(), "a", eventlog.Span{}))
+	must(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	err = s.Rewrite(ctx, "a", head, []eventlog.Event{altered(events[0], "y"), altered(events[1], "y")}, nil)
+	want(t, eventlog.ErrUnknownOutcome, err)
+	must(t, errors.Join(reader.run("COMMIT"), reader.close()))
+	must(t, s.Rewrite(t.Context(), "a", head, nil, nil))
+	if n := found(t, path); n > 0 {
+		t.Errorf("the canary is there %d times", n)
+	}
+}
+
+// A damaged page is located; the rest of the file stays readable.
+func TestDamageIsLocated(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		damage func(line []byte) []byte
+		text   string
+	}{
+		{"flipped bit", func(line []byte) []byte {
+			flipped := bytes.Clone(line)
+			flipped[len(line)-4] ^= 1
+			return flipped
+		}, "checksum does not match"},
+		{"zeroes", func(line []byte) []byte { return make([]byte, len(line)) }, "malformed"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			path := tempPath(t)
+			s := New(path)
+			add(t, s, "a", eventlog.Head{}, 200, "x")
+			add(t, s, "b", eventlog.Head{}, 2, "x")
+			events, err := collect(s.Read(t.Context(), "a", eventlog.Span{From: 150, To: 150}))
+			must(t, err)
+			must(t, s.Close())
+			file, err := os.ReadFile(path)
+			must(t, err)
+			line := events[0].Line()
+			must(t, os.WriteFile(path, bytes.Replace(file, line, c.damage(line), 1), 0o600))
+
+			s = open(t, path)
+			events, err = collect(s.Read(t.Context(), "a", eventlog.Span{}))
+			wantDamage(t, err, 150, "s.db: table events, rowid 150", c.text)
+			if len(events) != 149 {
+				t.Errorf("read %d events before the damage, want 149", len(events))
+			}
+			events, err = collect(s.Read(t.Context(), "a", eventlog.Span{Backward: true, Limit: 50}))
+			if err != nil || len(events) != 50 {
+				t.Errorf("behind the damage: %d events, %v", len(events), err)
+			}
+		})
+	}
+}
+
+func wantDamage(t testing.TB, err error, seq int64, place, text string) {
+	t.Helper()
+	var damage *eventlog.CorruptError
+	if !errors.As(err, &damage) {
+		t.Fatalf("got %v, want a CorruptError", err)
+	}
+	if damage.Seq != seq || damage.Path != place || damage.Offset != -1 || !strings.Contains(err.Error(), text) {
+		t.Errorf("got %+v (%v), want seq %d at %q and %q", damage, err, seq, place, text)
+	}
+}
+
+// A row that is gone is damage, at either end and in the middle.
+func TestMissingRow(t *testing.T) {
+	for _, seq := range []int64{1, 100, 200} {
+		path := tempPath(t)
+		s := New(path)
+		add(t, s, "a", eventlog.Head{}, 200, "x")
+		must(t, s.Close())
+		c, err := dial(path, "mode=rw")
+		must(t, err)
+		_, err = c.exec("DELETE FROM events WHERE seq = ?", seq)
+		must(t, err)
+		must(t, c.close())
+		_, err = collect(open(t, path).Read(t.Context(), "a", eventlog.Span{}))
+		var damage *eventlog.CorruptError
+		if !errors.As(err, &damage) || damage.Seq != seq {
+			t.Errorf("without seq %d: got %v", seq, err)
+		}
+	}
+}
+
+// Damage to SQLite's own structure is a CorruptError, and a listing goes on
+// with the other sessions.
+func TestDamagedPages(t *testing.T) {
+	path := tempPath(t)
+	s := New(path)
+	for _, session := range []string{"a", "b", "c"} {
+		must(t, s.Append(t.Context(), session, eventlog.Head{}, chained(session, eventlog.Head{}, 400, session), false))
+	}
+	events, err := collect(s.Read(t.Context(), "b", eventlog.Span{From: 400}))
+	must(t, err)
+	must(t, s.Close())
+	file, err := os.ReadFile(path)
+	must(t, err)
+	const pageSize = 4096
+	at := bytes.Index(file, events[0].Line()) / pageSize * pageSize
+	copy(file[at:at+pageSize], bytes.Repeat([]byte{0xa5}, pageSize))
+	must(t, os.WriteFile(path, file, 0o600))
+
+	s = open(t, path)
+	_, err = collect(s.Read(t.Context(), "b", eventlog.Span{}))
+	want(t, eventlog.ErrCorrupt, err)
+	var damage *eventlog.CorruptError
+	if !errors.As(err, &damage) || damage.Seq < 2 || !strings.HasPrefix(damage.Path, "s.db: table events") {
+		t.Errorf("got %v", err)
+	}
+	infos, err := collect(s.Sessions(t.Context()))
+	must(t, err)
+	if len(infos) != 3 || infos[0].Err != nil || infos[1].Err == nil || infos[2].ID != "c" {
+		t.Errorf("listed %+v", infos)
+	}
+}
