@@ -19,6 +19,9 @@ import (
 var update = flag.Bool("update", false, "rewrite the golden files of the scripts in testdata/script")
 
 func TestMain(m *testing.M) {
+	// With -race a process sleeps a second before it exits, and the scripts run
+	// a hundred of them.
+	os.Setenv("GORACE", strings.TrimSpace(os.Getenv("GORACE")+" atexit_sleep_ms=10"))
 	testscript.Main(m, map[string]func(){"logtool": main})
 }
 
@@ -30,6 +33,7 @@ func TestScripts(t *testing.T) {
 		UpdateScripts: *update,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("HOME", filepath.Join(env.WorkDir, "home"))
+			env.Setenv("GORACE", os.Getenv("GORACE"))
 			env.Values[spawnedKey{}] = spawned{}
 			return nil
 		},
