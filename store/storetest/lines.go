@@ -1,0 +1,145 @@
+package storetest
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash/crc32"
+	"strconv"
+	"time"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// line is what a finished line is made of. The suite renders lines itself,
+// from docs/FORMAT.md, for the promises of the store underneath.
+type line struct {
+	session  string
+	seq      int64
+	typ      string // test:note if empty
+	more     int
+	members  string // metadata and unknown members, as on the line
+	data     string
+	redacted bool // commit and kept stand in the place of all content
+}
+
+// batchAfter makes one append of n finished events behind after.
+func batchAfter(session string, after eventlog.Head, n int) []eventlog.Event {
+	lines := make([]line, n)
+	for i := range lines {
+		lines[i] = line{data: fmt.Sprintf(`{"n":%d}`, i)}
+	}
+	return chainAfter(session, after, lines...)
+}
+
+// chainAfter makes one append of lines behind after.
+func chainAfter(session string, after eventlog.Head, lines ...line) []eventlog.Event {
+	events := make([]eventlog.Event, len(lines))
+	for i, l := range lines {
+		l.session, l.seq, l.more = session, after.Seq+1, len(lines)-1-i
+		events[i] = l.finish(after.Hash)
+		after = events[i].Head()
+	}
+	return events
+}
+
+// headOf is the head behind events.
+func headOf(events []eventlog.Event) eventlog.Head { return events[len(events)-1].Head() }
+
+// finish renders the line, chained to prev, and parses it.
+func (l line) finish(prev eventlog.Hash) eventlog.Event {
+	salt := sha256.Sum256([]byte(eventlog.NewID().String()))
+	header := l.header()
+	commit := sum(salt[:16], sumOf(l.members), sumOf(l.data))
+	link := sum(prev[:], sumOf(header), commit)
+	body := header
+	if !l.redacted {
+		body += `,"salt":"` + hex.EncodeToString(salt[:16]) + `"`
+	}
+	body += `,"hash":"` + hex.EncodeToString(link) + `"`
+	switch {
+	case l.redacted:
+		body += `,"commit":"` + hex.EncodeToString(commit) + `","kept":{}`
+	case l.members != "":
+		body += "," + l.members + `,"data":` + l.data
+	default:
+		body += `,"data":` + l.data
+	}
+	return parsed(sealed(body+"}"), l.session)
+}
+
+func (l line) header() string {
+	typ := l.typ
+	if typ == "" {
+		typ = "test:note"
+	}
+	at := time.Unix(1_800_000_000+l.seq, 0).UTC().Format("2006-01-02T15:04:05.000000000Z")
+	header := fmt.Sprintf(`"v":1,"seq":%d,"id":"%s","session_id":%s,"type":%s,"timestamp":"%s"`,
+		l.seq, eventlog.NewID(), quoted(l.session), quoted(typ), at)
+	if l.more > 0 {
+		header += `,"more":` + strconv.Itoa(l.more)
+	}
+	return header
+}
+
+// erased is a redacted line in the place of e: same header, hash and commit.
+func erased(e eventlog.Event) eventlog.Event {
+	text := string(e.Line())
+	at := bytes.Index(e.Line(), []byte(`,"salt":"`))
+	salt, err := hex.DecodeString(text[at+9 : at+9+32])
+	if err != nil {
+		panic(err)
+	}
+	meta := ""
+	if len(e.Metadata) > 0 {
+		meta = `"metadata":` + string(e.Metadata)
+	}
+	commit := sum(salt, sumOf(meta), sumOf(string(e.Data)))
+	body := text[18:at] + `,"hash":"` + e.Hash().String() + `","commit":"` + hex.EncodeToString(commit) + `","kept":{}}`
+	return parsed(sealed(body), e.SessionID)
+}
+
+// tampered is e with its data replaced and its crc made right again.
+func tampered(e eventlog.Event, data string) eventlog.Event {
+	body := bytes.TrimSuffix(e.Line()[18:], append(bytes.Clone(e.Data), '}'))
+	return parsed(sealed(string(body)+data+"}"), e.SessionID)
+}
+
+// sealed puts the crc before a line's body.
+func sealed(body string) string {
+	crc := crc32.Checksum([]byte(body), crc32.MakeTable(crc32.Castagnoli))
+	return fmt.Sprintf(`{"crc":"%08x",%s`, crc, body)
+}
+
+// parsed reads a line that the suite made itself.
+func parsed(text, session string) eventlog.Event {
+	e, err := eventlog.ParseLine([]byte(text), session)
+	if err != nil {
+		panic(fmt.Sprintf("the suite made a bad line: %v\n%s", err, text))
+	}
+	return e
+}
+
+func quoted(text string) string {
+	var b bytes.Buffer
+	b.WriteByte('"')
+	for i := range len(text) {
+		if text[i] == '"' || text[i] == '\\' {
+			b.WriteByte('\\')
+		}
+		b.WriteByte(text[i])
+	}
+	b.WriteByte('"')
+	return b.String()
+}
+
+func sum(parts ...[]byte) []byte {
+	h := sha256.New()
+	for _, p := range parts {
+		h.Write(p)
+	}
+	return h.Sum(nil)
+}
+
+func sumOf(text string) []byte { return sum([]byte(text)) }

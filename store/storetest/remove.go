@@ -1,0 +1,92 @@
+package storetest
+
+import "github.com/convlog/convlog/eventlog"
+
+var removeCases = []testCase{
+	{
+		name:        "is gone",
+		explanation: "A removed session is missing to every method, also after a reopen, and the others stay.",
+		needs:       []Need{Remover},
+		run: func(t *env) {
+			t.fill(t.log(), "a", 3)
+			t.fill(t.log(), "b", 2)
+			t.must(t.log().Remove(t.ctx, "a"))
+			for _, l := range []*eventlog.Log{t.log(), t.reopen()} {
+				t.missing(l, "a")
+				t.wantErr(eventlog.ErrNotFound, l.Remove(t.ctx, "a"))
+				infos, err := collect(l.Sessions(t.ctx))
+				t.must(err)
+				t.same("number of sessions", 1, len(infos))
+				t.same("events of the other", 2, len(t.lines(l, "b")))
+			}
+		},
+	},
+	{
+		name:        "created anew",
+		explanation: "No head of a removed session satisfies At in the session that was created anew, even from the same events.",
+		needs:       []Need{Remover},
+		run:         testRemoveRecreate,
+	},
+	{
+		name:        "in use",
+		explanation: "A session that forks read through cannot be removed; once they are gone it can.",
+		needs:       []Need{Remover},
+		run: func(t *env) {
+			t.fill(t.log(), "p", 3)
+			t.append(t.log(), "f", eventlog.New, t.forkAt("p", 2))
+			t.wantErr(eventlog.ErrInUse, t.log().Remove(t.ctx, "p"))
+			t.same("events", 3, len(t.read(t.log(), "f", eventlog.All)))
+			t.must(t.log().Remove(t.ctx, "f"))
+			t.must(t.reopen().Remove(t.ctx, "p"))
+			t.missing(t.log(), "p")
+		},
+	},
+	{
+		name:        "without the ability",
+		explanation: "Where the store cannot do what is asked, the answer is ErrUnsupported, and nothing changes.",
+		run:         testUnsupported,
+	},
+}
+
+func testRemoveRecreate(t *env) {
+	l := t.log()
+	events := notes(4)
+	var old []eventlog.Head
+	for i := range events {
+		old = append(old, t.append(l, "a", eventlog.Any, events[i]))
+	}
+	t.must(l.Remove(t.ctx, "a"))
+	for _, h := range old {
+		t.refused(eventlog.ErrNotFound, l, "a", eventlog.At(h), note(9))
+	}
+	t.append(l, "a", eventlog.New, events...)
+	for _, l := range []*eventlog.Log{l, t.reopen()} {
+		for _, h := range old {
+			t.refused(eventlog.ErrConflict, l, "a", eventlog.At(h), note(9))
+			t.refused(eventlog.ErrConflict, l, "a", eventlog.At(h), events[h.Seq%4])
+		}
+	}
+	t.sound(t.log(), "a")
+}
+
+// bare hides the abilities of a store.
+type bare struct{ eventlog.Store }
+
+func testUnsupported(t *env) {
+	t.fill(t.log(), "a", 2)
+	before := t.lines(t.log(), "a")
+	l := t.over(bare{t.store()})
+	t.wantErr(eventlog.ErrUnsupported, l.Remove(t.ctx, "a"))
+	_, err := l.Redact(t.ctx, "a", "test", 1)
+	t.wantErr(eventlog.ErrUnsupported, err)
+	_, err = l.PutBlob(t.ctx, newReader("body"))
+	t.wantErr(eventlog.ErrUnsupported, err)
+	_, err = l.OpenBlob(t.ctx, eventlog.DigestOf(nil))
+	t.wantErr(eventlog.ErrUnsupported, err)
+	t.same("lines", before, t.lines(l, "a"))
+	w := t.watch(l, "a", 1)
+	w.take(2)
+	t.fill(l, "a", 1)
+	t.same("what a watcher sees", int64(3), w.take(1)[0].Seq)
+	w.stop()
+}
