@@ -53,12 +53,12 @@ func (l *Log) run(h *hot, own *request, batch []*request) (again []*request) {
 	}
 	for {
 		if err := l.usable(own.ctx); err != nil {
-			own.err = err
+			own.err = own.uncertain(h.session, err)
 			return batch[1:]
 		}
 		if err := l.stage(own.ctx, h, batch); err != nil {
 			st.drop()
-			return l.fail(own, batch, err)
+			return h.fail(own, batch, err)
 		}
 		if len(st.events) == 0 {
 			return nil
@@ -74,7 +74,7 @@ func (l *Log) run(h *hot, own *request, batch []*request) (again []*request) {
 			st.cut = conflict.Cut
 		default:
 			st.drop()
-			return l.fail(own, batch, err)
+			return h.fail(own, batch, err)
 		}
 	}
 }
@@ -108,7 +108,7 @@ func (l *Log) commit(h *hot) {
 
 // fail gives err to every staged request; or to own alone, when it is own's
 // context that ended.
-func (l *Log) fail(own *request, batch []*request, err error) (again []*request) {
+func (h *hot) fail(own *request, batch []*request, err error) (again []*request) {
 	mine := own.ctx.Err() != nil
 	var unknown *UnknownOutcomeError
 	errors.As(err, &unknown)
@@ -116,12 +116,12 @@ func (l *Log) fail(own *request, batch []*request, err error) (again []*request)
 		switch {
 		case r.judged:
 		case mine && r != own:
-			if unknown != nil {
+			if unknown != nil && r.staged && r.after == nil {
 				r.after = &unknown.Head
 			}
 			again = append(again, r)
 		default:
-			r.head, r.err = Head{}, err
+			r.head, r.err = Head{}, r.uncertain(h.session, err)
 		}
 	}
 	return again
@@ -146,6 +146,9 @@ func (l *Log) stage(ctx context.Context, h *hot, batch []*request) error {
 			r.err = l.admit(ctx, h.session, st, r)
 			if r.err != nil {
 				st.calls.rollback(mark)
+				if ended := ctx.Err(); ended != nil && errors.Is(r.err, ended) {
+					return r.err // says nothing of r, which may have another context
+				}
 				if stale = !st.fresh; stale {
 					break
 				}

@@ -2,6 +2,7 @@ package eventlog
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 )
@@ -113,11 +114,25 @@ func decodeHex(dst []byte, src string) bool {
 
 // isHex reports whether b consists of lower-case hex digits.
 func isHex(b []byte) bool {
+	for ; len(b) >= 8; b = b[8:] {
+		if !isHexWord(binary.LittleEndian.Uint64(b)) {
+			return false
+		}
+	}
 	bad := byte(0)
 	for _, c := range b {
 		bad |= hexValues[c]
 	}
 	return bad < 16
+}
+
+// isHexWord is isHex of eight bytes at once. A sum has a byte's high bit where
+// the byte, below 0x80 itself, is not below the bound.
+func isHexWord(w uint64) bool {
+	const each, high = 0x0101010101010101, 0x8080808080808080
+	digits := (w + each*(0x80-'0')) &^ (w + each*(0x80-'9'-1))
+	letters := (w + each*(0x80-'a')) &^ (w + each*(0x80-'f'-1))
+	return w&high == 0 && (digits|letters)&high == high
 }
 
 // clip shortens text quoted in an error.

@@ -78,7 +78,7 @@ func (l *Log) leave(h *hot, r *request) (Head, error) {
 	if !r.taken {
 		h.queue = slices.DeleteFunc(h.queue, func(queued *request) bool { return queued == r })
 		h.mu.Unlock()
-		return Head{}, r.ctx.Err()
+		return Head{}, r.uncertain(h.session, r.ctx.Err())
 	}
 	select {
 	case <-r.done:
@@ -88,7 +88,7 @@ func (l *Log) leave(h *hot, r *request) (Head, error) {
 		// The lead was handed over just now: pass it on, having done nothing.
 		h.mu.Unlock()
 		l.handOver(h)
-		return Head{}, r.ctx.Err()
+		return Head{}, r.uncertain(h.session, r.ctx.Err())
 	default:
 	}
 	r.gone = true
@@ -159,6 +159,15 @@ func (l *Log) handOver(h *hot) {
 	h.queue = h.queue[1:]
 	next.taken = true
 	close(next.turn)
+}
+
+// uncertain is the error of a request that was given up: once an earlier try
+// has had an unknown outcome, so has the request.
+func (r *request) uncertain(session string, err error) error {
+	if r.after == nil {
+		return err
+	}
+	return &UnknownOutcomeError{Session: session, Head: *r.after, Cause: err}
 }
 
 func (r *request) size() int {

@@ -38,32 +38,28 @@ func appendPadded(dst []byte, n, width int) []byte {
 }
 
 func parseTimestamp(b []byte) (time.Time, bool) {
-	const layout = "0000-00-00T00:00:00.000000000Z"
-	if len(b) != timestampLen {
+	if len(b) != timestampLen || b[4] != '-' || b[7] != '-' || b[10] != 'T' || b[13] != ':' || b[16] != ':' ||
+		b[19] != '.' || b[29] != 'Z' {
 		return time.Time{}, false
-	}
-	for i, want := range []byte(layout) {
-		if want == '0' {
-			if b[i] < '0' || b[i] > '9' {
-				return time.Time{}, false
-			}
-		} else if b[i] != want {
-			return time.Time{}, false
-		}
 	}
 	year, month, day := number(b[0:4]), number(b[5:7]), number(b[8:10])
 	hour, minute, second := number(b[11:13]), number(b[14:16]), number(b[17:19])
+	nanosecond := number(b[20:29])
 	if year < 1 || month < 1 || month > 12 || day < 1 || day > daysIn(year, month) ||
-		hour > 23 || minute > 59 || second > 59 {
+		uint(hour) > 23 || uint(minute) > 59 || uint(second) > 59 || nanosecond < 0 {
 		return time.Time{}, false
 	}
 	seconds := daysSinceEpoch(year, month, day)*86400 + int64(hour*3600+minute*60+second)
-	return time.Unix(seconds, int64(number(b[20:29]))).UTC(), true
+	return time.Unix(seconds, int64(nanosecond)).UTC(), true
 }
 
+// number reads decimal digits; anything else among them makes it negative.
 func number(b []byte) (n int) {
 	for _, c := range b {
-		n = 10*n + int(c-'0')
+		if c -= '0'; c > 9 {
+			return -1
+		}
+		n = 10*n + int(c)
 	}
 	return n
 }
