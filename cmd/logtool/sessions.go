@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -35,14 +36,33 @@ func (a *app) sessions(ctx context.Context, log *eventlog.Log, args []string, al
 	return ids, nil
 }
 
-// resolve finds a session by its id or unique prefix.
+// resolve finds a session by its id or unique prefix. A prefix that fits a
+// session and its sub-agents only means the session.
 func resolve(ctx context.Context, log *eventlog.Log, name string) (string, error) {
 	if strings.TrimSpace(name) == "" {
 		return "", usagef("no session named: give an id, or the beginning of one")
 	}
 	session, err := log.Resolve(ctx, name)
+	var several *eventlog.AmbiguousError
+	if errors.As(err, &several) {
+		if main, ok := mainOf(several.Sessions); ok {
+			return main, nil
+		}
+	}
 	if err != nil {
 		return "", fmt.Errorf("find session: %w", err)
 	}
 	return session, nil
+}
+
+// mainOf finds the session that all others are named after: importers call the
+// sub-agents of a session "<its id>.<something>".
+func mainOf(sorted []string) (string, bool) {
+	main := sorted[0]
+	for _, id := range sorted[1:] {
+		if !strings.HasPrefix(id, main+".") {
+			return "", false
+		}
+	}
+	return main, true
 }
