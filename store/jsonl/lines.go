@@ -69,7 +69,8 @@ func (l *forward) line() (line []byte, at int64, err error) {
 func (l *forward) fill() error {
 	have := len(l.buf)
 	from := l.next + int64(have)
-	want := min(int64(max(l.chunk.take(), have)), l.end-from)
+	// The whole buffer is a chunk, so that the allocator rounds nothing up.
+	want := min(int64(max(l.chunk.take()-have, have)), l.end-from)
 	buf := make([]byte, have+int(want))
 	copy(buf, l.buf)
 	n, err := readFull(l.file, buf[have:], from)
