@@ -93,13 +93,14 @@ func (s *Session) Drop() {
 	s.pending = s.pending[:0]
 }
 
-// Flush appends what was added.
+// Flush appends what was added. After an error that is forgotten, as by Drop.
 func (s *Session) Flush(ctx context.Context) error {
 	if len(s.pending) == 0 {
 		return nil
 	}
 	head, err := s.log.Append(ctx, s.ID, eventlog.At(s.head).Lenient(), s.pending...)
 	if err != nil {
+		s.Drop()
 		return fmt.Errorf("import into session %q: %w", s.ID, err)
 	}
 	s.head = head

@@ -61,7 +61,7 @@ func sample(project, session string) string {
 
 func fixture(name string) string { return filepath.Join(transcripts, "claude", name) }
 
-func readFile(t *testing.T, path string) string {
+func readFile(t testing.TB, path string) string {
 	t.Helper()
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -337,16 +337,16 @@ func TestSidechainsInline(t *testing.T) {
 	log := newLog(t)
 	load(t, log, fixture("sidechains.jsonl"))
 	ids := sessions(t, log)
-	if len(ids) != 4 || ids[0] != kiln+"3" || ids[3] != kiln+"4" {
+	if len(ids) != 5 || ids[0] != kiln+"3" || ids[4] != kiln+"4" {
 		t.Fatalf("sessions are %v", ids)
 	}
 	same(t, "main session", []string{
 		"session_started", "session_updated", "user Count…", "assistant calls Task", "assistant calls Task",
-		"tool result of Task", "tool result of Task", "assistant 14…",
+		"tool result of Task", "tool result of Task", "assistant calls Task", "tool result of Task", "assistant 14…",
 	}, draw(t, events(t, log, ids[0])))
-	same(t, "second session", []string{"session_started", "user A…", "assistant So…"}, draw(t, events(t, log, ids[3])))
+	same(t, "second session", []string{"session_started", "user A…", "assistant So…"}, draw(t, events(t, log, ids[4])))
 	answers := map[string]string{}
-	for _, id := range ids[1:3] {
+	for _, id := range ids[1:4] {
 		all := events(t, log, id)
 		start, _, err := all[0].Session()
 		if err != nil || start.Parent.SessionID != ids[0] {
@@ -356,6 +356,7 @@ func TestSidechainsInline(t *testing.T) {
 	}
 	same(t, "sub-agents by call", map[string]string{
 		"toolu_11111101": "user Count…, assistant 14…", "toolu_11111102": "user Count…, assistant 9…",
+		"toolu_11111103": "user Count…, assistant still…",
 	}, answers)
 }
 

@@ -1,0 +1,31 @@
+package claude_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/claude"
+	"github.com/convlog/convlog/store/storetest"
+)
+
+// Import every session in a folder, and once more.
+func Example() {
+	ctx := context.Background()
+	log := eventlog.Open(storetest.NewMemory())
+	defer log.Close()
+	for range 2 {
+		table, err := interop.Import(ctx, log, []interop.Format{claude.Format{}},
+			[]string{"../../testdata/transcripts/samples"}, interop.Options{})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		total := table.Total()
+		fmt.Println(len(table.Rows), "files,", total.Records, "records,", total.Events, "events written")
+	}
+	// Output:
+	// 5 files, 58 records, 64 events written
+	// 5 files, 58 records, 0 events written
+}
