@@ -50,7 +50,7 @@ var adoptCases = []testCase{
 		explanation: "An export with a flipped byte is refused and stores nothing.",
 		needs:       []Need{Blobs},
 		run: func(t *env) {
-			src := t.over(NewMemory())
+			src := t.aside(NewMemory())
 			t.fill(src, "a", 20)
 			var b bytes.Buffer
 			t.must(src.Export(t.ctx, &b, "a"))
@@ -86,7 +86,7 @@ func sequence(events []eventlog.Event) iter.Seq2[eventlog.Event, error] {
 // elsewhere fills a log in memory.
 func (t *env) elsewhere() *eventlog.Log {
 	t.Helper()
-	l := t.over(NewMemory(), eventlog.Options{SpillOver: 200})
+	l := t.aside(NewMemory(), eventlog.Options{SpillOver: 200})
 	t.append(l, "p", eventlog.New, user("hello"), calls("c1"))
 	t.append(l, "p", eventlog.Any, result("c1"))
 	t.append(l, "p", eventlog.Any, event("test:big", `"`+text("big", 1000)+`"`), note(5))
@@ -103,7 +103,7 @@ func (t *env) elsewhere() *eventlog.Log {
 }
 
 func testAdopt(t *env) {
-	src := t.over(NewMemory())
+	src := t.aside(NewMemory())
 	for n := range 30 {
 		t.append(src, "a", eventlog.Any, notes(1+n%4)...)
 	}
@@ -120,7 +120,7 @@ func testAdopt(t *env) {
 }
 
 func testAdoptMore(t *env) {
-	src := t.over(NewMemory())
+	src := t.aside(NewMemory())
 	t.append(src, "a", eventlog.Any, notes(3)...)
 	_, err := t.log().Adopt(t.ctx, "a", src.Read(t.ctx, "a", eventlog.All))
 	t.must(err)

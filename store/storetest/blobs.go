@@ -100,11 +100,11 @@ func testBlobRoundTrip(t *env) {
 		t.same("reference", eventlog.BlobRef{Blob: eventlog.DigestOf([]byte(body)), Bytes: int64(len(body))}, ref)
 		refs = append(refs, ref)
 	}
-	for _, l := range []*eventlog.Log{t.log(), t.reopen()} {
+	t.twice(func(l *eventlog.Log) {
 		for i, body := range bodies {
 			t.same("body is equal", true, t.blob(l, refs[i].Blob) == body)
 		}
-	}
+	})
 }
 
 func testBlobEqual(t *env) {

@@ -60,12 +60,35 @@ var callCases = []testCase{
 	},
 	{
 		name:        "id used again",
-		explanation: "A call id may be used again once its call has ended, not while it is pending.",
+		explanation: "A call id may be used again once its call has ended; one result ends it each time, however far back the older ones lie.",
 		run: func(t *env) {
-			t.append(t.log(), "a", eventlog.New, calls("c1"))
-			t.refused(eventlog.ErrInvalidCall, t.log(), "a", eventlog.Any, calls("c1"))
-			t.append(t.log(), "a", eventlog.Any, result("c1"), calls("c1"), result("c1"))
+			t.append(t.log(), "a", eventlog.New, calls("c1"), result("c1"), calls("c1"))
+			t.append(t.reopen(), "a", eventlog.Any, result("c1"))
 			t.refused(eventlog.ErrInvalidResult, t.log(), "a", eventlog.Any, result("c1"))
+			t.append(t.log(), "a", eventlog.Any, calls("c1"), result("c1"))
+			t.refused(eventlog.ErrInvalidResult, t.reopen(), "a", eventlog.Any, result("c1"))
+		},
+	},
+	{
+		name:        "id pending twice",
+		explanation: "A call id that an import made pending twice is ended by one result, in memory and after a reopen alike.",
+		run: func(t *env) {
+			t.append(t.log(), "a", eventlog.New, calls("c0"))
+			t.append(t.log(), "a", eventlog.Any.Lenient(), calls("c1"))
+			t.append(t.log(), "a", eventlog.Any.Lenient(), calls("c1"))
+			t.append(t.reopen(), "a", eventlog.Any, result("c1"))
+			t.refused(eventlog.ErrInvalidResult, t.log(), "a", eventlog.Any, result("c1"))
+			t.append(t.log(), "a", eventlog.Any, result("c0"))
+			t.refused(eventlog.ErrInvalidResult, t.reopen(), "a", eventlog.Any, result("c1"))
+		},
+	},
+	{
+		name:        "id twice in an append",
+		explanation: "Two calls of one id in one append are refused while the first is pending.",
+		run: func(t *env) {
+			t.refused(eventlog.ErrInvalidCall, t.log(), "a", eventlog.New, calls("c1"), calls("c1"))
+			t.refused(eventlog.ErrInvalidCall, t.log(), "a", eventlog.New, calls("c1", "c1"))
+			t.append(t.log(), "a", eventlog.New, calls("c1"), result("c1"), calls("c1"))
 		},
 	},
 	{

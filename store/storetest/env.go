@@ -73,6 +73,20 @@ func (t *env) reopen() *eventlog.Log {
 	return t.log()
 }
 
+// twice runs check now and again after a reopen.
+func (t *env) twice(check func(l *eventlog.Log)) {
+	t.Helper()
+	check(t.log())
+	check(t.reopen())
+}
+
+// aside opens a log over another store, which stays open until the test ends.
+func (t *env) aside(s eventlog.Store, opts ...eventlog.Options) *eventlog.Log {
+	l := eventlog.Open(s, opts...)
+	t.Cleanup(func() { t.must(l.Close()) })
+	return l
+}
+
 // close closes what is open, newest first. Logs share handles, so a second
 // Close may say that the handle is closed.
 func (t *env) close() {

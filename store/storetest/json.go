@@ -97,13 +97,13 @@ func testJSONKept(t *env) {
 	for _, data := range literals {
 		t.append(l, "a", eventlog.Any, event("test:note", data))
 	}
-	for _, l := range []*eventlog.Log{l, t.reopen()} {
+	t.twice(func(l *eventlog.Log) {
 		events := t.read(l, "a", eventlog.All)
 		for i, want := range literals {
 			t.same("data", want, string(events[i].Data))
 		}
 		t.sound(l, "a")
-	}
+	})
 }
 
 func testJSONExtras(t *env) {

@@ -36,7 +36,7 @@ func testListingRows(t *env) {
 	for session, n := range want {
 		t.append(l, session, eventlog.New, notes(n)...)
 	}
-	for _, l := range []*eventlog.Log{l, t.reopen()} {
+	t.twice(func(l *eventlog.Log) {
 		infos, err := collect(l.Sessions(t.ctx))
 		t.must(err)
 		var ids []string
@@ -45,7 +45,7 @@ func testListingRows(t *env) {
 			ids = append(ids, infos[i].ID)
 		}
 		t.same("ids", []string{"B", "a", "a.b", "ab", "b", "é"}, ids)
-	}
+	})
 }
 
 // row compares a row of a listing with the session itself.

@@ -80,7 +80,7 @@ func testRedact(t *env) {
 	report, err := l.Redact(t.ctx, "a", "asked for", 2)
 	t.must(err)
 	t.same("erased", []eventlog.EventRef{{Session: "a", Seq: 2, Type: eventlog.MessageAdded}}, report.Erased)
-	for _, l := range []*eventlog.Log{l, t.reopen()} {
+	t.twice(func(l *eventlog.Log) {
 		after := t.lines(l, "a")
 		t.same("the other lines", []string{before[0], before[2]}, []string{after[0], after[2]})
 		t.same("the content is found", false, strings.Contains(strings.Join(after, ""), secret))
@@ -92,7 +92,7 @@ func testRedact(t *env) {
 		t.same("type of the note", eventlog.Redacted, events[3].Type)
 		t.same("data of the note", `{"seqs":[2],"reason":"asked for"}`, string(events[3].Data))
 		t.sound(l, "a")
-	}
+	})
 }
 
 func testRedactFiles(t *env) {

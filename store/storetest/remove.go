@@ -11,14 +11,14 @@ var removeCases = []testCase{
 			t.fill(t.log(), "a", 3)
 			t.fill(t.log(), "b", 2)
 			t.must(t.log().Remove(t.ctx, "a"))
-			for _, l := range []*eventlog.Log{t.log(), t.reopen()} {
+			t.twice(func(l *eventlog.Log) {
 				t.missing(l, "a")
 				t.wantErr(eventlog.ErrNotFound, l.Remove(t.ctx, "a"))
 				infos, err := collect(l.Sessions(t.ctx))
 				t.must(err)
 				t.same("number of sessions", 1, len(infos))
 				t.same("events of the other", 2, len(t.lines(l, "b")))
-			}
+			})
 		},
 	},
 	{
@@ -60,12 +60,12 @@ func testRemoveRecreate(t *env) {
 		t.refused(eventlog.ErrNotFound, l, "a", eventlog.At(h), note(9))
 	}
 	t.append(l, "a", eventlog.New, events...)
-	for _, l := range []*eventlog.Log{l, t.reopen()} {
+	t.twice(func(l *eventlog.Log) {
 		for _, h := range old {
 			t.refused(eventlog.ErrConflict, l, "a", eventlog.At(h), note(9))
 			t.refused(eventlog.ErrConflict, l, "a", eventlog.At(h), events[h.Seq%4])
 		}
-	}
+	})
 	t.sound(t.log(), "a")
 }
 
