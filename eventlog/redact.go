@@ -334,8 +334,10 @@ func (l *Log) forksSharing(ctx context.Context, session string, seq int64) ([]st
 
 // ownEvent reads an event that the session itself holds, as it is stored.
 func (l *Log) ownEvent(ctx context.Context, session string, seq int64) (Event, error) {
-	for e, err := range l.store.Read(ctx, session, Span{From: max(seq, 1), To: max(seq, 1)}) {
-		return e, err
+	if seq > 0 {
+		for e, err := range l.store.Read(ctx, session, Span{From: seq, To: seq}) {
+			return e, err
+		}
 	}
 	first, err := l.firstEvent(ctx, session)
 	if err != nil {

@@ -124,7 +124,7 @@ func (r *recentIDs) add(id ulid.ULID, seq int64) {
 // the events that were folded, and by search further back.
 type calls struct {
 	pending map[string]struct{}
-	// ended are calls whose result was met further on than the call.
+	// ended are calls that are known to have ended, while back is not 0.
 	ended map[string]struct{}
 	// back is the seq of the path event to fold next when searching back; 0
 	// when the whole path is folded.
@@ -150,16 +150,28 @@ func (c *calls) isPending(id string) bool {
 }
 
 func (c *calls) open(id string) {
-	if c.pending == nil {
-		c.pending = map[string]struct{}{}
-	}
-	c.pending[id] = struct{}{}
-	c.journal = append(c.journal, func(c *calls) { delete(c.pending, id) })
+	_, ended := c.ended[id]
+	delete(c.ended, id)
+	c.pending = with(c.pending, id)
+	c.journal = append(c.journal, func(c *calls) {
+		delete(c.pending, id)
+		if ended {
+			c.ended = with(c.ended, id)
+		}
+	})
 }
 
+// end ends a pending call. While older events are still to be folded it is
+// remembered as ended, so that no older call of the same id is found instead.
 func (c *calls) end(id string) {
 	delete(c.pending, id)
-	c.journal = append(c.journal, func(c *calls) { c.pending[id] = struct{}{} })
+	if c.back > 0 {
+		c.ended = with(c.ended, id)
+	}
+	c.journal = append(c.journal, func(c *calls) {
+		delete(c.ended, id)
+		c.pending = with(c.pending, id)
+	})
 }
 
 // move is a head_moved to seq: what is pending there is not known yet.
@@ -171,24 +183,27 @@ func (c *calls) move(to int64) {
 	})
 }
 
-// fold takes in an older event of the path.
+// fold takes in an older event of the path: of all events that name a call, the
+// newest decides, and in one event its calls.
 func (c *calls) fold(f *facts) {
-	for _, id := range f.results {
-		if c.ended == nil {
-			c.ended = map[string]struct{}{}
-		}
-		c.ended[id] = struct{}{}
-	}
 	for _, id := range f.calls {
-		if _, ended := c.ended[id]; ended {
-			delete(c.ended, id)
-		} else {
-			if c.pending == nil {
-				c.pending = map[string]struct{}{}
-			}
-			c.pending[id] = struct{}{}
+		if !c.knows(id) {
+			c.pending = with(c.pending, id)
 		}
 	}
+	for _, id := range f.results {
+		if !c.knows(id) {
+			c.ended = with(c.ended, id)
+		}
+	}
+}
+
+func with(set map[string]struct{}, id string) map[string]struct{} {
+	if set == nil {
+		set = map[string]struct{}{}
+	}
+	set[id] = struct{}{}
+	return set
 }
 
 // isOpen reports whether call id is pending at the end of what is staged. It
