@@ -186,7 +186,12 @@ func (l *Log) ancestors(ctx context.Context, fork *Event, from int64) ([]segment
 			return nil, &CorruptError{Session: fork.SessionID, Offset: -1, Seq: fork.Seq, Cause: errForkCycle}
 		}
 		seen[f.Parent] = true
-		segments = append(segments, segment{session: f.Parent, to: f.Seq, hash: f.Hash})
+		s := segment{session: f.Parent, to: f.Seq, hash: f.Hash}
+		if n := len(segments); n > 0 && segments[n-1].to < s.to {
+			// The fork point lies in what the nearer ancestor shares with this one.
+			s.to, s.hash = segments[n-1].to, segments[n-1].hash
+		}
+		segments = append(segments, s)
 		first, err := l.firstEvent(ctx, f.Parent)
 		if err != nil {
 			return nil, fmt.Errorf("parent of session %q: %w", fork.SessionID, err)
