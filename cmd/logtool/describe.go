@@ -17,7 +17,7 @@ func describe(e *eventlog.Event) (detail, text string) {
 	var words, texts []string
 	for _, a := range argumentsOf(e.Data) {
 		switch {
-		case a.name == "extra":
+		case a.name == "extra", a.name == "hash", a.name == "event_id":
 		case strings.Contains(a.text, "\n") || utf8.RuneCountInString(a.text) > 4*most:
 			texts = append(texts, a.label()+a.text)
 		default:

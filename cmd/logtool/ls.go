@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -114,8 +112,12 @@ func titleOf(e *eventlog.Event) string {
 	return ""
 }
 
-// aboutOf is the agent and the folder that a session's first event names.
+// aboutOf says what a session's first event tells of a session without a title:
+// what it is a fork of, or the agent and the folder.
 func aboutOf(e *eventlog.Event) string {
+	if f, ok, err := e.Fork(); ok && err == nil {
+		return "(" + brief(fmt.Sprintf("fork of %s at %d %s", f.Parent, f.Seq, f.Label), 60) + ")"
+	}
 	s, ok, err := e.Session()
 	if !ok || err != nil || s.Agent+s.CWD == "" {
 		return ""
@@ -123,7 +125,8 @@ func aboutOf(e *eventlog.Event) string {
 	if s.CWD == "" {
 		return "(" + brief(s.Agent, 60) + ")"
 	}
-	return "(" + brief(s.Agent+" in "+path.Base(filepath.ToSlash(s.CWD)), 60) + ")"
+	folder := s.CWD[strings.LastIndexAny(s.CWD, `/\`)+1:]
+	return "(" + brief(s.Agent+" in "+folder, 60) + ")"
 }
 
 // read fills in what only the session's events tell.

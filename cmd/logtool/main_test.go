@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"flag"
 	"fmt"
 	"os"
@@ -14,6 +15,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/convlog/convlog/eventlog"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files of the scripts in testdata/script")
@@ -42,6 +45,7 @@ func TestScripts(t *testing.T) {
 			"code":      code,
 			"mask":      mask,
 			"lines":     lines,
+			"forkat":    forkAt,
 			"flip":      flip,
 			"json":      validJSON,
 			"await":     await,
@@ -223,4 +227,28 @@ func torn(ts *testscript.TestScript, neg bool, args []string) {
 	_, err = f.WriteString(`{"crc":"`)
 	ts.Check(err)
 	ts.Check(f.Close())
+}
+
+// forkat STORE SESSION PARENT SEQ: begin a session as a fork of another.
+func forkAt(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 4 {
+		ts.Fatalf("usage: forkat STORE SESSION PARENT SEQ")
+	}
+	at, err := parsePlace(ts.MkAbs(args[0]), isFile, isDir)
+	ts.Check(err)
+	seq, err := strconv.ParseInt(args[3], 10, 64)
+	ts.Check(err)
+	ts.Check(at.with(forWriting, func(log *eventlog.Log) error {
+		point, err := log.Event(context.Background(), args[2], seq)
+		if err != nil {
+			return err
+		}
+		fork := eventlog.Fork{Parent: args[2], Seq: seq, EventID: point.ID, Hash: point.Hash()}
+		e, err := eventlog.NewSessionForked(fork)
+		if err != nil {
+			return err
+		}
+		_, err = log.Append(context.Background(), args[1], eventlog.New, e)
+		return err
+	}))
 }

@@ -82,13 +82,17 @@ func (p *printer) paint(s style, text string) string {
 	return "\x1b[" + string(s) + "m" + text + "\x1b[0m"
 }
 
-// table prints rows under a heading, columns as wide as they need to be.
-// Numbers (columns in right) stand to the right; the last column is ragged.
+// table prints rows under a heading, columns as wide as they need to be; a cell
+// that is very long pushes the rest of its row aside. Numbers (columns in
+// right) stand to the right; the last column is ragged.
 func (p *printer) table(heading []string, rows [][]string, right ...int) {
+	const most = 80
 	width := make([]int, len(heading))
 	for _, row := range append([][]string{heading}, rows...) {
 		for i, cell := range row {
-			width[i] = max(width[i], utf8.RuneCountInString(cell))
+			if n := utf8.RuneCountInString(cell); n <= most {
+				width[i] = max(width[i], n)
+			}
 		}
 	}
 	p.w.WriteString(p.paint(dim, tableLine(heading, width, right)) + "\n")
@@ -100,7 +104,7 @@ func (p *printer) table(heading []string, rows [][]string, right ...int) {
 func tableLine(row []string, width, right []int) string {
 	var line strings.Builder
 	for i, cell := range row {
-		pad := strings.Repeat(" ", width[i]-utf8.RuneCountInString(cell))
+		pad := strings.Repeat(" ", max(0, width[i]-utf8.RuneCountInString(cell)))
 		if contains(right, i) {
 			cell = pad + cell
 		} else if i < len(row)-1 {

@@ -83,11 +83,11 @@ func TestBrief(t *testing.T) {
 func TestTable(t *testing.T) {
 	var out strings.Builder
 	p := &printer{w: bufio.NewWriter(&out)}
-	p.table([]string{"ID", "N", "TITLE"}, [][]string{{"é", "1", "x"}, {"long", "1,000", ""}}, 1)
+	p.table([]string{"ID", "N", "TITLE"}, [][]string{{"é", "1", "x"}, {"long", "1,000", ""}, {strings.Repeat("i", 81), "7", "y"}}, 1)
 	if err := p.flush(); err != nil {
 		t.Fatal(err)
 	}
-	want := "ID        N  TITLE\né         1  x\nlong  1,000\n"
+	want := "ID        N  TITLE\né         1  x\nlong  1,000\n" + strings.Repeat("i", 81) + "      7  y\n"
 	if out.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
 	}
