@@ -34,7 +34,7 @@ func exitCode(err error) int {
 // explain is the one line that is printed for err: what went wrong and what to
 // do next. It is empty when nothing is to be said: no error, or a reader of
 // our output that went away.
-func (a *app) explain(err error) string {
+func explain(err error) string {
 	switch {
 	case err == nil, errors.Is(err, syscall.EPIPE):
 		return ""
@@ -52,6 +52,8 @@ func (a *app) explain(err error) string {
 func hintFor(err error) string {
 	var conflict *eventlog.ConflictError
 	switch {
+	case errors.As(err, &conflict) && conflict.ID == "" && conflict.Actual.IsZero():
+		return "the session does not exist (any more): append with --expect new to begin it"
 	case errors.As(err, &conflict) && conflict.ID == "":
 		return fmt.Sprintf("read what was added (logtool tail %s), then append with --expect %s", shellWord(conflict.Session), expectation(conflict.Actual))
 	case errors.Is(err, eventlog.ErrNotFound):

@@ -32,7 +32,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 	root.SetOut(a.out)
 	root.SetErr(a.err)
 	err := root.ExecuteContext(ctx)
-	if line := a.explain(err); line != "" {
+	if line := explain(err); line != "" {
 		fmt.Fprintf(a.err, "logtool: %s\n", line)
 	}
 	return exitCode(err)
