@@ -108,6 +108,7 @@ var appendCases = []testCase{
 	{
 		name:        "leaves the caller's events alone",
 		explanation: "Append works on copies: the caller's events are as they were, and can be appended again as a retry.",
+		needs:       []Need{Blobs},
 		run:         testAppendCopies,
 	},
 }

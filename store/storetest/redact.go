@@ -118,6 +118,8 @@ func testRedactFiles(t *env) {
 
 func testRedactRefused(t *env) {
 	l := t.log()
+	_, err := l.Redact(t.ctx, "a", "test", 1)
+	t.wantErr(eventlog.ErrNotFound, err)
 	t.append(l, "a", eventlog.New, user("secret"), note(2))
 	t.append(l, "a", eventlog.Any, moved(1))
 	t.append(l, "a", eventlog.Any, event(eventlog.RunClaimed, `{"epoch":1,"runner":"r"}`))
@@ -131,7 +133,7 @@ func testRedactRefused(t *env) {
 		t.wantErr(eventlog.ErrEventNotFound, err)
 	}
 	t.same("lines", before, t.lines(l, "a"))
-	_, err := l.Redact(t.ctx, "a", "test", 1)
+	_, err = l.Redact(t.ctx, "a", "test", 1)
 	t.must(err)
 	_, err = l.Redact(t.ctx, "a", "test", 5)
 	t.wantErr(eventlog.ErrInvalidType, err)

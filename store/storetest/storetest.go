@@ -115,7 +115,7 @@ func Run(t *testing.T, open Opener) {
 		t.Run(g.name, func(t *testing.T) {
 			for _, c := range g.cases {
 				if c.possible(lacks) {
-					t.Run(c.name, func(t *testing.T) { c.check(t, open) })
+					t.Run(c.name, func(t *testing.T) { c.check(t, open, longest) })
 				}
 			}
 		})
@@ -129,9 +129,9 @@ func (c *testCase) possible(lacks []Need) bool {
 // longest is when a promise counts as broken because nothing happens.
 const longest = time.Minute
 
-// check tests one promise on a fresh store.
-func (c *testCase) check(t testing.TB, open Opener) {
-	ctx, cancel := context.WithTimeout(t.Context(), longest)
+// check tests one promise on a fresh store, within limit.
+func (c *testCase) check(t testing.TB, open Opener, limit time.Duration) {
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	e := &env{TB: t, ctx: ctx, harness: open(t)}
 	defer func() {
