@@ -44,13 +44,14 @@ func (l *Log) Watch(ctx context.Context, session string, from int64) iter.Seq2[E
 
 // follow yields what is stored, then sleeps until something may be new.
 func (l *Log) follow(ctx context.Context, h *hot, w *watcher, c *cursor, yield func(Event, error) bool) {
-	behind := true
+	behind := true // the store may hold what the ring does not
 	for {
-		for _, e := range h.watch.after(c.seen, c.next) {
-			if err := l.resolve(ctx, &e); !c.pass(e, err, yield) {
-				return
+		for fresh := h.watch.after(c.seen, c.next); len(fresh) > 0; fresh = h.watch.after(c.seen, c.next) {
+			for _, e := range fresh {
+				if err := l.resolve(ctx, &e); !c.pass(e, err, yield) {
+					return
+				}
 			}
-			behind = false
 		}
 		if behind && !c.catchUp(ctx, yield) {
 			return
