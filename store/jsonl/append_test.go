@@ -348,6 +348,32 @@ func TestManySessionsAndFewDescriptors(t *testing.T) {
 	}
 }
 
+func TestTenThousandSessions(t *testing.T) {
+	const n = 10_000
+	dir := t.TempDir()
+	s := New(dir, Options{FS: newFaults(dir)})
+	log := eventlog.Open(s)
+	for i := range n {
+		_, err := log.Append(t.Context(), fmt.Sprintf("session-%05d", i), eventlog.New, note("hello"))
+		must(t, err)
+	}
+	if n := len(s.cache.handles); n > 256 {
+		t.Errorf("%d handles are kept, want at most 256", n)
+	}
+	i := 0
+	for info, err := range s.Sessions(t.Context()) {
+		must(t, errors.Join(err, info.Err))
+		if want := fmt.Sprintf("session-%05d", i); info.ID != want {
+			t.Fatalf("listed %q, want %q", info.ID, want)
+		}
+		i++
+	}
+	if i != n {
+		t.Errorf("%d sessions listed, want %d", i, n)
+	}
+	must(t, log.Close())
+}
+
 func TestReadOnlyCreatesNothing(t *testing.T) {
 	events := sealed(t, "s", 1)
 	missing := filepath.Join(t.TempDir(), "missing")

@@ -80,14 +80,27 @@ func (o *osFS) MakeRoot() error {
 	if _, err := o.root(); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
+	missing := missingDirs(o.dir)
 	if err := os.MkdirAll(o.dir, 0o700); err != nil {
 		return err
 	}
-	_, err := o.root()
-	if err != nil {
-		return err
+	for _, dir := range missing {
+		if err := syncPath(filepath.Dir(dir)); err != nil {
+			return err
+		}
 	}
-	return syncPath(filepath.Dir(o.dir))
+	_, err := o.root()
+	return err
+}
+
+// missingDirs lists dir and those of its parents that do not exist.
+func missingDirs(dir string) (missing []string) {
+	for dir = filepath.Clean(dir); ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+			return missing
+		}
+		missing = append(missing, dir)
+	}
 }
 
 // root opens the directory at the first call that finds it.
