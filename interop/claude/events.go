@@ -3,6 +3,7 @@ package claude
 import (
 	"errors"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/go-json-experiment/json"
@@ -19,23 +20,20 @@ const (
 	movePart         // head_moved before the record's own event
 )
 
-// apply adds a record to its session, unless the session has it already.
-func (im *importer) apply(s *session, rec interop.Record, f *facts) error {
-	if at := f.time(); !at.IsZero() {
-		im.at = at
-	}
+// apply adds a record, made at at, to its session, unless the session has it already.
+func (im *importer) apply(s *session, rec interop.Record, f *facts, at time.Time) error {
 	im.result.Touch(s.ID)
 	n := s.occurrence(rec.Digest)
 	key := interop.RecordKey(s.ID, rec.Digest, n, ownPart)
-	if _, ok := s.Find(key); ok {
+	if seq, ok := s.Find(key); ok {
 		im.result.Present++
-		s.matched = true
+		s.matched, s.passed = true, max(s.passed, seq)
 		return nil
 	}
 	if reason := s.parts(f); reason != "" {
 		return im.conflict(s, &rec, reason)
 	}
-	if err := im.add(s, &rec, f, n, key); err != nil {
+	if err := im.add(s, &rec, f, at, n); err != nil {
 		return located(&rec, err)
 	}
 	if s.Full() && (s.matched || s.found == 0) {
@@ -62,7 +60,7 @@ func (s *session) parts(f *facts) (reason string) {
 }
 
 // add adds the record's own event, and before it what moves the head there.
-func (im *importer) add(s *session, rec *interop.Record, f *facts, n int, key interop.Key) error {
+func (im *importer) add(s *session, rec *interop.Record, f *facts, at time.Time, n int) error {
 	l, build, err := im.plan(s, rec, f)
 	if err != nil {
 		return err
@@ -72,14 +70,15 @@ func (im *importer) add(s *session, rec *interop.Record, f *facts, n int, key in
 		if err != nil {
 			return err
 		}
-		seq := s.Add(interop.RecordKey(s.ID, rec.Digest, n, movePart), im.at, e)
+		seq := s.Add(interop.RecordKey(s.ID, rec.Digest, n, movePart), at, e)
 		s.tree.moved(seq, to)
 	}
 	e, err := build()
 	if err != nil {
 		return err
 	}
-	s.tree.add(l, s.Add(key, im.at, e))
+	s.passed = s.Add(interop.RecordKey(s.ID, rec.Digest, n, ownPart), at, e)
+	s.tree.add(l, s.passed)
 	return nil
 }
 
@@ -93,7 +92,7 @@ func (im *importer) plan(s *session, rec *interop.Record, f *facts) (l line, bui
 			return l, nil, err
 		}
 		if e, err := im.made(rec, ownPart, m); ok && err == nil {
-			s.called(&m)
+			s.called(&m, 0)
 			im.result.Imported++
 			return f.line(m.Role == eventlog.Tool, m.Group), func() (eventlog.Event, error) { return e, nil }, nil
 		}
@@ -157,11 +156,12 @@ func (f *facts) cleared(record jsontext.Value) eventlog.Payload {
 	}
 }
 
-// called notes the calls of a message.
-func (s *session) called(m *eventlog.Message) {
+// called notes the calls of a message at seq; 0 if it is being added.
+func (s *session) called(m *eventlog.Message, seq int64) {
 	for _, call := range m.ToolCalls() {
 		s.calls[call.CallID] = call.Name
 		if t, ok := taskOf(call); ok {
+			t.seq = seq
 			s.tasks = append(s.tasks, t)
 		}
 	}

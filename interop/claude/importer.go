@@ -3,6 +3,7 @@ package claude
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -26,21 +27,27 @@ type importer struct {
 	held []heldRecord
 	// at is the time of the newest record that had one.
 	at time.Time
-	// sides are the sessions of sub-agents without an id, by the uuids of
-	// their lines.
+	// sides are the sessions of sub-agents without an id, and of lines that are
+	// not a sub-agent's, by the uuids of the lines of this file.
 	sides map[string]string
-	// lastSide is the newest of them.
-	lastSide string
+	// lastSide is the newest sub-agent of each session.
+	lastSide map[string]string
+	// claimed are the calls known to have started one.
+	claimed map[string]bool
 }
 
 type heldRecord struct {
 	rec     interop.Record
 	facts   facts
-	session string // empty where the record names none
+	at      time.Time // zero where neither it nor a record before it had a time
+	session string    // empty where the record names none
 }
 
 func newImporter(ctx context.Context, log *eventlog.Log, source string) *importer {
-	return &importer{ctx: ctx, log: log, source: source, sessions: map[string]*session{}, sides: map[string]string{}}
+	return &importer{
+		ctx: ctx, log: log, source: source,
+		sessions: map[string]*session{}, sides: map[string]string{}, lastSide: map[string]string{}, claimed: map[string]bool{},
+	}
 }
 
 // record takes in the next record of the file. A *interop.RecordError refuses
@@ -50,9 +57,12 @@ func (im *importer) record(rec interop.Record) error {
 	if err := json.Unmarshal(rec.Value, &f); err != nil {
 		return rec.Refuse(err)
 	}
+	if at := f.time(); !at.IsZero() {
+		im.at = at
+	}
 	id := im.sessionOf(&f)
 	if id == "" && im.current != nil {
-		return im.apply(im.current, rec, &f)
+		return im.apply(im.current, rec, &f, im.at)
 	}
 	if id == "" {
 		im.hold(rec, f, id)
@@ -75,11 +85,6 @@ func (im *importer) record(rec interop.Record) error {
 // applyTo applies a record that names its session, and before it what was held
 // for that.
 func (im *importer) applyTo(s *session, rec interop.Record, f *facts) error {
-	if s.New() || len(im.held) > 0 {
-		if at := f.time(); im.at.IsZero() && !at.IsZero() {
-			im.at = at
-		}
-	}
 	callID, err := im.callOf(s, f)
 	if err != nil {
 		return err
@@ -95,26 +100,31 @@ func (im *importer) applyTo(s *session, rec interop.Record, f *facts) error {
 	if f.begins() && (!bool(f.IsSidechain) || im.current == nil || im.current.side) {
 		im.current = s
 	}
-	return im.apply(s, rec, f)
+	return im.apply(s, rec, f, im.at)
 }
 
 // callOf finds the call that started the sub-agent whose session s is, with the
-// first record of s.
+// first record of s. What the log says of a session that it holds stands.
 func (im *importer) callOf(s *session, f *facts) (string, error) {
 	if !s.side || len(s.seen) > 0 {
 		return "", nil
 	}
-	parent, err := im.open(string(f.SessionID), f)
-	if err != nil {
-		return "", err
+	call := s.call
+	if s.New() {
+		parent, err := im.open(string(f.SessionID), f)
+		if err != nil {
+			return "", err
+		}
+		call = parent.claim(f.prompt(), im.claimed)
 	}
-	return parent.claim(f.prompt()), nil
+	im.claimed[call] = true
+	return call, nil
 }
 
 // hold keeps a record until its session begins.
 func (im *importer) hold(rec interop.Record, f facts, session string) {
 	rec.Value = rec.Value.Clone()
-	im.held = append(im.held, heldRecord{rec, f, session})
+	im.held = append(im.held, heldRecord{rec, f, im.at, session})
 }
 
 // release applies the records held for s, and those that name no session if
@@ -126,7 +136,10 @@ func (im *importer) release(s *session, unnamed bool) error {
 			rest = append(rest, h)
 			continue
 		}
-		if err := im.apply(s, h.rec, &h.facts); err != nil {
+		if h.at.IsZero() {
+			h.at = im.at
+		}
+		if err := im.apply(s, h.rec, &h.facts, h.at); err != nil {
 			im.held = append(rest, held[i+1:]...)
 			return err
 		}
@@ -155,38 +168,36 @@ func (im *importer) open(id string, f *facts) (*session, error) {
 func (im *importer) sessionOf(f *facts) string {
 	id := string(f.SessionID)
 	switch {
-	case id == "" || !bool(f.IsSidechain):
-		return id
-	case f.AgentID != "":
+	case id == "":
+		return ""
+	case bool(f.IsSidechain) && f.AgentID != "":
 		return id + ".agent-" + string(f.AgentID)
+	case bool(f.IsSidechain):
+		id = im.sideOf(f)
 	}
-	return im.sideOf(f)
+	if f.UUID != "" {
+		im.sides[string(f.UUID)] = id
+	}
+	return id
 }
 
 // sideOf finds the sub-agent of a line by the line's parent. A line without a
-// parent begins a new one.
+// parent, or with one in the session itself, begins a new one; a line whose
+// parent is missing is the newest one's.
 func (im *importer) sideOf(f *facts) string {
-	side := im.sides[string(f.ParentUUID)]
-	if side == "" && f.UUID != "" && (f.ParentUUID == "" || im.lastSide == "" || im.inMain(f)) {
-		side = string(f.SessionID) + ".side-" + string(f.UUID)
+	main := string(f.SessionID)
+	side, prefix := im.sides[string(f.ParentUUID)], main+".side-"
+	if strings.HasPrefix(side, prefix) {
+		im.lastSide[main] = side
+		return side
 	}
-	if side == "" {
-		side = im.lastSide
+	if f.UUID != "" && (f.ParentUUID == "" || side == main || im.lastSide[main] == "") {
+		im.lastSide[main] = prefix + string(f.UUID)
 	}
-	if side == "" {
-		return string(f.SessionID)
+	if im.lastSide[main] == "" {
+		return main
 	}
-	if f.UUID != "" {
-		im.sides[string(f.UUID)] = side
-	}
-	im.lastSide = side
-	return side
-}
-
-// inMain reports whether a line's parent is one of the session itself.
-func (im *importer) inMain(f *facts) bool {
-	main := im.sessions[string(f.SessionID)]
-	return main != nil && main.tree.known(string(f.ParentUUID))
+	return im.lastSide[main]
 }
 
 // flush appends what was added to every session.

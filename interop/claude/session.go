@@ -23,13 +23,17 @@ type session struct {
 	tree  *tree
 	calls map[string]string // names of the tools called, by call id
 	tasks []task            // calls of sub-agents
-	seen  map[eventlog.Digest]int
+	// passed is the newest event whose record this file holds so far.
+	passed int64
+	// call is the one that started the session, if it is a sub-agent's and known.
+	call string
+	seen map[eventlog.Digest]int
 }
 
 // task is a call that starts a sub-agent.
 type task struct {
 	id, prompt string
-	claimed    bool
+	seq        int64
 }
 
 // openSession finds a session in the log, or prepares a new one.
@@ -53,6 +57,9 @@ func (s *session) remember(e *eventlog.Event) error {
 	if e.Redacted() {
 		return nil
 	}
+	if start, ok, err := e.Session(); ok && err == nil && e.Type == eventlog.SessionStarted {
+		s.call = start.Parent.CallID
+	}
 	if m, ok, err := e.Message(); ok || err != nil {
 		if err == nil {
 			s.said(&m, e.Seq)
@@ -73,7 +80,7 @@ func (s *session) remember(e *eventlog.Event) error {
 
 // said takes in a message at seq.
 func (s *session) said(m *eventlog.Message, seq int64) {
-	s.called(m)
+	s.called(m, seq)
 	var f facts
 	if len(m.Extra) == 0 || json.Unmarshal(m.Extra, &f) != nil || !f.says() {
 		return // a message that this package did not import
@@ -88,11 +95,11 @@ func (s *session) occurrence(d eventlog.Digest) int {
 	return n
 }
 
-// claim finds the call that started a sub-agent, by its prompt, and takes it.
-func (s *session) claim(prompt string) string {
-	for i := range s.tasks {
-		if t := &s.tasks[i]; !t.claimed && t.prompt == prompt && prompt != "" {
-			t.claimed = true
+// claim finds the call that started a sub-agent, by its prompt. Only calls that
+// stand before the sub-agent's first line count, where the file holds both.
+func (s *session) claim(prompt string, claimed map[string]bool) string {
+	for _, t := range s.tasks {
+		if t.prompt == prompt && prompt != "" && !claimed[t.id] && (len(s.seen) == 0 || t.seq <= s.passed) {
 			return t.id
 		}
 	}
