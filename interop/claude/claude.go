@@ -99,7 +99,7 @@ func isRecord(b []byte) bool {
 
 // Import appends what the source holds and the log does not have yet.
 func (Format) Import(ctx context.Context, log *eventlog.Log, src interop.Source) (interop.Result, error) {
-	im := newImporter(ctx, log, src.Name)
+	im := newImporter(ctx, log)
 	err := im.run(src)
 	im.finish()
 	return im.result, err

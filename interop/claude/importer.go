@@ -16,7 +16,6 @@ import (
 type importer struct {
 	ctx    context.Context
 	log    *eventlog.Log
-	source string
 	result interop.Result
 
 	sessions map[string]*session
@@ -43,9 +42,9 @@ type heldRecord struct {
 	session string    // empty where the record names none
 }
 
-func newImporter(ctx context.Context, log *eventlog.Log, source string) *importer {
+func newImporter(ctx context.Context, log *eventlog.Log) *importer {
 	return &importer{
-		ctx: ctx, log: log, source: source,
+		ctx: ctx, log: log,
 		sessions: map[string]*session{}, sides: map[string]string{}, lastSide: map[string]string{}, claimed: map[string]bool{},
 	}
 }
