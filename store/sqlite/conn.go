@@ -92,7 +92,7 @@ func (c *conn) values(query string, n int) ([]driver.Value, error) {
 	}
 	row := make([]driver.Value, n)
 	err = rows.Next(row)
-	return row, errors.Join(err, rows.Close())
+	return row, finish(rows, err)
 }
 
 // exec runs a prepared statement and says how many rows it changed.
@@ -125,7 +125,7 @@ func (c *conn) first(row []driver.Value, query string, args ...driver.Value) (fo
 	if errors.Is(err, io.EOF) {
 		return false, rows.Close()
 	}
-	return err == nil, errors.Join(err, rows.Close())
+	return err == nil, finish(rows, err)
 }
 
 // each calls f with every row, of n columns, of a prepared query.
@@ -144,7 +144,17 @@ func (c *conn) each(f func(row []driver.Value), n int, query string, args ...dri
 	if errors.Is(err, io.EOF) {
 		err = nil
 	}
-	return errors.Join(err, rows.Close())
+	return finish(rows, err)
+}
+
+// finish closes rows; err is what ended the reading, nil for its natural end.
+// After an error closing only says the same again.
+func finish(rows driver.Rows, err error) error {
+	closing := rows.Close()
+	if err != nil {
+		return err
+	}
+	return closing
 }
 
 func (c *conn) prepared(query string) (*stmt, error) {

@@ -234,7 +234,7 @@ func (c *cursor) fill(conn *conn, lines [][]byte, want int64) (_ [][]byte, full 
 	if errors.Is(err, io.EOF) {
 		err = nil
 	}
-	return lines, full, errors.Join(err, rows.Close())
+	return lines, full, finish(rows, err)
 }
 
 // shortage says why rows are missing: the session was removed meanwhile, or

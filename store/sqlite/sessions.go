@@ -84,7 +84,7 @@ func (s *Store) list(c *conn, page []eventlog.SessionInfo, query string, limit i
 	if errors.Is(err, io.EOF) {
 		err = nil
 	}
-	return page, more, errors.Join(err, rows.Close())
+	return page, more, finish(rows, err)
 }
 
 // info makes a row of the listing.
