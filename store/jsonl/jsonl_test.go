@@ -1,49 +1,22 @@
-package jsonl_test
+package jsonl
 
 import (
-	"context"
-	"fmt"
-	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/store/jsonl"
 	"github.com/convlog/convlog/store/storetest"
 )
 
+// The promises of all stores; syncs are left out, for speed.
 func TestStore(t *testing.T) {
 	storetest.Run(t, func(t testing.TB) storetest.Harness {
 		dir := filepath.Join(t.TempDir(), "store")
-		open := func(opts jsonl.Options) func() (eventlog.Store, error) {
-			return func() (eventlog.Store, error) { return jsonl.New(dir, opts), nil }
+		open := func(readOnly bool) func() (eventlog.Store, error) {
+			return func() (eventlog.Store, error) {
+				return New(dir, Options{ReadOnly: readOnly, FS: newFaults(dir)}), nil
+			}
 		}
-		return storetest.Harness{Open: open(jsonl.Options{}), OpenReadOnly: open(jsonl.Options{ReadOnly: true}), Path: dir}
+		return storetest.Harness{Open: open(false), OpenReadOnly: open(true), Path: dir}
 	})
-}
-
-func Example() {
-	dir, err := os.MkdirTemp("", "conversations")
-	if err != nil {
-		panic(err)
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	ctx := context.Background()
-
-	log := eventlog.Open(jsonl.New(dir))
-	hello, err := eventlog.NewUserMessage("hello")
-	if err != nil {
-		panic(err)
-	}
-	if _, err := log.Append(ctx, "Order/42", eventlog.New, hello); err != nil {
-		panic(err)
-	}
-	if err := log.Close(); err != nil {
-		panic(err)
-	}
-	names, _ := filepath.Glob(filepath.Join(dir, "*"))
-	for _, name := range names {
-		fmt.Println(filepath.Base(name))
-	}
-	// Output: %4frder%2f42.jsonl
 }
