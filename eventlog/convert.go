@@ -1,40 +1,46 @@
 package eventlog
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 )
 
 // Convert copies every session of src into dst: lines and blobs verbatim,
-// parents before their forks. What dst has already is passed over; a session
-// with another history is a *ConflictError. The sequence yields each session
-// when it is done.
+// parents before their forks. What dst has already is passed over. The
+// sequence yields each session when it is done, or with the error that kept it
+// from being copied whole (damage, or a *ConflictError where dst has another
+// history); a caller that goes on gets the others.
 func Convert(ctx context.Context, dst, src *Log) iter.Seq2[Adopted, error] {
 	return func(yield func(Adopted, error) bool) {
 		done := map[string]bool{}
 		for info, err := range src.Sessions(ctx) {
-			if err == nil {
-				err = info.Err
-			}
 			if err != nil {
 				yield(Adopted{Session: info.ID}, fmt.Errorf("convert: %w", err))
 				return
 			}
 			line, err := src.forkLine(ctx, info.ID)
-			for i := len(line) - 1; err == nil && i >= 0; i-- {
-				if done[line[i]] {
+			if err = cmp.Or(info.Err, err); err != nil {
+				line = []string{info.ID}
+			}
+			for _, session := range slices.Backward(line) {
+				if done[session] {
 					continue
 				}
-				done[line[i]] = true
-				var adopted Adopted
-				if adopted, err = convert(ctx, dst, src, line[i]); err == nil && !yield(adopted, nil) {
+				done[session] = true
+				adopted := Adopted{Session: session}
+				if err == nil {
+					adopted, err = convert(ctx, dst, src, session)
+				}
+				if err != nil {
+					err = fmt.Errorf("convert session %q: %w", session, err)
+				}
+				if !yield(adopted, err) || ctx.Err() != nil {
 					return
 				}
-			}
-			if err != nil {
-				yield(Adopted{Session: info.ID}, fmt.Errorf("convert session %q: %w", info.ID, err))
-				return
+				err = nil
 			}
 		}
 	}

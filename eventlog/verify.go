@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/go-json-experiment/json"
@@ -258,7 +259,7 @@ func (v *verifier) finish() {
 	if err := v.order.end(); err != nil && len(v.report.Defects) == 0 {
 		v.defect(v.order.last.Seq, "append", errUnended.Error())
 	}
-	for seq := range v.erased {
+	for _, seq := range slices.Sorted(maps.Keys(v.erased)) {
 		if !v.named[seq] && len(v.report.Defects) == 0 {
 			v.defect(seq, "redaction", "the content is gone, but no redacted event names it")
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -60,8 +61,8 @@ func (a *app) convert(ctx context.Context, to, from *eventlog.Log) error {
 	var failed error
 	for s, err := range eventlog.Convert(ctx, to, from) {
 		if err != nil {
-			failed = err
-			break
+			failed = errors.Join(failed, err)
+			continue
 		}
 		sessions, read, stored = sessions+1, read+s.Read, stored+s.Stored
 		if a.json {
