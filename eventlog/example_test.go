@@ -1,0 +1,140 @@
+package eventlog_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/store/jsonl"
+	"github.com/convlog/convlog/store/sqlite"
+)
+
+// must makes an event of a constructor's result; a program would handle the
+// error.
+func must(e eventlog.Event, err error) eventlog.Event {
+	if err != nil {
+		log.Fatal(err)
+	}
+	return e
+}
+
+func tempDir() (dir string, remove func()) {
+	dir, err := os.MkdirTemp("", "convlog")
+	if err != nil {
+		log.Fatal(err)
+	}
+	return dir, func() { _ = os.RemoveAll(dir) }
+}
+
+// Append at the expected head, read back, and see what a second writer with an
+// old head gets.
+func Example() {
+	dir, remove := tempDir()
+	defer remove()
+	ctx := context.Background()
+	l := eventlog.Open(jsonl.New(dir))
+	defer l.Close()
+
+	head, err := l.Append(ctx, "order-42", eventlog.New,
+		must(eventlog.NewUserMessage("Where is my parcel?")),
+		must(eventlog.NewMessage(eventlog.Message{Role: eventlog.Assistant, Parts: []eventlog.Part{
+			eventlog.ToolCall("call-1", "track", []byte(`{"order":42}`)),
+		}})))
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := l.Append(ctx, "order-42", eventlog.At(head), must(eventlog.NewToolResult("call-1", "track", "out for delivery", false))); err != nil {
+		log.Fatal(err)
+	}
+	for e, err := range l.Read(ctx, "order-42", eventlog.All) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(e.Seq, e.Type)
+	}
+	_, err = l.Append(ctx, "order-42", eventlog.At(head), must(eventlog.NewUserMessage("Hello?")))
+	fmt.Println(errors.Is(err, eventlog.ErrConflict))
+	// Output:
+	// 1 message_added
+	// 2 message_added
+	// 3 message_added
+	// true
+}
+
+// An append may be retried after any error: the same events are stored once.
+func ExampleLog_Append_retry() {
+	dir, remove := tempDir()
+	defer remove()
+	ctx := context.Background()
+	l := eventlog.Open(sqlite.New(filepath.Join(dir, "s.db")))
+	defer l.Close()
+
+	question := must(eventlog.NewUserMessage("Are you there?"))
+	for range 3 {
+		head, err := l.Append(ctx, "chat", eventlog.New, question)
+		fmt.Println(head.Seq, err)
+	}
+	// Output:
+	// 1 <nil>
+	// 1 <nil>
+	// 1 <nil>
+}
+
+// Watch yields what is stored and then what is appended, by any process.
+func ExampleLog_Watch() {
+	dir, remove := tempDir()
+	defer remove()
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	l := eventlog.Open(jsonl.New(dir))
+	defer l.Close()
+	if _, err := l.Append(ctx, "chat", eventlog.New, must(eventlog.NewUserMessage("one"))); err != nil {
+		log.Fatal(err)
+	}
+	for e, err := range l.Watch(ctx, "chat", 1) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		m, _, err := e.Message()
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(m.Text())
+		if m.Text() == "two" {
+			break
+		}
+		if _, err := l.Append(ctx, "chat", eventlog.Any, must(eventlog.NewUserMessage("two"))); err != nil {
+			log.Fatal(err)
+		}
+	}
+	// Output:
+	// one
+	// two
+}
+
+// Redacting erases content; the chain still verifies.
+func ExampleLog_Redact() {
+	dir, remove := tempDir()
+	defer remove()
+	ctx := context.Background()
+	l := eventlog.Open(jsonl.New(dir))
+	defer l.Close()
+	if _, err := l.Append(ctx, "chat", eventlog.New, must(eventlog.NewUserMessage("my password is hunter2"))); err != nil {
+		log.Fatal(err)
+	}
+	if _, err := l.Redact(ctx, "chat", "a password", 1); err != nil {
+		log.Fatal(err)
+	}
+	e, err := l.Event(ctx, "chat", 1)
+	if err != nil {
+		log.Fatal(err)
+	}
+	report, err := l.Verify(ctx, "chat")
+	fmt.Println(e.Redacted(), string(e.Kept()), len(report.Defects), err)
+	// Output:
+	// true {"role":"user"} 0 <nil>
+}
