@@ -64,18 +64,16 @@ func (l *Log) run(h *hot, own *request, batch []*request) (again []*request) {
 			return nil
 		}
 		err := l.store.Append(own.ctx, h.session, st.head, st.events, durable(batch))
-		var conflict *ConflictError
-		switch {
-		case err == nil:
+		if err == nil {
 			l.commit(h)
 			return nil
-		case errors.As(err, &conflict):
-			st.drop()
-			st.cut = conflict.Cut
-		default:
-			st.drop()
+		}
+		st.drop()
+		var conflict *ConflictError
+		if !errors.As(err, &conflict) {
 			return h.fail(own, batch, err)
 		}
+		st.cut = conflict.Cut
 	}
 }
 

@@ -126,7 +126,7 @@ func (e *Event) Kept() jsontext.Value {
 func (e *Event) Hash() Hash {
 	var h Hash
 	if e.line != nil {
-		decodeHex(h[:], string(e.line[e.off.hash:e.off.hash+64]))
+		decodeHex(h[:], e.line[e.off.hash:e.off.hash+64])
 	}
 	return h
 }

@@ -67,7 +67,7 @@ func (d Digest) sum() (sum [sha256.Size]byte, ok bool) {
 	if len(d) != len(digestPrefix)+2*sha256.Size || d[:len(digestPrefix)] != digestPrefix {
 		return sum, false
 	}
-	return sum, decodeHex(sum[:], string(d[len(digestPrefix):]))
+	return sum, decodeHex(sum[:], d[len(digestPrefix):])
 }
 
 // Head is the position of a session's newest event: what the next append
@@ -102,7 +102,7 @@ var hexValues = func() (values [256]byte) {
 }()
 
 // decodeHex fills dst from lower-case hex digits; len(src) must be 2·len(dst).
-func decodeHex(dst []byte, src string) bool {
+func decodeHex[T ~string | []byte](dst []byte, src T) bool {
 	bad := byte(0)
 	for i := range dst {
 		hi, lo := hexValues[src[2*i]], hexValues[src[2*i+1]]

@@ -62,7 +62,7 @@ func slice(line []byte, session string) (e Event, ok bool) {
 		return e, false
 	}
 	var crc [4]byte
-	if !decodeHex(crc[:], string(line[crcStart:crcStart+8])) {
+	if !decodeHex(crc[:], line[crcStart:crcStart+8]) {
 		return e, false
 	}
 	sum := uint32(crc[0])<<24 | uint32(crc[1])<<16 | uint32(crc[2])<<8 | uint32(crc[3])
@@ -337,7 +337,7 @@ func (s *slicer) hexDigits(n int) bool {
 
 func (s *slicer) hex(dst []byte) bool {
 	end := s.at + 2*len(dst)
-	if end > len(s.line) || !decodeHex(dst, string(s.line[s.at:end])) {
+	if end > len(s.line) || !decodeHex(dst, s.line[s.at:end]) {
 		return false
 	}
 	s.at = end

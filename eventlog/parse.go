@@ -174,7 +174,7 @@ func diagnose(canonical []byte) error {
 	if !prefix || len(canonical) < bodyStart {
 		return fmt.Errorf("%w: crc is not 8 hex digits", errMalformed)
 	}
-	if string(canonical[crcStart:crcStart+8]) != string(crcHex(canonical[bodyStart:])) {
+	if digits := crcHex(canonical[bodyStart:]); string(canonical[crcStart:bodyStart-2]) != string(digits[:]) {
 		return errCRC
 	}
 	return fmt.Errorf("%w: envelope is not valid", errMalformed)

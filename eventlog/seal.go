@@ -2,6 +2,7 @@ package eventlog
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"hash/crc32"
 	"strconv"
@@ -147,11 +148,16 @@ func appendText(dst []byte, text string) []byte {
 }
 
 // finish writes the crc of a complete line.
-func finish(line []byte) { copy(line[crcStart:], crcHex(line[bodyStart:])) }
+func finish(line []byte) {
+	digits := crcHex(line[bodyStart:])
+	copy(line[crcStart:], digits[:])
+}
 
-func crcHex(body []byte) []byte {
-	sum := crc32.Checksum(body, castagnoli)
-	return hex.AppendEncode(make([]byte, 0, 8), []byte{byte(sum >> 24), byte(sum >> 16), byte(sum >> 8), byte(sum)})
+func crcHex(body []byte) (digits [2 * crc32.Size]byte) {
+	var sum [crc32.Size]byte
+	binary.BigEndian.PutUint32(sum[:], crc32.Checksum(body, castagnoli))
+	hex.Encode(digits[:], sum[:])
+	return digits
 }
 
 // adopt points e's content at its line, so that nothing else need be kept.
@@ -177,12 +183,12 @@ func (e *Event) header() []byte { return e.line[bodyStart:e.off.headerEnd] }
 func (e *Event) commit() Hash {
 	var h Hash
 	if e.Redacted() {
-		decodeHex(h[:], string(e.line[e.off.commit:e.off.commit+64]))
+		decodeHex(h[:], e.line[e.off.commit:e.off.commit+64])
 		return h
 	}
 	c := commitment{meta: emptySum}
 	saltStart := int(e.off.hash) - len(`","hash":"`) - 32
-	decodeHex(c.salt[:], string(e.line[saltStart:saltStart+32]))
+	decodeHex(c.salt[:], e.line[saltStart:saltStart+32])
 	if e.off.metaEnd > e.off.metaStart {
 		c.meta = sha256.Sum256(e.line[e.off.metaStart:e.off.metaEnd])
 	}
