@@ -25,18 +25,14 @@ func chain(b *testing.B, session string, n int) []eventlog.Event {
 	b.Helper()
 	r := new(recorder)
 	log := eventlog.Open(r, eventlog.Options{SpillOver: -1})
-	for done := 0; done < n; {
-		batch := make([]eventlog.Event, min(500, n-done))
-		for i := range batch {
-			batch[i] = note(lineText)
+	for range n {
+		e, err := eventlog.NewUserMessage(lineText)
+		if err != nil {
+			b.Fatal(err)
 		}
-		// One Append of a Log is atomic; the store gets them one by one.
-		for i := range batch {
-			if _, err := log.Append(b.Context(), session, eventlog.Any, batch[i]); err != nil {
-				b.Fatal(err)
-			}
+		if _, err := log.Append(b.Context(), session, eventlog.Any, e); err != nil {
+			b.Fatal(err)
 		}
-		done += len(batch)
 	}
 	return r.events
 }

@@ -112,7 +112,7 @@ func (r *reader) ends(info *eventlog.SessionInfo) error {
 		return r.corrupt(0, 0, errName)
 	}
 	line, _, err := r.lineAt(0, r.end)
-	if info.First, err = r.verify(line, 0, 0, err); err != nil {
+	if info.First, err = r.check(line, 0, 0, err); err != nil {
 		return r.corrupt(0, 0, err)
 	}
 	if info.Last = r.last; info.Last.Seq > 0 {
@@ -120,7 +120,7 @@ func (r *reader) ends(info *eventlog.SessionInfo) error {
 	}
 	l := backward{file: r.file, end: r.end, chunk: page}
 	line, at, err := l.line()
-	if info.Last, err = r.verify(line, at, 0, err); err != nil {
+	if info.Last, err = r.check(line, at, 0, err); err != nil {
 		return r.corrupt(at, 0, err)
 	}
 	return r.damage

@@ -125,7 +125,7 @@ func (r *reader) forward(ctx context.Context, yield func(eventlog.Event, error) 
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
-		e, err := r.verify(line, at, due, err)
+		e, err := r.check(line, at, due, err)
 		if err != nil {
 			if e, at, err = r.again(ctx, at, due, err); err != nil {
 				return err
@@ -176,7 +176,7 @@ func (r *reader) backward(ctx context.Context, yield func(eventlog.Event, error)
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
-		e, err := r.verify(line, at, due, err)
+		e, err := r.check(line, at, due, err)
 		if err != nil {
 			if e, at, err = r.again(ctx, at, due, err); err != nil {
 				return err
@@ -207,14 +207,6 @@ func (r *reader) stop() (end, due int64, err error) {
 	return end, due, err
 }
 
-// verify checks a line that was read, if reading it did not fail.
-func (s *source) verify(line []byte, at, due int64, err error) (eventlog.Event, error) {
-	if err != nil {
-		return eventlog.Event{}, err
-	}
-	return s.check(line, at, due)
-}
-
 // again reads a bad line once more, under a shared lock and in the file that
 // has the session's name now: a writer may have cut the file, or replaced it,
 // under the reader. Only what is bad then is damage. errStop says that the
@@ -234,7 +226,7 @@ func (r *reader) again(ctx context.Context, at, due int64, cause error) (eventlo
 		return eventlog.Event{}, at, err
 	}
 	line, _, err := r.lineAt(at, r.end)
-	e, err := r.verify(line, at, due, err)
+	e, err := r.check(line, at, due, err)
 	if err != nil {
 		return e, at, r.corrupt(at, due, err)
 	}
@@ -291,7 +283,7 @@ func (r *reader) place(at, due int64) (int64, error) {
 		return at, nil
 	}
 	if line, _, err := r.lineAt(at, r.end); at < r.end {
-		if _, err := r.verify(line, at, due, err); err == nil {
+		if _, err := r.check(line, at, due, err); err == nil {
 			return at, nil
 		}
 	}
@@ -308,7 +300,7 @@ func (r *reader) walkTo(due int64) (int64, error) {
 		if errors.Is(err, io.EOF) && !r.span.Backward {
 			return at, errStop
 		}
-		e, err := r.verify(line, at, next, err)
+		e, err := r.check(line, at, next, err)
 		if err != nil {
 			return at, r.corrupt(at, next, err)
 		}

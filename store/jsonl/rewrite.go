@@ -97,7 +97,7 @@ func (h *handle) copyLines(ctx context.Context, to io.Writer, replace []eventlog
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		e, err := h.verify(line, at, due, err)
+		e, err := h.check(line, at, due, err)
 		if err != nil {
 			return h.corrupt(at, due, err)
 		}

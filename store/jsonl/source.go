@@ -25,28 +25,39 @@ type source struct {
 // parse reads a line of the session.
 func (s *source) parse(line []byte) (eventlog.Event, error) {
 	e, err := eventlog.ParseLine(line, s.session)
-	if err == nil || errors.Is(err, eventlog.ErrVersion) || errors.Is(err, eventlog.ErrForeign) {
-		return e, err
-	}
-	if other, wrong := eventlog.ParseLine(line, ""); wrong == nil {
-		return e, fmt.Errorf("%w: %q", errOtherSession, other.SessionID)
+	if err != nil {
+		err = s.explain(line, err)
 	}
 	return e, err
 }
 
-// check parses a line at its place: due is the seq it must have, 0 if unknown.
-func (s *source) check(line []byte, at, due int64) (eventlog.Event, error) {
-	e, err := s.parse(line)
-	switch {
-	case err != nil:
-		return e, err
-	case due > 0 && e.Seq != due:
-		return e, fmt.Errorf("seq %d stands where %d is due", e.Seq, due)
-	case at == 0 && e.Seq != 1 && e.Type.Name() != eventlog.SessionForked:
-		return e, fmt.Errorf("%w but seq %d, %s", errFirstLine, e.Seq, e.Type)
-	default:
-		return e, nil
+// explain tells a line of another session from a damaged one.
+func (s *source) explain(line []byte, err error) error {
+	if errors.Is(err, eventlog.ErrVersion) || errors.Is(err, eventlog.ErrForeign) {
+		return err
 	}
+	if other, wrong := eventlog.ParseLine(line, ""); wrong == nil {
+		return fmt.Errorf("%w: %q", errOtherSession, other.SessionID)
+	}
+	return err
+}
+
+// check parses a line at its place, if reading it did not fail. due is the seq
+// it must have, 0 if unknown.
+func (s *source) check(line []byte, at, due int64, failed error) (e eventlog.Event, err error) {
+	if failed != nil {
+		return e, failed
+	}
+	if e, err = eventlog.ParseLine(line, s.session); err != nil {
+		return e, s.explain(line, err)
+	}
+	if due > 0 && e.Seq != due {
+		return e, fmt.Errorf("seq %d stands where %d is due", e.Seq, due)
+	}
+	if at == 0 && e.Seq != 1 && e.Type.Name() != eventlog.SessionForked {
+		return e, fmt.Errorf("%w but seq %d, %s", errFirstLine, e.Seq, e.Type)
+	}
+	return e, nil
 }
 
 // alien reports an error of a line that is whole, so that no unfinished write

@@ -61,10 +61,7 @@ func (s *source) glance(size int64) (t tail, ok bool) {
 
 func (s *source) back(l *backward) (eventlog.Event, int64, error) {
 	line, at, err := l.line()
-	if err != nil {
-		return eventlog.Event{}, at, err
-	}
-	e, err := s.check(line, at, 0)
+	e, err := s.check(line, at, 0, err)
 	return e, at, err
 }
 
@@ -161,7 +158,7 @@ func (v *surveyor) good(line []byte, whole bool) (eventlog.Event, error) {
 	if v.seq > 0 {
 		due = v.seq + 1
 	}
-	return v.check(line, v.base+int64(v.at), due)
+	return v.check(line, v.base+int64(v.at), due, nil)
 }
 
 // step takes a good line.
