@@ -18,7 +18,6 @@ const (
 	codeBusy      = 5
 	codeLocked    = 6
 	codeReadOnly  = 8
-	codeInterrupt = 9
 	codeIO        = 10
 	codeCorrupt   = 11
 	codeFull      = 13

@@ -190,7 +190,7 @@ func TestMissingRow(t *testing.T) {
 	for _, seq := range []int64{1, 100, 200} {
 		path := tempPath(t)
 		s := New(path)
-		add(t, s, "a", eventlog.Head{}, 200, "x")
+		must(t, s.Append(t.Context(), "a", eventlog.Head{}, chained("a", eventlog.Head{}, 200, "x"), false))
 		must(t, s.Close())
 		c, err := dial(path, "mode=rw")
 		must(t, err)

@@ -32,37 +32,6 @@ type writer struct {
 	stop    chan struct{}
 }
 
-// operation is one write. Its methods run on the writer's goroutine.
-type operation interface {
-	// apply makes the change inside the transaction. A refusal that has changed
-	// nothing is a refused error; any other error rolls everything back.
-	apply(w *writer) error
-	// unknown is the error for a commit that may or may not stand.
-	unknown(cause error) error
-}
-
-// refused is the error of an operation that has changed nothing.
-type refused struct{ error }
-
-// job is an operation in the queue.
-type job struct {
-	op      operation
-	durable bool
-	alone   bool // runs outside a transaction
-	done    chan error
-
-	state   jobState      // guarded by writer.mu
-	applied chan struct{} // of its batch: closed once no event is read any more
-}
-
-type jobState int
-
-const (
-	queued jobState = iota
-	applying
-	committing
-)
-
 func openWriter(ctx context.Context, path string, policy Synchronous) (*writer, error) {
 	c, err := dial(path, "mode=rw")
 	if err != nil {
@@ -121,68 +90,6 @@ func (s Synchronous) pragma() string {
 	}
 }
 
-// do queues j and waits for it. When ctx ends first, the answer is ctx's error
-// if j was still queued: it will not run.
-func (w *writer) do(ctx context.Context, j *job) error {
-	j.done = make(chan error, 1)
-	if err := w.enqueue(j); err != nil {
-		return err
-	}
-	select {
-	case err := <-j.done:
-		return err
-	case <-ctx.Done():
-		return w.leave(j, ctx.Err())
-	}
-}
-
-func (w *writer) enqueue(j *job) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.closed {
-		return eventlog.ErrClosed
-	}
-	w.queue = append(w.queue, j)
-	if !w.working {
-		w.working = true
-		go w.work()
-	}
-	return nil
-}
-
-// leave gives up on j. It returns only when the writer no longer reads j's
-// events, which are the caller's.
-func (w *writer) leave(j *job, cause error) error {
-	for {
-		state, applied := w.withdraw(j)
-		select {
-		case err := <-j.done:
-			return err
-		default:
-		}
-		switch state {
-		case queued:
-			return cause
-		case committing:
-			return j.op.unknown(cause)
-		}
-		<-applied
-	}
-}
-
-// withdraw takes j out of the queue if it is there.
-func (w *writer) withdraw(j *job) (jobState, chan struct{}) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for i, other := range w.queue {
-		if other == j {
-			w.queue = append(w.queue[:i:i], w.queue[i+1:]...)
-			break
-		}
-	}
-	return j.state, j.applied
-}
-
 // work empties the queue.
 func (w *writer) work() {
 	for w.pending() {
@@ -227,19 +134,6 @@ func (w *writer) round() {
 	}
 }
 
-// takeAlone takes the first job if it runs outside a transaction.
-func (w *writer) takeAlone() *job {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if len(w.queue) == 0 || !w.queue[0].alone {
-		return nil
-	}
-	j := w.queue[0]
-	w.queue = w.queue[1:]
-	j.state = committing
-	return j
-}
-
 // begin waits for the write lock, as long as anyone is queued for it.
 func (w *writer) begin() error {
 	if err := w.setLevel(); err != nil {
@@ -265,22 +159,6 @@ func (w *writer) begin() error {
 // errNobody: all who waited for the write lock have left.
 var errNobody = errors.New("nobody is waiting")
 
-// fail answers jobs that were taken and not applied.
-func (w *writer) fail(jobs []*job, err error) {
-	for _, j := range jobs {
-		j.done <- err
-	}
-	if len(jobs) > 0 {
-		close(jobs[0].applied)
-	}
-}
-
-func (w *writer) wanted() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return len(w.queue) > 0
-}
-
 // setLevel raises the sync level for the next transaction if the first job
 // demands it, and lowers it again afterwards. A commit at FULL syncs the whole
 // write-ahead log, and so what earlier transactions left unsynced in it.
@@ -302,28 +180,6 @@ func (w *writer) setLevel() error {
 	}
 	w.level = level
 	return nil
-}
-
-// take takes what goes into the next transaction, in order: all that is
-// queued, up to a job that runs alone or demands more durability.
-func (w *writer) take() []*job {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	n := 0
-	applied := make(chan struct{})
-	for ; n < len(w.queue); n++ {
-		j := w.queue[n]
-		if j.alone || j.durable && w.level != Full {
-			break
-		}
-		j.state, j.applied = applying, applied
-	}
-	jobs := w.queue[:n:n]
-	w.queue = w.queue[n:]
-	if len(w.queue) == 0 {
-		w.queue = nil
-	}
-	return jobs
 }
 
 // applyAll applies the jobs in the open transaction, answers those that are
@@ -356,25 +212,6 @@ func (w *writer) applyAll(jobs []*job) []*job {
 		w.rollback()
 	}
 	return good
-}
-
-// requeue puts jobs back in front of the queue, unless the error concerns all.
-func (w *writer) requeue(jobs []*job, err error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.closed {
-		err = eventlog.ErrClosed
-	}
-	if w.closed || isDamage(err) || isCode(err, codeFull, codeIO, codeReadOnly) {
-		for _, j := range jobs {
-			j.done <- err
-		}
-		return
-	}
-	for _, j := range jobs {
-		j.state = queued
-	}
-	w.queue = append(jobs, w.queue...)
 }
 
 func (w *writer) commit(jobs []*job) {
