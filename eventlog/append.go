@@ -204,11 +204,10 @@ func (l *Log) sealNext(ctx context.Context, session string, st *state, e *Event,
 	if st.cut != nil && len(st.events) == 0 {
 		e.own().cut = st.cut
 	}
-	var salt [16]byte
-	if _, err := l.opts.Random.Read(salt[:]); err != nil {
+	if _, err := l.opts.Random.Read(st.salt[:]); err != nil {
 		return fmt.Errorf("make salt: %w", err)
 	}
-	st.buf = e.seal(st.buf, prev, salt)
+	st.buf = e.seal(st.buf, prev, st.salt)
 	st.cur = e.Head()
 	return nil
 }

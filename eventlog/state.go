@@ -25,7 +25,8 @@ type state struct {
 	events []Event
 	ids    map[ulid.ULID]struct{}
 	buf    []byte
-	fork   *Fork // of a session that the batch creates as a fork
+	salt   [16]byte // of the event being sealed
+	fork   *Fork    // of a session that the batch creates as a fork
 }
 
 // The number of events near the tail whose ids are compared with new ones.
@@ -77,6 +78,10 @@ func (l *Log) load(ctx context.Context, session string, st *state) error {
 	if st.loaded {
 		return nil
 	}
+	return l.reload(ctx, session, st)
+}
+
+func (l *Log) reload(ctx context.Context, session string, st *state) error {
 	st.drop()
 	var tail []Event
 	for e, err := range l.store.Read(ctx, session, Span{Backward: true, Limit: loadWindow}) {
