@@ -40,7 +40,7 @@ func formatTables(t *testing.T) (types map[Type]formatRow, parts map[PartType]fo
 	if !found {
 		t.Fatal("docs/FORMAT.md has no chapter 7")
 	}
-	chapter, _, _ = strings.Cut(chapter, "\n## ")
+	chapter, _, _ = strings.Cut(chapter, "\n### Metadata ")
 	shared = map[string][]formatMember{}
 	for _, m := range regexp.MustCompile("(?m)^\\*\\*(\\w+)\\*\\* `\\{([^`]*)\\}`").FindAllStringSubmatch(chapter, -1) {
 		shared[m[1]] = parseMembers(m[2])
@@ -60,9 +60,6 @@ func formatTables(t *testing.T) (types map[Type]formatRow, parts map[PartType]fo
 				parts[PartType(name)] = formatRow{members: parseMembers(cells[1])}
 			}
 		}
-	}
-	for _, name := range []string{"origin", "broken", "fork_origin", "inherited"} {
-		delete(parts, PartType(name)) // the table of metadata has two columns as well
 	}
 	return types, parts, shared
 }
