@@ -155,7 +155,7 @@ func testRemoveSession(t *env) {
 
 // briefly is a context that ends soon: for waits that cannot succeed.
 func (t *env) briefly() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(t.ctx, 20*time.Millisecond)
+	return context.WithTimeout(t.ctx, 40*time.Millisecond)
 }
 
 func testLock(t *env, a, b eventlog.Store) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -93,20 +94,32 @@ func testCancelDuring(t *env) {
 		}
 		return nil
 	})
-	for _, of := range appends {
-		for _, c := range of {
-			t.outcome(l, c)
-		}
-	}
+	t.outcomes(l, slices.Concat(appends...))
 	t.sound(l, "a")
 	t.sound(t.reopen(), "a")
 }
 
-// outcome makes sure that what a cancelled append left is what it said, and
-// that a retry stores it once.
-func (t *env) outcome(l *eventlog.Log, c cancelled) {
+// outcomes makes sure that what cancelled appends left is what they said, and
+// that a retry stores each once.
+func (t *env) outcomes(l *eventlog.Log, appends []cancelled) {
 	t.Helper()
-	found := t.places(l, c.events)
+	found := t.counts(l)
+	for _, c := range appends {
+		t.outcome(c, found)
+		if c.err != nil {
+			t.append(l, "a", retryOf(eventlog.Any, c.err), c.events...)
+		}
+	}
+	found = t.counts(l)
+	for _, c := range appends {
+		t.same("events after the retry", 3, c.places(found))
+	}
+}
+
+// outcome makes sure that what a cancelled append left is what it said.
+func (t *env) outcome(c cancelled, counts map[string]int) {
+	t.Helper()
+	found := c.places(counts)
 	switch unknown := errors.Is(c.err, eventlog.ErrUnknownOutcome); {
 	case c.err == nil && found != 3:
 		t.Fatalf("an acknowledged append left %d of its 3 events", found)
@@ -117,24 +130,23 @@ func (t *env) outcome(l *eventlog.Log, c cancelled) {
 	case unknown && found != 0 && found != 3:
 		t.Fatalf("an append with an unknown outcome left %d of its 3 events", found)
 	}
-	if c.err != nil {
-		t.append(l, "a", retryOf(eventlog.Any, c.err), c.events...)
-		t.same("events after the retry", 3, t.places(l, c.events))
-	}
 }
 
-// places counts how many times the events stand in the session.
-func (t *env) places(l *eventlog.Log, events []eventlog.Event) (n int) {
+// counts says how often each id stands in the session.
+func (t *env) counts(l *eventlog.Log) map[string]int {
 	t.Helper()
-	ids := map[string]bool{}
-	for _, id := range idsOf(events) {
-		ids[id] = true
-	}
+	counts := map[string]int{}
 	for e, err := range l.Store().Read(t.ctx, "a", eventlog.Span{}) {
 		t.must(err)
-		if ids[e.ID.String()] {
-			n++
-		}
+		counts[e.ID.String()]++
+	}
+	return counts
+}
+
+// places counts how many times the append's events stand in the session.
+func (c *cancelled) places(counts map[string]int) (n int) {
+	for _, id := range idsOf(c.events) {
+		n += counts[id]
 	}
 	return n
 }
@@ -210,12 +222,12 @@ func testCancelOthers(t *env) {
 }
 
 func testCancelLocked(t *env, holder *eventlog.Log) {
-	l := t.log()
+	l := t.over(t.store(), eventlog.Options{SpillOver: 10})
 	t.fill(l, "a", 1)
 	unlock, err := ability[eventlog.Locker](t, holder.Store()).Lock(t.ctx, true)
 	t.must(err)
 	defer unlock()
-	big := event("test:big", `"`+text("b", 300<<10)+`"`)
+	big := event("test:big", `"`+text("b", 100)+`"`)
 	ctx, cancel := t.briefly()
 	defer cancel()
 	_, err = l.Append(ctx, "a", eventlog.Any, big)

@@ -24,10 +24,11 @@ func (m *Memory) PutBlob(ctx context.Context, r io.Reader) (eventlog.Digest, int
 	if err := m.writable(ctx); err != nil {
 		return "", 0, err
 	}
-	body, err := io.ReadAll(r)
-	if err != nil {
+	var read bytes.Buffer
+	if _, err := io.Copy(&read, r); err != nil {
 		return "", 0, fmt.Errorf("put blob: %w", err)
 	}
+	body := read.Bytes()
 	if err := m.writable(ctx); err != nil {
 		return "", 0, err
 	}
