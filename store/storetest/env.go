@@ -3,7 +3,6 @@ package storetest
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"testing"
 
@@ -258,6 +257,3 @@ func seqsIn(events []eventlog.Event) []int64 {
 	}
 	return seqs
 }
-
-// clipped shortens a line for a message.
-func clipped(v any) string { return fmt.Sprintf("%.200v", v) }

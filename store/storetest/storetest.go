@@ -6,7 +6,7 @@
 //			dir := filepath.Join(t.TempDir(), "store")
 //			return storetest.Harness{
 //				Open:         func() (eventlog.Store, error) { return jsonl.New(dir), nil },
-//				OpenReadOnly: func() (eventlog.Store, error) { return jsonl.NewReadOnly(dir), nil },
+//				OpenReadOnly: func() (eventlog.Store, error) { return jsonl.New(dir, jsonl.Options{ReadOnly: true}), nil },
 //				Path:         dir,
 //			}
 //		})
