@@ -227,7 +227,12 @@ func (b *batcher) flush(ctx context.Context) error {
 	if len(b.ready) == 0 {
 		return nil
 	}
-	if err := b.log.store.Append(ctx, b.session, b.head, b.ready, false); err != nil {
+	err := b.log.store.Append(ctx, b.session, b.head, b.ready, false)
+	var conflict *ConflictError
+	if errors.As(err, &conflict) && conflict.Cut != nil && conflict.Actual == b.head {
+		err = b.withoutCut(ctx)
+	}
+	if err != nil {
 		return err
 	}
 	b.head = b.ready[len(b.ready)-1].Head()
@@ -237,6 +242,19 @@ func (b *batcher) flush(ctx context.Context) error {
 		b.size += len(b.open[i].Line()) + 1
 	}
 	return nil
+}
+
+// withoutCut appends behind a torn tail that was cut, as one that an earlier
+// adoption left when it was killed.
+func (b *batcher) withoutCut(ctx context.Context) error {
+	forgetter, ok := As[CutForgetter](b.log.store)
+	if !ok {
+		return fmt.Errorf("settle a cut: %w", ErrUnsupported)
+	}
+	if err := forgetter.ForgetCut(ctx, b.session, b.head); err != nil {
+		return err
+	}
+	return b.log.store.Append(ctx, b.session, b.head, b.ready, false)
 }
 
 // respill turns a line with inlined data into one that names a blob. No hash

@@ -101,12 +101,18 @@ func (l *Log) rewrite(ctx context.Context, session, reason string, seqs []int64,
 	note.SessionID, note.Timestamp = session, l.opts.Now()
 	return l.alone(ctx, session, func(ctx context.Context, st *state) error {
 		defer st.drop()
+		var unknown error
 		for {
 			st.drop()
 			if err := l.load(ctx, session, st); err != nil {
 				return err
 			}
-			st.begin()
+			if st.begin(); st.taken(note.ID) {
+				return nil // the outcome that was unknown is known now
+			}
+			if unknown != nil {
+				return unknown
+			}
 			e := note
 			if err := l.sealNext(ctx, session, st, &e, false); err != nil {
 				return err
@@ -117,15 +123,18 @@ func (l *Log) rewrite(ctx context.Context, session, reason string, seqs []int64,
 			}
 			err = rewriter.Rewrite(ctx, session, st.head, replace, []Event{e})
 			var conflict *ConflictError
-			if errors.As(err, &conflict) {
+			switch {
+			case errors.As(err, &conflict):
 				st.cut = conflict.Cut
-				continue
-			}
-			if err == nil {
-				st.cut = nil
+			case errors.Is(err, ErrUnknownOutcome) && ctx.Err() == nil:
+				unknown = err
+			default:
+				if err == nil {
+					st.cut = nil
+				}
 				l.disturb(session)
+				return err
 			}
-			return err
 		}
 	})
 }

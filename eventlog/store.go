@@ -117,6 +117,13 @@ type (
 		RemoveSession(ctx context.Context, session string, expect Head) error
 	}
 
+	// CutForgetter is of stores that cut torn tails. ForgetCut settles the cut
+	// that is owed at head expect without an event that names it, and keeps
+	// the bytes: the lines of an adoption are fixed and cannot name it.
+	CutForgetter interface {
+		ForgetCut(ctx context.Context, session string, expect Head) error
+	}
+
 	// Versioner answers cheaply whether a session may have changed: equal
 	// answers mean that it has not. It is what Watch polls for appends of
 	// other processes. A missing session is ErrNotFound.

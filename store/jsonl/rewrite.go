@@ -2,6 +2,7 @@ package jsonl
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -167,11 +168,25 @@ func (h *handle) removeTorn() error {
 	prefix := strings.TrimSuffix(h.torn(0), "0")
 	var errs []error
 	for _, entry := range entries {
-		offset, ok := strings.CutPrefix(entry.Name(), prefix)
-		_, err := strconv.ParseUint(strings.TrimSuffix(offset, ".tmp"), 10, 63)
-		if ok && err == nil || entry.Name() == h.rewriteName() {
+		rest, ok := strings.CutPrefix(entry.Name(), prefix)
+		if ok && isTorn(rest) || entry.Name() == h.rewriteName() {
 			errs = append(errs, h.store.fs.Remove(entry.Name()))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// isTorn reports whether rest is what follows ".torn-" in the name of a torn
+// tail: an offset, alone or with the suffix of a file being written or of one
+// that an adoption settled. Names of other sessions end in ".jsonl".
+func isTorn(rest string) bool {
+	offset, suffix, suffixed := strings.Cut(rest, ".")
+	if _, err := strconv.ParseUint(offset, 10, 63); err != nil {
+		return false
+	}
+	if !suffixed || suffix == "tmp" {
+		return true
+	}
+	_, err := hex.DecodeString(suffix)
+	return err == nil && len(suffix) == settledLen
 }

@@ -1,0 +1,96 @@
+package jsonl_test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/store/jsonl"
+)
+
+// A convert that is killed in the middle of a write leaves a torn tail of lines
+// that it will write again: running it again must finish the copy.
+func TestAdoptBehindTornTail(t *testing.T) {
+	ctx := context.Background()
+	src := eventlog.Open(jsonl.New(t.TempDir()))
+	defer src.Close()
+	for _, text := range []string{"one", "two", "three"} {
+		e, err := eventlog.NewUserMessage(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := src.Append(ctx, "s", eventlog.Any, e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var whole bytes.Buffer
+	if err := src.Export(ctx, &whole, "s"); err != nil {
+		t.Fatal(err)
+	}
+	for cut := range whole.Len() {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "s.jsonl"), whole.Bytes()[:cut], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		dst := eventlog.Open(jsonl.New(dir, jsonl.Options{Sync: jsonl.Never}))
+		for _, err := range eventlog.Convert(ctx, dst, src) {
+			if err != nil {
+				t.Fatalf("cut at %d: %v", cut, err)
+			}
+		}
+		if err := dst.Close(); err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile(filepath.Join(dir, "s.jsonl"))
+		if err != nil || !bytes.Equal(got, whole.Bytes()) {
+			t.Fatalf("cut at %d: the copy differs (%v)", cut, err)
+		}
+	}
+}
+
+// The torn tails of session "a" are not those of session "a.torn-5".
+func TestRewriteKeepsFilesOfOtherSessions(t *testing.T) {
+	ctx := context.Background()
+	dir := t.TempDir()
+	l := eventlog.Open(jsonl.New(dir))
+	defer l.Close()
+	for _, session := range []string{"a", "a.torn-5"} {
+		e, err := eventlog.NewUserMessage("hello")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.Append(ctx, session, eventlog.New, e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, goes := range map[string]bool{
+		"a.torn-5": true, "a.torn-5.tmp": true, "a.torn-5.0123456789abcdef": true, "a.torn-5.notes": false, "a.torn-x": false,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.Redact(ctx, "a", "", 1); err != nil {
+			t.Fatal(err)
+		}
+		e, err := eventlog.NewUserMessage("again")
+		if err != nil {
+			t.Fatal(err)
+		}
+		head, err := l.Append(ctx, "a", eventlog.Any, e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.Redact(ctx, "a", "", head.Seq); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(filepath.Join(dir, name)); os.IsNotExist(err) != goes {
+			t.Errorf("%s: gone is %v, want %v", name, os.IsNotExist(err), goes)
+		}
+	}
+	if _, err := l.Head(ctx, "a.torn-5"); err != nil {
+		t.Error(err)
+	}
+}
