@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -85,7 +86,7 @@ func testReadOnlyReads(t *env) {
 	t.fill(t.log(), "a", 5)
 	want := t.lines(t.log(), "a")
 	t.close()
-	before := t.files()
+	before, bytesBefore := t.files(), t.contents()
 	l := t.readOnly()
 	t.same("lines", want, t.lines(l, "a"))
 	infos, err := collect(l.Sessions(t.ctx))
@@ -94,6 +95,25 @@ func testReadOnlyReads(t *env) {
 	t.sound(l, "a")
 	t.close()
 	t.same("files", before, t.files())
+	t.same("their contents", bytesBefore, t.contents())
+}
+
+// contents are the digests of all files in the folder that holds the harness's
+// path.
+func (t *env) contents() []eventlog.Digest {
+	t.Helper()
+	var digests []eventlog.Digest
+	for _, name := range t.files() {
+		path := filepath.Join(filepath.Dir(t.harness.Path), name)
+		if info, err := os.Stat(path); err != nil || info.IsDir() {
+			t.must(err)
+			continue
+		}
+		body, err := os.ReadFile(path)
+		t.must(err)
+		digests = append(digests, eventlog.DigestOf(body))
+	}
+	return digests
 }
 
 func testReadOnlyRefuses(t *env) {
