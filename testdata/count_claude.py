@@ -6,7 +6,7 @@ messages, assistant messages (by message id), tool calls and tool results on the
 active path. It reads a session as a whole: lines are folded to marks (prompts,
 and assistant messages), and the path is the chain of marks from the last line back.
 """
-import json, os, sys
+import json, os, re, sys
 from collections import Counter, defaultdict
 
 def records(path):
@@ -72,8 +72,17 @@ def count(lines):
             c["results"] += len(blocks(r, "tool_result"))
     return {k: c[k] for k in ("user", "assistant", "calls", "results")}
 
+def begins(record):
+    """A prompt, an assistant line or tool results: what a session needs to be one."""
+    if record.get("type") != "user" or blocks(record, "tool_result"):
+        return record.get("type") in ("user", "assistant")
+    content = message(record).get("content")
+    said = content if isinstance(content, str) else "\n".join(b.get("text") or "" for b in blocks(record, "text"))
+    local = re.match(r"\s*(<command-name>|<local-command-|Caveat: The messages below)", said)
+    return not (record.get("isMeta") or record.get("isCompactSummary") or local)
+
 files = [os.path.join(d, n) for p in sys.argv[1:] for d, _, names in ([(os.path.dirname(p), [], [os.path.basename(p)])]
          if os.path.isfile(p) else os.walk(p)) for n in names if n.endswith(".jsonl")]
 for session, lines in sorted(sessions(files).items()):
-    if any(r.get("type") in ("user", "assistant") or r.get("cwd") for r in lines):
+    if any(begins(r) for r in lines):
         print(json.dumps({"session": session, **count(lines)}, separators=(",", ":")))

@@ -16,9 +16,10 @@
 // Event ids are made of the session id and the record, never of the path or
 // the clock: importing again, a longer version, or the same session from another
 // path adds only what is new. Records without a sessionId belong to the current
-// session; until a session has a line that tells where it ran or what was said,
-// its records are held, so that a file gives the same events whether it is
-// imported whole or while it grows.
+// session. A session begins with its first prompt, assistant line or tool
+// result; until then its records are held, so that a file gives the same events
+// whether it is imported whole or while it grows. The title it starts with is the
+// newest of those held, or the first line of the prompt; later ones are updates.
 package claude
 
 import (

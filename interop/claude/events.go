@@ -16,7 +16,7 @@ import (
 // The parts that a record's events have in their keys and origins.
 const (
 	ownPart   = iota // the record's own event
-	startPart        // session_started, made of the first record
+	startPart        // session_started, made of the record that the session begins with
 	movePart         // head_moved before the record's own event
 )
 
@@ -167,10 +167,10 @@ func (s *session) called(m *eventlog.Message, seq int64) {
 	}
 }
 
-// begin adds the start of a session, made of its first record.
+// begin adds the start of a session, made of the record that it begins with.
 func (im *importer) begin(s *session, rec interop.Record, f *facts, callID string) error {
 	start := eventlog.Session{
-		Agent: "claude-code", CWD: string(f.CWD),
+		Title: im.titleOf(s, f), Agent: "claude-code", CWD: string(f.CWD),
 		Source: eventlog.SessionSource{
 			Format: Name, Version: string(f.Version), Path: rec.Origin(0).Source, SessionID: string(f.SessionID),
 		},

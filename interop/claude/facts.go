@@ -27,6 +27,7 @@ type facts struct {
 	AITitle           text           `json:"aiTitle"`
 	IsSidechain       flag           `json:"isSidechain"`
 	IsCompactSummary  flag           `json:"isCompactSummary"`
+	IsMeta            flag           `json:"isMeta"`
 	Supersedes        jsontext.Value `json:"supersedesUuids"`
 	Retracted         jsontext.Value `json:"retractedMessageUuids"`
 	Compact           jsontext.Value `json:"compactMetadata"`
@@ -103,8 +104,15 @@ func parseTime(s string) time.Time {
 // says reports whether the record is a line of conversation.
 func (f *facts) says() bool { return f.Type == "user" || f.Type == "assistant" }
 
-// begins reports whether the record tells enough to begin a session with it.
-func (f *facts) begins() bool { return f.SessionID != "" && (f.says() || f.CWD != "") }
+// begins reports whether a session begins with the record: with a prompt, an
+// assistant line or tool results, not with what Claude Code wrote for itself.
+func (f *facts) begins() bool {
+	if f.SessionID == "" || f.Type != "user" {
+		return f.SessionID != "" && f.Type == "assistant"
+	}
+	o := f.opening()
+	return o.results || o.prompts()
+}
 
 // kindName is the record's type with its subtype.
 func (f *facts) kindName() string {

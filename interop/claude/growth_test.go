@@ -41,7 +41,7 @@ func growing() []string {
 		sample("-home-ada-birdlog", coding), sample("-home-ada-birdlog", branched),
 		sample("-home-ada-tidepool", compacted), sample("-home-ada-tidepool", picture),
 		filepath.Join(transcripts, "samples", "-home-ada-birdlog", coding, "subagents", "agent-b7d21e0.jsonl"),
-		fixture("broken.jsonl"), fixture("growing-2.jsonl"), fixture("sidechains.jsonl"),
+		fixture("broken.jsonl"), fixture("growing-2.jsonl"), fixture("sidechains.jsonl"), fixture("commands.jsonl"),
 	}
 }
 

@@ -22,7 +22,7 @@ type importer struct {
 	order    []*session
 	// current is the session of records that name none; nil before the first.
 	current *session
-	// held are records of sessions that have not begun.
+	// held are records of sessions that have not begun, in order.
 	held []heldRecord
 	// at is the time of the newest record that had one.
 	at time.Time
@@ -38,8 +38,14 @@ type importer struct {
 type heldRecord struct {
 	rec     interop.Record
 	facts   facts
-	at      time.Time // zero where neither it nor a record before it had a time
+	at      time.Time // zero while no record had one
 	session string    // empty where the record names none
+}
+
+// of reports whether the record is one of s, or names no session and unnamed
+// ones are to be its as well.
+func (h *heldRecord) of(s *session, unnamed bool) bool {
+	return h.session == s.ID || unnamed && h.session == ""
 }
 
 func newImporter(ctx context.Context, log *eventlog.Log) *importer {
@@ -56,9 +62,7 @@ func (im *importer) record(rec interop.Record) error {
 	if err := json.Unmarshal(rec.Value, &f); err != nil {
 		return rec.Refuse(err)
 	}
-	if at := f.time(); !at.IsZero() {
-		im.at = at
-	}
+	im.passes(f.time())
 	id := im.sessionOf(&f)
 	if id == "" && im.current != nil {
 		return im.apply(im.current, rec, &f, im.at)
@@ -74,16 +78,31 @@ func (im *importer) record(rec interop.Record) error {
 	if err != nil {
 		return err
 	}
-	if s.New() && !f.begins() {
+	begins := f.begins()
+	if s.New() && !begins {
 		im.hold(rec, f, id)
 		return nil
 	}
-	return im.applyTo(s, rec, &f)
+	return im.applyTo(s, rec, &f, begins)
+}
+
+// passes takes in the time of the next record, if it has one. What was held
+// before the first such gets its time.
+func (im *importer) passes(at time.Time) {
+	if at.IsZero() {
+		return
+	}
+	if im.at.IsZero() {
+		for i := range im.held {
+			im.held[i].at = at
+		}
+	}
+	im.at = at
 }
 
 // applyTo applies a record that names its session, and before it what was held
-// for that.
-func (im *importer) applyTo(s *session, rec interop.Record, f *facts) error {
+// for that. begins says that a session can begin with the record.
+func (im *importer) applyTo(s *session, rec interop.Record, f *facts, begins bool) error {
 	callID, err := im.callOf(s, f)
 	if err != nil {
 		return err
@@ -93,10 +112,10 @@ func (im *importer) applyTo(s *session, rec interop.Record, f *facts) error {
 			return err
 		}
 	}
-	if err := im.release(s, f.begins()); err != nil {
+	if err := im.release(s, begins); err != nil {
 		return err
 	}
-	if f.begins() && (!bool(f.IsSidechain) || im.current == nil || im.current.side) {
+	if begins && (!bool(f.IsSidechain) || im.current == nil || im.current.side) {
 		im.current = s
 	}
 	return im.apply(s, rec, f, im.at)
@@ -131,12 +150,9 @@ func (im *importer) hold(rec interop.Record, f facts, session string) {
 func (im *importer) release(s *session, unnamed bool) error {
 	held, rest := im.held, im.held[:0:0]
 	for i, h := range held {
-		if h.session != s.ID && !(unnamed && h.session == "") {
+		if !h.of(s, unnamed) {
 			rest = append(rest, h)
 			continue
-		}
-		if h.at.IsZero() {
-			h.at = im.at
 		}
 		if err := im.apply(s, h.rec, &h.facts, h.at); err != nil {
 			im.held = append(rest, held[i+1:]...)

@@ -33,8 +33,14 @@ func anyLine(t *rapid.T, n int) string {
 	if rapid.IntRange(0, 9).Draw(t, "retracts") == 0 {
 		add("supersedesUuids", `["`+id("retracted")+`"]`)
 	}
+	if rapid.IntRange(0, 3).Draw(t, "meta") == 0 {
+		add("isMeta", "true")
+	}
+	if rapid.Bool().Draw(t, "folder?") {
+		add("cwd", `"/srv"`)
+	}
 	call := rapid.IntRange(0, 3).Draw(t, "call")
-	switch rapid.IntRange(0, 6).Draw(t, "kind") {
+	switch rapid.IntRange(0, 8).Draw(t, "kind") {
 	case 0, 1:
 		add("type", `"user"`)
 		add("message", `{"role":"user","content":"Count."}`)
@@ -49,6 +55,12 @@ func anyLine(t *rapid.T, n int) string {
 		add("type", `"system"`)
 		add("subtype", `"compact_boundary"`)
 		add("compactMetadata", fmt.Sprintf(`{"preservedSegment":{"headUuid":%q,"tailUuid":%q}}`, id("head"), id("tail")))
+	case 6:
+		add("type", `"summary"`)
+		add("summary", `"Counting"`)
+	case 7:
+		add("type", `"user"`)
+		add("message", `{"role":"user","content":"<local-command-stdout>4</local-command-stdout>"}`)
 	default:
 		add("type", `"progress"`)
 	}
