@@ -2,6 +2,7 @@ package eventlog
 
 import (
 	"context"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -64,6 +65,8 @@ func (l *Log) submit(h *hot, r *request) (Head, error) {
 	case <-r.done:
 		return r.head, r.err
 	case <-r.turn:
+		// Those whom the last batch woke join this one.
+		runtime.Gosched()
 		l.lead(h, r)
 		return r.head, r.err
 	case <-r.ctx.Done():
