@@ -197,7 +197,7 @@ func (b *bench) largeStore(ctx context.Context) (*store, error) {
 	}
 	for i := range b.sizes.sessions {
 		s.sessions = append(s.sessions, fmt.Sprintf("s%05d", i))
-		if _, err := log.Append(ctx, s.sessions[i], eventlog.New, events...); err != nil {
+		if err := appendEach(ctx, log, s.sessions[i], events); err != nil {
 			return nil, err
 		}
 	}
