@@ -2,7 +2,6 @@ package eventlog_test
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"flag"
@@ -372,16 +371,26 @@ func verifyAll(t *testing.T, dir string) map[string]eventlog.Report {
 	t.Helper()
 	log := eventlog.Open(jsonl.New(dir, jsonl.Options{ReadOnly: true}))
 	defer log.Close()
-	reports := map[string]eventlog.Report{}
-	for info, err := range log.Sessions(context.Background()) {
+	sessions := map[string]bool{}
+	for info, err := range log.Sessions(t.Context()) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		report, err := log.Verify(t.Context(), info.ID)
+		sessions[info.ID] = true
+	}
+	for torn, err := range log.TornTails(t.Context()) {
 		if err != nil {
-			report.Defects = append(report.Defects, eventlog.Defect{Session: info.ID, Detail: err.Error()})
+			t.Fatal(err)
 		}
-		reports[info.ID] = report
+		sessions[torn.Session] = true
+	}
+	reports := map[string]eventlog.Report{}
+	for id := range sessions {
+		report, err := log.Verify(t.Context(), id)
+		if err != nil {
+			report.Defects = append(report.Defects, eventlog.Defect{Session: id, Detail: err.Error()})
+		}
+		reports[id] = report
 	}
 	return reports
 }

@@ -117,6 +117,13 @@ type (
 		RemoveSession(ctx context.Context, session string, expect Head) error
 	}
 
+	// TailLister is of stores that an unfinished write may leave with bytes
+	// behind a session's last complete append. It lists them, of one session or,
+	// for "", of all, also of sessions without any complete append.
+	TailLister interface {
+		TornTails(ctx context.Context, session string) iter.Seq2[TornTail, error]
+	}
+
 	// CutForgetter is of stores that cut torn tails. ForgetCut settles the cut
 	// that is owed at head expect without an event that names it, and keeps
 	// the bytes: the lines of an adoption are fixed and cannot name it.
@@ -137,6 +144,18 @@ type BlobInfo struct {
 	Digest  Digest
 	Bytes   int64
 	Written time.Time
+}
+
+// TornTail is what stands behind the last complete append of a session. No
+// reader shows it; the next append saves it and cuts it off.
+type TornTail struct {
+	Session string
+	// Path, Offset and Bytes say where it is.
+	Path          string
+	Offset, Bytes int64
+	// Whole says that it ends like a finished write: rather than the remains of
+	// an unfinished one it is, or holds, events that were acknowledged.
+	Whole bool
 }
 
 // As finds an ability of a store, looking through wrappers that have an

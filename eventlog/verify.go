@@ -1,9 +1,11 @@
 package eventlog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 
@@ -17,8 +19,9 @@ type Report struct {
 	// Events and Bytes count the session's own lines that were read.
 	Events, Bytes int64
 	Head          Head
-	// Defects are damage; Notes are rules of conversation that an import broke
-	// and marked.
+	// Defects are damage. Notes are what is worth knowing and no damage: rules of
+	// conversation that an import broke and marked, and the torn tail that an
+	// unfinished write left.
 	Defects, Notes []Defect
 }
 
@@ -31,7 +34,7 @@ type Defect struct {
 	Path   string `json:"path,omitzero"`
 	Offset int64  `json:"offset"`
 	// Rule is a short name: crc, chain, seq, append, payload, blob, duplicate,
-	// redaction, fork, version, or that of a broken rule.
+	// redaction, fork, version, torn, or that of a broken rule.
 	Rule   string `json:"rule"`
 	Detail string `json:"detail"`
 }
@@ -52,9 +55,10 @@ func (d Defect) String() string {
 }
 
 // Verify reads a session's own events and checks every crc, the chain, seqs and
-// appends, payloads, ids, blobs and redactions, and a fork's parent. Damage is
-// reported, not returned as an error; the error is for a missing session and
-// for what kept Verify from looking.
+// appends, payloads, ids, blobs and redactions, a fork's parent, and what
+// stands behind the last complete append. Damage is reported, not returned as
+// an error; the error is for a missing session and for what kept Verify from
+// looking.
 func (l *Log) Verify(ctx context.Context, session string) (Report, error) {
 	if err := l.readable(ctx, session); err != nil {
 		return Report{}, err
@@ -62,19 +66,26 @@ func (l *Log) Verify(ctx context.Context, session string) (Report, error) {
 	v := verifier{log: l, report: Report{Session: session}, ids: map[ulid.ULID]int64{}, blobs: map[Digest]bool{},
 		erased: map[int64]bool{}, named: map[int64]bool{}}
 	v.order.session = session
-	for e, err := range l.store.Read(ctx, session, Span{}) {
-		if err != nil {
-			if done := v.damage(err); done != nil {
-				return Report{}, done
-			}
-			break
-		}
-		if err := v.event(ctx, &e); err != nil {
-			return Report{}, err
-		}
+	err := v.read(ctx)
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return Report{}, err
 	}
-	v.finish()
+	torn, listing := v.tail(ctx)
+	if err = cmp.Or(listing, err); err != nil && (listing != nil || !torn) {
+		return Report{}, err
+	}
 	return v.report, nil
+}
+
+// TornTails lists what unfinished writes have left behind the last complete
+// appends of all sessions, also of those that have none and so are not listed
+// by Sessions.
+func (l *Log) TornTails(ctx context.Context) iter.Seq2[TornTail, error] {
+	lister, ok := As[TailLister](l.store)
+	if !ok {
+		return func(func(TornTail, error) bool) {}
+	}
+	return lister.TornTails(ctx, "")
 }
 
 type verifier struct {
@@ -85,6 +96,46 @@ type verifier struct {
 	blobs  map[Digest]bool // checked, and whether it was sound
 	erased map[int64]bool  // redacted events
 	named  map[int64]bool  // events that redacted events name
+}
+
+// read checks the session's events.
+func (v *verifier) read(ctx context.Context) error {
+	for e, err := range v.log.store.Read(ctx, v.report.Session, Span{}) {
+		if err != nil {
+			if done := v.damage(err); done != nil {
+				return done
+			}
+			break
+		}
+		if err := v.event(ctx, &e); err != nil {
+			return err
+		}
+	}
+	v.finish()
+	return nil
+}
+
+// tail reports what stands behind the last complete append.
+func (v *verifier) tail(ctx context.Context) (torn bool, err error) {
+	lister, ok := As[TailLister](v.log.store)
+	if !ok {
+		return false, nil
+	}
+	for t, err := range lister.TornTails(ctx, v.report.Session) {
+		if err != nil {
+			return torn, err
+		}
+		torn = true
+		d := Defect{v.report.Session, 0, t.Path, t.Offset, "torn", ""}
+		if t.Whole {
+			d.Detail = fmt.Sprintf("damage in the last append, or a hole before it: %d bytes are not shown; the next append saves them and cuts them off", t.Bytes)
+			v.report.Defects = append(v.report.Defects, d)
+		} else {
+			d.Detail = fmt.Sprintf("an unfinished write left %d bytes; the next append saves them and cuts them off", t.Bytes)
+			v.report.Notes = append(v.report.Notes, d)
+		}
+	}
+	return torn, nil
 }
 
 // damage takes in an error of the store; an error that is not damage is

@@ -13,8 +13,7 @@ def need(holds, what):
 DECODE = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=lambda name: need(False, name),
     object_pairs_hook=lambda pairs: need(len(dict(pairs)) == len(pairs), 'a name occurs twice') or dict(pairs))
 def parse(raw):  # a line's members, and as link what the chain takes of it
-    crc, text = 0xFFFFFFFF, raw.decode()
-    for b in raw[18:]: crc = TABLE[(crc ^ b) & 255] ^ crc >> 8
+    crc, text = functools.reduce(lambda c, b: TABLE[(c ^ b) & 255] ^ c >> 8, raw[18:], 0xFFFFFFFF), raw.decode()
     need(raw[8:16] == b'%08x' % (crc ^ 0xFFFFFFFF), 'crc does not match')
     e, m = DECODE.decode(text), LINE.match(text)
     need(m and not re.search(r'[ \t\r]', re.sub(r'"(?:[^"\\]|\\.)*"', '', text)), 'not in canonical form')
@@ -34,7 +33,7 @@ def hash_at(session, seq, folder):  # of a lineage's event, in the session's own
     with open(path_of(session, folder), 'rb') as f: own = f.read().decode(errors='replace').split('\n')
     return DECODE.decode(own[at])['hash'] if (at := seq - int(LINE.match(own[0])['seq'])) >= 0 else hash_at(DECODE.decode(own[0])['data']['parent'], seq, folder)
 def verify(path):
-    with open(path, 'rb') as f: lines = f.read().partition(b'\0')[0].split(b'\n')  # no writer writes NUL: it is a hole of an unfinished write
+    lines = (content := open(path, 'rb').read()).partition(b'\0')[0].split(b'\n')  # no writer writes NUL: it is a hole of an unfinished write
     folder, defects, done, seq, prev, more, bare, named = os.path.dirname(path), [], 0, 1, '0' * 64, 0, {}, set()
     for n, raw in enumerate(lines[:-1], 1):
         e = None
@@ -50,11 +49,10 @@ def verify(path):
             need(prev is None or H(bytes.fromhex(prev) + e['link']).hex() == e['hash'], 'the hash chain breaks')
         except Exception as err: defects.append((n, str(err)))
         seq, prev, more, done = (e['seq'] + 1, e['hash'], e['more'], done if e['more'] else n) if e else (seq + 1, None, None, done)
-        if e and 'commit' in e: bare[str(e['seq'])] = n
-        if e and e['type'] == 'redacted': named.update(e['data']['seqs'])
-    torn = os.path.getsize(path) - sum(len(raw) + 1 for raw in lines[:done])
-    defects += [(n, 'redacted, but no event says so') for s, n in bare.items() if s not in named] + [(done, 'damage follows')] * (torn > 4 << 20)
-    defects = [f'{path}:line {n}: {what}' for n, what in sorted(defects) if n <= done]
-    print('\n'.join(defects) or f'{path}: {done} events ok' + f', torn tail of {torn} bytes' * (torn > 0))
+        bare, named = bare | ({str(e['seq']): n} if e and 'commit' in e else {}), named | {*(e['data']['seqs'] if e and e['type'] == 'redacted' else [])}
+    torn = content[sum(len(raw) + 1 for raw in lines[:done]):]  # damage, if it is long or ends like a finished write
+    bad = len(torn) > 4 << 20 or torn.endswith(b'}\n') and (b'\0' in torn or not e or not e['more'])
+    defects += [(n, 'redacted, but no event says so') for s, n in bare.items() if s not in named] + [(done, 'damage or a hole follows')] * bad
+    print('\n'.join(defects := [f'{path}:line {n}: {what}' for n, what in sorted(defects) if n <= done]) or f'{path}: {done} events ok' + f', torn tail of {len(torn)} bytes' * bool(torn))
     return not defects
 sys.exit(not all([verify(path) for path in sys.argv[1:]]))

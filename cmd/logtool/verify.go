@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -33,7 +34,7 @@ type verified struct {
 	Session string            `json:"session"`
 	Events  int64             `json:"events"`
 	Defects []eventlog.Defect `json:"defects"`
-	// Notes are rules that an import broke and marked.
+	// Notes are no damage: rules that an import broke and marked, torn tails.
 	Notes []eventlog.Defect `json:"notes,omitzero"`
 }
 
@@ -47,6 +48,9 @@ type verdict struct {
 
 func (a *app) verify(ctx context.Context, log *eventlog.Log, args []string) error {
 	sessions, err := a.sessions(ctx, log, args, len(args) == 0)
+	if err == nil && len(args) == 0 {
+		sessions, err = withTorn(ctx, log, sessions)
+	}
 	if err != nil {
 		return err
 	}
@@ -74,6 +78,21 @@ func (a *app) verify(ctx context.Context, log *eventlog.Log, args []string) erro
 			count(all.Defects, "defect"), count(all.Damaged, "session"))
 	}
 	return nil
+}
+
+// withTorn adds the sessions that have nothing but a torn tail, and so are not
+// listed.
+func withTorn(ctx context.Context, log *eventlog.Log, sessions []string) ([]string, error) {
+	for t, err := range log.TornTails(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		if t.Session != "" && !slices.Contains(sessions, t.Session) {
+			sessions = append(sessions, t.Session)
+		}
+	}
+	slices.Sort(sessions)
+	return sessions, nil
 }
 
 // verifyAll verifies sessions side by side; the results come in order. wait
@@ -141,6 +160,10 @@ func summarize(notes []eventlog.Defect) []string {
 		seqs[n.Rule] = append(seqs[n.Rule], strconv.FormatInt(n.Seq, 10))
 	}
 	for i, rule := range rules {
+		if rule == tornRule {
+			rules[i] = tornNote(notes)
+			continue
+		}
 		at := seqs[rule]
 		rules[i] = fmt.Sprintf("the import broke %s in %s: seq %s", rule, count(int64(len(at)), "event"), strings.Join(at[:min(len(at), most)], ", "))
 		if len(at) > most {
@@ -148,6 +171,13 @@ func summarize(notes []eventlog.Defect) []string {
 		}
 	}
 	return rules
+}
+
+const tornRule = "torn"
+
+func tornNote(notes []eventlog.Defect) string {
+	i := slices.IndexFunc(notes, func(n eventlog.Defect) bool { return n.Rule == tornRule })
+	return fmt.Sprintf("%s byte %d: %s", notes[i].Path, notes[i].Offset, notes[i].Detail)
 }
 
 func (p *printer) verdict(all verdict, asJSON bool) error {

@@ -1,0 +1,85 @@
+package jsonl
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// TornTails implements eventlog.TailLister. A tail that looks torn is looked at
+// again under the session's lock, so that an append under way is none.
+func (s *Store) TornTails(ctx context.Context, session string) iter.Seq2[eventlog.TornTail, error] {
+	return func(yield func(eventlog.TornTail, error) bool) {
+		rows := []row{{id: session, name: escape(session) + extension}}
+		if session == "" {
+			var err error
+			if rows, err = s.rows(); err != nil {
+				yield(eventlog.TornTail{}, fmt.Errorf("list torn tails: %w", err))
+				return
+			}
+		}
+		for _, row := range rows {
+			t, err := s.tornTail(ctx, row, session != "")
+			if err == nil && t.Bytes == 0 {
+				continue
+			}
+			if !yield(t, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// tornTail describes what stands behind the last complete append of a file;
+// nothing where the file is damaged otherwise, as reading it reports that. A
+// hole that complete appends follow is found only by looking thoroughly.
+func (s *Store) tornTail(ctx context.Context, row row, thorough bool) (t eventlog.TornTail, err error) {
+	r := &reader{store: s, name: row.name, source: source{session: row.id, path: s.path(row.name)}}
+	err = r.open()
+	defer r.close()
+	if err == nil && thorough {
+		r.tail, err = r.survey(r.info.Size, 0, 0)
+	}
+	if errors.Is(err, eventlog.ErrNotFound) || err == nil && r.info.Size <= r.end {
+		return t, nil
+	}
+	if err == nil {
+		var unlock func()
+		unlock, err = r.relock(ctx)
+		if unlock != nil {
+			defer unlock()
+		}
+		if errors.Is(err, eventlog.ErrNotFound) {
+			return t, nil
+		}
+	}
+	if err != nil {
+		return t, fmt.Errorf("read tail of %s: %w", r.path, err)
+	}
+	end := r.tail.end
+	if r.damage != nil || r.info.Size <= end {
+		return t, nil
+	}
+	bad := make([]byte, r.info.Size-end)
+	n, err := readFull(r.file, bad, end)
+	if err != nil {
+		return t, fmt.Errorf("read tail of %s: %w", r.path, err)
+	}
+	return eventlog.TornTail{Session: row.id, Path: r.path, Offset: end, Bytes: int64(n), Whole: r.looksWhole(bad[:n])}, nil
+}
+
+// looksWhole reports whether a torn tail ends like a finished write, with a
+// line that is the last of its append or is itself bad, or with lines behind a
+// hole: then acknowledged events may be in it.
+func (s *source) looksWhole(bad []byte) bool {
+	body, ended := bytes.CutSuffix(bad, []byte("\n"))
+	if !ended || !bytes.HasSuffix(body, []byte("}")) {
+		return false
+	}
+	last, err := s.parse(body[bytes.LastIndexByte(body, '\n')+1:])
+	return err != nil || last.More() == 0 || bytes.IndexByte(bad, 0) >= 0
+}
