@@ -95,7 +95,7 @@ func (l *Log) commit(h *hot) {
 	}
 	st.calls.journal = st.calls.journal[:0]
 	if h.watch.publish(st.events) {
-		st.buf = nil // the watchers keep its bytes
+		st.buf = st.buf[len(st.buf):] // the watchers keep its bytes
 	}
 	clear(st.events)
 	st.events = st.events[:0]
@@ -160,6 +160,9 @@ func (l *Log) stage(ctx context.Context, h *hot, batch []*request) error {
 	}
 }
 
+// minBuffer is the least that a session's buffer of lines grows by.
+const minBuffer = 16 << 10
+
 // admit decides on one request: it stands already, it is refused, or it is
 // sealed behind st.cur.
 func (l *Log) admit(ctx context.Context, session string, st *state, r *request) error {
@@ -169,7 +172,9 @@ func (l *Log) admit(ctx context.Context, session string, st *state, r *request) 
 		return err
 	}
 	before, size, buffered := st.cur, len(st.events), len(st.buf)
-	st.buf = slices.Grow(st.buf, r.size())
+	if size := r.size(); size > cap(st.buf)-len(st.buf) {
+		st.buf = slices.Grow(st.buf, max(size, minBuffer))
+	}
 	for i := range r.events {
 		e := r.events[i]
 		e.more = int32(len(r.events) - 1 - i)

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"slices"
 	"sync"
+	"time"
 )
 
 // errHeadVanished ends a watcher whose last seen event is no longer there.
@@ -58,6 +59,7 @@ func (l *Log) follow(ctx context.Context, h *hot, w *watcher, c *cursor, yield f
 		}
 		select {
 		case <-w.local:
+			w.gather()
 			behind = !h.watch.holds(c.seen, c.next)
 		case <-w.foreign:
 			behind = true
@@ -150,6 +152,19 @@ const ringSize = 256
 type watcher struct {
 	local   chan struct{} // the ring has grown
 	foreign chan struct{} // the store may have changed otherwise
+	woken   time.Time
+}
+
+// gatherTime is how long a watcher lets events gather while they stream in.
+const gatherTime = 100 * time.Microsecond
+
+// gather waits a moment if the last wake-up was just now: waking a watcher for
+// every event would cost the appending side more than the append.
+func (w *watcher) gather() {
+	if time.Since(w.woken) < 10*gatherTime {
+		time.Sleep(gatherTime)
+	}
+	w.woken = time.Now()
 }
 
 func (ws *watchers) join() *watcher {
@@ -179,10 +194,13 @@ func (ws *watchers) publish(events []Event) bool {
 	if n := len(ws.ring); n > 0 && ws.ring[n-1].Seq+1 != events[0].Seq {
 		ws.ring = ws.ring[:0]
 	}
-	ws.ring = append(ws.ring, events...)
-	if extra := len(ws.ring) - 2*ringSize; extra > 0 {
-		ws.ring = slices.Clone(ws.ring[len(ws.ring)-ringSize:])
+	if cap(ws.ring) == 0 {
+		ws.ring = make([]Event, 0, 2*ringSize)
 	}
+	if len(ws.ring)+len(events) > cap(ws.ring) && len(ws.ring) > ringSize {
+		ws.ring = append(ws.ring[:0], ws.ring[len(ws.ring)-ringSize:]...)
+	}
+	ws.ring = append(ws.ring, events...)
 	for _, w := range ws.all {
 		wake(w.local)
 	}
