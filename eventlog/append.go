@@ -32,14 +32,19 @@ func (l *Log) Append(ctx context.Context, session string, expect Expect, events 
 	if len(events) == 0 {
 		return expect.head, nil
 	}
-	prepared, unlock, err := l.prepare(ctx, session, expect, events)
+	r := newRequest(ctx, expect, events)
+	unlock, err := l.prepare(ctx, session, expect, r.events)
 	if err != nil {
 		return Head{}, fmt.Errorf("append to session %q: %w", session, err)
 	}
 	defer unlock()
 	h := l.acquire(session)
 	defer l.release(h)
-	return l.submit(h, &request{ctx: ctx, expect: expect, events: prepared})
+	head, err := l.submit(h, r)
+	if !r.gone {
+		r.recycle()
+	}
+	return head, err
 }
 
 // run evaluates a batch and writes what it accepts. It returns the requests
@@ -136,7 +141,7 @@ func (l *Log) stage(ctx context.Context, h *hot, batch []*request) error {
 		h.mu.Lock()
 		h.base = st.head
 		h.mu.Unlock()
-		st.begin()
+		st.begin(len(batch) == 1)
 		stale := false
 		for _, r := range batch {
 			r.head, r.err, r.staged, r.judged = Head{}, nil, false, false

@@ -46,6 +46,25 @@ type request struct {
 	err    error
 	staged bool // to be written with the batch under way
 	judged bool // refused, or found to stand already
+	one    [1]Event
+}
+
+// requests are kept for reuse: appends of one event are the common case, and
+// need nothing else of the heap.
+var requests = sync.Pool{New: func() any { return new(request) }}
+
+// newRequest makes a request to append copies of events.
+func newRequest(ctx context.Context, expect Expect, events []Event) *request {
+	r := requests.Get().(*request)
+	r.ctx, r.expect = ctx, expect
+	r.events = append(r.one[:0], events...)
+	return r
+}
+
+// recycle gives back a request that no leader will touch any more.
+func (r *request) recycle() {
+	*r = request{}
+	requests.Put(r)
 }
 
 // submit queues r and waits for its outcome, leading when it is r's turn.

@@ -12,30 +12,27 @@ import (
 // extras, blobs and data.
 const lineOverhead = 512
 
-// prepare completes and validates copies of the events, as far as that needs no
+// prepare completes and validates events in place, as far as that needs no
 // history, and spills big bodies. unlock ends the store lock under which the
 // blobs were written or found; call it after the append.
-func (l *Log) prepare(ctx context.Context, session string, expect Expect, events []Event) (prepared []Event, unlock func(), err error) {
+func (l *Log) prepare(ctx context.Context, session string, expect Expect, events []Event) (unlock func(), err error) {
 	merged, err := metadataFrom(ctx)
 	if err != nil {
-		return nil, nil, fmt.Errorf("metadata of the context: %w", err)
+		return nil, fmt.Errorf("metadata of the context: %w", err)
 	}
-	prepared = make([]Event, len(events))
 	size, blobs := 0, false
 	for i := range events {
-		e := &prepared[i]
-		*e = events[i]
+		e := &events[i]
 		if err := l.complete(ctx, session, e, merged, expect.lenient); err != nil {
-			return nil, nil, fmt.Errorf("event %d (%s): %w", i+1, clip(string(e.Type)), err)
+			return nil, fmt.Errorf("event %d (%s): %w", i+1, clip(string(e.Type)), err)
 		}
 		size += e.lineBound()
 		blobs = blobs || len(e.Blobs()) > 0 || l.opts.SpillOver >= 0 && len(e.Data) > l.opts.SpillOver
 	}
 	if size <= maxAppend && !blobs {
-		return prepared, func() {}, nil
+		return func() {}, nil
 	}
-	unlock, err = l.settleBlobs(ctx, prepared)
-	return prepared, unlock, err
+	return l.settleBlobs(ctx, events)
 }
 
 // complete fills in what the caller left open and checks the event by itself.

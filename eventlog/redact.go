@@ -107,7 +107,7 @@ func (l *Log) rewrite(ctx context.Context, session, reason string, seqs []int64,
 			if err := l.load(ctx, session, st); err != nil {
 				return err
 			}
-			if st.begin(); st.taken(note.ID) {
+			if st.begin(true); st.taken(note.ID) {
 				return nil // the outcome that was unknown is known now
 			}
 			if unknown != nil {

@@ -24,6 +24,7 @@ type state struct {
 	cur    Head
 	events []Event
 	ids    map[ulid.ULID]struct{}
+	lone   bool // the batch is a single request
 	buf    []byte
 	salt   [16]byte // of the event being sealed
 	fork   *Fork    // of a session that the batch creates as a fork
@@ -40,14 +41,20 @@ func (st *state) drop() {
 	*st = state{cut: st.cut, events: st.events[:0], ids: st.ids, buf: st.buf}
 }
 
-// begin starts staging a batch behind the head.
-func (st *state) begin() {
+// begin starts staging a batch behind the head; lone says that it is a single
+// request.
+func (st *state) begin(lone bool) {
+	st.lone = lone
 	st.cur, st.fork = st.head, nil
 	st.events, st.buf = st.events[:0], st.buf[:0]
 	clear(st.ids)
 }
 
 func (st *state) stage(e Event) {
+	if len(st.events) == 0 && e.More() == 0 && st.lone {
+		st.events = append(st.events, e)
+		return // there is none to compare its id with
+	}
 	if st.ids == nil {
 		st.ids = map[ulid.ULID]struct{}{}
 	}
