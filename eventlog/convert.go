@@ -35,7 +35,7 @@ func Convert(ctx context.Context, dst, src *Log) iter.Seq2[Adopted, error] {
 					adopted, err = convert(ctx, dst, src, session)
 				}
 				if err != nil {
-					err = fmt.Errorf("convert session %q: %w", session, err)
+					adopted.Session, err = session, fmt.Errorf("convert session %q: %w", session, err)
 				}
 				if !yield(adopted, err) || ctx.Err() != nil {
 					return

@@ -36,9 +36,7 @@ type deltas struct {
 // Publish hands a delta to this process's watchers of the session. It never
 // waits.
 func (l *Log) Publish(session string, d Delta) {
-	l.mu.Lock()
-	h := l.hot[session]
-	l.mu.Unlock()
+	h := l.find(session)
 	if h == nil {
 		return
 	}

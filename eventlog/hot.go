@@ -28,6 +28,25 @@ type hot struct {
 	deltas deltas
 }
 
+// retired is added to the users of a hot session that was evicted.
+const retired = -1 << 30
+
+// pin counts a user in, unless h was evicted.
+func (h *hot) pin() bool {
+	for {
+		n := h.users.Load()
+		if n < 0 {
+			return false
+		}
+		if h.users.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+}
+
+// retire keeps users out, if there is none.
+func (h *hot) retire() bool { return h.users.CompareAndSwap(0, retired) }
+
 // request is one append, or one operation that needs the session to itself.
 type request struct {
 	ctx    context.Context

@@ -18,8 +18,9 @@ type Log struct {
 	opts  Options
 	mint  *Minter
 
-	mu     sync.Mutex
-	hot    map[string]*hot
+	hot    sync.Map   // of *hot, by session
+	mu     sync.Mutex // of those who change which sessions are hot
+	hots   int        // how many are
 	closed atomic.Bool
 	done   chan struct{} // closed by Close
 
@@ -54,7 +55,7 @@ const (
 // Open makes a log over a store; at most one Options is used. The log owns the
 // store: Close closes it.
 func Open(store Store, opts ...Options) *Log {
-	l := &Log{store: store, hot: map[string]*hot{}, done: make(chan struct{})}
+	l := &Log{store: store, done: make(chan struct{})}
 	if len(opts) > 0 {
 		l.opts = opts[0]
 	}
@@ -101,30 +102,43 @@ func (l *Log) usable(ctx context.Context) error {
 
 // acquire finds or makes the hot state of a session; release it after use.
 func (l *Log) acquire(session string) *hot {
+	if h := l.find(session); h != nil && h.pin() {
+		return h
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	h := l.hot[session]
-	if h == nil {
-		l.evict()
-		h = &hot{session: session}
-		l.hot[session] = h
+	if h := l.find(session); h != nil && h.pin() {
+		return h
 	}
-	h.users.Add(1)
+	l.evict()
+	h := &hot{session: session}
+	h.pin()
+	l.hot.Store(session, h)
+	l.hots++
 	return h
 }
 
 func (l *Log) release(h *hot) { h.users.Add(-1) }
 
-// evict makes room for one more hot session, if any is idle.
+// find gives the hot state of a session if there is one.
+func (l *Log) find(session string) *hot {
+	h, _ := l.hot.Load(session)
+	found, _ := h.(*hot)
+	return found
+}
+
+// evict makes room for one more hot session, if any is idle. l.mu is held.
 func (l *Log) evict() {
-	for session, h := range l.hot {
-		if len(l.hot) < l.opts.HotSessions {
-			return
-		}
-		if h.users.Load() == 0 {
-			delete(l.hot, session)
-		}
+	if l.hots < l.opts.HotSessions {
+		return
 	}
+	l.hot.Range(func(session, h any) bool {
+		if h.(*hot).retire() {
+			l.hot.Delete(session)
+			l.hots--
+		}
+		return l.hots >= l.opts.HotSessions
+	})
 }
 
 // lockedReader lets several goroutines share a reader.

@@ -45,9 +45,7 @@ func (l *Log) Remove(ctx context.Context, session string) error {
 
 // disturb makes the session's watchers look at the store again.
 func (l *Log) disturb(session string) {
-	l.mu.Lock()
-	h := l.hot[session]
-	l.mu.Unlock()
+	h := l.find(session)
 	if h != nil {
 		h.watch.disturb(true)
 	}

@@ -119,7 +119,9 @@ type (
 
 	// TailLister is of stores that an unfinished write may leave with bytes
 	// behind a session's last complete append. It lists them, of one session or,
-	// for "", of all, also of sessions without any complete append.
+	// for "", of all, also of sessions without any complete append. An error
+	// names a session that could not be looked at, if it is only that one, and
+	// a caller that goes on gets the others.
 	TailLister interface {
 		TornTails(ctx context.Context, session string) iter.Seq2[TornTail, error]
 	}

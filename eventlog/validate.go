@@ -37,7 +37,7 @@ func checkName(name string, most int) error {
 	case name == "":
 		return nameError("empty")
 	case len(name) > most:
-		return nameError("too long")
+		return nameError(fmt.Sprintf("longer than %d bytes", most))
 	}
 	ascii := true
 	for i := range len(name) {

@@ -79,7 +79,8 @@ func (l *Log) Verify(ctx context.Context, session string) (Report, error) {
 
 // TornTails lists what unfinished writes have left behind the last complete
 // appends of all sessions, also of those that have none and so are not listed
-// by Sessions.
+// by Sessions. An error beside a TornTail that names a session is of that
+// session alone, and the others follow.
 func (l *Log) TornTails(ctx context.Context) iter.Seq2[TornTail, error] {
 	lister, ok := As[TailLister](l.store)
 	if !ok {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -71,9 +72,14 @@ func Dir(path string) FS { return &osFS{dir: path} }
 
 type osFS struct {
 	dir    string
-	mu     sync.RWMutex
-	opened *os.Root
-	self   *os.File // the directory itself
+	mu     sync.Mutex // of those who open it
+	opened atomic.Pointer[openDir]
+}
+
+// openDir is a directory that was found.
+type openDir struct {
+	*os.Root
+	self *os.File // the directory itself
 }
 
 func (o *osFS) MakeRoot() error {
@@ -104,27 +110,26 @@ func missingDirs(dir string) (missing []string) {
 }
 
 // root opens the directory at the first call that finds it.
-func (o *osFS) root() (*os.Root, error) {
-	o.mu.RLock()
-	root := o.opened
-	o.mu.RUnlock()
-	if root != nil {
+func (o *osFS) root() (*openDir, error) {
+	if root := o.opened.Load(); root != nil {
 		return root, nil
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.opened != nil {
-		return o.opened, nil
+	if root := o.opened.Load(); root != nil {
+		return root, nil
 	}
 	root, err := os.OpenRoot(o.dir)
 	if err != nil {
 		return nil, err
 	}
-	if o.self, err = root.Open("."); err != nil {
+	self, err := root.Open(".")
+	if err != nil {
 		return nil, errors.Join(err, root.Close())
 	}
-	o.opened = root
-	return root, nil
+	opened := &openDir{root, self}
+	o.opened.Store(opened)
+	return opened, nil
 }
 
 func (o *osFS) Mkdir(name string) error {
@@ -172,12 +177,13 @@ func (o *osFS) Touch(name string, at time.Time) error {
 }
 
 func (o *osFS) Stat(name string) (Info, error) {
-	if _, err := o.root(); err != nil {
+	root, err := o.root()
+	if err != nil {
 		return Info{}, err
 	}
 	var st unix.Stat_t
 	for {
-		err := unix.Fstatat(int(o.self.Fd()), name, &st, 0)
+		err := unix.Fstatat(int(root.self.Fd()), name, &st, 0)
 		if err == nil {
 			return infoOf(&st), nil
 		}
@@ -219,10 +225,11 @@ func (o *osFS) openDir(name string) (*os.File, error) {
 func (o *osFS) Close() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.opened == nil {
+	root := o.opened.Load()
+	if root == nil {
 		return nil
 	}
-	return errors.Join(o.self.Close(), o.opened.Close())
+	return errors.Join(root.self.Close(), root.Close())
 }
 
 func syncPath(dir string) error {

@@ -11,7 +11,8 @@ import (
 )
 
 // TornTails implements eventlog.TailLister. A tail that looks torn is looked at
-// again under the session's lock, so that an append under way is none.
+// again under the session's lock, so that an append under way is none. A file
+// that cannot be read does not end the list.
 func (s *Store) TornTails(ctx context.Context, session string) iter.Seq2[eventlog.TornTail, error] {
 	return func(yield func(eventlog.TornTail, error) bool) {
 		rows := []row{{id: session, name: escape(session) + extension}}
@@ -27,7 +28,7 @@ func (s *Store) TornTails(ctx context.Context, session string) iter.Seq2[eventlo
 			if err == nil && t.Bytes == 0 {
 				continue
 			}
-			if !yield(t, err) || err != nil {
+			if !yield(t, err) || ctx.Err() != nil {
 				return
 			}
 		}
