@@ -25,6 +25,7 @@ var (
 	errFirst     = errors.New("the first event has neither seq 1 nor is it a session_forked")
 	errBlobDue   = errors.New("a blob that the event needs is missing")
 	errDataForm  = errors.New("data is not compact, well-formed JSON")
+	errSpilled   = errors.New("an event of this type is never spilled")
 )
 
 // Adopt stores finished events of a session as they are: ids, seqs, times and
@@ -152,6 +153,9 @@ func (a *adoption) checkContent(ctx context.Context, e *Event) error {
 			return &CorruptError{Session: a.session, Offset: -1, Seq: e.Seq, Cause: err}
 		}
 	}
+	if _, _, spilled := e.Spilled(); spilled && !e.Type.spillable() {
+		return &CorruptError{Session: a.session, Offset: -1, Seq: e.Seq, Cause: errSpilled}
+	}
 	for _, d := range e.Blobs() {
 		if err := a.log.checkBlob(ctx, d); err != nil {
 			return &CorruptError{Session: a.session, Offset: -1, Seq: e.Seq, Cause: fmt.Errorf("%w: %w", errBlobDue, err)}
@@ -201,26 +205,50 @@ type batcher struct {
 	head  Head
 	ready []Event // whole appends
 	open  []Event // the append being gathered
-	size  int
+	size  int     // of the lines of ready
 }
 
 func (b *batcher) add(ctx context.Context, e Event) error {
-	if over := b.log.opts.SpillOver; over >= 0 && len(e.Data) > over || len(e.line) > maxAppend {
+	if b.log.spills(&e) {
 		if err := b.log.respill(ctx, &e); err != nil {
 			return err
 		}
 	}
-	if b.size += len(e.Line()) + 1; b.size > maxAppend && len(b.ready) > 0 {
+	if b.open = append(b.open, e); e.More() > 0 {
+		return nil
+	}
+	size, err := b.fit(ctx)
+	if err != nil {
+		return err
+	}
+	if b.size+size > maxAppend {
 		if err := b.flush(ctx); err != nil {
 			return err
 		}
-		b.size += len(e.Line()) + 1
 	}
-	if b.open = append(b.open, e); e.More() == 0 {
-		b.ready = append(b.ready, b.open...)
-		b.open = b.open[:0]
-	}
+	b.ready, b.size = append(b.ready, b.open...), b.size+size
+	b.open = b.open[:0]
 	return nil
+}
+
+// fit brings the append that was gathered within the bound, as Append did when
+// its data was not inlined yet, and returns its size.
+func (b *batcher) fit(ctx context.Context) (size int, err error) {
+	for i := range b.open {
+		size += len(b.open[i].Line()) + 1
+	}
+	for size > maxAppend {
+		largest := largestInline(b.open)
+		if largest == nil {
+			return 0, fmt.Errorf("%w: the append's lines take %d bytes, at most %d", ErrInvalidSize, size, maxAppend)
+		}
+		size -= len(largest.Line())
+		if err := b.log.respill(ctx, largest); err != nil {
+			return 0, err
+		}
+		size += len(largest.Line())
+	}
+	return size, nil
 }
 
 func (b *batcher) flush(ctx context.Context) error {
@@ -238,9 +266,6 @@ func (b *batcher) flush(ctx context.Context) error {
 	b.head = b.ready[len(b.ready)-1].Head()
 	b.stored += int64(len(b.ready))
 	b.ready, b.size = b.ready[:0], 0
-	for i := range b.open {
-		b.size += len(b.open[i].Line()) + 1
-	}
 	return nil
 }
 

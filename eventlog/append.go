@@ -98,7 +98,6 @@ func (l *Log) commit(h *hot) {
 	for i := range st.events {
 		st.recent.add(st.events[i].ID, st.events[i].Seq)
 	}
-	st.calls.journal = st.calls.journal[:0]
 	if h.watch.publish(st.events) {
 		st.buf = st.buf[len(st.buf):] // the watchers keep its bytes
 	}
@@ -145,10 +144,8 @@ func (l *Log) stage(ctx context.Context, h *hot, batch []*request) error {
 		stale := false
 		for _, r := range batch {
 			r.head, r.err, r.staged, r.judged = Head{}, nil, false, false
-			mark := st.calls.mark()
 			r.err = l.admit(ctx, h.session, st, r)
 			if r.err != nil {
-				st.calls.rollback(mark)
 				if ended := ctx.Err(); ended != nil && errors.Is(r.err, ended) {
 					return r.err // says nothing of r, which may have another context
 				}

@@ -33,7 +33,7 @@ func (l *Log) lineageForward(ctx context.Context, session string, r Range) iter.
 	return func(yield func(Event, error) bool) {
 		first := true
 		for e, err := range l.store.Read(ctx, session, r.span) {
-			if err == nil && first && !r.own && e.Seq > max(r.span.From, 1) && e.Type == SessionForked {
+			if err == nil && first && !r.own && e.Seq > max(r.span.From, 1) && e.Type.Name() == SessionForked {
 				if !l.prefix(ctx, &e, r.span, yield) {
 					return
 				}
@@ -57,7 +57,7 @@ func (l *Log) within(ctx context.Context, session string, span Span, yield func(
 	for e, err := range l.store.Read(ctx, session, Span{Limit: 1}) {
 		if err != nil {
 			yield(Event{}, err)
-		} else if span.To < e.Seq && e.Type == SessionForked {
+		} else if span.To < e.Seq && e.Type.Name() == SessionForked {
 			l.prefix(ctx, &e, span, yield)
 		}
 	}
@@ -125,7 +125,7 @@ func (l *Log) lineageBackward(ctx context.Context, session string, r Range) iter
 				return
 			}
 		}
-		if oldest.Type == SessionForked && oldest.Seq > max(span.From, 1) {
+		if oldest.Type.Name() == SessionForked && oldest.Seq > max(span.From, 1) {
 			span.Limit = left
 			l.prefixBackward(ctx, &oldest, span, yield)
 		}
@@ -174,7 +174,7 @@ func (l *Log) prefixBackward(ctx context.Context, fork *Event, span Span, yield 
 func (l *Log) ancestors(ctx context.Context, fork *Event, from int64) ([]segment, error) {
 	var segments []segment
 	seen := map[string]bool{fork.SessionID: true}
-	for fork.Type == SessionForked {
+	for fork.Type.Name() == SessionForked {
 		f, _, err := fork.Fork()
 		if err != nil {
 			return nil, err

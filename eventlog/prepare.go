@@ -14,22 +14,23 @@ const lineOverhead = 512
 
 // prepare completes and validates events in place, as far as that needs no
 // history, and spills big bodies. unlock ends the store lock under which the
-// blobs were written or found; call it after the append.
+// blobs were written or found, and which keeps the parent of a fork from being
+// removed meanwhile; call it after the append.
 func (l *Log) prepare(ctx context.Context, session string, expect Expect, events []Event) (unlock func(), err error) {
 	merged, err := metadataFrom(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("metadata of the context: %w", err)
 	}
-	size, blobs := 0, false
+	size, locked := 0, false
 	for i := range events {
 		e := &events[i]
 		if err := l.complete(ctx, session, e, merged, expect.lenient); err != nil {
 			return nil, fmt.Errorf("event %d (%s): %w", i+1, clip(string(e.Type)), err)
 		}
 		size += e.lineBound()
-		blobs = blobs || len(e.Blobs()) > 0 || l.opts.SpillOver >= 0 && len(e.Data) > l.opts.SpillOver
+		locked = locked || len(e.Blobs()) > 0 || e.rare.facts.fork != nil || l.spills(e)
 	}
-	if size <= maxAppend && !blobs {
+	if size <= maxAppend && !locked {
 		return func() {}, nil
 	}
 	return l.settleBlobs(ctx, events)
@@ -103,7 +104,7 @@ func (l *Log) settleBlobs(ctx context.Context, events []Event) (unlock func(), e
 func (l *Log) spillAll(ctx context.Context, events []Event) error {
 	size := 0
 	for i := range events {
-		if over := l.opts.SpillOver; over >= 0 && len(events[i].Data) > over {
+		if l.spills(&events[i]) {
 			if err := l.spill(ctx, &events[i]); err != nil {
 				return err
 			}
@@ -124,12 +125,24 @@ func (l *Log) spillAll(ctx context.Context, events []Event) error {
 	return nil
 }
 
+// spills reports whether e's data is over the threshold.
+func (l *Log) spills(e *Event) bool {
+	return l.opts.SpillOver >= 0 && len(e.Data) > l.opts.SpillOver && e.Type.spillable()
+}
+
+// spillable is false for types that are read without their blobs: those that
+// shape the tree or say who runs the session.
+func (t Type) spillable() bool {
+	info, known := vocabulary[t.Name()]
+	return !known || !info.fixed
+}
+
 // largestInline is the event whose data is largest on its line, if spilling it
 // gains anything.
 func largestInline(events []Event) (largest *Event) {
 	for i := range events {
 		e := &events[i]
-		if _, _, spilled := e.Spilled(); spilled || len(e.Data) <= 256 {
+		if _, _, spilled := e.Spilled(); spilled || len(e.Data) <= 256 || !e.Type.spillable() {
 			continue
 		}
 		if largest == nil || len(e.Data) > len(largest.Data) {

@@ -327,7 +327,7 @@ func (l *Log) forksSharing(ctx context.Context, session string, seq int64) ([]st
 		if err != nil {
 			return nil, err
 		}
-		if info.First.Type != SessionForked {
+		if info.First.Type.Name() != SessionForked {
 			continue
 		}
 		f, _, err := info.First.Fork()

@@ -62,14 +62,16 @@ func (st *state) stage(e Event) {
 	st.events = append(st.events, e)
 }
 
-// unstage forgets what one request staged.
+// unstage forgets what one request staged, and what was learnt of calls on its
+// way: they are searched anew when they matter.
 func (st *state) unstage(cur Head, events, buffered int) {
 	for _, e := range st.events[events:] {
 		delete(st.ids, e.ID)
 	}
 	st.cur, st.events, st.buf = cur, st.events[:events], st.buf[:buffered]
-	if events == 0 && st.fork != nil {
-		st.fork, st.calls = nil, calls{}
+	st.calls = calls{back: cur.Seq}
+	if events == 0 {
+		st.fork = nil
 	}
 }
 
@@ -140,20 +142,7 @@ type calls struct {
 	ended map[string]struct{}
 	// back is the seq of the path event to fold next when searching back; 0
 	// when the whole path is folded.
-	back    int64
-	journal []undo
-}
-
-// undo reverts one change of calls.
-type undo func(*calls)
-
-func (c *calls) mark() int { return len(c.journal) }
-
-func (c *calls) rollback(mark int) {
-	for i := len(c.journal) - 1; i >= mark; i-- {
-		c.journal[i](c)
-	}
-	c.journal = c.journal[:mark]
+	back int64
 }
 
 func (c *calls) isPending(id string) bool {
@@ -162,15 +151,8 @@ func (c *calls) isPending(id string) bool {
 }
 
 func (c *calls) open(id string) {
-	_, ended := c.ended[id]
 	delete(c.ended, id)
 	c.pending = with(c.pending, id)
-	c.journal = append(c.journal, func(c *calls) {
-		delete(c.pending, id)
-		if ended {
-			c.ended = with(c.ended, id)
-		}
-	})
 }
 
 // end ends a pending call. While older events are still to be folded it is
@@ -180,20 +162,10 @@ func (c *calls) end(id string) {
 	if c.back > 0 {
 		c.ended = with(c.ended, id)
 	}
-	c.journal = append(c.journal, func(c *calls) {
-		delete(c.ended, id)
-		c.pending = with(c.pending, id)
-	})
 }
 
 // move is a head_moved to seq: what is pending there is not known yet.
-func (c *calls) move(to int64) {
-	before := *c
-	c.pending, c.ended, c.back = nil, nil, to
-	c.journal = append(c.journal, func(c *calls) {
-		c.pending, c.ended, c.back = before.pending, before.ended, before.back
-	})
-}
+func (c *calls) move(to int64) { *c = calls{back: to} }
 
 // fold takes in an older event of the path: of all events that name a call, the
 // newest decides, and in one event its calls.

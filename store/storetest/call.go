@@ -83,12 +83,14 @@ var callCases = []testCase{
 		},
 	},
 	{
-		name:        "id twice in an append",
-		explanation: "Two calls of one id in one append are refused while the first is pending.",
+		name:        "id twice",
+		explanation: "An id that repeats within a message is refused; one that repeats while it is pending stays pending, and one result ends it.",
 		run: func(t *env) {
-			t.refused(eventlog.ErrInvalidCall, t.log(), "a", eventlog.New, calls("c1"), calls("c1"))
 			t.refused(eventlog.ErrInvalidCall, t.log(), "a", eventlog.New, calls("c1", "c1"))
-			t.append(t.log(), "a", eventlog.New, calls("c1"), result("c1"), calls("c1"))
+			t.append(t.log(), "a", eventlog.New, calls("c1"), calls("c1"), result("c1"))
+			t.refused(eventlog.ErrInvalidResult, t.log(), "a", eventlog.Any, result("c1"))
+			t.refused(eventlog.ErrInvalidResult, t.reopen(), "a", eventlog.Any, result("c1"))
+			t.append(t.log(), "a", eventlog.Any, calls("c1"), result("c1"))
 		},
 	},
 	{
@@ -145,7 +147,7 @@ func testCallLenient(t *env) {
 	head := t.append(l, "a", eventlog.New.Lenient(), events...)
 	t.same("head of the retry", head, t.append(l, "a", eventlog.New.Lenient(), events...))
 	got := t.read(t.reopen(), "a", eventlog.All)
-	for i, broken := range []bool{true, false, true, true, false} {
+	for i, broken := range []bool{true, false, false, true, false} {
 		if value, ok := got[i].MetadataValue("broken"); ok != broken {
 			t.Errorf("event %d: metadata broken is %s, want it: %v", i+1, value, broken)
 		}
