@@ -29,6 +29,21 @@ var callCases = []testCase{
 		},
 	},
 	{
+		name:        "after a refusal",
+		explanation: "What a refused append would have opened or ended is as it was, also where the history was searched for it.",
+		run: func(t *env) {
+			last := note(1)
+			t.append(t.log(), "a", eventlog.New, calls("c1"))
+			t.append(t.log(), "a", eventlog.Any, calls("c2"), result("c1"), last)
+			l := t.reopen()
+			taken := note(2)
+			taken.ID = last.ID
+			t.refused(eventlog.ErrConflict, l, "a", eventlog.Any, calls("c1"), result("c2"), taken)
+			t.refused(eventlog.ErrInvalidResult, l, "a", eventlog.Any, result("c1"))
+			t.append(l, "a", eventlog.Any, result("c2"))
+		},
+	},
+	{
 		name:        "interrupted result",
 		explanation: "An explicit interrupted result ends its call like any other.",
 		run: func(t *env) {
