@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"bytes"
+	"fmt"
 	"iter"
 	"slices"
 	"strings"
@@ -44,6 +45,27 @@ var adoptCases = []testCase{
 		explanation: "An export read back into another store gives the same events and hashes, forks and bodies with them.",
 		needs:       []Need{Blobs},
 		run:         testExport,
+	},
+	{
+		name:        "import of a large append",
+		explanation: "An append that took spilling to stay within 4 MiB does so again when an export of it is imported.",
+		needs:       []Need{Blobs},
+		run: func(t *env) {
+			src := t.aside(NewMemory())
+			var events []eventlog.Event
+			for i := range 24 {
+				events = append(events, event("test:big", `"`+text(fmt.Sprint(i, " "), 200<<10)+`"`))
+			}
+			head := t.append(src, "a", eventlog.New, events...)
+			var b bytes.Buffer
+			t.must(src.Export(t.ctx, &b, "a"))
+			_, err := t.log().Import(t.ctx, &b)
+			t.must(err)
+			l := t.reopen()
+			t.same("head", head, t.head(l, "a"))
+			t.same("bytes of lines within 4 MiB", true, len(strings.Join(t.lines(l, "a"), "\n")) < 4<<20)
+			t.sound(l, "a")
+		},
 	},
 	{
 		name:        "import of a broken export",

@@ -1,6 +1,10 @@
 package storetest
 
-import "github.com/convlog/convlog/eventlog"
+import (
+	"fmt"
+
+	"github.com/convlog/convlog/eventlog"
+)
 
 var removeCases = []testCase{
 	{
@@ -42,6 +46,12 @@ var removeCases = []testCase{
 		},
 	},
 	{
+		name:        "a race with a fork",
+		explanation: "Of removing a session and forking it at the same time, one fails: no fork is left without its parent.",
+		needs:       []Need{Remover, Locker, Handles},
+		run:         testRemoveFork,
+	},
+	{
 		name:        "without the ability",
 		explanation: "Where the store cannot do what is asked, the answer is ErrUnsupported, and nothing changes.",
 		run:         testUnsupported,
@@ -67,6 +77,26 @@ func testRemoveRecreate(t *env) {
 		}
 	})
 	t.sound(t.log(), "a")
+}
+
+func testRemoveFork(t *env) {
+	l, other := t.log(), t.second()
+	for i := range 20 {
+		parent, child := fmt.Sprintf("p%d", i), fmt.Sprintf("c%d", i)
+		t.fill(l, parent, 1)
+		fork := t.forkAt(parent, 1)
+		removed := make(chan error, 1)
+		go func() { removed <- other.Remove(t.ctx, parent) }()
+		_, err := l.Append(t.ctx, child, eventlog.New, fork)
+		switch removal := <-removed; {
+		case err == nil:
+			t.wantErr(eventlog.ErrInUse, removal)
+			t.sound(l, child)
+		default:
+			t.wantErr(eventlog.ErrNotFound, err)
+			t.must(removal)
+		}
+	}
 }
 
 // bare hides the abilities of a store.

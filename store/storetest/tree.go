@@ -40,6 +40,11 @@ var treeCases = []testCase{
 		},
 	},
 	{
+		name:        "long reasons",
+		explanation: "Events that shape the tree are never spilled: path and lineage are read without bodies, however long a reason is.",
+		run:         testTreeReasons,
+	},
+	{
 		name:        "a fork reads through its parent",
 		explanation: "A fork's shared prefix is read through its parent, in every range, and its chain goes on from there.",
 		run:         testTreeFork,
@@ -150,6 +155,31 @@ func sessionsOf(events []eventlog.Event) (names string) {
 		names += events[i].SessionID
 	}
 	return names
+}
+
+func testTreeReasons(t *env) {
+	l := t.log()
+	t.fill(l, "p", 3)
+	reason := text("why", 300<<10)
+	t.append(l, "p", eventlog.Any, event(eventlog.HeadMoved, `{"to":1,"reason":"`+reason+`"}`))
+	fork, err := eventlog.NewSessionForked(eventlog.Fork{Parent: "p", Seq: 4, EventID: t.eventAt(l, "p", 4).ID,
+		Hash: t.eventAt(l, "p", 4).Hash(), Reason: reason})
+	t.must(err)
+	t.append(l, "f", eventlog.New, fork)
+	t.twice(func(l *eventlog.Log) {
+		t.same("path", []int64{1, 4}, seqsIn(t.path(l, "p")))
+		t.same("path of the fork", []int64{1, 4, 5}, seqsIn(t.path(l, "f")))
+		t.sound(l, "f")
+	})
+	t.refused(eventlog.ErrInvalidSize, t.log(), "p", eventlog.Any,
+		event(eventlog.HeadMoved, `{"to":1,"reason":"`+text("why", 5<<20)+`"}`))
+}
+
+func (t *env) eventAt(l *eventlog.Log, session string, seq int64) *eventlog.Event {
+	t.Helper()
+	e, err := l.Event(t.ctx, session, seq)
+	t.must(err)
+	return &e
 }
 
 func testTreeForkRefused(t *env) {
