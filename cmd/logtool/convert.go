@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -53,29 +54,48 @@ type converted struct {
 	Stored  int64  `json:"stored"`
 	Seq     int64  `json:"seq"`
 	Hash    string `json:"hash"`
+	Error   string `json:"error,omitzero"`
 }
 
 func (a *app) convert(ctx context.Context, to, from *eventlog.Log) error {
 	p := a.printer()
 	var sessions, read, stored int64
-	var failed error
+	var failed []error
 	for s, err := range eventlog.Convert(ctx, to, from) {
+		row := converted{Session: s.Session, Read: s.Read, Stored: s.Stored, Seq: s.Head.Seq, Hash: s.Head.Hash.String()}
 		if err != nil {
-			failed = errors.Join(failed, err)
-			continue
+			failed, row.Error = append(failed, err), err.Error()
+		} else {
+			sessions, read, stored = sessions+1, read+s.Read, stored+s.Stored
 		}
-		sessions, read, stored = sessions+1, read+s.Read, stored+s.Stored
 		if a.json {
-			if err := p.value(converted{s.Session, s.Read, s.Stored, s.Head.Seq, s.Head.Hash.String()}); err != nil {
+			if err := p.value(row); err != nil {
 				return err
 			}
 		}
 	}
 	if !a.json {
+		if len(failed) > 1 {
+			for _, err := range failed {
+				p.printf("stopped: %s\n", clean(err.Error()))
+			}
+		}
 		p.printf("%s, %s: %s stored\n", count(sessions, "session"), count(read, "event"), thousands(stored))
 	}
-	if err := p.flush(); err != nil && failed == nil {
+	if err := p.flush(); err != nil && len(failed) == 0 {
 		return err
 	}
-	return failed
+	return convertError(failed)
+}
+
+// convertError is what a run failed with: the one error, or what was listed.
+func convertError(failed []error) error {
+	err := errors.Join(failed...)
+	switch {
+	case err == nil, errors.Is(err, context.Canceled):
+		return err
+	case len(failed) == 1:
+		return copyError{failed[0]}
+	}
+	return fmt.Errorf("%s could not be copied, as listed; the rest is", count(int64(len(failed)), "session"))
 }

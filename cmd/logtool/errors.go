@@ -19,6 +19,11 @@ func usagef(format string, args ...any) error {
 	return &usageError{fmt.Sprintf(format, args...)}
 }
 
+// copyError is what kept finished events from being copied into the store.
+type copyError struct{ error }
+
+func (e copyError) Unwrap() error { return e.error }
+
 func exitCode(err error) int {
 	var usage *usageError
 	switch {
@@ -51,15 +56,21 @@ func explain(err error) string {
 // hintFor says what to do about an error that the log gave.
 func hintFor(err error) string {
 	var conflict *eventlog.ConflictError
+	var corrupt *eventlog.CorruptError
+	var copying copyError
 	switch {
+	case errors.As(err, &conflict) && errors.As(err, &copying):
+		return "this store has another history of the session: copy it to another store"
 	case errors.As(err, &conflict) && conflict.ID == "" && conflict.Actual.IsZero():
 		return "the session does not exist (any more): append with --expect new to begin it"
 	case errors.As(err, &conflict) && conflict.ID == "":
 		return fmt.Sprintf("read what was added (logtool tail %s), then append with --expect %s", shellWord(conflict.Session), expectation(conflict.Actual))
 	case errors.Is(err, eventlog.ErrNotFound):
 		return "logtool ls lists the sessions"
-	case errors.Is(err, eventlog.ErrCorrupt):
+	case errors.As(err, &corrupt):
 		return "logtool verify shows all damage; restore the session from a copy"
+	case errors.Is(err, eventlog.ErrCorrupt):
+		return "give --store a sqlite file that logtool made, or restore the file from a copy"
 	case errors.Is(err, eventlog.ErrVersion):
 		return "use a newer logtool"
 	case errors.Is(err, eventlog.ErrUnknownOutcome):

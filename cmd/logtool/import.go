@@ -51,7 +51,7 @@ func (a *app) importAll(ctx context.Context, log *eventlog.Log, own []ownFile, f
 	for _, file := range own {
 		row := file.adopt(ctx, log)
 		if row.Err != nil {
-			failed = append(failed, fmt.Errorf("import %s: %w", row.Path, row.Err))
+			failed = append(failed, copyError{fmt.Errorf("import %s: %w", row.Path, row.Err)})
 		}
 		table.Rows = append(table.Rows, row)
 	}

@@ -81,10 +81,10 @@ func (a *app) verify(ctx context.Context, log *eventlog.Log, args []string) erro
 }
 
 // withTorn adds the sessions that have nothing but a torn tail, and so are not
-// listed.
+// listed. One that cannot be looked at is left to say so when it is verified.
 func withTorn(ctx context.Context, log *eventlog.Log, sessions []string) ([]string, error) {
 	for t, err := range log.TornTails(ctx) {
-		if err != nil {
+		if err != nil && (t.Session == "" || ctx.Err() != nil) {
 			return nil, err
 		}
 		if t.Session != "" && !slices.Contains(sessions, t.Session) {

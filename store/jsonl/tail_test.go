@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -251,4 +252,31 @@ func TestEmptyFileIsNoSession(t *testing.T) {
 	}
 	appendAll(t, s, "s", eventlog.Head{}, sealed(t, "s", 2))
 	wantSeqs(t, s, "s", eventlog.Span{}, 1, 2)
+}
+
+// locked is an FS with one file that may not be opened.
+type locked struct {
+	FS
+	name string
+}
+
+func (l locked) Open(name string, flag int) (File, error) {
+	if name == l.name {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
+	}
+	return l.FS.Open(name, flag)
+}
+
+func TestTornTailsOfTheOthersFollowAnUnreadableFile(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "a", []byte(`{"crc":"`))
+	write(t, dir, "b", []byte(`{"crc":"`))
+	s := open(t, dir, Options{FS: locked{Dir(dir), "a.jsonl"}})
+	var got []string
+	for tail, err := range s.TornTails(t.Context(), "") {
+		got = append(got, fmt.Sprintf("%s %d %t", tail.Session, tail.Bytes, errors.Is(err, fs.ErrPermission)))
+	}
+	if want := []string{"a 0 true", "b 8 false"}; !slices.Equal(got, want) {
+		t.Errorf("TornTails yields %q, want %q", got, want)
+	}
 }

@@ -59,7 +59,7 @@ func (s *Store) tornTail(ctx context.Context, row row, thorough bool) (t eventlo
 		}
 	}
 	if err != nil {
-		return t, fmt.Errorf("read tail of %s: %w", r.path, err)
+		return eventlog.TornTail{Session: row.id}, fmt.Errorf("read tail of %s: %w", r.path, err)
 	}
 	end := r.tail.end
 	if r.damage != nil || r.info.Size <= end {
@@ -68,7 +68,7 @@ func (s *Store) tornTail(ctx context.Context, row row, thorough bool) (t eventlo
 	bad := make([]byte, r.info.Size-end)
 	n, err := readFull(r.file, bad, end)
 	if err != nil {
-		return t, fmt.Errorf("read tail of %s: %w", r.path, err)
+		return eventlog.TornTail{Session: row.id}, fmt.Errorf("read tail of %s: %w", r.path, err)
 	}
 	return eventlog.TornTail{Session: row.id, Path: r.path, Offset: end, Bytes: int64(n), Whole: r.looksWhole(bad[:n])}, nil
 }
