@@ -134,12 +134,26 @@ func readEvents(r io.Reader) ([]eventlog.Event, error) {
 			return events, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("event %d on standard input: %w", len(events)+1, err)
+			return nil, fmt.Errorf("event %d on standard input: %w", len(events)+1, inJSON(err))
 		}
 		events = append(events, eventlog.Event{
 			ID: eventlog.NewID(), Type: g.Type, Data: g.Data, Metadata: g.Metadata, Cost: g.Cost,
 		})
 	}
+}
+
+// inJSON says what is wrong with the JSON, without our types in it.
+func inJSON(err error) error {
+	var meaning *json.SemanticError
+	switch {
+	case !errors.As(err, &meaning):
+		return err
+	case meaning.Err == nil:
+		return fmt.Errorf("%s may not be a %v", meaning.JSONPointer, meaning.JSONKind)
+	case meaning.JSONPointer == "":
+		return meaning.Err
+	}
+	return fmt.Errorf("%s: %w", meaning.JSONPointer, meaning.Err)
 }
 
 // target finds the session and makes the expectation. A name that is neither

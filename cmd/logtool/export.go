@@ -23,7 +23,10 @@ func (a *app) exportCommand() *cobra.Command {
 		Long: `Write the lines of sessions, what their forks rest on first, bodies inlined.
 logtool import reads such a stream back and keeps ids, seqs and hashes.`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if all == (len(args) > 0) {
+			switch {
+			case all && len(args) > 0:
+				return usagef("--all exports every session: name none beside it")
+			case !all && len(args) == 0:
 				return usagef("name the sessions to export, or give --all")
 			}
 			return nil
