@@ -118,7 +118,7 @@ func TestTablePrints(t *testing.T) {
 	if err := table.Print(&b); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"a.jsonl", "2 files", "refused: a.jsonl:3 (byte 70): cut off", "stopped: b.jsonl: no luck", "skipped: 1 other files"} {
+	for _, want := range []string{"a.jsonl", "2 files", "refused: a.jsonl:3 (byte 70): cut off", "stopped: b.jsonl: no luck", "skipped: 1 other file\n"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%q is missing in\n%s", want, b.String())
 		}

@@ -120,7 +120,14 @@ func (t *Table) printRest(w io.Writer) error {
 		}
 	}
 	if n := len(t.Skipped); n > 0 {
-		note("skipped: %d other files\n", n)
+		note("skipped: %d other %s\n", n, files(n))
 	}
 	return err
+}
+
+func files(n int) string {
+	if n == 1 {
+		return "file"
+	}
+	return "files"
 }
