@@ -74,7 +74,7 @@ func (s *Store) cursor(ctx context.Context, session string, r eventlog.Span) (*c
 		return nil, s.locate(session, "sessions", 0, err)
 	}
 	if !found {
-		return nil, fmt.Errorf("read %q: %w", session, eventlog.ErrNotFound)
+		return nil, fmt.Errorf("read session %q: %w", session, eventlog.ErrNotFound)
 	}
 	key, ok := row[0].(int64)
 	first, ok2 := row[1].(int64)
@@ -249,7 +249,7 @@ func (c *cursor) shortage(ctx context.Context, due int64) error {
 		return c.store.locate(c.session, "sessions", 0, err)
 	}
 	if row[0] == driver.Value(int64(0)) {
-		return fmt.Errorf("read %q: removed meanwhile: %w", c.session, eventlog.ErrNotFound)
+		return fmt.Errorf("read session %q: removed meanwhile: %w", c.session, eventlog.ErrNotFound)
 	}
 	return c.store.corrupt(c.session, "events", due, errMissing)
 }
