@@ -147,9 +147,17 @@ func (o *osFS) Open(name string, flag int) (File, error) {
 	}
 	f, err := root.OpenFile(name, flag, 0o600)
 	if err != nil {
-		return nil, err
+		return nil, o.located(err)
 	}
 	return &osFile{File: f, fd: int(f.Fd())}, nil
+}
+
+// located names the file in full, which os.Root leaves to its callers.
+func (o *osFS) located(err error) error {
+	if at, ok := err.(*fs.PathError); ok {
+		return &fs.PathError{Op: "open", Path: filepath.Join(o.dir, at.Path), Err: at.Err}
+	}
+	return err
 }
 
 func (o *osFS) Rename(from, to string) error {

@@ -1,7 +1,9 @@
 package jsonl
 
 import (
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/convlog/convlog/eventlog"
@@ -19,4 +21,16 @@ func TestStore(t *testing.T) {
 		}
 		return storetest.Harness{Open: open(false), OpenReadOnly: open(true), Path: dir}
 	})
+}
+
+// The error of a file that cannot be opened says which file of which store.
+func TestOpenErrorsNameTheFile(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a.jsonl")
+	must(t, os.Mkdir(path, 0o700))
+	events := sealed(t, "a", 1)
+	err := open(t, dir).Append(t.Context(), "a", eventlog.Head{}, events, false)
+	if err == nil || !strings.Contains(err.Error(), "open "+path+": ") {
+		t.Errorf("append: %v, want %s named", err, path)
+	}
 }
