@@ -23,17 +23,29 @@ import (
 // Append honours ctx while it waits; metadata in ctx (WithMetadata) is merged
 // into each event, whose own members win.
 func (l *Log) Append(ctx context.Context, session string, expect Expect, events ...Event) (Head, error) {
+	return l.append(ctx, session, newRequest(ctx, expect, events))
+}
+
+// AppendEach writes several appends together, for the cost of about one: each
+// is atomic and has no part in the others, but all are refused or written in
+// order, behind one expectation. When it fails with ErrUnknownOutcome, or the
+// process is killed, the first of them may stand without the rest: read the
+// head before trying again. It suits imports.
+func (l *Log) AppendEach(ctx context.Context, session string, expect Expect, appends ...[]Event) (Head, error) {
+	return l.append(ctx, session, newRequest(ctx, expect, appends...))
+}
+
+func (l *Log) append(ctx context.Context, session string, r *request) (Head, error) {
 	if err := l.usable(ctx); err != nil {
 		return Head{}, err
 	}
 	if err := CheckSessionID(session); err != nil {
 		return Head{}, err
 	}
-	if len(events) == 0 {
-		return expect.head, nil
+	if len(r.events) == 0 {
+		return r.expect.head, nil
 	}
-	r := newRequest(ctx, expect, events)
-	unlock, err := l.prepare(ctx, session, expect, r.events)
+	unlock, err := l.prepare(ctx, session, r.expect, r.events)
 	if err != nil {
 		return Head{}, fmt.Errorf("append to session %q: %w", session, err)
 	}
@@ -179,7 +191,6 @@ func (l *Log) admit(ctx context.Context, session string, st *state, r *request) 
 	}
 	for i := range r.events {
 		e := r.events[i]
-		e.more = int32(len(r.events) - 1 - i)
 		if err := l.sealNext(ctx, session, st, &e, r.expect.lenient); err != nil {
 			st.unstage(before, size, buffered)
 			return fmt.Errorf("append to session %q: event %d (%s): %w", session, i+1, e.Type, err)

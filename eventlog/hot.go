@@ -72,11 +72,17 @@ type request struct {
 // need nothing else of the heap.
 var requests = sync.Pool{New: func() any { return new(request) }}
 
-// newRequest makes a request to append copies of events.
-func newRequest(ctx context.Context, expect Expect, events []Event) *request {
+// newRequest makes a request for one or more appends of copies of events.
+func newRequest(ctx context.Context, expect Expect, appends ...[]Event) *request {
 	r := requests.Get().(*request)
 	r.ctx, r.expect = ctx, expect
-	r.events = append(r.one[:0], events...)
+	r.events = r.one[:0]
+	for _, events := range appends {
+		r.events = append(r.events, events...)
+		for i := range events {
+			r.events[len(r.events)-1-i].more = int32(i)
+		}
+	}
 	return r
 }
 

@@ -9,8 +9,11 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// batch is how many events an import appends at a time.
-const batch = 256
+// An import writes about so many events, or bytes of data, at a time.
+const (
+	batch      = 256
+	batchBytes = 1 << 20
+)
 
 // Session appends imported events to one session of a log, in batches. It
 // knows which events the session has already. It is used by one goroutine.
@@ -26,8 +29,10 @@ type Session struct {
 
 	log     *eventlog.Log
 	head    eventlog.Head
-	known   map[Key]int64 // seqs
-	pending []eventlog.Event
+	known   map[Key]int64      // seqs
+	pending [][]eventlog.Event // appends, each of the events of one record
+	count   int                // of pending events
+	bytes   int                // of their data
 	written int
 }
 
@@ -62,7 +67,7 @@ func (s *Session) noticed(e *eventlog.Event, each func(*eventlog.Event) error) e
 func (s *Session) New() bool { return s.Seq() == 0 }
 
 // Seq is the seq of the newest event, written or added.
-func (s *Session) Seq() int64 { return s.head.Seq + int64(len(s.pending)) }
+func (s *Session) Seq() int64 { return s.head.Seq + int64(s.count) }
 
 // Find gives the seq of the event with the key, if the session has it.
 func (s *Session) Find(k Key) (seq int64, ok bool) {
@@ -74,23 +79,44 @@ func (s *Session) Find(k Key) (seq int64, ok bool) {
 // timestamp. Events of one record should be added without a Flush between.
 func (s *Session) Add(k Key, at time.Time, e eventlog.Event) int64 {
 	e.ID, e.Timestamp = k.ID(at), stamp(at)
-	s.pending = append(s.pending, e)
+	s.queue(e)
 	s.known[k] = s.Seq()
 	return s.Seq()
 }
 
+// queue adds e to the pending appends: to the last of them, if that would be
+// nothing without it.
+func (s *Session) queue(e eventlog.Event) {
+	s.count++
+	s.bytes += len(e.Data)
+	if n := len(s.pending); n > 0 && leads(s.pending[n-1]) {
+		s.pending[n-1] = append(s.pending[n-1], e)
+		return
+	}
+	s.pending = append(s.pending, []eventlog.Event{e})
+}
+
+// leads reports whether an append ends with an event that only makes way for
+// the next.
+func leads(events []eventlog.Event) bool {
+	last := events[len(events)-1].Type
+	return last == eventlog.SessionStarted || last == eventlog.HeadMoved
+}
+
 // Full reports that it is time to flush.
-func (s *Session) Full() bool { return len(s.pending) >= batch }
+func (s *Session) Full() bool { return s.count >= batch || s.bytes >= batchBytes }
 
 // Written is how many events were appended.
 func (s *Session) Written() int { return s.written }
 
 // Drop forgets what was added since the last flush.
 func (s *Session) Drop() {
-	for i := range s.pending {
-		delete(s.known, KeyOf(s.pending[i].ID))
+	for _, events := range s.pending {
+		for i := range events {
+			delete(s.known, KeyOf(events[i].ID))
+		}
 	}
-	s.pending = s.pending[:0]
+	s.clear()
 }
 
 // Flush appends what was added. After an error that is forgotten, as by Drop.
@@ -98,16 +124,20 @@ func (s *Session) Flush(ctx context.Context) error {
 	if len(s.pending) == 0 {
 		return nil
 	}
-	head, err := s.log.Append(ctx, s.ID, eventlog.At(s.head).Lenient(), s.pending...)
+	head, err := s.log.AppendEach(ctx, s.ID, eventlog.At(s.head).Lenient(), s.pending...)
 	if err != nil {
 		s.Drop()
 		return fmt.Errorf("import into session %q: %w", s.ID, err)
 	}
 	s.head = head
-	s.written += len(s.pending)
-	clear(s.pending)
-	s.pending = s.pending[:0]
+	s.written += s.count
+	s.clear()
 	return nil
+}
+
+func (s *Session) clear() {
+	clear(s.pending)
+	s.pending, s.count, s.bytes = s.pending[:0], 0, 0
 }
 
 // stamp makes a time that a line can hold of any time; times that are unknown

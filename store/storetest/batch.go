@@ -22,6 +22,11 @@ var batchCases = []testCase{
 		},
 	},
 	{
+		name:        "several in one write",
+		explanation: "AppendEach writes several appends behind one expectation: each counts down by itself, a retry stores nothing, and one refused event refuses all.",
+		run:         testBatchEach,
+	},
+	{
 		name:        "refused as a whole",
 		explanation: "One refused event refuses the append it is in, wherever it stands, and the store is as it was.",
 		run:         testBatchRefused,
@@ -46,6 +51,24 @@ var batchCases = []testCase{
 		explanation: "A reader sees the events of an append all or not at all, also when reading backwards or the last few.",
 		run:         testBatchVisible,
 	},
+}
+
+func testBatchEach(t *env) {
+	l, ctx := t.log(), t.Context()
+	appends := [][]eventlog.Event{notes(3), {note(4)}, {note(5), note(6)}}
+	head, err := l.AppendEach(ctx, "a", eventlog.New, appends...)
+	t.must(err)
+	again, err := l.AppendEach(ctx, "a", eventlog.New, appends...)
+	t.must(err)
+	t.same("head of the retry", head, again)
+	_, err = l.AppendEach(ctx, "a", eventlog.At(head), notes(2), []eventlog.Event{note(3), result("nobody")})
+	t.wantErr(eventlog.ErrInvalidResult, err)
+	var more []int
+	for _, e := range t.read(t.reopen(), "a", eventlog.All) {
+		more = append(more, e.More())
+	}
+	t.same("more", []int{2, 1, 0, 0, 1, 0}, more)
+	t.sound(t.log(), "a")
 }
 
 func testBatchRefused(t *env) {
