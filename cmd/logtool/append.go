@@ -7,6 +7,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -110,6 +111,9 @@ func (a *app) newEvents(x appending) ([]eventlog.Event, error) {
 	text := strings.TrimSuffix(string(body), "\n")
 	if text == "" {
 		return nil, usagef("nothing to append: give a text, or - and the text on standard input")
+	}
+	if !utf8.ValidString(text) {
+		return nil, errors.New("the text is not UTF-8")
 	}
 	e, err := eventlog.NewUserMessage(text)
 	return []eventlog.Event{e}, err
