@@ -18,15 +18,20 @@ func (l *Log) PutBlob(ctx context.Context, r io.Reader) (BlobRef, error) {
 	if err := l.usable(ctx); err != nil {
 		return BlobRef{}, err
 	}
-	blobs, err := l.blobs()
-	if err != nil {
-		return BlobRef{}, err
-	}
 	unlock, err := l.lockStore(ctx, false)
 	if err != nil {
 		return BlobRef{}, err
 	}
 	defer unlock()
+	return l.putBlob(ctx, r)
+}
+
+// putBlob is PutBlob under a store lock that the caller holds.
+func (l *Log) putBlob(ctx context.Context, r io.Reader) (BlobRef, error) {
+	blobs, err := l.blobs()
+	if err != nil {
+		return BlobRef{}, err
+	}
 	d, n, err := blobs.PutBlob(ctx, r)
 	if err != nil {
 		return BlobRef{}, fmt.Errorf("put blob: %w", err)

@@ -63,7 +63,7 @@ func convert(ctx context.Context, dst, src *Log, session string) (Adopted, error
 	})
 }
 
-// copyBlob copies a blob that dst does not have.
+// copyBlob copies a blob that dst does not have. Adopt holds dst's store lock.
 func copyBlob(ctx context.Context, dst, src *Log, d Digest) error {
 	if dst.checkBlob(ctx, d) == nil {
 		return nil
@@ -73,6 +73,6 @@ func copyBlob(ctx context.Context, dst, src *Log, d Digest) error {
 		return err
 	}
 	defer body.Close()
-	_, err = dst.PutBlob(ctx, body)
+	_, err = dst.putBlob(ctx, body)
 	return err
 }

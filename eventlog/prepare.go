@@ -66,10 +66,25 @@ func (l *Log) complete(ctx context.Context, session string, e *Event, merged []b
 	if err := e.checkEnvelope(); err != nil {
 		return err
 	}
+	if err := e.checkMade(); err != nil {
+		return err
+	}
 	if !lenient {
 		return e.rare.facts.invalid
 	}
 	return nil
+}
+
+// checkMade refuses a redacted event that Redact did not make: it would claim
+// an erasure that never was. Copies of one are marked as such.
+func (e *Event) checkMade() error {
+	if e.Type.Name() != Redacted {
+		return nil
+	}
+	if _, copied := e.MetadataValue(forkOriginKey); copied {
+		return nil
+	}
+	return fmt.Errorf("%w: %s is appended by Redact only", ErrInvalidType, e.Type)
 }
 
 // lineBound is an upper bound of the length of e's line with its newline.

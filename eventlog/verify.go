@@ -276,9 +276,7 @@ func (v *verifier) payload(e *Event) {
 		return
 	}
 	if r, ok := p.(RedactionNote); ok {
-		for _, seq := range r.Seqs {
-			v.named[seq] = true
-		}
+		v.redacts(e, r)
 	}
 	if err := p.check(); err != nil && len(v.broken(e)) == 0 {
 		v.defect(e.Seq, "payload", err.Error())
@@ -286,6 +284,20 @@ func (v *verifier) payload(e *Event) {
 	for _, d := range p.needs() {
 		if !slices.Contains(e.Blobs(), d) {
 			v.defect(e.Seq, "blob", fmt.Sprintf("the payload refers to %s, which the line does not list", d))
+		}
+	}
+}
+
+// redacts takes in which events a redacted event names, and that their content
+// is gone. In a copy it speaks of the original.
+func (v *verifier) redacts(e *Event, r RedactionNote) {
+	if _, copied := e.MetadataValue(forkOriginKey); copied {
+		return
+	}
+	for _, seq := range r.Seqs {
+		v.named[seq] = true
+		if !v.erased[seq] {
+			v.defect(e.Seq, "redaction", fmt.Sprintf("it names event %d, whose content is still there", seq))
 		}
 	}
 }
