@@ -122,8 +122,20 @@ func TestRewriteWaitsForReader(t *testing.T) {
 	must(t, err)
 	events, err := collect(s.Read(t.Context(), "a", eventlog.Span{}))
 	must(t, err)
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	before, err := s.Version(t.Context(), "a")
+	must(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
+	go func() {
+		for { // until the rewrite is committed
+			row, err := s.Version(context.Background(), "a")
+			if err != nil || row != before {
+				cancel()
+				return
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}()
 	err = s.Rewrite(ctx, "a", head, []eventlog.Event{altered(events[0], "y"), altered(events[1], "y")}, nil)
 	want(t, eventlog.ErrUnknownOutcome, err)
 	must(t, errors.Join(reader.run("COMMIT"), reader.close()))
