@@ -37,8 +37,11 @@ func Lock(ctx context.Context, path string, exclusive bool, perm os.FileMode) (u
 }
 
 // Wait calls try, with growing pauses, until it answers true or an error, or
-// ctx ends.
+// ctx ends. Once ctx has ended it does not try.
 func Wait(ctx context.Context, try func() (bool, error)) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	for pause := shortestPause; ; pause = min(2*pause, longestPause) {
 		if ok, err := try(); ok || err != nil {
 			return err
