@@ -95,6 +95,7 @@ func groups() []group {
 		{"json", jsonCases},
 		{"call", callCases},
 		{"tree", treeCases},
+		{"model", modelCases},
 		{"hook", hookCases},
 		{"watch", watchCases},
 		{"hostile", hostileCases},
@@ -127,7 +128,7 @@ func (c *testCase) possible(lacks []Need) bool {
 }
 
 // longest is when a promise counts as broken because nothing happens.
-const longest = time.Minute
+const longest = 3 * time.Minute
 
 // check tests one promise on a fresh store, within limit.
 func (c *testCase) check(t testing.TB, open Opener, limit time.Duration) {
