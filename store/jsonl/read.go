@@ -176,6 +176,9 @@ func (r *reader) backward(ctx context.Context, yield func(eventlog.Event, error)
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
+		if after.Seq == 1 {
+			return r.corrupt(0, 0, errFirstLine)
+		}
 		e, err := r.check(line, at, due, err)
 		if err != nil {
 			if e, at, err = r.again(ctx, at, due, err); err != nil {

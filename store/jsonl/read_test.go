@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -283,5 +284,27 @@ func TestReadHonoursContext(t *testing.T) {
 	wantErr(t, got, context.Canceled)
 	if n != 2 {
 		t.Errorf("%d events and errors, want one of each", n)
+	}
+}
+
+// A first line that stands elsewhere ends a reading backward, which it would
+// otherwise begin anew.
+func TestReadBackwardPastTheFirst(t *testing.T) {
+	events := sealed(t, "s", ones(4)...)
+	dir := t.TempDir()
+	write(t, dir, "s", content([]eventlog.Event{events[3], events[0], events[1]}))
+	s := open(t, dir)
+	var got []int64
+	for e, err := range s.Read(t.Context(), "s", eventlog.Span{Backward: true}) {
+		if err != nil {
+			wantErr(t, err, eventlog.ErrCorrupt)
+			break
+		}
+		if got = append(got, e.Seq); len(got) > len(events) {
+			t.Fatalf("the reading does not end: %v", got)
+		}
+	}
+	if !slices.Equal(got, []int64{2, 1}) {
+		t.Errorf("got seqs %v, want 2 1", got)
 	}
 }
