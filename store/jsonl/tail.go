@@ -192,13 +192,13 @@ func (v *surveyor) damaged(cause error) {
 // append behind it is the evidence.
 //
 // The blocks of one write need not reach the disk in order. So lines of the bad
-// one's own append prove nothing, and a hole (a line with NULs, which no
-// writer writes) swallows all that follows: one write may hold many appends.
+// one's own append prove nothing, and a hole swallows all that follows: one
+// write may hold many appends.
 func (v *surveyor) judge(bad []byte, whole bool, cause error) {
 	_, err := v.parse(bad)
 	if whole && (err == nil || alien(err)) {
 		v.damaged(cause)
-	} else if bytes.IndexByte(bad, 0) >= 0 {
+	} else if v.holed(bad) {
 		return
 	}
 	own := v.seq + int64(v.more) // the last seq of the append that is open
@@ -219,6 +219,30 @@ func (v *surveyor) judge(bad []byte, whole bool, cause error) {
 	}
 	if v.tail.damage == nil {
 		v.tail = was
+	}
+}
+
+// block is what reaches a disk whole or not at all.
+const block = 512
+
+// holed reports whether the bad line at v.at lacks blocks that were never
+// written: a run of NULs from the start of the line or of a block up to the end
+// of a block or of the file. Other NULs are damage.
+func (v *surveyor) holed(bad []byte) bool {
+	at := v.base + int64(v.at)
+	for end := 0; ; {
+		i := bytes.IndexByte(bad[end:], 0)
+		if i < 0 {
+			return false
+		}
+		i += end
+		for end = i; end < len(bad) && bad[end] == 0; end++ {
+		}
+		starts := i == 0 || (at+int64(i))%block == 0
+		ends := v.at+end == len(v.buf) || (at+int64(end))%block == 0
+		if starts && ends {
+			return true
+		}
 	}
 }
 

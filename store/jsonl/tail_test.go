@@ -91,8 +91,13 @@ func TestTails(t *testing.T) {
 	}
 	hole := bytes.Clone(all)
 	clear(hole[four+20 : five+30])
-	early := bytes.Clone(all)
-	clear(early[three+5 : three+90])
+	block := (three + 511) &^ 511 // within the append that four ends
+	lost := slices.Concat(all[:three], make([]byte, block-three), all[block:])
+	nul := func(at int) []byte {
+		b := bytes.Clone(all)
+		b[at] = 0
+		return b
+	}
 	foreign := []byte(`{"type":"user","message":"not ours"}` + "\n")
 	other := content(sealed(t, "other", 1))
 	for _, test := range []struct {
@@ -105,7 +110,9 @@ func TestTails(t *testing.T) {
 		{"nuls behind the last line", append(bytes.Clone(all), make([]byte, 9000)...), 6, -1, 0},
 		{"nuls behind an unfinished append", append(bytes.Clone(all[:four]), make([]byte, 100)...), 3, -1, 0},
 		{"a hole within the last append", hole, 3, -1, 0},
-		{"a hole at the start of the last append", early, 3, -1, 0},
+		{"a lost block at the start of the last append", lost, 3, -1, 0},
+		{"a NUL in the first line", nul(60), 0, 0, 0},
+		{"a NUL in the middle", nul(len(content(events[:1])) + 100), 0, int64(len(content(events[:1]))), 2},
 		{"no newline", all[:len(all)-1], 3, -1, 0},
 		{"half a line without newline", append(bytes.Clone(all), `{"crc":"0`...), 6, -1, 0},
 		{"a bad crc in the last line", flip(len(all) - 20), 3, -1, 0},
