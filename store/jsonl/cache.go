@@ -60,19 +60,31 @@ func (c *cache) release(h *handle) {
 		if h.poison == nil {
 			h.link(&c.idle)
 		}
-		victims = c.evict()
+		victims = c.evict(c.max)
 	}
 	c.mu.Unlock()
-	for victims != nil {
-		victims.drop()
-		victims = victims.next
+	dropAll(victims)
+}
+
+// shed closes the files of all idle handles; it reports whether there were any.
+func (c *cache) shed() bool {
+	c.mu.Lock()
+	victims := c.evict(0)
+	c.mu.Unlock()
+	dropAll(victims)
+	return victims != nil
+}
+
+func dropAll(victims *handle) {
+	for ; victims != nil; victims = victims.next {
+		_ = victims.drop()
 	}
 }
 
-// evict takes the least recently used handles beyond the bound out and chains
+// evict takes the least recently used handles beyond a number out and chains
 // them.
-func (c *cache) evict() (victims *handle) {
-	for len(c.handles) > c.max && c.idle.prev != &c.idle {
+func (c *cache) evict(most int) (victims *handle) {
+	for len(c.handles) > most && c.idle.prev != &c.idle {
 		h := c.idle.prev
 		h.unlink()
 		delete(c.handles, h.session)

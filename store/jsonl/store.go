@@ -33,6 +33,7 @@ type Options struct {
 	// Every is the period of Interval; one second if 0.
 	Every time.Duration
 	// OpenFiles bounds how many files of idle sessions are kept open; 256 if 0.
+	// They are closed as well when the process has no descriptor left.
 	OpenFiles int
 	// FS replaces the directory of the operating system.
 	FS FS
@@ -71,6 +72,7 @@ func New(dir string, opts ...Options) *Store {
 	if s.fs == nil {
 		s.fs = Dir(dir)
 	}
+	s.fs = &spareFS{s.fs, &s.cache}
 	s.cache.init(s.opts.OpenFiles)
 	s.dirty.sessions = make(map[string]struct{})
 	return s

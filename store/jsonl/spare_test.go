@@ -1,0 +1,58 @@
+package jsonl
+
+import (
+	"fmt"
+	"os"
+	"sync/atomic"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// scarce is a directory that has so many descriptors left.
+type scarce struct {
+	FS
+	left atomic.Int32
+}
+
+type scarceFile struct {
+	File
+	fs *scarce
+}
+
+func (s *scarce) Open(name string, flag int) (File, error) {
+	if s.left.Add(-1) < 0 {
+		s.left.Add(1)
+		return nil, &os.PathError{Op: "open", Path: name, Err: unix.EMFILE}
+	}
+	file, err := s.FS.Open(name, flag)
+	if err != nil {
+		s.left.Add(1)
+		return nil, err
+	}
+	return &scarceFile{file, s}, nil
+}
+
+func (f *scarceFile) Close() error {
+	f.fs.left.Add(1)
+	return f.File.Close()
+}
+
+// Idle sessions give their descriptors up when there is none left.
+func TestFewDescriptors(t *testing.T) {
+	dir := t.TempDir()
+	few := &scarce{FS: newFaults(dir)}
+	few.left.Store(5)
+	log := eventlog.Open(New(dir, Options{FS: few}))
+	defer log.Close()
+	for i := range 60 {
+		if _, err := log.Append(t.Context(), fmt.Sprint("s", i%30), eventlog.Any, note("x")); err != nil {
+			t.Fatalf("append %d: %v", i, err)
+		}
+	}
+	for i := range 30 {
+		wantSeqs(t, log.Store().(*Store), fmt.Sprint("s", i), eventlog.Span{}, 1, 2)
+	}
+}
