@@ -122,9 +122,6 @@ func (a *adoption) start(ctx context.Context, c *continuity, first *Event) error
 		return &CorruptError{Session: a.session, Offset: -1, Seq: first.Seq, Cause: errFirst}
 	}
 	c.last = Head{Seq: f.Seq, Hash: f.Hash}
-	if f.Seq == 0 {
-		return nil
-	}
 	return a.log.checkFork(ctx, a.session, &f)
 }
 

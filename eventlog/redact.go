@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Redaction reports what redacting erased, and what it did not touch.
@@ -146,7 +147,11 @@ func (l *Log) redactedLines(ctx context.Context, session string, seqs []int64) (
 		if err != nil {
 			return nil, err
 		}
-		if err := l.fetch(ctx, &e); err != nil {
+		err = l.fetch(ctx, &e)
+		if errors.Is(err, ErrBlobNotFound) {
+			e.Data, err = jsontext.Value(`{}`), nil // what is gone already keeps nothing
+		}
+		if err != nil {
 			return nil, err
 		}
 		redacted, err := e.redacted()

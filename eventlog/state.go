@@ -223,7 +223,10 @@ func (l *Log) foldStretch(ctx context.Context, session string, st *state, id str
 	if st.head.IsZero() && st.fork != nil {
 		session = st.fork.Parent
 	}
-	for e, err := range l.Read(ctx, session, Range{span: Span{To: c.back, Backward: true}}) {
+	for e, err := range l.lineage(ctx, session, Between(0, c.back).Backward()) {
+		if err == nil && (e.Type.Name() == MessageAdded || e.Type.Name() == HeadMoved) {
+			err = l.resolve(ctx, &e) // bodies of other events are not needed
+		}
 		if err != nil {
 			return err
 		}

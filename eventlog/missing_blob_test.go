@@ -1,0 +1,83 @@
+package eventlog_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/store/jsonl"
+)
+
+// A body that was lost must not keep a person from erasing what is left of its
+// event, nor others from being appended.
+func TestMissingBlob(t *testing.T) {
+	ctx := context.Background()
+	dir := t.TempDir()
+	l := eventlog.Open(jsonl.New(dir), eventlog.Options{SpillOver: 100})
+	defer l.Close()
+	call, err := eventlog.NewMessage(eventlog.Message{Role: eventlog.Assistant, Parts: []eventlog.Part{eventlog.ToolCall("c1", "look", nil)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	op, err := eventlog.NewOpLogged(eventlog.Op{Kind: "llm", Text: strings.Repeat("secret ", 50)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Append(ctx, "s", eventlog.New, call, op); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(filepath.Join(dir, "blobs")); err != nil {
+		t.Fatal(err)
+	}
+	l2 := eventlog.Open(jsonl.New(dir)) // which knows nothing of the call
+	defer l2.Close()
+	result, err := eventlog.NewToolResult("c1", "look", "nothing", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l2.Append(ctx, "s", eventlog.Any, result); err != nil {
+		t.Errorf("append behind an event without its body: %v", err)
+	}
+	if _, err := l2.Event(ctx, "s", 2); !errors.Is(err, eventlog.ErrBlobNotFound) {
+		t.Errorf("read: got %v", err)
+	}
+	if _, err := l2.Redact(ctx, "s", "lost", 2); err != nil {
+		t.Errorf("redact: %v", err)
+	}
+	if report, err := l2.Verify(ctx, "s"); err != nil || len(report.Defects) > 0 {
+		t.Errorf("verify: %v, %v", report.Defects, err)
+	}
+}
+
+// A fork of nothing is not adopted, wherever it begins.
+func TestAdoptForkOfMissingParent(t *testing.T) {
+	ctx := context.Background()
+	src := eventlog.Open(jsonl.New(t.TempDir()))
+	defer src.Close()
+	fork, err := eventlog.NewSessionForked(eventlog.Fork{Parent: "parent"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := eventlog.NewUserMessage("hello")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := src.Append(ctx, "parent", eventlog.New, first); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := src.Append(ctx, "child", eventlog.New, fork); err != nil {
+		t.Fatal(err)
+	}
+	dst := eventlog.Open(jsonl.New(t.TempDir()))
+	defer dst.Close()
+	if _, err := dst.Adopt(ctx, "child", src.Read(ctx, "child", eventlog.All.Own())); !errors.Is(err, eventlog.ErrNotFound) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := dst.Head(ctx, "child"); !errors.Is(err, eventlog.ErrNotFound) {
+		t.Errorf("the child is there: %v", err)
+	}
+}
