@@ -1,103 +1,149 @@
 package jsonl
 
 import (
+	"cmp"
 	"errors"
+	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/convlog/convlog/eventlog"
 )
 
 // cache holds the handles of the sessions in use, and of those used last, up
-// to a bound. A handle in use is never closed.
+// to a bound. A handle in use is never closed. Finding a handle that is there
+// takes no lock, so that appends to different sessions do not meet.
 type cache struct {
-	mu      sync.Mutex
-	handles map[string]*handle
-	idle    handle // ring: next is the most, prev the least recently used
-	max     int
-	active  int
-	closed  bool
-	drained *sync.Cond // active is 0
+	handles sync.Map // of *handle, by session
+	max     int64
+	count   atomic.Int64
+	epoch   atomic.Int64 // how many handles were made
+	closed  atomic.Bool
+
+	mu      sync.Mutex // of those who make and evict handles, and of drained
+	drained *sync.Cond // a handle was given back after closed was set
 }
 
+// retired is the number of users of a handle that was evicted.
+const retired = -1 << 30
+
 func (c *cache) init(most int) {
-	c.handles = make(map[string]*handle)
-	c.idle.next, c.idle.prev = &c.idle, &c.idle
-	c.max = most
+	c.max = int64(most)
 	c.drained = sync.NewCond(&c.mu)
 }
 
 // acquire gives the handle of a session for use until release.
 func (c *cache) acquire(s *Store, session string, closing bool) (*handle, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed && !closing {
+	h := c.find(session)
+	if h == nil || !h.pin() {
+		h = c.make(s, session)
+	}
+	h.used.Store(c.epoch.Load())
+	if c.closed.Load() && !closing {
+		c.release(h)
 		return nil, eventlog.ErrClosed
 	}
-	h := c.handles[session]
-	if h == nil {
-		h = newHandle(s, session)
-		c.handles[session] = h
-	}
-	if h.next != nil {
-		h.unlink()
-	}
-	h.users++
-	c.active++
 	return h, nil
 }
 
-// release gives a handle back and closes what exceeds the bound. A poisoned
-// handle is kept, without its file: its session stays refused.
-func (c *cache) release(h *handle) {
+func (c *cache) find(session string) *handle {
+	h, _ := c.handles.Load(session)
+	found, _ := h.(*handle)
+	return found
+}
+
+func (c *cache) make(s *Store, session string) *handle {
 	c.mu.Lock()
-	h.users--
-	c.active--
-	if c.active == 0 {
-		c.drained.Broadcast()
+	defer c.mu.Unlock()
+	if h := c.find(session); h != nil && h.pin() {
+		return h
 	}
-	var victims *handle
-	if h.users == 0 {
-		if h.poison == nil {
-			h.link(&c.idle)
+	h := newHandle(s, session)
+	h.pin()
+	c.handles.Store(session, h)
+	c.count.Add(1)
+	c.epoch.Add(1)
+	return h
+}
+
+// pin counts a user in, unless h was evicted.
+func (h *handle) pin() bool {
+	for {
+		n := h.users.Load()
+		if n < 0 {
+			return false
 		}
-		victims = c.evict(c.max)
+		if h.users.CompareAndSwap(n, n+1) {
+			return true
+		}
 	}
-	c.mu.Unlock()
-	dropAll(victims)
+}
+
+// release gives a handle back and closes what exceeds the bound.
+func (c *cache) release(h *handle) {
+	h.users.Add(-1)
+	if c.closed.Load() {
+		c.mu.Lock()
+		c.drained.Broadcast()
+		c.mu.Unlock()
+	}
+	if c.count.Load() > c.max {
+		c.evict(c.max - c.max/8) // several at once, as finding the oldest takes a look at all
+	}
 }
 
 // shed closes the files of all idle handles; it reports whether there were any.
-func (c *cache) shed() bool {
+func (c *cache) shed() bool { return c.evict(0) }
+
+// evict closes the least recently used idle handles beyond a number. A poisoned
+// one is kept, without its file: its session stays refused.
+func (c *cache) evict(most int64) bool {
+	var victims []*handle
 	c.mu.Lock()
-	victims := c.evict(0)
+	for _, h := range c.idle() {
+		if c.count.Load() <= most {
+			break
+		}
+		if !h.users.CompareAndSwap(0, retired) {
+			continue
+		}
+		if h.poison != nil {
+			h.users.Store(0)
+			continue
+		}
+		c.handles.Delete(h.session)
+		c.count.Add(-1)
+		victims = append(victims, h)
+	}
 	c.mu.Unlock()
-	dropAll(victims)
-	return victims != nil
+	for _, h := range victims {
+		_ = h.drop()
+	}
+	return len(victims) > 0
 }
 
-func dropAll(victims *handle) {
-	for ; victims != nil; victims = victims.next {
-		_ = victims.drop()
+// idle lists the handles that nobody uses, the least recently used first.
+func (c *cache) idle() (handles []*handle) {
+	for _, h := range c.all() {
+		if h.users.Load() == 0 {
+			handles = append(handles, h)
+		}
 	}
+	slices.SortFunc(handles, func(a, b *handle) int { return cmp.Compare(a.used.Load(), b.used.Load()) })
+	return handles
 }
 
-// evict takes the least recently used handles beyond a number out and chains
-// them.
-func (c *cache) evict(most int) (victims *handle) {
-	for len(c.handles) > most && c.idle.prev != &c.idle {
-		h := c.idle.prev
-		h.unlink()
-		delete(c.handles, h.session)
-		h.next, victims = victims, h
-	}
-	return victims
+func (c *cache) all() (handles []*handle) {
+	c.handles.Range(func(_, h any) bool {
+		handles = append(handles, h.(*handle))
+		return true
+	})
+	return handles
 }
 
 // view is what readers of this process may see of a session that has a handle.
 func (c *cache) view(session string) (view, bool) {
-	c.mu.Lock()
-	h := c.handles[session]
-	c.mu.Unlock()
+	h := c.find(session)
 	if h == nil {
 		return view{}, false
 	}
@@ -110,8 +156,8 @@ func (c *cache) view(session string) (view, bool) {
 func (c *cache) drain() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.closed = true
-	for c.active > 0 {
+	c.closed.Store(true)
+	for slices.ContainsFunc(c.all(), func(h *handle) bool { return h.users.Load() > 0 }) {
 		c.drained.Wait()
 	}
 }
@@ -120,9 +166,10 @@ func (c *cache) closeAll() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var errs []error
-	for _, h := range c.handles {
+	for _, h := range c.all() {
 		errs = append(errs, h.drop())
 	}
-	clear(c.handles)
+	c.handles.Clear()
+	c.count.Store(0)
 	return errors.Join(errs...)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/flock"
@@ -43,8 +44,8 @@ type handle struct {
 	viewing sync.Mutex
 	seen    view
 
-	users      int // guarded by the cache, as are the links
-	next, prev *handle
+	users atomic.Int32 // see cache
+	used  atomic.Int64 // the cache's epoch when it was used last
 }
 
 // The checksum of a canonical line stands at a fixed place.
@@ -221,15 +222,4 @@ func (h *handle) poisoned(verb string) error {
 		return nil
 	}
 	return fmt.Errorf("%s %q: %w until the store is reopened: %w", verb, h.session, eventlog.ErrReadOnly, h.poison)
-}
-
-// link puts h behind at in a ring.
-func (h *handle) link(at *handle) {
-	h.prev, h.next = at, at.next
-	h.prev.next, h.next.prev = h, h
-}
-
-func (h *handle) unlink() {
-	h.prev.next, h.next.prev = h.next, h.prev
-	h.next, h.prev = nil, nil
 }
