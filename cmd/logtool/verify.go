@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -47,10 +48,7 @@ type verdict struct {
 }
 
 func (a *app) verify(ctx context.Context, log *eventlog.Log, args []string) error {
-	sessions, err := a.sessions(ctx, log, args, len(args) == 0)
-	if err == nil && len(args) == 0 {
-		sessions, err = withTorn(ctx, log, sessions)
-	}
+	sessions, err := a.verifiable(ctx, log, args)
 	if err != nil {
 		return err
 	}
@@ -78,6 +76,34 @@ func (a *app) verify(ctx context.Context, log *eventlog.Log, args []string) erro
 			count(all.Defects, "defect"), count(all.Damaged, "session"))
 	}
 	return nil
+}
+
+// verifiable are the sessions that args name, or all: with those that have
+// nothing but a torn tail, which verify alone knows. They are named in full.
+func (a *app) verifiable(ctx context.Context, log *eventlog.Log, args []string) ([]string, error) {
+	if len(args) == 0 {
+		sessions, err := a.sessions(ctx, log, nil, true)
+		if err != nil {
+			return nil, err
+		}
+		return withTorn(ctx, log, sessions)
+	}
+	var sessions []string
+	for _, arg := range args {
+		id, err := resolve(ctx, log, arg)
+		if errors.Is(err, eventlog.ErrNotFound) {
+			if _, unreadable := log.Verify(ctx, arg); unreadable == nil {
+				id, err = arg, nil
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(sessions, id) {
+			sessions = append(sessions, id)
+		}
+	}
+	return sessions, nil
 }
 
 // withTorn adds the sessions that have nothing but a torn tail, and so are not
