@@ -67,7 +67,9 @@ func (l *Log) redact(ctx context.Context, session, reason string, seqs []int64, 
 	if dry {
 		return plan.report, nil
 	}
-	for _, holder := range plan.order {
+	// The session itself comes last: as long as its events are not redacted, a
+	// redaction that was interrupted can be asked for again, and does the rest.
+	for _, holder := range slices.Backward(plan.order) {
 		if err := l.rewrite(ctx, holder, reason, plan.seqs[holder], plan.report.Blobs); err != nil {
 			return Redaction{}, fmt.Errorf("redact in session %q: %w", holder, err)
 		}
