@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/oklog/ulid/v2"
 )
 
 // expected compares a request's expectation with the state. stands reports that
@@ -23,7 +25,7 @@ func (l *Log) expected(ctx context.Context, session string, st *state, r *reques
 		}
 		return l.standsFrom(ctx, session, st, r, seq)
 	case expectAnyAfter:
-		seq, found, err := l.findAfter(ctx, session, st, x.head, r.events[0].ID.String())
+		seq, found, err := l.findAfter(ctx, session, st, x.head, r.events[0].ID)
 		if err != nil || !found {
 			return Head{}, false, err
 		}
@@ -75,10 +77,8 @@ func (l *Log) firstOwn(ctx context.Context, session string, st *state) (int64, e
 	if st.head.IsZero() {
 		return st.events[0].Seq, nil
 	}
-	for e, err := range l.store.Read(ctx, session, Span{Limit: 1}) {
-		return e.Seq, err
-	}
-	return 0, fmt.Errorf("read first event of session %q: %w", session, ErrNotFound)
+	first, err := l.firstEvent(ctx, session)
+	return first.Seq, err
 }
 
 // standsFrom decides on events whose first id is that of the event at seq:
@@ -95,13 +95,13 @@ func (l *Log) standsFrom(ctx context.Context, session string, st *state, r *requ
 }
 
 // findAfter looks for an event id behind head.
-func (l *Log) findAfter(ctx context.Context, session string, st *state, head Head, id string) (int64, bool, error) {
+func (l *Log) findAfter(ctx context.Context, session string, st *state, head Head, id ulid.ULID) (int64, bool, error) {
 	stored, err := l.stretch(ctx, session, st, head.Seq+1, st.cur.Seq)
 	if err != nil {
 		return 0, false, err
 	}
 	for i := range stored {
-		if stored[i].ID.String() == id {
+		if stored[i].ID == id {
 			return stored[i].Seq, true, nil
 		}
 	}
