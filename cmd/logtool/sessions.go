@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/convlog/convlog/eventlog"
@@ -12,8 +13,8 @@ import (
 // sessions are the ids that args name, each by id or unique prefix and once,
 // or all ids of the log.
 func (a *app) sessions(ctx context.Context, log *eventlog.Log, args []string, all bool) ([]string, error) {
-	var ids []string
 	if all {
+		var ids []string
 		for info, err := range log.Sessions(ctx) {
 			if err != nil {
 				return nil, fmt.Errorf("list sessions: %w", err)
@@ -22,14 +23,18 @@ func (a *app) sessions(ctx context.Context, log *eventlog.Log, args []string, al
 		}
 		return ids, ctx.Err()
 	}
-	seen := map[string]bool{}
+	return named(args, func(arg string) (string, error) { return resolve(ctx, log, arg) })
+}
+
+// named are the sessions that find gives for args, each once.
+func named(args []string, find func(arg string) (id string, err error)) ([]string, error) {
+	var ids []string
 	for _, arg := range args {
-		id, err := resolve(ctx, log, arg)
+		id, err := find(arg)
 		if err != nil {
 			return nil, err
 		}
-		if !seen[id] {
-			seen[id] = true
+		if !slices.Contains(ids, id) {
 			ids = append(ids, id)
 		}
 	}

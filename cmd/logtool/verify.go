@@ -88,22 +88,16 @@ func (a *app) verifiable(ctx context.Context, log *eventlog.Log, args []string) 
 		}
 		return withTorn(ctx, log, sessions)
 	}
-	var sessions []string
-	for _, arg := range args {
+	return named(args, func(arg string) (string, error) {
 		id, err := resolve(ctx, log, arg)
-		if errors.Is(err, eventlog.ErrNotFound) {
-			if _, unreadable := log.Verify(ctx, arg); unreadable == nil {
-				id, err = arg, nil
-			}
+		if !errors.Is(err, eventlog.ErrNotFound) {
+			return id, err
 		}
-		if err != nil {
-			return nil, err
+		if _, unreadable := log.Verify(ctx, arg); unreadable != nil {
+			return "", err
 		}
-		if !slices.Contains(sessions, id) {
-			sessions = append(sessions, id)
-		}
-	}
-	return sessions, nil
+		return arg, nil
+	})
 }
 
 // withTorn adds the sessions that have nothing but a torn tail, and so are not
