@@ -165,7 +165,8 @@ func (l *Log) stage(ctx context.Context, h *hot, batch []*request) error {
 					break
 				}
 			}
-			r.judged = !r.staged
+			// What was decided on events of the batch holds only if those are written.
+			r.judged = !r.staged && len(st.events) == 0
 		}
 		if !stale {
 			return nil
@@ -182,7 +183,7 @@ const minBuffer = 16 << 10
 func (l *Log) admit(ctx context.Context, session string, st *state, r *request) error {
 	head, stands, err := l.expected(ctx, session, st, r)
 	if err != nil || stands {
-		r.head = head
+		r.head, r.staged = head, stands && head.Seq > st.head.Seq // by another of the batch
 		return err
 	}
 	before, size, buffered := st.cur, len(st.events), len(st.buf)
@@ -204,7 +205,7 @@ func (l *Log) admit(ctx context.Context, session string, st *state, r *request) 
 // sealNext validates e against the session's history and seals it behind
 // st.cur.
 func (l *Log) sealNext(ctx context.Context, session string, st *state, e *Event, lenient bool) error {
-	if st.taken(e.ID) {
+	if _, taken := st.taken(e.ID); taken {
 		return &ConflictError{Session: session, Actual: st.cur, ID: e.ID.String()}
 	}
 	e.Seq = st.cur.Seq + 1

@@ -19,7 +19,7 @@ func (l *Log) expected(ctx context.Context, session string, st *state, r *reques
 	}
 	switch x.kind {
 	case expectAny:
-		seq, taken := st.recent.seqs[r.events[0].ID]
+		seq, taken := st.taken(r.events[0].ID)
 		if !taken {
 			return Head{}, false, nil
 		}

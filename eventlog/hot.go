@@ -64,7 +64,7 @@ type request struct {
 	head   Head
 	err    error
 	staged bool // to be written with the batch under way
-	judged bool // refused, or found to stand already
+	judged bool // refused, or found to stand already, whatever becomes of the batch
 	one    [1]Event
 }
 

@@ -110,7 +110,8 @@ func (l *Log) rewrite(ctx context.Context, session, reason string, seqs []int64,
 			if err := l.load(ctx, session, st); err != nil {
 				return err
 			}
-			if st.begin(true); st.taken(note.ID) {
+			st.begin(true)
+			if _, stands := st.taken(note.ID); stands {
 				return nil // the outcome that was unknown is known now
 			}
 			if unknown != nil {

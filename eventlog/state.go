@@ -23,8 +23,8 @@ type state struct {
 	// The batch being staged.
 	cur    Head
 	events []Event
-	ids    map[ulid.ULID]struct{}
-	lone   bool // the batch is a single request
+	ids    map[ulid.ULID]int64 // seqs
+	lone   bool                // the batch is a single request
 	buf    []byte
 	salt   [16]byte // of the event being sealed
 	fork   *Fork    // of a session that the batch creates as a fork
@@ -56,9 +56,9 @@ func (st *state) stage(e Event) {
 		return // there is none to compare its id with
 	}
 	if st.ids == nil {
-		st.ids = map[ulid.ULID]struct{}{}
+		st.ids = map[ulid.ULID]int64{}
 	}
-	st.ids[e.ID] = struct{}{}
+	st.ids[e.ID] = e.Seq
 	st.events = append(st.events, e)
 }
 
@@ -75,11 +75,13 @@ func (st *state) unstage(cur Head, events, buffered int) {
 	}
 }
 
-// taken reports whether an event near the tail, or one of the batch, has id.
-func (st *state) taken(id ulid.ULID) bool {
-	_, stored := st.recent.seqs[id]
-	_, staged := st.ids[id]
-	return stored || staged
+// taken reports whether an event near the tail, or one of the batch, has id,
+// and where.
+func (st *state) taken(id ulid.ULID) (seq int64, ok bool) {
+	if seq, ok = st.ids[id]; !ok {
+		seq, ok = st.recent.seqs[id]
+	}
+	return seq, ok
 }
 
 // load reads the session's tail, if st has none.

@@ -1,0 +1,131 @@
+package eventlog
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"testing"
+	"time"
+)
+
+// gated is a store in memory, of one session, whose appends wait to be let in
+// and then do what they are told.
+type gated struct {
+	Store
+	events []Event
+	enter  chan struct{}
+	answer chan error
+}
+
+func (g *gated) Append(_ context.Context, _ string, _ Head, events []Event, _ bool) error {
+	g.enter <- struct{}{}
+	if err := <-g.answer; err != nil {
+		return err
+	}
+	for i := range events {
+		e, err := ParseLine(slices.Clone(events[i].Line()), "")
+		if err != nil {
+			return err
+		}
+		g.events = append(g.events, e)
+	}
+	return nil
+}
+
+func (g *gated) Read(_ context.Context, _ string, r Span) iter.Seq2[Event, error] {
+	events := slices.DeleteFunc(slices.Clone(g.events), func(e Event) bool {
+		return e.Seq < r.From || r.To > 0 && e.Seq > r.To
+	})
+	if r.Backward {
+		slices.Reverse(events)
+	}
+	return func(yield func(Event, error) bool) {
+		for _, e := range events {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+type outcome struct {
+	head Head
+	err  error
+}
+
+// batchOf appends first, and while the store is busy with that what each of
+// expects asks for of one and the same event, so that those go into one batch,
+// which the store answers with answer.
+func batchOf(t *testing.T, answer error, expects func(Head) []Expect) (stored []Event, outcomes []outcome) {
+	t.Helper()
+	g := &gated{enter: make(chan struct{}), answer: make(chan error)}
+	l := Open(g)
+	note := func(text string) Event {
+		e, err := NewUserMessage(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	add := func(x Expect, e Event, results chan<- outcome) {
+		head, err := l.Append(context.Background(), "s", x, e)
+		results <- outcome{head, err}
+	}
+	first, second, rest := make(chan outcome, 1), make(chan outcome, 1), make(chan outcome, 9)
+	go add(Any, note("zero"), first)
+	<-g.enter
+	g.answer <- nil
+	zero := <-first
+	go add(Any, note("one"), second)
+	<-g.enter
+	same, h := note("two"), l.find("s")
+	one := Head{Seq: 2, Hash: h.state.cur.Hash}
+	queue := expects(one)
+	for i, x := range queue {
+		go add(x, same, rest)
+		for waiting := 0; waiting <= i; time.Sleep(time.Millisecond) {
+			h.mu.Lock()
+			waiting = len(h.queue)
+			h.mu.Unlock()
+		}
+	}
+	g.answer <- nil
+	if got := <-second; got.err != nil || zero.err != nil || got.head != one {
+		t.Fatalf("got %v, %v", got, zero)
+	}
+	<-g.enter
+	g.answer <- answer
+	for range queue {
+		outcomes = append(outcomes, <-rest)
+	}
+	return g.events, outcomes
+}
+
+// Retries of one event that meet in a batch are one event, and share its fate.
+func TestSameEventTwiceInABatch(t *testing.T) {
+	failed := errors.New("no")
+	for name, expects := range map[string]func(Head) []Expect{
+		"Any":      func(Head) []Expect { return []Expect{Any, Any, Any} },
+		"At":       func(h Head) []Expect { return []Expect{At(h), At(h)} },
+		"AnyAfter": func(h Head) []Expect { return []Expect{Any, AnyAfter(h), At(h)} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			stored, outcomes := batchOf(t, nil, expects)
+			if len(stored) != 3 {
+				t.Errorf("%d events are stored, want 3", len(stored))
+			}
+			for _, o := range outcomes {
+				if o.err != nil || o.head != stored[2].Head() {
+					t.Errorf("got %v, %v", o.head, o.err)
+				}
+			}
+			stored, outcomes = batchOf(t, failed, expects)
+			for _, o := range outcomes {
+				if !errors.Is(o.err, failed) || len(stored) != 2 {
+					t.Errorf("nothing was written, and the answer is %v, %v", o.head, o.err)
+				}
+			}
+		})
+	}
+}
