@@ -133,6 +133,34 @@ type (
 		ForgetCut(ctx context.Context, session string, expect Head) error
 	}
 
+	// TailCutter cuts a session's torn tail off now, as its next append would:
+	// it saves the bytes, and the next event names the cut. It returns what was
+	// cut; zero Bytes if there was nothing to cut. Damage is a *CorruptError, and
+	// nothing is cut.
+	TailCutter interface {
+		CutTail(ctx context.Context, session string) (TornTail, error)
+	}
+
+	// Salvager reads on behind damage. Fragments yields, in order of place, all
+	// that the storage of a session holds: each line that can be read, and the
+	// bytes between them that cannot, up to the end, whether or not appends are
+	// complete. Lines are checked against their crc and by nothing else: they
+	// may repeat, be out of order or be of another session. A missing session
+	// is ErrNotFound. An error is what kept the store from reading at all, such
+	// as a failing disk; damage is none.
+	Salvager interface {
+		Fragments(ctx context.Context, session string) iter.Seq2[Fragment, error]
+	}
+
+	// Replacer puts other lines in the place of all that a session holds, in one
+	// durable operation, if its Version is still at. What it held is kept
+	// first, byte for byte where the store can, under the path that is
+	// returned. A session that changed is a *ConflictError, and nothing is
+	// replaced.
+	Replacer interface {
+		Replace(ctx context.Context, session string, at uint64, events iter.Seq2[Event, error]) (kept string, err error)
+	}
+
 	// Versioner answers cheaply whether a session may have changed: equal
 	// answers mean that it has not. It is what Watch polls for appends of
 	// other processes. A missing session is ErrNotFound.
@@ -158,6 +186,18 @@ type TornTail struct {
 	// Whole says that it ends like a finished write: rather than the remains of
 	// an unfinished one it is, or holds, events that were acknowledged.
 	Whole bool
+}
+
+// Fragment is a piece of a session's storage: an event, or bytes that are none.
+type Fragment struct {
+	// Event is the line that was read; its Seq is 0 where there is none.
+	Event Event
+	// Path, Offset and Bytes say where the piece is, newline included. Offset is
+	// -1 where the store has no such place.
+	Path          string
+	Offset, Bytes int64
+	// Err says why the bytes are no event.
+	Err error
 }
 
 // As finds an ability of a store, looking through wrappers that have an
