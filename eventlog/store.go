@@ -196,8 +196,15 @@ type Fragment struct {
 	// -1 where the store has no such place.
 	Path          string
 	Offset, Bytes int64
-	// Err says why the bytes are no event.
+	// Err says why the bytes are no event. Each line that is none is a piece of
+	// its own.
 	Err error
+	// Seq is the seq that the storage has for the piece beside the line itself,
+	// as in a column, also where the row is missing; 0 where it has none.
+	Seq int64
+	// Unended says that the last bytes lack the end of a line: the write that
+	// left them did not finish.
+	Unended bool
 }
 
 // As finds an ability of a store, looking through wrappers that have an
