@@ -27,7 +27,10 @@ func (c *chunk) take() int {
 	return size
 }
 
-var errUnterminated = errors.New("line has no end")
+var (
+	errUnterminated = errors.New("line has no end")
+	errTooLong      = errors.New("line is longer than any append")
+)
 
 // forward yields the lines of file from next up to end, oldest first.
 type forward struct {
@@ -37,10 +40,13 @@ type forward struct {
 
 	buf   []byte // the bytes from next on that were read
 	chunk chunk
+
+	longest int // how many bytes without a newline are too many; 0 is no bound
 }
 
 // line gives the next line without its newline, and its offset; io.EOF at end.
-// What stands between the last newline and end is errUnterminated.
+// What stands between the last newline and end is errUnterminated; errTooLong
+// gives a part of a line. Neither goes on by itself.
 func (l *forward) line() (line []byte, at int64, err error) {
 	at = l.next
 	for searched := 0; ; {
@@ -54,6 +60,9 @@ func (l *forward) line() (line []byte, at int64, err error) {
 		if at+int64(searched) >= l.end {
 			break
 		}
+		if l.longest > 0 && searched >= l.longest {
+			return l.buf, at, errTooLong
+		}
 		if err := l.fill(); err != nil {
 			return nil, at, err
 		}
@@ -62,6 +71,12 @@ func (l *forward) line() (line []byte, at int64, err error) {
 		return nil, at, io.EOF
 	}
 	return l.buf, at, errUnterminated
+}
+
+// skip goes on n bytes behind a line that was given with an error.
+func (l *forward) skip(n int) {
+	l.buf = l.buf[n:]
+	l.next += int64(n)
 }
 
 // fill reads the next chunk behind what is left of the last one. A file that

@@ -1,0 +1,124 @@
+package jsonl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// Fragments implements eventlog.Salvager. Like Read it takes no lock until it
+// meets bytes that look damaged, or an append that looks unfinished.
+func (s *Store) Fragments(ctx context.Context, session string) iter.Seq2[eventlog.Fragment, error] {
+	return func(yield func(eventlog.Fragment, error) bool) {
+		w, err := s.openWalk(ctx, session)
+		if err == nil {
+			defer w.close()
+			err = w.run(ctx, yield)
+		}
+		if err != nil && !errors.Is(err, errStop) {
+			yield(eventlog.Fragment{}, fmt.Errorf("salvage session %q: %w", session, err))
+		}
+	}
+}
+
+// walk goes through all of a session's file.
+type walk struct {
+	*reader
+	salvager salvager
+}
+
+// openWalk opens a session that has at least one byte. It ends where the file
+// does, not in an append that is being written.
+func (s *Store) openWalk(ctx context.Context, session string) (*walk, error) {
+	if err := s.usable("salvage session", session); err != nil {
+		return nil, err
+	}
+	name := escape(session) + extension
+	w := &walk{reader: &reader{store: s, name: name, source: source{session: session, path: s.path(name)}}}
+	if err := w.open(); err != nil {
+		return nil, err
+	}
+	var err error
+	size := w.info.Size
+	if w.end < size {
+		err = w.steady(ctx, func(now int64) error {
+			size = now
+			return nil
+		})
+	}
+	if err == nil && size == 0 {
+		err = eventlog.ErrNotFound
+	}
+	if err != nil {
+		w.close()
+		return nil, err
+	}
+	w.salvager = salvager{source: &w.reader.source}
+	w.salvager.restart(0, size)
+	return w, nil
+}
+
+// steady runs f while nobody writes to the file.
+func (w *walk) steady(ctx context.Context, f func(size int64) error) error {
+	if err := w.store.await(ctx, w.file, false); err != nil {
+		return err
+	}
+	info, err := w.file.Stat()
+	if err == nil {
+		err = f(info.Size)
+	}
+	return errors.Join(err, w.file.Unlock())
+}
+
+func (w *walk) run(ctx context.Context, yield func(eventlog.Fragment, error) bool) error {
+	for {
+		f, err := w.salvager.next(ctx)
+		if err != nil {
+			return ignore(err, io.EOF)
+		}
+		if f.Err == nil {
+			if !yield(f, nil) {
+				return errStop
+			}
+			continue
+		}
+		found, err := w.again(ctx, f.Offset)
+		if err != nil {
+			return err
+		}
+		for _, f := range found {
+			if !yield(f, nil) {
+				return errStop
+			}
+		}
+	}
+}
+
+// again reads fragments from an offset on while nobody writes: those that are
+// bad then are damage, and not a write that was under way.
+func (w *walk) again(ctx context.Context, at int64) (found []eventlog.Fragment, err error) {
+	const most, stretch = 512, 1 << 20
+	err = w.steady(ctx, func(size int64) error {
+		w.salvager.restart(at, size)
+		for len(found) < most && w.salvager.told < at+stretch {
+			f, err := w.salvager.next(ctx)
+			if err != nil {
+				return ignore(err, io.EOF)
+			}
+			found = append(found, f)
+		}
+		return nil
+	})
+	return found, err
+}
+
+func ignore(err, expected error) error {
+	if errors.Is(err, expected) {
+		return nil
+	}
+	return err
+}
