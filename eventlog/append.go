@@ -49,11 +49,12 @@ func (l *Log) append(ctx context.Context, session string, r *request) (Head, err
 	if err != nil {
 		return Head{}, fmt.Errorf("append to session %q: %w", session, err)
 	}
-	defer unlock()
+	r.unlock = unlock
 	h := l.acquire(session)
 	defer l.release(h)
 	head, err := l.submit(h, r)
 	if !r.gone {
+		unlock()
 		r.recycle()
 	}
 	return head, err

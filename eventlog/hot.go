@@ -65,6 +65,10 @@ type request struct {
 	err    error
 	staged bool // to be written with the batch under way
 	judged bool // refused, or found to stand already, whatever becomes of the batch
+	// unlock ends the store lock that the append is made under. The leader calls
+	// it when the caller is gone: the events may still be written then, and
+	// their blobs must not be removed before.
+	unlock func()
 	one    [1]Event
 }
 
@@ -187,6 +191,9 @@ func (h *hot) settle(own *request, batch, again []*request) {
 	again = slices.DeleteFunc(slices.Clone(again), func(r *request) bool { return r.gone })
 	h.queue = append(again, h.queue...)
 	for _, r := range batch {
+		if r.gone && r.unlock != nil {
+			r.unlock()
+		}
 		if r != own && r.taken {
 			close(r.done)
 		}
