@@ -35,6 +35,7 @@ func TestPayloadRules(t *testing.T) {
 		{withPart(Part{Type: TextPart, Extra: extra}), ErrInvalidPayload, "extra"},
 		{withPart(ToolCall("", "n", nil)), ErrInvalidPayload, "call_id"},
 		{withPart(ToolCall("1", "", nil)), ErrInvalidPayload, "name"},
+		{withPart(Part{Type: TextPart, Text: "t", Blob: BlobRef{Blob: "x"}}), ErrInvalidBlob, "blob"},
 		{withPart(Part{Type: ServerToolCallPart, Name: "n"}), ErrInvalidPayload, "call_id"},
 		{withPart(ToolResult("", "n")), ErrInvalidPayload, "call_id"},
 		{withPart(ToolResult("1", "n", Part{Type: ImagePart})), ErrInvalidPayload, "blob"},
@@ -164,6 +165,8 @@ func TestParseRefusesAnotherShape(t *testing.T) {
 		ArtifactRecorded:  `{"body":"` + sampleDigest + `"}`,
 		AccountingFlushed: `{"total":-1}`,
 		CustomPatched:     `[]`,
+		TurnStarted:       `null`,
+		SessionUpdated:    ` null`,
 	} {
 		if p, err := vocabulary[name].parse(name, jsontext.Value(data)); err == nil {
 			t.Errorf("%s: %s parsed as %+v", name, data, p)

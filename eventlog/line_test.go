@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/google/go-cmp/cmp"
 	"github.com/oklog/ulid/v2"
 )
 
@@ -237,41 +236,4 @@ func TestCosts(t *testing.T) {
 	if got, err := USD(0.1); err != nil || got+got+got != 300_000_000 || (got+got+got).String() != "0.3" {
 		t.Errorf("three times 0.1 is %v (%v)", got+got+got, err)
 	}
-}
-
-// No input panics; what is accepted renders to the same canonical line again.
-func FuzzParseLine(f *testing.F) {
-	e := sample(f)
-	f.Add(e.Line())
-	f.Add([]byte(`{"crc":"00000000","v":1,"seq":1}`))
-	f.Add([]byte(`{"type":"user"}`))
-	f.Fuzz(func(t *testing.T, line []byte) {
-		for _, candidate := range [][]byte{line, withCRC(line)} {
-			e, err := ParseLine(candidate, "")
-			if err != nil {
-				continue
-			}
-			again, err := ParseLine(e.line, e.SessionID)
-			if err != nil {
-				t.Fatalf("canonical line refused: %v\n%s", err, e.line)
-			}
-			if diff := cmp.Diff(string(again.line), string(e.line)); diff != "" || again.Hash() != e.Hash() || again.commit() != e.commit() {
-				t.Fatalf("canonical line reads otherwise: %s", diff)
-			}
-			if e.Redacted() {
-				continue
-			}
-			if err := e.rebuild(); err != nil || !bytes.Equal(e.line, again.line) {
-				t.Fatalf("rebuilt: %v\n%s\n%s", err, e.line, again.line)
-			}
-		}
-	})
-}
-
-func withCRC(line []byte) []byte {
-	line = bytes.Clone(line)
-	if len(line) > bodyStart {
-		finish(line)
-	}
-	return line
 }

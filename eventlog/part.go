@@ -197,9 +197,11 @@ func (p *Part) empty() bool {
 	}
 }
 
-// check refuses a part without the members its type requires.
+// check refuses a part without the members its type requires. What refers to
+// blobs must be well-formed in a part of any type: the log follows it.
 func (p *Part) check() error {
-	if err := firstError(require("type of a part", p.Type), requireExtra(p.Extra)); err != nil {
+	err := firstError(require("type of a part", p.Type), requireExtra(p.Extra), p.Blob.check("blob"), checkParts(p.Content))
+	if err != nil {
 		return err
 	}
 	switch p.Type {
@@ -208,7 +210,7 @@ func (p *Part) check() error {
 	case ToolCallPart, ServerToolCallPart:
 		return firstError(p.require("call_id", p.CallID), p.require("name", p.Name))
 	case ToolResultPart, ServerToolResultPart:
-		return firstError(p.require("call_id", p.CallID), checkParts(p.Content))
+		return p.require("call_id", p.CallID)
 	case OpaquePart:
 		return p.require("kind", p.Kind)
 	default:
@@ -233,7 +235,7 @@ func (p *Part) checkBody() error {
 	if bodies != 1 {
 		return fmt.Errorf("%w: %s part: has %d of blob, url and data, not one", ErrInvalidPayload, p.Type, bodies)
 	}
-	return p.Blob.check("blob")
+	return nil
 }
 
 func checkParts(parts []Part) error {

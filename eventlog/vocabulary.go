@@ -1,6 +1,7 @@
 package eventlog
 
 import (
+	"errors"
 	"maps"
 	"slices"
 
@@ -139,7 +140,7 @@ func upkeepTypes() []*typeInfo {
 
 func parseAs[T Payload](_ Type, data jsontext.Value) (Payload, error) {
 	var p T
-	err := json.Unmarshal(data, &p, strictIDs)
+	err := parseInto(data, &p)
 	return p, err
 }
 
@@ -149,10 +150,20 @@ func parseState[T Payload, P interface {
 	stateFrom(t Type)
 }](t Type, data jsontext.Value) (Payload, error) {
 	var p T
-	err := json.Unmarshal(data, &p, strictIDs)
+	err := parseInto(data, &p)
 	P(&p).stateFrom(t)
 	return p, err
 }
+
+// parseInto decodes an object; null, which decodes into anything, is none.
+func parseInto(data jsontext.Value, payload any) error {
+	if data.Kind() == jsontext.KindNull {
+		return errNoObject
+	}
+	return json.Unmarshal(data, payload, strictIDs)
+}
+
+var errNoObject = errors.New("not an object")
 
 // strictIDs refuses ids that are not ULIDs; the type's own decoding takes any
 // 26 characters.

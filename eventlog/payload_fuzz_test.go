@@ -1,0 +1,143 @@
+package eventlog
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/go-cmp/cmp"
+)
+
+// Whatever data an event of a known type has: a payload that is read and keeps
+// its rules becomes an event that reads as the same payload; and what a
+// redaction keeps of it can be read, and pairs the same calls.
+func FuzzPayload(f *testing.F) {
+	types := Types()
+	for i, name := range types {
+		for _, data := range samplesOf(name) {
+			f.Add(uint8(i), []byte(data), uint16(999), []byte(nil))
+		}
+	}
+	message := uint8(slices.Index(types, MessageAdded))
+	for _, parts := range partSamples {
+		for _, part := range parts {
+			f.Add(message, []byte(`{"role":"tool","parts":[{"type":"tool_result","call_id":"c"},`+part+`]}`), uint16(999), []byte(nil))
+		}
+	}
+	f.Add(message, []byte(`{"role":"user","parts":[{"type":"text","text":"x","blob":{"blob":"x","bytes":1}}]}`), uint16(999), []byte(nil))
+	for i := range uint16(400) {
+		f.Add(uint8(i), []byte(samplesOf(types[int(i)%len(types)])[0]), i/uint16(len(types)), trickyValues[int(i)%len(trickyValues)])
+	}
+	f.Fuzz(func(t *testing.T, kind uint8, data []byte, at uint16, value []byte) {
+		name := types[int(kind)%len(types)]
+		info := vocabulary[name]
+		data = graft(data, int(at), value)
+		p, err := info.parse(name, data)
+		if err != nil {
+			return
+		}
+		e, err := NewEvent(p)
+		if broken := p.check(); broken != nil {
+			if !errors.Is(broken, ErrInvalid) || err == nil {
+				t.Fatalf("%s breaks a rule, %v, and NewEvent says %v", name, broken, err)
+			}
+			return
+		}
+		if err != nil || e.Type != name {
+			t.Fatalf("NewEvent of a %s gives a %s: %v", name, e.Type, err)
+		}
+		same(t, p, &e)
+		kept(t, p, &e)
+		if value, err := compact(nil, data); err == nil {
+			raw := Event{Type: name, Data: value}
+			kept(t, p, &raw)
+		}
+	})
+}
+
+// trickyValues are put in the place of others.
+var trickyValues = [][]byte{
+	[]byte(`null`), []byte(`[]`), []byte(`{}`), []byte(`""`), []byte(`-1`), []byte(`1e400`), []byte(`[null]`), []byte(`[[]]`), []byte(`0.1`),
+	[]byte(`9223372036854775807`), []byte(`true`), []byte(`"\u0000\ud83d\ude00"`), []byte(`{"blob":"x","bytes":1}`), []byte(`{"":null}`),
+	[]byte(`{"type":"text","text":"x","blob":{"blob":"x","bytes":-1},"data":"eA==","content":[{"type":"text"}]}`),
+	[]byte(`{"type":"tool_call","call_id":"1","name":"n"}`), []byte(`"0001-01-01T00:00:00Z"`), []byte(`"2026-11-20T19:05:00+23:59"`),
+	[]byte(`"` + sampleID + `"`), []byte(`"` + sampleDigest + `"`),
+}
+
+// graft puts value in the place of the value that stands in data at index n,
+// counted as they begin; data stays as it is without such a value.
+func graft(data []byte, n int, value []byte) []byte {
+	if !jsontext.Value(data).IsValid() || !jsontext.Value(value).IsValid() {
+		return data
+	}
+	dec := jsontext.NewDecoder(bytes.NewReader(data))
+	for i := -1; ; {
+		kind := dec.PeekKind()
+		if kind == jsontext.KindInvalid {
+			return data
+		}
+		if container, length := dec.StackIndex(dec.StackDepth()); kind != '}' && kind != ']' && (container != '{' || length%2 == 1) {
+			i++
+		}
+		if i == n {
+			end := dec.InputOffset()
+			old, err := dec.ReadValue()
+			if err != nil {
+				return data
+			}
+			at := int(end) + bytes.Index(data[end:], old)
+			return slices.Concat(data[:at], value, data[at+len(old):])
+		}
+		if _, err := dec.ReadToken(); err != nil {
+			return data
+		}
+	}
+}
+
+// same makes sure that e reads as p, and encodes as it did.
+func same(t *testing.T, p Payload, e *Event) {
+	t.Helper()
+	if value, err := compact(nil, e.Data); err != nil || !bytes.Equal(value, e.Data) {
+		t.Fatalf("encoded %s is not compact JSON: %v\n%s", e.Type, err, e.Data)
+	}
+	q, err := vocabulary[e.Type].parse(e.Type, e.Data)
+	if err != nil {
+		t.Fatalf("encoded %s is not read: %v\n%s", e.Type, err, e.Data)
+	}
+	if diff := cmp.Diff(p, q); diff != "" {
+		t.Fatalf("%s reads otherwise (-before +after):\n%s\n%s", e.Type, diff, e.Data)
+	}
+	again, err := NewEvent(q)
+	if err != nil || !bytes.Equal(again.Data, e.Data) {
+		t.Fatalf("encoded again: %v\n%s\n%s", err, e.Data, again.Data)
+	}
+	for _, d := range e.Blobs() {
+		if _, err := ParseDigest(string(d)); err != nil {
+			t.Fatalf("needs a blob that is none: %v\n%s", err, e.Data)
+		}
+	}
+}
+
+// kept makes sure that what a redaction leaves of e is an object that pairs the
+// calls of p.
+func kept(t *testing.T, p Payload, e *Event) {
+	t.Helper()
+	value, err := keptOf(e)
+	if err != nil {
+		t.Fatalf("kept of %s: %v\n%s", e.Type, err, e.Data)
+	}
+	if again, err := compact(nil, value); err != nil || !bytes.Equal(again, value) || value.Kind() != jsontext.KindBeginObject {
+		t.Fatalf("kept of %s is no compact object: %v\n%s", e.Type, err, value)
+	}
+	m, ok := p.(Message)
+	if !ok {
+		return
+	}
+	redacted := Event{Type: e.Type, rare: &rare{redacted: true, kept: value}}
+	f, err := redacted.keptFacts()
+	if err != nil || !slices.Equal(f.calls, m.callIDs()) || !slices.Equal(f.results, m.resultIDs()) {
+		t.Fatalf("kept %s gives %+v, %v; the message has calls %q, results %q", value, f, err, m.callIDs(), m.resultIDs())
+	}
+}
