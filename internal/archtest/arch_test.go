@@ -47,6 +47,7 @@ var table = map[string]room{
 	"store/jsonl": {
 		rooms:   []string{"eventlog", "internal/flock"},
 		modules: append([]string{"golang.org/x/sys"}, given...),
+		tests:   []string{"internal/crashfs"},
 	},
 	"store/sqlite": {
 		rooms:   []string{"eventlog", "internal/flock"},
@@ -59,6 +60,7 @@ var table = map[string]room{
 	"cmd/logtool": {rooms: []string{"..."}, modules: append([]string{"github.com/spf13/cobra", "golang.org/x/sys"}, given...)},
 
 	"internal/flock":    {modules: []string{"golang.org/x/sys"}},
+	"internal/crashfs":  {rooms: []string{"store/jsonl"}, modules: []string{"golang.org/x/sys"}},
 	"internal/bench":    {rooms: []string{"..."}, modules: append([]string{"golang.org/x/sys", "modernc.org/sqlite"}, given...)},
 	"internal/archtest": {},
 }
