@@ -93,6 +93,9 @@ func salvaged(t testing.TB, s *Store, path string, b []byte) string {
 		}
 		names = append(names, name)
 		at += f.Bytes
+		if ended := b[at-1] == '\n' || at < int64(len(b)); f.Unended == ended {
+			t.Errorf("fragment %s: unended %v", name, f.Unended)
+		}
 	}
 	if at != int64(len(b)) {
 		t.Errorf("fragments cover %d bytes of %d", at, len(b))

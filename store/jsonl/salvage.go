@@ -94,6 +94,7 @@ func (s *salvager) split(line []byte, at int64, failed error) error {
 		failed = bad.error
 	case errors.Is(failed, io.EOF) && s.told < at:
 		s.reject(at)
+		s.found[len(s.found)-1].Unended = true
 		return nil
 	case !errors.Is(failed, errUnterminated) && !errors.Is(failed, errTooLong):
 		return failed
@@ -111,6 +112,7 @@ func (s *salvager) split(line []byte, at int64, failed error) error {
 		s.search(line, at, len(line), 0)
 		s.lines.skip(len(line))
 		s.reject(s.lines.next)
+		s.found[len(s.found)-1].Unended = true
 	}
 	return nil
 }

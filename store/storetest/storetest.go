@@ -54,13 +54,14 @@ const (
 	Handles Need = "handles"
 	// ReadOnly: the data can be opened for reading only.
 	ReadOnly Need = "read-only"
-	// Blobs, Locker, Rewriter, Remover and Versioner are the optional abilities
-	// of the same names in eventlog.
+	// Blobs, Locker, Rewriter, Remover, Versioner and Salvager are the optional
+	// abilities of the same names in eventlog.
 	Blobs     Need = "blobs"
 	Locker    Need = "locker"
 	Rewriter  Need = "rewriter"
 	Remover   Need = "remover"
 	Versioner Need = "versioner"
+	Salvager  Need = "salvager"
 )
 
 // testCase is one promise.
@@ -100,6 +101,7 @@ func groups() []group {
 		{"watch", watchCases},
 		{"hostile", hostileCases},
 		{"size", sizeCases},
+		{"fragments", fragmentCases},
 		{"blob", blobCases},
 		{"redact", redactCases},
 		{"remove", removeCases},

@@ -1,0 +1,140 @@
+package sqlite
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+const pageSize = 4096
+
+// damagedPages makes a store of three sessions of 400 events and overwrites the
+// pages that pick says, by what they hold.
+func damagedPages(t testing.TB, pick func(page []byte, line []byte) bool) (s *Store, damaged int) {
+	t.Helper()
+	path := tempPath(t)
+	s = New(path)
+	for _, session := range []string{"a", "b", "c"} {
+		must(t, s.Append(t.Context(), session, eventlog.Head{}, chained(session, eventlog.Head{}, 400, session), false))
+	}
+	events, err := collect(s.Read(t.Context(), "b", eventlog.Span{From: 200, To: 200}))
+	must(t, err)
+	must(t, s.Close())
+	file, err := os.ReadFile(path)
+	must(t, err)
+	for at := pageSize; at < len(file); at += pageSize {
+		if page := file[at : at+pageSize]; pick(page, events[0].Line()) {
+			copy(page, bytes.Repeat([]byte{0xa5}, pageSize))
+			damaged++
+		}
+	}
+	must(t, os.WriteFile(path, file, 0o600))
+	return open(t, path), damaged
+}
+
+// salvaged counts the events of session b that Fragments finds, and the pieces
+// that are none; each seq of the session is told once and in order.
+func salvaged(t testing.TB, s *Store) (events, bad int) {
+	t.Helper()
+	for f, err := range s.Fragments(t.Context(), "b") {
+		must(t, err)
+		if want := int64(events + bad + 1); f.Seq != want || f.Err == nil && f.Event.Seq != want {
+			t.Fatalf("fragment of seq %d, event %v, where %d is due: %v", f.Seq, f.Event, want, f.Err)
+		}
+		if f.Offset != -1 || !strings.HasPrefix(f.Path, "s.db: table events") {
+			t.Fatalf("place %q %d", f.Path, f.Offset)
+		}
+		if f.Err == nil {
+			events++
+		} else {
+			bad++
+		}
+	}
+	return events, bad
+}
+
+// The rows on a damaged page are told, and all others found.
+func TestFragmentsAroundADamagedPage(t *testing.T) {
+	s, pages := damagedPages(t, func(page, line []byte) bool { return bytes.Contains(page, line) })
+	if pages != 1 {
+		t.Fatalf("damaged %d pages", pages)
+	}
+	events, bad := salvaged(t, s)
+	if bad < 2 || bad > 20 || events+bad != 400 {
+		t.Errorf("found %d events and %d bad rows", events, bad)
+	}
+}
+
+// Where pages of the index are damaged, the table has all rows.
+func TestFragmentsWithoutTheIndex(t *testing.T) {
+	s, pages := damagedPages(t, func(page, line []byte) bool {
+		const leafOfIndex = 0x0a
+		return page[0] == leafOfIndex && int(page[3])<<8+int(page[4]) > 200
+	})
+	if pages == 0 {
+		t.Fatal("found no page of the index")
+	}
+	if events, bad := salvaged(t, s); events != 400 || bad != 0 {
+		t.Errorf("found %d events and %d bad rows", events, bad)
+	}
+}
+
+// Rows that are missing are told, wherever they stood.
+func TestFragmentsOfMissingRows(t *testing.T) {
+	path := tempPath(t)
+	s := New(path)
+	must(t, s.Append(t.Context(), "b", eventlog.Head{}, chained("b", eventlog.Head{}, 100, "x"), false))
+	must(t, s.Close())
+	change(t, path, "DELETE FROM events WHERE seq IN (1, 50, 51, 100)")
+	if events, bad := salvaged(t, open(t, path)); events != 96 || bad != 4 {
+		t.Errorf("found %d events and %d missing rows", events, bad)
+	}
+}
+
+// A row in the place of another is an event that the seq contradicts.
+func TestFragmentsOfMisplacedRows(t *testing.T) {
+	path := tempPath(t)
+	s := New(path)
+	must(t, s.Append(t.Context(), "b", eventlog.Head{}, chained("b", eventlog.Head{}, 4, "x"), false))
+	must(t, s.Close())
+	change(t, path, "UPDATE events SET seq = 9 WHERE seq = 2", "UPDATE events SET line = x'00ff' WHERE seq = 3")
+	var got []string
+	for f, err := range open(t, path).Fragments(t.Context(), "b") {
+		must(t, err)
+		got = append(got, fmt.Sprintf("%d:%d:%v", f.Seq, f.Event.Seq, f.Err == nil))
+	}
+	want := "1:1:true 2:0:false 3:0:false 4:4:true 5:0:false 6:0:false 7:0:false 8:0:false 9:2:true"
+	if strings.Join(got, " ") != want {
+		t.Errorf("found %v, want %s", got, want)
+	}
+}
+
+// A session whose own row is lost is found by its events.
+func TestFragmentsWithoutTheSessionsTable(t *testing.T) {
+	s, pages := damagedPages(t, func(page, line []byte) bool {
+		const leafOfTable = 0x0d
+		rows := int(page[3])<<8 + int(page[4])
+		return page[0] == leafOfTable && rows == 3 && !bytes.Contains(page, []byte("crc"))
+	})
+	if pages == 0 {
+		t.Fatal("found no page of the table")
+	}
+	if events, bad := salvaged(t, s); events != 400 || bad != 0 {
+		t.Errorf("found %d events and %d bad rows", events, bad)
+	}
+}
+
+// change runs statements on a database that no store has open.
+func change(t testing.TB, path string, statements ...string) {
+	t.Helper()
+	c, err := dial(path, "mode=rw")
+	must(t, err)
+	for _, statement := range statements {
+		must(t, c.run(statement))
+	}
+	must(t, c.close())
+}

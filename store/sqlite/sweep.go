@@ -1,0 +1,138 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"maps"
+	"slices"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+const (
+	indexForward  = `SELECT seq, key FROM events WHERE session = ? AND seq >= ? ORDER BY seq`
+	indexBackward = `SELECT seq, key FROM events WHERE session = ? AND seq >= ? ORDER BY seq DESC`
+	tableForward  = `SELECT seq, key, session FROM events NOT INDEXED WHERE key BETWEEN ? AND ? ORDER BY key`
+	tableBackward = `SELECT seq, key, session FROM events NOT INDEXED WHERE key BETWEEN ? AND ? ORDER BY key DESC`
+	newestKey     = `SELECT seq FROM sqlite_sequence WHERE name = 'events'`
+	readRow       = `SELECT line FROM events WHERE key = ?`
+)
+
+// around gives the rest of the rows where their pages are damaged: each that
+// can be found one way or another.
+func (v *salvage) around(ctx context.Context, damage error) error {
+	v.damage = damage
+	w := sweep{session: v.key, from: v.next}
+	err := v.store.read(ctx, func(c *conn) error {
+		w.keys, w.tries = map[int64]int64{}, maxTries
+		return w.run(c)
+	})
+	if err != nil {
+		return err
+	}
+	for _, seq := range slices.Sorted(maps.Keys(w.keys)) {
+		if err := v.single(ctx, w.keys[seq], seq); err != nil {
+			return err
+		}
+	}
+	if w.whole || v.head > 0 {
+		return nil
+	}
+	// Nothing says whether there were more.
+	return v.pass(ctx, eventlog.Fragment{Path: v.path, Offset: -1, Seq: v.next, Err: damage})
+}
+
+// single gives one row by its key.
+func (v *salvage) single(ctx context.Context, key, seq int64) error {
+	row := make([]driver.Value, 1)
+	r := record{key: key, seq: seq}
+	err := v.store.read(ctx, func(c *conn) error {
+		found, err := c.first(row, readRow, key)
+		if r.err = nil; isDamage(err) {
+			r.err = err
+			return nil
+		}
+		if err == nil && !found {
+			r.err = errMissing
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	r.line, _ = row[0].([]byte)
+	return v.give(ctx, r)
+}
+
+// maxTries bounds how often damaged ranges of the table are halved.
+const maxTries = 2000
+
+// sweep finds a session's rows where pages are damaged.
+type sweep struct {
+	session, from int64
+	keys          map[int64]int64 // by seq
+	whole         bool            // the index could be read to its end
+	tries         int
+}
+
+func (w *sweep) run(c *conn) error {
+	low, err := w.scan(c, 2, indexForward, w.session, w.from)
+	if w.whole = err == nil; w.whole || !isDamage(err) {
+		return err
+	}
+	high, err := w.scan(c, 2, indexBackward, w.session, w.from)
+	if err != nil && !isDamage(err) {
+		return err
+	}
+	last := int64(1) << 62
+	row := make([]driver.Value, 1)
+	if found, err := c.first(row, newestKey); err == nil && found {
+		last, _ = row[0].(int64)
+	}
+	if high > 0 {
+		last = min(last, high-1)
+	}
+	return w.table(c, low+1, last)
+}
+
+// scan takes rows as far as they can be read, and gives the last one's key.
+func (w *sweep) scan(c *conn, columns int, query string, args ...driver.Value) (last int64, err error) {
+	err = c.each(func(row []driver.Value) {
+		seq, _ := row[0].(int64)
+		last, _ = row[1].(int64)
+		if seq >= w.from && (columns == 2 || row[2] == driver.Value(w.session)) {
+			w.keys[seq] = last
+		}
+	}, columns, query, args...)
+	return last, err
+}
+
+// table takes the rows of a range of keys from both its ends, and where those
+// do not meet, of the halves of what lies between. The keys of a session
+// increase with its seqs.
+func (w *sweep) table(c *conn, from, to int64) error {
+	if from > to || w.tries == 0 {
+		return nil
+	}
+	w.tries--
+	last, err := w.scan(c, 3, tableForward, from, to)
+	if !isDamage(err) {
+		return err
+	}
+	first, err := w.scan(c, 3, tableBackward, from, to)
+	if err != nil && !isDamage(err) {
+		return err
+	}
+	from = max(from, last+1)
+	if first > 0 {
+		to = min(to, first-1)
+	}
+	if from >= to {
+		return nil
+	}
+	middle := from + (to-from)/2
+	if err := w.table(c, from, middle); err != nil {
+		return err
+	}
+	return w.table(c, middle+1, to)
+}
