@@ -18,7 +18,11 @@ const (
 
 // Append implements eventlog.Store.
 func (s *Store) Append(ctx context.Context, session string, expect eventlog.Head, events []eventlog.Event, durable bool) error {
-	return s.write(ctx, &appending{session: session, expect: expect, events: events}, durable)
+	err := s.write(ctx, &appending{session: session, expect: expect, events: events}, durable)
+	if err == nil || errors.Is(err, eventlog.ErrConflict) || errors.Is(err, eventlog.ErrUnknownOutcome) {
+		return err // they name the session
+	}
+	return fmt.Errorf("append to session %q: %w", session, err)
 }
 
 // appending is an append in the writer's queue.

@@ -15,15 +15,17 @@ import (
 
 // SQLite's result codes that are told apart here.
 const (
-	codeBusy      = 5
-	codeLocked    = 6
-	codeReadOnly  = 8
-	codeIO        = 10
-	codeCorrupt   = 11
-	codeFull      = 13
-	codeProtocol  = 15
-	codeNotADB    = 26
-	codeShortRead = codeIO | 2<<8
+	codeBusy       = 5
+	codeLocked     = 6
+	codeReadOnly   = 8
+	codeIO         = 10
+	codeCorrupt    = 11
+	codeFull       = 13
+	codeCannotOpen = 14
+	codeProtocol   = 15
+	codeNotADB     = 26
+	codeShortRead  = codeIO | 2<<8
+	codeIndexSize  = codeIO | 19<<8
 )
 
 // conn is one connection to the database, with its prepared statements. It is

@@ -8,14 +8,16 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // createFile makes an empty database file, readable by its owner only, unless
-// there is one. An existing file is never opened here: closing it would drop
-// SQLite's locks on it.
+// there is one that can be written. An existing file is never opened here:
+// closing it would drop SQLite's locks on it.
 func createFile(path string) error {
 	if _, err := os.Lstat(path); err == nil {
-		return nil
+		return writable(path)
 	}
 	if err := createFolders(filepath.Dir(path)); err != nil {
 		return err
@@ -28,6 +30,18 @@ func createFile(path string) error {
 		return err
 	}
 	return errors.Join(f.Close(), syncFolder(filepath.Dir(path)))
+}
+
+// writable asks the system whether the database and its folder, where the
+// write-ahead log stands, may be written. SQLite would open a database that
+// may not for reading, and its errors do not name the cause.
+func writable(path string) error {
+	for _, name := range []string{path, filepath.Dir(path)} {
+		if err := unix.Access(name, unix.W_OK); err != nil {
+			return &fs.PathError{Op: "write", Path: name, Err: err}
+		}
+	}
+	return nil
 }
 
 // createFolders makes the missing folders of a path, durably.

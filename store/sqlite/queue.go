@@ -2,6 +2,8 @@ package sqlite
 
 import (
 	"context"
+	"fmt"
+	"slices"
 
 	"github.com/convlog/convlog/eventlog"
 )
@@ -26,6 +28,8 @@ type job struct {
 	done    chan error
 
 	state   jobState      // guarded by writer.mu
+	left    bool          // its caller went away while it was committed; so too
+	tried   bool          // once, and found the disk full
 	applied chan struct{} // of its batch: closed once no event is read any more
 }
 
@@ -78,7 +82,7 @@ func (w *writer) leave(j *job, cause error) error {
 		}
 		switch state {
 		case queued:
-			return cause
+			return fmt.Errorf("wait for the write lock: %w", cause)
 		case committing:
 			return j.op.unknown(cause)
 		}
@@ -96,6 +100,7 @@ func (w *writer) withdraw(j *job) (jobState, chan struct{}) {
 			break
 		}
 	}
+	j.left = j.state == committing
 	return j.state, j.applied
 }
 
@@ -150,21 +155,19 @@ func (w *writer) take() []*job {
 	return jobs
 }
 
-// requeue puts jobs back in front of the queue, unless the error concerns all.
-func (w *writer) requeue(jobs []*job, err error) {
+// requeue puts jobs back in front of the queue, but for those whose callers
+// have left: their events are not the writer's any more.
+func (w *writer) requeue(jobs []*job) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.closed {
-		err = eventlog.ErrClosed
-	}
-	if w.closed || isDamage(err) || isCode(err, codeFull, codeIO, codeReadOnly) {
-		for _, j := range jobs {
-			j.done <- err
-		}
-		return
-	}
+	jobs = slices.DeleteFunc(jobs, func(j *job) bool { return j.left })
 	for _, j := range jobs {
+		if w.closed {
+			j.done <- eventlog.ErrClosed
+		}
 		j.state = queued
 	}
-	w.queue = append(jobs, w.queue...)
+	if !w.closed {
+		w.queue = append(jobs, w.queue...)
+	}
 }

@@ -1,8 +1,6 @@
 package sqlite
 
 import (
-	"context"
-	"errors"
 	"fmt"
 
 	"github.com/convlog/convlog/eventlog"
@@ -96,7 +94,9 @@ func inspect(c *conn) (k fileKind, err error) {
 			break
 		}
 	}
-	err = errors.Join(err, c.run("RELEASE inspection"))
+	if released := c.run("RELEASE inspection"); err == nil {
+		err = released
+	}
 	if isCode(err, codeNotADB) {
 		return k, notDatabase{"not a database"}
 	}
@@ -126,8 +126,9 @@ func (k fileKind) checkReadable() error {
 	return nil
 }
 
-// migrate brings the file to the current schema, in one transaction.
-func migrate(ctx context.Context, c *conn) error {
+// migrate brings the file to the current schema, in one transaction. After an
+// error that is not busyness the connection must be closed.
+func migrate(c *conn) error {
 	kind, err := inspect(c)
 	if err == nil {
 		err = kind.check()
@@ -135,16 +136,13 @@ func migrate(ctx context.Context, c *conn) error {
 	if err != nil || kind.version == schemaVersion {
 		return err
 	}
-	if err := patiently(ctx, func() error { return c.run("BEGIN IMMEDIATE") }); err != nil {
+	if err := c.run("BEGIN IMMEDIATE"); err != nil {
 		return fmt.Errorf("migrate: %w", err)
 	}
 	if err := migrateLocked(c); err != nil {
-		return errors.Join(err, c.run("ROLLBACK"))
+		return err
 	}
-	if err := c.run("COMMIT"); err != nil {
-		return fmt.Errorf("migrate: %w", err)
-	}
-	return nil
+	return wrap("migrate", c.run("COMMIT"))
 }
 
 func migrateLocked(c *conn) error {

@@ -119,7 +119,7 @@ func (s *Store) open(ctx context.Context) error {
 		return nil
 	}
 	if err := s.openLocked(ctx); err != nil {
-		return fmt.Errorf("open sqlite store %s: %w", s.path, err)
+		return fmt.Errorf("open sqlite store %s: %w", s.path, explain(s.path, err))
 	}
 	s.opened = true
 	return nil

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql/driver"
 	"errors"
 	"fmt"
 	"runtime"
@@ -18,10 +17,12 @@ import (
 // database's write lock, then everything that is queued, writes that in one
 // transaction and commits once. Only this goroutine touches conn and keys.
 type writer struct {
-	conn   *conn
-	policy Synchronous
-	level  Synchronous // what conn is set to at present
-	keys   map[string]int64
+	path    string
+	conn    *conn
+	policy  Synchronous
+	level   Synchronous // what conn is set to at present
+	keys    map[string]int64
+	suspect bool // conn failed in a way that a new one may not
 
 	mu      sync.Mutex
 	queue   []*job
@@ -33,61 +34,13 @@ type writer struct {
 }
 
 func openWriter(ctx context.Context, path string, policy Synchronous) (*writer, error) {
-	c, err := dial(path, "mode=rw")
+	c, err := dialWriter(ctx, path, policy)
 	if err != nil {
 		return nil, err
 	}
-	w := &writer{conn: c, policy: policy, level: policy, keys: map[string]int64{}, stop: make(chan struct{})}
+	w := &writer{path: path, conn: c, policy: policy, level: policy, keys: map[string]int64{}, stop: make(chan struct{})}
 	w.rest.L = &w.mu
-	if err := w.prepare(ctx); err != nil {
-		return nil, errors.Join(err, c.close())
-	}
 	return w, nil
-}
-
-// prepare sets the connection up. The schema is checked first, so that a file
-// of another program or of a newer version stays as it is.
-func (w *writer) prepare(ctx context.Context) error {
-	err := patiently(ctx, func() error {
-		kind, err := inspect(w.conn)
-		if err != nil {
-			return err
-		}
-		return kind.check()
-	})
-	if err != nil {
-		return err
-	}
-	if err := patiently(ctx, w.useWAL); err != nil {
-		return err
-	}
-	if err := patiently(ctx, func() error { return migrate(ctx, w.conn) }); err != nil {
-		return err
-	}
-	// The limit gives back the disk space of an unusually long log.
-	return w.conn.run("PRAGMA secure_delete = ON; PRAGMA journal_size_limit = 67108864; " + w.policy.pragma())
-}
-
-func (w *writer) useWAL() error {
-	row, err := w.conn.values("PRAGMA journal_mode = WAL", 1)
-	if err != nil {
-		return fmt.Errorf("switch to a write-ahead log: %w", err)
-	}
-	if row[0] != driver.Value("wal") {
-		return fmt.Errorf("switch to a write-ahead log: the file system allows journal mode %v only", row[0])
-	}
-	return nil
-}
-
-func (s Synchronous) pragma() string {
-	switch s {
-	case Normal:
-		return "PRAGMA synchronous = NORMAL"
-	case Off:
-		return "PRAGMA synchronous = OFF"
-	default:
-		return "PRAGMA synchronous = FULL"
-	}
 }
 
 // work empties the queue.
@@ -114,14 +67,14 @@ func (w *writer) pending() bool {
 // round does what is queued, or as much of it as goes together.
 func (w *writer) round() {
 	if j := w.takeAlone(); j != nil {
-		j.done <- j.op.apply(w)
+		j.done <- w.explain(j.op.apply(w))
 		return
 	}
 	switch err := w.begin(); {
 	case errors.Is(err, errNobody):
 		return
 	case err != nil:
-		w.fail(w.take(), fmt.Errorf("begin: %w", err))
+		w.fail(w.take(), fmt.Errorf("begin: %w", w.explain(err)))
 		return
 	}
 	jobs := w.take()
@@ -141,7 +94,7 @@ func (w *writer) begin() error {
 	}
 	var b backoff
 	for {
-		_, err := w.conn.exec("BEGIN IMMEDIATE")
+		err := w.tryBegin()
 		if !isBusy(err) {
 			return err
 		}
@@ -154,6 +107,14 @@ func (w *writer) begin() error {
 			return errNobody
 		}
 	}
+}
+
+func (w *writer) tryBegin() error {
+	if err := w.reconnect(); err != nil {
+		return err
+	}
+	_, err := w.conn.exec("BEGIN IMMEDIATE")
+	return err
 }
 
 // errNobody: all who waited for the write lock have left.
@@ -198,8 +159,7 @@ func (w *writer) applyAll(jobs []*job) []*job {
 			j.done <- no.error
 		default:
 			w.rollback()
-			j.done <- err
-			w.requeue(append(good, jobs[i+1:]...), err)
+			w.setBack(j, append(good, jobs[i+1:]...), err)
 			return nil
 		}
 	}
@@ -218,6 +178,11 @@ func (w *writer) commit(jobs []*job) {
 	_, err := w.conn.exec("COMMIT")
 	if err == nil && w.policy == Off && w.level == Full {
 		err = w.fold()
+	} else if isCode(err, codeFull) {
+		// The frame that makes the transaction one was not written whole.
+		w.rollback()
+		w.setBack(nil, jobs, err)
+		return
 	}
 	if err != nil {
 		w.rollback()
@@ -225,6 +190,7 @@ func (w *writer) commit(jobs []*job) {
 	w.mu.Lock()
 	w.loose = w.level != Full || err != nil && w.loose
 	w.mu.Unlock()
+	err = w.explain(err)
 	for _, j := range jobs {
 		if err != nil {
 			j.done <- j.op.unknown(err)
