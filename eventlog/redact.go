@@ -81,13 +81,16 @@ func (l *Log) removeBlobs(ctx context.Context, digests []Digest) error {
 	if len(digests) == 0 {
 		return nil
 	}
+	if sweeper, ok := As[Sweeper](l.store); ok {
+		return sweeper.RemoveBlobs(ctx, digests)
+	}
 	blobs, err := l.blobs()
 	if err != nil {
 		return err
 	}
 	for _, d := range digests {
 		if err := blobs.RemoveBlob(ctx, d); err != nil {
-			return fmt.Errorf("remove redacted blob: %w", err)
+			return err
 		}
 	}
 	return nil
@@ -173,8 +176,12 @@ func (e *Event) redacted() (Event, error) {
 	if err != nil {
 		return Event{}, fmt.Errorf("redact event %d: %w", e.Seq, err)
 	}
-	commit, h := e.commit(), e.Hash()
-	line := append([]byte(`{"crc":"00000000",`), e.header()...)
+	return e.redactedAs(e.header(), e.Hash(), e.commit(), kept)
+}
+
+// redactedAs is the event of a redacted line.
+func (e *Event) redactedAs(header []byte, h, commit Hash, kept jsontext.Value) (Event, error) {
+	line := append([]byte(`{"crc":"00000000",`), header...)
 	line = hex.AppendEncode(append(line, `,"hash":"`...), h[:])
 	line = hex.AppendEncode(append(line, `","commit":"`...), commit[:])
 	line = append(append(append(line, `","kept":`...), kept...), '}')

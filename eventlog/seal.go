@@ -28,11 +28,17 @@ func (c *commitment) sum() Hash {
 
 // chain is hash(n) = H(hash(n−1) ‖ H(header) ‖ commit).
 func chain(prev Hash, header []byte, commit Hash) Hash {
+	return link{header: sha256.Sum256(header), commit: commit}.after(prev)
+}
+
+// link is what of an event enters the chain: H(header) and its commit.
+type link struct{ header, commit Hash }
+
+func (l link) after(prev Hash) Hash {
 	var buf [3 * sha256.Size]byte
-	sum := sha256.Sum256(header)
 	copy(buf[:], prev[:])
-	copy(buf[sha256.Size:], sum[:])
-	copy(buf[2*sha256.Size:], commit[:])
+	copy(buf[sha256.Size:], l.header[:])
+	copy(buf[2*sha256.Size:], l.commit[:])
 	return sha256.Sum256(buf[:])
 }
 
@@ -178,6 +184,15 @@ func (e *Event) adopt(line []byte) {
 // header is the hashed header of a sealed event.
 func (e *Event) header() []byte { return e.line[bodyStart:e.off.headerEnd] }
 
+// salt is the salt of a sealed event that is not redacted, in hex.
+func (e *Event) salt() []byte {
+	end := int(e.off.hash) - len(`","hash":"`)
+	return e.line[end-32 : end]
+}
+
+// link is what of a sealed event enters the chain.
+func (e *Event) link() link { return link{header: sha256.Sum256(e.header()), commit: e.commit()} }
+
 // commit recomputes H(salt ‖ H(meta) ‖ H(data)) from the line, or reads it from
 // a redacted one.
 func (e *Event) commit() Hash {
@@ -187,8 +202,7 @@ func (e *Event) commit() Hash {
 		return h
 	}
 	c := commitment{meta: emptySum}
-	saltStart := int(e.off.hash) - len(`","hash":"`) - 32
-	decodeHex(c.salt[:], e.line[saltStart:saltStart+32])
+	decodeHex(c.salt[:], e.salt())
 	if e.off.metaEnd > e.off.metaStart {
 		c.meta = sha256.Sum256(e.line[e.off.metaStart:e.off.metaEnd])
 	}

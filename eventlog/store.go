@@ -135,10 +135,11 @@ type (
 
 	// TailCutter cuts a session's torn tail off now, as its next append would:
 	// it saves the bytes, and the next event names the cut. It returns what was
-	// cut; zero Bytes if there was nothing to cut. Damage is a *CorruptError, and
-	// nothing is cut.
+	// cut and the path it was saved to; zero Bytes if there was nothing to cut.
+	// Damage is a *CorruptError, and nothing is cut. A session without anything is
+	// ErrNotFound.
 	TailCutter interface {
-		CutTail(ctx context.Context, session string) (TornTail, error)
+		CutTail(ctx context.Context, session string) (cut TornTail, saved string, err error)
 	}
 
 	// Salvager reads on behind damage. Fragments yields, in order of place, all
@@ -154,11 +155,30 @@ type (
 
 	// Replacer puts other lines in the place of all that a session holds, in one
 	// durable operation, if its Version is still at. What it held is kept
-	// first, byte for byte where the store can, under the path that is
-	// returned. A session that changed is a *ConflictError, and nothing is
-	// replaced.
+	// first, byte for byte, under the path that is returned. A session that
+	// changed is a *ConflictError, and nothing is replaced. Replace is called
+	// under the exclusive store lock, and reads events before it keeps
+	// writers out: they may come from the session itself.
 	Replacer interface {
 		Replace(ctx context.Context, session string, at uint64, events iter.Seq2[Event, error]) (kept string, err error)
+	}
+
+	// Sweeper is of stores that keep more than sessions and blobs: what writers
+	// left that were killed. Its methods are called under the store lock,
+	// exclusive if anything is to be removed.
+	Sweeper interface {
+		// Sweep yields what writes that did not end have left, and removes each
+		// before it is yielded if remove is true. What a write still under way
+		// needs is none of it, nor are saved torn tails and kept copies. With
+		// remove it also finishes erasures that were interrupted: afterwards no
+		// file of the store holds bytes that were erased.
+		Sweep(ctx context.Context, remove bool) iter.Seq2[Leftover, error]
+		// RemoveBlobs removes blobs, for the cost of few durable operations; those
+		// that are not there are passed over.
+		RemoveBlobs(ctx context.Context, digests []Digest) error
+		// Mentioned yields the blobs that saved torn tails and kept copies name,
+		// whatever their state. A digest may come often.
+		Mentioned(ctx context.Context) iter.Seq2[Digest, error]
 	}
 
 	// Versioner answers cheaply whether a session may have changed: equal
@@ -174,6 +194,12 @@ type BlobInfo struct {
 	Digest  Digest
 	Bytes   int64
 	Written time.Time
+}
+
+// Leftover is what a write left that did not end.
+type Leftover struct {
+	Path  string
+	Bytes int64
 }
 
 // TornTail is what stands behind the last complete append of a session. No
