@@ -2,7 +2,6 @@ package jsonl
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/convlog/convlog/eventlog"
@@ -20,10 +19,7 @@ func (s *Store) ForgetCut(ctx context.Context, session string, expect eventlog.H
 		return err
 	}
 	defer s.end(h)
-	if err := h.lock(ctx, false); err != nil {
-		if errors.Is(err, errAbsent) {
-			return fmt.Errorf("session %q: %w", session, eventlog.ErrNotFound)
-		}
+	if err := h.lockPresent(ctx); err != nil {
 		return err
 	}
 	defer h.unlock()
@@ -42,4 +38,23 @@ func (s *Store) ForgetCut(ctx context.Context, session string, expect eventlog.H
 	}
 	h.cut = nil
 	return s.fs.SyncDir(".")
+}
+
+// CutTail implements eventlog.TailCutter.
+func (s *Store) CutTail(ctx context.Context, session string) (cut eventlog.TornTail, saved string, err error) {
+	h, err := s.begin(ctx, "cut the torn tail of session", session)
+	if err != nil {
+		return cut, "", err
+	}
+	defer s.end(h)
+	if err := h.lockPresent(ctx); err != nil {
+		return cut, "", err
+	}
+	defer h.unlock()
+	n, err := h.recover()
+	if err != nil || n == 0 {
+		return cut, "", err
+	}
+	cut = eventlog.TornTail{Session: session, Path: h.path, Offset: h.size, Bytes: n}
+	return cut, s.path(h.torn(h.size)), nil
 }

@@ -8,6 +8,10 @@ import (
 
 const (
 	extension = ".jsonl"
+	// What follows the name of a session in those of its other files.
+	tornInfix     = ".torn-"
+	tempSuffix    = ".tmp"
+	rewriteSuffix = ".rewrite" + tempSuffix
 
 	// maxName bounds a name before its extension, so that ".torn-<offset>"
 	// fits into the 255 bytes of a directory entry too.

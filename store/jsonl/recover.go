@@ -15,28 +15,34 @@ import (
 // nobody else wrote. What others appended is read, and what an unfinished write
 // left behind is cut off.
 func (h *handle) refresh() error {
+	_, err := h.recover()
+	return err
+}
+
+// recover is refresh, and says how many bytes it cut off.
+func (h *handle) recover() (cut int64, err error) {
 	same, err := h.unchanged()
 	if err != nil {
-		return fmt.Errorf("inspect %s: %w", h.path, err)
+		return 0, fmt.Errorf("inspect %s: %w", h.path, err)
 	}
 	if same {
-		return nil
+		return 0, nil
 	}
 	t, err := h.examine()
 	if err != nil {
-		return fmt.Errorf("inspect %s: %w", h.path, err)
+		return 0, fmt.Errorf("inspect %s: %w", h.path, err)
 	}
 	if t.damage != nil {
 		h.known = false
-		return t.damage
+		return 0, t.damage
 	}
-	if t.end < h.info.Size {
+	if cut = h.info.Size - t.end; cut > 0 {
 		if err := h.cutTail(t.end); err != nil {
 			h.known = false
-			return fmt.Errorf("cut torn tail of %s: %w", h.path, err)
+			return 0, fmt.Errorf("cut torn tail of %s: %w", h.path, err)
 		}
 	}
-	return h.learn(t)
+	return cut, h.learn(t)
 }
 
 // unchanged reports whether the file ends as it did when this handle last had
@@ -120,7 +126,7 @@ func (h *handle) save(bad []byte, end int64) error {
 
 // torn is the name of a torn tail.
 func (h *handle) torn(end int64) string {
-	return strings.TrimSuffix(h.name, extension) + ".torn-" + strconv.FormatInt(end, 10)
+	return strings.TrimSuffix(h.name, extension) + tornInfix + strconv.FormatInt(end, 10)
 }
 
 // readAll reads a small file.
@@ -141,7 +147,7 @@ func (s *Store) readAll(name string) (b []byte, err error) {
 
 // replace makes name a file with content b, all or nothing.
 func (s *Store) replace(name string, b []byte) error {
-	temp := name + ".tmp"
+	temp := name + tempSuffix
 	if err := s.writeFile(temp, b); err != nil {
 		_ = s.fs.Remove(temp)
 		return err

@@ -15,8 +15,8 @@ import (
 
 // Rewrite implements eventlog.Rewriter: a new file with the replaced and the
 // added lines takes the name of the old one. Readers that are under way finish
-// in the old one. Saved torn tails of the session go, as they may hold what is
-// replaced.
+// in the old one. Saved torn tails and kept copies of the session go, as they
+// may hold what is replaced.
 func (s *Store) Rewrite(ctx context.Context, session string, expect eventlog.Head, replace, add []eventlog.Event) error {
 	h, err := s.begin(ctx, "rewrite session", session)
 	if err != nil {
@@ -49,18 +49,24 @@ func (s *Store) Rewrite(ctx context.Context, session string, expect eventlog.Hea
 
 // claim locks a session that exists.
 func (h *handle) claim(ctx context.Context) error {
-	err := h.lock(ctx, false)
-	if errors.Is(err, errAbsent) {
-		return fmt.Errorf("session %q: %w", h.session, eventlog.ErrNotFound)
-	}
-	if err != nil {
+	if err := h.lockPresent(ctx); err != nil {
 		return err
 	}
-	if err = h.refresh(); err == nil && h.size == 0 {
+	err := h.refresh()
+	if err == nil && h.size == 0 {
 		err = fmt.Errorf("session %q: %w", h.session, eventlog.ErrNotFound)
 	}
 	if err != nil {
 		h.unlock()
+	}
+	return err
+}
+
+// lockPresent locks a session that has a file.
+func (h *handle) lockPresent(ctx context.Context) error {
+	err := h.lock(ctx, false)
+	if errors.Is(err, errAbsent) {
+		return fmt.Errorf("session %q: %w", h.session, eventlog.ErrNotFound)
 	}
 	return err
 }
@@ -156,20 +162,22 @@ func (s *Store) RemoveSession(ctx context.Context, session string, expect eventl
 }
 
 // rewriteName is the file that a rewrite prepares.
-func (h *handle) rewriteName() string { return strings.TrimSuffix(h.name, extension) + ".rewrite.tmp" }
+func (h *handle) rewriteName() string { return strings.TrimSuffix(h.name, extension) + rewriteSuffix }
 
-// removeTorn removes the saved torn tails of the session, and what a rewrite
-// that did not finish left.
+// removeTorn removes the saved torn tails and the kept copies of the session,
+// and what a rewrite that did not finish left.
 func (h *handle) removeTorn() error {
 	entries, err := h.store.fs.ReadDir(".")
 	if err != nil {
 		return err
 	}
-	prefix := strings.TrimSuffix(h.torn(0), "0")
+	base := strings.TrimSuffix(h.name, extension)
 	var errs []error
 	for _, entry := range entries {
-		rest, ok := strings.CutPrefix(entry.Name(), prefix)
-		if ok && isTorn(rest) || entry.Name() == h.rewriteName() {
+		rest, ok := strings.CutPrefix(entry.Name(), base)
+		offset, torn := strings.CutPrefix(rest, tornInfix)
+		number, kept := strings.CutPrefix(rest, damagedInfix)
+		if ok && (torn && isTorn(offset) || kept && isKept(number) || rest == rewriteSuffix) {
 			errs = append(errs, h.store.fs.Remove(entry.Name()))
 		}
 	}
@@ -184,9 +192,16 @@ func isTorn(rest string) bool {
 	if _, err := strconv.ParseUint(offset, 10, 63); err != nil {
 		return false
 	}
-	if !suffixed || suffix == "tmp" {
+	if !suffixed || "."+suffix == tempSuffix {
 		return true
 	}
 	_, err := hex.DecodeString(suffix)
 	return err == nil && len(suffix) == settledLen
+}
+
+// isKept is isTorn for what follows ".damaged-" in the name of a kept copy.
+func isKept(rest string) bool {
+	number, suffix, suffixed := strings.Cut(rest, ".")
+	_, err := strconv.ParseUint(number, 10, 63)
+	return err == nil && (!suffixed || "."+suffix == tempSuffix)
 }
