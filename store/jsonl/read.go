@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"math"
 	"os"
 
 	"github.com/convlog/convlog/eventlog"
@@ -29,8 +30,12 @@ func (s *Store) Read(ctx context.Context, session string, span eventlog.Span) it
 	}
 }
 
-// errStop ends a reading without an error.
-var errStop = errors.New("stop")
+var (
+	// errStop ends a reading without an error.
+	errStop = errors.New("stop")
+	// errCutOff is of what a reading backward has begun with.
+	errCutOff = errors.New("what stood behind here was cut off, or is to be: it follows a hole")
+)
 
 // reader reads one session, up to the head it had at the start.
 type reader struct {
@@ -163,6 +168,9 @@ func (r *reader) backward(ctx context.Context, yield func(eventlog.Event, error)
 	if err != nil {
 		return err
 	}
+	if end == r.end && r.damage != nil {
+		return r.damage // the last line need not be the newest
+	}
 	lines := backward{file: r.file, end: end}
 	var after eventlog.Event
 	for n := 0; r.span.Limit <= 0 || n < r.span.Limit; n++ {
@@ -218,12 +226,16 @@ func (r *reader) again(ctx context.Context, at, due int64, cause error) (eventlo
 	if errors.Is(cause, eventlog.ErrVersion) {
 		return eventlog.Event{}, at, r.corrupt(at, due, cause)
 	}
+	inode := r.info.Inode
 	unlock, err := r.relock(ctx)
 	if unlock != nil {
 		defer unlock()
 	}
 	if err != nil {
 		return eventlog.Event{}, at, fmt.Errorf("read session %q again: %w", r.session, err)
+	}
+	if r.info.Inode == inode && at < r.end {
+		return r.reread(at, due)
 	}
 	if at, err = r.place(at, due); err != nil {
 		return eventlog.Event{}, at, err
@@ -234,6 +246,22 @@ func (r *reader) again(ctx context.Context, at, due int64, cause error) (eventlo
 		return e, at, r.corrupt(at, due, err)
 	}
 	return e, at, nil
+}
+
+// reread reads a line of a file that nobody has replaced. If it is still bad,
+// the first bad line of the file is reported, as damage before it may have
+// misled the search for this one.
+func (r *reader) reread(at, due int64) (eventlog.Event, int64, error) {
+	line, _, err := r.lineAt(at, r.end)
+	e, err := r.check(line, at, due, err)
+	if err == nil {
+		return e, at, nil
+	}
+	first, damage := r.walk(math.MaxInt64)
+	if errors.Is(damage, io.EOF) {
+		first, damage = at, r.corrupt(at, due, err)
+	}
+	return eventlog.Event{}, first, damage
 }
 
 // relock opens the session anew and takes a shared lock.
@@ -293,15 +321,27 @@ func (r *reader) place(at, due int64) (int64, error) {
 	return r.walkTo(due)
 }
 
-// walkTo checks every line up to the one with seq due. A session that ends
-// before was cut meanwhile: that ends a reading, but for one that has shown
-// later events already.
+// walkTo is walk, and where the session ends before due, it was cut meanwhile:
+// that ends a reading, but for one that has shown later events already.
 func (r *reader) walkTo(due int64) (int64, error) {
+	at, err := r.walk(due)
+	if errors.Is(err, io.EOF) && r.span.Backward {
+		return at, r.corrupt(at, due, errCutOff)
+	}
+	if errors.Is(err, io.EOF) {
+		return at, errStop
+	}
+	return at, err
+}
+
+// walk checks every line up to the one with seq due, and gives its place; io.EOF
+// if there is none.
+func (r *reader) walk(due int64) (int64, error) {
 	lines := forward{file: r.file, end: r.end}
 	for next := int64(0); ; next++ {
 		line, at, err := lines.line()
-		if errors.Is(err, io.EOF) && !r.span.Backward {
-			return at, errStop
+		if errors.Is(err, io.EOF) {
+			return at, io.EOF
 		}
 		e, err := r.check(line, at, next, err)
 		if err != nil {

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/oklog/ulid/v2"
+
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -17,8 +19,10 @@ import (
 type line struct {
 	session  string
 	seq      int64
-	typ      string // test:note if empty
+	typ      string    // test:note if empty
+	id       ulid.ULID // a new one if zero
 	more     int
+	cut      string // SHA-256 of a torn tail of 41 bytes
 	members  string // metadata and unknown members, as on the line
 	data     string
 	redacted bool // commit and kept stand in the place of all content
@@ -49,7 +53,10 @@ func headOf(events []eventlog.Event) eventlog.Head { return events[len(events)-1
 
 // finish renders the line, chained to prev, and parses it.
 func (l line) finish(prev eventlog.Hash) eventlog.Event {
-	salt := sha256.Sum256([]byte(eventlog.NewID().String()))
+	if l.id == (ulid.ULID{}) {
+		l.id = eventlog.NewID()
+	}
+	salt := sha256.Sum256([]byte(l.id.String()))
 	header := l.header()
 	commit := sum(salt[:16], sumOf(l.members), sumOf(l.data))
 	link := sum(prev[:], sumOf(header), commit)
@@ -76,9 +83,12 @@ func (l line) header() string {
 	}
 	at := time.Unix(1_800_000_000+l.seq, 0).UTC().Format("2006-01-02T15:04:05.000000000Z")
 	header := fmt.Sprintf(`"v":1,"seq":%d,"id":"%s","session_id":%s,"type":%s,"timestamp":"%s"`,
-		l.seq, eventlog.NewID(), quoted(l.session), quoted(typ), at)
+		l.seq, l.id, quoted(l.session), quoted(typ), at)
 	if l.more > 0 {
 		header += `,"more":` + strconv.Itoa(l.more)
+	}
+	if l.cut != "" {
+		header += `,"cut":{"bytes":41,"sha256":"` + l.cut + `"}`
 	}
 	return header
 }

@@ -1,0 +1,169 @@
+package jsonl
+
+import (
+	"bytes"
+	"flag"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/store/storetest"
+)
+
+// thorough makes the tests of damage flip every bit and cut at every byte, each
+// with a look from every side.
+var thorough = flag.Bool("thorough", false, "damage every bit and byte")
+
+// seed of what is chosen when not everything is damaged.
+const seed = 20261120
+
+// TestCutAnywhere cuts the file off at every byte of the last append and at
+// some of the bytes before: what is left is the whole appends before the cut,
+// and the rest is a torn tail.
+func TestCutAnywhere(t *testing.T) {
+	p := newPatient(t)
+	random := rand.New(rand.NewPCG(seed, 1))
+	cuts := 0
+	for cut := range int64(len(p.main)) {
+		if !*thorough && cut < p.start[all-2] && random.IntN(40) > 0 && p.complete(cut) == p.complete(cut-1) {
+			continue
+		}
+		cuts++
+		p.heal()
+		p.damage(p.main[:cut])
+		p.check(p.examine(storetest.SampleMain), storetest.SampleMain, p.cut(cut))
+		if t.Failed() {
+			t.Fatalf("cut at byte %d of %d", cut, len(p.main))
+		}
+	}
+	t.Logf("%d cuts of a session of %d bytes: 0 unnoticed", cuts, len(p.main))
+}
+
+// cut is what must be left of the first so many bytes.
+func (p *patient) cut(at int64) outcome {
+	n := p.complete(at)
+	switch {
+	case n == 0:
+		return outcome{kind: gone}
+	case p.start[n] == at:
+		return outcome{kind: older, shown: n}
+	default:
+		return outcome{kind: torn, shown: n, at: p.start[n]}
+	}
+}
+
+// TestFlips flips bits of every byte of every file of the store, blobs
+// included. None stays unnoticed: a flip is located by Verify, and readers
+// stop before it.
+func TestFlips(t *testing.T) {
+	p := newPatient(t)
+	random := rand.New(rand.NewPCG(seed, 2))
+	for name, content := range p.files {
+		session, isSession := strings.CutSuffix(name, extension)
+		flips := 0
+		for at := range content {
+			for _, bit := range bitsOf(random) {
+				flips++
+				damaged := bytes.Clone(content)
+				damaged[at] ^= 1 << bit
+				must(t, os.WriteFile(filepath.Join(p.dir, name), damaged, 0o600))
+				if isSession {
+					p.flipped(session, content, damaged, at)
+				} else {
+					p.blobFlipped(name)
+				}
+				if t.Failed() {
+					t.Fatalf("bit %d of byte %d of %s, %q", bit, at, name, content[at])
+				}
+			}
+		}
+		must(t, os.WriteFile(filepath.Join(p.dir, name), content, 0o600))
+		t.Logf("%d flips in %d bytes of %s: 0 unnoticed", flips, len(content), name)
+	}
+}
+
+// bitsOf are the bits of a byte that are flipped.
+func bitsOf(random *rand.Rand) []int {
+	if *thorough {
+		return []int{0, 1, 2, 3, 4, 5, 6, 7}
+	}
+	return []int{random.IntN(8)}
+}
+
+// flipped checks that a flip within a line of a session is noticed where it is.
+func (p *patient) flipped(session string, content, damaged []byte, at int) {
+	p.Helper()
+	s := p.open()
+	f := p.Look(p, s, session)
+	must(p, s.Close())
+	line := bytes.LastIndexByte(content[:at], '\n') + 1 // where the line begins
+	i := bytes.Count(content[:at], []byte("\n"))
+	written := p.Written(session)
+	begins := i // the first line of its append
+	for begins > 0 && written[begins-1].More() > 0 {
+		begins--
+	}
+	places := []int64{int64(line)}
+	next := i
+	if content[at] == '\n' {
+		next = min(i+1, len(written)-1) // both lines are one now
+	}
+	if !followed(written[next:]) {
+		places = append(places, offsetOf(content, begins)) // the append is a torn tail as a whole
+	}
+	if !located(f, places) {
+		p.Errorf("Verify has no defect at %v: %v %v %v", places, f.Report.Defects, f.Report.Notes, f.VerifyErr)
+	}
+	if n := len(f.Forward.Seqs); n > i {
+		p.Errorf("reading shows %v, but the line of seq %d is damaged", f.Forward.Seqs, written[i].Seq)
+	}
+	if *thorough {
+		p.examine(session)
+		write(p, p.dir, session, damaged)
+	}
+}
+
+// followed reports whether another append follows the one that events begin in.
+func followed(events []eventlog.Event) bool {
+	return slices.IndexFunc(events, func(e eventlog.Event) bool { return e.More() == 0 }) < len(events)-1
+}
+
+// offsetOf is where line i begins.
+func offsetOf(content []byte, i int) int64 {
+	return int64(len(bytes.Join(bytes.SplitAfter(content, []byte("\n"))[:i], nil)))
+}
+
+// located reports whether Verify points at one of the places. It names the
+// place of a newer version in words only.
+func located(f *storetest.Findings, places []int64) bool {
+	return slices.ContainsFunc(slices.Concat(f.Report.Defects, f.Report.Notes), func(d eventlog.Defect) bool {
+		return slices.Contains(places, d.Offset) || d.Rule == "version"
+	})
+}
+
+// blobFlipped checks that the events which need a blob are reported, and that
+// nothing but its own event is kept from being read.
+func (p *patient) blobFlipped(name string) {
+	p.Helper()
+	f := p.look()
+	digest := eventlog.Digest("sha256:" + filepath.Base(name))
+	for _, e := range p.Written(storetest.SampleMain) {
+		if !slices.Contains(e.Blobs(), digest) {
+			continue
+		}
+		if !slices.ContainsFunc(f.Report.Defects, func(d eventlog.Defect) bool { return d.Rule == "blob" && d.Seq == e.Seq }) {
+			p.Errorf("Verify has no damaged blob at seq %d: %v", e.Seq, f.Report.Defects)
+		}
+		if _, _, spilled := e.Spilled(); spilled {
+			wantErr(p, f.Forward.Err, eventlog.ErrCorrupt)
+			wantErr(p, f.Backward.Err, eventlog.ErrCorrupt)
+			if got := len(f.Forward.Seqs) + len(f.Backward.Seqs); got != all-1 {
+				p.Errorf("read %v and backward %v: all but seq %d are to be read", f.Forward.Seqs, f.Backward.Seqs, e.Seq)
+			}
+		}
+	}
+}
