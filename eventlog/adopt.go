@@ -1,7 +1,6 @@
 package eventlog
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -24,16 +23,15 @@ var (
 	errCountdown = errors.New("more does not count down within the append")
 	errFirst     = errors.New("the first event has neither seq 1 nor is it a session_forked")
 	errBlobDue   = errors.New("a blob that the event needs is missing")
-	errDataForm  = errors.New("data is not compact, well-formed JSON")
 	errSpilled   = errors.New("an event of this type is never spilled")
 )
 
 // Adopt stores finished events of a session as they are: ids, seqs, times and
 // hashes are kept. Every crc was checked when they were parsed; Adopt checks
-// seqs, the chain, the data, and that blobs and a fork's parent are there,
-// before it stores anything. Events that the session has already are passed
-// over; a session with another history is a *ConflictError. events is iterated
-// twice.
+// seqs, the chain, the JSON and the rules of payloads, and that blobs and a
+// fork's parent are there, before it stores anything. Events that the session
+// has already are passed over; a session with another history is a
+// *ConflictError. events is iterated twice.
 //
 // Inlined data over the log's threshold is spilled, which changes no hash.
 func (l *Log) Adopt(ctx context.Context, session string, events iter.Seq2[Event, error]) (Adopted, error) {
@@ -147,14 +145,9 @@ func (a *adoption) compareShorter(ctx context.Context, last Head) error {
 	return nil
 }
 
-// checkContent checks what the chain does not: the form of data, and that
-// blobs are there.
+// checkContent checks what the chain does not: the form of the line's JSON, that
+// blobs are there, and the rules of payloads.
 func (a *adoption) checkContent(ctx context.Context, e *Event) error {
-	if e.Data != nil {
-		if err := checkData(e.Data); err != nil {
-			return &CorruptError{Session: a.session, Offset: -1, Seq: e.Seq, Cause: err}
-		}
-	}
 	if _, _, spilled := e.Spilled(); spilled && !e.Type.spillable() {
 		return &CorruptError{Session: a.session, Offset: -1, Seq: e.Seq, Cause: errSpilled}
 	}
@@ -166,16 +159,22 @@ func (a *adoption) checkContent(ctx context.Context, e *Event) error {
 			return &CorruptError{Session: a.session, Offset: -1, Seq: e.Seq, Cause: fmt.Errorf("%w: %w", errBlobDue, err)}
 		}
 	}
-	return nil
+	return a.checkRules(ctx, e)
 }
 
-func checkData(data []byte) error {
-	value, err := compact(nil, data)
-	if err != nil {
-		return fmt.Errorf("%w: %w", errDataForm, err)
+// checkRules checks the JSON of the line and the rules of its payload.
+func (a *adoption) checkRules(ctx context.Context, e *Event) error {
+	err := e.checkForm()
+	if err == nil && !e.Redacted() {
+		if err := a.log.fetch(ctx, e); err != nil {
+			return err
+		}
+		if err = checkData(e.Data); err == nil {
+			_, err = e.checkPayload()
+		}
 	}
-	if !bytes.Equal(value, data) {
-		return errDataForm
+	if err != nil && !errors.Is(err, ErrVersion) {
+		return &CorruptError{Session: a.session, Offset: -1, Seq: e.Seq, Cause: err}
 	}
 	return nil
 }

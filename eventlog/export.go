@@ -152,7 +152,8 @@ func (l *Log) inline(ctx context.Context, e *Event) error {
 
 // Import adopts the sessions of an export. Each is verified whole before any of
 // it is stored; sessions before a bad one stay. A bad line's error names its
-// number.
+// number: a *CorruptError for one that is damaged, ErrForeign, a *VersionError
+// or ErrInvalidBlob.
 func (l *Log) Import(ctx context.Context, r io.Reader) ([]Adopted, error) {
 	m := importer{log: l, in: bufio.NewReaderSize(r, 1<<20)}
 	for {
@@ -162,6 +163,7 @@ func (l *Log) Import(ctx context.Context, r io.Reader) ([]Adopted, error) {
 			if err := m.line(ctx, bytes.TrimRight(line, "\r\n")); err != nil {
 				return m.adopted, fmt.Errorf("line %d: %w", m.number, err)
 			}
+			m.offset += int64(len(line))
 		}
 		if errors.Is(err, io.EOF) {
 			return m.adopted, m.adopt(ctx)
@@ -176,6 +178,7 @@ type importer struct {
 	log     *Log
 	in      *bufio.Reader
 	number  int
+	offset  int64 // of the line
 	session string
 	events  []Event
 	adopted []Adopted
@@ -189,6 +192,9 @@ func (m *importer) line(ctx context.Context, line []byte) error {
 		return m.blob(ctx, line)
 	}
 	e, err := ParseLine(line, "")
+	if err != nil && !errors.Is(err, ErrForeign) && !errors.Is(err, ErrVersion) {
+		return &CorruptError{Path: "export", Offset: m.offset, Cause: err}
+	}
 	if err != nil {
 		return err
 	}

@@ -183,9 +183,12 @@ func appendIgnored(all []Ignored, i Ignored) []Ignored {
 	return append(all, i)
 }
 
-// unreadable says why an event whose line is sound cannot be kept: its data is
-// gone, or is none. err is what kept it from being looked at.
+// unreadable says why an event whose line is sound cannot be kept: its JSON is
+// none, or its data is gone. err is what kept it from being looked at.
 func (l *Log) unreadable(ctx context.Context, e *Event) (fault, err error) {
+	if err := e.checkForm(); err != nil {
+		return err, nil
+	}
 	d, _, spilled := e.Spilled()
 	switch {
 	case spilled && !e.Type.spillable():

@@ -148,6 +148,15 @@ func (e *Event) breaks(ruleName string) error {
 	return e.SetMetadata(brokenKey, append(broken, ruleName))
 }
 
+// broken are the rules that an import broke and marked.
+func (e *Event) broken() (names []string) {
+	value, ok := e.MetadataValue(brokenKey)
+	if !ok || json.Unmarshal(value, &names) != nil {
+		return nil
+	}
+	return names
+}
+
 const brokenKey = "broken"
 
 // AddBlobs notes blobs that the event needs, for types whose payload this
