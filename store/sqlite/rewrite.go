@@ -24,13 +24,25 @@ const (
 // UnknownOutcomeError although the new lines stand.
 func (s *Store) Rewrite(ctx context.Context, session string, expect eventlog.Head, replace, add []eventlog.Event) error {
 	op := &rewriting{appending: appending{session: session, expect: expect, events: add}, replace: replace}
-	return s.erase(ctx, op)
+	return s.eraseLines(ctx, session, op)
 }
 
 // RemoveSession implements eventlog.Remover. What Rewrite says of erased bytes
 // holds here too.
 func (s *Store) RemoveSession(ctx context.Context, session string, expect eventlog.Head) error {
-	return s.erase(ctx, &removal{appending{session: session, expect: expect}})
+	return s.eraseLines(ctx, session, &removal{appending{session: session, expect: expect}})
+}
+
+// eraseLines is erase for lines of a session: its kept copies, which may hold
+// them, go as well.
+func (s *Store) eraseLines(ctx context.Context, session string, op operation) error {
+	if err := s.erase(ctx, op); err != nil {
+		return err
+	}
+	if err := s.removeKept(session); err != nil {
+		return op.unknown(err)
+	}
+	return nil
 }
 
 // erase writes op and then empties the write-ahead log.
@@ -38,11 +50,15 @@ func (s *Store) erase(ctx context.Context, op operation) error {
 	if err := s.write(ctx, op, true); err != nil {
 		return err
 	}
-	err := patiently(ctx, func() error { return s.writer.do(ctx, &job{op: scrub{}, alone: true}) })
-	if err != nil {
+	if err := s.scrub(ctx); err != nil {
 		return op.unknown(err)
 	}
 	return nil
+}
+
+// scrub empties the write-ahead log, waiting for readers that need it.
+func (s *Store) scrub(ctx context.Context) error {
+	return patiently(ctx, func() error { return s.writer.do(ctx, &job{op: scrub{}, alone: true}) })
 }
 
 // rewriting replaces lines and appends others.
