@@ -94,15 +94,12 @@ func (l *Log) load(ctx context.Context, session string, st *state) error {
 
 func (l *Log) reload(ctx context.Context, session string, st *state) error {
 	st.drop()
-	var tail []Event
-	for e, err := range l.store.Read(ctx, session, Span{Backward: true, Limit: loadWindow}) {
-		if errors.Is(err, ErrNotFound) {
-			break
-		}
-		if err != nil {
-			return fmt.Errorf("read tail of session %q: %w", session, err)
-		}
-		tail = append(tail, e)
+	tail, err := l.tail(ctx, session)
+	if errors.Is(err, ErrCorrupt) && l.cutHole(ctx, session) {
+		tail, err = l.tail(ctx, session)
+	}
+	if err != nil {
+		return fmt.Errorf("read tail of session %q: %w", session, err)
 	}
 	for i := len(tail) - 1; i >= 0; i-- {
 		st.recent.add(tail[i].ID, tail[i].Seq)
@@ -113,6 +110,31 @@ func (l *Log) reload(ctx context.Context, session string, st *state) error {
 	st.calls = calls{back: st.head.Seq}
 	st.loaded, st.fresh = true, true
 	return nil
+}
+
+// tail reads the newest events, newest first; none of a missing session.
+func (l *Log) tail(ctx context.Context, session string) (tail []Event, err error) {
+	for e, err := range l.store.Read(ctx, session, Span{Backward: true, Limit: loadWindow}) {
+		if errors.Is(err, ErrNotFound) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		tail = append(tail, e)
+	}
+	return tail, nil
+}
+
+// cutHole cuts off a torn tail that ends like a sound session: one that begins
+// at a hole, which shows only to those who read so far back.
+func (l *Log) cutHole(ctx context.Context, session string) bool {
+	cutter, ok := As[TailCutter](l.store)
+	if !ok {
+		return false
+	}
+	cut, _, err := cutter.CutTail(ctx, session)
+	return err == nil && cut.Bytes > 0
 }
 
 // recentIDs remembers the ids of the newest events.

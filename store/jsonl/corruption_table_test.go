@@ -94,6 +94,14 @@ func (p *patient) seqAt(at int64) int {
 	return i
 }
 
+// holed is a hole that begins at an offset, of so many bytes.
+func holed(at func(p *patient) int64, size int64) func(*patient) outcome {
+	return func(p *patient) outcome {
+		n := p.complete(p.start[p.seqAt(at(p))-1])
+		return outcome{kind: hole, shown: n, behind: all - p.seqAt(at(p)+size), at: p.start[n]}
+	}
+}
+
 func flipped(seq int, name string, at func(l []byte) int, want func(*patient) outcome) corruption {
 	return corruption{name, line(seq, func(l []byte) []byte {
 		l[at(l)] ^= 1
@@ -148,6 +156,11 @@ func corruptions() []corruption {
 		{"NULs in the place of a line", line(10, func(l []byte) []byte { return slices.Concat(make([]byte, len(l)-1), []byte(newline)) }), bad(10)},
 		{"NULs at the start of a line", line(10, func(l []byte) []byte { return slices.Concat(make([]byte, 5), l[5:]) }), bad(10)},
 		{"a NUL within a line", line(10, func(l []byte) []byte { return slices.Concat(l[:40], []byte{0}, l[41:]) }), bad(10)},
+		{"a lost block", file(func(p *patient, b []byte) []byte {
+			at := p.holeBlock(512)
+			clear(b[at : at+512])
+			return b
+		}), holed(func(p *patient) int64 { return p.holeBlock(512) }, 512)},
 		{"a lost page", file(func(p *patient, b []byte) []byte {
 			clear(b[4096:8192])
 			return b
