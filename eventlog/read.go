@@ -153,12 +153,28 @@ func (l *Log) resolve(ctx context.Context, e *Event) error {
 func (l *Log) fetch(ctx context.Context, e *Event) error {
 	if e.rare != nil && e.rare.digest != "" && e.Data == nil {
 		data, err := l.readBlob(ctx, e.rare.digest)
+		if errors.Is(err, ErrBlobNotFound) && l.erasedSince(ctx, e) {
+			return nil
+		}
 		if err != nil {
 			return fmt.Errorf("data of event %d of session %q: %w", e.Seq, e.SessionID, err)
 		}
 		e.Data = jsontext.Value(data)
 	}
 	return nil
+}
+
+// erasedSince reports whether a blob of e is gone because e was redacted after
+// it was read. e is then what is left of it.
+func (l *Log) erasedSince(ctx context.Context, e *Event) bool {
+	for now, err := range l.store.Read(ctx, e.SessionID, Span{From: e.Seq, To: e.Seq}) {
+		if err != nil || !now.Redacted() || now.Hash() != e.Hash() {
+			return false
+		}
+		*e = now
+		return true
+	}
+	return false
 }
 
 // Head is the session's newest event's position. A missing session is

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/go-json-experiment/json"
 	"github.com/oklog/ulid/v2"
 )
 
@@ -32,7 +33,7 @@ type Defect struct {
 	// is -1 where it does not.
 	Path   string `json:"path,omitzero"`
 	Offset int64  `json:"offset"`
-	// Rule is a short name: crc, chain, seq, append, payload, blob, tree, duplicate,
+	// Rule is a short name: crc, chain, seq, append, payload, blob, duplicate,
 	// redaction, fork, version, torn, or that of a broken rule.
 	Rule   string `json:"rule"`
 	Detail string `json:"detail"`
@@ -111,6 +112,9 @@ func (v *verifier) read(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := v.namedSince(ctx); err != nil {
+		return err
+	}
 	v.finish()
 	return nil
 }
@@ -180,9 +184,6 @@ func (v *verifier) event(ctx context.Context, e *Event) error {
 	}
 	v.ids[e.ID] = e.Seq
 	v.notes(e)
-	if err := e.checkForm(); err != nil {
-		v.defect(e.Seq, "payload", err.Error())
-	}
 	if e.Redacted() {
 		v.erased[e.Seq] = true
 		return nil
@@ -236,17 +237,9 @@ func (v *verifier) first(ctx context.Context, e *Event) error {
 // content checks payload and blobs.
 func (v *verifier) content(ctx context.Context, e *Event) error {
 	for _, d := range e.Blobs() {
-		sound, known := v.blobs[d]
-		if !known {
-			_, err := v.log.readBlob(ctx, d)
-			if err != nil && ctx.Err() != nil {
-				return err
-			}
-			sound = err == nil
-			v.blobs[d] = sound
-			if err != nil {
-				v.defect(e.Seq, "blob", err.Error())
-			}
+		sound, err := v.blob(ctx, e, d)
+		if err != nil {
+			return err
 		}
 		if spilled, _, _ := e.Spilled(); spilled == d && !sound {
 			return nil
@@ -254,6 +247,10 @@ func (v *verifier) content(ctx context.Context, e *Event) error {
 	}
 	if err := v.log.fetch(ctx, e); err != nil {
 		return err
+	}
+	if e.Redacted() {
+		v.erased[e.Seq] = true
+		return nil
 	}
 	if err := checkData(e.Data); err != nil {
 		v.defect(e.Seq, "payload", err.Error())
@@ -263,21 +260,50 @@ func (v *verifier) content(ctx context.Context, e *Event) error {
 	return nil
 }
 
+// blob checks a blob of e, once. One that is gone because e was redacted
+// meanwhile is sound, and e what is left of it.
+func (v *verifier) blob(ctx context.Context, e *Event, d Digest) (sound bool, err error) {
+	if sound, known := v.blobs[d]; known {
+		return sound, nil
+	}
+	_, err = v.log.readBlob(ctx, d)
+	if err != nil && ctx.Err() != nil {
+		return false, err
+	}
+	if errors.Is(err, ErrBlobNotFound) && v.log.erasedSince(ctx, e) {
+		return true, nil
+	}
+	v.blobs[d] = err == nil
+	if err != nil {
+		v.defect(e.Seq, "blob", err.Error())
+	}
+	return err == nil, nil
+}
+
 func (v *verifier) payload(e *Event) {
-	p, err := e.checkPayload()
+	info := vocabulary[e.Type.Name()]
+	if info == nil {
+		return
+	}
+	if e.Type.Version() > info.version {
+		v.defect(e.Seq, "version", (&VersionError{What: string(info.name), Got: e.Type.Version(), Max: info.version}).Error())
+		return
+	}
+	p, err := info.parse(e.Type, e.Data)
+	if err != nil {
+		v.defect(e.Seq, "payload", err.Error())
+		return
+	}
 	if r, ok := p.(RedactionNote); ok {
 		v.redacts(e, r)
 	}
-	var version *VersionError
-	switch {
-	case errors.As(err, &version):
-		v.defect(e.Seq, "version", err.Error())
-	case errors.Is(err, errUnlisted):
-		v.defect(e.Seq, "blob", err.Error())
-	case errors.Is(err, errMoveTo):
-		v.defect(e.Seq, "tree", err.Error())
-	case err != nil:
+	if err := p.check(); err != nil && len(v.broken(e)) == 0 {
 		v.defect(e.Seq, "payload", err.Error())
+	}
+	for _, d := range p.needs() {
+		if !slices.Contains(e.Blobs(), d) {
+			v.defect(e.Seq, "blob", fmt.Sprintf("the payload refers to %s, which the line does not list", d))
+		}
 	}
 }
 
@@ -297,9 +323,46 @@ func (v *verifier) redacts(e *Event, r RedactionNote) {
 
 // notes reports the rules that an import broke and marked.
 func (v *verifier) notes(e *Event) {
-	for _, name := range e.broken() {
+	for _, name := range v.broken(e) {
 		v.report.Notes = append(v.report.Notes, Defect{v.report.Session, e.Seq, "", -1, name, "broken by an import"})
 	}
+}
+
+func (v *verifier) broken(e *Event) (names []string) {
+	value, ok := e.MetadataValue(brokenKey)
+	if !ok || json.Unmarshal(value, &names) != nil {
+		return nil
+	}
+	return names
+}
+
+// namedSince takes in the redacted events that were appended while the session
+// was read, if one of its events was redacted meanwhile.
+func (v *verifier) namedSince(ctx context.Context) error {
+	if len(v.unnamed()) == 0 || len(v.report.Defects) > 0 {
+		return nil
+	}
+	for e, err := range v.log.store.Read(ctx, v.report.Session, Span{From: v.order.last.Seq + 1}) {
+		if err != nil {
+			return v.damage(err)
+		}
+		if r, ok, err := e.RedactionNote(); ok && err == nil {
+			for _, seq := range r.Seqs {
+				v.named[seq] = true
+			}
+		}
+	}
+	return nil
+}
+
+// unnamed lists the erased events that no redacted event names.
+func (v *verifier) unnamed() (seqs []int64) {
+	for _, seq := range slices.Sorted(maps.Keys(v.erased)) {
+		if !v.named[seq] {
+			seqs = append(seqs, seq)
+		}
+	}
+	return seqs
 }
 
 // finish checks what only the end shows.
@@ -308,9 +371,10 @@ func (v *verifier) finish() {
 	if err := v.order.end(); err != nil && len(v.report.Defects) == 0 {
 		v.defect(v.order.last.Seq, "append", errUnended.Error())
 	}
-	for _, seq := range slices.Sorted(maps.Keys(v.erased)) {
-		if !v.named[seq] && len(v.report.Defects) == 0 {
-			v.defect(seq, "redaction", "the content is gone, but no redacted event names it")
-		}
+	if len(v.report.Defects) > 0 {
+		return
+	}
+	for _, seq := range v.unnamed() {
+		v.defect(seq, "redaction", "the content is gone, but no redacted event names it")
 	}
 }

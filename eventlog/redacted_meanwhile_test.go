@@ -1,0 +1,108 @@
+package eventlog_test
+
+import (
+	"context"
+	"io"
+	"iter"
+	"strings"
+	"testing"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/store/jsonl"
+	"github.com/convlog/convlog/store/sqlite"
+)
+
+// meanwhile is a store where something happens once, before a blob is opened
+// or between two events that are read.
+type meanwhile struct {
+	eventlog.Store
+	beforeBlob, beforeEvent func()
+	at                      int64 // the event of beforeEvent
+}
+
+func (m *meanwhile) Unwrap() eventlog.Store { return m.Store }
+
+func (m *meanwhile) PutBlob(ctx context.Context, r io.Reader) (eventlog.Digest, int64, error) {
+	return m.blobs().PutBlob(ctx, r)
+}
+
+func (m *meanwhile) OpenBlob(ctx context.Context, d eventlog.Digest) (io.ReadCloser, error) {
+	once(&m.beforeBlob)
+	return m.blobs().OpenBlob(ctx, d)
+}
+
+func (m *meanwhile) RemoveBlob(ctx context.Context, d eventlog.Digest) error {
+	return m.blobs().RemoveBlob(ctx, d)
+}
+
+func (m *meanwhile) ListBlobs(ctx context.Context) iter.Seq2[eventlog.BlobInfo, error] {
+	return m.blobs().ListBlobs(ctx)
+}
+
+func (m *meanwhile) blobs() eventlog.Blobs {
+	b, _ := eventlog.As[eventlog.Blobs](m.Store)
+	return b
+}
+
+func (m *meanwhile) Read(ctx context.Context, session string, span eventlog.Span) iter.Seq2[eventlog.Event, error] {
+	return func(yield func(eventlog.Event, error) bool) {
+		for e, err := range m.Store.Read(ctx, session, span) {
+			if e.Seq == m.at {
+				once(&m.beforeEvent)
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+func once(f *func()) {
+	if do := *f; do != nil {
+		*f = nil
+		do()
+	}
+}
+
+// A redaction takes the blob of an event that was read just before. Whoever
+// reads then gets what is left of the event, and Verify finds no damage.
+func TestRedactedMeanwhile(t *testing.T) {
+	ctx := context.Background()
+	for name, open := range map[string]func() eventlog.Store{
+		"jsonl":  func() eventlog.Store { return jsonl.New(t.TempDir()) },
+		"sqlite": func() eventlog.Store { return sqlite.New(t.TempDir() + "/s.db") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &meanwhile{Store: open()}
+			l := eventlog.Open(s, eventlog.Options{SpillOver: 100})
+			defer l.Close()
+			for range 300 { // more than a page
+				e := eventlog.Event{Type: "test:note", Data: []byte(`"` + eventlog.NewID().String() + strings.Repeat("secret ", 50) + `"`)}
+				if _, err := l.Append(ctx, "s", eventlog.Any, e); err != nil {
+					t.Fatal(err)
+				}
+			}
+			redact := func(seq int64) func() {
+				return func() {
+					if _, err := l.Redact(ctx, "s", "a secret", seq); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+			verify := func() {
+				t.Helper()
+				if r, err := l.Verify(ctx, "s"); err != nil || len(r.Defects) > 0 {
+					t.Errorf("verify: %v, %v", r.Defects, err)
+				}
+			}
+			s.beforeBlob = redact(2)
+			if e, err := l.Event(ctx, "s", 2); err != nil || !e.Redacted() || e.Data != nil {
+				t.Errorf("event 2: redacted %v, %v", e.Redacted(), err)
+			}
+			s.beforeBlob = redact(1)
+			verify()
+			s.at, s.beforeEvent = 1, redact(299)
+			verify()
+		})
+	}
+}
