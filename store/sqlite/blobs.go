@@ -32,6 +32,9 @@ const (
 const (
 	// pieceBytes is the size of a row of a blob, and what a put keeps in memory.
 	pieceBytes = 1 << 20
+	// spoolInfix follows the path of the database in that of a body which waits to
+	// be written. The file loses its name at once.
+	spoolInfix = "-blob-"
 	// maxBlobBytes bounds a blob, since it is written in one transaction.
 	maxBlobBytes = 512 << 20
 )
@@ -46,7 +49,7 @@ func (s *Store) PutBlob(ctx context.Context, r io.Reader) (eventlog.Digest, int6
 	if err := s.open(ctx); err != nil {
 		return "", 0, err
 	}
-	b, err := spool(ctx, filepath.Dir(s.path), r, s.maxBlob)
+	b, err := spool(ctx, s.path+spoolInfix, r, s.maxBlob)
 	if err != nil {
 		return "", 0, fmt.Errorf("put blob: %w", err)
 	}
@@ -112,8 +115,9 @@ type spooled struct {
 	size   int64
 }
 
-// spool reads r to its end, or until it is longer than most.
-func spool(ctx context.Context, folder string, r io.Reader, most int64) (*spooled, error) {
+// spool reads r to its end, or until it is longer than most. A long body goes to
+// a file whose name begins with place.
+func spool(ctx context.Context, place string, r io.Reader, most int64) (*spooled, error) {
 	b := &spooled{sum: sha256.New()}
 	r = io.LimitReader(contextReader{ctx, r}, most+1)
 	var head bytes.Buffer
@@ -123,7 +127,7 @@ func spool(ctx context.Context, folder string, r io.Reader, most int64) (*spoole
 	}
 	b.memory, b.size = head.Bytes(), int64(head.Len())
 	if b.size == pieceBytes {
-		err = b.spill(folder, r)
+		err = b.spill(place, r)
 	}
 	if err == nil && b.size > most {
 		err = fmt.Errorf("%w: longer than %d bytes, the most a sqlite store takes", eventlog.ErrInvalidBlob, most)
@@ -136,8 +140,8 @@ func spool(ctx context.Context, folder string, r io.Reader, most int64) (*spoole
 }
 
 // spill moves the body to a file and reads the rest of it.
-func (b *spooled) spill(folder string, r io.Reader) (err error) {
-	if b.file, err = os.CreateTemp(folder, ".blob-*"); err != nil {
+func (b *spooled) spill(place string, r io.Reader) (err error) {
+	if b.file, err = os.CreateTemp(filepath.Dir(place), filepath.Base(place)+"*"); err != nil {
 		return err
 	}
 	if err := os.Remove(b.file.Name()); err != nil {

@@ -2,6 +2,9 @@ package sqlite
 
 import (
 	"context"
+	"errors"
+	"io/fs"
+	"os"
 	"sync"
 
 	"github.com/convlog/convlog/eventlog"
@@ -9,16 +12,42 @@ import (
 )
 
 // Lock implements eventlog.Locker with a lock of the file S.db-lock, which the
-// kernel releases when a process dies.
+// kernel releases when a process dies. A read-only store takes a shared lock if
+// the file is there, and creates nothing.
+//
+// A caller that left while its write was under way gave its lock back before
+// that was over. An exclusive lock therefore waits for the write transaction of
+// that moment, too.
 func (s *Store) Lock(ctx context.Context, exclusive bool) (unlock func(), err error) {
-	if s.options.ReadOnly {
+	if s.options.ReadOnly && exclusive {
 		return nil, eventlog.ErrReadOnly
 	}
 	if err := s.open(ctx); err != nil {
 		return nil, err
 	}
-	return s.locks.lock(ctx, exclusive)
+	if s.options.ReadOnly {
+		if _, err := os.Stat(s.locks.path); errors.Is(err, fs.ErrNotExist) {
+			return func() {}, nil
+		}
+	}
+	unlock, err = s.locks.lock(ctx, exclusive)
+	if err != nil || !exclusive {
+		return unlock, err
+	}
+	if err := s.write(ctx, barrier{}, false); err != nil {
+		unlock()
+		return nil, err
+	}
+	return unlock, nil
 }
+
+// barrier changes nothing: it has had the write lock, and so those before it
+// are done.
+type barrier struct{}
+
+func (barrier) apply(*writer) error { return nil }
+
+func (barrier) unknown(cause error) error { return cause }
 
 // storeLock is a lock between goroutines in front of one between processes,
 // so that only one of them polls. Who asks for it exclusively is not overtaken

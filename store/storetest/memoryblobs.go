@@ -64,6 +64,38 @@ func (m *Memory) RemoveBlob(ctx context.Context, d eventlog.Digest) error {
 	return nil
 }
 
+// RemoveBlobs implements Sweeper.
+func (m *Memory) RemoveBlobs(ctx context.Context, digests []eventlog.Digest) error {
+	for _, d := range digests {
+		if err := m.RemoveBlob(ctx, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Sweep implements Sweeper: a write that does not end leaves nothing.
+func (m *Memory) Sweep(ctx context.Context, remove bool) iter.Seq2[eventlog.Leftover, error] {
+	return func(yield func(eventlog.Leftover, error) bool) {
+		err := m.usable(ctx)
+		if remove {
+			err = m.writable(ctx)
+		}
+		if err != nil {
+			yield(eventlog.Leftover{}, err)
+		}
+	}
+}
+
+// Mentioned implements Sweeper: nothing is kept beside the sessions.
+func (m *Memory) Mentioned(ctx context.Context) iter.Seq2[eventlog.Digest, error] {
+	return func(yield func(eventlog.Digest, error) bool) {
+		if err := m.usable(ctx); err != nil {
+			yield("", err)
+		}
+	}
+}
+
 // ListBlobs implements Blobs.
 func (m *Memory) ListBlobs(ctx context.Context) iter.Seq2[eventlog.BlobInfo, error] {
 	return func(yield func(eventlog.BlobInfo, error) bool) {

@@ -61,6 +61,7 @@ const (
 	Rewriter  Need = "rewriter"
 	Remover   Need = "remover"
 	Versioner Need = "versioner"
+	Sweeper   Need = "sweeper"
 	Salvager  Need = "salvager"
 )
 
@@ -105,6 +106,7 @@ func groups() []group {
 		{"blob", blobCases},
 		{"redact", redactCases},
 		{"remove", removeCases},
+		{"garbage", garbageCases},
 		{"adopt", adoptCases},
 		{"reopen", reopenCases},
 		{"close", closeCases},

@@ -1,0 +1,188 @@
+package jsonl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// Sweep implements eventlog.Sweeper: temporary files, and session files that
+// never got a line. Those of a session are left while anyone holds its lock.
+// Erased bytes are in no file, so that there is nothing more to finish.
+func (s *Store) Sweep(ctx context.Context, remove bool) iter.Seq2[eventlog.Leftover, error] {
+	return func(yield func(eventlog.Leftover, error) bool) {
+		err := s.usable("sweep", s.dir)
+		if remove {
+			err = s.writable("sweep", s.dir)
+		}
+		if err == nil {
+			err = s.sweep(ctx, remove, yield)
+		}
+		if err != nil && !errors.Is(err, errStop) {
+			yield(eventlog.Leftover{}, fmt.Errorf("sweep %s: %w", s.dir, err))
+		}
+	}
+}
+
+func (s *Store) sweep(ctx context.Context, remove bool, yield func(eventlog.Leftover, error) bool) error {
+	spools, err := s.sweepable(blobDir, func(name string) bool { return strings.HasPrefix(name, tempPrefix) })
+	if err != nil {
+		return err
+	}
+	files, err := s.sweepable(".", func(name string) bool { return ownerOf(name) != "" })
+	if err != nil {
+		return err
+	}
+	swept := false
+	for _, name := range append(spools, files...) {
+		leftover, err := s.leftover(name, remove)
+		if err = errors.Join(err, ctx.Err()); err != nil {
+			return err
+		}
+		if leftover.Path == "" {
+			continue
+		}
+		swept = true
+		if !yield(leftover, nil) {
+			return errStop
+		}
+	}
+	if swept && remove {
+		return s.fs.SyncDir(".")
+	}
+	return nil
+}
+
+// sweepable lists the files of a directory that are picked by name, sorted.
+func (s *Store) sweepable(dir string, pick func(name string) bool) ([]string, error) {
+	entries, err := s.fs.ReadDir(dir)
+	if isAbsent(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, entry := range entries {
+		if entry.Type().IsRegular() && pick(entry.Name()) {
+			names = append(names, strings.TrimPrefix(dir+"/"+entry.Name(), "./"))
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// ownerOf is the session file whose lock guards a file that may be a leftover:
+// a temporary file, or the session file itself. Empty for all other names.
+func ownerOf(name string) string {
+	if strings.HasSuffix(name, extension) {
+		return name
+	}
+	base, ok := strings.CutSuffix(name, rewriteSuffix)
+	if !ok {
+		at := strings.LastIndex(name, tornInfix)
+		if at < 0 || !strings.HasSuffix(name, tempSuffix) || !isTorn(name[at+len(tornInfix):]) {
+			return ""
+		}
+		base = name[:at]
+	}
+	return base + extension
+}
+
+// leftover looks at a file, under the lock of its owner; nothing if it is in
+// use, or holds a session.
+func (s *Store) leftover(name string, remove bool) (l eventlog.Leftover, err error) {
+	if owner := ownerOf(name); owner != "" {
+		free, unlock, err := s.free(owner)
+		if err != nil || !free {
+			return l, err
+		}
+		defer unlock()
+	}
+	info, err := s.fs.Stat(name)
+	if isAbsent(err) {
+		return l, nil
+	}
+	if err != nil || strings.HasSuffix(name, extension) && info.Size > 0 {
+		return l, err
+	}
+	if remove {
+		if err := s.fs.Remove(name); err != nil && !isAbsent(err) {
+			return l, err
+		}
+	}
+	return eventlog.Leftover{Path: s.path(name), Bytes: info.Size}, nil
+}
+
+// free takes the lock of a session file if nobody holds it. One that does not
+// exist is free.
+func (s *Store) free(name string) (free bool, unlock func(), err error) {
+	file, err := s.fs.Open(name, os.O_RDONLY)
+	if isAbsent(err) {
+		return true, func() {}, nil
+	}
+	if err != nil {
+		return false, nil, err
+	}
+	unlock = func() { _ = file.Close() }
+	free, err = file.TryLock(true)
+	if free {
+		free, err = s.named(file, name)
+	}
+	if err != nil || !free {
+		unlock()
+	}
+	return free, unlock, err
+}
+
+// named reports whether an open file is the one of that name.
+func (s *Store) named(file File, name string) (bool, error) {
+	open, err := file.Stat()
+	if err != nil {
+		return false, err
+	}
+	there, err := s.fs.Stat(name)
+	if isAbsent(err) {
+		return false, nil
+	}
+	return err == nil && open.Inode == there.Inode, err
+}
+
+// RemoveBlobs implements eventlog.Sweeper: each directory is synced once.
+func (s *Store) RemoveBlobs(ctx context.Context, digests []eventlog.Digest) error {
+	if err := s.writable("remove blobs", s.dir); err != nil {
+		return err
+	}
+	dirs := map[string]bool{}
+	var errs []error
+	for _, d := range digests {
+		name := blobName(d)
+		if errs = append(errs, ctx.Err()); ctx.Err() != nil {
+			break
+		}
+		if name == "" {
+			continue
+		}
+		err := s.fs.Remove(name)
+		if isAbsent(err) {
+			err = nil // it may be one whose removal is not durable yet
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("remove blob %s: %w", d, err))
+			break
+		}
+		dirs[name[:strings.LastIndexByte(name, '/')]] = true
+	}
+	for dir := range dirs {
+		if err := s.fs.SyncDir(dir); err != nil && !isAbsent(err) {
+			errs = append(errs, fmt.Errorf("remove blobs: %w", err))
+		}
+	}
+	return errors.Join(errs...)
+}

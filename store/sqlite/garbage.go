@@ -1,0 +1,120 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// removedAtOnce is how many blobs are removed in one transaction, while which
+// other writers wait.
+const removedAtOnce = 64
+
+// Sweep implements eventlog.Sweeper: files of bodies that were never written.
+// With remove it empties the write-ahead log, in which an erasure that was
+// interrupted may have left bytes.
+func (s *Store) Sweep(ctx context.Context, remove bool) iter.Seq2[eventlog.Leftover, error] {
+	return func(yield func(eventlog.Leftover, error) bool) {
+		if err := s.sweep(ctx, remove, yield); err != nil && !errors.Is(err, errStop) {
+			yield(eventlog.Leftover{}, fmt.Errorf("sweep %s: %w", s.path, err))
+		}
+	}
+}
+
+func (s *Store) sweep(ctx context.Context, remove bool, yield func(eventlog.Leftover, error) bool) error {
+	if s.options.ReadOnly && remove {
+		return eventlog.ErrReadOnly
+	}
+	if err := s.open(ctx); err != nil {
+		return err
+	}
+	spools, err := s.spools()
+	if err != nil {
+		return err
+	}
+	for _, l := range spools {
+		if remove {
+			if err := os.Remove(l.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+		if !yield(l, nil) {
+			return errStop
+		}
+	}
+	if !remove {
+		return nil
+	}
+	return s.scrub(ctx)
+}
+
+// spools lists the files of bodies that wait to be written, which have a name
+// for a moment only.
+func (s *Store) spools() ([]eventlog.Leftover, error) {
+	folder := filepath.Dir(s.path)
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return nil, err
+	}
+	var spools []eventlog.Leftover
+	for _, entry := range entries {
+		number, ok := strings.CutPrefix(entry.Name(), filepath.Base(s.path)+spoolInfix)
+		if !ok || number == "" || strings.Trim(number, "0123456789") != "" || !entry.Type().IsRegular() {
+			continue
+		}
+		info, err := entry.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		spools = append(spools, eventlog.Leftover{Path: filepath.Join(folder, entry.Name()), Bytes: info.Size()})
+	}
+	return spools, nil
+}
+
+// RemoveBlobs implements eventlog.Sweeper. The freed pages are overwritten, and
+// used again by what is written next: the file does not shrink.
+func (s *Store) RemoveBlobs(ctx context.Context, digests []eventlog.Digest) error {
+	for some := range slices.Chunk(digests, removedAtOnce) {
+		if err := s.write(ctx, blobRemovals(some), true); err != nil {
+			return fmt.Errorf("remove blobs: %w", err)
+		}
+	}
+	if len(digests) == 0 {
+		return nil
+	}
+	return wrap("remove blobs", s.scrub(ctx))
+}
+
+// blobRemovals removes the blobs that are there.
+type blobRemovals []eventlog.Digest
+
+func (r blobRemovals) apply(w *writer) error {
+	for _, d := range r {
+		if err := (blobRemoval{d}).apply(w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (blobRemovals) unknown(cause error) error { return cause }
+
+// Mentioned implements eventlog.Sweeper: nothing is kept beside the sessions.
+func (s *Store) Mentioned(ctx context.Context) iter.Seq2[eventlog.Digest, error] {
+	return func(yield func(eventlog.Digest, error) bool) {
+		if err := s.open(ctx); err != nil {
+			yield("", err)
+		}
+	}
+}
