@@ -9,7 +9,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/go-json-experiment/json"
 	"github.com/oklog/ulid/v2"
 )
 
@@ -33,7 +32,7 @@ type Defect struct {
 	// is -1 where it does not.
 	Path   string `json:"path,omitzero"`
 	Offset int64  `json:"offset"`
-	// Rule is a short name: crc, chain, seq, append, payload, blob, duplicate,
+	// Rule is a short name: crc, chain, seq, append, payload, blob, tree, duplicate,
 	// redaction, fork, version, torn, or that of a broken rule.
 	Rule   string `json:"rule"`
 	Detail string `json:"detail"`
@@ -184,6 +183,9 @@ func (v *verifier) event(ctx context.Context, e *Event) error {
 	}
 	v.ids[e.ID] = e.Seq
 	v.notes(e)
+	if err := e.checkForm(); err != nil {
+		v.defect(e.Seq, "payload", err.Error())
+	}
 	if e.Redacted() {
 		v.erased[e.Seq] = true
 		return nil
@@ -281,29 +283,20 @@ func (v *verifier) blob(ctx context.Context, e *Event, d Digest) (sound bool, er
 }
 
 func (v *verifier) payload(e *Event) {
-	info := vocabulary[e.Type.Name()]
-	if info == nil {
-		return
-	}
-	if e.Type.Version() > info.version {
-		v.defect(e.Seq, "version", (&VersionError{What: string(info.name), Got: e.Type.Version(), Max: info.version}).Error())
-		return
-	}
-	p, err := info.parse(e.Type, e.Data)
-	if err != nil {
-		v.defect(e.Seq, "payload", err.Error())
-		return
-	}
+	p, err := e.checkPayload()
 	if r, ok := p.(RedactionNote); ok {
 		v.redacts(e, r)
 	}
-	if err := p.check(); err != nil && len(v.broken(e)) == 0 {
+	var version *VersionError
+	switch {
+	case errors.As(err, &version):
+		v.defect(e.Seq, "version", err.Error())
+	case errors.Is(err, errUnlisted):
+		v.defect(e.Seq, "blob", err.Error())
+	case errors.Is(err, errMoveTo):
+		v.defect(e.Seq, "tree", err.Error())
+	case err != nil:
 		v.defect(e.Seq, "payload", err.Error())
-	}
-	for _, d := range p.needs() {
-		if !slices.Contains(e.Blobs(), d) {
-			v.defect(e.Seq, "blob", fmt.Sprintf("the payload refers to %s, which the line does not list", d))
-		}
 	}
 }
 
@@ -323,17 +316,9 @@ func (v *verifier) redacts(e *Event, r RedactionNote) {
 
 // notes reports the rules that an import broke and marked.
 func (v *verifier) notes(e *Event) {
-	for _, name := range v.broken(e) {
+	for _, name := range e.broken() {
 		v.report.Notes = append(v.report.Notes, Defect{v.report.Session, e.Seq, "", -1, name, "broken by an import"})
 	}
-}
-
-func (v *verifier) broken(e *Event) (names []string) {
-	value, ok := e.MetadataValue(brokenKey)
-	if !ok || json.Unmarshal(value, &names) != nil {
-		return nil
-	}
-	return names
 }
 
 // namedSince takes in the redacted events that were appended while the session
