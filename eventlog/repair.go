@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"iter"
 	"unicode/utf8"
-
-	"github.com/oklog/ulid/v2"
 )
 
 // RepairOptions say where the events of a damaged session go. The zero value is
@@ -414,9 +412,7 @@ func (r *repairer) withBlobs(ctx context.Context, events iter.Seq2[Event, error]
 
 // preview goes through the repaired session as Verify would.
 func (r *repairer) preview(ctx context.Context, as string) error {
-	v := verifier{log: r.log, report: Report{Session: as}, ids: map[ulid.ULID]int64{}, blobs: map[Digest]bool{},
-		erased: map[int64]bool{}, named: map[int64]bool{}}
-	v.order.session = as
+	v := r.log.verifier(as)
 	i := 0
 	for e, err := range r.events(ctx, as, r.refork) {
 		if err != nil {

@@ -58,7 +58,7 @@ type ruin struct {
 	offset, bytes int64
 	seq           int64 // that the storage has for it, or 0
 	reason        string
-	alien         bool // a line of another session
+	alien         bool // a line of another session or another seq
 }
 
 // maxLost bounds how many lost events are written, unless the bytes that cannot
@@ -137,6 +137,10 @@ func (s *salvage) line(f *Fragment, place int64, before *Event) {
 		}
 	}
 	s.lines = append(s.lines, l)
+	if f.Seq > 0 && f.Seq != e.Seq {
+		s.ruins = append(s.ruins, ruin{place: place, offset: f.Offset, seq: f.Seq, alien: true,
+			reason: fmt.Sprintf("the line of seq %d stands there", e.Seq)})
+	}
 }
 
 // forks reads the fork that e begins a session with; nil if it does not.
@@ -166,7 +170,7 @@ func (s *salvage) alien(f *Fragment, place int64) {
 	e := &f.Event
 	s.ignored = appendIgnored(s.ignored, Ignored{Session: e.SessionID, From: e.Seq, To: e.Seq,
 		Offset: f.Offset, Bytes: f.Bytes, Reason: "line of another session"})
-	s.ruins = append(s.ruins, ruin{place: place, offset: f.Offset, bytes: f.Bytes, alien: true,
+	s.ruins = append(s.ruins, ruin{place: place, offset: f.Offset, bytes: f.Bytes, seq: f.Seq, alien: true,
 		reason: fmt.Sprintf("a line of session %q stands there", clip(e.SessionID))})
 }
 

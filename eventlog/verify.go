@@ -62,9 +62,7 @@ func (l *Log) Verify(ctx context.Context, session string) (Report, error) {
 	if err := l.readable(ctx, session); err != nil {
 		return Report{}, err
 	}
-	v := verifier{log: l, report: Report{Session: session}, ids: map[ulid.ULID]int64{}, blobs: map[Digest]bool{},
-		erased: map[int64]bool{}, named: map[int64]bool{}}
-	v.order.session = session
+	v := l.verifier(session)
 	err := v.read(ctx)
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return Report{}, err
@@ -96,6 +94,12 @@ type verifier struct {
 	blobs  map[Digest]bool // checked, and whether it was sound
 	erased map[int64]bool  // redacted events
 	named  map[int64]bool  // events that redacted events name
+	lost   map[int64]bool  // lost events
+}
+
+func (l *Log) verifier(session string) *verifier {
+	return &verifier{log: l, report: Report{Session: session}, order: continuity{session: session}, ids: map[ulid.ULID]int64{},
+		blobs: map[Digest]bool{}, erased: map[int64]bool{}, named: map[int64]bool{}, lost: map[int64]bool{}}
 }
 
 // read checks the session's events.
@@ -183,6 +187,9 @@ func (v *verifier) event(ctx context.Context, e *Event) error {
 	}
 	v.ids[e.ID] = e.Seq
 	v.notes(e)
+	if e.Type.Name() == Lost {
+		v.lost[e.Seq] = true
+	}
 	if err := e.checkForm(); err != nil {
 		v.defect(e.Seq, "payload", err.Error())
 	}
@@ -308,7 +315,7 @@ func (v *verifier) redacts(e *Event, r RedactionNote) {
 	}
 	for _, seq := range r.Seqs {
 		v.named[seq] = true
-		if !v.erased[seq] {
+		if !v.erased[seq] && !v.lost[seq] {
 			v.defect(e.Seq, "redaction", fmt.Sprintf("it names event %d, whose content is still there", seq))
 		}
 	}
@@ -317,8 +324,12 @@ func (v *verifier) redacts(e *Event, r RedactionNote) {
 // notes reports the rules that an import broke and marked.
 func (v *verifier) notes(e *Event) {
 	for _, name := range e.broken() {
-		v.report.Notes = append(v.report.Notes, Defect{v.report.Session, e.Seq, "", -1, name, "broken by an import"})
+		v.note(e.Seq, name, "broken by an import")
 	}
+}
+
+func (v *verifier) note(seq int64, rule, detail string) {
+	v.report.Notes = append(v.report.Notes, Defect{v.report.Session, seq, "", -1, rule, detail})
 }
 
 // namedSince takes in the redacted events that were appended while the session
@@ -360,6 +371,20 @@ func (v *verifier) finish() {
 		return
 	}
 	for _, seq := range v.unnamed() {
-		v.defect(seq, "redaction", "the content is gone, but no redacted event names it")
+		if v.lostBehind(seq) {
+			v.note(seq, "redaction", "the content is gone; the event that says why was probably lost")
+		} else {
+			v.defect(seq, "redaction", "the content is gone, but no redacted event names it")
+		}
 	}
+}
+
+// lostBehind reports whether an event behind seq was lost.
+func (v *verifier) lostBehind(seq int64) bool {
+	for lost := range v.lost {
+		if lost > seq {
+			return true
+		}
+	}
+	return false
 }
