@@ -128,7 +128,7 @@ func (r *reader) forward(ctx context.Context, yield func(eventlog.Event, error) 
 		}
 		line, at, err := lines.line()
 		if errors.Is(err, io.EOF) {
-			return nil
+			return r.confirm(ctx)
 		}
 		e, err := r.check(line, at, due, err)
 		if err != nil {
@@ -168,8 +168,11 @@ func (r *reader) backward(ctx context.Context, yield func(eventlog.Event, error)
 	if err != nil {
 		return err
 	}
-	if end == r.end && r.damage != nil {
-		return r.damage // the last line need not be the newest
+	if end == r.end { // the last line need not be the newest
+		if err := r.confirm(ctx); err != nil {
+			return err
+		}
+		end = r.end
 	}
 	lines := backward{file: r.file, end: end}
 	var after eventlog.Event
@@ -216,6 +219,22 @@ func (r *reader) stop() (end, due int64, err error) {
 		due = r.span.To
 	}
 	return end, due, err
+}
+
+// confirm reports damage behind what may be shown, if it is still there when
+// nobody writes.
+func (r *reader) confirm(ctx context.Context) error {
+	if r.damage == nil {
+		return nil
+	}
+	unlock, err := r.relock(ctx)
+	if unlock != nil {
+		defer unlock()
+	}
+	if err != nil {
+		return fmt.Errorf("read session %q again: %w", r.session, err)
+	}
+	return r.damage
 }
 
 // again reads a bad line once more, under a shared lock and in the file that

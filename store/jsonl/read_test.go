@@ -308,3 +308,21 @@ func TestReadBackwardPastTheFirst(t *testing.T) {
 		t.Errorf("got seqs %v, want 2 1", got)
 	}
 }
+
+// Damage may begin where an append that is not finished ends: what is shown
+// ends before it, and so must not end without an error.
+func TestDamageBehindAnUnfinishedAppend(t *testing.T) {
+	events := sealed(t, "s", 1, 3)
+	half := content(events[:3])
+	for _, again := range [][]byte{content(events[:1]), half} {
+		dir := t.TempDir()
+		write(t, dir, "s", append(bytes.Clone(half), again...))
+		for _, backward := range []bool{false, true} {
+			_, err := read(t, open(t, dir), "s", eventlog.Span{Backward: backward})
+			var corrupt *eventlog.CorruptError
+			if !errors.As(err, &corrupt) || corrupt.Offset != int64(len(half)) || corrupt.Seq != 4 {
+				t.Errorf("backward %v: %v, want damage at byte %d, seq 4", backward, err, len(half))
+			}
+		}
+	}
+}

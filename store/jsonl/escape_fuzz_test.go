@@ -1,0 +1,55 @@
+package jsonl
+
+import (
+	"math"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// The name of every session is legal, in one folder, short enough for all that
+// is put behind it, and no other session's, also where case is folded.
+func FuzzEscape(f *testing.F) {
+	long := strings.Repeat("x", 200)
+	for _, ids := range [][2]string{
+		{"a", "A"}, {".", ".."}, {"a/b", `a\b`}, {"%41", "A"}, {"é", "É"}, {long, long[:199]}, {strings.Repeat("É", 100), strings.Repeat("é", 100)},
+		{"a.jsonl", "a"}, {"a.torn-1", "a"}, {"a.torn-1.0011223344556677", "a.torn-1"}, {".lock", "blobs"}, {"x~0011", "x%7e0011"},
+		{strings.Repeat("x", 146) + strings.Repeat("É", 20), strings.Repeat("x", 147) + strings.Repeat("É", 20)}, {"con", "nul"}, {"ſ", "K"},
+	} {
+		f.Add(ids[0], ids[1])
+	}
+	f.Fuzz(func(t *testing.T, a, b string) {
+		if id, ok := unescape(a); ok && escape(id) != a {
+			t.Fatalf("unescape(%q) = %q, whose name is %q", a, id, escape(id))
+		}
+		if eventlog.CheckSessionID(a) != nil {
+			return
+		}
+		legal(t, a)
+		if a == b || eventlog.CheckSessionID(b) != nil {
+			return
+		}
+		if x, y := escape(a), escape(b); strings.EqualFold(x, y) {
+			t.Fatalf("%q and %q have the names %q and %q", a, b, x, y)
+		}
+	})
+}
+
+func legal(t *testing.T, id string) {
+	t.Helper()
+	name := escape(id)
+	back, ok := unescape(name)
+	switch {
+	case strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789._-%~") != "", name[0] == '.', filepath.Base(name) != name:
+		t.Fatalf("%q has the name %q", id, name)
+	case ok != !strings.Contains(name, "~"), ok && back != id:
+		t.Fatalf("%q has the name %q, which gives %q, %v", id, name, back, ok)
+	}
+	longest := name + ".torn-" + strconv.Itoa(math.MaxInt64) + "." + strings.Repeat("0", settledLen) + ".tmp"
+	if len(longest) > 255 {
+		t.Fatalf("%q has the name %q: %d bytes are too long", id, name, len(longest))
+	}
+}
