@@ -3,76 +3,220 @@ package eventlog
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"slices"
 )
 
+// SourceError is what kept a session from being copied whole that is no fault
+// of where it was copied to: its storage is damaged or cannot be read, or that
+// of a parent.
+type SourceError struct {
+	Session string
+	Cause   error
+}
+
+func (e *SourceError) Error() string {
+	return fmt.Sprintf("convert session %q: %v", e.Session, e.Cause)
+}
+
+// Unwrap gives the cause.
+func (e *SourceError) Unwrap() error { return e.Cause }
+
+// errBehind is inside a SourceError of a session that was copied.
+var errBehind = errors.New("what stands behind its last complete append may hold events, and is not copied")
+
 // Convert copies every session of src into dst: lines and blobs verbatim,
-// parents before their forks. What dst has already is passed over. The
-// sequence yields each session when it is done, or with the error that kept it
-// from being copied whole (damage, or a *ConflictError where dst has another
-// history); a caller that goes on gets the others.
+// parents before their forks. What dst has already is passed over. Others may
+// append to src meanwhile: each session is copied up to the end of an append,
+// everything that was acknowledged before Convert began with it. Convert holds
+// the store lock of src, shared, so that nothing is redacted or removed
+// meanwhile; the body of a loop over it must not ask src for that.
+//
+// The sequence yields each session when it is done; a parent comes again when a
+// fork that was made meanwhile needs more of it. A session that could not be
+// copied whole comes with a *SourceError, or a *ConflictError where dst has
+// another history, and the others follow. Any other error ends the sequence.
 func Convert(ctx context.Context, dst, src *Log) iter.Seq2[Adopted, error] {
 	return func(yield func(Adopted, error) bool) {
-		done := map[string]bool{}
-		for info, err := range src.Sessions(ctx) {
-			if err != nil {
-				yield(Adopted{Session: info.ID}, fmt.Errorf("convert: %w", err))
-				return
-			}
-			line, err := src.forkLine(ctx, info.ID)
-			if err = cmp.Or(info.Err, err); err != nil {
-				line = []string{info.ID}
-			}
-			for _, session := range slices.Backward(line) {
-				if done[session] {
-					continue
-				}
-				done[session] = true
-				adopted := Adopted{Session: session}
-				if err == nil {
-					adopted, err = convert(ctx, dst, src, session)
-				}
-				if err != nil {
-					adopted.Session, err = session, fmt.Errorf("convert session %q: %w", session, err)
-				}
-				if !yield(adopted, err) || ctx.Err() != nil {
-					return
-				}
-				err = nil
-			}
+		unlock, err := src.lockStore(ctx, false)
+		if err != nil {
+			yield(Adopted{}, fmt.Errorf("convert: %w", err))
+			return
+		}
+		defer unlock()
+		c := conversion{dst: dst, src: src, copied: map[string]int64{}, failed: map[string]bool{}, yield: yield}
+		if err := c.run(ctx); err != nil && !errors.Is(err, errStopped) {
+			yield(Adopted{}, fmt.Errorf("convert: %w", err))
 		}
 	}
 }
 
+// errStopped: the caller wants no more.
+var errStopped = errors.New("stopped")
+
+type conversion struct {
+	dst, src *Log
+	copied   map[string]int64 // up to which seq
+	failed   map[string]bool
+	yield    func(Adopted, error) bool
+}
+
+func (c *conversion) run(ctx context.Context) error {
+	for info, err := range c.src.Sessions(ctx) {
+		if err != nil {
+			return err
+		}
+		line, err := c.src.forkLine(ctx, info.ID)
+		if err = cmp.Or(info.Err, err); err != nil {
+			if err := c.give(ctx, Adopted{}, &SourceError{info.ID, err}); err != nil {
+				return err
+			}
+			continue
+		}
+		for i, session := range slices.Backward(line) {
+			needs := int64(0)
+			if i > 0 {
+				if needs, err = c.forkPoint(ctx, line[i-1]); err != nil {
+					return err
+				}
+			}
+			if err := c.session(ctx, session, needs); err != nil {
+				return err
+			}
+		}
+	}
+	return c.tails(ctx)
+}
+
+// forkPoint is up to where a fork reads its parent.
+func (c *conversion) forkPoint(ctx context.Context, fork string) (int64, error) {
+	first, err := c.src.firstEvent(ctx, fork)
+	if err != nil {
+		return 0, err
+	}
+	f, _, err := first.Fork()
+	return f.Seq, err
+}
+
+// session copies a session that was not copied yet, or not as far as needs.
+func (c *conversion) session(ctx context.Context, session string, needs int64) error {
+	if copied, done := c.copied[session]; c.failed[session] || done && copied >= needs {
+		return nil
+	}
+	adopted, err := convert(ctx, c.dst, c.src, session)
+	c.copied[session] = adopted.Head.Seq
+	adopted.Session = session
+	return c.give(ctx, adopted, err)
+}
+
+// give yields what became of a session; it returns what ends the sequence.
+func (c *conversion) give(ctx context.Context, adopted Adopted, err error) error {
+	var source *SourceError
+	if errors.As(err, &source) {
+		adopted.Session = source.Session
+		c.failed[source.Session] = true
+	}
+	switch {
+	case err != nil && (ctx.Err() != nil || source == nil && !errors.Is(err, ErrConflict)):
+		return err
+	case !c.yield(adopted, err):
+		return errStopped
+	}
+	return nil
+}
+
+// convert copies a session's lines, and before each the blobs that it needs.
 func convert(ctx context.Context, dst, src *Log, session string) (Adopted, error) {
-	copied := map[Digest]bool{}
-	return dst.Adopt(ctx, session, func(yield func(Event, error) bool) {
-		for e, err := range src.store.Read(ctx, session, Span{}) {
+	blobs := map[Digest]bool{}
+	var cause error
+	var span Span // the second time the same events, although others came behind
+	adopted, err := dst.Adopt(ctx, session, func(yield func(Event, error) bool) {
+		last := int64(0)
+		for e, err := range src.store.Read(ctx, session, span) {
+			cause = err
 			for _, d := range e.Blobs() {
-				if err == nil && !copied[d] {
-					copied[d] = true
+				if err == nil && !blobs[d] {
+					blobs[d] = true
 					err = copyBlob(ctx, dst, src, d)
 				}
+			}
+			if err == nil {
+				last = e.Seq
 			}
 			if !yield(e, err) || err != nil {
 				return
 			}
 		}
+		span.To = last
 	})
+	var source *SourceError
+	switch {
+	case errors.As(err, &source):
+		cause = source.Cause
+	case cause == nil && (errors.Is(err, ErrCorrupt) || errors.Is(err, ErrVersion) || errors.Is(err, ErrNotFound)):
+		cause = err // it does not verify, or its parent was not copied
+	}
+	if cause != nil {
+		return adopted, &SourceError{Session: session, Cause: cause}
+	}
+	if err != nil {
+		err = fmt.Errorf("convert session %q: %w", session, err)
+	}
+	return adopted, err
 }
 
 // copyBlob copies a blob that dst does not have. Adopt holds dst's store lock.
+// What fails in src is a *SourceError.
 func copyBlob(ctx context.Context, dst, src *Log, d Digest) error {
 	if dst.checkBlob(ctx, d) == nil {
 		return nil
 	}
 	body, err := src.OpenBlob(ctx, d)
 	if err != nil {
-		return err
+		return &SourceError{Cause: err}
 	}
 	defer body.Close()
-	_, err = dst.putBlob(ctx, body)
+	reading := failing{r: body}
+	_, err = dst.putBlob(ctx, &reading)
+	if reading.err != nil {
+		return &SourceError{Cause: reading.err}
+	}
 	return err
+}
+
+// failing remembers what reading failed with.
+type failing struct {
+	r   io.Reader
+	err error
+}
+
+func (f *failing) Read(p []byte) (int, error) {
+	n, err := f.r.Read(p)
+	if err != nil && err != io.EOF {
+		f.err = err
+	}
+	return n, err
+}
+
+// tails reports the sessions whose last append is damaged: they were copied up
+// to there.
+func (c *conversion) tails(ctx context.Context) error {
+	for t, err := range c.src.TornTails(ctx) {
+		if err == nil && t.Whole {
+			err = &CorruptError{Session: t.Session, Path: t.Path, Offset: t.Offset, Cause: errBehind}
+		}
+		if err == nil || c.failed[t.Session] {
+			continue
+		}
+		if t.Session == "" {
+			return err
+		}
+		if err := c.give(ctx, Adopted{Head: Head{Seq: c.copied[t.Session]}}, &SourceError{t.Session, err}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
