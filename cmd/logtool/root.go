@@ -57,6 +57,7 @@ func (a *app) root() *cobra.Command {
 	root.AddCommand(
 		a.importCommand(), a.lsCommand(), a.showCommand(), a.tailCommand(), a.verifyCommand(),
 		a.appendCommand(), a.exportCommand(), a.convertCommand(), a.versionCommand(),
+		a.gcCommand(), a.backupCommand(),
 	)
 	return root
 }
@@ -103,6 +104,9 @@ func (a *app) reading(f func(*eventlog.Log) error) error { return a.with(forRead
 
 // writing runs f on the log that --store names; the store is made if need be.
 func (a *app) writing(f func(*eventlog.Log) error) error { return a.with(forWriting, f) }
+
+// changing runs f on the log that --store names, which must exist.
+func (a *app) changing(f func(*eventlog.Log) error) error { return a.with(forChanging, f) }
 
 func (a *app) with(m mode, f func(*eventlog.Log) error) error {
 	at, err := a.place()

@@ -86,13 +86,14 @@ func (at place) String() string { return at.kind + ":" + at.path }
 type mode int
 
 const (
-	forReading mode = iota // creates and changes nothing
-	forWriting             // creates what is missing
+	forReading  mode = iota // creates and changes nothing
+	forWriting              // creates what is missing
+	forChanging             // changes what is there
 )
 
 // open opens the log at a place.
 func (at place) open(m mode) (*eventlog.Log, error) {
-	if m == forReading {
+	if m != forWriting {
 		if err := at.exists(); err != nil {
 			return nil, err
 		}
