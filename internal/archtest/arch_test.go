@@ -63,6 +63,7 @@ var table = map[string]room{
 	"internal/crashfs":  {rooms: []string{"store/jsonl"}, modules: []string{"golang.org/x/sys"}},
 	"internal/bench":    {rooms: []string{"..."}, modules: append([]string{"golang.org/x/sys", "modernc.org/sqlite"}, given...)},
 	"internal/archtest": {},
+	"internal/torture":  {tests: []string{"internal/flock"}},
 }
 
 func TestEveryImportIsAnArrowOfTheTable(t *testing.T) {

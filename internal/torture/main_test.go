@@ -1,0 +1,129 @@
+package torture
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/store/jsonl"
+	"github.com/convlog/convlog/store/sqlite"
+)
+
+var (
+	killsFlag     = flag.Int("torture.kills", 40, "how many processes TestKill kills, for each store")
+	stepsFlag     = flag.Int("torture.steps", 60, "how many steps each writer of TestProcesses makes")
+	incidentsFlag = flag.Int("torture.incidents", 18, "how many incidents the readers of TestReadersUnderFire see")
+	seedFlag      = flag.Uint64("torture.seed", 0, "what the steps follow from; 0 is another one each time")
+)
+
+// The test binary runs again as a process that appends, reads or holds a lock.
+func TestMain(m *testing.M) {
+	if text := os.Getenv(jobVariable); text != "" {
+		if err := runJob(text); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// backend is a store under test.
+type backend struct {
+	name string
+	open func(dir string) eventlog.Store
+}
+
+var backends = []backend{
+	{"jsonl", func(dir string) eventlog.Store { return jsonl.New(dir) }},
+	{"sqlite", func(dir string) eventlog.Store { return sqlite.New(databaseIn(dir)) }},
+}
+
+func databaseIn(dir string) string { return filepath.Join(dir, "s.db") }
+
+// log opens the log in dir. Data is spilled early, so that blobs are common.
+func (b backend) log(dir string) *eventlog.Log {
+	return eventlog.Open(b.open(dir), eventlog.Options{SpillOver: spillOver})
+}
+
+const spillOver = 4 << 10
+
+func backendNamed(name string) (backend, error) {
+	for _, b := range backends {
+		if b.name == name {
+			return b, nil
+		}
+	}
+	return backend{}, fmt.Errorf("no store %q", name)
+}
+
+// onEach runs a test on every store, with a log's folder of its own.
+func onEach(t *testing.T, test func(t *testing.T, s *scene)) {
+	for _, b := range backends {
+		t.Run(b.name, func(t *testing.T) { test(t, newScene(t, b)) })
+	}
+}
+
+// scene is a store in a folder, and the seed of all that happens to it.
+type scene struct {
+	testing.TB
+	backend backend
+	dir     string
+	seed    uint64
+	random  *rand.Rand
+	ctx     context.Context
+}
+
+// patience bounds a test that hangs.
+const patience = 20 * time.Minute
+
+func newScene(t testing.TB, b backend) *scene {
+	seed := *seedFlag
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	t.Logf("-torture.seed %d", seed)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	return &scene{TB: t, backend: b, dir: t.TempDir(), seed: seed, random: rand.New(rand.NewPCG(seed, 0)), ctx: ctx}
+}
+
+// another is a scene with an empty store and other steps.
+func (s *scene) another() *scene {
+	next := *s
+	next.dir, next.seed = s.TempDir(), s.random.Uint64()
+	return &next
+}
+
+// log opens the scene's log until the test ends.
+func (s *scene) log() *eventlog.Log {
+	l := s.backend.log(s.dir)
+	s.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			s.Errorf("close: %v", err)
+		}
+	})
+	return l
+}
+
+func (s *scene) must(err error) {
+	s.Helper()
+	if err != nil {
+		s.Fatalf("unexpected error: %v", err)
+	}
+}
+
+// wantErr ends the test unless err matches want.
+func (s *scene) wantErr(want, err error) {
+	s.Helper()
+	if !errors.Is(err, want) {
+		s.Fatalf("got error %v, want %v", err, want)
+	}
+}

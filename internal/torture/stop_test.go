@@ -1,0 +1,300 @@
+package torture
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/store/jsonl"
+)
+
+// held is the session whose lock the stopped process has.
+const held = "held"
+
+// stop is a place where a process is stopped, and what that keeps the others
+// from.
+type stop struct {
+	how     string
+	backend string // "" is each
+	// shown is how many events of the stopped append others see.
+	shown int
+	// blocks is what must wait, goes what must not.
+	blocks, goes func(ctx context.Context, l *eventlog.Log) error
+}
+
+var stops = []stop{
+	{how: "before its write", backend: "jsonl", blocks: appendTo(held), goes: appendTo("other")},
+	{how: "in the middle of its write", backend: "jsonl", blocks: appendTo(held), goes: appendTo("other")},
+	{how: "before its sync", backend: "jsonl", shown: 1, blocks: appendTo(held), goes: appendTo("other")},
+	{how: "in a transaction", backend: "sqlite", blocks: appendTo("other"), goes: readAll(held)},
+	{how: "with the store lock", blocks: redactIn(held), goes: appendTo(held)},
+}
+
+// holdJob appends to held and stops itself on the way.
+func holdJob(ctx context.Context, b backend, j job) error {
+	if j.How == "in a transaction" {
+		return holdTransaction(ctx, databaseIn(j.Dir))
+	}
+	store := b.open(j.Dir)
+	if b.name == "jsonl" {
+		store = jsonl.New(j.Dir, jsonl.Options{FS: stoppingFS{jsonl.Dir(j.Dir), j.How}})
+	}
+	log := eventlog.Open(store)
+	if j.How == "with the store lock" {
+		if _, err := log.PutBlob(ctx, io.MultiReader(stoppingReader{}, strings.NewReader("body"))); err != nil {
+			return err
+		}
+	}
+	return errors.Join(appendTo(held)(ctx, log), log.Close())
+}
+
+// stopMyself returns when another process says that this one is to go on.
+func stopMyself() error {
+	err := syscall.Kill(syscall.Getpid(), syscall.SIGSTOP)
+	time.Sleep(10 * time.Millisecond) // for systems that stop a process a little later
+	return err
+}
+
+// stoppingFS is a directory whose session files stop the process.
+type stoppingFS struct {
+	jsonl.FS
+	how string
+}
+
+func (fs stoppingFS) Open(name string, flag int) (jsonl.File, error) {
+	f, err := fs.FS.Open(name, flag)
+	if err != nil || path.Ext(name) != ".jsonl" {
+		return f, err
+	}
+	return stoppingFile{f, fs.how}, nil
+}
+
+type stoppingFile struct {
+	jsonl.File
+	how string
+}
+
+func (f stoppingFile) Write(b []byte) (n int, err error) {
+	switch f.how {
+	case "before its write":
+		err = stopMyself()
+	case "in the middle of its write":
+		if n, err = f.File.Write(b[:len(b)/2]); err == nil {
+			err = stopMyself()
+		}
+	}
+	if err != nil {
+		return n, err
+	}
+	rest, err := f.File.Write(b[n:])
+	return n + rest, err
+}
+
+func (f stoppingFile) Sync() error {
+	if f.how == "before its sync" {
+		if err := stopMyself(); err != nil {
+			return err
+		}
+	}
+	return f.File.Sync()
+}
+
+// stoppingReader is an empty reader that stops the process.
+type stoppingReader struct{}
+
+func (stoppingReader) Read([]byte) (int, error) {
+	if err := stopMyself(); err != nil {
+		return 0, err
+	}
+	return 0, io.EOF
+}
+
+// holdTransaction stops in a transaction that has written, and rolls it back.
+func holdTransaction(ctx context.Context, file string) error {
+	db, err := sql.Open("sqlite", file)
+	if err != nil {
+		return err
+	}
+	c, err := db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	for _, statement := range []string{"BEGIN IMMEDIATE", "UPDATE sessions SET bytes = bytes + 1", "", "ROLLBACK"} {
+		if statement == "" {
+			err = stopMyself()
+		} else {
+			_, err = c.ExecContext(ctx, statement)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return errors.Join(c.Close(), db.Close())
+}
+
+func appendTo(session string) func(context.Context, *eventlog.Log) error {
+	return func(ctx context.Context, l *eventlog.Log) error {
+		_, err := l.Append(ctx, session, eventlog.Any, plainNote())
+		return err
+	}
+}
+
+func plainNote() eventlog.Event {
+	id := eventlog.NewID()
+	return eventlog.Event{ID: id, Type: "test:note", Data: fmt.Appendf(nil, "%q", id)}
+}
+
+func redactIn(session string) func(context.Context, *eventlog.Log) error {
+	return func(ctx context.Context, l *eventlog.Log) error {
+		_, err := l.Redact(ctx, session, "torture", 1)
+		return err
+	}
+}
+
+func readAll(session string) func(context.Context, *eventlog.Log) error {
+	return func(ctx context.Context, l *eventlog.Log) error {
+		_, err := count(ctx, l, session)
+		return err
+	}
+}
+
+// count reads a session from both ends.
+func count(ctx context.Context, l *eventlog.Log, session string) (forward int, err error) {
+	backward := 0
+	for _, err := range l.Read(ctx, session, eventlog.All) {
+		if err != nil {
+			return 0, err
+		}
+		forward++
+	}
+	for _, err := range l.Read(ctx, session, eventlog.All.Backward()) {
+		if err != nil {
+			return 0, err
+		}
+		backward++
+	}
+	if forward != backward {
+		return 0, fmt.Errorf("%d events from the start, %d from the end", forward, backward)
+	}
+	return forward, nil
+}
+
+// A process is stopped while it has a lock. Others honour their deadlines,
+// readers are not held up, and once it goes on, or is killed, so do they.
+func TestStopped(t *testing.T) {
+	for _, b := range backends {
+		for _, place := range stops {
+			if place.backend != "" && place.backend != b.name {
+				continue
+			}
+			for _, killed := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s %s, killed %v", b.name, place.how, killed), func(t *testing.T) {
+					newScene(t, b).stopped(place, killed)
+				})
+			}
+		}
+	}
+}
+
+func (s *scene) stopped(place stop, killed bool) {
+	l := s.log()
+	for range 3 {
+		s.must(appendTo(held)(s.ctx, l))
+		s.must(appendTo("other")(s.ctx, l))
+	}
+	c := s.start(job{Do: "hold", How: place.how}, func(string) {})
+	c.waitStopped()
+	s.meanwhile(l, place)
+
+	before, err := count(s.ctx, l, held)
+	s.must(err)
+	waiting := make(chan error, 1)
+	go func() { waiting <- place.blocks(s.ctx, l) }()
+	after := before - place.shown
+	if killed {
+		s.must(c.kill())
+	} else {
+		s.must(c.cmd.Process.Signal(syscall.SIGCONT))
+		s.must(c.finish())
+	}
+	s.must(<-waiting)
+	s.must(place.blocks(s.ctx, l))
+	s.settled(l, place, killed, after)
+}
+
+// meanwhile makes sure of what the others can do while one is stopped.
+func (s *scene) meanwhile(l *eventlog.Log, place stop) {
+	s.Helper()
+	seen, err := count(s.ctx, l, held)
+	s.must(err)
+	if want := 3 + place.shown; seen != want {
+		s.Errorf("readers see %d events, want %d", seen, want)
+	}
+	other, err := count(s.ctx, l, "other")
+	s.must(err)
+	for range 3 {
+		ctx, cancel := context.WithTimeout(s.ctx, 20*time.Millisecond)
+		err = place.blocks(ctx, l)
+		cancel()
+		s.wantErr(context.DeadlineExceeded, err)
+		if errors.Is(err, eventlog.ErrUnknownOutcome) || strings.Contains(err.Error(), "\n") {
+			s.Errorf("got error %v", err)
+		}
+	}
+	for session, want := range map[string]int{held: seen, "other": other} {
+		got, err := count(s.ctx, l, session)
+		s.must(err)
+		if got != want {
+			s.Errorf("session %q has %d events after appends that were given up, want %d", session, got, want)
+		}
+	}
+	s.must(place.goes(s.ctx, l))
+	for info, err := range l.Sessions(s.ctx) {
+		s.must(errors.Join(err, info.Err))
+	}
+}
+
+// settled makes sure that everything stands that was acknowledged, and that
+// nothing is torn. events is how many events held had for certain.
+func (s *scene) settled(l *eventlog.Log, place stop, killed bool, events int) {
+	s.Helper()
+	got, err := count(s.ctx, l, held)
+	s.must(err)
+	want := map[string]int{"jsonl": events + 2, "sqlite": events}[place.backend]
+	if place.backend == "" {
+		want = events + 1 // the redacted event; asked for again there is none
+	}
+	if appends := place.how != "in a transaction"; appends && (!killed || place.shown > 0) {
+		want++
+	}
+	if got != want {
+		s.Errorf("%d events in the end, want %d", got, want)
+	}
+	for _, session := range []string{held, "other"} {
+		s.must(verify(s.ctx, l, session))
+	}
+}
+
+// waitStopped waits until the child has stopped itself.
+func (c *child) waitStopped() {
+	c.scene.Helper()
+	for {
+		var status syscall.WaitStatus
+		_, err := syscall.Wait4(c.cmd.Process.Pid, &status, syscall.WUNTRACED, nil)
+		if errors.Is(err, syscall.EINTR) {
+			continue
+		}
+		if err != nil || !status.Stopped() {
+			c.scene.Fatalf("the child did not stop: %v, %v: %s", status, err, c.errs)
+		}
+		return
+	}
+}

@@ -1,0 +1,120 @@
+package torture
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// writer does its steps, one after another. The first of them may have been
+// done already, by one that died before he could say so.
+type writer struct {
+	log   *eventlog.Log
+	seed  uint64
+	name  int
+	pause time.Duration // between two steps
+	// say is told of each step before it is tried, and once it was
+	// acknowledged, with the seq of its last event.
+	say func(verb string, n int, seq int64)
+}
+
+// run does the steps from on, until to, or for ever if that is 0.
+func (w *writer) run(ctx context.Context, from, to int) error {
+	for n := from; to == 0 || n < to; n++ {
+		s := stepOf(w.seed, w.name, n)
+		w.say(tried, n, 0)
+		seq, err := w.do(ctx, s, n == from)
+		if err != nil {
+			return fmt.Errorf("step %v (%s in %q): %w", s, s.kind, s.session, err)
+		}
+		w.say(acknowledged, n, seq)
+		time.Sleep(w.pause)
+	}
+	return nil
+}
+
+const (
+	tried        = "try"
+	acknowledged = "ack"
+)
+
+// do does a step; again says that it may stand already.
+func (w *writer) do(ctx context.Context, s *step, again bool) (seq int64, err error) {
+	if s.blob != "" {
+		if _, err := w.log.PutBlob(ctx, strings.NewReader(s.blob)); err != nil {
+			return 0, err
+		}
+	}
+	switch s.kind {
+	case redact:
+		return w.redact(ctx, s)
+	case forking:
+		return w.fork(ctx, s)
+	}
+	expect, err := w.expect(ctx, s, again)
+	if err != nil {
+		return 0, err
+	}
+	head, err := w.log.Append(ctx, s.session, expect, s.events...)
+	return head.Seq, err
+}
+
+func (w *writer) expect(ctx context.Context, s *step, again bool) (eventlog.Expect, error) {
+	switch {
+	case again:
+		return eventlog.AnyAfter(eventlog.Head{}), nil
+	case s.session == shared || s.anyway:
+		return eventlog.Any, nil
+	}
+	head, err := w.log.Head(ctx, s.session)
+	return eventlog.At(head), err
+}
+
+// fork forks the writer's own session at its head, which is the same whenever
+// the step is tried, as nobody else appends there.
+func (w *writer) fork(ctx context.Context, s *step) (int64, error) {
+	parent := ownSession(s.writer, s.n)
+	point, err := w.newest(ctx, parent)
+	if err != nil {
+		return 0, err
+	}
+	forked, err := eventlog.NewSessionForked(eventlog.Fork{Parent: parent, Seq: point.Seq, EventID: point.ID, Hash: point.Hash()})
+	if err != nil {
+		return 0, err
+	}
+	forked.ID = s.events[0].ID
+	s.events[0] = forked
+	head, err := w.log.Append(ctx, s.session, eventlog.New, s.events...)
+	return head.Seq, err
+}
+
+func (w *writer) newest(ctx context.Context, session string) (eventlog.Event, error) {
+	for e, err := range w.log.Read(ctx, session, eventlog.Last(1)) {
+		return e, err
+	}
+	return eventlog.Event{}, eventlog.ErrNotFound
+}
+
+// redact erases the first event of the target.
+func (w *writer) redact(ctx context.Context, s *step) (int64, error) {
+	seq, err := w.find(ctx, s.session, s.target.events[0].ID)
+	if err != nil {
+		return 0, err
+	}
+	_, err = w.log.Redact(ctx, s.session, "torture", seq)
+	return seq, err
+}
+
+func (w *writer) find(ctx context.Context, session string, id ulid.ULID) (int64, error) {
+	for e, err := range w.log.Read(ctx, session, eventlog.Until(id).Backward()) {
+		if err != nil || e.ID == id {
+			return e.Seq, err
+		}
+	}
+	return 0, eventlog.ErrEventNotFound
+}
