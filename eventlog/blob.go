@@ -68,6 +68,26 @@ func (l *Log) checkBlob(ctx context.Context, d Digest) error {
 	return body.Close()
 }
 
+// blobSize is the size of a blob; 0 if there is none.
+func (l *Log) blobSize(ctx context.Context, d Digest) (int64, error) {
+	blobs, err := l.blobs()
+	if err != nil {
+		return 0, err
+	}
+	body, err := blobs.OpenBlob(ctx, d)
+	if errors.Is(err, ErrBlobNotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("open blob %s: %w", d, err)
+	}
+	size, err := io.Copy(io.Discard, body)
+	if err = errors.Join(err, body.Close()); err != nil {
+		return 0, fmt.Errorf("read blob %s: %w", d, err)
+	}
+	return size, nil
+}
+
 func (l *Log) blobs() (Blobs, error) {
 	blobs, ok := As[Blobs](l.store)
 	if !ok {

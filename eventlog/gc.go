@@ -153,10 +153,13 @@ func (c *collection) remove(ctx context.Context, blobs map[Digest]BlobInfo) erro
 	return nil
 }
 
-// neededBlobs yields the blobs that lines of the store list, but for lines that
-// except picks. A digest may come often. An error names the session that cannot
-// be read whole.
-func (l *Log) neededBlobs(ctx context.Context, except func(*Event) bool) iter.Seq2[Digest, error] {
+// tailSeq stands for what is behind the last event of a session.
+const tailSeq = -1
+
+// neededBlobs yields the blobs that lines of the store list, but for those of
+// the events that except picks, if there is an except. A digest may come often.
+// An error names the session that cannot be read whole.
+func (l *Log) neededBlobs(ctx context.Context, except func(session string, seq int64) bool) iter.Seq2[Digest, error] {
 	return func(yield func(Digest, error) bool) {
 		for info, err := range l.store.Sessions(ctx) {
 			if err = cmp.Or(err, info.Err); err != nil {
@@ -168,7 +171,7 @@ func (l *Log) neededBlobs(ctx context.Context, except func(*Event) bool) iter.Se
 					yield("", fmt.Errorf("%w: session %q: %w", errBlobsUnknown, info.ID, err))
 					return
 				}
-				if except != nil && except(&e) {
+				if except != nil && except(info.ID, e.Seq) {
 					continue
 				}
 				for _, d := range e.Blobs() {
@@ -178,7 +181,7 @@ func (l *Log) neededBlobs(ctx context.Context, except func(*Event) bool) iter.Se
 				}
 			}
 		}
-		if err := l.wholeTail(ctx); err != nil {
+		if err := l.wholeTail(ctx, except); err != nil {
 			yield("", fmt.Errorf("%w: %w", errBlobsUnknown, err))
 		}
 	}
@@ -186,12 +189,12 @@ func (l *Log) neededBlobs(ctx context.Context, except func(*Event) bool) iter.Se
 
 // wholeTail reports a torn tail that may hold events which were acknowledged,
 // or one that cannot be looked at.
-func (l *Log) wholeTail(ctx context.Context) error {
+func (l *Log) wholeTail(ctx context.Context, except func(session string, seq int64) bool) error {
 	for t, err := range l.TornTails(ctx) {
 		if err != nil {
 			return err
 		}
-		if t.Whole {
+		if t.Whole && (except == nil || !except(t.Session, tailSeq)) {
 			return &CorruptError{Session: t.Session, Path: t.Path, Offset: t.Offset, Cause: errWholeTail}
 		}
 	}
