@@ -209,7 +209,7 @@ func parseExpect(text string) (expect eventlog.Expect, at *shortHead, err error)
 	}
 	seq, hash, ok := strings.Cut(text, ":")
 	n, err := strconv.ParseInt(seq, 10, 64)
-	if !ok || err != nil || n < 1 || len(hash) < someHash || len(hash) > fullHash || strings.Trim(hash, "0123456789abcdef") != "" {
+	if !ok || err != nil || n < 1 || seq[0] == '+' || len(hash) < someHash || len(hash) > fullHash || strings.Trim(hash, "0123456789abcdef") != "" {
 		return expect, nil, usagef("--expect is any, new or SEQ:HASH with %d to %d hex digits, not %q", someHash, fullHash, text)
 	}
 	return expect, &shortHead{n, hash}, nil

@@ -1,7 +1,9 @@
 package sqlite
 
 import (
+	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"syscall"
 
@@ -61,14 +63,16 @@ func (w *writer) explain(err error) error {
 	return explain(w.path, err)
 }
 
-// explain makes an error match what callers look for: a full disk, and a
-// database that cannot be written.
+// explain makes an error match what callers look for: a full disk, a database
+// that cannot be written, and one that is damaged.
 func explain(path string, err error) error {
 	switch {
 	case isCode(err, codeFull), isCode(err, codeIndexSize) && full(path):
 		return fmt.Errorf("%w: %w", syscall.ENOSPC, err)
 	case isCode(err, codeReadOnly):
 		return fmt.Errorf("%w: %w", eventlog.ErrReadOnly, err)
+	case isDamage(err) && !errors.Is(err, eventlog.ErrCorrupt):
+		return &eventlog.CorruptError{Path: filepath.Base(path), Offset: -1, Cause: err}
 	default:
 		return err
 	}

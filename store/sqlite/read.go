@@ -14,6 +14,7 @@ import (
 
 const (
 	readSession  = `SELECT key, first, head FROM sessions WHERE id = ?`
+	readEnds     = `SELECT key, first, head, hash FROM sessions WHERE id = ?`
 	readForward  = `SELECT line FROM events WHERE session = ? AND seq BETWEEN ? AND ? ORDER BY seq LIMIT ?`
 	readBackward = `SELECT line FROM events WHERE session = ? AND seq BETWEEN ? AND ? ORDER BY seq DESC LIMIT ?`
 	findRow      = `SELECT key FROM events WHERE session = ? AND seq = ?`
@@ -57,34 +58,50 @@ func (s *Store) Read(ctx context.Context, session string, r eventlog.Span) iter.
 type cursor struct {
 	store    *Store
 	session  string
-	key      int64
+	row      sessionRow
 	from, to int64 // what is left, inclusive
 	backward bool
 	rows     int64 // size of the next page
 }
 
 func (s *Store) cursor(ctx context.Context, session string, r eventlog.Span) (*cursor, error) {
-	row := make([]driver.Value, 3)
+	row, err := s.sessionRow(ctx, session)
+	if err != nil {
+		return nil, err
+	}
+	c := &cursor{store: s, session: session, row: row, from: max(row.first, r.From), to: row.head.Seq, backward: r.Backward, rows: firstPageRows}
+	c.restrict(r)
+	return c, nil
+}
+
+// sessionRow is a session as its row has it.
+type sessionRow struct {
+	key, first int64
+	head       eventlog.Head
+}
+
+func (s *Store) sessionRow(ctx context.Context, session string) (r sessionRow, err error) {
+	row := make([]driver.Value, 4)
 	found := false
-	err := s.read(ctx, func(c *conn) (err error) {
-		found, err = c.first(row, readSession, session)
+	err = s.read(ctx, func(c *conn) (err error) {
+		found, err = c.first(row, readEnds, session)
 		return err
 	})
 	if err != nil {
-		return nil, s.locate(session, "sessions", 0, err)
+		return r, s.locate(session, "sessions", 0, err)
 	}
 	if !found {
-		return nil, fmt.Errorf("read session %q: %w", session, eventlog.ErrNotFound)
+		return r, fmt.Errorf("read session %q: %w", session, eventlog.ErrNotFound)
 	}
 	key, ok := row[0].(int64)
 	first, ok2 := row[1].(int64)
-	head, ok3 := row[2].(int64)
-	if !ok || !ok2 || !ok3 {
-		return nil, s.corrupt(session, "sessions", 0, errRow)
+	seq, ok3 := row[2].(int64)
+	hash, ok4 := row[3].([]byte)
+	r = sessionRow{key: key, first: first, head: eventlog.Head{Seq: seq}}
+	if !ok || !ok2 || !ok3 || !ok4 || first < 1 || first > seq || copy(r.head.Hash[:], hash) != len(hash) || len(hash) != len(r.head.Hash) {
+		return r, s.corrupt(session, "sessions", 0, errRow)
 	}
-	c := &cursor{store: s, session: session, key: key, from: max(first, r.From), to: head, backward: r.Backward, rows: firstPageRows}
-	c.restrict(r)
-	return c, nil
+	return r, nil
 }
 
 // restrict applies the upper bound and the limit; seqs are contiguous.
@@ -155,12 +172,31 @@ func (c *cursor) deliver(ctx context.Context, p page, yield func(eventlog.Event,
 func (c *cursor) event(ctx context.Context, due int64, line []byte) (eventlog.Event, error) {
 	e, err := c.store.parse(c.session, due, line)
 	if err != nil {
-		return eventlog.Event{}, c.store.atRow(ctx, c.key, due, err)
+		return eventlog.Event{}, c.store.atRow(ctx, c.row.key, due, err)
+	}
+	if due == c.row.first && due != 1 && e.Type.Name() != eventlog.SessionForked || due == c.row.head.Seq && e.Hash() != c.row.head.Hash {
+		return e, c.misled(ctx, due)
 	}
 	return e, nil
 }
 
-var errMissing = errors.New("row is missing")
+// misled says that the session's row does not describe its events, unless the
+// row was another meanwhile.
+func (c *cursor) misled(ctx context.Context, due int64) error {
+	row, err := c.store.sessionRow(ctx, c.session)
+	if err == nil && row == c.row {
+		err = c.store.corrupt(c.session, "sessions", due, errEnds)
+	}
+	if errors.Is(err, eventlog.ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+var (
+	errMissing = errors.New("row is missing")
+	errEnds    = errors.New("the session's row does not say how its events begin and end")
+)
 
 // parse reads the line that is due at seq. Rows come in the order of their
 // seqs, so that one which is missing shows in the next one's line.
@@ -216,7 +252,7 @@ func (c *cursor) fill(conn *conn, lines [][]byte, want int64) (_ [][]byte, full 
 	if c.backward {
 		query = readBackward
 	}
-	rows, err := conn.query(query, c.key, c.from, c.to, want)
+	rows, err := conn.query(query, c.row.key, c.from, c.to, want)
 	if err != nil {
 		return lines, false, err
 	}
@@ -242,7 +278,7 @@ func (c *cursor) fill(conn *conn, lines [][]byte, want int64) (_ [][]byte, full 
 func (c *cursor) shortage(ctx context.Context, due int64) error {
 	row := make([]driver.Value, 1)
 	err := c.store.read(ctx, func(conn *conn) error {
-		_, err := conn.first(row, countKey, c.key)
+		_, err := conn.first(row, countKey, c.row.key)
 		return err
 	})
 	if err != nil {
