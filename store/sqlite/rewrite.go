@@ -135,15 +135,21 @@ func (r *removal) apply(w *writer) error {
 // nothing. It is busy while a reader needs the log.
 type scrub struct{}
 
+// apply keeps writers out for a moment, in which the readers of the log finish
+// their pages. Who begins to read meanwhile does without the log: so readers
+// that never rest cannot keep it from being emptied.
 func (scrub) apply(w *writer) error {
-	row, err := w.conn.values("PRAGMA wal_checkpoint(TRUNCATE)", 3)
-	if err != nil {
+	if err := w.conn.run("PRAGMA busy_timeout = 100"); err != nil {
 		return err
 	}
-	if row[0] != driver.Value(int64(0)) {
-		return errInUse
+	row, err := w.conn.values("PRAGMA wal_checkpoint(TRUNCATE)", 3)
+	if again := w.conn.run("PRAGMA busy_timeout = 0"); err == nil {
+		err = again
 	}
-	return nil
+	if err == nil && row[0] != driver.Value(int64(0)) {
+		err = errInUse
+	}
+	return err
 }
 
 func (scrub) unknown(cause error) error { return cause }

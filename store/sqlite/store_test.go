@@ -206,7 +206,7 @@ func TestReadOnly(t *testing.T) {
 	want(t, eventlog.ErrReadOnly, ro.RemoveSession(t.Context(), "a", head))
 	_, _, err = ro.PutBlob(t.Context(), strings.NewReader("x"))
 	want(t, eventlog.ErrReadOnly, err)
-	_, err = ro.Lock(t.Context(), false)
+	_, err = ro.Lock(t.Context(), true)
 	want(t, eventlog.ErrReadOnly, err)
 	if diff := cmp.Diff(before, names(t, filepath.Dir(path))); diff != "" {
 		t.Errorf("reading created files (-before +after):\n%s", diff)
