@@ -156,8 +156,8 @@ func convert(ctx context.Context, dst, src *Log, session string) (Adopted, error
 	switch {
 	case errors.As(err, &source):
 		cause = source.Cause
-	case cause == nil && (errors.Is(err, ErrCorrupt) || errors.Is(err, ErrVersion) || errors.Is(err, ErrNotFound)):
-		cause = err // it does not verify, or its parent was not copied
+	case cause == nil && isOfSource(err):
+		cause = err
 	}
 	if cause != nil {
 		return adopted, &SourceError{Session: session, Cause: cause}
@@ -166,6 +166,17 @@ func convert(ctx context.Context, dst, src *Log, session string) (Adopted, error
 		err = fmt.Errorf("convert session %q: %w", session, err)
 	}
 	return adopted, err
+}
+
+// isOfSource reports whether an adoption failed since the session does not
+// verify, or its parent was not copied as far as it is needed.
+func isOfSource(err error) bool {
+	for _, target := range []error{ErrCorrupt, ErrVersion, ErrNotFound, ErrEventNotFound, ErrInvalidTree} {
+		if errors.Is(err, target) {
+			return true
+		}
+	}
+	return false
 }
 
 // copyBlob copies a blob that dst does not have. Adopt holds dst's store lock.

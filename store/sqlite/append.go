@@ -119,14 +119,17 @@ func (w *writer) head(session string) (key int64, head eventlog.Head, err error)
 	seq, ok2 := row[1].(int64)
 	hash, ok3 := row[2].([]byte)
 	if !ok || !ok2 || !ok3 || len(hash) != len(head.Hash) {
-		return 0, head, &eventlog.CorruptError{Session: session, Path: "table sessions", Offset: -1, Cause: errRow}
+		return 0, head, located(w.path, session, "sessions", 0, errRow)
 	}
 	head.Seq = seq
 	copy(head.Hash[:], hash)
 	return key, head, nil
 }
 
-var errRow = errors.New("row of an unexpected form")
+var (
+	errRow   = errors.New("row of an unexpected form")
+	errTaken = errors.New("a row with this seq is there already")
+)
 
 // wrap gives an error a phrase, and keeps nil nil.
 func wrap(phrase string, err error) error {
@@ -150,6 +153,9 @@ func (w *writer) insert(key int64, events []eventlog.Event) error {
 	for i := range events {
 		e := &events[i]
 		_, err := w.conn.exec(insertEvent, key, e.Seq, e.ID.String(), string(e.Type), e.Timestamp.UnixMicro(), e.Line())
+		if isCode(err, codeUnique) {
+			return located(w.path, e.SessionID, "events", e.Seq, fmt.Errorf("%w: %w", errTaken, err))
+		}
 		if err != nil {
 			return fmt.Errorf("insert event %d: %w", e.Seq, err)
 		}

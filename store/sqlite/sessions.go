@@ -11,12 +11,12 @@ import (
 )
 
 const (
-	listSessions = `SELECT s.id, s.bytes, s.first, s.head, a.line, b.line FROM sessions s
+	listSessions = `SELECT s.id, s.bytes, s.first, s.head, s.hash, a.line, b.line FROM sessions s
 		LEFT JOIN events a ON a.session = s.key AND a.seq = s.first
 		LEFT JOIN events b ON b.session = s.key AND b.seq = s.head
 		WHERE s.id > ? ORDER BY s.id LIMIT ?`
 	listIDs     = `SELECT id FROM sessions WHERE id > ? ORDER BY id LIMIT ?`
-	listSession = `SELECT s.id, s.bytes, s.first, s.head, a.line, b.line FROM sessions s
+	listSession = `SELECT s.id, s.bytes, s.first, s.head, s.hash, a.line, b.line FROM sessions s
 		LEFT JOIN events a ON a.session = s.key AND a.seq = s.first
 		LEFT JOIN events b ON b.session = s.key AND b.seq = s.head
 		WHERE s.id = ?`
@@ -70,13 +70,13 @@ func (s *Store) list(c *conn, page []eventlog.SessionInfo, query string, limit i
 		return page, false, err
 	}
 	size := 0
-	row := make([]driver.Value, 6)
+	row := make([]driver.Value, 7)
 	for size < maxPageBytes {
 		if err = rows.Next(row); err != nil {
 			break
 		}
-		first, _ := row[4].([]byte)
-		last, _ := row[5].([]byte)
+		first, _ := row[5].([]byte)
+		last, _ := row[6].([]byte)
 		size += len(first) + len(last)
 		page = append(page, s.info(row, first, last))
 	}
@@ -91,16 +91,24 @@ func (s *Store) list(c *conn, page []eventlog.SessionInfo, query string, limit i
 func (s *Store) info(row []driver.Value, first, last []byte) (i eventlog.SessionInfo) {
 	i.ID, _ = row[0].(string)
 	i.Bytes, _ = row[1].(int64)
-	from, _ := row[2].(int64)
-	to, _ := row[3].(int64)
-	if i.First, i.Err = s.parse(i.ID, from, first); i.Err != nil {
+	x, ok := extentOf(row[2], row[3], row[4])
+	if !ok {
+		i.Err = s.corrupt(i.ID, "sessions", 0, errRow)
 		return i
 	}
-	if from == to {
-		i.Last = i.First
+	if i.First, i.Err = s.parse(i.ID, x.first, first); i.Err != nil {
 		return i
 	}
-	i.Last, i.Err = s.parse(i.ID, to, last)
+	if i.Last = i.First; x.first < x.head.Seq {
+		if i.Last, i.Err = s.parse(i.ID, x.head.Seq, last); i.Err != nil {
+			return i
+		}
+	}
+	for _, e := range []*eventlog.Event{&i.First, &i.Last} {
+		if err := x.check(e); err != nil && i.Err == nil {
+			i.Err = s.corrupt(i.ID, "sessions", e.Seq, err)
+		}
+	}
 	return i
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -119,6 +120,10 @@ func (s *Store) open(ctx context.Context) error {
 		return nil
 	}
 	if err := s.openLocked(ctx); err != nil {
+		if isDamage(err) {
+			err = &eventlog.CorruptError{Path: s.path, Offset: -1, Cause: err}
+			return fmt.Errorf("open sqlite store: %w", err)
+		}
 		return fmt.Errorf("open sqlite store %s: %w", s.path, explain(s.path, err))
 	}
 	s.opened = true
@@ -150,7 +155,11 @@ func (s *Store) write(ctx context.Context, op operation, durable bool) error {
 	if err := s.open(ctx); err != nil {
 		return err
 	}
-	return s.writer.do(ctx, &job{op: op, durable: durable})
+	err := s.writer.do(ctx, &job{op: op, durable: durable})
+	if isDamage(err) && !errors.Is(err, eventlog.ErrUnknownOutcome) && !errors.Is(err, eventlog.ErrCorrupt) {
+		err = &eventlog.CorruptError{Path: filepath.Base(s.path), Offset: -1, Cause: err}
+	}
+	return err
 }
 
 // read runs f on a connection for reading. f may run again after an error.

@@ -1,0 +1,160 @@
+package sqlite
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/store/storetest"
+)
+
+// thorough makes the tests of damage flip every byte of the file.
+var thorough = flag.Bool("thorough", false, "damage every byte")
+
+// seed of what is chosen.
+const seed = 20261120
+
+// tally counts what became of damage to the file.
+type tally struct{ tried, noticed, harmless int }
+
+func (n tally) String() string {
+	return fmt.Sprintf("%d noticed, %d where nothing is kept, 0 unnoticed", n.noticed, n.harmless)
+}
+
+// TestPages overwrites every page of the file in several ways.
+func TestPages(t *testing.T) {
+	p := newPatient(t)
+	random := rand.New(rand.NewPCG(seed, 1))
+	const size = pageSize
+	var sum tally
+	for name, damage := range map[string]func(page []byte){
+		"zeroed": func(page []byte) { clear(page) },
+		"noise": func(page []byte) {
+			for i := range page {
+				page[i] = byte(random.Uint32())
+			}
+		},
+		"half":       func(page []byte) { clear(page[len(page)/2:]) },
+		"first half": func(page []byte) { clear(page[:len(page)/2]) },
+		"other":      func(page []byte) { copy(page, p.file[size:2*size]) },
+		"shifted":    func(page []byte) { copy(page[1:], page) },
+	} {
+		for at := 0; at < len(p.file); at += size {
+			damaged := bytes.Clone(p.file)
+			damage(damaged[at : at+size])
+			if bytes.Equal(damaged, p.file) {
+				continue
+			}
+			p.try(damaged, &sum)
+			if t.Failed() {
+				t.Fatalf("page %d %s", at/size+1, name)
+			}
+		}
+	}
+	t.Logf("%d pages, overwritten %d times: %v", len(p.file)/size, sum.tried, sum)
+}
+
+// TestTruncatedFile cuts the file off at every page and at some bytes.
+func TestTruncatedFile(t *testing.T) {
+	p := newPatient(t)
+	random := rand.New(rand.NewPCG(seed, 3))
+	var sum tally
+	for page := 0; page < len(p.file); page += pageSize {
+		for _, cut := range []int{page, page + 1 + random.IntN(pageSize-1)} {
+			if cut == 0 {
+				continue // an empty file is a new store
+			}
+			p.try(p.file[:cut], &sum)
+			if t.Failed() {
+				t.Fatalf("cut at byte %d of %d", cut, len(p.file))
+			}
+		}
+	}
+	t.Logf("%d cuts: %v", sum.tried, sum)
+}
+
+// TestFileFlips flips bits all over the file. Much of it is room that nothing is
+// kept in, or columns that nobody reads: flips there change nothing.
+func TestFileFlips(t *testing.T) {
+	p := newPatient(t)
+	random := rand.New(rand.NewPCG(seed, 2))
+	var sum tally
+	for at := range p.file {
+		if !*thorough && random.IntN(len(p.file)/400) > 0 {
+			continue
+		}
+		bit := random.IntN(8)
+		damaged := bytes.Clone(p.file)
+		damaged[at] ^= 1 << bit
+		p.try(damaged, &sum)
+		if t.Failed() {
+			t.Fatalf("bit %d of byte %d in page %d", bit, at%pageSize, at/pageSize+1)
+		}
+	}
+	t.Logf("%d flips in %d bytes: %v", sum.tried, len(p.file), sum)
+}
+
+// try looks at all sessions of a damaged file. What is shown was written, what
+// is not shown is known to be damaged, and an append stands or is refused.
+func (p *patient) try(file []byte, sum *tally) {
+	p.Helper()
+	p.put(file)
+	s := p.open()
+	defer func() { _ = s.Close() }()
+	sum.tried++
+	noticed, silent := false, ""
+	for info, err := range s.Sessions(p.Context()) {
+		if err == nil {
+			err = info.Err
+		}
+		noticed = noticed || err != nil
+		p.Located(p, "the listing", err)
+	}
+	for session := range p.sessions() {
+		f := p.Look(p, s, session)
+		if f.Noticed() {
+			noticed = true
+		} else if !p.Whole(f) {
+			silent = session
+		}
+	}
+	for session := range p.sessions() {
+		p.appendTo(s, session)
+	}
+	switch {
+	case silent != "":
+		p.Errorf("session %q is not as it was written, and Verify says nothing", silent)
+	case noticed:
+		sum.noticed++
+	default:
+		sum.harmless++
+	}
+}
+
+func (p *patient) sessions() iter.Seq[string] {
+	return slices.Values([]string{storetest.SampleMain, storetest.SampleFork, storetest.SampleOther})
+}
+
+// appendTo appends to a session of a damaged file, and makes sure that nothing
+// else is there afterwards than what was written.
+func (p *patient) appendTo(s *Store, session string) {
+	p.Helper()
+	l := eventlog.Open(s)
+	head, err := l.Append(p.Context(), session, eventlog.Any, eventlog.Event{Type: "test:note", Data: []byte("1")})
+	p.Located(p, "Append", err)
+	written := p.Written(session)
+	for e, err := range l.Read(p.Context(), session, eventlog.All.Own()) {
+		if err != nil {
+			p.Located(p, "reading after an append", err)
+			return
+		}
+		if i := e.Seq - written[0].Seq; e.Head() != head && (i < 0 || i >= int64(len(written)) || e.Head() != written[i].Head()) {
+			p.Errorf("after an append session %q shows %v, which was not written", session, &e)
+		}
+	}
+}

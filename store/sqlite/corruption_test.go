@@ -1,0 +1,60 @@
+package sqlite
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+
+	"testing"
+
+	"github.com/convlog/convlog/store/storetest"
+)
+
+// patient is a database that was written soundly, to be damaged.
+type patient struct {
+	testing.TB
+	*storetest.Witness
+	path string
+	file []byte // as it was written, closed and folded
+	key  int64  // of the main session
+}
+
+func newPatient(t testing.TB) *patient {
+	t.Helper()
+	p := &patient{TB: t, path: tempPath(t)}
+	s := New(p.path, Options{Synchronous: Off})
+	storetest.WriteSample(t, s)
+	p.Witness = storetest.NewWitness(t, s)
+	must(t, s.Close())
+	p.Tolerates = func(err error) bool { return errors.As(err, new(notDatabase)) }
+	var err error
+	p.file, err = os.ReadFile(p.path)
+	must(t, err)
+	p.sql(func(c *conn) error {
+		p.key, err = c.number(`SELECT key FROM sessions WHERE id = 'main'`)
+		return err
+	})
+	return p
+}
+
+// put makes the database a file of these bytes, and nothing stands beside it.
+func (p *patient) put(file []byte) {
+	p.Helper()
+	found, err := filepath.Glob(p.path + "*")
+	must(p, err)
+	for _, name := range found {
+		must(p, os.RemoveAll(name))
+	}
+	must(p, os.WriteFile(p.path, file, 0o600))
+}
+
+// sql changes the database with SQLite itself.
+func (p *patient) sql(change func(c *conn) error) {
+	p.Helper()
+	c, err := dial(p.path, "mode=rw")
+	must(p, err)
+	must(p, change(c))
+	must(p, c.close())
+}
+
+func (p *patient) open() *Store { return New(p.path, Options{Synchronous: Off}) }

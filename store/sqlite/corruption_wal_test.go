@@ -1,0 +1,149 @@
+package sqlite
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/store/storetest"
+)
+
+// The write-ahead log: a header, then frames of a header and a page each.
+const walHeader, walFrame = 32, 24 + pageSize
+
+// TestWriteAheadLog damages the log that a killed process leaves. SQLite believes
+// it up to the first frame that is not sound, so that the store is what it was
+// after an earlier append: that cannot be told from a crash in the middle of
+// the next one, and is no defect. No append is shown in part.
+func TestWriteAheadLog(t *testing.T) {
+	p := newPatient(t)
+	whole, wal := unfolded(t)
+	if n := (len(wal) - walHeader) % walFrame; n != 0 || len(wal) < 20*walFrame {
+		t.Fatalf("the log has %d bytes", len(wal))
+	}
+	p.putBoth(whole, wal)
+	if seen := p.earlier(); seen != p.count() {
+		t.Errorf("with the log as it was %d events are read, want %d", seen, p.count())
+	}
+	random := rand.New(rand.NewPCG(seed, 4))
+	fewest, most, tried := p.count(), 0, 0
+	for at := 0; at < len(wal); at += walFrame {
+		flip := at + random.IntN(min(walFrame, len(wal)-at))
+		for _, damaged := range [][]byte{
+			wal[:at], wal[:flip],
+			flipped(wal, flip, byte(1)<<random.IntN(8)), flipped(wal, at, 0xff),
+			slices.Concat(wal[:at], make([]byte, len(wal)-at)),
+		} {
+			p.putBoth(whole, damaged)
+			seen := p.earlier()
+			if t.Failed() {
+				t.Fatalf("frame %d, byte %d of %d", (at-walHeader)/walFrame+1, flip, len(wal))
+			}
+			fewest, most, tried = min(fewest, seen), max(most, seen), tried+1
+		}
+	}
+	if fewest >= most {
+		t.Errorf("every damage leaves %d events: it is not spread over the log", fewest)
+	}
+	t.Logf("%d logs damaged in %d frames: each an earlier state", tried, len(wal)/walFrame)
+}
+
+func flipped(b []byte, at int, bits byte) []byte {
+	b = bytes.Clone(b)
+	b[at] ^= bits
+	return b
+}
+
+// unfolded are the files of a sample whose process was killed.
+func unfolded(t testing.TB) (file, wal []byte) {
+	t.Helper()
+	path := tempPath(t)
+	s := New(path, Options{Synchronous: Off})
+	storetest.WriteSample(t, s)
+	file, err := os.ReadFile(path)
+	must(t, err)
+	wal, err = os.ReadFile(path + "-wal")
+	must(t, errors.Join(err, s.Close()))
+	return file, wal
+}
+
+func (p *patient) putBoth(file, wal []byte) {
+	p.Helper()
+	p.put(file)
+	must(p, os.WriteFile(p.path+"-wal", wal, 0o600))
+}
+
+func (p *patient) count() (n int) {
+	for session := range p.sessions() {
+		n += len(p.Written(session))
+	}
+	return n
+}
+
+// earlier makes sure that the store is what it was after some append, and
+// counts the events.
+func (p *patient) earlier() (n int) {
+	p.Helper()
+	s := p.open()
+	defer func() { must(p, s.Close()) }()
+	for session := range p.sessions() {
+		f := p.Look(p, s, session)
+		written := p.Written(session)
+		seen := len(f.Forward.Seqs)
+		if n += seen; seen > 0 && written[seen-1].More() > 0 || seen > 0 && f.Forward.Err != nil {
+			p.Errorf("session %q: %v, %v", session, f.Forward.Seqs, f.Forward.Err)
+		}
+		for _, d := range f.Report.Defects {
+			if d.Rule != "redaction" {
+				p.Errorf("Verify: %v", d)
+			}
+		}
+		p.appendTo(s, session)
+	}
+	return n
+}
+
+// TestStrangeLog puts the log of another time, and that of another database,
+// beside the file: nothing is shown that was not written.
+func TestStrangeLog(t *testing.T) {
+	p := newPatient(t)
+	_, wal := unfolded(t)
+	for name, strange := range map[string][]byte{
+		"earlier":      wal[:walHeader+walFrame*(len(wal)/walFrame/2)],
+		"of this time": wal,
+		"of another":   otherLog(t),
+		"garbage":      bytes.Repeat([]byte("garbage "), 2000),
+		"empty":        {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := *p
+			p.TB = t
+			p.putBoth(p.file, strange)
+			s := p.open()
+			defer func() { _ = s.Close() }()
+			for session := range p.sessions() {
+				f := p.Look(t, s, session)
+				if name == "garbage" || name == "empty" {
+					if !p.Whole(f) || f.Noticed() {
+						t.Errorf("session %q: %+v", session, f)
+					}
+				}
+				p.appendTo(s, session)
+			}
+		})
+	}
+}
+
+func otherLog(t testing.TB) []byte {
+	t.Helper()
+	path := tempPath(t)
+	s := open(t, path, Options{Synchronous: Off})
+	add(t, s, "a", eventlog.Head{}, 50, "another")
+	wal, err := os.ReadFile(path + "-wal")
+	must(t, err)
+	return wal
+}
