@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"unicode/utf8"
 )
 
@@ -109,15 +110,15 @@ func (e *RepairError) Is(target error) bool { return target == ErrCorrupt }
 // that is changed by others during an InPlace repair is a *ConflictError: try
 // again.
 func (l *Log) Repair(ctx context.Context, session string, opts RepairOptions) (Repair, error) {
-	return l.repair(ctx, session, opts, false, nil)
+	return l.repair(ctx, session, opts, false)
 }
 
 // PlanRepair is Repair without doing it.
 func (l *Log) PlanRepair(ctx context.Context, session string, opts RepairOptions) (Repair, error) {
-	return l.repair(ctx, session, opts, true, nil)
+	return l.repair(ctx, session, opts, true)
 }
 
-func (l *Log) repair(ctx context.Context, session string, opts RepairOptions, dry bool, seen map[string]bool) (Repair, error) {
+func (l *Log) repair(ctx context.Context, session string, opts RepairOptions, dry bool) (Repair, error) {
 	if err := l.readable(ctx, session); err != nil {
 		return Repair{}, err
 	}
@@ -129,7 +130,7 @@ func (l *Log) repair(ctx context.Context, session string, opts RepairOptions, dr
 	if opts.InPlace && (opts.Into != nil || opts.As != "" && opts.As != session) {
 		return Repair{}, fmt.Errorf("repair session %q: %w: in place and elsewhere", session, ErrInvalid)
 	}
-	r := repairer{log: l, into: l, opts: opts, dry: dry, seen: seen, report: Repair{Session: session, Action: RepairNone}}
+	r := repairer{log: l, into: l, opts: opts, dry: dry, report: Repair{Session: session, Action: RepairNone}}
 	if opts.Into != nil {
 		r.into = opts.Into
 	}
@@ -143,7 +144,7 @@ type repairer struct {
 	log, into *Log
 	opts      RepairOptions
 	dry       bool
-	seen      map[string]bool // sessions whose forks are being repaired
+	seen      map[string]bool // forks whose parents are being repaired
 	report    Repair
 	at        uint64 // the session's version
 	*salvage
@@ -248,16 +249,16 @@ func (r *repairer) look(ctx context.Context, session string, torn TornTail) (err
 // at the fork point has another hash. One that is missing or damaged keeps
 // nobody from repairing the fork.
 func (r *repairer) parent(ctx context.Context) error {
-	if r.fork == nil {
+	if r.fork == nil || r.fork.Seq == 0 {
 		return nil
 	}
-	if err := r.bringParent(ctx); err != nil {
-		return err
-	}
 	f := *r.fork
-	point, err := r.into.rawEvent(ctx, f.Parent, f.Seq)
+	point, err := r.forkPoint(ctx, &f)
+	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrEventNotFound) || errors.Is(err, ErrCorrupt) {
+		return nil
+	}
 	if err != nil {
-		return ctx.Err()
+		return err
 	}
 	repaired := point.ID == f.EventID || point.Type.Name() == Lost
 	if repaired && (point.ID != f.EventID || point.Hash() != f.Hash) {
@@ -267,27 +268,68 @@ func (r *repairer) parent(ctx context.Context) error {
 	return nil
 }
 
-// bringParent copies or repairs the parent of a fork into the other log.
-func (r *repairer) bringParent(ctx context.Context) error {
-	if r.into == r.log || r.dry || r.seen[r.fork.Parent] {
-		return nil
+// forkPoint is the parent's event at the fork point, in the log that is written
+// to. A parent that is not there is copied or repaired into it, or else what
+// that would give is looked at.
+func (r *repairer) forkPoint(ctx context.Context, f *Fork) (Event, error) {
+	if r.into != r.log {
+		_, err := r.into.Head(ctx, f.Parent)
+		switch missing := errors.Is(err, ErrNotFound); {
+		case missing && r.dry:
+			return r.planned(ctx, f.Parent, f.Seq)
+		case missing:
+			err = r.bring(ctx, f.Parent)
+		}
+		if err != nil {
+			return Event{}, err
+		}
 	}
-	parent := r.fork.Parent
-	if _, err := r.into.Head(ctx, parent); !errors.Is(err, ErrNotFound) {
-		return err
+	return r.into.rawEvent(ctx, f.Parent, f.Seq)
+}
+
+// bring copies or repairs a session into the other log.
+func (r *repairer) bring(ctx context.Context, session string) error {
+	p, err := r.sibling(session)
+	if err == nil {
+		err = p.run(ctx, session)
 	}
-	seen := map[string]bool{r.session: true, parent: true}
-	for session := range r.seen {
-		seen[session] = true
-	}
-	done, err := r.log.repair(ctx, parent, RepairOptions{Into: r.into}, false, seen)
-	if err == nil && done.Action == RepairNone {
-		_, err = convert(ctx, r.into, r.log, parent)
-	}
-	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrCorrupt) {
-		return ctx.Err()
+	if err == nil && p.report.Action != RepairSalvage {
+		_, err = convert(ctx, r.into, r.log, session)
 	}
 	return err
+}
+
+// planned is an event of the lineage that a session will have in the other log.
+func (r *repairer) planned(ctx context.Context, session string, seq int64) (Event, error) {
+	p, err := r.sibling(session)
+	if err == nil {
+		err = p.run(ctx, session)
+	}
+	switch {
+	case err != nil:
+		return Event{}, err
+	case p.report.Action != RepairSalvage:
+		return r.log.rawEvent(ctx, session, seq)
+	case seq < p.start && p.fork != nil:
+		return p.planned(ctx, p.fork.Parent, seq)
+	}
+	for e, err := range p.events(ctx, p.report.As, p.refork) {
+		if err != nil || e.Seq == seq {
+			return e, err
+		}
+	}
+	return Event{}, ErrEventNotFound
+}
+
+// sibling repairs another session in the same way.
+func (r *repairer) sibling(session string) (*repairer, error) {
+	seen := map[string]bool{r.session: true}
+	maps.Copy(seen, r.seen)
+	if seen[session] {
+		return nil, &CorruptError{Session: session, Offset: -1, Cause: errForkCycle}
+	}
+	return &repairer{log: r.log, into: r.into, opts: RepairOptions{Into: r.into}, dry: r.dry, seen: seen,
+		report: Repair{Session: session, Action: RepairNone}}, nil
 }
 
 // rescue writes what was found where it is to go.

@@ -3,6 +3,7 @@ package jsonl
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,8 +20,21 @@ func TestStore(t *testing.T) {
 				return New(dir, Options{ReadOnly: readOnly, FS: newFaults(dir)}), nil
 			}
 		}
-		return storetest.Harness{Open: open(false), OpenReadOnly: open(true), Path: dir}
+		return storetest.Harness{Open: open(false), OpenReadOnly: open(true), Path: dir, Damage: damager(dir)}
 	})
+}
+
+// damager edits the lines of a session's file.
+func damager(dir string) func(session string, edit func(lines []string) []string) error {
+	return func(session string, edit func(lines []string) []string) error {
+		path := filepath.Join(dir, escape(session)+extension)
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		lines := slices.Collect(strings.Lines(string(b)))
+		return os.WriteFile(path, []byte(strings.Join(edit(lines), "")), 0o600)
+	}
 }
 
 // The error of a file that cannot be opened says which file of which store.

@@ -169,6 +169,9 @@ func (v *salvage) give(ctx context.Context, r record) error {
 	if f.Err != nil {
 		f.Path = fmt.Sprintf("%s, rowid %d", v.path, r.key)
 	}
+	if v.head > 0 && r.seq > v.head {
+		f.Seq = 0 // the session ends before: only the line can say what it is
+	}
 	v.next, v.due = r.seq+1, true
 	return v.pass(ctx, f)
 }

@@ -1,7 +1,10 @@
 package sqlite_test
 
 import (
+	"database/sql"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/convlog/convlog/eventlog"
@@ -16,6 +19,66 @@ func TestStore(t *testing.T) {
 			Open:         func() (eventlog.Store, error) { return sqlite.New(path), nil },
 			OpenReadOnly: func() (eventlog.Store, error) { return sqlite.New(path, sqlite.Options{ReadOnly: true}), nil },
 			Path:         path,
+			Damage:       damager(path),
 		}
 	})
+}
+
+// damager edits the lines of a session's rows: the first row gets the first of
+// them, and so on.
+func damager(path string) func(session string, edit func(lines []string) []string) error {
+	return func(session string, edit func(lines []string) []string) error {
+		db, err := sql.Open("sqlite", path)
+		if err != nil {
+			return err
+		}
+		defer db.Close()
+		tx, err := db.Begin()
+		if err != nil {
+			return err
+		}
+		defer tx.Rollback()
+		if err := damageRows(tx, session, edit); err != nil {
+			return err
+		}
+		return tx.Commit()
+	}
+}
+
+func damageRows(tx *sql.Tx, session string, edit func(lines []string) []string) error {
+	rows, err := tx.Query(`SELECT line, seq FROM events WHERE session = (SELECT key FROM sessions WHERE id = ?) ORDER BY seq`, session)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	var lines []string
+	var seqs []int64
+	for rows.Next() {
+		var line string
+		var seq int64
+		if err := rows.Scan(&line, &seq); err != nil {
+			return err
+		}
+		lines, seqs = append(lines, line+"\n"), append(seqs, seq)
+	}
+	edited := edit(slices.Clone(lines))
+	for i, seq := range seqs {
+		if i >= len(edited) {
+			_, err = tx.Exec(`DELETE FROM events WHERE session = (SELECT key FROM sessions WHERE id = ?) AND seq = ?`, session, seq)
+		} else if edited[i] != lines[i] {
+			_, err = tx.Exec(`UPDATE events SET line = ? WHERE session = (SELECT key FROM sessions WHERE id = ?) AND seq = ?`,
+				[]byte(strings.TrimSuffix(edited[i], "\n")), session, seq)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for i := len(seqs); i < len(edited); i++ {
+		_, err := tx.Exec(`INSERT INTO events (session, seq, id, type, timestamp, line) SELECT key, ?, '', '', 0, ? FROM sessions WHERE id = ?`,
+			seqs[len(seqs)-1]+int64(i-len(seqs)+1), []byte(strings.TrimSuffix(edited[i], "\n")), session)
+		if err != nil {
+			return err
+		}
+	}
+	return rows.Err()
 }

@@ -55,6 +55,8 @@ func testAbilities(t *env) {
 		Versioner: has[eventlog.Versioner](s),
 		Sweeper:   has[eventlog.Sweeper](s),
 		Salvager:  has[eventlog.Salvager](s),
+		Replacer:  has[eventlog.Replacer](s),
+		Damage:    t.harness.Damage != nil,
 		ReadOnly:  t.harness.OpenReadOnly != nil,
 	} {
 		if lacks := slices.Contains(t.harness.Lacks, need); lacks == has {

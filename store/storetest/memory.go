@@ -31,6 +31,7 @@ func NewMemory() *Memory {
 	return &Memory{data: &memoryData{
 		sessions: make(map[string]*memorySession),
 		blobs:    make(map[eventlog.Digest]memoryBlob),
+		copies:   make(map[string][][]byte),
 		lock:     newMemoryLock(),
 	}}
 }
@@ -47,6 +48,7 @@ type memoryData struct {
 	mu       sync.RWMutex
 	sessions map[string]*memorySession
 	blobs    map[eventlog.Digest]memoryBlob
+	copies   map[string][][]byte // what Replace kept
 	version  uint64
 	lock     *memoryLock
 }

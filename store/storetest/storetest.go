@@ -37,6 +37,10 @@ type Harness struct {
 	// folder but for files whose names begin with its own; empty if the data is
 	// not in files.
 	Path string
+	// Damage changes what is stored of a session, as a failing disk would: edit
+	// gets its raw lines, newlines included, and says what is to stand there. No
+	// handle is open. nil if the store's data cannot be changed that way.
+	Damage func(session string, edit func(lines []string) []string) error
 	// Lacks lists what the store cannot do. The promises that need it are left
 	// out; the suite checks that the store does not claim it.
 	Lacks []Need
@@ -63,6 +67,9 @@ const (
 	Versioner Need = "versioner"
 	Sweeper   Need = "sweeper"
 	Salvager  Need = "salvager"
+	Replacer  Need = "replacer"
+	// Damage: Harness.Damage is set.
+	Damage Need = "damage"
 )
 
 // testCase is one promise.
@@ -108,6 +115,7 @@ func groups() []group {
 		{"remove", removeCases},
 		{"garbage", garbageCases},
 		{"adopt", adoptCases},
+		{"repair", repairCases},
 		{"reopen", reopenCases},
 		{"close", closeCases},
 	}

@@ -14,5 +14,6 @@ func openMemory(testing.TB) Harness {
 	return Harness{
 		Open:         func() (eventlog.Store, error) { return m.Handle(), nil },
 		OpenReadOnly: func() (eventlog.Store, error) { return m.ReadOnly(), nil },
+		Damage:       m.Damage,
 	}
 }

@@ -1,0 +1,231 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+const repairRuns = 40
+
+func testRepairRandom(t *env) {
+	for seed := range uint64(repairRuns) {
+		w := wreck{env: t, Rand: rand.New(rand.NewPCG(seed, 7)), session: fmt.Sprintf("s%d", seed)}
+		w.run()
+		if t.Failed() {
+			t.Fatalf("seed %d: %s", seed, strings.Join(w.did, "; "))
+		}
+	}
+}
+
+// wreck is a session of random events to which random things happen.
+type wreck struct {
+	*env
+	*rand.Rand
+	session string
+	did     []string
+
+	was   []eventlog.Event // its events before, in order of seq
+	lines []string         // and their lines
+	left  []string         // what is left of them
+}
+
+func (w *wreck) run() {
+	w.build()
+	w.spoil()
+	l := w.log()
+	opts := eventlog.RepairOptions{}
+	if _, able := eventlog.As[eventlog.Replacer](l.Store()); able && w.IntN(3) == 0 {
+		opts.InPlace = true
+	}
+	done, err := l.Repair(w.ctx, w.session, opts)
+	if len(strings.Join(w.left, "")) == 0 && errors.Is(err, eventlog.ErrNotFound) {
+		return
+	}
+	if errors.Is(err, eventlog.ErrCorrupt) && len(w.due(eventlog.TornTail{Bytes: 1})) == 0 {
+		return // nothing is left
+	}
+	w.must(err)
+	if done.Action == eventlog.RepairCut && done.Torn.Offset == 0 {
+		w.compare(nil, done.Torn)
+		w.missing(l, w.session)
+		return
+	}
+	as := done.As
+	if done.Action != eventlog.RepairSalvage {
+		as = w.session
+	}
+	got := w.read(l, as, eventlog.All.Own())
+	w.compare(got, done.Torn)
+	w.soundBut(l, as, got)
+	w.same("head", done.Head, w.head(l, as))
+	again, err := l.Repair(w.ctx, w.session, opts)
+	w.must(err)
+	w.same("stored again", int64(0), again.Stored)
+	w.append(l, as, eventlog.Any, note(99))
+	w.soundBut(w.reopen(), as, got)
+}
+
+// soundBut is sound, but for what was redacted where the event that says so was
+// in a torn tail.
+func (w *wreck) soundBut(l *eventlog.Log, session string, got []eventlog.Event) {
+	w.Helper()
+	report, err := l.Verify(w.ctx, session)
+	w.must(err)
+	last := &w.was[len(w.was)-1]
+	gone := last.Type == eventlog.Redacted && !slices.ContainsFunc(got, func(e eventlog.Event) bool { return e.Seq == last.Seq })
+	for _, d := range report.Defects {
+		if !gone || d.Rule != "redaction" {
+			w.Errorf("the repaired session is damaged: %v", d)
+		}
+	}
+}
+
+// build appends random events, in appends of random sizes.
+func (w *wreck) build() {
+	l := w.over(w.store(), eventlog.Options{SpillOver: 200})
+	if w.IntN(3) == 0 {
+		point := w.append(l, w.session+"-parent", eventlog.New, notes(1+w.IntN(5))...)
+		e, err := l.Event(w.ctx, w.session+"-parent", point.Seq)
+		w.must(err)
+		w.append(l, w.session, eventlog.New, forkOf(w.session+"-parent", &e))
+	}
+	for range 2 + w.IntN(12) {
+		batch := make([]eventlog.Event, 1+w.IntN(4))
+		for i := range batch {
+			batch[i] = w.event()
+		}
+		w.append(l, w.session, eventlog.Any, batch...)
+	}
+	if _, able := eventlog.As[eventlog.Rewriter](l.Store()); able && w.IntN(3) == 0 {
+		// A blob of its own would ask for all sessions, and some are damaged.
+		if e := w.read(l, w.session, eventlog.Last(1))[0]; len(e.Blobs()) == 0 && e.Type != eventlog.SessionForked {
+			_, err := l.Redact(w.ctx, w.session, "asked for", e.Seq)
+			w.must(err)
+		}
+	}
+	w.was = w.read(l, w.session, eventlog.All.Own())
+	w.lines = w.env.lines(l, w.session)
+}
+
+func (w *wreck) event() eventlog.Event {
+	switch w.IntN(5) {
+	case 0:
+		return user(text("words ", 1+w.IntN(400)))
+	case 1:
+		e := noted(w.IntN(1000), fmt.Sprintf(`{"k":[%d,"\"{"]}`, w.IntN(100)))
+		e.Cost = eventlog.Cost(w.Int64N(1e9))
+		return e
+	case 2:
+		return event("test:big", `"`+text("big", 100+w.IntN(1000))+`"`)
+	default:
+		return note(w.IntN(1000))
+	}
+}
+
+// spoil damages the stored lines.
+func (w *wreck) spoil() {
+	w.close()
+	w.must(w.harness.Damage(w.session, func(lines []string) []string {
+		w.left = lines
+		for range 1 + w.IntN(4) {
+			if len(w.left) > 0 {
+				w.left = w.once(w.left)
+			}
+		}
+		return w.left
+	}))
+}
+
+func (w *wreck) once(lines []string) []string {
+	i, k := w.IntN(len(lines)), w.IntN(len(lines))
+	n := 1 + w.IntN(min(3, len(lines)-i))
+	note := func(format string, args ...any) { w.did = append(w.did, fmt.Sprintf(format, args...)) }
+	switch w.IntN(8) {
+	case 0, 1:
+		b := []byte(lines[i])
+		if at := w.IntN(max(len(b)-1, 1)); len(b) > 1 {
+			b[at] ^= 1 << w.IntN(8)
+			note("flip byte %d of line %d", at, i)
+		}
+		lines[i] = string(b)
+	case 2:
+		note("drop %d lines at %d", n, i)
+		return slices.Delete(lines, i, i+n)
+	case 3:
+		note("repeat line %d at %d", i, k)
+		return slices.Insert(lines, k, lines[i])
+	case 4:
+		note("exchange lines %d and %d", i, k)
+		lines[i], lines[k] = lines[k], lines[i]
+	case 5:
+		other := chainAfter("another", eventlog.Head{}, line{data: "1"})
+		note("a line of another session at %d", i)
+		return slices.Insert(lines, i, string(other[0].Line())+"\n")
+	case 6:
+		note("garbage of %d lines at %d", n, i)
+		return slices.Replace(lines, i, i+n, strings.Repeat("x", w.IntN(300))+"\n")
+	default:
+		last := lines[len(lines)-1]
+		cut := w.IntN(len(last) + 1)
+		note("cut the end at byte %d of the last line", cut)
+		if lines = lines[:len(lines)-1]; cut > 0 {
+			return append(lines, last[:cut])
+		}
+	}
+	return lines
+}
+
+// due are the indexes of the events that must survive: those whose line stands
+// there whole, but for what is left of appends that are not, in a torn tail.
+func (w *wreck) due(torn eventlog.TornTail) (due []int) {
+	place := map[string]int64{}
+	at := int64(0)
+	for _, line := range w.left {
+		place[strings.TrimSuffix(line, "\n")] = at
+		at += int64(len(line))
+	}
+	for i := 0; i < len(w.was); {
+		var found []int
+		n := w.was[i].More() + 1
+		for k := i; k < i+n; k++ {
+			if slices.Contains(w.left, w.lines[k]+"\n") {
+				found = append(found, k)
+			}
+		}
+		for _, k := range found {
+			if len(found) == n || torn.Bytes == 0 || place[w.lines[k]] < torn.Offset {
+				due = append(due, k)
+			}
+		}
+		i += n
+	}
+	return due
+}
+
+// compare makes sure that what must survive did, and that nothing else came of
+// what did not.
+func (w *wreck) compare(got []eventlog.Event, torn eventlog.TornTail) {
+	w.Helper()
+	found := map[int64]*eventlog.Event{}
+	for i := range got {
+		found[got[i].Seq] = &got[i]
+		if i > 0 && got[i].Seq != got[i-1].Seq+1 {
+			w.Errorf("seq %d follows %d", got[i].Seq, got[i-1].Seq)
+		}
+	}
+	for _, i := range w.due(torn) {
+		if e := found[w.was[i].Seq]; e == nil || e.Type == eventlog.Lost {
+			w.Errorf("event %d is lost, though its line stands there", w.was[i].Seq)
+		}
+	}
+	for i := range w.was {
+		if e := found[w.was[i].Seq]; e != nil && e.Type != eventlog.Lost {
+			w.same(fmt.Sprintf("event %d", e.Seq), contentOf(&w.was[i]), contentOf(e))
+		}
+	}
+}
