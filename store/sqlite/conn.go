@@ -15,6 +15,7 @@ import (
 
 // SQLite's result codes that are told apart here.
 const (
+	codeError      = 1
 	codeBusy       = 5
 	codeLocked     = 6
 	codeReadOnly   = 8
@@ -224,8 +225,9 @@ func isBusy(err error) bool {
 	return errors.Is(err, errInUse) || isCode(err, codeBusy, codeLocked, codeProtocol)
 }
 
-// isDamage reports whether the file's content does not make sense.
-func isDamage(err error) bool { return isCode(err, codeCorrupt, codeNotADB, codeShortRead) }
+// isDamage reports whether the file's content does not make sense. Our statements
+// do, so one that SQLite cannot compile tells of a schema that is damaged.
+func isDamage(err error) bool { return isCode(err, codeError, codeCorrupt, codeNotADB, codeShortRead) }
 
 // backoff is how long to wait between attempts at a lock.
 type backoff time.Duration

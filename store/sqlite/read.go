@@ -14,7 +14,7 @@ import (
 
 const (
 	readSession  = `SELECT key, first, head FROM sessions WHERE id = ?`
-	readHead     = `SELECT key, first, head, hash FROM sessions WHERE id = ?`
+	readEnds     = `SELECT key, first, head, hash FROM sessions WHERE id = ?`
 	readForward  = `SELECT line FROM events WHERE session = ? AND seq BETWEEN ? AND ? ORDER BY seq LIMIT ?`
 	readBackward = `SELECT line FROM events WHERE session = ? AND seq BETWEEN ? AND ? ORDER BY seq DESC LIMIT ?`
 	findRow      = `SELECT key FROM events WHERE session = ? AND seq = ?`
@@ -58,73 +58,63 @@ func (s *Store) Read(ctx context.Context, session string, r eventlog.Span) iter.
 type cursor struct {
 	store    *Store
 	session  string
-	key      int64
-	extent   extent
+	row      sessionRow
 	from, to int64 // what is left, inclusive
 	backward bool
 	rows     int64 // size of the next page
 }
 
 func (s *Store) cursor(ctx context.Context, session string, r eventlog.Span) (*cursor, error) {
-	key, x, err := s.extent(ctx, session)
+	row, err := s.sessionRow(ctx, session)
 	if err != nil {
 		return nil, err
 	}
-	c := &cursor{store: s, session: session, key: key, extent: x, from: max(x.first, r.From), to: x.head.Seq, backward: r.Backward, rows: firstPageRows}
+	c := &cursor{store: s, session: session, row: row, from: max(row.first, r.From), to: row.head.Seq, backward: r.Backward, rows: firstPageRows}
 	c.restrict(r)
 	return c, nil
 }
 
-// extent is what the sessions table says of a session's events.
-type extent struct {
-	first int64
-	head  eventlog.Head
+// sessionRow is a session as its row has it.
+type sessionRow struct {
+	key, first int64
+	head       eventlog.Head
 }
 
-func (s *Store) extent(ctx context.Context, session string) (key int64, x extent, err error) {
+func (s *Store) sessionRow(ctx context.Context, session string) (r sessionRow, err error) {
 	row := make([]driver.Value, 4)
 	found := false
 	err = s.read(ctx, func(c *conn) (err error) {
-		found, err = c.first(row, readHead, session)
+		found, err = c.first(row, readEnds, session)
 		return err
 	})
 	if err != nil {
-		return 0, x, s.locate(session, "sessions", 0, err)
+		return r, s.locate(session, "sessions", 0, err)
 	}
 	if !found {
-		return 0, x, fmt.Errorf("read session %q: %w", session, eventlog.ErrNotFound)
+		return r, fmt.Errorf("read session %q: %w", session, eventlog.ErrNotFound)
 	}
+	r, ok := sessionRowOf(row)
+	if !ok {
+		return r, s.corrupt(session, "sessions", 0, errRow)
+	}
+	return r, nil
+}
+
+// sessionRowOf reads the columns key, first, head and hash.
+func sessionRowOf(row []driver.Value) (r sessionRow, ok bool) {
 	key, ok := row[0].(int64)
-	if x, ok2 := extentOf(row[1], row[2], row[3]); ok && ok2 {
-		return key, x, nil
-	}
-	return 0, x, s.corrupt(session, "sessions", 0, errRow)
+	first, ok2 := row[1].(int64)
+	seq, ok3 := row[2].(int64)
+	hash, ok4 := row[3].([]byte)
+	r = sessionRow{key: key, first: first, head: eventlog.Head{Seq: seq}}
+	copy(r.head.Hash[:], hash)
+	return r, ok && ok2 && ok3 && ok4 && 1 <= first && first <= seq && len(hash) == len(r.head.Hash)
 }
 
-// extentOf reads the columns first, head and hash.
-func extentOf(first, head, hash driver.Value) (x extent, ok bool) {
-	var ok2 bool
-	x.first, ok = first.(int64)
-	x.head.Seq, ok2 = head.(int64)
-	sum, _ := hash.([]byte)
-	copy(x.head.Hash[:], sum)
-	return x, ok && ok2 && len(sum) == len(x.head.Hash) && 1 <= x.first && x.first <= x.head.Seq
-}
-
-var (
-	errHead  = errors.New("the head is not the hash of the newest event")
-	errFirst = errors.New("the first event is neither seq 1 nor a fork")
-)
-
-// check compares an event at either end with what the table says.
-func (x *extent) check(e *eventlog.Event) error {
-	if e.Seq == x.head.Seq && e.Hash() != x.head.Hash {
-		return errHead
-	}
-	if e.Seq == x.first && e.Seq != 1 && e.Type.Name() != eventlog.SessionForked {
-		return errFirst
-	}
-	return nil
+// describes reports whether an event may stand where it does, as one of the ends
+// that the row names or between them.
+func (r *sessionRow) describes(e *eventlog.Event) bool {
+	return (e.Seq != r.first || e.Seq == 1 || e.Type.Name() == eventlog.SessionForked) && (e.Seq != r.head.Seq || e.Hash() == r.head.Hash)
 }
 
 // restrict applies the upper bound and the limit; seqs are contiguous.
@@ -195,29 +185,31 @@ func (c *cursor) deliver(ctx context.Context, p page, yield func(eventlog.Event,
 func (c *cursor) event(ctx context.Context, due int64, line []byte) (eventlog.Event, error) {
 	e, err := c.store.parse(c.session, due, line)
 	if err != nil {
-		return eventlog.Event{}, c.store.atRow(ctx, c.key, due, err)
+		return eventlog.Event{}, c.store.atRow(ctx, c.row.key, due, err)
 	}
-	if err := c.extent.check(&e); err != nil {
-		return eventlog.Event{}, c.disagree(ctx, due, err)
+	if !c.row.describes(&e) {
+		return e, c.misled(ctx, due)
 	}
 	return e, nil
 }
 
-// disagree says why an event is not what the sessions table said at the start:
-// the session was replaced meanwhile, or one of them is damaged.
-func (c *cursor) disagree(ctx context.Context, seq int64, cause error) error {
-	key, x, err := c.store.extent(ctx, c.session)
-	if err != nil {
-		return err
+// misled says that the session's row does not describe its events, unless the
+// row was another meanwhile.
+func (c *cursor) misled(ctx context.Context, due int64) error {
+	row, err := c.store.sessionRow(ctx, c.session)
+	if err == nil && row == c.row {
+		err = c.store.corrupt(c.session, "sessions", due, errEnds)
 	}
-	if key != c.key || x.first != c.extent.first || x.head.Seq < c.extent.head.Seq ||
-		x.head.Seq == c.extent.head.Seq && x.head != c.extent.head {
-		return fmt.Errorf("read session %q: replaced meanwhile: %w", c.session, eventlog.ErrNotFound)
+	if errors.Is(err, eventlog.ErrNotFound) {
+		return nil
 	}
-	return c.store.corrupt(c.session, "sessions", seq, cause)
+	return err
 }
 
-var errMissing = errors.New("row is missing")
+var (
+	errMissing = errors.New("row is missing")
+	errEnds    = errors.New("the session's row does not say how its events begin and end")
+)
 
 // parse reads the line that is due at seq. Rows come in the order of their
 // seqs, so that one which is missing shows in the next one's line.
@@ -273,7 +265,7 @@ func (c *cursor) fill(conn *conn, lines [][]byte, want int64) (_ [][]byte, full 
 	if c.backward {
 		query = readBackward
 	}
-	rows, err := conn.query(query, c.key, c.from, c.to, want)
+	rows, err := conn.query(query, c.row.key, c.from, c.to, want)
 	if err != nil {
 		return lines, false, err
 	}
@@ -299,7 +291,7 @@ func (c *cursor) fill(conn *conn, lines [][]byte, want int64) (_ [][]byte, full 
 func (c *cursor) shortage(ctx context.Context, due int64) error {
 	row := make([]driver.Value, 1)
 	err := c.store.read(ctx, func(conn *conn) error {
-		_, err := conn.first(row, countKey, c.key)
+		_, err := conn.first(row, countKey, c.row.key)
 		return err
 	})
 	if err != nil {

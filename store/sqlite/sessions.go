@@ -11,12 +11,12 @@ import (
 )
 
 const (
-	listSessions = `SELECT s.id, s.bytes, s.first, s.head, s.hash, a.line, b.line FROM sessions s
+	listSessions = `SELECT s.id, s.bytes, s.key, s.first, s.head, s.hash, a.line, b.line FROM sessions s
 		LEFT JOIN events a ON a.session = s.key AND a.seq = s.first
 		LEFT JOIN events b ON b.session = s.key AND b.seq = s.head
 		WHERE s.id > ? ORDER BY s.id LIMIT ?`
 	listIDs     = `SELECT id FROM sessions WHERE id > ? ORDER BY id LIMIT ?`
-	listSession = `SELECT s.id, s.bytes, s.first, s.head, s.hash, a.line, b.line FROM sessions s
+	listSession = `SELECT s.id, s.bytes, s.key, s.first, s.head, s.hash, a.line, b.line FROM sessions s
 		LEFT JOIN events a ON a.session = s.key AND a.seq = s.first
 		LEFT JOIN events b ON b.session = s.key AND b.seq = s.head
 		WHERE s.id = ?`
@@ -70,13 +70,13 @@ func (s *Store) list(c *conn, page []eventlog.SessionInfo, query string, limit i
 		return page, false, err
 	}
 	size := 0
-	row := make([]driver.Value, 7)
+	row := make([]driver.Value, 8)
 	for size < maxPageBytes {
 		if err = rows.Next(row); err != nil {
 			break
 		}
-		first, _ := row[5].([]byte)
-		last, _ := row[6].([]byte)
+		first, _ := row[6].([]byte)
+		last, _ := row[7].([]byte)
 		size += len(first) + len(last)
 		page = append(page, s.info(row, first, last))
 	}
@@ -91,7 +91,7 @@ func (s *Store) list(c *conn, page []eventlog.SessionInfo, query string, limit i
 func (s *Store) info(row []driver.Value, first, last []byte) (i eventlog.SessionInfo) {
 	i.ID, _ = row[0].(string)
 	i.Bytes, _ = row[1].(int64)
-	x, ok := extentOf(row[2], row[3], row[4])
+	x, ok := sessionRowOf(row[2:6])
 	if !ok {
 		i.Err = s.corrupt(i.ID, "sessions", 0, errRow)
 		return i
@@ -105,8 +105,8 @@ func (s *Store) info(row []driver.Value, first, last []byte) (i eventlog.Session
 		}
 	}
 	for _, e := range []*eventlog.Event{&i.First, &i.Last} {
-		if err := x.check(e); err != nil && i.Err == nil {
-			i.Err = s.corrupt(i.ID, "sessions", e.Seq, err)
+		if i.Err == nil && !x.describes(e) {
+			i.Err = s.corrupt(i.ID, "sessions", e.Seq, errEnds)
 		}
 	}
 	return i
