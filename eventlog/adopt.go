@@ -125,7 +125,10 @@ func (a *adoption) start(ctx context.Context, c *continuity, first *Event) error
 	if c.last = (Head{Seq: f.Seq, Hash: f.Hash}); a.lax {
 		return nil
 	}
-	return a.log.checkFork(ctx, a.session, &f)
+	if err := a.log.checkFork(ctx, a.session, &f); err != nil {
+		return err
+	}
+	return a.log.sync(ctx, f.Parent)
 }
 
 // compareShorter makes sure that a stream that ends before the session does is
@@ -181,8 +184,11 @@ func (a *adoption) checkRules(ctx context.Context, e *Event) error {
 
 // store writes what the session does not have yet, in whole appends.
 func (a *adoption) store(ctx context.Context) error {
-	if a.read == 0 || a.head.Seq <= a.existing.Seq {
+	if a.read == 0 {
 		return nil
+	}
+	if a.head.Seq <= a.existing.Seq {
+		return a.log.sync(ctx, a.session)
 	}
 	return a.log.alone(ctx, a.session, func(ctx context.Context, st *state) error {
 		defer st.drop()

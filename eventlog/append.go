@@ -183,8 +183,12 @@ const minBuffer = 16 << 10
 // sealed behind st.cur.
 func (l *Log) admit(ctx context.Context, session string, st *state, r *request) error {
 	head, stands, err := l.expected(ctx, session, st, r)
+	if stands && head.Seq <= st.head.Seq {
+		r.head = head
+		return l.secure(ctx, session, r)
+	}
 	if err != nil || stands {
-		r.head, r.staged = head, stands && head.Seq > st.head.Seq // by another of the batch
+		r.head, r.staged = head, stands // by another of the batch
 		return err
 	}
 	before, size, buffered := st.cur, len(st.events), len(st.buf)
@@ -215,6 +219,9 @@ func (l *Log) sealNext(ctx context.Context, session string, st *state, e *Event,
 		if err := l.checkFork(ctx, session, f.fork); err != nil {
 			return err
 		}
+		if err := l.sync(ctx, f.fork.Parent); err != nil {
+			return err
+		}
 		e.Seq, prev = f.fork.Seq+1, f.fork.Hash
 		st.fork, st.calls.back = f.fork, f.fork.Seq
 	}
@@ -229,5 +236,26 @@ func (l *Log) sealNext(ctx context.Context, session string, st *state, e *Event,
 	}
 	st.buf = e.seal(st.buf, prev, st.salt)
 	st.cur = e.Head()
+	return nil
+}
+
+// secure makes events that stand already as durable as new ones can be. When
+// that fails, whether they stand for good is as unknown as it was.
+func (l *Log) secure(ctx context.Context, session string, r *request) error {
+	if err := l.sync(ctx, session); err != nil {
+		return &UnknownOutcomeError{Session: session, Head: r.expect.head, Cause: err}
+	}
+	return nil
+}
+
+// sync makes a session durable, in stores where it may not be.
+func (l *Log) sync(ctx context.Context, session string) error {
+	syncer, ok := As[Syncer](l.store)
+	if !ok {
+		return nil
+	}
+	if err := syncer.Sync(ctx, session); err != nil {
+		return fmt.Errorf("sync session %q: %w", session, err)
+	}
 	return nil
 }

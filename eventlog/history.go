@@ -18,13 +18,15 @@ func (l *Log) expected(ctx context.Context, session string, st *state, r *reques
 		x = AnyAfter(*r.after)
 	}
 	switch x.kind {
-	case expectAny:
-		seq, taken := st.taken(r.events[0].ID)
-		if !taken {
+	case expectAny, expectAnyAfter:
+		// Near the tail is looked first: the head of AnyAfter may have been lost
+		// with events that were not synced.
+		if seq, taken := st.taken(r.events[0].ID); taken {
+			return l.standsFrom(ctx, session, st, r, seq)
+		}
+		if x.kind == expectAny {
 			return Head{}, false, nil
 		}
-		return l.standsFrom(ctx, session, st, r, seq)
-	case expectAnyAfter:
 		seq, found, err := l.findAfter(ctx, session, st, x.head, r.events[0].ID)
 		if err != nil || !found {
 			return Head{}, false, err

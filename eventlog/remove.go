@@ -1,7 +1,9 @@
 package eventlog
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 )
 
@@ -30,6 +32,9 @@ func (l *Log) Remove(ctx context.Context, session string) error {
 	}
 	return l.alone(ctx, session, func(ctx context.Context, st *state) error {
 		head, err := l.Head(ctx, session)
+		if errors.Is(err, ErrNotFound) {
+			return cmp.Or(l.sync(ctx, session), err) // a removal may have been interrupted
+		}
 		if err != nil {
 			return err
 		}

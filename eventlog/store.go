@@ -181,6 +181,14 @@ type (
 		Mentioned(ctx context.Context) iter.Seq2[Digest, error]
 	}
 
+	// Syncer makes durable what can be read of a session, whoever wrote it and
+	// under whatever policy. A process that was killed may have left events that
+	// are there and not on disk: a retry that finds them must not be told that
+	// they are safe before they are. A missing session is ErrNotFound.
+	Syncer interface {
+		Sync(ctx context.Context, session string) error
+	}
+
 	// Versioner answers cheaply whether a session may have changed: equal
 	// answers mean that it has not. It is what Watch polls for appends of
 	// other processes. A missing session is ErrNotFound.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 
 	"github.com/convlog/convlog/eventlog"
 )
@@ -92,6 +93,9 @@ func (h *handle) append(events []eventlog.Event, durable bool) error {
 		h.buf = nil
 		return fmt.Errorf("append to session %q: %w: over %d bytes at once", h.session, eventlog.ErrInvalidSize, maxAppend)
 	}
+	if err := h.bound(); err != nil {
+		return err
+	}
 	h.show(view{inode: h.info.Inode, visible: h.size, pending: h.size + int64(len(h.buf))})
 	n, err := h.file.Write(h.buf)
 	if err == nil && n < len(h.buf) {
@@ -114,6 +118,18 @@ func appendLines(dst []byte, events []eventlog.Event) []byte {
 	return dst
 }
 
+// bound syncs earlier appends before so many bytes wait that recovery would not
+// reach back to the first of them.
+func (h *handle) bound() error {
+	if h.size+int64(len(h.buf))-h.onDisk <= maxAppend {
+		return nil
+	}
+	if err := h.syncAll(); err != nil {
+		return fmt.Errorf("append to session %q: %w", h.session, err)
+	}
+	return nil
+}
+
 // settle makes the append as durable as it is asked to be.
 func (h *handle) settle(durable bool) error {
 	if !durable && h.store.opts.Sync != Always {
@@ -123,7 +139,11 @@ func (h *handle) settle(durable bool) error {
 		}
 		return nil
 	}
-	return h.sync()
+	if err := h.sync(); err != nil {
+		return err
+	}
+	h.onDisk = h.size + int64(len(h.buf))
+	return nil
 }
 
 // sync makes the file durable, and its name at the first call.
@@ -158,13 +178,25 @@ func (h *handle) advance(last *eventlog.Event) {
 	}
 }
 
-// undo takes a write back that failed, so that nothing was written.
+// undo takes a write back that failed, so that nothing was written. What of it
+// had reached the disk may be whole appends, and must not come back.
 func (h *handle) undo(cause error) error {
-	if err := h.file.Truncate(h.size); err != nil {
+	if err := h.shrink(); err != nil {
 		return h.unknown(cause, err)
 	}
-	h.show(view{inode: h.info.Inode, visible: h.size, pending: h.size})
 	return fmt.Errorf("append to session %q: %w", h.session, cause)
+}
+
+// shrink cuts off what stands behind the last append, durably.
+func (h *handle) shrink() error {
+	if err := h.file.Truncate(h.size); err != nil {
+		return err
+	}
+	if err := h.file.Sync(); err != nil {
+		return err
+	}
+	h.show(view{inode: h.info.Inode, visible: h.size, pending: h.size})
+	return nil
 }
 
 // retract takes an append back that could not be synced. What became of it
@@ -175,22 +207,17 @@ func (h *handle) retract(cause error) error {
 	if h.unsynced {
 		return h.unknown(cause, errors.New("earlier appends were not synced"))
 	}
-	if err := h.file.Truncate(h.size); err != nil {
-		return h.unknown(cause, err)
-	}
-	if err := h.file.Sync(); err != nil {
-		return h.unknown(cause, err)
-	}
-	h.show(view{inode: h.info.Inode, visible: h.size, pending: h.size})
-	return h.unknown(cause, nil)
+	return h.unknown(cause, h.shrink())
 }
 
 // unknown reports an open outcome. If the tail could not be restored either,
-// nothing more is appended until the store is reopened.
+// nothing more is appended until the store is reopened, and readers of this
+// process see nothing behind what was acknowledged.
 func (h *handle) unknown(cause, restoring error) error {
 	if restoring != nil {
 		cause = errors.Join(cause, fmt.Errorf("restore the tail: %w", restoring))
 		h.poison = cause
+		h.show(view{inode: h.info.Inode, visible: h.size, pending: math.MaxInt64})
 	}
 	return &eventlog.UnknownOutcomeError{Session: h.session, Head: h.head, Cause: cause}
 }

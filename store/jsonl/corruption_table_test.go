@@ -94,11 +94,11 @@ func (p *patient) seqAt(at int64) int {
 	return i
 }
 
-// holed is a hole that begins at an offset, of so many bytes.
-func holed(at func(p *patient) int64, size int64) func(*patient) outcome {
+// holed is a hole that begins at an offset.
+func holed(at func(p *patient) int64) func(*patient) outcome {
 	return func(p *patient) outcome {
 		n := p.complete(p.start[p.seqAt(at(p))-1])
-		return outcome{kind: hole, shown: n, behind: all - p.seqAt(at(p)+size), at: p.start[n]}
+		return outcome{kind: lostTail, shown: n, at: p.start[n]}
 	}
 }
 
@@ -160,7 +160,7 @@ func corruptions() []corruption {
 			at := p.holeBlock(512)
 			clear(b[at : at+512])
 			return b
-		}), holed(func(p *patient) int64 { return p.holeBlock(512) }, 512)},
+		}), holed(func(p *patient) int64 { return p.holeBlock(512) })},
 		{"a lost page", file(func(p *patient, b []byte) []byte {
 			clear(b[4096:8192])
 			return b

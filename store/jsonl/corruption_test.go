@@ -121,17 +121,13 @@ const (
 	// torn: the tail that begins at the place is shown to nobody, and an append
 	// cuts it off. Verify has a note.
 	torn
-	// lostTail is torn, but since the tail ends like a finished write Verify
-	// reports damage.
+	// lostTail is torn, but since the tail ends like a finished write, or has
+	// appends behind a hole, Verify reports damage.
 	lostTail
 	// corrupt: damage at the place; an append is refused.
 	corrupt
 	// newer: a version that cannot be read stands at the place.
 	newer
-	// hole: blocks that were never written, and appends behind them. Reading
-	// ends before the hole and an append cuts it off; backward, what stands
-	// behind it is shown until then.
-	hole
 	// gone: the session does not exist.
 	gone
 	// forged: all lines are read, and Verify reports damage at the place.
@@ -160,9 +156,6 @@ func (p *patient) check(f *storetest.Findings, session string, want outcome) {
 		p.reports(notRedactions(f.Report.Defects), f.Report.Notes)
 	case torn, lostTail:
 		p.noErrors(f)
-		p.cutOff(f, session, want)
-	case hole:
-		wantErr(p, f.Backward.Err, eventlog.ErrCorrupt)
 		p.cutOff(f, session, want)
 	case corrupt:
 		p.located(f, session, want)

@@ -1,12 +1,17 @@
 package jsonl
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/convlog/convlog/eventlog"
 )
 
 // dirty knows the sessions with appends that were acknowledged but not synced,
@@ -79,20 +84,19 @@ func (s *Store) syncSession(session string) error {
 	}
 	h.turn <- struct{}{}
 	defer s.end(h)
+	if h.poison != nil {
+		s.dirty.remove(session)
+		return fmt.Errorf("sync session %q: %w", session, h.poison)
+	}
 	if err := h.syncEarlier(); err != nil {
-		h.poison = fmt.Errorf("sync earlier appends: %w", err)
 		return fmt.Errorf("sync session %q: %w", session, err)
 	}
 	return nil
 }
 
-// syncEarlier syncs a file that may have been closed, or removed, since the
-// append.
+// syncEarlier is syncAll of a file that may have been closed, or removed, since
+// the append.
 func (h *handle) syncEarlier() error {
-	if h.poison != nil {
-		h.store.dirty.remove(h.session)
-		return h.poison
-	}
 	if h.file == nil {
 		err := h.open(false)
 		if errors.Is(err, errAbsent) {
@@ -101,8 +105,54 @@ func (h *handle) syncEarlier() error {
 			return nil
 		}
 		if err != nil {
+			h.poison = fmt.Errorf("sync earlier appends: %w", err)
 			return err
 		}
 	}
-	return h.sync()
+	return h.syncAll()
+}
+
+// syncAll syncs what was acknowledged. When that fails, some of it may be lost:
+// the kernel reports a failed write once and forgets it.
+func (h *handle) syncAll() error {
+	if err := h.sync(); err != nil {
+		h.poison = fmt.Errorf("sync earlier appends: %w", err)
+		return h.poison
+	}
+	h.onDisk = h.size
+	return nil
+}
+
+// Sync implements eventlog.Syncer. It needs no lock: what others append
+// meanwhile is theirs to sync. That a session is missing is made durable too.
+func (s *Store) Sync(ctx context.Context, session string) error {
+	h, err := s.begin(ctx, "sync session", session)
+	if err != nil {
+		return err
+	}
+	defer s.end(h)
+	file, err := s.fs.Open(h.name, os.O_RDWR|os.O_APPEND)
+	if isAbsent(err) {
+		return fmt.Errorf("sync session %q: %w", session, cmp.Or(s.syncRoot(), eventlog.ErrNotFound))
+	}
+	if err != nil {
+		return fmt.Errorf("sync session %q: %w", session, err)
+	}
+	defer file.Close()
+	if err := errors.Join(file.Sync(), s.fs.SyncDir(".")); err != nil {
+		h.poison = fmt.Errorf("sync earlier appends: %w", err)
+		return fmt.Errorf("sync session %q: %w", session, err)
+	}
+	h.unsynced = false
+	s.dirty.remove(session)
+	return nil
+}
+
+// syncRoot makes the names in the directory durable, if it is there.
+func (s *Store) syncRoot() error {
+	err := s.fs.SyncDir(".")
+	if isAbsent(err) {
+		return nil
+	}
+	return err
 }

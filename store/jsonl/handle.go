@@ -27,11 +27,13 @@ type handle struct {
 	created  bool // the file is ours and has no line yet
 	dirSync  bool // the file's name is known to be on disk
 	unsynced bool // appends were acknowledged without a sync
+	shrunk   bool // a torn tail was cut off, and that may not be on disk
 
 	// What is known of the file; known is false until it was surveyed.
 	known  bool
 	info   Info
 	size   int64
+	onDisk int64 // how much of it this handle has synced
 	head   eventlog.Head
 	lastAt int64
 	mark   [markLen]byte // bytes of the last line that hold its checksum
@@ -204,8 +206,10 @@ func (h *handle) drop() error {
 	err := h.file.Close()
 	h.file = nil
 	h.created, h.dirSync, h.known = false, false, false
-	h.size, h.head, h.cut, h.buf = 0, eventlog.Head{}, nil, nil
-	h.show(view{})
+	h.size, h.onDisk, h.head, h.cut, h.buf = 0, 0, eventlog.Head{}, nil, nil
+	if h.poison == nil {
+		h.show(view{})
+	}
 	return err
 }
 

@@ -88,10 +88,19 @@ func (s *Store) claimed(name string) string {
 	return e.SessionID
 }
 
-// describe reads a session's first and last event.
+// describe reads a session's first and last event. Where they look damaged a
+// hole may have taken them, which only a thorough look tells.
 func (s *Store) describe(row row) (eventlog.SessionInfo, error) {
+	info, err := s.glimpse(row, false)
+	if errors.Is(err, eventlog.ErrCorrupt) {
+		return s.glimpse(row, true)
+	}
+	return info, err
+}
+
+func (s *Store) glimpse(row row, thorough bool) (eventlog.SessionInfo, error) {
 	info := eventlog.SessionInfo{ID: row.id}
-	r := &reader{store: s, name: row.name, source: source{session: row.id, path: s.path(row.name)}}
+	r := &reader{store: s, name: row.name, thorough: thorough, source: source{session: row.id, path: s.path(row.name)}}
 	if row.id != "" && escape(row.id)+extension != row.name {
 		return info, r.corrupt(0, 0, fmt.Errorf("%w: %q", errName, row.id))
 	}
@@ -111,9 +120,8 @@ func (r *reader) ends(info *eventlog.SessionInfo) error {
 	if r.session == "" {
 		return r.corrupt(0, 0, errName)
 	}
-	line, _, err := r.lineAt(0, r.end)
-	if info.First, err = r.check(line, 0, 0, err); err != nil {
-		return r.corrupt(0, 0, err)
+	if err := r.firstAppend(info); err != nil {
+		return err
 	}
 	if info.Last = r.last; info.Last.Seq > 0 {
 		return r.damage
@@ -124,4 +132,25 @@ func (r *reader) ends(info *eventlog.SessionInfo) error {
 		return r.corrupt(at, 0, err)
 	}
 	return r.damage
+}
+
+// firstAppend reads the first line, and the others of its append: a session
+// that has not all of them is none.
+func (r *reader) firstAppend(info *eventlog.SessionInfo) error {
+	lines := forward{file: r.file, end: r.end, chunk: page}
+	for more, due := -1, int64(0); more != 0; {
+		line, at, err := lines.line()
+		e, err := r.check(line, at, due, err)
+		if err == nil && more > 0 && e.More() != more-1 {
+			err = errUnfinished
+		}
+		if err != nil {
+			return r.corrupt(at, due, err)
+		}
+		if at == 0 {
+			info.First = e
+		}
+		more, due = e.More(), e.Seq+1
+	}
+	return nil
 }

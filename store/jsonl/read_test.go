@@ -105,6 +105,8 @@ func TestSpansReadLittle(t *testing.T) {
 	write(t, dir, "s", content(events))
 	c := &counting{FS: Dir(dir)}
 	s := open(t, dir, Options{FS: c})
+	_, err := read(t, s, "s", eventlog.Span{Limit: 1, Backward: true}) // looks for holes, once
+	must(t, err)
 	for _, span := range []eventlog.Span{
 		{Limit: 3}, {Limit: 3, Backward: true}, {From: 1000, Limit: 3}, {To: 1000, Backward: true, Limit: 3}, {From: 1998},
 	} {

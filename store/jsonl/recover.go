@@ -21,6 +21,9 @@ func (h *handle) refresh() error {
 
 // recover is refresh, and says how many bytes it cut off.
 func (h *handle) recover() (cut int64, err error) {
+	if err := h.settleCut(); err != nil {
+		return 0, fmt.Errorf("cut torn tail of %s: %w", h.path, err)
+	}
 	same, err := h.unchanged()
 	if err != nil {
 		return 0, fmt.Errorf("inspect %s: %w", h.path, err)
@@ -43,6 +46,19 @@ func (h *handle) recover() (cut int64, err error) {
 		}
 	}
 	return cut, h.learn(t)
+}
+
+// settleCut makes an earlier cut durable before anything is written over what
+// was there: of the two, blocks could be mixed.
+func (h *handle) settleCut() error {
+	if !h.shrunk {
+		return nil
+	}
+	if err := h.file.Sync(); err != nil {
+		return err
+	}
+	h.shrunk = false
+	return nil
 }
 
 // unchanged reports whether the file ends as it did when this handle last had
@@ -80,6 +96,7 @@ func (h *handle) learn(t tail) error {
 		copy(h.mark[:], t.last.Line()[markAt:])
 	}
 	h.size, h.known = t.end, true
+	h.onDisk = min(h.onDisk, h.size)
 	h.show(view{inode: h.info.Inode, visible: t.end, pending: t.end})
 	kept, err := h.store.readAll(h.torn(t.end))
 	if isAbsent(err) {
@@ -106,7 +123,8 @@ func (h *handle) cutTail(end int64) error {
 	if err := h.file.Truncate(end); err != nil {
 		return err
 	}
-	return h.file.Sync()
+	h.shrunk = true
+	return h.settleCut()
 }
 
 // save writes a torn tail to its file. One that is there already was saved

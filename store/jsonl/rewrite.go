@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path"
 	"strconv"
 	"strings"
 
@@ -16,7 +18,9 @@ import (
 // Rewrite implements eventlog.Rewriter: a new file with the replaced and the
 // added lines takes the name of the old one. Readers that are under way finish
 // in the old one. Saved torn tails and kept copies of the session go, as they
-// may hold what is replaced.
+// may hold what is replaced, and so do the temporary files of blobs. They go
+// first, and durably: whoever finds the new lines, after a crash as well, has
+// nothing more to erase.
 func (s *Store) Rewrite(ctx context.Context, session string, expect eventlog.Head, replace, add []eventlog.Event) error {
 	h, err := s.begin(ctx, "rewrite session", session)
 	if err != nil {
@@ -35,13 +39,16 @@ func (s *Store) Rewrite(ctx context.Context, session string, expect eventlog.Hea
 		_ = s.fs.Remove(temp)
 		return fmt.Errorf("rewrite session %q: %w", session, err)
 	}
-	if err := s.fs.Rename(temp, h.name); err != nil {
+	err = errors.Join(h.removeTorn(), s.removeSpools())
+	if err == nil {
+		err = s.fs.Rename(temp, h.name)
+	}
+	if err != nil {
 		_ = s.fs.Remove(temp)
 		return fmt.Errorf("rewrite session %q: %w", session, err)
 	}
 	head := h.head
-	err = errors.Join(h.removeTorn(), s.fs.SyncDir("."), h.drop())
-	if err != nil {
+	if err := errors.Join(s.fs.SyncDir("."), h.drop()); err != nil {
 		return &eventlog.UnknownOutcomeError{Session: session, Head: head, Cause: err}
 	}
 	return nil
@@ -135,7 +142,8 @@ func writeAll(to io.Writer, b []byte) error {
 	return err
 }
 
-// RemoveSession implements eventlog.Remover.
+// RemoveSession implements eventlog.Remover. What was saved beside the session
+// goes first, and durably, so that it is not left for another one of that name.
 func (s *Store) RemoveSession(ctx context.Context, session string, expect eventlog.Head) error {
 	h, err := s.begin(ctx, "remove session", session)
 	if err != nil {
@@ -150,12 +158,15 @@ func (s *Store) RemoveSession(ctx context.Context, session string, expect eventl
 	if err := h.compare(expect, nil); err != nil {
 		return err
 	}
-	if err := s.fs.Remove(h.name); err != nil {
+	_ = s.fs.Remove(h.rewriteName()) // as a rule there is none
+	if err = h.removeTorn(); err == nil {
+		err = s.fs.Remove(h.name)
+	}
+	if err != nil {
 		return fmt.Errorf("remove session %q: %w", session, err)
 	}
 	head := h.head
-	err = errors.Join(h.removeTorn(), s.fs.SyncDir("."), h.drop())
-	if err != nil {
+	if err := errors.Join(s.fs.SyncDir("."), h.drop()); err != nil {
 		return &eventlog.UnknownOutcomeError{Session: session, Head: head, Cause: err}
 	}
 	return nil
@@ -165,21 +176,47 @@ func (s *Store) RemoveSession(ctx context.Context, session string, expect eventl
 func (h *handle) rewriteName() string { return strings.TrimSuffix(h.name, extension) + rewriteSuffix }
 
 // removeTorn removes the saved torn tails and the kept copies of the session,
-// and what a rewrite that did not finish left.
+// durably.
 func (h *handle) removeTorn() error {
 	entries, err := h.store.fs.ReadDir(".")
 	if err != nil {
 		return err
 	}
 	base := strings.TrimSuffix(h.name, extension)
-	var errs []error
-	for _, entry := range entries {
-		rest, ok := strings.CutPrefix(entry.Name(), base)
+	return h.store.removeNames(".", entries, func(name string) bool {
+		rest, ok := strings.CutPrefix(name, base)
 		offset, torn := strings.CutPrefix(rest, tornInfix)
 		number, kept := strings.CutPrefix(rest, damagedInfix)
-		if ok && (torn && isTorn(offset) || kept && isKept(number) || rest == rewriteSuffix) {
-			errs = append(errs, h.store.fs.Remove(entry.Name()))
+		return ok && (torn && isTorn(offset) || kept && isKept(number))
+	})
+}
+
+// removeSpools removes the temporary files of blobs, durably. They are
+// leftovers, as nobody puts a blob while a session is rewritten.
+func (s *Store) removeSpools() error {
+	entries, err := s.fs.ReadDir(blobDir)
+	if isAbsent(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return s.removeNames(blobDir, entries, func(name string) bool { return strings.HasPrefix(name, tempPrefix) })
+}
+
+// removeNames removes the files of a directory that are picked by name,
+// durably.
+func (s *Store) removeNames(dir string, entries []fs.DirEntry, pick func(name string) bool) error {
+	var errs []error
+	found := false
+	for _, entry := range entries {
+		if pick(entry.Name()) {
+			found = true
+			errs = append(errs, s.fs.Remove(path.Join(dir, entry.Name())))
 		}
+	}
+	if found {
+		errs = append(errs, s.fs.SyncDir(dir))
 	}
 	return errors.Join(errs...)
 }

@@ -53,6 +53,7 @@ type Store struct {
 
 	dirty dirty
 	fans  fans
+	solid solid
 }
 
 // New makes a store of the directory dir. It touches nothing: the directory is
