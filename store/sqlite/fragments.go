@@ -202,8 +202,12 @@ func (v *salvage) pass(ctx context.Context, f eventlog.Fragment) error {
 // a damaged seq may leave any gap.
 const maxMissing = 10_000
 
-// missing tells of the rows before seq that are not there.
+// missing tells of the rows before seq, up to the session's head, that are not
+// there.
 func (v *salvage) missing(ctx context.Context, seq int64) error {
+	if v.head > 0 {
+		seq = min(seq, v.head+1)
+	}
 	if !v.due || v.next >= seq {
 		return nil
 	}
