@@ -7,6 +7,7 @@ import (
 	"iter"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/convlog/convlog/eventlog"
@@ -84,15 +85,23 @@ func ownerOf(name string) string {
 	if strings.HasSuffix(name, extension) {
 		return name
 	}
-	base, ok := strings.CutSuffix(name, rewriteSuffix)
-	if !ok {
-		at := strings.LastIndex(name, tornInfix)
-		if at < 0 || !strings.HasSuffix(name, tempSuffix) || !isTorn(name[at+len(tornInfix):]) {
-			return ""
-		}
-		base = name[:at]
+	if base, ok := strings.CutSuffix(name, rewriteSuffix); ok {
+		return base + extension
 	}
-	return base + extension
+	saved, ok := strings.CutSuffix(name, tempSuffix)
+	if !ok {
+		return ""
+	}
+	for _, infix := range []string{tornInfix, damagedInfix} {
+		at := strings.LastIndex(saved, infix)
+		if at < 0 {
+			continue
+		}
+		if _, err := strconv.ParseUint(saved[at+len(infix):], 10, 63); err == nil {
+			return saved[:at] + extension
+		}
+	}
+	return ""
 }
 
 // leftover looks at a file, under the lock of its owner; nothing if it is in

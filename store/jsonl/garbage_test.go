@@ -1,0 +1,207 @@
+package jsonl
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// sweep gives the names of what a sweep finds.
+func sweep(t testing.TB, s *Store, remove bool) []string {
+	t.Helper()
+	names := []string{}
+	for l, err := range s.Sweep(t.Context(), remove) {
+		must(t, err)
+		name, err := filepath.Rel(s.dir, l.Path)
+		must(t, err)
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Temporary files and session files without a line go; whatever else lies in the
+// folder, and may be of use to somebody, stays.
+func TestSweep(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	appendAll(t, s, "a", eventlog.Head{}, sealed(t, "a", 1))
+	_, _, err := s.PutBlob(t.Context(), strings.NewReader("blob"))
+	must(t, err)
+	long := escape(strings.Repeat("Long", 50))
+	leftovers := []string{
+		"a.damaged-2.tmp", "a.rewrite.tmp", "a.torn-12.tmp", "blobs/tmp-ABC", "empty.jsonl", "gone.rewrite.tmp", "gone.torn-0.tmp",
+		long + ".jsonl", "x.torn-1.rewrite.tmp",
+	}
+	stays := []string{
+		"a.damaged-1", "a.jsonl", "a.jsonl.bak", "a.torn-12", "a.torn-12.0123456789abcdef", "a.torn-x.tmp", "empty", "empty.torn-0",
+		"notes.tmp", "rewrite.tmp.txt", "tmp-ABC",
+	}
+	for _, name := range append(slices.Clone(leftovers), stays...) {
+		if name != "a.jsonl" {
+			body := []byte("body")
+			if strings.HasSuffix(name, extension) {
+				body = nil
+			}
+			must(t, os.WriteFile(filepath.Join(dir, name), body, 0o600))
+		}
+	}
+	must(t, os.Mkdir(filepath.Join(dir, "folder.rewrite.tmp"), 0o700))
+	slices.Sort(leftovers)
+	before := fileNames(t, dir)
+	if got := sweep(t, s, false); !slices.Equal(got, leftovers) || fileNames(t, dir) != before {
+		t.Errorf("found %q, want %q", got, leftovers)
+	}
+	reader := open(t, dir, Options{ReadOnly: true})
+	if got := sweep(t, reader, false); !slices.Equal(got, leftovers) {
+		t.Errorf("found %q, want %q", got, leftovers)
+	}
+	for _, err := range reader.Sweep(t.Context(), true) {
+		wantErr(t, err, eventlog.ErrReadOnly)
+	}
+	if got := sweep(t, s, true); !slices.Equal(got, leftovers) {
+		t.Errorf("removed %q, want %q", got, leftovers)
+	}
+	if got := sweep(t, s, true); len(got) > 0 {
+		t.Errorf("removed %q a second time", got)
+	}
+	for _, name := range stays {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	wantSeqs(t, s, "a", eventlog.Span{}, 1)
+}
+
+// While somebody holds a session's lock, its temporary files are not leftovers,
+// and neither is its empty file.
+func TestSweepLeavesWhatIsInUse(t *testing.T) {
+	dir := t.TempDir()
+	must(t, os.WriteFile(filepath.Join(dir, "a.jsonl"), nil, 0o600))
+	must(t, os.WriteFile(filepath.Join(dir, "a.torn-0.tmp"), nil, 0o600))
+	file, err := Dir(dir).Open("a.jsonl", os.O_RDWR)
+	must(t, err)
+	ok, err := file.TryLock(true)
+	if must(t, err); !ok {
+		t.Fatal("the lock is taken")
+	}
+	s := open(t, dir)
+	if got := sweep(t, s, true); len(got) > 0 {
+		t.Errorf("removed %q", got)
+	}
+	must(t, file.Close())
+	if got := sweep(t, s, true); len(got) != 2 {
+		t.Errorf("removed %q", got)
+	}
+}
+
+// Sessions are created and torn tails cut while a sweep runs again and again:
+// no append fails, none is lost.
+func TestSweepWhileOthersCreate(t *testing.T) {
+	dir := t.TempDir()
+	sweeper, s := open(t, dir), open(t, dir, Options{Sync: Never})
+	done := make(chan struct{})
+	var failed error
+	go func() {
+		defer close(done)
+		for i := range 300 {
+			session := string(rune('a'+i%26)) + strings.Repeat("x", i/26)
+			log := eventlog.Open(s)
+			if _, failed = log.Append(t.Context(), session, eventlog.New, note("first")); failed != nil {
+				return
+			}
+			if failed = tornBy(dir, session); failed != nil {
+				return
+			}
+			if _, failed = log.Append(t.Context(), session, eventlog.Any, note("second")); failed != nil {
+				return
+			}
+		}
+	}()
+	for running := true; running; {
+		sweep(t, sweeper, true)
+		select {
+		case <-done:
+			running = false
+		default:
+		}
+	}
+	must(t, failed)
+	n := 0
+	for info, err := range s.Sessions(t.Context()) {
+		must(t, errors.Join(err, info.Err))
+		if n++; info.Last.Seq != 2 || info.Last.Cut() == nil {
+			t.Errorf("%q ends at %d with cut %v", info.ID, info.Last.Seq, info.Last.Cut())
+		}
+	}
+	if n != 300 {
+		t.Errorf("%d sessions", n)
+	}
+}
+
+// tornBy leaves the beginning of a line at the end of a session.
+func tornBy(dir, session string) error {
+	f, err := os.OpenFile(filepath.Join(dir, escape(session)+extension), os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(`{"crc":"`)
+	return errors.Join(err, f.Close())
+}
+
+// The blobs that a saved torn tail or a kept copy names are told, wherever in
+// the file and in whatever state.
+func TestMentioned(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	var want []eventlog.Digest
+	digest := func(text string) string {
+		d := eventlog.DigestOf([]byte(text))
+		want = append(want, d)
+		return string(d)
+	}
+	across := largestChunk - 20
+	for name, text := range map[string]string{
+		"a.torn-7":    `{"crc":"00000000","blobs":["` + digest("1") + `","` + digest("2") + `"],"da`,
+		"a.damaged-1": strings.Repeat("x", across) + digest("3") + strings.Repeat("y", largestChunk) + digest("4"),
+		"a.bak":       "sha256:sha256:" + digest("5") + "sha256:" + strings.Repeat("f", 63),
+	} {
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	for _, name := range []string{"a.jsonl", "b.torn-7.tmp", ".lock"} {
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte(eventlog.DigestOf(nil)), 0o600))
+	}
+	got := []eventlog.Digest{}
+	for d, err := range s.Mentioned(t.Context()) {
+		must(t, err)
+		got = append(got, d)
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(slices.Compact(got), want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// A blob that only a kept copy names is not collected.
+func TestGarbageNamedByKeptCopies(t *testing.T) {
+	dir := t.TempDir()
+	l := eventlog.Open(open(t, dir))
+	ctx := context.Background()
+	kept, err := l.PutBlob(ctx, strings.NewReader("kept"))
+	must(t, err)
+	other, err := l.PutBlob(ctx, strings.NewReader("other"))
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(dir, "a.damaged-1"), []byte("…"+kept.Blob+"…"), 0o600))
+	garbage, err := l.CollectGarbage(ctx, eventlog.GCOptions{Grace: -1})
+	must(t, err)
+	if len(garbage.Blobs) != 1 || garbage.Blobs[0].Digest != other.Blob {
+		t.Errorf("collected %v", garbage.Blobs)
+	}
+}
