@@ -27,6 +27,7 @@ type salvage struct {
 	path    string
 	size    int64 // where the last fragment ends
 	unended bool  // in the middle of a line
+	glued   bool  // a line lacks its newline
 
 	// What comes of it, in order of seq.
 	start  int64 // seq of the first event
@@ -128,6 +129,7 @@ var errUnendedLine = errors.New("the line has no end")
 // line notes a line that can be read.
 func (s *salvage) line(f *Fragment, place int64, before *Event) {
 	e := &f.Event
+	s.glued = s.glued || f.Bytes == int64(len(e.Line()))
 	l := found{seq: e.Seq, place: place, offset: f.Offset, bytes: f.Bytes, hash: e.Hash(), more: e.more}
 	l.linked = before.Seq > 0 && before.Seq == e.Seq-1 && e.chainsFrom(before.Hash())
 	if !l.linked {

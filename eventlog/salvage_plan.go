@@ -28,7 +28,7 @@ func (s *salvage) decide() error {
 
 // sound reports whether there is nothing to mend.
 func (s *salvage) sound() bool {
-	return len(s.ruins)+len(s.ignored)+len(s.lost)+len(s.doubts)+len(s.late) == 0 && !s.loose && s.torn.Bytes == 0
+	return len(s.ruins)+len(s.ignored)+len(s.lost)+len(s.doubts)+len(s.late) == 0 && !s.loose && !s.glued && s.torn.Bytes == 0
 }
 
 // nothing is the error of a session without a line of its own.

@@ -1,0 +1,96 @@
+package storetest
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// Mended is what a repair made of a damaged session.
+type Mended struct {
+	eventlog.Repair
+	// Kept are the seqs of events that were written, and Lost those that have a
+	// lost event now.
+	Kept, Lost []int64
+}
+
+// Mend repairs a damaged session into a new one, or by cutting its torn tail,
+// and makes sure that the result verifies, goes on, and holds nothing but what
+// was written. s is closed. Nil is a session that has nothing to be repaired.
+func (w *Witness) Mend(t testing.TB, s eventlog.Store, session string) *Mended {
+	t.Helper()
+	l := eventlog.Open(s)
+	defer func() {
+		if err := l.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	}()
+	done, err := l.Repair(t.Context(), session, eventlog.RepairOptions{})
+	if err != nil {
+		if !errors.As(err, new(*eventlog.RepairError)) {
+			w.Located(t, "Repair", err)
+		}
+		return nil
+	}
+	if done.Action == eventlog.RepairCut && done.Head.IsZero() {
+		return &Mended{Repair: done} // the session was nothing but a torn tail
+	}
+	m := &Mended{Repair: done}
+	fixed := session
+	if done.Action == eventlog.RepairSalvage {
+		fixed = done.As
+	}
+	w.mended(t, l, m, session, fixed)
+	report, err := l.Verify(t.Context(), fixed)
+	if err != nil {
+		t.Errorf("Verify of the repaired session: %v", err)
+	}
+	for _, d := range slices.Concat(report.Defects, report.Notes) {
+		known := slices.ContainsFunc(done.Unmended, func(u eventlog.Defect) bool { return u.Seq == d.Seq })
+		if !known && d.Rule != "redaction" { // what named a redacted event may be lost
+			t.Errorf("Verify of the repaired session: %v", d)
+		}
+	}
+	if _, err := l.Append(t.Context(), fixed, eventlog.Any, note(99)); err != nil {
+		t.Errorf("append to the repaired session: %v", err)
+	}
+	return m
+}
+
+// mended sorts the events of a repaired session into kept and lost.
+func (w *Witness) mended(t testing.TB, l *eventlog.Log, m *Mended, session, fixed string) {
+	t.Helper()
+	written := w.written[session]
+	next := written[0].Seq
+	for e, err := range l.Read(t.Context(), fixed, eventlog.All.Own()) {
+		if err != nil {
+			if !errors.Is(err, eventlog.ErrNotFound) {
+				t.Errorf("reading the repaired session: %v", err)
+			}
+			return
+		}
+		if e.Seq != next {
+			t.Errorf("seq %d stands in the repaired session where %d is due", e.Seq, next)
+		}
+		next = e.Seq + 1
+		i := int(e.Seq - written[0].Seq)
+		switch {
+		case e.Type == eventlog.Lost && i >= 0:
+			m.Lost = append(m.Lost, e.Seq)
+		case i >= 0 && i < len(written) && sameContent(&e, &written[i]):
+			m.Kept = append(m.Kept, e.Seq)
+		default:
+			t.Errorf("the repaired session has %v, which was not written: %s", &e, e.Line())
+		}
+	}
+}
+
+// sameContent compares all but what a repair must change.
+func sameContent(a, b *eventlog.Event) bool {
+	return a.Type == b.Type && a.ID == b.ID && a.Cost == b.Cost && a.Timestamp.Equal(b.Timestamp) &&
+		bytes.Equal(a.Metadata, b.Metadata) && bytes.Equal(a.Data, b.Data) &&
+		bytes.Equal(a.Extras(), b.Extras()) && bytes.Equal(a.Kept(), b.Kept()) && slices.Equal(a.Blobs(), b.Blobs())
+}
