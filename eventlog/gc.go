@@ -195,7 +195,8 @@ func (l *Log) wholeTail(ctx context.Context, except func(session string, seq int
 			return err
 		}
 		if t.Whole && (except == nil || !except(t.Session, tailSeq)) {
-			return &CorruptError{Session: t.Session, Path: t.Path, Offset: t.Offset, Cause: errWholeTail}
+			damage := &CorruptError{Session: t.Session, Path: t.Path, Offset: t.Offset, Cause: errWholeTail}
+			return fmt.Errorf("session %q: %w", t.Session, damage)
 		}
 	}
 	return nil

@@ -18,10 +18,18 @@ type Redaction struct {
 	// snapshot bodies that may hold it, here and in forks.
 	Erased []EventRef
 	// Blobs are the bodies that are gone: those no other event needs.
-	Blobs []Digest
+	Blobs []BlobRef
+	// TornTails are what stood behind the last append of the sessions that were
+	// rewritten. They go too, as do torn tails and copies that were kept of them.
+	TornTails []TornTail
+	// Already are the seqs that were asked for and had been redacted before.
+	Already []int64
 	// Untouched are events that may repeat the content and were left alone:
-	// later compactions, and events of copies of the session.
+	// later compactions, and events that are copies of those erased.
 	Untouched []EventRef
+	// Unread are sessions that are too damaged to tell whether they are forks or
+	// copies.
+	Unread []string
 }
 
 // EventRef names an event.
@@ -36,7 +44,8 @@ type EventRef struct {
 // lists stays. Snapshot bodies that were taken later, here and in forks, go
 // with it. The rewrite and a redacted event that names it are one operation.
 //
-// Events that are redacted already are passed over. Tree and control types are
+// Events that are redacted already are passed over, but for blobs that a
+// redaction which was interrupted left. Tree and control types are
 // refused with ErrInvalidType; an event that the session shares with its
 // parent must be redacted there (ErrInvalidTree).
 func (l *Log) Redact(ctx context.Context, session, reason string, seqs ...int64) (Redaction, error) {
@@ -55,7 +64,7 @@ func (l *Log) redact(ctx context.Context, session, reason string, seqs []int64, 
 	if _, ok := As[Rewriter](l.store); !ok {
 		return Redaction{}, fmt.Errorf("redact in session %q: %w", session, ErrUnsupported)
 	}
-	unlock, err := l.lockStore(ctx, true)
+	unlock, err := l.lockStore(ctx, !dry)
 	if err != nil {
 		return Redaction{}, err
 	}
@@ -70,11 +79,19 @@ func (l *Log) redact(ctx context.Context, session, reason string, seqs []int64, 
 	// The session itself comes last: as long as its events are not redacted, a
 	// redaction that was interrupted can be asked for again, and does the rest.
 	for _, holder := range slices.Backward(plan.order) {
-		if err := l.rewrite(ctx, holder, reason, plan.seqs[holder], plan.report.Blobs); err != nil {
+		if err := l.rewrite(ctx, holder, reason, plan.seqs[holder], plan.erasedBlobs()); err != nil {
 			return Redaction{}, fmt.Errorf("redact in session %q: %w", holder, err)
 		}
 	}
-	return plan.report, l.removeBlobs(ctx, plan.report.Blobs)
+	for _, holder := range plan.earlier {
+		if err := l.sync(ctx, holder); err != nil {
+			return Redaction{}, fmt.Errorf("redact in session %q: %w", session, err)
+		}
+	}
+	if err := l.removeBlobs(ctx, append(plan.gone, plan.erasedBlobs()...)); err != nil {
+		return Redaction{}, fmt.Errorf("redact in session %q: %w", session, err)
+	}
+	return plan.report, plan.settle(ctx)
 }
 
 func (l *Log) removeBlobs(ctx context.Context, digests []Digest) error {
@@ -115,7 +132,7 @@ func (l *Log) rewrite(ctx context.Context, session, reason string, seqs []int64,
 			}
 			st.begin(true)
 			if _, stands := st.taken(note.ID); stands {
-				return nil // the outcome that was unknown is known now
+				return l.sync(ctx, session) // the outcome that was unknown is known now
 			}
 			if unknown != nil {
 				return unknown
@@ -154,8 +171,8 @@ func (l *Log) redactedLines(ctx context.Context, session string, seqs []int64) (
 			return nil, err
 		}
 		err = l.fetch(ctx, &e)
-		if errors.Is(err, ErrBlobNotFound) {
-			e.Data, err = jsontext.Value(`{}`), nil // what is gone already keeps nothing
+		if errors.Is(err, ErrBlobNotFound) || errors.Is(err, ErrCorrupt) {
+			e.Data, err = jsontext.Value(`{}`), nil // what is lost already keeps nothing
 		}
 		if err != nil {
 			return nil, err
@@ -173,6 +190,9 @@ func (l *Log) redactedLines(ctx context.Context, session string, seqs []int64) (
 // keeps.
 func (e *Event) redacted() (Event, error) {
 	kept, err := keptOf(e)
+	if errors.Is(err, ErrInvalidPayload) {
+		kept, err = jsontext.Value(`{}`), nil // of a broken payload nothing is known to be structure
+	}
 	if err != nil {
 		return Event{}, fmt.Errorf("redact event %d: %w", e.Seq, err)
 	}
@@ -189,173 +209,6 @@ func (e *Event) redactedAs(header []byte, h, commit Hash, kept jsontext.Value) (
 	return ParseLine(line, e.SessionID)
 }
 
-// redactionPlan finds what goes with the events to be redacted.
-type redactionPlan struct {
-	log    *Log
-	report Redaction
-	order  []string           // the sessions to rewrite
-	seqs   map[string][]int64 // and which of their events
-	blobs  map[Digest]bool
-}
-
-func (p *redactionPlan) make(ctx context.Context, session string, seqs []int64) error {
-	p.blobs = map[Digest]bool{}
-	seqs = slices.Compact(slices.Sorted(slices.Values(seqs)))
-	for _, seq := range seqs {
-		e, err := p.log.ownEvent(ctx, session, seq)
-		if err != nil {
-			return err
-		}
-		if info := vocabulary[e.Type.Name()]; info != nil && info.fixed {
-			return fmt.Errorf("event %d: %w: %s cannot be redacted", seq, ErrInvalidType, e.Type)
-		}
-		if !e.Redacted() {
-			p.erase(&e)
-		}
-	}
-	if len(p.order) == 0 {
-		return nil
-	}
-	if err := p.followUp(ctx, session, seqs[0]); err != nil {
-		return err
-	}
-	return p.keepShared(ctx)
-}
-
-func (p *redactionPlan) erase(e *Event) {
-	if p.seqs[e.SessionID] == nil {
-		p.order = append(p.order, e.SessionID)
-	}
-	p.seqs[e.SessionID] = append(p.seqs[e.SessionID], e.Seq)
-	p.report.Erased = append(p.report.Erased, EventRef{e.SessionID, e.Seq, e.Type})
-	for _, d := range e.Blobs() {
-		p.blobs[d] = true
-	}
-}
-
-// followUp looks at what came after seq, in the session, in the forks that
-// share it, and in copies.
-func (p *redactionPlan) followUp(ctx context.Context, session string, seq int64) error {
-	holders := []string{session}
-	for i := 0; i < len(holders); i++ {
-		if err := p.later(ctx, holders[i], seq); err != nil {
-			return err
-		}
-		forks, err := p.log.forksSharing(ctx, holders[i], seq)
-		if err != nil {
-			return err
-		}
-		holders = append(holders, forks...)
-	}
-	return p.copies(ctx, session, seq)
-}
-
-// later takes in the later snapshot bodies of one session and notes its
-// compactions.
-func (p *redactionPlan) later(ctx context.Context, session string, seq int64) error {
-	for e, err := range p.log.store.Read(ctx, session, Span{From: seq + 1}) {
-		if err != nil {
-			return err
-		}
-		switch e.Type.Name() {
-		case CompactionTriggered:
-			if !e.Redacted() && !slices.Contains(p.seqs[session], e.Seq) {
-				p.report.Untouched = append(p.report.Untouched, EventRef{session, e.Seq, e.Type})
-			}
-		case ProjectionSnapshotted:
-			if e.Redacted() || slices.Contains(p.seqs[session], e.Seq) {
-				continue
-			}
-			if err := p.log.fetch(ctx, &e); err != nil {
-				return err
-			}
-			snapshot, _, err := e.Snapshot()
-			if err != nil {
-				return err
-			}
-			if len(snapshot.State) > 0 || snapshot.Body.Blob != "" {
-				p.erase(&e)
-			}
-		}
-	}
-	return nil
-}
-
-// copies notes the sessions that copied the event.
-func (p *redactionPlan) copies(ctx context.Context, session string, seq int64) error {
-	for info, err := range p.log.Sessions(ctx) {
-		if err != nil {
-			return err
-		}
-		origin, ok := info.First.forkOrigin()
-		if !ok || origin.Session != session && !slices.Contains(p.order, origin.Session) || info.Last.Seq < seq {
-			continue
-		}
-		for e, err := range p.log.store.Read(ctx, info.ID, Span{From: seq, To: seq}) {
-			if err != nil {
-				return err
-			}
-			if !e.Redacted() {
-				p.report.Untouched = append(p.report.Untouched, EventRef{info.ID, e.Seq, e.Type})
-			}
-		}
-	}
-	return nil
-}
-
-// keepShared leaves in report.Blobs those that no other event of the store
-// needs.
-func (p *redactionPlan) keepShared(ctx context.Context) error {
-	if len(p.blobs) == 0 {
-		return nil
-	}
-	for info, err := range p.log.Sessions(ctx) {
-		if err != nil {
-			return err
-		}
-		if info.Err != nil {
-			return fmt.Errorf("blobs in use cannot be told: %w", info.Err)
-		}
-		for e, err := range p.log.store.Read(ctx, info.ID, Span{}) {
-			if err != nil {
-				return fmt.Errorf("blobs in use cannot be told: %w", err)
-			}
-			if slices.Contains(p.seqs[info.ID], e.Seq) {
-				continue
-			}
-			for _, d := range e.Blobs() {
-				delete(p.blobs, d)
-			}
-		}
-	}
-	for d := range p.blobs {
-		p.report.Blobs = append(p.report.Blobs, d)
-	}
-	slices.Sort(p.report.Blobs)
-	return nil
-}
-
-// forksSharing lists the direct forks of session whose prefix holds seq.
-func (l *Log) forksSharing(ctx context.Context, session string, seq int64) ([]string, error) {
-	var forks []string
-	for info, err := range l.Sessions(ctx) {
-		if err != nil {
-			return nil, err
-		}
-		if info.First.Type.Name() != SessionForked {
-			continue
-		}
-		f, _, err := info.First.Fork()
-		if err != nil {
-			return nil, err
-		}
-		if f.Parent == session && f.Seq >= seq {
-			forks = append(forks, info.ID)
-		}
-	}
-	return forks, nil
-}
-
 // ownEvent reads an event that the session itself holds, as it is stored.
 func (l *Log) ownEvent(ctx context.Context, session string, seq int64) (Event, error) {
 	if seq > 0 {
@@ -368,14 +221,25 @@ func (l *Log) ownEvent(ctx context.Context, session string, seq int64) (Event, e
 		return Event{}, err
 	}
 	if 0 < seq && seq < first.Seq {
-		return Event{}, fmt.Errorf("%w: event %d is held by the parent of session %q: redact it there", ErrInvalidTree, seq, session)
+		return Event{}, fmt.Errorf("%w: event %d is shared with the parent, session %q: redact it there", ErrInvalidTree, seq, l.holder(ctx, &first, seq))
 	}
 	return Event{}, fmt.Errorf("event %d of session %q: %w", seq, session, ErrEventNotFound)
+}
+
+// holder is the ancestor of a fork that holds an event before the fork's first,
+// as far as that can be told.
+func (l *Log) holder(ctx context.Context, first *Event, seq int64) string {
+	segments, err := l.ancestors(ctx, first, seq)
+	if err != nil || len(segments) == 0 {
+		return first.SessionID
+	}
+	return segments[len(segments)-1].session
 }
 
 // forkOrigin reads which event an event is a copy of.
 func (e *Event) forkOrigin() (origin struct {
 	Session string `json:"session_id"`
+	Seq     int64  `json:"seq"`
 }, ok bool) {
 	value, ok := e.MetadataValue(forkOriginKey)
 	if !ok || json.Unmarshal(value, &origin) != nil {

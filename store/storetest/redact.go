@@ -162,7 +162,7 @@ func testRedactBlobs(t *env) {
 	report, err := l.Redact(t.ctx, "a", "test", 1, 2)
 	t.must(err)
 	gone := eventlog.DigestOf([]byte(own))
-	t.same("blobs that are gone", []eventlog.Digest{gone}, report.Blobs)
+	t.same("blobs that are gone", []eventlog.BlobRef{{Blob: gone, Bytes: int64(len(own))}}, report.Blobs)
 	_, err = l.OpenBlob(t.ctx, gone)
 	t.wantErr(eventlog.ErrBlobNotFound, err)
 	t.same("data of the other", shared, string(t.read(t.reopen(), "b", eventlog.All)[0].Data))

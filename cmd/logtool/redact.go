@@ -1,0 +1,218 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+func (a *app) redactCommand() *cobra.Command {
+	var reason string
+	var dry bool
+	cmd := &cobra.Command{
+		Use:   "redact SESSION SEQ...",
+		Short: "Erase the content of events for good; the chain still verifies",
+		Long: `Erase data, metadata and unshared bodies of events, each SEQ a number or a range
+like 5-9. What stays is each event's place, type, hash and structure. Later
+snapshots that may hold the content go with it, here and in forks, and so do
+torn tails and copies of the session that the store has kept.
+
+What was erased is listed, and what may repeat the content and was not touched.
+Nobody is asked: try --dry-run first.`,
+		Example: "  logtool redact order-42 7 --dry-run\n  logtool redact order-42 7 12-14 --reason 'a password'",
+		Args:    between(2, -1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			picked, err := parseSeqs(args[1:])
+			if err != nil {
+				return err
+			}
+			with := a.changing
+			if dry {
+				with = a.reading
+			}
+			r := redacting{app: a, printer: a.printer(), reason: reason, dry: dry}
+			return with(func(log *eventlog.Log) error { return r.run(cmd.Context(), log, args[0], picked) })
+		},
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for the event that says what was erased")
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "list what would be erased, and erase nothing")
+	return cmd
+}
+
+// seqRange is a range of seqs, both ends in it.
+type seqRange struct{ from, to int64 }
+
+// parseSeqs reads seqs and ranges of them.
+func parseSeqs(words []string) ([]seqRange, error) {
+	var picked []seqRange
+	for _, word := range words {
+		first, last, ranged := strings.Cut(word, "-")
+		if !ranged {
+			last = first
+		}
+		from, err1 := strconv.ParseUint(first, 10, 63)
+		to, err2 := strconv.ParseUint(last, 10, 63)
+		if err1 != nil || err2 != nil || from == 0 || to < from {
+			return nil, usagef("%q is no seq: give a number from 1 on, or a range like 5-9", word)
+		}
+		picked = append(picked, seqRange{int64(from), int64(to)})
+	}
+	return picked, nil
+}
+
+// within are the seqs of the ranges, none of which may reach beyond last.
+func within(picked []seqRange, last int64) ([]int64, error) {
+	var seqs []int64
+	for _, r := range picked {
+		if r.to > last {
+			return nil, fmt.Errorf("event %d: %w: the last one is %d", r.to, eventlog.ErrEventNotFound, last)
+		}
+		for seq := r.from; seq <= r.to; seq++ {
+			seqs = append(seqs, seq)
+		}
+	}
+	return seqs, nil
+}
+
+// redacting is one run of redact.
+type redacting struct {
+	app *app
+	*printer
+	reason string
+	dry    bool
+}
+
+func (r *redacting) run(ctx context.Context, log *eventlog.Log, name string, picked []seqRange) error {
+	session, err := resolve(ctx, log, name)
+	if err != nil {
+		return err
+	}
+	head, err := log.Head(ctx, session)
+	if err != nil {
+		return err
+	}
+	seqs, err := within(picked, head.Seq)
+	if err != nil {
+		return fmt.Errorf("redact in session %q: %w", session, err)
+	}
+	var done eventlog.Redaction
+	if r.dry {
+		done, err = log.PlanRedaction(ctx, session, seqs...)
+	} else {
+		done, err = log.Redact(ctx, session, r.reason, seqs...)
+	}
+	if err != nil {
+		return redactError(err)
+	}
+	if r.app.json {
+		err = r.value(newRedacted(&done, r.dry))
+	} else {
+		r.report(&done)
+	}
+	return errors.Join(err, r.flush())
+}
+
+// redactError says what to do where a redaction was refused.
+func redactError(err error) error {
+	switch {
+	case errors.Is(err, eventlog.ErrUnknownOutcome):
+		return fmt.Errorf("%w; run the same redaction again: it does the rest", err)
+	case errors.Is(err, eventlog.ErrInvalidType):
+		return fmt.Errorf("%w, as it holds no conversation; name the others without it", err)
+	}
+	return err
+}
+
+func (r *redacting) report(done *eventlog.Redaction) {
+	erased := "erased"
+	if r.dry {
+		erased = "would erase"
+	}
+	for _, e := range done.Erased {
+		r.printf("%s %s\n", erased, reference(e))
+	}
+	for _, b := range done.Blobs {
+		r.printf("%s blob %s, %s\n", erased, b.Blob, size(b.Bytes))
+	}
+	for _, t := range done.TornTails {
+		r.printf("%s %s of session %s\n", erased, tailText(t), clean(t.Session))
+	}
+	for _, seq := range done.Already {
+		r.printf("event %d is redacted already\n", seq)
+	}
+	for _, e := range done.Untouched {
+		r.printf("%s %s: it may repeat the content; redact it too if it does\n", r.paint(yellow, "not touched:"), reference(e))
+	}
+	for _, session := range done.Unread {
+		r.printf("%s session %s, which is damaged: it may be a fork or a copy\n", r.paint(yellow, "not touched:"), clean(session))
+	}
+	r.printf("%s and %s %s. %s\n", count(int64(len(done.Erased)), "event"), count(int64(len(done.Blobs)), "blob"), r.verb(), beyond)
+}
+
+func (r *redacting) verb() string {
+	if r.dry {
+		return "to erase"
+	}
+	return "erased"
+}
+
+// beyond is what no redaction reaches.
+const beyond = "Backups, exports, other copies of the files and snapshots of the file system are not touched."
+
+func reference(e eventlog.EventRef) string {
+	return fmt.Sprintf("event %d of %s, %s", e.Seq, clean(e.Session), clean(string(e.Type)))
+}
+
+func tailText(t eventlog.TornTail) string {
+	if t.Whole {
+		return fmt.Sprintf("the damaged end, %s in which there may be events,", size(t.Bytes))
+	}
+	return fmt.Sprintf("the torn tail, %s,", size(t.Bytes))
+}
+
+// redacted is a redaction as --json prints it.
+type redacted struct {
+	Session   string        `json:"session"`
+	DryRun    bool          `json:"dry_run,omitzero"`
+	Erased    []redactedRef `json:"erased"`
+	Blobs     []gone        `json:"blobs"`
+	TornTails []gone        `json:"torn_tails"`
+	Already   []int64       `json:"already"`
+	Untouched []redactedRef `json:"untouched"`
+	Unread    []string      `json:"unread"`
+}
+
+// redactedRef names an event.
+type redactedRef struct {
+	Session string        `json:"session"`
+	Seq     int64         `json:"seq"`
+	Type    eventlog.Type `json:"type"`
+}
+
+func newRedacted(done *eventlog.Redaction, dry bool) redacted {
+	r := redacted{
+		Session: done.Session, DryRun: dry, Already: done.Already, Unread: done.Unread,
+		Erased: references(done.Erased), Untouched: references(done.Untouched),
+	}
+	for _, b := range done.Blobs {
+		r.Blobs = append(r.Blobs, gone{Blob: b.Blob, Bytes: b.Bytes})
+	}
+	for _, t := range done.TornTails {
+		r.TornTails = append(r.TornTails, gone{Path: t.Path, Bytes: t.Bytes})
+	}
+	return r
+}
+
+func references(events []eventlog.EventRef) []redactedRef {
+	var refs []redactedRef
+	for _, e := range events {
+		refs = append(refs, redactedRef(e))
+	}
+	return refs
+}

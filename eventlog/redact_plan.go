@@ -1,0 +1,302 @@
+package eventlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// redactionPlan finds what goes with the events to be redacted.
+type redactionPlan struct {
+	log    *Log
+	report Redaction
+	order  []string           // the sessions to rewrite
+	seqs   map[string][]int64 // and which of their events
+	picked map[eventKey]bool  // the same
+	blobs  map[Digest]bool
+
+	// Earlier redactions may have been interrupted before they were durable.
+	earlier []string // the sessions that have some
+	gone    []Digest // blobs they named that are not there
+}
+
+// eventKey names an event by its place.
+type eventKey struct {
+	session string
+	seq     int64
+}
+
+func (p *redactionPlan) make(ctx context.Context, session string, seqs []int64) error {
+	p.blobs, p.picked = map[Digest]bool{}, map[eventKey]bool{}
+	seqs = slices.Compact(slices.Sorted(slices.Values(seqs)))
+	for _, seq := range seqs {
+		e, err := p.log.ownEvent(ctx, session, seq)
+		if err != nil {
+			return err
+		}
+		if info := vocabulary[e.Type.Name()]; info != nil && info.fixed {
+			return fmt.Errorf("event %d: %w: %s cannot be redacted", seq, ErrInvalidType, e.Type)
+		}
+		if e.Redacted() {
+			p.report.Already = append(p.report.Already, seq)
+		} else {
+			p.erase(&e)
+		}
+	}
+	if len(seqs) == 0 {
+		return nil
+	}
+	if err := p.followUp(ctx, session, seqs[0]); err != nil {
+		return err
+	}
+	if err := p.keepShared(ctx); err != nil {
+		return err
+	}
+	return p.tails(ctx)
+}
+
+func (p *redactionPlan) erase(e *Event) {
+	if p.seqs[e.SessionID] == nil {
+		p.order = append(p.order, e.SessionID)
+	}
+	p.seqs[e.SessionID] = append(p.seqs[e.SessionID], e.Seq)
+	p.picked[eventKey{e.SessionID, e.Seq}] = true
+	p.report.Erased = append(p.report.Erased, EventRef{e.SessionID, e.Seq, e.Type})
+	for _, d := range e.Blobs() {
+		p.blobs[d] = true
+	}
+}
+
+// followUp looks at what came after seq, in the session, in the forks that
+// share it, and in copies. Where there is nothing to erase any more, it finds
+// only the blobs that an interrupted redaction left.
+func (p *redactionPlan) followUp(ctx context.Context, session string, seq int64) error {
+	erases := len(p.order) > 0
+	holders := []string{session}
+	for i := 0; i < len(holders); i++ {
+		if err := p.later(ctx, holders[i], seq, erases); err != nil {
+			return err
+		}
+		forks, err := p.log.forksSharing(ctx, holders[i], seq)
+		if err != nil {
+			return err
+		}
+		holders = append(holders, forks...)
+	}
+	if !erases {
+		return nil
+	}
+	return p.copies(ctx)
+}
+
+// later takes in what is left of the blobs that earlier redactions of one
+// session named, and, if this one erases anything, the later snapshot bodies;
+// it notes the compactions.
+func (p *redactionPlan) later(ctx context.Context, session string, seq int64, erases bool) error {
+	for e, err := range p.log.store.Read(ctx, session, Span{From: seq + 1}) {
+		if err != nil {
+			return err
+		}
+		switch name := e.Type.Name(); {
+		case name == Redacted:
+			err = p.left(ctx, &e)
+		case !erases || e.Redacted() || p.picked[eventKey{session, e.Seq}]:
+		case name == CompactionTriggered:
+			p.report.Untouched = append(p.report.Untouched, EventRef{session, e.Seq, e.Type})
+		case name == ProjectionSnapshotted:
+			err = p.snapshot(ctx, &e)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// left takes in the blobs that a redaction named and did not come to remove.
+// Those that are gone may have been removed without that being durable.
+func (p *redactionPlan) left(ctx context.Context, e *Event) error {
+	note, _, err := e.RedactionNote()
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(p.earlier, e.SessionID) {
+		p.earlier = append(p.earlier, e.SessionID)
+	}
+	for _, d := range note.Blobs {
+		if err := p.log.checkBlob(ctx, d); err == nil {
+			p.blobs[d] = true
+		} else if errors.Is(err, ErrBlobNotFound) {
+			p.gone = append(p.gone, d)
+		} else {
+			return err
+		}
+	}
+	return nil
+}
+
+// snapshot takes in a snapshot that has a body, or may have one: it cannot be
+// read.
+func (p *redactionPlan) snapshot(ctx context.Context, e *Event) error {
+	stored := *e
+	err := p.log.fetch(ctx, e)
+	if err != nil && !errors.Is(err, ErrBlobNotFound) && !errors.Is(err, ErrCorrupt) {
+		return err
+	}
+	snapshot, _, unread := e.Snapshot()
+	if err != nil || unread != nil || len(snapshot.State) > 0 || snapshot.Body.Blob != "" {
+		p.erase(&stored)
+	}
+	return nil
+}
+
+// copies notes the events that are copies of those that go, or copies of those.
+func (p *redactionPlan) copies(ctx context.Context) error {
+	var copies []string
+	for info, err := range p.log.Sessions(ctx) {
+		if err != nil {
+			return err
+		}
+		if info.Err != nil {
+			p.report.Unread = append(p.report.Unread, info.ID)
+		} else if _, copied := info.First.forkOrigin(); copied || info.First.Redacted() {
+			copies = append(copies, info.ID)
+		}
+	}
+	if err := p.unread(ctx); err != nil {
+		return err
+	}
+	from, to := p.bounds()
+	known := maps.Clone(p.picked)
+	for more := len(copies) > 0; more; {
+		more = false
+		for _, session := range copies {
+			for e, err := range p.log.store.Read(ctx, session, Span{From: from, To: to}) {
+				if err != nil {
+					return err
+				}
+				origin, copied := e.forkOrigin()
+				key := eventKey{session, e.Seq}
+				if !copied || known[key] || !known[eventKey{origin.Session, origin.Seq}] {
+					continue
+				}
+				known[key], more = true, true
+				p.report.Untouched = append(p.report.Untouched, EventRef{session, e.Seq, e.Type})
+			}
+		}
+	}
+	return nil
+}
+
+// unread notes sessions that do not even show in a listing, as all that is in
+// them is damaged.
+func (p *redactionPlan) unread(ctx context.Context) error {
+	for t, err := range p.log.TornTails(ctx) {
+		if err != nil && t.Session == "" {
+			return err
+		}
+		if (err != nil || t.Whole && t.Offset == 0) && !slices.Contains(p.report.Unread, t.Session) {
+			p.report.Unread = append(p.report.Unread, t.Session)
+		}
+	}
+	return nil
+}
+
+// bounds are the first and the last seq of what goes. Copies are at the same.
+func (p *redactionPlan) bounds() (from, to int64) {
+	for _, e := range p.report.Erased {
+		if from == 0 || e.Seq < from {
+			from = e.Seq
+		}
+		to = max(to, e.Seq)
+	}
+	return from, to
+}
+
+// tails notes what stands behind the last append of the sessions to rewrite.
+func (p *redactionPlan) tails(ctx context.Context) error {
+	lister, ok := As[TailLister](p.log.store)
+	if !ok {
+		return nil
+	}
+	for _, session := range p.order {
+		for t, err := range lister.TornTails(ctx, session) {
+			if err != nil {
+				return err
+			}
+			p.report.TornTails = append(p.report.TornTails, t)
+		}
+	}
+	return nil
+}
+
+// keepShared leaves in report.Blobs those that no other event of the store
+// needs.
+func (p *redactionPlan) keepShared(ctx context.Context) error {
+	if len(p.blobs) == 0 {
+		return nil
+	}
+	goes := func(session string, seq int64) bool {
+		return p.picked[eventKey{session, seq}] || seq == tailSeq && p.seqs[session] != nil
+	}
+	for d, err := range p.log.neededBlobs(ctx, goes) {
+		if err != nil {
+			return err
+		}
+		delete(p.blobs, d)
+	}
+	for _, d := range slices.Sorted(maps.Keys(p.blobs)) {
+		size, err := p.log.blobSize(ctx, d)
+		if err != nil {
+			return err
+		}
+		p.report.Blobs = append(p.report.Blobs, BlobRef{d, size})
+	}
+	return nil
+}
+
+func (p *redactionPlan) erasedBlobs() []Digest {
+	var digests []Digest
+	for _, b := range p.report.Blobs {
+		digests = append(digests, b.Blob)
+	}
+	return digests
+}
+
+// settle finishes what earlier redactions left in the store's files, if there
+// were any.
+func (p *redactionPlan) settle(ctx context.Context) error {
+	sweeper, ok := As[Sweeper](p.log.store)
+	if !ok || len(p.earlier) == 0 {
+		return nil
+	}
+	for _, err := range sweeper.Sweep(ctx, true) {
+		if err != nil {
+			return fmt.Errorf("finish earlier redactions: %w", err)
+		}
+	}
+	return nil
+}
+
+// forksSharing lists the direct forks of session whose prefix holds seq.
+func (l *Log) forksSharing(ctx context.Context, session string, seq int64) ([]string, error) {
+	var forks []string
+	for info, err := range l.Sessions(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		if info.First.Type.Name() != SessionForked {
+			continue
+		}
+		f, _, err := info.First.Fork()
+		if err != nil {
+			return nil, err
+		}
+		if f.Parent == session && f.Seq >= seq {
+			forks = append(forks, info.ID)
+		}
+	}
+	return forks, nil
+}

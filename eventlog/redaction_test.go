@@ -1,0 +1,304 @@
+package eventlog_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+const password = "hunter2-the-password"
+
+// grep lists the files below a folder that hold text. They are read by another
+// process, as closing a database's file here would drop SQLite's locks on it.
+func grep(t *testing.T, dir, text string) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "grep", "-rlaF", "-e", text, dir).Output()
+	var status *exec.ExitError
+	if err != nil && (!errors.As(err, &status) || status.ExitCode() != 1) {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+func snapshotEvent(seq int64, state string) eventlog.Event {
+	return eventlog.Event{Type: eventlog.ProjectionSnapshotted, Data: fmt.Appendf(nil, `{"projection":"p","version":1,`+
+		`"snapshot_id":"0190a5a4-7d4c-7000-8000-000000000001","state_digest":"%s","index":0,"turn_index":0,"trigger":"manual","seq":%d,%s}`,
+		eventlog.DigestOf([]byte("{}")), seq, state)}
+}
+
+// confide writes the password wherever it may come to be: in a line, in spilled
+// data, in an image, in snapshots here and in a fork, inline, spilled and as
+// blobs, and in metadata. Seqs 2 to 4 of "parent" are what a person sees of it.
+func confide(t *testing.T, l *eventlog.Log) {
+	t.Helper()
+	ctx := t.Context()
+	ref, err := l.PutBlob(ctx, strings.NewReader("an image of "+password))
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := l.PutBlob(ctx, strings.NewReader(`{"said":"`+password+`"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	image := eventlog.Event{Type: eventlog.MessageAdded, Data: fmt.Appendf(nil,
+		`{"role":"user","parts":[{"type":"image","media_type":"image/png","blob":{"blob":"%s","bytes":%d}}]}`, ref.Blob, ref.Bytes)}
+	long := userSays(t, password+strings.Repeat(" and so on", 200))
+	inline := userSays(t, "it is "+password)
+	inline.Metadata = jsontext.Value(`{"k":"` + password + `"}`)
+	head, err := l.Append(ctx, "parent", eventlog.New, userSays(t, "hello"), inline, long, image, userSays(t, "thanks"))
+	if err == nil {
+		_, err = l.Append(ctx, "parent", eventlog.Any, snapshotEvent(5, `"state":{"said":"`+password+`"}`))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := busy{t: t, log: l, acked: map[string]eventlog.Head{}}
+	if err := b.fork(ctx, "child", "parent", head); err != nil {
+		t.Fatal(err)
+	}
+	for i, state := range []string{
+		`"state":{"said":"` + password + strings.Repeat(" and so on", 200) + `"}`,
+		fmt.Sprintf(`"body_digest":"%s","body":{"blob":"%s","bytes":%d}`, body.Blob, body.Blob, body.Bytes),
+	} {
+		if _, err := l.Append(ctx, "child", eventlog.Any, snapshotEvent(7+int64(i), state)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// After a redaction the content is in no file of the store, also while others
+// have it open, and those others see the redacted events.
+func TestRedactedBytesAreNowhere(t *testing.T) {
+	for name, open := range stores {
+		t.Run(name, func(t *testing.T) {
+			ctx, dir := t.Context(), t.TempDir()
+			l := openLog(t, open(dir), eventlog.Options{SpillOver: 1000})
+			confide(t, l)
+			other := openLog(t, open(dir))
+			if _, err := other.Append(ctx, "parent", eventlog.Any, userSays(t, "I am here too")); err != nil {
+				t.Fatal(err)
+			}
+			for e, err := range other.Read(ctx, "parent", eventlog.Last(1)) {
+				if err != nil {
+					t.Fatal(e, err)
+				}
+			}
+			if name == "jsonl" {
+				tear(t, filepath.Join(dir, "parent.jsonl"), `{"said":"`+password)
+				if _, err := other.Append(ctx, "parent", eventlog.Any, userSays(t, "the tail is saved")); err != nil {
+					t.Fatal(err)
+				}
+				tear(t, filepath.Join(dir, "child.jsonl"), `{"said":"`+password)
+			}
+			if grep(t, dir, password) == "" {
+				t.Fatal("the password is not there to begin with")
+			}
+			plan, err := l.PlanRedaction(ctx, "parent", 2, 3, 4)
+			if err != nil || len(plan.Erased) != 6 || len(plan.Blobs) != 4 || len(plan.Untouched)+len(plan.Already)+len(plan.Unread) > 0 {
+				t.Errorf("the plan: %+v, %v", plan, err)
+			}
+			if tails := len(plan.TornTails); tails > 0 != (name == "jsonl") {
+				t.Errorf("%d torn tails", tails)
+			}
+			if _, err := l.Redact(ctx, "parent", "a password", 2, 3, 4); err != nil {
+				t.Fatal(err)
+			}
+			if found := grep(t, dir, password); found != "" {
+				t.Errorf("the password is still in\n%s", found)
+			}
+			for _, reader := range []*eventlog.Log{l, other} {
+				for _, session := range []string{"parent", "child"} {
+					report, err := reader.Verify(ctx, session)
+					if err != nil || len(report.Defects) > 0 {
+						t.Errorf("%q: %v, %v", session, report.Defects, err)
+					}
+					for e, err := range reader.Read(ctx, session, eventlog.All) {
+						if err != nil || bytes.Contains(e.Line(), []byte(password)) || e.Seq >= 2 && e.Seq <= 4 && !e.Redacted() {
+							t.Errorf("%q holds %s, %v", session, e.Line(), err)
+						}
+					}
+				}
+			}
+			if garbage, err := l.CollectGarbage(ctx, eventlog.GCOptions{Grace: -1, DryRun: true}); err != nil || len(garbage.Blobs) > 0 {
+				t.Errorf("garbage is left: %+v, %v", garbage, err)
+			}
+		})
+	}
+}
+
+// killed is a store that stops working when blobs are to be removed.
+type killed struct {
+	eventlog.Store
+	eventlog.Sweeper
+	dead bool
+}
+
+func (k *killed) Unwrap() eventlog.Store { return k.Store }
+
+func (k *killed) RemoveBlobs(ctx context.Context, digests []eventlog.Digest) error {
+	if k.dead {
+		return errStopped
+	}
+	return k.Sweeper.RemoveBlobs(ctx, digests)
+}
+
+// A redaction that was killed before it removed the blobs is finished by asking
+// for it again, or by collecting garbage.
+func TestRedactionKilledBeforeBlobsWereRemoved(t *testing.T) {
+	ctx := t.Context()
+	for name, open := range stores {
+		t.Run(name, func(t *testing.T) {
+			for finish, f := range map[string]func(l *eventlog.Log) (int, error){
+				"again": func(l *eventlog.Log) (int, error) {
+					done, err := l.Redact(ctx, "parent", "", 2, 3, 4)
+					if len(done.Already) != 3 || len(done.Erased) > 0 {
+						t.Errorf("the second time: %+v", done)
+					}
+					return len(done.Blobs), err
+				},
+				"gc": func(l *eventlog.Log) (int, error) {
+					garbage, err := l.CollectGarbage(ctx, eventlog.GCOptions{Grace: -1})
+					return len(garbage.Blobs), err
+				},
+			} {
+				dir := t.TempDir()
+				inner := open(dir)
+				sweeper, _ := eventlog.As[eventlog.Sweeper](inner)
+				s := &killed{Store: inner, Sweeper: sweeper, dead: true}
+				l := openLog(t, s, eventlog.Options{SpillOver: 1000})
+				confide(t, l)
+				if _, err := l.Redact(ctx, "parent", "", 2, 3, 4); !errors.Is(err, errStopped) {
+					t.Fatal(err)
+				}
+				before, err := l.Head(ctx, "parent")
+				if err != nil || grep(t, dir, password) == "" {
+					t.Fatalf("nothing is left to be done (%v)", err)
+				}
+				s.dead = false
+				if n, err := f(l); err != nil || n != 4 {
+					t.Errorf("%s: %d blobs removed, %v", finish, n, err)
+				}
+				if found := grep(t, dir, password); found != "" {
+					t.Errorf("%s: the password is still in\n%s", finish, found)
+				}
+				if head, err := l.Head(ctx, "parent"); err != nil || head != before {
+					t.Errorf("%s: the session has changed: %v, %v", finish, head, err)
+				}
+			}
+		})
+	}
+}
+
+// What cannot be read is no reason to keep it, and what may be a copy is said.
+func TestRedactionAmongDamage(t *testing.T) {
+	ctx, dir := t.Context(), t.TempDir()
+	l := openLog(t, stores["jsonl"](dir), eventlog.Options{SpillOver: 1000})
+	copied := func(session string, seq int64) eventlog.Event {
+		e := userSays(t, "a copy")
+		e.Metadata = fmt.Appendf(nil, `{"fork_origin":{"session_id":%q,"event_id":"%s","seq":%d}}`, session, eventlog.NewID(), seq)
+		return e
+	}
+	lost := snapshotEvent(1, `"state":{"said":"`+strings.Repeat("lost ", 1000)+`"}`)
+	compaction := eventlog.Event{Type: eventlog.CompactionTriggered,
+		Data: []byte(`{"strategy":"s","trigger":"t","covers":{"from":1,"to":1},"summary":"he said hello"}`)}
+	for session, events := range map[string][]eventlog.Event{
+		"a":       {userSays(t, "hello"), snapshotEvent(1, `"state":{}`), lost, compaction, userSays(t, "bye")},
+		"copy":    {copied("a", 1), copied("a", 2), copied("b", 3)},
+		"again":   {copied("copy", 1), copied("other", 2)},
+		"damaged": {userSays(t, "hello")},
+	} {
+		if _, err := l.Append(ctx, session, eventlog.New, events...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	body := l.Store()
+	blobs, _ := eventlog.As[eventlog.Blobs](body)
+	for info, err := range blobs.ListBlobs(ctx) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "blobs", info.Digest.Hex()[:2], info.Digest.Hex()), []byte("damaged"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := filepath.Join(dir, "damaged.jsonl")
+	line, err := os.ReadFile(path)
+	if err == nil {
+		err = os.WriteFile(path, append([]byte("bad"), line...), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.PlanRedaction(ctx, "a", 1); !errors.Is(err, eventlog.ErrCorrupt) || !strings.Contains(err.Error(), `session "damaged"`) {
+		t.Errorf("blobs in use cannot be told: %v", err)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	done, err := l.Redact(ctx, "a", "", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := refs(done.Erased); got != "a 1, a 2, a 3" {
+		t.Errorf("erased %s", got)
+	}
+	if got := refs(done.Untouched); got != "a 4, copy 1, copy 2, again 1" && got != "a 4, again 1, copy 1, copy 2" {
+		t.Errorf("not touched: %s", got)
+	}
+	if report, err := l.Verify(ctx, "a"); err != nil || len(report.Defects) > 0 {
+		t.Errorf("%v, %v", report.Defects, err)
+	}
+	if err := os.WriteFile(path, append([]byte("bad"), line...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	twice := bytes.ReplaceAll(append([]byte("bad"), append(line, line...)...), []byte(`"damaged"`), []byte(`"torn"`))
+	if err := os.WriteFile(filepath.Join(dir, "torn.jsonl"), twice, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if done, err := l.Redact(ctx, "a", "", 5); err != nil || strings.Join(done.Unread, " ") != "damaged torn" {
+		t.Errorf("%+v, %v", done, err)
+	}
+}
+
+func refs(events []eventlog.EventRef) string {
+	var texts []string
+	for _, e := range events {
+		texts = append(texts, fmt.Sprintf("%s %d", e.Session, e.Seq))
+	}
+	return strings.Join(texts, ", ")
+}
+
+// An event that a fork shares is redacted where it is held, and the error says
+// where that is.
+func TestRedactionOfSharedEvent(t *testing.T) {
+	ctx := t.Context()
+	l := openLog(t, stores["jsonl"](t.TempDir()))
+	b := busy{t: t, log: l, acked: map[string]eventlog.Head{}}
+	head, err := l.Append(ctx, "grandparent", eventlog.New, userSays(t, "one"))
+	for _, family := range [][2]string{{"grandparent", "parent"}, {"parent", "child"}} {
+		if err == nil {
+			err = b.fork(ctx, family[1], family[0], head)
+		}
+		if err == nil {
+			head, err = l.Head(ctx, family[1])
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for seq, holder := range map[int64]string{1: `"grandparent"`, 2: `"parent"`, 3: `"parent"`} {
+		if _, err := l.Redact(ctx, "child", "", seq); !errors.Is(err, eventlog.ErrInvalidTree) || !strings.Contains(err.Error(), "session "+holder+": redact it there") {
+			t.Errorf("event %d: %v", seq, err)
+		}
+	}
+}
