@@ -130,15 +130,25 @@ func (l *Log) repair(ctx context.Context, session string, opts RepairOptions, dr
 	if opts.InPlace && (opts.Into != nil || opts.As != "" && opts.As != session) {
 		return Repair{}, fmt.Errorf("repair session %q: %w: in place and elsewhere", session, ErrInvalid)
 	}
-	r := repairer{log: l, into: l, opts: opts, dry: dry, report: Repair{Session: session, Action: RepairNone}}
-	if opts.Into != nil {
-		r.into = opts.Into
+	for tries := 1; ; tries++ {
+		r := repairer{log: l, into: l, opts: opts, dry: dry, report: Repair{Session: session, Action: RepairNone}}
+		if opts.Into != nil {
+			r.into = opts.Into
+		}
+		err := r.run(ctx, session)
+		if errors.Is(err, ErrConflict) && tries < repairTries {
+			continue // somebody appended meanwhile
+		}
+		if err != nil {
+			return Repair{}, fmt.Errorf("repair session %q: %w", session, err)
+		}
+		return r.report, nil
 	}
-	if err := r.run(ctx, session); err != nil {
-		return Repair{}, fmt.Errorf("repair session %q: %w", session, err)
-	}
-	return r.report, nil
 }
+
+// repairTries is how often a repair is planned anew because the session has
+// changed.
+const repairTries = 5
 
 type repairer struct {
 	log, into *Log
@@ -164,6 +174,9 @@ func (r *repairer) run(ctx context.Context, session string) error {
 		return err
 	}
 	if torn.Bytes > 0 && torn.Offset == 0 {
+		if r.report.Torn = torn; r.into != r.log {
+			return nil // there is nothing to bring
+		}
 		return r.cut(ctx, torn)
 	}
 	if err := r.look(ctx, session, torn); err != nil {
@@ -176,7 +189,7 @@ func (r *repairer) run(ctx context.Context, session string) error {
 	case sound && r.into == r.log:
 		return r.cut(ctx, torn)
 	}
-	return r.rescue(ctx)
+	return r.rescue(ctx, torn)
 }
 
 // lock takes the store lock of the log that is written to.
@@ -237,9 +250,6 @@ func (r *repairer) look(ctx context.Context, session string, torn TornTail) (err
 	r.salvage, err = r.log.survey(ctx, session, torn.Offset)
 	if err != nil {
 		return err
-	}
-	if torn.Bytes > 0 {
-		r.salvage.torn = torn
 	}
 	r.report.Path = r.path
 	return r.parent(ctx)
@@ -332,9 +342,11 @@ func (r *repairer) sibling(session string) (*repairer, error) {
 		report: Repair{Session: session, Action: RepairNone}}, nil
 }
 
-// rescue writes what was found where it is to go.
-func (r *repairer) rescue(ctx context.Context) error {
-	r.report.Action, r.report.Torn = RepairSalvage, r.salvage.torn
+// rescue writes what was found, without the torn tail, where it is to go.
+func (r *repairer) rescue(ctx context.Context, torn TornTail) error {
+	if r.report.Action, r.report.Torn = RepairSalvage, r.salvage.torn; torn.Bytes > 0 {
+		r.report.Torn = torn
+	}
 	r.report.Kept, r.report.Lost, r.report.Ignored = int64(len(r.chosen)), r.lost, r.ignored
 	if r.into != r.log {
 		unlock, err := r.lock(ctx)

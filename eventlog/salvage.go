@@ -139,6 +139,7 @@ func (s *salvage) line(f *Fragment, place int64, before *Event) {
 		}
 	}
 	s.lines = append(s.lines, l)
+	s.loose = s.loose || f.Bytes <= int64(len(e.Line()))
 	if f.Seq > 0 && f.Seq != e.Seq {
 		s.ruins = append(s.ruins, ruin{place: place, offset: f.Offset, seq: f.Seq, alien: true,
 			reason: fmt.Sprintf("the line of seq %d stands there", e.Seq)})
