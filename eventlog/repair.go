@@ -182,7 +182,13 @@ func (r *repairer) run(ctx context.Context, session string) error {
 	if err := r.look(ctx, session, torn); err != nil {
 		return err
 	}
-	switch sound := r.sound() && r.refork == nil; {
+	sound := r.sound() && r.refork == nil
+	if sound {
+		if sound, err = r.readable(ctx); err != nil {
+			return err
+		}
+	}
+	switch {
 	case sound && torn.Bytes == 0:
 		r.report.Head = r.chosen[len(r.chosen)-1].head()
 		return nil
@@ -190,6 +196,20 @@ func (r *repairer) run(ctx context.Context, session string) error {
 		return r.cut(ctx, torn)
 	}
 	return r.rescue(ctx, torn)
+}
+
+// readable reports whether the session can be read as it stands: all lines may
+// be there, and what leads to them be damaged.
+func (r *repairer) readable(ctx context.Context) (bool, error) {
+	for _, err := range r.log.store.Read(ctx, r.session, Span{}) {
+		if errors.Is(err, ErrCorrupt) {
+			return false, ctx.Err()
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 // lock takes the store lock of the log that is written to.

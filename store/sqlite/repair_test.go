@@ -1,0 +1,131 @@
+package sqlite
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/store/storetest"
+)
+
+// logOver opens a log over a store, closed at the test's end.
+func logOver(t testing.TB, s eventlog.Store) *eventlog.Log {
+	t.Helper()
+	l := eventlog.Open(s)
+	t.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return l
+}
+
+// A database with a damaged page is not written to, but what can be read of it
+// can be brought to another store; so can what no index leads to any more.
+func TestRepairFromADamagedPage(t *testing.T) {
+	for name, pick := range map[string]func(page, line []byte) bool{
+		"page of the table": func(page, line []byte) bool { return bytes.Contains(page, line) },
+		"page of the index": func(page, _ []byte) bool { return page[0] == 0x0a && int(page[3])<<8+int(page[4]) > 200 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, pages := damagedPages(t, pick)
+			if pages == 0 {
+				t.Fatal("no such page")
+			}
+			must(t, s.Close())
+			before, err := os.ReadFile(s.Path())
+			must(t, err)
+			writing := logOver(t, New(s.Path()))
+			_, err = writing.Repair(t.Context(), "b", eventlog.RepairOptions{InPlace: true})
+			want(t, eventlog.ErrCorrupt, err)
+			must(t, writing.Close())
+			after, err := os.ReadFile(s.Path())
+			must(t, err)
+			if !bytes.Equal(before, after) || len(keptCopies(t, s.Path())) > 0 {
+				t.Error("the refused repair left something")
+			}
+			into := logOver(t, storetest.NewMemory())
+			done, err := logOver(t, New(s.Path(), Options{ReadOnly: true})).Repair(t.Context(), "b", eventlog.RepairOptions{Into: into})
+			must(t, err)
+			lost := int64(0)
+			for _, r := range done.Lost {
+				lost += r.To - r.From + 1
+			}
+			report, err := into.Verify(t.Context(), "b")
+			must(t, err)
+			if done.As != "b" || done.Kept+lost != 400 || lost > 20 || report.Events != 400 || len(report.Defects) > 0 {
+				t.Errorf("kept %d, lost %d as %q: %+v", done.Kept, lost, done.As, report)
+			}
+		})
+	}
+}
+
+func keptCopies(t testing.TB, path string) []string {
+	t.Helper()
+	names, err := filepath.Glob(path + ".damaged-*")
+	must(t, err)
+	return names
+}
+
+// The kept copy has the lines of all rows, and goes when an event is redacted
+// or the session removed.
+func TestReplaceKeepsACopy(t *testing.T) {
+	path := tempPath(t)
+	s := New(path)
+	add(t, s, "a", eventlog.Head{}, 9, "words")
+	add(t, s, "other", eventlog.Head{}, 2, "words")
+	must(t, s.Close())
+	change(t, path, `UPDATE events SET line = x'7b00ff' WHERE seq = 5`)
+	l := logOver(t, New(path))
+	done, err := l.Repair(t.Context(), "a", eventlog.RepairOptions{InPlace: true})
+	must(t, err)
+	b, err := os.ReadFile(done.Copy)
+	must(t, err)
+	lines := strings.SplitAfter(string(b), "\n")
+	if len(lines) != 10 || lines[4] != "{\x00\xff\n" || lines[9] != "" {
+		t.Errorf("%d lines are kept, the fifth is %q", len(lines)-1, lines[4])
+	}
+	if !strings.HasPrefix(done.Copy, path+".damaged-") || !strings.HasSuffix(done.Copy, "-1.jsonl") {
+		t.Errorf("kept at %s", done.Copy)
+	}
+	_, err = l.Redact(t.Context(), "other", "asked for", 1)
+	must(t, err)
+	if copies := keptCopies(t, path); len(copies) != 1 {
+		t.Errorf("copies after a redaction elsewhere: %v", copies)
+	}
+	_, err = l.Redact(t.Context(), "a", "asked for", 1)
+	must(t, err)
+	if copies := keptCopies(t, path); len(copies) != 0 {
+		t.Errorf("copies after a redaction: %v", copies)
+	}
+}
+
+// A transaction that fails leaves the rows, and no copy.
+func TestReplaceFails(t *testing.T) {
+	path := tempPath(t)
+	s := open(t, path)
+	head := add(t, s, "a", eventlog.Head{}, 3, "words")
+	at, err := s.Version(t.Context(), "a")
+	must(t, err)
+	twice := chained("a", eventlog.Head{}, 1, "other")
+	_, err = s.Replace(t.Context(), "a", at, func(yield func(eventlog.Event, error) bool) {
+		_ = yield(twice[0], nil) && yield(twice[0], nil) // which the database refuses
+	})
+	if err == nil {
+		t.Error("one seq twice was taken")
+	}
+	_, err = s.Replace(t.Context(), "a", at, func(func(eventlog.Event, error) bool) {})
+	if err == nil {
+		t.Error("no events were taken")
+	}
+	if copies := keptCopies(t, path); len(copies) != 0 {
+		t.Errorf("copies: %v", copies)
+	}
+	add(t, s, "a", head, 1, "words")
+	if got := seqs(t, s, "a", eventlog.Span{}); len(got) != 4 {
+		t.Errorf("seqs %v", got)
+	}
+}
