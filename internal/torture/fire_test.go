@@ -4,92 +4,144 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/internal/flock"
 )
 
 // Readers and watchers, in this process and others, look on while writers
 // append, redact, fork, are killed, leave torn tails, and a session is removed
-// and made anew. They see neither a torn nor a mixed line, miss nothing and
-// see nothing twice.
+// and made anew, damaged and repaired. They see neither a torn nor a mixed
+// line, miss nothing and see nothing twice.
 func TestReadersUnderFire(t *testing.T) {
 	onEach(t, func(t *testing.T, s *scene) {
 		c := s.crew(2, job{Pause: 2 * time.Millisecond})
 		c.busy(c.members[0])
-		others := s.spectators(2)
-		stop := s.spectate()
+		a := s.spectators()
 		for n := range *incidentsFlag {
 			c.incident(n)
 		}
-		for _, o := range others {
-			s.must(o.in.Close())
-			s.must(o.finish())
-		}
-		s.must(stop())
 		c.buryAll()
+		c.succeed()
+		log := s.log()
+		head, err := log.Head(s.ctx, shared)
+		s.must(err)
+		a.dismiss(head.Seq)
 		c.check(true)
 		t.Logf("%d incidents, %d kills, %d events acknowledged", *incidentsFlag, c.killed, c.ledger.events())
 	})
 }
 
-// spectators starts processes that read, and waits until they do.
-func (s *scene) spectators(n int) []*child {
+// audience is readers and watchers, in this process and in others.
+type audience struct {
+	*scene
+	children []*child
+	seen     []*atomic.Int64 // by watchers of the shared session: how far they are
+
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+	mu     sync.Mutex
+	errs   []error
+}
+
+// spectators starts an audience, and waits until it is there.
+func (s *scene) spectators() *audience {
 	s.Helper()
-	var all []*child
-	for range n {
-		ready := make(chan struct{}, 1)
-		c := s.start(job{Do: "read"}, func(string) { ready <- struct{}{} })
-		select {
-		case <-ready:
-		case <-c.mute:
-			s.Fatalf("a reader did not begin: %v", c.finish())
-		}
-		all = append(all, c)
-	}
-	return all
-}
-
-// spectate starts readers and watchers in this process. The function it
-// returns stops them, and gives their errors; the watchers must have seen all
-// that is there.
-func (s *scene) spectate() (stop func() error) {
 	ctx, cancel := context.WithCancel(s.ctx)
+	a := &audience{scene: s, cancel: cancel}
+	for range 2 {
+		a.elsewhere()
+	}
 	log := s.log()
-	var wg sync.WaitGroup
-	var mu sync.Mutex
-	var errs []error
-	look := func(run func() error) {
-		wg.Go(func() {
-			err := run()
-			mu.Lock()
-			defer mu.Unlock()
-			errs = append(errs, err)
-		})
+	a.here(func() error { return newReader(log, s.seed, 10).run(ctx) })
+	a.here(func() error { return watchMortal(ctx, log) })
+	for range 2 {
+		seen := a.progress()
+		a.here(func() error { return watchShared(ctx, log, s.seed, seen.Store) })
 	}
-	for i := range 2 {
-		look(func() error { return newReader(log, s.seed, uint64(10+i)).run(ctx) })
-		look(func() error { return watchShared(ctx, log, s.seed, 1) })
+	return a
+}
+
+func (a *audience) progress() *atomic.Int64 {
+	seen := new(atomic.Int64)
+	a.seen = append(a.seen, seen)
+	return seen
+}
+
+// elsewhere starts a process that reads and watches.
+func (a *audience) elsewhere() {
+	seen := a.progress()
+	ready := make(chan struct{}, 1)
+	c := a.start(job{Do: "read", Writer: len(a.children)}, func(line string) {
+		var verb string
+		var n, seq int64
+		_, _ = fmt.Sscan(line, &verb, &n, &seq)
+		seen.Store(seq)
+		select {
+		case ready <- struct{}{}:
+		default:
+		}
+	})
+	select {
+	case <-ready:
+	case <-c.mute:
+		a.Fatalf("a reader did not begin: %v", c.finish())
 	}
-	look(func() error { return watchMortal(ctx, log) })
-	return func() error {
-		cancel()
-		wg.Wait()
-		return errors.Join(errs...)
+	a.children = append(a.children, c)
+}
+
+// here starts a reader or watcher in this process.
+func (a *audience) here(look func() error) {
+	a.wg.Go(func() {
+		if err := look(); err != nil {
+			a.mu.Lock()
+			a.errs = append(a.errs, err)
+			a.mu.Unlock()
+			a.cancel()
+		}
+	})
+}
+
+// dismiss waits until all watchers have seen the newest event, sends the
+// audience away, and reports what went wrong for it.
+func (a *audience) dismiss(newest int64) {
+	a.Helper()
+	for _, seen := range a.seen {
+		for seen.Load() < newest && !a.failed() {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	a.cancel()
+	a.wg.Wait()
+	a.must(errors.Join(a.errs...))
+	for _, c := range a.children {
+		a.must(c.in.Close())
+		a.must(c.finish())
 	}
 }
 
-// watchShared watches the session of all writers until ctx ends, and then
-// makes sure that nothing was missed.
-func watchShared(ctx context.Context, log *eventlog.Log, seed uint64, from int64) error {
+// failed reports whether somebody of the audience has left early.
+func (a *audience) failed() bool {
+	for _, c := range a.children {
+		select {
+		case <-c.mute:
+			return true
+		default:
+		}
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.errs) > 0 || a.ctx.Err() != nil
+}
+
+// watchShared watches the session of all writers until ctx ends.
+func watchShared(ctx context.Context, log *eventlog.Log, seed uint64, seen func(seq int64)) error {
 	w := walk{seed: seed, session: shared}
 	for ctx.Err() == nil {
-		for e, err := range log.Watch(ctx, shared, max(from, w.last.Seq+1)) {
+		for e, err := range log.Watch(ctx, shared, 1) {
 			if errors.Is(err, eventlog.ErrNotFound) && w.last.Seq == 0 {
 				break // it was not made yet
 			}
@@ -102,6 +154,7 @@ func watchShared(ctx context.Context, log *eventlog.Log, seed uint64, from int64
 			if err != nil {
 				return fmt.Errorf("watch: %w", err)
 			}
+			seen(e.Seq)
 		}
 	}
 	return nil
@@ -110,38 +163,52 @@ func watchShared(ctx context.Context, log *eventlog.Log, seed uint64, from int64
 // incident is one thing that happens to the store.
 func (c *crew) incident(n int) {
 	c.Helper()
-	i := c.random.IntN(len(c.members))
-	switch n % 3 {
+	switch n % 4 {
 	case 0:
-		c.busy(c.members[i])
-		c.linger(5 * time.Millisecond)
-		c.replace(i)
+		c.replaceBusy()
 	case 1:
-		log := c.backend.log(c.dir)
-		if n > 1 {
-			c.must(log.Remove(c.ctx, mortal))
-		}
-		c.must(live(c.ctx, log, n, 1+c.random.IntN(10), 600*c.random.IntN(3)))
-		c.must(log.Close())
+		c.rebirth(n)
 	case 2:
-		c.tear()
+		c.busy(c.members[0])
+		c.tear(shared)
+	case 3:
+		c.mend()
 	}
 }
 
-// tear leaves a torn tail behind the shared session, as a writer does that is
-// killed in the middle of a write. In a database there is no such place.
-func (c *crew) tear() {
+func (c *crew) replaceBusy() {
 	c.Helper()
-	if c.backend.name != "jsonl" {
-		return
+	i := c.random.IntN(len(c.members))
+	c.busy(c.members[i])
+	c.linger(5 * time.Millisecond)
+	c.replace(i)
+}
+
+// rebirth removes the mortal session and makes it anew, sometimes with more
+// events than a page holds.
+func (c *crew) rebirth(n int) {
+	c.Helper()
+	log := c.backend.log(c.dir)
+	if n > 1 {
+		c.must(log.Remove(c.ctx, mortal))
 	}
-	file := filepath.Join(c.dir, shared+".jsonl")
-	unlock, err := flock.Lock(c.ctx, file, true, 0o600)
+	c.must(live(c.ctx, log, n, 1+c.random.IntN(10), 10+600*(n/4%2)))
+	c.must(log.Close())
+}
+
+// mend damages an event of the mortal session, and repairs it in place.
+func (c *crew) mend() {
+	c.Helper()
+	log := c.backend.log(c.dir)
+	head, err := log.Head(c.ctx, mortal)
 	c.must(err)
-	defer unlock()
-	f, err := os.OpenFile(file, os.O_WRONLY|os.O_APPEND, 0)
+	seq := 1 + c.random.Int64N(head.Seq-5)
+	c.damage(mortal, seq)
+	r, err := log.Repair(c.ctx, mortal, eventlog.RepairOptions{InPlace: true})
 	c.must(err)
-	line := `{"crc":"3ea13fe8","v":1,"seq":1,"id":"01M7X5J222DBK7GFTFQQMHPVNR","session_id":"shared"`
-	_, err = f.WriteString(line[:1+c.random.IntN(len(line))])
-	c.must(errors.Join(err, f.Close()))
+	if len(r.Lost) != 1 || r.Lost[0].From > seq || r.Lost[0].To < seq || r.Head.Seq != head.Seq {
+		c.Errorf("damaged event %d of %d, repaired %+v", seq, head.Seq, r)
+	}
+	c.must(verify(c.ctx, log, mortal))
+	c.must(log.Close())
 }

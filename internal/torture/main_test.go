@@ -19,7 +19,7 @@ import (
 var (
 	killsFlag     = flag.Int("torture.kills", 40, "how many processes TestKill kills, for each store")
 	stepsFlag     = flag.Int("torture.steps", 60, "how many steps each writer of TestProcesses makes")
-	incidentsFlag = flag.Int("torture.incidents", 18, "how many incidents the readers of TestReadersUnderFire see")
+	incidentsFlag = flag.Int("torture.incidents", 16, "how many incidents the readers of TestReadersUnderFire see")
 	seedFlag      = flag.Uint64("torture.seed", 0, "what the steps follow from; 0 is another one each time")
 )
 

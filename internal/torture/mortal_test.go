@@ -41,12 +41,17 @@ type life struct {
 	last  eventlog.Event
 }
 
+// next takes an event. One that was damaged and repaired is lost.
 func (l *life) next(e *eventlog.Event) error {
+	if e.Type == eventlog.Lost && e.Seq == int64(l.at)+1 {
+		l.at, l.last = l.at+1, *e
+		return nil
+	}
 	var n, at int
 	if _, err := fmt.Sscanf(string(e.Data), "[%d,%d]", &n, &at); err != nil {
 		return fmt.Errorf("seq %d holds %s: %w", e.Seq, e.Data, err)
 	}
-	if l.at == 0 {
+	if l.n == 0 {
 		l.n = n
 	}
 	if n != l.n || at != l.at+1 || e.Seq != int64(at) {
@@ -63,6 +68,12 @@ func (l *life) end() error {
 	return nil
 }
 
+// vanished reports whether err is one that a reader of a session gets that is
+// removed, made anew, damaged and repaired.
+func vanished(err error) bool {
+	return errors.Is(err, eventlog.ErrNotFound) || errors.Is(err, eventlog.ErrCorrupt)
+}
+
 // watchMortal watches the session's lives until ctx ends. Each ends with one
 // of the errors that it may end with.
 func watchMortal(ctx context.Context, log *eventlog.Log) error {
@@ -75,7 +86,7 @@ func watchMortal(ctx context.Context, log *eventlog.Log) error {
 			if err == nil || ctx.Err() != nil {
 				continue
 			}
-			if !errors.Is(err, eventlog.ErrNotFound) && !errors.Is(err, eventlog.ErrCorrupt) {
+			if !vanished(err) {
 				return fmt.Errorf("watch session %q: %w", mortal, err)
 			}
 			break

@@ -18,7 +18,7 @@ const jobVariable = "CONVLOG_TORTURE_JOB"
 
 // job is what a child process does.
 type job struct {
-	Do      string // write, read, hold
+	Do      string // write, read, watch, hold
 	Backend string
 	Dir     string
 	Seed    uint64
@@ -50,6 +50,8 @@ func runJob(text string) error {
 		err = writeJob(ctx, b, j)
 	case "read":
 		err = readJob(ctx, b, j)
+	case "watch":
+		err = watchJob(ctx, b, j)
 	case "hold":
 		err = holdJob(ctx, b, j)
 	default:

@@ -22,6 +22,7 @@ type reader struct {
 	seed   uint64
 	random *rand.Rand
 	heads  map[string]eventlog.Head
+	life   life // of the mortal session, as it was last seen
 }
 
 func newReader(log *eventlog.Log, seed, number uint64) *reader {
@@ -37,8 +38,8 @@ func readJob(ctx context.Context, b backend, j job) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	for i, run := range []func() error{
-		func() error { return newReader(log, j.Seed, 1).run(ctx) },
-		func() error { return watchShared(ctx, log, j.Seed, 1) },
+		func() error { return newReader(log, j.Seed, uint64(j.Writer)).run(ctx) },
+		func() error { return watchShared(ctx, log, j.Seed, func(seq int64) { say("seen", 0, seq) }) },
 		func() error { return watchMortal(ctx, log) },
 	} {
 		wg.Go(func() {
@@ -230,16 +231,24 @@ func (r *reader) fork(ctx context.Context) error {
 	return nil
 }
 
+// mortal reads a session that is removed, made anew, damaged and repaired.
 func (r *reader) mortal(ctx context.Context) error {
 	life := life{}
 	for e, err := range r.log.Read(ctx, mortal, eventlog.All) {
 		if err == nil {
 			err = life.next(&e)
 		}
+		if vanished(err) {
+			return nil
+		}
 		if err != nil {
-			return ignoreMissing(err)
+			return err
 		}
 	}
+	if before := r.life; life.n == before.n && life.at < before.at || life.n < before.n {
+		return fmt.Errorf("event %d of life %d is the last, after event %d of life %d was there", life.at, life.n, before.at, before.n)
+	}
+	r.life = life
 	return life.end()
 }
 

@@ -1,6 +1,7 @@
 package torture
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"errors"
@@ -16,8 +17,12 @@ import (
 	"github.com/convlog/convlog/store/jsonl"
 )
 
-// held is the session whose lock the stopped process has.
+// held is the session whose lock the stopped process has, or whose events
+// vanish.
 const held = "held"
+
+// heldBatch is how many events the stopped process appends at once.
+const heldBatch = 3
 
 // stop is a place where a process is stopped, and what that keeps the others
 // from.
@@ -32,8 +37,9 @@ type stop struct {
 
 var stops = []stop{
 	{how: "before its write", backend: "jsonl", blocks: appendTo(held), goes: appendTo("other")},
-	{how: "in the middle of its write", backend: "jsonl", blocks: appendTo(held), goes: appendTo("other")},
-	{how: "before its sync", backend: "jsonl", shown: 1, blocks: appendTo(held), goes: appendTo("other")},
+	{how: "in the middle of a line", backend: "jsonl", blocks: appendTo(held), goes: appendTo("other")},
+	{how: "between two lines", backend: "jsonl", blocks: appendTo(held), goes: appendTo("other")},
+	{how: "before its sync", backend: "jsonl", shown: heldBatch, blocks: appendTo(held), goes: appendTo("other")},
 	{how: "in a transaction", backend: "sqlite", blocks: appendTo("other"), goes: readAll(held)},
 	{how: "with the store lock", blocks: redactIn(held), goes: appendTo(held)},
 }
@@ -53,7 +59,8 @@ func holdJob(ctx context.Context, b backend, j job) error {
 			return err
 		}
 	}
-	return errors.Join(appendTo(held)(ctx, log), log.Close())
+	_, err := log.Append(ctx, held, eventlog.Any, plainNote(), plainNote(), plainNote())
+	return errors.Join(err, log.Close())
 }
 
 // stopMyself returns when another process says that this one is to go on.
@@ -83,11 +90,13 @@ type stoppingFile struct {
 }
 
 func (f stoppingFile) Write(b []byte) (n int, err error) {
-	switch f.how {
-	case "before its write":
-		err = stopMyself()
-	case "in the middle of its write":
-		if n, err = f.File.Write(b[:len(b)/2]); err == nil {
+	before, here := map[string]int{
+		"before its write":        0,
+		"in the middle of a line": len(b) / 2,
+		"between two lines":       bytes.IndexByte(b, '\n') + 1,
+	}[f.how]
+	if here {
+		if n, err = f.File.Write(b[:before]); err == nil {
 			err = stopMyself()
 		}
 	}
@@ -273,7 +282,7 @@ func (s *scene) settled(l *eventlog.Log, place stop, killed bool, events int) {
 		want = events + 1 // the redacted event; asked for again there is none
 	}
 	if appends := place.how != "in a transaction"; appends && (!killed || place.shown > 0) {
-		want++
+		want += heldBatch
 	}
 	if got != want {
 		s.Errorf("%d events in the end, want %d", got, want)

@@ -2,6 +2,7 @@ package torture
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -106,8 +107,14 @@ func (w *writer) redact(ctx context.Context, s *step) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	_, err = w.log.Redact(ctx, s.session, "torture", seq)
-	return seq, err
+	for {
+		_, err = w.log.Redact(ctx, s.session, "torture", seq)
+		var damage *eventlog.CorruptError
+		if !errors.As(err, &damage) || damage.Session != mortal {
+			return seq, err
+		}
+		time.Sleep(time.Millisecond) // which blobs it needs cannot be told until it is repaired
+	}
 }
 
 func (w *writer) find(ctx context.Context, session string, id ulid.ULID) (int64, error) {
