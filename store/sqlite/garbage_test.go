@@ -1,0 +1,154 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// A redaction that was committed and did not come to empty the write-ahead log,
+// as another process was reading, is finished by asking for it again, or by a
+// sweep.
+func TestInterruptedErasureIsFinished(t *testing.T) {
+	for name, finish := range map[string]func(l *eventlog.Log, s *Store) error{
+		"redact again": func(l *eventlog.Log, _ *Store) error {
+			_, err := l.Redact(context.Background(), "a", "", 1)
+			return err
+		},
+		"gc": func(l *eventlog.Log, _ *Store) error {
+			_, err := l.CollectGarbage(context.Background(), eventlog.GCOptions{})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := tempPath(t)
+			s := open(t, path)
+			l := eventlog.Open(s)
+			e, err := eventlog.NewUserMessage(canary)
+			must(t, err)
+			_, err = l.Append(t.Context(), "a", eventlog.New, e)
+			must(t, err)
+			reader, err := dial(path, "mode=ro")
+			must(t, err)
+			must(t, reader.run("BEGIN"))
+			_, err = reader.number("SELECT count(*) FROM events")
+			must(t, err)
+			before, err := s.Version(t.Context(), "a")
+			must(t, err)
+			ctx, leave := context.WithCancel(t.Context())
+			defer leave()
+			go func() {
+				defer leave()
+				for { // until it is committed
+					now, err := s.Version(context.Background(), "a")
+					if err != nil || now != before {
+						return
+					}
+					time.Sleep(time.Millisecond)
+				}
+			}()
+			_, err = l.Redact(ctx, "a", "", 1)
+			if err == nil || found(t, path) == 0 {
+				t.Fatalf("the redaction is finished: %v", err)
+			}
+			must(t, errors.Join(reader.run("COMMIT"), reader.close()))
+			must(t, finish(l, s))
+			if n := found(t, path); n > 0 {
+				t.Errorf("the canary is there %d times", n)
+			}
+			report, err := l.Verify(t.Context(), "a")
+			if must(t, err); len(report.Defects) > 0 || report.Events != 2 {
+				t.Errorf("%+v", report)
+			}
+		})
+	}
+}
+
+// A body that never came to be written goes, and nothing else of that folder.
+func TestSweepOfSpools(t *testing.T) {
+	path := tempPath(t)
+	s := open(t, path)
+	add(t, s, "a", eventlog.Head{}, 1, "x")
+	spooled := path + spoolInfix + "1234"
+	stays := []string{path + spoolInfix, path + spoolInfix + "x1", path + "2", path + "-blob.txt"}
+	for _, name := range append(stays, spooled) {
+		must(t, os.WriteFile(name, []byte("body"), 0o600))
+	}
+	for _, remove := range []bool{false, true} {
+		leftovers, err := collect(s.Sweep(t.Context(), remove))
+		if must(t, err); len(leftovers) != 1 || leftovers[0] != (eventlog.Leftover{Path: spooled, Bytes: 4}) {
+			t.Errorf("found %v", leftovers)
+		}
+	}
+	if _, err := os.Stat(spooled); !os.IsNotExist(err) {
+		t.Error("the leftover is still there")
+	}
+	for _, name := range stays {
+		if _, err := os.Stat(name); err != nil {
+			t.Error(err)
+		}
+	}
+	_, _, err := s.PutBlob(t.Context(), strings.NewReader(strings.Repeat("long", pieceBytes)))
+	must(t, err)
+	names, err := filepath.Glob(filepath.Join(filepath.Dir(path), "*"))
+	if must(t, err); len(names) != len(stays)+3 { // and the database with its log and index
+		t.Errorf("the folder holds %q", names)
+	}
+}
+
+// Removed blobs are gone from the file, and their space is used again.
+func TestRemovedBlobsAreOverwritten(t *testing.T) {
+	path := tempPath(t)
+	s := open(t, path)
+	put := func(n int) (digests []eventlog.Digest) {
+		for i := range n {
+			d, _, err := s.PutBlob(t.Context(), strings.NewReader(strings.Repeat(canary+string(rune('a'+i)), 3000)))
+			must(t, err)
+			digests = append(digests, d)
+		}
+		return digests
+	}
+	digests := put(2 * removedAtOnce)
+	must(t, s.RemoveBlobs(t.Context(), append(digests, eventlog.DigestOf(nil))))
+	if n := found(t, path); n > 0 {
+		t.Errorf("the canary is there %d times", n)
+	}
+	size := func() int64 {
+		info, err := os.Stat(path)
+		must(t, err)
+		return info.Size()
+	}
+	before := size()
+	put(2 * removedAtOnce)
+	must(t, s.scrub(t.Context()))
+	if grown := size() - before; grown > 64<<10 {
+		t.Errorf("the file grew by %d bytes although there was room in it", grown)
+	}
+}
+
+// An exclusive store lock waits for a transaction whose caller has left.
+func TestLockWaitsForWritesUnderWay(t *testing.T) {
+	path := tempPath(t)
+	s := open(t, path)
+	add(t, s, "a", eventlog.Head{}, 1, "x")
+	other, err := dial(path, "mode=rw")
+	must(t, err)
+	must(t, other.run("BEGIN IMMEDIATE"))
+	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Millisecond)
+	defer cancel()
+	_, err = s.Lock(ctx, true)
+	want(t, context.DeadlineExceeded, err)
+	unlock, err := s.Lock(t.Context(), false)
+	must(t, err)
+	unlock()
+	must(t, errors.Join(other.run("COMMIT"), other.close()))
+	unlock, err = s.Lock(t.Context(), true)
+	must(t, err)
+	unlock()
+}
