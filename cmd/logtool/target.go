@@ -62,9 +62,27 @@ func (t target) apart(src place) error {
 	return nil
 }
 
+// beside are the endings of what SQLite and the store keep beside a database.
+// A log of changes that another database left there would be taken for one of
+// the new one.
+var beside = []string{"-wal", "-journal", "-shm", "-lock"}
+
+// orphan is a file beside a database path that is there; empty if none is.
+func (t target) orphan(path string) string {
+	for _, suffix := range beside[:2] {
+		if _, err := os.Lstat(path + suffix); t.kind == kindSQLite && err == nil {
+			return path + suffix
+		}
+	}
+	return ""
+}
+
 // empty refuses a target that holds anything, and one that a backup cannot take
 // the place of.
 func (t target) empty() error {
+	if orphan := t.orphan(t.path); orphan != "" {
+		return usagef("%s is there, and belongs to another database: name another target", orphan)
+	}
 	info, err := os.Lstat(t.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -100,6 +118,9 @@ func (t target) create() error {
 	if err := os.MkdirAll(filepath.Dir(t.path), 0o700); err != nil {
 		return fmt.Errorf("back up to %s: %w", t.path, err)
 	}
+	if orphan := t.orphan(t.partial); orphan != "" {
+		return t.inUse(orphan)
+	}
 	var err error
 	if t.kind == kindJSONL {
 		err = os.Mkdir(t.partial, 0o700)
@@ -110,12 +131,16 @@ func (t target) create() error {
 		}
 	}
 	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%s is there: another backup is being made, or one was interrupted; if none is, remove it and try again", t.partial)
+		return t.inUse(t.partial)
 	}
 	if err != nil {
 		return fmt.Errorf("back up to %s: %w", t.path, err)
 	}
 	return nil
+}
+
+func (t target) inUse(found string) error {
+	return fmt.Errorf("%s is there: another backup is being made, or one was interrupted; if none is, remove %s* and try again", found, t.partial)
 }
 
 // fill runs f on a log in the unfinished target. It is synced when it is closed.
@@ -151,10 +176,10 @@ func (t target) finish() error {
 // the store keep beside a database that is open.
 func (t target) settle() error {
 	if t.kind == kindSQLite {
-		if _, err := os.Lstat(t.partial + "-wal"); err == nil {
-			return fmt.Errorf("%s-wal is still there: somebody has the file open", t.partial)
+		if orphan := t.orphan(t.partial); orphan != "" {
+			return fmt.Errorf("%s is still there: somebody has the file open", orphan)
 		}
-		for _, suffix := range []string{"-shm", "-lock"} {
+		for _, suffix := range beside[2:] {
 			if err := os.Remove(t.partial + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
@@ -167,7 +192,7 @@ func (t target) settle() error {
 func (t target) discard() error {
 	err := os.RemoveAll(t.partial)
 	if t.kind == kindSQLite {
-		for _, suffix := range []string{"-wal", "-shm", "-lock"} {
+		for _, suffix := range beside {
 			err = errors.Join(err, os.RemoveAll(t.partial+suffix))
 		}
 	}
