@@ -59,11 +59,12 @@ var table = map[string]room{
 
 	"cmd/logtool": {rooms: []string{"..."}, modules: append([]string{"github.com/spf13/cobra", "golang.org/x/sys"}, given...)},
 
-	"internal/flock":    {modules: []string{"golang.org/x/sys"}},
-	"internal/crashfs":  {rooms: []string{"store/jsonl"}, modules: []string{"golang.org/x/sys"}},
-	"internal/bench":    {rooms: []string{"..."}, modules: append([]string{"golang.org/x/sys", "modernc.org/sqlite"}, given...)},
-	"internal/archtest": {},
-	"internal/torture":  {tests: []string{"internal/flock"}},
+	"internal/flock":            {modules: []string{"golang.org/x/sys"}},
+	"internal/crashfs":          {rooms: []string{"store/jsonl"}, modules: []string{"golang.org/x/sys"}},
+	"internal/bench":            {rooms: []string{"..."}, modules: append([]string{"golang.org/x/sys", "modernc.org/sqlite"}, given...)},
+	"internal/archtest":         {},
+	"internal/torture":          {tests: []string{"internal/flock"}},
+	"internal/torture/diskfull": {rooms: []string{"eventlog", "store/jsonl", "store/sqlite"}, modules: given},
 }
 
 func TestEveryImportIsAnArrowOfTheTable(t *testing.T) {

@@ -1,4 +1,4 @@
-// Package torture has no code, only tests: processes that append to one store
+// Package torture has tests only: processes that append to one store
 // are killed and stopped at any moment, beside each other, while readers and
 // watchers look on, and nothing that was acknowledged may be lost.
 //
@@ -13,6 +13,9 @@
 //	go test ./internal/torture -run TestKill -torture.kills 1000 -timeout 30m
 //	go test ./internal/torture -run TestProcesses -torture.steps 2000 -timeout 30m
 //	go test ./internal/torture -run TestReadersUnderFire -torture.incidents 500 -timeout 30m
+//
+// A full disk needs a small file system of its own, and is the program
+// diskfull below.
 //
 // A failure prints the seed; -torture.seed repeats the steps with it, but not
 // the moments of the kills.

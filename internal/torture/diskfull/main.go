@@ -1,0 +1,185 @@
+// Command diskfull fills a small file system with a log, gives some of it
+// back, and goes on, again and again. What was acknowledged must be there, what
+// was refused must not, with an error that says why, and when there is room
+// again the next append works.
+//
+//	unshare -rm sh -c 'mount -t tmpfs -o size=16m none /mnt && diskfull /mnt'
+//
+// The file system should have 12 MiB or more, since a sqlite store needs room
+// for its write-ahead log twice. The exit code is 1 if a promise was broken.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/store/jsonl"
+	"github.com/convlog/convlog/store/sqlite"
+)
+
+func main() {
+	cycles := flag.Int("cycles", 20, "how many stores to fill, of each kind")
+	seed := flag.Uint64("seed", 1, "what the sizes follow from")
+	flag.Parse()
+	if flag.NArg() != 1 {
+		fmt.Fprintln(os.Stderr, "usage: diskfull [flags] DIR")
+		os.Exit(2)
+	}
+	for kind, open := range map[string]func(dir string) eventlog.Store{
+		"jsonl":  func(dir string) eventlog.Store { return jsonl.New(dir) },
+		"sqlite": func(dir string) eventlog.Store { return sqlite.New(filepath.Join(dir, "s.db")) },
+	} {
+		var total tally
+		for n := range *cycles {
+			if err := cycle(flag.Arg(0), open, rand.New(rand.NewPCG(*seed, uint64(n))), &total); err != nil {
+				fmt.Fprintf(os.Stderr, "%s, cycle %d: %v\n", kind, n, err)
+				os.Exit(1)
+			}
+		}
+		fmt.Printf("%s: %d cycles, %d appends acknowledged, %d refused, none lost\n", kind, *cycles, total.stored, total.refused)
+	}
+}
+
+type tally struct{ stored, refused int }
+
+// filler fills one store.
+type filler struct {
+	*tally
+	log    *eventlog.Log
+	random *rand.Rand
+	acked  map[string]bool
+	failed []eventlog.Event // refused and not tried again yet
+}
+
+// cycle fills a store beside a file that takes up half of the room, removes
+// that file, and goes on.
+func cycle(disk string, open func(dir string) eventlog.Store, random *rand.Rand, total *tally) error {
+	dir, ballast := filepath.Join(disk, "store"), filepath.Join(disk, "ballast")
+	defer os.RemoveAll(dir)
+	defer os.Remove(ballast)
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	free, err := room(disk)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(ballast, make([]byte, free/2), 0o600); err != nil {
+		return err
+	}
+	f := &filler{tally: total, log: eventlog.Open(open(dir)), random: random, acked: map[string]bool{}}
+	if err := f.fill(); err != nil {
+		return err
+	}
+	if err := f.killed(dir, open); err != nil {
+		return fmt.Errorf("killed on a full disk: %w", err)
+	}
+	if err := os.Remove(ballast); err != nil {
+		return err
+	}
+	return errors.Join(f.goOn(), f.check(f.log), f.log.Close())
+}
+
+// room is how many bytes are free.
+func room(disk string) (int64, error) {
+	var st syscall.Statfs_t
+	err := syscall.Statfs(disk, &st)
+	return int64(st.Bavail) * int64(st.Bsize), err
+}
+
+// fill appends until the disk has refused ten times.
+func (f *filler) fill() error {
+	for len(f.failed) < 10 {
+		if err := f.append(f.event()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// killed looks at what a process would leave that is killed now: the files as
+// they are, but for what lives in shared memory.
+func (f *filler) killed(dir string, open func(dir string) eventlog.Store) error {
+	temp, err := os.MkdirTemp("", "diskfull-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(temp)
+	left := filepath.Join(temp, "store")
+	// Another process copies: if this one did, it would lose its locks.
+	if out, err := exec.Command("cp", "-r", dir, left).CombinedOutput(); err != nil {
+		return fmt.Errorf("cp: %w: %s", err, out)
+	}
+	if err := os.Remove(filepath.Join(left, "s.db-shm")); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	log := eventlog.Open(open(left))
+	return errors.Join(f.check(log), log.Close())
+}
+
+// goOn appends what was refused, and more, now that there is room.
+func (f *filler) goOn() error {
+	again := append(f.failed, f.event(), f.event())
+	f.failed = nil
+	for _, e := range again {
+		if err := f.append(e); err != nil {
+			return err
+		}
+	}
+	if len(f.failed) > 0 {
+		return fmt.Errorf("%d of %d appends were refused when there was room again", len(f.failed), len(again))
+	}
+	return nil
+}
+
+// event has data of any size; the largest becomes a blob.
+func (f *filler) event() eventlog.Event {
+	size := []int{10, 300, 3000, 20_000, 300_000}[f.random.IntN(5)]
+	return eventlog.Event{ID: eventlog.NewID(), Type: "test:note", Data: fmt.Appendf(nil, "%q", strings.Repeat("x", size))}
+}
+
+func (f *filler) append(e eventlog.Event) error {
+	_, err := f.log.Append(context.Background(), "a", eventlog.Any, e)
+	switch {
+	case err == nil:
+		f.stored++
+		f.acked[e.ID.String()] = true
+		return nil
+	case !errors.Is(err, syscall.ENOSPC), errors.Is(err, eventlog.ErrUnknownOutcome), strings.Contains(err.Error(), "\n"):
+		return fmt.Errorf("a full disk is refused with %q", err)
+	}
+	f.refused++
+	f.failed = append(f.failed, e)
+	return nil
+}
+
+// check makes sure that exactly what was acknowledged is there.
+func (f *filler) check(log *eventlog.Log) error {
+	found := 0
+	for e, err := range log.Read(context.Background(), "a", eventlog.All) {
+		if err != nil {
+			return err
+		}
+		if !f.acked[e.ID.String()] {
+			return fmt.Errorf("event %d was refused and stands", e.Seq)
+		}
+		found++
+	}
+	if found != len(f.acked) {
+		return fmt.Errorf("%d events were acknowledged, %d are there", len(f.acked), found)
+	}
+	report, err := log.Verify(context.Background(), "a")
+	if err == nil && len(report.Defects) > 0 {
+		err = errors.New(report.Defects[0].String())
+	}
+	return err
+}
