@@ -56,6 +56,7 @@ func TestScripts(t *testing.T) {
 			"torn":      torn,
 			"spawn":     spawn,
 			"interrupt": interrupt,
+			"orphan":    orphan,
 		},
 	})
 }

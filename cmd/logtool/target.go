@@ -161,7 +161,7 @@ func (t target) fill(f func(*eventlog.Log) error) error {
 func (t target) finish() error {
 	err := t.settle()
 	if err == nil {
-		err = os.Rename(t.partial, t.path)
+		err = unix.Rename(t.partial, t.path) // which, unlike os.Rename, replaces an empty folder
 	}
 	if err == nil {
 		err = syncPath(filepath.Dir(t.path))
