@@ -218,18 +218,25 @@ const forkOriginKey = "fork_origin"
 // forgive marks a broken rule of conversation in the metadata of a lenient
 // append; rules of structure, and any rule of a strict append, are refused.
 func (e *Event) forgive(broken error, lenient bool) error {
-	if !lenient {
-		return broken
+	if name, ok := conversational(broken); ok && lenient {
+		return e.breaks(name)
 	}
+	return broken
+}
+
+const orphanResult = "orphan_result"
+
+// conversational names the rule of conversation that was broken.
+func conversational(broken error) (name string, ok bool) {
 	switch {
 	case errors.Is(broken, ErrInvalidResult):
-		return e.breaks("orphan_result")
+		return orphanResult, true
 	case errors.Is(broken, ErrInvalidCall):
-		return e.breaks("duplicate_call")
+		return "duplicate_call", true
 	case errors.Is(broken, ErrInvalidMessage):
-		return e.breaks("empty_message")
+		return "empty_message", true
 	default:
-		return broken
+		return "", false
 	}
 }
 

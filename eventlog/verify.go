@@ -1,15 +1,12 @@
 package eventlog
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"iter"
-	"maps"
+	"runtime"
 	"slices"
-
-	"github.com/oklog/ulid/v2"
+	"sync/atomic"
 )
 
 // Report is what Verify found in one session.
@@ -19,9 +16,12 @@ type Report struct {
 	Events, Bytes int64
 	Head          Head
 	// Defects are damage. Notes are what is worth knowing and no damage: rules of
-	// conversation that an import broke and marked, and the torn tail that an
-	// unfinished write left.
+	// conversation that an import broke and marked, what was lost and is known to
+	// be, and the torn tail that an unfinished write left.
 	Defects, Notes []Defect
+	// MoreDefects and MoreNotes count those beyond the first 1,000, which are
+	// not listed.
+	MoreDefects, MoreNotes int64
 }
 
 // Defect locates something wrong.
@@ -32,8 +32,9 @@ type Defect struct {
 	// is -1 where it does not.
 	Path   string `json:"path,omitzero"`
 	Offset int64  `json:"offset"`
-	// Rule is a short name: crc, chain, seq, append, payload, blob, tree, duplicate,
-	// redaction, fork, version, torn, or that of a broken rule.
+	// Rule is a short name: crc, line, session, seq, chain, append, duplicate, blob,
+	// payload, tree, fork, redaction, version, torn, head, or that of a rule of
+	// conversation: orphan_result, duplicate_call, empty_message, unknown_role.
 	Rule   string `json:"rule"`
 	Detail string `json:"detail"`
 }
@@ -53,25 +54,94 @@ func (d Defect) String() string {
 	return fmt.Sprintf("%s: %s: %s", where, d.Rule, d.Detail)
 }
 
-// Verify reads a session's own events and checks every crc, the chain, seqs and
-// appends, payloads, ids, blobs and redactions, a fork's parent, and what
-// stands behind the last complete append. Damage is reported, not returned as
-// an error; the error is for a missing session and for what kept Verify from
-// looking.
+// maxDefects bounds how many defects, and how many notes, a report lists.
+const maxDefects = 1000
+
+func (r *Report) addDefect(d Defect) { add(&r.Defects, &r.MoreDefects, d) }
+func (r *Report) addNote(d Defect)   { add(&r.Notes, &r.MoreNotes, d) }
+
+func add(list *[]Defect, more *int64, d Defect) {
+	if len(*list) < maxDefects {
+		*list = append(*list, d)
+	} else {
+		*more++
+	}
+}
+
+// Verify checks all that is stored of a session itself: every crc, the chain,
+// seqs and appends, JSON, payloads and the rules of conversation, ids, blobs
+// and redactions, a fork's parent, and what stands behind the last complete
+// append. It goes on behind damage, if the store can. Damage is reported, not
+// returned as an error; the error is for a missing session and for what kept
+// Verify from looking.
 func (l *Log) Verify(ctx context.Context, session string) (Report, error) {
-	if err := l.readable(ctx, session); err != nil {
+	return l.NewVerifier().Verify(ctx, session)
+}
+
+// Verifier verifies sessions of a log. It may be used by several at a time; each
+// blob is checked once. As many of them as there are processors read at the same
+// time, and a single one is helped by those that are idle.
+type Verifier struct {
+	log   *Log
+	blobs blobChecks
+	seats chan struct{} // of those who work
+	bytes atomic.Int64
+}
+
+// NewVerifier makes a Verifier for the sessions as they are from now on.
+func (l *Log) NewVerifier() *Verifier {
+	return &Verifier{log: l, seats: make(chan struct{}, runtime.GOMAXPROCS(0))}
+}
+
+// Bytes is how much was read so far, of sessions that are done and those that
+// are not.
+func (v *Verifier) Bytes() int64 { return v.bytes.Load() }
+
+// Verify is Log.Verify.
+func (v *Verifier) Verify(ctx context.Context, session string) (Report, error) {
+	if err := v.log.readable(ctx, session); err != nil {
 		return Report{}, err
 	}
-	v := l.verifier(session)
-	err := v.read(ctx)
-	if err != nil && !errors.Is(err, ErrNotFound) {
-		return Report{}, err
+	select {
+	case v.seats <- struct{}{}:
+		defer func() { <-v.seats }()
+	case <-ctx.Done():
+		return Report{}, ctx.Err()
 	}
-	torn, listing := v.tail(ctx)
-	if err = cmp.Or(listing, err); err != nil && (listing != nil || !torn) {
-		return Report{}, err
+	const tries = 4
+	for try := 1; ; try++ {
+		before := v.version(ctx, session)
+		report, err := v.read(ctx, session)
+		// A writer that cut a tail, or put other lines in their place, may have
+		// looked like damage.
+		if err != nil || try == tries || report.plain() || v.version(ctx, session) == before {
+			return report, err
+		}
 	}
-	return v.report, nil
+}
+
+// plain reports that nothing was found that a writer could have brought about
+// while the session was read.
+func (r *Report) plain() bool {
+	return len(r.Defects) == 0 && !slices.ContainsFunc(r.Notes, func(d Defect) bool { return d.Rule == tornRule })
+}
+
+// version is what the store's Versioner says; 0 if it has none.
+func (v *Verifier) version(ctx context.Context, session string) uint64 {
+	if versioner, ok := As[Versioner](v.log.store); ok {
+		if version, err := versioner.Version(ctx, session); err == nil {
+			return version
+		}
+	}
+	return 0
+}
+
+// read verifies a session as it is now.
+func (v *Verifier) read(ctx context.Context, session string) (Report, error) {
+	r := verifyReader{Verifier: v, verifier: v.log.verifier(session)}
+	r.inspector.blobs = &v.blobs
+	err := r.run(ctx)
+	return r.report, err
 }
 
 // TornTails lists what unfinished writes have left behind the last complete
@@ -84,319 +154,4 @@ func (l *Log) TornTails(ctx context.Context) iter.Seq2[TornTail, error] {
 		return func(func(TornTail, error) bool) {}
 	}
 	return lister.TornTails(ctx, "")
-}
-
-type verifier struct {
-	log    *Log
-	report Report
-	order  continuity
-	ids    map[ulid.ULID]int64
-	blobs  map[Digest]bool // checked, and whether it was sound
-	erased map[int64]bool  // redacted events
-	named  map[int64]bool  // events that redacted events name
-	lost   map[int64]bool  // lost events
-}
-
-func (l *Log) verifier(session string) *verifier {
-	return &verifier{log: l, report: Report{Session: session}, order: continuity{session: session}, ids: map[ulid.ULID]int64{},
-		blobs: map[Digest]bool{}, erased: map[int64]bool{}, named: map[int64]bool{}, lost: map[int64]bool{}}
-}
-
-// read checks the session's events.
-func (v *verifier) read(ctx context.Context) error {
-	for e, err := range v.log.store.Read(ctx, v.report.Session, Span{}) {
-		if err != nil {
-			if done := v.damage(err); done != nil {
-				return done
-			}
-			break
-		}
-		if err := v.event(ctx, &e); err != nil {
-			return err
-		}
-	}
-	if err := v.namedSince(ctx); err != nil {
-		return err
-	}
-	v.finish()
-	return v.end(ctx)
-}
-
-// end reads the newest event from the other end, as appends do: a store may
-// find it in another way.
-func (v *verifier) end(ctx context.Context) error {
-	if v.report.Events == 0 || len(v.report.Defects) > 0 {
-		return nil
-	}
-	if _, err := v.log.newest(ctx, v.report.Session); err != nil && !errors.Is(err, ErrNotFound) {
-		return v.damage(err)
-	}
-	return nil
-}
-
-// tail reports what stands behind the last complete append.
-func (v *verifier) tail(ctx context.Context) (torn bool, err error) {
-	lister, ok := As[TailLister](v.log.store)
-	if !ok {
-		return false, nil
-	}
-	for t, err := range lister.TornTails(ctx, v.report.Session) {
-		if err != nil {
-			return torn, err
-		}
-		torn = true
-		d := Defect{v.report.Session, 0, t.Path, t.Offset, "torn", ""}
-		if t.Whole {
-			d.Detail = fmt.Sprintf("damage in the last append, or a hole before it: %d bytes are not shown; the next append saves them and cuts them off", t.Bytes)
-			v.report.Defects = append(v.report.Defects, d)
-		} else {
-			d.Detail = fmt.Sprintf("an unfinished write left %d bytes; the next append saves them and cuts them off", t.Bytes)
-			v.report.Notes = append(v.report.Notes, d)
-		}
-	}
-	return torn, nil
-}
-
-// damage takes in an error of the store; an error that is not damage is
-// returned.
-func (v *verifier) damage(err error) error {
-	var corrupt *CorruptError
-	var version *VersionError
-	switch {
-	case errors.As(err, &corrupt):
-		rule := "crc"
-		if !errors.Is(err, errCRC) {
-			rule = "line"
-		}
-		v.report.Defects = append(v.report.Defects, Defect{v.report.Session, corrupt.Seq, corrupt.Path, corrupt.Offset,
-			rule, corrupt.Cause.Error()})
-	case errors.As(err, &version):
-		v.defect(0, "version", version.Error())
-	default:
-		return err
-	}
-	return nil
-}
-
-func (v *verifier) defect(seq int64, rule, detail string) {
-	v.report.Defects = append(v.report.Defects, Defect{v.report.Session, seq, "", -1, rule, detail})
-}
-
-// event checks one event. The error is for what is no damage.
-func (v *verifier) event(ctx context.Context, e *Event) error {
-	if v.report.Events == 0 {
-		if err := v.first(ctx, e); err != nil {
-			return err
-		}
-	}
-	v.report.Events++
-	v.report.Bytes += int64(len(e.Line())) + 1
-	if err := v.order.next(e); err != nil {
-		v.breach(e, err)
-	}
-	if seq, twice := v.ids[e.ID]; twice {
-		v.defect(e.Seq, "duplicate", fmt.Sprintf("event %d has the same id, %s", seq, e.ID))
-	}
-	v.ids[e.ID] = e.Seq
-	v.notes(e)
-	if e.Type.Name() == Lost {
-		v.lost[e.Seq] = true
-	}
-	if err := e.checkForm(); err != nil {
-		v.defect(e.Seq, "payload", err.Error())
-	}
-	if e.Redacted() {
-		v.erased[e.Seq] = true
-		return nil
-	}
-	if err := v.content(ctx, e); err != nil {
-		return err
-	}
-	return nil
-}
-
-// breach reports a break of continuity and goes on from e.
-func (v *verifier) breach(e *Event, err error) {
-	rule := "seq"
-	switch {
-	case errors.Is(err, errChain):
-		rule = "chain"
-	case errors.Is(err, errCountdown):
-		rule = "append"
-	case errors.Is(err, errWrongSession):
-		rule = "session"
-	}
-	v.defect(e.Seq, rule, errors.Unwrap(err).Error())
-	v.order.last, v.order.more = e.Head(), e.More()
-}
-
-// first checks how the session begins.
-func (v *verifier) first(ctx context.Context, e *Event) error {
-	if e.Type != SessionForked {
-		if e.Seq != 1 {
-			v.defect(e.Seq, "seq", errFirst.Error())
-			v.order.last = Head{Seq: e.Seq - 1}
-		}
-		return nil
-	}
-	f, _, err := e.Fork()
-	if err != nil {
-		v.defect(e.Seq, "payload", err.Error())
-		return nil
-	}
-	v.order.last = Head{Seq: f.Seq, Hash: f.Hash}
-	err = v.log.checkFork(ctx, e.SessionID, &f)
-	if err != nil && ctx.Err() != nil {
-		return err
-	}
-	if err != nil {
-		v.defect(e.Seq, "fork", err.Error())
-	}
-	return nil
-}
-
-// content checks payload and blobs.
-func (v *verifier) content(ctx context.Context, e *Event) error {
-	for _, d := range e.Blobs() {
-		sound, err := v.blob(ctx, e, d)
-		if err != nil {
-			return err
-		}
-		if spilled, _, _ := e.Spilled(); spilled == d && !sound {
-			return nil
-		}
-	}
-	if err := v.log.fetch(ctx, e); err != nil {
-		return err
-	}
-	if e.Redacted() {
-		v.erased[e.Seq] = true
-		return nil
-	}
-	if err := checkData(e.Data); err != nil {
-		v.defect(e.Seq, "payload", err.Error())
-		return nil
-	}
-	v.payload(e)
-	return nil
-}
-
-// blob checks a blob of e, once. One that is gone because e was redacted
-// meanwhile is sound, and e what is left of it.
-func (v *verifier) blob(ctx context.Context, e *Event, d Digest) (sound bool, err error) {
-	if sound, known := v.blobs[d]; known {
-		return sound, nil
-	}
-	_, err = v.log.readBlob(ctx, d)
-	if err != nil && ctx.Err() != nil {
-		return false, err
-	}
-	if errors.Is(err, ErrBlobNotFound) && v.log.erasedSince(ctx, e) {
-		return true, nil
-	}
-	v.blobs[d] = err == nil
-	if err != nil {
-		v.defect(e.Seq, "blob", err.Error())
-	}
-	return err == nil, nil
-}
-
-func (v *verifier) payload(e *Event) {
-	p, err := e.checkPayload()
-	if r, ok := p.(RedactionNote); ok {
-		v.redacts(e, r)
-	}
-	var version *VersionError
-	switch {
-	case errors.As(err, &version):
-		v.defect(e.Seq, "version", err.Error())
-	case errors.Is(err, errUnlisted):
-		v.defect(e.Seq, "blob", err.Error())
-	case errors.Is(err, errMoveTo):
-		v.defect(e.Seq, "tree", err.Error())
-	case err != nil:
-		v.defect(e.Seq, "payload", err.Error())
-	}
-}
-
-// redacts takes in which events a redacted event names, and that their content
-// is gone. In a copy it speaks of the original.
-func (v *verifier) redacts(e *Event, r RedactionNote) {
-	if _, copied := e.MetadataValue(forkOriginKey); copied {
-		return
-	}
-	for _, seq := range r.Seqs {
-		v.named[seq] = true
-		if !v.erased[seq] && !v.lost[seq] {
-			v.defect(e.Seq, "redaction", fmt.Sprintf("it names event %d, whose content is still there", seq))
-		}
-	}
-}
-
-// notes reports the rules that an import broke and marked.
-func (v *verifier) notes(e *Event) {
-	for _, name := range e.broken() {
-		v.note(e.Seq, name, "broken by an import")
-	}
-}
-
-func (v *verifier) note(seq int64, rule, detail string) {
-	v.report.Notes = append(v.report.Notes, Defect{v.report.Session, seq, "", -1, rule, detail})
-}
-
-// namedSince takes in the redacted events that were appended while the session
-// was read, if one of its events was redacted meanwhile.
-func (v *verifier) namedSince(ctx context.Context) error {
-	if len(v.unnamed()) == 0 || len(v.report.Defects) > 0 {
-		return nil
-	}
-	for e, err := range v.log.store.Read(ctx, v.report.Session, Span{From: v.order.last.Seq + 1}) {
-		if err != nil {
-			return v.damage(err)
-		}
-		if r, ok, err := e.RedactionNote(); ok && err == nil {
-			for _, seq := range r.Seqs {
-				v.named[seq] = true
-			}
-		}
-	}
-	return nil
-}
-
-// unnamed lists the erased events that no redacted event names.
-func (v *verifier) unnamed() (seqs []int64) {
-	for _, seq := range slices.Sorted(maps.Keys(v.erased)) {
-		if !v.named[seq] {
-			seqs = append(seqs, seq)
-		}
-	}
-	return seqs
-}
-
-// finish checks what only the end shows.
-func (v *verifier) finish() {
-	v.report.Head = v.order.last
-	if err := v.order.end(); err != nil && len(v.report.Defects) == 0 {
-		v.defect(v.order.last.Seq, "append", errUnended.Error())
-	}
-	if len(v.report.Defects) > 0 {
-		return
-	}
-	for _, seq := range v.unnamed() {
-		if v.lostBehind(seq) {
-			v.note(seq, "redaction", "the content is gone; the event that says why was probably lost")
-		} else {
-			v.defect(seq, "redaction", "the content is gone, but no redacted event names it")
-		}
-	}
-}
-
-// lostBehind reports whether an event behind seq was lost.
-func (v *verifier) lostBehind(seq int64) bool {
-	for lost := range v.lost {
-		if lost > seq {
-			return true
-		}
-	}
-	return false
 }
