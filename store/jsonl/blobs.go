@@ -16,7 +16,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/convlog/convlog/eventlog"
 )
@@ -44,7 +43,7 @@ func (s *Store) PutBlob(ctx context.Context, r io.Reader) (eventlog.Digest, int6
 	temp := blobDir + "/" + tempPrefix + rand.Text()
 	sum, size, err := s.spool(ctx, temp, r)
 	if err == nil {
-		err = s.place(temp, sum, size)
+		err = s.place(temp, sum)
 	}
 	if err != nil {
 		_ = s.fs.Remove(temp)
@@ -95,20 +94,15 @@ func (c *canceled) Read(p []byte) (int, error) {
 	return c.r.Read(p)
 }
 
-// place gives a spooled body its name, unless the blob is there already.
-func (s *Store) place(temp string, sum []byte, size int64) error {
+// place gives a spooled body its name, also where the blob is there already:
+// that one may be damaged.
+func (s *Store) place(temp string, sum []byte) error {
 	name := blobName(digestOf(sum))
 	dir := name[:strings.LastIndexByte(name, '/')]
 	if err := s.fs.Mkdir(dir); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	info, err := s.fs.Stat(name)
-	if err == nil && info.Size == size {
-		err = errors.Join(s.fs.Touch(name, time.Now()), s.fs.Remove(temp))
-	} else {
-		err = s.fs.Rename(temp, name)
-	}
-	if err != nil {
+	if err := s.fs.Rename(temp, name); err != nil {
 		return err
 	}
 	return s.syncFan(dir, sum[0])

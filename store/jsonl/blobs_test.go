@@ -34,7 +34,7 @@ func TestBlobs(t *testing.T) {
 	}
 }
 
-// Putting a blob again renews its age, and replaces one that was cut short.
+// Putting a blob again renews its age, and replaces one that is damaged.
 func TestPutBlobAgain(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
@@ -50,13 +50,15 @@ func TestPutBlobAgain(t *testing.T) {
 	if !info.ModTime().After(old.Add(time.Hour)) {
 		t.Errorf("the blob's time is %v, want it renewed", info.ModTime())
 	}
-	must(t, os.WriteFile(path, []byte("bo"), 0o600))
-	_, _, err = s.PutBlob(t.Context(), strings.NewReader("body"))
-	must(t, err)
-	got, err := os.ReadFile(path)
-	must(t, err)
-	if string(got) != "body" {
-		t.Errorf("the blob holds %q", got)
+	for _, damaged := range []string{"bo", "b0dy", "body and more"} {
+		must(t, os.WriteFile(path, []byte(damaged), 0o600))
+		_, _, err = s.PutBlob(t.Context(), strings.NewReader("body"))
+		must(t, err)
+		got, err := os.ReadFile(path)
+		must(t, err)
+		if string(got) != "body" {
+			t.Errorf("the blob holds %q", got)
+		}
 	}
 	if names := fileNames(t, filepath.Join(dir, "blobs")); names != d.Hex()[:2] {
 		t.Errorf("blobs has %s: a temporary file was left", names)

@@ -32,8 +32,6 @@ type FS interface {
 	// Rename replaces what stands at the new name.
 	Rename(from, to string) error
 	Remove(name string) error
-	// Touch sets the time of modification.
-	Touch(name string, at time.Time) error
 	Stat(name string) (Info, error)
 	// ReadDir lists a directory in any order.
 	ReadDir(name string) ([]fs.DirEntry, error)
@@ -174,14 +172,6 @@ func (o *osFS) Remove(name string) error {
 		return err
 	}
 	return root.Remove(name)
-}
-
-func (o *osFS) Touch(name string, at time.Time) error {
-	root, err := o.root()
-	if err != nil {
-		return err
-	}
-	return root.Chtimes(name, at, at)
 }
 
 func (o *osFS) Stat(name string) (Info, error) {

@@ -163,17 +163,22 @@ func (b *spooled) close() error {
 	return b.file.Close()
 }
 
-// apply writes the blob, or renews one that is there.
+// apply writes the blob, or renews one that is there, unless that is damaged.
 func (b *spooled) apply(w *writer) error {
 	now := time.Now().UnixMicro()
-	result, err := w.conn.exec(renewBlob, now, string(b.digest))
+	sound, err := b.stands(w)
 	if err != nil {
-		return fmt.Errorf("renew blob: %w", err)
+		return fmt.Errorf("compare blob: %w", err)
 	}
-	if changed, err := result.RowsAffected(); err != nil || changed > 0 {
-		return err
+	if sound {
+		_, err := w.conn.exec(renewBlob, now, string(b.digest))
+		return wrap("renew blob", err)
 	}
-	if result, err = w.conn.exec(insertBlob, string(b.digest), b.size, now); err != nil {
+	if err := (blobRemoval{b.digest}).apply(w); err != nil {
+		return fmt.Errorf("replace blob: %w", err)
+	}
+	result, err := w.conn.exec(insertBlob, string(b.digest), b.size, now)
+	if err != nil {
 		return fmt.Errorf("insert blob: %w", err)
 	}
 	key, err := result.LastInsertId()
@@ -183,19 +188,46 @@ func (b *spooled) apply(w *writer) error {
 	return b.insertPieces(w, key)
 }
 
-func (b *spooled) insertPieces(w *writer, key int64) error {
-	if b.file == nil && b.size > 0 {
-		_, err := w.conn.exec(insertPiece, key, int64(0), b.memory)
-		return wrap("insert blob", err)
+// stands reports whether the blob is there with all its bytes.
+func (b *spooled) stands(w *writer) (bool, error) {
+	row := make([]driver.Value, 2)
+	found, err := w.conn.first(row, findBlob, string(b.digest))
+	if err != nil || !found || row[1] != driver.Value(b.size) {
+		return false, err
 	}
-	buf := make([]byte, min(b.size, pieceBytes))
+	same := true
+	err = b.pieces(func(i int64, piece []byte) error {
+		stored := make([]driver.Value, 1)
+		found, err := w.conn.first(stored, readPiece, row[0], i)
+		body, _ := stored[0].([]byte)
+		same = same && found && bytes.Equal(body, piece)
+		return err
+	})
+	return same, err
+}
+
+func (b *spooled) insertPieces(w *writer, key int64) error {
+	return b.pieces(func(i int64, piece []byte) error {
+		_, err := w.conn.exec(insertPiece, key, i, piece)
+		return wrap("insert blob", err)
+	})
+}
+
+// pieces calls f with each piece of the body, which is not kept.
+func (b *spooled) pieces(f func(i int64, piece []byte) error) error {
+	buf := b.memory
+	if b.file != nil {
+		buf = make([]byte, pieceBytes)
+	}
 	for at := int64(0); at < b.size; at += pieceBytes {
 		piece := buf[:min(b.size-at, pieceBytes)]
-		if _, err := b.file.ReadAt(piece, at); err != nil {
-			return fmt.Errorf("read spooled blob: %w", err)
+		if b.file != nil {
+			if _, err := b.file.ReadAt(piece, at); err != nil {
+				return fmt.Errorf("read spooled blob: %w", err)
+			}
 		}
-		if _, err := w.conn.exec(insertPiece, key, at/pieceBytes, piece); err != nil {
-			return fmt.Errorf("insert blob: %w", err)
+		if err := f(at/pieceBytes, piece); err != nil {
+			return err
 		}
 	}
 	return nil

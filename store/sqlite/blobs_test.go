@@ -121,3 +121,32 @@ func TestBlobDamaged(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Putting a blob again replaces one that is damaged.
+func TestPutBlobHeals(t *testing.T) {
+	for _, body := range []string{"some text", strings.Repeat("text ", pieceBytes/2)} {
+		for _, damage := range []string{
+			"UPDATE blob_pieces SET body = x'00'",
+			"UPDATE blob_pieces SET body = zeroblob(length(body)) WHERE piece = (SELECT max(piece) FROM blob_pieces)",
+			"DELETE FROM blob_pieces WHERE piece = 0",
+			"UPDATE blobs SET bytes = bytes + 1",
+		} {
+			path := tempPath(t)
+			s := New(path)
+			d, _, err := s.PutBlob(t.Context(), strings.NewReader(body))
+			must(t, err)
+			must(t, s.Close())
+			makeDatabase(t, path, damage)
+			s = open(t, path)
+			_, _, err = s.PutBlob(t.Context(), strings.NewReader(body))
+			must(t, err)
+			r, err := s.OpenBlob(t.Context(), d)
+			must(t, err)
+			got, err := io.ReadAll(r)
+			must(t, errors.Join(err, r.Close()))
+			if string(got) != body {
+				t.Errorf("%s: after putting it again the blob has %d bytes, want %d", damage, len(got), len(body))
+			}
+		}
+	}
+}

@@ -16,11 +16,7 @@ import (
 func (w *Witness) Examine(t testing.TB, s eventlog.Store, session string) *Findings {
 	t.Helper()
 	l := eventlog.Open(s)
-	defer func() {
-		if err := l.Close(); err != nil {
-			t.Errorf("close: %v", err)
-		}
-	}()
+	defer closed(t, l)
 	f := w.Look(t, s, session)
 	w.ranges(t, l, f)
 	w.listing(t, l, f)
@@ -31,6 +27,24 @@ func (w *Witness) Examine(t testing.TB, s eventlog.Store, session string) *Findi
 	w.append(t, l, f)
 	w.others(t, l, f)
 	return f
+}
+
+// Try is Examine without the ranges, the watcher, the copies and the others.
+func (w *Witness) Try(t testing.TB, s eventlog.Store, session string) *Findings {
+	t.Helper()
+	l := eventlog.Open(s)
+	defer closed(t, l)
+	f := w.Look(t, s, session)
+	w.listing(t, l, f)
+	w.append(t, l, f)
+	return f
+}
+
+func closed(t testing.TB, l *eventlog.Log) {
+	t.Helper()
+	if err := l.Close(); err != nil {
+		t.Errorf("close: %v", err)
+	}
 }
 
 // ranges reads parts of the session. What ends without an error ends where the
@@ -94,7 +108,7 @@ func (w *Witness) listing(t testing.TB, l *eventlog.Log, f *Findings) {
 			}
 			continue
 		}
-		if i < 0 || infos[i].Err != nil || infos[i].First.Head() != written[0].Head() || infos[i].Last.Head() != headEvent(written).Head() {
+		if w.spared(f, session) && (i < 0 || infos[i].Err != nil || infos[i].First.Head() != written[0].Head() || infos[i].Last.Head() != headEvent(written).Head()) {
 			t.Errorf("session %q is not listed as it was: %+v", session, infos)
 		}
 	}
@@ -182,11 +196,11 @@ func (w *Witness) convert(t testing.TB, l *eventlog.Log, f *Findings) {
 		w.Located(t, "Convert", err)
 		failed[adopted.Session] = err
 	}
-	if failed[f.Session] == nil && f.Forward.Err != nil && !errors.Is(f.Forward.Err, eventlog.ErrNotFound) {
+	if failed[f.Session] == nil && f.Listed != nil && f.Forward.Err != nil && !errors.Is(f.Forward.Err, eventlog.ErrNotFound) {
 		t.Errorf("Convert says nothing of %v", f.Forward.Err)
 	}
 	for session, written := range w.written {
-		if session == f.Session || failed[session] != nil && w.needs(session, f.Session) {
+		if !w.spared(f, session) || failed[session] != nil && w.orphaned(f, session) {
 			continue
 		}
 		copied, err := collect(dst.Read(t.Context(), session, eventlog.All.Own()))
@@ -198,17 +212,17 @@ func (w *Witness) convert(t testing.TB, l *eventlog.Log, f *Findings) {
 
 func same(a, b eventlog.Event) bool { return equal(&a, &b) }
 
-// needs reports whether a session is a fork of another.
-func (w *Witness) needs(session, parent string) bool {
-	f, forked, err := w.written[session][0].Fork()
-	return err == nil && forked && f.Parent == parent
+// orphaned reports whether a session is a fork of one that is damaged.
+func (w *Witness) orphaned(f *Findings, session string) bool {
+	fork, forked, err := w.written[session][0].Fork()
+	return err == nil && forked && !w.spared(f, fork.Parent)
 }
 
 // others makes sure that the other sessions are as they were.
 func (w *Witness) others(t testing.TB, l *eventlog.Log, f *Findings) {
 	t.Helper()
 	for session, written := range w.written {
-		if session == f.Session {
+		if !w.spared(f, session) {
 			continue
 		}
 		events, err := collect(l.Read(t.Context(), session, eventlog.All.Own()))
@@ -220,7 +234,7 @@ func (w *Witness) others(t testing.TB, l *eventlog.Log, f *Findings) {
 			t.Errorf("Verify of session %q: %v", session, err)
 		}
 		for _, d := range slices.Concat(report.Defects, report.Notes) {
-			if d.Rule != "fork" || !w.needs(session, f.Session) {
+			if d.Rule != "fork" || !w.orphaned(f, session) {
 				t.Errorf("Verify of session %q: %v", session, d)
 			}
 		}

@@ -23,11 +23,7 @@ type Mended struct {
 func (w *Witness) Mend(t testing.TB, s eventlog.Store, session string) *Mended {
 	t.Helper()
 	l := eventlog.Open(s)
-	defer func() {
-		if err := l.Close(); err != nil {
-			t.Errorf("close: %v", err)
-		}
-	}()
+	defer closed(t, l)
 	done, err := l.Repair(t.Context(), session, eventlog.RepairOptions{})
 	if err != nil {
 		if !errors.As(err, new(*eventlog.RepairError)) {

@@ -18,6 +18,8 @@ type Witness struct {
 	// Tolerates is of errors that are neither damage nor a missing session or
 	// blob and may come up all the same; nil is none.
 	Tolerates func(error) bool
+	// Damaged are sessions that are damaged beside the one that is examined.
+	Damaged []string
 
 	written map[string][]eventlog.Event
 }
@@ -45,6 +47,11 @@ func NewWitness(t testing.TB, s eventlog.Store) *Witness {
 
 // Written is what a session held.
 func (w *Witness) Written(session string) []eventlog.Event { return w.written[session] }
+
+// spared reports whether a session must be as it was.
+func (w *Witness) spared(f *Findings, session string) bool {
+	return session != f.Session && !slices.Contains(w.Damaged, session)
+}
 
 // Reading is the seqs that a reading gave, and what ended it early.
 type Reading struct {

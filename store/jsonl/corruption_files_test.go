@@ -1,0 +1,172 @@
+package jsonl
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/store/storetest"
+)
+
+// fileDamages are what happens to whole files, each with what must be found of
+// each session that is not as it was.
+var fileDamages = []struct {
+	name string
+	do   func(p *patient) error
+	want map[string]func(p *patient) outcome
+}{
+	{"two sessions change files", func(p *patient) error {
+		main, other := p.files["main.jsonl"], p.files["other.jsonl"]
+		return errors.Join(p.write("main.jsonl", other), p.write("other.jsonl", main))
+	}, map[string]func(*patient) outcome{storetest.SampleMain: alienAt(0), storetest.SampleOther: alienAt(0)}},
+	{"one session's file is copied over another's", func(p *patient) error {
+		return p.write("main.jsonl", p.files["fork.jsonl"])
+	}, map[string]func(*patient) outcome{storetest.SampleMain: alienAt(0)}},
+	{"a fork's file is copied over an unrelated session's", func(p *patient) error {
+		return p.write("other.jsonl", p.files["fork.jsonl"])
+	}, map[string]func(*patient) outcome{storetest.SampleOther: alienAt(0)}},
+	{"a session's file is gone", func(p *patient) error {
+		return os.Remove(p.path(storetest.SampleMain))
+	}, map[string]func(*patient) outcome{storetest.SampleMain: always(outcome{kind: gone})}},
+	{"an earlier copy of a session's file", func(p *patient) error {
+		return p.write("main.jsonl", p.main[:p.start[15]])
+	}, map[string]func(*patient) outcome{storetest.SampleMain: always(outcome{kind: older, shown: 15})}},
+}
+
+func alienAt(at int64) func(*patient) outcome {
+	return always(outcome{kind: corrupt, at: at})
+}
+
+func (p *patient) write(name string, content []byte) error {
+	return os.WriteFile(filepath.Join(p.dir, name), content, 0o600)
+}
+
+func TestDamagedFiles(t *testing.T) {
+	p := newPatient(t)
+	for _, row := range fileDamages {
+		t.Run(row.name, func(t *testing.T) {
+			p := *p
+			p.TB = t
+			for session, want := range row.want {
+				p.heal()
+				must(t, row.do(&p))
+				w := *p.Witness
+				w.Damaged = slices.Collect(maps.Keys(row.want))
+				p.Witness = &w
+				p.check(p.examine(session), session, want(&p))
+			}
+		})
+	}
+}
+
+// TestRollback puts an earlier copy of a session's file back under those who
+// have seen what came later: they notice, as nobody else can.
+func TestRollback(t *testing.T) {
+	p := newPatient(t)
+	p.heal()
+	s := p.open()
+	l := eventlog.Open(s)
+	defer func() { must(t, l.Close()) }()
+	seen, err := l.Head(t.Context(), storetest.SampleMain)
+	must(t, err)
+	var watching error
+	for e, err := range l.Watch(t.Context(), storetest.SampleMain, 0) {
+		if watching = err; err != nil {
+			break
+		}
+		if e.Seq == all {
+			must(t, p.write("main.jsonl", p.main[:p.start[15]]))
+		}
+	}
+	wantErr(t, watching, eventlog.ErrCorrupt)
+	_, err = l.Append(t.Context(), storetest.SampleMain, eventlog.At(seen), note("after"))
+	wantErr(t, err, eventlog.ErrConflict)
+	var conflict *eventlog.ConflictError
+	if !errors.As(err, &conflict) || conflict.Actual.Seq != 15 {
+		t.Errorf("append at the head that was seen: %v", err)
+	}
+	report, err := l.Verify(t.Context(), storetest.SampleMain)
+	must(t, err)
+	p.reports(notRedactions(report.Defects), report.Notes)
+}
+
+// TestDamagedBlobs damages bodies: the events that need them are reported, what
+// lies around a spilled one is read, and appends go on.
+func TestDamagedBlobs(t *testing.T) {
+	p := newPatient(t)
+	for name, damage := range map[string]func(path string, body []byte) error{
+		"missing":   func(path string, _ []byte) error { return os.Remove(path) },
+		"empty":     func(path string, _ []byte) error { return os.Truncate(path, 0) },
+		"cut short": func(path string, body []byte) error { return os.Truncate(path, int64(len(body))-1) },
+		"longer":    func(path string, body []byte) error { return os.WriteFile(path, append(body, 'x'), 0o600) },
+		"altered":   func(path string, body []byte) error { return os.WriteFile(path, bytes.ToUpper(body), 0o600) },
+		"a folder":  func(path string, _ []byte) error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o700)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := *p
+			p.TB = t
+			p.heal()
+			w := *p.Witness
+			w.Tolerates = func(err error) bool { return errors.Is(err, syscall.EISDIR) }
+			p.Witness = &w
+			for file, body := range p.files {
+				if strings.HasPrefix(file, blobDir) {
+					must(t, damage(filepath.Join(p.dir, file), bytes.Clone(body)))
+				}
+			}
+			f := p.examine(storetest.SampleMain)
+			if len(f.Forward.Seqs) != 7 || len(f.Backward.Seqs) != all-8 || f.Forward.Err == nil || f.Backward.Err == nil || f.Append != nil {
+				t.Errorf("read %v %v and %v %v, appended with %v", f.Forward.Seqs, f.Forward.Err, f.Backward.Seqs, f.Backward.Err, f.Append)
+			}
+			for _, seq := range []int64{8, 10} {
+				if !slices.ContainsFunc(f.Report.Defects, func(d eventlog.Defect) bool { return d.Rule == "blob" && d.Seq == seq }) {
+					t.Errorf("Verify has no damaged blob at seq %d: %v", seq, f.Report.Defects)
+				}
+			}
+		})
+	}
+}
+
+// TestUnreadableFiles has a session's file that cannot be opened: that is no
+// damage, and every answer names the file.
+func TestUnreadableFiles(t *testing.T) {
+	p := newPatient(t)
+	for name, c := range map[string]struct {
+		fs     func() FS
+		do     func() error
+		target error
+		listed bool // with its error; a folder is no session
+	}{
+		"a folder": {func() FS { return newFaults(p.dir) }, func() error {
+			return errors.Join(os.Remove(p.path(storetest.SampleMain)), os.Mkdir(p.path(storetest.SampleMain), 0o700))
+		}, syscall.EISDIR, false},
+		"forbidden": {func() FS { return locked{newFaults(p.dir), "main.jsonl"} }, func() error { return nil }, fs.ErrPermission, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := *p
+			p.TB = t
+			p.heal()
+			must(t, c.do())
+			w := *p.Witness
+			w.Tolerates = func(err error) bool {
+				return errors.Is(err, c.target) && strings.Contains(err.Error(), "main.jsonl") && !errors.Is(err, eventlog.ErrCorrupt)
+			}
+			p.Witness = &w
+			f := p.Examine(t, New(p.dir, Options{FS: c.fs()}), storetest.SampleMain)
+			for _, err := range []error{f.Forward.Err, f.Backward.Err, f.VerifyErr, f.Append} {
+				wantErr(t, err, c.target)
+			}
+			if listed := f.Listed != nil; listed != c.listed || listed && f.Listed.Err == nil {
+				t.Errorf("listed as %+v", f.Listed)
+			}
+		})
+	}
+}
