@@ -88,7 +88,7 @@ type RepairError struct {
 }
 
 func (e *RepairError) Error() string {
-	return fmt.Sprintf("session %q cannot be repaired: %s: %s", e.Session, e.Path, e.Reason)
+	return fmt.Sprintf("beyond repair: %s: %s", e.Path, e.Reason)
 }
 
 // Is matches ErrCorrupt.

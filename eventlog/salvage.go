@@ -164,8 +164,14 @@ func (s *salvage) spoil(f *Fragment, place int64, cause error) {
 		last.place, last.bytes = place, f.Offset+f.Bytes-last.offset
 		return
 	}
-	reason := clip(strings.ToValidUTF8(cause.Error(), "\uFFFD"))
-	s.ruins = append(s.ruins, ruin{place: place, offset: f.Offset, bytes: f.Bytes, seq: f.Seq, reason: reason})
+	s.ruins = append(s.ruins, ruin{place: place, offset: f.Offset, bytes: f.Bytes, seq: f.Seq, reason: reasonOf(cause)})
+}
+
+// reasonOf is why something was lost, as a lost event says it.
+func reasonOf(cause error) string {
+	const most = 200
+	text := cause.Error()
+	return strings.ToValidUTF8(text[:min(len(text), most)], "\uFFFD")
 }
 
 // alien notes a line of another session, which stays out.

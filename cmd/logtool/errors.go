@@ -58,7 +58,10 @@ func hintFor(err error) string {
 	var conflict *eventlog.ConflictError
 	var corrupt *eventlog.CorruptError
 	var copying copyError
+	var repair repairFailure
 	switch {
+	case errors.As(err, &repair):
+		return repair.hint()
 	case errors.As(err, &conflict) && errors.As(err, &copying):
 		return "this store has another history of the session: copy it to another store"
 	case errors.As(err, &conflict) && conflict.ID == "" && conflict.Actual.IsZero():
@@ -68,7 +71,7 @@ func hintFor(err error) string {
 	case errors.Is(err, eventlog.ErrNotFound):
 		return "logtool ls lists the sessions"
 	case errors.As(err, &corrupt):
-		return "logtool verify shows all damage; restore the session from a copy"
+		return "logtool verify shows all damage; restore the session from a copy, or salvage what can be read with logtool repair"
 	case errors.Is(err, eventlog.ErrCorrupt):
 		return "give --store a sqlite file that logtool made, or restore the file from a copy"
 	case errors.Is(err, eventlog.ErrVersion):

@@ -28,7 +28,7 @@ func TestErrorsAreOneLineThatSaysWhatToDo(t *testing.T) {
 			`the session does not exist (any more): append with --expect new to begin it`},
 		{&eventlog.ConflictError{Session: "a", ID: "X"}, 1, `conflict in session "a": event X exists with other content`},
 		{&eventlog.CorruptError{Path: "a.jsonl", Offset: 5, Seq: 2, Cause: errors.New("torn\x1b[2J")}, 1,
-			`corrupt: a.jsonl at byte 5 (seq 2): torn\x1b[2J; logtool verify shows all damage; restore the session from a copy`},
+			`corrupt: a.jsonl at byte 5 (seq 2): torn\x1b[2J; logtool verify shows all damage; restore the session from a copy, or salvage what can be read with logtool repair`},
 		{&eventlog.VersionError{What: "envelope", Got: 2, Max: 1}, 1,
 			"envelope version 2 is newer than 1, the highest this program reads; use a newer logtool"},
 		{&eventlog.UnknownOutcomeError{Session: "a", Head: head, Cause: errors.New("no space")}, 1,

@@ -54,6 +54,7 @@ func TestScripts(t *testing.T) {
 			"big":       big,
 			"drop":      drop,
 			"torn":      torn,
+			"page":      page,
 			"spawn":     spawn,
 			"interrupt": interrupt,
 			"orphan":    orphan,
@@ -228,6 +229,23 @@ func torn(ts *testscript.TestScript, neg bool, args []string) {
 	_, err = f.WriteString(`{"crc":"`)
 	ts.Check(err)
 	ts.Check(f.Close())
+}
+
+// page FILE TEXT: overwrite the page of a database that holds TEXT.
+func page(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: page FILE TEXT")
+	}
+	path := ts.MkAbs(args[0])
+	content, err := os.ReadFile(path)
+	ts.Check(err)
+	const size = 4096
+	at := bytes.Index(content, []byte(args[1])) / size * size
+	if at <= 0 {
+		ts.Fatalf("%s does not contain %q", args[0], args[1])
+	}
+	copy(content[at:at+size], bytes.Repeat([]byte{0xa5}, size))
+	ts.Check(os.WriteFile(path, content, 0o600))
 }
 
 // forkat STORE SESSION PARENT SEQ: begin a session as a fork of another.

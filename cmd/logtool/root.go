@@ -57,7 +57,7 @@ func (a *app) root() *cobra.Command {
 	root.AddCommand(
 		a.importCommand(), a.lsCommand(), a.showCommand(), a.tailCommand(), a.verifyCommand(),
 		a.appendCommand(), a.exportCommand(), a.convertCommand(), a.versionCommand(),
-		a.redactCommand(), a.gcCommand(), a.backupCommand(),
+		a.redactCommand(), a.gcCommand(), a.backupCommand(), a.repairCommand(),
 	)
 	return root
 }

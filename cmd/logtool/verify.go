@@ -72,7 +72,7 @@ func (a *app) verify(ctx context.Context, log *eventlog.Log, args []string) erro
 		return err
 	}
 	if all.Defects > 0 {
-		return fmt.Errorf("%s in %s: restore what is damaged from a copy, or save what is readable with logtool show --raw",
+		return fmt.Errorf("%s in %s: restore what is damaged from a copy, or salvage what can be read with logtool repair",
 			count(all.Defects, "defect"), count(all.Damaged, "session"))
 	}
 	return nil
