@@ -166,10 +166,10 @@ func TestMentioned(t *testing.T) {
 		want = append(want, d)
 		return string(d)
 	}
-	across := largestChunk - 20
+	across := 64<<10 - 20 // it stands across two parts
 	for name, text := range map[string]string{
 		"a.torn-7":    `{"crc":"00000000","blobs":["` + digest("1") + `","` + digest("2") + `"],"da`,
-		"a.damaged-1": strings.Repeat("x", across) + digest("3") + strings.Repeat("y", largestChunk) + digest("4"),
+		"a.damaged-1": strings.Repeat("x", across) + digest("3") + strings.Repeat("y", 1<<20) + digest("4"),
 		"a.bak":       "sha256:sha256:" + digest("5") + "sha256:" + strings.Repeat("f", 63),
 	} {
 		must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))

@@ -1,11 +1,12 @@
 package jsonl
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
+	"math"
 	"os"
 	"strings"
 
@@ -28,12 +29,7 @@ func (s *Store) Mentioned(ctx context.Context) iter.Seq2[eventlog.Digest, error]
 	}
 }
 
-const digestPrefix = "sha256:"
-
-// digestLen is the length of a digest with its prefix.
-var digestLen = len(eventlog.DigestOf(nil))
-
-// mentioned yields the digests that stand in a file, of any size and form.
+// mentioned yields the digests that stand in a file.
 func (s *Store) mentioned(ctx context.Context, name string, yield func(eventlog.Digest, error) bool) (err error) {
 	file, err := s.fs.Open(name, os.O_RDONLY)
 	if isAbsent(err) {
@@ -43,24 +39,14 @@ func (s *Store) mentioned(ctx context.Context, name string, yield func(eventlog.
 		return err
 	}
 	defer closeInto(&err, file)
-	buf := make([]byte, largestChunk)
-	for at := int64(0); ; at += int64(len(buf) - digestLen) {
-		n, err := readFull(file, buf, at)
-		if err = errors.Join(err, ctx.Err()); err != nil {
+	whole := io.NewSectionReader(file, 0, math.MaxInt64)
+	for d, err := range eventlog.DigestsIn(&canceled{ctx: ctx, r: whole}) {
+		if err != nil {
 			return err
 		}
-		for rest := buf[:n]; ; {
-			i := bytes.Index(rest, []byte(digestPrefix))
-			if i < 0 || len(rest)-i < digestLen {
-				break
-			}
-			if d, err := eventlog.ParseDigest(string(rest[i : i+digestLen])); err == nil && !yield(d, nil) {
-				return errStop
-			}
-			rest = rest[i+len(digestPrefix):]
-		}
-		if n < len(buf) {
-			return nil
+		if !yield(d, nil) {
+			return errStop
 		}
 	}
+	return nil
 }

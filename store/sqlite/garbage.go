@@ -109,12 +109,3 @@ func (r blobRemovals) apply(w *writer) error {
 }
 
 func (blobRemovals) unknown(cause error) error { return cause }
-
-// Mentioned implements eventlog.Sweeper: nothing is kept beside the sessions.
-func (s *Store) Mentioned(ctx context.Context) iter.Seq2[eventlog.Digest, error] {
-	return func(yield func(eventlog.Digest, error) bool) {
-		if err := s.open(ctx); err != nil {
-			yield("", err)
-		}
-	}
-}

@@ -152,3 +152,19 @@ func TestLockWaitsForWritesUnderWay(t *testing.T) {
 	must(t, err)
 	unlock()
 }
+
+// A blob that only a kept copy names is not collected.
+func TestGarbageNamedByKeptCopies(t *testing.T) {
+	path := tempPath(t)
+	l := eventlog.Open(open(t, path))
+	kept, err := l.PutBlob(t.Context(), strings.NewReader("kept"))
+	must(t, err)
+	other, err := l.PutBlob(t.Context(), strings.NewReader("other"))
+	must(t, err)
+	must(t, os.WriteFile(path+".damaged-0123456789abcdef-1.jsonl", []byte(`{"blobs":["`+kept.Blob+`"]`), 0o600))
+	garbage, err := l.CollectGarbage(t.Context(), eventlog.GCOptions{Grace: -1})
+	must(t, err)
+	if len(garbage.Blobs) != 1 || garbage.Blobs[0].Digest != other.Blob {
+		t.Errorf("collected %v", garbage.Blobs)
+	}
+}

@@ -111,10 +111,11 @@ func (s *Store) keep(ctx context.Context, session string) (path string, err erro
 // keptPrefix is how the paths of a session's kept copies begin.
 func (s *Store) keptPrefix(session string) string {
 	sum := sha256.Sum256([]byte(session))
-	return s.path + ".damaged-" + hex.EncodeToString(sum[:8]) + "-"
+	return s.path + keptInfix + hex.EncodeToString(sum[:8]) + "-"
 }
 
-const keptSuffix = ".jsonl"
+// A kept copy is S.db.damaged-<16 hex>-<n>.jsonl.
+const keptInfix, keptSuffix = ".damaged-", ".jsonl"
 
 func (s *Store) createKept(session string) (*os.File, error) {
 	for n := 1; ; n++ {

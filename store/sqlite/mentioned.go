@@ -1,0 +1,54 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// Mentioned implements eventlog.Sweeper: it looks through the kept copies of
+// sessions, which stand beside the database.
+func (s *Store) Mentioned(ctx context.Context) iter.Seq2[eventlog.Digest, error] {
+	return func(yield func(eventlog.Digest, error) bool) {
+		err := s.open(ctx)
+		var entries []os.DirEntry
+		if err == nil {
+			entries, err = os.ReadDir(filepath.Dir(s.path))
+		}
+		for i := 0; i < len(entries) && err == nil; i++ {
+			if strings.HasPrefix(entries[i].Name(), filepath.Base(s.path)+keptInfix) {
+				err = mentioned(ctx, filepath.Join(filepath.Dir(s.path), entries[i].Name()), yield)
+			}
+		}
+		if err != nil && !errors.Is(err, errStop) {
+			yield("", fmt.Errorf("look for blobs beside %s: %w", s.path, err))
+		}
+	}
+}
+
+// mentioned yields the digests that stand in a file.
+func mentioned(ctx context.Context, path string, yield func(eventlog.Digest, error) bool) error {
+	f, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	for d, err := range eventlog.DigestsIn(contextReader{ctx, f}) {
+		if err != nil {
+			return err
+		}
+		if !yield(d, nil) {
+			return errStop
+		}
+	}
+	return nil
+}
