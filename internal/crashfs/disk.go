@@ -3,6 +3,7 @@ package crashfs
 import (
 	"maps"
 	"path"
+	"slices"
 	"sync"
 	"time"
 )
@@ -78,6 +79,16 @@ func (d *Disk) Files() map[string][]byte {
 		}
 	}
 	return files
+}
+
+// Damage changes the bytes of a file behind the back of all processes, on disk
+// for certain.
+func (d *Disk) Damage(name string, change func(b []byte) []byte) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n := d.names[name]
+	n.content = content{data: change(slices.Clone(n.data))}
+	n.sync()
 }
 
 // now is the disk's clock: an operation takes a millisecond.

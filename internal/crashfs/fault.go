@@ -40,7 +40,7 @@ func (f *FS) do(kind, name string, bytes int, act func(Fault) error) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if f.dead {
-		return &fs.PathError{Op: kind, Path: name, Err: errKilled}
+		return &fs.PathError{Op: kind, Path: name, Err: ErrKilled}
 	}
 	d.ops++
 	op := Op{N: d.ops, Kind: kind, Name: name, Bytes: bytes, Process: f.process}
@@ -50,7 +50,7 @@ func (f *FS) do(kind, name string, bytes int, act func(Fault) error) error {
 	}
 	if fault.Kill {
 		f.kill()
-		return &fs.PathError{Op: kind, Path: name, Err: errKilled}
+		return &fs.PathError{Op: kind, Path: name, Err: ErrKilled}
 	}
 	err := error(nil)
 	if fault.Err == nil || fault.Done || fault.Bytes > 0 || fault.Lost {

@@ -145,7 +145,7 @@ func (f *File) close() {
 
 func (f *File) usable(op string) error {
 	if f.fs.dead {
-		return missing(op, f.name, errKilled)
+		return missing(op, f.name, ErrKilled)
 	}
 	if f.closed {
 		return missing(op, f.name, fs.ErrClosed)

@@ -13,7 +13,8 @@ import (
 	"github.com/convlog/convlog/store/jsonl"
 )
 
-var errKilled = errors.New("the process was killed")
+// ErrKilled is what every operation of a killed process answers.
+var ErrKilled = errors.New("the process was killed")
 
 // FS is a process with the disk mounted. It implements jsonl.FS.
 type FS struct {
@@ -114,7 +115,7 @@ func (f *FS) openExisting(name string, flag int) (*File, error) {
 	var err error
 	switch {
 	case f.dead:
-		err = errKilled
+		err = ErrKilled
 	case !dir || n == nil:
 		err = fs.ErrNotExist
 	case flag&os.O_EXCL != 0:
@@ -197,7 +198,7 @@ func (f *FS) Stat(name string) (jsonl.Info, error) {
 	defer f.disk.mu.Unlock()
 	n := f.disk.names[name]
 	if f.dead {
-		return jsonl.Info{}, missing("stat", name, errKilled)
+		return jsonl.Info{}, missing("stat", name, ErrKilled)
 	}
 	if n == nil {
 		return jsonl.Info{}, missing("stat", name, fs.ErrNotExist)

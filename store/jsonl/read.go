@@ -16,12 +16,13 @@ import (
 // looks damaged. A rewrite does not disturb it: it goes on in the old file.
 func (s *Store) Read(ctx context.Context, session string, span eventlog.Span) iter.Seq2[eventlog.Event, error] {
 	return func(yield func(eventlog.Event, error) bool) {
-		r, err := s.openReader(session, span)
+		r, err := s.openReader(session)
 		if err != nil {
 			yield(eventlog.Event{}, err)
 			return
 		}
 		defer r.close()
+		r.span = span
 		err = r.run(ctx, yield)
 		if err != nil && !errors.Is(err, errStop) {
 			yield(eventlog.Event{}, err)
@@ -44,19 +45,18 @@ type reader struct {
 	info  Info
 	tail  // of what may be shown; last is set where it had to be read
 	span  eventlog.Span
-	// thorough readers look for a hole that complete appends follow. Others meet
-	// it on their way, or look at the two ends of the file only.
+	// thorough readers look for a hole that complete appends follow; others look
+	// at the two ends of the file only.
 	thorough bool
 }
 
 // openReader opens a session that has at least one event.
-func (s *Store) openReader(session string, span eventlog.Span) (*reader, error) {
+func (s *Store) openReader(session string) (*reader, error) {
 	if err := s.usable("read session", session); err != nil {
 		return nil, err
 	}
 	name := escape(session) + extension
-	r := &reader{store: s, name: name, source: source{session: session, path: s.path(name)}, span: span}
-	r.thorough = span.Backward || span.From > 1
+	r := &reader{store: s, name: name, thorough: true, source: source{session: session, path: s.path(name)}}
 	err := r.open()
 	if err == nil && r.end == 0 {
 		r.close()
@@ -258,9 +258,6 @@ func (r *reader) again(ctx context.Context, at, due int64, cause error) (eventlo
 	unlock, err := r.relock(ctx)
 	if unlock != nil {
 		defer unlock()
-	}
-	if err == nil && r.end == 0 && r.damage == nil {
-		err = eventlog.ErrNotFound // the bad line is of the first append
 	}
 	if err != nil {
 		return eventlog.Event{}, at, fmt.Errorf("read session %q again: %w", r.session, err)

@@ -146,13 +146,14 @@ func (h *handle) copyTo(ctx context.Context, name string) (err error) {
 }
 
 // settleTorn gives the session's saved torn tails names that no later size of
-// its file makes a cut that is owed.
+// its file makes a cut that is owed, durably.
 func (h *handle) settleTorn() error {
 	entries, err := h.store.fs.ReadDir(".")
 	if err != nil {
 		return err
 	}
 	prefix := strings.TrimSuffix(h.torn(0), "0")
+	found := false
 	for _, entry := range entries {
 		offset, ok := strings.CutPrefix(entry.Name(), prefix)
 		if _, err := strconv.ParseUint(offset, 10, 63); !ok || err != nil {
@@ -167,6 +168,10 @@ func (h *handle) settleTorn() error {
 		if err := h.store.fs.Rename(entry.Name(), settled); err != nil {
 			return err
 		}
+		found = true
 	}
-	return nil
+	if !found {
+		return nil
+	}
+	return h.store.fs.SyncDir(".")
 }

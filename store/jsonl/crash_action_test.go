@@ -1,0 +1,342 @@
+package jsonl_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// action is something that a user does, and does again when its outcome was
+// unknown.
+type action struct {
+	what    string
+	groups  []group // what it appends
+	secrets map[ulid.ULID]string
+	erases  bool   // it redacts
+	removes string // the session that it removes
+	durable bool   // it demands durability
+	atomic  bool   // it is one append, or several that are written together
+	run     func(ctx context.Context, log *eventlog.Log) error
+}
+
+// spillOver is small, so that many bodies are spilled.
+const spillOver = 1500
+
+// author makes actions, by chance and by what the model knows.
+type author struct {
+	*rand.Rand
+	model *model
+	made  int
+	// calm authors only append, and expect no head: what others do at the same
+	// time does not matter to them.
+	calm    bool
+	brief   bool // nothing long is said
+	relaxed bool // now and then one demands durability
+	stream  stream
+}
+
+// stream is an export that may be imported.
+type stream struct {
+	bytes   []byte
+	groups  []group
+	secrets map[ulid.ULID]string
+}
+
+func (w *author) next() *action {
+	session := []string{"a", "B", "c"}[w.IntN(3)]
+	for {
+		var a *action
+		switch n := w.IntN(40); {
+		case n < 14:
+			a = w.append(session, w.messages(1))
+		case n < 18:
+			a = w.append(session, w.messages(2+w.IntN(4)))
+		case n < 22:
+			a = w.append(session, w.messages(1), w.messages(1+w.IntN(3)), w.messages(1))
+		case n < 25:
+			a = w.artifact(session)
+		case w.calm:
+			a = w.append(session, w.messages(1))
+		case n < 27:
+			a = w.imports()
+		case n < 29:
+			a = w.snapshot(session)
+		case n < 32:
+			w.made++
+			a = w.fork(session, fmt.Sprintf("fork-%d", w.made))
+		case n < 37:
+			a = w.redact(session)
+		default:
+			a = w.remove(session)
+		}
+		if a != nil {
+			return a
+		}
+	}
+}
+
+// secret is text that no other event has, repeated up to a size.
+func (w *author) secret(size int) (secret, text string) {
+	w.made++
+	secret = fmt.Sprintf("secret-%d-%d.", w.made, w.Uint32())
+	return secret, strings.Repeat(secret, size/len(secret)+1)
+}
+
+func (w *author) size() int {
+	switch n := w.IntN(8); {
+	case w.brief || n > 2:
+		return w.IntN(200)
+	case n == 0:
+		return spillOver + w.IntN(2000)
+	}
+	return 300 + w.IntN(1000)
+}
+
+// written is an event and what it can be told by.
+type written struct {
+	eventlog.Event
+	secret string
+}
+
+func (w *author) messages(n int) (events []written) {
+	for range n {
+		secret, text := w.secret(w.size())
+		e, err := eventlog.NewUserMessage(text)
+		events = append(events, written{must(e, err), secret})
+	}
+	return events
+}
+
+// must is for events that a test makes right.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+func (w *author) append(session string, appends ...[]written) *action {
+	expect := w.expectation(session)
+	a := &action{what: fmt.Sprintf("%d appends to %s", len(appends), session), atomic: true, secrets: map[ulid.ULID]string{}}
+	if w.relaxed && w.IntN(4) == 0 {
+		expect, a.durable = expect.Durable(), true
+	}
+	var each [][]eventlog.Event
+	for _, one := range appends {
+		g := group{session: session}
+		var events []eventlog.Event
+		for _, e := range one {
+			g.ids, events = append(g.ids, e.ID), append(events, e.Event)
+			a.secrets[e.ID] = e.secret
+		}
+		a.groups, each = append(a.groups, g), append(each, events)
+	}
+	a.run = func(ctx context.Context, log *eventlog.Log) error {
+		if len(each) == 1 {
+			_, err := log.Append(ctx, session, expect, each[0]...)
+			return err
+		}
+		_, err := log.AppendEach(ctx, session, expect, each...)
+		if errors.Is(err, eventlog.ErrConflict) {
+			return appendRest(ctx, log, session, a.durable, each)
+		}
+		return err
+	}
+	return a
+}
+
+// appendRest adds the appends that are missing where the first of several stand.
+func appendRest(ctx context.Context, log *eventlog.Log, session string, durable bool, each [][]eventlog.Event) error {
+	expect := eventlog.Any
+	if durable {
+		expect = expect.Durable()
+	}
+	events, err := readOwn(ctx, log, session)
+	if err != nil {
+		return err
+	}
+	there := func(one []eventlog.Event) bool {
+		return slices.ContainsFunc(events, func(e eventlog.Event) bool { return e.ID == one[0].ID })
+	}
+	if !there(each[0]) {
+		return fmt.Errorf("session %q is not what the append expects: %w", session, eventlog.ErrConflict)
+	}
+	for _, one := range each {
+		if there(one) {
+			continue
+		}
+		if _, err := log.Append(ctx, session, expect, one...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// expectation is one that an append may have now.
+func (w *author) expectation(session string) eventlog.Expect {
+	head := w.model.head(session)
+	switch {
+	case w.calm || w.IntN(3) == 0:
+		return eventlog.Any
+	case w.IntN(2) == 0 && !head.IsZero():
+		return eventlog.AnyAfter(head)
+	}
+	return eventlog.At(head)
+}
+
+// head is the last acknowledged event of a session.
+func (m *model) head(session string) (head eventlog.Head) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, g := range m.groups {
+		if last := g.first + int64(len(g.ids)) - 1; g.session == session && g.acknowledged && last > head.Seq {
+			e := must(eventlog.ParseLine(g.lines[len(g.lines)-1], session))
+			head = e.Head()
+		}
+	}
+	return head
+}
+
+func (w *author) artifact(session string) *action {
+	secret, body := w.secret(w.IntN(3000))
+	ref := eventlog.BlobRef{Blob: eventlog.DigestOf([]byte(body)), Bytes: int64(len(body))}
+	e := must(eventlog.NewArtifactRecorded(eventlog.Artifact{ArtifactID: "artifact", Body: ref}))
+	a := w.append(session, []written{{e, secret}})
+	appending := a.run
+	a.what = "an artifact of " + session
+	a.run = func(ctx context.Context, log *eventlog.Log) error {
+		if _, err := log.PutBlob(ctx, strings.NewReader(body)); err != nil {
+			return err
+		}
+		return appending(ctx, log)
+	}
+	return a
+}
+
+func (w *author) snapshot(session string) *action {
+	head := w.model.head(session)
+	if head.IsZero() {
+		return nil
+	}
+	secret, text := w.secret(w.size())
+	state := fmt.Appendf(nil, "{%q:%q}", "state", text)
+	e := must(eventlog.NewProjectionSnapshotted(eventlog.Snapshot{Projection: "state", Version: 1, Seq: head.Seq, State: state}))
+	a := w.append(session, []written{{e, secret}})
+	a.what = "a snapshot of " + session
+	return a
+}
+
+func (w *author) fork(session, child string) *action {
+	head := w.model.head(session)
+	if head.IsZero() || len(w.model.sessions()) > 8 {
+		return nil
+	}
+	line := w.model.lineAt(session, head.Seq)
+	e := must(eventlog.NewSessionForked(eventlog.Fork{Parent: session, Seq: head.Seq, EventID: line.ID, Hash: line.Hash()}))
+	first := append([]written{{e, ""}}, w.messages(w.IntN(2))...)
+	a := w.append(child, first)
+	a.what = "a fork of " + session
+	a.groups[0].parent = session
+	return a
+}
+
+func (m *model) lineAt(session string, seq int64) eventlog.Event {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, g := range m.groups {
+		if at := seq - g.first; g.session == session && g.acknowledged && at >= 0 && at < int64(len(g.lines)) {
+			return must(eventlog.ParseLine(g.lines[at], session))
+		}
+	}
+	panic("no such event")
+}
+
+func (w *author) redact(session string) *action {
+	var seqs []int64
+	for _, g := range w.model.groups {
+		for i := range g.lines {
+			e := must(eventlog.ParseLine(g.lines[i], g.session))
+			if g.session == session && g.acknowledged && !e.Redacted() && e.Type == eventlog.MessageAdded {
+				seqs = append(seqs, e.Seq)
+			}
+		}
+	}
+	if len(seqs) == 0 {
+		return nil
+	}
+	slices.Sort(seqs)
+	seq := seqs[w.IntN(len(seqs))]
+	return &action{what: fmt.Sprintf("redaction of %s %d", session, seq), erases: true, durable: true,
+		run: func(ctx context.Context, log *eventlog.Log) error {
+			_, err := log.Redact(ctx, session, "", seq)
+			return err
+		}}
+}
+
+func (w *author) remove(session string) *action {
+	parents := map[string]bool{}
+	for _, g := range w.model.groups {
+		parents[g.parent] = true
+	}
+	if parents[session] || w.model.head(session).IsZero() {
+		return nil
+	}
+	return &action{what: "removal of " + session, removes: session, durable: true,
+		run: func(ctx context.Context, log *eventlog.Log) error {
+			err := log.Remove(ctx, session)
+			if errors.Is(err, eventlog.ErrNotFound) {
+				return nil
+			}
+			return err
+		}}
+}
+
+// imports adopts the stream, of which some may be there.
+func (w *author) imports() *action {
+	if w.stream.bytes == nil {
+		return nil
+	}
+	return &action{what: "an import", groups: w.stream.groups, secrets: w.stream.secrets,
+		run: func(ctx context.Context, log *eventlog.Log) error {
+			_, err := log.Import(ctx, bytes.NewReader(w.stream.bytes))
+			return err
+		}}
+}
+
+// makeStream exports what an author writes to another store: two sessions, one
+// of them a fork.
+func makeStream(ctx context.Context, r *rand.Rand, log *eventlog.Log) stream {
+	w := &author{Rand: r, model: newModel()}
+	for _, make := range []func() *action{
+		func() *action { return w.append("imported", w.messages(1), w.messages(3), w.messages(1)) },
+		func() *action { return w.artifact("imported") },
+		func() *action { return w.fork("imported", "imported-fork") },
+		func() *action { return w.append("imported-fork", w.messages(2)) },
+	} {
+		a := make()
+		w.model.begin(a)
+		mustDo(a.run(ctx, log))
+		mustDo(w.model.finish(ctx, log, a, true))
+	}
+	var b bytes.Buffer
+	mustDo(log.Export(ctx, &b, "imported-fork"))
+	s := stream{bytes: b.Bytes(), secrets: w.model.secrets}
+	for _, g := range w.model.groups {
+		s.groups = append(s.groups, group{session: g.session, ids: g.ids, parent: g.parent})
+	}
+	return s
+}
+
+func mustDo(err error) {
+	if err != nil {
+		panic(err)
+	}
+}

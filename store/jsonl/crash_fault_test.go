@@ -1,0 +1,228 @@
+package jsonl_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/crashfs"
+	"github.com/convlog/convlog/store/jsonl"
+)
+
+// failure is a way in which an operation can fail, and with it others until the
+// action it was part of has failed.
+type failure struct {
+	name string
+	// of says which kinds of operation can fail so; empty is all.
+	of string
+	// at is what becomes of the operation, later of those that follow it.
+	at    func(op crashfs.Op) crashfs.Fault
+	later func(op crashfs.Op) crashfs.Fault
+	// forgets is of a disk that gives up what it was to sync, and says so once: a
+	// new process is told of syncs that succeed. What the old one could neither
+	// sync nor take back is then lost in a crash.
+	forgets bool
+	// relaxed says that it forgets what was acknowledged without a sync only.
+	relaxed bool
+}
+
+func always(f crashfs.Fault) func(crashfs.Op) crashfs.Fault {
+	return func(crashfs.Op) crashfs.Fault { return f }
+}
+
+// failing fails operations of some kinds.
+func failing(kinds string) func(crashfs.Op) crashfs.Fault {
+	return func(op crashfs.Op) crashfs.Fault {
+		if strings.Contains(kinds, op.Kind) {
+			return crashfs.Fault{Err: unix.EIO}
+		}
+		return crashfs.Fault{}
+	}
+}
+
+// short stores a part of a write.
+func short(part func(bytes int) int) func(crashfs.Op) crashfs.Fault {
+	return func(op crashfs.Op) crashfs.Fault {
+		return crashfs.Fault{Err: unix.ENOSPC, Bytes: min(max(part(op.Bytes), 0), op.Bytes)}
+	}
+}
+
+var (
+	half      = short(func(n int) int { return n / 2 })
+	none      = always(crashfs.Fault{})
+	lostPages = always(crashfs.Fault{Err: unix.EIO, Lost: true})
+)
+
+var failures = []failure{
+	{name: "fails", at: always(crashfs.Fault{Err: unix.EIO}), later: none},
+	{name: "is done and fails", at: always(crashfs.Fault{Err: unix.EIO, Done: true}), later: none},
+	{name: "the process is killed", at: always(crashfs.Fault{Kill: true}), later: none},
+	{name: "the disk is full", of: "write create mkdir makeroot", at: crashfs.Full, later: crashfs.Full},
+	{name: "one byte is written", of: "write", at: short(func(int) int { return 1 }), later: none},
+	{name: "one byte is missing", of: "write", at: short(func(n int) int { return n - 1 }), later: none},
+	{name: "a short write, and no truncation", of: "write", at: half, later: failing("truncate")},
+	{name: "a short write, and no sync", of: "write", at: half, later: failing("sync")},
+	{name: "all is written, and no truncation", of: "write", at: short(func(n int) int { return n }), later: failing("truncate")},
+	{name: "a sync loses pages", of: "sync", at: lostPages, later: none, relaxed: true},
+	{name: "every sync fails", of: "sync", at: failing("sync"), later: failing("sync")},
+	{name: "a sync fails, and truncations", of: "sync", at: failing("sync"), later: failing("truncate")},
+	{name: "a sync loses pages, and truncations fail", of: "sync", at: lostPages, later: failing("truncate"), forgets: true},
+	{name: "a sync of names fails, and truncations", of: "syncdir", at: failing("syncdir"), later: failing("truncate")},
+}
+
+func (f *failure) canFail(op crashfs.Op) bool {
+	return f.of == "" || strings.Contains(" "+f.of+" ", " "+op.Kind+" ")
+}
+
+// faultSteps is how many actions the workload of TestFaults has.
+const faultSteps = 14
+
+// Every operation of a workload fails in every way that it can. What failed with
+// a plain error left nothing, also after a crash; what has an open outcome is not
+// shown; done again it is done once; and nothing else is lost.
+func TestFaults(t *testing.T) {
+	for _, policy := range []jsonl.SyncPolicy{jsonl.Always, jsonl.Never} {
+		runs := 0
+		workloads(t, 1, func(t *testing.T, seed uint64) {
+			for i, f := range failures {
+				for n, op := range operations(t, seed, policy) {
+					if !f.canFail(op) || *crashSeeds == 0 && (n+i)%5 != 0 {
+						continue
+					}
+					if err := fail(t, seed, policy, &f, op.N); err != nil {
+						t.Fatalf("workload %d, %s, operation %d, %s %s: %s: %v", seed, policyName(policy), op.N, op.Kind, op.Name, f.name, err)
+					}
+					runs++
+				}
+			}
+		})
+		t.Logf("%s: %d failures", policyName(policy), runs)
+	}
+}
+
+// operations are those of the workload when nothing fails.
+func operations(t *testing.T, seed uint64, policy jsonl.SyncPolicy) (ops []crashfs.Op) {
+	w := newWorld(t, seed, policy, 2)
+	w.disk.OnOp(func(op crashfs.Op, _ func() *crashfs.Disk) { ops = append(ops, op) })
+	if err := w.failing(0); err != nil {
+		t.Fatal(err)
+	}
+	return ops
+}
+
+// fail runs the workload with a failure at its nth operation.
+func fail(t *testing.T, seed uint64, policy jsonl.SyncPolicy, f *failure, n int) error {
+	w := newWorld(t, seed, policy, 2)
+	w.disk.SetFault(func(op crashfs.Op) crashfs.Fault {
+		switch {
+		case op.N < n:
+			return crashfs.Fault{}
+		case op.N == n:
+			return f.at(op)
+		}
+		return f.later(op)
+	})
+	if err := w.failing(n); err != nil {
+		return err
+	}
+	w.disk.SetFault(nil)
+	return w.afterAll(f)
+}
+
+// failing does the actions of the workload, of whose operations the nth fails.
+func (w *world) failing(n int) error {
+	ctx := w.t.Context()
+	for range faultSteps {
+		a := w.next()
+		w.model.begin(a)
+		i := w.IntN(len(w.writers))
+		err := a.run(ctx, w.writers[i].log)
+		if err != nil {
+			err = w.afterFailure(a, i, err)
+		}
+		if err == nil {
+			err = w.model.finish(ctx, w.writers[i].log, a, w.isDurable(a))
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", a.what, err)
+		}
+		if w.disk.Ops() >= n {
+			w.disk.SetFault(nil)
+		}
+	}
+	return nil
+}
+
+// afterFailure checks what a failed action left, and does it again.
+func (w *world) afterFailure(a *action, i int, failed error) error {
+	if errors.Is(failed, eventlog.ErrCorrupt) || errors.Is(failed, eventlog.ErrConflict) {
+		return failed
+	}
+	if a.atomic {
+		open := errors.Is(failed, eventlog.ErrUnknownOutcome) || errors.Is(failed, crashfs.ErrKilled)
+		if err := w.leftNothing(a, i, open); err != nil {
+			return fmt.Errorf("after %w: %w", failed, err)
+		}
+	}
+	w.disk.SetFault(nil)
+	err := a.run(w.t.Context(), w.writers[i].log)
+	if err == nil {
+		return nil
+	}
+	if !errors.Is(err, eventlog.ErrReadOnly) && !errors.Is(failed, crashfs.ErrKilled) {
+		return fmt.Errorf("again after %w: %w", failed, err)
+	}
+	w.writers[i].process.Kill()
+	w.writers[i] = startWriter(w.disk, w.policy)
+	if err := a.run(w.t.Context(), w.writers[i].log); err != nil {
+		return fmt.Errorf("in a new process after %w: %w", failed, err)
+	}
+	return nil
+}
+
+// leftNothing checks that a failed append is not shown to its own process, and
+// if its outcome is known to no other either, after a crash neither.
+func (w *world) leftNothing(a *action, i int, open bool) error {
+	without := w.model.clone()
+	without.forget(a)
+	ctx := w.t.Context()
+	if err := without.compare(ctx, w.writers[i].log, false); err != nil && !errors.Is(err, crashfs.ErrKilled) {
+		return fmt.Errorf("in the same process: %w", err)
+	}
+	if open {
+		return nil
+	}
+	if err := without.compare(ctx, startWriter(w.disk.Clone(), w.policy).log, false); err != nil {
+		return fmt.Errorf("in another process: %w", err)
+	}
+	for range 3 {
+		if err := without.compare(ctx, startWriter(w.disk.Crash(w.Uint64()), w.policy).log, w.policy != jsonl.Always); err != nil {
+			return fmt.Errorf("after a crash: %w", err)
+		}
+	}
+	return nil
+}
+
+// afterAll checks that everything is there at the end, and after a crash.
+func (w *world) afterAll(f *failure) error {
+	ctx := w.t.Context()
+	last := startWriter(w.disk, w.policy)
+	if err := w.goOn(ctx, last.log, w.model, append(w.model.sessions(), "new")); err != nil {
+		return err
+	}
+	if err := errors.Join(w.model.compare(ctx, last.log, false), sound(ctx, last.log, w.model), w.model.compareBytes(w.disk), tornAgree(w.disk)); err != nil {
+		return fmt.Errorf("at the end: %w", err)
+	}
+	if f.forgets || f.relaxed && w.policy != jsonl.Always {
+		return nil
+	}
+	err := w.model.compare(ctx, startWriter(w.disk.Crash(w.Uint64()), w.policy).log, w.policy != jsonl.Always)
+	if err != nil {
+		return fmt.Errorf("after a crash at the end: %w", err)
+	}
+	return nil
+}

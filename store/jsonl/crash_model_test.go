@@ -1,0 +1,377 @@
+package jsonl_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// group is the events of one append: they are all there, or none is.
+type group struct {
+	session string
+	ids     []ulid.ULID
+	parent  string // of a fork's first append
+
+	acknowledged bool
+	durable      bool
+	first        int64    // seq, once it is acknowledged
+	lines        [][]byte // as they were stored
+}
+
+// model knows what was done to a store, and what is being done.
+type model struct {
+	mu      sync.Mutex
+	groups  map[ulid.ULID]group // by their first id
+	flying  []*action
+	secrets map[ulid.ULID]string // what an event's content can be told by
+	erased  []string             // secrets that must not be found again
+	lossy   bool                 // unsynced appends were lost, and what expected them cannot be done
+}
+
+func newModel() *model {
+	return &model{groups: map[ulid.ULID]group{}, secrets: map[ulid.ULID]string{}}
+}
+
+func (m *model) clone() *model {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return &model{groups: maps.Clone(m.groups), flying: slices.Clone(m.flying), secrets: maps.Clone(m.secrets),
+		erased: slices.Clone(m.erased), lossy: m.lossy}
+}
+
+// begin notes that an action is under way, whose outcome is open.
+func (m *model) begin(a *action) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !slices.Contains(m.flying, a) {
+		m.flying = append(m.flying, a)
+	}
+	for _, g := range a.groups {
+		if !m.groups[g.ids[0]].acknowledged {
+			m.groups[g.ids[0]] = g
+		}
+	}
+	maps.Copy(m.secrets, a.secrets)
+}
+
+// forget ends an action that left nothing.
+func (m *model) forget(a *action) {
+	m.flying = slices.DeleteFunc(m.flying, func(other *action) bool { return other == a })
+	for _, g := range a.groups {
+		delete(m.groups, g.ids[0])
+	}
+}
+
+// giveUp ends an action that can no longer be done. What stands of it stays.
+func (m *model) giveUp(ctx context.Context, log *eventlog.Log, a *action) error {
+	for _, g := range a.groups {
+		events, err := readOwn(ctx, log, g.session)
+		if err != nil {
+			return err
+		}
+		m.mu.Lock()
+		if slices.ContainsFunc(events, func(e eventlog.Event) bool { return e.ID == g.ids[0] }) {
+			err = m.acknowledge(g, events, false)
+		} else {
+			delete(m.groups, g.ids[0])
+		}
+		m.mu.Unlock()
+		if err != nil {
+			return err
+		}
+	}
+	m.flying = slices.DeleteFunc(m.flying, func(other *action) bool { return other == a })
+	return nil
+}
+
+// finish notes that an action was acknowledged, and learns from the log where
+// its events stand. Each of its groups must be there, once.
+func (m *model) finish(ctx context.Context, log *eventlog.Log, a *action, durable bool) error {
+	found := map[string][]eventlog.Event{}
+	for _, session := range m.touched(a) {
+		events, err := readOwn(ctx, log, session)
+		if err != nil {
+			return fmt.Errorf("after %s: %w", a.what, err)
+		}
+		found[session] = events
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, g := range a.groups {
+		if err := m.acknowledge(g, found[g.session], durable); err != nil {
+			return fmt.Errorf("after %s: %w", a.what, err)
+		}
+	}
+	if a.removes != "" {
+		maps.DeleteFunc(m.groups, func(_ ulid.ULID, g group) bool { return g.session == a.removes })
+	}
+	if a.erases {
+		m.relearn(found)
+	}
+	m.flying = slices.DeleteFunc(m.flying, func(other *action) bool { return other == a })
+	return nil
+}
+
+// touched are the sessions that an action may have changed.
+func (m *model) touched(a *action) []string {
+	if a.erases {
+		return m.sessions()
+	}
+	names := map[string]bool{}
+	for _, g := range a.groups {
+		names[g.session] = true
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+func (m *model) sessions() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	names := map[string]bool{}
+	for _, g := range m.groups {
+		names[g.session] = true
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// acknowledge notes where a group stands.
+func (m *model) acknowledge(g group, events []eventlog.Event, durable bool) error {
+	at := slices.IndexFunc(events, func(e eventlog.Event) bool { return e.ID == g.ids[0] })
+	if at < 0 || at+len(g.ids) > len(events) {
+		return fmt.Errorf("session %q: an acknowledged append of %d events is not there", g.session, len(g.ids))
+	}
+	durable = durable || m.groups[g.ids[0]].durable
+	g.acknowledged, g.durable, g.first, g.lines = true, durable, events[at].Seq, nil
+	for _, e := range events[at : at+len(g.ids)] {
+		g.lines = append(g.lines, e.Line())
+	}
+	m.groups[g.ids[0]] = g
+	if durable { // a file is synced as a whole
+		for id, other := range m.groups {
+			if other.session == g.session && other.acknowledged && other.first < g.first {
+				other.durable = true
+				m.groups[id] = other
+			}
+		}
+	}
+	return nil
+}
+
+// relearn takes in what a redaction did: lines that have changed, events that
+// name them, and that the sessions it changed are on disk.
+func (m *model) relearn(found map[string][]eventlog.Event) {
+	for session, events := range found {
+		rewritten := false
+		for i := range events {
+			e := &events[i]
+			if _, known := m.groups[e.ID]; !known && e.Type == eventlog.Redacted {
+				rewritten = true
+				m.groups[e.ID] = group{session: session, ids: []ulid.ULID{e.ID}, acknowledged: true, first: e.Seq, lines: [][]byte{e.Line()}}
+			}
+			if secret := m.secrets[e.ID]; e.Redacted() && secret != "" && !slices.Contains(m.erased, secret) {
+				m.erased = append(m.erased, secret)
+			}
+		}
+		if rewritten {
+			m.reread(session, events)
+		}
+	}
+}
+
+func (m *model) reread(session string, events []eventlog.Event) {
+	for id, g := range m.groups {
+		if g.session != session || !g.acknowledged {
+			continue
+		}
+		at := slices.IndexFunc(events, func(e eventlog.Event) bool { return e.ID == id })
+		g.durable, g.lines = true, nil
+		for _, e := range events[at : at+len(g.ids)] {
+			g.lines = append(g.lines, e.Line())
+		}
+		m.groups[id] = g
+	}
+}
+
+// settle takes what is there for all there is: unsynced appends that were lost
+// are gone for good.
+func (m *model) settle(ctx context.Context, log *eventlog.Log) error {
+	there := map[ulid.ULID]bool{}
+	for _, session := range m.sessions() {
+		events, err := readOwn(ctx, log, session)
+		if err != nil {
+			return err
+		}
+		for _, e := range events {
+			there[e.ID] = true
+		}
+	}
+	maps.DeleteFunc(m.groups, func(id ulid.ULID, g group) bool { return g.acknowledged && !there[id] })
+	m.lossy = true
+	return nil
+}
+
+// readOwn reads a session's own events; none if it does not exist.
+func readOwn(ctx context.Context, log *eventlog.Log, session string) (events []eventlog.Event, err error) {
+	for e, err := range log.Read(ctx, session, eventlog.All.Own()) {
+		if errors.Is(err, eventlog.ErrNotFound) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read session %q: %w", session, err)
+		}
+		events = append(events, e)
+	}
+	return events, nil
+}
+
+// compare checks that a log has what the model knows. lossy says that appends
+// which were acknowledged without a sync may be lost.
+func (m *model) compare(ctx context.Context, log *eventlog.Log, lossy bool) error {
+	listed, err := listSessions(ctx, log)
+	if err != nil {
+		return err
+	}
+	for _, session := range m.sessions() {
+		events, err := readOwn(ctx, log, session)
+		if err != nil {
+			return err
+		}
+		if listed[session] != (len(events) > 0) {
+			return fmt.Errorf("session %q of %d events: listed is %v", session, len(events), listed[session])
+		}
+		delete(listed, session)
+		if err := errors.Join(m.compareSession(session, events, lossy), sameFromAllSides(ctx, log, session, events)); err != nil {
+			return fmt.Errorf("session %q: %w", session, err)
+		}
+	}
+	for session := range listed {
+		return fmt.Errorf("session %q is there and should not be", session)
+	}
+	return nil
+}
+
+func listSessions(ctx context.Context, log *eventlog.Log) (map[string]bool, error) {
+	listed := map[string]bool{}
+	for info, err := range log.Sessions(ctx) {
+		if err := errors.Join(err, info.Err); err != nil {
+			return nil, fmt.Errorf("list: %w", err)
+		}
+		listed[info.ID] = true
+	}
+	return listed, nil
+}
+
+func (m *model) compareSession(session string, events []eventlog.Event, lossy bool) error {
+	seen := map[ulid.ULID]bool{}
+	noted := false
+	for i := 0; i < len(events); {
+		e := &events[i]
+		g, known := m.groups[e.ID]
+		switch {
+		case known && seen[e.ID]:
+			return fmt.Errorf("event %d: an append stands twice", e.Seq)
+		case known:
+			if err := m.compareGroup(g, events[i:]); err != nil {
+				return err
+			}
+			seen[e.ID] = true
+			i += len(g.ids)
+		case m.erasing() && e.Type == eventlog.Redacted && !noted:
+			noted = true
+			i++
+		default:
+			return fmt.Errorf("event %d, a %s, was not appended, or is part of an append", e.Seq, e.Type)
+		}
+	}
+	return m.compareMissing(session, events, seen, lossy)
+}
+
+// compareGroup checks that the events begin with a group, as it was stored.
+func (m *model) compareGroup(g group, events []eventlog.Event) error {
+	for i, id := range g.ids {
+		if i >= len(events) || events[i].ID != id {
+			return fmt.Errorf("event %d: %d of %d events of an append", events[0].Seq, i, len(g.ids))
+		}
+		if !g.acknowledged {
+			continue
+		}
+		e := &events[i]
+		stored := bytes.Equal(e.Line(), g.lines[i]) || e.Redacted() && m.erasing()
+		if e.Seq != g.first+int64(i) || !stored {
+			return fmt.Errorf("event %d is not what was acknowledged as event %d:\n%s\n%s", e.Seq, g.first+int64(i), e.Line(), g.lines[i])
+		}
+	}
+	return nil
+}
+
+// compareMissing checks that what was acknowledged and is not there may be lost.
+func (m *model) compareMissing(session string, events []eventlog.Event, seen map[ulid.ULID]bool, lossy bool) error {
+	if len(events) == 0 && m.removing(session) {
+		return nil
+	}
+	last := int64(0)
+	if len(events) > 0 {
+		last = events[len(events)-1].Seq
+	}
+	for id, g := range m.groups {
+		if g.session != session || seen[id] || !g.acknowledged {
+			continue
+		}
+		if g.durable || !lossy || g.first <= last {
+			return fmt.Errorf("the acknowledged event %d is lost: the session ends at %d", g.first, last)
+		}
+	}
+	return nil
+}
+
+func (m *model) erasing() bool {
+	return slices.ContainsFunc(m.flying, func(a *action) bool { return a.erases })
+}
+
+func (m *model) removing(session string) bool {
+	return slices.ContainsFunc(m.flying, func(a *action) bool { return a.removes == session })
+}
+
+// sameFromAllSides checks that a session's events are the same in every
+// direction and from every place.
+func sameFromAllSides(ctx context.Context, log *eventlog.Log, session string, events []eventlog.Event) error {
+	if len(events) == 0 {
+		return nil
+	}
+	first, last := events[0].Seq, events[len(events)-1].Seq
+	middle := (first + last) / 2
+	reversed := slices.Clone(events)
+	slices.Reverse(reversed)
+	for name, side := range map[string]struct {
+		r    eventlog.Range
+		want []eventlog.Event
+	}{
+		"backward":                 {eventlog.All.Own().Backward(), reversed},
+		"the last three":           {eventlog.Last(3).Own(), events[max(0, len(events)-3):]},
+		"from the middle":          {eventlog.From(middle).Own(), events[middle-first:]},
+		"from the middle backward": {eventlog.Between(0, middle).Own().Backward(), reversed[last-middle:]},
+	} {
+		n := 0
+		for e, err := range log.Read(ctx, session, side.r) {
+			if err != nil {
+				return fmt.Errorf("read %s: %w", name, err)
+			}
+			if n >= len(side.want) || !bytes.Equal(e.Line(), side.want[n].Line()) {
+				return fmt.Errorf("read %s: event %d differs from the reading of all, which ends at %d", name, e.Seq, last)
+			}
+			n++
+		}
+		if n != len(side.want) {
+			return fmt.Errorf("read %s: %d events, want %d", name, n, len(side.want))
+		}
+	}
+	return nil
+}

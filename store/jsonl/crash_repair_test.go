@@ -1,0 +1,122 @@
+package jsonl_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/crashfs"
+	"github.com/convlog/convlog/store/jsonl"
+)
+
+// damagedDisk is a disk with one session, of which a bit was flipped.
+func damagedDisk(ctx context.Context, r *rand.Rand) (disk *crashfs.Disk, damaged []byte) {
+	disk = crashfs.New()
+	w := &author{Rand: r, model: newModel(), calm: true}
+	log := startWriter(disk, jsonl.Always).log
+	for range 6 {
+		mustDo(w.append("a", w.messages(1+r.IntN(3))).run(ctx, log))
+	}
+	mustDo(log.Close())
+	disk.Damage("a.jsonl", func(b []byte) []byte {
+		b[r.IntN(len(b))] ^= 1 << r.IntN(7)
+		if r.IntN(3) == 0 {
+			b = b[:len(b)-r.IntN(50)]
+		}
+		damaged = b
+		return b
+	})
+	return disk, damaged
+}
+
+// repaired gives the lines of the repaired session.
+func repaired(ctx context.Context, disk *crashfs.Disk, opts eventlog.RepairOptions) (lines []byte, report eventlog.Repair, err error) {
+	log := startWriter(disk, jsonl.Always).log
+	if report, err = log.Repair(ctx, "a", opts); err != nil {
+		return nil, report, err
+	}
+	session := report.As
+	if session == "" {
+		session = "a"
+	}
+	events, err := readOwn(ctx, log, session)
+	if err != nil {
+		return nil, report, err
+	}
+	for i := range events {
+		lines = append(append(lines, events[i].Line()...), '\n')
+	}
+	found, err := log.Verify(ctx, session)
+	if err == nil && len(found.Defects) > 0 {
+		err = errors.New(found.Defects[0].String())
+	}
+	return lines, report, err
+}
+
+// A repair that is interrupted has done nothing or all of it, and done again
+// gives the same. What it replaces is kept.
+func TestCrashRepair(t *testing.T) {
+	total := new(crashes)
+	workloads(t, 6, func(t *testing.T, seed uint64) {
+		ctx := t.Context()
+		r := rand.New(rand.NewPCG(seed, 2))
+		disk, damaged := damagedDisk(ctx, r)
+		opts := eventlog.RepairOptions{InPlace: r.IntN(3) > 0}
+		want, report, err := repaired(ctx, disk.Clone(), opts)
+		if err != nil {
+			if refusal := new(eventlog.RepairError); errors.As(err, &refusal) {
+				return // nothing is left to repair
+			}
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		disk.OnOp(func(op crashfs.Op, image func() *crashfs.Disk) {
+			total.process.Add(1)
+			total.machine.Add(2)
+			for _, after := range []*crashfs.Disk{image(), image().Crash(r.Uint64()), image().Crash(r.Uint64())} {
+				if err := repairAgain(ctx, after, opts, report, damaged, want, r.Uint64()); err != nil {
+					t.Errorf("seed %d, %+v, operation %d, %s %s: %v", seed, opts, op.N, op.Kind, op.Name, err)
+				}
+			}
+		})
+		if _, _, err := repaired(ctx, disk, opts); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+	})
+	t.Log(total)
+}
+
+// repairAgain checks what an interrupted repair left, and finishes it.
+func repairAgain(ctx context.Context, disk *crashfs.Disk, opts eventlog.RepairOptions, report eventlog.Repair, damaged, want []byte, seed uint64) error {
+	if now := disk.Files()["a.jsonl"]; !bytes.Equal(now, damaged) && !(opts.InPlace && bytes.Equal(now, want)) && report.Action != eventlog.RepairCut {
+		return errors.New("the damaged session is neither as it was nor repaired")
+	}
+	got, _, err := repaired(ctx, disk, opts)
+	if err != nil {
+		return fmt.Errorf("again: %w", err)
+	}
+	if !bytes.Equal(got, want) {
+		return errors.New("the repair gives something else")
+	}
+	if opts.InPlace && report.Action == eventlog.RepairSalvage && !isKept(disk, damaged) {
+		return errors.New("what was replaced is not kept")
+	}
+	got, _, err = repaired(ctx, disk.Crash(seed), opts)
+	if err != nil || !bytes.Equal(got, want) {
+		return fmt.Errorf("after another crash: %w", err)
+	}
+	return nil
+}
+
+func isKept(disk *crashfs.Disk, b []byte) bool {
+	for name, kept := range disk.Files() {
+		if strings.HasPrefix(name, "a.damaged-") && bytes.Equal(kept, b) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,344 @@
+package jsonl_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/crashfs"
+	"github.com/convlog/convlog/store/jsonl"
+)
+
+var (
+	crashSeeds = flag.Int("crash.seeds", 0, "how many random workloads the crash tests try, each with its own seed; 0 is a short run")
+	crashFirst = flag.Uint64("crash.first", 1, "the first seed of the crash tests")
+)
+
+// crashes counts what was tried.
+type crashes struct{ process, machine, twice atomic.Int64 }
+
+func (c *crashes) String() string {
+	process, machine, twice := c.process.Load(), c.machine.Load(), c.twice.Load()
+	return fmt.Sprintf("%d crashes: %d of all processes, %d of the machine, of these %d during recovery", process+machine, process, machine, twice)
+}
+
+// writer is a process that writes.
+type writer struct {
+	process *crashfs.FS
+	log     *eventlog.Log
+}
+
+func startWriter(disk *crashfs.Disk, policy jsonl.SyncPolicy) *writer {
+	process := disk.Mount()
+	store := jsonl.New("store", jsonl.Options{FS: process, Sync: policy, Every: time.Hour, OpenFiles: 3})
+	return &writer{process, eventlog.Open(store, eventlog.Options{SpillOver: spillOver, HotSessions: 2})}
+}
+
+// world is a disk with writers, a model of what they did, and crashes after
+// each operation of theirs.
+type world struct {
+	*author
+	t       testing.TB
+	seed    uint64
+	policy  jsonl.SyncPolicy
+	disk    *crashfs.Disk
+	writers []*writer
+	crashes *crashes
+	images  int // how many losses of power are tried after each operation
+	double  int // one in so many recoveries is crashed as well
+	failed  bool
+}
+
+func newWorld(t testing.TB, seed uint64, policy jsonl.SyncPolicy, writers int) *world {
+	r := rand.New(rand.NewPCG(seed, 1))
+	w := &world{author: &author{Rand: r, model: newModel(), relaxed: policy != jsonl.Always}, t: t, seed: seed, policy: policy,
+		disk: crashfs.New(), crashes: new(crashes), images: 2, double: 20}
+	source := startWriter(crashfs.New(), jsonl.Always)
+	w.stream = makeStream(t.Context(), r, source.log)
+	for range writers {
+		w.writers = append(w.writers, startWriter(w.disk, policy))
+	}
+	return w
+}
+
+// do has one of the writers do something, or restarts it.
+func (w *world) do(a *action) {
+	i := w.IntN(len(w.writers))
+	ctx := w.t.Context()
+	w.model.begin(a)
+	if err := a.run(ctx, w.writers[i].log); err != nil {
+		w.t.Fatalf("seed %d: %s: %v", w.seed, a.what, err)
+	}
+	if err := w.model.finish(ctx, w.writers[i].log, a, w.isDurable(a)); err != nil {
+		w.t.Fatalf("seed %d: %v", w.seed, err)
+	}
+	switch w.IntN(12) {
+	case 0:
+		w.writers[i].process.Kill()
+	case 1:
+		if err := w.writers[i].log.Close(); err != nil {
+			w.t.Fatalf("seed %d: close: %v", w.seed, err)
+		}
+	default:
+		return
+	}
+	w.writers[i] = startWriter(w.disk, w.policy)
+}
+
+func (w *world) isDurable(a *action) bool { return a.durable || w.policy == jsonl.Always }
+
+// crash tries what the end of all processes, and of power, would leave after an
+// operation.
+func (w *world) crash(op crashfs.Op, image *crashfs.Disk) {
+	if w.failed {
+		return
+	}
+	m := w.model.clone()
+	what := "between actions"
+	if len(m.flying) > 0 {
+		what = "during " + m.flying[0].what
+	}
+	try := func(kind string, seed uint64, disk *crashfs.Disk, lossy bool) {
+		err := w.recover(disk, m.clone(), lossy, w.IntN(w.double) == 0, seed)
+		if err != nil && !w.failed {
+			w.failed = true
+			w.t.Errorf("workload %d, %s, crash %d of the %s after operation %d, %s %s, %s: %v",
+				w.seed, policyName(w.policy), seed, kind, op.N, op.Kind, op.Name, what, err)
+		}
+	}
+	w.crashes.process.Add(1)
+	try("processes", 0, image.Clone(), false)
+	for range w.images {
+		w.crashes.machine.Add(1)
+		seed := w.Uint64()
+		try("machine", seed, image.Crash(seed), w.policy != jsonl.Always)
+	}
+}
+
+func policyName(policy jsonl.SyncPolicy) string {
+	return map[jsonl.SyncPolicy]string{jsonl.Always: "always", jsonl.Never: "never"}[policy]
+}
+
+// recover checks what a crash left: first as a reader sees it, then by going
+// on, and last after another crash.
+func (w *world) recover(disk *crashfs.Disk, m *model, lossy, twice bool, seed uint64) error {
+	ctx := w.t.Context()
+	fresh := startWriter(disk, w.policy)
+	sessions := append(m.sessions(), "new")
+	if err := m.compare(ctx, fresh.log, lossy); err != nil {
+		return err
+	}
+	if err := m.compareBytes(disk); err != nil {
+		return err
+	}
+	if lossy {
+		if err := m.settle(ctx, fresh.log); err != nil {
+			return err
+		}
+	}
+	if twice {
+		disk.OnOp(func(op crashfs.Op, image func() *crashfs.Disk) { w.crashAgain(op, image(), m, seed) })
+	}
+	if err := w.goOn(ctx, fresh.log, m, sessions); err != nil {
+		return err
+	}
+	disk.OnOp(nil)
+	if err := errors.Join(m.compare(ctx, fresh.log, false), sound(ctx, fresh.log, m), m.compareBytes(disk), tornAgree(disk)); err != nil {
+		return fmt.Errorf("after recovery: %w", err)
+	}
+	again := startWriter(disk.Crash(seed), w.policy)
+	if err := m.compare(ctx, again.log, w.policy != jsonl.Always); err != nil {
+		return fmt.Errorf("lost again after recovery: %w", err)
+	}
+	return nil
+}
+
+// crashAgain is a crash during the recovery from another.
+func (w *world) crashAgain(op crashfs.Op, image *crashfs.Disk, m *model, seed uint64) {
+	lossy := false
+	if w.IntN(2) == 0 {
+		seed = w.Uint64()
+		image, lossy = image.Crash(seed), w.policy != jsonl.Always
+		w.crashes.machine.Add(1)
+	} else {
+		w.crashes.process.Add(1)
+	}
+	w.crashes.twice.Add(1)
+	if err := w.recover(image, m.clone(), lossy, false, seed); err != nil && !w.failed {
+		w.failed = true
+		w.t.Errorf("workload %d, %s, crash %d during recovery after operation %d, %s %s: %v", w.seed, policyName(w.policy), seed, op.N, op.Kind, op.Name, err)
+	}
+}
+
+// goOn does again what was under way, and appends once more to every session.
+func (w *world) goOn(ctx context.Context, log *eventlog.Log, m *model, sessions []string) error {
+	for _, a := range slices.Clone(m.flying) {
+		err := a.run(ctx, log)
+		if m.lossy && (errors.Is(err, eventlog.ErrConflict) || errors.Is(err, eventlog.ErrNotFound) || errors.Is(err, eventlog.ErrEventNotFound)) {
+			if err := m.giveUp(ctx, log, a); err != nil { // what it expected is lost
+				return err
+			}
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("%s again: %w", a.what, err)
+		}
+		if err := m.finish(ctx, log, a, w.isDurable(a)); err != nil {
+			return err
+		}
+	}
+	next := &author{Rand: w.Rand, model: m, calm: true, brief: true, made: 1_000_000}
+	for _, session := range sessions {
+		a := next.append(session, next.messages(1))
+		m.begin(a)
+		if err := a.run(ctx, log); err != nil {
+			return fmt.Errorf("the next append to %s: %w", session, err)
+		}
+		if err := m.finish(ctx, log, a, w.isDurable(a)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sound checks that Verify finds nothing in any session.
+func sound(ctx context.Context, log *eventlog.Log, m *model) error {
+	for _, session := range m.sessions() {
+		report, err := log.Verify(ctx, session)
+		if err != nil {
+			return err
+		}
+		for _, d := range append(report.Defects, report.Notes...) {
+			return errors.New(d.String())
+		}
+	}
+	return nil
+}
+
+// compareBytes checks that what was erased is in no file.
+func (m *model) compareBytes(disk *crashfs.Disk) error {
+	for name, b := range disk.Files() {
+		for _, secret := range m.erased {
+			if bytes.Contains(b, []byte(secret)) {
+				return fmt.Errorf("erased content is still in %s", name)
+			}
+		}
+	}
+	return nil
+}
+
+// tornAgree checks that each saved torn tail is named by the event that stands
+// at its place, and each cut that an event names was saved, unless a rewrite
+// removed it.
+func tornAgree(disk *crashfs.Disk) error {
+	files := disk.Files()
+	for name, b := range files {
+		base, rest, ok := strings.Cut(name, ".torn-")
+		if !ok || strings.HasSuffix(rest, ".tmp") {
+			continue
+		}
+		place, settled, _ := strings.Cut(rest, ".")
+		at, err := strconv.Atoi(place)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		sum := sha256.Sum256(b)
+		if settled != "" {
+			if !strings.HasPrefix(hex.EncodeToString(sum[:]), settled) {
+				return fmt.Errorf("%s does not have its digest", name)
+			}
+			continue
+		}
+		session := files[base+".jsonl"]
+		if at >= len(session) {
+			return fmt.Errorf("%s: the session ends at %d, and nothing names the cut", name, len(session))
+		}
+		line, _, _ := bytes.Cut(session[at:], []byte("\n"))
+		e, err := eventlog.ParseLine(line, "")
+		if err != nil {
+			return fmt.Errorf("%s: the line there: %w", name, err)
+		}
+		if cut := e.Cut(); cut == nil || cut.Bytes != int64(len(b)) || cut.SHA256 != sum {
+			return fmt.Errorf("%s has %d bytes, the event there names %v", name, len(b), cut)
+		}
+	}
+	return nil
+}
+
+// workloads gives the seeds to try, each as a subtest.
+func workloads(t *testing.T, short int, run func(t *testing.T, seed uint64)) {
+	n := *crashSeeds
+	if n == 0 {
+		n = short
+	}
+	for seed := *crashFirst; seed < *crashFirst+uint64(n); seed++ {
+		run(t, seed)
+		if t.Failed() {
+			t.Fatalf("stopped at seed %d: go test ./store/jsonl -run '%s' -crash.first %d -crash.seeds 1", seed, t.Name(), seed)
+		}
+	}
+}
+
+// Whatever the writers do, and whenever all of them or the machine ends: what was
+// acknowledged is there, an append is whole or absent, an action that is done
+// again is done once, and everything goes on.
+func TestCrash(t *testing.T) {
+	for _, policy := range []jsonl.SyncPolicy{jsonl.Always, jsonl.Never} {
+		total := new(crashes)
+		t.Run(policyName(policy), func(t *testing.T) {
+			workloads(t, 2, func(t *testing.T, seed uint64) {
+				w := newWorld(t, seed, policy, 3)
+				w.crashes = total
+				w.disk.OnOp(func(op crashfs.Op, image func() *crashfs.Disk) { w.crash(op, image()) })
+				for range 25 {
+					w.do(w.next())
+				}
+			})
+			t.Log(total)
+		})
+	}
+}
+
+// The same while writers append at the same time.
+func TestCrashConcurrent(t *testing.T) {
+	total := new(crashes)
+	workloads(t, 1, func(t *testing.T, seed uint64) {
+		w := newWorld(t, seed, jsonl.Always, 2)
+		w.crashes = total
+		w.disk.OnOp(func(op crashfs.Op, image func() *crashfs.Disk) { w.crash(op, image()) })
+		var wg sync.WaitGroup
+		for i := range 4 {
+			own := &author{Rand: rand.New(rand.NewPCG(seed, uint64(i+10))), model: w.model, made: i * 1000, calm: true}
+			log := w.writers[i%2].log
+			wg.Go(func() {
+				for range 6 {
+					a := own.next()
+					w.model.begin(a)
+					if err := a.run(t.Context(), log); err != nil {
+						t.Errorf("%s: %v", a.what, err)
+						return
+					}
+					if err := w.model.finish(t.Context(), log, a, true); err != nil {
+						t.Error(err)
+						return
+					}
+				}
+			})
+		}
+		wg.Wait()
+	})
+	t.Log(total)
+}
