@@ -3,6 +3,8 @@ package jsonl
 import (
 	"bytes"
 	"flag"
+	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -65,7 +67,8 @@ func (p *patient) cut(at int64) outcome {
 func TestFlips(t *testing.T) {
 	p := newPatient(t)
 	random := rand.New(rand.NewPCG(seed, 2))
-	for name, content := range p.files {
+	for _, name := range slices.Sorted(maps.Keys(p.files)) {
+		content := p.files[name]
 		session, isSession := strings.CutSuffix(name, extension)
 		flips := 0
 		for at := range content {
@@ -114,16 +117,8 @@ func (p *patient) flipped(session string, content, damaged []byte, at int) {
 	for begins > 0 && written[begins-1].More() > 0 {
 		begins--
 	}
-	places := []int64{int64(line)}
-	next := i
-	if content[at] == '\n' {
-		next = min(i+1, len(written)-1) // both lines are one now
-	}
-	if !followed(written[next:]) {
-		places = append(places, offsetOf(content, begins)) // the append is a torn tail as a whole
-	}
-	if !located(f, places) {
-		p.Errorf("Verify has no defect at %v: %v %v %v", places, f.Report.Defects, f.Report.Notes, f.VerifyErr)
+	if !pointsAt(f, int64(line), offsetOf(content, begins), written[i].Seq, content[at] == '\n') {
+		p.Errorf("Verify does not point at byte %d, seq %d: %v %v %v", line, written[i].Seq, f.Report.Defects, f.Report.Notes, f.VerifyErr)
 	}
 	if n := len(f.Forward.Seqs); n > i {
 		p.Errorf("reading shows %v, but the line of seq %d is damaged", f.Forward.Seqs, written[i].Seq)
@@ -134,21 +129,20 @@ func (p *patient) flipped(session string, content, damaged []byte, at int) {
 	}
 }
 
-// followed reports whether another append follows the one that events begin in.
-func followed(events []eventlog.Event) bool {
-	return slices.IndexFunc(events, func(e eventlog.Event) bool { return e.More() == 0 }) < len(events)-1
-}
-
 // offsetOf is where line i begins.
 func offsetOf(content []byte, i int) int64 {
 	return int64(len(bytes.Join(bytes.SplitAfter(content, []byte("\n"))[:i], nil)))
 }
 
-// located reports whether Verify points at one of the places. It names the
-// place of a newer version in words only.
-func located(f *storetest.Findings, places []int64) bool {
+// pointsAt reports whether Verify points at the line of seq, or at a torn tail
+// that is the append it is in and names the line. One that lacks its end is
+// named by the tail alone.
+func pointsAt(f *storetest.Findings, line, tail, seq int64, unended bool) bool {
 	return slices.ContainsFunc(slices.Concat(f.Report.Defects, f.Report.Notes), func(d eventlog.Defect) bool {
-		return slices.Contains(places, d.Offset) || d.Rule == "version"
+		if d.Rule == "torn" {
+			return d.Offset == tail && (unended || line == tail || strings.Contains(d.Detail, fmt.Sprintf("at byte %d:", line)))
+		}
+		return d.Offset == line && (d.Seq == seq || d.Seq == 0)
 	})
 }
 
@@ -171,6 +165,35 @@ func (p *patient) blobFlipped(name string) {
 			if got := len(f.Forward.Seqs) + len(f.Backward.Seqs); got != all-1 {
 				p.Errorf("read %v and backward %v: all but seq %d are to be read", f.Forward.Seqs, f.Backward.Seqs, e.Seq)
 			}
+		}
+	}
+}
+
+// TestVerifyFindsAll damages several lines at once: every one is located, and
+// those between them are not blamed.
+func TestVerifyFindsAll(t *testing.T) {
+	p := newPatient(t)
+	random := rand.New(rand.NewPCG(seed, 3))
+	for range 40 {
+		damaged, bad := bytes.Clone(p.main), map[int64]bool{}
+		for range 2 + random.IntN(6) {
+			i := random.IntN(all - 2) // the last append may be a torn tail
+			if bad[p.start[i]] {
+				continue
+			}
+			bad[p.start[i]] = true
+			damaged[p.start[i]+random.Int64N(int64(len(p.lines[i])-1))] ^= 1 << random.IntN(8)
+		}
+		p.heal()
+		p.damage(damaged)
+		found := map[int64]bool{}
+		for _, d := range p.look().Report.Defects {
+			if d.Rule == "crc" || d.Rule == "line" || d.Rule == "version" {
+				found[d.Offset] = true
+			}
+		}
+		if !maps.Equal(found, bad) {
+			t.Errorf("damaged are the lines at %v, Verify says %v", bad, found)
 		}
 	}
 }

@@ -59,6 +59,8 @@ func brokenStores() []broken {
 			[]string{"listing/rows", "listing/many"}},
 		{"mixes case", func(m *Memory) eventlog.Store { return &mixesCase{m} },
 			[]string{"hostile/ids that are almost equal"}},
+		{"passes over damage", func(m *Memory) eventlog.Store { return &passesOver{m} },
+			[]string{"damage/is located", "damage/newer version"}},
 	}
 }
 
@@ -136,6 +138,7 @@ func openBroken(wrap func(m *Memory) eventlog.Store) Opener {
 		return Harness{
 			Open:         func() (eventlog.Store, error) { return wrap(m.Handle()), nil },
 			OpenReadOnly: func() (eventlog.Store, error) { return wrap(m.ReadOnly()), nil },
+			Damage:       m.Damage,
 		}
 	}
 }
@@ -364,4 +367,25 @@ func (s *mixesCase) Append(ctx context.Context, session string, expect eventlog.
 
 func (s *mixesCase) Read(ctx context.Context, session string, r eventlog.Span) iter.Seq2[eventlog.Event, error] {
 	return s.Memory.Read(ctx, strings.ToLower(session), r)
+}
+
+// passesOver shows what stands around a damaged line as if that was all.
+type passesOver struct{ *Memory }
+
+func (s *passesOver) Read(ctx context.Context, session string, r eventlog.Span) iter.Seq2[eventlog.Event, error] {
+	var events []eventlog.Event
+	for seq := int64(1); seq < 100; seq++ {
+		for e, err := range s.Memory.Read(ctx, session, eventlog.Span{From: seq, To: seq}) {
+			if err == nil && e.Seq >= r.From && (r.To == 0 || e.Seq <= r.To) {
+				events = append(events, e)
+			}
+		}
+	}
+	if r.Backward {
+		slices.Reverse(events)
+	}
+	if r.Limit > 0 {
+		events = events[:min(r.Limit, len(events))]
+	}
+	return sequence(events)
 }

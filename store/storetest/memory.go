@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"maps"
@@ -273,6 +274,12 @@ func parse(ctx context.Context, session string, seq int64, line []byte) (eventlo
 		return eventlog.Event{}, err
 	}
 	e, err := eventlog.ParseLine(line, session)
+	if err == nil && e.Seq != seq {
+		err = fmt.Errorf("found the line of seq %d", e.Seq)
+	}
+	if errors.Is(err, eventlog.ErrVersion) {
+		return eventlog.Event{}, fmt.Errorf("session %q, seq %d: %w", session, seq, err)
+	}
 	if err != nil {
 		return eventlog.Event{}, &eventlog.CorruptError{Session: session, Offset: -1, Seq: seq, Cause: err}
 	}

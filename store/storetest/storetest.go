@@ -115,6 +115,7 @@ func groups() []group {
 		{"remove", removeCases},
 		{"garbage", garbageCases},
 		{"adopt", adoptCases},
+		{"damage", damageCases},
 		{"repair", repairCases},
 		{"reopen", reopenCases},
 		{"close", closeCases},
