@@ -214,6 +214,13 @@ func (m *model) settle(ctx context.Context, log *eventlog.Log) error {
 		}
 	}
 	maps.DeleteFunc(m.groups, func(id ulid.ULID, g group) bool { return g.acknowledged && !there[id] })
+	for _, a := range m.flying { // which may bring some of them again
+		for _, g := range a.groups {
+			if _, known := m.groups[g.ids[0]]; !known {
+				m.groups[g.ids[0]] = g
+			}
+		}
+	}
 	m.lossy = true
 	return nil
 }
