@@ -238,9 +238,9 @@ func (p *redactionPlan) keepShared(ctx context.Context) error {
 	if len(p.blobs) == 0 {
 		return nil
 	}
-	goes := func(session string, seq int64) bool {
-		return p.picked[eventKey{session, seq}] || seq == tailSeq && p.seqs[session] != nil
-	}
+	// A torn tail keeps no blob: its events were not acknowledged, or are damaged,
+	// and what they would keep is the very content that is to be erased.
+	goes := func(session string, seq int64) bool { return seq == tailSeq || p.picked[eventKey{session, seq}] }
 	for d, err := range p.log.neededBlobs(ctx, goes) {
 		if err != nil {
 			return err
