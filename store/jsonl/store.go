@@ -40,7 +40,7 @@ type Options struct {
 }
 
 // Store keeps a log in a directory. It implements eventlog.Store, Blobs, Locker,
-// Rewriter, Remover and Versioner. All methods may be called concurrently.
+// Rewriter, Remover, Sweeper and Versioner. All methods may be called concurrently.
 type Store struct {
 	dir  string
 	opts Options

@@ -38,8 +38,8 @@ type Options struct {
 }
 
 // Store keeps sessions in one SQLite database file. It implements
-// eventlog.Store and its abilities Blobs, Locker, Rewriter, Remover and
-// Versioner. All methods may be called concurrently.
+// eventlog.Store and its abilities Blobs, Locker, Rewriter, Remover,
+// Sweeper and Versioner. All methods may be called concurrently.
 type Store struct {
 	path    string
 	options Options
@@ -60,6 +60,7 @@ var (
 	_ eventlog.Locker    = (*Store)(nil)
 	_ eventlog.Rewriter  = (*Store)(nil)
 	_ eventlog.Remover   = (*Store)(nil)
+	_ eventlog.Sweeper   = (*Store)(nil)
 	_ eventlog.Versioner = (*Store)(nil)
 )
 

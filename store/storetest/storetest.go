@@ -58,8 +58,7 @@ const (
 	Handles Need = "handles"
 	// ReadOnly: the data can be opened for reading only.
 	ReadOnly Need = "read-only"
-	// Blobs, Locker, Rewriter, Remover, Versioner and Salvager are the optional
-	// abilities of the same names in eventlog.
+	// The optional abilities of the same names in eventlog.
 	Blobs     Need = "blobs"
 	Locker    Need = "locker"
 	Rewriter  Need = "rewriter"
