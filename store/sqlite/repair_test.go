@@ -112,7 +112,9 @@ func TestReplaceFails(t *testing.T) {
 	must(t, err)
 	twice := chained("a", eventlog.Head{}, 1, "other")
 	_, err = s.Replace(t.Context(), "a", at, func(yield func(eventlog.Event, error) bool) {
-		_ = yield(twice[0], nil) && yield(twice[0], nil) // which the database refuses
+		for range 2 { // which the database refuses
+			yield(twice[0], nil)
+		}
 	})
 	if err == nil {
 		t.Error("one seq twice was taken")

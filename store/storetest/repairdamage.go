@@ -205,7 +205,7 @@ func testRepairForked(t *env) {
 	t.sound(l, "early")
 	point := t.read(l, "a", eventlog.All)[10]
 	t.append(l, "late", eventlog.New, forkOf("a", &point))
-	l = t.damage("a", onLine(7, flipped))
+	t.damage("a", onLine(7, flipped))
 	before := t.stored("a")
 	_, err := t.log().Repair(t.ctx, "a", eventlog.RepairOptions{InPlace: true})
 	t.wantErr(eventlog.ErrInUse, err)
