@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -53,6 +54,12 @@ func brokenStores() []broken {
 			[]string{"ability/rewrite", "redact/content is gone"}},
 		{"removes nothing", func(m *Memory) eventlog.Store { return &keepsRemoved{m} },
 			[]string{"ability/remove compares the head", "remove/is gone"}},
+		{"keeps garbage", func(m *Memory) eventlog.Store { return &keepsGarbage{m} },
+			[]string{"garbage/what nobody needs goes", "garbage/shared by two sessions", "redact/blobs"}},
+		{"sweeps too much", func(m *Memory) eventlog.Store { return &sweepsAll{m} },
+			[]string{"garbage/what nobody needs goes", "garbage/while others write"}},
+		{"forgets when blobs are put again", func(m *Memory) eventlog.Store { return &neverRenews{Memory: m} },
+			[]string{"garbage/grace"}},
 		{"works after Close", func(m *Memory) eventlog.Store { return &undead{m} },
 			[]string{"close/closed store"}},
 		{"lists in any order", func(m *Memory) eventlog.Store { return &lists{m} },
@@ -338,6 +345,41 @@ func (s *keepsErased) Rewrite(ctx context.Context, session string, expect eventl
 type keepsRemoved struct{ *Memory }
 
 func (s *keepsRemoved) RemoveSession(context.Context, string, eventlog.Head) error { return nil }
+
+type keepsGarbage struct{ *Memory }
+
+func (s *keepsGarbage) RemoveBlobs(context.Context, []eventlog.Digest) error { return nil }
+
+type sweepsAll struct{ *Memory }
+
+func (s *sweepsAll) RemoveBlobs(ctx context.Context, _ []eventlog.Digest) error {
+	for info, err := range s.ListBlobs(ctx) {
+		if err := errors.Join(err, s.RemoveBlob(ctx, info.Digest)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// neverRenews keeps the time at which a blob was put first.
+type neverRenews struct {
+	*Memory
+	first time.Time
+}
+
+func (s *neverRenews) ListBlobs(ctx context.Context) iter.Seq2[eventlog.BlobInfo, error] {
+	return func(yield func(eventlog.BlobInfo, error) bool) {
+		for info, err := range s.Memory.ListBlobs(ctx) {
+			if s.first.IsZero() {
+				s.first = info.Written
+			}
+			info.Written = s.first
+			if !yield(info, err) {
+				return
+			}
+		}
+	}
+}
 
 type undead struct{ *Memory }
 

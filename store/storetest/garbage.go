@@ -150,6 +150,7 @@ func testGarbageShared(t *env) {
 	t.same("body", "shared", t.blob(l, ref.Blob))
 	t.must(l.Remove(t.ctx, "b"))
 	t.same("blobs that went", []eventlog.Digest{ref.Blob}, t.collected(t.reopen(), everything))
+	t.same("blobs", []eventlog.Digest{}, t.blobsOf(t.log()))
 }
 
 func testGarbageRedacted(t *env) {
@@ -280,7 +281,10 @@ func testGarbageRace(t *env, mine, theirs eventlog.Store) {
 			}
 		}
 	}()
-	for range rounds {
+	for i := range rounds {
+		if collecting == nil {
+			_, collecting = collector.PutBlob(t.ctx, strings.NewReader(fmt.Sprint("garbage ", i)))
+		}
 		if collecting == nil {
 			_, collecting = collector.CollectGarbage(t.ctx, everything)
 		}
