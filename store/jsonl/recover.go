@@ -22,7 +22,7 @@ func (h *handle) refresh() error {
 // recover is refresh, and says how many bytes it cut off.
 func (h *handle) recover() (cut int64, err error) {
 	if err := h.settleCut(); err != nil {
-		return 0, fmt.Errorf("cut torn tail of %s: %w", h.path, err)
+		return 0, err
 	}
 	same, err := h.unchanged()
 	if err != nil {
@@ -45,7 +45,13 @@ func (h *handle) recover() (cut int64, err error) {
 			return 0, fmt.Errorf("cut torn tail of %s: %w", h.path, err)
 		}
 	}
-	return cut, h.learn(t)
+	if err := h.learn(t); err != nil {
+		return cut, err
+	}
+	if h.cut != nil {
+		h.shrunk = true // perhaps by a process that was killed before it synced
+	}
+	return cut, h.settleCut()
 }
 
 // settleCut makes an earlier cut durable before anything is written over what
@@ -55,7 +61,7 @@ func (h *handle) settleCut() error {
 		return nil
 	}
 	if err := h.file.Sync(); err != nil {
-		return err
+		return fmt.Errorf("cut torn tail of %s: %w", h.path, err)
 	}
 	h.shrunk = false
 	return nil
@@ -110,7 +116,8 @@ func (h *handle) learn(t tail) error {
 	return nil
 }
 
-// cutTail saves what stands behind end, durably, and then cuts it off.
+// cutTail saves what stands behind end, durably, and then cuts it off, which
+// settleCut makes durable.
 func (h *handle) cutTail(end int64) error {
 	bad := make([]byte, h.info.Size-end)
 	n, err := readFull(h.file, bad, end)
@@ -124,7 +131,7 @@ func (h *handle) cutTail(end int64) error {
 		return err
 	}
 	h.shrunk = true
-	return h.settleCut()
+	return nil
 }
 
 // save writes a torn tail to its file. One that is there already was saved

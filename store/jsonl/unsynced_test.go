@@ -133,6 +133,40 @@ func TestFailedWriteDoesNotComeBack(t *testing.T) {
 	afterCrashes(t, disk, func(log *eventlog.Log) error { return holds(ctx, log, "s", 1) })
 }
 
+// A process that is killed between cutting a tail off and syncing that leaves
+// blocks on disk that must not mix with what is appended next.
+func TestCutThatWasNotSynced(t *testing.T) {
+	ctx := t.Context()
+	disk := crashfs.New()
+	log := startWriter(disk, jsonl.Always).log
+	for range 6 {
+		must(log.Append(ctx, "s", eventlog.Any, says(strings.Repeat("long ", 100))))
+	}
+	disk = disk.Crash(0)
+	disk.Damage("s.jsonl", func(b []byte) []byte {
+		clear(b[1024:1536]) // a lost block, and whole appends behind it
+		return b
+	})
+	cut := false
+	disk.SetFault(func(op crashfs.Op) crashfs.Fault {
+		cut = cut || op.Kind == "truncate"
+		return crashfs.Fault{Kill: cut && op.Kind == "sync"}
+	})
+	if _, err := startWriter(disk, jsonl.Always).log.Append(ctx, "s", eventlog.Any, says("next")); !errors.Is(err, crashfs.ErrKilled) {
+		t.Fatal(err)
+	}
+	disk.SetFault(nil)
+	must(startWriter(disk, jsonl.Never).log.Append(ctx, "s", eventlog.Any, says("after")))
+	afterCrashes(t, disk, func(log *eventlog.Log) error {
+		must(log.Append(ctx, "s", eventlog.Any, says("last")))
+		report, err := log.Verify(ctx, "s")
+		if err == nil && len(report.Defects) > 0 {
+			err = errors.New(report.Defects[0].String())
+		}
+		return err
+	})
+}
+
 // An append that could be neither synced nor taken back is not shown to its own
 // process, and appending it again does not find it.
 func TestPoisonedHidesWhatItCannotTakeBack(t *testing.T) {
