@@ -168,29 +168,43 @@ func (p *printer) verified(v verified, asJSON bool) error {
 	return nil
 }
 
-// summarize counts notes by rule, in order of appearance, with the first seqs.
+// summarize counts notes of one kind, in order of appearance, with the first
+// seqs.
 func summarize(notes []eventlog.Defect) []string {
 	const most = 5
-	var rules []string
+	var kinds []string
 	seqs := map[string][]string{}
 	for _, n := range notes {
-		if seqs[n.Rule] == nil {
-			rules = append(rules, n.Rule)
+		kind := kindOf(n)
+		if seqs[kind] == nil {
+			kinds = append(kinds, kind)
 		}
-		seqs[n.Rule] = append(seqs[n.Rule], strconv.FormatInt(n.Seq, 10))
+		seqs[kind] = append(seqs[kind], strconv.FormatInt(n.Seq, 10))
 	}
-	for i, rule := range rules {
-		if rule == tornRule {
-			rules[i] = tornNote(notes)
+	for i, kind := range kinds {
+		if kind == tornRule {
+			kinds[i] = tornNote(notes)
 			continue
 		}
-		at := seqs[rule]
-		rules[i] = fmt.Sprintf("the import broke %s in %s: seq %s", rule, count(int64(len(at)), "event"), strings.Join(at[:min(len(at), most)], ", "))
+		at := seqs[kind]
+		kinds[i] = fmt.Sprintf("%s in %s: seq %s", kind, count(int64(len(at)), "event"), strings.Join(at[:min(len(at), most)], ", "))
 		if len(at) > most {
-			rules[i] += ", …"
+			kinds[i] += ", …"
 		}
 	}
-	return rules
+	return kinds
+}
+
+// kindOf says what a note is about: a torn tail, a rule that an import broke, or
+// one that is broken because something was lost.
+func kindOf(n eventlog.Defect) string {
+	switch {
+	case n.Rule == tornRule:
+		return tornRule
+	case strings.Contains(n.Detail, "lost"):
+		return "events that were lost leave " + n.Rule
+	}
+	return "the import broke " + n.Rule
 }
 
 const tornRule = "torn"
