@@ -156,7 +156,7 @@ func TestCutThatWasNotSynced(t *testing.T) {
 		t.Fatal(err)
 	}
 	disk.SetFault(nil)
-	must(startWriter(disk, jsonl.Never).log.Append(ctx, "s", eventlog.Any, says("after")))
+	must(startWriter(disk, jsonl.Never).log.Append(ctx, "s", eventlog.Any, says(strings.Repeat("after ", 300))))
 	afterCrashes(t, disk, func(log *eventlog.Log) error {
 		must(log.Append(ctx, "s", eventlog.Any, says("last")))
 		report, err := log.Verify(ctx, "s")
