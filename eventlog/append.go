@@ -69,7 +69,11 @@ func (l *Log) run(h *hot, own *request, batch []*request) (again []*request) {
 		own.err = own.alone(own.ctx, st)
 		return nil
 	}
+<<<<<<< ours
 	var still standstill
+=======
+	var refused refusals
+>>>>>>> theirs
 	for {
 		if err := l.usable(own.ctx); err != nil {
 			own.err = own.uncertain(h.session, err)
@@ -88,11 +92,13 @@ func (l *Log) run(h *hot, own *request, batch []*request) (again []*request) {
 			l.commit(h)
 			return nil
 		}
+		shown := st.head
 		st.drop()
 		var conflict *ConflictError
 		if !errors.As(err, &conflict) {
 			return h.fail(own, batch, err)
 		}
+<<<<<<< ours
 		if st.cut = conflict.Cut; still.standing(head, conflict) {
 			return h.fail(own, batch, &CorruptError{Session: h.session, Offset: -1, Seq: conflict.Actual.Seq, Cause: errTwoHeads})
 		}
@@ -114,9 +120,39 @@ func (s *standstill) standing(read Head, conflict *ConflictError) bool {
 	if conflict.Cut != nil || read != s.read || conflict.Actual != s.actual {
 		*s = standstill{read: read, actual: conflict.Actual}
 		return false
+=======
+		if err := refused.again(shown, conflict); err != nil {
+			return h.fail(own, batch, err)
+		}
+		st.cut = conflict.Cut
+>>>>>>> theirs
 	}
 	s.times++
 	return s.times >= maxStandstill
+}
+
+// refusals counts how often in a row a store refused the head that it shows.
+type refusals struct {
+	head  Head
+	times int
+}
+
+// maxRefusals is more than a session that is always written to, or cut back,
+// would need to have the same head again.
+const maxRefusals = 16
+
+var errTwoHeads = errors.New("the head that appends are compared with is not that of the newest event")
+
+// again notes a refusal of the head that was read. The error says that reading
+// on would lead nowhere.
+func (r *refusals) again(shown Head, c *ConflictError) error {
+	if c.Cut != nil || shown != r.head {
+		*r = refusals{head: shown}
+	}
+	if r.times++; r.times <= maxRefusals {
+		return nil
+	}
+	return &CorruptError{Session: c.Session, Offset: -1, Seq: shown.Seq, Cause: fmt.Errorf("%w: %v and %v", errTwoHeads, c.Actual, shown)}
 }
 
 func durable(batch []*request) bool {

@@ -125,6 +125,7 @@ func (l *Log) rewrite(ctx context.Context, session, reason string, seqs []int64,
 	return l.alone(ctx, session, func(ctx context.Context, st *state) error {
 		defer st.drop()
 		var unknown error
+		var refused refusals
 		for {
 			st.drop()
 			if err := l.load(ctx, session, st); err != nil {
@@ -149,6 +150,9 @@ func (l *Log) rewrite(ctx context.Context, session, reason string, seqs []int64,
 			var conflict *ConflictError
 			switch {
 			case errors.As(err, &conflict):
+				if err := refused.again(st.head, conflict); err != nil {
+					return err
+				}
 				st.cut = conflict.Cut
 			case errors.Is(err, ErrUnknownOutcome) && ctx.Err() == nil:
 				unknown = err

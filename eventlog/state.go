@@ -258,8 +258,13 @@ func (l *Log) foldStretch(ctx context.Context, session string, st *state, id str
 			return err
 		}
 	}
+	if c.back > 0 {
+		return &CorruptError{Session: session, Offset: -1, Seq: c.back, Cause: errPathEnds}
+	}
 	return nil
 }
+
+var errPathEnds = errors.New("an event of the active path is missing")
 
 // foldEvent folds the event at c.back; turned says that the path goes on
 // elsewhere than at the event before it.

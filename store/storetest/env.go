@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -17,6 +18,8 @@ type env struct {
 	testing.TB
 	ctx     context.Context
 	harness Harness
+	opener  Opener        // makes more stores like the harness's
+	limit   time.Duration // of ctx
 	main    *eventlog.Log
 	opened  []interface{ Close() error }
 }

@@ -146,7 +146,7 @@ const longest = 3 * time.Minute
 func (c *testCase) check(t testing.TB, open Opener, limit time.Duration) {
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
-	e := &env{TB: t, ctx: ctx, harness: open(t)}
+	e := &env{TB: t, ctx: ctx, harness: open(t), opener: open, limit: limit}
 	defer func() {
 		e.close()
 		if t.Failed() {
