@@ -205,25 +205,35 @@ func (r *verifyReader) end(ctx context.Context) error {
 	return nil
 }
 
-// compare makes sure that readers are shown what was checked.
+// compare makes sure that readers are shown what was checked, at both ends.
 func (r *verifyReader) compare(ctx context.Context) error {
-	if len(r.report.Defects) > 0 {
-		return nil
-	}
-	for e, err := range r.Verifier.log.store.Read(ctx, r.report.Session, Span{Backward: true, Limit: 1}) {
-		var corrupt *CorruptError
-		switch {
-		case errors.As(err, &corrupt):
-			r.at.Path, r.at.Offset = corrupt.Path, corrupt.Offset
-			r.defect(corrupt.Seq, "line", corrupt.Cause.Error())
-		case errors.Is(err, ErrVersion):
-			r.defect(0, "version", err.Error())
-		case errors.Is(err, ErrNotFound) && r.torn != nil && r.report.Events == 0:
-		case err != nil:
-			return err
-		case e.Seq < r.last.Seq, e.Seq == r.last.Seq && e.Hash() != r.last.Hash:
-			r.defect(r.last.Seq, "head", fmt.Sprintf("readers are shown events up to %v only", e.Head()))
+	for _, span := range []Span{{Limit: 1}, {Backward: true, Limit: 1}} {
+		if len(r.report.Defects) > 0 {
+			break
 		}
+		for e, err := range r.Verifier.log.store.Read(ctx, r.report.Session, span) {
+			if err := r.shown(&e, err, span.Backward); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// shown takes the first or the newest event that readers are shown.
+func (r *verifyReader) shown(e *Event, err error, newest bool) error {
+	var corrupt *CorruptError
+	switch {
+	case errors.As(err, &corrupt):
+		r.at.Path, r.at.Offset = corrupt.Path, corrupt.Offset
+		r.defect(corrupt.Seq, "line", corrupt.Cause.Error())
+	case errors.Is(err, ErrVersion):
+		r.defect(0, "version", err.Error())
+	case errors.Is(err, ErrNotFound) && r.torn != nil && r.report.Events == 0:
+	case err != nil:
+		return err
+	case newest && (e.Seq < r.last.Seq || e.Seq == r.last.Seq && e.Hash() != r.last.Hash):
+		r.defect(r.last.Seq, "head", fmt.Sprintf("readers are shown events up to %v only", e.Head()))
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 const (
 	scanSession = `SELECT key, first, head FROM sessions NOT INDEXED WHERE id = ?`
 	nextSession = `SELECT session, line FROM events WHERE session > ? ORDER BY session, seq LIMIT 1`
+	lowestSeq   = `SELECT seq FROM events WHERE session = ? ORDER BY seq LIMIT 1`
 	readRows    = `SELECT key, seq, line FROM events WHERE session = ? AND seq >= ? ORDER BY seq LIMIT ?`
 )
 
@@ -79,7 +80,7 @@ func (v *salvage) open(ctx context.Context) error {
 			v.key, _ = row[0].(int64)
 			v.next, v.due = row[1].(int64)
 			v.head, _ = row[2].(int64)
-			return nil
+			return v.begin(c)
 		}
 		if isDamage(err) {
 			v.damage = err
@@ -91,6 +92,21 @@ func (v *salvage) open(ctx context.Context) error {
 		return err
 	})
 	return v.store.locate(v.session, "sessions", 0, err)
+}
+
+// begin goes back to the first row, where the session's own row does not say
+// which that is, or a later one.
+func (v *salvage) begin(c *conn) error {
+	row := make([]driver.Value, 1)
+	found, err := c.first(row, lowestSeq, v.key)
+	if isDamage(err) {
+		return nil // it will be met again
+	}
+	v.due = v.due && v.next >= 1
+	if lowest, ok := row[0].(int64); found && ok && (!v.due || lowest < v.next) {
+		v.next = lowest
+	}
+	return err
 }
 
 // search finds the key whose first event is of the session.

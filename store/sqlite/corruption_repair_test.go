@@ -1,0 +1,72 @@
+package sqlite
+
+import (
+	"database/sql/driver"
+	"slices"
+	"testing"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/store/storetest"
+)
+
+// TestRepairOfCorruption repairs what the table damages: every line of the
+// session's rows that can be read is kept, and every other is known to be lost.
+func TestRepairOfCorruption(t *testing.T) {
+	p := newPatient(t)
+	for _, row := range corruptions {
+		t.Run(row.name, func(t *testing.T) {
+			p := *p
+			p.TB = t
+			p.put(p.file)
+			p.sql(func(c *conn) error {
+				_, err := c.exec(row.change, p.key)
+				return err
+			})
+			stands := p.standing()
+			if row.want.kind == bodiless {
+				stands = slices.DeleteFunc(stands, func(seq int64) bool { return seq == row.want.seq })
+			}
+			m := p.Mend(t, p.open(), storetest.SampleMain)
+			switch {
+			case m == nil:
+				if row.want.kind != absent && row.want.kind != newer && len(stands) > 0 {
+					t.Errorf("nothing was repaired, but seqs %v can be read", stands)
+				}
+			case m.Action == eventlog.RepairNone:
+				if row.want.kind != whole && row.want.kind != occupied {
+					t.Errorf("nothing to be repaired, want %+v", row.want)
+				}
+			default:
+				p.kept(m, stands)
+			}
+		})
+	}
+}
+
+// standing are the seqs whose lines can be read.
+func (p *patient) standing() (seqs []int64) {
+	p.Helper()
+	p.sql(func(c *conn) error {
+		return c.each(func(row []driver.Value) {
+			line, _ := row[0].([]byte)
+			if e, err := eventlog.ParseLine(line, storetest.SampleMain); err == nil {
+				seqs = append(seqs, e.Seq)
+			}
+		}, 1, `SELECT line FROM events WHERE session = ?`, p.key)
+	})
+	return seqs
+}
+
+func (p *patient) kept(m *storetest.Mended, stands []int64) {
+	p.Helper()
+	for seq := int64(1); seq <= m.Head.Seq && seq <= all; seq++ {
+		if slices.Contains(m.Kept, seq) == slices.Contains(m.Lost, seq) {
+			p.Errorf("seq %d: kept %v, lost %v", seq, m.Kept, m.Lost)
+		}
+	}
+	for _, seq := range stands {
+		if !slices.Contains(m.Kept, seq) {
+			p.Errorf("seq %d can be read and was not kept: %+v", seq, m)
+		}
+	}
+}
