@@ -69,11 +69,7 @@ func (l *Log) run(h *hot, own *request, batch []*request) (again []*request) {
 		own.err = own.alone(own.ctx, st)
 		return nil
 	}
-<<<<<<< ours
-	var still standstill
-=======
 	var refused refusals
->>>>>>> theirs
 	for {
 		if err := l.usable(own.ctx); err != nil {
 			own.err = own.uncertain(h.session, err)
@@ -86,8 +82,7 @@ func (l *Log) run(h *hot, own *request, batch []*request) (again []*request) {
 		if len(st.events) == 0 {
 			return nil
 		}
-		head := st.head
-		err := l.store.Append(own.ctx, h.session, head, st.events, durable(batch))
+		err := l.store.Append(own.ctx, h.session, st.head, st.events, durable(batch))
 		if err == nil {
 			l.commit(h)
 			return nil
@@ -98,37 +93,11 @@ func (l *Log) run(h *hot, own *request, batch []*request) (again []*request) {
 		if !errors.As(err, &conflict) {
 			return h.fail(own, batch, err)
 		}
-<<<<<<< ours
-		if st.cut = conflict.Cut; still.standing(head, conflict) {
-			return h.fail(own, batch, &CorruptError{Session: h.session, Offset: -1, Seq: conflict.Actual.Seq, Cause: errTwoHeads})
-		}
-	}
-}
-
-var errTwoHeads = errors.New("the store compares with another head than it lets read")
-
-// standstill notices conflicts that repeat although nobody appends.
-type standstill struct {
-	read, actual Head
-	times        int
-}
-
-// maxStandstill is how often that may happen, as a reading may lag behind.
-const maxStandstill = 100
-
-func (s *standstill) standing(read Head, conflict *ConflictError) bool {
-	if conflict.Cut != nil || read != s.read || conflict.Actual != s.actual {
-		*s = standstill{read: read, actual: conflict.Actual}
-		return false
-=======
 		if err := refused.again(shown, conflict); err != nil {
 			return h.fail(own, batch, err)
 		}
 		st.cut = conflict.Cut
->>>>>>> theirs
 	}
-	s.times++
-	return s.times >= maxStandstill
 }
 
 // refusals counts how often in a row a store refused the head that it shows.
