@@ -1,0 +1,99 @@
+package archtest
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// Names of tests on the page of promises: `store/jsonl.TestTails` is a function
+// of a package, `storetest: call/result twice` a promise of the suite that every
+// store passes.
+var (
+	namedFunction = regexp.MustCompile("`([a-z/]+)\\.((?:Test|Fuzz)[A-Za-z0-9_]+)`")
+	namedPromise  = regexp.MustCompile("`storetest: ([a-z]+)/([^`]+)`")
+	anyTest       = regexp.MustCompile("`[^`]*(?:Test|Fuzz)[A-Z][^` ]*`|`storetest: [^`]*`")
+)
+
+// The page that says how each promise is tested names tests that exist.
+func TestPromisesNameTheirTests(t *testing.T) {
+	root := moduleRoot(t)
+	page, err := os.ReadFile(filepath.Join(root, "docs", "PROMISES.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	functions, promises := testsOf(t, root)
+	found := 0
+	for _, m := range namedFunction.FindAllStringSubmatch(string(page), -1) {
+		found++
+		if !functions[m[1]+"."+m[2]] {
+			t.Errorf("package %s has no %s", m[1], m[2])
+		}
+	}
+	for _, m := range namedPromise.FindAllStringSubmatch(string(page), -1) {
+		found++
+		if !promises[m[2]] {
+			t.Errorf("store/storetest has no promise %q (group %s)", m[2], m[1])
+		}
+	}
+	if all := len(anyTest.FindAllString(string(page), -1)); all != found || found == 0 {
+		t.Errorf("%d tests are named, %d of them in a form that can be looked up", all, found)
+	}
+}
+
+// testsOf finds the test functions of the module as package.Function, and the
+// names of the promises of store/storetest.
+func testsOf(t *testing.T, root string) (functions, promises map[string]bool) {
+	functions, promises = map[string]bool{}, map[string]bool{}
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") {
+			return err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		dir, err := filepath.Rel(root, filepath.Dir(path))
+		if err != nil {
+			return err
+		}
+		if dir = filepath.ToSlash(dir); dir == "store/storetest" {
+			literals(file, promises)
+		}
+		for _, decl := range file.Decls {
+			if f, ok := decl.(*ast.FuncDecl); ok && f.Recv == nil {
+				functions[dir+"."+f.Name.Name] = true
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return functions, promises
+}
+
+// literals collects the values of the fields called name.
+func literals(file *ast.File, names map[string]bool) {
+	ast.Inspect(file, func(n ast.Node) bool {
+		pair, ok := n.(*ast.KeyValueExpr)
+		if !ok {
+			return true
+		}
+		key, ok := pair.Key.(*ast.Ident)
+		value, isText := pair.Value.(*ast.BasicLit)
+		if ok && isText && key.Name == "name" && value.Kind == token.STRING {
+			if text, err := strconv.Unquote(value.Value); err == nil {
+				names[text] = true
+			}
+		}
+		return true
+	})
+}
