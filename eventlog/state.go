@@ -95,9 +95,6 @@ func (l *Log) load(ctx context.Context, session string, st *state) error {
 func (l *Log) reload(ctx context.Context, session string, st *state) error {
 	st.drop()
 	tail, err := l.tail(ctx, session)
-	if errors.Is(err, ErrCorrupt) && l.cutHole(ctx, session) {
-		tail, err = l.tail(ctx, session)
-	}
 	if err != nil {
 		return fmt.Errorf("read tail of session %q: %w", session, err)
 	}
@@ -124,17 +121,6 @@ func (l *Log) tail(ctx context.Context, session string) (tail []Event, err error
 		tail = append(tail, e)
 	}
 	return tail, nil
-}
-
-// cutHole cuts off a torn tail that ends like a sound session: one that begins
-// at a hole, which shows only to those who read so far back.
-func (l *Log) cutHole(ctx context.Context, session string) bool {
-	cutter, ok := As[TailCutter](l.store)
-	if !ok {
-		return false
-	}
-	cut, _, err := cutter.CutTail(ctx, session)
-	return err == nil && cut.Bytes > 0
 }
 
 // recentIDs remembers the ids of the newest events.
