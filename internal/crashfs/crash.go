@@ -63,7 +63,7 @@ func (l *lottery) choice(n int) func(i int) bool {
 func (l *lottery) moments(n, blocks int, dirty func(i int) bool) (of func(i int) int, size int) {
 	last := n - 1
 	moment, place := l.r.IntN(n), l.r.IntN(blocks+1)
-	switch l.r.IntN(9) {
+	switch l.r.IntN(11) {
 	case 0: // nothing was written
 		return func(int) int { return 0 }, 0
 	case 1: // everything
@@ -81,6 +81,10 @@ func (l *lottery) moments(n, blocks int, dirty func(i int) bool) (of func(i int)
 		return func(i int) int { return pick(i < place, 0, last) }, last
 	case 7: // some blocks
 		return func(int) int { return pick(l.coin(), 0, last) }, last
+	case 8: // some blocks, and another size
+		return func(int) int { return pick(l.coin(), 0, last) }, moment
+	case 9: // the blocks before a place, and another size
+		return func(i int) int { return pick(i < place, last, 0) }, moment
 	}
 	return func(int) int { return l.r.IntN(n) }, moment
 }
