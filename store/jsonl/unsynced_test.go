@@ -19,7 +19,12 @@ func says(text string) eventlog.Event { return must(eventlog.NewUserMessage(text
 // afterCrashes calls check with a log over what each of many crashes leaves.
 func afterCrashes(t *testing.T, disk *crashfs.Disk, check func(log *eventlog.Log) error) {
 	t.Helper()
-	for seed := range uint64(500) {
+	afterManyCrashes(t, disk, 200, check)
+}
+
+func afterManyCrashes(t *testing.T, disk *crashfs.Disk, n uint64, check func(log *eventlog.Log) error) {
+	t.Helper()
+	for seed := range n {
 		if err := check(startWriter(disk.Crash(seed), jsonl.Always).log); err != nil {
 			t.Fatalf("crash %d: %v", seed, err)
 		}
@@ -157,7 +162,7 @@ func TestCutThatWasNotSynced(t *testing.T) {
 	}
 	disk.SetFault(nil)
 	must(startWriter(disk, jsonl.Never).log.Append(ctx, "s", eventlog.Any, says(strings.Repeat("after ", 300))))
-	afterCrashes(t, disk, func(log *eventlog.Log) error {
+	afterManyCrashes(t, disk, 4000, func(log *eventlog.Log) error {
 		if _, err := log.Append(ctx, "s", eventlog.Any, says("last")); err != nil {
 			return err
 		}
