@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"bytes"
+	"errors"
 	"flag"
 	"fmt"
 	"iter"
@@ -57,6 +58,41 @@ func TestPages(t *testing.T) {
 		}
 	}
 	t.Logf("%d pages, overwritten %d times: %v", len(p.file)/size, sum.tried, sum)
+}
+
+// TestHeader flips bits of every byte of the file's header.
+func TestHeader(t *testing.T) {
+	p := newPatient(t)
+	var sum tally
+	for bit := range 8 * 100 {
+		if !*thorough && bit%8 != 7-bit/8%8 && bit%8 != bit/8%8 {
+			continue
+		}
+		p.try(flippedAt(p.file, bit/8, 1<<(bit%8)), &sum)
+		if t.Failed() {
+			t.Fatalf("bit %d of byte %d", bit%8, bit/8)
+		}
+	}
+	t.Logf("%d flips: %v", sum.tried, sum)
+}
+
+// TestSchemaVersions gives the file versions of the schema that no program
+// writes.
+func TestSchemaVersions(t *testing.T) {
+	p := newPatient(t)
+	for version, target := range map[int32]error{-1: eventlog.ErrCorrupt, -1 << 31: eventlog.ErrCorrupt, 0: eventlog.ErrCorrupt,
+		2: eventlog.ErrVersion, 1<<31 - 1: eventlog.ErrVersion} {
+		p.put(p.file)
+		p.sql(func(c *conn) error { return c.run(fmt.Sprintf("PRAGMA user_version = %d", version)) })
+		for _, readOnly := range []bool{false, true} {
+			s := New(p.path, Options{ReadOnly: readOnly})
+			_, err := collect(s.Sessions(t.Context()))
+			if !errors.Is(err, target) && !(readOnly && version == 0 && err != nil) {
+				t.Errorf("version %d, read-only %v: %v, want %v", version, readOnly, err, target)
+			}
+			must(t, s.Close())
+		}
+	}
 }
 
 // TestTruncatedFile cuts the file off at every page and at some bytes.

@@ -7,6 +7,7 @@ import (
 
 	"testing"
 
+	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/store/storetest"
 )
 
@@ -26,7 +27,8 @@ func newPatient(t testing.TB) *patient {
 	storetest.WriteSample(t, s)
 	p.Witness = storetest.NewWitness(t, s)
 	must(t, s.Close())
-	p.Tolerates = func(err error) bool { return errors.As(err, new(notDatabase)) }
+	// A header that says it is of a newer SQLite makes a file read-only.
+	p.Tolerates = func(err error) bool { return errors.As(err, new(notDatabase)) || errors.Is(err, eventlog.ErrReadOnly) }
 	var err error
 	p.file, err = os.ReadFile(p.path)
 	must(t, err)

@@ -35,7 +35,7 @@ func TestWriteAheadLog(t *testing.T) {
 		flip := at + random.IntN(min(walFrame, len(wal)-at))
 		for _, damaged := range [][]byte{
 			wal[:at], wal[:flip],
-			flipped(wal, flip, byte(1)<<random.IntN(8)), flipped(wal, at, 0xff),
+			flippedAt(wal, flip, byte(1)<<random.IntN(8)), flippedAt(wal, at, 0xff),
 			slices.Concat(wal[:at], make([]byte, len(wal)-at)),
 		} {
 			p.putBoth(whole, damaged)
@@ -52,7 +52,7 @@ func TestWriteAheadLog(t *testing.T) {
 	t.Logf("%d logs damaged in %d frames: each an earlier state", tried, len(wal)/walFrame)
 }
 
-func flipped(b []byte, at int, bits byte) []byte {
+func flippedAt(b []byte, at int, bits byte) []byte {
 	b = bytes.Clone(b)
 	b[at] ^= bits
 	return b

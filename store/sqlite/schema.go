@@ -108,6 +108,8 @@ func (k fileKind) check() error {
 	switch {
 	case k.application != applicationID && (k.application != 0 || k.tables > 0 || k.version != 0):
 		return notDatabase{fmt.Sprintf("a database of another program (application id %#x)", uint32(k.application))}
+	case k.version < 0:
+		return notDatabase{fmt.Sprintf("a database of schema version %d", k.version)}
 	case k.version > schemaVersion:
 		return &eventlog.VersionError{What: "sqlite schema", Got: int(k.version), Max: schemaVersion}
 	default:
