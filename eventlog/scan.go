@@ -42,7 +42,27 @@ func (s *scanner) begin(text []byte) {
 	s.text, s.at, s.depth, s.names = text, 0, 0, s.names[:0]
 }
 
-func (s *scanner) end() bool { return s.at == len(s.text) && utf8.Valid(s.text) }
+func (s *scanner) end() bool { return s.at == len(s.text) && printable(s.text) }
+
+// printable reports whether text is UTF-8 without control characters.
+func printable(text []byte) bool {
+	const each, high = 0x0101010101010101, 0x8080808080808080
+	var all, below uint64 // all bits; a high bit where a byte is below 0x20
+	b := text
+	for ; len(b) >= 32; b = b[32:] {
+		w, x := binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])
+		y, z := binary.LittleEndian.Uint64(b[16:]), binary.LittleEndian.Uint64(b[24:])
+		all |= w | x | y | z
+		below |= (w-0x20*each)&^w | (x-0x20*each)&^x | (y-0x20*each)&^y | (z-0x20*each)&^z
+	}
+	for _, c := range b {
+		all |= uint64(c)
+		if c < 0x20 {
+			return false
+		}
+	}
+	return below&high == 0 && (all&high == 0 || utf8.Valid(text))
+}
 
 func (s *scanner) peek() byte {
 	if s.at < len(s.text) {
@@ -168,44 +188,64 @@ func (s *scanner) str() bool {
 }
 
 // quoted steps over a string and gives what is in it, and whether that has
-// escapes. Ordinary bytes are passed eight at a time.
+// escapes. What a short string holds is passed eight bytes at a time; in long
+// ones quotes and backslashes are far apart, and searched. Control characters
+// are found at the end.
 func (s *scanner) quoted() (content span, escapes, ok bool) {
-	const each, high = 0x0101010101010101, 0x8080808080808080
+	const short, each, high = 32, 0x0101010101010101, 0x8080808080808080
 	text, i := s.text, s.at+1
 	if s.peek() != '"' {
 		return content, false, false
 	}
-	for {
-		for ; i+8 <= len(text); i += 8 {
-			w := binary.LittleEndian.Uint64(text[i:])
-			quote, slash := w^('"'*each), w^('\\'*each)
-			// Bytes that are quotes, backslashes or control characters; the
-			// lowest bit is that of the first.
-			if found := ((quote-each)&^quote | (slash-each)&^slash | (w-0x20*each)&^w) & high; found != 0 {
-				i += bits.TrailingZeros64(found) / 8
-				break
+	for last := min(i+short, len(text)-8); i <= last; i += 8 {
+		w := binary.LittleEndian.Uint64(text[i:])
+		// Of bytes below 0x80, a difference has the high bit where the byte is a
+		// quote or a backslash; the lowest such bit is that of the first.
+		quote, slash := w^('"'*each), w^('\\'*each)
+		if found := ((quote - each) | (slash - each)) &^ w & high; found != 0 {
+			i += bits.TrailingZeros64(found) / 8
+			if text[i] == '"' {
+				content = span{s.at + 1, i}
+				s.at = i + 1
+				return content, false, true
 			}
+			break
 		}
-		for i < len(text) && text[i] != '"' && text[i] != '\\' && text[i] >= 0x20 {
-			i++
-		}
-		if i < len(text) && text[i] == '"' {
-			content = span{s.at + 1, i}
-			s.at = i + 1
-			return content, escapes, true
-		}
-		if i+1 >= len(text) {
+	}
+	return s.rest(i)
+}
+
+// rest is quoted from i on, inside the string.
+func (s *scanner) rest(i int) (content span, escapes, ok bool) {
+	text := s.text
+	for {
+		n := bytes.IndexByte(text[min(i, len(text)):], '"')
+		if n < 0 {
 			return content, escapes, false
 		}
-		n := int(escapeLen[text[i+1]])
-		if n > 2 {
-			n = unicodeEscape(text[i:])
+		quote := i + n
+		for i < quote {
+			slash := bytes.IndexByte(text[i:quote], '\\')
+			if slash < 0 {
+				i = quote
+				break
+			}
+			i += slash
+			n := int(escapeLen[text[i+1]])
+			if n > 2 {
+				n = unicodeEscape(text[i:])
+			}
+			if n == 0 {
+				return content, true, false
+			}
+			i += n
+			escapes = true
 		}
-		if text[i] != '\\' || n == 0 {
-			return content, true, false
+		if i == quote {
+			content = span{s.at + 1, quote}
+			s.at = quote + 1
+			return content, escapes, true
 		}
-		i += n
-		escapes = true
 	}
 }
 

@@ -2,34 +2,37 @@ package eventlog
 
 // messageScan checks the payload of a message_added as parsing it and its own
 // rules would, and learns what it says of calls. Like the scanner it is sure or
-// it is not.
+// it is not. It knows members by their names as they are written, without
+// escapes.
 type messageScan struct {
 	*scanner
-	role           string
-	says           bool // some part is not empty
-	calls, results []string
+	facts *facts // of which calls and results are learnt
+	role  Role
+	says  bool // some part is not empty
 }
 
 // message reports whether the scanner is sure that data is a payload of
-// message_added that breaks no rule and needs no blob.
-func (s *scanner) message(data []byte) (f facts, sure bool) {
+// message_added that breaks no rule and needs no blob. Then f has its calls and
+// results.
+func (s *scanner) message(data []byte, f *facts) (sure bool) {
 	s.begin(data)
-	m := messageScan{scanner: s}
-	if !s.object(m.member) || !s.end() || !m.valid() {
-		return facts{}, false
+	m := messageScan{scanner: s, facts: f}
+	if m.body() && s.end() && m.valid() {
+		return true
 	}
-	return facts{calls: m.calls, results: m.results}, true
+	*f = facts{}
+	return false
 }
 
 func (m *messageScan) valid() bool {
 	const few = 16 // those of more are compared in another way
 	switch {
-	case len(m.calls) > few || len(m.results) > few || repeats(m.calls) || repeats(m.results):
+	case len(m.facts.calls) > few || len(m.facts.results) > few || repeats(m.facts.calls) || repeats(m.facts.results):
 		return false
-	case m.role == string(Assistant):
+	case m.role == Assistant:
 		return m.says
-	case m.role == string(Tool):
-		return len(m.results) > 0
+	case m.role == Tool:
+		return len(m.facts.results) > 0
 	default:
 		return m.role != ""
 	}
@@ -37,130 +40,187 @@ func (m *messageScan) valid() bool {
 
 func repeats(ids []string) bool {
 	_, twice := repeated(ids)
-	return twice
+	return len(ids) > 1 && twice
 }
 
-func (m *messageScan) member(name span) bool {
-	switch string(m.text[name.from:name.to]) {
-	case "role":
-		return m.roleName()
-	case "provider", "model", "response_id", "stop_reason", "group":
-		return m.str()
-	case "usage":
-		return m.object(m.usage)
-	case "parts":
-		return m.array(func() bool { return m.part(true) })
-	case "extra":
-		return m.peek() == '{' && m.value()
-	default:
+// known is a set of members that an object has so far, of those that are known.
+type known uint32
+
+// member steps over a name, if it is the next and the first of its kind.
+func (m *messageScan) member(seen *known, bit int, name string) bool {
+	if *seen&(1<<bit) != 0 || !m.literal(name) {
 		return false
+	}
+	*seen |= 1 << bit
+	return true
+}
+
+// next steps over what stands behind a member; done says that it was the last.
+func (m *messageScan) next() (done, ok bool) {
+	switch m.peek() {
+	case ',':
+		m.at++
+		return false, true
+	case '}':
+		m.at++
+		return true, true
+	default:
+		return false, false
 	}
 }
 
-func (m *messageScan) roleName() bool {
-	name, ok := m.plain()
-	for _, role := range []Role{System, Developer, User, Assistant, Tool} {
-		if ok && string(m.text[name.from:name.to]) == string(role) {
-			m.role = string(role)
-			return true
+// body steps over the message.
+func (m *messageScan) body() bool {
+	if !m.literal("{") {
+		return false
+	}
+	for seen, done := known(0), false; !done; {
+		ok := false
+		switch {
+		case m.member(&seen, 0, `"role":`):
+			ok = m.roleName()
+		case m.member(&seen, 1, `"parts":`):
+			ok = m.array(func() bool { return m.part(true) })
+		case m.member(&seen, 2, `"provider":`), m.member(&seen, 3, `"model":`), m.member(&seen, 4, `"response_id":`),
+			m.member(&seen, 5, `"stop_reason":`), m.member(&seen, 6, `"group":`):
+			ok = m.str()
+		case m.member(&seen, 7, `"usage":`):
+			ok = m.usage()
+		case m.member(&seen, 8, `"extra":`):
+			ok = m.anyObject()
+		}
+		if !ok {
+			return false
+		}
+		if done, ok = m.next(); !ok {
+			return false
 		}
 	}
-	return false
+	return true
 }
 
-func (m *messageScan) usage(name span) bool {
-	switch string(m.text[name.from:name.to]) {
-	case "input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens":
-		from := m.at
-		return (m.literal("0") || m.digits()) && m.at-from <= 18
-	case "extra":
-		return m.peek() == '{' && m.value()
-	default:
+func (m *messageScan) anyObject() bool { return m.peek() == '{' && m.value() }
+
+func (m *messageScan) roleName() bool {
+	switch {
+	case m.literal(`"user"`):
+		m.role = User
+	case m.literal(`"assistant"`):
+		m.role = Assistant
+	case m.literal(`"tool"`):
+		m.role = Tool
+	case m.literal(`"system"`):
+		m.role = System
+	case m.literal(`"developer"`):
+		m.role = Developer
+	}
+	return m.role != ""
+}
+
+func (m *messageScan) usage() bool {
+	if !m.literal("{") {
 		return false
 	}
+	for seen, done := known(0), m.literal("}"); !done; {
+		ok := false
+		switch {
+		case m.member(&seen, 0, `"input_tokens":`), m.member(&seen, 1, `"output_tokens":`), m.member(&seen, 2, `"cache_read_tokens":`),
+			m.member(&seen, 3, `"cache_write_tokens":`), m.member(&seen, 4, `"reasoning_tokens":`):
+			from := m.at
+			ok = (m.literal("0") || m.digits()) && m.at-from <= 18
+		case m.member(&seen, 5, `"extra":`):
+			ok = m.anyObject()
+		}
+		if !ok {
+			return false
+		}
+		if done, ok = m.next(); !ok {
+			return false
+		}
+	}
+	return true
 }
 
 // partScan is what a part must have by its type.
 type partScan struct {
-	kind                 PartType
-	says                 bool
-	call, name, someKind bool // those members are there and not empty
-	id                   span // of the call
+	kind             PartType
+	says, name, what bool // it says something; name and kind are there and not empty
+	call             span // call_id
+}
+
+var scannedParts = []struct {
+	text string
+	kind PartType
+}{
+	{`"text"`, TextPart}, {`"tool_result"`, ToolResultPart}, {`"tool_call"`, ToolCallPart}, {`"reasoning"`, ReasoningPart},
+	{`"opaque"`, OpaquePart}, {`"server_tool_call"`, ServerToolCallPart}, {`"server_tool_result"`, ServerToolResultPart},
 }
 
 // part steps over a part that begins with its type. top says that it is one of
 // the message's own, and not of a result.
 func (m *messageScan) part(top bool) bool {
-	p := partScan{kind: leadingType(m.text[m.at:])}
-	switch p.kind {
-	case TextPart, ReasoningPart, ToolCallPart, ToolResultPart, ServerToolCallPart, ServerToolResultPart, OpaquePart:
-	default:
+	var p partScan
+	if m.depth == maxScanDepth || !m.literal(`{"type":`) {
 		return false
 	}
-	if !m.object(func(name span) bool { return m.partMember(&p, name) }) {
-		return false
-	}
-	switch p.kind {
-	case TextPart, ReasoningPart:
-		m.says = m.says || top && p.says
-		return true
-	case ToolCallPart, ServerToolCallPart:
-		return p.call && p.name && m.take(&p, top)
-	case ToolResultPart, ServerToolResultPart:
-		return p.call && m.take(&p, top)
-	default:
-		m.says = m.says || top
-		return p.someKind
-	}
-}
-
-// take notes a call or a result.
-func (m *messageScan) take(p *partScan, top bool) bool {
-	if !top {
-		return true
-	}
-	m.says = true
-	switch id := string(m.text[p.id.from:p.id.to]); p.kind {
-	case ToolCallPart:
-		m.calls = append(m.calls, id)
-	case ToolResultPart:
-		m.results = append(m.results, id)
-	}
-	return true
-}
-
-func (m *messageScan) partMember(p *partScan, name span) bool {
-	switch string(m.text[name.from:name.to]) {
-	case "type", "id", "media_type", "url":
-		return m.str()
-	case "text":
-		return m.filled(&p.says)
-	case "signature", "encrypted":
-		var ignored bool
-		if p.kind == ReasoningPart {
-			return m.filled(&p.says)
+	for i := range scannedParts {
+		if m.literal(scannedParts[i].text) {
+			p.kind = scannedParts[i].kind
+			break
 		}
-		return m.filled(&ignored)
-	case "call_id":
+	}
+	if p.kind == "" {
+		return false
+	}
+	m.depth++
+	for seen := known(0); ; {
+		done, ok := m.next()
+		if !ok {
+			return false
+		}
+		if done {
+			m.depth--
+			return m.settle(&p, top)
+		}
+		if !m.partMember(&p, &seen) {
+			return false
+		}
+	}
+}
+
+func (m *messageScan) partMember(p *partScan, seen *known) bool {
+	ignored := false
+	says := &ignored
+	if p.kind == ReasoningPart {
+		says = &p.says
+	}
+	switch {
+	case m.member(seen, 0, `"text":`):
+		return m.filled(&p.says)
+	case m.member(seen, 1, `"call_id":`):
 		id, ok := m.plain()
-		p.id, p.call = id, id.to > id.from
+		p.call = id
 		return ok
-	case "name":
+	case m.member(seen, 2, `"name":`):
 		return m.filled(&p.name)
-	case "kind":
-		return m.filled(&p.someKind)
-	case "redacted":
-		p.says = p.says || p.kind == ReasoningPart && m.peek() == 't'
-		return m.literal("true") || m.literal("false")
-	case "is_error", "interrupted":
-		return m.literal("true") || m.literal("false")
-	case "arguments", "value":
+	case m.member(seen, 3, `"arguments":`), m.member(seen, 4, `"value":`):
 		return m.value()
-	case "content":
+	case m.member(seen, 5, `"content":`):
 		return m.array(func() bool { return m.part(false) })
-	case "extra":
+	case m.member(seen, 6, `"is_error":`), m.member(seen, 7, `"interrupted":`):
+		return m.literal("true") || m.literal("false")
+	case m.member(seen, 8, `"id":`), m.member(seen, 9, `"media_type":`), m.member(seen, 10, `"url":`):
+		return m.str()
+	case m.member(seen, 11, `"signature":`), m.member(seen, 12, `"encrypted":`):
+		return m.filled(says)
+	case m.member(seen, 13, `"redacted":`):
+		*says = *says || m.peek() == 't'
+		return m.literal("true") || m.literal("false")
+	case m.member(seen, 14, `"kind":`):
+		return m.filled(&p.what)
+	case m.member(seen, 15, `"extra":`):
 		p.says = true
-		return m.peek() == '{' && m.value()
+		return m.anyObject()
 	default:
 		return false
 	}
@@ -171,4 +231,37 @@ func (m *messageScan) filled(to *bool) bool {
 	content, _, ok := m.quoted()
 	*to = *to || content.to > content.from
 	return ok
+}
+
+// settle checks that a part has what its type requires, and takes it in.
+func (m *messageScan) settle(p *partScan, top bool) bool {
+	called := p.call.to > p.call.from
+	says := true
+	switch p.kind {
+	case TextPart, ReasoningPart:
+		says = p.says
+	case OpaquePart:
+		if !p.what {
+			return false
+		}
+	case ToolCallPart, ServerToolCallPart:
+		if !called || !p.name {
+			return false
+		}
+	default:
+		if !called {
+			return false
+		}
+	}
+	if !top {
+		return true
+	}
+	m.says = m.says || says
+	switch p.kind {
+	case ToolCallPart:
+		m.facts.calls = append(m.facts.calls, string(m.text[p.call.from:p.call.to]))
+	case ToolResultPart:
+		m.facts.results = append(m.facts.results, string(m.text[p.call.from:p.call.to]))
+	}
+	return true
 }

@@ -59,8 +59,8 @@ func compareScan(t *testing.T, text []byte) {
 			t.Errorf("the scanner is sure of the members of %q: %v", text, err)
 		}
 	}
-	f, sure := s.message(text)
-	if !sure {
+	var f facts
+	if !s.message(text, &f) {
 		return
 	}
 	if err := checkData(text); err != nil {
@@ -129,7 +129,7 @@ var messages = []struct {
 func TestScanMessage(t *testing.T) {
 	var s scanner
 	for _, test := range messages {
-		if _, sure := s.message([]byte(test.text)); sure != test.sure {
+		if sure := s.message([]byte(test.text), new(facts)); sure != test.sure {
 			t.Errorf("%s: sure %v", test.text, sure)
 		}
 		compareScan(t, []byte(test.text))
@@ -158,7 +158,7 @@ func TestScanIsSureOfGoldens(t *testing.T) {
 			if !s.sound(e.Data) && !bytes.Contains(e.Data, []byte(`escaped\u0020name`)) {
 				t.Errorf("not sure of %s", e.Data)
 			}
-			if _, sure := s.message(e.Data); sure {
+			if s.message(e.Data, new(facts)) {
 				messages++
 			}
 			compareScan(t, e.Data)

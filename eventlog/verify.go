@@ -2,8 +2,10 @@ package eventlog
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"runtime"
 	"slices"
 	"sync/atomic"
@@ -136,12 +138,31 @@ func (v *Verifier) version(ctx context.Context, session string) uint64 {
 	return 0
 }
 
-// read verifies a session as it is now.
+// read verifies a session as it is now. What stands behind the last complete
+// append is looked for only where something is: finding it may mean to read far
+// back.
 func (v *Verifier) read(ctx context.Context, session string) (Report, error) {
-	r := verifyReader{Verifier: v, verifier: v.log.verifier(session)}
-	r.inspector.blobs = &v.blobs
+	r := v.reader(session)
 	err := r.run(ctx)
+	if err == nil && !r.ragged() {
+		return r.report, nil
+	}
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return Report{}, err
+	}
+	v.bytes.Add(-r.counted)
+	r = v.reader(session)
+	if err := r.tail(ctx); err != nil {
+		return Report{}, err
+	}
+	err = r.run(ctx)
 	return r.report, err
+}
+
+func (v *Verifier) reader(session string) *verifyReader {
+	r := &verifyReader{Verifier: v, verifier: v.log.verifier(session), tornAt: math.MaxInt64}
+	r.inspector.blobs = &v.blobs
+	return r
 }
 
 // TornTails lists what unfinished writes have left behind the last complete

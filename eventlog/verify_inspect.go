@@ -13,6 +13,7 @@ import (
 
 // inspection is what an event tells by itself, without those before it.
 type inspection struct {
+	hash   Hash
 	link   link
 	faults []fault
 	facts  facts
@@ -39,29 +40,29 @@ type inspector struct {
 	scan  scanner
 }
 
-// inspect checks what e tells by itself. An error is what kept it from being
-// looked at.
-func (i *inspector) inspect(ctx context.Context, e *Event) (n inspection, err error) {
-	n.link = e.link()
-	i.form(e, &n)
+// inspect checks what e tells by itself, and fills n with it. An error is what
+// kept it from being looked at.
+func (i *inspector) inspect(ctx context.Context, e *Event, n *inspection) (err error) {
+	n.hash, n.link = e.Hash(), e.link()
+	i.form(e, n)
 	if bytes.Contains(e.Metadata, []byte(`"`+brokenKey+`"`)) {
 		n.broken = e.broken()
 	}
 	sound := true
 	if !e.Redacted() {
-		sound, err = i.needs(ctx, e, &n)
+		sound, err = i.needs(ctx, e, n)
 	}
 	switch {
 	case err != nil:
 	case e.Redacted(): // it may have been just now
-		i.erased(e, &n)
+		i.erased(e, n)
 	case sound:
-		i.payload(e, &n)
+		i.payload(e, n)
 	}
 	if _, _, spilled := e.Spilled(); spilled {
 		e.Data = nil // it may be large
 	}
-	return n, err
+	return err
 }
 
 // form checks the JSON of the line besides its data.
@@ -126,8 +127,7 @@ func (i *inspector) unspill(ctx context.Context, e *Event, size int64) error {
 // payload checks the data of an event that has it.
 func (i *inspector) payload(e *Event, n *inspection) {
 	if e.Type == MessageAdded {
-		if f, sure := i.scan.message(e.Data); sure {
-			n.facts = f
+		if i.scan.message(e.Data, &n.facts) {
 			return
 		}
 	}

@@ -50,8 +50,8 @@ func (l *Log) verifier(session string) *verifier {
 
 // event is take for an event that no storage has.
 func (v *verifier) event(ctx context.Context, e *Event) error {
-	n, err := v.inspector.inspect(ctx, e)
-	if err != nil {
+	var n inspection
+	if err := v.inspector.inspect(ctx, e, &n); err != nil {
 		return err
 	}
 	return v.take(ctx, &Fragment{Event: *e, Offset: -1}, &n)
@@ -171,9 +171,11 @@ func (v *verifier) place(ctx context.Context, f *Fragment, n *inspection) (place
 		v.damaged = true
 		return false, nil
 	}
-	if seq, known := v.ids.find(e.ID); known && v.begun && e.Seq <= v.last.Seq && seq == e.Seq {
-		v.defect(v.due(), "seq", fmt.Sprintf("event %d stands there again", e.Seq))
-		return false, nil
+	if v.begun && e.Seq <= v.last.Seq {
+		if seq, known := v.ids.find(e.ID); known && seq == e.Seq {
+			v.defect(v.due(), "seq", fmt.Sprintf("event %d stands there again", e.Seq))
+			return false, nil
+		}
 	}
 	if first, twice := v.ids.add(e.ID, e.Seq); twice {
 		v.defect(e.Seq, "duplicate", fmt.Sprintf("event %d has the same id, %s", first, e.ID))
@@ -183,7 +185,7 @@ func (v *verifier) place(ctx context.Context, f *Fragment, n *inspection) (place
 	} else if placed = v.follows(e, n); !placed {
 		return false, nil
 	}
-	v.begun, v.last, v.more = true, e.Head(), e.More()
+	v.begun, v.last, v.more = true, Head{e.Seq, n.hash}, e.More()
 	return true, err
 }
 
@@ -197,7 +199,7 @@ func (v *verifier) follows(e *Event, n *inspection) (placed bool) {
 		v.damaged = true
 		v.defect(v.due(), "seq", fmt.Sprintf("%v: event %d stands there", errGap, e.Seq))
 	case gap > 0: // what cannot be read was reported
-	case n.link.after(v.last.Hash) != e.Hash():
+	case n.link.after(v.last.Hash) != n.hash:
 		v.defect(e.Seq, "chain", errChain.Error())
 	case v.more > 0 && e.More() != v.more-1:
 		v.defect(e.Seq, "append", errCountdown.Error())
@@ -215,7 +217,7 @@ func (v *verifier) first(ctx context.Context, e *Event, n *inspection) error {
 	case e.Seq != 1:
 		v.damaged = true
 		v.defect(e.Seq, "seq", errFirst.Error())
-	case n.link.after(Hash{}) != e.Hash():
+	case n.link.after(Hash{}) != n.hash:
 		v.defect(e.Seq, "chain", errChain.Error())
 	}
 	return nil
@@ -225,7 +227,7 @@ func (v *verifier) forked(ctx context.Context, e *Event, n *inspection, f *Fork)
 	switch {
 	case e.Seq != f.Seq+1:
 		v.defect(e.Seq, "seq", fmt.Sprintf("%v: it forks event %d", errGap, f.Seq))
-	case n.link.after(f.Hash) != e.Hash():
+	case n.link.after(f.Hash) != n.hash:
 		v.defect(e.Seq, "chain", errChain.Error())
 	}
 	v.talk.inherit(f.Seq)

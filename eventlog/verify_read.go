@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"math"
 )
 
 const tornRule = "torn"
@@ -15,11 +14,13 @@ const tornRule = "torn"
 type verifyReader struct {
 	*Verifier
 	*verifier
-	torn   *Defect // what stands behind the last complete append
-	whole  bool    // it ends like a finished write
-	cause  error   // why it is not shown
-	tornAt int64   // its offset
-	queue  []*verifyBatch
+	torn    *Defect // what stands behind the last complete append
+	whole   bool    // it ends like a finished write
+	cause   error   // why it is not shown
+	tornAt  int64   // its offset
+	queue   []*verifyBatch
+	counted int64
+	spare   []*verifyBatch
 }
 
 // verifyBatch is a run of pieces, and what inspecting them told.
@@ -31,10 +32,12 @@ type verifyBatch struct {
 	done    chan struct{} // closed when it was inspected
 }
 
+// ragged reports that something stands behind the last complete append, or may.
+func (r *verifyReader) ragged() bool {
+	return len(r.report.Defects) > 0 || r.damaged || r.more > 0 || r.torn != nil
+}
+
 func (r *verifyReader) run(ctx context.Context) error {
-	if err := r.tail(ctx); err != nil {
-		return err
-	}
 	err := r.pieces(ctx)
 	for _, b := range r.queue {
 		<-b.done
@@ -50,7 +53,6 @@ func (r *verifyReader) run(ctx context.Context) error {
 
 // tail looks at what stands behind the last complete append.
 func (r *verifyReader) tail(ctx context.Context) error {
-	r.tornAt = math.MaxInt64
 	lister, ok := As[TailLister](r.Verifier.log.store)
 	if !ok {
 		return nil
@@ -70,10 +72,24 @@ func (r *verifyReader) tail(ctx context.Context) error {
 	return nil
 }
 
+const batchBytes, batchPieces = 256 << 10, 256
+
+// batch is an empty one.
+func (r *verifyReader) batch() *verifyBatch {
+	n := len(r.spare)
+	if n == 0 {
+		return &verifyBatch{pieces: make([]Fragment, 0, batchPieces), results: make([]inspection, 0, batchPieces)}
+	}
+	b := r.spare[n-1]
+	r.spare = r.spare[:n-1]
+	clear(b.pieces)
+	b.pieces, b.results, b.bytes = b.pieces[:0], b.results[:0], 0
+	return b
+}
+
 // pieces reads everything and checks it.
 func (r *verifyReader) pieces(ctx context.Context) error {
-	const batchBytes, batchPieces = 512 << 10, 512
-	b := new(verifyBatch)
+	b := r.batch()
 	for f, err := range fragmentsOf(ctx, r.Verifier.log.store, r.report.Session) {
 		if err != nil {
 			return errors.Join(r.settle(ctx, 0), err)
@@ -86,7 +102,7 @@ func (r *verifyReader) pieces(ctx context.Context) error {
 		if err := r.pass(ctx, b); err != nil {
 			return err
 		}
-		b = new(verifyBatch)
+		b = r.batch()
 	}
 	if err := r.pass(ctx, b); err != nil {
 		return err
@@ -138,18 +154,19 @@ func (r *verifyReader) pass(ctx context.Context, b *verifyBatch) error {
 
 func (r *verifyReader) inspect(ctx context.Context, by *inspector, b *verifyBatch) {
 	defer close(b.done)
-	b.results = make([]inspection, len(b.pieces))
 	for i := range b.pieces {
 		if b.err = ctx.Err(); b.err != nil {
 			return
 		}
-		if f := &b.pieces[i]; f.Err == nil && f.Event.SessionID == r.report.Session && f.Offset < r.tornAt {
-			if b.results[i], b.err = by.inspect(ctx, &f.Event); b.err != nil {
-				return
-			}
+		b.results = append(b.results, inspection{})
+		f := &b.pieces[i]
+		if f.Err != nil || f.Event.SessionID != r.report.Session || f.Offset >= r.tornAt {
+			continue
+		}
+		if b.err = by.inspect(ctx, &f.Event, &b.results[i]); b.err != nil {
+			return
 		}
 	}
-	r.bytes.Add(b.bytes)
 }
 
 // settle takes what was inspected in order, until no more than so many batches
@@ -166,7 +183,10 @@ func (r *verifyReader) settle(ctx context.Context, most int) error {
 				return err
 			}
 		}
+		r.counted += b.bytes
+		r.bytes.Add(b.bytes)
 		r.queue = r.queue[1:]
+		r.spare = append(r.spare, b)
 	}
 	return nil
 }

@@ -30,11 +30,12 @@ type sizes struct {
 	sessions int // of a large store
 	history  int // events of a long session
 	turns    int // tool results of a round
+	verify   int // bytes of lines that are verified
 }
 
 var (
-	full  = sizes{rounds: 9, events: 12_000, durable: 960, sessions: 10_000, history: 100_000, turns: 1000}
-	quick = sizes{rounds: 3, events: 6_000, durable: 320, sessions: 10_000, history: 100_000, turns: 300}
+	full  = sizes{rounds: 9, events: 12_000, durable: 960, sessions: 10_000, history: 100_000, turns: 1000, verify: 256 << 20}
+	quick = sizes{rounds: 3, events: 6_000, durable: 320, sessions: 10_000, history: 100_000, turns: 300, verify: 64 << 20}
 )
 
 // newBench makes a folder to work in, below dir or where temporary files are.

@@ -24,6 +24,13 @@ func turns(n int) ([]eventlog.Event, error) {
 	return makeEvents(n, w.payload)
 }
 
+// transcript makes n events, in turns with texts that are longer by a factor.
+func transcript(n, scale int) ([]eventlog.Event, error) {
+	w := newWriter()
+	w.scale = scale
+	return makeEvents(n, w.payload)
+}
+
 // users makes n events that need no order: messages as long as the average.
 func users(n int) ([]eventlog.Event, error) {
 	w := newWriter()
@@ -45,9 +52,12 @@ func makeEvents(n int, payload func(i int) eventlog.Message) ([]eventlog.Event, 
 }
 
 // writer makes up conversations, the same ones each time.
-type writer struct{ rand *rand.Rand }
+type writer struct {
+	rand  *rand.Rand
+	scale int // of the texts' lengths
+}
 
-func newWriter() *writer { return &writer{rand: rand.New(rand.NewPCG(1, 2))} }
+func newWriter() *writer { return &writer{rand: rand.New(rand.NewPCG(1, 2)), scale: 1} }
 
 // payload makes up the payload at place i of a session.
 func (w *writer) payload(i int) eventlog.Message {
@@ -77,6 +87,7 @@ func result(call, text string) eventlog.Message {
 // text is prose of about n bytes with a line break now and then.
 func (w *writer) text(n int) string {
 	var b strings.Builder
+	n *= w.scale
 	for n += w.rand.IntN(n/2+1) - n/4; b.Len() < n; {
 		b.WriteString(w.word())
 		if w.rand.IntN(12) == 0 {

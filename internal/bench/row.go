@@ -33,6 +33,7 @@ type unit string
 const (
 	nanoseconds unit = "ns"
 	perSecond   unit = "1/s"
+	mebibytes   unit = "MiB/s"
 	sizeInBytes unit = "B"
 	count       unit = "count"
 )
@@ -157,6 +158,8 @@ func (u unit) format(value float64) string {
 		return duration(value)
 	case perSecond:
 		return scaled(value, 1000, "/s", " k/s", " M/s")
+	case mebibytes:
+		return scaled(value, 1024, " MiB/s", " GiB/s")
 	case sizeInBytes:
 		return scaled(value, 1<<20, " B", " MiB")
 	default:

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/store/jsonl"
+	"github.com/convlog/convlog/store/sqlite"
+)
+
+// Transcripts of coding agents have lines of 2.5 KB on average.
+const transcriptScale = 8
+
+var verifyTrials = []trial{
+	{
+		rows: []row{{
+			name:     "verify/jsonl",
+			measured: "Verify of 64 sessions, lines of 2.5 KB, all processors",
+			against:  "SHA-256 of the same files one by one, through a 256 KiB buffer",
+			unit:     mebibytes, bar: atLeast(0.5),
+		}, {
+			name:     "verify/jsonl-parallel",
+			measured: "the same",
+			against:  "SHA-256 of the same files on all processors",
+			unit:     mebibytes,
+		}},
+		measure: func(ctx context.Context, b *bench) ([]figure, error) { return verifyJSONL(ctx, b, 64, transcriptScale) },
+	},
+	{
+		rows: []row{{
+			name:     "verify/jsonl-short",
+			measured: "Verify of 64 sessions, lines of 708 bytes, all processors",
+			against:  "SHA-256 of the same files one by one",
+			unit:     mebibytes,
+		}},
+		measure: func(ctx context.Context, b *bench) ([]figure, error) { return verifyJSONL(ctx, b, 64, 1) },
+	},
+	{
+		rows: []row{{
+			name:     "verify/jsonl-single",
+			measured: "Verify of one session, lines of 2.5 KB, all processors",
+			against:  "SHA-256 of its file",
+			unit:     mebibytes,
+		}},
+		measure: func(ctx context.Context, b *bench) ([]figure, error) { return verifyJSONL(ctx, b, 1, transcriptScale) },
+	},
+	{
+		rows: []row{{
+			name:     "verify/sqlite",
+			measured: "Verify of 64 sessions, lines of 2.5 KB, all processors",
+			against:  "SHA-256 of their lines in files one by one",
+			unit:     mebibytes,
+		}},
+		measure: verifySQLite,
+	},
+}
+
+// verifyJSONL compares with hashing on one processor and on all.
+func verifyJSONL(ctx context.Context, b *bench, sessions, scale int) ([]figure, error) {
+	log, dir := b.jsonl(never)
+	ids, err := b.fillSessions(ctx, log, sessions, scale)
+	if err != nil {
+		return nil, err
+	}
+	files := make([]string, len(ids))
+	for i, id := range ids {
+		files[i] = filepath.Join(dir, id+".jsonl")
+	}
+	reader := b.open(jsonl.New(dir, jsonl.Options{ReadOnly: true}))
+	return b.compareVerify(ctx, reader, ids, files)
+}
+
+func verifySQLite(ctx context.Context, b *bench) ([]figure, error) {
+	log, path := b.sqlite(unsynced)
+	ids, err := b.fillSessions(ctx, log, 64, transcriptScale)
+	if err != nil {
+		return nil, err
+	}
+	files := make([]string, len(ids))
+	for i, id := range ids {
+		files[i] = b.path(".lines")
+		if err := exportLines(ctx, log, id, files[i]); err != nil {
+			return nil, err
+		}
+	}
+	reader := b.open(sqlite.New(path, sqlite.Options{ReadOnly: true}))
+	return b.compareVerify(ctx, reader, ids, files)
+}
+
+// fillSessions makes sessions that have b.sizes.verify bytes together.
+func (b *bench) fillSessions(ctx context.Context, log *eventlog.Log, sessions, scale int) (ids []string, err error) {
+	const batch = turnLen
+	perSession := b.sizes.verify / sessions / (440 + scale*270) / batch * batch
+	events, err := transcript(perSession, scale)
+	if err != nil {
+		return nil, err
+	}
+	for range sessions {
+		ids = append(ids, b.name())
+		if err := appendAll(ctx, log, ids[len(ids)-1], events, batch); err != nil {
+			return nil, err
+		}
+	}
+	return ids, nil
+}
+
+func exportLines(ctx context.Context, log *eventlog.Log, session, path string) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(log.Export(ctx, f, session), f.Close())
+}
+
+func (b *bench) compareVerify(ctx context.Context, log *eventlog.Log, ids, files []string) ([]figure, error) {
+	mebibytes := 0.0
+	for _, file := range files {
+		size, err := (&history{file: file}).size()
+		if err != nil {
+			return nil, err
+		}
+		mebibytes += size / (1 << 20)
+	}
+	took := func(start time.Time, err error) (float64, error) {
+		return float64(time.Since(start).Nanoseconds()) / mebibytes, err
+	}
+	verify := func(ctx context.Context) (float64, error) {
+		start, v := time.Now(), log.NewVerifier()
+		return took(start, spread(runtime.GOMAXPROCS(0), len(ids), func(i int) error { return verifySound(ctx, v, ids[i]) }))
+	}
+	hash := func(processors int) side {
+		return func(context.Context) (float64, error) {
+			start := time.Now()
+			return took(start, spread(processors, len(files), func(i int) error { return hashFile(files[i]) }))
+		}
+	}
+	one, err := compare(ctx, b.sizes.rounds, verify, hash(1), samples.rates)
+	if err != nil {
+		return nil, err
+	}
+	all, err := compare(ctx, b.sizes.rounds, verify, hash(runtime.GOMAXPROCS(0)), samples.rates)
+	return append(one, all...), err
+}
+
+// spread does n things, so many at a time.
+func spread(atATime, n int, do func(i int) error) error {
+	var next atomic.Int64
+	return together(atATime, func(int) error {
+		for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+			if err := do(i); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func verifySound(ctx context.Context, v *eventlog.Verifier, session string) error {
+	report, err := v.Verify(ctx, session)
+	if err == nil && len(report.Defects) > 0 {
+		err = fmt.Errorf("found %v", report.Defects[0])
+	}
+	return err
+}
+
+func hashFile(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	h := sha256.New()
+	// The buffer is used: neither side has another way to copy.
+	_, err = io.CopyBuffer(struct{ io.Writer }{h}, struct{ io.Reader }{f}, make([]byte, 256<<10))
+	return errors.Join(err, f.Close())
+}
