@@ -205,3 +205,42 @@ func TestGarbageNamedByKeptCopies(t *testing.T) {
 		t.Errorf("collected %v", garbage.Blobs)
 	}
 }
+
+// A hole at the start of a file hides the session, and one behind it what
+// follows: the bodies that are needed there cannot be told.
+func TestNoGarbageWhileAHoleHidesEvents(t *testing.T) {
+	for _, at := range []int{0, 2 * block} {
+		dir := t.TempDir()
+		l := eventlog.Open(open(t, dir))
+		head := eventlog.New
+		for range 6 {
+			got, err := l.Append(t.Context(), "a", head, note(strings.Repeat("x", block)))
+			must(t, err)
+			head = eventlog.At(got)
+		}
+		must(t, l.Close())
+		path := filepath.Join(dir, "a.jsonl")
+		text, err := os.ReadFile(path)
+		must(t, err)
+		clear(text[at : at+block])
+		must(t, os.WriteFile(path, text, 0o600))
+
+		l = eventlog.Open(open(t, dir))
+		kept, err := l.PutBlob(t.Context(), strings.NewReader("may be needed"))
+		must(t, err)
+		_, err = l.CollectGarbage(t.Context(), eventlog.GCOptions{Grace: -1})
+		wantErr(t, err, eventlog.ErrCorrupt)
+		body, err := l.OpenBlob(t.Context(), kept.Blob)
+		must(t, err)
+		must(t, body.Close())
+		named := false
+		for tail, err := range l.TornTails(t.Context()) {
+			must(t, err)
+			named = named || tail.Session == "a" && tail.Whole
+		}
+		if !named {
+			t.Errorf("a hole at %d: TornTails does not name the session", at)
+		}
+		must(t, l.Close())
+	}
+}

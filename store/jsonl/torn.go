@@ -24,7 +24,7 @@ func (s *Store) TornTails(ctx context.Context, session string) iter.Seq2[eventlo
 			}
 		}
 		for _, row := range rows {
-			t, err := s.tornTail(ctx, row, session != "")
+			t, err := s.tornTail(ctx, row)
 			if err == nil && t.Bytes == 0 {
 				continue
 			}
@@ -36,13 +36,13 @@ func (s *Store) TornTails(ctx context.Context, session string) iter.Seq2[eventlo
 }
 
 // tornTail describes what stands behind the last complete append of a file;
-// nothing where the file is damaged otherwise, as reading it reports that. A
-// hole that complete appends follow is found only by looking thoroughly.
-func (s *Store) tornTail(ctx context.Context, row row, thorough bool) (t eventlog.TornTail, err error) {
+// nothing where the file is damaged otherwise, as reading it reports that. It
+// looks thoroughly, as nobody else may see what stands behind a hole.
+func (s *Store) tornTail(ctx context.Context, row row) (t eventlog.TornTail, err error) {
 	r := &reader{store: s, name: row.name, source: source{session: row.id, path: s.path(row.name)}}
 	err = r.open()
 	defer r.close()
-	if err == nil && thorough {
+	if err == nil {
 		r.tail, err = r.survey(r.info.Size, 0, 0)
 	}
 	if errors.Is(err, eventlog.ErrNotFound) || err == nil && r.info.Size <= r.end {
