@@ -249,10 +249,14 @@ func (r *repairing) total() error {
 		return errors.Join(r.value(r.sum), r.flush())
 	}
 	var parts []string
+	salvaged, cut := "salvaged", "cut"
+	if r.dry {
+		salvaged, cut = "to salvage", "to cut"
+	}
 	for _, part := range []struct {
 		n    int64
 		word string
-	}{{r.sum.Salvaged, "salvaged"}, {r.sum.Cut, "cut"}, {r.sum.Failed, "failed"}, {r.sum.Sound, "sound"}} {
+	}{{r.sum.Salvaged, salvaged}, {r.sum.Cut, cut}, {r.sum.Failed, "failed"}, {r.sum.Sound, "sound"}} {
 		if part.n > 0 {
 			parts = append(parts, thousands(part.n)+" "+part.word)
 		}
