@@ -13,28 +13,24 @@ import (
 
 var modelCases = []testCase{
 	{
-		name:        "any history",
-		explanation: "Whatever is appended, retried, moved, forked, redacted, removed, exported and watched, in any order, is what a plain model in memory says.",
-		needs:       []Need{Blobs, Rewriter, Remover},
-		run:         func(t *env) { t.walk(false) },
-	},
-	{
-		name:        "any history across handles",
-		explanation: "The same holds when two handles take turns, the second through a log that spills a lot and remembers little.",
-		needs:       []Need{Blobs, Rewriter, Remover, Handles},
-		run:         func(t *env) { t.walk(true) },
+		name: "any history",
+		explanation: "Whatever is appended, retried, moved, forked, redacted, removed, exported and watched, in any order, is what a plain model in memory says; " +
+			"also when two handles take turns, the second through a log that spills a lot and remembers little.",
+		needs: []Need{Blobs, Rewriter, Remover},
+		run:   (*env).walk,
 	},
 }
 
 // walk checks random histories, each on a store of its own. The flags of rapid
 // apply: -rapid.checks and -rapid.steps say how many and how long. A failure
 // prints its seed and the shortest history that was found.
-func (t *env) walk(two bool) {
+func (t *env) walk() {
 	rapid.Check(t.TB, func(r *rapid.T) {
 		ctx, cancel := context.WithTimeout(context.Background(), t.limit)
 		defer cancel()
 		e := &env{TB: drawing{t.TB, r}, ctx: ctx, harness: t.opener(t.TB), opener: t.opener, limit: t.limit}
 		defer e.close()
+		two := !slices.Contains(t.harness.Lacks, Handles) && rapid.Bool().Draw(r, "two handles")
 		w := &walk{env: e, r: r, two: two, sessions: map[string]*modelSession{}}
 		w.openLogs()
 		r.Repeat(w.actions())
