@@ -20,7 +20,8 @@ const (
 	// Interval syncs in the background: a crash of the machine, not of the
 	// process, may lose the appends of the last Options.Every.
 	Interval
-	// Never leaves it to the operating system until Close.
+	// Never leaves it to the operating system until Close, or until 4 MiB of a
+	// session wait.
 	Never
 )
 
@@ -40,7 +41,7 @@ type Options struct {
 }
 
 // Store keeps a log in a directory. It implements eventlog.Store, Blobs, Locker,
-// Rewriter, Remover, Sweeper and Versioner. All methods may be called concurrently.
+// Rewriter, Remover, Sweeper, Syncer and Versioner. All methods may be called concurrently.
 type Store struct {
 	dir  string
 	opts Options

@@ -39,7 +39,7 @@ type Options struct {
 
 // Store keeps sessions in one SQLite database file. It implements
 // eventlog.Store and its abilities Blobs, Locker, Rewriter, Remover,
-// Sweeper and Versioner. All methods may be called concurrently.
+// Sweeper, Syncer and Versioner. All methods may be called concurrently.
 type Store struct {
 	path    string
 	options Options
@@ -61,6 +61,7 @@ var (
 	_ eventlog.Rewriter  = (*Store)(nil)
 	_ eventlog.Remover   = (*Store)(nil)
 	_ eventlog.Sweeper   = (*Store)(nil)
+	_ eventlog.Syncer    = (*Store)(nil)
 	_ eventlog.Versioner = (*Store)(nil)
 )
 

@@ -24,6 +24,21 @@ var abilityCases = []testCase{
 		run:         testVersionAcross,
 	},
 	{
+		name:        "sync",
+		explanation: "Syncer: a session that is there can be synced at any time, a missing one is ErrNotFound.",
+		needs:       []Need{Syncer},
+		run: func(t *env) {
+			s := t.store()
+			syncer := ability[eventlog.Syncer](t, s)
+			t.wantErr(eventlog.ErrNotFound, syncer.Sync(t.ctx, "a"))
+			head := t.put(s, eventlog.Head{}, batchAfter("a", eventlog.Head{}, 1))
+			t.must(syncer.Sync(t.ctx, "a"))
+			t.put(s, head, batchAfter("a", head, 1))
+			t.must(syncer.Sync(t.ctx, "a"))
+			t.wantErr(eventlog.ErrNotFound, syncer.Sync(t.ctx, "b"))
+		},
+	},
+	{
 		name:        "rewrite",
 		explanation: "Rewriter: the named lines are replaced and the new ones added, in one step; all other lines stay byte for byte.",
 		needs:       []Need{Rewriter},

@@ -95,7 +95,7 @@ func TestLackingStores(t *testing.T) {
 			return Harness{Lacks: lacks, Open: func() (eventlog.Store, error) { return bare{m.Handle()}, nil }}
 		}
 	}
-	all := []Need{Handles, ReadOnly, Blobs, Locker, Rewriter, Remover, Versioner, Sweeper, Salvager, Replacer, Damage}
+	all := []Need{Handles, ReadOnly, Blobs, Locker, Rewriter, Remover, Versioner, Syncer, Sweeper, Salvager, Replacer, Damage}
 	Run(t, plain(all...))
 	abilities := caseNamed(t, "harness/lacks what it says")
 	for i := range all[1:] {

@@ -71,6 +71,8 @@ type watchful struct {
 	mu      sync.Mutex
 	appends int
 	durable []bool
+	synced  []string // sessions
+	refuses bool     // it fails to sync
 }
 
 // Unwrap lets the abilities of the store underneath be found.
@@ -83,4 +85,17 @@ func (w *watchful) Append(ctx context.Context, session string, expect eventlog.H
 	w.durable = append(w.durable, durable)
 	w.mu.Unlock()
 	return w.Store.Append(ctx, session, expect, events, durable)
+}
+
+// Sync implements Syncer, whether or not the store underneath does.
+func (w *watchful) Sync(ctx context.Context, session string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.synced = append(w.synced, session); w.refuses {
+		return errInjected
+	}
+	if s, ok := eventlog.As[eventlog.Syncer](w.Store); ok {
+		return s.Sync(ctx, session)
+	}
+	return nil
 }

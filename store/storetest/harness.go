@@ -53,6 +53,7 @@ func testAbilities(t *env) {
 		Rewriter:  has[eventlog.Rewriter](s),
 		Remover:   has[eventlog.Remover](s),
 		Versioner: has[eventlog.Versioner](s),
+		Syncer:    has[eventlog.Syncer](s),
 		Sweeper:   has[eventlog.Sweeper](s),
 		Salvager:  has[eventlog.Salvager](s),
 		Replacer:  has[eventlog.Replacer](s),

@@ -210,6 +210,15 @@ func (m *Memory) Version(ctx context.Context, session string) (uint64, error) {
 	return s.version, nil
 }
 
+// Sync implements Syncer: there is nothing that could be lost.
+func (m *Memory) Sync(ctx context.Context, session string) error {
+	if err := m.writable(ctx); err != nil {
+		return err
+	}
+	_, err := m.Version(ctx, session)
+	return err
+}
+
 // usable refuses a closed handle and an ended context.
 func (m *Memory) usable(ctx context.Context) error {
 	m.mu.RLock()

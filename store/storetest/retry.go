@@ -55,6 +55,30 @@ var retryCases = []testCase{
 		explanation: "An unknown outcome names the head before the write, and its session.",
 		run:         testRetryNamesHead,
 	},
+	{
+		name:        "what stands is synced",
+		explanation: "A retry that finds its events, and a fork that is built on a parent's, have them made durable first: a process that was killed may have left them unsynced.",
+		run:         testRetrySyncs,
+	},
+}
+
+func testRetrySyncs(t *env) {
+	s := &watchful{Store: t.store()}
+	l := t.over(s)
+	events := notes(2)
+	want := t.append(l, "a", eventlog.New, events...)
+	for _, x := range []eventlog.Expect{eventlog.New, eventlog.Any, eventlog.AnyAfter(eventlog.Head{})} {
+		t.same("head", want, t.append(l, "a", x, events...))
+	}
+	t.append(l, "f", eventlog.New, t.forkAt("a", 2))
+	t.same("sessions that were synced", []string{"a", "a", "a", "a"}, s.synced)
+	s.refuses = true
+	_, err := l.Append(t.ctx, "a", eventlog.New, events...)
+	t.wantErr(eventlog.ErrUnknownOutcome, err)
+	t.wantErr(errInjected, err)
+	_, err = l.Append(t.ctx, "g", eventlog.New, t.forkAt("a", 2))
+	t.wantErr(errInjected, err)
+	t.missing(l, "g")
 }
 
 func testRetrySame(t *env) {

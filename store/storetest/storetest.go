@@ -64,6 +64,7 @@ const (
 	Rewriter  Need = "rewriter"
 	Remover   Need = "remover"
 	Versioner Need = "versioner"
+	Syncer    Need = "syncer"
 	Sweeper   Need = "sweeper"
 	Salvager  Need = "salvager"
 	Replacer  Need = "replacer"
