@@ -181,6 +181,14 @@ type (
 		Mentioned(ctx context.Context) iter.Seq2[Digest, error]
 	}
 
+	// Checker finds what is wrong with a store and with none of its listed
+	// sessions, such as a damaged index. A Defect of the rule unlisted names a
+	// session that Sessions does not list, since it has nothing but a torn tail;
+	// verifying it tells more. An error is what kept the store from looking.
+	Checker interface {
+		Check(ctx context.Context) iter.Seq2[Defect, error]
+	}
+
 	// Syncer makes durable what can be read of a session, whoever wrote it and
 	// under whatever policy. A process that was killed may have left events that
 	// are there and not on disk: a retry that finds them must not be told that

@@ -165,6 +165,16 @@ func (v *Verifier) reader(session string) *verifyReader {
 	return r
 }
 
+// Check looks for what is wrong with the store and with none of its listed
+// sessions: see Checker. A store that is none has nothing of the kind.
+func (l *Log) Check(ctx context.Context) iter.Seq2[Defect, error] {
+	checker, ok := As[Checker](l.store)
+	if !ok {
+		return func(func(Defect, error) bool) {}
+	}
+	return checker.Check(ctx)
+}
+
 // TornTails lists what unfinished writes have left behind the last complete
 // appends of all sessions, also of those that have none and so are not listed
 // by Sessions. An error beside a TornTail that names a session is of that

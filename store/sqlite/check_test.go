@@ -1,0 +1,46 @@
+package sqlite
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// checked joins the rules and details of what Check finds.
+func checked(t testing.TB, s *Store) string {
+	t.Helper()
+	var found []string
+	for d, err := range s.Check(t.Context()) {
+		must(t, err)
+		if d.Path != "s.db" || d.Offset != -1 {
+			t.Errorf("place %q %d", d.Path, d.Offset)
+		}
+		found = append(found, d.Rule+": "+d.Detail)
+	}
+	return strings.Join(found, "\n")
+}
+
+func TestCheck(t *testing.T) {
+	path := tempPath(t)
+	s := New(path)
+	add(t, s, "a", eventlog.Head{}, 5, "x")
+	add(t, s, "b", eventlog.Head{}, 3, "x")
+	if got := checked(t, s); got != "" {
+		t.Errorf("found %s in a sound store", got)
+	}
+	must(t, s.Close())
+	change(t, path, "DELETE FROM sessions WHERE id = 'a'")
+	if got, want := checked(t, open(t, path)), "stray: 5 events, of seq 1 to 5, belong to no session"; !strings.HasPrefix(got, want) {
+		t.Errorf("found %q, want %q", got, want)
+	}
+}
+
+// An index that does not fit its table, and a damaged page, are found.
+func TestCheckFindsDamagedPages(t *testing.T) {
+	s, _ := damagedPages(t, func(page, line []byte) bool { return bytes.Contains(page, line) })
+	if got := checked(t, s); !strings.HasPrefix(got, "sqlite: ") {
+		t.Errorf("found %q", got)
+	}
+}
