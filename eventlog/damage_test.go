@@ -41,6 +41,9 @@ var damages = []struct {
 	{"the last line has a wrong crc", "basic", onLines("basic", func(l []string) []string {
 		return replace(l, 8, strings.Replace(l[8], "completed", "c0mpleted", 1))
 	})},
+	{"the last line has a wrong brace", "basic", onLines("basic", func(l []string) []string {
+		return replace(l, 8, strings.TrimSuffix(l[8], "}\n")+"|\n")
+	})},
 	{"the only append has a wrong crc", "basic", onLines("basic", func(l []string) []string {
 		return []string{strings.Replace(l[0], "golden", "g0lden", 1)}
 	})},
@@ -113,6 +116,7 @@ func TestTornTailsAreNoDefects(t *testing.T) {
 		{"part of a line", "basic", func(l []string) []string { return replace(l, 8, l[8][:40]) }, 8},
 		{"all but the newline", "basic", func(l []string) []string { return replace(l, 8, strings.TrimSpace(l[8])) }, 8},
 		{"an append without its last line", "batch", func(l []string) []string { return l[:6] }, 5},
+		{"an empty line at the end", "basic", func(l []string) []string { return append(l, "\n") }, 9},
 		{"NUL bytes at the end", "basic", func(l []string) []string { return append(l, strings.Repeat("\x00", 512)) }, 9},
 	}
 	dirs := make([]string, len(tears))

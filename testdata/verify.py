@@ -51,7 +51,7 @@ def verify(path):
         seq, prev, more, done = (e['seq'] + 1, e['hash'], e['more'], done if e['more'] else n) if e else (seq + 1, None, None, done)
         bare, named = bare | ({str(e['seq']): n} if e and 'commit' in e else {}), named | {*(e['data']['seqs'] if e and e['type'] == 'redacted' else [])}
     torn = content[sum(len(raw) + 1 for raw in lines[:done]):]  # damage, if it is long or ends like a finished write
-    bad = len(torn) > 4 << 20 or torn.endswith(b'}\n') and (b'\0' in torn or not e or not e['more'])
+    bad = len(torn) > 4 << 20 or bool(torn.strip()) and torn.endswith(b'\n') and (b'\0' in torn or not e or not e['more'])
     defects += [(n, 'redacted, but no event says so') for s, n in bare.items() if s not in named] + [(done, 'damage or a hole follows')] * bad
     print('\n'.join(defects := [f'{path}:line {n}: {what}' for n, what in sorted(defects) if n <= done]) or f'{path}: {done} events ok' + f', torn tail of {len(torn)} bytes' * bool(torn))
     return not defects

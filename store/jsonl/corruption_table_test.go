@@ -126,6 +126,7 @@ func corruptions() []corruption {
 		flipped(4, "a newline", func(l []byte) int { return len(l) - 1 }, badFor(4, all-5)),
 		flipped(22, "a bit of the last line", inMember("data"), lostBehind(20)),
 		flipped(21, "a bit of the last append's first line", inMember("data"), badFor(21, 0)),
+		flipped(22, "the last brace", func(l []byte) int { return len(l) - 2 }, lostBehind(20)),
 		flipped(22, "the last newline", func(l []byte) int { return len(l) - 1 }, tornBehind(20)),
 
 		{"a line stands twice", lines(func(l [][]byte) [][]byte { return slices.Insert(l, 10, l[9]) }), badFor(11, all-9)},
@@ -225,7 +226,7 @@ func corruptions() []corruption {
 		}), badFor(11, all-10)},
 
 		{"garbage behind the end", file(func(_ *patient, b []byte) []byte { return append(b, "garbage"...) }), tornBehind(all)},
-		{"garbage lines behind the end", file(func(_ *patient, b []byte) []byte { return append(b, "garbage\nmore\n"...) }), tornBehind(all)},
+		{"garbage lines behind the end", file(func(_ *patient, b []byte) []byte { return append(b, "garbage\nmore\n"...) }), lostBehind(all)},
 		{"garbage like an object behind the end", file(func(_ *patient, b []byte) []byte { return append(b, "{\"a\":}\n"...) }), lostBehind(all)},
 		{"garbage before the start", file(func(_ *patient, b []byte) []byte { return append([]byte("garbage\n"), b...) }), badFor(1, all)},
 		{"only garbage", file(func(*patient, []byte) []byte { return []byte("garbage\n") }), always(outcome{kind: gone})},

@@ -78,7 +78,7 @@ func (s *Store) tornTail(ctx context.Context, row row) (t eventlog.TornTail, err
 // hole: then acknowledged events may be in it.
 func (s *source) looksWhole(bad []byte) bool {
 	body, ended := bytes.CutSuffix(bad, []byte("\n"))
-	if !ended || !bytes.HasSuffix(body, []byte("}")) {
+	if !ended || len(bytes.TrimSpace(body)) == 0 {
 		return false
 	}
 	last, err := s.parse(body[bytes.LastIndexByte(body, '\n')+1:])
