@@ -65,7 +65,7 @@ func (t target) apart(src place) error {
 // beside are the endings of what SQLite and the store keep beside a database.
 // A log of changes that another database left there would be taken for one of
 // the new one.
-var beside = []string{"-wal", "-journal", "-shm", "-lock"}
+var beside = []string{"-wal", "-journal", "-shm", "-lock", "-lock-next"}
 
 // orphan is a file beside a database path that is there; empty if none is.
 func (t target) orphan(path string) string {

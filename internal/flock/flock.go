@@ -23,18 +23,38 @@ const (
 // Lock opens path, creating it with perm if it is missing, and waits for its
 // lock until ctx ends. Call unlock exactly once. The file stays: removing a
 // lock file would let two holders in.
+//
+// Many who share the lock do not keep out one who wants it for himself. Where he
+// has to wait he makes a second file, path and GateSuffix, which stays as well.
 func Lock(ctx context.Context, path string, exclusive bool, perm os.FileMode) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, perm)
 	if err != nil {
 		return nil, fmt.Errorf("open lock file: %w", err)
 	}
-	try := func() (bool, error) { return Try(int(f.Fd()), exclusive) }
-	if err := Wait(ctx, try); err != nil {
+	gate := func(create bool) (Locker, error) {
+		flag := os.O_RDWR
+		if create {
+			flag |= os.O_CREATE
+		}
+		gate, err := os.OpenFile(path+GateSuffix, flag, perm)
+		return file{gate}, err
+	}
+	if err := WaitFairly(ctx, exclusive, file{f}, gate); err != nil {
 		_ = f.Close()
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
 	return func() { _ = f.Close() }, nil
 }
+
+// GateSuffix is the ending of the gate's name. See WaitFairly.
+const GateSuffix = "-next"
+
+// file is an open file as a Locker.
+type file struct{ *os.File }
+
+func (f file) TryLock(exclusive bool) (bool, error) { return Try(int(f.Fd()), exclusive) }
+
+func (f file) Unlock() error { return Unlock(int(f.Fd())) }
 
 // Wait calls try, with growing pauses, until it answers true or an error, or
 // ctx ends. Once ctx has ended it does not try.

@@ -18,7 +18,7 @@ import (
 func (s *Store) Mentioned(ctx context.Context) iter.Seq2[eventlog.Digest, error] {
 	return func(yield func(eventlog.Digest, error) bool) {
 		names, err := s.sweepable(".", func(name string) bool {
-			return name != lockName && !strings.HasSuffix(name, extension) && !strings.HasSuffix(name, tempSuffix)
+			return name != lockName && name != gateName && !strings.HasSuffix(name, extension) && !strings.HasSuffix(name, tempSuffix)
 		})
 		for i := 0; i < len(names) && err == nil; i++ {
 			err = s.mentioned(ctx, names[i], yield)
