@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/convlog/convlog/eventlog"
@@ -45,9 +45,11 @@ type Store struct {
 	options Options
 	maxBlob int64
 
-	mu      sync.Mutex // guards opening and closing
-	opened  bool
-	closed  bool
+	turn    chan struct{} // held by the one who opens or closes
+	opened  atomic.Bool
+	closed  bool            // guarded by turn
+	life    context.Context // ends with Close
+	end     context.CancelFunc
 	writer  *writer
 	readers *pool
 	watch   watcher
@@ -69,7 +71,8 @@ var (
 // first use, and errors surface there; unless the store is read-only, a
 // missing file is created with mode 0600, missing folders with 0700.
 func New(path string, opts ...Options) *Store {
-	s := &Store{path: path, maxBlob: maxBlobBytes}
+	s := &Store{path: path, maxBlob: maxBlobBytes, turn: make(chan struct{}, 1)}
+	s.life, s.end = context.WithCancel(context.Background())
 	if len(opts) > 0 {
 		s.options = opts[0]
 	}
@@ -83,15 +86,13 @@ func (s *Store) Path() string { return s.path }
 // Close waits for writes in progress, refuses those still queued, and closes
 // the database. Under a relaxed sync policy it syncs what was acknowledged.
 func (s *Store) Close() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
+	s.end()
+	s.turn <- struct{}{}
+	defer func() { <-s.turn }()
+	if s.closed || !s.opened.Load() {
 		return nil
 	}
 	s.closed = true
-	if !s.opened {
-		return nil
-	}
 	return errors.Join(s.watch.close(), s.readers.close(), s.closeWriter())
 }
 
@@ -109,30 +110,53 @@ func (s *Store) closeWriter() error {
 }
 
 // open opens the database once; after an error the next call tries again.
+// Another process may keep the file from being opened for as long as it likes,
+// while it makes it: each caller waits as long as his own context allows.
 func (s *Store) open(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
+	if s.life.Err() != nil {
 		return eventlog.ErrClosed
 	}
-	if s.opened {
+	if s.opened.Load() {
 		return nil
 	}
-	if err := s.openLocked(ctx); err != nil {
-		if isDamage(err) {
-			err = &eventlog.CorruptError{Path: s.path, Offset: -1, Cause: err}
-			return fmt.Errorf("open sqlite store: %w", err)
-		}
-		return fmt.Errorf("open sqlite store %s: %w", s.path, explain(s.path, err))
+	select {
+	case s.turn <- struct{}{}:
+	case <-ctx.Done():
+		return s.notOpened(ctx.Err())
 	}
-	s.opened = true
+	defer func() { <-s.turn }()
+	if s.life.Err() != nil {
+		return eventlog.ErrClosed
+	}
+	if s.opened.Load() {
+		return nil
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.life, cancel)()
+	if err := s.openNow(ctx); err != nil {
+		return s.notOpened(err)
+	}
+	s.opened.Store(true)
 	return nil
 }
 
-func (s *Store) openLocked(ctx context.Context) error {
+// notOpened says why the store could not be opened.
+func (s *Store) notOpened(err error) error {
+	switch {
+	case s.life.Err() != nil:
+		return eventlog.ErrClosed
+	case isDamage(err):
+		return fmt.Errorf("open sqlite store: %w", &eventlog.CorruptError{Path: s.path, Offset: -1, Cause: err})
+	default:
+		return fmt.Errorf("open sqlite store %s: %w", s.path, explain(s.path, err))
+	}
+}
+
+func (s *Store) openNow(ctx context.Context) error {
 	if s.options.ReadOnly {
 		s.readers = newPool(s.dialReadOnly(), fileStamp(s.path))
 		return s.readers.with(ctx, func(*conn) error { return nil })

@@ -1,0 +1,37 @@
+package sqlite
+
+import (
+	"context"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// Another process makes the database, and stops in the middle of that. Who
+// waits for it without a deadline holds up neither one who has one nor Close.
+func TestOpenWhileAnotherMakesIt(t *testing.T) {
+	path := tempPath(t)
+	must(t, os.WriteFile(path, nil, 0o600))
+	maker, err := dial(path, writing)
+	must(t, err)
+	must(t, maker.run("BEGIN EXCLUSIVE"))
+	s := New(path)
+	patient := make(chan error, 1)
+	go func() {
+		patient <- s.Append(context.Background(), "a", eventlog.Head{}, chained("a", eventlog.Head{}, 1, "x"), false)
+	}()
+	for len(s.turn) == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	_, err = collect(s.Read(ctx, "a", eventlog.Span{}))
+	want(t, context.DeadlineExceeded, err)
+	must(t, s.Close())
+	want(t, eventlog.ErrClosed, <-patient)
+	must(t, maker.run("COMMIT"))
+	must(t, maker.close())
+	add(t, open(t, path), "a", eventlog.Head{}, 1, "x")
+}
