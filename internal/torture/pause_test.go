@@ -19,7 +19,7 @@ func TestStoppedAnywhere(t *testing.T) {
 		c := s.crew(3, job{})
 		log := s.log()
 		me := &writer{log: log, seed: s.seed, name: len(c.members), say: func(verb string, n int, seq int64) {}}
-		done := 0
+		done := c.attempt(me, 0, patience) // nobody reads a store that is half made
 		for range pauses {
 			i := s.random.IntN(len(c.members))
 			m := c.members[i]

@@ -211,6 +211,9 @@ func (r *reader) path(ctx context.Context) error {
 // fork reads a fork through its parent.
 func (r *reader) fork(ctx context.Context) error {
 	for info, err := range r.log.Sessions(ctx) {
+		if info.ID == mortal {
+			continue // it may be damaged just now
+		}
 		if err = errors.Join(err, info.Err); err != nil {
 			return err
 		}

@@ -266,6 +266,7 @@ func (s *scene) meanwhile(l *eventlog.Log, place stop) {
 		}
 	}
 	s.must(place.goes(s.ctx, l))
+	s.must(readAll("other")(s.ctx, s.log())) // which has to open the store first
 	for info, err := range l.Sessions(s.ctx) {
 		s.must(errors.Join(err, info.Err))
 	}
