@@ -180,18 +180,6 @@ func (f *FS) Remove(name string) error {
 	})
 }
 
-// Touch implements jsonl.FS.
-func (f *FS) Touch(name string, at time.Time) error {
-	return f.do("touch", name, 0, func(Fault) error {
-		n := f.disk.names[name]
-		if n == nil {
-			return missing("touch", name, fs.ErrNotExist)
-		}
-		n.changed = at
-		return nil
-	})
-}
-
 // Stat implements jsonl.FS.
 func (f *FS) Stat(name string) (jsonl.Info, error) {
 	f.disk.mu.Lock()
