@@ -15,6 +15,11 @@ const (
 	largestChunk  = 256 << 10
 )
 
+// longestLine is how much of a line is looked at as a whole. Lines of one append
+// are shorter together; a file that another program damaged may have none that
+// ends, and is not read into memory.
+const longestLine = 2 * maxAppend
+
 // chunk is how much is read next; zero is smallestChunk.
 type chunk int
 
@@ -40,8 +45,6 @@ type forward struct {
 
 	buf   []byte // the bytes from next on that were read
 	chunk chunk
-
-	longest int // how many bytes without a newline are too many; 0 is no bound
 }
 
 // line gives the next line without its newline, and its offset; io.EOF at end.
@@ -60,7 +63,7 @@ func (l *forward) line() (line []byte, at int64, err error) {
 		if at+int64(searched) >= l.end {
 			break
 		}
-		if l.longest > 0 && searched >= l.longest {
+		if searched >= longestLine {
 			return l.buf, at, errTooLong
 		}
 		if err := l.fill(); err != nil {
@@ -109,7 +112,8 @@ type backward struct {
 }
 
 // line gives the line before, without its newline, and its offset; io.EOF at
-// the start of the file, errUnterminated if end does not follow a newline.
+// the start of the file, errUnterminated if end does not follow a newline, and
+// errTooLong where none is found before.
 func (l *backward) line() (line []byte, at int64, err error) {
 	if l.end == 0 {
 		return nil, 0, io.EOF
@@ -124,6 +128,9 @@ func (l *backward) line() (line []byte, at int64, err error) {
 				line, l.buf = l.buf[i:n-1:n-1], l.buf[:i]
 				l.end -= int64(n - i)
 				return line, l.end, nil
+			}
+			if n >= longestLine {
+				return l.buf, l.end - int64(n), errTooLong
 			}
 		}
 		if err := l.fill(); err != nil {

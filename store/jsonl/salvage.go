@@ -9,13 +9,10 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// longestLine is how much of a line is looked at as a whole: one that begins in
-// the first half of it ends in it.
-const longestLine = 2 * maxAppend
-
 // salvager takes a file apart into lines that can be read and bytes that
 // cannot. In a bad line it looks for good ones: a newline may be lost, or
-// something else stand before a line.
+// something else stand before a line. A line that begins in the first half of
+// longestLine ends in it.
 type salvager struct {
 	*source
 	lines forward
@@ -52,7 +49,7 @@ func (s *salvager) next(ctx context.Context) (eventlog.Fragment, error) {
 
 // restart goes on from an offset, in a file of size bytes.
 func (s *salvager) restart(at, size int64) {
-	s.lines = forward{file: s.file, next: at, end: size, longest: longestLine}
+	s.lines = forward{file: s.file, next: at, end: size}
 	s.found, s.given, s.told, s.cause = nil, 0, at, nil
 }
 

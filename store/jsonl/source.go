@@ -135,7 +135,7 @@ func (s *source) walk(from, seq, end int64) (int64, error) {
 // nextStart finds the first start of a line after offset at; limit if there is
 // none before it.
 func (s *source) nextStart(at, limit int64) (int64, error) {
-	for size := int64(page); at < limit; size *= 4 {
+	for size := int64(page); at < limit; size = min(4*size, largestChunk) {
 		buf := make([]byte, min(size, limit-at))
 		n, err := readFull(s.file, buf, at)
 		if err != nil {
