@@ -36,8 +36,11 @@ const (
 	refusing kind = iota
 	// whole: everything is read, and an append succeeds.
 	whole
-	// occupied: everything is read, and an append finds its place taken.
+	// occupied: everything is read, and an append finds its place taken, by a row
+	// that Verify reports.
 	occupied
+	// stray: as whole, but there is a row that Verify reports.
+	stray
 	// newer: a version that cannot be read stands there.
 	newer
 	// bodiless: a body is damaged, which keeps nobody from appending.
@@ -47,8 +50,8 @@ const (
 )
 
 var (
-	// unseen is damage to what nobody reads: columns beside the lines, and rows
-	// outside the session's bounds.
+	// unseen is damage to what nobody reads: columns beside the lines, which are
+	// for people and for indexes, and the size that a listing shows.
 	unseen = outcome{shown: all, behind: all, kind: whole}
 	gone   = outcome{kind: absent}
 	blob   = outcome{shown: 7, behind: all - 8, table: "blob", seq: 8, kind: bodiless}
@@ -82,7 +85,7 @@ var corruptions = []corruption{
 	{"the last append is lost", `DELETE FROM events WHERE session = ? AND seq >= 21`, events(20, 0).between(21, 22)},
 	{"all rows are lost", `DELETE FROM events WHERE session = ?`, events(0, 0).between(1, 22)},
 	{"a row too many", `INSERT INTO events (session, seq, id, type, timestamp, line) SELECT session, 23, id, type, timestamp, line FROM events WHERE session = ? AND seq = 22`, unseen.as(occupied)},
-	{"a row before the first", `INSERT INTO events (session, seq, id, type, timestamp, line) SELECT session, 0, id, type, timestamp, line FROM events WHERE session = ? AND seq = 1`, unseen},
+	{"a row before the first", `INSERT INTO events (session, seq, id, type, timestamp, line) SELECT session, 0, id, type, timestamp, line FROM events WHERE session = ? AND seq = 1`, unseen.as(stray)},
 	{"rows change places", `UPDATE events SET seq = CASE seq WHEN 10 THEN -11 WHEN 11 THEN -10 END WHERE session = ? AND seq IN (10, 11); UPDATE events SET seq = -seq WHERE seq < 0`, events(9, 11).between(10, 11)},
 	{"a bit of a line", `UPDATE events SET line = CAST(replace(line, '"go on"', '"go oo"') AS BLOB) WHERE session = ? AND seq = 11`, events(10, 11).at(11)},
 	{"a bit of the last line", `UPDATE events SET line = CAST(replace(line, '"bye"', '"bye?"') AS BLOB) WHERE session = ? AND seq = 22`, events(21, 0).at(22)},
@@ -167,9 +170,23 @@ func (p *patient) check(f *storetest.Findings, o outcome) {
 		p.noErrors(f.Append)
 	case whole:
 		p.noErrors(f.Forward.Err, f.Backward.Err, f.VerifyErr, f.Append)
+		if f.Noticed() {
+			p.Errorf("Verify reports %v %v", f.Report.Defects, f.Report.Notes)
+		}
+	case stray:
+		p.noErrors(f.Forward.Err, f.Backward.Err, f.VerifyErr, f.Append)
+		p.reported(f)
 	case occupied:
 		p.noErrors(f.Forward.Err, f.Backward.Err, f.VerifyErr)
 		p.damaged("append", f.Append, events(0, 0), all+1)
+		p.reported(f)
+	}
+}
+
+func (p *patient) reported(f *storetest.Findings) {
+	p.Helper()
+	if len(f.Report.Defects) == 0 {
+		p.Errorf("Verify reports nothing")
 	}
 }
 
