@@ -51,11 +51,19 @@ func (r *repairer) run(ctx context.Context, session string) error {
 	switch {
 	case sound && torn.Bytes == 0:
 		r.report.Head = r.chosen[len(r.chosen)-1].head()
-		return nil
+		return r.remains(ctx)
 	case sound && r.into == r.log:
 		return r.cut(ctx, torn)
 	}
 	return r.rescue(ctx, torn)
+}
+
+// remains lists the defects of a session whose lines need no repair: above all
+// blobs that are missing.
+func (r *repairer) remains(ctx context.Context) error {
+	found, err := r.log.Verify(ctx, r.session)
+	r.report.Unmended = found.Defects
+	return err
 }
 
 // readable reports whether the session can be read as it stands: all lines may

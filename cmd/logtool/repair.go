@@ -56,6 +56,8 @@ type repairs struct {
 	Cut      int64 `json:"cut"`
 	Salvaged int64 `json:"salvaged"`
 	Failed   int64 `json:"failed"`
+	// Unmended are those of the sessions above that have defects which stay.
+	Unmended int64 `json:"unmended"`
 }
 
 // open opens the stores and repairs.
@@ -126,11 +128,19 @@ func (r *repairing) run(ctx context.Context, log *eventlog.Log, args []string) e
 	}
 	switch len(failed) {
 	case 0:
-		return nil
+		return r.stays()
 	case 1:
 		return repairFailure{failed[0]}
 	}
 	return fmt.Errorf("%s could not be repaired, as listed", count(int64(len(failed)), "session"))
+}
+
+// stays is the error of defects that no repair mends.
+func (r *repairing) stays() error {
+	if r.sum.Unmended == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s with defects that stay, as listed: bring back what is missing from a copy of the store", count(r.sum.Unmended, "session"))
 }
 
 func (r *repairing) one(ctx context.Context, log *eventlog.Log, session string) (eventlog.Repair, error) {
@@ -153,6 +163,9 @@ func (r *repairing) tell(session string, done eventlog.Repair, err error, named 
 		r.salvaged(&done)
 	case done.Action == eventlog.RepairCut:
 		r.cut(&done)
+	case len(done.Unmended) > 0:
+		r.printf("%s: its lines are sound, and nothing can be done about the rest\n", clean(session))
+		r.unmended(&done)
 	case named:
 		r.printf("%s: sound\n", clean(session))
 	}
@@ -161,6 +174,9 @@ func (r *repairing) tell(session string, done eventlog.Repair, err error, named 
 
 func (s *repairs) add(done eventlog.Repair, err error) {
 	s.Sessions++
+	if len(done.Unmended) > 0 {
+		s.Unmended++
+	}
 	switch {
 	case err != nil:
 		s.Failed++
@@ -193,14 +209,19 @@ func (r *repairing) salvaged(done *eventlog.Repair) {
 	if t := done.Torn; t.Bytes > 0 {
 		r.printf("  left out a torn tail%s\n", stretch(t.Offset, t.Bytes))
 	}
-	for _, d := range done.Unmended {
-		r.printf("  %s event %d: %s: %s\n", r.paint(yellow, "unmended"), d.Seq, clean(d.Rule), clean(d.Detail))
-	}
+	r.unmended(done)
 	if done.Copy != "" {
 		r.printf("  what was there is kept in %s\n", clean(done.Copy))
 	}
 	if !r.dry && !r.inPlace && r.into == "" {
 		r.printf("  go on with %s; %s stays as it was, until you remove it\n", clean(done.As), clean(done.Session))
+	}
+}
+
+// unmended lists the defects that stay.
+func (r *repairing) unmended(done *eventlog.Repair) {
+	for _, d := range done.Unmended {
+		r.printf("  %s event %d: %s: %s\n", r.paint(yellow, "unmended"), d.Seq, clean(d.Rule), clean(d.Detail))
 	}
 }
 

@@ -115,7 +115,7 @@ func (t target) empty() error {
 
 // create makes the unfinished target, which nobody else may be using.
 func (t target) create() error {
-	if err := os.MkdirAll(filepath.Dir(t.path), 0o700); err != nil {
+	if _, err := os.Stat(filepath.Dir(t.path)); err != nil { // as of a disk that is not mounted
 		return fmt.Errorf("back up to %s: %w", t.path, err)
 	}
 	if orphan := t.orphan(t.partial); orphan != "" {
