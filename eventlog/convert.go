@@ -133,13 +133,20 @@ func convert(ctx context.Context, dst, src *Log, session string) (Adopted, error
 	blobs := map[Digest]bool{}
 	var cause error
 	var span Span // the second time the same events, although others came behind
+	head, err := dst.Head(ctx, session)
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return Adopted{}, fmt.Errorf("convert session %q: %w", session, err)
+	}
 	adopted, err := dst.Adopt(ctx, session, func(yield func(Event, error) bool) {
 		last := int64(0)
 		for e, err := range src.store.Read(ctx, session, span) {
 			cause = err
 			for _, d := range e.Blobs() {
-				if err == nil && !blobs[d] {
-					blobs[d] = true
+				if err != nil || blobs[d] {
+					continue
+				}
+				blobs[d] = true
+				if e.Seq > head.Seq || dst.checkBlob(ctx, d) != nil {
 					err = copyBlob(ctx, dst, src, d)
 				}
 			}
@@ -179,13 +186,14 @@ func isOfSource(err error) bool {
 	return false
 }
 
-// copyBlob copies a blob that dst does not have. Adopt holds dst's store lock.
-// What fails in src is a *SourceError.
+// copyBlob copies a blob, also where dst has it: unless an event there needs it,
+// it may not be on disk, as its writer may have been killed. Adopt holds dst's
+// store lock. What fails in src is a *SourceError.
 func copyBlob(ctx context.Context, dst, src *Log, d Digest) error {
-	if dst.checkBlob(ctx, d) == nil {
-		return nil
-	}
 	body, err := src.OpenBlob(ctx, d)
+	if errors.Is(err, ErrBlobNotFound) && dst.checkBlob(ctx, d) == nil {
+		return nil // better than none
+	}
 	if err != nil {
 		return &SourceError{Cause: err}
 	}
