@@ -42,16 +42,19 @@ type Defect struct {
 }
 
 func (d Defect) String() string {
-	where := fmt.Sprintf("session %q", d.Session)
-	if d.Seq > 0 {
-		where += fmt.Sprintf(" event %d", d.Seq)
+	where := d.Path
+	if where != "" && d.Offset >= 0 {
+		where += fmt.Sprintf(" byte %d", d.Offset)
 	}
-	if d.Path != "" {
-		where += " (" + d.Path
-		if d.Offset >= 0 {
-			where += fmt.Sprintf(" byte %d", d.Offset)
+	if d.Session != "" {
+		who := fmt.Sprintf("session %q", d.Session)
+		if d.Seq > 0 {
+			who += fmt.Sprintf(" event %d", d.Seq)
 		}
-		where += ")"
+		if where != "" {
+			who += " (" + where + ")"
+		}
+		where = who
 	}
 	return fmt.Sprintf("%s: %s: %s", where, d.Rule, d.Detail)
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -20,9 +21,11 @@ func (a *app) verifyCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "verify [SESSION...]",
 		Short: "Check every checksum, hash and blob; exit 1 on damage",
-		Long: `Check every checksum, link of the hash chain, seq and blob of the sessions named
-(all of them by default), list the defects, and end with a count. Exit code 1
-means that damage was found.`,
+		Long: `Check every checksum, link of the hash chain, seq, payload and blob of the
+sessions named, and the rules of conversation, list all defects with their
+places, and end with a count. By default that is all sessions, and the store
+besides. Exit code 1 means that damage was found; what an import broke and
+marked, what was lost and is known to be, and torn tails are notes.`,
 		Args: between(0, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.reading(func(log *eventlog.Log) error { return a.verify(cmd.Context(), log, args) })
@@ -30,14 +33,20 @@ means that damage was found.`,
 	}
 }
 
-// verified is what verifying one session told.
+// verified is what verifying one session told; of no session, what is wrong with
+// the store besides.
 type verified struct {
 	Session string            `json:"session"`
 	Events  int64             `json:"events"`
 	Defects []eventlog.Defect `json:"defects"`
 	// Notes are no damage: rules that an import broke and marked, torn tails.
 	Notes []eventlog.Defect `json:"notes,omitzero"`
+	// MoreDefects and MoreNotes are not listed.
+	MoreDefects int64 `json:"more_defects,omitzero"`
+	MoreNotes   int64 `json:"more_notes,omitzero"`
 }
+
+func (v *verified) defects() int64 { return int64(len(v.Defects)) + v.MoreDefects }
 
 // verdict sums up a run of verify.
 type verdict struct {
@@ -48,61 +57,238 @@ type verdict struct {
 }
 
 func (a *app) verify(ctx context.Context, log *eventlog.Log, args []string) error {
-	sessions, err := a.verifiable(ctx, log, args)
-	if err != nil {
+	v := verifying{app: a, printer: a.printer(), progress: a.progress(), start: a.now(), verifier: log.NewVerifier()}
+	if err := v.choose(ctx, log, args); err != nil {
 		return err
 	}
+	if err := v.run(ctx); err != nil {
+		return err
+	}
+	if err := v.printer.verdict(v.all, a.json); err != nil {
+		return err
+	}
+	if v.all.Defects > 0 {
+		return fmt.Errorf("%s: restore what is damaged from a copy, or salvage what can be read with logtool repair", v.all.found())
+	}
+	return nil
+}
+
+// verifying is one run of verify.
+type verifying struct {
+	app      *app
+	printer  *printer
+	progress *progress
+	start    time.Time
+	verifier *eventlog.Verifier
+
+	store   []eventlog.Defect // wrong with no session
+	chosen  []string          // ordered
+	listing map[string]error  // what listing them said
+	bytes   int64             // of what is chosen, as far as that is known
+	all     verdict
+}
+
+// choose finds the sessions that args name. Without any it is all sessions, and
+// the store as a whole is looked at.
+func (v *verifying) choose(ctx context.Context, log *eventlog.Log, args []string) (err error) {
+	if len(args) == 0 {
+		return v.everything(ctx, log)
+	}
+	v.chosen, err = verifiableNamed(ctx, log, args)
+	return err
+}
+
+func (v *verifying) everything(ctx context.Context, log *eventlog.Log) error {
+	for d, err := range log.Check(ctx) {
+		switch {
+		case err != nil:
+			return err
+		case d.Rule == unlistedRule:
+			v.chosen = append(v.chosen, d.Session)
+		default:
+			v.store = append(v.store, d)
+		}
+		v.tell("checking the store")
+	}
+	v.listing = map[string]error{}
+	for info, err := range log.Sessions(ctx) {
+		if err != nil {
+			return fmt.Errorf("list sessions: %w", err)
+		}
+		v.bytes += info.Bytes
+		v.listed(info)
+	}
+	slices.Sort(v.chosen)
+	v.chosen = slices.Compact(v.chosen)
+	return ctx.Err()
+}
+
+// listed takes a row of the listing. A file whose session nobody can name is
+// wrong with the store.
+func (v *verifying) listed(info eventlog.SessionInfo) {
+	if info.ID != "" {
+		v.chosen = append(v.chosen, info.ID)
+	}
+	if info.Err == nil {
+		return
+	}
+	if info.ID == "" {
+		v.store = append(v.store, unreadable("", info.Err))
+		return
+	}
+	v.listing[info.ID] = errors.Join(v.listing[info.ID], info.Err)
+}
+
+// unreadable locates an error.
+func unreadable(session string, err error) eventlog.Defect {
+	d := eventlog.Defect{Session: session, Offset: -1, Rule: "unreadable", Detail: err.Error()}
+	var corrupt *eventlog.CorruptError
+	if errors.As(err, &corrupt) {
+		d.Path, d.Offset, d.Seq, d.Detail = corrupt.Path, corrupt.Offset, corrupt.Seq, corrupt.Cause.Error()
+	}
+	return d
+}
+
+// run verifies what was chosen side by side, and prints in order.
+func (v *verifying) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
-	results, wait := verifyAll(ctx, log, sessions)
+	results, wait := v.begin(ctx)
 	defer wait()
 	defer cancel()
-	p := a.printer()
-	var all verdict
+	if len(v.store) > 0 {
+		if err := v.print(verified{Defects: v.store}); err != nil {
+			return err
+		}
+	}
 	for _, result := range results {
-		v := <-result
+		one := v.await(result)
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		all.add(v)
-		if err := p.verified(v, a.json); err != nil {
+		if err := v.print(one); err != nil {
 			return err
 		}
 	}
-	if err := p.verdict(all, a.json); err != nil {
-		return err
+	v.progress.clear()
+	return nil
+}
+
+// begin starts as many as there are processors; the results come in order. wait
+// returns when no session is being read any more.
+func (v *verifying) begin(ctx context.Context) (results []chan verified, wait func()) {
+	results = make([]chan verified, len(v.chosen))
+	for i := range results {
+		results[i] = make(chan verified, 1)
 	}
-	if all.Defects > 0 {
-		return fmt.Errorf("%s in %s: restore what is damaged from a copy, or salvage what can be read with logtool repair",
-			count(all.Defects, "defect"), count(all.Damaged, "session"))
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(results)) {
+		workers.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(results)); i = next.Add(1) - 1 {
+				results[i] <- v.one(ctx, v.chosen[i])
+			}
+		})
+	}
+	return results, workers.Wait
+}
+
+// one verifies a session. What listing it said and verifying it did not find, as
+// of a second file, is a defect too.
+func (v *verifying) one(ctx context.Context, session string) verified {
+	report, err := v.verifier.Verify(ctx, session)
+	one := verified{Session: session, Events: report.Events, Defects: report.Defects, Notes: report.Notes,
+		MoreDefects: report.MoreDefects, MoreNotes: report.MoreNotes}
+	if err != nil {
+		one.Defects = append(one.Defects, unreadable(session, err))
+	}
+	if listing := v.listing[session]; listing != nil {
+		d := unreadable(session, listing)
+		if !slices.ContainsFunc(one.Defects, func(o eventlog.Defect) bool { return o.Path == d.Path }) {
+			one.Defects = append(one.Defects, d)
+		}
+	}
+	if one.Defects == nil {
+		one.Defects = []eventlog.Defect{}
+	}
+	return one
+}
+
+// await waits for a result and says how far everything is meanwhile.
+func (v *verifying) await(result chan verified) verified {
+	for {
+		select {
+		case one := <-result:
+			return one
+		case <-time.After(100 * time.Millisecond):
+			v.tell("%s of %d verified, %s of %s", count(v.all.Sessions, "session"), len(v.chosen),
+				size(v.verifier.Bytes()), size(v.bytes))
+		}
+	}
+}
+
+// tell shows progress to who has waited for a second.
+func (v *verifying) tell(format string, args ...any) {
+	if v.app.now().Sub(v.start) > time.Second {
+		v.progress.show(format, args...)
+	}
+}
+
+func (v *verifying) print(one verified) error {
+	v.all.add(one)
+	if one.defects() > 0 || len(one.Notes) > 0 {
+		v.progress.clear()
+	}
+	return v.printer.verified(one, v.app.json)
+}
+
+func (all *verdict) add(v verified) {
+	all.Events += v.Events
+	all.Defects += v.defects()
+	if v.Session == "" {
+		return
+	}
+	all.Sessions++
+	if v.defects() > 0 {
+		all.Damaged++
+	}
+}
+
+func (all *verdict) found() string {
+	if all.Damaged == 0 {
+		return count(all.Defects, "defect") + " in the store"
+	}
+	return count(all.Defects, "defect") + " in " + count(all.Damaged, "session")
+}
+
+func (p *printer) verified(v verified, asJSON bool) error {
+	if asJSON {
+		return p.value(v)
+	}
+	for _, d := range v.Defects {
+		p.printf("%s %s\n", p.paint(red, "damaged"), clean(d.String()))
+	}
+	if v.MoreDefects > 0 {
+		p.printf("%s session %q: %s more\n", p.paint(red, "damaged"), v.Session, count(v.MoreDefects, "defect"))
+	}
+	for _, note := range summarize(v.Notes) {
+		p.printf("%s %s: %s\n", p.paint(yellow, "note"), clean(v.Session), clean(note))
+	}
+	if v.MoreNotes > 0 {
+		p.printf("%s %s: %s more\n", p.paint(yellow, "note"), clean(v.Session), count(v.MoreNotes, "note"))
 	}
 	return nil
 }
 
 // verifiable are the sessions that args name, or all: with those that have
-// nothing but a torn tail, which verify alone knows. They are named in full.
+// nothing but a torn tail, which are not listed. They are named in full.
 func (a *app) verifiable(ctx context.Context, log *eventlog.Log, args []string) ([]string, error) {
-	if len(args) == 0 {
-		sessions, err := a.sessions(ctx, log, nil, true)
-		if err != nil {
-			return nil, err
-		}
-		return withTorn(ctx, log, sessions)
+	if len(args) > 0 {
+		return verifiableNamed(ctx, log, args)
 	}
-	return named(args, func(arg string) (string, error) {
-		id, err := resolve(ctx, log, arg)
-		if !errors.Is(err, eventlog.ErrNotFound) {
-			return id, err
-		}
-		if _, unreadable := log.Verify(ctx, arg); unreadable != nil {
-			return "", err
-		}
-		return arg, nil
-	})
-}
-
-// withTorn adds the sessions that have nothing but a torn tail, and so are not
-// listed. One that cannot be looked at is left to say so when it is verified.
-func withTorn(ctx context.Context, log *eventlog.Log, sessions []string) ([]string, error) {
+	sessions, err := a.sessions(ctx, log, nil, true)
+	if err != nil {
+		return nil, err
+	}
 	for t, err := range log.TornTails(ctx) {
 		if err != nil && (t.Session == "" || ctx.Err() != nil) {
 			return nil, err
@@ -115,57 +301,17 @@ func withTorn(ctx context.Context, log *eventlog.Log, sessions []string) ([]stri
 	return sessions, nil
 }
 
-// verifyAll verifies sessions side by side; the results come in order. wait
-// returns when no session is being read any more.
-func verifyAll(ctx context.Context, log *eventlog.Log, sessions []string) (results []chan verified, wait func()) {
-	results = make([]chan verified, len(sessions))
-	for i := range results {
-		results[i] = make(chan verified, 1)
-	}
-	var next atomic.Int64
-	var workers sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(sessions)) {
-		workers.Go(func() {
-			for i := next.Add(1) - 1; i < int64(len(sessions)); i = next.Add(1) - 1 {
-				results[i] <- verifyOne(ctx, log, sessions[i])
-			}
-		})
-	}
-	return results, workers.Wait
-}
-
-func verifyOne(ctx context.Context, log *eventlog.Log, session string) verified {
-	report, err := log.Verify(ctx, session)
-	v := verified{Session: session, Events: report.Events, Defects: report.Defects, Notes: report.Notes}
-	if err != nil {
-		v.Defects = append(v.Defects, eventlog.Defect{Session: session, Offset: -1, Rule: "unreadable", Detail: err.Error()})
-	}
-	if v.Defects == nil {
-		v.Defects = []eventlog.Defect{}
-	}
-	return v
-}
-
-func (all *verdict) add(v verified) {
-	all.Sessions++
-	all.Events += v.Events
-	all.Defects += int64(len(v.Defects))
-	if len(v.Defects) > 0 {
-		all.Damaged++
-	}
-}
-
-func (p *printer) verified(v verified, asJSON bool) error {
-	if asJSON {
-		return p.value(v)
-	}
-	for _, d := range v.Defects {
-		p.printf("%s %s\n", p.paint(red, "damaged"), clean(d.String()))
-	}
-	for _, note := range summarize(v.Notes) {
-		p.printf("%s %s: %s\n", p.paint(yellow, "note"), clean(v.Session), clean(note))
-	}
-	return nil
+func verifiableNamed(ctx context.Context, log *eventlog.Log, args []string) ([]string, error) {
+	return named(args, func(arg string) (string, error) {
+		id, err := resolve(ctx, log, arg)
+		if !errors.Is(err, eventlog.ErrNotFound) {
+			return id, err
+		}
+		if _, unreadable := log.Verify(ctx, arg); unreadable != nil {
+			return "", err
+		}
+		return arg, nil
+	})
 }
 
 // summarize counts notes of one kind, in order of appearance, with the first
@@ -207,7 +353,11 @@ func kindOf(n eventlog.Defect) string {
 	return "the import broke " + n.Rule
 }
 
-const tornRule = "torn"
+// The rules of defects that are told in another way.
+const (
+	tornRule     = "torn"
+	unlistedRule = "unlisted"
+)
 
 func tornNote(notes []eventlog.Defect) string {
 	i := slices.IndexFunc(notes, func(n eventlog.Defect) bool { return n.Rule == tornRule })
@@ -223,7 +373,7 @@ func (p *printer) verdict(all verdict, asJSON bool) error {
 	}
 	found := p.paint(green, "no damage")
 	if all.Defects > 0 {
-		found = p.paint(red, count(all.Defects, "defect")+" in "+count(all.Damaged, "session"))
+		found = p.paint(red, all.found())
 	}
 	p.printf("%s, %s: %s\n", count(all.Sessions, "session"), count(all.Events, "event"), found)
 	return p.flush()
