@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/oklog/ulid/v2"
 )
 
 // redactionPlan finds what goes with the events to be redacted.
@@ -15,6 +17,7 @@ type redactionPlan struct {
 	order  []string           // the sessions to rewrite
 	seqs   map[string][]int64 // and which of their events
 	picked map[eventKey]bool  // the same
+	ids    map[ulid.ULID]bool // the same; a repair leaves two events of one id
 	blobs  map[Digest]bool
 
 	// Earlier redactions may have been interrupted before they were durable.
@@ -29,7 +32,7 @@ type eventKey struct {
 }
 
 func (p *redactionPlan) make(ctx context.Context, session string, seqs []int64) error {
-	p.blobs, p.picked = map[Digest]bool{}, map[eventKey]bool{}
+	p.blobs, p.picked, p.ids = map[Digest]bool{}, map[eventKey]bool{}, map[ulid.ULID]bool{}
 	seqs = slices.Compact(slices.Sorted(slices.Values(seqs)))
 	for _, seq := range seqs {
 		e, err := p.log.ownEvent(ctx, session, seq)
@@ -63,6 +66,7 @@ func (p *redactionPlan) erase(e *Event) {
 	}
 	p.seqs[e.SessionID] = append(p.seqs[e.SessionID], e.Seq)
 	p.picked[eventKey{e.SessionID, e.Seq}] = true
+	p.ids[e.ID] = true
 	p.report.Erased = append(p.report.Erased, EventRef{e.SessionID, e.Seq, e.Type})
 	for _, d := range e.Blobs() {
 		p.blobs[d] = true
@@ -150,69 +154,6 @@ func (p *redactionPlan) snapshot(ctx context.Context, e *Event) error {
 		p.erase(&stored)
 	}
 	return nil
-}
-
-// copies notes the events that are copies of those that go, or copies of those.
-func (p *redactionPlan) copies(ctx context.Context) error {
-	var copies []string
-	for info, err := range p.log.Sessions(ctx) {
-		if err != nil {
-			return err
-		}
-		if info.Err != nil {
-			p.report.Unread = append(p.report.Unread, info.ID)
-		} else if _, copied := info.First.forkOrigin(); copied || info.First.Redacted() {
-			copies = append(copies, info.ID)
-		}
-	}
-	if err := p.unread(ctx); err != nil {
-		return err
-	}
-	from, to := p.bounds()
-	known := maps.Clone(p.picked)
-	for more := len(copies) > 0; more; {
-		more = false
-		for _, session := range copies {
-			for e, err := range p.log.store.Read(ctx, session, Span{From: from, To: to}) {
-				if err != nil {
-					return err
-				}
-				origin, copied := e.forkOrigin()
-				key := eventKey{session, e.Seq}
-				if !copied || known[key] || !known[eventKey{origin.Session, origin.Seq}] {
-					continue
-				}
-				known[key], more = true, true
-				p.report.Untouched = append(p.report.Untouched, EventRef{session, e.Seq, e.Type})
-			}
-		}
-	}
-	return nil
-}
-
-// unread notes sessions that do not even show in a listing, as all that is in
-// them is damaged.
-func (p *redactionPlan) unread(ctx context.Context) error {
-	for t, err := range p.log.TornTails(ctx) {
-		if err != nil && t.Session == "" {
-			return err
-		}
-		if (err != nil || t.Whole && t.Offset == 0) && !slices.Contains(p.report.Unread, t.Session) {
-			p.report.Unread = append(p.report.Unread, t.Session)
-		}
-	}
-	return nil
-}
-
-// bounds are the first and the last seq of what goes. Copies are at the same.
-func (p *redactionPlan) bounds() (from, to int64) {
-	for _, e := range p.report.Erased {
-		if from == 0 || e.Seq < from {
-			from = e.Seq
-		}
-		to = max(to, e.Seq)
-	}
-	return from, to
 }
 
 // tails notes what stands behind the last append of the sessions to rewrite.
