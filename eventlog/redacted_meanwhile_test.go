@@ -5,6 +5,7 @@ import (
 	"io"
 	"iter"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/convlog/convlog/eventlog"
@@ -18,6 +19,7 @@ type meanwhile struct {
 	eventlog.Store
 	beforeBlob, beforeEvent func()
 	at                      int64 // the event of beforeEvent
+	mu                      sync.Mutex
 }
 
 func (m *meanwhile) Unwrap() eventlog.Store { return m.Store }
@@ -27,7 +29,7 @@ func (m *meanwhile) PutBlob(ctx context.Context, r io.Reader) (eventlog.Digest, 
 }
 
 func (m *meanwhile) OpenBlob(ctx context.Context, d eventlog.Digest) (io.ReadCloser, error) {
-	once(&m.beforeBlob)
+	m.once(&m.beforeBlob)
 	return m.blobs().OpenBlob(ctx, d)
 }
 
@@ -48,7 +50,7 @@ func (m *meanwhile) Read(ctx context.Context, session string, span eventlog.Span
 	return func(yield func(eventlog.Event, error) bool) {
 		for e, err := range m.Store.Read(ctx, session, span) {
 			if e.Seq == m.at {
-				once(&m.beforeEvent)
+				m.once(&m.beforeEvent)
 			}
 			if !yield(e, err) {
 				return
@@ -57,9 +59,13 @@ func (m *meanwhile) Read(ctx context.Context, session string, span eventlog.Span
 	}
 }
 
-func once(f *func()) {
-	if do := *f; do != nil {
-		*f = nil
+// once does f the first time: Verify opens blobs in several goroutines.
+func (m *meanwhile) once(f *func()) {
+	m.mu.Lock()
+	do := *f
+	*f = nil
+	m.mu.Unlock()
+	if do != nil {
 		do()
 	}
 }
