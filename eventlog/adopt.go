@@ -138,10 +138,11 @@ func (a *adoption) compareShorter(ctx context.Context, last Head) error {
 		return nil
 	}
 	e, err := a.log.ownEvent(ctx, a.session, last.Seq)
-	if err != nil {
+	begins := errors.Is(err, ErrInvalidTree) // behind the stream's end, as a fork
+	if err != nil && !begins {
 		return err
 	}
-	if e.Head() != last {
+	if begins || e.Head() != last {
 		return &ConflictError{Session: a.session, Expected: last, Actual: a.existing}
 	}
 	a.head = a.existing
