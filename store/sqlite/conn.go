@@ -15,19 +15,20 @@ import (
 
 // SQLite's result codes that are told apart here.
 const (
-	codeError      = 1
-	codeBusy       = 5
-	codeLocked     = 6
-	codeReadOnly   = 8
-	codeIO         = 10
-	codeCorrupt    = 11
-	codeFull       = 13
-	codeCannotOpen = 14
-	codeProtocol   = 15
-	codeNotADB     = 26
-	codeShortRead  = codeIO | 2<<8
-	codeUnique     = 19 | 8<<8
-	codeIndexSize  = codeIO | 19<<8
+	codeError       = 1
+	codeBusy        = 5
+	codeLocked      = 6
+	codeReadOnly    = 8
+	codeIO          = 10
+	codeCorrupt     = 11
+	codeFull        = 13
+	codeCannotOpen  = 14
+	codeProtocol    = 15
+	codeNotADB      = 26
+	codeShortRead   = codeIO | 2<<8
+	codeJournalGone = codeIO | 23<<8
+	codeUnique      = 19 | 8<<8
+	codeIndexSize   = codeIO | 19<<8
 )
 
 // conn is one connection to the database, with its prepared statements. It is
@@ -220,9 +221,10 @@ func isCode(err error, codes ...int) bool {
 	return false
 }
 
-// isBusy reports whether another connection is in the way for now.
+// isBusy reports whether another connection is in the way for now: also one
+// that makes the file at the same time, and removed the journal first.
 func isBusy(err error) bool {
-	return errors.Is(err, errInUse) || isCode(err, codeBusy, codeLocked, codeProtocol)
+	return errors.Is(err, errInUse) || isCode(err, codeBusy, codeLocked, codeProtocol, codeJournalGone)
 }
 
 // isDamage reports whether the file's content does not make sense. Our statements
