@@ -1,0 +1,48 @@
+package projection
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+var (
+	// ErrSnapshotNotFound: the session has no such snapshot.
+	ErrSnapshotNotFound = errors.New("snapshot not found")
+	// ErrUnknownProjection: no projection of that name.
+	ErrUnknownProjection = errors.New("unknown projection")
+	// ErrInvalidSet: a set without name or parts, or with two parts of one name.
+	ErrInvalidSet = errors.New("invalid set of projections")
+	// ErrNotNext: an event was given that does not follow the one before it.
+	ErrNotNext = errors.New("event is not the next one")
+)
+
+// Why a snapshot was passed over; matched by PassedOver.Err.
+var (
+	// ErrRedactedBody: its body was redacted.
+	ErrRedactedBody = errors.New("snapshot is redacted")
+	// ErrOtherVersion: its body is of another version of the projection.
+	ErrOtherVersion = errors.New("snapshot is of another version")
+	// ErrBadDigest: its body is not what its digest says.
+	ErrBadDigest = errors.New("snapshot fails its digest")
+	// ErrUnreadableBody: its body is missing or cannot be decoded.
+	ErrUnreadableBody = errors.New("snapshot cannot be read")
+	// ErrOffPath: what it covers does not lie on the path it stands on.
+	ErrOffPath = errors.New("snapshot covers another path")
+)
+
+// FoldError says which event a projection could not fold.
+type FoldError struct {
+	Projection string
+	Session    string
+	Seq        int64
+	Type       eventlog.Type
+	Err        error
+}
+
+func (e *FoldError) Error() string {
+	return fmt.Sprintf("project %s: %s %d of session %q: %v", e.Projection, e.Type, e.Seq, e.Session, e.Err)
+}
+
+func (e *FoldError) Unwrap() error { return e.Err }

@@ -1,0 +1,256 @@
+package projection
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/google/uuid"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// Live is the states of a set of projections at a session's head, which goes
+// along with the session and takes snapshots of it. It is for one goroutine.
+type Live struct {
+	Loaded
+	log  *eventlog.Log
+	opts LiveOptions
+}
+
+// LiveOptions configure a Live. The zero value takes every opportunity, with a
+// body where Growth(2) says so.
+type LiveOptions struct {
+	// Policy decides whether an opportunity becomes a snapshot; Always if nil.
+	Policy Policy
+	// Bodies decides which snapshots have a body; the others are marks.
+	// DefaultBodies if nil.
+	Bodies Policy
+	// Now is the clock; time.Now if nil. NewID mints snapshot ids; random UUIDs
+	// if nil.
+	Now   func() time.Time
+	NewID func() string
+}
+
+// Request asks for a snapshot.
+type Request struct {
+	Trigger   Trigger
+	Reason    string
+	TurnIndex int
+	// ID is a snapshot id that was reserved before; minted if empty.
+	ID string
+	// Body makes sure that the snapshot has a body, and Durable that it is on
+	// disk when Snapshot returns, whatever the store's sync policy.
+	Body    bool
+	Durable bool
+	// Force takes it without asking the policy.
+	Force bool
+	// Extra is an object of the caller's own members, or nil.
+	Extra []byte
+}
+
+// Resume loads a set at the head of a session, to go on from there. See Load
+// for the errors.
+func Resume(ctx context.Context, log *eventlog.Log, session string, set Set, opts ...LiveOptions) (*Live, error) {
+	l, err := LoadSet(ctx, log, session, set)
+	if err != nil {
+		return nil, err
+	}
+	v := &Live{Loaded: *l, log: log}
+	if len(opts) > 0 {
+		v.opts = opts[0]
+	}
+	if v.opts.Policy == nil {
+		v.opts.Policy = Always()
+	}
+	if v.opts.Bodies == nil {
+		v.opts.Bodies = DefaultBodies
+	}
+	if v.opts.Now == nil {
+		v.opts.Now = time.Now
+	}
+	if v.opts.NewID == nil {
+		v.opts.NewID = uuid.NewString
+	}
+	return v, nil
+}
+
+// Follow takes in what was appended since, by anybody.
+func (v *Live) Follow(ctx context.Context) error {
+	for e, err := range v.log.Read(ctx, v.Session, eventlog.From(v.Head.Seq+1)) {
+		if err != nil {
+			return err
+		}
+		if err := v.Absorb(ctx, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Absorb takes in events as Append has stored them, which follow those before:
+// others are ErrNotNext. A head_moved loads the states anew.
+func (v *Live) Absorb(ctx context.Context, events ...eventlog.Event) error {
+	for i := range events {
+		e := &events[i]
+		if e.Seq != v.Head.Seq+1 || e.SessionID != v.Session {
+			return fmt.Errorf("%w: %d of session %q behind %d of %q", ErrNotNext, e.Seq, e.SessionID, v.Head.Seq, v.Session)
+		}
+		v.Head = e.Head()
+		v.Explain.Head = v.Head
+		if e.Type.Name() == eventlog.HeadMoved {
+			if err := v.reload(ctx); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := v.take(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reload loads the states as of v.Head.
+func (v *Live) reload(ctx context.Context) error {
+	l, err := LoadSet(ctx, v.log, v.Session, v.set, Options{At: v.Head.Seq})
+	if err != nil {
+		return err
+	}
+	v.Loaded = *l
+	return nil
+}
+
+func (v *Live) take(e *eventlog.Event) error {
+	v.Explain.read(e)
+	for i, f := range v.folds {
+		if !inScope(f.scope(), e.Type, true) {
+			continue
+		}
+		if err := f.apply(e); err != nil {
+			return err
+		}
+		v.Explain.Parts[i].Folded++
+	}
+	if v.last.oldest.Seq == 0 {
+		v.last.oldest = *e
+	}
+	if e.Type.Name() != eventlog.ProjectionSnapshotted {
+		v.last.since += eventBytes(e)
+		v.last.events++
+		return nil
+	}
+	if snap, _, err := e.Snapshot(); err == nil {
+		v.last.event, v.last.snapshot, v.last.found, v.last.events = *e, snap, true, 0
+	}
+	return nil
+}
+
+// Snapshot asks the policy and appends a snapshot of the states, or a mark,
+// behind v.Head. taken is false when the policy declines. ErrConflict says that
+// others appended since: Follow, and ask again if it still matters. Snapshotting
+// changes no state.
+func (v *Live) Snapshot(ctx context.Context, r Request) (s eventlog.Snapshot, taken bool, err error) {
+	o, err := v.opportunity(&r)
+	if err != nil {
+		return s, false, err
+	}
+	if !v.opts.Policy(o) && !r.Force {
+		return s, false, nil
+	}
+	s = v.mark(&r, o)
+	e, size, err := v.event(ctx, &s, r.Body || v.opts.Bodies(o))
+	if err != nil {
+		return s, false, fmt.Errorf("snapshot session %q: %w", v.Session, err)
+	}
+	expect := eventlog.At(v.Head)
+	if r.Durable {
+		expect = expect.Durable()
+	}
+	if _, err := v.log.Append(ctx, v.Session, expect, e); err != nil {
+		return s, false, fmt.Errorf("snapshot session %q: %w", v.Session, err)
+	}
+	if err := v.Follow(ctx); err != nil {
+		return s, true, err
+	}
+	if !s.IsMark() {
+		v.last.hasBody, v.last.bodyBytes, v.last.since = true, size, 0
+	}
+	return s, true, nil
+}
+
+// opportunity describes the moment to the policies.
+func (v *Live) opportunity(r *Request) (*Opportunity, error) {
+	digest, err := v.Digest()
+	if err != nil {
+		return nil, err
+	}
+	o := &Opportunity{Trigger: r.Trigger, TurnIndex: r.TurnIndex, Digest: digest, Events: v.last.events, Live: v,
+		Bytes: v.last.since, BodyBytes: v.last.bodyBytes}
+	begin := v.last.oldest.Timestamp
+	if v.last.found {
+		begin = v.last.event.Timestamp
+		o.Index = v.last.snapshot.Index + 1
+		if v.last.snapshot.Projection == v.set.name() {
+			o.Previous = v.last.snapshot.StateDigest
+		}
+	}
+	o.Age = max(v.opts.Now().Sub(begin), 0)
+	return o, nil
+}
+
+// mark is the snapshot without its body.
+func (v *Live) mark(r *Request, o *Opportunity) eventlog.Snapshot {
+	s := eventlog.Snapshot{
+		Projection: v.set.name(), Version: v.set.version(), SnapshotID: r.ID, ParentSnapshotID: v.last.snapshot.SnapshotID,
+		StateDigest: o.Digest, Index: o.Index, TurnIndex: r.TurnIndex, Trigger: string(r.Trigger), Reason: r.Reason,
+		Seq: v.Head.Seq, Extra: r.Extra,
+	}
+	if s.SnapshotID == "" {
+		s.SnapshotID = v.opts.NewID()
+	}
+	return s
+}
+
+// event makes the snapshot's event, with a body if it is to have one.
+func (v *Live) event(ctx context.Context, s *eventlog.Snapshot, withBody bool) (e eventlog.Event, size int64, err error) {
+	var digests []eventlog.Digest
+	if withBody {
+		if s.State, digests, size, err = makeBody(ctx, v.log, v.folds); err != nil {
+			return e, 0, err
+		}
+		s.BodyDigest = eventlog.DigestOf(s.State)
+	}
+	if e, err = eventlog.NewProjectionSnapshotted(*s); err != nil {
+		return e, 0, err
+	}
+	return e, size, e.AddBlobs(digests...)
+}
+
+// Digest identifies the content of the states: that of the one part, or of all
+// parts of path scope, whose states are content. Ids, seqs, times and what a
+// rewind does not undo have no part in it.
+func (l *Loaded) Digest() (eventlog.Digest, error) {
+	digests := map[string]eventlog.Digest{}
+	for _, f := range l.folds {
+		if len(l.folds) > 1 && f.scope() == eventlog.SessionScope {
+			continue
+		}
+		d, err := f.digest()
+		if err != nil {
+			return "", fmt.Errorf("digest of %s: %w", f.name(), err)
+		}
+		if len(l.folds) == 1 {
+			return d, nil
+		}
+		if d != "" {
+			digests[f.name()] = d
+		}
+	}
+	b, err := json.Marshal(digests, json.Deterministic(true))
+	if err != nil {
+		return "", err
+	}
+	return CanonicalDigest(b)
+}

@@ -1,0 +1,148 @@
+package projection
+
+import (
+	"fmt"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// Projection folds the events of a session into a state of type S. Functions
+// must be pure: of the state and the event alone, so that a replay gives the
+// same state at any time, on any machine.
+type Projection[S any] struct {
+	// Name and Version say what a snapshot's body holds. Raise Version when a
+	// body written before must not be read any more; sessions replay then.
+	Name    string
+	Version int
+	// Scope says which events are folded. PathScope: those of the active path
+	// whose type is of path or tree scope. SessionScope: every event by seq,
+	// orphaned ones and a fork's shared prefix included; Apply picks those of
+	// session scope, and cost and usage of all, and clears at session_forked
+	// what a fork does not inherit.
+	Scope eventlog.Scope
+	// New makes the state before the first event; nil is the zero S.
+	New func() S
+	// Apply folds one event. The event may be kept, not modified. An error ends
+	// the replay.
+	Apply func(s *S, e *eventlog.Event) error
+	// Encode and Decode turn a state into one JSON value and back; nil is
+	// encoding by package json. Decode must accept no more than Encode makes.
+	Encode func(s *S) (jsontext.Value, error)
+	Decode func(body jsontext.Value) (S, error)
+	// Digest identifies the state's content; nil is the digest of the canonical
+	// JSON of its encoding. Where ids, seqs or times are part of the encoding it
+	// leaves them out. An empty digest says that the state is no content: it
+	// then has no part in the digest of a set.
+	Digest func(s *S) (eventlog.Digest, error)
+}
+
+// Part is a Projection of any state, as an element of a Set. Only Projection
+// implements it.
+type Part interface {
+	// ProjectionName is the Name of the projection.
+	ProjectionName() string
+
+	begin() fold
+}
+
+// ProjectionName is p's Name.
+func (p Projection[S]) ProjectionName() string { return p.Name }
+
+func (p Projection[S]) begin() fold {
+	f := &folded[S]{Projection: p}
+	f.reset()
+	return f
+}
+
+// fold is a projection with its state.
+type fold interface {
+	name() string
+	version() int
+	scope() eventlog.Scope
+	reset()
+	apply(e *eventlog.Event) error
+	encode() (jsontext.Value, error)
+	decode(body jsontext.Value) error
+	digest() (eventlog.Digest, error)
+}
+
+type folded[S any] struct {
+	Projection[S]
+	state S
+}
+
+func (f *folded[S]) name() string          { return f.Name }
+func (f *folded[S]) version() int          { return f.Version }
+func (f *folded[S]) scope() eventlog.Scope { return f.Scope }
+
+func (f *folded[S]) reset() {
+	var zero S
+	f.state = zero
+	if f.New != nil {
+		f.state = f.New()
+	}
+}
+
+func (f *folded[S]) apply(e *eventlog.Event) error {
+	if err := f.Apply(&f.state, e); err != nil {
+		return &FoldError{Projection: f.Name, Session: e.SessionID, Seq: e.Seq, Type: e.Type, Err: err}
+	}
+	return nil
+}
+
+func (f *folded[S]) encode() (jsontext.Value, error) {
+	if f.Encode != nil {
+		return f.Encode(&f.state)
+	}
+	body, err := json.Marshal(&f.state, json.Deterministic(true))
+	return body, err
+}
+
+func (f *folded[S]) decode(body jsontext.Value) (err error) {
+	f.reset()
+	if f.Decode != nil {
+		f.state, err = f.Decode(body)
+	} else {
+		err = json.Unmarshal(body, &f.state, json.RejectUnknownMembers(true))
+	}
+	if err != nil {
+		f.reset()
+	}
+	return err
+}
+
+func (f *folded[S]) digest() (eventlog.Digest, error) {
+	if f.Digest != nil {
+		return f.Digest(&f.state)
+	}
+	body, err := f.encode()
+	if err != nil {
+		return "", err
+	}
+	return CanonicalDigest(body)
+}
+
+// Canonical rewrites a JSON value so that equal values have equal bytes: names
+// sorted, no white space, strings with the fewest escapes. Number literals stay
+// as they are: 9007199254740993 and 9007199254740992 differ, as do 1 and 1.0.
+func Canonical(v jsontext.Value) (jsontext.Value, error) {
+	c := v.Clone()
+	err := c.Format(jsontext.ReorderRawObjects(true), jsontext.CanonicalizeRawInts(false),
+		jsontext.CanonicalizeRawFloats(false), jsontext.PreserveRawStrings(false), jsontext.SpaceAfterComma(false))
+	if err != nil {
+		return nil, fmt.Errorf("canonical JSON: %w", err)
+	}
+	return c, nil
+}
+
+// CanonicalDigest is the digest of v's canonical JSON.
+func CanonicalDigest(v jsontext.Value) (eventlog.Digest, error) {
+	c, err := Canonical(v)
+	if err != nil {
+		return "", err
+	}
+	return eventlog.DigestOf(c), nil
+}

@@ -1,0 +1,102 @@
+package projection_test
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/projection"
+	"github.com/convlog/convlog/store/jsonl"
+	"github.com/convlog/convlog/store/sqlite"
+)
+
+// texts folds the texts of the messages on the path, usage counts all messages
+// there ever were.
+var (
+	texts = projection.Projection[[]string]{Name: "texts", Version: 1, Apply: func(s *[]string, e *eventlog.Event) error {
+		m, ok, err := e.Message()
+		if ok && err == nil {
+			*s = append(*s, m.Text())
+		}
+		return err
+	}}
+	count = projection.Projection[int]{Name: "count", Version: 1, Scope: eventlog.SessionScope, Apply: func(n *int, e *eventlog.Event) error {
+		if e.Type.Name() == eventlog.MessageAdded {
+			*n++
+		}
+		return nil
+	}}
+)
+
+func onStores(t *testing.T, f func(t *testing.T, log *eventlog.Log)) {
+	for name, store := range map[string]func(dir string) eventlog.Store{
+		"jsonl":  func(dir string) eventlog.Store { return jsonl.New(dir, jsonl.Options{Sync: jsonl.Never}) },
+		"sqlite": func(dir string) eventlog.Store { return sqlite.New(filepath.Join(dir, "log.db")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			log := eventlog.Open(store(t.TempDir()))
+			defer log.Close()
+			f(t, log)
+		})
+	}
+}
+
+func TestASnapshotAndItsTailAreTheState(t *testing.T) {
+	onStores(t, func(t *testing.T, log *eventlog.Log) {
+		ctx := context.Background()
+		say := func(text string) {
+			t.Helper()
+			e, err := eventlog.NewUserMessage(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := log.Append(ctx, "s", eventlog.Any, e); err != nil {
+				t.Fatal(err)
+			}
+		}
+		set := projection.Of("both", texts, count)
+		check := func(wantTexts []string, wantCount int, events int64) {
+			t.Helper()
+			l, err := projection.LoadSet(ctx, log, "s", set)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, _ := projection.State(l, texts)
+			n, _ := projection.State(l, count)
+			if !slices.Equal(*got, wantTexts) || *n != wantCount || l.Explain.Events != events {
+				t.Fatalf("%v, %d after reading %d events; want %v, %d, %d", *got, *n, l.Explain.Events, wantTexts, wantCount, events)
+			}
+		}
+		say("a")
+		say("b")
+		check([]string{"a", "b"}, 2, 2)
+		live, err := projection.Resume(ctx, log, "s", set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, taken, err := live.Snapshot(ctx, projection.Request{Trigger: projection.Manual, Body: true}); !taken || err != nil {
+			t.Fatal(taken, err)
+		}
+		check([]string{"a", "b"}, 2, 1)
+		say("c") // 4
+		check([]string{"a", "b", "c"}, 3, 2)
+		move, err := eventlog.NewHeadMoved(eventlog.HeadMove{To: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := log.Append(ctx, "s", eventlog.Any, move); err != nil { // 5
+			t.Fatal(err)
+		}
+		say("d")                                 // 6
+		check([]string{"a", "d"}, 4, 5)          // 6, 5, 4, 3 for the session, then 1
+		if err := live.Follow(ctx); err != nil { // goes along with the move
+			t.Fatal(err)
+		}
+		got, _ := projection.State(live, texts)
+		if !slices.Equal(*got, []string{"a", "d"}) {
+			t.Fatalf("live: %v", *got)
+		}
+	})
+}

@@ -1,0 +1,100 @@
+package projection
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// Snapshotted is a snapshot as it stands in the log.
+type Snapshotted struct {
+	Event    eventlog.Event
+	Snapshot eventlog.Snapshot
+	// Orphaned says that the snapshot is not on the active path.
+	Orphaned bool
+}
+
+// Snapshots yields the snapshots of a session's lineage, newest first; without
+// orphaned, those of the active path only. A redacted one is among them,
+// without its body: see Event.Redacted.
+func Snapshots(ctx context.Context, log *eventlog.Log, session string, orphaned bool) iter.Seq2[Snapshotted, error] {
+	return func(yield func(Snapshotted, error) bool) {
+		head, err := log.Head(ctx, session)
+		if err != nil {
+			yield(Snapshotted{}, err)
+			return
+		}
+		pathAt := head.Seq
+		for e, err := range log.Read(ctx, session, eventlog.Between(0, head.Seq).Backward()) {
+			if err != nil {
+				yield(Snapshotted{}, err)
+				return
+			}
+			onPath := e.Seq == pathAt
+			if onPath {
+				if pathAt, err = parent(&e); err != nil {
+					yield(Snapshotted{}, err)
+					return
+				}
+			}
+			if e.Type.Name() != eventlog.ProjectionSnapshotted || !onPath && !orphaned {
+				continue
+			}
+			s, err := snapshotOf(&e)
+			if !yield(Snapshotted{Event: e, Snapshot: s, Orphaned: !onPath}, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// parent is the seq of the event before e in the tree.
+func parent(e *eventlog.Event) (int64, error) {
+	if e.Type.Name() != eventlog.HeadMoved {
+		return e.Seq - 1, nil
+	}
+	m, _, err := e.HeadMove()
+	return m.To, err
+}
+
+// snapshotOf reads a snapshot, or what redaction kept of it.
+func snapshotOf(e *eventlog.Event) (s eventlog.Snapshot, err error) {
+	if e.Redacted() {
+		return keptSnapshot(e)
+	}
+	s, _, err = e.Snapshot()
+	return s, err
+}
+
+// Find looks for a snapshot by its occurrence id, on any path of the session's
+// lineage. ErrSnapshotNotFound if there is none.
+func Find(ctx context.Context, log *eventlog.Log, session, id string) (Snapshotted, error) {
+	return find(ctx, log, session, "with id "+id, func(s *eventlog.Snapshot) bool { return s.SnapshotID == id })
+}
+
+// FindDigest looks for the newest snapshot of a content, preferring the active
+// path. ErrSnapshotNotFound if there is none.
+func FindDigest(ctx context.Context, log *eventlog.Log, session string, d eventlog.Digest) (Snapshotted, error) {
+	return find(ctx, log, session, "of "+string(d), func(s *eventlog.Snapshot) bool { return s.StateDigest == d })
+}
+
+func find(ctx context.Context, log *eventlog.Log, session, what string, is func(*eventlog.Snapshot) bool) (Snapshotted, error) {
+	var orphan Snapshotted
+	for s, err := range Snapshots(ctx, log, session, true) {
+		switch {
+		case err != nil:
+			return Snapshotted{}, err
+		case !is(&s.Snapshot):
+		case !s.Orphaned:
+			return s, nil
+		case orphan.Event.Seq == 0:
+			orphan = s
+		}
+	}
+	if orphan.Event.Seq == 0 {
+		return orphan, fmt.Errorf("%w: %s in session %q", ErrSnapshotNotFound, what, session)
+	}
+	return orphan, nil
+}
