@@ -52,8 +52,8 @@ func (e *Event) checkPayload() (Payload, error) {
 	if !known {
 		return nil, nil
 	}
-	if v := e.Type.Version(); v > info.version {
-		return nil, &VersionError{What: string(info.name), Got: v, Max: info.version}
+	if err := e.Type.CheckVersion(); err != nil {
+		return nil, err
 	}
 	p, err := info.parse(e.Type, e.Data)
 	if err != nil {

@@ -93,8 +93,8 @@ func decode[T Payload](e *Event, types ...Type) (payload T, ok bool, err error) 
 	if !ok {
 		return payload, false, nil
 	}
-	if v := e.Type.Version(); v > vocabulary[name].version {
-		return payload, true, &VersionError{What: string(name), Got: v, Max: vocabulary[name].version}
+	if err := e.Type.CheckVersion(); err != nil {
+		return payload, true, err
 	}
 	if e.Redacted() {
 		return payload, true, fmt.Errorf("%s %d of %q: %w", e.Type, e.Seq, e.SessionID, ErrRedacted)

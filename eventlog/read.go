@@ -143,10 +143,7 @@ func (l *Log) resolve(ctx context.Context, e *Event) error {
 	if err := l.fetch(ctx, e); err != nil {
 		return err
 	}
-	if len(l.opts.Upcasters) > 0 && !e.Redacted() {
-		return l.upcast(e)
-	}
-	return nil
+	return Upcast(e, l.opts.Upcasters...)
 }
 
 // fetch reads the data of a spilled event.

@@ -15,11 +15,15 @@ type Upcaster struct {
 	Cast func(data jsontext.Value) (jsontext.Value, error)
 }
 
-// upcast applies upcasters until none fits.
-func (l *Log) upcast(e *Event) error {
-	for range len(l.opts.Upcasters) {
+// Upcast applies upcasters to e until none fits, as reading through a Log that
+// has them does. A redacted event has no payload to cast, and stays as it is.
+func Upcast(e *Event, upcasters ...Upcaster) error {
+	if e.Redacted() {
+		return nil
+	}
+	for range upcasters {
 		before := e.Type
-		for _, u := range l.opts.Upcasters {
+		for _, u := range upcasters {
 			if u.From != e.Type {
 				continue
 			}

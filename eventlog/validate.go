@@ -118,8 +118,8 @@ func (e *Event) noteFacts() error {
 	r.facts = &facts{data: unsafe.SliceData(e.Data), size: len(e.Data)}
 	info, known := vocabulary[e.Type.Name()]
 	if known {
-		if v := e.Type.Version(); v > info.version {
-			return &VersionError{What: string(info.name), Got: v, Max: info.version}
+		if err := e.Type.CheckVersion(); err != nil {
+			return err
 		}
 		p, err := info.parse(e.Type, e.Data)
 		if err != nil {

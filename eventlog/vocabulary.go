@@ -33,6 +33,16 @@ func (t Type) Known() bool {
 	return known
 }
 
+// CheckVersion answers a *VersionError for a type of the vocabulary whose
+// payload version is higher than this program knows.
+func (t Type) CheckVersion() error {
+	name, version, _ := t.split()
+	if info, known := vocabulary[name]; known && version > info.version {
+		return &VersionError{What: string(name), Got: version, Max: info.version}
+	}
+	return nil
+}
+
 // Scope says where events of type t count. Unknown types are PathScope.
 func (t Type) Scope() Scope {
 	if info, known := vocabulary[t.Name()]; known {
