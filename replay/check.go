@@ -1,0 +1,186 @@
+package replay
+
+import (
+	"fmt"
+	"iter"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// Options say what a sequence of events should be. The zero value is a
+// lineage, or a part of one, oldest first.
+type Options struct {
+	// Session is the session whose lineage it is: events of it, and before them
+	// those it shares with its ancestors. Empty is whichever session comes.
+	Session string
+	// Path says that it is an active path, as of Log.ActivePath: seqs are left
+	// out where a head_moved leaves them, and only there.
+	Path bool
+	// Backward says that the newest event comes first.
+	Backward bool
+	// Whole demands that it reaches back to the beginning of the lineage.
+	Whole bool
+	// After is the seq of the event that the oldest one of the sequence goes on
+	// from; 0 is any, unless Whole is set.
+	After int64
+	// Upcasters are applied to each event before it is checked.
+	Upcasters []eventlog.Upcaster
+}
+
+// Check passes events on, and ends the sequence with an error at the first one
+// that does not belong there: an *OrderError with ErrMixedSessions, ErrGap,
+// ErrOrder, ErrCycle or ErrForkPoint, or a *eventlog.VersionError for a payload
+// version that this program does not know. Errors of the sequence itself are
+// passed on and end it. What comes before the error has been checked.
+func Check(events iter.Seq2[eventlog.Event, error], opts Options) iter.Seq2[eventlog.Event, error] {
+	return func(yield func(eventlog.Event, error) bool) {
+		c := checker{opts: opts}
+		for e, err := range events {
+			if err == nil {
+				err = c.event(&e)
+			}
+			if err != nil {
+				yield(eventlog.Event{}, err)
+				return
+			}
+			if !yield(e, nil) {
+				return
+			}
+		}
+		if err := c.end(); err != nil {
+			yield(eventlog.Event{}, err)
+		}
+	}
+}
+
+// checker checks a sequence event by event.
+type checker struct {
+	opts  Options
+	last  link
+	begun bool
+	left  map[string]bool // sessions that the sequence has left
+}
+
+// link is an event and what it goes on from.
+type link struct {
+	eventlog.Event
+	after int64 // the seq of the event before it in the tree
+}
+
+// event checks the next event, and upcasts it.
+func (c *checker) event(e *eventlog.Event) error {
+	if err := eventlog.Upcast(e, c.opts.Upcasters...); err != nil {
+		return err
+	}
+	if err := e.Type.CheckVersion(); err != nil {
+		return fmt.Errorf("event %d of session %q: %w", e.Seq, e.SessionID, err)
+	}
+	next, err := linkOf(e)
+	if err != nil {
+		return err
+	}
+	switch {
+	case !c.begun && !c.opts.Backward:
+		err = c.begins(&next)
+	case !c.begun:
+	case c.opts.Backward:
+		err = c.joins(&next, &c.last, e)
+	default:
+		err = c.joins(&c.last, &next, e)
+	}
+	c.last, c.begun = next, true
+	return err
+}
+
+// end checks what only the end of a sequence shows.
+func (c *checker) end() error {
+	if !c.begun || !c.opts.Backward {
+		return nil
+	}
+	return c.begins(&c.last)
+}
+
+// linkOf finds out what e goes on from.
+func linkOf(e *eventlog.Event) (link, error) {
+	l := link{Event: *e, after: e.Seq - 1}
+	if e.Seq < 1 {
+		return l, wrong(e, ErrOrder, "it was not appended to a session")
+	}
+	move, moves, err := e.HeadMove()
+	if err != nil {
+		return l, err
+	}
+	if moves {
+		l.after = move.To
+	}
+	if l.after < 0 || l.after >= e.Seq {
+		return l, wrong(e, ErrCycle, fmt.Sprintf("it moves the head to %d", l.after))
+	}
+	return l, nil
+}
+
+// due is the seq of the event that comes before l in the sequence.
+func (c *checker) due(l *link) int64 {
+	if c.opts.Path {
+		return l.after
+	}
+	return l.Seq - 1
+}
+
+// begins checks the oldest event.
+func (c *checker) begins(oldest *link) error {
+	due := c.due(oldest)
+	if c.opts.After == 0 && !c.opts.Whole || due == c.opts.After {
+		return nil
+	}
+	rule := ErrGap
+	if due < c.opts.After {
+		rule = ErrOrder
+	}
+	return wrong(&oldest.Event, rule, fmt.Sprintf("it goes on from %d, the sequence from %d", due, c.opts.After))
+}
+
+// joins checks that newer follows older; e is the one of them that is new.
+func (c *checker) joins(older, newer *link, e *eventlog.Event) error {
+	switch due := c.due(newer); {
+	case older.Seq > due:
+		return wrong(e, ErrOrder, fmt.Sprintf("%d goes on from %d and not from %d", newer.Seq, due, older.Seq))
+	case older.Seq < due:
+		return wrong(e, ErrGap, fmt.Sprintf("%d goes on from %d and not from %d", newer.Seq, due, older.Seq))
+	}
+	if older.SessionID == newer.SessionID {
+		return nil
+	}
+	return c.forks(older, newer, e)
+}
+
+// forks checks that the session of newer is a fork of what older is the end of.
+func (c *checker) forks(older, newer *link, e *eventlog.Event) error {
+	if c.left == nil {
+		c.left = map[string]bool{}
+	}
+	c.left[c.last.SessionID] = true
+	if c.left[e.SessionID] || older.SessionID == c.opts.Session {
+		return wrong(e, ErrMixedSessions, fmt.Sprintf("it stands next to %d of session %q", c.last.Seq, c.last.SessionID))
+	}
+	if c.opts.Path && newer.Type.Name() == eventlog.HeadMoved && newer.after < newer.Seq-1 {
+		return nil // the session_forked is among what the head_moved left
+	}
+	f, forked, err := newer.Fork()
+	if err != nil {
+		return err
+	}
+	switch {
+	case !forked:
+		return wrong(e, ErrMixedSessions, fmt.Sprintf("it stands next to %d of session %q", c.last.Seq, c.last.SessionID))
+	case f.Parent == newer.SessionID:
+		return wrong(e, ErrCycle, "its session is a fork of itself")
+	case f.Seq != older.Seq || f.EventID != older.ID || f.Hash != older.Hash():
+		return wrong(e, ErrForkPoint, fmt.Sprintf("session %q goes on from event %v, not %v", newer.SessionID, f.EventID, older.ID))
+	}
+	return nil
+}
+
+func wrong(e *eventlog.Event, rule error, detail string) *OrderError {
+	return &OrderError{Session: e.SessionID, Seq: e.Seq, Rule: rule, Detail: detail}
+}

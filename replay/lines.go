@@ -1,0 +1,84 @@
+package replay
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// Lines yields the events of a text that Log.Export wrote, or of a session file
+// without spilled data, in the order of the lines. It reads as it is asked to,
+// and once. A bad line's error names its number: a *eventlog.CorruptError for
+// one that is damaged, ErrForeign, a *VersionError, or ErrBlobNotFound for an
+// event whose data is in a blob elsewhere. Blobs of the export are passed over.
+func Lines(r io.Reader) iter.Seq2[eventlog.Event, error] {
+	return func(yield func(eventlog.Event, error) bool) {
+		l := lines{in: bufio.NewReaderSize(r, 64<<10)}
+		for {
+			e, err := l.next()
+			if errors.Is(err, io.EOF) {
+				return
+			}
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+type lines struct {
+	in     *bufio.Reader
+	number int
+	offset int64 // of the line after
+	more   int   // events of the append that are still to come
+}
+
+// next reads lines up to one that is an event. The end is io.EOF.
+func (l *lines) next() (eventlog.Event, error) {
+	for {
+		at := l.offset
+		line, err := l.in.ReadBytes('\n')
+		if err != nil && !errors.Is(err, io.EOF) {
+			return eventlog.Event{}, fmt.Errorf("read line %d: %w", l.number+1, err)
+		}
+		l.number++
+		l.offset += int64(len(line))
+		line = bytes.TrimRight(line, "\r\n")
+		if len(line) > 0 && !bytes.HasPrefix(line, []byte(`{"blob":`)) {
+			return l.event(line, at)
+		}
+		if err != nil {
+			return eventlog.Event{}, l.end(at)
+		}
+	}
+}
+
+func (l *lines) event(line []byte, at int64) (eventlog.Event, error) {
+	e, err := eventlog.ParseLine(line, "")
+	switch {
+	case errors.Is(err, eventlog.ErrForeign) || errors.Is(err, eventlog.ErrVersion):
+	case err != nil:
+		err = &eventlog.CorruptError{Path: "line", Offset: at, Cause: err}
+	case e.Data == nil && !e.Redacted():
+		err = fmt.Errorf("data of event %d of session %q: %w", e.Seq, e.SessionID, eventlog.ErrBlobNotFound)
+	}
+	if err != nil {
+		return eventlog.Event{}, fmt.Errorf("line %d: %w", l.number, err)
+	}
+	l.more = e.More()
+	return e, nil
+}
+
+var errCutAppend = errors.New("the append that ends here lacks its last events")
+
+func (l *lines) end(at int64) error {
+	if l.more > 0 {
+		return &eventlog.CorruptError{Path: "text", Offset: at, Cause: errCutAppend}
+	}
+	return io.EOF
+}

@@ -1,0 +1,92 @@
+package replay
+
+import (
+	"iter"
+	"slices"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// ActivePath yields what of a lineage is on the active path, in the order the
+// lineage comes in: the chain from the newest event back to the start. The
+// lineage must be whole, and is checked as Check does. Oldest first, it is kept
+// in memory until its end has been seen; Backward it is not.
+func ActivePath(lineage iter.Seq2[eventlog.Event, error], opts Options) iter.Seq2[eventlog.Event, error] {
+	opts.Whole, opts.After = true, 0
+	return pathOf(Check(lineage, opts), opts.Backward)
+}
+
+// pathOf is ActivePath of a sequence that was checked.
+func pathOf(events iter.Seq2[eventlog.Event, error], backward bool) iter.Seq2[eventlog.Event, error] {
+	if backward {
+		return pathBack(events)
+	}
+	return func(yield func(eventlog.Event, error) bool) {
+		all, err := collect(events)
+		if err != nil {
+			yield(eventlog.Event{}, err)
+			return
+		}
+		path, err := collect(pathBack(reversed(all)))
+		if err != nil {
+			yield(eventlog.Event{}, err)
+			return
+		}
+		reversed(path)(yield)
+	}
+}
+
+// pathBack leaves out what the chain from the first event back passes by.
+func pathBack(events iter.Seq2[eventlog.Event, error]) iter.Seq2[eventlog.Event, error] {
+	return func(yield func(eventlog.Event, error) bool) {
+		due := int64(-1)
+		for e, err := range events {
+			if err != nil {
+				yield(eventlog.Event{}, err)
+				return
+			}
+			if due >= 0 && e.Seq > due {
+				continue
+			}
+			l, err := linkOf(&e)
+			if err != nil {
+				yield(eventlog.Event{}, err)
+				return
+			}
+			if due = l.after; !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Of yields events that are in memory.
+func Of(events ...eventlog.Event) iter.Seq2[eventlog.Event, error] {
+	return func(yield func(eventlog.Event, error) bool) {
+		for _, e := range events {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+func reversed(events []eventlog.Event) iter.Seq2[eventlog.Event, error] {
+	return func(yield func(eventlog.Event, error) bool) {
+		for _, e := range slices.Backward(events) {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+func collect(events iter.Seq2[eventlog.Event, error]) (all []eventlog.Event, err error) {
+	for e, err := range events {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, e)
+	}
+	return all, nil
+}
