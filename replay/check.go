@@ -21,7 +21,7 @@ type Options struct {
 	// Whole demands that it reaches back to the beginning of the lineage.
 	Whole bool
 	// After is the seq of the event that the oldest one of the sequence goes on
-	// from; 0 is any, unless Whole is set.
+	// from; 0 is any. Whole goes before it.
 	After int64
 	// Upcasters are applied to each event before it is checked.
 	Upcasters []eventlog.Upcaster
@@ -129,15 +129,19 @@ func (c *checker) due(l *link) int64 {
 
 // begins checks the oldest event.
 func (c *checker) begins(oldest *link) error {
-	due := c.due(oldest)
-	if c.opts.After == 0 && !c.opts.Whole || due == c.opts.After {
+	due, after := c.due(oldest), c.opts.After
+	if c.opts.Whole {
+		after = 0
+	} else if after == 0 {
 		return nil
 	}
-	rule := ErrGap
-	if due < c.opts.After {
-		rule = ErrOrder
+	switch {
+	case due > after:
+		return wrong(&oldest.Event, ErrGap, fmt.Sprintf("it goes on from %d, the sequence from %d", due, after))
+	case due < after:
+		return wrong(&oldest.Event, ErrOrder, fmt.Sprintf("it goes on from %d, the sequence from %d", due, after))
 	}
-	return wrong(&oldest.Event, rule, fmt.Sprintf("it goes on from %d, the sequence from %d", due, c.opts.After))
+	return nil
 }
 
 // joins checks that newer follows older; e is the one of them that is new.

@@ -63,7 +63,9 @@ func (l *lines) event(line []byte, at int64) (eventlog.Event, error) {
 	switch {
 	case errors.Is(err, eventlog.ErrForeign) || errors.Is(err, eventlog.ErrVersion):
 	case err != nil:
-		err = &eventlog.CorruptError{Path: "line", Offset: at, Cause: err}
+		err = &eventlog.CorruptError{Path: "text", Offset: at, Cause: err}
+	case l.more > 0 && e.More() != l.more-1:
+		err = l.cut(at)
 	case e.Data == nil && !e.Redacted():
 		err = fmt.Errorf("data of event %d of session %q: %w", e.Seq, e.SessionID, eventlog.ErrBlobNotFound)
 	}
@@ -74,11 +76,17 @@ func (l *lines) event(line []byte, at int64) (eventlog.Event, error) {
 	return e, nil
 }
 
-var errCutAppend = errors.New("the append that ends here lacks its last events")
-
+// end is what the end of the text is.
 func (l *lines) end(at int64) error {
 	if l.more > 0 {
-		return &eventlog.CorruptError{Path: "text", Offset: at, Cause: errCutAppend}
+		return fmt.Errorf("line %d: %w", l.number, l.cut(at))
 	}
 	return io.EOF
+}
+
+var errCutAppend = errors.New("the append before it lacks its last events")
+
+// cut is the error of an append that does not go on at an offset.
+func (l *lines) cut(at int64) error {
+	return &eventlog.CorruptError{Path: "text", Offset: at, Cause: errCutAppend}
 }

@@ -12,7 +12,7 @@ import (
 // lineage must be whole, and is checked as Check does. Oldest first, it is kept
 // in memory until its end has been seen; Backward it is not.
 func ActivePath(lineage iter.Seq2[eventlog.Event, error], opts Options) iter.Seq2[eventlog.Event, error] {
-	opts.Whole, opts.After = true, 0
+	opts.Whole = true
 	return pathOf(Check(lineage, opts), opts.Backward)
 }
 

@@ -25,12 +25,14 @@ func Replay[S any](events iter.Seq2[eventlog.Event, error], state S, reducers ..
 type Replayer[S any] struct {
 	// Options say what the sequence is.
 	Options
-	// UntilSeq is the seq of the last event that is replayed; 0 is no bound.
+	// UntilSeq is the seq of the last event that is replayed, which is the
+	// oldest one Backward; 0 is no bound.
 	UntilSeq int64
 	// UntilEvent is the id of the last event that is replayed; zero is no bound.
 	UntilEvent ulid.ULID
-	// ActiveOnly leaves out what is not on the active path, as it was at the
-	// last event that is replayed.
+	// ActiveOnly leaves out what is not on the active path as it was when the
+	// newest of the events that are replayed was the newest of all. The lineage
+	// must be whole.
 	ActiveOnly bool
 	// Reducers get each event in order.
 	Reducers []Reducer[S]
@@ -40,7 +42,11 @@ type Replayer[S any] struct {
 // where the sequence does, where Check does, or with ErrEventNotFound where the
 // sequence has no event to end at.
 func (r Replayer[S]) Events(events iter.Seq2[eventlog.Event, error]) iter.Seq2[eventlog.Event, error] {
-	events = r.until(Check(events, r.Options))
+	opts := r.Options
+	if r.ActiveOnly {
+		opts.Whole = true
+	}
+	events = r.until(Check(events, opts))
 	if r.ActiveOnly {
 		return pathOf(events, r.Backward)
 	}
