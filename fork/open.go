@@ -1,0 +1,124 @@
+package fork
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// checkPoint refuses a fork behind e where it would tear something apart.
+func checkPoint(ctx context.Context, log *eventlog.Log, session string, e *eventlog.Event, force bool) error {
+	if e.More() > 0 {
+		return fmt.Errorf("event %d of session %q: %w", e.Seq, session, ErrInsideAppend)
+	}
+	if force || e.Seq == 0 {
+		return nil
+	}
+	open, err := isOpen(ctx, log, session, e.Seq)
+	if err != nil {
+		return fmt.Errorf("is a turn of session %q open at %d: %w", session, e.Seq, err)
+	}
+	if open {
+		return fmt.Errorf("event %d of session %q: %w", e.Seq, session, ErrOpenTurn)
+	}
+	return nil
+}
+
+// isOpen reports whether a turn is under way behind event seq, on the path that
+// ends with it. The nearest turn event decides: one that starts or resumes a
+// turn opens it, one that completes or hibernates it closes it. Before one is
+// met, a call without a result does so too.
+//
+// Imports have no turn events. The search ends there at the first message of
+// the user's that begins an exchange, once it has gone back far enough.
+func isOpen(ctx context.Context, log *eventlog.Log, session string, seq int64) (bool, error) {
+	var s openSearch
+	for e, err := range backward(ctx, log, session, seq) {
+		if err != nil {
+			return false, err
+		}
+		verdict, err := s.older(&e)
+		if err != nil || verdict != undecided {
+			return verdict == open, err
+		}
+		if s.read++; s.read < enoughEvents || !s.between {
+			continue
+		}
+		turned, err := usesTurns(ctx, log, session)
+		if err != nil || !turned {
+			return false, err
+		}
+		s.between, s.read = false, -1<<30 // a turn event will come
+	}
+	return false, nil
+}
+
+// enoughEvents is how far back turn events are looked for, at least.
+const enoughEvents = 64
+
+type verdict int
+
+const (
+	undecided verdict = iota
+	open
+	closed
+)
+
+// openSearch is fed a path from its end back.
+type openSearch struct {
+	ended   []string // calls whose results came so far
+	asking  bool     // the message behind is one of the user's that asks
+	between bool     // the events so far begin with an exchange
+	read    int
+}
+
+// older takes in the event before those so far.
+func (s *openSearch) older(e *eventlog.Event) (verdict, error) {
+	switch e.Type.Name() {
+	case eventlog.TurnStarted, eventlog.TurnResumed:
+		return open, nil
+	case eventlog.TurnCompleted, eventlog.TurnHibernated:
+		return closed, nil
+	case eventlog.MessageAdded:
+		return s.message(e)
+	}
+	return undecided, nil
+}
+
+func (s *openSearch) message(e *eventlog.Event) (verdict, error) {
+	m, _, err := speechOf(e)
+	if err != nil {
+		return undecided, err
+	}
+	for _, id := range m.Calls {
+		if !slices.Contains(s.ended, id) {
+			return open, nil
+		}
+	}
+	s.ended = append(s.ended, m.Results...)
+	asks := m.asks()
+	s.between = s.between || s.asking && !asks
+	s.asking = asks
+	return undecided, nil
+}
+
+// usesTurns reports whether the session's own events begin with a turn: whether
+// a turn_started comes before the first message of an assistant.
+func usesTurns(ctx context.Context, log *eventlog.Log, session string) (bool, error) {
+	read := 0
+	for e, err := range log.Read(ctx, session, eventlog.All.Own()) {
+		if err != nil {
+			return false, err
+		}
+		if e.Type.Name() == eventlog.TurnStarted {
+			return true, nil
+		}
+		m, _, err := speechOf(&e)
+		if read++; err != nil || m.Role == eventlog.Assistant || read == enoughEvents {
+			return false, err
+		}
+	}
+	return false, nil
+}

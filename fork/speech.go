@@ -1,0 +1,43 @@
+package fork
+
+import (
+	"github.com/convlog/convlog/eventlog"
+)
+
+// speech is what a message says of turns and calls, redacted or not.
+type speech struct {
+	Role    eventlog.Role `json:"role"`
+	Calls   []string      `json:"calls"`   // of a redacted message
+	Results []string      `json:"results"` // of a redacted message
+	Parts   []struct {
+		Type   eventlog.PartType `json:"type"`
+		CallID string            `json:"call_id"`
+	} `json:"parts"`
+}
+
+// speechOf reads a message_added; ok is false for any other event.
+func speechOf(e *eventlog.Event) (s speech, ok bool, err error) {
+	if e.Type.Name() != eventlog.MessageAdded {
+		return s, false, nil
+	}
+	if err := decodeStructure(e, &s); err != nil {
+		return s, true, err
+	}
+	for _, p := range s.Parts {
+		switch p.Type {
+		case eventlog.ToolCallPart:
+			s.Calls = append(s.Calls, p.CallID)
+		case eventlog.ToolResultPart:
+			s.Results = append(s.Results, p.CallID)
+		}
+	}
+	return s, true, nil
+}
+
+// asks reports whether the user says something, besides giving results.
+func (s *speech) asks() bool {
+	if s.Role != eventlog.User {
+		return false
+	}
+	return len(s.Results) == 0 || len(s.Parts) > len(s.Results)
+}
