@@ -41,11 +41,11 @@ func newTarget(src place, text string) (target, error) {
 
 // apart refuses a target that is the source, or in its folder.
 func (t target) apart(src place) error {
-	from, err := filepath.Abs(src.path)
+	from, err := realPath(src.path)
 	if err != nil {
 		return err
 	}
-	to, err := filepath.Abs(t.path)
+	to, err := realPath(t.path)
 	if err != nil {
 		return err
 	}
@@ -54,12 +54,26 @@ func (t target) apart(src place) error {
 		return err
 	}
 	switch {
-	case below == ".":
+	case below == "." || from == to+partialSuffix:
 		return usagef("the target is the store itself: %s", src)
 	case src.kind == kindJSONL && below != ".." && !strings.HasPrefix(below, ".."+string(filepath.Separator)):
 		return usagef("the target is in the folder of the store: %s", src)
 	}
 	return nil
+}
+
+// realPath is the absolute path behind symbolic links, as far as it exists.
+func realPath(path string) (string, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if !errors.Is(err, fs.ErrNotExist) || filepath.Dir(path) == path {
+		return real, err
+	}
+	dir, err := realPath(filepath.Dir(path))
+	return filepath.Join(dir, filepath.Base(path)), err
 }
 
 // beside are the endings of what SQLite and the store keep beside a database.
