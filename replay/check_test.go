@@ -1,0 +1,258 @@
+package replay_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/replay"
+)
+
+// What a log yields passes, in either direction, whole or in part.
+func TestCheckPassesWhatALogYields(t *testing.T) {
+	onEach(t, func(t *testing.T, log *eventlog.Log) {
+		ctx := context.Background()
+		family(t, log)
+		for _, c := range []struct {
+			name string
+			r    eventlog.Range
+			opts replay.Options
+			want int
+		}{
+			{"all", eventlog.All, replay.Options{Session: "g", Whole: true}, 10},
+			{"of any session", eventlog.All, replay.Options{}, 10},
+			{"backward", eventlog.All.Backward(), replay.Options{Session: "g", Whole: true, Backward: true}, 10},
+			{"a part", eventlog.Between(3, 8), replay.Options{Session: "g", After: 2}, 6},
+			{"a part backward", eventlog.Between(3, 8).Backward(), replay.Options{Session: "g", After: 2, Backward: true}, 6},
+			{"what is the parent's", eventlog.Between(1, 3), replay.Options{Session: "g"}, 3},
+			{"its own", eventlog.All.Own(), replay.Options{Session: "g"}, 4},
+			{"the last", eventlog.Last(2), replay.Options{}, 2},
+		} {
+			t.Run(c.name, func(t *testing.T) {
+				got := all(t, replay.Check(log.Read(ctx, "g", c.r), c.opts))
+				if len(got) != c.want {
+					t.Errorf("got %v, want %d events", places(got), c.want)
+				}
+			})
+		}
+		path := all(t, replay.Check(log.ActivePath(ctx, "g"), replay.Options{Session: "g", Path: true, Whole: true}))
+		if diff := cmp.Diff([]string{"p 1", "p 2", "g 9", "g 10"}, places(path)); diff != "" {
+			t.Errorf("path (-want +got):\n%s", diff)
+		}
+		slices.Reverse(path)
+		all(t, replay.Check(replay.Of(path...), replay.Options{Session: "g", Path: true, Whole: true, Backward: true}))
+	})
+}
+
+// Check stops when its reader does.
+func TestCheckStops(t *testing.T) {
+	onEach(t, func(t *testing.T, log *eventlog.Log) {
+		family(t, log)
+		read := 0
+		counted := func(yield func(eventlog.Event, error) bool) {
+			for e, err := range log.Read(context.Background(), "g", eventlog.All) {
+				read++
+				if !yield(e, err) {
+					return
+				}
+			}
+		}
+		for e := range replay.Check(counted, replay.Options{}) {
+			if e.Seq == 3 {
+				break
+			}
+		}
+		if read != 3 {
+			t.Errorf("read %d events, want 3", read)
+		}
+	})
+}
+
+var errDisk = errors.New("disk is gone")
+
+// broken is a case of a sequence that is refused.
+type broken struct {
+	name   string
+	opts   replay.Options
+	events func(f *families) []eventlog.Event
+	want   error
+	seq    int64 // of the event that is refused
+	before int   // how many events pass
+}
+
+// families are the events of a family, as read of each session.
+type families struct {
+	p, f, g, path, other []eventlog.Event
+}
+
+var brokens = []broken{
+	{"another session between", replay.Options{}, func(f *families) []eventlog.Event {
+		return slices.Concat(f.p[:2], f.other[2:3], f.p[3:])
+	}, replay.ErrMixedSessions, 3, 2},
+	{"another session behind", replay.Options{}, func(f *families) []eventlog.Event {
+		return slices.Concat(f.other[:4], f.p[4:])
+	}, replay.ErrMixedSessions, 5, 4},
+	{"back in the parent", replay.Options{}, func(f *families) []eventlog.Event {
+		return slices.Concat(f.f[:5], f.p[5:])
+	}, replay.ErrMixedSessions, 6, 5},
+	{"a fork of the session asked for", replay.Options{Session: "p"}, func(f *families) []eventlog.Event {
+		return f.f
+	}, replay.ErrMixedSessions, 5, 4},
+	{"a fork of the session asked for, backward", replay.Options{Session: "p", Backward: true}, func(f *families) []eventlog.Event {
+		return reverse(f.f)
+	}, replay.ErrMixedSessions, 4, 4},
+	{"another session, backward", replay.Options{Backward: true}, func(f *families) []eventlog.Event {
+		return reverse(slices.Concat(f.other[:4], f.p[4:]))
+	}, replay.ErrMixedSessions, 4, 2},
+	{"a fork of others", replay.Options{}, func(f *families) []eventlog.Event {
+		return slices.Concat(f.other[:4], f.f[4:])
+	}, replay.ErrForkPoint, 5, 4},
+	{"a fork of others, backward", replay.Options{Backward: true}, func(f *families) []eventlog.Event {
+		return reverse(slices.Concat(f.other[:4], f.f[4:]))
+	}, replay.ErrForkPoint, 4, 4},
+	{"one is missing", replay.Options{}, func(f *families) []eventlog.Event {
+		return slices.Delete(f.g, 2, 3)
+	}, replay.ErrGap, 4, 2},
+	{"one is missing, backward", replay.Options{Backward: true}, func(f *families) []eventlog.Event {
+		return reverse(slices.Delete(f.g, 2, 3))
+	}, replay.ErrGap, 2, 7},
+	{"one is missing on the path", replay.Options{Path: true}, func(f *families) []eventlog.Event {
+		return slices.Delete(f.path, 1, 2)
+	}, replay.ErrGap, 9, 1},
+	{"a path where all is wanted", replay.Options{}, func(f *families) []eventlog.Event {
+		return f.path
+	}, replay.ErrGap, 9, 2},
+	{"all where a path is wanted", replay.Options{Path: true}, func(f *families) []eventlog.Event {
+		return f.g
+	}, replay.ErrOrder, 9, 8},
+	{"the beginning is missing", replay.Options{Whole: true}, func(f *families) []eventlog.Event {
+		return f.p[1:]
+	}, replay.ErrGap, 2, 0},
+	{"the beginning is missing, backward", replay.Options{Whole: true, Backward: true}, func(f *families) []eventlog.Event {
+		return reverse(f.p[1:])
+	}, replay.ErrGap, 2, 5},
+	{"later than after", replay.Options{After: 2}, func(f *families) []eventlog.Event { return f.p[3:] }, replay.ErrGap, 4, 0},
+	{"earlier than after", replay.Options{After: 2}, func(f *families) []eventlog.Event { return f.p[1:] }, replay.ErrOrder, 2, 0},
+	{"one comes twice", replay.Options{}, func(f *families) []eventlog.Event {
+		return slices.Concat(f.p[:2], f.p[1:])
+	}, replay.ErrOrder, 2, 2},
+	{"backward where forward is wanted", replay.Options{}, func(f *families) []eventlog.Event {
+		return reverse(f.p)
+	}, replay.ErrOrder, 5, 1},
+	{"forward where backward is wanted", replay.Options{Backward: true}, func(f *families) []eventlog.Event {
+		return f.p
+	}, replay.ErrOrder, 2, 1},
+	{"one that was never appended", replay.Options{}, func(f *families) []eventlog.Event {
+		return []eventlog.Event{{Type: eventlog.MessageAdded, SessionID: "p"}}
+	}, replay.ErrOrder, 0, 0},
+	{"a move to itself", replay.Options{}, func(f *families) []eventlog.Event { return moves(f.g, 9) }, replay.ErrCycle, 9, 8},
+	{"a move forwards", replay.Options{}, func(f *families) []eventlog.Event { return moves(f.g, 10) }, replay.ErrCycle, 9, 8},
+	{"a move forwards, backward", replay.Options{Backward: true}, func(f *families) []eventlog.Event {
+		return reverse(moves(f.g, 10))
+	}, replay.ErrCycle, 9, 1},
+	{"a move to before everything", replay.Options{}, func(f *families) []eventlog.Event { return moves(f.g, -1) }, replay.ErrCycle, 9, 8},
+	{"a fork of itself", replay.Options{}, func(f *families) []eventlog.Event {
+		f.f[4].Data = jsontext.Value(`{"parent":"f","seq":4,"hash":"` + f.f[3].Hash().String() + `"}`)
+		return f.f
+	}, replay.ErrCycle, 5, 4},
+	{"a move without a target", replay.Options{}, func(f *families) []eventlog.Event {
+		f.g[8].Data = jsontext.Value(`{"to":"x"}`)
+		return f.g
+	}, eventlog.ErrInvalidPayload, 0, 8},
+	{"a newer payload", replay.Options{}, func(f *families) []eventlog.Event {
+		f.p[3].Type = "message_added/2"
+		return f.p
+	}, eventlog.ErrVersion, 0, 3},
+}
+
+func TestCheckRefuses(t *testing.T) {
+	onEach(t, func(t *testing.T, log *eventlog.Log) {
+		family(t, log)
+		for range 6 {
+			appended(t, log, "other", said(t, "other"))
+		}
+		for _, c := range brokens {
+			t.Run(c.name, func(t *testing.T) {
+				before, err := failure(replay.Check(replay.Of(c.events(read(t, log))...), c.opts))
+				if !errors.Is(err, c.want) {
+					t.Fatalf("got error %v after %v, want %v", err, places(before), c.want)
+				}
+				if len(before) != c.before {
+					t.Errorf("%v passed, want %d events", places(before), c.before)
+				}
+				if where := new(replay.OrderError); errors.As(err, &where) && where.Seq != c.seq {
+					t.Errorf("the error is about %d, want %d: %v", where.Seq, c.seq, err)
+				}
+			})
+		}
+	})
+}
+
+// The error of a newer payload names both versions.
+func TestCheckNamesBothVersions(t *testing.T) {
+	e := said(t, "hello")
+	e.Type, e.Seq, e.SessionID = "message_added/7", 1, "a"
+	_, err := failure(replay.Check(replay.Of(e), replay.Options{}))
+	want := eventlog.VersionError{What: "message_added", Got: 7, Max: 1}
+	if got := new(eventlog.VersionError); !errors.As(err, &got) || *got != want {
+		t.Errorf("got %v, want %v", err, &want)
+	}
+	e.Type = "order_placed/7"
+	if _, err := failure(replay.Check(replay.Of(e), replay.Options{})); err != nil {
+		t.Errorf("a type that is not of the vocabulary: %v", err)
+	}
+}
+
+// An error of the sequence itself is passed on and ends it.
+func TestCheckPassesErrorsOn(t *testing.T) {
+	e := said(t, "hello")
+	e.Seq, e.SessionID = 1, "a"
+	events := func(yield func(eventlog.Event, error) bool) {
+		if yield(e, nil) && yield(eventlog.Event{}, errDisk) {
+			yield(e, nil)
+		}
+	}
+	before, errs := 0, 0
+	for _, err := range replay.Check(events, replay.Options{}) {
+		if errs > 0 {
+			t.Fatal("the sequence goes on behind an error")
+		}
+		if errors.Is(err, errDisk) {
+			errs++
+		} else {
+			before++
+		}
+	}
+	if before != 1 || errs != 1 {
+		t.Errorf("%d events and %d errors, want one of each", before, errs)
+	}
+}
+
+// read reads the family anew, so that a case may change what it got.
+func read(t *testing.T, log *eventlog.Log) *families {
+	t.Helper()
+	ctx := context.Background()
+	return &families{
+		p: all(t, log.Read(ctx, "p", eventlog.All)), f: all(t, log.Read(ctx, "f", eventlog.All)),
+		g: all(t, log.Read(ctx, "g", eventlog.All)), path: all(t, log.ActivePath(ctx, "g")),
+		other: all(t, log.Read(ctx, "other", eventlog.All)),
+	}
+}
+
+func reverse(events []eventlog.Event) []eventlog.Event {
+	events = slices.Clone(events)
+	slices.Reverse(events)
+	return events
+}
+
+// moves changes where event 9 moves the head to.
+func moves(events []eventlog.Event, to int64) []eventlog.Event {
+	events[8].Data = jsontext.Value(fmt.Sprintf(`{"to":%d}`, to))
+	return events
+}

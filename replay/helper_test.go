@@ -1,0 +1,139 @@
+package replay_test
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"path/filepath"
+	"testing"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/store/jsonl"
+	"github.com/convlog/convlog/store/sqlite"
+)
+
+// backends open a store in an empty folder.
+var backends = map[string]func(dir string) eventlog.Store{
+	"jsonl": func(dir string) eventlog.Store { return jsonl.New(dir, jsonl.Options{Sync: jsonl.Never}) },
+	"sqlite": func(dir string) eventlog.Store {
+		return sqlite.New(filepath.Join(dir, "s.db"), sqlite.Options{Synchronous: sqlite.Off})
+	},
+}
+
+// onEach runs a test on each backend.
+func onEach(t *testing.T, test func(t *testing.T, log *eventlog.Log)) {
+	for name, open := range backends {
+		t.Run(name, func(t *testing.T) {
+			log := eventlog.Open(open(t.TempDir()))
+			t.Cleanup(func() { _ = log.Close() })
+			test(t, log)
+		})
+	}
+}
+
+// failer is what testing.TB and rapid.T have in common.
+type failer interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
+// appended appends events to a session, whatever its head is.
+func appended(t failer, log *eventlog.Log, session string, events ...eventlog.Event) eventlog.Head {
+	t.Helper()
+	head, err := log.Append(context.Background(), session, eventlog.Any, events...)
+	if err != nil {
+		t.Fatalf("append to %s: %v", session, err)
+	}
+	return head
+}
+
+func said(t failer, text string) eventlog.Event {
+	t.Helper()
+	return made(t)(eventlog.NewUserMessage(text))
+}
+
+func moved(t failer, to int64) eventlog.Event {
+	t.Helper()
+	return made(t)(eventlog.NewHeadMoved(eventlog.HeadMove{To: to}))
+}
+
+// forked makes session a fork of parent at seq.
+func forked(t failer, log *eventlog.Log, session, parent string, seq int64) {
+	t.Helper()
+	f := eventlog.Fork{Parent: parent, Seq: seq}
+	if seq > 0 {
+		at, err := log.Event(context.Background(), parent, seq)
+		if err != nil {
+			t.Fatalf("event %d of %s: %v", seq, parent, err)
+		}
+		f.EventID, f.Hash = at.ID, at.Hash()
+	}
+	appended(t, log, session, made(t)(eventlog.NewSessionForked(f)))
+}
+
+func made(t failer) func(eventlog.Event, error) eventlog.Event {
+	return func(e eventlog.Event, err error) eventlog.Event {
+		t.Helper()
+		if err != nil {
+			t.Fatalf("new event: %v", err)
+		}
+		return e
+	}
+}
+
+// all reads a sequence, and fails where it does.
+func all(t failer, events iter.Seq2[eventlog.Event, error]) (list []eventlog.Event) {
+	t.Helper()
+	for e, err := range events {
+		if err != nil {
+			t.Fatalf("after %d events: %v", len(list), err)
+		}
+		list = append(list, e)
+	}
+	return list
+}
+
+// failure is the error that ends a sequence, and what came before it.
+func failure(events iter.Seq2[eventlog.Event, error]) (before []eventlog.Event, err error) {
+	for e, err := range events {
+		if err != nil {
+			return before, err
+		}
+		before = append(before, e)
+	}
+	return before, nil
+}
+
+// places tell events apart by session and seq.
+func places(events []eventlog.Event) []string {
+	list := make([]string, len(events))
+	for i, e := range events {
+		list[i] = fmt.Sprintf("%s %d", e.SessionID, e.Seq)
+	}
+	return list
+}
+
+func seqs(events []eventlog.Event) []int64 {
+	list := make([]int64, len(events))
+	for i, e := range events {
+		list[i] = e.Seq
+	}
+	return list
+}
+
+// family fills a log: p has 1 to 6, f goes on from 4 of p with 5 to 8, and g
+// from 6 of f with 7 to 10, where 9 moves the head to 2.
+func family(t failer, log *eventlog.Log) {
+	t.Helper()
+	for i := range 6 {
+		appended(t, log, "p", said(t, fmt.Sprint("p", i+1)))
+	}
+	forked(t, log, "f", "p", 4)
+	for i := range 3 {
+		appended(t, log, "f", said(t, fmt.Sprint("f", i+6)))
+	}
+	forked(t, log, "g", "f", 6)
+	appended(t, log, "g", said(t, "g8"))
+	appended(t, log, "g", moved(t, 2))
+	appended(t, log, "g", said(t, "g10"))
+}
