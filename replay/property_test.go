@@ -1,0 +1,138 @@
+package replay_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/replay"
+)
+
+// forest is a random log, and what its active paths were on the way.
+type forest struct {
+	log   *eventlog.Log
+	names []string
+	heads map[string]int64
+	// paths are the places on a session's active path when its head was at the
+	// seq before.
+	paths map[string]map[int64][]string
+}
+
+// grow appends, moves heads and forks at random.
+func grow(r *rapid.T, log *eventlog.Log) *forest {
+	f := &forest{log: log, heads: map[string]int64{}, paths: map[string]map[int64][]string{}}
+	f.add(r, "s0", said(r, "begin"))
+	for range rapid.IntRange(0, 25).Draw(r, "steps") {
+		name := rapid.SampledFrom(f.names).Draw(r, "session")
+		switch rapid.IntRange(0, 5).Draw(r, "step") {
+		case 0:
+			f.fork(r, name, rapid.Int64Range(0, f.heads[name]).Draw(r, "fork point"))
+		case 1, 2:
+			f.add(r, name, moved(r, rapid.Int64Range(0, f.heads[name]).Draw(r, "to")))
+		default:
+			f.add(r, name, said(r, fmt.Sprint("more of ", name)))
+		}
+	}
+	return f
+}
+
+func (f *forest) add(r *rapid.T, name string, e eventlog.Event) {
+	f.note(r, name, appended(r, f.log, name, e).Seq)
+}
+
+func (f *forest) fork(r *rapid.T, parent string, seq int64) {
+	name := fmt.Sprint("s", len(f.names))
+	forked(r, f.log, name, parent, seq)
+	f.note(r, name, seq+1)
+	for before, path := range f.paths[parent] {
+		if before <= seq {
+			f.paths[name][before] = path
+		}
+	}
+}
+
+// note remembers the path of a session at its new head.
+func (f *forest) note(r *rapid.T, name string, head int64) {
+	if f.heads[name] = head; f.paths[name] == nil {
+		f.names = append(f.names, name)
+		f.paths[name] = map[int64][]string{}
+	}
+	f.paths[name][head] = places(all(r, f.log.ActivePath(context.Background(), name)))
+}
+
+// onRandom checks a law on random logs of each backend.
+func onRandom(t *testing.T, law func(r *rapid.T, f *forest, session string)) {
+	for name, open := range backends {
+		t.Run(name, func(t *testing.T) {
+			rapid.Check(t, func(r *rapid.T) {
+				log := eventlog.Open(open(t.TempDir()))
+				defer func() { _ = log.Close() }()
+				f := grow(r, log)
+				for _, session := range f.names {
+					law(r, f, session)
+				}
+			})
+		})
+	}
+}
+
+func same(r *rapid.T, what string, want, got []string) {
+	r.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		r.Fatalf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+// The path that is derived of a lineage is the log's own, in both directions.
+func TestActivePathIsThatOfTheLog(t *testing.T) {
+	onRandom(t, func(r *rapid.T, f *forest, session string) {
+		ctx := context.Background()
+		want := places(all(r, f.log.ActivePath(ctx, session)))
+		opts := replay.Options{Session: session}
+		same(r, "forward", want, places(all(r, replay.ActivePath(f.log.Read(ctx, session, eventlog.All), opts))))
+		opts.Path, opts.Whole = true, true
+		same(r, "checked", want, places(all(r, replay.Check(f.log.ActivePath(ctx, session), opts))))
+		opts.Path, opts.Backward = false, true
+		back := places(all(r, replay.ActivePath(f.log.Read(ctx, session, eventlog.All.Backward()), opts)))
+		slices.Reverse(back)
+		same(r, "backward", want, back)
+	})
+}
+
+// A replay until any event sees the path as it was when that was the newest.
+func TestReplayUntilSeesThePathOfThen(t *testing.T) {
+	onRandom(t, func(r *rapid.T, f *forest, session string) {
+		lineage := all(r, f.log.Read(context.Background(), session, eventlog.All))
+		for _, e := range lineage {
+			want := f.paths[session][e.Seq]
+			bySeq := replay.Replayer[int]{UntilSeq: e.Seq, ActiveOnly: true}
+			same(r, fmt.Sprint("until seq ", e.Seq), want, places(all(r, bySeq.Events(replay.Of(lineage...)))))
+			byID := replay.Replayer[int]{UntilEvent: e.ID, ActiveOnly: true}
+			same(r, fmt.Sprint("until event ", e.ID), want, places(all(r, byID.Events(replay.Of(lineage...)))))
+		}
+	})
+}
+
+// An export, read without a store, holds the lineage of each of its sessions.
+func TestLinesHoldTheLineage(t *testing.T) {
+	onRandom(t, func(r *rapid.T, f *forest, session string) {
+		ctx := context.Background()
+		var text bytes.Buffer
+		if err := f.log.Export(ctx, &text, f.names...); err != nil {
+			r.Fatalf("export: %v", err)
+		}
+		want := places(all(r, f.log.Read(ctx, session, eventlog.All)))
+		same(r, "of all", want, places(all(r, replay.Lineage(replay.Lines(bytes.NewReader(text.Bytes())), session))))
+		text.Reset()
+		if err := f.log.Export(ctx, &text, session); err != nil {
+			r.Fatalf("export: %v", err)
+		}
+		same(r, "of one", want, places(all(r, replay.Lineage(replay.Lines(&text), ""))))
+	})
+}
