@@ -121,18 +121,31 @@ func TestFileFlips(t *testing.T) {
 	random := rand.New(rand.NewPCG(seed, 2))
 	var sum tally
 	for at := range p.file {
+		if at == lookupByte {
+			p.flip(at, 4, &sum)
+		}
 		if !*thorough && random.IntN(len(p.file)/400) > 0 {
 			continue
 		}
 		bit := random.IntN(8)
-		damaged := bytes.Clone(p.file)
-		damaged[at] ^= 1 << bit
-		p.try(damaged, &sum)
-		if t.Failed() {
-			t.Fatalf("bit %d of byte %d in page %d", bit, at%pageSize, at/pageSize+1)
-		}
+		p.flip(at, bit, &sum)
 	}
 	t.Logf("%d flips in %d bytes: %v", sum.tried, len(p.file), sum)
+}
+
+// lookupByte is of a key in the table of events that only the lookup of single
+// rows meets: reading on from row to row does not.
+const lookupByte = 4*pageSize + 4090
+
+// flip tries the file with one bit flipped.
+func (p *patient) flip(at, bit int, sum *tally) {
+	p.Helper()
+	damaged := bytes.Clone(p.file)
+	damaged[at] ^= 1 << bit
+	p.try(damaged, sum)
+	if p.Failed() {
+		p.Fatalf("bit %d of byte %d in page %d", bit, at%pageSize, at/pageSize+1)
+	}
 }
 
 // try looks at all sessions of a damaged file. What is shown was written, what

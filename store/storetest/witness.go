@@ -68,6 +68,10 @@ type Findings struct {
 	// Report is that of Verify, and VerifyErr its error.
 	Report    eventlog.Report
 	VerifyErr error
+	// Around is what Check says of the store, where Verify says nothing of a
+	// session that cannot be read: an index of the store may be damaged that
+	// Verify had no need of.
+	Around []eventlog.Defect
 	// Listed is the session's row of a listing, nil if it has none. Examine fills it in.
 	Listed *eventlog.SessionInfo
 	// Append is the error of an append behind what is left, and After what is
@@ -76,9 +80,9 @@ type Findings struct {
 	After  Reading
 }
 
-// Noticed says that Verify speaks of something.
+// Noticed says that Verify speaks of something, or Check.
 func (f *Findings) Noticed() bool {
-	return f.VerifyErr != nil || len(f.Report.Defects)+len(f.Report.Notes) > 0
+	return f.VerifyErr != nil || len(f.Report.Defects)+len(f.Report.Notes)+len(f.Around) > 0
 }
 
 // Whole says that every event that was written is read in both directions.
@@ -99,9 +103,25 @@ func (w *Witness) Look(t testing.TB, s eventlog.Store, session string) *Findings
 	f.Forward = w.read(t, l, session, eventlog.All)
 	f.Backward = w.read(t, l, session, eventlog.All.Backward())
 	if (f.Forward.Err != nil || f.Backward.Err != nil) && !f.Noticed() {
-		t.Errorf("Verify says nothing, but reading session %q gives %v and %v", session, f.Forward.Err, f.Backward.Err)
+		f.Around = w.around(t, l)
+	}
+	if (f.Forward.Err != nil || f.Backward.Err != nil) && !f.Noticed() {
+		t.Errorf("Verify and Check say nothing, but reading session %q gives %v and %v", session, f.Forward.Err, f.Backward.Err)
 	}
 	return f
+}
+
+// around gives what Check says.
+func (w *Witness) around(t testing.TB, l *eventlog.Log) (found []eventlog.Defect) {
+	t.Helper()
+	for d, err := range l.Check(t.Context()) {
+		if err != nil {
+			t.Errorf("Check: %v", err)
+			break
+		}
+		found = append(found, d)
+	}
+	return found
 }
 
 // read reads a range of a session's own events.
