@@ -36,8 +36,27 @@ func (l *Log) Path(ctx context.Context, session string) ([]Stretch, error) {
 	if err != nil {
 		return nil, err
 	}
+	return l.pathTo(ctx, session, newest.Seq)
+}
+
+// PathAt is Path as it was, or would be, with the event at seq as the newest;
+// the path at 0 is empty. A seq that the lineage does not have is
+// ErrEventNotFound.
+func (l *Log) PathAt(ctx context.Context, session string, seq int64) ([]Stretch, error) {
+	newest, err := l.newest(ctx, session)
+	if err != nil {
+		return nil, err
+	}
+	if seq < 0 || seq > newest.Seq {
+		return nil, fmt.Errorf("event %d of session %q: %w", seq, session, ErrEventNotFound)
+	}
+	return l.pathTo(ctx, session, seq)
+}
+
+// pathTo resolves the chain that ends with the event at seq.
+func (l *Log) pathTo(ctx context.Context, session string, seq int64) ([]Stretch, error) {
 	var path []Stretch
-	for at := newest.Seq; at > 0; {
+	for at := seq; at > 0; {
 		move, to, err := l.moveBefore(ctx, session, at)
 		if err != nil {
 			return nil, err

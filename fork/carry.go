@@ -1,0 +1,122 @@
+package fork
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/oklog/ulid/v2"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// The metadata of copied events (docs/FORMAT.md).
+const (
+	forkOriginKey = "fork_origin"
+	inheritedKey  = "inherited"
+	copyOfKey     = "copy_of"
+)
+
+// EventOrigin is the metadata member fork_origin: the event that one is a copy
+// of.
+type EventOrigin struct {
+	Session string    `json:"session_id"`
+	ID      ulid.ULID `json:"event_id"`
+	Seq     int64     `json:"seq"`
+}
+
+// CopyOrigin is the metadata member copy_of of a copy's first event. A copy
+// whose head is before Through was not finished.
+type CopyOrigin struct {
+	Session string `json:"session_id"`
+	Through int64  `json:"through"`
+}
+
+// Origin reads which event e is a copy of; ok is false if it is none.
+func Origin(e *eventlog.Event) (o EventOrigin, ok bool) {
+	value, ok := e.MetadataValue(forkOriginKey)
+	return o, ok && json.Unmarshal(value, &o) == nil
+}
+
+// copyOrigin reads what session the copy that begins with e is of.
+func copyOrigin(e *eventlog.Event) (o CopyOrigin, ok bool) {
+	value, ok := e.MetadataValue(copyOfKey)
+	return o, ok && json.Unmarshal(value, &o) == nil && o.Session != ""
+}
+
+// accounted are the types whose usage or total counts in the original.
+var accounted = map[eventlog.Type]bool{
+	eventlog.MessageAdded: true, eventlog.TurnCompleted: true, eventlog.StepCompleted: true,
+	eventlog.EffectCompleted: true, eventlog.AccountingFlushed: true,
+	eventlog.ChildRequested: true, eventlog.ChildStarted: true, eventlog.ChildProgressed: true, eventlog.ChildBlocked: true,
+	eventlog.ChildCompleted: true, eventlog.ChildFailed: true, eventlog.ChildCanceled: true, eventlog.ChildMerged: true,
+}
+
+// carry makes the copy of an event, not stored yet.
+func carry(e *eventlog.Event, r *renaming) (fresh eventlog.Event, err error) {
+	fresh = eventlog.Event{Type: e.Type, Data: e.Data, Timestamp: e.Timestamp, Cost: e.Cost}
+	switch {
+	case e.Redacted():
+		fresh, err = erased(e, r)
+	case e.Type.Name() == eventlog.SessionForked && e.Seq == 1:
+		// Before all others it would make the copy a fork.
+		fresh.Type = "copy:" + e.Type
+	default:
+		fresh.Data, err = r.apply(e.Type, e.Data)
+	}
+	fresh.ID, fresh.Metadata = r.id(e.ID), e.Metadata
+	if err == nil {
+		err = carryRest(&fresh, e)
+	}
+	if err != nil {
+		return fresh, fmt.Errorf("event %d (%s): %w", e.Seq, e.Type, err)
+	}
+	return fresh, nil
+}
+
+// carryRest gives a copy its blobs, its unknown members and its origin.
+func carryRest(fresh, e *eventlog.Event) error {
+	if blobs := bodies(e); len(blobs) > 0 {
+		if err := fresh.AddBlobs(blobs...); err != nil {
+			return err
+		}
+	}
+	if extras := e.Extras(); len(extras) > 0 {
+		if err := fresh.SetExtras(slices.Concat([]byte{'{'}, extras, []byte{'}'})); err != nil {
+			return err
+		}
+	}
+	if err := fresh.SetMetadata(forkOriginKey, EventOrigin{e.SessionID, e.ID, e.Seq}); err != nil {
+		return err
+	}
+	if e.Cost == 0 && !accounted[e.Type.Name()] {
+		return nil
+	}
+	return fresh.SetMetadata(inheritedKey, true)
+}
+
+// bodies are the blobs that an event needs besides its own data.
+func bodies(e *eventlog.Event) []eventlog.Digest {
+	digest, _, _ := e.Spilled()
+	return slices.DeleteFunc(slices.Clone(e.Blobs()), func(d eventlog.Digest) bool { return d == digest })
+}
+
+// erased stands for a redacted event, whose line could not be that of another
+// id: a lost event with what redaction kept.
+func erased(e *eventlog.Event, r *renaming) (eventlog.Event, error) {
+	kept, err := r.apply(e.Type, e.Kept())
+	if err != nil {
+		return eventlog.Event{}, err
+	}
+	extra, err := json.Marshal(struct {
+		Type eventlog.Type  `json:"type"`
+		Kept jsontext.Value `json:"kept"`
+	}{e.Type, kept})
+	if err != nil {
+		return eventlog.Event{}, err
+	}
+	lost, err := eventlog.NewLost(eventlog.Loss{Reason: "redacted", Source: eventlog.LossSource{SessionID: e.SessionID}, Extra: extra})
+	lost.Timestamp, lost.Cost = e.Timestamp, e.Cost
+	return lost, err
+}

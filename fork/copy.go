@@ -1,0 +1,184 @@
+package fork
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// CopyOptions configure Copy. The zero value copies into the same log, under an
+// id of its own.
+type CopyOptions struct {
+	// ID is the copy's id; minted as for a fork if empty.
+	ID    string
+	NewID func() string
+	// To is the log that the copy is made in; the source's if nil.
+	To *eventlog.Log
+}
+
+// Copied is a copy that was made.
+type Copied struct {
+	ID   string
+	Head eventlog.Head
+	// Source is the session that was copied, to event Head.Seq.
+	Source string
+	// Erased are the seqs of redacted events: in the copy they are lost events.
+	Erased []int64
+}
+
+// Copy makes a session that needs no other: it holds all events of the
+// source's lineage at their seqs, orphaned ones included, with their types,
+// times, costs and data, and in the same appends. Ids are fresh, and references
+// to them follow; each event's metadata names its original (Origin), and costs
+// and usage are marked as inherited. Forks among them fork nothing any more.
+// Bodies go along into another store.
+//
+// What was redacted cannot be copied as such: a lost event stands in its place,
+// whose extra member has the type and what redaction kept.
+//
+// The source is copied as it is at the start, and read once, a part at a time. A
+// copy that fails is removed; where that fails too, or the process is killed,
+// what is left can be told by its first event, which says how far it is to go
+// (CopyOrigin); Tree shows it as partial. A taken id is eventlog.ErrExists.
+func Copy(ctx context.Context, log *eventlog.Log, source string, opts CopyOptions) (Copied, error) {
+	c := &copying{from: log, to: opts.To, source: source, renaming: newRenaming(), carried: map[eventlog.Digest]bool{}}
+	if c.to == nil {
+		c.to = log
+	}
+	names := Options{ID: opts.ID, NewID: opts.NewID}
+	c.id = names.id()
+	if err := c.run(ctx); err != nil {
+		return Copied{}, fmt.Errorf("copy session %q to %q: %w", source, c.id, errors.Join(err, c.undo(ctx, err)))
+	}
+	return Copied{ID: c.id, Head: c.head, Source: source, Erased: c.erased}, nil
+}
+
+// The bounds of a batch of appends.
+const (
+	batchEvents = 1024
+	batchBytes  = 1 << 20
+)
+
+type copying struct {
+	from, to   *eventlog.Log
+	source, id string
+	renaming   renaming
+	carried    map[eventlog.Digest]bool // bodies that are in to
+
+	head    eventlog.Head // of the copy so far
+	erased  []int64
+	open    []eventlog.Event // the append being gathered
+	appends [][]eventlog.Event
+	events  int
+	bytes   int
+}
+
+func (c *copying) run(ctx context.Context) error {
+	head, err := c.from.Head(ctx, c.source)
+	if err != nil {
+		return err
+	}
+	if err := eventlog.CheckSessionID(c.id); err != nil {
+		return err
+	}
+	if _, err := c.to.Head(ctx, c.id); err == nil {
+		return eventlog.ErrExists
+	} else if !errors.Is(err, eventlog.ErrNotFound) {
+		return err
+	}
+	for e, err := range c.from.Read(ctx, c.source, eventlog.Between(1, head.Seq)) {
+		if err == nil {
+			err = c.take(ctx, &e, head.Seq)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return c.flush(ctx)
+}
+
+// take adds the copy of an event to the batch.
+func (c *copying) take(ctx context.Context, e *eventlog.Event, through int64) error {
+	if e.Redacted() {
+		c.erased = append(c.erased, e.Seq)
+	}
+	fresh, err := carry(e, &c.renaming)
+	if err == nil && e.Seq == 1 {
+		err = fresh.SetMetadata(copyOfKey, CopyOrigin{c.source, through})
+	}
+	if err == nil {
+		err = c.bodies(ctx, e)
+	}
+	if err != nil {
+		return err
+	}
+	c.open = append(c.open, fresh)
+	c.events++
+	c.bytes += len(fresh.Data) + len(fresh.Metadata)
+	if e.More() > 0 {
+		return nil
+	}
+	c.appends, c.open = append(c.appends, c.open), nil
+	if c.events < batchEvents && c.bytes < batchBytes {
+		return nil
+	}
+	return c.flush(ctx)
+}
+
+// bodies carries an event's bodies into another store.
+func (c *copying) bodies(ctx context.Context, e *eventlog.Event) error {
+	if c.to == c.from {
+		return nil
+	}
+	for _, d := range bodies(e) {
+		if c.carried[d] {
+			continue
+		}
+		body, err := c.from.OpenBlob(ctx, d)
+		if err != nil {
+			return err
+		}
+		_, err = c.to.PutBlob(ctx, body)
+		if err = errors.Join(err, body.Close()); err != nil {
+			return err
+		}
+		c.carried[d] = true
+	}
+	return nil
+}
+
+// flush appends the batch.
+func (c *copying) flush(ctx context.Context) error {
+	if len(c.appends) == 0 {
+		return nil
+	}
+	for try := 1; ; try++ {
+		head, err := c.to.AppendEach(ctx, c.id, eventlog.At(c.head).Lenient(), c.appends...)
+		if errors.Is(err, eventlog.ErrUnknownOutcome) && ctx.Err() == nil && try < tries {
+			continue
+		}
+		if errors.Is(err, eventlog.ErrConflict) && c.head.IsZero() {
+			return fmt.Errorf("%w: %w", eventlog.ErrExists, err)
+		}
+		if err != nil {
+			return err
+		}
+		c.head, c.appends, c.events, c.bytes = head, c.appends[:0], 0, 0
+		return nil
+	}
+}
+
+// undo removes what a failed copy left, unless it is not only that.
+func (c *copying) undo(ctx context.Context, failed error) error {
+	begun := !c.head.IsZero() || errors.Is(failed, eventlog.ErrUnknownOutcome)
+	if !begun || errors.Is(failed, eventlog.ErrConflict) {
+		return nil
+	}
+	err := c.to.Remove(context.WithoutCancel(ctx), c.id)
+	if errors.Is(err, eventlog.ErrNotFound) {
+		return nil
+	}
+	return err
+}

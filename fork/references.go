@@ -1,0 +1,104 @@
+package fork
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/oklog/ulid/v2"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// references is the registry of payload members that hold the id of an event of
+// the same lineage: a copy, whose events have fresh ids, has them follow.
+//
+// Not in it: ids of events of other sessions (session_started.parent.event_id,
+// session_forked.event_id, which says nothing any more in a copy), and ids that
+// programs mint themselves.
+var references = map[eventlog.Type]string{
+	eventlog.TurnCompleted:   "turn_id",
+	eventlog.TurnHibernated:  "turn_id",
+	eventlog.TurnResumed:     "turn_id",
+	eventlog.StepStarted:     "turn_id",
+	eventlog.StepCompleted:   "turn_id",
+	eventlog.AbortRequested:  "turn_id",
+	eventlog.EffectIntended:  "turn_id",
+	eventlog.EffectCompleted: "turn_id",
+	eventlog.ChildRequested:  "parent_event_id",
+	eventlog.ChildStarted:    "parent_event_id",
+	eventlog.ChildProgressed: "parent_event_id",
+	eventlog.ChildBlocked:    "parent_event_id",
+	eventlog.ChildCompleted:  "parent_event_id",
+	eventlog.ChildFailed:     "parent_event_id",
+	eventlog.ChildCanceled:   "parent_event_id",
+	eventlog.ChildMerged:     "parent_event_id",
+}
+
+// renaming gives each event id of a copy its fresh one: the same for the same,
+// so that references agree without any list of ids.
+type renaming struct{ seed [16]byte }
+
+// newRenaming draws a renaming that no other copy has.
+func newRenaming() (r renaming) {
+	a, b := eventlog.NewID(), eventlog.NewID()
+	copy(r.seed[:8], a[8:])
+	copy(r.seed[8:], b[8:])
+	return r
+}
+
+// id keeps the time of the old id.
+func (r *renaming) id(old ulid.ULID) (fresh ulid.ULID) {
+	sum := sha256.Sum256(append(r.seed[:], old[:]...))
+	copy(fresh[:6], old[:6])
+	copy(fresh[6:], sum[:])
+	return fresh
+}
+
+// apply renames what a payload of type t refers to; all else stays byte for
+// byte.
+func (r *renaming) apply(t eventlog.Type, data jsontext.Value) (jsontext.Value, error) {
+	name, ok := references[t.Name()]
+	if !ok {
+		return data, nil
+	}
+	from, to, err := memberValue(data, name)
+	if err != nil || from == to {
+		return data, err
+	}
+	var old ulid.ULID
+	if err := json.Unmarshal(data[from:to], &old); err != nil {
+		return nil, fmt.Errorf("%s of %s: %w: %w", name, t, eventlog.ErrInvalidPayload, err)
+	}
+	if old.IsZero() {
+		return data, nil
+	}
+	return bytes.Join([][]byte{data[:from], {'"'}, []byte(r.id(old).String()), {'"'}, data[to:]}, nil), nil
+}
+
+// memberValue is where the value of an object's member stands; from and to are
+// equal if there is none.
+func memberValue(object jsontext.Value, name string) (from, to int64, err error) {
+	dec := jsontext.NewDecoder(bytes.NewReader(object))
+	if _, err := dec.ReadToken(); err != nil {
+		return 0, 0, err
+	}
+	for dec.PeekKind() == jsontext.KindString {
+		token, err := dec.ReadToken()
+		if err != nil {
+			return 0, 0, err
+		}
+		found := token.String() == name
+		value, err := dec.ReadValue()
+		if err != nil {
+			return 0, 0, err
+		}
+		if found {
+			to = dec.InputOffset()
+			return to - int64(len(value)), to, nil
+		}
+	}
+	return 0, 0, nil
+}
