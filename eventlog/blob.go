@@ -54,7 +54,7 @@ func (l *Log) OpenBlob(ctx context.Context, d Digest) (io.ReadCloser, error) {
 	}
 	body, err := blobs.OpenBlob(ctx, d)
 	if err != nil {
-		return nil, fmt.Errorf("open blob %s: %w", d, err)
+		return nil, err
 	}
 	return &checkedBlob{body: body, want: d, sum: sha256.New()}, nil
 }
@@ -79,7 +79,7 @@ func (l *Log) blobSize(ctx context.Context, d Digest) (int64, error) {
 		return 0, nil
 	}
 	if err != nil {
-		return 0, fmt.Errorf("open blob %s: %w", d, err)
+		return 0, err
 	}
 	size, err := io.Copy(io.Discard, body)
 	if err = errors.Join(err, body.Close()); err != nil {
