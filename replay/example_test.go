@@ -1,0 +1,88 @@
+package replay_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/replay"
+	"github.com/convlog/convlog/store/jsonl"
+)
+
+// words counts the words that were said.
+func words(n *int, e *eventlog.Event) error {
+	m, ok, err := e.Message()
+	if ok && err == nil {
+		for _, p := range m.Parts {
+			*n += len(strings.Fields(p.Text))
+		}
+	}
+	return err
+}
+
+// conversation has a question, an answer, and, the head moved back behind the
+// question, a better answer.
+func conversation(dir string) *eventlog.Log {
+	log := eventlog.Open(jsonl.New(dir))
+	question, _ := eventlog.NewUserMessage("Where is my parcel?")
+	answer, _ := eventlog.NewMessage(eventlog.Message{Role: eventlog.Assistant, Parts: []eventlog.Part{eventlog.Text("No idea.")}})
+	back, _ := eventlog.NewHeadMoved(eventlog.HeadMove{To: 1})
+	better, _ := eventlog.NewMessage(eventlog.Message{Role: eventlog.Assistant, Parts: []eventlog.Part{eventlog.Text("In the post.")}})
+	if _, err := log.Append(context.Background(), "parcel", eventlog.New, question, answer, back, better); err != nil {
+		panic(err)
+	}
+	return log
+}
+
+// A fold over the active path of a session.
+func ExampleReplay() {
+	dir, _ := os.MkdirTemp("", "replay")
+	defer func() { _ = os.RemoveAll(dir) }()
+	log := conversation(dir)
+	defer func() { _ = log.Close() }()
+
+	n, err := replay.Replay(log.ActivePath(context.Background(), "parcel"), 0, words)
+	fmt.Println(n, err)
+	// Output: 7 <nil>
+}
+
+// What the session was when event 2 was its newest, read from an export and
+// without a store.
+func ExampleReplayer() {
+	dir, _ := os.MkdirTemp("", "replay")
+	defer func() { _ = os.RemoveAll(dir) }()
+	log := conversation(dir)
+	defer func() { _ = log.Close() }()
+	var export strings.Builder
+	if err := log.Export(context.Background(), &export, "parcel"); err != nil {
+		panic(err)
+	}
+
+	then := replay.Replayer[int]{UntilSeq: 2, ActiveOnly: true, Reducers: []replay.Reducer[int]{words}}
+	n, err := then.Replay(replay.Lines(strings.NewReader(export.String())), 0)
+	fmt.Println(n, err)
+	// Output: 6 <nil>
+}
+
+// The newest event of a type, read backward and no further than that.
+func ExampleCheck() {
+	dir, _ := os.MkdirTemp("", "replay")
+	defer func() { _ = os.RemoveAll(dir) }()
+	log := conversation(dir)
+	defer func() { _ = log.Close() }()
+
+	events := log.Read(context.Background(), "parcel", eventlog.All.Backward())
+	for e, err := range replay.Check(events, replay.Options{Session: "parcel", Backward: true}) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		if e.Type == eventlog.HeadMoved {
+			fmt.Println(e.Seq)
+			return
+		}
+	}
+	// Output: 3
+}

@@ -1,0 +1,143 @@
+package replaytest
+
+import (
+	"fmt"
+	"iter"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/replay"
+)
+
+// Options say what else does not count. The zero value compares everything
+// that the package comment does not except.
+type Options struct {
+	// IgnoreMetadata leaves out metadata.
+	IgnoreMetadata bool
+	// IgnoreMembers leaves out members of payloads and metadata, by name at any depth
+	// ("cwd"), or by place ("data.parts[0].extra").
+	IgnoreMembers []string
+	// IgnoreTypes leaves out events on both sides, whatever their payload
+	// version is.
+	IgnoreTypes []eventlog.Type
+}
+
+// Divergence is the first point where a run and its recording part.
+type Divergence struct {
+	// Recorded and Got are the events there; nil where a side has ended.
+	Recorded, Got *eventlog.Event
+	// Member is what differs: "type", "cost", a place in the payload such as
+	// "data.parts[0].text", or in "metadata" or "extras". It is empty where a side
+	// has ended.
+	Member string
+	// RecordedValue and GotValue are the member's values as JSON; empty where there is
+	// none.
+	RecordedValue, GotValue string
+}
+
+// Seq is that of the recorded event or, behind the recording's end, of the
+// run's.
+func (d *Divergence) Seq() int64 { return d.event().Seq }
+
+// Type is that of the same event as Seq.
+func (d *Divergence) Type() eventlog.Type { return d.event().Type }
+
+func (d *Divergence) event() *eventlog.Event {
+	if d.Recorded != nil {
+		return d.Recorded
+	}
+	return d.Got
+}
+
+func (d *Divergence) String() string {
+	switch {
+	case d.Got == nil:
+		return fmt.Sprintf("the run ends before event %d of the recording, %s", d.Seq(), d.Type())
+	case d.Recorded == nil:
+		return fmt.Sprintf("the run goes on behind the recording with event %d, %s", d.Seq(), d.Type())
+	}
+	return fmt.Sprintf("the run parts from the recording at event %d, %s, in %s:\n\trecorded: %s\n\tgot:      %s",
+		d.Seq(), d.Type(), d.Member, shown(d.RecordedValue), shown(d.GotValue))
+}
+
+// shown is a value for a message.
+func shown(value string) string {
+	const most = 500
+	switch {
+	case value == "":
+		return "nothing"
+	case len(value) > most:
+		return value[:most] + "…"
+	}
+	return value
+}
+
+// Compare fails the test, and goes on, at the first point where got parts from
+// what was recorded. An error of either ends the test. At most one Options is
+// used.
+func Compare(t testing.TB, recorded, got iter.Seq2[eventlog.Event, error], opts ...Options) {
+	t.Helper()
+	d, err := Diverges(recorded, got, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d != nil {
+		t.Error(d)
+	}
+}
+
+// Diverges finds the first point where got parts from what was recorded; nil
+// where they are alike to the end. It reads no further than that. An error of
+// either is returned as that of the recording or the run. At most one Options
+// is used.
+func Diverges(recorded, got iter.Seq2[eventlog.Event, error], opts ...Options) (*Divergence, error) {
+	m := newMatcher(slices.Concat(opts, []Options{{}})[0])
+	want, stopRecorded := iter.Pull2(m.relevant(recorded))
+	defer stopRecorded()
+	have, stopGot := iter.Pull2(m.relevant(got))
+	defer stopGot()
+	for {
+		w, wantErr, more := want()
+		h, haveErr, moreGot := have()
+		switch {
+		case wantErr != nil:
+			return nil, fmt.Errorf("read the recording: %w", wantErr)
+		case haveErr != nil:
+			return nil, fmt.Errorf("read the run: %w", haveErr)
+		case !more && !moreGot:
+			return nil, nil
+		case !more:
+			return &Divergence{Got: &h}, nil
+		case !moreGot:
+			return &Divergence{Recorded: &w}, nil
+		}
+		if d, err := m.events(&w, &h); d != nil || err != nil {
+			return d, err
+		}
+	}
+}
+
+// Load reads a recorded session: what Log.Export wrote of it, or its file of a
+// jsonl store if it needs no blobs. Of several sessions it is the lineage of
+// the last. It fails the test where the file cannot be read or is not sound.
+func Load(t testing.TB, path string) iter.Seq2[eventlog.Event, error] {
+	t.Helper()
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	var events []eventlog.Event
+	for e, err := range replay.Lineage(replay.Lines(file), "") {
+		if err != nil {
+			t.Fatalf("load %s: %v", path, err)
+		}
+		events = append(events, e)
+	}
+	if len(events) == 0 {
+		t.Fatalf("load %s: it holds no events", path)
+	}
+	return replay.Of(events...)
+}

@@ -1,0 +1,114 @@
+package replaytest
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// matcher compares events of a run with recorded ones, in order, and remembers
+// which ids and seqs stand for which.
+type matcher struct {
+	opts Options
+	// toGot and toRecorded say which id of the other side an id stands for.
+	toGot, toRecorded map[string]string
+	// seqs are those of the run's events, by those of the recorded ones.
+	seqs map[int64]int64
+}
+
+func newMatcher(opts Options) *matcher {
+	return &matcher{opts: opts, toGot: map[string]string{}, toRecorded: map[string]string{}, seqs: map[int64]int64{}}
+}
+
+// relevant leaves out events of ignored types.
+func (m *matcher) relevant(events iter.Seq2[eventlog.Event, error]) iter.Seq2[eventlog.Event, error] {
+	return func(yield func(eventlog.Event, error) bool) {
+		for e, err := range events {
+			if err == nil && slices.Contains(m.opts.IgnoreTypes, e.Type.Name()) {
+				continue
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// events compares two events. The error is of JSON that is none.
+func (m *matcher) events(recorded, got *eventlog.Event) (*Divergence, error) {
+	m.seqs[recorded.Seq] = got.Seq
+	parts := func(member, want, have string) (*Divergence, error) {
+		return &Divergence{Recorded: recorded, Got: got, Member: member, RecordedValue: want, GotValue: have}, nil
+	}
+	if recorded.Type != got.Type {
+		return parts("type", strconv.Quote(string(recorded.Type)), strconv.Quote(string(got.Type)))
+	}
+	if !m.ids(recorded.ID.String(), got.ID.String()) {
+		return parts("id", recorded.ID.String(), got.ID.String())
+	}
+	if !m.ids(recorded.SessionID, got.SessionID) {
+		return parts("session_id", recorded.SessionID, got.SessionID)
+	}
+	if recorded.Cost != got.Cost {
+		return parts("cost", recorded.Cost.String(), got.Cost.String())
+	}
+	for _, part := range m.contents(recorded, got) {
+		d, err := m.values(part.place, part.recorded, part.got)
+		if err != nil {
+			return nil, fmt.Errorf("compare %v with %v: %w", recorded, got, err)
+		}
+		if d != nil {
+			d.Recorded, d.Got = recorded, got
+			return d, nil
+		}
+	}
+	return nil, nil
+}
+
+// content is a JSON value of both events.
+type content struct {
+	place
+	recorded, got []byte
+}
+
+// contents are the JSON values of two events that are to be alike.
+func (m *matcher) contents(recorded, got *eventlog.Event) (list []content) {
+	data := place{path: "data", typed: recorded.Type.Known() && recorded.Type.Name() != eventlog.AccountingFlushed}
+	if recorded.Redacted() || got.Redacted() {
+		if recorded.Redacted() && got.Redacted() {
+			data.path = "kept"
+			list = append(list, content{data, recorded.Kept(), got.Kept()})
+		}
+		return list
+	}
+	list = append(list, content{data, recorded.Data, got.Data})
+	list = append(list, content{place{path: "extras"}, object(recorded.Extras()), object(got.Extras())})
+	if !m.opts.IgnoreMetadata {
+		list = append(list, content{place{path: "metadata"}, orEmpty(recorded.Metadata), orEmpty(got.Metadata)})
+	}
+	return list
+}
+
+func object(members []byte) []byte { return slices.Concat([]byte{'{'}, members, []byte{'}'}) }
+
+func orEmpty(value []byte) []byte {
+	if len(value) == 0 {
+		return []byte("{}")
+	}
+	return value
+}
+
+// ids reports whether an id of the run may stand where a recorded one stood:
+// it must stand for it everywhere, and for no other.
+func (m *matcher) ids(recorded, got string) bool {
+	g, known := m.toGot[recorded]
+	r, taken := m.toRecorded[got]
+	if !known && !taken {
+		m.toGot[recorded], m.toRecorded[got] = got, recorded
+		return true
+	}
+	return g == got && r == recorded
+}
