@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"slices"
 )
 
@@ -76,6 +77,9 @@ func (l *Log) prefix(ctx context.Context, fork *Event, span Span, yield func(Eve
 		if span.To > 0 {
 			to = min(to, span.To)
 		}
+		if from > to {
+			continue
+		}
 		for e, err := range l.store.Read(ctx, s.session, Span{From: from, To: to}) {
 			if err == nil {
 				err = s.check(&e, from)
@@ -132,76 +136,109 @@ func (l *Log) lineageBackward(ctx context.Context, session string, r Range) iter
 	}
 }
 
+// prefixBackward is prefix from its end back. Of the ancestors it looks up only
+// those that it comes to.
 func (l *Log) prefixBackward(ctx context.Context, fork *Event, span Span, yield func(Event, error) bool) {
-	segments, err := l.ancestors(ctx, fork, span.From)
-	if err != nil {
-		yield(Event{}, err)
-		return
-	}
-	left := span.Limit
-	for i, s := range segments {
-		bounds := Span{From: span.From, To: s.to, Backward: true, Limit: left}
-		if i+1 < len(segments) {
-			bounds.From = max(bounds.From, segments[i+1].to+1)
-		}
-		if span.To > 0 {
-			bounds.To = min(s.to, span.To)
-		}
-		next := bounds.To
-		for e, err := range l.store.Read(ctx, s.session, bounds) {
-			if err == nil {
-				err = s.check(&e, next)
-			}
-			if !yield(e, err) || err != nil {
-				return
-			}
-			next = e.Seq - 1
-			if left > 0 {
-				if left--; left == 0 {
-					return
-				}
-			}
-		}
-		if next >= max(bounds.From, 1) {
-			yield(Event{}, s.missing(next))
+	var s segment // the nearest ancestor that is not read yet
+	for older, err := range l.ancestry(ctx, fork, span.From) {
+		if err != nil {
+			yield(Event{}, err)
 			return
 		}
+		if s.session != "" && !l.segmentBackward(ctx, &s, older.to+1, &span, yield) {
+			return
+		}
+		s = older
 	}
+	if s.session != "" {
+		l.segmentBackward(ctx, &s, 1, &span, yield)
+	}
+}
+
+// segmentBackward yields what of a segment that begins at from lies in span, and
+// counts it off the limit. It is false when there is nothing to go on with.
+func (l *Log) segmentBackward(ctx context.Context, s *segment, from int64, span *Span, yield func(Event, error) bool) bool {
+	bounds := Span{From: max(span.From, from), To: s.to, Backward: true, Limit: span.Limit}
+	if span.To > 0 {
+		bounds.To = min(s.to, span.To)
+	}
+	if bounds.From > bounds.To {
+		return true
+	}
+	next := bounds.To
+	for e, err := range l.store.Read(ctx, s.session, bounds) {
+		if err == nil {
+			err = s.check(&e, next)
+		}
+		if !yield(e, err) || err != nil {
+			return false
+		}
+		next = e.Seq - 1
+		if span.Limit > 0 {
+			if span.Limit--; span.Limit == 0 {
+				return false
+			}
+		}
+	}
+	if next >= bounds.From {
+		yield(Event{}, s.missing(next))
+		return false
+	}
+	return true
 }
 
 // ancestors resolves the sessions that a fork's prefix runs through, nearest
 // first, as far back as seq from.
-func (l *Log) ancestors(ctx context.Context, fork *Event, from int64) ([]segment, error) {
-	var segments []segment
-	seen := map[string]bool{fork.SessionID: true}
-	for fork.Type.Name() == SessionForked {
-		f, _, err := fork.Fork()
+func (l *Log) ancestors(ctx context.Context, fork *Event, from int64) (segments []segment, err error) {
+	for s, err := range l.ancestry(ctx, fork, from) {
 		if err != nil {
 			return nil, err
 		}
-		if f.Seq < max(from, 1) {
-			break
-		}
-		if f.Seq >= fork.Seq || seen[f.Parent] {
-			return nil, &CorruptError{Session: fork.SessionID, Offset: -1, Seq: fork.Seq, Cause: errForkCycle}
-		}
-		seen[f.Parent] = true
-		s := segment{session: f.Parent, to: f.Seq, hash: f.Hash}
-		if n := len(segments); n > 0 && segments[n-1].to < s.to {
-			// The fork point lies in what the nearer ancestor shares with this one.
-			s.to, s.hash = segments[n-1].to, segments[n-1].hash
-		}
 		segments = append(segments, s)
-		first, err := l.firstEvent(ctx, f.Parent)
-		if err != nil {
-			return nil, fmt.Errorf("parent of session %q: %w", fork.SessionID, err)
-		}
-		if first.Seq <= max(from, 1) {
-			break
-		}
-		fork = &first
 	}
 	return segments, nil
+}
+
+// ancestry yields the ancestors that ancestors lists, and looks up each when it
+// is asked for.
+func (l *Log) ancestry(ctx context.Context, fork *Event, from int64) iter.Seq2[segment, error] {
+	return func(yield func(segment, error) bool) {
+		from = max(from, 1)
+		seen := map[string]bool{fork.SessionID: true}
+		nearer := segment{to: math.MaxInt64}
+		for fork.Type.Name() == SessionForked {
+			f, _, err := fork.Fork()
+			if err != nil {
+				yield(segment{}, err)
+				return
+			}
+			if f.Seq < from {
+				return
+			}
+			if f.Seq >= fork.Seq || seen[f.Parent] {
+				yield(segment{}, &CorruptError{Session: fork.SessionID, Offset: -1, Seq: fork.Seq, Cause: errForkCycle})
+				return
+			}
+			seen[f.Parent] = true
+			s := segment{session: f.Parent, to: f.Seq, hash: f.Hash}
+			if nearer.to < s.to {
+				// The fork point lies in what the nearer ancestor shares with this one.
+				s.to, s.hash = nearer.to, nearer.hash
+			}
+			if nearer = s; !yield(s, nil) {
+				return
+			}
+			first, err := l.firstEvent(ctx, f.Parent)
+			if err != nil {
+				yield(segment{}, fmt.Errorf("parent of session %q: %w", fork.SessionID, err))
+				return
+			}
+			if first.Seq <= from {
+				return
+			}
+			fork = &first
+		}
+	}
 }
 
 func (l *Log) firstEvent(ctx context.Context, session string) (Event, error) {
