@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/oklog/ulid/v2"
+
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -67,12 +69,15 @@ type copying struct {
 	renaming   renaming
 	carried    map[eventlog.Digest]bool // bodies that are in to
 
-	head    eventlog.Head // of the copy so far
-	erased  []int64
+	first  ulid.ULID     // the id of the copy's first event
+	head   eventlog.Head // of the copy so far
+	erased []int64
+
 	open    []eventlog.Event // the append being gathered
+	size    int              // and its size in bytes
 	appends [][]eventlog.Event
-	events  int
-	bytes   int
+	events  int // in appends
+	bytes   int // of those
 }
 
 func (c *copying) run(ctx context.Context) error {
@@ -114,14 +119,28 @@ func (c *copying) take(ctx context.Context, e *eventlog.Event, through int64) er
 	if err != nil {
 		return err
 	}
+	if e.Seq == 1 {
+		c.first = fresh.ID
+	}
 	c.open = append(c.open, fresh)
-	c.events++
-	c.bytes += len(fresh.Data) + len(fresh.Metadata)
+	c.size += len(fresh.Data) + len(fresh.Metadata)
 	if e.More() > 0 {
 		return nil
 	}
-	c.appends, c.open = append(c.appends, c.open), nil
-	if c.events < batchEvents && c.bytes < batchBytes {
+	return c.gathered(ctx)
+}
+
+// gathered adds the append that was gathered to the batch, of which it may be
+// the last, or, if it would grow too big, the first of the next.
+func (c *copying) gathered(ctx context.Context) error {
+	if c.events > 0 && c.bytes+c.size > batchBytes {
+		if err := c.flush(ctx); err != nil {
+			return err
+		}
+	}
+	c.appends = append(c.appends, c.open)
+	c.events, c.bytes = c.events+len(c.open), c.bytes+c.size
+	if c.open, c.size = nil, 0; c.events < batchEvents {
 		return nil
 	}
 	return c.flush(ctx)
@@ -154,20 +173,15 @@ func (c *copying) flush(ctx context.Context) error {
 	if len(c.appends) == 0 {
 		return nil
 	}
-	for try := 1; ; try++ {
-		head, err := c.to.AppendEach(ctx, c.id, eventlog.At(c.head).Lenient(), c.appends...)
-		if errors.Is(err, eventlog.ErrUnknownOutcome) && ctx.Err() == nil && try < tries {
-			continue
-		}
-		if errors.Is(err, eventlog.ErrConflict) && c.head.IsZero() {
-			return fmt.Errorf("%w: %w", eventlog.ErrExists, err)
-		}
-		if err != nil {
-			return err
-		}
-		c.head, c.appends, c.events, c.bytes = head, c.appends[:0], 0, 0
-		return nil
+	head, err := c.to.AppendEach(ctx, c.id, eventlog.At(c.head).Lenient(), c.appends...)
+	if errors.Is(err, eventlog.ErrConflict) && c.head.IsZero() {
+		err = fmt.Errorf("%w: %w", eventlog.ErrExists, err)
 	}
+	if err != nil {
+		return err
+	}
+	c.head, c.appends, c.events, c.bytes = head, c.appends[:0], 0, 0
+	return nil
 }
 
 // undo removes what a failed copy left, unless it is not only that.
@@ -176,7 +190,14 @@ func (c *copying) undo(ctx context.Context, failed error) error {
 	if !begun || errors.Is(failed, eventlog.ErrConflict) {
 		return nil
 	}
-	err := c.to.Remove(context.WithoutCancel(ctx), c.id)
+	ctx = context.WithoutCancel(ctx)
+	first, err := firstOwn(ctx, c.to, c.id)
+	if err == nil && first.ID != c.first {
+		return nil
+	}
+	if err == nil {
+		err = c.to.Remove(ctx, c.id)
+	}
 	if errors.Is(err, eventlog.ErrNotFound) {
 		return nil
 	}

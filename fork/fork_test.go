@@ -1,0 +1,340 @@
+package fork_test
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/fork"
+)
+
+// where resolves a point to its seq.
+func (t *bench) where(session string, p fork.Point) int64 {
+	t.Helper()
+	e, err := fork.Resolve(t.ctx, t.log, session, p)
+	t.must(err)
+	return e.Seq
+}
+
+func (t *bench) fork(id, parent string, p fork.Point) fork.Child {
+	t.Helper()
+	child, err := fork.At(t.ctx, t.log, parent, p, fork.Options{ID: id, Force: true})
+	t.must(err)
+	return child
+}
+
+// nothing checks that a refusal is for the reason wanted and left no session of
+// that id.
+func (t *bench) nothing(id string, want, err error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("got %v, want %v", err, want)
+	}
+	if _, err := t.log.Head(t.ctx, id); !errors.Is(err, eventlog.ErrNotFound) {
+		t.Errorf("session %q: %v", id, err)
+	}
+}
+
+func TestPointsOfTurns(t *testing.T) {
+	everywhere(t, func(t *bench) {
+		t.turns("a", 0, 3) // 1–6, 7–12, 13–18
+		for _, c := range []struct {
+			p    fork.Point
+			want int64
+		}{
+			{fork.Head(), 18}, {fork.AtSeq(0), 0}, {fork.AtSeq(5), 5},
+			{fork.BeforeTurn(0), 0}, {fork.AtTurn(0), 6}, {fork.BeforeTurn(1), 6}, {fork.AtTurn(1), 12},
+			{fork.BeforeTurn(2), 12}, {fork.AtTurn(2), 18},
+		} {
+			if got := t.where("a", c.p); got != c.want {
+				t.Errorf("%v is %d, want %d", c.p, got, c.want)
+			}
+		}
+		for _, c := range []struct {
+			p    fork.Point
+			want error
+		}{
+			{fork.AtTurn(3), fork.ErrNoTurn}, {fork.BeforeTurn(-1), fork.ErrNoTurn}, {fork.AtSeq(19), fork.ErrPastHead},
+			{fork.AtSeq(-1), eventlog.ErrEventNotFound}, {fork.AtEvent(eventlog.NewID()), eventlog.ErrEventNotFound},
+			{fork.AtSnapshot("none"), fork.ErrNoSnapshot},
+		} {
+			if _, err := fork.Resolve(t.ctx, t.log, "a", c.p); !errors.Is(err, c.want) {
+				t.Errorf("%v: %v, want %v", c.p, err, c.want)
+			}
+			if _, err := fork.Resolve(t.ctx, t.log, "none", c.p); !errors.Is(err, eventlog.ErrNotFound) {
+				t.Errorf("%v of a missing session: %v", c.p, err)
+			}
+		}
+	})
+}
+
+// What a rewind left has no turns any more, and an unfinished turn ends where
+// the next begins.
+func TestPointsAfterRewind(t *testing.T) {
+	everywhere(t, func(t *bench) {
+		t.turns("a", 0, 2) // 1–6, 7–12
+		t.add("a", moved(6))
+		t.add("a", user("again"), started(1)) // 14, 15
+		t.add("a", assistant("crashed"))      // 16
+		t.turns("a", 2, 1)                    // 17–22
+		for p, want := range map[fork.Point]int64{
+			fork.AtTurn(0): 6, fork.BeforeTurn(1): 13, fork.AtTurn(1): 16, fork.BeforeTurn(2): 16, fork.AtTurn(2): 22,
+		} {
+			if got := t.where("a", p); got != want {
+				t.Errorf("%v is %d, want %d", p, got, want)
+			}
+		}
+	})
+}
+
+// An import has no turn events: its turns begin where the user begins to speak.
+func TestPointsOfImports(t *testing.T) {
+	everywhere(t, func(t *bench) {
+		results := eventlog.Message{Role: eventlog.User, Parts: []eventlog.Part{
+			{Type: eventlog.ToolResultPart, CallID: "c", Content: []eventlog.Part{{Type: eventlog.TextPart, Text: "found"}}}}}
+		t.each("a", user("one"), user("and more"), calls("c"), made(eventlog.NewMessage(results)), assistant("done")) // 1–5
+		t.each("a", user("two"), assistant("well"), user("three"))                                                    // 6–8
+		for p, want := range map[fork.Point]int64{
+			fork.BeforeTurn(0): 0, fork.AtTurn(0): 5, fork.BeforeTurn(1): 5, fork.AtTurn(1): 7, fork.AtTurn(2): 8,
+		} {
+			if got := t.where("a", p); got != want {
+				t.Errorf("%v is %d, want %d", p, got, want)
+			}
+		}
+		_, err := fork.Resolve(t.ctx, t.log, "a", fork.AtTurn(3))
+		t.nothing("b", fork.ErrNoTurn, err)
+		_, err = fork.At(t.ctx, t.log, "a", fork.AtSeq(3), fork.Options{ID: "b"})
+		t.nothing("b", fork.ErrOpenTurn, err)
+		for _, seq := range []int64{2, 4, 5, 6, 8} {
+			_, err := fork.At(t.ctx, t.log, "a", fork.AtSeq(seq), fork.Options{})
+			t.must(err)
+		}
+	})
+}
+
+func TestPointOfASnapshot(t *testing.T) {
+	everywhere(t, func(t *bench) {
+		snapshot := made(eventlog.NewProjectionSnapshotted(eventlog.Snapshot{Projection: "p", SnapshotID: "s1", Seq: 1}))
+		start := started(0)
+		t.add("a", user("one"), start)
+		t.add("a", snapshot, completed(start)) // 3, 4
+		t.add("a", user("two"))
+		if got := t.where("a", fork.AtSnapshot("s1")); got != 4 {
+			t.Errorf("the snapshot is at %d", got)
+		}
+		if got := t.where("a", fork.AtEvent(snapshot.ID)); got != 3 {
+			t.Errorf("its event is at %d", got)
+		}
+		_, err := t.log.Redact(t.ctx, "a", "test", 3)
+		t.must(err)
+		if got := t.where("a", fork.AtSnapshot("s1")); got != 4 {
+			t.Errorf("the redacted snapshot is at %d", got)
+		}
+	})
+}
+
+func TestFork(t *testing.T) {
+	everywhere(t, func(t *bench) {
+		t.turns("a", 0, 2)
+		child, err := fork.At(t.ctx, t.log, "a", fork.AtTurn(0), fork.Options{ID: "b", Label: "retry", Reason: "wrong",
+			Metadata: map[string]any{"by": "me"}})
+		t.must(err)
+		if child.ID != "b" || child.Parent != "a" || child.Seq != 6 || child.Head.Seq != 7 {
+			t.Errorf("child is %+v", child)
+		}
+		e, err := t.log.Event(t.ctx, "b", 7)
+		t.must(err)
+		f, _, err := e.Fork()
+		t.must(err)
+		if by, _ := e.MetadataValue("by"); f.Label != "retry" || f.Reason != "wrong" || string(by) != `"me"` {
+			t.Errorf("session_forked says %+v, metadata %s", f, e.Metadata)
+		}
+		t.turns("b", 1, 1)
+		t.turns("a", 2, 1)
+		want := []int64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13}
+		if diff := cmp.Diff(want, t.path("b")); diff != "" {
+			t.Error(diff)
+		}
+		t.sound("b")
+		minted, err := fork.At(t.ctx, t.log, "b", fork.AtSeq(0), fork.Options{NewID: func() string { return "c" }})
+		t.must(err)
+		if minted.ID != "c" || minted.Head.Seq != 1 {
+			t.Errorf("the fork of nothing is %+v", minted)
+		}
+	})
+}
+
+func TestForkRefused(t *testing.T) {
+	everywhere(t, func(t *bench) {
+		t.turns("a", 0, 1) // 1–6
+		t.add("a", user("two"), started(1))
+		t.add("a", calls("x")) // 9
+		at := func(p fork.Point) error {
+			_, err := fork.At(t.ctx, t.log, "a", p, fork.Options{ID: "b"})
+			return err
+		}
+		for seq, want := range map[int64]error{1: fork.ErrInsideAppend, 5: fork.ErrInsideAppend, 7: eventlog.ErrInvalidTree,
+			2: fork.ErrOpenTurn, 3: fork.ErrOpenTurn, 4: fork.ErrOpenTurn, 8: fork.ErrOpenTurn, 9: fork.ErrOpenTurn,
+			10: fork.ErrPastHead, -1: eventlog.ErrEventNotFound} {
+			t.nothing("b", want, at(fork.AtSeq(seq)))
+		}
+		t.nothing("b", fork.ErrOpenTurn, at(fork.Head()))
+		_, err := fork.At(t.ctx, t.log, "none", fork.Head(), fork.Options{ID: "b"})
+		t.nothing("b", eventlog.ErrNotFound, err)
+		_, err = fork.At(t.ctx, t.log, "a", fork.AtSeq(6), fork.Options{ID: "a"})
+		if !errors.Is(err, eventlog.ErrExists) && !errors.Is(err, eventlog.ErrInvalidTree) {
+			t.Errorf("onto itself: %v", err)
+		}
+		_, err = fork.At(t.ctx, t.log, "a", fork.AtSeq(6), fork.Options{ID: "a\n"})
+		t.nothing("b", eventlog.ErrInvalidSession, err)
+		t.must(at(fork.AtSeq(6)))
+		if err := at(fork.AtSeq(6)); !errors.Is(err, eventlog.ErrExists) {
+			t.Errorf("onto an existing session: %v", err)
+		}
+		if head, err := t.log.Head(t.ctx, "b"); err != nil || head.Seq != 7 {
+			t.Errorf("which is then at %v, %v", head, err)
+		}
+		t.fork("forced", "a", fork.AtSeq(9))
+		t.add("forced", result("x"))
+		_, err = fork.At(t.ctx, t.log, "a", fork.AtSeq(1), fork.Options{ID: "d", Force: true})
+		t.nothing("d", fork.ErrInsideAppend, err)
+	})
+}
+
+// A turn that hibernates may be forked there, and not once it goes on.
+func TestForkOfAHibernatedTurn(t *testing.T) {
+	everywhere(t, func(t *bench) {
+		start := started(0)
+		cursor := eventlog.Cursor{ID: "k", Kind: "review"}
+		t.add("a", user("one"), start)
+		t.add("a", calls("x"))
+		t.add("a", made(eventlog.NewTurnHibernated(eventlog.TurnHibernation{TurnID: start.ID, Cursor: cursor}))) // 4
+		t.add("a", made(eventlog.NewTurnResumed(eventlog.TurnResumption{TurnID: start.ID, CursorID: "k"})))
+		t.fork("f", "a", fork.AtSeq(4))
+		_, err := fork.At(t.ctx, t.log, "a", fork.AtSeq(4), fork.Options{ID: "b"})
+		t.must(err)
+		_, err = fork.At(t.ctx, t.log, "a", fork.AtSeq(5), fork.Options{ID: "c"})
+		t.nothing("c", fork.ErrOpenTurn, err)
+		_, err = fork.At(t.ctx, t.log, "a", fork.AtSeq(3), fork.Options{ID: "c"})
+		t.nothing("c", fork.ErrOpenTurn, err)
+		_, err = fork.At(t.ctx, t.log, "f", fork.Head(), fork.Options{ID: "g"})
+		t.must(err)
+	})
+}
+
+// A turn is open however long it is, and whatever the user says in it.
+func TestForkOfALongTurn(t *testing.T) {
+	everywhere(t, func(t *bench) {
+		t.turns("a", 0, 1)
+		t.add("a", started(1))
+		t.add("a", user("go"))
+		for i := range 50 {
+			t.each("a", calls(fmt.Sprint(i)), result(fmt.Sprint(i)))
+			if i == 5 {
+				t.add("a", assistant("so far"))
+				t.add("a", user("go on"))
+			}
+		}
+		_, err := fork.At(t.ctx, t.log, "a", fork.Head(), fork.Options{ID: "b"})
+		t.nothing("b", fork.ErrOpenTurn, err)
+	})
+}
+
+// Forking reads as much of a long session as of a short one.
+func TestForkReadsLittle(t *testing.T) {
+	for name, fill := range map[string]func(t *bench, session string, n int){
+		"turns": func(t *bench, session string, n int) { t.turns(session, 0, n) },
+		"import": func(t *bench, session string, n int) {
+			for range n {
+				t.each(session, user("q"), calls("c"), result("c"), assistant("a"))
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			everywhere(t, func(t *bench) {
+				fill(t, "short", 30)
+				fill(t, "long", 300)
+				cost := func(session string, p fork.Point) (events int64) {
+					_, events = t.store.count(func() {
+						_, err := fork.At(t.ctx, t.log, session, p, fork.Options{})
+						t.must(err)
+					})
+					return events
+				}
+				if short, long := cost("short", fork.Head()), cost("long", fork.Head()); long > short {
+					t.Errorf("a fork at the head reads %d events of a short session, %d of a long one", short, long)
+				}
+				if short, long := cost("short", fork.AtSeq(96)), cost("long", fork.AtSeq(960)); long > short {
+					t.Errorf("a fork at a seq reads %d events of a short session, %d of a long one", short, long)
+				}
+			})
+		})
+	}
+}
+
+func TestForksAtOnce(t *testing.T) {
+	everywhere(t, func(t *bench) {
+		t.turns("a", 0, 2)
+		var group sync.WaitGroup
+		var mu sync.Mutex
+		taken := 0
+		for i := range 16 {
+			group.Go(func() {
+				_, err := fork.At(t.ctx, t.log, "a", fork.AtTurn(i%2), fork.Options{ID: fmt.Sprint("f", i)})
+				if err != nil {
+					t.Error(err)
+				}
+				_, err = fork.At(t.ctx, t.log, "a", fork.Head(), fork.Options{ID: "same"})
+				if errors.Is(err, eventlog.ErrExists) {
+					err = nil
+					mu.Lock()
+					taken++
+					mu.Unlock()
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		group.Wait()
+		if taken != 15 {
+			t.Errorf("15 of 16 find the id taken, not %d", taken)
+		}
+		children, err := fork.Children(t.ctx, t.log, "a")
+		t.must(err)
+		if len(children) != 17 {
+			t.Errorf("the forks are %q", children)
+		}
+		for _, child := range children {
+			t.sound(child)
+		}
+	})
+}
+
+// Of a fork and a removal at the same time one is refused: no fork loses its
+// parent.
+func TestForkWhileItsParentIsRemoved(t *testing.T) {
+	everywhere(t, func(t *bench) {
+		for i := range 20 {
+			parent, child := fmt.Sprint("p", i), fmt.Sprint("f", i)
+			t.turns(parent, 0, 1)
+			var group sync.WaitGroup
+			var forked, removed error
+			group.Go(func() { _, forked = fork.At(t.ctx, t.log, parent, fork.Head(), fork.Options{ID: child}) })
+			group.Go(func() { removed = fork.Remove(t.ctx, t.log, parent) })
+			group.Wait()
+			switch {
+			case forked == nil && errors.Is(removed, eventlog.ErrInUse):
+				t.sound(child)
+			case removed == nil:
+				t.nothing(child, eventlog.ErrNotFound, forked)
+			default:
+				t.Errorf("forked: %v; removed: %v", forked, removed)
+			}
+		}
+	})
+}

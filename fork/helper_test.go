@@ -1,0 +1,165 @@
+package fork_test
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/store/jsonl"
+	"github.com/convlog/convlog/store/sqlite"
+)
+
+// stores are the stores that every test runs over.
+var stores = map[string]func(dir string) eventlog.Store{
+	"jsonl": func(dir string) eventlog.Store { return jsonl.New(dir, jsonl.Options{Sync: jsonl.Never}) },
+	"sqlite": func(dir string) eventlog.Store {
+		return sqlite.New(filepath.Join(dir, "s.db"), sqlite.Options{Synchronous: sqlite.Off})
+	},
+}
+
+// bench is a log under test.
+type bench struct {
+	testing.TB
+	ctx context.Context
+	log *eventlog.Log
+	// store counts what is read.
+	store *counting
+}
+
+// everywhere runs a test over each store.
+func everywhere(t *testing.T, test func(t *bench)) {
+	for name, open := range stores {
+		t.Run(name, func(t *testing.T) { test(newBench(t, open)) })
+	}
+}
+
+func newBench(t testing.TB, open func(dir string) eventlog.Store) *bench {
+	b := &bench{TB: t, ctx: context.Background(), store: &counting{Store: open(t.TempDir())}}
+	b.log = eventlog.Open(b.store)
+	t.Cleanup(func() {
+		if err := b.log.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return b
+}
+
+// counting counts the reads of a store, and the events they yield.
+type counting struct {
+	eventlog.Store
+	reads, events atomic.Int64
+}
+
+func (c *counting) Unwrap() eventlog.Store { return c.Store }
+
+func (c *counting) Read(ctx context.Context, session string, r eventlog.Span) iter.Seq2[eventlog.Event, error] {
+	c.reads.Add(1)
+	return func(yield func(eventlog.Event, error) bool) {
+		for e, err := range c.Store.Read(ctx, session, r) {
+			c.events.Add(1)
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// count is how many reads fn makes, and how many events those yield.
+func (c *counting) count(fn func()) (reads, events int64) {
+	c.reads.Store(0)
+	c.events.Store(0)
+	fn()
+	return c.reads.Load(), c.events.Load()
+}
+
+func (t *bench) must(err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// add appends events as one append, and returns the seq of the last.
+func (t *bench) add(session string, events ...eventlog.Event) int64 {
+	t.Helper()
+	head, err := t.log.Append(t.ctx, session, eventlog.Any, events...)
+	t.must(err)
+	return head.Seq
+}
+
+// each appends events one by one.
+func (t *bench) each(session string, events ...eventlog.Event) (seq int64) {
+	t.Helper()
+	for _, e := range events {
+		seq = t.add(session, e)
+	}
+	return seq
+}
+
+// made is the event of a constructor.
+func made(e eventlog.Event, err error) eventlog.Event {
+	if err != nil {
+		panic(err)
+	}
+	return e
+}
+
+func user(text string) eventlog.Event      { return made(eventlog.NewUserMessage(text)) }
+func assistant(text string) eventlog.Event { return made(eventlog.NewAssistantMessage(text)) }
+func moved(to int64) eventlog.Event        { return made(eventlog.NewHeadMoved(eventlog.HeadMove{To: to})) }
+func result(call string) eventlog.Event {
+	return made(eventlog.NewToolResult(call, "look", "found", false))
+}
+
+func calls(ids ...string) eventlog.Event {
+	m := eventlog.Message{Role: eventlog.Assistant}
+	for _, id := range ids {
+		m.Parts = append(m.Parts, eventlog.Part{Type: eventlog.ToolCallPart, CallID: id, Name: "look", Arguments: []byte(`{}`)})
+	}
+	return made(eventlog.NewMessage(m))
+}
+
+func started(index int) eventlog.Event {
+	return made(eventlog.NewTurnStarted(eventlog.TurnStart{Index: index}))
+}
+
+func completed(start eventlog.Event) eventlog.Event {
+	return made(eventlog.NewTurnCompleted(eventlog.TurnCompletion{TurnID: start.ID, Status: eventlog.TurnStatusCompleted}))
+}
+
+// turns appends n whole turns: input and start, a call, its result, an answer
+// with the end. It is five events and four appends a turn.
+func (t *bench) turns(session string, first, n int) (head int64) {
+	t.Helper()
+	for i := first; i < first+n; i++ {
+		start, call := started(i), fmt.Sprintf("c%d", i)
+		t.add(session, user(fmt.Sprintf("question %d", i)), start)
+		t.each(session, calls(call), result(call))
+		head = t.add(session, assistant("done"), completed(start))
+	}
+	return head
+}
+
+// path are the seqs of the active path.
+func (t *bench) path(session string) (seqs []int64) {
+	t.Helper()
+	for e, err := range t.log.ActivePath(t.ctx, session) {
+		t.must(err)
+		seqs = append(seqs, e.Seq)
+	}
+	return seqs
+}
+
+// sound verifies a session.
+func (t *bench) sound(session string) {
+	t.Helper()
+	report, err := t.log.Verify(t.ctx, session)
+	t.must(err)
+	for _, d := range report.Defects {
+		t.Errorf("verify %q: %v", session, d)
+	}
+}
