@@ -1,0 +1,188 @@
+package projection
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// compaction is a Compaction whose literal messages are left as they stand.
+type compaction struct {
+	eventlog.Compaction
+	Entries []compactionEntry `json:"entries"`
+
+	seq      int64
+	redacted bool
+}
+
+type compactionEntry struct {
+	Seq     int64          `json:"seq"`
+	Message jsontext.Value `json:"message"`
+}
+
+// compacted folds a compaction_triggered.
+func (h *HistoryState) compacted(e *eventlog.Event) error {
+	c := compaction{seq: e.Seq, redacted: e.Redacted()}
+	data := e.Data
+	if c.redacted {
+		data = e.Kept()
+	}
+	if err := json.Unmarshal(data, &c); err != nil {
+		return fmt.Errorf("%w: %w", eventlog.ErrInvalidPayload, err)
+	}
+	return h.compact(&c)
+}
+
+// compact puts what c holds in the place of what it covers. It thaws what was
+// frozen: the bytes of the next request differ anyhow.
+func (h *HistoryState) compact(c *compaction) error {
+	h.chain, h.usage, h.since = chain{}, nil, c.seq
+	h.items = slices.DeleteFunc(slices.Clone(h.items), func(it item) bool { return it.kind == freezeItem })
+	h.clear(c)
+	entries, err := c.literals()
+	if err != nil || !c.replaces() {
+		return err
+	}
+	h.place(c, entries)
+	h.executions = slices.DeleteFunc(slices.Clone(h.executions), func(x item) bool { return c.covers(&x) })
+	h.files = newWorkingSet(c.ReadFiles, c.ModifiedFiles)
+	h.forget()
+	return nil
+}
+
+// clear notes whose results are shown no more.
+func (h *HistoryState) clear(c *compaction) {
+	if len(c.Cleared) == 0 {
+		return
+	}
+	h.cleared = maps.Clone(h.cleared)
+	if h.cleared == nil {
+		h.cleared = map[string]int64{}
+	}
+	for _, id := range c.Cleared {
+		h.cleared[id] = c.seq
+	}
+}
+
+// replaces reports whether c does more than clearing results.
+func (c *compaction) replaces() bool {
+	return c.Replace || c.Covers != (eventlog.Covers{}) || len(c.Entries) > 0 || len(c.Cleared) == 0
+}
+
+// covers reports whether it disappears.
+func (c *compaction) covers(it *item) bool {
+	if c.Replace {
+		return true
+	}
+	from, to := it.seq, it.seq
+	if !it.event() {
+		from, to = it.stands.From, it.stands.To
+	}
+	return c.Covers.From > 0 && c.Covers.From <= from && to <= c.Covers.To
+}
+
+// literals are the entries of c as items; those that refer to events have no
+// payload yet.
+func (c *compaction) literals() (entries []item, err error) {
+	stands := c.Covers
+	switch {
+	case c.Replace:
+		stands = eventlog.Covers{From: 1, To: c.seq}
+	case stands == (eventlog.Covers{}):
+		stands = eventlog.Covers{From: c.seq, To: c.seq}
+	}
+	literal := func(kind itemKind, data jsontext.Value) {
+		entries = append(entries, item{kind: kind, seq: c.seq, data: data, stands: stands})
+	}
+	if c.redacted {
+		literal(literalItem.redacted(), jsontext.Value(`{"role":"user"}`))
+	}
+	for _, entry := range c.Entries {
+		if entry.Message == nil {
+			entries = append(entries, item{seq: entry.Seq})
+			continue
+		}
+		literal(literalItem, entry.Message)
+	}
+	if len(c.Entries) == 0 && c.Summary != "" {
+		data, err := json.Marshal(eventlog.Message{Role: eventlog.User, Parts: []eventlog.Part{eventlog.Text(c.Summary)}})
+		if err != nil {
+			return nil, err
+		}
+		literal(literalItem, data)
+	}
+	return entries, nil
+}
+
+// place removes what c covers and puts the entries where the first of it stood.
+// An event that an entry refers to moves there; one that is not part of the
+// history any more is left out.
+func (h *HistoryState) place(c *compaction, entries []item) {
+	entries = h.resolve(entries)
+	moved := map[int64]bool{}
+	for _, it := range entries {
+		if it.event() {
+			moved[it.seq] = true
+		}
+	}
+	var kept []item
+	at := -1
+	for i := range h.items {
+		it := &h.items[i]
+		covered := c.covers(it)
+		if at < 0 && (covered || c.Covers.To > 0 && it.seq > c.Covers.To && it.event()) {
+			at = len(kept)
+		}
+		if !covered && (!it.event() || !moved[it.seq]) {
+			kept = append(kept, *it)
+		}
+	}
+	if at < 0 {
+		at = len(kept)
+	}
+	h.items = slices.Insert(kept, at, entries...)
+}
+
+// resolve finds the events that entries refer to, each once.
+func (h *HistoryState) resolve(entries []item) (resolved []item) {
+	events := map[int64]item{}
+	for _, it := range h.items {
+		if it.event() {
+			events[it.seq] = it
+		}
+	}
+	for _, it := range entries {
+		if it.kind == 0 {
+			seq := it.seq
+			var known bool
+			if it, known = events[seq]; !known {
+				continue
+			}
+			delete(events, seq)
+		}
+		resolved = append(resolved, it)
+	}
+	return resolved
+}
+
+// forget drops what says nothing about any item left.
+func (h *HistoryState) forget() {
+	oldest := int64(0)
+	for _, list := range [][]item{h.items, h.executions} {
+		for i := range list {
+			if s := list[i].seq; oldest == 0 || s < oldest {
+				oldest = s
+			}
+		}
+	}
+	h.cleared = maps.Clone(h.cleared)
+	maps.DeleteFunc(h.cleared, func(_ string, before int64) bool { return oldest == 0 || oldest >= before })
+	if len(h.cleared) == 0 {
+		h.cleared = nil
+	}
+}

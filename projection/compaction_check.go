@@ -1,0 +1,225 @@
+package projection
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// What is wrong with a compaction; matched by a *CompactionError.
+var (
+	// ErrEmptyCompaction: it changes nothing.
+	ErrEmptyCompaction = errors.New("nothing is compacted")
+	// ErrSplitPair: it would leave a call without its result, or a result without
+	// its call.
+	ErrSplitPair = errors.New("a call and its result are split")
+	// ErrNotInHistory: it names an event or a result that the history does not
+	// have.
+	ErrNotInHistory = errors.New("not in the history")
+)
+
+// CompactionError says why a compaction is refused.
+type CompactionError struct {
+	Session string
+	// Seq is the event it is about, CallID the call; either may be missing.
+	Seq    int64
+	CallID string
+	// Err is ErrEmptyCompaction, ErrSplitPair or ErrNotInHistory.
+	Err error
+}
+
+func (e *CompactionError) Error() string {
+	text := fmt.Sprintf("compact session %q: %v", e.Session, e.Err)
+	if e.Seq > 0 {
+		text += fmt.Sprintf(": event %d", e.Seq)
+	}
+	if e.CallID != "" {
+		text += fmt.Sprintf(": call %q", e.CallID)
+	}
+	return text
+}
+
+func (e *CompactionError) Unwrap() error { return e.Err }
+
+// CheckCompaction says whether c fits the history at the session's head. A
+// *CompactionError says that c covers a call whose result it does not cover,
+// or one that is still pending; that what it holds does not pair; that it
+// names what is not in the history; or that it changes nothing.
+func CheckCompaction(ctx context.Context, log *eventlog.Log, session string, c eventlog.Compaction) error {
+	_, _, err := checkCompaction(ctx, log, session, c)
+	return err
+}
+
+// Compact checks c and appends it. Where others append meanwhile it is checked
+// again, and appended behind them; but if it replaces the whole history, which
+// they have added to, it is an ErrConflict.
+func Compact(ctx context.Context, log *eventlog.Log, session string, c eventlog.Compaction) (eventlog.Head, error) {
+	for {
+		head, e, err := checkCompaction(ctx, log, session, c)
+		if err != nil {
+			return eventlog.Head{}, err
+		}
+		after, err := log.Append(ctx, session, eventlog.At(head), e)
+		if err == nil {
+			return after, nil
+		}
+		if c.Replace || !errors.Is(err, eventlog.ErrConflict) {
+			return eventlog.Head{}, fmt.Errorf("compact session %q: %w", session, err)
+		}
+	}
+}
+
+func checkCompaction(ctx context.Context, log *eventlog.Log, session string, c eventlog.Compaction) (eventlog.Head, eventlog.Event, error) {
+	e, err := eventlog.NewCompactionTriggered(c)
+	if err != nil {
+		return eventlog.Head{}, e, fmt.Errorf("compact session %q: %w", session, err)
+	}
+	v, err := Load(ctx, log, session, History)
+	if err != nil {
+		return eventlog.Head{}, e, err
+	}
+	if err := v.State.check(&c, e, v.Head.Seq); err != nil {
+		var refused *CompactionError
+		if errors.As(err, &refused) {
+			refused.Session = session
+		}
+		return eventlog.Head{}, e, err
+	}
+	return v.Head, e, nil
+}
+
+// check compacts a copy of the history and compares the two.
+func (h *HistoryState) check(c *eventlog.Compaction, e eventlog.Event, head int64) error {
+	switch {
+	case !c.Replace && c.Covers == (eventlog.Covers{}) && len(c.Entries) == 0 && len(c.Cleared) == 0 && c.Summary == "":
+		return &CompactionError{Err: ErrEmptyCompaction}
+	case c.Covers.To > head:
+		return &CompactionError{Err: ErrNotInHistory, Seq: c.Covers.To}
+	}
+	for _, entry := range c.Entries {
+		if entry.Seq > 0 && !h.has(entry.Seq) {
+			return &CompactionError{Err: ErrNotInHistory, Seq: entry.Seq}
+		}
+	}
+	before, err := pairsOf(h.items)
+	if err != nil {
+		return err
+	}
+	for _, id := range c.Cleared {
+		if !before.results[id] {
+			return &CompactionError{Err: ErrNotInHistory, CallID: id}
+		}
+	}
+	compacted := *h
+	e.Seq = head + 1
+	if err := compacted.compacted(&e); err != nil {
+		return err
+	}
+	after, err := pairsOf(compacted.items)
+	if err != nil {
+		return err
+	}
+	return before.compare(after, &compacted)
+}
+
+func (h *HistoryState) has(seq int64) bool {
+	return slices.ContainsFunc(h.items, func(it item) bool { return it.seq == seq && it.event() })
+}
+
+// pairs are the calls and results of a history that have no counterpart.
+type pairs struct {
+	pending, orphans []half
+	results          map[string]bool
+}
+
+// half is a call without a result, or a result without a call.
+type half struct {
+	callID  string
+	seq     int64
+	literal bool
+}
+
+// pairsOf reads which calls and results of the items belong together.
+func pairsOf(items []item) (p pairs, err error) {
+	p.results = map[string]bool{}
+	for i := range items {
+		it := &items[i]
+		if it.kind == freezeItem || it.kind.plain() == contextItem {
+			continue
+		}
+		calls, results, err := it.ids()
+		if err != nil {
+			return p, err
+		}
+		for _, id := range results {
+			p.results[id] = true
+			p.result(half{callID: id, seq: it.seq, literal: !it.event()})
+		}
+		for _, id := range calls {
+			p.pending = append(p.pending, half{callID: id, seq: it.seq, literal: !it.event()})
+		}
+	}
+	return p, nil
+}
+
+// result ends the newest pending call of its id.
+func (p *pairs) result(r half) {
+	for i, c := range slices.Backward(p.pending) {
+		if c.callID == r.callID {
+			p.pending = slices.Delete(p.pending, i, i+1)
+			return
+		}
+	}
+	p.orphans = append(p.orphans, r)
+}
+
+// compare refuses halves that a compaction made, and pending calls that it
+// covers: their results are still to come.
+func (p *pairs) compare(after pairs, h *HistoryState) error {
+	split := func(x half) error { return &CompactionError{Err: ErrSplitPair, Seq: x.seq, CallID: x.callID} }
+	for _, c := range p.pending {
+		if !slices.Contains(after.pending, c) {
+			return split(c)
+		}
+	}
+	for _, c := range after.pending {
+		if !slices.Contains(p.pending, c) {
+			return split(c)
+		}
+	}
+	for _, r := range after.orphans {
+		if !slices.Contains(p.orphans, r) {
+			return split(r)
+		}
+	}
+	return nil
+}
+
+// ids are the calls that a message makes and those whose results it carries.
+func (it *item) ids() (calls, results []string, err error) {
+	var m struct {
+		Parts   []eventlog.Part `json:"parts"`
+		Calls   []string        `json:"calls"`
+		Results []string        `json:"results"`
+	}
+	if err := json.Unmarshal(it.data, &m); err != nil {
+		return nil, nil, fmt.Errorf("event %d: %w: %w", it.seq, eventlog.ErrInvalidPayload, err)
+	}
+	if it.kind.isRedacted() {
+		return m.Calls, m.Results, nil
+	}
+	for _, p := range m.Parts {
+		switch p.Type {
+		case eventlog.ToolCallPart:
+			calls = append(calls, p.CallID)
+		case eventlog.ToolResultPart:
+			results = append(results, p.CallID)
+		}
+	}
+	return calls, results, nil
+}

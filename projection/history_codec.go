@@ -1,0 +1,238 @@
+package projection
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// errBadState says that a body is not the state that its projection encodes.
+var errBadState = errors.New("not an encoded state")
+
+// historyBody is the encoding of a HistoryState: its items are arrays of kind,
+// seq and payload, which stand as they are.
+type historyBody struct {
+	Items      []item           `json:"items,omitzero"`
+	Executions []item           `json:"executions,omitzero"`
+	Cleared    map[string]int64 `json:"cleared,omitzero"`
+	Files      workingSet       `json:"files,omitzero"`
+	Usage      jsontext.Value   `json:"usage,omitzero"`
+	Since      int64            `json:"since,omitzero"`
+}
+
+func (h *HistoryState) encode() (jsontext.Value, error) {
+	var b bodyWriter
+	b.begin(h.items, h.executions)
+	b.items("items", h.items)
+	b.items("executions", h.executions)
+	if len(h.cleared) > 0 {
+		b.value("cleared", h.cleared)
+	}
+	if !h.files.isZero() {
+		b.value("files", h.files)
+	}
+	if len(h.usage) > 0 {
+		b.raw("usage", h.usage)
+	}
+	if h.since > 0 {
+		b.value("since", h.since)
+	}
+	return b.end()
+}
+
+func decodeHistory(body jsontext.Value) (HistoryState, error) {
+	var b historyBody
+	if err := json.Unmarshal(body, &b, json.RejectUnknownMembers(true)); err != nil {
+		return HistoryState{}, err
+	}
+	for _, x := range b.Executions {
+		if x.kind.plain() != executionItem {
+			return HistoryState{}, fmt.Errorf("%w: a %q among the executions", errBadState, x.kind)
+		}
+	}
+	for _, it := range b.Items {
+		if it.kind.plain() == executionItem {
+			return HistoryState{}, fmt.Errorf("%w: an execution among the items", errBadState)
+		}
+	}
+	return HistoryState{
+		items: b.Items, executions: b.Executions, cleared: b.Cleared, files: b.Files, usage: b.Usage, since: b.Since,
+	}, nil
+}
+
+// UnmarshalJSONFrom reads [kind, seq], [kind, seq, payload] or, of a literal,
+// [kind, seq, payload, from, to].
+func (it *item) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	if dec.PeekKind() != '[' {
+		return fmt.Errorf("%w: an item is no array", errBadState)
+	}
+	if _, err := dec.ReadToken(); err != nil {
+		return err
+	}
+	var kind string
+	if err := json.UnmarshalDecode(dec, &kind); err != nil {
+		return err
+	}
+	if len(kind) != 1 || !itemKind(kind[0]).known() {
+		return fmt.Errorf("%w: an item of kind %q", errBadState, kind)
+	}
+	*it = item{kind: itemKind(kind[0])}
+	if err := json.UnmarshalDecode(dec, &it.seq); err != nil {
+		return err
+	}
+	if err := it.readRest(dec); err != nil {
+		return err
+	}
+	if dec.PeekKind() != ']' {
+		return fmt.Errorf("%w: item %d has too much", errBadState, it.seq)
+	}
+	_, err := dec.ReadToken()
+	return err
+}
+
+func (it *item) readRest(dec *jsontext.Decoder) error {
+	if it.kind == freezeItem {
+		return nil
+	}
+	data, err := dec.ReadValue()
+	if err != nil {
+		return err
+	}
+	if data.Kind() != '{' {
+		return fmt.Errorf("%w: item %d holds no object", errBadState, it.seq)
+	}
+	it.data = data.Clone()
+	if it.event() {
+		return nil
+	}
+	if err := json.UnmarshalDecode(dec, &it.stands.From); err != nil {
+		return err
+	}
+	return json.UnmarshalDecode(dec, &it.stands.To)
+}
+
+func (k itemKind) known() bool {
+	switch k.plain() {
+	case saidItem, contextItem, literalItem, executionItem:
+		return true
+	default:
+		return k == freezeItem
+	}
+}
+
+// bodyWriter writes the members of an object without looking into payloads,
+// which are JSON already.
+type bodyWriter struct {
+	text []byte
+	err  error
+}
+
+func (b *bodyWriter) begin(items ...[]item) {
+	size := 64
+	for _, list := range items {
+		for i := range list {
+			size += len(list[i].data) + 24
+		}
+	}
+	b.text = append(make([]byte, 0, size), '{')
+}
+
+func (b *bodyWriter) name(name string) {
+	if len(b.text) > 1 {
+		b.text = append(b.text, ',')
+	}
+	b.text = append(append(append(b.text, '"'), name...), `":`...)
+}
+
+func (b *bodyWriter) raw(name string, v jsontext.Value) {
+	b.name(name)
+	b.text = append(b.text, v...)
+}
+
+func (b *bodyWriter) value(name string, v any) {
+	text, err := json.Marshal(v, json.Deterministic(true))
+	b.err = errors.Join(b.err, err)
+	b.raw(name, text)
+}
+
+func (b *bodyWriter) items(name string, items []item) {
+	if len(items) == 0 {
+		return
+	}
+	b.name(name)
+	for i := range items {
+		b.text = append(b.text, "[,"[min(i, 1)])
+		b.item(&items[i])
+	}
+	b.text = append(b.text, ']')
+}
+
+func (b *bodyWriter) item(it *item) {
+	b.text = append(b.text, '[', '"', byte(it.kind), '"', ',')
+	b.text = strconv.AppendInt(b.text, it.seq, 10)
+	if it.kind != freezeItem {
+		b.text = append(append(b.text, ','), it.data...)
+	}
+	if !it.event() {
+		b.text = strconv.AppendInt(append(b.text, ','), it.stands.From, 10)
+		b.text = strconv.AppendInt(append(b.text, ','), it.stands.To, 10)
+	}
+	b.text = append(b.text, ']')
+}
+
+func (b *bodyWriter) end() (jsontext.Value, error) { return append(b.text, '}'), b.err }
+
+// chain is a rolling digest over the items of a list: it goes on from where it
+// was when the list grew.
+type chain struct {
+	link   eventlog.Digest
+	length int
+	frozen bool // a freeze is to be chained before the next item
+}
+
+// extend takes in the items that are new.
+func (c *chain) extend(items []item) error {
+	for ; c.length < len(items); c.length++ {
+		it := &items[c.length]
+		if it.kind == freezeItem {
+			c.frozen = true
+			continue
+		}
+		text := append(make([]byte, 0, len(c.link)+len(it.data)+2), c.link...)
+		if c.frozen {
+			text = append(text, byte(freezeItem))
+		}
+		canonical, err := Canonical(it.data)
+		if err != nil {
+			return err
+		}
+		c.link, c.frozen = eventlog.DigestOf(append(append(text, byte(it.kind)), canonical...)), false
+	}
+	return nil
+}
+
+// digest is that of the chain of items and of what else a rendering depends on.
+// A freeze behind the last item changes nothing, and has no part in it.
+func (h *HistoryState) digest() (eventlog.Digest, error) {
+	if err := h.chain.extend(h.items); err != nil {
+		return "", err
+	}
+	var executed chain
+	if err := executed.extend(h.executions); err != nil {
+		return "", err
+	}
+	text, err := json.Marshal(struct {
+		Chain    eventlog.Digest
+		Executed eventlog.Digest
+		Cleared  []string
+		Files    workingSet
+	}{h.chain.link, executed.link, slices.Sorted(maps.Keys(h.cleared)), h.files})
+	return eventlog.DigestOf(text), err
+}

@@ -1,0 +1,169 @@
+package projection_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/projection"
+)
+
+// story appends payloads to a session and shows what the model would see.
+type story struct {
+	testing.TB
+	log     *eventlog.Log
+	session string
+	seq     int64
+}
+
+func newStory(t testing.TB, log *eventlog.Log, session string) *story {
+	return &story{TB: t, log: log, session: session}
+}
+
+// add appends payloads, unchecked as an import would, and gives the seq of the
+// last.
+func (s *story) add(payloads ...eventlog.Payload) int64 {
+	s.Helper()
+	for _, p := range payloads {
+		e, err := eventlog.NewUnchecked(p)
+		if err != nil {
+			s.Fatal(err)
+		}
+		head, err := s.log.Append(context.Background(), s.session, eventlog.Any.Lenient(), e)
+		if err != nil {
+			s.Fatal(err)
+		}
+		s.seq = head.Seq
+	}
+	return s.seq
+}
+
+func (s *story) history(o ...projection.Options) *projection.HistoryState {
+	s.Helper()
+	v, err := projection.Load(context.Background(), s.log, s.session, projection.History, o...)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return &v.State
+}
+
+func (s *story) render(o ...projection.RenderOptions) []projection.Entry {
+	s.Helper()
+	entries, err := s.history().Messages(o...)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return entries
+}
+
+// sees compares the history with lines as brief writes them.
+func (s *story) sees(want ...string) {
+	s.Helper()
+	if diff := cmp.Diff(want, brief(s.render())); diff != "" {
+		s.Fatalf("history (-want +got):\n%s", diff)
+	}
+}
+
+// brief writes an entry as a line: where it comes from, the role, its parts.
+func brief(entries []projection.Entry) (lines []string) {
+	for _, e := range entries {
+		line := fmt.Sprintf("%d %s", e.Seq, e.Message.Role)
+		if e.Context != "" {
+			line += " {" + e.Context + "}"
+		}
+		for _, p := range e.Message.Parts {
+			line += " " + briefPart(p)
+		}
+		if e.Made != "" {
+			line += " <" + string(e.Made) + ">"
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+func briefPart(p eventlog.Part) string {
+	switch p.Type {
+	case eventlog.TextPart:
+		return p.Text
+	case eventlog.ToolCallPart:
+		return "call:" + p.CallID
+	case eventlog.ToolResultPart:
+		text := "result:" + p.CallID
+		for _, c := range p.Content {
+			text += "=" + briefPart(c)
+		}
+		return text
+	default:
+		return string(p.Type) + ":" + p.Text
+	}
+}
+
+func user(text string) eventlog.Message {
+	return eventlog.Message{Role: eventlog.User, Parts: []eventlog.Part{eventlog.Text(text)}}
+}
+
+func says(parts ...eventlog.Part) eventlog.Message {
+	return eventlog.Message{Role: eventlog.Assistant, Parts: parts}
+}
+
+func call(id string) eventlog.Part { return eventlog.ToolCall(id, "tool", nil) }
+
+func result(id, text string) eventlog.Message {
+	return eventlog.Message{Role: eventlog.Tool, Parts: []eventlog.Part{eventlog.ToolResult(id, "tool", eventlog.Text(text))}}
+}
+
+func prefix(text string) eventlog.ContextEntry {
+	return eventlog.ContextEntry{Kind: "rules", Placement: eventlog.AsPrefix, Parts: []eventlog.Part{eventlog.Text(text)}}
+}
+
+func inPlace(text string) eventlog.ContextEntry {
+	return eventlog.ContextEntry{Placement: eventlog.InHistory, Parts: []eventlog.Part{eventlog.Text(text)}}
+}
+
+func piece(group string, parts ...eventlog.Part) eventlog.Message {
+	m := says(parts...)
+	m.Group = group
+	return m
+}
+
+var step = eventlog.StepStart{Step: 1}
+
+func messageJSON(t testing.TB, entries []projection.Entry) (lines []string) {
+	t.Helper()
+	for _, e := range entries {
+		b, err := json.Marshal(e.Message, jsontext.PreserveRawStrings(true))
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines = append(lines, string(b))
+	}
+	return lines
+}
+
+func TestResultsStandBehindTheirCalls(t *testing.T) {
+	onStores(t, func(t *testing.T, log *eventlog.Log) {
+		s := newStory(t, log, "s")
+		s.add(user("hello"), piece("g", eventlog.Text("first"), call("a")), user("wait"), result("b", "nobody asked"),
+			piece("g", call("b")), result("b", "B"), result("a", "A"), inPlace("a note"), prefix("be kind"))
+		s.sees("9 user {rules} be kind", "1 user hello", "2 assistant first call:a call:b", "7 tool result:a=A",
+			"6 tool result:b=B", "3 user wait", "8 user {context} a note")
+	})
+}
+
+func TestWhatAStepRenderedStays(t *testing.T) {
+	onStores(t, func(t *testing.T, log *eventlog.Log) {
+		s := newStory(t, log, "s")
+		s.add(prefix("one"), user("hello"), piece("g", call("a")), step, piece("g", eventlog.Text("more")), prefix("two"), result("a", "late"))
+		s.sees("1 user {rules} one", "2 user hello", "3 assistant call:a",
+			"0 tool result:a=[interrupted: the call gave no result] <interrupted>",
+			"5 assistant more", "6 user {rules} two", "7 user [late result of call a] late <late>")
+		s.add(eventlog.Compaction{Covers: eventlog.Covers{From: 2, To: 2}, Summary: "they greeted"})
+		s.sees("1 user {rules} one", "6 user {rules} two", "0 user they greeted", "3 assistant call:a more", "7 tool result:a=late")
+	})
+}

@@ -1,0 +1,83 @@
+package projection
+
+import (
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// Transcript is every message on the path as it was said, in order: compactions
+// change nothing, and contexts are no part of it.
+var Transcript = Projection[TranscriptState]{
+	Name: "transcript", Version: 1,
+	Apply:  (*TranscriptState).apply,
+	Encode: (*TranscriptState).encode,
+	Decode: decodeTranscript,
+	Digest: (*TranscriptState).digest,
+}
+
+// TranscriptState is the state of Transcript. A copy stays as it is while the
+// original moves on.
+type TranscriptState struct {
+	items []item
+	chain chain
+}
+
+func (t *TranscriptState) apply(e *eventlog.Event) error {
+	if e.Type.Name() != eventlog.MessageAdded {
+		return nil
+	}
+	t.items = append(t.items, itemOf(saidItem, e))
+	return e.Type.CheckVersion()
+}
+
+// Messages are the messages; the pieces of one stand together where its first
+// stood. Redacted ones keep their role and what they called and answered.
+func (t *TranscriptState) Messages() ([]Entry, error) {
+	pieces, err := piecesOf(t.items)
+	if err != nil {
+		return nil, err
+	}
+	entries := make([]Entry, 0, len(pieces))
+	groups := map[groupKey]int{}
+	for i := range pieces {
+		p := &pieces[i]
+		key := groupKey{p.message.Group, p.message.Role}
+		at, begun := groups[key]
+		if key.group != "" && begun {
+			entries[at].fold(p.seq, p.message, p.made)
+			continue
+		}
+		groups[key] = len(entries)
+		entries = append(entries, Entry{Seq: p.seq, Message: p.message, Made: p.made})
+	}
+	return entries, nil
+}
+
+func (t *TranscriptState) encode() (jsontext.Value, error) {
+	var b bodyWriter
+	b.begin(t.items)
+	b.items("items", t.items)
+	return b.end()
+}
+
+func decodeTranscript(body jsontext.Value) (TranscriptState, error) {
+	var b struct {
+		Items []item `json:"items"`
+	}
+	if err := json.Unmarshal(body, &b, json.RejectUnknownMembers(true)); err != nil {
+		return TranscriptState{}, err
+	}
+	for _, it := range b.Items {
+		if it.kind.plain() != saidItem {
+			return TranscriptState{}, errBadState
+		}
+	}
+	return TranscriptState{items: b.Items}, nil
+}
+
+func (t *TranscriptState) digest() (eventlog.Digest, error) {
+	err := t.chain.extend(t.items)
+	return t.chain.link, err
+}
