@@ -1,0 +1,79 @@
+package projection
+
+import (
+	"slices"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// ArtifactList is what a session made, in the order it first came in.
+type ArtifactList struct {
+	Items []RecordedArtifact `json:"items,omitzero"`
+}
+
+// RecordedArtifact is an artifact as it was last recorded.
+type RecordedArtifact struct {
+	eventlog.Artifact `json:",inline"`
+	// Seq is that of its artifact_recorded.
+	Seq int64 `json:"seq"`
+	// Redacted says that its name and body were erased.
+	Redacted bool `json:"redacted,omitzero"`
+}
+
+// Artifacts is what the active path recorded: an artifact of the same name
+// takes the place of the one before, unnamed ones are appended.
+var Artifacts = Projection[ArtifactList]{
+	Name: "artifacts", Version: 1, Apply: (*ArtifactList).apply, Digest: (*ArtifactList).digest,
+}
+
+// Get is the artifact of that name.
+func (l *ArtifactList) Get(name string) (a RecordedArtifact, ok bool) {
+	i := slices.IndexFunc(l.Items, func(x RecordedArtifact) bool { return name != "" && x.Name == name })
+	if i < 0 {
+		return a, false
+	}
+	return l.Items[i], true
+}
+
+func (l *ArtifactList) apply(e *eventlog.Event) error {
+	if e.Type.Name() != eventlog.ArtifactRecorded {
+		return nil
+	}
+	a, err := structure[eventlog.Artifact](e)
+	if err != nil {
+		return err
+	}
+	r := RecordedArtifact{Artifact: a, Seq: e.Seq, Redacted: e.Redacted()}
+	i := slices.IndexFunc(l.Items, func(x RecordedArtifact) bool { return r.replaces(&x) })
+	if i < 0 {
+		l.Items = append(l.Items, r)
+		return nil
+	}
+	r.Name = l.Items[i].Name
+	l.Items[i] = r
+	return nil
+}
+
+// replaces tells by the name, or where that was erased by the id.
+func (r *RecordedArtifact) replaces(old *RecordedArtifact) bool {
+	if r.Redacted {
+		return r.ArtifactID == old.ArtifactID
+	}
+	return r.Name != "" && r.Name == old.Name
+}
+
+// digest leaves out ids and seqs.
+func (l *ArtifactList) digest() (eventlog.Digest, error) {
+	c := ArtifactList{Items: slices.Clone(l.Items)}
+	for i := range c.Items {
+		a := &c.Items[i]
+		a.ArtifactID, a.ChildID, a.SessionID, a.Seq = "", "", "", 0
+	}
+	body, err := json.Marshal(&c, json.Deterministic(true))
+	if err != nil {
+		return "", err
+	}
+	return CanonicalDigest(body)
+}

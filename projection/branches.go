@@ -1,0 +1,119 @@
+package projection
+
+import (
+	"slices"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// BranchList are the ends of the branches inside a session: of the tree that
+// its rewinds made.
+type BranchList struct {
+	// Tip is the newest event of the active path that counts on it; snapshots and
+	// events of session scope do not.
+	Tip int64 `json:"tip"`
+	// Orphaned are the tips of the other branches, in the order they were left.
+	Orphaned []Branch `json:"orphaned,omitzero"`
+
+	// Moves are the head_moved events of the lineage.
+	Moves []Move `json:"moves,omitzero"`
+	// Inner says that the tip lies inside another branch.
+	Inner bool `json:"inner,omitzero"`
+}
+
+// Branch is a branch that was left behind.
+type Branch struct {
+	// Tip is the seq of its newest event.
+	Tip int64 `json:"tip"`
+	// Left is the seq of the head_moved that left it, Label and Reason what that
+	// said, and To where it went on.
+	Left   int64  `json:"left"`
+	To     int64  `json:"to"`
+	Label  string `json:"label,omitzero"`
+	Reason string `json:"reason,omitzero"`
+	// Inherited says that the branch belongs to what a fork shares.
+	Inherited bool `json:"inherited,omitzero"`
+}
+
+// Move is where a head_moved went.
+type Move struct {
+	Seq int64 `json:"seq"`
+	To  int64 `json:"to"`
+}
+
+// Branches are the active tip of a session and the tips that rewinds left:
+// which branch is chosen, and how many others there are.
+var Branches = Projection[BranchList]{
+	Name: "branches", Version: 1, Scope: eventlog.SessionScope, Apply: (*BranchList).apply, Digest: noDigest[BranchList],
+}
+
+func (b *BranchList) apply(e *eventlog.Event) error {
+	switch {
+	case e.Type.Name() == eventlog.HeadMoved:
+		m, _, err := e.HeadMove()
+		if err == nil {
+			b.move(e.Seq, &m)
+		}
+		return err
+	case e.Type.Name() == eventlog.SessionForked:
+		for i := range b.Orphaned {
+			b.Orphaned[i].Inherited = true
+		}
+	case e.Type.Scope() == eventlog.PathScope && !isUpkeep(e):
+		b.Tip, b.Inner = e.Seq, false
+	}
+	return nil
+}
+
+// move leaves the tip for another event.
+func (b *BranchList) move(seq int64, m *eventlog.HeadMove) {
+	path := b.pathTo(m.To)
+	tip, inner := m.To, true
+	switch {
+	case b.Tip == 0:
+	case onStretches(path, b.Tip):
+		tip, inner = b.Tip, b.Inner
+	case !b.Inner:
+		b.Orphaned = append(b.Orphaned, Branch{Tip: b.Tip, Left: seq, To: m.To, Label: m.Label, Reason: m.Reason})
+	}
+	b.Orphaned = slices.DeleteFunc(b.Orphaned, func(o Branch) bool {
+		if !onStretches(path, o.Tip) {
+			return false
+		}
+		tip, inner = o.Tip, false // the path goes on from it
+		return true
+	})
+	b.Moves = append(b.Moves, Move{Seq: seq, To: m.To})
+	b.Tip, b.Inner = tip, inner
+}
+
+// pathTo are the stretches of the path that ends with seq, newest first.
+func (b *BranchList) pathTo(seq int64) (path []eventlog.Stretch) {
+	for seq > 0 {
+		n, at := slices.BinarySearchFunc(b.Moves, seq, func(m Move, seq int64) int { return int(m.Seq - seq) })
+		if at {
+			n++
+		}
+		if n == 0 {
+			return append(path, eventlog.Stretch{From: 1, To: seq})
+		}
+		path = append(path, eventlog.Stretch{From: b.Moves[n-1].Seq, To: seq})
+		seq = b.Moves[n-1].To
+	}
+	return path
+}
+
+// onStretches reports whether seq is on a path, whose stretches come newest
+// first.
+func onStretches(path []eventlog.Stretch, seq int64) bool {
+	i, _ := slices.BinarySearchFunc(path, seq, func(s eventlog.Stretch, seq int64) int {
+		switch {
+		case s.From > seq:
+			return -1
+		case s.To < seq:
+			return 1
+		}
+		return 0
+	})
+	return i < len(path) && path[i].From <= seq && seq <= path[i].To
+}

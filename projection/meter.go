@@ -1,0 +1,218 @@
+package projection
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// reading is a Meter at one event.
+type reading struct {
+	*Meter
+	e         *eventlog.Event
+	inherited bool
+	tell      func(charge)
+}
+
+// charge tells a change, unless it is counted elsewhere.
+func (r *reading) charge(c charge) {
+	if !r.inherited && !c.Spend.IsZero() {
+		r.tell(c)
+	}
+}
+
+// cost charges what the event itself cost.
+func (r *reading) cost(model string) {
+	r.charge(charge{Spend: Spend{Cost: r.e.Cost}, Model: model, Agent: r.Agent, Turn: r.Turn})
+}
+
+// count charges the event's cost and usage to an answer: usage, if it is
+// any, replaces what was counted for the answer.
+func (r *reading) count(a *answer, usage eventlog.Usage) {
+	before := a.counted()
+	if !usage.IsZero() {
+		a.Usage = eventlog.Usage{}.Add(usage)
+		r.Spent = r.Spent || !a.Usage.IsZero()
+	}
+	a.Priced = a.Priced || r.e.Cost > 0
+	change := a.counted().minus(before)
+	change.Cost = r.e.Cost
+	r.charge(charge{Spend: change, Model: a.Model, Agent: a.Agent, Turn: a.Turn})
+}
+
+// counted is what is charged for an answer, but for costs.
+func (a *answer) counted() (s Spend) {
+	s.Usage = a.Usage
+	if !a.Usage.IsZero() || a.Priced {
+		s.Responses = 1
+	}
+	if !a.Usage.IsZero() && !a.Priced {
+		s.Unpriced = 1
+	}
+	return s
+}
+
+// answer finds the answer with an id, or begins it. One that was inherited is
+// none of this session's.
+func (r *reading) answer(id, model string) *answer {
+	if a := r.find(func(a *answer) bool { return a.ID == id && a.Inherited == r.inherited }); a != nil {
+		return a
+	}
+	return r.remember(answer{ID: id, Model: model, Agent: r.Agent, Turn: r.Turn, Seq: r.e.Seq, Inherited: r.inherited})
+}
+
+func (r *reading) message() error {
+	m, err := structure[struct {
+		Role       eventlog.Role  `json:"role"`
+		Model      string         `json:"model"`
+		ResponseID string         `json:"response_id"`
+		Group      string         `json:"group"`
+		Usage      eventlog.Usage `json:"usage"`
+	}](r.e)
+	if err != nil {
+		return err
+	}
+	if m.Usage.IsZero() && (r.e.Cost == 0 || m.Role != eventlog.Assistant) {
+		r.cost(m.Model)
+		return nil
+	}
+	id := fmt.Sprintf("message %d", r.e.Seq)
+	switch n := len(r.Steps); {
+	case m.Group != "": // redaction keeps it
+		id = "group " + m.Group
+	case m.ResponseID != "":
+		id = "response " + m.ResponseID
+	case n > 0:
+		id, m.Model = r.Steps[n-1].id(), or(m.Model, r.Steps[n-1].Model)
+	}
+	a := r.answer(id, m.Model)
+	if m.ResponseID != "" {
+		a.Response = m.ResponseID
+	}
+	r.count(a, m.Usage)
+	return nil
+}
+
+func (s *openStep) id() string { return fmt.Sprintf("step %d", s.Seq) }
+
+func (r *reading) startStep() error {
+	p, err := structure[eventlog.StepStart](r.e)
+	r.Steps = append(r.Steps, openStep{TurnID: p.TurnID, Step: p.Step, Seq: r.e.Seq, Model: p.Model})
+	r.Agent = or(p.Agent, r.Agent)
+	r.cost(p.Model)
+	return err
+}
+
+func (r *reading) completeStep() error {
+	p, err := structure[eventlog.StepCompletion](r.e)
+	if err != nil {
+		return err
+	}
+	step := openStep{Seq: r.e.Seq, Model: p.Model}
+	r.Steps = slices.DeleteFunc(r.Steps, func(s openStep) bool {
+		same := s.TurnID == p.TurnID && s.Step == p.Step
+		if same {
+			step = s
+		}
+		return same
+	})
+	r.Agent = or(p.Agent, r.Agent)
+	a := r.find(func(a *answer) bool {
+		return p.ResponseID != "" && a.Response == p.ResponseID && a.Inherited == r.inherited
+	})
+	if a == nil {
+		a = r.find(func(a *answer) bool {
+			return a.Seq >= step.Seq && (p.ResponseID == "" || a.Response == "") && a.Inherited == r.inherited
+		})
+	}
+	if a == nil && p.Usage.IsZero() && r.e.Cost == 0 {
+		return nil
+	}
+	if a == nil {
+		a = r.answer(step.id(), or(p.Model, step.Model))
+	}
+	a.Response = or(a.Response, p.ResponseID)
+	r.count(a, p.Usage)
+	return nil
+}
+
+func (r *reading) effect() error {
+	p, err := structure[struct {
+		Key   string         `json:"key"`
+		Kind  string         `json:"kind"`
+		Usage eventlog.Usage `json:"usage"`
+	}](r.e)
+	if err != nil {
+		return err
+	}
+	var intent openMetric
+	r.Effects = slices.DeleteFunc(r.Effects, func(o openMetric) bool {
+		if o.Key == p.Key {
+			intent = o
+		}
+		return o.Key == p.Key
+	})
+	if r.e.Type.Name() == eventlog.EffectIntended {
+		r.Effects = append(r.Effects, openMetric{Key: p.Key, Seq: r.e.Seq, Model: p.Kind == "model" || p.Kind == "llm"})
+		r.cost("")
+		return nil
+	}
+	if intent.Model {
+		if a := r.find(func(a *answer) bool { return a.Seq > intent.Seq && a.Inherited == r.inherited }); a != nil {
+			r.count(a, eventlog.Usage{})
+			return nil
+		}
+	}
+	if p.Usage.IsZero() {
+		r.cost("")
+		return nil
+	}
+	r.count(r.answer(fmt.Sprintf("effect %d", r.e.Seq), ""), p.Usage)
+	return nil
+}
+
+func (r *reading) turn() error {
+	if r.e.Type.Name() == eventlog.TurnStarted {
+		p, err := structure[eventlog.TurnStart](r.e)
+		r.Agent, r.Turn, r.Spent, r.Steps = or(p.Agent, r.Agent), r.e.ID, false, nil
+		r.cost("")
+		return err
+	}
+	p, err := structure[eventlog.TurnCompletion](r.e)
+	if err != nil {
+		return err
+	}
+	if r.Spent || p.Usage.IsZero() {
+		r.cost("")
+	} else {
+		r.count(r.answer(fmt.Sprintf("turn %d", r.e.Seq), ""), p.Usage)
+	}
+	r.Turn, r.Spent, r.Steps = ulid.ULID{}, false, nil
+	return nil
+}
+
+// agent notes who speaks from here on.
+func (r *reading) agent() error {
+	p, err := structure[struct {
+		Agent   string `json:"agent"`
+		ToAgent string `json:"to_agent"`
+	}](r.e)
+	r.Agent = or(or(p.ToAgent, p.Agent), r.Agent)
+	return err
+}
+
+func (r *reading) child() error {
+	p, err := structure[eventlog.Child](r.e)
+	if err != nil {
+		return err
+	}
+	if p.ChildSessionID != "" || p.Usage.IsZero() {
+		r.cost("")
+		return nil
+	}
+	r.count(r.answer("child "+p.ChildID, ""), p.Usage)
+	return nil
+}
