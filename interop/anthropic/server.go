@@ -1,0 +1,74 @@
+package anthropic
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop/internal/render"
+)
+
+// serverCall is a call of a tool that the provider runs itself.
+type serverCall toolUse
+
+// serverTools are those whose calls and results a request may hold.
+var serverTools = []string{"web_search", "web_fetch", "code_execution", "bash_code_execution", "text_editor_code_execution"}
+
+const resultSuffix = "_tool_result"
+
+// served renders calls of the provider's own tools, and their results. It was
+// the provider's own message that had them.
+func served(p *eventlog.Part) []any {
+	switch p.Type {
+	case eventlog.ServerToolCallPart:
+		if slices.Contains(serverTools, p.Name) && isServerID(p.CallID) {
+			return []any{serverCall{"server_tool_use", p.CallID, p.Name, render.Arguments(p.Arguments)}}
+		}
+	case eventlog.ServerToolResultPart:
+		if content := verbatim(p.Content); content != nil && slices.Contains(serverTools, p.Name) && isServerID(p.CallID) {
+			return []any{serverResult{p.Name + resultSuffix, p.CallID, content}}
+		}
+	case eventlog.OpaquePart:
+		return servedOpaque(p.Value)
+	}
+	return nil
+}
+
+// servedOpaque renders a result that the log keeps as the provider sent it.
+func servedOpaque(v jsontext.Value) []any {
+	var r serverResult
+	if v.Kind() != '{' || json.Unmarshal(v, &r) != nil {
+		return nil
+	}
+	tool, ok := strings.CutSuffix(r.Type, resultSuffix)
+	if !ok || !slices.Contains(serverTools, tool) || !isServerID(r.ToolUseID) || len(r.Content) == 0 {
+		return nil
+	}
+	return []any{r}
+}
+
+// verbatim is the content of a server's result: what only the provider
+// understands, as it sent it. It is nil where the content is something else.
+func verbatim(content []eventlog.Part) jsontext.Value {
+	if len(content) == 1 && content[0].Type == eventlog.OpaquePart && content[0].Value.Kind() == '[' {
+		return content[0].Value
+	}
+	array := jsontext.Value(`[`)
+	for i := range content {
+		if content[i].Type != eventlog.OpaquePart {
+			return nil
+		}
+		if i > 0 {
+			array = append(array, ',')
+		}
+		array = append(array, content[i].Value...)
+	}
+	return append(array, ']')
+}
+
+func isServerID(id string) bool {
+	return strings.HasPrefix(id, "srvtoolu_") && render.IsName(id, maxID)
+}

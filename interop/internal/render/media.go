@@ -1,0 +1,164 @@
+package render
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"mime"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// Media is the body of an image, a sound or a document: an address, or bytes.
+type Media struct {
+	// Type is the media type without parameters, in lower case; what the bytes
+	// say counts more than what the part says.
+	Type string
+	Name string
+	URL  string
+	Data []byte
+}
+
+// Load gets the body of a part with blob. ok is false where there is none to be
+// had: without blob, or of zero bytes.
+func Load(p *eventlog.Part, blob func(eventlog.BlobRef) ([]byte, error)) (m Media, ok bool, err error) {
+	m = Media{Type: mediaType(p.MediaType), Name: p.Name, URL: p.URL, Data: p.Data}
+	if !p.Blob.IsZero() && blob != nil {
+		if m.Data, err = blob(p.Blob); err != nil {
+			return m, false, fmt.Errorf("load %s: %w", p.Blob.Blob, err)
+		}
+	}
+	if rest, inline := strings.CutPrefix(p.URL, "data:"); inline {
+		m.inline(rest)
+	}
+	if known := sniff(m.Data); known != "" {
+		m.Type = known
+	}
+	return m, len(m.Data) > 0 || m.remote(), nil
+}
+
+// remote reports whether the body is at an address that a provider can fetch.
+func (m *Media) remote() bool {
+	u, err := url.Parse(m.URL)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
+}
+
+// inline takes in the rest of a data: address.
+func (m *Media) inline(rest string) {
+	m.URL = ""
+	head, body, _ := strings.Cut(rest, ",")
+	kind, isBase64 := strings.CutSuffix(head, ";base64")
+	if m.Type == "" {
+		m.Type = mediaType(kind)
+	}
+	var err error
+	if isBase64 {
+		m.Data, err = base64.StdEncoding.DecodeString(body)
+	} else {
+		body, err = url.PathUnescape(body)
+		m.Data = []byte(body)
+	}
+	if err != nil {
+		m.Data = nil
+	}
+}
+
+// Base64 is the body as providers want it.
+func (m *Media) Base64() string { return base64.StdEncoding.EncodeToString(m.Data) }
+
+// Address is where the body is: its own address, or one that holds it.
+func (m *Media) Address() string {
+	if m.URL != "" {
+		return m.URL
+	}
+	return "data:" + m.Type + ";base64," + m.Base64()
+}
+
+// FileName is the name of the body, which some providers insist on.
+func (m *Media) FileName() string {
+	if Blank(m.Name) {
+		return "document"
+	}
+	return m.Name
+}
+
+// HasBody reports whether a part is an image, a sound or a document.
+func HasBody(p *eventlog.Part) bool {
+	return p.Type == eventlog.ImagePart || p.Type == eventlog.AudioPart || p.Type == eventlog.DocumentPart
+}
+
+// Words is what a part says in a place that takes text only; empty if nothing.
+func Words(p *eventlog.Part) string {
+	switch {
+	case HasBody(p):
+		return Placeholder(p)
+	case p.Type == eventlog.TextPart && !Blank(p.Text):
+		return p.Text
+	default:
+		return ""
+	}
+}
+
+// IsImage reports whether the body is an image that models look at.
+func (m *Media) IsImage() bool {
+	switch m.Type {
+	case "image/png", "image/jpeg", "image/gif", "image/webp":
+		return true
+	default:
+		return m.URL != ""
+	}
+}
+
+// IsText reports whether the body is text that can be read.
+func (m *Media) IsText() bool {
+	text := strings.HasPrefix(m.Type, "text/") || m.Type == "application/json" || m.Type == "application/xml"
+	return text && utf8.Valid(m.Data) && !Blank(string(m.Data))
+}
+
+// Placeholder says in words what stands where a body cannot.
+func Placeholder(p *eventlog.Part) string {
+	words := []string{string(p.Type)}
+	for _, w := range []string{p.MediaType, p.Name} {
+		if w != "" {
+			words = append(words, w)
+		}
+	}
+	switch {
+	case strings.HasPrefix(p.URL, "data:"):
+	case p.URL != "":
+		words = append(words, p.URL)
+	case p.Blob.Bytes > 0:
+		words = append(words, fmt.Sprintf("%d bytes", p.Blob.Bytes))
+	case len(p.Data) > 0:
+		words = append(words, fmt.Sprintf("%d bytes", len(p.Data)))
+	}
+	return "[" + strings.Join(words, ", ") + "]"
+}
+
+func mediaType(s string) string {
+	if kind, _, err := mime.ParseMediaType(s); err == nil {
+		return kind
+	}
+	return strings.ToLower(strings.TrimSpace(s))
+}
+
+// sniff knows the formats that providers take by how they begin.
+func sniff(b []byte) string {
+	switch {
+	case bytes.HasPrefix(b, []byte("\x89PNG\r\n\x1a\n")):
+		return "image/png"
+	case bytes.HasPrefix(b, []byte("\xff\xd8\xff")):
+		return "image/jpeg"
+	case bytes.HasPrefix(b, []byte("GIF87a")), bytes.HasPrefix(b, []byte("GIF89a")):
+		return "image/gif"
+	case len(b) >= 12 && string(b[:4]) == "RIFF" && string(b[8:12]) == "WEBP":
+		return "image/webp"
+	case bytes.HasPrefix(b, []byte("%PDF-")):
+		return "application/pdf"
+	default:
+		return ""
+	}
+}

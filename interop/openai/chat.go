@@ -1,0 +1,221 @@
+// Package openai renders the history of a session in the shapes of OpenAI's
+// APIs, Chat Completions and Responses, and checks requests of these shapes.
+package openai
+
+import (
+	"fmt"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop/internal/render"
+	"github.com/convlog/convlog/projection"
+)
+
+// Provider is the name of the provider in messages of the log.
+const Provider = "openai"
+
+// Options configure Chat and Responses. The zero value is ready for use.
+type Options struct {
+	// Provider and Model are those the request goes to. Reasoning is rendered,
+	// where the shape has a place for it and its message came from there, and is
+	// left out elsewhere. An empty Provider is "openai", an empty Model any of its
+	// models.
+	Provider string
+	Model    string
+	// Blob gets the body of an image, a sound or a document. Without it, a line
+	// of text stands where the body would.
+	Blob func(eventlog.BlobRef) ([]byte, error)
+}
+
+// What the APIs allow.
+const (
+	maxChatID = 40
+	maxName   = 64
+)
+
+// unanswered stands where the log has no result.
+const unanswered = "[No result: the call was interrupted.]"
+
+// Chat renders a history as {"messages": [...]} of Chat Completions.
+//
+// Each message keeps its role. Results are messages of the tool, which have no
+// place for images: those follow as a message of the user. What the shape has no
+// place for is left out: empty text, reasoning, the provider's own tools, a
+// message with nothing left. A call that the messages of the tool behind it do
+// not answer gets a result that says so, and a result without its call is left
+// out; a history as projection gives it has neither.
+//
+// Equal histories give equal bytes. Where all calls of a history have results,
+// its messages are the first ones of the rendering of every longer one. An error
+// is one of Blob.
+func Chat(history []projection.Entry, o Options) (jsontext.Value, error) {
+	c := chat{options: o, messages: []any{}}
+	c.ids.Limit = maxChatID
+	for i := range history {
+		if err := c.add(&history[i].Message); err != nil {
+			return nil, fmt.Errorf("render event %d: %w", history[i].Seq, err)
+		}
+	}
+	c.answered()
+	return json.Marshal(struct {
+		Messages []any `json:"messages"`
+	}{c.messages}, jsontext.PreserveRawStrings(true))
+}
+
+// The messages.
+type (
+	said struct {
+		Role    eventlog.Role `json:"role"`
+		Content any           `json:"content"` // a string, or parts
+	}
+	replied struct {
+		Role    eventlog.Role `json:"role"`
+		Content *string       `json:"content"`
+		Calls   []toolCall    `json:"tool_calls,omitempty"`
+	}
+	toolCall struct {
+		ID       string   `json:"id"`
+		Type     string   `json:"type"`
+		Function function `json:"function"`
+	}
+	function struct {
+		Name      string `json:"name"`
+		Arguments string `json:"arguments"`
+	}
+	result struct {
+		Role       eventlog.Role `json:"role"`
+		ToolCallID string        `json:"tool_call_id"`
+		Content    string        `json:"content"`
+	}
+)
+
+// chat makes the messages of a request one after the other.
+type chat struct {
+	options  Options
+	ids      render.CallIDs
+	messages []any
+	// calls are those of the newest message of the assistant, until another
+	// message follows the results. results are theirs, one for each.
+	calls   []waiting
+	results []any
+	// shown are the bodies in these results.
+	shown []any
+}
+
+// waiting is a call that waits for its result.
+type waiting struct{ logID, id string }
+
+// add takes in the next message of the history.
+func (c *chat) add(m *eventlog.Message) error {
+	if m.Role == eventlog.Assistant {
+		c.reply(m)
+		return nil
+	}
+	role := m.Role
+	if role == eventlog.Tool {
+		role = eventlog.User // what came along with the results
+	}
+	var parts []any
+	for i := range m.Parts {
+		p := &m.Parts[i]
+		if p.Type == eventlog.ToolResultPart {
+			if err := c.answer(p); err != nil {
+				return err
+			}
+			continue
+		}
+		part, err := c.part(p, role == eventlog.User)
+		if err != nil {
+			return err
+		}
+		if part != nil {
+			parts = append(parts, part)
+		}
+	}
+	if len(parts) > 0 {
+		c.answered()
+		c.messages = append(c.messages, said{role, content(parts)})
+	}
+	return nil
+}
+
+// reply takes in a message of the assistant.
+func (c *chat) reply(m *eventlog.Message) {
+	r := replied{Role: eventlog.Assistant}
+	var calls []waiting
+	for i := range m.Parts {
+		p := &m.Parts[i]
+		if p.Type == eventlog.ToolCallPart {
+			id := c.ids.Next(p.CallID)
+			calls = append(calls, waiting{p.CallID, id})
+			r.Calls = append(r.Calls, toolCall{id, "function", function{
+				render.Name(p.Name, maxName), string(render.Arguments(p.Arguments)),
+			}})
+		} else if text := render.Words(p); text != "" {
+			r.Content = joined(r.Content, text)
+		}
+	}
+	if r.Content == nil && len(r.Calls) == 0 {
+		return
+	}
+	c.answered()
+	c.messages = append(c.messages, r)
+	c.calls, c.results = calls, make([]any, len(calls))
+}
+
+func joined(before *string, text string) *string {
+	if before != nil {
+		text = *before + "\n" + text
+	}
+	return &text
+}
+
+// answer takes in a result, if its call waits for it.
+func (c *chat) answer(p *eventlog.Part) error {
+	for i := range c.calls {
+		if c.calls[i].logID == p.CallID && c.results[i] == nil {
+			text, shown, err := c.result(p)
+			c.results[i] = result{eventlog.Tool, c.calls[i].id, text}
+			c.shown = append(c.shown, shown...)
+			return err
+		}
+	}
+	return nil
+}
+
+// result is what a result says, and the bodies that it shows.
+func (c *chat) result(p *eventlog.Part) (text string, shown []any, err error) {
+	var all *string
+	for i := range p.Content {
+		part, err := c.part(&p.Content[i], true)
+		if err != nil {
+			return "", nil, err
+		}
+		if t, ok := part.(textPart); ok {
+			all = joined(all, t.Text)
+		} else if part != nil {
+			all = joined(all, render.Placeholder(&p.Content[i]))
+			shown = append(shown, part)
+		}
+	}
+	if all != nil {
+		text = *all
+	}
+	return text, shown, nil
+}
+
+// answered appends the results of the newest calls, before another message.
+func (c *chat) answered() {
+	for i, r := range c.results {
+		if r == nil {
+			r = result{eventlog.Tool, c.calls[i].id, unanswered}
+		}
+		c.messages = append(c.messages, r)
+	}
+	if len(c.shown) > 0 {
+		c.messages = append(c.messages, said{eventlog.User, append([]any{newText("What the tools showed:")}, c.shown...)})
+	}
+	c.calls, c.results, c.shown = nil, nil, nil
+}

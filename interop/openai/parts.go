@@ -1,0 +1,96 @@
+package openai
+
+import (
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop/internal/render"
+)
+
+// The parts of what a user says in a chat.
+type (
+	textPart struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}
+	imagePart struct {
+		Type  string `json:"type"`
+		Image struct {
+			URL string `json:"url"`
+		} `json:"image_url"`
+	}
+	audioPart struct {
+		Type  string `json:"type"`
+		Audio struct {
+			Data   string `json:"data"`
+			Format string `json:"format"`
+		} `json:"input_audio"`
+	}
+	filePart struct {
+		Type string `json:"type"`
+		File struct {
+			Name string `json:"filename"`
+			Data string `json:"file_data"`
+		} `json:"file"`
+	}
+)
+
+func newText(text string) textPart { return textPart{"text", text} }
+
+// content is one text where nothing else is said, else the parts.
+func content(parts []any) any {
+	var all *string
+	for _, p := range parts {
+		t, ok := p.(textPart)
+		if !ok {
+			return parts
+		}
+		all = joined(all, t.Text)
+	}
+	return all
+}
+
+// part renders what anybody may say: text, and where a body may stand images,
+// sounds and documents; nil where nothing is said.
+func (c *chat) part(p *eventlog.Part, bodies bool) (any, error) {
+	if bodies {
+		if part, err := c.body(p); part != nil || err != nil {
+			return part, err
+		}
+	}
+	if text := render.Words(p); text != "" {
+		return newText(text), nil
+	}
+	return nil, nil
+}
+
+// body renders an image, a sound or a document; nil if the API takes no such.
+func (c *chat) body(p *eventlog.Part) (any, error) {
+	if !render.HasBody(p) {
+		return nil, nil
+	}
+	m, ok, err := render.Load(p, c.options.Blob)
+	if !ok || err != nil {
+		return nil, err
+	}
+	switch {
+	case p.Type == eventlog.ImagePart && m.IsImage():
+		part := imagePart{Type: "image_url"}
+		part.Image.URL = m.Address()
+		return part, nil
+	case p.Type == eventlog.AudioPart && audioFormats[m.Type] != "" && m.URL == "":
+		part := audioPart{Type: "input_audio"}
+		part.Audio.Data, part.Audio.Format = m.Base64(), audioFormats[m.Type]
+		return part, nil
+	case p.Type == eventlog.DocumentPart && m.Type == "application/pdf" && m.URL == "":
+		part := filePart{Type: "file"}
+		part.File.Name, part.File.Data = m.FileName(), m.Address()
+		return part, nil
+	case p.Type == eventlog.DocumentPart && m.IsText():
+		return newText(render.Placeholder(p) + "\n" + string(m.Data)), nil
+	}
+	return nil, nil
+}
+
+// audioFormats are the sounds that the API takes, by media type.
+var audioFormats = map[string]string{
+	"audio/wav": "wav", "audio/x-wav": "wav", "audio/wave": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3",
+}
