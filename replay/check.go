@@ -8,14 +8,16 @@ import (
 )
 
 // Options say what a sequence of events should be. The zero value is a
-// lineage, or a part of one, oldest first.
+// lineage or an active path, or a part of one, oldest first.
 type Options struct {
 	// Session is the session whose lineage it is: events of it, and before them
 	// those it shares with its ancestors. Empty is whichever session comes.
 	Session string
-	// Path says that it is an active path, as of Log.ActivePath: seqs are left
-	// out where a head_moved leaves them, and only there.
-	Path bool
+	// All demands a lineage, as of Log.Read: no seq is left out. Path demands an
+	// active path, as of Log.ActivePath: seqs are left out where a head_moved
+	// leaves them, and only there. Without either, the first head_moved that
+	// leaves any tells which of the two it is.
+	All, Path bool
 	// Backward says that the newest event comes first.
 	Backward bool
 	// Whole demands that it reaches back to the beginning of the lineage.
@@ -34,7 +36,7 @@ type Options struct {
 // passed on and end it. What comes before the error has been checked.
 func Check(events iter.Seq2[eventlog.Event, error], opts Options) iter.Seq2[eventlog.Event, error] {
 	return func(yield func(eventlog.Event, error) bool) {
-		c := checker{opts: opts}
+		c := checker{opts: opts, form: formOf(opts)}
 		for e, err := range events {
 			if err == nil {
 				err = c.event(&e)
@@ -56,9 +58,29 @@ func Check(events iter.Seq2[eventlog.Event, error], opts Options) iter.Seq2[even
 // checker checks a sequence event by event.
 type checker struct {
 	opts  Options
+	form  form
 	last  link
 	begun bool
 	left  map[string]bool // sessions that the sequence has left
+}
+
+// form is what a sequence has turned out to be.
+type form int
+
+const (
+	unknown form = iota
+	all
+	path
+)
+
+func formOf(opts Options) form {
+	switch {
+	case opts.All:
+		return all
+	case opts.Path:
+		return path
+	}
+	return unknown
 }
 
 // link is an event and what it goes on from.
@@ -119,9 +141,16 @@ func linkOf(e *eventlog.Event) (link, error) {
 	return l, nil
 }
 
-// due is the seq of the event that comes before l in the sequence.
-func (c *checker) due(l *link) int64 {
-	if c.opts.Path {
+// due is the seq of the event that is to come before l in the sequence; before
+// is that of the one that does, which tells what the sequence is.
+func (c *checker) due(l *link, before int64) int64 {
+	if c.form == unknown && l.after < l.Seq-1 {
+		c.form = all
+		if l.after == before {
+			c.form = path
+		}
+	}
+	if c.form == path {
 		return l.after
 	}
 	return l.Seq - 1
@@ -129,13 +158,13 @@ func (c *checker) due(l *link) int64 {
 
 // begins checks the oldest event.
 func (c *checker) begins(oldest *link) error {
-	due, after := c.due(oldest), c.opts.After
+	after := c.opts.After
 	if c.opts.Whole {
 		after = 0
 	} else if after == 0 {
 		return nil
 	}
-	switch {
+	switch due := c.due(oldest, after); {
 	case due > after:
 		return wrong(&oldest.Event, ErrGap, fmt.Sprintf("it goes on from %d, the sequence from %d", due, after))
 	case due < after:
@@ -146,7 +175,7 @@ func (c *checker) begins(oldest *link) error {
 
 // joins checks that newer follows older; e is the one of them that is new.
 func (c *checker) joins(older, newer *link, e *eventlog.Event) error {
-	switch due := c.due(newer); {
+	switch due := c.due(newer, older.Seq); {
 	case older.Seq > due:
 		return wrong(e, ErrOrder, fmt.Sprintf("%d goes on from %d and not from %d", newer.Seq, due, older.Seq))
 	case older.Seq < due:
@@ -167,7 +196,7 @@ func (c *checker) forks(older, newer *link, e *eventlog.Event) error {
 	if c.left[e.SessionID] || older.SessionID == c.opts.Session {
 		return wrong(e, ErrMixedSessions, fmt.Sprintf("it stands next to %d of session %q", c.last.Seq, c.last.SessionID))
 	}
-	if c.opts.Path && newer.Type.Name() == eventlog.HeadMoved && newer.after < newer.Seq-1 {
+	if c.form == path && newer.after < newer.Seq-1 {
 		return nil // the session_forked is among what the head_moved left
 	}
 	f, forked, err := newer.Fork()

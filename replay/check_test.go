@@ -25,7 +25,7 @@ func TestCheckPassesWhatALogYields(t *testing.T) {
 			opts replay.Options
 			want int
 		}{
-			{"all", eventlog.All, replay.Options{Session: "g", Whole: true}, 10},
+			{"all", eventlog.All, replay.Options{Session: "g", All: true, Whole: true}, 10},
 			{"of any session", eventlog.All, replay.Options{}, 10},
 			{"backward", eventlog.All.Backward(), replay.Options{Session: "g", Whole: true, Backward: true}, 10},
 			{"a part", eventlog.Between(3, 8), replay.Options{Session: "g", After: 2}, 6},
@@ -45,7 +45,10 @@ func TestCheckPassesWhatALogYields(t *testing.T) {
 		if diff := cmp.Diff([]string{"p 1", "p 2", "g 9", "g 10"}, places(path)); diff != "" {
 			t.Errorf("path (-want +got):\n%s", diff)
 		}
+		all(t, replay.Check(log.ActivePath(ctx, "g"), replay.Options{}))
+		all(t, replay.Check(replay.Of(path[2:]...), replay.Options{After: 2, Session: "g"}))
 		slices.Reverse(path)
+		all(t, replay.Check(replay.Of(path...), replay.Options{Backward: true, Whole: true}))
 		all(t, replay.Check(replay.Of(path...), replay.Options{Session: "g", Path: true, Whole: true, Backward: true}))
 	})
 }
@@ -89,6 +92,8 @@ type broken struct {
 // families are the events of a family, as read of each session.
 type families struct {
 	p, f, g, path, other []eventlog.Event
+	// twice moves the head to 1 at 4, and to 5 at 7.
+	twice []eventlog.Event
 }
 
 var brokens = []broken{
@@ -125,12 +130,19 @@ var brokens = []broken{
 	{"one is missing on the path", replay.Options{Path: true}, func(f *families) []eventlog.Event {
 		return slices.Delete(f.path, 1, 2)
 	}, replay.ErrGap, 9, 1},
-	{"a path where all is wanted", replay.Options{}, func(f *families) []eventlog.Event {
+	{"a path where all is wanted", replay.Options{All: true}, func(f *families) []eventlog.Event {
 		return f.path
 	}, replay.ErrGap, 9, 2},
 	{"all where a path is wanted", replay.Options{Path: true}, func(f *families) []eventlog.Event {
 		return f.g
 	}, replay.ErrOrder, 9, 8},
+	{"a path and then all", replay.Options{}, func(f *families) []eventlog.Event {
+		return slices.Concat(f.twice[:1], f.twice[3:])
+	}, replay.ErrOrder, 7, 4},
+	{"all and then a path", replay.Options{}, func(f *families) []eventlog.Event {
+		return slices.Delete(f.twice, 5, 6)
+	}, replay.ErrGap, 7, 5},
+	{"a path of later than after", replay.Options{After: 2}, func(f *families) []eventlog.Event { return f.twice[3:4] }, replay.ErrGap, 4, 0},
 	{"the beginning is missing", replay.Options{Whole: true}, func(f *families) []eventlog.Event {
 		return f.p[1:]
 	}, replay.ErrGap, 2, 0},
@@ -177,6 +189,7 @@ func TestCheckRefuses(t *testing.T) {
 		for range 6 {
 			appended(t, log, "other", said(t, "other"))
 		}
+		appended(t, log, "twice", said(t, "1"), said(t, "2"), said(t, "3"), moved(t, 1), said(t, "5"), said(t, "6"), moved(t, 5), said(t, "8"))
 		for _, c := range brokens {
 			t.Run(c.name, func(t *testing.T) {
 				before, err := failure(replay.Check(replay.Of(c.events(read(t, log))...), c.opts))
@@ -241,7 +254,7 @@ func read(t *testing.T, log *eventlog.Log) *families {
 	return &families{
 		p: all(t, log.Read(ctx, "p", eventlog.All)), f: all(t, log.Read(ctx, "f", eventlog.All)),
 		g: all(t, log.Read(ctx, "g", eventlog.All)), path: all(t, log.ActivePath(ctx, "g")),
-		other: all(t, log.Read(ctx, "other", eventlog.All)),
+		other: all(t, log.Read(ctx, "other", eventlog.All)), twice: all(t, log.Read(ctx, "twice", eventlog.All)),
 	}
 }
 

@@ -113,14 +113,6 @@ func places(events []eventlog.Event) []string {
 	return list
 }
 
-func seqs(events []eventlog.Event) []int64 {
-	list := make([]int64, len(events))
-	for i, e := range events {
-		list[i] = e.Seq
-	}
-	return list
-}
-
 // family fills a log: p has 1 to 6, f goes on from 4 of p with 5 to 8, and g
 // from 6 of f with 7 to 10, where 9 moves the head to 2.
 func family(t failer, log *eventlog.Log) {

@@ -33,7 +33,7 @@ func Lineage(events iter.Seq2[eventlog.Event, error], session string) iter.Seq2[
 			yield(eventlog.Event{}, err)
 			return
 		}
-		Check(Of(lineage...), Options{Session: session, Whole: true})(yield)
+		Check(Of(lineage...), Options{Session: session, All: true, Whole: true})(yield)
 	}
 }
 

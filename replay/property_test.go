@@ -66,8 +66,8 @@ func (f *forest) note(r *rapid.T, name string, head int64) {
 	f.paths[name][head] = places(all(r, f.log.ActivePath(context.Background(), name)))
 }
 
-// onRandom checks a law on random logs of each backend.
-func onRandom(t *testing.T, law func(r *rapid.T, f *forest, session string)) {
+// What is replayed of a random log is what the log itself yields.
+func TestRandomLogs(t *testing.T) {
 	for name, open := range backends {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(r *rapid.T) {
@@ -75,7 +75,9 @@ func onRandom(t *testing.T, law func(r *rapid.T, f *forest, session string)) {
 				defer func() { _ = log.Close() }()
 				f := grow(r, log)
 				for _, session := range f.names {
-					law(r, f, session)
+					activePathIsThatOfTheLog(r, f, session)
+					untilSeesThePathOfThen(r, f, session)
+					linesHoldTheLineage(r, f, session)
 				}
 			})
 		})
@@ -90,49 +92,45 @@ func same(r *rapid.T, what string, want, got []string) {
 }
 
 // The path that is derived of a lineage is the log's own, in both directions.
-func TestActivePathIsThatOfTheLog(t *testing.T) {
-	onRandom(t, func(r *rapid.T, f *forest, session string) {
-		ctx := context.Background()
-		want := places(all(r, f.log.ActivePath(ctx, session)))
-		opts := replay.Options{Session: session}
-		same(r, "forward", want, places(all(r, replay.ActivePath(f.log.Read(ctx, session, eventlog.All), opts))))
-		opts.Path, opts.Whole = true, true
-		same(r, "checked", want, places(all(r, replay.Check(f.log.ActivePath(ctx, session), opts))))
-		opts.Path, opts.Backward = false, true
-		back := places(all(r, replay.ActivePath(f.log.Read(ctx, session, eventlog.All.Backward()), opts)))
-		slices.Reverse(back)
-		same(r, "backward", want, back)
-	})
+func activePathIsThatOfTheLog(r *rapid.T, f *forest, session string) {
+	ctx := context.Background()
+	want := places(all(r, f.log.ActivePath(ctx, session)))
+	opts := replay.Options{Session: session}
+	same(r, "forward", want, places(all(r, replay.ActivePath(f.log.Read(ctx, session, eventlog.All), opts))))
+	opts.Whole = true
+	same(r, "told apart", want, places(all(r, replay.Check(f.log.ActivePath(ctx, session), opts))))
+	opts.Path = true
+	same(r, "checked", want, places(all(r, replay.Check(f.log.ActivePath(ctx, session), opts))))
+	opts.Path, opts.Backward = false, true
+	back := places(all(r, replay.ActivePath(f.log.Read(ctx, session, eventlog.All.Backward()), opts)))
+	slices.Reverse(back)
+	same(r, "backward", want, back)
 }
 
 // A replay until any event sees the path as it was when that was the newest.
-func TestReplayUntilSeesThePathOfThen(t *testing.T) {
-	onRandom(t, func(r *rapid.T, f *forest, session string) {
-		lineage := all(r, f.log.Read(context.Background(), session, eventlog.All))
-		for _, e := range lineage {
-			want := f.paths[session][e.Seq]
-			bySeq := replay.Replayer[int]{UntilSeq: e.Seq, ActiveOnly: true}
-			same(r, fmt.Sprint("until seq ", e.Seq), want, places(all(r, bySeq.Events(replay.Of(lineage...)))))
-			byID := replay.Replayer[int]{UntilEvent: e.ID, ActiveOnly: true}
-			same(r, fmt.Sprint("until event ", e.ID), want, places(all(r, byID.Events(replay.Of(lineage...)))))
-		}
-	})
+func untilSeesThePathOfThen(r *rapid.T, f *forest, session string) {
+	lineage := all(r, f.log.Read(context.Background(), session, eventlog.All))
+	for _, e := range lineage {
+		want := f.paths[session][e.Seq]
+		bySeq := replay.Replayer[int]{UntilSeq: e.Seq, ActiveOnly: true}
+		same(r, fmt.Sprint("until seq ", e.Seq), want, places(all(r, bySeq.Events(replay.Of(lineage...)))))
+		byID := replay.Replayer[int]{UntilEvent: e.ID, ActiveOnly: true}
+		same(r, fmt.Sprint("until event ", e.ID), want, places(all(r, byID.Events(replay.Of(lineage...)))))
+	}
 }
 
 // An export, read without a store, holds the lineage of each of its sessions.
-func TestLinesHoldTheLineage(t *testing.T) {
-	onRandom(t, func(r *rapid.T, f *forest, session string) {
-		ctx := context.Background()
-		var text bytes.Buffer
-		if err := f.log.Export(ctx, &text, f.names...); err != nil {
-			r.Fatalf("export: %v", err)
-		}
-		want := places(all(r, f.log.Read(ctx, session, eventlog.All)))
-		same(r, "of all", want, places(all(r, replay.Lineage(replay.Lines(bytes.NewReader(text.Bytes())), session))))
-		text.Reset()
-		if err := f.log.Export(ctx, &text, session); err != nil {
-			r.Fatalf("export: %v", err)
-		}
-		same(r, "of one", want, places(all(r, replay.Lineage(replay.Lines(&text), ""))))
-	})
+func linesHoldTheLineage(r *rapid.T, f *forest, session string) {
+	ctx := context.Background()
+	var text bytes.Buffer
+	if err := f.log.Export(ctx, &text, f.names...); err != nil {
+		r.Fatalf("export: %v", err)
+	}
+	want := places(all(r, f.log.Read(ctx, session, eventlog.All)))
+	same(r, "of all", want, places(all(r, replay.Lineage(replay.Lines(bytes.NewReader(text.Bytes())), session))))
+	text.Reset()
+	if err := f.log.Export(ctx, &text, session); err != nil {
+		r.Fatalf("export: %v", err)
+	}
+	same(r, "of one", want, places(all(r, replay.Lineage(replay.Lines(&text), ""))))
 }

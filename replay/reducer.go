@@ -13,15 +13,15 @@ import (
 // keep a copy of it. An error ends the replay.
 type Reducer[S any] func(s *S, e *eventlog.Event) error
 
-// Replay folds a lineage or a part of one, oldest first, into state: each event
-// goes to each reducer in order. It returns the state as it was before the
-// event that an error is about. See Check for what else may be wrong.
+// Replay folds a lineage, an active path or a part of one, oldest first, into
+// state: each event goes to each reducer in order. With an error comes the state
+// that the reducers had made until then. See Check for what else may be wrong.
 func Replay[S any](events iter.Seq2[eventlog.Event, error], state S, reducers ...Reducer[S]) (S, error) {
 	return Replayer[S]{Reducers: reducers}.Replay(events, state)
 }
 
 // Replayer folds what it is told to of a sequence of events. The zero value
-// with Reducers folds a whole lineage. It may be used concurrently.
+// with Reducers folds all of it. It may be used concurrently.
 type Replayer[S any] struct {
 	// Options say what the sequence is.
 	Options
@@ -53,8 +53,8 @@ func (r Replayer[S]) Events(events iter.Seq2[eventlog.Event, error]) iter.Seq2[e
 	return events
 }
 
-// Replay folds a sequence into state. On an error it returns the state as it
-// was before the event that the error is about.
+// Replay folds a sequence into state. With an error comes the state that the
+// reducers had made until then.
 func (r Replayer[S]) Replay(events iter.Seq2[eventlog.Event, error], state S) (S, error) {
 	for e, err := range r.Events(events) {
 		if err != nil {
