@@ -1,0 +1,310 @@
+package fork_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/store/jsonl"
+)
+
+// drawn draws a forest, a line each session.
+func drawn(f *fork.Forest) string {
+	var b strings.Builder
+	for depth, n := range f.All() {
+		fmt.Fprintf(&b, "%s%s %s", strings.Repeat("  ", depth), n.Kind, n.ID)
+		if n.Seq > 0 {
+			fmt.Fprintf(&b, " at %d", n.Seq)
+		}
+		if n.Missing {
+			fmt.Fprintf(&b, ", of %s which is gone", n.Parent)
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+func TestForest(t *testing.T) {
+	everywhere(t, func(t *bench) {
+		t.turns("a", 0, 2)
+		t.fork("c", "a", fork.AtTurn(0))
+		t.fork("b", "a", fork.Head())
+		t.fork("d", "b", fork.AtTurn(0)) // what b shares with a
+		t.fork("e", "b", fork.Head())
+		run := eventlog.Session{Parent: eventlog.SessionParent{SessionID: "a", Seq: 3}}
+		t.add("run", made(eventlog.NewSessionStarted(run)))
+		run.Parent.SessionID = "gone"
+		t.add("stray", made(eventlog.NewSessionStarted(run)))
+		_, err := fork.Copy(t.ctx, t.log, "b", fork.CopyOptions{ID: "copy"})
+		t.must(err)
+		forest, err := fork.Tree(t.ctx, t.log)
+		t.must(err)
+		want := `root a
+  run run at 3
+  fork c at 6
+  fork b at 12
+    fork d at 6
+    copy copy at 13
+    fork e at 13
+run stray at 3, of gone which is gone
+`
+		if diff := cmp.Diff(want, drawn(forest)); diff != "" {
+			t.Error(diff)
+		}
+		for _, c := range []struct {
+			name string
+			ask  func() ([]string, error)
+			want []string
+		}{
+			{"children of a", func() ([]string, error) { return fork.Children(t.ctx, t.log, "a") }, []string{"c", "b"}},
+			{"children of e", func() ([]string, error) { return fork.Children(t.ctx, t.log, "e") }, nil},
+			{"siblings of b", func() ([]string, error) { return fork.Siblings(t.ctx, t.log, "b") }, []string{"c"}},
+			{"siblings of a", func() ([]string, error) { return fork.Siblings(t.ctx, t.log, "a") }, nil},
+			{"leaves of a", func() ([]string, error) { return fork.Leaves(t.ctx, t.log, "a") }, []string{"c", "d", "e"}},
+			{"leaves of e", func() ([]string, error) { return fork.Leaves(t.ctx, t.log, "e") }, []string{"e"}},
+			{"who needs b", func() ([]string, error) { return fork.Needs(t.ctx, t.log, "b") }, []string{"d", "e"}},
+		} {
+			got, err := c.ask()
+			if diff := cmp.Diff(c.want, got); err != nil || diff != "" {
+				t.Errorf("%s: %v\n%s", c.name, err, diff)
+			}
+		}
+		line, err := fork.Lineage(t.ctx, t.log, "d")
+		t.must(err)
+		if len(line) != 2 || line[0].Session != "b" || line[0].Seq != 6 || line[1].Session != "a" || line[1].Seq != 6 || line[1].Fork.Seq != 12 {
+			t.Errorf("lineage of d is %+v", line)
+		}
+		parent, ok, err := fork.Parent(t.ctx, t.log, "e")
+		if err != nil || !ok || parent.Session != "b" || parent.Seq != 13 {
+			t.Errorf("parent of e is %+v, %v, %v", parent, ok, err)
+		}
+		if _, ok, err := fork.Parent(t.ctx, t.log, "a"); ok || err != nil {
+			t.Errorf("a has a parent: %v, %v", ok, err)
+		}
+	})
+}
+
+func TestKinOfAMissingSession(t *testing.T) {
+	everywhere(t, func(t *bench) {
+		_, _, parent := fork.Parent(t.ctx, t.log, "x")
+		_, lineage := fork.Lineage(t.ctx, t.log, "x")
+		_, children := fork.Children(t.ctx, t.log, "x")
+		_, siblings := fork.Siblings(t.ctx, t.log, "x")
+		_, leaves := fork.Leaves(t.ctx, t.log, "x")
+		_, branches := fork.Branches(t.ctx, t.log, "x")
+		_, diff := fork.Diff(t.ctx, t.log, fork.Tip{Session: "x"}, fork.Tip{Session: "x"})
+		_, rewind := fork.Rewind(t.ctx, t.log, "x", fork.Head(), fork.RewindOptions{})
+		_, recover := fork.Recover(t.ctx, t.log, "x", fork.RewindOptions{})
+		_, copied := fork.Copy(t.ctx, t.log, "x", fork.CopyOptions{ID: "y"})
+		_, merged := fork.Merge(t.ctx, t.log, "x", "y", fork.Outcome{})
+		for i, err := range []error{parent, lineage, children, siblings, leaves, branches, diff, rewind, recover, copied, merged,
+			fork.Remove(t.ctx, t.log, "x")} {
+			if !errors.Is(err, eventlog.ErrNotFound) {
+				t.Errorf("%d: %v", i, err)
+			}
+		}
+	})
+}
+
+func TestRemoveIsRefusedWhileForksNeedIt(t *testing.T) {
+	everywhere(t, func(t *bench) {
+		t.turns("a", 0, 1)
+		t.fork("b", "a", fork.Head())
+		if err := fork.Remove(t.ctx, t.log, "a"); !errors.Is(err, eventlog.ErrInUse) || !strings.Contains(err.Error(), `"b"`) {
+			t.Errorf("removed a: %v", err)
+		}
+		_, err := fork.Copy(t.ctx, t.log, "b", fork.CopyOptions{ID: "c"})
+		t.must(err)
+		t.must(fork.Remove(t.ctx, t.log, "b"))
+		t.must(fork.Remove(t.ctx, t.log, "a"))
+		t.sound("c")
+	})
+}
+
+// A chain of forks costs what it holds, however deep it is: reading the end of
+// it does not look at its beginning, and reading all of it reads each event
+// once.
+func TestDeepForks(t *testing.T) {
+	everywhere(t, func(t *bench) {
+		const depth = 1000
+		name := func(i int) string { return fmt.Sprint("s", i) }
+		t.add(name(0), user("root"))
+		for i := 1; i <= depth; i++ {
+			t.fork(name(i), name(i-1), fork.Head())
+		}
+		last := name(depth)
+		within := func(what string, most int64, fn func()) {
+			t.Helper()
+			if reads, events := t.store.count(fn); reads > most || events > most {
+				t.Errorf("%s makes %d reads of %d events, more than %d", what, reads, events, most)
+			}
+		}
+		within("a fork", 20, func() { t.fork("more", last, fork.Head()) })
+		within("the last ten", 40, func() {
+			for _, err := range t.log.Read(t.ctx, last, eventlog.Last(10)) {
+				t.must(err)
+			}
+		})
+		within("ten events back", 40, func() {
+			n := 0
+			for _, err := range t.log.Read(t.ctx, last, eventlog.All.Backward()) {
+				t.must(err)
+				if n++; n == 10 {
+					break
+				}
+			}
+		})
+		within("all of it", 3*depth, func() {
+			n := 0
+			for _, err := range t.log.Read(t.ctx, last, eventlog.All) {
+				t.must(err)
+				n++
+			}
+			if n != depth+1 {
+				t.Errorf("the lineage has %d events", n)
+			}
+		})
+		within("the lineage", 3*depth, func() {
+			line, err := fork.Lineage(t.ctx, t.log, last)
+			t.must(err)
+			if len(line) != depth || line[depth-1].Session != name(0) {
+				t.Errorf("the lineage has %d sessions", len(line))
+			}
+		})
+		within("comparing its ends", 10*depth, func() {
+			d, err := fork.Diff(t.ctx, t.log, fork.Tip{Session: last}, fork.Tip{Session: name(500)})
+			t.must(err)
+			if d.Ancestor != (fork.Tip{Session: name(500), Seq: 501}) || d.A.Len() != 500 || d.B.Len() != 0 {
+				t.Errorf("the difference is %+v", d)
+			}
+		})
+	})
+}
+
+// files is a jsonl log whose files are made by hand.
+func files(t *testing.T, sessions map[string]string) *eventlog.Log {
+	t.Helper()
+	dir := t.TempDir()
+	for id, lines := range sessions {
+		if err := os.WriteFile(filepath.Join(dir, id+".jsonl"), []byte(lines), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	log := eventlog.Open(jsonl.New(dir))
+	t.Cleanup(func() { _ = log.Close() })
+	return log
+}
+
+// linesOf are the own lines of a session.
+func (t *bench) linesOf(session string) []string {
+	t.Helper()
+	var lines []string
+	for e, err := range t.log.Read(t.ctx, session, eventlog.All.Own()) {
+		t.must(err)
+		lines = append(lines, string(e.Line())+"\n")
+	}
+	return lines
+}
+
+// family is a parent of four events and a fork behind the third.
+func family(t *bench) {
+	t.each("a", user("1"), user("2"), user("3"), user("4"))
+	t.fork("b", "a", fork.AtSeq(3))
+	t.add("b", user("mine"))
+}
+
+func TestParentGoneOrCut(t *testing.T) {
+	everywhere(t, func(b *bench) {
+		family(b)
+		parent, child := b.linesOf("a"), strings.Join(b.linesOf("b"), "")
+		var corrupt *eventlog.CorruptError
+		gone := files(t, map[string]string{"b": child})
+		if _, err := fork.Lineage(b.ctx, gone, "b"); !errors.Is(err, eventlog.ErrNotFound) {
+			t.Errorf("lineage without the parent: %v", err)
+		}
+		if _, err := fork.At(b.ctx, gone, "b", fork.AtSeq(2), fork.Options{ID: "c"}); !errors.Is(err, eventlog.ErrNotFound) {
+			t.Errorf("forked where the parent is gone: %v", err)
+		}
+		forest, err := fork.Tree(b.ctx, gone)
+		if err != nil || drawn(forest) != "fork b at 3, of a which is gone\n" {
+			t.Errorf("tree: %v\n%s", err, drawn(forest))
+		}
+		cut := files(t, map[string]string{"a": parent[0] + parent[1], "b": child})
+		for name, err := range asked(b, cut) {
+			if !errors.As(err, &corrupt) {
+				t.Errorf("%s of a fork whose parent was cut: %v", name, err)
+			}
+		}
+		stranger := newBench(t, stores["jsonl"])
+		stranger.each("a", user("x"), user("y"), user("z"))
+		other := strings.Join(stranger.linesOf("a"), "")
+		for name, err := range asked(b, files(t, map[string]string{"a": other, "b": child})) {
+			if !errors.Is(err, eventlog.ErrCorrupt) {
+				t.Errorf("%s of a fork of another parent: %v", name, err)
+			}
+		}
+	})
+}
+
+// asked asks a log of b what reads through its parent.
+func asked(b *bench, log *eventlog.Log) map[string]error {
+	_, lineage := fork.Lineage(b.ctx, log, "b")
+	_, forked := fork.At(b.ctx, log, "b", fork.AtSeq(3), fork.Options{ID: "c"})
+	_, diff := fork.Diff(b.ctx, log, fork.Tip{Session: "b"}, fork.Tip{Session: "a"})
+	_, branches := fork.Branches(b.ctx, log, "b")
+	_, copied := fork.Copy(b.ctx, log, "b", fork.CopyOptions{ID: "c"})
+	b.nothingIn(log, "c")
+	return map[string]error{"lineage": lineage, "fork": forked, "diff": diff, "branches": branches, "copy": copied}
+}
+
+func (t *bench) nothingIn(log *eventlog.Log, session string) {
+	t.Helper()
+	if _, err := log.Head(t.ctx, session); !errors.Is(err, eventlog.ErrNotFound) {
+		t.Errorf("session %q: %v", session, err)
+	}
+}
+
+// Two sessions whose files were made to be forks of each other.
+func TestCycle(t *testing.T) {
+	b := newBench(t, stores["jsonl"])
+	b.add("x", user("1"))
+	b.fork("a", "x", fork.Head())
+	b.add("a", user("2"))
+	b.fork("b", "a", fork.AtSeq(2))
+	line := strings.Join(b.linesOf("b"), "")
+	// A second log, where x is a fork of b.
+	c := newBench(t, stores["jsonl"])
+	c.each("b", user("1"), user("2"), user("3"), user("4"))
+	c.fork("x", "b", fork.AtSeq(4))
+	log := files(t, map[string]string{"x": strings.Join(c.linesOf("x"), ""), "a": strings.Join(b.linesOf("a"), ""), "b": line})
+	var corrupt *eventlog.CorruptError
+	if _, err := fork.Lineage(b.ctx, log, "b"); !errors.As(err, &corrupt) {
+		t.Errorf("lineage: %v", err)
+	}
+	_, err := fork.Copy(b.ctx, log, "b", fork.CopyOptions{ID: "c"})
+	if !errors.As(err, &corrupt) {
+		t.Errorf("copied: %v", err)
+	}
+	_, err = fork.At(b.ctx, log, "b", fork.AtSeq(1), fork.Options{ID: "c"})
+	if !errors.As(err, &corrupt) {
+		t.Errorf("forked: %v", err)
+	}
+	b.nothingIn(log, "c")
+	forest, err := fork.Tree(b.ctx, log)
+	if err != nil || len(forest.Roots) != 1 || !errors.Is(forest.Roots[0].Info.Err, fork.ErrCycle) {
+		t.Errorf("tree: %v\n%s", err, drawn(forest))
+	}
+	if n := strings.Count(drawn(forest), "fork "); n != 3 {
+		t.Errorf("the tree has %d sessions of 3:\n%s", n, drawn(forest))
+	}
+	if forks, err := fork.Children(b.ctx, log, "a"); err != nil || len(forks) != 1 {
+		t.Errorf("children of a: %q, %v", forks, err)
+	}
+}
