@@ -1,0 +1,216 @@
+package projection
+
+import (
+	"bytes"
+	"fmt"
+	"math/big"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// A document may have maxDocument bytes and maxDepth levels, so that a patch of
+// a few lines that copies a document into itself again and again is refused.
+const (
+	maxDocument = 64 << 20
+	maxDepth    = 1000
+)
+
+// document is a JSON value that is never changed: an edited one shares what
+// stayed.
+// Literals are kept verbatim, members in order.
+type document struct {
+	kind    jsontext.Kind // of its first byte: { [ " 0 t f n
+	raw     jsontext.Value
+	members []documentMember
+	items   []*document
+	size    int // bytes when written
+	depth   int
+}
+
+type documentMember struct {
+	name   string
+	quoted jsontext.Value
+	value  *document
+}
+
+// parseDocument reads one JSON value; it must be well-formed.
+func parseDocument(v jsontext.Value) (*document, error) {
+	dec := jsontext.NewDecoder(bytes.NewReader(v))
+	n, err := readDocument(dec)
+	if err != nil {
+		return nil, err
+	}
+	return n, n.check()
+}
+
+func readDocument(dec *jsontext.Decoder) (*document, error) {
+	switch dec.PeekKind() {
+	case jsontext.KindBeginObject:
+		return readObject(dec)
+	case jsontext.KindBeginArray:
+		return readArray(dec)
+	}
+	v, err := dec.ReadValue()
+	if err != nil {
+		return nil, err
+	}
+	return &document{kind: v.Kind(), raw: v.Clone(), size: len(v), depth: 1}, nil
+}
+
+func readObject(dec *jsontext.Decoder) (*document, error) {
+	if _, err := dec.ReadToken(); err != nil {
+		return nil, err
+	}
+	var members []documentMember
+	for dec.PeekKind() != jsontext.KindEndObject {
+		quoted, err := dec.ReadValue()
+		if err != nil {
+			return nil, err
+		}
+		m := documentMember{quoted: quoted.Clone()}
+		name, err := jsontext.AppendUnquote(nil, quoted)
+		if err != nil {
+			return nil, err
+		}
+		m.name = string(name)
+		if m.value, err = readDocument(dec); err != nil {
+			return nil, err
+		}
+		members = append(members, m)
+	}
+	_, err := dec.ReadToken()
+	return object(members), err
+}
+
+func readArray(dec *jsontext.Decoder) (*document, error) {
+	if _, err := dec.ReadToken(); err != nil {
+		return nil, err
+	}
+	var items []*document
+	for dec.PeekKind() != jsontext.KindEndArray {
+		n, err := readDocument(dec)
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, n)
+	}
+	_, err := dec.ReadToken()
+	return array(items), err
+}
+
+func object(members []documentMember) *document {
+	n := &document{kind: jsontext.KindBeginObject, members: members, size: 1 + max(len(members), 1)}
+	for i := range members {
+		n.size += len(members[i].quoted) + 1 + members[i].value.size
+		n.depth = max(n.depth, members[i].value.depth)
+	}
+	n.depth++
+	return n
+}
+
+func array(items []*document) *document {
+	n := &document{kind: jsontext.KindBeginArray, items: items, size: 1 + max(len(items), 1)}
+	for _, item := range items {
+		n.size += item.size
+		n.depth = max(n.depth, item.depth)
+	}
+	n.depth++
+	return n
+}
+
+// check refuses a document that grew beyond measure.
+func (n *document) check() error {
+	if n.size > maxDocument || n.depth > maxDepth {
+		return fmt.Errorf("%w: %d bytes in %d levels", ErrDocumentTooLarge, n.size, n.depth)
+	}
+	return nil
+}
+
+// value is the document, without white space.
+func (n *document) value() jsontext.Value { return n.append(make([]byte, 0, n.size)) }
+
+func (n *document) append(dst []byte) []byte {
+	switch n.kind {
+	case jsontext.KindBeginObject:
+		dst = append(dst, '{')
+		for i := range n.members {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = append(append(dst, n.members[i].quoted...), ':')
+			dst = n.members[i].value.append(dst)
+		}
+		return append(dst, '}')
+	case jsontext.KindBeginArray:
+		dst = append(dst, '[')
+		for i, item := range n.items {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = item.append(dst)
+		}
+		return append(dst, ']')
+	}
+	return append(dst, n.raw...)
+}
+
+// member is the place of a member; -1 if there is none.
+func (n *document) member(name string) int {
+	return slices.IndexFunc(n.members, func(m documentMember) bool { return m.name == name })
+}
+
+// equal compares as RFC 6902 does: numbers by their value, members in any order.
+func (n *document) equal(o *document) bool {
+	if n.kind != o.kind {
+		return false
+	}
+	switch n.kind {
+	case jsontext.KindBeginObject:
+		return len(n.members) == len(o.members) && !slices.ContainsFunc(n.members, func(m documentMember) bool {
+			i := o.member(m.name)
+			return i < 0 || !m.value.equal(o.members[i].value)
+		})
+	case jsontext.KindBeginArray:
+		return slices.EqualFunc(n.items, o.items, (*document).equal)
+	case jsontext.KindString:
+		a, errA := jsontext.AppendUnquote(nil, n.raw)
+		b, errB := jsontext.AppendUnquote(nil, o.raw)
+		return errA == nil && errB == nil && bytes.Equal(a, b)
+	case jsontext.KindNumber:
+		return sameNumber(string(n.raw), string(o.raw))
+	}
+	return true
+}
+
+// sameNumber compares number literals by their exact value.
+func sameNumber(a, b string) bool {
+	x, y := decimalOf(a), decimalOf(b)
+	return x.negative == y.negative && x.digits == y.digits && x.exponent.Cmp(y.exponent) == 0
+}
+
+// decimal is digits × 10^exponent, digits without zeros at their ends.
+type decimal struct {
+	negative bool
+	digits   string
+	exponent *big.Int
+}
+
+func decimalOf(literal string) decimal {
+	d := decimal{exponent: new(big.Int)}
+	literal, d.negative = strings.CutPrefix(literal, "-")
+	mantissa := literal
+	if i := strings.IndexAny(literal, "eE"); i >= 0 {
+		mantissa = literal[:i]
+		d.exponent.SetString(strings.TrimPrefix(literal[i+1:], "+"), 10)
+	}
+	whole, fraction, _ := strings.Cut(mantissa, ".")
+	digits := strings.TrimLeft(whole+fraction, "0")
+	d.digits = strings.TrimRight(digits, "0")
+	if d.digits == "" {
+		return decimal{exponent: new(big.Int)}
+	}
+	d.exponent.Add(d.exponent, big.NewInt(int64(len(digits)-len(d.digits)-len(fraction))))
+	return d
+}
