@@ -1,0 +1,304 @@
+package fork_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/oklog/ulid/v2"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/fork"
+)
+
+// all are the events of a lineage.
+func all(t *bench, log *eventlog.Log, session string) (events []eventlog.Event) {
+	t.Helper()
+	for e, err := range log.Read(t.ctx, session, eventlog.All) {
+		t.must(err)
+		events = append(events, e)
+	}
+	return events
+}
+
+// same compares a copy with its source: everything but ids, session and what
+// the copy says of itself.
+func (t *bench) same(source, copied []eventlog.Event, sourceID string) {
+	t.Helper()
+	if len(source) != len(copied) {
+		t.Fatalf("%d events of %d", len(copied), len(source))
+	}
+	ids, seen := map[ulid.ULID]ulid.ULID{}, map[ulid.ULID]bool{}
+	for i := range source {
+		ids[source[i].ID], seen[source[i].ID] = copied[i].ID, true
+	}
+	for i := range source {
+		a, b := &source[i], &copied[i]
+		if seen[b.ID] || b.SessionID == a.SessionID {
+			t.Errorf("event %d of the copy is %s of %q", b.Seq, b.ID, b.SessionID)
+		}
+		if a.Seq != b.Seq || a.Type != b.Type || !a.Timestamp.Equal(b.Timestamp) || a.Cost != b.Cost || a.More() != b.More() {
+			t.Errorf("%v became %v: %v, %v, %d", a, b, b.Timestamp, b.Cost, b.More())
+		}
+		data := string(a.Data)
+		for old, fresh := range ids {
+			if a.Type != eventlog.SessionForked {
+				data = strings.ReplaceAll(data, old.String(), fresh.String())
+			}
+		}
+		if data != string(b.Data) || string(a.Extras()) != string(b.Extras()) {
+			t.Errorf("%v: %s became %s", a, a.Data, b.Data)
+		}
+		origin, ok := fork.Origin(b)
+		if want := (fork.EventOrigin{Session: a.SessionID, ID: a.ID, Seq: a.Seq}); !ok || origin != want {
+			t.Errorf("origin of %v is %+v", b, origin)
+		}
+	}
+}
+
+// rich makes a session with one of much: a fork with a rewind, references,
+// costs, metadata, unknown members and types, bodies and deep appends.
+func (t *bench) rich() (session string) {
+	t.Helper()
+	start := started(0)
+	spent := assistant("done")
+	spent.Cost = eventlog.Dollar / 4
+	spent.Metadata = []byte(`{"n": 9007199254740993, "fork_origin": {"session_id": "older", "seq": 7}}`)
+	t.must(spent.SetExtras([]byte(`{"unknown": [1, 2]}`)))
+	t.add("p", user("one"), start)
+	t.add("p", calls("x"))
+	t.add("p", result("x"))
+	t.add("p", spent, completed(start)) // 6
+	body, err := t.log.PutBlob(t.ctx, strings.NewReader("a body"))
+	t.must(err)
+	t.fork("s", "p", fork.Head()) // 7
+	t.add("s", made(eventlog.NewArtifactRecorded(eventlog.Artifact{ArtifactID: "art", Body: body})))
+	unknown := eventlog.Event{ID: eventlog.NewID(), Type: "other:thing", Data: []byte(`{"blob": "` + body.Blob + `"}`)}
+	t.must(unknown.AddBlobs(body.Blob))
+	t.add("s", unknown)
+	second := started(1)
+	t.add("s", user(strings.Repeat("long ", 100_000)), second)
+	for _, payload := range []eventlog.Payload{
+		eventlog.StepStart{TurnID: second.ID}, eventlog.StepCompletion{TurnID: second.ID}, eventlog.Abort{TurnID: second.ID},
+		eventlog.EffectIntent{Key: "k", TurnID: second.ID, Class: eventlog.EffectPure},
+		eventlog.EffectCompletion{Key: "k", TurnID: second.ID},
+		eventlog.Child{State: eventlog.ChildStateRequested, ChildID: "c", ParentEventID: second.ID},
+		eventlog.TurnHibernation{TurnID: second.ID, Cursor: eventlog.Cursor{ID: "1", Kind: "wait"}},
+		eventlog.TurnResumption{TurnID: second.ID, CursorID: "1"},
+	} {
+		t.add("s", made(eventlog.NewEvent(payload)))
+	}
+	t.rewind("s", fork.AtSeq(6))
+	t.add("s", user("again"))
+	return "s"
+}
+
+func TestCopy(t *testing.T) {
+	everywhere(t, func(t *bench) {
+		session := t.rich()
+		c, err := fork.Copy(t.ctx, t.log, session, fork.CopyOptions{ID: "copy"})
+		t.must(err)
+		source, copied := all(t, t.log, session), all(t, t.log, "copy")
+		t.same(source, copied, session)
+		if c.Head != copied[len(copied)-1].Head() || c.Source != session || c.ID != "copy" || c.Erased != nil {
+			t.Errorf("the copy is %+v", c)
+		}
+		if diff := cmp.Diff(t.path(session), t.path("copy")); diff != "" {
+			t.Errorf("its path:\n%s", diff)
+		}
+		for _, e := range copied {
+			inherited, ok := e.MetadataValue("inherited")
+			counts := e.Cost > 0 || e.Type == eventlog.MessageAdded || e.Type == eventlog.TurnCompleted
+			if counts && string(inherited) != "true" || e.Type == eventlog.HeadMoved && ok {
+				t.Errorf("%v: inherited is %s", &e, inherited)
+			}
+		}
+		if n, _ := copied[4].MetadataValue("n"); string(n) != "9007199254740993" {
+			t.Errorf("a number became %s", n)
+		}
+		t.sound("copy")
+		again, err := fork.Copy(t.ctx, t.log, "copy", fork.CopyOptions{})
+		t.must(err)
+		t.same(copied, all(t, t.log, again.ID), "copy")
+		t.must(fork.Remove(t.ctx, t.log, session))
+		t.must(fork.Remove(t.ctx, t.log, "p"))
+		t.sound("copy")
+	})
+}
+
+func TestCopyIntoAnotherStore(t *testing.T) {
+	for from, open := range stores {
+		for to, openTo := range stores {
+			t.Run(from+" to "+to, func(t *testing.T) {
+				a, b := newBench(t, open), newBench(t, openTo)
+				session := a.rich()
+				_, err := fork.Copy(a.ctx, a.log, session, fork.CopyOptions{ID: "copy", To: b.log})
+				a.must(err)
+				a.same(all(a, a.log, session), all(b, b.log, "copy"), session)
+				a.nothingIn(a.log, "copy")
+				b.sound("copy")
+				artifact, _, err := func() (eventlog.Artifact, bool, error) { e := all(b, b.log, "copy")[7]; return e.Artifact() }()
+				b.must(err)
+				body, err := b.log.OpenArtifact(b.ctx, artifact)
+				b.must(err)
+				text, err := io.ReadAll(body)
+				if err != nil || string(text) != "a body" {
+					t.Errorf("the body is %q, %v", text, err)
+				}
+				b.must(body.Close())
+			})
+		}
+	}
+}
+
+func TestCopyRefused(t *testing.T) {
+	everywhere(t, func(t *bench) {
+		t.turns("a", 0, 1)
+		t.turns("b", 0, 1)
+		for _, id := range []string{"a", "b"} {
+			if _, err := fork.Copy(t.ctx, t.log, "a", fork.CopyOptions{ID: id}); !errors.Is(err, eventlog.ErrExists) {
+				t.Errorf("copied onto %q: %v", id, err)
+			}
+			if diff := cmp.Diff([]int64{1, 2, 3, 4, 5, 6}, t.path(id)); diff != "" {
+				t.Error(diff)
+			}
+		}
+		_, err := fork.Copy(t.ctx, t.log, "a", fork.CopyOptions{ID: "\x00"})
+		if !errors.Is(err, eventlog.ErrInvalidSession) {
+			t.Errorf("copied: %v", err)
+		}
+	})
+}
+
+// A fork that shares nothing begins with its session_forked. Its copy does not
+// need the parent all the same.
+func TestCopyOfAForkOfNothing(t *testing.T) {
+	everywhere(t, func(t *bench) {
+		t.turns("a", 0, 1)
+		t.fork("b", "a", fork.AtSeq(0))
+		t.add("b", user("hello"))
+		other := newBench(t, stores["jsonl"])
+		_, err := fork.Copy(t.ctx, t.log, "b", fork.CopyOptions{ID: "c", To: other.log})
+		t.must(err)
+		_, err = fork.Copy(t.ctx, t.log, "b", fork.CopyOptions{ID: "c"})
+		t.must(err)
+		needs, err := fork.Needs(t.ctx, t.log, "a")
+		if err != nil || len(needs) != 1 {
+			t.Errorf("a is needed by %q, %v", needs, err)
+		}
+		other.sound("c")
+		if diff := cmp.Diff([]int64{1, 2}, other.path("c")); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// What was redacted is lost in a copy, and what refers to it is kept.
+func TestCopyOfRedactedEvents(t *testing.T) {
+	everywhere(t, func(t *bench) {
+		t.each("a", user("secret"), calls("x"), result("x"), assistant("fine"))
+		_, err := t.log.Redact(t.ctx, "a", "asked for", 1, 2)
+		t.must(err)
+		c, err := fork.Copy(t.ctx, t.log, "a", fork.CopyOptions{ID: "b"})
+		t.must(err)
+		if diff := cmp.Diff([]int64{1, 2}, c.Erased); diff != "" {
+			t.Error(diff)
+		}
+		events := all(t, t.log, "b")
+		loss, _, err := events[1].Loss()
+		if err != nil || loss.Reason != "redacted" || !strings.Contains(string(loss.Extra), `"calls":["x"]`) {
+			t.Errorf("event 2 is %s, %v", events[1].Data, err)
+		}
+		if events[2].Type != eventlog.MessageAdded || events[4].Type != eventlog.Redacted {
+			t.Errorf("then come %v and %v", &events[2], &events[4])
+		}
+		t.sound("b")
+	})
+}
+
+// failing fails the append of the n-th batch of a session.
+type failing struct {
+	*counting
+	session string
+	left    int
+	cancel  context.CancelFunc
+	keeps   bool // removing fails too
+}
+
+var errBroken = errors.New("broken")
+
+func (f *failing) Append(ctx context.Context, session string, expect eventlog.Head, events []eventlog.Event, durable bool) error {
+	if session == f.session {
+		if f.left--; f.left < 0 {
+			f.cancel()
+			return errBroken
+		}
+	}
+	return f.counting.Append(ctx, session, expect, events, durable)
+}
+
+func (f *failing) RemoveSession(ctx context.Context, session string, expect eventlog.Head) error {
+	if f.keeps {
+		return errBroken
+	}
+	remover, _ := eventlog.As[eventlog.Remover](f.counting)
+	return remover.RemoveSession(ctx, session, expect)
+}
+
+// A copy that fails, or is called off, leaves nothing, or what can be told from
+// a whole one.
+func TestCopyThatFails(t *testing.T) {
+	for _, keeps := range []bool{false, true} {
+		t.Run(fmt.Sprint("keeps ", keeps), func(t *testing.T) {
+			everywhere(t, func(t *bench) {
+				for i := range 5000 {
+					t.add("a", user(fmt.Sprint(i)))
+				}
+				ctx, cancel := context.WithCancel(t.ctx)
+				defer cancel()
+				log := eventlog.Open(&failing{counting: t.store, session: "b", left: 2, cancel: cancel, keeps: keeps})
+				_, err := fork.Copy(ctx, log, "a", fork.CopyOptions{ID: "b"})
+				if !errors.Is(err, errBroken) {
+					t.Errorf("copied: %v", err)
+				}
+				if !keeps {
+					t.nothingIn(t.log, "b")
+					return
+				}
+				forest, err := fork.Tree(t.ctx, t.log)
+				t.must(err)
+				if n := forest.Node("b"); !n.Partial || n.Info.Last.Seq == 0 || n.Parent != "a" || n.Seq != 5000 {
+					t.Errorf("what is left is %+v", n)
+				}
+				t.must(fork.Remove(t.ctx, t.log, "b"))
+				_, err = fork.Copy(t.ctx, t.log, "a", fork.CopyOptions{ID: "b"})
+				t.must(err)
+				if forest, err = fork.Tree(t.ctx, t.log); err != nil || forest.Node("b").Partial {
+					t.Errorf("a whole copy is partial, %v", err)
+				}
+			})
+		})
+	}
+}
+
+// A copy reads its source once, and of what others append meanwhile nothing.
+func TestCopyReadsOnce(t *testing.T) {
+	everywhere(t, func(t *bench) {
+		for i := range 3000 {
+			t.add("a", user(fmt.Sprint(i)))
+		}
+		var c fork.Copied
+		reads, events := t.store.count(func() {
+			var err error
+			c, err = fork.Copy(t.ctx, t.log, "a", fork.CopyOptions{})
+			t.must(err)
+		})
+		if c.Head.Seq != 3000 || reads > 20 || events > 3100 {
+			t.Errorf("copied to %v by %d reads of %d events", c.Head, reads, events)
+		}
+	})
+}

@@ -1,0 +1,44 @@
+package fork
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// inert are the members of the vocabulary with an event's id that a copy leaves
+// alone: they are of other sessions.
+var inert = map[eventlog.Type]string{
+	eventlog.SessionForked: "event_id",
+}
+
+// The registry has every member that FORMAT.md tables as an event's id.
+func TestReferencesAreComplete(t *testing.T) {
+	page, err := os.ReadFile("../docs/FORMAT.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := regexp.MustCompile("(?m)^\\| (`[a-z_`, ]+`) \\| (?:path|session|tree)[^|]*\\| ([^|]*)\\|")
+	rows := 0
+	for _, match := range row.FindAllStringSubmatch(string(page), -1) {
+		for _, quoted := range strings.Split(match[1], ", ") {
+			name := eventlog.Type(strings.Trim(quoted, "`"))
+			rows++
+			// Nested members are objects' own: {…}.
+			members := regexp.MustCompile(`\{[^}]*\}|\([^)]*\)`).ReplaceAllString(match[2], "")
+			for _, member := range []string{"turn_id", "parent_event_id", "event_id"} {
+				has := slices.Contains(strings.Split(strings.ReplaceAll(members, " ", ""), ","), member)
+				if got := references[name] == member || inert[name] == member; got != has {
+					t.Errorf("%s has %s: %v; the registry: %v", name, member, has, got)
+				}
+			}
+		}
+	}
+	if rows < len(eventlog.Types()) {
+		t.Errorf("found %d of %d types", rows, len(eventlog.Types()))
+	}
+}
