@@ -1,6 +1,7 @@
 package projection
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/convlog/convlog/eventlog"
@@ -10,4 +11,58 @@ import (
 func childState(t eventlog.Type) (eventlog.ChildState, bool) {
 	name, ok := strings.CutPrefix(string(t.Name()), "child_")
 	return eventlog.ChildState(name), ok && t.Known()
+}
+
+// ChildList are the child runs of a session that have one of their own, in the
+// order they were first named.
+type ChildList struct {
+	Runs []ChildRun `json:"runs,omitzero"`
+}
+
+// ChildRun is a child run with a session.
+type ChildRun struct {
+	ChildID   string              `json:"child_id"`
+	SessionID string              `json:"session_id"`
+	State     eventlog.ChildState `json:"state"`
+	// Seq is that of its newest event.
+	Seq int64 `json:"seq"`
+}
+
+// Children are the child runs of a session that have a session of their own. A
+// fork or a copy does not inherit them.
+var Children = Projection[ChildList]{
+	Name: "children", Version: 1, Scope: eventlog.SessionScope, Apply: (*ChildList).apply, Digest: noDigest[ChildList],
+}
+
+func (l *ChildList) apply(e *eventlog.Event) error {
+	if e.Type.Name() == eventlog.SessionForked {
+		l.Runs = nil
+	}
+	state, ok := childState(e.Type)
+	if !ok || isInherited(e) {
+		return nil
+	}
+	p, err := structure[eventlog.Child](e)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(l.Runs, func(r ChildRun) bool {
+		return r.ChildID == p.ChildID && (p.ChildSessionID == "" || p.ChildSessionID == r.SessionID)
+	})
+	if i < 0 && p.ChildSessionID != "" {
+		i = len(l.Runs)
+		l.Runs = append(l.Runs, ChildRun{ChildID: p.ChildID, SessionID: p.ChildSessionID})
+	}
+	if i >= 0 {
+		l.Runs[i].State, l.Runs[i].Seq = state, e.Seq
+	}
+	return nil
+}
+
+// sessions are those of the children.
+func (l *ChildList) sessions() (ids []string) {
+	for _, r := range l.Runs {
+		ids = append(ids, r.SessionID)
+	}
+	return ids
 }

@@ -1,0 +1,144 @@
+package projection
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// CostReport is what a session has spent, seen from several sides. How tokens
+// are counted is said at Usage.
+type CostReport struct {
+	Session string `json:"session"`
+	// Own is what the session's own events cost, orphaned ones included; neither
+	// a fork's shared prefix nor what a copy inherited. Orphaned is the part of
+	// it that is not on the active path.
+	Own      Spend `json:"own"`
+	Orphaned Spend `json:"orphaned,omitzero"`
+	// Path is what is on the active path, with the part of it that is Inherited:
+	// a view of its own, never to be added up over sessions.
+	Path      Spend `json:"path"`
+	Inherited Spend `json:"inherited,omitzero"`
+	// ByModel and ByAgent split Own; the empty name is what names none.
+	ByModel map[string]Spend `json:"by_model,omitzero"`
+	ByAgent map[string]Spend `json:"by_agent,omitzero"`
+	// Turns split Own, in order; the part of it outside of any turn is not among
+	// them.
+	Turns []TurnSpend `json:"turns,omitzero"`
+}
+
+// TurnSpend is what a turn spent.
+type TurnSpend struct {
+	// TurnID is that of the turn_started; zero where a turn begins with a message
+	// of the user's.
+	TurnID ulid.ULID `json:"turn_id,omitzero"`
+	Index  int       `json:"index"`
+	// Seq is that of the event it begins with.
+	Seq int64 `json:"seq"`
+	// Orphaned says that nothing it spent is on the active path.
+	Orphaned bool `json:"orphaned,omitzero"`
+	Spend    `json:",inline"`
+}
+
+// LoadCost reads a session and reports what it has spent. See Load for the
+// errors.
+func LoadCost(ctx context.Context, log *eventlog.Log, session string) (CostReport, error) {
+	path, err := log.Path(ctx, session)
+	if err != nil {
+		return CostReport{}, fmt.Errorf("cost of session %q: %w", session, err)
+	}
+	c := costs{report: CostReport{Session: session}, path: path}
+	for e, err := range log.Read(ctx, session, eventlog.Between(0, path[len(path)-1].To)) {
+		if err == nil {
+			err = c.read(&e)
+		}
+		if err != nil {
+			return CostReport{}, fmt.Errorf("cost of session %q: %w", session, err)
+		}
+	}
+	return c.done(), nil
+}
+
+// costs reads a lineage once, oldest first.
+type costs struct {
+	report CostReport
+	path   []eventlog.Stretch // what of it is still to come
+
+	own   UsageState
+	mine  Meter // of what the session counts
+	all   Meter // of the whole path
+	turns turnFinder
+	spent map[*foundTurn]*TurnSpend
+}
+
+func (c *costs) read(e *eventlog.Event) error {
+	inherited := e.SessionID != c.report.Session || isInherited(e)
+	onPath := c.onPath(e.Seq)
+	ended, err := c.turns.next(e)
+	if err != nil {
+		return err
+	}
+	at := c.turns.turn
+	if ended {
+		c.turns.end(e.Seq)
+	}
+	if err := c.own.apply(e); err != nil {
+		return err
+	}
+	err = c.mine.read(e, inherited, func(x charge) {
+		if !onPath {
+			c.report.Orphaned = c.report.Orphaned.Add(x.Spend)
+		}
+		c.charge(at, x.Spend, onPath)
+	})
+	if err != nil || !onPath {
+		return err
+	}
+	return c.all.read(e, false, func(x charge) {
+		c.report.Path = c.report.Path.Add(x.Spend)
+		if inherited {
+			c.report.Inherited = c.report.Inherited.Add(x.Spend)
+		}
+	})
+}
+
+// charge counts for a turn; nil is none.
+func (c *costs) charge(t *foundTurn, s Spend, onPath bool) {
+	if t == nil {
+		return
+	}
+	x := c.spent[t]
+	if x == nil {
+		if c.spent == nil {
+			c.spent = map[*foundTurn]*TurnSpend{}
+		}
+		x = &TurnSpend{Orphaned: true}
+		c.spent[t] = x
+	}
+	x.TurnID, x.Index, x.Seq = t.id, t.index, t.start
+	x.Spend = x.Add(s)
+	x.Orphaned = x.Orphaned && !onPath
+}
+
+// onPath reports whether seq is on the path. Calls come in ascending order.
+func (c *costs) onPath(seq int64) bool {
+	for len(c.path) > 0 && c.path[0].To < seq {
+		c.path = c.path[1:]
+	}
+	return len(c.path) > 0 && c.path[0].From <= seq
+}
+
+func (c *costs) done() CostReport {
+	r := c.report
+	r.Own, r.ByModel, r.ByAgent = c.own.Total, c.own.ByModel, c.own.ByAgent
+	for _, t := range c.spent {
+		r.Turns = append(r.Turns, *t)
+	}
+	slices.SortFunc(r.Turns, func(a, b TurnSpend) int { return cmp.Compare(a.Seq, b.Seq) })
+	return r
+}
