@@ -21,6 +21,11 @@ const bodyVersion = 1
 // a reader fetches only the parts that it asks for.
 const inlineUpTo = 4 << 10
 
+// bodyUpTo is how many bytes of parts stand in the event itself; more of them
+// are a blob. So the event needs none to be read: a snapshot that lost a blob can
+// be passed over.
+const bodyUpTo = 64 << 10
+
 // body is the state of a snapshot: a part for each projection, by name.
 type body map[string]part
 
@@ -31,49 +36,84 @@ type part struct {
 	Body    eventlog.BlobRef `json:"body,omitzero"`
 }
 
-// makeBody encodes the states of folds; digests are the blobs it needs.
-func makeBody(ctx context.Context, log *eventlog.Log, folds []fold) (b jsontext.Value, digests []eventlog.Digest, size int64, err error) {
+// makeBody gives s the states of folds; digests are the blobs that they need.
+func makeBody(ctx context.Context, log *eventlog.Log, s *eventlog.Snapshot, folds []fold) (digests []eventlog.Digest, err error) {
 	parts := body{}
 	for _, f := range folds {
-		p := part{Version: f.version()}
-		state, err := f.encode()
+		p, err := makePart(ctx, log, f)
 		if err != nil {
-			return nil, nil, 0, fmt.Errorf("encode %s: %w", f.name(), err)
+			return nil, fmt.Errorf("%s: %w", f.name(), err)
 		}
-		size += int64(len(state))
-		if p.State = state; len(state) > inlineUpTo {
-			p.Body, err = log.PutBlob(ctx, bytes.NewReader(state))
-			switch {
-			case err == nil:
-				p.State = nil
-				digests = append(digests, p.Body.Blob)
-			case !errors.Is(err, eventlog.ErrUnsupported): // a store without blobs keeps it inline
-				return nil, nil, 0, fmt.Errorf("keep %s: %w", f.name(), err)
-			}
+		if !p.Body.IsZero() {
+			digests = append(digests, p.Body.Blob)
 		}
 		parts[f.name()] = p
 	}
-	b, err = json.Marshal(parts, json.Deterministic(true))
-	return b, digests, size, err
+	b, err := json.Marshal(parts, json.Deterministic(true))
+	if err != nil {
+		return nil, err
+	}
+	s.BodyDigest = eventlog.DigestOf(b)
+	s.State, s.Body, err = aside(ctx, log, b, bodyUpTo)
+	return digests, err
 }
 
-// readBody parses the body of a snapshot and checks it against its digest.
-func readBody(ctx context.Context, log *eventlog.Log, s *eventlog.Snapshot) (body, error) {
+func makePart(ctx context.Context, log *eventlog.Log, f fold) (p part, err error) {
+	state, err := f.encode()
+	if err == nil && !state.IsValid() {
+		err = fmt.Errorf("%w: %.40q is not one JSON value", ErrInvalidState, state)
+	}
+	if err != nil {
+		return p, fmt.Errorf("encode: %w", err)
+	}
+	p.Version = f.version()
+	p.State, p.Body, err = aside(ctx, log, state, inlineUpTo)
+	return p, err
+}
+
+// aside keeps a long value as a blob, if the store can.
+func aside(ctx context.Context, log *eventlog.Log, v jsontext.Value, upTo int) (jsontext.Value, eventlog.BlobRef, error) {
+	if len(v) <= upTo {
+		return v, eventlog.BlobRef{}, nil
+	}
+	ref, err := log.PutBlob(ctx, bytes.NewReader(v))
+	switch {
+	case err == nil:
+		return nil, ref, nil
+	case errors.Is(err, eventlog.ErrUnsupported):
+		return v, ref, nil
+	default:
+		return nil, ref, fmt.Errorf("keep: %w", err)
+	}
+}
+
+// readBody parses the body of a snapshot and checks it against its digest. read
+// is how many bytes of it are not in the event.
+func readBody(ctx context.Context, log *eventlog.Log, s *eventlog.Snapshot) (b body, read int64, err error) {
 	raw := s.State
 	if !s.Body.IsZero() {
-		var err error
 		if raw, err = readBlob(ctx, log, s.Body.Blob); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
+		read = int64(len(raw))
 	}
 	if s.BodyDigest != "" && eventlog.DigestOf(raw) != s.BodyDigest {
-		return nil, ErrBadDigest
+		return nil, read, ErrBadDigest
 	}
-	var b body
 	if err := json.Unmarshal(raw, &b); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrUnreadableBody, err)
+		return nil, read, fmt.Errorf("%w: %w", ErrUnreadableBody, err)
 	}
-	return b, nil
+	return b, read, nil
+}
+
+// serves reports whether b has a part for each fold of path scope.
+func serves[F fold](b body, folds []F) bool {
+	for _, f := range folds {
+		if p, ok := b[f.name()]; f.scope() != eventlog.SessionScope && (!ok || p.Version != f.version()) {
+			return false
+		}
+	}
+	return true
 }
 
 // size is how many bytes the states of all parts have.
@@ -101,14 +141,17 @@ func (b body) restore(ctx context.Context, log *eventlog.Log, f fold) (ok bool, 
 		}
 		read = int64(len(state))
 	}
+	if len(state) == 0 {
+		return false, read, fmt.Errorf("%w: %s: no state", ErrUnreadableBody, f.name())
+	}
 	if err := f.decode(state); err != nil {
 		return false, read, fmt.Errorf("%w: %s: %w", ErrUnreadableBody, f.name(), err)
 	}
 	return true, read, nil
 }
 
-// readBlob reads a blob, whose digest the log checks. What is wrong with the
-// blob makes the snapshot unreadable; any other error is one of the reading.
+// readBlob reads a blob, whose digest the log checks. Whatever keeps it from
+// being read makes the snapshot unreadable, unless nothing can be read any more.
 func readBlob(ctx context.Context, log *eventlog.Log, d eventlog.Digest) (_ jsontext.Value, err error) {
 	r, err := log.OpenBlob(ctx, d)
 	if err == nil {
@@ -118,18 +161,19 @@ func readBlob(ctx context.Context, log *eventlog.Log, d eventlog.Digest) (_ json
 			return b, nil
 		}
 	}
-	if errors.Is(err, eventlog.ErrCorrupt) {
+	switch {
+	case ctx.Err() != nil || errors.Is(err, eventlog.ErrClosed):
+		return nil, err
+	case errors.Is(err, eventlog.ErrCorrupt):
 		return nil, fmt.Errorf("%w: %w", ErrBadDigest, err)
-	}
-	if errors.Is(err, eventlog.ErrBlobNotFound) || errors.Is(err, eventlog.ErrInvalidBlob) {
+	default:
 		return nil, fmt.Errorf("%w: %w", ErrUnreadableBody, err)
 	}
-	return nil, err
 }
 
 // passes reports whether err says that a snapshot is to be passed over.
 func passes(err error) bool {
-	for _, target := range []error{ErrRedactedBody, ErrOtherVersion, ErrBadDigest, ErrUnreadableBody, ErrOffPath} {
+	for _, target := range []error{ErrRedactedBody, ErrOtherVersion, ErrBadDigest, ErrUnreadableBody, ErrCopiedBody, ErrOffPath} {
 		if errors.Is(err, target) {
 			return true
 		}

@@ -14,6 +14,8 @@ var (
 	ErrUnknownProjection = errors.New("unknown projection")
 	// ErrInvalidSet: a set without name or parts, or with two parts of one name.
 	ErrInvalidSet = errors.New("invalid set of projections")
+	// ErrInvalidState: a projection's Encode made something that is not JSON.
+	ErrInvalidState = errors.New("invalid state")
 	// ErrNotNext: an event was given that does not follow the one before it.
 	ErrNotNext = errors.New("event is not the next one")
 )
@@ -28,6 +30,9 @@ var (
 	ErrBadDigest = errors.New("snapshot fails its digest")
 	// ErrUnreadableBody: its body is missing or cannot be decoded.
 	ErrUnreadableBody = errors.New("snapshot cannot be read")
+	// ErrCopiedBody: it was copied with its session. Its states may hold ids and
+	// costs of the original.
+	ErrCopiedBody = errors.New("snapshot was copied from another session")
 	// ErrOffPath: what it covers does not lie on the path it stands on.
 	ErrOffPath = errors.New("snapshot covers another path")
 )

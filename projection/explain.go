@@ -50,7 +50,7 @@ type PassedOver struct {
 	ID         string
 	Projection string
 	// Err matches ErrRedactedBody, ErrOtherVersion, ErrBadDigest,
-	// ErrUnreadableBody or ErrOffPath.
+	// ErrUnreadableBody, ErrCopiedBody or ErrOffPath.
 	Err error
 }
 
@@ -58,9 +58,3 @@ func (x *Explain) read(e *eventlog.Event) {
 	x.Events++
 	x.Bytes += eventBytes(e)
 }
-
-func (x *Explain) pass(e *eventlog.Event, s eventlog.Snapshot, err error) {
-	x.passed(PassedOver{Seq: e.Seq, ID: s.SnapshotID, Projection: s.Projection, Err: err})
-}
-
-func (x *Explain) passed(p PassedOver) { x.Passed = append(x.Passed, p) }

@@ -15,8 +15,9 @@ import (
 // along with the session and takes snapshots of it. It is for one goroutine.
 type Live struct {
 	Loaded
-	log  *eventlog.Log
-	opts LiveOptions
+	log   *eventlog.Log
+	opts  LiveOptions
+	stale bool // an event was folded in part
 }
 
 // LiveOptions configure a Live. The zero value takes every opportunity, with a
@@ -53,7 +54,7 @@ type Request struct {
 // Resume loads a set at the head of a session, to go on from there. See Load
 // for the errors.
 func Resume(ctx context.Context, log *eventlog.Log, session string, set Set, opts ...LiveOptions) (*Live, error) {
-	l, err := LoadSet(ctx, log, session, set)
+	l, err := LoadSet(ctx, log, session, set, Options{newest: true})
 	if err != nil {
 		return nil, err
 	}
@@ -89,40 +90,48 @@ func (v *Live) Follow(ctx context.Context) error {
 	return nil
 }
 
-// Absorb takes in events as Append has stored them, which follow those before:
-// others are ErrNotNext. A head_moved loads the states anew.
+// Absorb takes in events as they are stored, which follow those before: others
+// are ErrNotNext. A head_moved loads the states anew, and so does a redacted,
+// for what was erased must not stay in them. After another error, the states are
+// those of Head again only once a later call has succeeded.
 func (v *Live) Absorb(ctx context.Context, events ...eventlog.Event) error {
 	for i := range events {
 		e := &events[i]
 		if e.Seq != v.Head.Seq+1 || e.SessionID != v.Session {
 			return fmt.Errorf("%w: %d of session %q behind %d of %q", ErrNotNext, e.Seq, e.SessionID, v.Head.Seq, v.Session)
 		}
-		v.Head = e.Head()
-		v.Explain.Head = v.Head
-		if e.Type.Name() == eventlog.HeadMoved {
-			if err := v.reload(ctx); err != nil {
-				return err
-			}
-			continue
-		}
-		if err := v.take(e); err != nil {
+		if err := v.absorb(ctx, e); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// reload loads the states as of v.Head.
-func (v *Live) reload(ctx context.Context) error {
-	l, err := LoadSet(ctx, v.log, v.Session, v.set, Options{At: v.Head.Seq})
-	if err != nil {
+func (v *Live) absorb(ctx context.Context, e *eventlog.Event) error {
+	if name := e.Type.Name(); v.stale || name == eventlog.HeadMoved || name == eventlog.Redacted {
+		return v.reload(ctx, e.Seq)
+	}
+	if err := v.take(ctx, e); err != nil {
+		v.stale = true
 		return err
 	}
-	v.Loaded = *l
+	v.Head = e.Head()
+	v.Explain.Head = v.Head
 	return nil
 }
 
-func (v *Live) take(e *eventlog.Event) error {
+// reload loads the states as of seq.
+func (v *Live) reload(ctx context.Context, seq int64) error {
+	l, err := LoadSet(ctx, v.log, v.Session, v.set, Options{At: seq, newest: true})
+	if err != nil {
+		return err
+	}
+	v.Loaded, v.stale = *l, false
+	return nil
+}
+
+// take folds an event of the path.
+func (v *Live) take(ctx context.Context, e *eventlog.Event) error {
 	v.Explain.read(e)
 	for i, f := range v.folds {
 		if !inScope(f.scope(), e.Type, true) {
@@ -136,13 +145,35 @@ func (v *Live) take(e *eventlog.Event) error {
 	if v.last.oldest.Seq == 0 {
 		v.last.oldest = *e
 	}
-	if e.Type.Name() != eventlog.ProjectionSnapshotted {
-		v.last.since += eventBytes(e)
-		v.last.events++
+	if e.Type.Name() == eventlog.ProjectionSnapshotted {
+		return v.takeSnapshot(ctx, e)
+	}
+	v.last.since += eventBytes(e)
+	v.last.events++
+	return nil
+}
+
+// takeSnapshot takes in a snapshot that this Live or another writer appended.
+func (v *Live) takeSnapshot(ctx context.Context, e *eventlog.Event) error {
+	snap, err := snapshotOf(e)
+	if err != nil {
+		return nil // it cannot be read, and nothing depends on it
+	}
+	l := &v.last
+	l.event, l.snapshot, l.found, l.events = *e, snap, true, 0
+	if snap.Projection != v.set.name() {
 		return nil
 	}
-	if snap, _, err := e.Snapshot(); err == nil {
-		v.last.event, v.last.snapshot, v.last.found, v.last.events = *e, snap, true, 0
+	l.digest = snap.StateDigest
+	if snap.IsMark() {
+		return nil
+	}
+	b, _, err := readBody(ctx, v.log, &snap)
+	if err == nil && serves(b, v.folds) {
+		l.body, l.bodyBytes, l.since = e.Seq, b.size(), 0
+	}
+	if err != nil && !passes(err) {
+		return err
 	}
 	return nil
 }
@@ -152,15 +183,20 @@ func (v *Live) take(e *eventlog.Event) error {
 // others appended since: Follow, and ask again if it still matters. Snapshotting
 // changes no state.
 func (v *Live) Snapshot(ctx context.Context, r Request) (s eventlog.Snapshot, taken bool, err error) {
+	if v.stale {
+		if err := v.reload(ctx, v.Head.Seq); err != nil {
+			return s, false, err
+		}
+	}
 	o, err := v.opportunity(&r)
 	if err != nil {
 		return s, false, err
 	}
-	if !v.opts.Policy(o) && !r.Force {
+	if !r.Force && !v.opts.Policy(o) {
 		return s, false, nil
 	}
 	s = v.mark(&r, o)
-	e, size, err := v.event(ctx, &s, r.Body || v.opts.Bodies(o))
+	e, err := v.event(ctx, &s, r.Body || v.opts.Bodies(o))
 	if err != nil {
 		return s, false, fmt.Errorf("snapshot session %q: %w", v.Session, err)
 	}
@@ -171,13 +207,7 @@ func (v *Live) Snapshot(ctx context.Context, r Request) (s eventlog.Snapshot, ta
 	if _, err := v.log.Append(ctx, v.Session, expect, e); err != nil {
 		return s, false, fmt.Errorf("snapshot session %q: %w", v.Session, err)
 	}
-	if err := v.Follow(ctx); err != nil {
-		return s, true, err
-	}
-	if !s.IsMark() {
-		v.last.hasBody, v.last.bodyBytes, v.last.since = true, size, 0
-	}
-	return s, true, nil
+	return s, true, v.Follow(ctx)
 }
 
 // opportunity describes the moment to the policies.
@@ -187,14 +217,11 @@ func (v *Live) opportunity(r *Request) (*Opportunity, error) {
 		return nil, err
 	}
 	o := &Opportunity{Trigger: r.Trigger, TurnIndex: r.TurnIndex, Digest: digest, Events: v.last.events, Live: v,
-		Bytes: v.last.since, BodyBytes: v.last.bodyBytes}
+		Previous: v.last.digest, Bytes: v.last.since, BodyBytes: v.last.bodyBytes}
 	begin := v.last.oldest.Timestamp
 	if v.last.found {
 		begin = v.last.event.Timestamp
 		o.Index = v.last.snapshot.Index + 1
-		if v.last.snapshot.Projection == v.set.name() {
-			o.Previous = v.last.snapshot.StateDigest
-		}
 	}
 	o.Age = max(v.opts.Now().Sub(begin), 0)
 	return o, nil
@@ -214,29 +241,25 @@ func (v *Live) mark(r *Request, o *Opportunity) eventlog.Snapshot {
 }
 
 // event makes the snapshot's event, with a body if it is to have one.
-func (v *Live) event(ctx context.Context, s *eventlog.Snapshot, withBody bool) (e eventlog.Event, size int64, err error) {
+func (v *Live) event(ctx context.Context, s *eventlog.Snapshot, withBody bool) (e eventlog.Event, err error) {
 	var digests []eventlog.Digest
 	if withBody {
-		if s.State, digests, size, err = makeBody(ctx, v.log, v.folds); err != nil {
-			return e, 0, err
+		if digests, err = makeBody(ctx, v.log, s, v.folds); err != nil {
+			return e, err
 		}
-		s.BodyDigest = eventlog.DigestOf(s.State)
 	}
 	if e, err = eventlog.NewProjectionSnapshotted(*s); err != nil {
-		return e, 0, err
+		return e, err
 	}
-	return e, size, e.AddBlobs(digests...)
+	return e, e.AddBlobs(digests...)
 }
 
 // Digest identifies the content of the states: that of the one part, or of all
-// parts of path scope, whose states are content. Ids, seqs, times and what a
-// rewind does not undo have no part in it.
+// parts of path scope, if there are any, whose states are content. Ids, seqs,
+// times and what a rewind does not undo have no part in it.
 func (l *Loaded) Digest() (eventlog.Digest, error) {
 	digests := map[string]eventlog.Digest{}
-	for _, f := range l.folds {
-		if len(l.folds) > 1 && f.scope() == eventlog.SessionScope {
-			continue
-		}
+	for _, f := range l.content() {
 		d, err := f.digest()
 		if err != nil {
 			return "", fmt.Errorf("digest of %s: %w", f.name(), err)
@@ -253,4 +276,17 @@ func (l *Loaded) Digest() (eventlog.Digest, error) {
 		return "", err
 	}
 	return CanonicalDigest(b)
+}
+
+// content are the folds of path scope, or all if there are none.
+func (l *Loaded) content() (folds []fold) {
+	for _, f := range l.folds {
+		if f.scope() != eventlog.SessionScope {
+			folds = append(folds, f)
+		}
+	}
+	if len(folds) == 0 {
+		return l.folds
+	}
+	return folds
 }

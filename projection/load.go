@@ -1,6 +1,7 @@
 package projection
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -16,7 +17,8 @@ type Options struct {
 	// Replay uses no snapshots: everything is folded from the start.
 	Replay bool
 
-	buffer int // bytes of events to keep between the scan and the folding
+	newest bool // find the newest snapshot of the path, whatever the states need
+	buffer int  // bytes of events to keep between the scan and the folding
 }
 
 // View is the state of a projection.
@@ -94,7 +96,13 @@ func headAt(ctx context.Context, log *eventlog.Log, session string, at int64) (e
 }
 
 func (l *Loaded) load(ctx context.Context, log *eventlog.Log, o Options) error {
-	s := &scan{log: log, session: l.Session, set: l.set.name(), replay: o.Replay, buffer: o.buffer, explain: &l.Explain}
+	if o.Replay {
+		return l.replay(ctx, log)
+	}
+	s := &scan{
+		log: log, session: l.Session, set: l.set.name(), whole: o.newest, buffer: o.buffer,
+		explain: &l.Explain, noted: map[passedFor]bool{},
+	}
 	if s.buffer == 0 {
 		s.buffer = tailBuffer
 	}
@@ -104,6 +112,7 @@ func (l *Loaded) load(ctx context.Context, log *eventlog.Log, o Options) error {
 	if err := s.run(ctx, l.Head.Seq); err != nil {
 		return fmt.Errorf("project session %q: %w", l.Session, err)
 	}
+	slices.SortStableFunc(l.Explain.Passed, func(a, b PassedOver) int { return cmp.Compare(b.Seq, a.Seq) })
 	l.Explain.Parts = nil
 	for _, f := range s.folds {
 		l.Explain.Parts = append(l.Explain.Parts, PartExplain{Projection: f.name(), Version: f.version(), Scope: f.scope(), From: f.from})

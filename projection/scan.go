@@ -3,9 +3,13 @@ package projection
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/convlog/convlog/eventlog"
 )
+
+// copiedKey is the metadata of a copied event (docs/FORMAT.md).
+const copiedKey = "fork_origin"
 
 // tailBuffer is how many bytes of events a scan keeps for the folding that
 // follows it; beyond that they are read again.
@@ -21,7 +25,7 @@ type scan struct {
 	log     *eventlog.Log
 	session string
 	set     string // the name of the set's own snapshots
-	replay  bool   // pass over every snapshot
+	whole   bool   // go on until the newest snapshot of the path is known
 	buffer  int    // bytes of tail to keep
 
 	folds []*based
@@ -32,12 +36,22 @@ type scan struct {
 	pathAt int64
 	// at is the seq of the next event to look at.
 	at int64
+	// waiting are the snapshots of the path that were not looked into, since a
+	// fold had one whose path was not known yet.
+	waiting []int64
 
 	tail      []eventlog.Event // newest first, unless there were too many
 	tailBytes int
 	overflow  bool
 
 	explain *Explain
+	noted   map[passedFor]bool
+}
+
+// passedFor is a snapshot and what is wrong with it.
+type passedFor struct {
+	seq int64
+	why string
 }
 
 // based is a fold and the snapshot it begins from.
@@ -57,12 +71,17 @@ type lastSnapshot struct {
 	event    eventlog.Event
 	snapshot eventlog.Snapshot
 	found    bool
-	// bodyBytes is the size of the set's newest body, since and events what was
-	// appended to the path after that body and after the newest snapshot.
-	hasBody   bool
+	// digest is the content of the set's newest snapshot.
+	digest eventlog.Digest
+	// events is what the path has after the newest snapshot, seen the bytes of all
+	// events of the path that were read, without snapshots.
+	events int
+	seen   int64
+	// body is the set's newest usable body, bodyBytes its size, and since what of
+	// seen came after it.
+	body      int64
 	bodyBytes int64
 	since     int64
-	events    int
 	oldest    eventlog.Event // of the path, as far as was read
 }
 
@@ -77,10 +96,7 @@ func (s *scan) run(ctx context.Context, head int64) error {
 			return err
 		}
 	}
-	for _, f := range s.folds {
-		s.settle(f, true)
-	}
-	return nil
+	return s.settle(ctx, true)
 }
 
 // stretch reads on from s.at until everything is found, or the path turns away
@@ -107,6 +123,9 @@ func (s *scan) stretch(ctx context.Context) error {
 
 // look takes in the event at s.at.
 func (s *scan) look(ctx context.Context, e *eventlog.Event) error {
+	if e.Seq != s.at {
+		return &eventlog.CorruptError{Session: s.session, Offset: -1, Seq: s.at, Cause: fmt.Errorf("event %d is in its place", e.Seq)}
+	}
 	s.explain.read(e)
 	s.keep(e)
 	onPath := e.Seq == s.pathAt
@@ -123,10 +142,7 @@ func (s *scan) look(ctx context.Context, e *eventlog.Event) error {
 	} else if onPath {
 		s.last.count(e)
 	}
-	for _, f := range s.folds {
-		s.settle(f, false)
-	}
-	return nil
+	return s.settle(ctx, false)
 }
 
 // step moves along the path.
@@ -137,19 +153,9 @@ func (s *scan) step(e *eventlog.Event) error {
 		s.path = append(s.path, eventlog.Stretch{From: e.Seq, To: e.Seq})
 	}
 	s.last.oldest = *e
-	s.pathAt = e.Seq - 1
-	if e.Type.Name() != eventlog.HeadMoved {
-		return nil
-	}
-	m, _, err := e.HeadMove()
-	if err != nil {
-		return err
-	}
-	if m.To >= e.Seq {
-		return &eventlog.CorruptError{Session: s.session, Offset: -1, Seq: e.Seq, Cause: fmt.Errorf("head_moved to %d", m.To)}
-	}
-	s.pathAt = m.To
-	return nil
+	var err error
+	s.pathAt, err = parent(e)
+	return err
 }
 
 // keep holds on to the event for the folding, while there are few.
@@ -170,38 +176,57 @@ func (s *scan) keep(e *eventlog.Event) {
 func (s *scan) snapshot(ctx context.Context, e *eventlog.Event, onPath bool) error {
 	snap, err := snapshotOf(e)
 	if err != nil {
-		s.explain.pass(e, snap, fmt.Errorf("%w: %w", ErrUnreadableBody, err))
+		return s.passOver(e, snap, fmt.Errorf("%w: %w", ErrUnreadableBody, err))
+	}
+	if onPath {
+		s.last.snapshotted(e, snap, s.set)
+	}
+	if onPath && s.waits() {
+		s.waiting = append(s.waiting, e.Seq)
+	}
+	if !s.wants(onPath) {
 		return nil
 	}
-	if onPath && !s.last.found {
-		s.last.event, s.last.snapshot, s.last.found = *e, snap, true
-	}
-	if s.replay || !s.wants(onPath) {
-		return nil
-	}
+	return s.offer(ctx, e, snap, onPath)
+}
+
+// offer restores the folds that have no snapshot yet from this one.
+func (s *scan) offer(ctx context.Context, e *eventlog.Event, snap eventlog.Snapshot, onPath bool) error {
 	if e.Redacted() && snap.BodyDigest != "" {
-		s.explain.pass(e, snap, ErrRedactedBody)
+		return s.passOver(e, snap, ErrRedactedBody)
 	}
 	if snap.IsMark() {
 		return nil
 	}
-	body, err := readBody(ctx, s.log, &snap)
-	if err == nil && snap.Seq >= e.Seq {
-		err = ErrOffPath
-	}
+	body, err := s.open(ctx, e, &snap)
 	if err != nil {
 		return s.passOver(e, snap, err)
 	}
-	s.explain.BodyBytes += int64(snap.Body.Bytes)
-	if onPath && snap.Projection == s.set && !s.last.hasBody {
-		s.last.hasBody, s.last.bodyBytes = true, body.size()
+	usable, err := s.restore(ctx, e, snap, body, onPath)
+	if err == nil && usable && onPath && snap.Projection == s.set {
+		s.last.bodied(e.Seq, body.size())
 	}
-	ref := SnapshotRef{Seq: e.Seq, ID: snap.SnapshotID, Projection: snap.Projection, Covers: snap.Seq}
-	return s.restore(ctx, e, snap, body, ref, onPath)
+	return err
 }
 
-// restore gives the body's parts to the folds that need them.
-func (s *scan) restore(ctx context.Context, e *eventlog.Event, snap eventlog.Snapshot, b body, ref SnapshotRef, onPath bool) error {
+// open reads the body of a snapshot that may be used.
+func (s *scan) open(ctx context.Context, e *eventlog.Event, snap *eventlog.Snapshot) (body, error) {
+	if snap.Seq < 0 || snap.Seq >= e.Seq {
+		return nil, fmt.Errorf("%w: event %d covers %d", ErrOffPath, e.Seq, snap.Seq)
+	}
+	if _, copied := e.MetadataValue(copiedKey); copied {
+		return nil, ErrCopiedBody
+	}
+	b, read, err := readBody(ctx, s.log, snap)
+	s.explain.BodyBytes += read
+	return b, err
+}
+
+// restore gives the body's parts to the folds that need them. usable is false
+// when one of them cannot be used, or a fold of path scope has none.
+func (s *scan) restore(ctx context.Context, e *eventlog.Event, snap eventlog.Snapshot, b body, onPath bool) (usable bool, err error) {
+	ref := SnapshotRef{Seq: e.Seq, ID: snap.SnapshotID, Projection: snap.Projection, Covers: snap.Seq}
+	usable = serves(b, s.folds)
 	for _, f := range s.folds {
 		if f.found || f.scope() != eventlog.SessionScope && !onPath {
 			continue
@@ -209,8 +234,9 @@ func (s *scan) restore(ctx context.Context, e *eventlog.Event, snap eventlog.Sna
 		ok, read, err := b.restore(ctx, s.log, f)
 		s.explain.BodyBytes += read
 		if err != nil {
+			usable = false
 			if err := s.passOver(e, snap, err); err != nil {
-				return err
+				return false, err
 			}
 			continue
 		}
@@ -218,7 +244,7 @@ func (s *scan) restore(ctx context.Context, e *eventlog.Event, snap eventlog.Sna
 			f.found, f.base, f.from = true, snap.Seq, ref
 		}
 	}
-	return nil
+	return usable, nil
 }
 
 // passOver notes a snapshot that cannot be used; other errors are returned.
@@ -226,28 +252,79 @@ func (s *scan) passOver(e *eventlog.Event, snap eventlog.Snapshot, err error) er
 	if !passes(err) {
 		return fmt.Errorf("snapshot %d of session %q: %w", e.Seq, s.session, err)
 	}
-	s.explain.pass(e, snap, err)
+	s.pass(PassedOver{Seq: e.Seq, ID: snap.SnapshotID, Projection: snap.Projection, Err: err})
 	return nil
 }
 
-// settle decides on a restored state once the scan has come to what it covers:
-// on another path than the one it stands on, the search goes on.
-func (s *scan) settle(f *based, end bool) {
-	if !f.found || f.ready {
-		return
+// pass notes a snapshot once for each thing that is wrong with it.
+func (s *scan) pass(p PassedOver) {
+	what := passedFor{p.Seq, p.Err.Error()}
+	if !s.noted[what] {
+		s.noted[what] = true
+		s.explain.Passed = append(s.explain.Passed, p)
 	}
+}
+
+// settle decides on restored states once the scan has come to what they cover.
+func (s *scan) settle(ctx context.Context, end bool) error {
+	for _, f := range s.folds {
+		for f.found && !f.ready && s.reached(f, end) {
+			if f.ready = f.scope() == eventlog.SessionScope || s.pathAt == f.base || s.passed(f.base); f.ready {
+				break
+			}
+			if err := s.another(ctx, f); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// reached reports whether the scan has come to what f's snapshot covers.
+func (s *scan) reached(f *based, end bool) bool {
 	if f.scope() == eventlog.SessionScope {
-		f.ready = s.at <= f.base || end
-		return
+		return end || s.at <= f.base
 	}
-	switch {
-	case s.pathAt == f.base:
-		f.ready = true
-	case s.pathAt < f.base:
-		s.explain.passed(PassedOver{Seq: f.from.Seq, ID: f.from.ID, Projection: f.from.Projection, Err: ErrOffPath})
-		f.reset()
-		f.found, f.base, f.from = false, 0, SnapshotRef{}
+	return s.pathAt <= f.base
+}
+
+// another gives up f's snapshot, which covers another path than the one it
+// stands on, and looks for one among those that were seen since.
+func (s *scan) another(ctx context.Context, f *based) error {
+	off := f.from
+	s.pass(PassedOver{Seq: off.Seq, ID: off.ID, Projection: off.Projection, Err: ErrOffPath})
+	s.last.unbodied(off.Seq)
+	f.reset()
+	f.found, f.base, f.from = false, 0, SnapshotRef{}
+	for _, seq := range s.waiting {
+		if seq >= off.Seq || f.found {
+			continue
+		}
+		e, err := s.log.Event(ctx, s.session, seq)
+		if err != nil {
+			return err
+		}
+		s.explain.read(&e)
+		snap, err := snapshotOf(&e)
+		if err == nil {
+			err = s.offer(ctx, &e, snap, true)
+		}
+		if err != nil {
+			return err
+		}
 	}
+	return nil
+}
+
+// waits reports whether a fold of path scope has a snapshot whose path is not
+// known yet.
+func (s *scan) waits() bool {
+	for _, f := range s.folds {
+		if f.found && !f.ready && f.scope() != eventlog.SessionScope {
+			return true
+		}
+	}
+	return false
 }
 
 // wants reports whether a fold still looks for a snapshot such as this one.
@@ -262,7 +339,9 @@ func (s *scan) wants(onPath bool) bool {
 
 func (s *scan) done() bool { return s.pathDone() && s.sessionDone() }
 
-func (s *scan) pathDone() bool { return s.pathAt == 0 || s.ready(false) }
+func (s *scan) pathDone() bool {
+	return s.pathAt == 0 || s.ready(false) && (s.last.found || !s.whole)
+}
 
 func (s *scan) sessionDone() bool { return s.ready(true) }
 
@@ -277,14 +356,38 @@ func (s *scan) ready(session bool) bool {
 	return true
 }
 
-// count adds an event of the path that is no snapshot to what came after the
-// newest ones.
+// count adds an event of the path that is no snapshot.
 func (l *lastSnapshot) count(e *eventlog.Event) {
-	if !l.hasBody {
-		l.since += eventBytes(e)
+	l.seen += eventBytes(e)
+	if l.body == 0 {
+		l.since = l.seen
 	}
 	if !l.found {
 		l.events++
+	}
+}
+
+// snapshotted takes in a snapshot of the path; the newest comes first.
+func (l *lastSnapshot) snapshotted(e *eventlog.Event, snap eventlog.Snapshot, set string) {
+	if !l.found {
+		l.event, l.snapshot, l.found = *e, snap, true
+	}
+	if l.digest == "" && snap.Projection == set {
+		l.digest = snap.StateDigest
+	}
+}
+
+// bodied takes in a usable body of the set.
+func (l *lastSnapshot) bodied(seq, size int64) {
+	if l.body == 0 {
+		l.body, l.bodyBytes, l.since = seq, size, l.seen
+	}
+}
+
+// unbodied takes back a body that proved of no use.
+func (l *lastSnapshot) unbodied(seq int64) {
+	if l.body == seq {
+		l.body, l.bodyBytes, l.since = 0, 0, l.seen
 	}
 }
 
@@ -306,6 +409,11 @@ func (s *scan) lowest(session bool) (seq int64, ok bool) {
 		}
 	}
 	return seq, ok
+}
+
+// passed reports whether seq is on the part of the path that was seen.
+func (s *scan) passed(seq int64) bool {
+	return slices.ContainsFunc(s.path, func(p eventlog.Stretch) bool { return p.From <= seq && seq <= p.To })
 }
 
 // onPath reports whether seq is on the part of the path that was seen. Calls

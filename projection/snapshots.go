@@ -55,8 +55,19 @@ func parent(e *eventlog.Event) (int64, error) {
 	if e.Type.Name() != eventlog.HeadMoved {
 		return e.Seq - 1, nil
 	}
+	return movedTo(e.SessionID, e)
+}
+
+// movedTo is where a head_moved moves to: to 0 or an event before it.
+func movedTo(session string, e *eventlog.Event) (int64, error) {
 	m, _, err := e.HeadMove()
-	return m.To, err
+	if err != nil {
+		return 0, err
+	}
+	if m.To < 0 || m.To >= e.Seq {
+		return 0, &eventlog.CorruptError{Session: session, Offset: -1, Seq: e.Seq, Cause: fmt.Errorf("head_moved to %d", m.To)}
+	}
+	return m.To, nil
 }
 
 // snapshotOf reads a snapshot, or what redaction kept of it.
