@@ -3,6 +3,7 @@ package projection
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/convlog/convlog/eventlog"
 )
@@ -12,11 +13,14 @@ import (
 // head_moved turns out to have left some of it.
 type replayer struct {
 	*Loaded
-	path []eventlog.Stretch // oldest first
+	turns []turn
 	// left says that the folds of path scope have taken in what is not on the
 	// path, or an event that they could not fold.
 	left bool
 }
+
+// turn is a head_moved: the path goes on from to.
+type turn struct{ at, to int64 }
 
 func (l *Loaded) replay(ctx context.Context, log *eventlog.Log) error {
 	l.folds = l.set.begin()
@@ -33,7 +37,7 @@ func (l *Loaded) replay(ctx context.Context, log *eventlog.Log) error {
 			l.Explain.Parts[i].Folded = 0
 		}
 	}
-	for _, s := range r.path {
+	for _, s := range r.path() {
 		if err := r.read(ctx, log, s, r.again); err != nil {
 			return err
 		}
@@ -76,30 +80,35 @@ func (r *replayer) first(e *eventlog.Event) error {
 	return nil
 }
 
-// step moves along the path.
+// step notes where the path turns.
 func (r *replayer) step(e *eventlog.Event) error {
-	n := len(r.path)
 	if e.Type.Name() != eventlog.HeadMoved {
-		if n == 0 {
-			r.path = []eventlog.Stretch{{From: e.Seq}}
-			n = 1
-		}
-		r.path[n-1].To = e.Seq
 		return nil
 	}
 	to, err := movedTo(r.Session, e)
 	if err != nil {
 		return err
 	}
+	r.turns = append(r.turns, turn{at: e.Seq, to: to})
 	r.left = r.left || to < e.Seq-1
-	for n > 0 && r.path[n-1].From > to {
-		n--
-	}
-	if r.path = r.path[:n]; n > 0 {
-		r.path[n-1].To = min(r.path[n-1].To, to)
-	}
-	r.path = append(r.path, eventlog.Stretch{From: e.Seq, To: e.Seq})
 	return nil
+}
+
+// path is the active path, oldest first.
+func (r *replayer) path() (path []eventlog.Stretch) {
+	turns := r.turns
+	for at := r.Head.Seq; at > 0; {
+		for len(turns) > 0 && turns[len(turns)-1].at > at {
+			turns = turns[:len(turns)-1]
+		}
+		s, to := eventlog.Stretch{From: 1, To: at}, int64(0)
+		if n := len(turns); n > 0 {
+			s.From, to = turns[n-1].at, turns[n-1].to
+		}
+		path, at = append(path, s), to
+	}
+	slices.Reverse(path)
+	return path
 }
 
 // again takes in an event of the path for the folds of path scope.
