@@ -104,7 +104,7 @@ func briefPart(p eventlog.Part) string {
 	}
 }
 
-func user(text string) eventlog.Message {
+func asks(text string) eventlog.Message {
 	return eventlog.Message{Role: eventlog.User, Parts: []eventlog.Part{eventlog.Text(text)}}
 }
 
@@ -112,9 +112,9 @@ func says(parts ...eventlog.Part) eventlog.Message {
 	return eventlog.Message{Role: eventlog.Assistant, Parts: parts}
 }
 
-func call(id string) eventlog.Part { return eventlog.ToolCall(id, "tool", nil) }
+func calls(id string) eventlog.Part { return eventlog.ToolCall(id, "tool", nil) }
 
-func result(id, text string) eventlog.Message {
+func gives(id, text string) eventlog.Message {
 	return eventlog.Message{Role: eventlog.Tool, Parts: []eventlog.Part{eventlog.ToolResult(id, "tool", eventlog.Text(text))}}
 }
 
@@ -132,7 +132,7 @@ func piece(group string, parts ...eventlog.Part) eventlog.Message {
 	return m
 }
 
-var step = eventlog.StepStart{Step: 1}
+var stepped = eventlog.StepStart{Step: 1}
 
 func messageJSON(t testing.TB, entries []projection.Entry) (lines []string) {
 	t.Helper()
@@ -149,8 +149,8 @@ func messageJSON(t testing.TB, entries []projection.Entry) (lines []string) {
 func TestResultsStandBehindTheirCalls(t *testing.T) {
 	onStores(t, func(t *testing.T, log *eventlog.Log) {
 		s := newStory(t, log, "s")
-		s.add(user("hello"), piece("g", eventlog.Text("first"), call("a")), user("wait"), result("b", "nobody asked"),
-			piece("g", call("b")), result("b", "B"), result("a", "A"), inPlace("a note"), prefix("be kind"))
+		s.add(asks("hello"), piece("g", eventlog.Text("first"), calls("a")), asks("wait"), gives("b", "nobody asked"),
+			piece("g", calls("b")), gives("b", "B"), gives("a", "A"), inPlace("a note"), prefix("be kind"))
 		s.sees("9 user {rules} be kind", "1 user hello", "2 assistant first call:a call:b", "7 tool result:a=A",
 			"6 tool result:b=B", "3 user wait", "8 user {context} a note")
 	})
@@ -159,7 +159,7 @@ func TestResultsStandBehindTheirCalls(t *testing.T) {
 func TestWhatAStepRenderedStays(t *testing.T) {
 	onStores(t, func(t *testing.T, log *eventlog.Log) {
 		s := newStory(t, log, "s")
-		s.add(prefix("one"), user("hello"), piece("g", call("a")), step, piece("g", eventlog.Text("more")), prefix("two"), result("a", "late"))
+		s.add(prefix("one"), asks("hello"), piece("g", calls("a")), stepped, piece("g", eventlog.Text("more")), prefix("two"), gives("a", "late"))
 		s.sees("1 user {rules} one", "2 user hello", "3 assistant call:a",
 			"0 tool result:a=[interrupted: the call gave no result] <interrupted>",
 			"5 assistant more", "6 user {rules} two", "7 user [late result of call a] late <late>")

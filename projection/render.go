@@ -74,25 +74,19 @@ const (
 // it. At most one RenderOptions is used. An error is a payload that cannot be
 // read.
 func (h *HistoryState) Messages(o ...RenderOptions) ([]Entry, error) {
-	l := layout{options: optionsOf(o), cleared: h.cleared, answered: map[string]Made{}}
+	l := layout{options: optionsOf(o), cleared: h.cleared, answered: map[string]Made{}, entries: make([]Entry, 0, len(h.items)+1)}
 	items, executions := h.items, h.executions
 	for first := true; first || len(items) > 0; first = false {
 		n, until := blockEnd(items)
-		pieces, err := piecesOf(items[:n])
-		if err != nil {
+		x := executedBefore(executions, until)
+		var lead *workingSet
+		if first {
+			lead = &h.files
+		}
+		if err := l.block(items[:n], executions[:x], lead); err != nil {
 			return nil, err
 		}
-		done := len(executions)
-		for i := range executions {
-			if until > 0 && executions[i].seq > until {
-				done = i
-				break
-			}
-		}
-		if err := l.block(pieces, executions[:done], first, h.files); err != nil {
-			return nil, err
-		}
-		items, executions = items[min(n+1, len(items)):], executions[done:]
+		items, executions = items[min(n+1, len(items)):], executions[x:]
 	}
 	return l.entries, nil
 }
@@ -118,6 +112,16 @@ func blockEnd(items []item) (n int, seq int64) {
 	return len(items), 0
 }
 
+// executedBefore is how many executions came before a freeze; all, if until is 0.
+func executedBefore(executions []item, until int64) int {
+	for i := range executions {
+		if until > 0 && executions[i].seq > until {
+			return i
+		}
+	}
+	return len(executions)
+}
+
 // piece is an item that was read.
 type piece struct {
 	seq     int64 // of the event
@@ -128,21 +132,19 @@ type piece struct {
 	made    Made
 }
 
-func piecesOf(items []item) ([]piece, error) {
-	pieces := make([]piece, len(items))
-	for i := range items {
-		if err := items[i].read(&pieces[i]); err != nil {
-			return nil, fmt.Errorf("render event %d: %w: %w", items[i].seq, eventlog.ErrInvalidPayload, err)
-		}
-	}
-	return pieces, nil
-}
-
+// read reads the payload of the item. What it was before is gone.
 func (it *item) read(p *piece) error {
-	p.seq, p.source = it.seq, it.seq
+	*p = piece{seq: it.seq, source: it.seq}
 	if !it.event() {
 		p.seq = 0
 	}
+	if err := it.readInto(p); err != nil {
+		return fmt.Errorf("render event %d: %w: %w", it.seq, eventlog.ErrInvalidPayload, err)
+	}
+	return nil
+}
+
+func (it *item) readInto(p *piece) error {
 	if it.kind.isRedacted() {
 		return it.readRedacted(p)
 	}

@@ -2,6 +2,7 @@ package projection
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/convlog/convlog/eventlog"
 )
@@ -19,9 +20,8 @@ type layout struct {
 
 // node is an entry of a block, with the calls that it makes.
 type node struct {
-	entry  Entry
-	source int64
-	calls  []*call
+	entry Entry
+	calls []*call
 }
 
 // call is a call of a tool and what answers it.
@@ -43,25 +43,26 @@ type groupKey struct {
 	role  eventlog.Role
 }
 
-// block lays out the pieces of a block and appends it. Of the first one, the
-// contexts that are placed as prefix lead.
-func (l *layout) block(pieces []piece, executions []item, first bool, files workingSet) error {
+// block lays out the items of a block and appends it. In the first one, which
+// has a working set, the contexts that are placed as prefix lead.
+func (l *layout) block(items, executions []item, lead *workingSet) error {
 	b := block{layout: l, groups: map[groupKey]*node{}, open: map[string]*call{}}
-	for i := range pieces {
-		if p := &pieces[i]; first && p.prefix {
-			b.context(p)
+	if lead != nil {
+		if err := b.lead(items, lead); err != nil {
+			return err
 		}
 	}
-	if first && !files.isZero() {
-		b.add(Entry{Message: files.message(), Context: workingSetKind, Made: MadeWorkingSet}, 0)
-	}
-	for i := range pieces {
-		switch p := &pieces[i]; {
-		case first && p.prefix:
+	for i := range items {
+		var p piece
+		if err := items[i].read(&p); err != nil {
+			return err
+		}
+		switch {
+		case p.prefix && lead != nil: // it led
 		case p.context != "":
-			b.context(p)
+			b.context(&p)
 		default:
-			b.said(p)
+			b.said(&p)
 		}
 	}
 	if err := b.executed(executions); err != nil {
@@ -71,14 +72,34 @@ func (l *layout) block(pieces []piece, executions []item, first bool, files work
 	return nil
 }
 
-func (b *block) add(e Entry, source int64) *node {
-	n := &node{entry: e, source: source}
+// lead begins the history with the prefix contexts and the working set.
+func (b *block) lead(items []item, files *workingSet) error {
+	for i := range items {
+		if items[i].kind.plain() != contextItem {
+			continue
+		}
+		var p piece
+		if err := items[i].read(&p); err != nil {
+			return err
+		}
+		if p.prefix {
+			b.context(&p)
+		}
+	}
+	if !files.isZero() {
+		b.add(Entry{Message: files.message(), Context: workingSetKind, Made: MadeWorkingSet})
+	}
+	return nil
+}
+
+func (b *block) add(e Entry) *node {
+	n := &node{entry: e}
 	b.nodes = append(b.nodes, n)
 	return n
 }
 
 func (b *block) context(p *piece) {
-	b.add(Entry{Seq: p.seq, Message: p.message, Context: p.context, Made: p.made}, p.source)
+	b.add(Entry{Seq: p.seq, Message: p.message, Context: p.context, Made: p.made})
 }
 
 // said takes in a message: its results go to their calls, the rest stands where
@@ -132,7 +153,7 @@ func (b *block) grouped(p *piece, m eventlog.Message) (n *node, from int) {
 		n.entry.fold(p.seq, m, p.made)
 		return n, from
 	}
-	n = b.add(Entry{Seq: p.seq, Message: m, Made: p.made}, p.source)
+	n = b.add(Entry{Seq: p.seq, Message: m, Made: p.made})
 	if m.Group != "" {
 		b.groups[key] = n
 	}
@@ -171,19 +192,19 @@ func (e *Entry) fold(seq int64, m eventlog.Message, made Made) {
 
 // calls notes the calls of a message; one that repeats in it is left out.
 func (b *block) calls(n *node, from int) {
-	parts := n.entry.Message.Parts
-	kept := parts[:from:from]
-	for _, p := range parts[from:] {
-		if p.Type == eventlog.ToolCallPart {
-			if n.makes(p.CallID) {
-				continue
-			}
-			c := &call{id: p.CallID, name: p.Name}
-			n.calls, b.open[p.CallID] = append(n.calls, c), c
+	repeats := func(p eventlog.Part) bool {
+		if p.Type != eventlog.ToolCallPart {
+			return false
 		}
-		kept = append(kept, p)
+		if n.makes(p.CallID) {
+			return true
+		}
+		c := &call{id: p.CallID, name: p.Name}
+		n.calls, b.open[p.CallID] = append(n.calls, c), c
+		return false
 	}
-	n.entry.Message.Parts = kept
+	parts := &n.entry.Message.Parts
+	*parts = append((*parts)[:from], slices.DeleteFunc((*parts)[from:], repeats)...)
 }
 
 func (n *node) makes(id string) bool {
@@ -218,7 +239,7 @@ func (b *block) result(p *piece, part eventlog.Part, alone bool) {
 	note := eventlog.Text(fmt.Sprintf("[late result of call %s]", part.CallID))
 	e.Message.Role, e.Message.Parts = eventlog.User, append([]eventlog.Part{note}, part.Content...)
 	e.Made = MadeLate
-	b.add(e, p.source)
+	b.add(e)
 }
 
 // clear takes out the content of a result that a compaction cleared.

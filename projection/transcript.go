@@ -35,14 +35,13 @@ func (t *TranscriptState) apply(e *eventlog.Event) error {
 // Messages are the messages; the pieces of one stand together where its first
 // stood. Redacted ones keep their role and what they called and answered.
 func (t *TranscriptState) Messages() ([]Entry, error) {
-	pieces, err := piecesOf(t.items)
-	if err != nil {
-		return nil, err
-	}
-	entries := make([]Entry, 0, len(pieces))
+	entries := make([]Entry, 0, len(t.items))
 	groups := map[groupKey]int{}
-	for i := range pieces {
-		p := &pieces[i]
+	for i := range t.items {
+		var p piece
+		if err := t.items[i].read(&p); err != nil {
+			return nil, err
+		}
 		key := groupKey{p.message.Group, p.message.Role}
 		at, begun := groups[key]
 		if key.group != "" && begun {
