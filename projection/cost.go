@@ -52,7 +52,7 @@ func LoadCost(ctx context.Context, log *eventlog.Log, session string) (CostRepor
 	if err != nil {
 		return CostReport{}, fmt.Errorf("cost of session %q: %w", session, err)
 	}
-	c := costs{report: CostReport{Session: session}, path: path}
+	c := costs{report: CostReport{Session: session}, path: pathCursor{path}}
 	for e, err := range log.Read(ctx, session, eventlog.Between(0, path[len(path)-1].To)) {
 		if err == nil {
 			err = c.read(&e)
@@ -67,7 +67,7 @@ func LoadCost(ctx context.Context, log *eventlog.Log, session string) (CostRepor
 // costs reads a lineage once, oldest first.
 type costs struct {
 	report CostReport
-	path   []eventlog.Stretch // what of it is still to come
+	path   pathCursor
 
 	own   UsageState
 	mine  Meter // of what the session counts
@@ -78,7 +78,7 @@ type costs struct {
 
 func (c *costs) read(e *eventlog.Event) error {
 	inherited := e.SessionID != c.report.Session || isInherited(e)
-	onPath := c.onPath(e.Seq)
+	onPath := c.path.has(e.Seq)
 	ended, err := c.turns.next(e)
 	if err != nil {
 		return err
@@ -123,14 +123,6 @@ func (c *costs) charge(t *foundTurn, s Spend, onPath bool) {
 	x.TurnID, x.Index, x.Seq = t.id, t.index, t.start
 	x.Spend = x.Add(s)
 	x.Orphaned = x.Orphaned && !onPath
-}
-
-// onPath reports whether seq is on the path. Calls come in ascending order.
-func (c *costs) onPath(seq int64) bool {
-	for len(c.path) > 0 && c.path[0].To < seq {
-		c.path = c.path[1:]
-	}
-	return len(c.path) > 0 && c.path[0].From <= seq
 }
 
 func (c *costs) done() CostReport {

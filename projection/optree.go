@@ -1,0 +1,201 @@
+package projection
+
+import (
+	"compress/gzip"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// opTreeVersion is that of the form of an op tree and of its file.
+const opTreeVersion = 1
+
+// OpTreeFile is the content of an op tree file: a snapshot of one session. Times
+// are milliseconds since 1970.
+type OpTreeFile struct {
+	Version   int            `json:"version"`
+	Reason    string         `json:"reason,omitzero"`
+	SessionID string         `json:"sessionId"`
+	OriginID  string         `json:"originId"`
+	Timestamp int64          `json:"timestamp"`
+	Snapshot  OpTreeSnapshot `json:"snapshot"`
+}
+
+// OpTreeSnapshot is the tree in an op tree file.
+type OpTreeSnapshot struct {
+	Version int           `json:"version"`
+	OpTree  OpTreeSession `json:"opTree"`
+}
+
+// OpTreeSession is a session of an op tree.
+type OpTreeSession struct {
+	ID           string       `json:"id"`
+	AgentID      string       `json:"agentId,omitzero"`
+	SessionTitle string       `json:"sessionTitle,omitzero"`
+	StartedAt    int64        `json:"startedAt,omitzero"`
+	EndedAt      int64        `json:"endedAt,omitzero"`
+	Success      *bool        `json:"success,omitzero"`
+	Error        string       `json:"error,omitzero"`
+	Turns        []OpTreeTurn `json:"turns"`
+	Totals       RunTotals    `json:"totals"`
+}
+
+// OpTreeTurn is a turn of an op tree; the system turn holds what lies outside of
+// any other.
+type OpTreeTurn struct {
+	ID         string        `json:"id,omitzero"`
+	Index      int           `json:"index"`
+	System     bool          `json:"system,omitzero"`
+	Label      string        `json:"label,omitzero"`
+	Orphaned   bool          `json:"orphaned,omitzero"`
+	Status     string        `json:"status,omitzero"`
+	StartedAt  int64         `json:"startedAt,omitzero"`
+	EndedAt    int64         `json:"endedAt,omitzero"`
+	Ops        []OpTreeOp    `json:"ops"`
+	Logs       []OpTreeLog   `json:"logs,omitzero"`
+	Accounting []OpTreeEntry `json:"accounting,omitzero"`
+}
+
+// OpTreeOp is an op of an op tree, with the sessions of its children.
+type OpTreeOp struct {
+	OpID          string          `json:"opId"`
+	Kind          OpKind          `json:"kind"`
+	Name          string          `json:"name,omitzero"`
+	StartedAt     int64           `json:"startedAt"`
+	EndedAt       int64           `json:"endedAt,omitzero"`
+	Status        string          `json:"status,omitzero"` // absent while it is open
+	Error         string          `json:"error,omitzero"`
+	Orphaned      bool            `json:"orphaned,omitzero"`
+	Request       *OpTreePayload  `json:"request,omitzero"`
+	Response      *OpTreePayload  `json:"response,omitzero"`
+	Logs          []OpTreeLog     `json:"logs,omitzero"`
+	Accounting    []OpTreeEntry   `json:"accounting,omitzero"`
+	ChildSessions []OpTreeSession `json:"childSessions,omitzero"`
+}
+
+// OpTreePayload is what was sent or came back, whole, as it was recorded.
+type OpTreePayload struct {
+	Payload jsontext.Value `json:"payload"`
+}
+
+// OpTreeLog is a log line of an op tree.
+type OpTreeLog struct {
+	Timestamp int64          `json:"timestamp"`
+	Type      eventlog.Type  `json:"type"`
+	Severity  string         `json:"severity,omitzero"`
+	Message   string         `json:"message,omitzero"`
+	Value     jsontext.Value `json:"value,omitzero"`
+}
+
+// OpTreeEntry is an accounting entry of an op tree.
+type OpTreeEntry struct {
+	Timestamp int64          `json:"timestamp"`
+	Seq       int64          `json:"seq"`
+	Model     string         `json:"model,omitzero"`
+	AgentID   string         `json:"agentId,omitzero"`
+	CostUSD   eventlog.Cost  `json:"costUsd,omitzero"`
+	Tokens    eventlog.Usage `json:"tokens,omitzero"`
+}
+
+// OpTree is the run as an op tree, children nested under the op that ran them.
+func (r *Run) OpTree() OpTreeSession {
+	s := OpTreeSession{ID: r.Session, AgentID: r.Agent, SessionTitle: r.Title, StartedAt: millis(r.Started), EndedAt: millis(r.Ended),
+		Error: r.Error, Turns: []OpTreeTurn{}, Totals: r.Totals}
+	if r.Status != OpOpen {
+		success := r.Status == OpOK
+		s.Success = &success
+	}
+	if len(r.Ops)+len(r.Logs)+len(r.Accounting) > 0 {
+		s.Turns = append(s.Turns, OpTreeTurn{System: true, Label: "session", StartedAt: s.StartedAt, EndedAt: s.EndedAt,
+			Ops: treeOps(r.Ops), Logs: treeLogs(r.Logs), Accounting: treeEntries(r.Accounting)})
+	}
+	for _, t := range r.Turns {
+		turn := OpTreeTurn{Index: t.Index, Orphaned: t.Orphaned, Status: string(t.Status), StartedAt: millis(t.Started),
+			EndedAt: millis(t.Ended), Ops: treeOps(t.Ops), Logs: treeLogs(t.Logs), Accounting: treeEntries(t.Accounting)}
+		if !t.ID.IsZero() {
+			turn.ID = t.ID.String()
+		}
+		s.Turns = append(s.Turns, turn)
+	}
+	return s
+}
+
+func treeOps(ops []*Op) []OpTreeOp {
+	nodes := make([]OpTreeOp, 0, len(ops))
+	for _, op := range ops {
+		n := OpTreeOp{OpID: op.ID, Kind: op.Kind, Name: op.Name, StartedAt: millis(op.Started), EndedAt: millis(op.Ended), Error: op.Error,
+			Orphaned: op.Orphaned, Request: treePayload(op.Request), Response: treePayload(op.Response), Logs: treeLogs(op.Logs),
+			Accounting: treeEntries(op.Accounting)}
+		if op.Status != OpOpen {
+			n.Status = string(op.Status)
+		}
+		for _, c := range op.Children {
+			if c.Run != nil {
+				n.ChildSessions = append(n.ChildSessions, c.Run.OpTree())
+			}
+		}
+		nodes = append(nodes, n)
+	}
+	return nodes
+}
+
+func treePayload(v jsontext.Value) *OpTreePayload {
+	if len(v) == 0 {
+		return nil
+	}
+	return &OpTreePayload{Payload: v}
+}
+
+func treeLogs(lines []LogLine) (logs []OpTreeLog) {
+	for _, l := range lines {
+		logs = append(logs, OpTreeLog{Timestamp: millis(l.Time), Type: l.Type, Severity: l.Level, Message: l.Text, Value: l.Value})
+	}
+	return logs
+}
+
+func treeEntries(list []Accounting) (entries []OpTreeEntry) {
+	for _, a := range list {
+		entries = append(entries, OpTreeEntry{Timestamp: millis(a.Time), Seq: a.Seq, Model: a.Model, AgentID: a.Agent,
+			CostUSD: a.Spend.Cost, Tokens: a.Spend.Usage})
+	}
+	return entries
+}
+
+func millis(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}
+
+// OpTreeOptions configure WriteOpTree.
+type OpTreeOptions struct {
+	// Reason says why the file is written, such as subagent_finish or final.
+	Reason string
+	// OriginID is the session that began it all; the run's own if empty.
+	OriginID string
+	// Now is the clock; time.Now if nil.
+	Now func() time.Time
+	// Plain leaves out the compression.
+	Plain bool
+}
+
+// WriteOpTree writes the op tree file of a run: gzip-compressed JSON.
+func WriteOpTree(w io.Writer, r *Run, o OpTreeOptions) (err error) {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	f := OpTreeFile{Version: opTreeVersion, Reason: o.Reason, SessionID: r.Session, OriginID: or(o.OriginID, r.Session),
+		Timestamp: o.Now().UnixMilli(), Snapshot: OpTreeSnapshot{Version: opTreeVersion, OpTree: r.OpTree()}}
+	if o.Plain {
+		return writeIndented(w, &f)
+	}
+	z := gzip.NewWriter(w)
+	defer func() { err = errors.Join(err, z.Close()) }()
+	return json.MarshalWrite(z, &f, json.Deterministic(true), jsontext.PreserveRawStrings(true))
+}

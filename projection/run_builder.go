@@ -1,0 +1,309 @@
+package projection
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/oklog/ulid/v2"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// runBuilder builds the run of one session from its lineage, by seq.
+type runBuilder struct {
+	run  *Run
+	own  bool
+	path pathCursor
+	info SessionInfo
+
+	finder turnFinder
+	meter  Meter
+	turns  map[*foundTurn]*RunTurn
+	byID   map[ulid.ULID]*RunTurn
+
+	// The newest ops by what later events name them by.
+	calls    map[string]*Op // call ids
+	keys     map[string]*Op // keys of effects and executions
+	answers  map[string]*Op // groups and response ids
+	waiting  map[string]*Op // interrupts and waits
+	children map[string]*ChildOp
+	steps    map[stepKey]*Op
+	llm      *Op // that is under way
+	owner    map[*Op]*RunTurn
+
+	// The event that is looked at.
+	e         *eventlog.Event
+	turn      *RunTurn // nil outside
+	inherited bool
+	onPath    bool
+}
+
+type stepKey struct {
+	turn ulid.ULID
+	step int
+}
+
+func newRunBuilder(session string, own bool, path []eventlog.Stretch) *runBuilder {
+	return &runBuilder{run: &Run{Session: session}, own: own, path: pathCursor{path}, turns: map[*foundTurn]*RunTurn{},
+		byID: map[ulid.ULID]*RunTurn{}, calls: map[string]*Op{}, keys: map[string]*Op{}, answers: map[string]*Op{},
+		waiting: map[string]*Op{}, children: map[string]*ChildOp{}, steps: map[stepKey]*Op{}, owner: map[*Op]*RunTurn{}}
+}
+
+func (b *runBuilder) add(e *eventlog.Event) error {
+	b.e, b.inherited, b.onPath = e, e.SessionID != b.run.Session || isInherited(e), b.path.has(e.Seq)
+	if err := b.info.apply(e); err != nil {
+		return err
+	}
+	ended, err := b.finder.next(e)
+	if err != nil {
+		return err
+	}
+	var op *Op
+	if !b.own || e.SessionID == b.run.Session {
+		b.enter()
+		op, err = b.take()
+	}
+	if err != nil {
+		return fmt.Errorf("%s %d of session %q: %w", e.Type, e.Seq, e.SessionID, err)
+	}
+	err = b.meter.read(e, b.inherited, func(c charge) { b.charge(op, c) })
+	if ended {
+		b.finder.end(e.Seq)
+	}
+	return err
+}
+
+// enter finds the turn of the event.
+func (b *runBuilder) enter() {
+	at := b.finder.turn
+	if b.turn = nil; at == nil {
+		return
+	}
+	t := b.turns[at]
+	if t == nil {
+		t = &RunTurn{From: at.start, Orphaned: !b.onPath, Inherited: b.inherited, Started: b.e.Timestamp, Agent: b.meter.Agent}
+		b.turns[at] = t
+		b.run.Turns = append(b.run.Turns, t)
+	}
+	t.ID, t.Index, b.turn = at.id, at.index, t
+	if !isUpkeep(b.e) && b.e.Type.Scope() != eventlog.TreeScope {
+		t.To, t.Ended = max(t.To, b.e.Seq), b.e.Timestamp
+	}
+	b.byID[t.ID] = t
+}
+
+// take makes what the event says of it a part of the run, and gives the op that
+// it belongs to.
+func (b *runBuilder) take() (*Op, error) {
+	e := b.e
+	if _, ok := childState(e.Type); ok {
+		return b.child()
+	}
+	switch e.Type.Name() {
+	case eventlog.MessageAdded:
+		return b.message()
+	case eventlog.StepStarted, eventlog.StepCompleted:
+		return b.step()
+	case eventlog.ToolStarted, eventlog.ToolCompleted:
+		return b.tool()
+	case eventlog.EffectIntended, eventlog.EffectCompleted:
+		return b.effect()
+	case eventlog.ApprovalRequested, eventlog.ApprovalResolved, eventlog.ApprovalCanceled:
+		return b.approval()
+	case eventlog.WaitStarted, eventlog.WaitResolved:
+		return b.wait()
+	case eventlog.TurnStarted, eventlog.TurnCompleted:
+		return nil, b.bounds()
+	case eventlog.OpLogged:
+		return b.logged()
+	case eventlog.CompactionTriggered:
+		op := b.begin(SystemOp, e.ID.String(), "compaction")
+		op.Request = e.Data
+		op.end(e, OpOK)
+		return op, nil
+	case eventlog.SessionStarted, eventlog.SessionForked, eventlog.HeadMoved:
+		return nil, nil
+	}
+	if !isUpkeep(e) {
+		b.log(LogLine{Seq: e.Seq, Time: e.Timestamp, Type: e.Type, Value: e.Data})
+	}
+	return nil, nil
+}
+
+// begin makes an op that begins with the event.
+func (b *runBuilder) begin(kind OpKind, id, name string) *Op {
+	op := &Op{ID: id, Kind: kind, Name: name, Status: OpOpen, Seq: b.e.Seq, Orphaned: !b.onPath, Started: b.e.Timestamp}
+	b.owner[op] = b.turn
+	if b.turn == nil {
+		b.run.Ops = append(b.run.Ops, op)
+	} else {
+		b.turn.Ops = append(b.turn.Ops, op)
+	}
+	return op
+}
+
+// drop takes an op out again, whose part another one plays.
+func (b *runBuilder) drop(op *Op) {
+	list := &b.run.Ops
+	if t := b.owner[op]; t != nil {
+		list = &t.Ops
+	}
+	*list = slices.DeleteFunc(*list, func(o *Op) bool { return o == op })
+}
+
+func (o *Op) end(e *eventlog.Event, s OpStatus) { o.Ended, o.Status = e.Timestamp, s }
+
+// respond adds to what an llm op gave.
+func (o *Op) respond(data jsontext.Value) {
+	if len(data) > 0 {
+		o.responses = append(o.responses, data)
+	}
+}
+
+// bounds takes in the beginning or the end of a turn.
+func (b *runBuilder) bounds() error {
+	b.llm = nil
+	if b.e.Type.Name() == eventlog.TurnStarted {
+		p, err := structure[eventlog.TurnStart](b.e)
+		b.turn.Agent = or(p.Agent, b.turn.Agent)
+		return err
+	}
+	p, err := structure[eventlog.TurnCompletion](b.e)
+	t := b.byID[p.TurnID]
+	if p.TurnID.IsZero() || t == nil {
+		t = b.turn
+	}
+	if t != nil {
+		t.Status, t.StopReason, t.Error, t.Ended = p.Status, p.StopReason, p.Error, b.e.Timestamp
+	}
+	return err
+}
+
+// log adds a line to the turn.
+func (b *runBuilder) log(line LogLine) {
+	if b.turn == nil {
+		b.run.Logs = append(b.run.Logs, line)
+	} else {
+		b.turn.Logs = append(b.turn.Logs, line)
+	}
+}
+
+func (b *runBuilder) logged() (*Op, error) {
+	p, err := structure[eventlog.Op](b.e)
+	if err != nil {
+		return nil, err
+	}
+	line := LogLine{Seq: b.e.Seq, Time: b.e.Timestamp, Type: b.e.Type, Level: p.Level, Text: p.Text, Value: p.Value}
+	op := b.named(p.OpID, p.ParentID)
+	if op == nil {
+		b.log(line)
+		return nil, nil
+	}
+	op.Logs = append(op.Logs, line)
+	return op, nil
+}
+
+// named is the op that one of some ids stands for, or nil.
+func (b *runBuilder) named(ids ...string) *Op {
+	for _, id := range ids {
+		for _, ops := range []map[string]*Op{b.calls, b.keys, b.answers} {
+			if op := ops[id]; op != nil && id != "" {
+				return op
+			}
+		}
+	}
+	return nil
+}
+
+// charge accounts for what the event cost.
+func (b *runBuilder) charge(op *Op, c charge) {
+	a := Accounting{Seq: b.e.Seq, Time: b.e.Timestamp, Model: c.Model, Agent: c.Agent, Spend: c.Spend}
+	t := b.turn
+	b.run.Totals.Own = b.run.Totals.Own.Add(c.Spend)
+	if op != nil {
+		t = b.owner[op]
+		op.Accounting = append(op.Accounting, a)
+	}
+	switch {
+	case t != nil && op == nil:
+		t.Accounting = append(t.Accounting, a)
+		fallthrough
+	case t != nil:
+		t.Spend = t.Spend.Add(c.Spend)
+	case op == nil:
+		b.run.Accounting = append(b.run.Accounting, a)
+	}
+}
+
+// done completes the run.
+func (b *runBuilder) done() (*Run, error) {
+	r := b.run
+	r.Title, r.Agent, r.Fork, r.Started, r.Ended = b.info.Title, b.info.Agent, b.info.Fork, b.info.Started, b.info.Updated
+	for op := range r.ops() {
+		if err := op.close(); err != nil {
+			return nil, err
+		}
+		r.Totals.count(op)
+	}
+	r.Status = OpOK
+	for _, t := range r.Turns {
+		t.settle()
+		r.Totals.Turns++
+		if !t.Orphaned {
+			r.Status, r.Error = t.outcome(), t.Error
+		}
+	}
+	return r, nil
+}
+
+// close writes what an llm op gave as one value.
+func (o *Op) close() (err error) {
+	if o.Kind == LLMOp && len(o.responses) > 0 {
+		o.Response, err = json.Marshal(o.responses, jsontext.PreserveRawStrings(true))
+	}
+	return err
+}
+
+func (t *RunTotals) count(op *Op) {
+	switch op.Kind {
+	case LLMOp:
+		t.Responses++
+	case ToolOp:
+		t.Tools++
+	}
+	if op.Status == OpFailed {
+		t.Failed++
+	}
+}
+
+// settle decides how a turn ended that does not say so.
+func (t *RunTurn) settle() {
+	open := slices.ContainsFunc(t.Ops, func(o *Op) bool { return o.Status == OpOpen && o.Kind != SystemOp })
+	if t.Status == "" && t.ID.IsZero() && t.Output != nil && !open {
+		t.Status = eventlog.TurnStatusCompleted
+	}
+}
+
+func (t *RunTurn) outcome() OpStatus {
+	switch t.Status {
+	case "":
+		return OpOpen
+	case eventlog.TurnStatusFailed:
+		return OpFailed
+	}
+	return OpOK
+}
+
+// pathCursor says which of ascending seqs are on a path.
+type pathCursor struct {
+	path []eventlog.Stretch // what is still to come
+}
+
+func (c *pathCursor) has(seq int64) bool {
+	for len(c.path) > 0 && c.path[0].To < seq {
+		c.path = c.path[1:]
+	}
+	return len(c.path) > 0 && c.path[0].From <= seq
+}

@@ -1,0 +1,362 @@
+package projection
+
+import (
+	"slices"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// message is an input, or what an llm op answered, or results of tools.
+func (b *runBuilder) message() (*Op, error) {
+	m, err := b.read()
+	if err != nil {
+		return nil, err
+	}
+	var op *Op
+	if m.Role == eventlog.Assistant {
+		op = b.answer(&m)
+		b.output(&m)
+	} else {
+		b.input(&m)
+	}
+	for _, p := range m.ToolResults() {
+		if err := b.result(&p); err != nil {
+			return nil, err
+		}
+	}
+	for _, p := range m.ToolCalls() {
+		call := b.begin(ToolOp, p.CallID, p.Name)
+		call.Request = p.Arguments
+		b.calls[p.CallID] = call
+	}
+	return op, nil
+}
+
+// read is the message of the event; of a redacted one, its calls and results
+// without content.
+func (b *runBuilder) read() (m eventlog.Message, err error) {
+	if !b.e.Redacted() {
+		m, _, err = b.e.Message()
+		return m, err
+	}
+	kept, err := structure[struct {
+		eventlog.Message `json:",inline"`
+		Calls            []string `json:"calls"`
+		Results          []string `json:"results"`
+	}](b.e)
+	m = kept.Message
+	for _, id := range kept.Calls {
+		m.Parts = append(m.Parts, eventlog.ToolCall(id, "", nil))
+	}
+	for _, id := range kept.Results {
+		m.Parts = append(m.Parts, eventlog.ToolResult(id, ""))
+	}
+	return m, err
+}
+
+// input takes what is said to the model, but for results.
+func (b *runBuilder) input(m *eventlog.Message) {
+	if len(m.ToolResults()) == len(m.Parts) && len(m.Parts) > 0 {
+		return
+	}
+	if b.turn != nil {
+		b.turn.Input = append(b.turn.Input, *m)
+		return
+	}
+	b.log(LogLine{Seq: b.e.Seq, Time: b.e.Timestamp, Type: b.e.Type, Value: b.e.Data})
+}
+
+// output remembers what was said last. Pieces of one group are one message.
+func (b *runBuilder) output(m *eventlog.Message) {
+	switch t := b.turn; {
+	case t == nil:
+	case t.Output != nil && m.Group != "" && t.Output.Group == m.Group:
+		t.Output.Parts = append(t.Output.Parts, m.Parts...)
+		t.Output.Usage, t.Output.StopReason = m.Usage, or(m.StopReason, t.Output.StopReason)
+	default:
+		out := *m
+		out.Parts = slices.Clone(m.Parts)
+		t.Output = &out
+	}
+}
+
+// answer is the llm op that a message belongs to.
+func (b *runBuilder) answer(m *eventlog.Message) *Op {
+	id := or(m.Group, m.ResponseID)
+	op := b.answers[id]
+	if id == "" || op == nil || b.owner[op] != b.turn {
+		op = b.llm
+	}
+	if op == nil {
+		op = b.begin(LLMOp, b.e.ID.String(), m.Model)
+	}
+	if id != "" {
+		b.answers[id] = op
+	}
+	op.Name = or(op.Name, m.Model)
+	op.respond(b.e.Data)
+	if op != b.llm {
+		op.end(b.e, OpOK)
+	}
+	return op
+}
+
+func (b *runBuilder) step() (*Op, error) {
+	p, err := structure[eventlog.StepCompletion](b.e)
+	if err != nil {
+		return nil, err
+	}
+	key := stepKey{p.TurnID, p.Step}
+	if b.e.Type.Name() == eventlog.StepStarted {
+		op := b.llm
+		if op == nil || !op.effect || b.owner[op] != b.turn || b.steps[key] == op {
+			op = b.begin(LLMOp, b.e.ID.String(), p.Model)
+		}
+		op.Request, err = appendTo(op.Request, b.e.Data)
+		op.Name = or(p.Model, op.Name)
+		b.steps[key], b.llm = op, op
+		return op, err
+	}
+	op := b.steps[key]
+	if op == nil {
+		op = b.answers[p.ResponseID]
+	}
+	if op == nil || op.Kind != LLMOp {
+		op = b.begin(LLMOp, b.e.ID.String(), p.Model)
+	}
+	delete(b.steps, key)
+	op.respond(b.e.Data)
+	op.Error = p.Error
+	op.end(b.e, statusOf(p.Error != ""))
+	if b.llm == op && !op.effect {
+		b.llm = nil
+	}
+	return op, nil
+}
+
+func statusOf(failed bool) OpStatus {
+	if failed {
+		return OpFailed
+	}
+	return OpOK
+}
+
+// appendTo adds a value to an array of values.
+func appendTo(array, v jsontext.Value) (jsontext.Value, error) {
+	var values []jsontext.Value
+	if len(array) > 0 {
+		if err := json.Unmarshal(array, &values); err != nil {
+			return nil, err
+		}
+	}
+	if len(v) == 0 {
+		return array, nil
+	}
+	return json.Marshal(append(values, v), jsontext.PreserveRawStrings(true))
+}
+
+// tool takes in that a tool began or ended.
+func (b *runBuilder) tool() (*Op, error) {
+	p, err := structure[eventlog.ToolCompletion](b.e)
+	if err != nil {
+		return nil, err
+	}
+	op := b.execution(&p)
+	if b.e.Type.Name() == eventlog.ToolStarted {
+		start, err := structure[eventlog.ToolStart](b.e)
+		op.Started = b.e.Timestamp
+		if len(op.Request) == 0 {
+			op.Request = start.Arguments
+		}
+		return op, err
+	}
+	if len(p.Content) > 0 {
+		if op.Response, err = json.Marshal(p.Content, jsontext.PreserveRawStrings(true)); err != nil {
+			return nil, err
+		}
+	}
+	op.Error = p.Error
+	op.end(b.e, statusOf(p.IsError || p.Error != ""))
+	return op, nil
+}
+
+// execution is the op of a call; an op that an effect of the same key began
+// becomes one with it.
+func (b *runBuilder) execution(p *eventlog.ToolCompletion) *Op {
+	op, byKey := b.calls[p.CallID], b.keys[p.IdempotencyKey]
+	switch {
+	case p.CallID == "":
+		op = byKey
+	case op == nil:
+		op = byKey
+	case byKey != nil && byKey != op && p.IdempotencyKey != "":
+		op.Logs, op.Accounting = append(op.Logs, byKey.Logs...), append(op.Accounting, byKey.Accounting...)
+		b.drop(byKey)
+	}
+	if op == nil {
+		op = b.begin(ToolOp, or(p.CallID, p.IdempotencyKey), p.Name)
+	}
+	if p.CallID != "" {
+		b.calls[p.CallID] = op
+	}
+	if p.IdempotencyKey != "" {
+		b.keys[p.IdempotencyKey] = op
+	}
+	return op
+}
+
+// result ends the call that it answers.
+func (b *runBuilder) result(p *eventlog.Part) error {
+	op := b.calls[p.CallID]
+	if op == nil {
+		return nil
+	}
+	if op.Status == OpOpen {
+		op.end(b.e, statusOf(p.IsError || p.Interrupted))
+	}
+	if len(op.Response) > 0 || len(p.Content) == 0 {
+		return nil
+	}
+	raw, err := json.Marshal(p.Content, jsontext.PreserveRawStrings(true))
+	op.Response = raw
+	return err
+}
+
+// effect takes in an intent or a result. An effect is an op of its own, unless
+// a step or a tool of the same key joins it.
+func (b *runBuilder) effect() (*Op, error) {
+	if b.e.Type.Name() == eventlog.EffectIntended {
+		p, err := structure[eventlog.EffectIntent](b.e)
+		if err != nil {
+			return nil, err
+		}
+		if op := b.keys[p.Key]; op != nil && op.Status == OpOpen {
+			return op, nil // another attempt
+		}
+		op := b.begin(effectKind(p.Kind), p.Key, or(p.Name, p.Kind))
+		op.effect, op.Request = true, p.Arguments
+		if b.keys[p.Key] = op; op.Kind == LLMOp {
+			op.Request, err = appendTo(nil, b.e.Data)
+			b.llm = op
+		}
+		return op, err
+	}
+	p, err := structure[eventlog.EffectCompletion](b.e)
+	if err != nil {
+		return nil, err
+	}
+	op := b.keys[p.Key]
+	if op == nil {
+		op = b.begin(SystemOp, p.Key, "effect")
+		b.keys[p.Key] = op
+	}
+	b.complete(op, &p)
+	return op, nil
+}
+
+func (b *runBuilder) complete(op *Op, p *eventlog.EffectCompletion) {
+	switch {
+	case op.Kind == LLMOp:
+		op.respond(b.e.Data)
+	case len(op.Response) == 0:
+		op.Response = p.Result
+	}
+	if p.Error != nil {
+		op.Error = p.Error.Message
+	}
+	if op.Status == OpOpen {
+		op.end(b.e, statusOf(p.Error != nil))
+	}
+	if b.llm == op {
+		b.llm = nil
+	}
+}
+
+func effectKind(kind string) OpKind {
+	switch kind {
+	case "model", "llm":
+		return LLMOp
+	case "tool":
+		return ToolOp
+	}
+	return SystemOp
+}
+
+func (b *runBuilder) approval() (*Op, error) {
+	p, err := structure[eventlog.ApprovalRequest](b.e)
+	if err != nil {
+		return nil, err
+	}
+	op := b.waiting["approval "+p.InterruptID]
+	if b.e.Type.Name() == eventlog.ApprovalRequested || op == nil {
+		op = b.begin(SystemOp, p.InterruptID, "approval")
+		b.waiting["approval "+p.InterruptID] = op
+	}
+	if b.e.Type.Name() == eventlog.ApprovalRequested {
+		op.Request = b.e.Data
+		return op, nil
+	}
+	r, err := structure[eventlog.ApprovalResolution](b.e)
+	op.Response = b.e.Data
+	op.end(b.e, statusOf(r.Decision == eventlog.Denied))
+	return op, err
+}
+
+func (b *runBuilder) wait() (*Op, error) {
+	p, err := structure[eventlog.Wait](b.e)
+	if err != nil {
+		return nil, err
+	}
+	op := b.waiting["wait "+p.WaitID]
+	if b.e.Type.Name() == eventlog.WaitStarted || op == nil {
+		op = b.begin(SystemOp, p.WaitID, "wait")
+		b.waiting["wait "+p.WaitID] = op
+	}
+	if b.e.Type.Name() == eventlog.WaitStarted {
+		op.Request = b.e.Data
+		return op, nil
+	}
+	op.Response = b.e.Data
+	op.end(b.e, OpOK)
+	return op, nil
+}
+
+// child takes in what became of a child, under the call that it answers, or an
+// op of its own.
+func (b *runBuilder) child() (*Op, error) {
+	p, err := structure[eventlog.Child](b.e)
+	if err != nil {
+		return nil, err
+	}
+	state, _ := childState(b.e.Type)
+	op := b.waiting["child "+p.ChildID]
+	if op == nil {
+		if op = b.calls[p.CallID]; op == nil || p.CallID == "" {
+			op = b.begin(SystemOp, p.ChildID, "child")
+		}
+		b.waiting["child "+p.ChildID] = op
+	}
+	c := b.children[p.ChildID]
+	if c == nil {
+		c = &ChildOp{ID: p.ChildID, Inherited: b.inherited}
+		b.children[p.ChildID], op.Children = c, append(op.Children, c)
+	}
+	c.take(&p, state)
+	op.Logs = append(op.Logs, LogLine{Seq: b.e.Seq, Time: b.e.Timestamp, Type: b.e.Type, Text: or(p.Message, p.Summary), Value: b.e.Data})
+	if op.Kind == SystemOp && hasEnded(state) {
+		op.Error = p.Error
+		op.end(b.e, statusOf(state == eventlog.ChildStateFailed))
+	}
+	return op, nil
+}
+
+func (c *ChildOp) take(p *eventlog.Child, state eventlog.ChildState) {
+	if c.Merged = c.Merged || state == eventlog.ChildStateMerged; state != eventlog.ChildStateMerged {
+		c.State = state
+	}
+	c.SessionID, c.Agent, c.Mode = or(p.ChildSessionID, c.SessionID), or(p.Agent, c.Agent), or(p.Mode, c.Mode)
+	c.Task, c.Summary, c.Error = or(p.Task, c.Task), or(p.Summary, c.Summary), or(p.Error, c.Error)
+}

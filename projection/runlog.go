@@ -1,0 +1,114 @@
+package projection
+
+import (
+	"io"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// RunLog is a run as a list of turns, for evaluation and offline analysis: what
+// each was given, said, called and cost.
+type RunLog struct {
+	SessionID string        `json:"session_id"`
+	Title     string        `json:"title,omitzero"`
+	AgentID   string        `json:"agent_id,omitzero"`
+	StartTime time.Time     `json:"start_time"`
+	EndTime   time.Time     `json:"end_time"`
+	Status    OpStatus      `json:"status"`
+	Turns     []RunLogTurn  `json:"turns"`
+	ChildRuns []RunLogChild `json:"child_runs,omitzero"`
+	// TotalCost is what the session spent by itself, TreeCost with its children.
+	TotalCost eventlog.Cost  `json:"total_cost"`
+	TreeCost  eventlog.Cost  `json:"tree_cost"`
+	Usage     eventlog.Usage `json:"usage,omitzero"`
+}
+
+// RunLogTurn is a turn of a RunLog.
+type RunLogTurn struct {
+	TurnID    string              `json:"turn_id,omitzero"`
+	Index     int                 `json:"index"`
+	Seq       int64               `json:"seq"`
+	Timestamp time.Time           `json:"timestamp"`
+	Orphaned  bool                `json:"orphaned,omitzero"`
+	Status    eventlog.TurnStatus `json:"status,omitzero"`
+	Error     string              `json:"error,omitzero"`
+	Input     []eventlog.Message  `json:"input"`
+	Output    *eventlog.Message   `json:"output,omitzero"`
+	Calls     []RunLogCall        `json:"tool_calls,omitzero"`
+	Cost      eventlog.Cost       `json:"cost"`
+	Usage     eventlog.Usage      `json:"usage,omitzero"`
+}
+
+// RunLogCall is a tool call and its result.
+type RunLogCall struct {
+	CallID    string         `json:"call_id"`
+	Name      string         `json:"name"`
+	Status    OpStatus       `json:"status"`
+	Arguments jsontext.Value `json:"arguments,omitzero"`
+	Result    jsontext.Value `json:"result,omitzero"`
+	Error     string         `json:"error,omitzero"`
+}
+
+// RunLogChild is a child run of a RunLog.
+type RunLogChild struct {
+	ChildID   string              `json:"child_id"`
+	SessionID string              `json:"session_id,omitzero"`
+	AgentID   string              `json:"agent_id,omitzero"`
+	Mode      eventlog.ChildMode  `json:"mode,omitzero"`
+	Status    eventlog.ChildState `json:"status"`
+	Summary   string              `json:"summary,omitzero"`
+	Run       *RunLog             `json:"run,omitzero"`
+}
+
+// Log is the run as a RunLog, orphaned turns only if asked for.
+func (r *Run) Log(orphaned bool) *RunLog {
+	l := &RunLog{SessionID: r.Session, Title: r.Title, AgentID: r.Agent, StartTime: r.Started, EndTime: r.Ended, Status: r.Status,
+		Turns: []RunLogTurn{}, TotalCost: r.Totals.Own.Cost, TreeCost: r.Totals.Tree.Cost, Usage: r.Totals.Own.Usage}
+	for _, t := range r.Turns {
+		if orphaned || !t.Orphaned {
+			l.Turns = append(l.Turns, t.log(orphaned))
+		}
+	}
+	for op := range r.ops() {
+		for _, c := range op.Children {
+			child := RunLogChild{ChildID: c.ID, SessionID: c.SessionID, AgentID: c.Agent, Mode: c.Mode, Status: c.State, Summary: c.Summary}
+			if c.Run != nil {
+				child.Run = c.Run.Log(orphaned)
+			}
+			l.ChildRuns = append(l.ChildRuns, child)
+		}
+	}
+	return l
+}
+
+func (t *RunTurn) log(orphaned bool) RunLogTurn {
+	l := RunLogTurn{Index: t.Index, Seq: t.From, Timestamp: t.Started, Orphaned: t.Orphaned, Status: t.Status, Error: t.Error,
+		Input: t.Input, Output: t.Output, Cost: t.Spend.Cost, Usage: t.Spend.Usage}
+	if !t.ID.IsZero() {
+		l.TurnID = t.ID.String()
+	}
+	if l.Input == nil {
+		l.Input = []eventlog.Message{}
+	}
+	for _, op := range t.Ops {
+		if op.Kind == ToolOp && (orphaned || !op.Orphaned) {
+			l.Calls = append(l.Calls, RunLogCall{CallID: op.ID, Name: op.Name, Status: op.Status, Arguments: op.Request,
+				Result: op.Response, Error: op.Error})
+		}
+	}
+	return l
+}
+
+// WriteJSON writes the log as indented JSON.
+func (l *RunLog) WriteJSON(w io.Writer) error {
+	return writeIndented(w, l)
+}
+
+func writeIndented(w io.Writer, v any) error {
+	enc := jsontext.NewEncoder(w, jsontext.WithIndent("  "), jsontext.PreserveRawStrings(true))
+	return json.MarshalEncode(enc, v, json.Deterministic(true))
+}

@@ -1,0 +1,127 @@
+package projection
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// ErrRunCycle: a session is a child run of itself.
+var ErrRunCycle = errors.New("a session is its own child run")
+
+// RunOptions configure LoadRuns. The zero value loads the whole tree.
+type RunOptions struct {
+	// Alone leaves the sessions of children closed.
+	Alone bool
+	// Own leaves out what a fork shares with its parent. It always is left out
+	// of children.
+	Own bool
+}
+
+// LoadRuns reads a session and the sessions of its child runs, each once, into
+// a tree. A child whose session is missing says so; a session that is its own
+// child is ErrRunCycle. See Load for the other errors. At most one RunOptions is
+// used.
+func LoadRuns(ctx context.Context, log *eventlog.Log, session string, opts ...RunOptions) (*Run, error) {
+	l := runLoader{log: log, done: map[string]bool{}}
+	if len(opts) > 0 {
+		l.opts = opts[0]
+	}
+	run, err := l.load(ctx, session, l.opts.Own)
+	if err != nil {
+		return nil, fmt.Errorf("runs of session %q: %w", session, err)
+	}
+	return run, nil
+}
+
+type runLoader struct {
+	log   *eventlog.Log
+	opts  RunOptions
+	stack []string
+	done  map[string]bool
+}
+
+func (l *runLoader) load(ctx context.Context, session string, own bool) (*Run, error) {
+	l.stack = append(l.stack, session)
+	l.done[session] = true
+	run, err := l.read(ctx, session, own)
+	if err != nil {
+		return nil, err
+	}
+	run.Totals.Tree = run.Totals.Own
+	for op := range run.ops() {
+		for _, c := range op.Children {
+			if err := l.open(ctx, run, c); err != nil {
+				return nil, err
+			}
+		}
+	}
+	l.stack = l.stack[:len(l.stack)-1]
+	return run, nil
+}
+
+// read builds the run of one session.
+func (l *runLoader) read(ctx context.Context, session string, own bool) (*Run, error) {
+	path, err := l.log.Path(ctx, session)
+	if err != nil {
+		return nil, err
+	}
+	b := newRunBuilder(session, own, path)
+	for e, err := range l.log.Read(ctx, session, eventlog.Between(0, path[len(path)-1].To)) {
+		if err == nil {
+			err = b.add(&e)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return b.done()
+}
+
+// open loads the session of a child.
+func (l *runLoader) open(ctx context.Context, run *Run, c *ChildOp) error {
+	run.Totals.Children++
+	if l.opts.Alone || c.SessionID == "" || c.Inherited {
+		return nil
+	}
+	if slices.Contains(l.stack, c.SessionID) {
+		return fmt.Errorf("%w: %q", ErrRunCycle, c.SessionID)
+	}
+	if l.done[c.SessionID] {
+		c.Elsewhere = true
+		return nil
+	}
+	child, err := l.load(ctx, c.SessionID, true)
+	if errors.Is(err, eventlog.ErrNotFound) && len(l.stack) > 0 && l.stack[len(l.stack)-1] == c.SessionID {
+		c.Missing = true
+		l.stack = l.stack[:len(l.stack)-1]
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	c.Run = child
+	run.Totals.Tree = run.Totals.Tree.Add(child.Totals.Tree)
+	return nil
+}
+
+// ops yields all ops of a run, without those of children.
+func (r *Run) ops() func(yield func(*Op) bool) {
+	return func(yield func(*Op) bool) {
+		for _, op := range r.Ops {
+			if !yield(op) {
+				return
+			}
+		}
+		for _, t := range r.Turns {
+			for _, op := range t.Ops {
+				if !yield(op) {
+					return
+				}
+			}
+		}
+	}
+}
