@@ -55,8 +55,8 @@ func (s *Side) Events(ctx context.Context) iter.Seq2[eventlog.Event, error] {
 
 // Diff compares the paths that end with two tips: of two forks, of a fork and
 // its parent, or of one session. Sessions that descend from no common one are
-// ErrUnrelated; a copy does not descend from its original. It reads no more
-// than it takes to find the paths, none of the bodies.
+// ErrUnrelated; a copy does not descend from its original. It reads both paths
+// back to their start, and holds no events.
 func Diff(ctx context.Context, log *eventlog.Log, a, b Tip) (Difference, error) {
 	left, err := routeTo(ctx, log, a)
 	var right route
@@ -98,7 +98,7 @@ func routeTo(ctx context.Context, log *eventlog.Log, tip Tip) (route, error) {
 	if r.tip.Seq == 0 {
 		r.tip.Seq = head.Seq
 	}
-	path, err := log.PathAt(ctx, tip.Session, r.tip.Seq)
+	path, err := pathTo(ctx, log, tip.Session, r.tip.Seq, head.Seq)
 	if err != nil {
 		return route{}, err
 	}

@@ -16,7 +16,7 @@ func checkPoint(ctx context.Context, log *eventlog.Log, session string, e *event
 	if force || e.Seq == 0 {
 		return nil
 	}
-	open, err := isOpen(ctx, log, session, e.Seq)
+	open, err := isOpen(ctx, log, session, e)
 	if err != nil {
 		return fmt.Errorf("is a turn of session %q open at %d: %w", session, e.Seq, err)
 	}
@@ -26,16 +26,19 @@ func checkPoint(ctx context.Context, log *eventlog.Log, session string, e *event
 	return nil
 }
 
-// isOpen reports whether a turn is under way behind event seq, on the path that
-// ends with it. The nearest turn event decides: one that starts or resumes a
-// turn opens it, one that completes or hibernates it closes it. Before one is
-// met, a call without a result does so too.
+// isOpen reports whether a turn is under way behind at, on the path that ends
+// with it. The nearest turn event decides: one that starts or resumes a turn
+// opens it, one that completes or hibernates it closes it. Before one is met, a
+// call without a result does so too.
 //
 // Imports have no turn events. The search ends there at the first message of
 // the user's that begins an exchange, once it has gone back far enough.
-func isOpen(ctx context.Context, log *eventlog.Log, session string, seq int64) (bool, error) {
+func isOpen(ctx context.Context, log *eventlog.Log, session string, at *eventlog.Event) (bool, error) {
 	var s openSearch
-	for e, err := range backward(ctx, log, session, seq) {
+	if verdict, err := s.older(at); err != nil || verdict != undecided {
+		return verdict == open, err
+	}
+	for e, err := range before(ctx, log, session, at) {
 		if err != nil {
 			return false, err
 		}
@@ -43,20 +46,20 @@ func isOpen(ctx context.Context, log *eventlog.Log, session string, seq int64) (
 		if err != nil || verdict != undecided {
 			return verdict == open, err
 		}
-		if s.read++; s.read < enoughEvents || !s.between {
+		if s.asked || !s.between || s.read < enoughEvents {
 			continue
 		}
 		turned, err := usesTurns(ctx, log, session)
 		if err != nil || !turned {
 			return false, err
 		}
-		s.between, s.read = false, -1<<30 // a turn event will come
+		s.asked = true // a turn event will come
 	}
 	return false, nil
 }
 
 // enoughEvents is how far back turn events are looked for, at least.
-const enoughEvents = 64
+const enoughEvents = 32
 
 type verdict int
 
@@ -71,11 +74,13 @@ type openSearch struct {
 	ended   []string // calls whose results came so far
 	asking  bool     // the message behind is one of the user's that asks
 	between bool     // the events so far begin with an exchange
-	read    int
+	read    int      // how many events came
+	asked   bool     // whether the session uses turns: it does
 }
 
 // older takes in the event before those so far.
 func (s *openSearch) older(e *eventlog.Event) (verdict, error) {
+	s.read++
 	switch e.Type.Name() {
 	case eventlog.TurnStarted, eventlog.TurnResumed:
 		return open, nil

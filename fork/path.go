@@ -2,7 +2,9 @@ package fork
 
 import (
 	"context"
+	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -31,6 +33,42 @@ func backward(ctx context.Context, log *eventlog.Log, session string, seq int64)
 			at = next
 		}
 	}
+}
+
+// before yields the events of the path that ends with e but e itself, newest
+// first.
+func before(ctx context.Context, log *eventlog.Log, session string, e *eventlog.Event) iter.Seq2[eventlog.Event, error] {
+	to, moved, err := moveOf(e)
+	if err != nil {
+		return func(yield func(eventlog.Event, error) bool) { yield(eventlog.Event{}, err) }
+	}
+	if !moved {
+		to = e.Seq - 1
+	}
+	return backward(ctx, log, session, to)
+}
+
+// pathTo is the path that ends with the event at seq, in runs of seqs, oldest
+// first. The session's head is at head.
+func pathTo(ctx context.Context, log *eventlog.Log, session string, seq, head int64) (runs []eventlog.Stretch, err error) {
+	switch {
+	case seq == head:
+		return log.Path(ctx, session)
+	case seq < 0 || seq > head:
+		return nil, fmt.Errorf("event %d of session %q: %w: %w", seq, session, ErrPastHead, eventlog.ErrEventNotFound)
+	}
+	for e, err := range backward(ctx, log, session, seq) {
+		if err != nil {
+			return nil, err
+		}
+		if n := len(runs); n > 0 && runs[n-1].From == e.Seq+1 {
+			runs[n-1].From = e.Seq
+		} else {
+			runs = append(runs, eventlog.Stretch{From: e.Seq, To: e.Seq})
+		}
+	}
+	slices.Reverse(runs)
+	return runs, nil
 }
 
 // moveOf is where a head_moved went.

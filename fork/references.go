@@ -81,7 +81,7 @@ func (r *renaming) apply(t eventlog.Type, data jsontext.Value) (jsontext.Value, 
 // memberValue is where the value of an object's member stands; from and to are
 // equal if there is none.
 func memberValue(object jsontext.Value, name string) (from, to int64, err error) {
-	dec := jsontext.NewDecoder(bytes.NewReader(object))
+	dec := jsontext.NewDecoder(bytes.NewBuffer(object))
 	if _, err := dec.ReadToken(); err != nil {
 		return 0, 0, err
 	}

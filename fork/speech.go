@@ -1,6 +1,8 @@
 package fork
 
 import (
+	"bytes"
+
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -19,6 +21,10 @@ type speech struct {
 func speechOf(e *eventlog.Event) (s speech, ok bool, err error) {
 	if e.Type.Name() != eventlog.MessageAdded {
 		return s, false, nil
+	}
+	if role, ok := plainRole(e); ok {
+		s.Role = role
+		return s, true, nil
 	}
 	if err := decodeStructure(e, &s); err != nil {
 		return s, true, err
@@ -40,4 +46,17 @@ func (s *speech) asks() bool {
 		return false
 	}
 	return len(s.Results) == 0 || len(s.Parts) > len(s.Results)
+}
+
+// plainRole is the role of a message that neither calls nor answers a call, read
+// without the rest of it; ok is false where that cannot be told so quickly.
+func plainRole(e *eventlog.Event) (role eventlog.Role, ok bool) {
+	if e.Redacted() || bytes.Contains(e.Data, []byte(`"call_id"`)) || bytes.Contains(e.Data, []byte(`\u`)) {
+		return "", false
+	}
+	from, to, err := memberValue(e.Data, "role")
+	if err != nil || from == to || e.Data[from] != '"' {
+		return "", false
+	}
+	return eventlog.Role(e.Data[from+1 : to-1]), true
 }

@@ -1,0 +1,112 @@
+package fork_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/store/jsonl"
+)
+
+// conversation is a log with one session of two turns.
+func conversation() (log *eventlog.Log, done func()) {
+	dir, err := os.MkdirTemp("", "fork")
+	if err != nil {
+		panic(err)
+	}
+	log = eventlog.Open(jsonl.New(dir))
+	for _, e := range []eventlog.Event{user("Where is A1001?"), assistant("In Hamburg."), user("Refund it."), assistant("No.")} {
+		if _, err := log.Append(context.Background(), "order-42", eventlog.Any, e); err != nil {
+			panic(err)
+		}
+	}
+	return log, func() {
+		_ = log.Close()
+		_ = os.RemoveAll(dir)
+	}
+}
+
+func print(log *eventlog.Log, session string) {
+	for e, err := range log.ActivePath(context.Background(), session) {
+		if err != nil {
+			panic(err)
+		}
+		if m, ok, _ := e.Message(); ok {
+			fmt.Println(e.Seq, m.Role, m.Parts[0].Text)
+		}
+	}
+}
+
+// Try the second turn again, and leave the first try as it is.
+func ExampleAt() {
+	log, done := conversation()
+	defer done()
+	ctx := context.Background()
+	child, err := fork.At(ctx, log, "order-42", fork.BeforeTurn(1), fork.Options{ID: "order-42-retry", Label: "retry"})
+	if err != nil {
+		panic(err)
+	}
+	if _, err := log.Append(ctx, child.ID, eventlog.Any, user("Refund it, please."), assistant("Done.")); err != nil {
+		panic(err)
+	}
+	print(log, child.ID)
+	// Output:
+	// 1 user Where is A1001?
+	// 2 assistant In Hamburg.
+	// 4 user Refund it, please.
+	// 5 assistant Done.
+}
+
+// Go back within a session, and return.
+func ExampleRewind() {
+	log, done := conversation()
+	defer done()
+	ctx := context.Background()
+	if _, err := fork.Rewind(ctx, log, "order-42", fork.AtTurn(0), fork.RewindOptions{Reason: "wrong answer"}); err != nil {
+		panic(err)
+	}
+	print(log, "order-42")
+	moved, err := fork.Recover(ctx, log, "order-42", fork.RewindOptions{})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println("recovered", moved.To)
+	print(log, "order-42")
+	// Output:
+	// 1 user Where is A1001?
+	// 2 assistant In Hamburg.
+	// recovered 4
+	// 1 user Where is A1001?
+	// 2 assistant In Hamburg.
+	// 3 user Refund it.
+	// 4 assistant No.
+}
+
+func ExampleDiff() {
+	log, done := conversation()
+	defer done()
+	ctx := context.Background()
+	if _, err := fork.At(ctx, log, "order-42", fork.AtSeq(3), fork.Options{ID: "retry"}); err != nil {
+		panic(err)
+	}
+	if _, err := log.Append(ctx, "retry", eventlog.Any, assistant("Done.")); err != nil {
+		panic(err)
+	}
+	d, err := fork.Diff(ctx, log, fork.Tip{Session: "order-42"}, fork.Tip{Session: "retry"})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println("in common up to", d.Ancestor.Seq)
+	for e, err := range d.B.Events(ctx) {
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println(e.Seq, e.Type)
+	}
+	// Output:
+	// in common up to 3
+	// 4 session_forked
+	// 5 message_added
+}
