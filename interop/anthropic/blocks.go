@@ -1,7 +1,6 @@
 package anthropic
 
 import (
-	"slices"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -120,31 +119,34 @@ func title(name string) string {
 func (b *builder) reply(m *eventlog.Message) error {
 	own := m.Provider == b.options.Provider
 	signed := own && (b.options.Model == "" || b.options.Model == m.Model)
+	var blocks []any
+	var calls []call
 	for i := range m.Parts {
 		p := &m.Parts[i]
-		var blocks []any
-		var err error
 		switch p.Type {
+		case eventlog.ToolCallPart:
+			made := call{p.CallID, b.ids.Next(p.CallID)}
+			calls = append(calls, made)
+			blocks = append(blocks, toolUse{"tool_use", made.id, render.Name(p.Name, maxName), render.Arguments(p.Arguments)})
 		case eventlog.ReasoningPart:
 			if signed {
-				blocks = thought(p)
+				blocks = append(blocks, thought(p)...)
 			}
-		case eventlog.ToolCallPart:
-			b.call(p)
 		case eventlog.ServerToolCallPart, eventlog.ServerToolResultPart, eventlog.OpaquePart:
 			if own {
-				blocks = served(p)
+				blocks = append(blocks, served(p)...)
 			}
 		default:
-			blocks, err = b.said(p, false)
+			said, err := b.said(p, false)
+			if err != nil {
+				return err
+			}
+			blocks = append(blocks, said...)
 		}
-		if err != nil {
-			return err
-		}
-		if len(blocks) > 0 {
-			t := b.turn(eventlog.Assistant)
-			t.blocks = append(t.blocks, blocks...)
-		}
+	}
+	if blocks = b.settled(blocks); len(blocks) > 0 {
+		t := b.turn(eventlog.Assistant)
+		t.blocks, t.calls = append(t.blocks, blocks...), append(t.calls, calls...)
 	}
 	return nil
 }
@@ -161,32 +163,8 @@ func thought(p *eventlog.Part) []any {
 	}
 }
 
-func (b *builder) call(p *eventlog.Part) {
-	t := b.turn(eventlog.Assistant)
-	id := b.ids.Next(p.CallID)
-	t.calls = append(t.calls, call{p.CallID, id})
-	t.blocks = append(t.blocks, toolUse{"tool_use", id, render.Name(p.Name, maxName), render.Arguments(p.Arguments)})
-}
-
-// settled leaves out calls of the provider's own tools without a result, results
-// without a call, and thinking that nothing follows.
-func settled(blocks []any) []any {
-	open := map[string]int{}
-	for i, block := range blocks {
-		switch x := block.(type) {
-		case serverCall:
-			open[x.ID] = i
-		case serverResult:
-			if _, asked := open[x.ToolUseID]; !asked {
-				blocks[i] = nil
-			}
-			delete(open, x.ToolUseID)
-		}
-	}
-	for _, i := range open {
-		blocks[i] = nil
-	}
-	blocks = slices.DeleteFunc(blocks, func(x any) bool { return x == nil })
+// withoutLastThoughts leaves out thinking that nothing follows.
+func withoutLastThoughts(blocks []any) []any {
 	for n := len(blocks); n > 0; n-- {
 		switch blocks[n-1].(type) {
 		case thinking, redactedThinking:

@@ -163,7 +163,7 @@ func (b *builder) end() {
 		b.complete(n - 1)
 		return
 	}
-	if t.blocks = settled(t.blocks); len(t.blocks) > 0 {
+	if t.blocks = withoutLastThoughts(t.blocks); len(t.blocks) > 0 {
 		return
 	}
 	b.turns = b.turns[:n-1]

@@ -72,3 +72,30 @@ func verbatim(content []eventlog.Part) jsontext.Value {
 func isServerID(id string) bool {
 	return strings.HasPrefix(id, "srvtoolu_") && render.IsName(id, maxID)
 }
+
+// settled leaves out calls of the provider's own tools without a result in the
+// same message, results without a call, and calls whose id is taken.
+func (b *builder) settled(blocks []any) []any {
+	open := map[string]int{}
+	for i, block := range blocks {
+		switch x := block.(type) {
+		case serverCall:
+			if _, again := open[x.ID]; again || b.ids.Taken(x.ID) {
+				blocks[i] = nil
+				continue
+			}
+			open[x.ID] = i
+		case serverResult:
+			if _, asked := open[x.ToolUseID]; !asked {
+				blocks[i] = nil
+				continue
+			}
+			delete(open, x.ToolUseID)
+			b.ids.Take(x.ToolUseID)
+		}
+	}
+	for _, i := range open {
+		blocks[i] = nil
+	}
+	return slices.DeleteFunc(blocks, func(x any) bool { return x == nil })
+}

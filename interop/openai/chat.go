@@ -35,9 +35,6 @@ const (
 	maxName   = 64
 )
 
-// unanswered stands where the log has no result.
-const unanswered = "[No result: the call was interrupted.]"
-
 // Chat renders a history as {"messages": [...]} of Chat Completions.
 //
 // Each message keeps its role. Results are messages of the tool, which have no
@@ -51,8 +48,7 @@ const unanswered = "[No result: the call was interrupted.]"
 // its messages are the first ones of the rendering of every longer one. An error
 // is one of Blob.
 func Chat(history []projection.Entry, o Options) (jsontext.Value, error) {
-	c := chat{options: o, messages: []any{}}
-	c.ids.Limit = maxChatID
+	c := chat{options: o, messages: []any{}, calls: newCalls(maxChatID)}
 	for i := range history {
 		if err := c.add(&history[i].Message); err != nil {
 			return nil, fmt.Errorf("render event %d: %w", history[i].Seq, err)
@@ -94,18 +90,11 @@ type (
 // chat makes the messages of a request one after the other.
 type chat struct {
 	options  Options
-	ids      render.CallIDs
 	messages []any
-	// calls are those of the newest message of the assistant, until another
-	// message follows the results. results are theirs, one for each.
-	calls   []waiting
-	results []any
-	// shown are the bodies in these results.
+	calls    calls
+	// shown are the bodies in the results of the open calls.
 	shown []any
 }
-
-// waiting is a call that waits for its result.
-type waiting struct{ logID, id string }
 
 // add takes in the next message of the history.
 func (c *chat) add(m *eventlog.Message) error {
@@ -113,10 +102,7 @@ func (c *chat) add(m *eventlog.Message) error {
 		c.reply(m)
 		return nil
 	}
-	role := m.Role
-	if role == eventlog.Tool {
-		role = eventlog.User // what came along with the results
-	}
+	role := speaker(m)
 	var parts []any
 	for i := range m.Parts {
 		p := &m.Parts[i]
@@ -144,15 +130,13 @@ func (c *chat) add(m *eventlog.Message) error {
 // reply takes in a message of the assistant.
 func (c *chat) reply(m *eventlog.Message) {
 	r := replied{Role: eventlog.Assistant}
-	var calls []waiting
+	var next []call
 	for i := range m.Parts {
 		p := &m.Parts[i]
 		if p.Type == eventlog.ToolCallPart {
-			id := c.ids.Next(p.CallID)
-			calls = append(calls, waiting{p.CallID, id})
-			r.Calls = append(r.Calls, toolCall{id, "function", function{
-				render.Name(p.Name, maxName), string(render.Arguments(p.Arguments)),
-			}})
+			made := c.calls.next(p)
+			next = append(next, made)
+			r.Calls = append(r.Calls, toolCall{made.id, "function", function{made.name, made.arguments}})
 		} else if text := render.Words(p); text != "" {
 			r.Content = joined(r.Content, text)
 		}
@@ -162,7 +146,7 @@ func (c *chat) reply(m *eventlog.Message) {
 	}
 	c.answered()
 	c.messages = append(c.messages, r)
-	c.calls, c.results = calls, make([]any, len(calls))
+	c.calls.open = next
 }
 
 func joined(before *string, text string) *string {
@@ -174,48 +158,40 @@ func joined(before *string, text string) *string {
 
 // answer takes in a result, if its call waits for it.
 func (c *chat) answer(p *eventlog.Part) error {
-	for i := range c.calls {
-		if c.calls[i].logID == p.CallID && c.results[i] == nil {
-			text, shown, err := c.result(p)
-			c.results[i] = result{eventlog.Tool, c.calls[i].id, text}
-			c.shown = append(c.shown, shown...)
-			return err
-		}
+	waits := c.calls.waiting(p.CallID)
+	if waits == nil {
+		return nil
 	}
-	return nil
-}
-
-// result is what a result says, and the bodies that it shows.
-func (c *chat) result(p *eventlog.Part) (text string, shown []any, err error) {
-	var all *string
+	var text *string
 	for i := range p.Content {
 		part, err := c.part(&p.Content[i], true)
 		if err != nil {
-			return "", nil, err
+			return err
 		}
 		if t, ok := part.(textPart); ok {
-			all = joined(all, t.Text)
+			text = joined(text, t.Text)
 		} else if part != nil {
-			all = joined(all, render.Placeholder(&p.Content[i]))
-			shown = append(shown, part)
+			text = joined(text, render.Placeholder(&p.Content[i]))
+			c.shown = append(c.shown, part)
 		}
 	}
-	if all != nil {
-		text = *all
+	if text == nil {
+		text = new(string)
 	}
-	return text, shown, nil
+	waits.result = result{eventlog.Tool, waits.id, *text}
+	return nil
 }
 
-// answered appends the results of the newest calls, before another message.
+// answered appends the results of the open calls, before another message.
 func (c *chat) answered() {
-	for i, r := range c.results {
-		if r == nil {
-			r = result{eventlog.Tool, c.calls[i].id, unanswered}
+	for _, o := range c.calls.open {
+		if o.result == nil {
+			o.result = result{eventlog.Tool, o.id, unanswered}
 		}
-		c.messages = append(c.messages, r)
+		c.messages = append(c.messages, o.result)
 	}
 	if len(c.shown) > 0 {
-		c.messages = append(c.messages, said{eventlog.User, append([]any{newText("What the tools showed:")}, c.shown...)})
+		c.messages = append(c.messages, said{eventlog.User, append([]any{newText(showing)}, c.shown...)})
 	}
-	c.calls, c.results, c.shown = nil, nil, nil
+	c.calls.open, c.shown = nil, nil
 }

@@ -43,16 +43,24 @@ type CallIDs struct {
 	used  map[string]bool
 }
 
-// Next is the id for the next call, whose id in the log is id.
-func (c *CallIDs) Next(id string) string {
+// Taken reports whether a call has the id already.
+func (c *CallIDs) Taken(id string) bool { return c.used[id] }
+
+// Take makes the id one that a call has.
+func (c *CallIDs) Take(id string) {
 	if c.used == nil {
 		c.used = map[string]bool{}
 	}
+	c.used[id] = true
+}
+
+// Next is the id for the next call, whose id in the log is id.
+func (c *CallIDs) Next(id string) string {
 	free := Name(id, c.Limit)
 	for n := 2; c.used[free]; n++ {
 		free = Name(fmt.Sprintf("%s_%d", id, n), c.Limit)
 	}
-	c.used[free] = true
+	c.Take(free)
 	return free
 }
 

@@ -1,0 +1,56 @@
+package openai
+
+import (
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop/internal/render"
+)
+
+// Texts that stand where the log has nothing.
+const (
+	unanswered = "[No result: the call was interrupted.]"
+	showing    = "[What the tools showed:]"
+)
+
+// calls pairs the calls of a message with the results behind it.
+type calls struct {
+	ids render.CallIDs
+	// open are those of the newest message that makes any, until another message
+	// follows the results.
+	open []call
+}
+
+// call is a call of a tool; result is nil until there is one.
+type call struct {
+	logID, id, name, arguments string
+	result                     any
+}
+
+func newCalls(maxID int) calls { return calls{ids: render.CallIDs{Limit: maxID}} }
+
+// next names a call of the message that is being rendered.
+func (c *calls) next(p *eventlog.Part) call {
+	return call{
+		logID: p.CallID, id: c.ids.Next(p.CallID), name: render.Name(p.Name, maxName),
+		arguments: string(render.Arguments(p.Arguments)),
+	}
+}
+
+// waiting is the first open call with an id that has no result; nil if there
+// is none.
+func (c *calls) waiting(logID string) *call {
+	for i := range c.open {
+		if o := &c.open[i]; o.logID == logID && o.result == nil {
+			return o
+		}
+	}
+	return nil
+}
+
+// speaker is whose a message is that is not the assistant's. What came along
+// with results is the user's.
+func speaker(m *eventlog.Message) eventlog.Role {
+	if m.Role == eventlog.System || m.Role == eventlog.Developer {
+		return m.Role
+	}
+	return eventlog.User
+}

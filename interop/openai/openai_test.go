@@ -1,0 +1,226 @@
+package openai_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop/openai"
+	"github.com/convlog/convlog/projection"
+)
+
+func history(messages ...eventlog.Message) (h []projection.Entry) {
+	for i, m := range messages {
+		h = append(h, projection.Entry{Seq: int64(i + 1), Message: m})
+	}
+	return h
+}
+
+func by(role eventlog.Role, parts ...eventlog.Part) eventlog.Message {
+	return eventlog.Message{Role: role, Parts: parts}
+}
+
+func text(s string) eventlog.Part { return eventlog.Text(s) }
+
+func call(id string) eventlog.Part {
+	return eventlog.ToolCall(id, "Bash", []byte(`{"n":9007199254740993,"s":"\u00e9\""}`))
+}
+
+const (
+	system, developer, user, assistant, tool = eventlog.System, eventlog.Developer, eventlog.User, eventlog.Assistant, eventlog.Tool
+
+	hi         = `{"role":"user","content":"Hi"}`
+	hiItem     = `{"type":"message","role":"user","content":[{"type":"input_text","text":"Hi"}]}`
+	arguments  = `"{\"n\":9007199254740993,\"s\":\"\\u00e9\\\"\"}"`
+	callC      = `{"id":"c","type":"function","function":{"name":"Bash","arguments":` + arguments + `}}`
+	callItemC  = `{"type":"function_call","call_id":"c","name":"Bash","arguments":` + arguments + `}`
+	noResult   = `[No result: the call was interrupted.]`
+	imageOfPNG = "data:image/png;base64,iVBORw0KGgo="
+)
+
+var bodies = []eventlog.Part{
+	{Type: eventlog.ImagePart, MediaType: "image/jpeg", Blob: eventlog.BlobRef{Blob: "sha256:png", Bytes: 8}},
+	{Type: eventlog.ImagePart, URL: "https://example.org/a.png"},
+	{Type: eventlog.ImagePart, MediaType: "image/tiff", Data: []byte("II*")},
+	{Type: eventlog.DocumentPart, Name: "a.pdf", MediaType: "application/pdf", Data: []byte("%PDF-1")},
+	{Type: eventlog.DocumentPart, Name: "a.md", MediaType: "text/markdown", Data: []byte("# A")},
+	{Type: eventlog.DocumentPart, URL: "https://example.org/a.pdf"},
+	{Type: eventlog.AudioPart, MediaType: "audio/wav", Data: []byte("RIFF")},
+}
+
+func TestRenderings(t *testing.T) {
+	for _, test := range []struct {
+		name            string
+		history         []eventlog.Message
+		chat, responses string // the elements of the lists
+	}{
+		{"nothing", nil, ``, ``},
+		{
+			"roles are kept",
+			[]eventlog.Message{by(system, text("Be brief.")), by(user, text("Hi")), by(developer, text("Be"), text("kind."))},
+			`{"role":"system","content":"Be brief."},` + hi + `,{"role":"developer","content":"Be\nkind."}`,
+			`{"type":"message","role":"system","content":[{"type":"input_text","text":"Be brief."}]},` + hiItem +
+				`,{"type":"message","role":"developer","content":[{"type":"input_text","text":"Be"},{"type":"input_text","text":"kind."}]}`,
+		},
+		{
+			"calls and results",
+			[]eventlog.Message{
+				by(user, text("Hi")), by(assistant, text("a"), call("c"), text("b")), by(tool, eventlog.ToolResult("c", "Bash", text("ok"), text(" \n"), text("2")), text("go")),
+				by(assistant, call("d")), by(tool, eventlog.ToolResult("d", "")),
+			},
+			hi + `,{"role":"assistant","content":"a\nb","tool_calls":[` + callC + `]},{"role":"tool","tool_call_id":"c","content":"ok\n2"},{"role":"user","content":"go"},` +
+				`{"role":"assistant","content":null,"tool_calls":[{"id":"d","type":"function","function":{"name":"Bash","arguments":` + arguments + `}}]},{"role":"tool","tool_call_id":"d","content":""}`,
+			hiItem + `,{"type":"message","role":"assistant","content":[{"type":"output_text","text":"a"}]},` + callItemC +
+				`,{"type":"message","role":"assistant","content":[{"type":"output_text","text":"b"}]},` +
+				`{"type":"function_call_output","call_id":"c","output":"ok\n2"},{"type":"message","role":"user","content":[{"type":"input_text","text":"go"}]},` +
+				`{"type":"function_call","call_id":"d","name":"Bash","arguments":` + arguments + `},{"type":"function_call_output","call_id":"d","output":""}`,
+		},
+		{
+			"a call without a result, and a result without a call",
+			[]eventlog.Message{by(assistant, call("c")), by(tool, eventlog.ToolResult("x", "", text("?"))), by(user, text("Hi"))},
+			`{"role":"assistant","content":null,"tool_calls":[` + callC + `]},{"role":"tool","tool_call_id":"c","content":"` + noResult + `"},` + hi,
+			callItemC + `,{"type":"function_call_output","call_id":"c","output":"` + noResult + `"},` + hiItem,
+		},
+		{
+			"reasoning",
+			[]eventlog.Message{
+				{Role: assistant, Provider: "openai", Parts: []eventlog.Part{{Type: eventlog.ReasoningPart, Text: "hm", Encrypted: "eA=="}, text("a"), {Type: eventlog.ReasoningPart, Encrypted: "eQ=="}}},
+				{Role: assistant, Provider: "anthropic", Parts: []eventlog.Part{{Type: eventlog.ReasoningPart, Encrypted: "eA=="}, eventlog.Reasoning("x", "c2ln"), text("b")}},
+			},
+			`{"role":"assistant","content":"a"},{"role":"assistant","content":"b"}`,
+			`{"type":"reasoning","summary":[{"type":"summary_text","text":"hm"}],"encrypted_content":"eA=="},{"type":"message","role":"assistant","content":[{"type":"output_text","text":"a"}]},` +
+				`{"type":"message","role":"assistant","content":[{"type":"output_text","text":"b"}]}`,
+		},
+		{
+			"messages with nothing left",
+			[]eventlog.Message{by(user, text("")), by(assistant, eventlog.Opaque("?", []byte(`1`)), text("\n")), by(user, text("Hi"))},
+			hi, hiItem,
+		},
+		{
+			"bodies",
+			[]eventlog.Message{by(user, bodies...)},
+			`{"role":"user","content":[{"type":"image_url","image_url":{"url":"` + imageOfPNG + `"}},{"type":"image_url","image_url":{"url":"https://example.org/a.png"}},` +
+				`{"type":"text","text":"[image, image/tiff, 3 bytes]"},{"type":"file","file":{"filename":"a.pdf","file_data":"data:application/pdf;base64,JVBERi0x"}},` +
+				`{"type":"text","text":"[document, text/markdown, a.md, 3 bytes]\n# A"},{"type":"text","text":"[document, https://example.org/a.pdf]"},` +
+				`{"type":"input_audio","input_audio":{"data":"UklGRg==","format":"wav"}}]}`,
+			`{"type":"message","role":"user","content":[{"type":"input_image","image_url":"` + imageOfPNG + `"},{"type":"input_image","image_url":"https://example.org/a.png"},` +
+				`{"type":"input_text","text":"[image, image/tiff, 3 bytes]"},{"type":"input_file","filename":"a.pdf","file_data":"data:application/pdf;base64,JVBERi0x"},` +
+				`{"type":"input_text","text":"[document, text/markdown, a.md, 3 bytes]\n# A"},{"type":"input_file","file_url":"https://example.org/a.pdf"},` +
+				`{"type":"input_text","text":"[audio, audio/wav, 4 bytes]"}]}`,
+		},
+		{
+			"what a tool shows",
+			[]eventlog.Message{by(assistant, call("c")), by(tool, eventlog.ToolResult("c", "", text("see"), bodies[0])), by(user, text("Hi"))},
+			`{"role":"assistant","content":null,"tool_calls":[` + callC + `]},{"role":"tool","tool_call_id":"c","content":"see\n[image, image/jpeg, 8 bytes]"},` +
+				`{"role":"user","content":[{"type":"text","text":"[What the tools showed:]"},{"type":"image_url","image_url":{"url":"` + imageOfPNG + `"}}]},` + hi,
+			callItemC + `,{"type":"function_call_output","call_id":"c","output":[{"type":"input_text","text":"see"},{"type":"input_image","image_url":"` + imageOfPNG + `"}]},` + hiItem,
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			o := openai.Options{Blob: func(eventlog.BlobRef) ([]byte, error) { return []byte("\x89PNG\r\n\x1a\n"), nil }}
+			chat, err := openai.Chat(history(test.history...), o)
+			expect(t, `{"messages":[`+test.chat+`]}`, chat, err, openai.Check)
+			items, err := openai.Responses(history(test.history...), o)
+			expect(t, `{"input":[`+test.responses+`]}`, items, err, openai.CheckResponses)
+		})
+	}
+}
+
+func expect(t *testing.T, want string, got jsontext.Value, err error, check func(jsontext.Value) error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Errorf("request (-want +got):\n%s", diff)
+	}
+	if err := check(got); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestABodyThatIsMissing(t *testing.T) {
+	gone := errors.New("gone")
+	h := history(by(assistant, call("c")), by(tool, eventlog.ToolResult("c", "", bodies[0])))
+	o := openai.Options{Blob: func(eventlog.BlobRef) ([]byte, error) { return nil, gone }}
+	if _, err := openai.Chat(h, o); !errors.Is(err, gone) {
+		t.Errorf("chat: error is %v", err)
+	}
+	if _, err := openai.Responses(h, o); !errors.Is(err, gone) {
+		t.Errorf("responses: error is %v", err)
+	}
+}
+
+func TestCheckRefuses(t *testing.T) {
+	const (
+		use  = `{"role":"assistant","content":null,"tool_calls":[` + callC + `]}`
+		gave = `{"role":"tool","tool_call_id":"c","content":""}`
+	)
+	of := func(messages string) string { return `{"messages":[` + messages + `]}` }
+	if err := openai.Check([]byte(of(hi + "," + use + "," + gave))); err != nil {
+		t.Fatalf("a valid request: %v", err)
+	}
+	for name, raw := range map[string]string{
+		"no object":                       `7`,
+		"an unknown member":               `{"messages":[],"model":"m"}`,
+		"another role":                    of(`{"role":"critic","content":"Hi"}`),
+		"an unknown member of a message":  of(`{"role":"user","content":"Hi","id":"x"}`),
+		"an empty text":                   of(`{"role":"user","content":" "}`),
+		"no parts":                        of(`{"role":"user","content":[]}`),
+		"parts of the system":             of(`{"role":"system","content":[{"type":"text","text":"x"}]}`),
+		"an unknown part":                 of(`{"role":"user","content":[{"type":"video"}]}`),
+		"an image without an address":     of(`{"role":"user","content":[{"type":"image_url","image_url":{"url":""}}]}`),
+		"an image as text":                of(`{"role":"user","content":[{"type":"image_url","image_url":"https://example.org"}]}`),
+		"an answer with nothing in it":    of(`{"role":"assistant","content":null}`),
+		"a call that is not answered":     of(use),
+		"a call that is answered late":    of(use + "," + hi + "," + gave),
+		"a result without a call":         of(gave),
+		"two results":                     of(use + "," + gave + "," + gave),
+		"an id again":                     of(use + "," + gave + "," + use + "," + gave),
+		"arguments that are an object":    of(`{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"n","arguments":{}}}]},` + gave),
+		"arguments that are no object":    of(`{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"n","arguments":"[]"}}]},` + gave),
+		"a name that the API refuses":     of(`{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"a.b","arguments":"{}"}}]},` + gave),
+		"a result that is no text":        of(use + `,{"role":"tool","tool_call_id":"c","content":[]}`),
+		"a call of another type":          of(`{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"custom","function":{"name":"n","arguments":"{}"}}]},` + gave),
+		"an answer whose text is a blank": of(`{"role":"assistant","content":"\n","tool_calls":[` + callC + `]},` + gave),
+	} {
+		if err := openai.Check([]byte(raw)); !errors.Is(err, openai.ErrRequest) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestCheckResponsesRefuses(t *testing.T) {
+	const (
+		gave     = `{"type":"function_call_output","call_id":"c","output":""}`
+		reasoned = `{"type":"reasoning","summary":[],"encrypted_content":"eA=="}`
+	)
+	of := func(items string) string { return `{"input":[` + items + `]}` }
+	if err := openai.CheckResponses([]byte(of(hiItem + "," + reasoned + "," + callItemC + "," + gave))); err != nil {
+		t.Fatalf("a valid request: %v", err)
+	}
+	for name, raw := range map[string]string{
+		"no object":                    `[]`,
+		"an unknown item":              of(`{"type":"sound"}`),
+		"an unknown member":            of(`{"type":"message","role":"user","id":"x","content":[{"type":"input_text","text":"Hi"}]}`),
+		"output of the user's":         of(`{"type":"message","role":"user","content":[{"type":"output_text","text":"Hi"}]}`),
+		"an empty message":             of(`{"type":"message","role":"user","content":[]}`),
+		"another role":                 of(`{"type":"message","role":"tool","content":[{"type":"input_text","text":"Hi"}]}`),
+		"a call that is not answered":  of(callItemC),
+		"a call that is answered late": of(callItemC + "," + hiItem + "," + gave),
+		"a result without a call":      of(gave),
+		"an id again":                  of(callItemC + "," + gave + "," + callItemC + "," + gave),
+		"reasoning at the end":         of(reasoned),
+		"reasoning before the user":    of(reasoned + "," + hiItem),
+		"reasoning before a result":    of(callItemC + "," + reasoned + "," + gave),
+		"reasoning that is not there":  of(`{"type":"reasoning","summary":[],"encrypted_content":""},` + callItemC + "," + gave),
+		"a document without a name":    of(`{"type":"message","role":"user","content":[{"type":"input_file","file_data":"x"}]}`),
+	} {
+		if err := openai.CheckResponses([]byte(raw)); !errors.Is(err, openai.ErrRequest) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
