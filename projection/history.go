@@ -107,7 +107,8 @@ func (h *HistoryState) apply(e *eventlog.Event) error {
 
 // freeze notes that what there is was rendered into a request.
 func (h *HistoryState) freeze(seq int64) {
-	if n := len(h.items); n > 0 && h.items[n-1].kind != freezeItem {
+	n := len(h.items)
+	if n > 0 && h.items[n-1].kind != freezeItem || n == 0 && !h.files.isZero() {
 		h.items = append(h.items, item{kind: freezeItem, seq: seq})
 	}
 }

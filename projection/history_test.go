@@ -134,7 +134,10 @@ func piece(group string, parts ...eventlog.Part) eventlog.Message {
 
 var stepped = eventlog.StepStart{Step: 1}
 
-func messageJSON(t testing.TB, entries []projection.Entry) (lines []string) {
+func messageJSON(t interface {
+	Helper()
+	Fatal(...any)
+}, entries []projection.Entry) (lines []string) {
 	t.Helper()
 	for _, e := range entries {
 		b, err := json.Marshal(e.Message, jsontext.PreserveRawStrings(true))

@@ -28,6 +28,16 @@ type node struct {
 type call struct {
 	id, name string
 	result   *Entry
+	before   *call // an older one of the same id
+}
+
+// unanswered is the newest of c and those before it that has no result; nil if
+// all have one.
+func (c *call) unanswered() *call {
+	for c != nil && c.result != nil {
+		c = c.before
+	}
+	return c
 }
 
 // block is the part of a layout that is still open.
@@ -199,7 +209,7 @@ func (b *block) calls(n *node, from int) {
 		if n.makes(p.CallID) {
 			return true
 		}
-		c := &call{id: p.CallID, name: p.Name}
+		c := &call{id: p.CallID, name: p.Name, before: b.open[p.CallID]}
 		n.calls, b.open[p.CallID] = append(n.calls, c), c
 		return false
 	}
@@ -226,8 +236,8 @@ func (b *block) result(p *piece, part eventlog.Part, alone bool) {
 	}
 	e := Entry{Seq: p.seq, Message: m, Made: p.made}
 	b.clear(&e, p.source)
-	if c := b.open[part.CallID]; c != nil {
-		if c.result == nil {
+	if called := b.open[part.CallID]; called != nil {
+		if c := called.unanswered(); c != nil {
 			c.result = &e
 		}
 		return
@@ -253,13 +263,13 @@ func (l *layout) clear(e *Entry, source int64) {
 
 // executed gives the recorded results to the calls that got no other.
 func (b *block) executed(executions []item) error {
-	for i := range executions {
+	for i := range slices.Backward(executions) { // the newest counts
 		x := &executions[i]
 		id, result, err := x.executed()
 		if err != nil {
 			return err
 		}
-		if c := b.open[id]; c != nil && (c.result == nil || c.result.Made == MadeExecution) {
+		if c := b.open[id].unanswered(); c != nil {
 			c.result = &Entry{Seq: x.seq, Message: eventlog.Message{Role: eventlog.Tool, Parts: []eventlog.Part{result}}, Made: MadeExecution}
 			b.clear(c.result, x.seq)
 		}
@@ -271,9 +281,7 @@ func (b *block) executed(executions []item) error {
 // calls, in their order.
 func (b *block) emit() {
 	for _, n := range b.nodes {
-		if !b.show(n.entry) && len(n.calls) == 0 {
-			continue
-		}
+		b.show(n.entry)
 		for _, c := range n.calls {
 			if c.result == nil {
 				c.result = &Entry{Made: MadeInterrupted, Message: eventlog.Message{Role: eventlog.Tool,
@@ -285,8 +293,8 @@ func (b *block) emit() {
 	}
 }
 
-// show appends an entry as the options want it; false if nothing is left of it.
-func (l *layout) show(e Entry) bool {
+// show appends an entry as the options want it, unless nothing is left of it.
+func (l *layout) show(e Entry) {
 	m := &e.Message
 	switch {
 	case e.Context != "":
@@ -295,11 +303,9 @@ func (l *layout) show(e Entry) bool {
 		m.Role = eventlog.User
 	}
 	m.Parts = l.options.parts(m)
-	if len(m.Parts) == 0 {
-		return false
+	if len(m.Parts) > 0 {
+		l.entries = append(l.entries, e)
 	}
-	l.entries = append(l.entries, e)
-	return true
 }
 
 // parts are those of m that whom it is rendered for understands.

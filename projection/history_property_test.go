@@ -1,0 +1,274 @@
+package projection_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/projection"
+)
+
+// TestLawsOfHistory draws sessions of anything that may come, unchecked as from
+// an import, and holds every state of them to the laws.
+func TestLawsOfHistory(t *testing.T) {
+	onStores(t, func(t *testing.T, log *eventlog.Log) {
+		n := 0
+		rapid.Check(t, func(rt *rapid.T) {
+			n++
+			g := &plot{T: rt, log: log, session: fmt.Sprintf("s%d", n), parents: []int64{0}, types: []eventlog.Type{""}}
+			for range rapid.IntRange(1, 4).Draw(rt, "scenes") {
+				g.scene()
+			}
+			g.laws()
+		})
+	})
+}
+
+// plot makes up a session and remembers its tree.
+type plot struct {
+	*rapid.T
+	log     *eventlog.Log
+	session string
+	parents []int64         // by seq
+	types   []eventlog.Type // by seq
+}
+
+// scene appends a few events at once and, perhaps, a snapshot.
+func (g *plot) scene() {
+	ctx := context.Background()
+	var events []eventlog.Event
+	for range rapid.IntRange(1, 10).Draw(g.T, "events") {
+		seq := int64(len(g.types))
+		p := g.payload(seq)
+		e, err := eventlog.NewUnchecked(p)
+		if err != nil {
+			g.Fatal(err)
+		}
+		parent := seq - 1
+		if m, moves := p.(eventlog.HeadMove); moves {
+			parent = m.To
+		}
+		g.parents, g.types = append(g.parents, parent), append(g.types, e.Type)
+		events = append(events, e)
+	}
+	if _, err := g.log.Append(ctx, g.session, eventlog.Any.Lenient(), events...); err != nil {
+		g.Fatal(err)
+	}
+	if !rapid.Bool().Draw(g.T, "snapshot") {
+		return
+	}
+	live, err := projection.Resume(ctx, g.log, g.session, projection.Of("talk", projection.History, projection.Transcript))
+	if err != nil {
+		g.Fatal(err)
+	}
+	if _, _, err := live.Snapshot(ctx, projection.Request{Trigger: projection.Manual, Body: true}); err != nil {
+		g.Fatal(err)
+	}
+	g.parents, g.types = append(g.parents, int64(len(g.types))-1), append(g.types, eventlog.ProjectionSnapshotted)
+}
+
+func (g *plot) text() string {
+	return rapid.SampledFrom([]string{"x", "yes", "über", "{}"}).Draw(g.T, "text")
+}
+
+func (g *plot) id() string { return rapid.SampledFrom([]string{"a", "b", "c"}).Draw(g.T, "id") }
+
+func (g *plot) parts() (parts []eventlog.Part) {
+	for range rapid.IntRange(0, 3).Draw(g.T, "parts") {
+		switch rapid.IntRange(0, 4).Draw(g.T, "part") {
+		case 0:
+			parts = append(parts, eventlog.Text(g.text()))
+		case 1:
+			parts = append(parts, eventlog.Reasoning(g.text(), "signed"))
+		case 2, 3:
+			parts = append(parts, calls(g.id()))
+		default:
+			parts = append(parts, eventlog.ToolResult(g.id(), "", eventlog.Text(g.text())))
+		}
+	}
+	return parts
+}
+
+func (g *plot) message() eventlog.Message {
+	m := eventlog.Message{Role: rapid.SampledFrom([]eventlog.Role{"user", "assistant", "assistant", "tool", "system"}).Draw(g.T, "role"),
+		Group: rapid.SampledFrom([]string{"", "", "g", "h"}).Draw(g.T, "group"), Parts: g.parts()}
+	if m.Role == eventlog.Assistant {
+		m.Provider = rapid.SampledFrom([]string{"one", "two"}).Draw(g.T, "provider")
+	}
+	return m
+}
+
+func (g *plot) payload(seq int64) eventlog.Payload {
+	switch rapid.IntRange(0, 15).Draw(g.T, "kind") {
+	case 0:
+		return asks(g.text())
+	case 1, 2:
+		return says(eventlog.Text(g.text()), calls(g.id()))
+	case 3, 4:
+		return gives(g.id(), g.text())
+	case 5, 6, 7:
+		return g.message()
+	case 8:
+		return prefix(g.text())
+	case 9:
+		return inPlace(g.text())
+	case 10, 11:
+		return stepped
+	case 12:
+		return eventlog.ToolCompletion{CallID: g.id(), Name: "tool", Content: []eventlog.Part{eventlog.Text("ran " + g.text())}}
+	case 13:
+		return eventlog.StepCompletion{Step: 1, Usage: eventlog.Usage{InputTokens: 5}}
+	case 14:
+		return g.compaction(seq)
+	default:
+		return eventlog.HeadMove{To: int64(rapid.IntRange(0, int(seq)-1).Draw(g.T, "to"))}
+	}
+}
+
+func (g *plot) compaction(seq int64) (c eventlog.Compaction) {
+	c.Replace = rapid.IntRange(0, 5).Draw(g.T, "replace") == 0
+	if rapid.Bool().Draw(g.T, "covers") {
+		c.Covers.From = int64(rapid.IntRange(1, int(seq)).Draw(g.T, "from"))
+		c.Covers.To = int64(rapid.IntRange(int(c.Covers.From), int(seq)).Draw(g.T, "to"))
+	}
+	for range rapid.IntRange(0, 3).Draw(g.T, "entries") {
+		entry := eventlog.CompactionEntry{Seq: int64(rapid.IntRange(0, int(seq)).Draw(g.T, "ref"))}
+		if entry.Seq == 0 {
+			m := g.message()
+			entry.Message = &m
+		}
+		c.Entries = append(c.Entries, entry)
+	}
+	c.Cleared = rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b"}), 0, 2).Draw(g.T, "cleared")
+	c.Summary = rapid.SampledFrom([]string{"", "what happened"}).Draw(g.T, "summary")
+	c.ModifiedFiles = rapid.SampledFrom([][]string{nil, {"m.go"}}).Draw(g.T, "files")
+	return c
+}
+
+// seen is a state and what is rendered of it.
+type seen struct {
+	lines   []string
+	digest  eventlog.Digest
+	encoded string
+}
+
+func (g *plot) at(seq int64, replay bool, o projection.RenderOptions) (s seen, entries []projection.Entry) {
+	l, err := projection.LoadSet(context.Background(), g.log, g.session, projection.Of("", projection.History), projection.Options{At: seq, Replay: replay})
+	if err != nil {
+		g.Fatal(err)
+	}
+	h, _ := projection.State(l, projection.History)
+	if entries, err = h.Messages(o); err != nil {
+		g.Fatal(err)
+	}
+	encoded, err := projection.History.Encode(h)
+	if err != nil {
+		g.Fatal(err)
+	}
+	if s.digest, err = l.Digest(); err != nil {
+		g.Fatal(err)
+	}
+	s.encoded, s.lines = string(encoded), messageJSON(g.T, entries)
+	return s, entries
+}
+
+func (g *plot) laws() {
+	o := projection.RenderOptions{Provider: rapid.SampledFrom([]string{"", "one"}).Draw(g.T, "for"), DemoteSystem: rapid.Bool().Draw(g.T, "demote")}
+	frozen := make([][]string, len(g.types))
+	states := make([]seen, len(g.types))
+	for seq := int64(1); seq < int64(len(g.types)); seq++ {
+		from := g.parents[seq]
+		replayed, entries := g.at(seq, true, o)
+		states[seq] = replayed
+		if err := paired(entries); err != nil {
+			g.Fatalf("at %d: %v\n%s", seq, err, brief(entries))
+		}
+		resumed, _ := g.at(seq, false, o)
+		if diff := cmp.Diff(replayed, resumed, cmp.AllowUnexported(seen{})); diff != "" {
+			g.Fatalf("at %d: replayed, and from a snapshot:\n%s", seq, diff)
+		}
+		g.foldsOn(seq, replayed)
+		switch g.types[seq] {
+		case eventlog.CompactionTriggered:
+		case eventlog.StepStarted:
+			if frozen[seq] = replayed.lines; !slices.Equal(replayed.lines, states[from].lines) {
+				g.Fatalf("step %d changes the history", seq)
+			}
+		case eventlog.ProjectionSnapshotted:
+			if replayed.digest != states[from].digest || replayed.encoded != states[from].encoded {
+				g.Fatalf("snapshot %d changes the history", seq)
+			}
+			fallthrough
+		default:
+			frozen[seq] = frozen[from]
+		}
+		if !isPrefix(frozen[seq], replayed.lines) {
+			g.Fatalf("at %d: what was frozen changed:\n%s", seq, cmp.Diff(frozen[seq], replayed.lines))
+		}
+	}
+}
+
+// foldsOn decodes the state before seq from its encoding and folds the event.
+func (g *plot) foldsOn(seq int64, want seen) {
+	if g.parents[seq] == 0 {
+		return
+	}
+	before, _ := g.at(g.parents[seq], true, projection.RenderOptions{})
+	h, err := projection.History.Decode([]byte(before.encoded))
+	if err != nil {
+		g.Fatal(err)
+	}
+	e, err := g.log.Event(context.Background(), g.session, seq)
+	if err == nil {
+		err = projection.History.Apply(&h, &e)
+	}
+	if err != nil {
+		g.Fatal(err)
+	}
+	got, err := projection.History.Encode(&h)
+	if err != nil {
+		g.Fatal(err)
+	}
+	if diff := cmp.Diff(want.encoded, string(got)); diff != "" {
+		g.Fatalf("at %d: replayed, and from an encoding of the state before:\n%s", seq, diff)
+	}
+}
+
+func isPrefix(of, lines []string) bool {
+	return len(of) <= len(lines) && slices.Equal(of, lines[:len(of)])
+}
+
+// paired reports calls that are not followed by their results, and results
+// without a call.
+func paired(entries []projection.Entry) error {
+	for i := 0; i < len(entries); i++ {
+		m := entries[i].Message
+		calls := m.ToolCalls()
+		switch {
+		case len(m.Parts) == 0:
+			return fmt.Errorf("entry %d says nothing", i)
+		case len(m.ToolResults()) > 0 || m.Role == eventlog.Tool:
+			return fmt.Errorf("entry %d is a result without a call", i)
+		case len(calls) > 0 && m.Role != eventlog.Assistant:
+			return fmt.Errorf("entry %d: %s calls", i, m.Role)
+		}
+		seen := map[string]bool{}
+		for _, c := range calls {
+			if i++; i == len(entries) {
+				return errors.New("the last call has no result")
+			}
+			r := entries[i].Message
+			if r.Role != eventlog.Tool || len(r.Parts) != 1 || r.Parts[0].CallID != c.CallID || seen[c.CallID] {
+				return fmt.Errorf("entry %d is not the result of %s", i, c.CallID)
+			}
+			seen[c.CallID] = true
+		}
+	}
+	return nil
+}
