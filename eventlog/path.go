@@ -10,83 +10,158 @@ import (
 // Stretch is a run of seqs, both ends included, on the active path.
 type Stretch struct{ From, To int64 }
 
+// A path of at most this many events is read once, and yielded from memory.
+const pathBuffered = 1024
+
+// maxPassed is how many events that are not on the path are read all the same,
+// rather than a reading begun anew behind them.
+const maxPassed = 256
+
 // ActivePath yields the events on the chain from the newest event back to the
 // start, oldest first: what head_moved events left behind is not on it.
 func (l *Log) ActivePath(ctx context.Context, session string) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		path, err := l.Path(ctx, session)
-		if err != nil {
+		p := pathFinder{log: l, session: session, keep: pathBuffered}
+		if err := p.find(ctx); err != nil {
 			yield(Event{}, err)
 			return
 		}
-		for _, s := range path {
-			for e, err := range l.Read(ctx, session, Between(s.From, s.To)) {
-				if !yield(e, err) || err != nil {
-					return
-				}
+		if p.keep > 0 {
+			p.yieldKept(ctx, yield)
+			return
+		}
+		for rest := p.path; len(rest) > 0; {
+			n := near(rest)
+			if !l.along(ctx, session, rest[:n], yield) {
+				return
 			}
+			rest = rest[n:]
 		}
 	}
+}
+
+// near is how many stretches, from the first one on, have little between them.
+func near(path []Stretch) int {
+	n := 1
+	for n < len(path) && path[n].From-path[n-1].To-1 <= maxPassed {
+		n++
+	}
+	return n
+}
+
+// along yields stretches of the path, in a single reading from the first to the
+// last.
+func (l *Log) along(ctx context.Context, session string, path []Stretch, yield func(Event, error) bool) bool {
+	for e, err := range l.lineage(ctx, session, Between(path[0].From, path[len(path)-1].To)) {
+		if err == nil && e.Seq > path[0].To {
+			path = path[1:]
+		}
+		if err == nil && e.Seq < path[0].From {
+			continue // its body, if it has one elsewhere, is not looked for
+		}
+		if err == nil && l.unresolved(&e) {
+			e, err = l.resolved(ctx, e)
+		}
+		if !yield(e, err) || err != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // Path resolves the active path into stretches of seqs, oldest first. A
 // head_moved event is itself on the path.
 func (l *Log) Path(ctx context.Context, session string) ([]Stretch, error) {
-	newest, err := l.newest(ctx, session)
-	if err != nil {
+	p := pathFinder{log: l, session: session}
+	if err := p.find(ctx); err != nil {
 		return nil, err
 	}
-	return l.pathTo(ctx, session, newest.Seq)
+	return p.path, nil
 }
 
-// PathAt is Path as it was, or would be, with the event at seq as the newest;
-// the path at 0 is empty. A seq that the lineage does not have is
-// ErrEventNotFound.
-func (l *Log) PathAt(ctx context.Context, session string, seq int64) ([]Stretch, error) {
-	newest, err := l.newest(ctx, session)
+// pathFinder follows the active path back from the newest event.
+type pathFinder struct {
+	log     *Log
+	session string
+	path    []Stretch // newest first until it is complete
+	keep    int       // how many more events may be kept; 0 keeps none
+	kept    []Event   // the path's events, newest first, unless keep is 0
+}
+
+func (p *pathFinder) find(ctx context.Context) error {
+	newest, err := p.log.newest(ctx, p.session)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if seq < 0 || seq > newest.Seq {
-		return nil, fmt.Errorf("event %d of session %q: %w", seq, session, ErrEventNotFound)
+	for at := newest.Seq; at > 0; {
+		if at, err = p.follow(ctx, at); err != nil {
+			return err
+		}
 	}
-	return l.pathTo(ctx, session, seq)
+	slices.Reverse(p.path)
+	return nil
 }
 
-// pathTo resolves the chain that ends with the event at seq.
-func (l *Log) pathTo(ctx context.Context, session string, seq int64) ([]Stretch, error) {
-	var path []Stretch
-	for at := seq; at > 0; {
-		move, to, err := l.moveBefore(ctx, session, at)
+// follow goes back from seq at to the next head_moved that moves far, and says
+// where the path goes on; 0 is nowhere.
+func (p *pathFinder) follow(ctx context.Context, at int64) (int64, error) {
+	end := at
+	for e, err := range p.log.lineage(ctx, p.session, Between(0, at).Backward()) {
 		if err != nil {
-			return nil, err
+			return 0, err
 		}
-		path = append(path, Stretch{From: move, To: at})
-		at = to
-	}
-	slices.Reverse(path)
-	return path, nil
-}
-
-// moveBefore finds the newest head_moved at or before seq and where it moved
-// to; without one, the stretch begins at 1 and nothing lies before it.
-func (l *Log) moveBefore(ctx context.Context, session string, seq int64) (move, to int64, err error) {
-	for e, err := range l.lineage(ctx, session, Between(0, seq).Backward()) {
-		if err != nil {
-			return 0, 0, err
+		if e.Seq > end {
+			continue
 		}
+		p.note(e)
 		if e.Type.Name() != HeadMoved {
 			continue
 		}
-		m, _, err := e.HeadMove()
+		to, err := targetOf(e)
 		if err != nil {
-			return 0, 0, err
+			return 0, err
 		}
-		if m.To >= e.Seq || m.To < 0 {
-			return 0, 0, &CorruptError{Session: session, Offset: -1, Seq: e.Seq,
-				Cause: fmt.Errorf("head_moved to %d", m.To)}
+		p.path = append(p.path, Stretch{From: e.Seq, To: end})
+		if end = to; end == 0 || e.Seq-end > maxPassed {
+			return end, nil
 		}
-		return e.Seq, m.To, nil
 	}
-	return 1, 0, nil
+	p.path = append(p.path, Stretch{From: 1, To: end})
+	return 0, nil
+}
+
+// note keeps an event of the path, or none any more if there are too many.
+func (p *pathFinder) note(e Event) {
+	if p.keep == 0 {
+		return
+	}
+	if p.keep--; p.keep == 0 {
+		p.kept = nil
+		return
+	}
+	p.kept = append(p.kept, e)
+}
+
+func (p *pathFinder) yieldKept(ctx context.Context, yield func(Event, error) bool) {
+	for _, e := range slices.Backward(p.kept) {
+		var err error
+		if p.log.unresolved(&e) {
+			e, err = p.log.resolved(ctx, e)
+		}
+		if !yield(e, err) || err != nil {
+			return
+		}
+	}
+}
+
+// targetOf is where a head_moved moves the head.
+func targetOf(e Event) (int64, error) {
+	m, _, err := e.HeadMove()
+	if err != nil {
+		return 0, err
+	}
+	if m.To >= e.Seq || m.To < 0 {
+		return 0, &CorruptError{Session: e.SessionID, Offset: -1, Seq: e.Seq, Cause: fmt.Errorf("head_moved to %d", m.To)}
+	}
+	return m.To, nil
 }

@@ -88,19 +88,24 @@ func (e *Event) knownFacts() *facts {
 func decode[T Payload](e *Event, types ...Type) (payload T, ok bool, err error) {
 	name := e.Type.Name()
 	for _, t := range types {
-		ok = ok || t == name
+		if t == name {
+			payload, err = decodeAs[T](e)
+			return payload, true, err
+		}
 	}
-	if !ok {
-		return payload, false, nil
-	}
+	return payload, false, nil
+}
+
+// decodeAs is apart from decode, so that an event of another type costs no T.
+func decodeAs[T Payload](e *Event) (payload T, err error) {
 	if err := e.Type.CheckVersion(); err != nil {
-		return payload, true, err
+		return payload, err
 	}
 	if e.Redacted() {
-		return payload, true, fmt.Errorf("%s %d of %q: %w", e.Type, e.Seq, e.SessionID, ErrRedacted)
+		return payload, fmt.Errorf("%s %d of %q: %w", e.Type, e.Seq, e.SessionID, ErrRedacted)
 	}
 	if err := json.Unmarshal(e.Data, &payload); err != nil {
-		return payload, true, fmt.Errorf("%s %d of %q: %w: %w", e.Type, e.Seq, e.SessionID, ErrInvalidPayload, err)
+		return payload, fmt.Errorf("%s %d of %q: %w: %w", e.Type, e.Seq, e.SessionID, ErrInvalidPayload, err)
 	}
-	return payload, true, nil
+	return payload, nil
 }

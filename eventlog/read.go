@@ -70,8 +70,8 @@ func (l *Log) Read(ctx context.Context, session string, r Range) iter.Seq2[Event
 		}
 		found := false
 		for e, err := range events {
-			if err == nil {
-				err = l.resolve(ctx, &e)
+			if err == nil && l.unresolved(&e) {
+				e, err = l.resolved(ctx, e)
 			}
 			if err != nil {
 				yield(Event{}, err)
@@ -136,6 +136,19 @@ func (l *Log) last(ctx context.Context, session string, r Range) iter.Seq2[Event
 			}
 		}
 	}
+}
+
+// unresolved reports whether resolve may change e. Most events it does not, and
+// they cost no allocation.
+func (l *Log) unresolved(e *Event) bool {
+	return len(l.opts.Upcasters) > 0 || e.rare != nil && e.rare.digest != ""
+}
+
+func (l *Log) resolved(ctx context.Context, e Event) (Event, error) {
+	if err := l.resolve(ctx, &e); err != nil {
+		return Event{}, err
+	}
+	return e, nil
 }
 
 // resolve fetches spilled data and upcasts.
