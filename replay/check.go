@@ -97,10 +97,11 @@ func (c *checker) event(e *eventlog.Event) error {
 	if err := e.Type.CheckVersion(); err != nil {
 		return fmt.Errorf("event %d of session %q: %w", e.Seq, e.SessionID, err)
 	}
-	next, err := linkOf(e)
+	after, err := before(e)
 	if err != nil {
 		return err
 	}
+	next := link{*e, after}
 	switch {
 	case !c.begun && !c.opts.Backward:
 		err = c.begins(&next)
@@ -122,31 +123,31 @@ func (c *checker) end() error {
 	return c.begins(&c.last)
 }
 
-// linkOf finds out what e goes on from.
-func linkOf(e *eventlog.Event) (link, error) {
-	l := link{Event: *e, after: e.Seq - 1}
+// before is the seq of the event that e goes on from in the tree.
+func before(e *eventlog.Event) (int64, error) {
 	if e.Seq < 1 {
-		return l, wrong(e, ErrOrder, "it was not appended to a session")
+		return 0, wrong(e, ErrOrder, "it was not appended to a session")
 	}
-	move, moves, err := e.HeadMove()
+	if e.Type.Name() != eventlog.HeadMoved {
+		return e.Seq - 1, nil
+	}
+	copied := *e // only a head_moved goes to the heap
+	move, _, err := copied.HeadMove()
 	if err != nil {
-		return l, err
+		return 0, err
 	}
-	if moves {
-		l.after = move.To
+	if move.To < 0 || move.To >= e.Seq {
+		return 0, wrong(e, ErrCycle, fmt.Sprintf("it moves the head to %d", move.To))
 	}
-	if l.after < 0 || l.after >= e.Seq {
-		return l, wrong(e, ErrCycle, fmt.Sprintf("it moves the head to %d", l.after))
-	}
-	return l, nil
+	return move.To, nil
 }
 
-// due is the seq of the event that is to come before l in the sequence; before
-// is that of the one that does, which tells what the sequence is.
-func (c *checker) due(l *link, before int64) int64 {
+// due is the seq of the event that is to come before l in the sequence; found is
+// that of the one that does, which tells what the sequence is.
+func (c *checker) due(l *link, found int64) int64 {
 	if c.form == unknown && l.after < l.Seq-1 {
 		c.form = all
-		if l.after == before {
+		if l.after == found {
 			c.form = path
 		}
 	}
@@ -199,7 +200,8 @@ func (c *checker) forks(older, newer *link, e *eventlog.Event) error {
 	if c.form == path && newer.after < newer.Seq-1 {
 		return nil // the session_forked is among what the head_moved left
 	}
-	f, forked, err := newer.Fork()
+	first := newer.Event
+	f, forked, err := first.Fork()
 	if err != nil {
 		return err
 	}

@@ -27,12 +27,17 @@ func pathOf(events iter.Seq2[eventlog.Event, error], backward bool) iter.Seq2[ev
 			yield(eventlog.Event{}, err)
 			return
 		}
-		path, err := collect(pathBack(reversed(all)))
-		if err != nil {
-			yield(eventlog.Event{}, err)
-			return
+		// What is on the path gathers at the end of the same slice.
+		first := len(all)
+		for e, err := range pathBack(reversed(all)) {
+			if err != nil {
+				yield(eventlog.Event{}, err)
+				return
+			}
+			first--
+			all[first] = e
 		}
-		reversed(path)(yield)
+		Of(all[first:]...)(yield)
 	}
 }
 
@@ -48,12 +53,11 @@ func pathBack(events iter.Seq2[eventlog.Event, error]) iter.Seq2[eventlog.Event,
 			if due >= 0 && e.Seq > due {
 				continue
 			}
-			l, err := linkOf(&e)
-			if err != nil {
+			if due, err = before(&e); err != nil {
 				yield(eventlog.Event{}, err)
 				return
 			}
-			if due = l.after; !yield(e, nil) {
+			if !yield(e, nil) {
 				return
 			}
 		}
