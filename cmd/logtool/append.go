@@ -160,8 +160,9 @@ func inJSON(err error) error {
 	return fmt.Errorf("%s: %w", meaning.JSONPointer, meaning.Err)
 }
 
-// target finds the session and makes the expectation. A name that is neither
-// an id nor a prefix is a new session.
+// target finds the session and makes the expectation. Here a session has its
+// full id, so that nothing is appended to another than was meant: a name that
+// is the beginning of others is refused, any other is that of a new session.
 func (x *appending) target(ctx context.Context, log *eventlog.Log) (string, eventlog.Expect, error) {
 	expect, at, err := parseExpect(x.expect)
 	if err != nil {
@@ -169,11 +170,12 @@ func (x *appending) target(ctx context.Context, log *eventlog.Log) (string, even
 	}
 	session := x.session
 	if x.expect != "new" {
-		found, err := resolve(ctx, log, x.session)
-		switch {
-		case err == nil:
-			session = found
-		case !errors.Is(err, eventlog.ErrNotFound) || at != nil:
+		_, err := exactly(ctx, log, x.session)
+		var beginning *beginningError
+		if at == nil && errors.As(err, &beginning) {
+			beginning.free = true
+		}
+		if err != nil && (at != nil || !errors.Is(err, eventlog.ErrNotFound)) {
 			return "", expect, err
 		}
 	}
@@ -244,14 +246,32 @@ type appended struct {
 	Events  int    `json:"events"`
 }
 
+func newAppended(session string, head eventlog.Head, events int) appended {
+	return appended{session, head.Seq, head.Hash.String(), events}
+}
+
 func (a *app) printHead(session string, head eventlog.Head, events int) error {
 	p := a.printer()
 	if a.json {
-		if err := p.value(appended{session, head.Seq, head.Hash.String(), events}); err != nil {
-			return err
-		}
-		return p.flush()
+		return p.last(newAppended(session, head, events))
 	}
-	p.printf("%s %s\n", clean(session), expectation(head))
+	p.head(session, head, "")
+	return p.flush()
+}
+
+// head prints where a session stands, and a note behind it.
+func (p *printer) head(session string, head eventlog.Head, note string) {
+	p.printf("%s %s", clean(session), expectation(head))
+	if note != "" {
+		p.printf("  %s", p.paint(dim, "("+note+")"))
+	}
+	p.printf("\n")
+}
+
+// last prints v as JSON and flushes.
+func (p *printer) last(v any) error {
+	if err := p.value(v); err != nil {
+		return err
+	}
 	return p.flush()
 }

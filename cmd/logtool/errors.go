@@ -8,6 +8,8 @@ import (
 	"syscall"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/projection"
 )
 
 // usageError is a command line that makes no sense: exit code 2.
@@ -59,9 +61,14 @@ func hintFor(err error) string {
 	var corrupt *eventlog.CorruptError
 	var copying copyError
 	var repair repairFailure
-	switch {
-	case errors.As(err, &repair):
+	var beginning *beginningError
+	if errors.As(err, &repair) {
 		return repair.hint()
+	}
+	if hint := hintForTree(err); hint != "" {
+		return hint
+	}
+	switch {
 	case errors.As(err, &conflict) && errors.As(err, &copying):
 		return "this store has another history of the session: copy it to another store"
 	case errors.As(err, &conflict) && conflict.ID == "" && conflict.Actual.IsZero():
@@ -70,6 +77,8 @@ func hintFor(err error) string {
 		return fmt.Sprintf("read what was added (logtool tail %s), then append with --expect %s", shellWord(conflict.Session), expectation(conflict.Actual))
 	case errors.Is(err, eventlog.ErrNotFound):
 		return "logtool ls lists the sessions"
+	case errors.As(err, &beginning):
+		return beginning.hint()
 	case errors.As(err, &corrupt):
 		return "logtool verify shows all damage; restore the session from a copy, or salvage what can be read with logtool repair"
 	case errors.Is(err, eventlog.ErrCorrupt):
@@ -80,6 +89,36 @@ func hintFor(err error) string {
 		return "look at the end of the session (logtool tail) before you append again"
 	}
 	return ""
+}
+
+// hintForTree says what to do about a fork, a rewind or a removal that was
+// refused, or a view that is not there.
+func hintForTree(err error) string {
+	for _, h := range treeHints {
+		if errors.Is(err, h.err) {
+			return h.hint
+		}
+	}
+	return ""
+}
+
+var treeHints = []struct {
+	err  error
+	hint string
+}{
+	{fork.ErrCycle, "restore one of the sessions from a copy"},
+	{fork.ErrPastHead, "logtool tail shows the newest events"},
+	{fork.ErrNoTurn, "logtool runlog lists the turns"},
+	{fork.ErrNoSnapshot, "logtool snapshots --orphaned lists them"},
+	{projection.ErrSnapshotNotFound, "logtool snapshots --orphaned lists them"},
+	{fork.ErrInsideAppend, "name the last event of that append, or the one before it"},
+	{fork.ErrOpenTurn, "name an event between two turns, or give --force"},
+	{fork.ErrNoMove, "nothing was changed"},
+	{fork.ErrNothingOrphaned, "nothing was changed; logtool recover --to SEQ goes to any event"},
+	{fork.ErrUnrelated, "logtool tree shows who descends from whom"},
+	{projection.ErrUnknownProjection, "logtool state --help lists them"},
+	{eventlog.ErrInUse, "remove the forks first, or copy them (logtool copy) and remove those they were made of"},
+	{eventlog.ErrExists, "name another id"},
 }
 
 // expectation is head as --expect takes it.

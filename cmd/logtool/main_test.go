@@ -58,6 +58,7 @@ func TestScripts(t *testing.T) {
 			"spawn":     spawn,
 			"interrupt": interrupt,
 			"orphan":    orphan,
+			"talk":      talk,
 		},
 	})
 }
@@ -246,6 +247,25 @@ func page(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	copy(content[at:at+size], bytes.Repeat([]byte{0xa5}, size))
 	ts.Check(os.WriteFile(path, content, 0o600))
+}
+
+// talk STORE SESSION FILE: append the events of FILE, each by itself.
+func talk(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: talk STORE SESSION FILE")
+	}
+	at, err := parsePlace(ts.MkAbs(args[0]), isFile, isDir)
+	ts.Check(err)
+	events, err := readEvents(strings.NewReader(ts.ReadFile(args[2])))
+	ts.Check(err)
+	ts.Check(at.with(forWriting, func(log *eventlog.Log) error {
+		for _, e := range events {
+			if _, err := log.Append(context.Background(), args[1], eventlog.Any, e); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
 }
 
 // forkat STORE SESSION PARENT SEQ: begin a session as a fork of another.

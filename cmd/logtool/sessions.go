@@ -71,3 +71,48 @@ func mainOf(sorted []string) (string, bool) {
 	}
 	return main, true
 }
+
+// exactly is the session with that id, and no other that begins with it.
+func exactly(ctx context.Context, log *eventlog.Log, id string) (string, error) {
+	if strings.TrimSpace(id) == "" {
+		return "", usagef("no session named: give its full id")
+	}
+	found, err := log.Resolve(ctx, id)
+	var several *eventlog.AmbiguousError
+	switch {
+	case err == nil && found == id:
+		return id, nil
+	case err == nil:
+		return "", &beginningError{name: id, sessions: []string{found}}
+	case errors.As(err, &several):
+		return "", &beginningError{name: id, sessions: several.Sessions}
+	}
+	return "", fmt.Errorf("find session: %w", err)
+}
+
+// beginningError says that a name, where a full id is asked for, is only the
+// beginning of some.
+type beginningError struct {
+	name     string
+	sessions []string
+	free     bool // a session of that name may be begun
+}
+
+func (e *beginningError) hint() string {
+	if e.free {
+		return "give the full id, or begin a session of that name with --expect new"
+	}
+	return "give the full id"
+}
+
+func (e *beginningError) Error() string {
+	const most = 3
+	var names []string
+	for _, id := range e.sessions[:min(len(e.sessions), most)] {
+		names = append(names, fmt.Sprintf("%q", id))
+	}
+	if n := len(e.sessions) - len(names); n > 0 {
+		names = append(names, thousands(int64(n))+" more")
+	}
+	return fmt.Sprintf("no session is named %q, which is the beginning of %s", e.name, strings.Join(names, ", "))
+}

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/fork"
+)
+
+func (a *app) diffCommand() *cobra.Command {
+	var s showing
+	cmd := &cobra.Command{
+		Use:   "diff A B",
+		Short: "Compare two branches: the last event they share, then what each has alone",
+		Long: `Compare the paths of two sessions that descend from a common one: the last event
+that both have, then what each has alone, a line for each event. SESSION@SEQ is
+the path that ends with that event, also within one session, so that what a
+rewind left can be compared with what came instead. --full shows the events as
+show does.`,
+		Example: `  logtool diff order-42 order-42-again
+  logtool diff order-42@8 order-42`,
+		Args: between(2, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.reading(func(log *eventlog.Log) error { return a.diff(cmd.Context(), log, args[0], args[1], s) })
+		},
+	}
+	s.flags(cmd)
+	return cmd
+}
+
+// tipNamed reads SESSION or SESSION@SEQ. A session of the whole name goes first.
+func tipNamed(ctx context.Context, log *eventlog.Log, text string) (fork.Tip, error) {
+	session, err := resolve(ctx, log, text)
+	if err == nil {
+		return fork.Tip{Session: session}, nil
+	}
+	i := strings.LastIndexByte(text, '@')
+	if i < 0 {
+		return fork.Tip{}, err
+	}
+	seq, bad := strconv.ParseInt(text[i+1:], 10, 64)
+	if bad != nil || seq < 1 {
+		return fork.Tip{}, err
+	}
+	session, err = resolve(ctx, log, text[:i])
+	return fork.Tip{Session: session, Seq: seq}, err
+}
+
+func (a *app) diff(ctx context.Context, log *eventlog.Log, left, right string, s showing) error {
+	x, err := tipNamed(ctx, log, left)
+	if err != nil {
+		return err
+	}
+	y, err := tipNamed(ctx, log, right)
+	if err != nil {
+		return err
+	}
+	d, err := fork.Diff(ctx, log, x, y)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.diffJSON(ctx, &d)
+	}
+	p := a.printer()
+	if err := p.ancestor(ctx, log, d.Ancestor); err != nil {
+		return err
+	}
+	for _, side := range []*fork.Side{&d.A, &d.B} {
+		p.printf("\n%s has %s of its own\n", p.paint(bold, clean(side.Tip.Session)+" to "+at(side.Tip.Seq)), count(side.Len(), "event"))
+		if err := p.flush(); err != nil {
+			return err
+		}
+		if err := a.side(ctx, p, side, s); err != nil {
+			return err
+		}
+	}
+	return p.flush()
+}
+
+// ancestor prints the last event that both sides have.
+func (p *printer) ancestor(ctx context.Context, log *eventlog.Log, t fork.Tip) error {
+	if t.Seq == 0 {
+		p.printf("nothing in common\n")
+		return nil
+	}
+	e, err := log.Event(ctx, t.Session, t.Seq)
+	if err != nil {
+		return err
+	}
+	p.printf("common up to %s of %s\n%s %s\n", at(t.Seq), p.paint(bold, clean(t.Session)), p.paint(dim, at(t.Seq)), gist(p, &e))
+	return nil
+}
+
+// side prints what one side has, as show does or a line for each event.
+func (a *app) side(ctx context.Context, p *printer, side *fork.Side, s showing) error {
+	whole := a.shower(s, holdForShow)
+	for e, err := range side.Events(ctx) {
+		switch {
+		case err != nil:
+			return err
+		case s.full || s.raw:
+			err = whole.event(e)
+		default:
+			p.printf("%s %s\n", p.paint(dim, at(e.Seq)), gist(p, &e))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return whole.stop(p.flush())
+}
+
+// difference is what diff prints first with --json; the events follow.
+type difference struct {
+	Ancestor tipJSON  `json:"ancestor"`
+	A        sideJSON `json:"a"`
+	B        sideJSON `json:"b"`
+}
+
+type tipJSON struct {
+	Session string `json:"session"`
+	Seq     int64  `json:"seq"`
+}
+
+type sideJSON struct {
+	tipJSON `json:",inline"`
+	Events  int64      `json:"events"`
+	Seqs    [][2]int64 `json:"seqs"`
+}
+
+func newSideJSON(s *fork.Side) sideJSON {
+	return sideJSON{tipJSON(s.Tip), s.Len(), pairs(s.Stretches)}
+}
+
+// pairs are stretches as [from, to].
+func pairs(stretches []eventlog.Stretch) [][2]int64 {
+	out := [][2]int64{}
+	for _, s := range stretches {
+		out = append(out, [2]int64{s.From, s.To})
+	}
+	return out
+}
+
+// sided is an event of one side.
+type sided struct {
+	Side  string `json:"side"`
+	shown `json:",inline"`
+}
+
+func (a *app) diffJSON(ctx context.Context, d *fork.Difference) error {
+	p := a.printer()
+	if err := p.value(difference{tipJSON(d.Ancestor), newSideJSON(&d.A), newSideJSON(&d.B)}); err != nil {
+		return err
+	}
+	for i, side := range []*fork.Side{&d.A, &d.B} {
+		for e, err := range side.Events(ctx) {
+			if err == nil {
+				err = p.value(sided{"ab"[i : i+1], newShown(&e)})
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return p.flush()
+}

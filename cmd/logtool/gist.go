@@ -1,0 +1,47 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// gist says in one line what an event is: who said what, which tools were
+// called, or the type with what it holds.
+func gist(p *printer, e *eventlog.Event) string {
+	m, ok, err := e.Message()
+	if !ok || err != nil {
+		detail, _ := describe(e)
+		return strings.TrimSpace(clean(string(e.Type)) + "  " + brief(detail, 100))
+	}
+	var words []string
+	if text := brief(m.Text(), 100); text != "" {
+		words = append(words, text)
+	}
+	for i := range m.Parts {
+		if word := gistOfPart(&m.Parts[i]); word != "" {
+			words = append(words, word)
+		}
+	}
+	return p.paint(roleStyle(m.Role), string(m.Role)) + "  " + strings.Join(words, " ")
+}
+
+func gistOfPart(part *eventlog.Part) string {
+	switch part.Type {
+	case eventlog.TextPart:
+		return ""
+	case eventlog.ToolCallPart, eventlog.ServerToolCallPart:
+		return "→ " + brief(part.Name+oneLine(argumentsOf(part.Arguments)), 80)
+	case eventlog.ToolResultPart, eventlog.ServerToolResultPart:
+		mark := "← "
+		if part.IsError {
+			mark = "← error "
+		}
+		var texts []string
+		for i := range part.Content {
+			texts = append(texts, part.Content[i].Text)
+		}
+		return mark + brief(strings.Join(texts, " "), 80)
+	}
+	return "[" + clean(string(part.Type)) + "]"
+}
