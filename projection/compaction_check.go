@@ -127,8 +127,9 @@ func (h *HistoryState) check(c *eventlog.Compaction, e eventlog.Event, head int6
 	return before.compare(after, &compacted)
 }
 
+// has reports whether the event is part of the history.
 func (h *HistoryState) has(seq int64) bool {
-	return slices.ContainsFunc(h.items, func(it item) bool { return it.seq == seq && it.event() })
+	return slices.ContainsFunc(h.items, func(it item) bool { return it.seq == seq && it.event() && it.kind != freezeItem })
 }
 
 // pairs are the calls and results of a history that have no counterpart.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/projection"
+	"github.com/convlog/convlog/store/jsonl"
 )
 
 // story appends payloads to a session and shows what the model would see.
@@ -169,4 +170,11 @@ func TestWhatAStepRenderedStays(t *testing.T) {
 		s.add(eventlog.Compaction{Covers: eventlog.Covers{From: 2, To: 2}, Summary: "they greeted"})
 		s.sees("1 user {rules} one", "6 user {rules} two", "0 user they greeted", "3 assistant call:a more", "7 tool result:a=late")
 	})
+}
+
+// plainLog is a log for tests in which the store does not matter.
+func plainLog(t testing.TB) *eventlog.Log {
+	log := eventlog.Open(jsonl.New(t.TempDir(), jsonl.Options{Sync: jsonl.Never}))
+	t.Cleanup(func() { log.Close() })
+	return log
 }
