@@ -259,13 +259,12 @@ func viewOf(l *projection.Loaded) view {
 }
 
 // expected is what the traces must be as of an event, found without them.
-func (g *garden) expected(name string, at int64, lineage []eventlog.Event) (v view) {
+func (g *garden) expected(at int64, lineage []eventlog.Event) (v view) {
 	g.t.Helper()
-	path, err := g.log.PathAt(bg, name, at)
-	g.allow(err)
+	onPath := g.path(lineage[:at])
 	for i := range lineage[:at] {
 		e := &lineage[i]
-		counts := e.Type.Scope() != eventlog.SessionScope && within(path, e.Seq)
+		counts := e.Type.Scope() != eventlog.SessionScope && onPath[e.Seq]
 		if counts {
 			v.Tally += int(e.Seq)
 		}
@@ -280,6 +279,17 @@ func (g *garden) expected(name string, at int64, lineage []eventlog.Event) (v vi
 	return v
 }
 
-func within(path []eventlog.Stretch, seq int64) bool {
-	return slices.ContainsFunc(path, func(s eventlog.Stretch) bool { return s.From <= seq && seq <= s.To })
+// path are the seqs on the chain from the last of the events back to the start.
+func (g *garden) path(lineage []eventlog.Event) map[int64]bool {
+	g.t.Helper()
+	path := map[int64]bool{}
+	for at := int64(len(lineage)); at > 0; {
+		path[at] = true
+		move, moved, err := lineage[at-1].HeadMove()
+		g.allow(err)
+		if at--; moved {
+			at = move.To
+		}
+	}
+	return path
 }

@@ -43,7 +43,7 @@ func TestSnapshotAndTailAreAFullReplay(t *testing.T) {
 		for _, name := range g.names {
 			lineage := g.lineage(name)
 			for at := int64(1); at <= int64(len(lineage)); at++ {
-				want := g.expected(name, at, lineage)
+				want := g.expected(at, lineage)
 				resumed, _ := g.load(name, projection.Options{At: at})
 				same(r, fmt.Sprintf("%s at %d", name, at), want, resumed)
 				replayed, _ := g.load(name, projection.Options{At: at, Replay: true})
@@ -171,7 +171,7 @@ func TestACopyHasItsOriginalsStates(t *testing.T) {
 			g.allow(err)
 			lineage := g.lineage(c.ID)
 			for at := range g.head(name).Seq {
-				want := g.expected(c.ID, at+1, lineage)
+				want := g.expected(at+1, lineage)
 				if original, _ := g.load(name, projection.Options{At: at + 1}); len(c.Erased) == 0 {
 					want = original // what was redacted is a lost event in a copy
 				}

@@ -1,0 +1,285 @@
+package projection_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+	"pgregory.net/rapid"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/projection"
+)
+
+// counted counts what is read of a store.
+type counted struct {
+	eventlog.Store
+	eventlog.Blobs
+	events, bytes int64 // of lines, newlines included
+	bodies        int64 // bytes of blobs
+}
+
+func countReads(s eventlog.Store) *counted {
+	blobs, _ := eventlog.As[eventlog.Blobs](s)
+	return &counted{Store: s, Blobs: blobs}
+}
+
+func (c *counted) Unwrap() eventlog.Store { return c.Store }
+
+func (c *counted) Read(ctx context.Context, session string, r eventlog.Span) iter.Seq2[eventlog.Event, error] {
+	return func(yield func(eventlog.Event, error) bool) {
+		for e, err := range c.Store.Read(ctx, session, r) {
+			if err == nil {
+				c.events++
+				c.bytes += int64(len(e.Line())) + 1
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+func (c *counted) OpenBlob(ctx context.Context, d eventlog.Digest) (io.ReadCloser, error) {
+	r, err := c.Blobs.OpenBlob(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	return countedBody{r, c}, nil
+}
+
+type countedBody struct {
+	io.ReadCloser
+	c *counted
+}
+
+func (b countedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.c.bodies += int64(n)
+	return n, err
+}
+
+func (c *counted) reset() { c.events, c.bytes, c.bodies = 0, 0, 0 }
+
+// onCounted runs a test on a log of each backend that counts what it reads.
+func onCounted(t *testing.T, f func(t *testing.T, g *garden, reads *counted)) {
+	for name, open := range backends {
+		t.Run(name, func(t *testing.T) {
+			reads := countReads(open(t.TempDir()))
+			log := eventlog.Open(reads)
+			defer func() { _ = log.Close() }()
+			f(t, &garden{t: t, log: log}, reads)
+		})
+	}
+}
+
+// A load reads the newest usable snapshot and the tail, for the path and for the
+// session, and nothing else: the store is asked for no more.
+func TestALoadReadsTheNewestSnapshotAndItsTail(t *testing.T) {
+	for name, open := range backends {
+		t.Run(name, func(t *testing.T) {
+			rapid.Check(t, func(r *rapid.T) {
+				reads := countReads(open(t.TempDir()))
+				log := eventlog.Open(reads)
+				defer func() { _ = log.Close() }()
+				g := plant(r, log, drawScript.Draw(r, "script"))
+				for _, name := range g.names {
+					lineage := g.lineage(name)
+					for at := int64(1); at <= int64(len(lineage)); at++ {
+						g.checkReads(reads, name, at, lineage)
+					}
+				}
+			})
+		})
+	}
+}
+
+func (g *garden) checkReads(reads *counted, name string, at int64, lineage []eventlog.Event) {
+	g.t.Helper()
+	events, bytes := g.needed(lineage[:at])
+	reads.reset()
+	want, explain := g.load(name, projection.Options{At: at})
+	if explain.Events != events || explain.Bytes != bytes {
+		g.t.Fatalf("%s at %d: read %d events, %d bytes; needed %d, %d", name, at, explain.Events, explain.Bytes, events, bytes)
+	}
+	// The event itself is looked up, and in a fork the first events of sessions.
+	extra := int64(1)
+	if depth := len(g.ancestors(name)); depth > 0 {
+		extra += int64((depth + 1) * (len(moves(lineage[:at])) + 2))
+	}
+	reads.reset()
+	g.load(name, projection.Options{At: at})
+	if reads.events < events || reads.events > events+extra {
+		g.t.Fatalf("%s at %d: the store read %d events, needed %d and at most %d more", name, at, reads.events, events, extra)
+	}
+	twice, explain := g.load(name, projection.Buffered(projection.Options{At: at}, 1))
+	same(g.t, "read twice", want, twice)
+	if explain.Events < events || explain.Events > 2*events {
+		g.t.Fatalf("%s at %d: read %d events without memory, needed %d", name, at, explain.Events, events)
+	}
+}
+
+// needed is what a load of allTraces must read, found without it.
+func (g *garden) needed(lineage []eventlog.Event) (events, bytes int64) {
+	g.t.Helper()
+	onPath := g.path(lineage)
+	pathBase := min(g.base("path", lineage, onPath), g.base("tally", lineage, onPath))
+	sessionBase := g.base("session", lineage, nil)
+	for _, e := range lineage {
+		if e.Seq > sessionBase || e.Seq > pathBase && onPath[e.Seq] {
+			events++
+			bytes += int64(len(e.Line())) + 1
+		}
+	}
+	return events, bytes
+}
+
+// moves are the head_moved events.
+func moves(lineage []eventlog.Event) (seqs []int64) {
+	for _, e := range lineage {
+		if e.Type.Name() == eventlog.HeadMoved {
+			seqs = append(seqs, e.Seq)
+		}
+	}
+	return seqs
+}
+
+// base is what the newest snapshot with a part covers, on the path if it is not
+// nil; 0 if there is none.
+func (g *garden) base(part string, lineage []eventlog.Event, onPath map[int64]bool) (covers int64) {
+	g.t.Helper()
+	for _, e := range lineage {
+		if e.Type.Name() != eventlog.ProjectionSnapshotted || e.Redacted() || onPath != nil && !onPath[e.Seq] {
+			continue
+		}
+		s, _, err := e.Snapshot()
+		g.allow(err)
+		var parts map[string]any
+		if s.State != nil {
+			g.allow(json.Unmarshal(s.State, &parts))
+		}
+		if _, ok := parts[part]; ok {
+			covers = s.Seq
+		}
+	}
+	return covers
+}
+
+// bulk makes a session of n messages.
+func (g *garden) bulk(name string, n int) {
+	g.t.Helper()
+	events := make([]eventlog.Event, n)
+	for i := range events {
+		events[i] = g.made(eventlog.NewUserMessage(fmt.Sprint("message ", i)))
+	}
+	g.append(name, events...)
+}
+
+// What a load reads does not grow with the session.
+func TestALoadOfALongSessionReadsItsEndOnly(t *testing.T) {
+	onCounted(t, func(t *testing.T, g *garden, reads *counted) {
+		g.bulk("long", 3000)
+		g.snapshot("long", allTraces, true)
+		g.bulk("long", 5)
+		reads.reset()
+		_, explain := g.load("long", projection.Options{})
+		if explain.Events != 6 || reads.events != 7 {
+			t.Errorf("read %d events, the store %d; want 6 and the head", explain.Events, reads.events)
+		}
+		if state := explain.BodyBytes; state < 50_000 || reads.bodies != state {
+			t.Errorf("%d bytes of bodies are reported, the store read %d", state, reads.bodies)
+		}
+	})
+}
+
+// Of a body only the parts that are asked for are read.
+func TestALoadReadsItsOwnPartsOnly(t *testing.T) {
+	onCounted(t, func(t *testing.T, g *garden, reads *counted) {
+		g.bulk("s", 300)
+		g.snapshot("s", allTraces, true)
+		reads.reset()
+		_, err := projection.Load(bg, g.log, "s", tally)
+		g.allow(err)
+		if reads.bodies != 0 || reads.events != 2 {
+			t.Errorf("read %d bytes of bodies and %d events for a small state", reads.bodies, reads.events)
+		}
+		view, err := projection.Load(bg, g.log, "s", pathTrace)
+		g.allow(err)
+		state, err := json.Marshal(view.State)
+		g.allow(err)
+		if reads.bodies != int64(len(state)) || view.Explain.BodyBytes != reads.bodies {
+			t.Errorf("read %d bytes of bodies (%d reported), the state has %d", reads.bodies, view.Explain.BodyBytes, len(state))
+		}
+	})
+}
+
+// A deep fork reads no more of its ancestors than its tail stands in.
+func TestALoadOfADeepForkReadsItsTailOnly(t *testing.T) {
+	onCounted(t, func(t *testing.T, g *garden, reads *counted) {
+		const depth = 80
+		g.bulk("f0", 3)
+		for i := range depth {
+			_, err := fork.At(bg, g.log, fmt.Sprint("f", i), fork.Head(), fork.Options{ID: fmt.Sprint("f", i+1)})
+			g.allow(err)
+			g.bulk(fmt.Sprint("f", i+1), 2)
+			if i == depth-4 {
+				g.snapshot(fmt.Sprint("f", i+1), allTraces, true)
+			}
+		}
+		reads.reset()
+		_, explain := g.load(fmt.Sprint("f", depth), projection.Options{})
+		if explain.Events != 10 { // three forks with two messages each, and the snapshot
+			t.Errorf("read %d events", explain.Events)
+		}
+		if reads.events > 10+1+2*4 {
+			t.Errorf("the store read %d events for 10", reads.events)
+		}
+	})
+}
+
+// Rewinds to and fro cost what they left only where the session asks for it.
+func TestAPathReadsNothingThatWasLeft(t *testing.T) {
+	onCounted(t, func(t *testing.T, g *garden, reads *counted) {
+		g.bulk("s", 10)
+		g.snapshot("s", projection.Of("", pathTrace), true) // 11
+		for range 20 {
+			g.bulk("s", 30)
+			g.append("s", g.made(eventlog.NewHeadMoved(eventlog.HeadMove{To: 11})))
+		}
+		g.bulk("s", 2)
+		reads.reset()
+		view, err := projection.Load(bg, g.log, "s", pathTrace)
+		g.allow(err)
+		if view.Explain.Events != 4 || reads.events != 5 { // two messages, the last move, the snapshot; and the head
+			t.Errorf("read %d events, the store %d", view.Explain.Events, reads.events)
+		}
+		if n := len(view.State.Seen); n != 13 {
+			t.Errorf("the path has %d events", n)
+		}
+	})
+}
+
+// A tail beyond what is kept in memory is read twice, and gives the same.
+func TestALongTailIsReadTwice(t *testing.T) {
+	onCounted(t, func(t *testing.T, g *garden, reads *counted) {
+		g.bulk("s", 5)
+		g.snapshot("s", allTraces, true)
+		text := strings.Repeat("x", 100_000)
+		for range 90 { // 9 MB
+			g.append("s", g.made(eventlog.NewUserMessage(text)))
+		}
+		reads.reset()
+		got, explain := g.load("s", projection.Options{})
+		if explain.Events != 2*91 || reads.events != 2*91+1 { // the snapshot and 90 messages
+			t.Errorf("read %d events, the store %d", explain.Events, reads.events)
+		}
+		want, _ := g.load("s", projection.Buffered(projection.Options{}, math.MaxInt))
+		same(t, "states", want, got)
+	})
+}
