@@ -10,7 +10,7 @@ import (
 // Stretch is a run of seqs, both ends included, on the active path.
 type Stretch struct{ From, To int64 }
 
-// A path of at most this many events is read once, and yielded from memory.
+// A path of fewer events than this is read once, and yielded from memory.
 const pathBuffered = 1024
 
 // maxPassed is how many events that are not on the path are read all the same,
