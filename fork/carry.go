@@ -87,14 +87,27 @@ func carryRest(fresh, e *eventlog.Event) error {
 			return err
 		}
 	}
-	if err := fresh.SetMetadata(forkOriginKey, EventOrigin{e.SessionID, e.ID, e.Seq}); err != nil {
+	return mark(fresh, EventOrigin{e.SessionID, e.ID, e.Seq}, e.Cost > 0 || accounted[e.Type.Name()])
+}
+
+// mark says in a copy's metadata what it is a copy of, and whether its cost and
+// usage count there.
+func mark(fresh *eventlog.Event, origin EventOrigin, inherited bool) error {
+	value, err := json.Marshal(origin)
+	if err != nil {
 		return err
 	}
-	if e.Cost == 0 && !accounted[e.Type.Name()] {
+	if len(fresh.Metadata) == 0 { // as is most often; what follows does the same
+		fresh.Metadata = slices.Concat([]byte(`{"`+forkOriginKey+`":`), value, inheritedTails[inherited])
 		return nil
+	}
+	if err := fresh.SetMetadata(forkOriginKey, jsontext.Value(value)); err != nil || !inherited {
+		return err
 	}
 	return fresh.SetMetadata(inheritedKey, true)
 }
+
+var inheritedTails = map[bool][]byte{true: []byte(`,"` + inheritedKey + `":true}`), false: {'}'}}
 
 // bodies are the blobs that an event needs besides its own data.
 func bodies(e *eventlog.Event) []eventlog.Digest {

@@ -255,12 +255,12 @@ func TestCopyThatFails(t *testing.T) {
 	for _, keeps := range []bool{false, true} {
 		t.Run(fmt.Sprint("keeps ", keeps), func(t *testing.T) {
 			everywhere(t, func(t *bench) {
-				for i := range 5000 {
+				for i := range 2500 {
 					t.add("a", user(fmt.Sprint(i)))
 				}
 				ctx, cancel := context.WithCancel(t.ctx)
 				defer cancel()
-				log := eventlog.Open(&failing{counting: t.store, session: "b", left: 2, cancel: cancel, keeps: keeps})
+				log := eventlog.Open(&failing{counting: t.store, session: "b", left: 1, cancel: cancel, keeps: keeps})
 				_, err := fork.Copy(ctx, log, "a", fork.CopyOptions{ID: "b"})
 				if !errors.Is(err, errBroken) {
 					t.Errorf("copied: %v", err)
@@ -271,7 +271,7 @@ func TestCopyThatFails(t *testing.T) {
 				}
 				forest, err := fork.Tree(t.ctx, t.log)
 				t.must(err)
-				if n := forest.Node("b"); !n.Partial || n.Info.Last.Seq == 0 || n.Parent != "a" || n.Seq != 5000 {
+				if n := forest.Node("b"); !n.Partial || n.Info.Last.Seq == 0 || n.Parent != "a" || n.Seq != 2500 {
 					t.Errorf("what is left is %+v", n)
 				}
 				t.must(fork.Remove(t.ctx, t.log, "b"))

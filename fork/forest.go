@@ -138,8 +138,7 @@ func (f *Forest) hang(n *Node) {
 // cutCycles puts nodes that no root leads to at the root, one for each cycle.
 func (f *Forest) cutCycles(order []*Node) {
 	reached := map[*Node]bool{}
-	var reach func(n *Node)
-	reach = func(n *Node) {
+	reach := func(n *Node) {
 		for stack := []*Node{n}; len(stack) > 0; {
 			top := stack[len(stack)-1]
 			stack = stack[:len(stack)-1]

@@ -59,7 +59,7 @@ func isOpen(ctx context.Context, log *eventlog.Log, session string, at *eventlog
 }
 
 // enoughEvents is how far back turn events are looked for, at least.
-const enoughEvents = 32
+const enoughEvents = 16
 
 type verdict int
 
