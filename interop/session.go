@@ -84,6 +84,18 @@ func (s *Session) Add(k Key, at time.Time, e eventlog.Event) int64 {
 	return s.Seq()
 }
 
+// Join queues an event in the append of the one that was added before it, so
+// that both stand or neither. There must have been no Flush between.
+func (s *Session) Join(k Key, at time.Time, e eventlog.Event) int64 {
+	e.ID, e.Timestamp = k.ID(at), stamp(at)
+	last := &s.pending[len(s.pending)-1]
+	*last = append(*last, e)
+	s.count++
+	s.bytes += len(e.Data)
+	s.known[k] = s.Seq()
+	return s.Seq()
+}
+
 // queue adds e to the pending appends: to the last of them, if that would be
 // nothing without it.
 func (s *Session) queue(e eventlog.Event) {

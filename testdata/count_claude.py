@@ -46,10 +46,13 @@ def sessions(paths):
 
 def count(lines):
     anchor, last, nodes, mark, first = {}, None, [], {}, {}  # nodes: (record, parent mark, own mark)
+    owed, summaries = False, set()  # the summary that follows a compaction is no message of the user's
     for r in lines:
         parent = anchor.get(r.get("parentUuid") or r.get("logicalParentUuid"), last)
         if r.get("type") not in ("user", "assistant"):
             anchor[r["uuid"]] = parent
+            if r.get("subtype") == "compact_boundary":
+                owed = last is not None
             continue
         me, above, own = len(nodes), mark.get(parent), mark.get(parent)
         if r["type"] == "assistant":
@@ -57,6 +60,9 @@ def count(lines):
         elif not (blocks(r, "tool_result") or r.get("isCompactSummary") or r.get("sourceToolUseID")):
             own = me
         nodes.append((r, above, own))
+        if owed and r.get("isCompactSummary"):
+            summaries.add(me)
+        owed = False
         mark[me] = own
         anchor[r["uuid"]] = last = me
     on, step, c, seen = {None}, mark.get(last), Counter(), set()
@@ -65,7 +71,7 @@ def count(lines):
         step = nodes[step][1]
     for i, (r, _, own) in enumerate(nodes):
         if own in on:
-            c["user"] += r["type"] == "user" and not blocks(r, "tool_result")
+            c["user"] += r["type"] == "user" and not blocks(r, "tool_result") and i not in summaries
             c["assistant"] += r["type"] == "assistant" and own not in seen
             seen.add(own)
             c["calls"] += len(blocks(r, "tool_use"))

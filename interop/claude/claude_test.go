@@ -189,7 +189,7 @@ func TestCodingSession(t *testing.T) {
 		"session_started", "claude:mode", "claude:permission-mode", "claude:attachment", "claude:file-history-snapshot",
 		"user TestParseSightings…", "assistant reasoning", "assistant calls Read", "assistant calls Bash", "claude:progress",
 		"tool result of Read", "tool result of Bash", "assistant `fields`…", "assistant calls Edit", "tool result of Edit",
-		"assistant calls Agent", "tool result of Agent", "assistant calls Bash", "tool result of Bash", "assistant Fixed:…",
+		"assistant calls Agent", "child_requested", "tool result of Agent", "child_started", "child_completed", "assistant calls Bash", "tool result of Bash", "assistant Fixed:…",
 		"claude:system:stop_hook_summary", "claude:system:turn_duration", "session_updated", "claude:last-prompt",
 	}, draw(t, all))
 	start, _, err := all[0].Session()
@@ -197,7 +197,7 @@ func TestCodingSession(t *testing.T) {
 		start.Source.Format != "claude" || start.Source.SessionID != coding || start.Source.Version != "2.1.63" {
 		t.Errorf("session_started is %+v, %v", start, err)
 	}
-	if update, _, err := all[22].Session(); err != nil || update.Title != "Commas in place names" {
+	if update, _, err := all[25].Session(); err != nil || update.Title != "Commas in place names" {
 		t.Errorf("session_updated is %+v, %v", update, err)
 	}
 	if !all[1].Timestamp.Equal(all[3].Timestamp) || all[0].ID.Time() == 0 {
@@ -214,7 +214,7 @@ func TestSubAgentKnowsItsCall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, "parent", eventlog.SessionParent{SessionID: coding, CallID: "toolu_3f0c6a04"}, start.Parent)
+	same(t, "parent", eventlog.SessionParent{SessionID: coding, Seq: 16, CallID: "toolu_3f0c6a04"}, start.Parent)
 }
 
 func TestMessageKeepsEverything(t *testing.T) {
@@ -263,8 +263,11 @@ func TestOrigin(t *testing.T) {
 		if !ok || json.Unmarshal(value, &o) != nil {
 			t.Fatalf("event %d has no origin: %s", e.Seq, e.Metadata)
 		}
-		if record := content[o.Offset : o.Offset+o.Bytes]; eventlog.DigestOf([]byte(record)) != o.Digest || o.Source != filepath.Clean(file) || o.Part != 0 {
+		if record := content[o.Offset : o.Offset+o.Bytes]; eventlog.DigestOf([]byte(record)) != o.Digest || o.Source != filepath.Clean(file) {
 			t.Errorf("event %d: origin %+v is not that of %.40s…", e.Seq, o, record)
+		}
+		if _, child, _ := e.Child(); child != (o.Part > 0) {
+			t.Errorf("event %d: %s is part %d of its record", e.Seq, e.Type, o.Part)
 		}
 	}
 }
@@ -294,19 +297,20 @@ func TestCompactions(t *testing.T) {
 	same(t, "microcompaction", eventlog.Compaction{
 		Strategy: "clear_results", Trigger: "auto", Cleared: []string{"toolu_c4d90702"}, TokensBefore: 61200, TokensAfter: 53100, Extra: clearing.Extra,
 	}, clearing)
-	compaction, _, err := all[11].Compaction()
+	compaction, _, err := all[12].Compaction()
 	if err != nil {
 		t.Fatal(err)
 	}
 	same(t, "compaction", eventlog.Compaction{
-		Strategy: "summary", Trigger: "manual", Covers: eventlog.Covers{From: 1, To: 11}, TokensBefore: 53100, Extra: compaction.Extra,
+		Strategy: "summary", Trigger: "manual", Covers: eventlog.Covers{From: 1, To: 12}, TokensBefore: 53100,
+		Summary: compaction.Summary, Extra: compaction.Extra,
 	}, compaction)
-	if !strings.Contains(string(compaction.Extra), `"subtype":"compact_boundary"`) {
-		t.Errorf("extra of the compaction is %s", compaction.Extra)
+	if !strings.HasPrefix(compaction.Summary, "This session is being continued") || strings.Contains(string(compaction.Extra), "being continued") ||
+		!strings.Contains(string(compaction.Extra), `"isCompactSummary":true`) {
+		t.Errorf("summary is %q, extra %s", compaction.Summary, compaction.Extra)
 	}
-	summary, _, err := all[12].Message()
-	if err != nil || summary.Role != eventlog.User || !strings.Contains(string(summary.Extra), `"isCompactSummary":true`) {
-		t.Errorf("summary is %+v, %v", summary, err)
+	if all[11].Type != "claude:system:compact_boundary" {
+		t.Errorf("the boundary became %s", all[11].Type)
 	}
 	same(t, "length of the active path", len(all), len(path(t, log, compacted)))
 }
@@ -341,8 +345,9 @@ func TestSidechainsInline(t *testing.T) {
 		t.Fatalf("sessions are %v", ids)
 	}
 	same(t, "main session", []string{
-		"session_started", "session_updated", "user Count…", "assistant calls Task", "assistant calls Task",
-		"tool result of Task", "tool result of Task", "assistant calls Task", "tool result of Task", "assistant 14…",
+		"session_started", "session_updated", "user Count…", "assistant calls Task", "child_requested", "assistant calls Task",
+		"child_requested", "child_started", "child_started", "tool result of Task", "child_completed", "tool result of Task", "child_completed",
+		"assistant calls Task", "child_requested", "child_started", "tool result of Task", "child_completed", "assistant 14…",
 	}, draw(t, events(t, log, ids[0])))
 	same(t, "second session", []string{"session_started", "user A…", "assistant So…"}, draw(t, events(t, log, ids[4])))
 	answers := map[string]string{}

@@ -207,20 +207,3 @@ func TestRetractedLinesLeaveThePath(t *testing.T) {
 		"session_started", "user One…", "head_moved to 2", "claude:system:model_refusal_fallback", "assistant Whole…",
 	}, path(t, log, "s"))
 }
-
-func TestACompactionThatKeptLines(t *testing.T) {
-	log := newLog(t)
-	text := user("s", "u1", "", "One") + user("s", "u2", "u1", "Two") + user("s", "u3", "u2", "Three") +
-		`{"type":"system","subtype":"compact_boundary","sessionId":"s","uuid":"k","parentUuid":null,"logicalParentUuid":"u3",` +
-		`"compactMetadata":{"trigger":"auto","preTokens":90,"preservedSegment":{"headUuid":"u2","anchorUuid":"k","tailUuid":"u3"}}}` + "\n" +
-		user("s", "u4", "u3", "Four")
-	if _, err := loadText(t, log, "f", text); err != nil {
-		t.Fatal(err)
-	}
-	all := events(t, log, "s")
-	same(t, "events", []string{"session_started", "user One…", "user Two…", "user Three…", "compaction_triggered", "user Four…"}, draw(t, all))
-	c, _, err := all[4].Compaction()
-	if err != nil || c.Covers != (eventlog.Covers{From: 1, To: 2}) {
-		t.Errorf("compaction is %+v, %v", c, err)
-	}
-}

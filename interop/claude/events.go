@@ -6,7 +6,6 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/eventlog"
@@ -15,9 +14,11 @@ import (
 
 // The parts that a record's events have in their keys and origins.
 const (
-	ownPart   = iota // the record's own event
-	startPart        // session_started, made of the record that the session begins with
-	movePart         // head_moved before the record's own event
+	ownPart     = iota // the record's own event
+	startPart          // session_started, made of the record that the session begins with
+	movePart           // head_moved before the record's own event
+	compactPart        // a compaction without a summary, before the record's own event
+	childPart          // what the record says of sub-agents, and after it
 )
 
 // apply adds a record, made at at, to its session, unless the session has it already.
@@ -59,62 +60,85 @@ func (s *session) parts(f *facts) (reason string) {
 	return "the record neither is in the session nor follows one that is"
 }
 
-// add adds the record's own event, and before it what moves the head there.
+// add adds the record's own event, before it what moves the head there, and
+// behind it what the record says of sub-agents.
 func (im *importer) add(s *session, rec *interop.Record, f *facts, at time.Time, n int) error {
-	l, build, err := im.plan(s, rec, f)
+	p, err := im.plan(s, rec, f)
 	if err != nil {
 		return err
 	}
-	if to, ok := s.tree.move(l); ok {
-		e, err := im.made(rec, movePart, eventlog.HeadMove{To: to, Reason: "another branch of the transcript"})
+	put := func(part int, payload eventlog.Payload) (int64, error) {
+		e, err := im.made(rec, part, payload)
+		if err != nil {
+			return 0, err
+		}
+		return s.Add(interop.RecordKey(s.ID, rec.Digest, n, part), at, e), nil
+	}
+	if to, ok := s.tree.move(p.line); ok {
+		seq, err := put(movePart, eventlog.HeadMove{To: to, Reason: "another branch of the transcript"})
 		if err != nil {
 			return err
 		}
-		seq := s.Add(interop.RecordKey(s.ID, rec.Digest, n, movePart), at, e)
-		s.tree.moved(seq, to)
+		s.moved(seq, to)
 	}
-	e, err := build()
+	if p.message != nil && s.owed != nil && !bool(f.IsCompactSummary) {
+		seq, err := put(compactPart, s.owed.compaction(s.Seq(), nil))
+		if err != nil {
+			return err
+		}
+		s.owed = nil
+		s.tree.grow(seq)
+	}
+	e, err := p.event()
 	if err != nil {
 		return err
 	}
 	s.passed = s.Add(interop.RecordKey(s.ID, rec.Digest, n, ownPart), at, e)
-	s.tree.add(l, s.passed)
-	return nil
+	s.took(f, p.line, p.message, &e, s.passed)
+	return im.tellOfChildren(s, rec, f, at, p.message)
 }
 
-// plan decides what becomes of a record. build makes the event, once the head
-// is where it must be.
-func (im *importer) plan(s *session, rec *interop.Record, f *facts) (l line, build func() (eventlog.Event, error), err error) {
+// plan is what becomes of a record.
+type plan struct {
+	line    line
+	message *eventlog.Message // nil if the record is none
+	// event makes the event, once the head is where it must be.
+	event func() (eventlog.Event, error)
+}
+
+func (im *importer) plan(s *session, rec *interop.Record, f *facts) (plan, error) {
 	if f.says() {
 		c := converter{ctx: im.ctx, log: im.log, calls: s.calls}
 		m, ok, err := c.message(f, rec.Value)
 		if err != nil {
-			return l, nil, err
+			return plan{}, err
 		}
 		if e, err := im.made(rec, ownPart, m); ok && err == nil {
-			s.called(&m, 0)
 			im.result.Imported++
-			return f.line(m.Role == eventlog.Tool, m.Group), func() (eventlog.Event, error) { return e, nil }, nil
+			return plan{f.line(m.Role == eventlog.Tool, m.Group), &m, func() (eventlog.Event, error) {
+				if s.owed == nil || !bool(f.IsCompactSummary) {
+					return e, nil
+				}
+				return im.made(rec, ownPart, s.owed.compaction(s.Seq(), &m))
+			}}, nil
 		}
 	}
-	l = f.line(false, "")
-	if p := im.payload(s, rec, f); p != nil {
+	l := f.line(false, "")
+	if p := f.payload(rec.Value); p != nil {
 		im.result.Imported++
-		return l, func() (eventlog.Event, error) { return im.made(rec, ownPart, im.payload(s, rec, f)) }, nil
+		return plan{l, nil, func() (eventlog.Event, error) { return im.made(rec, ownPart, p) }}, nil
 	}
 	im.result.Raw++
-	return l, func() (eventlog.Event, error) { return im.raw(rec, f) }, nil
+	return plan{l, nil, func() (eventlog.Event, error) { return im.raw(rec, f) }}, nil
 }
 
 // payload is what becomes of a record that is no message; nil if it is kept raw.
-func (im *importer) payload(s *session, rec *interop.Record, f *facts) eventlog.Payload {
+func (f *facts) payload(record jsontext.Value) eventlog.Payload {
 	switch title := f.title(); {
 	case title != "":
-		return eventlog.Session{State: eventlog.SessionStateUpdated, Title: title, Extra: rec.Value}
-	case f.compacts():
-		return f.compacted(s, rec.Value)
+		return eventlog.Session{State: eventlog.SessionStateUpdated, Title: title, Extra: record}
 	case f.clears():
-		return f.cleared(rec.Value)
+		return f.cleared(record)
 	}
 	return nil
 }
@@ -131,44 +155,8 @@ func (f *facts) title() string {
 	return ""
 }
 
-// compacted covers what precedes the compaction, but for lines that were kept.
-func (f *facts) compacted(s *session, record jsontext.Value) eventlog.Payload {
-	c := f.compaction()
-	to := s.Seq()
-	if n := s.tree.nodes[c.Preserved.Head]; c.Preserved.Head != "" && n != nil && n.seq > 1 {
-		to = n.seq - 1
-	}
-	return eventlog.Compaction{
-		Strategy: "summary", Trigger: c.Trigger, Covers: eventlog.Covers{From: 1, To: to},
-		TokensBefore: max(c.PreTokens, 0), TokensAfter: max(c.PostTokens, 0), Extra: record,
-	}
-}
-
-// cleared leaves out the results of calls.
-func (f *facts) cleared(record jsontext.Value) eventlog.Payload {
-	var m microFacts
-	if len(f.Microcompact) == 0 || json.Unmarshal(f.Microcompact, &m) != nil {
-		return nil
-	}
-	return eventlog.Compaction{
-		Strategy: "clear_results", Trigger: m.Trigger, Cleared: m.ToolIDs,
-		TokensBefore: max(m.PreTokens, 0), TokensAfter: max(m.PreTokens-m.TokensSaved, 0), Extra: record,
-	}
-}
-
-// called notes the calls of a message at seq; 0 if it is being added.
-func (s *session) called(m *eventlog.Message, seq int64) {
-	for _, call := range m.ToolCalls() {
-		s.calls[call.CallID] = call.Name
-		if t, ok := taskOf(call); ok {
-			t.seq = seq
-			s.tasks = append(s.tasks, t)
-		}
-	}
-}
-
 // begin adds the start of a session, made of the record that it begins with.
-func (im *importer) begin(s *session, rec interop.Record, f *facts, callID string) error {
+func (im *importer) begin(s *session, rec interop.Record, f *facts, by task) error {
 	start := eventlog.Session{
 		Title: im.titleOf(s, f), Agent: "claude-code", CWD: string(f.CWD),
 		Source: eventlog.SessionSource{
@@ -176,7 +164,7 @@ func (im *importer) begin(s *session, rec interop.Record, f *facts, callID strin
 		},
 	}
 	if s.side {
-		start.Parent = eventlog.SessionParent{SessionID: string(f.SessionID), CallID: callID}
+		start.Parent = eventlog.SessionParent{SessionID: string(f.SessionID), Seq: by.seq, CallID: by.id}
 	}
 	e, err := im.made(&rec, startPart, start)
 	if err != nil {

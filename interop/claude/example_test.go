@@ -26,6 +26,6 @@ func Example() {
 		fmt.Println(len(table.Rows), "files,", total.Records, "records,", total.Events, "events written")
 	}
 	// Output:
-	// 5 files, 58 records, 64 events written
+	// 5 files, 58 records, 67 events written
 	// 5 files, 58 records, 0 events written
 }

@@ -34,6 +34,9 @@ type facts struct {
 	Microcompact      jsontext.Value `json:"microcompactMetadata"`
 	Snapshot          jsontext.Value `json:"snapshot"`
 	Message           jsontext.Value `json:"message"`
+	ToolUseResult     jsontext.Value `json:"toolUseResult"`
+	ParentToolUseID   text           `json:"parentToolUseID"`
+	Data              jsontext.Value `json:"data"`
 }
 
 // compactFacts are the compactMetadata of a compaction.

@@ -103,12 +103,17 @@ func (im *importer) passes(at time.Time) {
 // applyTo applies a record that names its session, and before it what was held
 // for that. begins says that a session can begin with the record.
 func (im *importer) applyTo(s *session, rec interop.Record, f *facts, begins bool) error {
-	callID, err := im.callOf(s, f)
+	by, err := im.callOf(s, f)
 	if err != nil {
 		return err
 	}
 	if s.New() {
-		if err := im.begin(s, rec, f, callID); err != nil {
+		if err := im.begin(s, rec, f, by); err != nil {
+			return err
+		}
+	}
+	if by.id != "" {
+		if err := im.tellOfStart(s, &rec, f, by.id); err != nil {
 			return err
 		}
 	}
@@ -123,20 +128,20 @@ func (im *importer) applyTo(s *session, rec interop.Record, f *facts, begins boo
 
 // callOf finds the call that started the sub-agent whose session s is, with the
 // first record of s. What the log says of a session that it holds stands.
-func (im *importer) callOf(s *session, f *facts) (string, error) {
+func (im *importer) callOf(s *session, f *facts) (by task, err error) {
 	if !s.side || len(s.seen) > 0 {
-		return "", nil
+		return by, nil
 	}
-	call := s.call
+	by.id = s.call
 	if s.New() {
 		parent, err := im.open(string(f.SessionID), f)
 		if err != nil {
-			return "", err
+			return by, err
 		}
-		call = parent.claim(f.prompt(), im.claimed)
+		by = parent.claim(s.ID, f.prompt(), im.claimed)
 	}
-	im.claimed[call] = true
-	return call, nil
+	im.claimed[by.id] = true
+	return by, nil
 }
 
 // hold keeps a record until its session begins.

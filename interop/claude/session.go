@@ -23,6 +23,10 @@ type session struct {
 	tree  *tree
 	calls map[string]string // names of the tools called, by call id
 	tasks []task            // calls of sub-agents
+	// children are the sub-agents, by the ids of their calls.
+	children map[string]*child
+	// owed is the compaction whose summary is yet to come; nil if there is none.
+	owed *owedCompaction
 	// passed is the newest event whose record this file holds so far.
 	passed int64
 	// call is the one that started the session, if it is a sub-agent's and known.
@@ -30,15 +34,9 @@ type session struct {
 	seen map[eventlog.Digest]int
 }
 
-// task is a call that starts a sub-agent.
-type task struct {
-	id, prompt string
-	seq        int64
-}
-
 // openSession finds a session in the log, or prepares a new one.
 func openSession(ctx context.Context, log *eventlog.Log, id string) (*session, error) {
-	s := &session{tree: newTree(), calls: map[string]string{}, seen: map[eventlog.Digest]int{}}
+	s := &session{tree: newTree(), calls: map[string]string{}, children: map[string]*child{}, seen: map[eventlog.Digest]int{}}
 	opened, err := interop.OpenSession(ctx, log, id, s.remember)
 	if err != nil {
 		return nil, err
@@ -50,7 +48,7 @@ func openSession(ctx context.Context, log *eventlog.Log, id string) (*session, e
 // remember takes in an event that the log holds, as if it had been added now.
 func (s *session) remember(e *eventlog.Event) error {
 	if to, ok, err := headMove(e); ok || err != nil {
-		s.tree.moved(e.Seq, to)
+		s.moved(e.Seq, to)
 		return err
 	}
 	s.tree.grow(e.Seq)
@@ -60,9 +58,13 @@ func (s *session) remember(e *eventlog.Event) error {
 	if start, ok, err := e.Session(); ok && err == nil && e.Type == eventlog.SessionStarted {
 		s.call = start.Parent.CallID
 	}
+	if c, ok, err := e.Child(); ok || err != nil {
+		s.child(&c)
+		return err
+	}
 	if m, ok, err := e.Message(); ok || err != nil {
 		if err == nil {
-			s.said(&m, e.Seq)
+			s.said(&m, e)
 		}
 		return err
 	}
@@ -74,18 +76,51 @@ func (s *session) remember(e *eventlog.Event) error {
 	if err := json.Unmarshal(record, &f); err != nil {
 		return err
 	}
-	s.tree.add(f.line(false, ""), e.Seq)
+	s.took(&f, f.line(false, ""), nil, e, e.Seq)
 	return nil
 }
 
-// said takes in a message at seq.
-func (s *session) said(m *eventlog.Message, seq int64) {
-	s.called(m, seq)
+// said takes in a message that the log holds.
+func (s *session) said(m *eventlog.Message, e *eventlog.Event) {
 	var f facts
 	if len(m.Extra) == 0 || json.Unmarshal(m.Extra, &f) != nil || !f.says() {
-		return // a message that this package did not import
+		s.called(m, e.Seq) // a message that this package did not import
+		return
 	}
-	s.tree.add(f.line(m.Role == eventlog.Tool, m.Group), seq)
+	s.took(&f, f.line(m.Role == eventlog.Tool, m.Group), m, e, e.Seq)
+}
+
+// took takes in that a record became the event e at seq; m is the message that
+// it is, if it is one.
+func (s *session) took(f *facts, l line, m *eventlog.Message, e *eventlog.Event, seq int64) {
+	switch {
+	case f.compacts():
+		s.owe(f)
+	case e.Type == eventlog.MessageAdded || e.Type == eventlog.CompactionTriggered && !f.clears():
+		s.owed = nil
+	}
+	l.silent = e.Type != eventlog.MessageAdded
+	s.tree.add(l, seq)
+	if m != nil {
+		s.called(m, seq)
+	}
+}
+
+// moved takes in that the head was moved.
+func (s *session) moved(seq, to int64) {
+	s.owed = nil
+	s.tree.moved(seq, to)
+}
+
+// called notes the calls of a message at seq.
+func (s *session) called(m *eventlog.Message, seq int64) {
+	for _, call := range m.ToolCalls() {
+		s.calls[call.CallID] = call.Name
+		if t, ok := taskOf(call); ok {
+			t.seq = seq
+			s.tasks = append(s.tasks, t)
+		}
+	}
 }
 
 // occurrence counts equal records of the session in this file, from 0.
@@ -93,31 +128,6 @@ func (s *session) occurrence(d eventlog.Digest) int {
 	n := s.seen[d]
 	s.seen[d]++
 	return n
-}
-
-// claim finds the call that started a sub-agent, by its prompt. Only calls that
-// stand before the sub-agent's first line count, where the file holds both.
-func (s *session) claim(prompt string, claimed map[string]bool) string {
-	for _, t := range s.tasks {
-		if t.prompt == prompt && prompt != "" && !claimed[t.id] && (len(s.seen) == 0 || t.seq <= s.passed) {
-			return t.id
-		}
-	}
-	return ""
-}
-
-// taskOf reads the call of a tool that starts sub-agents.
-func taskOf(call eventlog.Part) (t task, ok bool) {
-	if call.Name != "Task" && call.Name != "Agent" {
-		return t, false
-	}
-	var arguments struct {
-		Prompt text `json:"prompt"`
-	}
-	if json.Unmarshal(call.Arguments, &arguments) != nil {
-		return t, false
-	}
-	return task{id: call.CallID, prompt: string(arguments.Prompt)}, true
 }
 
 // rawRecord is the record in an event that is no message; ok is false when the

@@ -31,6 +31,7 @@ type node struct {
 	seq    int64
 	parent *node
 	mark   bool
+	silent bool
 }
 
 var root = &node{}
@@ -57,6 +58,8 @@ type line struct {
 	group        string // of an assistant line
 	// retracts are lines that this one replaces.
 	retracts []string
+	// silent: the event is no message.
+	silent bool
 	// tail is, for a compaction, the last of the lines that it kept: what
 	// follows it follows the compaction.
 	tail string
@@ -103,7 +106,7 @@ func (t *tree) add(l line, seq int64) {
 		}
 		return
 	}
-	n := &node{seq: seq, parent: t.resolve(l.parent), mark: t.marks(l)}
+	n := &node{seq: seq, parent: t.resolve(l.parent), mark: t.marks(l), silent: l.silent}
 	if l.group != "" {
 		t.groups[l.group] = true
 	}
@@ -210,6 +213,20 @@ func (t *tree) markAfter(s int, seq int64) int64 {
 		}
 	}
 	return first
+}
+
+// since are the messages on the path from seq on.
+func (t *tree) since(seq int64) (seqs []int64) {
+	for i, upTo := range t.path(len(t.segments) - 1) {
+		nodes := t.segments[i].nodes
+		for k := len(nodes) - 1; k >= 0; k-- {
+			if n := nodes[k]; seq <= n.seq && n.seq <= upTo && !n.silent {
+				seqs = append(seqs, n.seq)
+			}
+		}
+	}
+	slices.Reverse(seqs)
+	return seqs
 }
 
 // before is where the head must be so that the event at seq is not on the path,

@@ -1,0 +1,235 @@
+package claude
+
+import (
+	"cmp"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop"
+)
+
+// task is a call that starts a sub-agent.
+type task struct {
+	id, prompt, title, agent string
+	seq                      int64
+}
+
+// child is what the session says of a sub-agent.
+type child struct {
+	session string // empty while it is not known
+	ended   bool
+}
+
+// child takes in a child_* event.
+func (s *session) child(c *eventlog.Child) {
+	known := s.children[c.ChildID]
+	if known == nil {
+		known = &child{}
+		s.children[c.ChildID] = known
+	}
+	known.session = cmp.Or(c.ChildSessionID, known.session)
+	switch c.State {
+	case eventlog.ChildStateCompleted, eventlog.ChildStateFailed, eventlog.ChildStateCanceled:
+		known.ended = true
+	}
+}
+
+// claim finds the call that started the sub-agent with a session: the one that
+// is known to, or by its prompt. Only calls that stand before the sub-agent's
+// first line count, where the file holds both.
+func (s *session) claim(side, prompt string, claimed map[string]bool) task {
+	for _, t := range s.tasks {
+		if c := s.children[t.id]; c != nil && c.session == side && !claimed[t.id] {
+			return t
+		}
+	}
+	for _, t := range s.tasks {
+		if t.prompt == prompt && prompt != "" && !claimed[t.id] && (len(s.seen) == 0 || t.seq <= s.passed) {
+			return t
+		}
+	}
+	return task{}
+}
+
+// taskOf reads the call of a tool that starts sub-agents.
+func taskOf(call eventlog.Part) (t task, ok bool) {
+	if call.Name != "Task" && call.Name != "Agent" {
+		return t, false
+	}
+	var arguments struct {
+		Prompt      text `json:"prompt"`
+		Description text `json:"description"`
+		Agent       text `json:"subagent_type"`
+	}
+	if json.Unmarshal(call.Arguments, &arguments) != nil {
+		return t, false
+	}
+	return task{
+		id: call.CallID, prompt: string(arguments.Prompt), agent: string(arguments.Agent),
+		title: cmp.Or(string(arguments.Description), opening{text: string(arguments.Prompt)}.title()),
+	}, true
+}
+
+// tellOfChildren adds what a record that was just added says of sub-agents:
+// which were called, which session is theirs, and how they ended.
+func (im *importer) tellOfChildren(s *session, rec *interop.Record, f *facts, at time.Time, m *eventlog.Message) error {
+	told := []eventlog.Child{}
+	if m != nil {
+		told = append(s.requested(m), s.answered(f, m)...)
+	}
+	told = append(told, s.noticed(f)...)
+	for i, c := range told {
+		e, err := im.made(rec, childPart+i, c)
+		if err != nil {
+			return err
+		}
+		s.tree.grow(s.Join(childKey(s, &c), at, e))
+		s.child(&c)
+	}
+	return nil
+}
+
+// childKey is that of what a session says once of each sub-agent.
+func childKey(s *session, c *eventlog.Child) interop.Key {
+	name := string(c.EventType())
+	switch c.State {
+	case eventlog.ChildStateCompleted, eventlog.ChildStateFailed, eventlog.ChildStateCanceled:
+		name = "child_ended"
+	}
+	return interop.FixedKey(s.ID, name+" "+c.ChildID)
+}
+
+// requested are the sub-agents that a message calls.
+func (s *session) requested(m *eventlog.Message) (told []eventlog.Child) {
+	for _, call := range m.ToolCalls() {
+		if t, ok := taskOf(call); ok && s.children[t.id] == nil && !names(told, t.id) {
+			told = append(told, eventlog.Child{
+				State: eventlog.ChildStateRequested, ChildID: t.id, CallID: t.id, Agent: t.agent, Mode: eventlog.ChildFresh, Task: t.title,
+			})
+		}
+	}
+	return told
+}
+
+func names(told []eventlog.Child, id string) bool {
+	for i := range told {
+		if told[i].ChildID == id {
+			return true
+		}
+	}
+	return false
+}
+
+// outcome is the toolUseResult of a sub-agent.
+type outcome struct {
+	AgentID text `json:"agentId"`
+	Status  text `json:"status"`
+	IsAsync flag `json:"isAsync"`
+}
+
+// answered are the sub-agents whose results a message has.
+func (s *session) answered(f *facts, m *eventlog.Message) (told []eventlog.Child) {
+	results := m.ToolResults()
+	var o outcome
+	if len(results) == 1 && f.ToolUseResult.Kind() == '{' && json.Unmarshal(f.ToolUseResult, &o) != nil {
+		o = outcome{}
+	}
+	for i := range results {
+		r := &results[i]
+		c := s.children[r.CallID]
+		if c == nil || c.ended || names(told, r.CallID) {
+			continue
+		}
+		session := c.session
+		if o.AgentID != "" && session == "" {
+			session = string(f.SessionID) + ".agent-" + string(o.AgentID)
+			told = append(told, eventlog.Child{State: eventlog.ChildStateStarted, ChildID: r.CallID, ChildSessionID: session, CallID: r.CallID})
+		}
+		if o.IsAsync || o.Status == "async_launched" {
+			continue
+		}
+		told = append(told, ended(r, session, string(o.Status), f.ToolUseResult))
+	}
+	return told
+}
+
+// ended says how a sub-agent ended by the result of its call.
+func ended(r *eventlog.Part, session, status string, structured jsontext.Value) eventlog.Child {
+	c := eventlog.Child{State: eventlog.ChildStateCompleted, ChildID: r.CallID, ChildSessionID: session, CallID: r.CallID, Status: status}
+	if !r.IsError {
+		return c
+	}
+	c.State = eventlog.ChildStateFailed
+	c.Error = opening{text: eventlog.Message{Parts: r.Content}.Text()}.title()
+	if said, _ := interop.Text(structured); said == "User rejected tool use" {
+		c.State, c.Reason, c.Error = eventlog.ChildStateCanceled, c.Error, ""
+	}
+	return c
+}
+
+// noticed is the sub-agent that a record tells of which is none of its results:
+// one that is under way, or that ran in the background and has ended.
+func (s *session) noticed(f *facts) []eventlog.Child {
+	if id := string(f.ParentToolUseID); f.Type == "progress" && s.children[id] != nil {
+		var progress struct {
+			Type    text `json:"type"`
+			AgentID text `json:"agentId"`
+		}
+		if len(f.Data) == 0 || json.Unmarshal(f.Data, &progress) != nil || progress.Type != "agent_progress" || progress.AgentID == "" || s.children[id].session != "" {
+			return nil
+		}
+		session := string(f.SessionID) + ".agent-" + string(progress.AgentID)
+		return []eventlog.Child{{State: eventlog.ChildStateStarted, ChildID: id, ChildSessionID: session, CallID: id}}
+	}
+	said := strings.TrimSpace(f.prompt())
+	if !strings.HasPrefix(said, "<task-notification>") {
+		return nil
+	}
+	session := string(f.SessionID) + ".agent-" + inside(said, "task-id")
+	for _, t := range s.tasks {
+		c := s.children[t.id]
+		if c == nil || c.session != session || c.ended {
+			continue
+		}
+		told := eventlog.Child{State: eventlog.ChildStateCompleted, ChildID: t.id, ChildSessionID: session, CallID: t.id, Status: inside(said, "status")}
+		switch told.Status {
+		case "failed":
+			told.State, told.Error = eventlog.ChildStateFailed, inside(said, "summary")
+		case "killed", "stopped":
+			told.State, told.Reason = eventlog.ChildStateCanceled, inside(said, "summary")
+		}
+		return []eventlog.Child{told}
+	}
+	return nil
+}
+
+// inside is the text of an element.
+func inside(s, tag string) string {
+	_, rest, _ := strings.Cut(s, "<"+tag+">")
+	inner, _, ok := strings.Cut(rest, "</"+tag+">")
+	if !ok {
+		return ""
+	}
+	return strings.TrimSpace(inner)
+}
+
+// tellOfStart adds to the session that a sub-agent's call stands in which
+// session is the sub-agent's, when the same file has both.
+func (im *importer) tellOfStart(s *session, rec *interop.Record, f *facts, call string) error {
+	parent := im.sessions[string(f.SessionID)]
+	if parent == nil || len(parent.seen) == 0 || parent.children[call] == nil || parent.children[call].session != "" {
+		return nil
+	}
+	c := eventlog.Child{State: eventlog.ChildStateStarted, ChildID: call, ChildSessionID: s.ID, CallID: call}
+	e, err := im.made(rec, childPart, c)
+	if err != nil {
+		return located(rec, err)
+	}
+	parent.tree.grow(parent.Add(childKey(parent, &c), im.at, e))
+	parent.child(&c)
+	return nil
+}

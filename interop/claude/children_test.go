@@ -1,0 +1,142 @@
+package claude_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// told is what a session says of its sub-agents.
+func told(t *testing.T, log *eventlog.Log, session string) (all []eventlog.Child) {
+	t.Helper()
+	for _, e := range events(t, log, session) {
+		c, ok, err := e.Child()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ok {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+func asks(uuid, parent, id, prompt string) string {
+	return fmt.Sprintf(`{"type":"assistant","sessionId":"s","cwd":"/","uuid":%q,"parentUuid":%q,"message":{"role":"assistant","id":"m%s","content":[`+
+		`{"type":"tool_use","id":%q,"name":"Agent","input":{"description":"Count eggs","prompt":%q,"subagent_type":"counter"}}]}}`+"\n", uuid, parent, id, id, prompt)
+}
+
+func answers(uuid, parent, id, more, structured string) string {
+	return fmt.Sprintf(`{"type":"user","sessionId":"s","cwd":"/","uuid":%q,"parentUuid":%q,"message":{"role":"user","content":[`+
+		`{"type":"tool_result","tool_use_id":%q,"content":"Four.\nOr five."%s}]},"toolUseResult":%s}`+"\n", uuid, parent, id, more, structured)
+}
+
+func TestWhatBecomesOfSubAgents(t *testing.T) {
+	start := user("s", "u1", "", "Go") + asks("a1", "u1", "c", "Count.")
+	requested := eventlog.Child{State: eventlog.ChildStateRequested, ChildID: "c", CallID: "c", Agent: "counter", Mode: eventlog.ChildFresh, Task: "Count eggs"}
+	started := eventlog.Child{State: eventlog.ChildStateStarted, ChildID: "c", CallID: "c", ChildSessionID: "s.agent-x"}
+	progress := `{"type":"progress","sessionId":"s","cwd":"/","uuid":"p1","parentUuid":"a1","parentToolUseID":"c","data":{"type":"agent_progress","agentId":"x"}}` + "\n"
+	ended := func(state eventlog.ChildState, c eventlog.Child) eventlog.Child {
+		c.State, c.ChildID, c.CallID = state, "c", "c"
+		return c
+	}
+	for _, test := range []struct {
+		name, rest string
+		want       []eventlog.Child
+	}{
+		{"called", "", []eventlog.Child{requested}},
+		{
+			"done", answers("r1", "a1", "c", "", `{"status":"completed","agentId":"x"}`),
+			[]eventlog.Child{requested, started, ended(eventlog.ChildStateCompleted, eventlog.Child{ChildSessionID: "s.agent-x", Status: "completed"})},
+		},
+		{"under way", progress + strings.Replace(progress, "p1", "p2", 1), []eventlog.Child{requested, started}},
+		{
+			"done after a while", progress + answers("r1", "a1", "c", "", `{"agentId":"x"}`),
+			[]eventlog.Child{requested, started, ended(eventlog.ChildStateCompleted, eventlog.Child{ChildSessionID: "s.agent-x"})},
+		},
+		{
+			"without a session", answers("r1", "a1", "c", "", `{"totalTokens":9}`),
+			[]eventlog.Child{requested, ended(eventlog.ChildStateCompleted, eventlog.Child{})},
+		},
+		{
+			"failed", answers("r1", "a1", "c", `,"is_error":true`, `"Error: no agent"`),
+			[]eventlog.Child{requested, ended(eventlog.ChildStateFailed, eventlog.Child{Error: "Four."})},
+		},
+		{
+			"rejected", answers("r1", "a1", "c", `,"is_error":true`, `"User rejected tool use"`),
+			[]eventlog.Child{requested, ended(eventlog.ChildStateCanceled, eventlog.Child{Reason: "Four."})},
+		},
+		{
+			"in the background", answers("r1", "a1", "c", "", `{"isAsync":true,"status":"async_launched","agentId":"x"}`) +
+				user("s", "u2", "r1", "<task-notification>\n<task-id>y</task-id>\n<status>completed</status>\n</task-notification>"),
+			[]eventlog.Child{requested, started},
+		},
+		{
+			"in the background, done", answers("r1", "a1", "c", "", `{"isAsync":true,"status":"async_launched","agentId":"x"}`) +
+				user("s", "u2", "r1", "<task-notification>\n<task-id>x</task-id>\n<status>completed</status>\n</task-notification>") +
+				user("s", "u3", "u2", "<task-notification><task-id>x</task-id></task-notification>"),
+			[]eventlog.Child{requested, started, ended(eventlog.ChildStateCompleted, eventlog.Child{ChildSessionID: "s.agent-x", Status: "completed"})},
+		},
+		{
+			"in the background, stopped", answers("r1", "a1", "c", "", `{"isAsync":true,"agentId":"x"}`) +
+				user("s", "u2", "r1", "<task-notification>\n<task-id>x</task-id>\n<status>killed</status><summary>Agent was stopped</summary></task-notification>"),
+			[]eventlog.Child{requested, started, ended(eventlog.ChildStateCanceled, eventlog.Child{ChildSessionID: "s.agent-x", Status: "killed", Reason: "Agent was stopped"})},
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			whole, grown := newLog(t), newLog(t)
+			text := start + test.rest
+			if _, err := loadText(t, whole, "f", text); err != nil {
+				t.Fatal(err)
+			}
+			same(t, "children", test.want, told(t, whole, "s"))
+			for _, cut := range cuts(text) {
+				if _, err := loadText(t, grown, "f", text[:cut]); err != nil {
+					t.Fatal(err)
+				}
+			}
+			same(t, "line by line", contents(t, whole), contents(t, grown))
+		})
+	}
+}
+
+// A sub-agent whose file comes while its parent runs knows its call by the
+// parent's notes of progress, whatever it was asked.
+func TestASubAgentUnderWayKnowsItsCall(t *testing.T) {
+	log := newLog(t)
+	parent := user("s", "u1", "", "Go") + asks("a1", "u1", "c", "Count.") + asks("a2", "a1", "d", "Count.") +
+		`{"type":"progress","sessionId":"s","cwd":"/","uuid":"p1","parentUuid":"a2","parentToolUseID":"d","data":{"type":"agent_progress","agentId":"x"}}` + "\n"
+	side := strings.Replace(user("s", "x1", "", "Count."), `"isSidechain":false`, `"isSidechain":true,"agentId":"x"`, 1)
+	for name, text := range map[string]string{"parent": parent, "again": parent} {
+		if _, err := loadText(t, log, name, text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := contents(t, log)
+	if _, err := loadText(t, log, "side", side); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "the parent, when the sub-agent's file was imported", before, contents(t, log)[:len(before)])
+	start, _, err := events(t, log, "s.agent-x")[0].Session()
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "parent", eventlog.SessionParent{SessionID: "s", Seq: 5, CallID: "d"}, start.Parent)
+}
+
+// What a session says of a sub-agent stands in the append of the line that
+// says it: a fork or a crash between them would lose it for good.
+func TestSubAgentsAreToldInTheAppendOfTheirLine(t *testing.T) {
+	log := newLog(t)
+	text := user("s", "u1", "", "Go") + asks("a1", "u1", "c", "Count.") + answers("r1", "a1", "c", "", `{"status":"completed","agentId":"x"}`)
+	if _, err := loadText(t, log, "f", text); err != nil {
+		t.Fatal(err)
+	}
+	var more []int
+	for _, e := range events(t, log, "s") {
+		more = append(more, e.More())
+	}
+	same(t, "events that follow in the same append", []int{1, 0, 1, 0, 2, 1, 0}, more)
+}

@@ -1,0 +1,162 @@
+package claude_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop/anthropic"
+	"github.com/convlog/convlog/projection"
+)
+
+// boundary is a compact_boundary as a line of a file.
+func boundary(session, uuid, logical, more string) string {
+	return fmt.Sprintf(`{"type":"system","subtype":"compact_boundary","sessionId":%q,"cwd":"/","uuid":%q,"parentUuid":null,"logicalParentUuid":%q,`+
+		`"compactMetadata":{"trigger":"auto","preTokens":90%s}}`+"\n", session, uuid, logical, more)
+}
+
+// summed is the line of a summary.
+func summed(session, uuid, parent, text string) string {
+	return strings.Replace(user(session, uuid, parent, text), `"type":"user"`, `"type":"user","isCompactSummary":true`, 1)
+}
+
+func preserved(head, tail string) string {
+	return fmt.Sprintf(`,"preservedSegment":{"headUuid":%q,"anchorUuid":"k","tailUuid":%q}`, head, tail)
+}
+
+// model is what the model sees of a session: a line for each message.
+func model(t *testing.T, log *eventlog.Log, session string) (lines []string) {
+	t.Helper()
+	h, err := projection.Load(t.Context(), log, session, projection.History)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, err := h.State.Messages()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		line := string(e.Message.Role)
+		for i := range e.Message.Parts {
+			line += " " + drawPart(&e.Message.Parts[i])
+		}
+		lines = append(lines, line)
+	}
+	raw, err := anthropic.Messages(entries, anthropic.Options{})
+	if err == nil {
+		err = anthropic.Check(raw)
+	}
+	if err != nil {
+		t.Errorf("as a request: %v", err)
+	}
+	return lines
+}
+
+var threePrompts = user("s", "u1", "", "One") + user("s", "u2", "u1", "Two") + user("s", "u3", "u2", "Three")
+
+func TestWhatTheModelSeesOfACompaction(t *testing.T) {
+	for _, test := range []struct {
+		name, text string
+		types      []string // from the fifth event on
+		model      []string
+	}{
+		{
+			"with a summary", threePrompts + boundary("s", "k", "u3", "") + summed("s", "s1", "k", "Summary of it") + user("s", "u4", "s1", "Four"),
+			[]string{"claude:system:compact_boundary", "compaction_triggered", "user Four…"},
+			[]string{"user Summary…", "user Four…"},
+		},
+		{
+			"with a summary and lines that were kept",
+			threePrompts + boundary("s", "k", "u3", preserved("u2", "u3")) + summed("s", "s1", "k", "Summary of it") + user("s", "u4", "u3", "Four"),
+			[]string{"claude:system:compact_boundary", "compaction_triggered", "user Four…"},
+			[]string{"user Summary…", "user Two…", "user Three…", "user Four…"},
+		},
+		{
+			"without a summary, with lines that were kept", threePrompts + boundary("s", "k", "u3", preserved("u2", "u3")) + user("s", "u4", "u3", "Four"),
+			[]string{"claude:system:compact_boundary", "compaction_triggered", "user Four…"},
+			[]string{"user Two…", "user Three…", "user Four…"},
+		},
+		{
+			"not done yet", threePrompts + boundary("s", "k", "u3", ""),
+			[]string{"claude:system:compact_boundary"},
+			[]string{"user One…", "user Two…", "user Three…"},
+		},
+		{
+			"a second one", threePrompts + boundary("s", "k", "u3", "") + summed("s", "s1", "k", "Summary of it") + user("s", "u4", "s1", "Four") +
+				boundary("s", "l", "u4", "") + summed("s", "s2", "l", "Another one") + user("s", "u5", "s2", "Five"),
+			[]string{"claude:system:compact_boundary", "compaction_triggered", "user Four…", "claude:system:compact_boundary", "compaction_triggered", "user Five…"},
+			[]string{"user Another…", "user Five…"},
+		},
+		{
+			"a rewind to before it", threePrompts + boundary("s", "k", "u3", "") + summed("s", "s1", "k", "Summary of it") + user("s", "u4", "s1", "Four") + user("s", "u5", "u3", "Five"),
+			[]string{"claude:system:compact_boundary", "compaction_triggered", "user Four…", "head_moved to 4", "user Five…"},
+			[]string{"user One…", "user Two…", "user Three…", "user Five…"},
+		},
+		{
+			"a rewind to after it", threePrompts + boundary("s", "k", "u3", "") + summed("s", "s1", "k", "Summary of it") + user("s", "u4", "s1", "Four") + user("s", "u5", "s1", "Five"),
+			[]string{"claude:system:compact_boundary", "compaction_triggered", "user Four…", "head_moved to 6", "user Five…"},
+			[]string{"user Summary…", "user Five…"},
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			whole, grown := newLog(t), newLog(t)
+			if _, err := loadText(t, whole, "f", test.text); err != nil {
+				t.Fatal(err)
+			}
+			for _, cut := range cuts(test.text) {
+				if _, err := loadText(t, grown, "f", test.text[:cut]); err != nil {
+					t.Fatal(err)
+				}
+			}
+			same(t, "line by line", contents(t, whole), contents(t, grown))
+			same(t, "events", test.types, draw(t, events(t, whole, "s"))[4:])
+			same(t, "what the model sees", test.model, model(t, whole, "s"))
+		})
+	}
+}
+
+func TestACompactionSaysWhatItKept(t *testing.T) {
+	log := newLog(t)
+	text := threePrompts + boundary("s", "k", "u3", preserved("u2", "u3")) + summed("s", "s1", "k", "Summary of it")
+	if _, err := loadText(t, log, "f", text); err != nil {
+		t.Fatal(err)
+	}
+	c, _, err := events(t, log, "s")[5].Compaction()
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "compaction", eventlog.Compaction{
+		Strategy: "summary", Trigger: "auto", Covers: eventlog.Covers{From: 1, To: 5}, TokensBefore: 90, Summary: "Summary of it", Extra: c.Extra,
+		Entries: []eventlog.CompactionEntry{
+			{Message: &eventlog.Message{Role: eventlog.User, Parts: []eventlog.Part{eventlog.Text("Summary of it")}}}, {Seq: 3}, {Seq: 4},
+		},
+	}, c)
+}
+
+func TestResultsThatWereCleared(t *testing.T) {
+	log := newLog(t)
+	load(t, log, sample("-home-ada-tidepool", compacted))
+	all := events(t, log, compacted)
+	h, err := projection.Load(t.Context(), log, compacted, projection.History, projection.Options{At: all[10].Seq})
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, err := h.State.Messages()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cleared := 0
+	for _, e := range entries {
+		for _, r := range e.Message.ToolResults() {
+			if gone := r.CallID == "toolu_c4d90702"; gone != (e.Made == projection.MadeCleared) {
+				t.Errorf("result of %s is %q", r.CallID, e.Made)
+			} else if gone {
+				cleared++
+			}
+		}
+	}
+	if cleared != 1 {
+		t.Errorf("%d results were cleared, not 1", cleared)
+	}
+}
