@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"runtime"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/projection"
+)
+
+var replayTrials = []trial{
+	{
+		rows: []row{{
+			name:     "replay/history",
+			measured: "Load of the effective history of 100,000 events without any snapshot, jsonl",
+			against:  "json.Unmarshal of the payloads of all of them, which are in memory, each into a Message",
+			unit:     nanoseconds, bar: atMost(0.8),
+		}},
+		measure: replayHistory,
+	},
+	{
+		rows: []row{{
+			name:     "replay/messages",
+			measured: "the same Load, and Messages rendered of it",
+			against:  "Read of all events and json.Unmarshal of their payloads into Messages that are kept",
+			unit:     nanoseconds,
+		}},
+		measure: replayMessages,
+	},
+	{
+		rows: []row{{
+			name:     "replay/memory",
+			measured: "live heap of the effective history of 100,000 events",
+			against:  "size of the file",
+			unit:     sizeInBytes, bar: atMost(1.3),
+		}},
+		measure: replayMemory,
+	},
+}
+
+func (h *history) replay(ctx context.Context) (*projection.HistoryState, error) {
+	v, err := projection.Load(ctx, h.log, long, projection.History, projection.Options{Replay: true})
+	return &v.State, err
+}
+
+func replayHistory(ctx context.Context, b *bench) ([]figure, error) {
+	h, err := b.longJSONL(ctx)
+	if err != nil {
+		return nil, err
+	}
+	load := func(ctx context.Context) (float64, error) {
+		start := time.Now()
+		s, err := h.replay(ctx)
+		took := float64(time.Since(start).Nanoseconds())
+		runtime.KeepAlive(s)
+		return took, err
+	}
+	decode := func(ctx context.Context) (float64, error) {
+		events, err := h.events(ctx, b.sizes.history)
+		if err != nil {
+			return 0, err
+		}
+		runtime.GC()
+		start := time.Now()
+		for i := range events {
+			var m eventlog.Message
+			if err := json.Unmarshal(events[i].Data, &m); err != nil {
+				return 0, err
+			}
+		}
+		return float64(time.Since(start).Nanoseconds()), nil
+	}
+	return compare(ctx, b.sizes.rounds, load, decode, samples.times)
+}
+
+// events are those of the long session.
+func (h *history) events(ctx context.Context, want int) ([]eventlog.Event, error) {
+	events := make([]eventlog.Event, 0, want)
+	for e, err := range h.log.Read(ctx, long, eventlog.All) {
+		if err != nil {
+			return nil, err
+		}
+		events = append(events, e)
+	}
+	return events, expectCount(len(events), want)
+}
+
+func replayMessages(ctx context.Context, b *bench) ([]figure, error) {
+	h, err := b.longJSONL(ctx)
+	if err != nil {
+		return nil, err
+	}
+	render := func(ctx context.Context) (float64, error) {
+		start := time.Now()
+		s, err := h.replay(ctx)
+		if err != nil {
+			return 0, err
+		}
+		entries, err := s.Messages()
+		took := float64(time.Since(start).Nanoseconds())
+		runtime.KeepAlive(entries)
+		return took, err
+	}
+	decode := func(ctx context.Context) (float64, error) {
+		start := time.Now()
+		messages := make([]eventlog.Message, b.sizes.history)
+		n := 0
+		for e, err := range h.log.Read(ctx, long, eventlog.All) {
+			if err != nil {
+				return 0, err
+			}
+			if err := json.Unmarshal(e.Data, &messages[n]); err != nil {
+				return 0, err
+			}
+			n++
+		}
+		took := float64(time.Since(start).Nanoseconds())
+		runtime.KeepAlive(messages)
+		return took, expectCount(n, b.sizes.history)
+	}
+	return compare(ctx, b.sizes.rounds, render, decode, samples.times)
+}
+
+func replayMemory(ctx context.Context, b *bench) ([]figure, error) {
+	h, err := b.longJSONL(ctx)
+	if err != nil {
+		return nil, err
+	}
+	size, err := h.size()
+	if err != nil {
+		return nil, err
+	}
+	before := liveHeap()
+	s, err := h.replay(ctx)
+	if err != nil {
+		return nil, err
+	}
+	grown := liveHeap() - before
+	runtime.KeepAlive(s)
+	return []figure{{ours: grown, theirs: size, ratio: grown / size}}, nil
+}
