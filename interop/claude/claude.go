@@ -2,12 +2,21 @@
 // (~/.claude/projects/<folder>/<session>.jsonl, and sub-agents beside it).
 //
 // Each line becomes one event: user and assistant lines a message_added, with
-// everything the log has no member for in its extra; compactions a
-// compaction_triggered; titles a session_updated; all else "claude:<type>" or
-// "claude:<type>:<subtype>" with the raw record. A session begins with
-// session_started. Lines of sub-agents (isSidechain) go to sessions of their
-// own: "<session>.agent-<agent id>", or "<session>.side-<uuid of the first
-// line>" where there is no agent id.
+// everything the log has no member for in its extra; the removal of old results
+// a compaction_triggered; titles a session_updated; all else "claude:<type>" or
+// "claude:<type>:<subtype>" with the raw record. A compact_boundary is among the
+// latter: the summary that follows it becomes the compaction_triggered; without
+// one, that stands before the next message. A session begins with
+// session_started. There are no turns: the format does not tell all of them, and
+// without any they are derived from the messages.
+//
+// Lines of sub-agents (isSidechain) go to sessions of their own:
+// "<session>.agent-<agent id>", or "<session>.side-<uuid of the first line>" where
+// there is no agent id. The session that called one says child_requested with
+// the call, child_started where a line first tells its session, and
+// child_completed, child_failed or child_canceled with the result of the call, or
+// with the notification where it ran in the background. Only that session's own
+// file decides what it says.
 //
 // Where a conversation was taken up again from an earlier point, a head_moved
 // leads there; see tree. A line whose parent is missing or null follows the
