@@ -192,7 +192,7 @@ func (v *surveyor) damaged(cause error) {
 // append behind it is the evidence.
 //
 // The blocks of one write need not reach the disk in order. So lines of the bad
-// one's own append prove nothing, and a hole swallows all that follows: one
+// one's own append, those up to own, prove nothing, and a hole swallows all that follows: one
 // write may hold many appends.
 func (v *surveyor) judge(bad []byte, whole bool, cause error) {
 	_, err := v.parse(bad)
@@ -211,7 +211,7 @@ func (v *surveyor) judge(bad []byte, whole bool, cause error) {
 		case err != nil && alien(err):
 			v.complete(eventlog.Event{}, next)
 			v.evidence(first, cause)
-		case err == nil && e.More() == 0 && (v.more == 0 || e.Seq > own):
+		case err == nil && e.More() == 0 && (v.more == 0 || e.Seq <= v.seq || e.Seq > own):
 			v.complete(e, next)
 			v.evidence(first, cause)
 		}
