@@ -49,7 +49,7 @@ func (h *HistoryState) encode() (jsontext.Value, error) {
 
 func decodeHistory(body jsontext.Value) (HistoryState, error) {
 	var b historyBody
-	if err := json.Unmarshal(body, &b, json.RejectUnknownMembers(true)); err != nil {
+	if err := readState(body, &b); err != nil {
 		return HistoryState{}, err
 	}
 	for _, x := range b.Executions {
@@ -65,6 +65,14 @@ func decodeHistory(body jsontext.Value) (HistoryState, error) {
 	return HistoryState{
 		items: b.Items, executions: b.Executions, cleared: b.Cleared, files: b.Files, usage: b.Usage, since: b.Since,
 	}, nil
+}
+
+// readState reads a body, which is an object: null decodes into anything.
+func readState(body jsontext.Value, into any) error {
+	if body.Kind() != '{' {
+		return fmt.Errorf("%w: no object", errBadState)
+	}
+	return json.Unmarshal(body, into, json.RejectUnknownMembers(true))
 }
 
 // UnmarshalJSONFrom reads [kind, seq], [kind, seq, payload] or, of a literal,

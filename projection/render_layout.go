@@ -296,10 +296,10 @@ func (b *block) emit() {
 // show appends an entry as the options want it, unless nothing is left of it.
 func (l *layout) show(e Entry) {
 	m := &e.Message
-	switch {
-	case e.Context != "":
+	if e.Context != "" {
 		m.Role = l.options.ContextRole
-	case l.options.DemoteSystem && (m.Role == eventlog.System || m.Role == eventlog.Developer):
+	}
+	if l.options.DemoteSystem && (m.Role == eventlog.System || m.Role == eventlog.Developer) {
 		m.Role = eventlog.User
 	}
 	m.Parts = l.options.parts(m)

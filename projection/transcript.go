@@ -1,7 +1,6 @@
 package projection
 
 import (
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/eventlog"
@@ -65,7 +64,7 @@ func decodeTranscript(body jsontext.Value) (TranscriptState, error) {
 	var b struct {
 		Items []item `json:"items"`
 	}
-	if err := json.Unmarshal(body, &b, json.RejectUnknownMembers(true)); err != nil {
+	if err := readState(body, &b); err != nil {
 		return TranscriptState{}, err
 	}
 	for _, it := range b.Items {

@@ -1,0 +1,255 @@
+package projection_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/projection"
+)
+
+func TestRenderings(t *testing.T) {
+	made := func(m eventlog.Message, provider, model string) eventlog.Message {
+		m.Provider, m.Model = provider, model
+		return m
+	}
+	thought := eventlog.Reasoning("hm", "signature")
+	system := eventlog.Message{Role: eventlog.System, Parts: []eventlog.Part{eventlog.Text("obey")}}
+	along := eventlog.Message{Role: eventlog.Tool, Parts: []eventlog.Part{
+		eventlog.ToolResult("b", "", eventlog.Text("B")), eventlog.Text("by the way"), eventlog.ToolResult("a", "", eventlog.Text("A"))}}
+	failed := eventlog.ToolCompletion{CallID: "a", Name: "tool", Error: "no such file"}
+	for _, tt := range []struct {
+		name   string
+		events []eventlog.Payload
+		o      projection.RenderOptions
+		want   []string
+	}{
+		{"signed parts for who made them", []eventlog.Payload{made(says(thought, eventlog.Text("yes")), "p", "m")}, projection.RenderOptions{Provider: "p", Model: "m"},
+			[]string{"1 assistant reasoning:hm yes"}},
+		{"signed parts for another model", []eventlog.Payload{made(says(thought, eventlog.Text("yes")), "p", "m")}, projection.RenderOptions{Provider: "p", Model: "n"},
+			[]string{"1 assistant yes"}},
+		{"signed parts for another provider", []eventlog.Payload{made(says(thought, eventlog.Opaque("blob", jsontext.Value(`1`)), eventlog.Text("yes")), "p", "m")},
+			projection.RenderOptions{Provider: "q"}, []string{"1 assistant yes"}},
+		{"parts of nobody known", []eventlog.Payload{says(thought, eventlog.Reasoning("plain", ""))}, projection.RenderOptions{Provider: "q"},
+			[]string{"1 assistant reasoning:plain"}},
+		{"nothing but signed parts", []eventlog.Payload{made(says(thought), "p", "m"), asks("well?")}, projection.RenderOptions{Provider: "q"},
+			[]string{"2 user well?"}},
+		{"signed parts before a call", []eventlog.Payload{made(says(thought, calls("a")), "p", "m"), gives("a", "A")}, projection.RenderOptions{Provider: "q"},
+			[]string{"1 assistant call:a", "2 tool result:a=A"}},
+		{"the system", []eventlog.Payload{system, inPlace("note")}, projection.RenderOptions{}, []string{"1 system obey", "2 user {context} note"}},
+		{"the system demoted", []eventlog.Payload{system, inPlace("note")}, projection.RenderOptions{DemoteSystem: true}, []string{"1 user obey", "2 user {context} note"}},
+		{"contexts of the developer", []eventlog.Payload{inPlace("note")}, projection.RenderOptions{ContextRole: eventlog.Developer}, []string{"1 developer {context} note"}},
+		{"contexts of the developer demoted", []eventlog.Payload{inPlace("note")}, projection.RenderOptions{ContextRole: eventlog.Developer, DemoteSystem: true},
+			[]string{"1 user {context} note"}},
+		{"results in one message, in another order", []eventlog.Payload{says(calls("a"), calls("b")), along}, projection.RenderOptions{},
+			[]string{"1 assistant call:a call:b", "2 tool result:a=A", "2 tool result:b=B", "2 user by the way"}},
+		{"a recorded execution", []eventlog.Payload{says(calls("a")), failed}, projection.RenderOptions{},
+			[]string{"1 assistant call:a", "2 tool result:a=no such file <execution>"}},
+		{"a recorded execution that became a message", []eventlog.Payload{says(calls("a")), failed, gives("a", "A")}, projection.RenderOptions{},
+			[]string{"1 assistant call:a", "3 tool result:a=A"}},
+		{"a recorded execution that a request saw", []eventlog.Payload{says(calls("a")), failed, stepped, gives("a", "A")}, projection.RenderOptions{},
+			[]string{"1 assistant call:a", "2 tool result:a=no such file <execution>"}},
+		{"an execution after the request", []eventlog.Payload{says(calls("a")), stepped, failed}, projection.RenderOptions{},
+			[]string{"1 assistant call:a", "0 tool result:a=[interrupted: the call gave no result] <interrupted>"}},
+		{"an interruption that is noted after the request", []eventlog.Payload{says(calls("a")), stepped,
+			eventlog.Message{Role: eventlog.Tool, Parts: []eventlog.Part{eventlog.InterruptedResult("a", "tool", eventlog.Text("gone"))}}}, projection.RenderOptions{},
+			[]string{"1 assistant call:a", "0 tool result:a=[interrupted: the call gave no result] <interrupted>"}},
+		{"a call id that comes again", []eventlog.Payload{says(calls("a")), gives("a", "1"), says(calls("a")), gives("a", "2"), gives("a", "3")}, projection.RenderOptions{},
+			[]string{"1 assistant call:a", "2 tool result:a=1", "3 assistant call:a", "4 tool result:a=2"}},
+		{"a call id that comes again in one message", []eventlog.Payload{piece("g", calls("a")), piece("g", calls("a"), calls("b")), gives("a", "1")}, projection.RenderOptions{},
+			[]string{"1 assistant call:a call:b", "3 tool result:a=1", "0 tool result:b=[interrupted: the call gave no result] <interrupted>"}},
+		{"calls of nobody who may call", []eventlog.Payload{eventlog.Message{Role: eventlog.User, Parts: []eventlog.Part{calls("a"), eventlog.Text("x")}}, gives("a", "1")},
+			projection.RenderOptions{}, []string{"1 user x"}},
+		{"what is no conversation", []eventlog.Payload{eventlog.Handoff{ToAgent: "b"}, eventlog.External{Kind: "k"}, eventlog.TurnStart{}}, projection.RenderOptions{}, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newStory(t, plainLog(t), "s")
+			s.add(tt.events...)
+			entries := s.render(tt.o)
+			if diff := cmp.Diff(tt.want, brief(entries)); diff != "" {
+				t.Fatal(diff)
+			}
+			if err := paired(entries); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+func TestPiecesOfAMessage(t *testing.T) {
+	first, last := piece("g", eventlog.Text("one")), piece("g", eventlog.Text("two"))
+	first.Usage, first.Provider = eventlog.Usage{OutputTokens: 1}, "p"
+	last.Usage, last.StopReason, last.ResponseID, last.Extra = eventlog.Usage{OutputTokens: 2}, "end", "r", jsontext.Value(`{"x":1}`)
+	want := eventlog.Message{Role: eventlog.Assistant, Provider: "p", Group: "g", Usage: last.Usage, StopReason: "end", ResponseID: "r",
+		Extra: last.Extra, Parts: []eventlog.Part{eventlog.Text("one"), eventlog.Text("two")}}
+	s := newStory(t, plainLog(t), "s")
+	s.add(first, asks("wait"), last, eventlog.Message{Role: eventlog.User, Group: "g", Parts: []eventlog.Part{eventlog.Text("mine")}})
+	transcript, err := projection.Load(context.Background(), s.log, "s", projection.Transcript)
+	if err != nil {
+		t.Fatal(err)
+	}
+	said, err := transcript.State.Messages()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, entries := range map[string][]projection.Entry{"history": s.render(), "transcript": said} {
+		if diff := cmp.Diff([]string{"1 assistant one two", "2 user wait", "4 user mine"}, brief(entries)); diff != "" {
+			t.Fatalf("%s: %s", name, diff)
+		}
+		if e := entries[0]; !slices.Equal(e.Seqs, []int64{1, 3}) {
+			t.Fatalf("%s: seqs %v", name, e.Seqs)
+		}
+		if diff := cmp.Diff(want, entries[0].Message); diff != "" {
+			t.Fatalf("%s: %s", name, diff)
+		}
+	}
+}
+
+func TestTheTranscriptKeepsWhatACompactionCovers(t *testing.T) {
+	onStores(t, func(t *testing.T, log *eventlog.Log) {
+		s := newStory(t, log, "s")
+		s.add(prefix("rules"))
+		s.exchange("a")
+		s.add(gives("b", "nobody asked"), eventlog.Compaction{Replace: true, Summary: "all"})
+		v, err := projection.Load(context.Background(), log, "s", projection.Transcript)
+		if err != nil {
+			t.Fatal(err)
+		}
+		said, err := v.State.Messages()
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []string{"2 user ask a", "3 assistant call:a", "4 tool result:a=found a", "5 assistant answer a", "6 tool result:b=nobody asked"}
+		if diff := cmp.Diff(want, brief(said)); diff != "" {
+			t.Fatal(diff)
+		}
+	})
+}
+
+func TestRedactedPayloadsKeepTheirPairs(t *testing.T) {
+	onStores(t, func(t *testing.T, log *eventlog.Log) {
+		s := newStory(t, log, "s")
+		s.add(prefix("secret"), asks("secret"), says(eventlog.Text("secret"), calls("a"), calls("b")), gives("a", "secret"),
+			eventlog.ToolCompletion{CallID: "b", Name: "tool", Content: []eventlog.Part{eventlog.Text("secret")}},
+			eventlog.Compaction{Covers: covers(2, 2), Summary: "secret"})
+		var seqs []int64
+		for seq := range s.seq {
+			seqs = append(seqs, seq+1)
+		}
+		if _, err := log.Redact(context.Background(), "s", "asked for", seqs...); err != nil {
+			t.Fatal(err)
+		}
+		entries := s.render()
+		want := []string{"1 user {rules} [redacted] <redacted>", "0 user [redacted] <redacted>", "3 assistant [redacted] call:a call:b <redacted>",
+			"4 tool result:a=[redacted] <redacted>", "5 tool result:b=[redacted] <execution>"}
+		if diff := cmp.Diff(want, brief(entries)); diff != "" {
+			t.Fatal(diff)
+		}
+		if err := paired(entries); err != nil {
+			t.Fatal(err)
+		}
+		body, err := projection.History.Encode(s.history())
+		if err != nil || strings.Contains(string(body), "secret") {
+			t.Fatalf("%s, %v", body, err)
+		}
+		h, err := projection.History.Decode(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := h.Messages()
+		if diff := cmp.Diff(entries, again); diff != "" || err != nil {
+			t.Fatal(diff, err)
+		}
+		c := eventlog.Compaction{Covers: covers(3, 3), Summary: "s"}
+		if err := projection.CheckCompaction(context.Background(), log, "s", c); !errors.Is(err, projection.ErrSplitPair) {
+			t.Fatalf("a redacted call may leave its result: %v", err)
+		}
+	})
+}
+
+// A copy of a state stays what it is while the original moves on.
+func TestACopyOfAStateStays(t *testing.T) {
+	ctx := context.Background()
+	s := newStory(t, plainLog(t), "s")
+	s.exchange("a")
+	s.add(says(calls("b")), eventlog.ToolCompletion{CallID: "b", Name: "tool", Error: "e"})
+	live, err := projection.Resume(ctx, s.log, "s", projection.Of("", projection.History))
+	if err != nil {
+		t.Fatal(err)
+	}
+	state, _ := projection.State(live, projection.History)
+	kept := *state
+	before, err := kept.Messages()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []eventlog.Payload{gives("b", "B"), stepped, eventlog.Compaction{Cleared: []string{"a"}},
+		eventlog.Compaction{Covers: covers(2, 3), Summary: "short"}, asks("more"), eventlog.Compaction{Replace: true}} {
+		s.add(p)
+		if err := live.Follow(ctx); err != nil {
+			t.Fatal(err)
+		}
+		after, err := kept.Messages()
+		if diff := cmp.Diff(before, after); diff != "" || err != nil {
+			t.Fatalf("after %T: %s, %v", p, diff, err)
+		}
+	}
+}
+
+// An Append refuses these; a log that a newer program wrote may hold them.
+func TestPayloadsOfNewerVersionsAreRefused(t *testing.T) {
+	for _, typ := range []eventlog.Type{"message_added/9", "context_added/9", "compaction_triggered/9", "step_started/9"} {
+		var h projection.HistoryState
+		e := eventlog.Event{Seq: 1, Type: typ, Data: jsontext.Value(`{"later":true}`)}
+		if err := projection.History.Apply(&h, &e); !errors.Is(err, eventlog.ErrVersion) {
+			t.Fatalf("%s: %v", typ, err)
+		}
+		var said projection.TranscriptState
+		if err := projection.Transcript.Apply(&said, &e); typ.Name() == eventlog.MessageAdded && !errors.Is(err, eventlog.ErrVersion) {
+			t.Fatalf("transcript, %s: %v", typ, err)
+		}
+	}
+}
+
+func FuzzDecodeHistory(f *testing.F) {
+	s := newStory(f, plainLog(f), "s")
+	s.exchange("a")
+	s.add(stepped, says(calls("b")), eventlog.ToolCompletion{CallID: "b", Name: "tool"}, eventlog.Compaction{Covers: covers(1, 1), Summary: "s",
+		Cleared: []string{"a"}, ReadFiles: []string{"f"}}, stepped, eventlog.StepCompletion{Step: 1})
+	body, err := projection.History.Encode(s.history())
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add([]byte(body))
+	for _, text := range []string{`{}`, `{"items":[["f",1]]}`, `{"items":[["m",1]]}`, `{"items":[["x",1,{}]]}`, `{"items":[["l",1,{},1]]}`, `{"items":[["",1,{}]]}`, `{"items":[["m",1,{},2]]}`, `null`} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		h, err := projection.History.Decode(text)
+		if err != nil {
+			return
+		}
+		again, err := projection.History.Encode(&h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, err = projection.History.Decode(again)
+		if err != nil {
+			t.Fatalf("%s became %s, which is none: %v", text, again, err)
+		}
+		if third, err := projection.History.Encode(&h); err != nil || string(third) != string(again) {
+			t.Fatalf("%s became %s and then %s, %v", text, again, third, err)
+		}
+		if entries, err := h.Messages(); err == nil {
+			if err := paired(entries); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
