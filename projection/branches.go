@@ -2,6 +2,7 @@ package projection
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/convlog/convlog/eventlog"
 )
@@ -59,7 +60,7 @@ func (b *BranchList) apply(e *eventlog.Event) error {
 		for i := range b.Orphaned {
 			b.Orphaned[i].Inherited = true
 		}
-	case e.Type.Scope() == eventlog.PathScope && !isUpkeep(e):
+	case e.Type.Scope() == eventlog.PathScope && !isUpkeep(e) && !strings.HasPrefix(string(e.Type), "copy:"):
 		b.Tip, b.Inner = e.Seq, false
 	}
 	return nil

@@ -85,7 +85,7 @@ func (s *SessionInfo) update(e *eventlog.Event) error {
 // fork keeps what a fork inherits.
 func (s *SessionInfo) fork(e *eventlog.Event) error {
 	s.Source, s.Parent, s.Started = eventlog.SessionSource{}, eventlog.SessionParent{}, e.Timestamp
-	if isInert(e) {
+	if isCopied(e) {
 		return nil
 	}
 	f, _, err := e.Fork()

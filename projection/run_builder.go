@@ -83,7 +83,7 @@ func (b *runBuilder) enter() {
 	}
 	t := b.turns[at]
 	if t == nil {
-		t = &RunTurn{From: at.start, Orphaned: !b.onPath, Inherited: b.inherited, Started: b.e.Timestamp, Agent: b.meter.Agent}
+		t = &RunTurn{From: at.start, Orphaned: !b.onPath, Inherited: b.inherited || isCopied(b.e), Started: b.e.Timestamp, Agent: b.meter.Agent}
 		b.turns[at] = t
 		b.run.Turns = append(b.run.Turns, t)
 	}

@@ -38,9 +38,9 @@ func isUpkeep(e *eventlog.Event) bool {
 	return false
 }
 
-// isInert reports whether a tree event is a copy of another session's, which
-// shapes nothing any more.
-func isInert(e *eventlog.Event) bool {
+// isCopied reports whether the event is a copy of another session's; as such it
+// shapes no tree.
+func isCopied(e *eventlog.Event) bool {
 	_, copied := e.MetadataValue("fork_origin")
 	return copied
 }
