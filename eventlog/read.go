@@ -18,6 +18,7 @@ type Range struct {
 	last  int
 	until ulid.ULID
 	own   bool
+	bare  bool
 }
 
 // All is the whole lineage, oldest first.
@@ -50,6 +51,13 @@ func (r Range) Own() Range {
 	return r
 }
 
+// Bare leaves spilled data where it is: such events have no Data (Event.Spilled
+// tells), and are read although their blob may be missing.
+func (r Range) Bare() Range {
+	r.bare = true
+	return r
+}
+
 // Below this many events, Last reads backwards and turns them round.
 const lastBuffered = 1024
 
@@ -70,7 +78,7 @@ func (l *Log) Read(ctx context.Context, session string, r Range) iter.Seq2[Event
 		}
 		found := false
 		for e, err := range events {
-			if err == nil && l.unresolved(&e) {
+			if err == nil && l.unresolved(&e) && !(r.bare && e.spilledAway()) {
 				e, err = l.resolved(ctx, e)
 			}
 			if err != nil {
@@ -142,6 +150,12 @@ func (l *Log) last(ctx context.Context, session string, r Range) iter.Seq2[Event
 // they cost no allocation.
 func (l *Log) unresolved(e *Event) bool {
 	return len(l.opts.Upcasters) > 0 || e.rare != nil && e.rare.digest != ""
+}
+
+// spilledAway reports whether e's data is in a blob and was not fetched.
+func (e *Event) spilledAway() bool {
+	_, _, spilled := e.Spilled()
+	return spilled && e.Data == nil
 }
 
 func (l *Log) resolved(ctx context.Context, e Event) (Event, error) {
