@@ -62,7 +62,7 @@ func ancestorOf(first *eventlog.Event) (Ancestor, error) {
 
 // firstOwn is the first event that a session itself holds.
 func firstOwn(ctx context.Context, log *eventlog.Log, session string) (eventlog.Event, error) {
-	for e, err := range log.Read(ctx, session, eventlog.All.Own()) {
+	for e, err := range log.Read(ctx, session, eventlog.All.Own().Bare()) {
 		return e, err
 	}
 	return eventlog.Event{}, fmt.Errorf("session %q: %w", session, eventlog.ErrNotFound)
@@ -70,7 +70,7 @@ func firstOwn(ctx context.Context, log *eventlog.Log, session string) (eventlog.
 
 // checkForkPoint makes sure that a parent still has the event that was forked.
 func checkForkPoint(ctx context.Context, log *eventlog.Log, f *eventlog.Fork) error {
-	for e, err := range log.Read(ctx, f.Parent, eventlog.Between(f.Seq, f.Seq).Own()) {
+	for e, err := range log.Read(ctx, f.Parent, eventlog.Between(f.Seq, f.Seq).Own().Bare()) {
 		if err == nil && (e.ID != f.EventID || e.Hash() != f.Hash) {
 			break
 		}

@@ -58,6 +58,9 @@ func relation(ctx context.Context, log *eventlog.Log, parent, child string) (c e
 		return c, err
 	}
 	first, err := firstOwn(ctx, log, child)
+	if err == nil && first.Type.Name() == eventlog.SessionStarted {
+		first, err = log.Event(ctx, child, first.Seq) // its data may be in a blob
+	}
 	if err != nil {
 		return c, err
 	}

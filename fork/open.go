@@ -38,7 +38,7 @@ func isOpen(ctx context.Context, log *eventlog.Log, session string, at *eventlog
 	if verdict, err := s.older(at); err != nil || verdict != undecided {
 		return verdict == open, err
 	}
-	for e, err := range before(ctx, log, session, at) {
+	for e, err := range filled(ctx, log, session, before(ctx, log, session, at), eventlog.MessageAdded) {
 		if err != nil {
 			return false, err
 		}
@@ -113,7 +113,8 @@ func (s *openSearch) message(e *eventlog.Event) (verdict, error) {
 // a turn_started comes before the first message of an assistant.
 func usesTurns(ctx context.Context, log *eventlog.Log, session string) (bool, error) {
 	read := 0
-	for e, err := range log.Read(ctx, session, eventlog.All.Own()) {
+	own := log.Read(ctx, session, eventlog.All.Own().Bare())
+	for e, err := range filled(ctx, log, session, own, eventlog.MessageAdded) {
 		if err != nil {
 			return false, err
 		}

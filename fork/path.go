@@ -13,12 +13,12 @@ import (
 )
 
 // backward yields the events of the path that ends at seq, newest first, and
-// reads no more than it yields.
+// reads no more than it yields. Events are bare.
 func backward(ctx context.Context, log *eventlog.Log, session string, seq int64) iter.Seq2[eventlog.Event, error] {
 	return func(yield func(eventlog.Event, error) bool) {
 		for at := seq; at > 0; {
 			next := int64(0)
-			for e, err := range log.Read(ctx, session, eventlog.Between(0, at).Backward()) {
+			for e, err := range log.Read(ctx, session, eventlog.Between(0, at).Backward().Bare()) {
 				if !yield(e, err) || err != nil {
 					return
 				}
@@ -78,6 +78,20 @@ func moveOf(e *eventlog.Event) (to int64, moved bool, err error) {
 		err = &eventlog.CorruptError{Session: e.SessionID, Offset: -1, Seq: e.Seq, Cause: eventlog.ErrInvalidTree}
 	}
 	return m.To, moved, err
+}
+
+// filled fetches the data of bare events of some types.
+func filled(ctx context.Context, log *eventlog.Log, session string, events iter.Seq2[eventlog.Event, error], types ...eventlog.Type) iter.Seq2[eventlog.Event, error] {
+	return func(yield func(eventlog.Event, error) bool) {
+		for e, err := range events {
+			if err == nil && e.Data == nil && !e.Redacted() && slices.Contains(types, e.Type.Name()) {
+				e, err = log.Event(ctx, session, e.Seq)
+			}
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+	}
 }
 
 // structure is what of a payload is left when it is redacted.

@@ -27,9 +27,12 @@ func resolve(ctx context.Context, log *eventlog.Log, session string, p Point) (e
 	case atSeq:
 		return eventAt(ctx, log, session, p.seq)
 	case atEvent:
-		for e, err := range log.Read(ctx, session, eventlog.All.Backward()) {
-			if err != nil || e.ID == p.event {
+		for e, err := range log.Read(ctx, session, eventlog.All.Backward().Bare()) {
+			if err != nil {
 				return e, err
+			}
+			if e.ID == p.event {
+				return log.Event(ctx, session, e.Seq)
 			}
 		}
 		return eventlog.Event{}, eventlog.ErrEventNotFound
@@ -65,7 +68,8 @@ func eventAt(ctx context.Context, log *eventlog.Log, session string, seq int64) 
 
 // snapshotEnd finds a snapshot and gives the last event of its append.
 func snapshotEnd(ctx context.Context, log *eventlog.Log, session, id string) (eventlog.Event, error) {
-	for e, err := range log.Read(ctx, session, eventlog.All.Backward()) {
+	events := log.Read(ctx, session, eventlog.All.Backward().Bare())
+	for e, err := range filled(ctx, log, session, events, eventlog.ProjectionSnapshotted) {
 		if err != nil {
 			return eventlog.Event{}, err
 		}

@@ -27,7 +27,7 @@ type movement struct {
 // shapeOf reads a lineage up to the event at head.
 func shapeOf(ctx context.Context, log *eventlog.Log, session string, head int64) (*shape, error) {
 	s := &shape{head: head, path: newBits(head), taken: newBits(head)}
-	for e, err := range log.Read(ctx, session, eventlog.Between(1, head)) {
+	for e, err := range log.Read(ctx, session, eventlog.Between(1, head).Bare()) {
 		if err != nil {
 			return nil, err
 		}

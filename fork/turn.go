@@ -65,7 +65,8 @@ func findTurn(ctx context.Context, log *eventlog.Log, session string, n int64) (
 		return turn{}, err
 	}
 	var s turnSearch
-	for e, err := range backward(ctx, log, session, head.Seq) {
+	path := backward(ctx, log, session, head.Seq)
+	for e, err := range filled(ctx, log, session, path, eventlog.TurnStarted, eventlog.MessageAdded) {
 		if err != nil {
 			return turn{}, err
 		}
