@@ -104,7 +104,7 @@ func (a *app) side(ctx context.Context, p *printer, side *fork.Side, s showing) 
 		case err != nil:
 			return err
 		case s.full || s.raw:
-			err = whole.event(e)
+			err = whole.event(ctx, e)
 		default:
 			p.printf("%s %s\n", p.paint(dim, at(e.Seq)), gist(p, &e))
 		}

@@ -30,18 +30,19 @@ const indent = "  "
 
 // entry prints one event. Runs of foreign records become one line.
 func (r *renderer) entry(x *entry) error {
-	if !r.full && strings.Contains(string(x.event.Type), ":") {
-		r.raw.add(&x.event)
-		return nil
+	foreign := !r.full && strings.Contains(string(x.event.Type), ":")
+	if !foreign || x.orphaned != r.raw.orphaned {
+		r.finish()
 	}
-	r.finish()
 	switch {
+	case foreign:
+		r.raw.add(x)
 	case x.isMessage:
 		r.message(x)
 	case x.event.Type.Name() == eventlog.TurnStarted:
-		r.turn(&x.event)
+		r.turn(x)
 	default:
-		r.other(&x.event)
+		r.other(x)
 	}
 	_, err := r.w.Write(nil)
 	return err
@@ -53,7 +54,11 @@ func (r *renderer) finish() {
 		return
 	}
 	r.gap(false)
-	r.printf("%s\n", r.paint(dim, r.raw.String()))
+	text := r.paint(dim, r.raw.String())
+	if r.raw.orphaned {
+		text += r.paint(dim, " · ") + r.paint(yellow, orphanedMark)
+	}
+	r.printf("%s\n", text)
 	r.raw = run{}
 }
 
@@ -61,13 +66,15 @@ func (r *renderer) finish() {
 type run struct {
 	first, last int64
 	events      int
+	orphaned    bool
 	types       []string
 	counts      map[string]int
 }
 
-func (x *run) add(e *eventlog.Event) {
+func (x *run) add(foreign *entry) {
+	e := &foreign.event
 	if x.events == 0 {
-		*x = run{first: e.Seq, counts: map[string]int{}}
+		*x = run{first: e.Seq, orphaned: foreign.orphaned, counts: map[string]int{}}
 	}
 	name := clean(string(e.Type))
 	if x.counts[name]++; x.counts[name] == 1 {
@@ -102,38 +109,68 @@ func (r *renderer) gap(message bool) {
 	r.begun, r.spaced = true, message
 }
 
-func (r *renderer) turn(e *eventlog.Event) {
+func (r *renderer) turn(x *entry) {
+	e := &x.event
 	r.gap(true)
 	r.spaced = false
 	name := "turn"
 	if turn, ok, err := e.TurnStart(); ok && err == nil {
 		name = fmt.Sprintf("turn %d", turn.Index)
 	}
-	r.printf("%s %s\n", r.paint(bold, "── "+name+" ──"), r.paint(dim, fmt.Sprintf("#%d %s", e.Seq, r.clock(e.Timestamp))))
+	r.printf("%s %s%s\n", r.paint(bold, "── "+name+" ──"), r.paint(dim, fmt.Sprintf("#%d %s", e.Seq, r.clock(e.Timestamp))), r.marks(x))
 }
 
 func (r *renderer) message(x *entry) {
 	r.gap(true)
-	m, e := &x.message, &x.event
-	about := []string{}
+	m := &x.message
+	var about []string
 	if m.Model != "" {
 		about = append(about, clean(m.Model))
 	}
-	about = append(about, r.clock(e.Timestamp))
-	if e.Cost > 0 {
-		about = append(about, "$"+e.Cost.String())
-	}
-	if broken := brokenRules(e); broken != "" {
-		about = append(about, r.paint(yellow, "broken: "+broken))
-	}
-	r.heading(e.Seq, r.paint(roleStyle(m.Role), string(m.Role)), about)
+	r.heading(x, r.paint(roleStyle(m.Role), string(m.Role)), about)
 	for i := range m.Parts {
 		r.part(&m.Parts[i], x.results, indent)
 	}
 }
 
-func (r *renderer) heading(seq int64, name string, about []string) {
-	r.printf("%s %s%s\n", r.paint(dim, fmt.Sprintf("#%d", seq)), name, r.paint(dim, " · "+strings.Join(about, " · ")))
+// orphanedMark stands behind what was rewound.
+const orphanedMark = "orphaned"
+
+// heading prints the first line of an event: its seq, name and what else is
+// known of it, its time, cost and marks at the end.
+func (r *renderer) heading(x *entry, name string, about []string) {
+	if !x.event.Timestamp.IsZero() {
+		about = append(about, r.clock(x.event.Timestamp))
+	}
+	if x.event.Cost > 0 {
+		about = append(about, "$"+x.event.Cost.String())
+	}
+	text := name
+	if x.event.Seq > 0 {
+		text = r.paint(dim, at(x.event.Seq)) + " " + name
+	}
+	for _, word := range about {
+		text += r.paint(dim, " · "+word)
+	}
+	r.printf("%s%s\n", text, r.marks(x))
+}
+
+// marks are what is unusual about an event.
+func (r *renderer) marks(x *entry) (text string) {
+	var marks []string
+	if broken := brokenRules(&x.event); broken != "" {
+		marks = append(marks, "broken: "+broken)
+	}
+	if x.note != "" {
+		marks = append(marks, clean(x.note))
+	}
+	if x.orphaned {
+		marks = append(marks, orphanedMark)
+	}
+	for _, mark := range marks {
+		text += r.paint(dim, " · ") + r.paint(yellow, mark)
+	}
+	return text
 }
 
 func roleStyle(role eventlog.Role) style {
@@ -159,17 +196,14 @@ func brokenRules(e *eventlog.Event) string {
 
 // other prints an event that is no message: one line, and a text that belongs
 // to it folded below.
-func (r *renderer) other(e *eventlog.Event) {
+func (r *renderer) other(x *entry) {
 	r.gap(false)
-	about := []string{r.clock(e.Timestamp)}
-	if e.Cost > 0 {
-		about = append(about, "$"+e.Cost.String())
-	}
-	detail, text := describe(e)
+	var about []string
+	detail, text := describe(&x.event)
 	if detail != "" {
-		about = append([]string{detail}, about...)
+		about = append(about, detail)
 	}
-	r.heading(e.Seq, clean(string(e.Type)), about)
+	r.heading(x, clean(string(x.event.Type)), about)
 	r.block(text, indent, foldMessage/4, dim)
 }
 

@@ -26,7 +26,7 @@ func shows(t *testing.T, most int, full, colour bool, payloads ...eventlog.Paylo
 			t.Fatal(err)
 		}
 		e.Seq, e.Timestamp = int64(i+1), time.Date(2026, 1, 2, 3, 4, 5+i, 0, time.UTC)
-		if err := s.event(e); err != nil {
+		if err := s.event(t.Context(), e); err != nil {
 			t.Fatal(err)
 		}
 	}

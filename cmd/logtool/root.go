@@ -58,7 +58,8 @@ func (a *app) root() *cobra.Command {
 		a.importCommand(), a.lsCommand(), a.showCommand(), a.tailCommand(), a.verifyCommand(),
 		a.appendCommand(), a.exportCommand(), a.convertCommand(), a.versionCommand(),
 		a.redactCommand(), a.gcCommand(), a.backupCommand(), a.repairCommand(),
-		a.forkCommand(), a.copyCommand(), a.rewindCommand(), a.recoverCommand(), a.rmCommand(), a.treeCommand(), a.diffCommand(),
+		a.forkCommand(), a.copyCommand(), a.rewindCommand(), a.recoverCommand(), a.rmCommand(), a.treeCommand(), a.diffCommand(), a.historyCommand(),
+		a.snapshotCommand(), a.snapshotsCommand(), a.stateCommand(), a.costCommand(), a.optreeCommand(), a.runlogCommand(),
 	)
 	return root
 }

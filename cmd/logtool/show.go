@@ -28,8 +28,16 @@ type picking struct {
 	from, to int64
 	last     int
 	types    []string
-	active   bool
+	path     string // all or active
 }
+
+// The paths that --path names.
+const (
+	allPaths   = "all"
+	activePath = "active"
+)
+
+func (pick *picking) active() bool { return pick.path == activePath }
 
 func (a *app) showCommand() *cobra.Command {
 	var s showing
@@ -38,8 +46,9 @@ func (a *app) showCommand() *cobra.Command {
 		Use:   "show SESSION",
 		Short: "Show a session: messages, and tool calls with their results",
 		Long: `Show a session in order, a fork with what it shares with its parents. Results
-stand under their calls; long output is folded with a count of what is hidden.
-With --json every event is an object with its data, bodies inlined.`,
+stand under their calls; long output is folded with a count of what is hidden;
+what was rewound is marked as orphaned, or left out with --path active. With
+--json every event is an object with its data, bodies inlined.`,
 		Args: between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := pick.check(); err != nil {
@@ -53,12 +62,14 @@ With --json every event is an object with its data, bodies inlined.`,
 	cmd.Flags().Int64Var(&pick.to, "to", 0, "end at this seq")
 	cmd.Flags().IntVar(&pick.last, "last", 0, "only the newest N of what is selected")
 	cmd.Flags().StringSliceVar(&pick.types, "type", nil, "only events of these types")
-	cmd.Flags().BoolVar(&pick.active, "active", false, "leave out what was rewound")
+	cmd.Flags().StringVar(&pick.path, "path", allPaths, "all, which marks what was rewound, or active, which leaves it out")
 	return cmd
 }
 
 func (pick *picking) check() error {
 	switch {
+	case pick.path != allPaths && pick.path != activePath:
+		return usagef("--path is all or active, not %q", pick.path)
 	case pick.from < 0 || pick.to < 0 || pick.last < 0:
 		return usagef("--from, --to and --last are not negative")
 	case pick.to > 0 && pick.from > pick.to:
@@ -73,12 +84,15 @@ func (a *app) show(ctx context.Context, log *eventlog.Log, name string, pick pic
 		return err
 	}
 	out := a.shower(s, holdForShow)
+	if !pick.active() {
+		out.orphans = newOrphans(log, session)
+	}
 	for e, err := range pick.events(ctx, log, session) {
+		if err == nil {
+			err = out.event(ctx, e)
+		}
 		if err != nil {
 			return out.stop(err)
-		}
-		if err := out.event(e); err != nil {
-			return err
 		}
 	}
 	return out.stop(ctx.Err())
@@ -89,7 +103,7 @@ func (pick *picking) events(ctx context.Context, log *eventlog.Log, session stri
 	switch {
 	case pick.last > 0:
 		return pick.newest(ctx, log, session)
-	case pick.active:
+	case pick.active():
 		return pick.filter(log.ActivePath(ctx, session))
 	}
 	return pick.filter(log.Read(ctx, session, eventlog.Between(pick.from, pick.to)))
@@ -141,7 +155,7 @@ func (pick *picking) newest(ctx context.Context, log *eventlog.Log, session stri
 
 // backwards yields the candidates newest first.
 func (pick *picking) backwards(ctx context.Context, log *eventlog.Log, session string) (iter.Seq2[eventlog.Event, error], error) {
-	if !pick.active {
+	if !pick.active() {
 		return log.Read(ctx, session, eventlog.Between(pick.from, pick.to).Backward()), nil
 	}
 	path, err := log.Path(ctx, session)
@@ -165,6 +179,10 @@ type shower struct {
 	raw, json  bool
 	renderer   *renderer
 	transcript *transcript
+	orphans    *orphans // nil marks none
+	// unmarked is why orphans were not marked any more: the path cannot be read.
+	// What can be read is shown all the same.
+	unmarked error
 }
 
 const (
@@ -178,14 +196,20 @@ func (a *app) shower(s showing, hold int) *shower {
 	return &shower{printer: p, raw: s.raw, json: a.json, renderer: r, transcript: newTranscript(hold, r.entry)}
 }
 
-func (s *shower) event(e eventlog.Event) error {
-	switch {
-	case s.raw:
+func (s *shower) event(ctx context.Context, e eventlog.Event) error {
+	if s.raw {
 		return s.printer.raw(e.Line())
-	case s.json:
-		return s.value(newShown(&e))
 	}
-	return s.transcript.add(e)
+	orphaned, err := s.orphans.has(ctx, &e)
+	if err != nil {
+		s.orphans, s.unmarked = nil, err
+	}
+	if s.json {
+		row := newShown(&e)
+		row.Orphaned = orphaned
+		return s.value(row)
+	}
+	return s.transcript.add(e, orphaned)
 }
 
 // stop prints what is held and flushes; it returns err, if there is one.
@@ -196,6 +220,9 @@ func (s *shower) stop(err error) error {
 	s.renderer.finish()
 	if flushed := s.flush(); err == nil {
 		err = flushed
+	}
+	if err == nil {
+		err = s.unmarked
 	}
 	return err
 }
@@ -211,6 +238,7 @@ type shown struct {
 	Hash      string         `json:"hash"`
 	Metadata  jsontext.Value `json:"metadata,omitzero"`
 	Redacted  bool           `json:"redacted,omitzero"`
+	Orphaned  bool           `json:"orphaned,omitzero"`
 	Kept      jsontext.Value `json:"kept,omitzero"`
 	Data      jsontext.Value `json:"data,omitzero"`
 }

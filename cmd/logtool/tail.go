@@ -40,13 +40,14 @@ func (a *app) tail(ctx context.Context, log *eventlog.Log, name string, last int
 		return err
 	}
 	show := a.shower(s, holdForShow)
+	show.orphans = newOrphans(log, session)
 	if last > 0 {
 		from := max(1, head.Seq-int64(last)+1)
 		for e, err := range log.Read(ctx, session, eventlog.Between(from, head.Seq)) {
 			if err != nil {
 				return err
 			}
-			if err := show.event(e); err != nil {
+			if err := show.event(ctx, e); err != nil {
 				return err
 			}
 		}
@@ -54,7 +55,7 @@ func (a *app) tail(ctx context.Context, log *eventlog.Log, name string, last int
 	if err := show.stop(nil); err != nil || !follow {
 		return err
 	}
-	show.transcript.most = holdNothing
+	show.transcript.most, show.orphans = holdNothing, nil // what comes is on the path
 	return followed(ctx, a.follow(ctx, log, session, head.Seq+1, show))
 }
 
@@ -64,7 +65,7 @@ func (a *app) follow(ctx context.Context, log *eventlog.Log, session string, fro
 		if err != nil {
 			return err
 		}
-		if err := show.event(e); err != nil {
+		if err := show.event(ctx, e); err != nil {
 			return err
 		}
 		if err := show.stop(nil); err != nil {

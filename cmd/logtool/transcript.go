@@ -12,6 +12,9 @@ type entry struct {
 	isMessage bool
 	results   map[string]result // of the message's calls, by call id
 	moved     int               // result parts that are shown under their calls
+	// orphaned: the event was rewound and is no part of the conversation.
+	orphaned bool
+	note     string // what else there is to say of it
 }
 
 // result is a tool result and where it stands.
@@ -38,10 +41,16 @@ func newTranscript(most int, show func(*entry) error) *transcript {
 	return &transcript{show: show, most: most, waiting: map[string]*entry{}}
 }
 
-func (t *transcript) add(e eventlog.Event) error {
-	x := &entry{event: e}
+func (t *transcript) add(e eventlog.Event, orphaned bool) error {
+	x := &entry{event: e, orphaned: orphaned}
 	if message, ok, err := e.Message(); ok && err == nil {
 		x.message, x.isMessage = message, true
+	}
+	return t.take(x)
+}
+
+func (t *transcript) take(x *entry) error {
+	if x.isMessage {
 		t.answer(x)
 		t.wait(x)
 	}

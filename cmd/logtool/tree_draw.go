@@ -39,7 +39,7 @@ func (g *grove) line(p *printer, t *twig) string {
 			p.paint(dim, fmt.Sprintf("  left by the rewind %s%s", at(t.branch.Left), called(t.branch.Label, t.branch.Reason))))
 	}
 	var words []string
-	if t.node.Up != nil {
+	if t.node.Up != nil && (t.at > 0 || t.node.Kind == fork.KindFork) {
 		words = append(words, p.paint(dim, at(t.at)))
 	}
 	name := clean(t.node.ID)

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"io"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/spf13/cobra"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop/anthropic"
+	"github.com/convlog/convlog/interop/openai"
+	"github.com/convlog/convlog/projection"
+)
+
+// telling is how a history is told.
+type telling struct {
+	format string
+	model  string
+	at     int64
+	full   bool
+}
+
+func (a *app) historyCommand() *cobra.Command {
+	var x telling
+	formats := []string{"text", "openai", "responses", "anthropic", "json"}
+	cmd := &cobra.Command{
+		Use:   "history SESSION",
+		Short: "Show what the model sees: the effective history, after rewinds and compactions",
+		Long: `Show the effective history of a session: what a model would be given to go on
+with it. What was rewound is not in it, what a compaction covers is replaced by
+its summary, and every call is followed by its result, or by one that says it
+was interrupted.
+
+--format openai (Chat Completions), responses (OpenAI's Responses) and anthropic
+(Messages) print the body of a request, ready to be sent; json prints the
+messages as the log has them, one on a line.`,
+		Example: `  logtool history order-42
+  logtool history order-42 --format anthropic --model claude-sonnet-4-5 > request.json`,
+		Args: between(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case !slices.Contains(formats, x.format):
+				return usagef("--format is text, openai, responses, anthropic or json, not %q", x.format)
+			case x.at < 0:
+				return usagef("--at is the seq of an event, not %d", x.at)
+			case a.json && x.format == "text":
+				x.format = "json"
+			}
+			return a.reading(func(log *eventlog.Log) error { return a.history(cmd.Context(), log, args[0], x) })
+		},
+	}
+	cmd.Flags().StringVar(&x.format, "format", "text", "text, openai, responses, anthropic or json")
+	cmd.Flags().StringVar(&x.model, "model", "", "the model it is for: reasoning that only another one understands is left out")
+	cmd.Flags().Int64Var(&x.at, "at", 0, "as of this event, by its seq")
+	cmd.Flags().BoolVar(&x.full, "full", false, "fold nothing")
+	return cmd
+}
+
+func (a *app) history(ctx context.Context, log *eventlog.Log, name string, x telling) error {
+	session, err := resolve(ctx, log, name)
+	if err != nil {
+		return err
+	}
+	view, err := projection.Load(ctx, log, session, projection.History, projection.Options{At: x.at})
+	if err != nil {
+		return err
+	}
+	entries, err := view.State.Messages()
+	if err != nil {
+		return err
+	}
+	p := a.printer()
+	switch x.format {
+	case "text":
+		return a.told(p, entries, x.full)
+	case "json":
+		for i := range entries {
+			if err := p.value(newToldJSON(&entries[i])); err != nil {
+				return err
+			}
+		}
+		return p.flush()
+	}
+	request, err := x.request(ctx, log, entries)
+	if err != nil {
+		return err
+	}
+	if err := p.raw(request); err != nil {
+		return err
+	}
+	return p.flush()
+}
+
+// request renders a history as the body of a request.
+func (x *telling) request(ctx context.Context, log *eventlog.Log, entries []projection.Entry) (jsontext.Value, error) {
+	blob := func(ref eventlog.BlobRef) ([]byte, error) {
+		r, err := log.OpenBlob(ctx, ref.Blob)
+		if err != nil {
+			return nil, err
+		}
+		defer r.Close()
+		return io.ReadAll(r)
+	}
+	switch x.format {
+	case "anthropic":
+		return anthropic.Messages(entries, anthropic.Options{Model: x.model, Blob: blob})
+	case "responses":
+		return openai.Responses(entries, openai.Options{Model: x.model, Blob: blob})
+	}
+	return openai.Chat(entries, openai.Options{Model: x.model, Blob: blob})
+}
+
+// told prints a history as show prints a session.
+func (a *app) told(p *printer, entries []projection.Entry, full bool) error {
+	r := &renderer{printer: p, full: full}
+	t := newTranscript(holdForShow, r.entry)
+	for i := range entries {
+		if err := t.take(entryOf(&entries[i])); err != nil {
+			return err
+		}
+	}
+	if err := t.flush(); err != nil {
+		return err
+	}
+	r.finish()
+	return p.flush()
+}
+
+// entryOf is a message of a history as it is shown.
+func entryOf(told *projection.Entry) *entry {
+	x := &entry{message: told.Message, isMessage: true, note: told.Context}
+	x.event.Seq = told.Seq
+	if told.Made != "" {
+		x.note = string(told.Made)
+	}
+	return x
+}
+
+// toldJSON is a message of a history as history prints it with --json.
+type toldJSON struct {
+	Seq     int64            `json:"seq,omitzero"`
+	Seqs    []int64          `json:"seqs,omitzero"`
+	Context string           `json:"context,omitzero"`
+	Made    projection.Made  `json:"made,omitzero"`
+	Message eventlog.Message `json:"message"`
+}
+
+func newToldJSON(e *projection.Entry) toldJSON {
+	return toldJSON{Seq: e.Seq, Seqs: e.Seqs, Context: e.Context, Made: e.Made, Message: e.Message}
+}

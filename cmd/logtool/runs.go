@@ -1,0 +1,271 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/projection"
+)
+
+func (a *app) optreeCommand() *cobra.Command {
+	var file string
+	var opts projection.RunOptions
+	cmd := &cobra.Command{
+		Use:   "optree SESSION",
+		Short: "Show what a session did as a tree: turns, model calls, tools, runs of sub-agents",
+		Long: `Show what a session did: its turns, below each what it asked of models and tools
+and how long that took, and below those the runs of sub-agents with theirs. What
+was rewound is marked.
+
+-o writes the op tree file, gzip-compressed JSON with every request and response
+whole (plain JSON if the name does not end in .gz); --json prints the tree.`,
+		Example: "  logtool optree order-42 -o order-42.json.gz",
+		Args:    between(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.reading(func(log *eventlog.Log) error { return a.optree(cmd.Context(), log, args[0], opts, file) })
+		},
+	}
+	cmd.Flags().StringVarP(&file, "output", "o", "", "write the op tree file")
+	runFlags(cmd, &opts)
+	return cmd
+}
+
+func runFlags(cmd *cobra.Command, opts *projection.RunOptions) {
+	cmd.Flags().BoolVar(&opts.Alone, "alone", false, "without the sessions of sub-agents")
+	cmd.Flags().BoolVar(&opts.Own, "own", false, "without what a fork shares with its parent")
+}
+
+func (a *app) optree(ctx context.Context, log *eventlog.Log, name string, opts projection.RunOptions, file string) error {
+	session, err := resolve(ctx, log, name)
+	if err != nil {
+		return err
+	}
+	run, err := projection.LoadRuns(ctx, log, session, opts)
+	if err != nil {
+		return err
+	}
+	if file != "" {
+		return a.output(file, func(w io.Writer) error {
+			return projection.WriteOpTree(w, run, projection.OpTreeOptions{Now: a.now, Plain: !strings.HasSuffix(file, ".gz")})
+		})
+	}
+	p := a.printer()
+	if a.json {
+		return p.last(run.OpTree())
+	}
+	p.run(run, "")
+	return p.flush()
+}
+
+// run prints a run, indented.
+func (p *printer) run(r *projection.Run, in string) {
+	p.printf("%s%s  %s\n", in, p.paint(bold, clean(r.Session)), p.paint(dim, runAbout(r)))
+	for _, t := range r.Turns {
+		p.runTurn(t, in+indent)
+	}
+	for _, op := range r.Ops {
+		p.op(op, in+indent)
+	}
+}
+
+func runAbout(r *projection.Run) string {
+	words := []string{string(r.Status)}
+	if r.Title != "" {
+		words = append(words, brief(r.Title, 60))
+	}
+	t := r.Totals
+	words = append(words, count(int64(t.Turns), "turn"), count(int64(t.Responses), "answer"), count(int64(t.Tools), "tool call"))
+	if t.Failed > 0 {
+		words = append(words, thousands(int64(t.Failed))+" failed")
+	}
+	if t.Children > 0 {
+		words = append(words, count(int64(t.Children), "child run"))
+	}
+	words = append(words, "own $"+t.Own.Cost.String())
+	if t.Children > 0 {
+		words = append(words, "tree $"+t.Tree.Cost.String())
+	}
+	return strings.Join(words, " · ")
+}
+
+func (p *printer) runTurn(t *projection.RunTurn, in string) {
+	words := []string{fmt.Sprintf("turn %d", t.Index), p.paint(dim, at(t.From))}
+	if len(t.Input) > 0 {
+		words = append(words, brief(t.Input[0].Text(), 80))
+	}
+	words = append(words, p.paint(dim, strings.Join(turnAbout(t), " · ")))
+	if t.Orphaned {
+		words = append(words, p.paint(yellow, orphanedMark))
+	}
+	p.printf("%s%s\n", in, strings.Join(words, "  "))
+	for _, op := range t.Ops {
+		p.op(op, in+indent)
+	}
+}
+
+func turnAbout(t *projection.RunTurn) (words []string) {
+	if t.Status != "" {
+		words = append(words, string(t.Status))
+	} else {
+		words = append(words, "open")
+	}
+	if t.Error != "" {
+		words = append(words, brief(t.Error, 80))
+	}
+	words = append(words, took(t.Started, t.Ended))
+	if t.Spend.Cost > 0 {
+		words = append(words, "$"+t.Spend.Cost.String())
+	}
+	return words
+}
+
+// took is how long something took.
+func took(started, ended time.Time) string {
+	if started.IsZero() || ended.Before(started) {
+		return "-"
+	}
+	d := ended.Sub(started)
+	switch {
+	case d < time.Second:
+		return d.Round(time.Millisecond).String()
+	case d < time.Minute:
+		return d.Round(100 * time.Millisecond).String()
+	}
+	return d.Round(time.Second).String()
+}
+
+func (p *printer) op(op *projection.Op, in string) {
+	words := []string{string(op.Kind), clean(op.Name), p.paint(dim, at(op.Seq)), p.paint(opStyle(op.Status), string(op.Status))}
+	if !op.Ended.IsZero() {
+		words = append(words, p.paint(dim, took(op.Started, op.Ended)))
+	}
+	if op.Error != "" {
+		words = append(words, p.paint(red, brief(op.Error, 80)))
+	}
+	if op.Orphaned {
+		words = append(words, p.paint(yellow, orphanedMark))
+	}
+	p.printf("%s%s\n", in, strings.Join(words, " "))
+	for _, c := range op.Children {
+		p.childOp(c, in+indent)
+	}
+}
+
+func opStyle(s projection.OpStatus) style {
+	switch s {
+	case projection.OpFailed:
+		return red
+	case projection.OpOpen:
+		return yellow
+	}
+	return green
+}
+
+func (a *app) runlogCommand() *cobra.Command {
+	var file string
+	var orphaned bool
+	var opts projection.RunOptions
+	cmd := &cobra.Command{
+		Use:   "runlog SESSION",
+		Short: "List the turns of a session: input, tool calls, output, cost",
+		Long: `List the turns of a session, what each was given, called, answered and cost, for
+evaluation. --json prints it whole on one line, with the runs of sub-agents; -o
+writes the same to a file, indented.`,
+		Args: between(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.reading(func(log *eventlog.Log) error {
+				return a.runlog(cmd.Context(), log, args[0], opts, orphaned, file)
+			})
+		},
+	}
+	cmd.Flags().StringVarP(&file, "output", "o", "", "write JSON to this file")
+	cmd.Flags().BoolVar(&orphaned, "orphaned", false, "turns that were rewound too")
+	runFlags(cmd, &opts)
+	return cmd
+}
+
+func (a *app) runlog(ctx context.Context, log *eventlog.Log, name string, opts projection.RunOptions, orphaned bool, file string) error {
+	session, err := resolve(ctx, log, name)
+	if err != nil {
+		return err
+	}
+	run, err := projection.LoadRuns(ctx, log, session, opts)
+	if err != nil {
+		return err
+	}
+	runs := run.Log(orphaned)
+	if file != "" {
+		return a.output(file, runs.WriteJSON)
+	}
+	p := a.printer()
+	if a.json {
+		return p.last(runs)
+	}
+	p.runLog(runs)
+	return p.flush()
+}
+
+func (p *printer) runLog(l *projection.RunLog) {
+	var cells [][]string
+	for i := range l.Turns {
+		cells = append(cells, turnCells(&l.Turns[i]))
+	}
+	p.table([]string{"TURN", "SEQ", "STATUS", "CALLS", "COST", "INPUT", "OUTPUT"}, cells, 0, 1, 3, 4)
+	p.printf("%s, $%s; with child runs $%s\n", count(int64(len(l.Turns)), "turn"), l.TotalCost, l.TreeCost)
+}
+
+func turnCells(t *projection.RunLogTurn) []string {
+	const most = 40
+	var input, output string
+	if len(t.Input) > 0 {
+		input = brief(t.Input[0].Text(), most)
+	}
+	if t.Output != nil {
+		output = brief(t.Output.Text(), most)
+	}
+	status := string(t.Status)
+	if status == "" {
+		status = "open"
+	}
+	if t.Orphaned {
+		status += ", " + orphanedMark
+	}
+	failed := 0
+	for i := range t.Calls {
+		if t.Calls[i].Status == projection.OpFailed {
+			failed++
+		}
+	}
+	calls := thousands(int64(len(t.Calls)))
+	if failed > 0 {
+		calls += fmt.Sprintf(" (%d failed)", failed)
+	}
+	return []string{thousands(int64(t.Index)), thousands(t.Seq), status, calls, "$" + t.Cost.String(), input, output}
+}
+
+// childOp prints a run that an op started.
+func (p *printer) childOp(c *projection.ChildOp, in string) {
+	words := []string{"run " + clean(cmp.Or(c.Agent, c.ID)), string(c.State)}
+	switch {
+	case c.Missing:
+		words = append(words, p.paint(yellow, fmt.Sprintf("session %q is missing", c.SessionID)))
+	case c.Inherited:
+		words = append(words, p.paint(dim, "inherited"))
+	case c.Elsewhere:
+		words = append(words, p.paint(dim, clean(c.SessionID)+" is shown elsewhere"))
+	}
+	if text := cmp.Or(c.Error, c.Summary, c.Task); text != "" {
+		words = append(words, p.paint(dim, brief(text, 80)))
+	}
+	p.printf("%s%s\n", in, strings.Join(words, " · "))
+	if c.Run != nil {
+		p.run(c.Run, in+indent)
+	}
+}
