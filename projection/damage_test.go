@@ -1,0 +1,321 @@
+package projection_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/projection"
+)
+
+// damaged makes a snapshot unusable. It is given the seq that the session has
+// before it, and returns that of the bad snapshot.
+type damaged struct {
+	name string
+	do   func(g *garden) int64
+	why  error
+}
+
+var damages = []damaged{
+	{"redacted", func(g *garden) int64 {
+		seq := g.good()
+		_, err := g.log.Redact(bg, "s", "test", seq)
+		g.allow(err)
+		return seq
+	}, projection.ErrRedactedBody},
+	{"of another version", func(g *garden) int64 {
+		return g.bad(func(s *eventlog.Snapshot) { s.State = g.body(2, `{"seen":["no"]}`) })
+	}, projection.ErrOtherVersion},
+	{"digest of another body", func(g *garden) int64 {
+		return g.bad(func(s *eventlog.Snapshot) { s.BodyDigest = eventlog.DigestOf([]byte("other")) })
+	}, projection.ErrBadDigest},
+	{"no object", func(g *garden) int64 {
+		return g.bad(func(s *eventlog.Snapshot) { s.State = []byte(`[1,2]`) })
+	}, projection.ErrUnreadableBody},
+	{"parts of another form", func(g *garden) int64 {
+		return g.bad(func(s *eventlog.Snapshot) { s.State = []byte(`{"path":"x","session":"y"}`) })
+	}, projection.ErrUnreadableBody},
+	{"part without a state", func(g *garden) int64 {
+		return g.bad(func(s *eventlog.Snapshot) { s.State = []byte(`{"path":{"version":1},"session":{"version":1}}`) })
+	}, projection.ErrUnreadableBody},
+	{"state of another shape", func(g *garden) int64 {
+		return g.bad(func(s *eventlog.Snapshot) { s.State = g.body(1, `{"seen":7}`) })
+	}, projection.ErrUnreadableBody},
+	{"state with a member that nobody knows", func(g *garden) int64 {
+		return g.bad(func(s *eventlog.Snapshot) { s.State = g.body(1, `{"seen":[],"unseen":1}`) })
+	}, projection.ErrUnreadableBody},
+	{"covers the future", func(g *garden) int64 {
+		return g.bad(func(s *eventlog.Snapshot) { s.Seq += 2 })
+	}, projection.ErrOffPath},
+	{"covers itself", func(g *garden) int64 {
+		return g.bad(func(s *eventlog.Snapshot) { s.Seq++ })
+	}, projection.ErrOffPath},
+	{"body is gone", func(g *garden) int64 {
+		seq := g.good()
+		g.removeBlobs(seq)
+		return seq
+	}, projection.ErrUnreadableBody},
+	{"many parts, whose body is gone", func(g *garden) int64 {
+		seq := g.head("s").Seq + 1
+		g.snapshot("s", manyParts(100), true)
+		g.removeBlobs(seq)
+		return seq
+	}, projection.ErrUnreadableBody},
+}
+
+// padded is how many messages make a state a blob.
+const padded = 60
+
+// good takes a snapshot whose state is a blob.
+func (g *garden) good() int64 {
+	g.t.Helper()
+	g.snapshot("s", traces[3], true)
+	return g.head("s").Seq
+}
+
+// bad appends a snapshot of the states that are right, but for what spoil does.
+func (g *garden) bad(spoil func(s *eventlog.Snapshot)) int64 {
+	g.t.Helper()
+	head := g.head("s").Seq
+	s := eventlog.Snapshot{Projection: "both", Version: 1, SnapshotID: "bad", Seq: head, State: g.body(1, `{"seen":["no"]}`)}
+	spoil(&s)
+	return g.append("s", g.made(eventlog.NewProjectionSnapshotted(s))).Seq
+}
+
+// body is one in which both parts have a version and a state.
+func (g *garden) body(version int, state string) jsontext.Value {
+	part := fmt.Sprintf(`{"version":%d,"state":%s}`, version, state)
+	return jsontext.Value(fmt.Sprintf(`{"path":%s,"session":%s}`, part, part))
+}
+
+// removeBlobs loses what a snapshot needs.
+func (g *garden) removeBlobs(seq int64) {
+	g.t.Helper()
+	e, err := g.log.Event(bg, "s", seq)
+	g.allow(err)
+	if len(e.Blobs()) == 0 {
+		g.t.Fatalf("snapshot %d needs no blob", seq)
+	}
+	blobs, _ := eventlog.As[eventlog.Blobs](g.log.Store())
+	for _, d := range e.Blobs() {
+		g.allow(blobs.RemoveBlob(bg, d))
+	}
+}
+
+func manyParts(n int) projection.Set {
+	set := projection.Of("both", pathTrace, sessionTrace)
+	for i := range n {
+		set.Parts = append(set.Parts, traceOf(fmt.Sprint("part-", i), eventlog.PathScope))
+	}
+	return set
+}
+
+// A snapshot that cannot be used is passed over for the one before it, and said
+// to be.
+func TestUnusableSnapshotsArePassedOver(t *testing.T) {
+	for _, d := range damages {
+		t.Run(d.name, func(t *testing.T) {
+			onCounted(t, func(t *testing.T, g *garden, _ *counted) {
+				g.bulk("s", padded)
+				first := g.snapshot("s", traces[3], true)
+				g.bulk("s", 2)
+				seq := d.do(g)
+				g.bulk("s", 3)
+				head := g.head("s").Seq
+				got, err := projection.LoadSet(bg, g.log, "s", traces[3])
+				g.allow(err)
+				want := g.expected(head, g.lineage("s"))
+				path, _ := projection.State(got, pathTrace)
+				session, _ := projection.State(got, sessionTrace)
+				same(t, "path", want.Path, path.Seen)
+				same(t, "session", want.Session, session.Seen)
+				same(t, "passed over", []int64{seq}, dedupe(passed(got.Explain, d.why)))
+				for _, p := range got.Explain.Parts {
+					if p.From.ID != first.SnapshotID {
+						t.Errorf("%s begins from %+v", p.Projection, p.From)
+					}
+				}
+				if read := head - first.Seq; got.Explain.Events != read {
+					t.Errorf("read %d events, needed %d", got.Explain.Events, read)
+				}
+			})
+		})
+	}
+}
+
+func dedupe(seqs []int64) (list []int64) {
+	for _, s := range seqs {
+		if len(list) == 0 || list[len(list)-1] != s {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// altering changes bodies as they are read.
+type altering struct {
+	*counted
+	alter bool
+}
+
+func (a *altering) OpenBlob(ctx context.Context, d eventlog.Digest) (io.ReadCloser, error) {
+	r, err := a.counted.OpenBlob(ctx, d)
+	if err != nil || !a.alter {
+		return r, err
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(strings.NewReader(" "), r), r}, nil
+}
+
+func TestABodyWhoseBytesChangedIsPassedOver(t *testing.T) {
+	for name, open := range backends {
+		t.Run(name, func(t *testing.T) {
+			store := &altering{counted: countReads(open(t.TempDir()))}
+			log := eventlog.Open(store)
+			defer func() { _ = log.Close() }()
+			g := &garden{t: t, log: log}
+			g.bulk("s", padded)
+			seq := g.good()
+			store.alter = true
+			view, err := projection.Load(bg, log, "s", pathTrace)
+			g.allow(err)
+			same(t, "state", g.expected(seq, g.lineage("s")).Path, view.State.Seen)
+			same(t, "passed over", []int64{seq}, passed(view.Explain, projection.ErrBadDigest))
+		})
+	}
+}
+
+// A snapshot that covers a path which was left is passed over for the newest that
+// does not, also where that was passed by meanwhile.
+func TestASnapshotOfALeftPathIsPassedOver(t *testing.T) {
+	onCounted(t, func(t *testing.T, g *garden, _ *counted) {
+		g.bulk("s", 10)
+		left := g.head("s").Seq
+		g.append("s", g.made(eventlog.NewHeadMoved(eventlog.HeadMove{To: 4}))) // 11
+		g.bulk("s", 5)
+		g.snapshot("s", traces[3], true) // 17
+		g.bulk("s", 2)
+		off := g.bad(func(s *eventlog.Snapshot) { s.Seq = left }) // 20
+		g.bulk("s", 1)
+		got, err := projection.Load(bg, g.log, "s", pathTrace)
+		g.allow(err)
+		same(t, "state", g.expected(21, g.lineage("s")).Path, got.State.Seen)
+		same(t, "passed over", []int64{off}, passed(got.Explain, projection.ErrOffPath))
+		if from := got.Explain.Parts[0].From.Seq; from != 17 {
+			t.Errorf("begins from %d", from)
+		}
+	})
+}
+
+// The bodies of a copy are its original's: they may say what is not true of it.
+func TestBodiesOfACopyAreNotUsed(t *testing.T) {
+	onCounted(t, func(t *testing.T, g *garden, _ *counted) {
+		g.bulk("s", 5)
+		seq := g.good()
+		_, err := fork.Copy(bg, g.log, "s", fork.CopyOptions{ID: "c"})
+		g.allow(err)
+		got, err := projection.Load(bg, g.log, "c", pathTrace)
+		g.allow(err)
+		same(t, "passed over", []int64{seq}, passed(got.Explain, projection.ErrCopiedBody))
+		if s := g.snapshot("c", traces[3], true); s.Index != 1 || s.ParentSnapshotID == "" {
+			t.Errorf("the copy's snapshot has index %d and parent %q", s.Index, s.ParentSnapshotID)
+		}
+		got, err = projection.Load(bg, g.log, "c", pathTrace)
+		g.allow(err)
+		if got.Explain.Events != 1 || len(got.Explain.Passed) != 0 {
+			t.Errorf("read %d events, passed over %v", got.Explain.Events, got.Explain.Passed)
+		}
+	})
+}
+
+// What keeps everything from being read is an error.
+func TestALoadThatIsCutShortIsAnError(t *testing.T) {
+	onCounted(t, func(t *testing.T, g *garden, _ *counted) {
+		g.bulk("s", padded)
+		g.good()
+		ctx, cancel := context.WithCancel(bg)
+		cancel()
+		if _, err := projection.Load(ctx, g.log, "s", pathTrace); !errors.Is(err, context.Canceled) {
+			t.Errorf("canceled: %v", err)
+		}
+		if _, err := projection.Load(bg, g.log, "none", pathTrace); !errors.Is(err, eventlog.ErrNotFound) {
+			t.Errorf("missing: %v", err)
+		}
+		for _, at := range []int64{-1, padded + 2} {
+			if _, err := projection.Load(bg, g.log, "s", pathTrace, projection.Options{At: at}); !errors.Is(err, eventlog.ErrEventNotFound) {
+				t.Errorf("at %d: %v", at, err)
+			}
+		}
+		g.allow(g.log.Close())
+		if _, err := projection.Load(bg, g.log, "s", pathTrace); !errors.Is(err, eventlog.ErrClosed) {
+			t.Errorf("closed: %v", err)
+		}
+	})
+}
+
+// A state that is no JSON, or cannot be encoded, is refused; nothing is written.
+func TestAStateThatCannotBeKeptIsRefused(t *testing.T) {
+	broken := errors.New("broken")
+	encoders := map[string]func(*int) (jsontext.Value, error){
+		"nothing":    func(*int) (jsontext.Value, error) { return nil, nil },
+		"no JSON":    func(*int) (jsontext.Value, error) { return jsontext.Value(`{"a":`), nil },
+		"long":       func(*int) (jsontext.Value, error) { return jsontext.Value(strings.Repeat("x", 10_000)), nil },
+		"two values": func(*int) (jsontext.Value, error) { return jsontext.Value(`1 2`), nil },
+		"two names":  func(*int) (jsontext.Value, error) { return jsontext.Value(`{"a":1,"a":2}`), nil },
+		"an error":   func(*int) (jsontext.Value, error) { return nil, broken },
+	}
+	for name, encode := range encoders {
+		t.Run(name, func(t *testing.T) {
+			onCounted(t, func(t *testing.T, g *garden, _ *counted) {
+				g.bulk("s", 2)
+				before := g.head("s")
+				p := tally
+				p.Encode, p.Digest = encode, func(*int) (eventlog.Digest, error) { return "", nil }
+				live, err := projection.Resume(bg, g.log, "s", projection.Of("", p))
+				g.allow(err)
+				_, taken, err := live.Snapshot(bg, projection.Request{Body: true})
+				if taken || !errors.Is(err, projection.ErrInvalidState) && !errors.Is(err, broken) {
+					t.Errorf("taken %v, %v", taken, err)
+				}
+				if head := g.head("s"); head != before {
+					t.Errorf("the head is %v, was %v", head, before)
+				}
+			})
+		})
+	}
+}
+
+func TestManyPartsMakeASmallEvent(t *testing.T) {
+	onCounted(t, func(t *testing.T, g *garden, _ *counted) {
+		g.bulk("s", 20)
+		set := manyParts(1000)
+		g.snapshot("s", set, true)
+		e, err := g.log.Event(bg, "s", 21)
+		g.allow(err)
+		if len(e.Line()) > 4000 {
+			t.Errorf("the snapshot's line has %d bytes", len(e.Line()))
+		}
+		l, err := projection.LoadSet(bg, g.log, "s", set)
+		g.allow(err)
+		if l.Explain.Events != 1 || len(l.Explain.Passed) != 0 {
+			t.Errorf("read %d events, passed over %v", l.Explain.Events, l.Explain.Passed)
+		}
+		want, err := json.Marshal(trace{g.expected(20, g.lineage("s")).Path})
+		g.allow(err)
+		for _, p := range set.Parts {
+			got, err := projection.StateJSON(l, p.ProjectionName())
+			g.allow(err)
+			same(t, p.ProjectionName(), strings.Contains(string(got), "20 "), strings.Contains(string(want), "20 "))
+		}
+	})
+}
