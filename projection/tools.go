@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -28,10 +27,11 @@ type ToolRun struct {
 	Name           string `json:"name,omitzero"`
 	// Started and Completed are the seqs of tool_started and tool_completed; 0
 	// if there is none.
-	Started   int64         `json:"started,omitzero"`
-	Completed int64         `json:"completed,omitzero"`
-	IsError   bool          `json:"is_error,omitzero"`
-	Duration  time.Duration `json:"duration,omitzero,format:nano"`
+	Started   int64 `json:"started,omitzero"`
+	Completed int64 `json:"completed,omitzero"`
+	IsError   bool  `json:"is_error,omitzero"`
+	// DurationMS is in milliseconds.
+	DurationMS int64 `json:"duration_ms,omitzero"`
 }
 
 // Tools are the tool executions that the active path records.
@@ -64,7 +64,7 @@ func (t *ToolRuns) apply(e *eventlog.Event) error {
 		}
 		r := t.open(&p)
 		r.Name, r.Completed, r.IsError = or(r.Name, p.Name), e.Seq, p.IsError
-		r.Duration = time.Duration(p.DurationMS) * time.Millisecond
+		r.DurationMS = p.DurationMS
 	}
 	return nil
 }

@@ -1,0 +1,401 @@
+package projection_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/oklog/ulid/v2"
+	"pgregory.net/rapid"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/projection"
+)
+
+// life is a garden in which agents work: it has every kind of event that the
+// projections of this package fold.
+type life struct {
+	*garden
+	turns    map[string]ulid.ULID
+	effects  []string
+	children int
+}
+
+// everything is a set of all projections of this package.
+var everything = func() projection.Set {
+	var parts []projection.Part
+	for _, name := range projection.Names() {
+		p, err := projection.ByName(name)
+		if err != nil {
+			panic(err)
+		}
+		parts = append(parts, p)
+	}
+	return projection.Of("everything", parts...)
+}()
+
+// lifeSets are what snapshots are taken of.
+var lifeSets = []projection.Set{everything, projection.Session, projection.Of("", projection.Usage), projection.Of("", projection.Custom)}
+
+type act struct{ do, session, a, b int }
+
+var acts = []string{"turn", "turn", "end", "step", "answer", "answer", "piece", "tool", "patch", "patch", "set", "artifact", "intend",
+	"complete", "approve", "wait", "child", "claim", "title", "rewind", "recover", "fork", "snapshot", "snapshot", "redact", "say"}
+
+var drawActs = rapid.SliceOfN(rapid.Custom(func(r *rapid.T) act {
+	return act{
+		do:      rapid.IntRange(0, len(acts)-1).Draw(r, "do"),
+		session: rapid.IntRange(0, 2).Draw(r, "session"),
+		a:       rapid.IntRange(0, 50).Draw(r, "a"),
+		b:       rapid.IntRange(0, 5).Draw(r, "b"),
+	}
+}), 5, 40)
+
+// onLives checks a law on random lives in each store.
+func onLives(t *testing.T, law func(r *rapid.T, l *life)) {
+	for name, open := range backends {
+		t.Run(name, func(t *testing.T) {
+			rapid.Check(t, func(r *rapid.T) {
+				log := eventlog.Open(open(t.TempDir()))
+				defer func() { _ = log.Close() }()
+				law(r, live(r, log, drawActs.Draw(r, "acts")))
+			})
+		})
+	}
+}
+
+func live(t failer, log *eventlog.Log, script []act) *life {
+	l := &life{garden: &garden{t: t, log: log, names: []string{"s0"}}, turns: map[string]ulid.ULID{}}
+	l.append("s0", l.made(eventlog.NewSessionStarted(eventlog.Session{Title: "first", Agent: "a0"})))
+	for _, a := range script {
+		l.act(a)
+	}
+	return l
+}
+
+func (l *life) act(a act) {
+	l.t.Helper()
+	name := l.names[a.session%len(l.names)]
+	switch do := acts[a.do]; do {
+	case "turn", "end", "step", "answer", "piece", "tool", "say":
+		l.talk(name, do, a)
+	case "patch", "set", "artifact", "title":
+		l.keep(name, do, a)
+	case "intend", "complete", "approve", "wait", "child", "claim":
+		l.work(name, do, a)
+	default:
+		l.grow(name, do, a)
+	}
+}
+
+func (l *life) talk(name, do string, a act) {
+	usage := eventlog.Usage{InputTokens: int64(a.a), OutputTokens: int64(a.b)}
+	switch do {
+	case "say":
+		l.append(name, l.made(eventlog.NewUserMessage(fmt.Sprint("word ", a.a))))
+	case "turn":
+		turn := l.made(eventlog.NewTurnStarted(eventlog.TurnStart{Index: a.a, Agent: fmt.Sprint("a", a.b%2)}))
+		l.turns[name] = turn.ID
+		l.append(name, l.made(eventlog.NewUserMessage("do it")), turn)
+	case "end":
+		status := []eventlog.TurnStatus{eventlog.TurnStatusCompleted, eventlog.TurnStatusFailed}[a.b%2]
+		l.append(name, l.made(eventlog.NewTurnCompleted(eventlog.TurnCompletion{TurnID: l.turns[name], Status: status, Usage: usage})))
+	case "step":
+		l.append(name, l.made(eventlog.NewStepStarted(eventlog.StepStart{Step: a.b, TurnID: l.turns[name], Model: "m1"})))
+		if a.a%2 == 0 {
+			l.append(name, l.made(eventlog.NewStepCompleted(eventlog.StepCompletion{Step: a.b, TurnID: l.turns[name], Usage: usage})))
+		}
+	case "answer", "piece":
+		m := eventlog.Message{Role: eventlog.Assistant, Model: fmt.Sprint("m", a.b%2), Usage: usage, Parts: []eventlog.Part{eventlog.Text("so")}}
+		if do == "piece" {
+			m.Group = fmt.Sprint("g", a.a%3)
+		}
+		e := l.made(eventlog.NewMessage(m))
+		e.Cost = eventlog.Cost(a.a * a.b)
+		l.append(name, e)
+	case "tool":
+		id := fmt.Sprint("call", len(l.calls))
+		l.calls = append(l.calls, id)
+		part := eventlog.ToolCall(id, "tool", nil)
+		l.append(name, l.made(eventlog.NewMessage(eventlog.Message{Role: eventlog.Assistant, Parts: []eventlog.Part{part}})),
+			l.made(eventlog.NewToolStarted(eventlog.ToolStart{CallID: id, Name: "tool", IdempotencyKey: "k" + id})))
+		if a.b > 1 {
+			l.append(name, l.made(eventlog.NewToolCompleted(eventlog.ToolCompletion{CallID: id, Name: "tool", IsError: a.b > 3})))
+		}
+		if a.b > 2 {
+			l.append(name, l.made(eventlog.NewToolResult(id, "tool", "done", false)))
+		}
+	}
+}
+
+func (l *life) keep(name, do string, a act) {
+	switch do {
+	case "patch":
+		ops := fmt.Sprintf(`[{"op":"add","path":"/k%d","value":%d}]`, a.b, a.a)
+		_, _, err := projection.Patch(bg, l.log, name, eventlog.CustomPatch{Patch: []byte(ops)})
+		l.allow(err, projection.ErrNoTarget)
+	case "set":
+		_, _, err := projection.SetState(bg, l.log, name, "", a.b, map[string]int{"n": a.a})
+		l.allow(err)
+	case "artifact":
+		names := []string{"", "report", "plan"}
+		l.append(name, l.made(eventlog.NewArtifactRecorded(eventlog.Artifact{ArtifactID: fmt.Sprint("art", a.a%4), Name: names[a.b%3], Kind: "file"})))
+	case "title":
+		text := fmt.Sprint(a.a)
+		labels := eventlog.Labels{fmt.Sprint("l", a.b%2): &text}
+		if a.a%3 == 0 {
+			labels["l0"] = nil
+		}
+		l.append(name, l.made(eventlog.NewSessionUpdated(eventlog.Session{Title: fmt.Sprint("title ", a.b), Labels: labels})))
+	}
+}
+
+func (l *life) work(name, do string, a act) {
+	cost := func(e eventlog.Event) eventlog.Event {
+		e.Cost = eventlog.Cost(a.a)
+		return e
+	}
+	switch do {
+	case "intend":
+		key := fmt.Sprint("effect", len(l.effects))
+		l.effects = append(l.effects, key)
+		kind := []string{"model", "tool", "mail"}[a.b%3]
+		l.append(name, l.made(eventlog.NewEffectIntended(eventlog.EffectIntent{Key: key, TurnID: l.turns[name], Kind: kind, Class: eventlog.EffectPure})))
+	case "complete":
+		if len(l.effects) > 0 {
+			x := eventlog.EffectCompletion{Key: l.effects[a.a%len(l.effects)], TurnID: l.turns[name], Usage: eventlog.Usage{OutputTokens: int64(a.b)}}
+			l.append(name, cost(l.made(eventlog.NewEffectCompleted(x))))
+		}
+	case "approve":
+		id := fmt.Sprint("i", a.a%3)
+		if a.b%2 == 0 {
+			l.append(name, l.made(eventlog.NewApprovalRequested(eventlog.ApprovalRequest{InterruptID: id, Name: "pay"})))
+		} else {
+			l.append(name, l.made(eventlog.NewApprovalResolved(eventlog.ApprovalResolution{InterruptID: id, Decision: eventlog.Approved})))
+		}
+	case "wait":
+		if id := fmt.Sprint("w", a.a%3); a.b%2 == 0 {
+			l.append(name, l.made(eventlog.NewWaitStarted(eventlog.Wait{WaitID: id})))
+		} else {
+			l.append(name, l.made(eventlog.NewWaitResolved(eventlog.Wait{WaitID: id})))
+		}
+	case "child":
+		c := eventlog.Child{ChildID: fmt.Sprint("c", a.a%3), Usage: eventlog.Usage{InputTokens: int64(a.a)}}
+		if a.b == 1 {
+			c.ChildSessionID = fmt.Sprint("child", a.a%3)
+		}
+		makers := []func(eventlog.Child) (eventlog.Event, error){eventlog.NewChildRequested, eventlog.NewChildStarted, eventlog.NewChildProgressed,
+			eventlog.NewChildCompleted, eventlog.NewChildFailed, eventlog.NewChildMerged}
+		l.append(name, cost(l.made(makers[a.b](c))))
+	case "claim":
+		if a.b == 0 {
+			l.append(name, l.made(eventlog.NewRunReleased(eventlog.RunRelease{Epoch: int64(a.a) + 1})))
+		} else {
+			l.append(name, l.made(eventlog.NewRunClaimed(eventlog.RunClaim{Epoch: int64(a.a) + 1, Runner: "r"})))
+		}
+	}
+}
+
+func (l *life) grow(name, do string, a act) {
+	at := int64(a.a) % (l.head(name).Seq + 1)
+	switch do {
+	case "rewind":
+		l.append(name, l.made(eventlog.NewHeadMoved(eventlog.HeadMove{To: at, Label: fmt.Sprint("left ", a.b)})))
+	case "recover":
+		_, err := fork.Recover(bg, l.log, name, fork.RewindOptions{})
+		l.allow(err, fork.ErrNothingOrphaned)
+	case "fork":
+		id := fmt.Sprint("s", len(l.names))
+		_, err := fork.At(bg, l.log, name, fork.AtSeq(at), fork.Options{ID: id, Force: true})
+		if l.allow(err, fork.ErrInsideAppend); err == nil {
+			l.names, l.turns[id] = append(l.names, id), l.turns[name]
+		}
+	case "snapshot":
+		l.snapshot(name, lifeSets[a.b%len(lifeSets)], true)
+	case "redact":
+		_, err := l.log.Redact(bg, name, "test", at)
+		l.allow(err, eventlog.ErrInvalidType, eventlog.ErrInvalidTree, eventlog.ErrEventNotFound)
+	}
+}
+
+// states are all states of a session as of an event, as JSON.
+func (l *life) states(name string, opts projection.Options) map[string]string {
+	l.t.Helper()
+	loaded, err := projection.LoadSet(bg, l.log, name, everything, opts)
+	if err != nil {
+		l.t.Fatalf("load %s at %d: %v", name, opts.At, err)
+	}
+	return l.statesOf(loaded)
+}
+
+func (l *life) statesOf(loaded *projection.Loaded) map[string]string {
+	l.t.Helper()
+	all := map[string]string{}
+	for _, part := range projection.Names() {
+		state, err := projection.StateJSON(loaded, part)
+		l.allow(err)
+		all[part] = string(state)
+	}
+	return all
+}
+
+func TestBuiltinSnapshotAndTailAreAFullReplay(t *testing.T) {
+	onLives(t, func(r *rapid.T, l *life) {
+		for _, name := range l.names {
+			for at := range l.head(name).Seq {
+				want := l.states(name, projection.Options{At: at + 1, Replay: true})
+				same(r, fmt.Sprintf("%s at %d", name, at+1), want, l.states(name, projection.Options{At: at + 1}))
+			}
+		}
+	})
+}
+
+func TestNoBuiltinDependsOnBodies(t *testing.T) {
+	onLives(t, func(r *rapid.T, l *life) {
+		before := map[string]map[string]string{}
+		for _, name := range l.names {
+			before[name] = l.states(name, projection.Options{})
+		}
+		for _, name := range l.names {
+			if bodies := l.bodies(name); len(bodies) > 0 {
+				_, err := l.log.Redact(bg, name, "bodies", bodies...)
+				l.allow(err)
+			}
+		}
+		for _, name := range l.names {
+			same(r, name, before[name], l.states(name, projection.Options{}))
+		}
+	})
+}
+
+func TestFactsOfTheSessionSurviveARewind(t *testing.T) {
+	facts := []string{"info", "usage", "control", "children"}
+	onLives(t, func(r *rapid.T, l *life) {
+		for _, name := range l.names {
+			before := l.states(name, projection.Options{})
+			cost, err := projection.LoadCost(bg, l.log, name)
+			l.allow(err)
+			to := rapid.Int64Range(0, l.head(name).Seq).Draw(r, "to")
+			move := l.made(eventlog.NewHeadMoved(eventlog.HeadMove{To: to}))
+			e, err := l.log.Event(bg, name, l.head(name).Seq)
+			l.allow(err)
+			move.Timestamp = e.Timestamp // of info
+			l.append(name, move)
+			after := l.states(name, projection.Options{})
+			for _, fact := range facts {
+				if fact != "info" {
+					same(r, fact+" of "+name, before[fact], after[fact])
+				}
+			}
+			now, err := projection.LoadCost(bg, l.log, name)
+			l.allow(err)
+			same(r, "own cost of "+name, cost.Own, now.Own)
+		}
+	})
+}
+
+func TestCostsAddUp(t *testing.T) {
+	onLives(t, func(r *rapid.T, l *life) {
+		for _, name := range l.names {
+			c, err := projection.LoadCost(bg, l.log, name)
+			l.allow(err)
+			usage, err := projection.Load(bg, l.log, name, projection.Usage)
+			l.allow(err)
+			same(r, "total", usage.State.Total, c.Own)
+			var own, path, shared eventlog.Cost
+			onPath, err := l.log.Path(bg, name)
+			l.allow(err)
+			for _, e := range l.lineage(name) {
+				if e.SessionID == name {
+					own += e.Cost
+				}
+				if within(onPath, e.Seq) {
+					path += e.Cost
+					if e.SessionID != name {
+						shared += e.Cost
+					}
+				}
+			}
+			same(r, "costs of "+name, []eventlog.Cost{own, path, shared, own - path + shared},
+				[]eventlog.Cost{c.Own.Cost, c.Path.Cost, c.Inherited.Cost, c.Orphaned.Cost})
+			same(r, "by model", c.Own, sum(c.ByModel))
+			same(r, "by agent", c.Own, sum(c.ByAgent))
+			run, err := projection.LoadRuns(bg, l.log, name)
+			l.allow(err)
+			same(r, "run of "+name, c.Own, run.Totals.Own)
+			same(r, "accounting of "+name, c.Own, accounted(run))
+		}
+		var all projection.Spend
+		for _, name := range l.names {
+			c, err := projection.LoadCost(bg, l.log, name)
+			l.allow(err)
+			all = all.Add(c.Own)
+		}
+		tree, err := projection.LoadTreeCost(bg, l.log, "s0")
+		l.allow(err)
+		same(r, "tree", all, tree.Total)
+	})
+}
+
+func sum(parts map[string]projection.Spend) (s projection.Spend) {
+	for _, p := range parts {
+		s = s.Add(p)
+	}
+	return s
+}
+
+// accounted is the sum of all entries of a run.
+func accounted(run *projection.Run) (s projection.Spend) {
+	add := func(list []projection.Accounting) {
+		for _, a := range list {
+			s = s.Add(a.Spend)
+		}
+	}
+	ops := slices.Clone(run.Ops)
+	add(run.Accounting)
+	for _, t := range run.Turns {
+		ops = append(ops, t.Ops...)
+		add(t.Accounting)
+	}
+	for _, op := range ops {
+		add(op.Accounting)
+	}
+	return s
+}
+
+func TestACopyHasTheContentOfItsOriginal(t *testing.T) {
+	onLives(t, func(r *rapid.T, l *life) {
+		for _, name := range l.names {
+			c, err := fork.Copy(bg, l.log, name, fork.CopyOptions{ID: "copy-" + name})
+			l.allow(err)
+			if len(c.Erased) > 0 {
+				continue
+			}
+			original, err := projection.LoadSet(bg, l.log, name, projection.Session)
+			l.allow(err)
+			copied, err := projection.LoadSet(bg, l.log, c.ID, projection.Session)
+			l.allow(err)
+			want, err := original.Digest()
+			l.allow(err)
+			got, err := copied.Digest()
+			l.allow(err)
+			same(r, "content of "+c.ID, want, got)
+			for _, part := range []string{"branches", "calls"} {
+				if part == "branches" {
+					wantState, _ := projection.State(original, projection.Branches)
+					gotState, _ := projection.State(copied, projection.Branches)
+					same(r, part, wantState, gotState)
+				}
+			}
+			cost, err := projection.LoadCost(bg, l.log, c.ID)
+			l.allow(err)
+			same(r, "own cost of a copy", projection.Spend{}, cost.Own)
+		}
+	})
+}
+
+// within reports whether a seq is in one of the stretches.
+func within(path []eventlog.Stretch, seq int64) bool {
+	return slices.ContainsFunc(path, func(s eventlog.Stretch) bool { return s.From <= seq && seq <= s.To })
+}
