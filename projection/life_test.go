@@ -17,9 +17,8 @@ import (
 // projections of this package fold.
 type life struct {
 	*garden
-	turns    map[string]ulid.ULID
-	effects  []string
-	children int
+	turns   map[string]ulid.ULID
+	effects []string
 }
 
 // everything is a set of all projections of this package.
