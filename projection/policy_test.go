@@ -1,0 +1,256 @@
+package projection_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/projection"
+)
+
+// sayer appends messages to session "s".
+func sayer(t *testing.T, log *eventlog.Log) func(texts ...string) {
+	return func(texts ...string) {
+		t.Helper()
+		for _, text := range texts {
+			e, err := eventlog.NewUserMessage(text)
+			if err == nil {
+				_, err = log.Append(context.Background(), "s", eventlog.Any, e)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// newest is a fold of the newest text only, so that contents come back.
+var newest = projection.Projection[string]{Name: "newest", Version: 1, Apply: func(s *string, e *eventlog.Event) error {
+	m, ok, err := e.Message()
+	if ok && err == nil {
+		*s = m.Text()
+	}
+	return err
+}}
+
+func TestEachOpportunityAsksEachPolicyOnce(t *testing.T) {
+	asked := []string{}
+	says := func(name string, answer bool) projection.Policy {
+		return func(*projection.Opportunity) bool {
+			asked = append(asked, name)
+			return answer
+		}
+	}
+	for _, c := range []struct {
+		policy projection.Policy
+		want   bool
+	}{
+		{projection.Any(says("a", true), says("b", false)), true},
+		{projection.Any(says("a", false), says("b", false)), false},
+		{projection.All(says("a", false), says("b", true)), false},
+		{projection.All(says("a", true), says("b", true)), true},
+	} {
+		asked = asked[:0]
+		if got := c.policy(&projection.Opportunity{}); got != c.want || !slices.Equal(asked, []string{"a", "b"}) {
+			t.Errorf("%v after asking %v, want %v after asking both", got, asked, c.want)
+		}
+	}
+	if projection.Any()(&projection.Opportunity{}) || projection.All()(&projection.Opportunity{}) {
+		t.Error("no policies take an opportunity")
+	}
+}
+
+func TestPoliciesDecideOnTheOpportunity(t *testing.T) {
+	o := projection.Opportunity{Trigger: projection.TurnEnd, Digest: "sha256:b", Previous: "sha256:a", Events: 5, Age: time.Minute,
+		Bytes: 200 << 10, BodyBytes: 90 << 10}
+	same, first, idle, grown := o, o, o, o
+	same.Previous = o.Digest
+	first.Previous = ""
+	idle.Events = 0
+	grown.BodyBytes = 100 << 10
+	for _, c := range []struct {
+		name   string
+		policy projection.Policy
+		o      projection.Opportunity
+		want   bool
+	}{
+		{"never", projection.Never(), o, false},
+		{"always", projection.Always(), o, true},
+		{"on it", projection.On(projection.Final, projection.TurnEnd), o, true},
+		{"on another", projection.On(projection.Final), o, false},
+		{"changed", projection.OnChange(projection.TurnEnd), o, true},
+		{"changed, another trigger", projection.OnChange(projection.Final), o, false},
+		{"the same", projection.OnChange(), same, false},
+		{"the first", projection.OnChange(), first, true},
+		{"enough events", projection.EveryN(5), o, true},
+		{"too few events", projection.EveryN(6), o, false},
+		{"no events", projection.EveryN(0), idle, false},
+		{"old", projection.MaxAge(time.Minute), o, true},
+		{"young", projection.MaxAge(time.Minute + 1), o, false},
+		{"old and idle", projection.MaxAge(0), idle, false},
+		{"grown twice", projection.Growth(2), o, true},
+		{"not grown twice", projection.Growth(2), grown, false},
+		{"below the floor", projection.Growth(2), projection.Opportunity{Bytes: 128 << 10}, false},
+		{"above the floor", projection.Growth(2), projection.Opportunity{Bytes: 128<<10 + 1}, true},
+	} {
+		if got := c.policy(&c.o); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
+		}
+	}
+}
+
+func TestContentThatComesBackKeepsThreeOccurrences(t *testing.T) {
+	onStores(t, func(t *testing.T, log *eventlog.Log) {
+		ctx := context.Background()
+		say := sayer(t, log)
+		say("A")
+		live, err := projection.Resume(ctx, log, "s", projection.Of("", newest), projection.LiveOptions{Policy: projection.OnChange()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var taken []eventlog.Snapshot
+		for _, text := range []string{"A", "B", "B", "A"} {
+			say(text)
+			if err := live.Follow(ctx); err != nil {
+				t.Fatal(err)
+			}
+			s, ok, err := live.Snapshot(ctx, projection.Request{Trigger: projection.TurnEnd})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if ok {
+				taken = append(taken, s)
+			}
+		}
+		if len(taken) != 3 || taken[0].StateDigest != taken[2].StateDigest || taken[0].StateDigest == taken[1].StateDigest {
+			t.Fatalf("taken %+v, want A, B, A", taken)
+		}
+		for i, s := range taken[1:] {
+			if s.ParentSnapshotID != taken[i].SnapshotID || s.Index != i+1 {
+				t.Errorf("snapshot %d has index %d and parent %s", i+1, s.Index, s.ParentSnapshotID)
+			}
+		}
+		found, err := projection.Find(ctx, log, "s", taken[0].SnapshotID)
+		if err != nil || found.Snapshot.SnapshotID != taken[0].SnapshotID {
+			t.Errorf("found %+v, %v", found.Snapshot, err)
+		}
+		// The newest of a content, unless it was orphaned.
+		latest, err := projection.FindDigest(ctx, log, "s", taken[0].StateDigest)
+		if err != nil || latest.Snapshot.SnapshotID != taken[2].SnapshotID {
+			t.Errorf("found %+v, %v", latest.Snapshot, err)
+		}
+		if _, err := fork.Rewind(ctx, log, "s", fork.AtSnapshot(taken[1].SnapshotID), fork.RewindOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		earlier, err := projection.FindDigest(ctx, log, "s", taken[0].StateDigest)
+		if err != nil || earlier.Snapshot.SnapshotID != taken[0].SnapshotID || earlier.Orphaned {
+			t.Errorf("found %+v, %v, want the one on the path", earlier, err)
+		}
+		for orphaned, want := range map[bool]int{false: 2, true: 3} {
+			n := 0
+			for _, err := range projection.Snapshots(ctx, log, "s", orphaned) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				n++
+			}
+			if n != want {
+				t.Errorf("%d snapshots with orphaned %v, want %d", n, orphaned, want)
+			}
+		}
+		if _, err := projection.Find(ctx, log, "s", "no such id"); !errors.Is(err, projection.ErrSnapshotNotFound) {
+			t.Errorf("found none: %v", err)
+		}
+	})
+}
+
+func TestAgeIsCountedFromTheSnapshotBefore(t *testing.T) {
+	onStores(t, func(t *testing.T, log *eventlog.Log) {
+		ctx := context.Background()
+		say := sayer(t, log)
+		say("a")
+		first, err := log.Event(ctx, "s", 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		now := first.Timestamp.Add(59 * time.Minute)
+		live, err := projection.Resume(ctx, log, "s", projection.Of("", newest),
+			projection.LiveOptions{Policy: projection.MaxAge(time.Hour), Now: func() time.Time { return now }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ask := func(want bool) {
+			t.Helper()
+			if _, taken, err := live.Snapshot(ctx, projection.Request{Trigger: projection.ByAge}); err != nil || taken != want {
+				t.Fatalf("taken %v, %v; want %v", taken, err, want)
+			}
+		}
+		ask(false)
+		now = first.Timestamp.Add(time.Hour)
+		ask(true)
+		now = now.Add(time.Hour)
+		ask(false) // nothing came after it
+	})
+}
+
+// Under the default policy all bodies together weigh less than the log, though
+// the state is all that was said.
+func TestBodiesWeighLessThanTheLog(t *testing.T) {
+	onStores(t, func(t *testing.T, log *eventlog.Log) {
+		ctx := context.Background()
+		say := sayer(t, log)
+		say("begin")
+		live, err := projection.Resume(ctx, log, "s", projection.Session)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 300 {
+			say(strings.Repeat("words ", 500), strings.Repeat("more ", 500))
+			if err := live.Follow(ctx); err != nil {
+				t.Fatal(err)
+			}
+			if _, _, err := live.Snapshot(ctx, projection.Request{Trigger: projection.TurnEnd}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var said, kept int64
+		bodies := 0
+		for e, err := range log.Read(ctx, "s", eventlog.All) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e.Type.Name() != eventlog.ProjectionSnapshotted {
+				said += int64(len(e.Line()))
+				continue
+			}
+			s, _, err := e.Snapshot()
+			if err != nil {
+				t.Fatal(err)
+			}
+			kept += int64(len(e.Line()))
+			for _, d := range e.Blobs() {
+				r, err := log.OpenBlob(ctx, d)
+				if err != nil {
+					t.Fatal(err)
+				}
+				n, err := io.Copy(io.Discard, r)
+				if err = errors.Join(err, r.Close()); err != nil {
+					t.Fatal(err)
+				}
+				kept += n
+			}
+			if !s.IsMark() {
+				bodies++
+			}
+		}
+		if bodies < 3 || kept > said {
+			t.Errorf("%d bodies, %d bytes of snapshots for %d bytes of events", bodies, kept, said)
+		}
+	})
+}
