@@ -73,7 +73,7 @@ func movedTo(session string, e *eventlog.Event) (int64, error) {
 // snapshotOf reads a snapshot, or what redaction kept of it.
 func snapshotOf(e *eventlog.Event) (s eventlog.Snapshot, err error) {
 	if e.Redacted() {
-		return keptSnapshot(e)
+		return structure[eventlog.Snapshot](e)
 	}
 	s, _, err = e.Snapshot()
 	return s, err
