@@ -54,3 +54,39 @@ func speaker(m *eventlog.Message) eventlog.Role {
 	}
 	return eventlog.User
 }
+
+// renderer makes a request of one shape.
+type renderer interface {
+	// answer takes in a result.
+	answer(p *eventlog.Part) error
+	// part renders any other part, bodies only where they may stand; nil where
+	// nothing is said.
+	part(p *eventlog.Part, bodies bool) (any, error)
+}
+
+// rest renders what a message says that is not the assistant's, but for its
+// results, which become answers.
+func rest(m *eventlog.Message, r renderer) (eventlog.Role, []any, error) {
+	role := speaker(m)
+	parts, err := rendered(m.Parts, func(p *eventlog.Part) (any, error) {
+		if p.Type == eventlog.ToolResultPart {
+			return nil, r.answer(p)
+		}
+		return r.part(p, role == eventlog.User)
+	})
+	return role, parts, err
+}
+
+// rendered are the parts of which one makes anything.
+func rendered(parts []eventlog.Part, one func(*eventlog.Part) (any, error)) (list []any, err error) {
+	for i := range parts {
+		made, err := one(&parts[i])
+		if err != nil {
+			return nil, err
+		}
+		if made != nil {
+			list = append(list, made)
+		}
+	}
+	return list, nil
+}

@@ -102,23 +102,9 @@ func (c *chat) add(m *eventlog.Message) error {
 		c.reply(m)
 		return nil
 	}
-	role := speaker(m)
-	var parts []any
-	for i := range m.Parts {
-		p := &m.Parts[i]
-		if p.Type == eventlog.ToolResultPart {
-			if err := c.answer(p); err != nil {
-				return err
-			}
-			continue
-		}
-		part, err := c.part(p, role == eventlog.User)
-		if err != nil {
-			return err
-		}
-		if part != nil {
-			parts = append(parts, part)
-		}
+	role, parts, err := rest(m, c)
+	if err != nil {
+		return err
 	}
 	if len(parts) > 0 {
 		c.answered()

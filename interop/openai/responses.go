@@ -79,23 +79,9 @@ func (r *responses) add(m *eventlog.Message) error {
 		r.reply(m)
 		return nil
 	}
-	role := speaker(m)
-	var parts []any
-	for i := range m.Parts {
-		p := &m.Parts[i]
-		if p.Type == eventlog.ToolResultPart {
-			if err := r.answer(p); err != nil {
-				return err
-			}
-			continue
-		}
-		part, err := r.part(p, role == eventlog.User)
-		if err != nil {
-			return err
-		}
-		if part != nil {
-			parts = append(parts, part)
-		}
+	role, parts, err := rest(m, r)
+	if err != nil {
+		return err
 	}
 	if len(parts) > 0 {
 		r.answered()
@@ -162,15 +148,9 @@ func (r *responses) answer(p *eventlog.Part) error {
 	if waits == nil {
 		return nil
 	}
-	var parts []any
-	for i := range p.Content {
-		part, err := r.part(&p.Content[i], true)
-		if err != nil {
-			return err
-		}
-		if part != nil {
-			parts = append(parts, part)
-		}
+	parts, err := rendered(p.Content, func(p *eventlog.Part) (any, error) { return r.part(p, true) })
+	if err != nil {
+		return err
 	}
 	waits.result = outputItem{"function_call_output", waits.id, output(parts)}
 	return nil
