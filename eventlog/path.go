@@ -2,7 +2,6 @@ package eventlog
 
 import (
 	"context"
-	"fmt"
 	"iter"
 	"slices"
 )
@@ -117,7 +116,7 @@ func (p *pathFinder) follow(ctx context.Context, at int64) (int64, error) {
 		if e.Type.Name() != HeadMoved {
 			continue
 		}
-		to, err := targetOf(e)
+		to, err := e.Parent()
 		if err != nil {
 			return 0, err
 		}
@@ -152,16 +151,4 @@ func (p *pathFinder) yieldKept(ctx context.Context, yield func(Event, error) boo
 			return
 		}
 	}
-}
-
-// targetOf is where a head_moved moves the head.
-func targetOf(e Event) (int64, error) {
-	m, _, err := e.HeadMove()
-	if err != nil {
-		return 0, err
-	}
-	if m.To >= e.Seq || m.To < 0 {
-		return 0, &CorruptError{Session: e.SessionID, Offset: -1, Seq: e.Seq, Cause: fmt.Errorf("head_moved to %d", m.To)}
-	}
-	return m.To, nil
 }

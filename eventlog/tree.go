@@ -68,6 +68,25 @@ func NewHeadMoved(h HeadMove) (Event, error) { return NewEvent(h) }
 // HeadMove reads a head_moved; ok and err are as for Message.
 func (e *Event) HeadMove() (h HeadMove, ok bool, err error) { return decode[HeadMove](e, HeadMoved) }
 
+// Parent is the seq of the event that e goes on from in the tree: of the one
+// before it, or of where a head_moved goes; 0 is the start. A head_moved to what
+// is not before it is a *CorruptError and matches ErrInvalidTree.
+func (e *Event) Parent() (int64, error) {
+	if e.Type.Name() != HeadMoved {
+		return e.Seq - 1, nil
+	}
+	copied := *e // only a head_moved goes to the heap
+	m, _, err := copied.HeadMove()
+	if err != nil {
+		return 0, err
+	}
+	if m.To < 0 || m.To >= e.Seq {
+		cause := fmt.Errorf("%w: %w: to is %d", ErrInvalidTree, errMoveTo, m.To)
+		return 0, &CorruptError{Session: e.SessionID, Offset: -1, Seq: e.Seq, Cause: cause}
+	}
+	return m.To, nil
+}
+
 // EventType is head_moved.
 func (h HeadMove) EventType() Type { return HeadMoved }
 

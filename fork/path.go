@@ -17,16 +17,16 @@ import (
 func backward(ctx context.Context, log *eventlog.Log, session string, seq int64) iter.Seq2[eventlog.Event, error] {
 	return func(yield func(eventlog.Event, error) bool) {
 		for at := seq; at > 0; {
-			next := int64(0)
+			var next int64
 			for e, err := range log.Read(ctx, session, eventlog.Between(0, at).Backward().Bare()) {
 				if !yield(e, err) || err != nil {
 					return
 				}
-				if to, moved, err := moveOf(&e); err != nil {
+				if next, err = e.Parent(); err != nil {
 					yield(eventlog.Event{}, err)
 					return
-				} else if moved {
-					next = to
+				}
+				if next < e.Seq-1 {
 					break
 				}
 			}
@@ -38,12 +38,9 @@ func backward(ctx context.Context, log *eventlog.Log, session string, seq int64)
 // before yields the events of the path that ends with e but e itself, newest
 // first.
 func before(ctx context.Context, log *eventlog.Log, session string, e *eventlog.Event) iter.Seq2[eventlog.Event, error] {
-	to, moved, err := moveOf(e)
+	to, err := e.Parent()
 	if err != nil {
 		return func(yield func(eventlog.Event, error) bool) { yield(eventlog.Event{}, err) }
-	}
-	if !moved {
-		to = e.Seq - 1
 	}
 	return backward(ctx, log, session, to)
 }
@@ -69,15 +66,6 @@ func pathTo(ctx context.Context, log *eventlog.Log, session string, seq, head in
 	}
 	slices.Reverse(runs)
 	return runs, nil
-}
-
-// moveOf is where a head_moved went.
-func moveOf(e *eventlog.Event) (to int64, moved bool, err error) {
-	m, moved, err := e.HeadMove()
-	if err == nil && moved && (m.To < 0 || m.To >= e.Seq) {
-		err = &eventlog.CorruptError{Session: e.SessionID, Offset: -1, Seq: e.Seq, Cause: eventlog.ErrInvalidTree}
-	}
-	return m.To, moved, err
 }
 
 // filled fetches the data of bare events of some types.

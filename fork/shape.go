@@ -38,8 +38,8 @@ func shapeOf(ctx context.Context, log *eventlog.Log, session string, head int64)
 			continue
 		}
 		m, _, err := e.HeadMove()
-		if _, _, err := moveOf(&e); err != nil {
-			return nil, err
+		if err == nil {
+			_, err = e.Parent()
 		}
 		if err != nil {
 			return nil, err

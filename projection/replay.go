@@ -85,7 +85,7 @@ func (r *replayer) step(e *eventlog.Event) error {
 	if e.Type.Name() != eventlog.HeadMoved {
 		return nil
 	}
-	to, err := movedTo(r.Session, e)
+	to, err := e.Parent()
 	if err != nil {
 		return err
 	}

@@ -154,7 +154,7 @@ func (s *scan) step(e *eventlog.Event) error {
 	}
 	s.last.oldest = *e
 	var err error
-	s.pathAt, err = parent(e)
+	s.pathAt, err = e.Parent()
 	return err
 }
 

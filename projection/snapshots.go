@@ -34,7 +34,7 @@ func Snapshots(ctx context.Context, log *eventlog.Log, session string, orphaned 
 			}
 			onPath := e.Seq == pathAt
 			if onPath {
-				if pathAt, err = parent(&e); err != nil {
+				if pathAt, err = e.Parent(); err != nil {
 					yield(Snapshotted{}, err)
 					return
 				}
@@ -48,26 +48,6 @@ func Snapshots(ctx context.Context, log *eventlog.Log, session string, orphaned 
 			}
 		}
 	}
-}
-
-// parent is the seq of the event before e in the tree.
-func parent(e *eventlog.Event) (int64, error) {
-	if e.Type.Name() != eventlog.HeadMoved {
-		return e.Seq - 1, nil
-	}
-	return movedTo(e.SessionID, e)
-}
-
-// movedTo is where a head_moved moves to: to 0 or an event before it.
-func movedTo(session string, e *eventlog.Event) (int64, error) {
-	m, _, err := e.HeadMove()
-	if err != nil {
-		return 0, err
-	}
-	if m.To < 0 || m.To >= e.Seq {
-		return 0, &eventlog.CorruptError{Session: session, Offset: -1, Seq: e.Seq, Cause: fmt.Errorf("head_moved to %d", m.To)}
-	}
-	return m.To, nil
 }
 
 // snapshotOf reads a snapshot, or what redaction kept of it.

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"errors"
 	"fmt"
 	"iter"
 
@@ -128,18 +129,11 @@ func before(e *eventlog.Event) (int64, error) {
 	if e.Seq < 1 {
 		return 0, wrong(e, ErrOrder, "it was not appended to a session")
 	}
-	if e.Type.Name() != eventlog.HeadMoved {
-		return e.Seq - 1, nil
+	after, err := e.Parent()
+	if errors.Is(err, eventlog.ErrInvalidTree) {
+		return 0, wrong(e, ErrCycle, err.Error())
 	}
-	copied := *e // only a head_moved goes to the heap
-	move, _, err := copied.HeadMove()
-	if err != nil {
-		return 0, err
-	}
-	if move.To < 0 || move.To >= e.Seq {
-		return 0, wrong(e, ErrCycle, fmt.Sprintf("it moves the head to %d", move.To))
-	}
-	return move.To, nil
+	return after, err
 }
 
 // due is the seq of the event that is to come before l in the sequence; found is

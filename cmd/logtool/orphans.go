@@ -73,10 +73,7 @@ func (o *orphans) step(e *eventlog.Event) error {
 	} else {
 		o.path = append(o.path, eventlog.Stretch{From: e.Seq, To: e.Seq})
 	}
-	o.next = e.Seq - 1
-	if m, ok, err := e.HeadMove(); ok || err != nil {
-		o.next = m.To
-		return err
-	}
-	return nil
+	next, err := e.Parent()
+	o.next = next
+	return err
 }
