@@ -131,6 +131,9 @@ func (s *Store) Sync(ctx context.Context, session string) error {
 		return err
 	}
 	defer s.end(h)
+	if h.onDiskWhole() {
+		return nil
+	}
 	file, err := s.fs.Open(h.name, os.O_RDWR|os.O_APPEND)
 	if isAbsent(err) {
 		return fmt.Errorf("sync session %q: %w", session, cmp.Or(s.syncRoot(), eventlog.ErrNotFound))
@@ -146,6 +149,21 @@ func (s *Store) Sync(ctx context.Context, session string) error {
 	h.unsynced = false
 	s.dirty.remove(session)
 	return nil
+}
+
+// onDiskWhole reports whether the file is the one, and ends as it did, when this
+// handle last synced all of it and its name.
+func (h *handle) onDiskWhole() bool {
+	if h.file == nil || !h.known || !h.dirSync || h.unsynced || h.shrunk || h.onDisk != h.size {
+		return false
+	}
+	info, err := h.store.fs.Stat(h.name)
+	if err != nil || info.Inode != h.inode {
+		return false
+	}
+	h.info = info
+	same, err := h.unchanged()
+	return same && err == nil
 }
 
 // syncRoot makes the names in the directory durable, if it is there.

@@ -205,6 +205,13 @@ func (o *osFS) ReadDir(name string) ([]fs.DirEntry, error) {
 }
 
 func (o *osFS) SyncDir(name string) error {
+	if name == "." {
+		root, err := o.root()
+		if err != nil {
+			return err
+		}
+		return root.self.Sync()
+	}
 	f, err := o.openDir(name)
 	if err != nil {
 		return err

@@ -106,6 +106,29 @@ func TestForkSyncsItsParent(t *testing.T) {
 	})
 }
 
+// The same where this process has synced all it wrote, and another one, which
+// syncs nothing, went on.
+func TestForkSyncsWhatOthersAppended(t *testing.T) {
+	ctx := t.Context()
+	for _, others := range []int{0, 1, 3} {
+		disk := crashfs.New()
+		log := startWriter(disk, jsonl.Always).log
+		head := must(log.Append(ctx, "parent", eventlog.New, says("hello")))
+		last := says("again")
+		head = must(log.Append(ctx, "parent", eventlog.At(head), last))
+		other := startWriter(disk, jsonl.Never).log
+		for range others {
+			last = says("and again")
+			head = must(other.Append(ctx, "parent", eventlog.At(head), last))
+		}
+		fork := must(eventlog.NewSessionForked(eventlog.Fork{Parent: "parent", Seq: head.Seq, EventID: last.ID, Hash: head.Hash}))
+		must(log.Append(ctx, "fork", eventlog.New.Durable(), fork))
+		afterCrashes(t, disk, func(log *eventlog.Log) error {
+			return errors.Join(holds(ctx, log, "parent", 2+others), holds(ctx, log, "fork", 1))
+		})
+	}
+}
+
 // A blob that a killed process has put may not be on disk: a conversion does not
 // rely on it.
 func TestConvertBringsBlobsThatWereNotSynced(t *testing.T) {
