@@ -44,7 +44,7 @@ type Ledger struct {
 
 	mu   sync.Mutex
 	file *os.File
-	last map[string]int64 // the seq of each session's last entry
+	has  map[ulid.ULID]bool // the events that have an entry
 }
 
 // OpenLedger opens the ledger file at path, or creates it, mode 0600. Its base
@@ -55,14 +55,14 @@ func OpenLedger(path string) (*Ledger, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open ledger: %w", err)
 	}
-	l := &Ledger{name: filepath.Base(path), file: f, last: map[string]int64{}}
+	l := &Ledger{name: filepath.Base(path), file: f, has: map[ulid.ULID]bool{}}
 	if err := l.scan(); err != nil {
 		return nil, errors.Join(fmt.Errorf("open ledger %s: %w", path, err), f.Close())
 	}
 	return l, nil
 }
 
-// scan notes how far each session is accounted for.
+// scan notes what the file accounts for.
 func (l *Ledger) scan() error {
 	in := bufio.NewReader(l.file)
 	var end int64
@@ -78,10 +78,13 @@ func (l *Ledger) scan() error {
 			return err
 		}
 		var e LedgerEntry
-		if err := json.Unmarshal(line, &e); err != nil || e.SessionID == "" {
+		if err := json.Unmarshal(line, &e); err != nil {
 			return fmt.Errorf("%w: line %d: %w", ErrBadLedger, number, err)
 		}
-		l.last[e.SessionID] = max(l.last[e.SessionID], e.Seq)
+		if e.SessionID == "" || e.EventID.IsZero() {
+			return fmt.Errorf("%w: line %d names no event", ErrBadLedger, number)
+		}
+		l.has[e.EventID] = true
 		end += int64(len(line))
 	}
 }
@@ -127,7 +130,7 @@ func (l *Ledger) flush(ctx context.Context, log *eventlog.Log, session string) (
 		}
 		flush.Total += d.entries[i].Cost
 		flush.Entries = append(flush.Entries, jsontext.Value(entry))
-		if d.entries[i].Seq > l.last[session] {
+		if !l.has[d.entries[i].EventID] {
 			lines = append(append(lines, entry...), '\n')
 		}
 	}
@@ -135,15 +138,15 @@ func (l *Ledger) flush(ctx context.Context, log *eventlog.Log, session string) (
 	if err != nil {
 		return flush, false, err
 	}
-	if err := l.write(session, lines, d.entries[len(d.entries)-1].Seq); err != nil {
+	if err := l.write(lines, d.entries); err != nil {
 		return flush, false, err
 	}
 	_, err = log.Append(ctx, session, eventlog.At(d.head).Durable(), e)
 	return flush, err == nil, err
 }
 
-// write appends lines to the file and syncs it.
-func (l *Ledger) write(session string, lines []byte, seq int64) error {
+// write appends lines to the file and syncs it, which has the entries then.
+func (l *Ledger) write(lines []byte, entries []LedgerEntry) error {
 	if len(lines) == 0 {
 		return nil
 	}
@@ -157,7 +160,9 @@ func (l *Ledger) write(session string, lines []byte, seq int64) error {
 	if err := l.file.Sync(); err != nil {
 		return errors.Join(err, l.file.Truncate(end))
 	}
-	l.last[session] = seq
+	for i := range entries {
+		l.has[entries[i].EventID] = true
+	}
 	return nil
 }
 
@@ -173,13 +178,14 @@ func (l *Ledger) due(ctx context.Context, log *eventlog.Log, session string) (d 
 		if err != nil {
 			return d, err
 		}
-		inherited := e.SessionID != session || isInherited(&e)
-		if err := m.read(&e, inherited, func(c charge) { d.add(&e, c) }); err != nil {
+		e := meant(&e)
+		inherited := e.SessionID != session || isInherited(e)
+		if err := m.read(e, inherited, func(c charge) { d.add(e, c) }); err != nil {
 			return d, err
 		}
 		d.head = e.Head()
 		if e.Type.Name() == eventlog.AccountingFlushed && !inherited {
-			if err := d.flushed(&e, l.name); err != nil {
+			if err := d.flushed(e, l.name); err != nil {
 				return d, err
 			}
 		}
