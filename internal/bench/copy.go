@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/projection"
+)
+
+var copyTrials = []trial{
+	{
+		rows: []row{{
+			name:     "copy/jsonl",
+			measured: "copy of a session of 100,000 events, no sync",
+			against:  "Read of them all and Append of their payloads in batches of 600, no sync",
+			unit:     nanoseconds, bar: atMost(3),
+		}},
+		measure: copies,
+	},
+	{
+		rows: []row{{
+			name:     "fork/bytes",
+			measured: "what 1,000 forks of a session of 100,000 events add to the store, jsonl",
+			against:  "1 MB",
+			unit:     sizeInBytes, bar: atMost(1),
+		}},
+		measure: forkBytes,
+	},
+	{
+		rows: []row{{
+			name:     "snapshot/bytes",
+			measured: "snapshots and their blobs of a session of 3,000 events, one taken at the end of each turn by the default policy, all projections of projection.Session",
+			against:  "its other events",
+			unit:     sizeInBytes, bar: atMost(1),
+		}},
+		measure: snapshotBytes,
+	},
+}
+
+func copies(ctx context.Context, b *bench) ([]figure, error) {
+	h, err := b.longJSONL(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ours := func(ctx context.Context) (float64, error) {
+		to := b.name()
+		start := time.Now()
+		_, err := fork.Copy(ctx, h.log, long, fork.CopyOptions{ID: to})
+		took := float64(time.Since(start).Nanoseconds())
+		return took, errors.Join(err, h.log.Remove(ctx, to))
+	}
+	theirs := func(ctx context.Context) (float64, error) {
+		to := b.name()
+		start := time.Now()
+		err := readAndAppend(ctx, h.log, to, 100*turnLen)
+		took := float64(time.Since(start).Nanoseconds())
+		return took, errors.Join(err, h.log.Remove(ctx, to))
+	}
+	return compare(ctx, b.sizes.rounds, ours, theirs, samples.times)
+}
+
+// readAndAppend writes the payloads of the long session to another one.
+func readAndAppend(ctx context.Context, log *eventlog.Log, to string, batch int) error {
+	var events []eventlog.Event
+	flush := func() error {
+		_, err := log.Append(ctx, to, eventlog.Any, events...)
+		events = events[:0]
+		return err
+	}
+	for e, err := range log.Read(ctx, long, eventlog.All) {
+		if err != nil {
+			return err
+		}
+		events = append(events, eventlog.Event{ID: eventlog.NewID(), Type: e.Type, Data: e.Data})
+		if len(events) == batch {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return flush()
+}
+
+func forkBytes(ctx context.Context, b *bench) ([]figure, error) {
+	log, dir := b.jsonl(never)
+	if err := fill(ctx, log, long, b.sizes.history); err != nil {
+		return nil, err
+	}
+	before, err := sizeOf(dir)
+	for range 1000 {
+		if err == nil {
+			_, err = fork.At(ctx, log, long, fork.Head(), fork.Options{Force: true})
+		}
+	}
+	after, sizeErr := sizeOf(dir)
+	added := after - before
+	return []figure{{ours: added, theirs: 1e6, ratio: added / 1e6}}, errors.Join(err, sizeErr)
+}
+
+func snapshotBytes(ctx context.Context, b *bench) ([]figure, error) {
+	log, dir := b.jsonl(never)
+	events, err := turns(500 * turnLen)
+	if err != nil {
+		return nil, err
+	}
+	if err := runTurns(ctx, log, events); err != nil {
+		return nil, err
+	}
+	var others float64
+	for e, err := range log.Read(ctx, long, eventlog.All) {
+		if err != nil {
+			return nil, err
+		}
+		if e.Type.Name() != eventlog.ProjectionSnapshotted {
+			others += float64(len(e.Line()) + 1)
+		}
+	}
+	all, err := sizeOf(dir)
+	return []figure{{ours: all - others, theirs: others, ratio: (all - others) / others}}, err
+}
+
+// runTurns appends turns as an agent does, with a snapshot behind each.
+func runTurns(ctx context.Context, log *eventlog.Log, events []eventlog.Event) error {
+	if err := appendEach(ctx, log, long, events[:turnLen]); err != nil {
+		return err
+	}
+	live, err := projection.Resume(ctx, log, long, projection.Session)
+	for at := turnLen; err == nil; at += turnLen {
+		if _, _, err = live.Snapshot(ctx, projection.Request{Trigger: projection.TurnEnd, TurnIndex: at / turnLen}); err != nil || at == len(events) {
+			return err
+		}
+		err = errors.Join(appendEach(ctx, log, long, events[at:at+turnLen]), live.Follow(ctx))
+	}
+	return err
+}
+
+// sizeOf is the size of all files below a folder.
+func sizeOf(dir string) (total float64, err error) {
+	err = filepath.WalkDir(dir, func(_ string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		info, err := entry.Info()
+		if err == nil {
+			total += float64(info.Size())
+		}
+		return err
+	})
+	return total, err
+}
