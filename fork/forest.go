@@ -76,7 +76,7 @@ func Tree(ctx context.Context, log *eventlog.Log) (*Forest, error) {
 		if err != nil {
 			return nil, fmt.Errorf("tree: %w", err)
 		}
-		n := nodeOf(info)
+		n := NodeOf(info)
 		f.nodes[n.ID] = n
 		order = append(order, n)
 	}
@@ -90,8 +90,9 @@ func Tree(ctx context.Context, log *eventlog.Log) (*Forest, error) {
 	return f, nil
 }
 
-// nodeOf reads what a session's first event says of where it comes from.
-func nodeOf(info eventlog.SessionInfo) *Node {
+// NodeOf reads from a row of a listing where its session comes from, and reads
+// nothing else: the node hangs nowhere. Tree is for those that do.
+func NodeOf(info eventlog.SessionInfo) *Node {
 	n := &Node{ID: info.ID, Kind: KindRoot, Info: info}
 	first := &info.First
 	if info.Err != nil || first.Seq == 0 {

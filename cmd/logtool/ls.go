@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/fork"
 )
 
 func (a *app) lsCommand() *cobra.Command {
@@ -20,7 +21,13 @@ func (a *app) lsCommand() *cobra.Command {
 		Use:     "ls",
 		Aliases: []string{"list"},
 		Short:   "List the sessions, newest activity first",
-		Args:    between(0, 0),
+		Long: `List the sessions of the store, from the first and the last event of each.
+
+--long reads them: the title as it is now, messages, cost, and how many events
+were rewound (orphaned). FORKS counts the sessions forked from one, FROM is where
+a session comes from itself: a fork, a run or a copy of SESSION@SEQ. What a fork
+shares with its parents is not counted again.`,
+		Args: between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if sort != "activity" && sort != "id" {
 				return usagef("--sort is activity or id, not %q", sort)
@@ -35,7 +42,8 @@ func (a *app) lsCommand() *cobra.Command {
 
 // listed is one session in a listing.
 type listed struct {
-	ID     string    `json:"id"`
+	ID     string `json:"id"`
+	origin `json:",inline"`
 	Title  string    `json:"title,omitzero"`
 	Events int64     `json:"events"`
 	First  time.Time `json:"first,omitzero"`
@@ -49,8 +57,10 @@ type listed struct {
 // tally is what only reading a session tells.
 type tally struct {
 	Messages int64         `json:"messages"`
+	Orphaned int64         `json:"orphaned"`
 	Cost     eventlog.Cost `json:"cost"`
 	heard    bool          // a user has said something
+	moved    bool          // the head was moved
 }
 
 func (a *app) ls(ctx context.Context, log *eventlog.Log, long bool, sort string) error {
@@ -72,6 +82,7 @@ func (a *app) ls(ctx context.Context, log *eventlog.Log, long bool, sort string)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	relate(rows)
 	if sort == "activity" {
 		slices.SortStableFunc(rows, func(x, y listed) int { return cmp.Or(y.Last.Compare(x.Last), cmp.Compare(x.ID, y.ID)) })
 	}
@@ -85,15 +96,16 @@ func (a *app) ls(ctx context.Context, log *eventlog.Log, long bool, sort string)
 }
 
 func newListed(info eventlog.SessionInfo) listed {
-	row := listed{ID: info.ID, Bytes: info.Bytes}
-	if info.Err != nil {
-		row.Error = info.Err.Error()
+	n := fork.NodeOf(info)
+	row := listed{ID: info.ID, Bytes: info.Bytes, origin: newOrigin(n)}
+	if n.Info.Err != nil {
+		row.Error = n.Info.Err.Error()
 		return row
 	}
 	row.Events = info.Events()
 	row.First, row.Last = info.First.Timestamp, info.Last.Timestamp
 	row.Title = cmp.Or(titleOf(&info.Last), titleOf(&info.First))
-	row.about = aboutOf(&info.First)
+	row.about = aboutOf(n)
 	return row
 }
 
@@ -114,11 +126,11 @@ func titleOf(e *eventlog.Event) string {
 
 // aboutOf says what a session's first event tells of a session without a title:
 // what it is a fork of, or the agent and the folder.
-func aboutOf(e *eventlog.Event) string {
-	if f, ok, err := e.Fork(); ok && err == nil {
-		return "(" + brief(fmt.Sprintf("fork of %s at %d %s", f.Parent, f.Seq, f.Label), 60) + ")"
+func aboutOf(n *fork.Node) string {
+	if n.Kind == fork.KindFork {
+		return "(" + brief("fork of "+n.Parent+" at "+at(n.Seq)+called(n.Label, ""), 60) + ")"
 	}
-	s, ok, err := e.Session()
+	s, ok, err := n.Info.First.Session()
 	if !ok || err != nil || s.Agent+s.CWD == "" {
 		return ""
 	}
@@ -137,15 +149,43 @@ func (row *listed) read(ctx context.Context, log *eventlog.Log) {
 			row.Error = err.Error()
 			break
 		}
-		row.Cost += e.Cost
-		if e.Type.Name() == eventlog.MessageAdded {
+		if _, copied := fork.Origin(&e); !copied {
+			row.Cost += e.Cost
+		}
+		switch e.Type.Name() {
+		case eventlog.MessageAdded:
 			row.Messages++
 			row.about = cmp.Or(row.said(&e), row.about)
+		case eventlog.HeadMoved:
+			row.moved = true
 		}
 		if s, ok, err := e.Session(); ok && err == nil && s.Title != "" {
 			row.Title = brief(s.Title, 60)
 		}
 	}
+	if row.moved && row.Error == "" {
+		if err := row.countOrphaned(ctx, log); err != nil {
+			row.Error = err.Error()
+		}
+	}
+}
+
+// countOrphaned counts the session's own events that were rewound.
+func (row *listed) countOrphaned(ctx context.Context, log *eventlog.Log) error {
+	rewound := newOrphans(log, row.ID)
+	for e, err := range log.Read(ctx, row.ID, eventlog.All.Own().Bare()) {
+		if err != nil {
+			return err
+		}
+		orphaned, err := rewound.has(ctx, &e)
+		if err != nil {
+			return err
+		}
+		if orphaned {
+			row.Orphaned++
+		}
+	}
+	return nil
 }
 
 // said is the beginning of the first thing a user said.
@@ -174,28 +214,34 @@ func (a *app) printListing(rows []listed, long bool) error {
 	}
 	heading, right := []string{"ID", "EVENTS", "LAST ACTIVITY", "TITLE"}, []int{1}
 	if long {
-		heading, right = []string{"ID", "EVENTS", "MESSAGES", "COST", "SIZE", "LAST ACTIVITY", "TITLE"}, []int{1, 2, 3, 4}
+		heading = []string{"ID", "EVENTS", "ORPHANED", "MESSAGES", "FORKS", "COST", "SIZE", "LAST ACTIVITY", "FROM", "TITLE"}
+		right = []int{1, 2, 3, 4, 5, 6}
 	}
+	ids := idsOf(rows)
 	var cells [][]string
 	for _, row := range rows {
-		cells = append(cells, row.cells(p, long))
+		cells = append(cells, row.cells(p, ids, long))
 	}
 	p.table(heading, cells, right...)
 	return p.flush()
 }
 
-func (row *listed) cells(p *printer, long bool) []string {
+// cells are those of a row; ids are those of all rows, sorted.
+func (row *listed) cells(p *printer, ids []string, long bool) []string {
 	title := cmp.Or(row.Title, row.about, "-")
 	if row.Error != "" {
 		title = "unreadable: " + clean(strings.Join(strings.Fields(row.Error), " "))
 	}
 	cells := []string{clean(row.ID), thousands(row.Events)}
-	if long {
-		messages, cost := "-", "-"
-		if row.tally != nil {
-			messages, cost = thousands(row.Messages), "$"+row.Cost.String()
-		}
-		cells = append(cells, messages, cost, size(row.Bytes))
+	if !long {
+		return append(cells, p.when(row.Last), title)
 	}
-	return append(cells, p.when(row.Last), title)
+	messages, orphaned, cost := "-", "-", "-"
+	if row.tally != nil {
+		messages, orphaned = thousands(row.Messages), thousands(row.Orphaned)
+	}
+	if row.tally != nil && row.Cost != 0 {
+		cost = "$" + row.Cost.String()
+	}
+	return append(cells, orphaned, messages, thousands(row.Forks), cost, size(row.Bytes), p.when(row.Last), row.from(ids), title)
 }

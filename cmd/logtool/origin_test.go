@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/store/jsonl"
+	"github.com/convlog/convlog/store/sqlite"
+)
+
+// What abbreviate makes of an id, resolve finds again.
+func TestAbbreviatedIDsResolve(t *testing.T) {
+	ids := []string{
+		"a", "b1234567", "b123456789", "b1234567890", "main-session", "main-session-2", "main-session.agent-1", "main-session.agent-12",
+		"main-session.agent-2", "only", "Büro & Söhne 1", "Büro & Söhne 2", "日本語のセッション", "日本語のもの",
+	}
+	slices.Sort(ids)
+	log := eventlog.Open(jsonl.New(t.TempDir(), jsonl.Options{Sync: jsonl.Never}))
+	defer func() { _ = log.Close() }()
+	for _, id := range ids {
+		e, err := eventlog.NewUserMessage("hello")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := log.Append(t.Context(), id, eventlog.New, e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, id := range ids {
+		name := abbreviate(id, ids)
+		if got, err := resolve(t.Context(), log, name); got != id || err != nil {
+			t.Errorf("%q is abbreviated to %q, which is %q (%v)", id, name, got, err)
+		}
+	}
+	for id, want := range map[string]string{"main-session": "main-session", "b1234567": "b1234567", "only": "only",
+		"main-session.agent-2": "main-session.agent-2", "日本語のもの": "日本語のも"} {
+		if got := abbreviate(id, ids); got != want {
+			t.Errorf("abbreviate(%q) = %q, want %q", id, got, want)
+		}
+	}
+	if got := abbreviate("main-session", []string{"main-session", "main-session.agent-1", "other"}); got != "main-ses" {
+		t.Errorf("a session with sub-agents is abbreviated to %q", got)
+	}
+}
+
+// unread is a store whose events are not read.
+type unread struct {
+	eventlog.Store
+	reads int
+}
+
+func (s *unread) Unwrap() eventlog.Store { return s.Store }
+
+func (s *unread) Read(ctx context.Context, session string, r eventlog.Span) iter.Seq2[eventlog.Event, error] {
+	s.reads++
+	return s.Store.Read(ctx, session, r)
+}
+
+// A listing costs what listing the store costs, forks counted: no session is
+// read.
+func TestListingReadsNoSession(t *testing.T) {
+	for name, open := range map[string]func(dir string) eventlog.Store{
+		"jsonl":  func(dir string) eventlog.Store { return jsonl.New(dir, jsonl.Options{Sync: jsonl.Never}) },
+		"sqlite": func(dir string) eventlog.Store { return sqlite.New(filepath.Join(dir, "s.db"), sqlite.Options{}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := &unread{Store: open(t.TempDir())}
+			log := eventlog.Open(store)
+			defer func() { _ = log.Close() }()
+			for i := range 5 {
+				e, err := eventlog.NewUserMessage("hello")
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := log.Append(t.Context(), fmt.Sprint("s", i), eventlog.New, e); err != nil {
+					t.Fatal(err)
+				}
+			}
+			a := &app{out: io.Discard, getenv: func(string) string { return "" }}
+			for _, json := range []bool{false, true} {
+				a.json, store.reads = json, 0
+				if err := a.ls(t.Context(), log, false, "activity"); err != nil || store.reads > 0 {
+					t.Errorf("json %v: %d reads (%v)", json, store.reads, err)
+				}
+			}
+			if err := a.ls(t.Context(), log, true, "id"); err != nil || store.reads != 5 {
+				t.Errorf("--long: %d reads (%v)", store.reads, err)
+			}
+		})
+	}
+}
