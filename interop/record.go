@@ -19,7 +19,8 @@ type Record struct {
 	Source string
 	Line   int64 // physical line, from 1
 	Offset int64 // byte offset in the file
-	// Value is the object. Its bytes are reused by the next record.
+	// Value is the object; of a record that is refused because it is cut off, what
+	// there is of it. Its bytes are reused by the next record.
 	Value jsontext.Value
 	// Digest and Size are those of the record's bytes as they stand in the file.
 	Digest eventlog.Digest
@@ -54,14 +55,7 @@ func Records(src Source) iter.Seq2[Record, error] {
 		}
 		defer f.Close()
 		s := splitter{source: src.Name, in: bufio.NewReaderSize(r, 64<<10)}
-		for s.next() {
-			if !s.line(yield) {
-				return
-			}
-		}
-		if s.err != nil {
-			yield(Record{}, fmt.Errorf("read %s after line %d: %w", src.Name, s.number, s.err))
-		}
+		s.lines(yield)
 	}
 }
 
@@ -72,6 +66,7 @@ type splitter struct {
 	buf    []byte // the line, with its newline if it has one
 	start  int64  // offset of the line
 	number int64
+	arrays bool // take them as well as objects
 	err    error
 }
 
@@ -129,20 +124,23 @@ func (s *splitter) record(b []byte, offset int64) (rec Record, size int, err err
 		if value, repaired := firstValue(b, true); repaired == nil {
 			return s.repair(rec, value)
 		}
+		rec.Value = b
 		return rec, 0, rec.Refuse(plain(err, b))
 	}
-	if value.Kind() != '{' {
+	if !s.takes(value.Kind()) {
 		return rec, len(value), rec.Refuse(fmt.Errorf("a JSON %s, not an object", kindName(value.Kind())))
 	}
 	rec.Value, rec.Digest, rec.Size = value, eventlog.DigestOf(value), int64(len(value))
 	return rec, len(value), nil
 }
 
+func (s *splitter) takes(k jsontext.Kind) bool { return k == '{' || s.arrays && k == '[' }
+
 // repair reads a value whose only fault is text that is no valid Unicode.
 func (s *splitter) repair(rec Record, value jsontext.Value) (Record, int, error) {
 	clean := value.Clone()
 	err := clean.Compact(jsontext.AllowInvalidUTF8(true), jsontext.PreserveRawStrings(false))
-	if err != nil || !clean.IsValid() || clean.Kind() != '{' {
+	if err != nil || !clean.IsValid() || !s.takes(clean.Kind()) {
 		return rec, len(value), rec.Refuse(errors.New("text that is no valid Unicode"))
 	}
 	rec.Value, rec.Digest, rec.Size, rec.Repaired = clean, eventlog.DigestOf(value), int64(len(value)), true

@@ -1,0 +1,164 @@
+package parts
+
+import (
+	"encoding/base64"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop/internal/render"
+)
+
+// sourced reads an image or a document of Anthropic's: base64 becomes a body, an
+// address stays one.
+func (r *Reader) sourced(o *Members, name string) (p eventlog.Part, err error) {
+	var source struct {
+		Type      string `json:"type"`
+		MediaType string `json:"media_type"`
+		Data      string `json:"data"`
+		URL       string `json:"url"`
+	}
+	v := o.Take("source")
+	if v == nil || json.Unmarshal(v, &source) != nil {
+		return p, nil
+	}
+	p = eventlog.Part{Type: eventlog.PartType(name), MediaType: source.MediaType, Name: o.Text("title")}
+	switch source.Type {
+	case "base64":
+		body, err := base64.StdEncoding.DecodeString(source.Data)
+		if err != nil {
+			return eventlog.Part{}, nil
+		}
+		return r.holding(p, body)
+	case "text":
+		return r.holding(p, []byte(source.Data))
+	case "url":
+		p.URL = source.URL
+		o.Failed = o.Failed || p.URL == ""
+		return p, nil
+	}
+	return eventlog.Part{}, nil
+}
+
+// attached reads an image, a sound or a file of OpenAI's.
+func (r *Reader) attached(o *Members, name string) (p eventlog.Part, err error) {
+	switch name {
+	case "image_url":
+		inner, err := Open(o.Peek("image_url"))
+		if err != nil {
+			return r.located(eventlog.ImagePart, "", o.Required("image_url"))
+		}
+		address := inner.Required("url")
+		o.replace("image_url", &inner)
+		return r.located(eventlog.ImagePart, "", address)
+	case "input_image":
+		return r.located(eventlog.ImagePart, "", o.Required("image_url"))
+	case "input_audio":
+		return r.sound(o)
+	case "file":
+		inner, err := Open(o.Peek("file"))
+		if err != nil {
+			return p, nil
+		}
+		title, address := inner.Text("filename"), inner.Required("file_data")
+		o.replace("file", &inner)
+		return r.located(eventlog.DocumentPart, title, address)
+	}
+	title := o.Text("filename")
+	if o.Has("file_url") {
+		return r.located(eventlog.DocumentPart, title, o.Required("file_url"))
+	}
+	return r.located(eventlog.DocumentPart, title, o.Required("file_data"))
+}
+
+// replace leaves of a member what is left of the object that it holds.
+func (o *Members) replace(name string, inner *Members) {
+	o.Failed = o.Failed || inner.Failed
+	o.Take(name)
+	if rest := inner.Rest(); rest != nil {
+		o.Put(name, rest)
+	}
+}
+
+// located makes a part of an address. One that holds the body is taken apart.
+func (r *Reader) located(t eventlog.PartType, title, address string) (eventlog.Part, error) {
+	p := eventlog.Part{Type: t, Name: title, URL: address}
+	m, ok, err := render.Load(&p, nil)
+	if err != nil || !ok || len(m.Data) == 0 {
+		return p, err
+	}
+	p.URL, p.MediaType = "", m.Type
+	return r.holding(p, m.Data)
+}
+
+func (r *Reader) sound(o *Members) (p eventlog.Part, err error) {
+	inner, err := Open(o.Peek("input_audio"))
+	if err != nil {
+		return p, nil
+	}
+	format := inner.Required("format")
+	body, err := base64.StdEncoding.DecodeString(inner.Required("data"))
+	if err != nil {
+		return p, nil
+	}
+	o.replace("input_audio", &inner)
+	kind := "audio/" + format
+	if format == "mp3" {
+		kind = "audio/mpeg"
+	}
+	return r.holding(eventlog.Part{Type: eventlog.AudioPart, MediaType: kind}, body)
+}
+
+// holding gives a part its body. There is no part without one.
+func (r *Reader) holding(p eventlog.Part, body []byte) (eventlog.Part, error) {
+	if len(body) == 0 {
+		return eventlog.Part{}, nil
+	}
+	p.Data = body
+	if r.Put == nil {
+		return p, nil
+	}
+	return p, r.settle(&p)
+}
+
+// settle moves a body from the part to where Put keeps it.
+func (r *Reader) settle(p *eventlog.Part) (err error) {
+	p.Blob, err = r.Put(p.Data)
+	p.Data = nil
+	return err
+}
+
+// Settle moves the bodies of parts, and of results among them, to where put
+// keeps them.
+func Settle(all []eventlog.Part, put func([]byte) (eventlog.BlobRef, error)) error {
+	r := Reader{Put: put}
+	for i := range all {
+		p := &all[i]
+		if p.Data != nil {
+			if err := r.settle(p); err != nil {
+				return err
+			}
+		}
+		if err := Settle(p.Content, put); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Arguments reads the arguments of a call as OpenAI writes them: JSON in a
+// string. A string that holds none is the value itself.
+func Arguments(v jsontext.Value) jsontext.Value {
+	var text string
+	if v.Kind() != '"' || json.Unmarshal(v, &text) != nil {
+		return v
+	}
+	if raw := jsontext.Value(text); raw.IsValid() {
+		return raw
+	}
+	if render.Blank(text) {
+		return jsontext.Value(`{}`)
+	}
+	return v
+}

@@ -1,0 +1,114 @@
+package interop
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+)
+
+// Values yields the JSON objects and arrays of a file, in order, whether each
+// stands on a line of its own or a document goes over many lines. What cannot
+// be read is yielded as by Records.
+//
+// A file whose first line is a whole value is read line by line; any other is
+// held in memory.
+func Values(src Source) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		r, f, err := src.reader()
+		if err != nil {
+			yield(Record{}, fmt.Errorf("open %s: %w", src.Name, err))
+			return
+		}
+		defer f.Close()
+		in := bufio.NewReaderSize(r, 64<<10)
+		s := splitter{source: src.Name, in: in, arrays: true}
+		document, err := s.document()
+		if err != nil {
+			yield(Record{}, fmt.Errorf("read %s: %w", src.Name, err))
+			return
+		}
+		if document != nil {
+			s.values(document, yield)
+			return
+		}
+		s.lines(yield)
+	}
+}
+
+// lines yields what stands on the lines.
+func (s *splitter) lines(yield func(Record, error) bool) {
+	for s.next() {
+		if !s.line(yield) {
+			return
+		}
+	}
+	if s.err != nil {
+		yield(Record{}, fmt.Errorf("read %s after line %d: %w", s.source, s.number, s.err))
+	}
+}
+
+// document reads the file if its values go over many lines; else it is nil, and
+// the file is as if nothing had been read.
+func (s *splitter) document() ([]byte, error) {
+	var first []byte
+	for len(bytes.TrimSpace(first)) == 0 {
+		line, err := s.in.ReadBytes('\n')
+		first = append(first, line...)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if whole(first) == nil {
+		s.in = bufio.NewReaderSize(io.MultiReader(bytes.NewReader(first), s.in), 64<<10)
+		return nil, nil
+	}
+	rest, err := io.ReadAll(s.in)
+	if err != nil {
+		return nil, err
+	}
+	all := append(first, rest...)
+	if err := whole(all); err == nil || errors.Is(err, io.ErrUnexpectedEOF) {
+		return all, nil
+	}
+	s.in = bufio.NewReader(bytes.NewReader(all))
+	return nil, nil
+}
+
+// whole says why no value stands at the start of b.
+func whole(b []byte) error {
+	b = bytes.TrimSpace(bytes.TrimPrefix(b, byteOrderMark))
+	if len(b) == 0 {
+		return nil
+	}
+	_, err := firstValue(b, true)
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// values yields the values that stand one behind the other in b.
+func (s *splitter) values(b []byte, yield func(Record, error) bool) {
+	rest := bytes.TrimPrefix(b, byteOrderMark)
+	s.number = 1
+	for at := 0; ; {
+		rest = bytes.TrimLeft(rest, " \t\r\n")
+		if len(rest) == 0 {
+			return
+		}
+		start := len(b) - len(rest)
+		s.number += int64(bytes.Count(b[at:start], []byte{'\n'}))
+		at = start
+		rec, size, err := s.record(rest, int64(start))
+		if !yield(rec, err) || size == 0 {
+			return
+		}
+		rest = rest[size:]
+	}
+}
