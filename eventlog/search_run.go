@@ -1,0 +1,308 @@
+package eventlog
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"math"
+	"runtime"
+	"slices"
+	"sync"
+)
+
+// search is one search under way. Sessions are looked through by several
+// goroutines, in the order that the hits come in: each has a channel of its
+// own, and the caller is given those of one session after the other.
+type search struct {
+	log     *Log
+	query   Query
+	matcher *matcher
+}
+
+// finding is a hit, or an error about a session.
+type finding struct {
+	hit Hit
+	err error
+}
+
+// hitsAhead is how many hits of a session may wait to be consumed.
+const hitsAhead = 64
+
+// lookout is a session to look through, and where its hits go.
+type lookout struct {
+	Candidates
+	hits chan finding
+}
+
+func (s *search) run(outer context.Context, yield func(Hit, error) bool) {
+	searchers := max(runtime.GOMAXPROCS(0), 1)
+	ctx, cancel := context.WithCancel(outer)
+	var working sync.WaitGroup
+	defer working.Wait()
+	defer cancel()
+	todo, order := make(chan lookout), make(chan chan finding, 4*searchers)
+	working.Go(func() { s.dispatch(ctx, todo, order) })
+	for range searchers {
+		working.Go(func() {
+			for l := range todo {
+				s.through(ctx, l)
+			}
+		})
+	}
+	s.deliver(outer, order, yield)
+}
+
+// deliver yields the hits of one session after the other. A search that is
+// canceled ends with that error, whatever else the searchers came upon.
+func (s *search) deliver(ctx context.Context, order <-chan chan finding, yield func(Hit, error) bool) {
+	left := s.query.Limit
+	for hits := range order {
+		for f := range hits {
+			if ctx.Err() != nil {
+				break
+			}
+			if !yield(f.hit, f.err) {
+				return
+			}
+			if f.err == nil && left > 0 {
+				if left--; left == 0 {
+					return
+				}
+			}
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	if ctx.Err() != nil {
+		yield(Hit{}, ctx.Err())
+	}
+}
+
+// dispatch hands out the sessions in order. An error of finding them ends the
+// search.
+func (s *search) dispatch(ctx context.Context, todo chan<- lookout, order chan<- chan finding) {
+	defer close(order)
+	defer close(todo)
+	for c, err := range s.candidates(ctx) {
+		l := lookout{c, make(chan finding, hitsAhead)}
+		select {
+		case order <- l.hits:
+		case <-ctx.Done():
+			return
+		}
+		if err != nil {
+			l.hits <- finding{hit: Hit{Session: c.Session}, err: err}
+			close(l.hits)
+			return
+		}
+		select {
+		case todo <- l:
+		case <-ctx.Done():
+			close(l.hits)
+			return
+		}
+	}
+}
+
+// candidates are the sessions to look through.
+func (s *search) candidates(ctx context.Context) iter.Seq2[Candidates, error] {
+	if s.query.Session == "" {
+		return s.within(ctx, "", 0)
+	}
+	return func(yield func(Candidates, error) bool) {
+		first, err := s.log.firstEvent(ctx, s.query.Session)
+		if err != nil {
+			yield(Candidates{Session: s.query.Session}, err)
+			return
+		}
+		for c, err := range s.within(ctx, s.query.Session, 0) {
+			if !yield(c, err) || err != nil {
+				return
+			}
+		}
+		for older, err := range s.log.ancestry(ctx, &first, 1) {
+			if err != nil {
+				yield(Candidates{Session: s.query.Session}, err)
+				return
+			}
+			for c, err := range s.within(ctx, older.session, older.to) {
+				if !yield(c, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+// within are the candidates of one session up to a seq, or of all: by the
+// store's index, if it has one.
+func (s *search) within(ctx context.Context, session string, to int64) iter.Seq2[Candidates, error] {
+	if index, ok := As[Searcher](s.log.store); ok {
+		return index.Search(ctx, s.matcher.terms, session, to)
+	}
+	return s.all(ctx, session, to)
+}
+
+// all are all events of one session up to a seq, or of all sessions.
+func (s *search) all(ctx context.Context, session string, to int64) iter.Seq2[Candidates, error] {
+	return func(yield func(Candidates, error) bool) {
+		sessions := []SessionActivity{{Session: session}}
+		if session == "" {
+			var err error
+			if sessions, err = s.sessions(ctx); err != nil {
+				yield(Candidates{}, err)
+				return
+			}
+		}
+		for _, one := range sessions {
+			c := Candidates{one.Session, s.log.store.Read(ctx, one.Session, Span{To: to, Backward: true})}
+			if !yield(c, nil) {
+				return
+			}
+		}
+	}
+}
+
+// sessions lists all sessions by their last activity.
+func (s *search) sessions(ctx context.Context) (sessions []SessionActivity, err error) {
+	for info, err := range s.log.store.Sessions(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		sessions = append(sessions, SessionActivity{info.ID, info.Last.Timestamp})
+	}
+	slices.SortFunc(sessions, ByActivity)
+	return sessions, nil
+}
+
+// through looks through a session.
+func (s *search) through(ctx context.Context, l lookout) {
+	defer close(l.hits)
+	most := s.most()
+	look := looker{search: s, session: l.Session, walker: textWalker{open: s.log.OpenBlob}}
+	for e, err := range l.Events {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			if s.query.Session == "" && errors.Is(err, ErrNotFound) {
+				return // removed meanwhile
+			}
+			l.send(ctx, finding{hit: Hit{Session: l.Session}, err: err})
+			return
+		}
+		hit, ok, err := look.at(ctx, &e)
+		if err == nil && !ok {
+			continue
+		}
+		if err != nil {
+			hit = Hit{Session: l.Session, Seq: e.Seq}
+		}
+		if !l.send(ctx, finding{hit, err}) {
+			return
+		}
+		if most--; most == 0 {
+			return
+		}
+	}
+}
+
+// most is how many hits of a session are wanted.
+func (s *search) most() int {
+	most := math.MaxInt
+	for _, limit := range []int{s.query.Limit, s.query.PerSession} {
+		if limit > 0 {
+			most = min(most, limit)
+		}
+	}
+	return most
+}
+
+// send passes a hit on; false ends the looking.
+func (l *lookout) send(ctx context.Context, f finding) bool {
+	select {
+	case l.hits <- f:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// looker looks at the events of one session.
+type looker struct {
+	*search
+	session string
+	walker  textWalker
+	folded  []byte
+	path    []Stretch // of the session, once an event has matched
+	onPath  bool      // path is known
+}
+
+// at reports whether an event is a hit.
+func (l *looker) at(ctx context.Context, e *Event) (hit Hit, ok bool, err error) {
+	if !l.wants(e.Type) || e.Redacted() {
+		return hit, false, nil
+	}
+	_, _, spilled := e.Spilled()
+	if spilled {
+		if err := l.log.fetch(ctx, e); err != nil || e.Redacted() {
+			return hit, false, err
+		}
+	}
+	if !l.matcher.may(e.Data) && !bodies(e, spilled) {
+		return hit, false, nil
+	}
+	l.walker.ctx = ctx
+	text, err := l.walker.event(e)
+	if err != nil {
+		return hit, false, err
+	}
+	l.folded = appendFolded(l.folded[:0], text)
+	if !l.matcher.matches(l.folded) {
+		return hit, false, nil
+	}
+	if counts, err := l.counts(ctx, e); err != nil || !counts {
+		return hit, false, err
+	}
+	return l.hit(e, string(text), string(l.folded)), true, nil
+}
+
+func (s *search) wants(t Type) bool {
+	return len(s.query.Types) == 0 || slices.Contains(s.query.Types, t.Name())
+}
+
+// bodies reports whether an event has bodies besides its own data.
+func bodies(e *Event, spilled bool) bool {
+	n := len(e.Blobs())
+	if spilled {
+		n--
+	}
+	return n > 0
+}
+
+// counts reports whether an event is wanted although it may have been rewound.
+func (l *looker) counts(ctx context.Context, e *Event) (bool, error) {
+	if !l.query.Active || e.Type.Scope() != PathScope {
+		return true, nil
+	}
+	if !l.onPath {
+		session := l.session
+		if l.query.Session != "" {
+			session = l.query.Session
+		}
+		path, err := l.log.Path(ctx, session)
+		if err != nil {
+			return false, err
+		}
+		l.path, l.onPath = path, true
+	}
+	return slices.ContainsFunc(l.path, func(s Stretch) bool { return s.From <= e.Seq && e.Seq <= s.To }), nil
+}
+
+func (l *looker) hit(e *Event, text, folded string) Hit {
+	return Hit{
+		Session: e.SessionID, Seq: e.Seq, Type: e.Type, Timestamp: e.Timestamp, Event: *e,
+		Snippet: snippet(text, folded, l.matcher.find(folded), l.query.Context),
+	}
+}
