@@ -17,15 +17,56 @@ type Ancestor struct {
 	Fork  eventlog.Fork
 }
 
+// LineageError says that what a fork shares with its parents cannot be read.
+type LineageError struct {
+	// Session is the fork, Seq its session_forked; 0 if the session itself is not
+	// there.
+	Session string
+	Seq     int64
+	// Err matches eventlog.ErrNotFound or is a *eventlog.CorruptError, or what else
+	// kept the lineage from being looked at.
+	Err error
+}
+
+func (e *LineageError) Error() string {
+	return fmt.Sprintf("lineage of session %q: %v", e.Session, e.Err)
+}
+
+func (e *LineageError) Unwrap() error { return e.Err }
+
+// Defect is the error among others that verifying a log finds.
+func (e *LineageError) Defect() eventlog.Defect {
+	return eventlog.Defect{Session: e.Session, Seq: e.Seq, Offset: -1, Rule: "fork", Detail: e.Err.Error()}
+}
+
 // Lineage lists the sessions that a session was forked from, its parent first.
 // A session that is no fork has none. An ancestor that is gone is
-// eventlog.ErrNotFound; one that no longer has the event that was forked a
-// *eventlog.CorruptError, as is a session that is its own ancestor (ErrCycle).
-// It reads two events of each.
+// eventlog.ErrNotFound; one that no longer has the event up to which it is
+// shared a *eventlog.CorruptError, as is a session that is its own ancestor
+// (ErrCycle); each in a *LineageError. It reads two events of each.
 func Lineage(ctx context.Context, log *eventlog.Log, session string) ([]Ancestor, error) {
-	var line []Ancestor
-	seen := map[string]bool{session: true}
-	first, err := firstOwn(ctx, log, session)
+	c := climb{log: log, session: session}
+	if err := c.run(ctx); err != nil {
+		return nil, err
+	}
+	return c.line, nil
+}
+
+// climb goes from a session to its parents.
+type climb struct {
+	log     *eventlog.Log
+	session string
+	known   func(session string) bool // that its lineage is sound; or nil
+	line    []Ancestor
+	// end is the fork that says up to where the sessions to come are shared.
+	end eventlog.Fork
+}
+
+// run goes up to a session that is no fork, or whose lineage is known.
+func (c *climb) run(ctx context.Context) error {
+	first, err := firstOwn(ctx, c.log, c.session)
+	begin := first.Seq
+	seen := map[string]bool{c.session: true}
 	for err == nil && first.Type.Name() == eventlog.SessionForked {
 		var a Ancestor
 		if a, err = ancestorOf(&first); err != nil {
@@ -36,23 +77,36 @@ func Lineage(ctx context.Context, log *eventlog.Log, session string) ([]Ancestor
 			break
 		}
 		seen[a.Session] = true
-		point := a.Fork
-		if n := len(line); n > 0 && line[n-1].Seq < a.Seq {
-			a.Seq = line[n-1].Seq // the nearer one was forked below its own events
-		}
-		if first, err = firstOwn(ctx, log, a.Session); err != nil {
-			err = fmt.Errorf("parent of session %q: %w", a.Child, err)
+		var done bool
+		if first, done, err = c.up(ctx, a); done {
 			break
 		}
-		if point.Seq >= first.Seq {
-			err = checkForkPoint(ctx, log, &point)
-		}
-		line = append(line, a)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("lineage of session %q: %w", session, err)
+		return &LineageError{Session: c.session, Seq: begin, Err: err}
 	}
-	return line, nil
+	return nil
+}
+
+// up goes on to an ancestor, and gives its first event.
+func (c *climb) up(ctx context.Context, a Ancestor) (first eventlog.Event, done bool, err error) {
+	if len(c.line) == 0 || a.Seq < c.end.Seq {
+		c.end = a.Fork
+	}
+	a.Seq = c.end.Seq // the nearer one may have been forked below its own events
+	c.line = append(c.line, a)
+	if first, err = firstOwn(ctx, c.log, a.Session); err != nil {
+		return first, true, fmt.Errorf("parent of session %q: %w", a.Child, err)
+	}
+	done = c.known != nil && c.known(a.Session)
+	within := eventlog.Between(a.Seq, a.Seq).Bare()
+	if !done {
+		within = within.Own()
+	}
+	if a.Seq > 0 && (done || a.Seq >= first.Seq) {
+		err = checkShared(ctx, c.log, a.Session, &c.end, within)
+	}
+	return first, done, err
 }
 
 func ancestorOf(first *eventlog.Event) (Ancestor, error) {
@@ -68,15 +122,16 @@ func firstOwn(ctx context.Context, log *eventlog.Log, session string) (eventlog.
 	return eventlog.Event{}, fmt.Errorf("session %q: %w", session, eventlog.ErrNotFound)
 }
 
-// checkForkPoint makes sure that a parent still has the event that was forked.
-func checkForkPoint(ctx context.Context, log *eventlog.Log, f *eventlog.Fork) error {
-	for e, err := range log.Read(ctx, f.Parent, eventlog.Between(f.Seq, f.Seq).Own().Bare()) {
+// checkShared makes sure that a session still has the event up to which it is
+// shared.
+func checkShared(ctx context.Context, log *eventlog.Log, session string, f *eventlog.Fork, at eventlog.Range) error {
+	for e, err := range log.Read(ctx, session, at) {
 		if err == nil && (e.ID != f.EventID || e.Hash() != f.Hash) {
 			break
 		}
 		return err
 	}
-	return &eventlog.CorruptError{Session: f.Parent, Offset: -1, Seq: f.Seq,
+	return &eventlog.CorruptError{Session: session, Offset: -1, Seq: f.Seq,
 		Cause: fmt.Errorf("the event that was forked is not there: %w", eventlog.ErrEventNotFound)}
 }
 
