@@ -17,6 +17,10 @@ type Report struct {
 	// Events and Bytes count the session's own lines that were read.
 	Events, Bytes int64
 	Head          Head
+	// Parent is the session that this one is a fork of, if it is one. Snapshots
+	// counts its own; whether they hold what they should is not Verify's to know.
+	Parent    string
+	Snapshots int64
 	// Defects are damage. Notes are what is worth knowing and no damage: rules of
 	// conversation that an import broke and marked, what was lost and is known to
 	// be, and the torn tail that an unfinished write left.

@@ -77,6 +77,9 @@ func (v *verifier) take(ctx context.Context, f *Fragment, n *inspection) error {
 	v.alien = false
 	v.report.Events++
 	v.report.Bytes += int64(len(e.Line())) + 1
+	if e.Type.Name() == ProjectionSnapshotted {
+		v.report.Snapshots++
+	}
 	v.faults(e, n)
 	placed, err := v.place(ctx, f, n)
 	if err != nil || !placed {
@@ -230,6 +233,7 @@ func (v *verifier) forked(ctx context.Context, e *Event, n *inspection, f *Fork)
 	case n.link.after(f.Hash) != n.hash:
 		v.defect(e.Seq, "chain", errChain.Error())
 	}
+	v.report.Parent = f.Parent
 	v.talk.inherit(f.Seq)
 	err := v.log.checkFork(ctx, e.SessionID, f)
 	if err != nil && ctx.Err() != nil {
