@@ -2,7 +2,9 @@ package projection
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"math/big"
 	"slices"
 	"strings"
@@ -35,12 +37,15 @@ type documentMember struct {
 	value  *document
 }
 
-// parseDocument reads one JSON value; it must be well-formed.
+// parseDocument reads one JSON value.
 func parseDocument(v jsontext.Value) (*document, error) {
 	dec := jsontext.NewDecoder(bytes.NewReader(v))
 	n, err := readDocument(dec)
 	if err != nil {
 		return nil, err
+	}
+	if _, err := dec.ReadToken(); !errors.Is(err, io.EOF) {
+		return nil, errors.Join(errors.New("there is more than one value"), err)
 	}
 	return n, n.check()
 }

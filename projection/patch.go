@@ -43,12 +43,13 @@ func (e *PatchError) Error() string {
 func (e *PatchError) Unwrap() error { return e.Err }
 
 // ApplyPatch applies a JSON Patch (RFC 6902) to a document, wholly or not at
-// all: an operation that does not apply is a *PatchError. Number literals and
+// all: an operation that does not apply, and a document that is no JSON value,
+// is a *PatchError. Number literals and
 // the order of members stay as they are.
 func ApplyPatch(document, patch jsontext.Value) (jsontext.Value, error) {
 	n, err := parseDocument(document)
 	if err != nil {
-		return nil, &PatchError{Index: -1, Err: err}
+		return nil, &PatchError{Index: -1, Err: fmt.Errorf("document: %w", err)}
 	}
 	if n, err = n.patched(patch); err != nil {
 		return nil, err

@@ -24,13 +24,13 @@ type Migrations map[int]func(jsontext.Value) (jsontext.Value, error)
 // ErrStateShape. The document null is the zero T.
 func Typed[T any](c CustomState, version int, migrations Migrations) (T, error) {
 	var state T
-	if c.doc == nil {
-		return state, nil
-	}
-	raw := c.Raw()
 	if c.Version > version {
 		return state, &eventlog.VersionError{What: "custom state", Got: c.Version, Max: version}
 	}
+	if c.document().kind == jsontext.KindNull {
+		return state, nil
+	}
+	raw := c.Raw()
 	for v := c.Version; v < version; v++ {
 		migrate, ok := migrations[v]
 		if !ok {
