@@ -1,0 +1,58 @@
+package main
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/projection"
+)
+
+// complete lets the shell complete sessions and the values of flags, for all
+// commands that take them.
+func (a *app) complete(root *cobra.Command) {
+	for _, cmd := range root.Commands() {
+		switch _, args, _ := strings.Cut(cmd.Use, " "); {
+		case strings.Contains(args, "SESSION...") || args == "A B":
+			cmd.ValidArgsFunction = a.completeSessions
+		case strings.Contains(args, "SESSION"):
+			cmd.ValidArgsFunction = a.completeSession
+		}
+		if cmd.Flags().Lookup("projection") != nil {
+			_ = cmd.RegisterFlagCompletionFunc("projection", cobra.FixedCompletions(projection.Names(), cobra.ShellCompDirectiveNoFileComp))
+		}
+	}
+}
+
+// completeSession is completeSessions for the first argument only.
+func (a *app) completeSession(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return a.completeSessions(cmd, args, typed)
+}
+
+// completeSessions offers the sessions whose ids begin with what was typed, each
+// with its title. A store that cannot be read offers none: the command will say
+// why.
+func (a *app) completeSessions(cmd *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	var found []cobra.Completion
+	err := a.reading(func(log *eventlog.Log) error {
+		for info, err := range log.Sessions(cmd.Context()) {
+			if err != nil {
+				return err
+			}
+			if strings.HasPrefix(info.ID, typed) && info.Err == nil {
+				title := cmp.Or(titleOf(&info.Last), titleOf(&info.First))
+				found = append(found, cobra.CompletionWithDesc(info.ID, title))
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	return found, cobra.ShellCompDirectiveNoFileComp
+}
