@@ -213,8 +213,6 @@ func (l *Log) checkHistory(ctx context.Context, session string, st *state, e *Ev
 	return nil
 }
 
-const forkOriginKey = "fork_origin"
-
 // forgive marks a broken rule of conversation in the metadata of a lenient
 // append; rules of structure, and any rule of a strict append, are refused.
 func (e *Event) forgive(broken error, lenient bool) error {

@@ -16,7 +16,7 @@ func TestKept(t *testing.T) {
 			`{"type":"text","text":"secret"},{"type":"tool_call","call_id":"1","name":"secret"},{"type":"server_tool_call","call_id":"2"},` +
 			`{"type":"tool_result","call_id":"3","content":[{"type":"tool_call","call_id":"9"}]},{"type":"tool_result","call_id":"\u0034"},` +
 			`{"type":"hologram","call_id":{"secret":1}}],"extra":{"secret":1}}`,
-			`{"role":"tool","group":"g","usage":{"input_tokens":1,"unknown":2},"calls":["1"],"results":["3","\u0034"]}`},
+			`{"role":"tool","response_id":"r","group":"g","usage":{"input_tokens":1,"unknown":2},"calls":["1"],"results":["3","\u0034"]}`},
 		{MessageAdded, `{"role":"user","calls":["secret"],"results":["secret"],"parts":[]}`, `{"role":"user"}`},
 		{MessageAdded, `{"role":"user"}`, `{"role":"user"}`},
 		{CompactionTriggered, `{"entries":[{"seq":3},{"message":{"role":"user"}},{"seq":4,"secret":1}],"summary":"secret","covers":{"from":1,"to":5}}`,

@@ -39,10 +39,14 @@ func (e *Event) SetMetadata(name string, value any) error {
 	return nil
 }
 
-// MetadataValue is the value of one member of e's metadata. ok is false when
-// there is none, or the metadata is not an object.
+// MetadataValue is the value of one member of e's metadata, or of what redaction
+// left of it. ok is false when there is none, or the metadata is not an object.
 func (e *Event) MetadataValue(name string) (value jsontext.Value, ok bool) {
-	members, err := metadataMembers(e.Metadata)
+	metadata := e.Metadata
+	if len(metadata) == 0 && e.Redacted() {
+		metadata = e.keptMetadata()
+	}
+	members, err := metadataMembers(metadata)
 	if err != nil {
 		return nil, false
 	}

@@ -66,6 +66,12 @@ func factsOf(p Payload, data jsontext.Value) *facts {
 		f.moves, f.to = true, p.To
 	case Fork:
 		f.fork = &p
+	case Loss:
+		if original, ok := p.original(); ok && original.Type.Name() == MessageAdded {
+			if kept, err := keptFacts(original.Kept); err == nil {
+				f.calls, f.results = kept.calls, kept.results
+			}
+		}
 	}
 	return f
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -190,14 +189,17 @@ func (l *Log) redactedLines(ctx context.Context, session string, seqs []int64) (
 	return lines, nil
 }
 
-// redacted is e without its content: header, hash, commit and what its type
-// keeps.
+// redacted is e without its content: header, hash, commit, and what its type and
+// every copy keeps.
 func (e *Event) redacted() (Event, error) {
 	kept, err := keptOf(e)
 	if errors.Is(err, ErrInvalidPayload) {
 		kept, err = jsontext.Value(`{}`), nil // of a broken payload nothing is known to be structure
 	}
 	if err != nil {
+		return Event{}, fmt.Errorf("redact event %d: %w", e.Seq, err)
+	}
+	if kept, err = e.withProvenance(kept); err != nil {
 		return Event{}, fmt.Errorf("redact event %d: %w", e.Seq, err)
 	}
 	return e.redactedAs(e.header(), e.Hash(), e.commit(), kept)
@@ -238,16 +240,4 @@ func (l *Log) holder(ctx context.Context, first *Event, seq int64) string {
 		return first.SessionID
 	}
 	return segments[len(segments)-1].session
-}
-
-// forkOrigin reads which event an event is a copy of.
-func (e *Event) forkOrigin() (origin struct {
-	Session string `json:"session_id"`
-	Seq     int64  `json:"seq"`
-}, ok bool) {
-	value, ok := e.MetadataValue(forkOriginKey)
-	if !ok || json.Unmarshal(value, &origin) != nil {
-		return origin, false
-	}
-	return origin, true
 }

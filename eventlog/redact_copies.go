@@ -89,6 +89,9 @@ func (p *redactionPlan) copiesIn(ctx context.Context, session string, known map[
 			continue
 		}
 		known[key], found = true, true
+		if e.Redacted() || e.Type.Name() == Lost {
+			continue // its content is gone, but it may have been copied before
+		}
 		p.report.Untouched = append(p.report.Untouched, EventRef{session, e.Seq, e.Type})
 	}
 	return found, nil
@@ -97,7 +100,7 @@ func (p *redactionPlan) copiesIn(ctx context.Context, session string, known map[
 // copied reports whether e has the content of an event that goes.
 func (p *redactionPlan) copied(e *Event, known map[eventKey]bool) bool {
 	origin, copied := e.forkOrigin()
-	return copied && known[eventKey{origin.Session, origin.Seq}] || p.ids[e.ID] && !e.Redacted()
+	return copied && known[eventKey{origin.Session, origin.Seq}] || p.ids[e.ID]
 }
 
 // unread notes sessions that do not even show in a listing, as all that is in

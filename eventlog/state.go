@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/oklog/ulid/v2"
 )
 
@@ -270,11 +271,15 @@ func (c *calls) foldEvent(e *Event) (turned bool, err error) {
 
 // pathFacts reads what an event says of calls and of the path.
 func (e *Event) pathFacts() (*facts, error) {
-	if name := e.Type.Name(); name != MessageAdded && name != HeadMoved {
+	if name := e.Type.Name(); name != MessageAdded && name != HeadMoved && name != Lost {
 		return &facts{}, nil
 	}
 	if e.Redacted() {
-		return e.keptFacts()
+		f, err := keptFacts(e.Kept())
+		if err != nil {
+			return nil, fmt.Errorf("%s %d of %q: kept: %w: %w", e.Type, e.Seq, e.SessionID, ErrInvalidPayload, err)
+		}
+		return f, nil
 	}
 	p, err := vocabulary[e.Type.Name()].parse(e.Type, e.Data)
 	if err != nil {
@@ -284,13 +289,11 @@ func (e *Event) pathFacts() (*facts, error) {
 }
 
 // keptFacts reads the facts of a redacted message from what was kept of it.
-func (e *Event) keptFacts() (*facts, error) {
-	var kept struct {
+func keptFacts(kept jsontext.Value) (*facts, error) {
+	var ids struct {
 		Calls   []string `json:"calls"`
 		Results []string `json:"results"`
 	}
-	if err := json.Unmarshal(e.Kept(), &kept); err != nil {
-		return nil, fmt.Errorf("%s %d of %q: kept: %w: %w", e.Type, e.Seq, e.SessionID, ErrInvalidPayload, err)
-	}
-	return &facts{calls: kept.Calls, results: kept.Results}, nil
+	err := json.Unmarshal(kept, &ids)
+	return &facts{calls: ids.Calls, results: ids.Results}, err
 }

@@ -142,7 +142,7 @@ func (i *inspector) payload(e *Event, n *inspection) {
 		n.fault(ruleOf(err), err.Error())
 	}
 	switch p := p.(type) {
-	case Message, HeadMove, Fork:
+	case Message, HeadMove, Fork, Loss:
 		n.facts = *factsOf(p, e.Data)
 	case RedactionNote:
 		// In a copy it speaks of the original.

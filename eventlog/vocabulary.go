@@ -68,7 +68,7 @@ func buildVocabulary() map[Type]*typeInfo {
 func conversationTypes() []*typeInfo {
 	return []*typeInfo{
 		{name: MessageAdded, parse: parseAs[Message],
-			kept: []string{"role", "provider", "model", "group", "usage", "calls", "results"}},
+			kept: []string{"role", "provider", "model", "response_id", "group", "usage", "calls", "results"}},
 		{name: ContextAdded, parse: parseAs[ContextEntry], kept: []string{"kind", "placement"}},
 		{name: CompactionTriggered, parse: parseAs[Compaction], kept: []string{"strategy", "trigger", "covers", "cleared",
 			"replace", "tokens_before", "tokens_after", "max_tokens", "entries"}},

@@ -129,7 +129,7 @@ func erased(e *eventlog.Event, r *renaming) (eventlog.Event, error) {
 	if err != nil {
 		return eventlog.Event{}, err
 	}
-	lost, err := eventlog.NewLost(eventlog.Loss{Reason: "redacted", Source: eventlog.LossSource{SessionID: e.SessionID}, Extra: extra})
+	lost, err := eventlog.NewLost(eventlog.Loss{Reason: eventlog.ErasedLoss, Source: eventlog.LossSource{SessionID: e.SessionID}, Extra: extra})
 	lost.Timestamp, lost.Cost = e.Timestamp, e.Cost
 	return lost, err
 }

@@ -55,7 +55,7 @@ func LoadCost(ctx context.Context, log *eventlog.Log, session string) (CostRepor
 	c := costs{report: CostReport{Session: session}, path: pathCursor{path}}
 	for e, err := range log.Read(ctx, session, eventlog.Between(0, path[len(path)-1].To)) {
 		if err == nil {
-			err = c.read(&e)
+			err = c.read(meant(&e))
 		}
 		if err != nil {
 			return CostReport{}, fmt.Errorf("cost of session %q: %w", session, err)

@@ -46,7 +46,7 @@ func traceOf(name string, scope eventlog.Scope) projection.Projection[trace] {
 // traceLine tells events apart, by what a copy of them has too.
 func traceLine(e *eventlog.Event) string {
 	name := eventlog.Type(strings.TrimPrefix(string(e.Type.Name()), "copy:"))
-	if e.Redacted() || name == eventlog.Lost {
+	if e.Redacted() {
 		return fmt.Sprintf("%d gone", e.Seq)
 	}
 	if name == eventlog.MessageAdded || name == eventlog.CustomPatched || name == eventlog.ExternalInput {
@@ -264,6 +264,9 @@ func (g *garden) expected(at int64, lineage []eventlog.Event) (v view) {
 	onPath := g.path(lineage[:at])
 	for i := range lineage[:at] {
 		e := &lineage[i]
+		if original, erased := e.Erased(); erased {
+			e = &original
+		}
 		counts := e.Type.Scope() != eventlog.SessionScope && onPath[e.Seq]
 		if counts {
 			v.Tally += int(e.Seq)

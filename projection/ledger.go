@@ -178,13 +178,14 @@ func (l *Ledger) due(ctx context.Context, log *eventlog.Log, session string) (d 
 		if err != nil {
 			return d, err
 		}
-		inherited := e.SessionID != session || isInherited(&e)
-		if err := m.read(&e, inherited, func(c charge) { d.add(&e, c) }); err != nil {
+		e := meant(&e)
+		inherited := e.SessionID != session || isInherited(e)
+		if err := m.read(e, inherited, func(c charge) { d.add(e, c) }); err != nil {
 			return d, err
 		}
 		d.head = e.Head()
 		if e.Type.Name() == eventlog.AccountingFlushed && !inherited {
-			if err := d.flushed(&e, l.name); err != nil {
+			if err := d.flushed(e, l.name); err != nil {
 				return d, err
 			}
 		}

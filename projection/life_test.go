@@ -39,7 +39,7 @@ var lifeSets = []projection.Set{everything, projection.Session, projection.Of(""
 
 type act struct{ do, session, a, b int }
 
-var acts = []string{"turn", "turn", "end", "step", "answer", "answer", "piece", "tool", "patch", "patch", "set", "artifact", "intend",
+var acts = []string{"turn", "turn", "end", "step", "answer", "answer", "piece", "part", "tool", "patch", "patch", "set", "artifact", "intend",
 	"complete", "approve", "wait", "child", "claim", "title", "rewind", "recover", "fork", "snapshot", "snapshot", "redact", "say"}
 
 var drawActs = rapid.SliceOfN(rapid.Custom(func(r *rapid.T) act {
@@ -77,7 +77,7 @@ func (l *life) act(a act) {
 	l.t.Helper()
 	name := l.names[a.session%len(l.names)]
 	switch do := acts[a.do]; do {
-	case "turn", "end", "step", "answer", "piece", "tool", "say":
+	case "turn", "end", "step", "answer", "piece", "part", "tool", "say":
 		l.talk(name, do, a)
 	case "patch", "set", "artifact", "title":
 		l.keep(name, do, a)
@@ -105,10 +105,12 @@ func (l *life) talk(name, do string, a act) {
 		if a.a%2 == 0 {
 			l.append(name, l.made(eventlog.NewStepCompleted(eventlog.StepCompletion{Step: a.b, TurnID: l.turns[name], Usage: usage})))
 		}
-	case "answer", "piece":
+	case "answer", "piece", "part":
 		m := eventlog.Message{Role: eventlog.Assistant, Model: fmt.Sprint("m", a.b%2), Usage: usage, Parts: []eventlog.Part{eventlog.Text("so")}}
 		if do == "piece" {
 			m.Group = fmt.Sprint("g", a.a%3)
+		} else if do == "part" {
+			m.ResponseID = fmt.Sprint("r", a.a%3)
 		}
 		e := l.made(eventlog.NewMessage(m))
 		e.Cost = eventlog.Cost(a.a * a.b)
@@ -368,9 +370,6 @@ func TestACopyHasTheContentOfItsOriginal(t *testing.T) {
 		for _, name := range l.names {
 			c, err := fork.Copy(bg, l.log, name, fork.CopyOptions{ID: "copy-" + name})
 			l.allow(err)
-			if len(c.Erased) > 0 {
-				continue
-			}
 			original, err := projection.LoadSet(bg, l.log, name, projection.Session)
 			l.allow(err)
 			copied, err := projection.LoadSet(bg, l.log, c.ID, projection.Session)
@@ -387,9 +386,63 @@ func TestACopyHasTheContentOfItsOriginal(t *testing.T) {
 					same(r, part, wantState, gotState)
 				}
 			}
-			cost, err := projection.LoadCost(bg, l.log, c.ID)
+			same(r, "effects of "+name, l.effectsOf(name), l.effectsOf(c.ID))
+			l.spentNothing(r, c.ID)
+			l.redactAll(c.ID)
+			l.spentNothing(r, c.ID)
+			again, err := fork.Copy(bg, l.log, c.ID, fork.CopyOptions{ID: "again-" + name})
 			l.allow(err)
-			same(r, "own cost of a copy", projection.Spend{}, cost.Own)
+			l.spentNothing(r, again.ID)
+			same(r, "effects of the copy's copy", l.effectsOf(name), l.effectsOf(again.ID))
+		}
+	})
+}
+
+func (l *life) spentNothing(t failer, name string) {
+	cost, err := projection.LoadCost(bg, l.log, name)
+	l.allow(err)
+	same(t, "own cost of "+name, projection.Spend{}, cost.Own)
+}
+
+// effectsOf are the effects of a session without result, then those with one, by
+// what a copy has too.
+func (l *life) effectsOf(name string) [2]map[int64]string {
+	l.t.Helper()
+	v, err := projection.Load(bg, l.log, name, projection.Control)
+	l.allow(err)
+	open, done := map[int64]string{}, map[int64]string{}
+	for _, o := range v.State.Effects {
+		open[o.Seq] = o.Key
+	}
+	for _, d := range v.State.Done {
+		done[d.Completed] = d.Key
+	}
+	return [2]map[int64]string{open, done}
+}
+
+// redactAll redacts what a session has that can be.
+func (l *life) redactAll(name string) {
+	l.t.Helper()
+	for _, e := range l.lineage(name) {
+		if e.SessionID == name && !e.Redacted() {
+			_, err := l.log.Redact(bg, name, "test", e.Seq)
+			l.allow(err, eventlog.ErrInvalidType)
+		}
+	}
+}
+
+// What was spent stays so when what it was spent on is redacted.
+func TestRedactionChangesNoCost(t *testing.T) {
+	onLives(t, func(r *rapid.T, l *life) {
+		for _, name := range l.names {
+			before, err := projection.LoadCost(bg, l.log, name)
+			l.allow(err)
+			l.redactAll(name)
+			after, err := projection.LoadCost(bg, l.log, name)
+			l.allow(err)
+			same(r, "own cost of "+name, before.Own, after.Own)
+			same(r, "by model", before.ByModel, after.ByModel)
+			same(r, "by agent", before.ByAgent, after.ByAgent)
 		}
 	})
 }

@@ -133,11 +133,12 @@ func (v *Live) reload(ctx context.Context, seq int64) error {
 // take folds an event of the path.
 func (v *Live) take(ctx context.Context, e *eventlog.Event) error {
 	v.Explain.read(e)
+	m := meant(e)
 	for i, f := range v.folds {
-		if !inScope(f.scope(), e.Type, true) {
+		if !inScope(f.scope(), m.Type, true) {
 			continue
 		}
-		if err := f.apply(e); err != nil {
+		if err := f.apply(m); err != nil {
 			return err
 		}
 		v.Explain.Parts[i].Folded++

@@ -153,7 +153,7 @@ func (l *Loaded) fold(ctx context.Context, s *scan) error {
 
 // feed gives an event to the folds that it is for.
 func (l *Loaded) feed(s *scan, e *eventlog.Event) error {
-	onPath := s.onPath(e.Seq)
+	onPath, e := s.onPath(e.Seq), meant(e)
 	for i, f := range s.folds {
 		if e.Seq <= f.base || !inScope(f.scope(), e.Type, onPath) {
 			continue

@@ -85,15 +85,16 @@ func (s *ControlState) since(ctx context.Context, log *eventlog.Log, l *Loaded, 
 		if err != nil {
 			return nil, nil, err
 		}
+		e := meant(&e)
 		switch e.Type.Name() {
 		case eventlog.TurnCompleted:
-			p, err := structure[eventlog.TurnCompletion](&e)
+			p, err := structure[eventlog.TurnCompletion](e)
 			if err != nil {
 				return nil, nil, err
 			}
 			ended = append(ended, EndedTurn{Seq: e.Seq, TurnID: p.TurnID, Status: p.Status})
 		case eventlog.TurnResumed:
-			p, err := structure[eventlog.TurnResumption](&e)
+			p, err := structure[eventlog.TurnResumption](e)
 			if err != nil {
 				return nil, nil, err
 			}

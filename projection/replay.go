@@ -63,6 +63,7 @@ func (r *replayer) first(e *eventlog.Event) error {
 	if err := r.step(e); err != nil {
 		return fmt.Errorf("project session %q: %w", r.Session, err)
 	}
+	e = meant(e)
 	for i, f := range r.folds {
 		session := f.scope() == eventlog.SessionScope
 		if r.left && !session || !inScope(f.scope(), e.Type, true) {
@@ -113,6 +114,7 @@ func (r *replayer) path() (path []eventlog.Stretch) {
 
 // again takes in an event of the path for the folds of path scope.
 func (r *replayer) again(e *eventlog.Event) error {
+	e = meant(e)
 	for i, f := range r.folds {
 		if f.scope() == eventlog.SessionScope || !inScope(f.scope(), e.Type, true) {
 			continue

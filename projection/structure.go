@@ -28,6 +28,19 @@ func structure[T any](e *eventlog.Event) (payload T, err error) {
 	return payload, nil
 }
 
+// meant is what an event is to a projection: a lost event of a copy is the
+// redacted event that it stands for.
+func meant(e *eventlog.Event) *eventlog.Event {
+	if e.Type.Name() != eventlog.Lost {
+		return e
+	}
+	original, ok := e.Erased()
+	if !ok {
+		return e
+	}
+	return &original
+}
+
 // isUpkeep reports whether the event is of the log's own housekeeping, which
 // says nothing about the conversation and may come and go with it.
 func isUpkeep(e *eventlog.Event) bool {

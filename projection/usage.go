@@ -43,7 +43,8 @@ var Usage = Projection[UsageState]{
 
 func (s *UsageState) apply(e *eventlog.Event) error {
 	if e.Type.Name() == eventlog.SessionForked {
-		*s = UsageState{Meter: Meter{Agent: s.Meter.Agent}}
+		*s = UsageState{Meter: s.Meter}
+		s.Meter.inherit()
 	}
 	return s.Meter.read(e, isInherited(e), s.add)
 }
@@ -147,6 +148,13 @@ func (m *Meter) read(e *eventlog.Event, inherited bool, tell func(charge)) error
 	}
 	r.cost("")
 	return nil
+}
+
+// inherit says that what was read so far is another session's.
+func (m *Meter) inherit() {
+	for i := range m.Answers {
+		m.Answers[i].Inherited = true
+	}
 }
 
 // find is a remembered answer; nil if there is none.

@@ -1,0 +1,84 @@
+package fork_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/fork"
+)
+
+// A redacted event of a copy still says what it is a copy of, and what of it
+// counts in the original; no content hides in what it says.
+func TestARedactedCopyKnowsItsOriginal(t *testing.T) {
+	everywhere(t, func(t *bench) {
+		spent := assistant("the secret")
+		spent.Cost = eventlog.Dollar
+		spent.Metadata = []byte(`{"inherited":"the secret","fork_origin":"the secret","note":"the secret"}`)
+		t.each("s", user("one"), spent)
+		_, err := fork.Copy(t.ctx, t.log, "s", fork.CopyOptions{ID: "c"})
+		t.must(err)
+		_, err = t.log.Redact(t.ctx, "c", "", 1, 2)
+		t.must(err)
+		_, err = t.log.Redact(t.ctx, "s", "", 2)
+		t.must(err)
+		for i, e := range all(t, t.log, "c")[:2] {
+			origin, ok := fork.Origin(&e)
+			inherited, _ := e.MetadataValue("inherited")
+			if !ok || origin.Session != "s" || origin.Seq != e.Seq || origin.ID.IsZero() || string(inherited) != "true" {
+				t.Errorf("event %d is a copy of %+v, inherited %s: %s", e.Seq, origin, inherited, e.Line())
+			}
+			if _, ok := e.MetadataValue("copy_of"); ok != (i == 0) {
+				t.Errorf("event %d says that it begins a copy: %v", e.Seq, ok)
+			}
+		}
+		if e := all(t, t.log, "s")[1]; string(e.Kept()) != `{"role":"assistant"}` {
+			t.Errorf("kept of what is no copy: %s", e.Kept())
+		}
+		tree, err := fork.Copy(t.ctx, t.log, "c", fork.CopyOptions{})
+		t.must(err)
+		t.sound("c")
+		t.sound(tree.ID)
+	})
+}
+
+// Content that was erased in a copy may have been copied on before: it is found.
+func TestRedactionFindsACopyOfARedactedCopy(t *testing.T) {
+	everywhere(t, func(t *bench) {
+		t.each("s", user("one"), user("the secret"))
+		for _, name := range []string{"s", "c"} {
+			_, err := fork.Copy(t.ctx, t.log, name, fork.CopyOptions{ID: map[string]string{"s": "c", "c": "d"}[name]})
+			t.must(err)
+		}
+		_, err := t.log.Redact(t.ctx, "c", "", 2)
+		t.must(err)
+		done, err := t.log.Redact(t.ctx, "s", "", 2)
+		t.must(err)
+		if len(done.Untouched) != 1 || done.Untouched[0].Session != "d" {
+			t.Errorf("untouched: %+v", done.Untouched)
+		}
+	})
+}
+
+// A call whose message was redacted before the copy is pending in the copy too.
+func TestACallOfAnErasedMessageIsPendingInACopy(t *testing.T) {
+	everywhere(t, func(t *bench) {
+		t.each("s", user("one"), calls("a", "b"), result("a"))
+		_, err := t.log.Redact(t.ctx, "s", "", 2)
+		t.must(err)
+		_, err = fork.Copy(t.ctx, t.log, "s", fork.CopyOptions{ID: "c"})
+		t.must(err)
+		if broken, ok := all(t, t.log, "c")[2].MetadataValue("broken"); ok {
+			t.Errorf("the copy's result is marked %s", broken)
+		}
+		for _, log := range []*eventlog.Log{t.log, eventlog.Open(t.log.Store())} {
+			if _, err := log.Append(t.ctx, "c", eventlog.Any, result("x")); !errors.Is(err, eventlog.ErrInvalidResult) {
+				t.Errorf("a result of no call: %v", err)
+			}
+		}
+		cold := eventlog.Open(t.log.Store())
+		_, err = cold.Append(t.ctx, "c", eventlog.Any, result("b"))
+		t.must(err)
+		t.sound("c")
+	})
+}

@@ -1,0 +1,50 @@
+package projection_test
+
+import (
+	"testing"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/projection"
+)
+
+// A turn's usage is that of its answers; in a fork too, whose parent had them.
+func TestATurnThatAForkEndsIsNotCountedAgain(t *testing.T) {
+	onCounted(t, func(t *testing.T, g *garden, _ *counted) {
+		start := g.made(eventlog.NewTurnStarted(eventlog.TurnStart{}))
+		used := eventlog.Usage{OutputTokens: 5}
+		g.append("s", start)
+		g.append("s", g.made(eventlog.NewStepStarted(eventlog.StepStart{TurnID: start.ID})))
+		g.append("s", g.made(eventlog.NewStepCompleted(eventlog.StepCompletion{TurnID: start.ID, Usage: used})))
+		_, err := fork.At(bg, g.log, "s", fork.Head(), fork.Options{ID: "f", Force: true})
+		g.allow(err)
+		end := eventlog.TurnCompletion{TurnID: start.ID, Status: eventlog.TurnStatusCompleted, Usage: used}
+		g.append("f", g.made(eventlog.NewTurnCompleted(end)))
+		for name, want := range map[string]int64{"s": 5, "f": 0} {
+			cost, err := projection.LoadCost(bg, g.log, name)
+			g.allow(err)
+			run, err := projection.LoadRuns(bg, g.log, name)
+			g.allow(err)
+			same(t, "output of "+name, []int64{want, want}, []int64{cost.Own.Usage.OutputTokens, run.Totals.Own.Usage.OutputTokens})
+		}
+	})
+}
+
+// The pieces of an answer that have one response id count once, redacted or not.
+func TestARedactedAnswerCountsOnce(t *testing.T) {
+	onCounted(t, func(t *testing.T, g *garden, _ *counted) {
+		for range 2 {
+			m := eventlog.Message{Role: eventlog.Assistant, ResponseID: "r", Usage: eventlog.Usage{OutputTokens: 5}, Parts: []eventlog.Part{eventlog.Text("so")}}
+			g.append("s", g.made(eventlog.NewMessage(m)))
+		}
+		for _, seqs := range [][]int64{nil, {1}, {2}} {
+			if seqs != nil {
+				_, err := g.log.Redact(bg, "s", "test", seqs...)
+				g.allow(err)
+			}
+			cost, err := projection.LoadCost(bg, g.log, "s")
+			g.allow(err)
+			same(t, "output", int64(5), cost.Own.Usage.OutputTokens)
+		}
+	})
+}
