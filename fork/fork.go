@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
+
+	"github.com/oklog/ulid/v2"
 
 	"github.com/convlog/convlog/eventlog"
 )
@@ -21,6 +24,18 @@ type Options struct {
 	Force bool
 	// Metadata is merged into that of the session_forked event.
 	Metadata map[string]any
+	// EventID is the id of the session_forked event, minted if zero, and Time its
+	// timestamp, that of the append if zero: for imports.
+	EventID ulid.ULID
+	Time    time.Time
+}
+
+// stamp gives the session_forked event the id and the time that were asked for.
+func (o *Options) stamp(e *eventlog.Event) {
+	e.Timestamp = o.Time
+	if !o.EventID.IsZero() {
+		e.ID = o.EventID
+	}
 }
 
 func (o *Options) id() string {
@@ -67,6 +82,7 @@ func At(ctx context.Context, log *eventlog.Log, parent string, p Point, opts Opt
 	if err != nil {
 		return Child{}, fmt.Errorf("fork session %q: %w", parent, err)
 	}
+	opts.stamp(&e)
 	id := opts.id()
 	head, err := appendSurely(eventlog.WithMetadata(ctx, opts.Metadata), log, id, eventlog.New, e)
 	if errors.Is(err, eventlog.ErrConflict) {

@@ -34,9 +34,9 @@ type Format interface {
 }
 
 // Ranker is implemented by a Format whose files depend on each other: files
-// of lower rank are imported first.
+// of lower rank are imported first. It is given what Detect is given.
 type Ranker interface {
-	Rank(name string) int
+	Rank(name string, head []byte) int
 }
 
 // HeadBytes is how much of a file Detect sees at most.

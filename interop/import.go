@@ -102,7 +102,7 @@ func (f *finder) file(path string) (ok bool, err error) {
 		}
 		rank := 0
 		if r, ok := format.(Ranker); ok {
-			rank = r.Rank(path)
+			rank = r.Rank(path, head)
 		}
 		f.seen[path] = true
 		f.files = append(f.files, found{src, format, rank})

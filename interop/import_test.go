@@ -24,7 +24,7 @@ type fake struct {
 
 func (f fake) Name() string                      { return f.name }
 func (f fake) Detect(_ string, head []byte) bool { return strings.HasPrefix(string(head), f.name) }
-func (f fake) Rank(name string) int              { return strings.Count(name, "later") }
+func (f fake) Rank(name string, _ []byte) int    { return strings.Count(name, "later") }
 func (f fake) Import(_ context.Context, _ *eventlog.Log, src interop.Source) (interop.Result, error) {
 	*f.imported = append(*f.imported, filepath.Base(src.Name))
 	r := interop.Result{Records: 2, Imported: 1, Events: 3, Sessions: []string{"s"}}

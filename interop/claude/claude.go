@@ -55,7 +55,7 @@ type Format struct{}
 func (Format) Name() string { return Name }
 
 // Rank puts the files of sub-agents after those of sessions.
-func (Format) Rank(name string) int {
+func (Format) Rank(name string, _ []byte) int {
 	slashed := filepath.ToSlash(name)
 	if strings.Contains(slashed, "/subagents/") || strings.HasPrefix(filepath.Base(name), "agent-") {
 		return 1

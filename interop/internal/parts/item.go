@@ -1,0 +1,134 @@
+package parts
+
+import (
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop"
+)
+
+// Item reads an item of Responses that is no message: reasoning, a call, or the
+// output of a call. What the part has no member for is left in o. ok is false
+// where the item is something else. A call of the provider's own tools has its id
+// as its call id, which may be empty.
+func (r *Reader) Item(o *Members) (role eventlog.Role, p eventlog.Part, ok bool, err error) {
+	kind, _ := interop.Text(o.Peek("type"))
+	if tool, isOutput := strings.CutSuffix(kind, "_call_output"); isOutput {
+		p, err = r.output(o, tool)
+		return eventlog.Tool, p, !o.Failed, err
+	}
+	switch tool, isCall := strings.CutSuffix(kind, "_call"); {
+	case kind == "reasoning":
+		return eventlog.Assistant, reasoning(o), true, nil
+	case isCall && !servers[tool]:
+		p := itemCall(o, tool)
+		return eventlog.Assistant, p, !o.Failed, nil
+	case isCall:
+		return eventlog.Assistant, serverCall(o, tool), true, nil
+	}
+	return "", p, false, nil
+}
+
+// servers are the tools that the provider runs itself.
+var servers = map[string]bool{
+	"web_search": true, "file_search": true, "image_generation": true, "code_interpreter": true, "mcp": true,
+}
+
+// itemCall reads a call that the caller answers.
+func itemCall(o *Members, tool string) eventlog.Part {
+	p := eventlog.Part{Type: eventlog.ToolCallPart, ID: o.Maybe("id"), Name: tool}
+	if p.CallID = o.Maybe("call_id"); p.CallID == "" {
+		p.CallID = p.ID // as the first local shells had it
+	}
+	o.Failed = o.Failed || p.CallID == ""
+	if tool == "function" {
+		o.Take("type")
+	}
+	if o.Has("name") {
+		p.Name = o.Required("name")
+	}
+	p.Arguments = takeArguments(o)
+	return p
+}
+
+func serverCall(o *Members, tool string) eventlog.Part {
+	p := eventlog.Part{Type: eventlog.ServerToolCallPart, ID: o.Maybe("id"), Name: tool}
+	p.CallID, p.Arguments = p.ID, takeArguments(o)
+	return p
+}
+
+func takeArguments(o *Members) jsontext.Value {
+	for _, name := range []string{"arguments", "input", "action", "operation"} {
+		if v := o.Take(name); v != nil && name == "arguments" {
+			return Arguments(v)
+		} else if v != nil {
+			return v
+		}
+	}
+	return jsontext.Value(`{}`)
+}
+
+// output reads the result of a call.
+func (r *Reader) output(o *Members, tool string) (eventlog.Part, error) {
+	if tool == "function" {
+		o.Take("type")
+	}
+	p := eventlog.ToolResult(o.Required("call_id"), "")
+	p.ID, p.Name = o.Maybe("id"), r.Names[p.CallID]
+	v := o.Take("output")
+	if text, ok := interop.Text(v); v == nil || ok && text == "" {
+		return p, nil
+	}
+	if v.Kind() == '{' {
+		part, err := r.Block(v)
+		p.Content = []eventlog.Part{part}
+		return p, err
+	}
+	var err error
+	p.Content, err = r.Content(v)
+	return p, err
+}
+
+// reasoning reads what a model thought. Summaries become one text; where they
+// were several, they also stay as they were.
+func reasoning(o *Members) eventlog.Part {
+	p := eventlog.Part{Type: eventlog.ReasoningPart, ID: o.Maybe("id"), Encrypted: o.Maybe("encrypted_content")}
+	o.Take("type")
+	var texts []string
+	for _, name := range []string{"summary", "content"} {
+		v := o.Peek(name)
+		found, plain := textsOf(v)
+		if texts = append(texts, found...); plain && len(found) < 2 {
+			o.Take(name)
+		}
+	}
+	p.Text = strings.Join(texts, "\n\n")
+	return p
+}
+
+// textsOf are the texts of a list of blocks. plain says that there is nothing
+// else in it.
+func textsOf(v jsontext.Value) (texts []string, plain bool) {
+	if v == nil || v.Kind() == 'n' {
+		return nil, true
+	}
+	blocks, err := interop.Elements(v)
+	if err != nil {
+		return nil, false
+	}
+	plain = true
+	for _, b := range blocks {
+		o, err := Open(b)
+		if err != nil {
+			return texts, false
+		}
+		o.Take("type")
+		if text := o.Text("text"); text != "" {
+			texts = append(texts, text)
+		}
+		plain = plain && o.Rest() == nil && !o.Failed
+	}
+	return texts, plain
+}
