@@ -1,0 +1,163 @@
+package pi
+
+import (
+	"bytes"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/parts"
+)
+
+// facts are what decides what becomes of a record.
+type facts struct {
+	kind, id, parent string
+	// linked: the record has an id, and says what its parent is.
+	linked bool
+	// members are those of the record, message those of its message.
+	members []interop.Member
+	message parts.Members
+	role    string
+	at      time.Time // zero where the record does not say
+	// digest tells what the record says, n counts those that say the same before
+	// it in the session.
+	digest eventlog.Digest
+	n      int
+}
+
+// read splits a record.
+func read(rec *interop.Record) (f facts, err error) {
+	if f.members, err = interop.Members(rec.Value); err != nil {
+		return f, err
+	}
+	f.kind, f.id, f.parent = f.text("type"), f.text("id"), f.text("parentId")
+	f.linked = f.id != "" && f.value("parentId") != nil
+	f.at, _ = time.Parse(time.RFC3339Nano, f.text("timestamp"))
+	if v := f.value("message"); v.Kind() == '{' {
+		if f.message, err = parts.Open(v); err != nil {
+			return f, err
+		}
+		f.role, _ = interop.Text(f.message.Peek("role"))
+	}
+	if f.at.IsZero() {
+		f.at = unixMilli(f.message.Peek("timestamp"))
+	}
+	f.digest = f.identity()
+	return f, nil
+}
+
+// value is that of a member; nil if there is none.
+func (f *facts) value(name string) jsontext.Value {
+	for _, m := range f.members {
+		if m.Name == name {
+			return m.Value
+		}
+	}
+	return nil
+}
+
+// text is a member that is a string; empty if it is none.
+func (f *facts) text(name string) string {
+	s, _ := interop.Text(f.value(name))
+	return s
+}
+
+// count is a member that is a number from 0; ok is false if it is none.
+func (f *facts) count(name string) (n int64, ok bool) {
+	v := f.value(name)
+	ok = v.Kind() == '0' && json.Unmarshal(v, &n) == nil && n >= 0
+	return n, ok
+}
+
+// identity is a digest of what the record says, which stays when pi rewrites a
+// file of an older version.
+func (f *facts) identity() eventlog.Digest {
+	kept := make([]interop.Member, 0, len(f.members))
+	for _, m := range f.members {
+		switch m.Name {
+		case "id", "parentId", "firstKeptEntryId", "firstKeptEntryIndex":
+			continue
+		case "message":
+			if f.role == "hookMessage" { // its name in version 2
+				m.Value = bytes.Replace(m.Value, []byte(`"hookMessage"`), []byte(`"custom"`), 1)
+			}
+		}
+		kept = append(kept, m)
+	}
+	return eventlog.DigestOf(interop.Object(kept))
+}
+
+// kindName is the record's type, with the role of a message.
+func (f *facts) kindName() string {
+	switch {
+	case f.kind == "":
+		return "untyped"
+	case f.kind == "message" && f.role != "":
+		return "message:" + f.role
+	}
+	return f.kind
+}
+
+// begins reports whether a session begins with the record: with conversation,
+// other than what an extension puts before it.
+func (f *facts) begins() bool {
+	switch f.kind {
+	case "compaction", "branch_summary":
+		return true
+	case "message":
+		return f.role == "user" || f.role == "assistant" || f.role == "toolResult" || f.role == "bashExecution"
+	}
+	return false
+}
+
+// prompt is what the user says in the record.
+func (f *facts) prompt() string {
+	if f.role != "user" {
+		return ""
+	}
+	content := f.message.Peek("content")
+	if s, ok := interop.Text(content); ok {
+		return s
+	}
+	var blocks []struct {
+		Text jsontext.Value `json:"text"`
+	}
+	if content == nil || json.Unmarshal(content, &blocks) != nil {
+		return ""
+	}
+	for _, b := range blocks {
+		if s, ok := interop.Text(b.Text); ok && interop.Title(s) != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+// isHeader reports whether a line is the header of a session.
+func isHeader(line []byte) bool {
+	var header struct {
+		Type      jsontext.Value `json:"type"`
+		ID        jsontext.Value `json:"id"`
+		Timestamp jsontext.Value `json:"timestamp"`
+		CWD       jsontext.Value `json:"cwd"`
+	}
+	d := jsontext.NewDecoder(bytes.NewReader(line), jsontext.AllowInvalidUTF8(true))
+	if json.UnmarshalDecode(d, &header) != nil {
+		return false
+	}
+	kind, _ := interop.Text(header.Type)
+	id, _ := interop.Text(header.ID)
+	return kind == "session" && id != "" && (header.Timestamp.Kind() == '"' || header.CWD.Kind() == '"')
+}
+
+// unixMilli reads a time in milliseconds; zero if it is none.
+func unixMilli(v jsontext.Value) time.Time {
+	var ms int64
+	if v.Kind() != '0' || json.Unmarshal(v, &ms) != nil || ms <= 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms)
+}

@@ -1,0 +1,88 @@
+package pi
+
+import (
+	"fmt"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop"
+)
+
+// search finds the longest prefix of a file that its parent has as well.
+type search struct {
+	parent *session
+	found  []match
+	equal  map[int64]bool // the parent's events that are among them
+}
+
+// match is a record that is an event of the parent.
+type match struct {
+	id  string
+	seq int64
+}
+
+// look prepares the search, if the log has the parent.
+func (im *importer) look(s *session) error {
+	if s.parent == "" || s.parent == s.ID || eventlog.CheckSessionID(s.parent) != nil {
+		return nil
+	}
+	parent, err := openSession(im.ctx, im.log, s.parent)
+	if err != nil || parent.New() || parent.Format != Name {
+		return err
+	}
+	s.search = &search{parent: parent, equal: map[int64]bool{}}
+	return nil
+}
+
+// take takes in the next record of the file; ok is false when it is not the
+// parent's next: not among its events, or where it stands there something was
+// said that the file does not have.
+func (x *search) take(f *facts) (ok bool) {
+	seq, ok := x.parent.find(f)
+	if n := len(x.found); !ok || n > 0 && seq <= x.found[n-1].seq {
+		return false
+	}
+	if before := x.parent.trail.talkBefore(seq); before > 0 && !x.equal[before] {
+		return false
+	}
+	x.equal[seq] = true
+	x.found = append(x.found, match{f.id, seq})
+	return true
+}
+
+// fork makes the session a fork of its parent, behind the last record that both
+// have.
+func (im *importer) fork(s *session) (*session, error) {
+	x := s.search
+	at, err := im.log.Event(im.ctx, s.parent, x.found[len(x.found)-1].seq)
+	if err != nil {
+		return nil, fmt.Errorf("fork session %q: %w", s.parent, err)
+	}
+	e, err := s.header.rec.Event(forkPart, eventlog.Fork{
+		Parent: s.parent, Seq: at.Seq, EventID: at.ID, Hash: at.Hash(), Reason: "a copy by " + Name,
+	})
+	if err != nil {
+		return nil, err
+	}
+	e.Timestamp = s.header.facts.at
+	e.ID = interop.FixedKey(s.ID, "session_forked").ID(e.Timestamp)
+	if _, err := im.log.Append(im.ctx, s.ID, eventlog.New, e); err != nil {
+		return nil, fmt.Errorf("fork session %q: %w", s.parent, err)
+	}
+	im.result.Events++
+	forked, err := openSession(im.ctx, im.log, s.ID)
+	if err != nil {
+		return nil, err
+	}
+	forked.resume(s)
+	return forked, nil
+}
+
+// resume takes over what is known of the file.
+func (s *session) resume(before *session) {
+	s.header, s.parent, s.made, s.seen = before.header, before.parent, before.made, before.seen
+	s.name, s.prompt, s.seqs = before.name, before.prompt, before.seqs
+	for _, m := range before.search.found {
+		s.place(&facts{id: m.id}, m.seq)
+	}
+	s.matched = true
+}

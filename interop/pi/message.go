@@ -1,0 +1,290 @@
+package pi
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/parts"
+)
+
+// converter turns records into what the log has for them. What that has no member
+// for stays in its extra: the record without what was converted.
+type converter struct {
+	ctx context.Context
+	log *eventlog.Log
+}
+
+// message converts the message of a record; p is nil if it is of no known kind.
+func (c *converter) message(f *facts) (p eventlog.Payload, cost eventlog.Cost, err error) {
+	var m eventlog.Message
+	o := f.message
+	switch f.role {
+	case "user":
+		m.Role = eventlog.User
+	case "assistant":
+		m.Role = eventlog.Assistant
+		cost = c.answer(&m, &o)
+	case "toolResult":
+		m.Role = eventlog.Tool
+		m.Parts, err = c.result(&o)
+	case "bashExecution":
+		return c.command(f), 0, nil
+	case "custom", "hookMessage":
+		p, err = c.context(f, text(&o, "customType"), o.Peek("content"), "")
+		return p, 0, err
+	default:
+		return nil, 0, nil
+	}
+	if v := o.Take("content"); v != nil && err == nil {
+		m.Parts, err = c.content(v)
+	}
+	if err != nil || o.Failed {
+		return nil, 0, err
+	}
+	o.Take("role")
+	m.Extra = f.with("message", o.Rest())
+	return m, cost, nil
+}
+
+// answer takes what is the assistant's, and tells what it cost.
+func (c *converter) answer(m *eventlog.Message, o *parts.Members) (cost eventlog.Cost) {
+	m.Provider, m.Model = o.Maybe("provider"), o.Maybe("model")
+	m.ResponseID, m.StopReason = o.Maybe("responseId"), o.Maybe("stopReason")
+	var ok bool
+	if m.Usage, cost, ok = usageOf(o.Peek("usage")); ok {
+		o.Take("usage")
+	}
+	return cost
+}
+
+// result takes the result of a call.
+func (c *converter) result(o *parts.Members) ([]eventlog.Part, error) {
+	p := eventlog.ToolResult(o.Required("toolCallId"), o.Maybe("toolName"))
+	p.IsError = o.Flag("isError")
+	var err error
+	if v := o.Take("content"); v != nil {
+		p.Content, err = c.content(v)
+	}
+	return []eventlog.Part{p}, err
+}
+
+// command converts a command that the user ran. One that the model does not see
+// is kept raw.
+func (c *converter) command(f *facts) eventlog.Payload {
+	o := f.message
+	if o.Take("excludeFromContext").Kind() == 't' {
+		return nil
+	}
+	said := "$ " + o.Maybe("command") + "\n" + o.Maybe("output")
+	if code := o.Peek("exitCode"); code.Kind() == '0' && string(code) != "0" {
+		said = strings.TrimRight(said, "\n") + "\n[exit code " + string(code) + "]"
+	}
+	if o.Peek("cancelled").Kind() == 't' {
+		said = strings.TrimRight(said, "\n") + "\n[canceled]"
+	}
+	if path := text(&o, "fullOutputPath"); path != "" {
+		said = strings.TrimRight(said, "\n") + "\n[cut; all of it is in " + path + "]"
+	}
+	rest := f.message
+	rest.Take("output")
+	return eventlog.ContextEntry{
+		Kind: f.role, Placement: eventlog.InHistory, Parts: []eventlog.Part{eventlog.Text(said)},
+		Extra: f.with("message", rest.Rest()),
+	}
+}
+
+// context converts what is nobody's message. taken is the member of the record
+// that v is, if it is one. It is nil where nothing is said.
+func (c *converter) context(f *facts, kind string, v jsontext.Value, taken string) (eventlog.Payload, error) {
+	if v == nil {
+		return nil, nil
+	}
+	said, err := c.content(v)
+	if err != nil || len(said) == 0 {
+		return nil, err
+	}
+	extra := f.without(taken)
+	if taken == "" {
+		o := f.message
+		o.Take("content")
+		extra = f.with("message", o.Rest())
+	}
+	return eventlog.ContextEntry{Kind: kind, Placement: eventlog.InHistory, Parts: said, Extra: extra}, nil
+}
+
+// content converts what is said: a text or blocks.
+func (c *converter) content(v jsontext.Value) (all []eventlog.Part, err error) {
+	switch v.Kind() {
+	case '"':
+		s, _ := interop.Text(v)
+		return []eventlog.Part{eventlog.Text(s)}, nil
+	case 'n':
+		return nil, nil
+	case '[':
+	default:
+		return []eventlog.Part{eventlog.Opaque("content", v)}, nil
+	}
+	blocks, err := interop.Elements(v)
+	if err != nil {
+		return nil, fmt.Errorf("split content: %w", err)
+	}
+	for _, b := range blocks {
+		p, err := c.block(b)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, p)
+	}
+	return all, nil
+}
+
+// block converts a piece of content. One that is not of a known shape becomes an
+// opaque part.
+func (c *converter) block(v jsontext.Value) (p eventlog.Part, err error) {
+	o, err := parts.Open(v)
+	if err != nil {
+		return eventlog.Opaque("block", v), nil
+	}
+	kind := o.Text("type")
+	switch kind {
+	case "text":
+		p = eventlog.Text(o.Text("text"))
+	case "thinking":
+		p = thinking(&o)
+	case "toolCall":
+		p = eventlog.ToolCall(o.Required("id"), o.Required("name"), o.Take("arguments"))
+	case "image":
+		if p, err = c.image(&o); err != nil {
+			return p, err
+		}
+	}
+	if p.Type == "" || o.Failed {
+		if kind == "" {
+			kind = "block"
+		}
+		return eventlog.Opaque(kind, v), nil
+	}
+	p.Extra = o.Rest()
+	return p, nil
+}
+
+// thinking takes reasoning. Its signature is Anthropic's, opaque reasoning where
+// the provider withheld the text, or OpenAI's whole item.
+func thinking(o *parts.Members) eventlog.Part {
+	p := eventlog.Reasoning(o.Text("thinking"), o.Maybe("thinkingSignature"))
+	if o.Peek("redacted").Kind() == 't' {
+		o.Take("redacted")
+		p.Redacted, p.Encrypted, p.Signature = true, p.Signature, ""
+		return p
+	}
+	item, err := parts.Open(jsontext.Value(p.Signature))
+	if err != nil || text(&item, "type") != "reasoning" {
+		return p
+	}
+	p.Signature, p.ID, p.Encrypted = "", item.Maybe("id"), item.Maybe("encrypted_content")
+	o.Put("item", item.Rest())
+	return p
+}
+
+// image takes the body of an image, which becomes a blob.
+func (c *converter) image(o *parts.Members) (p eventlog.Part, err error) {
+	body, err := base64.StdEncoding.DecodeString(o.Required("data"))
+	if err != nil || len(body) == 0 {
+		return p, nil
+	}
+	ref, err := c.log.PutBlob(c.ctx, bytes.NewReader(body))
+	return eventlog.Image(o.Text("mimeType"), ref), err
+}
+
+// usageOf reads token counts, and what they cost; ok is false when they are not
+// what they should be.
+func usageOf(v jsontext.Value) (u eventlog.Usage, cost eventlog.Cost, ok bool) {
+	members, err := interop.Members(v)
+	if err != nil || v == nil {
+		return u, 0, false
+	}
+	fields := map[string]*int64{
+		"input": &u.InputTokens, "output": &u.OutputTokens, "cacheRead": &u.CacheReadTokens, "cacheWrite": &u.CacheWriteTokens,
+	}
+	rest := members[:0]
+	for _, m := range members {
+		field := fields[m.Name]
+		if field == nil || m.Value.Kind() != '0' {
+			rest = append(rest, m)
+		} else if json.Unmarshal(m.Value, field) != nil || *field < 0 {
+			return eventlog.Usage{}, 0, false
+		}
+		if m.Name == "cost" {
+			cost = costOf(m.Value)
+		}
+	}
+	u.Extra = interop.Object(rest)
+	return u, cost, true
+}
+
+// costOf reads a cost in dollars; none if it is not what it should be.
+func costOf(v jsontext.Value) eventlog.Cost {
+	var dollars struct {
+		Total float64 `json:"total"`
+	}
+	if v.Kind() != '{' || json.Unmarshal(v, &dollars) != nil {
+		return 0
+	}
+	cost, err := eventlog.USD(dollars.Total)
+	if err != nil {
+		return 0
+	}
+	return cost
+}
+
+// text is a member that is a string, which stays.
+func text(o *parts.Members, name string) string {
+	s, _ := interop.Text(o.Peek(name))
+	return s
+}
+
+// with is the record with v in the place of a member.
+func (f *facts) with(name string, v jsontext.Value) jsontext.Value {
+	kept := make([]interop.Member, 0, len(f.members))
+	for _, m := range f.members {
+		if m.Name == name {
+			m.Value = v
+		}
+		if m.Value != nil {
+			kept = append(kept, m)
+		}
+	}
+	return interop.Object(kept)
+}
+
+// without is the record without some of its members.
+func (f *facts) without(names ...string) jsontext.Value {
+	kept := make([]interop.Member, 0, len(f.members))
+	for _, m := range f.members {
+		if !slices.Contains(names, m.Name) {
+			kept = append(kept, m)
+		}
+	}
+	return interop.Object(kept)
+}
+
+// files are the paths that a summary says were read and modified.
+func (f *facts) files() (read, modified []string) {
+	var details struct {
+		Read     []string `json:"readFiles"`
+		Modified []string `json:"modifiedFiles"`
+	}
+	if v := f.value("details"); v.Kind() != '{' || json.Unmarshal(v, &details) != nil {
+		return nil, nil
+	}
+	return details.Read, details.Modified
+}

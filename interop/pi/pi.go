@@ -1,0 +1,107 @@
+// Package pi imports the sessions that the coding agent pi keeps as lines of
+// JSON (~/.pi/agent/sessions/<folder>/<time>_<session>.jsonl), of versions 1 to 3.
+//
+// The header becomes the session_started. Every further line becomes one event:
+// user, assistant and toolResult messages a message_added; commands that the user
+// ran, messages of extensions and summaries of branches a context_added; a
+// compaction a compaction_triggered; a session's name a session_updated; all else
+// "pi:<type>" or "pi:message:<role>" with the raw record. What the log has no
+// member for stays in the extra of the event. There are no turns: the format does
+// not tell them, and without any they are derived from the messages.
+//
+// Lines name their parent (version 1 has no ids: each follows the one before), and
+// the last line is the leaf. Where a line goes on from an earlier point, and
+// conversation was left behind, a head_moved leads there. A line whose parent is
+// missing follows the line before it.
+//
+// A file that pi made as a copy of another (parentSession, or branchedFrom in
+// version 1) becomes a fork of that session, by reference, behind the longest
+// prefix that both have, where the log has it. Copied lines that the log has not
+// are marked as inherited.
+//
+// Event ids are made of the session id and of what the record says, without the
+// ids that pi added to the lines of version 1 when it rewrote them: importing
+// again, a longer version, or the same session after an upgrade of pi adds only
+// what is new. A session begins with its first message; until then its records are
+// held, so that a file gives the same events whether it is imported whole or while
+// it grows. So are those of a copy that says nothing of its own.
+package pi
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop"
+)
+
+// Name is the name of the format.
+const Name = "pi"
+
+// Format imports sessions of pi. The zero value is ready for use.
+type Format struct{}
+
+// Name is "pi".
+func (Format) Name() string { return Name }
+
+// Rank puts the files of older sessions, by the time in their names, before those
+// of newer ones, which may be copies of them.
+func (Format) Rank(name string) int {
+	stamp, _, _ := strings.Cut(filepath.Base(name), "_")
+	at, err := time.Parse("2006-01-02T15-04-05Z07:00", cutFraction(stamp))
+	if err != nil {
+		return 0
+	}
+	return int(at.Unix())
+}
+
+// cutFraction takes the milliseconds from a time in a file's name.
+func cutFraction(stamp string) string {
+	if i := strings.LastIndexByte(stamp, '-'); i == len("2006-01-02T15-04-05") && strings.HasSuffix(stamp, "Z") {
+		return stamp[:i] + "Z"
+	}
+	return stamp
+}
+
+// Detect looks at the first line, which must be the header of a session.
+func (Format) Detect(_ string, head []byte) bool {
+	for line := range bytes.Lines(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf"))) {
+		if line = bytes.TrimSpace(line); len(line) > 0 {
+			return isHeader(line)
+		}
+	}
+	return false
+}
+
+// Import appends what the source holds and the log does not have yet.
+func (Format) Import(ctx context.Context, log *eventlog.Log, src interop.Source) (interop.Result, error) {
+	im := &importer{ctx: ctx, log: log, sessions: map[string]*session{}}
+	err := im.run(src)
+	im.finish()
+	return im.result, err
+}
+
+// run imports record by record. What was added before an error is kept, but for
+// the session that the error is about.
+func (im *importer) run(src interop.Source) error {
+	for rec, err := range interop.Records(src) {
+		var refused *interop.RecordError
+		if err != nil && !errors.As(err, &refused) {
+			return errors.Join(err, im.flush())
+		}
+		im.result.Records++
+		if refused == nil {
+			err = im.record(rec)
+		}
+		if errors.As(err, &refused) {
+			im.result.Refuse(refused)
+		} else if err != nil {
+			return errors.Join(err, im.flush())
+		}
+	}
+	return im.flush()
+}
