@@ -28,8 +28,9 @@ func (e *SourceError) Unwrap() error { return e.Cause }
 // errBehind is inside a SourceError of a session that was copied.
 var errBehind = errors.New("what stands behind its last complete append may hold events, and is not copied")
 
-// Convert copies every session of src into dst: lines and blobs verbatim,
-// parents before their forks. What dst has already is passed over. Others may
+// Convert copies sessions of src, all of them if none is named, into dst: lines
+// and blobs verbatim, parents before their forks, and those of a fork that is
+// named with it. What dst has already is passed over. Others may
 // append to src meanwhile: each session is copied up to the end of an append,
 // everything that was acknowledged before Convert began with it. Convert holds
 // the store lock of src, shared, so that nothing is redacted or removed
@@ -39,7 +40,7 @@ var errBehind = errors.New("what stands behind its last complete append may hold
 // fork that was made meanwhile needs more of it. A session that could not be
 // copied whole comes with a *SourceError, or a *ConflictError where dst has
 // another history, and the others follow. Any other error ends the sequence.
-func Convert(ctx context.Context, dst, src *Log) iter.Seq2[Adopted, error] {
+func Convert(ctx context.Context, dst, src *Log, sessions ...string) iter.Seq2[Adopted, error] {
 	return func(yield func(Adopted, error) bool) {
 		unlock, err := src.lockStore(ctx, false)
 		if err != nil {
@@ -47,7 +48,7 @@ func Convert(ctx context.Context, dst, src *Log) iter.Seq2[Adopted, error] {
 			return
 		}
 		defer unlock()
-		c := conversion{dst: dst, src: src, copied: map[string]int64{}, failed: map[string]bool{}, yield: yield}
+		c := conversion{dst: dst, src: src, named: sessions, copied: map[string]int64{}, failed: map[string]bool{}, yield: yield}
 		if err := c.run(ctx); err != nil && !errors.Is(err, errStopped) {
 			yield(Adopted{}, fmt.Errorf("convert: %w", err))
 		}
@@ -59,13 +60,14 @@ var errStopped = errors.New("stopped")
 
 type conversion struct {
 	dst, src *Log
+	named    []string         // empty for all
 	copied   map[string]int64 // up to which seq
 	failed   map[string]bool
 	yield    func(Adopted, error) bool
 }
 
 func (c *conversion) run(ctx context.Context) error {
-	for info, err := range c.src.Sessions(ctx) {
+	for info, err := range c.sessions(ctx) {
 		if err != nil {
 			return err
 		}
@@ -89,6 +91,20 @@ func (c *conversion) run(ctx context.Context) error {
 		}
 	}
 	return c.tails(ctx)
+}
+
+// sessions are those that were named, or all.
+func (c *conversion) sessions(ctx context.Context) iter.Seq2[SessionInfo, error] {
+	if len(c.named) == 0 {
+		return c.src.Sessions(ctx)
+	}
+	return func(yield func(SessionInfo, error) bool) {
+		for _, id := range c.named {
+			if !yield(SessionInfo{ID: id}, ctx.Err()) {
+				return
+			}
+		}
+	}
 }
 
 // forkPoint is up to where a fork reads its parent.
@@ -227,7 +243,8 @@ func (c *conversion) tails(ctx context.Context) error {
 		if err == nil && t.Whole {
 			err = &CorruptError{Session: t.Session, Path: t.Path, Offset: t.Offset, Cause: errBehind}
 		}
-		if err == nil || c.failed[t.Session] {
+		_, tried := c.copied[t.Session]
+		if err == nil || c.failed[t.Session] || !tried && len(c.named) > 0 && t.Session != "" {
 			continue
 		}
 		if t.Session == "" {

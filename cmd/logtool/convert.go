@@ -13,20 +13,26 @@ import (
 
 func (a *app) convertCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "convert SRC DST",
-		Short: "Copy a whole log into another store, lines and blobs verbatim",
-		Long: `Copy every session and blob of SRC into DST, both named as --store names a
-store. Lines are verified and kept byte for byte, parents before their forks.
-What DST has already is left alone, so a second run copies nothing.`,
-		Example: "  logtool convert ~/logs sessions.db",
-		Args:    between(2, 2),
+		Use:   "convert SRC DST [SESSION...]",
+		Short: "Copy a log into another store, lines and blobs verbatim",
+		Long: `Copy every session of SRC, or those named, into DST, both named as --store names
+a store. Lines are verified and kept byte for byte, forks, orphaned events,
+snapshots and blobs with them; what a fork rests on comes before it, also where
+only the fork is named. What DST has already is left alone, so a second run
+copies nothing.`,
+		Example: "  logtool convert ~/logs sessions.db\n  logtool convert sessions.db ~/some order-42 8b21",
+		Args:    between(2, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			src, dst, err := twoPlaces(args[0], args[1])
 			if err != nil {
 				return err
 			}
 			return src.with(forReading, func(from *eventlog.Log) error {
-				return dst.with(forWriting, func(to *eventlog.Log) error { return a.convert(cmd.Context(), to, from) })
+				sessions, err := a.sessions(cmd.Context(), from, args[2:], false)
+				if err != nil {
+					return err // before the other store is made
+				}
+				return dst.with(forWriting, func(to *eventlog.Log) error { return a.convert(cmd.Context(), to, from, sessions) })
 			})
 		},
 	}
@@ -57,11 +63,11 @@ type converted struct {
 	Error   string `json:"error,omitzero"`
 }
 
-func (a *app) convert(ctx context.Context, to, from *eventlog.Log) error {
+func (a *app) convert(ctx context.Context, to, from *eventlog.Log, names []string) error {
 	p := a.printer()
 	var sessions, read, stored int64
 	var failed []error
-	for s, err := range eventlog.Convert(ctx, to, from) {
+	for s, err := range eventlog.Convert(ctx, to, from, names...) {
 		row := converted{Session: s.Session, Read: s.Read, Stored: s.Stored, Seq: s.Head.Seq, Hash: s.Head.Hash.String()}
 		if err != nil {
 			failed, row.Error = append(failed, err), err.Error()

@@ -109,17 +109,22 @@ func (a *app) sortPaths(paths []string) (own []ownFile, foreign []string, err er
 			if len(head) == 0 && errors.Is(err, io.EOF) {
 				return nil, nil, errors.New("nothing on standard input")
 			}
-			if !writtenByExport(head) {
+			switch {
+			case bytes.HasPrefix(head, []byte(activePathMark)):
+				return nil, nil, pathOnly("standard input")
+			case !writtenByExport(head):
 				return nil, nil, errors.New("standard input is not what logtool export wrote; name a transcript's file instead")
 			}
 			own = append(own, ownFile{"-", in})
 			continue
 		}
-		ours, err := exportedFile(path)
+		head, err := beginning(path)
 		switch {
 		case err != nil:
 			return nil, nil, fmt.Errorf("import: %w", err)
-		case ours:
+		case bytes.HasPrefix(head, []byte(activePathMark)):
+			return nil, nil, pathOnly(path)
+		case writtenByExport(head):
 			own = append(own, ownFile{name: path})
 		default:
 			foreign = append(foreign, path)
@@ -136,22 +141,27 @@ func writtenByExport(head []byte) bool {
 	return bytes.HasPrefix(head, []byte(`{"crc":"`)) || bytes.HasPrefix(head, []byte(`{"blob":"sha256`))
 }
 
-// exportedFile reports whether a path is a file that export wrote.
-func exportedFile(path string) (bool, error) {
+// pathOnly refuses what export wrote with --path active.
+func pathOnly(name string) error {
+	return fmt.Errorf("%s holds active paths, without the hashes and what was rewound: export the sessions without --path, and import that", name)
+}
+
+// beginning reads the first bytes of a file; a folder has none.
+func beginning(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return false, err
+		return nil, err
 	}
 	head := make([]byte, headBytes)
 	n, err := io.ReadFull(f, head)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return false, err
+		return nil, err
 	}
-	return writtenByExport(head[:n]), nil
+	return head[:n], nil
 }
 
 // adopt imports the stream, all that is readable before the first bad line.

@@ -59,6 +59,7 @@ func TestScripts(t *testing.T) {
 			"interrupt": interrupt,
 			"orphan":    orphan,
 			"talk":      talk,
+			"views":     views,
 		},
 	})
 }
