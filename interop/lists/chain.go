@@ -1,0 +1,51 @@
+package lists
+
+import (
+	"encoding/hex"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/projection"
+)
+
+// chain is the digest of all that was said in a conversation up to a message.
+// The empty one is its start.
+type chain eventlog.Digest
+
+// then is the chain with what says behind it.
+func (c chain) then(says jsontext.Value) (chain, error) {
+	d, err := projection.CanonicalDigest(says)
+	return chain(eventlog.DigestOf([]byte(string(c) + "\n" + string(d)))), err
+}
+
+// group names the message whose first piece ends the chain.
+func (c chain) group() string {
+	hexed := eventlog.Digest(c).Hex()
+	sum, _ := hex.DecodeString(hexed[:24]) // a digest is hex
+	return "run-" + hex.EncodeToString(sum)
+}
+
+// saying is what a message says, without the names and members that differ from
+// one recording of it to the next.
+func saying(m *eventlog.Message) (jsontext.Value, error) {
+	type words struct {
+		Role  eventlog.Role   `json:"role"`
+		Parts []eventlog.Part `json:"parts"`
+	}
+	return json.Marshal(words{m.Role, bare(m.Parts)})
+}
+
+// bare are parts without ids, extras and bodies, which their digests stand for.
+func bare(parts []eventlog.Part) []eventlog.Part {
+	all := make([]eventlog.Part, len(parts))
+	for i, p := range parts {
+		p.ID, p.Extra, p.Content = "", nil, bare(p.Content)
+		if p.Data != nil {
+			p.URL, p.Data = string(eventlog.DigestOf(p.Data)), nil
+		}
+		all[i] = p
+	}
+	return all
+}

@@ -1,0 +1,205 @@
+package lists
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/parts"
+)
+
+// conversation is a list of messages and what stands around it.
+type conversation struct {
+	number   int // in the file, from 1
+	id       string
+	title    string
+	model    string
+	at       time.Time
+	usage    jsontext.Value // of what is under output
+	settings jsontext.Value // all other members; nil if there are none
+	elements []element
+}
+
+// element is a message or an item.
+type element struct {
+	value jsontext.Value
+	rec   *interop.Record
+	part  int // among the elements of rec
+}
+
+// The members that hold messages, and those that hold the text before them.
+var (
+	listNames   = []string{"messages", "input", "output"}
+	systemNames = []string{"system", "instructions"}
+	idNames     = []string{"id", "session_id", "conversation_id", "thread_id", "chat_id", "uuid"}
+)
+
+// split finds the conversations in a value; ok is false where there is none.
+func split(rec *interop.Record) (all []conversation, ok bool) {
+	if rec.Value.Kind() == '{' {
+		c, ok := fromObject(rec, rec.Value)
+		return []conversation{c}, ok
+	}
+	elements, err := interop.Elements(rec.Value)
+	if err != nil {
+		return nil, false
+	}
+	if len(elements) == 0 || isMessage(elements[0]) {
+		c := conversation{}
+		c.add(rec, elements)
+		return []conversation{c}, true
+	}
+	for _, v := range elements {
+		c, ok := fromElement(rec, v)
+		if !ok {
+			return nil, false
+		}
+		all = append(all, c)
+	}
+	return all, true
+}
+
+// fromElement makes a conversation of an element of a list.
+func fromElement(rec *interop.Record, v jsontext.Value) (c conversation, ok bool) {
+	if v.Kind() == '{' {
+		return fromObject(rec, v)
+	}
+	elements, err := interop.Elements(v)
+	if err != nil || len(elements) > 0 && !isMessage(elements[0]) {
+		return c, false
+	}
+	c.add(rec, elements)
+	return c, true
+}
+
+// fromObject makes a conversation of an object that holds lists.
+func fromObject(rec *interop.Record, v jsontext.Value) (c conversation, ok bool) {
+	o, err := parts.Open(v)
+	if err != nil {
+		return c, false
+	}
+	names := listsOf(&o)
+	if len(names) == 0 {
+		return c, false
+	}
+	for _, name := range systemNames {
+		if text := o.Peek(name); text.Kind() == '"' || text.Kind() == '[' {
+			o.Take(name)
+			c.add(rec, []jsontext.Value{said("system", text)})
+		}
+	}
+	for _, name := range names {
+		list := o.Take(name)
+		if list.Kind() == '"' {
+			c.add(rec, []jsontext.Value{said("user", list)})
+			continue
+		}
+		elements, _ := interop.Elements(list) // listsOf made sure
+		c.add(rec, elements)
+	}
+	c.facts(&o, names)
+	return c, true
+}
+
+// said is a message of the file's own words.
+func said(role string, content jsontext.Value) jsontext.Value {
+	return interop.Object([]interop.Member{
+		{Name: "role", Value: jsontext.Value(`"` + role + `"`)}, {Name: "content", Value: content},
+	})
+}
+
+// listsOf names the lists of messages in an object: messages, or else input, which
+// may be a text, and output.
+func listsOf(o *parts.Members) (names []string) {
+	for _, name := range listNames {
+		v := o.Peek(name)
+		switch {
+		case v.Kind() == '[' && isList(v):
+			names = append(names, name)
+		case name == "input" && v.Kind() == '"' && isOutput(o.Peek("output")):
+			names = append(names, name)
+		}
+		if name == "messages" && len(names) > 0 {
+			return names
+		}
+	}
+	return names
+}
+
+// isList reports whether an array is empty, or begins with a message.
+func isList(v jsontext.Value) bool {
+	elements, err := interop.Elements(v)
+	return err == nil && (len(elements) == 0 || isMessage(elements[0]))
+}
+
+func isOutput(v jsontext.Value) bool {
+	elements, err := interop.Elements(v)
+	return err == nil && len(elements) > 0 && isMessage(elements[0])
+}
+
+// facts reads what stands around the lists.
+func (c *conversation) facts(o *parts.Members, lists []string) {
+	for _, name := range idNames {
+		if c.id == "" {
+			c.id = idOf(o.Peek(name))
+		}
+	}
+	c.title, _ = interop.Text(o.Peek("title"))
+	c.model, _ = interop.Text(o.Peek("model"))
+	c.at = timeOf(o)
+	if lists[len(lists)-1] == "output" {
+		c.usage = o.Peek("usage")
+	}
+	c.settings = o.Rest()
+}
+
+func idOf(v jsontext.Value) string {
+	if v.Kind() == '0' {
+		return string(v)
+	}
+	s, _ := interop.Text(v)
+	return s
+}
+
+func (c *conversation) add(rec *interop.Record, elements []jsontext.Value) {
+	for _, v := range elements {
+		c.elements = append(c.elements, element{v, rec, len(c.elements)})
+	}
+}
+
+// timeOf reads when something was said, from the first of its members that tells.
+func timeOf(o *parts.Members) time.Time {
+	for _, name := range []string{"timestamp", "created_at", "created", "create_time"} {
+		v := o.Peek(name)
+		if s, ok := interop.Text(v); ok {
+			if t, err := time.Parse(time.RFC3339, s); err == nil {
+				return t
+			}
+		}
+		if t := unixTime(v); !t.IsZero() {
+			return t
+		}
+	}
+	return time.Time{}
+}
+
+// unixTime reads a number of seconds, or of milliseconds.
+func unixTime(v jsontext.Value) time.Time {
+	if v.Kind() != '0' {
+		return time.Time{}
+	}
+	whole, _, _ := strings.Cut(string(v), ".")
+	number, err := strconv.ParseInt(whole, 10, 64)
+	switch {
+	case err != nil || number < 1e8:
+		return time.Time{}
+	case number < 1e11:
+		return time.Unix(number, 0)
+	case number < 1e14:
+		return time.UnixMilli(number)
+	}
+	return time.Time{}
+}

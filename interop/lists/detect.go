@@ -1,0 +1,122 @@
+package lists
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/interop/internal/parts"
+)
+
+// Detect reports whether a file begins with messages, or with an object that
+// holds a list of them. The head may end anywhere.
+func (Format) Detect(_ string, head []byte) bool {
+	head = bytes.TrimPrefix(head, []byte("\xef\xbb\xbf"))
+	for range 2 { // a list of conversations, at most
+		head = bytes.TrimLeft(head, " \t\r\n")
+		if !bytes.HasPrefix(head, []byte{'['}) {
+			break
+		}
+		head = head[1:]
+	}
+	head = bytes.TrimLeft(head, " \t\r\n")
+	if !bytes.HasPrefix(head, []byte{'{'}) {
+		return false
+	}
+	v, err := lax(head).ReadValue()
+	if err != nil {
+		return beginsMessage(head) || beginsList(head)
+	}
+	o, err := parts.Open(v)
+	return err == nil && (isMessage(v) || len(listsOf(&o)) > 0)
+}
+
+func lax(b []byte) *jsontext.Decoder {
+	return jsontext.NewDecoder(bytes.NewBuffer(b), jsontext.AllowInvalidUTF8(true))
+}
+
+// beginsMessage looks at the whole members of an object that is cut off, and at
+// the name of the one that is not.
+func beginsMessage(b []byte) bool {
+	d := lax(b)
+	if _, err := d.ReadToken(); err != nil {
+		return false
+	}
+	for d.PeekKind() == '"' {
+		if _, err := d.ReadToken(); err != nil {
+			return false
+		}
+		at := d.InputOffset()
+		if d.SkipValue() == nil {
+			continue
+		}
+		cut := append(bytes.Clone(b[:at]), `:null}`...)
+		o, err := parts.Open(cut)
+		return err == nil && (isMessage(cut) || o.Has("model") && o.Has("tools"))
+	}
+	return false
+}
+
+// beginsList looks for a list of messages in an object that is cut off.
+func beginsList(b []byte) bool {
+	d := lax(b)
+	if !intoList(d) {
+		return false
+	}
+	if _, err := d.ReadToken(); err != nil {
+		return false
+	}
+	first := bytes.TrimLeft(b[d.InputOffset():], " \t\r\n")
+	if !bytes.HasPrefix(first, []byte{'{'}) {
+		return false
+	}
+	if v, err := lax(first).ReadValue(); err == nil {
+		return isMessage(v)
+	}
+	return beginsMessage(first)
+}
+
+// intoList passes over the members before a list of messages.
+func intoList(d *jsontext.Decoder) bool {
+	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
+		return false
+	}
+	for d.PeekKind() == '"' {
+		name, err := d.ReadToken()
+		if err != nil {
+			return false
+		}
+		if list := slices.Contains(listNames, name.String()); list && d.PeekKind() == '[' {
+			return true
+		}
+		if d.SkipValue() != nil {
+			return false
+		}
+	}
+	return false
+}
+
+// closed makes a value of one that was cut off: its list ends behind the last
+// whole element. It is nil where there is none.
+func closed(b []byte) []byte {
+	d := jsontext.NewDecoder(bytes.NewBuffer(b))
+	end := "]"
+	if d.PeekKind() == '{' {
+		if !intoList(d) {
+			return nil
+		}
+		end = "]}"
+	}
+	if t, err := d.ReadToken(); err != nil || t.Kind() != '[' {
+		return nil
+	}
+	for n := 0; ; n++ {
+		at := d.InputOffset()
+		if _, err := d.ReadValue(); err != nil && n == 0 {
+			return nil
+		} else if err != nil {
+			return append(bytes.Clone(b[:at]), end...)
+		}
+	}
+}

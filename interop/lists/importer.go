@@ -1,0 +1,249 @@
+package lists
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/parts"
+)
+
+// The kinds of events that an element has, for their keys.
+const (
+	ownPart  = iota // the element's own event
+	movePart        // head_moved before it
+)
+
+// importer imports one file.
+type importer struct {
+	ctx    context.Context
+	log    *eventlog.Log
+	file   file
+	result interop.Result
+	// lines is the conversation whose messages stand on the lines of the file;
+	// nil if it has none.
+	lines *conversation
+	// others are the conversations that the log has other sessions in the place of.
+	others []error
+}
+
+// adding is a conversation on its way into a session.
+type adding struct {
+	*importer
+	c *conversation
+	s *session
+	r *reader
+
+	chain chain
+	// run is the group of the items that the next one may be a piece of, if it is
+	// the assistant's.
+	run string
+	// spoke: the last item was a message of the assistant's.
+	spoke bool
+	// at is the seq of the element before; 0 before the first.
+	at int64
+	// apart: an element was not in the session, so that all behind it are new.
+	apart bool
+}
+
+// conversation imports a conversation.
+func (im *importer) conversation(c *conversation) error {
+	if len(c.elements) == 0 {
+		im.result.Records++
+		im.result.Held++
+		return nil
+	}
+	id := im.file.session(c)
+	s, err := openSession(im.ctx, im.log, id)
+	if err != nil {
+		return err
+	}
+	first := c.elements[0].rec
+	if !s.ours() {
+		return &interop.HistoryError{Session: id, Source: first.Source, Line: first.Line, Offset: first.Offset,
+			Reason: "the session was not imported from a list of messages"}
+	}
+	im.result.Touch(id)
+	a := adding{importer: im, c: c, s: s, r: newReader(c)}
+	err = a.all()
+	if err != nil {
+		s.Drop()
+		err = fmt.Errorf("%s:%d: record at byte %d: %w", first.Source, first.Line, first.Offset, err)
+	} else {
+		err = s.Flush(im.ctx)
+	}
+	im.result.Events += s.Written()
+	return err
+}
+
+// all adds the session's start, and each element.
+func (a *adding) all() error {
+	if err := a.about(); err != nil {
+		return err
+	}
+	for i := range a.c.elements {
+		e := &a.c.elements[i]
+		m, ok, err := a.r.message(e.value)
+		if err != nil {
+			return err
+		}
+		if last := i == len(a.c.elements)-1; ok && last && m.Role == eventlog.Assistant && m.Usage.IsZero() {
+			m.Usage, _ = usageOf(a.c.usage)
+		}
+		a.result.Records++
+		if err := a.element(e, &m, ok); err != nil {
+			return err
+		}
+		if a.s.Full() {
+			if err := a.s.Flush(a.ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// element adds an element, unless the session has it behind the one before. m is
+// the message that it is, if it is one.
+func (a *adding) element(e *element, m *eventlog.Message, isMessage bool) error {
+	says := e.value
+	if isMessage {
+		var err error
+		if says, err = saying(m); err != nil {
+			return err
+		}
+	}
+	next, err := a.chain.then(says)
+	if err != nil {
+		return err
+	}
+	a.chain = next
+	a.join(e, m, isMessage)
+	if seq, ok := a.s.Find(a.key(ownPart)); ok && !a.apart {
+		a.result.Present++
+		a.at = seq
+		return nil
+	}
+	return a.add(e, m, isMessage)
+}
+
+// join makes items of Responses that follow each other pieces of one message,
+// which says something once.
+func (a *adding) join(e *element, m *eventlog.Message, isMessage bool) {
+	if a.r.shape != responsesShape || !isMessage || m.Role != eventlog.Assistant {
+		a.run, a.spoke = "", false
+		return
+	}
+	o, err := parts.Open(e.value)
+	speaks := err == nil && o.Has("role")
+	if a.run == "" || speaks && a.spoke {
+		a.run = a.chain.group()
+	}
+	a.spoke, m.Group = speaks, a.run
+}
+
+func (a *adding) key(part int) interop.Key {
+	return interop.RecordKey(a.s.ID, eventlog.Digest(a.chain), 0, part)
+}
+
+// add adds an element, and before it what moves the head to the one before.
+func (a *adding) add(e *element, m *eventlog.Message, isMessage bool) error {
+	event, at, err := a.event(e, m, isMessage)
+	if err != nil {
+		return err
+	}
+	if !a.apart && !a.s.follows(a.at) {
+		move, err := e.rec.Event(e.part, eventlog.HeadMove{To: a.s.parent(a.at), Reason: "another list of messages"})
+		if err != nil {
+			return err
+		}
+		a.s.Add(a.key(movePart), at, move)
+	}
+	a.apart = true
+	a.at = a.s.Add(a.key(ownPart), at, event)
+	a.s.tip = a.at
+	return nil
+}
+
+// event makes the event of an element.
+func (a *adding) event(e *element, m *eventlog.Message, isMessage bool) (event eventlog.Event, at time.Time, err error) {
+	o, err := parts.Open(e.value)
+	if err == nil {
+		at = timeOf(&o)
+	}
+	at = a.file.time(a.c, at)
+	if isMessage {
+		if err := parts.Settle(m.Parts, a.put); err != nil {
+			return event, at, err
+		}
+		event, err = e.rec.Event(e.part, *m)
+		if err == nil || !errors.Is(err, eventlog.ErrInvalidPayload) {
+			a.result.Imported++
+			return event, at, err
+		}
+	}
+	a.result.Raw++
+	kind := o.Maybe("type")
+	if kind == "" {
+		kind = "element"
+	}
+	raw := *e.rec
+	raw.Value = e.value
+	if event, err = raw.Raw(interop.RawType(string(a.r.shape), kind)); err != nil {
+		return event, at, err
+	}
+	return event, at, event.SetMetadata(interop.OriginKey, e.rec.Origin(e.part))
+}
+
+func (a *adding) put(body []byte) (eventlog.BlobRef, error) {
+	return a.log.PutBlob(a.ctx, bytes.NewReader(body))
+}
+
+// about begins the session, or tells of settings that it does not know.
+func (a *adding) about() error {
+	first := a.c.elements[0].rec
+	about := eventlog.Session{Title: a.c.title, Extra: a.c.settings}
+	name := "session_started"
+	known, err := a.s.settled(a.c.settings)
+	if err != nil {
+		return err
+	}
+	if a.s.New() {
+		if about.Title == "" {
+			about.Title = a.title()
+		}
+		about.Source = eventlog.SessionSource{Format: string(a.r.shape), Path: first.Origin(0).Source, SessionID: a.c.id}
+	} else if known {
+		return nil
+	} else {
+		about.State = eventlog.SessionStateUpdated
+		name = string(eventlog.DigestOf(a.c.settings))
+	}
+	e, err := first.Event(0, about)
+	if err != nil {
+		return err
+	}
+	seq := a.s.Add(interop.FixedKey(a.s.ID, name), a.file.time(a.c, time.Time{}), e)
+	if about.State != eventlog.SessionStateUpdated {
+		a.s.start = seq
+	}
+	return nil
+}
+
+// title is the beginning of what the user says first.
+func (a *adding) title() string {
+	r := newReader(a.c)
+	for _, e := range a.c.elements {
+		m, ok, err := r.message(e.value)
+		if ok && err == nil && m.Role == eventlog.User {
+			if title := interop.Title(m.Text()); title != "" {
+				return title
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,212 @@
+package lists
+
+import (
+	"fmt"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/parts"
+)
+
+// legacyTool is the role of results before calls had ids.
+const legacyTool = "function"
+
+// reader turns the elements of a conversation into messages, in order.
+type reader struct {
+	parts.Reader // Names grow with the calls
+	shape        shape
+	model        string
+	number       int // of the elements read
+	// unnamed is the newest call that had no id.
+	unnamed string
+}
+
+func newReader(c *conversation) *reader {
+	return &reader{Reader: parts.Reader{Names: map[string]string{}}, shape: shapeOf(c), model: c.model}
+}
+
+// message reads the next element; ok is false when it is none.
+func (r *reader) message(v jsontext.Value) (m eventlog.Message, ok bool, err error) {
+	r.number++
+	o, err := parts.Open(v)
+	if err != nil {
+		return m, false, nil
+	}
+	if kind, _ := interop.Text(o.Peek("type")); !o.Has("role") && isItemType(kind) {
+		m, ok, err = r.item(&o, kind, v)
+	} else {
+		m, ok, err = r.said(&o)
+	}
+	if !ok || err != nil || o.Failed {
+		return m, false, err
+	}
+	m.Extra = o.Rest()
+	if m.Role == eventlog.Assistant {
+		r.replied(&m)
+	}
+	for _, call := range m.ToolCalls() {
+		r.Names[call.CallID] = call.Name
+	}
+	return m, true, nil
+}
+
+// replied fills in what is known of an answer of a model.
+func (r *reader) replied(m *eventlog.Message) {
+	m.Provider = r.shape.provider()
+	if m.Model == "" {
+		m.Model = r.model
+	}
+}
+
+// said reads a message that has a role.
+func (r *reader) said(o *parts.Members) (m eventlog.Message, ok bool, err error) {
+	role := o.Text("role")
+	if !speaks(role) {
+		return m, false, nil
+	}
+	m.Role = eventlog.Role(role)
+	if t, _ := interop.Text(o.Peek("type")); t == "message" {
+		o.Take("type")
+	}
+	if role == "tool" || role == legacyTool {
+		m.Role = eventlog.Tool
+		return m, true, r.answer(&m, o)
+	}
+	for _, name := range []string{"reasoning_content", "reasoning"} {
+		if text := o.Maybe(name); text != "" {
+			m.Parts = append(m.Parts, eventlog.Reasoning(text, ""))
+		}
+	}
+	content, err := r.content(o)
+	m.Parts = append(m.Parts, content...)
+	if len(m.ToolResults()) > 0 && m.Role == eventlog.User {
+		m.Role = eventlog.Tool
+	}
+	if m.Role == eventlog.Assistant {
+		r.reply(&m, o)
+	}
+	return m, true, err
+}
+
+// content reads what a message says; nothing is said by an empty text.
+func (r *reader) content(o *parts.Members) ([]eventlog.Part, error) {
+	v := o.Take("content")
+	if text, ok := interop.Text(v); v == nil || ok && text == "" {
+		return nil, nil
+	}
+	if v.Kind() == '{' {
+		p, err := r.Block(v)
+		return []eventlog.Part{p}, err
+	}
+	return r.Content(v)
+}
+
+// reply reads what only the assistant's messages have.
+func (r *reader) reply(m *eventlog.Message, o *parts.Members) {
+	if text := o.Maybe("refusal"); text != "" {
+		p := eventlog.Text(text)
+		p.Extra = jsontext.Value(`{"type":"refusal"}`)
+		m.Parts = append(m.Parts, p)
+	}
+	calls, err := interop.Elements(o.Peek("tool_calls"))
+	if err == nil {
+		o.Take("tool_calls")
+	}
+	for i, v := range calls {
+		m.Parts = append(m.Parts, r.call(v, i))
+	}
+	if f, err := parts.Open(o.Peek("function_call")); err == nil {
+		o.Take("function_call")
+		r.unnamed = r.madeID(len(calls))
+		m.Parts = append(m.Parts, function(&f, r.unnamed))
+	}
+	m.ResponseID, m.Model = o.Maybe("id"), o.Maybe("model")
+	for _, name := range []string{"stop_reason", "finish_reason"} {
+		if reason := o.Maybe(name); reason != "" {
+			m.StopReason = reason
+		}
+	}
+	if u, ok := usageOf(o.Peek("usage")); ok {
+		o.Take("usage")
+		m.Usage = u
+	}
+}
+
+// call reads an element of tool_calls, the n-th of its message.
+func (r *reader) call(v jsontext.Value, n int) eventlog.Part {
+	o, err := parts.Open(v)
+	if err != nil {
+		return eventlog.Opaque("tool_call", v)
+	}
+	kind, id := o.Text("type"), o.Text("id")
+	holder := "function"
+	if kind == "custom" {
+		holder = kind
+	}
+	f, err := parts.Open(o.Take(holder))
+	if err != nil || o.Failed {
+		return eventlog.Opaque("tool_call", v)
+	}
+	if id == "" {
+		id = r.madeID(n)
+		r.unnamed = id
+	}
+	p := function(&f, id)
+	if f.Failed {
+		return eventlog.Opaque("tool_call", v)
+	}
+	if kind == "custom" {
+		o.Put("type", jsontext.Value(`"custom"`))
+	}
+	if p.Extra != nil {
+		o.Put(holder, p.Extra)
+	}
+	p.Extra = o.Rest()
+	return p
+}
+
+// madeID is an id for the n-th call of the element, which has none.
+func (r *reader) madeID(n int) string { return fmt.Sprintf("call_%d_%d", r.number, n) }
+
+// function reads the name and the arguments of a call.
+func function(f *parts.Members, id string) eventlog.Part {
+	name := f.Required("name")
+	arguments := f.Take("input") // of a custom tool: a text
+	if v := f.Take("arguments"); v != nil {
+		arguments = parts.Arguments(v)
+	}
+	p := eventlog.ToolCall(id, name, arguments)
+	p.Extra = f.Rest()
+	return p
+}
+
+// answer reads a message of a tool.
+func (r *reader) answer(m *eventlog.Message, o *parts.Members) error {
+	id := o.Maybe("tool_call_id")
+	if id == "" {
+		id = r.unnamed
+	}
+	content, err := r.content(o)
+	if err != nil {
+		return err
+	}
+	if m.Parts = content; len(m.ToolResults()) > 0 {
+		return nil
+	}
+	if id == "" {
+		o.Failed = true
+		return nil
+	}
+	name := r.Names[id]
+	if name == "" {
+		name = o.Maybe("name")
+	} else if told, _ := interop.Text(o.Peek("name")); told == name {
+		o.Take("name")
+	}
+	p := eventlog.ToolResult(id, name, content...)
+	p.IsError = o.Flag("is_error")
+	m.Parts = []eventlog.Part{p}
+	return nil
+}

@@ -1,0 +1,88 @@
+package lists
+
+import (
+	"context"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/projection"
+)
+
+// session is a session that a conversation is added to.
+type session struct {
+	*interop.Session
+	start int64 // the seq of session_started
+	// tip is the newest event of the active path that is part of what is said.
+	tip int64
+	// settings are the digests of what stood around the conversation.
+	settings map[eventlog.Digest]bool
+}
+
+func openSession(ctx context.Context, log *eventlog.Log, id string) (*session, error) {
+	s := &session{settings: map[eventlog.Digest]bool{}}
+	opened, err := interop.OpenSession(ctx, log, id, s.remember)
+	s.Session = opened
+	return s, err
+}
+
+// ours reports whether this package can add to the session.
+func (s *session) ours() bool {
+	return s.New() || slices.Contains([]string{string(chatShape), string(responsesShape), string(anthropicShape)}, s.Format)
+}
+
+// remember takes in an event that the log holds.
+func (s *session) remember(e *eventlog.Event) error {
+	name := e.Type.Name()
+	switch {
+	case name == eventlog.HeadMoved:
+		to, err := e.Parent()
+		s.tip = to
+		return err
+	case name == eventlog.SessionStarted, name == eventlog.SessionUpdated:
+		if name == eventlog.SessionStarted {
+			s.start = e.Seq
+		}
+		about, _, err := e.Session()
+		if e.Redacted() {
+			return nil
+		}
+		if err == nil {
+			_, err = s.settled(about.Extra)
+		}
+		return err
+	case e.Type.Scope() == eventlog.PathScope && name != eventlog.ProjectionSnapshotted:
+		s.tip = e.Seq
+	}
+	return nil
+}
+
+// settled reports whether the session knows the settings, which it does from
+// then on.
+func (s *session) settled(settings jsontext.Value) (known bool, err error) {
+	if len(settings) == 0 {
+		return true, nil
+	}
+	d, err := projection.CanonicalDigest(settings)
+	if err != nil {
+		return false, err
+	}
+	known = s.settings[d]
+	s.settings[d] = true
+	return known, nil
+}
+
+// parent is the event that what follows the event at seq continues; seq is 0 for
+// what begins the conversation.
+func (s *session) parent(seq int64) int64 {
+	if seq == 0 {
+		return s.start
+	}
+	return seq
+}
+
+// follows reports whether what is added to the session continues the event at
+// seq.
+func (s *session) follows(seq int64) bool { return s.tip == seq || seq == 0 && s.tip == s.start }

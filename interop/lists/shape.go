@@ -1,0 +1,124 @@
+package lists
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/parts"
+)
+
+// shape is the API whose shape a conversation has.
+type shape string
+
+// The shapes, by the names that their formats have in the log and in exports.
+const (
+	chatShape      shape = "openai"
+	responsesShape shape = "responses"
+	anthropicShape shape = "anthropic"
+)
+
+// provider is who speaks the shape. That of Chat Completions is spoken by many.
+func (s shape) provider() string {
+	switch s {
+	case responsesShape:
+		return "openai"
+	case anthropicShape:
+		return "anthropic"
+	}
+	return ""
+}
+
+// shapeOf tells the shape of a conversation: by the first message that has what
+// only one shape has. Where none does, Chat Completions is it.
+func shapeOf(c *conversation) shape {
+	for _, e := range c.elements {
+		if s := elementShape(e.value); s != "" {
+			return s
+		}
+	}
+	o, err := parts.Open(c.settings)
+	if err == nil && (o.Has("anthropic_version") || o.Has("stop_sequences")) {
+		return anthropicShape
+	}
+	return chatShape
+}
+
+// itemTypes are the types of items that do not end in _call or _output.
+var itemTypes = []string{"reasoning", "item_reference", "mcp_list_tools", "mcp_approval_request", "mcp_approval_response", "compaction"}
+
+func isItemType(kind string) bool {
+	return slices.Contains(itemTypes, kind) || strings.HasSuffix(kind, "_call") || strings.HasSuffix(kind, "_call_output")
+}
+
+func elementShape(v jsontext.Value) shape {
+	o, err := parts.Open(v)
+	if err != nil {
+		return ""
+	}
+	role, _ := interop.Text(o.Peek("role"))
+	kind, _ := interop.Text(o.Peek("type"))
+	switch {
+	case role == "" && isItemType(kind):
+		return responsesShape
+	case role == "tool", role == "function", o.Has("tool_calls"), o.Has("function_call"), o.Has("refusal"):
+		return chatShape
+	case o.Has("stop_reason"):
+		return anthropicShape
+	}
+	blocks, err := interop.Elements(o.Peek("content"))
+	for i := 0; err == nil && i < len(blocks); i++ {
+		if s := blockShape(blocks[i]); s != "" {
+			return s
+		}
+	}
+	if kind == "message" && len(blocks) > 0 {
+		return responsesShape
+	}
+	return ""
+}
+
+// blockShape is the shape that alone has such blocks; empty if several have.
+func blockShape(v jsontext.Value) shape {
+	o, err := parts.Open(v)
+	if err != nil {
+		return ""
+	}
+	switch kind, _ := interop.Text(o.Peek("type")); kind {
+	case "image_url", "input_audio", "file":
+		return chatShape
+	case "input_text", "output_text", "input_image", "input_file":
+		return responsesShape
+	case "tool_use", "tool_result", "thinking", "redacted_thinking", "image", "document", "server_tool_use", "search_result":
+		return anthropicShape
+	}
+	if o.Has("cache_control") {
+		return anthropicShape
+	}
+	return ""
+}
+
+// isMessage reports whether a value is a message, or an item that may stand among
+// messages.
+func isMessage(v jsontext.Value) bool {
+	o, err := parts.Open(v)
+	if err != nil {
+		return false
+	}
+	role, _ := interop.Text(o.Peek("role"))
+	kind, _ := interop.Text(o.Peek("type"))
+	return speaks(role) && (o.Has("content") || o.Has("tool_calls") || o.Has("function_call") || o.Has("refusal")) ||
+		role == "" && isItemType(kind) && (o.Has("call_id") || o.Has("id") || o.Has("summary") || o.Has("encrypted_content"))
+}
+
+// speaks reports whether a role is one that messages have.
+func speaks(role string) bool {
+	switch eventlog.Role(role) {
+	case eventlog.System, eventlog.Developer, eventlog.User, eventlog.Assistant, eventlog.Tool:
+		return true
+	}
+	return role == legacyTool
+}

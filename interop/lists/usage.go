@@ -1,0 +1,64 @@
+package lists
+
+import (
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop/internal/parts"
+)
+
+// usageOf reads the token counts of any of the three shapes; ok is false where
+// there are none. OpenAI counts what was read from a cache among its input, the
+// log and Anthropic do not.
+func usageOf(v jsontext.Value) (u eventlog.Usage, ok bool) {
+	o, err := parts.Open(v)
+	if err != nil {
+		return u, false
+	}
+	c := counter{o: &o}
+	u.InputTokens = c.take("input_tokens") + c.take("prompt_tokens")
+	u.OutputTokens = c.take("output_tokens") + c.take("completion_tokens")
+	u.CacheReadTokens = c.take("cache_read_input_tokens")
+	u.CacheWriteTokens = c.take("cache_creation_input_tokens")
+	for _, name := range []string{"input_tokens_details", "prompt_tokens_details"} {
+		cached := c.within(name, "cached_tokens")
+		u.CacheReadTokens += cached
+		u.InputTokens = max(0, u.InputTokens-cached)
+	}
+	u.ReasoningTokens = c.within("output_tokens_details", "reasoning_tokens") + c.within("completion_tokens_details", "reasoning_tokens")
+	u.Extra = o.Rest()
+	return u, !c.failed && c.found
+}
+
+// counter takes numbers out of an object.
+type counter struct {
+	o             *parts.Members
+	found, failed bool
+}
+
+func (c *counter) take(name string) (n int64) {
+	v := c.o.Peek(name)
+	if v.Kind() != '0' {
+		return 0
+	}
+	c.o.Take(name)
+	c.found = true
+	if json.Unmarshal(v, &n) != nil || n < 0 || n > 1<<48 {
+		c.failed = true
+		return 0
+	}
+	return n
+}
+
+// within reads a number of an object that stays as it is.
+func (c *counter) within(name, inner string) int64 {
+	o, err := parts.Open(c.o.Peek(name))
+	if err != nil {
+		return 0
+	}
+	in := counter{o: &o}
+	n := in.take(inner)
+	c.failed = c.failed || in.failed
+	return n
+}
