@@ -59,7 +59,7 @@ func (a *app) root() *cobra.Command {
 		a.appendCommand(), a.exportCommand(), a.convertCommand(), a.versionCommand(), a.manCommand(),
 		a.redactCommand(), a.gcCommand(), a.backupCommand(), a.repairCommand(),
 		a.forkCommand(), a.copyCommand(), a.rewindCommand(), a.recoverCommand(), a.rmCommand(), a.treeCommand(), a.diffCommand(), a.historyCommand(),
-		a.snapshotCommand(), a.snapshotsCommand(), a.stateCommand(), a.costCommand(), a.optreeCommand(), a.runlogCommand(),
+		a.snapshotCommand(), a.snapshotsCommand(), a.stateCommand(), a.costCommand(), a.statsCommand(), a.optreeCommand(), a.runlogCommand(),
 	)
 	a.complete(root)
 	return root

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/projection"
+)
+
+func (a *app) statsCommand() *cobra.Command {
+	var days int
+	cmd := &cobra.Command{
+		Use:   "stats [SESSION...]",
+		Short: "Count sessions, messages, calls, tokens and costs: by source, model, tool and day",
+		Long: `Count what is in the store, or in the sessions named: by the program that the
+sessions came from, by model, by tool and by day (of your time zone; set TZ for
+another). Rewound events count too; what a fork shares with its parent, or a copy
+took over, counts once. Bars compare the calls of tools, and the messages of days.`,
+		Example: `  logtool stats
+  logtool stats --days 7
+  logtool stats --json`,
+		Args: between(0, -1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if days < 0 {
+				return usagef("--days is a number of days, not %d", days)
+			}
+			return a.reading(func(log *eventlog.Log) error { return a.stats(cmd.Context(), log, args, days) })
+		},
+	}
+	cmd.Flags().IntVar(&days, "days", 30, "show the last `n` days that have something; 0 is all")
+	return cmd
+}
+
+func (a *app) stats(ctx context.Context, log *eventlog.Log, args []string, days int) error {
+	ids, err := a.sessions(ctx, log, args, len(args) == 0)
+	if err != nil {
+		return err
+	}
+	var all projection.Stats
+	for _, id := range ids {
+		s, err := projection.LoadStats(ctx, log, id, time.Local)
+		if err != nil {
+			return err
+		}
+		all.Add(s)
+	}
+	p := a.printer()
+	if a.json {
+		return p.last(all)
+	}
+	p.stats(&all, days)
+	return p.flush()
+}
+
+// stats prints a table for each side.
+func (p *printer) stats(s *projection.Stats, days int) {
+	p.tallies("SOURCE", append(sources(s), namedTally{"all", s.Total}))
+	if len(s.ByModel) > 0 {
+		p.printf("\n")
+		p.spends("MODEL", modelRows(s))
+	}
+	if len(s.ByTool) > 0 {
+		p.printf("\n")
+		p.tools(s.ByTool)
+	}
+	if len(s.ByDay) > 0 {
+		p.printf("\n")
+		p.days(s.ByDay, days)
+	}
+}
+
+type namedTally struct {
+	name string
+	projection.Tally
+}
+
+// sources are those with the most sessions first.
+func sources(s *projection.Stats) (rows []namedTally) {
+	for name, t := range s.BySource {
+		rows = append(rows, namedTally{cmp.Or(brief(name, 40), "written here"), t})
+	}
+	slices.SortFunc(rows, func(x, y namedTally) int {
+		return cmp.Or(cmp.Compare(y.Sessions, x.Sessions), cmp.Compare(x.name, y.name))
+	})
+	return rows
+}
+
+func (p *printer) tallies(heading string, rows []namedTally) {
+	var cells [][]string
+	for _, r := range rows {
+		cells = append(cells, append([]string{r.name}, tallyCells(r.Tally)...))
+	}
+	p.table([]string{heading, "SESSIONS", "EVENTS", "MESSAGES", "CALLS", "OUTPUT", "COST"}, cells, 1, 2, 3, 4, 5, 6)
+}
+
+func tallyCells(t projection.Tally) []string {
+	cost := "-"
+	if t.Cost != 0 {
+		cost = "$" + t.Cost.String()
+	}
+	return []string{thousands(int64(t.Sessions)), thousands(t.Events), thousands(t.Messages), thousands(t.Calls),
+		thousands(t.Usage.OutputTokens), cost}
+}
+
+func modelRows(s *projection.Stats) (rows []spendRow) {
+	for _, model := range byCost(s.ByModel) {
+		rows = append(rows, spendRow{cmp.Or(brief(model, 40), "no model named"), s.ByModel[model]})
+	}
+	return rows
+}
+
+// tools prints the tools, those with the most calls first.
+func (p *printer) tools(tools map[string]projection.ToolTally) {
+	names := slices.SortedFunc(maps.Keys(tools), func(x, y string) int {
+		return cmp.Or(cmp.Compare(tools[y].Calls, tools[x].Calls), cmp.Compare(x, y))
+	})
+	most := int64(0)
+	for _, t := range tools {
+		most = max(most, t.Calls)
+	}
+	var cells [][]string
+	for _, name := range names {
+		t := tools[name]
+		cells = append(cells, []string{cmp.Or(brief(name, 40), "no tool named"), thousands(t.Calls), thousands(t.Failed),
+			thousands(int64(t.Sessions)), p.paint(cyan, bar(t.Calls, most))})
+	}
+	p.table([]string{"TOOL", "CALLS", "FAILED", "SESSIONS", ""}, cells, 1, 2, 3)
+}
+
+// days prints the newest days, oldest first.
+func (p *printer) days(days map[string]projection.Tally, n int) {
+	names := slices.Sorted(maps.Keys(days))
+	earlier := 0
+	if n > 0 && len(names) > n {
+		earlier = len(names) - n
+		names = names[earlier:]
+	}
+	most := int64(0)
+	for _, name := range names {
+		most = max(most, days[name].Messages)
+	}
+	var cells [][]string
+	for _, name := range names {
+		t := days[name]
+		cells = append(cells, append(append([]string{name}, tallyCells(t)...), p.paint(cyan, bar(t.Messages, most))))
+	}
+	p.table([]string{"DAY", "SESSIONS", "EVENTS", "MESSAGES", "CALLS", "OUTPUT", "COST", ""}, cells, 1, 2, 3, 4, 5, 6)
+	if earlier > 0 {
+		p.printf("%s earlier: --days 0 shows all\n", count(int64(earlier), "day"))
+	}
+}
+
+// bar draws n of most, in eighths of a character.
+func bar(n, most int64) string {
+	const width, eighths = 24, "▏▎▍▌▋▊▉"
+	if n <= 0 || most <= 0 {
+		return ""
+	}
+	parts := max(1, n*width*8/most)
+	line := strings.Repeat("█", int(parts/8))
+	if rest := parts % 8; rest > 0 {
+		line += string([]rune(eighths)[rest-1])
+	}
+	return line
+}

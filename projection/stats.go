@@ -1,0 +1,205 @@
+package projection
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// Stats count what is in sessions, from several sides. Each event counts once,
+// where it physically is: rewound ones too, neither a fork's shared prefix nor
+// what a copy took over.
+type Stats struct {
+	Total Tally `json:"total"`
+	// BySource splits Total by the format that sessions were imported from, empty
+	// for those that were not; ByDay by the day of each event, as 2006-01-02.
+	BySource map[string]Tally `json:"by_source,omitzero"`
+	ByDay    map[string]Tally `json:"by_day,omitzero"`
+	// ByModel splits what was spent, the empty name is what names none; ByTool
+	// splits calls, by the tool's name.
+	ByModel map[string]Spend     `json:"by_model,omitzero"`
+	ByTool  map[string]ToolTally `json:"by_tool,omitzero"`
+}
+
+// Tally counts what is in some part of a log.
+type Tally struct {
+	// Sessions counts those that have anything in it.
+	Sessions int   `json:"sessions"`
+	Events   int64 `json:"events"`
+	// Messages of users and of models; the pieces of one message are one.
+	// Tool results are none.
+	Messages int64 `json:"messages"`
+	Calls    int64 `json:"calls"`
+	Spend    `json:",inline"`
+}
+
+// Add is the sum of both.
+func (t Tally) Add(u Tally) Tally {
+	return Tally{t.Sessions + u.Sessions, t.Events + u.Events, t.Messages + u.Messages, t.Calls + u.Calls, t.Spend.Add(u.Spend)}
+}
+
+// ToolTally counts the calls of a tool, and those of them whose result is an
+// error.
+type ToolTally struct {
+	Calls    int64 `json:"calls"`
+	Failed   int64 `json:"failed"`
+	Sessions int   `json:"sessions"`
+}
+
+// Add is the sum of both.
+func (t ToolTally) Add(u ToolTally) ToolTally {
+	return ToolTally{t.Calls + u.Calls, t.Failed + u.Failed, t.Sessions + u.Sessions}
+}
+
+// LoadStats reads a session's own events and counts them. Days are those of a
+// place; UTC if it is nil. See Load for the errors.
+func LoadStats(ctx context.Context, log *eventlog.Log, session string, days *time.Location) (Stats, error) {
+	c := counter{days: days, groups: map[string]bool{}, tools: map[string]string{}}
+	if c.days == nil {
+		c.days = time.UTC
+	}
+	for e, err := range log.Read(ctx, session, eventlog.All.Own()) {
+		if err == nil {
+			err = c.read(meant(&e))
+		}
+		if err != nil {
+			return Stats{}, fmt.Errorf("count session %q: %w", session, err)
+		}
+	}
+	return c.done(), nil
+}
+
+// Add counts the sessions of t too.
+func (s *Stats) Add(t Stats) {
+	s.Total = s.Total.Add(t.Total)
+	s.BySource = sum(s.BySource, t.BySource, Tally.Add)
+	s.ByDay = sum(s.ByDay, t.ByDay, Tally.Add)
+	s.ByModel = sum(s.ByModel, t.ByModel, Spend.Add)
+	s.ByTool = sum(s.ByTool, t.ByTool, ToolTally.Add)
+}
+
+func sum[T any](to, from map[string]T, add func(T, T) T) map[string]T {
+	if to == nil {
+		to = make(map[string]T, len(from))
+	}
+	for name, x := range from {
+		to[name] = add(to[name], x)
+	}
+	return to
+}
+
+// counter counts one session.
+type counter struct {
+	days   *time.Location
+	source string
+	stats  Stats
+	meter  Meter
+	groups map[string]bool   // messages that were counted
+	tools  map[string]string // by call id
+}
+
+func (c *counter) read(e *eventlog.Event) error {
+	inherited := isInherited(e)
+	t := Tally{Sessions: 1, Events: 1}
+	err := c.meter.read(e, inherited, func(x charge) {
+		t.Spend = t.Spend.Add(x.Spend)
+		c.stats.ByModel = addTo(c.stats.ByModel, x.Model, x.Spend)
+	})
+	if err != nil || isCopied(e) {
+		return err
+	}
+	switch e.Type.Name() {
+	case eventlog.SessionStarted:
+		p, err := structure[eventlog.Session](e)
+		if err != nil {
+			return err
+		}
+		c.source = or(c.source, p.Source.Format)
+	case eventlog.MessageAdded:
+		if err := c.message(e, &t); err != nil {
+			return err
+		}
+	}
+	c.count(e.Timestamp.In(c.days).Format(time.DateOnly), t)
+	return nil
+}
+
+// count adds what an event says; a session counts once, in all and each day.
+func (c *counter) count(day string, t Tally) {
+	if c.stats.ByDay == nil {
+		c.stats.ByDay = map[string]Tally{}
+	}
+	add := func(to Tally) Tally {
+		to = to.Add(t)
+		to.Sessions = 1
+		return to
+	}
+	c.stats.ByDay[day], c.stats.Total = add(c.stats.ByDay[day]), add(c.stats.Total)
+}
+
+func (c *counter) message(e *eventlog.Event, t *Tally) error {
+	m, err := structure[eventlog.Message](e)
+	if err != nil {
+		return err
+	}
+	if m.Role != eventlog.Tool && c.begins(&m) {
+		t.Messages = 1
+	}
+	for i := range m.Parts {
+		t.Calls += c.part(&m.Parts[i])
+	}
+	return nil
+}
+
+// begins reports whether m is not one more piece of a message, nor only brings
+// tool results.
+func (c *counter) begins(m *eventlog.Message) bool {
+	results := len(m.Parts) > 0
+	for i := range m.Parts {
+		results = results && m.Parts[i].Type == eventlog.ToolResultPart
+	}
+	if results {
+		return false
+	}
+	if m.Group == "" {
+		return true
+	}
+	counted := c.groups[m.Group]
+	c.groups[m.Group] = true
+	return !counted
+}
+
+// part counts calls and the failures of earlier ones.
+func (c *counter) part(p *eventlog.Part) (calls int64) {
+	tool := ToolTally{Sessions: 1}
+	name := p.Name
+	switch p.Type {
+	case eventlog.ToolCallPart, eventlog.ServerToolCallPart:
+		c.tools[p.CallID] = name
+		tool.Calls = 1
+	case eventlog.ToolResultPart, eventlog.ServerToolResultPart:
+		if !p.IsError {
+			return 0
+		}
+		name = or(c.tools[p.CallID], name)
+		tool.Failed = 1
+	default:
+		return 0
+	}
+	if c.stats.ByTool == nil {
+		c.stats.ByTool = map[string]ToolTally{}
+	}
+	all := c.stats.ByTool[name].Add(tool)
+	all.Sessions = 1
+	c.stats.ByTool[name] = all
+	return tool.Calls
+}
+
+func (c *counter) done() Stats {
+	if c.stats.Total.Events > 0 {
+		c.stats.BySource = map[string]Tally{c.source: c.stats.Total}
+	}
+	return c.stats
+}

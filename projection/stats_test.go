@@ -1,0 +1,95 @@
+package projection_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/projection"
+)
+
+// What is counted of sessions together is what each of them holds: what a fork
+// shares and a copy took over is counted where it was made.
+func TestStatsCountEachEventOnce(t *testing.T) {
+	onStores(t, func(t *testing.T, log *eventlog.Log) {
+		ctx := t.Context()
+		at := time.Date(2026, 3, 1, 23, 30, 0, 0, time.UTC)
+		usage := eventlog.Usage{InputTokens: 10, OutputTokens: 4}
+		add := func(session string, m eventlog.Message, cost eventlog.Cost) {
+			t.Helper()
+			e, err := eventlog.NewMessage(m)
+			if err == nil {
+				e.Timestamp, e.Cost = at, cost
+				_, err = log.Append(ctx, session, eventlog.Any, e)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			at = at.Add(20 * time.Minute)
+		}
+		says := func(role eventlog.Role, group string, parts ...eventlog.Part) eventlog.Message {
+			m := eventlog.Message{Role: role, Group: group, Parts: parts}
+			if role == eventlog.Assistant {
+				m.Model, m.Usage = "m", usage
+			}
+			return m
+		}
+		failed := eventlog.ToolResult("c", "run", eventlog.Text("no"))
+		failed.IsError = true
+		add("s", says(eventlog.User, "", eventlog.Text("go")), 0)
+		add("s", says(eventlog.Assistant, "g", eventlog.Text("one moment")), 5)
+		add("s", says(eventlog.Assistant, "g", eventlog.ToolCall("c", "run", nil)), 0)
+		add("s", says(eventlog.Tool, "", failed), 0)
+		child, err := fork.At(ctx, log, "s", fork.Head(), fork.Options{ID: "fork"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		add(child.ID, says(eventlog.Assistant, "", eventlog.Text("done")), 7)
+		if _, err := fork.Copy(ctx, log, "s", fork.CopyOptions{ID: "copy"}); err != nil {
+			t.Fatal(err)
+		}
+		add("copy", says(eventlog.Assistant, "", eventlog.Text("done too")), 0)
+
+		var got projection.Stats
+		for _, id := range []string{"s", "fork", "copy"} {
+			one, err := projection.LoadStats(ctx, log, id, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			report, err := projection.LoadCost(ctx, log, id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(report.Own, one.Total.Spend); diff != "" {
+				t.Errorf("%s: -cost +stats\n%s", id, diff)
+			}
+			got.Add(one)
+		}
+		if got.Total.Messages != 4 || got.Total.Calls != 1 || got.Total.Sessions != 3 || got.Total.Cost != 12 || got.Total.Responses != 3 {
+			t.Errorf("total %+v", got.Total)
+		}
+		if diff := cmp.Diff(map[string]projection.ToolTally{"run": {Calls: 1, Failed: 1, Sessions: 1}}, got.ByTool); diff != "" {
+			t.Errorf("tools: -want +got\n%s", diff)
+		}
+		if diff := cmp.Diff(map[string]projection.Spend{"m": got.Total.Spend}, got.ByModel); diff != "" {
+			t.Errorf("models: -want +got\n%s", diff)
+		}
+		east, err := projection.LoadStats(ctx, log, "s", time.FixedZone("east", 3600))
+		if err != nil {
+			t.Fatal(err)
+		}
+		utc, err := projection.LoadStats(ctx, log, "s", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := utc.ByDay["2026-03-01"].Events; n != 2 || len(utc.ByDay) != 2 {
+			t.Errorf("%d events on the first day of %v", n, utc.ByDay)
+		}
+		if n := east.ByDay["2026-03-02"].Events; n != 4 || len(east.ByDay) != 1 {
+			t.Errorf("%d events on the only day of %v", n, east.ByDay)
+		}
+	})
+}
