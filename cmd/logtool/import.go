@@ -14,19 +14,24 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/claude"
+	"github.com/convlog/convlog/interop/pi"
 )
 
 // formats are the foreign formats that import reads.
-var formats = []interop.Format{claude.Format{}}
+var formats = []interop.Format{claude.Format{}, pi.Format{}}
 
 func (a *app) importCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "import PATH...",
 		Short: "Import transcripts of other programs, or what export wrote",
 		Long: `Import transcripts: files, or folders with all transcripts in them. Formats:
-Claude Code (~/.claude/projects), and the JSONL that logtool export writes,
-whose ids, seqs and hashes are verified and kept ("-" reads it from standard
-input). Importing again adds only what is new.
+
+  Claude Code  ~/.claude/projects
+  pi           ~/.pi/agent/sessions
+  logtool      the JSONL that logtool export writes, whose ids, seqs and hashes
+               are verified and kept ("-" reads it from standard input)
+
+Importing again adds only what is new.
 
 Records that cannot be read are refused and listed, the rest is imported, and
 the exit code is 1.`,
