@@ -43,7 +43,7 @@ func TestPatchesApply(t *testing.T) {
 		{"move a member (A.6)", `{"foo":{"bar":"baz","waldo":"fred"},"qux":{"corge":"grault"}}`,
 			`[{"op":"move","from":"/foo/waldo","path":"/qux/thud"}]`, `{"foo":{"bar":"baz"},"qux":{"corge":"grault","thud":"fred"}}`},
 		{"move an item (A.7)", `{"foo":["all","grass","cows","eat"]}`, `[{"op":"move","from":"/foo/1","path":"/foo/3"}]`, `{"foo":["all","cows","eat","grass"]}`},
-		{"move onto itself", `{"a":1}`, `[{"op":"move","from":"/a","path":"/a"}]`, `{"a":1}`},
+		{"move onto itself", `{"a":1,"b":2}`, `[{"op":"move","from":"/a","path":"/a"}]`, `{"a":1,"b":2}`},
 		{"move onto what holds it", `{"a":{"b":1}}`, `[{"op":"move","from":"/a/b","path":"/a"}]`, `{"a":1}`},
 		{"move to a name that begins like it", `{"a":1}`, `[{"op":"move","from":"/a","path":"/ab"}]`, `{"ab":1}`},
 
@@ -51,6 +51,7 @@ func TestPatchesApply(t *testing.T) {
 		{"copy into itself", `{"a":{"b":1}}`, `[{"op":"copy","from":"/a","path":"/a/c"}]`, `{"a":{"b":1,"c":{"b":1}}}`},
 		{"copy the whole document", `{"a":1}`, `[{"op":"copy","from":"","path":"/b"}]`, `{"a":1,"b":{"a":1}}`},
 		{"a copy is its own", `{"a":{"x":1}}`, `[{"op":"copy","from":"/a","path":"/b"},{"op":"replace","path":"/b/x","value":2}]`, `{"a":{"x":1},"b":{"x":2}}`},
+		{"a copy of an array is its own", `{"a":[1]}`, `[{"op":"copy","from":"/a","path":"/b"},{"op":"replace","path":"/b/0","value":2}]`, `{"a":[1],"b":[2]}`},
 
 		{"test (A.8)", `{"baz":"qux","foo":["a",2,"c"]}`, `[{"op":"test","path":"/baz","value":"qux"},{"op":"test","path":"/foo/1","value":2}]`, `{"baz":"qux","foo":["a",2,"c"]}`},
 		{"test of the whole document", `[1,{"a":null}]`, `[{"op":"test","path":"","value":[1,{"a":null}]}]`, `[1,{"a":null}]`},

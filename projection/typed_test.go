@@ -1,0 +1,166 @@
+package projection_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/projection"
+)
+
+// cart is a program's own state, of version 2. Version 1 called its items
+// things, version 0 was the list alone.
+type cart struct {
+	Items []string       `json:"items"`
+	Total jsontext.Value `json:"total,omitzero"`
+}
+
+var cartMigrations = projection.Migrations{
+	0: func(v jsontext.Value) (jsontext.Value, error) {
+		return projection.ApplyPatch(jsontext.Value(`{}`), jsontext.Value(`[{"op":"add","path":"/things","value":`+string(v)+`}]`))
+	},
+	1: func(v jsontext.Value) (jsontext.Value, error) {
+		return projection.ApplyPatch(v, jsontext.Value(`[{"op":"move","from":"/things","path":"/items"}]`))
+	},
+}
+
+func TestTypedStates(t *testing.T) {
+	broken := errors.New("broken")
+	for _, tt := range []struct {
+		name       string
+		version    int // of the state; the program knows 2
+		state      string
+		migrations projection.Migrations
+		want       cart
+		err        error
+	}{
+		{"of the version", 2, `{"items":["tea"]}`, cartMigrations, cart{Items: []string{"tea"}}, nil},
+		{"of the version, nothing to migrate with", 2, `{"items":["tea"]}`, nil, cart{Items: []string{"tea"}}, nil},
+		{"digits", 2, `{"items":null,"total":9007199254740993.10}`, nil, cart{Total: jsontext.Value("9007199254740993.10")}, nil},
+		{"one version older", 1, `{"things":["tea"]}`, cartMigrations, cart{Items: []string{"tea"}}, nil},
+		{"two versions older", 0, `["tea","jam"]`, cartMigrations, cart{Items: []string{"tea", "jam"}}, nil},
+		{"null", 2, `null`, nil, cart{}, nil},
+		{"null of an older version", 1, `null`, cartMigrations, cart{}, nil},
+		{"newer", 3, `{"items":["tea"]}`, cartMigrations, cart{}, new(eventlog.VersionError)},
+		{"a newer null", 3, `null`, cartMigrations, cart{}, new(eventlog.VersionError)},
+		{"a migration is missing", 0, `["tea"]`, projection.Migrations{1: cartMigrations[1]}, cart{}, projection.ErrStateShape},
+		{"the last migration is missing", 0, `["tea"]`, projection.Migrations{0: cartMigrations[0]}, cart{}, projection.ErrStateShape},
+		{"a migration fails", 1, `{}`, projection.Migrations{1: func(jsontext.Value) (jsontext.Value, error) { return nil, broken }}, cart{}, broken},
+		{"a migration makes another shape", 1, `{}`, projection.Migrations{1: func(jsontext.Value) (jsontext.Value, error) { return jsontext.Value(`[`), nil }},
+			cart{}, projection.ErrStateShape},
+		{"a member that the type lacks", 2, `{"items":["tea"],"color":"red"}`, nil, cart{}, projection.ErrStateShape},
+		{"a member of another type", 2, `{"items":"tea"}`, nil, cart{}, projection.ErrStateShape},
+		{"a member in other letters", 2, `{"Items":["tea"]}`, nil, cart{}, projection.ErrStateShape},
+		{"a member of another shape behind a good one", 2, `{"items":["tea"],"total":1,"x":[]}`, nil, cart{}, projection.ErrStateShape},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			onStores(t, func(t *testing.T, log *eventlog.Log) {
+				g := &garden{t: t, log: log}
+				g.append("s", g.made(eventlog.NewUserMessage("hello")))
+				_, _, err := projection.SetState(bg, log, "s", "cart", tt.version, jsontext.Value(tt.state))
+				g.allow(err)
+				view, err := projection.Load(bg, log, "s", projection.Custom)
+				g.allow(err)
+				got, err := projection.Typed[cart](view.State.Get("cart"), 2, tt.migrations)
+				if newer := new(eventlog.VersionError); errors.As(tt.err, &newer) {
+					if !errors.As(err, &newer) || newer.Got != 3 || newer.Max != 2 {
+						t.Errorf("%v", err)
+					}
+				} else if !errors.Is(err, tt.err) {
+					t.Errorf("%v, want %v", err, tt.err)
+				}
+				same(t, "state", tt.want, got)
+				same(t, "what is stored", tt.state, string(view.State.Get("cart").Raw()))
+			})
+		})
+	}
+}
+
+func TestTheStateThatNobodySet(t *testing.T) {
+	onStores(t, func(t *testing.T, log *eventlog.Log) {
+		g := &garden{t: t, log: log}
+		g.append("s", g.made(eventlog.NewUserMessage("hello")))
+		view, err := projection.Load(bg, log, "s", projection.Custom)
+		g.allow(err)
+		got, err := projection.Typed[cart](view.State.Get("cart"), 2, nil)
+		g.allow(err)
+		same(t, "state", cart{}, got)
+		same(t, "document", "null", string(view.State.Get("cart").Raw()))
+	})
+}
+
+// The version of a state is that of the last patch that named one, and comes
+// out of a snapshot as it went in.
+func TestTheVersionOfAState(t *testing.T) {
+	onStores(t, func(t *testing.T, log *eventlog.Log) {
+		g := &garden{t: t, log: log}
+		g.append("s", g.made(eventlog.NewUserMessage("hello")))
+		patch := func(version int, text string) {
+			t.Helper()
+			_, _, err := projection.Patch(bg, log, "s", eventlog.CustomPatch{Name: "cart", StateVersion: version, Patch: []byte(text)})
+			g.allow(err)
+		}
+		patch(1, `[{"op":"add","path":"","value":{"things":["tea"]}}]`)
+		patch(0, `[{"op":"add","path":"/things/-","value":"jam"}]`)
+		for _, snapshot := range []bool{false, true} {
+			if snapshot {
+				g.snapshot("s", projection.Of("", projection.Custom), true)
+			}
+			view, err := projection.Load(bg, log, "s", projection.Custom)
+			g.allow(err)
+			state := view.State.Get("cart")
+			got, err := projection.Typed[cart](state, 2, cartMigrations)
+			g.allow(err)
+			if state.Version != 1 {
+				t.Errorf("version %d", state.Version)
+			}
+			same(t, "state", cart{Items: []string{"tea", "jam"}}, got)
+		}
+		patch(2, `[{"op":"move","from":"/things","path":"/items"}]`)
+		view, err := projection.Load(bg, log, "s", projection.Custom)
+		g.allow(err)
+		got, err := projection.Typed[cart](view.State.Get("cart"), 2, nil)
+		g.allow(err)
+		same(t, "state", cart{Items: []string{"tea", "jam"}}, got)
+	})
+}
+
+// A redacted patch leaves a state that says so, until it is replaced whole.
+func TestAStateOfARedactedPatch(t *testing.T) {
+	onStores(t, func(t *testing.T, log *eventlog.Log) {
+		g := &garden{t: t, log: log}
+		g.append("s", g.made(eventlog.NewUserMessage("hello")))
+		add := func(text string) {
+			g.append("s", g.made(eventlog.NewCustomPatched(eventlog.CustomPatch{Name: "n", Patch: []byte(text)})))
+		}
+		is := func(want projection.CustomState, raw string) {
+			t.Helper()
+			view, err := projection.Load(bg, log, "s", projection.Custom)
+			g.allow(err)
+			got := view.State.Get("n")
+			same(t, "document", raw, string(got.Raw()))
+			if got.Incomplete != want.Incomplete || got.Skipped != want.Skipped {
+				t.Errorf("%+v, want %+v", got, want)
+			}
+		}
+		add(`[{"op":"add","path":"","value":{"a":1}}]`) // 2
+		add(`[{"op":"add","path":"/b","value":{}}]`)    // 3
+		add(`[{"op":"add","path":"/b/c","value":1}]`)   // 4
+		add(`[{"op":"replace","path":"/a","value":2}]`) // 5
+		is(projection.CustomState{}, `{"a":2,"b":{"c":1}}`)
+		_, err := log.Redact(bg, "s", "test", 3)
+		g.allow(err)
+		is(projection.CustomState{Incomplete: true, Skipped: 1}, `{"a":2}`)
+		// A patch that does not apply now is not written either.
+		_, _, err = projection.Patch(bg, log, "s", eventlog.CustomPatch{Name: "n", Patch: []byte(`[{"op":"remove","path":"/b"}]`)})
+		if !errors.Is(err, projection.ErrNoTarget) {
+			t.Errorf("patched with %v", err)
+		}
+		is(projection.CustomState{Incomplete: true, Skipped: 1}, `{"a":2}`)
+		_, _, err = projection.SetState(bg, log, "s", "n", 0, map[string]int{"a": 3})
+		g.allow(err)
+		is(projection.CustomState{}, `{"a":3}`)
+	})
+}
