@@ -23,7 +23,7 @@ type printer struct {
 }
 
 func (a *app) printer() *printer {
-	terminal := isTerminal(a.out)
+	terminal := a.pager != nil || isTerminal(a.out)
 	return &printer{
 		w:        bufio.NewWriterSize(a.out, 64<<10),
 		terminal: terminal,

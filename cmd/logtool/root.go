@@ -19,6 +19,7 @@ type app struct {
 	err    io.Writer
 	getenv func(string) string
 	now    func() time.Time
+	pager  *pager // that prints out; nil if none does
 
 	store string // --store
 	json  bool   // --json
@@ -31,7 +32,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 	root.SetIn(a.in)
 	root.SetOut(a.out)
 	root.SetErr(a.err)
-	err := root.ExecuteContext(ctx)
+	err := a.closePager(root.ExecuteContext(ctx))
 	if line := explain(err); line != "" {
 		fmt.Fprintf(a.err, "logtool: %s\n", line)
 	}
@@ -48,6 +49,7 @@ func (a *app) root() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return a.page(cmd) }
 	root.SuggestionsMinimumDistance = 2
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%v (see %s --help)", err, cmd.CommandPath())
@@ -74,6 +76,8 @@ else a folder. The default is $CONVLOG_STORE, else convlog in $XDG_DATA_HOME
 (~/.local/share).
 
 Sessions are named by their id or the beginning of it, if that is unique.
+
+Long output goes through $PAGER (less by default) when a person is looking.
 
 Exit codes: 0 done, 1 failed or found damage, 2 wrong usage.`
 
