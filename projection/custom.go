@@ -1,6 +1,7 @@
 package projection
 
 import (
+	"errors"
 	"maps"
 	"slices"
 
@@ -20,21 +21,35 @@ type CustomStates struct {
 type CustomState struct {
 	// Version is the state's shape, as the last patch that said one; 0 if none did.
 	Version int
-	// Incomplete says that a patch of it was redacted; later ones that did not
-	// apply any more are counted in Skipped. A patch that replaces the whole
-	// document makes it complete again.
+	// Incomplete says that a patch of it was redacted, so that later ones may not
+	// apply any more.
 	Incomplete bool
-	Skipped    int
+	// Skipped counts the patches that did not apply and left the state as it was;
+	// Refused are the newest 32 of them, oldest first. A patch that replaces the
+	// whole document makes it complete again, and forgets them.
+	Skipped int
+	Refused []RefusedPatch
 
 	doc *document
 }
 
+// RefusedPatch is a patch that stands in the log and does not apply.
+type RefusedPatch struct {
+	Seq int64 `json:"seq"`
+	// Index, Op and Path name the operation, as in a PatchError.
+	Index int    `json:"index"`
+	Op    string `json:"op,omitzero"`
+	Path  string `json:"path,omitzero"`
+	// Reason is the text of one of the errors that a PatchError wraps.
+	Reason string `json:"reason"`
+}
+
 // Custom is the state of programs on the active path: custom_patched events
-// applied in order. A patch that does not apply is a *PatchError; Patch does not
-// append such.
+// applied in order. One that does not apply, which Patch would not have appended,
+// changes nothing; the state says that it was refused.
 var Custom = Projection[CustomStates]{
 	Name: "custom", Version: 1, Apply: (*CustomStates).apply,
-	Encode: (*CustomStates).encode, Decode: decodeCustom,
+	Encode: (*CustomStates).encode, Decode: decodeCustom, Digest: (*CustomStates).digest,
 }
 
 // Raw is the document; the caller's own copy. Number literals are as they were
@@ -62,36 +77,58 @@ func (s *CustomStates) apply(e *eventlog.Event) error {
 	if err != nil {
 		return err
 	}
-	c, err := s.Get(p.Name).next(&p, e.Redacted())
-	if err != nil {
-		return err
-	}
 	if s.states == nil {
 		s.states = map[string]CustomState{}
 	}
-	s.states[p.Name] = c
+	s.states[p.Name] = s.Get(p.Name).next(e, &p)
 	return nil
 }
 
-// next is the state after a patch.
-func (c CustomState) next(p *eventlog.CustomPatch, redacted bool) (CustomState, error) {
-	c.Version = or(p.StateVersion, c.Version)
-	if redacted {
-		c.Incomplete = true
-		return c, nil
+// next is the state after the patch that stands at e.
+func (c CustomState) next(e *eventlog.Event, p *eventlog.CustomPatch) CustomState {
+	if e.Redacted() {
+		c.Version, c.Incomplete = or(p.StateVersion, c.Version), true
+		return c
 	}
+	after, err := c.patched(p)
+	if err == nil {
+		return after
+	}
+	if c.Incomplete { // it did apply, to the state that is not known any more
+		c.Version = or(p.StateVersion, c.Version)
+	}
+	c.Skipped++
+	c.Refused = last(append(slices.Clone(c.Refused), refusalOf(e.Seq, err)))
+	return c
+}
+
+// patched is the state after a patch; one that does not apply is a *PatchError.
+func (c CustomState) patched(p *eventlog.CustomPatch) (CustomState, error) {
 	doc, err := c.document().patched(p.Patch)
-	switch {
-	case err == nil && replacesAll(p.Patch):
-		return CustomState{Version: c.Version, doc: doc}, nil
-	case err == nil:
-		c.doc = doc
-	case c.Incomplete:
-		c.Skipped++
-	default:
+	if err != nil {
 		return c, err
 	}
+	c.Version, c.doc = or(p.StateVersion, c.Version), doc
+	if replacesAll(p.Patch) {
+		return CustomState{Version: c.Version, doc: doc}, nil
+	}
 	return c, nil
+}
+
+// refusalOf says why a patch does not apply, in words that are the same whenever
+// it is asked.
+func refusalOf(seq int64, err error) RefusedPatch {
+	r := RefusedPatch{Seq: seq, Index: -1, Reason: ErrInvalidPatch.Error()}
+	var where *PatchError
+	if errors.As(err, &where) {
+		r.Index, r.Op, r.Path = where.Index, where.Op, where.Path
+	}
+	for _, reason := range []error{ErrNoTarget, ErrTestFailed, ErrDocumentTooLarge} {
+		if errors.Is(err, reason) {
+			r.Reason = reason.Error()
+		}
+	}
+	return r
 }
 
 // replacesAll reports whether a patch that applied sets the whole document.
@@ -108,13 +145,14 @@ type customBody struct {
 	Version    int            `json:"version,omitzero"`
 	Incomplete bool           `json:"incomplete,omitzero"`
 	Skipped    int            `json:"skipped,omitzero"`
+	Refused    []RefusedPatch `json:"refused,omitzero"`
 	State      jsontext.Value `json:"state"`
 }
 
 func (s *CustomStates) encode() (jsontext.Value, error) {
 	bodies := map[string]customBody{}
 	for name, c := range s.states {
-		bodies[name] = customBody{Version: c.Version, Incomplete: c.Incomplete, Skipped: c.Skipped, State: c.Raw()}
+		bodies[name] = customBody{c.Version, c.Incomplete, c.Skipped, c.Refused, c.Raw()}
 	}
 	return json.Marshal(bodies, json.Deterministic(true), jsontext.PreserveRawStrings(true))
 }
@@ -133,7 +171,21 @@ func decodeCustom(body jsontext.Value) (CustomStates, error) {
 		if s.states == nil {
 			s.states = map[string]CustomState{}
 		}
-		s.states[name] = CustomState{Version: b.Version, Incomplete: b.Incomplete, Skipped: b.Skipped, doc: doc}
+		s.states[name] = CustomState{b.Version, b.Incomplete, b.Skipped, b.Refused, doc}
 	}
 	return s, nil
+}
+
+// digest leaves out which patches were refused, and where.
+func (s *CustomStates) digest() (eventlog.Digest, error) {
+	c := CustomStates{states: map[string]CustomState{}}
+	for name, state := range s.states {
+		state.Refused = nil
+		c.states[name] = state
+	}
+	body, err := c.encode()
+	if err != nil {
+		return "", err
+	}
+	return CanonicalDigest(body)
 }

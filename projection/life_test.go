@@ -134,6 +134,10 @@ func (l *life) keep(name, do string, a act) {
 	switch do {
 	case "patch":
 		ops := fmt.Sprintf(`[{"op":"add","path":"/k%d","value":%d}]`, a.b, a.a)
+		if a.a%5 == 0 { // by a program that does not ask whether it applies
+			l.append(name, l.made(eventlog.NewCustomPatched(eventlog.CustomPatch{StateVersion: a.b, Patch: []byte(ops)})))
+			return
+		}
 		_, _, err := projection.Patch(bg, l.log, name, eventlog.CustomPatch{Patch: []byte(ops)})
 		l.allow(err, projection.ErrNoTarget)
 	case "set":

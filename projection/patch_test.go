@@ -180,19 +180,55 @@ func TestAPatchThatDoesNotApplyIsNotWritten(t *testing.T) {
 	})
 }
 
-// What stands in a log and does not apply is an error that says where.
+// A patch that stands in the log and does not apply, of a program that did not
+// ask, changes nothing but what the state says of it: the session goes on.
 func TestAStoredPatchThatDoesNotApply(t *testing.T) {
 	onStores(t, func(t *testing.T, log *eventlog.Log) {
 		g := &garden{t: t, log: log}
 		g.append("s", g.made(eventlog.NewUserMessage("hello")))
-		g.append("s", g.made(eventlog.NewCustomPatched(eventlog.CustomPatch{Patch: []byte(`[{"op":"remove","path":"/x"}]`)})))
-		for _, o := range []projection.Options{{}, {Replay: true}} {
-			_, err := projection.Load(bg, log, "s", projection.Custom, o)
-			var where *projection.FoldError
-			var patch *projection.PatchError
-			if !errors.As(err, &where) || where.Seq != 2 || !errors.As(err, &patch) || !errors.Is(err, projection.ErrNoTarget) {
-				t.Errorf("%+v: %v", o, err)
+		store := func(patch string) {
+			g.append("s", g.made(eventlog.NewCustomPatched(eventlog.CustomPatch{StateVersion: 3, Patch: []byte(patch)})))
+		}
+		store(`[{"op":"add","path":"/x","value":1}]`) // 2, to null
+		_, _, err := projection.SetState(bg, log, "s", "", 1, map[string]int{"n": 1})
+		g.allow(err)
+		store(`[{"op":"replace","path":"/n","value":2},{"op":"remove","path":"/x"}]`) // 4
+		g.snapshot("s", projection.Session, true)
+		store(`[{"op":"test","path":"/n","value":9}]`) // 6
+		store(`[{"op":"add","path":"/x","value":1},{"op":"add","path":"/y/z","value":1}]`)
+		live, err := projection.Resume(bg, log, "s", projection.Session)
+		g.allow(err)
+		for range 40 {
+			store(`[{"op":"copy","from":"/m","path":"/n"}]`)
+		}
+		g.allow(live.Follow(bg))
+		for _, o := range []projection.Options{{}, {Replay: true}, {At: 7}, {At: 7, Replay: true}} {
+			loaded, err := projection.LoadSet(bg, log, "s", projection.Session, o)
+			g.allow(err)
+			state, _ := projection.State(loaded, projection.Custom)
+			c := state.Get("")
+			same(t, "state", `{"n":1}`, string(c.Raw()))
+			if o.At == 7 {
+				same(t, "refused", []projection.RefusedPatch{
+					{Seq: 4, Index: 1, Op: "remove", Path: "/x", Reason: projection.ErrNoTarget.Error()},
+					{Seq: 6, Index: 0, Op: "test", Path: "/n", Reason: projection.ErrTestFailed.Error()},
+					{Seq: 7, Index: 1, Op: "add", Path: "/y/z", Reason: projection.ErrNoTarget.Error()},
+				}, c.Refused)
+				continue
 			}
+			followed, _ := projection.State(live, projection.Custom)
+			same(t, "refused in a Live", c.Refused, followed.Get("").Refused)
+			if c.Version != 1 || c.Incomplete || c.Skipped != 43 || len(c.Refused) != 32 || c.Refused[31].Seq != 47 {
+				t.Errorf("%+v", c)
+			}
+		}
+		c, _, err := projection.Patch(bg, log, "s", eventlog.CustomPatch{Patch: []byte(`[{"op":"add","path":"/m","value":2}]`)})
+		g.allow(err)
+		same(t, "after a patch", `{"n":1,"m":2}`, string(c.Raw()))
+		c, _, err = projection.SetState(bg, log, "s", "", 1, 5)
+		g.allow(err)
+		if c.Skipped != 0 || c.Refused != nil || string(c.Raw()) != "5" {
+			t.Errorf("set anew: %+v", c)
 		}
 	})
 }

@@ -62,10 +62,7 @@ func Patch(ctx context.Context, log *eventlog.Log, session string, p eventlog.Cu
 		if err != nil {
 			return CustomState{}, eventlog.Head{}, err
 		}
-		c, err := v.State.Get(p.Name).next(&p, false)
-		if err == nil && c.Skipped > v.State.Get(p.Name).Skipped {
-			_, err = v.State.Get(p.Name).document().patched(p.Patch)
-		}
+		c, err := v.State.Get(p.Name).patched(&p)
 		if err != nil {
 			return CustomState{}, eventlog.Head{}, fmt.Errorf("patch state %q of session %q: %w", p.Name, session, err)
 		}
