@@ -1,0 +1,232 @@
+package projection_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/projection"
+)
+
+// do appends payloads, each by itself, and gives the id of the first event.
+func (g *garden) do(payloads ...eventlog.Payload) (id ulid.ULID) {
+	g.t.Helper()
+	for _, p := range payloads {
+		e := g.made(eventlog.NewEvent(p))
+		if g.append("s", e); id.IsZero() {
+			id = e.ID
+		}
+	}
+	return id
+}
+
+// pending names what is pending in the session s, in short.
+func (g *garden) pending() (list []string) {
+	g.t.Helper()
+	p, err := projection.LoadPending(bg, g.log, "s")
+	g.allow(err)
+	for _, c := range p.Calls {
+		list = append(list, fmt.Sprintf("call %s of %s at %d", c.CallID, c.Name, c.Seq))
+	}
+	for _, w := range p.Waits {
+		list = append(list, fmt.Sprintf("wait %s at %d", w.WaitID, w.Seq))
+	}
+	for _, a := range p.Approvals {
+		list = append(list, fmt.Sprintf("approval %s at %d", a.InterruptID, a.Seq))
+	}
+	for _, x := range p.Effects {
+		list = append(list, fmt.Sprintf("effect %s at %d", x.Key, x.Seq))
+	}
+	for _, c := range p.Children {
+		list = append(list, fmt.Sprintf("child %s %s at %d", c.ChildID, c.State, c.Seq))
+	}
+	if p.Turn != nil {
+		list = append(list, fmt.Sprintf("turn %d at %d", p.Turn.Index, p.Turn.Seq))
+	}
+	if p.Cursor != nil {
+		list = append(list, fmt.Sprintf("cursor %s at %d", p.Cursor.Cursor.ID, p.Cursor.Seq))
+	}
+	if empty := len(list) == 0; p.IsZero() != empty {
+		g.t.Fatalf("IsZero is %v of %v", p.IsZero(), list)
+	}
+	if p.Claim != nil {
+		list = append(list, fmt.Sprintf("claim %d at %d", p.Claim.Epoch, p.Claim.Seq))
+	}
+	return list
+}
+
+// onGarden runs a test over an empty log of each store.
+func onGarden(t *testing.T, test func(t *testing.T, g *garden)) {
+	onStores(t, func(t *testing.T, log *eventlog.Log) { test(t, &garden{t: t, log: log}) })
+}
+
+func child(state eventlog.ChildState) eventlog.Child {
+	return eventlog.Child{State: state, ChildID: "c"}
+}
+
+func TestWhatIsPending(t *testing.T) {
+	for _, tt := range []struct {
+		name        string
+		open, close eventlog.Payload // close in the state that open leaves
+		want        string
+	}{
+		{"call", says(calls("a")), gives("a", "A"), "call a of tool at 2"},
+		{"wait", eventlog.Wait{State: eventlog.WaitStateStarted, WaitID: "w"}, eventlog.Wait{State: eventlog.WaitStateResolved, WaitID: "w"}, "wait w at 2"},
+		{"approval", eventlog.ApprovalRequest{InterruptID: "i"}, eventlog.ApprovalResolution{InterruptID: "i", Decision: eventlog.Denied}, "approval i at 2"},
+		{"canceled approval", eventlog.ApprovalRequest{InterruptID: "i"}, eventlog.ApprovalCancelation{InterruptID: "i"}, "approval i at 2"},
+		{"effect", eventlog.EffectIntent{Key: "k", Class: eventlog.EffectPure}, eventlog.EffectCompletion{Key: "k"}, "effect k at 2"},
+		{"failed effect", eventlog.EffectIntent{Key: "k", Class: eventlog.EffectPure}, eventlog.EffectCompletion{Key: "k", Error: &eventlog.EffectError{Code: "no"}}, "effect k at 2"},
+		{"child", child(eventlog.ChildStateRequested), child(eventlog.ChildStateCompleted), "child c requested at 2"},
+		{"failed child", child(eventlog.ChildStateBlocked), child(eventlog.ChildStateFailed), "child c blocked at 2"},
+		{"canceled child", child(eventlog.ChildStateStarted), child(eventlog.ChildStateCanceled), "child c started at 2"},
+		{"claim", eventlog.RunClaim{Epoch: 3}, eventlog.RunRelease{Epoch: 3}, "claim 3 at 2"},
+		{"turn", eventlog.TurnStart{Index: 5}, eventlog.TurnCompletion{Status: eventlog.TurnStatusAborted}, "turn 5 at 2"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			onGarden(t, func(t *testing.T, g *garden) {
+				g.do(asks("hello"))
+				same(t, "before", 0, len(g.pending()))
+				g.do(tt.open)
+				same(t, "open", []string{tt.want}, g.pending())
+				g.do(asks("a word between")) // 3
+				same(t, "still open", []string{tt.want}, g.pending())
+				g.do(tt.close) // 4
+				same(t, "closed", 0, len(g.pending()))
+				g.do(eventlog.HeadMove{To: 1})
+				same(t, "rewound", 0, len(g.pending()))
+				path := tt.name == "call" || tt.name == "wait" || tt.name == "turn"
+				if g.do(eventlog.HeadMove{To: 3}); path { // to where it was open
+					same(t, "open again", []string{tt.want}, g.pending())
+				} else {
+					same(t, "a fact of the session", 0, len(g.pending()))
+				}
+				g.do(eventlog.HeadMove{To: 4})
+				same(t, "recovered", 0, len(g.pending()))
+			})
+		})
+	}
+}
+
+func TestATurnThatHibernates(t *testing.T) {
+	onGarden(t, func(t *testing.T, g *garden) {
+		turn := g.do(eventlog.TurnStart{})
+		hibernate := func(id string) eventlog.TurnHibernation {
+			return eventlog.TurnHibernation{TurnID: turn, Cursor: eventlog.Cursor{ID: id, Kind: "review"}, SnapshotID: "snap-" + id}
+		}
+		g.do(hibernate("x")) // 2
+		same(t, "laid down", []string{"turn 0 at 1", "cursor x at 2"}, g.pending())
+		p, err := projection.LoadPending(bg, g.log, "s")
+		g.allow(err)
+		same(t, "its snapshot", "snap-x", p.Cursor.SnapshotID)
+		g.do(eventlog.TurnResumption{TurnID: turn, CursorID: "x"}) // 3
+		same(t, "resumed", []string{"turn 0 at 1"}, g.pending())
+		g.do(hibernate("y")) // 4
+		same(t, "and again", []string{"turn 0 at 1", "cursor y at 4"}, g.pending())
+		g.do(eventlog.HeadMove{To: 2}) // 5: its cursor was consumed
+		same(t, "rewound", []string{"turn 0 at 1"}, g.pending())
+		g.do(eventlog.HeadMove{To: 4}, eventlog.TurnCompletion{TurnID: turn, Status: eventlog.TurnStatusCompleted})
+		same(t, "ended", 0, len(g.pending()))
+	})
+}
+
+// A turn far behind others is found to be over, or open, in the log.
+func TestATurnBehindManyOthers(t *testing.T) {
+	onGarden(t, func(t *testing.T, g *garden) {
+		first := g.do(eventlog.TurnStart{Index: 7})
+		cursor := eventlog.TurnHibernation{TurnID: first, Cursor: eventlog.Cursor{ID: "x", Kind: "wait"}}
+		g.do(cursor, eventlog.TurnResumption{TurnID: first, CursorID: "x"})                // 2, 3
+		g.do(eventlog.TurnCompletion{TurnID: first, Status: eventlog.TurnStatusCompleted}) // 4
+		for range 40 {
+			id := g.do(eventlog.TurnStart{})
+			g.do(eventlog.TurnResumption{TurnID: id, CursorID: "y"}, eventlog.TurnCompletion{TurnID: id, Status: eventlog.TurnStatusCompleted})
+		}
+		g.do(eventlog.HeadMove{To: 3})
+		same(t, "before its end", []string{"turn 7 at 1"}, g.pending())
+		g.do(eventlog.HeadMove{To: 4})
+		same(t, "at its end", 0, len(g.pending()))
+	})
+}
+
+func TestPendingOfAnotherSet(t *testing.T) {
+	onGarden(t, func(t *testing.T, g *garden) {
+		g.do(says(calls("a")))
+		for _, set := range []projection.Set{projection.Of("", projection.Calls), projection.Of("", projection.Control)} {
+			l, err := projection.LoadSet(bg, g.log, "s", set)
+			g.allow(err)
+			if _, err := projection.PendingOf(bg, g.log, l); !errors.Is(err, projection.ErrInvalidSet) {
+				t.Errorf("%v", err)
+			}
+		}
+		live, err := projection.Resume(bg, g.log, "s", projection.Session)
+		g.allow(err)
+		p, err := projection.PendingOf(bg, g.log, live)
+		g.allow(err)
+		same(t, "calls", 1, len(p.Calls))
+		at, err := projection.LoadPending(bg, g.log, "s", projection.Options{At: 1})
+		g.allow(err)
+		same(t, "calls", p.Calls, at.Calls)
+		if _, err := projection.LoadPending(bg, g.log, "none"); !errors.Is(err, eventlog.ErrNotFound) {
+			t.Errorf("a missing session: %v", err)
+		}
+	})
+}
+
+func TestFindTool(t *testing.T) {
+	start := func(id, key string) eventlog.ToolStart {
+		return eventlog.ToolStart{CallID: id, Name: "look", IdempotencyKey: key, Arguments: []byte(`{"of":"` + id + `"}`)}
+	}
+	end := func(id, key, text string) eventlog.ToolCompletion {
+		return eventlog.ToolCompletion{CallID: id, Name: "look", IdempotencyKey: key, IsError: text == "", Error: map[bool]string{true: "gone"}[text == ""],
+			Content: []eventlog.Part{eventlog.Text(text)}, DurationMS: 12}
+	}
+	onGarden(t, func(t *testing.T, g *garden) {
+		g.do(start("a", "k1"), end("a", "k1", "first"))              // 1, 2
+		g.do(start("b", "k1"), end("b", "k1", "second"))             // 3, 4: tried again
+		g.do(start("k1", "k2"))                                      // 5: its call id is another's key
+		g.do(end("c", "", "never started"), start("d", "k3"))        // 6, 7
+		g.do(end("d", "k3", ""), start("e", "k4"), start("f", "k5")) // 8, 9, 10
+		_, err := g.log.Redact(bg, "s", "test", 9)
+		g.allow(err)
+		for key, want := range map[string]string{
+			"k1": "b k1 3-4 {\"of\":\"b\"} [second] ",
+			"a":  "a k1 1-2 {\"of\":\"a\"} [first] ",
+			"k2": "k1 k2 5-0 {\"of\":\"k1\"} [] ",
+			"c":  "c  0-6  [never started] ",
+			"k3": "d k3 7-8 {\"of\":\"d\"} [] gone",
+			"k4": "e k4 9-0  [] ",
+			"f":  "f k5 10-0 {\"of\":\"f\"} [] ",
+		} {
+			x, err := projection.FindTool(bg, g.log, "s", key)
+			g.allow(err)
+			said := []string{}
+			for _, p := range x.Content {
+				if p.Text != "" {
+					said = append(said, p.Text)
+				}
+			}
+			got := fmt.Sprintf("%s %s %d-%d %s %v %s", x.CallID, x.IdempotencyKey, x.Started, x.Completed, string(x.Arguments), said, x.Error)
+			same(t, key, want, got)
+			if x.Completed > 0 && x.DurationMS != 12 || x.IsError != (x.Error != "") {
+				t.Errorf("%s: %+v", key, x.ToolRun)
+			}
+		}
+		for _, key := range []string{"", "x", "look"} {
+			if _, err := projection.FindTool(bg, g.log, "s", key); !errors.Is(err, projection.ErrToolNotFound) {
+				t.Errorf("%q: %v", key, err)
+			}
+		}
+		g.do(eventlog.HeadMove{To: 2})
+		x, err := projection.FindTool(bg, g.log, "s", "k1")
+		g.allow(err)
+		same(t, "on the path", "a", x.CallID)
+		if _, err := projection.FindTool(bg, g.log, "s", "k3"); !errors.Is(err, projection.ErrToolNotFound) {
+			t.Errorf("what was rewound: %v", err)
+		}
+		if _, err := projection.FindTool(bg, g.log, "none", "k1"); !errors.Is(err, eventlog.ErrNotFound) {
+			t.Errorf("a missing session: %v", err)
+		}
+	})
+}
