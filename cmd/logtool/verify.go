@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,17 +13,21 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/projection"
 )
 
 func (a *app) verifyCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "verify [SESSION...]",
-		Short: "Check every checksum, hash and blob; exit 1 on damage",
+		Short: "Check every checksum, hash, blob, parent and snapshot; exit 1 on damage",
 		Long: `Check every checksum, link of the hash chain, seq, payload and blob of the
-sessions named, and the rules of conversation, list all defects with their
-places, and end with a count. By default that is all sessions, and the store
-besides. Exit code 1 means that damage was found; what an import broke and
-marked, what was lost and is known to be, and torn tails are notes.`,
+sessions named, and the rules of conversation, whether the sessions that they
+were forked from are there, and their snapshots against a replay; list all
+defects with their places, and end with a count. By default that is all
+sessions, and the store besides. Exit code 1 means that damage was found; what
+an import broke and marked, what was lost and is known to be, marks that a
+replay contradicts, and torn tails are notes.`,
 		Args: between(0, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.reading(func(log *eventlog.Log) error { return a.verify(cmd.Context(), log, args) })
@@ -44,9 +46,26 @@ type verified struct {
 	// MoreDefects and MoreNotes are not listed.
 	MoreDefects int64 `json:"more_defects,omitzero"`
 	MoreNotes   int64 `json:"more_notes,omitzero"`
+	// Snapshots says how many states of snapshots were compared with a replay.
+	Snapshots compared `json:"snapshots,omitzero"`
+}
+
+type compared struct {
+	Checked int64 `json:"checked"`
+	Skipped int64 `json:"skipped"`
 }
 
 func (v *verified) defects() int64 { return int64(len(v.Defects)) + v.MoreDefects }
+
+// has reports whether one of the defects is such.
+func (v *verified) has(is func(d *eventlog.Defect) bool) bool {
+	for i := range v.Defects {
+		if is(&v.Defects[i]) {
+			return true
+		}
+	}
+	return v.MoreDefects > 0
+}
 
 // verdict sums up a run of verify.
 type verdict struct {
@@ -57,7 +76,8 @@ type verdict struct {
 }
 
 func (a *app) verify(ctx context.Context, log *eventlog.Log, args []string) error {
-	v := verifying{app: a, printer: a.printer(), progress: a.progress(), start: a.now(), verifier: log.NewVerifier()}
+	v := verifying{app: a, log: log, printer: a.printer(), progress: a.progress(), start: a.now(),
+		verifier: log.NewVerifier(), lineages: fork.NewLineages(log)}
 	if err := v.choose(ctx, log, args); err != nil {
 		return err
 	}
@@ -76,10 +96,12 @@ func (a *app) verify(ctx context.Context, log *eventlog.Log, args []string) erro
 // verifying is one run of verify.
 type verifying struct {
 	app      *app
+	log      *eventlog.Log
 	printer  *printer
 	progress *progress
 	start    time.Time
 	verifier *eventlog.Verifier
+	lineages *fork.Lineages
 
 	store   []eventlog.Defect // wrong with no session
 	chosen  []string          // ordered
@@ -201,6 +223,8 @@ func (v *verifying) one(ctx context.Context, session string) verified {
 	if err != nil {
 		one.Defects = append(one.Defects, unreadable(session, err))
 	}
+	v.lineage(ctx, &one, &report)
+	v.snapshots(ctx, &one, &report)
 	if listing := v.listing[session]; listing != nil {
 		d := unreadable(session, listing)
 		if !slices.ContainsFunc(one.Defects, func(o eventlog.Defect) bool { return o.Path == d.Path }) {
@@ -211,6 +235,40 @@ func (v *verifying) one(ctx context.Context, session string) verified {
 		one.Defects = []eventlog.Defect{}
 	}
 	return one
+}
+
+// lineage looks whether what a fork shares with its ancestors can be read. Where
+// it is wrong with its parent, that is told already.
+func (v *verifying) lineage(ctx context.Context, one *verified, report *eventlog.Report) {
+	if report.Parent == "" || one.has(func(d *eventlog.Defect) bool { return d.Rule == forkRule }) {
+		return
+	}
+	var bad *fork.LineageError
+	if err := v.lineages.Check(ctx, one.Session); errors.As(err, &bad) && (bad.Seq > 0 || len(one.Defects) == 0) {
+		one.Defects = append(one.Defects, bad.Defect())
+	}
+}
+
+// snapshots compares snapshots with a replay, unless damage keeps the session
+// from being replayed. Damage of a parent is told with the parent.
+func (v *verifying) snapshots(ctx context.Context, one *verified, report *eventlog.Report) {
+	if report.Snapshots == 0 || one.has(func(d *eventlog.Defect) bool { return d.Rule != blobRule }) {
+		return
+	}
+	found, err := projection.VerifySnapshots(ctx, v.log, one.Session)
+	if err != nil && len(one.Defects) == 0 {
+		one.Notes = append(one.Notes, eventlog.Defect{Session: one.Session, Offset: -1, Rule: snapshotRule, Detail: err.Error()})
+	}
+	one.Snapshots = compared{found.Checked, found.Skipped.Total()}
+	for _, f := range found.Findings {
+		d := f.Defect()
+		switch {
+		case f.Mark:
+			one.Notes = append(one.Notes, d)
+		case !one.has(func(o *eventlog.Defect) bool { return o.Rule == blobRule && o.Seq == d.Seq }):
+			one.Defects = append(one.Defects, d)
+		}
+	}
 }
 
 // await waits for a result and says how far everything is meanwhile.
@@ -260,25 +318,6 @@ func (all *verdict) found() string {
 	return count(all.Defects, "defect") + " in " + count(all.Damaged, "session")
 }
 
-func (p *printer) verified(v verified, asJSON bool) error {
-	if asJSON {
-		return p.value(v)
-	}
-	for _, d := range v.Defects {
-		p.printf("%s %s\n", p.paint(red, "damaged"), clean(d.String()))
-	}
-	if v.MoreDefects > 0 {
-		p.printf("%s session %q: %s more\n", p.paint(red, "damaged"), v.Session, count(v.MoreDefects, "defect"))
-	}
-	for _, note := range summarize(v.Notes) {
-		p.printf("%s %s: %s\n", p.paint(yellow, "note"), clean(v.Session), clean(note))
-	}
-	if v.MoreNotes > 0 {
-		p.printf("%s %s: %s more\n", p.paint(yellow, "note"), clean(v.Session), count(v.MoreNotes, "note"))
-	}
-	return nil
-}
-
 // verifiable are the sessions that args name, or all: with those that have
 // nothing but a torn tail, which are not listed. They are named in full.
 func (a *app) verifiable(ctx context.Context, log *eventlog.Log, args []string) ([]string, error) {
@@ -312,69 +351,4 @@ func verifiableNamed(ctx context.Context, log *eventlog.Log, args []string) ([]s
 		}
 		return arg, nil
 	})
-}
-
-// summarize counts notes of one kind, in order of appearance, with the first
-// seqs.
-func summarize(notes []eventlog.Defect) []string {
-	const most = 5
-	var kinds []string
-	seqs := map[string][]string{}
-	for _, n := range notes {
-		kind := kindOf(n)
-		if seqs[kind] == nil {
-			kinds = append(kinds, kind)
-		}
-		seqs[kind] = append(seqs[kind], strconv.FormatInt(n.Seq, 10))
-	}
-	for i, kind := range kinds {
-		if kind == tornRule {
-			kinds[i] = tornNote(notes)
-			continue
-		}
-		at := seqs[kind]
-		kinds[i] = fmt.Sprintf("%s in %s: seq %s", kind, count(int64(len(at)), "event"), strings.Join(at[:min(len(at), most)], ", "))
-		if len(at) > most {
-			kinds[i] += ", …"
-		}
-	}
-	return kinds
-}
-
-// kindOf says what a note is about: a torn tail, a rule that an import broke, or
-// one that is broken because something was lost.
-func kindOf(n eventlog.Defect) string {
-	switch {
-	case n.Rule == tornRule:
-		return tornRule
-	case strings.Contains(n.Detail, "lost"):
-		return "events that were lost leave " + n.Rule
-	}
-	return "the import broke " + n.Rule
-}
-
-// The rules of defects that are told in another way.
-const (
-	tornRule     = "torn"
-	unlistedRule = "unlisted"
-)
-
-func tornNote(notes []eventlog.Defect) string {
-	i := slices.IndexFunc(notes, func(n eventlog.Defect) bool { return n.Rule == tornRule })
-	return fmt.Sprintf("%s byte %d: %s", notes[i].Path, notes[i].Offset, notes[i].Detail)
-}
-
-func (p *printer) verdict(all verdict, asJSON bool) error {
-	if asJSON {
-		if err := p.value(all); err != nil {
-			return err
-		}
-		return p.flush()
-	}
-	found := p.paint(green, "no damage")
-	if all.Defects > 0 {
-		found = p.paint(red, all.found())
-	}
-	p.printf("%s, %s: %s\n", count(all.Sessions, "session"), count(all.Events, "event"), found)
-	return p.flush()
 }

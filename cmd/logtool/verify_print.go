@@ -1,0 +1,104 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+func (p *printer) verified(v verified, asJSON bool) error {
+	if asJSON {
+		return p.value(v)
+	}
+	for _, d := range v.Defects {
+		p.printf("%s %s\n", p.paint(red, "damaged"), clean(d.String()))
+	}
+	if v.MoreDefects > 0 {
+		p.printf("%s session %q: %s more\n", p.paint(red, "damaged"), v.Session, count(v.MoreDefects, "defect"))
+	}
+	for _, note := range summarize(v.Notes) {
+		p.printf("%s %s: %s\n", p.paint(yellow, "note"), clean(v.Session), clean(note))
+	}
+	if v.MoreNotes > 0 {
+		p.printf("%s %s: %s more\n", p.paint(yellow, "note"), clean(v.Session), count(v.MoreNotes, "note"))
+	}
+	return nil
+}
+
+// summarize counts notes of one kind, in order of appearance, with the first
+// seqs.
+func summarize(notes []eventlog.Defect) []string {
+	const most = 5
+	var kinds []string
+	seqs := map[string][]string{}
+	for _, n := range notes {
+		kind := kindOf(n)
+		if seqs[kind] == nil {
+			kinds = append(kinds, kind)
+		}
+		seqs[kind] = append(seqs[kind], strconv.FormatInt(n.Seq, 10))
+	}
+	for i, kind := range kinds {
+		if kind == tornRule {
+			kinds[i] = tornNote(notes)
+			continue
+		}
+		at := seqs[kind]
+		if at[0] == "0" { // of no event
+			continue
+		}
+		kinds[i] = fmt.Sprintf("%s in %s: seq %s", kind, count(int64(len(at)), "event"), strings.Join(at[:min(len(at), most)], ", "))
+		if len(at) > most {
+			kinds[i] += ", …"
+		}
+	}
+	return kinds
+}
+
+// kindOf says what a note is about: a torn tail, snapshots, a rule that an import
+// broke, or one that is broken because something was lost.
+func kindOf(n eventlog.Defect) string {
+	switch {
+	case n.Rule == tornRule:
+		return tornRule
+	case n.Rule == snapshotRule && n.Seq == 0:
+		return n.Detail
+	case n.Rule == snapshotRule:
+		return "a replay contradicts the digest of marks"
+	case strings.Contains(n.Detail, "lost"):
+		return "events that were lost leave " + n.Rule
+	}
+	return "the import broke " + n.Rule
+}
+
+// The rules of defects that are not only listed.
+const (
+	tornRule     = "torn"
+	unlistedRule = "unlisted"
+	blobRule     = "blob"
+	forkRule     = "fork"
+	snapshotRule = "snapshot"
+)
+
+func tornNote(notes []eventlog.Defect) string {
+	i := slices.IndexFunc(notes, func(n eventlog.Defect) bool { return n.Rule == tornRule })
+	return fmt.Sprintf("%s byte %d: %s", notes[i].Path, notes[i].Offset, notes[i].Detail)
+}
+
+func (p *printer) verdict(all verdict, asJSON bool) error {
+	if asJSON {
+		if err := p.value(all); err != nil {
+			return err
+		}
+		return p.flush()
+	}
+	found := p.paint(green, "no damage")
+	if all.Defects > 0 {
+		found = p.paint(red, all.found())
+	}
+	p.printf("%s, %s: %s\n", count(all.Sessions, "session"), count(all.Events, "event"), found)
+	return p.flush()
+}
