@@ -1,0 +1,142 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/claude"
+	"github.com/convlog/convlog/store/jsonl"
+	"github.com/convlog/convlog/store/sqlite"
+)
+
+var importTrials = []trial{
+	{
+		rows: []row{{
+			name:     "import/jsonl",
+			measured: "Import of 20 Claude Code transcripts of 200 records of 2.5 KB, into jsonl, durable as by default",
+			against:  "json.Unmarshal of each of their lines into an any",
+			unit:     mebibytes, bar: atLeast(0.25),
+		}},
+		measure: func(ctx context.Context, b *bench) ([]figure, error) {
+			return imports(ctx, b, func() *eventlog.Log { log, _ := b.jsonl(jsonl.Options{}.Sync); return log })
+		},
+	},
+	{
+		rows: []row{{
+			name:     "import/sqlite",
+			measured: "the same into sqlite, synchronous=FULL as by default",
+			against:  "json.Unmarshal of each of their lines into an any",
+			unit:     mebibytes, bar: atLeast(0.25),
+		}},
+		measure: func(ctx context.Context, b *bench) ([]figure, error) {
+			return imports(ctx, b, func() *eventlog.Log { log, _ := b.sqlite(sqlite.Options{}.Synchronous); return log })
+		},
+	},
+}
+
+func imports(ctx context.Context, b *bench, open func() *eventlog.Log) ([]figure, error) {
+	dir, files, err := b.transcripts(20, 200)
+	if err != nil {
+		return nil, err
+	}
+	mib := float64(0)
+	for _, file := range files {
+		mib += float64(len(file)) / (1 << 20)
+	}
+	ours := func(ctx context.Context) (float64, error) {
+		log := open()
+		start := time.Now()
+		_, err := interop.Import(ctx, log, []interop.Format{claude.Format{}}, []string{dir}, interop.Options{})
+		return float64(time.Since(start).Nanoseconds()) / mib, err
+	}
+	theirs := func(context.Context) (float64, error) {
+		start := time.Now()
+		for _, file := range files {
+			for line := range bytes.Lines(file) {
+				var v any
+				if err := json.Unmarshal(line, &v); err != nil {
+					return 0, err
+				}
+			}
+		}
+		return float64(time.Since(start).Nanoseconds()) / mib, nil
+	}
+	return compare(ctx, b.sizes.rounds, ours, theirs, samples.rates)
+}
+
+// claudeScale makes records as long as those of real transcripts: 2.5 KB.
+const claudeScale = 6
+
+// transcripts writes transcripts as Claude Code does, n of them, and gives the
+// folder and what is in the files.
+func (b *bench) transcripts(n, records int) (dir string, files [][]byte, err error) {
+	dir = b.path("")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return "", nil, err
+	}
+	w := newWriter()
+	w.scale = claudeScale
+	for i := range n {
+		id := fmt.Sprintf("00000000-0000-4000-8000-%012d", i)
+		var file []byte
+		for at := range records {
+			line, err := claudeLine(w, id, at)
+			if err != nil {
+				return "", nil, err
+			}
+			file = append(append(file, line...), '\n')
+		}
+		if err := os.WriteFile(filepath.Join(dir, id+".jsonl"), file, 0o600); err != nil {
+			return "", nil, err
+		}
+		files = append(files, file)
+	}
+	return dir, files, nil
+}
+
+// claudeLine is the record at a place of a transcript: turns as of the logs that
+// are measured, in Claude Code's form.
+func claudeLine(w *writer, session string, at int) ([]byte, error) {
+	uuid := func(at int) string { return fmt.Sprintf("%s-%04d", strings.TrimPrefix(session, "00000000-"), at) }
+	m := w.payload(at)
+	message := map[string]any{"role": m.Role}
+	kind := "user"
+	var content []any
+	for _, p := range m.Parts {
+		switch p.Type {
+		case eventlog.ToolCallPart:
+			content = append(content, map[string]any{"type": "tool_use", "id": p.CallID, "name": p.Name, "input": jsontext.Value(p.Arguments)})
+		case eventlog.ToolResultPart:
+			content = append(content, map[string]any{"type": "tool_result", "tool_use_id": p.CallID, "content": p.Content[0].Text})
+		default:
+			content = append(content, map[string]any{"type": "text", "text": p.Text})
+		}
+	}
+	switch m.Role {
+	case eventlog.Tool:
+		message["role"] = "user"
+	case eventlog.Assistant:
+		kind = "assistant"
+		message["id"], message["model"] = fmt.Sprintf("msg_%06d", at), m.Model
+		message["usage"] = map[string]int{"input_tokens": 3, "output_tokens": 40, "cache_read_input_tokens": 9000}
+	}
+	message["content"] = content
+	record := map[string]any{
+		"type": kind, "sessionId": session, "uuid": uuid(at), "cwd": "/work", "version": "2.0.0", "gitBranch": "main",
+		"timestamp": time.Date(2026, 1, 2, 3, 0, at, 0, time.UTC).Format(time.RFC3339Nano), "message": message, "isSidechain": false,
+	}
+	if at > 0 {
+		record["parentUuid"] = uuid(at - 1)
+	}
+	return json.Marshal(record, json.Deterministic(true))
+}
