@@ -1,0 +1,136 @@
+package transcript
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/projection"
+)
+
+// About is what stands above a transcript.
+type About struct {
+	Session string
+	Title   string
+	Head    eventlog.Head
+	Info    projection.SessionInfo
+	Cost    projection.CostReport
+}
+
+// Load reads what stands above the transcript of a session.
+func Load(ctx context.Context, log *eventlog.Log, session string) (a About, err error) {
+	info, err := projection.Load(ctx, log, session, projection.Info)
+	if err != nil {
+		return a, err
+	}
+	cost, err := projection.LoadCost(ctx, log, session)
+	if err != nil {
+		return a, err
+	}
+	a = About{Session: session, Title: info.State.Title, Head: info.Head, Info: info.State, Cost: cost}
+	if a.Title == "" {
+		a.Title = "Session " + session
+	}
+	return a, nil
+}
+
+// Fact is a line about a session.
+type Fact struct{ Name, Text string }
+
+// Facts are the lines about the session, those that are known.
+func (a *About) Facts() (facts []Fact) {
+	add := func(name, text string) {
+		if text != "" {
+			facts = append(facts, Fact{name, text})
+		}
+	}
+	i := &a.Info
+	add("Session", a.Session)
+	add("Agent", i.Agent)
+	add("Folder", i.CWD)
+	add("Source", source(i.Source))
+	add("Started", Clock(i.Started))
+	add("Last event", Clock(i.Updated))
+	if i.Fork.Parent != "" {
+		add("Fork of", words(fmt.Sprintf("%s at #%d", i.Fork.Parent, i.Fork.Seq), i.Fork.Label, i.Fork.Reason))
+	}
+	if i.Parent.SessionID != "" {
+		add("Started by", i.Parent.SessionID)
+	}
+	for _, name := range slices.Sorted(maps.Keys(i.Labels)) {
+		add(name, i.Labels[name])
+	}
+	add("Models", strings.Join(models(a.Cost.ByModel), ", "))
+	add("Tokens", Tokens(a.Cost.Own.Usage))
+	if a.Cost.Own.Cost > 0 {
+		add("Cost", "$"+a.Cost.Own.Cost.String())
+	}
+	return facts
+}
+
+func source(s eventlog.SessionSource) string {
+	return words(strings.TrimSpace(s.Format+" "+s.Version), s.Path)
+}
+
+func models(by map[string]projection.Spend) (names []string) {
+	for _, name := range slices.Sorted(maps.Keys(by)) {
+		if name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Tokens says what was used; empty if nothing was.
+func Tokens(u eventlog.Usage) string {
+	var all []string
+	for _, n := range []struct {
+		count int64
+		noun  string
+	}{
+		{u.InputTokens, "in"}, {u.CacheReadTokens, "from cache"}, {u.CacheWriteTokens, "to cache"},
+		{u.OutputTokens, "out"}, {u.ReasoningTokens, "of them reasoning"},
+	} {
+		if n.count > 0 {
+			all = append(all, thousands(n.count)+" "+n.noun)
+		}
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return strings.Join(all, ", ")
+}
+
+// Clock is a time as people read it, in UTC; empty if it is not known.
+func Clock(t time.Time) string {
+	if t.IsZero() || t.Unix() == 0 {
+		return ""
+	}
+	return t.UTC().Format("2006-01-02 15:04:05")
+}
+
+// Count is a number with its noun: 1 line, 2 lines.
+func Count(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return thousands(int64(n)) + " " + noun
+}
+
+func thousands(n int64) string {
+	digits := fmt.Sprint(n)
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
+}
+
+// words joins what there is with a dot between.
+func words(all ...string) string {
+	all = slices.DeleteFunc(all, func(s string) bool { return s == "" })
+	return strings.Join(all, " · ")
+}

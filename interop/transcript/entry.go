@@ -1,0 +1,80 @@
+// Package transcript puts the events of a session in the order in which people
+// read them: results under their calls, the pieces of one message joined, turns
+// numbered, what was rewound marked. The exporters of readable formats are built
+// on it.
+package transcript
+
+import (
+	"time"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// Entry is what is read as one: a message with the results of its calls, or
+// another event.
+type Entry struct {
+	// Event is the first event of the entry. Its data are those of a message's
+	// first piece.
+	Event eventlog.Event
+	// Message is the message, if IsMessage: all pieces joined, without the results
+	// that stand under calls.
+	Message   eventlog.Message
+	IsMessage bool
+	// Results are those of the message's calls, by call id.
+	Results map[string]Result
+	// Cost is that of all events of the entry.
+	Cost eventlog.Cost
+	// Orphaned: the event was rewound and is no part of the conversation.
+	Orphaned bool
+	// Begins says that a turn begins with the entry, and Turn its number, as
+	// fork.AtTurn counts.
+	Begins bool
+	Turn   int
+
+	asks     bool // the user says something
+	answered int  // its results that stand under calls
+}
+
+// Result is the result of a call, and where it stands.
+type Result struct {
+	Seq  int64
+	At   time.Time
+	Part eventlog.Part
+}
+
+// newEntry reads an event. A message that cannot be read is none.
+func newEntry(e *eventlog.Event, orphaned bool) *Entry {
+	x := &Entry{Event: *e, Orphaned: orphaned, Cost: e.Cost}
+	m, ok, err := e.Message()
+	if !ok || err != nil {
+		return x
+	}
+	x.Message, x.IsMessage = m, true
+	if m.Role == eventlog.User {
+		x.asks = len(m.Parts) == 0 || len(m.ToolResults()) < len(m.Parts)
+	}
+	return x
+}
+
+// empty reports whether all that a message says stands elsewhere.
+func (x *Entry) empty() bool { return x.IsMessage && x.answered > 0 && len(x.Message.Parts) == 0 }
+
+// isPieceOf reports whether x is a further piece of the message of first.
+func (x *Entry) isPieceOf(first *Entry) bool {
+	m := &x.Message
+	return first != nil && x.IsMessage && m.Group != "" && m.Group == first.Message.Group &&
+		m.Role == first.Message.Role && x.Orphaned == first.Orphaned
+}
+
+// fold adds a further piece.
+func (x *Entry) fold(piece *Entry) {
+	m, more := &x.Message, &piece.Message
+	m.Parts = append(m.Parts, more.Parts...)
+	if !more.Usage.IsZero() {
+		m.Usage = more.Usage
+	}
+	if more.StopReason != "" {
+		m.StopReason = more.StopReason
+	}
+	x.Cost += piece.Cost
+}
