@@ -2,6 +2,7 @@ package eventlog
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"time"
 )
@@ -111,6 +112,29 @@ type Searcher interface {
 	Search(ctx context.Context, terms []string, session string, to int64) iter.Seq2[Candidates, error]
 }
 
+// Indexer keeps an index of the text of events.
+type Indexer interface {
+	// Index brings the index up to date, or makes it anew. A store does so by
+	// itself, in time; searches are right meanwhile, and slower.
+	Index(ctx context.Context, anew bool) error
+}
+
+// Index brings the store's index of texts up to date, or makes it anew; a store
+// without one is ErrUnsupported.
+func (l *Log) Index(ctx context.Context, anew bool) error {
+	if err := l.usable(ctx); err != nil {
+		return err
+	}
+	indexer, ok := As[Indexer](l.store)
+	if !ok {
+		return fmt.Errorf("index: %w", ErrUnsupported)
+	}
+	if err := indexer.Index(ctx, anew); err != nil {
+		return fmt.Errorf("index: %w", err)
+	}
+	return nil
+}
+
 // ByActivity orders sessions for a search by the time of their newest events,
 // the latest first, and then by id.
 func ByActivity(a, b SessionActivity) int {
@@ -123,7 +147,8 @@ func ByActivity(a, b SessionActivity) int {
 	return 1
 }
 
-// SessionActivity is when the newest event of a session was recorded.
+// SessionActivity is when the newest event of a session was recorded, to the
+// microsecond.
 type SessionActivity struct {
 	Session string
 	Last    time.Time

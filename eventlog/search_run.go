@@ -1,6 +1,7 @@
 package eventlog
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"iter"
@@ -8,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"time"
 )
 
 // search is one search under way. Sessions are looked through by several
@@ -170,7 +172,7 @@ func (s *search) sessions(ctx context.Context) (sessions []SessionActivity, err 
 		if err != nil {
 			return nil, err
 		}
-		sessions = append(sessions, SessionActivity{info.ID, info.Last.Timestamp})
+		sessions = append(sessions, SessionActivity{info.ID, info.Last.Timestamp.Truncate(time.Microsecond)})
 	}
 	slices.SortFunc(sessions, ByActivity)
 	return sessions, nil
@@ -250,7 +252,7 @@ func (l *looker) at(ctx context.Context, e *Event) (hit Hit, ok bool, err error)
 			return hit, false, err
 		}
 	}
-	if !l.matcher.may(e.Data) && !bodies(e, spilled) {
+	if !l.matcher.may(e.Data) && !bodies(e, spilled) && !bytes.Contains(e.Data, inlineBody) {
 		return hit, false, nil
 	}
 	l.walker.ctx = ctx
@@ -271,6 +273,9 @@ func (l *looker) at(ctx context.Context, e *Event) (hit Hit, ok bool, err error)
 func (s *search) wants(t Type) bool {
 	return len(s.query.Types) == 0 || slices.Contains(s.query.Types, t.Name())
 }
+
+// inlineBody is how the member of a body begins that stands in the data itself.
+var inlineBody = []byte(`"data"`)
 
 // bodies reports whether an event has bodies besides its own data.
 func bodies(e *Event, spilled bool) bool {

@@ -81,7 +81,7 @@ func TestHeader(t *testing.T) {
 func TestSchemaVersions(t *testing.T) {
 	p := newPatient(t)
 	for version, target := range map[int32]error{-1: eventlog.ErrCorrupt, -1 << 31: eventlog.ErrCorrupt, 0: eventlog.ErrCorrupt,
-		2: eventlog.ErrVersion, 1<<31 - 1: eventlog.ErrVersion} {
+		schemaVersion + 1: eventlog.ErrVersion, 1<<31 - 1: eventlog.ErrVersion} {
 		p.put(p.file)
 		p.sql(func(c *conn) error { return c.run(fmt.Sprintf("PRAGMA user_version = %d", version)) })
 		for _, readOnly := range []bool{false, true} {

@@ -133,6 +133,13 @@ func (w *writer) wanted() bool {
 	return len(w.queue) > 0
 }
 
+// transactionWanted reports whether the next job runs inside a transaction.
+func (w *writer) transactionWanted() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.queue) > 0 && !w.queue[0].alone
+}
+
 // take takes what goes into the next transaction, in order: all that is
 // queued, up to a job that runs alone or demands more durability.
 func (w *writer) take() []*job {

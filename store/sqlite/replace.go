@@ -64,6 +64,9 @@ func (r *replacing) apply(w *writer) error {
 	if now != r.at {
 		return refused{&eventlog.ConflictError{Session: r.session, Actual: head}}
 	}
+	if err := w.resetIndex(); err != nil {
+		return err
+	}
 	if _, err := w.conn.exec(deleteEvents, key); err != nil {
 		return fmt.Errorf("delete events: %w", err)
 	}

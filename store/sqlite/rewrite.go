@@ -79,6 +79,9 @@ func (r *rewriting) apply(w *writer) error {
 	if err != nil {
 		return err
 	}
+	if err := w.unindex(key, seqsOf(r.replace)); err != nil {
+		return err
+	}
 	for i := range r.replace {
 		e := &r.replace[i]
 		if _, err := w.conn.exec(replaceLine, e.Line(), key, e.Seq); err != nil {
@@ -124,6 +127,9 @@ func (r *removal) apply(w *writer) error {
 		return refused{fmt.Errorf("remove %q: %w", r.session, eventlog.ErrNotFound)}
 	}
 	delete(w.keys, r.session)
+	if err := w.unindexSession(key); err != nil {
+		return err
+	}
 	if _, err := w.conn.exec(deleteEvents, key); err != nil {
 		return fmt.Errorf("delete events: %w", err)
 	}

@@ -11,12 +11,15 @@ const applicationID = 0x63766c67
 
 // schemaVersion is the version this program writes and the highest it reads.
 // It stands in the file as PRAGMA user_version.
-const schemaVersion = 1
+const schemaVersion = 2
+
+// searchVersion is the version of the schema that has an index of texts.
+const searchVersion = 2
 
 // migrations lead from one version of the schema to the next: the first makes
 // an empty file version 1. Released entries never change; a new version is a
 // new entry.
-var migrations = [schemaVersion]string{schema1}
+var migrations = [schemaVersion]string{schema1, schema2}
 
 // schema1 is version 1.
 //
@@ -61,6 +64,28 @@ CREATE TABLE blob_pieces (
 	body  BLOB    NOT NULL,
 	PRIMARY KEY (blob, piece)
 );
+`
+
+// schema2 adds the index of texts (index.go). It is derived from the events, and
+// can be made anew at any time.
+//
+// The index keeps no text, nor words: an event's row has the pieces of three bytes
+// of its words (grams.go). A row's id is the session's key times 2^32 plus the
+// event's seq, so that a session's rows are together and in order. Rows are
+// taken out without a trace (secure-delete).
+const schema2 = makeSearch + `
+CREATE TABLE search_state (
+	key       INTEGER PRIMARY KEY CHECK (key = 1),
+	rules     INTEGER NOT NULL, -- by which texts become pieces; of other ones the index is made anew
+	watermark INTEGER NOT NULL, -- events.key up to which events are in the index
+	erasures  INTEGER NOT NULL  -- how often rows were taken out, or may have been
+);
+INSERT INTO search_state (key, rules, watermark, erasures) VALUES (1, 0, 0, 0);
+`
+
+const makeSearch = `
+CREATE VIRTUAL TABLE search USING fts5(grams, content='', columnsize=0, detail=none, tokenize='ascii');
+INSERT INTO search (search, rank) VALUES ('secure-delete', 1);
 `
 
 // notDatabase is the error of a file that SQLite does not recognise. It
@@ -117,12 +142,16 @@ func (k fileKind) check() error {
 	}
 }
 
+// oldestReadable is the oldest version that is read without being migrated: it
+// lacks nothing but the index of texts.
+const oldestReadable = 1
+
 // checkReadable is check for connections that may not migrate.
 func (k fileKind) checkReadable() error {
 	if err := k.check(); err != nil {
 		return err
 	}
-	if k.version < schemaVersion {
+	if k.version < oldestReadable {
 		return fmt.Errorf("schema version %d: open it for writing once, to bring it to version %d", k.version, schemaVersion)
 	}
 	return nil

@@ -39,7 +39,7 @@ type Options struct {
 
 // Store keeps sessions in one SQLite database file. It implements
 // eventlog.Store and its abilities Blobs, Locker, Rewriter, Remover,
-// Sweeper, Syncer and Versioner. All methods may be called concurrently.
+// Searcher, Sweeper, Syncer and Versioner. All methods may be called concurrently.
 type Store struct {
 	path    string
 	options Options
@@ -54,6 +54,7 @@ type Store struct {
 	readers *pool
 	watch   watcher
 	locks   storeLock
+	index   indexer
 }
 
 var (
@@ -62,6 +63,7 @@ var (
 	_ eventlog.Locker    = (*Store)(nil)
 	_ eventlog.Rewriter  = (*Store)(nil)
 	_ eventlog.Remover   = (*Store)(nil)
+	_ eventlog.Searcher  = (*Store)(nil)
 	_ eventlog.Sweeper   = (*Store)(nil)
 	_ eventlog.Syncer    = (*Store)(nil)
 	_ eventlog.Versioner = (*Store)(nil)
@@ -84,8 +86,10 @@ func New(path string, opts ...Options) *Store {
 func (s *Store) Path() string { return s.path }
 
 // Close waits for writes in progress, refuses those still queued, and closes
-// the database. Under a relaxed sync policy it syncs what was acknowledged.
+// the database. Under a relaxed sync policy it syncs what was acknowledged. The
+// index of texts is brought up to date before, unless that takes long.
 func (s *Store) Close() error {
+	s.index.finish()
 	s.end()
 	s.turn <- struct{}{}
 	defer func() { <-s.turn }()
@@ -170,6 +174,7 @@ func (s *Store) openNow(ctx context.Context) error {
 	}
 	s.writer = w
 	s.readers = newPool(func(stamp) (*conn, error) { return dial(s.path, "mode=ro") }, nil)
+	s.index.start(s)
 	return nil
 }
 
@@ -182,6 +187,7 @@ func (s *Store) write(ctx context.Context, op operation, durable bool) error {
 		return err
 	}
 	err := s.writer.do(ctx, &job{op: op, durable: durable})
+	s.index.touch()
 	if isDamage(err) && !errors.Is(err, eventlog.ErrUnknownOutcome) && !errors.Is(err, eventlog.ErrCorrupt) {
 		err = &eventlog.CorruptError{Path: filepath.Base(s.path), Offset: -1, Cause: err}
 	}

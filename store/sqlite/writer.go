@@ -103,7 +103,7 @@ func (w *writer) begin() error {
 			return eventlog.ErrClosed
 		case <-time.After(b.next()):
 		}
-		if !w.wanted() {
+		if !w.transactionWanted() {
 			return errNobody
 		}
 	}

@@ -113,6 +113,7 @@ func groups() []group {
 		{"blob", blobCases},
 		{"redact", redactCases},
 		{"remove", removeCases},
+		{"search", searchCases},
 		{"garbage", garbageCases},
 		{"adopt", adoptCases},
 		{"damage", damageCases},

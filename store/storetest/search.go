@@ -1,0 +1,457 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+var searchCases = []testCase{
+	{
+		name:        "what a person types",
+		explanation: "Any text is a valid query and finds what contains it: words with signs, one letter, any script, quotes that are not closed.",
+		run:         testSearchTyped,
+	},
+	{
+		name:        "words and phrases",
+		explanation: "All words of a query must be in one event, in any order and case; a phrase in quotes as it is, but for the kind of its white space.",
+		run:         testSearchWords,
+	},
+	{
+		name:        "random texts",
+		explanation: "A search finds exactly the events whose text contains what is looked for, in the order of their sessions' last activity and newest first, whatever is in an index.",
+		run:         testSearchRandom,
+	},
+	{
+		name:        "what is text",
+		explanation: "What a person reads is found: texts, reasoning, calls with their arguments, results, titles, summaries; ids, names of members, bytes and snapshots are not.",
+		run:         testSearchText,
+	},
+	{
+		name:        "bodies",
+		explanation: "Data that was spilled and bodies of text are searched.",
+		needs:       []Need{Blobs},
+		run:         testSearchBodies,
+	},
+	{
+		name:        "a missing body",
+		explanation: "An event whose body is missing is reported, and the other hits are found.",
+		needs:       []Need{Blobs},
+		run:         testSearchMissingBody,
+	},
+	{
+		name:        "forks",
+		explanation: "A fork's hits are its own events; in a search of one session those of its ancestors, up to the fork point, follow.",
+		run:         testSearchForks,
+	},
+	{
+		name:        "what was rewound",
+		explanation: "With Active, events that were left behind are no hits, but those no rewind undoes.",
+		run:         testSearchActive,
+	},
+	{
+		name:        "limits and types",
+		explanation: "Limit bounds all hits, PerSession those of each session, Types what kinds there are.",
+		run:         testSearchLimits,
+	},
+	{
+		name:        "newest session first",
+		explanation: "Sessions come in the order of their newest events.",
+		run:         testSearchOrder,
+	},
+	{
+		name:        "no query",
+		explanation: "A query without anything to look for is ErrInvalidQuery; a session that is missing is ErrNotFound.",
+		run: func(t *env) {
+			t.fill(t.log(), "a", 1)
+			for _, text := range []string{"", " \t\n"} {
+				_, err := collect(t.log().Search(t.ctx, eventlog.Query{Text: text}))
+				t.wantErr(eventlog.ErrInvalidQuery, err)
+			}
+			_, err := collect(t.log().Search(t.ctx, eventlog.Query{Text: "x", Session: "b"}))
+			t.wantErr(eventlog.ErrNotFound, err)
+			_, err = collect(t.log().Search(t.ctx, eventlog.Query{Text: "x", Session: "\x00"}))
+			t.wantErr(eventlog.ErrInvalidSession, err)
+		},
+	},
+	{
+		name:        "canceled",
+		explanation: "A search ends with its context, and may be left at any hit.",
+		run:         testSearchCanceled,
+	},
+	{
+		name:        "redacted",
+		explanation: "What was redacted is found no more, neither where it is in an index nor where it is not yet.",
+		needs:       []Need{Rewriter},
+		run:         testSearchRedacted,
+	},
+	{
+		name:        "removed",
+		explanation: "A session that was removed has no hits, and one of the same id that begins anew has its own.",
+		needs:       []Need{Remover},
+		run:         testSearchRemoved,
+	},
+	{
+		name:        "read-only",
+		explanation: "A search of a store that is opened for reading finds all and writes nothing.",
+		needs:       []Need{ReadOnly},
+		run:         testSearchReadOnly,
+	},
+	{
+		name:        "other handles",
+		explanation: "A search finds what other handles have appended, as soon as that has returned.",
+		needs:       []Need{Handles},
+		run:         testSearchHandles,
+	},
+	{
+		name:        "while others append",
+		explanation: "Searches and appends at the same time: what was there before a search is found by it, once.",
+		run:         testSearchContended,
+	},
+}
+
+// said is a message of the user with any text.
+func said(text string) eventlog.Event {
+	quoted, err := jsontext.AppendQuote(nil, text)
+	if err != nil {
+		panic(err)
+	}
+	return event(eventlog.MessageAdded, `{"role":"user","parts":[{"type":"text","text":`+string(quoted)+`}]}`)
+}
+
+// hits are those of a query as session:seq.
+func (t *env) hits(l *eventlog.Log, q eventlog.Query) []string {
+	t.Helper()
+	hits := []string{}
+	for hit, err := range l.Search(t.ctx, q) {
+		if err != nil {
+			t.Fatalf("search %q: %v", q.Text, err)
+		}
+		t.checkHit(q, hit)
+		hits = append(hits, fmt.Sprintf("%s:%d", hit.Session, hit.Seq))
+	}
+	return hits
+}
+
+// checkHit makes sure that a hit shows what was looked for.
+func (t *env) checkHit(q eventlog.Query, hit eventlog.Hit) {
+	t.Helper()
+	terms, err := q.Terms()
+	t.must(err)
+	if len(hit.Snippet.Matches) == 0 {
+		t.Errorf("search %q: %s:%d shows no match", q.Text, hit.Session, hit.Seq)
+	}
+	for _, m := range hit.Snippet.Matches {
+		text := eventlog.FoldText(hit.Snippet.Text[m.From:m.To])
+		if !slices.ContainsFunc(terms, func(term string) bool { return strings.Contains(text, term) }) {
+			t.Errorf("search %q: %s:%d marks %q", q.Text, hit.Session, hit.Seq, text)
+		}
+	}
+	if hit.Event.Seq != hit.Seq || hit.Event.SessionID != hit.Session || hit.Type != hit.Event.Type {
+		t.Errorf("search %q: the hit %s:%d is of event %v", q.Text, hit.Session, hit.Seq, &hit.Event)
+	}
+}
+
+// index brings an index up to date, if the store has one.
+func (t *env) index(l *eventlog.Log) {
+	t.Helper()
+	if err := l.Index(t.ctx, false); err != nil && !errors.Is(err, eventlog.ErrUnsupported) {
+		t.Fatalf("index: %v", err)
+	}
+}
+
+// indexed runs check as things are, with an index up to date, and with one that
+// is made anew.
+func (t *env) indexed(check func(l *eventlog.Log)) {
+	t.Helper()
+	check(t.log())
+	t.index(t.log())
+	check(t.log())
+	if err := t.log().Index(t.ctx, true); err != nil && !errors.Is(err, eventlog.ErrUnsupported) {
+		t.Fatalf("index anew: %v", err)
+	}
+	check(t.reopen())
+}
+
+func testSearchTyped(t *env) {
+	texts := []string{
+		"the foo-bar of store.go", "C++ and C#", `she said "unbalanced`, "go to", "日本語の検索", "Привет, Мир", "a👍🏽b", "naïve café",
+		`C:\path\file and "quoted"`, "100% of $HOME/*", "tab\tand\nnewline", "nul\x00char", "f(x) AND NOT y OR NEAR(z)", "\u212a\u017f",
+		"a\ufffdb", "<b>&amp;</b>",
+	}
+	for _, text := range texts {
+		t.append(t.log(), "a", eventlog.Any, said(text))
+	}
+	t.indexed(func(l *eventlog.Log) {
+		for _, c := range []struct {
+			text string
+			want []int64
+		}{
+			{"foo-bar", []int64{1}}, {"O-B", []int64{1}}, {"store.go", []int64{1}}, {"c++", []int64{2}}, {"C#", []int64{2}}, {`"unbalanced`, []int64{3}},
+			{`unbalanced"`, nil}, {"go", []int64{4, 1}}, {"検", []int64{5}}, {"検索", []int64{5}}, {"語の", []int64{5}}, {"привет", []int64{6}}, {"МИР", []int64{6}}, {"п", []int64{6}},
+			{"👍", []int64{7}}, {"🏽b", []int64{7}}, {"é", []int64{8}}, {"cafe", nil}, {"CAFÉ", []int64{8}}, {`h\file`, []int64{9}}, {`"quoted"`, []int64{9}}, {`\`, []int64{9}},
+			{"%", []int64{10}}, {"/*", []int64{10}}, {"$HOME", []int64{10}}, {`"tab and newline"`, []int64{11}}, {"l\x00c", []int64{12}}, {"near(z)", []int64{13}}, {"NOT", []int64{13}},
+			{"k", nil}, {"\u212a", []int64{14}}, {"a\xffb", []int64{15}}, {"<b>&amp;</b>", []int64{16}}, {`""`, nil}, {"*", []int64{10}}, {"'", nil}, {";--", nil},
+		} {
+			want := []string{}
+			for _, seq := range c.want {
+				want = append(want, fmt.Sprintf("a:%d", seq))
+			}
+			t.same(fmt.Sprintf("hits of %q", c.text), want, t.hits(l, eventlog.Query{Text: c.text}))
+		}
+	})
+}
+
+func testSearchWords(t *env) {
+	t.append(t.log(), "a", eventlog.New, said("the quick brown fox"), said("a quick note"), said("a fox, brown\n\n  and QUICK"))
+	t.indexed(func(l *eventlog.Log) {
+		for text, want := range map[string][]string{
+			"quick":           {"a:3", "a:2", "a:1"},
+			"fox quick":       {"a:3", "a:1"},
+			"fox quick fox":   {"a:3", "a:1"},
+			`"quick brown"`:   {"a:1"},
+			`"brown and"`:     {"a:3"},
+			`"and quick" fox`: {"a:3"},
+			"row oTe":         {},
+			"fox note":        {},
+			`"uick  not"`:     {"a:2"},
+		} {
+			t.same("hits of "+text, want, t.hits(l, eventlog.Query{Text: text}))
+		}
+	})
+}
+
+func testSearchText(t *env) {
+	call := `{"role":"assistant","model":"hidden-model","parts":[{"type":"reasoning","text":"thinking aloud","signature":"hidden-signature"},
+		{"type":"tool_call","call_id":"hidden-id","name":"read_file","arguments":{"path":"src/main.c","limit":4711,"deep":["inside"]}}]}`
+	result := `{"role":"tool","parts":[{"type":"tool_result","call_id":"hidden-id","name":"read_file","content":[{"type":"text","text":"int main"}]}]}`
+	t.append(t.log(), "a", eventlog.New,
+		event(eventlog.SessionStarted, `{"title":"The Title","cwd":"/home/work"}`),
+		event(eventlog.MessageAdded, call), event(eventlog.MessageAdded, result),
+		event(eventlog.CompactionTriggered, `{"covers":{"from":1,"to":3},"summary":"what happened"}`),
+		event("other:kind", `{"free":{"hidden-member":"raw words"}}`),
+		event(eventlog.MessageAdded, `{"role":"user","parts":[{"type":"document","name":"notes.txt","media_type":"text/plain","data":"c21hbGwgYm9keQ=="},
+			{"type":"image","media_type":"image/png","data":"`+text("aGlkZGVu", 4000)+`"}]}`),
+		event("other:kind", `{"blob":"`+text("hidden", 4000)+`"}`),
+	)
+	t.indexed(func(l *eventlog.Log) {
+		for text, want := range map[string][]string{
+			"title": {"a:1"}, "home/work": {"a:1"}, "aloud": {"a:2"}, "read_file": {"a:3", "a:2"}, "main.c": {"a:2"}, "4711": {"a:2"}, "inside": {"a:2"},
+			"int": {"a:3"}, "happened": {"a:4"}, "raw": {"a:5"}, "notes.txt": {"a:6"}, "small": {"a:6"}, "hidden": {}, "arguments": {}, "assistant": {}, "limit": {},
+		} {
+			t.same("hits of "+text, want, t.hits(l, eventlog.Query{Text: text}))
+		}
+	})
+}
+
+func testSearchBodies(t *env) {
+	l := t.over(t.store(), eventlog.Options{SpillOver: 200})
+	body, err := l.PutBlob(t.ctx, newReader("the body of a document"))
+	t.must(err)
+	document := fmt.Sprintf(`{"role":"user","parts":[{"type":"document","media_type":"text/markdown; charset=utf-8","blob":{"blob":%q,"bytes":%d}}]}`, body.Blob, body.Bytes)
+	artifact := fmt.Sprintf(`{"artifact_id":"x","media_type":"application/pdf","body":{"blob":%q,"bytes":%d}}`, body.Blob, body.Bytes)
+	t.append(l, "a", eventlog.New, said(text("filler ", 300)+"spilled words"), event(eventlog.MessageAdded, document), event(eventlog.ArtifactRecorded, artifact))
+	t.indexed(func(l *eventlog.Log) {
+		t.same("hits of spilled", []string{"a:1"}, t.hits(l, eventlog.Query{Text: "spilled"}))
+		t.same("hits of the body", []string{"a:2"}, t.hits(l, eventlog.Query{Text: `"body of a"`}))
+	})
+}
+
+func testSearchMissingBody(t *env) {
+	l := t.over(t.store(), eventlog.Options{SpillOver: 200})
+	t.append(l, "a", eventlog.New, said("needle 1"), said(text("filler ", 300)+"needle 2"), said("needle 3"))
+	events := t.read(l, "a", eventlog.All)
+	t.must(ability[eventlog.Blobs](t, t.store()).RemoveBlob(t.ctx, events[1].Blobs()[0]))
+	t.indexed(func(l *eventlog.Log) {
+		found := []string{}
+		for hit, err := range l.Search(t.ctx, eventlog.Query{Text: "needle"}) {
+			if hit.Seq == 2 {
+				t.wantErr(eventlog.ErrBlobNotFound, err)
+			} else {
+				t.must(err)
+			}
+			found = append(found, fmt.Sprintf("%s:%d", hit.Session, hit.Seq))
+		}
+		t.same("hits", []string{"a:3", "a:2", "a:1"}, found)
+	})
+}
+
+func testSearchForks(t *env) {
+	l := t.log()
+	t.append(l, "a", eventlog.New, said("needle one"))
+	fork := t.append(l, "a", eventlog.Any, said("needle two"))
+	t.append(l, "a", eventlog.Any, said("needle three"))
+	parent := t.read(l, "a", eventlog.Between(2, 2))[0]
+	origin := event(eventlog.SessionForked, fmt.Sprintf(`{"parent":"a","seq":2,"event_id":%q,"hash":%q}`, parent.ID, fork.Hash))
+	t.append(l, "b", eventlog.New, origin, said("needle in the fork"))
+	t.append(l, "c", eventlog.New, said("needle elsewhere"))
+	t.append(l, "a", eventlog.Any, said("nothing"))
+	t.indexed(func(l *eventlog.Log) {
+		t.same("hits", []string{"a:3", "a:2", "a:1", "c:1", "b:4"}, t.hits(l, eventlog.Query{Text: "needle"}))
+		t.same("hits in the fork", []string{"b:4", "a:2", "a:1"}, t.hits(l, eventlog.Query{Text: "needle", Session: "b"}))
+		t.same("hits in the parent", []string{"a:3", "a:2", "a:1"}, t.hits(l, eventlog.Query{Text: "needle", Session: "a"}))
+		t.same("the newest in the fork", []string{"b:4", "a:2"}, t.hits(l, eventlog.Query{Text: "needle", Session: "b", Limit: 2}))
+	})
+}
+
+func testSearchActive(t *env) {
+	l := t.log()
+	started := event(eventlog.SessionUpdated, `{"title":"needle of a title"}`)
+	t.append(l, "a", eventlog.New, said("needle 1"), said("needle 2"), started, said("needle 4"))
+	t.append(l, "a", eventlog.Any, moved(1))
+	t.append(l, "a", eventlog.Any, said("needle 6"))
+	t.indexed(func(l *eventlog.Log) {
+		t.same("all", []string{"a:6", "a:4", "a:3", "a:2", "a:1"}, t.hits(l, eventlog.Query{Text: "needle"}))
+		for _, session := range []string{"", "a"} {
+			t.same("active", []string{"a:6", "a:3", "a:1"}, t.hits(l, eventlog.Query{Text: "needle", Session: session, Active: true}))
+		}
+	})
+}
+
+func testSearchLimits(t *env) {
+	for _, session := range []string{"a", "b", "c"} {
+		for i := range 10 {
+			t.append(t.log(), session, eventlog.Any, said("needle"), event("other:kind", fmt.Sprintf(`"needle %d"`, i)))
+		}
+	}
+	t.indexed(func(l *eventlog.Log) {
+		t.same("limited", []string{"c:20", "c:19", "c:18"}, t.hits(l, eventlog.Query{Text: "needle", Limit: 3}))
+		t.same("limited by session", []string{"c:20", "c:19", "b:20", "b:19", "a:20"}, t.hits(l, eventlog.Query{Text: "needle", Limit: 5, PerSession: 2}))
+		t.same("all", 60, len(t.hits(l, eventlog.Query{Text: "needle"})))
+		types := []eventlog.Type{eventlog.MessageAdded}
+		t.same("by type", []string{"c:19", "b:19", "a:19"}, t.hits(l, eventlog.Query{Text: "needle", Types: types, PerSession: 1}))
+		t.same("by type alone", 30, len(t.hits(l, eventlog.Query{Text: "needle", Types: types})))
+		t.same("of another type", []string{}, t.hits(l, eventlog.Query{Text: "needle", Types: []eventlog.Type{eventlog.HeadMoved}}))
+	})
+}
+
+func testSearchOrder(t *env) {
+	sessions := []string{"m", "z", "a", "k"}
+	for _, session := range sessions {
+		t.append(t.log(), session, eventlog.New, said("needle"))
+	}
+	t.append(t.log(), "z", eventlog.Any, said("something else"))
+	t.indexed(func(l *eventlog.Log) {
+		t.same("hits", []string{"z:1", "k:1", "a:1", "m:1"}, t.hits(l, eventlog.Query{Text: "needle"}))
+	})
+}
+
+func testSearchCanceled(t *env) {
+	for i := range 200 {
+		t.append(t.log(), fmt.Sprintf("s%d", i%7), eventlog.Any, said("needle"))
+	}
+	t.indexed(func(l *eventlog.Log) {
+		ctx, cancel := context.WithCancel(t.ctx)
+		n, last := 0, error(nil)
+		for _, err := range l.Search(ctx, eventlog.Query{Text: "needle"}) {
+			if n++; n == 3 {
+				cancel()
+			}
+			last = err
+		}
+		cancel()
+		t.wantErr(context.Canceled, last)
+		t.same("hits before the end", 4, n)
+		for range l.Search(t.ctx, eventlog.Query{Text: "needle"}) {
+			break
+		}
+	})
+}
+
+func testSearchRedacted(t *env) {
+	l := t.log()
+	t.append(l, "a", eventlog.New, said(secret+" early"), said("harmless "+secret[:8]), said(secret+" late"))
+	t.index(l)
+	t.append(l, "a", eventlog.Any, said(secret+" new"))
+	for _, seq := range []int64{1, 4} {
+		_, err := l.Redact(t.ctx, "a", "asked for", seq)
+		t.must(err)
+		t.same("hits", map[int64]int{1: 2, 4: 1}[seq], len(t.hits(l, eventlog.Query{Text: secret})))
+	}
+	t.indexed(func(l *eventlog.Log) {
+		t.same("hits", []string{"a:3"}, t.hits(l, eventlog.Query{Text: secret}))
+		t.same("hits of a part", []string{"a:3", "a:2"}, t.hits(l, eventlog.Query{Text: secret[:8]}))
+		t.same("hits of the reason", []string{"a:6", "a:5"}, t.hits(l, eventlog.Query{Text: "asked for"}))
+	})
+}
+
+func testSearchRemoved(t *env) {
+	l := t.log()
+	t.append(l, "a", eventlog.New, said("needle a"))
+	t.append(l, "b", eventlog.New, said("needle b"))
+	t.index(l)
+	t.append(l, "a", eventlog.Any, said("needle again"))
+	t.must(l.Remove(t.ctx, "a"))
+	t.same("hits", []string{"b:1"}, t.hits(l, eventlog.Query{Text: "needle"}))
+	t.append(l, "a", eventlog.New, said("another needle"))
+	t.indexed(func(l *eventlog.Log) {
+		t.same("hits of both", []string{"a:1", "b:1"}, t.hits(l, eventlog.Query{Text: "needle"}))
+		t.same("hits of what is gone", []string{}, t.hits(l, eventlog.Query{Text: "again"}))
+	})
+}
+
+func testSearchReadOnly(t *env) {
+	for i := range 5 {
+		t.append(t.log(), "a", eventlog.Any, said(fmt.Sprintf("needle %d", i)))
+	}
+	t.close()
+	before, contents := t.files(), t.contents()
+	l := t.readOnly()
+	t.same("hits", 5, len(t.hits(l, eventlog.Query{Text: "needle"})))
+	t.same("hits of one letter", 5, len(t.hits(l, eventlog.Query{Text: "n"})))
+	if err := l.Index(t.ctx, false); !errors.Is(err, eventlog.ErrReadOnly) && !errors.Is(err, eventlog.ErrUnsupported) {
+		t.Errorf("index: %v", err)
+	}
+	t.close()
+	t.same("files", before, t.files())
+	t.same("their contents", contents, t.contents())
+}
+
+func testSearchHandles(t *env) {
+	l, other := t.log(), t.second()
+	for i := range 10 {
+		text := fmt.Sprintf("needle-%d.", i)
+		t.append(other, fmt.Sprintf("s%d", i%3), eventlog.Any, said(text))
+		if i%4 == 0 {
+			t.index(l)
+		}
+		if i%5 == 0 {
+			t.index(other)
+		}
+		t.same("hits", 1, len(t.hits(l, eventlog.Query{Text: text})))
+		t.same("hits of all", i+1, len(t.hits(l, eventlog.Query{Text: "needle"})))
+	}
+}
+
+func testSearchContended(t *env) {
+	l := t.log()
+	const n = 30
+	errs := together(3, func(i int) error {
+		for k := range n {
+			word := fmt.Sprintf("needle-%d-%d.", i, k)
+			if _, err := l.Append(t.ctx, fmt.Sprintf("s%d", i), eventlog.Any, said(word)); err != nil {
+				return err
+			}
+			hits, err := collect(l.Search(t.ctx, eventlog.Query{Text: word}))
+			if err != nil || len(hits) != 1 {
+				return fmt.Errorf("%d hits of %s: %w", len(hits), word, err)
+			}
+			if i == 0 && k%5 == 0 {
+				if err := l.Index(t.ctx, k%10 == 0); err != nil && !errors.Is(err, eventlog.ErrUnsupported) {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	for _, err := range errs {
+		t.must(err)
+	}
+	t.same("hits of all", 3*n, len(t.hits(l, eventlog.Query{Text: "needle"})))
+}
