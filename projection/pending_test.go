@@ -150,6 +150,16 @@ func TestATurnBehindManyOthers(t *testing.T) {
 	})
 }
 
+// An end that names no turn, as imports have it, is that of the turn before it.
+func TestAnEndOfNoNamedTurn(t *testing.T) {
+	onGarden(t, func(t *testing.T, g *garden) {
+		g.do(eventlog.TurnStart{Index: 0}, eventlog.TurnCompletion{Status: eventlog.TurnStatusCompleted})
+		same(t, "ended", 0, len(g.pending()))
+		g.do(eventlog.TurnStart{Index: 1})
+		same(t, "the next one", []string{"turn 1 at 3"}, g.pending())
+	})
+}
+
 func TestPendingOfAnotherSet(t *testing.T) {
 	onGarden(t, func(t *testing.T, g *garden) {
 		g.do(says(calls("a")))

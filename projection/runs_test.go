@@ -1,0 +1,101 @@
+package projection_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/projection"
+)
+
+// runs says that a session has child runs in other sessions.
+func (g *garden) runs(session string, children ...string) {
+	g.t.Helper()
+	g.append(session, g.made(eventlog.NewUserMessage("begin")))
+	for _, c := range children {
+		x := eventlog.Child{ChildID: "run of " + c, ChildSessionID: c}
+		g.append(session, g.made(eventlog.NewChildStarted(x)))
+		g.append(session, g.made(eventlog.NewChildCompleted(x)))
+	}
+}
+
+// family draws a run and its children.
+func family(run *projection.Run) string {
+	text := run.Session + "("
+	for _, op := range run.Ops {
+		text += familyOf(op)
+	}
+	for _, t := range run.Turns {
+		for _, op := range t.Ops {
+			text += familyOf(op)
+		}
+	}
+	return text + ")"
+}
+
+func familyOf(op *projection.Op) (text string) {
+	for _, c := range op.Children {
+		switch {
+		case c.Run != nil:
+			text += family(c.Run)
+		case c.Missing:
+			text += "missing " + c.SessionID + ";"
+		case c.Elsewhere:
+			text += "elsewhere " + c.SessionID + ";"
+		default:
+			text += "closed " + c.SessionID + ";"
+		}
+	}
+	return text
+}
+
+func TestRunTrees(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		children map[string][]string
+		want     string
+	}{
+		{"no children", map[string][]string{"a": nil}, "a()"},
+		{"children in order", map[string][]string{"a": {"c", "b"}, "b": nil, "c": {"d"}, "d": nil}, "a(c(d())b())"},
+		{"a missing child", map[string][]string{"a": {"x", "b"}, "b": nil}, "a(missing x;b())"},
+		{"a child of two", map[string][]string{"a": {"b", "c"}, "b": {"d"}, "c": {"d"}, "d": nil}, "a(b(d())c(elsewhere d;))"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			onGarden(t, func(t *testing.T, g *garden) {
+				for name, children := range tt.children {
+					g.runs(name, children...)
+				}
+				run, err := projection.LoadRuns(bg, g.log, "a")
+				g.allow(err)
+				same(t, "tree", tt.want, family(run))
+			})
+		})
+	}
+}
+
+// A session that is a child of itself, over however many others, is refused; it
+// can still be looked at alone.
+func TestRunsThatGoRound(t *testing.T) {
+	for _, n := range []int{1, 2, 3, 10} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			onGarden(t, func(t *testing.T, g *garden) {
+				g.runs("above", "r0")
+				for i := range n {
+					g.runs(fmt.Sprint("r", i), fmt.Sprint("r", (i+1)%n))
+				}
+				for _, session := range []string{"r0", "above"} {
+					if _, err := projection.LoadRuns(bg, g.log, session); !errors.Is(err, projection.ErrRunCycle) {
+						t.Errorf("%s: %v", session, err)
+					}
+				}
+				run, err := projection.LoadRuns(bg, g.log, "r0", projection.RunOptions{Alone: true})
+				g.allow(err)
+				same(t, "alone", fmt.Sprintf("r0(closed r%d;)", 1%n), family(run))
+				tree, err := projection.LoadTreeCost(bg, g.log, "r0") // counts each once
+				g.allow(err)
+				same(t, "sessions", n, len(tree.Sessions))
+			})
+		})
+	}
+}
