@@ -1,0 +1,187 @@
+package codex
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop"
+)
+
+// spawnTool is the tool that starts a sub-agent.
+const spawnTool = "spawn_agent"
+
+// child is what the session says of a sub-agent.
+type child struct {
+	session string // empty while it is not known
+	seq     int64  // of the first event that tells of it
+	ended   bool
+}
+
+// told takes in a child_* event.
+func (s *session) told(c *eventlog.Child, seq int64) {
+	known := s.children[c.ChildID]
+	if known == nil {
+		known = &child{seq: seq}
+		s.children[c.ChildID] = known
+	}
+	known.session = cmp.Or(c.ChildSessionID, known.session)
+	switch c.State {
+	case eventlog.ChildStateCompleted, eventlog.ChildStateFailed, eventlog.ChildStateCanceled:
+		known.ended = true
+	}
+}
+
+// tells is what a record says of sub-agents beside its own event.
+func (s *session) tells(l *line, p eventlog.Payload) (told []eventlog.Child) {
+	if m, ok := p.(eventlog.Message); ok {
+		for i := range m.Parts {
+			told = append(told, s.heard(&m.Parts[i])...)
+		}
+		return told
+	}
+	switch {
+	case l.is("collab_waiting_end"):
+		return s.statuses(l.members.Peek("statuses"))
+	case l.is("collab_close_end"):
+		return s.closed(l.text("receiver_thread_id"), l.members.Peek("status"))
+	}
+	return nil
+}
+
+// heard is what a call or a result says of sub-agents.
+func (s *session) heard(p *eventlog.Part) []eventlog.Child {
+	switch {
+	case p.Type == eventlog.ToolCallPart && p.Name == spawnTool && s.children[p.CallID] == nil:
+		return []eventlog.Child{requested(p)}
+	case p.Type == eventlog.ToolResultPart && p.Name == spawnTool:
+		return s.answered(p)
+	case p.Type == eventlog.ToolResultPart && strings.HasPrefix(p.Name, "wait"):
+		return s.statuses(member(jsontext.Value(said(p)), "status"))
+	}
+	return nil
+}
+
+// requested is a call that starts a sub-agent.
+func requested(p *eventlog.Part) eventlog.Child {
+	var a struct {
+		Agent   string `json:"agent_type"`
+		Message string `json:"message"`
+		Fork    bool   `json:"fork_context"`
+	}
+	_ = json.Unmarshal(p.Arguments, &a) // what is of another shape says nothing
+	c := eventlog.Child{
+		State: eventlog.ChildStateRequested, ChildID: p.CallID, CallID: p.CallID, Agent: a.Agent, Mode: eventlog.ChildFresh,
+		Task: interop.Title(a.Message),
+	}
+	if a.Fork {
+		c.Mode = eventlog.ChildFork
+	}
+	return c
+}
+
+// answered is what the result of such a call says: the sub-agent's session, or
+// that there is none.
+func (s *session) answered(p *eventlog.Part) []eventlog.Child {
+	c := s.children[p.CallID]
+	if c == nil || c.ended || c.session != "" {
+		return nil
+	}
+	text := said(p)
+	if id, _ := interop.Text(member(jsontext.Value(text), "agent_id")); id != "" {
+		return []eventlog.Child{{State: eventlog.ChildStateStarted, ChildID: p.CallID, ChildSessionID: id, CallID: p.CallID}}
+	}
+	if strings.HasPrefix(text, "collab spawn failed") || p.Interrupted {
+		return []eventlog.Child{{State: eventlog.ChildStateFailed, ChildID: p.CallID, CallID: p.CallID, Error: interop.Title(text)}}
+	}
+	return nil
+}
+
+// said is the text of a result.
+func said(p *eventlog.Part) string {
+	return strings.TrimSpace(eventlog.Message{Parts: p.Content}.Text())
+}
+
+// spawned is what becomes of a record that a sub-agent has started, or has not.
+func (s *session) spawned(l *line) eventlog.Payload {
+	id, session := l.text("call_id"), l.text("new_thread_id")
+	if l.is("sub_agent_activity") {
+		id, session = cmp.Or(l.text("event_id"), l.text("agent_thread_id")), l.text("agent_thread_id")
+		if l.text("kind") != "started" {
+			return nil
+		}
+	}
+	known := s.children[id]
+	if id == "" || known != nil && (known.session != "" || known.ended) {
+		return nil
+	}
+	c := eventlog.Child{
+		State: eventlog.ChildStateStarted, ChildID: id, ChildSessionID: session, Agent: l.text("new_agent_nickname"),
+		Status: l.text("status"), Extra: l.all(),
+	}
+	if _, called := s.calls[id]; called {
+		c.CallID = id
+	}
+	if session == "" {
+		c.State, c.Error = eventlog.ChildStateFailed, cmp.Or(c.Status, "not started")
+	}
+	return c
+}
+
+// statuses are the ends of sub-agents among their statuses, by their sessions.
+func (s *session) statuses(v jsontext.Value) (told []eventlog.Child) {
+	if v.Kind() != '{' {
+		return nil
+	}
+	members, err := interop.Members(v)
+	if err != nil {
+		return nil
+	}
+	for _, m := range members {
+		told = append(told, s.ended(m.Name, m.Value, false)...)
+	}
+	return told
+}
+
+// closed is the end of a sub-agent that is done with.
+func (s *session) closed(session string, status jsontext.Value) []eventlog.Child {
+	return s.ended(session, status, true)
+}
+
+// ended says how a sub-agent ended, by its status; it has anyhow if closed.
+func (s *session) ended(session string, status jsontext.Value, closed bool) []eventlog.Child {
+	call, ok := s.childOf(session)
+	if !ok {
+		return nil
+	}
+	c := eventlog.Child{State: eventlog.ChildStateCanceled, ChildID: call, ChildSessionID: session}
+	if _, called := s.calls[call]; called {
+		c.CallID = call
+	}
+	c.Status, _ = interop.Text(status)
+	failure, failed := interop.Text(member(status, "errored"))
+	switch {
+	case member(status, "completed") != nil:
+		c.State, c.Status = eventlog.ChildStateCompleted, "completed"
+	case failed:
+		c.State, c.Status, c.Error = eventlog.ChildStateFailed, "errored", interop.Title(failure)
+	case !closed && c.Status != "shutdown" && c.Status != "interrupted":
+		return nil
+	}
+	return []eventlog.Child{c}
+}
+
+// childOf is the call of a sub-agent that is under way, by its session.
+func (s *session) childOf(session string) (call string, ok bool) {
+	for _, id := range slices.Sorted(maps.Keys(s.children)) {
+		if c := s.children[id]; c.session == session && session != "" && !c.ended {
+			return id, true
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,232 @@
+package codex
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop"
+)
+
+// The parts that a record's events have in their keys and origins.
+const (
+	ownPart   = iota // the record's own event
+	titlePart        // the title that a prompt gives the session
+	childPart        // what the record says of sub-agents, and after it
+)
+
+// add adds the record's own event, and behind it what else the record says.
+func (im *importer) add(l *line, n int) error {
+	key := func(part int) interop.Key { return interop.RecordKey(im.s.ID, l.digest, n, part) }
+	id := key(ownPart).ID(im.at)
+	p, err := im.payload(l, id.String())
+	if err != nil {
+		return err
+	}
+	e, kept, err := im.event(l, p)
+	if err != nil {
+		return err
+	}
+	seq := im.s.Add(key(ownPart), im.at, e)
+	if !kept {
+		im.result.Raw++
+	} else {
+		im.result.Imported++
+		im.s.took(p, id, seq)
+	}
+	return im.join(l, p, key)
+}
+
+// event makes an event of a payload, or of the raw record where there is none,
+// or none that the log takes; kept says which.
+func (im *importer) event(l *line, p eventlog.Payload) (e eventlog.Event, kept bool, err error) {
+	if p != nil {
+		e, err = l.rec.Event(ownPart, p)
+		kept = err == nil
+	}
+	if !kept {
+		e, err = l.rec.Raw(l.rawType())
+	}
+	if err == nil {
+		err = im.inherit(&e)
+	}
+	return e, kept, err
+}
+
+// inherit marks what was copied from another session: its cost counts there.
+func (im *importer) inherit(e *eventlog.Event) error {
+	if !im.copying() {
+		return nil
+	}
+	return e.SetMetadata("inherited", true)
+}
+
+// join adds the title that a prompt gives, and what the record says of
+// sub-agents.
+func (im *importer) join(l *line, p eventlog.Payload, key func(part int) interop.Key) error {
+	put := func(part int, p eventlog.Payload) error {
+		e, err := l.rec.Event(part, p)
+		if err == nil {
+			err = im.inherit(&e)
+		}
+		if err != nil {
+			return err
+		}
+		seq := im.s.Join(key(part), im.at, e)
+		im.s.took(p, key(part).ID(im.at), seq)
+		return nil
+	}
+	if title := im.title(p); title != "" {
+		if err := put(titlePart, eventlog.Session{State: eventlog.SessionStateUpdated, Title: title}); err != nil {
+			return err
+		}
+	}
+	for i, c := range im.s.tells(l, p) {
+		if err := put(childPart+i, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// title is what the session is called by its first prompt.
+func (im *importer) title(p eventlog.Payload) string {
+	m, ok := p.(eventlog.Message)
+	if !ok || im.s.titled || im.copying() || !isPrompt(&m) {
+		return ""
+	}
+	return interop.Title(m.Text())
+}
+
+// payload is what becomes of a record; nil if it is kept raw. id is that of its
+// event.
+func (im *importer) payload(l *line, id string) (eventlog.Payload, error) {
+	if !l.isObject() {
+		return nil, nil
+	}
+	switch l.kind {
+	case metaKind:
+		return im.meta(l), nil
+	case "turn_context":
+		return im.s.context(l, l.members.Peek), nil
+	case itemKind:
+		return im.item(l, id)
+	case "compacted":
+		return im.compaction(l)
+	case eventKind:
+		return im.note(l), nil
+	}
+	return nil, nil
+}
+
+// note is what becomes of an event_msg.
+func (im *importer) note(l *line) eventlog.Payload {
+	s := im.s
+	switch l.text("type") {
+	case "task_started", "turn_started":
+		return eventlog.TurnStart{Index: s.path.turnCount(), Extra: l.all()}
+	case "task_complete", "turn_complete", "turn_aborted":
+		return s.turnEnd(l)
+	case "token_count":
+		return s.step(l)
+	case "thread_rolled_back":
+		return s.rollback(l)
+	case "thread_settings_applied":
+		settings := l.members.Peek("thread_settings")
+		return s.context(l, func(name string) jsontext.Value { return member(settings, name) })
+	case "thread_name_updated":
+		if name := strings.TrimSpace(l.text("thread_name")); name != "" && l.text("thread_id") == s.ID {
+			return eventlog.Session{State: eventlog.SessionStateUpdated, Title: name, Extra: l.all()}
+		}
+	case "collab_agent_spawn_end", "sub_agent_activity":
+		return s.spawned(l)
+	}
+	return nil
+}
+
+// meta is what becomes of a session_meta.
+func (im *importer) meta(l *line) eventlog.Payload {
+	h, s := headerOf(l), im.s
+	if h.id != s.ID {
+		return nil
+	}
+	p := eventlog.Session{State: eventlog.SessionStateUpdated, Labels: s.changes(h.labels), Extra: l.all()}
+	if h.cwd != s.cwd {
+		p.CWD = h.cwd
+	}
+	if s.started {
+		if p.Labels == nil && p.CWD == "" {
+			return nil
+		}
+		return p
+	}
+	p.Agent, p.Source = "codex", h.source(l.rec)
+	if s.New() {
+		p.State, p.Parent = "", im.startedBy(&h)
+	}
+	return p
+}
+
+// startedBy is the call that the session, a sub-agent's, was started by, as far
+// as it is known.
+func (im *importer) startedBy(h *header) eventlog.SessionParent {
+	p := eventlog.SessionParent{SessionID: h.spawnedBy}
+	if im.parent != nil && h.spawnedBy == im.parent.id {
+		p.CallID, p.Seq = im.parent.call(h.id)
+	}
+	return p
+}
+
+// context is what becomes of the settings of a turn: an update, if they say
+// anything new.
+func (s *session) context(l *line, value func(name string) jsontext.Value) eventlog.Payload {
+	text := func(names ...string) string {
+		for _, name := range names {
+			if said, _ := interop.Text(value(name)); said != "" {
+				return said
+			}
+		}
+		return ""
+	}
+	policy := value("sandbox_policy")
+	sandbox, ok := interop.Text(member(policy, "type"))
+	if !ok {
+		sandbox, _ = interop.Text(member(policy, "mode"))
+	}
+	p := eventlog.Session{State: eventlog.SessionStateUpdated, Extra: l.all(), Labels: s.changes(named(map[string]string{
+		modelLabel: text("model"), "effort": text("effort", "reasoning_effort"), "approval_policy": text("approval_policy"), "sandbox": sandbox,
+	}))}
+	if cwd := text("cwd"); cwd != s.cwd {
+		p.CWD = cwd
+	}
+	if p.Labels == nil && p.CWD == "" {
+		return nil
+	}
+	return p
+}
+
+// rollback is what becomes of a thread_rolled_back: the head moves to before the
+// first of so many prompts, and to the start of the turn it began.
+func (s *session) rollback(l *line) eventlog.Payload {
+	var p struct {
+		Turns int `json:"num_turns"`
+	}
+	l.into(&p)
+	var cuts []int64
+	for _, n := range s.path.messages() {
+		if n.cut > 0 {
+			cuts = append(cuts, n.cut)
+		}
+	}
+	if p.Turns <= 0 || len(cuts) == 0 {
+		return nil
+	}
+	to := cuts[max(0, len(cuts)-p.Turns)] - 1
+	reason := "rolled back " + strconv.Itoa(p.Turns) + " turns"
+	if p.Turns == 1 {
+		reason = "rolled back a turn"
+	}
+	return eventlog.HeadMove{To: to, Reason: reason, Extra: l.all()}
+}

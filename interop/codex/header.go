@@ -1,0 +1,120 @@
+package codex
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop"
+)
+
+// header is what a session_meta says.
+type header struct {
+	id         string
+	at         time.Time
+	forkedFrom string
+	// spawnedBy is the session that called the sub-agent that this is.
+	spawnedBy string
+	cwd       string
+	version   string
+	labels    map[string]string
+}
+
+func headerOf(l *line) header {
+	var p struct {
+		ID           string         `json:"id"`
+		ForkedFrom   string         `json:"forked_from_id"`
+		Parent       string         `json:"parent_thread_id"`
+		CWD          string         `json:"cwd"`
+		Version      string         `json:"cli_version"`
+		Originator   string         `json:"originator"`
+		Provider     string         `json:"model_provider"`
+		Nickname     string         `json:"agent_nickname"`
+		Role         string         `json:"agent_role"`
+		ThreadSource string         `json:"thread_source"`
+		Source       jsontext.Value `json:"source"`
+		Git          struct {
+			Branch     string `json:"branch"`
+			Commit     string `json:"commit_hash"`
+			Repository string `json:"repository_url"`
+		} `json:"git"`
+	}
+	l.into(&p)
+	origin, spawner := sourceOf(p.Source)
+	h := header{id: p.ID, at: l.at, forkedFrom: p.ForkedFrom, spawnedBy: cmp.Or(spawner, p.Parent), cwd: p.CWD, version: p.Version}
+	if h.id == "" {
+		h.id = l.text("id")
+	}
+	h.labels = named(map[string]string{
+		"originator": p.Originator, providerLabel: p.Provider, "agent_nickname": p.Nickname, "agent_role": p.Role,
+		"source": cmp.Or(origin, p.ThreadSource), "git_branch": p.Git.Branch, "git_commit": p.Git.Commit,
+		"git_repository": p.Git.Repository, "forked_from": p.ForkedFrom,
+	})
+	return h
+}
+
+// sourceOf reads where a session was started: a name, or as a sub-agent of what.
+func sourceOf(v jsontext.Value) (origin, spawner string) {
+	if s, ok := interop.Text(v); ok {
+		return s, ""
+	}
+	source := member(v, "subagent")
+	if source == nil {
+		return "", ""
+	}
+	spawner, _ = interop.Text(member(member(source, "thread_spawn"), "parent_thread_id"))
+	if kind, ok := interop.Text(source); ok {
+		return "subagent:" + kind, spawner
+	}
+	return "subagent", spawner
+}
+
+// member is a member of an object; nil if there is none.
+func member(object jsontext.Value, name string) jsontext.Value {
+	if object.Kind() != '{' {
+		return nil
+	}
+	members, err := interop.Members(object)
+	if err != nil {
+		return nil
+	}
+	for _, m := range members {
+		if m.Name == name {
+			return m.Value
+		}
+	}
+	return nil
+}
+
+// named leaves out what is empty.
+func named(labels map[string]string) map[string]string {
+	for name, text := range labels {
+		if text == "" {
+			delete(labels, name)
+		}
+	}
+	return labels
+}
+
+// parent is the session that this one comes from; empty if from none.
+func (h *header) parent() string { return cmp.Or(h.forkedFrom, h.spawnedBy) }
+
+// source says what the session was imported from.
+func (h *header) source(rec *interop.Record) eventlog.SessionSource {
+	return eventlog.SessionSource{Format: Name, Version: h.version, Path: rec.Origin(0).Source, SessionID: h.id}
+}
+
+// ownTurn reports whether a turn is the session's own, and not copied from the
+// one that it was forked from: ids that begin with their time say so, else the
+// time of the record does, for copies are all made at once.
+func (h *header) ownTurn(id string, at time.Time) bool {
+	if timed(id) && timed(h.id) {
+		return id >= h.id
+	}
+	return at.Sub(h.at) > time.Second
+}
+
+// timed reports whether an id is a UUID of version 7, which sorts by its time.
+func timed(id string) bool { return len(id) == 36 && id[14] == '7' }

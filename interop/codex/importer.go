@@ -1,0 +1,223 @@
+package codex
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop"
+)
+
+// importer imports one file.
+type importer struct {
+	ctx    context.Context
+	log    *eventlog.Log
+	result interop.Result
+
+	header header
+	s      *session // nil until it is known which it is, and where it begins
+	// parent is the session that this one comes from, if the log has it.
+	parent *parent
+	// held are the records before the session begins, in order; seen counts
+	// equal ones.
+	held []interop.Record
+	seen map[eventlog.Digest]int
+	// forks counts the session_forked written; copies says that the file begins
+	// with copies of another session, own that it is past them.
+	forks       int
+	copies, own bool
+	// at is the time of the newest record that had one.
+	at time.Time
+}
+
+// record takes in the next record of the file. A *interop.RecordError refuses
+// it; any other error stops the import.
+func (im *importer) record(rec *interop.Record) error {
+	l, err := readLine(rec)
+	if err != nil {
+		return rec.Refuse(err)
+	}
+	switch {
+	case im.s != nil:
+		return im.apply(l)
+	case im.header.id == "":
+		return im.first(l)
+	case im.copied(l):
+		im.hold(rec)
+		return nil
+	}
+	if err := im.begin(); err != nil {
+		return err
+	}
+	return im.apply(l)
+}
+
+// first takes in a record before it is known which session it is, and finds out
+// if the record tells. What came before such a record follows it.
+func (im *importer) first(l *line) error {
+	im.hold(l.rec)
+	if l.kind != metaKind {
+		return nil
+	}
+	h := headerOf(l)
+	if err := eventlog.CheckSessionID(h.id); err != nil {
+		im.held = im.held[:len(im.held)-1]
+		return l.rec.Refuse(err)
+	}
+	last := len(im.held) - 1
+	im.held = append([]interop.Record{im.held[last]}, im.held[:last]...)
+	im.header, im.seen = h, map[eventlog.Digest]int{}
+	s, err := openSession(im.ctx, im.log, h.id, nil)
+	if err != nil {
+		return err
+	}
+	if !s.found && h.parent() != "" {
+		if im.parent, err = openParent(im.ctx, im.log, h.parent()); err != nil {
+			return err
+		}
+	}
+	if im.parent != nil && h.forkedFrom != "" {
+		return nil
+	}
+	im.s = s
+	return im.begin()
+}
+
+// copied reports whether a record that comes before the session begins is a copy
+// of the parent's, or tells whose copies follow.
+func (im *importer) copied(l *line) bool {
+	if l.kind == metaKind {
+		return true
+	}
+	n := im.seen[l.digest]
+	im.seen[l.digest]++
+	return im.parent.take(l, n)
+}
+
+// hold keeps a record until the session begins.
+func (im *importer) hold(rec *interop.Record) {
+	kept := *rec
+	kept.Value = rec.Value.Clone()
+	im.held = append(im.held, kept)
+}
+
+// begin begins the session, and applies what was held for it.
+func (im *importer) begin() error {
+	if im.s == nil && im.parent.talked {
+		if err := im.parent.fork(im.ctx, im.log, &im.header); err != nil {
+			return err
+		}
+		im.forks++
+	}
+	if im.s == nil {
+		s, err := openSession(im.ctx, im.log, im.header.id, nil)
+		if err != nil {
+			return err
+		}
+		im.s = s
+	}
+	held := im.held
+	im.held = nil
+	for i := range held {
+		l, err := readLine(&held[i])
+		if err == nil {
+			err = im.apply(l)
+		}
+		if err != nil {
+			im.held = held[i:]
+			return err
+		}
+	}
+	return nil
+}
+
+// apply adds a record to the session, unless the session has it already.
+func (im *importer) apply(l *line) error {
+	s := im.s
+	im.result.Touch(s.ID)
+	im.passes(l)
+	n := s.occurrence(l.digest)
+	key := interop.RecordKey(s.ID, l.digest, n, ownPart)
+	if seq, ok := s.Find(key); ok {
+		im.result.Present++
+		s.passed = max(s.passed, seq)
+		s.shared.parted = s.shared.parted || l.kind != metaKind
+		return nil
+	}
+	if s.has(l, n) {
+		im.result.Present++
+		return nil
+	}
+	if reason := s.differs(); reason != "" {
+		s.Drop()
+		return &interop.HistoryError{Session: s.ID, Source: l.rec.Source, Line: l.rec.Line, Offset: l.rec.Offset, Reason: reason}
+	}
+	if err := im.add(l, n); err != nil {
+		return located(l, err)
+	}
+	if s.Full() {
+		return s.Flush(im.ctx)
+	}
+	return nil
+}
+
+// passes takes in when a record was made, and whether copies begin or end.
+func (im *importer) passes(l *line) {
+	if !l.at.IsZero() {
+		im.at = l.at
+	}
+	switch {
+	case l.kind == metaKind:
+		im.copies = im.copies || l.text("id") != im.header.id || im.header.forkedFrom != ""
+	case l.kind == "turn_context" || l.is("task_started", "turn_started"):
+		im.own = im.own || im.header.ownTurn(l.text("turn_id"), im.at)
+	}
+}
+
+// copying reports whether the records are copies of another session's.
+func (im *importer) copying() bool { return im.copies && !im.own }
+
+// has reports whether the record is a copy of what the session shares with those
+// that it was forked from.
+func (s *session) has(l *line, n int) bool {
+	if l.kind == metaKind {
+		_, ok := s.shared.find(l, n)
+		return ok
+	}
+	return s.shared.take(l, n)
+}
+
+// differs says why a record that the session does not have cannot be added to
+// it, if so.
+func (s *session) differs() string {
+	switch {
+	case s.found && s.Format != Name:
+		return "the session was not imported from Codex"
+	case s.found && s.passed < s.last:
+		return "the record is not in the session, which goes on after what stands before it"
+	}
+	s.last = 0 // from here on the file leads
+	return ""
+}
+
+// flush appends what was added.
+func (im *importer) flush() error {
+	if im.s == nil {
+		return nil
+	}
+	return im.s.Flush(im.ctx)
+}
+
+// finish fills in what is known at the end of the file.
+func (im *importer) finish() {
+	im.result.Held = len(im.held)
+	if im.s != nil {
+		im.result.Events = im.s.Written() + im.forks
+	}
+}
+
+// located adds to an error where its record stands.
+func located(l *line, err error) error {
+	return fmt.Errorf("%s:%d: record at byte %d: %w", l.rec.Source, l.rec.Line, l.rec.Offset, err)
+}

@@ -1,0 +1,143 @@
+package codex
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/parts"
+)
+
+// item is what becomes of a response_item; nil if it is kept raw. id is that of
+// its event, which names the response that begins with it.
+func (im *importer) item(l *line, id string) (eventlog.Payload, error) {
+	s := im.s
+	m, ok, err := im.message(l.payload, id)
+	if err != nil || !ok || empty(&m) {
+		return nil, err
+	}
+	m.Extra = l.extra(m.Extra)
+	if m.Role == eventlog.Assistant {
+		m.Provider, m.Model = s.labels[providerLabel], s.labels[modelLabel]
+		if m.Group = s.group; m.Group == "" {
+			m.Group = id
+		}
+	}
+	return m, nil
+}
+
+// message converts an item; ok is false if it is none that is said. id names
+// calls that have no name.
+func (im *importer) message(item jsontext.Value, id string) (m eventlog.Message, ok bool, err error) {
+	r := parts.Reader{Names: im.s.calls, Put: im.put}
+	o, err := parts.Open(item)
+	if err != nil {
+		return m, false, nil
+	}
+	switch kindOf(item) {
+	case "message":
+		o.Take("type")
+		m.Role = eventlog.Role(o.Text("role"))
+		m.Parts, err = r.Content(o.Take("content"))
+	case "agent_message": // of another agent to this one
+		m.Role = eventlog.User
+		m.Parts, err = r.Content(o.Take("content"))
+	default:
+		var p eventlog.Part
+		m.Role, p, ok, err = r.Item(&o)
+		if err != nil || !ok {
+			return m, false, err
+		}
+		if p.Type == eventlog.ServerToolCallPart && p.CallID == "" {
+			p.CallID = p.Name + "_" + id
+		}
+		if p.Type == eventlog.ToolResultPart && aborted(&p) {
+			p.IsError, p.Interrupted = true, true
+		}
+		m.Parts = []eventlog.Part{p}
+	}
+	m.Extra = o.Rest()
+	return m, !o.Failed && speaks(m.Role), err
+}
+
+func (im *importer) put(body []byte) (eventlog.BlobRef, error) {
+	return im.log.PutBlob(im.ctx, bytes.NewReader(body))
+}
+
+// kindOf is the type of an item.
+func kindOf(item jsontext.Value) string {
+	kind, _ := interop.Text(member(item, "type"))
+	return cmp.Or(kind, "item")
+}
+
+func speaks(role eventlog.Role) bool {
+	switch role {
+	case eventlog.System, eventlog.Developer, eventlog.User, eventlog.Assistant, eventlog.Tool:
+		return true
+	}
+	return false
+}
+
+// empty reports whether a message is reasoning of which the file kept nothing.
+func empty(m *eventlog.Message) bool {
+	if len(m.Parts) != 1 || m.Parts[0].Type != eventlog.ReasoningPart {
+		return false
+	}
+	return m.Parts[0].Text == "" && m.Parts[0].Encrypted == ""
+}
+
+// aborted reports whether a result ends a call that was interrupted.
+func aborted(p *eventlog.Part) bool {
+	if len(p.Content) != 1 {
+		return false
+	}
+	text := strings.TrimSpace(p.Content[0].Text)
+	return text == "aborted" || strings.HasPrefix(text, "aborted by user")
+}
+
+// isPrompt reports whether a message is what a user said, and not what Codex
+// says in the user's name: instructions and notes, which are elements.
+func isPrompt(m *eventlog.Message) bool {
+	if m.Role != eventlog.User || extraText(m.Extra, "type") == "agent_message" {
+		return false
+	}
+	text := strings.TrimSpace(m.Text())
+	if strings.HasPrefix(text, "# AGENTS.md instructions for ") {
+		return false
+	}
+	tag, _, ok := strings.Cut(strings.TrimPrefix(text, "<"), ">")
+	if !ok || !strings.HasPrefix(text, "<") || strings.Trim(tag, "abcdefghijklmnopqrstuvwxyz_ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {
+		return len(m.Parts) > 0
+	}
+	return !strings.Contains(text, "</"+tag+">")
+}
+
+// digestOf identifies what a message says, without ids and what the log has no
+// members for.
+func digestOf(m *eventlog.Message) (d eventlog.Digest) {
+	h := sha256.New()
+	say := func(texts ...string) {
+		for _, text := range texts {
+			_, _ = h.Write(binary.AppendUvarint(nil, uint64(len(text)))) // a hash never fails
+			_, _ = h.Write([]byte(text))
+		}
+	}
+	say(string(m.Role))
+	var all func(list []eventlog.Part)
+	all = func(list []eventlog.Part) {
+		for i := range list {
+			p := &list[i]
+			say(string(p.Type), p.Text, p.Encrypted, p.CallID, p.Name, p.URL, string(p.Blob.Blob), p.Kind, string(p.Arguments), string(p.Value))
+			all(p.Content)
+		}
+		say("")
+	}
+	all(m.Parts)
+	return eventlog.DigestOf(h.Sum(nil))
+}

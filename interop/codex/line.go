@@ -1,0 +1,154 @@
+package codex
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/parts"
+)
+
+// The types of records that this package tells apart.
+const (
+	metaKind  = "session_meta"
+	itemKind  = "response_item"
+	eventKind = "event_msg"
+)
+
+// line is a record of a file.
+type line struct {
+	rec     *interop.Record
+	kind    string
+	payload jsontext.Value // the record itself where it has none
+	members parts.Members  // of the payload, if it is an object
+	at      time.Time      // zero if it does not say
+	// around are the members beside type, timestamp and payload.
+	around []interop.Member
+	// digest identifies what is recorded, whenever it was.
+	digest eventlog.Digest
+}
+
+// bareItems are the types of items in files of older versions.
+var bareItems = []string{
+	"message", "reasoning", "function_call", "function_call_output", "local_shell_call", "local_shell_call_output",
+	"custom_tool_call", "custom_tool_call_output", "web_search_call",
+}
+
+// readLine reads a record. It shares the bytes of rec.
+func readLine(rec *interop.Record) (*line, error) {
+	members, err := interop.Members(rec.Value)
+	if err != nil {
+		return nil, err
+	}
+	l := &line{rec: rec}
+	for _, m := range members {
+		l.member(m)
+	}
+	if l.payload == nil {
+		l.bare()
+	}
+	l.members, _ = parts.Open(l.payload)
+	if l.at.IsZero() {
+		l.at = parseTime(l.text("timestamp"))
+	}
+	l.digest = eventlog.DigestOf(slices.Concat([]byte(l.kind), []byte{'\n'}, l.payload))
+	return l, nil
+}
+
+func (l *line) member(m interop.Member) {
+	switch m.Name {
+	case "type":
+		l.kind, _ = interop.Text(m.Value)
+	case "payload":
+		l.payload = m.Value
+	case "timestamp":
+		said, _ := interop.Text(m.Value)
+		if l.at = parseTime(said); l.at.IsZero() {
+			l.around = append(l.around, m)
+		}
+	default:
+		l.around = append(l.around, m)
+	}
+}
+
+// bare makes the record its own payload, as in files of older versions.
+func (l *line) bare() {
+	has := func(name string) bool {
+		return slices.ContainsFunc(l.around, func(m interop.Member) bool { return m.Name == name })
+	}
+	switch {
+	case slices.Contains(bareItems, l.kind):
+		l.kind = itemKind
+	case l.kind != "":
+	case has("record_type"):
+		l.kind = "state"
+	case has("id") && !l.at.IsZero():
+		l.kind = metaKind
+	}
+	l.payload, l.around = l.rec.Value, nil
+}
+
+func parseTime(s string) time.Time {
+	at, err := time.Parse(time.RFC3339Nano, s)
+	if err != nil {
+		return time.Time{}
+	}
+	return at
+}
+
+// text is a member of the payload that is a string; empty if it is none.
+func (l *line) text(name string) string {
+	s, _ := interop.Text(l.members.Peek(name))
+	return s
+}
+
+// into decodes the payload, as far as it is of the shape; the rest stays zero.
+func (l *line) into(v any) {
+	_ = json.Unmarshal(l.payload, v) // a payload of another shape says nothing
+}
+
+// name is the type of the payload, of items and events.
+func (l *line) name() string {
+	if l.kind == itemKind || l.kind == eventKind {
+		return l.text("type")
+	}
+	return ""
+}
+
+// is reports whether the record is an event of one of the types.
+func (l *line) is(names ...string) bool {
+	return l.kind == eventKind && slices.Contains(names, l.text("type"))
+}
+
+// rawType is the type of the event that the record is kept raw in.
+func (l *line) rawType() eventlog.Type {
+	kind := cmp.Or(l.kind, "untyped")
+	if name := l.name(); name != "" {
+		kind += ":" + name
+	}
+	return interop.RawType(Name, kind)
+}
+
+// extra is what of the record an event keeps in its extra: rest, of the payload,
+// and what stands around that.
+func (l *line) extra(rest jsontext.Value) jsontext.Value {
+	if len(l.around) == 0 {
+		return rest
+	}
+	var all []interop.Member
+	if rest != nil {
+		all, _ = interop.Members(rest) // rest is an object
+	}
+	return interop.Object(append(all, interop.Member{Name: "record", Value: interop.Object(l.around)}))
+}
+
+// all is the whole payload as an extra.
+func (l *line) all() jsontext.Value { return l.extra(l.payload) }
+
+// isObject reports whether the payload has members.
+func (l *line) isObject() bool { return l.payload.Kind() == '{' }

@@ -1,0 +1,294 @@
+package codex
+
+import (
+	"context"
+	"slices"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/oklog/ulid/v2"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop"
+)
+
+// The labels that later records are understood by.
+const (
+	providerLabel = "model_provider"
+	modelLabel    = "model"
+)
+
+// session is the session that records are added to. What it knows it knows from
+// events, so that a file that grows is imported as if it had been whole.
+type session struct {
+	*interop.Session
+	// found: the log held the session. last is the newest of its events that
+	// has a record of its own, passed the newest whose record this file holds so far.
+	found        bool
+	last, passed int64
+	// shared are the events of the sessions that this one was forked from.
+	shared shared
+	seen   map[eventlog.Digest]int
+
+	started bool // it says what it was imported from
+	titled  bool
+	cwd     string
+	labels  map[string]string
+
+	path     path
+	calls    map[string]string // names of the tools called, by call id
+	group    string            // the response under way
+	total    string            // the newest count of all tokens
+	turns    map[string]ulid.ULID
+	turn     openTurn
+	children map[string]*child // by the ids of their calls
+}
+
+// openTurn is the turn under way.
+type openTurn struct {
+	id       ulid.ULID
+	seq      int64
+	steps    int
+	prompted bool
+}
+
+// openSession finds a session in the log, or prepares a new one. each is called
+// with every event that the log holds of it, if it is not nil.
+func openSession(ctx context.Context, log *eventlog.Log, id string, each func(*eventlog.Event)) (*session, error) {
+	s := &session{
+		seen: map[eventlog.Digest]int{}, labels: map[string]string{}, calls: map[string]string{},
+		turns: map[string]ulid.ULID{}, children: map[string]*child{},
+	}
+	opened, err := interop.OpenSession(ctx, log, id, func(e *eventlog.Event) error {
+		if each != nil {
+			each(e)
+		}
+		return s.remember(id, e)
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.Session, s.found = opened, !opened.New()
+	return s, nil
+}
+
+// remember takes in an event that the log holds.
+func (s *session) remember(id string, e *eventlog.Event) error {
+	if e.SessionID != id {
+		s.shared.add(e)
+	} else if isRecord, err := madeOfRecord(e); err != nil {
+		return err
+	} else if isRecord {
+		s.last = e.Seq
+	}
+	if e.Type.Name() == eventlog.SessionForked {
+		s.forked()
+	}
+	p, err := payloadOf(e)
+	if err != nil || p == nil {
+		return err
+	}
+	s.took(p, e.ID, e.Seq)
+	return nil
+}
+
+// madeOfRecord reports whether an event is a record's own.
+func madeOfRecord(e *eventlog.Event) (bool, error) {
+	v, ok := e.MetadataValue(interop.OriginKey)
+	if !ok {
+		return false, nil
+	}
+	var origin interop.Origin
+	err := json.Unmarshal(v, &origin)
+	return origin.Part == ownPart, err
+}
+
+// payloadOf reads an event that the session learns from; nil if it is none.
+func payloadOf(e *eventlog.Event) (p eventlog.Payload, err error) {
+	if e.Redacted() {
+		return nil, nil
+	}
+	switch e.Type.Name() {
+	case eventlog.MessageAdded:
+		p, _, err = e.Message()
+	case eventlog.SessionStarted, eventlog.SessionUpdated:
+		p, _, err = e.Session()
+	case eventlog.TurnStarted:
+		p, _, err = e.TurnStart()
+	case eventlog.TurnCompleted:
+		p, _, err = e.TurnCompletion()
+	case eventlog.StepCompleted:
+		p, _, err = e.StepCompletion()
+	case eventlog.HeadMoved:
+		p, _, err = e.HeadMove()
+	case eventlog.CompactionTriggered:
+		p, _, err = e.Compaction()
+	default:
+		if c, ok, err := e.Child(); ok {
+			return c, err
+		}
+	}
+	return p, err
+}
+
+// took takes in an event with a payload.
+func (s *session) took(p eventlog.Payload, id ulid.ULID, seq int64) {
+	switch p := p.(type) {
+	case eventlog.Session:
+		s.says(&p)
+	case eventlog.Message:
+		s.said(&p, seq)
+	case eventlog.TurnStart:
+		s.turn, s.group = openTurn{id: id, seq: seq}, ""
+		s.path.turns = append(s.path.turns, seq)
+		s.turns[extraText(p.Extra, "turn_id")] = id
+	case eventlog.TurnCompletion:
+		s.turn, s.group = openTurn{}, ""
+	case eventlog.StepCompletion:
+		s.total, s.group = totalOf(p.Extra), ""
+		s.turn.steps++
+	case eventlog.HeadMove:
+		s.turn, s.group = openTurn{}, ""
+		s.path.moves = append(s.path.moves, move{seq, p.To})
+	case eventlog.Compaction:
+		s.group = ""
+	case eventlog.Child:
+		s.told(&p, seq)
+	}
+}
+
+// says takes in what the session says of itself.
+func (s *session) says(p *eventlog.Session) {
+	s.started = s.started || p.Source.Format == Name
+	s.titled = s.titled || p.Title != ""
+	if p.CWD != "" {
+		s.cwd = p.CWD
+	}
+	for name, text := range p.Labels {
+		if text != nil {
+			s.labels[name] = *text
+		}
+	}
+}
+
+// forked forgets what is only the parent's.
+func (s *session) forked() {
+	s.started, s.titled, s.children = false, false, map[string]*child{}
+}
+
+// said takes in a message.
+func (s *session) said(m *eventlog.Message, seq int64) {
+	s.group = ""
+	if m.Role == eventlog.Assistant {
+		s.group = m.Group
+	}
+	for i := range m.Parts {
+		if p := &m.Parts[i]; p.Type == eventlog.ToolCallPart {
+			s.calls[p.CallID] = p.Name
+		}
+	}
+	n := note{seq: seq, role: m.Role, digest: digestOf(m)}
+	if isPrompt(m) {
+		n.cut = seq
+		if !s.turn.id.IsZero() && !s.turn.prompted && s.path.prompted() {
+			n.cut = s.turn.seq
+		}
+		s.turn.prompted = true
+	}
+	s.path.notes = append(s.path.notes, n)
+}
+
+// occurrence counts equal records of the session in this file, from 0.
+func (s *session) occurrence(d eventlog.Digest) int {
+	n := s.seen[d]
+	s.seen[d]++
+	return n
+}
+
+// changes are the labels that would change.
+func (s *session) changes(labels map[string]string) eventlog.Labels {
+	changed := eventlog.Labels{}
+	for name, text := range labels {
+		if s.labels[name] != text {
+			changed[name] = &text
+		}
+	}
+	if len(changed) == 0 {
+		return nil
+	}
+	return changed
+}
+
+// extraText is a member of an extra that is a string; empty if it is none.
+func extraText(extra jsontext.Value, name string) string {
+	s, _ := interop.Text(member(extra, name))
+	return s
+}
+
+// path is what a rollback and a compaction must know of what was said. Its
+// events are in order of their seqs; what the head moved away from is among them.
+type path struct {
+	notes []note
+	turns []int64 // seqs of turn_started
+	moves []move
+}
+
+// note is a message.
+type note struct {
+	seq    int64
+	role   eventlog.Role
+	digest eventlog.Digest
+	// cut is, of a prompt, the first event of its turn; 0 for other messages.
+	cut int64
+}
+
+type move struct{ seq, to int64 }
+
+// active are the stretches of the active path up to seq head, newest first.
+func (p *path) active(head int64) (stretches []eventlog.Stretch) {
+	for _, m := range slices.Backward(p.moves) {
+		if m.seq > head {
+			continue
+		}
+		stretches = append(stretches, eventlog.Stretch{From: m.seq, To: head})
+		head = m.to
+	}
+	return append(stretches, eventlog.Stretch{From: 1, To: head})
+}
+
+// messages are those on the active path.
+func (p *path) messages() (active []note) {
+	if len(p.notes) == 0 {
+		return nil
+	}
+	on := p.active(p.end())
+	for _, n := range p.notes {
+		if contains(on, n.seq) {
+			active = append(active, n)
+		}
+	}
+	return active
+}
+
+// end is beyond every event that the path knows of.
+func (p *path) end() int64 { return 1 << 62 }
+
+// prompted reports whether the active path has a prompt.
+func (p *path) prompted() bool {
+	return slices.ContainsFunc(p.messages(), func(n note) bool { return n.cut > 0 })
+}
+
+// turnCount is how many turns the active path has.
+func (p *path) turnCount() (count int) {
+	on := p.active(p.end())
+	for _, seq := range p.turns {
+		if contains(on, seq) {
+			count++
+		}
+	}
+	return count
+}
+
+func contains(on []eventlog.Stretch, seq int64) bool {
+	return slices.ContainsFunc(on, func(s eventlog.Stretch) bool { return s.From <= seq && seq <= s.To })
+}
