@@ -35,6 +35,15 @@ var (
 //
 // Inlined data over the log's threshold is spilled, which changes no hash.
 func (l *Log) Adopt(ctx context.Context, session string, events iter.Seq2[Event, error]) (Adopted, error) {
+	adopted, err := l.adopt(ctx, session, events)
+	if err != nil {
+		return Adopted{}, fmt.Errorf("adopt: %w", ofSession(session, err))
+	}
+	return adopted, nil
+}
+
+// adopt is Adopt; its errors do not name the session.
+func (l *Log) adopt(ctx context.Context, session string, events iter.Seq2[Event, error]) (Adopted, error) {
 	if err := l.usable(ctx); err != nil {
 		return Adopted{}, err
 	}
@@ -48,12 +57,23 @@ func (l *Log) Adopt(ctx context.Context, session string, events iter.Seq2[Event,
 	defer unlock()
 	a := adoption{log: l, session: session, events: events}
 	if err := a.verify(ctx); err != nil {
-		return Adopted{}, fmt.Errorf("adopt session %q: %w", session, err)
+		return Adopted{}, err
 	}
 	if err := a.store(ctx); err != nil {
-		return Adopted{}, fmt.Errorf("adopt session %q: %w", session, err)
+		return Adopted{}, err
 	}
 	return Adopted{Session: session, Read: a.read, Stored: a.stored, Head: a.head}, nil
+}
+
+// ofSession names the session in err, unless err does.
+func ofSession(session string, err error) error {
+	var conflict *ConflictError
+	var corrupt *CorruptError
+	if errors.As(err, &conflict) && conflict.Session == session ||
+		errors.As(err, &corrupt) && corrupt.Path == "" && corrupt.Session == session {
+		return err
+	}
+	return fmt.Errorf("session %q: %w", session, err)
 }
 
 type adoption struct {

@@ -18,9 +18,7 @@ type SourceError struct {
 	Cause   error
 }
 
-func (e *SourceError) Error() string {
-	return fmt.Sprintf("convert session %q: %v", e.Session, e.Cause)
-}
+func (e *SourceError) Error() string { return "convert: " + ofSession(e.Session, e.Cause).Error() }
 
 // Unwrap gives the cause.
 func (e *SourceError) Unwrap() error { return e.Cause }
@@ -151,9 +149,9 @@ func convert(ctx context.Context, dst, src *Log, session string) (Adopted, error
 	var span Span // the second time the same events, although others came behind
 	head, err := dst.Head(ctx, session)
 	if err != nil && !errors.Is(err, ErrNotFound) {
-		return Adopted{}, fmt.Errorf("convert session %q: %w", session, err)
+		return Adopted{}, fmt.Errorf("convert: %w", ofSession(session, err))
 	}
-	adopted, err := dst.Adopt(ctx, session, func(yield func(Event, error) bool) {
+	adopted, err := dst.adopt(ctx, session, func(yield func(Event, error) bool) {
 		last := int64(0)
 		for e, err := range src.store.Read(ctx, session, span) {
 			cause = err
@@ -186,7 +184,7 @@ func convert(ctx context.Context, dst, src *Log, session string) (Adopted, error
 		return adopted, &SourceError{Session: session, Cause: cause}
 	}
 	if err != nil {
-		err = fmt.Errorf("convert session %q: %w", session, err)
+		err = fmt.Errorf("convert: %w", ofSession(session, err))
 	}
 	return adopted, err
 }

@@ -161,7 +161,7 @@ func (l *Log) Import(ctx context.Context, r io.Reader) ([]Adopted, error) {
 		if len(line) > 0 && !(err != nil && !errors.Is(err, io.EOF)) {
 			m.number++
 			if err := m.line(ctx, bytes.TrimRight(line, "\r\n")); err != nil {
-				return m.adopted, fmt.Errorf("line %d: %w", m.number, err)
+				return m.adopted, err
 			}
 			m.offset += int64(len(line))
 		}
@@ -181,6 +181,7 @@ type importer struct {
 	offset  int64 // of the line
 	session string
 	events  []Event
+	lines   []int // the number of each event's line
 	adopted []Adopted
 }
 
@@ -189,14 +190,17 @@ func (m *importer) line(ctx context.Context, line []byte) error {
 		return nil
 	}
 	if bytes.HasPrefix(line, []byte(`{"blob":`)) {
-		return m.blob(ctx, line)
+		if err := m.blob(ctx, line); err != nil {
+			return fmt.Errorf("line %d: %w", m.number, err)
+		}
+		return nil
 	}
 	e, err := ParseLine(line, "")
-	if err != nil && !errors.Is(err, ErrForeign) && !errors.Is(err, ErrVersion) {
-		return &CorruptError{Path: "export", Offset: m.offset, Cause: err}
-	}
-	if err != nil {
-		return err
+	switch {
+	case errors.Is(err, ErrForeign), errors.Is(err, ErrVersion):
+		return fmt.Errorf("line %d: %w", m.number, err)
+	case err != nil:
+		return &CorruptError{Path: fmt.Sprintf("line %d", m.number), Offset: m.offset, Cause: err}
 	}
 	if e.SessionID != m.session {
 		if err := m.adopt(ctx); err != nil {
@@ -204,7 +208,7 @@ func (m *importer) line(ctx context.Context, line []byte) error {
 		}
 		m.session = e.SessionID
 	}
-	m.events = append(m.events, e)
+	m.events, m.lines = append(m.events, e), append(m.lines, m.number)
 	return nil
 }
 
@@ -229,17 +233,37 @@ func (m *importer) adopt(ctx context.Context) error {
 	if len(m.events) == 0 {
 		return nil
 	}
-	adopted, err := m.log.Adopt(ctx, m.session, func(yield func(Event, error) bool) {
+	adopted, err := m.log.adopt(ctx, m.session, func(yield func(Event, error) bool) {
 		for _, e := range m.events {
 			if !yield(e, nil) {
 				return
 			}
 		}
 	})
-	m.events = nil
 	if err != nil {
-		return err
+		return fmt.Errorf("line %d: %w", m.lineOf(err), ofSession(m.session, err))
 	}
+	m.events, m.lines = nil, nil
 	m.adopted = append(m.adopted, adopted)
 	return nil
+}
+
+// lineOf is the line of the event that could not be adopted, if err says which
+// that is, else of the session's first.
+func (m *importer) lineOf(err error) int {
+	seq := int64(0)
+	var corrupt *CorruptError
+	var conflict *ConflictError
+	switch {
+	case errors.As(err, &corrupt) && corrupt.Session == m.session:
+		seq = corrupt.Seq
+	case errors.As(err, &conflict):
+		seq = conflict.Expected.Seq
+	}
+	for i := range m.events {
+		if m.events[i].Seq == seq {
+			return m.lines[i]
+		}
+	}
+	return m.lines[0]
 }

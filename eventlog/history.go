@@ -249,7 +249,7 @@ func (l *Log) checkFork(ctx context.Context, session string, f *Fork) error {
 	}
 	e, err := l.rawEvent(ctx, f.Parent, f.Seq)
 	if err != nil {
-		return fmt.Errorf("fork from %d of %q: %w", f.Seq, f.Parent, err)
+		return fmt.Errorf("fork point: %w", err)
 	}
 	if e.Hash() != f.Hash || e.ID != f.EventID {
 		return fmt.Errorf("%w: event %d of %q is not the one that session_forked names", ErrInvalidTree, f.Seq, f.Parent)

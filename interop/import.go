@@ -127,7 +127,7 @@ func importAll(ctx context.Context, log *eventlog.Log, files []found, t *Table, 
 		row := Row{Path: f.src.Name, Format: f.format.Name()}
 		row.Result, row.Err = f.format.Import(ctx, log, f.src)
 		if row.Err != nil {
-			failed = append(failed, fmt.Errorf("import %s: %w", f.src.Name, row.Err))
+			failed = append(failed, fmt.Errorf("import %w", row.located()))
 		}
 		t.Rows = append(t.Rows, row)
 		if progress != nil {

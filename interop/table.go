@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"text/tabwriter"
 )
 
@@ -65,6 +66,15 @@ type Row struct {
 	Err error
 }
 
+// located is Err with the file's name, which formats put before it where they
+// name the line, too.
+func (r *Row) located() error {
+	if strings.HasPrefix(r.Err.Error(), r.Path) {
+		return r.Err
+	}
+	return fmt.Errorf("%s: %w", r.Path, r.Err)
+}
+
 // Table is what an import came to, a row for each file in order of import.
 type Table struct {
 	Rows []Row
@@ -116,7 +126,7 @@ func (t *Table) printRest(w io.Writer) error {
 			note("refused: %s:%d (byte %d): %s\n", row.Path, r.Line, r.Offset, r.Reason)
 		}
 		if row.Err != nil {
-			note("stopped: %s: %v\n", row.Path, row.Err)
+			note("stopped: %v\n", row.located())
 		}
 	}
 	if n := len(t.Skipped); n > 0 {

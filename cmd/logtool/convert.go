@@ -3,8 +3,8 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -83,7 +83,7 @@ func (a *app) convert(ctx context.Context, to, from *eventlog.Log, names []strin
 	if !a.json {
 		if len(failed) > 1 {
 			for _, err := range failed {
-				p.printf("stopped: %s\n", clean(err.Error()))
+				p.printf("stopped: %s\n", clean(strings.TrimPrefix(err.Error(), "convert: ")))
 			}
 		}
 		p.printf("%s, %s: %s stored\n", count(sessions, "session"), count(read, "event"), thousands(stored))
@@ -103,5 +103,12 @@ func convertError(failed []error) error {
 	case len(failed) == 1:
 		return copyError{failed[0]}
 	}
-	return fmt.Errorf("%s could not be copied, as listed; the rest is", count(int64(len(failed)), "session"))
+	text := count(int64(len(failed)), "session") + " could not be copied, as listed; the rest is"
+	if errors.Is(err, eventlog.ErrConflict) {
+		text += "; copy what has another history there into another store"
+	}
+	if errors.Is(err, eventlog.ErrCorrupt) {
+		text += "; logtool verify shows all damage, logtool repair saves what can be read"
+	}
+	return errors.New(text)
 }

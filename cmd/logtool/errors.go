@@ -9,6 +9,7 @@ import (
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/projection"
 )
 
@@ -25,6 +26,28 @@ func usagef(format string, args ...any) error {
 type copyError struct{ error }
 
 func (e copyError) Unwrap() error { return e.error }
+
+// streamError is what kept a stream that export wrote from being imported.
+type streamError struct{ error }
+
+func (e streamError) Unwrap() error { return e.error }
+
+// hint is what to do where the stream is at fault; empty where it is not.
+func (e streamError) hint() string {
+	switch {
+	case errors.Is(e, eventlog.ErrConflict):
+		return "this store has another history of the session: import it into another store"
+	case errors.Is(e, eventlog.ErrVersion):
+		return ""
+	case errors.Is(e, eventlog.ErrForeign), errors.Is(e, eventlog.ErrInvalid):
+		return "export the sessions again, or take that line out"
+	case errors.Is(e, eventlog.ErrNotFound), errors.Is(e, eventlog.ErrEventNotFound):
+		return "export the fork again, which brings what it rests on, or import that first"
+	case errors.Is(e, eventlog.ErrCorrupt):
+		return "export the sessions again, from a log that logtool verify finds whole"
+	}
+	return ""
+}
 
 func exitCode(err error) int {
 	var usage *usageError
@@ -60,10 +83,14 @@ func hintFor(err error) string {
 	var conflict *eventlog.ConflictError
 	var corrupt *eventlog.CorruptError
 	var copying copyError
+	var stream streamError
 	var repair repairFailure
 	var beginning *beginningError
 	if errors.As(err, &repair) {
 		return repair.hint()
+	}
+	if errors.As(err, &stream) && stream.hint() != "" {
+		return stream.hint()
 	}
 	if hint := hintForTree(err); hint != "" {
 		return hint
@@ -75,6 +102,10 @@ func hintFor(err error) string {
 		return "the session does not exist (any more): append with --expect new to begin it"
 	case errors.As(err, &conflict) && conflict.ID == "":
 		return fmt.Sprintf("read what was added (logtool tail %s), then append with --expect %s", shellWord(conflict.Session), expectation(conflict.Actual))
+	case errors.Is(err, interop.ErrHistory):
+		return "import it into another store"
+	case errors.Is(err, interop.ErrUnknownFormat):
+		return "logtool import --help names the formats"
 	case errors.Is(err, eventlog.ErrNotFound):
 		return "logtool ls lists the sessions"
 	case errors.As(err, &beginning):

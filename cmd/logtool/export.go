@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -107,7 +108,7 @@ func (a *app) output(file string, f func(io.Writer) error) error {
 	}
 	temp, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+".*")
 	if err != nil {
-		return fmt.Errorf("write %s: %w", file, err)
+		return unwritten(file, err)
 	}
 	defer os.Remove(temp.Name())
 	defer temp.Close()
@@ -115,10 +116,10 @@ func (a *app) output(file string, f func(io.Writer) error) error {
 		return err
 	}
 	if err := temp.Sync(); err != nil {
-		return fmt.Errorf("write %s: %w", file, err)
+		return unwritten(file, err)
 	}
 	if err := os.Rename(temp.Name(), file); err != nil {
-		return fmt.Errorf("write %s: %w", file, err)
+		return unwritten(file, err)
 	}
 	return nil
 }
@@ -127,9 +128,19 @@ func (a *app) output(file string, f func(io.Writer) error) error {
 func (a *app) overwrite(file string, f func(io.Writer) error) error {
 	w, err := os.OpenFile(file, os.O_WRONLY, 0)
 	if err != nil {
-		return fmt.Errorf("write %w", err)
+		return unwritten(file, err)
 	}
 	return errors.Join(buffered(w, f), w.Close())
+}
+
+// unwritten says why a file could not be written, without the name that it had
+// meanwhile.
+func unwritten(file string, err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		err = path.Err
+	}
+	return fmt.Errorf("write %s: %w", file, err)
 }
 
 func buffered(w io.Writer, f func(io.Writer) error) error {

@@ -8,17 +8,19 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/claude"
+	"github.com/convlog/convlog/interop/codex"
 	"github.com/convlog/convlog/interop/pi"
 )
 
 // formats are the foreign formats that import reads.
-var formats = []interop.Format{claude.Format{}, pi.Format{}}
+var formats = []interop.Format{claude.Format{}, codex.Format{}, pi.Format{}}
 
 func (a *app) importCommand() *cobra.Command {
 	return &cobra.Command{
@@ -27,6 +29,7 @@ func (a *app) importCommand() *cobra.Command {
 		Long: `Import transcripts: files, or folders with all transcripts in them. Formats:
 
   Claude Code  ~/.claude/projects
+  Codex        ~/.codex/sessions
   pi           ~/.pi/agent/sessions
   logtool      the JSONL that logtool export writes, whose ids, seqs and hashes
                are verified and kept ("-" reads it from standard input)
@@ -56,7 +59,7 @@ func (a *app) importAll(ctx context.Context, log *eventlog.Log, own []ownFile, f
 	for _, file := range own {
 		row := file.adopt(ctx, log)
 		if row.Err != nil {
-			failed = append(failed, copyError{fmt.Errorf("import %s: %w", row.Path, row.Err)})
+			failed = append(failed, streamError{fmt.Errorf("import %s: %w", file, row.Err)})
 		}
 		table.Rows = append(table.Rows, row)
 	}
@@ -93,6 +96,8 @@ func importError(table *interop.Table, err error) error {
 		return err
 	case bad > 0:
 		return fmt.Errorf("%s refused, as listed; the rest is imported", count(int64(bad), "record"))
+	case len(table.Rows) == 0 && len(table.Skipped) == 0:
+		return errors.New("nothing to import: there are no files; see logtool import --help")
 	case len(table.Rows) == 0:
 		return fmt.Errorf("no transcript of a known format among %s; see logtool import --help", count(int64(len(table.Skipped)), "file"))
 	}
@@ -103,6 +108,13 @@ func importError(table *interop.Table, err error) error {
 type ownFile struct {
 	name string
 	in   io.Reader // nil: the file of that name
+}
+
+func (f ownFile) String() string {
+	if f.in != nil {
+		return "standard input"
+	}
+	return f.name
 }
 
 // sortPaths tells what export wrote from everything else.
@@ -232,7 +244,7 @@ func newImported(row *interop.Row) imported {
 func (a *app) printTable(table *interop.Table) error {
 	p := a.printer()
 	if !a.json {
-		if err := table.Print(p.w); err != nil {
+		if err := withoutOnly(table).Print(p.w); err != nil {
 			return err
 		}
 		return p.flush()
@@ -243,4 +255,21 @@ func (a *app) printTable(table *interop.Table) error {
 		}
 	}
 	return p.flush()
+}
+
+// withoutOnly is the table without the error that is the only one: it is what the
+// command ends with.
+func withoutOnly(table *interop.Table) *interop.Table {
+	stopped := 0
+	short := interop.Table{Rows: slices.Clone(table.Rows), Skipped: table.Skipped}
+	for i := range short.Rows {
+		if short.Rows[i].Err != nil {
+			short.Rows[i].Err = nil
+			stopped++
+		}
+	}
+	if stopped != 1 {
+		return table
+	}
+	return &short
 }
