@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/fork"
 	"github.com/convlog/convlog/interop"
 )
 
@@ -52,9 +53,15 @@ func (im *importer) open(s *session) error {
 		said.Title = s.prompt
 	}
 	if s.New() {
-		said.State, said.Parent.SessionID = eventlog.SessionStateStarted, s.parent
+		said.State = eventlog.SessionStateStarted
+	}
+	if s.New() && !s.copy {
+		said.Parent.SessionID = s.parent
 	}
 	e, err := h.rec.Event(ownPart, said)
+	if err == nil && s.New() && s.copy {
+		err = e.SetMetadata("copy_of", fork.CopyOrigin{Session: s.parent})
+	}
 	if err != nil {
 		return err
 	}

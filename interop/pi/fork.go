@@ -22,7 +22,7 @@ type match struct {
 
 // look prepares the search, if the log has the parent.
 func (im *importer) look(s *session) error {
-	if s.parent == "" || s.parent == s.ID || eventlog.CheckSessionID(s.parent) != nil {
+	if s.parent == "" || s.parent == s.ID {
 		return nil
 	}
 	parent, err := openSession(im.ctx, im.log, s.parent)
@@ -80,7 +80,7 @@ func (im *importer) fork(s *session) (*session, error) {
 // resume takes over what is known of the file.
 func (s *session) resume(before *session) {
 	s.header, s.parent, s.made, s.seen = before.header, before.parent, before.made, before.seen
-	s.name, s.prompt, s.seqs = before.name, before.prompt, before.seqs
+	s.copy, s.name, s.prompt, s.seqs = before.copy, before.name, before.prompt, before.seqs
 	for _, m := range before.search.found {
 		s.place(&facts{id: m.id}, m.seq)
 	}

@@ -28,9 +28,11 @@ type session struct {
 
 	// header is that of the file, while the log does not have it.
 	header *heldRecord
-	// parent is the session that this is a copy of, made is when.
+	// parent is the session that the file was made from, made is when; copy says
+	// that records were copied along.
 	parent string
 	made   time.Time
+	copy   bool
 	// held are records before the session begins.
 	held []*heldRecord
 	// search looks for the records in the parent; nil if that is over.
@@ -115,7 +117,11 @@ func parentOf(header *facts) string {
 	}
 	name = name[strings.LastIndexAny(name, `/\`)+1:]
 	name = strings.TrimSuffix(name, ".jsonl")
-	return name[strings.LastIndexByte(name, '_')+1:]
+	name = name[strings.LastIndexByte(name, '_')+1:]
+	if eventlog.CheckSessionID(name) != nil {
+		return ""
+	}
+	return name
 }
 
 // copied reports whether a record was copied from the parent: it is older than
@@ -129,6 +135,7 @@ func (s *session) meet(f *facts) {
 	if s.header == nil {
 		return
 	}
+	s.copy = s.copy || s.copied(f)
 	if name := interop.Title(f.text("name")); f.kind == "session_info" && name != "" {
 		s.name = name
 	}
