@@ -59,6 +59,7 @@ func TestRunTrees(t *testing.T) {
 		{"no children", map[string][]string{"a": nil}, "a()"},
 		{"children in order", map[string][]string{"a": {"c", "b"}, "b": nil, "c": {"d"}, "d": nil}, "a(c(d())b())"},
 		{"a missing child", map[string][]string{"a": {"x", "b"}, "b": nil}, "a(missing x;b())"},
+		{"a missing child of two", map[string][]string{"a": {"b", "c"}, "b": {"x"}, "c": {"x"}}, "a(b(missing x;)c(elsewhere x;))"},
 		{"a child of two", map[string][]string{"a": {"b", "c"}, "b": {"d"}, "c": {"d"}, "d": nil}, "a(b(d())c(elsewhere d;))"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
