@@ -78,7 +78,7 @@ func (im *importer) join(l *line, p eventlog.Payload, key func(part int) interop
 		im.s.took(p, key(part).ID(im.at), seq)
 		return nil
 	}
-	if title := im.title(p); title != "" {
+	if title := im.called(p); title != "" {
 		if err := put(titlePart, eventlog.Session{State: eventlog.SessionStateUpdated, Title: title}); err != nil {
 			return err
 		}
@@ -91,13 +91,13 @@ func (im *importer) join(l *line, p eventlog.Payload, key func(part int) interop
 	return nil
 }
 
-// title is what the session is called by its first prompt.
-func (im *importer) title(p eventlog.Payload) string {
+// called is what a session without a title is called by a prompt.
+func (im *importer) called(p eventlog.Payload) string {
 	m, ok := p.(eventlog.Message)
 	if !ok || im.s.titled || im.copying() || !isPrompt(&m) {
 		return ""
 	}
-	return interop.Title(m.Text())
+	return titleOf(&m)
 }
 
 // payload is what becomes of a record; nil if it is kept raw. id is that of its
@@ -164,7 +164,10 @@ func (im *importer) meta(l *line) eventlog.Payload {
 	}
 	p.Agent, p.Source = "codex", h.source(l.rec)
 	if s.New() {
-		p.State, p.Parent = "", im.startedBy(&h)
+		p.State, p.Parent, p.Title = "", im.startedBy(&h), im.title
+		if h.forkedFrom != "" && h.spawnedBy != "" {
+			p.Title = h.labels["agent_nickname"] // the prompt is a copy of another's
+		}
 	}
 	return p
 }

@@ -1,12 +1,15 @@
 package codex
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/parts"
 )
 
 // importer imports one file.
@@ -23,6 +26,8 @@ type importer struct {
 	// equal ones.
 	held []interop.Record
 	seen map[eventlog.Digest]int
+	// title is what the session is called when it begins.
+	title string
 	// forks counts the session_forked written; copies says that the file begins
 	// with copies of another session, own that it is past them.
 	forks       int
@@ -43,7 +48,7 @@ func (im *importer) record(rec *interop.Record) error {
 		return im.apply(l)
 	case im.header.id == "":
 		return im.first(l)
-	case im.copied(l):
+	case im.waits(l):
 		im.hold(rec)
 		return nil
 	}
@@ -77,11 +82,44 @@ func (im *importer) first(l *line) error {
 			return err
 		}
 	}
-	if im.parent != nil && h.forkedFrom != "" {
+	if !s.found && last == 0 {
 		return nil
 	}
-	im.s = s
+	if s.found {
+		im.s = s
+	}
 	return im.begin()
+}
+
+// waits reports whether a record does not begin the session yet: it is a copy of
+// what the parent has, or stands before the first prompt.
+func (im *importer) waits(l *line) bool {
+	if im.parent != nil && im.header.forkedFrom != "" {
+		return im.copied(l)
+	}
+	return !im.opens(l)
+}
+
+// opens reports whether a session begins with the record: with a prompt, which
+// it is called by, or with what the model did.
+func (im *importer) opens(l *line) bool {
+	if name := l.text("thread_name"); l.is("thread_name_updated") && name != "" {
+		im.title = strings.TrimSpace(name)
+	}
+	if l.kind != itemKind {
+		return false
+	}
+	if l.text("type") != "message" || l.text("role") == string(eventlog.Assistant) {
+		return true
+	}
+	var r parts.Reader
+	said, err := r.Content(l.members.Peek("content"))
+	m := eventlog.Message{Role: eventlog.Role(l.text("role")), Parts: said}
+	if err != nil || !isPrompt(&m) {
+		return false
+	}
+	im.title = cmp.Or(im.title, titleOf(&m))
+	return true
 }
 
 // copied reports whether a record that comes before the session begins is a copy
@@ -104,7 +142,7 @@ func (im *importer) hold(rec *interop.Record) {
 
 // begin begins the session, and applies what was held for it.
 func (im *importer) begin() error {
-	if im.s == nil && im.parent.talked {
+	if im.s == nil && im.parent != nil && im.parent.talked {
 		if err := im.parent.fork(im.ctx, im.log, &im.header); err != nil {
 			return err
 		}

@@ -118,6 +118,19 @@ func isPrompt(m *eventlog.Message) bool {
 	return !strings.Contains(text, "</"+tag+">")
 }
 
+// requestMark stands before what a user typed, where the program put files or
+// what an editor shows before it.
+const requestMark = "## My request for Codex:"
+
+// titleOf is what a session is called by a prompt.
+func titleOf(m *eventlog.Message) string {
+	text := m.Text()
+	if _, request, ok := strings.Cut(text, requestMark); ok {
+		text = request
+	}
+	return interop.Title(text)
+}
+
 // digestOf identifies what a message says, without ids and what the log has no
 // members for.
 func digestOf(m *eventlog.Message) (d eventlog.Digest) {
