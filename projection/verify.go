@@ -83,23 +83,28 @@ func (f SnapshotFinding) Defect() eventlog.Defect {
 }
 
 // VerifySnapshots compares a session's own snapshots with a replay, those on
-// orphaned branches included. It knows the projections of this package and those
-// given besides. What a replay contradicts is reported; the error is for a
-// missing session, and for what kept it from looking, as a damaged lineage is a
-// *eventlog.CorruptError.
+// orphaned branches included. It knows Session, the projections of this package,
+// and the sets given besides. What a replay contradicts is reported; the error is
+// for a missing session, an invalid set, and for what kept it from looking, as a
+// damaged lineage is a *eventlog.CorruptError.
 //
 // It reads the session's own events, and goes on only if they have snapshots to
 // compare: then it folds the lineage once, up to the last event that one of them
 // covers. The encoded states at places that the path went back to are kept in
 // memory until it does.
-func VerifySnapshots(ctx context.Context, log *eventlog.Log, session string, parts ...Part) (SnapshotReport, error) {
+func VerifySnapshots(ctx context.Context, log *eventlog.Log, session string, sets ...Set) (SnapshotReport, error) {
+	for _, set := range sets {
+		if err := set.check(); err != nil {
+			return SnapshotReport{}, fmt.Errorf("verify snapshots: %w", err)
+		}
+	}
 	const tries = 4
 	for try := 1; ; try++ {
 		head, err := log.Head(ctx, session)
 		if err != nil {
 			return SnapshotReport{}, fmt.Errorf("verify snapshots: %w", err)
 		}
-		v := newSnapshotVerifier(log, session, parts)
+		v := newSnapshotVerifier(log, session, sets)
 		if err := v.run(ctx, head.Seq); err != nil {
 			return SnapshotReport{}, fmt.Errorf("verify snapshots of session %q: %w", session, err)
 		}
@@ -117,7 +122,8 @@ func VerifySnapshots(ctx context.Context, log *eventlog.Log, session string, par
 type snapshotVerifier struct {
 	log     *eventlog.Log
 	session string
-	known   map[string]Part
+	sets    map[string]Set  // by their names
+	parts   map[string]Part // of all sets
 	report  SnapshotReport
 
 	first    int64 // the seq of the session's first own event
@@ -147,12 +153,23 @@ func (s *suspect) weight() int64 {
 	return int64(len(s.parts))
 }
 
-func newSnapshotVerifier(log *eventlog.Log, session string, parts []Part) *snapshotVerifier {
-	v := &snapshotVerifier{log: log, session: session, known: map[string]Part{}, kept: map[int64][]keptState{}}
-	for _, p := range append(builtin(), parts...) {
-		v.known[p.ProjectionName()] = p
+func newSnapshotVerifier(log *eventlog.Log, session string, sets []Set) *snapshotVerifier {
+	v := &snapshotVerifier{log: log, session: session, sets: map[string]Set{}, parts: map[string]Part{}, kept: map[int64][]keptState{}}
+	for _, p := range builtin() {
+		v.knows(Of("", p))
+	}
+	v.knows(Session)
+	for _, set := range sets {
+		v.knows(set)
 	}
 	return v
+}
+
+func (v *snapshotVerifier) knows(set Set) {
+	v.sets[set.name()] = set
+	for _, p := range set.Parts {
+		v.parts[p.ProjectionName()] = p
+	}
 }
 
 func (v *snapshotVerifier) run(ctx context.Context, head int64) error {
@@ -277,7 +294,7 @@ func (v *snapshotVerifier) payload(ctx context.Context, e *eventlog.Event) (even
 
 // marked says what of a mark is to be compared.
 func (v *snapshotVerifier) marked(s *suspect, snap *eventlog.Snapshot) {
-	set, known := v.set(snap.Projection)
+	set, known := v.sets[snap.Projection]
 	switch {
 	case snap.StateDigest == "": // it says nothing
 	case !known:
@@ -292,14 +309,6 @@ func (v *snapshotVerifier) marked(s *suspect, snap *eventlog.Snapshot) {
 	}
 }
 
-// set is what snapshots of that name are of.
-func (v *snapshotVerifier) set(name string) (set Set, known bool) {
-	if p, known := v.known[name]; known {
-		return Of("", p), true
-	}
-	return Session, name == Session.Name
-}
-
 // bodied says what of a body is to be compared.
 func (v *snapshotVerifier) bodied(ctx context.Context, s *suspect, snap *eventlog.Snapshot) error {
 	b, _, err := readBody(ctx, v.log, snap)
@@ -308,7 +317,7 @@ func (v *snapshotVerifier) bodied(ctx context.Context, s *suspect, snap *eventlo
 	}
 	whole := true
 	for _, name := range slices.Sorted(maps.Keys(b)) {
-		p, known := v.known[name]
+		p, known := v.parts[name]
 		switch {
 		case !known:
 			v.report.Skipped.Unknown++
@@ -329,7 +338,7 @@ func (v *snapshotVerifier) bodied(ctx context.Context, s *suspect, snap *eventlo
 // unread takes in a body that could not be read. Of a name that nobody knows it
 // may be in a form of its own.
 func (v *snapshotVerifier) unread(s *suspect, snap *eventlog.Snapshot, err error) error {
-	set, known := v.set(snap.Projection)
+	set, known := v.sets[snap.Projection]
 	switch {
 	case errors.Is(err, ErrBadDigest) || errors.Is(err, eventlog.ErrBlobNotFound):
 	case passes(err) && !known:
@@ -365,7 +374,7 @@ func (v *snapshotVerifier) choose() {
 func (v *snapshotVerifier) replayable(s *suspect) bool {
 	reaches := func(seq int64) bool { return seq > 0 && seq <= s.ref.Covers }
 	switch {
-	case s.ref.Covers < 0 || !v.tree.leads(s.ref.Seq, s.ref.Covers):
+	case s.ref.Covers < 0 || s.ref.Covers >= s.ref.Seq || !v.tree.leads(s.ref.Seq, s.ref.Covers):
 		v.report.Findings = append(v.report.Findings, SnapshotFinding{Session: v.session, Snapshot: s.ref, Mark: s.mark, Err: ErrOffPath})
 	case reaches(v.lost):
 		v.report.Skipped.Lost += s.weight()

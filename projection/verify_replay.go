@@ -54,7 +54,7 @@ func (v *snapshotVerifier) track() {
 		for _, name := range v.suspects[i].parts {
 			if !begun[name] {
 				begun[name] = true
-				v.states = append(v.states, &tracked{fold: v.known[name].begin(), at: -1})
+				v.states = append(v.states, &tracked{fold: v.parts[name].begin(), at: -1})
 			}
 		}
 	}
@@ -166,7 +166,7 @@ func (v *snapshotVerifier) part(ctx context.Context, s *suspect, b body, name st
 		return nil
 	}
 	v.report.Checked++
-	stored := v.known[name].begin()
+	stored := v.parts[name].begin()
 	if _, _, err := b.restore(ctx, v.log, stored); err != nil {
 		return v.find(s, name, err)
 	}

@@ -32,8 +32,8 @@ func (t *pathTree) stretch(seq int64) int {
 	return i
 }
 
-// leads reports whether the path that ends at from goes through seq, or begins
-// behind it.
+// leads reports whether the path that ends at from goes through seq; all of them
+// come from 0.
 func (t *pathTree) leads(from, seq int64) bool {
 	for from > seq {
 		i := t.stretch(from)
@@ -42,7 +42,7 @@ func (t *pathTree) leads(from, seq int64) bool {
 		}
 		from = t.turns[i-1].to
 	}
-	return false
+	return from == seq
 }
 
 // begin forgets what is needed.
