@@ -155,10 +155,14 @@ func (im *importer) payload(f *facts) (p eventlog.Payload, cost eventlog.Cost, e
 // compaction covers everything before it. In its place stand the summary, and
 // what was kept.
 func (s *session) compaction(f *facts) eventlog.Compaction {
-	before, _ := f.count("tokensBefore")
+	taken := []string{"summary"}
+	before, ok := f.count("tokensBefore")
+	if ok {
+		taken = append(taken, "tokensBefore")
+	}
 	c := eventlog.Compaction{
 		Strategy: "summary", Covers: eventlog.Covers{From: 1, To: s.Seq()},
-		Summary: f.text("summary"), TokensBefore: before, Extra: f.without("summary", "tokensBefore"),
+		Summary: f.text("summary"), TokensBefore: before, Extra: f.without(taken...),
 	}
 	c.ReadFiles, c.ModifiedFiles = f.files()
 	kept := s.trail.saidSince(s.firstKept(f))

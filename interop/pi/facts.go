@@ -68,8 +68,10 @@ func (f *facts) text(name string) string {
 // count is a member that is a number from 0; ok is false if it is none.
 func (f *facts) count(name string) (n int64, ok bool) {
 	v := f.value(name)
-	ok = v.Kind() == '0' && json.Unmarshal(v, &n) == nil && n >= 0
-	return n, ok
+	if v.Kind() != '0' || json.Unmarshal(v, &n) != nil || n < 0 {
+		return 0, false
+	}
+	return n, true
 }
 
 // identity is a digest of what the record says, which stays when pi rewrites a

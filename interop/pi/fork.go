@@ -1,9 +1,7 @@
 package pi
 
 import (
-	"fmt"
-
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/fork"
 	"github.com/convlog/convlog/interop"
 )
 
@@ -53,20 +51,13 @@ func (x *search) take(f *facts) (ok bool) {
 // have.
 func (im *importer) fork(s *session) (*session, error) {
 	x := s.search
-	at, err := im.log.Event(im.ctx, s.parent, x.found[len(x.found)-1].seq)
-	if err != nil {
-		return nil, fmt.Errorf("fork session %q: %w", s.parent, err)
-	}
-	e, err := s.header.rec.Event(forkPart, eventlog.Fork{
-		Parent: s.parent, Seq: at.Seq, EventID: at.ID, Hash: at.Hash(), Reason: "a copy by " + Name,
+	h := s.header
+	_, err := fork.At(im.ctx, im.log, s.parent, fork.AtSeq(x.found[len(x.found)-1].seq), fork.Options{
+		ID: s.ID, Reason: "a copy by " + Name, Force: true, Metadata: map[string]any{interop.OriginKey: h.rec.Origin(forkPart)},
+		EventID: interop.FixedKey(s.ID, "session_forked").ID(h.facts.at), Time: h.facts.at,
 	})
 	if err != nil {
 		return nil, err
-	}
-	e.Timestamp = s.header.facts.at
-	e.ID = interop.FixedKey(s.ID, "session_forked").ID(e.Timestamp)
-	if _, err := im.log.Append(im.ctx, s.ID, eventlog.New, e); err != nil {
-		return nil, fmt.Errorf("fork session %q: %w", s.parent, err)
 	}
 	im.result.Events++
 	forked, err := openSession(im.ctx, im.log, s.ID)

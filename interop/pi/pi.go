@@ -31,9 +31,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"path/filepath"
-	"strings"
-	"time"
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
@@ -48,33 +45,27 @@ type Format struct{}
 // Name is "pi".
 func (Format) Name() string { return Name }
 
-// Rank puts the files of older sessions, by the time in their names, before those
-// of newer ones, which may be copies of them.
-func (Format) Rank(name string) int {
-	stamp, _, _ := strings.Cut(filepath.Base(name), "_")
-	at, err := time.Parse("2006-01-02T15-04-05Z07:00", cutFraction(stamp))
-	if err != nil {
+// Rank puts copies after the files that they may be copies of, the older ones
+// first.
+func (Format) Rank(_ string, head []byte) int {
+	rec := interop.Record{Value: firstLine(head)}
+	f, err := read(&rec)
+	if err != nil || parentOf(&f) == "" || f.at.IsZero() {
 		return 0
 	}
-	return int(at.Unix())
-}
-
-// cutFraction takes the milliseconds from a time in a file's name.
-func cutFraction(stamp string) string {
-	if i := strings.LastIndexByte(stamp, '-'); i == len("2006-01-02T15-04-05") && strings.HasSuffix(stamp, "Z") {
-		return stamp[:i] + "Z"
-	}
-	return stamp
+	return int(f.at.UnixMilli())
 }
 
 // Detect looks at the first line, which must be the header of a session.
 func (Format) Detect(_ string, head []byte) bool {
-	for line := range bytes.Lines(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf"))) {
-		if line = bytes.TrimSpace(line); len(line) > 0 {
-			return isHeader(line)
-		}
-	}
-	return false
+	return isHeader(firstLine(head))
+}
+
+// firstLine is the first line that is not empty.
+func firstLine(head []byte) []byte {
+	head = bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n")
+	line, _, _ := bytes.Cut(head, []byte("\n"))
+	return line
 }
 
 // Import appends what the source holds and the log does not have yet.

@@ -1,0 +1,463 @@
+package pi_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/pi"
+	"github.com/convlog/convlog/projection"
+	"github.com/convlog/convlog/store/jsonl"
+	"github.com/convlog/convlog/store/sqlite"
+	"github.com/convlog/convlog/store/storetest"
+)
+
+const (
+	transcripts = "../../testdata/transcripts/pi"
+	hives       = "0195d001-aaaa-7aaa-8aaa-000000000001"
+	welsh       = "0195d001-aaaa-7aaa-8aaa-000000000002"
+	honey       = "7c1d2e3f-4a5b-4c6d-8e7f-000000000003"
+)
+
+var (
+	hivesFile = filepath.Join(transcripts, "--home-ada-beehive--", "2026-03-01T09-10-00-000Z_"+hives+".jsonl")
+	welshFile = filepath.Join(transcripts, "--home-ada-beehive--", "2026-03-01T11-00-00-000Z_"+welsh+".jsonl")
+	honeyFile = filepath.Join(transcripts, "version-1.jsonl")
+	upgraded  = filepath.Join(transcripts, "version-1-upgraded.jsonl")
+)
+
+func newLog(t *testing.T) *eventlog.Log {
+	t.Helper()
+	log := eventlog.Open(storetest.NewMemory())
+	t.Cleanup(func() { log.Close() })
+	return log
+}
+
+// load imports files and folders, which must succeed.
+func load(t *testing.T, log *eventlog.Log, paths ...string) interop.Result {
+	t.Helper()
+	table, err := interop.Import(t.Context(), log, []interop.Format{pi.Format{}}, paths, interop.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return table.Total()
+}
+
+// loadText imports lines as if they stood in a file of that name.
+func loadText(t *testing.T, log *eventlog.Log, name, content string) (interop.Result, error) {
+	t.Helper()
+	return pi.Format{}.Import(t.Context(), log, source(name, content))
+}
+
+// take imports lines, which must succeed without a refusal.
+func take(t *testing.T, log *eventlog.Log, lines ...string) interop.Result {
+	t.Helper()
+	got, err := loadText(t, log, "f", strings.Join(lines, "\n"))
+	if err != nil || len(got.Refused) > 0 {
+		t.Fatalf("import: %+v, %v", got, err)
+	}
+	return got
+}
+
+func source(name, content string) interop.Source {
+	return interop.Source{Name: name, Open: func() (io.ReadCloser, error) {
+		return io.NopCloser(strings.NewReader(content)), nil
+	}}
+}
+
+func readFile(t testing.TB, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func events(t *testing.T, log *eventlog.Log, session string) (all []eventlog.Event) {
+	t.Helper()
+	for e, err := range log.Read(t.Context(), session, eventlog.All) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, e)
+	}
+	return all
+}
+
+func sessions(t *testing.T, log *eventlog.Log) (ids []string) {
+	t.Helper()
+	for info, err := range log.Sessions(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, info.ID)
+	}
+	return ids
+}
+
+// path is what is drawn of the active path.
+func path(t *testing.T, log *eventlog.Log, session string) (lines []string) {
+	t.Helper()
+	for e, err := range log.ActivePath(t.Context(), session) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines = append(lines, draw(t, &e))
+	}
+	return lines
+}
+
+// draw is a short line for an event.
+func draw(t *testing.T, e *eventlog.Event) string {
+	t.Helper()
+	if h, ok, err := e.HeadMove(); ok && err == nil {
+		return fmt.Sprintf("head_moved to %d", h.To)
+	}
+	if c, ok, err := e.ContextEntry(); ok && err == nil {
+		return "context " + c.Kind + ": " + c.Parts[0].Text
+	}
+	m, ok, err := e.Message()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !ok {
+		return string(e.Type)
+	}
+	line := string(m.Role)
+	for _, p := range m.Parts {
+		line += " " + drawPart(&p)
+	}
+	return line
+}
+
+func drawPart(p *eventlog.Part) string {
+	switch p.Type {
+	case eventlog.TextPart:
+		text, _, _ := strings.Cut(p.Text, " ")
+		return text + "…"
+	case eventlog.ToolCallPart:
+		return "calls " + p.Name
+	case eventlog.ToolResultPart:
+		return "result of " + p.Name
+	}
+	return string(p.Type)
+}
+
+func same[T any](t *testing.T, what string, want, got T) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+func TestDetect(t *testing.T) {
+	for line, want := range map[string]bool{
+		`{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/"}`:   true,
+		"\ufeff\n" + `{"type":"session","id":"s","cwd":"/","provider":"x"}` + "\n" + `{"type":"mess`: true,
+		`{"type":"session","id":"s"}`:                                         false,
+		`{"type":"session","cwd":"/"}`:                                        false,
+		`{"type":"user","sessionId":"s","cwd":"/","id":"x"}`:                  false,
+		`{"type":"message"}` + "\n" + `{"type":"session","id":"s","cwd":"/"}`: false,
+		`[{"type":"session"}]`:                                                false,
+		"hives,swarmed\n":                                                     false,
+		"":                                                                    false,
+	} {
+		if got := (pi.Format{}).Detect("f.jsonl", []byte(line)); got != want {
+			t.Errorf("detect %s: %v", line, got)
+		}
+	}
+}
+
+func TestCopiesComeLast(t *testing.T) {
+	rank := func(file string) int { return pi.Format{}.Rank(file, []byte(readFile(t, file))) }
+	older := strings.Replace(readFile(t, welshFile), "T11:", "T10:", 1)
+	if rank(hivesFile) != 0 || rank(honeyFile) != 0 || rank(welshFile) <= (pi.Format{}).Rank("f", []byte(older)) || rank(welshFile) <= 0 {
+		t.Errorf("ranks are %d, %d and %d", rank(hivesFile), rank(honeyFile), rank(welshFile))
+	}
+}
+
+func TestBranchesAreKept(t *testing.T) {
+	log := newLog(t)
+	got := load(t, log, hivesFile)
+	if got.Records != 24 || got.Imported != 20 || got.Raw != 4 || got.Events != 25 {
+		t.Errorf("import: %+v", got)
+	}
+	same(t, "active path", []string{
+		"session_started", "pi:model_change", "pi:thinking_level_change", "user Which…",
+		"assistant reasoning I… calls read calls read", "tool result of read", "tool result of read", "assistant Hives…",
+		"head_moved to 8", "context branch_summary: The plan could not be edited: hive 7 is not in it.", "session_updated", "pi:custom",
+		"context weather: Frost is expected on Friday.", "user Then…", "assistant reasoning calls write", "tool result of write",
+		"assistant The…", "compaction_triggered", "user And…", "assistant Shall…",
+	}, path(t, log, hives))
+	branches, err := fork.Branches(t.Context(), log, hives)
+	if err != nil || len(branches) != 2 || branches[1].Tip != 13 || branches[1].Base != 8 {
+		t.Errorf("branches are %+v, %v", branches, err)
+	}
+}
+
+func TestTheHeaderStartsTheSession(t *testing.T) {
+	log := newLog(t)
+	load(t, log, hivesFile, honeyFile)
+	start, _, err := events(t, log, hives)[0].Session()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if start.Title != "Which hives swarmed last spring?" || start.CWD != "/home/ada/beehive" || start.Agent != "pi" ||
+		start.Source != (eventlog.SessionSource{Format: "pi", Version: "3", Path: hivesFile, SessionID: hives}) {
+		t.Errorf("the session starts with %+v", start)
+	}
+	start, _, err = events(t, log, honey)[0].Session()
+	if err != nil || start.Source.Version != "1" || !strings.Contains(string(start.Extra), `"modelId":"claude-opus-4-5"`) {
+		t.Errorf("the session of version 1 starts with %+v, %v", start, err)
+	}
+}
+
+func TestCompactionsKeepWhatWasKept(t *testing.T) {
+	log := newLog(t)
+	load(t, log, hivesFile, honeyFile)
+	c, _, err := events(t, log, hives)[22].Compaction()
+	if err != nil {
+		t.Fatal(err)
+	}
+	summary := eventlog.Message{Role: eventlog.User, Parts: []eventlog.Part{eventlog.Text("Hives 3 and 7 swarmed; a note about hive 7 is being written.")}}
+	same(t, "compaction", eventlog.Compaction{
+		Strategy: "summary", Covers: eventlog.Covers{From: 1, To: 22}, Summary: summary.Text(), TokensBefore: 41200,
+		Entries:   []eventlog.CompactionEntry{{Message: &summary}, {Seq: 19}, {Seq: 20}, {Seq: 21}, {Seq: 22}},
+		ReadFiles: []string{"hives.csv"}, ModifiedFiles: []string{"notes/hive-7.md"}, Extra: c.Extra,
+	}, c)
+	c, _, err = events(t, log, honey)[11].Compaction()
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "what version 1 kept", []int64{0, 7, 8, 9, 10, 11}, seqsOf(c.Entries))
+}
+
+func seqsOf(entries []eventlog.CompactionEntry) (seqs []int64) {
+	for _, e := range entries {
+		seqs = append(seqs, e.Seq)
+	}
+	return seqs
+}
+
+func TestWhatTheModelSees(t *testing.T) {
+	log := newLog(t)
+	load(t, log, honeyFile)
+	var said []string
+	for _, m := range historyOf(t, log, honey) {
+		said = append(said, string(m.Role)+" "+m.Text())
+	}
+	same(t, "history", []string{
+		"user 41 jars of honey; wax is in wax/blocks.txt.", "user And of wax?", "assistant ", "user $ ls wax\nblocks.txt\n",
+		"user It is in wax/blocks.txt.", "assistant Let me see.", "tool ", "user Go on.", "assistant 12 blocks of wax.",
+	}, said)
+}
+
+func historyOf(t *testing.T, log *eventlog.Log, session string) (all []eventlog.Message) {
+	t.Helper()
+	h, err := projection.Load(t.Context(), log, session, projection.History, projection.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, err := h.State.Messages()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range entries {
+		all = append(all, entries[i].Message)
+	}
+	return all
+}
+
+func TestACopyIsAForkOfItsParent(t *testing.T) {
+	log := newLog(t)
+	if got := load(t, log, hivesFile, welshFile); got.Present != 15 || got.Events != 30 || got.Imported != 23 {
+		t.Errorf("import: %+v", got)
+	}
+	all := events(t, log, welsh)
+	f, ok, err := all[22].Fork()
+	if err != nil || !ok || f.Parent != hives || f.Seq != 22 {
+		t.Fatalf("event 23 is %s, %+v, %v", all[22].Type, f, err)
+	}
+	update, _, err := all[23].Session()
+	if err != nil || update.Title != "Swarms of last spring" || update.Source.SessionID != welsh || all[23].SessionID != welsh {
+		t.Errorf("the fork says %+v, %v", update, err)
+	}
+	same(t, "what is its own", []string{"session_forked", "session_updated", "pi:label", "user Translate…", "assistant Heidiodd…"}, path(t, log, welsh)[17:])
+	if again := load(t, log, hivesFile, welshFile); again.Events != 0 || again.Present != again.Records {
+		t.Errorf("import again: %+v", again)
+	}
+}
+
+func TestACopyOfACopy(t *testing.T) {
+	log := newLog(t)
+	load(t, log, hivesFile, welshFile)
+	lines := strings.Split(readFile(t, welshFile), "\n")
+	lines[0] = `{"type":"session","version":3,"id":"third","timestamp":"2026-03-01T12:00:00.000Z","cwd":"/srv","parentSession":"C:\\sessions\\2026_` + welsh + `.jsonl"}`
+	lines[len(lines)-2] = `{"type":"message","id":"d1","parentId":"b0000002","timestamp":"2026-03-01T12:00:01.000Z","message":{"role":"assistant","content":"Symudodd."}}`
+	take(t, log, lines...)
+	parent, ok, err := fork.Parent(t.Context(), log, "third")
+	if err != nil || !ok || parent.Session != welsh || parent.Seq != 26 {
+		t.Errorf("parent is %+v, %v", parent, err)
+	}
+	if got := take(t, log, lines...); got.Events != 0 {
+		t.Errorf("import again: %+v", got)
+	}
+}
+
+func TestACopyThatSaysNothingOfItsOwnIsHeld(t *testing.T) {
+	log := newLog(t)
+	load(t, log, hivesFile)
+	lines := strings.Split(readFile(t, welshFile), "\n")
+	got := take(t, log, lines[:16]...)
+	if got.Held != 16 || got.Events != 0 || len(sessions(t, log)) != 1 {
+		t.Errorf("import: %+v", got)
+	}
+}
+
+func TestAForkGoesOnAfterAnInterruption(t *testing.T) {
+	log := newLog(t)
+	load(t, log, hivesFile, welshFile)
+	want := contents(t, log)
+	cut := newLog(t)
+	load(t, cut, hivesFile)
+	forked := events(t, log, welsh)[22]
+	if _, err := cut.Append(t.Context(), welsh, eventlog.New, eventlog.Event{ID: forked.ID, Type: forked.Type, Timestamp: forked.Timestamp,
+		Metadata: forked.Metadata, Data: rehash(t, cut, forked.Data)}); err != nil {
+		t.Fatal(err)
+	}
+	load(t, cut, welshFile)
+	same(t, "log", withoutHashes(want), withoutHashes(contents(t, cut)))
+}
+
+func TestACopyWithoutItsParentInherits(t *testing.T) {
+	log := newLog(t)
+	load(t, log, welshFile)
+	all := events(t, log, welsh)
+	if origin, ok := all[0].MetadataValue("copy_of"); !ok || !strings.Contains(string(origin), hives) {
+		t.Errorf("copy_of is %s", origin)
+	}
+	inherited := 0
+	for i := range all {
+		if v, ok := all[i].MetadataValue("inherited"); ok && string(v) == "true" {
+			inherited++
+		}
+	}
+	if len(all) != 19 || inherited != 15 {
+		t.Errorf("%d of %d events are inherited", inherited, len(all))
+	}
+	load(t, log, hivesFile)
+	if got := load(t, log, welshFile); got.Events != 0 {
+		t.Errorf("import again, when the parent is there: %+v", got)
+	}
+}
+
+func TestASessionThatOnlyNamesAParent(t *testing.T) {
+	log := newLog(t)
+	load(t, log, hivesFile)
+	take(t, log, `{"type":"session","version":3,"id":"next","timestamp":"2025-12-02T00:00:00.000Z","cwd":"/","parentSession":"`+hives+`.jsonl"}`,
+		entry("m1", "", `"role":"user","content":"Hello"`))
+	start, _, err := events(t, log, "next")[0].Session()
+	if err != nil || start.Parent.SessionID != hives {
+		t.Errorf("start is %+v, %v", start, err)
+	}
+}
+
+func TestUpgradedFilesAddOnlyWhatIsNew(t *testing.T) {
+	log := newLog(t)
+	load(t, log, honeyFile)
+	if got := load(t, log, upgraded); got.Present != 15 || got.Events != 1 {
+		t.Errorf("the upgraded file: %+v", got)
+	}
+	if got := load(t, log, honeyFile); got.Events != 0 {
+		t.Errorf("the old file again: %+v", got)
+	}
+	if moved := strings.Contains(strings.Join(path(t, log, honey), " "), "head_moved"); moved {
+		t.Error("the head was moved")
+	}
+}
+
+func TestExtensionMessagesOfVersion2(t *testing.T) {
+	log := newLog(t)
+	v2 := `{"type":"session","version":2,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/"}`
+	hook := entry("m2", "m1", `"role":"hookMessage","customType":"weather","content":"Rain.","display":true`)
+	take(t, log, v2, entry("m1", "", `"role":"user","content":"Hello"`), hook)
+	same(t, "active path", []string{"session_started", "user Hello…", "context weather: Rain."}, path(t, log, "s"))
+	got := take(t, log, header, entry("m1", "", `"role":"user","content":"Hello"`), strings.Replace(hook, "hookMessage", "custom", 1))
+	if got.Events != 0 {
+		t.Errorf("import as version 3: %+v", got)
+	}
+}
+
+func TestCostsAreExact(t *testing.T) {
+	log := newLog(t)
+	usage := `"usage":{"input":1,"output":2,"cacheRead":3,"cacheWrite":4,"totalTokens":10,"cost":{"input":0,"total":%s}}`
+	take(t, log, header, entry("m1", "", `"role":"assistant","content":"a",`+fmt.Sprintf(usage, "0.035720749999999996")),
+		entry("m2", "m1", `"role":"assistant","content":"b",`+fmt.Sprintf(usage, "-1")),
+		entry("m3", "m2", `"role":"assistant","content":"c",`+strings.Replace(fmt.Sprintf(usage, "1"), `"input":1`, `"input":-1`, 1)))
+	all := events(t, log, "s")
+	m, _, err := all[1].Message()
+	if err != nil || all[1].Cost.String() != "0.03572075" || all[2].Cost != 0 || all[3].Cost != 0 {
+		t.Errorf("costs are %s, %s, %s, %v", all[1].Cost, all[2].Cost, all[3].Cost, err)
+	}
+	same(t, "usage", eventlog.Usage{InputTokens: 1, OutputTokens: 2, CacheReadTokens: 3, CacheWriteTokens: 4,
+		Extra: []byte(`{"totalTokens":10,"cost":{"input":0,"total":0.035720749999999996}}`)}, m.Usage)
+	if m, _, err := all[3].Message(); err != nil || !strings.Contains(string(m.Extra), `"input":-1`) {
+		t.Errorf("usage that is none is lost: %s, %v", m.Extra, err)
+	}
+}
+
+// Every store gets the same log.
+func TestOverEveryStore(t *testing.T) {
+	want := newLog(t)
+	load(t, want, transcripts)
+	for name, store := range map[string]eventlog.Store{
+		"jsonl": jsonl.New(t.TempDir()), "sqlite": sqlite.New(filepath.Join(t.TempDir(), "log.db")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			log := eventlog.Open(store)
+			defer log.Close()
+			load(t, log, transcripts)
+			same(t, "log", withoutHashes(contents(t, want)), withoutHashes(contents(t, log)))
+			for _, id := range sessions(t, log) {
+				if report, err := log.Verify(t.Context(), id); err != nil || len(report.Defects) > 0 {
+					t.Errorf("verify %s: %v, %v", id, report.Defects, err)
+				}
+			}
+			if again := load(t, log, transcripts); again.Events != 0 || again.Present != again.Records {
+				t.Errorf("import again: %+v", again)
+			}
+		})
+	}
+}
+
+func TestAnotherSessionOfTheSameIDIsAConflict(t *testing.T) {
+	log := newLog(t)
+	take(t, log, header, entry("m1", "", `"role":"user","content":"One"`))
+	before := contents(t, log)
+	_, err := loadText(t, log, "f", header+"\n"+entry("x1", "", `"role":"user","content":"Two"`))
+	var history *interop.HistoryError
+	if !errors.As(err, &history) || history.Line != 2 || history.Session != "s" {
+		t.Errorf("error is %v", err)
+	}
+	same(t, "log", before, contents(t, log))
+	e, err := eventlog.NewUserMessage("mine")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := log.Append(t.Context(), "own", eventlog.New, e); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := loadText(t, log, "f", strings.Replace(header, `"s"`, `"own"`, 1)+"\n"+entry("m1", "", `"role":"user","content":"One"`)); !errors.Is(err, interop.ErrHistory) {
+		t.Errorf("a session of others: %v", err)
+	}
+}
