@@ -26,6 +26,9 @@ func NewLineages(log *eventlog.Log) *Lineages {
 // and have the events that it shares with them. What is wrong is a
 // *LineageError; see Lineage.
 func (l *Lineages) Check(ctx context.Context, session string) error {
+	if l.known(session) {
+		return nil
+	}
 	c := climb{log: l.log, session: session, known: l.known}
 	if err := c.run(ctx); err != nil {
 		return err
