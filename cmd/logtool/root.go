@@ -58,7 +58,7 @@ func (a *app) root() *cobra.Command {
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print JSON, one value per line")
 	root.AddCommand(
 		a.importCommand(), a.lsCommand(), a.showCommand(), a.tailCommand(), a.verifyCommand(),
-		a.appendCommand(), a.exportCommand(), a.convertCommand(), a.versionCommand(), a.manCommand(),
+		a.searchCommand(), a.appendCommand(), a.exportCommand(), a.convertCommand(), a.versionCommand(), a.manCommand(),
 		a.redactCommand(), a.gcCommand(), a.backupCommand(), a.repairCommand(),
 		a.forkCommand(), a.copyCommand(), a.rewindCommand(), a.recoverCommand(), a.rmCommand(), a.treeCommand(), a.diffCommand(), a.historyCommand(),
 		a.snapshotCommand(), a.snapshotsCommand(), a.stateCommand(), a.costCommand(), a.statsCommand(), a.optreeCommand(), a.runlogCommand(),
