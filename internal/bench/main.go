@@ -23,7 +23,7 @@ import (
 )
 
 // trials are all there is to measure, in the order of the table.
-var trials = slices.Concat(appendTrials, durableTrials, sqliteTrials, readTrials, replayTrials, growthTrials, treeTrials, copyTrials, importTrials, watchTrials, listTrials, binaryTrials, verifyTrials)
+var trials = slices.Concat(appendTrials, durableTrials, sqliteTrials, readTrials, replayTrials, growthTrials, treeTrials, copyTrials, importTrials, watchTrials, listTrials, binaryTrials, verifyTrials, searchTrials)
 
 // errShort ends a run in which a bar fell short.
 var errShort = errors.New("a bar falls short")

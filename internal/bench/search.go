@@ -1,0 +1,249 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+var searchTrials = []trial{
+	{
+		rows: []row{
+			searchRow("rare", "which 10 hold"),
+			searchRow("common", "which most hold"),
+			searchRow("none", "which none holds"),
+		},
+		measure: searchSQLite,
+	},
+	{
+		rows: []row{{
+			name:     "search/short",
+			measured: "newest 20 hits of a word of two letters, which the index does not help to find",
+			against:  "all hits of a word which most hold",
+			unit:     nanoseconds, bar: atMost(1),
+		}},
+		measure: searchShort,
+	},
+	{
+		rows: []row{{
+			name:     "search/jsonl",
+			measured: "search for a word which none of 100,000 events holds, in one session",
+			against:  "line split and CRC of the file, through one 256 KiB buffer",
+			unit:     nanoseconds, bar: atMost(4),
+		}},
+		measure: searchJSONL,
+	},
+}
+
+func searchRow(name, which string) row {
+	return row{
+		name:     "search/" + name,
+		measured: "search of 10,000 events in 20 sessions for a word " + which + ", all hits with context",
+		against:  "a query of an FTS5 table of their texts, joined with a table of their lines, with snippet(), newest first, same driver",
+		unit:     nanoseconds, bar: atMost(2),
+	}
+}
+
+const (
+	searched         = 10_000
+	searchedSessions = 20
+	rareWord         = "zyzzyva"
+	commonWord       = "token"
+	noWord           = "xylophone"
+)
+
+// searchable is a store to search, and a bare table of the same events.
+type searchable struct {
+	log  *eventlog.Log
+	bare *bareTexts
+}
+
+func newSearchable(ctx context.Context, b *bench) (*searchable, error) {
+	log, _ := b.sqlite(unsynced)
+	bare, err := openBareTexts(ctx, b.path(".db"))
+	if err != nil {
+		return nil, err
+	}
+	b.closes = append(b.closes, bare.close)
+	s := &searchable{log: log, bare: bare}
+	for i := range searchedSessions {
+		if err := s.fill(ctx, b.name(), i); err != nil {
+			return nil, err
+		}
+	}
+	return s, log.Index(ctx, false)
+}
+
+// fill makes a session; the rare word is in each second one.
+func (s *searchable) fill(ctx context.Context, session string, i int) error {
+	w := newWriter()
+	events, err := makeEvents(searched/searchedSessions, func(n int) eventlog.Message {
+		m := w.payload(n)
+		if i%2 == 0 && n == 0 {
+			m.Parts[0].Text += rareWord
+		}
+		return m
+	})
+	if err != nil {
+		return err
+	}
+	if err := appendAll(ctx, s.log, session, events, 100*turnLen); err != nil {
+		return err
+	}
+	return s.bare.insert(ctx, i, s.log.Read(ctx, session, eventlog.All))
+}
+
+func searchSQLite(ctx context.Context, b *bench) ([]figure, error) {
+	s, err := newSearchable(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	var figures []figure
+	for _, word := range []string{rareWord, commonWord, noWord} {
+		some, err := compare(ctx, b.sizes.rounds, s.ours(word, 0), s.theirs(word), samples.times)
+		if err != nil {
+			return nil, err
+		}
+		figures = append(figures, some...)
+	}
+	return figures, nil
+}
+
+func searchShort(ctx context.Context, b *bench) ([]figure, error) {
+	s, err := newSearchable(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	return compare(ctx, b.sizes.rounds, s.ours("if", 20), s.ours(commonWord, 0), samples.times)
+}
+
+// ours is a search of the log.
+func (s *searchable) ours(word string, limit int) side {
+	return func(ctx context.Context) (float64, error) {
+		start := time.Now()
+		n, err := countHits(ctx, s.log, eventlog.Query{Text: word, Limit: limit})
+		took := float64(time.Since(start).Nanoseconds())
+		if limit > 0 && n > limit {
+			return 0, expectCount(n, limit)
+		}
+		if want, err := s.bare.count(ctx, word); err != nil || limit == 0 && n != want {
+			return 0, errors.Join(err, expectCount(n, want))
+		}
+		return took, err
+	}
+}
+
+func countHits(ctx context.Context, log *eventlog.Log, q eventlog.Query) (n int, err error) {
+	for hit, err := range log.Search(ctx, q) {
+		if err != nil || len(hit.Snippet.Matches) == 0 {
+			return n, errors.Join(err, fmt.Errorf("hit %d of session %s", hit.Seq, hit.Session))
+		}
+		n++
+	}
+	return n, nil
+}
+
+func (s *searchable) theirs(word string) side {
+	return func(ctx context.Context) (float64, error) {
+		start := time.Now()
+		_, err := s.bare.search(ctx, word)
+		return float64(time.Since(start).Nanoseconds()), err
+	}
+}
+
+// bareTexts is a full-text table and a table of events, with nothing around them.
+type bareTexts struct{ *bareDB }
+
+const (
+	bareTextSchema = `CREATE VIRTUAL TABLE texts USING fts5(text)`
+	bareTextInsert = `INSERT INTO texts (rowid, text) VALUES (?, ?)`
+	bareTextSearch = `SELECT e.session, e.seq, e.type, e.timestamp, e.line, snippet(texts, 0, '[', ']', '…', 24)
+		FROM texts JOIN events e ON e.key = texts.rowid WHERE texts MATCH ? ORDER BY texts.rowid DESC`
+	bareTextCount = `SELECT count(*) FROM texts WHERE texts MATCH ?`
+)
+
+func openBareTexts(ctx context.Context, path string) (*bareTexts, error) {
+	bare, err := openBare(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := bare.db.ExecContext(ctx, bareTextSchema); err != nil {
+		return nil, errors.Join(fmt.Errorf("prepare bare texts: %w", err), bare.close())
+	}
+	return &bareTexts{bare}, nil
+}
+
+// insert puts a session's events and their texts into the tables.
+func (d *bareTexts) insert(ctx context.Context, session int, events func(func(eventlog.Event, error) bool)) error {
+	tx, err := d.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	for e, err := range events {
+		if err != nil {
+			return errors.Join(err, tx.Rollback())
+		}
+		text, err := eventlog.SearchText(ctx, &e, nil)
+		if err != nil {
+			return errors.Join(err, tx.Rollback())
+		}
+		result, err := tx.StmtContext(ctx, d.bareDB.insert).ExecContext(ctx, session, e.Seq, e.ID.String(), string(e.Type), e.Timestamp.UnixMicro(), e.Line())
+		if err != nil {
+			return errors.Join(err, tx.Rollback())
+		}
+		key, err := result.LastInsertId()
+		if err == nil {
+			_, err = tx.ExecContext(ctx, bareTextInsert, key, text)
+		}
+		if err != nil {
+			return errors.Join(err, tx.Rollback())
+		}
+	}
+	return tx.Commit()
+}
+
+// search reads all hits of a word.
+func (d *bareTexts) search(ctx context.Context, word string) (n int, err error) {
+	rows, err := d.db.QueryContext(ctx, bareTextSearch, `"`+word+`"`)
+	if err != nil {
+		return 0, err
+	}
+	defer rows.Close()
+	var session, seq, timestamp int64
+	var line sql.RawBytes
+	var kind, snippet string
+	for rows.Next() {
+		if err := rows.Scan(&session, &seq, &kind, &timestamp, &line, &snippet); err != nil {
+			return n, err
+		}
+		n++
+	}
+	return n, rows.Err()
+}
+
+func (d *bareTexts) count(ctx context.Context, word string) (n int, err error) {
+	err = d.db.QueryRowContext(ctx, bareTextCount, `"`+word+`"`).Scan(&n)
+	return n, err
+}
+
+func searchJSONL(ctx context.Context, b *bench) ([]figure, error) {
+	h, err := b.longJSONL(ctx)
+	if err != nil {
+		return nil, err
+	}
+	raw := func(context.Context) (float64, error) {
+		start := time.Now()
+		n, err := rawRead(h.file)
+		return float64(time.Since(start).Nanoseconds()), errors.Join(err, expectCount(n, b.sizes.history))
+	}
+	ours := func(ctx context.Context) (float64, error) {
+		start := time.Now()
+		n, err := countHits(ctx, h.log, eventlog.Query{Text: noWord})
+		return float64(time.Since(start).Nanoseconds()), errors.Join(err, expectCount(n, 0))
+	}
+	return compare(ctx, b.sizes.rounds, ours, raw, samples.times)
+}
