@@ -31,13 +31,12 @@ func newGramSet() *gramSet { return &gramSet{seen: make([]uint64, 1<<(8*gramByte
 // of gives the grams of a folded text as the words of the index's own text, each
 // once.
 func (g *gramSet) of(text string) string {
-	for i := 0; i+gramBytes <= len(text); {
+	for i := 0; i+gramBytes <= len(text); i++ {
 		if space := strings.IndexByte(text[i:i+gramBytes], ' '); space >= 0 {
-			i += space + 1
+			i += space
 			continue
 		}
 		g.add(gramAt(text, i))
-		i++
 	}
 	g.text = g.text[:0]
 	for _, gram := range g.found {
@@ -74,20 +73,33 @@ const maxQueryGrams = 24
 // indexQuery is what to ask the index for terms; ok is false when it cannot help:
 // all of them are too short.
 func indexQuery(terms []string) (query string, ok bool) {
-	set := newGramSet()
-	seen := map[string]bool{}
+	seen := map[uint32]bool{}
 	var all []string
 	for _, term := range terms {
-		grams := strings.Fields(set.of(term))
+		grams := gramsIn(term)
 		step := max(1, (len(grams)+maxQueryGrams-1)/maxQueryGrams)
 		for i := 0; i < len(grams); i += step {
-			if !seen[grams[i]] {
-				seen[grams[i]] = true
-				all = append(all, `"`+grams[i]+`"`)
+			if gram := grams[i]; !seen[gram] {
+				seen[gram] = true
+				word := appendGram([]byte{'"'}, gram)
+				word[len(word)-1] = '"'
+				all = append(all, string(word))
 			}
 		}
 	}
 	return "(" + strings.Join(all, " AND ") + `) OR "` + unreadGram + `"`, len(all) > 0
+}
+
+// gramsIn are the grams of a folded text in order.
+func gramsIn(text string) (grams []uint32) {
+	for i := 0; i+gramBytes <= len(text); i++ {
+		if space := strings.IndexByte(text[i:i+gramBytes], ' '); space >= 0 {
+			i += space
+			continue
+		}
+		grams = append(grams, gramAt(text, i))
+	}
+	return grams
 }
 
 // docOf is the id of an event's row in the index; ok is false where there is no
