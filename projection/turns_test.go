@@ -1,0 +1,145 @@
+package projection_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/oklog/ulid/v2"
+	"pgregory.net/rapid"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/projection"
+)
+
+// talkers makes up a session of turns, or of exchanges without any.
+type talkers struct {
+	*garden
+	turn    ulid.ULID
+	indexes map[ulid.ULID]int // of the turns that were started
+}
+
+func (g *talkers) act(r *rapid.T, turns bool) {
+	head := g.head("s").Seq
+	kind := rapid.IntRange(0, 9).Draw(r, "kind")
+	switch {
+	case kind < 2:
+		g.spend("s", asks("please"))
+	case kind < 4:
+		g.spend("s", says(eventlog.Text("so")))
+	case kind == 4:
+		g.spend("s", eventlog.Message{Role: eventlog.User, Parts: []eventlog.Part{eventlog.ToolResult("a", "tool", eventlog.Text("done"))}})
+	case kind == 5:
+		g.spend("s", eventlog.Message{Role: eventlog.User, Parts: []eventlog.Part{eventlog.ToolResult("a", "tool"), eventlog.Text("and?")}})
+	case kind == 6:
+		g.spend("s", eventlog.HeadMove{To: rapid.Int64Range(0, head).Draw(r, "to")})
+	case kind == 7:
+		_, err := g.log.Redact(bg, "s", "test", rapid.Int64Range(1, head).Draw(r, "seq"))
+		g.allow(err, eventlog.ErrInvalidType)
+	case turns && kind == 8:
+		g.turn = g.do(eventlog.TurnStart{Index: len(g.indexes)})
+		g.indexes[g.turn] = len(g.indexes)
+	case turns && !g.turn.IsZero():
+		g.do(eventlog.TurnCompletion{TurnID: g.turn, Status: eventlog.TurnStatusCompleted})
+	default:
+		g.spend("s", eventlog.External{Source: "clock"})
+	}
+}
+
+// onTalkers checks a law on random sessions of each backend.
+func onTalkers(t *testing.T, turns bool, law func(r *rapid.T, g *talkers)) {
+	for name, open := range backends {
+		t.Run(name, func(t *testing.T) {
+			rapid.Check(t, func(r *rapid.T) {
+				log := eventlog.Open(open(t.TempDir()))
+				defer func() { _ = log.Close() }()
+				g := &talkers{garden: &garden{t: r, log: log}, indexes: map[ulid.ULID]int{}}
+				g.spend("s", says(eventlog.Text("welcome")))
+				for range rapid.IntRange(2, 25).Draw(r, "events") {
+					g.act(r, turns)
+				}
+				law(r, g)
+			})
+		})
+	}
+}
+
+// before is the event of the path before one of it.
+func (g *garden) before(seq int64) (before int64) {
+	g.t.Helper()
+	for e, err := range g.log.ActivePath(bg, "s") {
+		if g.allow(err); e.Seq == seq {
+			return before
+		}
+		before = e.Seq
+	}
+	g.t.Fatalf("%d is not on the path", seq)
+	return 0
+}
+
+// resolved is what a point of s stands for; -1 if there is no such turn.
+func (g *garden) resolved(p fork.Point) int64 {
+	g.t.Helper()
+	e, err := fork.Resolve(bg, g.log, "s", p)
+	if errors.Is(err, fork.ErrNoTurn) {
+		return -1
+	}
+	g.allow(err)
+	return e.Seq
+}
+
+// Where no turn was started, the exchanges of a run are the turns to fork at.
+func TestExchangesAreTheTurnsToForkAt(t *testing.T) {
+	onTalkers(t, false, func(r *rapid.T, g *talkers) {
+		run, err := projection.LoadRuns(bg, g.log, "s")
+		g.allow(err)
+		var starts []int64
+		for _, x := range run.Turns {
+			if !x.Orphaned {
+				same(r, "index", len(starts), x.Index)
+				starts = append(starts, x.From)
+			}
+		}
+		for n, start := range starts {
+			same(r, fmt.Sprintf("before turn %d, which begins at %d", n, start), g.before(start), g.resolved(fork.BeforeTurn(n)))
+			end := g.head("s").Seq
+			if n+1 < len(starts) {
+				end = g.before(starts[n+1])
+			}
+			same(r, fmt.Sprintf("the end of turn %d", n), end, g.resolved(fork.AtTurn(n)))
+		}
+		same(r, "one more", int64(-1), g.resolved(fork.AtTurn(len(starts))))
+	})
+}
+
+// Where turns were started, a run has each of the path at which a fork can be
+// made, and its end.
+func TestTurnsOfARunAreTheTurnsToForkAt(t *testing.T) {
+	onTalkers(t, true, func(r *rapid.T, g *talkers) {
+		run, err := projection.LoadRuns(bg, g.log, "s")
+		g.allow(err)
+		ids := map[ulid.ULID]*projection.RunTurn{}
+		for _, x := range run.Turns {
+			if !x.ID.IsZero() {
+				ids[x.ID] = x
+			}
+		}
+		for e, err := range g.log.ActivePath(bg, "s") {
+			g.allow(err)
+			if e.Type.Name() != eventlog.TurnStarted {
+				continue
+			}
+			x, index := ids[e.ID], g.indexes[e.ID]
+			if x == nil {
+				r.Fatalf("the run lacks turn %d at %d", index, e.Seq)
+			}
+			same(r, "index", index, x.Index)
+			same(r, "orphaned", false, x.Orphaned)
+			same(r, fmt.Sprintf("before turn %d", index), g.before(e.Seq), g.resolved(fork.BeforeTurn(index)))
+			if end := g.resolved(fork.AtTurn(index)); end < e.Seq || x.From > e.Seq || x.To < e.Seq {
+				r.Fatalf("turn %d from %d to %d starts at %d and ends at %d", x.Index, x.From, x.To, e.Seq, end)
+			}
+		}
+	})
+}
