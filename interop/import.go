@@ -15,7 +15,7 @@ import (
 
 // Options configure an Import. The zero value is ready for use.
 type Options struct {
-	// Progress, if set, is called after each file.
+	// Progress, if set, is called after each file, by one goroutine at a time.
 	Progress func(Row)
 }
 
@@ -25,7 +25,7 @@ type Options struct {
 // Nothing is imported unless all paths can be read.
 //
 // Files are imported by rank (sub-agents after the sessions they belong to),
-// then by path. A file whose import stops does not stop the others: its row
+// those of one rank several at a time; where they write to one session, by path. A file whose import stops does not stop the others: its row
 // has the error, and Import returns all of them joined. The Table is valid
 // in either case.
 func Import(ctx context.Context, log *eventlog.Log, formats []Format, paths []string, opts Options) (Table, error) {
@@ -118,21 +118,32 @@ func (f *finder) sort() {
 	slices.Sort(f.skipped)
 }
 
+// importAll imports the files, those of one rank together. Once ctx
+// has ended, no more files are begun.
 func importAll(ctx context.Context, log *eventlog.Log, files []found, t *Table, progress func(Row)) error {
 	var failed []error
-	for _, f := range files {
-		if err := ctx.Err(); err != nil {
-			return errors.Join(append(failed, err)...)
+	for len(files) > 0 && ctx.Err() == nil {
+		n := 1
+		for n < len(files) && files[n].rank == files[0].rank {
+			n++
 		}
-		row := Row{Path: f.src.Name, Format: f.format.Name()}
-		row.Result, row.Err = f.format.Import(ctx, log, f.src)
-		if row.Err != nil {
-			failed = append(failed, fmt.Errorf("import %w", row.located()))
+		rows := make([]*Row, n)
+		together(ctx, log, files[:n], func(i int, row Row) {
+			rows[i] = &row
+			if progress != nil {
+				progress(row)
+			}
+		})
+		for _, row := range rows {
+			if row == nil {
+				continue
+			}
+			if row.Err != nil {
+				failed = append(failed, fmt.Errorf("import %w", row.located()))
+			}
+			t.Rows = append(t.Rows, *row)
 		}
-		t.Rows = append(t.Rows, row)
-		if progress != nil {
-			progress(row)
-		}
+		files = files[n:]
 	}
-	return errors.Join(failed...)
+	return errors.Join(append(failed, ctx.Err())...)
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -19,14 +20,26 @@ import (
 type fake struct {
 	name     string
 	fail     error
-	imported *[]string
+	imported *journal
+}
+
+// journal notes what was imported.
+type journal struct {
+	mu    sync.Mutex
+	files []string
+}
+
+func (j *journal) note(file string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.files = append(j.files, file)
 }
 
 func (f fake) Name() string                      { return f.name }
 func (f fake) Detect(_ string, head []byte) bool { return strings.HasPrefix(string(head), f.name) }
 func (f fake) Rank(name string, _ []byte) int    { return strings.Count(name, "later") }
 func (f fake) Import(_ context.Context, _ *eventlog.Log, src interop.Source) (interop.Result, error) {
-	*f.imported = append(*f.imported, filepath.Base(src.Name))
+	f.imported.note(filepath.Base(src.Name))
 	r := interop.Result{Records: 2, Imported: 1, Events: 3, Sessions: []string{"s"}}
 	r.Refuse(&interop.RecordError{Line: 2, Offset: 9, Cause: errors.New("torn")})
 	return r, f.fail
@@ -56,14 +69,21 @@ func run(t *testing.T, formats []interop.Format, paths ...string) (interop.Table
 
 func TestImportWalksFolders(t *testing.T) {
 	dir := files(t, map[string]string{"b": "one", "a/z": "two", "a/later": "one", "notes.txt": "-", "a/empty": ""})
-	var order []string
+	var order journal
 	formats := []interop.Format{fake{name: "one", imported: &order}, fake{name: "two", imported: &order}}
 	table, err := run(t, formats, dir, filepath.Join(dir, "b"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"z", "b", "later"}, order); diff != "" {
-		t.Errorf("order of import (-want +got):\n%s", diff)
+	if n := len(order.files); n != 3 || order.files[2] != "later" {
+		t.Errorf("imported %v, want what is later at the end", order.files)
+	}
+	var rows []string
+	for _, row := range table.Rows {
+		rows = append(rows, filepath.Base(row.Path))
+	}
+	if diff := cmp.Diff([]string{"z", "b", "later"}, rows); diff != "" {
+		t.Errorf("rows (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{filepath.Join(dir, "a/empty"), filepath.Join(dir, "notes.txt")}, table.Skipped); diff != "" {
 		t.Errorf("skipped (-want +got):\n%s", diff)
@@ -79,14 +99,14 @@ func TestImportWalksFolders(t *testing.T) {
 
 func TestImportRefusesANamedFileThatIsNoTranscript(t *testing.T) {
 	dir := files(t, map[string]string{"a": "one", "notes.txt": "-"})
-	var order []string
+	var order journal
 	_, err := run(t, []interop.Format{fake{name: "one", imported: &order}}, filepath.Join(dir, "a"), filepath.Join(dir, "notes.txt"))
 	var format *interop.FormatError
 	if !errors.Is(err, interop.ErrUnknownFormat) || !errors.As(err, &format) || filepath.Base(format.Path) != "notes.txt" {
 		t.Errorf("error is %v", err)
 	}
-	if len(order) > 0 {
-		t.Errorf("%v was imported all the same", order)
+	if len(order.files) > 0 {
+		t.Errorf("%v was imported all the same", order.files)
 	}
 	if _, err := run(t, nil, filepath.Join(dir, "missing")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a missing file gives %v", err)
@@ -95,14 +115,14 @@ func TestImportRefusesANamedFileThatIsNoTranscript(t *testing.T) {
 
 func TestImportGoesOnAfterAFileThatFails(t *testing.T) {
 	dir := files(t, map[string]string{"a": "bad", "b": "one"})
-	var order []string
+	var order journal
 	failed := errors.New("no luck")
 	table, err := run(t, []interop.Format{fake{"bad", failed, &order}, fake{"one", nil, &order}}, dir)
 	if !errors.Is(err, failed) || !strings.Contains(err.Error(), filepath.Join(dir, "a")) {
 		t.Errorf("error is %v", err)
 	}
-	if len(order) != 2 || table.Rows[0].Err == nil || table.Rows[1].Err != nil {
-		t.Errorf("imported %v, rows %+v", order, table.Rows)
+	if len(order.files) != 2 || table.Rows[0].Err == nil || table.Rows[1].Err != nil {
+		t.Errorf("imported %v, rows %+v", order.files, table.Rows)
 	}
 }
 

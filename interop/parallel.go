@@ -1,0 +1,124 @@
+package interop
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// errClaimed says that a later file writes to a session already. The file is
+// imported again when that one is done.
+var errClaimed = errors.New("another file of this import writes to the session")
+
+// together imports files that do not depend on each other, several at a time,
+// and calls done with each row, one at a time. Files of one session are imported
+// in their order.
+func together(ctx context.Context, log *eventlog.Log, files []found, done func(file int, row Row)) {
+	c := newClaims()
+	rows := make([]Row, len(files))
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	free := make(chan struct{}, runtime.GOMAXPROCS(0))
+	for i := range files {
+		free <- struct{}{}
+		if ctx.Err() != nil {
+			break
+		}
+		all.Go(func() {
+			defer func() { <-free }()
+			row := files[i].importInto(c.of(ctx, i), log)
+			c.release(i)
+			mu.Lock()
+			defer mu.Unlock()
+			if rows[i] = row; !errors.Is(row.Err, errClaimed) {
+				done(i, row)
+			}
+		})
+	}
+	all.Wait()
+	for i := range files {
+		if errors.Is(rows[i].Err, errClaimed) && ctx.Err() == nil {
+			row := files[i].importInto(ctx, log)
+			row.goOn(&rows[i])
+			done(i, row)
+		}
+	}
+}
+
+// importInto imports a file.
+func (f *found) importInto(ctx context.Context, log *eventlog.Log) Row {
+	row := Row{Path: f.src.Name, Format: f.format.Name()}
+	row.Result, row.Err = f.format.Import(ctx, log, f.src)
+	return row
+}
+
+// goOn adds what an earlier attempt at the same file has done: to this one it was
+// there already.
+func (r *Row) goOn(before *Row) {
+	r.Imported += before.Imported
+	r.Raw += before.Raw
+	r.Present -= before.Imported + before.Raw
+	r.Events += before.Events
+}
+
+// claims say which file writes to which session.
+type claims struct {
+	mu    sync.Mutex
+	freed *sync.Cond
+	files map[string]int
+}
+
+func newClaims() *claims {
+	c := &claims{files: map[string]int{}}
+	c.freed = sync.NewCond(&c.mu)
+	return c
+}
+
+// claimant is a file of a group, in the context of its import.
+type claimant struct {
+	*claims
+	file int
+}
+
+type claimantKey struct{}
+
+func (c *claims) of(ctx context.Context, file int) context.Context {
+	return context.WithValue(ctx, claimantKey{}, claimant{c, file})
+}
+
+// claim makes the session the one of the file that ctx is of. It waits for files
+// before this one, never for a later one, which may be waiting for this one.
+func claim(ctx context.Context, session string) error {
+	c, ok := ctx.Value(claimantKey{}).(claimant)
+	if !ok {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for {
+		file, taken := c.files[session]
+		switch {
+		case !taken || file == c.file:
+			c.files[session] = c.file
+			return nil
+		case file > c.file:
+			return errClaimed
+		}
+		c.freed.Wait()
+	}
+}
+
+// release gives up what a file has claimed.
+func (c *claims) release(file int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for session, owner := range c.files {
+		if owner == file {
+			delete(c.files, session)
+		}
+	}
+	c.freed.Broadcast()
+}
