@@ -58,7 +58,7 @@ func (im *importer) header(rec interop.Record, f *facts) error {
 		return err
 	}
 	s.takeHeader(rec, f)
-	if s.New() {
+	if s.New() && im.current == nil { // a file that pi made has one header
 		if err := im.look(s); err != nil {
 			return err
 		}
