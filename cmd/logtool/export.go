@@ -16,58 +16,114 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
+// exporting is what is exported, and how.
+type exporting struct {
+	all    bool
+	format string
+	path   string // all or active; empty is what the format has
+	file   string
+	model  string
+}
+
 func (a *app) exportCommand() *cobra.Command {
-	var format, file, path string
-	var all bool
+	var x exporting
 	cmd := &cobra.Command{
 		Use:   "export [SESSION...]",
-		Short: "Write sessions as JSONL that import reads back with every hash kept",
-		Long: `Write the lines of sessions, what their forks rest on first, bodies inlined.
-logtool import reads such a stream back and keeps ids, seqs and hashes.
+		Short: "Write sessions: as JSONL that import reads back, for other programs, or to be read",
+		Long: `Write sessions, bodies inlined, in one of these formats:
 
-Hashes cover what was rewound, too. --path active leaves that out, and writes for
-other programs: of each session the events of its active path, for a fork from
-the beginning, as show --json prints them with the session in front. Such a
-stream cannot be imported.`,
+  jsonl      the lines of the sessions, what their forks rest on first; import
+             reads them back and keeps ids, seqs and hashes
+  openai, responses, anthropic
+             the list of messages that the model sees, as a request to OpenAI's
+             Chat Completions or Responses or to Anthropic's Messages; a line
+             for each session
+  markdown   to be read: turns, messages, calls with their results
+  html       the same as a page that needs no other file, no script, no network
+
+Several sessions as markdown or html go into a folder, a file for each; so do
+lists of messages where -o names a folder.
+
+Hashes cover what was rewound, too, so jsonl has it unless --path is active: then
+it is for other programs, and cannot be imported. It has, of each session, the
+events of its active path, for a fork from the beginning, as show --json prints
+them with the session in front. Markdown and html leave it out unless --path is
+all: then they mark it.`,
 		Example: `  logtool export order-42 -o order-42.jsonl
+  logtool export order-42 --format html -o order-42.html
+  logtool export --all --format markdown -o notes/
   logtool export --all --path active | jq -r 'select(.type == "message_added") | .data'`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
-			case all && len(args) > 0:
+			case x.all && len(args) > 0:
 				return usagef("--all exports every session: name none beside it")
-			case !all && len(args) == 0:
+			case !x.all && len(args) == 0:
 				return usagef("name the sessions to export, or give --all")
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			switch {
-			case format != "jsonl":
-				return usagef("--format is jsonl, not %q", format)
-			case path != allPaths && path != activePath:
-				return usagef("--path is all or active, not %q", path)
+			if err := x.check(); err != nil {
+				return err
 			}
-			return a.reading(func(log *eventlog.Log) error { return a.export(cmd.Context(), log, args, all, path, file) })
+			return a.reading(func(log *eventlog.Log) error { return a.export(cmd.Context(), log, args, x) })
 		},
 	}
-	cmd.Flags().StringVar(&format, "format", "jsonl", "the format to write: jsonl")
-	cmd.Flags().StringVarP(&file, "output", "o", "", "write to this file instead of standard output")
-	cmd.Flags().BoolVar(&all, "all", false, "export all sessions")
-	cmd.Flags().StringVar(&path, "path", allPaths, "all, which import reads, or active, which leaves out what was rewound")
+	cmd.Flags().StringVar(&x.format, "format", "jsonl", "jsonl, openai, responses, anthropic, markdown or html")
+	cmd.Flags().StringVarP(&x.file, "output", "o", "", "write to this file, or into this folder, instead of standard output")
+	cmd.Flags().BoolVar(&x.all, "all", false, "export all sessions")
+	cmd.Flags().StringVar(&x.path, "path", "", "all, with what was rewound, or active, without it")
+	cmd.Flags().StringVar(&x.model, "model", "", "of lists of messages, the model they are for")
 	return cmd
 }
 
-func (a *app) export(ctx context.Context, log *eventlog.Log, args []string, all bool, path, file string) error {
-	sessions, err := a.sessions(ctx, log, args, all)
+func (x *exporting) check() error {
+	switch f, known := exportFormats[x.format]; {
+	case !known:
+		return usagef("--format is jsonl, openai, responses, anthropic, markdown or html, not %q", x.format)
+	case x.path != "" && x.path != allPaths && x.path != activePath:
+		return usagef("--path is all or active, not %q", x.path)
+	case f.isList && x.path == allPaths:
+		return usagef("--format %s is what the model sees, which has nothing that was rewound", x.format)
+	case !f.isList && x.model != "":
+		return usagef("--model is for lists of messages, not for --format %s", x.format)
+	}
+	return nil
+}
+
+func (a *app) export(ctx context.Context, log *eventlog.Log, args []string, x exporting) error {
+	sessions, err := a.sessions(ctx, log, args, x.all)
 	if err != nil {
 		return err
 	}
-	return a.output(file, func(w io.Writer) error {
-		if path == activePath {
-			return exportActive(ctx, log, w, sessions)
+	f := exportFormats[x.format]
+	folder := isFolder(x.file)
+	switch {
+	case f.write == nil && folder:
+		return usagef("--format %s goes to one file: %s is a folder", x.format, x.file)
+	case f.write == nil:
+		return a.output(x.file, func(w io.Writer) error { return exportLines(ctx, log, w, sessions, x.path) })
+	case folder:
+		return a.exportInto(ctx, log, sessions, x)
+	case len(sessions) > 1 && !f.isList:
+		return usagef("%s as %s: name a folder for them with -o, as in -o pages/", count(int64(len(sessions)), "session"), x.format)
+	}
+	return a.output(x.file, func(w io.Writer) error {
+		for _, session := range sessions {
+			if err := f.write(ctx, w, log, session, x); err != nil {
+				return fmt.Errorf("export session %q: %w", session, err)
+			}
 		}
-		return log.Export(ctx, w, sessions...)
+		return nil
 	})
+}
+
+// exportLines writes events.
+func exportLines(ctx context.Context, log *eventlog.Log, w io.Writer, sessions []string, path string) error {
+	if path == activePath {
+		return exportActive(ctx, log, w, sessions)
+	}
+	return log.Export(ctx, w, sessions...)
 }
 
 // onPath is an event of an active path that was exported. What it begins with

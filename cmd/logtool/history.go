@@ -2,13 +2,13 @@ package main
 
 import (
 	"context"
-	"io"
 	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/anthropic"
 	"github.com/convlog/convlog/interop/openai"
 	"github.com/convlog/convlog/projection"
@@ -95,14 +95,7 @@ func (a *app) history(ctx context.Context, log *eventlog.Log, name string, x tel
 
 // request renders a history as the body of a request.
 func (x *telling) request(ctx context.Context, log *eventlog.Log, entries []projection.Entry) (jsontext.Value, error) {
-	blob := func(ref eventlog.BlobRef) ([]byte, error) {
-		r, err := log.OpenBlob(ctx, ref.Blob)
-		if err != nil {
-			return nil, err
-		}
-		defer r.Close()
-		return io.ReadAll(r)
-	}
+	blob := interop.Bodies(ctx, log)
 	switch x.format {
 	case "anthropic":
 		return anthropic.Messages(entries, anthropic.Options{Model: x.model, Blob: blob})

@@ -134,3 +134,12 @@ func words(all ...string) string {
 	all = slices.DeleteFunc(all, func(s string) bool { return s == "" })
 	return strings.Join(all, " · ")
 }
+
+// Hidden says which events were not shown, given how many of each type.
+func Hidden(counts map[string]int) string {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		all = append(all, fmt.Sprintf("%s %s", thousands(int64(counts[name])), name))
+	}
+	return strings.Join(all, ", ")
+}

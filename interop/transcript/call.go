@@ -1,6 +1,9 @@
 package transcript
 
 import (
+	"strings"
+	"unicode/utf8"
+
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/eventlog"
@@ -34,9 +37,20 @@ func plain(v jsontext.Value) string {
 	return string(v)
 }
 
-// Broken are the rules of conversation that an imported event breaks, as JSON;
-// empty if it breaks none.
-func (x *Entry) Broken() string {
-	v, _ := x.Event.MetadataValue("broken")
-	return string(v)
+// OneLine writes arguments on one line; it is empty where that would be long.
+func OneLine(arguments []Argument) string {
+	const most = 100
+	var all []string
+	for _, a := range arguments {
+		word := a.Text
+		if a.Name != "" {
+			word = a.Name + ": " + a.Text
+		}
+		all = append(all, word)
+	}
+	line := strings.Join(all, ", ")
+	if len(line) > 4*most || utf8.RuneCountInString(line) > most || strings.ContainsAny(line, "\n\r") {
+		return ""
+	}
+	return line
 }

@@ -5,6 +5,8 @@
 package transcript
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/convlog/convlog/eventlog"
@@ -77,4 +79,33 @@ func (x *Entry) fold(piece *Entry) {
 		m.StopReason = more.StopReason
 	}
 	x.Cost += piece.Cost
+}
+
+// Words are what is known about a message: when it was said, by which model, what
+// it used and cost, and why the model stopped, where that is unusual.
+func (x *Entry) Words() (all []string) {
+	m := &x.Message
+	all = []string{Clock(x.Event.Timestamp), m.Model, Tokens(m.Usage)}
+	if x.Cost > 0 {
+		all = append(all, "$"+x.Cost.String())
+	}
+	if !slices.Contains(usualStops, m.StopReason) {
+		all = append(all, m.StopReason)
+	}
+	return slices.DeleteFunc(all, func(s string) bool { return s == "" })
+}
+
+// usualStops are the reasons to stop that say nothing to a reader.
+var usualStops = []string{"end_turn", "stop", "stop_sequence", "tool_use", "tool_calls", "toolUse", "completed"}
+
+// Marks are what is unusual about an entry: the rules of conversation that an
+// imported event breaks, and that it was rewound.
+func (x *Entry) Marks() (all []string) {
+	if v, ok := x.Event.MetadataValue("broken"); ok {
+		all = append(all, "broken: "+strings.Trim(strings.ReplaceAll(string(v), `"`, ""), "[]"))
+	}
+	if x.Orphaned {
+		all = append(all, "rewound")
+	}
+	return all
 }

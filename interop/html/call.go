@@ -1,0 +1,118 @@
+package html
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop/internal/render"
+	"github.com/convlog/convlog/interop/transcript"
+)
+
+// call writes a call and its result.
+func (p *page) call(part *eventlog.Part, x *transcript.Entry) {
+	p.tag("<div class=\"call\"><div><span class=\"a\">→</span> <b>")
+	p.text(part.Name)
+	p.tag("</b>")
+	arguments := transcript.Arguments(part)
+	if line := transcript.OneLine(arguments); line != "" {
+		p.tag(" <code>")
+		p.text(line)
+		p.tag("</code>")
+		arguments = nil
+	}
+	p.tag("</div>\n")
+	for _, a := range arguments {
+		p.folded(a.Name, a.Text)
+	}
+	if x != nil && part.Type == eventlog.ToolCallPart {
+		p.answer(part, x)
+	}
+	p.tag("</div>\n")
+}
+
+// answer writes the result of a call, or says that there is none.
+func (p *page) answer(part *eventlog.Part, x *transcript.Entry) {
+	r, ok := x.Results[part.CallID]
+	if !ok {
+		p.tag("<div class=\"w\">no result</div>\n")
+		return
+	}
+	p.tag("<span")
+	p.attr("id", fmt.Sprintf("e%d.%s", r.Seq, part.CallID))
+	p.tag("></span>")
+	p.result(&r.Part, fmt.Sprintf("#%d", r.Seq))
+}
+
+// result writes a result; from says where it stands.
+func (p *page) result(part *eventlog.Part, from string) {
+	class, word := markup("result"), "←"
+	switch {
+	case part.Interrupted:
+		class, word = "result error", "← interrupted"
+	case part.IsError:
+		class, word = "result error", "← error"
+	}
+	p.tag(`<div class="` + class + `"><span class="a">`)
+	p.text(word)
+	p.tag(`</span> <span class="w">`)
+	p.text(from)
+	p.tag("</span>\n")
+	for i := range part.Content {
+		if c := &part.Content[i]; c.Type == eventlog.TextPart {
+			p.folded("", c.Text)
+		} else {
+			p.part(c, nil)
+		}
+	}
+	p.tag("</div>\n")
+}
+
+// maxBody is the largest body that a page holds, in bytes.
+const maxBody = 32 << 20
+
+// media writes an image or a sound that the page holds, a text folded, and of
+// anything else what it is.
+func (p *page) media(part *eventlog.Part) {
+	if part.Blob.Bytes > maxBody {
+		p.placeholder(part, "too large for the page")
+		return
+	}
+	m, ok, err := render.Load(part, p.blob)
+	switch {
+	case err != nil:
+		p.placeholder(part, "the body is missing")
+	case !ok || m.URL != "":
+		p.placeholder(part, "")
+	case part.Type == eventlog.ImagePart && m.IsImage():
+		p.tag("<div><img")
+		p.attr("alt", render.Placeholder(part))
+		p.attr("src", m.Address())
+		p.tag("></div>\n")
+	case part.Type == eventlog.AudioPart && strings.HasPrefix(m.Type, "audio/"):
+		p.tag("<div><audio controls")
+		p.attr("src", m.Address())
+		p.tag("></audio></div>\n")
+	case m.IsText():
+		p.folded(render.Placeholder(part), string(m.Data))
+	default:
+		p.placeholder(part, "")
+	}
+}
+
+// placeholder says what stands elsewhere. An address is a link, and nothing is
+// loaded from it.
+func (p *page) placeholder(part *eventlog.Part, why string) {
+	p.tag(`<div class="w">`)
+	if strings.HasPrefix(part.URL, "https://") || strings.HasPrefix(part.URL, "http://") {
+		p.tag(`<a rel="noopener noreferrer"`)
+		p.attr("href", part.URL)
+		p.tag(`>`)
+		p.text(render.Placeholder(part))
+		p.tag(`</a>`)
+	} else {
+		p.text(render.Placeholder(part))
+	}
+	p.word(why)
+	p.tag("</div>\n")
+}

@@ -1,0 +1,198 @@
+package html
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop/internal/fence"
+	"github.com/convlog/convlog/interop/transcript"
+)
+
+// What is longer than this is folded.
+const (
+	foldLines = 12
+	foldBytes = 2000
+	// A message is folded only where it would bury the rest.
+	foldMessageLines = 150
+	foldMessageBytes = 20000
+)
+
+// entry writes what is read as one.
+func (p *page) entry(x *transcript.Entry) {
+	if x.Begins {
+		p.tag(`<h2>`)
+		p.text(fmt.Sprintf("Turn %d", x.Turn))
+		p.tag("</h2>\n")
+	}
+	if x.IsMessage {
+		p.message(x)
+		return
+	}
+	n, ok := x.Note()
+	if !ok {
+		p.hidden[string(x.Event.Type)]++
+		return
+	}
+	p.open(x, "note")
+	p.text(n.Words)
+	p.marks(x)
+	p.tag("</div>\n")
+	p.folded("", n.Text)
+	for i := range n.Parts {
+		p.part(&n.Parts[i], nil)
+	}
+	p.tag("</section>\n")
+}
+
+// open begins an entry with its heading, which is left open.
+func (p *page) open(x *transcript.Entry, class markup) {
+	if x.Orphaned {
+		class += " orphaned"
+	}
+	p.tag(`<section class="` + class + `"`)
+	p.attr("id", fmt.Sprintf("e%d", x.Event.Seq))
+	p.tag(`><div class="h"><a class="n"`)
+	p.attr("href", fmt.Sprintf("#e%d", x.Event.Seq))
+	p.tag(`>`)
+	p.text(fmt.Sprintf("#%d", x.Event.Seq))
+	p.tag(`</a> `)
+}
+
+func (p *page) message(x *transcript.Entry) {
+	m := &x.Message
+	p.open(x, roleClass(m.Role))
+	p.tag(`<b>`)
+	p.text(string(m.Role))
+	p.tag(`</b>`)
+	for _, word := range x.Words() {
+		p.word(word)
+	}
+	p.marks(x)
+	p.tag("</div>\n")
+	for i := range m.Parts {
+		p.part(&m.Parts[i], x)
+	}
+	p.tag("</section>\n")
+}
+
+// word writes something that is known about an entry.
+func (p *page) word(text string) {
+	if text != "" {
+		p.tag(` <span class="w">`)
+		p.text(text)
+		p.tag(`</span>`)
+	}
+}
+
+// marks says what is unusual about an entry.
+func (p *page) marks(x *transcript.Entry) {
+	for _, text := range x.Marks() {
+		p.tag(` <span class="mark">`)
+		p.text(text)
+		p.tag(`</span>`)
+	}
+}
+
+func roleClass(role eventlog.Role) markup {
+	switch role {
+	case eventlog.User:
+		return "user"
+	case eventlog.Assistant:
+		return "assistant"
+	case eventlog.Tool:
+		return "tool"
+	}
+	return "system"
+}
+
+// part writes a part of a message; x is the message, which has the results of its
+// calls.
+func (p *page) part(part *eventlog.Part, x *transcript.Entry) {
+	switch part.Type {
+	case eventlog.TextPart:
+		p.said(part.Text)
+	case eventlog.ReasoningPart:
+		p.reasoning(part)
+	case eventlog.ToolCallPart, eventlog.ServerToolCallPart:
+		p.call(part, x)
+	case eventlog.ToolResultPart, eventlog.ServerToolResultPart:
+		p.result(part, "of "+strings.TrimSpace(part.Name+" "+part.CallID))
+	case eventlog.ImagePart, eventlog.AudioPart, eventlog.DocumentPart:
+		p.media(part)
+	default:
+		p.folded(strings.TrimSpace(string(part.Type)+" "+part.Kind), string(part.Value)+string(part.Raw))
+	}
+}
+
+// said writes what somebody says: text, with blocks of code in it.
+func (p *page) said(text string) {
+	if long(text, foldMessageLines, foldMessageBytes) {
+		p.tag("<details><summary>")
+		p.summary("", text)
+		p.tag("</summary>\n")
+		defer p.tag("</details>\n")
+	}
+	for _, s := range fence.Split(strings.ReplaceAll(text, "\r\n", "\n")) {
+		if s.Code {
+			p.pre(s.Text)
+			continue
+		}
+		p.tag(`<div class="t">`)
+		p.text(strings.Trim(s.Text, "\n"))
+		p.tag("</div>\n")
+	}
+}
+
+func (p *page) pre(text string) {
+	p.tag("<pre>\n") // a browser passes over the first newline
+	p.text(text)
+	p.tag("</pre>\n")
+}
+
+func (p *page) reasoning(part *eventlog.Part) {
+	if strings.TrimSpace(part.Text) == "" {
+		p.tag("<div class=\"w\">reasoning withheld</div>\n")
+		return
+	}
+	p.tag(`<details class="r"><summary>`)
+	p.summary("reasoning", part.Text)
+	p.tag("</summary><div class=\"t\">")
+	p.text(part.Text)
+	p.tag("</div></details>\n")
+}
+
+// summary writes what stands for a folded text.
+func (p *page) summary(name, text string) {
+	if name != "" {
+		p.text(name + " ")
+	}
+	p.tag(`<span class="w">`)
+	p.text(transcript.Count(transcript.Lines(text), "line"))
+	p.tag(`</span> <code>`)
+	p.text(transcript.Gist(text))
+	p.tag(`</code>`)
+}
+
+func long(text string, mostLines, mostBytes int) bool {
+	return len(text) > mostBytes || transcript.Lines(text) > mostLines
+}
+
+// folded writes output: folded if it is long.
+func (p *page) folded(name, text string) {
+	text = strings.Trim(text, "\n")
+	switch {
+	case text == "" && name == "":
+	case text == "":
+		p.word(name)
+	case !long(text, foldLines, foldBytes):
+		p.word(name)
+		p.pre(text)
+	default:
+		p.tag("<details><summary>")
+		p.summary(name, text)
+		p.tag("</summary>\n")
+		p.pre(text)
+		p.tag("</details>\n")
+	}
+}
