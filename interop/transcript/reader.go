@@ -76,7 +76,7 @@ type reader struct {
 
 func (r *reader) take(x *Entry) (more bool) {
 	if x.IsMessage {
-		r.message(x)
+		r.answer(x)
 		if x.isPieceOf(r.open) {
 			r.wait(x, r.open)
 			r.open.fold(x)
@@ -86,7 +86,19 @@ func (r *reader) take(x *Entry) (more bool) {
 	}
 	r.turns.take(x, r.last())
 	r.held = append(r.held, x)
+	r.begin(x)
 	return r.release(held)
+}
+
+// begin ends the message before, if x is another one.
+func (r *reader) begin(x *Entry) {
+	if !x.IsMessage || x.empty() {
+		return
+	}
+	r.open = nil
+	if x.Message.Group != "" {
+		r.open = x
+	}
 }
 
 func (r *reader) last() *Entry {
@@ -96,9 +108,8 @@ func (r *reader) last() *Entry {
 	return r.held[len(r.held)-1]
 }
 
-// message moves the results of x under the calls that wait for them, and ends the
-// message before, if x says anything else.
-func (r *reader) message(x *Entry) {
+// answer moves the results of x under the calls that wait for them.
+func (r *reader) answer(x *Entry) {
 	rest := x.Message.Parts[:0:0]
 	for _, part := range x.Message.Parts {
 		caller := r.waiting[part.CallID]
@@ -111,13 +122,6 @@ func (r *reader) message(x *Entry) {
 		x.answered++
 	}
 	x.Message.Parts = rest
-	if x.empty() || x.isPieceOf(r.open) {
-		return
-	}
-	r.open = nil
-	if x.Message.Group != "" {
-		r.open = x
-	}
 }
 
 // wait notes the calls of a piece, which stand in the entry of the message.

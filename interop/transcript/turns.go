@@ -39,7 +39,7 @@ func (t *turns) take(x, before *Entry) {
 	case eventlog.TurnStarted:
 		t.begin(x, before)
 	case eventlog.TurnCompleted, eventlog.TurnHibernated:
-		t.open, t.owed = false, false
+		t.open, t.owed, t.asking = false, false, false
 	case eventlog.MessageAdded:
 		t.message(x)
 	}
@@ -61,7 +61,7 @@ func (t *turns) begin(x, before *Entry) {
 }
 
 func (t *turns) message(x *Entry) {
-	if x.asks && !t.asking {
+	if x.asks && (t.owed || !t.asking) {
 		switch {
 		case t.owed:
 			x.Begins, x.Turn, t.owed = true, t.next, false

@@ -1,0 +1,161 @@
+package transcript_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/interop/transcript"
+	"github.com/convlog/convlog/store/storetest"
+)
+
+func newLog(t testing.TB) *eventlog.Log {
+	log := eventlog.Open(storetest.NewMemory())
+	t.Cleanup(func() { log.Close() })
+	return log
+}
+
+// say appends payloads, each in an append of its own.
+func say(t testing.TB, log *eventlog.Log, session string, payloads ...eventlog.Payload) {
+	t.Helper()
+	for _, p := range payloads {
+		e, err := eventlog.NewUnchecked(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		head, err := log.Head(t.Context(), session)
+		if err != nil {
+			head = eventlog.Head{}
+		}
+		if _, err := log.Append(t.Context(), session, eventlog.At(head).Lenient(), e); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func user(text string) eventlog.Message {
+	return eventlog.Message{Role: eventlog.User, Parts: []eventlog.Part{eventlog.Text(text)}}
+}
+
+func reply(group string, parts ...eventlog.Part) eventlog.Message {
+	return eventlog.Message{Role: eventlog.Assistant, Group: group, Parts: parts}
+}
+
+func result(id, text string) eventlog.Message {
+	return eventlog.Message{Role: eventlog.Tool, Parts: []eventlog.Part{eventlog.ToolResult(id, "run", eventlog.Text(text))}}
+}
+
+func call(id string) eventlog.Part { return eventlog.ToolCall(id, "run", nil) }
+
+// read draws the entries of a session, a line each.
+func read(t testing.TB, log *eventlog.Log, session string, o transcript.Options) (lines []string) {
+	t.Helper()
+	for x, err := range transcript.Read(t.Context(), log, session, o) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		line := fmt.Sprintf("#%d ", x.Event.Seq)
+		if x.Begins {
+			line += fmt.Sprintf("turn %d: ", x.Turn)
+		}
+		if !x.IsMessage {
+			n, _ := x.Note()
+			lines = append(lines, line+n.Words)
+			continue
+		}
+		line += string(x.Message.Role)
+		for _, p := range x.Message.Parts {
+			line += " " + p.Text + p.CallID
+			if r, ok := x.Results[p.CallID]; ok {
+				line += "=" + r.Part.Content[0].Text
+			}
+		}
+		lines = append(lines, strings.Join(append([]string{line}, x.Marks()...), " "))
+	}
+	return lines
+}
+
+// Pieces of one message are one entry, though results and records of another
+// program stand between them, and results stand under their calls.
+func TestPiecesAndResultsStandTogether(t *testing.T) {
+	log := newLog(t)
+	say(t, log, "s", user("Go."), reply("g", eventlog.Text("two")), reply("g", call("a")))
+	if _, err := log.Append(t.Context(), "s", eventlog.Any, eventlog.Event{Type: "claude:progress", Data: []byte(`{}`)}); err != nil {
+		t.Fatal(err)
+	}
+	say(t, log, "s", result("a", "1"), reply("g", call("b")), result("b", "2"), reply("h", eventlog.Text("done")), result("c", "3"), user("More."))
+	want := []string{"#1 turn 0: user Go.", "#2 assistant two a=1 b=2", "#4 ", "#8 assistant done", "#9 tool c broken: orphan_result", "#10 turn 1: user More."}
+	if diff := cmp.Diff(want, read(t, log, "s", transcript.Options{})); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A call whose result never comes holds nothing back for ever, and nothing is lost
+// where more stands between a call and its result than is held.
+func TestWhatIsHeldIsBounded(t *testing.T) {
+	log := newLog(t)
+	say(t, log, "s", user("Go."), reply("", call("a")))
+	var events []eventlog.Event
+	for range 500 {
+		events = append(events, eventlog.Event{Type: "other:note", Data: []byte(`{}`)})
+	}
+	if _, err := log.Append(t.Context(), "s", eventlog.Any, events...); err != nil {
+		t.Fatal(err)
+	}
+	say(t, log, "s", result("a", "late"), user("More."))
+	all := read(t, log, "s", transcript.Options{})
+	if len(all) != 504 || all[1] != "#2 assistant a" || all[502] != "#503 tool a" {
+		t.Errorf("%d entries, %q and %q", len(all), all[1], all[502])
+	}
+}
+
+// What was rewound is left out, or marked; turns are numbered as fork counts
+// them, on each path.
+func TestRewoundTurns(t *testing.T) {
+	log := newLog(t)
+	say(t, log, "s", user("one"), reply("", eventlog.Text("1")), user("two"), reply("", eventlog.Text("2")))
+	if _, err := fork.Rewind(t.Context(), log, "s", fork.BeforeTurn(1), fork.RewindOptions{Reason: "typo"}); err != nil {
+		t.Fatal(err)
+	}
+	say(t, log, "s", user("zwei"), reply("", eventlog.Text("2!")))
+	want := []string{"#1 turn 0: user one", "#2 assistant 1", "#3 turn 1: user two rewound", "#4 assistant 2 rewound",
+		"#5 went back to #2 · typo", "#6 turn 1: user zwei", "#7 assistant 2!"}
+	if diff := cmp.Diff(want, read(t, log, "s", transcript.Options{All: true})); diff != "" {
+		t.Error(diff)
+	}
+	want = append(want[:2:2], want[4:]...)
+	if diff := cmp.Diff(want, read(t, log, "s", transcript.Options{})); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Turns that say which they are keep their index, whether their input stands
+// before or behind the turn_started.
+func TestTurnsKeepTheirIndex(t *testing.T) {
+	log := newLog(t)
+	done := eventlog.TurnCompletion{Status: eventlog.TurnStatusCompleted}
+	failed := eventlog.TurnCompletion{Status: eventlog.TurnStatusFailed, Error: "no model"}
+	say(t, log, "s", user("one"), eventlog.TurnStart{Index: 4}, reply("", eventlog.Text("1")), user("aside"), done,
+		eventlog.TurnStart{Index: 5}, user("two"), failed)
+	want := []string{"#1 turn 4: user one", "#2 ", "#3 assistant 1", "#4 user aside", "#5 ", "#6 ", "#7 turn 5: user two", "#8 turn failed"}
+	if diff := cmp.Diff(want, read(t, log, "s", transcript.Options{})); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestVisible(t *testing.T) {
+	for text, want := range map[string]string{
+		"a\tb\nc":            "a\tb\nc",
+		"a\r\nb\rc":          "a\nb␍c",
+		"\x1b[31mred":        "␛[31mred",
+		"\x00\x7f\u0085\xff": "␀␡\ufffd\ufffd",
+	} {
+		if got := transcript.Visible(text); got != want {
+			t.Errorf("Visible(%q) = %q, want %q", text, got, want)
+		}
+	}
+}
