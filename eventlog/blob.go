@@ -96,19 +96,6 @@ func (l *Log) blobs() (Blobs, error) {
 	return blobs, nil
 }
 
-// lockStore takes the store lock, if the store has one.
-func (l *Log) lockStore(ctx context.Context, exclusive bool) (unlock func(), err error) {
-	locker, ok := As[Locker](l.store)
-	if !ok {
-		return func() {}, nil
-	}
-	unlock, err = locker.Lock(ctx, exclusive)
-	if err != nil {
-		return nil, fmt.Errorf("lock store: %w", err)
-	}
-	return unlock, nil
-}
-
 // checkedBlob compares a body with its digest when it has been read.
 type checkedBlob struct {
 	body io.ReadCloser

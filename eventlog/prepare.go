@@ -15,7 +15,8 @@ const lineOverhead = 512
 // prepare completes and validates events in place, as far as that needs no
 // history, and spills big bodies. unlock ends the store lock under which the
 // blobs were written or found, and which keeps the parent of a fork from being
-// removed meanwhile; call it after the append.
+// removed, and what a snapshot holds from being redacted meanwhile; call it after
+// the append.
 func (l *Log) prepare(ctx context.Context, session string, expect Expect, events []Event) (unlock func(), err error) {
 	merged, err := metadataFrom(ctx)
 	if err != nil {
@@ -28,7 +29,7 @@ func (l *Log) prepare(ctx context.Context, session string, expect Expect, events
 			return nil, fmt.Errorf("event %d (%s): %w", i+1, clip(string(e.Type)), err)
 		}
 		size += e.lineBound()
-		locked = locked || len(e.Blobs()) > 0 || e.rare.facts.fork != nil || l.spills(e)
+		locked = locked || len(e.Blobs()) > 0 || e.rare.facts.fork != nil || e.rare.facts.repeats || l.spills(e)
 	}
 	if size <= maxAppend && !locked {
 		return func() {}, nil

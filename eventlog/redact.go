@@ -41,7 +41,8 @@ type EventRef struct {
 // Redact erases the content of events for good: salt, metadata, data, and blobs
 // that no other event needs. The chain still verifies, and what Event.Kept
 // lists stays. Snapshot bodies that were taken later, here and in forks, go
-// with it. The rewrite and a redacted event that names it are one operation.
+// with it. The rewrite and a redacted event that names it are one operation;
+// forks that share an event get a redacted event that names it, too.
 //
 // Events that are redacted already are passed over, but for blobs that a
 // redaction which was interrupted left. Tree and control types are
@@ -77,8 +78,8 @@ func (l *Log) redact(ctx context.Context, session, reason string, seqs []int64, 
 	}
 	// The session itself comes last: as long as its events are not redacted, a
 	// redaction that was interrupted can be asked for again, and does the rest.
-	for _, holder := range slices.Backward(plan.order) {
-		if err := l.rewrite(ctx, holder, reason, plan.seqs[holder], plan.erasedBlobs()); err != nil {
+	for _, holder := range slices.Backward(slices.Concat(plan.order, plan.told)) {
+		if err := l.rewrite(ctx, holder, reason, &plan); err != nil {
 			return Redaction{}, fmt.Errorf("redact in session %q: %w", holder, err)
 		}
 	}
@@ -113,10 +114,11 @@ func (l *Log) removeBlobs(ctx context.Context, digests []Digest) error {
 }
 
 // rewrite replaces the lines of the events by redacted ones and appends the
-// redacted event, as one operation.
-func (l *Log) rewrite(ctx context.Context, session, reason string, seqs []int64, blobs []Digest) error {
-	rewriter, _ := As[Rewriter](l.store)
-	note, err := l.mint.NewEvent(RedactionNote{Seqs: seqs, Reason: reason, Blobs: blobs})
+// redacted event, as one operation. In a fork that only shares what goes, it
+// appends that event.
+func (l *Log) rewrite(ctx context.Context, session, reason string, plan *redactionPlan) error {
+	seqs := plan.seqs[session]
+	note, err := l.mint.NewEvent(plan.note(session, reason))
 	if err != nil {
 		return err
 	}
@@ -145,7 +147,12 @@ func (l *Log) rewrite(ctx context.Context, session, reason string, seqs []int64,
 			if err != nil {
 				return err
 			}
-			err = rewriter.Rewrite(ctx, session, st.head, replace, []Event{e})
+			if len(replace) > 0 {
+				rewriter, _ := As[Rewriter](l.store)
+				err = rewriter.Rewrite(ctx, session, st.head, replace, []Event{e})
+			} else {
+				err = l.store.Append(ctx, session, st.head, []Event{e}, true)
+			}
 			var conflict *ConflictError
 			switch {
 			case errors.As(err, &conflict):

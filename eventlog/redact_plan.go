@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/oklog/ulid/v2"
@@ -19,6 +20,8 @@ type redactionPlan struct {
 	picked map[eventKey]bool  // the same
 	ids    map[ulid.ULID]bool // the same; a repair leaves two events of one id
 	blobs  map[Digest]bool
+	shared map[string][]int64 // which events that go the forks share
+	told   []string           // forks that share some, and are not rewritten
 
 	// Earlier redactions may have been interrupted before they were durable.
 	earlier []string // the sessions that have some
@@ -32,7 +35,7 @@ type eventKey struct {
 }
 
 func (p *redactionPlan) make(ctx context.Context, session string, seqs []int64) error {
-	p.blobs, p.picked, p.ids = map[Digest]bool{}, map[eventKey]bool{}, map[ulid.ULID]bool{}
+	p.blobs, p.picked, p.ids, p.shared = map[Digest]bool{}, map[eventKey]bool{}, map[ulid.ULID]bool{}, map[string][]int64{}
 	seqs = slices.Compact(slices.Sorted(slices.Values(seqs)))
 	for _, seq := range seqs {
 		e, err := p.log.ownEvent(ctx, session, seq)
@@ -77,22 +80,46 @@ func (p *redactionPlan) erase(e *Event) {
 // share it, and in copies. Where there is nothing to erase any more, it finds
 // only the blobs that an interrupted redaction left.
 func (p *redactionPlan) followUp(ctx context.Context, session string, seq int64) error {
-	erases := len(p.order) > 0
-	holders := []string{session}
-	for i := 0; i < len(holders); i++ {
-		if err := p.later(ctx, holders[i], seq, erases); err != nil {
-			return err
-		}
-		forks, err := p.log.forksSharing(ctx, holders[i], seq)
-		if err != nil {
-			return err
-		}
-		holders = append(holders, forks...)
+	forks, err := p.log.forks(ctx)
+	if err != nil {
+		return err
 	}
-	if !erases {
+	goes := slices.Clone(p.seqs[session])
+	holders := []forked{{session, math.MaxInt64}}
+	for i := 0; i < len(holders); i++ {
+		h := holders[i]
+		if err := p.later(ctx, h.session, seq, len(goes) > 0); err != nil {
+			return err
+		}
+		if i > 0 {
+			p.tell(h, goes)
+		}
+		for _, f := range forks[h.session] {
+			if f.seq >= seq {
+				holders = append(holders, forked{f.session, min(f.seq, h.seq)})
+			}
+		}
+	}
+	if len(goes) == 0 {
 		return nil
 	}
 	return p.copies(ctx)
+}
+
+// tell notes which of the events that go a fork shares: it gets a redacted event
+// that names them, so that whoever goes along with it learns of that.
+func (p *redactionPlan) tell(f forked, goes []int64) {
+	n := 0
+	for n < len(goes) && goes[n] <= f.seq {
+		n++
+	}
+	if n == 0 {
+		return
+	}
+	p.shared[f.session] = goes[:n]
+	if p.seqs[f.session] == nil {
+		p.told = append(p.told, f.session)
+	}
 }
 
 // later takes in what is left of the blobs that earlier redactions of one
@@ -198,6 +225,15 @@ func (p *redactionPlan) keepShared(ctx context.Context) error {
 	return nil
 }
 
+// note is the payload of the redacted event of a session.
+func (p *redactionPlan) note(session, reason string) RedactionNote {
+	n := RedactionNote{Seqs: slices.Concat(p.shared[session], p.seqs[session]), Reason: reason}
+	if len(p.seqs[session]) > 0 {
+		n.Blobs = p.erasedBlobs()
+	}
+	return n
+}
+
 func (p *redactionPlan) erasedBlobs() []Digest {
 	var digests []Digest
 	for _, b := range p.report.Blobs {
@@ -221,9 +257,15 @@ func (p *redactionPlan) settle(ctx context.Context) error {
 	return nil
 }
 
-// forksSharing lists the direct forks of session whose prefix holds seq.
-func (l *Log) forksSharing(ctx context.Context, session string, seq int64) ([]string, error) {
-	var forks []string
+// forked is a fork and the last seq that it shares.
+type forked struct {
+	session string
+	seq     int64
+}
+
+// forks lists all forks of the store by their parents.
+func (l *Log) forks(ctx context.Context) (map[string][]forked, error) {
+	forks := map[string][]forked{}
 	for info, err := range l.Sessions(ctx) {
 		if err != nil {
 			return nil, err
@@ -235,9 +277,18 @@ func (l *Log) forksSharing(ctx context.Context, session string, seq int64) ([]st
 		if err != nil {
 			return nil, err
 		}
-		if f.Parent == session && f.Seq >= seq {
-			forks = append(forks, info.ID)
-		}
+		forks[f.Parent] = append(forks[f.Parent], forked{info.ID, f.Seq})
 	}
 	return forks, nil
+}
+
+// forksSharing lists the direct forks of session whose prefix holds seq.
+func (l *Log) forksSharing(ctx context.Context, session string, seq int64) (sharing []string, err error) {
+	forks, err := l.forks(ctx)
+	for _, f := range forks[session] {
+		if f.seq >= seq {
+			sharing = append(sharing, f.session)
+		}
+	}
+	return sharing, err
 }

@@ -20,6 +20,7 @@ type verifier struct {
 	glued bool // the last line has no newline
 
 	begun bool
+	from  int64 // the seq of the first event
 	last  Head
 	more  int // how many events of its append are to follow the last one
 	ids   seenIDs
@@ -184,6 +185,7 @@ func (v *verifier) place(ctx context.Context, f *Fragment, n *inspection) (place
 		v.defect(e.Seq, "duplicate", fmt.Sprintf("event %d has the same id, %s", first, e.ID))
 	}
 	if !v.begun {
+		v.from = e.Seq
 		err = v.first(ctx, e, n)
 	} else if placed = v.follows(e, n); !placed {
 		return false, nil
@@ -258,6 +260,9 @@ func (v *verifier) erasure(ctx context.Context, e *Event, n *inspection) {
 	}
 	for _, seq := range n.note.Seqs {
 		v.named[seq] = true
+		if seq < v.from {
+			continue // it is the parent's
+		}
 		if !v.erased[seq] && !v.lost[seq] && !v.damaged && !v.erasedNow(ctx, seq) {
 			v.defect(e.Seq, "redaction", fmt.Sprintf("it names event %d, whose content is still there", seq))
 		}

@@ -40,8 +40,9 @@ type Copied struct {
 // What was redacted cannot be copied as such: a lost event stands in its place,
 // whose extra member has the type and what redaction kept.
 //
-// The source is copied as it is at the start, and read once, a part at a time. A
-// copy that fails is removed; where that fails too, or the process is killed,
+// The source is copied as it is at the start, and read once, a part at a time.
+// Redactions and removals in its store wait until it is copied, so that one of
+// what was copied finds the copy. A copy that fails is removed; where that fails too, or the process is killed,
 // what is left can be told by its first event, which says how far it is to go
 // (CopyOrigin); Tree shows it as partial. A taken id is eventlog.ErrExists.
 func Copy(ctx context.Context, log *eventlog.Log, source string, opts CopyOptions) (Copied, error) {
@@ -51,7 +52,7 @@ func Copy(ctx context.Context, log *eventlog.Log, source string, opts CopyOption
 	}
 	names := Options{ID: opts.ID, NewID: opts.NewID}
 	c.id = names.id()
-	if err := c.run(ctx); err != nil {
+	if err := log.Hold(ctx, c.run); err != nil {
 		return Copied{}, fmt.Errorf("copy session %q to %q: %w", source, c.id, errors.Join(err, c.undo(ctx, err)))
 	}
 	return Copied{ID: c.id, Head: c.head, Source: source, Erased: c.erased}, nil

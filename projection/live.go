@@ -54,11 +54,11 @@ type Request struct {
 // Resume loads a set at the head of a session, to go on from there. See Load
 // for the errors.
 func Resume(ctx context.Context, log *eventlog.Log, session string, set Set, opts ...LiveOptions) (*Live, error) {
-	l, err := LoadSet(ctx, log, session, set, Options{newest: true})
-	if err != nil {
+	v := &Live{log: log}
+	v.Session, v.set = session, set
+	if err := v.reload(ctx, 0); err != nil {
 		return nil, err
 	}
-	v := &Live{Loaded: *l, log: log}
 	if len(opts) > 0 {
 		v.opts = opts[0]
 	}
@@ -120,14 +120,18 @@ func (v *Live) absorb(ctx context.Context, e *eventlog.Event) error {
 	return nil
 }
 
-// reload loads the states as of seq.
+// reload loads the states as of seq; 0 is the head. Nothing is redacted
+// meanwhile: a later redaction, also of what a fork shares, appends an event to
+// the session, and so no body is appended that holds what is gone.
 func (v *Live) reload(ctx context.Context, seq int64) error {
-	l, err := LoadSet(ctx, v.log, v.Session, v.set, Options{At: seq, newest: true})
-	if err != nil {
-		return err
-	}
-	v.Loaded, v.stale = *l, false
-	return nil
+	return v.log.Hold(ctx, func(ctx context.Context) error {
+		l, err := LoadSet(ctx, v.log, v.Session, v.set, Options{At: seq, newest: true})
+		if err != nil {
+			return err
+		}
+		v.Loaded, v.stale = *l, false
+		return nil
+	})
 }
 
 // take folds an event of the path.

@@ -222,6 +222,17 @@ func (w *walk) redact(s *modelSession) {
 	for _, e := range erased {
 		e.Data, e.Metadata = nil, nil
 	}
+	w.noted(l, s)
+	for _, other := range w.sessions {
+		if slices.ContainsFunc(other.shared, func(e *modelEvent) bool { return slices.Contains(erased, e) }) {
+			w.noted(l, other)
+		}
+	}
+}
+
+// noted takes in the event that says what was redacted.
+func (w *walk) noted(l *eventlog.Log, s *modelSession) {
+	w.Helper()
 	note, err := l.Event(w.ctx, s.id, s.last()+1)
 	w.must(err)
 	w.same("type of the note", eventlog.Redacted, note.Type)
