@@ -1,6 +1,11 @@
 package pi_test
 
-import "testing"
+import (
+	"errors"
+	"testing"
+
+	"github.com/convlog/convlog/interop"
+)
 
 const maxFuzzed = 16 << 10 // larger inputs find nothing more, and take their time
 
@@ -20,8 +25,11 @@ func FuzzImport(f *testing.F) {
 			t.Fatal(err)
 		}
 		first, err := loadText(t, log, "f", text)
+		if errors.Is(err, interop.ErrHistory) {
+			return // the file begins a session of the log otherwise
+		}
 		if err != nil {
-			return // another history under the id of the parent
+			t.Fatal(err)
 		}
 		if sum := first.Imported + first.Raw + first.Present + first.Held + len(first.Refused); sum != first.Records {
 			t.Fatalf("%d records in %+v", sum, first)
