@@ -13,6 +13,7 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/codex"
+	"github.com/convlog/convlog/projection"
 	"github.com/convlog/convlog/store/storetest"
 )
 
@@ -44,12 +45,16 @@ func load(t *testing.T, log *eventlog.Log, names ...string) interop.Table {
 	return table
 }
 
-// loadText imports lines as if they stood in a file of that name.
+// loadText imports lines as if they stood in a file.
 func loadText(t *testing.T, log *eventlog.Log, text string) (interop.Result, error) {
 	t.Helper()
-	return codex.Format{}.Import(t.Context(), log, interop.Source{Name: "f", Open: func() (io.ReadCloser, error) {
+	return codex.Format{}.Import(t.Context(), log, source(text))
+}
+
+func source(text string) interop.Source {
+	return interop.Source{Name: "f", Open: func() (io.ReadCloser, error) {
 		return io.NopCloser(strings.NewReader(text)), nil
-	}})
+	}}
 }
 
 func readFixture(t testing.TB, name string) string {
@@ -173,7 +178,266 @@ func TestRank(t *testing.T) {
 
 func TestWhole(t *testing.T) {
 	log := newLog(t)
-	table := load(t, log, "whole")
-	same(t, "active path", []string{}, drawn(t, log, id("1")))
-	fmt.Println(table.Total())
+	total := load(t, log, "whole").Rows[0].Result
+	if total.Records != 49 || total.Imported != 33 || total.Raw != 16 || total.Events != 49 || total.Held != 0 || total.Present != 0 {
+		t.Errorf("result is %+v", total)
+	}
+	same(t, "active path", []string{
+		"session_started Tabulate the tides of Brest.",
+		"turn_started",
+		"developer <permissions instructions>Ask first.</permissions instructions>",
+		"user # AGENTS.md instructions for /home/ada/tide <environment_context>",
+		"session_updated",
+		"user Tabulate the tides of Brest.",
+		"assistant reasoning",
+		"assistant I look at the table, and at the gauge.",
+		"assistant calls exec_command",
+		"assistant calls exec_command",
+		"step 0: 1000+0 in, 80 out",
+		"tool result of exec_command",
+		"tool result of exec_command",
+		"assistant calls apply_patch",
+		"tool result of apply_patch",
+		"step 1: 300+900 in, 60 out",
+		"assistant calls web_search",
+		"assistant High water is at 3.2 m.",
+		"step 2: 300+1200 in, 40 out",
+		"turn completed",
+		"session_updated Tides of Brest",
+		"turn_started",
+		"session_updated",
+		"user And this gauge? image",
+		"assistant calls local_shell",
+		"step 0: 500+1500 in, 20 out",
+		"tool result of local_shell",
+		"user <turn_aborted>",
+		"turn interrupted interrupted",
+		"session_updated",
+		"turn_started",
+		"user Go on.",
+		"turn failed stream closed",
+	}, drawn(t, log, id("1")))
+}
+
+// messages are those of the active path.
+func messages(t *testing.T, log *eventlog.Log, session string) (all []eventlog.Message) {
+	t.Helper()
+	for _, e := range path(t, log, session) {
+		if m, ok, err := e.Message(); ok && err == nil {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+func TestMessages(t *testing.T) {
+	log := newLog(t)
+	load(t, log, "whole")
+	all := messages(t, log, id("1"))
+	groups := map[string][]string{}
+	var order []string
+	for i := range all {
+		m := &all[i]
+		if m.Role != eventlog.Assistant {
+			continue
+		}
+		if groups[m.Group] == nil {
+			order = append(order, m.Group)
+		}
+		groups[m.Group] = append(groups[m.Group], drawMessage(m)+" by "+m.Provider+" "+m.Model)
+	}
+	var got [][]string
+	for _, g := range order {
+		got = append(got, groups[g])
+	}
+	const by = " by openai gpt-5.4"
+	same(t, "responses", [][]string{
+		{"assistant reasoning" + by, "assistant I look at the table, and at the gauge." + by, "assistant calls exec_command" + by, "assistant calls exec_command" + by},
+		{"assistant calls apply_patch" + by},
+		{"assistant calls web_search" + by, "assistant High water is at 3.2 m." + by},
+		{"assistant calls local_shell by openai gpt-5.5"},
+	}, got)
+	if p := all[3].Parts[0]; p.Encrypted != "gAAAAA==" || p.Text != "**Looking for data**" || p.ID != "rs_1" {
+		t.Errorf("reasoning is %+v", p)
+	}
+	if m := all[4]; string(m.Extra) != `{"phase":"commentary"}` {
+		t.Errorf("extra is %s", m.Extra)
+	}
+	if p := all[5].Parts[0]; string(p.Arguments) != `{"cmd":"cat tides.csv"}` || p.CallID != "c1" {
+		t.Errorf("call is %+v with %s", p, p.Arguments)
+	}
+	if p := all[9].Parts[0]; string(p.Arguments) != `"*** Begin Patch\n*** End Patch"` || string(all[9].Extra) != `{"type":"custom_tool_call","status":"completed"}` {
+		t.Errorf("call is %s, extra %s", p.Arguments, all[9].Extra)
+	}
+	shown := all[10].Parts[0].Content
+	if len(shown) != 2 || shown[1].Type != eventlog.ImagePart || shown[1].Blob.Bytes != 70 || shown[1].MediaType != "image/png" {
+		t.Errorf("result is %+v", shown)
+	}
+	if p := all[13].Parts[1]; p.Blob != shown[1].Blob || string(p.Extra) != `{"detail":"high"}` {
+		t.Errorf("image is %+v", p)
+	}
+	if p := all[15].Parts[0]; !p.Interrupted || !p.IsError {
+		t.Errorf("result is %+v", p)
+	}
+}
+
+// info is what a session says of itself.
+func info(t *testing.T, log *eventlog.Log, session string) projection.SessionInfo {
+	t.Helper()
+	view, err := projection.Load(t.Context(), log, session, projection.Info)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return view.State
+}
+
+func TestSessionFacts(t *testing.T) {
+	log := newLog(t)
+	load(t, log, "whole", "agent-fresh", "parent")
+	got := info(t, log, id("1"))
+	same(t, "labels", map[string]string{
+		"approval_policy": "on-request", "effort": "high", "git_branch": "gauge", "git_commit": "77aa", "git_repository": "https://example.org/tide.git",
+		"model": "gpt-5.5", "model_provider": "openai", "originator": "codex-tui", "sandbox": "workspace-write", "source": "cli",
+	}, got.Labels)
+	if got.Title != "Tides of Brest" || got.Agent != "codex" || got.CWD != "/home/ada/tide" || !got.Parent.EventID.IsZero() || got.Parent.SessionID != "" {
+		t.Errorf("session is %+v", got)
+	}
+	same(t, "source", eventlog.SessionSource{Format: "codex", Version: "0.118.0", Path: fixture("whole"), SessionID: id("1")}, got.Source)
+	got = info(t, log, id("5"))
+	if got.Parent.SessionID != id("4") || got.Parent.CallID != "s1" || got.Parent.Seq != 11 || got.Labels["agent_role"] != "explorer" {
+		t.Errorf("sub-agent is %+v", got)
+	}
+}
+
+func TestUsage(t *testing.T) {
+	log := newLog(t)
+	load(t, log, "whole")
+	same(t, "usage", eventlog.Usage{InputTokens: 2100, CacheReadTokens: 3600, OutputTokens: 200, ReasoningTokens: 30}, spent(t, log, id("1")))
+}
+
+// spent are the tokens that a session used by itself.
+func spent(t *testing.T, log *eventlog.Log, session string) eventlog.Usage {
+	t.Helper()
+	view, err := projection.Load(t.Context(), log, session, projection.Usage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return view.State.Total.Usage
+}
+
+func TestRolledBack(t *testing.T) {
+	log := newLog(t)
+	load(t, log, "rolled-back")
+	same(t, "active path", []string{
+		"session_started Name a sea.",
+		"turn_started",
+		"developer <permissions instructions>Ask first.</permissions instructions>",
+		"user # AGENTS.md instructions for /home/ada/tide <environment_context>",
+		"session_updated",
+		"head_moved to 5",
+		"head_moved to 37",
+	}, drawn(t, log, id("2")))
+	var tos []int64
+	for e, err := range log.Read(t.Context(), id("2"), eventlog.All) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m, ok, err := e.HeadMove(); ok && err == nil {
+			tos = append(tos, m.To)
+		}
+	}
+	same(t, "moves", []int64{11, 5, 37}, tos)
+	same(t, "usage", eventlog.Usage{InputTokens: 1490, OutputTokens: 25}, spent(t, log, id("2")))
+}
+
+// history is what the model sees.
+func history(t *testing.T, log *eventlog.Log, session string) (lines []string) {
+	t.Helper()
+	view, err := projection.Load(t.Context(), log, session, projection.History)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, err := view.State.Messages()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range entries {
+		lines = append(lines, drawMessage(&entries[i].Message))
+	}
+	return lines
+}
+
+func TestCompacted(t *testing.T) {
+	log := newLog(t)
+	load(t, log, "compacted")
+	for _, e := range path(t, log, id("3")) {
+		c, ok, err := e.Compaction()
+		if !ok {
+			continue
+		}
+		var refs []int64
+		for _, entry := range c.Entries {
+			refs = append(refs, entry.Seq)
+		}
+		same(t, "references", []int64{6, 12, 0, 17, 0}, refs)
+		if err != nil || !c.Replace || c.Covers.To != e.Seq-1 || c.Entries[2].Message.Role != eventlog.Developer || string(c.Extra) != `{"window_number":1}` {
+			t.Errorf("compaction is %+v, %v", c, err)
+		}
+	}
+	same(t, "history", []string{
+		"user Count the boats.",
+		"assistant Twelve.",
+		"developer <permissions instructions>Ask first, always.</permissions instructions>",
+		"user Count the oars.",
+		"assistant opaque",
+		"assistant Forty oars, twelve boats.",
+		"user Thanks.",
+		"assistant You are welcome.",
+	}, history(t, log, id("3")))
+}
+
+func TestSummarised(t *testing.T) {
+	log := newLog(t)
+	load(t, log, "summarised")
+	same(t, "history", []string{
+		"developer <permissions instructions>Ask first.</permissions instructions>",
+		"user # AGENTS.md instructions for /home/ada/tide <environment_context>",
+		"user Paint the hull.",
+		"user Blue.",
+		"user The hull is to be blue.",
+		"assistant Painted.",
+	}, history(t, log, id("a")))
+}
+
+func TestBare(t *testing.T) {
+	log := newLog(t)
+	load(t, log, "bare")
+	same(t, "active path", []string{
+		"session_started Where is the anchor?", "user Where is the anchor?", "assistant calls shell", "tool result of shell", "assistant On the deck.",
+	}, drawn(t, log, id("8")))
+}
+
+func TestDamaged(t *testing.T) {
+	log := newLog(t)
+	got := load(t, log, "damaged").Rows[0].Result
+	same(t, "active path", []string{"session_started Ring the bell.", "turn_started", "user Ring the bell.", "assistant Ding."}, drawn(t, log, id("9")))
+	same(t, "refusals", []string{"line 3, byte 756", "line 8, byte 1255"}, refusals(got))
+	if got.Records != 8 || got.Imported+got.Raw+len(got.Refused) != 8 {
+		t.Errorf("result is %+v", got)
+	}
+}
+
+func refusals(r interop.Result) (all []string) {
+	for _, f := range r.Refused {
+		all = append(all, fmt.Sprintf("line %d, byte %d", f.Line, f.Offset))
+	}
+	return all
+}
+
+func TestASessionIDThatNoneCanHave(t *testing.T) {
+	log := newLog(t)
+	got, err := loadText(t, log, `{"timestamp":"2026-01-01T00:00:00Z","type":"session_meta","payload":{"id":""}}`+"\n")
+	if err != nil || len(got.Refused) != 1 || got.Held != 0 || got.Events != 0 {
+		t.Errorf("import: %+v, %v", got, err)
+	}
 }

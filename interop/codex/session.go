@@ -190,7 +190,7 @@ func (s *session) said(m *eventlog.Message, seq int64) {
 	n := note{seq: seq, role: m.Role, digest: digestOf(m)}
 	if isPrompt(m) {
 		n.cut = seq
-		if !s.turn.id.IsZero() && !s.turn.prompted && s.path.prompted() {
+		if !s.turn.id.IsZero() && !s.turn.prompted && s.path.begins(s.turn.seq) {
 			n.cut = s.turn.seq
 		}
 		s.turn.prompted = true
@@ -273,9 +273,11 @@ func (p *path) messages() (active []note) {
 // end is beyond every event that the path knows of.
 func (p *path) end() int64 { return 1 << 62 }
 
-// prompted reports whether the active path has a prompt.
-func (p *path) prompted() bool {
-	return slices.ContainsFunc(p.messages(), func(n note) bool { return n.cut > 0 })
+// begins reports whether a turn begins with its next prompt, and not with what a
+// conversation begins with.
+func (p *path) begins(turn int64) bool {
+	n := len(p.notes)
+	return n == 0 || p.notes[n-1].seq < turn || slices.ContainsFunc(p.messages(), func(n note) bool { return n.cut > 0 })
 }
 
 // turnCount is how many turns the active path has.

@@ -21,8 +21,8 @@ type shared struct {
 	next int // behind the newest event that a copy was found of
 	// point is where a fork can begin: all that was said before it was copied.
 	point int64
-	// talked: something that was said is before the point.
-	talked bool
+	// talked: a message is before the point; heard: a copy of one was found.
+	talked, heard bool
 	// parted: a record was none of the copies.
 	parted bool
 }
@@ -30,6 +30,7 @@ type shared struct {
 type sharedEvent struct {
 	seq, end int64 // end is the last event of its append
 	talk     bool  // part of the conversation
+	message  bool
 }
 
 // add takes in the next event.
@@ -41,7 +42,7 @@ func (s *shared) add(e *eventlog.Event) {
 		s.ids = append(s.ids, e.SessionID)
 	}
 	s.index[interop.KeyOf(e.ID)] = len(s.events)
-	s.events = append(s.events, sharedEvent{e.Seq, e.Seq + int64(e.More()), isTalk(e.Type)})
+	s.events = append(s.events, sharedEvent{e.Seq, e.Seq + int64(e.More()), isTalk(e.Type), e.Type.Name() == eventlog.MessageAdded})
 }
 
 // isTalk reports whether events of a type shape what the model sees, or turns.
@@ -75,13 +76,14 @@ func (s *shared) take(l *line, n int) bool {
 		return false
 	}
 	s.next = at + 1
+	s.heard = s.heard || s.events[at].message
 	rest := s.next
 	for rest < len(s.events) && s.events[rest].seq <= s.events[at].end {
 		rest++
 	}
 	if !s.talks(s.next, rest) {
 		s.point = s.events[at].end
-		s.talked = s.talked || s.talks(0, s.next)
+		s.talked = s.heard
 	}
 	return true
 }

@@ -1,0 +1,168 @@
+package codex_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/fork"
+)
+
+// What the fork of a person has of its own.
+var ownOfFork = []string{
+	"session_updated", "turn_started", "user And the lighthouse?", "session_updated And the lighthouse?",
+	"assistant It is dark.", "step 0: 100+700 in, 9 out", "turn completed",
+}
+
+// What the sub-agent that was forked has of its own.
+var ownOfAgent = []string{
+	"session_updated", "tool result of spawn_agent", "turn_started", "session_updated",
+	"user Review the cranes.", "session_updated Review the cranes.", "assistant They creak.", "step 0: 150+400 in, 12 out", "turn completed",
+}
+
+func TestForksOfAParentInTheLog(t *testing.T) {
+	log := newLog(t)
+	table := load(t, log, "agent-forked", "fork", "parent") // the parent is imported first
+	for i, want := range []int{41, 26, 36} {
+		if got := table.Rows[i].Result; got.Records != want || got.Imported+got.Raw+got.Present != want || got.Held != 0 {
+			t.Errorf("%s: %+v", table.Rows[i].Path, got)
+		}
+	}
+	parent := drawn(t, log, id("4"))
+	for n, want := range map[string]struct {
+		point int64
+		label string
+		own   []string
+	}{
+		"6": {19, "Noether", ownOfAgent},
+		"7": {38, "", ownOfFork},
+	} {
+		p, ok, err := fork.Parent(t.Context(), log, id(n))
+		if err != nil || !ok || p.Session != id("4") || p.Seq != want.point || p.Fork.Label != want.label {
+			t.Fatalf("%s is forked from %+v, %v, %v", n, p, ok, err)
+		}
+		got := drawn(t, log, id(n))
+		at := len(got) - len(want.own) - 1
+		same(t, "what is shared", parent[:at], got[:at])
+		same(t, "what is its own", append([]string{"session_forked"}, want.own...), got[at:])
+	}
+	same(t, "spent by the sub-agent", eventlog.Usage{InputTokens: 150, CacheReadTokens: 400, OutputTokens: 12, ReasoningTokens: 2}, spent(t, log, id("6")))
+	if got := info(t, log, id("6")); got.Labels["agent_nickname"] != "Noether" || got.Labels["model"] != "gpt-5.4-mini" || got.Source.SessionID != id("6") {
+		t.Errorf("sub-agent is %+v", got)
+	}
+	again := load(t, log, "agent-forked", "fork", "parent")
+	if total := again.Total(); total.Events != 0 || total.Present != total.Records {
+		t.Errorf("second import: %+v", total)
+	}
+}
+
+func TestForksOfAParentThatIsMissing(t *testing.T) {
+	log := newLog(t)
+	load(t, log, "agent-forked", "fork")
+	if got := info(t, log, id("6")); got.Title != "Noether" || got.Parent.SessionID != id("4") {
+		t.Errorf("sub-agent is %+v", got)
+	}
+	for n, want := range map[string]eventlog.Usage{
+		"6": {InputTokens: 150, CacheReadTokens: 400, OutputTokens: 12, ReasoningTokens: 2},
+		"7": {InputTokens: 100, CacheReadTokens: 700, OutputTokens: 9},
+	} {
+		same(t, "spent by "+n, want, spent(t, log, id(n)))
+		inherited, own := 0, 0
+		for _, e := range path(t, log, id(n)) {
+			if _, marked := e.MetadataValue("inherited"); marked {
+				inherited++
+			} else if own++; own > 1 && inherited == 0 {
+				t.Errorf("%s: event %d comes before the copies", n, e.Seq)
+			}
+		}
+		if inherited < 12 || own < 5 {
+			t.Errorf("%s: %d events are copies, %d its own", n, inherited, own)
+		}
+	}
+	load(t, log, "parent")
+	if total := load(t, log, "agent-forked", "fork").Rows; total[0].Events != 0 || total[1].Events != 0 {
+		t.Errorf("import when the parent is there: %+v", total)
+	}
+}
+
+func TestAForkThatHasNothingOfItsOwnIsHeld(t *testing.T) {
+	log := newLog(t)
+	load(t, log, "parent")
+	text := readFixture(t, "fork")
+	lines := strings.SplitAfter(text, "\n")
+	got, err := loadText(t, log, strings.Join(lines[:20], ""))
+	if err != nil || got.Held != 20 || got.Events != 0 {
+		t.Errorf("import of the copies: %+v, %v", got, err)
+	}
+	got, err = loadText(t, log, text)
+	if err != nil || got.Held != 0 || got.Records != 36 || got.Present != 27 {
+		t.Errorf("import of all: %+v, %v", got, err)
+	}
+}
+
+func TestAForkOfAnotherConversationIsNone(t *testing.T) {
+	log := newLog(t)
+	parent := strings.Replace(readFixture(t, "parent"), "Ask first.", "Never ask.", 1)
+	if _, err := loadText(t, log, parent); err != nil {
+		t.Fatal(err)
+	}
+	load(t, log, "fork")
+	if _, ok, err := fork.Parent(t.Context(), log, id("7")); ok || err != nil {
+		t.Errorf("it is a fork: %v, %v", ok, err)
+	}
+	same(t, "spent", eventlog.Usage{InputTokens: 100, CacheReadTokens: 700, OutputTokens: 9}, spent(t, log, id("7")))
+}
+
+func TestWhatWasSaidBetweenCopiesEndsThem(t *testing.T) {
+	log := newLog(t)
+	load(t, log, "parent")
+	lines := strings.SplitAfter(readFixture(t, "fork"), "\n")
+	for i, line := range lines {
+		if strings.Contains(line, `"text":"I ask two reviewers."`) {
+			lines[i] = ""
+		}
+	}
+	if _, err := loadText(t, log, strings.Join(lines, "")); err != nil {
+		t.Fatal(err)
+	}
+	p, ok, err := fork.Parent(t.Context(), log, id("7"))
+	if err != nil || !ok || p.Seq != 8 {
+		t.Errorf("forked from %+v, %v, %v", p, ok, err)
+	}
+	if got := drawn(t, log, id("7")); strings.Contains(strings.Join(got, "\n"), "I ask two") {
+		t.Errorf("the fork says what its file does not:\n%s", strings.Join(got, "\n"))
+	}
+}
+
+func TestChildren(t *testing.T) {
+	log := newLog(t)
+	load(t, log, "parent", "agent-fresh", "agent-forked")
+	var got []string
+	for _, e := range path(t, log, id("4")) {
+		c, ok, err := e.Child()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ok {
+			got = append(got, strings.Join([]string{string(c.State), c.ChildID, c.ChildSessionID, c.CallID, c.Agent, string(c.Mode), c.Task, c.Status, c.Error}, "|"))
+		}
+	}
+	same(t, "children", []string{
+		"requested|s1||s1|explorer|fresh|Review the locks.||",
+		"started|s1|" + id("5") + "|s1|Hopper|||pending_init|",
+		"requested|s2||s2|explorer|fork|Review the cranes.||",
+		"started|s2|" + id("6") + "|s2|Noether|||pending_init|",
+		"requested|s3||s3||fresh|Review the buoys.||",
+		"failed|s3||s3||||not_found|not_found",
+		"completed|s1|" + id("5") + "|s1||||completed|",
+		"canceled|s2|" + id("6") + "|s2||||running|",
+	}, got)
+	forest, err := fork.Tree(t.Context(), log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	node := forest.Node(id("4"))
+	if len(node.Down) != 2 || node.Down[0].ID != id("5") || node.Down[0].Kind != fork.KindRun || node.Down[1].ID != id("6") || node.Down[1].Kind != fork.KindFork {
+		t.Errorf("below the parent: %+v", node.Down)
+	}
+}
