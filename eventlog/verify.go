@@ -40,7 +40,8 @@ type Defect struct {
 	Offset int64  `json:"offset"`
 	// Rule is a short name: crc, line, session, seq, chain, append, duplicate, blob,
 	// payload, tree, fork, redaction, version, torn, head, or that of a rule of
-	// conversation: orphan_result, duplicate_call, empty_message, unknown_role.
+	// conversation: orphan_result, duplicate_call, empty_message, unknown_role. What
+	// projection.VerifySnapshots finds is of the rule snapshot.
 	Rule   string `json:"rule"`
 	Detail string `json:"detail"`
 }

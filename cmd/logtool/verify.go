@@ -73,6 +73,8 @@ type verdict struct {
 	Events   int64 `json:"events"`
 	Defects  int64 `json:"defects"`
 	Damaged  int64 `json:"damaged"`
+
+	lies int64 // defects that are snapshots
 }
 
 func (a *app) verify(ctx context.Context, log *eventlog.Log, args []string) error {
@@ -88,7 +90,7 @@ func (a *app) verify(ctx context.Context, log *eventlog.Log, args []string) erro
 		return err
 	}
 	if v.all.Defects > 0 {
-		return fmt.Errorf("%s: restore what is damaged from a copy, or salvage what can be read with logtool repair", v.all.found())
+		return fmt.Errorf("%s: %s", v.all.found(), v.all.advice())
 	}
 	return nil
 }
@@ -302,6 +304,11 @@ func (v *verifying) print(one verified) error {
 func (all *verdict) add(v verified) {
 	all.Events += v.Events
 	all.Defects += v.defects()
+	for _, d := range v.Defects {
+		if d.Rule == snapshotRule {
+			all.lies++
+		}
+	}
 	if v.Session == "" {
 		return
 	}
@@ -309,6 +316,13 @@ func (all *verdict) add(v verified) {
 	if v.defects() > 0 {
 		all.Damaged++
 	}
+}
+
+func (all *verdict) advice() string {
+	if all.lies == all.Defects {
+		return "redact the first of each session's (logtool redact SESSION SEQ), and the session is read without them"
+	}
+	return "restore what is damaged from a copy, or salvage what can be read with logtool repair"
 }
 
 func (all *verdict) found() string {
