@@ -76,14 +76,16 @@ func (c *conversion) run(ctx context.Context) error {
 			}
 			continue
 		}
-		for i, session := range slices.Backward(line) {
-			needs := int64(0)
+		for i, first := range slices.Backward(line) {
+			needs := int64(0) // up to where the fork reads it
 			if i > 0 {
-				if needs, err = c.forkPoint(ctx, line[i-1]); err != nil {
+				f, _, err := line[i-1].Fork()
+				if err != nil {
 					return err
 				}
+				needs = f.Seq
 			}
-			if err := c.session(ctx, session, needs); err != nil {
+			if err := c.session(ctx, first.SessionID, needs); err != nil {
 				return err
 			}
 		}
@@ -103,16 +105,6 @@ func (c *conversion) sessions(ctx context.Context) iter.Seq2[SessionInfo, error]
 			}
 		}
 	}
-}
-
-// forkPoint is up to where a fork reads its parent.
-func (c *conversion) forkPoint(ctx context.Context, fork string) (int64, error) {
-	first, err := c.src.firstEvent(ctx, fork)
-	if err != nil {
-		return 0, err
-	}
-	f, _, err := first.Fork()
-	return f.Seq, err
 }
 
 // session copies a session that was not copied yet, or not as far as needs.

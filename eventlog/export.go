@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/go-json-experiment/json"
 )
@@ -23,7 +24,7 @@ func (l *Log) Export(ctx context.Context, w io.Writer, sessions ...string) error
 			return err
 		}
 		if err := x.lineage(ctx, session); err != nil {
-			return fmt.Errorf("export session %q: %w", session, err)
+			return fmt.Errorf("export: %w", ofSession(session, err))
 		}
 	}
 	return x.w.Flush()
@@ -42,40 +43,66 @@ func (x *exporter) lineage(ctx context.Context, session string) error {
 	if err != nil {
 		return err
 	}
-	for i := len(line) - 1; i >= 0; i-- {
-		if x.sessions[line[i]] {
+	for i := range line {
+		if !x.sessions[line[i].SessionID] {
+			if err := x.log.checkForkPoint(ctx, line[i:]); err != nil {
+				return err
+			}
+		}
+	}
+	for _, first := range slices.Backward(line) {
+		if x.sessions[first.SessionID] {
 			continue
 		}
-		x.sessions[line[i]] = true
-		if err := x.session(ctx, line[i]); err != nil {
+		x.sessions[first.SessionID] = true
+		if err := x.session(ctx, first.SessionID); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// forkLine lists the session, its parent, its parent's parent, and so on.
-func (l *Log) forkLine(ctx context.Context, session string) ([]string, error) {
-	line := []string{session}
-	seen := map[string]bool{session: true}
+// forkLine lists the first events of the session, its parent, its parent's
+// parent, and so on.
+func (l *Log) forkLine(ctx context.Context, session string) (line []Event, err error) {
+	seen := map[string]bool{}
 	for {
+		seen[session] = true
 		first, err := l.firstEvent(ctx, session)
 		if err != nil {
 			return nil, err
 		}
+		line = append(line, first)
 		f, forked, err := first.Fork()
-		if err != nil {
-			return nil, err
-		}
-		if !forked {
-			return line, nil
+		if err != nil || !forked {
+			return line, err
 		}
 		if session = f.Parent; seen[session] {
 			return nil, &CorruptError{Session: first.SessionID, Offset: -1, Seq: first.Seq, Cause: errForkCycle}
 		}
-		seen[session] = true
-		line = append(line, session)
 	}
+}
+
+// checkForkPoint makes sure that the first session of a line can be read: that
+// those behind it have the event that was forked.
+func (l *Log) checkForkPoint(ctx context.Context, line []Event) error {
+	f, forked, err := line[0].Fork()
+	if err != nil || !forked || f.Seq == 0 {
+		return err
+	}
+	holder := 1
+	for holder < len(line)-1 && f.Seq < line[holder].Seq {
+		holder++
+	}
+	s := segment{session: line[holder].SessionID, to: f.Seq, hash: f.Hash}
+	e, err := l.ownEvent(ctx, s.session, f.Seq)
+	if errors.Is(err, ErrEventNotFound) {
+		return s.missing(f.Seq)
+	}
+	if err != nil {
+		return err
+	}
+	return s.check(&e, f.Seq)
 }
 
 func (x *exporter) session(ctx context.Context, session string) error {

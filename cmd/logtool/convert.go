@@ -65,14 +65,16 @@ type converted struct {
 
 func (a *app) convert(ctx context.Context, to, from *eventlog.Log, names []string) error {
 	p := a.printer()
-	var sessions, read, stored int64
+	var read, stored int64
+	whole := map[string]int64{} // the events of each session, which may come again
 	var failed []error
 	for s, err := range eventlog.Convert(ctx, to, from, names...) {
 		row := converted{Session: s.Session, Read: s.Read, Stored: s.Stored, Seq: s.Head.Seq, Hash: s.Head.Hash.String()}
 		if err != nil {
 			failed, row.Error = append(failed, err), err.Error()
 		} else {
-			sessions, read, stored = sessions+1, read+s.Read, stored+s.Stored
+			read, stored = read+s.Read-whole[s.Session], stored+s.Stored
+			whole[s.Session] = s.Read
 		}
 		if a.json {
 			if err := p.value(row); err != nil {
@@ -86,7 +88,7 @@ func (a *app) convert(ctx context.Context, to, from *eventlog.Log, names []strin
 				p.printf("stopped: %s\n", clean(strings.TrimPrefix(err.Error(), "convert: ")))
 			}
 		}
-		p.printf("%s, %s: %s stored\n", count(sessions, "session"), count(read, "event"), thousands(stored))
+		p.printf("%s, %s: %s stored\n", count(int64(len(whole)), "session"), count(read, "event"), thousands(stored))
 	}
 	if err := p.flush(); err != nil && len(failed) == 0 {
 		return err
@@ -107,7 +109,7 @@ func convertError(failed []error) error {
 	if errors.Is(err, eventlog.ErrConflict) {
 		text += "; copy what has another history there into another store"
 	}
-	if errors.Is(err, eventlog.ErrCorrupt) {
+	if errors.Is(err, eventlog.ErrCorrupt) || !errors.Is(err, eventlog.ErrConflict) {
 		text += "; logtool verify shows all damage, logtool repair saves what can be read"
 	}
 	return errors.New(text)

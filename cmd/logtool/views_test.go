@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"regexp"
 	"strings"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -33,3 +34,17 @@ func views(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text.String()), 0o600))
 }
+
+// snapshotid NAME FILE: set $NAME to the id of a snapshot in what snapshot printed.
+func snapshotID(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: snapshotid NAME FILE")
+	}
+	id := uuids.FindString(ts.ReadFile(args[1]))
+	if id == "" {
+		ts.Fatalf("no snapshot in %q", ts.ReadFile(args[1]))
+	}
+	ts.Setenv(args[0], id)
+}
+
+var uuids = regexp.MustCompile(`\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b`)
