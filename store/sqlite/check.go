@@ -8,6 +8,7 @@ import (
 	"io"
 	"iter"
 	"path/filepath"
+	"strings"
 
 	"github.com/convlog/convlog/eventlog"
 )
@@ -18,12 +19,13 @@ const (
 	strays    = `SELECT session, count(*), min(seq), max(seq) FROM events WHERE session NOT IN (SELECT key FROM sessions) GROUP BY session`
 )
 
-// Check implements eventlog.Checker: SQLite checks its pages and indexes, and
-// events are found that belong to no session.
+// Check implements eventlog.Checker: SQLite checks its pages and indexes, events
+// are found that belong to no session, and the index of texts is compared with
+// some events that it should have.
 func (s *Store) Check(ctx context.Context) iter.Seq2[eventlog.Defect, error] {
 	return func(yield func(eventlog.Defect, error) bool) {
 		var found []eventlog.Defect
-		for _, check := range []func(context.Context, *conn) ([]eventlog.Defect, error){s.checkIntegrity, s.checkStrays} {
+		for _, check := range []func(context.Context, *conn) ([]eventlog.Defect, error){s.checkIntegrity, s.checkStrays, s.checkIndex} {
 			var some []eventlog.Defect
 			err := s.read(ctx, func(c *conn) (err error) {
 				some, err = check(ctx, c)
@@ -78,4 +80,66 @@ func (s *Store) checkStrays(_ context.Context, c *conn) (found []eventlog.Defect
 			row[1], row[2], row[3], row[0])))
 	}, 4, strays)
 	return found, err
+}
+
+const (
+	sampleRow  = `SELECT session, seq, line FROM events WHERE key >= ? AND key <= ? ORDER BY key LIMIT 1`
+	hasGrams   = `SELECT count(*) FROM search WHERE search MATCH ? AND rowid = ?`
+	mostSample = 500 // events
+)
+
+// checkIndex looks whether the index of texts has what it should have, of some
+// events.
+func (s *Store) checkIndex(ctx context.Context, c *conn) (found []eventlog.Defect, err error) {
+	n, err := c.number(findSearch)
+	if err != nil || n == 0 {
+		return nil, err
+	}
+	state, err := readIndexState(c)
+	if err != nil {
+		return nil, err
+	}
+	if state.rules != indexRules {
+		return nil, nil
+	}
+	missing, looked := 0, 0
+	grams := newGramSet()
+	for key := int64(1); key <= state.watermark; key += max(1, state.watermark/mostSample) {
+		has, err := s.sampled(ctx, c, grams, key, state.watermark)
+		if err != nil {
+			return nil, err
+		}
+		if looked++; !has {
+			missing++
+		}
+	}
+	if missing > 0 {
+		found = append(found, s.inFile("index", fmt.Sprintf("%d of %d events are not in the index of texts as they should be: make it anew", missing, looked)))
+	}
+	return found, nil
+}
+
+// sampled reports whether the index has the first event of a key or behind it.
+func (s *Store) sampled(ctx context.Context, c *conn, grams *gramSet, key, watermark int64) (bool, error) {
+	row := make([]driver.Value, 3)
+	found, err := c.first(row, sampleRow, key, watermark)
+	if err != nil || !found {
+		return true, err
+	}
+	session, _ := row[0].(int64)
+	seq, _ := row[1].(int64)
+	line, _ := row[2].([]byte)
+	open := func(context.Context, eventlog.Digest) (io.ReadCloser, error) { return nil, eventlog.ErrBlobNotFound }
+	text, err := textOf(ctx, line, open)
+	words := grams.of(eventlog.FoldText(text))
+	id, ok := docOf(session, seq)
+	if err != nil || words == "" || !ok {
+		return true, nil // its text stands elsewhere, or it has none
+	}
+	if some := strings.Fields(words); len(some) > maxQueryGrams {
+		words = strings.Join(some[:maxQueryGrams], " ")
+	}
+	count := make([]driver.Value, 1)
+	_, err = c.first(count, hasGrams, words, id)
+	return count[0] == driver.Value(int64(1)), err
 }

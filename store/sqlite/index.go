@@ -279,7 +279,7 @@ func readUnindexed(c *conn, from int64) (events []unindexed, err error) {
 
 // gramsOf is what the index has of an event, given its line. The error is ctx's.
 func (s *Store) gramsOf(ctx context.Context, grams *gramSet, line []byte) (string, error) {
-	text, err := s.textOf(ctx, line, s.OpenBlob)
+	text, err := textOf(ctx, line, s.OpenBlob)
 	switch {
 	case ctx.Err() != nil:
 		return "", ctx.Err()
@@ -289,10 +289,8 @@ func (s *Store) gramsOf(ctx context.Context, grams *gramSet, line []byte) (strin
 	return grams.of(eventlog.FoldText(text)), nil
 }
 
-// opener opens a blob.
-type opener func(context.Context, eventlog.Digest) (io.ReadCloser, error)
-
-func (s *Store) textOf(ctx context.Context, line []byte, open opener) (string, error) {
+// textOf is the text of the event on a line.
+func textOf(ctx context.Context, line []byte, open func(context.Context, eventlog.Digest) (io.ReadCloser, error)) (string, error) {
 	e, err := eventlog.ParseLine(line, "")
 	if err != nil {
 		return "", err

@@ -88,6 +88,9 @@ func (r *rewriting) apply(w *writer) error {
 			return fmt.Errorf("replace event %d: %w", e.Seq, err)
 		}
 	}
+	if err := w.reindex(key, seqsOf(r.replace)); err != nil {
+		return fmt.Errorf("index what was replaced: %w", err)
+	}
 	if _, err := w.conn.exec(revise, grown, key); err != nil {
 		return fmt.Errorf("revise session: %w", err)
 	}

@@ -33,43 +33,86 @@ func (w *writer) unindex(session int64, seqs []int64) error {
 	if state.rules != indexRules || len(seqs) > maxUnindexed || int64(len(seqs)-1)*resetPerIndex > state.watermark {
 		return w.resetIndex()
 	}
-	grams := newGramSet()
-	for _, seq := range seqs {
-		if err := w.takeOut(grams, session, seq, state.watermark); err != nil {
-			return w.resetIndex()
+	return w.change(func(grams *gramSet) error {
+		for _, seq := range seqs {
+			if err := w.takeOut(grams, session, seq, state.watermark); err != nil {
+				return err
+			}
 		}
+		return nil
+	})
+}
+
+// change makes a small change of the index, and empties it if that fails. What
+// is wrong with it shows with the statement after the last change, at the
+// latest.
+func (w *writer) change(f func(*gramSet) error) error {
+	if err := w.conn.run("SAVEPOINT small"); err != nil {
+		return fmt.Errorf("change the index: %w", err)
 	}
-	_, err = w.conn.exec(countErasure)
-	return wrap("count an erasure", err)
+	err := f(newGramSet())
+	if err == nil {
+		_, err = w.conn.exec(countErasure)
+	}
+	if err == nil {
+		return wrap("change the index", w.conn.run("RELEASE small"))
+	}
+	if err := w.conn.run("ROLLBACK TO small; RELEASE small"); err != nil {
+		return fmt.Errorf("change the index: %w", err)
+	}
+	return w.resetIndex()
 }
 
 // takeOut takes one event out of the index, if it is in it.
 func (w *writer) takeOut(grams *gramSet, session, seq, watermark int64) error {
+	id, words, err := w.indexed(grams, session, seq, watermark)
+	if err != nil || words == "" {
+		return err
+	}
+	_, err = w.conn.exec(takeOut, id, words)
+	return err
+}
+
+// reindex puts events into the index whose lines were replaced, and which the
+// index is not to meet again.
+func (w *writer) reindex(session int64, seqs []int64) error {
+	state, err := readIndexState(w.conn)
+	if err != nil {
+		return err
+	}
+	return w.change(func(grams *gramSet) error {
+		for _, seq := range seqs {
+			id, words, err := w.indexed(grams, session, seq, state.watermark)
+			if err != nil {
+				words = unreadGram
+			}
+			if err := w.index([]document{{id: id, grams: words}}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// indexed is what the index has of an event; nothing if the index has not come to
+// it yet.
+func (w *writer) indexed(grams *gramSet, session, seq, watermark int64) (id int64, words string, err error) {
 	row := make([]driver.Value, 2)
 	found, err := w.conn.first(row, readErased, session, seq)
 	if err != nil || !found {
-		return err
+		return 0, "", err
 	}
 	key, _ := row[0].(int64)
 	line, _ := row[1].([]byte)
 	id, ok := docOf(session, seq)
 	if key > watermark || !ok {
-		return nil
+		return id, "", nil
 	}
-	e, err := eventlog.ParseLine(line, "")
+	text, err := textOf(context.Background(), line, w.openBlob)
 	if err != nil {
-		return err
+		return id, "", err
 	}
-	text, err := eventlog.SearchText(context.Background(), &e, w.openBlob)
-	if err != nil {
-		return err
-	}
-	words := grams.of(eventlog.FoldText(text))
-	if words == "" {
-		return nil
-	}
-	_, err = w.conn.exec(takeOut, id, words)
-	return err
+	return id, grams.of(eventlog.FoldText(text)), nil
 }
 
 // openBlob reads a blob on the writer's connection, in its transaction.

@@ -1,0 +1,334 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// asleep opens a store whose index nobody brings up to date.
+func asleep(t testing.TB, path string) *Store {
+	t.Helper()
+	s := open(t, path)
+	must(t, s.open(t.Context()))
+	s.index.mu.Lock()
+	defer s.index.mu.Unlock()
+	s.index.cancel()
+	s.index.cancel = nil
+	<-s.index.done
+	return s
+}
+
+// look is what a search has to look at, as session:seq.
+func look(t testing.TB, s *Store, term, session string, to int64) []string {
+	t.Helper()
+	seen := []string{}
+	for c, err := range s.Search(t.Context(), []string{term}, session, to) {
+		must(t, err)
+		for e, err := range c.Events {
+			must(t, err)
+			seen = append(seen, fmt.Sprintf("%s:%d", c.Session, e.Seq))
+		}
+	}
+	return seen
+}
+
+func wantSeen(t testing.TB, what string, got []string, want ...string) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("%s: %v, want %v", what, got, want)
+	}
+}
+
+func stateOf(t testing.TB, s *Store) (state indexState) {
+	t.Helper()
+	must(t, s.read(t.Context(), func(c *conn) (err error) {
+		state, err = readIndexState(c)
+		return err
+	}))
+	return state
+}
+
+// A process is killed between an append and what makes it known to the index:
+// what the index lacks is looked at, once, however far it has come.
+func TestSearchBehindIndex(t *testing.T) {
+	path := tempPath(t)
+	s := asleep(t, path)
+	head := add(t, s, "a", eventlog.Head{}, 2, "apple")
+	wantSeen(t, "nothing indexed", look(t, s, "pear", "", 0), "a:2", "a:1")
+	must(t, s.Index(t.Context(), false))
+	wantSeen(t, "all indexed", look(t, s, "pear", "", 0))
+	wantSeen(t, "all indexed, found", look(t, s, "apple", "", 0), "a:2", "a:1")
+	head = add(t, s, "a", head, 2, "pear")
+	other := add(t, s, "b", eventlog.Head{}, 1, "plum")
+	for range 2 {
+		wantSeen(t, "some behind", look(t, s, "apple", "", 0), "a:4", "a:3", "a:2", "a:1", "b:1")
+		wantSeen(t, "some behind, none found", look(t, s, "cherry", "", 0), "a:4", "a:3", "b:1")
+		wantSeen(t, "one session", look(t, s, "apple", "a", 3), "a:3", "a:2", "a:1")
+		must(t, s.Close())
+		s = asleep(t, path)
+	}
+	must(t, s.Index(t.Context(), true))
+	wantSeen(t, "made anew", look(t, s, "pear", "", 0), "a:4", "a:3")
+	add(t, s, "a", head, 1, "x")
+	add(t, s, "b", other, 1, "x")
+}
+
+// A store goes on with its index by itself when nobody writes, and when it is
+// closed.
+func TestIndexByItself(t *testing.T) {
+	path := tempPath(t)
+	s := open(t, path)
+	head := add(t, s, "a", eventlog.Head{}, 3, "apple")
+	for stateOf(t, s).watermark < 3 {
+		must(t, t.Context().Err())
+	}
+	head = add(t, s, "a", head, 1, "pear")
+	must(t, s.Close())
+	s = asleep(t, path)
+	if state := stateOf(t, s); state.watermark != 4 || state.rules != indexRules {
+		t.Errorf("after closing: %+v", state)
+	}
+	add(t, s, "a", head, 1, "x")
+}
+
+// A batch for the index ends as soon as somebody waits to write.
+func TestIndexYields(t *testing.T) {
+	s := asleep(t, tempPath(t))
+	add(t, s, "a", eventlog.Head{}, 3*indexChunk, "apple")
+	b, err := s.index.behind(t.Context())
+	must(t, err)
+	var waiting sync.WaitGroup
+	op := meanwhile{indexing: b, before: func() {
+		waiting.Go(func() { add(t, s, "b", eventlog.Head{}, 1, "pear") })
+		for !s.writer.wanted() {
+			must(t, t.Context().Err())
+		}
+	}}
+	must(t, s.writer.do(t.Context(), &job{op: op, alone: true}))
+	waiting.Wait()
+	if state := stateOf(t, s); state.watermark != indexChunk {
+		t.Errorf("the index came to %d, not %d", state.watermark, indexChunk)
+	}
+	wantSeen(t, "those behind", look(t, s, "cherry", "b", 0), "b:1")
+	if seen := look(t, s, "apple", "", 0); len(seen) != 3*indexChunk+1 {
+		t.Errorf("looks at %d events", len(seen))
+	}
+}
+
+type meanwhile struct {
+	*indexing
+	before func()
+}
+
+func (m meanwhile) apply(w *writer) error {
+	m.before()
+	return m.indexing.apply(w)
+}
+
+// A batch is dropped when what it was made of was erased meanwhile.
+func TestIndexErasedMeanwhile(t *testing.T) {
+	s := asleep(t, tempPath(t))
+	events := chained("a", eventlog.Head{}, 3, "secret")
+	must(t, s.Append(t.Context(), "a", eventlog.Head{}, events, false))
+	b, err := s.index.behind(t.Context())
+	must(t, err)
+	head := headOf(events)
+	must(t, s.Rewrite(t.Context(), "a", head, []eventlog.Event{altered(events[1], "harmless")}, chained("a", head, 1, "note")))
+	must(t, s.writer.do(t.Context(), &job{op: b, alone: true}))
+	if state := stateOf(t, s); state.watermark != 0 {
+		t.Errorf("the index came to %d", state.watermark)
+	}
+	must(t, s.Index(t.Context(), false))
+	wantSeen(t, "secret", look(t, s, "secret", "", 0), "a:3", "a:1")
+}
+
+// vocabulary is all that the index has: its words, in how many rows and how often.
+func vocabulary(t testing.TB, s *Store) (words []string) {
+	t.Helper()
+	c, err := dial(s.path, writing)
+	must(t, err)
+	defer func() { must(t, c.close()) }()
+	must(t, c.run("CREATE VIRTUAL TABLE temp.vocabulary USING fts5vocab(main, search, 'row')"))
+	must(t, c.each(func(row []driver.Value) { words = append(words, fmt.Sprint(row)) }, 3, "SELECT * FROM temp.vocabulary ORDER BY term"))
+	return words
+}
+
+// What was erased has left no trace in the index: it is like one that is made
+// anew.
+func TestIndexErased(t *testing.T) {
+	s := asleep(t, tempPath(t))
+	head := add(t, s, "a", eventlog.Head{}, 300, "filler")
+	secret := chained("a", head, 2, "zyzzyva")
+	must(t, s.Append(t.Context(), "a", head, secret, false))
+	head = add(t, s, "a", headOf(secret), 5, "filler again")
+	other := add(t, s, "b", eventlog.Head{}, 3, "quetzal")
+	must(t, s.Index(t.Context(), false))
+	before := vocabulary(t, s)
+	must(t, s.Rewrite(t.Context(), "a", head, []eventlog.Event{altered(secret[0], "harmless"), altered(secret[1], "")}, chained("a", head, 1, "note")))
+	wantSeen(t, "what it became", look(t, s, "harmless", "a", 307), "a:301")
+	must(t, s.RemoveSession(t.Context(), "b", other))
+	must(t, s.Index(t.Context(), false))
+	after := vocabulary(t, s)
+	must(t, s.Index(t.Context(), true))
+	if anew := vocabulary(t, s); !slices.Equal(after, anew) || slices.Equal(before, anew) || len(anew) == 0 {
+		t.Errorf("the index has %d words, %d when made anew, had %d", len(after), len(anew), len(before))
+	}
+}
+
+// Two handles make the index of one file.
+func TestIndexByTwo(t *testing.T) {
+	path := tempPath(t)
+	stores := []*Store{open(t, path), open(t, path)}
+	var writers sync.WaitGroup
+	for i, s := range stores {
+		writers.Go(func() {
+			head := eventlog.Head{}
+			for n := range 40 {
+				head = add(t, s, fmt.Sprintf("s%d", i), head, 3, fmt.Sprintf("word%d", n))
+				if n%7 == 0 {
+					must(t, s.Index(t.Context(), false))
+				}
+			}
+		})
+	}
+	writers.Wait()
+	must(t, stores[0].Index(t.Context(), false))
+	both := vocabulary(t, stores[0])
+	wantSeen(t, "one word", look(t, stores[1], "word39", "s0", 0), "s0:120", "s0:119", "s0:118")
+	must(t, stores[1].Index(t.Context(), true))
+	if anew := vocabulary(t, stores[0]); !slices.Equal(both, anew) {
+		t.Errorf("the index of two has %d words, made anew %d", len(both), len(anew))
+	}
+}
+
+// oldDatabase makes a file as programs did that had no index.
+func oldDatabase(t testing.TB) string {
+	t.Helper()
+	path := tempPath(t)
+	s := asleep(t, path)
+	add(t, s, "a", eventlog.Head{}, 3, "apple")
+	must(t, s.Close())
+	makeDatabase(t, path, "DROP TABLE search; DROP TABLE search_state; PRAGMA user_version = 1; PRAGMA journal_mode = DELETE")
+	return path
+}
+
+func TestOldSchema(t *testing.T) {
+	path := oldDatabase(t)
+	before, err := os.ReadFile(path)
+	must(t, err)
+	s := open(t, path, Options{ReadOnly: true})
+	wantSeen(t, "without an index", look(t, s, "apple", "", 0), "a:3", "a:2", "a:1")
+	wantSeen(t, "one session", look(t, s, "apple", "a", 2), "a:2", "a:1")
+	defects, err := collect(s.Check(t.Context()))
+	must(t, err)
+	if len(defects) > 0 {
+		t.Errorf("defects: %v", defects)
+	}
+	must(t, s.Close())
+	after, err := os.ReadFile(path)
+	must(t, err)
+	if !slices.Equal(before, after) {
+		t.Error("reading an old file has changed it")
+	}
+	s = open(t, path)
+	must(t, s.Index(t.Context(), false))
+	wantSeen(t, "migrated", look(t, s, "pear", "", 0))
+	wantSeen(t, "migrated, found", look(t, s, "apple", "", 0), "a:3", "a:2", "a:1")
+}
+
+// Where pages of the index are damaged all is read instead. Check names damage of
+// any kind, it does not keep anything from being erased, and the index can be made
+// anew.
+func TestIndexDamaged(t *testing.T) {
+	for name, damage := range map[string]string{
+		"pages":     "UPDATE search_data SET block = x'00ff' WHERE id > 10",
+		"structure": "UPDATE search_data SET block = x'00' WHERE id = 10",
+		"no pages":  "DELETE FROM search_data WHERE id > 10",
+		"emptied":   "INSERT INTO search (search) VALUES ('delete-all')",
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := tempPath(t)
+			s := asleep(t, path)
+			events := chained("a", eventlog.Head{}, 3, "apple")
+			must(t, s.Append(t.Context(), "a", eventlog.Head{}, events, false))
+			must(t, s.Index(t.Context(), false))
+			must(t, s.Close())
+			makeDatabase(t, path, damage)
+			s = asleep(t, path)
+			if name == "pages" || name == "no pages" {
+				wantSeen(t, "damaged", look(t, s, "apple", "", 0), "a:3", "a:2", "a:1")
+			}
+			defects, err := collect(s.Check(t.Context()))
+			must(t, err)
+			if len(defects) == 0 {
+				t.Error("Check finds nothing")
+			}
+			head := headOf(events)
+			must(t, s.Rewrite(t.Context(), "a", head, []eventlog.Event{altered(events[1], "")}, chained("a", head, 1, "note")))
+			must(t, s.Index(t.Context(), true))
+			wantSeen(t, "made anew", look(t, s, "apple", "", 0), "a:3", "a:1")
+			if defects, err = collect(s.Check(t.Context())); err != nil || len(defects) > 0 {
+				t.Errorf("made anew: %v, %v", defects, err)
+			}
+		})
+	}
+}
+
+// The pieces of a term are among those of every text that contains it.
+func FuzzGrams(f *testing.F) {
+	f.Add("the store.go of C++", 4, 8)
+	f.Add("日本語の検索 with spaces", 3, 9)
+	f.Add("aaaaaaaa a a", 0, 5)
+	set := newGramSet()
+	f.Fuzz(func(t *testing.T, text string, from, to int) {
+		text = eventlog.FoldText(strings.Join(strings.Fields(strings.ToValidUTF8(text, "?")), " "))
+		if from < 0 || to < from || to > len(text) {
+			return
+		}
+		all := strings.Fields(set.of(text))
+		seen := map[string]bool{}
+		for _, gram := range all {
+			if seen[gram] {
+				t.Fatalf("%q comes twice", gram)
+			}
+			seen[gram] = true
+		}
+		query, ok := indexQuery([]string{text[from:to]})
+		if !ok {
+			return
+		}
+		words := strings.TrimSuffix(strings.TrimPrefix(query, "("), `) OR "`+unreadGram+`"`)
+		for word := range strings.SplitSeq(words, " AND ") {
+			if !seen[strings.Trim(word, `"`)] {
+				t.Fatalf("%s of %q is not in %q", word, text[from:to], text)
+			}
+		}
+	})
+}
+
+// An index that cannot be brought up to date is no error of those who close.
+func TestIndexGivesUp(t *testing.T) {
+	path := tempPath(t)
+	s := asleep(t, path)
+	add(t, s, "a", eventlog.Head{}, 3, "apple")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.Index(ctx, false); !errors.Is(err, context.Canceled) {
+		t.Errorf("canceled: %v", err)
+	}
+	release := hold(t, path)
+	s = open(t, path)
+	must(t, s.open(t.Context()))
+	must(t, s.Close())
+	release()
+	want(t, eventlog.ErrReadOnly, open(t, path, Options{ReadOnly: true}).Index(t.Context(), true))
+}
