@@ -324,7 +324,8 @@ func TestLedgersAddUp(t *testing.T) {
 						if e.Redacted() {
 							err = json.Unmarshal(e.Kept(), &f)
 						}
-						if ok && e.SessionID == name {
+						_, copied := e.MetadataValue("fork_origin")
+						if ok && !copied && e.SessionID == name {
 							b.allow(err)
 							flushed += f.Total
 						}

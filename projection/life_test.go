@@ -19,6 +19,7 @@ type life struct {
 	*garden
 	turns   map[string]ulid.ULID
 	effects []string
+	copies  []string
 }
 
 // everything is a set of all projections of this package.
@@ -40,7 +41,7 @@ var lifeSets = []projection.Set{everything, projection.Session, projection.Of(""
 type act struct{ do, session, a, b int }
 
 var acts = []string{"turn", "turn", "end", "step", "answer", "answer", "piece", "part", "tool", "patch", "patch", "set", "artifact", "intend",
-	"complete", "approve", "wait", "child", "claim", "title", "rewind", "recover", "fork", "snapshot", "snapshot", "redact", "say"}
+	"complete", "approve", "wait", "child", "claim", "title", "rewind", "recover", "fork", "copy", "compact", "snapshot", "snapshot", "redact", "say"}
 
 var drawActs = rapid.SliceOfN(rapid.Custom(func(r *rapid.T) act {
 	return act{
@@ -216,6 +217,17 @@ func (l *life) grow(name, do string, a act) {
 		if l.allow(err, fork.ErrInsideAppend); err == nil {
 			l.names, l.turns[id] = append(l.names, id), l.turns[name]
 		}
+	case "copy":
+		if len(l.names) < 5 {
+			c, err := fork.Copy(bg, l.log, name, fork.CopyOptions{ID: fmt.Sprint("s", len(l.names))})
+			l.allow(err)
+			l.names, l.turns[c.ID] = append(l.names, c.ID), l.turns[name]
+			l.copies = append(l.copies, c.ID)
+		}
+	case "compact":
+		c := eventlog.Compaction{Covers: eventlog.Covers{From: max(at-int64(a.b), 1), To: max(at, 1)}, Summary: fmt.Sprint("summary ", a.a)}
+		_, err := projection.Compact(bg, l.log, name, c)
+		l.allow(err, projection.ErrSplitPair, projection.ErrNotInHistory)
 	case "snapshot":
 		l.snapshot(name, lifeSets[a.b%len(lifeSets)], true)
 	case "redact":
@@ -274,32 +286,6 @@ func TestNoBuiltinDependsOnBodies(t *testing.T) {
 	})
 }
 
-func TestFactsOfTheSessionSurviveARewind(t *testing.T) {
-	facts := []string{"info", "usage", "control", "children"}
-	onLives(t, func(r *rapid.T, l *life) {
-		for _, name := range l.names {
-			before := l.states(name, projection.Options{})
-			cost, err := projection.LoadCost(bg, l.log, name)
-			l.allow(err)
-			to := rapid.Int64Range(0, l.head(name).Seq).Draw(r, "to")
-			move := l.made(eventlog.NewHeadMoved(eventlog.HeadMove{To: to}))
-			e, err := l.log.Event(bg, name, l.head(name).Seq)
-			l.allow(err)
-			move.Timestamp = e.Timestamp // of info
-			l.append(name, move)
-			after := l.states(name, projection.Options{})
-			for _, fact := range facts {
-				if fact != "info" {
-					same(r, fact+" of "+name, before[fact], after[fact])
-				}
-			}
-			now, err := projection.LoadCost(bg, l.log, name)
-			l.allow(err)
-			same(r, "own cost of "+name, cost.Own, now.Own)
-		}
-	})
-}
-
 func TestCostsAddUp(t *testing.T) {
 	onLives(t, func(r *rapid.T, l *life) {
 		for _, name := range l.names {
@@ -312,12 +298,14 @@ func TestCostsAddUp(t *testing.T) {
 			onPath, err := l.log.Path(bg, name)
 			l.allow(err)
 			for _, e := range l.lineage(name) {
-				if e.SessionID == name {
+				_, inherited := e.MetadataValue("inherited")
+				inherited = inherited || e.SessionID != name
+				if !inherited {
 					own += e.Cost
 				}
 				if within(onPath, e.Seq) {
 					path += e.Cost
-					if e.SessionID != name {
+					if inherited {
 						shared += e.Cost
 					}
 				}
@@ -331,15 +319,18 @@ func TestCostsAddUp(t *testing.T) {
 			same(r, "run of "+name, c.Own, run.Totals.Own)
 			same(r, "accounting of "+name, c.Own, accounted(run))
 		}
-		var all projection.Spend
+		var all, trees projection.Spend
 		for _, name := range l.names {
 			c, err := projection.LoadCost(bg, l.log, name)
 			l.allow(err)
 			all = all.Add(c.Own)
 		}
-		tree, err := projection.LoadTreeCost(bg, l.log, "s0")
-		l.allow(err)
-		same(r, "tree", all, tree.Total)
+		for _, root := range append([]string{"s0"}, l.copies...) { // a copy is no fork
+			tree, err := projection.LoadTreeCost(bg, l.log, root)
+			l.allow(err)
+			trees = trees.Add(tree.Total)
+		}
+		same(r, "trees", all, trees)
 	})
 }
 
