@@ -76,6 +76,13 @@ func itemOf(kind itemKind, e *eventlog.Event) item {
 	return item{kind: kind, seq: e.Seq, data: e.Data}
 }
 
+// branch relies on nothing but the ends of lists being changed in place.
+func (h *HistoryState) branch() HistoryState {
+	b := *h
+	b.items, b.executions = slices.Clip(h.items), slices.Clip(h.executions)
+	return b
+}
+
 func (h *HistoryState) apply(e *eventlog.Event) error {
 	name := e.Type.Name()
 	switch name {

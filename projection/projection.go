@@ -67,7 +67,14 @@ type fold interface {
 	encode() (jsontext.Value, error)
 	decode(body jsontext.Value) error
 	digest() (eventlog.Digest, error)
+	// keep gives a function that puts the state back to what it is now, as often as
+	// it is called.
+	keep() (back func() error, err error)
 }
+
+// brancher is a pointer to a state that can be copied: neither moves on with the
+// other.
+type brancher[S any] interface{ branch() S }
 
 type folded[S any] struct {
 	Projection[S]
@@ -123,6 +130,15 @@ func (f *folded[S]) digest() (eventlog.Digest, error) {
 		return "", err
 	}
 	return CanonicalDigest(body)
+}
+
+func (f *folded[S]) keep() (back func() error, err error) {
+	if b, ok := any(&f.state).(brancher[S]); ok {
+		kept := b.branch()
+		return func() error { f.state = kept; return nil }, nil
+	}
+	body, err := f.encode()
+	return func() error { return f.decode(body) }, err
 }
 
 // Canonical rewrites a JSON value so that equal values have equal bytes: names

@@ -1,6 +1,8 @@
 package projection
 
 import (
+	"slices"
+
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/eventlog"
@@ -21,6 +23,10 @@ var Transcript = Projection[TranscriptState]{
 type TranscriptState struct {
 	items []item
 	chain chain
+}
+
+func (t *TranscriptState) branch() TranscriptState {
+	return TranscriptState{items: slices.Clip(t.items), chain: t.chain}
 }
 
 func (t *TranscriptState) apply(e *eventlog.Event) error {

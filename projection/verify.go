@@ -90,8 +90,8 @@ func (f SnapshotFinding) Defect() eventlog.Defect {
 //
 // It reads the session's own events, and goes on only if they have snapshots to
 // compare: then it folds the lineage once, up to the last event that one of them
-// covers. The encoded states at places that the path went back to are kept in
-// memory until it does.
+// covers. The states at places that the path went back to are kept in memory until
+// it does.
 func VerifySnapshots(ctx context.Context, log *eventlog.Log, session string, sets ...Set) (SnapshotReport, error) {
 	for _, set := range sets {
 		if err := set.check(); err != nil {
@@ -133,8 +133,10 @@ type snapshotVerifier struct {
 	lost, erased int64
 
 	states []*tracked
-	kept   map[int64][]keptState
-	seq    int64 // up to which was folded
+	// kept says for seqs how each state of path scope comes back there; nil where
+	// there is none.
+	kept map[int64][]func() error
+	seq  int64 // up to which was folded
 }
 
 // suspect is a snapshot, and what of it is to be compared with a replay.
@@ -154,7 +156,7 @@ func (s *suspect) weight() int64 {
 }
 
 func newSnapshotVerifier(log *eventlog.Log, session string, sets []Set) *snapshotVerifier {
-	v := &snapshotVerifier{log: log, session: session, sets: map[string]Set{}, parts: map[string]Part{}, kept: map[int64][]keptState{}}
+	v := &snapshotVerifier{log: log, session: session, sets: map[string]Set{}, parts: map[string]Part{}, kept: map[int64][]func() error{}}
 	for _, p := range builtin() {
 		v.knows(Of("", p))
 	}

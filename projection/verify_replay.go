@@ -20,9 +20,6 @@ type tracked struct {
 	at      int64
 }
 
-// keptState is the encoded state of one fold; nil where there is none.
-type keptState jsontext.Value
-
 // replay folds the lineage once, and compares the suspects at what they cover.
 func (v *snapshotVerifier) replay(ctx context.Context) error {
 	v.track()
@@ -80,16 +77,16 @@ func (v *snapshotVerifier) fold(e *eventlog.Event) {
 
 // keep keeps the states of path scope, to go on from here again.
 func (v *snapshotVerifier) keep(seq int64) {
-	states := make([]keptState, len(v.states))
+	back := make([]func() error, len(v.states))
 	for i, s := range v.states {
 		if s.failed || s.scope() == eventlog.SessionScope {
 			continue
 		}
-		if state, err := s.encode(); err == nil {
-			states[i] = keptState(state)
+		if to, err := s.keep(); err == nil {
+			back[i] = to
 		}
 	}
-	v.kept[seq] = states
+	v.kept[seq] = back
 }
 
 // goBack puts the folds of path scope to what they were behind seq.
@@ -100,7 +97,7 @@ func (v *snapshotVerifier) goBack(seq int64) {
 		}
 		if s.failed = false; seq == 0 {
 			s.reset()
-		} else if state := v.kept[seq][i]; state == nil || s.decode(jsontext.Value(state)) != nil {
+		} else if back := v.kept[seq][i]; back == nil || back() != nil {
 			s.failed = true
 		}
 	}
