@@ -2,12 +2,15 @@
 """Counts Claude Code transcripts, independently of the importer.
 
 Prints a line of JSON for each session in the files and folders named: user
-messages, assistant messages (by message id), tool calls and tool results on the
-active path. It reads a session as a whole: lines are folded to marks (prompts,
+messages, assistant messages (by message id), tool calls, tool results and tokens
+(the last usage of each message) on the active path; costs are not told. It reads a session as a whole: lines are folded to marks (prompts,
 and assistant messages), and the path is the chain of marks from the last line back.
 """
 import json, os, re, sys
 from collections import Counter, defaultdict
+
+TOKENS = {"input": "input_tokens", "output": "output_tokens", "cache_read": "cache_read_input_tokens",
+          "cache_write": "cache_creation_input_tokens"}
 
 def records(path):
     decoder = json.JSONDecoder()
@@ -65,7 +68,7 @@ def count(lines):
         owed = False
         mark[me] = own
         anchor[r["uuid"]] = last = me
-    on, step, c, seen = {None}, mark.get(last), Counter(), set()
+    on, step, c, seen, used = {None}, mark.get(last), Counter(), set(), {}
     while step is not None:
         on.add(step)
         step = nodes[step][1]
@@ -76,7 +79,11 @@ def count(lines):
             seen.add(own)
             c["calls"] += len(blocks(r, "tool_use"))
             c["results"] += len(blocks(r, "tool_result"))
-    return {k: c[k] for k in ("user", "assistant", "calls", "results")}
+            if r["type"] == "assistant":
+                used[message(r).get("id") or r["uuid"]] = message(r).get("usage") or {}
+    for ours, theirs in TOKENS.items():
+        c[ours] = sum(u.get(theirs) or 0 for u in used.values())
+    return {k: c[k] for k in ("user", "assistant", "calls", "results", *TOKENS, "cost")}
 
 def begins(record):
     """A prompt, an assistant line or tool results: what a session needs to be one."""

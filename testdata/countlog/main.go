@@ -1,9 +1,11 @@
-// Countlog imports Claude Code transcripts into a store and prints what the log
-// holds, a line of JSON for each session, for comparison with count_claude.py.
+// Countlog imports transcripts into a store and prints what the log holds, a line
+// of JSON for each session, for comparison with count_claude.py, count_pi.py and
+// the like.
 package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -13,31 +15,47 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/claude"
+	"github.com/convlog/convlog/interop/codex"
+	"github.com/convlog/convlog/interop/pi"
 	"github.com/convlog/convlog/store/jsonl"
 	"github.com/convlog/convlog/store/sqlite"
 )
 
+// formats are the foreign formats, by name.
+var formats = map[string]interop.Format{"claude": claude.Format{}, "codex": codex.Format{}, "pi": pi.Format{}}
+
+// counts are of the active path of a session; those of tokens and nano-dollars
+// are of answers, the last usage of each.
 type counts struct {
-	Session   string `json:"session"`
-	User      int    `json:"user"`
-	Assistant int    `json:"assistant"`
-	Calls     int    `json:"calls"`
-	Results   int    `json:"results"`
+	Session    string `json:"session"`
+	User       int    `json:"user"`
+	Assistant  int    `json:"assistant"`
+	Calls      int    `json:"calls"`
+	Results    int    `json:"results"`
+	Input      int64  `json:"input"`
+	Output     int64  `json:"output"`
+	CacheRead  int64  `json:"cache_read"`
+	CacheWrite int64  `json:"cache_write"`
+	Cost       int64  `json:"cost"`
 }
 
 func main() {
 	store := flag.String("store", "", "a folder (jsonl), or a file ending in .db (sqlite)")
+	format := flag.String("format", "claude", "the format of the transcripts")
 	flag.Parse()
-	if err := run(context.Background(), *store, flag.Args()); err != nil {
+	if err := run(context.Background(), *store, formats[*format], flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "countlog:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, path string, sources []string) error {
+func run(ctx context.Context, path string, format interop.Format, sources []string) error {
+	if format == nil {
+		return errors.New("no such format")
+	}
 	log := open(path)
 	defer log.Close()
-	table, err := interop.Import(ctx, log, []interop.Format{claude.Format{}}, sources, interop.Options{})
+	table, err := interop.Import(ctx, log, []interop.Format{format}, sources, interop.Options{})
 	if err != nil {
 		return err
 	}
@@ -71,7 +89,7 @@ func open(path string) *eventlog.Log {
 // count counts what is on the active path.
 func count(ctx context.Context, log *eventlog.Log, session string) (counts, error) {
 	c := counts{Session: session}
-	groups := map[string]bool{}
+	used := map[string]eventlog.Usage{}
 	for e, err := range log.ActivePath(ctx, session) {
 		if err != nil {
 			return c, err
@@ -80,16 +98,32 @@ func count(ctx context.Context, log *eventlog.Log, session string) (counts, erro
 		if err != nil {
 			return c, err
 		}
+		c.Cost += int64(e.Cost)
+		if step, ok, err := e.StepCompletion(); ok && err == nil {
+			c.spend(step.Usage)
+		}
 		switch {
 		case !ok:
 		case m.Role == eventlog.User:
 			c.User++
-		case m.Role == eventlog.Assistant && (m.Group == "" || !groups[m.Group]):
-			groups[m.Group] = true
-			c.Assistant++
+		case m.Role == eventlog.Assistant:
+			group := m.Group
+			if group == "" {
+				group = e.ID.String()
+			}
+			used[group] = m.Usage
 		}
 		c.Calls += len(m.ToolCalls())
 		c.Results += len(m.ToolResults())
 	}
+	c.Assistant = len(used)
+	for _, u := range used {
+		c.spend(u)
+	}
 	return c, nil
+}
+
+func (c *counts) spend(u eventlog.Usage) {
+	c.Input, c.Output = c.Input+u.InputTokens, c.Output+u.OutputTokens
+	c.CacheRead, c.CacheWrite = c.CacheRead+u.CacheReadTokens, c.CacheWrite+u.CacheWriteTokens
 }
