@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""Counts Codex transcripts, independently of the importer.
+
+Prints a line of JSON for each session in the files and folders named: user
+messages, responses of the model, tool calls, tool results and tokens on the active
+path, copies that a fork begins with included. A response is a run of items of the
+model that no result, message or count of tokens parts. Tokens are the last usage
+of each count whose total is a new one. A rollback drops prompts, and what follows.
+"""
+import json, os, re, sys
+
+CALLS = ("function_call", "custom_tool_call", "local_shell_call")
+OUTPUTS = tuple(c + "_output" for c in CALLS)
+SERVER = ("web_search_call", "image_generation_call", "file_search_call", "code_interpreter_call", "mcp_call")
+
+def records(path):
+    decoder = json.JSONDecoder()
+    with open(path, encoding="utf-8-sig", errors="replace") as f:
+        for line in f.read().split("\n"):
+            line = line.strip()
+            while line:
+                try:
+                    value, end = decoder.raw_decode(line)
+                except ValueError:
+                    break
+                if isinstance(value, dict):
+                    yield unwrapped(value)
+                line = line[end:].lstrip()
+
+def unwrapped(r):
+    """The type and the payload, also of older versions, which have bare items."""
+    if "payload" in r:
+        return r.get("type"), r["payload"]
+    if "type" in r:
+        return "response_item", r
+    return ("state" if "record_type" in r else "session_meta"), r
+
+def prompts(p):
+    """Whether a message of the user's is no element and no instructions."""
+    content = p.get("content")
+    text = content if isinstance(content, str) else "".join(b.get("text", "") for b in content)
+    text = text.strip()
+    tag = re.match(r"<([A-Za-z_]*)>", text)
+    return not text.startswith("# AGENTS.md instructions for ") and not (tag and "</%s>" % tag[1] in text)
+
+def walk(path):
+    """The marks on the active path: (kind, tokens or whether it prompts)."""
+    marks, total, turn = [], None, None
+    for kind, p in records(path):
+        name = p.get("type") if kind in ("response_item", "event_msg") else kind
+        if kind == "response_item" and name == "message":
+            role = p["role"]
+            marks.append((role, role == "user" and prompts(p)))
+        elif kind == "response_item" and name == "agent_message":
+            marks.append(("user", False))
+        elif kind == "response_item" and name in CALLS:
+            marks.append(("call", None))
+        elif kind == "response_item" and name in OUTPUTS:
+            marks.append(("result", None))
+        elif kind == "response_item" and name in SERVER:
+            marks.append(("assistant", None))
+        elif kind == "response_item" and name == "reasoning":
+            if p.get("encrypted_content") or any(b.get("text") for b in (p.get("summary") or []) + (p.get("content") or [])):
+                marks.append(("assistant", None))
+        elif name == "token_count" and p.get("info") and p["info"]["total_token_usage"] != total:
+            total = p["info"]["total_token_usage"]
+            marks.append(("tokens", p["info"]["last_token_usage"]))
+        elif name in ("task_started", "turn_started"):
+            marks.append(("turn", None))
+        elif name in ("task_complete", "turn_complete", "turn_aborted", "compacted"):
+            marks.append(("end", None))
+        elif name == "thread_rolled_back":
+            marks = rolled_back(marks, p["num_turns"])
+    return marks
+
+def rolled_back(marks, turns):
+    asked = [i for i, m in enumerate(marks) if m[0] == "user" and m[1]]
+    if not asked:
+        return marks
+    cut = asked[max(0, len(asked) - turns)]
+    before = max([i for i in range(cut) if marks[i][0] == "turn"], default=None)
+    between = marks[before + 1:cut] if before is not None else []
+    said = any(m[0] in ("user", "developer", "assistant", "system") for m in between)
+    ended = any(m[0] == "end" or m[0] == "user" and m[1] for m in between)
+    if before is not None and not ended and (cut != asked[0] or not said):
+        cut = before
+    return marks[:cut] + [("end", None)]
+
+def count(path):
+    c = dict.fromkeys(("user", "assistant", "calls", "results", "input", "output", "cache_read", "cache_write", "cost"), 0)
+    responding = False
+    for kind, what in walk(path):
+        if kind == "tokens":
+            read, written = what.get("cached_input_tokens", 0), what.get("cache_write_input_tokens", 0)
+            c["input"] += max(0, what["input_tokens"] - read - written)
+            c["output"] += what["output_tokens"]
+            c["cache_read"] += read
+            c["cache_write"] += written
+        elif kind in ("assistant", "call"):
+            c["assistant"] += not responding
+            c["calls"] += kind == "call"
+        c["user"] += kind == "user"
+        c["results"] += kind == "result"
+        responding = kind in ("assistant", "call")
+    return c
+
+def files(paths):
+    for path in paths:
+        if os.path.isdir(path):
+            for folder, _, names in os.walk(path):
+                yield from (os.path.join(folder, n) for n in names if n.endswith(".jsonl"))
+        else:
+            yield path
+
+found = {}
+for path in files(sys.argv[1:]):
+    for kind, p in records(path):
+        if kind == "session_meta":
+            found[p["id"]] = path
+            break
+for session in sorted(found):
+    print(json.dumps({"session": session, **count(found[session])}, separators=(",", ":")))
