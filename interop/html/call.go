@@ -38,9 +38,12 @@ func (p *page) answer(part *eventlog.Part, x *transcript.Entry) {
 		p.tag("<div class=\"w\">no result</div>\n")
 		return
 	}
-	p.tag("<span")
-	p.attr("id", fmt.Sprintf("e%d.%s", r.Seq, part.CallID))
-	p.tag("></span>")
+	if r.Seq != p.anchored { // one event may hold several results
+		p.tag("<span")
+		p.attr("id", fmt.Sprintf("e%d", r.Seq))
+		p.tag("></span>")
+	}
+	p.anchored = r.Seq
 	p.result(&r.Part, fmt.Sprintf("#%d", r.Seq))
 }
 
@@ -53,14 +56,21 @@ func (p *page) result(part *eventlog.Part, from string) {
 	case part.IsError:
 		class, word = "result error", "← error"
 	}
-	p.tag(`<div class="` + class + `"><span class="a">`)
-	p.text(word)
-	p.tag(`</span> <span class="w">`)
-	p.text(from)
-	p.tag("</span>\n")
+	heading := func() {
+		p.tag(`<span class="a">`)
+		p.text(word)
+		p.tag(`</span> <span class="w">`)
+		p.text(from)
+		p.tag(`</span> `)
+	}
+	p.tag(`<div class="` + class + `">`)
+	if len(part.Content) != 1 || part.Content[0].Type != eventlog.TextPart {
+		heading()
+		heading = func() {}
+	}
 	for i := range part.Content {
 		if c := &part.Content[i]; c.Type == eventlog.TextPart {
-			p.folded("", c.Text)
+			p.output(heading, c.Text)
 		} else {
 			p.part(c, nil)
 		}

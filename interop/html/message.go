@@ -13,9 +13,10 @@ import (
 const (
 	foldLines = 12
 	foldBytes = 2000
-	// A message is folded only where it would bury the rest.
-	foldMessageLines = 150
-	foldMessageBytes = 20000
+	// What the user and the assistant say is folded only where it would bury the
+	// rest.
+	foldMessageLines = 400
+	foldMessageBytes = 40000
 )
 
 // entry writes what is read as one.
@@ -111,7 +112,7 @@ func roleClass(role eventlog.Role) markup {
 func (p *page) part(part *eventlog.Part, x *transcript.Entry) {
 	switch part.Type {
 	case eventlog.TextPart:
-		p.said(part.Text)
+		p.said(part.Text, x)
 	case eventlog.ReasoningPart:
 		p.reasoning(part)
 	case eventlog.ToolCallPart, eventlog.ServerToolCallPart:
@@ -125,14 +126,25 @@ func (p *page) part(part *eventlog.Part, x *transcript.Entry) {
 	}
 }
 
-// said writes what somebody says: text, with blocks of code in it.
-func (p *page) said(text string) {
-	if long(text, foldMessageLines, foldMessageBytes) {
-		p.tag("<details><summary>")
-		p.summary("", text)
-		p.tag("</summary>\n")
-		defer p.tag("</details>\n")
+// said writes what somebody says: text, with blocks of code in it. What neither
+// the user nor the assistant says is folded as output is.
+func (p *page) said(text string, x *transcript.Entry) {
+	mostLines, mostBytes := foldLines, foldBytes
+	if x != nil && (x.Message.Role == eventlog.User || x.Message.Role == eventlog.Assistant) {
+		mostLines, mostBytes = foldMessageLines, foldMessageBytes
 	}
+	if !long(text, mostLines, mostBytes) {
+		p.prose(text)
+		return
+	}
+	p.tag("<details><summary>")
+	p.summary(text)
+	p.tag("</summary>\n")
+	p.prose(text)
+	p.tag("</details>\n")
+}
+
+func (p *page) prose(text string) {
 	for _, s := range fence.Split(strings.ReplaceAll(text, "\r\n", "\n")) {
 		if s.Code {
 			p.pre(s.Text)
@@ -156,17 +168,16 @@ func (p *page) reasoning(part *eventlog.Part) {
 		return
 	}
 	p.tag(`<details class="r"><summary>`)
-	p.summary("reasoning", part.Text)
+	p.word("reasoning")
+	p.tag(" ")
+	p.summary(part.Text)
 	p.tag("</summary><div class=\"t\">")
 	p.text(part.Text)
 	p.tag("</div></details>\n")
 }
 
-// summary writes what stands for a folded text.
-func (p *page) summary(name, text string) {
-	if name != "" {
-		p.text(name + " ")
-	}
+// summary writes how long a folded text is, and how it begins.
+func (p *page) summary(text string) {
 	p.tag(`<span class="w">`)
 	p.text(transcript.Count(transcript.Lines(text), "line"))
 	p.tag(`</span> <code>`)
@@ -178,21 +189,27 @@ func long(text string, mostLines, mostBytes int) bool {
 	return len(text) > mostBytes || transcript.Lines(text) > mostLines
 }
 
-// folded writes output: folded if it is long.
+// folded writes output that may have a name.
 func (p *page) folded(name, text string) {
-	text = strings.Trim(text, "\n")
-	switch {
-	case text == "" && name == "":
-	case text == "":
-		p.word(name)
-	case !long(text, foldLines, foldBytes):
-		p.word(name)
-		p.pre(text)
-	default:
-		p.tag("<details><summary>")
-		p.summary(name, text)
-		p.tag("</summary>\n")
-		p.pre(text)
-		p.tag("</details>\n")
+	if strings.Trim(text, "\n") != "" || name != "" {
+		p.output(func() { p.word(name) }, text)
 	}
+}
+
+// output writes output, folded if it is long, with what stands before it.
+func (p *page) output(heading func(), text string) {
+	text = strings.Trim(text, "\n")
+	if !long(text, foldLines, foldBytes) {
+		heading()
+		if text != "" {
+			p.pre(text)
+		}
+		return
+	}
+	p.tag("<details><summary>")
+	heading()
+	p.summary(text)
+	p.tag("</summary>\n")
+	p.pre(text)
+	p.tag("</details>\n")
 }

@@ -15,6 +15,8 @@ type page struct {
 	blob func(eventlog.BlobRef) ([]byte, error)
 	// hidden counts the events that are not shown, by type.
 	hidden map[string]int
+	// anchored is the newest event that a result stands in whose place has a name.
+	anchored int64
 }
 
 // markup is HTML of this package's own. Nothing that a session says becomes any.

@@ -66,10 +66,17 @@ func (a *About) Facts() (facts []Fact) {
 	}
 	add("Models", strings.Join(models(a.Cost.ByModel), ", "))
 	add("Tokens", Tokens(a.Cost.Own.Usage))
-	if a.Cost.Own.Cost > 0 {
-		add("Cost", "$"+a.Cost.Own.Cost.String())
-	}
+	add("Cost", dollars(a.Cost.Own.Cost))
+	add("Inherited", words(Tokens(a.Cost.Inherited.Usage), dollars(a.Cost.Inherited.Cost)))
 	return facts
+}
+
+// dollars is an amount; empty if it is nothing.
+func dollars(c eventlog.Cost) string {
+	if c == 0 {
+		return ""
+	}
+	return "$" + c.String()
 }
 
 func source(s eventlog.SessionSource) string {

@@ -85,10 +85,7 @@ func (x *Entry) fold(piece *Entry) {
 // it used and cost, and why the model stopped, where that is unusual.
 func (x *Entry) Words() (all []string) {
 	m := &x.Message
-	all = []string{Clock(x.Event.Timestamp), m.Model, Tokens(m.Usage)}
-	if x.Cost > 0 {
-		all = append(all, "$"+x.Cost.String())
-	}
+	all = []string{Clock(x.Event.Timestamp), m.Model, Tokens(m.Usage), dollars(x.Cost)}
 	if !slices.Contains(usualStops, m.StopReason) {
 		all = append(all, m.StopReason)
 	}

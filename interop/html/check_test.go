@@ -1,0 +1,98 @@
+package html_test
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// elements are those that a page has, with the attributes that each may have.
+var elements = map[string][]string{
+	"html": {"lang"}, "head": nil, "meta": {"charset", "http-equiv", "content", "name"}, "title": nil, "style": nil, "body": nil,
+	"header": nil, "main": nil, "footer": nil, "h1": nil, "h2": nil, "dl": nil, "dt": nil, "dd": nil,
+	"section": {"class", "id"}, "div": {"class"}, "span": {"class", "id"}, "b": nil, "code": nil, "pre": nil,
+	"a": {"class", "href", "rel"}, "details": {"class"}, "summary": nil, "img": {"alt", "src"}, "audio": {"controls", "src"},
+}
+
+// void are the elements without an end.
+var void = []string{"meta", "img"}
+
+var (
+	tagForm       = regexp.MustCompile(`^<(/?)([a-z0-9]+)((?: [a-z-]+(?:="[^"<>]*")?)*)>`)
+	attributeForm = regexp.MustCompile(` ([a-z-]+)(?:="([^"]*)")?`)
+	entityForm    = regexp.MustCompile(`^&(?:lt|gt|amp|#34|#39);`)
+)
+
+// check says what in a page is not of the few forms that pages are made of. It is
+// stricter than any browser: a page that passes means to all of them the same.
+func check(page string) error {
+	body, ok := strings.CutPrefix(page, "<!DOCTYPE html>\n")
+	if !ok {
+		return fmt.Errorf("begins with %.40q", page)
+	}
+	var open []string
+	for i := 0; i < len(body); {
+		switch c := body[i]; {
+		case c == '<':
+			m := tagForm.FindStringSubmatch(body[i:])
+			if m == nil {
+				return fmt.Errorf("no tag: %.60q", body[i:])
+			}
+			if err := checkTag(m[1] == "/", m[2], m[3], &open); err != nil {
+				return err
+			}
+			i += len(m[0])
+			if m[1] == "" && m[2] == "style" {
+				i += strings.Index(body[i:], "</style>")
+			}
+		case c == '&' && !entityForm.MatchString(body[i:]):
+			return fmt.Errorf("a bare &: %.60q", body[i:])
+		case c == '>', c == '"', c == '\'', c < 0x20 && c != '\n' && c != '\t', c == 0x7f:
+			return fmt.Errorf("not escaped: %.60q", body[i:])
+		default:
+			i++
+		}
+	}
+	if len(open) > 0 {
+		return fmt.Errorf("left open: %q", open)
+	}
+	return nil
+}
+
+func checkTag(end bool, name, attributes string, open *[]string) error {
+	allowed, known := elements[name]
+	if !known {
+		return fmt.Errorf("element %q", name)
+	}
+	if end {
+		n := len(*open)
+		if n == 0 || (*open)[n-1] != name {
+			return fmt.Errorf("</%s> in %q", name, *open)
+		}
+		*open = (*open)[:n-1]
+		return nil
+	}
+	for _, m := range attributeForm.FindAllStringSubmatch(attributes, -1) {
+		if !slices.Contains(allowed, m[1]) {
+			return fmt.Errorf("attribute %q of %s", m[1], name)
+		}
+		if err := checkAddress(m[1], m[2]); err != nil {
+			return err
+		}
+	}
+	if !slices.Contains(void, name) {
+		*open = append(*open, name)
+	}
+	return nil
+}
+
+func checkAddress(name, value string) error {
+	begins := func(all ...string) bool {
+		return slices.ContainsFunc(all, func(s string) bool { return strings.HasPrefix(value, s) })
+	}
+	if name == "href" && !begins("#e", "http://", "https://") || name == "src" && !begins("data:image/", "data:audio/") {
+		return fmt.Errorf("%s=%.60q", name, value)
+	}
+	return nil
+}

@@ -1,0 +1,227 @@
+package html_test
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/go-cmp/cmp"
+	"github.com/oklog/ulid/v2"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/interop/html"
+	"github.com/convlog/convlog/store/jsonl"
+	"github.com/convlog/convlog/store/sqlite"
+	"github.com/convlog/convlog/store/storetest"
+)
+
+var update = flag.Bool("update", false, "write the golden page anew")
+
+func newLog(t testing.TB) *eventlog.Log {
+	log := eventlog.Open(storetest.NewMemory())
+	t.Cleanup(func() { log.Close() })
+	return log
+}
+
+// say appends payloads, each in an append of its own, a second apart.
+func say(t testing.TB, log *eventlog.Log, session string, payloads ...eventlog.Payload) {
+	t.Helper()
+	for _, p := range payloads {
+		e, err := eventlog.NewUnchecked(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		head, err := log.Head(t.Context(), session)
+		if err != nil {
+			head = eventlog.Head{}
+		}
+		e.Timestamp = time.Date(2026, 3, 1, 10, 0, int(head.Seq), 0, time.UTC)
+		e.ID = ulid.MustNew(ulid.Timestamp(e.Timestamp), bytes.NewReader(make([]byte, 10)))
+		if _, err := log.Append(t.Context(), session, eventlog.At(head).Lenient(), e); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// write is the page of a session, which must be made of what pages are made of.
+func write(t testing.TB, log *eventlog.Log, session string, o html.Options) string {
+	t.Helper()
+	var page bytes.Buffer
+	if err := html.Write(t.Context(), &page, log, session, o); err != nil {
+		t.Fatal(err)
+	}
+	if err := check(page.String()); err != nil {
+		t.Fatalf("page: %v\n%s", err, page.String())
+	}
+	return page.String()
+}
+
+func user(text string) eventlog.Message {
+	return eventlog.Message{Role: eventlog.User, Parts: []eventlog.Part{eventlog.Text(text)}}
+}
+
+const pixel = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89"
+
+// talk is a session with one of everything.
+func talk(t testing.TB, log *eventlog.Log) {
+	image, err := log.PutBlob(t.Context(), strings.NewReader(pixel))
+	if err != nil {
+		t.Fatal(err)
+	}
+	long := strings.Repeat("a line\n", 40)
+	failed := eventlog.ToolResult("c2", "look", eventlog.Text("no such file"))
+	failed.IsError = true
+	say(t, log, "talk",
+		eventlog.Session{Title: "Pixels & <b>boxes</b>", Agent: "painter", CWD: "/srv/art"},
+		eventlog.Message{Role: eventlog.System, Parts: []eventlog.Part{eventlog.Text("Be brief.")}},
+		eventlog.Message{Role: eventlog.User, Parts: []eventlog.Part{eventlog.Text("What is this?"), eventlog.Image("image/png", image),
+			{Type: eventlog.ImagePart, URL: "https://example.org/a.png"}, {Type: eventlog.ImagePart, URL: "javascript:alert(1)"}}},
+		eventlog.Message{Role: eventlog.Assistant, Model: "m-1", Usage: eventlog.Usage{InputTokens: 1200, OutputTokens: 30}, StopReason: "tool_use", Parts: []eventlog.Part{
+			eventlog.Reasoning("Two looks.", "c2ln"), eventlog.Text("I look:\n```sh\nls -l </pre>\n```\nso"),
+			eventlog.ToolCall("c1", "look", []byte(`{"at":1,"how":"closely"}`)), eventlog.ToolCall("c2", "look", []byte(`{"script":"one\ntwo"}`)), eventlog.ToolCall("c3", "look", nil)}},
+		eventlog.Message{Role: eventlog.Tool, Parts: []eventlog.Part{eventlog.ToolResult("c1", "look", eventlog.Text(long))}},
+		eventlog.Message{Role: eventlog.Tool, Parts: []eventlog.Part{failed}},
+		eventlog.Compaction{Covers: eventlog.Covers{From: 2, To: 6}, Summary: "They looked.", TokensBefore: 1200},
+		eventlog.Message{Role: eventlog.Assistant, StopReason: "max_tokens", Parts: []eventlog.Part{eventlog.Text("One pixel.")}},
+		user("Sure?"), eventlog.Message{Role: eventlog.Assistant, Parts: []eventlog.Part{{Type: eventlog.ReasoningPart, Encrypted: "eHl6"}, eventlog.Text("No.")}},
+	)
+	if _, err := fork.Rewind(t.Context(), log, "talk", fork.BeforeTurn(1), fork.RewindOptions{Reason: "doubt"}); err != nil {
+		t.Fatal(err)
+	}
+	say(t, log, "talk", user("And now?"), eventlog.Handoff{ToAgent: "critic"}, eventlog.TurnCompletion{Status: eventlog.TurnStatusFailed, Error: "no model"})
+}
+
+// The page of a session with one of everything, as it was looked at in a browser.
+func TestGoldenPage(t *testing.T) {
+	log := newLog(t)
+	talk(t, log)
+	page := write(t, log, "talk", html.Options{All: true})
+	_, page, _ = strings.Cut(page, "<body>\n") // the style is no part of it
+	golden := filepath.Join("testdata", "talk.html")
+	if *update {
+		if err := os.WriteFile(golden, []byte(page), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), page); diff != "" {
+		t.Errorf("page (+):\n%s", diff)
+	}
+	if strings.Contains(write(t, log, "talk", html.Options{}), "Sure?") {
+		t.Error("what was rewound is in the page of the active path")
+	}
+}
+
+// Every store gives the same page.
+func TestAllStoresGiveTheSamePage(t *testing.T) {
+	stores := map[string]eventlog.Store{"jsonl": jsonl.New(t.TempDir()), "sqlite": sqlite.New(filepath.Join(t.TempDir(), "s.db"))}
+	memory := newLog(t)
+	talk(t, memory)
+	want := write(t, memory, "talk", html.Options{})
+	for name, store := range stores {
+		log := eventlog.Open(store)
+		defer log.Close()
+		talk(t, log)
+		if diff := cmp.Diff(want, write(t, log, "talk", html.Options{})); diff != "" {
+			t.Errorf("%s (+):\n%s", name, diff)
+		}
+	}
+}
+
+// The page carries the policy that keeps a browser from running and loading, and
+// nothing that the policy would have to stop.
+func TestPageIsSelfContained(t *testing.T) {
+	log := newLog(t)
+	talk(t, log)
+	page := write(t, log, "talk", html.Options{})
+	if !strings.Contains(page, `content="default-src 'none'; style-src 'sha256-`) {
+		t.Error("no policy")
+	}
+	for _, bad := range []string{"<script", "<link", "<iframe", " onerror=", "javascript:alert(1)\"", "src=\"http", "@import", "url("} {
+		if strings.Contains(page, bad) {
+			t.Errorf("%q is in the page", bad)
+		}
+	}
+	if !strings.Contains(page, `src="data:image/png;base64,iVBOR`) {
+		t.Error("the image is not in the page")
+	}
+}
+
+// A body that is missing is said to be, and the rest of the session is there.
+func TestMissingBody(t *testing.T) {
+	log := newLog(t)
+	image, err := log.PutBlob(t.Context(), strings.NewReader(pixel))
+	if err != nil {
+		t.Fatal(err)
+	}
+	say(t, log, "s", eventlog.Message{Role: eventlog.User, Parts: []eventlog.Part{eventlog.Image("image/png", image)}}, user("What was it?"))
+	blobs, ok := eventlog.As[eventlog.Blobs](log.Store())
+	if !ok {
+		t.Fatal("the store keeps no blobs")
+	}
+	if err := blobs.RemoveBlob(t.Context(), image.Blob); err != nil {
+		t.Fatal(err)
+	}
+	page := write(t, log, "s", html.Options{})
+	if !strings.Contains(page, "the body is missing") || !strings.Contains(page, "What was it?") {
+		t.Errorf("page:\n%s", page)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	log := newLog(t)
+	if err := html.Write(t.Context(), &bytes.Buffer{}, log, "nobody", html.Options{}); !errors.Is(err, eventlog.ErrNotFound) {
+		t.Errorf("a missing session: %v", err)
+	}
+	talk(t, log)
+	if err := html.Write(t.Context(), fullDisk{}, log, "talk", html.Options{}); !errors.Is(err, errFull) {
+		t.Errorf("a full disk: %v", err)
+	}
+}
+
+var errFull = errors.New("full")
+
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, errFull }
+
+// Whatever a session says, wherever it says it, the page is made of what pages
+// are made of.
+func FuzzWrite(f *testing.F) {
+	for _, s := range []string{"", "</pre></details><script>alert(1)</script>", "\"' onload=x", "```\n</section>", "~~~x\n````\n", "\x00\x1b[31m\r\n\x80\xff", "&lt;&#60;", "data:text/html,<b>", "\u202e"} {
+		f.Add(s, strings.Repeat(s, 30))
+	}
+	f.Fuzz(func(t *testing.T, a, b string) {
+		a, b = strings.ToValidUTF8(a, "\ufffd"), strings.ToValidUTF8(b, "\ufffd")
+		log := newLog(t)
+		document := eventlog.Part{Type: eventlog.DocumentPart, Name: a, MediaType: "text/plain", Data: []byte(b + "x")}
+		call, again := eventlog.ToolCall("c"+a, "n"+b, nil), eventlog.ToolCall("d"+a, "n"+a, nil)
+		call.Arguments, _ = jsonObject(a, b)
+		answer := eventlog.ToolResult(call.CallID, "n", eventlog.Text(b), document)
+		answer.IsError = true
+		say(t, log, "s", eventlog.Session{Title: a, Agent: b, CWD: a, Labels: eventlog.Labels{a: &b}, Source: eventlog.SessionSource{Format: a, Path: b}},
+			user(a), eventlog.Message{Role: eventlog.Assistant, Model: a, StopReason: b, Parts: []eventlog.Part{
+				eventlog.Reasoning(b, ""), eventlog.Text(b), call, again, eventlog.Opaque("k"+a, []byte(`{}`))}},
+			eventlog.Message{Role: eventlog.Tool, Parts: []eventlog.Part{answer}},
+			eventlog.Message{Role: eventlog.User, Parts: []eventlog.Part{{Type: eventlog.ImagePart, URL: "http://x/" + a}, {Type: eventlog.ImagePart, URL: "x" + b}, document}},
+			eventlog.Compaction{Summary: b, Strategy: a}, eventlog.Handoff{ToAgent: "n" + a, Reason: b}, eventlog.External{Source: a, Kind: b},
+			eventlog.TurnCompletion{Status: eventlog.TurnStatusFailed, Error: b, StopReason: a})
+		write(t, log, "s", html.Options{All: true})
+	})
+}
+
+// jsonObject is an object with one member.
+func jsonObject(name, text string) (jsontext.Value, error) {
+	return json.Marshal(map[string]string{name: text})
+}
