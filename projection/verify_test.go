@@ -126,6 +126,28 @@ func TestSnapshotsAreWhatAReplayGives(t *testing.T) {
 	})
 }
 
+// So it is of all projections of this package, bodies and marks.
+func TestBuiltinSnapshotsAreWhatAReplayGives(t *testing.T) {
+	onLives(t, func(r *rapid.T, l *life) {
+		for round := range 2 {
+			for i, name := range l.names {
+				l.snapshot(name, lifeSets[(i+round)%len(lifeSets)], false)
+				l.snapshot(name, lifeSets[(i+round)%2], false)
+			}
+			for _, a := range drawActs.Draw(r, "later") {
+				l.act(a)
+			}
+		}
+		for _, name := range l.names {
+			report, err := projection.VerifySnapshots(bg, l.log, name, everything)
+			l.allow(err)
+			if skipped := report.Skipped; len(report.Findings) > 0 || skipped.Unknown+skipped.OtherVersion+skipped.Unfolded > 0 {
+				r.Fatalf("%s: %+v", name, report)
+			}
+		}
+	})
+}
+
 func TestWhatAReplayContradicts(t *testing.T) {
 	onCounted(t, func(t *testing.T, g *garden, _ *counted) {
 		g.bulk("s", 5)
