@@ -1,0 +1,54 @@
+package anthropic_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop/anthropic"
+	"github.com/convlog/convlog/projection"
+	"github.com/convlog/convlog/store/storetest"
+)
+
+// The history of a session as a request, ready to be sent. A call that was
+// interrupted has a result that says so.
+func ExampleMessages() {
+	ctx := context.Background()
+	log := eventlog.Open(storetest.NewMemory())
+	defer func() { _ = log.Close() }()
+	question, err := eventlog.NewUserMessage("Where is order A1001?")
+	if err != nil {
+		panic(err)
+	}
+	call, err := eventlog.NewMessage(eventlog.Message{Role: eventlog.Assistant, Parts: []eventlog.Part{
+		eventlog.Text("I look it up."), eventlog.ToolCall("c1", "order", []byte(`{"id":"A1001"}`)),
+	}})
+	if err != nil {
+		panic(err)
+	}
+	if _, err := log.Append(ctx, "refund", eventlog.New, question, call); err != nil {
+		panic(err)
+	}
+
+	h, err := projection.Load(ctx, log, "refund", projection.History)
+	if err != nil {
+		panic(err)
+	}
+	entries, err := h.State.Messages()
+	if err != nil {
+		panic(err)
+	}
+	request, err := anthropic.Messages(entries, anthropic.Options{})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(anthropic.Check(request))
+	fmt.Println(strings.ReplaceAll(string(request), `{"role"`, "\n{\"role\""))
+	// Output:
+	// <nil>
+	// {"messages":[
+	// {"role":"user","content":[{"type":"text","text":"Where is order A1001?"}]},
+	// {"role":"assistant","content":[{"type":"text","text":"I look it up."},{"type":"tool_use","id":"c1","name":"order","input":{"id":"A1001"}}]},
+	// {"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":[{"type":"text","text":"[interrupted: the call gave no result]"}],"is_error":true}]}]}
+}

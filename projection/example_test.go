@@ -1,0 +1,183 @@
+package projection_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/projection"
+	"github.com/convlog/convlog/store/storetest"
+)
+
+// refund is a session of a question, a look at the order, and an answer.
+func refund() *eventlog.Log {
+	log := eventlog.Open(storetest.NewMemory())
+	tell := teller(log)
+	tell(eventlog.NewUserMessage("Where is order A1001?"))
+	tell(eventlog.NewMessage(eventlog.Message{
+		Role: eventlog.Assistant, Model: "m1",
+		Usage: eventlog.Usage{InputTokens: 120, OutputTokens: 9},
+		Parts: []eventlog.Part{eventlog.ToolCall("c1", "order", []byte(`{"id":"A1001"}`))},
+	}))
+	tell(eventlog.NewToolResult("c1", "order", "sent on Monday", false))
+	answer, err := eventlog.NewMessage(eventlog.Message{
+		Role: eventlog.Assistant, Model: "m1",
+		Usage: eventlog.Usage{InputTokens: 140, OutputTokens: 6},
+		Parts: []eventlog.Part{eventlog.Text("It was sent on Monday.")},
+	})
+	answer.Cost = 1_500_000 // nano-dollars
+	tell(answer, err)
+	return log
+}
+
+// teller appends events as they come from their constructors.
+func teller(log *eventlog.Log) func(eventlog.Event, error) {
+	return func(e eventlog.Event, err error) {
+		if err == nil {
+			_, err = log.Append(context.Background(), "refund", eventlog.Any, e)
+		}
+		if err != nil {
+			panic(err)
+		}
+	}
+}
+
+func show(entries []projection.Entry) {
+	for _, e := range entries {
+		fmt.Printf("%d %s:", e.Seq, e.Message.Role)
+		for _, p := range e.Message.Parts {
+			fmt.Print(" ", p.Type, " ", p.Name, p.Text)
+		}
+		fmt.Println()
+	}
+}
+
+// What the model is to see next, before a compaction and after.
+func ExampleLoad() {
+	ctx := context.Background()
+	log := refund()
+	defer func() { _ = log.Close() }()
+
+	h, err := projection.Load(ctx, log, "refund", projection.History)
+	if err != nil {
+		panic(err)
+	}
+	entries, err := h.State.Messages()
+	fmt.Println(len(entries), err)
+	show(entries)
+
+	if _, err := projection.Compact(ctx, log, "refund", eventlog.Compaction{
+		Covers: eventlog.Covers{From: 1, To: 3}, Summary: "The user asked for order A1001, which was sent.",
+	}); err != nil {
+		panic(err)
+	}
+	h, err = projection.Load(ctx, log, "refund", projection.History)
+	if err != nil {
+		panic(err)
+	}
+	entries, err = h.State.Messages()
+	fmt.Println(len(entries), err)
+	show(entries)
+	// Output:
+	// 4 <nil>
+	// 1 user: text Where is order A1001?
+	// 2 assistant: tool_call order
+	// 3 tool: tool_result order
+	// 4 assistant: text It was sent on Monday.
+	// 2 <nil>
+	// 0 user: text The user asked for order A1001, which was sent.
+	// 4 assistant: text It was sent on Monday.
+}
+
+// topics is a projection of one's own: how often words with a capital were said.
+var topics = projection.Projection[map[string]int]{
+	Name: "topics", Version: 1,
+	Apply: func(topics *map[string]int, e *eventlog.Event) error {
+		m, ok, err := e.Message()
+		if !ok || err != nil {
+			return err
+		}
+		if *topics == nil {
+			*topics = map[string]int{}
+		}
+		for word := range strings.FieldsSeq(m.Text()) {
+			if word = strings.Trim(word, ".?"); word != strings.ToLower(word) {
+				(*topics)[word]++
+			}
+		}
+		return nil
+	},
+}
+
+// A projection of one's own is loaded as the others are, alone or with them.
+func ExampleProjection() {
+	ctx := context.Background()
+	log := refund()
+	defer func() { _ = log.Close() }()
+
+	alone, err := projection.Load(ctx, log, "refund", topics)
+	fmt.Println(alone.State, err)
+
+	both, err := projection.LoadSet(ctx, log, "refund", projection.Of("mine", topics, projection.Usage))
+	if err != nil {
+		panic(err)
+	}
+	usage, _ := projection.State(both, projection.Usage)
+	fmt.Println(usage.Total.Usage.OutputTokens, "tokens after", both.Explain.Events, "events")
+	// Output:
+	// map[A1001:1 It:1 Monday:1 Where:1] <nil>
+	// 15 tokens after 4 events
+}
+
+// A program resumes a session, goes along with it and takes snapshots, so that
+// the next one reads little.
+func ExampleResume() {
+	ctx := context.Background()
+	log := refund()
+	defer func() { _ = log.Close() }()
+	set := projection.Of("mine", topics, projection.History)
+
+	live, err := projection.Resume(ctx, log, "refund", set)
+	if err != nil {
+		panic(err)
+	}
+	teller(log)(eventlog.NewUserMessage("And order B2002?"))
+	if err := live.Follow(ctx); err != nil {
+		panic(err)
+	}
+	seen, _ := projection.State(live, topics)
+	fmt.Println((*seen)["B2002"], "at event", live.Head.Seq)
+	snapshot, taken, err := live.Snapshot(ctx, projection.Request{Trigger: projection.TurnEnd, Body: true})
+	fmt.Println(snapshot.Seq, taken, err)
+
+	next, err := projection.Resume(ctx, log, "refund", set)
+	if err != nil {
+		panic(err)
+	}
+	for _, part := range next.Explain.Parts {
+		fmt.Println(part.Projection, "from the snapshot of event", part.From.Covers)
+	}
+	fmt.Println("events read:", next.Explain.Events)
+	// Output:
+	// 1 at event 5
+	// 5 true <nil>
+	// topics from the snapshot of event 5
+	// history from the snapshot of event 5
+	// events read: 1
+}
+
+// What a session has cost, and what of that was rewound.
+func ExampleLoadCost() {
+	ctx := context.Background()
+	log := refund()
+	defer func() { _ = log.Close() }()
+	teller(log)(eventlog.NewHeadMoved(eventlog.HeadMove{To: 3}))
+
+	c, err := projection.LoadCost(ctx, log, "refund")
+	fmt.Println(c.Own.Cost, c.Own.Usage.InputTokens, "tokens in", c.Own.Responses, "answers", err)
+	fmt.Println(c.Path.Cost, "on the path,", c.Orphaned.Cost, "not")
+	// Output:
+	// 0.0015 260 tokens in 2 answers <nil>
+	// 0 on the path, 0.0015 not
+}
