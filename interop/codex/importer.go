@@ -28,10 +28,9 @@ type importer struct {
 	seen map[eventlog.Digest]int
 	// title is what the session is called when it begins.
 	title string
-	// forks counts the session_forked written; copies says that the file begins
-	// with copies of another session, own that it is past them.
-	forks       int
-	copies, own bool
+	// forked: a session_forked was written. copies: the file begins with copies
+	// of another session; own: it is past them.
+	forked, copies, own bool
 	// at is the time of the newest record that had one.
 	at time.Time
 }
@@ -143,10 +142,11 @@ func (im *importer) hold(rec *interop.Record) {
 // begin begins the session, and applies what was held for it.
 func (im *importer) begin() error {
 	if im.s == nil && im.parent != nil && im.parent.talked {
-		if err := im.parent.fork(im.ctx, im.log, &im.header); err != nil {
+		made, err := im.parent.fork(im.ctx, im.log, &im.header)
+		if err != nil {
 			return err
 		}
-		im.forks++
+		im.forked = made
 	}
 	if im.s == nil {
 		s, err := openSession(im.ctx, im.log, im.header.id, nil)
@@ -251,7 +251,10 @@ func (im *importer) flush() error {
 func (im *importer) finish() {
 	im.result.Held = len(im.held)
 	if im.s != nil {
-		im.result.Events = im.s.Written() + im.forks
+		im.result.Events = im.s.Written()
+	}
+	if im.forked {
+		im.result.Events++
 	}
 }
 

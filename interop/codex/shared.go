@@ -126,18 +126,19 @@ func (p *parent) call(session string) (callID string, seq int64) {
 	return "", 0
 }
 
-// fork makes the session of h a fork of the parent, where the two part.
-func (p *parent) fork(ctx context.Context, log *eventlog.Log, h *header) error {
+// fork makes the session of h a fork of the parent, where the two part; made is
+// false where another import did so meanwhile.
+func (p *parent) fork(ctx context.Context, log *eventlog.Log, h *header) (made bool, err error) {
 	key := interop.FixedKey(h.id, "session_forked")
 	reason := "forked in Codex"
 	if h.spawnedBy != "" {
 		reason = "a sub-agent"
 	}
-	_, err := fork.At(ctx, log, p.id, fork.AtSeq(p.point), fork.Options{
+	_, err = fork.At(ctx, log, p.id, fork.AtSeq(p.point), fork.Options{
 		ID: h.id, Label: h.labels["agent_nickname"], Reason: reason, Force: true, EventID: key.ID(h.at), Time: h.at,
 	})
 	if errors.Is(err, eventlog.ErrExists) {
-		return nil // another import made it
+		return false, nil
 	}
-	return err
+	return err == nil, err
 }
