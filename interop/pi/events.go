@@ -65,7 +65,7 @@ func (im *importer) open(s *session) error {
 	if err != nil {
 		return err
 	}
-	s.trail.grow(s.Add(s.headerKey(), h.facts.at, e), e.Type)
+	s.trail.Grow(s.Add(s.headerKey(), h.facts.at, e), e.Type)
 	s.header = nil
 	im.result.Imported++
 	return nil
@@ -86,7 +86,7 @@ func (im *importer) add(s *session, rec *interop.Record, f *facts) error {
 	if err != nil {
 		return err
 	}
-	if to := s.follows(f); s.trail.leaves(to) {
+	if to := s.follows(f); s.trail.Leaves(to) {
 		if err := im.move(s, rec, f, to); err != nil {
 			return err
 		}
@@ -105,7 +105,7 @@ func (im *importer) add(s *session, rec *interop.Record, f *facts) error {
 		}
 	}
 	seq := s.Add(interop.RecordKey(s.ID, f.digest, f.n, ownPart), f.at, e)
-	s.trail.grow(seq, e.Type)
+	s.trail.Grow(seq, e.Type)
 	s.place(f, seq)
 	return nil
 }
@@ -116,7 +116,7 @@ func (im *importer) move(s *session, rec *interop.Record, f *facts, to int64) er
 	if err != nil {
 		return err
 	}
-	s.trail.moved(s.Add(interop.RecordKey(s.ID, f.digest, f.n, movePart), f.at, e), to)
+	s.trail.Moved(s.Add(interop.RecordKey(s.ID, f.digest, f.n, movePart), f.at, e), to)
 	return nil
 }
 
@@ -165,7 +165,7 @@ func (s *session) compaction(f *facts) eventlog.Compaction {
 		Summary: f.text("summary"), TokensBefore: before, Extra: f.without(taken...),
 	}
 	c.ReadFiles, c.ModifiedFiles = f.files()
-	kept := s.trail.saidSince(s.firstKept(f))
+	kept := s.trail.SaidSince(s.firstKept(f))
 	if len(kept) == 0 {
 		return c
 	}

@@ -39,7 +39,7 @@ func (x *search) take(f *facts) (ok bool) {
 	if n := len(x.found); !ok || n > 0 && seq <= x.found[n-1].seq {
 		return false
 	}
-	if before := x.parent.trail.talkBefore(seq); before > 0 && !x.equal[before] {
+	if before := x.parent.trail.TalkBefore(seq); before > 0 && !x.equal[before] {
 		return false
 	}
 	x.equal[seq] = true

@@ -8,6 +8,7 @@ import (
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/trail"
 )
 
 // start is the seq of the first event of a session, which the first record
@@ -24,7 +25,7 @@ type session struct {
 	matched bool
 	// lineage are the sessions whose events it holds, itself last.
 	lineage []string
-	trail   *trail
+	trail   *trail.Trail
 
 	// header is that of the file, while the log does not have it.
 	header *heldRecord
@@ -55,7 +56,7 @@ type heldRecord struct {
 
 // openSession finds a session in the log, or prepares a new one.
 func openSession(ctx context.Context, log *eventlog.Log, id string) (*session, error) {
-	s := &session{trail: newTrail(), nodes: map[string]int64{}, seen: map[eventlog.Digest]int{}, last: start}
+	s := &session{trail: trail.New(), nodes: map[string]int64{}, seen: map[eventlog.Digest]int{}, last: start}
 	remember := func(e *eventlog.Event) error { return s.remember(e, id) }
 	opened, err := interop.OpenSession(ctx, log, id, remember)
 	if err != nil {
@@ -76,15 +77,7 @@ func (s *session) remember(e *eventlog.Event, id string) error {
 	if e.SessionID == id {
 		s.own++
 	}
-	if e.Type.Name() != eventlog.HeadMoved {
-		s.trail.grow(e.Seq, e.Type)
-		return nil
-	}
-	to, err := e.Parent()
-	if err == nil {
-		s.trail.moved(e.Seq, to)
-	}
-	return err
+	return s.trail.Remember(e)
 }
 
 // takeHeader takes in the header of a file.

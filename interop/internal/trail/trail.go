@@ -1,4 +1,5 @@
-package pi
+// Package trail follows the paths of a session that is being imported.
+package trail
 
 import (
 	"slices"
@@ -7,8 +8,8 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// trail knows the paths of a session's log.
-type trail struct{ legs []leg }
+// Trail knows the paths of a session's log. It is used by one goroutine.
+type Trail struct{ legs []leg }
 
 // leg is a stretch of events that follow each other; each but the first begins
 // with a head_moved. The last one is active.
@@ -19,10 +20,11 @@ type leg struct {
 	said     []int64 // those of talk that the model is shown
 }
 
-func newTrail() *trail { return &trail{legs: []leg{{from: 1}}} }
+// New is the trail of a session without events.
+func New() *Trail { return &Trail{legs: []leg{{from: 1}}} }
 
-// grow takes in that the event at seq was appended.
-func (t *trail) grow(seq int64, kind eventlog.Type) {
+// Grow takes in that the event at seq was appended.
+func (t *Trail) Grow(seq int64, kind eventlog.Type) {
 	l := &t.legs[len(t.legs)-1]
 	l.to = seq
 	switch kind.Name() {
@@ -33,20 +35,33 @@ func (t *trail) grow(seq int64, kind eventlog.Type) {
 	}
 }
 
-// moved takes in that the head was moved, by the event at seq.
-func (t *trail) moved(seq, to int64) {
+// Moved takes in that the head was moved, by the event at seq.
+func (t *Trail) Moved(seq, to int64) {
 	t.legs = append(t.legs, leg{from: seq, to: seq, parent: to})
 }
 
+// Remember takes in an event that the log holds already.
+func (t *Trail) Remember(e *eventlog.Event) error {
+	if e.Type.Name() != eventlog.HeadMoved {
+		t.Grow(e.Seq, e.Type)
+		return nil
+	}
+	to, err := e.Parent()
+	if err == nil {
+		t.Moved(e.Seq, to)
+	}
+	return err
+}
+
 // home is the leg that holds seq.
-func (t *trail) home(seq int64) int {
+func (t *Trail) home(seq int64) int {
 	i := sort.Search(len(t.legs), func(i int) bool { return t.legs[i].from > seq })
 	return max(i-1, 0)
 }
 
 // back yields the legs of the path that ends at seq, from there to the start, and
 // up to which seq each is on it.
-func (t *trail) back(seq int64) func(yield func(l *leg, upTo int64) bool) {
+func (t *Trail) back(seq int64) func(yield func(l *leg, upTo int64) bool) {
 	return func(yield func(*leg, int64) bool) {
 		i := t.home(seq)
 		for yield(&t.legs[i], seq) && i > 0 {
@@ -57,13 +72,13 @@ func (t *trail) back(seq int64) func(yield func(l *leg, upTo int64) bool) {
 }
 
 // active is the path that the head is at the end of.
-func (t *trail) active() func(yield func(l *leg, upTo int64) bool) {
+func (t *Trail) active() func(yield func(l *leg, upTo int64) bool) {
 	return t.back(t.legs[len(t.legs)-1].to)
 }
 
-// leaves reports whether the head must be moved so that the next event follows
+// Leaves reports whether the head must be moved so that the next event follows
 // seq: where seq is not on the path, or talk follows it there.
-func (t *trail) leaves(seq int64) bool {
+func (t *Trail) Leaves(seq int64) bool {
 	for l, upTo := range t.active() {
 		if talk := upToSeq(l.talk, upTo); len(talk) > 0 && talk[len(talk)-1] > seq {
 			return true
@@ -75,8 +90,8 @@ func (t *trail) leaves(seq int64) bool {
 	return false
 }
 
-// talkBefore is the newest talk before seq on its path; 0 if there is none.
-func (t *trail) talkBefore(seq int64) int64 {
+// TalkBefore is the newest talk before seq on its path; 0 if there is none.
+func (t *Trail) TalkBefore(seq int64) int64 {
 	for l, upTo := range t.back(seq) {
 		if talk := upToSeq(l.talk, min(upTo, seq-1)); len(talk) > 0 {
 			return talk[len(talk)-1]
@@ -85,9 +100,9 @@ func (t *trail) talkBefore(seq int64) int64 {
 	return 0
 }
 
-// saidSince are what the model is shown on the path, from seq on; nothing where
+// SaidSince are what the model is shown on the path, from seq on; nothing where
 // seq is not on the path.
-func (t *trail) saidSince(seq int64) (seqs []int64) {
+func (t *Trail) SaidSince(seq int64) (seqs []int64) {
 	for l, upTo := range t.active() {
 		said := upToSeq(l.said, upTo)
 		for k := len(said) - 1; k >= 0 && said[k] >= seq; k-- {
