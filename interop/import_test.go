@@ -131,6 +131,7 @@ func TestTablePrints(t *testing.T) {
 		Rows: []interop.Row{
 			{Path: "a.jsonl", Result: interop.Result{Records: 3, Imported: 2, Events: 4, Sessions: []string{"s"}, Refused: []interop.Refusal{{Line: 3, Offset: 70, Reason: "cut off"}}}},
 			{Path: "b.jsonl", Result: interop.Result{Records: 1, Present: 1, Sessions: []string{"s"}}, Err: errors.New("no luck")},
+			{Path: "d.jsonl", Result: interop.Result{Records: 1234567}, Err: errors.New("d.jsonl:7: no luck either")},
 		},
 		Skipped: []string{"c.txt"},
 	}
@@ -138,7 +139,7 @@ func TestTablePrints(t *testing.T) {
 	if err := table.Print(&b); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"a.jsonl", "2 files", "refused: a.jsonl:3 (byte 70): cut off", "stopped: b.jsonl: no luck", "skipped: 1 other file\n"} {
+	for _, want := range []string{"a.jsonl", "1,234,571 ", "3 files", "refused: a.jsonl:3 (byte 70): cut off", "stopped: b.jsonl: no luck\n", "stopped: d.jsonl:7: no luck either\n", "skipped: 1 other file\n"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%q is missing in\n%s", want, b.String())
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 )
@@ -100,7 +101,7 @@ func (t *Table) Print(w io.Writer) error {
 	}
 	if len(t.Rows) != 1 {
 		total := t.Total()
-		printRow(tw, &total, fmt.Sprintf("%d files", len(t.Rows)))
+		printRow(tw, &total, thousands(len(t.Rows))+" files")
 	}
 	if err := tw.Flush(); err != nil {
 		return err
@@ -109,8 +110,10 @@ func (t *Table) Print(w io.Writer) error {
 }
 
 func printRow(w io.Writer, r *Result, name string) {
-	fmt.Fprintf(w, "%d\t%d\t%d\t%d\t%d\t%d\t%d\t  %s\n",
-		r.Records, r.Events, r.Present, r.Raw, r.Held, len(r.Refused), len(r.Sessions), name)
+	for _, n := range []int{r.Records, r.Events, r.Present, r.Raw, r.Held, len(r.Refused), len(r.Sessions)} {
+		fmt.Fprintf(w, "%s\t", thousands(n))
+	}
+	fmt.Fprintf(w, "  %s\n", name)
 }
 
 func (t *Table) printRest(w io.Writer) error {
@@ -130,7 +133,7 @@ func (t *Table) printRest(w io.Writer) error {
 		}
 	}
 	if n := len(t.Skipped); n > 0 {
-		note("skipped: %d other %s\n", n, files(n))
+		note("skipped: %s other %s\n", thousands(n), files(n))
 	}
 	return err
 }
@@ -140,4 +143,13 @@ func files(n int) string {
 		return "file"
 	}
 	return "files"
+}
+
+// thousands writes 1234567 as 1,234,567.
+func thousands(n int) string {
+	digits := strconv.Itoa(n)
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
 }

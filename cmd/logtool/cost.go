@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -112,7 +113,7 @@ func dearer(x, y projection.Spend) int {
 
 func turnRows(report *projection.CostReport) (rows []spendRow) {
 	for _, t := range report.Turns {
-		name := thousands(int64(t.Index)) + " " + at(t.Seq)
+		name := strconv.Itoa(t.Index) + " " + at(t.Seq)
 		if t.Orphaned {
 			name += " " + orphanedMark
 		}

@@ -152,7 +152,9 @@ func ago(d time.Duration, t time.Time) string {
 	return strconv.Itoa(int(d.Hours()/24)) + " days ago"
 }
 
-// thousands writes 1234567 as 1,234,567.
+// thousands writes 1234567 as 1,234,567. So are numbers of things written; those
+// that name one (a seq, a turn, a byte of a file) are written without commas, as
+// they are typed.
 func thousands(n int64) string {
 	digits := strconv.FormatInt(n, 10)
 	for i := len(digits) - 3; i > 0 && digits[i-1] != '-'; i -= 3 {

@@ -95,7 +95,7 @@ func (x *run) String() string {
 		}
 		text += " " + name
 		if n := x.counts[name]; n > 1 {
-			text += fmt.Sprintf(" ×%d", n)
+			text += " ×" + thousands(int64(n))
 		}
 	}
 	return text

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"time"
 
@@ -245,9 +246,9 @@ func turnCells(t *projection.RunLogTurn) []string {
 	}
 	calls := thousands(int64(len(t.Calls)))
 	if failed > 0 {
-		calls += fmt.Sprintf(" (%d failed)", failed)
+		calls += " (" + thousands(int64(failed)) + " failed)"
 	}
-	return []string{thousands(int64(t.Index)), thousands(t.Seq), status, calls, "$" + t.Cost.String(), input, output}
+	return []string{strconv.Itoa(t.Index), strconv.FormatInt(t.Seq, 10), status, calls, "$" + t.Cost.String(), input, output}
 }
 
 // childOp prints a run that an op started.

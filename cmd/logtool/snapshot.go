@@ -181,7 +181,7 @@ func (s *snapshotJSON) cells(p *printer) []string {
 		state += ", " + orphanedMark
 	}
 	return []string{
-		thousands(s.Seq), clean(s.Projection), strconv.Itoa(s.Index), strconv.Itoa(s.TurnIndex),
+		strconv.FormatInt(s.Seq, 10), clean(s.Projection), strconv.Itoa(s.Index), strconv.Itoa(s.TurnIndex),
 		cmp.Or(clean(s.Trigger), "-"), at(s.Covers), state, p.when(s.Timestamp), clean(s.ID),
 	}
 }
