@@ -87,8 +87,8 @@ func (l *Log) Search(ctx context.Context, q Query) iter.Seq2[Hit, error] {
 			yield(Hit{}, err)
 			return
 		}
-		s := &search{log: l, query: q, matcher: newMatcher(terms)}
-		s.run(ctx, yield)
+		s := &search{log: l, query: q, matcher: newMatcher(terms), yield: yield, left: q.Limit}
+		s.run(ctx)
 	}
 }
 

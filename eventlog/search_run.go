@@ -12,13 +12,17 @@ import (
 	"time"
 )
 
-// search is one search under way. Sessions are looked through by several
-// goroutines, in the order that the hits come in: each has a channel of its
-// own, and the caller is given those of one session after the other.
+// search is one search under way. The first sessions are looked through by the
+// caller himself, which is all that most searches by an index need; the others by
+// several goroutines, in the order that the hits come in: each has a channel of
+// its own, and the caller is given those of one session after the other.
 type search struct {
 	log     *Log
 	query   Query
 	matcher *matcher
+	yield   func(Hit, error) bool
+	left    int // how many hits are wanted, if there is a limit
+	looked  int // how many events were looked at before there were searchers
 }
 
 // finding is a hit, or an error about a session.
@@ -27,8 +31,12 @@ type finding struct {
 	err error
 }
 
-// hitsAhead is how many hits of a session may wait to be consumed.
-const hitsAhead = 64
+const (
+	// hitsAhead is how many hits of a session may wait to be consumed.
+	hitsAhead = 64
+	// lookedAlone is after how many events others help.
+	lookedAlone = 256
+)
 
 // lookout is a session to look through, and where its hits go.
 type lookout struct {
@@ -36,57 +44,95 @@ type lookout struct {
 	hits chan finding
 }
 
-func (s *search) run(outer context.Context, yield func(Hit, error) bool) {
-	searchers := max(runtime.GOMAXPROCS(0), 1)
+func (s *search) run(outer context.Context) {
 	ctx, cancel := context.WithCancel(outer)
+	next, stop := iter.Pull2(s.candidates(ctx))
+	defer stop()
+	more := s.alone(ctx, next)
+	if more && ctx.Err() == nil {
+		more = s.together(ctx, cancel, next)
+	}
+	cancel()
+	if more && outer.Err() != nil {
+		s.yield(Hit{}, outer.Err())
+	}
+}
+
+// alone looks through the first sessions; false is that the caller wants no more,
+// or that there is none.
+func (s *search) alone(ctx context.Context, next func() (Candidates, error, bool)) bool {
+	for s.looked < lookedAlone {
+		c, err, ok := next()
+		if !ok {
+			return ctx.Err() != nil
+		}
+		if err != nil {
+			return s.give(ctx, finding{hit: Hit{Session: c.Session}, err: err}) && ctx.Err() != nil
+		}
+		wanted := true
+		s.looked += s.through(ctx, c, func(f finding) bool {
+			wanted = s.give(ctx, f)
+			return wanted && ctx.Err() == nil
+		})
+		if !wanted || ctx.Err() != nil {
+			return wanted
+		}
+	}
+	return true
+}
+
+// together has the other sessions looked through; false is that the caller wants
+// no more.
+func (s *search) together(ctx context.Context, cancel func(), next func() (Candidates, error, bool)) bool {
+	searchers := max(runtime.GOMAXPROCS(0), 1)
 	var working sync.WaitGroup
 	defer working.Wait()
 	defer cancel()
 	todo, order := make(chan lookout), make(chan chan finding, 4*searchers)
-	working.Go(func() { s.dispatch(ctx, todo, order) })
+	working.Go(func() { s.dispatch(ctx, next, todo, order) })
 	for range searchers {
 		working.Go(func() {
 			for l := range todo {
-				s.through(ctx, l)
+				s.through(ctx, l.Candidates, func(f finding) bool { return l.send(ctx, f) })
+				close(l.hits)
 			}
 		})
 	}
-	s.deliver(outer, order, yield)
-}
-
-// deliver yields the hits of one session after the other. A search that is
-// canceled ends with that error, whatever else the searchers came upon.
-func (s *search) deliver(ctx context.Context, order <-chan chan finding, yield func(Hit, error) bool) {
-	left := s.query.Limit
 	for hits := range order {
 		for f := range hits {
 			if ctx.Err() != nil {
-				break
+				return true
 			}
-			if !yield(f.hit, f.err) {
-				return
+			if !s.give(ctx, f) {
+				return false
 			}
-			if f.err == nil && left > 0 {
-				if left--; left == 0 {
-					return
-				}
-			}
-		}
-		if ctx.Err() != nil {
-			break
 		}
 	}
+	return true
+}
+
+// give passes a finding on to the caller; false is that he wants no more. A
+// search that is canceled ends with that error, whatever else was come upon.
+func (s *search) give(ctx context.Context, f finding) bool {
 	if ctx.Err() != nil {
-		yield(Hit{}, ctx.Err())
+		return true
 	}
+	if !s.yield(f.hit, f.err) {
+		return false
+	}
+	if f.err == nil && s.left > 0 {
+		s.left--
+		return s.left > 0
+	}
+	return true
 }
 
 // dispatch hands out the sessions in order. An error of finding them ends the
 // search.
-func (s *search) dispatch(ctx context.Context, todo chan<- lookout, order chan<- chan finding) {
+func (s *search) dispatch(ctx context.Context, next func() (Candidates, error, bool), todo chan<- lookout, order chan<- chan finding) {
 	defer close(order)
 	defer close(todo)
-	for c, err := range s.candidates(ctx) {
+	for c, err, ok := next(); ok; c, err, ok = next() {
 		l := lookout{c, make(chan finding, hitsAhead)}
 		select {
 		case order <- l.hits:
@@ -178,36 +224,37 @@ func (s *search) sessions(ctx context.Context) (sessions []SessionActivity, err 
 	return sessions, nil
 }
 
-// through looks through a session.
-func (s *search) through(ctx context.Context, l lookout) {
-	defer close(l.hits)
+// through looks through a session, and says how many events it looked at. It ends
+// when pass is false.
+func (s *search) through(ctx context.Context, c Candidates, pass func(finding) bool) (looked int) {
 	most := s.most()
-	look := looker{search: s, session: l.Session, walker: textWalker{open: s.log.OpenBlob}}
-	for e, err := range l.Events {
+	look := looker{search: s, session: c.Session, walker: textWalker{open: s.log.OpenBlob}}
+	for e, err := range c.Events {
 		if err == nil {
 			err = ctx.Err()
 		}
 		if err != nil {
-			if s.query.Session == "" && errors.Is(err, ErrNotFound) {
-				return // removed meanwhile
+			if s.query.Session != "" || !errors.Is(err, ErrNotFound) { // else it was removed meanwhile
+				pass(finding{hit: Hit{Session: c.Session}, err: err})
 			}
-			l.send(ctx, finding{hit: Hit{Session: l.Session}, err: err})
-			return
+			return looked
 		}
+		looked++
 		hit, ok, err := look.at(ctx, &e)
 		if err == nil && !ok {
 			continue
 		}
 		if err != nil {
-			hit = Hit{Session: l.Session, Seq: e.Seq}
+			hit = Hit{Session: c.Session, Seq: e.Seq}
 		}
-		if !l.send(ctx, finding{hit, err}) {
-			return
+		if !pass(finding{hit, err}) {
+			return looked
 		}
 		if most--; most == 0 {
-			return
+			return looked
 		}
 	}
+	return looked
 }
 
 // most is how many hits of a session are wanted.

@@ -91,8 +91,8 @@ const (
 // checkIndex looks whether the index of texts has what it should have, of some
 // events.
 func (s *Store) checkIndex(ctx context.Context, c *conn) (found []eventlog.Defect, err error) {
-	n, err := c.number(findSearch)
-	if err != nil || n == 0 {
+	row := make([]driver.Value, 1)
+	if has, err := c.first(row, findSearch); err != nil || !has {
 		return nil, err
 	}
 	state, err := readIndexState(c)

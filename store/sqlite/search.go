@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	findSearch    = `SELECT count(*) FROM sqlite_schema WHERE name = 'search'`
+	findSearch    = `SELECT 1 FROM sqlite_schema WHERE name = 'search'`
 	searchRows    = `SELECT rowid FROM search WHERE search MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC`
 	freshSessions = `SELECT session, min(seq) FROM events WHERE key > ? GROUP BY session`
 	freshSession  = `SELECT session, min(seq) FROM events WHERE key > ? AND session = ?`
@@ -65,11 +65,11 @@ type picked struct {
 // pick does all of it in one transaction.
 func (p *picking) pick(ctx context.Context, c *conn) error {
 	p.sessions = map[int64]*picked{}
-	if err := c.run("SAVEPOINT picking"); err != nil {
+	if _, err := c.exec("SAVEPOINT picking"); err != nil {
 		return err
 	}
 	err := p.all(ctx, c)
-	if released := c.run("RELEASE picking"); err == nil {
+	if _, released := c.exec("RELEASE picking"); err == nil {
 		err = released
 	}
 	return err
@@ -106,8 +106,9 @@ func (p *picking) state(c *conn) (s indexState, err error) {
 	if !p.indexed {
 		return s, nil
 	}
-	n, err := c.number(findSearch)
-	if err != nil || n == 0 {
+	row := make([]driver.Value, 1)
+	found, err := c.first(row, findSearch)
+	if err != nil || !found {
 		return s, err
 	}
 	return readIndexState(c)
