@@ -13,10 +13,11 @@ import (
 )
 
 const (
-	findSearch    = `SELECT 1 FROM sqlite_schema WHERE name = 'search'`
-	searchRows    = `SELECT rowid FROM search WHERE search MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC`
-	freshSessions = `SELECT session, min(seq) FROM events WHERE key > ? GROUP BY session`
-	freshSession  = `SELECT session, min(seq) FROM events WHERE key > ? AND session = ?`
+	findSearch = `SELECT 1 FROM sqlite_schema WHERE name = 'search'`
+	searchRows = `SELECT rowid FROM search WHERE search MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC`
+	// The plus keeps SQLite from going through the index of all events instead.
+	freshSessions = `SELECT session, min(seq) FROM events WHERE key > ? GROUP BY +session`
+	freshSession  = `SELECT session, min(seq) FROM events WHERE key > ? AND +session = ?`
 	listActivity  = `SELECT s.key, s.id, e.timestamp FROM sessions s LEFT JOIN events e ON e.session = s.key AND e.seq = s.head`
 	readActivity  = listActivity + ` WHERE s.key = ?`
 	readSearched  = `SELECT seq, line FROM events WHERE session = ? AND seq = ?`
