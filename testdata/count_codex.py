@@ -36,12 +36,11 @@ def unwrapped(r):
     return ("state" if "record_type" in r else "session_meta"), r
 
 def prompts(p):
-    """Whether a message of the user's is no element and no instructions."""
+    """Whether a message of the user's is what the user said."""
     content = p.get("content")
     text = content if isinstance(content, str) else "".join(b.get("text", "") for b in content)
-    text = text.strip()
-    tag = re.match(r"<([A-Za-z_]*)>", text)
-    return not text.startswith("# AGENTS.md instructions for ") and not (tag and "</%s>" % tag[1] in text)
+    return not re.match(r"\s*(# AGENTS.md instructions for |<(user_instructions|environment_context|skill|"
+                        r"user_shell_command|user_action|turn_aborted|subagent_notification)>)", text)
 
 def walk(path):
     """The marks on the active path: (kind, tokens or whether it prompts)."""

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -102,20 +103,19 @@ func aborted(p *eventlog.Part) bool {
 }
 
 // isPrompt reports whether a message is what a user said, and not what Codex
-// says in the user's name: instructions and notes, which are elements.
+// says in the user's name.
 func isPrompt(m *eventlog.Message) bool {
-	if m.Role != eventlog.User || extraText(m.Extra, "type") == "agent_message" {
+	if m.Role != eventlog.User || len(m.Parts) == 0 || extraText(m.Extra, "type") == "agent_message" {
 		return false
 	}
 	text := strings.TrimSpace(m.Text())
-	if strings.HasPrefix(text, "# AGENTS.md instructions for ") {
-		return false
-	}
-	tag, _, ok := strings.Cut(strings.TrimPrefix(text, "<"), ">")
-	if !ok || !strings.HasPrefix(text, "<") || strings.Trim(tag, "abcdefghijklmnopqrstuvwxyz_ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {
-		return len(m.Parts) > 0
-	}
-	return !strings.Contains(text, "</"+tag+">")
+	return !slices.ContainsFunc(instructions, func(beginning string) bool { return strings.HasPrefix(text, beginning) })
+}
+
+// instructions are how messages begin that Codex says in the user's name.
+var instructions = []string{
+	"# AGENTS.md instructions for ", "<user_instructions>", "<environment_context>", "<skill>", "<user_shell_command>",
+	"<user_action>", "<turn_aborted>", "<subagent_notification>",
 }
 
 // requestMark stands before what a user typed, where the program put files or

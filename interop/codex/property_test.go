@@ -17,7 +17,7 @@ import (
 func anyLine(t *rapid.T) string {
 	small := func(name string) int { return rapid.IntRange(0, 3).Draw(t, name) }
 	turn := fmt.Sprintf(`"turn_id":"0190000%d-0000-7000-8000-00000000000%d"`, rapid.IntRange(4, 7).Draw(t, "session of the turn"), small("turn"))
-	said := fmt.Sprintf(`[{"type":"input_text","text":%q}]`, rapid.SampledFrom([]string{"One", "Two", "<note>x</note>"}).Draw(t, "text"))
+	said := fmt.Sprintf(`[{"type":"input_text","text":%q}]`, rapid.SampledFrom([]string{"One", "Two", "<skill>x</skill>"}).Draw(t, "text"))
 	call := fmt.Sprintf(`"call_id":"c%d"`, small("call"))
 	kind, payload := "response_item", ""
 	switch rapid.IntRange(0, 15).Draw(t, "kind") {
