@@ -62,13 +62,13 @@ func (im *importer) conversation(c *conversation) error {
 	if err != nil {
 		return err
 	}
-	first := c.elements[0].rec
+	a := adding{importer: im, c: c, s: s, r: newReader(c)}
+	first := a.first()
 	if !s.ours() {
 		return &interop.HistoryError{Session: id, Source: first.Source, Line: first.Line, Offset: first.Offset,
 			Reason: "the session was not imported from a list of messages"}
 	}
 	im.result.Touch(id)
-	a := adding{importer: im, c: c, s: s, r: newReader(c)}
 	err = a.all()
 	if err != nil {
 		s.Drop()
@@ -193,7 +193,7 @@ func (a *adding) event(e *element, m *eventlog.Message, isMessage bool) (event e
 	}
 	raw := *e.rec
 	raw.Value = e.value
-	if event, err = raw.Raw(interop.RawType(string(a.r.shape), kind)); err != nil {
+	if event, err = raw.Raw(interop.RawType(Name, kind)); err != nil {
 		return event, at, err
 	}
 	return event, at, event.SetMetadata(interop.OriginKey, e.rec.Origin(e.part))
@@ -203,27 +203,33 @@ func (a *adding) put(body []byte) (eventlog.BlobRef, error) {
 	return a.log.PutBlob(a.ctx, bytes.NewReader(body))
 }
 
-// about begins the session, or tells of settings that it does not know.
+// about begins the session, or tells what it does not know: other settings, or a
+// title where it has none.
 func (a *adding) about() error {
-	first := a.c.elements[0].rec
-	about := eventlog.Session{Title: a.c.title, Extra: a.c.settings}
-	name := "session_started"
 	known, err := a.s.settled(a.c.settings)
 	if err != nil {
 		return err
 	}
-	if a.s.New() {
-		if about.Title == "" {
-			about.Title = a.title()
-		}
-		about.Source = eventlog.SessionSource{Format: string(a.r.shape), Path: first.Origin(0).Source, SessionID: a.c.id}
-	} else if known {
-		return nil
-	} else {
-		about.State = eventlog.SessionStateUpdated
-		name = string(eventlog.DigestOf(a.c.settings))
+	title := a.c.title
+	if title == "" && !a.s.titled {
+		title = a.title()
 	}
-	e, err := first.Event(0, about)
+	about := eventlog.Session{Title: title}
+	if !known {
+		about.Extra = a.c.settings
+	}
+	name := "session_started"
+	switch {
+	case a.s.New():
+		about.Extra = a.c.settings
+		about.Source = eventlog.SessionSource{Format: string(a.r.shape), Path: a.first().Origin(0).Source, SessionID: a.c.id}
+	case known && (a.s.titled || title == ""):
+		return nil
+	default:
+		about.State = eventlog.SessionStateUpdated
+		name = "title " + title + string(eventlog.DigestOf(about.Extra))
+	}
+	e, err := a.first().Event(0, about)
 	if err != nil {
 		return err
 	}
@@ -233,6 +239,8 @@ func (a *adding) about() error {
 	}
 	return nil
 }
+
+func (a *adding) first() *interop.Record { return a.c.elements[0].rec }
 
 // title is the beginning of what the user says first.
 func (a *adding) title() string {

@@ -13,7 +13,7 @@
 // of the assistant, told by its group. What a message has no member for stays in
 // its extra, and all members of the conversation in that of session_started;
 // others than when it began become a session_updated. An element that is no
-// message is kept raw as "<shape>:<its type>".
+// message is kept raw as "messages:<its type>".
 //
 // # Which session
 //

@@ -64,6 +64,9 @@ func drawEvent(t testing.TB, e *eventlog.Event) string {
 	if h, ok, _ := e.HeadMove(); ok {
 		return fmt.Sprintf("head_moved to %d", h.To)
 	}
+	if e.Redacted() {
+		return string(e.Type) + " redacted"
+	}
 	m, ok, err := e.Message()
 	if err != nil {
 		t.Fatal(err)

@@ -16,7 +16,10 @@ type session struct {
 	*interop.Session
 	start int64 // the seq of session_started
 	// tip is the newest event of the active path that is part of what is said.
-	tip int64
+	tip    int64
+	titled bool
+	// erased: what it says of itself was redacted, and is not to come back.
+	erased bool
 	// settings are the digests of what stood around the conversation.
 	settings map[eventlog.Digest]bool
 }
@@ -30,7 +33,7 @@ func openSession(ctx context.Context, log *eventlog.Log, id string) (*session, e
 
 // ours reports whether this package can add to the session.
 func (s *session) ours() bool {
-	return s.New() || slices.Contains([]string{string(chatShape), string(responsesShape), string(anthropicShape)}, s.Format)
+	return s.New() || s.erased || slices.Contains([]string{string(chatShape), string(responsesShape), string(anthropicShape)}, s.Format)
 }
 
 // remember takes in an event that the log holds.
@@ -45,13 +48,15 @@ func (s *session) remember(e *eventlog.Event) error {
 		if name == eventlog.SessionStarted {
 			s.start = e.Seq
 		}
-		about, _, err := e.Session()
 		if e.Redacted() {
+			s.erased, s.titled = true, true
 			return nil
 		}
+		about, _, err := e.Session()
 		if err == nil {
 			_, err = s.settled(about.Extra)
 		}
+		s.titled = s.titled || about.Title != ""
 		return err
 	case e.Type.Scope() == eventlog.PathScope && name != eventlog.ProjectionSnapshotted:
 		s.tip = e.Seq
@@ -62,7 +67,7 @@ func (s *session) remember(e *eventlog.Event) error {
 // settled reports whether the session knows the settings, which it does from
 // then on.
 func (s *session) settled(settings jsontext.Value) (known bool, err error) {
-	if len(settings) == 0 {
+	if len(settings) == 0 || s.erased {
 		return true, nil
 	}
 	d, err := projection.CanonicalDigest(settings)

@@ -1,0 +1,297 @@
+package lists_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/lists"
+	"github.com/convlog/convlog/projection"
+)
+
+// pool are elements that any list may have, of all shapes and of none.
+var pool = []string{
+	`{"role":"system","content":"Be brief."}`, `{"role":"developer","content":"Be kind."}`,
+	`{"role":"user","content":"one"}`, `{"role":"user","content":"two"}`, `{"role":"user","content":""}`,
+	`{"role":"assistant","content":"1"}`, `{"role":"assistant","content":""}`, `{"role":"assistant","content":"2","reasoning":"hm"}`,
+	`{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}},{"id":"c2","type":"function","function":{"name":"f","arguments":"[1]"}}]}`,
+	`{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{\"a\":1}"}}]}`,
+	`{"role":"tool","tool_call_id":"c1","content":"r1"}`, `{"role":"tool","tool_call_id":"c2","content":"r2"}`, `{"role":"tool","content":"whose"}`,
+	`{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,` + pixel + `"}}]}`,
+	`{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"` + pixel + `"}}]},{"type":"text","text":"see"}]}`,
+	`{"role":"assistant","content":[{"type":"thinking","thinking":"t","signature":"c2ln"},{"type":"text","text":"a"},{"type":"tool_use","id":"c1","name":"f","input":{"b":2}}]}`,
+	`{"role":"assistant","content":[{"type":"redacted_thinking","data":"eHl6"}]}`,
+	`{"role":"user","content":[{"type":"document","source":{"type":"text","media_type":"text/plain","data":"note"}}]}`,
+	`{"type":"message","role":"user","content":[{"type":"input_text","text":"one"}]}`,
+	`{"type":"message","role":"assistant","content":[{"type":"output_text","text":"1"}]}`,
+	`{"type":"reasoning","summary":[],"encrypted_content":"eHl6"}`, `{"type":"reasoning","summary":[{"type":"summary_text","text":"s"}]}`,
+	`{"type":"function_call","call_id":"c1","name":"f","arguments":"{}"}`, `{"type":"function_call","call_id":"c2","name":"g","arguments":"oops"}`,
+	`{"type":"function_call_output","call_id":"c1","output":"r1"}`, `{"type":"function_call_output","call_id":"c2","output":[{"type":"input_text","text":"r2"}]}`,
+	`{"type":"web_search_call","id":"ws_1"}`, `{"type":"item_reference","id":"m"}`, `{"note":true}`, `"text"`, `null`,
+}
+
+// anyList is a list that begins with a message.
+func anyList(t *rapid.T) []string {
+	all := []string{rapid.SampledFrom(pool[:4]).Draw(t, "first")}
+	return append(all, rapid.SliceOfN(rapid.SampledFrom(pool), 0, 10).Draw(t, "elements")...)
+}
+
+func document(elements []string) string {
+	return `{"id":"conversation-1","messages":[` + strings.Join(elements, ",") + `]}`
+}
+
+// Law: what any list is exported as comes back byte for byte, in each shape.
+func TestExportsOfAnyListComeBack(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		list := anyList(r)
+		first := newLog(t)
+		load(t, first, document(list))
+		for _, format := range []string{"openai", "responses", "anthropic"} {
+			once := exported(t, first, "conversation-1", format)
+			second := newLog(t)
+			got := load(t, second, string(once))
+			if len(got.Sessions) == 0 {
+				continue // nothing of it could be exported
+			}
+			if diff := cmp.Diff(string(once), string(exported(t, second, got.Sessions[0], format))); diff != "" {
+				r.Fatalf("%s of %s (+):\n%s", format, document(list), diff)
+			}
+		}
+	})
+}
+
+// Law: a list that is imported while it grows gives the same messages as the
+// whole, and the same title.
+func TestAListThatGrows(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		list := anyList(r)
+		whole, grown := newLog(t), newLog(t)
+		load(t, whole, document(list))
+		for n := 1; n <= len(list); n += rapid.IntRange(1, 4).Draw(r, "more") {
+			load(t, grown, document(list[:n]))
+		}
+		load(t, grown, document(list))
+		if diff := cmp.Diff(said(t, whole), said(t, grown)); diff != "" {
+			r.Fatalf("grown (+):\n%s", diff)
+		}
+	})
+}
+
+// said is the title of the session, and its events but for what they tell of it.
+func said(t *testing.T, log *eventlog.Log) []string {
+	info, err := projection.Load(t.Context(), log, "conversation-1", projection.Info)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append([]string{info.State.Title}, slices.DeleteFunc(draw(t, log, "conversation-1"), func(line string) bool {
+		return strings.HasPrefix(line, "session_")
+	})...)
+}
+
+// Law: whatever lists are imported into one session one after the other, each
+// with something new is what the model sees then; none is ever imported twice.
+func TestListsThatPart(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		log := newLog(t)
+		var all []string
+		list := anyList(r)
+		for range rapid.IntRange(1, 5).Draw(r, "lists") {
+			keep := rapid.IntRange(1, len(list)).Draw(r, "keep")
+			list = append(list[:keep:keep], rapid.SliceOfN(rapid.SampledFrom(pool), 0, 4).Draw(r, "then")...)
+			all = append(all, document(list))
+			if got := load(t, log, document(list)); got.Events > 0 {
+				alone := newLog(t)
+				load(t, alone, document(list))
+				if diff := cmp.Diff(string(exported(t, alone, "conversation-1", "openai")), string(exported(t, log, "conversation-1", "openai"))); diff != "" {
+					r.Fatalf("%s (+):\n%s", document(list), diff)
+				}
+			}
+			for _, before := range all {
+				if got := load(t, log, before); got.Events > 0 {
+					r.Fatalf("%s is imported again: %+v", before, got)
+				}
+			}
+		}
+		if report, err := log.Verify(t.Context(), "conversation-1"); err != nil || len(report.Defects) > 0 {
+			r.Fatalf("verify: %v, %v", report.Defects, err)
+		}
+	})
+}
+
+// A changed message begins another branch at the last one that is the same; what
+// is no part of what a message says begins none.
+func TestBranches(t *testing.T) {
+	log := newLog(t)
+	load(t, log, `{"id":"conversation-1","messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"},{"role":"user","content":"c"}]}`)
+	load(t, log, `{"id":"conversation-1","n":1,"messages":[{"role":"user","content":[{"type":"text","text":"a","cache_control":{}}]},{"role":"assistant","content":"B"}]}`)
+	load(t, log, `{"id":"conversation-1","n":1,"messages":[{"role":"user","content":"A"}]}`)
+	want := []string{
+		`session_started {"title":"a","source":{"format":"openai","path":"talk.json","session_id":"conversation-1"},"extra":{"id":"conversation-1"}}`,
+		`user {"type":"text","text":"a"}`, `assistant {"type":"text","text":"b"}`, `user {"type":"text","text":"c"}`,
+		`session_updated {"extra":{"id":"conversation-1","n":1}}`,
+		`head_moved to 2`, `assistant {"type":"text","text":"B"}`,
+		`head_moved to 1`, `user {"type":"text","text":"A"}`,
+	}
+	if diff := cmp.Diff(want, draw(t, log, "conversation-1")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// What was appended to a session by others stays, on a branch of its own.
+func TestASessionThatWentOn(t *testing.T) {
+	log := newLog(t)
+	load(t, log, `{"id":"conversation-1","messages":[{"role":"user","content":"a"}]}`)
+	e, err := eventlog.NewAssistantMessage("from elsewhere")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := log.Append(t.Context(), "conversation-1", eventlog.Any, e); err != nil {
+		t.Fatal(err)
+	}
+	load(t, log, `{"id":"conversation-1","messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"}]}`)
+	want := []string{`user {"type":"text","text":"a"}`, `assistant {"type":"text","text":"from elsewhere"}`, `head_moved to 2`, `assistant {"type":"text","text":"b"}`}
+	if diff := cmp.Diff(want, draw(t, log, "conversation-1")[1:]); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// What was redacted does not come back with the next import.
+func TestRedactedStaysRedacted(t *testing.T) {
+	log := newLog(t)
+	const secret = `{"id":"conversation-1","key":"secret","messages":[{"role":"user","content":"secret"}]}`
+	load(t, log, secret)
+	if _, err := log.Redact(t.Context(), "conversation-1", "a leak", 1, 2); err != nil {
+		t.Fatal(err)
+	}
+	got := load(t, log, `{"id":"conversation-1","key":"secret","messages":[{"role":"user","content":"secret"},{"role":"assistant","content":"b"}]}`)
+	if lines := draw(t, log, "conversation-1"); got.Imported != 1 || strings.Contains(strings.Join(lines, "\n"), "secret") {
+		t.Errorf("%+v: %q", got, lines)
+	}
+}
+
+// Conversations stand in lists, on lines, or both; those without an id that is
+// theirs alone are named by the file.
+func TestSessions(t *testing.T) {
+	const hi = `[{"role":"user","content":"hi"}]`
+	for content, want := range map[string]string{
+		hi: "talk-1-", `{"messages":` + hi + `}`: "talk-1-", `{"id":"conversation-1","messages":` + hi + `}`: "conversation-1",
+		`{"id":7,"messages":` + hi + `}`:                                                      "talk-7-",
+		`{"id":"a/b","messages":` + hi + `}`:                                                  "talk-a-b-",
+		`{"thread_id":"thread_0000001","id":null,"messages":` + hi + `}`:                      "thread_0000001",
+		hi + "\n" + hi + "\n":                                                                 "talk-1- talk-2-",
+		"[" + hi + ",\n{\"messages\":" + hi + "}]":                                            "talk-1- talk-2-",
+		"{\n\"messages\": " + hi + "\n}\n{\n\"messages\": " + hi + "\n}":                      "talk-1- talk-2-",
+		`{"role":"user","content":"hi"}` + "\r\n\r\n" + `{"role":"assistant","content":"ho"}`: "talk-1-",
+		`{"messages":[]}` + "\n" + `{"messages":` + hi + "}\n":                                "talk-2-",
+	} {
+		log := newLog(t)
+		got := load(t, log, content)
+		if len(got.Refused) > 0 {
+			t.Errorf("%s: %+v", content, got)
+		}
+		var names []string
+		for _, id := range sessions(t, log) {
+			if strings.HasPrefix(id, "talk-") {
+				id = id[:strings.LastIndex(id, "-")+1]
+			}
+			names = append(names, id)
+		}
+		if all := strings.Join(names, " "); all != want {
+			t.Errorf("%s: sessions %s, want %s", content, all, want)
+		}
+	}
+}
+
+// What stands before the place where a file is cut off is imported, and the rest
+// when it is there.
+func TestTruncated(t *testing.T) {
+	const first, second = `{"role":"user","content":"hi"}`, `{"role":"assistant","content":"ho"}`
+	for _, whole := range []string{
+		"[" + first + "," + second + "]", `{"a":{},"messages":[` + first + "," + second + `]}`,
+		first + "\n" + second + "\n", "{\n\"messages\": [\n" + first + ",\n" + second + "\n]\n}",
+		`{"messages":[` + first + `]}` + "\n" + `{"id":3,"messages":[` + first + "," + second + `]}`,
+	} {
+		log := newLog(t)
+		cut := whole[:strings.LastIndex(whole, `"ho"`)]
+		got := load(t, log, cut)
+		if len(got.Refused) != 1 || !strings.Contains(got.Refused[0].Reason, "cut off") || got.Imported == 0 {
+			t.Errorf("%s: %+v", cut, got)
+		}
+		before := sessions(t, log)
+		got = load(t, log, whole)
+		if len(got.Refused) > 0 || got.Imported != 1 || got.Present == 0 || len(sessions(t, log)) != len(before) {
+			t.Errorf("then %s: %+v", whole, got)
+		}
+	}
+}
+
+// Lines that are no conversation are refused, and those around them are read.
+func TestRefused(t *testing.T) {
+	log := newLog(t)
+	content := strings.Join([]string{`[{"role":"user","content":"hi"}]`, `{"text":"no list"}`, `{"messages":[`, `7`, `[{"role":"user","content":"\ud800"}]`, `{"id":"x","id":"y"}`, `["no list"]`}, "\n")
+	got := load(t, log, content)
+	var lines []string
+	for _, r := range got.Refused {
+		lines = append(lines, fmt.Sprint(r.Line))
+	}
+	if strings.Join(lines, " ") != "2 3 4 6 7" || len(got.Sessions) != 2 {
+		t.Errorf("refused lines %s of %+v", lines, got)
+	}
+}
+
+// A session of the same name that another program left is not touched, and the
+// rest of the file is imported.
+func TestAnothersSession(t *testing.T) {
+	log := newLog(t)
+	e, err := eventlog.NewUserMessage("mine")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := log.Append(t.Context(), "conversation-1", eventlog.New, e); err != nil {
+		t.Fatal(err)
+	}
+	content := document(pool[2:3]) + "\n[" + pool[2] + "]\n"
+	got, err := lists.Format{}.Import(t.Context(), log, source("talk.json", content))
+	if !errors.Is(err, interop.ErrHistory) || len(sessions(t, log)) != 2 || len(draw(t, log, "conversation-1")) != 1 {
+		t.Errorf("%+v, %v, %q", got, err, sessions(t, log))
+	}
+}
+
+// Whatever a file holds, every record is counted once, a second import writes
+// nothing, and what was written is sound.
+func FuzzImport(f *testing.F) {
+	for _, c := range importable {
+		f.Add(c.content)
+	}
+	f.Add(strings.Join(pool, "\n"))
+	f.Fuzz(func(t *testing.T, content string) {
+		if len(content) > 16<<10 {
+			return
+		}
+		lists.Format{}.Detect("f", []byte(content))
+		log := newLog(t)
+		first, err := lists.Format{}.Import(t.Context(), log, source("f", content))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sum := first.Imported + first.Raw + first.Present + first.Held + len(first.Refused); sum != first.Records {
+			t.Fatalf("%d records in %+v", sum, first)
+		}
+		second, err := lists.Format{}.Import(t.Context(), log, source("f", content))
+		if err != nil || second.Events != 0 {
+			t.Fatalf("second import: %+v, %v", second, err)
+		}
+		for _, id := range sessions(t, log) {
+			if report, err := log.Verify(t.Context(), id); err != nil || len(report.Defects) > 0 {
+				t.Fatalf("verify %q: %v, %v", id, report.Defects, err)
+			}
+		}
+	})
+}
