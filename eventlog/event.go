@@ -131,6 +131,10 @@ func (e *Event) Hash() Hash {
 	return h
 }
 
+// Follows reports whether e, as it is stored, is chained to an event of that hash:
+// whether that event, with its whole past, is what e was appended behind.
+func (e *Event) Follows(prev Hash) bool { return e.chainsFrom(prev) }
+
 // Head is the head of a session whose newest event is e.
 func (e *Event) Head() Head { return Head{Seq: e.Seq, Hash: e.Hash()} }
 

@@ -27,6 +27,9 @@ type Snapshot struct {
 	Reason    string `json:"reason,omitzero"`
 	// Seq is the last event that the state covers; 0 is none.
 	Seq int64 `json:"seq"`
+	// Hash is that of the event Seq, which stands for all up to it: a body whose
+	// past was another is not to be used. It is zero where Seq is 0.
+	Hash Hash `json:"hash,omitzero"`
 	// State is the body inline, Body the body as a blob.
 	State jsontext.Value `json:"state,omitzero"`
 	Body  BlobRef        `json:"body,omitzero"`

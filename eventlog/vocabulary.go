@@ -133,7 +133,7 @@ func stateTypes() []*typeInfo {
 			kept: []string{"artifact_id", "kind", "media_type", "child_id", "session_id"}},
 		{name: CustomPatched, parse: parseAs[CustomPatch], kept: []string{"name", "state_version"}},
 		{name: ProjectionSnapshotted, parse: parseAs[Snapshot], kept: []string{"projection", "version", "snapshot_id",
-			"parent_snapshot_id", "state_digest", "body_digest", "index", "turn_index", "trigger", "reason", "seq"}},
+			"parent_snapshot_id", "state_digest", "body_digest", "index", "turn_index", "trigger", "reason", "seq", "hash"}},
 	}
 }
 

@@ -81,7 +81,7 @@ var samples = map[Type][]string{
 	CustomPatched: {`{"name":"n","state_version":2,"patch":[{"op":"add","path":"/a","value":1.0},{"op":"move","from":"/a","path":"/b"},{"op":"remove","path":""}],"extra":{"z":1}}`},
 	ProjectionSnapshotted: {
 		`{"projection":"p","version":2,"snapshot_id":"s","parent_snapshot_id":"q","state_digest":"DIGEST","body_digest":"DIGEST","index":0,"turn_index":0,` +
-			`"trigger":"t","reason":"r","seq":0,"state":{"b":1,"a":1.0},"extra":{"z":1}}`,
+			`"trigger":"t","reason":"r","seq":4,"hash":"HASH","state":{"b":1,"a":1.0},"extra":{"z":1}}`,
 		`{"projection":"p","index":1,"turn_index":2,"seq":3,"body":{"blob":"DIGEST","bytes":0}}`,
 		`{"projection":"p","index":1,"turn_index":2,"seq":3}`},
 	SessionForked: {

@@ -106,6 +106,41 @@ func readBody(ctx context.Context, log *eventlog.Log, s *eventlog.Snapshot) (b b
 	return b, read, nil
 }
 
+// checkPast makes sure that a snapshot was taken of the events that stand before
+// it: mostly its own link of the hash chain tells. An event that has to be read
+// is counted.
+func checkPast(ctx context.Context, log *eventlog.Log, session string, e *eventlog.Event, s *eventlog.Snapshot, x *Explain) error {
+	if s.Seq == e.Seq-1 {
+		if e.Follows(s.Hash) {
+			return nil
+		}
+		return ErrOtherPast
+	}
+	hash, err := hashOf(ctx, log, session, s.Seq, x)
+	if errors.Is(err, eventlog.ErrCorrupt) && ctx.Err() == nil {
+		return fmt.Errorf("%w: %w", ErrOtherPast, err)
+	}
+	if err == nil && hash != s.Hash {
+		return ErrOtherPast
+	}
+	return err
+}
+
+// hashOf is the hash of an event of the lineage; that of 0 is zero.
+func hashOf(ctx context.Context, log *eventlog.Log, session string, seq int64, x *Explain) (h eventlog.Hash, err error) {
+	if seq == 0 {
+		return h, nil
+	}
+	for e, err := range log.Read(ctx, session, eventlog.Between(seq, seq).Bare()) {
+		if err != nil {
+			return h, err
+		}
+		x.read(&e)
+		h = e.Hash()
+	}
+	return h, nil
+}
+
 // serves reports whether b has a part for each fold of path scope.
 func serves[F fold](b body, folds []F) bool {
 	for _, f := range folds {
@@ -173,7 +208,7 @@ func readBlob(ctx context.Context, log *eventlog.Log, d eventlog.Digest) (_ json
 
 // passes reports whether err says that a snapshot is to be passed over.
 func passes(err error) bool {
-	for _, target := range []error{ErrRedactedBody, ErrOtherVersion, ErrBadDigest, ErrUnreadableBody, ErrCopiedBody, ErrOffPath} {
+	for _, target := range []error{ErrRedactedBody, ErrOtherVersion, ErrBadDigest, ErrUnreadableBody, ErrCopiedBody, ErrOffPath, ErrOtherPast} {
 		if errors.Is(err, target) {
 			return true
 		}

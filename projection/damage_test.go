@@ -84,8 +84,8 @@ func (g *garden) good() int64 {
 // bad appends a snapshot of the states that are right, but for what spoil does.
 func (g *garden) bad(spoil func(s *eventlog.Snapshot)) int64 {
 	g.t.Helper()
-	head := g.head("s").Seq
-	s := eventlog.Snapshot{Projection: "both", Version: 1, SnapshotID: "bad", Seq: head, State: g.body(1, `{"seen":["no"]}`)}
+	head := g.head("s")
+	s := eventlog.Snapshot{Projection: "both", Version: 1, SnapshotID: "bad", Seq: head.Seq, Hash: head.Hash, State: g.body(1, `{"seen":["no"]}`)}
 	spoil(&s)
 	return g.append("s", g.made(eventlog.NewProjectionSnapshotted(s))).Seq
 }
@@ -200,12 +200,12 @@ func TestABodyWhoseBytesChangedIsPassedOver(t *testing.T) {
 func TestASnapshotOfALeftPathIsPassedOver(t *testing.T) {
 	onCounted(t, func(t *testing.T, g *garden, _ *counted) {
 		g.bulk("s", 10)
-		left := g.head("s").Seq
+		left := g.head("s")
 		g.append("s", g.made(eventlog.NewHeadMoved(eventlog.HeadMove{To: 4}))) // 11
 		g.bulk("s", 5)
 		g.snapshot("s", traces[3], true) // 17
 		g.bulk("s", 2)
-		off := g.bad(func(s *eventlog.Snapshot) { s.Seq = left }) // 20
+		off := g.bad(func(s *eventlog.Snapshot) { s.Seq, s.Hash = left.Seq, left.Hash }) // 20
 		g.bulk("s", 1)
 		got, err := projection.Load(bg, g.log, "s", pathTrace)
 		g.allow(err)

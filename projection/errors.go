@@ -35,6 +35,9 @@ var (
 	ErrCopiedBody = errors.New("snapshot was copied from another session")
 	// ErrOffPath: what it covers does not lie on the path it stands on.
 	ErrOffPath = errors.New("snapshot covers another path")
+	// ErrOtherPast: it was taken of other events than stand before it now, as after
+	// a repair that lost some; or it does not say of which.
+	ErrOtherPast = errors.New("snapshot is of another past")
 )
 
 // FoldError says which event a projection could not fold.

@@ -50,7 +50,7 @@ type PassedOver struct {
 	ID         string
 	Projection string
 	// Err matches ErrRedactedBody, ErrOtherVersion, ErrBadDigest,
-	// ErrUnreadableBody, ErrCopiedBody or ErrOffPath.
+	// ErrUnreadableBody, ErrCopiedBody, ErrOffPath or ErrOtherPast.
 	Err error
 }
 

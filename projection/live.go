@@ -173,7 +173,10 @@ func (v *Live) takeSnapshot(ctx context.Context, e *eventlog.Event) error {
 	if snap.IsMark() {
 		return nil
 	}
-	b, _, err := readBody(ctx, v.log, &snap)
+	var b body
+	if err = checkPast(ctx, v.log, v.Session, e, &snap, &v.Explain); err == nil {
+		b, _, err = readBody(ctx, v.log, &snap)
+	}
 	if err == nil && serves(b, v.folds) {
 		l.body, l.bodyBytes, l.since = e.Seq, b.size(), 0
 	}
@@ -237,7 +240,7 @@ func (v *Live) mark(r *Request, o *Opportunity) eventlog.Snapshot {
 	s := eventlog.Snapshot{
 		Projection: v.set.name(), Version: v.set.version(), SnapshotID: r.ID, ParentSnapshotID: v.last.snapshot.SnapshotID,
 		StateDigest: o.Digest, Index: o.Index, TurnIndex: r.TurnIndex, Trigger: string(r.Trigger), Reason: r.Reason,
-		Seq: v.Head.Seq, Extra: r.Extra,
+		Seq: v.Head.Seq, Hash: v.Head.Hash, Extra: r.Extra,
 	}
 	if s.SnapshotID == "" {
 		s.SnapshotID = v.opts.NewID()

@@ -217,6 +217,9 @@ func (s *scan) open(ctx context.Context, e *eventlog.Event, snap *eventlog.Snaps
 	if _, copied := e.MetadataValue(copiedKey); copied {
 		return nil, ErrCopiedBody
 	}
+	if err := checkPast(ctx, s.log, s.session, e, snap, s.explain); err != nil {
+		return nil, err
+	}
 	b, read, err := readBody(ctx, s.log, snap)
 	s.explain.BodyBytes += read
 	return b, err
