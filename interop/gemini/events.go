@@ -1,0 +1,230 @@
+package gemini
+
+import (
+	"errors"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/parts"
+)
+
+// The parts that a record's events have in their origins; those of calls and
+// results come behind them.
+const (
+	ownPart     = iota // the record's own event
+	movePart           // head_moved before it
+	summaryPart        // the summary of a header
+	usagePart          // tokens that came late
+	piecePart          // further pieces of a message
+)
+
+// adding adds the events of a record to its session.
+type adding struct {
+	im *importer
+	s  *session
+	r  *record
+	// follows is the seq that the first of them follows; 0 where they go on at the
+	// head.
+	follows int64
+	// n counts equal records of the file before it.
+	n int
+	// newest is the seq of the newest of them, added how many the log did not
+	// have, kept that one of these is the raw record.
+	newest int64
+	added  int
+	kept   bool
+}
+
+// apply adds to the session what it does not have of a record yet.
+func (im *importer) apply(s *session, r *record) error {
+	a := adding{im: im, s: s, r: r, follows: s.last, n: s.seen[r.digest]}
+	s.seen[r.digest]++
+	if err := a.all(); err != nil {
+		return err
+	}
+	switch {
+	case a.added == 0:
+		s.matched = true
+		im.result.Present++
+	case a.kept:
+		im.result.Raw++
+	default:
+		im.result.Imported++
+	}
+	if s.Full() {
+		return s.Flush(im.ctx)
+	}
+	return nil
+}
+
+// all adds the events of the record.
+func (a *adding) all() (err error) {
+	last := &a.s.last
+	switch {
+	case a.r.members.Has("$rewindTo"):
+		a.follows = a.s.rewound(a.r.text("$rewindTo"))
+		*last = 0
+		err = a.raw()
+	case a.r.says():
+		err = a.message()
+	case a.r.set() != nil:
+		err = a.change()
+	default:
+		err = a.raw()
+	}
+	*last = max(*last, a.newest)
+	return err
+}
+
+// rewound is what is followed after a rewind to before a message.
+func (s *session) rewound(id string) int64 {
+	if seq, ok := s.before[id]; ok {
+		return seq
+	}
+	return start
+}
+
+// message adds a message, or what has grown of it.
+func (a *adding) message() error {
+	if _, again := a.s.before[a.r.id]; !again {
+		a.s.before[a.r.id] = a.s.last
+	}
+	c := converter{ctx: a.im.ctx, log: a.im.log}
+	pieces, err := c.pieces(a.r)
+	if err != nil {
+		return a.r.located(err)
+	}
+	if a.s.known[a.r.id] {
+		a.follows, a.s.matched = 0, true
+	}
+	usage, changed := a.r.usage(), false
+	if equal(a.s.used[a.r.id], usage) {
+		usage = eventlog.Usage{}
+	}
+	for i := range pieces {
+		p := &pieces[i]
+		if seq, ok := a.s.Find(a.key(p.name)); ok {
+			changed = changed || a.s.said[seq] != content(&p.m)
+			a.newest = max(a.newest, seq)
+			continue
+		}
+		if p.m.Role == eventlog.Assistant {
+			p.m.Usage, usage = usage, eventlog.Usage{}
+		}
+		if err := a.put(a.key(p.name), part(i), p.m); err != nil {
+			return err
+		}
+		a.s.heard(a.newest, &p.m)
+	}
+	return a.rest(usage, changed)
+}
+
+func part(piece int) int {
+	if piece == 0 {
+		return ownPart
+	}
+	return piecePart + piece - 1
+}
+
+// rest adds tokens that came late, and keeps a message that changed.
+func (a *adding) rest(usage eventlog.Usage, changed bool) error {
+	if !usage.IsZero() {
+		model := a.r.text("model")
+		key := a.key("usage " + a.r.id + " " + string(a.r.digest))
+		err := a.put(key, usagePart, eventlog.StepCompletion{Provider: "google", Model: model, ResponseID: a.r.id, Usage: usage})
+		if err != nil {
+			return err
+		}
+		a.s.used[a.r.id] = usage
+	}
+	if changed {
+		return a.raw()
+	}
+	return nil
+}
+
+// equal compares what was counted.
+func equal(u, v eventlog.Usage) bool {
+	return u.InputTokens == v.InputTokens && u.OutputTokens == v.OutputTokens &&
+		u.CacheReadTokens == v.CacheReadTokens && u.ReasoningTokens == v.ReasoningTokens
+}
+
+// key is that of what the session has once.
+func (a *adding) key(name string) interop.Key { return interop.FixedKey(a.s.ID, name) }
+
+// change adds a change of the session: a summary, or else the raw record.
+func (a *adding) change() error {
+	set, err := parts.Open(a.r.set())
+	if err != nil {
+		return a.raw()
+	}
+	title := interop.Title(set.Maybe("summary"))
+	if title == "" {
+		return a.raw()
+	}
+	key := interop.RecordKey(a.s.ID, a.r.digest, a.n, ownPart)
+	if seq, ok := a.s.Find(key); ok {
+		a.newest = seq
+		return nil
+	}
+	return a.put(key, ownPart, eventlog.Session{State: eventlog.SessionStateUpdated, Title: title, Extra: a.r.Value})
+}
+
+// raw keeps the record as it is.
+func (a *adding) raw() error {
+	key := interop.RecordKey(a.s.ID, a.r.digest, a.n, ownPart)
+	if seq, ok := a.s.Find(key); ok {
+		a.newest = max(a.newest, seq)
+		return nil
+	}
+	e, err := a.r.Raw(interop.RawType(Name, a.r.kindName()))
+	if err != nil {
+		return a.r.located(err)
+	}
+	a.kept = true
+	return a.add(key, e)
+}
+
+// put adds an event of a payload. Where the log does not take it, the raw record
+// is kept.
+func (a *adding) put(key interop.Key, part int, p eventlog.Payload) error {
+	e, err := a.r.Event(part, p)
+	if errors.Is(err, eventlog.ErrInvalid) {
+		return a.raw()
+	}
+	if err != nil {
+		return a.r.located(err)
+	}
+	return a.add(key, e)
+}
+
+// add adds an event, and before the record's first what moves the head there.
+func (a *adding) add(key interop.Key, e eventlog.Event) error {
+	if reason := a.s.parts(); reason != "" {
+		return a.im.conflict(a.s, a.r, reason)
+	}
+	if a.added == 0 && a.follows > 0 && a.s.trail.Leaves(a.follows) {
+		move, err := a.r.Event(movePart, eventlog.HeadMove{To: a.follows, Reason: "the session was rewound"})
+		if err != nil {
+			return a.r.located(err)
+		}
+		key := interop.RecordKey(a.s.ID, a.r.digest, a.n, movePart)
+		a.s.trail.Moved(a.s.Add(key, a.r.at, move), a.follows)
+	}
+	a.newest = a.s.Add(key, a.r.at, e)
+	a.s.trail.Grow(a.newest, e.Type)
+	a.added++
+	return nil
+}
+
+// summary adds the summary of a header, which titles the session.
+func (im *importer) summary(s *session, r *record) error {
+	title := interop.Title(r.text("summary"))
+	key := interop.FixedKey(s.ID, "summary "+r.text("summary"))
+	if _, ok := s.Find(key); ok || title == "" {
+		return nil
+	}
+	a := adding{im: im, s: s, r: r}
+	s.matched = true // by its header
+	return a.put(key, summaryPart, eventlog.Session{State: eventlog.SessionStateUpdated, Title: title})
+}

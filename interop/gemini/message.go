@@ -1,0 +1,288 @@
+package gemini
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/parts"
+)
+
+// converter turns messages of Gemini CLI into messages of the log. What those have
+// no member for stays in their extra.
+type converter struct {
+	ctx context.Context
+	log *eventlog.Log
+}
+
+// piece is a message that a record becomes, or one of several.
+type piece struct {
+	name string // tells it apart from others of the session
+	m    eventlog.Message
+}
+
+// pieces converts a message of the user or the model.
+func (c *converter) pieces(r *record) (all []piece, err error) {
+	o := r.members
+	m := eventlog.Message{Role: eventlog.User}
+	if r.kind == "gemini" {
+		m = eventlog.Message{Role: eventlog.Assistant, Provider: "google", Model: o.Maybe("model"), Group: r.id}
+		if !r.usage().IsZero() {
+			o.Take("tokens")
+		}
+		thoughts, whole := thoughtsOf(o.Peek("thoughts"))
+		if m.Parts = thoughts; whole {
+			o.Take("thoughts")
+		}
+	}
+	said, err := c.content(o.Take("content"))
+	if err != nil {
+		return nil, err
+	}
+	m.Parts = append(m.Parts, said...)
+	calls, whole, err := c.calls(r.id, &m, o.Peek("toolCalls"))
+	if err != nil {
+		return nil, err
+	}
+	if whole && r.kind == "gemini" {
+		o.Take("toolCalls")
+	}
+	m.Extra = o.Rest()
+	if len(m.Parts) > 0 || len(calls) == 0 || m.Role == eventlog.User {
+		all = append(all, piece{"message " + r.id, m})
+	}
+	if m.Role == eventlog.User {
+		return all, nil
+	}
+	return append(all, calls...), nil
+}
+
+// thoughtsOf converts thoughts; whole is false where they are not what they
+// should be.
+func thoughtsOf(v jsontext.Value) (all []eventlog.Part, whole bool) {
+	if v.Kind() != '[' {
+		return nil, v == nil
+	}
+	elements, err := interop.Elements(v)
+	if err != nil {
+		return nil, false
+	}
+	for _, e := range elements {
+		o, err := parts.Open(e)
+		if err != nil {
+			return nil, false
+		}
+		text := strings.Trim(o.Maybe("subject")+"\n\n"+o.Maybe("description"), "\n")
+		p := eventlog.Reasoning(text, "")
+		p.Extra = o.Rest()
+		all = append(all, p)
+	}
+	return all, true
+}
+
+// calls converts the tool calls of a message: each is a piece, and so is its
+// result. whole is false where they are not what they should be.
+func (c *converter) calls(id string, m *eventlog.Message, v jsontext.Value) (all []piece, whole bool, err error) {
+	if v.Kind() != '[' {
+		return nil, v == nil, nil
+	}
+	elements, err := interop.Elements(v)
+	if err != nil {
+		return nil, false, nil
+	}
+	for _, e := range elements {
+		o, err := parts.Open(e)
+		if err != nil {
+			return nil, false, nil
+		}
+		call := eventlog.ToolCall(o.Required("id"), o.Required("name"), o.Take("args"))
+		if o.Failed {
+			return nil, false, nil
+		}
+		made := eventlog.Message{Role: m.Role, Provider: m.Provider, Model: m.Model, Group: m.Group, Parts: []eventlog.Part{call}}
+		result, answered, err := c.result(&call, &o)
+		if err != nil {
+			return nil, false, err
+		}
+		if !answered {
+			made.Parts[0].Extra = o.Rest()
+		}
+		all = append(all, piece{"call " + id + " " + call.CallID, made})
+		if answered {
+			extra, _ := jsontext.AppendQuote([]byte(`{"id":`), id) // it was read
+			all = append(all, piece{"result " + id + " " + call.CallID, eventlog.Message{
+				Role: eventlog.Tool, Parts: []eventlog.Part{result}, Extra: append(extra, '}'),
+			}})
+		}
+	}
+	return all, true, nil
+}
+
+// result converts the result of a call, with all that is told of the call.
+// answered is false while there is none.
+func (c *converter) result(call *eventlog.Part, o *parts.Members) (p eventlog.Part, answered bool, err error) {
+	v := o.Peek("result")
+	if v == nil || v.Kind() == 'n' {
+		return p, false, nil
+	}
+	p = eventlog.ToolResult(call.CallID, call.Name)
+	status, _ := interop.Text(o.Peek("status"))
+	p.IsError = status == "error" || status == "cancelled"
+	for _, e := range listOf(v) {
+		said, failed, err := c.response(e)
+		if err != nil {
+			return p, false, err
+		}
+		p.IsError = p.IsError || failed
+		p.Content = append(p.Content, said...)
+	}
+	o.Take("result")
+	p.Extra = o.Rest()
+	return p, true, nil
+}
+
+// response converts a part of a result.
+func (c *converter) response(v jsontext.Value) (said []eventlog.Part, failed bool, err error) {
+	var response parts.Members
+	outer, err := parts.Open(v)
+	if err == nil && outer.Has("functionResponse") {
+		if response, err = parts.Open(outer.Peek("functionResponse")); err == nil && response.Has("response") {
+			text, failed := outputOf(response.Peek("response"))
+			said = append(said, eventlog.Text(text))
+			media, err := c.content(response.Peek("parts"))
+			return append(said, media...), failed, err
+		}
+	}
+	p, err := c.part(v)
+	return []eventlog.Part{p}, false, err
+}
+
+// outputOf is what a tool said: its output or its error, or else the whole
+// response.
+func outputOf(response jsontext.Value) (text string, failed bool) {
+	o, err := parts.Open(response)
+	if err != nil {
+		return string(response), false
+	}
+	if text, ok := interop.Text(o.Peek("output")); ok && len(listOf(response)) == 1 && !o.Has("error") {
+		return text, false
+	}
+	if text, ok := interop.Text(o.Peek("error")); ok && !o.Has("output") {
+		return text, true
+	}
+	return string(response), o.Has("error")
+}
+
+// content converts what is said: a text, a part or several.
+func (c *converter) content(v jsontext.Value) (all []eventlog.Part, err error) {
+	if v == nil || v.Kind() == 'n' {
+		return nil, nil
+	}
+	for _, e := range listOf(v) {
+		if s, ok := interop.Text(e); ok && s == "" {
+			continue
+		}
+		p, err := c.part(e)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, p)
+	}
+	return all, nil
+}
+
+// listOf are the elements of an array, or the value itself.
+func listOf(v jsontext.Value) []jsontext.Value {
+	if v.Kind() != '[' {
+		return []jsontext.Value{v}
+	}
+	all, err := interop.Elements(v)
+	if err != nil {
+		return []jsontext.Value{v}
+	}
+	return all
+}
+
+// part converts a piece of content. One that is not of a known shape becomes an
+// opaque part.
+func (c *converter) part(v jsontext.Value) (p eventlog.Part, err error) {
+	if s, ok := interop.Text(v); ok {
+		return eventlog.Text(s), nil
+	}
+	o, err := parts.Open(v)
+	if err != nil {
+		return eventlog.Opaque("part", v), nil
+	}
+	switch {
+	case o.Has("text"):
+		p = eventlog.Text(o.Text("text"))
+		if o.Peek("thought").Kind() == 't' {
+			p.Type = eventlog.ReasoningPart
+		}
+	case o.Has("inlineData"):
+		p, err = c.inline(o.Take("inlineData"))
+	case o.Has("fileData"):
+		p = linked(o.Take("fileData"))
+	}
+	if err != nil {
+		return p, err
+	}
+	if p.Type == "" || o.Failed {
+		return eventlog.Opaque(kindOf(v), v), nil
+	}
+	p.Extra = o.Rest()
+	return p, nil
+}
+
+// kindOf names a part by its first member.
+func kindOf(v jsontext.Value) string {
+	members, err := interop.Members(v)
+	if err != nil || len(members) == 0 || members[0].Name == "" {
+		return "part"
+	}
+	return members[0].Name
+}
+
+// inline takes the body of a file, which becomes a blob.
+func (c *converter) inline(v jsontext.Value) (p eventlog.Part, err error) {
+	o, err := parts.Open(v)
+	if err != nil {
+		return p, nil
+	}
+	kind, name := o.Required("mimeType"), o.Maybe("displayName")
+	body, err := base64.StdEncoding.DecodeString(o.Required("data"))
+	if err != nil || len(body) == 0 || o.Failed || o.Rest() != nil {
+		return p, nil
+	}
+	p = eventlog.Part{Type: typeOf(kind), MediaType: kind, Name: name}
+	p.Blob, err = c.log.PutBlob(c.ctx, bytes.NewReader(body))
+	return p, err
+}
+
+// linked takes the address of a file.
+func linked(v jsontext.Value) (p eventlog.Part) {
+	o, err := parts.Open(v)
+	if err != nil {
+		return p
+	}
+	kind, address, name := o.Maybe("mimeType"), o.Required("fileUri"), o.Maybe("displayName")
+	if o.Failed || o.Rest() != nil {
+		return p
+	}
+	return eventlog.Part{Type: typeOf(kind), MediaType: kind, Name: name, URL: address}
+}
+
+func typeOf(media string) eventlog.PartType {
+	switch kind, _, _ := strings.Cut(media, "/"); kind {
+	case "image":
+		return eventlog.ImagePart
+	case "audio":
+		return eventlog.AudioPart
+	}
+	return eventlog.DocumentPart
+}

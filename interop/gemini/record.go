@@ -1,0 +1,171 @@
+package gemini
+
+import (
+	"bytes"
+	"fmt"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/parts"
+)
+
+// record is a message, the header, or a change of the session.
+type record struct {
+	interop.Record // its value is without white space
+	id, kind       string
+	members        parts.Members
+	at             time.Time // that of the record before it where it does not say
+	// digest is that of the value.
+	digest eventlog.Digest
+}
+
+// read looks at a record.
+func read(rec interop.Record) (r record, err error) {
+	r.Record = rec
+	r.Value = rec.Value.Clone()
+	if err := r.Value.Compact(); err != nil {
+		return r, err
+	}
+	r.digest = eventlog.DigestOf(r.Value)
+	if r.members, err = parts.Open(r.Value); err != nil {
+		return r, err
+	}
+	r.id, r.kind = r.text("id"), r.text("type")
+	for _, name := range []string{"timestamp", "startTime"} {
+		if r.at, err = time.Parse(time.RFC3339Nano, r.text(name)); err == nil {
+			break
+		}
+	}
+	return r, nil
+}
+
+// text is a member that is a string; empty if it is none.
+func (r *record) text(name string) string {
+	s, _ := interop.Text(r.members.Peek(name))
+	return s
+}
+
+// says reports whether the record is a message of the user or the model.
+func (r *record) says() bool { return r.id != "" && (r.kind == "user" || r.kind == "gemini") }
+
+// starts reports whether the record is the header of a session.
+func (r *record) starts() bool {
+	return r.id == "" && r.text("sessionId") != "" && r.members.Has("projectHash")
+}
+
+// set is what a record changes of the session; nil if it is no such record.
+func (r *record) set() jsontext.Value {
+	if v := r.members.Peek("$set"); v.Kind() == '{' {
+		return v
+	}
+	return nil
+}
+
+// kindName names what the record is.
+func (r *record) kindName() string {
+	switch {
+	case r.kind != "":
+		return r.kind
+	case r.starts():
+		return "session"
+	case r.members.Has("$set"):
+		return "$set"
+	case r.members.Has("$rewindTo"):
+		return "$rewindTo"
+	}
+	return "untyped"
+}
+
+// split takes a document apart, which may be cut off: its members without the
+// messages, and the messages. ok is false for what is no document.
+func split(rec *interop.Record) (header interop.Record, messages []interop.Record, ok bool) {
+	d := jsontext.NewDecoder(bytes.NewBuffer(rec.Value))
+	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
+		return header, nil, false
+	}
+	var members []interop.Member
+	for d.PeekKind() == '"' {
+		name, err := d.ReadToken()
+		if err != nil {
+			break
+		}
+		member := name.String()
+		if member == "messages" && d.PeekKind() == '[' {
+			messages, err = elements(d, rec)
+			ok = true
+		} else if v, failed := d.ReadValue(); failed == nil {
+			members = append(members, interop.Member{Name: member, Value: v.Clone()})
+		} else {
+			err = failed
+		}
+		if err != nil {
+			break
+		}
+	}
+	header = *rec
+	header.Value = interop.Object(members)
+	return header, messages, ok && len(members) > 0
+}
+
+// elements reads the messages of a document, up to the end or to where it is cut
+// off.
+func elements(d *jsontext.Decoder, rec *interop.Record) (all []interop.Record, err error) {
+	if _, err = d.ReadToken(); err != nil {
+		return nil, err
+	}
+	line, at := rec.Line, int64(0)
+	for d.PeekKind() != ']' {
+		v, err := d.ReadValue()
+		if err != nil {
+			return all, err
+		}
+		start := d.InputOffset() - int64(len(v))
+		line += int64(bytes.Count(rec.Value[at:start], []byte{'\n'}))
+		at = start
+		all = append(all, interop.Record{
+			Source: rec.Source, Line: line, Offset: rec.Offset + start, Value: v.Clone(),
+			Digest: eventlog.DigestOf(v), Size: int64(len(v)), Repaired: rec.Repaired,
+		})
+	}
+	_, err = d.ReadToken()
+	return all, err
+}
+
+// usage reads token counts; nothing where they are not what they should be. What
+// was read from a cache is counted in the input, thoughts are not in the output.
+func (r *record) usage() (u eventlog.Usage) {
+	var tokens struct {
+		Input    int64          `json:"input"`
+		Output   int64          `json:"output"`
+		Cached   int64          `json:"cached"`
+		Thoughts int64          `json:"thoughts"`
+		Tool     int64          `json:"tool"`
+		Rest     jsontext.Value `json:",unknown"`
+	}
+	v := r.members.Peek("tokens")
+	if v.Kind() != '{' || json.Unmarshal(v, &tokens) != nil {
+		return u
+	}
+	u = eventlog.Usage{
+		InputTokens: tokens.Input - tokens.Cached + tokens.Tool, OutputTokens: tokens.Output + tokens.Thoughts,
+		CacheReadTokens: tokens.Cached, ReasoningTokens: tokens.Thoughts,
+	}
+	for _, n := range []int64{tokens.Input - tokens.Cached, tokens.Output, tokens.Cached, tokens.Thoughts, tokens.Tool} {
+		if n < 0 {
+			return eventlog.Usage{}
+		}
+	}
+	if !u.IsZero() {
+		u.Extra = tokens.Rest
+	}
+	return u
+}
+
+// located adds to an error where its record stands.
+func (r *record) located(err error) error {
+	return fmt.Errorf("%s:%d: record at byte %d: %w", r.Source, r.Line, r.Offset, err)
+}

@@ -1,0 +1,128 @@
+package gemini
+
+import (
+	"context"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/trail"
+)
+
+// start is the seq of the first event of a session, which the first message
+// follows.
+const start = 1
+
+// session is a session that records are added to.
+type session struct {
+	*interop.Session
+	// found is how many events the log held; matched, that records of this file
+	// are among them.
+	found   int64
+	matched bool
+	trail   *trail.Trail
+
+	// header is that of the file, while the log does not have it; held are records
+	// before the session begins.
+	header *record
+	held   []*record
+
+	// said are digests of the messages that the log has, by their seqs; used what
+	// is counted for answers, by the ids of their messages.
+	said map[int64]eventlog.Digest
+	used map[string]eventlog.Usage
+	// known are the messages of the log.
+	known map[string]bool
+	// last is the seq of the newest event of the message before, before what
+	// messages of the file follow.
+	last   int64
+	before map[string]int64
+	seen   map[eventlog.Digest]int
+}
+
+// openSession finds a session in the log, or prepares a new one.
+func openSession(ctx context.Context, log *eventlog.Log, id string) (*session, error) {
+	s := &session{
+		trail: trail.New(), last: start, said: map[int64]eventlog.Digest{}, used: map[string]eventlog.Usage{},
+		known: map[string]bool{}, before: map[string]int64{},
+		seen: map[eventlog.Digest]int{},
+	}
+	opened, err := interop.OpenSession(ctx, log, id, s.remember)
+	if err != nil {
+		return nil, err
+	}
+	s.Session, s.found = opened, opened.Seq()
+	return s, nil
+}
+
+// remember takes in an event that the log holds.
+func (s *session) remember(e *eventlog.Event) error {
+	if err := s.trail.Remember(e); err != nil || e.Redacted() {
+		return err
+	}
+	if step, ok, err := e.StepCompletion(); ok || err != nil {
+		s.used[step.ResponseID] = step.Usage
+		return err
+	}
+	m, ok, err := e.Message()
+	if !ok || err != nil {
+		return err
+	}
+	s.heard(e.Seq, &m)
+	return nil
+}
+
+// heard takes in that the message at seq is in the log.
+func (s *session) heard(seq int64, m *eventlog.Message) {
+	id := m.Group
+	if id == "" {
+		id = idIn(m.Extra)
+	}
+	s.known[id] = true
+	if !m.Usage.IsZero() {
+		s.used[id] = m.Usage
+	}
+	s.said[seq] = content(m)
+}
+
+// idIn is the id of the message that an extra is of.
+func idIn(extra jsontext.Value) string {
+	var message struct {
+		ID jsontext.Value `json:"id"`
+	}
+	if len(extra) == 0 || json.Unmarshal(extra, &message) != nil {
+		return ""
+	}
+	id, _ := interop.Text(message.ID)
+	return id
+}
+
+// content is a digest of what a message says: without what is counted, and what
+// is told of a call before it has a result.
+func content(m *eventlog.Message) eventlog.Digest {
+	said := *m
+	said.Usage = eventlog.Usage{}
+	if calls := m.ToolCalls(); len(calls) == 1 && len(m.Parts) == 1 {
+		calls[0].Extra = nil
+		said.Parts = calls
+	}
+	b, err := json.Marshal(said, json.Deterministic(true), jsontext.PreserveRawStrings(true))
+	if err != nil {
+		return ""
+	}
+	return eventlog.DigestOf(b)
+}
+
+// parts says why a record that the session does not have cannot be added to it,
+// if so. A file holds its session from the start.
+func (s *session) parts() (reason string) {
+	switch {
+	case s.found == 0 || s.matched:
+		return ""
+	case s.Format != Name:
+		return "the session was not imported from Gemini CLI"
+	}
+	return "the session begins otherwise"
+}
