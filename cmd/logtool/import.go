@@ -16,12 +16,13 @@ import (
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/claude"
 	"github.com/convlog/convlog/interop/codex"
+	"github.com/convlog/convlog/interop/gemini"
 	"github.com/convlog/convlog/interop/lists"
 	"github.com/convlog/convlog/interop/pi"
 )
 
 // formats are the foreign formats that import reads.
-var formats = []interop.Format{claude.Format{}, codex.Format{}, pi.Format{}, lists.Format{}}
+var formats = []interop.Format{claude.Format{}, codex.Format{}, pi.Format{}, gemini.Format{}, lists.Format{}}
 
 func (a *app) importCommand() *cobra.Command {
 	return &cobra.Command{
@@ -32,6 +33,7 @@ func (a *app) importCommand() *cobra.Command {
   Claude Code  ~/.claude/projects
   Codex        ~/.codex/sessions
   pi           ~/.pi/agent/sessions
+  Gemini CLI   ~/.gemini/tmp/*/chats
   messages     lists of messages as OpenAI's Chat Completions and Responses and
                Anthropic's Messages have them: JSON, or lines of it
   logtool      the JSONL that logtool export writes, whose ids, seqs and hashes
