@@ -113,13 +113,17 @@ func (c *costs) charge(t *foundTurn, s Spend, onPath bool) {
 		return
 	}
 	x := c.spent[t]
+	if in := c.spent[t.input]; x == nil && in != nil && !(onPath && in.Orphaned) {
+		x = in // the exchange becomes the turn that took it over
+		delete(c.spent, t.input)
+	}
 	if x == nil {
 		if c.spent == nil {
 			c.spent = map[*foundTurn]*TurnSpend{}
 		}
 		x = &TurnSpend{Orphaned: true}
-		c.spent[t] = x
 	}
+	c.spent[t] = x
 	x.TurnID, x.Index, x.Seq = t.id, t.index, t.start
 	x.Spend = x.Add(s)
 	x.Orphaned = x.Orphaned && !onPath

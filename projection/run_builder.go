@@ -82,11 +82,19 @@ func (b *runBuilder) enter() {
 		return
 	}
 	t := b.turns[at]
+	if x := b.turns[at.input]; t == nil && x != nil && !(b.onPath && x.Orphaned) {
+		t = x // the exchange becomes the turn that took it over
+		t.Orphaned = !b.onPath
+		delete(b.turns, at.input)
+	}
+	if t == nil && b.e.Type.Name() == eventlog.HeadMoved {
+		return // nothing of the turn is left or here yet
+	}
 	if t == nil {
 		t = &RunTurn{From: at.start, Orphaned: !b.onPath, Inherited: b.inherited || isCopied(b.e), Started: b.e.Timestamp, Agent: b.meter.Agent}
-		b.turns[at] = t
 		b.run.Turns = append(b.run.Turns, t)
 	}
+	b.turns[at] = t
 	t.ID, t.Index, b.turn = at.id, at.index, t
 	if !isUpkeep(b.e) && b.e.Type.Scope() != eventlog.TreeScope {
 		t.To, t.Ended = max(t.To, b.e.Seq), b.e.Timestamp

@@ -13,10 +13,13 @@ type foundTurn struct {
 	id    ulid.ULID // of its turn_started; zero if a message of the user's begins it
 	index int
 	start int64 // the seq it begins with
+	// input is the exchange that a turn_started took over; nil if it took over none.
+	input *foundTurn
 }
 
 // turnFinder says which turn each event of a lineage belongs to. It is given
-// all events by seq, rewound ones too.
+// all events by seq, rewound ones too. A rewind to behind such a message leaves
+// a turn that took it over, but not the message.
 //
 // A turn begins with a turn_started, or, where none is open, with a message of
 // the user's that says more than tool results and follows none such. A
@@ -56,7 +59,7 @@ func (f *turnFinder) next(e *eventlog.Event) (ended bool, err error) {
 			return false, err
 		}
 		if f.turn != nil && f.turn.id.IsZero() && f.asking {
-			f.turn.id, f.turn.index = e.ID, p.Index
+			f.turn = &foundTurn{id: e.ID, index: p.Index, start: f.turn.start, input: f.turn}
 		} else {
 			f.turn = &foundTurn{id: e.ID, index: p.Index, start: e.Seq}
 		}

@@ -89,28 +89,40 @@ func (g *garden) resolved(p fork.Point) int64 {
 	return e.Seq
 }
 
-// Where no turn was started, the exchanges of a run are the turns to fork at.
+// Where no turn was started on the path, the exchanges of a run are the turns to
+// fork at.
 func TestExchangesAreTheTurnsToForkAt(t *testing.T) {
-	onTalkers(t, false, func(r *rapid.T, g *talkers) {
-		run, err := projection.LoadRuns(bg, g.log, "s")
-		g.allow(err)
-		var starts []int64
-		for _, x := range run.Turns {
-			if !x.Orphaned {
-				same(r, "index", len(starts), x.Index)
-				starts = append(starts, x.From)
+	for _, turns := range []bool{false, true} {
+		onTalkers(t, turns, func(r *rapid.T, g *talkers) {
+			for e, err := range g.log.ActivePath(bg, "s") {
+				if g.allow(err); e.Type.Name() == eventlog.TurnStarted {
+					return
+				}
 			}
+			g.exchanges(r)
+		})
+	}
+}
+
+func (g *talkers) exchanges(r *rapid.T) {
+	run, err := projection.LoadRuns(bg, g.log, "s")
+	g.allow(err)
+	var starts []int64
+	for _, x := range run.Turns {
+		if !x.Orphaned {
+			same(r, "index", len(starts), x.Index)
+			starts = append(starts, x.From)
 		}
-		for n, start := range starts {
-			same(r, fmt.Sprintf("before turn %d, which begins at %d", n, start), g.before(start), g.resolved(fork.BeforeTurn(n)))
-			end := g.head("s").Seq
-			if n+1 < len(starts) {
-				end = g.before(starts[n+1])
-			}
-			same(r, fmt.Sprintf("the end of turn %d", n), end, g.resolved(fork.AtTurn(n)))
+	}
+	for n, start := range starts {
+		same(r, fmt.Sprintf("before turn %d, which begins at %d", n, start), g.before(start), g.resolved(fork.BeforeTurn(n)))
+		end := g.head("s").Seq
+		if n+1 < len(starts) {
+			end = g.before(starts[n+1])
 		}
-		same(r, "one more", int64(-1), g.resolved(fork.AtTurn(len(starts))))
-	})
+		same(r, fmt.Sprintf("the end of turn %d", n), end, g.resolved(fork.AtTurn(n)))
+	}
+	same(r, "one more", int64(-1), g.resolved(fork.AtTurn(len(starts))))
 }
 
 // Where turns were started, a run has each of the path at which a fork can be
@@ -141,5 +153,31 @@ func TestTurnsOfARunAreTheTurnsToForkAt(t *testing.T) {
 				r.Fatalf("turn %d from %d to %d starts at %d and ends at %d", x.Index, x.From, x.To, e.Seq, end)
 			}
 		}
+	})
+}
+
+// A turn that took the user's message over leaves it when the head moves back to
+// the message: what follows is another turn of the same message.
+func TestATurnThatWasRewoundLeavesItsInput(t *testing.T) {
+	onGarden(t, func(t *testing.T, g *garden) {
+		g.do(asks("please")) // 1
+		first := g.do(eventlog.TurnStart{Index: 7})
+		g.do(says(eventlog.Text("no"))) // 3
+		g.append("s", g.made(eventlog.NewTurnCompleted(eventlog.TurnCompletion{TurnID: first, Status: eventlog.TurnStatusFailed})))
+		turns := func() (list []string) {
+			run, err := projection.LoadRuns(bg, g.log, "s")
+			g.allow(err)
+			for _, x := range run.Turns {
+				list = append(list, fmt.Sprintf("%d from %d to %d, orphaned %v", x.Index, x.From, x.To, x.Orphaned))
+			}
+			return list
+		}
+		same(t, "a turn", []string{"7 from 1 to 4, orphaned false"}, turns())
+		g.do(eventlog.HeadMove{To: 1}) // 5
+		same(t, "rewound", []string{"7 from 1 to 4, orphaned true"}, turns())
+		g.do(says(eventlog.Text("well"))) // 6
+		same(t, "an exchange", []string{"7 from 1 to 4, orphaned true", "0 from 1 to 6, orphaned false"}, turns())
+		g.do(eventlog.HeadMove{To: 1}, eventlog.TurnStart{Index: 8}, says(eventlog.Text("yes"))) // 7 to 9
+		same(t, "tried again", []string{"7 from 1 to 4, orphaned true", "0 from 1 to 6, orphaned true", "8 from 1 to 9, orphaned false"}, turns())
 	})
 }
