@@ -9,8 +9,8 @@ of each count whose total is a new one. A rollback drops prompts, and what follo
 """
 import json, os, re, sys
 
-CALLS = ("function_call", "custom_tool_call", "local_shell_call")
-OUTPUTS = tuple(c + "_output" for c in CALLS)
+CALLS = ("function_call", "custom_tool_call", "local_shell_call", "tool_search_call")
+OUTPUTS = tuple(c + "_output" for c in CALLS) + ("tool_search_output",)
 SERVER = ("web_search_call", "image_generation_call", "file_search_call", "code_interpreter_call", "mcp_call")
 
 def records(path):
@@ -40,7 +40,8 @@ def prompts(p):
     content = p.get("content")
     text = content if isinstance(content, str) else "".join(b.get("text", "") for b in content)
     return not re.match(r"\s*(# AGENTS.md instructions for |<(user_instructions|environment_context|skill|"
-                        r"user_shell_command|user_action|turn_aborted|subagent_notification)>)", text)
+                        r"user_shell_command|user_action|turn_aborted|subagent_notification|subagents|goal_context)>"
+                        r"|<hook_prompt|<codex_internal_context)", text)
 
 def walk(path):
     """The marks on the active path: (kind, tokens or whether it prompts)."""
@@ -51,7 +52,7 @@ def walk(path):
             role = p["role"]
             marks.append((role, role == "user" and prompts(p)))
         elif kind == "response_item" and name == "agent_message":
-            marks.append(("user", False))
+            marks.append(("user", True))
         elif kind == "response_item" and name in CALLS:
             marks.append(("call", None))
         elif kind == "response_item" and name in OUTPUTS:

@@ -13,8 +13,12 @@ import (
 	"github.com/convlog/convlog/interop"
 )
 
-// spawnTool is the tool that starts a sub-agent.
-const spawnTool = "spawn_agent"
+const (
+	// spawnTool is the tool that starts a sub-agent.
+	spawnTool = "spawn_agent"
+	// notification begins a note that one has ended.
+	notification = "<subagent_notification>"
+)
 
 // child is what the session says of a sub-agent.
 type child struct {
@@ -43,6 +47,9 @@ func (s *session) tells(l *line, p eventlog.Payload) (told []eventlog.Child) {
 		for i := range m.Parts {
 			told = append(told, s.heard(&m.Parts[i])...)
 		}
+		if m.Role == eventlog.User {
+			told = append(told, s.notified(m.Text())...)
+		}
 		return told
 	}
 	switch {
@@ -65,6 +72,21 @@ func (s *session) heard(p *eventlog.Part) []eventlog.Child {
 		return s.statuses(member(jsontext.Value(said(p)), "status"))
 	}
 	return nil
+}
+
+// notified is what a note in the user's name says of a sub-agent: that it has
+// ended.
+func (s *session) notified(text string) []eventlog.Child {
+	inner, ok := strings.CutPrefix(strings.TrimSpace(text), notification)
+	if !ok {
+		return nil
+	}
+	note := jsontext.Value(strings.TrimSuffix(strings.TrimSpace(inner), "</subagent_notification>"))
+	session, _ := interop.Text(member(note, "agent_id"))
+	if session == "" {
+		session, _ = interop.Text(member(note, "agent_path"))
+	}
+	return s.ended(session, member(note, "status"), false)
 }
 
 // requested is a call that starts a sub-agent.

@@ -15,6 +15,9 @@ import (
 	"github.com/convlog/convlog/interop/internal/parts"
 )
 
+// agentMessage is the type of an item that another agent sent to this one.
+const agentMessage = "agent_message"
+
 // item is what becomes of a response_item; nil if it is kept raw. id is that of
 // its event, which names the response that begins with it.
 func (im *importer) item(l *line, id string) (eventlog.Payload, error) {
@@ -46,7 +49,7 @@ func (im *importer) message(item jsontext.Value, id string) (m eventlog.Message,
 		o.Take("type")
 		m.Role = eventlog.Role(o.Text("role"))
 		m.Parts, err = r.Content(o.Take("content"))
-	case "agent_message": // of another agent to this one
+	case agentMessage:
 		m.Role = eventlog.User
 		m.Parts, err = r.Content(o.Take("content"))
 	default:
@@ -105,7 +108,7 @@ func aborted(p *eventlog.Part) bool {
 // isPrompt reports whether a message is what a user said, and not what Codex
 // says in the user's name.
 func isPrompt(m *eventlog.Message) bool {
-	if m.Role != eventlog.User || len(m.Parts) == 0 || extraText(m.Extra, "type") == "agent_message" {
+	if m.Role != eventlog.User || len(m.Parts) == 0 || isOfAgent(m) {
 		return false
 	}
 	text := strings.TrimSpace(m.Text())
@@ -115,7 +118,15 @@ func isPrompt(m *eventlog.Message) bool {
 // instructions are how messages begin that Codex says in the user's name.
 var instructions = []string{
 	"# AGENTS.md instructions for ", "<user_instructions>", "<environment_context>", "<skill>", "<user_shell_command>",
-	"<user_action>", "<turn_aborted>", "<subagent_notification>",
+	"<user_action>", "<turn_aborted>", notification, "<subagents>", "<hook_prompt", "<goal_context>", "<codex_internal_context",
+}
+
+// isBoundary reports whether a rollback counts a message: a prompt, or what
+// another agent asks.
+func isBoundary(m *eventlog.Message) bool { return isPrompt(m) || isOfAgent(m) }
+
+func isOfAgent(m *eventlog.Message) bool {
+	return m.Role == eventlog.User && extraText(m.Extra, "type") == agentMessage
 }
 
 // requestMark stands before what a user typed, where the program put files or

@@ -78,16 +78,18 @@ func (l *line) member(m interop.Member) {
 
 // bare makes the record its own payload, as in files of older versions.
 func (l *line) bare() {
-	has := func(name string) bool {
-		return slices.ContainsFunc(l.around, func(m interop.Member) bool { return m.Name == name })
+	around := parts.Members{}
+	for _, m := range l.around {
+		around.Put(m.Name, m.Value)
 	}
+	record, _ := interop.Text(around.Peek("record_type"))
 	switch {
 	case slices.Contains(bareItems, l.kind):
 		l.kind = itemKind
 	case l.kind != "":
-	case has("record_type"):
-		l.kind = "state"
-	case has("id") && !l.at.IsZero():
+	case record != "":
+		l.kind = record
+	case around.Has("id") && !l.at.IsZero():
 		l.kind = metaKind
 	}
 	l.payload, l.around = l.rec.Value, nil

@@ -188,7 +188,7 @@ func (s *session) said(m *eventlog.Message, seq int64) {
 		}
 	}
 	n := note{seq: seq, role: m.Role, digest: digestOf(m)}
-	if isPrompt(m) {
+	if isBoundary(m) {
 		n.cut = seq
 		if !s.turn.id.IsZero() && !s.turn.prompted && s.path.begins(s.turn.seq) {
 			n.cut = s.turn.seq

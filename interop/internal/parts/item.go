@@ -22,7 +22,11 @@ func (r *Reader) Item(o *Members) (role eventlog.Role, p eventlog.Part, ok bool,
 	switch tool, isCall := strings.CutSuffix(kind, "_call"); {
 	case kind == "reasoning":
 		return eventlog.Assistant, reasoning(o), true, nil
-	case isCall && !servers[tool]:
+	case kind == "tool_search_output":
+		p = eventlog.ToolResult(o.Required("call_id"), "tool_search", eventlog.Opaque("tools", o.Take("tools")))
+		p.ID = o.Maybe("id")
+		return eventlog.Tool, p, !o.Failed, nil
+	case isCall && !servers[tool] && (tool != "tool_search" || o.Peek("call_id").Kind() == '"'):
 		p := itemCall(o, tool)
 		return eventlog.Assistant, p, !o.Failed, nil
 	case isCall:
@@ -31,7 +35,8 @@ func (r *Reader) Item(o *Members) (role eventlog.Role, p eventlog.Part, ok bool,
 	return "", p, false, nil
 }
 
-// servers are the tools that the provider runs itself.
+// servers are the tools that the provider runs itself. It may run tool_search
+// too, whose calls have no call id then.
 var servers = map[string]bool{
 	"web_search": true, "file_search": true, "image_generation": true, "code_interpreter": true, "mcp": true,
 }
