@@ -40,14 +40,14 @@ type SkippedStates struct {
 	// Redacted are bodies that were, and marks of what was erased since; Copied
 	// came with their session from another.
 	Redacted, Copied int64
-	// Lost cover events that are lost, and Unfolded such as cannot be folded: there
-	// is no replay to compare with.
-	Lost, Unfolded int64
+	// OtherPast are of other events than stand before them now, as after a repair,
+	// or do not say of which; Unfolded cover events that cannot be folded.
+	OtherPast, Unfolded int64
 }
 
 // Total is the sum of them all.
 func (s SkippedStates) Total() int64 {
-	return s.Unknown + s.OtherVersion + s.Redacted + s.Copied + s.Lost + s.Unfolded
+	return s.Unknown + s.OtherVersion + s.Redacted + s.Copied + s.OtherPast + s.Unfolded
 }
 
 // SnapshotFinding is a snapshot that a replay contradicts, or of which nobody can
@@ -129,8 +129,7 @@ type snapshotVerifier struct {
 	first    int64 // the seq of the session's first own event
 	tree     pathTree
 	suspects []suspect
-	// lost and erased are the first events whose content is not there.
-	lost, erased int64
+	erased   int64 // the first event that was redacted
 
 	states []*tracked
 	// kept says for seqs how each state of path scope comes back there; nil where
@@ -229,18 +228,14 @@ func (v *snapshotVerifier) prefix(ctx context.Context) error {
 	return nil
 }
 
-// note notes where the path turns, and what content is not there.
+// note notes where the path turns, and what was redacted.
 func (v *snapshotVerifier) note(e *eventlog.Event) error {
 	parent, err := e.Parent()
 	if err != nil {
 		return err
 	}
 	v.tree.turn(e.Seq, parent)
-	e = meant(e)
-	switch {
-	case e.Type.Name() == eventlog.Lost && (v.lost == 0 || e.Seq < v.lost):
-		v.lost = e.Seq
-	case e.Redacted() && !isUpkeep(e) && (v.erased == 0 || e.Seq < v.erased):
+	if e = meant(e); e.Redacted() && !isUpkeep(e) && (v.erased == 0 || e.Seq < v.erased) {
 		v.erased = e.Seq
 	}
 	return nil
@@ -264,7 +259,18 @@ func (v *snapshotVerifier) snapshot(ctx context.Context, e *eventlog.Event) erro
 		return v.find(&s, "", err)
 	}
 	s.ref = SnapshotRef{Seq: e.Seq, ID: snap.SnapshotID, Projection: snap.Projection, Covers: snap.Seq}
-	if s.mark = snap.IsMark(); s.mark {
+	s.mark = snap.IsMark()
+	if snap.Seq < 0 || snap.Seq >= e.Seq {
+		return v.find(&s, "", ErrOffPath)
+	}
+	switch err := checkPast(ctx, v.log, v.session, e, &snap, &Explain{}); {
+	case errors.Is(err, ErrOtherPast):
+		v.report.Skipped.OtherPast++
+		return nil
+	case err != nil:
+		return err
+	}
+	if s.mark {
 		v.marked(&s, &snap)
 	} else if err := v.bodied(ctx, &s, &snap); err != nil {
 		return err
@@ -374,13 +380,10 @@ func (v *snapshotVerifier) choose() {
 }
 
 func (v *snapshotVerifier) replayable(s *suspect) bool {
-	reaches := func(seq int64) bool { return seq > 0 && seq <= s.ref.Covers }
 	switch {
-	case s.ref.Covers < 0 || s.ref.Covers >= s.ref.Seq || !v.tree.leads(s.ref.Seq, s.ref.Covers):
+	case !v.tree.leads(s.ref.Seq, s.ref.Covers):
 		v.report.Findings = append(v.report.Findings, SnapshotFinding{Session: v.session, Snapshot: s.ref, Mark: s.mark, Err: ErrOffPath})
-	case reaches(v.lost):
-		v.report.Skipped.Lost += s.weight()
-	case s.mark && reaches(v.erased):
+	case s.mark && v.erased > 0 && v.erased <= s.ref.Covers:
 		v.report.Skipped.Redacted++
 	default:
 		return true

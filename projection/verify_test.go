@@ -50,6 +50,11 @@ func (g *garden) claim(name string, at int64, spoil func(v *view), more ...func(
 	g.t.Helper()
 	body := g.truth(name, at, spoil)
 	s := eventlog.Snapshot{Projection: "all", Version: 1, SnapshotID: "by hand", Seq: at, State: body, BodyDigest: eventlog.DigestOf(body)}
+	if at > 0 {
+		e, err := g.log.Event(bg, name, at)
+		g.allow(err)
+		s.Hash = e.Hash()
+	}
 	for _, change := range more {
 		change(&s)
 	}
@@ -200,6 +205,10 @@ func TestDigestsOfSnapshotsAreCompared(t *testing.T) {
 // What keeps a body from being read is found, or is said to be skipped.
 func TestUnusableSnapshotsAreFoundOrSkipped(t *testing.T) {
 	skipped := map[string]projection.SkippedStates{
+		"of another past":                {OtherPast: 1},
+		"of an unknown past":             {OtherPast: 1},
+		"of another past further back":   {OtherPast: 1},
+		"of nothing, and says of what":   {OtherPast: 1},
 		"redacted":                       {Redacted: 1},
 		"of another version":             {OtherVersion: 2},
 		"many parts, whose body is gone": {Unknown: 100},
@@ -304,9 +313,9 @@ func TestSnapshotsOfForksAreCompared(t *testing.T) {
 	})
 }
 
-// Of a copy the snapshots that came with it are left out. Where an event is lost,
-// no replay says what it was.
-func TestSnapshotsOfCopiesAndLossesAreSkipped(t *testing.T) {
+// Of a copy the snapshots that came with it are left out, and so are those that
+// were taken of other events than stand there now.
+func TestSnapshotsOfAnotherPastAreSkipped(t *testing.T) {
 	onCounted(t, func(t *testing.T, g *garden, _ *counted) {
 		g.bulk("s", 3)
 		g.claim("s", 3, aboutPath)
@@ -316,15 +325,17 @@ func TestSnapshotsOfCopiesAndLossesAreSkipped(t *testing.T) {
 		report := g.found("c", lie{bad, "path", projection.ErrOtherState})
 		same(t, "skipped", projection.SkippedStates{Copied: 1}, report.Skipped)
 
-		g.bulk("l", 2)
-		early := g.claim("l", 2, aboutTally)
-		g.append("l", g.made(eventlog.NewLost(eventlog.Loss{Reason: "a test", Source: eventlog.LossSource{SessionID: "x"}})))
-		g.claim("l", 4, aboutTally)
-		g.claim("l", 5, nil, func(s *eventlog.Snapshot) {
+		other := func(s *eventlog.Snapshot) { s.Hash[0]++ }
+		mark := func(s *eventlog.Snapshot) {
 			s.Projection, s.State, s.BodyDigest, s.StateDigest = "path", nil, "", eventlog.DigestOf(nil)
-		})
-		report = g.found("l", lie{early, "tally", projection.ErrOtherState})
-		same(t, "skipped", projection.SkippedStates{Lost: 4}, report.Skipped)
+		}
+		g.bulk("o", 2)
+		g.claim("o", 2, aboutTally, other)
+		g.claim("o", 1, aboutTally, other)
+		g.claim("o", 4, nil, mark, other)
+		bad = g.claim("o", 1, aboutTally)
+		report = g.found("o", lie{bad, "tally", projection.ErrOtherState})
+		same(t, "skipped", projection.SkippedStates{OtherPast: 3}, report.Skipped)
 	})
 }
 

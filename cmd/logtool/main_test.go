@@ -58,6 +58,7 @@ func TestScripts(t *testing.T) {
 			"spawn":      spawn,
 			"interrupt":  interrupt,
 			"orphan":     orphan,
+			"lie":        lie,
 			"talk":       talk,
 			"views":      views,
 			"snapshotid": snapshotID,
