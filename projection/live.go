@@ -51,8 +51,9 @@ type Request struct {
 	Extra []byte
 }
 
-// Resume loads a set at the head of a session, to go on from there. See Load
-// for the errors.
+// Resume loads a set at the head of a session, to go on from there, as do Follow
+// and Absorb where they load it anew: behind a redaction or another erasure that
+// is under way in the store. See Load for the errors.
 func Resume(ctx context.Context, log *eventlog.Log, session string, set Set, opts ...LiveOptions) (*Live, error) {
 	v := &Live{log: log}
 	v.Session, v.set = session, set
