@@ -217,13 +217,14 @@ func (a *adding) add(key interop.Key, e eventlog.Event) error {
 	return nil
 }
 
-// summary adds the summary of a header, which titles the session.
+// summary adds the summary of a header, if it titles the session anew.
 func (im *importer) summary(s *session, r *record) error {
 	title := interop.Title(r.text("summary"))
 	key := interop.FixedKey(s.ID, "summary "+r.text("summary"))
-	if _, ok := s.Find(key); ok || title == "" {
+	if _, ok := s.Find(key); ok || title == "" || title == s.title {
 		return nil
 	}
+	s.title = title
 	a := adding{im: im, s: s, r: r}
 	s.matched = true // by its header
 	return a.put(key, summaryPart, eventlog.Session{State: eventlog.SessionStateUpdated, Title: title})

@@ -128,9 +128,10 @@ func (im *importer) begin(r *record) error {
 		Agent: "gemini-cli", Extra: s.header.Value,
 		Source: eventlog.SessionSource{Format: Name, Path: s.header.Origin(0).Source, SessionID: s.ID},
 	}
-	if r.kind == "user" {
+	if start.Title = interop.Title(s.header.text("summary")); start.Title == "" && r.kind == "user" {
 		start.Title = interop.Title(eventlog.Message{Parts: said}.Text())
 	}
+	s.title = start.Title
 	if s.header.text("kind") == "subagent" {
 		start.Parent.SessionID = filepath.Base(filepath.Dir(start.Source.Path))
 	}
@@ -140,9 +141,6 @@ func (im *importer) begin(r *record) error {
 	}
 	s.trail.Grow(s.Add(s.headerKey(), s.header.at, e), e.Type)
 	im.result.Imported++
-	if err := im.summary(s, s.header); err != nil {
-		return err
-	}
 	held := s.held
 	s.header, s.held = nil, nil
 	for _, h := range held {

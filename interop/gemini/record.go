@@ -138,29 +138,29 @@ func elements(d *jsontext.Decoder, rec *interop.Record) (all []interop.Record, e
 // usage reads token counts; nothing where they are not what they should be. What
 // was read from a cache is counted in the input, thoughts are not in the output.
 func (r *record) usage() (u eventlog.Usage) {
-	var tokens struct {
-		Input    int64          `json:"input"`
-		Output   int64          `json:"output"`
-		Cached   int64          `json:"cached"`
-		Thoughts int64          `json:"thoughts"`
-		Tool     int64          `json:"tool"`
-		Rest     jsontext.Value `json:",unknown"`
+	members, err := interop.Members(r.members.Peek("tokens"))
+	if err != nil {
+		return u
 	}
-	v := r.members.Peek("tokens")
-	if v.Kind() != '{' || json.Unmarshal(v, &tokens) != nil {
+	var input, cached, output, thoughts, tool int64
+	fields := map[string]*int64{"input": &input, "cached": &cached, "output": &output, "thoughts": &thoughts, "tool": &tool}
+	rest := members[:0]
+	for _, m := range members {
+		field := fields[m.Name]
+		if field == nil || m.Value.Kind() != '0' {
+			rest = append(rest, m)
+		} else if json.Unmarshal(m.Value, field) != nil || *field < 0 {
+			return u
+		}
+	}
+	if input < cached {
 		return u
 	}
 	u = eventlog.Usage{
-		InputTokens: tokens.Input - tokens.Cached + tokens.Tool, OutputTokens: tokens.Output + tokens.Thoughts,
-		CacheReadTokens: tokens.Cached, ReasoningTokens: tokens.Thoughts,
-	}
-	for _, n := range []int64{tokens.Input - tokens.Cached, tokens.Output, tokens.Cached, tokens.Thoughts, tokens.Tool} {
-		if n < 0 {
-			return eventlog.Usage{}
-		}
+		InputTokens: input - cached + tool, OutputTokens: output + thoughts, CacheReadTokens: cached, ReasoningTokens: thoughts,
 	}
 	if !u.IsZero() {
-		u.Extra = tokens.Rest
+		u.Extra = interop.Object(rest)
 	}
 	return u
 }

@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/go-json-experiment/json"
@@ -28,6 +29,8 @@ type session struct {
 	// before the session begins.
 	header *record
 	held   []*record
+
+	title string
 
 	// said are digests of the messages that the log has, by their seqs; used what
 	// is counted for answers, by the ids of their messages.
@@ -60,6 +63,10 @@ func openSession(ctx context.Context, log *eventlog.Log, id string) (*session, e
 // remember takes in an event that the log holds.
 func (s *session) remember(e *eventlog.Event) error {
 	if err := s.trail.Remember(e); err != nil || e.Redacted() {
+		return err
+	}
+	if update, ok, err := e.Session(); ok || err != nil {
+		s.title = cmp.Or(update.Title, s.title)
 		return err
 	}
 	if step, ok, err := e.StepCompletion(); ok || err != nil {

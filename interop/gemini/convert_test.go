@@ -1,0 +1,108 @@
+package gemini_test
+
+import (
+	"testing"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+func TestContent(t *testing.T) {
+	for _, test := range []struct {
+		name, content string
+		want          []eventlog.Part
+	}{
+		{"a text", `"hi"`, []eventlog.Part{eventlog.Text("hi")}},
+		{"a part", `{"text":"hi"}`, []eventlog.Part{eventlog.Text("hi")}},
+		{"a text with more", `[{"text":"hi","x":1}]`, []eventlog.Part{{Type: eventlog.TextPart, Text: "hi", Extra: []byte(`{"x":1}`)}}},
+		{"a thought", `[{"text":"hm","thought":true}]`, []eventlog.Part{{Type: eventlog.ReasoningPart, Text: "hm", Extra: []byte(`{"thought":true}`)}}},
+		{
+			"a sound", `[{"inlineData":{"mimeType":"audio/wav","data":"UElORw==","displayName":"ping.wav"}}]`,
+			[]eventlog.Part{{Type: eventlog.AudioPart, MediaType: "audio/wav", Name: "ping.wav", Blob: eventlog.BlobRef{Blob: eventlog.DigestOf([]byte("PING")), Bytes: 4}}},
+		},
+		{
+			"a file", `[{"fileData":{"mimeType":"application/pdf","fileUri":"https://example.org/t.pdf"}}]`,
+			[]eventlog.Part{{Type: eventlog.DocumentPart, MediaType: "application/pdf", URL: "https://example.org/t.pdf"}},
+		},
+		{
+			"data that is none", `[{"inlineData":{"mimeType":"image/png","data":"%%"}}]`,
+			[]eventlog.Part{eventlog.Opaque("inlineData", []byte(`{"inlineData":{"mimeType":"image/png","data":"%%"}}`))},
+		},
+		{
+			"a response", `[{"functionResponse":{"name":"read"}}]`,
+			[]eventlog.Part{eventlog.Opaque("functionResponse", []byte(`{"functionResponse":{"name":"read"}}`))},
+		},
+		{"no object", `[7]`, []eventlog.Part{eventlog.Opaque("part", []byte(`7`))}},
+		{"nothing", `null`, nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			log := newLog(t)
+			take(t, log, `{"id":"a","type":"user","content":`+test.content+`}`)
+			m, _, err := events(t, log, "s")[1].Message()
+			if err != nil {
+				t.Fatal(err)
+			}
+			same(t, "parts", test.want, m.Parts)
+		})
+	}
+}
+
+func TestResults(t *testing.T) {
+	for result, want := range map[string]string{
+		`[{"functionResponse":{"response":{"output":"four"}}}]`:           "four",
+		`[{"functionResponse":{"response":{"output":"four","lines":1}}}]`: "four",
+		`[{"functionResponse":{"response":{"content":["four"]}}}]`:        `{"content":["four"]}`,
+		`{"functionResponse":{"response":{"error":"no"}}}`:                "no",
+		`"four"`:                         "four",
+		`[{"text":"four"},{"text":"!"}]`: "four!",
+	} {
+		log := newLog(t)
+		take(t, log, user("a", "Count"), answer("b", `"content":"","toolCalls":[{"id":"c","name":"read","args":{},"status":"success","result":`+result+`}]`))
+		m, _, err := events(t, log, "s")[3].Message()
+		if err != nil || len(m.ToolResults()) != 1 {
+			t.Fatalf("%s became %+v, %v", result, m, err)
+		}
+		if got := (eventlog.Message{Parts: m.Parts[0].Content}).Text(); got != want && want != "four" || got == "" {
+			t.Errorf("%s says %s", result, got)
+		}
+	}
+}
+
+func TestCallsThatAreNone(t *testing.T) {
+	for _, calls := range []string{`"none"`, `[7]`, `[{"name":"read"}]`} {
+		log := newLog(t)
+		take(t, log, user("a", "Count"), answer("b", `"content":"Yes","toolCalls":`+calls+`,"thoughts":"many","tokens":{"input":1,"cached":2}`))
+		m, _, err := events(t, log, "s")[2].Message()
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, "extra", `{"id":"b","timestamp":"2026-01-01T00:00:02Z","type":"gemini","toolCalls":`+calls+`,"thoughts":"many","tokens":{"input":1,"cached":2}}`, string(m.Extra))
+	}
+}
+
+func TestAnEmptyAnswerIsMarked(t *testing.T) {
+	log := newLog(t)
+	take(t, log, user("a", "Count"), answer("b", `"content":""`))
+	if broken, _ := events(t, log, "s")[2].MetadataValue("broken"); string(broken) != `["empty_message"]` {
+		t.Errorf("broken is %s", broken)
+	}
+}
+
+func TestRecordsOfLines(t *testing.T) {
+	log := newLog(t)
+	got, err := loadText(t, log, `{"id":"x","type":"user","content":"Early"}
+{"sessionId":"s","projectHash":"p"}
+{"id":"a","type":"user","content":"One"}
+{"$rewindTo":"gone"}
+{"$rewindTo":"gone"}
+{"$set":"x"}
+{"kind":7}
+{"sessionId":"s","projectHash":"p","resumed":true}
+{"id":"b","type":"user","type":"user"}
+{"id":"b","ty`)
+	if err != nil || got.Held != 1 || got.Raw != 5 || len(got.Refused) != 2 || got.Refused[0].Line != 9 || got.Refused[1].Line != 10 {
+		t.Fatalf("import: %+v, %v", got, err)
+	}
+	same(t, "active path", []string{
+		"session_started", "head_moved to 1", "gemini:$rewindTo", "gemini:$rewindTo", "gemini:$set", "gemini:untyped", "gemini:session",
+	}, path(t, log, "s"))
+}
