@@ -288,7 +288,7 @@ func (m *importer) lineOf(err error) int {
 		seq = conflict.Expected.Seq
 	}
 	for i := range m.events {
-		if m.events[i].Seq == seq {
+		if m.events[i].Seq >= seq { // which stands where it was due, if it is missing
 			return m.lines[i]
 		}
 	}
