@@ -94,15 +94,11 @@ func language(info string) string {
 // tame makes text of what would reach beyond it: tags, images, and headings as
 // high as ours.
 func tame(text string) string {
-	var all []string
-	for paragraph := range strings.SplitSeq(text, "\n\n") {
-		lines := strings.Split(inline(paragraph), "\n")
-		for i, line := range lines {
-			lines[i] = lower(line)
-		}
-		all = append(all, strings.Join(lines, "\n"))
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = lower(inline(line))
 	}
-	return strings.Join(all, "\n\n")
+	return strings.Join(lines, "\n")
 }
 
 // lower makes a heading one of the lowest, and text of a line that would make a
@@ -119,7 +115,7 @@ func lower(line string) string {
 	return line
 }
 
-// inline escapes tags and images, but for those in code.
+// inline escapes the tags and images of a line, but for those in code.
 func inline(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); {
@@ -148,8 +144,8 @@ func opensTag(c byte) bool {
 	return c == '/' || c == '!' || c == '?' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }
 
-// span is how long the code is that s begins with; where nothing ends it, the run
-// of backticks.
+// span is how long the code is that s begins with; where nothing on the line ends
+// it, or a table might, the run of backticks.
 func span(s string) int {
 	run := len(s) - len(strings.TrimLeft(s, "`"))
 	for i := run; i < len(s); {
@@ -159,7 +155,7 @@ func span(s string) int {
 		}
 		i += next
 		end := len(s[i:]) - len(strings.TrimLeft(s[i:], "`"))
-		if i += end; end == run {
+		if i += end; end == run && !strings.Contains(s[:i], "|") {
 			return i
 		}
 	}

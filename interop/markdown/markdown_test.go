@@ -1,0 +1,201 @@
+package markdown_test
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop/internal/fence"
+	"github.com/convlog/convlog/interop/markdown"
+	"github.com/convlog/convlog/store/storetest"
+)
+
+var update = flag.Bool("update", false, "write the golden text anew")
+
+func newLog(t testing.TB) *eventlog.Log {
+	log := eventlog.Open(storetest.NewMemory())
+	t.Cleanup(func() { log.Close() })
+	return log
+}
+
+// say appends payloads, each in an append of its own, a second apart.
+func say(t testing.TB, log *eventlog.Log, payloads ...eventlog.Payload) {
+	t.Helper()
+	for _, p := range payloads {
+		e, err := eventlog.NewUnchecked(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		head, err := log.Head(t.Context(), "talk")
+		if err != nil {
+			head = eventlog.Head{}
+		}
+		e.Timestamp = time.Date(2026, 3, 1, 10, 0, int(head.Seq), 0, time.UTC)
+		if _, err := log.Append(t.Context(), "talk", eventlog.At(head).Lenient(), e); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func write(t testing.TB, log *eventlog.Log) string {
+	t.Helper()
+	var text bytes.Buffer
+	if err := markdown.Write(t.Context(), &text, log, "talk", markdown.Options{All: true}); err != nil {
+		t.Fatal(err)
+	}
+	return text.String()
+}
+
+func said(role eventlog.Role, parts ...eventlog.Part) eventlog.Message {
+	return eventlog.Message{Role: role, Parts: parts}
+}
+
+func TestGoldenText(t *testing.T) {
+	log := newLog(t)
+	failed := eventlog.ToolResult("c2", "look", eventlog.Text("no such\n```\nfile"))
+	failed.IsError = true
+	say(t, log, eventlog.Session{Title: "Pixels & *boxes*", Agent: "painter"},
+		said(eventlog.User, eventlog.Text("What is this?\n# Now\nTitle\n===\n<b>`<i>`</b> ![x](http://example.org/x.png)"),
+			eventlog.Part{Type: eventlog.ImagePart, MediaType: "image/png", Data: []byte("\x89PNG\r\n\x1a\n")},
+			eventlog.Part{Type: eventlog.ImagePart, URL: "https://example.org/a.png"}),
+		said(eventlog.Assistant, eventlog.Reasoning("Two\nlooks </details>", ""), eventlog.Text("So:\n~~~go\nx := \"```\"\nand more"),
+			eventlog.ToolCall("c1", "look", []byte(`{"at":"a`+"`"+`b"}`)), eventlog.ToolCall("c2", "look", []byte(`{"script":"one\ntwo"}`)), eventlog.ToolCall("c3", "look", nil)),
+		said(eventlog.Tool, eventlog.ToolResult("c1", "look", eventlog.Text(strings.Repeat("<line>\n", 13)))),
+		said(eventlog.Tool, failed),
+		eventlog.Compaction{Covers: eventlog.Covers{From: 2, To: 5}, Summary: "They looked."},
+		said(eventlog.Assistant, eventlog.Part{Type: eventlog.ReasoningPart, Encrypted: "eHl6"}, eventlog.Text("One pixel.")),
+	)
+	text := write(t, log)
+	golden := filepath.Join("testdata", "talk.md")
+	if *update {
+		if err := os.WriteFile(golden, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), text); diff != "" {
+		t.Errorf("text (+):\n%s", diff)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	log := newLog(t)
+	if err := markdown.Write(t.Context(), &bytes.Buffer{}, log, "talk", markdown.Options{}); !errors.Is(err, eventlog.ErrNotFound) {
+		t.Errorf("a missing session: %v", err)
+	}
+	say(t, log, said(eventlog.User, eventlog.Text("hi")))
+	if err := markdown.Write(t.Context(), fullDisk{}, log, "talk", markdown.Options{}); !errors.Is(err, errFull) {
+		t.Errorf("a full disk: %v", err)
+	}
+}
+
+var errFull = errors.New("full")
+
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, errFull }
+
+var (
+	ours = regexp.MustCompile(`^(?:<details>|</details>|<summary>[^<>]*</summary>|## Turn \d+|---)$`)
+	high = regexp.MustCompile(`^[ >]*#{1,3}([ \t]|$)`)
+	tag  = regexp.MustCompile(`<[a-zA-Z/!?]`)
+)
+
+// plain is a line of Markdown without its code and without what is escaped.
+func plain(line string) string {
+	var rest strings.Builder
+	for len(line) > 0 {
+		switch run := len(line) - len(strings.TrimLeft(line, "`")); {
+		case run > 0:
+			rest.WriteByte(' ')
+			fence := line[:run]
+			line = line[run:]
+			for at, n := 0, 0; at < len(line); at += n {
+				at += len(line[at:]) - len(strings.TrimLeft(line[at:], "`"))
+				n = max(1, strings.IndexByte(line[at:]+"`", '`'))
+				if at+n <= len(line) && strings.HasPrefix(line[at+n:], fence) && !strings.HasPrefix(line[at+n+run:], "`") && !strings.Contains(line[:at+n], "|") {
+					line = line[at+n+run:]
+					break
+				}
+			}
+		case line[0] == '\\' && len(line) > 1:
+			rest.WriteByte(' ')
+			line = line[2:]
+		default:
+			rest.WriteByte(line[0])
+			line = line[1:]
+		}
+	}
+	return rest.String()
+}
+
+// check says what of a text could reach beyond its place: tags that are not ours,
+// images from elsewhere, blocks of code or details that are left open, and
+// headings as high as ours that the page did not write.
+func check(text string, headings int) string {
+	open := 0
+	for _, s := range fence.Split(text) {
+		if s.Code {
+			continue
+		}
+		for line := range strings.SplitSeq(s.Text, "\n") {
+			switch plain := plain(line); {
+			case line == "<details>":
+				open++
+			case line == "</details>":
+				open--
+			case high.MatchString(line):
+				headings--
+				if tag.MatchString(plain) {
+					return "a tag: " + line
+				}
+			case ours.MatchString(line):
+			case tag.MatchString(plain):
+				return "a tag: " + line
+			case strings.Contains(plain, "![") && !strings.Contains(plain, "](data:image/"):
+				return "an image: " + line
+			}
+			if open < 0 || open > 1 {
+				return "details end or begin: " + line
+			}
+		}
+	}
+	switch {
+	case open != 0:
+		return "details are left open"
+	case headings != 0:
+		return "another number of headings"
+	}
+	return ""
+}
+
+// Whatever a session says, it stays where it stands.
+func FuzzWrite(f *testing.F) {
+	for _, s := range []string{"", "</details>\n# x", "```\n</details>", "~~~\n````\n", "`<b>`", "`a\n- <b>`", "|`a | <b>`|", "\\`<b>`", "x\n===\n\n# y\n## z", "> # x", "![a](http://b)", "``<b> ` ``", "\x1b[31m\r\n\x80", "- ```\n  <b>"} {
+		f.Add(s, strings.Repeat(s+"\n", 20))
+	}
+	f.Fuzz(func(t *testing.T, a, b string) {
+		a, b = strings.ToValidUTF8(a, "\ufffd"), strings.ToValidUTF8(b, "\ufffd")
+		log := newLog(t)
+		say(t, log, eventlog.Session{Title: a + ".", Agent: b}, said(eventlog.User, eventlog.Text(a)),
+			said(eventlog.Assistant, eventlog.Reasoning(b, ""), eventlog.Text(b), eventlog.ToolCall("c", "n"+a, nil), eventlog.Opaque("k"+a, []byte(`{}`))),
+			said(eventlog.Tool, eventlog.ToolResult("c", "n", eventlog.Text(b), eventlog.Text(a))),
+			eventlog.Compaction{Summary: b, Strategy: a}, eventlog.Handoff{ToAgent: "n" + a, Reason: b})
+		text := write(t, log)
+		if fault := check(text, 6); fault != "" {
+			t.Fatalf("%s in\n%s", fault, text)
+		}
+	})
+}
