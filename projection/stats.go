@@ -111,7 +111,7 @@ func (c *counter) read(e *eventlog.Event) error {
 		return err
 	}
 	switch e.Type.Name() {
-	case eventlog.SessionStarted:
+	case eventlog.SessionStarted, eventlog.SessionUpdated: // a fork has updates only
 		p, err := structure[eventlog.Session](e)
 		if err != nil {
 			return err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/projection"
 )
 
 // What the fork of a person has of its own.
@@ -49,6 +50,10 @@ func TestForksOfAParentInTheLog(t *testing.T) {
 	same(t, "spent by the sub-agent", eventlog.Usage{InputTokens: 150, CacheReadTokens: 400, OutputTokens: 12, ReasoningTokens: 2}, spent(t, log, id("6")))
 	if got := info(t, log, id("6")); got.Labels["agent_nickname"] != "Noether" || got.Labels["model"] != "gpt-5.4-mini" || got.Source.SessionID != id("6") {
 		t.Errorf("sub-agent is %+v", got)
+	}
+	stats, err := projection.LoadStats(t.Context(), log, id("7"), nil)
+	if err != nil || stats.BySource["codex"].Events != 11 {
+		t.Errorf("what the fork is counted among: %+v, %v", stats.BySource, err)
 	}
 	again := load(t, log, "agent-forked", "fork", "parent")
 	if total := again.Total(); total.Events != 0 || total.Present != total.Records {
