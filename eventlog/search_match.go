@@ -35,10 +35,26 @@ func newMatcher(terms []string) *matcher {
 func (m *matcher) may(data jsontext.Value) bool {
 	for i := range m.needles {
 		if !m.needles[i].in(data) {
-			return bytes.Contains(data, []byte(`\u`))
+			return hasUnicodeEscape(data)
 		}
 	}
 	return true
+}
+
+// hasUnicodeEscape reports whether \u stands in JSON, or may.
+func hasUnicodeEscape(data []byte) bool {
+	for at := 0; ; at += 2 {
+		i := bytes.IndexByte(data[at:], '\\')
+		if i < 0 {
+			return false
+		}
+		if at += i; at+1 < len(data) && data[at+1] == 'u' {
+			return true
+		}
+		if at+2 > len(data) {
+			return false
+		}
+	}
 }
 
 // matches reports whether a folded text holds all terms.

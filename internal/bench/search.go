@@ -32,8 +32,8 @@ var searchTrials = []trial{
 		rows: []row{{
 			name:     "search/jsonl",
 			measured: "search for a word which none of 100,000 events holds, in one session",
-			against:  "line split and CRC of the file, through one 256 KiB buffer",
-			unit:     nanoseconds, bar: atMost(4),
+			against:  "Read of all of them, payloads not decoded",
+			unit:     nanoseconds, bar: atMost(2),
 		}},
 		measure: searchJSONL,
 	},
@@ -58,8 +58,9 @@ const (
 
 // searchable is a store to search, and a bare table of the same events.
 type searchable struct {
-	log  *eventlog.Log
-	bare *bareTexts
+	log    *eventlog.Log
+	bare   *bareTexts
+	counts map[string]int // of hits
 }
 
 func newSearchable(ctx context.Context, b *bench) (*searchable, error) {
@@ -69,9 +70,14 @@ func newSearchable(ctx context.Context, b *bench) (*searchable, error) {
 		return nil, err
 	}
 	b.closes = append(b.closes, bare.close)
-	s := &searchable{log: log, bare: bare}
+	s := &searchable{log: log, bare: bare, counts: map[string]int{}}
 	for i := range searchedSessions {
 		if err := s.fill(ctx, b.name(), i); err != nil {
+			return nil, err
+		}
+	}
+	for _, word := range []string{rareWord, commonWord, noWord} {
+		if s.counts[word], err = bare.count(ctx, word); err != nil {
 			return nil, err
 		}
 	}
@@ -104,13 +110,29 @@ func searchSQLite(ctx context.Context, b *bench) ([]figure, error) {
 	}
 	var figures []figure
 	for _, word := range []string{rareWord, commonWord, noWord} {
-		some, err := compare(ctx, b.sizes.rounds, s.ours(word, 0), s.theirs(word), samples.times)
+		some, err := compare(ctx, b.sizes.rounds, often(s.ours(word, 0)), often(s.theirs(word)), samples.times)
 		if err != nil {
 			return nil, err
 		}
 		figures = append(figures, some...)
 	}
 	return figures, nil
+}
+
+// often is a side ten times over: one search takes less than what a collection of
+// garbage before it leaves to be done.
+func often(one side) side {
+	const times = 10
+	return func(ctx context.Context) (sum float64, err error) {
+		for range times {
+			took, err := one(ctx)
+			if err != nil {
+				return 0, err
+			}
+			sum += took
+		}
+		return sum / times, nil
+	}
 }
 
 func searchShort(ctx context.Context, b *bench) ([]figure, error) {
@@ -130,8 +152,8 @@ func (s *searchable) ours(word string, limit int) side {
 		if limit > 0 && n > limit {
 			return 0, expectCount(n, limit)
 		}
-		if want, err := s.bare.count(ctx, word); err != nil || limit == 0 && n != want {
-			return 0, errors.Join(err, expectCount(n, want))
+		if limit == 0 {
+			err = errors.Join(err, expectCount(n, s.counts[word]))
 		}
 		return took, err
 	}
@@ -235,15 +257,10 @@ func searchJSONL(ctx context.Context, b *bench) ([]figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	raw := func(context.Context) (float64, error) {
-		start := time.Now()
-		n, err := rawRead(h.file)
-		return float64(time.Since(start).Nanoseconds()), errors.Join(err, expectCount(n, b.sizes.history))
-	}
 	ours := func(ctx context.Context) (float64, error) {
 		start := time.Now()
 		n, err := countHits(ctx, h.log, eventlog.Query{Text: noWord})
 		return float64(time.Since(start).Nanoseconds()), errors.Join(err, expectCount(n, 0))
 	}
-	return compare(ctx, b.sizes.rounds, ours, raw, samples.times)
+	return compare(ctx, b.sizes.rounds, ours, h.readAll(b.sizes.history), samples.times)
 }

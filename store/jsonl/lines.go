@@ -108,6 +108,7 @@ type backward struct {
 	end  int64 // where the line that comes next ends, newline included
 
 	buf   []byte // the bytes before end that were read
+	ends  []int  // where newlines are in buf
 	chunk chunk
 }
 
@@ -123,9 +124,12 @@ func (l *backward) line() (line []byte, at int64, err error) {
 			if l.buf[n-1] != '\n' {
 				return l.buf, l.end - int64(n), errUnterminated
 			}
-			i := bytes.LastIndexByte(l.buf[:n-1], '\n') + 1
+			i, last := 0, len(l.ends)-1
+			if last > 0 {
+				i = l.ends[last-1] + 1
+			}
 			if i > 0 || int64(n) == l.end {
-				line, l.buf = l.buf[i:n-1:n-1], l.buf[:i]
+				line, l.buf, l.ends = l.buf[i:n-1:n-1], l.buf[:i], l.ends[:last]
 				l.end -= int64(n - i)
 				return line, l.end, nil
 			}
@@ -151,8 +155,21 @@ func (l *backward) fill() error {
 	if int64(n) < size {
 		return errUnterminated // the file was cut meanwhile
 	}
-	l.buf = buf
+	l.buf, l.ends = buf, newlines(l.ends[:0], buf)
 	return nil
+}
+
+// newlines appends where the newlines are in b. Looking for them from the front
+// is several times as fast as from the back.
+func newlines(to []int, b []byte) []int {
+	for at := 0; ; at++ {
+		i := bytes.IndexByte(b[at:], '\n')
+		if i < 0 {
+			return to
+		}
+		at += i
+		to = append(to, at)
+	}
 }
 
 // readFull reads until b is full or the file ends.

@@ -86,6 +86,8 @@ const (
 	sampleRow  = `SELECT session, seq, line FROM events WHERE key >= ? AND key <= ? ORDER BY key LIMIT 1`
 	hasGrams   = `SELECT count(*) FROM search WHERE search MATCH ? AND rowid = ?`
 	mostSample = 500 // events
+
+	sampleGrams = 24 // of each
 )
 
 // checkIndex looks whether the index of texts has what it should have, of some
@@ -136,8 +138,8 @@ func (s *Store) sampled(ctx context.Context, c *conn, grams *gramSet, key, water
 	if err != nil || words == "" || !ok {
 		return true, nil // its text stands elsewhere, or it has none
 	}
-	if some := strings.Fields(words); len(some) > maxQueryGrams {
-		words = strings.Join(some[:maxQueryGrams], " ")
+	if some := strings.Fields(words); len(some) > sampleGrams {
+		words = strings.Join(some[:sampleGrams], " ")
 	}
 	count := make([]driver.Value, 1)
 	_, err = c.first(count, hasGrams, words, id)

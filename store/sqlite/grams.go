@@ -1,6 +1,10 @@
 package sqlite
 
-import "strings"
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
 
 // indexRules is the version of eventlog.SearchText, eventlog.FoldText and of
 // the pieces made here. Whoever changes one of them counts it up.
@@ -67,27 +71,36 @@ func appendGram(to []byte, gram uint32) []byte {
 	return append(to, ' ')
 }
 
-// maxQueryGrams bounds what is asked of the index for one term.
-const maxQueryGrams = 24
+// queryGrams is how many grams the index is asked for of each term: those that
+// are likely to be rare. Each is looked up in every part of the index, and what
+// has all of them and not the term is told apart later.
+const queryGrams = 4
 
 // indexQuery is what to ask the index for terms; ok is false when it cannot help:
 // all of them are too short.
 func indexQuery(terms []string) (query string, ok bool) {
-	seen := map[uint32]bool{}
 	var all []string
 	for _, term := range terms {
 		grams := gramsIn(term)
-		step := max(1, (len(grams)+maxQueryGrams-1)/maxQueryGrams)
-		for i := 0; i < len(grams); i += step {
-			if gram := grams[i]; !seen[gram] {
-				seen[gram] = true
-				word := appendGram([]byte{'"'}, gram)
-				word[len(word)-1] = '"'
-				all = append(all, string(word))
-			}
+		slices.SortFunc(grams, func(a, b uint32) int { return cmp.Or(commonness(a)-commonness(b), cmp.Compare(a, b)) })
+		grams = slices.Compact(grams)
+		for _, gram := range grams[:min(len(grams), queryGrams)] {
+			word := appendGram([]byte{'"'}, gram)
+			word[len(word)-1] = '"'
+			all = append(all, string(word))
 		}
 	}
 	return "(" + strings.Join(all, " AND ") + `) OR "` + unreadGram + `"`, len(all) > 0
+}
+
+// commonness orders grams by how common their bytes are, as far as that can be
+// said of all texts.
+func commonness(gram uint32) (sum int) {
+	const rareFirst = "qzjxkv9876w5y4gbf3pm2ucd10lhr._/-nsioate"
+	for shift := 0; shift < 24; shift += 8 {
+		sum += 1 + strings.IndexByte(rareFirst, byte(gram>>shift))
+	}
+	return sum
 }
 
 // gramsIn are the grams of a folded text in order.

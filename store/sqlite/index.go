@@ -28,7 +28,7 @@ const (
 	indexChunk = 64
 	// indexRest is for how long nobody must have written before the index is
 	// brought up to date.
-	indexRest = 20 * time.Millisecond
+	indexRest = 100 * time.Millisecond
 	// leastFinish is for how long closing may go on with the index in any case.
 	leastFinish = 50 * time.Millisecond
 )
@@ -42,6 +42,7 @@ type indexer struct {
 	store *Store
 	wake  chan struct{}
 	last  atomic.Int64 // when something was written, in nanoseconds
+	added atomic.Int64 // events since parts of the index were merged
 
 	mu     sync.Mutex
 	opened time.Time
@@ -101,6 +102,10 @@ func (x *indexer) run(ctx context.Context, done chan struct{}) {
 				more = true
 			}
 		}
+		if x.added.Load() >= indexBatch && x.rest(ctx) {
+			x.added.Store(0)
+			_ = x.merge(ctx, mergePages)
+		}
 	}
 }
 
@@ -142,11 +147,14 @@ func (x *indexer) step(ctx context.Context) (more bool, err error) {
 	if err != nil || len(b.docs) == 0 {
 		return false, err
 	}
-	err = x.store.writer.do(ctx, &job{op: b, alone: true})
+	if err = x.store.writer.do(ctx, &job{op: b, alone: true}); err == nil {
+		x.added.Add(int64(len(b.docs)))
+	}
 	return err == nil, err
 }
 
-// Index implements eventlog.Indexer.
+// Index implements eventlog.Indexer. It also makes one part of the parts that the
+// index consists of.
 func (s *Store) Index(ctx context.Context, anew bool) error {
 	if s.options.ReadOnly {
 		return eventlog.ErrReadOnly
@@ -159,7 +167,10 @@ func (s *Store) Index(ctx context.Context, anew bool) error {
 	if err := s.open(ctx); err != nil {
 		return err
 	}
-	return s.index.catchUp(ctx)
+	if err := s.index.catchUp(ctx); err != nil {
+		return err
+	}
+	return s.index.merge(ctx, -mergePages)
 }
 
 // reindexing empties the index.
@@ -167,6 +178,65 @@ type reindexing struct{}
 
 func (reindexing) apply(w *writer) error     { return w.resetIndex() }
 func (reindexing) unknown(cause error) error { return cause }
+
+const (
+	mergeParts   = `INSERT INTO search (search, rank) VALUES ('merge', ?)`
+	countChanges = `SELECT total_changes()`
+	// mergePages is how much of the index is merged in one transaction.
+	mergePages = 250
+)
+
+// merge makes fewer parts of those that the index consists of, which every search
+// looks through; one of all if pages is negative. It lets others write meanwhile.
+func (x *indexer) merge(ctx context.Context, pages int64) error {
+	for more := true; more; {
+		m := &merging{pages: pages}
+		err := patiently(ctx, func() error { return x.store.writer.do(ctx, &job{op: m, alone: true}) })
+		if err != nil {
+			return err
+		}
+		more, pages = m.more, max(pages, -pages)
+	}
+	return nil
+}
+
+// merging merges some pages.
+type merging struct {
+	pages int64
+	more  bool // there are more to merge
+}
+
+func (m *merging) unknown(cause error) error { return cause }
+
+func (m *merging) apply(w *writer) error {
+	if err := w.tryBegin(); err != nil {
+		return err
+	}
+	err := m.merge(w.conn)
+	if err == nil {
+		_, err = w.conn.exec("COMMIT")
+	}
+	if err != nil {
+		w.rollback()
+	}
+	return err
+}
+
+// merge goes on merging. SQLite says by the changes whether it has done anything.
+func (m *merging) merge(c *conn) error {
+	before, after := make([]driver.Value, 1), make([]driver.Value, 1)
+	if _, err := c.first(before, countChanges); err != nil {
+		return err
+	}
+	if _, err := c.exec(mergeParts, m.pages); err != nil {
+		return err
+	}
+	_, err := c.first(after, countChanges)
+	was, _ := before[0].(int64)
+	is, _ := after[0].(int64)
+	m.more = is-was >= 2
+	return err
+}
 
 // indexState is the row of search_state.
 type indexState struct{ rules, watermark, erasures int64 }

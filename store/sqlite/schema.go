@@ -86,6 +86,7 @@ INSERT INTO search_state (key, rules, watermark, erasures) VALUES (1, 0, 0, 0);
 const makeSearch = `
 CREATE VIRTUAL TABLE search USING fts5(grams, content='', columnsize=0, detail=none, tokenize='ascii');
 INSERT INTO search (search, rank) VALUES ('secure-delete', 1);
+INSERT INTO search (search, rank) VALUES ('usermerge', 2);
 `
 
 // notDatabase is the error of a file that SQLite does not recognise. It
