@@ -16,13 +16,14 @@ import (
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/claude"
 	"github.com/convlog/convlog/interop/codex"
+	"github.com/convlog/convlog/interop/gemini"
 	"github.com/convlog/convlog/interop/pi"
 	"github.com/convlog/convlog/store/jsonl"
 	"github.com/convlog/convlog/store/sqlite"
 )
 
 // formats are the foreign formats, by name.
-var formats = map[string]interop.Format{"claude": claude.Format{}, "codex": codex.Format{}, "pi": pi.Format{}}
+var formats = map[string]interop.Format{"claude": claude.Format{}, "codex": codex.Format{}, "gemini": gemini.Format{}, "pi": pi.Format{}}
 
 // counts are of the active path of a session; those of tokens and nano-dollars
 // are of answers, the last usage of each.
@@ -100,7 +101,11 @@ func count(ctx context.Context, log *eventlog.Log, session string) (counts, erro
 		}
 		c.Cost += int64(e.Cost)
 		if step, ok, err := e.StepCompletion(); ok && err == nil {
-			c.spend(step.Usage)
+			if _, answered := used[step.ResponseID]; answered {
+				used[step.ResponseID] = step.Usage
+			} else {
+				c.spend(step.Usage)
+			}
 		}
 		switch {
 		case !ok:
@@ -111,7 +116,9 @@ func count(ctx context.Context, log *eventlog.Log, session string) (counts, erro
 			if group == "" {
 				group = e.ID.String()
 			}
-			used[group] = m.Usage
+			if _, counted := used[group]; !counted || !m.Usage.IsZero() {
+				used[group] = m.Usage
+			}
 		}
 		c.Calls += len(m.ToolCalls())
 		c.Results += len(m.ToolResults())

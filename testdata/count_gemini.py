@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+"""Counts sessions of Gemini CLI, independently of the importer.
+
+Prints a line of JSON for each session in the files and folders named: messages of
+the user and of the model, tool calls, tool results and tokens of what is not
+rewound; costs are not told. Tokens read from a cache are not in the input, thoughts
+are in the output.
+"""
+import json, os, sys
+
+def load(path):
+    """The session's id and its messages."""
+    try:
+        with open(path, encoding="utf-8-sig") as f:
+            text = f.read()
+    except (OSError, ValueError):
+        return None, []
+    try:
+        document = json.loads(text)
+        if isinstance(document, dict) and isinstance(document.get("messages"), list):
+            return document.get("sessionId"), document["messages"]
+    except ValueError:
+        pass
+    session, messages = None, {}
+    for line in text.splitlines():
+        try:
+            record = json.loads(line)
+        except ValueError:
+            continue
+        if not isinstance(record, dict):
+            continue
+        if "$rewindTo" in record:
+            ids = list(messages)
+            for id in ids[ids.index(record["$rewindTo"]) if record["$rewindTo"] in ids else 0:]:
+                del messages[id]
+        elif "id" in record:
+            messages[record["id"]] = record
+        elif "projectHash" in record:
+            session = record.get("sessionId")
+    return session, list(messages.values())
+
+def count(messages):
+    c = dict.fromkeys(("user", "assistant", "calls", "results", "input", "output", "cache_read", "cache_write", "cost"), 0)
+    for m in messages:
+        c["user"] += m["type"] == "user"
+        if m["type"] != "gemini":
+            continue
+        calls, tokens = m.get("toolCalls") or [], m.get("tokens") or {}
+        c["assistant"] += 1
+        c["calls"] += len(calls)
+        c["results"] += sum(call.get("result") is not None for call in calls)
+        c["input"] += tokens.get("input", 0) - tokens.get("cached", 0) + tokens.get("tool", 0)
+        c["cache_read"] += tokens.get("cached", 0)
+        c["output"] += tokens.get("output", 0) + tokens.get("thoughts", 0)
+    return c
+
+sessions = {}
+for name in sys.argv[1:]:
+    for folder, _, names in os.walk(name) if os.path.isdir(name) else [(os.path.dirname(name), [], [os.path.basename(name)])]:
+        for file in names:
+            session, messages = load(os.path.join(folder, file))
+            if session and any(m.get("type") in ("user", "gemini") for m in messages):
+                sessions[session] = messages
+for session, messages in sorted(sessions.items()):
+    print(json.dumps({"session": session, **count(messages)}, separators=(",", ":")))
