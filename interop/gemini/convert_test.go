@@ -1,6 +1,7 @@
 package gemini_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/convlog/convlog/eventlog"
@@ -48,12 +49,16 @@ func TestContent(t *testing.T) {
 
 func TestResults(t *testing.T) {
 	for result, want := range map[string]string{
-		`[{"functionResponse":{"response":{"output":"four"}}}]`:           "four",
-		`[{"functionResponse":{"response":{"output":"four","lines":1}}}]`: "four",
-		`[{"functionResponse":{"response":{"content":["four"]}}}]`:        `{"content":["four"]}`,
-		`{"functionResponse":{"response":{"error":"no"}}}`:                "no",
-		`"four"`:                         "four",
-		`[{"text":"four"},{"text":"!"}]`: "four!",
+		`[{"functionResponse":{"id":"c","name":"read","response":{"output":"four"}}}]`: "four",
+		`[{"functionResponse":{"response":{"output":"four","lines":1}}}]`:              `{"output":"four","lines":1}`,
+		`[{"functionResponse":{"response":{"output":""}}}]`:                            `{"output":""}`,
+		`[{"functionResponse":{"response":{"content":["four"]}}}]`:                     `{"content":["four"]}`,
+		`{"functionResponse":{"response":{"error":"no"}}}`:                             "no (error)",
+		`[{"functionResponse":{"id":"x","name":"read","response":{"output":"4"}}}]`:    "4 (more)",
+		`[{"functionResponse":{"response":{"output":"4"}},"x":1}]`:                     "4 (more)",
+		`[{"functionResponse":{"response":7}}]`:                                        "7",
+		`"four"`:                                                                       "four",
+		`[{"text":"four"},{"text":"!"}]`:                                               "four!",
 	} {
 		log := newLog(t)
 		take(t, log, user("a", "Count"), answer("b", `"content":"","toolCalls":[{"id":"c","name":"read","args":{},"status":"success","result":`+result+`}]`))
@@ -61,8 +66,16 @@ func TestResults(t *testing.T) {
 		if err != nil || len(m.ToolResults()) != 1 {
 			t.Fatalf("%s became %+v, %v", result, m, err)
 		}
-		if got := (eventlog.Message{Parts: m.Parts[0].Content}).Text(); got != want && want != "four" || got == "" {
-			t.Errorf("%s says %s", result, got)
+		p := m.Parts[0]
+		got := eventlog.Message{Parts: p.Content}.Text()
+		if p.IsError {
+			got += " (error)"
+		}
+		if strings.Contains(string(p.Extra), `"result":`+result) {
+			got += " (more)"
+		}
+		if got != want {
+			t.Errorf("%s says %s, not %s", result, got, want)
 		}
 	}
 }

@@ -133,33 +133,45 @@ func (c *converter) result(call *eventlog.Part, o *parts.Members) (p eventlog.Pa
 	p = eventlog.ToolResult(call.CallID, call.Name)
 	status, _ := interop.Text(o.Peek("status"))
 	p.IsError = status == "error" || status == "cancelled"
+	told := true
 	for _, e := range listOf(v) {
-		said, failed, err := c.response(e)
+		said, a, err := c.response(call, e)
 		if err != nil {
 			return p, false, err
 		}
-		p.IsError = p.IsError || failed
+		p.IsError, told = p.IsError || a.failed, told && !a.more
 		p.Content = append(p.Content, said...)
 	}
-	o.Take("result")
+	if told {
+		o.Take("result")
+	}
 	p.Extra = o.Rest()
 	return p, true, nil
 }
 
+// answered is what else there is to a part of a result: that the tool failed, and
+// that there is more than was converted.
+type answered struct{ failed, more bool }
+
 // response converts a part of a result.
-func (c *converter) response(v jsontext.Value) (said []eventlog.Part, failed bool, err error) {
-	var response parts.Members
+func (c *converter) response(call *eventlog.Part, v jsontext.Value) (said []eventlog.Part, a answered, err error) {
 	outer, err := parts.Open(v)
-	if err == nil && outer.Has("functionResponse") {
-		if response, err = parts.Open(outer.Peek("functionResponse")); err == nil && response.Has("response") {
-			text, failed := outputOf(response.Peek("response"))
-			said = append(said, eventlog.Text(text))
-			media, err := c.content(response.Peek("parts"))
-			return append(said, media...), failed, err
+	if err != nil || !outer.Has("functionResponse") {
+		p, err := c.part(v)
+		return []eventlog.Part{p}, a, err
+	}
+	o, err := parts.Open(outer.Take("functionResponse"))
+	if err != nil || !o.Has("response") {
+		return []eventlog.Part{eventlog.Opaque("functionResponse", v)}, a, nil
+	}
+	text, failed := outputOf(o.Take("response"))
+	media, err := c.content(o.Take("parts"))
+	for name, told := range map[string]string{"id": call.CallID, "name": call.Name} {
+		if s, ok := interop.Text(o.Peek(name)); ok && s == told {
+			o.Take(name)
 		}
 	}
-	p, err := c.part(v)
-	return []eventlog.Part{p}, false, err
+	return append([]eventlog.Part{eventlog.Text(text)}, media...), answered{failed, o.Rest() != nil || outer.Rest() != nil}, err
 }
 
 // outputOf is what a tool said: its output or its error, or else the whole
@@ -169,13 +181,13 @@ func outputOf(response jsontext.Value) (text string, failed bool) {
 	if err != nil {
 		return string(response), false
 	}
-	if text, ok := interop.Text(o.Peek("output")); ok && len(listOf(response)) == 1 && !o.Has("error") {
-		return text, false
+	failed = o.Has("error")
+	for _, name := range []string{"output", "error"} {
+		if text := o.Maybe(name); text != "" && o.Rest() == nil {
+			return text, failed
+		}
 	}
-	if text, ok := interop.Text(o.Peek("error")); ok && !o.Has("output") {
-		return text, true
-	}
-	return string(response), o.Has("error")
+	return string(response), failed
 }
 
 // content converts what is said: a text, a part or several.
