@@ -36,6 +36,11 @@ func descent(t *bench) {
 func TestLineages(t *testing.T) {
 	everywhere(t, func(t *bench) {
 		descent(t)
+		for session, parent := range map[string]string{"a": "", "b": "a", "c": "b", "d": "b"} {
+			if report, err := t.log.Verify(t.ctx, session); err != nil || report.Parent != parent {
+				t.Errorf("parent of %s: %q, %v", session, report.Parent, err)
+			}
+		}
 		for session, err := range t.checked(t.log, "d", "c", "b", "a", "d", "c") {
 			if err != nil {
 				t.Errorf("%s: %v", session, err)
