@@ -23,12 +23,26 @@ func (p *page) call(part *eventlog.Part, x *transcript.Entry) {
 	}
 	p.tag("</div>\n")
 	for _, a := range arguments {
-		p.folded(a.Name, a.Text)
+		p.argument(&a)
 	}
 	if x != nil && part.Type == eventlog.ToolCallPart {
 		p.answer(part, x)
 	}
 	p.tag("</div>\n")
+}
+
+// argument writes an argument that is not on the line of its call.
+func (p *page) argument(a *transcript.Argument) {
+	line := transcript.OneLine([]transcript.Argument{{Text: a.Text}})
+	if line == "" {
+		p.folded(a.Name, a.Text)
+		return
+	}
+	p.tag("<div>")
+	p.word(a.Name)
+	p.tag(" <code>")
+	p.text(line)
+	p.tag("</code></div>\n")
 }
 
 // answer writes the result of a call, or says that there is none.
@@ -64,16 +78,11 @@ func (p *page) result(part *eventlog.Part, from string) {
 		p.tag(`</span> `)
 	}
 	p.tag(`<div class="` + class + `">`)
-	if len(part.Content) != 1 || part.Content[0].Type != eventlog.TextPart {
+	if first := part.Content; len(first) == 1 && first[0].Type == eventlog.TextPart {
+		p.output(heading, first[0].Text)
+	} else {
 		heading()
-		heading = func() {}
-	}
-	for i := range part.Content {
-		if c := &part.Content[i]; c.Type == eventlog.TextPart {
-			p.output(heading, c.Text)
-		} else {
-			p.part(c, nil)
-		}
+		p.outputs(part.Content)
 	}
 	p.tag("</div>\n")
 }

@@ -81,12 +81,12 @@ func talk(t testing.TB, log *eventlog.Log) {
 	failed.IsError = true
 	say(t, log, "talk",
 		eventlog.Session{Title: "Pixels & <b>boxes</b>", Agent: "painter", CWD: "/srv/art"},
-		eventlog.Message{Role: eventlog.System, Parts: []eventlog.Part{eventlog.Text("Be brief.")}},
+		eventlog.Message{Role: eventlog.System, Parts: []eventlog.Part{eventlog.Text("Be brief." + strings.Repeat("\nAnd kind.", 14))}},
 		eventlog.Message{Role: eventlog.User, Parts: []eventlog.Part{eventlog.Text("What is this?"), eventlog.Image("image/png", image),
 			{Type: eventlog.ImagePart, URL: "https://example.org/a.png"}, {Type: eventlog.ImagePart, URL: "javascript:alert(1)"}}},
 		eventlog.Message{Role: eventlog.Assistant, Model: "m-1", Usage: eventlog.Usage{InputTokens: 1200, OutputTokens: 30}, StopReason: "tool_use", Parts: []eventlog.Part{
 			eventlog.Reasoning("Two looks.", "c2ln"), eventlog.Text("I look:\n```sh\nls -l </pre>\n```\nso"),
-			eventlog.ToolCall("c1", "look", []byte(`{"at":1,"how":"closely"}`)), eventlog.ToolCall("c2", "look", []byte(`{"script":"one\ntwo"}`)), eventlog.ToolCall("c3", "look", nil)}},
+			eventlog.ToolCall("c1", "look", []byte(`{"at":1,"how":"closely"}`)), eventlog.ToolCall("c2", "look", []byte(`{"path":"a.txt","script":"one\ntwo"}`)), eventlog.ToolCall("c3", "look", nil)}},
 		eventlog.Message{Role: eventlog.Tool, Parts: []eventlog.Part{eventlog.ToolResult("c1", "look", eventlog.Text(long))}},
 		eventlog.Message{Role: eventlog.Tool, Parts: []eventlog.Part{failed}},
 		eventlog.Compaction{Covers: eventlog.Covers{From: 2, To: 6}, Summary: "They looked.", TokensBefore: 1200},

@@ -13,8 +13,7 @@ import (
 const (
 	foldLines = 12
 	foldBytes = 2000
-	// What the user and the assistant say is folded only where it would bury the
-	// rest.
+	// What is said is folded only where it would bury the rest.
 	foldMessageLines = 400
 	foldMessageBytes = 40000
 )
@@ -40,9 +39,7 @@ func (p *page) entry(x *transcript.Entry) {
 	p.marks(x)
 	p.tag("</div>\n")
 	p.folded("", n.Text)
-	for i := range n.Parts {
-		p.part(&n.Parts[i], nil)
-	}
+	p.outputs(n.Parts)
 	p.tag("</section>\n")
 }
 
@@ -71,8 +68,19 @@ func (p *page) message(x *transcript.Entry) {
 	}
 	p.marks(x)
 	p.tag("</div>\n")
+	// What neither the user nor the assistant says is folded as output is.
+	text := m.Text()
+	folds := m.Role != eventlog.User && m.Role != eventlog.Assistant && long(text, foldLines, foldBytes)
+	if folds {
+		p.tag("<details><summary>")
+		p.summary(text)
+		p.tag("</summary>\n")
+	}
 	for i := range m.Parts {
 		p.part(&m.Parts[i], x)
+	}
+	if folds {
+		p.tag("</details>\n")
 	}
 	p.tag("</section>\n")
 }
@@ -112,7 +120,7 @@ func roleClass(role eventlog.Role) markup {
 func (p *page) part(part *eventlog.Part, x *transcript.Entry) {
 	switch part.Type {
 	case eventlog.TextPart:
-		p.said(part.Text, x)
+		p.said(part.Text)
 	case eventlog.ReasoningPart:
 		p.reasoning(part)
 	case eventlog.ToolCallPart, eventlog.ServerToolCallPart:
@@ -126,14 +134,9 @@ func (p *page) part(part *eventlog.Part, x *transcript.Entry) {
 	}
 }
 
-// said writes what somebody says: text, with blocks of code in it. What neither
-// the user nor the assistant says is folded as output is.
-func (p *page) said(text string, x *transcript.Entry) {
-	mostLines, mostBytes := foldLines, foldBytes
-	if x != nil && (x.Message.Role == eventlog.User || x.Message.Role == eventlog.Assistant) {
-		mostLines, mostBytes = foldMessageLines, foldMessageBytes
-	}
-	if !long(text, mostLines, mostBytes) {
+// said writes what somebody says: text, with blocks of code in it.
+func (p *page) said(text string) {
+	if !long(text, foldMessageLines, foldMessageBytes) {
 		p.prose(text)
 		return
 	}
@@ -193,6 +196,17 @@ func long(text string, mostLines, mostBytes int) bool {
 func (p *page) folded(name, text string) {
 	if strings.Trim(text, "\n") != "" || name != "" {
 		p.output(func() { p.word(name) }, text)
+	}
+}
+
+// outputs writes parts that nobody said: text is folded as output is.
+func (p *page) outputs(parts []eventlog.Part) {
+	for i := range parts {
+		if part := &parts[i]; part.Type == eventlog.TextPart {
+			p.folded("", part.Text)
+		} else {
+			p.part(part, nil)
+		}
 	}
 }
 

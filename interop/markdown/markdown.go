@@ -93,9 +93,7 @@ func (p *page) entry(x *transcript.Entry) {
 	}
 	p.heading(x, n.Words, nil)
 	p.folded("", n.Text)
-	for i := range n.Parts {
-		p.part(&n.Parts[i], nil)
-	}
+	p.outputs(n.Parts)
 }
 
 func (p *page) heading(x *transcript.Entry, name string, about []string) {
@@ -145,7 +143,11 @@ func (p *page) call(part *eventlog.Part, x *transcript.Entry) {
 	}
 	p.printf("\n")
 	for _, a := range arguments {
-		p.folded(a.Name, a.Text)
+		if line := transcript.OneLine([]transcript.Argument{{Text: a.Text}}); line != "" {
+			p.printf("\n%s %s\n", plain(a.Name), code(line))
+		} else {
+			p.folded(a.Name, a.Text)
+		}
 	}
 	if x == nil || part.Type != eventlog.ToolCallPart {
 		return
@@ -168,11 +170,16 @@ func (p *page) result(part *eventlog.Part, from string) {
 		word = "← **error**"
 	}
 	p.printf("\n%s %s\n", word, plain(from))
-	for i := range part.Content {
-		if c := &part.Content[i]; c.Type == eventlog.TextPart {
-			p.folded("", c.Text)
+	p.outputs(part.Content)
+}
+
+// outputs writes parts that nobody said: text is folded as output is.
+func (p *page) outputs(parts []eventlog.Part) {
+	for i := range parts {
+		if part := &parts[i]; part.Type == eventlog.TextPart {
+			p.folded("", part.Text)
 		} else {
-			p.part(c, nil)
+			p.part(part, nil)
 		}
 	}
 }

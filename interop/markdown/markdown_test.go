@@ -68,7 +68,7 @@ func TestGoldenText(t *testing.T) {
 			eventlog.Part{Type: eventlog.ImagePart, MediaType: "image/png", Data: []byte("\x89PNG\r\n\x1a\n")},
 			eventlog.Part{Type: eventlog.ImagePart, URL: "https://example.org/a.png"}),
 		said(eventlog.Assistant, eventlog.Reasoning("Two\nlooks </details>", ""), eventlog.Text("So:\n~~~go\nx := \"```\"\nand more"),
-			eventlog.ToolCall("c1", "look", []byte(`{"at":"a`+"`"+`b"}`)), eventlog.ToolCall("c2", "look", []byte(`{"script":"one\ntwo"}`)), eventlog.ToolCall("c3", "look", nil)),
+			eventlog.ToolCall("c1", "look", []byte(`{"at":"a`+"`"+`b"}`)), eventlog.ToolCall("c2", "look", []byte(`{"path":"a.txt","script":"one\ntwo"}`)), eventlog.ToolCall("c3", "look", nil)),
 		said(eventlog.Tool, eventlog.ToolResult("c1", "look", eventlog.Text(strings.Repeat("<line>\n", 13)))),
 		said(eventlog.Tool, failed),
 		eventlog.Compaction{Covers: eventlog.Covers{From: 2, To: 5}, Summary: "They looked."},
