@@ -45,7 +45,11 @@ func Object(members []Member) jsontext.Value {
 	if len(members) == 0 {
 		return nil
 	}
-	b := []byte{'{'}
+	size := 2
+	for i := range members {
+		size += len(members[i].Name) + len(members[i].Value) + len(`"":,`)
+	}
+	b := append(make([]byte, 0, size), '{')
 	for i, m := range members {
 		if i > 0 {
 			b = append(b, ',')
