@@ -83,7 +83,7 @@ func (im *importer) tellOfChildren(s *session, rec *interop.Record, f *facts, at
 	}
 	told = append(told, s.noticed(f)...)
 	for i, c := range told {
-		e, err := im.made(rec, childPart+i, c)
+		e, err := rec.Event(childPart+i, c)
 		if err != nil {
 			return err
 		}
@@ -225,7 +225,7 @@ func (im *importer) tellOfStart(s *session, rec *interop.Record, f *facts, call 
 		return nil
 	}
 	c := eventlog.Child{State: eventlog.ChildStateStarted, ChildID: call, ChildSessionID: s.ID, CallID: call}
-	e, err := im.made(rec, childPart, c)
+	e, err := rec.Event(childPart, c)
 	if err != nil {
 		return located(rec, err)
 	}

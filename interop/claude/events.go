@@ -1,10 +1,7 @@
 package claude
 
 import (
-	"errors"
-	"strings"
 	"time"
-	"unicode"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -68,7 +65,7 @@ func (im *importer) add(s *session, rec *interop.Record, f *facts, at time.Time,
 		return err
 	}
 	put := func(part int, payload eventlog.Payload) (int64, error) {
-		e, err := im.made(rec, part, payload)
+		e, err := rec.Event(part, payload)
 		if err != nil {
 			return 0, err
 		}
@@ -113,23 +110,23 @@ func (im *importer) plan(s *session, rec *interop.Record, f *facts) (plan, error
 		if err != nil {
 			return plan{}, err
 		}
-		if e, err := im.made(rec, ownPart, m); ok && err == nil {
+		if e, err := rec.Event(ownPart, m); ok && err == nil {
 			im.result.Imported++
 			return plan{f.line(m.Role == eventlog.Tool, m.Group), &m, func() (eventlog.Event, error) {
 				if s.owed == nil || !bool(f.IsCompactSummary) {
 					return e, nil
 				}
-				return im.made(rec, ownPart, s.owed.compaction(s.Seq(), &m))
+				return rec.Event(ownPart, s.owed.compaction(s.Seq(), &m))
 			}}, nil
 		}
 	}
 	l := f.line(false, "")
 	if p := f.payload(rec.Value); p != nil {
 		im.result.Imported++
-		return plan{l, nil, func() (eventlog.Event, error) { return im.made(rec, ownPart, p) }}, nil
+		return plan{l, nil, func() (eventlog.Event, error) { return rec.Event(ownPart, p) }}, nil
 	}
 	im.result.Raw++
-	return plan{l, nil, func() (eventlog.Event, error) { return im.raw(rec, f) }}, nil
+	return plan{l, nil, func() (eventlog.Event, error) { return rec.Raw(interop.RawType(Name, f.kindName())) }}, nil
 }
 
 // payload is what becomes of a record that is no message; nil if it is kept raw.
@@ -166,52 +163,10 @@ func (im *importer) begin(s *session, rec interop.Record, f *facts, by task) err
 	if s.side {
 		start.Parent = eventlog.SessionParent{SessionID: string(f.SessionID), Seq: by.seq, CallID: by.id}
 	}
-	e, err := im.made(&rec, startPart, start)
+	e, err := rec.Event(startPart, start)
 	if err != nil {
 		return located(&rec, err)
 	}
 	s.tree.grow(s.Add(interop.FixedKey(s.ID, "session_started"), im.at, e))
 	return nil
-}
-
-// made makes an event of a payload. It may break rules of conversation, which a
-// lenient append marks, but no others.
-func (im *importer) made(rec *interop.Record, part int, p eventlog.Payload) (eventlog.Event, error) {
-	e, err := eventlog.NewEvent(p)
-	switch {
-	case err == nil:
-	case errors.Is(err, eventlog.ErrInvalidMessage), errors.Is(err, eventlog.ErrInvalidCall), errors.Is(err, eventlog.ErrInvalidResult):
-		if e, err = eventlog.NewUnchecked(p); err != nil {
-			return e, err
-		}
-	default:
-		return e, err
-	}
-	return e, originate(&e, rec, part)
-}
-
-// raw keeps the record as it is.
-func (im *importer) raw(rec *interop.Record, f *facts) (eventlog.Event, error) {
-	e := eventlog.Event{Type: rawType(f), Data: rec.Value.Clone()}
-	return e, originate(&e, rec, ownPart)
-}
-
-// rawType is the event type of a record that is kept raw. A name that no type
-// can have becomes "other".
-func rawType(f *facts) eventlog.Type {
-	name := f.kindName()
-	if len(name) > 100 || strings.ContainsFunc(name, unicode.IsControl) {
-		name = "other"
-	}
-	return eventlog.Type(Name + ":" + name)
-}
-
-// originate notes where an event came from.
-func originate(e *eventlog.Event, rec *interop.Record, part int) error {
-	if rec.Repaired {
-		if err := e.SetMetadata("repaired", []string{"invalid_unicode"}); err != nil {
-			return err
-		}
-	}
-	return e.SetMetadata(interop.OriginKey, rec.Origin(part))
 }

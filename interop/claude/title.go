@@ -11,9 +11,6 @@ import (
 	"github.com/convlog/convlog/interop"
 )
 
-// titleLength is how many runes of a prompt become a title.
-const titleLength = 80
-
 // titleOf is the title of a session that begins with the record of f: the newest
 // one among the records held for it, or else what the prompt says.
 func (im *importer) titleOf(s *session, f *facts) string {
@@ -154,10 +151,5 @@ func (o opening) title() string {
 	if o.results || !o.prompts() {
 		return ""
 	}
-	line, _, _ := strings.Cut(strings.TrimSpace(cmp.Or(o.command, o.text)), "\n")
-	line = strings.Join(strings.Fields(line), " ")
-	if runes := []rune(line); len(runes) > titleLength {
-		return strings.TrimRight(string(runes[:titleLength-1]), " ") + "…"
-	}
-	return line
+	return interop.Title(cmp.Or(o.command, o.text))
 }
