@@ -2,6 +2,7 @@ package interop
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"unicode"
 
@@ -39,6 +40,11 @@ func (r *Record) mark(e *eventlog.Event, part int) error {
 		}
 	}
 	return e.SetMetadata(OriginKey, r.Origin(part))
+}
+
+// Located adds to an error where the record stands.
+func (r *Record) Located(err error) error {
+	return fmt.Errorf("%s:%d: record at byte %d: %w", r.Source, r.Line, r.Offset, err)
 }
 
 // RawType is the type of events that hold raw records of a kind. A name that no

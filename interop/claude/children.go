@@ -227,7 +227,7 @@ func (im *importer) tellOfStart(s *session, rec *interop.Record, f *facts, call 
 	c := eventlog.Child{State: eventlog.ChildStateStarted, ChildID: call, ChildSessionID: s.ID, CallID: call}
 	e, err := rec.Event(childPart, c)
 	if err != nil {
-		return located(rec, err)
+		return rec.Located(err)
 	}
 	parent.tree.grow(parent.Add(childKey(parent, &c), im.at, e))
 	parent.child(&c)

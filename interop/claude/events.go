@@ -32,7 +32,7 @@ func (im *importer) apply(s *session, rec interop.Record, f *facts, at time.Time
 		return im.conflict(s, &rec, reason)
 	}
 	if err := im.add(s, &rec, f, at, n); err != nil {
-		return located(&rec, err)
+		return rec.Located(err)
 	}
 	if s.Full() && (s.matched || s.found == 0) {
 		return s.Flush(im.ctx)
@@ -165,7 +165,7 @@ func (im *importer) begin(s *session, rec interop.Record, f *facts, by task) err
 	}
 	e, err := rec.Event(startPart, start)
 	if err != nil {
-		return located(&rec, err)
+		return rec.Located(err)
 	}
 	s.tree.grow(s.Add(interop.FixedKey(s.ID, "session_started"), im.at, e))
 	return nil

@@ -2,7 +2,6 @@ package claude
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
@@ -244,9 +243,4 @@ func (im *importer) conflict(s *session, rec *interop.Record, reason string) err
 	return &interop.HistoryError{
 		Session: s.ID, Source: rec.Source, Line: rec.Line, Offset: rec.Offset, Reason: reason,
 	}
-}
-
-// located adds to an error where its record stands.
-func located(rec *interop.Record, err error) error {
-	return fmt.Errorf("%s:%d: record at byte %d: %w", rec.Source, rec.Line, rec.Offset, err)
 }

@@ -92,7 +92,7 @@ func (a *adding) message() error {
 	c := converter{ctx: a.im.ctx, log: a.im.log}
 	pieces, err := c.pieces(a.r)
 	if err != nil {
-		return a.r.located(err)
+		return a.r.Located(err)
 	}
 	if a.s.known[a.r.id] {
 		a.follows, a.s.matched = 0, true
@@ -179,7 +179,7 @@ func (a *adding) raw() error {
 	}
 	e, err := a.r.Raw(interop.RawType(Name, a.r.kindName()))
 	if err != nil {
-		return a.r.located(err)
+		return a.r.Located(err)
 	}
 	a.kept = true
 	return a.add(key, e)
@@ -193,7 +193,7 @@ func (a *adding) put(key interop.Key, part int, p eventlog.Payload) error {
 		return a.raw()
 	}
 	if err != nil {
-		return a.r.located(err)
+		return a.r.Located(err)
 	}
 	return a.add(key, e)
 }
@@ -206,7 +206,7 @@ func (a *adding) add(key interop.Key, e eventlog.Event) error {
 	if a.added == 0 && a.follows > 0 && a.s.trail.Leaves(a.follows) {
 		move, err := a.r.Event(movePart, eventlog.HeadMove{To: a.follows, Reason: "the session was rewound"})
 		if err != nil {
-			return a.r.located(err)
+			return a.r.Located(err)
 		}
 		key := interop.RecordKey(a.s.ID, a.r.digest, a.n, movePart)
 		a.s.trail.Moved(a.s.Add(key, a.r.at, move), a.follows)

@@ -122,7 +122,7 @@ func (im *importer) begin(r *record) error {
 	c := converter{ctx: im.ctx, log: im.log}
 	said, err := c.content(r.members.Peek("content"))
 	if err != nil {
-		return r.located(err)
+		return r.Located(err)
 	}
 	start := eventlog.Session{
 		Agent: "gemini-cli", Extra: s.header.Value,
@@ -137,7 +137,7 @@ func (im *importer) begin(r *record) error {
 	}
 	e, err := s.header.Event(ownPart, start)
 	if err != nil {
-		return s.header.located(err)
+		return s.header.Located(err)
 	}
 	s.trail.Grow(s.Add(s.headerKey(), s.header.at, e), e.Type)
 	im.result.Imported++

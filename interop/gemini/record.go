@@ -2,7 +2,6 @@ package gemini
 
 import (
 	"bytes"
-	"fmt"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -163,9 +162,4 @@ func (r *record) usage() (u eventlog.Usage) {
 		u.Extra = interop.Object(rest)
 	}
 	return u
-}
-
-// located adds to an error where its record stands.
-func (r *record) located(err error) error {
-	return fmt.Errorf("%s:%d: record at byte %d: %w", r.Source, r.Line, r.Offset, err)
 }

@@ -27,10 +27,10 @@ func (im *importer) apply(s *session, rec interop.Record, f *facts) error {
 		return im.conflict(s, &rec, reason)
 	}
 	if err := im.open(s); err != nil {
-		return located(&rec, err)
+		return rec.Located(err)
 	}
 	if err := im.add(s, &rec, f); err != nil {
-		return located(&rec, err)
+		return rec.Located(err)
 	}
 	if s.Full() {
 		return s.Flush(im.ctx)

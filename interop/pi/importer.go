@@ -2,7 +2,6 @@ package pi
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/convlog/convlog/eventlog"
@@ -81,7 +80,7 @@ func (im *importer) entry(s *session, rec interop.Record, f *facts) error {
 		}
 		var err error
 		if s, err = im.part(s); err != nil {
-			return located(&rec, err)
+			return rec.Located(err)
 		}
 	}
 	if !s.New() {
@@ -92,7 +91,7 @@ func (im *importer) entry(s *session, rec interop.Record, f *facts) error {
 		return nil
 	}
 	if err := im.begin(s); err != nil {
-		return located(&rec, err)
+		return rec.Located(err)
 	}
 	return im.apply(s, rec, f)
 }
@@ -164,9 +163,4 @@ func (im *importer) conflict(s *session, rec *interop.Record, reason string) err
 	return &interop.HistoryError{
 		Session: s.ID, Source: rec.Source, Line: rec.Line, Offset: rec.Offset, Reason: reason,
 	}
-}
-
-// located adds to an error where its record stands.
-func located(rec *interop.Record, err error) error {
-	return fmt.Errorf("%s:%d: record at byte %d: %w", rec.Source, rec.Line, rec.Offset, err)
 }
