@@ -3,6 +3,8 @@ package gemini
 import (
 	"errors"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/parts"
@@ -152,22 +154,64 @@ func equal(u, v eventlog.Usage) bool {
 // key is that of what the session has once.
 func (a *adding) key(name string) interop.Key { return interop.FixedKey(a.s.ID, name) }
 
-// change adds a change of the session: a summary, or else the raw record.
+// change adds a change of the session: a summary, another history, or else the raw
+// record.
 func (a *adding) change() error {
-	set, err := parts.Open(a.r.set())
-	if err != nil {
-		return a.raw()
-	}
-	title := interop.Title(set.Maybe("summary"))
-	if title == "" {
-		return a.raw()
-	}
 	key := interop.RecordKey(a.s.ID, a.r.digest, a.n, ownPart)
 	if seq, ok := a.s.Find(key); ok {
 		a.newest = seq
 		return nil
 	}
+	set, err := parts.Open(a.r.set())
+	if err != nil {
+		return a.raw()
+	}
+	if messages := set.Peek("messages"); messages.Kind() == '[' {
+		p, err := a.replaced(messages)
+		if err != nil {
+			return a.r.Located(err)
+		}
+		return a.put(key, ownPart, p)
+	}
+	title := interop.Title(set.Maybe("summary"))
+	if title == "" {
+		return a.raw()
+	}
 	return a.put(key, ownPart, eventlog.Session{State: eventlog.SessionStateUpdated, Title: title, Extra: a.r.Value})
+}
+
+// replaced is a compaction: the messages that the model sees from here on. Those
+// that the session has stand there by their seqs.
+func (a *adding) replaced(messages jsontext.Value) (p eventlog.Compaction, err error) {
+	p = eventlog.Compaction{Strategy: "replace", Replace: true, Extra: a.r.Value}
+	c := converter{ctx: a.im.ctx, log: a.im.log}
+	elements, err := interop.Elements(messages)
+	if err != nil {
+		return p, err
+	}
+	for _, v := range elements {
+		r, err := read(interop.Record{Value: v})
+		if err != nil || !r.says() {
+			continue
+		}
+		pieces, err := c.pieces(&r)
+		if err != nil {
+			return p, err
+		}
+		for i := range pieces {
+			p.Entries = append(p.Entries, a.entry(&pieces[i]))
+		}
+	}
+	return p, nil
+}
+
+// entry refers to a piece of a message, if the session has it, or holds it.
+func (a *adding) entry(p *piece) eventlog.CompactionEntry {
+	if seq, ok := a.s.Find(a.key(p.name)); ok && a.s.said[seq] == content(&p.m) {
+		return eventlog.CompactionEntry{Seq: seq}
+	}
+	p.m.Extra = nil // it stands in that of the compaction
+	return eventlog.CompactionEntry{Message: &p.m}
 }
 
 // raw keeps the record as it is.

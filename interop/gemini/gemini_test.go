@@ -14,6 +14,7 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/gemini"
+	"github.com/convlog/convlog/projection"
 	"github.com/convlog/convlog/store/jsonl"
 	"github.com/convlog/convlog/store/sqlite"
 	"github.com/convlog/convlog/store/storetest"
@@ -360,5 +361,36 @@ func TestSubagentsNameTheirParent(t *testing.T) {
 	}
 	if start, _, err := events(t, log, "s")[0].Session(); err != nil || start.Parent.SessionID != "parent-id" {
 		t.Errorf("start is %+v, %v", start, err)
+	}
+}
+
+func TestAnotherHistory(t *testing.T) {
+	log := newLog(t)
+	header, _, _ := strings.Cut(document(), `,"messages"`)
+	a, b := user("a", "One"), answer("b", `"content":"Two"`)
+	text := strings.Join([]string{
+		header + "}", a, b, `{"$set":{"messages":[` + user("x", "One was said.") + "," + b + `,{"id":"n","type":"info","content":"-"}]}}`, user("c", "Three"),
+	}, "\n")
+	for range 2 {
+		if got, err := loadText(t, log, text); err != nil || got.Raw > 0 {
+			t.Fatalf("import: %+v, %v", got, err)
+		}
+	}
+	var said []string
+	h, err := projection.Load(t.Context(), log, "s", projection.History, projection.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, err := h.State.Messages()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range entries {
+		said = append(said, entries[i].Message.Text())
+	}
+	same(t, "history", []string{"One was said.", "Two", "Three"}, said)
+	c, ok, err := events(t, log, "s")[3].Compaction()
+	if err != nil || !ok || len(c.Entries) != 2 || c.Entries[1].Seq != 3 {
+		t.Errorf("event 4 is %+v, %v", c, err)
 	}
 }

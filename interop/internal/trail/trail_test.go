@@ -1,0 +1,113 @@
+package trail
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// plain knows the same by the parents of events alone.
+type plain struct {
+	parent []int64 // by seq
+	kinds  []eventlog.Type
+}
+
+// path is that which ends at seq, newest first.
+func (p *plain) path(seq int64) (all []int64) {
+	for ; seq > 0; seq = p.parent[seq] {
+		all = append(all, seq)
+	}
+	return all
+}
+
+func (p *plain) talks(seq int64) bool {
+	return p.kinds[seq] == eventlog.MessageAdded || p.kinds[seq] == eventlog.CompactionTriggered
+}
+
+func (p *plain) leaves(seq int64) bool {
+	for _, at := range p.path(int64(len(p.parent) - 1)) {
+		if at == seq {
+			return false
+		}
+		if p.talks(at) {
+			return true
+		}
+	}
+	return true
+}
+
+func (p *plain) talkBefore(seq int64) int64 {
+	for _, at := range p.path(p.parent[seq]) {
+		if p.talks(at) {
+			return at
+		}
+	}
+	return 0
+}
+
+func (p *plain) saidSince(seq int64) (said []int64) {
+	for _, at := range p.path(int64(len(p.parent) - 1)) {
+		if p.kinds[at] == eventlog.MessageAdded {
+			said = append([]int64{at}, said...)
+		}
+		if at == seq {
+			return said
+		}
+	}
+	return nil
+}
+
+// Law: a trail answers as a walk over the parents of all events does.
+func TestAnyTrail(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		trail, p := New(), &plain{parent: []int64{0}, kinds: []eventlog.Type{""}}
+		for seq := int64(1); seq <= int64(rapid.IntRange(1, 40).Draw(r, "events")); seq++ {
+			kind := rapid.SampledFrom([]eventlog.Type{
+				eventlog.MessageAdded, eventlog.MessageAdded, eventlog.CompactionTriggered, "x:note", eventlog.HeadMoved,
+			}).Draw(r, "kind")
+			parent := seq - 1
+			if kind == eventlog.HeadMoved && seq > 1 {
+				parent = int64(rapid.IntRange(1, int(seq-1)).Draw(r, "to"))
+				trail.Moved(seq, parent)
+			} else {
+				trail.Grow(seq, kind)
+			}
+			p.parent, p.kinds = append(p.parent, parent), append(p.kinds, kind)
+		}
+		for seq := int64(1); seq < int64(len(p.parent)); seq++ {
+			if got, want := trail.Leaves(seq), p.leaves(seq); got != want {
+				r.Fatalf("leaves(%d) is %v, not %v", seq, got, want)
+			}
+			if got, want := trail.TalkBefore(seq), p.talkBefore(seq); got != want {
+				r.Fatalf("talk before %d is %d, not %d", seq, got, want)
+			}
+			if diff := cmp.Diff(p.saidSince(seq), trail.SaidSince(seq)); diff != "" {
+				r.Fatalf("said since %d (-want +got):\n%s", seq, diff)
+			}
+		}
+	})
+}
+
+func TestRemember(t *testing.T) {
+	moved, err := eventlog.NewHeadMoved(eventlog.HeadMove{To: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	trail := New()
+	for i, e := range []eventlog.Event{{Type: eventlog.MessageAdded}, {Type: eventlog.MessageAdded}, moved, {Type: eventlog.MessageAdded}} {
+		e.Seq = int64(i + 1)
+		if err := trail.Remember(&e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff([]int64{1, 4}, trail.SaidSince(1)); diff != "" {
+		t.Errorf("said since the start (-want +got):\n%s", diff)
+	}
+	moved.Seq = 1
+	if err := trail.Remember(&moved); err == nil {
+		t.Error("a head_moved to itself is taken")
+	}
+}
