@@ -1,6 +1,8 @@
 package codex
 
 import (
+	"strconv"
+
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 )
@@ -21,6 +23,7 @@ func (im *importer) compaction(l *line) (eventlog.Payload, error) {
 		return s.summarised(c, l), nil
 	}
 	left := s.path.messages()
+	var rest []interop.Member // of entries that refer to messages, by their index
 	for _, v := range items {
 		m, ok, err := im.message(v, "")
 		if err != nil {
@@ -32,7 +35,14 @@ func (im *importer) compaction(l *line) (eventlog.Payload, error) {
 		if m.Role == eventlog.Assistant {
 			m.Provider, m.Model = s.labels[providerLabel], s.labels[modelLabel]
 		}
-		c.Entries = append(c.Entries, entry(&left, &m))
+		e, same := entry(&left, &m)
+		if !same {
+			rest = append(rest, interop.Member{Name: strconv.Itoa(len(c.Entries)), Value: m.Extra})
+		}
+		c.Entries = append(c.Entries, e)
+	}
+	if len(rest) > 0 {
+		o.Put("entries", interop.Object(rest))
 	}
 	o.Take("message")
 	c.Extra = l.extra(o.Rest())
@@ -40,16 +50,17 @@ func (im *importer) compaction(l *line) (eventlog.Payload, error) {
 }
 
 // entry refers to the first of the messages left that says the same, or holds
-// the message itself.
-func entry(left *[]note, m *eventlog.Message) eventlog.CompactionEntry {
+// the message itself. same is false where the message has an extra which the one
+// that is referred to has not.
+func entry(left *[]note, m *eventlog.Message) (e eventlog.CompactionEntry, same bool) {
 	d := digestOf(m)
 	for i, n := range *left {
 		if n.digest == d {
 			*left = append((*left)[:i:i], (*left)[i+1:]...)
-			return eventlog.CompactionEntry{Seq: n.seq}
+			return eventlog.CompactionEntry{Seq: n.seq}, m.Extra == nil || canonical(m.Extra) == n.extra
 		}
 	}
-	return eventlog.CompactionEntry{Message: m}
+	return eventlog.CompactionEntry{Message: m}, true
 }
 
 // summarised keeps what the user said, and the summary; nil if there is none.

@@ -235,7 +235,6 @@ func (s *session) differs() string {
 	case s.found && s.passed < s.last:
 		return "the record is not in the session, which goes on after what stands before it"
 	}
-	s.last = 0 // from here on the file leads
 	return ""
 }
 

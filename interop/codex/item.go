@@ -142,8 +142,8 @@ func titleOf(m *eventlog.Message) string {
 	return interop.Title(text)
 }
 
-// digestOf identifies what a message says, without ids and what the log has no
-// members for.
+// digestOf identifies what a message says, without ids and what the message has
+// in its extra.
 func digestOf(m *eventlog.Message) (d eventlog.Digest) {
 	h := sha256.New()
 	say := func(texts ...string) {
@@ -157,7 +157,8 @@ func digestOf(m *eventlog.Message) (d eventlog.Digest) {
 	all = func(list []eventlog.Part) {
 		for i := range list {
 			p := &list[i]
-			say(string(p.Type), p.Text, p.Encrypted, p.CallID, p.Name, p.URL, string(p.Blob.Blob), p.Kind, string(p.Arguments), string(p.Value))
+			say(string(p.Type), p.Text, p.Encrypted, p.CallID, p.Name, p.URL, string(p.Blob.Blob), p.Kind,
+				canonical(p.Arguments), canonical(p.Value), canonical(p.Extra))
 			all(p.Content)
 		}
 		say("")

@@ -19,6 +19,7 @@ func anyLine(t *rapid.T) string {
 	turn := fmt.Sprintf(`"turn_id":"0190000%d-0000-7000-8000-00000000000%d"`, rapid.IntRange(4, 7).Draw(t, "session of the turn"), small("turn"))
 	said := fmt.Sprintf(`[{"type":"input_text","text":%q}]`, rapid.SampledFrom([]string{"One", "Two", "<skill>x</skill>"}).Draw(t, "text"))
 	call := fmt.Sprintf(`"call_id":"c%d"`, small("call"))
+	const spawn = `"type":"function_call","name":"spawn_agent","arguments":"{\"message\": \"Go\"}",`
 	kind, payload := "response_item", ""
 	switch rapid.IntRange(0, 15).Draw(t, "kind") {
 	case 0, 1:
@@ -26,7 +27,7 @@ func anyLine(t *rapid.T) string {
 	case 2, 3:
 		payload = `"type":"message","role":"assistant","content":` + said
 	case 4:
-		payload = `"type":"function_call","name":"spawn_agent","arguments":"{\"message\":\"Go\"}",` + call
+		payload = spawn + call
 	case 5:
 		payload = fmt.Sprintf(`"type":"function_call_output","output":"{\"agent_id\":\"a%d\"}",`, small("agent")) + call
 	case 6:
@@ -40,7 +41,7 @@ func anyLine(t *rapid.T) string {
 	case 10:
 		kind, payload = "event_msg", fmt.Sprintf(`"type":"token_count","info":{"total_token_usage":{"input_tokens":%d},"last_token_usage":{"input_tokens":7}}`, small("total"))
 	case 11:
-		kind, payload = "compacted", `"message":"Sum","replacement_history":[{"type":"message","role":"user","content":`+said+`}]`
+		kind, payload = "compacted", `"message":"Sum","replacement_history":[{"type":"message","role":"user","content":`+said+`,"id":"m"},{`+spawn+call+`}]`
 	case 12:
 		kind, payload = "event_msg", fmt.Sprintf(`"type":"collab_waiting_end","statuses":{"a%d":{"completed":"Done"}}`, small("agent"))
 	case 13:
@@ -49,6 +50,9 @@ func anyLine(t *rapid.T) string {
 		kind, payload = "turn_context", fmt.Sprintf(`"model":"m%d",`, small("model"))+turn
 	default:
 		kind, payload = "world_state", `"full":true`
+	}
+	if rapid.Bool().Draw(t, "spaces") {
+		payload = strings.ReplaceAll(payload, `":`, `": `)
 	}
 	return fmt.Sprintf(`{"timestamp":"2026-01-01T00:00:%02dZ","type":%q,"payload":{%s}}`+"\n", rapid.IntRange(0, 59).Draw(t, "time"), kind, payload)
 }

@@ -187,7 +187,7 @@ func (s *session) said(m *eventlog.Message, seq int64) {
 			s.calls[p.CallID] = p.Name
 		}
 	}
-	n := note{seq: seq, role: m.Role, digest: digestOf(m)}
+	n := note{seq: seq, role: m.Role, digest: digestOf(m), extra: canonical(m.Extra)}
 	if isBoundary(m) {
 		n.cut = seq
 		if !s.turn.id.IsZero() && !s.turn.prompted && s.path.begins(s.turn.seq) {
@@ -238,6 +238,7 @@ type note struct {
 	seq    int64
 	role   eventlog.Role
 	digest eventlog.Digest
+	extra  string
 	// cut is, of a prompt, the first event of its turn; 0 for other messages.
 	cut int64
 }

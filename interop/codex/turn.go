@@ -52,10 +52,19 @@ func (s *session) step(l *line) eventlog.Payload {
 	}
 }
 
-// totalOf is the total of a token_count, as it stands there; empty if it has
-// none.
+// totalOf is the total of a token_count; empty if it has none.
 func totalOf(payload jsontext.Value) string {
-	return string(member(member(payload, "info"), "total_token_usage"))
+	return canonical(member(member(payload, "info"), "total_token_usage"))
+}
+
+// canonical is the same for values that mean the same, as they stand in a file
+// and in an event.
+func canonical(v jsontext.Value) string {
+	c := v.Clone()
+	if len(c) == 0 || c.Canonicalize() != nil {
+		return string(v)
+	}
+	return string(c)
 }
 
 // usageOf reads a count of tokens. What was read from a cache, or written to one,
