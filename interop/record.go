@@ -119,6 +119,7 @@ func (s *splitter) line(yield func(Record, error) bool) bool {
 // cannot be found.
 func (s *splitter) record(b []byte, offset int64) (rec Record, size int, err error) {
 	rec = Record{Source: s.source, Line: s.number, Offset: offset}
+	b = bytes.TrimRight(b, "\r\n")
 	value, err := firstValue(b, false)
 	if err != nil {
 		if value, repaired := firstValue(b, true); repaired == nil {
@@ -159,7 +160,7 @@ func firstValue(b []byte, lax bool) (jsontext.Value, error) {
 // plain is the reason of a refusal.
 func plain(err error, b []byte) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
-		return fmt.Errorf("cut off after %d bytes: %w", len(bytes.TrimRight(b, "\r\n")), io.ErrUnexpectedEOF)
+		return fmt.Errorf("cut off after %d bytes: %w", len(b), io.ErrUnexpectedEOF)
 	}
 	return err
 }

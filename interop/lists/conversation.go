@@ -30,6 +30,15 @@ type element struct {
 	part  int // among the elements of rec
 }
 
+// time is when the element says it was said; zero if it does not.
+func (e *element) time() time.Time {
+	o, err := parts.Open(e.value)
+	if err != nil {
+		return time.Time{}
+	}
+	return timeOf(&o)
+}
+
 // The members that hold messages, and those that hold the text before them.
 var (
 	listNames   = []string{"messages", "input", "output"}

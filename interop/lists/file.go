@@ -67,13 +67,3 @@ func (f *file) session(c *conversation) string {
 	sum := sha256.Sum256([]byte(f.path + "\x00" + name + "\x00" + c.id))
 	return f.stem + "-" + name + "-" + hex.EncodeToString(sum[:4])
 }
-
-// time is when an element was said.
-func (f *file) time(c *conversation, own time.Time) time.Time {
-	for _, t := range []time.Time{own, c.at} {
-		if !t.IsZero() {
-			return t
-		}
-	}
-	return f.at
-}

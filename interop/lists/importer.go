@@ -46,6 +46,8 @@ type adding struct {
 	spoke bool
 	// at is the seq of the element before; 0 before the first.
 	at int64
+	// now is the time of the newest element that has one.
+	now time.Time
 	// apart: an element was not in the session, so that all behind it are new.
 	apart bool
 }
@@ -124,6 +126,7 @@ func (a *adding) element(e *element, m *eventlog.Message, isMessage bool) error 
 	a.chain = next
 	a.join(e, m, isMessage)
 	if seq, ok := a.s.Find(a.key(ownPart)); ok && !a.apart {
+		a.time(e.time())
 		a.result.Present++
 		a.at = seq
 		return nil
@@ -171,12 +174,8 @@ func (a *adding) add(e *element, m *eventlog.Message, isMessage bool) error {
 
 // event makes the event of an element.
 func (a *adding) event(e *element, m *eventlog.Message, isMessage bool) (event eventlog.Event, at time.Time, err error) {
-	o, err := parts.Open(e.value)
-	if err == nil {
-		at = timeOf(&o)
-	}
-	at = a.file.time(a.c, at)
-	if isMessage {
+	o, _ := parts.Open(e.value) // an element that is no object has no members
+	if at = a.time(e.time()); isMessage {
 		if err := parts.Settle(m.Parts, a.put); err != nil {
 			return event, at, err
 		}
@@ -233,11 +232,38 @@ func (a *adding) about() error {
 	if err != nil {
 		return err
 	}
-	seq := a.s.Add(interop.FixedKey(a.s.ID, name), a.file.time(a.c, time.Time{}), e)
+	seq := a.s.Add(interop.FixedKey(a.s.ID, name), a.begun(), e)
 	if about.State != eventlog.SessionStateUpdated {
 		a.s.start = seq
 	}
 	return nil
+}
+
+// time is when an element was said: when it says, else when the one before it was,
+// else when the conversation, or its file, says.
+func (a *adding) time(own time.Time) time.Time {
+	if !own.IsZero() {
+		a.now = own
+	}
+	for _, t := range []time.Time{a.now, a.c.at} {
+		if !t.IsZero() {
+			return t
+		}
+	}
+	return a.file.at
+}
+
+// begun is when the conversation began.
+func (a *adding) begun() time.Time {
+	if !a.c.at.IsZero() {
+		return a.c.at
+	}
+	for i := range a.c.elements {
+		if t := a.c.elements[i].time(); !t.IsZero() {
+			return t
+		}
+	}
+	return a.file.at
 }
 
 func (a *adding) first() *interop.Record { return a.c.elements[0].rec }

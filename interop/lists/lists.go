@@ -32,8 +32,8 @@
 // has already moves nothing. Unknown members are no part of what a message
 // says: they stay as they were first read.
 //
-// Messages have the time that they, or their conversation, name, else that of
-// the file's last change.
+// Messages have the time that they name, else that of the message before, else
+// that of the conversation, else that of the file's last change.
 package lists
 
 import (
