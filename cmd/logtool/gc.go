@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -12,7 +13,7 @@ import (
 )
 
 func (a *app) gcCommand() *cobra.Command {
-	var dry bool
+	var dry, anew bool
 	var grace time.Duration
 	cmd := &cobra.Command{
 		Use:   "gc",
@@ -24,23 +25,41 @@ a saved torn tail or a kept copy names stay too.
 
 When a session is damaged the blobs in use cannot be told, and none is removed.
 Writers that need a blob wait meanwhile. A sqlite file does not shrink: what is
-freed is overwritten and used again.`,
+freed is overwritten and used again. The index that search uses there is brought
+up to date, or made anew with --reindex.`,
 		Example: "  logtool gc --dry-run\n  logtool gc --grace 1h",
 		Args:    between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if grace < 0 {
 				return usagef("--grace is not negative")
 			}
-			with := a.changing
-			if dry {
-				with = a.reading
+			if dry && anew {
+				return usagef("--reindex cannot be tried with --dry-run")
 			}
-			return with(func(log *eventlog.Log) error { return a.gc(cmd.Context(), log, grace, dry) })
+			if dry {
+				return a.reading(func(log *eventlog.Log) error { return a.gc(cmd.Context(), log, grace, dry) })
+			}
+			return a.changing(func(log *eventlog.Log) error {
+				if err := a.gc(cmd.Context(), log, grace, dry); err != nil {
+					return err
+				}
+				return index(cmd.Context(), log, anew)
+			})
 		},
 	}
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "list what would go, and remove nothing")
+	cmd.Flags().BoolVar(&anew, "reindex", false, "make the index anew that search uses (sqlite)")
 	cmd.Flags().DurationVar(&grace, "grace", 24*time.Hour, "leave younger blobs alone; 0 leaves none")
 	return cmd
+}
+
+// index brings an index up to date, if the store has one.
+func index(ctx context.Context, log *eventlog.Log, anew bool) error {
+	err := log.Index(ctx, anew)
+	if errors.Is(err, eventlog.ErrUnsupported) && !anew {
+		return nil
+	}
+	return err
 }
 
 // gone is a blob or a file that gc removed, or would, as it prints it with

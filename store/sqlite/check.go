@@ -116,7 +116,7 @@ func (s *Store) checkIndex(ctx context.Context, c *conn) (found []eventlog.Defec
 		}
 	}
 	if missing > 0 {
-		found = append(found, s.inFile("index", fmt.Sprintf("%d of %d events are not in the index of texts as they should be: make it anew", missing, looked)))
+		found = append(found, s.inFile("index", fmt.Sprintf("%d of %d events are not in the index of texts as they should be: searches miss some; logtool gc --reindex makes it anew", missing, looked)))
 	}
 	return found, nil
 }
