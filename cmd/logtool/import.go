@@ -21,7 +21,8 @@ import (
 	"github.com/convlog/convlog/interop/pi"
 )
 
-// formats are the foreign formats that import reads.
+// formats are the foreign formats that import reads. The first that knows a file
+// takes it: lists of messages, which many files are, come last.
 var formats = []interop.Format{claude.Format{}, codex.Format{}, pi.Format{}, gemini.Format{}, lists.Format{}}
 
 func (a *app) importCommand() *cobra.Command {
