@@ -338,6 +338,7 @@ func TestRolledBack(t *testing.T) {
 		"head_moved to 37",
 	}, drawn(t, log, id("2")))
 	var tos []int64
+	var indexes []int
 	for e, err := range log.Read(t.Context(), id("2"), eventlog.All) {
 		if err != nil {
 			t.Fatal(err)
@@ -345,8 +346,12 @@ func TestRolledBack(t *testing.T) {
 		if m, ok, err := e.HeadMove(); ok && err == nil {
 			tos = append(tos, m.To)
 		}
+		if turn, ok, err := e.TurnStart(); ok && err == nil {
+			indexes = append(indexes, turn.Index)
+		}
 	}
 	same(t, "moves", []int64{11, 5, 37}, tos)
+	same(t, "indexes of turns", []int{0, 1, 2, 1, 1}, indexes)
 	same(t, "usage", eventlog.Usage{InputTokens: 1490, OutputTokens: 25}, spent(t, log, id("2")))
 }
 

@@ -139,6 +139,29 @@ func TestWhatWasSaidBetweenCopiesEndsThem(t *testing.T) {
 	}
 }
 
+// A rollback is appended with what follows it, so that nothing can be forked
+// between them: the fork has a rollback of its own.
+func TestAForkBehindARollback(t *testing.T) {
+	log := newLog(t)
+	load(t, log, "rolled-back")
+	lines := strings.SplitAfter(readFixture(t, "rolled-back"), "\n")
+	at := 0
+	for !strings.Contains(lines[at], "thread_rolled_back") {
+		at++
+	}
+	text := opening + strings.Join(lines[:at+1], "") + record("response_item", `"type":"message","role":"user","content":"Name a bay."`)
+	if _, err := loadText(t, log, strings.Replace(text, `"id":"s"`, `"id":"s","forked_from_id":"`+id("2")+`"`, 1)); err != nil {
+		t.Fatal(err)
+	}
+	p, ok, err := fork.Parent(t.Context(), log, "s")
+	if err != nil || !ok || p.Seq != 27 {
+		t.Errorf("forked from %+v, %v, %v", p, ok, err)
+	}
+	same(t, "what follows the first turn", []string{
+		"turn completed", "head_moved to 11", "user Name a bay.", "session_updated Name a bay.",
+	}, drawn(t, log, "s")[8:])
+}
+
 func TestChildren(t *testing.T) {
 	log := newLog(t)
 	load(t, log, "parent", "agent-fresh", "agent-forked")
