@@ -126,7 +126,7 @@ func (a *adding) element(e *element, m *eventlog.Message, isMessage bool) error 
 	a.chain = next
 	a.join(e, m, isMessage)
 	if seq, ok := a.s.Find(a.key(ownPart)); ok && !a.apart {
-		a.time(e.time())
+		a.time(a.r.at)
 		a.result.Present++
 		a.at = seq
 		return nil
@@ -174,8 +174,8 @@ func (a *adding) add(e *element, m *eventlog.Message, isMessage bool) error {
 
 // event makes the event of an element.
 func (a *adding) event(e *element, m *eventlog.Message, isMessage bool) (event eventlog.Event, at time.Time, err error) {
-	o, _ := parts.Open(e.value) // an element that is no object has no members
-	if at = a.time(e.time()); isMessage {
+	at = a.time(a.r.at)
+	if isMessage {
 		if err := parts.Settle(m.Parts, a.put); err != nil {
 			return event, at, err
 		}
@@ -186,6 +186,7 @@ func (a *adding) event(e *element, m *eventlog.Message, isMessage bool) (event e
 		}
 	}
 	a.result.Raw++
+	o, _ := parts.Open(e.value) // an element that is no object has no members
 	kind := o.Maybe("type")
 	if kind == "" {
 		kind = "element"

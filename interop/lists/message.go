@@ -2,6 +2,7 @@ package lists
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -19,6 +20,9 @@ type reader struct {
 	shape        shape
 	model        string
 	number       int // of the elements read
+	// at is when the element that was read last says it was said; zero if it does
+	// not.
+	at time.Time
 	// unnamed is the newest call that had no id.
 	unnamed string
 }
@@ -30,10 +34,12 @@ func newReader(c *conversation) *reader {
 // message reads the next element; ok is false when it is none.
 func (r *reader) message(v jsontext.Value) (m eventlog.Message, ok bool, err error) {
 	r.number++
+	r.at = time.Time{}
 	o, err := parts.Open(v)
 	if err != nil {
 		return m, false, nil
 	}
+	r.at = timeOf(&o)
 	if kind, _ := interop.Text(o.Peek("type")); !o.Has("role") && isItemType(kind) {
 		m, ok, err = r.item(&o, kind, v)
 	} else {
