@@ -15,9 +15,19 @@ var (
 )
 
 // FormatError names a file that is no transcript. It matches ErrUnknownFormat.
-type FormatError struct{ Path string }
+type FormatError struct {
+	Path string
+	// Reason is what the file holds instead; empty if that would not help.
+	Reason string
+}
 
-func (e *FormatError) Error() string { return fmt.Sprintf("%s: %v", e.Path, ErrUnknownFormat) }
+func (e *FormatError) Error() string {
+	text := fmt.Sprintf("%s: %v", e.Path, ErrUnknownFormat)
+	if e.Reason != "" {
+		text += ": " + e.Reason
+	}
+	return text
+}
 
 // Is matches ErrUnknownFormat.
 func (e *FormatError) Is(target error) bool { return target == ErrUnknownFormat }

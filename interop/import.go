@@ -1,13 +1,9 @@
 package interop
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/convlog/convlog/eventlog"
@@ -17,105 +13,51 @@ import (
 type Options struct {
 	// Progress, if set, is called after each file, by one goroutine at a time.
 	Progress func(Row)
+	// Bytes, if set, is called as files are read, by several goroutines: each byte
+	// of a file is counted once.
+	Bytes func(n int64)
+	// Forced takes files that are named to be of the first of the formats, though
+	// Detect does not know them.
+	Forced bool
+	// Matched are files and folders, too. Of these files, as of those in folders,
+	// the ones that are no transcripts are skipped.
+	Matched []string
+	// Sources are imported as files that are named.
+	Sources []Source
 }
 
 // Import imports files and folders. In a folder, and those below it, regular
-// files of a known format are imported and other files are skipped and
-// counted; a file that is named must be of a known format (ErrUnknownFormat).
-// Nothing is imported unless all paths can be read.
+// files of a known format are imported, other files are skipped and counted, and
+// symbolic links are not followed, which the Table names; a link that is named is.
+// A file that is named must be of a known format (ErrUnknownFormat). Nothing is
+// imported unless all paths that are named can be read.
 //
 // Files are imported by rank (sub-agents after the sessions they belong to),
-// those of one rank several at a time; where they write to one session, by path. A file whose import stops does not stop the others: its row
-// has the error, and Import returns all of them joined. The Table is valid
-// in either case.
+// those of one rank several at a time; where they write to one session, by path.
+// A file whose import stops, or a file in a folder that cannot be read, does not
+// stop the others: its row has the error, and Import returns all of them joined.
+// The Table is valid in either case.
 func Import(ctx context.Context, log *eventlog.Log, formats []Format, paths []string, opts Options) (Table, error) {
-	f := finder{formats: formats, seen: map[string]bool{}}
-	for _, path := range paths {
-		if err := f.path(ctx, filepath.Clean(path)); err != nil {
-			return Table{}, err
-		}
+	f, err := Find(ctx, formats, paths, opts)
+	if err != nil {
+		return Table{}, err
 	}
-	f.sort()
-	t := Table{Skipped: f.skipped}
-	err := importAll(ctx, log, f.files, &t, opts.Progress)
+	return f.Import(ctx, log, opts)
+}
+
+// Import imports what was found. Of the options Progress and Bytes count.
+func (f *Found) Import(ctx context.Context, log *eventlog.Log, opts Options) (Table, error) {
+	t := Table{Skipped: f.Skipped, Links: f.Links}
+	files := slices.Clone(f.files)
+	for i := range files {
+		files[i].src = counted(files[i].src, opts.Bytes)
+	}
+	err := importAll(ctx, log, files, &t, opts.Progress)
+	for _, row := range f.Unread {
+		t.Rows = append(t.Rows, row)
+		err = errors.Join(err, fmt.Errorf("import %w", row.Err))
+	}
 	return t, err
-}
-
-// found is a file to import.
-type found struct {
-	src    Source
-	format Format
-	rank   int
-}
-
-// finder collects the files to import.
-type finder struct {
-	formats []Format
-	files   []found
-	skipped []string
-	seen    map[string]bool
-}
-
-func (f *finder) path(ctx context.Context, path string) error {
-	info, err := os.Stat(path)
-	if err != nil {
-		return fmt.Errorf("import: %w", err)
-	}
-	if !info.IsDir() {
-		ok, err := f.file(path)
-		if err == nil && !ok {
-			err = &FormatError{Path: path}
-		}
-		return err
-	}
-	return filepath.WalkDir(path, func(path string, entry fs.DirEntry, err error) error {
-		if err := cmp.Or(err, ctx.Err()); err != nil {
-			return fmt.Errorf("import: %w", err)
-		}
-		if !entry.Type().IsRegular() {
-			return nil
-		}
-		ok, err := f.file(path)
-		if err == nil && !ok {
-			f.skipped = append(f.skipped, path)
-		}
-		return err
-	})
-}
-
-// file takes a file if it is of a known format and has not been taken yet.
-func (f *finder) file(path string) (ok bool, err error) {
-	if f.seen[path] {
-		return true, nil
-	}
-	src, err := File(path)
-	if err != nil {
-		return false, fmt.Errorf("import: %w", err)
-	}
-	head, err := src.head()
-	if err != nil {
-		return false, fmt.Errorf("import: %w", err)
-	}
-	for _, format := range f.formats {
-		if !format.Detect(path, head) {
-			continue
-		}
-		rank := 0
-		if r, ok := format.(Ranker); ok {
-			rank = r.Rank(path, head)
-		}
-		f.seen[path] = true
-		f.files = append(f.files, found{src, format, rank})
-		return true, nil
-	}
-	return false, nil
-}
-
-func (f *finder) sort() {
-	slices.SortStableFunc(f.files, func(a, b found) int {
-		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.src.Name, b.src.Name))
-	})
-	slices.Sort(f.skipped)
 }
 
 // importAll imports the files, those of one rank together. Once ctx

@@ -2,11 +2,9 @@ package interop
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 )
 
 // Result is what the import of one source came to. Every record read is in
@@ -53,9 +51,6 @@ func (r *Result) add(o *Result) {
 	r.Held += o.Held
 	r.Events += o.Events
 	r.Refused = append(r.Refused, o.Refused...)
-	for _, id := range o.Sessions {
-		r.Touch(id)
-	}
 }
 
 // Row is one file of a Table.
@@ -81,68 +76,25 @@ type Table struct {
 	Rows []Row
 	// Skipped are files in folders that are no transcripts, ordered by path.
 	Skipped []string
+	// Links are symbolic links in folders, which were not followed, ordered by path.
+	Links []string
 }
 
 // Total sums the rows up.
 func (t *Table) Total() Result {
 	var total Result
-	for i := range t.Rows {
-		total.add(&t.Rows[i].Result)
-	}
-	return total
-}
-
-// Print writes the table as aligned text, refusals below it.
-func (t *Table) Print(w io.Writer) error {
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(tw, "records\tevents\tpresent\traw\theld\trefused\tsessions\t  file")
-	for i := range t.Rows {
-		printRow(tw, &t.Rows[i].Result, t.Rows[i].Path)
-	}
-	if len(t.Rows) != 1 {
-		total := t.Total()
-		printRow(tw, &total, thousands(len(t.Rows))+" files")
-	}
-	if err := tw.Flush(); err != nil {
-		return err
-	}
-	return t.printRest(w)
-}
-
-func printRow(w io.Writer, r *Result, name string) {
-	for _, n := range []int{r.Records, r.Events, r.Present, r.Raw, r.Held, len(r.Refused), len(r.Sessions)} {
-		fmt.Fprintf(w, "%s\t", thousands(n))
-	}
-	fmt.Fprintf(w, "  %s\n", name)
-}
-
-func (t *Table) printRest(w io.Writer) error {
-	var err error
-	note := func(format string, args ...any) {
-		if err == nil {
-			_, err = fmt.Fprintf(w, format, args...)
-		}
-	}
+	seen := map[string]bool{}
 	for i := range t.Rows {
 		row := &t.Rows[i]
-		for _, r := range row.Refused {
-			note("refused: %s:%d (byte %d): %s\n", row.Path, r.Line, r.Offset, r.Reason)
+		total.add(&row.Result)
+		for _, id := range row.Sessions {
+			if !seen[id] {
+				seen[id] = true
+				total.Sessions = append(total.Sessions, id)
+			}
 		}
-		if row.Err != nil {
-			note("stopped: %v\n", row.located())
-		}
 	}
-	if n := len(t.Skipped); n > 0 {
-		note("skipped: %s other %s\n", thousands(n), files(n))
-	}
-	return err
-}
-
-func files(n int) string {
-	if n == 1 {
-		return "file"
-	}
-	return "files"
+	return total
 }
 
 // thousands writes 1234567 as 1,234,567.

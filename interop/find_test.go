@@ -1,0 +1,195 @@
+package interop_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/store/storetest"
+)
+
+func link(t *testing.T, to, name string) {
+	t.Helper()
+	if err := os.Symlink(to, name); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func below(dir string, paths []string) []string {
+	var names []string
+	for _, path := range paths {
+		name, err := filepath.Rel(dir, path)
+		if err != nil {
+			name = path
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+func candidates(f *interop.Found) (paths []string) {
+	for _, file := range f.Files() {
+		paths = append(paths, file.Path)
+	}
+	return paths
+}
+
+// A link that is named is followed, one in a folder is listed, so that no link
+// leads out of a folder or round in circles.
+func TestFindFollowsLinksThatAreNamed(t *testing.T) {
+	dir := files(t, map[string]string{"a/x": "one", "b/y": "one"})
+	link(t, filepath.Join(dir, "b"), filepath.Join(dir, "a", "other"))
+	link(t, filepath.Join(dir, "a"), filepath.Join(dir, "a", "round"))
+	link(t, filepath.Join(dir, "a"), filepath.Join(dir, "folder"))
+	link(t, filepath.Join(dir, "b", "y"), filepath.Join(dir, "file"))
+	formats := []interop.Format{fake{name: "one"}}
+	paths := []string{filepath.Join(dir, "folder"), filepath.Join(dir, "file")}
+	found, err := interop.Find(t.Context(), formats, paths, interop.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"file", "folder/x"}, below(dir, candidates(found))); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"folder/other", "folder/round"}, below(dir, found.Links)); diff != "" {
+		t.Errorf("links (-want +got):\n%s", diff)
+	}
+	if found.Bytes() != 6 {
+		t.Errorf("%d bytes, want 6", found.Bytes())
+	}
+}
+
+// What was only matched may be of no format, and may be gone.
+func TestFindTakesWhatIsMatched(t *testing.T) {
+	dir := files(t, map[string]string{"a": "one", "notes.txt": "-"})
+	link(t, "nowhere", filepath.Join(dir, "dangling"))
+	log := eventlog.Open(storetest.NewMemory())
+	defer log.Close()
+	opts := interop.Options{Matched: []string{filepath.Join(dir, "a"), filepath.Join(dir, "dangling"), filepath.Join(dir, "notes.txt")}}
+	table, err := interop.Import(t.Context(), log, []interop.Format{fake{name: "one", imported: new(journal)}}, nil, opts)
+	if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "dangling: no such file") {
+		t.Errorf("error is %v", err)
+	}
+	if len(table.Rows) != 2 || table.Rows[0].Records != 2 || table.Rows[1].Err == nil {
+		t.Errorf("rows are %+v", table.Rows)
+	}
+	if diff := cmp.Diff([]string{"notes.txt"}, below(dir, table.Skipped)); diff != "" {
+		t.Errorf("skipped (-want +got):\n%s", diff)
+	}
+}
+
+// A format that is named takes what it would not know; an empty file is none of
+// any format.
+func TestFindForced(t *testing.T) {
+	dir := files(t, map[string]string{"a": "eno", "empty": "\n"})
+	formats := []interop.Format{fake{name: "one"}}
+	forced := interop.Options{Forced: true}
+	found, err := interop.Find(t.Context(), formats, []string{filepath.Join(dir, "a")}, forced)
+	if err != nil || len(found.Files()) != 1 || found.Files()[0].Format != "one" {
+		t.Errorf("found %+v, %v", found, err)
+	}
+	if _, err := interop.Find(t.Context(), formats, []string{filepath.Join(dir, "empty")}, forced); !errors.Is(err, interop.ErrUnknownFormat) {
+		t.Errorf("an empty file gives %v", err)
+	}
+	found, err = interop.Find(t.Context(), formats, []string{dir}, forced)
+	if err != nil || len(found.Files()) != 0 || len(found.Skipped) != 2 {
+		t.Errorf("in a folder found %+v, %v", found, err)
+	}
+}
+
+func TestFindSaysWhatIsNoTranscript(t *testing.T) {
+	tests := map[string]string{
+		"":                       "it is empty",
+		"\n \r\n":                "it is empty",
+		"\x1f\x8b\x08\x00":       "it is compressed, unpack it first",
+		"PK\x03\x04more":         "it is compressed, unpack it first",
+		"SQLite format 3\x00...": "it is a SQLite database",
+		"\xff\xfe{\x00":          "its text is UTF-16, write it as UTF-8",
+		"\x7fELF\x02\x00":        "it is binary",
+		"dear diary":             "",
+	}
+	for content, want := range tests {
+		path := filepath.Join(files(t, map[string]string{"f": content}), "f")
+		_, err := interop.Find(t.Context(), nil, []string{path}, interop.Options{})
+		var format *interop.FormatError
+		if !errors.As(err, &format) || format.Reason != want || !strings.HasPrefix(err.Error(), path+": not a transcript of a known format") {
+			t.Errorf("%q gives %v, want %q", content, err, want)
+		}
+	}
+}
+
+// twice is a format that reads its files twice.
+type twice struct{}
+
+func (twice) Name() string               { return "twice" }
+func (twice) Detect(string, []byte) bool { return true }
+func (twice) Import(_ context.Context, _ *eventlog.Log, src interop.Source) (r interop.Result, err error) {
+	for range 2 {
+		f, err := src.Open()
+		if err != nil {
+			return r, err
+		}
+		_, err = io.Copy(io.Discard, f)
+		if err = errors.Join(err, f.Close()); err != nil {
+			return r, err
+		}
+	}
+	return r, nil
+}
+
+func TestBytesAreCountedOnce(t *testing.T) {
+	dir := files(t, map[string]string{"a": strings.Repeat("x", 100_000), "b": "y"})
+	log := eventlog.Open(storetest.NewMemory())
+	defer log.Close()
+	var read atomic.Int64
+	opts := interop.Options{Bytes: func(n int64) { read.Add(n) }}
+	if _, err := interop.Import(t.Context(), log, []interop.Format{twice{}}, []string{dir}, opts); err != nil {
+		t.Fatal(err)
+	}
+	if read.Load() != 100_001 {
+		t.Errorf("%d bytes were counted", read.Load())
+	}
+}
+
+func TestGlob(t *testing.T) {
+	dir := files(t, map[string]string{"a.jsonl": "", "b.txt": "", ".c.jsonl": "", "d/e.jsonl": "", "d/f/g.jsonl": "", ".h/i.jsonl": "", "[x]": ""})
+	tests := map[string][]string{
+		"*.jsonl":     {"a.jsonl"},
+		"**/*.jsonl":  {"a.jsonl", "d/e.jsonl", "d/f/g.jsonl"},
+		"d/**":        {"d", "d/e.jsonl", "d/f", "d/f/g.jsonl"},
+		"**/f":        {"d/f"},
+		"d/*/?.jsonl": {"d/f/g.jsonl"},
+		".*.jsonl":    {".c.jsonl"},
+		".h/*":        {".h/i.jsonl"},
+		"*.gz":        nil,
+		"no/where/*":  nil,
+		"[ab].*":      {"a.jsonl", "b.txt"},
+		"**/**/e*":    {"d/e.jsonl"},
+	}
+	for pattern, want := range tests {
+		got, err := interop.Glob(filepath.Join(dir, pattern))
+		if err != nil {
+			t.Errorf("%s: %v", pattern, err)
+		}
+		if diff := cmp.Diff(want, below(dir, got)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", pattern, diff)
+		}
+	}
+	if _, err := interop.Glob("[a"); !errors.Is(err, filepath.ErrBadPattern) {
+		t.Errorf("a bad pattern gives %v", err)
+	}
+	t.Chdir(dir)
+	if got, err := interop.Glob("d/*.jsonl"); err != nil || !cmp.Equal(got, []string{"d/e.jsonl"}) {
+		t.Errorf("a relative pattern gives %q, %v", got, err)
+	}
+}

@@ -1,0 +1,154 @@
+package interop
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+)
+
+// How much Print shows of a long table.
+const (
+	mostRows     = 40 // files; of more than that only those with something refused
+	mostRefusals = 50 // of all files
+	mostOfOne    = 10 // refusals of one file
+	mostNames    = 3  // files skipped
+)
+
+// Print writes the table as aligned text: the files, a sum for each format if
+// there are several, the sum of all, and below it what was refused and skipped.
+// Of many files only those are listed of which something was refused, and long
+// lists end with a count of the rest.
+func (t *Table) Print(w io.Writer) error { return t.print(w, true) }
+
+// PrintAll writes the table as Print does, all of it.
+func (t *Table) PrintAll(w io.Writer) error { return t.print(w, false) }
+
+func (t *Table) print(w io.Writer, fold bool) error {
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(tw, "records\tevents\tpresent\traw\theld\trefused\tsessions\t  file")
+	shown := t.printFiles(tw, fold && len(t.Rows) > mostRows)
+	if hidden := len(t.Rows) - shown; hidden > 0 {
+		fmt.Fprintf(tw, "\t\t\t\t\t\t\t  … %s\n", numbered(hidden, "more file"))
+	}
+	if len(t.Rows) != 1 {
+		t.printSums(tw)
+	}
+	if err := tw.Flush(); err != nil {
+		return err
+	}
+	n := noter{w: w}
+	t.printRefused(&n, fold && len(t.Total().Refused) > mostRefusals)
+	n.names("skipped", "other file", t.Skipped)
+	n.names("not followed", "link", t.Links)
+	return n.err
+}
+
+// printFiles writes the rows of files and reports how many.
+func (t *Table) printFiles(w io.Writer, brief bool) (shown int) {
+	for i := range t.Rows {
+		row := &t.Rows[i]
+		if brief && (row.Err == nil && len(row.Refused) == 0 || shown == mostRows) {
+			continue
+		}
+		printRow(w, &row.Result, row.Path)
+		shown++
+	}
+	return shown
+}
+
+// printSums writes a row for each format, if there are several, and the total.
+func (t *Table) printSums(w io.Writer) {
+	formats := map[string]*Table{}
+	for _, row := range t.Rows {
+		if row.Format == "" {
+			continue
+		}
+		if formats[row.Format] == nil {
+			formats[row.Format] = &Table{}
+		}
+		formats[row.Format].Rows = append(formats[row.Format].Rows, row)
+	}
+	if len(formats) > 1 {
+		for _, name := range slices.Sorted(maps.Keys(formats)) {
+			sum := formats[name].Total()
+			printRow(w, &sum, numbered(len(formats[name].Rows), "file")+" of "+name)
+		}
+	}
+	total := t.Total()
+	printRow(w, &total, numbered(len(t.Rows), "file"))
+}
+
+func printRow(w io.Writer, r *Result, name string) {
+	for _, n := range []int{r.Records, r.Events, r.Present, r.Raw, r.Held, len(r.Refused), len(r.Sessions)} {
+		fmt.Fprintf(w, "%s\t", thousands(n))
+	}
+	fmt.Fprintf(w, "  %s\n", oneLine(name))
+}
+
+// printRefused lists what was refused, by file and line, and what stopped.
+func (t *Table) printRefused(n *noter, fold bool) {
+	shown, hidden := 0, 0
+	for i := range t.Rows {
+		row := &t.Rows[i]
+		for j, r := range row.Refused {
+			if fold && (shown == mostRefusals || j == mostOfOne) {
+				hidden += len(row.Refused) - j
+				break
+			}
+			n.note("refused: %s:%d (byte %d): %s", row.Path, r.Line, r.Offset, r.Reason)
+			shown++
+		}
+		if row.Err != nil {
+			n.note("stopped: %v", row.located())
+		}
+	}
+	if hidden > 0 {
+		n.note("refused: … and %s more", thousands(hidden))
+	}
+}
+
+// noter writes lines until one fails.
+type noter struct {
+	w   io.Writer
+	err error
+}
+
+func (n *noter) note(format string, args ...any) {
+	if n.err == nil {
+		_, n.err = fmt.Fprintln(n.w, oneLine(fmt.Sprintf(format, args...)))
+	}
+}
+
+// names counts files and gives the first names.
+func (n *noter) names(verb, noun string, names []string) {
+	if len(names) == 0 {
+		return
+	}
+	list := strings.Join(names[:min(len(names), mostNames)], ", ")
+	if len(names) > mostNames {
+		list += ", …"
+	}
+	n.note("%s: %s: %s", verb, numbered(len(names), noun), list)
+}
+
+// oneLine shows characters that would break a line or act on a terminal.
+func oneLine(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < 0x20 || 0x7f <= r && r <= 0x9f {
+			return cmp.Or(map[rune]rune{'\t': ' '}[r], '\uFFFD')
+		}
+		return r
+	}, text)
+}
+
+// numbered is a number with its noun.
+func numbered(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return thousands(n) + " " + noun
+}

@@ -1,0 +1,48 @@
+package interop_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/convlog/convlog/interop"
+)
+
+// Of many files those are listed that have something to look at; all of them if
+// they are asked for.
+func TestALongTableIsFolded(t *testing.T) {
+	var table interop.Table
+	for i := range 5000 {
+		row := interop.Row{Path: fmt.Sprintf("%04d.jsonl", i), Format: []string{"one", "two"}[i%2], Result: interop.Result{Records: 1, Events: 1, Sessions: []string{fmt.Sprint(i)}}}
+		if i%100 == 0 {
+			for line := range 20 {
+				row.Refused = append(row.Refused, interop.Refusal{Line: int64(line + 1), Reason: "torn"})
+			}
+		}
+		table.Rows = append(table.Rows, row)
+	}
+	table.Rows[7].Err = errors.New("no luck")
+	table.Skipped = []string{"a", "b", "c", "d"}
+	table.Links = []string{"l\x1b[2J"}
+	var short, long strings.Builder
+	if err := errors.Join(table.Print(&short), table.PrintAll(&long)); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"  … 4,960 more files\n", "  2,500 files of one\n", "  2,500 files of two\n", "  5,000 files\n",
+		"    5,000   5,000        0    0     0    1,000     5,000  5,000 files\n",
+		"refused: 0000.jsonl:10 (byte 0): torn\n", "refused: … and 950 more\n", "stopped: 0007.jsonl: no luck\n",
+		"skipped: 4 other files: a, b, c, …\n", "not followed: 1 link: l\uFFFD[2J\n",
+	} {
+		if !strings.Contains(short.String(), want) {
+			t.Errorf("%q is missing in\n%s", want, short.String())
+		}
+	}
+	if n := strings.Count(short.String(), "\n"); n > 110 {
+		t.Errorf("%d lines", n)
+	}
+	if n := strings.Count(long.String(), "\n"); n != 1+5000+3+1000+1+2 {
+		t.Errorf("all of it is %d lines", n)
+	}
+}
