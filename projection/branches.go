@@ -1,6 +1,7 @@
 package projection
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -40,6 +41,9 @@ type Branch struct {
 type Move struct {
 	Seq int64 `json:"seq"`
 	To  int64 `json:"to"`
+	// From is the tip that it left, Inner whether that lay inside another branch.
+	From  int64 `json:"from,omitzero"`
+	Inner bool  `json:"inner,omitzero"`
 }
 
 // Branches are the active tip of a session and the tips that rewinds left:
@@ -69,29 +73,42 @@ func (b *BranchList) apply(e *eventlog.Event) error {
 // move leaves the tip for another event.
 func (b *BranchList) move(seq int64, m *eventlog.HeadMove) {
 	path := b.pathTo(m.To)
-	tip, inner := m.To, true
-	switch {
-	case b.Tip == 0:
-	case onStretches(path, b.Tip):
-		tip, inner = b.Tip, b.Inner
-	case !b.Inner:
+	if b.Tip > 0 && !b.Inner && !onStretches(path, b.Tip) {
 		b.Orphaned = append(b.Orphaned, Branch{Tip: b.Tip, Left: seq, To: m.To, Label: m.Label, Reason: m.Reason})
 	}
+	b.Moves = append(b.Moves, Move{Seq: seq, To: m.To, From: b.Tip, Inner: b.Inner})
+	b.Tip, b.Inner = b.tipAt(m.To)
 	b.Orphaned = slices.DeleteFunc(b.Orphaned, func(o Branch) bool {
 		if !onStretches(path, o.Tip) {
 			return false
 		}
-		tip, inner = o.Tip, false // the path goes on from it
+		b.Tip, b.Inner = o.Tip, false // the path goes on from it
 		return true
 	})
-	b.Moves = append(b.Moves, Move{Seq: seq, To: m.To})
-	b.Tip, b.Inner = tip, inner
+}
+
+// tipAt is the tip of the path that ends with seq, as far as the moves tell:
+// events that do not count on the path are only known behind the last that does.
+func (b *BranchList) tipAt(seq int64) (tip int64, inner bool) {
+	n, moved := b.find(seq)
+	for ; moved; n, moved = b.find(seq) {
+		seq = b.Moves[n].To
+	}
+	if next := b.Moves[n]; next.From <= seq {
+		return next.From, next.Inner
+	}
+	return seq, true
+}
+
+// find is the place among the moves of the one at seq, or of the next one.
+func (b *BranchList) find(seq int64) (n int, is bool) {
+	return slices.BinarySearchFunc(b.Moves, seq, func(m Move, seq int64) int { return cmp.Compare(m.Seq, seq) })
 }
 
 // pathTo are the stretches of the path that ends with seq, newest first.
 func (b *BranchList) pathTo(seq int64) (path []eventlog.Stretch) {
 	for seq > 0 {
-		n, at := slices.BinarySearchFunc(b.Moves, seq, func(m Move, seq int64) int { return int(m.Seq - seq) })
+		n, at := b.find(seq)
 		if at {
 			n++
 		}
