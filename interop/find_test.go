@@ -166,7 +166,7 @@ func TestGlob(t *testing.T) {
 	tests := map[string][]string{
 		"*.jsonl":     {"a.jsonl"},
 		"**/*.jsonl":  {"a.jsonl", "d/e.jsonl", "d/f/g.jsonl"},
-		"d/**":        {"d", "d/e.jsonl", "d/f", "d/f/g.jsonl"},
+		"d/**":        {"d/e.jsonl", "d/f", "d/f/g.jsonl"},
 		"**/f":        {"d/f"},
 		"d/*/?.jsonl": {"d/f/g.jsonl"},
 		".*.jsonl":    {".c.jsonl"},
