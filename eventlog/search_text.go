@@ -30,9 +30,9 @@ const maxTextBlob = 16 << 20
 // of free JSON everything is.
 var (
 	textMembers = nameSet("text", "title", "summary", "name", "message", "reason", "description", "prompt", "note", "task",
-		"label", "agent", "from_agent", "to_agent", "target", "cwd", "url", "uri",
+		"label", "from_agent", "to_agent", "target", "url", "uri",
 		"parts", "content", "entries", "read_files", "modified_files")
-	freeMembers = nameSet("arguments", "value", "result", "answer", "detail", "patch", "labels", "source", "input", "context", "error")
+	freeMembers = nameSet("arguments", "value", "result", "answer", "detail", "patch", "labels", "input", "context", "error")
 )
 
 func nameSet(names ...string) map[string]bool {
