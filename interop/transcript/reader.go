@@ -83,6 +83,8 @@ func (r *reader) take(x *Entry) (more bool) {
 			return r.release(held)
 		}
 		r.wait(x, x)
+	} else {
+		r.ran(x)
 	}
 	r.turns.take(x, r.last())
 	r.held = append(r.held, x)
@@ -122,6 +124,20 @@ func (r *reader) answer(x *Entry) {
 		x.answered++
 	}
 	x.Message.Parts = rest
+}
+
+// ran gives a call the result that was recorded when its tool had run. It stands
+// until a message tells the result.
+func (r *reader) ran(x *Entry) {
+	t, ok, err := x.Event.ToolCompletion()
+	if caller := r.waiting[t.CallID]; ok && err == nil && caller != nil && caller.Orphaned == x.Orphaned {
+		if len(t.Content) == 0 && t.Error != "" {
+			t.Content = []eventlog.Part{eventlog.Text(t.Error)}
+		}
+		part := eventlog.ToolResult(t.CallID, t.Name, t.Content...)
+		part.IsError = t.IsError || t.Error != ""
+		caller.Results[t.CallID] = Result{x.Event.Seq, x.Event.Timestamp, part}
+	}
 }
 
 // wait notes the calls of a piece, which stand in the entry of the message.

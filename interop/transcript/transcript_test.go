@@ -113,6 +113,24 @@ func TestWhatIsHeldIsBounded(t *testing.T) {
 	}
 }
 
+// A result that was recorded when the tool had run stands where no message tells
+// it.
+func TestRecordedResults(t *testing.T) {
+	log := newLog(t)
+	ran := func(id, text, fault string) eventlog.ToolCompletion {
+		c := eventlog.ToolCompletion{CallID: id, Name: "run", Error: fault}
+		if text != "" {
+			c.Content = []eventlog.Part{eventlog.Text(text)}
+		}
+		return c
+	}
+	say(t, log, "s", user("Go."), reply("", call("a"), call("b"), call("c")), ran("a", "recorded", ""), ran("b", "recorded", ""), ran("c", "", "no such tool"), result("b", "told"))
+	want := []string{"#1 turn 0: user Go.", "#2 assistant a=recorded b=told c=no such tool", "#3 ", "#4 ", "#5 "}
+	if diff := cmp.Diff(want, read(t, log, "s", transcript.Options{})); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // What was rewound is left out, or marked; turns are numbered as fork counts
 // them, on each path.
 func TestRewoundTurns(t *testing.T) {
