@@ -1,0 +1,31 @@
+package lists_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop/lists"
+	"github.com/convlog/convlog/store/storetest"
+)
+
+// Import a conversation, then a longer version of it.
+func Example() {
+	ctx := context.Background()
+	log := eventlog.Open(storetest.NewMemory())
+	defer log.Close()
+	for _, list := range []string{
+		`{"id":"conversation-1","messages":[{"role":"user","content":"Where is my parcel?"}]}`,
+		`{"id":"conversation-1","messages":[{"role":"user","content":"Where is my parcel?"},{"role":"assistant","content":"In Leipzig."}]}`,
+	} {
+		result, err := lists.Format{}.Import(ctx, log, source("chat.json", list))
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(result.Records, "messages,", result.Present, "known,", result.Events, "events written")
+	}
+	// Output:
+	// 1 messages, 0 known, 2 events written
+	// 2 messages, 1 known, 1 events written
+}

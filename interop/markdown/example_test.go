@@ -1,0 +1,50 @@
+package markdown_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop/markdown"
+	"github.com/convlog/convlog/store/storetest"
+)
+
+// Write a session to be read.
+func Example() {
+	ctx := context.Background()
+	log := eventlog.Open(storetest.NewMemory())
+	defer log.Close()
+	question, _ := eventlog.NewUserMessage("Where is my parcel?")
+	answer, _ := eventlog.NewAssistantMessage("In **Leipzig**.")
+	question.Timestamp = time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)
+	answer.Timestamp = question.Timestamp.Add(time.Second)
+	if _, err := log.Append(ctx, "order-42", eventlog.New, question, answer); err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := markdown.Write(ctx, os.Stdout, log, "order-42", markdown.Options{}); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// # Session order-42
+	//
+	// - Session: order-42
+	// - Started: 2026-03-01 10:00:00
+	// - Last event: 2026-03-01 10:00:01
+	//
+	// ## Turn 0
+	//
+	// ### user · 2026-03-01 10:00:00 · \#1
+	//
+	// Where is my parcel?
+	//
+	// ### assistant · 2026-03-01 10:00:01 · \#2
+	//
+	// In **Leipzig**.
+	//
+	// ---
+	//
+	// 2 events
+}
