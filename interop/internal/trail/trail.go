@@ -90,6 +90,17 @@ func (t *Trail) Leaves(seq int64) bool {
 	return false
 }
 
+// Holds reports whether the event at seq is on the path that the head is at the
+// end of.
+func (t *Trail) Holds(seq int64) bool {
+	for l, upTo := range t.active() {
+		if l.from <= seq {
+			return seq <= upTo
+		}
+	}
+	return false
+}
+
 // TalkBefore is the newest talk before seq on its path; 0 if there is none.
 func (t *Trail) TalkBefore(seq int64) int64 {
 	for l, upTo := range t.back(seq) {

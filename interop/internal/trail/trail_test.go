@@ -1,6 +1,7 @@
 package trail
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -78,6 +79,9 @@ func TestAnyTrail(t *testing.T) {
 			p.parent, p.kinds = append(p.parent, parent), append(p.kinds, kind)
 		}
 		for seq := int64(1); seq < int64(len(p.parent)); seq++ {
+			if got, want := trail.Holds(seq), slices.Contains(p.path(int64(len(p.parent)-1)), seq); got != want {
+				r.Fatalf("holds(%d) is %v, not %v", seq, got, want)
+			}
 			if got, want := trail.Leaves(seq), p.leaves(seq); got != want {
 				r.Fatalf("leaves(%d) is %v, not %v", seq, got, want)
 			}

@@ -1,0 +1,307 @@
+package document
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/parts"
+)
+
+// The kinds of events of an item, for their keys.
+const (
+	ownPart    = iota // the item's own event
+	movePart          // head_moved before it
+	changePart        // the item as it is after a change
+)
+
+// importer imports one file.
+type importer struct {
+	ctx    context.Context
+	log    *eventlog.Log
+	format string
+	file   File
+	result interop.Result
+	// stopped are sessions in whose place the log has others.
+	stopped []error
+}
+
+// all adds sessions.
+func (im *importer) all(sessions []Session) error {
+	for i := range sessions {
+		err := im.session(&sessions[i])
+		if errors.Is(err, interop.ErrHistory) {
+			im.stopped = append(im.stopped, err)
+		} else if err != nil {
+			return errors.Join(append(im.stopped, err)...)
+		}
+	}
+	return nil
+}
+
+// adding is a session of the document on its way into one of the log.
+type adding struct {
+	*importer
+	doc *Session
+	s   *session
+	// at are the seqs of items by their names, said what was said up to them.
+	at   map[string]place
+	last place
+}
+
+// place is where an item is in the session.
+type place struct {
+	seq  int64
+	said eventlog.Digest // all up to it
+}
+
+// session adds a session, which has no items where nothing was said yet.
+func (im *importer) session(doc *Session) error {
+	if len(doc.Items) == 0 {
+		im.result.Records++
+		im.result.Held++
+		return nil
+	}
+	if err := eventlog.CheckSessionID(doc.ID); err != nil {
+		im.result.Records++
+		im.result.Refuse(doc.Rec.Refuse(err))
+		return nil
+	}
+	s, err := openSession(im.ctx, im.log, doc.ID)
+	if err != nil {
+		return err
+	}
+	a := adding{importer: im, doc: doc, s: s, at: map[string]place{}, last: place{seq: start}}
+	if !s.New() && s.Format != im.format {
+		return &interop.HistoryError{Session: doc.ID, Source: doc.Rec.Source, Line: doc.Rec.Line, Offset: doc.Rec.Offset,
+			Reason: "the session was not imported from " + im.format}
+	}
+	im.result.Touch(doc.ID)
+	if err := a.run(); err != nil {
+		s.Drop()
+		im.result.Events += s.Written()
+		return fmt.Errorf("%s:%d: record at byte %d: %w", doc.Rec.Source, doc.Rec.Line, doc.Rec.Offset, err)
+	}
+	err = s.Flush(im.ctx)
+	im.result.Events += s.Written()
+	return err
+}
+
+// run adds the start, the items, and what they took.
+func (a *adding) run() error {
+	if err := a.about(); err != nil {
+		return err
+	}
+	for i := range a.doc.Items {
+		it := &a.doc.Items[i]
+		it.At = a.time(it.At)
+		if err := a.item(it); err != nil {
+			return err
+		}
+		if a.s.Full() {
+			if err := a.s.Flush(a.ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return a.spend()
+}
+
+// time is when something was said, for all that is known.
+func (a *adding) time(own time.Time) time.Time {
+	for _, t := range []time.Time{own, a.doc.At} {
+		if !t.IsZero() {
+			return t
+		}
+	}
+	return a.file.At
+}
+
+// about begins the session, or tells what it does not know of itself.
+func (a *adding) about() error {
+	about := a.doc.About
+	if about.Title == "" && a.s.title == "" {
+		about.Title = a.firstWords()
+	}
+	known, err := a.s.settled(about.Extra)
+	if err != nil {
+		return err
+	}
+	it := Item{At: a.time(a.doc.At), Payload: about}
+	name := "session_started"
+	if a.s.New() {
+		about.Source = eventlog.SessionSource{
+			Format: a.format, Version: a.doc.Version, Path: a.doc.Rec.Origin(0).Source, SessionID: cmp.Or(a.doc.Own, a.doc.ID),
+		}
+	} else {
+		titled := about.Title == "" || about.Title == a.s.title || a.s.erased
+		if known && titled {
+			return nil
+		}
+		about.State, about.Parent = eventlog.SessionStateUpdated, eventlog.SessionParent{}
+		if known {
+			about.Extra = nil
+		}
+		name = "about " + about.Title + string(eventlog.DigestOf(about.Extra))
+	}
+	a.s.title = cmp.Or(about.Title, a.s.title)
+	key := interop.FixedKey(a.s.ID, name)
+	if _, ok := a.s.Find(key); ok {
+		return nil
+	}
+	e, err := a.doc.Rec.Event(0, about)
+	if err != nil {
+		return err
+	}
+	_, err = a.s.add(key, &it, e)
+	return err
+}
+
+// firstWords are the beginning of what the user says first.
+func (a *adding) firstWords() string {
+	for i := range a.doc.Items {
+		if m, ok := a.doc.Items[i].Payload.(eventlog.Message); ok && m.Role == eventlog.User {
+			if title := interop.Title(m.Text()); title != "" {
+				return title
+			}
+		}
+	}
+	return ""
+}
+
+// item adds an item, unless the session has it.
+func (a *adding) item(it *Item) error {
+	a.result.Records++
+	parent := a.last
+	if it.After != "" {
+		if found, ok := a.at[it.After]; ok {
+			parent = found
+		}
+	}
+	e, raw, err := a.event(it)
+	if err != nil {
+		return err
+	}
+	says, err := saying(&e)
+	if err != nil {
+		return err
+	}
+	here := place{said: then(parent.said, says)}
+	key := interop.RecordKey(a.s.ID, here.said, 0, ownPart)
+	if it.Name != "" {
+		key = interop.FixedKey(a.s.ID, "item "+it.Name)
+	}
+	seq, known := a.s.Find(key)
+	if known {
+		here.seq = seq
+		a.settle(it, here)
+		if before, heard := a.s.said[seq]; it.Name != "" && heard && before != says {
+			return a.changed(it)
+		}
+		a.result.Present++
+		return nil
+	}
+	if err := a.move(it, key, parent.seq); err != nil {
+		return err
+	}
+	if here.seq, err = a.s.add(key, it, e); err != nil {
+		return err
+	}
+	a.settle(it, here)
+	a.count(raw)
+	return nil
+}
+
+func (a *adding) settle(it *Item, here place) {
+	a.last = here
+	if it.Name != "" {
+		a.at[it.Name] = here
+	}
+}
+
+func (a *adding) count(raw bool) {
+	if raw {
+		a.result.Raw++
+	} else {
+		a.result.Imported++
+	}
+}
+
+// move moves the head where what is added next follows something else than the
+// newest.
+func (a *adding) move(it *Item, key interop.Key, parent int64) error {
+	if !a.s.trail.Leaves(parent) {
+		return nil
+	}
+	move, err := it.Rec.Event(it.Part, eventlog.HeadMove{To: parent, Reason: "another branch"})
+	if err != nil {
+		return err
+	}
+	seq := a.s.Add(interop.FixedKey(a.s.ID, "move "+string(key[:])), it.At, move)
+	a.s.trail.Moved(seq, parent)
+	return nil
+}
+
+// changed keeps an item that the log has otherwise.
+func (a *adding) changed(it *Item) error {
+	key := interop.RecordKey(a.s.ID, it.Rec.Digest, 0, changePart)
+	if _, ok := a.s.Find(key); ok {
+		a.result.Present++
+		return nil
+	}
+	e, err := it.raw(a.format)
+	if err != nil {
+		return err
+	}
+	a.result.Raw++
+	_, err = a.s.add(key, &Item{At: it.At}, e)
+	return err
+}
+
+// event makes the event of an item. raw says that it keeps the record as it is.
+func (a *adding) event(it *Item) (e eventlog.Event, raw bool, err error) {
+	if m, ok := it.Payload.(eventlog.Message); ok {
+		if err := parts.Settle(m.Parts, a.put); err != nil {
+			return e, false, err
+		}
+	}
+	if it.Payload != nil {
+		e, err = it.Rec.Event(it.Part, it.Payload)
+		if err == nil || !errors.Is(err, eventlog.ErrInvalid) {
+			return e, false, err
+		}
+	}
+	e, err = it.raw(a.format)
+	return e, true, err
+}
+
+func (it *Item) raw(format string) (eventlog.Event, error) {
+	return it.Rec.Raw(interop.RawType(format, cmp.Or(it.Kind, "other")))
+}
+
+func (a *adding) put(body []byte) (eventlog.BlobRef, error) {
+	return a.log.PutBlob(a.ctx, bytes.NewReader(body))
+}
+
+// spend adds what all of it took and single messages do not tell.
+func (a *adding) spend() error {
+	rest, ok := less(a.doc.Spent, a.s.taken())
+	if !ok || !a.s.trail.Holds(a.last.seq) {
+		return nil
+	}
+	e, err := a.doc.Rec.Event(0, eventlog.StepCompletion{Model: rest.Model, Usage: rest.Usage})
+	if err != nil {
+		return err
+	}
+	key := interop.RecordKey(a.s.ID, then(a.last.said, eventlog.DigestOf(e.Data)), 0, ownPart)
+	if _, ok := a.s.Find(key); ok {
+		return nil
+	}
+	_, err = a.s.add(key, &Item{At: a.time(time.Time{}), Cost: rest.Cost}, e)
+	return err
+}

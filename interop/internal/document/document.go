@@ -1,0 +1,111 @@
+// Package document adds to a log what documents tell of sessions: files of JSON
+// whose messages stand in a list or a tree, written anew whenever they grow.
+//
+// An Item that has a name is known again by it, any other by what it says and by
+// all that is said before it. So a second import adds nothing, and that of a
+// longer document what is new. Where what is new follows something that others
+// followed already, a head_moved leads there.
+package document
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop"
+)
+
+// Session is what a document tells of a session.
+type Session struct {
+	ID string
+	// Own is the id that the document gives it, if it does.
+	Own string
+	// Version is that of the format, if it is told.
+	Version string
+	// About is how it starts. Without a title, the first words of the user
+	// become it. Extra is what stands around the items: where it is another one
+	// than before, it becomes a session_updated.
+	About eventlog.Session
+	// At is when it started; zero if that is not told.
+	At time.Time
+	// Items are in the order of the document.
+	Items []Item
+	// Spent is what all of it took. What is not told of single messages becomes
+	// a step_completed behind the items.
+	Spent Spent
+	// Rec is the record that the session stands in.
+	Rec *interop.Record
+}
+
+// Spent is what models took.
+type Spent struct {
+	Model string
+	Usage eventlog.Usage
+	Cost  eventlog.Cost
+}
+
+// Item is something that a session holds.
+type Item struct {
+	// Rec is where it stands, and what there is of it.
+	Rec interop.Record
+	// Part tells apart several items of one record; 0 is the first.
+	Part int
+	// Name is unique in the session, and stays; empty if the item has none.
+	Name string
+	// After is the name of the item that it follows; if empty it follows the one
+	// before it.
+	After string
+	At    time.Time
+	// Payload is what it becomes. Without one, it is kept raw, as Kind.
+	Payload eventlog.Payload
+	Kind    string
+	Cost    eventlog.Cost
+}
+
+// Read finds the sessions in a value of a file. An error refuses the value.
+type Read func(f *File, rec *interop.Record) ([]Session, error)
+
+// Import appends to the log what a source holds and the log does not have yet,
+// for the format of that name. A value that cannot be read is refused, and so is
+// one that is cut off. A session that stops does not stop the others.
+func Import(ctx context.Context, log *eventlog.Log, src interop.Source, format string, read Read) (interop.Result, error) {
+	im := importer{ctx: ctx, log: log, format: format, file: newFile(src)}
+	for rec, err := range interop.Values(src) {
+		var refused *interop.RecordError
+		if err != nil && !errors.As(err, &refused) {
+			return im.result, errors.Join(append(im.stopped, err)...)
+		}
+		var sessions []Session
+		if refused == nil {
+			if sessions, err = read(&im.file, &rec); err != nil {
+				refused = rec.Refuse(err)
+			}
+		}
+		if refused != nil {
+			im.result.Records++
+			im.result.Refuse(refused)
+			continue
+		}
+		if err := im.all(sessions); err != nil {
+			return im.result, err
+		}
+	}
+	return im.result, errors.Join(im.stopped...)
+}
+
+// ErrShape: a value is not what the format has.
+var ErrShape = errors.New("not of this format")
+
+// Raw makes an item of a value that is kept as it is.
+func Raw(rec interop.Record, kind string) Item { return Item{Rec: rec, Kind: kind} }
+
+// Told makes a record of members that have no place of their own, of what rec
+// is.
+func Told(rec *interop.Record, members jsontext.Value) interop.Record {
+	told := *rec
+	told.Value, told.Digest, told.Size = members, eventlog.DigestOf(members), int64(len(members))
+	return told
+}

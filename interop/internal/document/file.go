@@ -1,0 +1,105 @@
+package document
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop"
+)
+
+// File is the file that is being imported.
+type File struct {
+	Path string // absolute; the name of what is no file
+	Stem string // begins the ids of sessions without one
+	// At is when it last changed; zero if it is no file.
+	At time.Time
+}
+
+func newFile(src interop.Source) File {
+	f := File{Path: src.Name}
+	if info, err := os.Stat(src.Name); err == nil {
+		f.At = info.ModTime().UTC().Truncate(time.Second)
+		if path, err := filepath.Abs(src.Name); err == nil {
+			f.Path = path
+		}
+	}
+	base := filepath.Base(src.Name)
+	for ext := filepath.Ext(base); ext != "" && ext != base; ext = filepath.Ext(base) {
+		base = strings.TrimSuffix(base, ext)
+		if len(ext) > 8 { // a part of the name with a dot before it
+			base += ext
+			break
+		}
+	}
+	f.Stem = plainName(base)
+	return f
+}
+
+// Session is the id of a session that has none of its own, or one that is only
+// unique in its file: the name, or that of the file, and digits of the path. A
+// file that moves holds other sessions.
+func (f *File) Session(name string) string {
+	sum := sha256.Sum256([]byte(f.Path + "\x00" + name))
+	if name = plainName(name); name == "" {
+		name = f.Stem
+	}
+	return name + "-" + hex.EncodeToString(sum[:4])
+}
+
+// Inner is the id of one of several sessions of the file.
+func (f *File) Inner(name string) string {
+	sum := sha256.Sum256([]byte(f.Path + "\x00" + name))
+	return f.Stem + "-" + plainName(name) + "-" + hex.EncodeToString(sum[:4])
+}
+
+// plainName keeps what is pleasant in an id.
+func plainName(s string) string {
+	const most = 60
+	name := strings.Map(func(r rune) rune {
+		switch {
+		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '_', r == '.':
+			return r
+		}
+		return '-'
+	}, s)
+	return strings.Trim(name[:min(len(name), most)], "-.")
+}
+
+// Elements splits an array that stands in a record into records of their own.
+func Elements(rec *interop.Record, array jsontext.Value) ([]interop.Record, error) {
+	values, err := interop.Elements(array)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]interop.Record, 0, len(values))
+	line, at := rec.Line, 0
+	for _, v := range values {
+		r := interop.Record{
+			Source: rec.Source, Line: line, Offset: rec.Offset, Value: v,
+			Digest: eventlog.DigestOf(v), Size: int64(len(v)), Repaired: rec.Repaired,
+		}
+		if start, ok := within(rec.Value, v); ok && !rec.Repaired && start >= at {
+			line += int64(bytes.Count(rec.Value[at:start], []byte{'\n'}))
+			at = start
+			r.Line, r.Offset = line, rec.Offset+int64(start)
+		}
+		all = append(all, r)
+	}
+	return all, nil
+}
+
+// within is where a value stands in what it was split from, whose bytes it
+// shares.
+func within(whole, v jsontext.Value) (start int, ok bool) {
+	start = cap(whole) - cap(v)
+	ok = len(v) > 0 && start >= 0 && start+len(v) <= len(whole) && &whole[start] == &v[0]
+	return start, ok
+}

@@ -1,0 +1,136 @@
+package document
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/trail"
+	"github.com/convlog/convlog/projection"
+)
+
+// start is the seq of the first event of a session.
+const start = 1
+
+// session is a session of the log that items are added to.
+type session struct {
+	*interop.Session
+	trail *trail.Trail
+	// said is what the messages of the log say, by seq.
+	said map[int64]eventlog.Digest
+	// spent is what its events tell of models.
+	spent []spending
+	title string
+	// erased: what it says of itself was redacted, and is not to come back.
+	erased bool
+	// settings are the digests of what stood around its items.
+	settings map[eventlog.Digest]bool
+}
+
+// spending is what an event tells.
+type spending struct {
+	seq   int64
+	usage eventlog.Usage
+	cost  eventlog.Cost
+}
+
+// openSession finds a session in the log, or prepares a new one.
+func openSession(ctx context.Context, log *eventlog.Log, id string) (*session, error) {
+	s := &session{trail: trail.New(), said: map[int64]eventlog.Digest{}, settings: map[eventlog.Digest]bool{}}
+	opened, err := interop.OpenSession(ctx, log, id, s.remember)
+	s.Session = opened
+	return s, err
+}
+
+// remember takes in an event that the log holds.
+func (s *session) remember(e *eventlog.Event) error {
+	if err := s.trail.Remember(e); err != nil {
+		return err
+	}
+	if e.Redacted() {
+		s.erased = s.erased || e.Type.Name() == eventlog.SessionStarted
+		return nil
+	}
+	if about, ok, err := e.Session(); ok || err != nil {
+		if err == nil {
+			s.title = cmp.Or(about.Title, s.title)
+			_, err = s.settled(about.Extra)
+		}
+		return err
+	}
+	return s.heard(e)
+}
+
+// heard takes in what an event says and tells.
+func (s *session) heard(e *eventlog.Event) error {
+	told := spending{seq: e.Seq, cost: e.Cost}
+	if step, ok, err := e.StepCompletion(); err != nil {
+		return err
+	} else if ok {
+		told.usage = step.Usage
+	}
+	m, ok, err := e.Message()
+	if err != nil {
+		return err
+	}
+	if ok {
+		told.usage = m.Usage
+		if s.said[e.Seq], err = saying(e); err != nil {
+			return err
+		}
+	}
+	if told.cost != 0 || !told.usage.IsZero() {
+		s.spent = append(s.spent, told)
+	}
+	return nil
+}
+
+// settled reports whether the session knows the settings, which it does from
+// then on.
+func (s *session) settled(settings jsontext.Value) (known bool, err error) {
+	if len(settings) == 0 || s.erased {
+		return true, nil
+	}
+	d, err := projection.CanonicalDigest(settings)
+	if err != nil {
+		return false, err
+	}
+	known = s.settings[d]
+	s.settings[d] = true
+	return known, nil
+}
+
+// taken is what was spent on the active path.
+func (s *session) taken() (sum Spent) {
+	for _, told := range s.spent {
+		if s.trail.Holds(told.seq) {
+			sum.Usage = sum.Usage.Add(told.usage)
+			sum.Cost += told.cost
+		}
+	}
+	return sum
+}
+
+// add adds an event to the path.
+func (s *session) add(key interop.Key, it *Item, e eventlog.Event) (int64, error) {
+	e.Cost = it.Cost
+	seq := s.Add(key, it.At, e)
+	e.Seq = seq
+	s.trail.Grow(seq, e.Type)
+	return seq, s.heard(&e)
+}
+
+// less is what of a is not in b; ok says that there is something.
+func less(a, b Spent) (rest Spent, ok bool) {
+	rest = Spent{Model: a.Model, Cost: max(0, a.Cost-b.Cost), Usage: eventlog.Usage{
+		InputTokens:      max(0, a.Usage.InputTokens-b.Usage.InputTokens),
+		OutputTokens:     max(0, a.Usage.OutputTokens-b.Usage.OutputTokens),
+		CacheReadTokens:  max(0, a.Usage.CacheReadTokens-b.Usage.CacheReadTokens),
+		CacheWriteTokens: max(0, a.Usage.CacheWriteTokens-b.Usage.CacheWriteTokens),
+		ReasoningTokens:  max(0, a.Usage.ReasoningTokens-b.Usage.ReasoningTokens),
+	}}
+	return rest, rest.Cost > 0 || !rest.Usage.IsZero()
+}
