@@ -97,7 +97,7 @@ func (a *adding) message() error {
 		return a.r.Located(err)
 	}
 	if a.s.known[a.r.id] {
-		a.follows, a.s.matched = 0, true
+		a.follows, a.s.matched = a.resumes(pieces), true
 	}
 	usage, changed := a.r.usage(), false
 	if equal(a.s.used[a.r.id], usage) {
@@ -121,6 +121,21 @@ func (a *adding) message() error {
 	return a.rest(usage, changed)
 }
 
+// resumes is the seq that what has grown of a message follows: 0, the head, where
+// the rest of it is on the path.
+func (a *adding) resumes(pieces []piece) (newest int64) {
+	for i := range pieces {
+		if seq, ok := a.s.Find(a.key(pieces[i].name)); ok {
+			newest = max(newest, seq)
+		}
+	}
+	if a.s.trail.Holds(newest) {
+		return 0
+	}
+	return newest
+}
+
+// part numbers the pieces of a message.
 func part(piece int) int {
 	if piece == 0 {
 		return ownPart

@@ -308,6 +308,16 @@ func TestADocumentThatWasRewound(t *testing.T) {
 	}
 }
 
+func TestABranchThatWasRewoundGrows(t *testing.T) {
+	log := newLog(t)
+	a, b := user("a", "One"), answer("b", `"content":"Two"`)
+	take(t, log, a, b)
+	take(t, log, a, user("c", "Three"))
+	grown := answer("b", `"content":"Two","toolCalls":[{"id":"t","name":"read","args":{}}]`)
+	take(t, log, a, grown)
+	same(t, "active path", []string{"session_started", "user One…", "assistant Two…", "head_moved to 3", "assistant calls read"}, path(t, log, "s"))
+}
+
 func TestATitleThatComesLate(t *testing.T) {
 	log := newLog(t)
 	take(t, log, user("a", "One"))

@@ -38,11 +38,13 @@ type session struct {
 	used map[string]eventlog.Usage
 	// known are the messages of the log.
 	known map[string]bool
-	// last is the seq of the newest event of the message before, before what
-	// messages of the file follow.
+
+	// last is the seq that the next record of the file follows; before are those
+	// that its messages follow, by their ids.
 	last   int64
 	before map[string]int64
-	seen   map[eventlog.Digest]int
+	// seen counts equal records of the file.
+	seen map[eventlog.Digest]int
 }
 
 // openSession finds a session in the log, or prepares a new one.
