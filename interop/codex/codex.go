@@ -8,7 +8,9 @@
 // tells of model, folder, settings or name a session_updated. All else is
 // "codex:<type>", or "codex:<type>:<type of the payload>", with the raw record;
 // so is what only repeats: notes of messages that are items as well, counts of
-// tokens that have not changed. The items of one response have one group.
+// tokens that have not changed. The items of one response have one group. A
+// session begins with its first prompt, by which it is called, or with what the
+// model did; until then its records are held.
 //
 // The first session_meta says which session it is; later ones, of sessions that it
 // was forked from, are kept raw. A fork begins with a copy of its parent's

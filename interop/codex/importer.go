@@ -72,7 +72,7 @@ func (im *importer) first(l *line) error {
 	last := len(im.held) - 1
 	im.held = append([]interop.Record{im.held[last]}, im.held[:last]...)
 	im.header, im.seen = h, map[eventlog.Digest]int{}
-	s, err := openSession(im.ctx, im.log, h.id, nil)
+	s, err := openSession(im.ctx, im.log, h.id)
 	if err != nil {
 		return err
 	}
@@ -149,7 +149,7 @@ func (im *importer) begin() error {
 		im.forked = made
 	}
 	if im.s == nil {
-		s, err := openSession(im.ctx, im.log, im.header.id, nil)
+		s, err := openSession(im.ctx, im.log, im.header.id)
 		if err != nil {
 			return err
 		}

@@ -52,19 +52,13 @@ type openTurn struct {
 	prompted bool
 }
 
-// openSession finds a session in the log, or prepares a new one. each is called
-// with every event that the log holds of it, if it is not nil.
-func openSession(ctx context.Context, log *eventlog.Log, id string, each func(*eventlog.Event)) (*session, error) {
+// openSession finds a session in the log, or prepares a new one.
+func openSession(ctx context.Context, log *eventlog.Log, id string) (*session, error) {
 	s := &session{
 		seen: map[eventlog.Digest]int{}, labels: map[string]string{}, calls: map[string]string{},
 		turns: map[string]ulid.ULID{}, children: map[string]*child{},
 	}
-	opened, err := interop.OpenSession(ctx, log, id, func(e *eventlog.Event) error {
-		if each != nil {
-			each(e)
-		}
-		return s.remember(id, e)
-	})
+	opened, err := interop.OpenSession(ctx, log, id, func(e *eventlog.Event) error { return s.remember(id, e) })
 	if err != nil {
 		return nil, err
 	}

@@ -107,11 +107,23 @@ func openParent(ctx context.Context, log *eventlog.Log, id string) (*parent, err
 		return nil, nil
 	}
 	p := &parent{id: id}
-	s, err := openSession(ctx, log, id, p.add)
-	if err != nil || !s.found || s.Format != Name {
+	known := session{children: map[string]*child{}}
+	s, err := interop.OpenSession(ctx, log, id, func(e *eventlog.Event) error {
+		p.add(e)
+		if e.Type.Name() == eventlog.SessionForked {
+			known.forked()
+		}
+		c, ok, err := e.Child()
+		if !ok || e.Redacted() {
+			return nil
+		}
+		known.told(&c, e.Seq)
+		return err
+	})
+	if err != nil || s.New() || s.Format != Name {
 		return nil, err
 	}
-	p.children = s.children
+	p.children = known.children
 	return p, nil
 }
 
