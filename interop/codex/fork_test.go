@@ -162,6 +162,25 @@ func TestAForkBehindARollback(t *testing.T) {
 	}, drawn(t, log, "s")[8:])
 }
 
+func TestAForkOfAFork(t *testing.T) {
+	text := strings.Replace(opening, `"id":"s"`, `"id":"s","forked_from_id":"`+id("7")+`"`, 1) + readFixture(t, "fork") +
+		record("event_msg", `"type":"task_started","turn_id":"0190000f"`) + record("response_item", `"type":"message","role":"user","content":"And the moon?"`)
+	log := newLog(t)
+	load(t, log, "parent", "fork")
+	for range 2 {
+		if _, err := loadText(t, log, text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lineage, err := fork.Lineage(t.Context(), log, "s")
+	if err != nil || len(lineage) != 2 || lineage[0].Session != id("7") || lineage[0].Seq != 49 || lineage[1].Session != id("4") || lineage[1].Seq != 38 {
+		t.Errorf("lineage is %+v, %v", lineage, err)
+	}
+	same(t, "what is its own", []string{"session_forked", "session_updated", "turn_started", "user And the moon?", "session_updated And the moon?"},
+		drawn(t, log, "s")[len(drawn(t, log, id("7"))):])
+	verify(t, log)
+}
+
 func TestChildren(t *testing.T) {
 	log := newLog(t)
 	load(t, log, "parent", "agent-fresh", "agent-forked")
