@@ -1,0 +1,36 @@
+package lists
+
+import (
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// Reader reads the messages of a list, for formats that hold such lists. It is
+// used by one goroutine.
+type Reader struct{ r *reader }
+
+// NewReader makes a reader of a list whose answers are of the model, if they
+// name no other.
+func NewReader(elements []jsontext.Value, model string) *Reader {
+	c := &conversation{model: model}
+	for _, v := range elements {
+		c.elements = append(c.elements, element{value: v})
+	}
+	return &Reader{newReader(c)}
+}
+
+// Message reads the next element; ok is false when it is no message. Bodies of
+// images stay in the Data of their parts.
+func (r *Reader) Message(v jsontext.Value) (m eventlog.Message, ok bool, err error) {
+	return r.r.message(v)
+}
+
+// At is when the element read last was said; zero if it does not tell.
+func (r *Reader) At() time.Time { return r.r.at }
+
+// UsageOf reads token counts as OpenAI or Anthropic write them; ok is false
+// where there are none.
+func UsageOf(v jsontext.Value) (u eventlog.Usage, ok bool) { return usageOf(v) }
