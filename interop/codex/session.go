@@ -2,6 +2,7 @@ package codex
 
 import (
 	"context"
+	"math"
 	"slices"
 
 	"github.com/go-json-experiment/json"
@@ -239,8 +240,10 @@ type note struct {
 
 type move struct{ seq, to int64 }
 
-// active are the stretches of the active path up to seq head, newest first.
-func (p *path) active(head int64) (stretches []eventlog.Stretch) {
+// active are the stretches of the active path, newest first; the newest has no
+// end.
+func (p *path) active() (stretches []eventlog.Stretch) {
+	head := int64(math.MaxInt64)
 	for _, m := range slices.Backward(p.moves) {
 		if m.seq > head {
 			continue
@@ -253,10 +256,7 @@ func (p *path) active(head int64) (stretches []eventlog.Stretch) {
 
 // messages are those on the active path.
 func (p *path) messages() (active []note) {
-	if len(p.notes) == 0 {
-		return nil
-	}
-	on := p.active(p.end())
+	on := p.active()
 	for _, n := range p.notes {
 		if contains(on, n.seq) {
 			active = append(active, n)
@@ -265,19 +265,22 @@ func (p *path) messages() (active []note) {
 	return active
 }
 
-// end is beyond every event that the path knows of.
-func (p *path) end() int64 { return 1 << 62 }
-
 // begins reports whether a turn begins with its next prompt, and not with what a
 // conversation begins with.
 func (p *path) begins(turn int64) bool {
+	on := p.active()
+	for _, n := range slices.Backward(p.notes) {
+		if n.cut > 0 && contains(on, n.seq) {
+			return true
+		}
+	}
 	n := len(p.notes)
-	return n == 0 || p.notes[n-1].seq < turn || slices.ContainsFunc(p.messages(), func(n note) bool { return n.cut > 0 })
+	return n == 0 || p.notes[n-1].seq < turn
 }
 
 // turnCount is how many turns the active path has.
 func (p *path) turnCount() (count int) {
-	on := p.active(p.end())
+	on := p.active()
 	for _, seq := range p.turns {
 		if contains(on, seq) {
 			count++
