@@ -2,6 +2,7 @@ package gemini
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -100,7 +101,7 @@ func (a *adding) message() error {
 		a.follows, a.s.matched = a.resumes(pieces), true
 	}
 	usage, changed := a.r.usage(), false
-	if equal(a.s.used[a.r.id], usage) {
+	if a.s.counted(a.r.id, usage) {
 		usage = eventlog.Usage{}
 	}
 	for i := range pieces {
@@ -147,23 +148,17 @@ func part(piece int) int {
 func (a *adding) rest(usage eventlog.Usage, changed bool) error {
 	if !usage.IsZero() {
 		model := a.r.text("model")
-		key := a.key("usage " + a.r.id + " " + string(a.r.digest))
+		key := a.key(fmt.Sprint("usage ", a.r.id, tokens(usage)))
 		err := a.put(key, usagePart, eventlog.StepCompletion{Provider: "google", Model: model, ResponseID: a.r.id, Usage: usage})
 		if err != nil {
 			return err
 		}
-		a.s.used[a.r.id] = usage
+		a.s.count(a.r.id, usage)
 	}
 	if changed {
 		return a.raw()
 	}
 	return nil
-}
-
-// equal compares what was counted.
-func equal(u, v eventlog.Usage) bool {
-	return u.InputTokens == v.InputTokens && u.OutputTokens == v.OutputTokens &&
-		u.CacheReadTokens == v.CacheReadTokens && u.ReasoningTokens == v.ReasoningTokens
 }
 
 // key is that of what the session has once.

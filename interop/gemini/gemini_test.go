@@ -284,6 +284,21 @@ func TestMessagesThatGrow(t *testing.T) {
 	}
 }
 
+func TestTokensThatChange(t *testing.T) {
+	log := newLog(t)
+	header, _, _ := strings.Cut(document(), `,"messages"`)
+	text := header + "}"
+	for _, input := range []int{10, 20, 10} {
+		text += "\n" + answer("b", fmt.Sprintf(`"content":"Two","tokens":{"input":%d}`, input))
+	}
+	for range 2 {
+		if _, err := loadText(t, log, text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	same(t, "active path", []string{"session_started", "assistant Two…", "step_completed"}, path(t, log, "s"))
+}
+
 func TestMessagesThatChangeAreKept(t *testing.T) {
 	log := newLog(t)
 	take(t, log, user("a", "Count"), answer("b", `"content":"Four"`))

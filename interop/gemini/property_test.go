@@ -18,7 +18,7 @@ func anyMessage(t *rapid.T, id string) string {
 	case 0, 1:
 		return user(id, "Count")
 	case 2:
-		return answer(id, `"content":"Four","thoughts":[{"subject":"Two and two"}],"tokens":{"input":5,"output":1}`)
+		return answer(id, fmt.Sprintf(`"content":"Four","thoughts":[{"subject":"Two and two"}],"tokens":{"input":%d,"output":1}`, rapid.IntRange(4, 6).Draw(t, "input")))
 	case 3:
 		return answer(id, `"content":"","toolCalls":[{"id":"c`+id+`","name":"read","args":{},"status":"success","result":[{"text":"4"}]}]`)
 	case 4:

@@ -3,6 +3,7 @@ package gemini
 import (
 	"cmp"
 	"context"
+	"slices"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -33,9 +34,9 @@ type session struct {
 	title string
 
 	// said are digests of the messages that the log has, by their seqs; used what
-	// is counted for answers, by the ids of their messages.
+	// was counted for answers, by the ids of their messages.
 	said map[int64]eventlog.Digest
-	used map[string]eventlog.Usage
+	used map[string][]eventlog.Usage
 	// known are the messages of the log.
 	known map[string]bool
 
@@ -50,7 +51,7 @@ type session struct {
 // openSession finds a session in the log, or prepares a new one.
 func openSession(ctx context.Context, log *eventlog.Log, id string) (*session, error) {
 	s := &session{
-		trail: trail.New(), last: start, said: map[int64]eventlog.Digest{}, used: map[string]eventlog.Usage{},
+		trail: trail.New(), last: start, said: map[int64]eventlog.Digest{}, used: map[string][]eventlog.Usage{},
 		known: map[string]bool{}, before: map[string]int64{},
 		seen: map[eventlog.Digest]int{},
 	}
@@ -72,7 +73,7 @@ func (s *session) remember(e *eventlog.Event) error {
 		return err
 	}
 	if step, ok, err := e.StepCompletion(); ok || err != nil {
-		s.used[step.ResponseID] = step.Usage
+		s.count(step.ResponseID, step.Usage)
 		return err
 	}
 	m, ok, err := e.Message()
@@ -90,10 +91,25 @@ func (s *session) heard(seq int64, m *eventlog.Message) {
 		id = idIn(m.Extra)
 	}
 	s.known[id] = true
-	if !m.Usage.IsZero() {
-		s.used[id] = m.Usage
-	}
+	s.count(id, m.Usage)
 	s.said[seq] = content(m)
+}
+
+// count takes in what was counted for an answer.
+func (s *session) count(id string, u eventlog.Usage) {
+	if !u.IsZero() {
+		s.used[id] = append(s.used[id], u)
+	}
+}
+
+// counted reports whether that was counted for an answer.
+func (s *session) counted(id string, u eventlog.Usage) bool {
+	return slices.ContainsFunc(s.used[id], func(v eventlog.Usage) bool { return tokens(u) == tokens(v) })
+}
+
+// tokens are the counters of u.
+func tokens(u eventlog.Usage) [4]int64 {
+	return [4]int64{u.InputTokens, u.OutputTokens, u.CacheReadTokens, u.ReasoningTokens}
 }
 
 // idIn is the id of the message that an extra is of.
