@@ -13,9 +13,6 @@ const applicationID = 0x63766c67
 // It stands in the file as PRAGMA user_version.
 const schemaVersion = 2
 
-// searchVersion is the version of the schema that has an index of texts.
-const searchVersion = 2
-
 // migrations lead from one version of the schema to the next: the first makes
 // an empty file version 1. Released entries never change; a new version is a
 // new entry.
