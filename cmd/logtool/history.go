@@ -11,6 +11,7 @@ import (
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/anthropic"
 	"github.com/convlog/convlog/interop/openai"
+	"github.com/convlog/convlog/interop/transcript"
 	"github.com/convlog/convlog/projection"
 )
 
@@ -108,13 +109,13 @@ func (x *telling) request(ctx context.Context, log *eventlog.Log, entries []proj
 // told prints a history as show prints a session.
 func (a *app) told(p *printer, entries []projection.Entry, full bool) error {
 	r := &renderer{printer: p, full: full}
-	t := newTranscript(holdForShow, r.entry)
+	j := joiner(r, holdForShow)
 	for i := range entries {
-		if err := t.take(entryOf(&entries[i])); err != nil {
+		if err := j.Add(entryOf(&entries[i])); err != nil {
 			return err
 		}
 	}
-	if err := t.flush(); err != nil {
+	if err := j.Flush(); err != nil {
 		return err
 	}
 	r.finish()
@@ -122,11 +123,11 @@ func (a *app) told(p *printer, entries []projection.Entry, full bool) error {
 }
 
 // entryOf is a message of a history as it is shown.
-func entryOf(told *projection.Entry) *entry {
-	x := &entry{message: told.Message, isMessage: true, note: told.Context}
-	x.event.Seq = told.Seq
+func entryOf(told *projection.Entry) *transcript.Entry {
+	x := &transcript.Entry{Message: told.Message, IsMessage: true, Label: told.Context}
+	x.Event.Seq = told.Seq
 	if told.Made != "" {
-		x.note = string(told.Made)
+		x.Label = string(told.Made)
 	}
 	return x
 }

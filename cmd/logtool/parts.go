@@ -8,10 +8,11 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop/transcript"
 )
 
 // part prints one part of a message; results are those of the message's calls.
-func (r *renderer) part(p *eventlog.Part, results map[string]result, in string) {
+func (r *renderer) part(p *eventlog.Part, results map[string]transcript.Result, in string) {
 	switch p.Type {
 	case eventlog.TextPart:
 		r.block(p.Text, in, foldMessage, "")
@@ -20,7 +21,7 @@ func (r *renderer) part(p *eventlog.Part, results map[string]result, in string) 
 	case eventlog.ToolCallPart, eventlog.ServerToolCallPart:
 		r.call(p, in)
 		if answer, ok := results[p.CallID]; ok && p.Type == eventlog.ToolCallPart {
-			r.result(&answer.part, fmt.Sprintf("#%d", answer.seq), in+indent)
+			r.result(&answer.Part, fmt.Sprintf("#%d", answer.Seq), in+indent)
 		}
 	case eventlog.ToolResultPart, eventlog.ServerToolResultPart:
 		r.result(p, "of "+clean(strings.TrimSpace(p.Name+" "+p.CallID)), in)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop/transcript"
 )
 
 // renderer prints entries for people.
@@ -29,17 +30,17 @@ const (
 const indent = "  "
 
 // entry prints one event. Runs of foreign records become one line.
-func (r *renderer) entry(x *entry) error {
-	foreign := !r.full && strings.Contains(string(x.event.Type), ":")
-	if !foreign || x.orphaned != r.raw.orphaned {
+func (r *renderer) entry(x *transcript.Entry) error {
+	foreign := !r.full && strings.Contains(string(x.Event.Type), ":")
+	if !foreign || x.Orphaned != r.raw.orphaned {
 		r.finish()
 	}
 	switch {
 	case foreign:
 		r.raw.add(x)
-	case x.isMessage:
+	case x.IsMessage:
 		r.message(x)
-	case x.event.Type.Name() == eventlog.TurnStarted:
+	case x.Event.Type.Name() == eventlog.TurnStarted:
 		r.turn(x)
 	default:
 		r.other(x)
@@ -71,10 +72,10 @@ type run struct {
 	counts      map[string]int
 }
 
-func (x *run) add(foreign *entry) {
-	e := &foreign.event
+func (x *run) add(foreign *transcript.Entry) {
+	e := &foreign.Event
 	if x.events == 0 {
-		*x = run{first: e.Seq, orphaned: foreign.orphaned, counts: map[string]int{}}
+		*x = run{first: e.Seq, orphaned: foreign.Orphaned, counts: map[string]int{}}
 	}
 	name := clean(string(e.Type))
 	if x.counts[name]++; x.counts[name] == 1 {
@@ -109,8 +110,8 @@ func (r *renderer) gap(message bool) {
 	r.begun, r.spaced = true, message
 }
 
-func (r *renderer) turn(x *entry) {
-	e := &x.event
+func (r *renderer) turn(x *transcript.Entry) {
+	e := &x.Event
 	r.gap(true)
 	r.spaced = false
 	name := "turn"
@@ -120,34 +121,34 @@ func (r *renderer) turn(x *entry) {
 	r.printf("%s %s%s\n", r.paint(bold, "── "+name+" ──"), r.paint(dim, fmt.Sprintf("#%d %s", e.Seq, r.clock(e.Timestamp))), r.marks(x))
 }
 
-func (r *renderer) message(x *entry) {
+func (r *renderer) message(x *transcript.Entry) {
 	r.gap(true)
-	m := &x.message
+	m := &x.Message
 	var about []string
 	if m.Model != "" {
 		about = append(about, clean(m.Model))
 	}
 	r.heading(x, r.paint(roleStyle(m.Role), string(m.Role)), about)
 	for i := range m.Parts {
-		r.part(&m.Parts[i], x.results, indent)
+		r.part(&m.Parts[i], x.Results, indent)
 	}
 }
 
 // orphanedMark stands behind what was rewound.
-const orphanedMark = "orphaned"
+const orphanedMark = transcript.OrphanedMark
 
 // heading prints the first line of an event: its seq, name and what else is
 // known of it, its time, cost and marks at the end.
-func (r *renderer) heading(x *entry, name string, about []string) {
-	if !x.event.Timestamp.IsZero() {
-		about = append(about, r.clock(x.event.Timestamp))
+func (r *renderer) heading(x *transcript.Entry, name string, about []string) {
+	if !x.Event.Timestamp.IsZero() {
+		about = append(about, r.clock(x.Event.Timestamp))
 	}
-	if x.event.Cost > 0 {
-		about = append(about, "$"+x.event.Cost.String())
+	if x.Event.Cost > 0 {
+		about = append(about, "$"+x.Event.Cost.String())
 	}
 	text := name
-	if x.event.Seq > 0 {
-		text = r.paint(dim, at(x.event.Seq)) + " " + name
+	if x.Event.Seq > 0 {
+		text = r.paint(dim, at(x.Event.Seq)) + " " + name
 	}
 	for _, word := range about {
 		text += r.paint(dim, " · "+word)
@@ -156,19 +157,9 @@ func (r *renderer) heading(x *entry, name string, about []string) {
 }
 
 // marks are what is unusual about an event.
-func (r *renderer) marks(x *entry) (text string) {
-	var marks []string
-	if broken := brokenRules(&x.event); broken != "" {
-		marks = append(marks, "broken: "+broken)
-	}
-	if x.note != "" {
-		marks = append(marks, clean(x.note))
-	}
-	if x.orphaned {
-		marks = append(marks, orphanedMark)
-	}
-	for _, mark := range marks {
-		text += r.paint(dim, " · ") + r.paint(yellow, mark)
+func (r *renderer) marks(x *transcript.Entry) (text string) {
+	for _, mark := range x.Marks() {
+		text += r.paint(dim, " · ") + r.paint(yellow, clean(mark))
 	}
 	return text
 }
@@ -185,25 +176,16 @@ func roleStyle(role eventlog.Role) style {
 	return yellow
 }
 
-// brokenRules are the rules that an imported event breaks.
-func brokenRules(e *eventlog.Event) string {
-	value, ok := e.MetadataValue("broken")
-	if !ok {
-		return ""
-	}
-	return clean(strings.Trim(strings.ReplaceAll(string(value), `"`, ""), "[]"))
-}
-
 // other prints an event that is no message: one line, and a text that belongs
 // to it folded below.
-func (r *renderer) other(x *entry) {
+func (r *renderer) other(x *transcript.Entry) {
 	r.gap(false)
 	var about []string
-	detail, text := describe(&x.event)
+	detail, text := describe(&x.Event)
 	if detail != "" {
 		about = append(about, detail)
 	}
-	r.heading(x, clean(string(x.event.Type)), about)
+	r.heading(x, clean(string(x.Event.Type)), about)
 	r.block(text, indent, foldMessage/4, dim)
 }
 

@@ -19,7 +19,7 @@ func shows(t *testing.T, most int, full, colour bool, payloads ...eventlog.Paylo
 	var out strings.Builder
 	p := &printer{w: bufio.NewWriter(&out), colour: colour}
 	r := &renderer{printer: p, full: full}
-	s := &shower{printer: p, renderer: r, transcript: newTranscript(most, r.entry)}
+	s := &shower{printer: p, renderer: r, transcript: joiner(r, most)}
 	for i, payload := range payloads {
 		e, err := eventlog.NewEvent(payload)
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop/transcript"
 )
 
 // showing is how events are shown.
@@ -178,7 +179,7 @@ type shower struct {
 	*printer
 	raw, json  bool
 	renderer   *renderer
-	transcript *transcript
+	transcript *transcript.Joiner
 	orphans    *orphans // nil marks none
 	// unmarked is why orphans were not marked any more: the path cannot be read.
 	// What can be read is shown all the same.
@@ -186,14 +187,21 @@ type shower struct {
 }
 
 const (
-	holdForShow = 200 // events held back to put results under their calls
+	holdForShow = transcript.Hold
 	holdNothing = 0
 )
 
 func (a *app) shower(s showing, hold int) *shower {
 	p := a.printer()
 	r := &renderer{printer: p, full: s.full}
-	return &shower{printer: p, raw: s.raw, json: a.json, renderer: r, transcript: newTranscript(hold, r.entry)}
+	return &shower{printer: p, raw: s.raw, json: a.json, renderer: r, transcript: joiner(r, hold)}
+}
+
+// joiner puts results under their calls, and leaves events apart otherwise.
+func joiner(r *renderer, hold int) *transcript.Joiner {
+	j := transcript.NewJoiner(r.entry)
+	j.Hold = hold
+	return j
 }
 
 func (s *shower) event(ctx context.Context, e eventlog.Event) error {
@@ -209,12 +217,12 @@ func (s *shower) event(ctx context.Context, e eventlog.Event) error {
 		row.Orphaned = orphaned
 		return s.value(row)
 	}
-	return s.transcript.add(e, orphaned)
+	return s.transcript.Add(transcript.NewEntry(&e, orphaned))
 }
 
 // stop prints what is held and flushes; it returns err, if there is one.
 func (s *shower) stop(err error) error {
-	if held := s.transcript.flush(); err == nil {
+	if held := s.transcript.Flush(); err == nil {
 		err = held
 	}
 	s.renderer.finish()

@@ -32,6 +32,8 @@ type Entry struct {
 	// fork.AtTurn counts.
 	Begins bool
 	Turn   int
+	// Label is what else there is to say of the entry.
+	Label string
 
 	asks     bool // the user says something
 	answered int  // its results that stand under calls
@@ -44,8 +46,8 @@ type Result struct {
 	Part eventlog.Part
 }
 
-// newEntry reads an event. A message that cannot be read is none.
-func newEntry(e *eventlog.Event, orphaned bool) *Entry {
+// NewEntry reads an event. A message that cannot be read is none.
+func NewEntry(e *eventlog.Event, orphaned bool) *Entry {
 	x := &Entry{Event: *e, Orphaned: orphaned, Cost: e.Cost}
 	m, ok, err := e.Message()
 	if !ok || err != nil {
@@ -95,14 +97,20 @@ func (x *Entry) Words() (all []string) {
 // usualStops are the reasons to stop that say nothing to a reader.
 var usualStops = []string{"end_turn", "stop", "stop_sequence", "tool_use", "tool_calls", "toolUse", "completed"}
 
+// OrphanedMark stands behind what was rewound.
+const OrphanedMark = "orphaned"
+
 // Marks are what is unusual about an entry: the rules of conversation that an
-// imported event breaks, and that it was rewound.
+// imported event breaks, its label, and that it was rewound.
 func (x *Entry) Marks() (all []string) {
 	if v, ok := x.Event.MetadataValue("broken"); ok {
 		all = append(all, "broken: "+strings.Trim(strings.ReplaceAll(string(v), `"`, ""), "[]"))
 	}
+	if x.Label != "" {
+		all = append(all, x.Label)
+	}
 	if x.Orphaned {
-		all = append(all, "rewound")
+		all = append(all, OrphanedMark)
 	}
 	return all
 }

@@ -140,7 +140,7 @@ func TestRewoundTurns(t *testing.T) {
 		t.Fatal(err)
 	}
 	say(t, log, "s", user("zwei"), reply("", eventlog.Text("2!")))
-	want := []string{"#1 turn 0: user one", "#2 assistant 1", "#3 turn 1: user two rewound", "#4 assistant 2 rewound",
+	want := []string{"#1 turn 0: user one", "#2 assistant 1", "#3 turn 1: user two orphaned", "#4 assistant 2 orphaned",
 		"#5 went back to #2 · typo", "#6 turn 1: user zwei", "#7 assistant 2!"}
 	if diff := cmp.Diff(want, read(t, log, "s", transcript.Options{All: true})); diff != "" {
 		t.Error(diff)
