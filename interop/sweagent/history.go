@@ -1,0 +1,185 @@
+package sweagent
+
+import (
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/document"
+	"github.com/convlog/convlog/interop/internal/parts"
+	"github.com/convlog/convlog/interop/lists"
+)
+
+// teller makes items of a history and its steps.
+type teller struct {
+	history, steps []interop.Record
+	model          string
+	ended          bool
+
+	messages *lists.Reader
+	shell    document.Shell
+	items    []document.Item
+	next     int // the step of the next action
+	acted    bool
+}
+
+func (t *teller) tell() error {
+	values := make([]jsontext.Value, len(t.history))
+	for i := range t.history {
+		values[i] = t.history[i].Value
+	}
+	t.messages = lists.NewReader(values, t.model)
+	for i := range t.history {
+		if err := t.message(&t.history[i]); err != nil {
+			return err
+		}
+	}
+	if t.acted {
+		t.last()
+	}
+	for ; t.next < len(t.steps); t.next++ {
+		if len(t.history) == 0 {
+			t.step(&t.steps[t.next])
+		}
+		t.items = append(t.items, document.Raw(t.steps[t.next], "step"))
+	}
+	return nil
+}
+
+// message tells a message of the history, and before the agent speaks the step
+// that is done.
+func (t *teller) message(rec *interop.Record) error {
+	o, err := parts.Open(rec.Value)
+	if err != nil {
+		t.items = append(t.items, document.Raw(*rec, "message"))
+		return nil
+	}
+	if t.acted && speaker(&o) == eventlog.Assistant {
+		t.stepDone()
+	}
+	m, ok, err := t.messages.Message(withID(&o, rec.Value))
+	if err != nil {
+		return err
+	}
+	if !ok {
+		t.items = append(t.items, document.Raw(*rec, "message"))
+		return nil
+	}
+	demo := o.Peek("is_demo").Kind() == 't'
+	switch m.Role {
+	case eventlog.Assistant:
+		t.speaks(&m, &o)
+		t.acted = !demo && (t.shell.Open() || len(m.ToolCalls()) > 0)
+	case eventlog.User:
+		if t.shell.Open() {
+			t.shell.Prints(&m)
+		}
+	}
+	t.items = append(t.items, document.Item{Rec: *rec, Payload: m, Kind: "message"})
+	return nil
+}
+
+func speaker(o *parts.Members) eventlog.Role {
+	role, _ := interop.Text(o.Peek("role"))
+	return eventlog.Role(role)
+}
+
+// stepDone tells the step of the newest action.
+func (t *teller) stepDone() {
+	t.acted = false
+	if t.next < len(t.steps) {
+		t.items = append(t.items, document.Raw(t.steps[t.next], "step"))
+		t.next++
+	}
+}
+
+// last tells the step of the last action, whose observation may stand there alone.
+func (t *teller) last() {
+	if t.shell.Open() && t.ended && t.next < len(t.steps) {
+		t.observe(&t.steps[t.next])
+	}
+	t.stepDone()
+}
+
+// speaks tells what the agent thought and did.
+func (t *teller) speaks(m *eventlog.Message, o *parts.Members) {
+	t.shell.Passes()
+	action, _ := interop.Text(o.Peek("action"))
+	if thought, ok := interop.Text(o.Peek("thought")); ok && action != "" && len(m.ToolCalls()) == 0 {
+		t.shell.Runs(m, thought, action)
+	}
+	blocks, err := interop.Elements(o.Peek("thinking_blocks"))
+	if err != nil {
+		return
+	}
+	var thinking []eventlog.Part
+	for _, b := range blocks {
+		p, _ := (&parts.Reader{}).Block(b) // without Put nothing can fail
+		thinking = append(thinking, p)
+	}
+	m.Parts = append(thinking, m.Parts...)
+	m.Extra = without(m.Extra, "thinking_blocks")
+}
+
+// withID is a message whose answer to a call is told by the call's id.
+func withID(o *parts.Members, v jsontext.Value) jsontext.Value {
+	ids, err := interop.Elements(o.Peek("tool_call_ids"))
+	if err != nil || len(ids) == 0 || speaker(o) != eventlog.Tool || o.Has("tool_call_id") {
+		return v
+	}
+	with, err := parts.Open(v)
+	if err != nil {
+		return v
+	}
+	if with.Put("tool_call_id", ids[0]); len(ids) == 1 {
+		with.Take("tool_call_ids")
+	}
+	return with.Rest()
+}
+
+func without(object jsontext.Value, name string) jsontext.Value {
+	o, err := parts.Open(object)
+	if err != nil {
+		return object
+	}
+	o.Take(name)
+	return o.Rest()
+}
+
+// step tells what a step says, where there is no history.
+func (t *teller) step(rec *interop.Record) {
+	o, err := parts.Open(rec.Value)
+	if err != nil {
+		return
+	}
+	said, _ := interop.Text(o.Peek("response"))
+	thought, _ := interop.Text(o.Peek("thought"))
+	action, _ := interop.Text(o.Peek("action"))
+	m := eventlog.Message{Role: eventlog.Assistant, Model: t.model}
+	if said != "" {
+		m.Parts = []eventlog.Part{eventlog.Text(said)}
+	}
+	if strings.TrimSpace(action) != "" {
+		t.shell.Runs(&m, thought, action)
+	}
+	t.items = append(t.items, document.Item{Rec: *rec, Payload: m, Kind: "step", Part: 1})
+	if t.shell.Open() {
+		t.observe(rec)
+	}
+}
+
+// observe tells what the command of a step printed.
+func (t *teller) observe(rec *interop.Record) {
+	o, err := parts.Open(rec.Value)
+	if err != nil {
+		return
+	}
+	m := eventlog.Message{}
+	if text, _ := interop.Text(o.Peek("observation")); text != "" {
+		m.Parts = []eventlog.Part{eventlog.Text(text)}
+	}
+	t.shell.Prints(&m)
+	t.items = append(t.items, document.Item{Rec: *rec, Payload: m, Kind: "step", Part: 2})
+}

@@ -1,0 +1,121 @@
+package sweagent
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/document"
+	"github.com/convlog/convlog/interop/internal/parts"
+)
+
+// read reads a trajectory.
+func read(f *document.File, rec *interop.Record) ([]document.Session, error) {
+	o, err := parts.Open(rec.Value)
+	if err != nil || !o.Has("history") && !o.Has("trajectory") {
+		return nil, document.ErrShape
+	}
+	history, err := list(rec, &o, "history")
+	if err != nil {
+		return nil, err
+	}
+	steps, err := list(rec, &o, "trajectory")
+	if err != nil {
+		return nil, err
+	}
+	info := o.Take("info")
+	s := document.Session{ID: f.Session(""), Rec: rec, About: eventlog.Session{Agent: "SWE-agent", Extra: o.Rest()}}
+	run := configOf(o.Peek("replay_config"))
+	s.Spent = spentOf(info)
+	s.Spent.Model = run.Agent.Model.Name
+	s.About.Title = interop.Title(run.Problem.Text)
+	t := teller{history: history, steps: steps, model: s.Spent.Model, ended: ended(info)}
+	if err := t.tell(); err != nil {
+		return nil, err
+	}
+	s.Items = t.items
+	s.About.Title = cmp.Or(s.About.Title, issue(s.Items))
+	if len(s.Items) > 0 && info != nil {
+		last := document.Raw(document.Told(rec, info), "info")
+		last.Name = "info " + string(last.Rec.Digest)
+		s.Items = append(s.Items, last)
+	}
+	return []document.Session{s}, nil
+}
+
+// list takes a list of the document; one that is missing is empty.
+func list(rec *interop.Record, o *parts.Members, name string) ([]interop.Record, error) {
+	v := o.Take(name)
+	if v == nil || v.Kind() == 'n' {
+		return nil, nil
+	}
+	return document.Elements(rec, v)
+}
+
+// config is what is known of the run.
+type config struct {
+	Agent struct {
+		Model struct {
+			Name string `json:"name"`
+		} `json:"model"`
+	} `json:"agent"`
+	Problem struct {
+		Text string `json:"text"`
+	} `json:"problem_statement"`
+}
+
+// configOf reads an object, or a text that holds one.
+func configOf(v jsontext.Value) (c config) {
+	if text, ok := interop.Text(v); ok {
+		v = jsontext.Value(text)
+	}
+	if len(v) == 0 || json.Unmarshal(v, &c) != nil {
+		return config{}
+	}
+	return c
+}
+
+// spentOf reads what the run took.
+func spentOf(info jsontext.Value) (s document.Spent) {
+	var told struct {
+		Stats struct {
+			Cost     float64 `json:"instance_cost"`
+			Sent     int64   `json:"tokens_sent"`
+			Received int64   `json:"tokens_received"`
+		} `json:"model_stats"`
+	}
+	if len(info) == 0 || json.Unmarshal(info, &told) != nil {
+		return s
+	}
+	cost, err := eventlog.USD(told.Stats.Cost)
+	if err == nil {
+		s.Cost = cost
+	}
+	s.Usage = eventlog.Usage{InputTokens: max(0, told.Stats.Sent), OutputTokens: max(0, told.Stats.Received)}
+	return s
+}
+
+// ended reports whether the run came to its end.
+func ended(info jsontext.Value) bool {
+	o, err := parts.Open(info)
+	return err == nil && o.Maybe("exit_status") != ""
+}
+
+// issue is the title of the issue that the user asks for.
+func issue(items []document.Item) string {
+	for i := range items {
+		m, ok := items[i].Payload.(eventlog.Message)
+		if !ok || m.Role != eventlog.User {
+			continue
+		}
+		if _, text, found := strings.Cut(m.Text(), "\nISSUE:\n"); found {
+			return interop.Title(text)
+		}
+		return ""
+	}
+	return ""
+}
