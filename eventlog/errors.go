@@ -19,6 +19,9 @@ var (
 	// ErrReadOnly: the store was opened for reading only, or has been set
 	// read-only after damage.
 	ErrReadOnly = errors.New("store is read-only")
+	// ErrLocked: another process has held a lock of the store for longer than the
+	// store was told to wait.
+	ErrLocked = errors.New("locked by another process")
 	// ErrUnknownOutcome: the write may or may not stand; append the same events
 	// again. See UnknownOutcomeError.
 	ErrUnknownOutcome = errors.New("outcome unknown")

@@ -174,7 +174,8 @@ func (h *handle) wait(ctx context.Context) error {
 
 // await waits for a file's lock until ctx ends or the store is closed.
 func (s *Store) await(ctx context.Context, file File, exclusive bool) error {
-	return flock.Wait(ctx, func() (bool, error) { return whileOpen{file, s}.TryLock(exclusive) })
+	lock := s.whileOpen(file)
+	return flock.Wait(ctx, func() (bool, error) { return lock.TryLock(exclusive) })
 }
 
 // unlock gives the flock back. A file that was made for an append which was

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/flock"
@@ -32,7 +33,7 @@ func (s *Store) Lock(ctx context.Context, exclusive bool) (unlock func(), err er
 	if err != nil {
 		return nil, fmt.Errorf("open store lock: %w", err)
 	}
-	if err := flock.WaitFairly(ctx, exclusive, whileOpen{file, s}, s.openGate); err != nil {
+	if err := flock.WaitFairly(ctx, exclusive, s.whileOpen(file), s.openGate); err != nil {
 		_ = file.Close()
 		return nil, fmt.Errorf("lock %s: %w", s.path(lockName), err)
 	}
@@ -60,15 +61,23 @@ func (s *Store) openGate(create bool) (flock.Locker, error) {
 	return gate, err
 }
 
-// whileOpen is a file whose lock is waited for until the store is closed.
+// whileOpen is a file whose lock is waited for until the store is closed, or for as
+// long as the options say.
 type whileOpen struct {
 	File
 	store *Store
+	since time.Time
 }
+
+func (s *Store) whileOpen(file File) whileOpen { return whileOpen{file, s, time.Now()} }
 
 func (w whileOpen) TryLock(exclusive bool) (bool, error) {
 	if w.store.isClosed() {
 		return false, eventlog.ErrClosed
 	}
-	return w.File.TryLock(exclusive)
+	ok, err := w.File.TryLock(exclusive)
+	if limit := w.store.opts.LockTimeout; !ok && err == nil && limit > 0 && time.Since(w.since) >= limit {
+		return false, fmt.Errorf("%w for %v", eventlog.ErrLocked, limit)
+	}
+	return ok, err
 }

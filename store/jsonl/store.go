@@ -36,6 +36,9 @@ type Options struct {
 	// OpenFiles bounds how many files of idle sessions are kept open; 256 if 0.
 	// They are closed as well when the process has no descriptor left.
 	OpenFiles int
+	// LockTimeout bounds how long a lock that another process holds is waited for;
+	// then the answer is ErrLocked. Without it the context alone does.
+	LockTimeout time.Duration
 	// FS replaces the directory of the operating system.
 	FS FS
 }

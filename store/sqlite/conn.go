@@ -11,6 +11,8 @@ import (
 	"time"
 
 	sqlite3 "modernc.org/sqlite"
+
+	"github.com/convlog/convlog/eventlog"
 )
 
 // SQLite's result codes that are told apart here.
@@ -243,6 +245,23 @@ func (b *backoff) next() time.Duration {
 	*b = backoff(min(max(time.Duration(*b)*2, firstBackoff), lastBackoff))
 	return time.Duration(*b)
 }
+
+// within runs f, which waits for other processes, for as long as limit at most. No
+// limit is 0.
+func within(ctx context.Context, limit time.Duration, f func(context.Context) error) error {
+	if limit <= 0 {
+		return f(ctx)
+	}
+	bounded, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	err := f(bounded)
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return lockedFor(limit)
+	}
+	return err
+}
+
+func lockedFor(limit time.Duration) error { return fmt.Errorf("%w for %v", eventlog.ErrLocked, limit) }
 
 // patiently repeats f while the database is busy, until ctx ends.
 func patiently(ctx context.Context, f func() error) error {

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/flock"
@@ -53,7 +54,8 @@ func (barrier) unknown(cause error) error { return cause }
 // so that only one of them polls. Who asks for it exclusively is not overtaken
 // by later ones.
 type storeLock struct {
-	path string
+	path  string
+	limit time.Duration // of waiting for other processes; none if 0
 
 	mu      sync.Mutex
 	holders int // -1 is one that excludes the others
@@ -69,7 +71,11 @@ func (l *storeLock) lock(ctx context.Context, exclusive bool) (func(), error) {
 	if err := l.enter(ctx, exclusive); err != nil {
 		return nil, err
 	}
-	release, err := flock.Lock(ctx, l.path, exclusive, 0o600)
+	var release func()
+	err := within(ctx, l.limit, func(ctx context.Context) (err error) {
+		release, err = flock.Lock(ctx, l.path, exclusive, 0o600)
+		return err
+	})
 	if err != nil {
 		l.exit()
 		return nil, err

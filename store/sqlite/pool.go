@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/convlog/convlog/eventlog"
 )
@@ -16,6 +17,7 @@ const maxReaders = 4
 type pool struct {
 	dial  func(stamp) (*conn, error)
 	stamp func() (stamp, error) // nil where SQLite's own locks do
+	limit time.Duration          // of waiting for other processes; none if 0
 	slots chan struct{}
 
 	mu     sync.Mutex
@@ -24,8 +26,8 @@ type pool struct {
 	closed bool
 }
 
-func newPool(dial func(stamp) (*conn, error), stamp func() (stamp, error)) *pool {
-	return &pool{dial: dial, stamp: stamp, slots: make(chan struct{}, maxReaders)}
+func newPool(dial func(stamp) (*conn, error), stamp func() (stamp, error), limit time.Duration) *pool {
+	return &pool{dial: dial, stamp: stamp, limit: limit, slots: make(chan struct{}, maxReaders)}
 }
 
 // with runs f on a connection, again while the database is busy or changes
@@ -38,6 +40,11 @@ func (p *pool) with(ctx context.Context, f func(*conn) error) error {
 		return ctx.Err()
 	}
 	defer func() { <-p.slots }()
+	return within(ctx, p.limit, func(ctx context.Context) error { return p.try(ctx, f) })
+}
+
+// try makes attempts until one counts, or ctx ends.
+func (p *pool) try(ctx context.Context, f func(*conn) error) error {
 	return patiently(ctx, func() error {
 		for {
 			again, err := p.once(f)

@@ -58,7 +58,9 @@ func (s *Store) erase(ctx context.Context, op operation) error {
 
 // scrub empties the write-ahead log, waiting for readers that need it.
 func (s *Store) scrub(ctx context.Context) error {
-	return patiently(ctx, func() error { return s.writer.do(ctx, &job{op: scrub{}, alone: true}) })
+	return within(ctx, s.options.LockTimeout, func(ctx context.Context) error {
+		return patiently(ctx, func() error { return s.writer.do(ctx, &job{op: scrub{}, alone: true}) })
+	})
 }
 
 // rewriting replaces lines and appends others.

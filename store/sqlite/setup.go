@@ -12,12 +12,15 @@ import (
 const writing = "mode=rw&psow=1"
 
 // dialWriter opens a connection that writes, waiting for others until ctx ends.
-func dialWriter(ctx context.Context, path string, policy Synchronous) (*conn, error) {
+func dialWriter(ctx context.Context, path string, options Options) (*conn, error) {
 	c, err := dial(path, writing)
 	if err != nil {
 		return nil, err
 	}
-	if err := patiently(ctx, func() error { return c.setUp(policy) }); err != nil {
+	err = within(ctx, options.LockTimeout, func(ctx context.Context) error {
+		return patiently(ctx, func() error { return c.setUp(options.Synchronous) })
+	})
+	if err != nil {
 		return nil, errors.Join(err, c.close())
 	}
 	return c, nil

@@ -35,6 +35,9 @@ type Options struct {
 	// demands durability gets it under each of them, and so do blobs,
 	// rewrites and removals.
 	Synchronous Synchronous
+	// LockTimeout bounds how long a lock that another process holds is waited for;
+	// then the answer is eventlog.ErrLocked. Without it the context alone does.
+	LockTimeout time.Duration
 }
 
 // Store keeps sessions in one SQLite database file. It implements
@@ -78,7 +81,7 @@ func New(path string, opts ...Options) *Store {
 	if len(opts) > 0 {
 		s.options = opts[0]
 	}
-	s.locks.path = path + "-lock"
+	s.locks.path, s.locks.limit = path+"-lock", s.options.LockTimeout
 	return s
 }
 
@@ -162,18 +165,18 @@ func (s *Store) notOpened(err error) error {
 
 func (s *Store) openNow(ctx context.Context) error {
 	if s.options.ReadOnly {
-		s.readers = newPool(s.dialReadOnly(), fileStamp(s.path))
+		s.readers = newPool(s.dialReadOnly(), fileStamp(s.path), s.options.LockTimeout)
 		return s.readers.with(ctx, func(*conn) error { return nil })
 	}
 	if err := createFile(s.path); err != nil {
 		return err
 	}
-	w, err := openWriter(ctx, s.path, s.options.Synchronous)
+	w, err := openWriter(ctx, s.path, s.options)
 	if err != nil {
 		return err
 	}
 	s.writer = w
-	s.readers = newPool(func(stamp) (*conn, error) { return dial(s.path, "mode=ro") }, nil)
+	s.readers = newPool(func(stamp) (*conn, error) { return dial(s.path, "mode=ro") }, nil, s.options.LockTimeout)
 	s.index.start(s)
 	return nil
 }

@@ -21,6 +21,7 @@ type writer struct {
 	conn    *conn
 	policy  Synchronous
 	level   Synchronous // what conn is set to at present
+	limit   time.Duration // of waiting for other processes; none if 0
 	keys    map[string]int64
 	suspect bool // conn failed in a way that a new one may not
 
@@ -33,12 +34,15 @@ type writer struct {
 	stop    chan struct{}
 }
 
-func openWriter(ctx context.Context, path string, policy Synchronous) (*writer, error) {
-	c, err := dialWriter(ctx, path, policy)
+func openWriter(ctx context.Context, path string, options Options) (*writer, error) {
+	c, err := dialWriter(ctx, path, options)
 	if err != nil {
 		return nil, err
 	}
-	w := &writer{path: path, conn: c, policy: policy, level: policy, keys: map[string]int64{}, stop: make(chan struct{})}
+	w := &writer{
+		path: path, conn: c, policy: options.Synchronous, level: options.Synchronous, limit: options.LockTimeout,
+		keys: map[string]int64{}, stop: make(chan struct{}),
+	}
 	w.rest.L = &w.mu
 	return w, nil
 }
@@ -93,10 +97,13 @@ func (w *writer) begin() error {
 		return err
 	}
 	var b backoff
-	for {
+	for began := time.Now(); ; {
 		err := w.tryBegin()
 		if !isBusy(err) {
 			return err
+		}
+		if w.limit > 0 && time.Since(began) >= w.limit {
+			return lockedFor(w.limit)
 		}
 		select {
 		case <-w.stop:

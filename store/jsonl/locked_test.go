@@ -1,0 +1,52 @@
+package jsonl_test
+
+import (
+	"errors"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/flock"
+	"github.com/convlog/convlog/store/jsonl"
+)
+
+// A lock that another process does not give back is waited for as long as the store
+// was told; nothing is written, and afterwards all goes on.
+func TestLockTimeout(t *testing.T) {
+	ctx, dir := t.Context(), t.TempDir()
+	log := eventlog.Open(jsonl.New(dir, jsonl.Options{LockTimeout: time.Millisecond}))
+	defer log.Close()
+	say := func() error {
+		e, err := eventlog.NewUserMessage("hello")
+		if err == nil {
+			_, err = log.Append(ctx, "s", eventlog.Any, e)
+		}
+		return err
+	}
+	if err := say(); err != nil {
+		t.Fatal(err)
+	}
+	unlock, err := flock.Lock(ctx, filepath.Join(dir, "s.jsonl"), true, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := say(); !errors.Is(err, eventlog.ErrLocked) {
+		t.Errorf("while the session is locked: %v", err)
+	}
+	unlock()
+	if err := say(); err != nil {
+		t.Fatal(err)
+	}
+	unlock, err = flock.Lock(ctx, filepath.Join(dir, ".lock"), false, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := log.CollectGarbage(ctx, eventlog.GCOptions{}); !errors.Is(err, eventlog.ErrLocked) {
+		t.Errorf("while the store is locked: %v", err)
+	}
+	unlock()
+	if head, err := log.Head(ctx, "s"); err != nil || head.Seq != 2 {
+		t.Errorf("head is %v, %v", head, err)
+	}
+}
