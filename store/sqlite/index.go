@@ -208,19 +208,7 @@ type merging struct {
 
 func (m *merging) unknown(cause error) error { return cause }
 
-func (m *merging) apply(w *writer) error {
-	if err := w.tryBegin(); err != nil {
-		return err
-	}
-	err := m.merge(w.conn)
-	if err == nil {
-		_, err = w.conn.exec("COMMIT")
-	}
-	if err != nil {
-		w.rollback()
-	}
-	return err
-}
+func (m *merging) apply(w *writer) error { return w.unsynced(func() error { return m.merge(w.conn) }) }
 
 // merge goes on merging. SQLite says by the changes whether it has done anything.
 func (m *merging) merge(c *conn) error {
@@ -374,12 +362,30 @@ func (b *indexing) unknown(cause error) error { return cause }
 // it as can be done before somebody else wants to write. It changes nothing if
 // the index is not any more as it was when the events were read. While another
 // process writes it is busy.
-func (b *indexing) apply(w *writer) error {
+func (b *indexing) apply(w *writer) error { return w.unsynced(func() error { return b.fill(w) }) }
+
+// unsynced runs f in a transaction of its own. A loss of power may take it, since
+// it is not synced, but not what others were promised: the next commit that is
+// synced syncs all.
+func (w *writer) unsynced(f func() error) (err error) {
+	if err := w.reconnect(); err != nil {
+		return err
+	}
+	if w.level == Full {
+		if err := w.conn.run(Normal.pragma()); err != nil {
+			return err
+		}
+		defer func() {
+			if again := w.conn.run(Full.pragma()); again != nil {
+				w.suspect = true // a new connection begins with the level as it should be
+				err = errors.Join(err, again)
+			}
+		}()
+	}
 	if err := w.tryBegin(); err != nil {
 		return err
 	}
-	err := b.fill(w)
-	if err == nil {
+	if err = f(); err == nil {
 		_, err = w.conn.exec("COMMIT")
 	}
 	if err != nil {

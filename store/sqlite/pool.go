@@ -17,7 +17,7 @@ const maxReaders = 4
 type pool struct {
 	dial  func(stamp) (*conn, error)
 	stamp func() (stamp, error) // nil where SQLite's own locks do
-	limit time.Duration          // of waiting for other processes; none if 0
+	limit time.Duration         // of waiting for other processes; none if 0
 	slots chan struct{}
 
 	mu     sync.Mutex
