@@ -129,7 +129,7 @@ func (x *indexer) rest(ctx context.Context) bool {
 // catchUp brings the index up to date.
 func (x *indexer) catchUp(ctx context.Context) error {
 	for more := true; more; {
-		err := patiently(ctx, func() (err error) {
+		err := x.patiently(ctx, func(ctx context.Context) (err error) {
 			more, err = x.step(ctx)
 			return err
 		})
@@ -138,6 +138,13 @@ func (x *indexer) catchUp(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// patiently repeats a step while another process writes.
+func (x *indexer) patiently(ctx context.Context, step func(context.Context) error) error {
+	return within(ctx, x.store.options.LockTimeout, func(ctx context.Context) error {
+		return patiently(ctx, func() error { return step(ctx) })
+	})
 }
 
 // step brings some more events into the index; more is false when there are no
@@ -191,7 +198,7 @@ const (
 func (x *indexer) merge(ctx context.Context, pages int64) error {
 	for more := true; more; {
 		m := &merging{pages: pages}
-		err := patiently(ctx, func() error { return x.store.writer.do(ctx, &job{op: m, alone: true}) })
+		err := x.patiently(ctx, func(ctx context.Context) error { return x.store.writer.do(ctx, &job{op: m, alone: true}) })
 		if err != nil {
 			return err
 		}
