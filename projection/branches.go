@@ -41,9 +41,8 @@ type Branch struct {
 type Move struct {
 	Seq int64 `json:"seq"`
 	To  int64 `json:"to"`
-	// From is the tip that it left, Inner whether that lay inside another branch.
-	From  int64 `json:"from,omitzero"`
-	Inner bool  `json:"inner,omitzero"`
+	// From is the tip that it left.
+	From int64 `json:"from,omitzero"`
 }
 
 // Branches are the active tip of a session and the tips that rewinds left:
@@ -76,8 +75,9 @@ func (b *BranchList) move(seq int64, m *eventlog.HeadMove) {
 	if b.Tip > 0 && !b.Inner && !onStretches(path, b.Tip) {
 		b.Orphaned = append(b.Orphaned, Branch{Tip: b.Tip, Left: seq, To: m.To, Label: m.Label, Reason: m.Reason})
 	}
-	b.Moves = append(b.Moves, Move{Seq: seq, To: m.To, From: b.Tip, Inner: b.Inner})
-	b.Tip, b.Inner = b.tipAt(m.To)
+	b.Moves = append(b.Moves, Move{Seq: seq, To: m.To, From: b.Tip})
+	tip := b.tipAt(m.To)
+	b.Tip, b.Inner = tip, b.Inner || tip != b.Tip
 	b.Orphaned = slices.DeleteFunc(b.Orphaned, func(o Branch) bool {
 		if !onStretches(path, o.Tip) {
 			return false
@@ -89,15 +89,12 @@ func (b *BranchList) move(seq int64, m *eventlog.HeadMove) {
 
 // tipAt is the tip of the path that ends with seq, as far as the moves tell:
 // events that do not count on the path are only known behind the last that does.
-func (b *BranchList) tipAt(seq int64) (tip int64, inner bool) {
+func (b *BranchList) tipAt(seq int64) int64 {
 	n, moved := b.find(seq)
 	for ; moved; n, moved = b.find(seq) {
 		seq = b.Moves[n].To
 	}
-	if next := b.Moves[n]; next.From <= seq {
-		return next.From, next.Inner
-	}
-	return seq, true
+	return min(seq, b.Moves[n].From)
 }
 
 // find is the place among the moves of the one at seq, or of the next one.

@@ -35,6 +35,7 @@ func (l *life) settled(name string) map[string]string {
 	all["branches"] = fmt.Sprint(tips)
 	calls, _ := projection.State(loaded, projection.Calls)
 	without := *calls
+	without.SessionID = "" // who has the last word
 	if without.Turn != nil {
 		turn := *without.Turn
 		turn.Left, without.Turn = nil, &turn
