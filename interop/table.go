@@ -3,7 +3,6 @@ package interop
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -95,13 +94,4 @@ func (t *Table) Total() Result {
 		}
 	}
 	return total
-}
-
-// thousands writes 1234567 as 1,234,567.
-func thousands(n int) string {
-	digits := strconv.Itoa(n)
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return digits
 }

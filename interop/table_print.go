@@ -32,7 +32,7 @@ func (t *Table) print(w io.Writer, fold bool) error {
 	fmt.Fprintln(tw, "records\tevents\tpresent\traw\theld\trefused\tsessions\t  file")
 	shown := t.printFiles(tw, fold && len(t.Rows) > mostRows)
 	if hidden := len(t.Rows) - shown; hidden > 0 {
-		fmt.Fprintf(tw, "\t\t\t\t\t\t\t  … %s\n", numbered(hidden, "more file"))
+		fmt.Fprintf(tw, "\t\t\t\t\t\t\t  … %s\n", Count(int64(hidden), "more file"))
 	}
 	if len(t.Rows) != 1 {
 		t.printSums(tw)
@@ -75,16 +75,16 @@ func (t *Table) printSums(w io.Writer) {
 	if len(formats) > 1 {
 		for _, name := range slices.Sorted(maps.Keys(formats)) {
 			sum := formats[name].Total()
-			printRow(w, &sum, numbered(len(formats[name].Rows), "file")+" of "+name)
+			printRow(w, &sum, Count(int64(len(formats[name].Rows)), "file")+" of "+name)
 		}
 	}
 	total := t.Total()
-	printRow(w, &total, numbered(len(t.Rows), "file"))
+	printRow(w, &total, Count(int64(len(t.Rows)), "file"))
 }
 
 func printRow(w io.Writer, r *Result, name string) {
 	for _, n := range []int{r.Records, r.Events, r.Present, r.Raw, r.Held, len(r.Refused), len(r.Sessions)} {
-		fmt.Fprintf(w, "%s\t", thousands(n))
+		fmt.Fprintf(w, "%s\t", Thousands(int64(n)))
 	}
 	fmt.Fprintf(w, "  %s\n", oneLine(name))
 }
@@ -107,7 +107,7 @@ func (t *Table) printRefused(n *noter, fold bool) {
 		}
 	}
 	if hidden > 0 {
-		n.note("refused: … and %s more", thousands(hidden))
+		n.note("refused: … and %s more", Thousands(int64(hidden)))
 	}
 }
 
@@ -132,7 +132,7 @@ func (n *noter) names(verb, noun string, names []string) {
 	if len(names) > mostNames {
 		list += ", …"
 	}
-	n.note("%s: %s: %s", verb, numbered(len(names), noun), list)
+	n.note("%s: %s: %s", verb, Count(int64(len(names)), noun), list)
 }
 
 // oneLine shows characters that would break a line or act on a terminal.
@@ -143,12 +143,4 @@ func oneLine(text string) string {
 		}
 		return r
 	}, text)
-}
-
-// numbered is a number with its noun.
-func numbered(n int, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return thousands(n) + " " + noun
 }

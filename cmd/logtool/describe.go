@@ -5,6 +5,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop/transcript"
 )
 
 // describe says in one line what an event holds, and gives the long text that
@@ -15,13 +16,13 @@ func describe(e *eventlog.Event) (detail, text string) {
 	}
 	const most = 60
 	var words, texts []string
-	for _, a := range argumentsOf(e.Data) {
+	for _, a := range transcript.Arguments(e.Data) {
 		switch {
-		case a.name == "extra", a.name == "hash", a.name == "event_id":
-		case strings.Contains(a.text, "\n") || utf8.RuneCountInString(a.text) > 4*most:
-			texts = append(texts, a.label()+a.text)
+		case a.Name == "extra", a.Name == "hash", a.Name == "event_id":
+		case strings.Contains(a.Text, "\n") || utf8.RuneCountInString(a.Text) > 4*most:
+			texts = append(texts, a.Label()+a.Text)
 		default:
-			words = append(words, clean(a.label())+brief(a.text, 2*most))
+			words = append(words, clean(a.Label())+brief(a.Text, 2*most))
 		}
 	}
 	return brief(strings.Join(words, ", "), 4*most), strings.Join(texts, "\n")

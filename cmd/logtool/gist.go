@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop/transcript"
 )
 
 // gist says in one line what an event is: who said what, which tools were
@@ -31,7 +32,7 @@ func gistOfPart(part *eventlog.Part) string {
 	case eventlog.TextPart:
 		return ""
 	case eventlog.ToolCallPart, eventlog.ServerToolCallPart:
-		return "→ " + brief(part.Name+oneLine(argumentsOf(part.Arguments)), 80)
+		return "→ " + brief(part.Name+oneLine(transcript.Arguments(part.Arguments)), 80)
 	case eventlog.ToolResultPart, eventlog.ServerToolResultPart:
 		mark := "← "
 		if part.IsError {

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop/transcript"
 )
@@ -61,78 +59,29 @@ func body(p *eventlog.Part) string {
 // call prints a tool call: arguments on its line if they are short, else
 // below.
 func (r *renderer) call(p *eventlog.Part, in string) {
-	arguments := argumentsOf(p.Arguments)
+	arguments := transcript.Arguments(p.Arguments)
 	line := oneLine(arguments)
 	r.printf("%s%s %s%s\n", in, r.paint(cyan, "→"), r.paint(bold, clean(p.Name)), line)
 	if line != "" || len(arguments) == 0 {
 		return
 	}
 	for _, a := range arguments {
-		if !strings.Contains(a.text, "\n") {
-			r.block(a.label()+a.text, in+indent, foldArgument, "")
+		if !strings.Contains(a.Text, "\n") {
+			r.block(a.Label()+a.Text, in+indent, foldArgument, "")
 			continue
 		}
-		r.block(strings.TrimSuffix(a.label(), " "), in+indent, foldArgument, "")
-		r.block(a.text, in+indent+indent, foldArgument, "")
+		r.block(strings.TrimSuffix(a.Label(), " "), in+indent, foldArgument, "")
+		r.block(a.Text, in+indent+indent, foldArgument, "")
 	}
-}
-
-// argument is a member of a call's arguments: strings unquoted, others as JSON.
-type argument struct{ name, text string }
-
-func (a argument) label() string {
-	if a.name == "" {
-		return ""
-	}
-	return a.name + ": "
-}
-
-// argumentsOf splits arguments that are an object, in order; another value is
-// one argument without a name.
-func argumentsOf(value jsontext.Value) []argument {
-	dec := jsontext.NewDecoder(strings.NewReader(string(value)))
-	if dec.PeekKind() != '{' {
-		if len(value) == 0 {
-			return nil
-		}
-		return []argument{{text: plain(value)}}
-	}
-	var arguments []argument
-	if _, err := dec.ReadToken(); err != nil {
-		return nil
-	}
-	for dec.PeekKind() == '"' {
-		name, err := dec.ReadToken()
-		if err != nil {
-			break
-		}
-		text := name.String()
-		member, err := dec.ReadValue()
-		if err != nil {
-			break
-		}
-		arguments = append(arguments, argument{text, plain(member)})
-	}
-	return arguments
-}
-
-// plain is the text of a JSON string, or the JSON of another value.
-func plain(value jsontext.Value) string {
-	if value.Kind() == '"' {
-		if text, err := jsontext.AppendUnquote(nil, value); err == nil {
-			return string(text)
-		}
-	}
-	return string(value)
 }
 
 // oneLine is " (name: text, …)", or empty where that would be long.
-func oneLine(arguments []argument) string {
+func oneLine(arguments []transcript.Argument) string {
 	const most = 100
 	var words []string
 	long := 0
 	for _, a := range arguments {
-		word := a.label() + a.text
+		word := a.Label() + a.Text
 		if long += utf8.RuneCountInString(word); long > most || strings.Contains(word, "\n") {
 			return ""
 		}

@@ -11,6 +11,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
+
+	"github.com/convlog/convlog/interop"
 )
 
 // printer writes what a command prints. Errors of writing are kept until flush.
@@ -152,16 +154,8 @@ func ago(d time.Duration, t time.Time) string {
 	return strconv.Itoa(int(d.Hours()/24)) + " days ago"
 }
 
-// thousands writes 1234567 as 1,234,567. So are numbers of things written; those
-// that name one (a seq, a turn, a byte of a file) are written without commas, as
-// they are typed.
-func thousands(n int64) string {
-	digits := strconv.FormatInt(n, 10)
-	for i := len(digits) - 3; i > 0 && digits[i-1] != '-'; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return digits
-}
+// thousands writes 1234567 as 1,234,567.
+func thousands(n int64) string { return interop.Thousands(n) }
 
 // size writes a number of bytes for people.
 func size(n int64) string {
@@ -177,12 +171,7 @@ func size(n int64) string {
 }
 
 // count writes a number with its noun: 1 session, 2 sessions.
-func count(n int64, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return thousands(n) + " " + noun
-}
+func count(n int64, noun string) string { return interop.Count(n, noun) }
 
 // clean makes one line of text safe to show on a terminal: control characters
 // become visible escapes.

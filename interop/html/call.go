@@ -14,7 +14,7 @@ func (p *page) call(part *eventlog.Part, x *transcript.Entry) {
 	p.tag("<div class=\"call\"><div><span class=\"a\">→</span> <b>")
 	p.text(part.Name)
 	p.tag("</b>")
-	arguments := transcript.Arguments(part)
+	arguments := transcript.Arguments(part.Arguments)
 	if line := transcript.OneLine(arguments); line != "" {
 		p.tag(" <code>")
 		p.text(line)

@@ -72,7 +72,7 @@ func (p *page) head(a *transcript.About) {
 // foot ends the page, and says what is not in it.
 func (p *page) foot(a *transcript.About) {
 	p.tag("</main>\n<footer>")
-	p.text(transcript.Count(int(a.Head.Seq), "event"))
+	p.text(interop.Count(a.Head.Seq, "event"))
 	if not := transcript.Hidden(p.hidden); not != "" {
 		p.text("; not shown: " + not)
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/fence"
 	"github.com/convlog/convlog/interop/transcript"
 )
@@ -182,7 +183,7 @@ func (p *page) reasoning(part *eventlog.Part) {
 // summary writes how long a folded text is, and how it begins.
 func (p *page) summary(text string) {
 	p.tag(`<span class="w">`)
-	p.text(transcript.Count(transcript.Lines(text), "line"))
+	p.text(interop.Count(int64(transcript.Lines(text)), "line"))
 	p.tag(`</span> <code>`)
 	p.text(transcript.Gist(text))
 	p.tag(`</code>`)

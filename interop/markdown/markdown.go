@@ -67,7 +67,7 @@ func (p *page) head(a *transcript.About) {
 }
 
 func (p *page) foot(a *transcript.About) {
-	p.printf("\n---\n\n%s", transcript.Count(int(a.Head.Seq), "event"))
+	p.printf("\n---\n\n%s", interop.Count(a.Head.Seq, "event"))
 	if not := transcript.Hidden(p.hidden); not != "" {
 		p.printf("; not shown: %s", plain(not))
 	}
@@ -134,7 +134,7 @@ func (p *page) reasoning(part *eventlog.Part) {
 
 // call writes a call and its result.
 func (p *page) call(part *eventlog.Part, x *transcript.Entry) {
-	arguments := transcript.Arguments(part)
+	arguments := transcript.Arguments(part.Arguments)
 	line := transcript.OneLine(arguments)
 	p.printf("\n→ **%s**", plain(part.Name))
 	if line != "" {

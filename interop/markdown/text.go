@@ -4,6 +4,7 @@ import (
 	"html"
 	"strings"
 
+	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/fence"
 	"github.com/convlog/convlog/interop/transcript"
 )
@@ -34,7 +35,7 @@ func (p *page) folded(name, text string) {
 // details writes a text that a reader unfolds.
 func (p *page) details(name, text string) {
 	text = strings.Trim(transcript.Visible(text), "\n")
-	summary := strings.TrimSpace(name + " · " + transcript.Count(transcript.Lines(text), "line") + " · " + transcript.Gist(text))
+	summary := strings.TrimSpace(name + " · " + interop.Count(int64(transcript.Lines(text)), "line") + " · " + transcript.Gist(text))
 	summary = strings.Join(strings.Fields(strings.TrimPrefix(summary, "· ")), " ")
 	p.printf("\n<details>\n<summary>%s</summary>\n\n%s\n\n</details>\n", html.EscapeString(summary), block(text, ""))
 }

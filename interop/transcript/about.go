@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/projection"
 )
 
@@ -103,7 +104,7 @@ func Tokens(u eventlog.Usage) string {
 		{u.OutputTokens, "out"}, {u.ReasoningTokens, "of them reasoning"},
 	} {
 		if n.count > 0 {
-			all = append(all, thousands(n.count)+" "+n.noun)
+			all = append(all, interop.Thousands(n.count)+" "+n.noun)
 		}
 	}
 	if len(all) == 0 {
@@ -120,22 +121,6 @@ func Clock(t time.Time) string {
 	return t.UTC().Format("2006-01-02 15:04:05")
 }
 
-// Count is a number with its noun: 1 line, 2 lines.
-func Count(n int, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return thousands(int64(n)) + " " + noun
-}
-
-func thousands(n int64) string {
-	digits := fmt.Sprint(n)
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return digits
-}
-
 // words joins what there is with a dot between.
 func words(all ...string) string {
 	all = slices.DeleteFunc(all, func(s string) bool { return s == "" })
@@ -146,7 +131,7 @@ func words(all ...string) string {
 func Hidden(counts map[string]int) string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(counts)) {
-		all = append(all, fmt.Sprintf("%s %s", thousands(int64(counts[name])), name))
+		all = append(all, fmt.Sprintf("%s %s", interop.Thousands(int64(counts[name])), name))
 	}
 	return strings.Join(all, ", ")
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 )
 
@@ -14,15 +13,23 @@ import (
 // JSON.
 type Argument struct{ Name, Text string }
 
+// Label is what stands before the text.
+func (a *Argument) Label() string {
+	if a.Name == "" {
+		return ""
+	}
+	return a.Name + ": "
+}
+
 // Arguments are those of a call, in order; a value that is no object is one
 // without a name.
-func Arguments(call *eventlog.Part) (all []Argument) {
-	members, err := interop.Members(call.Arguments)
+func Arguments(v jsontext.Value) (all []Argument) {
+	members, err := interop.Members(v)
 	if err != nil {
-		if len(call.Arguments) == 0 {
+		if len(v) == 0 {
 			return nil
 		}
-		return []Argument{{Text: plain(call.Arguments)}}
+		return []Argument{{Text: plain(v)}}
 	}
 	for _, m := range members {
 		all = append(all, Argument{m.Name, plain(m.Value)})
@@ -42,11 +49,7 @@ func OneLine(arguments []Argument) string {
 	const most = 100
 	var all []string
 	for _, a := range arguments {
-		word := a.Text
-		if a.Name != "" {
-			word = a.Name + ": " + a.Text
-		}
-		all = append(all, word)
+		all = append(all, a.Label()+a.Text)
 	}
 	line := strings.Join(all, ", ")
 	if len(line) > 4*most || utf8.RuneCountInString(line) > most || strings.ContainsAny(line, "\n\r") {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop"
 )
 
 // Note is what an event that is no message tells a reader.
@@ -71,15 +72,15 @@ func compacted(c *eventlog.Compaction) Note {
 	what := "context compacted"
 	switch {
 	case len(c.Cleared) > 0 && len(c.Entries) == 0 && c.Summary == "":
-		what = Count(len(c.Cleared), "tool result") + " cleared"
+		what = interop.Count(int64(len(c.Cleared)), "tool result") + " cleared"
 	case c.Covers.To > 0:
 		what += fmt.Sprintf(": #%d to #%d", c.Covers.From, c.Covers.To)
 	}
 	tokens := ""
 	if c.TokensBefore > 0 {
-		tokens = thousands(c.TokensBefore) + " tokens before"
+		tokens = interop.Thousands(c.TokensBefore) + " tokens before"
 		if c.TokensAfter > 0 {
-			tokens += ", " + thousands(c.TokensAfter) + " after"
+			tokens += ", " + interop.Thousands(c.TokensAfter) + " after"
 		}
 	}
 	n.Words = words(what, c.Strategy, c.Trigger, tokens)
