@@ -1,14 +1,10 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -26,8 +22,9 @@ import (
 var formats = []interop.Format{claude.Format{}, codex.Format{}, pi.Format{}, gemini.Format{}, lists.Format{}}
 
 func (a *app) importCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "import PATH...",
+	var x importing
+	cmd := &cobra.Command{
+		Use:   "import [PATH...]",
 		Short: "Import transcripts of other programs, or what export wrote",
 		Long: `Import transcripts: files, or folders with all transcripts in them. Formats:
 
@@ -38,46 +35,124 @@ func (a *app) importCommand() *cobra.Command {
   messages     lists of messages as OpenAI's Chat Completions and Responses and
                Anthropic's Messages have them: JSON, or lines of it
   logtool      the JSONL that logtool export writes, whose ids, seqs and hashes
-               are verified and kept ("-" reads it from standard input)
+               are verified and kept
 
-Importing again adds only what is new.
+Without PATH it says which of these folders there are and what is in them;
+--known imports them. "-" is standard input. Quoted patterns ('**/*.jsonl') are
+expanded here. Links to files and folders are followed where they are named, not
+in folders. What is no transcript is skipped in folders and by patterns, and
+refused where it is named; --format says what it is.
 
-Records that cannot be read are refused and listed, the rest is imported, and
-the exit code is 1.`,
-		Example: `  logtool import ~/.claude/projects
+Importing again adds only what is new. The table counts the records read, the
+events written, the records that were present already, those kept raw, those held
+back until their session begins, and those refused, which are listed by line: the
+rest is imported, and the exit code is 1.`,
+		Example: `  logtool import
+  logtool import ~/.claude/projects
+  zcat old.jsonl.gz | logtool import -
   logtool export --all | logtool --store copy.db import -`,
-		Args: between(1, -1),
+		Args: between(0, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			own, foreign, err := a.sortPaths(args)
-			if err != nil {
-				return err
-			}
-			return a.writing(func(log *eventlog.Log) error { return a.importAll(cmd.Context(), log, own, foreign) })
+			x.app, x.args = a, args
+			return x.run(cmd.Context())
 		},
 	}
+	cmd.Flags().StringVar(&x.format, "format", anyFormat, "what the files are: "+strings.Join(formatNames(), ", "))
+	cmd.Flags().BoolVar(&x.known, "known", false, "import the folders where programs keep their transcripts")
+	cmd.Flags().BoolVarP(&x.dry, "dry-run", "n", false, "say what would be imported, and import nothing")
+	cmd.Flags().BoolVarP(&x.verbose, "verbose", "v", false, "list every file and every record refused, however many")
+	return cmd
 }
 
-// importAll imports what export wrote, then the transcripts, and prints a
-// table of all of it.
-func (a *app) importAll(ctx context.Context, log *eventlog.Log, own []ownFile, foreign []string) error {
+const (
+	anyFormat = "auto"
+	ownFormat = "jsonl" // what export writes
+)
+
+// formatNames are what --format takes.
+func formatNames() []string {
+	names := []string{anyFormat}
+	for _, f := range formats {
+		names = append(names, f.Name())
+	}
+	return append(names, ownFormat)
+}
+
+// importing is what the import command was told.
+type importing struct {
+	app     *app
+	args    []string
+	format  string
+	known   bool
+	dry     bool
+	verbose bool
+}
+
+func (x *importing) run(ctx context.Context) error {
+	formats, err := x.formats()
+	if err != nil {
+		return err
+	}
+	if x.known || len(x.args) == 0 {
+		known, err := x.app.known(ctx, formats)
+		if err != nil || !x.known {
+			return errors.Join(err, x.app.printKnown(known))
+		}
+		x.args = append(x.args, dirsOf(known)...)
+	}
+	in, err := x.app.inputs(x.args, x.format)
+	defer in.close()
+	if err != nil {
+		return err
+	}
+	found, err := interop.Find(ctx, formats, in.paths, in.opts)
+	if err != nil {
+		return in.rename(err)
+	}
+	if x.dry {
+		return x.preview(in, found)
+	}
+	return x.app.writing(func(log *eventlog.Log) error { return x.all(ctx, log, in, found) })
+}
+
+// formats are those that --format allows.
+func (x *importing) formats() ([]interop.Format, error) {
+	switch x.format {
+	case anyFormat:
+		return formats, nil
+	case ownFormat:
+		return nil, nil
+	}
+	for _, f := range formats {
+		if f.Name() == x.format {
+			return []interop.Format{f}, nil
+		}
+	}
+	return nil, usagef("unknown format %q: --format is one of %s", x.format, strings.Join(formatNames(), ", "))
+}
+
+// all imports what export wrote, then the transcripts, and prints a table of all
+// of it.
+func (x *importing) all(ctx context.Context, log *eventlog.Log, in *inputs, found *interop.Found) error {
 	var table interop.Table
 	var failed []error
-	for _, file := range own {
+	for _, file := range in.own {
 		row := file.adopt(ctx, log)
 		if row.Err != nil {
 			failed = append(failed, streamError{fmt.Errorf("import %s: %w", file, row.Err)})
 		}
 		table.Rows = append(table.Rows, row)
 	}
-	if len(foreign) > 0 && ctx.Err() == nil {
-		t, err := interop.Import(ctx, log, formats, foreign, interop.Options{})
-		table.Rows, table.Skipped = append(table.Rows, t.Rows...), t.Skipped
-		if err != nil {
-			failed = append(failed, err)
-		}
+	if ctx.Err() == nil {
+		bar := newImportBar(x.app, found)
+		t, err := found.Import(ctx, log, interop.Options{Progress: bar.file, Bytes: bar.bytes})
+		bar.clear()
+		t.Rows = append(table.Rows, t.Rows...)
+		table = t
+		failed = append(failed, err)
 	}
-	if len(table.Rows) > 0 || len(table.Skipped) > 0 {
-		if err := a.printTable(&table); err != nil {
+	if len(table.Rows) > 0 || len(table.Skipped) > 0 || len(table.Links) > 0 {
+		if err := x.app.printTable(&table, x.verbose); err != nil {
 			return err
 		}
 	}
@@ -102,180 +177,15 @@ func importError(table *interop.Table, err error) error {
 		return err
 	case bad > 0:
 		return fmt.Errorf("%s refused, as listed; the rest is imported", count(int64(bad), "record"))
-	case len(table.Rows) == 0 && len(table.Skipped) == 0:
+	case len(table.Rows) > 0:
+		return nil
+	case len(table.Skipped) == 0 && len(table.Links) > 0:
+		return errors.New("nothing to import: links in folders are not followed; name them, or what they lead to")
+	case len(table.Skipped) == 0:
 		return errors.New("nothing to import: there are no files; see logtool import --help")
-	case len(table.Rows) == 0:
+	case holdsLog(table.Skipped):
+		return errors.New("nothing to import: this is a log of logtool; name it with --store, or copy it with logtool convert")
+	default:
 		return fmt.Errorf("no transcript of a known format among %s; see logtool import --help", count(int64(len(table.Skipped)), "file"))
 	}
-	return nil
-}
-
-// ownFile is a stream that export wrote.
-type ownFile struct {
-	name string
-	in   io.Reader // nil: the file of that name
-}
-
-func (f ownFile) String() string {
-	if f.in != nil {
-		return "standard input"
-	}
-	return f.name
-}
-
-// sortPaths tells what export wrote from everything else.
-func (a *app) sortPaths(paths []string) (own []ownFile, foreign []string, err error) {
-	for _, path := range paths {
-		if path == "-" {
-			in := bufio.NewReaderSize(a.in, 1<<20)
-			head, err := in.Peek(headBytes)
-			if len(head) == 0 && errors.Is(err, io.EOF) {
-				return nil, nil, errors.New("nothing on standard input")
-			}
-			switch {
-			case bytes.HasPrefix(head, []byte(activePathMark)):
-				return nil, nil, pathOnly("standard input")
-			case !writtenByExport(head):
-				return nil, nil, errors.New("standard input is not what logtool export wrote; name a transcript's file instead")
-			}
-			own = append(own, ownFile{"-", in})
-			continue
-		}
-		head, err := beginning(path)
-		switch {
-		case err != nil:
-			return nil, nil, fmt.Errorf("import: %w", err)
-		case bytes.HasPrefix(head, []byte(activePathMark)):
-			return nil, nil, pathOnly(path)
-		case writtenByExport(head):
-			own = append(own, ownFile{name: path})
-		default:
-			foreign = append(foreign, path)
-		}
-	}
-	return own, foreign, nil
-}
-
-const headBytes = 16
-
-// writtenByExport knows a stream of ours by its first bytes: an event, or a
-// blob that the first event needs.
-func writtenByExport(head []byte) bool {
-	return bytes.HasPrefix(head, []byte(`{"crc":"`)) || bytes.HasPrefix(head, []byte(`{"blob":"sha256`))
-}
-
-// pathOnly refuses what export wrote with --path active.
-func pathOnly(name string) error {
-	return fmt.Errorf("%s holds active paths, without the hashes and what was rewound: export the sessions without --path, and import that", name)
-}
-
-// beginning reads the first bytes of a file; a folder has none.
-func beginning(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, err
-	}
-	head := make([]byte, headBytes)
-	n, err := io.ReadFull(f, head)
-	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return nil, err
-	}
-	return head[:n], nil
-}
-
-// adopt imports the stream, all that is readable before the first bad line.
-func (f *ownFile) adopt(ctx context.Context, log *eventlog.Log) interop.Row {
-	row := interop.Row{Path: f.name, Format: "jsonl"}
-	in := f.in
-	if in == nil {
-		file, err := os.Open(f.name)
-		if err != nil {
-			row.Err = err
-			return row
-		}
-		defer file.Close()
-		in = file
-	}
-	adopted, err := log.Import(ctx, in)
-	row.Err = err
-	for _, s := range adopted {
-		row.Records += int(s.Read)
-		row.Imported += int(s.Stored)
-		row.Present += int(s.Read - s.Stored)
-		row.Events += int(s.Stored)
-		row.Touch(s.Session)
-	}
-	return row
-}
-
-// imported is a row of the table as --json prints it.
-type imported struct {
-	File     string    `json:"file"`
-	Format   string    `json:"format"`
-	Records  int       `json:"records"`
-	Events   int       `json:"events"`
-	Present  int       `json:"present"`
-	Raw      int       `json:"raw"`
-	Held     int       `json:"held"`
-	Refused  []refused `json:"refused"`
-	Sessions []string  `json:"sessions"`
-	Error    string    `json:"error,omitzero"`
-}
-
-// refused is a record that could not be read.
-type refused struct {
-	Line   int64  `json:"line"`
-	Offset int64  `json:"offset"`
-	Reason string `json:"reason"`
-}
-
-func newImported(row *interop.Row) imported {
-	out := imported{
-		File: row.Path, Format: row.Format, Records: row.Records, Events: row.Events, Present: row.Present,
-		Raw: row.Raw, Held: row.Held, Refused: []refused{}, Sessions: row.Sessions,
-	}
-	for _, r := range row.Refused {
-		out.Refused = append(out.Refused, refused(r))
-	}
-	if row.Err != nil {
-		out.Error = row.Err.Error()
-	}
-	return out
-}
-
-func (a *app) printTable(table *interop.Table) error {
-	p := a.printer()
-	if !a.json {
-		if err := withoutOnly(table).Print(p.w); err != nil {
-			return err
-		}
-		return p.flush()
-	}
-	for i := range table.Rows {
-		if err := p.value(newImported(&table.Rows[i])); err != nil {
-			return err
-		}
-	}
-	return p.flush()
-}
-
-// withoutOnly is the table without the error that is the only one: it is what the
-// command ends with.
-func withoutOnly(table *interop.Table) *interop.Table {
-	stopped := 0
-	short := interop.Table{Rows: slices.Clone(table.Rows), Skipped: table.Skipped}
-	for i := range short.Rows {
-		if short.Rows[i].Err != nil {
-			short.Rows[i].Err = nil
-			stopped++
-		}
-	}
-	if stopped != 1 {
-		return table
-	}
-	return &short
 }

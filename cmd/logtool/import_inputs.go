@@ -1,0 +1,184 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/convlog/convlog/interop"
+)
+
+// stdinName is the path that names standard input.
+const stdinName = "-"
+
+// inputs are what an import was given, sorted.
+type inputs struct {
+	own     []ownFile         // what export wrote
+	paths   []string          // of everything else
+	opts    interop.Options   // patterns and streams of everything else
+	spooled map[string]string // names of streams, by the path or "-" they came by
+	files   []*os.File        // to be closed and, where they are ours, removed
+}
+
+// inputs tells what export wrote from everything else. Close it in any case.
+func (a *app) inputs(args []string, format string) (*inputs, error) {
+	in := &inputs{spooled: map[string]string{}}
+	in.opts.Forced = format != anyFormat
+	for _, arg := range args {
+		if err := in.add(a, arg, format); err != nil {
+			return in, err
+		}
+	}
+	return in, nil
+}
+
+func (in *inputs) add(a *app, arg, format string) error {
+	if arg == stdinName {
+		return in.stream(stdinName, a.in, format)
+	}
+	path := a.fromHome(arg)
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && interop.IsPattern(path):
+		return in.pattern(path, format)
+	case err != nil:
+		return fmt.Errorf("import: %w", err)
+	case info.IsDir():
+		in.paths = append(in.paths, path)
+		return nil
+	case !info.Mode().IsRegular(): // a pipe, as of <(command)
+		f, err := os.Open(path)
+		if err != nil {
+			return fmt.Errorf("import: %w", err)
+		}
+		in.files = append(in.files, f)
+		return in.stream(path, f, format)
+	}
+	own, err := isOwn(path, format)
+	if err != nil {
+		return err
+	}
+	if own {
+		in.own = append(in.own, ownFile{name: path})
+	} else {
+		in.paths = append(in.paths, path)
+	}
+	return nil
+}
+
+// fromHome replaces the ~ of a path that was quoted.
+func (a *app) fromHome(path string) string {
+	rest, ok := strings.CutPrefix(path, "~/")
+	home := a.getenv("HOME")
+	if !ok || home == "" {
+		return path
+	}
+	if _, err := os.Lstat(path); err == nil {
+		return path
+	}
+	return filepath.Join(home, rest)
+}
+
+// pattern takes what a pattern matches, which the shell did not expand.
+func (in *inputs) pattern(pattern, format string) error {
+	matches, err := interop.Glob(pattern)
+	if err != nil {
+		return usagef("import: %v", err)
+	}
+	if len(matches) == 0 {
+		return fmt.Errorf("import: nothing matches %s", pattern)
+	}
+	for _, path := range matches {
+		own, err := isOwn(path, format)
+		if err == nil && own {
+			in.own = append(in.own, ownFile{name: path})
+			continue
+		}
+		in.opts.Matched = append(in.opts.Matched, path) // which says what is wrong with it
+	}
+	return nil
+}
+
+// isOwn reports whether export wrote a file.
+func isOwn(path, format string) (bool, error) {
+	if format != anyFormat {
+		return format == ownFormat, nil
+	}
+	head, err := beginning(path)
+	if err != nil {
+		return false, fmt.Errorf("import: %w", err)
+	}
+	if bytes.HasPrefix(head, []byte(activePathMark)) {
+		return false, pathOnly(path)
+	}
+	return writtenByExport(head), nil
+}
+
+// stream takes a stream, which can be read once. A transcript is put into a file:
+// formats look at their files more than once.
+func (in *inputs) stream(name string, r io.Reader, format string) error {
+	b := bufio.NewReaderSize(r, 1<<20)
+	head, err := b.Peek(headBytes)
+	file := ownFile{name: name, in: b}
+	switch {
+	case len(head) == 0 && errors.Is(err, io.EOF):
+		return fmt.Errorf("nothing on %s", file)
+	case len(head) == 0:
+		return fmt.Errorf("read %s: %w", file, err)
+	case format == ownFormat, format == anyFormat && writtenByExport(head):
+		in.own = append(in.own, file)
+		return nil
+	case format == anyFormat && bytes.HasPrefix(head, []byte(activePathMark)):
+		return pathOnly(file.String())
+	}
+	src, err := in.spool(b)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", file, err)
+	}
+	in.spooled[src.Name] = file.String()
+	in.opts.Sources = append(in.opts.Sources, src)
+	return nil
+}
+
+// spool copies a stream to a file, which is gone when it is closed. Its name is
+// made of what it holds, so that two lists of messages are not taken for one.
+func (in *inputs) spool(r io.Reader) (interop.Source, error) {
+	f, err := os.CreateTemp("", "logtool-")
+	if err != nil {
+		return interop.Source{}, err
+	}
+	in.files = append(in.files, f)
+	if err := os.Remove(f.Name()); err != nil {
+		return interop.Source{}, err
+	}
+	hash := sha256.New()
+	size, err := io.Copy(io.MultiWriter(f, hash), r)
+	return interop.Source{
+		Name: "stdin-" + hex.EncodeToString(hash.Sum(nil)[:4]),
+		Open: func() (io.ReadCloser, error) { return io.NopCloser(io.NewSectionReader(f, 0, size)), nil },
+		Size: size,
+	}, err
+}
+
+// rename makes an error about a stream name it as the user did.
+func (in *inputs) rename(err error) error {
+	var format *interop.FormatError
+	if !errors.As(err, &format) || in.spooled[format.Path] == "" {
+		return err
+	}
+	return &interop.FormatError{Path: in.spooled[format.Path], Reason: format.Reason}
+}
+
+func (in *inputs) close() {
+	for _, f := range in.files {
+		_ = f.Close() // only read, or gone
+	}
+}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop"
+)
+
+// ownFile is a stream that export wrote.
+type ownFile struct {
+	name string
+	in   io.Reader // nil: the file of that name
+}
+
+func (f ownFile) String() string {
+	if f.name == stdinName {
+		return "standard input"
+	}
+	return f.name
+}
+
+const headBytes = 16
+
+// writtenByExport knows a stream of ours by its first bytes: an event, or a
+// blob that the first event needs.
+func writtenByExport(head []byte) bool {
+	return bytes.HasPrefix(head, []byte(`{"crc":"`)) || bytes.HasPrefix(head, []byte(`{"blob":"sha256`))
+}
+
+// holdsLog reports whether the files are the sessions of a log.
+func holdsLog(files []string) bool {
+	return slices.ContainsFunc(files, func(path string) bool {
+		head, err := beginning(path)
+		return err == nil && writtenByExport(head)
+	})
+}
+
+// pathOnly refuses what export wrote with --path active.
+func pathOnly(name string) error {
+	return fmt.Errorf("%s holds active paths, without the hashes and what was rewound: export the sessions without --path, and import that", name)
+}
+
+// beginning reads the first bytes of a file; a folder has none.
+func beginning(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, err
+	}
+	head := make([]byte, headBytes)
+	n, err := io.ReadFull(f, head)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, err
+	}
+	return head[:n], nil
+}
+
+// adopt imports the stream, all that is readable before the first bad line.
+func (f *ownFile) adopt(ctx context.Context, log *eventlog.Log) interop.Row {
+	row := interop.Row{Path: f.name, Format: ownFormat}
+	in := f.in
+	if in == nil {
+		file, err := os.Open(f.name)
+		if err != nil {
+			row.Err = err
+			return row
+		}
+		defer file.Close()
+		in = file
+	}
+	adopted, err := log.Import(ctx, in)
+	row.Err = err
+	for _, s := range adopted {
+		row.Records += int(s.Read)
+		row.Imported += int(s.Stored)
+		row.Present += int(s.Read - s.Stored)
+		row.Events += int(s.Stored)
+		row.Touch(s.Session)
+	}
+	return row
+}
