@@ -62,14 +62,14 @@ type place struct {
 
 // session adds a session, which has no items where nothing was said yet.
 func (im *importer) session(doc *Session) error {
+	if err := cmp.Or(doc.Refused, eventlog.CheckSessionID(doc.ID)); err != nil {
+		im.result.Records++
+		im.result.Refuse(doc.Rec.Refuse(err))
+		return nil
+	}
 	if len(doc.Items) == 0 {
 		im.result.Records++
 		im.result.Held++
-		return nil
-	}
-	if err := eventlog.CheckSessionID(doc.ID); err != nil {
-		im.result.Records++
-		im.result.Refuse(doc.Rec.Refuse(err))
 		return nil
 	}
 	s, err := openSession(im.ctx, im.log, doc.ID)
@@ -294,7 +294,7 @@ func (a *adding) spend() error {
 	if !ok || !a.s.trail.Holds(a.last.seq) {
 		return nil
 	}
-	e, err := a.doc.Rec.Event(0, eventlog.StepCompletion{Model: rest.Model, Usage: rest.Usage})
+	e, err := a.doc.Rec.Event(0, eventlog.StepCompletion{Model: rest.Model, Agent: rest.Agent, Usage: rest.Usage})
 	if err != nil {
 		return err
 	}

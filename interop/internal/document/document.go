@@ -36,13 +36,15 @@ type Session struct {
 	// Spent is what all of it took. What is not told of single messages becomes
 	// a step_completed behind the items.
 	Spent Spent
-	// Rec is the record that the session stands in.
-	Rec *interop.Record
+	// Rec is the record that the session stands in, and Refused why that cannot be
+	// read; nil if it can.
+	Rec     *interop.Record
+	Refused error
 }
 
 // Spent is what models took.
 type Spent struct {
-	Model string
+	Model, Agent string
 	Usage eventlog.Usage
 	Cost  eventlog.Cost
 }

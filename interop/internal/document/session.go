@@ -125,7 +125,7 @@ func (s *session) add(key interop.Key, it *Item, e eventlog.Event) (int64, error
 
 // less is what of a is not in b; ok says that there is something.
 func less(a, b Spent) (rest Spent, ok bool) {
-	rest = Spent{Model: a.Model, Cost: max(0, a.Cost-b.Cost), Usage: eventlog.Usage{
+	rest = Spent{Model: a.Model, Agent: a.Agent, Cost: max(0, a.Cost-b.Cost), Usage: eventlog.Usage{
 		InputTokens:      max(0, a.Usage.InputTokens-b.Usage.InputTokens),
 		OutputTokens:     max(0, a.Usage.OutputTokens-b.Usage.OutputTokens),
 		CacheReadTokens:  max(0, a.Usage.CacheReadTokens-b.Usage.CacheReadTokens),

@@ -1,0 +1,68 @@
+package minisweagent
+
+import (
+	"math"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop/lists"
+)
+
+// extra is what is told of a message.
+type extra struct {
+	at       time.Time
+	cost     eventlog.Cost
+	usage    eventlog.Usage
+	commands []string
+}
+
+func extraOf(v jsontext.Value) (x extra) {
+	var told struct {
+		Timestamp float64 `json:"timestamp"`
+		Cost      float64 `json:"cost"`
+		Actions   []struct {
+			Command string `json:"command"`
+		} `json:"actions"`
+		Response struct {
+			Usage jsontext.Value `json:"usage"`
+		} `json:"response"`
+	}
+	if v.Kind() != '{' || json.Unmarshal(v, &told) != nil {
+		return x
+	}
+	if told.Timestamp > 0 && told.Timestamp < 1e11 {
+		whole, part := math.Modf(told.Timestamp)
+		x.at = time.Unix(int64(whole), int64(part*1e6)*1e3).UTC()
+	}
+	x.cost, _ = eventlog.USD(max(0, told.Cost)) // none, where it is no amount
+	if len(told.Response.Usage) > 0 {
+		x.usage, _ = lists.UsageOf(told.Response.Usage)
+	}
+	for _, a := range told.Actions {
+		x.commands = append(x.commands, a.Command)
+	}
+	return x
+}
+
+// block is a code block that the agent runs.
+var block = regexp.MustCompile("(?s)```(?:bash|mswea_bash_command)\\s*\n(.*?)\n```")
+
+// commandIn finds the command in an answer, and what is said before and behind it.
+// The agent takes an answer with exactly one.
+func commandIn(text string, commands []string) (said, command string, ok bool) {
+	found := block.FindAllStringSubmatchIndex(text, 2)
+	switch {
+	case len(found) == 1:
+		at := found[0]
+		before, after := strings.TrimSpace(text[:at[0]]), strings.TrimSpace(text[at[1]:])
+		return strings.TrimSpace(before + "\n\n" + after), text[at[2]:at[3]], true
+	case len(commands) == 1:
+		return text, commands[0], true
+	}
+	return "", "", false
+}

@@ -1,0 +1,71 @@
+package taubench_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/convlog/convlog/interop/internal/document/documenttest"
+	"github.com/convlog/convlog/interop/taubench"
+)
+
+var (
+	ferry  = filepath.Join("../../testdata/transcripts/tau-bench", "ferry.json")
+	format = taubench.Format{}
+)
+
+func TestDetect(t *testing.T) {
+	for head, want := range map[string]bool{
+		`[{"task_id":0,"reward":0.5,"info":{"task":{"instr`: true,
+		`[{"task_id":"a","trial":0,"reward":1,"traj":[`:     true,
+		`{"task_id":0,"reward":0.5,"info":{},"traj":[]}`:    false,
+		`[{"task_id":0,"messages":[]}]`:                     false,
+		`[{"role":"user","content":"task_id reward traj"}]`: false,
+		`[[{"role":"user","content":"Hello"}]]`:             false,
+		`[]`:                                                false,
+		"":                                                  false,
+	} {
+		if got := format.Detect("f.json", []byte(head)); got != want {
+			t.Errorf("detect %s: %v", head, got)
+		}
+	}
+}
+
+func TestAttempts(t *testing.T) {
+	log := documenttest.NewLog(t)
+	content := documenttest.ReadFile(t, ferry)
+	got := documenttest.Load(t, log, format, "runs/ferry.json", content)
+	documenttest.Again(t, log, format, "runs/ferry.json", content)
+	ids := documenttest.Sessions(t, log)
+	if got.Records != 7 || got.Imported != 6 || got.Held != 1 || len(ids) != 1 || !strings.HasPrefix(ids[0], "ferry-task-3-trial-0-") {
+		t.Errorf("sessions %q, import: %+v", ids, got)
+	}
+	documenttest.Same(t, "active path", []string{
+		"session_started", "system Book…", "user I…", `assistant calls get_user {"user":"ada_1"}`,
+		"tool failed result of get_user: Error: user not found", "assistant I…", "user Goodbye.…", "step_completed 0+0 0.0035475",
+	}, documenttest.Path(t, log, ids[0]))
+	start := documenttest.Start(t, log, ids[0])
+	if start.Title != "I am ada_1, to Holyhead please." || start.Source.SessionID != "3/0" || !strings.Contains(string(start.Extra), `"reward":1.0`) {
+		t.Errorf("the session starts with %+v", start)
+	}
+}
+
+// Attempts are appended while the benchmark runs.
+func TestAListThatGrows(t *testing.T) {
+	attempt := func(task string) string {
+		return `{"task_id":` + task + `,"reward":1,"info":{"user_cost":0.25},"traj":[{"role":"user","content":"Task ` + task + `"},{"role":"assistant","content":"Done"}],"trial":0}`
+	}
+	documenttest.Grows(t, format, "f.json", "["+attempt("1")+"]", "["+attempt("1")+","+attempt("2")+"]")
+}
+
+func TestAListThatIsNoneOrCutOff(t *testing.T) {
+	log := documenttest.NewLog(t)
+	content := documenttest.ReadFile(t, ferry)
+	for _, text := range []string{content[:len(content)-20], `[{"task_id":0,"reward":1,"traj":[]},{"traj":[]}]`, `[{"task_id":0,"reward":1,"traj":7}]`, `[{"task_id":0,"reward":1,"traj":[]},7]`} {
+		if got := documenttest.Load(t, log, format, "f.json", text); len(got.Refused) != 1 || got.Events != 0 {
+			t.Errorf("import: %+v", got)
+		}
+	}
+}
+
+func FuzzImport(f *testing.F) { documenttest.Fuzz(f, format, "f.json", ferry) }
