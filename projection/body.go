@@ -49,7 +49,7 @@ func makeBody(ctx context.Context, log *eventlog.Log, s *eventlog.Snapshot, fold
 		}
 		parts[f.name()] = p
 	}
-	b, err := json.Marshal(parts, json.Deterministic(true))
+	b, err := json.Marshal(parts, json.Deterministic(true), jsontext.PreserveRawStrings(true))
 	if err != nil {
 		return nil, err
 	}

@@ -230,7 +230,7 @@ func (v *Live) opportunity(r *Request) (*Opportunity, error) {
 	begin := v.last.oldest.Timestamp
 	if v.last.found {
 		begin = v.last.event.Timestamp
-		o.Index = v.last.snapshot.Index + 1
+		o.Index = max(v.last.snapshot.Index, v.last.snapshot.Index+1) // it may be the last number there is
 	}
 	o.Age = max(v.opts.Now().Sub(begin), 0)
 	return o, nil

@@ -104,7 +104,7 @@ func (f *folded[S]) encode() (jsontext.Value, error) {
 	if f.Encode != nil {
 		return f.Encode(&f.state)
 	}
-	body, err := json.Marshal(&f.state, json.Deterministic(true))
+	body, err := json.Marshal(&f.state, json.Deterministic(true), jsontext.PreserveRawStrings(true))
 	return body, err
 }
 
