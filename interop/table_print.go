@@ -28,23 +28,30 @@ func (t *Table) Print(w io.Writer) error { return t.print(w, true) }
 func (t *Table) PrintAll(w io.Writer) error { return t.print(w, false) }
 
 func (t *Table) print(w io.Writer, fold bool) error {
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(tw, "records\tevents\tpresent\traw\theld\trefused\tsessions\t  file")
-	shown := t.printFiles(tw, fold && len(t.Rows) > mostRows)
-	if hidden := len(t.Rows) - shown; hidden > 0 {
-		fmt.Fprintf(tw, "\t\t\t\t\t\t\t  … %s\n", Count(int64(hidden), "more file"))
-	}
-	if len(t.Rows) != 1 {
-		t.printSums(tw)
-	}
-	if err := tw.Flush(); err != nil {
-		return err
+	if len(t.Rows) > 0 {
+		if err := t.printRows(w, fold && len(t.Rows) > mostRows); err != nil {
+			return err
+		}
 	}
 	n := noter{w: w}
 	t.printRefused(&n, fold && len(t.Total().Refused) > mostRefusals)
 	n.names("skipped", "other file", t.Skipped)
 	n.names("not followed", "link", t.Links)
 	return n.err
+}
+
+// printRows writes the rows, in brief only those with something refused.
+func (t *Table) printRows(w io.Writer, brief bool) error {
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(tw, "records\tevents\tpresent\traw\theld\trefused\tsessions\t  file")
+	shown := t.printFiles(tw, brief)
+	if hidden := len(t.Rows) - shown; hidden > 0 {
+		fmt.Fprintf(tw, "\t\t\t\t\t\t\t  … %s\n", Count(int64(hidden), "more file"))
+	}
+	if len(t.Rows) != 1 {
+		t.printSums(tw)
+	}
+	return tw.Flush()
 }
 
 // printFiles writes the rows of files and reports how many.

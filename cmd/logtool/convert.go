@@ -27,6 +27,7 @@ copies nothing.`,
 			if err != nil {
 				return err
 			}
+			src.wait, dst.wait = a.wait, a.wait
 			return src.with(forReading, func(from *eventlog.Log) error {
 				sessions, err := a.sessions(cmd.Context(), from, args[2:], false)
 				if err != nil {

@@ -52,6 +52,7 @@ func (a *app) copyTo(ctx context.Context, name, to string, opts fork.CopyOptions
 	if filepath.Clean(src.path) == filepath.Clean(dst.path) {
 		return a.changing(func(log *eventlog.Log) error { return a.copy(ctx, log, name, opts) })
 	}
+	dst.wait = a.wait
 	return src.with(forReading, func(from *eventlog.Log) error {
 		if _, err := resolve(ctx, from, name); err != nil {
 			return err // before the other store is made

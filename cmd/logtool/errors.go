@@ -102,6 +102,8 @@ func hintFor(err error) string {
 		return "the session does not exist (any more): append with --expect new to begin it"
 	case errors.As(err, &conflict) && conflict.ID == "":
 		return fmt.Sprintf("read what was added (logtool tail %s), then append with --expect %s", shellWord(conflict.Session), expectation(conflict.Actual))
+	case errors.Is(err, eventlog.ErrLocked):
+		return "let the other process finish and run this again, or wait longer, as with --wait 10m"
 	case errors.Is(err, interop.ErrHistory):
 		return "import it into another store"
 	case errors.Is(err, interop.ErrUnknownFormat):

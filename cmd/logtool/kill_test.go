@@ -65,7 +65,7 @@ func newKilling(t *testing.T, kind, name string, rounds int) *killing {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	k := &killing{t: t, dir: t.TempDir(), rand: rand.New(rand.NewPCG(seed, 0)), acked: map[string]eventlog.Head{}}
-	k.store = place{kind, filepath.Join(k.dir, name)}
+	k.store = place{kind: kind, path: filepath.Join(k.dir, name)}
 	var err error
 	if k.log, err = k.store.open(forWriting); err != nil {
 		t.Fatal(err)
@@ -167,7 +167,7 @@ func (k *killing) backup(name string) {
 	k.mu.Lock()
 	before := k.acked["session-0"]
 	k.mu.Unlock()
-	to := target{place: place{k.store.kind, filepath.Join(k.dir, name)}}
+	to := target{place: place{kind: k.store.kind, path: filepath.Join(k.dir, name)}}
 	to.partial = to.path + partialSuffix
 	k.killed("backup", to.place.String())
 	if _, err := os.Stat(to.path); err == nil {

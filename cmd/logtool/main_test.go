@@ -60,6 +60,7 @@ func TestScripts(t *testing.T) {
 			"orphan":     orphan,
 			"lie":        lie,
 			"talk":       talk,
+			"hold":       hold,
 			"views":      views,
 			"snapshotid": snapshotID,
 		},

@@ -21,8 +21,9 @@ type app struct {
 	now    func() time.Time
 	pager  *pager // that prints out; nil if none does
 
-	store string // --store
-	json  bool   // --json
+	store string        // --store
+	json  bool          // --json
+	wait  time.Duration // --wait
 }
 
 // run executes one command line and returns the exit code.
@@ -56,6 +57,7 @@ func (a *app) root() *cobra.Command {
 	})
 	root.PersistentFlags().StringVar(&a.store, "store", "", "where the log is: DIR, FILE.db, jsonl:DIR or sqlite:FILE")
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print JSON, one value per line")
+	root.PersistentFlags().DurationVar(&a.wait, "wait", 30*time.Second, "how long to wait for another process that has locked the store; 0 is for ever")
 	root.AddCommand(
 		a.importCommand(), a.lsCommand(), a.showCommand(), a.tailCommand(), a.verifyCommand(),
 		a.searchCommand(), a.appendCommand(), a.exportCommand(), a.convertCommand(), a.versionCommand(), a.manCommand(),

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/store/jsonl"
@@ -15,6 +16,9 @@ import (
 type place struct {
 	kind string // kindJSONL or kindSQLite
 	path string
+	// wait bounds how long a lock that another process holds is waited for; 0 is
+	// no bound.
+	wait time.Duration
 }
 
 const (
@@ -39,7 +43,7 @@ func parsePlace(text string, isFile, isDir func(path string) bool) (place, error
 	if path == "" {
 		return place{}, usagef("no store in %q: give --store DIR, FILE.db, jsonl:DIR or sqlite:FILE", text)
 	}
-	return place{kind, path}, nil
+	return place{kind: kind, path: path}, nil
 }
 
 func databaseName(path string) bool {
@@ -67,7 +71,9 @@ func (a *app) place() (place, error) {
 		text = a.getenv("CONVLOG_STORE")
 	}
 	if text != "" {
-		return parsePlace(text, isFile, isDir)
+		at, err := parsePlace(text, isFile, isDir)
+		at.wait = a.wait
+		return at, err
 	}
 	data := a.getenv("XDG_DATA_HOME")
 	if data == "" {
@@ -77,7 +83,7 @@ func (a *app) place() (place, error) {
 		}
 		data = filepath.Join(home, ".local", "share")
 	}
-	return place{kindJSONL, filepath.Join(data, "convlog")}, nil
+	return place{kind: kindJSONL, path: filepath.Join(data, "convlog"), wait: a.wait}, nil
 }
 
 func (at place) String() string { return at.kind + ":" + at.path }
@@ -99,9 +105,9 @@ func (at place) open(m mode) (*eventlog.Log, error) {
 		}
 	}
 	if at.kind == kindSQLite {
-		return eventlog.Open(sqlite.New(at.path, sqlite.Options{ReadOnly: m == forReading})), nil
+		return eventlog.Open(sqlite.New(at.path, sqlite.Options{ReadOnly: m == forReading, LockTimeout: at.wait})), nil
 	}
-	return eventlog.Open(jsonl.New(at.path, jsonl.Options{ReadOnly: m == forReading})), nil
+	return eventlog.Open(jsonl.New(at.path, jsonl.Options{ReadOnly: m == forReading, LockTimeout: at.wait})), nil
 }
 
 // exists says clearly why there is nothing to read.
