@@ -191,9 +191,11 @@ func (a *adding) item(it *Item) error {
 	if err != nil {
 		return err
 	}
-	here := place{said: then(parent.said, says)}
-	key := interop.RecordKey(a.s.ID, here.said, 0, ownPart)
-	if it.Name != "" {
+	here, key := place{said: then(parent.said, says)}, interop.Key{}
+	if it.Name == "" {
+		key = interop.RecordKey(a.s.ID, here.said, 0, ownPart)
+	} else {
+		here.said = then(parent.said, eventlog.DigestOf([]byte(it.Name)))
 		key = interop.FixedKey(a.s.ID, "item "+it.Name)
 	}
 	seq, known := a.s.Find(key)

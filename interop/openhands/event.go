@@ -1,0 +1,220 @@
+package openhands
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/document"
+	"github.com/convlog/convlog/interop/internal/parts"
+)
+
+// teller makes items of events.
+type teller struct {
+	model string
+	used  map[string]eventlog.Usage // by response
+	items []document.Item
+	// answered are the responses that were told, calls the calls without a result
+	// by the ids of their actions, and by their own.
+	answered map[string]bool
+	calls    map[string]call
+	cost     eventlog.Cost // of all so far
+}
+
+// call is a call that an action was.
+type call struct{ id, name string }
+
+// all tells events. Older versions pair each action with its observation.
+func (t *teller) all(events []interop.Record) error {
+	for i := range events {
+		rec := &events[i]
+		if rec.Value.Kind() == '[' {
+			pair, err := document.Elements(rec, rec.Value)
+			if err != nil {
+				return err
+			}
+			if err := t.all(pair); err != nil {
+				return err
+			}
+			continue
+		}
+		t.event(rec)
+	}
+	return nil
+}
+
+// event is an action or an observation.
+type event struct {
+	ID          jsontext.Value `json:"id"`
+	Timestamp   string         `json:"timestamp"`
+	Source      string         `json:"source"`
+	Action      string         `json:"action"`
+	Observation string         `json:"observation"`
+	Content     string         `json:"content"`
+	Cause       jsontext.Value `json:"cause"`
+	Success     *bool          `json:"success"`
+	Args        struct {
+		Content   string   `json:"content"`
+		Thought   string   `json:"thought"`
+		Reasoning string   `json:"reasoning_content"`
+		Images    []string `json:"image_urls"`
+	} `json:"args"`
+	Called struct {
+		Name     string   `json:"function_name"`
+		ID       string   `json:"tool_call_id"`
+		Response response `json:"model_response"`
+	} `json:"tool_call_metadata"`
+	Metrics struct {
+		Cost float64 `json:"accumulated_cost"`
+	} `json:"llm_metrics"`
+}
+
+// event tells an event.
+func (t *teller) event(rec *interop.Record) {
+	var e event
+	if rec.Value.Kind() != '{' || json.Unmarshal(rec.Value, &e) != nil {
+		t.items = append(t.items, document.Raw(*rec, "event"))
+		return
+	}
+	it := document.Item{Rec: *rec, At: timeOf(e.Timestamp), Kind: e.Action}
+	if e.Observation != "" {
+		it.Kind = e.Observation
+	}
+	if len(e.ID) > 0 && e.ID.Kind() == '0' {
+		it.Name = "event " + string(e.ID)
+	}
+	if m, ok := t.message(&e, &it); ok {
+		m.Extra = extra(rec.Value, &e, m.Role)
+		it.Payload = m
+	}
+	t.items = append(t.items, it)
+}
+
+// message makes a message of an event; ok is false where it is none.
+func (t *teller) message(e *event, it *document.Item) (m eventlog.Message, ok bool) {
+	switch {
+	case e.Observation != "":
+		return t.result(e)
+	case e.Action == "system":
+		return eventlog.Message{Role: eventlog.System, Parts: e.said()}, true
+	case e.Action == "message" && e.Source == "user":
+		return eventlog.Message{Role: eventlog.User, Parts: e.said()}, true
+	case e.Source == "agent" && acts(e.Action):
+		return t.answer(e, it), true
+	}
+	return m, false
+}
+
+// acts reports whether an action is what the model wants, and not bookkeeping.
+func acts(action string) bool {
+	switch action {
+	case "", "null", "recall", "change_agent_state", "condensation", "condensation_request", "pause", "resume", "stop":
+		return false
+	}
+	return true
+}
+
+// said is what a message says.
+func (e *event) said() (all []eventlog.Part) {
+	if e.Args.Content != "" {
+		all = append(all, eventlog.Text(e.Args.Content))
+	}
+	for _, address := range e.Args.Images {
+		v, err := json.Marshal(map[string]any{"type": "image_url", "image_url": map[string]string{"url": address}})
+		if err == nil {
+			p, _ := (&parts.Reader{}).Block(v) // without Put nothing can fail
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// answer tells what the model said and did.
+func (t *teller) answer(e *event, it *document.Item) eventlog.Message {
+	r := &e.Called.Response
+	m := eventlog.Message{Role: eventlog.Assistant, Model: r.Model, Group: r.ID, ResponseID: r.ID, StopReason: r.stop()}
+	if m.Model == "" {
+		m.Model = t.model
+	}
+	if first := r.ID == "" || !t.answered[r.ID]; first {
+		t.answered[r.ID] = true
+		m.Parts = t.says(e)
+		m.Usage = r.usage(t.used)
+		it.Cost = t.costs(e)
+	}
+	switch {
+	case e.Called.ID != "":
+		c := call{e.Called.ID, e.Called.Name}
+		t.calls[c.id], t.calls[string(e.ID)] = c, c
+		m.Parts = append(m.Parts, eventlog.ToolCall(c.id, c.name, r.arguments(c.id)))
+	case e.Action != "message":
+		c := call{fmt.Sprintf("action_%s", e.ID), e.Action}
+		t.calls[string(e.ID)] = c
+		m.Parts = append(m.Parts, eventlog.ToolCall(c.id, c.name, arguments(it.Rec.Value)))
+	}
+	return m
+}
+
+// says is what the model thought and said.
+func (t *teller) says(e *event) (all []eventlog.Part) {
+	r := &e.Called.Response
+	for _, text := range []string{r.reasoning(), e.Args.Reasoning} {
+		if text != "" {
+			all = append(all, eventlog.Reasoning(text, ""))
+			break
+		}
+	}
+	if e.Action == "message" {
+		return append(all, e.said()...)
+	}
+	text := r.text()
+	if text == "" && (e.Called.ID == "" || e.Action != "think") {
+		text = e.Args.Thought
+	}
+	if text != "" {
+		all = append(all, eventlog.Text(text))
+	}
+	return all
+}
+
+// costs is what the response of an event cost, of what all cost so far.
+func (t *teller) costs(e *event) eventlog.Cost {
+	sum, err := eventlog.USD(max(0, e.Metrics.Cost))
+	if err != nil || sum <= t.cost {
+		return 0
+	}
+	one := sum - t.cost
+	t.cost = sum
+	return one
+}
+
+// result tells what a call led to.
+func (t *teller) result(e *event) (m eventlog.Message, ok bool) {
+	c, ok := t.calls[e.Called.ID]
+	if !ok {
+		if c, ok = t.calls[string(e.Cause)]; !ok || len(e.Cause) == 0 {
+			return m, false
+		}
+	}
+	var content []eventlog.Part
+	if e.Content != "" {
+		content = []eventlog.Part{eventlog.Text(e.Content)}
+	}
+	p := eventlog.ToolResult(c.id, c.name, content...)
+	p.IsError = e.Observation == "error" || e.Success != nil && !*e.Success
+	return eventlog.Message{Role: eventlog.Tool, Parts: []eventlog.Part{p}}, true
+}
+
+// timeOf reads a time, which is UTC where it does not say.
+func timeOf(text string) time.Time {
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05"} {
+		if at, err := time.Parse(layout, text); err == nil {
+			return at
+		}
+	}
+	return time.Time{}
+}

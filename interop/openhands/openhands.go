@@ -1,0 +1,179 @@
+// Package openhands imports what OpenHands leaves behind: the output of an
+// evaluation, a JSON object with a history of events on each line, and
+// trajectories, a JSON list of events, or an object that holds one.
+//
+// Events are actions and observations. The system's and the user's messages become
+// message_added, and so do those of the agent. An action that a tool call led to
+// becomes the call, behind what the model said with it; several calls of one
+// response are one group, which has its tokens and its cost. Actions of the agent
+// without a call, as of older versions, become a call named by the action. The
+// observation of a call becomes its result: an error where it says so, or a
+// command failed. All else, such as changes of state, errors that nothing was
+// called for, recalled knowledge and condensations, is kept raw as
+// "openhands:<action or observation>".
+//
+// Tokens and cost that the metrics tell beyond those of single responses become a
+// step_completed. What stands around the history is in the extra of
+// session_started. A session is named by the instance, with digits of the file's
+// path, or by the file. What is cut off is refused; lines before it are imported.
+package openhands
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/document"
+	"github.com/convlog/convlog/interop/internal/parts"
+)
+
+// Name is the name of the format.
+const Name = "openhands"
+
+// Format imports what OpenHands leaves behind. The zero value is ready for use.
+type Format struct{}
+
+// Name is "openhands".
+func (Format) Name() string { return Name }
+
+// Detect looks for an event, or for what an evaluation begins with.
+func (Format) Detect(_ string, head []byte) bool {
+	h := document.Begins(head)
+	if document.IsArray(head) {
+		return isEvent(h)
+	}
+	for _, name := range listNames {
+		if h.Has(name) {
+			return isEvent(h.In(name))
+		}
+	}
+	return h.Has("instance_id", "test_result")
+}
+
+// listNames are the members that hold events.
+var listNames = []string{"history", "trajectory"}
+
+func isEvent(h document.Head) bool {
+	return h.Has("source") && h.Has("timestamp") && (h.Has("action") || h.Has("observation") || h.Has("message"))
+}
+
+// Import appends what the source holds and the log does not have yet.
+func (Format) Import(ctx context.Context, log *eventlog.Log, src interop.Source) (interop.Result, error) {
+	return document.Import(ctx, log, src, Name, read)
+}
+
+// read reads an instance of an evaluation, or a list of events.
+func read(f *document.File, rec *interop.Record) ([]document.Session, error) {
+	s := document.Session{ID: f.Session(""), Rec: rec, About: eventlog.Session{Agent: "OpenHands"}}
+	list := rec.Value
+	var told facts
+	if list.Kind() == '{' {
+		o, err := parts.Open(rec.Value)
+		if err != nil {
+			return nil, document.ErrShape
+		}
+		if list = takeList(&o); list == nil {
+			return nil, document.ErrShape
+		}
+		told = factsOf(rec.Value)
+		if s.Own = told.Instance; s.Own != "" {
+			s.ID = f.Session(s.Own)
+		}
+		s.About = eventlog.Session{Agent: cmp.Or(told.Metadata.Agent, "OpenHands"), Title: interop.Title(told.Task.Statement), Extra: o.Rest()}
+	}
+	events, err := document.Elements(rec, list)
+	if err != nil {
+		return nil, err
+	}
+	t := teller{model: told.Metadata.Model.Name, used: told.used(), answered: map[string]bool{}, calls: map[string]call{}}
+	if err := t.all(events); err != nil {
+		return nil, err
+	}
+	s.Items, s.Spent = t.items, told.spent()
+	return []document.Session{s}, nil
+}
+
+func takeList(o *parts.Members) jsontext.Value {
+	for _, name := range listNames {
+		if v := o.Take(name); v.Kind() == '[' {
+			return v
+		}
+	}
+	return nil
+}
+
+// facts are what is told around the history.
+type facts struct {
+	Instance string `json:"instance_id"`
+	Task     struct {
+		Statement string `json:"problem_statement"`
+	} `json:"instance"`
+	Metadata struct {
+		Agent string `json:"agent_class"`
+		Model struct {
+			Name string `json:"model"`
+		} `json:"llm_config"`
+	} `json:"metadata"`
+	Metrics struct {
+		Cost   float64 `json:"accumulated_cost"`
+		Total  tokens  `json:"accumulated_token_usage"`
+		Tokens []struct {
+			tokens
+			Response string `json:"response_id"`
+		} `json:"token_usages"`
+	} `json:"metrics"`
+}
+
+// factsOf reads what is told; members that are not what they should be are not
+// told.
+func factsOf(v jsontext.Value) (f facts) {
+	members, err := interop.Members(v)
+	if err != nil {
+		return f
+	}
+	for _, m := range members {
+		one, next := interop.Object([]interop.Member{m}), f
+		if json.Unmarshal(one, &next) == nil {
+			f = next
+		}
+	}
+	return f
+}
+
+// tokens are the counts of a response, or of all of them. Those read from a cache
+// or written to it are in the prompt.
+type tokens struct {
+	Prompt     int64 `json:"prompt_tokens"`
+	Completion int64 `json:"completion_tokens"`
+	Read       int64 `json:"cache_read_tokens"`
+	Written    int64 `json:"cache_write_tokens"`
+}
+
+func (c tokens) usage() eventlog.Usage {
+	read, written := max(0, c.Read), max(0, c.Written)
+	return eventlog.Usage{
+		InputTokens: max(0, c.Prompt-read-written), OutputTokens: max(0, c.Completion), CacheReadTokens: read, CacheWriteTokens: written,
+	}
+}
+
+// used are the tokens of responses, by their ids.
+func (f *facts) used() map[string]eventlog.Usage {
+	used := map[string]eventlog.Usage{}
+	for _, u := range f.Metrics.Tokens {
+		used[u.Response] = used[u.Response].Add(u.usage())
+	}
+	delete(used, "")
+	return used
+}
+
+func (f *facts) spent() document.Spent {
+	cost, err := eventlog.USD(max(0, f.Metrics.Cost))
+	if err != nil {
+		cost = 0
+	}
+	return document.Spent{Model: f.Metadata.Model.Name, Usage: f.Metrics.Total.usage(), Cost: cost}
+}
