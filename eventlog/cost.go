@@ -48,6 +48,23 @@ func digits(s string) bool {
 	return true
 }
 
+// Add is the sum of both. What is beyond the largest amount is that amount, so
+// that no sum is less than what it is of.
+func (c Cost) Add(d Cost) Cost { return Cost(addWithin(int64(c), int64(d))) }
+
+// addWithin is the sum of two numbers, or the one nearest to it that an int64 can
+// hold.
+func addWithin(a, b int64) int64 {
+	sum := a + b
+	switch {
+	case a > 0 && b > 0 && sum < 0:
+		return math.MaxInt64
+	case a < 0 && b < 0 && sum >= 0:
+		return math.MinInt64
+	}
+	return sum
+}
+
 // USD is the amount as a floating-point number of dollars, for display.
 func (c Cost) USD() float64 { return float64(c) / float64(Dollar) }
 

@@ -18,14 +18,15 @@ type Usage struct {
 // IsZero reports whether nothing was counted.
 func (u Usage) IsZero() bool { return u.Extra == nil && u.counters() == counters{} }
 
-// Add is the sum of both. Extra is dropped: what it counts is not known.
+// Add is the sum of both, each counter at most the largest number there is. Extra
+// is dropped: what it counts is not known.
 func (u Usage) Add(v Usage) Usage {
 	return Usage{
-		InputTokens:      u.InputTokens + v.InputTokens,
-		OutputTokens:     u.OutputTokens + v.OutputTokens,
-		CacheReadTokens:  u.CacheReadTokens + v.CacheReadTokens,
-		CacheWriteTokens: u.CacheWriteTokens + v.CacheWriteTokens,
-		ReasoningTokens:  u.ReasoningTokens + v.ReasoningTokens,
+		InputTokens:      addWithin(u.InputTokens, v.InputTokens),
+		OutputTokens:     addWithin(u.OutputTokens, v.OutputTokens),
+		CacheReadTokens:  addWithin(u.CacheReadTokens, v.CacheReadTokens),
+		CacheWriteTokens: addWithin(u.CacheWriteTokens, v.CacheWriteTokens),
+		ReasoningTokens:  addWithin(u.ReasoningTokens, v.ReasoningTokens),
 	}
 }
 

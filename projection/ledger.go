@@ -128,7 +128,7 @@ func (l *Ledger) flush(ctx context.Context, log *eventlog.Log, session string) (
 		if err != nil {
 			return flush, false, err
 		}
-		flush.Total += d.entries[i].Cost
+		flush.Total = flush.Total.Add(d.entries[i].Cost)
 		flush.Entries = append(flush.Entries, jsontext.Value(entry))
 		if !l.has[d.entries[i].EventID] {
 			lines = append(append(lines, entry...), '\n')

@@ -19,7 +19,7 @@ func (s Spend) IsZero() bool {
 
 // Add is the sum of both.
 func (s Spend) Add(t Spend) Spend {
-	return Spend{Cost: s.Cost + t.Cost, Usage: s.Usage.Add(t.Usage), Responses: s.Responses + t.Responses, Unpriced: s.Unpriced + t.Unpriced}
+	return Spend{Cost: s.Cost.Add(t.Cost), Usage: s.Usage.Add(t.Usage), Responses: s.Responses + t.Responses, Unpriced: s.Unpriced + t.Unpriced}
 }
 
 // minus is what is left of s without t, a part of it.

@@ -1,6 +1,7 @@
 package projection_test
 
 import (
+	"math"
 	"testing"
 
 	"github.com/convlog/convlog/eventlog"
@@ -45,6 +46,34 @@ func TestARedactedAnswerCountsOnce(t *testing.T) {
 			cost, err := projection.LoadCost(bg, g.log, "s")
 			g.allow(err)
 			same(t, "output", int64(5), cost.Own.Usage.OutputTokens)
+		}
+	})
+}
+
+// Sums that no number can hold are the largest one, and never less than what they
+// are of: also those that a snapshot holds.
+func TestSumsDoNotOverflow(t *testing.T) {
+	onCounted(t, func(t *testing.T, g *garden, _ *counted) {
+		const most = math.MaxInt64
+		for range 3 {
+			e := g.made(eventlog.NewMessage(eventlog.Message{Role: eventlog.Assistant, Usage: eventlog.Usage{InputTokens: most, OutputTokens: 1},
+				Parts: []eventlog.Part{eventlog.Text("so")}}))
+			e.Cost = most
+			g.append("s", e)
+		}
+		want := projection.Spend{Cost: most, Usage: eventlog.Usage{InputTokens: most, OutputTokens: 3}, Responses: 3}
+		for range 2 {
+			usage, err := projection.Load(bg, g.log, "s", projection.Usage)
+			g.allow(err)
+			cost, err := projection.LoadCost(bg, g.log, "s")
+			g.allow(err)
+			run, err := projection.LoadRuns(bg, g.log, "s")
+			g.allow(err)
+			same(t, "sums", []projection.Spend{want, want, want}, []projection.Spend{usage.State.Total, cost.Own, run.Totals.Own})
+			v, err := projection.Resume(bg, g.log, "s", projection.Session)
+			g.allow(err)
+			_, _, err = v.Snapshot(bg, projection.Request{Body: true})
+			g.allow(err)
 		}
 	})
 }
