@@ -14,9 +14,9 @@ type Member struct {
 }
 
 // Members splits an object into its members, in order. Values share the bytes
-// of the object.
+// of the object. That names are unique is not checked again: Records does.
 func Members(object jsontext.Value) ([]Member, error) {
-	d := jsontext.NewDecoder(bytes.NewBuffer(object))
+	d := jsontext.NewDecoder(bytes.NewBuffer(object), jsontext.AllowDuplicateNames(true))
 	if d.PeekKind() != '{' {
 		return nil, fmt.Errorf("not an object")
 	}
@@ -62,7 +62,7 @@ func Object(members []Member) jsontext.Value {
 
 // Elements splits an array into its elements, which share its bytes.
 func Elements(array jsontext.Value) ([]jsontext.Value, error) {
-	d := jsontext.NewDecoder(bytes.NewBuffer(array))
+	d := jsontext.NewDecoder(bytes.NewBuffer(array), jsontext.AllowDuplicateNames(true))
 	if d.PeekKind() != '[' {
 		return nil, fmt.Errorf("not an array")
 	}

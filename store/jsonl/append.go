@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 
 	"github.com/convlog/convlog/eventlog"
 )
@@ -112,6 +113,11 @@ func (h *handle) append(events []eventlog.Event, durable bool) error {
 }
 
 func appendLines(dst []byte, events []eventlog.Event) []byte {
+	size := 0
+	for i := range events {
+		size += len(events[i].Line()) + 1
+	}
+	dst = slices.Grow(dst, size)
 	for i := range events {
 		dst = append(append(dst, events[i].Line()...), '\n')
 	}
