@@ -52,6 +52,8 @@ type adding struct {
 	// at are the seqs of items by their names, said what was said up to them.
 	at   map[string]place
 	last place
+	// found is how many events the log had.
+	found int64
 }
 
 // place is where an item is in the session.
@@ -76,7 +78,7 @@ func (im *importer) session(doc *Session) error {
 	if err != nil {
 		return err
 	}
-	a := adding{importer: im, doc: doc, s: s, at: map[string]place{}, last: place{seq: start}}
+	a := adding{importer: im, doc: doc, s: s, at: map[string]place{}, last: place{seq: start}, found: s.Seq()}
 	if !s.New() && s.Format != im.format {
 		return &interop.HistoryError{Session: doc.ID, Source: doc.Rec.Source, Line: doc.Rec.Line, Offset: doc.Rec.Offset,
 			Reason: "the session was not imported from " + im.format}
@@ -109,7 +111,20 @@ func (a *adding) run() error {
 			}
 		}
 	}
-	return a.spend()
+	if err := a.spend(); err != nil {
+		return err
+	}
+	return a.head()
+}
+
+// head moves the head to where the document has it, if something was added.
+func (a *adding) head() error {
+	before := a.s.Seq()
+	if a.doc.Head == "" || before == a.found {
+		return nil
+	}
+	it := Item{Rec: *a.doc.Rec, At: a.time(time.Time{})}
+	return a.move(&it, interop.FixedKey(a.s.ID, fmt.Sprint("head ", before)), a.named(a.doc.Head).seq)
 }
 
 // time is when something was said, for all that is known.
@@ -179,9 +194,7 @@ func (a *adding) item(it *Item) error {
 	a.result.Records++
 	parent := a.last
 	if it.After != "" {
-		if found, ok := a.at[it.After]; ok {
-			parent = found
-		}
+		parent = a.named(it.After)
 	}
 	e, raw, err := a.event(it)
 	if err != nil {
@@ -208,7 +221,7 @@ func (a *adding) item(it *Item) error {
 		a.result.Present++
 		return nil
 	}
-	if err := a.move(it, key, parent.seq); err != nil {
+	if err := a.move(it, interop.FixedKey(a.s.ID, "move "+string(key[:])), parent.seq); err != nil {
 		return err
 	}
 	if here.seq, err = a.s.add(key, it, e); err != nil {
@@ -217,6 +230,17 @@ func (a *adding) item(it *Item) error {
 	a.settle(it, here)
 	a.count(raw)
 	return nil
+}
+
+// named is where an item is: at the start if there is none of that name.
+func (a *adding) named(name string) place {
+	if here, ok := a.at[name]; ok {
+		return here
+	}
+	if seq, ok := a.s.Find(interop.FixedKey(a.s.ID, "item "+name)); ok {
+		return place{seq: seq}
+	}
+	return place{seq: start}
 }
 
 func (a *adding) settle(it *Item, here place) {
@@ -240,12 +264,11 @@ func (a *adding) move(it *Item, key interop.Key, parent int64) error {
 	if !a.s.trail.Leaves(parent) {
 		return nil
 	}
-	move, err := it.Rec.Event(it.Part, eventlog.HeadMove{To: parent, Reason: "another branch"})
+	move, err := it.Rec.Event(it.Part, eventlog.HeadMove{To: parent, Label: it.Label, Reason: "another branch"})
 	if err != nil {
 		return err
 	}
-	seq := a.s.Add(interop.FixedKey(a.s.ID, "move "+string(key[:])), it.At, move)
-	a.s.trail.Moved(seq, parent)
+	a.s.trail.Moved(a.s.Add(key, it.At, move), parent)
 	return nil
 }
 

@@ -31,8 +31,11 @@ type Session struct {
 	About eventlog.Session
 	// At is when it started; zero if that is not told.
 	At time.Time
-	// Items are in the order of the document.
+	// Items are in the order in which they are added.
 	Items []Item
+	// Head names the item that the path ends at once something was added; if
+	// empty it is the newest.
+	Head string
 	// Spent is what all of it took. What is not told of single messages becomes
 	// a step_completed behind the items.
 	Spent Spent
@@ -58,8 +61,9 @@ type Item struct {
 	// Name is unique in the session, and stays; empty if the item has none.
 	Name string
 	// After is the name of the item that it follows; if empty it follows the one
-	// before it.
-	After string
+	// before it. It may be in the log alone. Label names the branch, where that
+	// leaves a path.
+	After, Label string
 	At    time.Time
 	// Payload is what it becomes. Without one, it is kept raw, as Kind.
 	Payload eventlog.Payload

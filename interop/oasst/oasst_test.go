@@ -1,0 +1,119 @@
+package oasst_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop/internal/document/documenttest"
+	"github.com/convlog/convlog/interop/oasst"
+)
+
+const (
+	transcripts = "../../testdata/transcripts/oasst"
+	tree        = "7d0c0000-0000-4000-8000-000000000001"
+	flat        = "7d0c0000-0000-4000-8000-000000000003"
+)
+
+var (
+	trees    = filepath.Join(transcripts, "trees.jsonl")
+	messages = filepath.Join(transcripts, "messages.jsonl")
+	format   = oasst.Format{}
+)
+
+func TestDetect(t *testing.T) {
+	for head, want := range map[string]bool{
+		`{"message_tree_id":"t","tree_state":"s","prompt":{"message_id":"m","text":"cut`: true,
+		`{"message_id":"m","parent_id":null,"text":"Hi","role":"prompter"}`:              true,
+		`{"message_id":"m","role":"user","content":"Hi"}`:                                false,
+		`{"message_tree_id":"t","prompt":"Hi"}`:                                          false,
+		`[{"message_id":"m","text":"Hi"}]`:                                               false,
+		"":                                                                               false,
+	} {
+		if got := format.Detect("f.jsonl", []byte(head)); got != want {
+			t.Errorf("detect %s: %v", head, got)
+		}
+	}
+}
+
+// all is what is drawn of all events of a session.
+func all(t *testing.T, log *eventlog.Log, session string) (lines []string) {
+	t.Helper()
+	for _, e := range documenttest.Events(t, log, session) {
+		lines = append(lines, documenttest.Draw(t, &e))
+	}
+	return lines
+}
+
+func TestTrees(t *testing.T) {
+	log := documenttest.NewLog(t)
+	content := documenttest.ReadFile(t, trees)
+	got := documenttest.Load(t, log, format, "trees.jsonl", content)
+	documenttest.Again(t, log, format, "trees.jsonl", content)
+	if got.Records != 7 || got.Imported != 7 || len(got.Sessions) != 2 {
+		t.Errorf("import: %+v", got)
+	}
+	documenttest.Same(t, "log", []string{
+		"session_started", "user When…", "assistant Never.…", "head_moved to 2", "assistant At…", "user And…",
+		"assistant Everywhere.…", "head_moved to 6", "assistant At…",
+	}, all(t, log, tree))
+	documenttest.Same(t, "active path", []string{
+		"session_started", "user When…", "head_moved to 2", "assistant At…", "user And…", "head_moved to 6", "assistant At…",
+	}, documenttest.Path(t, log, tree))
+	move, _, err := documenttest.Events(t, log, tree)[7].HeadMove()
+	if err != nil || move.Label != "rank 0" {
+		t.Errorf("the head moves by %+v, %v", move, err)
+	}
+	best := documenttest.Messages(t, log, tree)[3]
+	documenttest.Same(t, "extra", `{"message_id":"m5","role":"assistant","rank":0,"labels":{"quality":{"value":0.75,"count":3}}}`, string(best.Extra))
+	if at := documenttest.Events(t, log, tree)[1].Timestamp; at.Format("15:04:05.000000") != "14:23:50.983374" {
+		t.Errorf("it was said at %v", at)
+	}
+}
+
+// Replies that come later are further branches; the path ends at the best.
+func TestATreeThatGrows(t *testing.T) {
+	log := documenttest.NewLog(t)
+	content := documenttest.ReadFile(t, trees)
+	documenttest.Load(t, log, format, "trees.jsonl", content)
+	reply := `{"message_id":"m7","parent_id":"m3","text":"Nowhere.","role":"assistant","rank":2,"replies":[]}`
+	grown := strings.Replace(content, `,"replies":[{"message_id":"m4"`, `,"replies":[`+reply+`,{"message_id":"m4"`, 1)
+	got := documenttest.Load(t, log, format, "trees.jsonl", grown)
+	documenttest.Again(t, log, format, "trees.jsonl", grown)
+	if got.Events != 3 || got.Imported != 1 {
+		t.Errorf("import: %+v", got)
+	}
+	documenttest.Same(t, "log", []string{"head_moved to 6", "assistant Nowhere.…", "head_moved to 9"}, all(t, log, tree)[9:])
+	documenttest.Same(t, "active path", []string{
+		"session_started", "user When…", "head_moved to 2", "assistant At…", "user And…", "head_moved to 6", "assistant At…", "head_moved to 9",
+	}, documenttest.Path(t, log, tree))
+}
+
+func TestLinesOfMessages(t *testing.T) {
+	content := documenttest.ReadFile(t, messages)
+	lines := strings.SplitAfter(strings.TrimSpace(content), "\n")
+	var versions []string
+	for n := range lines {
+		versions = append(versions, strings.Join(lines[:n+1], ""))
+	}
+	documenttest.Grows(t, format, "messages.jsonl", versions...)
+
+	log := documenttest.NewLog(t)
+	documenttest.Load(t, log, format, "messages.jsonl", content)
+	documenttest.Same(t, "log", []string{
+		"session_started", "user What…", "assistant A…", "head_moved to 2", "assistant A…", "head_moved to 3", "user Thanks…",
+	}, all(t, log, flat))
+}
+
+func TestLinesThatAreNone(t *testing.T) {
+	log := documenttest.NewLog(t)
+	content := documenttest.ReadFile(t, trees)
+	got := documenttest.Load(t, log, format, "trees.jsonl", content[:len(content)-90]+"\n"+`{"message_id":7}`+"\n"+`{"message_id":"x","text":"t","replies":[7]}`)
+	if len(got.Refused) != 3 || len(got.Sessions) != 1 {
+		t.Errorf("import: %+v", got)
+	}
+	documenttest.Load(t, log, format, "trees.jsonl", content)
+}
+
+func FuzzImport(f *testing.F) { documenttest.Fuzz(f, format, "f.jsonl", trees, messages) }
