@@ -42,7 +42,7 @@ func (h *HistoryState) compacted(e *eventlog.Event) error {
 // frozen: the bytes of the next request differ anyhow.
 func (h *HistoryState) compact(c *compaction) error {
 	h.chain, h.usage, h.since = chain{}, nil, c.seq
-	h.items = slices.DeleteFunc(slices.Clone(h.items), func(it item) bool { return it.kind == freezeItem })
+	h.thaw()
 	h.clear(c)
 	entries, err := c.literals()
 	if err != nil || !c.replaces() {
@@ -53,6 +53,13 @@ func (h *HistoryState) compact(c *compaction) error {
 	h.files = newWorkingSet(c.ReadFiles, c.ModifiedFiles)
 	h.forget()
 	return nil
+}
+
+// thaw drops the freezes, of which a state that shares the list keeps its own.
+func (h *HistoryState) thaw() {
+	if h.frozen() > 0 {
+		h.items = slices.DeleteFunc(slices.Clone(h.items), func(it item) bool { return it.kind == freezeItem })
+	}
 }
 
 // clear notes whose results are shown no more.
@@ -130,7 +137,7 @@ func (h *HistoryState) place(c *compaction, entries []item) {
 			moved[it.seq] = true
 		}
 	}
-	var kept []item
+	kept := make([]item, 0, len(h.items)+len(entries))
 	at := -1
 	for i := range h.items {
 		it := &h.items[i]
@@ -150,12 +157,7 @@ func (h *HistoryState) place(c *compaction, entries []item) {
 
 // resolve finds the events that entries refer to, each once.
 func (h *HistoryState) resolve(entries []item) (resolved []item) {
-	events := map[int64]item{}
-	for _, it := range h.items {
-		if it.event() {
-			events[it.seq] = it
-		}
-	}
+	events := h.referred(entries)
 	for _, it := range entries {
 		if it.kind == 0 {
 			seq := it.seq
@@ -168,6 +170,26 @@ func (h *HistoryState) resolve(entries []item) (resolved []item) {
 		resolved = append(resolved, it)
 	}
 	return resolved
+}
+
+// referred are the items of the events that entries refer to, by seq.
+func (h *HistoryState) referred(entries []item) map[int64]item {
+	wanted := map[int64]bool{}
+	for _, it := range entries {
+		if it.kind == 0 {
+			wanted[it.seq] = true
+		}
+	}
+	events := make(map[int64]item, len(wanted))
+	if len(wanted) == 0 {
+		return events
+	}
+	for _, it := range h.items {
+		if it.event() && wanted[it.seq] {
+			events[it.seq] = it
+		}
+	}
+	return events
 }
 
 // forget drops what says nothing about any item left.
