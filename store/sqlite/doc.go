@@ -25,6 +25,14 @@
 // pages nothing is held, so that a slow reader neither blocks a writer nor
 // keeps the write-ahead log from being folded back.
 //
+// # How texts are indexed
+//
+// The file has an index of the texts of events, for searches. It is filled behind
+// the appends, when nobody has written for a moment, and once more when a store
+// is closed; a batch ends as soon as somebody waits to write. A search reads what
+// the index lacks, and so misses nothing. What is erased leaves the index in the
+// same transaction. A store that is opened for reading only uses it as it is.
+//
 // # A caveat of POSIX locks
 //
 // When any code of a process opens and closes the database file by itself, the
