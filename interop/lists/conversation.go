@@ -126,9 +126,9 @@ func listsOf(o *parts.Members) (names []string) {
 	for _, name := range listNames {
 		v := o.Peek(name)
 		switch {
-		case v.Kind() == '[' && isList(v):
+		case name == "messages" && isEmpty(v), beginsWithMessage(v):
 			names = append(names, name)
-		case name == "input" && v.Kind() == '"' && isOutput(o.Peek("output")):
+		case name == "input" && v.Kind() == '"' && beginsWithMessage(o.Peek("output")):
 			names = append(names, name)
 		}
 		if name == "messages" && len(names) > 0 {
@@ -138,13 +138,12 @@ func listsOf(o *parts.Members) (names []string) {
 	return names
 }
 
-// isList reports whether an array is empty, or begins with a message.
-func isList(v jsontext.Value) bool {
+func isEmpty(v jsontext.Value) bool {
 	elements, err := interop.Elements(v)
-	return err == nil && (len(elements) == 0 || isMessage(elements[0]))
+	return err == nil && len(elements) == 0
 }
 
-func isOutput(v jsontext.Value) bool {
+func beginsWithMessage(v jsontext.Value) bool {
 	elements, err := interop.Elements(v)
 	return err == nil && len(elements) > 0 && isMessage(elements[0])
 }

@@ -28,6 +28,7 @@ func TestDetect(t *testing.T) {
 		`{"type":"function_call","call_id":"c","name":"f","arguments":"{}"}`:           true,
 		`{"type":"user","sessionId":"s","message":{"role":"user","content":"hi"}}`:     false,
 		`{"messages":[{"type":"user","content":"hi"}]}`:                                false,
+		`{"input":[],"output":[]}`:                                                     false,
 		`{"messages":{"a":1}}`:                                                         false,
 		`{"role":"prompter","text":"hi"}`:                                              false,
 		`{"role":"user"}`:                                                              false,
