@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/projection"
 )
 
@@ -18,6 +19,24 @@ type chain eventlog.Digest
 func (c chain) then(says jsontext.Value) (chain, error) {
 	d, err := projection.CanonicalDigest(says)
 	return chain(eventlog.DigestOf([]byte(string(c) + "\n" + string(d)))), err
+}
+
+// with is the chain with an element behind it; m is the message that it is, if it
+// is one.
+func (c chain) with(e *element, m *eventlog.Message, isMessage bool) (chain, error) {
+	if !isMessage {
+		return c.then(e.value)
+	}
+	says, err := saying(m)
+	if err != nil {
+		return "", err
+	}
+	return c.then(says)
+}
+
+// key identifies an event of the element that ends the chain.
+func (c chain) key(session string, part int) interop.Key {
+	return interop.RecordKey(session, eventlog.Digest(c), 0, part)
 }
 
 // group names the message whose first piece ends the chain.

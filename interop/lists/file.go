@@ -55,11 +55,14 @@ func plainName(s string) string {
 // ownIDLength is how long an id must be to be nobody else's.
 const ownIDLength = 12
 
-// session is the id of the session that a conversation becomes.
+// ownID reports whether a conversation has an id that names its session.
+func (c *conversation) ownID() bool {
+	return len(c.id) >= ownIDLength && eventlog.CheckSessionID(c.id) == nil
+}
+
+// session is the id of the session that a conversation becomes where its own does
+// not name it.
 func (f *file) session(c *conversation) string {
-	if len(c.id) >= ownIDLength && eventlog.CheckSessionID(c.id) == nil {
-		return c.id
-	}
 	name := strconv.Itoa(c.number)
 	if c.id != "" {
 		name = plainName(c.id)

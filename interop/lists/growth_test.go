@@ -209,6 +209,24 @@ func TestSessions(t *testing.T) {
 	}
 }
 
+// Conversations of two files that happen to have one id stay apart, unless one
+// continues the other.
+func TestOneIDInTwoFiles(t *testing.T) {
+	const system, a, b = `{"role":"system","content":"s"}`, `{"role":"user","content":"a"}`, `{"role":"user","content":"b"}`
+	log := newLog(t)
+	for range 2 {
+		for i, list := range [][]string{{system, a}, {system, a, pool[5]}, {system, b}} {
+			if _, err := (lists.Format{}).Import(t.Context(), log, source(fmt.Sprint(i, ".json"), document(list))); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	all := sessions(t, log)
+	if len(all) != 2 || len(draw(t, log, all[0]))+len(draw(t, log, all[1])) != 4+3 {
+		t.Errorf("sessions %q", all)
+	}
+}
+
 // What stands before the place where a file is cut off is imported, and the rest
 // when it is there.
 func TestTruncated(t *testing.T) {

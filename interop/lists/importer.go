@@ -59,18 +59,17 @@ func (im *importer) conversation(c *conversation) error {
 		im.result.Held++
 		return nil
 	}
-	id := im.file.session(c)
-	s, err := openSession(im.ctx, im.log, id)
+	s, err := im.open(c)
 	if err != nil {
 		return err
 	}
 	a := adding{importer: im, c: c, s: s, r: newReader(c)}
 	first := a.first()
 	if !s.ours() {
-		return &interop.HistoryError{Session: id, Source: first.Source, Line: first.Line, Offset: first.Offset,
+		return &interop.HistoryError{Session: s.ID, Source: first.Source, Line: first.Line, Offset: first.Offset,
 			Reason: "the session was not imported from a list of messages"}
 	}
-	im.result.Touch(id)
+	im.result.Touch(s.ID)
 	err = a.all()
 	if err != nil {
 		s.Drop()
@@ -80,6 +79,24 @@ func (im *importer) conversation(c *conversation) error {
 	}
 	im.result.Events += s.Written()
 	return err
+}
+
+// open finds the session of a conversation, or prepares it. Where another file's
+// conversation has the same id and begins otherwise, the id is not its alone, and
+// the file names it.
+func (im *importer) open(c *conversation) (*session, error) {
+	if !c.ownID() {
+		return openSession(im.ctx, im.log, im.file.session(c))
+	}
+	s, err := openSession(im.ctx, im.log, c.id)
+	if err != nil || s.New() || !s.ours() || s.path == "" || s.path == c.elements[0].rec.Origin(0).Source {
+		return s, err
+	}
+	same, err := s.begins(c)
+	if err != nil || same {
+		return s, err
+	}
+	return openSession(im.ctx, im.log, im.file.session(c))
 }
 
 // all adds the session's start, and each element.
@@ -112,14 +129,7 @@ func (a *adding) all() error {
 // element adds an element, unless the session has it behind the one before. m is
 // the message that it is, if it is one.
 func (a *adding) element(e *element, m *eventlog.Message, isMessage bool) error {
-	says := e.value
-	if isMessage {
-		var err error
-		if says, err = saying(m); err != nil {
-			return err
-		}
-	}
-	next, err := a.chain.then(says)
+	next, err := a.chain.with(e, m, isMessage)
 	if err != nil {
 		return err
 	}
@@ -149,9 +159,7 @@ func (a *adding) join(e *element, m *eventlog.Message, isMessage bool) {
 	a.spoke, m.Group = speaks, a.run
 }
 
-func (a *adding) key(part int) interop.Key {
-	return interop.RecordKey(a.s.ID, eventlog.Digest(a.chain), 0, part)
-}
+func (a *adding) key(part int) interop.Key { return a.chain.key(a.s.ID, part) }
 
 // add adds an element, and before it what moves the head to the one before.
 func (a *adding) add(e *element, m *eventlog.Message, isMessage bool) error {

@@ -21,7 +21,8 @@
 // conversation_id, thread_id, chat_id and uuid that it has. One of fewer than 12
 // characters is taken to be unique in its file only. Then, and without any, the
 // session is named by the file: "<name>-<id, or number in the file>-<digits of
-// the absolute path>". A file that moves is another conversation.
+// the absolute path>". A file that moves is another conversation. So is a session
+// named where another file's conversation has the same id and begins otherwise.
 //
 // # A conversation that grows
 //

@@ -14,7 +14,8 @@ import (
 // session is a session that a conversation is added to.
 type session struct {
 	*interop.Session
-	start int64 // the seq of session_started
+	start int64  // the seq of session_started
+	path  string // where it was imported from
 	// tip is the newest event of the active path that is part of what is said.
 	tip    int64
 	titled bool
@@ -57,6 +58,7 @@ func (s *session) remember(e *eventlog.Event) error {
 			_, err = s.settled(about.Extra)
 		}
 		s.titled = s.titled || about.Title != ""
+		s.path += about.Source.Path
 		return err
 	case e.Type.Scope() == eventlog.PathScope && name != eventlog.ProjectionSnapshotted:
 		s.tip = e.Seq
@@ -91,3 +93,24 @@ func (s *session) parent(seq int64) int64 {
 // follows reports whether what is added to the session continues the event at
 // seq.
 func (s *session) follows(seq int64) bool { return s.tip == seq || seq == 0 && s.tip == s.start }
+
+// begins reports whether the session has what a conversation begins with: all up
+// to what the user says first, or else its first element.
+func (s *session) begins(c *conversation) (bool, error) {
+	r, at := newReader(c), chain("")
+	known := false
+	for i := range c.elements {
+		m, ok, err := r.message(c.elements[i].value)
+		if err == nil {
+			at, err = at.with(&c.elements[i], &m, ok)
+		}
+		if err != nil {
+			return false, err
+		}
+		_, found := s.Find(at.key(s.ID, ownPart))
+		if known = known || i == 0 && found; ok && m.Role == eventlog.User {
+			return found, nil
+		}
+	}
+	return known, nil
+}
