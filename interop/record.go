@@ -42,6 +42,19 @@ func (r *Record) Refuse(cause error) *RecordError {
 	return &RecordError{Source: r.Source, Line: r.Line, Offset: r.Offset, Cause: cause}
 }
 
+// Conflict says that the log has another history of a session than the one that
+// the record continues.
+func (r *Record) Conflict(session, reason string) *HistoryError {
+	return &HistoryError{Session: session, Source: r.Source, Line: r.Line, Offset: r.Offset, Reason: reason}
+}
+
+// Kept is the record with a value of its own, which stays.
+func (r *Record) Kept() Record {
+	kept := *r
+	kept.Value = r.Value.Clone()
+	return kept
+}
+
 // Records yields the JSON objects of a file of lines, in order. A line may hold
 // several; empty lines, carriage returns and a byte order mark are passed over.
 // What cannot be read is yielded as a *RecordError, and the sequence goes on

@@ -1,7 +1,9 @@
 package interop
 
 import (
+	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 )
@@ -40,6 +42,28 @@ func (r *Result) Touch(session string) {
 // Refuse notes a refused record.
 func (r *Result) Refuse(e *RecordError) {
 	r.Refused = append(r.Refused, Refusal{Line: e.Line, Offset: e.Offset, Reason: e.Cause.Error()})
+}
+
+// Take gives records to a function, one after the other, and counts them. One
+// that cannot be read, or that the function refuses with a *RecordError, is noted
+// as refused; any other error ends it.
+func (r *Result) Take(records iter.Seq2[Record, error], take func(Record) error) error {
+	for rec, err := range records {
+		var refused *RecordError
+		if err != nil && !errors.As(err, &refused) {
+			return err
+		}
+		r.Records++
+		if refused == nil {
+			err = take(rec)
+		}
+		if errors.As(err, &refused) {
+			r.Refuse(refused)
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (r *Result) add(o *Result) {

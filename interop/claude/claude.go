@@ -32,17 +32,15 @@
 package claude
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/head"
 )
 
 // Name is the name of the format.
@@ -64,10 +62,9 @@ func (Format) Rank(name string, _ []byte) int {
 }
 
 // Detect looks for a record of Claude Code among the first lines.
-func (Format) Detect(_ string, head []byte) bool {
-	head = bytes.TrimPrefix(head, []byte("\xef\xbb\xbf"))
-	for line := range bytes.Lines(head) {
-		if line = bytes.TrimSpace(line); len(line) > 0 && isRecord(line) {
+func (Format) Detect(_ string, first []byte) bool {
+	for line := range head.Lines(first) {
+		if isRecord(head.Object(line)) {
 			return true
 		}
 	}
@@ -77,61 +74,18 @@ func (Format) Detect(_ string, head []byte) bool {
 // bookkeeping are the types of records that may stand without a session id.
 var bookkeeping = []string{"summary", "file-history-snapshot", "file-history-delta", "ai-title", "custom-title", "last-prompt"}
 
-// isRecord reports whether a line, which may be cut, begins a record.
-func isRecord(b []byte) bool {
-	d := jsontext.NewDecoder(bytes.NewBuffer(b))
-	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
-		return false
-	}
-	var kind string
-	var session, leaf bool
-	for d.PeekKind() == '"' {
-		name, err := d.ReadToken()
-		if err != nil {
-			break
-		}
-		switch member := name.String(); member {
-		case "type":
-			v, _ := d.ReadValue()
-			kind, _ = interop.Text(v)
-			continue
-		case "sessionId":
-			session = true
-		case "leafUuid", "messageId":
-			leaf = true
-		}
-		if d.SkipValue() != nil {
-			break
-		}
-	}
-	return kind != "" && (session || leaf && slices.Contains(bookkeeping, kind))
+// isRecord reports whether a line, which may be cut off, begins a record.
+func isRecord(h head.Head) bool {
+	kind := h.Text("type")
+	return kind != "" && (h.Has("sessionId") || (h.Has("leafUuid") || h.Has("messageId")) && slices.Contains(bookkeeping, kind))
 }
 
-// Import appends what the source holds and the log does not have yet.
+// Import appends what the source holds and the log does not have yet. What was
+// added before an error is kept, but for the session that the error is about.
 func (Format) Import(ctx context.Context, log *eventlog.Log, src interop.Source) (interop.Result, error) {
 	im := newImporter(ctx, log)
-	err := im.run(src)
+	err := im.result.Take(interop.Records(src), im.record)
+	err = errors.Join(err, im.flush())
 	im.finish()
 	return im.result, err
-}
-
-// run imports record by record. What was added before an error is kept, but for
-// the session that the error is about.
-func (im *importer) run(src interop.Source) error {
-	for rec, err := range interop.Records(src) {
-		var refused *interop.RecordError
-		if err != nil && !errors.As(err, &refused) {
-			return errors.Join(err, im.flush())
-		}
-		im.result.Records++
-		if refused == nil {
-			err = im.record(rec)
-		}
-		if errors.As(err, &refused) {
-			im.result.Refuse(refused)
-		} else if err != nil {
-			return errors.Join(err, im.flush())
-		}
-	}
-	return im.flush()
 }

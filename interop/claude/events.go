@@ -29,7 +29,8 @@ func (im *importer) apply(s *session, rec interop.Record, f *facts, at time.Time
 		return nil
 	}
 	if reason := s.parts(f); reason != "" {
-		return im.conflict(s, &rec, reason)
+		s.Drop()
+		return rec.Conflict(s.ID, reason)
 	}
 	if err := im.add(s, &rec, f, at, n); err != nil {
 		return rec.Located(err)

@@ -145,8 +145,7 @@ func (im *importer) callOf(s *session, f *facts) (by task, err error) {
 
 // hold keeps a record until its session begins.
 func (im *importer) hold(rec interop.Record, f facts, session string) {
-	rec.Value = rec.Value.Clone()
-	im.held = append(im.held, heldRecord{rec, f, im.at, session})
+	im.held = append(im.held, heldRecord{rec.Kept(), f, im.at, session})
 }
 
 // release applies the records held for s, and those that name no session if
@@ -234,13 +233,5 @@ func (im *importer) finish() {
 	im.result.Held = len(im.held)
 	for _, s := range im.order {
 		im.result.Events += s.Written()
-	}
-}
-
-// conflict stops the import of a session whose history is another one.
-func (im *importer) conflict(s *session, rec *interop.Record, reason string) error {
-	s.Drop()
-	return &interop.HistoryError{
-		Session: s.ID, Source: rec.Source, Line: rec.Line, Offset: rec.Offset, Reason: reason,
 	}
 }

@@ -28,15 +28,13 @@
 package codex
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"slices"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/head"
 )
 
 // Name is the name of the format.
@@ -49,11 +47,11 @@ type Format struct{}
 func (Format) Name() string { return Name }
 
 // Rank puts forks and sub-agents after what they come from.
-func (Format) Rank(_ string, head []byte) int {
-	var first header
+func (Format) Rank(_ string, first []byte) int {
+	var own header
 	copies := 0
-	for raw := range bytes.Lines(head) {
-		rec := interop.Record{Value: jsontext.Value(bytes.TrimSpace(raw))}
+	for line := range head.Lines(first) {
+		rec := interop.Record{Value: line}
 		if !rec.Value.IsValid() || rec.Value.Kind() != '{' {
 			break
 		}
@@ -61,13 +59,13 @@ func (Format) Rank(_ string, head []byte) int {
 		if err != nil || l.kind != metaKind {
 			break
 		}
-		if first.id == "" {
-			first = headerOf(l)
-		} else if l.text("id") != first.id {
+		if own.id == "" {
+			own = headerOf(l)
+		} else if l.text("id") != own.id {
 			copies++
 		}
 	}
-	if first.parent() == "" {
+	if own.parent() == "" {
 		return 0
 	}
 	return max(1, copies)
@@ -77,75 +75,30 @@ func (Format) Rank(_ string, head []byte) int {
 var kinds = []string{metaKind, itemKind, eventKind, "turn_context", "compacted", "world_state", "inter_agent_communication_metadata"}
 
 // Detect looks for a record of Codex among the first lines.
-func (Format) Detect(_ string, head []byte) bool {
-	head = bytes.TrimPrefix(head, []byte("\xef\xbb\xbf"))
-	for line := range bytes.Lines(head) {
-		if line = bytes.TrimSpace(line); len(line) > 0 && isRecord(line) {
+func (Format) Detect(_ string, first []byte) bool {
+	for line := range head.Lines(first) {
+		if isRecord(head.Object(line)) {
 			return true
 		}
 	}
 	return false
 }
 
-// isRecord reports whether a line, which may be cut, begins a record, or the
+// isRecord reports whether a line, which may be cut off, begins a record, or the
 // header of an older file.
-func isRecord(b []byte) bool {
-	d := jsontext.NewDecoder(bytes.NewBuffer(b))
-	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
-		return false
+func isRecord(h head.Head) bool {
+	if h.Has("type") {
+		return h.Has("payload") && slices.Contains(kinds, h.Text("type"))
 	}
-	var kind string
-	has := map[string]bool{}
-	for d.PeekKind() == '"' {
-		name, err := d.ReadToken()
-		if err != nil {
-			break
-		}
-		member := name.String()
-		has[member] = true
-		if member != "type" {
-			if d.SkipValue() != nil {
-				break
-			}
-			continue
-		}
-		v, err := d.ReadValue()
-		if err != nil {
-			break
-		}
-		kind, _ = interop.Text(v)
-	}
-	if kind == "" {
-		return !has["type"] && has["id"] && has["timestamp"] && has["instructions"]
-	}
-	return has["payload"] && slices.Contains(kinds, kind)
+	return h.Has("id", "timestamp", "instructions")
 }
 
-// Import appends what the source holds and the log does not have yet.
+// Import appends what the source holds and the log does not have yet. What was
+// added before an error is kept, but for the session that the error is about.
 func (Format) Import(ctx context.Context, log *eventlog.Log, src interop.Source) (interop.Result, error) {
 	im := &importer{ctx: ctx, log: log}
-	err := im.run(src)
+	err := im.result.Take(interop.Records(src), im.record)
+	err = errors.Join(err, im.flush())
 	im.finish()
 	return im.result, err
-}
-
-// run imports record by record. What was added before an error is kept, unless
-// the error is that the session's history is another one.
-func (im *importer) run(src interop.Source) error {
-	for rec, err := range interop.Records(src) {
-		var refused *interop.RecordError
-		if err != nil && !errors.As(err, &refused) {
-			return errors.Join(err, im.flush())
-		}
-		im.result.Records++
-		if refused == nil {
-			err = im.record(&rec)
-		}
-		if errors.As(err, &refused) {
-			im.result.Refuse(refused)
-		} else if err != nil {
-			return errors.Join(err, im.flush())
-		}
-	}
-	return im.flush()
 }

@@ -3,7 +3,6 @@ package codex
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
@@ -37,8 +36,8 @@ type importer struct {
 
 // record takes in the next record of the file. A *interop.RecordError refuses
 // it; any other error stops the import.
-func (im *importer) record(rec *interop.Record) error {
-	l, err := readLine(rec)
+func (im *importer) record(rec interop.Record) error {
+	l, err := readLine(&rec)
 	if err != nil {
 		return rec.Refuse(err)
 	}
@@ -48,7 +47,7 @@ func (im *importer) record(rec *interop.Record) error {
 	case im.header.id == "":
 		return im.first(l)
 	case im.waits(l):
-		im.hold(rec)
+		im.hold(&rec)
 		return nil
 	}
 	if err := im.begin(); err != nil {
@@ -134,9 +133,7 @@ func (im *importer) copied(l *line) bool {
 
 // hold keeps a record until the session begins.
 func (im *importer) hold(rec *interop.Record) {
-	kept := *rec
-	kept.Value = rec.Value.Clone()
-	im.held = append(im.held, kept)
+	im.held = append(im.held, rec.Kept())
 }
 
 // begin begins the session, and applies what was held for it.
@@ -189,10 +186,10 @@ func (im *importer) apply(l *line) error {
 	}
 	if reason := s.differs(); reason != "" {
 		s.Drop()
-		return &interop.HistoryError{Session: s.ID, Source: l.rec.Source, Line: l.rec.Line, Offset: l.rec.Offset, Reason: reason}
+		return l.rec.Conflict(s.ID, reason)
 	}
 	if err := im.add(l, n); err != nil {
-		return located(l, err)
+		return l.rec.Located(err)
 	}
 	if s.Full() {
 		return s.Flush(im.ctx)
@@ -255,9 +252,4 @@ func (im *importer) finish() {
 	if im.forked {
 		im.result.Events++
 	}
-}
-
-// located adds to an error where its record stands.
-func located(l *line, err error) error {
-	return fmt.Errorf("%s:%d: record at byte %d: %w", l.rec.Source, l.rec.Line, l.rec.Offset, err)
 }

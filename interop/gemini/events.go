@@ -255,7 +255,8 @@ func (a *adding) put(key interop.Key, part int, p eventlog.Payload) error {
 // add adds an event, and before the record's first what moves the head there.
 func (a *adding) add(key interop.Key, e eventlog.Event) error {
 	if reason := a.s.parts(); reason != "" {
-		return a.im.conflict(a.s, a.r, reason)
+		a.s.Drop()
+		return a.r.Conflict(a.s.ID, reason)
 	}
 	if a.added == 0 && a.follows > 0 && a.s.trail.Leaves(a.follows) {
 		move, err := a.r.Event(movePart, eventlog.HeadMove{To: a.follows, Reason: "the session was rewound"})

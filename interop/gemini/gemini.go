@@ -22,14 +22,12 @@
 package gemini
 
 import (
-	"bytes"
 	"context"
 	"errors"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/head"
 )
 
 // Name is the name of the format.
@@ -43,25 +41,9 @@ func (Format) Name() string { return Name }
 
 // Detect looks for the members that a session begins with. The head may end
 // anywhere.
-func (Format) Detect(_ string, head []byte) bool {
-	d := jsontext.NewDecoder(bytes.NewBuffer(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf"))), jsontext.AllowInvalidUTF8(true))
-	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
-		return false
-	}
-	seen := map[string]bool{}
-	for d.PeekKind() == '"' {
-		name, err := d.ReadToken()
-		if err != nil {
-			break
-		}
-		member := name.String()
-		v, err := d.ReadValue()
-		if err != nil {
-			break
-		}
-		seen[member] = v.Kind() == '"' && len(v) > 2
-	}
-	return seen["sessionId"] && seen["projectHash"]
+func (Format) Detect(_ string, first []byte) bool {
+	h := head.Object(first)
+	return h.Text("sessionId") != "" && h.Text("projectHash") != ""
 }
 
 // Import appends what the source holds and the log does not have yet.

@@ -183,9 +183,3 @@ func (im *importer) count() {
 		im.result.Held++
 	}
 }
-
-// conflict stops the import of a session whose history is another one.
-func (im *importer) conflict(s *session, r *record, reason string) error {
-	s.Drop()
-	return &interop.HistoryError{Session: s.ID, Source: r.Source, Line: r.Line, Offset: r.Offset, Reason: reason}
-}

@@ -24,7 +24,8 @@ func (im *importer) apply(s *session, rec interop.Record, f *facts) error {
 		return nil
 	}
 	if reason := s.parts(); reason != "" {
-		return im.conflict(s, &rec, reason)
+		s.Drop()
+		return rec.Conflict(s.ID, reason)
 	}
 	if err := im.open(s); err != nil {
 		return rec.Located(err)

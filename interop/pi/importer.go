@@ -156,11 +156,3 @@ func (s *session) waiting() int {
 	}
 	return n
 }
-
-// conflict stops the import of a session whose history is another one.
-func (im *importer) conflict(s *session, rec *interop.Record, reason string) error {
-	s.Drop()
-	return &interop.HistoryError{
-		Session: s.ID, Source: rec.Source, Line: rec.Line, Offset: rec.Offset, Reason: reason,
-	}
-}

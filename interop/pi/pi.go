@@ -28,12 +28,12 @@
 package pi
 
 import (
-	"bytes"
 	"context"
 	"errors"
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/head"
 )
 
 // Name is the name of the format.
@@ -47,8 +47,8 @@ func (Format) Name() string { return Name }
 
 // Rank puts copies after the files that they may be copies of, the older ones
 // first.
-func (Format) Rank(_ string, head []byte) int {
-	rec := interop.Record{Value: firstLine(head)}
+func (Format) Rank(_ string, first []byte) int {
+	rec := interop.Record{Value: firstLine(first)}
 	f, err := read(&rec)
 	if err != nil || parentOf(&f) == "" || f.at.IsZero() {
 		return 0
@@ -57,42 +57,24 @@ func (Format) Rank(_ string, head []byte) int {
 }
 
 // Detect looks at the first line, which must be the header of a session.
-func (Format) Detect(_ string, head []byte) bool {
-	return isHeader(firstLine(head))
+func (Format) Detect(_ string, first []byte) bool {
+	return isHeader(firstLine(first))
 }
 
 // firstLine is the first line that is not empty.
-func firstLine(head []byte) []byte {
-	head = bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n")
-	line, _, _ := bytes.Cut(head, []byte("\n"))
-	return line
+func firstLine(first []byte) []byte {
+	for line := range head.Lines(first) {
+		return line
+	}
+	return nil
 }
 
-// Import appends what the source holds and the log does not have yet.
+// Import appends what the source holds and the log does not have yet. What was
+// added before an error is kept, but for the session that the error is about.
 func (Format) Import(ctx context.Context, log *eventlog.Log, src interop.Source) (interop.Result, error) {
 	im := &importer{ctx: ctx, log: log, sessions: map[string]*session{}}
-	err := im.run(src)
+	err := im.result.Take(interop.Records(src), im.record)
+	err = errors.Join(err, im.flush())
 	im.finish()
 	return im.result, err
-}
-
-// run imports record by record. What was added before an error is kept, but for
-// the session that the error is about.
-func (im *importer) run(src interop.Source) error {
-	for rec, err := range interop.Records(src) {
-		var refused *interop.RecordError
-		if err != nil && !errors.As(err, &refused) {
-			return errors.Join(err, im.flush())
-		}
-		im.result.Records++
-		if refused == nil {
-			err = im.record(rec)
-		}
-		if errors.As(err, &refused) {
-			im.result.Refuse(refused)
-		} else if err != nil {
-			return errors.Join(err, im.flush())
-		}
-	}
-	return im.flush()
 }

@@ -92,8 +92,7 @@ func (s *session) takeHeader(rec interop.Record, f *facts) {
 
 // held keeps a record, whose bytes are about to be reused.
 func held(rec interop.Record, f *facts) *heldRecord {
-	h := &heldRecord{rec: rec}
-	h.rec.Value = rec.Value.Clone()
+	h := &heldRecord{rec: rec.Kept()}
 	h.facts, _ = read(&h.rec) // it was read before
 	h.facts.at, h.facts.n = f.at, f.n
 	return h
