@@ -125,6 +125,45 @@ func array(items []*document) *document {
 	return n
 }
 
+// children yields the values of members or items.
+func (n *document) children(yield func(*document) bool) {
+	for i := range n.members {
+		if !yield(n.members[i].value) {
+			return
+		}
+	}
+	for _, item := range n.items {
+		if !yield(item) {
+			return
+		}
+	}
+}
+
+// changed corrects the size and the depth of what was made of n by leaving out a
+// child, old, or taking one in, value; either may be nil. A deep child that left
+// may have been the only one.
+func (c *document) changed(n, old, value *document) *document {
+	c.size += max(len(c.members)+len(c.items), 1) - max(len(n.members)+len(n.items), 1)
+	if old != nil {
+		c.size -= old.size
+	}
+	if value != nil {
+		c.size += value.size
+		c.depth = max(c.depth, value.depth+1)
+	}
+	if old == nil || old.depth+1 < c.depth {
+		return c
+	}
+	deepest := 0
+	for child := range c.children {
+		if deepest = max(deepest, child.depth); deepest == old.depth {
+			break
+		}
+	}
+	c.depth = deepest + 1
+	return c
+}
+
 // check refuses a document that grew beyond measure.
 func (n *document) check() error {
 	if n.size > maxDocument || n.depth > maxDepth {
@@ -173,10 +212,7 @@ func (n *document) equal(o *document) bool {
 	}
 	switch n.kind {
 	case jsontext.KindBeginObject:
-		return len(n.members) == len(o.members) && !slices.ContainsFunc(n.members, func(m documentMember) bool {
-			i := o.member(m.name)
-			return i < 0 || !m.value.equal(o.members[i].value)
-		})
+		return n.sameMembers(o)
 	case jsontext.KindBeginArray:
 		return slices.EqualFunc(n.items, o.items, (*document).equal)
 	case jsontext.KindString:
@@ -187,6 +223,20 @@ func (n *document) equal(o *document) bool {
 		return sameNumber(string(n.raw), string(o.raw))
 	}
 	return true
+}
+
+func (n *document) sameMembers(o *document) bool {
+	if len(n.members) != len(o.members) {
+		return false
+	}
+	values := make(map[string]*document, len(o.members))
+	for _, m := range o.members {
+		values[m.name] = m.value
+	}
+	return !slices.ContainsFunc(n.members, func(m documentMember) bool {
+		value := values[m.name]
+		return value == nil || !m.value.equal(value)
+	})
 }
 
 // sameNumber compares number literals by their exact value.

@@ -1,8 +1,27 @@
 package projection
 
+import "github.com/go-json-experiment/json/jsontext"
+
 // Buffered limits how many bytes of events a load keeps between the scan and the
 // folding.
 func Buffered(o Options, bytes int) Options {
 	o.buffer = bytes
 	return o
+}
+
+// Measured applies a patch, and gives the size and the depth that are known of the
+// document, and those that it has.
+func Measured(document, patch jsontext.Value) (known, real [2]int, err error) {
+	n, err := parseDocument(document)
+	if err == nil {
+		n, err = n.patched(patch)
+	}
+	if err != nil {
+		return known, real, err
+	}
+	again, err := parseDocument(n.value())
+	if err != nil {
+		return known, real, err
+	}
+	return [2]int{n.size, n.depth}, [2]int{again.size, again.depth}, nil
 }

@@ -19,7 +19,8 @@ var (
 	ErrTestFailed = errors.New("test failed")
 	// ErrInvalidPatch: the patch is not of RFC 6902.
 	ErrInvalidPatch = errors.New("invalid patch")
-	// ErrDocumentTooLarge: the document would have more than 64 MiB or 1,000 levels.
+	// ErrDocumentTooLarge: the document would have more than 64 MiB or 1,000 levels,
+	// or the patch does so much to a large one that it takes seconds.
 	ErrDocumentTooLarge = errors.New("document too large")
 )
 
@@ -70,8 +71,13 @@ func (n *document) patched(patch jsontext.Value) (*document, error) {
 	if err := json.Unmarshal(patch, &ops); err != nil {
 		return nil, &PatchError{Index: -1, Err: fmt.Errorf("%w: %w", ErrInvalidPatch, err)}
 	}
+	steps := 0
 	for i := range ops {
-		next, err := ops[i].apply(n)
+		var next *document
+		err := ops[i].spend(n, &steps)
+		if err == nil {
+			next, err = ops[i].apply(n)
+		}
 		if err == nil {
 			err = next.check()
 		}
@@ -85,6 +91,32 @@ func (n *document) patched(patch jsontext.Value) (*document, error) {
 		n = next
 	}
 	return n, nil
+}
+
+// maxSteps is how many members and items all operations of a patch may pass by.
+const maxSteps = 1 << 28
+
+// spend counts what the operation passes by on its paths, which is what it takes.
+func (o *operation) spend(n *document, steps *int) error {
+	for _, text := range []*string{o.Path, o.From} {
+		names, err := pointer(text, "path")
+		if err != nil {
+			continue // is found by apply
+		}
+		at := n
+		for _, name := range names {
+			*steps += len(at.members) + len(at.items)
+			i, err := at.place(name, false)
+			if err != nil {
+				break
+			}
+			at = at.child(i)
+		}
+	}
+	if *steps > maxSteps {
+		return fmt.Errorf("%w: the patch takes more than %d steps", ErrDocumentTooLarge, maxSteps)
+	}
+	return nil
 }
 
 func (o *operation) apply(n *document) (*document, error) {
@@ -244,29 +276,36 @@ func (n *document) edit(path []string, value *document, what change) (*document,
 
 // with is n with the child at i changed; -1 is a member that it lacks.
 func (n *document) with(i int, name string, value *document, what change) *document {
+	c := *n
+	var old *document
+	if what == removing || what == replacing || i >= 0 && n.kind == jsontext.KindBeginObject {
+		old = n.child(i)
+	}
 	if n.kind == jsontext.KindBeginArray {
-		items := slices.Clone(n.items)
 		switch what {
 		case adding:
-			items = slices.Insert(items, i, value)
+			c.items = slices.Concat(n.items[:i], []*document{value}, n.items[i:])
 		case replacing:
-			items[i] = value
+			c.items = slices.Clone(n.items)
+			c.items[i] = value
 		case removing:
-			items = slices.Delete(items, i, i+1)
+			c.items = slices.Concat(n.items[:i], n.items[i+1:])
 		}
-		return array(items)
+		return c.changed(n, old, value)
 	}
-	members := slices.Clone(n.members)
+	c.members = slices.Clone(n.members)
 	switch {
 	case what == removing:
-		members = slices.Delete(members, i, i+1)
+		c.members = slices.Delete(c.members, i, i+1)
+		c.size -= len(n.members[i].quoted) + 1
 	case i < 0:
 		quoted, _ := jsontext.AppendQuote(nil, name) // of a decoded string
-		members = append(members, documentMember{name: name, quoted: quoted, value: value})
+		c.members = append(c.members, documentMember{name: name, quoted: quoted, value: value})
+		c.size += len(quoted) + 1
 	default:
-		members[i].value = value
+		c.members[i].value = value
 	}
-	return object(members)
+	return c.changed(n, old, value)
 }
 
 // null is the document before the first patch.

@@ -2,10 +2,13 @@ package projection_test
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"pgregory.net/rapid"
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/projection"
@@ -231,4 +234,59 @@ func TestAStoredPatchThatDoesNotApply(t *testing.T) {
 			t.Errorf("set anew: %+v", c)
 		}
 	})
+}
+
+// What is known of the size and the depth of a document stays right, whatever is
+// added, replaced and removed.
+func TestDocumentsAreMeasured(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		path := rapid.SampledFrom([]string{"/a", "/a/a", "/b", "/l/0", "/l/-", "/l", "/l/0/a", "/é\"", ""})
+		value := rapid.SampledFrom([]string{`1`, `{}`, `[]`, `{"a":{"b":[[]]}}`, `[[[1,2]],3]`, `"text"`})
+		document := jsontext.Value(`{"a":{"a":1},"l":[[1],{"a":[]}]}`)
+		for range rapid.IntRange(1, 20).Draw(r, "patches") {
+			op := rapid.SampledFrom([]string{"add", "replace", "remove", "copy", "move"}).Draw(r, "op")
+			patch := fmt.Sprintf(`[{"op":%q,"path":%s,"from":%s,"value":%s}]`, op, quoted(path.Draw(r, "path")), quoted(path.Draw(r, "from")), value.Draw(r, "value"))
+			known, real, err := projection.Measured(document, jsontext.Value(patch))
+			if err != nil {
+				continue
+			}
+			if known != real {
+				r.Fatalf("%s of %s: size and depth are %v, not %v", patch, document, real, known)
+			}
+			document, err = projection.ApplyPatch(document, jsontext.Value(patch))
+			if err != nil {
+				r.Fatal(err)
+			}
+		}
+	})
+}
+
+func quoted(text string) string {
+	b, err := jsontext.AppendQuote(nil, text)
+	if err != nil {
+		panic(err)
+	}
+	return string(b)
+}
+
+// A small patch cannot keep readers busy for long: objects are compared in the
+// time that they take to be read, and what passes by too much is refused.
+func TestPatchesAreBounded(t *testing.T) {
+	members := make([]string, 30_000)
+	for i := range members {
+		members[i] = fmt.Sprintf(`"m%d":%d`, i, i)
+	}
+	object := "{" + strings.Join(members, ",") + "}"
+	slices.Reverse(members)
+	reversed := "{" + strings.Join(members, ",") + "}"
+	patch := `[{"op":"test","path":"","value":` + reversed + `}]`
+	if got, err := projection.ApplyPatch(jsontext.Value(object), jsontext.Value(patch)); err != nil || string(got) != object {
+		t.Errorf("a test of an equal object: %v", err)
+	}
+	items := `[` + strings.Repeat("0,", 1<<20) + `0]`
+	patch = `[` + strings.Repeat(`{"op":"add","path":"/0","value":1},`, 300) + `{"op":"remove","path":"/0"}]`
+	var where *projection.PatchError
+	if _, err := projection.ApplyPatch(jsontext.Value(items), jsontext.Value(patch)); !errors.Is(err, projection.ErrDocumentTooLarge) || !errors.As(err, &where) || where.Index != 255 {
+		t.Errorf("300 insertions into a million items: %v", err)
+	}
 }
