@@ -11,7 +11,7 @@ import (
 
 // An import writes about so many events, or bytes of data, at a time.
 const (
-	batch      = 256
+	batch      = 2048
 	batchBytes = 1 << 20
 )
 
