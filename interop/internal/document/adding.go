@@ -261,7 +261,7 @@ func (a *adding) count(raw bool) {
 // move moves the head where what is added next follows something else than the
 // newest.
 func (a *adding) move(it *Item, key interop.Key, parent int64) error {
-	if !a.s.trail.Leaves(parent) {
+	if !a.s.trail.Leaves(parent) || it.Late && a.s.trail.Holds(parent) {
 		return nil
 	}
 	move, err := it.Rec.Event(it.Part, eventlog.HeadMove{To: parent, Label: it.Label, Reason: "another branch"})

@@ -48,8 +48,8 @@ type Session struct {
 // Spent is what models took.
 type Spent struct {
 	Model, Agent string
-	Usage eventlog.Usage
-	Cost  eventlog.Cost
+	Usage        eventlog.Usage
+	Cost         eventlog.Cost
 }
 
 // Item is something that a session holds.
@@ -64,7 +64,10 @@ type Item struct {
 	// before it. It may be in the log alone. Label names the branch, where that
 	// leaves a path.
 	After, Label string
-	At    time.Time
+	// Late says that it may come when others followed already what it follows: it
+	// is added behind them then.
+	Late bool
+	At   time.Time
 	// Payload is what it becomes. Without one, it is kept raw, as Kind.
 	Payload eventlog.Payload
 	Kind    string

@@ -39,7 +39,7 @@ func newFile(src interop.Source) File {
 			break
 		}
 	}
-	f.Stem = plainName(base)
+	f.Stem = Name(base)
 	return f
 }
 
@@ -48,7 +48,7 @@ func newFile(src interop.Source) File {
 // file that moves holds other sessions.
 func (f *File) Session(name string) string {
 	sum := sha256.Sum256([]byte(f.Path + "\x00" + name))
-	if name = plainName(name); name == "" {
+	if name = Name(name); name == "" {
 		name = f.Stem
 	}
 	return name + "-" + hex.EncodeToString(sum[:4])
@@ -57,11 +57,11 @@ func (f *File) Session(name string) string {
 // Inner is the id of one of several sessions of the file.
 func (f *File) Inner(name string) string {
 	sum := sha256.Sum256([]byte(f.Path + "\x00" + name))
-	return f.Stem + "-" + plainName(name) + "-" + hex.EncodeToString(sum[:4])
+	return f.Stem + "-" + Name(name) + "-" + hex.EncodeToString(sum[:4])
 }
 
-// plainName keeps what is pleasant in an id.
-func plainName(s string) string {
+// Name keeps of a text what is pleasant in an id.
+func Name(s string) string {
 	const most = 60
 	name := strings.Map(func(r rune) rune {
 		switch {

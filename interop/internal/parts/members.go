@@ -47,8 +47,11 @@ func (o *Members) Take(name string) jsontext.Value {
 	return nil
 }
 
-// Put adds a member to what is left.
+// Put adds a member to what is left; nil adds none.
 func (o *Members) Put(name string, v jsontext.Value) {
+	if v == nil {
+		return
+	}
 	o.members = append(o.members, interop.Member{Name: name, Value: v})
 }
 

@@ -1,0 +1,47 @@
+// Package inspect imports the eval logs that Inspect writes as JSON: one document,
+// in which each sample is a conversation. Its packed form (.eval) is not read.
+//
+// Each sample is a session: of the sample's uuid, else named by the task, the
+// sample, the epoch and digits of the run. Its messages become message_added;
+// calls, results, errors of tools and reasoning are told as such, and texts and
+// images that stand among the attachments are put in their places. What a model took
+// is told of the answer that it gave, where the log has its event and the ids of
+// messages; the rest of the sample's tokens become a step_completed behind the
+// messages. Then all events, and the attachments, are kept raw as
+// "inspect:<event>" and "inspect:attachments". All else that is told of the sample
+// and of the evaluation is in the extra of session_started; the results of the
+// whole evaluation are kept raw, as "inspect:log", in its first sample. A document
+// that is cut off is refused.
+package inspect
+
+import (
+	"context"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/document"
+)
+
+// Name is the name of the format.
+const Name = "inspect"
+
+// Format imports eval logs of Inspect. The zero value is ready for use.
+type Format struct{}
+
+// Name is "inspect".
+func (Format) Name() string { return Name }
+
+// Detect looks for what a log begins with: its version or status, and the task.
+func (Format) Detect(_ string, head []byte) bool {
+	h := document.Begins(head)
+	if document.IsArray(head) || !h.Has("version") && !h.Has("status") {
+		return false
+	}
+	eval := h.In("eval")
+	return eval.Has("task") && (eval.Has("run_id") || eval.Has("task_id") || eval.Has("model"))
+}
+
+// Import appends what the source holds and the log does not have yet.
+func (Format) Import(ctx context.Context, log *eventlog.Log, src interop.Source) (interop.Result, error) {
+	return document.Import(ctx, log, src, Name, read)
+}

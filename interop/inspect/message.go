@@ -1,0 +1,188 @@
+package inspect
+
+import (
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/document"
+	"github.com/convlog/convlog/interop/internal/parts"
+)
+
+// converter turns messages of a sample into messages of the log.
+type converter struct {
+	model       string
+	attachments map[string]string
+	used        map[string]eventlog.Usage
+	names       map[string]string // of tools, by call
+}
+
+// item makes an item of a message.
+func (c *converter) item(rec *interop.Record) document.Item {
+	o, err := parts.Open(rec.Value)
+	if err != nil {
+		return document.Raw(*rec, "message")
+	}
+	it := document.Item{Rec: *rec, Kind: "message"}
+	id, _ := interop.Text(o.Peek("id"))
+	m := eventlog.Message{Role: eventlog.Role(o.Text("role"))}
+	switch m.Role {
+	case eventlog.Assistant:
+		c.answer(&m, &o, id)
+	case eventlog.Tool:
+		c.result(&m, &o)
+	case eventlog.System, eventlog.User:
+		m.Parts = c.content(o.Take("content"))
+	default:
+		o.Failed = true
+	}
+	if o.Failed {
+		return document.Raw(*rec, "message")
+	}
+	m.Extra = o.Rest()
+	it.Payload = m
+	return it
+}
+
+// answer reads what a model said.
+func (c *converter) answer(m *eventlog.Message, o *parts.Members, id string) {
+	if m.Model = o.Maybe("model"); m.Model == "" {
+		m.Model = c.model
+	}
+	m.Usage = c.used[id]
+	if text := o.Maybe("reasoning"); text != "" {
+		m.Parts = append(m.Parts, eventlog.Reasoning(c.text(text), ""))
+	}
+	m.Parts = append(m.Parts, c.content(o.Take("content"))...)
+	calls, err := interop.Elements(o.Peek("tool_calls"))
+	if err != nil {
+		return
+	}
+	o.Take("tool_calls")
+	for _, v := range calls {
+		m.Parts = append(m.Parts, c.call(v))
+	}
+}
+
+// call reads a call.
+func (c *converter) call(v jsontext.Value) eventlog.Part {
+	o, err := parts.Open(v)
+	if err != nil {
+		return eventlog.Opaque("tool_call", v)
+	}
+	p := eventlog.ToolCall(o.Required("id"), o.Required("function"), o.Take("arguments"))
+	if o.Failed {
+		return eventlog.Opaque("tool_call", v)
+	}
+	if kind, _ := interop.Text(o.Peek("type")); kind == "function" {
+		o.Take("type")
+	}
+	c.names[p.CallID] = p.Name
+	p.Extra = o.Rest()
+	return p
+}
+
+// result reads what a tool said, or why it failed.
+func (c *converter) result(m *eventlog.Message, o *parts.Members) {
+	id, name := o.Required("tool_call_id"), o.Maybe("function")
+	if called := c.names[id]; called != "" {
+		name = called
+	}
+	p := eventlog.ToolResult(id, name, c.content(o.Take("content"))...)
+	if failure := o.Peek("error"); failure.Kind() == '{' {
+		p.IsError = true
+		var told struct {
+			Message string `json:"message"`
+		}
+		if json.Unmarshal(failure, &told) == nil && len(p.Content) == 0 && told.Message != "" {
+			p.Content = []eventlog.Part{eventlog.Text(told.Message)}
+		}
+	}
+	m.Parts = []eventlog.Part{p}
+}
+
+// attached is how a text that stands among the attachments is named.
+const attached = "attachment://"
+
+// text is a text, which may stand among the attachments.
+func (c *converter) text(text string) string {
+	if name, ok := strings.CutPrefix(text, attached); ok {
+		if whole, ok := c.attachments[name]; ok {
+			return whole
+		}
+	}
+	return text
+}
+
+// content reads what is said: a text, or pieces.
+func (c *converter) content(v jsontext.Value) (all []eventlog.Part) {
+	if text, ok := interop.Text(v); ok {
+		if text == "" {
+			return nil
+		}
+		return []eventlog.Part{eventlog.Text(c.text(text))}
+	}
+	pieces, err := interop.Elements(v)
+	if err != nil {
+		if v == nil || v.Kind() == 'n' {
+			return nil
+		}
+		return []eventlog.Part{eventlog.Opaque("content", v)}
+	}
+	for _, piece := range pieces {
+		all = append(all, c.piece(piece))
+	}
+	return all
+}
+
+// piece reads a piece of content.
+func (c *converter) piece(v jsontext.Value) (p eventlog.Part) {
+	o, err := parts.Open(v)
+	if err != nil {
+		return eventlog.Opaque("content", v)
+	}
+	kind := o.Text("type")
+	switch kind {
+	case "text":
+		p = eventlog.Text(c.text(o.Text("text")))
+	case "reasoning":
+		p = eventlog.Reasoning(c.text(o.Text("reasoning")), o.Maybe("signature"))
+		if p.Redacted = o.Flag("redacted"); p.Redacted {
+			p.Encrypted, p.Text = p.Text, ""
+		}
+	case "image":
+		p = c.image(o.Required("image"))
+	}
+	if p.Type == "" || o.Failed {
+		return eventlog.Opaque(nameOf(kind), v)
+	}
+	p.Extra = o.Rest()
+	return p
+}
+
+func nameOf(kind string) string {
+	if kind == "" {
+		return "content"
+	}
+	return kind
+}
+
+// image reads an image: an address, or data in one. It has no type where there is
+// none.
+func (c *converter) image(address string) (p eventlog.Part) {
+	quoted, err := json.Marshal(c.text(address))
+	if err != nil {
+		return p
+	}
+	block := interop.Object([]interop.Member{
+		{Name: "type", Value: jsontext.Value(`"input_image"`)}, {Name: "image_url", Value: jsontext.Value(quoted)},
+	})
+	p, _ = (&parts.Reader{}).Block(block) // without Put nothing can fail
+	if p.Type != eventlog.ImagePart {
+		return eventlog.Part{}
+	}
+	return p
+}

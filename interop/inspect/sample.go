@@ -1,0 +1,243 @@
+package inspect
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/document"
+	"github.com/convlog/convlog/interop/internal/parts"
+	"github.com/convlog/convlog/interop/lists"
+)
+
+// evaluation is what is told of all samples.
+type evaluation struct {
+	task struct {
+		Run   string `json:"run_id"`
+		Name  string `json:"task"`
+		ID    string `json:"task_id"`
+		Model string `json:"model"`
+	}
+	started string
+	about   []interop.Member // version, status, eval and plan
+}
+
+// read reads a log.
+func read(_ *document.File, rec *interop.Record) (all []document.Session, err error) {
+	o, err := parts.Open(rec.Value)
+	if err != nil || !o.Has("eval") {
+		return nil, document.ErrShape
+	}
+	var e evaluation
+	if json.Unmarshal(o.Peek("eval"), &e.task) != nil {
+		return nil, document.ErrShape
+	}
+	e.started = startOf(o.Peek("stats"))
+	for _, name := range []string{"version", "status", "eval", "plan"} {
+		if v := o.Take(name); v != nil {
+			e.about = append(e.about, interop.Member{Name: name, Value: v})
+		}
+	}
+	var samples []interop.Record
+	if v := o.Take("samples"); v != nil && v.Kind() != 'n' {
+		if samples, err = document.Elements(rec, v); err != nil {
+			return nil, document.ErrShape
+		}
+	}
+	for i := range samples {
+		s, err := e.sample(&samples[i])
+		if err != nil {
+			s = document.Session{Rec: &samples[i], Refused: err}
+		}
+		all = append(all, s)
+	}
+	if len(all) == 0 {
+		return []document.Session{{Rec: rec, ID: e.name("", "")}}, nil
+	}
+	if rest := o.Rest(); rest != nil && len(all[0].Items) > 0 {
+		results := document.Raw(document.Told(rec, rest), "log")
+		results.Name = "log " + string(results.Rec.Digest)
+		all[0].Items = append(all[0].Items, results)
+	}
+	return all, nil
+}
+
+// startOf is when an evaluation began.
+func startOf(stats jsontext.Value) string {
+	o, err := parts.Open(stats)
+	if err != nil {
+		return ""
+	}
+	return o.Maybe("started_at")
+}
+
+// name names a sample.
+func (e *evaluation) name(id, epoch string) string {
+	sum := sha256.Sum256([]byte(strings.Join([]string{e.task.Run, e.task.ID, e.task.Name, id, epoch}, "\x00")))
+	return document.Name(e.task.Name+"-"+id+"-"+epoch) + "-" + hex.EncodeToString(sum[:4])
+}
+
+// told is what a sample tells besides messages.
+type told struct {
+	ID      jsontext.Value            `json:"id"`
+	Epoch   jsontext.Value            `json:"epoch"`
+	UUID    string                    `json:"uuid"`
+	Started string                    `json:"started_at"`
+	Attach  map[string]string         `json:"attachments"`
+	Used    map[string]jsontext.Value `json:"model_usage"`
+	Output  struct {
+		Usage jsontext.Value `json:"usage"`
+	} `json:"output"`
+}
+
+// sample reads a sample.
+func (e *evaluation) sample(rec *interop.Record) (s document.Session, err error) {
+	o, err := parts.Open(rec.Value)
+	if err != nil || !o.Has("messages") {
+		return s, document.ErrShape
+	}
+	var t told
+	if json.Unmarshal(rec.Value, &t) != nil {
+		return s, document.ErrShape
+	}
+	s.Rec, s.ID, s.Own = rec, e.name(plain(t.ID), plain(t.Epoch)), t.UUID
+	if t.UUID != "" {
+		s.ID = t.UUID
+	}
+	s.At = timeOf(t.Started, e.started)
+	messages, err := document.Elements(rec, o.Take("messages"))
+	if err != nil {
+		return s, document.ErrShape
+	}
+	events, err := eventsOf(rec, &o)
+	if err != nil {
+		return s, document.ErrShape
+	}
+	c := converter{model: e.task.Model, attachments: t.Attach, used: used(events), names: map[string]string{}}
+	for i := range messages {
+		s.Items = append(s.Items, c.item(&messages[i]))
+	}
+	s.Spent = t.spent(e.task.Model)
+	for i := range events {
+		s.Items = append(s.Items, document.Raw(events[i], kindOf(events[i].Value)))
+	}
+	if v := o.Take("attachments"); len(t.Attach) > 0 {
+		s.Items = append(s.Items, document.Raw(document.Told(rec, v), "attachments"))
+	}
+	about := e.about[:len(e.about):len(e.about)]
+	if rest := o.Rest(); rest != nil {
+		about = append(about, interop.Member{Name: "sample", Value: rest})
+	}
+	s.About = eventlog.Session{Agent: e.task.Name, Extra: interop.Object(about)}
+	return s, nil
+}
+
+func plain(v jsontext.Value) string {
+	if text, ok := interop.Text(v); ok {
+		return text
+	}
+	return string(v)
+}
+
+func timeOf(texts ...string) time.Time {
+	for _, text := range texts {
+		if at, err := time.Parse(time.RFC3339Nano, text); err == nil {
+			return at
+		}
+	}
+	return time.Time{}
+}
+
+// eventsOf takes the events of a sample, which stood in its transcript before.
+func eventsOf(rec *interop.Record, o *parts.Members) ([]interop.Record, error) {
+	if v := o.Peek("events"); v.Kind() == '[' {
+		return document.Elements(rec, o.Take("events"))
+	}
+	transcript, err := parts.Open(o.Peek("transcript"))
+	if err != nil || transcript.Peek("events").Kind() != '[' {
+		return nil, nil
+	}
+	events, err := document.Elements(rec, transcript.Take("events"))
+	o.Take("transcript")
+	if rest := transcript.Rest(); rest != nil {
+		o.Put("transcript", rest)
+	}
+	return events, err
+}
+
+// kindOf is what an event is called.
+func kindOf(v jsontext.Value) string {
+	o, err := parts.Open(v)
+	if err != nil {
+		return "event"
+	}
+	return o.Maybe("event")
+}
+
+// used are the tokens of answers, by the ids of their messages.
+func used(events []interop.Record) map[string]eventlog.Usage {
+	all := map[string]eventlog.Usage{}
+	for i := range events {
+		var e struct {
+			Event  string `json:"event"`
+			Output struct {
+				Usage   jsontext.Value `json:"usage"`
+				Choices []struct {
+					Message struct {
+						ID string `json:"id"`
+					} `json:"message"`
+				} `json:"choices"`
+			} `json:"output"`
+		}
+		if json.Unmarshal(events[i].Value, &e) != nil || e.Event != "model" || len(e.Output.Choices) == 0 {
+			continue
+		}
+		if id := e.Output.Choices[0].Message.ID; id != "" {
+			all[id] = usageOf(e.Output.Usage)
+		}
+	}
+	return all
+}
+
+// spent is what the sample took.
+func (t *told) spent(model string) (s document.Spent) {
+	for name, v := range t.Used {
+		s.Usage = s.Usage.Add(usageOf(v))
+		if s.Model = name; len(t.Used) > 1 {
+			s.Model = ""
+		}
+	}
+	if len(t.Used) == 0 {
+		s = document.Spent{Model: model, Usage: usageOf(t.Output.Usage)}
+	}
+	return s
+}
+
+// usageOf reads token counts, whose names are those of Anthropic but for the cache.
+func usageOf(v jsontext.Value) (u eventlog.Usage) {
+	var told struct {
+		Read      *int64 `json:"input_tokens_cache_read"`
+		Written   *int64 `json:"input_tokens_cache_write"`
+		Reasoning *int64 `json:"reasoning_tokens"`
+	}
+	if v.Kind() != '{' || json.Unmarshal(v, &told) != nil {
+		return u
+	}
+	u, _ = lists.UsageOf(v)
+	for _, c := range []struct {
+		to   *int64
+		told *int64
+	}{{&u.CacheReadTokens, told.Read}, {&u.CacheWriteTokens, told.Written}, {&u.ReasoningTokens, told.Reasoning}} {
+		if c.told != nil {
+			*c.to = max(0, *c.told)
+		}
+	}
+	u.Extra = nil
+	return u
+}

@@ -1,0 +1,172 @@
+package opencode
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/document"
+	"github.com/convlog/convlog/interop/internal/parts"
+)
+
+// teller makes items of messages.
+type teller struct {
+	items []document.Item
+
+	rec  *interop.Record // the message
+	info messageInfo
+	// about is what is told of the message; the first of its items has it.
+	about jsontext.Value
+	at    time.Time
+}
+
+// messageInfo is what is known of a message.
+type messageInfo struct {
+	ID       string  `json:"id"`
+	Role     string  `json:"role"`
+	Model    string  `json:"modelID"`
+	Provider string  `json:"providerID"`
+	Cost     float64 `json:"cost"`
+	Tokens   tokens  `json:"tokens"`
+	Time     clock   `json:"time"`
+}
+
+// tokens are the counts of a step. Those of reasoning are apart from the output.
+type tokens struct {
+	Input     int64 `json:"input"`
+	Output    int64 `json:"output"`
+	Reasoning int64 `json:"reasoning"`
+	Cache     struct {
+		Read  int64 `json:"read"`
+		Write int64 `json:"write"`
+	} `json:"cache"`
+}
+
+func (t *tokens) usage() eventlog.Usage {
+	reasoning := max(0, t.Reasoning)
+	return eventlog.Usage{
+		InputTokens: max(0, t.Input), OutputTokens: max(0, t.Output) + reasoning, ReasoningTokens: reasoning,
+		CacheReadTokens: max(0, t.Cache.Read), CacheWriteTokens: max(0, t.Cache.Write),
+	}
+}
+
+// message tells a message.
+func (t *teller) message(rec *interop.Record) error {
+	o, err := parts.Open(rec.Value)
+	if err != nil {
+		t.items = append(t.items, document.Raw(*rec, "message"))
+		return nil
+	}
+	t.rec, t.info, t.about = rec, messageInfo{}, o.Peek("info")
+	pieces, err := document.Elements(rec, o.Peek("parts"))
+	known := t.about.Kind() == '{' && json.Unmarshal(t.about, &t.info) == nil && t.info.ID != ""
+	if err != nil || !known || t.info.Role != "user" && t.info.Role != "assistant" {
+		t.items = append(t.items, document.Raw(*rec, "message"))
+		return nil
+	}
+	t.at = t.info.Time.at()
+	if t.info.Role == "user" {
+		t.user(pieces)
+		return nil
+	}
+	t.answer(pieces)
+	return nil
+}
+
+// extra is what an item tells of its message, if it is the first, and of its part.
+func (t *teller) extra(part jsontext.Value) jsontext.Value {
+	var all []interop.Member
+	if t.about != nil {
+		all = append(all, interop.Member{Name: "info", Value: t.about})
+		t.about = nil
+	}
+	if part != nil {
+		all = append(all, interop.Member{Name: "part", Value: part})
+	}
+	return interop.Object(all)
+}
+
+// user tells what the user says, and behind it the parts that say nothing.
+func (t *teller) user(pieces []interop.Record) {
+	m := eventlog.Message{Role: eventlog.User, Extra: t.extra(nil)}
+	var others []document.Item
+	for i := range pieces {
+		p, kind, ok := said(pieces[i].Value)
+		if ok {
+			m.Parts = append(m.Parts, p)
+			continue
+		}
+		others = append(others, t.raw(&pieces[i], kind))
+	}
+	it := document.Item{Rec: *t.rec, Name: t.info.ID, At: t.at, Payload: m, Kind: "message"}
+	t.items = append(append(t.items, it), others...)
+}
+
+// raw keeps a part as it is.
+func (t *teller) raw(rec *interop.Record, kind string) document.Item {
+	it := document.Raw(*rec, cmp.Or(kind, "part"))
+	it.Name, it.At = idOf(rec), t.at
+	return it
+}
+
+// idOf is the id of a part; empty if it has none.
+func idOf(rec *interop.Record) string {
+	o, err := parts.Open(rec.Value)
+	if err != nil {
+		return ""
+	}
+	id, _ := interop.Text(o.Peek("id"))
+	return id
+}
+
+// said reads a part that says something: a text, a thought or a file. kind is what
+// it is called.
+func said(v jsontext.Value) (p eventlog.Part, kind string, ok bool) {
+	o, err := parts.Open(v)
+	if err != nil {
+		return p, "", false
+	}
+	kind = o.Text("type")
+	switch kind {
+	case "text":
+		p = eventlog.Text(o.Text("text"))
+	case "reasoning":
+		p = eventlog.Reasoning(o.Text("text"), "")
+	case "file":
+		p = file(&o)
+	}
+	if p.Type == "" || o.Failed {
+		return p, kind, false
+	}
+	if p.ID = o.Maybe("id"); p.ID != "" {
+		o.Take("messageID")
+		o.Take("sessionID")
+	}
+	p.Extra = o.Rest()
+	return p, kind, true
+}
+
+// file reads a file, whose address may hold it. It has no type where there is none.
+func file(o *parts.Members) (p eventlog.Part) {
+	media, name, address := o.Maybe("mime"), o.Maybe("filename"), o.Required("url")
+	quoted, err := json.Marshal(address)
+	if err != nil || o.Failed {
+		return p
+	}
+	block := interop.Object([]interop.Member{
+		{Name: "type", Value: jsontext.Value(`"input_image"`)}, {Name: "image_url", Value: jsontext.Value(quoted)},
+	})
+	p, _ = (&parts.Reader{}).Block(block) // without Put nothing can fail
+	if p.Type != eventlog.ImagePart {
+		return eventlog.Part{}
+	}
+	if len(media) < 6 || media[:6] != "image/" {
+		p.Type = eventlog.DocumentPart
+	}
+	p.MediaType, p.Name = cmp.Or(media, p.MediaType), name
+	return p
+}

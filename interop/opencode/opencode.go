@@ -1,0 +1,47 @@
+// Package opencode imports the sessions that "opencode export" writes: one JSON
+// document with what is known of the session, and its messages, each of parts.
+//
+// A session keeps its id, and names that of which it is a sub-agent. What the user
+// says becomes one message_added; an answer several of one group, one for each
+// text, reasoning and tool call, and behind a call its result, once it has one. A
+// result that was cleared keeps its text. The end of a step becomes a
+// step_completed, with its tokens and its cost; an answer without any tells them
+// itself. Other parts, such as snapshots, patches, retries, compactions and
+// sub-tasks, and errors of answers, are kept raw as "opencode:<type>". Messages and
+// parts are known again by their ids: one that says something else than before is
+// kept raw.
+//
+// The shape was taken from the source of OpenCode, of early 2026; no session of a
+// user was at hand. A document that is cut off is refused.
+package opencode
+
+import (
+	"context"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/document"
+)
+
+// Name is the name of the format.
+const Name = "opencode"
+
+// Format imports sessions of OpenCode. The zero value is ready for use.
+type Format struct{}
+
+// Name is "opencode".
+func (Format) Name() string { return Name }
+
+// Detect looks for the id of a session, and for what a project has.
+func (Format) Detect(_ string, head []byte) bool {
+	if document.IsArray(head) {
+		return false
+	}
+	info := document.Begins(head).In("info")
+	return info.Text("id") != "" && (info.Has("projectID") || info.Has("directory", "version"))
+}
+
+// Import appends what the source holds and the log does not have yet.
+func (Format) Import(ctx context.Context, log *eventlog.Log, src interop.Source) (interop.Result, error) {
+	return document.Import(ctx, log, src, Name, read)
+}

@@ -1,0 +1,83 @@
+package opencode
+
+import (
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/document"
+	"github.com/convlog/convlog/interop/internal/parts"
+)
+
+// read reads a session.
+func read(_ *document.File, rec *interop.Record) ([]document.Session, error) {
+	o, err := parts.Open(rec.Value)
+	if err != nil {
+		return nil, document.ErrShape
+	}
+	var info struct {
+		ID        string `json:"id"`
+		Parent    string `json:"parentID"`
+		Title     string `json:"title"`
+		Directory string `json:"directory"`
+		Version   string `json:"version"`
+		Time      clock  `json:"time"`
+	}
+	if v := o.Peek("info"); v.Kind() != '{' || json.Unmarshal(v, &info) != nil || info.ID == "" {
+		return nil, document.ErrShape
+	}
+	messages, err := document.Elements(rec, o.Take("messages"))
+	if err != nil {
+		return nil, document.ErrShape
+	}
+	s := document.Session{ID: info.ID, Version: info.Version, Rec: rec, At: info.Time.at(), About: eventlog.Session{
+		Title: info.Title, Agent: "OpenCode", CWD: info.Directory, Extra: lasting(&o),
+		Parent: eventlog.SessionParent{SessionID: info.Parent},
+	}}
+	var t teller
+	for i := range messages {
+		if err := t.message(&messages[i]); err != nil {
+			return nil, err
+		}
+	}
+	for i := range t.items {
+		t.items[i].Late = true // parts grow while others follow
+	}
+	s.Items = t.items
+	return []document.Session{s}, nil
+}
+
+// lasting is what stands around the messages, without what changes with each.
+func lasting(o *parts.Members) jsontext.Value {
+	info, err := parts.Open(o.Take("info"))
+	if err != nil {
+		return o.Rest()
+	}
+	if at, err := parts.Open(info.Peek("time")); err == nil {
+		info.Take("time")
+		at.Take("updated")
+		info.Put("time", at.Rest())
+	}
+	o.Put("info", info.Rest())
+	return o.Rest()
+}
+
+// clock is when something was made, began or ended, in milliseconds.
+type clock struct {
+	Created float64 `json:"created"`
+	Start   float64 `json:"start"`
+	End     float64 `json:"end"`
+}
+
+func (c clock) at() time.Time  { return milli(max(c.Created, c.Start)) }
+func (c clock) end() time.Time { return milli(max(c.Created, c.Start, c.End)) }
+
+func milli(ms float64) time.Time {
+	if ms <= 0 || ms > 1e14 {
+		return time.Time{}
+	}
+	return time.UnixMilli(int64(ms)).UTC()
+}
