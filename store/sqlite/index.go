@@ -19,6 +19,8 @@ const (
 	indexRest = 100 * time.Millisecond
 	// leastFinish is for how long closing may go on with the index in any case.
 	leastFinish = 50 * time.Millisecond
+	// mostFinish is for how long at most.
+	mostFinish = 10 * time.Second
 )
 
 // indexer brings the index of texts up to date, behind the appends: when
@@ -60,7 +62,7 @@ func (x *indexer) touch() {
 }
 
 // finish stops it, and brings the index up to date unless that takes longer than
-// half of the time that the store was open.
+// half of the time that the store was open, or 10 seconds.
 func (x *indexer) finish() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -70,7 +72,7 @@ func (x *indexer) finish() {
 	x.cancel()
 	x.cancel = nil
 	<-x.done
-	ctx, cancel := context.WithTimeout(x.store.life, max(time.Since(x.opened)/2, leastFinish))
+	ctx, cancel := context.WithTimeout(x.store.life, min(max(time.Since(x.opened)/2, leastFinish), mostFinish))
 	defer cancel()
 	_ = x.catchUp(ctx)
 }
