@@ -13,13 +13,23 @@ import (
 	"github.com/convlog/convlog/interop/claude"
 	"github.com/convlog/convlog/interop/codex"
 	"github.com/convlog/convlog/interop/gemini"
+	"github.com/convlog/convlog/interop/inspect"
 	"github.com/convlog/convlog/interop/lists"
+	"github.com/convlog/convlog/interop/minisweagent"
+	"github.com/convlog/convlog/interop/oasst"
+	"github.com/convlog/convlog/interop/opencode"
+	"github.com/convlog/convlog/interop/openhands"
 	"github.com/convlog/convlog/interop/pi"
+	"github.com/convlog/convlog/interop/sweagent"
+	"github.com/convlog/convlog/interop/taubench"
 )
 
 // formats are the foreign formats that import reads. The first that knows a file
 // takes it: lists of messages, which many files are, come last.
-var formats = []interop.Format{claude.Format{}, codex.Format{}, pi.Format{}, gemini.Format{}, lists.Format{}}
+var formats = []interop.Format{
+	claude.Format{}, codex.Format{}, pi.Format{}, gemini.Format{}, opencode.Format{}, openhands.Format{}, sweagent.Format{},
+	minisweagent.Format{}, taubench.Format{}, inspect.Format{}, oasst.Format{}, lists.Format{},
+}
 
 func (a *app) importCommand() *cobra.Command {
 	var x importing
@@ -32,6 +42,12 @@ func (a *app) importCommand() *cobra.Command {
   Codex        ~/.codex/sessions
   pi           ~/.pi/agent/sessions
   Gemini CLI   ~/.gemini/tmp/*/chats
+  OpenCode     what opencode export writes
+  OpenHands    output.jsonl of evaluations, trajectories
+  SWE-agent    *.traj; of mini-SWE-agent *.traj.json
+  tau-bench    lists of attempts at tasks
+  Inspect      eval logs in JSON, each sample a session
+  OASST        message trees of Open Assistant, each reply a branch
   messages     lists of messages as OpenAI's Chat Completions and Responses and
                Anthropic's Messages have them: JSON, or lines of it
   logtool      the JSONL that logtool export writes, whose ids, seqs and hashes
