@@ -35,7 +35,8 @@ func (a *app) appendCommand() *cobra.Command {
 		Long: `Append a user message (TEXT, or standard input for "-"), or with --type an event
 of that type whose payload is the JSON given, or with --event all events that
 standard input holds: one {"type","data","metadata","cost"} object per line,
-appended together or not at all.
+appended together or not at all. SESSION is a whole id; if there is no such
+session, it begins.
 
 --expect says what the session must look like: "any", "new" (it does not exist
 yet), or the SEQ:HASH of its newest event, as append prints it. If it looks

@@ -35,8 +35,9 @@ its summary, and every call is followed by its result, or by one that says it
 was interrupted.
 
 --format openai (Chat Completions), responses (OpenAI's Responses) and anthropic
-(Messages) print the body of a request, ready to be sent; json prints the
-messages as the log has them, one on a line.`,
+(Messages) print system text and messages as a request to the API has them;
+model, limits and tools are the caller's to add. json prints the messages as the
+log has them, one on a line.`,
 		Example: `  logtool history order-42
   logtool history order-42 --format anthropic --model claude-sonnet-4-5 > request.json`,
 		Args: between(1, 1),

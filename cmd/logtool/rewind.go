@@ -19,7 +19,8 @@ func (a *app) rewindCommand() *cobra.Command {
 		Short: "Go back within a session; what is left behind stays and can be recovered",
 		Long: `Go back to a place of SESSION: the next event goes on from there. What is behind
 it is orphaned: it is no part of the conversation any more, stays in the log, is
-marked where it is shown, and logtool recover returns to it.`,
+marked where it is shown, and logtool recover returns to it. The place may be
+inside a turn; calls that have no result there then count as interrupted.`,
 		Example: `  logtool rewind order-42 --to 7
   logtool rewind order-42 --to-turn 3 --before --label "dead end"
   logtool recover order-42`,

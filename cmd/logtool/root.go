@@ -77,7 +77,8 @@ existing file or a name ending in .db, .sqlite or .sqlite3 is sqlite, anything
 else a folder. The default is $CONVLOG_STORE, else convlog in $XDG_DATA_HOME
 (~/.local/share).
 
-Sessions are named by their id or the beginning of it, if that is unique.
+Sessions are named by their id or the beginning of it, if that is unique;
+append and rm want all of it.
 
 Long output goes through $PAGER (less by default) when a person is looking.
 

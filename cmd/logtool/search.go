@@ -54,7 +54,7 @@ Exit codes: 0 something was found, 1 nothing was, or a session cannot be read.`,
 		},
 	}
 	cmd.Flags().StringVar(&s.path, "path", allPaths, "all, which marks what was rewound, or active, which leaves it out")
-	cmd.Flags().StringSliceVar(&s.types, "type", nil, "only events of these types")
+	cmd.Flags().StringSliceVar(&s.types, "type", nil, "only events of these types, such as message_added")
 	cmd.Flags().IntVar(&s.limit, "limit", 50, "stop after so many hits; 0 shows all")
 	cmd.Flags().IntVar(&s.perSession, "per-session", 5, "show so many of each session, unless SESSION is given; 0 shows all")
 	cmd.Flags().IntVar(&s.context, "context", 60, "characters to show before and behind a match")

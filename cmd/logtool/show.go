@@ -62,7 +62,7 @@ what was rewound is marked as orphaned, or left out with --path active. With
 	cmd.Flags().Int64Var(&pick.from, "from", 0, "begin at this seq")
 	cmd.Flags().Int64Var(&pick.to, "to", 0, "end at this seq")
 	cmd.Flags().IntVar(&pick.last, "last", 0, "only the newest N of what is selected")
-	cmd.Flags().StringSliceVar(&pick.types, "type", nil, "only events of these types")
+	cmd.Flags().StringSliceVar(&pick.types, "type", nil, "only events of these types, such as message_added")
 	cmd.Flags().StringVar(&pick.path, "path", allPaths, "all, which marks what was rewound, or active, which leaves it out")
 	return cmd
 }

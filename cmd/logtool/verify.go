@@ -26,8 +26,8 @@ sessions named, and the rules of conversation, whether the sessions that they
 were forked from are there, and their snapshots against a replay; list all
 defects with their places, and end with a count. By default that is all
 sessions, and the store besides. Exit code 1 means that damage was found; what
-an import broke and marked, what was lost and is known to be, marks that a
-replay contradicts, and torn tails are notes.`,
+an import broke and marked, what events that were lost leave behind, such as
+results without a call, marks that a replay contradicts, and torn tails are notes.`,
 		Args: between(0, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.reading(func(log *eventlog.Log) error { return a.verify(cmd.Context(), log, args) })
