@@ -318,6 +318,12 @@ func TestCostsAddUp(t *testing.T) {
 			l.allow(err)
 			same(r, "run of "+name, c.Own, run.Totals.Own)
 			same(r, "accounting of "+name, c.Own, accounted(run))
+			stats, err := projection.LoadStats(bg, l.log, name, nil)
+			l.allow(err)
+			same(r, "spent by "+name, c.Own, stats.Total.Spend)
+			if l.lineage(name)[0].SessionID == name { // a fork may go on with a turn
+				same(r, "turns of "+name, begun(run), stats.Total.Turns)
+			}
 		}
 		var all, trees projection.Spend
 		for _, name := range l.names {
@@ -332,6 +338,16 @@ func TestCostsAddUp(t *testing.T) {
 		}
 		same(r, "trees", all, trees)
 	})
+}
+
+// begun counts the turns that a session did not take over.
+func begun(run *projection.Run) (n int64) {
+	for _, t := range run.Turns {
+		if !t.Inherited {
+			n++
+		}
+	}
+	return n
 }
 
 func sum(parts map[string]projection.Spend) (s projection.Spend) {

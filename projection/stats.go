@@ -28,6 +28,8 @@ type Tally struct {
 	// Sessions counts those that have anything in it.
 	Sessions int   `json:"sessions"`
 	Events   int64 `json:"events"`
+	// Turns that the session began itself, and exchanges outside of any.
+	Turns int64 `json:"turns"`
 	// Messages of users and of models; the pieces of one message are one.
 	// Tool results are none.
 	Messages int64 `json:"messages"`
@@ -37,7 +39,7 @@ type Tally struct {
 
 // Add is the sum of both.
 func (t Tally) Add(u Tally) Tally {
-	return Tally{t.Sessions + u.Sessions, t.Events + u.Events, t.Messages + u.Messages, t.Calls + u.Calls, t.Spend.Add(u.Spend)}
+	return Tally{t.Sessions + u.Sessions, t.Events + u.Events, t.Turns + u.Turns, t.Messages + u.Messages, t.Calls + u.Calls, t.Spend.Add(u.Spend)}
 }
 
 // ToolTally counts the calls of a tool, and those of them whose result is an
@@ -56,7 +58,7 @@ func (t ToolTally) Add(u ToolTally) ToolTally {
 // LoadStats reads a session's own events and counts them. Days are those of a
 // place; UTC if it is nil. See Load for the errors.
 func LoadStats(ctx context.Context, log *eventlog.Log, session string, days *time.Location) (Stats, error) {
-	c := counter{days: days, groups: map[string]bool{}, tools: map[string]string{}}
+	c := counter{days: days, groups: map[string]bool{}, tools: map[string]string{}, turns: map[*foundTurn]bool{}}
 	if c.days == nil {
 		c.days = time.UTC
 	}
@@ -98,12 +100,24 @@ type counter struct {
 	meter  Meter
 	groups map[string]bool   // messages that were counted
 	tools  map[string]string // by call id
+	finder turnFinder
+	turns  map[*foundTurn]bool // that were begun, and not taken over
 }
 
 func (c *counter) read(e *eventlog.Event) error {
 	inherited := isInherited(e)
 	t := Tally{Sessions: 1, Events: 1}
-	err := c.meter.read(e, inherited, func(x charge) {
+	ended, err := c.finder.next(e)
+	if err != nil {
+		return err
+	}
+	if c.begin(e) {
+		t.Turns = 1
+	}
+	if ended {
+		c.finder.end(e.Seq)
+	}
+	err = c.meter.read(e, inherited, func(x charge) {
 		t.Spend = t.Spend.Add(x.Spend)
 		c.stats.ByModel = addTo(c.stats.ByModel, x.Model, x.Spend)
 	})
@@ -124,6 +138,22 @@ func (c *counter) read(e *eventlog.Event) error {
 	}
 	c.count(e.Timestamp.In(c.days).Format(time.DateOnly), t)
 	return nil
+}
+
+// begin reports whether e begins a turn. A turn_started that takes an exchange over
+// begins none.
+func (c *counter) begin(e *eventlog.Event) bool {
+	at := c.finder.turn
+	if at == nil || c.turns[at] {
+		return false
+	}
+	taken := c.turns[at.input]
+	if !taken && e.Type.Name() == eventlog.HeadMoved {
+		return false
+	}
+	delete(c.turns, at.input)
+	c.turns[at] = true
+	return !taken
 }
 
 // count adds what an event says; a session counts once, in all and each day.

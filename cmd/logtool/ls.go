@@ -6,203 +6,132 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/fork"
 )
 
 func (a *app) lsCommand() *cobra.Command {
-	var long bool
-	var sort string
+	var l listing
 	cmd := &cobra.Command{
 		Use:     "ls",
 		Aliases: []string{"list"},
 		Short:   "List the sessions, newest activity first",
 		Long: `List the sessions of the store, from the first and the last event of each.
 
---long reads them: the title as it is now, messages, cost, and how many events
-were rewound (orphaned). FORKS counts the sessions forked from one, FROM is where
-a session comes from itself: a fork, a run or a copy of SESSION@SEQ. What a fork
-shares with its parents is not counted again.`,
+--long reads them: the title as it is now, turns, messages, tokens, cost, and how
+many events were rewound (orphaned). SOURCE is the program that a session was
+imported from, FORKS counts the sessions forked from one, FROM is where a session
+comes from itself: a fork, a run or a copy of SESSION@SEQ. What a fork shares with
+its parents is not counted again.
+
+--since and --until take a day (2026-03-01), a time (2026-03-01T09:30), both of
+your time zone, or how long ago (90m, 12h, 7d, 2w).`,
+		Example: `  logtool ls --since 7d --text parcel
+  logtool ls --long --source codex --sort cost --limit 10
+  logtool ls --cwd . --model opus`,
 		Args: between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if sort != "activity" && sort != "id" {
-				return usagef("--sort is activity or id, not %q", sort)
+			if err := l.check(a.now()); err != nil {
+				return err
 			}
-			return a.reading(func(log *eventlog.Log) error { return a.ls(cmd.Context(), log, long, sort) })
+			return a.reading(func(log *eventlog.Log) error { return a.ls(cmd.Context(), log, &l) })
 		},
 	}
-	cmd.Flags().BoolVarP(&long, "long", "l", false, "read each session: its latest title, messages, cost, size")
-	cmd.Flags().StringVar(&sort, "sort", "activity", "order: activity (newest first) or id")
+	flags := cmd.Flags()
+	flags.BoolVarP(&l.long, "long", "l", false, "read each session: its latest title, turns, messages, tokens, cost, size")
+	flags.StringVar(&l.sort, "sort", sortActivity, "order: activity, events or cost (the most first), or id")
+	flags.IntVar(&l.limit, "limit", 0, "list the first `n` only; 0 lists all")
+	flags.StringVar(&l.source, "source", "", "only sessions imported from this program, such as claude; none is those written here")
+	flags.StringVar(&l.since, "since", "", "only sessions with activity since this day or time")
+	flags.StringVar(&l.until, "until", "", "only sessions begun until this day or time, the day included")
+	flags.StringVar(&l.text, "text", "", "only sessions with this text in their title, in any case")
+	flags.StringVar(&l.model, "model", "", "only sessions that used a model with this text in its name; reads them")
+	flags.StringVar(&l.cwd, "cwd", "", "only sessions that ran in this folder, or below it")
 	return cmd
 }
 
-// listed is one session in a listing.
-type listed struct {
-	ID     string `json:"id"`
-	origin `json:",inline"`
-	Title  string    `json:"title,omitzero"`
-	Events int64     `json:"events"`
-	First  time.Time `json:"first,omitzero"`
-	Last   time.Time `json:"last,omitzero"`
-	Bytes  int64     `json:"bytes"`
-	*tally `json:",inline"`
-	Error  string `json:"error,omitzero"`
-	about  string // who and where, for a session without a title
-}
+// The orders of a listing.
+const (
+	sortActivity = "activity"
+	sortID       = "id"
+	sortEvents   = "events"
+	sortCost     = "cost"
+)
 
-// tally is what only reading a session tells.
-type tally struct {
-	Messages int64         `json:"messages"`
-	Orphaned int64         `json:"orphaned"`
-	Cost     eventlog.Cost `json:"cost"`
-	heard    bool          // a user has said something
-	moved    bool          // the head was moved
-}
+var sorts = []string{sortActivity, sortID, sortEvents, sortCost}
 
-func (a *app) ls(ctx context.Context, log *eventlog.Log, long bool, sort string) error {
-	var rows []listed
-	broken := 0
+func (a *app) ls(ctx context.Context, log *eventlog.Log, l *listing) error {
+	var all []*listed
 	for info, err := range log.Sessions(ctx) {
 		if err != nil {
 			return fmt.Errorf("list sessions: %w", err)
 		}
-		row := newListed(info)
-		if long && row.Error == "" {
-			row.read(ctx, log)
+		all = append(all, newListed(info))
+	}
+	relate(all)
+	inherit(all)
+	rows := slices.DeleteFunc(slices.Clone(all), func(row *listed) bool { return row.Error == "" && !l.mayWant(row) })
+	if l.reads() {
+		if err := readAll(ctx, log, rows); err != nil {
+			return err
 		}
+	} else if l.source != "" {
+		if err := learnAll(ctx, log, rows); err != nil {
+			return err
+		}
+	}
+	rows = slices.DeleteFunc(rows, func(row *listed) bool { return row.Error == "" && !l.wants(row) })
+	l.order(rows)
+	if l.limit > 0 && len(rows) > l.limit {
+		rows = rows[:l.limit]
+	}
+	if l.long && !l.reads() {
+		if err := readAll(ctx, log, rows); err != nil {
+			return err
+		}
+	}
+	if err := a.printListing(rows, idsOf(all), l.long); err != nil {
+		return err
+	}
+	return listError(rows, len(all), l)
+}
+
+// listError says what could not be read, and that filters left nothing.
+func listError(rows []*listed, all int, l *listing) error {
+	broken := 0
+	for _, row := range rows {
 		if row.Error != "" {
 			broken++
 		}
-		rows = append(rows, row)
 	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	relate(rows)
-	if sort == "activity" {
-		slices.SortStableFunc(rows, func(x, y listed) int { return cmp.Or(y.Last.Compare(x.Last), cmp.Compare(x.ID, y.ID)) })
-	}
-	if err := a.printListing(rows, long); err != nil {
-		return err
-	}
-	if broken > 0 {
+	switch {
+	case broken > 0:
 		return fmt.Errorf("%s cannot be read; logtool verify shows all damage", count(int64(broken), "session"))
+	case len(rows) == 0 && all > 0 && l.filters():
+		return fmt.Errorf("none of %s fits; logtool ls lists them", count(int64(all), "session"))
 	}
 	return nil
 }
 
-func newListed(info eventlog.SessionInfo) listed {
-	n := fork.NodeOf(info)
-	row := listed{ID: info.ID, Bytes: info.Bytes, origin: newOrigin(n)}
-	if n.Info.Err != nil {
-		row.Error = n.Info.Err.Error()
-		return row
-	}
-	row.Events = info.Events()
-	row.First, row.Last = info.First.Timestamp, info.Last.Timestamp
-	row.Title = cmp.Or(titleOf(&info.Last), titleOf(&info.First))
-	row.about = aboutOf(n)
-	return row
+// order sorts rows, equal ones by id.
+func (l *listing) order(rows []*listed) {
+	slices.SortStableFunc(rows, func(x, y *listed) int {
+		most := 0
+		switch l.sort {
+		case sortActivity:
+			most = y.Last.Compare(x.Last)
+		case sortEvents:
+			most = cmp.Compare(y.Events, x.Events)
+		case sortCost:
+			most = cmp.Compare(y.cost(), x.cost())
+		}
+		return cmp.Or(most, cmp.Compare(x.ID, y.ID))
+	})
 }
 
-// titleOf is the title that an event gives its session: as a title, or, for a
-// session's first event, as the beginning of the first message.
-func titleOf(e *eventlog.Event) string {
-	if s, ok, err := e.Session(); ok && err == nil {
-		return brief(s.Title, 60)
-	}
-	if e.Seq != 1 {
-		return ""
-	}
-	if message, ok, err := e.Message(); ok && err == nil {
-		return brief(message.Text(), 60)
-	}
-	return ""
-}
-
-// aboutOf says what a session's first event tells of a session without a title:
-// what it is a fork of, or the agent and the folder.
-func aboutOf(n *fork.Node) string {
-	if n.Kind == fork.KindFork {
-		return "(" + brief("fork of "+n.Parent+" at "+at(n.Seq)+called(n.Label, ""), 60) + ")"
-	}
-	s, ok, err := n.Info.First.Session()
-	if !ok || err != nil || s.Agent+s.CWD == "" {
-		return ""
-	}
-	if s.CWD == "" {
-		return "(" + brief(s.Agent, 60) + ")"
-	}
-	folder := s.CWD[strings.LastIndexAny(s.CWD, `/\`)+1:]
-	return "(" + brief(s.Agent+" in "+folder, 60) + ")"
-}
-
-// read fills in what only the session's events tell.
-func (row *listed) read(ctx context.Context, log *eventlog.Log) {
-	row.tally = &tally{}
-	for e, err := range log.Read(ctx, row.ID, eventlog.All.Own()) {
-		if err != nil {
-			row.Error = err.Error()
-			break
-		}
-		if _, copied := fork.Origin(&e); !copied {
-			row.Cost += e.Cost
-		}
-		switch e.Type.Name() {
-		case eventlog.MessageAdded:
-			row.Messages++
-			row.about = cmp.Or(row.said(&e), row.about)
-		case eventlog.HeadMoved:
-			row.moved = true
-		}
-		if s, ok, err := e.Session(); ok && err == nil && s.Title != "" {
-			row.Title = brief(s.Title, 60)
-		}
-	}
-	if row.moved && row.Error == "" {
-		if err := row.countOrphaned(ctx, log); err != nil {
-			row.Error = err.Error()
-		}
-	}
-}
-
-// countOrphaned counts the session's own events that were rewound.
-func (row *listed) countOrphaned(ctx context.Context, log *eventlog.Log) error {
-	rewound := newOrphans(log, row.ID)
-	for e, err := range log.Read(ctx, row.ID, eventlog.All.Own().Bare()) {
-		if err != nil {
-			return err
-		}
-		orphaned, err := rewound.has(ctx, &e)
-		if err != nil {
-			return err
-		}
-		if orphaned {
-			row.Orphaned++
-		}
-	}
-	return nil
-}
-
-// said is the beginning of the first thing a user said.
-func (row *listed) said(e *eventlog.Event) string {
-	if row.heard {
-		return ""
-	}
-	m, _, err := e.Message()
-	if err != nil || m.Role != eventlog.User {
-		return ""
-	}
-	text := brief(m.Text(), 60)
-	row.heard = text != ""
-	return text
-}
-
-func (a *app) printListing(rows []listed, long bool) error {
+func (a *app) printListing(rows []*listed, ids []string, long bool) error {
 	p := a.printer()
 	if a.json {
 		for _, row := range rows {
@@ -214,10 +143,9 @@ func (a *app) printListing(rows []listed, long bool) error {
 	}
 	heading, right := []string{"ID", "EVENTS", "LAST ACTIVITY", "TITLE"}, []int{1}
 	if long {
-		heading = []string{"ID", "EVENTS", "ORPHANED", "MESSAGES", "FORKS", "COST", "SIZE", "LAST ACTIVITY", "FROM", "TITLE"}
-		right = []int{1, 2, 3, 4, 5, 6}
+		heading = []string{"ID", "SOURCE", "EVENTS", "ORPHANED", "TURNS", "MESSAGES", "FORKS", "OUTPUT", "COST", "SIZE", "LAST ACTIVITY", "FROM", "TITLE"}
+		right = []int{2, 3, 4, 5, 6, 7, 8, 9}
 	}
-	ids := idsOf(rows)
 	var cells [][]string
 	for _, row := range rows {
 		cells = append(cells, row.cells(p, ids, long))
@@ -226,22 +154,22 @@ func (a *app) printListing(rows []listed, long bool) error {
 	return p.flush()
 }
 
-// cells are those of a row; ids are those of all rows, sorted.
+// cells are those of a row; ids are those of all sessions, sorted.
 func (row *listed) cells(p *printer, ids []string, long bool) []string {
 	title := cmp.Or(row.Title, row.about, "-")
 	if row.Error != "" {
 		title = "unreadable: " + clean(strings.Join(strings.Fields(row.Error), " "))
 	}
-	cells := []string{clean(row.ID), thousands(row.Events)}
 	if !long {
-		return append(cells, p.when(row.Last), title)
+		return []string{clean(row.ID), thousands(row.Events), p.when(row.Last), title}
 	}
-	messages, orphaned, cost := "-", "-", "-"
-	if row.tally != nil {
-		messages, orphaned = thousands(row.Messages), thousands(row.Orphaned)
+	orphaned, turns, messages, output, cost := "-", "-", "-", "-", "-"
+	if t := row.tally; t != nil {
+		orphaned, turns, messages, output = thousands(t.Orphaned), thousands(t.Turns), thousands(t.Messages), thousands(t.Usage.OutputTokens)
 	}
-	if row.tally != nil && row.Cost != 0 {
-		cost = "$" + row.Cost.String()
+	if row.cost() != 0 {
+		cost = "$" + row.cost().String()
 	}
-	return append(cells, orphaned, messages, thousands(row.Forks), cost, size(row.Bytes), p.when(row.Last), row.from(ids), title)
+	return []string{clean(row.ID), cmp.Or(clean(row.Source), "-"), thousands(row.Events), orphaned, turns, messages, thousands(row.Forks),
+		output, cost, size(row.Bytes), p.when(row.Last), row.from(ids), title}
 }

@@ -85,11 +85,11 @@ func TestListingReadsNoSession(t *testing.T) {
 			a := &app{out: io.Discard, getenv: func(string) string { return "" }}
 			for _, json := range []bool{false, true} {
 				a.json, store.reads = json, 0
-				if err := a.ls(t.Context(), log, false, "activity"); err != nil || store.reads > 0 {
+				if err := a.ls(t.Context(), log, &listing{sort: "activity"}); err != nil || store.reads > 0 {
 					t.Errorf("json %v: %d reads (%v)", json, store.reads, err)
 				}
 			}
-			if err := a.ls(t.Context(), log, true, "id"); err != nil || store.reads != 5 {
+			if err := a.ls(t.Context(), log, &listing{long: true, sort: "id"}); err != nil || store.reads != 10 { // the counts, and the titles
 				t.Errorf("--long: %d reads (%v)", store.reads, err)
 			}
 		})

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"cmp"
+	"strings"
+	"time"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/fork"
+)
+
+// listed is one session in a listing.
+type listed struct {
+	ID     string `json:"id"`
+	origin `json:",inline"`
+	Title  string    `json:"title,omitzero"`
+	Events int64     `json:"events"`
+	First  time.Time `json:"first,omitzero"`
+	Last   time.Time `json:"last,omitzero"`
+	Bytes  int64     `json:"bytes"`
+	// Source, Agent and CWD are those that the first event tells, or, where it was
+	// read, the session.
+	Source string `json:"source,omitzero"`
+	Agent  string `json:"agent,omitzero"`
+	CWD    string `json:"cwd,omitzero"`
+	*tally `json:",inline"`
+	Error  string `json:"error,omitzero"`
+	about  string // who and where, for a session without a title
+	begun  bool   // the first event tells the source and the folder
+}
+
+// tally is what only reading a session tells.
+type tally struct {
+	Messages int64          `json:"messages"`
+	Orphaned int64          `json:"orphaned"`
+	Cost     eventlog.Cost  `json:"cost"`
+	Turns    int64          `json:"turns"`
+	Calls    int64          `json:"calls"`
+	Usage    eventlog.Usage `json:"usage"`
+	Unpriced int            `json:"unpriced,omitzero"` // answers without a cost
+	Models   []string       `json:"models,omitzero"`
+}
+
+func newListed(info eventlog.SessionInfo) *listed {
+	n := fork.NodeOf(info)
+	row := &listed{ID: info.ID, Bytes: info.Bytes, origin: newOrigin(n)}
+	if n.Info.Err != nil {
+		row.Error = n.Info.Err.Error()
+		return row
+	}
+	row.Events = info.Events()
+	row.First, row.Last = info.First.Timestamp, info.Last.Timestamp
+	row.Title = cmp.Or(titleOf(&info.Last), titleOf(&info.First))
+	row.about = aboutOf(n)
+	if s, ok, err := info.First.Session(); ok && err == nil && info.First.Type == eventlog.SessionStarted {
+		row.Source, row.Agent, row.CWD, row.begun = s.Source.Format, s.Agent, s.CWD, true
+	}
+	return row
+}
+
+// inherit gives forks the agent and the folder of their parents.
+func inherit(rows []*listed) {
+	byID := map[string]*listed{}
+	for _, row := range rows {
+		byID[row.ID] = row
+	}
+	for _, row := range rows {
+		above := row
+		for range rows { // at most, where damage made them ancestors of each other
+			if row.CWD != "" || above == nil || above.Kind != fork.KindFork {
+				break
+			}
+			if above = byID[above.Parent]; above != nil {
+				row.Agent, row.CWD = above.Agent, above.CWD
+			}
+		}
+	}
+}
+
+// cost is what the session spent; 0 if it was not read.
+func (row *listed) cost() eventlog.Cost {
+	if row.tally == nil {
+		return 0
+	}
+	return row.tally.Cost
+}
+
+// titleOf is the title that an event gives its session: as a title, or, for a
+// session's first event, as the beginning of the first message.
+func titleOf(e *eventlog.Event) string {
+	if s, ok, err := e.Session(); ok && err == nil {
+		return brief(s.Title, 60)
+	}
+	if e.Seq != 1 {
+		return ""
+	}
+	if message, ok, err := e.Message(); ok && err == nil {
+		return brief(message.Text(), 60)
+	}
+	return ""
+}
+
+// aboutOf says what a session's first event tells of a session without a title:
+// what it is a fork of, or the agent and the folder.
+func aboutOf(n *fork.Node) string {
+	if n.Kind == fork.KindFork {
+		return "(" + brief("fork of "+n.Parent+" at "+at(n.Seq)+called(n.Label, ""), 60) + ")"
+	}
+	s, ok, err := n.Info.First.Session()
+	if !ok || err != nil || s.Agent+s.CWD == "" {
+		return ""
+	}
+	if s.CWD == "" {
+		return "(" + brief(s.Agent, 60) + ")"
+	}
+	folder := s.CWD[strings.LastIndexAny(s.CWD, `/\`)+1:]
+	return "(" + brief(s.Agent+" in "+folder, 60) + ")"
+}

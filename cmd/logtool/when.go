@@ -1,0 +1,68 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// whenLayouts are the times that flags take, in the zone of the user, and how long
+// each of them is.
+var whenLayouts = []struct {
+	layout string
+	days   int
+	length time.Duration
+}{
+	{time.DateOnly, 1, 0},
+	{"2006-01-02T15:04", 0, time.Minute},
+	{"2006-01-02 15:04", 0, time.Minute},
+	{"2006-01-02T15:04:05", 0, time.Second},
+	{"2006-01-02 15:04:05", 0, time.Second},
+	{time.RFC3339, 0, time.Second},
+}
+
+// parseWhen reads a day, a time, or how long ago: the moment at which it begins, and
+// the one at which it is over. Nothing is zero.
+func parseWhen(text string, now time.Time) (begin, end time.Time, err error) {
+	if text == "" {
+		return begin, end, nil
+	}
+	for _, x := range whenLayouts {
+		if t, err := time.ParseInLocation(x.layout, text, time.Local); err == nil {
+			return t, t.AddDate(0, 0, x.days).Add(x.length), nil
+		}
+	}
+	switch text {
+	case "today":
+		return day(now, 0), day(now, 1), nil
+	case "yesterday":
+		return day(now, -1), day(now, 0), nil
+	}
+	d, ok := parseAgo(text)
+	if !ok {
+		return begin, end, fmt.Errorf("is a day (2026-03-01), a time (2026-03-01T09:30) or how long ago (12h, 7d, 2w), not %q", text)
+	}
+	t := now.Add(-d)
+	return t, t, nil
+}
+
+// day is the start of the day n days after now.
+func day(now time.Time, n int) time.Time {
+	y, m, d := now.Local().Date()
+	return time.Date(y, m, d+n, 0, 0, 0, 0, time.Local)
+}
+
+// parseAgo reads a duration; it may be of days or weeks, too.
+func parseAgo(text string) (time.Duration, bool) {
+	units := map[string]time.Duration{"d": 24 * time.Hour, "w": 7 * 24 * time.Hour}
+	for suffix, unit := range units {
+		if number, ok := strings.CutSuffix(text, suffix); ok {
+			const most = 100 * 365
+			n, err := strconv.Atoi(number)
+			return time.Duration(n) * unit, err == nil && 0 <= n && n <= most/int(unit/(24*time.Hour))
+		}
+	}
+	d, err := time.ParseDuration(text)
+	return d, err == nil && d >= 0
+}
