@@ -17,13 +17,24 @@ import (
 	"github.com/convlog/convlog/interop/claude"
 	"github.com/convlog/convlog/interop/codex"
 	"github.com/convlog/convlog/interop/gemini"
+	"github.com/convlog/convlog/interop/inspect"
+	"github.com/convlog/convlog/interop/minisweagent"
+	"github.com/convlog/convlog/interop/oasst"
+	"github.com/convlog/convlog/interop/opencode"
+	"github.com/convlog/convlog/interop/openhands"
 	"github.com/convlog/convlog/interop/pi"
+	"github.com/convlog/convlog/interop/sweagent"
+	"github.com/convlog/convlog/interop/taubench"
 	"github.com/convlog/convlog/store/jsonl"
 	"github.com/convlog/convlog/store/sqlite"
 )
 
 // formats are the foreign formats, by name.
-var formats = map[string]interop.Format{"claude": claude.Format{}, "codex": codex.Format{}, "gemini": gemini.Format{}, "pi": pi.Format{}}
+var formats = map[string]interop.Format{
+	"claude": claude.Format{}, "codex": codex.Format{}, "gemini": gemini.Format{}, "pi": pi.Format{}, inspect.Name: inspect.Format{},
+	minisweagent.Name: minisweagent.Format{}, oasst.Name: oasst.Format{}, opencode.Name: opencode.Format{},
+	openhands.Name: openhands.Format{}, sweagent.Name: sweagent.Format{}, taubench.Name: taubench.Format{},
+}
 
 // counts are of the active path of a session; those of tokens and nano-dollars
 // are of answers, the last usage of each.
