@@ -20,10 +20,24 @@ func (a *app) complete(root *cobra.Command) {
 		case strings.Contains(args, "SESSION"):
 			cmd.ValidArgsFunction = a.completeSession
 		}
-		if cmd.Flags().Lookup("projection") != nil {
-			_ = cmd.RegisterFlagCompletionFunc("projection", cobra.FixedCompletions(projection.Names(), cobra.ShellCompDirectiveNoFileComp))
+		for flag, values := range flagValues(cmd.Name()) {
+			if cmd.Flags().Lookup(flag) != nil {
+				_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+			}
 		}
 	}
+}
+
+// flagValues are the words that a command's flags take.
+func flagValues(command string) map[string][]string {
+	values := map[string][]string{"projection": projection.Names(), "path": {allPaths, activePath}}
+	switch command {
+	case "import":
+		values["format"] = formatNames()
+	case "ls":
+		values["sort"], values["source"] = sorts, sourceNames()
+	}
+	return values
 }
 
 // completeSession is completeSessions for the first argument only.

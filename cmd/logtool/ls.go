@@ -125,7 +125,7 @@ func (l *listing) order(rows []*listed) {
 		case sortEvents:
 			most = cmp.Compare(y.Events, x.Events)
 		case sortCost:
-			most = cmp.Compare(y.cost(), x.cost())
+			most = dearer(x.spend(), y.spend())
 		}
 		return cmp.Or(most, cmp.Compare(x.ID, y.ID))
 	})
@@ -167,8 +167,8 @@ func (row *listed) cells(p *printer, ids []string, long bool) []string {
 	if t := row.tally; t != nil {
 		orphaned, turns, messages, output = thousands(t.Orphaned), thousands(t.Turns), thousands(t.Messages), thousands(t.Usage.OutputTokens)
 	}
-	if row.cost() != 0 {
-		cost = "$" + row.cost().String()
+	if spent := row.spend().Cost; spent != 0 {
+		cost = "$" + spent.String()
 	}
 	return []string{clean(row.ID), cmp.Or(clean(row.Source), "-"), thousands(row.Events), orphaned, turns, messages, thousands(row.Forks),
 		output, cost, size(row.Bytes), p.when(row.Last), row.from(ids), title}

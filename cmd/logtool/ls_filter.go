@@ -21,6 +21,15 @@ type listing struct {
 // noSource is what --source calls sessions that were not imported.
 const noSource = "none"
 
+// sourceNames are what --source takes.
+func sourceNames() []string {
+	var names []string
+	for _, f := range formats {
+		names = append(names, f.Name())
+	}
+	return append(names, noSource)
+}
+
 func (l *listing) check(now time.Time) (err error) {
 	if !slices.Contains(sorts, l.sort) {
 		return usagef("--sort is one of %s, not %q", strings.Join(sorts, ", "), l.sort)

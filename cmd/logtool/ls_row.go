@@ -7,6 +7,7 @@ import (
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/projection"
 )
 
 // listed is one session in a listing.
@@ -77,12 +78,12 @@ func inherit(rows []*listed) {
 	}
 }
 
-// cost is what the session spent; 0 if it was not read.
-func (row *listed) cost() eventlog.Cost {
+// spend is what the session spent; nothing if it was not read.
+func (row *listed) spend() projection.Spend {
 	if row.tally == nil {
-		return 0
+		return projection.Spend{}
 	}
-	return row.tally.Cost
+	return projection.Spend{Cost: row.tally.Cost, Usage: row.tally.Usage, Unpriced: row.tally.Unpriced}
 }
 
 // titleOf is the title that an event gives its session: as a title, or, for a
