@@ -21,8 +21,9 @@ type teller struct {
 	messages *lists.Reader
 	shell    document.Shell
 	items    []document.Item
-	next     int // the step of the next action
+	next     int // the first step that was not told
 	acted    bool
+	action   string // the newest, while acted
 }
 
 func (t *teller) tell() error {
@@ -86,19 +87,31 @@ func speaker(o *parts.Members) eventlog.Role {
 	return eventlog.Role(role)
 }
 
-// stepDone tells the step of the newest action.
+// stepDone tells the step of the newest action, and those before it that led to
+// nothing in the history.
 func (t *teller) stepDone() {
 	t.acted = false
-	if t.next < len(t.steps) {
+	for at := t.stepOf(t.action); t.next <= at; t.next++ {
 		t.items = append(t.items, document.Raw(t.steps[t.next], "step"))
-		t.next++
 	}
+}
+
+// stepOf is the number of the first step with an action that was not told; -1 if
+// there is none.
+func (t *teller) stepOf(action string) int {
+	for i := t.next; i < len(t.steps); i++ {
+		o, err := parts.Open(t.steps[i].Value)
+		if text, _ := interop.Text(o.Peek("action")); err == nil && strings.TrimSpace(text) == strings.TrimSpace(action) {
+			return i
+		}
+	}
+	return -1
 }
 
 // last tells the step of the last action, whose observation may stand there alone.
 func (t *teller) last() {
-	if t.shell.Open() && t.ended && t.next < len(t.steps) {
-		t.observe(&t.steps[t.next])
+	if at := t.stepOf(t.action); t.shell.Open() && t.ended && at >= 0 {
+		t.observe(&t.steps[at])
 	}
 	t.stepDone()
 }
@@ -107,6 +120,7 @@ func (t *teller) last() {
 func (t *teller) speaks(m *eventlog.Message, o *parts.Members) {
 	t.shell.Passes()
 	action, _ := interop.Text(o.Peek("action"))
+	t.action = action
 	if thought, ok := interop.Text(o.Peek("thought")); ok && action != "" && len(m.ToolCalls()) == 0 {
 		t.shell.Runs(m, thought, action)
 	}

@@ -82,6 +82,18 @@ func TestCalls(t *testing.T) {
 	}
 }
 
+// A step that is not in the history stands before the one that followed it.
+func TestAStepThatTheHistoryDoesNotHave(t *testing.T) {
+	content := strings.Replace(documenttest.ReadFile(t, plain), `{
+      "action": "submit"`, `{"action": "oops", "observation": "What?", "thought": ""}, {
+      "action": "submit"`, 1)
+	log, id, _ := load(t, "tide.traj", content)
+	path := documenttest.Path(t, log, id)
+	documenttest.Same(t, "end of the active path", []string{
+		`assistant That… calls bash {"command":"submit"}`, "tool result of bash: diff --git a/tide.py b/tide.py\n", "swe-agent:step", "swe-agent:step",
+	}, path[len(path)-6:len(path)-2])
+}
+
 func TestOnlySteps(t *testing.T) {
 	log, id, _ := load(t, "tide.traj", `{"trajectory":[{"action":"ls","observation":"","response":"Look.","thought":"Look."},{"action":"","observation":"none","response":"Hm"}]}`)
 	documenttest.Same(t, "active path", []string{
