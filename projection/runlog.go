@@ -4,7 +4,6 @@ import (
 	"io"
 	"time"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/eventlog"
@@ -106,9 +105,4 @@ func (t *RunTurn) log(orphaned bool) RunLogTurn {
 // WriteJSON writes the log as indented JSON.
 func (l *RunLog) WriteJSON(w io.Writer) error {
 	return writeIndented(w, l)
-}
-
-func writeIndented(w io.Writer, v any) error {
-	enc := jsontext.NewEncoder(w, jsontext.WithIndent("  "), jsontext.PreserveRawStrings(true))
-	return json.MarshalEncode(enc, v, json.Deterministic(true))
 }

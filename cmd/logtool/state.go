@@ -69,7 +69,7 @@ func (a *app) state(ctx context.Context, log *eventlog.Log, name string, set pro
 		return err
 	}
 	if !a.json {
-		if err := state.Indent(jsontext.WithIndent("  ")); err != nil {
+		if state, err = projection.Indent(state); err != nil {
 			return fmt.Errorf("print JSON: %w", err)
 		}
 	}

@@ -1,0 +1,43 @@
+package projection_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/projection"
+)
+
+// What is nested deeply is not indented: a payload of a megabyte would become
+// gigabytes.
+func TestWhatIsDeepIsNotIndented(t *testing.T) {
+	for _, levels := range []int{3, 5000} {
+		log := eventlog.Open(backends["jsonl"](t.TempDir()))
+		g := &garden{t: t, log: log}
+		arguments := strings.Repeat(`["\"[\\",1,`, levels) + "0" + strings.Repeat("]", levels)
+		g.append("s", g.made(eventlog.NewMessage(eventlog.Message{Role: eventlog.Assistant,
+			Parts: []eventlog.Part{eventlog.ToolCall("c", "run", jsontext.Value(arguments))}})))
+		run, err := projection.LoadRuns(bg, log, "s")
+		g.allow(err)
+		var tree, list strings.Builder
+		g.allow(projection.WriteOpTree(&tree, run, projection.OpTreeOptions{Plain: true}))
+		g.allow(run.Log(false).WriteJSON(&list))
+		alone, err := projection.Indent(jsontext.Value(arguments))
+		g.allow(err)
+		for what, text := range map[string]string{"op tree": tree.String(), "run log": list.String(), "value": string(alone)} {
+			if indented := strings.Contains(text, "\n  "); indented != (levels == 3) || len(text) > 10_000+4*len(arguments) {
+				t.Errorf("%s of %d levels: indented is %v, %d bytes", what, levels, indented, len(text))
+			}
+			if v := jsontext.Value(text); !v.IsValid() {
+				t.Errorf("%s of %d levels is no JSON", what, levels)
+			}
+		}
+		g.allow(log.Close())
+	}
+	if v, err := projection.Indent(jsontext.Value(`{"a":[1]}`)); err != nil || string(v) != "{\n  \"a\": [\n    1\n  ]\n}" {
+		t.Errorf("indented: %v", fmt.Sprintf("%s, %v", v, err))
+	}
+}
