@@ -1,7 +1,6 @@
 package projection_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -18,6 +17,7 @@ func TestWhatIsDeepIsNotIndented(t *testing.T) {
 		log := eventlog.Open(backends["jsonl"](t.TempDir()))
 		g := &garden{t: t, log: log}
 		arguments := strings.Repeat(`["\"[\\",1,`, levels) + "0" + strings.Repeat("]", levels)
+		g.append("s", g.made(eventlog.NewUserMessage("do it")))
 		g.append("s", g.made(eventlog.NewMessage(eventlog.Message{Role: eventlog.Assistant,
 			Parts: []eventlog.Part{eventlog.ToolCall("c", "run", jsontext.Value(arguments))}})))
 		run, err := projection.LoadRuns(bg, log, "s")
@@ -38,6 +38,6 @@ func TestWhatIsDeepIsNotIndented(t *testing.T) {
 		g.allow(log.Close())
 	}
 	if v, err := projection.Indent(jsontext.Value(`{"a":[1]}`)); err != nil || string(v) != "{\n  \"a\": [\n    1\n  ]\n}" {
-		t.Errorf("indented: %v", fmt.Sprintf("%s, %v", v, err))
+		t.Errorf("indented: %s, %v", v, err)
 	}
 }
