@@ -57,9 +57,10 @@ var table = map[string]room{
 	"interop":     {rooms: []string{"eventlog", "fork", "projection"}, modules: given, tests: []string{"interop/..."}},
 	"interop/...": {rooms: []string{"eventlog", "fork", "projection", "interop/..."}, modules: given},
 
-	"interop/internal/document/documenttest": {
-		rooms: []string{"eventlog", "interop/...", "interop", "store/storetest"}, modules: append(testModules, given...),
+	"interop/internal/importtest": {
+		rooms: []string{"eventlog", "interop", "store/..."}, modules: append(testModules, given...),
 	},
+	"interop/internal/document/documenttest": {rooms: []string{"interop/..."}},
 
 	"cmd/logtool": {rooms: []string{"..."}, modules: append([]string{"github.com/spf13/cobra", "golang.org/x/sys"}, given...)},
 

@@ -6,12 +6,13 @@ import (
 	"testing"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop/internal/importtest"
 )
 
 // told is what a session says of its sub-agents.
 func told(t *testing.T, log *eventlog.Log, session string) (all []eventlog.Child) {
 	t.Helper()
-	for _, e := range events(t, log, session) {
+	for _, e := range importtest.Events(t, log, session) {
 		c, ok, err := e.Child()
 		if err != nil {
 			t.Fatal(err)
@@ -86,18 +87,18 @@ func TestWhatBecomesOfSubAgents(t *testing.T) {
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			whole, grown := newLog(t), newLog(t)
+			whole, grown := importtest.NewLog(t), importtest.NewLog(t)
 			text := start + test.rest
 			if _, err := loadText(t, whole, "f", text); err != nil {
 				t.Fatal(err)
 			}
-			same(t, "children", test.want, told(t, whole, "s"))
-			for _, cut := range cuts(text) {
+			importtest.Same(t, "children", test.want, told(t, whole, "s"))
+			for _, cut := range importtest.Cuts(text) {
 				if _, err := loadText(t, grown, "f", text[:cut]); err != nil {
 					t.Fatal(err)
 				}
 			}
-			same(t, "line by line", contents(t, whole), contents(t, grown))
+			importtest.Same(t, "line by line", importtest.Contents(t, whole), importtest.Contents(t, grown))
 		})
 	}
 }
@@ -105,7 +106,7 @@ func TestWhatBecomesOfSubAgents(t *testing.T) {
 // A sub-agent whose file comes while its parent runs knows its call by the
 // parent's notes of progress, whatever it was asked.
 func TestASubAgentUnderWayKnowsItsCall(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	parent := user("s", "u1", "", "Go") + asks("a1", "u1", "c", "Count.") + asks("a2", "a1", "d", "Count.") +
 		`{"type":"progress","sessionId":"s","cwd":"/","uuid":"p1","parentUuid":"a2","parentToolUseID":"d","data":{"type":"agent_progress","agentId":"x"}}` + "\n"
 	side := strings.Replace(user("s", "x1", "", "Count."), `"isSidechain":false`, `"isSidechain":true,"agentId":"x"`, 1)
@@ -114,29 +115,29 @@ func TestASubAgentUnderWayKnowsItsCall(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	before := contents(t, log)
+	before := importtest.Contents(t, log)
 	if _, err := loadText(t, log, "side", side); err != nil {
 		t.Fatal(err)
 	}
-	same(t, "the parent, when the sub-agent's file was imported", before, contents(t, log)[:len(before)])
-	start, _, err := events(t, log, "s.agent-x")[0].Session()
+	importtest.Same(t, "the parent, when the sub-agent's file was imported", before, importtest.Contents(t, log)[:len(before)])
+	start, _, err := importtest.Events(t, log, "s.agent-x")[0].Session()
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, "parent", eventlog.SessionParent{SessionID: "s", Seq: 5, CallID: "d"}, start.Parent)
+	importtest.Same(t, "parent", eventlog.SessionParent{SessionID: "s", Seq: 5, CallID: "d"}, start.Parent)
 }
 
 // What a session says of a sub-agent stands in the append of the line that
 // says it: a fork or a crash between them would lose it for good.
 func TestSubAgentsAreToldInTheAppendOfTheirLine(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	text := user("s", "u1", "", "Go") + asks("a1", "u1", "c", "Count.") + answers("r1", "a1", "c", "", `{"status":"completed","agentId":"x"}`)
 	if _, err := loadText(t, log, "f", text); err != nil {
 		t.Fatal(err)
 	}
 	var more []int
-	for _, e := range events(t, log, "s") {
+	for _, e := range importtest.Events(t, log, "s") {
 		more = append(more, e.More())
 	}
-	same(t, "events that follow in the same append", []int{1, 0, 1, 0, 2, 1, 0}, more)
+	importtest.Same(t, "events that follow in the same append", []int{1, 0, 1, 0, 2, 1, 0}, more)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop/anthropic"
+	"github.com/convlog/convlog/interop/internal/importtest"
 	"github.com/convlog/convlog/projection"
 )
 
@@ -37,11 +38,7 @@ func model(t *testing.T, log *eventlog.Log, session string) (lines []string) {
 		t.Fatal(err)
 	}
 	for _, e := range entries {
-		line := string(e.Message.Role)
-		for i := range e.Message.Parts {
-			line += " " + drawPart(&e.Message.Parts[i])
-		}
-		lines = append(lines, line)
+		lines = append(lines, importtest.MessageOutline(&e.Message))
 	}
 	raw, err := anthropic.Messages(entries, anthropic.Options{})
 	if err == nil {
@@ -100,33 +97,33 @@ func TestWhatTheModelSeesOfACompaction(t *testing.T) {
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			whole, grown := newLog(t), newLog(t)
+			whole, grown := importtest.NewLog(t), importtest.NewLog(t)
 			if _, err := loadText(t, whole, "f", test.text); err != nil {
 				t.Fatal(err)
 			}
-			for _, cut := range cuts(test.text) {
+			for _, cut := range importtest.Cuts(test.text) {
 				if _, err := loadText(t, grown, "f", test.text[:cut]); err != nil {
 					t.Fatal(err)
 				}
 			}
-			same(t, "line by line", contents(t, whole), contents(t, grown))
-			same(t, "events", test.types, draw(t, events(t, whole, "s"))[4:])
-			same(t, "what the model sees", test.model, model(t, whole, "s"))
+			importtest.Same(t, "line by line", importtest.Contents(t, whole), importtest.Contents(t, grown))
+			importtest.Same(t, "events", test.types, importtest.Outlines(t, importtest.Events(t, whole, "s"))[4:])
+			importtest.Same(t, "what the model sees", test.model, model(t, whole, "s"))
 		})
 	}
 }
 
 func TestACompactionSaysWhatItKept(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	text := threePrompts + boundary("s", "k", "u3", preserved("u2", "u3")) + summed("s", "s1", "k", "Summary of it")
 	if _, err := loadText(t, log, "f", text); err != nil {
 		t.Fatal(err)
 	}
-	c, _, err := events(t, log, "s")[5].Compaction()
+	c, _, err := importtest.Events(t, log, "s")[5].Compaction()
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, "compaction", eventlog.Compaction{
+	importtest.Same(t, "compaction", eventlog.Compaction{
 		Strategy: "summary", Trigger: "auto", Covers: eventlog.Covers{From: 1, To: 5}, TokensBefore: 90, Summary: "Summary of it", Extra: c.Extra,
 		Entries: []eventlog.CompactionEntry{
 			{Message: &eventlog.Message{Role: eventlog.User, Parts: []eventlog.Part{eventlog.Text("Summary of it")}}}, {Seq: 3}, {Seq: 4},
@@ -135,9 +132,9 @@ func TestACompactionSaysWhatItKept(t *testing.T) {
 }
 
 func TestResultsThatWereCleared(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	load(t, log, sample("-home-ada-tidepool", compacted))
-	all := events(t, log, compacted)
+	all := importtest.Events(t, log, compacted)
 	h, err := projection.Load(t.Context(), log, compacted, projection.History, projection.Options{At: all[10].Seq})
 	if err != nil {
 		t.Fatal(err)

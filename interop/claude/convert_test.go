@@ -5,17 +5,18 @@ import (
 	"testing"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop/internal/importtest"
 )
 
 // one imports a single user or assistant record and gives its message.
 func one(t *testing.T, role, message string) (*eventlog.Event, eventlog.Message) {
 	t.Helper()
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	record := `{"type":"` + role + `","sessionId":"s","cwd":"/","uuid":"u","message":` + strings.ReplaceAll(message, "\n", "") + `}`
 	if got, err := loadText(t, log, "f", record); err != nil || len(got.Refused) > 0 {
 		t.Fatalf("import %s: %+v, %v", record, got, err)
 	}
-	e := events(t, log, "s")[1]
+	e := importtest.Events(t, log, "s")[1]
 	m, ok, err := e.Message()
 	if err != nil || !ok {
 		t.Fatalf("%s became %s, %v", record, e.Type, err)
@@ -61,7 +62,7 @@ func TestContentBlocks(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, m := one(t, "assistant", `{"role":"assistant","id":"m","content":[`+test.block+`]}`)
-			same(t, "part", []eventlog.Part{test.want}, m.Parts)
+			importtest.Same(t, "part", []eventlog.Part{test.want}, m.Parts)
 		})
 	}
 }
@@ -70,7 +71,7 @@ func TestToolResults(t *testing.T) {
 	e, m := one(t, "user", `{"role":"user","content":[
 		{"type":"tool_result","tool_use_id":"c","is_error":true,"content":[{"type":"text","text":"no"},{"type":"tool_reference","tool_name":"X"}]},
 		{"type":"text","text":"do we have a test?"}]}`)
-	same(t, "message", eventlog.Message{
+	importtest.Same(t, "message", eventlog.Message{
 		Role: eventlog.Tool,
 		Parts: []eventlog.Part{
 			{Type: eventlog.ToolResultPart, CallID: "c", IsError: true, Content: []eventlog.Part{
@@ -87,7 +88,7 @@ func TestToolResults(t *testing.T) {
 
 func TestDocumentsBecomeBlobs(t *testing.T) {
 	_, m := one(t, "user", `{"role":"user","content":[{"type":"document","title":"t.pdf","source":{"type":"base64","media_type":"application/pdf","data":"JVBERg=="}}]}`)
-	same(t, "part", []eventlog.Part{{
+	importtest.Same(t, "part", []eventlog.Part{{
 		Type: eventlog.DocumentPart, Name: "t.pdf", MediaType: "application/pdf",
 		Blob: eventlog.BlobRef{Blob: eventlog.DigestOf([]byte("%PDF")), Bytes: 4},
 	}}, m.Parts)
@@ -114,7 +115,7 @@ func TestOddMessagesAreKept(t *testing.T) {
 }
 
 func TestRecordsWithoutAnEventOfTheirOwn(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	odd := []string{
 		`{"type":"user","sessionId":"s","cwd":"/","message":"no object"}`,
 		`{"type":"system","subtype":"local_command","sessionId":"s","content":"\u003cx> é 1.0"}`,
@@ -129,11 +130,11 @@ func TestRecordsWithoutAnEventOfTheirOwn(t *testing.T) {
 	if err != nil || got.Raw != len(odd) || len(got.Refused) > 0 {
 		t.Fatalf("import: %+v, %v", got, err)
 	}
-	all := events(t, log, "s")
-	same(t, "types", []string{
+	all := importtest.Events(t, log, "s")
+	importtest.Same(t, "types", []string{
 		"session_started", "claude:user", "claude:system:local_command", "claude:untyped", "claude:untyped", "claude:other",
 		"claude:ai-title", "claude:system:microcompact_boundary", "claude:new-thing",
-	}, draw(t, all))
+	}, importtest.Outlines(t, all))
 	for i, record := range odd {
 		if string(all[i+1].Data) != record {
 			t.Errorf("data is %s, not the record %s", all[i+1].Data, record)
@@ -142,7 +143,7 @@ func TestRecordsWithoutAnEventOfTheirOwn(t *testing.T) {
 }
 
 func TestRefusedRecords(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	got, err := loadText(t, log, "f", strings.Join([]string{
 		user("s", "u1", "", "One"), `[1]`, `{"type":"user","type":"user"}`, `{"type":"user"`,
 		`{"type":"mode","sessionId":"` + strings.Repeat("x", 300) + `"}`, user("s", "u2", "u1", "Two"),
@@ -158,14 +159,14 @@ func TestRefusedRecords(t *testing.T) {
 }
 
 func TestTextThatIsNoUnicodeIsRepaired(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	record := strings.Replace(user("s", "u1", "", "Cut: X"), "X", `\ud83d`, 1)
 	for range 2 {
 		if got, err := loadText(t, log, "f", record); err != nil || len(got.Refused) > 0 {
 			t.Fatalf("import: %+v, %v", got, err)
 		}
 	}
-	all := events(t, log, "s")
+	all := importtest.Events(t, log, "s")
 	m, _, err := all[1].Message()
 	if err != nil || len(all) != 2 || m.Text() != "Cut: \ufffd" {
 		t.Errorf("%d events, the message says %q, %v", len(all), m.Text(), err)
@@ -176,7 +177,7 @@ func TestTextThatIsNoUnicodeIsRepaired(t *testing.T) {
 }
 
 func TestBigRecords(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	big := strings.Repeat("long ", 1<<20)
 	text := user("s", "u1", "", "One") + user("s", "u2", "u1", big) + user("s", "u3", "u2", "Three")
 	for _, events := range []int{4, 0} {
@@ -184,7 +185,7 @@ func TestBigRecords(t *testing.T) {
 			t.Fatalf("import: %d events, not %d; %v", got.Events, events, err)
 		}
 	}
-	all := events(t, log, "s")
+	all := importtest.Events(t, log, "s")
 	m, _, err := all[2].Message()
 	if _, _, spilled := all[2].Spilled(); err != nil || m.Text() != big || !spilled {
 		t.Errorf("the big message has %d bytes, spilled %v, %v", len(m.Text()), spilled, err)
@@ -192,7 +193,7 @@ func TestBigRecords(t *testing.T) {
 }
 
 func TestRetractedLinesLeaveThePath(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	answer := func(uuid, parent, id, text, more string) string {
 		return `{"type":"assistant","sessionId":"s","cwd":"/","uuid":"` + uuid + `","parentUuid":"` + parent + `"` + more +
 			`,"message":{"role":"assistant","id":"` + id + `","content":"` + text + `"}}` + "\n"
@@ -203,7 +204,7 @@ func TestRetractedLinesLeaveThePath(t *testing.T) {
 	if _, err := loadText(t, log, "f", text); err != nil {
 		t.Fatal(err)
 	}
-	same(t, "active path", []string{
+	importtest.Same(t, "active path", []string{
 		"session_started", "user One…", "head_moved to 2", "claude:system:model_refusal_fallback", "assistant Whole…",
-	}, path(t, log, "s"))
+	}, importtest.Outline(t, log, "s"))
 }

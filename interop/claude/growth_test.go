@@ -6,34 +6,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/claude"
+	"github.com/convlog/convlog/interop/internal/importtest"
 )
-
-// content is what a log says, without salts, hashes and how appends were grouped.
-type content struct {
-	Seq                  int64
-	ID, Session          string
-	Type                 eventlog.Type
-	At                   time.Time
-	Metadata, Data, Line string
-}
-
-func contents(t *testing.T, log *eventlog.Log) (all []content) {
-	t.Helper()
-	for _, id := range sessions(t, log) {
-		for _, e := range events(t, log, id) {
-			all = append(all, content{
-				Seq: e.Seq, ID: e.ID.String(), Session: e.SessionID, Type: e.Type, At: e.Timestamp,
-				Metadata: string(e.Metadata), Data: string(e.Data),
-			})
-		}
-	}
-	return all
-}
 
 // growing are the files whose every prefix is imported.
 func growing() []string {
@@ -48,61 +26,30 @@ func growing() []string {
 func TestAFileThatGrowsGivesTheSameLog(t *testing.T) {
 	for _, file := range growing() {
 		t.Run(filepath.Base(file), func(t *testing.T) {
-			text := readFile(t, file)
-			whole := newLog(t)
-			if _, err := loadText(t, whole, "f", text); err != nil {
-				t.Fatal(err)
-			}
-			want := contents(t, whole)
-			stepwise := newLog(t)
-			for _, cut := range cuts(text) {
-				if _, err := loadText(t, stepwise, "f", text[:cut]); err != nil {
-					t.Fatal(err)
-				}
-				log := newLog(t)
-				for _, part := range []string{text[:cut], text} {
-					if _, err := loadText(t, log, "f", part); err != nil {
-						t.Fatal(err)
-					}
-				}
-				same(t, fmt.Sprintf("the first %d bytes, then all", cut), want, contents(t, log))
-			}
-			if _, err := loadText(t, stepwise, "f", text); err != nil {
-				t.Fatal(err)
-			}
-			same(t, "line by line", want, contents(t, stepwise))
+			text := importtest.ReadFile(t, file)
+			importtest.Lines{Format: claude.Format{}}.GrowsByBytes(t, text, importtest.Cuts(text))
 		})
 	}
 }
 
-// cuts are the ends of all lines, and a place inside each.
-func cuts(text string) (all []int) {
-	at := 0
-	for line := range strings.Lines(text) {
-		all = append(all, at+len(line)/2, at+len(line))
-		at += len(line)
-	}
-	return all
-}
-
 func TestGrowingPair(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	first := load(t, log, fixture("growing-1.jsonl"))
 	second := load(t, log, fixture("growing-2.jsonl"))
 	if first.Events != 5 || second.Present != 4 || second.Events != 9 {
 		t.Errorf("first %+v, then %+v", first, second)
 	}
-	same(t, "active path", []string{
+	importtest.Same(t, "active path", []string{
 		"session_started", "claude:mode", "user Load…", "assistant calls Read", "assistant calls Read",
 		"tool result of Read", "tool result of Read", "assistant Celadon…", "head_moved to 8", "user What…", "assistant Nothing…",
-	}, path(t, log, kiln+"2"))
+	}, importtest.Outline(t, log, kiln+"2"))
 }
 
 func TestOnlyBookkeepingIsHeld(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	head := `{"type":"file-history-snapshot","messageId":"m","snapshot":{}}` + "\n" + `{"type":"mode","mode":"normal","sessionId":"s"}` + "\n"
 	got, err := loadText(t, log, "f", head)
-	if err != nil || got.Held != 2 || got.Events != 0 || len(sessions(t, log)) != 0 {
+	if err != nil || got.Held != 2 || got.Events != 0 || len(importtest.Sessions(t, log)) != 0 {
 		t.Errorf("import of bookkeeping: %+v, %v", got, err)
 	}
 	got, err = loadText(t, log, "f", head+user("s", "u1", "", "Hello"))
@@ -112,11 +59,11 @@ func TestOnlyBookkeepingIsHeld(t *testing.T) {
 }
 
 func TestAnotherHistoryIsAConflict(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	if _, err := loadText(t, log, "a", user("s", "u1", "", "One")+user("s", "u2", "u1", "Two")); err != nil {
 		t.Fatal(err)
 	}
-	before := contents(t, log)
+	before := importtest.Contents(t, log)
 	got, err := loadText(t, log, "b", `{"type":"mode","mode":"normal","sessionId":"s"}`+"\n"+user("s", "x1", "", "Three"))
 	var history *interop.HistoryError
 	if !errors.Is(err, interop.ErrHistory) || !errors.As(err, &history) || history.Line != 2 || history.Offset != 48 || history.Session != "s" {
@@ -125,11 +72,11 @@ func TestAnotherHistoryIsAConflict(t *testing.T) {
 	if got.Events != 0 {
 		t.Errorf("%d events were written", got.Events)
 	}
-	same(t, "log", before, contents(t, log))
+	importtest.Same(t, "log", before, importtest.Contents(t, log))
 }
 
 func TestAContinuationIsAppended(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	if _, err := loadText(t, log, "a", user("s", "u1", "", "One")+user("s", "u2", "u1", "Two")); err != nil {
 		t.Fatal(err)
 	}
@@ -141,11 +88,11 @@ func TestAContinuationIsAppended(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 	}
-	same(t, "active path", []string{"session_started", "user One…", "user Two…", "user Three…"}, path(t, log, "s"))
+	importtest.Same(t, "active path", []string{"session_started", "user One…", "user Two…", "user Three…"}, importtest.Outline(t, log, "s"))
 }
 
 func TestASessionOfOthersIsAConflict(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	e, err := eventlog.NewUserMessage("mine")
 	if err != nil {
 		t.Fatal(err)
@@ -159,7 +106,7 @@ func TestASessionOfOthersIsAConflict(t *testing.T) {
 }
 
 func TestGrowthAfterARewindInTheLog(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	text := user("s", "u1", "", "One") + user("s", "u2", "u1", "Two")
 	if _, err := loadText(t, log, "f", text); err != nil {
 		t.Fatal(err)
@@ -178,7 +125,7 @@ func TestGrowthAfterARewindInTheLog(t *testing.T) {
 	if _, err := loadText(t, log, "f", text+user("s", "u3", "u2", "Three")); err != nil {
 		t.Fatal(err)
 	}
-	same(t, "active path", []string{"session_started", "user One…", "user Two…", "head_moved to 3", "user Three…"}, path(t, log, "s"))
+	importtest.Same(t, "active path", []string{"session_started", "user One…", "user Two…", "head_moved to 3", "user Three…"}, importtest.Outline(t, log, "s"))
 }
 
 func TestManyEventsAreAppendedInBatches(t *testing.T) {
@@ -189,8 +136,8 @@ func TestManyEventsAreAppendedInBatches(t *testing.T) {
 		text.WriteString(user("s", id, parent, "Go on"))
 		parent = id
 	}
-	log := newLog(t)
-	got, err := claude.Format{}.Import(t.Context(), log, source("f", text.String()))
+	log := importtest.NewLog(t)
+	got, err := claude.Format{}.Import(t.Context(), log, importtest.Source("f", text.String()))
 	if err != nil || got.Events != 1001 {
 		t.Fatalf("import: %+v, %v", got, err)
 	}

@@ -5,12 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop/claude"
-	"github.com/convlog/convlog/store/storetest"
+	"github.com/convlog/convlog/interop/internal/importtest"
 )
 
 // anyLine is a line of a file: any kind, with any parent, of any session.
@@ -75,26 +73,7 @@ func TestAnyFileThatGrowsGivesTheSameLog(t *testing.T) {
 		for n := range rapid.IntRange(1, 30).Draw(r, "lines") {
 			lines = append(lines, anyLine(r, n))
 		}
-		whole, grown := imported(t, r, lines, nil), imported(t, r, lines, rapid.SliceOfN(rapid.IntRange(0, len(lines)), 0, 4).Draw(r, "cuts"))
-		if diff := cmp.Diff(whole, grown); diff != "" {
-			r.Fatalf("whole (-) and grown (+):\n%s", diff)
-		}
+		cuts := rapid.SliceOfN(rapid.IntRange(0, len(lines)), 0, 4).Draw(r, "cuts")
+		importtest.Lines{Format: claude.Format{}}.Grows(r, lines, cuts)
 	})
-}
-
-// imported imports the first lines up to each cut, and then all of them twice.
-func imported(t *testing.T, r *rapid.T, lines []string, cuts []int) []content {
-	log := eventlog.Open(storetest.NewMemory())
-	defer log.Close()
-	for _, cut := range append(cuts, len(lines), len(lines)) {
-		got, err := claude.Format{}.Import(t.Context(), log, source("f", strings.Join(lines[:cut], "")))
-		if err != nil || len(got.Refused) > 0 {
-			r.Fatalf("import of %d lines: %+v, %v", cut, got, err)
-		}
-	}
-	all := contents(t, log)
-	if got, err := (claude.Format{}).Import(t.Context(), log, source("f", strings.Join(lines, ""))); err != nil || got.Events > 0 {
-		r.Fatalf("import again: %+v, %v", got, err)
-	}
-	return all
 }

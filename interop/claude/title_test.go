@@ -4,17 +4,19 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/convlog/convlog/interop/internal/importtest"
 )
 
 // titles are what the sessions start with, and what they are called later.
 func titles(t *testing.T, content string) (all []string) {
 	t.Helper()
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	if _, err := loadText(t, log, "f", content); err != nil {
 		t.Fatal(err)
 	}
-	for _, id := range sessions(t, log) {
-		for _, e := range events(t, log, id) {
+	for _, id := range importtest.Sessions(t, log) {
+		for _, e := range importtest.Events(t, log, id) {
 			if s, ok, err := e.Session(); err != nil {
 				t.Fatal(err)
 			} else if ok {
@@ -54,7 +56,7 @@ func TestTitleIsTheFirstPrompt(t *testing.T) {
 		{"an element further in", `"What is <command-name>x</command-name>?"`, "What is <command-name>x</command-name>?"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			same(t, "titles", []string{test.want}, titles(t, said(test.content, "")))
+			importtest.Same(t, "titles", []string{test.want}, titles(t, said(test.content, "")))
 		})
 	}
 }
@@ -72,17 +74,17 @@ func TestWhatIsNoPromptBeginsNothing(t *testing.T) {
 		{"a compaction", `{"type":"system","subtype":"compact_boundary","sessionId":"s","cwd":"/srv"}` + "\n"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			log := newLog(t)
+			log := importtest.NewLog(t)
 			got, err := loadText(t, log, "f", test.line)
-			if err != nil || got.Held != 1 || got.Events != 0 || len(sessions(t, log)) != 0 {
+			if err != nil || got.Held != 1 || got.Events != 0 || len(importtest.Sessions(t, log)) != 0 {
 				t.Errorf("import: %+v, %v", got, err)
 			}
-			same(t, "titles, before a prompt", []string{"Go on."}, titles(t, test.line+said(`"Go on."`, "")))
+			importtest.Same(t, "titles, before a prompt", []string{"Go on."}, titles(t, test.line+said(`"Go on."`, "")))
 			got, err = loadText(t, log, "f", test.line+answered)
 			if err != nil || got.Held != 0 || got.Events != 3 {
 				t.Errorf("import when the session has begun: %+v, %v", got, err)
 			}
-			all := draw(t, events(t, log, "s"))
+			all := importtest.Outlines(t, importtest.Events(t, log, "s"))
 			if all[0] != "session_started" || all[2] != "assistant Yes.…" {
 				t.Errorf("events are %v", all)
 			}
@@ -93,7 +95,7 @@ func TestWhatIsNoPromptBeginsNothing(t *testing.T) {
 func TestASessionThatBeginsWithoutAPrompt(t *testing.T) {
 	result := said(`[{"type":"tool_result","tool_use_id":"c","content":"4"},{"type":"text","text":"note"}]`, `"isMeta":true,`)
 	for name, first := range map[string]string{"an answer": answered, "a result": result} {
-		same(t, "titles after "+name, []string{""}, titles(t, first+said(`"Go on."`, "")))
+		importtest.Same(t, "titles after "+name, []string{""}, titles(t, first+said(`"Go on."`, "")))
 	}
 }
 
@@ -118,29 +120,29 @@ func TestTitleIsOneThatWasHeld(t *testing.T) {
 		{"another session's is none", other + prompt, []string{"Go on."}},
 		{"a later one is an update", prompt + custom, []string{"Go on.", "Mine"}},
 	} {
-		t.Run(test.name, func(t *testing.T) { same(t, "titles", test.want, titles(t, test.content)) })
+		t.Run(test.name, func(t *testing.T) { importtest.Same(t, "titles", test.want, titles(t, test.content)) })
 	}
 }
 
 func TestSubAgentsHaveTitles(t *testing.T) {
-	same(t, "titles", []string{
+	importtest.Same(t, "titles", []string{
 		"Stock taking", "Stock taking", "Count the plates.", "Count the bowls.", "Count the bowls.", "A new session in the same file.",
-	}, titles(t, readFile(t, fixture("sidechains.jsonl"))))
+	}, titles(t, importtest.ReadFile(t, fixture("sidechains.jsonl"))))
 }
 
 func TestLocalCommandsBeforeThePrompt(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	got := load(t, log, fixture("commands.jsonl"))
 	if got.Records != 12 || got.Held != 3 || got.Events != 10 {
 		t.Errorf("import: %+v", got)
 	}
-	same(t, "sessions", []string{kiln + "5"}, sessions(t, log))
-	all := events(t, log, kiln+"5")
-	same(t, "events", []string{
+	importtest.Same(t, "sessions", []string{kiln + "5"}, importtest.Sessions(t, log))
+	all := importtest.Events(t, log, kiln+"5")
+	importtest.Same(t, "events", []string{
 		"session_started", "claude:mode", "claude:system:informational", "user <local-command-caveat>Caveat:…",
 		"user <command-name>/model</command-name>\n…", "user <local-command-stdout>Set…", "user <command-message>firing…",
 		"user Work…", "assistant Nine…", "session_updated",
-	}, draw(t, all))
+	}, importtest.Outlines(t, all))
 	start, _, err := all[0].Session()
 	if err != nil || start.Title != "/firing cone 6, slow" || start.CWD != "/srv/kiln" {
 		t.Errorf("session_started is %+v, %v", start, err)

@@ -2,88 +2,52 @@ package codex_test
 
 import (
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/codex"
+	"github.com/convlog/convlog/interop/internal/importtest"
 	"github.com/convlog/convlog/projection"
-	"github.com/convlog/convlog/store/storetest"
 )
 
 // id is the session of the n-th fixture; they were made one after the other.
 func id(n string) string { return "0190000" + n + "-0000-7000-8000-000000000000" }
 
-func newLog(t *testing.T) *eventlog.Log {
-	t.Helper()
-	log := eventlog.Open(storetest.NewMemory())
-	t.Cleanup(func() { log.Close() })
-	return log
-}
-
 func fixture(name string) string {
 	return filepath.Join("..", "..", "testdata", "transcripts", "codex", name+".jsonl")
+}
+
+func fixtures(names ...string) (paths []string) {
+	for _, name := range names {
+		paths = append(paths, fixture(name))
+	}
+	return paths
 }
 
 // load imports fixtures in one go, which must succeed.
 func load(t *testing.T, log *eventlog.Log, names ...string) interop.Table {
 	t.Helper()
-	var paths []string
-	for _, name := range names {
-		paths = append(paths, fixture(name))
-	}
-	table, err := interop.Import(t.Context(), log, []interop.Format{codex.Format{}}, paths, interop.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return table
+	return importtest.Table(t, log, codex.Format{}, fixtures(names...)...)
 }
 
 // loadText imports lines as if they stood in a file.
 func loadText(t *testing.T, log *eventlog.Log, text string) (interop.Result, error) {
 	t.Helper()
-	return codex.Format{}.Import(t.Context(), log, source(text))
-}
-
-func source(text string) interop.Source {
-	return interop.Source{Name: "f", Open: func() (io.ReadCloser, error) {
-		return io.NopCloser(strings.NewReader(text)), nil
-	}}
+	return codex.Format{}.Import(t.Context(), log, importtest.Source("f", text))
 }
 
 func readFixture(t testing.TB, name string) string {
 	t.Helper()
-	b, err := os.ReadFile(fixture(name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
-}
-
-func sessions(t *testing.T, log *eventlog.Log) (ids []string) {
-	t.Helper()
-	for info, err := range log.Sessions(t.Context()) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		ids = append(ids, info.ID)
-	}
-	return ids
+	return importtest.ReadFile(t, fixture(name))
 }
 
 // path are the events of the active path but those that are kept raw.
 func path(t *testing.T, log *eventlog.Log, session string) (all []eventlog.Event) {
 	t.Helper()
-	for e, err := range log.ActivePath(t.Context(), session) {
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, e := range importtest.ActivePath(t, log, session) {
 		if !strings.HasPrefix(string(e.Type), "codex:") {
 			all = append(all, e)
 		}
@@ -144,13 +108,6 @@ func drawMessage(m *eventlog.Message) string {
 	return line
 }
 
-func same[T any](t *testing.T, what string, want, got T) {
-	t.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", what, diff)
-	}
-}
-
 func TestDetect(t *testing.T) {
 	for text, want := range map[string]bool{
 		readFixture(t, "whole"):                                          true,
@@ -177,12 +134,12 @@ func TestRank(t *testing.T) {
 }
 
 func TestWhole(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	total := load(t, log, "whole").Rows[0].Result
 	if total.Records != 49 || total.Imported != 33 || total.Raw != 16 || total.Events != 49 || total.Held != 0 || total.Present != 0 {
 		t.Errorf("result is %+v", total)
 	}
-	same(t, "active path", []string{
+	importtest.Same(t, "active path", []string{
 		"session_started Tabulate the tides of Brest.",
 		"turn_started",
 		"developer <permissions instructions>Ask first.</permissions instructions>",
@@ -231,7 +188,7 @@ func messages(t *testing.T, log *eventlog.Log, session string) (all []eventlog.M
 }
 
 func TestMessages(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	load(t, log, "whole")
 	all := messages(t, log, id("1"))
 	groups := map[string][]string{}
@@ -251,7 +208,7 @@ func TestMessages(t *testing.T) {
 		got = append(got, groups[g])
 	}
 	const by = " by openai gpt-5.4"
-	same(t, "responses", [][]string{
+	importtest.Same(t, "responses", [][]string{
 		{"assistant reasoning" + by, "assistant I look at the table, and at the gauge." + by, "assistant calls exec_command" + by, "assistant calls exec_command" + by},
 		{"assistant calls apply_patch" + by},
 		{"assistant calls web_search" + by, "assistant High water is at 3.2 m." + by},
@@ -292,17 +249,17 @@ func info(t *testing.T, log *eventlog.Log, session string) projection.SessionInf
 }
 
 func TestSessionFacts(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	load(t, log, "whole", "agent-fresh", "parent")
 	got := info(t, log, id("1"))
-	same(t, "labels", map[string]string{
+	importtest.Same(t, "labels", map[string]string{
 		"approval_policy": "on-request", "effort": "high", "git_branch": "gauge", "git_commit": "77aa", "git_repository": "https://example.org/tide.git",
 		"model": "gpt-5.5", "model_provider": "openai", "originator": "codex-tui", "sandbox": "workspace-write", "source": "cli",
 	}, got.Labels)
 	if got.Title != "Tides of Brest" || got.Agent != "codex" || got.CWD != "/home/ada/tide" || !got.Parent.EventID.IsZero() || got.Parent.SessionID != "" {
 		t.Errorf("session is %+v", got)
 	}
-	same(t, "source", eventlog.SessionSource{Format: "codex", Version: "0.118.0", Path: fixture("whole"), SessionID: id("1")}, got.Source)
+	importtest.Same(t, "source", eventlog.SessionSource{Format: "codex", Version: "0.118.0", Path: fixture("whole"), SessionID: id("1")}, got.Source)
 	got = info(t, log, id("5"))
 	if got.Parent.SessionID != id("4") || got.Parent.CallID != "s1" || got.Parent.Seq != 11 || got.Labels["agent_role"] != "explorer" {
 		t.Errorf("sub-agent is %+v", got)
@@ -310,9 +267,9 @@ func TestSessionFacts(t *testing.T) {
 }
 
 func TestUsage(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	load(t, log, "whole")
-	same(t, "usage", eventlog.Usage{InputTokens: 2100, CacheReadTokens: 3600, OutputTokens: 200, ReasoningTokens: 30}, spent(t, log, id("1")))
+	importtest.Same(t, "usage", eventlog.Usage{InputTokens: 2100, CacheReadTokens: 3600, OutputTokens: 200, ReasoningTokens: 30}, spent(t, log, id("1")))
 }
 
 // spent are the tokens that a session used by itself.
@@ -326,9 +283,9 @@ func spent(t *testing.T, log *eventlog.Log, session string) eventlog.Usage {
 }
 
 func TestRolledBack(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	load(t, log, "rolled-back")
-	same(t, "active path", []string{
+	importtest.Same(t, "active path", []string{
 		"session_started Name a sea.",
 		"turn_started",
 		"developer <permissions instructions>Ask first.</permissions instructions>",
@@ -350,9 +307,9 @@ func TestRolledBack(t *testing.T) {
 			indexes = append(indexes, turn.Index)
 		}
 	}
-	same(t, "moves", []int64{11, 5, 37}, tos)
-	same(t, "indexes of turns", []int{0, 1, 2, 1, 1}, indexes)
-	same(t, "usage", eventlog.Usage{InputTokens: 1490, OutputTokens: 25}, spent(t, log, id("2")))
+	importtest.Same(t, "moves", []int64{11, 5, 37}, tos)
+	importtest.Same(t, "indexes of turns", []int{0, 1, 2, 1, 1}, indexes)
+	importtest.Same(t, "usage", eventlog.Usage{InputTokens: 1490, OutputTokens: 25}, spent(t, log, id("2")))
 }
 
 // history is what the model sees.
@@ -373,7 +330,7 @@ func history(t *testing.T, log *eventlog.Log, session string) (lines []string) {
 }
 
 func TestCompacted(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	load(t, log, "compacted")
 	for _, e := range path(t, log, id("3")) {
 		c, ok, err := e.Compaction()
@@ -384,12 +341,12 @@ func TestCompacted(t *testing.T) {
 		for _, entry := range c.Entries {
 			refs = append(refs, entry.Seq)
 		}
-		same(t, "references", []int64{6, 12, 0, 17, 0}, refs)
+		importtest.Same(t, "references", []int64{6, 12, 0, 17, 0}, refs)
 		if err != nil || !c.Replace || c.Covers.To != e.Seq-1 || c.Entries[2].Message.Role != eventlog.Developer || string(c.Extra) != `{"window_number":1}` {
 			t.Errorf("compaction is %+v, %v", c, err)
 		}
 	}
-	same(t, "history", []string{
+	importtest.Same(t, "history", []string{
 		"user Count the boats.",
 		"assistant Twelve.",
 		"developer <permissions instructions>Ask first, always.</permissions instructions>",
@@ -402,9 +359,9 @@ func TestCompacted(t *testing.T) {
 }
 
 func TestSummarised(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	load(t, log, "summarised")
-	same(t, "history", []string{
+	importtest.Same(t, "history", []string{
 		"developer <permissions instructions>Ask first.</permissions instructions>",
 		"user # AGENTS.md instructions for /home/ada/tide <environment_context>",
 		"user Paint the hull.",
@@ -415,18 +372,18 @@ func TestSummarised(t *testing.T) {
 }
 
 func TestBare(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	load(t, log, "bare")
-	same(t, "active path", []string{
+	importtest.Same(t, "active path", []string{
 		"session_started Where is the anchor?", "user Where is the anchor?", "assistant calls shell", "tool result of shell", "assistant On the deck.",
 	}, drawn(t, log, id("8")))
 }
 
 func TestDamaged(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	got := load(t, log, "damaged").Rows[0].Result
-	same(t, "active path", []string{"session_started Ring the bell.", "turn_started", "user Ring the bell.", "assistant Ding."}, drawn(t, log, id("9")))
-	same(t, "refusals", []string{"line 3, byte 756", "line 8, byte 1255"}, refusals(got))
+	importtest.Same(t, "active path", []string{"session_started Ring the bell.", "turn_started", "user Ring the bell.", "assistant Ding."}, drawn(t, log, id("9")))
+	importtest.Same(t, "refusals", []string{"line 3, byte 756", "line 8, byte 1255"}, refusals(got))
 	if got.Records != 8 || got.Imported+got.Raw+len(got.Refused) != 8 {
 		t.Errorf("result is %+v", got)
 	}
@@ -440,7 +397,7 @@ func refusals(r interop.Result) (all []string) {
 }
 
 func TestASessionIDThatNoneCanHave(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	got, err := loadText(t, log, `{"timestamp":"2026-01-01T00:00:00Z","type":"session_meta","payload":{"id":""}}`+"\n")
 	if err != nil || len(got.Refused) != 1 || got.Held != 0 || got.Events != 0 {
 		t.Errorf("import: %+v, %v", got, err)
@@ -509,7 +466,7 @@ func TestRecords(t *testing.T) {
 				`codex:event_msg:collab_waiting_end {`, `child_canceled {"child_id":"e","child_session_id":"a","status":"shutdown"}`}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			log := newLog(t)
+			log := importtest.NewLog(t)
 			got, err := loadText(t, log, opening+record("response_item", `"type":"message","role":"user","content":"Hello"`)+test.lines)
 			if err != nil || len(got.Refused) > 0 || got.Held > 0 {
 				t.Fatalf("import: %+v, %v", got, err)
@@ -524,8 +481,8 @@ func TestRecords(t *testing.T) {
 			for i := range min(len(lines), len(test.want)) {
 				lines[i] = lines[i][:min(len(lines[i]), len(test.want[i]))]
 			}
-			same(t, "events", test.want, lines)
-			verify(t, log)
+			importtest.Same(t, "events", test.want, lines)
+			importtest.Verify(t, log)
 		})
 	}
 }
@@ -541,7 +498,7 @@ func TestTitles(t *testing.T) {
 		"where the model begins":     {record("response_item", `"type":"message","role":"assistant","content":"Hi"`) + prompt("Hello"), "Hello"},
 		"of an element of one's own": {prompt("<div>What is this?</div>"), "<div>What is this?</div>"},
 	} {
-		log := newLog(t)
+		log := importtest.NewLog(t)
 		if _, err := loadText(t, log, opening+test.lines); err != nil {
 			t.Fatal(err)
 		}
@@ -552,9 +509,9 @@ func TestTitles(t *testing.T) {
 }
 
 func TestNothingBeginsWithoutAPrompt(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	got, err := loadText(t, log, opening+record("turn_context", `"model":"m"`))
-	if err != nil || got.Held != 2 || got.Events != 0 || len(sessions(t, log)) > 0 {
+	if err != nil || got.Held != 2 || got.Events != 0 || len(importtest.Sessions(t, log)) > 0 {
 		t.Errorf("import: %+v, %v", got, err)
 	}
 	got, err = loadText(t, log, record("turn_context", `"model":"m"`)+record("response_item", `"type":"message","role":"user","content":"Hi"`)+opening)
@@ -565,7 +522,7 @@ func TestNothingBeginsWithoutAPrompt(t *testing.T) {
 
 // Ids that do not tell their time: copies are those that were made at once.
 func TestCopiesByTime(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	at := func(second, kind, payload string) string {
 		return fmt.Sprintf(`{"timestamp":"2026-01-01T00:00:%sZ","type":%q,"payload":{%s}}`, second, kind, payload) + "\n"
 	}
@@ -578,5 +535,5 @@ func TestCopiesByTime(t *testing.T) {
 	if _, err := loadText(t, log, text); err != nil {
 		t.Fatal(err)
 	}
-	same(t, "spent", eventlog.Usage{InputTokens: 7}, spent(t, log, "fork"))
+	importtest.Same(t, "spent", eventlog.Usage{InputTokens: 7}, spent(t, log, "fork"))
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/interop/internal/importtest"
 	"github.com/convlog/convlog/projection"
 )
 
@@ -22,7 +23,7 @@ var ownOfAgent = []string{
 }
 
 func TestForksOfAParentInTheLog(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	table := load(t, log, "agent-forked", "fork", "parent") // the parent is imported first
 	for i, want := range []int{41, 26, 36} {
 		if got := table.Rows[i].Result; got.Records != want || got.Imported+got.Raw+got.Present != want || got.Held != 0 {
@@ -44,10 +45,10 @@ func TestForksOfAParentInTheLog(t *testing.T) {
 		}
 		got := drawn(t, log, id(n))
 		at := len(got) - len(want.own) - 1
-		same(t, "what is shared", parent[:at], got[:at])
-		same(t, "what is its own", append([]string{"session_forked"}, want.own...), got[at:])
+		importtest.Same(t, "what is shared", parent[:at], got[:at])
+		importtest.Same(t, "what is its own", append([]string{"session_forked"}, want.own...), got[at:])
 	}
-	same(t, "spent by the sub-agent", eventlog.Usage{InputTokens: 150, CacheReadTokens: 400, OutputTokens: 12, ReasoningTokens: 2}, spent(t, log, id("6")))
+	importtest.Same(t, "spent by the sub-agent", eventlog.Usage{InputTokens: 150, CacheReadTokens: 400, OutputTokens: 12, ReasoningTokens: 2}, spent(t, log, id("6")))
 	if got := info(t, log, id("6")); got.Labels["agent_nickname"] != "Noether" || got.Labels["model"] != "gpt-5.4-mini" || got.Source.SessionID != id("6") {
 		t.Errorf("sub-agent is %+v", got)
 	}
@@ -62,7 +63,7 @@ func TestForksOfAParentInTheLog(t *testing.T) {
 }
 
 func TestForksOfAParentThatIsMissing(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	load(t, log, "agent-forked", "fork")
 	if got := info(t, log, id("6")); got.Title != "Noether" || got.Parent.SessionID != id("4") {
 		t.Errorf("sub-agent is %+v", got)
@@ -71,7 +72,7 @@ func TestForksOfAParentThatIsMissing(t *testing.T) {
 		"6": {InputTokens: 150, CacheReadTokens: 400, OutputTokens: 12, ReasoningTokens: 2},
 		"7": {InputTokens: 100, CacheReadTokens: 700, OutputTokens: 9},
 	} {
-		same(t, "spent by "+n, want, spent(t, log, id(n)))
+		importtest.Same(t, "spent by "+n, want, spent(t, log, id(n)))
 		inherited, own := 0, 0
 		for _, e := range path(t, log, id(n)) {
 			if _, marked := e.MetadataValue("inherited"); marked {
@@ -91,7 +92,7 @@ func TestForksOfAParentThatIsMissing(t *testing.T) {
 }
 
 func TestAForkThatHasNothingOfItsOwnIsHeld(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	load(t, log, "parent")
 	text := readFixture(t, "fork")
 	lines := strings.SplitAfter(text, "\n")
@@ -106,7 +107,7 @@ func TestAForkThatHasNothingOfItsOwnIsHeld(t *testing.T) {
 }
 
 func TestAForkOfAnotherConversationIsNone(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	parent := strings.Replace(readFixture(t, "parent"), "Ask first.", "Never ask.", 1)
 	if _, err := loadText(t, log, parent); err != nil {
 		t.Fatal(err)
@@ -115,11 +116,11 @@ func TestAForkOfAnotherConversationIsNone(t *testing.T) {
 	if _, ok, err := fork.Parent(t.Context(), log, id("7")); ok || err != nil {
 		t.Errorf("it is a fork: %v, %v", ok, err)
 	}
-	same(t, "spent", eventlog.Usage{InputTokens: 100, CacheReadTokens: 700, OutputTokens: 9}, spent(t, log, id("7")))
+	importtest.Same(t, "spent", eventlog.Usage{InputTokens: 100, CacheReadTokens: 700, OutputTokens: 9}, spent(t, log, id("7")))
 }
 
 func TestWhatWasSaidBetweenCopiesEndsThem(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	load(t, log, "parent")
 	lines := strings.SplitAfter(readFixture(t, "fork"), "\n")
 	for i, line := range lines {
@@ -142,7 +143,7 @@ func TestWhatWasSaidBetweenCopiesEndsThem(t *testing.T) {
 // A rollback is appended with what follows it, so that nothing can be forked
 // between them: the fork has a rollback of its own.
 func TestAForkBehindARollback(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	load(t, log, "rolled-back")
 	lines := strings.SplitAfter(readFixture(t, "rolled-back"), "\n")
 	at := 0
@@ -157,7 +158,7 @@ func TestAForkBehindARollback(t *testing.T) {
 	if err != nil || !ok || p.Seq != 27 {
 		t.Errorf("forked from %+v, %v, %v", p, ok, err)
 	}
-	same(t, "what follows the first turn", []string{
+	importtest.Same(t, "what follows the first turn", []string{
 		"turn completed", "head_moved to 11", "user Name a bay.", "session_updated Name a bay.",
 	}, drawn(t, log, "s")[8:])
 }
@@ -165,7 +166,7 @@ func TestAForkBehindARollback(t *testing.T) {
 func TestAForkOfAFork(t *testing.T) {
 	text := strings.Replace(opening, `"id":"s"`, `"id":"s","forked_from_id":"`+id("7")+`"`, 1) + readFixture(t, "fork") +
 		record("event_msg", `"type":"task_started","turn_id":"0190000f"`) + record("response_item", `"type":"message","role":"user","content":"And the moon?"`)
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	load(t, log, "parent", "fork")
 	for range 2 {
 		if _, err := loadText(t, log, text); err != nil {
@@ -176,13 +177,13 @@ func TestAForkOfAFork(t *testing.T) {
 	if err != nil || len(lineage) != 2 || lineage[0].Session != id("7") || lineage[0].Seq != 49 || lineage[1].Session != id("4") || lineage[1].Seq != 38 {
 		t.Errorf("lineage is %+v, %v", lineage, err)
 	}
-	same(t, "what is its own", []string{"session_forked", "session_updated", "turn_started", "user And the moon?", "session_updated And the moon?"},
+	importtest.Same(t, "what is its own", []string{"session_forked", "session_updated", "turn_started", "user And the moon?", "session_updated And the moon?"},
 		drawn(t, log, "s")[len(drawn(t, log, id("7"))):])
-	verify(t, log)
+	importtest.Verify(t, log)
 }
 
 func TestChildren(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	load(t, log, "parent", "agent-fresh", "agent-forked")
 	var got []string
 	for _, e := range path(t, log, id("4")) {
@@ -194,7 +195,7 @@ func TestChildren(t *testing.T) {
 			got = append(got, strings.Join([]string{string(c.State), c.ChildID, c.ChildSessionID, c.CallID, c.Agent, string(c.Mode), c.Task, c.Status, c.Error}, "|"))
 		}
 	}
-	same(t, "children", []string{
+	importtest.Same(t, "children", []string{
 		"requested|s1||s1|explorer|fresh|Review the locks.||",
 		"started|s1|" + id("5") + "|s1|Hopper|||pending_init|",
 		"requested|s2||s2|explorer|fork|Review the cranes.||",

@@ -5,12 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop/codex"
-	"github.com/convlog/convlog/store/storetest"
+	"github.com/convlog/convlog/interop/internal/importtest"
 )
 
 // anyLine is a line of a file: any kind, of few values, so that equal ones recur.
@@ -79,37 +77,7 @@ func TestAnyFileThatGrowsGivesTheSameLog(t *testing.T) {
 		child := append(append([]string{headerLine("7", id("4"))}, parent[:copies]...), own...)
 		cuts := rapid.SliceOfN(rapid.IntRange(0, len(child)), 0, 4).Draw(r, "cuts")
 		for _, before := range [][]string{nil, parent} {
-			whole, grown := imported(t, r, before, child, nil), imported(t, r, before, child, cuts)
-			if diff := cmp.Diff(whole, grown); diff != "" {
-				r.Fatalf("whole (-) and grown (+):\n%s", diff)
-			}
+			importtest.Lines{Format: codex.Format{}, Before: strings.Join(before, "")}.Grows(r, child, cuts)
 		}
 	})
-}
-
-// imported imports a file, then the first lines of another up to each cut, and
-// then all of them twice.
-func imported(t *testing.T, r *rapid.T, before, lines []string, cuts []int) []content {
-	log := eventlog.Open(storetest.NewMemory())
-	defer log.Close()
-	add := func(lines []string) int {
-		got, err := codex.Format{}.Import(t.Context(), log, source(strings.Join(lines, "")))
-		if err != nil || len(got.Refused) > 0 {
-			r.Fatalf("import of %d lines: %+v, %v", len(lines), got, err)
-		}
-		if sum := got.Imported + got.Raw + got.Present + got.Held; sum != got.Records || got.Records != len(lines) {
-			r.Fatalf("%d of %d records in %+v", sum, len(lines), got)
-		}
-		return got.Events
-	}
-	add(before)
-	for _, cut := range append(cuts, len(lines)) {
-		// A file that is cut shorter than before has nothing that is new.
-		add(lines[:cut])
-	}
-	all := contents(t, log)
-	if n := add(lines); n > 0 {
-		r.Fatalf("import again: %d events", n)
-	}
-	return all
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop/internal/importtest"
 )
 
 func TestContent(t *testing.T) {
@@ -36,13 +37,13 @@ func TestContent(t *testing.T) {
 		{"nothing", `null`, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			log := newLog(t)
+			log := importtest.NewLog(t)
 			take(t, log, `{"id":"a","type":"user","content":`+test.content+`}`)
-			m, _, err := events(t, log, "s")[1].Message()
+			m, _, err := importtest.Events(t, log, "s")[1].Message()
 			if err != nil {
 				t.Fatal(err)
 			}
-			same(t, "parts", test.want, m.Parts)
+			importtest.Same(t, "parts", test.want, m.Parts)
 		})
 	}
 }
@@ -60,9 +61,9 @@ func TestResults(t *testing.T) {
 		`"four"`:                                                                       "four",
 		`[{"text":"four"},{"text":"!"}]`:                                               "four!",
 	} {
-		log := newLog(t)
+		log := importtest.NewLog(t)
 		take(t, log, user("a", "Count"), answer("b", `"content":"","toolCalls":[{"id":"c","name":"read","args":{},"status":"success","result":`+result+`}]`))
-		m, _, err := events(t, log, "s")[3].Message()
+		m, _, err := importtest.Events(t, log, "s")[3].Message()
 		if err != nil || len(m.ToolResults()) != 1 {
 			t.Fatalf("%s became %+v, %v", result, m, err)
 		}
@@ -82,26 +83,26 @@ func TestResults(t *testing.T) {
 
 func TestCallsThatAreNone(t *testing.T) {
 	for _, calls := range []string{`"none"`, `[7]`, `[{"name":"read"}]`} {
-		log := newLog(t)
+		log := importtest.NewLog(t)
 		take(t, log, user("a", "Count"), answer("b", `"content":"Yes","toolCalls":`+calls+`,"thoughts":"many","tokens":{"input":1,"cached":2}`))
-		m, _, err := events(t, log, "s")[2].Message()
+		m, _, err := importtest.Events(t, log, "s")[2].Message()
 		if err != nil {
 			t.Fatal(err)
 		}
-		same(t, "extra", `{"id":"b","timestamp":"2026-01-01T00:00:02Z","type":"gemini","toolCalls":`+calls+`,"thoughts":"many","tokens":{"input":1,"cached":2}}`, string(m.Extra))
+		importtest.Same(t, "extra", `{"id":"b","timestamp":"2026-01-01T00:00:02Z","type":"gemini","toolCalls":`+calls+`,"thoughts":"many","tokens":{"input":1,"cached":2}}`, string(m.Extra))
 	}
 }
 
 func TestAnEmptyAnswerIsMarked(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	take(t, log, user("a", "Count"), answer("b", `"content":""`))
-	if broken, _ := events(t, log, "s")[2].MetadataValue("broken"); string(broken) != `["empty_message"]` {
+	if broken, _ := importtest.Events(t, log, "s")[2].MetadataValue("broken"); string(broken) != `["empty_message"]` {
 		t.Errorf("broken is %s", broken)
 	}
 }
 
 func TestRecordsOfLines(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	got, err := loadText(t, log, `{"id":"x","type":"user","content":"Early"}
 {"sessionId":"s","projectHash":"p"}
 {"id":"a","type":"user","content":"One"}
@@ -115,7 +116,7 @@ func TestRecordsOfLines(t *testing.T) {
 	if err != nil || got.Held != 1 || got.Raw != 5 || len(got.Refused) != 2 || got.Refused[0].Line != 9 || got.Refused[1].Line != 10 {
 		t.Fatalf("import: %+v, %v", got, err)
 	}
-	same(t, "active path", []string{
+	importtest.Same(t, "active path", []string{
 		"session_started", "head_moved to 1", "gemini:$rewindTo", "gemini:$rewindTo", "gemini:$set", "gemini:untyped", "gemini:session",
-	}, path(t, log, "s"))
+	}, importtest.Outline(t, log, "s"))
 }

@@ -3,21 +3,15 @@ package gemini_test
 import (
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/gemini"
+	"github.com/convlog/convlog/interop/internal/importtest"
 	"github.com/convlog/convlog/projection"
-	"github.com/convlog/convlog/store/jsonl"
-	"github.com/convlog/convlog/store/sqlite"
-	"github.com/convlog/convlog/store/storetest"
 )
 
 const (
@@ -31,29 +25,16 @@ var (
 	logbookFile = filepath.Join(transcripts, "chats", "session-2026-04-02T08-00-5b0c1a7f.jsonl")
 )
 
-func newLog(t *testing.T) *eventlog.Log {
-	t.Helper()
-	log := eventlog.Open(storetest.NewMemory())
-	t.Cleanup(func() { log.Close() })
-	return log
-}
-
 // load imports files and folders, which must succeed.
 func load(t *testing.T, log *eventlog.Log, paths ...string) interop.Result {
 	t.Helper()
-	table, err := interop.Import(t.Context(), log, []interop.Format{gemini.Format{}}, paths, interop.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return table.Total()
+	return importtest.Files(t, log, gemini.Format{}, paths...)
 }
 
 // loadText imports what might stand in a file.
 func loadText(t *testing.T, log *eventlog.Log, content string) (interop.Result, error) {
 	t.Helper()
-	return gemini.Format{}.Import(t.Context(), log, interop.Source{Name: "f", Open: func() (io.ReadCloser, error) {
-		return io.NopCloser(strings.NewReader(content)), nil
-	}})
+	return gemini.Format{}.Import(t.Context(), log, importtest.Source("f", content))
 }
 
 // take imports a document with messages, which must succeed without a refusal.
@@ -79,89 +60,6 @@ func answer(id, members string) string {
 	return fmt.Sprintf(`{"id":%q,"timestamp":"2026-01-01T00:00:02Z","type":"gemini",%s,"model":"g"}`, id, members)
 }
 
-func readFile(t testing.TB, path string) string {
-	t.Helper()
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
-}
-
-func events(t *testing.T, log *eventlog.Log, session string) (all []eventlog.Event) {
-	t.Helper()
-	for e, err := range log.Read(t.Context(), session, eventlog.All) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, e)
-	}
-	return all
-}
-
-func sessions(t *testing.T, log *eventlog.Log) (ids []string) {
-	t.Helper()
-	for info, err := range log.Sessions(t.Context()) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		ids = append(ids, info.ID)
-	}
-	return ids
-}
-
-// path is what is drawn of the active path.
-func path(t *testing.T, log *eventlog.Log, session string) (lines []string) {
-	t.Helper()
-	for e, err := range log.ActivePath(t.Context(), session) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		lines = append(lines, draw(t, &e))
-	}
-	return lines
-}
-
-// draw is a short line for an event.
-func draw(t *testing.T, e *eventlog.Event) string {
-	t.Helper()
-	if h, ok, err := e.HeadMove(); ok && err == nil {
-		return fmt.Sprintf("head_moved to %d", h.To)
-	}
-	m, ok, err := e.Message()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !ok {
-		return string(e.Type)
-	}
-	line := string(m.Role)
-	for _, p := range m.Parts {
-		line += " " + drawPart(&p)
-	}
-	return line
-}
-
-func drawPart(p *eventlog.Part) string {
-	switch p.Type {
-	case eventlog.TextPart:
-		text, _, _ := strings.Cut(p.Text, " ")
-		return text + "…"
-	case eventlog.ToolCallPart:
-		return "calls " + p.Name
-	case eventlog.ToolResultPart:
-		return "result of " + p.Name
-	}
-	return string(p.Type)
-}
-
-func same[T any](t *testing.T, what string, want, got T) {
-	t.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", what, diff)
-	}
-}
-
 func TestDetect(t *testing.T) {
 	for head, want := range map[string]bool{
 		"{\n  \"sessionId\": \"s\",\n  \"projectHash\": \"p\",\n  \"messages\": [\n    {\"id\": \"m": true,
@@ -182,15 +80,15 @@ func TestDetect(t *testing.T) {
 }
 
 func TestADocument(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	if got := load(t, log, tidesFile); got.Records != 7 || got.Imported != 6 || got.Raw != 1 || got.Events != 11 {
 		t.Errorf("import: %+v", got)
 	}
-	same(t, "active path", []string{
+	importtest.Same(t, "active path", []string{
 		"session_started", "user When…", "gemini:info", "assistant reasoning", "assistant calls read_file", "tool result of read_file",
 		"assistant calls read_file", "tool result of read_file", "assistant At…", "user And… image", "assistant One…",
-	}, path(t, log, tides))
-	all := events(t, log, tides)
+	}, importtest.Outline(t, log, tides))
+	all := importtest.Events(t, log, tides)
 	start, _, err := all[0].Session()
 	if err != nil || start.Title != "Tides at Pwllheli" || start.Source.Format != "gemini" || start.Agent != "gemini-cli" {
 		t.Errorf("the session starts with %+v, %v", start, err)
@@ -199,7 +97,7 @@ func TestADocument(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, "message", eventlog.Message{
+	importtest.Same(t, "message", eventlog.Message{
 		Role: eventlog.Assistant, Provider: "google", Model: "gemini-2.5-flash", Group: "m3",
 		Usage: eventlog.Usage{InputTokens: 9000, OutputTokens: 100, ReasoningTokens: 60, Extra: []byte(`{"total":9100}`)},
 		Parts: []eventlog.Part{{Type: eventlog.ReasoningPart, Text: "Reading\n\nThe file should tell.", Extra: []byte(`{"timestamp":"2026-04-02T08:00:04.000Z"}`)}},
@@ -217,55 +115,38 @@ func TestADocument(t *testing.T) {
 }
 
 func TestLines(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	if got := load(t, log, logbookFile); got.Records != 15 || got.Raw != 6 || got.Events != 17 {
 		t.Errorf("import: %+v", got)
 	}
-	same(t, "active path", []string{
+	importtest.Same(t, "active path", []string{
 		"session_started", "user Begin…", "gemini:$set", "assistant calls write_file", "tool result of write_file", "step_completed",
 		"assistant The…", "gemini:$set", "head_moved to 8", "gemini:$rewindTo", "user Add…", "gemini:$set", "session_updated",
-	}, path(t, log, logbook))
-	step, _, err := events(t, log, logbook)[5].StepCompletion()
+	}, importtest.Outline(t, log, logbook))
+	step, _, err := importtest.Events(t, log, logbook)[5].StepCompletion()
 	if err != nil || step.ResponseID != "a2" || step.Usage.InputTokens != 500 || step.Usage.OutputTokens != 12 {
 		t.Errorf("step is %+v, %v", step, err)
 	}
 }
 
-// Every store gets the same log, and a second import adds nothing.
 func TestOverEveryStore(t *testing.T) {
-	for name, store := range map[string]eventlog.Store{
-		"jsonl": jsonl.New(t.TempDir()), "sqlite": sqlite.New(filepath.Join(t.TempDir(), "log.db")),
-	} {
-		t.Run(name, func(t *testing.T) {
-			log := eventlog.Open(store)
-			defer log.Close()
-			if got := load(t, log, transcripts); got.Events != 28 || len(got.Sessions) != 2 {
-				t.Errorf("import: %+v", got)
-			}
-			if again := load(t, log, transcripts); again.Events != 0 || again.Present != again.Records {
-				t.Errorf("import again: %+v", again)
-			}
-			for _, id := range sessions(t, log) {
-				if report, err := log.Verify(t.Context(), id); err != nil || len(report.Defects) > 0 {
-					t.Errorf("verify %s: %v, %v", id, report.Defects, err)
-				}
-			}
-		})
+	if got := importtest.TwiceOverStores(t, gemini.Format{}, transcripts); got.Events != 28 || len(got.Sessions) != 2 {
+		t.Errorf("import: %+v", got)
 	}
 }
 
 func TestADocumentWithoutConversationIsHeld(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	note := `{"id":"w","type":"warning","content":"No network."}`
-	if got := take(t, log, note); got.Held != 2 || got.Events != 0 || len(sessions(t, log)) != 0 {
+	if got := take(t, log, note); got.Held != 2 || got.Events != 0 || len(importtest.Sessions(t, log)) != 0 {
 		t.Errorf("import: %+v", got)
 	}
 	take(t, log, note, user("a", "Hello"))
-	same(t, "active path", []string{"session_started", "gemini:warning", "user Hello…"}, path(t, log, "s"))
+	importtest.Same(t, "active path", []string{"session_started", "gemini:warning", "user Hello…"}, importtest.Outline(t, log, "s"))
 }
 
 func TestMessagesThatGrow(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	call := `{"id":"c","name":"read","args":{"p":1},"status":"executing"}`
 	done := `{"id":"c","name":"read","args":{"p":1},"status":"success","result":[{"functionResponse":{"id":"c","name":"read","response":{"output":"4"}}}]}`
 	next := `{"id":"d","name":"list","args":{},"status":"cancelled","result":[{"functionResponse":{"id":"d","name":"list","response":{"error":"Cancelled."}}}]}`
@@ -274,18 +155,18 @@ func TestMessagesThatGrow(t *testing.T) {
 	tokens := `"tokens":{"input":10,"output":2,"cached":4,"thoughts":1,"tool":3,"total":16}`
 	take(t, log, user("a", "Count"), answer("b", `"content":"Yes","toolCalls":[`+done+`,`+next+`],`+tokens), answer("e", `"content":"Four"`))
 	take(t, log, user("a", "Count"), answer("b", `"content":"Yes","toolCalls":[`+done+`,`+next+`],`+tokens), answer("e", `"content":"Four",`+tokens), user("f", "Thanks"))
-	same(t, "active path", []string{
+	importtest.Same(t, "active path", []string{
 		"session_started", "user Count…", "assistant Yes…", "assistant calls read", "tool result of read", "assistant calls list", "tool result of list",
 		"assistant Four…", "step_completed", "user Thanks…",
-	}, path(t, log, "s"))
-	all := events(t, log, "s")
+	}, importtest.Outline(t, log, "s"))
+	all := importtest.Events(t, log, "s")
 	if m, _, err := all[5].Message(); err != nil || m.Group != "b" || m.Usage.InputTokens != 9 || m.Usage.CacheReadTokens != 4 || m.Usage.OutputTokens != 3 {
 		t.Errorf("the call that came with the tokens is %+v, %v", m, err)
 	}
 }
 
 func TestTokensThatChange(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	header, _, _ := strings.Cut(document(), `,"messages"`)
 	text := header + "}"
 	for _, input := range []int{10, 20, 10} {
@@ -296,45 +177,45 @@ func TestTokensThatChange(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	same(t, "active path", []string{"session_started", "assistant Two…", "step_completed"}, path(t, log, "s"))
+	importtest.Same(t, "active path", []string{"session_started", "assistant Two…", "step_completed"}, importtest.Outline(t, log, "s"))
 }
 
 func TestMessagesThatChangeAreKept(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	take(t, log, user("a", "Count"), answer("b", `"content":"Four"`))
 	for range 2 {
 		take(t, log, user("a", "Count"), answer("b", `"content":"(masked)"`), user("c", "Thanks"))
 	}
-	same(t, "active path", []string{"session_started", "user Count…", "assistant Four…", "gemini:gemini", "user Thanks…"}, path(t, log, "s"))
+	importtest.Same(t, "active path", []string{"session_started", "user Count…", "assistant Four…", "gemini:gemini", "user Thanks…"}, importtest.Outline(t, log, "s"))
 }
 
 func TestADocumentThatWasRewound(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	a, b, c := user("a", "One"), answer("b", `"content":"Two"`), user("c", "Three")
 	take(t, log, a, b, c)
 	if got := take(t, log, a, b); got.Events != 0 {
 		t.Errorf("a shorter version: %+v", got)
 	}
 	take(t, log, a, b, user("d", "Four"))
-	same(t, "active path", []string{"session_started", "user One…", "assistant Two…", "head_moved to 3", "user Four…"}, path(t, log, "s"))
+	importtest.Same(t, "active path", []string{"session_started", "user One…", "assistant Two…", "head_moved to 3", "user Four…"}, importtest.Outline(t, log, "s"))
 	take(t, log, a, b, user("d", "Four"), answer("e", `"content":"Five"`))
-	if lines := path(t, log, "s"); lines[len(lines)-1] != "assistant Five…" || strings.Count(strings.Join(lines, " "), "head_moved") != 1 {
+	if lines := importtest.Outline(t, log, "s"); lines[len(lines)-1] != "assistant Five…" || strings.Count(strings.Join(lines, " "), "head_moved") != 1 {
 		t.Errorf("active path is %v", lines)
 	}
 }
 
 func TestABranchThatWasRewoundGrows(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	a, b := user("a", "One"), answer("b", `"content":"Two"`)
 	take(t, log, a, b)
 	take(t, log, a, user("c", "Three"))
 	grown := answer("b", `"content":"Two","toolCalls":[{"id":"t","name":"read","args":{}}]`)
 	take(t, log, a, grown)
-	same(t, "active path", []string{"session_started", "user One…", "assistant Two…", "head_moved to 3", "assistant calls read"}, path(t, log, "s"))
+	importtest.Same(t, "active path", []string{"session_started", "user One…", "assistant Two…", "head_moved to 3", "assistant calls read"}, importtest.Outline(t, log, "s"))
 }
 
 func TestATitleThatComesLate(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	take(t, log, user("a", "One"))
 	named := strings.Replace(document(user("a", "One")), `"messages"`, `"summary":"Counting","messages"`, 1)
 	for _, events := range []int{1, 0} {
@@ -342,11 +223,11 @@ func TestATitleThatComesLate(t *testing.T) {
 			t.Errorf("import: %+v, %v", got, err)
 		}
 	}
-	same(t, "active path", []string{"session_started", "user One…", "session_updated"}, path(t, log, "s"))
+	importtest.Same(t, "active path", []string{"session_started", "user One…", "session_updated"}, importtest.Outline(t, log, "s"))
 }
 
 func TestFromADocumentToLines(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	a, b := user("a", "One"), answer("b", `"content":"Two"`)
 	take(t, log, a, b)
 	header, _, _ := strings.Cut(document(), `,"messages"`)
@@ -357,8 +238,8 @@ func TestFromADocumentToLines(t *testing.T) {
 }
 
 func TestWhatIsCutOffIsRefused(t *testing.T) {
-	text := readFile(t, tidesFile)
-	log := newLog(t)
+	text := importtest.ReadFile(t, tidesFile)
+	log := importtest.NewLog(t)
 	got, err := loadText(t, log, text[:strings.Index(text, `"id": "m5"`)])
 	if err != nil || len(got.Refused) != 1 || got.Imported != 4 || got.Raw != 1 {
 		t.Errorf("import: %+v, %v", got, err)
@@ -369,7 +250,7 @@ func TestWhatIsCutOffIsRefused(t *testing.T) {
 }
 
 func TestAnotherSessionOfTheSameIDIsAConflict(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	take(t, log, user("a", "One"))
 	if _, err := loadText(t, log, document(user("x", "Two"))); !errors.Is(err, interop.ErrHistory) {
 		t.Errorf("error is %v", err)
@@ -377,20 +258,19 @@ func TestAnotherSessionOfTheSameIDIsAConflict(t *testing.T) {
 }
 
 func TestSubagentsNameTheirParent(t *testing.T) {
-	log := newLog(t)
-	_, err := gemini.Format{}.Import(t.Context(), log, interop.Source{Name: "/x/chats/parent-id/s.jsonl", Open: func() (io.ReadCloser, error) {
-		return io.NopCloser(strings.NewReader(`{"sessionId":"s","projectHash":"p","kind":"subagent"}` + "\n" + user("a", "One"))), nil
-	}})
+	log := importtest.NewLog(t)
+	_, err := gemini.Format{}.Import(t.Context(), log, importtest.Source("/x/chats/parent-id/s.jsonl",
+		`{"sessionId":"s","projectHash":"p","kind":"subagent"}`+"\n"+user("a", "One")))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if start, _, err := events(t, log, "s")[0].Session(); err != nil || start.Parent.SessionID != "parent-id" {
+	if start, _, err := importtest.Events(t, log, "s")[0].Session(); err != nil || start.Parent.SessionID != "parent-id" {
 		t.Errorf("start is %+v, %v", start, err)
 	}
 }
 
 func TestAnotherHistory(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	header, _, _ := strings.Cut(document(), `,"messages"`)
 	a, b := user("a", "One"), answer("b", `"content":"Two"`)
 	text := strings.Join([]string{
@@ -413,8 +293,8 @@ func TestAnotherHistory(t *testing.T) {
 	for i := range entries {
 		said = append(said, entries[i].Message.Text())
 	}
-	same(t, "history", []string{"One was said.", "Two", "Three"}, said)
-	c, ok, err := events(t, log, "s")[3].Compaction()
+	importtest.Same(t, "history", []string{"One was said.", "Two", "Three"}, said)
+	c, ok, err := importtest.Events(t, log, "s")[3].Compaction()
 	if err != nil || !ok || len(c.Entries) != 2 || c.Entries[1].Seq != 3 {
 		t.Errorf("event 4 is %+v, %v", c, err)
 	}

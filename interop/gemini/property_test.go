@@ -5,11 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/store/storetest"
+	"github.com/convlog/convlog/interop/gemini"
+	"github.com/convlog/convlog/interop/internal/importtest"
 )
 
 // anyMessage is a message of any kind.
@@ -38,7 +37,7 @@ func TestAnyDocumentThatGrowsGivesTheSameLog(t *testing.T) {
 		for _, cut := range rapid.SliceOfN(rapid.IntRange(0, len(messages)), 0, 3).Draw(r, "cuts") {
 			versions = append(versions, document(messages[:cut]...))
 		}
-		law(t, r, document(messages...), versions)
+		importtest.Grows(r, gemini.Format{}, "f", append(versions, document(messages...))...)
 	})
 }
 
@@ -63,42 +62,6 @@ func TestAnyLinesThatGrowGiveTheSameLog(t *testing.T) {
 		for _, cut := range rapid.SliceOfN(rapid.IntRange(0, len(lines)), 0, 3).Draw(r, "cuts") {
 			versions = append(versions, strings.Join(lines[:cut], ""))
 		}
-		law(t, r, strings.Join(lines, ""), versions)
+		importtest.Grows(r, gemini.Format{}, "f", append(versions, strings.Join(lines, ""))...)
 	})
-}
-
-// law compares a file imported whole with the same after earlier versions.
-func law(t *testing.T, r *rapid.T, whole string, versions []string) {
-	if diff := cmp.Diff(imported(t, r, whole), imported(t, r, append(versions, whole)...)); diff != "" {
-		r.Fatalf("whole (-) and grown (+):\n%s", diff)
-	}
-}
-
-// imported is what a log says after the import of versions of a file; another
-// import of the last must write nothing.
-func imported(t *testing.T, r *rapid.T, versions ...string) (all []string) {
-	log := eventlog.Open(storetest.NewMemory())
-	defer log.Close()
-	put := func(text string) int {
-		got, err := loadText(t, log, text)
-		if err != nil {
-			r.Fatalf("import: %+v, %v", got, err)
-		}
-		if sum := got.Imported + got.Raw + got.Present + got.Held + len(got.Refused); sum != got.Records {
-			r.Fatalf("%d records in %+v", sum, got)
-		}
-		return got.Events
-	}
-	for _, version := range versions {
-		put(version)
-	}
-	for _, id := range sessions(t, log) {
-		for _, e := range events(t, log, id) {
-			all = append(all, fmt.Sprint(e.Seq, e.ID, e.Type, e.Timestamp, string(e.Data)))
-		}
-	}
-	if n := put(versions[len(versions)-1]); n > 0 {
-		r.Fatalf("import again wrote %d events", n)
-	}
-	return all
 }

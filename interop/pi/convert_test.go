@@ -5,14 +5,15 @@ import (
 	"testing"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop/internal/importtest"
 )
 
 // one imports a single message and gives what became of it.
 func one(t *testing.T, message string) (*eventlog.Event, eventlog.Message) {
 	t.Helper()
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	take(t, log, header, entry("m", "", message))
-	e := events(t, log, "s")[1]
+	e := importtest.Events(t, log, "s")[1]
 	m, _, err := e.Message()
 	if err != nil {
 		t.Fatalf("%s became %s, %v", message, e.Type, err)
@@ -65,7 +66,7 @@ func TestContentBlocks(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, m := one(t, `"role":"assistant","content":[`+test.block+`]`)
-			same(t, "part", []eventlog.Part{test.want}, m.Parts)
+			importtest.Same(t, "part", []eventlog.Part{test.want}, m.Parts)
 		})
 	}
 }
@@ -73,7 +74,7 @@ func TestContentBlocks(t *testing.T) {
 func TestAnswers(t *testing.T) {
 	_, m := one(t, `"role":"assistant","content":[{"type":"text","text":"hi"}],"api":"anthropic-messages","provider":"anthropic","model":"claude",`+
 		`"responseId":"msg_1","usage":null,"stopReason":"stop","timestamp":1767225601000`)
-	same(t, "message", eventlog.Message{
+	importtest.Same(t, "message", eventlog.Message{
 		Role: eventlog.Assistant, Provider: "anthropic", Model: "claude", ResponseID: "msg_1", StopReason: "stop",
 		Parts: []eventlog.Part{eventlog.Text("hi")},
 		Extra: []byte(`{"id":"m","parentId":null,"timestamp":"2026-01-01T00:00:01.000Z","type":"message",` +
@@ -90,7 +91,7 @@ func TestAbortedAnswersAreMarked(t *testing.T) {
 
 func TestResultsAreMarked(t *testing.T) {
 	e, m := one(t, `"role":"toolResult","toolCallId":"c","toolName":"read","isError":true,"content":[{"type":"text","text":"no"}],"details":{"diff":""}`)
-	same(t, "parts", []eventlog.Part{
+	importtest.Same(t, "parts", []eventlog.Part{
 		{Type: eventlog.ToolResultPart, CallID: "c", Name: "read", IsError: true, Content: []eventlog.Part{eventlog.Text("no")}},
 	}, m.Parts)
 	if broken, _ := e.MetadataValue("broken"); string(broken) != `["orphan_result"]` || !strings.Contains(string(m.Extra), `"details":{"diff":""}`) {
@@ -105,9 +106,9 @@ func TestCommandsOfTheUser(t *testing.T) {
 		`"command":"sleep 9","output":"","cancelled":true`:                                  "$ sleep 9\n[canceled]",
 		`"command":"find","output":"a","truncated":true,"fullOutputPath":"/tmp/f"`:          "$ find\na\n[cut; all of it is in /tmp/f]",
 	} {
-		log := newLog(t)
+		log := importtest.NewLog(t)
 		take(t, log, header, entry("m", "", `"role":"bashExecution",`+message))
-		c, ok, err := events(t, log, "s")[1].ContextEntry()
+		c, ok, err := importtest.Events(t, log, "s")[1].ContextEntry()
 		if err != nil || !ok || c.Parts[0].Text != want || c.Kind != "bashExecution" || strings.Contains(string(c.Extra), `"output"`) {
 			t.Errorf("%s became %+v, %v", message, c, err)
 		}
@@ -115,7 +116,7 @@ func TestCommandsOfTheUser(t *testing.T) {
 }
 
 func TestRecordsWithoutAnEventOfTheirOwn(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	odd := []string{
 		entry("a", "start", `"role":"bashExecution","command":"ls","output":"","excludeFromContext":true`),
 		entry("b", "a", `"role":"oracle","content":"x"`),
@@ -133,7 +134,7 @@ func TestRecordsWithoutAnEventOfTheirOwn(t *testing.T) {
 	if got.Raw != len(odd) {
 		t.Errorf("import: %+v", got)
 	}
-	all := events(t, log, "s")[2:]
+	all := importtest.Events(t, log, "s")[2:]
 	var types []string
 	for i, record := range odd {
 		types = append(types, string(all[i].Type))
@@ -141,14 +142,14 @@ func TestRecordsWithoutAnEventOfTheirOwn(t *testing.T) {
 			t.Errorf("data is %s, not the record %s", all[i].Data, record)
 		}
 	}
-	same(t, "types", []string{
+	importtest.Same(t, "types", []string{
 		"pi:message:bashExecution", "pi:message:oracle", "pi:message:toolResult", "pi:message:custom", "pi:message", "pi:branch_summary",
 		"pi:session_info", "pi:other", "pi:untyped", "pi:label", "pi:custom_message",
 	}, types)
 }
 
 func TestRefusedRecords(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	got, err := loadText(t, log, "f", strings.Join([]string{
 		header, user("a", "", "One"), `[1]`, `{"type":"x","type":"y"}`, `{"type":"message"`, user("b", "a", "Two"),
 		`{"type":"session","id":"` + strings.Repeat("x", 300) + `","cwd":"/"}`, `{"type":"message","message":{"role":"user","role":"user"}}`,
@@ -164,11 +165,11 @@ func TestRefusedRecords(t *testing.T) {
 }
 
 func TestTextThatIsNoUnicodeIsRepaired(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	for range 2 {
 		take(t, log, header, strings.Replace(user("a", "", "Cut: X"), "X", `\ud83d`, 1))
 	}
-	all := events(t, log, "s")
+	all := importtest.Events(t, log, "s")
 	m, _, err := all[1].Message()
 	if err != nil || len(all) != 2 || m.Text() != "Cut: \ufffd" {
 		t.Errorf("%d events, the message says %q, %v", len(all), m.Text(), err)
@@ -179,10 +180,10 @@ func TestTextThatIsNoUnicodeIsRepaired(t *testing.T) {
 }
 
 func TestBigRecords(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	big := strings.Repeat("long ", 1<<17)
 	take(t, log, header, user("a", "", "One"), user("b", "a", big), user("c", "b", "Three"))
-	m, _, err := events(t, log, "s")[2].Message()
+	m, _, err := importtest.Events(t, log, "s")[2].Message()
 	if err != nil || m.Text() != big {
 		t.Errorf("the big message has %d bytes, %v", len(m.Text()), err)
 	}

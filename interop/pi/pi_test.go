@@ -3,22 +3,16 @@ package pi_test
 import (
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
 	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/importtest"
 	"github.com/convlog/convlog/interop/pi"
 	"github.com/convlog/convlog/projection"
-	"github.com/convlog/convlog/store/jsonl"
-	"github.com/convlog/convlog/store/sqlite"
-	"github.com/convlog/convlog/store/storetest"
 )
 
 const (
@@ -35,27 +29,16 @@ var (
 	upgraded  = filepath.Join(transcripts, "version-1-upgraded.jsonl")
 )
 
-func newLog(t *testing.T) *eventlog.Log {
-	t.Helper()
-	log := eventlog.Open(storetest.NewMemory())
-	t.Cleanup(func() { log.Close() })
-	return log
-}
-
 // load imports files and folders, which must succeed.
 func load(t *testing.T, log *eventlog.Log, paths ...string) interop.Result {
 	t.Helper()
-	table, err := interop.Import(t.Context(), log, []interop.Format{pi.Format{}}, paths, interop.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return table.Total()
+	return importtest.Files(t, log, pi.Format{}, paths...)
 }
 
 // loadText imports lines as if they stood in a file of that name.
 func loadText(t *testing.T, log *eventlog.Log, name, content string) (interop.Result, error) {
 	t.Helper()
-	return pi.Format{}.Import(t.Context(), log, source(name, content))
+	return pi.Format{}.Import(t.Context(), log, importtest.Source(name, content))
 }
 
 // take imports lines, which must succeed without a refusal.
@@ -66,98 +49,6 @@ func take(t *testing.T, log *eventlog.Log, lines ...string) interop.Result {
 		t.Fatalf("import: %+v, %v", got, err)
 	}
 	return got
-}
-
-func source(name, content string) interop.Source {
-	return interop.Source{Name: name, Open: func() (io.ReadCloser, error) {
-		return io.NopCloser(strings.NewReader(content)), nil
-	}}
-}
-
-func readFile(t testing.TB, path string) string {
-	t.Helper()
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
-}
-
-func events(t *testing.T, log *eventlog.Log, session string) (all []eventlog.Event) {
-	t.Helper()
-	for e, err := range log.Read(t.Context(), session, eventlog.All) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, e)
-	}
-	return all
-}
-
-func sessions(t *testing.T, log *eventlog.Log) (ids []string) {
-	t.Helper()
-	for info, err := range log.Sessions(t.Context()) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		ids = append(ids, info.ID)
-	}
-	return ids
-}
-
-// path is what is drawn of the active path.
-func path(t *testing.T, log *eventlog.Log, session string) (lines []string) {
-	t.Helper()
-	for e, err := range log.ActivePath(t.Context(), session) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		lines = append(lines, draw(t, &e))
-	}
-	return lines
-}
-
-// draw is a short line for an event.
-func draw(t *testing.T, e *eventlog.Event) string {
-	t.Helper()
-	if h, ok, err := e.HeadMove(); ok && err == nil {
-		return fmt.Sprintf("head_moved to %d", h.To)
-	}
-	if c, ok, err := e.ContextEntry(); ok && err == nil {
-		return "context " + c.Kind + ": " + c.Parts[0].Text
-	}
-	m, ok, err := e.Message()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !ok {
-		return string(e.Type)
-	}
-	line := string(m.Role)
-	for _, p := range m.Parts {
-		line += " " + drawPart(&p)
-	}
-	return line
-}
-
-func drawPart(p *eventlog.Part) string {
-	switch p.Type {
-	case eventlog.TextPart:
-		text, _, _ := strings.Cut(p.Text, " ")
-		return text + "…"
-	case eventlog.ToolCallPart:
-		return "calls " + p.Name
-	case eventlog.ToolResultPart:
-		return "result of " + p.Name
-	}
-	return string(p.Type)
-}
-
-func same[T any](t *testing.T, what string, want, got T) {
-	t.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", what, diff)
-	}
 }
 
 func TestDetect(t *testing.T) {
@@ -179,26 +70,26 @@ func TestDetect(t *testing.T) {
 }
 
 func TestCopiesComeLast(t *testing.T) {
-	rank := func(file string) int { return pi.Format{}.Rank(file, []byte(readFile(t, file))) }
-	older := strings.Replace(readFile(t, welshFile), "T11:", "T10:", 1)
+	rank := func(file string) int { return pi.Format{}.Rank(file, []byte(importtest.ReadFile(t, file))) }
+	older := strings.Replace(importtest.ReadFile(t, welshFile), "T11:", "T10:", 1)
 	if rank(hivesFile) != 0 || rank(honeyFile) != 0 || rank(welshFile) <= (pi.Format{}).Rank("f", []byte(older)) || rank(welshFile) <= 0 {
 		t.Errorf("ranks are %d, %d and %d", rank(hivesFile), rank(honeyFile), rank(welshFile))
 	}
 }
 
 func TestBranchesAreKept(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	got := load(t, log, hivesFile)
 	if got.Records != 24 || got.Imported != 20 || got.Raw != 4 || got.Events != 25 {
 		t.Errorf("import: %+v", got)
 	}
-	same(t, "active path", []string{
+	importtest.Same(t, "active path", []string{
 		"session_started", "pi:model_change", "pi:thinking_level_change", "user Which…",
 		"assistant reasoning I… calls read calls read", "tool result of read", "tool result of read", "assistant Hives…",
 		"head_moved to 8", "context branch_summary: The plan could not be edited: hive 7 is not in it.", "session_updated", "pi:custom",
 		"context weather: Frost is expected on Friday.", "user Then…", "assistant reasoning calls write", "tool result of write",
 		"assistant The…", "compaction_triggered", "user And…", "assistant Shall…",
-	}, path(t, log, hives))
+	}, importtest.Outline(t, log, hives))
 	branches, err := fork.Branches(t.Context(), log, hives)
 	if err != nil || len(branches) != 2 || branches[1].Tip != 13 || branches[1].Base != 8 {
 		t.Errorf("branches are %+v, %v", branches, err)
@@ -206,9 +97,9 @@ func TestBranchesAreKept(t *testing.T) {
 }
 
 func TestTheHeaderStartsTheSession(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	load(t, log, hivesFile, honeyFile)
-	start, _, err := events(t, log, hives)[0].Session()
+	start, _, err := importtest.Events(t, log, hives)[0].Session()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,30 +107,30 @@ func TestTheHeaderStartsTheSession(t *testing.T) {
 		start.Source != (eventlog.SessionSource{Format: "pi", Version: "3", Path: hivesFile, SessionID: hives}) {
 		t.Errorf("the session starts with %+v", start)
 	}
-	start, _, err = events(t, log, honey)[0].Session()
+	start, _, err = importtest.Events(t, log, honey)[0].Session()
 	if err != nil || start.Source.Version != "1" || !strings.Contains(string(start.Extra), `"modelId":"claude-opus-4-5"`) {
 		t.Errorf("the session of version 1 starts with %+v, %v", start, err)
 	}
 }
 
 func TestCompactionsKeepWhatWasKept(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	load(t, log, hivesFile, honeyFile)
-	c, _, err := events(t, log, hives)[22].Compaction()
+	c, _, err := importtest.Events(t, log, hives)[22].Compaction()
 	if err != nil {
 		t.Fatal(err)
 	}
 	summary := eventlog.Message{Role: eventlog.User, Parts: []eventlog.Part{eventlog.Text("Hives 3 and 7 swarmed; a note about hive 7 is being written.")}}
-	same(t, "compaction", eventlog.Compaction{
+	importtest.Same(t, "compaction", eventlog.Compaction{
 		Strategy: "summary", Covers: eventlog.Covers{From: 1, To: 22}, Summary: summary.Text(), TokensBefore: 41200,
 		Entries:   []eventlog.CompactionEntry{{Message: &summary}, {Seq: 19}, {Seq: 20}, {Seq: 21}, {Seq: 22}},
 		ReadFiles: []string{"hives.csv"}, ModifiedFiles: []string{"notes/hive-7.md"}, Extra: c.Extra,
 	}, c)
-	c, _, err = events(t, log, honey)[11].Compaction()
+	c, _, err = importtest.Events(t, log, honey)[11].Compaction()
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, "what version 1 kept", []int64{0, 7, 8, 9, 10, 11}, seqsOf(c.Entries))
+	importtest.Same(t, "what version 1 kept", []int64{0, 7, 8, 9, 10, 11}, seqsOf(c.Entries))
 }
 
 func seqsOf(entries []eventlog.CompactionEntry) (seqs []int64) {
@@ -250,13 +141,13 @@ func seqsOf(entries []eventlog.CompactionEntry) (seqs []int64) {
 }
 
 func TestWhatTheModelSees(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	load(t, log, honeyFile)
 	var said []string
 	for _, m := range historyOf(t, log, honey) {
 		said = append(said, string(m.Role)+" "+m.Text())
 	}
-	same(t, "history", []string{
+	importtest.Same(t, "history", []string{
 		"user 41 jars of honey; wax is in wax/blocks.txt.", "user And of wax?", "assistant ", "user $ ls wax\nblocks.txt\n",
 		"user It is in wax/blocks.txt.", "assistant Let me see.", "tool ", "user Go on.", "assistant 12 blocks of wax.",
 	}, said)
@@ -279,11 +170,11 @@ func historyOf(t *testing.T, log *eventlog.Log, session string) (all []eventlog.
 }
 
 func TestACopyIsAForkOfItsParent(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	if got := load(t, log, hivesFile, welshFile); got.Present != 15 || got.Events != 30 || got.Imported != 23 {
 		t.Errorf("import: %+v", got)
 	}
-	all := events(t, log, welsh)
+	all := importtest.Events(t, log, welsh)
 	f, ok, err := all[22].Fork()
 	if err != nil || !ok || f.Parent != hives || f.Seq != 22 {
 		t.Fatalf("event 23 is %s, %+v, %v", all[22].Type, f, err)
@@ -292,16 +183,16 @@ func TestACopyIsAForkOfItsParent(t *testing.T) {
 	if err != nil || update.Title != "Swarms of last spring" || update.Source.SessionID != welsh || all[23].SessionID != welsh {
 		t.Errorf("the fork says %+v, %v", update, err)
 	}
-	same(t, "what is its own", []string{"session_forked", "session_updated", "pi:label", "user Translate…", "assistant Heidiodd…"}, path(t, log, welsh)[17:])
+	importtest.Same(t, "what is its own", []string{"session_forked", "session_updated", "pi:label", "user Translate…", "assistant Heidiodd…"}, importtest.Outline(t, log, welsh)[17:])
 	if again := load(t, log, hivesFile, welshFile); again.Events != 0 || again.Present != again.Records {
 		t.Errorf("import again: %+v", again)
 	}
 }
 
 func TestACopyOfACopy(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	load(t, log, hivesFile, welshFile)
-	lines := strings.Split(readFile(t, welshFile), "\n")
+	lines := strings.Split(importtest.ReadFile(t, welshFile), "\n")
 	lines[0] = `{"type":"session","version":3,"id":"third","timestamp":"2026-03-01T12:00:00.000Z","cwd":"/srv","parentSession":"C:\\sessions\\2026_` + welsh + `.jsonl"}`
 	lines[len(lines)-2] = `{"type":"message","id":"d1","parentId":"b0000002","timestamp":"2026-03-01T12:00:01.000Z","message":{"role":"assistant","content":"Symudodd."}}`
 	take(t, log, lines...)
@@ -315,34 +206,34 @@ func TestACopyOfACopy(t *testing.T) {
 }
 
 func TestACopyThatSaysNothingOfItsOwnIsHeld(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	load(t, log, hivesFile)
-	lines := strings.Split(readFile(t, welshFile), "\n")
+	lines := strings.Split(importtest.ReadFile(t, welshFile), "\n")
 	got := take(t, log, lines[:16]...)
-	if got.Held != 16 || got.Events != 0 || len(sessions(t, log)) != 1 {
+	if got.Held != 16 || got.Events != 0 || len(importtest.Sessions(t, log)) != 1 {
 		t.Errorf("import: %+v", got)
 	}
 }
 
 func TestAForkGoesOnAfterAnInterruption(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	load(t, log, hivesFile, welshFile)
-	want := contents(t, log)
-	cut := newLog(t)
+	want := importtest.Contents(t, log)
+	cut := importtest.NewLog(t)
 	load(t, cut, hivesFile)
-	forked := events(t, log, welsh)[22]
+	forked := importtest.Events(t, log, welsh)[22]
 	if _, err := cut.Append(t.Context(), welsh, eventlog.New, eventlog.Event{ID: forked.ID, Type: forked.Type, Timestamp: forked.Timestamp,
 		Metadata: forked.Metadata, Data: rehash(t, cut, forked.Data)}); err != nil {
 		t.Fatal(err)
 	}
 	load(t, cut, welshFile)
-	same(t, "log", withoutHashes(want), withoutHashes(contents(t, cut)))
+	importtest.Same(t, "log", want, importtest.Contents(t, cut))
 }
 
 func TestACopyWithoutItsParentInherits(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	load(t, log, welshFile)
-	all := events(t, log, welsh)
+	all := importtest.Events(t, log, welsh)
 	if origin, ok := all[0].MetadataValue("copy_of"); !ok || !strings.Contains(string(origin), hives) {
 		t.Errorf("copy_of is %s", origin)
 	}
@@ -362,18 +253,18 @@ func TestACopyWithoutItsParentInherits(t *testing.T) {
 }
 
 func TestASessionThatOnlyNamesAParent(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	load(t, log, hivesFile)
 	take(t, log, `{"type":"session","version":3,"id":"next","timestamp":"2025-12-02T00:00:00.000Z","cwd":"/","parentSession":"`+hives+`.jsonl"}`,
 		entry("m1", "", `"role":"user","content":"Hello"`))
-	start, _, err := events(t, log, "next")[0].Session()
+	start, _, err := importtest.Events(t, log, "next")[0].Session()
 	if err != nil || start.Parent.SessionID != hives {
 		t.Errorf("start is %+v, %v", start, err)
 	}
 }
 
 func TestUpgradedFilesAddOnlyWhatIsNew(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	load(t, log, honeyFile)
 	if got := load(t, log, upgraded); got.Present != 15 || got.Events != 1 {
 		t.Errorf("the upgraded file: %+v", got)
@@ -381,17 +272,17 @@ func TestUpgradedFilesAddOnlyWhatIsNew(t *testing.T) {
 	if got := load(t, log, honeyFile); got.Events != 0 {
 		t.Errorf("the old file again: %+v", got)
 	}
-	if moved := strings.Contains(strings.Join(path(t, log, honey), " "), "head_moved"); moved {
+	if moved := strings.Contains(strings.Join(importtest.Outline(t, log, honey), " "), "head_moved"); moved {
 		t.Error("the head was moved")
 	}
 }
 
 func TestExtensionMessagesOfVersion2(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	v2 := `{"type":"session","version":2,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/"}`
 	hook := entry("m2", "m1", `"role":"hookMessage","customType":"weather","content":"Rain.","display":true`)
 	take(t, log, v2, entry("m1", "", `"role":"user","content":"Hello"`), hook)
-	same(t, "active path", []string{"session_started", "user Hello…", "context weather: Rain."}, path(t, log, "s"))
+	importtest.Same(t, "active path", []string{"session_started", "user Hello…", "context weather: Rain."}, importtest.Outline(t, log, "s"))
 	got := take(t, log, header, entry("m1", "", `"role":"user","content":"Hello"`), strings.Replace(hook, "hookMessage", "custom", 1))
 	if got.Events != 0 {
 		t.Errorf("import as version 3: %+v", got)
@@ -399,17 +290,17 @@ func TestExtensionMessagesOfVersion2(t *testing.T) {
 }
 
 func TestCostsAreExact(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	usage := `"usage":{"input":1,"output":2,"cacheRead":3,"cacheWrite":4,"totalTokens":10,"cost":{"input":0,"total":%s}}`
 	take(t, log, header, entry("m1", "", `"role":"assistant","content":"a",`+fmt.Sprintf(usage, "0.035720749999999996")),
 		entry("m2", "m1", `"role":"assistant","content":"b",`+fmt.Sprintf(usage, "-1")),
 		entry("m3", "m2", `"role":"assistant","content":"c",`+strings.Replace(fmt.Sprintf(usage, "1"), `"input":1`, `"input":-1`, 1)))
-	all := events(t, log, "s")
+	all := importtest.Events(t, log, "s")
 	m, _, err := all[1].Message()
 	if err != nil || all[1].Cost.String() != "0.03572075" || all[2].Cost != 0 || all[3].Cost != 0 {
 		t.Errorf("costs are %s, %s, %s, %v", all[1].Cost, all[2].Cost, all[3].Cost, err)
 	}
-	same(t, "usage", eventlog.Usage{InputTokens: 1, OutputTokens: 2, CacheReadTokens: 3, CacheWriteTokens: 4,
+	importtest.Same(t, "usage", eventlog.Usage{InputTokens: 1, OutputTokens: 2, CacheReadTokens: 3, CacheWriteTokens: 4,
 		Extra: []byte(`{"totalTokens":10,"cost":{"input":0,"total":0.035720749999999996}}`)}, m.Usage)
 	if m, _, err := all[3].Message(); err != nil || !strings.Contains(string(m.Extra), `"input":-1`) {
 		t.Errorf("usage that is none is lost: %s, %v", m.Extra, err)
@@ -418,38 +309,19 @@ func TestCostsAreExact(t *testing.T) {
 
 // Every store gets the same log.
 func TestOverEveryStore(t *testing.T) {
-	want := newLog(t)
-	load(t, want, transcripts)
-	for name, store := range map[string]eventlog.Store{
-		"jsonl": jsonl.New(t.TempDir()), "sqlite": sqlite.New(filepath.Join(t.TempDir(), "log.db")),
-	} {
-		t.Run(name, func(t *testing.T) {
-			log := eventlog.Open(store)
-			defer log.Close()
-			load(t, log, transcripts)
-			same(t, "log", withoutHashes(contents(t, want)), withoutHashes(contents(t, log)))
-			for _, id := range sessions(t, log) {
-				if report, err := log.Verify(t.Context(), id); err != nil || len(report.Defects) > 0 {
-					t.Errorf("verify %s: %v, %v", id, report.Defects, err)
-				}
-			}
-			if again := load(t, log, transcripts); again.Events != 0 || again.Present != again.Records {
-				t.Errorf("import again: %+v", again)
-			}
-		})
-	}
+	importtest.TwiceOverStores(t, pi.Format{}, transcripts)
 }
 
 func TestAnotherSessionOfTheSameIDIsAConflict(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	take(t, log, header, entry("m1", "", `"role":"user","content":"One"`))
-	before := contents(t, log)
+	before := importtest.Contents(t, log)
 	_, err := loadText(t, log, "f", header+"\n"+entry("x1", "", `"role":"user","content":"Two"`))
 	var history *interop.HistoryError
 	if !errors.As(err, &history) || history.Line != 2 || history.Session != "s" {
 		t.Errorf("error is %v", err)
 	}
-	same(t, "log", before, contents(t, log))
+	importtest.Same(t, "log", before, importtest.Contents(t, log))
 	e, err := eventlog.NewUserMessage("mine")
 	if err != nil {
 		t.Fatal(err)

@@ -5,12 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop/internal/importtest"
 	"github.com/convlog/convlog/interop/pi"
-	"github.com/convlog/convlog/store/storetest"
 )
 
 // anyLine is a line of a file: an entry, or now and then the header of a session.
@@ -90,7 +88,7 @@ func TestAnyFileThatGrowsGivesTheSameLog(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		lines := anyFile(r, header)
 		cuts := rapid.SliceOfN(rapid.IntRange(0, len(lines)), 0, 4).Draw(r, "cuts")
-		law(t, r, nil, lines, cuts)
+		importtest.Lines{Format: pi.Format{}}.Grows(r, lines, cuts)
 	})
 }
 
@@ -112,40 +110,6 @@ func TestAnyCopyThatGrowsGivesTheSameLog(t *testing.T) {
 			lines = append(lines, anyEntry(r, n+len(lines)))
 		}
 		cuts := rapid.SliceOfN(rapid.IntRange(0, len(lines)), 0, 4).Draw(r, "cuts")
-		law(t, r, parent, lines, cuts)
+		importtest.Lines{Format: pi.Format{}, Before: strings.Join(parent, "")}.Grows(r, lines, cuts)
 	})
-}
-
-// law compares a file imported whole with the same imported in parts.
-func law(t *testing.T, r *rapid.T, before, lines []string, cuts []int) {
-	whole, grown := imported(t, r, before, lines, nil), imported(t, r, before, lines, cuts)
-	if diff := cmp.Diff(whole, grown); diff != "" {
-		r.Fatalf("whole (-) and grown (+):\n%s", diff)
-	}
-}
-
-// imported imports what stood before, then the first lines up to each cut, and
-// then all of them twice.
-func imported(t *testing.T, r *rapid.T, before, lines []string, cuts []int) []content {
-	log := eventlog.Open(storetest.NewMemory())
-	defer log.Close()
-	put := func(lines []string) int {
-		got, err := pi.Format{}.Import(t.Context(), log, source("f", strings.Join(lines, "")))
-		if err != nil || len(got.Refused) > 0 {
-			r.Fatalf("import of %d lines: %+v, %v", len(lines), got, err)
-		}
-		if sum := got.Imported + got.Raw + got.Present + got.Held; sum != got.Records {
-			r.Fatalf("%d records in %+v", sum, got)
-		}
-		return got.Events
-	}
-	put(before)
-	for _, cut := range append(cuts, len(lines)) {
-		put(lines[:cut])
-	}
-	all := withoutHashes(contents(t, log))
-	if n := put(lines); n > 0 {
-		r.Fatalf("import again wrote %d events", n)
-	}
-	return all
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop/internal/importtest"
 )
 
 const header = `{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/srv"}`
@@ -83,10 +84,10 @@ func TestTheHeadFollowsTheLastLine(t *testing.T) {
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			log := newLog(t)
+			log := importtest.NewLog(t)
 			lines := append([]string{header}, test.lines...)
 			take(t, log, lines...)
-			same(t, "active path", test.want, path(t, log, "s")[1:])
+			importtest.Same(t, "active path", test.want, importtest.Outline(t, log, "s")[1:])
 			if got := take(t, log, lines...); got.Events != 0 {
 				t.Errorf("import again: %+v", got)
 			}
@@ -95,23 +96,23 @@ func TestTheHeadFollowsTheLastLine(t *testing.T) {
 }
 
 func TestCompactionsOnBranches(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	take(t, log, header, user("a", "", "One"), user("b", "a", "Two"), user("c", "a", "Three"), model("d", "c"), user("e", "d", "Four"),
 		line("f", "e", `"type":"compaction","summary":"Counting.","firstKeptEntryId":"d","tokensBefore":7`),
 		line("g", "f", `"type":"compaction","summary":"Counting on.","firstKeptEntryId":"b","tokensBefore":-7`),
 		line("h", "g", `"type":"compaction","summary":"","firstKeptEntryIndex":1`),
 		line("i", "h", `"type":"compaction","summary":"End.","firstKeptEntryIndex":0`))
 	var kept [][]int64
-	for _, e := range events(t, log, "s") {
+	for _, e := range importtest.Events(t, log, "s") {
 		if c, ok, err := e.Compaction(); ok && err == nil {
 			kept = append(kept, seqsOf(c.Entries))
 		}
 	}
-	same(t, "kept", [][]int64{{0, 7}, nil, {2, 5, 7}, nil}, kept)
+	importtest.Same(t, "kept", [][]int64{{0, 7}, nil, {2, 5, 7}, nil}, kept)
 }
 
 func TestGrowthAfterARewindInTheLog(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	lines := []string{header, user("a", "", "One"), user("b", "a", "Two")}
 	take(t, log, lines...)
 	head, err := log.Head(t.Context(), "s")
@@ -126,34 +127,34 @@ func TestGrowthAfterARewindInTheLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	take(t, log, append(lines, user("c", "b", "Three"))...)
-	same(t, "active path", []string{"session_started", "user One…", "user Two…", "head_moved to 3", "user Three…"}, path(t, log, "s"))
+	importtest.Same(t, "active path", []string{"session_started", "user One…", "user Two…", "head_moved to 3", "user Three…"}, importtest.Outline(t, log, "s"))
 }
 
 func TestSessionsThatPartedBecomeBranches(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	lines := []string{header, user("a", "", "One"), user("b", "a", "Two")}
 	other := []string{header, user("a", "", "One"), user("c", "a", "Three")}
 	take(t, log, lines...)
 	take(t, log, other...)
-	same(t, "active path", []string{"session_started", "user One…", "head_moved to 2", "user Three…"}, path(t, log, "s"))
+	importtest.Same(t, "active path", []string{"session_started", "user One…", "head_moved to 2", "user Three…"}, importtest.Outline(t, log, "s"))
 	if got := take(t, log, lines...); got.Events != 0 {
 		t.Errorf("the first file again: %+v", got)
 	}
 }
 
 func TestTwoSessionsInOneFile(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	second := strings.Replace(header, `"s"`, `"t"`, 1)
 	got := take(t, log, header, user("a", "", "One"), second, user("b", "", "Two"), header, user("c", "a", "Three"), header)
 	if got.Raw != 2 || len(got.Sessions) != 2 {
 		t.Errorf("import: %+v", got)
 	}
-	same(t, "the first", []string{"session_started", "user One…", "pi:session", "user Three…", "pi:session"}, path(t, log, "s"))
-	same(t, "the second", []string{"session_started", "user Two…"}, path(t, log, "t"))
+	importtest.Same(t, "the first", []string{"session_started", "user One…", "pi:session", "user Three…", "pi:session"}, importtest.Outline(t, log, "s"))
+	importtest.Same(t, "the second", []string{"session_started", "user Two…"}, importtest.Outline(t, log, "t"))
 }
 
 func TestOnlyBookkeepingIsHeld(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	lines := []string{header, model("a", ""), line("b", "a", `"type":"session_info","name":" Bees \n and wasps"`)}
 	if got := take(t, log, lines...); got.Held != 3 || got.Events != 0 {
 		t.Errorf("import of bookkeeping: %+v", got)
@@ -161,13 +162,13 @@ func TestOnlyBookkeepingIsHeld(t *testing.T) {
 	if got := take(t, log, append(lines, user("c", "b", "One"))...); got.Held != 0 || got.Events != 4 {
 		t.Errorf("import when the session has begun: %+v", got)
 	}
-	if start, _, err := events(t, log, "s")[0].Session(); err != nil || start.Title != "Bees" {
+	if start, _, err := importtest.Events(t, log, "s")[0].Session(); err != nil || start.Title != "Bees" {
 		t.Errorf("title is %q, %v", start.Title, err)
 	}
 }
 
 func TestRecordsBeforeAHeaderAreHeld(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	if got := take(t, log, user("a", "", "One"), header, user("b", "", "Two")); got.Held != 1 || got.Events != 2 {
 		t.Errorf("import: %+v", got)
 	}

@@ -1,0 +1,103 @@
+package importtest
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// Path is what is drawn of the active path, a line for each event, with the
+// arguments and the results of calls.
+func Path(t TB, log *eventlog.Log, session string) (lines []string) {
+	t.Helper()
+	for _, e := range ActivePath(t, log, session) {
+		lines = append(lines, Draw(t, &e))
+	}
+	return lines
+}
+
+// Outline is what is drawn of the active path, without what calls say.
+func Outline(t TB, log *eventlog.Log, session string) []string {
+	t.Helper()
+	return Outlines(t, ActivePath(t, log, session))
+}
+
+// Outlines are short lines for events.
+func Outlines(t TB, all []eventlog.Event) (lines []string) {
+	t.Helper()
+	for i := range all {
+		lines = append(lines, outline(t, &all[i]))
+	}
+	return lines
+}
+
+func outline(t TB, e *eventlog.Event) string {
+	t.Helper()
+	if c, ok, err := e.ContextEntry(); ok && err == nil {
+		return "context " + c.Kind + ": " + c.Parts[0].Text
+	}
+	return draw(t, e, outlinePart)
+}
+
+// Draw is a line for an event.
+func Draw(t TB, e *eventlog.Event) string {
+	t.Helper()
+	if s, ok, err := e.StepCompletion(); ok && err == nil {
+		return fmt.Sprintf("step_completed %d+%d %s", s.Usage.InputTokens, s.Usage.OutputTokens, e.Cost)
+	}
+	return draw(t, e, drawPart)
+}
+
+func draw(t TB, e *eventlog.Event, part func(*eventlog.Part) string) string {
+	t.Helper()
+	if h, ok, err := e.HeadMove(); ok && err == nil {
+		return fmt.Sprintf("head_moved to %d", h.To)
+	}
+	m, ok, err := e.Message()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !ok {
+		return string(e.Type)
+	}
+	return drawMessage(&m, part)
+}
+
+// MessageOutline is a short line for a message.
+func MessageOutline(m *eventlog.Message) string { return drawMessage(m, outlinePart) }
+
+func drawMessage(m *eventlog.Message, part func(*eventlog.Part) string) string {
+	line := string(m.Role)
+	for i := range m.Parts {
+		line += " " + part(&m.Parts[i])
+	}
+	return line
+}
+
+func drawPart(p *eventlog.Part) string {
+	switch p.Type {
+	case eventlog.ToolCallPart:
+		return fmt.Sprintf("%s %s", outlinePart(p), p.Arguments)
+	case eventlog.ToolResultPart:
+		failed := ""
+		if p.IsError {
+			failed = "failed "
+		}
+		return failed + outlinePart(p) + ": " + eventlog.Message{Parts: p.Content}.Text()
+	}
+	return outlinePart(p)
+}
+
+func outlinePart(p *eventlog.Part) string {
+	switch p.Type {
+	case eventlog.TextPart:
+		text, _, _ := strings.Cut(strings.TrimSpace(p.Text), " ")
+		return text + "…"
+	case eventlog.ToolCallPart:
+		return "calls " + p.Name
+	case eventlog.ToolResultPart:
+		return "result of " + p.Name
+	}
+	return string(p.Type)
+}

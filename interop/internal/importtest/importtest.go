@@ -1,0 +1,116 @@
+// Package importtest holds what the tests of formats share: imports of files and
+// of text, what a log looks like after them, and the laws that every import keeps.
+package importtest
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/store/jsonl"
+	"github.com/convlog/convlog/store/sqlite"
+	"github.com/convlog/convlog/store/storetest"
+)
+
+// TB is a test, or one example of a property.
+type TB interface {
+	Helper()
+	Context() context.Context
+	Cleanup(func())
+	Errorf(format string, args ...any)
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+}
+
+// NewLog makes a log that is closed with the test.
+func NewLog(t TB) *eventlog.Log {
+	t.Helper()
+	log := eventlog.Open(storetest.NewMemory())
+	t.Cleanup(func() { log.Close() })
+	return log
+}
+
+// OverStores runs a test over an empty log of each store.
+func OverStores(t *testing.T, test func(t *testing.T, log *eventlog.Log)) {
+	t.Helper()
+	for name, store := range map[string]eventlog.Store{
+		"jsonl": jsonl.New(t.TempDir()), "sqlite": sqlite.New(filepath.Join(t.TempDir(), "log.db")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			log := eventlog.Open(store)
+			defer log.Close()
+			test(t, log)
+		})
+	}
+}
+
+// Source is what might stand in a file of that name.
+func Source(name, content string) interop.Source {
+	return interop.Source{Name: name, Open: func() (io.ReadCloser, error) {
+		return io.NopCloser(strings.NewReader(content)), nil
+	}}
+}
+
+// ReadFile reads a file of the test.
+func ReadFile(t TB, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// Files imports files and folders, which must succeed.
+func Files(t TB, log *eventlog.Log, format interop.Format, paths ...string) interop.Result {
+	t.Helper()
+	table := Table(t, log, format, paths...)
+	return table.Total()
+}
+
+// Table imports files and folders, which must succeed, and tells of each file.
+func Table(t TB, log *eventlog.Log, format interop.Format, paths ...string) interop.Table {
+	t.Helper()
+	table, err := interop.Import(t.Context(), log, []interop.Format{format}, paths, interop.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range table.Rows {
+		checkSum(t, &table.Rows[i].Result)
+	}
+	return table
+}
+
+// Load imports a file of that name and content, which must be of the format and
+// succeed.
+func Load(t TB, log *eventlog.Log, format interop.Format, name, content string) interop.Result {
+	t.Helper()
+	if !format.Detect(name, []byte(content[:min(len(content), interop.HeadBytes)])) {
+		t.Fatalf("%s is not of the format %s", name, format.Name())
+	}
+	return Text(t, log, format, name, content)
+}
+
+// Text imports what might stand in a file of that name, which must succeed.
+func Text(t TB, log *eventlog.Log, format interop.Format, name, content string) interop.Result {
+	t.Helper()
+	got, err := format.Import(t.Context(), log, Source(name, content))
+	if err != nil {
+		t.Fatalf("import %s: %+v, %v", name, got, err)
+	}
+	checkSum(t, &got)
+	return got
+}
+
+// checkSum makes sure that every record is counted once.
+func checkSum(t TB, r *interop.Result) {
+	t.Helper()
+	if sum := r.Imported + r.Raw + r.Present + r.Held + len(r.Refused); sum != r.Records {
+		t.Fatalf("%d records in %+v", sum, *r)
+	}
+}

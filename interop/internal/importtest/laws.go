@@ -1,0 +1,152 @@
+package importtest
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop"
+)
+
+// Again imports a file once more, which must write nothing, and verifies the
+// log.
+func Again(t TB, log *eventlog.Log, format interop.Format, name, content string) {
+	t.Helper()
+	if got := Text(t, log, format, name, content); got.Events != 0 {
+		t.Fatalf("the second import: %+v", got)
+	}
+	Verify(t, log)
+}
+
+// TwiceOverStores is the law that every store gets the same log of files, and that
+// a second import adds nothing. It gives the result of the first.
+func TwiceOverStores(t *testing.T, format interop.Format, paths ...string) (first interop.Result) {
+	t.Helper()
+	memory := NewLog(t)
+	first = Files(t, memory, format, paths...)
+	OverStores(t, func(t *testing.T, log *eventlog.Log) {
+		Files(t, log, format, paths...)
+		Same(t, "log", Contents(t, memory), Contents(t, log))
+		if again := Files(t, log, format, paths...); again.Events != 0 || again.Present+again.Held+len(again.Refused) != again.Records {
+			t.Errorf("import again: %+v", again)
+		}
+		Verify(t, log)
+	})
+	return first
+}
+
+// Grows is the law that versions of a document, each longer than the one before,
+// give the same log as the last alone.
+func Grows(t TB, format interop.Format, name string, versions ...string) {
+	t.Helper()
+	grown, whole := NewLog(t), NewLog(t)
+	for _, v := range versions {
+		Text(t, grown, format, name, v)
+		Again(t, grown, format, name, v)
+	}
+	Text(t, whole, format, name, versions[len(versions)-1])
+	Same(t, "whole and grown", Dump(t, whole), Dump(t, grown))
+}
+
+// Lines is a file that grows at its end.
+type Lines struct {
+	Format interop.Format
+	// Before is the content of a file that is imported before it; none if empty.
+	Before string
+}
+
+// log makes the log that the file is imported into.
+func (l Lines) log(t TB) *eventlog.Log {
+	t.Helper()
+	log := NewLog(t)
+	if l.Before != "" {
+		Text(t, log, l.Format, "before", l.Before)
+	}
+	return log
+}
+
+// Grows is the law that the first lines up to each cut, and then all, give the
+// same log as all lines alone. Cuts need not be in order. No line is refused.
+func (l Lines) Grows(t TB, lines []string, cuts []int) {
+	t.Helper()
+	grown, whole := l.log(t), l.log(t)
+	put := func(log *eventlog.Log, lines []string) {
+		if got := Text(t, log, l.Format, "f", strings.Join(lines, "")); len(got.Refused) > 0 || got.Records != len(lines) {
+			t.Fatalf("import of %d lines: %+v", len(lines), got)
+		}
+	}
+	for _, cut := range cuts {
+		put(grown, lines[:cut])
+	}
+	put(grown, lines)
+	put(whole, lines)
+	Same(t, "whole and grown", Contents(t, whole), Contents(t, grown))
+	Again(t, grown, l.Format, "f", strings.Join(lines, ""))
+}
+
+// GrowsByBytes is the law that the text up to any of the cuts and then all of it,
+// and the text up to each of them one after the other, give the same log as all
+// of it alone.
+func (l Lines) GrowsByBytes(t TB, text string, cuts []int) {
+	t.Helper()
+	put := func(log *eventlog.Log, versions ...string) []Content {
+		for _, v := range versions {
+			Text(t, log, l.Format, "f", v)
+		}
+		return Contents(t, log)
+	}
+	want := put(l.log(t), text)
+	stepwise := l.log(t)
+	for _, cut := range cuts {
+		Text(t, stepwise, l.Format, "f", text[:cut])
+		Same(t, fmt.Sprintf("the first %d bytes, then all", cut), want, put(l.log(t), text[:cut], text))
+	}
+	Same(t, "step by step", want, put(stepwise, text))
+}
+
+// Cuts are the ends of all lines, and a place inside each.
+func Cuts(text string) (all []int) {
+	at := 0
+	for line := range strings.Lines(text) {
+		all = append(all, at+len(line)/2, at+len(line))
+		at += len(line)
+	}
+	return all
+}
+
+const maxFuzzed = 16 << 10 // larger inputs find nothing more, and take their time
+
+// Sound is the law that, whatever a file holds, every record is counted once, a
+// second import writes nothing, and what was written is sound. It may contradict
+// what was imported before, and is then refused both times. The law says nothing
+// of long texts.
+func (l Lines) Sound(t TB, name, text string) {
+	t.Helper()
+	if len(text) > maxFuzzed {
+		return
+	}
+	log := l.log(t)
+	l.Format.Detect(name, []byte(text))
+	first, err := l.Format.Import(t.Context(), log, Source(name, text))
+	if err != nil && (l.Before == "" || !errors.Is(err, interop.ErrHistory)) {
+		t.Fatalf("import: %+v, %v", first, err)
+	}
+	if err == nil {
+		checkSum(t, &first)
+	}
+	second, again := l.Format.Import(t.Context(), log, Source(name, text))
+	if second.Events != 0 || (err == nil) != (again == nil) {
+		t.Fatalf("the second import: %+v, %v", second, again)
+	}
+	Verify(t, log)
+}
+
+// Fuzz checks that imports of any text are sound. Seeds are paths.
+func Fuzz(f *testing.F, format interop.Format, name string, seeds ...string) {
+	for _, path := range seeds {
+		f.Add(ReadFile(f, path))
+	}
+	f.Fuzz(func(t *testing.T, text string) { Lines{Format: format}.Sound(t, name, text) })
+}

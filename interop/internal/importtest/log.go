@@ -1,0 +1,128 @@
+package importtest
+
+import (
+	"regexp"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// Sessions are the ids of the sessions of a log.
+func Sessions(t TB, log *eventlog.Log) (ids []string) {
+	t.Helper()
+	for info, err := range log.Sessions(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, info.ID)
+	}
+	return ids
+}
+
+// Events are all events of a session.
+func Events(t TB, log *eventlog.Log, session string) (all []eventlog.Event) {
+	t.Helper()
+	for e, err := range log.Read(t.Context(), session, eventlog.All) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, e)
+	}
+	return all
+}
+
+// ActivePath are the events of the active path.
+func ActivePath(t TB, log *eventlog.Log, session string) (all []eventlog.Event) {
+	t.Helper()
+	for e, err := range log.ActivePath(t.Context(), session) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, e)
+	}
+	return all
+}
+
+// Start is what a session says of itself as it starts.
+func Start(t TB, log *eventlog.Log, session string) eventlog.Session {
+	t.Helper()
+	all := Events(t, log, session)
+	about, ok, err := all[0].Session()
+	if err != nil || !ok {
+		t.Fatalf("%s starts with %s, %v", session, all[0].Type, err)
+	}
+	return about
+}
+
+// Messages are those of the active path.
+func Messages(t TB, log *eventlog.Log, session string) (all []eventlog.Message) {
+	t.Helper()
+	for _, e := range ActivePath(t, log, session) {
+		m, ok, err := e.Message()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ok {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// Content is what an event says, without salts, hashes and how appends were
+// grouped.
+type Content struct {
+	Seq            int64
+	ID, Session    string
+	Type           eventlog.Type
+	At             time.Time
+	Cost           eventlog.Cost
+	Metadata, Data string
+}
+
+// hash is one that an event names, as a fork that of its parent.
+var hash = regexp.MustCompile(`"hash":"[0-9a-f]{64}"`)
+
+// Contents are all that a log says.
+func Contents(t TB, log *eventlog.Log) (all []Content) {
+	t.Helper()
+	for _, id := range Sessions(t, log) {
+		for _, e := range Events(t, log, id) {
+			all = append(all, Content{
+				Seq: e.Seq, ID: e.ID.String(), Session: e.SessionID, Type: e.Type, At: e.Timestamp, Cost: e.Cost,
+				Metadata: string(e.Metadata), Data: hash.ReplaceAllString(string(e.Data), `"hash":"…"`),
+			})
+		}
+	}
+	return all
+}
+
+// Dump is all that a log says, but for where it came from.
+func Dump(t TB, log *eventlog.Log) []Content {
+	t.Helper()
+	all := Contents(t, log)
+	for i := range all {
+		all[i].Metadata = ""
+	}
+	return all
+}
+
+// Verify looks for damage and broken rules in every session.
+func Verify(t TB, log *eventlog.Log) {
+	t.Helper()
+	for _, id := range Sessions(t, log) {
+		if report, err := log.Verify(t.Context(), id); err != nil || len(report.Defects) > 0 {
+			t.Fatalf("verify %q: %v, %v", id, report.Defects, err)
+		}
+	}
+}
+
+// Same complains where two values differ.
+func Same[T any](t TB, what string, want, got T) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
