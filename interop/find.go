@@ -216,6 +216,10 @@ func (f *finder) sort() {
 	slices.Sort(f.Links)
 }
 
+// IsSQLite is the Reason of a FormatError about a SQLite database, which may be a
+// log.
+const IsSQLite = "it is a SQLite database"
+
 // unlike says what a file holds that is no transcript, where that helps.
 func unlike(head []byte) string {
 	switch {
@@ -224,7 +228,7 @@ func unlike(head []byte) string {
 	case bytes.HasPrefix(head, []byte("\x1f\x8b")), bytes.HasPrefix(head, []byte("PK\x03\x04")), bytes.HasPrefix(head, []byte("\x28\xb5\x2f\xfd")):
 		return "it is compressed, unpack it first"
 	case bytes.HasPrefix(head, []byte("SQLite format 3\x00")):
-		return "it is a SQLite database"
+		return IsSQLite
 	case bytes.HasPrefix(head, []byte("\xff\xfe")), bytes.HasPrefix(head, []byte("\xfe\xff")):
 		return "its text is UTF-16, write it as UTF-8"
 	case bytes.IndexByte(head, 0) >= 0:

@@ -114,10 +114,20 @@ func (a *app) newEvents(x appending) ([]eventlog.Event, error) {
 		return nil, usagef("nothing to append: give a text, or - and the text on standard input")
 	}
 	if !utf8.ValidString(text) {
-		return nil, errors.New("the text is not UTF-8")
+		return nil, fmt.Errorf("the text is not UTF-8: byte %d is no part of a character; convert it, as with iconv -f LATIN1 -t UTF-8", invalidByte(text))
 	}
 	e, err := eventlog.NewUserMessage(text)
 	return []eventlog.Event{e}, err
+}
+
+// invalidByte is the offset of the first byte that is no UTF-8.
+func invalidByte(text string) int {
+	for i, r := range text {
+		if _, n := utf8.DecodeRuneInString(text[i:]); r == utf8.RuneError && n == 1 {
+			return i
+		}
+	}
+	return len(text)
 }
 
 // given is an event as --event reads it.

@@ -86,6 +86,7 @@ func hintFor(err error) string {
 	var stream streamError
 	var repair repairFailure
 	var beginning *beginningError
+	var unlike *interop.FormatError
 	if errors.As(err, &repair) {
 		return repair.hint()
 	}
@@ -106,6 +107,8 @@ func hintFor(err error) string {
 		return "let the other process finish and run this again, or wait longer, as with --wait 10m"
 	case errors.Is(err, interop.ErrHistory):
 		return "import it into another store"
+	case errors.As(err, &unlike) && unlike.Reason == interop.IsSQLite:
+		return "if it is a log, copy it with logtool convert"
 	case errors.Is(err, interop.ErrUnknownFormat):
 		return "logtool import --help names the formats"
 	case errors.Is(err, eventlog.ErrNotFound):

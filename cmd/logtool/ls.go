@@ -92,25 +92,25 @@ func (a *app) ls(ctx context.Context, log *eventlog.Log, l *listing) error {
 			return err
 		}
 	}
+	if len(rows) == 0 && len(all) > 0 {
+		return fmt.Errorf("none of %s fits; logtool ls lists them", count(int64(len(all)), "session"))
+	}
 	if err := a.printListing(rows, idsOf(all), l.long); err != nil {
 		return err
 	}
-	return listError(rows, len(all), l)
+	return listError(rows)
 }
 
-// listError says what could not be read, and that filters left nothing.
-func listError(rows []*listed, all int, l *listing) error {
+// listError says how much could not be read.
+func listError(rows []*listed) error {
 	broken := 0
 	for _, row := range rows {
 		if row.Error != "" {
 			broken++
 		}
 	}
-	switch {
-	case broken > 0:
+	if broken > 0 {
 		return fmt.Errorf("%s cannot be read; logtool verify shows all damage", count(int64(broken), "session"))
-	case len(rows) == 0 && all > 0 && l.filters():
-		return fmt.Errorf("none of %s fits; logtool ls lists them", count(int64(all), "session"))
 	}
 	return nil
 }

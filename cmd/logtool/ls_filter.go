@@ -45,18 +45,13 @@ func (l *listing) check(now time.Time) (err error) {
 	if l.from, _, err = parseWhen(l.since, now); err != nil {
 		return usagef("--since %v", err)
 	}
-	begin, end, err := parseWhen(l.until, now)
-	if err != nil {
+	if _, l.to, err = parseWhen(l.until, now); err != nil {
 		return usagef("--until %v", err)
 	}
-	if l.to = end; !end.IsZero() && l.from.After(begin) && l.from.After(end) {
-		return usagef("--since %s is after --until %s", l.since, l.until)
+	if !l.from.IsZero() && !l.to.IsZero() && !l.from.Before(l.to) {
+		return usagef("--since %s is not before --until %s", l.since, l.until)
 	}
 	return nil
-}
-
-func (l *listing) filters() bool {
-	return l.source+l.since+l.until+l.text+l.model+l.cwd != ""
 }
 
 // reads reports whether sessions must be read to tell which are listed.
