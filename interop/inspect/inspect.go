@@ -20,6 +20,7 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
+	"github.com/convlog/convlog/interop/internal/head"
 )
 
 // Name is the name of the format.
@@ -32,9 +33,9 @@ type Format struct{}
 func (Format) Name() string { return Name }
 
 // Detect looks for what a log begins with: its version or status, and the task.
-func (Format) Detect(_ string, head []byte) bool {
-	h := document.Begins(head)
-	if document.IsArray(head) || !h.Has("version") && !h.Has("status") {
+func (Format) Detect(_ string, begin []byte) bool {
+	h := head.Begins(begin)
+	if head.IsArray(begin) || !h.Has("version") && !h.Has("status") {
 		return false
 	}
 	eval := h.In("eval")

@@ -24,6 +24,7 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
+	"github.com/convlog/convlog/interop/internal/head"
 )
 
 // Name is the name of the format.
@@ -37,9 +38,9 @@ func (Format) Name() string { return Name }
 
 // Detect looks for the name of the format, or of what wrote it; a list of messages
 // must be in a file whose name ends in .traj.json.
-func (Format) Detect(name string, head []byte) bool {
-	h := document.Begins(head)
-	if document.IsArray(head) {
+func (Format) Detect(name string, begin []byte) bool {
+	h := head.Begins(begin)
+	if head.IsArray(begin) {
 		return strings.HasSuffix(name, ".traj.json") && h.Has("role") && (h.Has("content") || h.Has("tool_calls"))
 	}
 	return strings.HasPrefix(h.Text("trajectory_format"), Name) || h.In("info").Has("mini_version")

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/convlog/convlog/interop/internal/document/documenttest"
+	"github.com/convlog/convlog/interop/internal/importtest"
 	"github.com/convlog/convlog/interop/minisweagent"
 )
 
@@ -39,44 +39,44 @@ func TestDetect(t *testing.T) {
 }
 
 func TestBlocks(t *testing.T) {
-	log := documenttest.NewLog(t)
-	content := documenttest.ReadFile(t, blocks)
-	got := documenttest.Load(t, log, format, "runs/last.traj.json", content)
-	documenttest.Again(t, log, format, "runs/last.traj.json", content)
-	id := documenttest.Sessions(t, log)[0]
+	log := importtest.NewLog(t)
+	content := importtest.ReadFile(t, blocks)
+	got := importtest.Load(t, log, format, "runs/last.traj.json", content)
+	importtest.Again(t, log, format, "runs/last.traj.json", content)
+	id := importtest.Sessions(t, log)[0]
 	if got.Records != 9 || got.Raw != 1 || !strings.HasPrefix(id, "tide__tide-7-") {
 		t.Errorf("session %q, import: %+v", id, got)
 	}
-	documenttest.Same(t, "active path", []string{
+	importtest.Same(t, "active path", []string{
 		"session_started", "system You…", "user Please…",
 		`assistant THOUGHT:… calls bash {"command":"ls -a"}`, "tool result of bash: <returncode>0</returncode>\n<output>\ntide.py\n</output>",
 		"assistant I…", "user Please…", `assistant That… calls bash {"command":"echo DONE"}`, "tool result of bash: done",
 		"mini-swe-agent:info", "step_completed 0+0 0.75",
-	}, documenttest.Path(t, log, id))
-	start, m := documenttest.Start(t, log, id), documenttest.Messages(t, log, id)[2]
+	}, importtest.Path(t, log, id))
+	start, m := importtest.Start(t, log, id), importtest.Messages(t, log, id)[2]
 	if start.Title != "Please solve this issue: High water is late" || start.Source.Version != "mini-swe-agent-1" || start.Source.SessionID != "tide__tide-7" {
 		t.Errorf("the session starts with %+v", start)
 	}
 	if m.Usage.InputTokens != 60 || m.Usage.CacheReadTokens != 40 || m.Usage.OutputTokens != 7 || m.Model != "tidal-2" {
 		t.Errorf("the answer is %+v", m)
 	}
-	if at := documenttest.Events(t, log, id)[3].Timestamp; at.UnixMilli() != 1767225600500 {
+	if at := importtest.Events(t, log, id)[3].Timestamp; at.UnixMilli() != 1767225600500 {
 		t.Errorf("it was said at %v", at)
 	}
 }
 
 func TestCalls(t *testing.T) {
-	log := documenttest.NewLog(t)
-	content := documenttest.ReadFile(t, calls)
-	documenttest.Load(t, log, format, "tide.traj.json", content)
-	documenttest.Again(t, log, format, "tide.traj.json", content)
-	id := documenttest.Sessions(t, log)[0]
-	documenttest.Same(t, "active path", []string{
+	log := importtest.NewLog(t)
+	content := importtest.ReadFile(t, calls)
+	importtest.Load(t, log, format, "tide.traj.json", content)
+	importtest.Again(t, log, format, "tide.traj.json", content)
+	id := importtest.Sessions(t, log)[0]
+	importtest.Same(t, "active path", []string{
 		"session_started", "system You…", "user Please…", `assistant I… calls bash {"command":"ls"}`, "tool result of bash: tide.py",
 		"assistant reasoning", `assistant calls bash {"command":"submit"}`, "mini-swe-agent:response", "tool result of bash: done",
 		"mini-swe-agent:exit", "mini-swe-agent:info",
-	}, documenttest.Path(t, log, id))
-	all := documenttest.Messages(t, log, id)
+	}, importtest.Path(t, log, id))
+	all := importtest.Messages(t, log, id)
 	if all[4].Group != "resp_1" || all[5].Group != "resp_1" || all[4].Usage.InputTokens != 20 || !all[5].Usage.IsZero() || all[4].Model != "tidal-3" {
 		t.Errorf("the response is %+v and %+v", all[4], all[5])
 	}
@@ -92,15 +92,17 @@ func TestAListThatGrows(t *testing.T) {
 	for n := range list {
 		versions = append(versions, "["+strings.Join(list[:n+1], ",")+"]")
 	}
-	documenttest.Grows(t, format, "f.traj.json", versions...)
+	importtest.Grows(t, format, "f.traj.json", versions...)
 }
 
 func TestADocumentThatIsCutOff(t *testing.T) {
-	log := documenttest.NewLog(t)
-	got := documenttest.Load(t, log, format, "f.traj.json", documenttest.ReadFile(t, calls)[:900])
+	log := importtest.NewLog(t)
+	got := importtest.Load(t, log, format, "f.traj.json", importtest.ReadFile(t, calls)[:900])
 	if len(got.Refused) != 1 || got.Refused[0].Line != 1 || got.Events != 0 {
 		t.Errorf("import: %+v", got)
 	}
 }
 
-func FuzzImport(f *testing.F) { documenttest.Fuzz(f, format, "f.traj.json", blocks, calls) }
+func TestStores(t *testing.T) { importtest.TwiceOverStores(t, format, blocks, calls) }
+
+func FuzzImport(f *testing.F) { importtest.Fuzz(f, format, "f.traj.json", blocks, calls) }

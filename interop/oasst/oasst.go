@@ -24,6 +24,7 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
+	"github.com/convlog/convlog/interop/internal/head"
 	"github.com/convlog/convlog/interop/internal/parts"
 )
 
@@ -37,9 +38,9 @@ type Format struct{}
 func (Format) Name() string { return Name }
 
 // Detect looks for the id of a tree or of a message.
-func (Format) Detect(_ string, head []byte) bool {
-	h := document.Begins(head)
-	if document.IsArray(head) {
+func (Format) Detect(_ string, begin []byte) bool {
+	h := head.Begins(begin)
+	if head.IsArray(begin) {
 		return false
 	}
 	if h.Has("message_tree_id", "prompt") {

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/interop/internal/document/documenttest"
+	"github.com/convlog/convlog/interop/internal/importtest"
 	"github.com/convlog/convlog/interop/oasst"
 )
 
@@ -40,80 +40,82 @@ func TestDetect(t *testing.T) {
 // all is what is drawn of all events of a session.
 func all(t *testing.T, log *eventlog.Log, session string) (lines []string) {
 	t.Helper()
-	for _, e := range documenttest.Events(t, log, session) {
-		lines = append(lines, documenttest.Draw(t, &e))
+	for _, e := range importtest.Events(t, log, session) {
+		lines = append(lines, importtest.Draw(t, &e))
 	}
 	return lines
 }
 
 func TestTrees(t *testing.T) {
-	log := documenttest.NewLog(t)
-	content := documenttest.ReadFile(t, trees)
-	got := documenttest.Load(t, log, format, "trees.jsonl", content)
-	documenttest.Again(t, log, format, "trees.jsonl", content)
+	log := importtest.NewLog(t)
+	content := importtest.ReadFile(t, trees)
+	got := importtest.Load(t, log, format, "trees.jsonl", content)
+	importtest.Again(t, log, format, "trees.jsonl", content)
 	if got.Records != 7 || got.Imported != 7 || len(got.Sessions) != 2 {
 		t.Errorf("import: %+v", got)
 	}
-	documenttest.Same(t, "log", []string{
+	importtest.Same(t, "log", []string{
 		"session_started", "user When…", "assistant Never.…", "head_moved to 2", "assistant At…", "user And…",
 		"assistant Everywhere.…", "head_moved to 6", "assistant At…",
 	}, all(t, log, tree))
-	documenttest.Same(t, "active path", []string{
+	importtest.Same(t, "active path", []string{
 		"session_started", "user When…", "head_moved to 2", "assistant At…", "user And…", "head_moved to 6", "assistant At…",
-	}, documenttest.Path(t, log, tree))
-	move, _, err := documenttest.Events(t, log, tree)[7].HeadMove()
+	}, importtest.Path(t, log, tree))
+	move, _, err := importtest.Events(t, log, tree)[7].HeadMove()
 	if err != nil || move.Label != "rank 0" {
 		t.Errorf("the head moves by %+v, %v", move, err)
 	}
-	best := documenttest.Messages(t, log, tree)[3]
-	documenttest.Same(t, "extra", `{"message_id":"m5","role":"assistant","rank":0,"labels":{"quality":{"value":0.75,"count":3}}}`, string(best.Extra))
-	if at := documenttest.Events(t, log, tree)[1].Timestamp; at.Format("15:04:05.000000") != "14:23:50.983374" {
+	best := importtest.Messages(t, log, tree)[3]
+	importtest.Same(t, "extra", `{"message_id":"m5","role":"assistant","rank":0,"labels":{"quality":{"value":0.75,"count":3}}}`, string(best.Extra))
+	if at := importtest.Events(t, log, tree)[1].Timestamp; at.Format("15:04:05.000000") != "14:23:50.983374" {
 		t.Errorf("it was said at %v", at)
 	}
 }
 
 // Replies that come later are further branches; the path ends at the best.
 func TestATreeThatGrows(t *testing.T) {
-	log := documenttest.NewLog(t)
-	content := documenttest.ReadFile(t, trees)
-	documenttest.Load(t, log, format, "trees.jsonl", content)
+	log := importtest.NewLog(t)
+	content := importtest.ReadFile(t, trees)
+	importtest.Load(t, log, format, "trees.jsonl", content)
 	reply := `{"message_id":"m7","parent_id":"m3","text":"Nowhere.","role":"assistant","rank":2,"replies":[]}`
 	grown := strings.Replace(content, `,"replies":[{"message_id":"m4"`, `,"replies":[`+reply+`,{"message_id":"m4"`, 1)
-	got := documenttest.Load(t, log, format, "trees.jsonl", grown)
-	documenttest.Again(t, log, format, "trees.jsonl", grown)
+	got := importtest.Load(t, log, format, "trees.jsonl", grown)
+	importtest.Again(t, log, format, "trees.jsonl", grown)
 	if got.Events != 3 || got.Imported != 1 {
 		t.Errorf("import: %+v", got)
 	}
-	documenttest.Same(t, "log", []string{"head_moved to 6", "assistant Nowhere.…", "head_moved to 9"}, all(t, log, tree)[9:])
-	documenttest.Same(t, "active path", []string{
+	importtest.Same(t, "log", []string{"head_moved to 6", "assistant Nowhere.…", "head_moved to 9"}, all(t, log, tree)[9:])
+	importtest.Same(t, "active path", []string{
 		"session_started", "user When…", "head_moved to 2", "assistant At…", "user And…", "head_moved to 6", "assistant At…", "head_moved to 9",
-	}, documenttest.Path(t, log, tree))
+	}, importtest.Path(t, log, tree))
 }
 
 func TestLinesOfMessages(t *testing.T) {
-	content := documenttest.ReadFile(t, messages)
+	content := importtest.ReadFile(t, messages)
 	lines := strings.SplitAfter(strings.TrimSpace(content), "\n")
 	var versions []string
 	for n := range lines {
 		versions = append(versions, strings.Join(lines[:n+1], ""))
 	}
-	documenttest.Grows(t, format, "messages.jsonl", versions...)
+	importtest.Grows(t, format, "messages.jsonl", versions...)
 
-	log := documenttest.NewLog(t)
-	documenttest.Load(t, log, format, "messages.jsonl", content)
-	documenttest.Same(t, "log", []string{
+	log := importtest.NewLog(t)
+	importtest.Load(t, log, format, "messages.jsonl", content)
+	importtest.Same(t, "log", []string{
 		"session_started", "user What…", "assistant A…", "head_moved to 2", "assistant A…", "head_moved to 3", "user Thanks…",
 	}, all(t, log, flat))
 }
 
 func TestLinesThatAreNone(t *testing.T) {
-	log := documenttest.NewLog(t)
-	content := documenttest.ReadFile(t, trees)
-	got := documenttest.Load(t, log, format, "trees.jsonl", content[:len(content)-90]+"\n"+`{"message_id":7}`+"\n"+`{"message_id":"x","text":"t","replies":[7]}`)
+	log := importtest.NewLog(t)
+	content := importtest.ReadFile(t, trees)
+	got := importtest.Load(t, log, format, "trees.jsonl", content[:len(content)-90]+"\n"+`{"message_id":7}`+"\n"+`{"message_id":"x","text":"t","replies":[7]}`)
 	if len(got.Refused) != 3 || len(got.Sessions) != 1 {
 		t.Errorf("import: %+v", got)
 	}
-	documenttest.Load(t, log, format, "trees.jsonl", content)
+	importtest.Load(t, log, format, "trees.jsonl", content)
 }
 
-func FuzzImport(f *testing.F) { documenttest.Fuzz(f, format, "f.jsonl", trees, messages) }
+func TestStores(t *testing.T) { importtest.TwiceOverStores(t, format, trees, messages) }
+
+func FuzzImport(f *testing.F) { importtest.Fuzz(f, format, "f.jsonl", trees, messages) }

@@ -21,6 +21,7 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
+	"github.com/convlog/convlog/interop/internal/head"
 )
 
 // Name is the name of the format.
@@ -33,11 +34,11 @@ type Format struct{}
 func (Format) Name() string { return Name }
 
 // Detect looks for the id of a session, and for what a project has.
-func (Format) Detect(_ string, head []byte) bool {
-	if document.IsArray(head) {
+func (Format) Detect(_ string, begin []byte) bool {
+	if head.IsArray(begin) {
 		return false
 	}
-	info := document.Begins(head).In("info")
+	info := head.Begins(begin).In("info")
 	return info.Text("id") != "" && (info.Has("projectID") || info.Has("directory", "version"))
 }
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/interop/internal/document/documenttest"
+	"github.com/convlog/convlog/interop/internal/importtest"
 	"github.com/convlog/convlog/interop/opencode"
 )
 
@@ -33,28 +33,28 @@ func TestDetect(t *testing.T) {
 }
 
 func TestASession(t *testing.T) {
-	log := documenttest.NewLog(t)
-	content := documenttest.ReadFile(t, session)
-	got := documenttest.Load(t, log, format, "s.json", content)
-	documenttest.Again(t, log, format, "s.json", content)
+	log := importtest.NewLog(t)
+	content := importtest.ReadFile(t, session)
+	got := importtest.Load(t, log, format, "s.json", content)
+	importtest.Again(t, log, format, "s.json", content)
 	if got.Records != 18 || got.Raw != 5 || len(got.Refused) != 0 {
 		t.Errorf("import: %+v", got)
 	}
-	documenttest.Same(t, "active path", []string{
+	importtest.Same(t, "active path", []string{
 		"session_started", "user When… image", "opencode:agent", "opencode:step-start", "assistant reasoning", "assistant Let…",
 		`assistant calls read {"filePath":"tide.txt"}`, "tool result of read: noon", `assistant calls bash {"command":"x"}`,
 		"tool failed result of bash: No such command", "step_completed 100+8 0.5", "opencode:step-start", "assistant At…",
 		"step_completed 50+2 0.25", "opencode:patch", "user And…", `assistant calls bash {"command":"sleep"}`,
 		"step_completed 9+9 0.75", "opencode:error",
-	}, documenttest.Path(t, log, id))
-	start, all := documenttest.Start(t, log, id), documenttest.Messages(t, log, id)
+	}, importtest.Path(t, log, id))
+	start, all := importtest.Start(t, log, id), importtest.Messages(t, log, id)
 	if start.Title != "High water" || start.CWD != "/home/ada/tide" || start.Parent.SessionID != "ses_0" || start.Source.Version != "1.4.0" {
 		t.Errorf("the session starts with %+v", start)
 	}
 	if all[0].Parts[1].Name != "tide.png" || all[0].Parts[1].Blob.Bytes != 8 || all[1].Group != "msg_2" || all[1].Model != "tidal-7" {
 		t.Errorf("the question is %+v and the answer %+v", all[0], all[1])
 	}
-	e := documenttest.Events(t, log, id)[7]
+	e := importtest.Events(t, log, id)[7]
 	if e.Timestamp.UnixMilli() != 1767225603000 {
 		t.Errorf("the result came at %v", e.Timestamp)
 	}
@@ -62,18 +62,18 @@ func TestASession(t *testing.T) {
 
 // While it grows, messages come at the end, and calls get their results.
 func TestASessionThatGrows(t *testing.T) {
-	content := documenttest.ReadFile(t, session)
+	content := importtest.ReadFile(t, session)
 	short := content[:strings.Index(content, `    {
       "info": {
         "id": "msg_3"`)]
-	documenttest.Grows(t, format, "s.json", strings.TrimRight(short, ", \n")+`],"todos":[]}`, content)
+	importtest.Grows(t, format, "s.json", strings.TrimRight(short, ", \n")+`],"todos":[]}`, content)
 
-	log := documenttest.NewLog(t)
-	documenttest.Load(t, log, format, "s.json", content)
+	log := importtest.NewLog(t)
+	importtest.Load(t, log, format, "s.json", content)
 	done := strings.Replace(content, `"status": "running"`, `"status": "completed", "output": "slept"`, 1)
-	got := documenttest.Load(t, log, format, "s.json", done)
-	documenttest.Again(t, log, format, "s.json", done)
-	path := documenttest.Path(t, log, id)
+	got := importtest.Load(t, log, format, "s.json", done)
+	importtest.Again(t, log, format, "s.json", done)
+	path := importtest.Path(t, log, id)
 	if got.Events != 1 || path[len(path)-1] != "tool result of bash: slept" {
 		t.Errorf("import: %+v, and the path ends with %q", got, path[len(path)-1])
 	}
@@ -81,16 +81,16 @@ func TestASessionThatGrows(t *testing.T) {
 
 // The result of a call may come when others followed it.
 func TestAResultThatComesLate(t *testing.T) {
-	log := documenttest.NewLog(t)
+	log := importtest.NewLog(t)
 	begin := `{"info":{"id":"s","projectID":"p"},"messages":[{"info":{"id":"u","role":"user"},"parts":[{"id":"p0","type":"text","text":"Go"}]},{"info":{"id":"a","role":"assistant"},"parts":[{"id":"p1","type":"tool","callID":"c1","tool":"bash","state":{"status":`
 	other := `}},{"id":"p2","type":"tool","callID":"c2","tool":"bash","state":{"status":"completed","output":"two"}}]}]}`
-	documenttest.Load(t, log, format, "s.json", begin+`"running"`+other)
+	importtest.Load(t, log, format, "s.json", begin+`"running"`+other)
 	grown := begin + `"completed","output":"one"` + other
-	got := documenttest.Load(t, log, format, "s.json", grown)
-	documenttest.Again(t, log, format, "s.json", grown)
-	documenttest.Same(t, "active path", []string{
+	got := importtest.Load(t, log, format, "s.json", grown)
+	importtest.Again(t, log, format, "s.json", grown)
+	importtest.Same(t, "active path", []string{
 		"session_started", "user Go…", "assistant calls bash {}", "assistant calls bash {}", "tool result of bash: two", "tool result of bash: one",
-	}, documenttest.Path(t, log, "s"))
+	}, importtest.Path(t, log, "s"))
 	if got.Events != 1 {
 		t.Errorf("import: %+v", got)
 	}
@@ -98,28 +98,30 @@ func TestAResultThatComesLate(t *testing.T) {
 
 // What was said otherwise is kept raw, and a new title is told.
 func TestASessionThatChanged(t *testing.T) {
-	log := documenttest.NewLog(t)
-	content := documenttest.ReadFile(t, session)
-	documenttest.Load(t, log, format, "s.json", content)
+	log := importtest.NewLog(t)
+	content := importtest.ReadFile(t, session)
+	importtest.Load(t, log, format, "s.json", content)
 	changed := strings.Replace(strings.Replace(content, "At noon.", "At one.", 1), `"High water"`, `"Low water"`, 1)
-	got := documenttest.Load(t, log, format, "s.json", changed)
-	documenttest.Again(t, log, format, "s.json", changed)
-	all := documenttest.Events(t, log, id)
+	got := importtest.Load(t, log, format, "s.json", changed)
+	importtest.Again(t, log, format, "s.json", changed)
+	all := importtest.Events(t, log, id)
 	if got.Events != 2 || got.Raw != 1 || all[len(all)-2].Type != eventlog.SessionUpdated || all[len(all)-1].Type != "opencode:part" {
 		t.Errorf("import: %+v, and the log ends with %s and %s", got, all[len(all)-2].Type, all[len(all)-1].Type)
 	}
 }
 
 func TestMessagesThatAreNone(t *testing.T) {
-	log := documenttest.NewLog(t)
-	got := documenttest.Load(t, log, format, "s.json", `{"info":{"id":"s","projectID":"p"},"messages":[7,{"info":{"id":"m","role":"judge"},"parts":[]},{"info":{"id":"a","role":"assistant"},"parts":[]},{"info":{"id":"b","role":"assistant"},"parts":[7,{"type":"tool","state":{}}]}]}`)
+	log := importtest.NewLog(t)
+	got := importtest.Load(t, log, format, "s.json", `{"info":{"id":"s","projectID":"p"},"messages":[7,{"info":{"id":"m","role":"judge"},"parts":[]},{"info":{"id":"a","role":"assistant"},"parts":[]},{"info":{"id":"b","role":"assistant"},"parts":[7,{"type":"tool","state":{}}]}]}`)
 	if got.Raw != 4 || got.Imported != 2 {
 		t.Errorf("import: %+v", got)
 	}
-	got = documenttest.Load(t, log, format, "s.json", documenttest.ReadFile(t, session)[:2000])
+	got = importtest.Load(t, log, format, "s.json", importtest.ReadFile(t, session)[:2000])
 	if len(got.Refused) != 1 || got.Events != 0 {
 		t.Errorf("import: %+v", got)
 	}
 }
 
-func FuzzImport(f *testing.F) { documenttest.Fuzz(f, format, "s.json", session) }
+func TestStores(t *testing.T) { importtest.TwiceOverStores(t, format, session) }
+
+func FuzzImport(f *testing.F) { importtest.Fuzz(f, format, "s.json", session) }

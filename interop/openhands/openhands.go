@@ -28,6 +28,7 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
+	"github.com/convlog/convlog/interop/internal/head"
 	"github.com/convlog/convlog/interop/internal/parts"
 )
 
@@ -41,9 +42,9 @@ type Format struct{}
 func (Format) Name() string { return Name }
 
 // Detect looks for an event, or for what an evaluation begins with.
-func (Format) Detect(_ string, head []byte) bool {
-	h := document.Begins(head)
-	if document.IsArray(head) {
+func (Format) Detect(_ string, begin []byte) bool {
+	h := head.Begins(begin)
+	if head.IsArray(begin) {
 		return isEvent(h)
 	}
 	for _, name := range listNames {
@@ -57,7 +58,7 @@ func (Format) Detect(_ string, head []byte) bool {
 // listNames are the members that hold events.
 var listNames = []string{"history", "trajectory"}
 
-func isEvent(h document.Head) bool {
+func isEvent(h head.Head) bool {
 	return h.Has("source") && h.Has("timestamp") && (h.Has("action") || h.Has("observation") || h.Has("message"))
 }
 

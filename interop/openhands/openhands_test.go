@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/interop/internal/document/documenttest"
+	"github.com/convlog/convlog/interop/internal/importtest"
 	"github.com/convlog/convlog/interop/openhands"
 )
 
@@ -39,81 +39,83 @@ func TestDetect(t *testing.T) {
 }
 
 func TestAnEvaluation(t *testing.T) {
-	log := documenttest.NewLog(t)
-	content := documenttest.ReadFile(t, output)
-	got := documenttest.Load(t, log, format, "eval/output.jsonl", content)
-	documenttest.Again(t, log, format, "eval/output.jsonl", content)
-	ids := documenttest.Sessions(t, log)
+	log := importtest.NewLog(t)
+	content := importtest.ReadFile(t, output)
+	got := importtest.Load(t, log, format, "eval/output.jsonl", content)
+	importtest.Again(t, log, format, "eval/output.jsonl", content)
+	ids := importtest.Sessions(t, log)
 	if got.Records != 14 || got.Raw != 3 || len(ids) != 2 || !strings.HasPrefix(ids[0], "tide__tide-8-") {
 		t.Fatalf("sessions %q, import: %+v", ids, got)
 	}
-	documenttest.Same(t, "active path", []string{
+	importtest.Same(t, "active path", []string{
 		"session_started", "system You…", "user High… image", "openhands:recall", "openhands:recall",
 		`assistant I… calls execute_bash {"command":"ls"}`, `assistant calls str_replace_editor {"command":"view","path":"/tide.py"}`,
 		"tool failed result of execute_bash: ls: cannot open", "tool result of str_replace_editor: hour = 1",
 		`assistant calls think {"thought":"Where is the hour?"}`, "tool result of think: Your thought has been logged.", "openhands:error",
 		`assistant Done.… calls finish {"message":"Mended"}`, "step_completed 50+2 0.25",
-	}, documenttest.Path(t, log, ids[0]))
-	start, all := documenttest.Start(t, log, ids[0]), documenttest.Messages(t, log, ids[0])
+	}, importtest.Path(t, log, ids[0]))
+	start, all := importtest.Start(t, log, ids[0]), importtest.Messages(t, log, ids[0])
 	if start.Title != "High water is an hour late" || start.Agent != "CodeActAgent" || start.Source.SessionID != "tide__tide-8" {
 		t.Errorf("the session starts with %+v", start)
 	}
-	documenttest.Same(t, "usage of the first response", eventlog.Usage{InputTokens: 60, OutputTokens: 9, CacheReadTokens: 40}, all[2].Usage)
+	importtest.Same(t, "usage of the first response", eventlog.Usage{InputTokens: 60, OutputTokens: 9, CacheReadTokens: 40}, all[2].Usage)
 	if all[2].Group != "r1" || all[3].Group != "r1" || !all[3].Usage.IsZero() || all[2].Model != "tidal-4" {
 		t.Errorf("the first response is %+v and %+v", all[2], all[3])
 	}
-	first := documenttest.Events(t, log, ids[0])[5]
+	first := importtest.Events(t, log, ids[0])[5]
 	if first.Cost != eventlog.Dollar/4 || first.Timestamp.Format("15:04:05.000") != "10:00:04.250" {
 		t.Errorf("the first response cost %v at %v", first.Cost, first.Timestamp)
 	}
 }
 
 func TestPairsOfOldVersions(t *testing.T) {
-	log := documenttest.NewLog(t)
-	content := documenttest.ReadFile(t, pairs)
-	documenttest.Load(t, log, format, "pairs.json", content)
-	documenttest.Again(t, log, format, "pairs.json", content)
-	documenttest.Same(t, "active path", []string{
+	log := importtest.NewLog(t)
+	content := importtest.ReadFile(t, pairs)
+	importtest.Load(t, log, format, "pairs.json", content)
+	importtest.Again(t, log, format, "pairs.json", content)
+	importtest.Same(t, "active path", []string{
 		"session_started", "user Old…", "openhands:null", `assistant Look… calls run {"command":"ls"}`, "tool result of run: tide.py",
 		"assistant That…", "openhands:null",
-	}, documenttest.Path(t, log, documenttest.Sessions(t, log)[0]))
+	}, importtest.Path(t, log, importtest.Sessions(t, log)[0]))
 }
 
 func TestATrajectoryThatGrows(t *testing.T) {
-	content := documenttest.ReadFile(t, pairs)
+	content := importtest.ReadFile(t, pairs)
 	var versions []string
 	for at, r := range content {
 		if r == ']' && strings.HasPrefix(content[at:], "],") || strings.HasPrefix(content[at:], " ]\n") {
 			versions = append(versions, content[:at]+"]]")
 		}
 	}
-	documenttest.Grows(t, format, "pairs.json", append(versions, content)...)
+	importtest.Grows(t, format, "pairs.json", append(versions, content)...)
 }
 
 // An event that says something else than before is kept raw.
 func TestAnEventThatChanged(t *testing.T) {
-	log := documenttest.NewLog(t)
-	content := documenttest.ReadFile(t, pairs)
-	documenttest.Load(t, log, format, "pairs.json", content)
+	log := importtest.NewLog(t)
+	content := importtest.ReadFile(t, pairs)
+	importtest.Load(t, log, format, "pairs.json", content)
 	changed := strings.Replace(content, "That is it.", "That was it.", 1)
-	got := documenttest.Load(t, log, format, "pairs.json", changed)
-	documenttest.Again(t, log, format, "pairs.json", changed)
+	got := importtest.Load(t, log, format, "pairs.json", changed)
+	importtest.Again(t, log, format, "pairs.json", changed)
 	if got.Events != 1 || got.Raw != 1 {
 		t.Errorf("import: %+v", got)
 	}
-	path := documenttest.Path(t, log, documenttest.Sessions(t, log)[0])
-	documenttest.Same(t, "end of the active path", []string{"openhands:null", "openhands:message"}, path[len(path)-2:])
+	path := importtest.Path(t, log, importtest.Sessions(t, log)[0])
+	importtest.Same(t, "end of the active path", []string{"openhands:null", "openhands:message"}, path[len(path)-2:])
 }
 
 // The lines before the one that is cut off are imported.
 func TestALineThatIsCutOff(t *testing.T) {
-	log := documenttest.NewLog(t)
-	content := documenttest.ReadFile(t, output)
-	got := documenttest.Load(t, log, format, "output.jsonl", content[:len(content)-50])
+	log := importtest.NewLog(t)
+	content := importtest.ReadFile(t, output)
+	got := importtest.Load(t, log, format, "output.jsonl", content[:len(content)-50])
 	if len(got.Refused) != 1 || got.Refused[0].Line != 2 || len(got.Sessions) != 1 {
 		t.Errorf("import: %+v", got)
 	}
-	documenttest.Load(t, log, format, "output.jsonl", content)
+	importtest.Load(t, log, format, "output.jsonl", content)
 }
 
-func FuzzImport(f *testing.F) { documenttest.Fuzz(f, format, "f.json", output, pairs) }
+func TestStores(t *testing.T) { importtest.TwiceOverStores(t, format, output, pairs) }
+
+func FuzzImport(f *testing.F) { importtest.Fuzz(f, format, "f.json", output, pairs) }

@@ -21,6 +21,7 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
+	"github.com/convlog/convlog/interop/internal/head"
 )
 
 // Name is the name of the format.
@@ -33,9 +34,9 @@ type Format struct{}
 func (Format) Name() string { return Name }
 
 // Detect looks for a step, or for a message that an agent's name stands at.
-func (Format) Detect(_ string, head []byte) bool {
-	h := document.Begins(head)
-	if document.IsArray(head) || !h.Has("trajectory") && !h.Has("history") {
+func (Format) Detect(_ string, begin []byte) bool {
+	h := head.Begins(begin)
+	if head.IsArray(begin) || !h.Has("trajectory") && !h.Has("history") {
 		return false
 	}
 	step, message := h.In("trajectory"), h.In("history")

@@ -7,7 +7,7 @@ import (
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
-	"github.com/convlog/convlog/interop/internal/document/documenttest"
+	"github.com/convlog/convlog/interop/internal/importtest"
 	"github.com/convlog/convlog/interop/sweagent"
 )
 
@@ -22,10 +22,10 @@ var (
 // load imports a document and gives the log and the only session in it.
 func load(t *testing.T, name, content string) (*eventlog.Log, string, interop.Result) {
 	t.Helper()
-	log := documenttest.NewLog(t)
-	got := documenttest.Load(t, log, format, name, content)
-	documenttest.Again(t, log, format, name, content)
-	ids := documenttest.Sessions(t, log)
+	log := importtest.NewLog(t)
+	got := importtest.Load(t, log, format, name, content)
+	importtest.Again(t, log, format, name, content)
+	ids := importtest.Sessions(t, log)
 	if len(ids) != 1 {
 		t.Fatalf("sessions %q", ids)
 	}
@@ -52,31 +52,31 @@ func TestDetect(t *testing.T) {
 }
 
 func TestPlainText(t *testing.T) {
-	log, id, got := load(t, "runs/tide-1.traj", documenttest.ReadFile(t, plain))
+	log, id, got := load(t, "runs/tide-1.traj", importtest.ReadFile(t, plain))
 	if got.Records != 9 || got.Imported != 6 || got.Raw != 3 || !strings.HasPrefix(id, "tide-1-") {
 		t.Errorf("session %q, import: %+v", id, got)
 	}
-	documenttest.Same(t, "active path", []string{
+	importtest.Same(t, "active path", []string{
 		"session_started", "system You…", "user Solve…",
 		`assistant Let… calls bash {"command":"ls\n"}`, "tool result of bash: tide.py\n(Open file: n/a)\nbash-$", "swe-agent:step",
 		`assistant That… calls bash {"command":"submit"}`, "tool result of bash: diff --git a/tide.py b/tide.py\n", "swe-agent:step",
 		"swe-agent:info", "step_completed 1200+34 0.25",
-	}, documenttest.Path(t, log, id))
-	start := documenttest.Start(t, log, id)
+	}, importtest.Path(t, log, id))
+	start := importtest.Start(t, log, id)
 	if start.Title != "High water is an hour late" || start.Agent != "SWE-agent" || string(start.Extra) != `{"environment":"swe_main"}` {
 		t.Errorf("the session starts with %+v", start)
 	}
-	m := documenttest.Messages(t, log, id)[2]
-	documenttest.Same(t, "extra", `{"thought":"Let me look around.\n","action":"ls\n","agent":"primary","content":"Let me look around.\n`+"```\\nls\\n```"+`"}`, string(m.Extra))
+	m := importtest.Messages(t, log, id)[2]
+	importtest.Same(t, "extra", `{"thought":"Let me look around.\n","action":"ls\n","agent":"primary","content":"Let me look around.\n`+"```\\nls\\n```"+`"}`, string(m.Extra))
 }
 
 func TestCalls(t *testing.T) {
-	log, id, _ := load(t, "tide.traj", documenttest.ReadFile(t, calls))
-	documenttest.Same(t, "active path", []string{
+	log, id, _ := load(t, "tide.traj", importtest.ReadFile(t, calls))
+	importtest.Same(t, "active path", []string{
 		"session_started", "system You…", "user High…", `assistant reasoning I… calls open {"path":"tide.py"}`,
 		"tool result of open: 1: hour = 1", "swe-agent:step", "swe-agent:info",
-	}, documenttest.Path(t, log, id))
-	start, all := documenttest.Start(t, log, id), documenttest.Messages(t, log, id)
+	}, importtest.Path(t, log, id))
+	start, all := importtest.Start(t, log, id), importtest.Messages(t, log, id)
 	if start.Title != "High water is late" || all[2].Model != "tidal-1" || all[2].Parts[0].Signature != "c2ln" {
 		t.Errorf("the session starts with %+v, and the answer is %+v", start, all[2])
 	}
@@ -84,26 +84,26 @@ func TestCalls(t *testing.T) {
 
 // A step that is not in the history stands before the one that followed it.
 func TestAStepThatTheHistoryDoesNotHave(t *testing.T) {
-	content := strings.Replace(documenttest.ReadFile(t, plain), `{
+	content := strings.Replace(importtest.ReadFile(t, plain), `{
       "action": "submit"`, `{"action": "oops", "observation": "What?", "thought": ""}, {
       "action": "submit"`, 1)
 	log, id, _ := load(t, "tide.traj", content)
-	path := documenttest.Path(t, log, id)
-	documenttest.Same(t, "end of the active path", []string{
+	path := importtest.Path(t, log, id)
+	importtest.Same(t, "end of the active path", []string{
 		`assistant That… calls bash {"command":"submit"}`, "tool result of bash: diff --git a/tide.py b/tide.py\n", "swe-agent:step", "swe-agent:step",
 	}, path[len(path)-6:len(path)-2])
 }
 
 func TestOnlySteps(t *testing.T) {
 	log, id, _ := load(t, "tide.traj", `{"trajectory":[{"action":"ls","observation":"","response":"Look.","thought":"Look."},{"action":"","observation":"none","response":"Hm"}]}`)
-	documenttest.Same(t, "active path", []string{
+	importtest.Same(t, "active path", []string{
 		"session_started", `assistant Look.… calls bash {"command":"ls"}`, "tool result of bash: ", "swe-agent:step", "assistant Hm…", "swe-agent:step",
-	}, documenttest.Path(t, log, id))
+	}, importtest.Path(t, log, id))
 }
 
 func TestWhatIsNoMessageIsKeptRaw(t *testing.T) {
 	log, id, _ := load(t, "tide.traj", `{"history":[{"role":"user","content":"Hi","agent":"a"},7,{"role":"judge"}]}`)
-	documenttest.Same(t, "active path", []string{"session_started", "user Hi…", "swe-agent:message", "swe-agent:message"}, documenttest.Path(t, log, id))
+	importtest.Same(t, "active path", []string{"session_started", "user Hi…", "swe-agent:message", "swe-agent:message"}, importtest.Path(t, log, id))
 }
 
 // A run that goes on has a longer history, more steps, and has taken more.
@@ -111,30 +111,32 @@ func TestARunThatGoesOn(t *testing.T) {
 	short := `{"trajectory":[{"action":"ls","observation":"o","thought":"t"}],"history":[{"role":"user","content":"Hi","agent":"a"},{"role":"assistant","content":"t ls","thought":"t","action":"ls","agent":"a"},{"role":"user","content":"o","agent":"a"}]`
 	long := strings.Replace(strings.Replace(short, `}],"hi`, `},{"action":"pwd","observation":"p","thought":"u"}],"hi`, 1), `"o","agent":"a"}]`,
 		`"o","agent":"a"},{"role":"assistant","content":"u pwd","thought":"u","action":"pwd","agent":"a"},{"role":"user","content":"p","agent":"a"}]`, 1)
-	documenttest.Grows(t, format, "f.traj", short+"}", long+"}")
+	importtest.Grows(t, format, "f.traj", short+"}", long+"}")
 
-	log := documenttest.NewLog(t)
+	log := importtest.NewLog(t)
 	for _, info := range []string{`0.5,"tokens_sent":10`, `0.75,"tokens_sent":30`} {
 		content := short + `,"info":{"model_stats":{"instance_cost":` + info + `}}}`
-		documenttest.Load(t, log, format, "f.traj", content)
-		documenttest.Again(t, log, format, "f.traj", content)
+		importtest.Load(t, log, format, "f.traj", content)
+		importtest.Again(t, log, format, "f.traj", content)
 		short = long
 	}
-	path := documenttest.Path(t, log, documenttest.Sessions(t, log)[0])
-	documenttest.Same(t, "active path", []string{
+	path := importtest.Path(t, log, importtest.Sessions(t, log)[0])
+	importtest.Same(t, "active path", []string{
 		"swe-agent:info", "step_completed 10+0 0.5", `assistant u… calls bash {"command":"pwd"}`, "tool result of bash: p",
 		"swe-agent:step", "swe-agent:info", "step_completed 20+0 0.25",
 	}, path[5:])
 }
 
 func TestADocumentThatIsCutOff(t *testing.T) {
-	whole := documenttest.ReadFile(t, plain)
-	log := documenttest.NewLog(t)
-	got := documenttest.Load(t, log, format, "f.traj", whole[:len(whole)-40])
+	whole := importtest.ReadFile(t, plain)
+	log := importtest.NewLog(t)
+	got := importtest.Load(t, log, format, "f.traj", whole[:len(whole)-40])
 	if len(got.Refused) != 1 || got.Events != 0 || !strings.Contains(got.Refused[0].Reason, "cut off after") {
 		t.Errorf("import: %+v", got)
 	}
-	documenttest.Load(t, log, format, "f.traj", whole)
+	importtest.Load(t, log, format, "f.traj", whole)
 }
 
-func FuzzImport(f *testing.F) { documenttest.Fuzz(f, format, "f.traj", plain, calls) }
+func TestStores(t *testing.T) { importtest.TwiceOverStores(t, format, plain, calls) }
+
+func FuzzImport(f *testing.F) { importtest.Fuzz(f, format, "f.traj", plain, calls) }

@@ -20,6 +20,7 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
+	"github.com/convlog/convlog/interop/internal/head"
 	"github.com/convlog/convlog/interop/internal/parts"
 	"github.com/convlog/convlog/interop/lists"
 )
@@ -34,9 +35,9 @@ type Format struct{}
 func (Format) Name() string { return Name }
 
 // Detect looks for the members that an attempt has.
-func (Format) Detect(_ string, head []byte) bool {
-	h := document.Begins(head)
-	return document.IsArray(head) && h.Has("task_id", "reward") && (h.Has("info") || h.Has("traj"))
+func (Format) Detect(_ string, begin []byte) bool {
+	h := head.Begins(begin)
+	return head.IsArray(begin) && h.Has("task_id", "reward") && (h.Has("info") || h.Has("traj"))
 }
 
 // Import appends what the source holds and the log does not have yet.

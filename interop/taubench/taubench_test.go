@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/convlog/convlog/interop/internal/document/documenttest"
+	"github.com/convlog/convlog/interop/internal/importtest"
 	"github.com/convlog/convlog/interop/taubench"
 )
 
@@ -32,19 +32,19 @@ func TestDetect(t *testing.T) {
 }
 
 func TestAttempts(t *testing.T) {
-	log := documenttest.NewLog(t)
-	content := documenttest.ReadFile(t, ferry)
-	got := documenttest.Load(t, log, format, "runs/ferry.json", content)
-	documenttest.Again(t, log, format, "runs/ferry.json", content)
-	ids := documenttest.Sessions(t, log)
+	log := importtest.NewLog(t)
+	content := importtest.ReadFile(t, ferry)
+	got := importtest.Load(t, log, format, "runs/ferry.json", content)
+	importtest.Again(t, log, format, "runs/ferry.json", content)
+	ids := importtest.Sessions(t, log)
 	if got.Records != 7 || got.Imported != 6 || got.Held != 1 || len(ids) != 1 || !strings.HasPrefix(ids[0], "ferry-task-3-trial-0-") {
 		t.Errorf("sessions %q, import: %+v", ids, got)
 	}
-	documenttest.Same(t, "active path", []string{
+	importtest.Same(t, "active path", []string{
 		"session_started", "system Book…", "user I…", `assistant calls get_user {"user":"ada_1"}`,
 		"tool failed result of get_user: Error: user not found", "assistant I…", "user Goodbye.…", "step_completed 0+0 0.0035475",
-	}, documenttest.Path(t, log, ids[0]))
-	start := documenttest.Start(t, log, ids[0])
+	}, importtest.Path(t, log, ids[0]))
+	start := importtest.Start(t, log, ids[0])
 	if start.Title != "I am ada_1, to Holyhead please." || start.Source.SessionID != "3/0" || !strings.Contains(string(start.Extra), `"reward":1.0`) {
 		t.Errorf("the session starts with %+v", start)
 	}
@@ -55,17 +55,19 @@ func TestAListThatGrows(t *testing.T) {
 	attempt := func(task string) string {
 		return `{"task_id":` + task + `,"reward":1,"info":{"user_cost":0.25},"traj":[{"role":"user","content":"Task ` + task + `"},{"role":"assistant","content":"Done"}],"trial":0}`
 	}
-	documenttest.Grows(t, format, "f.json", "["+attempt("1")+"]", "["+attempt("1")+","+attempt("2")+"]")
+	importtest.Grows(t, format, "f.json", "["+attempt("1")+"]", "["+attempt("1")+","+attempt("2")+"]")
 }
 
 func TestAListThatIsNoneOrCutOff(t *testing.T) {
-	log := documenttest.NewLog(t)
-	content := documenttest.ReadFile(t, ferry)
+	log := importtest.NewLog(t)
+	content := importtest.ReadFile(t, ferry)
 	for _, text := range []string{content[:len(content)-20], `[{"task_id":0,"reward":1,"traj":[]},{"traj":[]}]`, `[{"task_id":0,"reward":1,"traj":7}]`, `[{"task_id":0,"reward":1,"traj":[]},7]`} {
-		if got := documenttest.Load(t, log, format, "f.json", text); len(got.Refused) != 1 || got.Events != 0 {
+		if got := importtest.Load(t, log, format, "f.json", text); len(got.Refused) != 1 || got.Events != 0 {
 			t.Errorf("import: %+v", got)
 		}
 	}
 }
 
-func FuzzImport(f *testing.F) { documenttest.Fuzz(f, format, "f.json", ferry) }
+func TestStores(t *testing.T) { importtest.TwiceOverStores(t, format, ferry) }
+
+func FuzzImport(f *testing.F) { importtest.Fuzz(f, format, "f.json", ferry) }

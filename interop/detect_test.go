@@ -1,0 +1,80 @@
+package interop_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/claude"
+	"github.com/convlog/convlog/interop/codex"
+	"github.com/convlog/convlog/interop/gemini"
+	"github.com/convlog/convlog/interop/inspect"
+	"github.com/convlog/convlog/interop/lists"
+	"github.com/convlog/convlog/interop/minisweagent"
+	"github.com/convlog/convlog/interop/oasst"
+	"github.com/convlog/convlog/interop/opencode"
+	"github.com/convlog/convlog/interop/openhands"
+	"github.com/convlog/convlog/interop/pi"
+	"github.com/convlog/convlog/interop/sweagent"
+	"github.com/convlog/convlog/interop/taubench"
+)
+
+// formats are all formats but lists of messages, which other formats hold too.
+var formats = []interop.Format{
+	claude.Format{}, codex.Format{}, pi.Format{}, gemini.Format{}, opencode.Format{}, openhands.Format{}, sweagent.Format{},
+	minisweagent.Format{}, taubench.Format{}, inspect.Format{}, oasst.Format{},
+}
+
+// Every transcript is of the format whose folder it stands in, and of no other,
+// wherever its head is cut off behind what tells it; no beginning of it is of
+// another.
+func TestATranscriptIsOfOneFormat(t *testing.T) {
+	root := filepath.Join("..", "testdata", "transcripts")
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		head, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		home, _, _ := strings.Cut(strings.TrimPrefix(path, root+string(filepath.Separator)), string(filepath.Separator))
+		head = head[:min(len(head), interop.HeadBytes)]
+		for cut := len(head); cut > 0; cut -= 1 + cut/20 {
+			for _, f := range formats {
+				if f.Detect(path, head[:cut]) && f.Name() != home && home != "samples" {
+					t.Errorf("%s, cut off at %d, is of the format %s", path, cut, f.Name())
+				}
+			}
+		}
+		for _, f := range formats {
+			if f.Name() == home && !f.Detect(path, head) {
+				t.Errorf("%s is not of the format %s", path, home)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A list of messages is of no other format.
+func TestAListOfMessagesIsOfNoOtherFormat(t *testing.T) {
+	for _, text := range []string{
+		`[{"role":"user","content":"Hello"}]`, `{"messages":[{"role":"user","content":"Hello"}]}`, `{"role":"user","content":"Hello"}`,
+		`{"id":"c1","title":"t","messages":[{"id":"m","role":"user","content":"Hello","source":"input"}],"info":{"id":"c1"}}`,
+	} {
+		if !(lists.Format{}).Detect("f.json", []byte(text)) {
+			t.Errorf("%s is no list", text)
+		}
+		for _, f := range formats {
+			if f.Detect("f.json", []byte(text)) {
+				t.Errorf("%s is of the format %s", text, f.Name())
+			}
+		}
+	}
+}
