@@ -6,25 +6,13 @@ messages, assistant messages (by message id), tool calls, tool results and token
 (the last usage of each message) on the active path; costs are not told. It reads a session as a whole: lines are folded to marks (prompts,
 and assistant messages), and the path is the chain of marks from the last line back.
 """
-import json, os, re, sys
+import os, re, sys
 from collections import Counter, defaultdict
+
+from countlib import NAMES, files, records, show
 
 TOKENS = {"input": "input_tokens", "output": "output_tokens", "cache_read": "cache_read_input_tokens",
           "cache_write": "cache_creation_input_tokens"}
-
-def records(path):
-    decoder = json.JSONDecoder()
-    with open(path, encoding="utf-8-sig", errors="replace") as f:
-        for line in f.read().split("\n"):
-            line = line.strip()
-            while line:
-                try:
-                    value, end = decoder.raw_decode(line)
-                except ValueError:
-                    break
-                if isinstance(value, dict):
-                    yield value
-                line = line[end:].lstrip()
 
 def message(record):
     return record["message"] if isinstance(record.get("message"), dict) else {}
@@ -83,7 +71,7 @@ def count(lines):
                 used[message(r).get("id") or r["uuid"]] = message(r).get("usage") or {}
     for ours, theirs in TOKENS.items():
         c[ours] = sum(u.get(theirs) or 0 for u in used.values())
-    return {k: c[k] for k in ("user", "assistant", "calls", "results", *TOKENS, "cost")}
+    return {name: c[name] for name in NAMES}
 
 def begins(record):
     """A prompt, an assistant line or tool results: what a session needs to be one."""
@@ -94,8 +82,5 @@ def begins(record):
     local = re.match(r"\s*(<command-name>|<local-command-|Caveat: The messages below)", said)
     return not (record.get("isMeta") or record.get("isCompactSummary") or local)
 
-files = [os.path.join(d, n) for p in sys.argv[1:] for d, _, names in ([(os.path.dirname(p), [], [os.path.basename(p)])]
-         if os.path.isfile(p) else os.walk(p)) for n in names if n.endswith(".jsonl")]
-for session, lines in sorted(sessions(files).items()):
-    if any(begins(r) for r in lines):
-        print(json.dumps({"session": session, **count(lines)}, separators=(",", ":")))
+found = sessions(files(sys.argv[1:], ".jsonl"))
+show({session: count(lines) for session, lines in found.items() if any(begins(r) for r in lines)})

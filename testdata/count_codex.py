@@ -7,25 +7,13 @@ path, copies that a fork begins with included. A response is a run of items of t
 model that no result, message or count of tokens parts. Tokens are the last usage
 of each count whose total is a new one. A rollback drops prompts, and what follows.
 """
-import json, os, re, sys
+import re, sys
+
+from countlib import files, records, show, zero
 
 CALLS = ("function_call", "custom_tool_call", "local_shell_call", "tool_search_call")
 OUTPUTS = tuple(c + "_output" for c in CALLS) + ("tool_search_output",)
 SERVER = ("web_search_call", "image_generation_call", "file_search_call", "code_interpreter_call", "mcp_call")
-
-def records(path):
-    decoder = json.JSONDecoder()
-    with open(path, encoding="utf-8-sig", errors="replace") as f:
-        for line in f.read().split("\n"):
-            line = line.strip()
-            while line:
-                try:
-                    value, end = decoder.raw_decode(line)
-                except ValueError:
-                    break
-                if isinstance(value, dict):
-                    yield unwrapped(value)
-                line = line[end:].lstrip()
 
 def unwrapped(r):
     """The type and the payload, also of older versions, which have bare items."""
@@ -46,7 +34,7 @@ def prompts(p):
 def walk(path):
     """The marks on the active path: (kind, tokens or whether it prompts)."""
     marks, total, turn = [], None, None
-    for kind, p in records(path):
+    for kind, p in map(unwrapped, records(path)):
         name = p.get("type") if kind in ("response_item", "event_msg") else kind
         if kind == "response_item" and name == "message":
             role = p["role"]
@@ -87,7 +75,7 @@ def rolled_back(marks, turns):
     return marks[:cut] + [("end", None)]
 
 def count(path):
-    c = dict.fromkeys(("user", "assistant", "calls", "results", "input", "output", "cache_read", "cache_write", "cost"), 0)
+    c = zero()
     responding = False
     for kind, what in walk(path):
         if kind == "tokens":
@@ -104,19 +92,10 @@ def count(path):
         responding = kind in ("assistant", "call")
     return c
 
-def files(paths):
-    for path in paths:
-        if os.path.isdir(path):
-            for folder, _, names in os.walk(path):
-                yield from (os.path.join(folder, n) for n in names if n.endswith(".jsonl"))
-        else:
-            yield path
-
 found = {}
-for path in files(sys.argv[1:]):
-    for kind, p in records(path):
+for path in files(sys.argv[1:], ".jsonl"):
+    for kind, p in map(unwrapped, records(path)):
         if kind == "session_meta":
             found[p["id"]] = path
             break
-for session in sorted(found):
-    print(json.dumps({"session": session, **count(found[session])}, separators=(",", ":")))
+show({session: count(path) for session, path in found.items()})

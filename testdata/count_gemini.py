@@ -6,7 +6,9 @@ the user and of the model, tool calls, tool results and tokens of what is not
 rewound; costs are not told. Tokens read from a cache are not in the input, thoughts
 are in the output.
 """
-import json, os, sys
+import json, sys
+
+from countlib import files, show, zero
 
 def load(path):
     """The session's id and its messages."""
@@ -40,7 +42,7 @@ def load(path):
     return session, list(messages.values())
 
 def count(messages):
-    c = dict.fromkeys(("user", "assistant", "calls", "results", "input", "output", "cache_read", "cache_write", "cost"), 0)
+    c = zero()
     for m in messages:
         c["user"] += m["type"] == "user"
         if m["type"] != "gemini":
@@ -55,11 +57,8 @@ def count(messages):
     return c
 
 sessions = {}
-for name in sys.argv[1:]:
-    for folder, _, names in os.walk(name) if os.path.isdir(name) else [(os.path.dirname(name), [], [os.path.basename(name)])]:
-        for file in names:
-            session, messages = load(os.path.join(folder, file))
-            if session and any(m.get("type") in ("user", "gemini") for m in messages):
-                sessions[session] = messages
-for session, messages in sorted(sessions.items()):
-    print(json.dumps({"session": session, **count(messages)}, separators=(",", ":")))
+for path in files(sys.argv[1:]):
+    session, messages = load(path)
+    if session and any(m.get("type") in ("user", "gemini") for m in messages):
+        sessions[session] = count(messages)
+show(sessions)

@@ -6,21 +6,9 @@ messages, assistant messages, tool calls, tool results, tokens and cost (in
 nano-dollars) on the path from the last line back. Of several files of one
 session it takes the longest.
 """
-import json, os, sys
+import sys
 
-def records(path):
-    decoder = json.JSONDecoder()
-    with open(path, encoding="utf-8-sig", errors="replace") as f:
-        for line in f.read().split("\n"):
-            line = line.strip()
-            while line:
-                try:
-                    value, end = decoder.raw_decode(line)
-                except ValueError:
-                    break
-                if isinstance(value, dict):
-                    yield value
-                line = line[end:].lstrip()
+from countlib import files, records, show, zero
 
 def path_of(entries):
     """The entries from the first to the last, along their parents."""
@@ -41,7 +29,7 @@ def path_of(entries):
     return path[::-1]
 
 def count(entries):
-    c = dict.fromkeys(("user", "assistant", "calls", "results", "input", "output", "cache_read", "cache_write", "cost"), 0)
+    c = zero()
     for e in path_of(entries):
         m = e.get("message") if e.get("type") == "message" else None
         if not isinstance(m, dict):
@@ -59,17 +47,13 @@ def count(entries):
     return c
 
 sessions = {}
-for name in sys.argv[1:]:
-    for folder, _, names in os.walk(name) if os.path.isdir(name) else [(os.path.dirname(name), [], [os.path.basename(name)])]:
-        for file in sorted(names):
-            try:
-                all = list(records(os.path.join(folder, file)))
-            except OSError:
-                continue
-            if not all or all[0].get("type") != "session" or not isinstance(all[0].get("id"), str):
-                continue
-            entries = all[1:]
-            if len(entries) > len(sessions.get(all[0]["id"], [])):
-                sessions[all[0]["id"]] = entries
-for session, entries in sorted(sessions.items()):
-    print(json.dumps({"session": session, **count(entries)}, separators=(",", ":")))
+for path in files(sys.argv[1:]):
+    try:
+        header, *entries = records(path)
+    except (OSError, ValueError): # one that cannot be read, or is empty
+        continue
+    if header.get("type") != "session" or not isinstance(header.get("id"), str):
+        continue
+    if len(entries) > len(sessions.get(header["id"], [])):
+        sessions[header["id"]] = entries
+show({session: count(entries) for session, entries in sessions.items()})
