@@ -1,7 +1,6 @@
 package claude
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 
@@ -23,9 +22,7 @@ type converter struct {
 
 // content converts what a message says.
 func (c *converter) content(v jsontext.Value) ([]eventlog.Part, error) {
-	r := parts.Reader{Names: c.calls, Put: func(body []byte) (eventlog.BlobRef, error) {
-		return c.log.PutBlob(c.ctx, bytes.NewReader(body))
-	}}
+	r := parts.Reader{Names: c.calls, Put: parts.Keep(c.ctx, c.log)}
 	return r.Content(v)
 }
 

@@ -49,10 +49,26 @@ func (im *importer) event(l *line, p eventlog.Payload) (e eventlog.Event, kept b
 	if !kept {
 		e, err = l.rec.Raw(l.rawType())
 	}
+	if err == nil && !kept && l.repeats() {
+		err = e.SetMetadata("repeats", true)
+	}
 	if err == nil {
 		err = im.inherit(&e)
 	}
 	return e, kept, err
+}
+
+// repeats reports whether the record is the note of a message that is an item as
+// well.
+func (l *line) repeats() bool {
+	if l.kind != eventKind {
+		return false
+	}
+	switch l.text("type") {
+	case "user_message", "agent_message", "agent_reasoning", "agent_reasoning_raw_content":
+		return true
+	}
+	return false
 }
 
 // inherit marks what was copied from another session: its cost counts there.

@@ -1,7 +1,6 @@
 package codex
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
@@ -39,7 +38,7 @@ func (im *importer) item(l *line, id string) (eventlog.Payload, error) {
 // message converts an item; ok is false if it is none that is said. id names
 // calls that have no name.
 func (im *importer) message(item jsontext.Value, id string) (m eventlog.Message, ok bool, err error) {
-	r := parts.Reader{Names: im.s.calls, Put: im.put}
+	r := parts.Reader{Names: im.s.calls, Put: parts.Keep(im.ctx, im.log)}
 	o, err := parts.Open(item)
 	if err != nil {
 		return m, false, nil
@@ -68,10 +67,6 @@ func (im *importer) message(item jsontext.Value, id string) (m eventlog.Message,
 	}
 	m.Extra = o.Rest()
 	return m, !o.Failed && speaks(m.Role), err
-}
-
-func (im *importer) put(body []byte) (eventlog.BlobRef, error) {
-	return im.log.PutBlob(im.ctx, bytes.NewReader(body))
 }
 
 // kindOf is the type of an item.

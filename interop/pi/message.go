@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -122,58 +121,24 @@ func (c *converter) context(f *facts, kind string, v jsontext.Value, taken strin
 }
 
 // content converts what is said: a text or blocks.
-func (c *converter) content(v jsontext.Value) (all []eventlog.Part, err error) {
-	switch v.Kind() {
-	case '"':
-		s, _ := interop.Text(v)
-		return []eventlog.Part{eventlog.Text(s)}, nil
-	case 'n':
-		return nil, nil
-	case '[':
-	default:
-		return []eventlog.Part{eventlog.Opaque("content", v)}, nil
-	}
-	blocks, err := interop.Elements(v)
-	if err != nil {
-		return nil, fmt.Errorf("split content: %w", err)
-	}
-	for _, b := range blocks {
-		p, err := c.block(b)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, p)
-	}
-	return all, nil
+func (c *converter) content(v jsontext.Value) ([]eventlog.Part, error) {
+	r := parts.Reader{Known: c.block}
+	return r.Content(v)
 }
 
-// block converts a piece of content. One that is not of a known shape becomes an
-// opaque part.
-func (c *converter) block(v jsontext.Value) (p eventlog.Part, err error) {
-	o, err := parts.Open(v)
-	if err != nil {
-		return eventlog.Opaque("block", v), nil
-	}
-	kind := o.Text("type")
+// block converts a piece of content. The part has no type if it is not of a known
+// shape.
+func (c *converter) block(o *parts.Members, kind string) (p eventlog.Part, err error) {
 	switch kind {
 	case "text":
-		p = eventlog.Text(o.Text("text"))
+		return eventlog.Text(o.Text("text")), nil
 	case "thinking":
-		p = thinking(&o)
+		return thinking(o), nil
 	case "toolCall":
-		p = eventlog.ToolCall(o.Required("id"), o.Required("name"), o.Take("arguments"))
+		return eventlog.ToolCall(o.Required("id"), o.Required("name"), o.Take("arguments")), nil
 	case "image":
-		if p, err = c.image(&o); err != nil {
-			return p, err
-		}
+		return c.image(o)
 	}
-	if p.Type == "" || o.Failed {
-		if kind == "" {
-			kind = "block"
-		}
-		return eventlog.Opaque(kind, v), nil
-	}
-	p.Extra = o.Rest()
 	return p, nil
 }
 

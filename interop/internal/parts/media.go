@@ -1,6 +1,8 @@
 package parts
 
 import (
+	"bytes"
+	"context"
 	"encoding/base64"
 
 	"github.com/go-json-experiment/json"
@@ -127,6 +129,11 @@ func (r *Reader) settle(p *eventlog.Part) (err error) {
 	p.Blob, err = r.Put(p.Data)
 	p.Data = nil
 	return err
+}
+
+// Keep is a Put that makes bodies blobs of a log.
+func Keep(ctx context.Context, log *eventlog.Log) func(body []byte) (eventlog.BlobRef, error) {
+	return func(body []byte) (eventlog.BlobRef, error) { return log.PutBlob(ctx, bytes.NewReader(body)) }
 }
 
 // Settle moves the bodies of parts, and of results among them, to where put

@@ -20,6 +20,9 @@ type Reader struct {
 	// Put keeps the body of an image, a sound or a document. Without it, bodies
 	// stay in the Data of their parts.
 	Put func(body []byte) (eventlog.BlobRef, error)
+	// Known reads a block of another format's types. The part has no type where
+	// there is no such. Without it, the types are those of the shapes.
+	Known func(o *Members, name string) (eventlog.Part, error)
 }
 
 // Content reads what a message or a tool result says: a text, blocks, one
@@ -59,8 +62,12 @@ func (r *Reader) Block(v jsontext.Value) (eventlog.Part, error) {
 	if err != nil {
 		return eventlog.Opaque("block", v), nil
 	}
+	known := r.known
+	if r.Known != nil {
+		known = r.Known
+	}
 	name := o.Text("type")
-	p, err := r.known(&o, name)
+	p, err := known(&o, name)
 	if err != nil {
 		return p, err
 	}
