@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 
@@ -92,7 +91,7 @@ func (p *printer) table(heading []string, rows [][]string, right ...int) {
 	width := make([]int, len(heading))
 	for _, row := range append([][]string{heading}, rows...) {
 		for i, cell := range row {
-			if n := utf8.RuneCountInString(cell); n <= most {
+			if n := columns(cell); n <= most {
 				width[i] = max(width[i], n)
 			}
 		}
@@ -106,7 +105,7 @@ func (p *printer) table(heading []string, rows [][]string, right ...int) {
 func tableLine(row []string, width, right []int) string {
 	var line strings.Builder
 	for i, cell := range row {
-		pad := strings.Repeat(" ", max(0, width[i]-utf8.RuneCountInString(cell)))
+		pad := strings.Repeat(" ", max(0, width[i]-columns(cell)))
 		if contains(right, i) {
 			cell = pad + cell
 		} else if i < len(row)-1 {
@@ -181,22 +180,36 @@ func clean(text string) string {
 	}
 	var safe strings.Builder
 	for _, r := range text {
-		if control(r) {
+		switch {
+		case control(r) && r > 0xff:
+			fmt.Fprintf(&safe, `\u%04x`, r)
+		case control(r):
 			fmt.Fprintf(&safe, `\x%02x`, r)
-		} else {
+		default:
 			safe.WriteRune(r)
 		}
 	}
 	return safe.String()
 }
 
-func control(r rune) bool { return r < 0x20 && r != '\t' || 0x7f <= r && r <= 0x9f }
+// control reports whether a character acts on the terminal: also one that turns the
+// direction of text around, and so shows another text than there is.
+func control(r rune) bool {
+	return r < 0x20 && r != '\t' || 0x7f <= r && r <= 0x9f || 0x202a <= r && r <= 0x202e || 0x2066 <= r && r <= 0x2069
+}
 
-// brief shortens one line of text to at most n characters.
+// brief shortens one line of text to at most n columns.
 func brief(text string, n int) string {
 	text = strings.Join(strings.Fields(text), " ")
-	if utf8.RuneCountInString(text) <= n {
+	if columns(text) <= n {
 		return clean(text)
 	}
-	return clean(strings.TrimRight(string([]rune(text)[:n-1]), " ")) + "…"
+	taken := 0
+	for i, r := range text {
+		if taken += runeColumns(r); taken >= n {
+			text = text[:i]
+			break
+		}
+	}
+	return clean(strings.TrimRight(text, " ")) + "…"
 }

@@ -59,6 +59,7 @@ func TestCleanMakesControlCharactersVisible(t *testing.T) {
 		"\x1b[2Jgone":       `\x1b[2Jgone`,
 		"bell\a\x7f\u009b1": `bell\x07\x7f\x9b1`,
 		"two\nlines":        `two\x0alines`,
+		"a\u202etxt.exe":    `a\u202etxt.exe`,
 	} {
 		if got := clean(text); got != want {
 			t.Errorf("clean(%q) = %q, want %q", text, got, want)
