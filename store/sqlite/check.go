@@ -91,8 +91,13 @@ const (
 )
 
 // checkIndex looks whether the index of texts has what it should have, of some
-// events.
+// events: all at one moment, for what others erase meanwhile leaves the index,
+// and is taken in again later.
 func (s *Store) checkIndex(ctx context.Context, c *conn) (found []eventlog.Defect, err error) {
+	if err := c.run("BEGIN"); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, c.run("ROLLBACK")) }()
 	row := make([]driver.Value, 1)
 	if has, err := c.first(row, findSearch); err != nil || !has {
 		return nil, err
