@@ -4,32 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
-	"github.com/convlog/convlog/interop/claude"
-	"github.com/convlog/convlog/interop/codex"
-	"github.com/convlog/convlog/interop/gemini"
-	"github.com/convlog/convlog/interop/inspect"
-	"github.com/convlog/convlog/interop/lists"
-	"github.com/convlog/convlog/interop/minisweagent"
-	"github.com/convlog/convlog/interop/oasst"
-	"github.com/convlog/convlog/interop/opencode"
-	"github.com/convlog/convlog/interop/openhands"
-	"github.com/convlog/convlog/interop/pi"
-	"github.com/convlog/convlog/interop/sweagent"
-	"github.com/convlog/convlog/interop/taubench"
+	"github.com/convlog/convlog/interop/formats"
 )
-
-// formats are the foreign formats that import reads. The first that knows a file
-// takes it: lists of messages, which many files are, come last.
-var formats = []interop.Format{
-	claude.Format{}, codex.Format{}, pi.Format{}, gemini.Format{}, opencode.Format{}, openhands.Format{}, sweagent.Format{},
-	minisweagent.Format{}, taubench.Format{}, inspect.Format{}, oasst.Format{}, lists.Format{},
-}
 
 func (a *app) importCommand() *cobra.Command {
 	var x importing
@@ -87,11 +70,7 @@ const (
 
 // formatNames are what --format takes.
 func formatNames() []string {
-	names := []string{anyFormat}
-	for _, f := range formats {
-		names = append(names, f.Name())
-	}
-	return append(names, ownFormat)
+	return slices.Concat([]string{anyFormat}, formats.Names(), []string{ownFormat})
 }
 
 // importing is what the import command was told.
@@ -135,14 +114,12 @@ func (x *importing) run(ctx context.Context) error {
 func (x *importing) formats() ([]interop.Format, error) {
 	switch x.format {
 	case anyFormat:
-		return formats, nil
+		return formats.All(), nil
 	case ownFormat:
 		return nil, nil
 	}
-	for _, f := range formats {
-		if f.Name() == x.format {
-			return []interop.Format{f}, nil
-		}
+	if f, ok := formats.Named(x.format); ok {
+		return []interop.Format{f}, nil
 	}
 	return nil, usagef("unknown format %q: --format is one of %s", x.format, strings.Join(formatNames(), ", "))
 }

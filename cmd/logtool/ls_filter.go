@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/convlog/convlog/interop/formats"
 )
 
 // listing is what the ls command was told.
@@ -23,11 +25,7 @@ const noSource = "none"
 
 // sourceNames are what --source takes.
 func sourceNames() []string {
-	var names []string
-	for _, f := range formats {
-		names = append(names, f.Name())
-	}
-	return append(names, noSource)
+	return append(formats.Names(), noSource)
 }
 
 func (l *listing) check(now time.Time) (err error) {

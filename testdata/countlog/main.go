@@ -14,27 +14,10 @@ import (
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
-	"github.com/convlog/convlog/interop/claude"
-	"github.com/convlog/convlog/interop/codex"
-	"github.com/convlog/convlog/interop/gemini"
-	"github.com/convlog/convlog/interop/inspect"
-	"github.com/convlog/convlog/interop/minisweagent"
-	"github.com/convlog/convlog/interop/oasst"
-	"github.com/convlog/convlog/interop/opencode"
-	"github.com/convlog/convlog/interop/openhands"
-	"github.com/convlog/convlog/interop/pi"
-	"github.com/convlog/convlog/interop/sweagent"
-	"github.com/convlog/convlog/interop/taubench"
+	"github.com/convlog/convlog/interop/formats"
 	"github.com/convlog/convlog/store/jsonl"
 	"github.com/convlog/convlog/store/sqlite"
 )
-
-// formats are the foreign formats, by name.
-var formats = map[string]interop.Format{
-	"claude": claude.Format{}, "codex": codex.Format{}, "gemini": gemini.Format{}, "pi": pi.Format{}, inspect.Name: inspect.Format{},
-	minisweagent.Name: minisweagent.Format{}, oasst.Name: oasst.Format{}, opencode.Name: opencode.Format{},
-	openhands.Name: openhands.Format{}, sweagent.Name: sweagent.Format{}, taubench.Name: taubench.Format{},
-}
 
 // counts are of the active path of a session; those of tokens and nano-dollars
 // are of answers, the last usage of each.
@@ -55,14 +38,15 @@ func main() {
 	store := flag.String("store", "", "a folder (jsonl), or a file ending in .db (sqlite)")
 	format := flag.String("format", "claude", "the format of the transcripts")
 	flag.Parse()
-	if err := run(context.Background(), *store, formats[*format], flag.Args()); err != nil {
+	if err := run(context.Background(), *store, *format, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "countlog:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, path string, format interop.Format, sources []string) error {
-	if format == nil {
+func run(ctx context.Context, path, name string, sources []string) error {
+	format, ok := formats.Named(name)
+	if !ok {
 		return errors.New("no such format")
 	}
 	log := open(path)

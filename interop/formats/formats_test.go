@@ -1,4 +1,4 @@
-package interop_test
+package formats_test
 
 import (
 	"io/fs"
@@ -8,31 +8,35 @@ import (
 	"testing"
 
 	"github.com/convlog/convlog/interop"
-	"github.com/convlog/convlog/interop/claude"
-	"github.com/convlog/convlog/interop/codex"
-	"github.com/convlog/convlog/interop/gemini"
-	"github.com/convlog/convlog/interop/inspect"
+	"github.com/convlog/convlog/interop/formats"
 	"github.com/convlog/convlog/interop/lists"
-	"github.com/convlog/convlog/interop/minisweagent"
-	"github.com/convlog/convlog/interop/oasst"
-	"github.com/convlog/convlog/interop/opencode"
-	"github.com/convlog/convlog/interop/openhands"
-	"github.com/convlog/convlog/interop/pi"
-	"github.com/convlog/convlog/interop/sweagent"
-	"github.com/convlog/convlog/interop/taubench"
 )
 
-// formats are all formats but lists of messages, which other formats hold too.
-var formats = []interop.Format{
-	claude.Format{}, codex.Format{}, pi.Format{}, gemini.Format{}, opencode.Format{}, openhands.Format{}, sweagent.Format{},
-	minisweagent.Format{}, taubench.Format{}, inspect.Format{}, oasst.Format{},
+// others are all formats but lists of messages, which other formats hold too.
+func others() []interop.Format {
+	all := formats.All()
+	return all[:len(all)-1]
+}
+
+func TestFormatsAreFoundByTheirNames(t *testing.T) {
+	for i, name := range formats.Names() {
+		if f, ok := formats.Named(name); !ok || f != formats.All()[i] {
+			t.Errorf("%s is %v", name, f)
+		}
+	}
+	if f, ok := formats.Named("tides"); ok || f != nil {
+		t.Errorf("another name is of %v", f)
+	}
+	if last := formats.Names()[len(others())]; last != lists.Name {
+		t.Errorf("the last is %s", last)
+	}
 }
 
 // Every transcript is of the format whose folder it stands in, and of no other,
 // wherever its head is cut off behind what tells it; no beginning of it is of
 // another.
 func TestATranscriptIsOfOneFormat(t *testing.T) {
-	root := filepath.Join("..", "testdata", "transcripts")
+	root := filepath.Join("..", "..", "testdata", "transcripts")
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
@@ -44,13 +48,13 @@ func TestATranscriptIsOfOneFormat(t *testing.T) {
 		home, _, _ := strings.Cut(strings.TrimPrefix(path, root+string(filepath.Separator)), string(filepath.Separator))
 		head = head[:min(len(head), interop.HeadBytes)]
 		for cut := len(head); cut > 0; cut -= 1 + cut/20 {
-			for _, f := range formats {
+			for _, f := range others() {
 				if f.Detect(path, head[:cut]) && f.Name() != home && home != "samples" {
 					t.Errorf("%s, cut off at %d, is of the format %s", path, cut, f.Name())
 				}
 			}
 		}
-		for _, f := range formats {
+		for _, f := range others() {
 			if f.Name() == home && !f.Detect(path, head) {
 				t.Errorf("%s is not of the format %s", path, home)
 			}
@@ -71,7 +75,7 @@ func TestAListOfMessagesIsOfNoOtherFormat(t *testing.T) {
 		if !(lists.Format{}).Detect("f.json", []byte(text)) {
 			t.Errorf("%s is no list", text)
 		}
-		for _, f := range formats {
+		for _, f := range others() {
 			if f.Detect("f.json", []byte(text)) {
 				t.Errorf("%s is of the format %s", text, f.Name())
 			}

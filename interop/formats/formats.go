@@ -1,0 +1,47 @@
+// Package formats lists the foreign formats that can be imported.
+package formats
+
+import (
+	"slices"
+
+	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/claude"
+	"github.com/convlog/convlog/interop/codex"
+	"github.com/convlog/convlog/interop/gemini"
+	"github.com/convlog/convlog/interop/inspect"
+	"github.com/convlog/convlog/interop/lists"
+	"github.com/convlog/convlog/interop/minisweagent"
+	"github.com/convlog/convlog/interop/oasst"
+	"github.com/convlog/convlog/interop/opencode"
+	"github.com/convlog/convlog/interop/openhands"
+	"github.com/convlog/convlog/interop/pi"
+	"github.com/convlog/convlog/interop/sweagent"
+	"github.com/convlog/convlog/interop/taubench"
+)
+
+// All are the formats, in the order in which they are asked whether a file is
+// theirs: lists of messages, which many files are, come last.
+func All() []interop.Format {
+	return []interop.Format{
+		claude.Format{}, codex.Format{}, pi.Format{}, gemini.Format{}, opencode.Format{}, openhands.Format{}, sweagent.Format{},
+		minisweagent.Format{}, taubench.Format{}, inspect.Format{}, oasst.Format{}, lists.Format{},
+	}
+}
+
+// Named is the format of that name.
+func Named(name string) (f interop.Format, ok bool) {
+	all := All()
+	i := slices.IndexFunc(all, func(f interop.Format) bool { return f.Name() == name })
+	if i < 0 {
+		return nil, false
+	}
+	return all[i], true
+}
+
+// Names are the names of the formats, in their order.
+func Names() (names []string) {
+	for _, f := range All() {
+		names = append(names, f.Name())
+	}
+	return names
+}
