@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -78,7 +79,7 @@ func (a *app) snapshot(ctx context.Context, log *eventlog.Log, name string, set 
 		return err
 	}
 	r.Trigger, r.Body, r.Force = projection.Manual, true, true
-	s, _, err := live.Snapshot(ctx, r)
+	s, err := snapshotOf(ctx, live, r)
 	if err != nil {
 		return err
 	}
@@ -88,6 +89,20 @@ func (a *app) snapshot(ctx context.Context, log *eventlog.Log, name string, set 
 	}
 	p.head(session, live.Head, "snapshot "+s.SnapshotID+" of "+s.Projection+" to "+at(s.Seq))
 	return p.flush()
+}
+
+// snapshotOf takes a snapshot of a session, and where others append to it
+// meanwhile one of what it is then.
+func snapshotOf(ctx context.Context, live *projection.Live, r projection.Request) (eventlog.Snapshot, error) {
+	for {
+		s, _, err := live.Snapshot(ctx, r)
+		if !errors.Is(err, eventlog.ErrConflict) {
+			return s, err
+		}
+		if err := live.Follow(ctx); err != nil {
+			return s, err
+		}
+	}
 }
 
 func (a *app) snapshotsCommand() *cobra.Command {

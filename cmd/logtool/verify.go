@@ -48,6 +48,8 @@ type verified struct {
 	MoreNotes   int64 `json:"more_notes,omitzero"`
 	// Snapshots says how many states of snapshots were compared with a replay.
 	Snapshots compared `json:"snapshots,omitzero"`
+
+	gone bool // removed since it was listed
 }
 
 type compared struct {
@@ -107,7 +109,7 @@ type verifying struct {
 
 	store   []eventlog.Defect // wrong with no session
 	chosen  []string          // ordered
-	listing map[string]error  // what listing them said
+	listing map[string]error  // what listing them said, nil for what can be read
 	bytes   int64             // of what is chosen, as far as that is known
 	all     verdict
 }
@@ -150,17 +152,13 @@ func (v *verifying) everything(ctx context.Context, log *eventlog.Log) error {
 // listed takes a row of the listing. A file whose session nobody can name is
 // wrong with the store.
 func (v *verifying) listed(info eventlog.SessionInfo) {
-	if info.ID != "" {
+	switch {
+	case info.ID != "":
 		v.chosen = append(v.chosen, info.ID)
-	}
-	if info.Err == nil {
-		return
-	}
-	if info.ID == "" {
+		v.listing[info.ID] = errors.Join(v.listing[info.ID], info.Err)
+	case info.Err != nil:
 		v.store = append(v.store, unreadable("", info.Err))
-		return
 	}
-	v.listing[info.ID] = errors.Join(v.listing[info.ID], info.Err)
 }
 
 // unreadable locates an error.
@@ -188,6 +186,9 @@ func (v *verifying) run(ctx context.Context) error {
 		one := v.await(result)
 		if err := ctx.Err(); err != nil {
 			return err
+		}
+		if one.gone {
+			continue
 		}
 		if err := v.print(one); err != nil {
 			return err
@@ -220,6 +221,9 @@ func (v *verifying) begin(ctx context.Context) (results []chan verified, wait fu
 // of a second file, is a defect too.
 func (v *verifying) one(ctx context.Context, session string) verified {
 	report, err := v.verifier.Verify(ctx, session)
+	if listing, listed := v.listing[session]; listed && listing == nil && errors.Is(err, eventlog.ErrNotFound) {
+		return verified{Session: session, gone: true}
+	}
 	one := verified{Session: session, Events: report.Events, Defects: report.Defects, Notes: report.Notes,
 		MoreDefects: report.MoreDefects, MoreNotes: report.MoreNotes}
 	if err != nil {
@@ -246,7 +250,11 @@ func (v *verifying) lineage(ctx context.Context, one *verified, report *eventlog
 		return
 	}
 	var bad *fork.LineageError
-	if err := v.lineages.Check(ctx, one.Session); errors.As(err, &bad) && (bad.Seq > 0 || len(one.Defects) == 0) {
+	err := v.lineages.Check(ctx, one.Session)
+	if !errors.As(err, &bad) || bad.Seq == 0 && errors.Is(err, eventlog.ErrNotFound) {
+		return // it may be that the session was removed just now
+	}
+	if bad.Seq > 0 || len(one.Defects) == 0 {
 		one.Defects = append(one.Defects, bad.Defect())
 	}
 }

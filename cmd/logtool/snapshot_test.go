@@ -1,0 +1,48 @@
+package main
+
+import (
+	"io"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/projection"
+	"github.com/convlog/convlog/store/jsonl"
+)
+
+// A snapshot is of the session as it is, also while others append to it.
+func TestASnapshotWhileOthersAppend(t *testing.T) {
+	log := eventlog.Open(jsonl.New(t.TempDir(), jsonl.Options{Sync: jsonl.Never}))
+	defer func() { _ = log.Close() }()
+	say := func() {
+		e, err := eventlog.NewUserMessage("hello")
+		if err == nil {
+			_, err = log.Append(t.Context(), "s", eventlog.Any, e)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	say()
+	others := 3 // who append before the first snapshots can
+	counted := projection.Projection[int]{Name: "counted", Version: 1, Apply: func(n *int, e *eventlog.Event) error {
+		*n++
+		return nil
+	}}
+	counted.Encode = func(*int) (jsontext.Value, error) {
+		if others--; others >= 0 {
+			say()
+		}
+		return jsontext.Value(`0`), nil
+	}
+	counted.Digest = func(*int) (eventlog.Digest, error) { return "", nil }
+	a := &app{out: io.Discard, getenv: func(string) string { return "" }}
+	if err := a.snapshot(t.Context(), log, "s", projection.Of("", counted), projection.Request{}); err != nil {
+		t.Fatal(err)
+	}
+	head, err := log.Head(t.Context(), "s")
+	if err != nil || head.Seq != 5 {
+		t.Errorf("the head is %v (%v), not the snapshot of 4 messages", head, err)
+	}
+}

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/store/jsonl"
+)
+
+// A session that is removed while the store is verified is no damage.
+func TestVerifyWhileASessionIsRemoved(t *testing.T) {
+	log := eventlog.Open(jsonl.New(t.TempDir(), jsonl.Options{Sync: jsonl.Never}))
+	defer func() { _ = log.Close() }()
+	for _, session := range []string{"a", "b"} {
+		e, err := eventlog.NewUserMessage("hello")
+		if err == nil {
+			_, err = log.Append(t.Context(), session, eventlog.Any, e)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var out strings.Builder
+	a := &app{out: &out, err: io.Discard, getenv: func(string) string { return "" }, now: time.Now}
+	v := verifying{app: a, log: log, printer: a.printer(), progress: a.progress(), start: a.now(),
+		verifier: log.NewVerifier(), lineages: fork.NewLineages(log)}
+	if err := v.everything(t.Context(), log); err != nil {
+		t.Fatal(err)
+	}
+	if err := log.Remove(t.Context(), "a"); err != nil {
+		t.Fatal(err)
+	}
+	if err := v.run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if want := (verdict{Sessions: 1, Events: 1}); v.all != want {
+		t.Errorf("verified %+v, not %+v: %s", v.all, want, out.String())
+	}
+	// One that is asked for and is not there is another matter.
+	if err := a.verify(t.Context(), log, []string{"a"}); err == nil {
+		t.Error("a session that is not there was verified")
+	}
+}
