@@ -57,7 +57,7 @@ func (w *textWalker) event(e *Event) ([]byte, error) {
 	case ProjectionSnapshotted, AccountingFlushed:
 		return w.text, nil
 	}
-	if e.Redacted() {
+	if v, ok := e.MetadataValue("repeats"); e.Redacted() || ok && string(v) == "true" {
 		return w.text, nil
 	}
 	data := e.Data

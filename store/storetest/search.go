@@ -231,6 +231,8 @@ func testSearchText(t *env) {
 	call := `{"role":"assistant","model":"hidden-model","parts":[{"type":"reasoning","text":"thinking aloud","signature":"hidden-signature"},
 		{"type":"tool_call","call_id":"hidden-id","name":"read_file","arguments":{"path":"src/main.c","limit":4711,"deep":["inside"]}}]}`
 	result := `{"role":"tool","parts":[{"type":"tool_result","call_id":"hidden-id","name":"read_file","content":[{"type":"text","text":"int main"}]}]}`
+	note := event("other:kind", `{"free":"hidden, since it repeats what another event says"}`)
+	t.must(note.SetMetadata("repeats", true))
 	t.append(t.log(), "a", eventlog.New,
 		event(eventlog.SessionStarted, `{"title":"The Title","cwd":"/home/work"}`),
 		event(eventlog.MessageAdded, call), event(eventlog.MessageAdded, result),
@@ -238,7 +240,7 @@ func testSearchText(t *env) {
 		event("other:kind", `{"free":{"hidden-member":"raw words"}}`),
 		event(eventlog.MessageAdded, `{"role":"user","parts":[{"type":"document","name":"notes.txt","media_type":"text/plain","data":"c21hbGwgYm9keQ=="},
 			{"type":"image","media_type":"image/png","data":"`+text("aGlkZGVu", 4000)+`"}]}`),
-		event("other:kind", `{"blob":"`+text("hidden", 4000)+`"}`),
+		event("other:kind", `{"blob":"`+text("hidden", 4000)+`"}`), note,
 	)
 	t.indexed(func(l *eventlog.Log) {
 		for text, want := range map[string][]string{
