@@ -10,15 +10,10 @@ import hashlib, json, os, re, sys
 NAMES = ("user", "assistant", "calls", "results", "input", "output", "cache_read", "cache_write", "cost")
 
 def plain(name):
-    return re.sub(r"[^A-Za-z0-9_.]", "-", name)[:60].strip("-.")
+    return re.sub(r"[^A-Za-z0-9_.]", "-", name)[:40].strip("-.")
 
 def stem(path):
-    base = os.path.basename(path)
-    while True:
-        root, ext = os.path.splitext(base)
-        if not ext or len(ext) > 8:
-            return plain(base)
-        base = root
+    return plain(os.path.splitext(os.path.basename(path))[0])
 
 def digits(path, name):
     return hashlib.sha256((os.path.abspath(path) + "\0" + name).encode()).hexdigest()[:8]

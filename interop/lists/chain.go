@@ -3,11 +3,11 @@ package lists
 import (
 	"encoding/hex"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/document"
 	"github.com/convlog/convlog/projection"
 )
 
@@ -27,7 +27,7 @@ func (c chain) with(e *element, m *eventlog.Message, isMessage bool) (chain, err
 	if !isMessage {
 		return c.then(e.value)
 	}
-	says, err := saying(m)
+	says, err := document.Saying(m)
 	if err != nil {
 		return "", err
 	}
@@ -44,27 +44,4 @@ func (c chain) group() string {
 	hexed := eventlog.Digest(c).Hex()
 	sum, _ := hex.DecodeString(hexed[:24]) // a digest is hex
 	return "run-" + hex.EncodeToString(sum)
-}
-
-// saying is what a message says, without the names and members that differ from
-// one recording of it to the next.
-func saying(m *eventlog.Message) (jsontext.Value, error) {
-	type words struct {
-		Role  eventlog.Role   `json:"role"`
-		Parts []eventlog.Part `json:"parts"`
-	}
-	return json.Marshal(words{m.Role, bare(m.Parts)})
-}
-
-// bare are parts without ids, extras and bodies, which their digests stand for.
-func bare(parts []eventlog.Part) []eventlog.Part {
-	all := make([]eventlog.Part, len(parts))
-	for i, p := range parts {
-		p.ID, p.Extra, p.Content = "", nil, bare(p.Content)
-		if p.Data != nil {
-			p.URL, p.Data = string(eventlog.DigestOf(p.Data)), nil
-		}
-		all[i] = p
-	}
-	return all
 }

@@ -1,56 +1,26 @@
 package lists
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"os"
-	"path/filepath"
 	"strconv"
-	"strings"
-	"time"
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/document"
 )
 
 // file is the file that is being imported.
 type file struct {
-	path  string // absolute
-	stem  string // begins the ids of its conversations
-	at    time.Time
+	document.File
 	count int // of its conversations so far
 }
 
-// newFile looks at the file. What is no file, such as standard input, has no
-// time and is known by its name.
-func newFile(src interop.Source) file {
-	f := file{path: src.Name}
-	if info, err := os.Stat(src.Name); err == nil {
-		f.at = info.ModTime().UTC().Truncate(time.Second)
-		if path, err := filepath.Abs(src.Name); err == nil {
-			f.path = path
-		}
-	}
-	base := filepath.Base(src.Name)
-	f.stem = plainName(strings.TrimSuffix(base, filepath.Ext(base)))
-	return f
-}
+func newFile(src interop.Source) file { return file{File: document.NewFile(src)} }
 
 // plainName keeps what is pleasant in an id.
-func plainName(s string) string {
-	const most = 40
-	name := strings.Map(func(r rune) rune {
-		switch {
-		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '_', r == '.':
-			return r
-		}
-		return '-'
-	}, s)
-	if name = strings.Trim(name[:min(len(name), most)], "-."); name == "" {
-		return "list"
-	}
-	return name
-}
+func plainName(s string) string { return cmp.Or(document.Name(s), "list") }
 
 // ownIDLength is how long an id must be to be nobody else's.
 const ownIDLength = 12
@@ -67,6 +37,6 @@ func (f *file) session(c *conversation) string {
 	if c.id != "" {
 		name = plainName(c.id)
 	}
-	sum := sha256.Sum256([]byte(f.path + "\x00" + name + "\x00" + c.id))
-	return f.stem + "-" + name + "-" + hex.EncodeToString(sum[:4])
+	sum := sha256.Sum256([]byte(f.Path + "\x00" + name + "\x00" + c.id))
+	return plainName(f.Stem) + "-" + name + "-" + hex.EncodeToString(sum[:4])
 }

@@ -259,7 +259,7 @@ func (a *adding) time(own time.Time) time.Time {
 			return t
 		}
 	}
-	return a.file.at
+	return a.file.At
 }
 
 // begun is when the conversation began.
@@ -272,7 +272,7 @@ func (a *adding) begun() time.Time {
 			return t
 		}
 	}
-	return a.file.at
+	return a.file.At
 }
 
 func (a *adding) first() *interop.Record { return a.c.elements[0].rec }

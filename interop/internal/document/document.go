@@ -81,7 +81,7 @@ type Read func(f *File, rec *interop.Record) ([]Session, error)
 // for the format of that name. A value that cannot be read is refused, and so is
 // one that is cut off. A session that stops does not stop the others.
 func Import(ctx context.Context, log *eventlog.Log, src interop.Source, format string, read Read) (interop.Result, error) {
-	im := importer{ctx: ctx, log: log, format: format, file: newFile(src)}
+	im := importer{ctx: ctx, log: log, format: format, file: NewFile(src)}
 	for rec, err := range interop.Values(src) {
 		var refused *interop.RecordError
 		if err != nil && !errors.As(err, &refused) {

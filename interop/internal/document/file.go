@@ -2,6 +2,7 @@ package document
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"os"
@@ -23,7 +24,9 @@ type File struct {
 	At time.Time
 }
 
-func newFile(src interop.Source) File {
+// NewFile looks at the file. What is no file, such as standard input, has no time
+// and is known by its name.
+func NewFile(src interop.Source) File {
 	f := File{Path: src.Name}
 	if info, err := os.Stat(src.Name); err == nil {
 		f.At = info.ModTime().UTC().Truncate(time.Second)
@@ -32,37 +35,26 @@ func newFile(src interop.Source) File {
 		}
 	}
 	base := filepath.Base(src.Name)
-	for ext := filepath.Ext(base); ext != "" && ext != base; ext = filepath.Ext(base) {
-		base = strings.TrimSuffix(base, ext)
-		if len(ext) > 8 { // a part of the name with a dot before it
-			base += ext
-			break
-		}
-	}
-	f.Stem = Name(base)
+	f.Stem = Name(strings.TrimSuffix(base, filepath.Ext(base)))
 	return f
 }
 
 // Session is the id of a session that has none of its own, or one that is only
 // unique in its file: the name, or that of the file, and digits of the path. A
 // file that moves holds other sessions.
-func (f *File) Session(name string) string {
-	sum := sha256.Sum256([]byte(f.Path + "\x00" + name))
-	if name = Name(name); name == "" {
-		name = f.Stem
-	}
-	return name + "-" + hex.EncodeToString(sum[:4])
-}
+func (f *File) Session(name string) string { return f.id(cmp.Or(Name(name), f.Stem), name) }
 
 // Inner is the id of one of several sessions of the file.
-func (f *File) Inner(name string) string {
+func (f *File) Inner(name string) string { return f.id(f.Stem+"-"+Name(name), name) }
+
+func (f *File) id(text, name string) string {
 	sum := sha256.Sum256([]byte(f.Path + "\x00" + name))
-	return f.Stem + "-" + Name(name) + "-" + hex.EncodeToString(sum[:4])
+	return cmp.Or(strings.Trim(text, "-"), "session") + "-" + hex.EncodeToString(sum[:4])
 }
 
 // Name keeps of a text what is pleasant in an id.
 func Name(s string) string {
-	const most = 60
+	const most = 40
 	name := strings.Map(func(r rune) rune {
 		switch {
 		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '_', r == '.':

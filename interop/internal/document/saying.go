@@ -19,22 +19,31 @@ func saying(e *eventlog.Event) (eventlog.Digest, error) {
 		d, err := projection.CanonicalDigest(e.Data)
 		return eventlog.DigestOf([]byte(string(e.Type) + "\n" + string(d))), err
 	}
+	says, err := Saying(&m)
+	if err != nil {
+		return "", err
+	}
+	return projection.CanonicalDigest(says)
+}
+
+// Saying is what a message says, without the names and members that differ from
+// one recording of it to the next.
+func Saying(m *eventlog.Message) (jsontext.Value, error) {
 	type words struct {
 		Role  eventlog.Role   `json:"role"`
 		Parts []eventlog.Part `json:"parts"`
 	}
-	b, err := json.Marshal(words{m.Role, bare(m.Parts)})
-	if err != nil {
-		return "", err
-	}
-	return projection.CanonicalDigest(jsontext.Value(b))
+	return json.Marshal(words{m.Role, bare(m.Parts)})
 }
 
-// bare are parts without ids and extras.
+// bare are parts without ids, extras and bodies, which their digests stand for.
 func bare(parts []eventlog.Part) []eventlog.Part {
 	all := make([]eventlog.Part, len(parts))
 	for i, p := range parts {
 		p.ID, p.Extra, p.Content = "", nil, bare(p.Content)
+		if p.Data != nil {
+			p.URL, p.Data = string(eventlog.DigestOf(p.Data)), nil
+		}
 		all[i] = p
 	}
 	return all
