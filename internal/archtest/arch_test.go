@@ -58,9 +58,8 @@ var table = map[string]room{
 	"interop/...": {rooms: []string{"eventlog", "fork", "projection", "interop/..."}, modules: given},
 
 	"interop/internal/importtest": {
-		rooms: []string{"eventlog", "interop", "store/..."}, modules: append(testModules, given...),
+		rooms: []string{"eventlog", "interop", "projection", "store/..."}, modules: append(testModules, given...),
 	},
-	"interop/internal/document/documenttest": {rooms: []string{"interop/..."}},
 
 	"cmd/logtool": {rooms: []string{"..."}, modules: append([]string{"github.com/spf13/cobra", "golang.org/x/sys"}, given...)},
 

@@ -267,23 +267,26 @@ func TestBrokenFile(t *testing.T) {
 }
 
 func TestDetect(t *testing.T) {
-	for _, test := range []struct {
-		name, head string
-		want       bool
-	}{
-		{"a prompt", `{"parentUuid":null,"sessionId":"s","type":"user"}` + "\n", true},
-		{"a line that is cut", `{"parentUuid":null,"sessionId":"s","type":"user","message":{"content":"and`, true},
-		{"a summary", `{"type":"summary","summary":"x","leafUuid":"u"}` + "\n", true},
-		{"a byte order mark", "\ufeff" + `{"type":"mode","sessionId":"s"}`, true},
-		{"the second line", "\n{\"cut\n" + `{"type":"mode","sessionId":"s"}`, true},
-		{"pi", `{"type":"session","version":3,"id":"x","cwd":"/"}` + "\n" + `{"type":"message","id":"a","parentId":null}`, false},
-		{"codex", `{"timestamp":"2026-01-01T00:00:00Z","type":"session_meta","payload":{"id":"x"}}`, false},
-		{"a log of ours", `{"crc":"00000000","v":1,"seq":1,"session_id":"s","type":"message_added"}`, false},
-		{"text", "sessionId type user", false},
-		{"nothing", "", false},
-	} {
-		if got := (claude.Format{}).Detect("f.jsonl", []byte(test.head)); got != test.want {
-			t.Errorf("%s: Detect is %v", test.name, got)
-		}
-	}
+	importtest.Detects(t, claude.Format{}, "f.jsonl", map[string]bool{
+		// a prompt
+		`{"parentUuid":null,"sessionId":"s","type":"user"}` + "\n": true,
+		// a line that is cut
+		`{"parentUuid":null,"sessionId":"s","type":"user","message":{"content":"and`: true,
+		// a summary
+		`{"type":"summary","summary":"x","leafUuid":"u"}` + "\n": true,
+		// a byte order mark
+		"\ufeff" + `{"type":"mode","sessionId":"s"}`: true,
+		// the second line
+		"\n{\"cut\n" + `{"type":"mode","sessionId":"s"}`: true,
+		// pi
+		`{"type":"session","version":3,"id":"x","cwd":"/"}` + "\n" + `{"type":"message","id":"a","parentId":null}`: false,
+		// codex
+		`{"timestamp":"2026-01-01T00:00:00Z","type":"session_meta","payload":{"id":"x"}}`: false,
+		// a log of ours
+		`{"crc":"00000000","v":1,"seq":1,"session_id":"s","type":"message_added"}`: false,
+		// text
+		"sessionId type user": false,
+		// nothing
+		"": false,
+	})
 }

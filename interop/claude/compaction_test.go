@@ -29,14 +29,7 @@ func preserved(head, tail string) string {
 // model is what the model sees of a session: a line for each message.
 func model(t *testing.T, log *eventlog.Log, session string) (lines []string) {
 	t.Helper()
-	h, err := projection.Load(t.Context(), log, session, projection.History)
-	if err != nil {
-		t.Fatal(err)
-	}
-	entries, err := h.State.Messages()
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := importtest.History(t, log, session)
 	for _, e := range entries {
 		lines = append(lines, importtest.MessageOutline(&e.Message))
 	}
@@ -135,16 +128,8 @@ func TestResultsThatWereCleared(t *testing.T) {
 	log := importtest.NewLog(t)
 	load(t, log, sample("-home-ada-tidepool", compacted))
 	all := importtest.Events(t, log, compacted)
-	h, err := projection.Load(t.Context(), log, compacted, projection.History, projection.Options{At: all[10].Seq})
-	if err != nil {
-		t.Fatal(err)
-	}
-	entries, err := h.State.Messages()
-	if err != nil {
-		t.Fatal(err)
-	}
 	cleared := 0
-	for _, e := range entries {
+	for _, e := range importtest.History(t, log, compacted, projection.Options{At: all[10].Seq}) {
 		for _, r := range e.Message.ToolResults() {
 			if gone := r.CallID == "toolu_c4d90702"; gone != (e.Made == projection.MadeCleared) {
 				t.Errorf("result of %s is %q", r.CallID, e.Made)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop/claude"
 	"github.com/convlog/convlog/interop/internal/importtest"
 )
 
@@ -159,21 +160,7 @@ func TestRefusedRecords(t *testing.T) {
 }
 
 func TestTextThatIsNoUnicodeIsRepaired(t *testing.T) {
-	log := importtest.NewLog(t)
-	record := strings.Replace(user("s", "u1", "", "Cut: X"), "X", `\ud83d`, 1)
-	for range 2 {
-		if got, err := loadText(t, log, "f", record); err != nil || len(got.Refused) > 0 {
-			t.Fatalf("import: %+v, %v", got, err)
-		}
-	}
-	all := importtest.Events(t, log, "s")
-	m, _, err := all[1].Message()
-	if err != nil || len(all) != 2 || m.Text() != "Cut: \ufffd" {
-		t.Errorf("%d events, the message says %q, %v", len(all), m.Text(), err)
-	}
-	if repaired, _ := all[1].MetadataValue("repaired"); string(repaired) != `["invalid_unicode"]` {
-		t.Errorf("repaired is %s", repaired)
-	}
+	importtest.Repairs(t, claude.Format{}, "s", strings.Replace(user("s", "u1", "", "Cut: X"), "X", `\ud83d`, 1))
 }
 
 func TestBigRecords(t *testing.T) {

@@ -111,17 +111,7 @@ func TestGrowthAfterARewindInTheLog(t *testing.T) {
 	if _, err := loadText(t, log, "f", text); err != nil {
 		t.Fatal(err)
 	}
-	head, err := log.Head(t.Context(), "s")
-	if err != nil {
-		t.Fatal(err)
-	}
-	move, err := eventlog.NewHeadMoved(eventlog.HeadMove{To: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := log.Append(t.Context(), "s", eventlog.At(head), move); err != nil {
-		t.Fatal(err)
-	}
+	importtest.Rewind(t, log, "s", 2)
 	if _, err := loadText(t, log, "f", text+user("s", "u3", "u2", "Three")); err != nil {
 		t.Fatal(err)
 	}

@@ -109,7 +109,7 @@ func drawMessage(m *eventlog.Message) string {
 }
 
 func TestDetect(t *testing.T) {
-	for text, want := range map[string]bool{
+	importtest.Detects(t, codex.Format{}, "x.jsonl", map[string]bool{
 		readFixture(t, "whole"):                                          true,
 		readFixture(t, "bare"):                                           true,
 		readFixture(t, "whole")[:300]:                                    true,
@@ -118,11 +118,7 @@ func TestDetect(t *testing.T) {
 		`{"type":"session","id":"s","timestamp":"2026-01-01T00:00:00Z"}`: false,
 		"\n\nno JSON":                                                    false,
 		"":                                                               false,
-	} {
-		if got := (codex.Format{}).Detect("x.jsonl", []byte(text)); got != want {
-			t.Errorf("Detect(%.40q…) = %v", text, got)
-		}
-	}
+	})
 }
 
 func TestRank(t *testing.T) {
@@ -315,16 +311,8 @@ func TestRolledBack(t *testing.T) {
 // history is what the model sees.
 func history(t *testing.T, log *eventlog.Log, session string) (lines []string) {
 	t.Helper()
-	view, err := projection.Load(t.Context(), log, session, projection.History)
-	if err != nil {
-		t.Fatal(err)
-	}
-	entries, err := view.State.Messages()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range entries {
-		lines = append(lines, drawMessage(&entries[i].Message))
+	for _, e := range importtest.History(t, log, session) {
+		lines = append(lines, drawMessage(&e.Message))
 	}
 	return lines
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/gemini"
 	"github.com/convlog/convlog/interop/internal/importtest"
-	"github.com/convlog/convlog/projection"
 )
 
 const (
@@ -61,7 +60,7 @@ func answer(id, members string) string {
 }
 
 func TestDetect(t *testing.T) {
-	for head, want := range map[string]bool{
+	importtest.Detects(t, gemini.Format{}, "f.json", map[string]bool{
 		"{\n  \"sessionId\": \"s\",\n  \"projectHash\": \"p\",\n  \"messages\": [\n    {\"id\": \"m": true,
 		"\ufeff{\"sessionId\":\"s\",\"projectHash\":\"p\"}\n{\"id\":\"m\"}":                          true,
 		`{"sessionId":"s","messages":[]}`:                                                            false,
@@ -72,11 +71,7 @@ func TestDetect(t *testing.T) {
 		`{"messages":[{"role":"user","content":"Hello"}]}`:                                           false,
 		"tides": false,
 		"":      false,
-	} {
-		if got := (gemini.Format{}).Detect("f.json", []byte(head)); got != want {
-			t.Errorf("detect %s: %v", head, got)
-		}
-	}
+	})
 }
 
 func TestADocument(t *testing.T) {
@@ -282,16 +277,8 @@ func TestAnotherHistory(t *testing.T) {
 		}
 	}
 	var said []string
-	h, err := projection.Load(t.Context(), log, "s", projection.History, projection.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	entries, err := h.State.Messages()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range entries {
-		said = append(said, entries[i].Message.Text())
+	for _, e := range importtest.History(t, log, "s") {
+		said = append(said, e.Message.Text())
 	}
 	importtest.Same(t, "history", []string{"One was said.", "Two", "Three"}, said)
 	c, ok, err := importtest.Events(t, log, "s")[3].Compaction()

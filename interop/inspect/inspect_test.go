@@ -16,7 +16,7 @@ var (
 )
 
 func TestDetect(t *testing.T) {
-	for head, want := range map[string]bool{
+	importtest.Detects(t, format, "f.json", map[string]bool{
 		`{"version":2,"status":"success","eval":{"run_id":"r","task":"tides","task_id":"i","data`: true,
 		`{"status":"started","eval":{"task":"tides","model":"m"}}`:                                true,
 		`{"version":1,"eval":"none"}`:                                                             false,
@@ -24,11 +24,7 @@ func TestDetect(t *testing.T) {
 		`{"version":2,"messages":[{"role":"user","content":"Hi"}]}`:                               false,
 		`[{"version":2,"eval":{"task":"t","model":"m"}}]`:                                         false,
 		"": false,
-	} {
-		if got := format.Detect("f.json", []byte(head)); got != want {
-			t.Errorf("detect %s: %v", head, got)
-		}
-	}
+	})
 }
 
 func TestSamples(t *testing.T) {

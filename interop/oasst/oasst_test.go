@@ -23,18 +23,14 @@ var (
 )
 
 func TestDetect(t *testing.T) {
-	for head, want := range map[string]bool{
+	importtest.Detects(t, format, "f.jsonl", map[string]bool{
 		`{"message_tree_id":"t","tree_state":"s","prompt":{"message_id":"m","text":"cut`: true,
 		`{"message_id":"m","parent_id":null,"text":"Hi","role":"prompter"}`:              true,
 		`{"message_id":"m","role":"user","content":"Hi"}`:                                false,
 		`{"message_tree_id":"t","prompt":"Hi"}`:                                          false,
 		`[{"message_id":"m","text":"Hi"}]`:                                               false,
 		"":                                                                               false,
-	} {
-		if got := format.Detect("f.jsonl", []byte(head)); got != want {
-			t.Errorf("detect %s: %v", head, got)
-		}
-	}
+	})
 }
 
 // all is what is drawn of all events of a session.

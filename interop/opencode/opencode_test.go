@@ -18,18 +18,14 @@ var (
 const id = "ses_1a2b3c4d"
 
 func TestDetect(t *testing.T) {
-	for head, want := range map[string]bool{
+	importtest.Detects(t, format, "f.json", map[string]bool{
 		`{"info":{"id":"ses_1","projectID":"p","directory":"/d","title":"cut`: true,
 		`{"info":{"id":"ses_1","directory":"/d","version":"1"},"messages":[`:  true,
 		`{"info":{"mini_version":"1"},"messages":[]}`:                         false,
 		`{"info":{"id":7,"projectID":"p"},"messages":[]}`:                     false,
 		`{"id":"ses_1","messages":[{"role":"user","content":"Hi"}]}`:          false,
 		"": false,
-	} {
-		if got := format.Detect("f.json", []byte(head)); got != want {
-			t.Errorf("detect %s: %v", head, got)
-		}
-	}
+	})
 }
 
 func TestASession(t *testing.T) {

@@ -19,7 +19,7 @@ var (
 )
 
 func TestDetect(t *testing.T) {
-	for head, want := range map[string]bool{
+	importtest.Detects(t, format, "f.jsonl", map[string]bool{
 		`{"instance_id":"i","test_result":{"git_patch":"cut`:                                        true,
 		`{"instance_id":"i","history":[{"id":0,"timestamp":"t","source":"agent","message":"m","act`: true,
 		`{"trajectory":[{"id":0,"timestamp":"t","source":"agent","action":"run"}]}`:                 true,
@@ -31,11 +31,7 @@ func TestDetect(t *testing.T) {
 		`[{"role":"user","content":"Hello"}]`:                                                       false,
 		"history":                                                                                   false,
 		"":                                                                                          false,
-	} {
-		if got := format.Detect("f.jsonl", []byte(head)); got != want {
-			t.Errorf("detect %s: %v", head, got)
-		}
-	}
+	})
 }
 
 func TestAnEvaluation(t *testing.T) {

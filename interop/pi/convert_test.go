@@ -6,6 +6,7 @@ import (
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop/internal/importtest"
+	"github.com/convlog/convlog/interop/pi"
 )
 
 // one imports a single message and gives what became of it.
@@ -165,18 +166,7 @@ func TestRefusedRecords(t *testing.T) {
 }
 
 func TestTextThatIsNoUnicodeIsRepaired(t *testing.T) {
-	log := importtest.NewLog(t)
-	for range 2 {
-		take(t, log, header, strings.Replace(user("a", "", "Cut: X"), "X", `\ud83d`, 1))
-	}
-	all := importtest.Events(t, log, "s")
-	m, _, err := all[1].Message()
-	if err != nil || len(all) != 2 || m.Text() != "Cut: \ufffd" {
-		t.Errorf("%d events, the message says %q, %v", len(all), m.Text(), err)
-	}
-	if repaired, _ := all[1].MetadataValue("repaired"); string(repaired) != `["invalid_unicode"]` {
-		t.Errorf("repaired is %s", repaired)
-	}
+	importtest.Repairs(t, pi.Format{}, "s", header+"\n"+strings.Replace(user("a", "", "Cut: X"), "X", `\ud83d`, 1))
 }
 
 func TestBigRecords(t *testing.T) {

@@ -12,7 +12,6 @@ import (
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/importtest"
 	"github.com/convlog/convlog/interop/pi"
-	"github.com/convlog/convlog/projection"
 )
 
 const (
@@ -52,7 +51,7 @@ func take(t *testing.T, log *eventlog.Log, lines ...string) interop.Result {
 }
 
 func TestDetect(t *testing.T) {
-	for line, want := range map[string]bool{
+	importtest.Detects(t, pi.Format{}, "f.jsonl", map[string]bool{
 		`{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/"}`:   true,
 		"\ufeff\n" + `{"type":"session","id":"s","cwd":"/","provider":"x"}` + "\n" + `{"type":"mess`: true,
 		`{"type":"session","id":"s"}`:                                         false,
@@ -62,11 +61,7 @@ func TestDetect(t *testing.T) {
 		`[{"type":"session"}]`:                                                false,
 		"hives,swarmed\n":                                                     false,
 		"":                                                                    false,
-	} {
-		if got := (pi.Format{}).Detect("f.jsonl", []byte(line)); got != want {
-			t.Errorf("detect %s: %v", line, got)
-		}
-	}
+	})
 }
 
 func TestCopiesComeLast(t *testing.T) {
@@ -155,16 +150,8 @@ func TestWhatTheModelSees(t *testing.T) {
 
 func historyOf(t *testing.T, log *eventlog.Log, session string) (all []eventlog.Message) {
 	t.Helper()
-	h, err := projection.Load(t.Context(), log, session, projection.History, projection.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	entries, err := h.State.Messages()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range entries {
-		all = append(all, entries[i].Message)
+	for _, e := range importtest.History(t, log, session) {
+		all = append(all, e.Message)
 	}
 	return all
 }

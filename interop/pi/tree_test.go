@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop/internal/importtest"
 )
 
@@ -115,17 +114,7 @@ func TestGrowthAfterARewindInTheLog(t *testing.T) {
 	log := importtest.NewLog(t)
 	lines := []string{header, user("a", "", "One"), user("b", "a", "Two")}
 	take(t, log, lines...)
-	head, err := log.Head(t.Context(), "s")
-	if err != nil {
-		t.Fatal(err)
-	}
-	move, err := eventlog.NewHeadMoved(eventlog.HeadMove{To: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := log.Append(t.Context(), "s", eventlog.At(head), move); err != nil {
-		t.Fatal(err)
-	}
+	importtest.Rewind(t, log, "s", 2)
 	take(t, log, append(lines, user("c", "b", "Three"))...)
 	importtest.Same(t, "active path", []string{"session_started", "user One…", "user Two…", "head_moved to 3", "user Three…"}, importtest.Outline(t, log, "s"))
 }

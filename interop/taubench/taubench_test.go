@@ -15,7 +15,7 @@ var (
 )
 
 func TestDetect(t *testing.T) {
-	for head, want := range map[string]bool{
+	importtest.Detects(t, format, "f.json", map[string]bool{
 		`[{"task_id":0,"reward":0.5,"info":{"task":{"instr`: true,
 		`[{"task_id":"a","trial":0,"reward":1,"traj":[`:     true,
 		`{"task_id":0,"reward":0.5,"info":{},"traj":[]}`:    false,
@@ -24,11 +24,7 @@ func TestDetect(t *testing.T) {
 		`[[{"role":"user","content":"Hello"}]]`:             false,
 		`[]`:                                                false,
 		"":                                                  false,
-	} {
-		if got := format.Detect("f.json", []byte(head)); got != want {
-			t.Errorf("detect %s: %v", head, got)
-		}
-	}
+	})
 }
 
 func TestAttempts(t *testing.T) {

@@ -10,6 +10,36 @@ import (
 	"github.com/convlog/convlog/interop"
 )
 
+// Detects checks by what files of that name are known: beginnings of them are of
+// the format, or not.
+func Detects(t TB, format interop.Format, name string, heads map[string]bool) {
+	t.Helper()
+	for head, want := range heads {
+		if got := format.Detect(name, []byte(head)); got != want {
+			t.Errorf("detect %.200s: %v", head, got)
+		}
+	}
+}
+
+// Repairs is the law that text that is no valid Unicode is repaired, and that this
+// is noted. The only message of the text says "Cut: " and half a character.
+func Repairs(t TB, format interop.Format, session, text string) {
+	t.Helper()
+	log := NewLog(t)
+	if got := Text(t, log, format, "f", text); len(got.Refused) > 0 {
+		t.Fatalf("import: %+v", got)
+	}
+	Again(t, log, format, "f", text)
+	all := Events(t, log, session)
+	m, _, err := all[1].Message()
+	if err != nil || len(all) != 2 || m.Text() != "Cut: \ufffd" {
+		t.Errorf("%d events, the message says %q, %v", len(all), m.Text(), err)
+	}
+	if repaired, _ := all[1].MetadataValue("repaired"); string(repaired) != `["invalid_unicode"]` {
+		t.Errorf("repaired is %s", repaired)
+	}
+}
+
 // Again imports a file once more, which must write nothing, and verifies the
 // log.
 func Again(t TB, log *eventlog.Log, format interop.Format, name, content string) {

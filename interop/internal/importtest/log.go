@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/projection"
 )
 
 // Sessions are the ids of the sessions of a log.
@@ -69,6 +70,32 @@ func Messages(t TB, log *eventlog.Log, session string) (all []eventlog.Message) 
 		}
 	}
 	return all
+}
+
+// History are the entries of the effective history, as a model is sent them.
+func History(t TB, log *eventlog.Log, session string, options ...projection.Options) []projection.Entry {
+	t.Helper()
+	h, err := projection.Load(t.Context(), log, session, projection.History, options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, err := h.State.Messages()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return entries
+}
+
+// Rewind moves the head of a session, as another program might.
+func Rewind(t TB, log *eventlog.Log, session string, to int64) {
+	t.Helper()
+	move, err := eventlog.NewHeadMoved(eventlog.HeadMove{To: to})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := log.Append(t.Context(), session, eventlog.Any, move); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // Content is what an event says, without salts, hashes and how appends were
