@@ -48,7 +48,7 @@ func (b *importBar) bytes(n int64) {
 }
 
 func (b *importBar) draw() {
-	if b.w != nil {
+	if b.due() {
 		b.show("%s", b.line(b.now()))
 	}
 }

@@ -50,14 +50,14 @@ func (in *inputs) add(a *app, arg, format string) error {
 	case errors.Is(err, fs.ErrNotExist) && interop.IsPattern(path):
 		return in.pattern(path, format)
 	case err != nil:
-		return fmt.Errorf("import: %w", err)
+		return cannotImport(path, err)
 	case info.IsDir():
 		in.paths = append(in.paths, path)
 		return nil
 	case !info.Mode().IsRegular(): // a pipe, as of <(command)
 		f, err := os.Open(path)
 		if err != nil {
-			return fmt.Errorf("import: %w", err)
+			return cannotImport(path, err)
 		}
 		in.files = append(in.files, f)
 		return in.stream(path, f, format)
@@ -72,6 +72,15 @@ func (in *inputs) add(a *app, arg, format string) error {
 		in.paths = append(in.paths, path)
 	}
 	return nil
+}
+
+// cannotImport says why a path cannot be opened, which the error may name too.
+func cannotImport(path string, err error) error {
+	var named *fs.PathError
+	if errors.As(err, &named) {
+		err = named.Err
+	}
+	return fmt.Errorf("import %s: %w", path, err)
 }
 
 // fromHome replaces the ~ of a path that was quoted.
@@ -114,7 +123,7 @@ func isOwn(path, format string) (bool, error) {
 	}
 	head, err := beginning(path)
 	if err != nil {
-		return false, fmt.Errorf("import: %w", err)
+		return false, cannotImport(path, err)
 	}
 	if bytes.HasPrefix(head, []byte(activePathMark)) {
 		return false, pathOnly(path)

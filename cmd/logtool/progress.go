@@ -26,12 +26,15 @@ func (a *app) progress() *progress {
 
 // show replaces the line, ten times a second at most.
 func (p *progress) show(format string, args ...any) {
-	if p.w == nil || p.now().Before(p.next) {
+	if !p.due() {
 		return
 	}
 	p.next, p.shown = p.now().Add(100*time.Millisecond), true
 	fmt.Fprintf(p.w, "\r\x1b[K"+format, args...)
 }
+
+// due reports whether show would say something.
+func (p *progress) due() bool { return p.w != nil && !p.now().Before(p.next) }
 
 // clear takes the line away, before anything else is printed.
 func (p *progress) clear() {
