@@ -1,6 +1,7 @@
 package sweagent
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -24,6 +25,8 @@ type teller struct {
 	next     int // the first step that was not told
 	acted    bool
 	action   string // the newest, while acted
+	// told is what was said since the agent spoke last, as it stands in the history.
+	told []string
 }
 
 func (t *teller) tell() error {
@@ -68,6 +71,10 @@ func (t *teller) message(rec *interop.Record) error {
 		t.items = append(t.items, document.Raw(*rec, "message"))
 		return nil
 	}
+	t.told = append(t.told, m.Text())
+	for _, r := range m.ToolResults() {
+		t.told = append(t.told, eventlog.Message{Parts: r.Content}.Text())
+	}
 	demo := o.Peek("is_demo").Kind() == 't'
 	switch m.Role {
 	case eventlog.Assistant:
@@ -92,7 +99,25 @@ func speaker(o *parts.Members) eventlog.Role {
 func (t *teller) stepDone() {
 	t.acted = false
 	for at := t.stepOf(t.action); t.next <= at; t.next++ {
-		t.items = append(t.items, document.Raw(t.steps[t.next], "step"))
+		t.rest(&t.steps[t.next], t.next == at)
+	}
+}
+
+// rest keeps what a step tells beyond the history, which told of it if it did.
+func (t *teller) rest(rec *interop.Record, told bool) {
+	o, err := parts.Open(rec.Value)
+	if err != nil || !told {
+		t.items = append(t.items, document.Raw(*rec, "step"))
+		return
+	}
+	for _, name := range []string{"action", "thought", "response", "observation"} {
+		text, ok := interop.Text(o.Peek(name))
+		if ok && slices.ContainsFunc(t.told, func(said string) bool { return strings.Contains(said, text) }) {
+			o.Take(name)
+		}
+	}
+	if left := o.Rest(); left != nil {
+		t.items = append(t.items, document.Raw(document.Told(rec, left), "step"))
 	}
 }
 
@@ -119,6 +144,11 @@ func (t *teller) last() {
 // speaks tells what the agent thought and did.
 func (t *teller) speaks(m *eventlog.Message, o *parts.Members) {
 	t.shell.Passes()
+	t.told = t.told[:0]
+	for _, name := range []string{"content", "thought", "action"} {
+		text, _ := interop.Text(o.Peek(name))
+		t.told = append(t.told, text)
+	}
 	action, _ := interop.Text(o.Peek("action"))
 	t.action = action
 	if thought, ok := interop.Text(o.Peek("thought")); ok && action != "" && len(m.ToolCalls()) == 0 {
@@ -193,6 +223,7 @@ func (t *teller) observe(rec *interop.Record) {
 	m := eventlog.Message{}
 	if text, _ := interop.Text(o.Peek("observation")); text != "" {
 		m.Parts = []eventlog.Part{eventlog.Text(text)}
+		t.told = append(t.told, text)
 	}
 	t.shell.Prints(&m)
 	t.items = append(t.items, document.Item{Rec: *rec, Payload: m, Kind: "step", Part: 2})

@@ -6,8 +6,8 @@
 // Where the agent speaks in plain text, the action that was found in it becomes a
 // call of the tool "bash", and the observation behind it the call's result; the
 // text stays in the extra. An observation that ended the run, and stands in its
-// step alone, becomes a result too. Steps are kept raw as "swe-agent:step" behind
-// what they are about, and the info as "swe-agent:info" at the end; tokens and
+// step alone, becomes a result too. What steps tell beyond the history is kept raw
+// as "swe-agent:step" behind what they are about, and the info as "swe-agent:info" at the end; tokens and
 // cost, which are told of the run as a whole, become a step_completed. All other
 // members are in the extra of session_started.
 //

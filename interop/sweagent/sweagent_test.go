@@ -33,7 +33,7 @@ func load(t *testing.T, name, content string) (*eventlog.Log, string, interop.Re
 }
 
 func TestDetect(t *testing.T) {
-	for head, want := range map[string]bool{
+	importtest.Detects(t, format, "f.traj", map[string]bool{
 		`{"environment":"e","trajectory":[{"action":"ls","observation":"cut o`: true,
 		`{"history":[{"role":"system","content":"c","agent":"main"}]}`:         true,
 		`{"history":[{"message_type":"action","role":"assistant"`:              true,
@@ -44,11 +44,7 @@ func TestDetect(t *testing.T) {
 		`{"messages":[{"role":"user","content":"Hello"}]}`:                     false,
 		"trajectory": false,
 		"":           false,
-	} {
-		if got := format.Detect("f.traj", []byte(head)); got != want {
-			t.Errorf("detect %s: %v", head, got)
-		}
-	}
+	})
 }
 
 func TestPlainText(t *testing.T) {
@@ -66,6 +62,7 @@ func TestPlainText(t *testing.T) {
 	if start.Title != "High water is an hour late" || start.Agent != "SWE-agent" || string(start.Extra) != `{"environment":"swe_main"}` {
 		t.Errorf("the session starts with %+v", start)
 	}
+	importtest.Same(t, "step", `{"state":"{\"open_file\": \"n/a\"}"}`, string(importtest.Events(t, log, id)[5].Data))
 	m := importtest.Messages(t, log, id)[2]
 	importtest.Same(t, "extra", `{"thought":"Let me look around.\n","action":"ls\n","agent":"primary","content":"Let me look around.\n`+"```\\nls\\n```"+`"}`, string(m.Extra))
 }
@@ -123,8 +120,8 @@ func TestARunThatGoesOn(t *testing.T) {
 	path := importtest.Path(t, log, importtest.Sessions(t, log)[0])
 	importtest.Same(t, "active path", []string{
 		"swe-agent:info", "step_completed 10+0 0.5", `assistant u… calls bash {"command":"pwd"}`, "tool result of bash: p",
-		"swe-agent:step", "swe-agent:info", "step_completed 20+0 0.25",
-	}, path[5:])
+		"swe-agent:info", "step_completed 20+0 0.25",
+	}, path[4:])
 }
 
 func TestADocumentThatIsCutOff(t *testing.T) {
