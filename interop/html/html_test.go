@@ -8,48 +8,20 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
-	"github.com/oklog/ulid/v2"
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
 	"github.com/convlog/convlog/interop/html"
+	"github.com/convlog/convlog/interop/internal/importtest"
 	"github.com/convlog/convlog/store/jsonl"
 	"github.com/convlog/convlog/store/sqlite"
-	"github.com/convlog/convlog/store/storetest"
 )
 
 var update = flag.Bool("update", false, "write the golden page anew")
-
-func newLog(t testing.TB) *eventlog.Log {
-	log := eventlog.Open(storetest.NewMemory())
-	t.Cleanup(func() { log.Close() })
-	return log
-}
-
-// say appends payloads, each in an append of its own, a second apart.
-func say(t testing.TB, log *eventlog.Log, session string, payloads ...eventlog.Payload) {
-	t.Helper()
-	for _, p := range payloads {
-		e, err := eventlog.NewUnchecked(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		head, err := log.Head(t.Context(), session)
-		if err != nil {
-			head = eventlog.Head{}
-		}
-		e.Timestamp = time.Date(2026, 3, 1, 10, 0, int(head.Seq), 0, time.UTC)
-		e.ID = ulid.MustNew(ulid.Timestamp(e.Timestamp), bytes.NewReader(make([]byte, 10)))
-		if _, err := log.Append(t.Context(), session, eventlog.At(head).Lenient(), e); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
 
 // write is the page of a session, which must be made of what pages are made of.
 func write(t testing.TB, log *eventlog.Log, session string, o html.Options) string {
@@ -79,7 +51,7 @@ func talk(t testing.TB, log *eventlog.Log) {
 	long := strings.Repeat("a line\n", 40)
 	failed := eventlog.ToolResult("c2", "look", eventlog.Text("no such file"))
 	failed.IsError = true
-	say(t, log, "talk",
+	importtest.Say(t, log, "talk",
 		eventlog.Session{Title: "Pixels & <b>boxes</b>", Agent: "painter", CWD: "/srv/art"},
 		eventlog.Message{Role: eventlog.System, Parts: []eventlog.Part{eventlog.Text("Be brief." + strings.Repeat("\nAnd kind.", 14))}},
 		eventlog.Message{Role: eventlog.User, Parts: []eventlog.Part{eventlog.Text("What is this?"), eventlog.Image("image/png", image),
@@ -96,12 +68,12 @@ func talk(t testing.TB, log *eventlog.Log) {
 	if _, err := fork.Rewind(t.Context(), log, "talk", fork.BeforeTurn(1), fork.RewindOptions{Reason: "doubt"}); err != nil {
 		t.Fatal(err)
 	}
-	say(t, log, "talk", user("And now?"), eventlog.Handoff{ToAgent: "critic"}, eventlog.TurnCompletion{Status: eventlog.TurnStatusFailed, Error: "no model"})
+	importtest.Say(t, log, "talk", user("And now?"), eventlog.Handoff{ToAgent: "critic"}, eventlog.TurnCompletion{Status: eventlog.TurnStatusFailed, Error: "no model"})
 }
 
 // The page of a session with one of everything, as it was looked at in a browser.
 func TestGoldenPage(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	talk(t, log)
 	page := write(t, log, "talk", html.Options{All: true})
 	_, page, _ = strings.Cut(page, "<body>\n") // the style is no part of it
@@ -126,7 +98,7 @@ func TestGoldenPage(t *testing.T) {
 // Every store gives the same page.
 func TestAllStoresGiveTheSamePage(t *testing.T) {
 	stores := map[string]eventlog.Store{"jsonl": jsonl.New(t.TempDir()), "sqlite": sqlite.New(filepath.Join(t.TempDir(), "s.db"))}
-	memory := newLog(t)
+	memory := importtest.NewLog(t)
 	talk(t, memory)
 	want := write(t, memory, "talk", html.Options{})
 	for name, store := range stores {
@@ -142,7 +114,7 @@ func TestAllStoresGiveTheSamePage(t *testing.T) {
 // The page carries the policy that keeps a browser from running and loading, and
 // nothing that the policy would have to stop.
 func TestPageIsSelfContained(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	talk(t, log)
 	page := write(t, log, "talk", html.Options{})
 	if !strings.Contains(page, `content="default-src 'none'; style-src 'sha256-`) {
@@ -160,12 +132,12 @@ func TestPageIsSelfContained(t *testing.T) {
 
 // A body that is missing is said to be, and the rest of the session is there.
 func TestMissingBody(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	image, err := log.PutBlob(t.Context(), strings.NewReader(pixel))
 	if err != nil {
 		t.Fatal(err)
 	}
-	say(t, log, "s", eventlog.Message{Role: eventlog.User, Parts: []eventlog.Part{eventlog.Image("image/png", image)}}, user("What was it?"))
+	importtest.Say(t, log, "s", eventlog.Message{Role: eventlog.User, Parts: []eventlog.Part{eventlog.Image("image/png", image)}}, user("What was it?"))
 	blobs, ok := eventlog.As[eventlog.Blobs](log.Store())
 	if !ok {
 		t.Fatal("the store keeps no blobs")
@@ -180,7 +152,7 @@ func TestMissingBody(t *testing.T) {
 }
 
 func TestErrors(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	if err := html.Write(t.Context(), &bytes.Buffer{}, log, "nobody", html.Options{}); !errors.Is(err, eventlog.ErrNotFound) {
 		t.Errorf("a missing session: %v", err)
 	}
@@ -204,13 +176,13 @@ func FuzzWrite(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, a, b string) {
 		a, b = strings.ToValidUTF8(a, "\ufffd"), strings.ToValidUTF8(b, "\ufffd")
-		log := newLog(t)
+		log := importtest.NewLog(t)
 		document := eventlog.Part{Type: eventlog.DocumentPart, Name: a, MediaType: "text/plain", Data: []byte(b + "x")}
 		call, again := eventlog.ToolCall("c"+a, "n"+b, nil), eventlog.ToolCall("d"+a, "n"+a, nil)
 		call.Arguments, _ = jsonObject(a, b)
 		answer := eventlog.ToolResult(call.CallID, "n", eventlog.Text(b), document)
 		answer.IsError = true
-		say(t, log, "s", eventlog.Session{Title: a, Agent: b, CWD: a, Labels: eventlog.Labels{a: &b}, Source: eventlog.SessionSource{Format: a, Path: b}},
+		importtest.Say(t, log, "s", eventlog.Session{Title: a, Agent: b, CWD: a, Labels: eventlog.Labels{a: &b}, Source: eventlog.SessionSource{Format: a, Path: b}},
 			user(a), eventlog.Message{Role: eventlog.Assistant, Model: a, StopReason: b, Parts: []eventlog.Part{
 				eventlog.Reasoning(b, ""), eventlog.Text(b), call, again, eventlog.Opaque("k"+a, []byte(`{}`))}},
 			eventlog.Message{Role: eventlog.Tool, Parts: []eventlog.Part{answer}},

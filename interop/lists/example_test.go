@@ -3,8 +3,11 @@ package lists_test
 import (
 	"context"
 	"fmt"
+	"io"
+	"strings"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/lists"
 	"github.com/convlog/convlog/store/storetest"
 )
@@ -18,7 +21,10 @@ func Example() {
 		`{"id":"conversation-1","messages":[{"role":"user","content":"Where is my parcel?"}]}`,
 		`{"id":"conversation-1","messages":[{"role":"user","content":"Where is my parcel?"},{"role":"assistant","content":"In Leipzig."}]}`,
 	} {
-		result, err := lists.Format{}.Import(ctx, log, source("chat.json", list))
+		chat := interop.Source{Name: "chat.json", Open: func() (io.ReadCloser, error) {
+			return io.NopCloser(strings.NewReader(list)), nil
+		}}
+		result, err := lists.Format{}.Import(ctx, log, chat)
 		if err != nil {
 			fmt.Println(err)
 			return

@@ -12,6 +12,7 @@ import (
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/importtest"
 	"github.com/convlog/convlog/interop/lists"
 	"github.com/convlog/convlog/projection"
 )
@@ -51,11 +52,11 @@ func document(elements []string) string {
 func TestExportsOfAnyListComeBack(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		list := anyList(r)
-		first := newLog(t)
+		first := importtest.NewLog(t)
 		load(t, first, document(list))
 		for _, format := range []string{"openai", "responses", "anthropic"} {
 			once := exported(t, first, "conversation-1", format)
-			second := newLog(t)
+			second := importtest.NewLog(t)
 			got := load(t, second, string(once))
 			if len(got.Sessions) == 0 {
 				continue // nothing of it could be exported
@@ -72,7 +73,7 @@ func TestExportsOfAnyListComeBack(t *testing.T) {
 func TestAListThatGrows(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		list := anyList(r)
-		whole, grown := newLog(t), newLog(t)
+		whole, grown := importtest.NewLog(t), importtest.NewLog(t)
 		load(t, whole, document(list))
 		for n := 1; n <= len(list); n += rapid.IntRange(1, 4).Draw(r, "more") {
 			load(t, grown, document(list[:n]))
@@ -99,7 +100,7 @@ func said(t *testing.T, log *eventlog.Log) []string {
 // with something new is what the model sees then; none is ever imported twice.
 func TestListsThatPart(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
-		log := newLog(t)
+		log := importtest.NewLog(t)
 		var all []string
 		list := anyList(r)
 		for range rapid.IntRange(1, 5).Draw(r, "lists") {
@@ -107,7 +108,7 @@ func TestListsThatPart(t *testing.T) {
 			list = append(list[:keep:keep], rapid.SliceOfN(rapid.SampledFrom(pool), 0, 4).Draw(r, "then")...)
 			all = append(all, document(list))
 			if got := load(t, log, document(list)); got.Events > 0 {
-				alone := newLog(t)
+				alone := importtest.NewLog(t)
 				load(t, alone, document(list))
 				if diff := cmp.Diff(string(exported(t, alone, "conversation-1", "openai")), string(exported(t, log, "conversation-1", "openai"))); diff != "" {
 					r.Fatalf("%s (+):\n%s", document(list), diff)
@@ -128,7 +129,7 @@ func TestListsThatPart(t *testing.T) {
 // A changed message begins another branch at the last one that is the same; what
 // is no part of what a message says begins none.
 func TestBranches(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	load(t, log, `{"id":"conversation-1","messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"},{"role":"user","content":"c"}]}`)
 	load(t, log, `{"id":"conversation-1","n":1,"messages":[{"role":"user","content":[{"type":"text","text":"a","cache_control":{}}]},{"role":"assistant","content":"B"}]}`)
 	load(t, log, `{"id":"conversation-1","n":1,"messages":[{"role":"user","content":"A"}]}`)
@@ -146,7 +147,7 @@ func TestBranches(t *testing.T) {
 
 // What was appended to a session by others stays, on a branch of its own.
 func TestASessionThatWentOn(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	load(t, log, `{"id":"conversation-1","messages":[{"role":"user","content":"a"}]}`)
 	e, err := eventlog.NewAssistantMessage("from elsewhere")
 	if err != nil {
@@ -164,7 +165,7 @@ func TestASessionThatWentOn(t *testing.T) {
 
 // What was redacted does not come back with the next import.
 func TestRedactedStaysRedacted(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	const secret = `{"id":"conversation-1","key":"secret","messages":[{"role":"user","content":"secret"}]}`
 	load(t, log, secret)
 	if _, err := log.Redact(t.Context(), "conversation-1", "a leak", 1, 2); err != nil {
@@ -191,13 +192,13 @@ func TestSessions(t *testing.T) {
 		`{"role":"user","content":"hi"}` + "\r\n\r\n" + `{"role":"assistant","content":"ho"}`: "talk-1-",
 		`{"messages":[]}` + "\n" + `{"messages":` + hi + "}\n":                                "talk-2-",
 	} {
-		log := newLog(t)
+		log := importtest.NewLog(t)
 		got := load(t, log, content)
 		if len(got.Refused) > 0 {
 			t.Errorf("%s: %+v", content, got)
 		}
 		var names []string
-		for _, id := range sessions(t, log) {
+		for _, id := range importtest.Sessions(t, log) {
 			if strings.HasPrefix(id, "talk-") {
 				id = id[:strings.LastIndex(id, "-")+1]
 			}
@@ -213,15 +214,15 @@ func TestSessions(t *testing.T) {
 // continues the other.
 func TestOneIDInTwoFiles(t *testing.T) {
 	const system, a, b = `{"role":"system","content":"s"}`, `{"role":"user","content":"a"}`, `{"role":"user","content":"b"}`
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	for range 2 {
 		for i, list := range [][]string{{system, a}, {system, a, pool[5]}, {system, b}} {
-			if _, err := (lists.Format{}).Import(t.Context(), log, source(fmt.Sprint(i, ".json"), document(list))); err != nil {
+			if _, err := (lists.Format{}).Import(t.Context(), log, importtest.Source(fmt.Sprint(i, ".json"), document(list))); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	all := sessions(t, log)
+	all := importtest.Sessions(t, log)
 	if len(all) != 2 || len(draw(t, log, all[0]))+len(draw(t, log, all[1])) != 4+3 {
 		t.Errorf("sessions %q", all)
 	}
@@ -236,15 +237,15 @@ func TestTruncated(t *testing.T) {
 		first + "\n" + second + "\n", "{\n\"messages\": [\n" + first + ",\n" + second + "\n]\n}",
 		`{"messages":[` + first + `]}` + "\n" + `{"id":3,"messages":[` + first + "," + second + `]}`,
 	} {
-		log := newLog(t)
+		log := importtest.NewLog(t)
 		cut := whole[:strings.LastIndex(whole, `"ho"`)]
 		got := load(t, log, cut)
 		if len(got.Refused) != 1 || !strings.Contains(got.Refused[0].Reason, "cut off") || got.Imported == 0 {
 			t.Errorf("%s: %+v", cut, got)
 		}
-		before := sessions(t, log)
+		before := importtest.Sessions(t, log)
 		got = load(t, log, whole)
-		if len(got.Refused) > 0 || got.Imported != 1 || got.Present == 0 || len(sessions(t, log)) != len(before) {
+		if len(got.Refused) > 0 || got.Imported != 1 || got.Present == 0 || len(importtest.Sessions(t, log)) != len(before) {
 			t.Errorf("then %s: %+v", whole, got)
 		}
 	}
@@ -252,7 +253,7 @@ func TestTruncated(t *testing.T) {
 
 // Lines that are no conversation are refused, and those around them are read.
 func TestRefused(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	content := strings.Join([]string{`[{"role":"user","content":"hi"}]`, `{"text":"no list"}`, `{"messages":[`, `7`, `[{"role":"user","content":"\ud800"}]`, `{"id":"x","id":"y"}`, `["no list"]`}, "\n")
 	got := load(t, log, content)
 	var lines []string
@@ -267,7 +268,7 @@ func TestRefused(t *testing.T) {
 // A session of the same name that another program left is not touched, and the
 // rest of the file is imported.
 func TestAnothersSession(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	e, err := eventlog.NewUserMessage("mine")
 	if err != nil {
 		t.Fatal(err)
@@ -276,40 +277,16 @@ func TestAnothersSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	content := document(pool[2:3]) + "\n[" + pool[2] + "]\n"
-	got, err := lists.Format{}.Import(t.Context(), log, source("talk.json", content))
-	if !errors.Is(err, interop.ErrHistory) || len(sessions(t, log)) != 2 || len(draw(t, log, "conversation-1")) != 1 {
-		t.Errorf("%+v, %v, %q", got, err, sessions(t, log))
+	got, err := lists.Format{}.Import(t.Context(), log, importtest.Source("talk.json", content))
+	if !errors.Is(err, interop.ErrHistory) || len(importtest.Sessions(t, log)) != 2 || len(draw(t, log, "conversation-1")) != 1 {
+		t.Errorf("%+v, %v, %q", got, err, importtest.Sessions(t, log))
 	}
 }
 
-// Whatever a file holds, every record is counted once, a second import writes
-// nothing, and what was written is sound.
 func FuzzImport(f *testing.F) {
 	for _, c := range importable {
 		f.Add(c.content)
 	}
 	f.Add(strings.Join(pool, "\n"))
-	f.Fuzz(func(t *testing.T, content string) {
-		if len(content) > 16<<10 {
-			return
-		}
-		lists.Format{}.Detect("f", []byte(content))
-		log := newLog(t)
-		first, err := lists.Format{}.Import(t.Context(), log, source("f", content))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if sum := first.Imported + first.Raw + first.Present + first.Held + len(first.Refused); sum != first.Records {
-			t.Fatalf("%d records in %+v", sum, first)
-		}
-		second, err := lists.Format{}.Import(t.Context(), log, source("f", content))
-		if err != nil || second.Events != 0 {
-			t.Fatalf("second import: %+v, %v", second, err)
-		}
-		for _, id := range sessions(t, log) {
-			if report, err := log.Verify(t.Context(), id); err != nil || len(report.Defects) > 0 {
-				t.Fatalf("verify %q: %v, %v", id, report.Defects, err)
-			}
-		}
-	})
+	importtest.Fuzz(f, lists.Format{}, "f")
 }

@@ -3,7 +3,6 @@ package lists_test
 import (
 	"fmt"
 	"io"
-	"strings"
 	"testing"
 
 	"github.com/go-json-experiment/json"
@@ -13,47 +12,22 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/anthropic"
+	"github.com/convlog/convlog/interop/internal/importtest"
 	"github.com/convlog/convlog/interop/lists"
 	"github.com/convlog/convlog/interop/openai"
 	"github.com/convlog/convlog/projection"
-	"github.com/convlog/convlog/store/storetest"
 )
-
-func newLog(t testing.TB) *eventlog.Log {
-	log := eventlog.Open(storetest.NewMemory())
-	t.Cleanup(func() { log.Close() })
-	return log
-}
-
-func source(name, content string) interop.Source {
-	return interop.Source{Name: name, Open: func() (io.ReadCloser, error) {
-		return io.NopCloser(strings.NewReader(content)), nil
-	}}
-}
 
 // load imports a file of that content, which must be detected and succeed.
 func load(t testing.TB, log *eventlog.Log, content string) interop.Result {
 	t.Helper()
-	if !(lists.Format{}).Detect("talk.json", []byte(content)) {
-		t.Fatalf("not detected: %s", content)
-	}
-	result, err := lists.Format{}.Import(t.Context(), log, source("talk.json", content))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if sum := result.Imported + result.Raw + result.Present + result.Held + len(result.Refused); sum != result.Records {
-		t.Fatalf("%d records in %+v", sum, result)
-	}
-	return result
+	return importtest.Load(t, log, lists.Format{}, "talk.json", content)
 }
 
 // draw is a short line for each event of a session.
 func draw(t testing.TB, log *eventlog.Log, session string) (lines []string) {
 	t.Helper()
-	for e, err := range log.Read(t.Context(), session, eventlog.All) {
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, e := range importtest.Events(t, log, session) {
 		lines = append(lines, drawEvent(t, &e))
 	}
 	return lines
@@ -88,29 +62,10 @@ func drawEvent(t testing.TB, e *eventlog.Event) string {
 	return line
 }
 
-func sessions(t testing.TB, log *eventlog.Log) (ids []string) {
-	t.Helper()
-	for info, err := range log.Sessions(t.Context()) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		ids = append(ids, info.ID)
-	}
-	return ids
-}
-
 // exported renders the effective history of a session.
 func exported(t testing.TB, log *eventlog.Log, session, format string) jsontext.Value {
 	t.Helper()
-	h, err := projection.Load(t.Context(), log, session, projection.History)
-	if err != nil {
-		t.Fatal(err)
-	}
-	entries, err := h.State.Messages()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return rendered(t, log, entries, format)
+	return rendered(t, log, importtest.History(t, log, session), format)
 }
 
 func rendered(t testing.TB, log *eventlog.Log, entries []projection.Entry, format string) (raw jsontext.Value) {
@@ -167,7 +122,7 @@ func TestWhatIsExportedComesBack(t *testing.T) {
 			`{"role":"assistant","content":[{"type":"text","text":"One pixel."}]}]}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			log := newLog(t)
+			log := importtest.NewLog(t)
 			got := load(t, log, c.list)
 			if got.Raw > 0 || len(got.Refused) > 0 || len(got.Sessions) != 1 {
 				t.Fatalf("imported: %+v", got)

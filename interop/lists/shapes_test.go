@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop/internal/importtest"
 	"github.com/convlog/convlog/interop/lists"
 )
 
@@ -120,7 +121,7 @@ var importable = map[string]struct {
 func TestWhatBecomesOfLists(t *testing.T) {
 	for name, c := range importable {
 		t.Run(name, func(t *testing.T) {
-			log := newLog(t)
+			log := importtest.NewLog(t)
 			got := load(t, log, c.content)
 			if len(got.Sessions) != 1 || len(got.Refused) > 0 {
 				t.Fatalf("imported: %+v", got)
@@ -149,7 +150,7 @@ func TestUsage(t *testing.T) {
 		"a response with what was asked":   {InputTokens: 6, CacheReadTokens: 4, OutputTokens: 2, ReasoningTokens: 1},
 	}
 	for name, u := range want {
-		log := newLog(t)
+		log := importtest.NewLog(t)
 		got := load(t, log, importable[name].content)
 		var sum eventlog.Usage
 		for e, err := range log.Read(t.Context(), got.Sessions[0], eventlog.All) {
@@ -167,7 +168,7 @@ func TestUsage(t *testing.T) {
 
 // Rules of conversation that a list breaks are marked, and break nothing.
 func TestBrokenRulesAreMarked(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	got := load(t, log, importable["Anthropic's own members"].content)
 	for e, err := range log.Read(t.Context(), got.Sessions[0], eventlog.All) {
 		if err != nil {

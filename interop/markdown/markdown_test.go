@@ -9,42 +9,16 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop/internal/fence"
+	"github.com/convlog/convlog/interop/internal/importtest"
 	"github.com/convlog/convlog/interop/markdown"
-	"github.com/convlog/convlog/store/storetest"
 )
 
 var update = flag.Bool("update", false, "write the golden text anew")
-
-func newLog(t testing.TB) *eventlog.Log {
-	log := eventlog.Open(storetest.NewMemory())
-	t.Cleanup(func() { log.Close() })
-	return log
-}
-
-// say appends payloads, each in an append of its own, a second apart.
-func say(t testing.TB, log *eventlog.Log, payloads ...eventlog.Payload) {
-	t.Helper()
-	for _, p := range payloads {
-		e, err := eventlog.NewUnchecked(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		head, err := log.Head(t.Context(), "talk")
-		if err != nil {
-			head = eventlog.Head{}
-		}
-		e.Timestamp = time.Date(2026, 3, 1, 10, 0, int(head.Seq), 0, time.UTC)
-		if _, err := log.Append(t.Context(), "talk", eventlog.At(head).Lenient(), e); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
 
 func write(t testing.TB, log *eventlog.Log) string {
 	t.Helper()
@@ -60,10 +34,10 @@ func said(role eventlog.Role, parts ...eventlog.Part) eventlog.Message {
 }
 
 func TestGoldenText(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	failed := eventlog.ToolResult("c2", "look", eventlog.Text("no such\n```\nfile"))
 	failed.IsError = true
-	say(t, log, eventlog.Session{Title: "Pixels & *boxes*", Agent: "painter"},
+	importtest.Say(t, log, "talk", eventlog.Session{Title: "Pixels & *boxes*", Agent: "painter"},
 		said(eventlog.User, eventlog.Text("What is this?\n# Now\nTitle\n===\n<b>`<i>`</b> ![x](http://example.org/x.png)"),
 			eventlog.Part{Type: eventlog.ImagePart, MediaType: "image/png", Data: []byte("\x89PNG\r\n\x1a\n")},
 			eventlog.Part{Type: eventlog.ImagePart, URL: "https://example.org/a.png"}),
@@ -91,11 +65,11 @@ func TestGoldenText(t *testing.T) {
 }
 
 func TestErrors(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	if err := markdown.Write(t.Context(), &bytes.Buffer{}, log, "talk", markdown.Options{}); !errors.Is(err, eventlog.ErrNotFound) {
 		t.Errorf("a missing session: %v", err)
 	}
-	say(t, log, said(eventlog.User, eventlog.Text("hi")))
+	importtest.Say(t, log, "talk", said(eventlog.User, eventlog.Text("hi")))
 	if err := markdown.Write(t.Context(), fullDisk{}, log, "talk", markdown.Options{}); !errors.Is(err, errFull) {
 		t.Errorf("a full disk: %v", err)
 	}
@@ -188,8 +162,8 @@ func FuzzWrite(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, a, b string) {
 		a, b = strings.ToValidUTF8(a, "\ufffd"), strings.ToValidUTF8(b, "\ufffd")
-		log := newLog(t)
-		say(t, log, eventlog.Session{Title: a + ".", Agent: b}, said(eventlog.User, eventlog.Text(a)),
+		log := importtest.NewLog(t)
+		importtest.Say(t, log, "talk", eventlog.Session{Title: a + ".", Agent: b}, said(eventlog.User, eventlog.Text(a)),
 			said(eventlog.Assistant, eventlog.Reasoning(b, ""), eventlog.Text(b), eventlog.ToolCall("c", "n"+a, nil), eventlog.Opaque("k"+a, []byte(`{}`))),
 			said(eventlog.Tool, eventlog.ToolResult("c", "n", eventlog.Text(b), eventlog.Text(a))),
 			eventlog.Compaction{Summary: b, Strategy: a}, eventlog.Handoff{ToAgent: "n" + a, Reason: b})

@@ -9,33 +9,9 @@ import (
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/interop/internal/importtest"
 	"github.com/convlog/convlog/interop/transcript"
-	"github.com/convlog/convlog/store/storetest"
 )
-
-func newLog(t testing.TB) *eventlog.Log {
-	log := eventlog.Open(storetest.NewMemory())
-	t.Cleanup(func() { log.Close() })
-	return log
-}
-
-// say appends payloads, each in an append of its own.
-func say(t testing.TB, log *eventlog.Log, session string, payloads ...eventlog.Payload) {
-	t.Helper()
-	for _, p := range payloads {
-		e, err := eventlog.NewUnchecked(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		head, err := log.Head(t.Context(), session)
-		if err != nil {
-			head = eventlog.Head{}
-		}
-		if _, err := log.Append(t.Context(), session, eventlog.At(head).Lenient(), e); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
 
 func user(text string) eventlog.Message {
 	return eventlog.Message{Role: eventlog.User, Parts: []eventlog.Part{eventlog.Text(text)}}
@@ -82,12 +58,12 @@ func read(t testing.TB, log *eventlog.Log, session string, o transcript.Options)
 // Pieces of one message are one entry, though results and records of another
 // program stand between them, and results stand under their calls.
 func TestPiecesAndResultsStandTogether(t *testing.T) {
-	log := newLog(t)
-	say(t, log, "s", user("Go."), reply("g", eventlog.Text("two")), reply("g", call("a")))
+	log := importtest.NewLog(t)
+	importtest.Say(t, log, "s", user("Go."), reply("g", eventlog.Text("two")), reply("g", call("a")))
 	if _, err := log.Append(t.Context(), "s", eventlog.Any, eventlog.Event{Type: "claude:progress", Data: []byte(`{}`)}); err != nil {
 		t.Fatal(err)
 	}
-	say(t, log, "s", result("a", "1"), reply("g", call("b")), result("b", "2"), reply("h", eventlog.Text("done")), result("c", "3"), user("More."))
+	importtest.Say(t, log, "s", result("a", "1"), reply("g", call("b")), result("b", "2"), reply("h", eventlog.Text("done")), result("c", "3"), user("More."))
 	want := []string{"#1 turn 0: user Go.", "#2 assistant two a=1 b=2", "#4 ", "#8 assistant done", "#9 tool c broken: orphan_result", "#10 turn 1: user More."}
 	if diff := cmp.Diff(want, read(t, log, "s", transcript.Options{})); diff != "" {
 		t.Error(diff)
@@ -97,8 +73,8 @@ func TestPiecesAndResultsStandTogether(t *testing.T) {
 // A call whose result never comes holds nothing back for ever, and nothing is lost
 // where more stands between a call and its result than is held.
 func TestWhatIsHeldIsBounded(t *testing.T) {
-	log := newLog(t)
-	say(t, log, "s", user("Go."), reply("", call("a")))
+	log := importtest.NewLog(t)
+	importtest.Say(t, log, "s", user("Go."), reply("", call("a")))
 	var events []eventlog.Event
 	for range 500 {
 		events = append(events, eventlog.Event{Type: "other:note", Data: []byte(`{}`)})
@@ -106,7 +82,7 @@ func TestWhatIsHeldIsBounded(t *testing.T) {
 	if _, err := log.Append(t.Context(), "s", eventlog.Any, events...); err != nil {
 		t.Fatal(err)
 	}
-	say(t, log, "s", result("a", "late"), user("More."))
+	importtest.Say(t, log, "s", result("a", "late"), user("More."))
 	all := read(t, log, "s", transcript.Options{})
 	if len(all) != 504 || all[1] != "#2 assistant a" || all[502] != "#503 tool a" {
 		t.Errorf("%d entries, %q and %q", len(all), all[1], all[502])
@@ -116,7 +92,7 @@ func TestWhatIsHeldIsBounded(t *testing.T) {
 // A result that was recorded when the tool had run stands where no message tells
 // it.
 func TestRecordedResults(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	ran := func(id, text, fault string) eventlog.ToolCompletion {
 		c := eventlog.ToolCompletion{CallID: id, Name: "run", Error: fault}
 		if text != "" {
@@ -124,7 +100,7 @@ func TestRecordedResults(t *testing.T) {
 		}
 		return c
 	}
-	say(t, log, "s", user("Go."), reply("", call("a"), call("b"), call("c")), ran("a", "recorded", ""), ran("b", "recorded", ""), ran("c", "", "no such tool"), result("b", "told"))
+	importtest.Say(t, log, "s", user("Go."), reply("", call("a"), call("b"), call("c")), ran("a", "recorded", ""), ran("b", "recorded", ""), ran("c", "", "no such tool"), result("b", "told"))
 	want := []string{"#1 turn 0: user Go.", "#2 assistant a=recorded b=told c=no such tool", "#3 ", "#4 ", "#5 "}
 	if diff := cmp.Diff(want, read(t, log, "s", transcript.Options{})); diff != "" {
 		t.Error(diff)
@@ -134,12 +110,12 @@ func TestRecordedResults(t *testing.T) {
 // What was rewound is left out, or marked; turns are numbered as fork counts
 // them, on each path.
 func TestRewoundTurns(t *testing.T) {
-	log := newLog(t)
-	say(t, log, "s", user("one"), reply("", eventlog.Text("1")), user("two"), reply("", eventlog.Text("2")))
+	log := importtest.NewLog(t)
+	importtest.Say(t, log, "s", user("one"), reply("", eventlog.Text("1")), user("two"), reply("", eventlog.Text("2")))
 	if _, err := fork.Rewind(t.Context(), log, "s", fork.BeforeTurn(1), fork.RewindOptions{Reason: "typo"}); err != nil {
 		t.Fatal(err)
 	}
-	say(t, log, "s", user("zwei"), reply("", eventlog.Text("2!")))
+	importtest.Say(t, log, "s", user("zwei"), reply("", eventlog.Text("2!")))
 	want := []string{"#1 turn 0: user one", "#2 assistant 1", "#3 turn 1: user two orphaned", "#4 assistant 2 orphaned",
 		"#5 went back to #2 · typo", "#6 turn 1: user zwei", "#7 assistant 2!"}
 	if diff := cmp.Diff(want, read(t, log, "s", transcript.Options{All: true})); diff != "" {
@@ -154,10 +130,10 @@ func TestRewoundTurns(t *testing.T) {
 // Turns that say which they are keep their index, whether their input stands
 // before or behind the turn_started.
 func TestTurnsKeepTheirIndex(t *testing.T) {
-	log := newLog(t)
+	log := importtest.NewLog(t)
 	done := eventlog.TurnCompletion{Status: eventlog.TurnStatusCompleted}
 	failed := eventlog.TurnCompletion{Status: eventlog.TurnStatusFailed, Error: "no model"}
-	say(t, log, "s", user("one"), eventlog.TurnStart{Index: 4}, reply("", eventlog.Text("1")), user("aside"), done,
+	importtest.Say(t, log, "s", user("one"), eventlog.TurnStart{Index: 4}, reply("", eventlog.Text("1")), user("aside"), done,
 		eventlog.TurnStart{Index: 5}, user("two"), failed)
 	want := []string{"#1 turn 4: user one", "#2 ", "#3 assistant 1", "#4 user aside", "#5 ", "#6 ", "#7 turn 5: user two", "#8 turn failed"}
 	if diff := cmp.Diff(want, read(t, log, "s", transcript.Options{})); diff != "" {

@@ -1,10 +1,13 @@
 package importtest
 
 import (
+	"bytes"
+	"errors"
 	"regexp"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/oklog/ulid/v2"
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/projection"
@@ -84,6 +87,27 @@ func History(t TB, log *eventlog.Log, session string, options ...projection.Opti
 		t.Fatal(err)
 	}
 	return entries
+}
+
+// Say appends payloads to a session, each in an append of its own, a second
+// apart. They may break rules of conversation.
+func Say(t TB, log *eventlog.Log, session string, payloads ...eventlog.Payload) {
+	t.Helper()
+	for _, p := range payloads {
+		e, err := eventlog.NewUnchecked(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		head, err := log.Head(t.Context(), session)
+		if err != nil && !errors.Is(err, eventlog.ErrNotFound) {
+			t.Fatal(err)
+		}
+		e.Timestamp = time.Date(2026, 3, 1, 10, 0, int(head.Seq), 0, time.UTC)
+		e.ID = ulid.MustNew(ulid.Timestamp(e.Timestamp), bytes.NewReader(make([]byte, 10)))
+		if _, err := log.Append(t.Context(), session, eventlog.At(head).Lenient(), e); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // Rewind moves the head of a session, as another program might.
