@@ -60,6 +60,11 @@ func (r *Record) Kept() Record {
 // What cannot be read is yielded as a *RecordError, and the sequence goes on
 // with the next line; any other error ends it.
 func Records(src Source) iter.Seq2[Record, error] {
+	return split(src, (*splitter).lines)
+}
+
+// split yields what read finds in a source.
+func split(src Source, read func(s *splitter, yield func(Record, error) bool)) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		r, f, err := src.reader()
 		if err != nil {
@@ -67,8 +72,7 @@ func Records(src Source) iter.Seq2[Record, error] {
 			return
 		}
 		defer f.Close()
-		s := splitter{source: src.Name, in: bufio.NewReaderSize(r, 64<<10)}
-		s.lines(yield)
+		read(&splitter{source: src.Name, in: bufio.NewReaderSize(r, 64<<10)}, yield)
 	}
 }
 
@@ -84,6 +88,18 @@ type splitter struct {
 }
 
 var byteOrderMark = []byte("\xef\xbb\xbf")
+
+// lines yields what stands on the lines.
+func (s *splitter) lines(yield func(Record, error) bool) {
+	for s.next() {
+		if !s.line(yield) {
+			return
+		}
+	}
+	if s.err != nil {
+		yield(Record{}, fmt.Errorf("read %s after line %d: %w", s.source, s.number, s.err))
+	}
+}
 
 // next reads the next line into s.buf.
 func (s *splitter) next() bool {

@@ -16,38 +16,18 @@ import (
 // A file whose first line is a whole value is read line by line; any other is
 // held in memory.
 func Values(src Source) iter.Seq2[Record, error] {
-	return func(yield func(Record, error) bool) {
-		r, f, err := src.reader()
-		if err != nil {
-			yield(Record{}, fmt.Errorf("open %s: %w", src.Name, err))
-			return
-		}
-		defer f.Close()
-		in := bufio.NewReaderSize(r, 64<<10)
-		s := splitter{source: src.Name, in: in, arrays: true}
+	return split(src, func(s *splitter, yield func(Record, error) bool) {
+		s.arrays = true
 		document, err := s.document()
-		if err != nil {
+		switch {
+		case err != nil:
 			yield(Record{}, fmt.Errorf("read %s: %w", src.Name, err))
-			return
-		}
-		if document != nil {
+		case document != nil:
 			s.values(document, yield)
-			return
+		default:
+			s.lines(yield)
 		}
-		s.lines(yield)
-	}
-}
-
-// lines yields what stands on the lines.
-func (s *splitter) lines(yield func(Record, error) bool) {
-	for s.next() {
-		if !s.line(yield) {
-			return
-		}
-	}
-	if s.err != nil {
-		yield(Record{}, fmt.Errorf("read %s after line %d: %w", s.source, s.number, s.err))
-	}
+	})
 }
 
 // document reads the file if its values go over many lines; else it is nil, and
