@@ -1,10 +1,8 @@
 package lists
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/convlog/convlog/eventlog"
@@ -66,14 +64,13 @@ func (im *importer) conversation(c *conversation) error {
 	a := adding{importer: im, c: c, s: s, r: newReader(c)}
 	first := a.first()
 	if !s.ours() {
-		return &interop.HistoryError{Session: s.ID, Source: first.Source, Line: first.Line, Offset: first.Offset,
-			Reason: "the session was not imported from a list of messages"}
+		return first.Conflict(s.ID, "the session was not imported from a list of messages")
 	}
 	im.result.Touch(s.ID)
 	err = a.all()
 	if err != nil {
 		s.Drop()
-		err = fmt.Errorf("%s:%d: record at byte %d: %w", first.Source, first.Line, first.Offset, err)
+		err = first.Located(err)
 	} else {
 		err = s.Flush(im.ctx)
 	}
@@ -184,7 +181,7 @@ func (a *adding) add(e *element, m *eventlog.Message, isMessage bool) error {
 func (a *adding) event(e *element, m *eventlog.Message, isMessage bool) (event eventlog.Event, at time.Time, err error) {
 	at = a.time(a.r.at)
 	if isMessage {
-		if err := parts.Settle(m.Parts, a.put); err != nil {
+		if err := parts.Settle(m.Parts, parts.Keep(a.ctx, a.log)); err != nil {
 			return event, at, err
 		}
 		event, err = e.rec.Event(e.part, *m)
@@ -205,10 +202,6 @@ func (a *adding) event(e *element, m *eventlog.Message, isMessage bool) (event e
 		return event, at, err
 	}
 	return event, at, event.SetMetadata(interop.OriginKey, e.rec.Origin(e.part))
-}
-
-func (a *adding) put(body []byte) (eventlog.BlobRef, error) {
-	return a.log.PutBlob(a.ctx, bytes.NewReader(body))
 }
 
 // about begins the session, or tells what it does not know: other settings, or a

@@ -133,7 +133,6 @@ func (im *importer) onLine(rec *interop.Record) {
 		im.file.count++
 		im.lines = &conversation{number: im.file.count}
 	}
-	kept := *rec
-	kept.Value = rec.Value.Clone()
+	kept := rec.Kept()
 	im.lines.elements = append(im.lines.elements, element{kept.Value, &kept, 0})
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
-	"github.com/convlog/convlog/projection"
+	"github.com/convlog/convlog/interop/internal/document"
 )
 
 // session is a session that a conversation is added to.
@@ -21,12 +21,11 @@ type session struct {
 	titled bool
 	// erased: what it says of itself was redacted, and is not to come back.
 	erased bool
-	// settings are the digests of what stood around the conversation.
-	settings map[eventlog.Digest]bool
+	settings document.Settings
 }
 
 func openSession(ctx context.Context, log *eventlog.Log, id string) (*session, error) {
-	s := &session{settings: map[eventlog.Digest]bool{}}
+	s := &session{settings: document.Settings{}}
 	opened, err := interop.OpenSession(ctx, log, id, s.remember)
 	s.Session = opened
 	return s, err
@@ -69,16 +68,10 @@ func (s *session) remember(e *eventlog.Event) error {
 // settled reports whether the session knows the settings, which it does from
 // then on.
 func (s *session) settled(settings jsontext.Value) (known bool, err error) {
-	if len(settings) == 0 || s.erased {
+	if s.erased {
 		return true, nil
 	}
-	d, err := projection.CanonicalDigest(settings)
-	if err != nil {
-		return false, err
-	}
-	known = s.settings[d]
-	s.settings[d] = true
-	return known, nil
+	return s.settings.Know(settings)
 }
 
 // parent is the event that what follows the event at seq continues; seq is 0 for

@@ -1,7 +1,6 @@
 package document
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -80,14 +79,13 @@ func (im *importer) session(doc *Session) error {
 	}
 	a := adding{importer: im, doc: doc, s: s, at: map[string]place{}, last: place{seq: start}, found: s.Seq()}
 	if !s.New() && s.Format != im.format {
-		return &interop.HistoryError{Session: doc.ID, Source: doc.Rec.Source, Line: doc.Rec.Line, Offset: doc.Rec.Offset,
-			Reason: "the session was not imported from " + im.format}
+		return doc.Rec.Conflict(doc.ID, "the session was not imported from "+im.format)
 	}
 	im.result.Touch(doc.ID)
 	if err := a.run(); err != nil {
 		s.Drop()
 		im.result.Events += s.Written()
-		return fmt.Errorf("%s:%d: record at byte %d: %w", doc.Rec.Source, doc.Rec.Line, doc.Rec.Offset, err)
+		return doc.Rec.Located(err)
 	}
 	err = s.Flush(im.ctx)
 	im.result.Events += s.Written()
@@ -291,7 +289,7 @@ func (a *adding) changed(it *Item) error {
 // event makes the event of an item. raw says that it keeps the record as it is.
 func (a *adding) event(it *Item) (e eventlog.Event, raw bool, err error) {
 	if m, ok := it.Payload.(eventlog.Message); ok {
-		if err := parts.Settle(m.Parts, a.put); err != nil {
+		if err := parts.Settle(m.Parts, parts.Keep(a.ctx, a.log)); err != nil {
 			return e, false, err
 		}
 	}
@@ -307,10 +305,6 @@ func (a *adding) event(it *Item) (e eventlog.Event, raw bool, err error) {
 
 func (it *Item) raw(format string) (eventlog.Event, error) {
 	return it.Rec.Raw(interop.RawType(format, cmp.Or(it.Kind, "other")))
-}
-
-func (a *adding) put(body []byte) (eventlog.BlobRef, error) {
-	return a.log.PutBlob(a.ctx, bytes.NewReader(body))
 }
 
 // spend adds what all of it took and single messages do not tell.

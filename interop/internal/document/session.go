@@ -9,7 +9,6 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/trail"
-	"github.com/convlog/convlog/projection"
 )
 
 // start is the seq of the first event of a session.
@@ -26,8 +25,7 @@ type session struct {
 	title string
 	// erased: what it says of itself was redacted, and is not to come back.
 	erased bool
-	// settings are the digests of what stood around its items.
-	settings map[eventlog.Digest]bool
+	settings Settings
 }
 
 // spending is what an event tells.
@@ -39,7 +37,7 @@ type spending struct {
 
 // openSession finds a session in the log, or prepares a new one.
 func openSession(ctx context.Context, log *eventlog.Log, id string) (*session, error) {
-	s := &session{trail: trail.New(), said: map[int64]eventlog.Digest{}, settings: map[eventlog.Digest]bool{}}
+	s := &session{trail: trail.New(), said: map[int64]eventlog.Digest{}, settings: Settings{}}
 	opened, err := interop.OpenSession(ctx, log, id, s.remember)
 	s.Session = opened
 	return s, err
@@ -91,16 +89,10 @@ func (s *session) heard(e *eventlog.Event) error {
 // settled reports whether the session knows the settings, which it does from
 // then on.
 func (s *session) settled(settings jsontext.Value) (known bool, err error) {
-	if len(settings) == 0 || s.erased {
+	if s.erased {
 		return true, nil
 	}
-	d, err := projection.CanonicalDigest(settings)
-	if err != nil {
-		return false, err
-	}
-	known = s.settings[d]
-	s.settings[d] = true
-	return known, nil
+	return s.settings.Know(settings)
 }
 
 // taken is what was spent on the active path.
