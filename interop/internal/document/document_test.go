@@ -1,0 +1,151 @@
+package document_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+	"pgregory.net/rapid"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/document"
+	"github.com/convlog/convlog/interop/internal/importtest"
+)
+
+// notes is a format for these tests: a list of items in the order in which they
+// are added.
+type notes struct{}
+
+func (notes) Name() string                   { return "notes" }
+func (notes) Detect(_ string, _ []byte) bool { return true }
+
+func (notes) Import(ctx context.Context, log *eventlog.Log, src interop.Source) (interop.Result, error) {
+	return document.Import(ctx, log, src, "notes", read)
+}
+
+// note is an item of the format.
+type note struct {
+	Name  string `json:"name,omitzero"`
+	After string `json:"after,omitzero"`
+	Text  string `json:"text,omitzero"` // none: kept raw
+	Cost  int64  `json:"cost,omitzero"`
+}
+
+func read(_ *document.File, rec *interop.Record) ([]document.Session, error) {
+	records, err := document.Elements(rec, rec.Value)
+	if err != nil {
+		return nil, err
+	}
+	s := document.Session{ID: "s", Rec: rec, About: eventlog.Session{Title: "Notes"}}
+	for i := range records {
+		var n note
+		if err := json.Unmarshal(records[i].Value, &n); err != nil {
+			return nil, err
+		}
+		it := document.Raw(records[i], "raw")
+		it.Name, it.After = n.Name, n.After
+		if n.Text != "" {
+			it.Payload = eventlog.Message{Role: eventlog.User, Parts: []eventlog.Part{eventlog.Text(n.Text)}}
+		}
+		s.Spent.Cost += eventlog.Cost(n.Cost)
+		s.Items = append(s.Items, it)
+	}
+	return []document.Session{s}, nil
+}
+
+func write(t importtest.TB, all []note) string {
+	t.Helper()
+	b, err := json.Marshal(all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// anyNotes are notes with names and without, on branches and raw.
+func anyNotes(r *rapid.T) (all []note) {
+	for i := range rapid.IntRange(1, 14).Draw(r, "notes") {
+		n := note{Text: rapid.SampledFrom([]string{"", "a", "b", "a"}).Draw(r, "text")}
+		if rapid.Bool().Draw(r, "named") {
+			n.Name = fmt.Sprint("n", i)
+		}
+		if rapid.IntRange(0, 3).Draw(r, "branch") == 0 {
+			n.After = fmt.Sprint("n", rapid.IntRange(0, i).Draw(r, "after"))
+		}
+		all = append(all, n)
+	}
+	return all
+}
+
+// Law: whatever a document holds, the log is the same whether it was imported
+// whole or while it grew, and importing it again writes nothing.
+func TestAnyDocumentThatGrowsGivesTheSameLog(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		all := anyNotes(r)
+		var versions []string
+		for cut := 1; cut < len(all); cut += rapid.IntRange(1, 4).Draw(r, "grows by") {
+			versions = append(versions, write(r, all[:cut]))
+		}
+		importtest.Grows(r, notes{}, "f", append(versions, write(r, all))...)
+	})
+}
+
+// Law: what single items do not tell of the cost is told once, whatever was told
+// of it before.
+func TestCostsAreToldOnce(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		log := importtest.NewLog(r)
+		var all []note
+		var want eventlog.Cost
+		for range rapid.IntRange(1, 6).Draw(r, "notes") {
+			n := note{Text: "a", Cost: int64(rapid.IntRange(0, 3).Draw(r, "cost"))}
+			all, want = append(all, n), want+eventlog.Cost(n.Cost)
+			importtest.Load(r, log, notes{}, "f", write(r, all))
+		}
+		var got eventlog.Cost
+		for _, e := range importtest.Events(r, log, "s") {
+			got += e.Cost
+		}
+		if got != want {
+			r.Fatalf("it cost %v, not %v", got, want)
+		}
+	})
+}
+
+// A list that parts from what the log has is another branch, and one that the log
+// has moves nothing.
+func TestALogOfTwoLists(t *testing.T) {
+	log := importtest.NewLog(t)
+	one, other := write(t, []note{{Text: "a"}, {Text: "b"}, {Text: "c"}}), write(t, []note{{Text: "a"}, {Text: "d"}})
+	for _, text := range []string{one, other, one} {
+		importtest.Load(t, log, notes{}, "f", text)
+	}
+	importtest.Same(t, "log", []string{"session_started", "user a…", "user b…", "user c…", "head_moved to 2", "user d…"}, lines(t, log))
+}
+
+// A session of another origin stays as it is.
+func TestAnotherHistory(t *testing.T) {
+	log := importtest.NewLog(t)
+	e, err := eventlog.NewUserMessage("mine")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := log.Append(t.Context(), "s", eventlog.New, e); err != nil {
+		t.Fatal(err)
+	}
+	_, err = notes{}.Import(t.Context(), log, importtest.Source("f", `[{"text":"a"}]`))
+	if err == nil || !strings.Contains(err.Error(), "another history under the same session id") || len(lines(t, log)) != 1 {
+		t.Errorf("import: %v", err)
+	}
+}
+
+func lines(t *testing.T, log *eventlog.Log) (all []string) {
+	t.Helper()
+	for _, e := range importtest.Events(t, log, "s") {
+		all = append(all, importtest.Draw(t, &e))
+	}
+	return all
+}
