@@ -31,6 +31,7 @@ type runBuilder struct {
 	children map[string]*ChildOp
 	steps    map[stepKey]*Op
 	llm      *Op // that is under way
+	last     *Op // that answered last, and whose step has not completed
 	owner    map[*Op]*RunTurn
 
 	// The event that is looked at.

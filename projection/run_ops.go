@@ -96,6 +96,7 @@ func (b *runBuilder) answer(m *eventlog.Message) *Op {
 	if id != "" {
 		b.answers[id] = op
 	}
+	b.last = op
 	op.Name = or(op.Name, m.Model)
 	op.respond(b.e.Data)
 	if op != b.llm {
@@ -121,9 +122,12 @@ func (b *runBuilder) step() (*Op, error) {
 		return op, err
 	}
 	op := b.steps[key]
-	if op == nil {
+	if op == nil && p.ResponseID != "" {
 		op = b.answers[p.ResponseID]
+	} else if op == nil && b.owner[b.last] == b.turn {
+		op = b.last
 	}
+	b.last = nil
 	if op == nil || op.Kind != LLMOp {
 		op = b.begin(LLMOp, b.e.ID.String(), p.Model)
 	}

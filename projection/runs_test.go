@@ -100,3 +100,37 @@ func TestRunsThatGoRound(t *testing.T) {
 		})
 	}
 }
+
+// A step that only completes is that of the answer before it, not one more.
+func TestStepsThatOnlyComplete(t *testing.T) {
+	onStores(t, func(t *testing.T, log *eventlog.Log) {
+		var events []eventlog.Event
+		add := func(e eventlog.Event, err error) {
+			t.Helper()
+			if err != nil {
+				t.Fatal(err)
+			}
+			events = append(events, e)
+		}
+		says := func(role eventlog.Role, group string) {
+			add(eventlog.NewMessage(eventlog.Message{Role: role, Group: group, Parts: []eventlog.Part{eventlog.Text("so")}}))
+		}
+		says(eventlog.User, "")
+		for _, group := range []string{"g1", "g2"} {
+			says(eventlog.Assistant, group)
+			says(eventlog.Assistant, group)
+			add(eventlog.NewStepCompleted(eventlog.StepCompletion{Usage: eventlog.Usage{OutputTokens: 3}}))
+		}
+		if _, err := log.Append(bg, "s", eventlog.New, events...); err != nil {
+			t.Fatal(err)
+		}
+		run, err := projection.LoadRuns(bg, log, "s")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ops := run.Turns[0].Ops
+		if len(ops) != 2 || len(ops[0].Accounting) != 1 || len(ops[1].Accounting) != 1 {
+			t.Errorf("%d ops: %+v", len(ops), ops)
+		}
+	})
+}
