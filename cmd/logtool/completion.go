@@ -30,7 +30,7 @@ func (a *app) complete(root *cobra.Command) {
 
 // flagValues are the words that a command's flags take.
 func flagValues(command string) map[string][]string {
-	values := map[string][]string{"projection": projection.Names(), "path": {allPaths, activePath}}
+	values := map[string][]string{"projection": projection.Names(), "path": {allPaths, activePath}, "type": typeNames()}
 	switch command {
 	case "import":
 		values["format"] = formatNames()
@@ -38,6 +38,14 @@ func flagValues(command string) map[string][]string {
 		values["sort"], values["source"] = sorts, sourceNames()
 	}
 	return values
+}
+
+// typeNames are the types of events that this version knows.
+func typeNames() (names []string) {
+	for _, t := range eventlog.Types() {
+		names = append(names, string(t))
+	}
+	return names
 }
 
 // completeSession is completeSessions for the first argument only.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 	"syscall"
 
@@ -121,6 +122,8 @@ func hintFor(err error) string {
 		return "give --store a sqlite file that logtool made, or restore the file from a copy"
 	case errors.Is(err, eventlog.ErrVersion):
 		return "use a newer logtool"
+	case errors.Is(err, fs.ErrPermission):
+		return "look at its owner and permissions (ls -l), or run this as a user who may open it"
 	case errors.Is(err, eventlog.ErrUnknownOutcome):
 		return "look at the end of the session (logtool tail) before you append again"
 	}

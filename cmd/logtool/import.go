@@ -33,8 +33,8 @@ func (a *app) importCommand() *cobra.Command {
   OASST        message trees of Open Assistant, each reply a branch
   messages     lists of messages as OpenAI's Chat Completions and Responses and
                Anthropic's Messages have them: JSON, or lines of it
-  logtool      the JSONL that logtool export writes, whose ids, seqs and hashes
-               are verified and kept
+  jsonl        what logtool export writes, whose ids, seqs and hashes are verified
+               and kept
 
 Without PATH it says which of these folders there are and what is in them;
 --known imports them. "-" is standard input. Quoted patterns ('**/*.jsonl') are

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"errors"
+	"fmt"
 	"os"
 
 	"github.com/convlog/convlog/interop"
@@ -39,11 +39,14 @@ func (x *importing) preview(in *inputs, found *interop.Found) error {
 	if n := len(found.Links); n > 0 {
 		p.printf("%s in folders would not be followed\n", count(int64(n), "link"))
 	}
-	var unread []error
-	for _, row := range found.Unread {
-		unread = append(unread, row.Err)
+	if err := p.flush(); err != nil || len(found.Unread) == 0 {
+		return err
 	}
-	return errors.Join(p.flush(), errors.Join(unread...))
+	first := found.Unread[0].Err
+	if n := len(found.Unread) - 1; n > 0 {
+		return fmt.Errorf("%w; nor can %s be opened", first, count(int64(n), "other"))
+	}
+	return first
 }
 
 // candidate is the stream as a file to import.

@@ -66,7 +66,7 @@ func (a *app) ls(ctx context.Context, log *eventlog.Log, l *listing) error {
 	var all []*listed
 	for info, err := range log.Sessions(ctx) {
 		if err != nil {
-			return fmt.Errorf("list sessions: %w", err)
+			return err
 		}
 		all = append(all, newListed(info))
 	}

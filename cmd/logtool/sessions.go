@@ -17,7 +17,7 @@ func (a *app) sessions(ctx context.Context, log *eventlog.Log, args []string, al
 		var ids []string
 		for info, err := range log.Sessions(ctx) {
 			if err != nil {
-				return nil, fmt.Errorf("list sessions: %w", err)
+				return nil, err
 			}
 			ids = append(ids, info.ID)
 		}

@@ -139,7 +139,7 @@ func (v *verifying) everything(ctx context.Context, log *eventlog.Log) error {
 	v.listing = map[string]error{}
 	for info, err := range log.Sessions(ctx) {
 		if err != nil {
-			return fmt.Errorf("list sessions: %w", err)
+			return err
 		}
 		v.bytes += info.Bytes
 		v.listed(info)
