@@ -7,7 +7,7 @@ calls, tool results, tokens and nano-dollars, of the path that ends at the head.
 """
 import hashlib, json, os, re, sys
 
-NAMES = ("user", "assistant", "calls", "results", "input", "output", "cache_read", "cache_write", "cost")
+from countlib import files, show, zero
 
 def plain(name):
     return re.sub(r"[^A-Za-z0-9_.]", "-", name)[:40].strip("-.")
@@ -40,7 +40,7 @@ def add(c, usage, cost=0):
     c["cost"] += cost
 
 def swe_agent(path, document):
-    c, history, steps = dict.fromkeys(NAMES, 0), document["history"], document.get("trajectory") or []
+    c, history, steps = zero(), document["history"], document.get("trajectory") or []
     info = document.get("info") or {}
     stats = info.get("model_stats") or {}
     answers = [m for m in history if m["role"] == "assistant"]
@@ -59,7 +59,7 @@ def swe_agent(path, document):
     yield stem(path) + "-" + digits(path, ""), c
 
 def mini_swe_agent(path, document):
-    c = dict.fromkeys(NAMES, 0)
+    c = zero()
     messages = document if isinstance(document, list) else document["messages"]
     ran = False
     for m in messages:
@@ -82,7 +82,7 @@ def mini_swe_agent(path, document):
 
 def tau_bench(path, document):
     for attempt in document:
-        c = dict.fromkeys(NAMES, 0)
+        c = zero()
         for m in attempt["traj"]:
             c["user"] += m["role"] == "user"
             c["assistant"] += m["role"] == "assistant"
@@ -94,7 +94,7 @@ def tau_bench(path, document):
             yield stem(path) + "-" + plain(name) + "-" + digits(path, name), c
 
 def openhands(path, document):
-    c, responses, called = dict.fromkeys(NAMES, 0), set(), set()
+    c, responses, called = zero(), set(), set()
     for e in document["history"]:
         call = e.get("tool_call_metadata") or {}
         c["user"] += e.get("action") == "message" and e["source"] == "user"
@@ -110,7 +110,7 @@ def openhands(path, document):
     yield (plain(own) or stem(path)) + "-" + digits(path, own), c
 
 def oasst(path, document):
-    c, m = dict.fromkeys(NAMES, 0), document.get("prompt") or document
+    c, m = zero(), document.get("prompt") or document
     session = document.get("message_tree_id") or m["message_id"]
     while m:
         c["assistant" if m["role"] == "assistant" else "user"] += 1
@@ -123,7 +123,7 @@ def oasst(path, document):
 def inspect(path, document):
     task = document["eval"]
     for sample in document.get("samples") or []:
-        c = dict.fromkeys(NAMES, 0)
+        c = zero()
         for m in sample["messages"]:
             c["user"] += m["role"] == "user"
             c["assistant"] += m["role"] == "assistant"
@@ -140,7 +140,7 @@ def inspect(path, document):
         yield sample.get("uuid") or session, c
 
 def opencode(path, document):
-    c = dict.fromkeys(NAMES, 0)
+    c = zero()
     for m in document["messages"]:
         c["user"] += m["info"]["role"] == "user"
         if m["info"]["role"] != "assistant":
@@ -159,11 +159,7 @@ def opencode(path, document):
 
 count = globals()[sys.argv[1].replace("-", "_")]
 sessions = {}
-for name in sys.argv[2:]:
-    for folder, _, names in os.walk(name) if os.path.isdir(name) else [(os.path.dirname(name), [], [os.path.basename(name)])]:
-        for file in names:
-            if file != "LICENSE":
-                path = os.path.join(folder, file)
-                sessions.update(s for value in values(path) for s in count(path, value))
-for session, c in sorted(sessions.items()):
-    print(json.dumps({"session": session, **c}, separators=(",", ":")))
+for path in files(sys.argv[2:]):
+    if os.path.basename(path) != "LICENSE":
+        sessions.update(s for value in values(path) for s in count(path, value))
+show(sessions)

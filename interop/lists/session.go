@@ -20,7 +20,7 @@ type session struct {
 	tip    int64
 	titled bool
 	// erased: what it says of itself was redacted, and is not to come back.
-	erased bool
+	erased   bool
 	settings document.Settings
 }
 

@@ -24,7 +24,7 @@ type session struct {
 	spent []spending
 	title string
 	// erased: what it says of itself was redacted, and is not to come back.
-	erased bool
+	erased   bool
 	settings Settings
 }
 
