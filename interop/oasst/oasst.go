@@ -73,6 +73,7 @@ func read(_ *document.File, rec *interop.Record) ([]document.Session, error) {
 	s.ID = cmp.Or(o.Maybe("message_tree_id"), n.id)
 	s.At = n.at
 	s.Items, s.Head = n.walk(nil)
+	s.Piece = n.parent != ""
 	return []document.Session{s}, nil
 }
 

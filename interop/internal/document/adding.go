@@ -26,6 +26,7 @@ type importer struct {
 	format string
 	file   File
 	result interop.Result
+	held   *Session // pieces of a session; nil if there are none
 	// stopped are sessions in whose place the log has others.
 	stopped []error
 }

@@ -39,6 +39,9 @@ type Session struct {
 	// Spent is what all of it took. What is not told of single messages becomes
 	// a step_completed behind the items.
 	Spent Spent
+	// Piece says that this is a piece of the session, whose items name what they
+	// follow: more may stand in the next value.
+	Piece bool
 	// Rec is the record that the session stands in, and Refused why that cannot be
 	// read; nil if it can.
 	Rec     *interop.Record
@@ -87,22 +90,60 @@ func Import(ctx context.Context, log *eventlog.Log, src interop.Source, format s
 		if err != nil && !errors.As(err, &refused) {
 			return im.result, errors.Join(append(im.stopped, err)...)
 		}
-		var sessions []Session
 		if refused == nil {
-			if sessions, err = read(&im.file, &rec); err != nil {
-				refused = rec.Refuse(err)
-			}
+			rec.Value = rec.Value.Clone() // pieces stay until all are there
+			refused, err = im.value(&rec, read)
 		}
 		if refused != nil {
 			im.result.Records++
 			im.result.Refuse(refused)
-			continue
-		}
-		if err := im.all(sessions); err != nil {
+		} else if err != nil {
 			return im.result, err
 		}
 	}
+	if err := im.flush(); err != nil {
+		return im.result, err
+	}
 	return im.result, errors.Join(im.stopped...)
+}
+
+// value adds the sessions in a value.
+func (im *importer) value(rec *interop.Record, read Read) (*interop.RecordError, error) {
+	sessions, err := read(&im.file, rec)
+	if err != nil {
+		return rec.Refuse(err), nil
+	}
+	if len(sessions) == 1 && sessions[0].Piece {
+		return nil, im.piece(&sessions[0])
+	}
+	if err := im.flush(); err != nil {
+		return nil, err
+	}
+	return nil, im.all(sessions)
+}
+
+// mostPieces bounds how many are held before they are added.
+const mostPieces = 1024
+
+// piece holds a piece of a session, behind those before it.
+func (im *importer) piece(s *Session) error {
+	if h := im.held; h != nil && h.ID == s.ID && len(h.Items) < mostPieces {
+		h.Items, h.Head = append(h.Items, s.Items...), s.Head
+		return nil
+	}
+	err := im.flush()
+	im.held = s
+	return err
+}
+
+// flush adds what is held.
+func (im *importer) flush() error {
+	if im.held == nil {
+		return nil
+	}
+	held := *im.held
+	im.held = nil
+	return im.all([]Session{held})
 }
 
 // ErrShape: a value is not what the format has.
