@@ -2,8 +2,11 @@ package projection
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/eventlog"
 )
@@ -49,6 +52,7 @@ type Move struct {
 // which branch is chosen, and how many others there are.
 var Branches = Projection[BranchList]{
 	Name: "branches", Version: 1, Scope: eventlog.SessionScope, Apply: (*BranchList).apply, Digest: noDigest[BranchList],
+	Decode: decodeBranches,
 }
 
 func (b *BranchList) apply(e *eventlog.Event) error {
@@ -69,8 +73,27 @@ func (b *BranchList) apply(e *eventlog.Event) error {
 	return nil
 }
 
+// decodeBranches takes no moves that lead in circles: who follows them would not
+// come to an end.
+func decodeBranches(body jsontext.Value) (b BranchList, err error) {
+	if err := readState(body, &b); err != nil {
+		return BranchList{}, err
+	}
+	last := int64(0)
+	for _, m := range b.Moves {
+		if m.Seq <= last || m.To < 0 || m.To >= m.Seq {
+			return BranchList{}, fmt.Errorf("%w: a move from %d to %d behind one at %d", errBadState, m.Seq, m.To, last)
+		}
+		last = m.Seq
+	}
+	return b, nil
+}
+
 // move leaves the tip for another event.
 func (b *BranchList) move(seq int64, m *eventlog.HeadMove) {
+	for n := len(b.Moves); n > 0 && b.Moves[n-1].Seq >= seq; n-- {
+		b.Moves = b.Moves[:n-1] // of a snapshot that knew what was to come
+	}
 	path := b.pathTo(m.To)
 	if b.Tip > 0 && !b.Inner && !onStretches(path, b.Tip) {
 		b.Orphaned = append(b.Orphaned, Branch{Tip: b.Tip, Left: seq, To: m.To, Label: m.Label, Reason: m.Reason})

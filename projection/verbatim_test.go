@@ -58,3 +58,39 @@ func TestSnapshotsBehindTheHighestIndex(t *testing.T) {
 		})
 	}
 }
+
+// A snapshot whose branches lead in circles, or into the future, keeps nobody
+// busy for ever.
+func TestBranchesThatLie(t *testing.T) {
+	for state, used := range map[string]bool{
+		`{"tip":4,"moves":[{"seq":3,"to":3}]}`:                      false,
+		`{"tip":4,"moves":[{"seq":2,"to":3}]}`:                      false,
+		`{"tip":4,"moves":[{"seq":4,"to":2},{"seq":3,"to":1}]}`:     false,
+		`{"tip":4,"moves":[{"seq":3,"to":-1}]}`:                     false,
+		`null`:                                                      false,
+		`{"tip":99,"moves":[{"seq":3,"to":1},{"seq":1000,"to":9}]}`: true,
+	} {
+		for name, open := range backends {
+			log := eventlog.Open(open(t.TempDir()))
+			g := &garden{t: t, log: log}
+			for range 4 {
+				g.append("s", g.made(eventlog.NewUserMessage("hello")))
+			}
+			head := g.head("s")
+			g.append("s", g.made(eventlog.NewProjectionSnapshotted(eventlog.Snapshot{Projection: "branches", Version: 1,
+				Seq: head.Seq, Hash: head.Hash, State: []byte(`{"branches":{"version":1,"state":` + state + `}}`)})))
+			for range 2 {
+				g.append("s", g.made(eventlog.NewHeadMoved(eventlog.HeadMove{To: 3})))
+				g.append("s", g.made(eventlog.NewUserMessage("again")))
+			}
+			view, err := projection.Load(bg, log, "s", projection.Branches)
+			if got := err == nil && len(view.Explain.Passed) == 0; err != nil || got != used {
+				t.Errorf("%s: %s: used is %v: %v, %v", name, state, got, view.Explain.Passed, err)
+			}
+			if !used && (view.State.Tip != 9 || len(view.State.Orphaned) != 2) {
+				t.Errorf("%s: %s: the branches are %+v", name, state, view.State)
+			}
+			g.allow(log.Close())
+		}
+	}
+}
