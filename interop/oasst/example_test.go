@@ -1,0 +1,40 @@
+package oasst_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/oasst"
+	"github.com/convlog/convlog/store/storetest"
+)
+
+// Each reply is a branch, and the path ends at the best.
+func Example() {
+	ctx := context.Background()
+	log := eventlog.Open(storetest.NewMemory())
+	defer log.Close()
+	table, err := interop.Import(ctx, log, []interop.Format{oasst.Format{}}, []string{trees}, interop.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(table.Total().Records, "messages in", len(table.Total().Sessions), "trees")
+	for e, err := range log.ActivePath(ctx, tree) {
+		m, ok, failed := e.Message()
+		if err != nil || failed != nil {
+			fmt.Println(err, failed)
+			return
+		}
+		if ok {
+			fmt.Printf("%s: %s\n", m.Role, m.Text())
+		}
+	}
+	// Output:
+	// 7 messages in 2 trees
+	// user: When is high water?
+	// assistant: At noon.
+	// user: And where?
+	// assistant: At Pwllheli.
+}
