@@ -126,6 +126,21 @@ func TestListsThatPart(t *testing.T) {
 	})
 }
 
+// What the assistant says and the call behind it are one message, also where the
+// call came later and is the first item of Responses in the list.
+func TestAChatThatGoesOnWithItems(t *testing.T) {
+	list := []string{`{"role":"user","content":"one"}`, `{"role":"assistant","content":"1"}`, `{"type":"function_call","call_id":"c1","name":"f","arguments":"{}"}`}
+	whole, grown := importtest.NewLog(t), importtest.NewLog(t)
+	load(t, whole, document(list))
+	load(t, grown, document(list[:2]))
+	load(t, grown, document(list))
+	want := exported(t, whole, "conversation-1", "openai")
+	importtest.Same(t, "grown", string(want), string(exported(t, grown, "conversation-1", "openai")))
+	if strings.Count(string(want), `"role":"assistant"`) != 1 {
+		t.Errorf("the whole is %s", want)
+	}
+}
+
 // A changed message begins another branch at the last one that is the same; what
 // is no part of what a message says begins none.
 func TestBranches(t *testing.T) {

@@ -142,9 +142,10 @@ func (a *adding) element(e *element, m *eventlog.Message, isMessage bool) error 
 }
 
 // join makes items of Responses that follow each other pieces of one message,
-// which says something once.
+// which says something once. A list of another shape may go on with such items, so
+// every message of the assistant begins a run.
 func (a *adding) join(e *element, m *eventlog.Message, isMessage bool) {
-	if a.r.shape != responsesShape || !isMessage || m.Role != eventlog.Assistant {
+	if !isMessage || m.Role != eventlog.Assistant {
 		a.run, a.spoke = "", false
 		return
 	}
