@@ -23,6 +23,7 @@ type Result struct {
 	// Sessions are those that records of the source belong to, in order of
 	// appearance.
 	Sessions []string
+	touched  map[string]bool // Sessions, once they are many
 }
 
 // Refusal is a record that could not be read.
@@ -34,8 +35,22 @@ type Refusal struct {
 
 // Touch notes that a record belongs to a session.
 func (r *Result) Touch(session string) {
-	if !slices.Contains(r.Sessions, session) {
-		r.Sessions = append(r.Sessions, session)
+	const few = 16
+	switch n := len(r.Sessions); {
+	case n > 0 && r.Sessions[n-1] == session, r.touched[session], n < few && slices.Contains(r.Sessions, session):
+		return
+	case n >= few && r.touched == nil:
+		r.touched = make(map[string]bool, 2*few)
+		for _, id := range r.Sessions {
+			r.touched[id] = true
+		}
+		if r.touched[session] {
+			return
+		}
+	}
+	r.Sessions = append(r.Sessions, session)
+	if r.touched != nil {
+		r.touched[session] = true
 	}
 }
 
