@@ -79,7 +79,7 @@ func (im *importer) session(doc *Session) error {
 		return err
 	}
 	a := adding{importer: im, doc: doc, s: s, at: map[string]place{}, last: place{seq: start}, found: s.Seq()}
-	if !s.New() && s.Format != im.format {
+	if !s.New() && !s.erased && s.Format != im.format {
 		return doc.Rec.Conflict(doc.ID, "the session was not imported from "+im.format)
 	}
 	im.result.Touch(doc.ID)
@@ -308,8 +308,12 @@ func (it *Item) raw(format string) (eventlog.Event, error) {
 	return it.Rec.Raw(interop.RawType(format, cmp.Or(it.Kind, "other")))
 }
 
-// spend adds what all of it took and single messages do not tell.
+// spend adds what all of it took and single messages do not tell. Where they
+// cannot tell any more, nothing is known of the rest.
 func (a *adding) spend() error {
+	if a.s.untold {
+		return nil
+	}
 	rest, ok := less(a.doc.Spent, a.s.taken())
 	if !ok || !a.s.trail.Holds(a.last.seq) {
 		return nil

@@ -126,6 +126,17 @@ func TestALogOfTwoLists(t *testing.T) {
 	importtest.Same(t, "log", []string{"session_started", "user a…", "user b…", "user c…", "head_moved to 2", "user d…"}, lines(t, log))
 }
 
+// What was redacted does not come back.
+func TestRedactedItemsStayAway(t *testing.T) {
+	log := importtest.NewLog(t)
+	text := write(t, []note{{Text: "a"}, {Name: "n", Text: "b"}, {Text: "c", Cost: 7}})
+	importtest.Load(t, log, notes{}, "f", text)
+	if _, err := log.Redact(t.Context(), "s", "secret", 1, 2, 3, 4, 5); err != nil {
+		t.Fatal(err)
+	}
+	importtest.Again(t, log, notes{}, "f", text)
+}
+
 // A session of another origin stays as it is.
 func TestAnotherHistory(t *testing.T) {
 	log := importtest.NewLog(t)

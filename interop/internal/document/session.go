@@ -26,6 +26,8 @@ type session struct {
 	// erased: what it says of itself was redacted, and is not to come back.
 	erased   bool
 	settings Settings
+	// untold: what some of its events told of models was redacted.
+	untold bool
 }
 
 // spending is what an event tells.
@@ -50,6 +52,7 @@ func (s *session) remember(e *eventlog.Event) error {
 	}
 	if e.Redacted() {
 		s.erased = s.erased || e.Type.Name() == eventlog.SessionStarted
+		s.untold = s.untold || e.Type.Name() == eventlog.MessageAdded || e.Type.Name() == eventlog.StepCompleted
 		return nil
 	}
 	if about, ok, err := e.Session(); ok || err != nil {
