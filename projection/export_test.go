@@ -25,3 +25,6 @@ func Measured(document, patch jsontext.Value) (known, real [2]int, err error) {
 	}
 	return [2]int{n.size, n.depth}, [2]int{again.size, again.depth}, nil
 }
+
+// SnapshotOf reads a snapshot's event.
+var SnapshotOf = snapshotOf

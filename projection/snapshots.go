@@ -53,7 +53,10 @@ func Snapshots(ctx context.Context, log *eventlog.Log, session string, orphaned 
 // snapshotOf reads a snapshot, or what redaction kept of it.
 func snapshotOf(e *eventlog.Event) (s eventlog.Snapshot, err error) {
 	if e.Redacted() {
-		return structure[eventlog.Snapshot](e)
+		if s, err = structure[eventlog.Snapshot](e); err != nil {
+			err = fmt.Errorf("%s %d of %q: %w", e.Type, e.Seq, e.SessionID, err)
+		}
+		return s, err
 	}
 	s, _, err = e.Snapshot()
 	return s, err

@@ -1,7 +1,9 @@
 package projection_test
 
 import (
+	"errors"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/convlog/convlog/eventlog"
@@ -92,5 +94,23 @@ func TestBranchesThatLie(t *testing.T) {
 			}
 			g.allow(log.Close())
 		}
+	}
+}
+
+// What redaction kept of a snapshot stands in no chain: what is wrong with it is
+// located.
+func TestWhatWasKeptOfASnapshotIsLocated(t *testing.T) {
+	e, err := eventlog.NewLost(eventlog.Loss{Reason: eventlog.ErasedLoss, Extra: []byte(`{"type":"projection_snapshotted","kept":{"index":"first"}}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.SessionID, e.Seq = "order-42", 7
+	erased, ok := e.Erased()
+	if !ok {
+		t.Fatal("the event stands for none that was redacted")
+	}
+	_, err = projection.SnapshotOf(&erased)
+	if !errors.Is(err, eventlog.ErrInvalidPayload) || !strings.Contains(err.Error(), `projection_snapshotted 7 of "order-42"`) {
+		t.Errorf("error %v says not where", err)
 	}
 }
