@@ -30,6 +30,7 @@ type found struct {
 	src    Source
 	format Format
 	rank   int
+	lane   string
 }
 
 // Candidate is a file that is to be imported.
@@ -190,8 +191,12 @@ func (f *finder) take(src Source, format Format, head []byte) {
 	if r, ok := format.(Ranker); ok {
 		rank = r.Rank(src.Name, head)
 	}
+	lane := ""
+	if l, ok := format.(Laner); ok {
+		lane = l.Lane(head)
+	}
 	f.seen[src.Name] = true
-	f.files = append(f.files, found{src, format, rank})
+	f.files = append(f.files, found{src, format, rank, lane})
 }
 
 func (f *finder) unread(path string, err error) {

@@ -39,6 +39,12 @@ type Ranker interface {
 	Rank(name string, head []byte) int
 }
 
+// Laner is implemented by a Format whose files may hold the same session. Files
+// of one lane are imported one after the other, by path; "" is no lane.
+type Laner interface {
+	Lane(head []byte) string
+}
+
 // HeadBytes is how much of a file Detect sees at most.
 const HeadBytes = 64 << 10
 

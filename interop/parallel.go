@@ -22,19 +22,23 @@ func together(ctx context.Context, log *eventlog.Log, files []found, done func(f
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	free := make(chan struct{}, runtime.GOMAXPROCS(0))
-	for i := range files {
-		free <- struct{}{}
-		if ctx.Err() != nil {
-			break
+	one := func(i int) {
+		row := files[i].importInto(c.of(ctx, i), log)
+		c.release(i)
+		mu.Lock()
+		defer mu.Unlock()
+		if rows[i] = row; !errors.Is(row.Err, errClaimed) {
+			done(i, row)
 		}
+	}
+	for _, lane := range lanes(files) {
+		free <- struct{}{}
 		all.Go(func() {
 			defer func() { <-free }()
-			row := files[i].importInto(c.of(ctx, i), log)
-			c.release(i)
-			mu.Lock()
-			defer mu.Unlock()
-			if rows[i] = row; !errors.Is(row.Err, errClaimed) {
-				done(i, row)
+			for _, i := range lane {
+				if ctx.Err() == nil {
+					one(i)
+				}
 			}
 		})
 	}
@@ -46,6 +50,21 @@ func together(ctx context.Context, log *eventlog.Log, files []found, done func(f
 			done(i, row)
 		}
 	}
+}
+
+// lanes are the files that are imported one after the other.
+func lanes(files []found) (all [][]int) {
+	known := map[string]int{}
+	for i, f := range files {
+		n, ok := known[f.lane]
+		if !ok || f.lane == "" {
+			n = len(all)
+			known[f.lane] = n
+			all = append(all, nil)
+		}
+		all[n] = append(all[n], i)
+	}
+	return all
 }
 
 // importInto imports a file.

@@ -120,3 +120,34 @@ func TestCanceledImport(t *testing.T) {
 		t.Errorf("%d rows, error %v", len(table.Rows), err)
 	}
 }
+
+// lined is a format whose files say which lane they are of.
+type lined struct{ fake }
+
+func (lined) Lane(head []byte) string { return string(head[len("one "):]) }
+
+// Files of one lane are imported by path.
+func TestLanes(t *testing.T) {
+	contents := map[string]string{}
+	for i := range 30 {
+		contents[fmt.Sprintf("f%02d", i)] = fmt.Sprintf("one %c", 'a'+i%3)
+	}
+	dir := files(t, contents)
+	for range 20 {
+		var order journal
+		if _, err := run(t, []interop.Format{lined{fake{name: "one", imported: &order}}}, dir); err != nil {
+			t.Fatal(err)
+		}
+		last := map[string]string{}
+		for _, file := range order.files {
+			lane := contents[file]
+			if file < last[lane] {
+				t.Fatalf("%s is imported after %s, both of lane %q", file, last[lane], lane)
+			}
+			last[lane] = file
+		}
+		if len(order.files) != len(contents) {
+			t.Fatalf("%d files were imported", len(order.files))
+		}
+	}
+}

@@ -52,6 +52,16 @@ type Format struct{}
 // Name is "claude".
 func (Format) Name() string { return Name }
 
+// Lane is the first session that a file names.
+func (Format) Lane(first []byte) string {
+	for line := range head.Lines(first) {
+		if id := head.Object(line).Text("sessionId"); id != "" {
+			return id
+		}
+	}
+	return ""
+}
+
 // Rank puts the files of sub-agents after those of sessions.
 func (Format) Rank(name string, _ []byte) int {
 	slashed := filepath.ToSlash(name)

@@ -28,6 +28,7 @@
 package codex
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -45,6 +46,15 @@ type Format struct{}
 
 // Name is "codex".
 func (Format) Name() string { return Name }
+
+// Lane is the session of the header.
+func (Format) Lane(first []byte) string {
+	for line := range head.Lines(first) {
+		h := head.Object(line)
+		return cmp.Or(h.In("payload").Text("id"), h.Text("id"))
+	}
+	return ""
+}
 
 // Rank puts forks and sub-agents after what they come from.
 func (Format) Rank(_ string, first []byte) int {

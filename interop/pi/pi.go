@@ -45,6 +45,9 @@ type Format struct{}
 // Name is "pi".
 func (Format) Name() string { return Name }
 
+// Lane is the session of the header.
+func (Format) Lane(first []byte) string { return head.Object(firstLine(first)).Text("id") }
+
 // Rank puts copies after the files that they may be copies of, the older ones
 // first.
 func (Format) Rank(_ string, first []byte) int {
