@@ -93,13 +93,7 @@ func TestAContinuationIsAppended(t *testing.T) {
 
 func TestASessionOfOthersIsAConflict(t *testing.T) {
 	log := importtest.NewLog(t)
-	e, err := eventlog.NewUserMessage("mine")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := log.Append(t.Context(), "s", eventlog.New, e); err != nil {
-		t.Fatal(err)
-	}
+	importtest.Say(t, log, "s", eventlog.Message{Role: eventlog.User, Parts: []eventlog.Part{eventlog.Text("mine")}})
 	if _, err := loadText(t, log, "f", user("s", "u1", "", "One")); !errors.Is(err, interop.ErrHistory) {
 		t.Errorf("error is %v", err)
 	}

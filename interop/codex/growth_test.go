@@ -75,13 +75,7 @@ func TestAnotherHistoryIsAConflict(t *testing.T) {
 
 func TestASessionOfOthersIsAConflict(t *testing.T) {
 	log := importtest.NewLog(t)
-	e, err := eventlog.NewUserMessage("mine")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := log.Append(t.Context(), id("2"), eventlog.New, e); err != nil {
-		t.Fatal(err)
-	}
+	importtest.Say(t, log, id("2"), eventlog.Message{Role: eventlog.User, Parts: []eventlog.Part{eventlog.Text("mine")}})
 	if _, err := loadText(t, log, readFixture(t, "rolled-back")); !errors.Is(err, interop.ErrHistory) {
 		t.Errorf("error is %v", err)
 	}
@@ -103,13 +97,7 @@ func TestGrowthBehindWhatOthersAppended(t *testing.T) {
 	if _, err := loadText(t, log, strings.Join(lines[:11], "")); err != nil {
 		t.Fatal(err)
 	}
-	e, err := eventlog.NewUserMessage("mine")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := log.Append(t.Context(), id("2"), eventlog.Any, e); err != nil {
-		t.Fatal(err)
-	}
+	importtest.Say(t, log, id("2"), eventlog.Message{Role: eventlog.User, Parts: []eventlog.Part{eventlog.Text("mine")}})
 	if _, err := loadText(t, log, strings.Join(lines[:19], "")); err != nil {
 		t.Fatal(err)
 	}

@@ -172,17 +172,6 @@ func nameOf(kind string) string {
 
 // image reads an image: an address, or data in one. It has no type where there is
 // none.
-func (c *converter) image(address string) (p eventlog.Part) {
-	quoted, err := json.Marshal(c.text(address))
-	if err != nil {
-		return p
-	}
-	block := interop.Object([]interop.Member{
-		{Name: "type", Value: jsontext.Value(`"input_image"`)}, {Name: "image_url", Value: jsontext.Value(quoted)},
-	})
-	p, _ = (&parts.Reader{}).Block(block) // without Put nothing can fail
-	if p.Type != eventlog.ImagePart {
-		return eventlog.Part{}
-	}
-	return p
+func (c *converter) image(address string) eventlog.Part {
+	return parts.Linked(eventlog.ImagePart, c.text(address))
 }

@@ -284,13 +284,7 @@ func TestRefused(t *testing.T) {
 // rest of the file is imported.
 func TestAnothersSession(t *testing.T) {
 	log := importtest.NewLog(t)
-	e, err := eventlog.NewUserMessage("mine")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := log.Append(t.Context(), "conversation-1", eventlog.New, e); err != nil {
-		t.Fatal(err)
-	}
+	importtest.Say(t, log, "conversation-1", eventlog.Message{Role: eventlog.User, Parts: []eventlog.Part{eventlog.Text("mine")}})
 	content := document(pool[2:3]) + "\n[" + pool[2] + "]\n"
 	got, err := lists.Format{}.Import(t.Context(), log, importtest.Source("talk.json", content))
 	if !errors.Is(err, interop.ErrHistory) || len(importtest.Sessions(t, log)) != 2 || len(draw(t, log, "conversation-1")) != 1 {

@@ -153,17 +153,10 @@ func said(v jsontext.Value) (p eventlog.Part, kind string, ok bool) {
 // file reads a file, whose address may hold it. It has no type where there is none.
 func file(o *parts.Members) (p eventlog.Part) {
 	media, name, address := o.Maybe("mime"), o.Maybe("filename"), o.Required("url")
-	quoted, err := json.Marshal(address)
-	if err != nil || o.Failed {
+	if o.Failed {
 		return p
 	}
-	block := interop.Object([]interop.Member{
-		{Name: "type", Value: jsontext.Value(`"input_image"`)}, {Name: "image_url", Value: jsontext.Value(quoted)},
-	})
-	p, _ = (&parts.Reader{}).Block(block) // without Put nothing can fail
-	if p.Type != eventlog.ImagePart {
-		return eventlog.Part{}
-	}
+	p = parts.Linked(eventlog.ImagePart, address)
 	if len(media) < 6 || media[:6] != "image/" {
 		p.Type = eventlog.DocumentPart
 	}

@@ -309,13 +309,7 @@ func TestAnotherSessionOfTheSameIDIsAConflict(t *testing.T) {
 		t.Errorf("error is %v", err)
 	}
 	importtest.Same(t, "log", before, importtest.Contents(t, log))
-	e, err := eventlog.NewUserMessage("mine")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := log.Append(t.Context(), "own", eventlog.New, e); err != nil {
-		t.Fatal(err)
-	}
+	importtest.Say(t, log, "own", eventlog.Message{Role: eventlog.User, Parts: []eventlog.Part{eventlog.Text("mine")}})
 	if _, err := loadText(t, log, "f", strings.Replace(header, `"s"`, `"own"`, 1)+"\n"+entry("m1", "", `"role":"user","content":"One"`)); !errors.Is(err, interop.ErrHistory) {
 		t.Errorf("a session of others: %v", err)
 	}

@@ -83,6 +83,17 @@ func (o *Members) replace(name string, inner *Members) {
 	}
 }
 
+// Linked makes a part of an address. One that holds the body is taken apart, and
+// the body stays in the Data of the part, which has no type where there is no
+// address.
+func Linked(t eventlog.PartType, address string) eventlog.Part {
+	if address == "" {
+		return eventlog.Part{}
+	}
+	p, _ := (&Reader{}).located(t, "", address) // without Put nothing can fail
+	return p
+}
+
 // located makes a part of an address. One that holds the body is taken apart.
 func (r *Reader) located(t eventlog.PartType, title, address string) (eventlog.Part, error) {
 	p := eventlog.Part{Type: t, Name: title, URL: address}

@@ -1,0 +1,169 @@
+package codex_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/importtest"
+)
+
+func TestDamaged(t *testing.T) {
+	log := importtest.NewLog(t)
+	got := load(t, log, "damaged").Rows[0].Result
+	importtest.Same(t, "active path", []string{"session_started Ring the bell.", "turn_started", "user Ring the bell.", "assistant Ding."}, drawn(t, log, id("9")))
+	importtest.Same(t, "refusals", []string{"line 3, byte 756", "line 8, byte 1255"}, refusals(got))
+	if got.Records != 8 || got.Imported+got.Raw+len(got.Refused) != 8 {
+		t.Errorf("result is %+v", got)
+	}
+}
+
+func refusals(r interop.Result) (all []string) {
+	for _, f := range r.Refused {
+		all = append(all, fmt.Sprintf("line %d, byte %d", f.Line, f.Offset))
+	}
+	return all
+}
+
+func TestASessionIDThatNoneCanHave(t *testing.T) {
+	log := importtest.NewLog(t)
+	got, err := loadText(t, log, `{"timestamp":"2026-01-01T00:00:00Z","type":"session_meta","payload":{"id":""}}`+"\n")
+	if err != nil || len(got.Refused) != 1 || got.Held != 0 || got.Events != 0 {
+		t.Errorf("import: %+v, %v", got, err)
+	}
+}
+
+// record is a line of a file; its payload is what stands between the braces.
+func record(kind, payload string) string {
+	return fmt.Sprintf(`{"timestamp":"2026-01-01T00:00:01Z","type":%q,"payload":{%s}}`, kind, payload) + "\n"
+}
+
+const opening = `{"timestamp":"2026-01-01T00:00:00Z","type":"session_meta","payload":{"id":"s","cwd":"/srv"}}` + "\n"
+
+// What becomes of single records behind the start of a session and a prompt.
+func TestRecords(t *testing.T) {
+	spawn := record("response_item", `"type":"function_call","name":"spawn_agent","arguments":"{}","call_id":"c"`)
+	started := record("response_item", `"type":"function_call_output","call_id":"c","output":"{\"agent_id\":\"a\"}"`)
+	for name, test := range map[string]struct {
+		lines string
+		want  []string
+	}{
+		"an item that is not known": {record("response_item", `"type":"ghost_snapshot"`), []string{"codex:response_item:ghost_snapshot {\"timestamp\""}},
+		"a role that is not known":  {record("response_item", `"type":"message","role":"critic","content":"x"`), []string{`codex:response_item:message {"timestamp"`}},
+		"a call without an id":      {record("response_item", `"type":"function_call","name":"x"`), []string{`codex:response_item:function_call {"timestamp"`}},
+		"a payload that is no object": {
+			`{"timestamp":"2026-01-01T00:00:01Z","type":"turn_context","payload":7}` + "\n", []string{`codex:turn_context {"timestamp"`}},
+		"a record without a type": {`{"x":1}` + "\n", []string{`codex:untyped {"x":1}`}},
+		"members around the payload": {
+			`{"timestamp":"soon","ordinal":7,"type":"response_item","payload":{"type":"message","role":"user","content":"Hi","id":"m"}}` + "\n",
+			[]string{`message_added {"role":"user","parts":[{"type":"text","text":"Hi"}],"extra":{"id":"m","record":{"timestamp":"soon","ordinal":7}}}`}},
+		"a search for tools": {
+			record("response_item", `"type":"tool_search_call","call_id":"t","execution":"client","arguments":{"query":"x"}`) +
+				record("response_item", `"type":"tool_search_output","call_id":"t","tools":[1]`),
+			[]string{
+				`message_added {"role":"assistant","group":"`,
+				`message_added {"role":"tool","parts":[{"type":"tool_result","call_id":"t","name":"tool_search","content":[{"type":"opaque","kind":"tools","value":[1]}]}],"extra":{"type":"tool_search_output"}}`,
+			}},
+		"what another agent asks": {
+			record("response_item", `"type":"agent_message","author":"/root","content":[{"type":"encrypted_content","encrypted_content":"eA=="}]`),
+			[]string{`message_added {"role":"user","parts":[{"type":"opaque","kind":"encrypted_content"`}},
+		"settings": {
+			record("event_msg", `"type":"thread_settings_applied","thread_settings":{"model":"m","cwd":"/tmp"}`) +
+				record("event_msg", `"type":"thread_settings_applied","thread_settings":{"model":"m","cwd":"/tmp"}`),
+			[]string{`session_updated {"cwd":"/tmp","labels":{"model":"m"},`, `codex:event_msg:thread_settings_applied {`}},
+		"a name of another session": {
+			record("event_msg", `"type":"thread_name_updated","thread_id":"t","thread_name":"x"`), []string{`codex:event_msg:thread_name_updated {`}},
+		"the end of a turn that no record began": {record("event_msg", `"type":"turn_aborted","reason":"replaced"`), []string{
+			`turn_completed {"status":"aborted","stop_reason":"replaced",`}},
+		"nothing to roll back": {record("event_msg", `"type":"thread_rolled_back","num_turns":0`), []string{`codex:event_msg:thread_rolled_back {`}},
+		"a count of tokens that cannot be": {
+			record("event_msg", `"type":"token_count","info":{"total_token_usage":{"input_tokens":1},"last_token_usage":{"input_tokens":-1}}`),
+			[]string{`codex:event_msg:token_count {`}},
+		"a compaction of nothing": {record("compacted", `"message":""`), []string{`codex:compacted {`}},
+		"a sub-agent that cannot be started": {
+			spawn + record("response_item", `"type":"function_call_output","call_id":"c","output":"collab spawn failed: no"`),
+			[]string{`message_added {`, `child_requested {"child_id":"c","call_id":"c","mode":"fresh"}`, `message_added {`, `child_failed {"child_id":"c","call_id":"c","error":"collab spawn failed: no"}`}},
+		"a sub-agent whose end is noted": {
+			spawn + started + record("response_item", `"type":"message","role":"user","content":"<subagent_notification>\n{\"agent_id\":\"a\",\"status\":{\"errored\":\"no </quota>\"}}\n</subagent_notification>"`),
+			[]string{`message_added {`, `child_requested {`, `message_added {`, `child_started {"child_id":"c","child_session_id":"a","call_id":"c"}`,
+				`message_added {`, `child_failed {"child_id":"c","child_session_id":"a","call_id":"c","status":"errored","error":"no </quota>"}`}},
+		"a sub-agent that is under way": {
+			record("event_msg", `"type":"sub_agent_activity","agent_thread_id":"a","event_id":"e","kind":"started"`) +
+				record("event_msg", `"type":"sub_agent_activity","agent_thread_id":"a","event_id":"f","kind":"interacted"`) +
+				record("event_msg", `"type":"collab_waiting_end","statuses":{"a":"shutdown","b":"shutdown"}`),
+			[]string{`child_started {"child_id":"e","child_session_id":"a","extra":`, `codex:event_msg:sub_agent_activity {`,
+				`codex:event_msg:collab_waiting_end {`, `child_canceled {"child_id":"e","child_session_id":"a","status":"shutdown"}`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			log := importtest.NewLog(t)
+			got, err := loadText(t, log, opening+record("response_item", `"type":"message","role":"user","content":"Hello"`)+test.lines)
+			if err != nil || len(got.Refused) > 0 || got.Held > 0 {
+				t.Fatalf("import: %+v, %v", got, err)
+			}
+			var lines []string
+			for e, err := range log.Read(t.Context(), "s", eventlog.From(3)) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				lines = append(lines, string(e.Type)+" "+string(e.Data))
+			}
+			for i := range min(len(lines), len(test.want)) {
+				lines[i] = lines[i][:min(len(lines[i]), len(test.want[i]))]
+			}
+			importtest.Same(t, "events", test.want, lines)
+			importtest.Verify(t, log)
+		})
+	}
+}
+
+func TestTitles(t *testing.T) {
+	prompt := func(text string) string {
+		return record("response_item", fmt.Sprintf(`"type":"message","role":"user","content":%q`, text))
+	}
+	for name, test := range map[string]struct{ lines, want string }{
+		"of the first prompt":        {prompt("<environment_context>x</environment_context>") + prompt("Hello\nthere") + prompt("More"), "Hello"},
+		"of an editor":               {prompt("# Context from my IDE setup:\n\n## My request for Codex:\nMend it.\n"), "Mend it."},
+		"that was given before":      {record("event_msg", `"type":"thread_name_updated","thread_id":"s","thread_name":"Mending"`) + prompt("Mend it."), "Mending"},
+		"where the model begins":     {record("response_item", `"type":"message","role":"assistant","content":"Hi"`) + prompt("Hello"), "Hello"},
+		"of an element of one's own": {prompt("<div>What is this?</div>"), "<div>What is this?</div>"},
+	} {
+		log := importtest.NewLog(t)
+		if _, err := loadText(t, log, opening+test.lines); err != nil {
+			t.Fatal(err)
+		}
+		if got := info(t, log, "s").Title; got != test.want {
+			t.Errorf("%s: title is %q", name, got)
+		}
+	}
+}
+
+func TestNothingBeginsWithoutAPrompt(t *testing.T) {
+	log := importtest.NewLog(t)
+	got, err := loadText(t, log, opening+record("turn_context", `"model":"m"`))
+	if err != nil || got.Held != 2 || got.Events != 0 || len(importtest.Sessions(t, log)) > 0 {
+		t.Errorf("import: %+v, %v", got, err)
+	}
+	got, err = loadText(t, log, record("turn_context", `"model":"m"`)+record("response_item", `"type":"message","role":"user","content":"Hi"`)+opening)
+	if err != nil || got.Held != 0 || got.Events != 4 {
+		t.Errorf("import of what stands before its header: %+v, %v", got, err)
+	}
+}
+
+// Ids that do not tell their time: copies are those that were made at once.
+func TestCopiesByTime(t *testing.T) {
+	log := importtest.NewLog(t)
+	at := func(second, kind, payload string) string {
+		return fmt.Sprintf(`{"timestamp":"2026-01-01T00:00:%sZ","type":%q,"payload":{%s}}`, second, kind, payload) + "\n"
+	}
+	count := func(n int) string {
+		return fmt.Sprintf(`"type":"token_count","info":{"total_token_usage":{"input_tokens":%d},"last_token_usage":{"input_tokens":%d}}`, n, n)
+	}
+	text := at("00", "session_meta", `"id":"fork","forked_from_id":"gone"`) + at("00.1", "session_meta", `"id":"gone"`) +
+		at("00.1", "turn_context", `"model":"m"`) + at("00.1", "response_item", `"type":"message","role":"user","content":"Hi"`) + at("00.1", "event_msg", count(5)) +
+		at("09", "turn_context", `"model":"m"`) + at("09", "response_item", `"type":"message","role":"user","content":"Ho"`) + at("10", "event_msg", count(7))
+	if _, err := loadText(t, log, text); err != nil {
+		t.Fatal(err)
+	}
+	importtest.Same(t, "spent", eventlog.Usage{InputTokens: 7}, spent(t, log, "fork"))
+}
