@@ -2,6 +2,7 @@ package projection
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/convlog/convlog/eventlog"
 )
@@ -46,7 +47,7 @@ func PendingOf(ctx context.Context, log *eventlog.Log, l interface{ loaded() *Lo
 	path, hasPath := State(l, Calls)
 	session, hasSession := State(l, Control)
 	if !hasPath || !hasSession {
-		return Pending{}, ErrInvalidSet
+		return Pending{}, fmt.Errorf("%w: what is pending needs %s and %s", ErrInvalidSet, Calls.Name, Control.Name)
 	}
 	p := Pending{Calls: path.Calls, Waits: path.Waits, Approvals: session.Approvals, Effects: session.Effects,
 		Children: session.Children, Claim: session.Claim}

@@ -19,14 +19,22 @@ type Set struct {
 func Of(name string, parts ...Part) Set { return Set{Name: name, Parts: parts} }
 
 func (s Set) check() error {
-	if len(s.Parts) == 0 || s.name() == "" {
-		return fmt.Errorf("%w: %q has %d parts", ErrInvalidSet, s.Name, len(s.Parts))
+	switch {
+	case len(s.Parts) == 0:
+		return fmt.Errorf("%w: %q has no parts", ErrInvalidSet, s.Name)
+	case s.name() == "" && len(s.Parts) == 1:
+		return fmt.Errorf("%w: the projection has no name", ErrInvalidSet)
+	case s.name() == "":
+		return fmt.Errorf("%w: a set of %d parts needs a name", ErrInvalidSet, len(s.Parts))
 	}
 	seen := map[string]bool{}
 	for _, p := range s.Parts {
 		name := p.ProjectionName()
-		if name == "" || seen[name] {
-			return fmt.Errorf("%w: %q has two parts named %q, or one without a name", ErrInvalidSet, s.Name, name)
+		if name == "" {
+			return fmt.Errorf("%w: a part of %q has no name", ErrInvalidSet, s.Name)
+		}
+		if seen[name] {
+			return fmt.Errorf("%w: %q has two parts named %q", ErrInvalidSet, s.Name, name)
 		}
 		seen[name] = true
 	}
