@@ -1,6 +1,7 @@
 package projection_test
 
 import (
+	"runtime"
 	"strings"
 	"testing"
 
@@ -39,5 +40,33 @@ func TestWhatIsDeepIsNotIndented(t *testing.T) {
 	}
 	if v, err := projection.Indent(jsontext.Value(`{"a":[1]}`)); err != nil || string(v) != "{\n  \"a\": [\n    1\n  ]\n}" {
 		t.Errorf("indented: %s, %v", v, err)
+	}
+}
+
+// A model effect that begins many steps takes no more memory than they have.
+func TestStepsOfOneEffectAreReadOnce(t *testing.T) {
+	const steps = 3000
+	log := eventlog.Open(backends["jsonl"](t.TempDir()))
+	defer func() { _ = log.Close() }()
+	g := &garden{t: t, log: log}
+	turn := g.made(eventlog.NewTurnStarted(eventlog.TurnStart{}))
+	g.append("s", turn)
+	events := []eventlog.Event{g.made(eventlog.NewEffectIntended(eventlog.EffectIntent{Key: "k", Kind: "model", TurnID: turn.ID,
+		Ordinal: "0", Class: eventlog.EffectPure}))}
+	for i := range steps {
+		events = append(events, g.made(eventlog.NewStepStarted(eventlog.StepStart{Step: i, TurnID: turn.ID, Model: "m"})))
+	}
+	g.append("s", events...)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	run, err := projection.LoadRuns(bg, log, "s")
+	g.allow(err)
+	runtime.ReadMemStats(&after)
+	if used := after.TotalAlloc - before.TotalAlloc; used > 100<<20 {
+		t.Errorf("%d steps took %d MB", steps, used>>20)
+	}
+	ops := run.Turns[0].Ops
+	if len(ops) != 1 || strings.Count(string(ops[0].Request), `"step":`) != steps || !ops[0].Request.IsValid() {
+		t.Errorf("%d ops, the first of which has a request of %d bytes", len(ops), len(ops[0].Request))
 	}
 }

@@ -119,6 +119,7 @@ type Op struct {
 	Accounting []Accounting   `json:"accounting,omitzero"`
 	Children   []*ChildOp     `json:"children,omitzero"`
 
+	requests  []jsontext.Value
 	responses []jsontext.Value
 	effect    bool // begun by an effect_intended
 }

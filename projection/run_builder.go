@@ -164,6 +164,13 @@ func (b *runBuilder) drop(op *Op) {
 
 func (o *Op) end(e *eventlog.Event, s OpStatus) { o.Ended, o.Status = e.Timestamp, s }
 
+// ask adds to what an llm op was begun with.
+func (o *Op) ask(data jsontext.Value) {
+	if len(data) > 0 {
+		o.requests = append(o.requests, data)
+	}
+}
+
 // respond adds to what an llm op gave.
 func (o *Op) respond(data jsontext.Value) {
 	if len(data) > 0 {
@@ -267,8 +274,13 @@ func (b *runBuilder) done() (*Run, error) {
 	return r, nil
 }
 
-// close writes what an llm op gave as one value.
+// close writes what an llm op was begun with as one value, and so what it gave.
 func (o *Op) close() (err error) {
+	if o.Kind == LLMOp && len(o.requests) > 0 {
+		if o.Request, err = json.Marshal(o.requests, jsontext.PreserveRawStrings(true)); err != nil {
+			return err
+		}
+	}
 	if o.Kind == LLMOp && len(o.responses) > 0 {
 		o.Response, err = json.Marshal(o.responses, jsontext.PreserveRawStrings(true))
 	}

@@ -116,7 +116,7 @@ func (b *runBuilder) step() (*Op, error) {
 		if op == nil || !op.effect || b.owner[op] != b.turn || b.steps[key] == op {
 			op = b.begin(LLMOp, b.e.ID.String(), p.Model)
 		}
-		op.Request, err = appendTo(op.Request, b.e.Data)
+		op.ask(b.e.Data)
 		op.Name = or(p.Model, op.Name)
 		b.steps[key], b.llm = op, op
 		return op, err
@@ -146,20 +146,6 @@ func statusOf(failed bool) OpStatus {
 		return OpFailed
 	}
 	return OpOK
-}
-
-// appendTo adds a value to an array of values.
-func appendTo(array, v jsontext.Value) (jsontext.Value, error) {
-	var values []jsontext.Value
-	if len(array) > 0 {
-		if err := json.Unmarshal(array, &values); err != nil {
-			return nil, err
-		}
-	}
-	if len(v) == 0 {
-		return array, nil
-	}
-	return json.Marshal(append(values, v), jsontext.PreserveRawStrings(true))
 }
 
 // tool takes in that a tool began or ended.
@@ -243,7 +229,8 @@ func (b *runBuilder) effect() (*Op, error) {
 		op := b.begin(effectKind(p.Kind), p.Key, or(p.Name, p.Kind))
 		op.effect, op.Request = true, p.Arguments
 		if b.keys[p.Key] = op; op.Kind == LLMOp {
-			op.Request, err = appendTo(nil, b.e.Data)
+			op.Request = nil
+			op.ask(b.e.Data)
 			b.llm = op
 		}
 		return op, err
