@@ -3,6 +3,7 @@ package interop
 import (
 	"bytes"
 	"fmt"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -88,4 +89,15 @@ func Text(v jsontext.Value) (text string, ok bool) {
 	}
 	b, err := jsontext.AppendUnquote(nil, v)
 	return string(b), err == nil
+}
+
+// Time is the first of texts that is a time as RFC 3339 writes it; zero if none
+// is.
+func Time(texts ...string) time.Time {
+	for _, text := range texts {
+		if at, err := time.Parse(time.RFC3339Nano, text); err == nil {
+			return at
+		}
+	}
+	return time.Time{}
 }

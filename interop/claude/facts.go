@@ -84,7 +84,7 @@ func (f *flag) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 
 // time is when the record was made; zero if it does not say.
 func (f *facts) time() time.Time {
-	if at := parseTime(string(f.Timestamp)); !at.IsZero() || len(f.Snapshot) == 0 {
+	if at := interop.Time(string(f.Timestamp)); !at.IsZero() || len(f.Snapshot) == 0 {
 		return at
 	}
 	var snapshot struct {
@@ -93,15 +93,7 @@ func (f *facts) time() time.Time {
 	if json.Unmarshal(f.Snapshot, &snapshot) != nil {
 		return time.Time{}
 	}
-	return parseTime(string(snapshot.Timestamp))
-}
-
-func parseTime(s string) time.Time {
-	at, err := time.Parse(time.RFC3339Nano, s)
-	if err != nil {
-		return time.Time{}
-	}
-	return at
+	return interop.Time(string(snapshot.Timestamp))
 }
 
 // says reports whether the record is a line of conversation.

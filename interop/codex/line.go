@@ -54,7 +54,7 @@ func readLine(rec *interop.Record) (*line, error) {
 	}
 	l.members, _ = parts.Open(l.payload)
 	if l.at.IsZero() {
-		l.at = parseTime(l.text("timestamp"))
+		l.at = interop.Time(l.text("timestamp"))
 	}
 	l.digest = eventlog.DigestOf(slices.Concat([]byte(l.kind), []byte{'\n'}, l.payload))
 	return l, nil
@@ -68,7 +68,7 @@ func (l *line) member(m interop.Member) {
 		l.payload = m.Value
 	case "timestamp":
 		said, _ := interop.Text(m.Value)
-		if l.at = parseTime(said); l.at.IsZero() {
+		if l.at = interop.Time(said); l.at.IsZero() {
 			l.around = append(l.around, m)
 		}
 	default:
@@ -82,7 +82,7 @@ func (l *line) bare() {
 	for _, m := range l.around {
 		around.Put(m.Name, m.Value)
 	}
-	record, _ := interop.Text(around.Peek("record_type"))
+	record := around.PeekText("record_type")
 	switch {
 	case slices.Contains(bareItems, l.kind):
 		l.kind = itemKind
@@ -95,18 +95,9 @@ func (l *line) bare() {
 	l.payload, l.around = l.rec.Value, nil
 }
 
-func parseTime(s string) time.Time {
-	at, err := time.Parse(time.RFC3339Nano, s)
-	if err != nil {
-		return time.Time{}
-	}
-	return at
-}
-
 // text is a member of the payload that is a string; empty if it is none.
 func (l *line) text(name string) string {
-	s, _ := interop.Text(l.members.Peek(name))
-	return s
+	return l.members.PeekText(name)
 }
 
 // into decodes the payload, as far as it is of the shape; the rest stays zero.

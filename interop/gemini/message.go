@@ -131,7 +131,7 @@ func (c *converter) result(call *eventlog.Part, o *parts.Members) (p eventlog.Pa
 		return p, false, nil
 	}
 	p = eventlog.ToolResult(call.CallID, call.Name)
-	status, _ := interop.Text(o.Peek("status"))
+	status := o.PeekText("status")
 	p.IsError = status == "error" || status == "cancelled"
 	told := true
 	for _, e := range listOf(v) {

@@ -34,18 +34,13 @@ func read(rec interop.Record) (r record, err error) {
 		return r, err
 	}
 	r.id, r.kind = r.text("id"), r.text("type")
-	for _, name := range []string{"timestamp", "startTime"} {
-		if r.at, err = time.Parse(time.RFC3339Nano, r.text(name)); err == nil {
-			break
-		}
-	}
+	r.at = interop.Time(r.text("timestamp"), r.text("startTime"))
 	return r, nil
 }
 
 // text is a member that is a string; empty if it is none.
 func (r *record) text(name string) string {
-	s, _ := interop.Text(r.members.Peek(name))
-	return s
+	return r.members.PeekText(name)
 }
 
 // says reports whether the record is a message of the user or the model.

@@ -27,7 +27,7 @@ func (c *converter) item(rec *interop.Record) document.Item {
 		return document.Raw(*rec, "message")
 	}
 	it := document.Item{Rec: *rec, Kind: "message"}
-	id, _ := interop.Text(o.Peek("id"))
+	id := o.PeekText("id")
 	m := eventlog.Message{Role: eventlog.Role(o.Text("role"))}
 	switch m.Role {
 	case eventlog.Assistant:
@@ -77,7 +77,7 @@ func (c *converter) call(v jsontext.Value) eventlog.Part {
 	if o.Failed {
 		return eventlog.Opaque("tool_call", v)
 	}
-	if kind, _ := interop.Text(o.Peek("type")); kind == "function" {
+	if kind := o.PeekText("type"); kind == "function" {
 		o.Take("type")
 	}
 	c.names[p.CallID] = p.Name

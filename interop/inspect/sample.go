@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"strings"
-	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -110,7 +109,7 @@ func (e *evaluation) sample(rec *interop.Record) (s document.Session, err error)
 	if t.UUID != "" {
 		s.ID = t.UUID
 	}
-	s.At = timeOf(t.Started, e.started)
+	s.At = interop.Time(t.Started, e.started)
 	messages, err := document.Elements(rec, o.Take("messages"))
 	if err != nil {
 		return s, document.ErrShape
@@ -143,15 +142,6 @@ func plain(v jsontext.Value) string {
 		return text
 	}
 	return string(v)
-}
-
-func timeOf(texts ...string) time.Time {
-	for _, text := range texts {
-		if at, err := time.Parse(time.RFC3339Nano, text); err == nil {
-			return at
-		}
-	}
-	return time.Time{}
 }
 
 // eventsOf takes the events of a sample, which stood in its transcript before.

@@ -155,8 +155,8 @@ func (c *conversation) facts(o *parts.Members, lists []string) {
 			c.id = idOf(o.Peek(name))
 		}
 	}
-	c.title, _ = interop.Text(o.Peek("title"))
-	c.model, _ = interop.Text(o.Peek("model"))
+	c.title = o.PeekText("title")
+	c.model = o.PeekText("model")
 	c.at = timeOf(o)
 	if lists[len(lists)-1] == "output" {
 		c.usage = o.Peek("usage")

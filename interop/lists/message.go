@@ -40,7 +40,7 @@ func (r *reader) message(v jsontext.Value) (m eventlog.Message, ok bool, err err
 		return m, false, nil
 	}
 	r.at = timeOf(&o)
-	if kind, _ := interop.Text(o.Peek("type")); !o.Has("role") && isItemType(kind) {
+	if kind := o.PeekText("type"); !o.Has("role") && isItemType(kind) {
 		m, ok, err = r.item(&o, kind, v)
 	} else {
 		m, ok, err = r.said(&o)
@@ -73,7 +73,7 @@ func (r *reader) said(o *parts.Members) (m eventlog.Message, ok bool, err error)
 		return m, false, nil
 	}
 	m.Role = eventlog.Role(role)
-	if t, _ := interop.Text(o.Peek("type")); t == "message" {
+	if t := o.PeekText("type"); t == "message" {
 		o.Take("type")
 	}
 	if role == "tool" || role == legacyTool {
@@ -208,7 +208,7 @@ func (r *reader) answer(m *eventlog.Message, o *parts.Members) error {
 	name := r.Names[id]
 	if name == "" {
 		name = o.Maybe("name")
-	} else if told, _ := interop.Text(o.Peek("name")); told == name {
+	} else if told := o.PeekText("name"); told == name {
 		o.Take("name")
 	}
 	p := eventlog.ToolResult(id, name, content...)

@@ -59,8 +59,8 @@ func elementShape(v jsontext.Value) shape {
 	if err != nil {
 		return ""
 	}
-	role, _ := interop.Text(o.Peek("role"))
-	kind, _ := interop.Text(o.Peek("type"))
+	role := o.PeekText("role")
+	kind := o.PeekText("type")
 	switch {
 	case role == "" && isItemType(kind):
 		return responsesShape
@@ -87,7 +87,7 @@ func blockShape(v jsontext.Value) shape {
 	if err != nil {
 		return ""
 	}
-	switch kind, _ := interop.Text(o.Peek("type")); kind {
+	switch kind := o.PeekText("type"); kind {
 	case "image_url", "input_audio", "file":
 		return chatShape
 	case "input_text", "output_text", "input_image", "input_file":
@@ -108,8 +108,8 @@ func isMessage(v jsontext.Value) bool {
 	if err != nil {
 		return false
 	}
-	role, _ := interop.Text(o.Peek("role"))
-	kind, _ := interop.Text(o.Peek("type"))
+	role := o.PeekText("role")
+	kind := o.PeekText("type")
 	return speaks(role) && (o.Has("content") || o.Has("tool_calls") || o.Has("function_call") || o.Has("refusal")) ||
 		role == "" && isItemType(kind) && (o.Has("call_id") || o.Has("id") || o.Has("summary") || o.Has("encrypted_content"))
 }

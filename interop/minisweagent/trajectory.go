@@ -21,10 +21,10 @@ func read(f *document.File, rec *interop.Record) ([]document.Session, error) {
 			return nil, document.ErrShape
 		}
 		list, info = o.Take("messages"), o.Take("info")
-		if s.Own, _ = interop.Text(o.Peek("instance_id")); s.Own != "" {
+		if s.Own = o.PeekText("instance_id"); s.Own != "" {
 			s.ID = f.Session(s.Own)
 		}
-		s.Version, _ = interop.Text(o.Peek("trajectory_format"))
+		s.Version = o.PeekText("trajectory_format")
 		s.About.Extra = o.Rest()
 	}
 	messages, err := document.Elements(rec, list)
@@ -131,7 +131,7 @@ func (t *teller) message(rec *interop.Record, o *parts.Members) error {
 // kindOf names what is no message: by its role, or its type.
 func kindOf(o *parts.Members) string {
 	for _, name := range []string{"role", "type"} {
-		if kind, _ := interop.Text(o.Peek(name)); kind != "" {
+		if kind := o.PeekText(name); kind != "" {
 			return kind
 		}
 	}
@@ -162,7 +162,7 @@ func (t *teller) response(rec *interop.Record, o *parts.Members, output []intero
 		usage = told.usage
 	}
 	o.Take("output")
-	model, _ := interop.Text(o.Peek("model"))
+	model := o.PeekText("model")
 	for i := range output {
 		m, ok, err := t.read.Message(output[i].Value)
 		if err != nil {

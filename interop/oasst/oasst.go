@@ -116,7 +116,7 @@ func nodeOf(rec *interop.Record, depth int) (n node, err error) {
 		return n, document.ErrShape
 	}
 	n.id, n.parent = told.ID, told.Parent
-	n.at, _ = time.Parse(time.RFC3339Nano, told.Created) // zero where it is no time
+	n.at = interop.Time(told.Created)
 	n.message = said(&o, told.Role, told.Text, told.Model)
 	n.order = orderOf(told.Rank, told.Deleted)
 	if told.Rank != nil {

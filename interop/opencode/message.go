@@ -119,7 +119,7 @@ func idOf(rec *interop.Record) string {
 	if err != nil {
 		return ""
 	}
-	id, _ := interop.Text(o.Peek("id"))
+	id := o.PeekText("id")
 	return id
 }
 

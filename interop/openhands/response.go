@@ -126,7 +126,7 @@ func extra(v jsontext.Value, e *event, role eventlog.Role) jsontext.Value {
 			o.Put("tool_call_metadata", m.Rest())
 		}
 	}
-	if said, _ := interop.Text(o.Peek("message")); said != "" && said == e.Args.Content {
+	if said := o.PeekText("message"); said != "" && said == e.Args.Content {
 		o.Take("message")
 	}
 	return o.Rest()

@@ -35,12 +35,12 @@ func read(rec *interop.Record) (f facts, err error) {
 	}
 	f.kind, f.id, f.parent = f.text("type"), f.text("id"), f.text("parentId")
 	f.linked = f.id != "" && f.value("parentId") != nil
-	f.at, _ = time.Parse(time.RFC3339Nano, f.text("timestamp"))
+	f.at = interop.Time(f.text("timestamp"))
 	if v := f.value("message"); v.Kind() == '{' {
 		if f.message, err = parts.Open(v); err != nil {
 			return f, err
 		}
-		f.role, _ = interop.Text(f.message.Peek("role"))
+		f.role = f.message.PeekText("role")
 	}
 	if f.at.IsZero() {
 		f.at = unixMilli(f.message.Peek("timestamp"))

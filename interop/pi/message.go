@@ -38,7 +38,7 @@ func (c *converter) message(f *facts) (p eventlog.Payload, cost eventlog.Cost, e
 	case "bashExecution":
 		return c.command(f), 0, nil
 	case "custom", "hookMessage":
-		p, err = c.context(f, text(&o, "customType"), o.Peek("content"), "")
+		p, err = c.context(f, o.PeekText("customType"), o.Peek("content"), "")
 		return p, 0, err
 	default:
 		return nil, 0, nil
@@ -90,7 +90,7 @@ func (c *converter) command(f *facts) eventlog.Payload {
 	if o.Peek("cancelled").Kind() == 't' {
 		said = strings.TrimRight(said, "\n") + "\n[canceled]"
 	}
-	if path := text(&o, "fullOutputPath"); path != "" {
+	if path := o.PeekText("fullOutputPath"); path != "" {
 		said = strings.TrimRight(said, "\n") + "\n[cut; all of it is in " + path + "]"
 	}
 	rest := f.message
@@ -152,7 +152,7 @@ func thinking(o *parts.Members) eventlog.Part {
 		return p
 	}
 	item, err := parts.Open(jsontext.Value(p.Signature))
-	if err != nil || text(&item, "type") != "reasoning" {
+	if err != nil || item.PeekText("type") != "reasoning" {
 		return p
 	}
 	p.Signature, p.ID, p.Encrypted = "", item.Maybe("id"), item.Maybe("encrypted_content")
@@ -209,12 +209,6 @@ func costOf(v jsontext.Value) eventlog.Cost {
 		return 0
 	}
 	return cost
-}
-
-// text is a member that is a string, which stays.
-func text(o *parts.Members, name string) string {
-	s, _ := interop.Text(o.Peek(name))
-	return s
 }
 
 // with is the record with v in the place of a member.

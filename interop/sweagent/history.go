@@ -90,7 +90,7 @@ func (t *teller) message(rec *interop.Record) error {
 }
 
 func speaker(o *parts.Members) eventlog.Role {
-	role, _ := interop.Text(o.Peek("role"))
+	role := o.PeekText("role")
 	return eventlog.Role(role)
 }
 
@@ -126,7 +126,7 @@ func (t *teller) rest(rec *interop.Record, told bool) {
 func (t *teller) stepOf(action string) int {
 	for i := t.next; i < len(t.steps); i++ {
 		o, err := parts.Open(t.steps[i].Value)
-		if text, _ := interop.Text(o.Peek("action")); err == nil && strings.TrimSpace(text) == strings.TrimSpace(action) {
+		if text := o.PeekText("action"); err == nil && strings.TrimSpace(text) == strings.TrimSpace(action) {
 			return i
 		}
 	}
@@ -146,10 +146,10 @@ func (t *teller) speaks(m *eventlog.Message, o *parts.Members) {
 	t.shell.Passes()
 	t.told = t.told[:0]
 	for _, name := range []string{"content", "thought", "action"} {
-		text, _ := interop.Text(o.Peek(name))
+		text := o.PeekText(name)
 		t.told = append(t.told, text)
 	}
-	action, _ := interop.Text(o.Peek("action"))
+	action := o.PeekText("action")
 	t.action = action
 	if thought, ok := interop.Text(o.Peek("thought")); ok && action != "" && len(m.ToolCalls()) == 0 {
 		t.shell.Runs(m, thought, action)
@@ -198,9 +198,9 @@ func (t *teller) step(rec *interop.Record) {
 	if err != nil {
 		return
 	}
-	said, _ := interop.Text(o.Peek("response"))
-	thought, _ := interop.Text(o.Peek("thought"))
-	action, _ := interop.Text(o.Peek("action"))
+	said := o.PeekText("response")
+	thought := o.PeekText("thought")
+	action := o.PeekText("action")
 	m := eventlog.Message{Role: eventlog.Assistant, Model: t.model}
 	if said != "" {
 		m.Parts = []eventlog.Part{eventlog.Text(said)}
@@ -221,7 +221,7 @@ func (t *teller) observe(rec *interop.Record) {
 		return
 	}
 	m := eventlog.Message{}
-	if text, _ := interop.Text(o.Peek("observation")); text != "" {
+	if text := o.PeekText("observation"); text != "" {
 		m.Parts = []eventlog.Part{eventlog.Text(text)}
 		t.told = append(t.told, text)
 	}

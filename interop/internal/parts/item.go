@@ -14,7 +14,7 @@ import (
 // where the item is something else. A call of the provider's own tools has its id
 // as its call id, which may be empty.
 func (r *Reader) Item(o *Members) (role eventlog.Role, p eventlog.Part, ok bool, err error) {
-	kind, _ := interop.Text(o.Peek("type"))
+	kind := o.PeekText("type")
 	if tool, isOutput := strings.CutSuffix(kind, "_call_output"); isOutput {
 		p, err = r.output(o, tool)
 		return eventlog.Tool, p, !o.Failed, err

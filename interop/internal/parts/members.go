@@ -36,6 +36,12 @@ func (o *Members) Peek(name string) jsontext.Value {
 	return nil
 }
 
+// PeekText is a member that is a string, which stays; empty if it is none.
+func (o *Members) PeekText(name string) string {
+	s, _ := interop.Text(o.Peek(name))
+	return s
+}
+
 // Take removes a member and gives its value; nil if there is none.
 func (o *Members) Take(name string) jsontext.Value {
 	for i, m := range o.members {
