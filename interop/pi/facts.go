@@ -2,6 +2,7 @@ package pi
 
 import (
 	"bytes"
+	"slices"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -136,6 +137,43 @@ func (f *facts) prompt() string {
 		}
 	}
 	return ""
+}
+
+// with is the record with v in the place of a member.
+func (f *facts) with(name string, v jsontext.Value) jsontext.Value {
+	kept := make([]interop.Member, 0, len(f.members))
+	for _, m := range f.members {
+		if m.Name == name {
+			m.Value = v
+		}
+		if m.Value != nil {
+			kept = append(kept, m)
+		}
+	}
+	return interop.Object(kept)
+}
+
+// without is the record without some of its members.
+func (f *facts) without(names ...string) jsontext.Value {
+	kept := make([]interop.Member, 0, len(f.members))
+	for _, m := range f.members {
+		if !slices.Contains(names, m.Name) {
+			kept = append(kept, m)
+		}
+	}
+	return interop.Object(kept)
+}
+
+// files are the paths that a summary says were read and modified.
+func (f *facts) files() (read, modified []string) {
+	var details struct {
+		Read     []string `json:"readFiles"`
+		Modified []string `json:"modifiedFiles"`
+	}
+	if v := f.value("details"); v.Kind() != '{' || json.Unmarshal(v, &details) != nil {
+		return nil, nil
+	}
+	return details.Read, details.Modified
 }
 
 // isHeader reports whether a line is the header of a session.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
-	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -209,41 +208,4 @@ func costOf(v jsontext.Value) eventlog.Cost {
 		return 0
 	}
 	return cost
-}
-
-// with is the record with v in the place of a member.
-func (f *facts) with(name string, v jsontext.Value) jsontext.Value {
-	kept := make([]interop.Member, 0, len(f.members))
-	for _, m := range f.members {
-		if m.Name == name {
-			m.Value = v
-		}
-		if m.Value != nil {
-			kept = append(kept, m)
-		}
-	}
-	return interop.Object(kept)
-}
-
-// without is the record without some of its members.
-func (f *facts) without(names ...string) jsontext.Value {
-	kept := make([]interop.Member, 0, len(f.members))
-	for _, m := range f.members {
-		if !slices.Contains(names, m.Name) {
-			kept = append(kept, m)
-		}
-	}
-	return interop.Object(kept)
-}
-
-// files are the paths that a summary says were read and modified.
-func (f *facts) files() (read, modified []string) {
-	var details struct {
-		Read     []string `json:"readFiles"`
-		Modified []string `json:"modifiedFiles"`
-	}
-	if v := f.value("details"); v.Kind() != '{' || json.Unmarshal(v, &details) != nil {
-		return nil, nil
-	}
-	return details.Read, details.Modified
 }
