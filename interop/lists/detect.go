@@ -6,27 +6,26 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/convlog/convlog/interop/internal/head"
 	"github.com/convlog/convlog/interop/internal/parts"
 )
 
 // Detect reports whether a file begins with messages, or with an object that
 // holds a list of them. The head may end anywhere.
-func (Format) Detect(_ string, head []byte) bool {
-	head = bytes.TrimPrefix(head, []byte("\xef\xbb\xbf"))
+func (Format) Detect(_ string, first []byte) bool {
+	first = head.Trim(first)
 	for range 2 { // a list of conversations, at most
-		head = bytes.TrimLeft(head, " \t\r\n")
-		if !bytes.HasPrefix(head, []byte{'['}) {
+		if !bytes.HasPrefix(first, []byte{'['}) {
 			break
 		}
-		head = head[1:]
+		first = head.Trim(first[1:])
 	}
-	head = bytes.TrimLeft(head, " \t\r\n")
-	if !bytes.HasPrefix(head, []byte{'{'}) {
+	if !bytes.HasPrefix(first, []byte{'{'}) {
 		return false
 	}
-	v, err := lax(head).ReadValue()
+	v, err := lax(first).ReadValue()
 	if err != nil {
-		return beginsMessage(head) || beginsList(head)
+		return beginsMessage(first) || beginsList(first)
 	}
 	o, err := parts.Open(v)
 	return err == nil && (isMessage(v) || len(listsOf(&o)) > 0)

@@ -16,7 +16,7 @@ type Head map[string][]byte
 // be missing. Of an array it reads the first element, or of lists in it the
 // first of those. It is nil where there is no object.
 func Begins(head []byte) Head {
-	for head = trim(head); len(head) > 0 && head[0] == '['; head = trim(head) {
+	for head = Trim(head); len(head) > 0 && head[0] == '['; head = Trim(head) {
 		head = head[1:]
 	}
 	return Object(head)
@@ -24,7 +24,7 @@ func Begins(head []byte) Head {
 
 // Object reads the beginning of an object; it is nil where there is none.
 func Object(head []byte) Head {
-	head = trim(head)
+	head = Trim(head)
 	d := jsontext.NewDecoder(bytes.NewBuffer(head), jsontext.AllowInvalidUTF8(true))
 	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
 		return nil
@@ -50,7 +50,7 @@ func Object(head []byte) Head {
 // be cut off.
 func Lines(head []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
-		for line := range bytes.Lines(trim(head)) {
+		for line := range bytes.Lines(Trim(head)) {
 			if line = bytes.TrimSpace(line); len(line) > 0 && !yield(line) {
 				return
 			}
@@ -58,8 +58,8 @@ func Lines(head []byte) iter.Seq[[]byte] {
 	}
 }
 
-// trim leaves out what may stand before the first value of a file.
-func trim(b []byte) []byte {
+// Trim leaves out what may stand before the first value of a file.
+func Trim(b []byte) []byte {
 	return bytes.TrimLeft(bytes.TrimPrefix(b, []byte("\xef\xbb\xbf")), " \t\r\n")
 }
 
@@ -91,6 +91,6 @@ func (h Head) Text(name string) string {
 
 // IsArray reports whether a file begins an array.
 func IsArray(head []byte) bool {
-	head = trim(head)
+	head = Trim(head)
 	return len(head) > 0 && head[0] == '['
 }
