@@ -58,7 +58,7 @@ var table = map[string]room{
 	"interop/...": {rooms: []string{"eventlog", "fork", "projection", "interop/..."}, modules: given},
 
 	"interop/internal/importtest": {
-		rooms: []string{"eventlog", "interop", "projection", "store/..."}, modules: append(testModules, given...),
+		rooms: []string{"eventlog", "interop", "projection", "store/storetest"}, modules: append(testModules, given...),
 	},
 
 	"cmd/logtool": {rooms: []string{"..."}, modules: append([]string{"github.com/spf13/cobra", "golang.org/x/sys"}, given...)},

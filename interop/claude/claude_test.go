@@ -54,10 +54,6 @@ func TestSamplesImportOnce(t *testing.T) {
 	importtest.Same(t, "sessions", []string{coding, coding + ".agent-b7d21e0", branched, compacted, picture}, importtest.Sessions(t, log))
 }
 
-func TestOverEveryStore(t *testing.T) {
-	importtest.TwiceOverStores(t, claude.Format{}, filepath.Join(transcripts, "samples"), fixture("sidechains.jsonl"), fixture("growing-2.jsonl"))
-}
-
 func TestSamePathElsewhereAddsNothing(t *testing.T) {
 	log := importtest.NewLog(t)
 	load(t, log, sample("-home-ada-birdlog", coding))

@@ -109,10 +109,6 @@ func TestGrowthBehindWhatOthersAppended(t *testing.T) {
 // all is every fixture but the one that is damaged.
 var all = []string{"whole", "rolled-back", "compacted", "summarised", "bare", "parent", "agent-fresh", "agent-forked", "fork"}
 
-func TestOverEachStore(t *testing.T) {
-	importtest.TwiceOverStores(t, codex.Format{}, fixtures(all...)...)
-}
-
 func TestManyEventsAreAppendedInBatches(t *testing.T) {
 	var text strings.Builder
 	text.WriteString(strings.SplitAfter(readFixture(t, "rolled-back"), "\n")[0])

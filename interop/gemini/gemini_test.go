@@ -124,12 +124,6 @@ func TestLines(t *testing.T) {
 	}
 }
 
-func TestOverEveryStore(t *testing.T) {
-	if got := importtest.TwiceOverStores(t, gemini.Format{}, transcripts); got.Events != 28 || len(got.Sessions) != 2 {
-		t.Errorf("import: %+v", got)
-	}
-}
-
 func TestADocumentWithoutConversationIsHeld(t *testing.T) {
 	log := importtest.NewLog(t)
 	note := `{"id":"w","type":"warning","content":"No network."}`

@@ -84,6 +84,4 @@ func TestALogThatIsCutOffOrEmpty(t *testing.T) {
 	}
 }
 
-func TestStores(t *testing.T) { importtest.TwiceOverStores(t, format, tides) }
-
 func FuzzImport(f *testing.F) { importtest.Fuzz(f, format, "f.json", tides) }

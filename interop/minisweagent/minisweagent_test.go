@@ -103,6 +103,4 @@ func TestADocumentThatIsCutOff(t *testing.T) {
 	}
 }
 
-func TestStores(t *testing.T) { importtest.TwiceOverStores(t, format, blocks, calls) }
-
 func FuzzImport(f *testing.F) { importtest.Fuzz(f, format, "f.traj.json", blocks, calls) }

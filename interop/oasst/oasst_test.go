@@ -112,6 +112,4 @@ func TestLinesThatAreNone(t *testing.T) {
 	importtest.Load(t, log, format, "trees.jsonl", content)
 }
 
-func TestStores(t *testing.T) { importtest.TwiceOverStores(t, format, trees, messages) }
-
 func FuzzImport(f *testing.F) { importtest.Fuzz(f, format, "f.jsonl", trees, messages) }

@@ -118,6 +118,4 @@ func TestMessagesThatAreNone(t *testing.T) {
 	}
 }
 
-func TestStores(t *testing.T) { importtest.TwiceOverStores(t, format, session) }
-
 func FuzzImport(f *testing.F) { importtest.Fuzz(f, format, "s.json", session) }

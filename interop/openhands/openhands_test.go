@@ -112,6 +112,4 @@ func TestALineThatIsCutOff(t *testing.T) {
 	importtest.Load(t, log, format, "output.jsonl", content)
 }
 
-func TestStores(t *testing.T) { importtest.TwiceOverStores(t, format, output, pairs) }
-
 func FuzzImport(f *testing.F) { importtest.Fuzz(f, format, "f.json", output, pairs) }

@@ -294,11 +294,6 @@ func TestCostsAreExact(t *testing.T) {
 	}
 }
 
-// Every store gets the same log.
-func TestOverEveryStore(t *testing.T) {
-	importtest.TwiceOverStores(t, pi.Format{}, transcripts)
-}
-
 func TestAnotherSessionOfTheSameIDIsAConflict(t *testing.T) {
 	log := importtest.NewLog(t)
 	take(t, log, header, entry("m1", "", `"role":"user","content":"One"`))

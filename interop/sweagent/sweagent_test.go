@@ -134,6 +134,4 @@ func TestADocumentThatIsCutOff(t *testing.T) {
 	importtest.Load(t, log, format, "f.traj", whole)
 }
 
-func TestStores(t *testing.T) { importtest.TwiceOverStores(t, format, plain, calls) }
-
 func FuzzImport(f *testing.F) { importtest.Fuzz(f, format, "f.traj", plain, calls) }

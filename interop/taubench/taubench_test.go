@@ -64,6 +64,4 @@ func TestAListThatIsNoneOrCutOff(t *testing.T) {
 	}
 }
 
-func TestStores(t *testing.T) { importtest.TwiceOverStores(t, format, ferry) }
-
 func FuzzImport(f *testing.F) { importtest.Fuzz(f, format, "f.json", ferry) }

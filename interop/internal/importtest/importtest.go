@@ -6,14 +6,10 @@ import (
 	"context"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
-	"testing"
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
-	"github.com/convlog/convlog/store/jsonl"
-	"github.com/convlog/convlog/store/sqlite"
 	"github.com/convlog/convlog/store/storetest"
 )
 
@@ -33,20 +29,6 @@ func NewLog(t TB) *eventlog.Log {
 	log := eventlog.Open(storetest.NewMemory())
 	t.Cleanup(func() { log.Close() })
 	return log
-}
-
-// OverStores runs a test over an empty log of each store.
-func OverStores(t *testing.T, test func(t *testing.T, log *eventlog.Log)) {
-	t.Helper()
-	for name, store := range map[string]eventlog.Store{
-		"jsonl": jsonl.New(t.TempDir()), "sqlite": sqlite.New(filepath.Join(t.TempDir(), "log.db")),
-	} {
-		t.Run(name, func(t *testing.T) {
-			log := eventlog.Open(store)
-			defer log.Close()
-			test(t, log)
-		})
-	}
 }
 
 // Source is what might stand in a file of that name.

@@ -50,23 +50,6 @@ func Again(t TB, log *eventlog.Log, format interop.Format, name, content string)
 	Verify(t, log)
 }
 
-// TwiceOverStores is the law that every store gets the same log of files, and that
-// a second import adds nothing. It gives the result of the first.
-func TwiceOverStores(t *testing.T, format interop.Format, paths ...string) (first interop.Result) {
-	t.Helper()
-	memory := NewLog(t)
-	first = Files(t, memory, format, paths...)
-	OverStores(t, func(t *testing.T, log *eventlog.Log) {
-		Files(t, log, format, paths...)
-		Same(t, "log", Contents(t, memory), Contents(t, log))
-		if again := Files(t, log, format, paths...); again.Events != 0 || again.Present+again.Held+len(again.Refused) != again.Records {
-			t.Errorf("import again: %+v", again)
-		}
-		Verify(t, log)
-	})
-	return first
-}
-
 // Grows is the law that versions of a document, each longer than the one before,
 // give the same log as the last alone.
 func Grows(t TB, format interop.Format, name string, versions ...string) {

@@ -1,0 +1,61 @@
+package formats_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/formats"
+	"github.com/convlog/convlog/interop/internal/importtest"
+	"github.com/convlog/convlog/interop/lists"
+	"github.com/convlog/convlog/store/jsonl"
+	"github.com/convlog/convlog/store/sqlite"
+)
+
+// folders are those of the transcripts of a format.
+func folders(t *testing.T, format interop.Format) []string {
+	t.Helper()
+	root := filepath.Join("..", "..", "testdata", "transcripts")
+	switch format.Name() {
+	case lists.Name:
+		dir := t.TempDir()
+		talk := `[{"role":"user","content":"Hello"},{"role":"assistant","content":"Good morning."}]`
+		if err := os.WriteFile(filepath.Join(dir, "talk.json"), []byte(talk), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return []string{dir}
+	case "claude":
+		return []string{filepath.Join(root, "claude"), filepath.Join(root, "samples")}
+	}
+	return []string{filepath.Join(root, format.Name())}
+}
+
+// Law: every store gets the same log of the transcripts of every format, and a
+// second import adds nothing.
+func TestEveryFormatOverEveryStore(t *testing.T) {
+	for _, format := range formats.All() {
+		t.Run(format.Name(), func(t *testing.T) {
+			memory, paths := importtest.NewLog(t), folders(t, format)
+			if first := importtest.Files(t, memory, format, paths...); first.Imported == 0 || len(first.Sessions) == 0 {
+				t.Fatalf("import: %+v", first)
+			}
+			want := importtest.Contents(t, memory)
+			for name, store := range map[string]eventlog.Store{
+				"jsonl": jsonl.New(t.TempDir()), "sqlite": sqlite.New(filepath.Join(t.TempDir(), "log.db")),
+			} {
+				log := eventlog.Open(store)
+				importtest.Files(t, log, format, paths...)
+				importtest.Same(t, name, want, importtest.Contents(t, log))
+				if again := importtest.Files(t, log, format, paths...); again.Events != 0 || again.Present+again.Held+len(again.Refused) != again.Records {
+					t.Errorf("%s: import again: %+v", name, again)
+				}
+				importtest.Verify(t, log)
+				if err := log.Close(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
