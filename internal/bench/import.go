@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -28,7 +29,7 @@ var importTrials = []trial{
 			unit:     mebibytes, bar: atLeast(0.25),
 		}},
 		measure: func(ctx context.Context, b *bench) ([]figure, error) {
-			return imports(ctx, b, func() *eventlog.Log { log, _ := b.jsonl(jsonl.Options{}.Sync); return log })
+			return imports(ctx, b, func() eventlog.Store { return jsonl.New(b.path("")) })
 		},
 	},
 	{
@@ -39,12 +40,12 @@ var importTrials = []trial{
 			unit:     mebibytes, bar: atLeast(0.25),
 		}},
 		measure: func(ctx context.Context, b *bench) ([]figure, error) {
-			return imports(ctx, b, func() *eventlog.Log { log, _ := b.sqlite(sqlite.Options{}.Synchronous); return log })
+			return imports(ctx, b, func() eventlog.Store { return sqlite.New(b.path(".db")) })
 		},
 	},
 }
 
-func imports(ctx context.Context, b *bench, open func() *eventlog.Log) ([]figure, error) {
+func imports(ctx context.Context, b *bench, open func() eventlog.Store) ([]figure, error) {
 	dir, files, err := b.transcripts(20, 200)
 	if err != nil {
 		return nil, err
@@ -54,10 +55,11 @@ func imports(ctx context.Context, b *bench, open func() *eventlog.Log) ([]figure
 		mib += float64(len(file)) / (1 << 20)
 	}
 	ours := func(ctx context.Context) (float64, error) {
-		log := open()
+		log := eventlog.Open(open())
 		start := time.Now()
 		_, err := interop.Import(ctx, log, []interop.Format{claude.Format{}}, []string{dir}, interop.Options{})
-		return float64(time.Since(start).Nanoseconds()) / mib, err
+		took := float64(time.Since(start).Nanoseconds()) / mib
+		return took, errors.Join(err, log.Close()) // which lets nothing go on behind the other side
 	}
 	theirs := func(context.Context) (float64, error) {
 		start := time.Now()
