@@ -33,6 +33,7 @@ type runBuilder struct {
 	llm      *Op // that is under way
 	last     *Op // that answered last, and whose step has not completed
 	owner    map[*Op]*RunTurn
+	inputs   map[*foundTurn][]eventlog.Message // of exchanges that a turn took over
 
 	// The event that is looked at.
 	e         *eventlog.Event
@@ -49,7 +50,8 @@ type stepKey struct {
 func newRunBuilder(session string, own bool, path []eventlog.Stretch) *runBuilder {
 	return &runBuilder{run: &Run{Session: session}, own: own, path: pathCursor{path}, turns: map[*foundTurn]*RunTurn{},
 		byID: map[ulid.ULID]*RunTurn{}, calls: map[string]*Op{}, keys: map[string]*Op{}, answers: map[string]*Op{},
-		waiting: map[string]*Op{}, children: map[string]*ChildOp{}, steps: map[stepKey]*Op{}, owner: map[*Op]*RunTurn{}}
+		waiting: map[string]*Op{}, children: map[string]*ChildOp{}, steps: map[stepKey]*Op{}, owner: map[*Op]*RunTurn{},
+		inputs: map[*foundTurn][]eventlog.Message{}}
 }
 
 func (b *runBuilder) add(e *eventlog.Event) error {
@@ -83,16 +85,19 @@ func (b *runBuilder) enter() {
 		return
 	}
 	t := b.turns[at]
+	if t != nil && t.Orphaned && b.onPath {
+		t = nil // the path went on from the exchange otherwise
+	}
 	if x := b.turns[at.input]; t == nil && x != nil && !(b.onPath && x.Orphaned) {
 		t = x // the exchange becomes the turn that took it over
 		t.Orphaned = !b.onPath
+		b.inputs[at.input] = slices.Clone(t.Input)
 		delete(b.turns, at.input)
 	}
-	if t == nil && b.e.Type.Name() == eventlog.HeadMoved {
-		return // nothing of the turn is left or here yet
-	}
 	if t == nil {
-		t = &RunTurn{From: at.start, Orphaned: !b.onPath, Inherited: b.inherited || isCopied(b.e), Started: b.e.Timestamp, Agent: b.meter.Agent}
+		if t = b.left(at); t == nil {
+			return
+		}
 		b.run.Turns = append(b.run.Turns, t)
 	}
 	b.turns[at] = t
@@ -101,6 +106,26 @@ func (b *runBuilder) enter() {
 		t.To, t.Ended = max(t.To, b.e.Seq), b.e.Timestamp
 	}
 	b.byID[t.ID] = t
+}
+
+// left is a turn that begins with the event, or an exchange that a turn took over
+// and left when the head moved back to it. It is nil where the head moved into
+// a turn of which nothing is here yet.
+func (b *runBuilder) left(at *foundTurn) *RunTurn {
+	t := &RunTurn{From: at.start, Orphaned: !b.onPath, Inherited: b.inherited || isCopied(b.e), Started: b.e.Timestamp, Agent: b.meter.Agent}
+	input, taken := b.inputs[at]
+	if !taken {
+		input = b.inputs[at.input]
+	}
+	t.Input = slices.Clone(input)
+	if b.e.Type.Name() != eventlog.HeadMoved {
+		return t
+	}
+	if !taken {
+		return nil
+	}
+	t.To, _ = b.e.Parent() // the finder has read it
+	return t
 }
 
 // take makes what the event says of it a part of the run, and gives the op that

@@ -174,7 +174,7 @@ func TestATurnThatWasRewoundLeavesItsInput(t *testing.T) {
 		}
 		same(t, "a turn", []string{"7 from 1 to 4, orphaned false"}, turns())
 		g.do(eventlog.HeadMove{To: 1}) // 5
-		same(t, "rewound", []string{"7 from 1 to 4, orphaned true"}, turns())
+		same(t, "rewound", []string{"7 from 1 to 4, orphaned true", "0 from 1 to 1, orphaned false"}, turns())
 		g.do(says(eventlog.Text("well"))) // 6
 		same(t, "an exchange", []string{"7 from 1 to 4, orphaned true", "0 from 1 to 6, orphaned false"}, turns())
 		g.do(eventlog.HeadMove{To: 1}, eventlog.TurnStart{Index: 8}, says(eventlog.Text("yes"))) // 7 to 9
