@@ -7,7 +7,7 @@ import (
 
 // The walk notices stores that are broken, also where it never looks for that.
 func TestTheWalkNoticesBrokenStores(t *testing.T) {
-	for name, value := range map[string]string{"rapid.shrinktime": "1ms", "rapid.nofailfile": "true"} {
+	for name, value := range map[string]string{"rapid.checks": "200", "rapid.shrinktime": "1ms", "rapid.nofailfile": "true"} {
 		f := flag.Lookup(name)
 		before := f.Value.String()
 		if err := f.Value.Set(value); err != nil {
