@@ -55,7 +55,7 @@ func resolve(ctx context.Context, log *eventlog.Log, name string) (string, error
 		}
 	}
 	if err != nil {
-		return "", fmt.Errorf("find session: %w", err)
+		return "", err
 	}
 	return session, nil
 }
@@ -87,7 +87,7 @@ func exactly(ctx context.Context, log *eventlog.Log, id string) (string, error) 
 	case errors.As(err, &several):
 		return "", &beginningError{name: id, sessions: several.Sessions}
 	}
-	return "", fmt.Errorf("find session: %w", err)
+	return "", err
 }
 
 // beginningError says that a name, where a full id is asked for, is only the
