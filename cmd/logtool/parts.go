@@ -19,7 +19,11 @@ func (r *renderer) part(p *eventlog.Part, results map[string]transcript.Result, 
 	case eventlog.ToolCallPart, eventlog.ServerToolCallPart:
 		r.call(p, in)
 		if answer, ok := results[p.CallID]; ok && p.Type == eventlog.ToolCallPart {
-			r.result(&answer.Part, fmt.Sprintf("#%d", answer.Seq), in+indent)
+			from := "not recorded" // what the model is told of a call that gave nothing
+			if answer.Seq > 0 {
+				from = at(answer.Seq)
+			}
+			r.result(&answer.Part, from, in+indent)
 		}
 	case eventlog.ToolResultPart, eventlog.ServerToolResultPart:
 		r.result(p, "of "+clean(strings.TrimSpace(p.Name+" "+p.CallID)), in)
