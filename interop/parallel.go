@@ -18,37 +18,42 @@ var errClaimed = errors.New("another file of this import writes to the session")
 // in their order.
 func together(ctx context.Context, log *eventlog.Log, files []found, done func(file int, row Row)) {
 	c := newClaims()
-	rows := make([]Row, len(files))
+	rows := make([]*Row, len(files))
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	free := make(chan struct{}, runtime.GOMAXPROCS(0))
-	one := func(i int) {
+	one := func(i int) (claimed bool) {
 		row := files[i].importInto(c.of(ctx, i), log)
 		c.release(i)
 		mu.Lock()
 		defer mu.Unlock()
-		if rows[i] = row; !errors.Is(row.Err, errClaimed) {
+		rows[i], claimed = &row, errors.Is(row.Err, errClaimed)
+		if !claimed {
 			done(i, row)
 		}
+		return claimed
 	}
 	for _, lane := range lanes(files) {
 		free <- struct{}{}
 		all.Go(func() {
 			defer func() { <-free }()
 			for _, i := range lane {
-				if ctx.Err() == nil {
-					one(i)
+				if ctx.Err() != nil || one(i) {
+					return // the rest of the lane waits for this file
 				}
 			}
 		})
 	}
 	all.Wait()
-	for i := range files {
-		if errors.Is(rows[i].Err, errClaimed) && ctx.Err() == nil {
-			row := files[i].importInto(ctx, log)
-			row.goOn(&rows[i])
-			done(i, row)
+	for i, before := range rows {
+		if ctx.Err() != nil || before != nil && !errors.Is(before.Err, errClaimed) {
+			continue
 		}
+		row := files[i].importInto(ctx, log)
+		if before != nil {
+			row.goOn(before)
+		}
+		done(i, row)
 	}
 }
 

@@ -1,8 +1,6 @@
 package lists
 
 import (
-	"time"
-
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/eventlog"
@@ -27,9 +25,6 @@ func NewReader(elements []jsontext.Value, model string) *Reader {
 func (r *Reader) Message(v jsontext.Value) (m eventlog.Message, ok bool, err error) {
 	return r.r.message(v)
 }
-
-// At is when the element read last was said; zero if it does not tell.
-func (r *Reader) At() time.Time { return r.r.at }
 
 // UsageOf reads token counts as OpenAI or Anthropic write them; ok is false
 // where there are none.

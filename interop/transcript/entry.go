@@ -80,7 +80,7 @@ func (x *Entry) fold(piece *Entry) {
 	if more.StopReason != "" {
 		m.StopReason = more.StopReason
 	}
-	x.Cost += piece.Cost
+	x.Cost = x.Cost.Add(piece.Cost)
 }
 
 // Words are what is known about a message: when it was said, by which model, what

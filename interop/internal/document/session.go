@@ -103,7 +103,7 @@ func (s *session) taken() (sum Spent) {
 	for _, told := range s.spent {
 		if s.trail.Holds(told.seq) {
 			sum.Usage = sum.Usage.Add(told.usage)
-			sum.Cost += told.cost
+			sum.Cost = sum.Cost.Add(told.cost)
 		}
 	}
 	return sum
