@@ -40,7 +40,7 @@ searched, unless SESSION names it. What was rewound is marked as orphaned, or
 left out with --path active.
 
 Exit codes: 0 something was found, 1 nothing was, or a session cannot be read.`,
-		Example: "  logtool search 'connection refused'\n  logtool search '\"no space left\" build' --limit 5\n  logtool search TODO order-42 --type message_added",
+		Example: "  logtool search 'connection refused'\n  logtool search '\"no space left\" build' --limit 5\n  logtool search refund order-42 --type message_added",
 		Args:    between(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s.text = args[0]
