@@ -23,6 +23,7 @@ func damagedPages(t testing.TB, pick func(page []byte, line []byte) bool) (s *St
 	}
 	events, err := collect(s.Read(t.Context(), "b", eventlog.Span{From: 200, To: 200}))
 	must(t, err)
+	must(t, s.Index(t.Context(), false)) // which closing need not wait for
 	must(t, s.Close())
 	file, err := os.ReadFile(path)
 	must(t, err)

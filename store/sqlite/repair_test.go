@@ -70,6 +70,27 @@ func keptCopies(t testing.TB, path string) []string {
 	return names
 }
 
+// The index of texts may be behind when a page is damaged. Bringing it up to date
+// while a repair is refused leaves the events as they are.
+func TestRefusedRepairWhileTheIndexIsBehind(t *testing.T) {
+	s, pages := damagedPages(t, func(page, _ []byte) bool { return page[0] == 0x0a && int(page[3])<<8+int(page[4]) > 200 })
+	if pages == 0 {
+		t.Fatal("no such page")
+	}
+	must(t, s.Close())
+	change(t, s.Path(), "UPDATE search_state SET rules = 0, watermark = 1")
+	store := New(s.Path())
+	writing := logOver(t, store)
+	for range 2 {
+		_, err := writing.Repair(t.Context(), "b", eventlog.RepairOptions{InPlace: true})
+		want(t, eventlog.ErrCorrupt, err)
+		must(t, writing.Index(t.Context(), false))
+	}
+	if events, bad := salvaged(t, store); events != 400 || bad != 0 || len(keptCopies(t, s.Path())) > 0 {
+		t.Errorf("%d events and %d bad rows, copies %v", events, bad, keptCopies(t, s.Path()))
+	}
+}
+
 // The kept copy has the lines of all rows, and goes when an event is redacted
 // or the session removed.
 func TestReplaceKeepsACopy(t *testing.T) {
