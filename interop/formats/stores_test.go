@@ -3,6 +3,7 @@ package formats_test
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 
 	"github.com/convlog/convlog/eventlog"
@@ -22,8 +23,10 @@ func folders(t *testing.T, format interop.Format) []string {
 	case lists.Name:
 		dir := t.TempDir()
 		talk := `[{"role":"user","content":"Hello"},{"role":"assistant","content":"Good morning."}]`
-		if err := os.WriteFile(filepath.Join(dir, "talk.json"), []byte(talk), 0o600); err != nil {
-			t.Fatal(err)
+		for name, content := range map[string]string{"talk.json": talk, "named.json": `{"id":"conversation-of-tides","messages":` + talk + `}`} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
 		}
 		return []string{dir}
 	case "claude":
@@ -55,6 +58,33 @@ func TestEveryFormatOverEveryStore(t *testing.T) {
 				if err := log.Close(); err != nil {
 					t.Fatal(err)
 				}
+			}
+		})
+	}
+}
+
+// Law: files that hold the same sessions are imported by path, whichever of them is
+// read first.
+func TestFilesOfTheSameSessionsGoByPath(t *testing.T) {
+	for _, format := range formats.All() {
+		t.Run(format.Name(), func(t *testing.T) {
+			dir := t.TempDir()
+			for _, copied := range []string{"1", "2", "3"} {
+				for i, folder := range folders(t, format) {
+					if err := os.CopyFS(filepath.Join(dir, copied, strconv.Itoa(i)), os.DirFS(folder)); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			var want []importtest.Content
+			for range 10 {
+				log := importtest.NewLog(t)
+				importtest.Files(t, log, format, dir)
+				got := importtest.Contents(t, log)
+				if want != nil {
+					importtest.Same(t, "again", want, got)
+				}
+				want = got
 			}
 		})
 	}

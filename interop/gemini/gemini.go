@@ -39,6 +39,9 @@ type Format struct{}
 // Name is "gemini".
 func (Format) Name() string { return Name }
 
+// Lane is the session.
+func (Format) Lane(first []byte) string { return head.Object(first).Text("sessionId") }
+
 // Detect looks for the members that a session begins with. The head may end
 // anywhere.
 func (Format) Detect(_ string, first []byte) bool {

@@ -15,6 +15,7 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/convlog/convlog/eventlog"
@@ -31,6 +32,12 @@ type Format struct{}
 
 // Name is "inspect".
 func (Format) Name() string { return Name }
+
+// Lane is the run of the evaluation, or else the task.
+func (Format) Lane(begin []byte) string {
+	eval := head.Begins(begin).In("eval")
+	return cmp.Or(eval.Text("run_id"), eval.Text("task_id"), eval.Text("task"))
+}
 
 // Detect looks for what a log begins with: its version or status, and the task.
 func (Format) Detect(_ string, begin []byte) bool {

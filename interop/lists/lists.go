@@ -44,6 +44,7 @@ import (
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/head"
 )
 
 // Name is the name of the format.
@@ -54,6 +55,18 @@ type Format struct{}
 
 // Name is "messages".
 func (Format) Name() string { return Name }
+
+// Lane is the id of the first conversation, where that names it before its
+// messages.
+func (Format) Lane(first []byte) string {
+	h := head.Begins(first)
+	for _, name := range idNames {
+		if id := idOf(h[name]); id != "" {
+			return id
+		}
+	}
+	return ""
+}
 
 // Import appends what the source holds and the log does not have yet.
 func (Format) Import(ctx context.Context, log *eventlog.Log, src interop.Source) (interop.Result, error) {

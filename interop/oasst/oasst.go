@@ -37,6 +37,9 @@ type Format struct{}
 // Name is "oasst".
 func (Format) Name() string { return Name }
 
+// Lane is one for all files: a tree may stand in any of them.
+func (Format) Lane([]byte) string { return Name }
+
 // Detect looks for the id of a tree or of a message.
 func (Format) Detect(_ string, begin []byte) bool {
 	h := head.Begins(begin)

@@ -33,6 +33,9 @@ type Format struct{}
 // Name is "opencode".
 func (Format) Name() string { return Name }
 
+// Lane is the session.
+func (Format) Lane(begin []byte) string { return head.Begins(begin).In("info").Text("id") }
+
 // Detect looks for the id of a session, and for what a project has.
 func (Format) Detect(_ string, begin []byte) bool {
 	if head.IsArray(begin) {
