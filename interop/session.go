@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/convlog/convlog/eventlog"
@@ -24,9 +25,10 @@ const (
 type Session struct {
 	ID string
 	// Format is that of the importer that started the session in the log; empty
-	// when the session is new, or was not imported.
+	// when the session is new, was not imported, or does not say so any more.
 	Format string
 
+	erased  bool // what it said of itself as it started was redacted
 	log     *eventlog.Log
 	head    eventlog.Head
 	known   map[Key]int64      // seqs
@@ -60,10 +62,18 @@ func OpenSession(ctx context.Context, log *eventlog.Log, id string, each func(*e
 func (s *Session) noticed(e *eventlog.Event, each func(*eventlog.Event) error) error {
 	s.head = e.Head()
 	s.known[KeyOf(e.ID)] = e.Seq
-	if start, ok, err := e.Session(); ok && err == nil && e.Type == eventlog.SessionStarted {
+	if e.Type == eventlog.SessionStarted && e.Redacted() {
+		s.erased = true
+	} else if start, ok, err := e.Session(); ok && err == nil && e.Type == eventlog.SessionStarted {
 		s.Format = start.Source.Format
 	}
 	return each(e)
+}
+
+// From reports whether records of one of the formats may be added: the session is
+// new, was imported from one, or does not say any more from what.
+func (s *Session) From(formats ...string) bool {
+	return s.New() || s.erased || slices.Contains(formats, s.Format)
 }
 
 // New reports that the session has no events yet, written or added.

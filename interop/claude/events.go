@@ -47,7 +47,7 @@ func (s *session) parts(f *facts) (reason string) {
 	switch {
 	case s.found == 0 || s.matched:
 		return ""
-	case s.Format != Name:
+	case !s.From(Name):
 		return "the session was not imported from Claude Code"
 	case s.tree.last == nil || !f.says() && !f.compacts():
 		return ""

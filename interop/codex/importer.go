@@ -227,7 +227,7 @@ func (s *session) has(l *line, n int) bool {
 // it, if so.
 func (s *session) differs() string {
 	switch {
-	case s.found && s.Format != Name:
+	case s.found && !s.From(Name):
 		return "the session was not imported from Codex"
 	case s.found && s.passed < s.last:
 		return "the record is not in the session, which goes on after what stands before it"

@@ -97,17 +97,18 @@ func (a *adding) message() error {
 	if err != nil {
 		return a.r.Located(err)
 	}
-	if a.s.known[a.r.id] {
-		a.follows, a.s.matched = a.resumes(pieces), true
+	known, redacted := a.known(pieces)
+	if known > 0 {
+		a.follows, a.s.matched = a.resumes(known), true
 	}
 	usage, changed := a.r.usage(), false
-	if a.s.counted(a.r.id, usage) {
+	if redacted || a.s.counted(a.r.id, usage) {
 		usage = eventlog.Usage{}
 	}
 	for i := range pieces {
 		p := &pieces[i]
 		if seq, ok := a.s.Find(a.key(p.name)); ok {
-			changed = changed || a.s.said[seq] != content(&p.m)
+			changed = changed || !redacted && a.s.said[seq] != content(&p.m)
 			a.newest = max(a.newest, seq)
 			continue
 		}
@@ -122,14 +123,21 @@ func (a *adding) message() error {
 	return a.rest(usage, changed)
 }
 
-// resumes is the seq that what has grown of a message follows: 0, the head, where
-// the rest of it is on the path.
-func (a *adding) resumes(pieces []piece) (newest int64) {
+// known is the newest piece that the session has, 0 if it has none. redacted says
+// that one of them was redacted, so that nothing is known of what has changed.
+func (a *adding) known(pieces []piece) (newest int64, redacted bool) {
 	for i := range pieces {
 		if seq, ok := a.s.Find(a.key(pieces[i].name)); ok {
 			newest = max(newest, seq)
+			redacted = redacted || a.s.redacted[seq]
 		}
 	}
+	return newest, redacted
+}
+
+// resumes is the seq that what has grown of a message follows: 0, the head, where
+// the rest of it, up to the newest, is on the path.
+func (a *adding) resumes(newest int64) int64 {
 	if a.s.trail.Holds(newest) {
 		return 0
 	}
@@ -146,9 +154,9 @@ func part(piece int) int {
 
 // rest adds tokens that came late, and keeps a message that changed.
 func (a *adding) rest(usage eventlog.Usage, changed bool) error {
-	if !usage.IsZero() {
+	key := a.key(fmt.Sprint("usage ", a.r.id, tokens(usage)))
+	if _, told := a.s.Find(key); !told && !usage.IsZero() {
 		model := a.r.text("model")
-		key := a.key(fmt.Sprint("usage ", a.r.id, tokens(usage)))
 		err := a.put(key, usagePart, eventlog.StepCompletion{Provider: "google", Model: model, ResponseID: a.r.id, Usage: usage})
 		if err != nil {
 			return err
@@ -276,7 +284,7 @@ func (a *adding) add(key interop.Key, e eventlog.Event) error {
 func (im *importer) summary(s *session, r *record) error {
 	title := interop.Title(r.text("summary"))
 	key := interop.FixedKey(s.ID, "summary "+r.text("summary"))
-	if _, ok := s.Find(key); ok || title == "" || title == s.title {
+	if _, ok := s.Find(key); ok || title == "" || title == s.title || s.erased {
 		return nil
 	}
 	s.title = title

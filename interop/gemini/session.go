@@ -32,13 +32,15 @@ type session struct {
 	held   []*record
 
 	title string
+	// erased: what it said of itself was redacted, and is not to come back; redacted
+	// are the seqs of messages of which the same holds.
+	erased   bool
+	redacted map[int64]bool
 
 	// said are digests of the messages that the log has, by their seqs; used what
 	// was counted for answers, by the ids of their messages.
 	said map[int64]eventlog.Digest
 	used map[string][]eventlog.Usage
-	// known are the messages of the log.
-	known map[string]bool
 
 	// last is the seq that the next record of the file follows; before are those
 	// that its messages follow, by their ids.
@@ -52,8 +54,7 @@ type session struct {
 func openSession(ctx context.Context, log *eventlog.Log, id string) (*session, error) {
 	s := &session{
 		trail: trail.New(), last: start, said: map[int64]eventlog.Digest{}, used: map[string][]eventlog.Usage{},
-		known: map[string]bool{}, before: map[string]int64{},
-		seen: map[eventlog.Digest]int{},
+		redacted: map[int64]bool{}, before: map[string]int64{}, seen: map[eventlog.Digest]int{},
 	}
 	opened, err := interop.OpenSession(ctx, log, id, s.remember)
 	if err != nil {
@@ -65,8 +66,13 @@ func openSession(ctx context.Context, log *eventlog.Log, id string) (*session, e
 
 // remember takes in an event that the log holds.
 func (s *session) remember(e *eventlog.Event) error {
-	if err := s.trail.Remember(e); err != nil || e.Redacted() {
+	if err := s.trail.Remember(e); err != nil {
 		return err
+	}
+	if e.Redacted() {
+		s.redacted[e.Seq] = true
+		s.erased = s.erased || e.Type == eventlog.SessionStarted || e.Type == eventlog.SessionUpdated
+		return nil
 	}
 	if update, ok, err := e.Session(); ok || err != nil {
 		s.title = cmp.Or(update.Title, s.title)
@@ -90,7 +96,6 @@ func (s *session) heard(seq int64, m *eventlog.Message) {
 	if id == "" {
 		id = idIn(m.Extra)
 	}
-	s.known[id] = true
 	s.count(id, m.Usage)
 	s.said[seq] = content(m)
 }
@@ -146,7 +151,7 @@ func (s *session) parts() (reason string) {
 	switch {
 	case s.found == 0 || s.matched:
 		return ""
-	case s.Format != Name:
+	case !s.From(Name):
 		return "the session was not imported from Gemini CLI"
 	}
 	return "the session begins otherwise"

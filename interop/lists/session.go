@@ -2,7 +2,6 @@ package lists
 
 import (
 	"context"
-	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -33,7 +32,7 @@ func openSession(ctx context.Context, log *eventlog.Log, id string) (*session, e
 
 // ours reports whether this package can add to the session.
 func (s *session) ours() bool {
-	return s.New() || s.erased || slices.Contains([]string{string(chatShape), string(responsesShape), string(anthropicShape)}, s.Format)
+	return s.From(string(chatShape), string(responsesShape), string(anthropicShape))
 }
 
 // remember takes in an event that the log holds.

@@ -175,7 +175,7 @@ func (s *session) parts() (reason string) {
 	switch {
 	case s.found == 0 || s.matched:
 		return ""
-	case s.Format != Name:
+	case !s.From(Name):
 		return "the session was not imported from pi"
 	case s.own == 1 && len(s.lineage) > 1: // the fork was made, and no more
 		s.matched = true

@@ -79,7 +79,7 @@ func (im *importer) session(doc *Session) error {
 		return err
 	}
 	a := adding{importer: im, doc: doc, s: s, at: map[string]place{}, last: place{seq: start}, found: s.Seq()}
-	if !s.New() && !s.erased && s.Format != im.format {
+	if !s.From(im.format) {
 		return doc.Rec.Conflict(doc.ID, "the session was not imported from "+im.format)
 	}
 	im.result.Touch(doc.ID)

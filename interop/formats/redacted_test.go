@@ -1,0 +1,99 @@
+package formats_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/formats"
+	"github.com/convlog/convlog/interop/internal/importtest"
+)
+
+// eraseStarts redacts what the sessions of a log said of themselves as they
+// started, and tells how many did.
+func eraseStarts(t *testing.T, log *eventlog.Log) (erased int) {
+	t.Helper()
+	for _, id := range importtest.Sessions(t, log) {
+		first := importtest.Events(t, log, id)[0]
+		if first.Type != eventlog.SessionStarted || first.SessionID != id {
+			continue // a fork begins with its parent's
+		}
+		if _, err := log.Redact(t.Context(), id, "asked for", 1); err != nil {
+			t.Fatal(err)
+		}
+		erased++
+	}
+	return erased
+}
+
+// What a session said of itself may be redacted: the same files then add nothing,
+// and are not refused.
+func TestSessionsWhoseStartIsRedactedAreKnownAgain(t *testing.T) {
+	for _, format := range formats.All() {
+		t.Run(format.Name(), func(t *testing.T) {
+			log, paths := importtest.NewLog(t), folders(t, format)
+			importtest.Files(t, log, format, paths...)
+			if eraseStarts(t, log) == 0 {
+				t.Fatal("no session was started")
+			}
+			table, err := interop.Import(t.Context(), log, []interop.Format{format}, paths, interop.Options{})
+			if total := table.Total(); err != nil || total.Events != 0 {
+				t.Errorf("import again: %+v, %v", total, err)
+			}
+			importtest.Verify(t, log)
+		})
+	}
+}
+
+// What was redacted does not come back with the files.
+func TestWhatIsRedactedStaysSo(t *testing.T) {
+	for _, format := range formats.All() {
+		t.Run(format.Name(), func(t *testing.T) {
+			log, paths := importtest.NewLog(t), folders(t, format)
+			importtest.Files(t, log, format, paths...)
+			for _, id := range importtest.Sessions(t, log) {
+				for _, e := range importtest.Events(t, log, id) {
+					if e.SessionID != id || e.Type.Scope() == eventlog.TreeScope || e.Type == eventlog.Redacted {
+						continue
+					}
+					if _, err := log.Redact(t.Context(), id, "asked for", e.Seq); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			table, err := interop.Import(t.Context(), log, []interop.Format{format}, paths, interop.Options{})
+			if total := table.Total(); err != nil || total.Events != 0 {
+				t.Errorf("import again: %+v, %v", total, err)
+			}
+			importtest.Verify(t, log)
+		})
+	}
+}
+
+// Files of lines go on growing behind it.
+func TestSessionsWhoseStartIsRedactedGrow(t *testing.T) {
+	root := filepath.Join("..", "..", "testdata", "transcripts")
+	for format, file := range map[string]string{
+		"claude": "claude/growing-2.jsonl", "codex": "codex/whole.jsonl", "pi": "pi/version-1.jsonl",
+		"gemini": "gemini/chats/session-2026-04-02T08-00-5b0c1a7f.jsonl",
+	} {
+		t.Run(format, func(t *testing.T) {
+			b, err := os.ReadFile(filepath.Join(root, file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			f, _ := formats.Named(format)
+			log, text := importtest.NewLog(t), strings.TrimSuffix(string(b), "\n")
+			short := text[:strings.LastIndexByte(text, '\n')+1]
+			importtest.Text(t, log, f, "f.jsonl", short)
+			eraseStarts(t, log)
+			if got := importtest.Text(t, log, f, "f.jsonl", text); got.Imported+got.Raw != 1 {
+				t.Errorf("import of one line more: %+v", got)
+			}
+			importtest.Again(t, log, f, "f.jsonl", text)
+		})
+	}
+}
