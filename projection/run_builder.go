@@ -88,11 +88,12 @@ func (b *runBuilder) enter() {
 	if t != nil && t.Orphaned && b.onPath {
 		t = nil // the path went on from the exchange otherwise
 	}
-	if x := b.turns[at.input]; t == nil && x != nil && !(b.onPath && x.Orphaned) {
-		t = x // the exchange becomes the turn that took it over
-		t.Orphaned = !b.onPath
-		b.inputs[at.input] = slices.Clone(t.Input)
-		delete(b.turns, at.input)
+	if x := b.turns[at.input]; t == nil && x != nil {
+		b.inputs[at.input] = slices.Clone(x.Input)
+		if x.Orphaned != b.onPath { // both are on the path, or neither
+			t = x // the exchange becomes the turn that took it over
+			delete(b.turns, at.input)
+		}
 	}
 	if t == nil {
 		if t = b.left(at); t == nil {
@@ -108,23 +109,19 @@ func (b *runBuilder) enter() {
 	b.byID[t.ID] = t
 }
 
-// left is a turn that begins with the event, or an exchange that a turn took over
-// and left when the head moved back to it. It is nil where the head moved into
-// a turn of which nothing is here yet.
+// left is a turn that begins with the event, with the input of the exchange that
+// it took over, or that a turn took over which the head left. It is nil where the
+// head moved into a turn of which nothing is here yet.
 func (b *runBuilder) left(at *foundTurn) *RunTurn {
+	if b.e.Type.Name() == eventlog.HeadMoved {
+		return nil
+	}
 	t := &RunTurn{From: at.start, Orphaned: !b.onPath, Inherited: b.inherited || isCopied(b.e), Started: b.e.Timestamp, Agent: b.meter.Agent}
 	input, taken := b.inputs[at]
 	if !taken {
 		input = b.inputs[at.input]
 	}
 	t.Input = slices.Clone(input)
-	if b.e.Type.Name() != eventlog.HeadMoved {
-		return t
-	}
-	if !taken {
-		return nil
-	}
-	t.To, _ = b.e.Parent() // the finder has read it
 	return t
 }
 

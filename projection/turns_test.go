@@ -174,10 +174,27 @@ func TestATurnThatWasRewoundLeavesItsInput(t *testing.T) {
 		}
 		same(t, "a turn", []string{"7 from 1 to 4, orphaned false"}, turns())
 		g.do(eventlog.HeadMove{To: 1}) // 5
-		same(t, "rewound", []string{"7 from 1 to 4, orphaned true", "0 from 1 to 1, orphaned false"}, turns())
+		same(t, "rewound", []string{"0 from 1 to 1, orphaned false", "7 from 1 to 4, orphaned true"}, turns())
 		g.do(says(eventlog.Text("well"))) // 6
-		same(t, "an exchange", []string{"7 from 1 to 4, orphaned true", "0 from 1 to 6, orphaned false"}, turns())
+		same(t, "an exchange", []string{"0 from 1 to 6, orphaned false", "7 from 1 to 4, orphaned true"}, turns())
 		g.do(eventlog.HeadMove{To: 1}, eventlog.TurnStart{Index: 8}, says(eventlog.Text("yes"))) // 7 to 9
-		same(t, "tried again", []string{"7 from 1 to 4, orphaned true", "0 from 1 to 6, orphaned true", "8 from 1 to 9, orphaned false"}, turns())
+		same(t, "tried again", []string{"8 from 1 to 9, orphaned false", "7 from 1 to 4, orphaned true"}, turns())
+	})
+}
+
+// An exchange of the path is left as it is by a turn that took its message over
+// on a branch which the head left.
+func TestATurnOfABranchLeavesTheExchangeToThePath(t *testing.T) {
+	onGarden(t, func(t *testing.T, g *garden) {
+		g.do(asks("please"), says(eventlog.Text("so")), asks("and then?")) // 1 to 3
+		g.do(eventlog.HeadMove{To: 1}, eventlog.TurnStart{Index: 7})       // 4, 5
+		g.do(eventlog.HeadMove{To: 3})                                     // 6
+		run, err := projection.LoadRuns(bg, g.log, "s")
+		g.allow(err)
+		var turns []string
+		for _, x := range run.Turns {
+			turns = append(turns, fmt.Sprintf("%d from %d to %d, %d messages, orphaned %v", x.Index, x.From, x.To, len(x.Input), x.Orphaned))
+		}
+		same(t, "turns", []string{"0 from 1 to 2, 1 messages, orphaned false", "1 from 3 to 3, 1 messages, orphaned false", "7 from 1 to 5, 1 messages, orphaned true"}, turns)
 	})
 }
