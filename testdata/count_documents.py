@@ -90,8 +90,7 @@ def tau_bench(path, document):
             c["results"] += m["role"] == "tool"
         c["cost"] = nano(attempt["info"].get("user_cost"))
         name = "task-%s-trial-%s" % (attempt["task_id"], attempt["trial"])
-        if attempt["traj"]:
-            yield stem(path) + "-" + plain(name) + "-" + digits(path, name), c
+        yield stem(path) + "-" + plain(name) + "-" + digits(path, name), c
 
 def openhands(path, document):
     c, responses, called = zero(), set(), set()

@@ -2,12 +2,13 @@
 // list with one attempt at a task in each element, whose messages have the shape
 // of OpenAI's Chat Completions.
 //
-// Each attempt is a session, named by the file, the task and the trial. Its
-// messages become message_added; a tool's answer that begins with "Error:" is an
-// error, as the benchmark's tools have it. The reward and all else that stands
-// around the messages are in the extra of session_started. What the simulated user
-// cost becomes a step_completed; of the agent neither tokens nor cost are told.
-// An element that is no attempt is refused, and so is a list that is cut off.
+// Each attempt is a session, named by the file, the task and the trial; one without
+// messages only has a start. Its messages become message_added; a tool's answer
+// that begins with "Error:" is an error, as the benchmark's tools have it. The
+// reward and all else that stands around the messages are in the extra of
+// session_started. What the simulated user cost becomes a step_completed; of the
+// agent neither tokens nor cost are told. An element that is no attempt is refused,
+// and so is a list that is cut off.
 package taubench
 
 import (
@@ -68,6 +69,7 @@ func attempt(f *document.File, rec *interop.Record) (s document.Session, err err
 		return s, document.ErrShape
 	}
 	task, trial := plain(o.Peek("task_id")), plain(o.Peek("trial"))
+	s.Over = true // attempts are written when they have ended
 	s.Rec, s.ID = rec, f.Inner("task-"+task+"-trial-"+trial)
 	s.Own = task + "/" + trial
 	s.Spent = document.Spent{Agent: "user simulator", Cost: userCost(o.Peek("info"))}

@@ -33,13 +33,14 @@ func TestAttempts(t *testing.T) {
 	got := importtest.Load(t, log, format, "runs/ferry.json", content)
 	importtest.Again(t, log, format, "runs/ferry.json", content)
 	ids := importtest.Sessions(t, log)
-	if got.Records != 7 || got.Imported != 6 || got.Held != 1 || len(ids) != 1 || !strings.HasPrefix(ids[0], "ferry-task-3-trial-0-") {
+	if got.Records != 7 || got.Imported != 7 || len(ids) != 2 || !strings.HasPrefix(ids[0], "ferry-task-3-trial-0-") {
 		t.Errorf("sessions %q, import: %+v", ids, got)
 	}
 	importtest.Same(t, "active path", []string{
 		"session_started", "system Book…", "user I…", `assistant calls get_user {"user":"ada_1"}`,
 		"tool failed result of get_user: Error: user not found", "assistant I…", "user Goodbye.…", "step_completed 0+0 0.0035475",
 	}, importtest.Path(t, log, ids[0]))
+	importtest.Same(t, "an attempt without messages", []string{"session_started"}, importtest.Path(t, log, ids[1]))
 	start := importtest.Start(t, log, ids[0])
 	if start.Title != "I am ada_1, to Holyhead please." || start.Source.SessionID != "3/0" || !strings.Contains(string(start.Extra), `"reward":1.0`) {
 		t.Errorf("the session starts with %+v", start)
@@ -57,8 +58,13 @@ func TestAListThatGrows(t *testing.T) {
 func TestAListThatIsNoneOrCutOff(t *testing.T) {
 	log := importtest.NewLog(t)
 	content := importtest.ReadFile(t, ferry)
-	for _, text := range []string{content[:len(content)-20], `[{"task_id":0,"reward":1,"traj":[]},{"traj":[]}]`, `[{"task_id":0,"reward":1,"traj":7}]`, `[{"task_id":0,"reward":1,"traj":[]},7]`} {
+	for _, text := range []string{content[:len(content)-20], `[{"task_id":0,"reward":1,"traj":7}]`} {
 		if got := importtest.Load(t, log, format, "f.json", text); len(got.Refused) != 1 || got.Events != 0 {
+			t.Errorf("import: %+v", got)
+		}
+	}
+	for _, text := range []string{`[{"task_id":0,"reward":1,"traj":[]},{"traj":[]}]`, `[{"task_id":0,"reward":1,"traj":[]},7]`} {
+		if got := importtest.Load(t, importtest.NewLog(t), format, "f.json", text); len(got.Refused) != 1 || got.Events != 1 {
 			t.Errorf("import: %+v", got)
 		}
 	}

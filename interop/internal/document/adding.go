@@ -52,6 +52,8 @@ type adding struct {
 	// at are the seqs of items by their names, said what was said up to them.
 	at   map[string]place
 	last place
+	// now is the time of the newest item that has one.
+	now time.Time
 	// found is how many events the log had.
 	found int64
 }
@@ -62,14 +64,15 @@ type place struct {
 	said eventlog.Digest // all up to it
 }
 
-// session adds a session, which has no items where nothing was said yet.
+// session adds a session. One without items is held until something was said,
+// unless it is over.
 func (im *importer) session(doc *Session) error {
 	if err := cmp.Or(doc.Refused, eventlog.CheckSessionID(doc.ID)); err != nil {
 		im.result.Records++
 		im.result.Refuse(doc.Rec.Refuse(err))
 		return nil
 	}
-	if len(doc.Items) == 0 {
+	if len(doc.Items) == 0 && !doc.Over {
 		im.result.Records++
 		im.result.Held++
 		return nil
@@ -98,8 +101,14 @@ func (a *adding) run() error {
 	if err := a.about(); err != nil {
 		return err
 	}
+	if len(a.doc.Items) == 0 {
+		a.empty()
+	}
 	for i := range a.doc.Items {
 		it := &a.doc.Items[i]
+		if !it.At.IsZero() {
+			a.now = it.At
+		}
 		it.At = a.time(it.At)
 		if err := a.item(it); err != nil {
 			return err
@@ -116,6 +125,16 @@ func (a *adding) run() error {
 	return a.head()
 }
 
+// empty counts the record of a session without items.
+func (a *adding) empty() {
+	a.result.Records++
+	if a.found > 0 {
+		a.result.Present++
+	} else {
+		a.result.Imported++
+	}
+}
+
 // head moves the head to where the document has it, if something was added.
 func (a *adding) head() error {
 	before := a.s.Seq()
@@ -126,14 +145,25 @@ func (a *adding) head() error {
 	return a.move(&it, interop.FixedKey(a.s.ID, fmt.Sprint("head ", before)), a.named(a.doc.Head).seq)
 }
 
-// time is when something was said, for all that is known.
+// time is when something was said, for all that is known: when it says, else when
+// the item before it was, else when the session began.
 func (a *adding) time(own time.Time) time.Time {
-	for _, t := range []time.Time{own, a.doc.At} {
+	for _, t := range []time.Time{own, a.now, a.doc.At} {
 		if !t.IsZero() {
 			return t
 		}
 	}
 	return a.file.At
+}
+
+// begun is when the session began.
+func (a *adding) begun() time.Time {
+	for i := range a.doc.Items {
+		if t := a.doc.Items[i].At; a.doc.At.IsZero() && !t.IsZero() {
+			return t
+		}
+	}
+	return a.time(time.Time{})
 }
 
 // about begins the session, or tells what it does not know of itself.
@@ -146,9 +176,10 @@ func (a *adding) about() error {
 	if err != nil {
 		return err
 	}
-	it := Item{At: a.time(a.doc.At), Payload: about}
+	it := Item{At: a.time(time.Time{}), Payload: about}
 	name := "session_started"
 	if a.s.New() {
+		it.At = a.begun()
 		about.Source = eventlog.SessionSource{
 			Format: a.format, Version: a.doc.Version, Path: a.doc.Rec.Origin(0).Source, SessionID: cmp.Or(a.doc.Own, a.doc.ID),
 		}
@@ -294,14 +325,26 @@ func (a *adding) event(it *Item) (e eventlog.Event, raw bool, err error) {
 			return e, false, err
 		}
 	}
-	if it.Payload != nil {
-		e, err = it.Rec.Event(it.Part, it.Payload)
+	payload, err := a.payload(it)
+	if payload != nil && err == nil {
+		e, err = it.Rec.Event(it.Part, payload)
 		if err == nil || !errors.Is(err, eventlog.ErrInvalid) {
 			return e, false, err
 		}
 	}
-	e, err = it.raw(a.format)
+	if err == nil || errors.Is(err, eventlog.ErrInvalid) {
+		e, err = it.raw(a.format)
+	}
 	return e, true, err
+}
+
+// payload is what an item becomes; nil if it is kept raw.
+func (a *adding) payload(it *Item) (eventlog.Payload, error) {
+	c, ok := it.Payload.(eventlog.Compaction)
+	if !ok {
+		return it.Payload, nil
+	}
+	return a.compaction(c, it.Forgets)
 }
 
 func (it *Item) raw(format string) (eventlog.Event, error) {

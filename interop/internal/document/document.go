@@ -33,6 +33,8 @@ type Session struct {
 	At time.Time
 	// Items are in the order in which they are added.
 	Items []Item
+	// Over says that it has ended: without items it is a session, too.
+	Over bool
 	// Head names the item that the path ends at once something was added; if
 	// empty it is the newest.
 	Head string
@@ -71,6 +73,10 @@ type Item struct {
 	// is added behind them then.
 	Late bool
 	At   time.Time
+	// Forgets names items that the model is shown no more from here on. Payload is a
+	// Compaction then, whose Covers and Entries follow from them; it is kept raw
+	// where the session has none of them.
+	Forgets []string
 	// Payload is what it becomes. Without one, it is kept raw, as Kind.
 	Payload eventlog.Payload
 	Kind    string

@@ -3,8 +3,11 @@ package document_test
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"pgregory.net/rapid"
@@ -32,6 +35,9 @@ type note struct {
 	After string `json:"after,omitzero"`
 	Text  string `json:"text,omitzero"` // none: kept raw
 	Cost  int64  `json:"cost,omitzero"`
+	At    int64  `json:"at,omitzero"` // seconds
+	// Forgets are names of notes that this one stands for, as their summary.
+	Forgets []string `json:"forgets,omitzero"`
 }
 
 func read(_ *document.File, rec *interop.Record) ([]document.Session, error) {
@@ -47,7 +53,12 @@ func read(_ *document.File, rec *interop.Record) ([]document.Session, error) {
 		}
 		it := document.Raw(records[i], "raw")
 		it.Name, it.After = n.Name, n.After
-		if n.Text != "" {
+		if n.At > 0 {
+			it.At = time.Unix(n.At, 0).UTC()
+		}
+		if n.Text != "" && n.Forgets != nil {
+			it.Payload, it.Forgets = eventlog.Compaction{Summary: n.Text}, n.Forgets
+		} else if n.Text != "" {
 			it.Payload = eventlog.Message{Role: eventlog.User, Parts: []eventlog.Part{eventlog.Text(n.Text)}}
 		}
 		s.Spent.Cost += eventlog.Cost(n.Cost)
@@ -71,6 +82,11 @@ func anyNotes(r *rapid.T) (all []note) {
 		n := note{Text: rapid.SampledFrom([]string{"", "a", "b", "a"}).Draw(r, "text")}
 		if rapid.Bool().Draw(r, "named") {
 			n.Name = fmt.Sprint("n", i)
+		}
+		if n.Name != "" && rapid.IntRange(0, 3).Draw(r, "compacts") == 0 {
+			n.Forgets = rapid.SliceOfN(rapid.Custom(func(r *rapid.T) string {
+				return fmt.Sprint("n", rapid.IntRange(0, i).Draw(r, "forgotten"))
+			}), 1, 4).Draw(r, "forgets")
 		}
 		if rapid.IntRange(0, 3).Draw(r, "branch") == 0 {
 			n.After = fmt.Sprint("n", rapid.IntRange(0, i).Draw(r, "after"))
@@ -113,6 +129,51 @@ func TestCostsAreToldOnce(t *testing.T) {
 			r.Fatalf("it cost %v, not %v", got, want)
 		}
 	})
+}
+
+// A compaction stands for the items that it names, for those that a compaction among
+// them stood for, and not for what was said between.
+func TestItemsThatAreForgotten(t *testing.T) {
+	log := importtest.NewLog(t)
+	text := write(t, []note{
+		{Name: "a", Text: "a"}, {Name: "b", Text: "b"}, {Name: "c", Text: "c"}, {Name: "d", Text: "d"},
+		{Name: "first", Text: "b and d", Forgets: []string{"b", "d", "nobody"}}, {Name: "e", Text: "e"},
+		{Name: "second", Text: "all but c", Forgets: []string{"first", "e"}}, {Name: "third", Text: "nothing", Forgets: []string{"nobody"}}, {Name: "f", Text: "f"},
+	})
+	got := importtest.Load(t, log, notes{}, "f", text)
+	importtest.Again(t, log, notes{}, "f", text)
+	if got.Raw != 1 {
+		t.Errorf("import: %+v", got)
+	}
+	var said []string
+	for _, e := range importtest.History(t, log, "s") {
+		said = append(said, e.Message.Text())
+	}
+	importtest.Same(t, "history", []string{"a", "all but c", "c", "f"}, said)
+	c, _, err := importtest.Events(t, log, "s")[7].Compaction()
+	if err != nil || c.Covers != (eventlog.Covers{From: 3, To: 7}) {
+		t.Errorf("the second compaction is %+v, %v", c, err)
+	}
+}
+
+// A session begins with its first item that has a time, and what comes behind the
+// items has the time of the last that has one, whenever the file changed.
+func TestWhatHasNoTimeIsOfTheItemBefore(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "notes.json")
+	text := write(t, []note{{Text: "a"}, {Text: "b", At: 100}, {Text: "c"}, {Text: "d", At: 300, Cost: 5}, {Text: "e"}})
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	log := importtest.NewLog(t)
+	importtest.Files(t, log, notes{}, path)
+	var times []int64
+	for _, e := range importtest.Events(t, log, "s")[2:] {
+		times = append(times, e.Timestamp.Unix())
+	}
+	importtest.Same(t, "times", []int64{100, 100, 300, 300, 300}, times)
+	if start := importtest.Events(t, log, "s")[0]; start.Timestamp.Unix() != 100 {
+		t.Errorf("it began at %v", start.Timestamp)
+	}
 }
 
 // A list that parts from what the log has is another branch, and one that the log

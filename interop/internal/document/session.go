@@ -20,6 +20,8 @@ type session struct {
 	trail *trail.Trail
 	// said is what the messages of the log say, by seq.
 	said map[int64]eventlog.Digest
+	// compactions are those of the log, by seq.
+	compactions map[int64]eventlog.Compaction
 	// spent is what its events tell of models.
 	spent []spending
 	title string
@@ -39,7 +41,9 @@ type spending struct {
 
 // openSession finds a session in the log, or prepares a new one.
 func openSession(ctx context.Context, log *eventlog.Log, id string) (*session, error) {
-	s := &session{trail: trail.New(), said: map[int64]eventlog.Digest{}, settings: Settings{}}
+	s := &session{
+		trail: trail.New(), said: map[int64]eventlog.Digest{}, settings: Settings{}, compactions: map[int64]eventlog.Compaction{},
+	}
 	opened, err := interop.OpenSession(ctx, log, id, s.remember)
 	s.Session = opened
 	return s, err
@@ -67,6 +71,10 @@ func (s *session) remember(e *eventlog.Event) error {
 
 // heard takes in what an event says and tells.
 func (s *session) heard(e *eventlog.Event) error {
+	if c, ok, err := e.Compaction(); ok || err != nil {
+		s.compactions[e.Seq] = c
+		return err
+	}
 	told := spending{seq: e.Seq, cost: e.Cost}
 	if step, ok, err := e.StepCompletion(); err != nil {
 		return err

@@ -1,0 +1,68 @@
+package document
+
+import (
+	"math"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+// compaction fills in what c stands for: the events from the first to the last of
+// those that are forgotten. In their place stand the summary, if there is one, and
+// what of them is still shown. It is nil where the session has none of the items.
+func (a *adding) compaction(c eventlog.Compaction, forgets []string) (eventlog.Payload, error) {
+	f := forgotten{covers: eventlog.Covers{From: math.MaxInt64}, seqs: map[int64]bool{}}
+	for _, name := range forgets {
+		a.forget(&f, a.named(name).seq)
+	}
+	if f.covers.To == 0 {
+		return nil, nil
+	}
+	c.Covers = f.covers
+	if kept := a.shown(&f); len(kept) > 0 {
+		if c.Summary != "" {
+			m := eventlog.Message{Role: eventlog.User, Parts: []eventlog.Part{eventlog.Text(c.Summary)}}
+			c.Entries = append(c.Entries, eventlog.CompactionEntry{Message: &m})
+		}
+		c.Entries = append(c.Entries, kept...)
+	}
+	return c, nil
+}
+
+// forgotten are the events that are forgotten, and the range they are in.
+type forgotten struct {
+	covers eventlog.Covers
+	seqs   map[int64]bool
+}
+
+// forget forgets the event at seq; of a compaction, all that it stands for.
+func (a *adding) forget(f *forgotten, seq int64) {
+	if seq == start {
+		return // no item
+	}
+	f.seqs[seq] = true
+	f.covers.From, f.covers.To = min(f.covers.From, seq), max(f.covers.To, seq)
+	c, ok := a.s.compactions[seq]
+	if !ok || c.Covers.From == 0 {
+		return
+	}
+	f.covers.From = min(f.covers.From, c.Covers.From)
+	kept := map[int64]bool{}
+	for _, entry := range c.Entries {
+		kept[entry.Seq] = true
+	}
+	for _, said := range a.s.trail.SaidSince(c.Covers.From) {
+		if said <= c.Covers.To && !kept[said] {
+			f.seqs[said] = true
+		}
+	}
+}
+
+// shown are the events in the range that are not forgotten.
+func (a *adding) shown(f *forgotten) (entries []eventlog.CompactionEntry) {
+	for _, seq := range a.s.trail.SaidSince(f.covers.From) {
+		if seq <= f.covers.To && !f.seqs[seq] {
+			entries = append(entries, eventlog.CompactionEntry{Seq: seq})
+		}
+	}
+	return entries
+}
