@@ -140,7 +140,7 @@ func (c *checker) result(b *render.Object) error {
 }
 
 func (c *checker) assistant(o *render.Object, blocks []render.Object) error {
-	served := map[string]bool{}
+	served := map[string]string{}
 	kind := ""
 	for i := range blocks {
 		b := &blocks[i]
@@ -163,7 +163,7 @@ func (c *checker) assistant(o *render.Object, blocks []render.Object) error {
 
 // spoken checks a block of the assistant's. served are calls of the provider's
 // tools that wait for results.
-func (c *checker) spoken(b *render.Object, kind string, served map[string]bool) error {
+func (c *checker) spoken(b *render.Object, kind string, served map[string]string) error {
 	switch kind {
 	case "text":
 		return checkText(b)
@@ -185,21 +185,48 @@ func (c *checker) spoken(b *render.Object, kind string, served map[string]bool) 
 	case "tool_use", "server_tool_use":
 		return c.call(b, kind, served)
 	}
-	if !strings.HasSuffix(kind, resultSuffix) || !slices.Contains(serverTools, strings.TrimSuffix(kind, resultSuffix)) {
-		return b.Fail("a block of type %q", kind)
-	}
+	return serverResultOf(b, kind, served)
+}
+
+// serverResultOf checks what a tool of the provider gave: of the tool that was
+// called, and a list of what was found, or an object, as the tool has it.
+func serverResultOf(b *render.Object, kind string, served map[string]string) error {
 	id, err := b.Text("tool_use_id")
-	if err == nil {
-		err = b.Only([]string{"type", "tool_use_id", "content"})
+	if err != nil {
+		return err
 	}
-	if err == nil && !served[id] {
-		err = b.Fail("a result of %q, which waits for none", id)
+	tool, called := served[id]
+	switch {
+	case !strings.HasSuffix(kind, resultSuffix):
+		return b.Fail("a block of type %q", kind)
+	case !called:
+		return b.Fail("a result of %q, which waits for none", id)
+	case tool+resultSuffix != kind:
+		return b.Fail("a %s of %q", kind, tool)
 	}
 	delete(served, id)
+	if err := b.Only([]string{"type", "tool_use_id", "content"}); err != nil {
+		return err
+	}
+	if list := b.Value("content").Kind() == '['; list && tool == webSearch {
+		found, err := b.Objects("content")
+		for i := 0; i < len(found) && err == nil; i++ {
+			_, err = found[i].Said("type")
+		}
+		return err
+	}
+	one, err := b.Object("content")
+	if err != nil {
+		return err
+	}
+	given, err := one.Said("type")
+	if err == nil && tool == webSearch && !strings.HasSuffix(given, "_error") {
+		err = one.Fail("%q is no list", given)
+	}
 	return err
 }
 
-func (c *checker) call(b *render.Object, kind string, served map[string]bool) error {
+func (c *checker) call(b *render.Object, kind string, served map[string]string) error {
 	if err := b.Only([]string{"type", "id", "name", "input"}); err != nil {
 		return err
 	}
@@ -223,11 +250,14 @@ func (c *checker) call(b *render.Object, kind string, served map[string]bool) er
 		return b.Fail("id %q again", id)
 	}
 	c.ids[id] = true
-	if kind == "server_tool_use" {
-		served[id] = true
-	} else {
+	if kind != "server_tool_use" {
 		c.calls = append(c.calls, id)
+		return nil
 	}
+	if !slices.Contains(serverTools, name) || !isServerID(id) {
+		return b.Fail("%q of %q is no call of the provider's tools", id, name)
+	}
+	served[id] = name
 	return nil
 }
 
@@ -273,20 +303,23 @@ func checkMedia(b *render.Object, kind string) error {
 		return err
 	}
 	if from == "url" {
-		_, err := s.Said("url")
-		return firstOf(err, s.Only([]string{"type", "url"}))
+		return firstOf(s.Address("url"), s.Only([]string{"type", "url"}))
 	}
 	if err := s.Only([]string{"type", "media_type", "data"}); err != nil {
 		return err
 	}
 	mediaType, err := s.Text("media_type")
-	if _, empty := s.Said("data"); err != nil || empty != nil {
-		return firstOf(err, empty)
+	if err != nil {
+		return err
 	}
 	if !slices.Contains(mediaTypes[kind+" "+from], mediaType) {
 		return s.Fail("%s %s of type %q", from, kind, mediaType)
 	}
-	return nil
+	if from == "base64" {
+		return s.Base64("data")
+	}
+	_, err = s.Said("data")
+	return err
 }
 
 // mediaTypes are those that the API takes.

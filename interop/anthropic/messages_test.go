@@ -37,6 +37,15 @@ func failed(p eventlog.Part) eventlog.Part {
 	return p
 }
 
+// served and gave are a call of the provider's tool, and what it gave.
+func served(n, tool string) eventlog.Part {
+	return eventlog.Part{Type: eventlog.ServerToolCallPart, CallID: "srvtoolu_" + n, Name: tool}
+}
+
+func gave(n, tool, content string) eventlog.Part {
+	return eventlog.Part{Type: eventlog.ServerToolResultPart, CallID: "srvtoolu_" + n, Name: tool, Content: []eventlog.Part{eventlog.Opaque("k", []byte(content))}}
+}
+
 var png = []byte("\x89PNG\r\n\x1a\n")
 
 func TestMessages(t *testing.T) {
@@ -140,6 +149,25 @@ func TestMessages(t *testing.T) {
 				eventlog.Part{Type: eventlog.ServerToolCallPart, CallID: "srvtoolu_2", Name: "web_search"}, text("a"))},
 			`{"messages":[` + hi + `,{"role":"assistant","content":[{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{"query":"q"}},` +
 				`{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[{"type":"web_search_result","url":"u"}]},{"type":"text","text":"a"}]}]}`,
+		},
+		{
+			"what the provider's tools gave is a list or an object, as the tool has it",
+			[]eventlog.Message{by(user, text("Hi")), by(assistant,
+				served("1", "web_search"), gave("1", "web_search", `{"type":"web_search_result"}`),
+				served("2", "web_search"), gave("2", "web_search", `{"type":"web_search_tool_result_error"}`),
+				served("3", "web_fetch"), gave("3", "web_fetch", `{"type":"web_fetch_result"}`),
+				served("4", "web_fetch"), gave("4", "web_fetch", `[{"type":"web_fetch_result"}]`),
+				served("5", "web_search"), gave("5", "web_search", `[null]`),
+				served("6", "web_search"), gave("6", "web_fetch", `{"type":"web_fetch_result"}`),
+				text("a"))},
+			`{"messages":[` + hi + `,{"role":"assistant","content":[` +
+				`{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{}},` +
+				`{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[{"type":"web_search_result"}]},` +
+				`{"type":"server_tool_use","id":"srvtoolu_2","name":"web_search","input":{}},` +
+				`{"type":"web_search_tool_result","tool_use_id":"srvtoolu_2","content":{"type":"web_search_tool_result_error"}},` +
+				`{"type":"server_tool_use","id":"srvtoolu_3","name":"web_fetch","input":{}},` +
+				`{"type":"web_fetch_tool_result","tool_use_id":"srvtoolu_3","content":{"type":"web_fetch_result"}},` +
+				`{"type":"text","text":"a"}]}]}`,
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {

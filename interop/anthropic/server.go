@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/render"
 )
 
@@ -15,9 +16,12 @@ import (
 type serverCall toolUse
 
 // serverTools are those whose calls and results a request may hold.
-var serverTools = []string{"web_search", "web_fetch", "code_execution", "bash_code_execution", "text_editor_code_execution"}
+var serverTools = []string{webSearch, "web_fetch", "code_execution", "bash_code_execution", "text_editor_code_execution"}
 
-const resultSuffix = "_tool_result"
+const (
+	webSearch    = "web_search"
+	resultSuffix = "_tool_result"
+)
 
 // served renders calls of the provider's own tools, and their results. It was
 // the provider's own message that had them.
@@ -28,7 +32,7 @@ func served(p *eventlog.Part) []any {
 			return []any{serverCall{"server_tool_use", p.CallID, p.Name, render.Arguments(p.Arguments)}}
 		}
 	case eventlog.ServerToolResultPart:
-		if content := verbatim(p.Content); content != nil && slices.Contains(serverTools, p.Name) && isServerID(p.CallID) {
+		if content := verbatim(p); content != nil && slices.Contains(serverTools, p.Name) && isServerID(p.CallID) {
 			return []any{serverResult{p.Name + resultSuffix, p.CallID, content}}
 		}
 	case eventlog.OpaquePart:
@@ -44,7 +48,7 @@ func servedOpaque(v jsontext.Value) []any {
 		return nil
 	}
 	tool, ok := strings.CutSuffix(r.Type, resultSuffix)
-	if !ok || !slices.Contains(serverTools, tool) || !isServerID(r.ToolUseID) || len(r.Content) == 0 {
+	if !ok || !slices.Contains(serverTools, tool) || !isServerID(r.ToolUseID) || !gives(tool, r.Content) {
 		return nil
 	}
 	return []any{r}
@@ -52,21 +56,49 @@ func servedOpaque(v jsontext.Value) []any {
 
 // verbatim is the content of a server's result: what only the provider
 // understands, as it sent it. It is nil where the content is something else.
-func verbatim(content []eventlog.Part) jsontext.Value {
-	if len(content) == 1 && content[0].Type == eventlog.OpaquePart && content[0].Value.Kind() == '[' {
-		return content[0].Value
+func verbatim(p *eventlog.Part) jsontext.Value {
+	if len(p.Content) == 1 && p.Content[0].Type == eventlog.OpaquePart && gives(p.Name, p.Content[0].Value) {
+		return p.Content[0].Value
 	}
-	array := jsontext.Value(`[`)
-	for i := range content {
-		if content[i].Type != eventlog.OpaquePart {
+	list := jsontext.Value(`[`)
+	for i := range p.Content {
+		if p.Content[i].Type != eventlog.OpaquePart {
 			return nil
 		}
 		if i > 0 {
-			array = append(array, ',')
+			list = append(list, ',')
 		}
-		array = append(array, content[i].Value...)
+		list = append(list, p.Content[i].Value...)
 	}
-	return append(array, ']')
+	if list = append(list, ']'); !gives(p.Name, list) {
+		return nil
+	}
+	return list
+}
+
+// gives reports whether a value is what a tool of the provider gives: a search of
+// the web a list, all others, and errors, an object, each with its type.
+func gives(tool string, v jsontext.Value) bool {
+	if tool != webSearch {
+		return kindOf(v) != ""
+	}
+	found, err := interop.Elements(v)
+	if err != nil {
+		return strings.HasSuffix(kindOf(v), "_error")
+	}
+	return !slices.ContainsFunc(found, func(v jsontext.Value) bool { return kindOf(v) == "" })
+}
+
+// kindOf is the type of an object; empty where there is none.
+func kindOf(v jsontext.Value) string {
+	var o struct {
+		Type jsontext.Value `json:"type"`
+	}
+	if v.Kind() != '{' || json.Unmarshal(v, &o) != nil {
+		return ""
+	}
+	kind, _ := interop.Text(o.Type)
+	return kind
 }
 
 func isServerID(id string) bool {
@@ -86,7 +118,7 @@ func (b *builder) settled(blocks []any) []any {
 			}
 			open[x.ID] = i
 		case serverResult:
-			if _, asked := open[x.ToolUseID]; !asked {
+			if at, asked := open[x.ToolUseID]; !asked || blocks[at].(serverCall).Name+resultSuffix != x.Type {
 				blocks[i] = nil
 				continue
 			}

@@ -3,6 +3,7 @@ package openai
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -87,6 +88,9 @@ func (c *checker) reply(o *render.Object) error {
 	made, err := o.Objects("tool_calls")
 	if err != nil {
 		return err
+	}
+	if o.Has("tool_calls") && len(made) == 0 {
+		return o.Fail("no calls in %q", "tool_calls")
 	}
 	for i := range made {
 		if err := c.call(&made[i]); err != nil {
@@ -224,9 +228,32 @@ func checkPart(o *render.Object, table map[string]known) error {
 		members = k.inner
 	}
 	for _, name := range members {
-		if _, err := holder.Said(name); err != nil {
+		if err := checkMember(&holder, name); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// checkMember checks what a member of a part holds.
+func checkMember(o *render.Object, name string) error {
+	s, err := o.Said(name)
+	switch name {
+	case "url", "image_url":
+		return o.Address(name, "image/png", "image/jpeg", "image/gif", "image/webp")
+	case "file_url":
+		return o.Address(name)
+	case "file_data":
+		if !strings.HasPrefix(s, "data:") {
+			return o.Fail("%q is no body", name)
+		}
+		return o.Address(name, "application/pdf")
+	case "data":
+		return o.Base64(name)
+	case "format":
+		if s != "wav" && s != "mp3" {
+			return o.Fail("a sound of format %q", s)
+		}
+	}
+	return err
 }

@@ -131,7 +131,7 @@ func checkFile(p *render.Object) error {
 		return err
 	}
 	for _, name := range members {
-		if _, err := p.Said(name); err != nil {
+		if err := checkMember(p, name); err != nil {
 			return err
 		}
 	}

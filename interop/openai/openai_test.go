@@ -174,6 +174,7 @@ func TestCheckRefuses(t *testing.T) {
 		"an unknown part":                 of(`{"role":"user","content":[{"type":"video"}]}`),
 		"an image without an address":     of(`{"role":"user","content":[{"type":"image_url","image_url":{"url":""}}]}`),
 		"an image as text":                of(`{"role":"user","content":[{"type":"image_url","image_url":"https://example.org"}]}`),
+		"an answer with no calls":         of(`{"role":"assistant","content":"Hi","tool_calls":[]}`),
 		"an answer with nothing in it":    of(`{"role":"assistant","content":null}`),
 		"a call that is not answered":     of(use),
 		"a call that is answered late":    of(use + "," + hi + "," + gave),

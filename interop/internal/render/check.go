@@ -1,9 +1,12 @@
 package render
 
 import (
+	"encoding/base64"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -74,6 +77,38 @@ func (o *Object) Said(name string) (string, error) {
 		err = o.Fail("%q is empty", name)
 	}
 	return s, err
+}
+
+// Base64 checks a member that must be base64 of something.
+func (o *Object) Base64(name string) error {
+	s, err := o.Said(name)
+	if err != nil {
+		return err
+	}
+	if _, err := base64.StdEncoding.DecodeString(s); err != nil {
+		return o.Fail("%q is not base64", name)
+	}
+	return nil
+}
+
+// Address checks a member that must be an address that a provider can fetch, or
+// else, where media types are named, one that holds a body of such a type.
+func (o *Object) Address(name string, types ...string) error {
+	s, err := o.Said(name)
+	if err != nil {
+		return err
+	}
+	for _, t := range types {
+		if body, ok := strings.CutPrefix(s, "data:"+t+";base64,"); ok && body != "" {
+			if _, err := base64.StdEncoding.DecodeString(body); err == nil {
+				return nil
+			}
+		}
+	}
+	if u, err := url.Parse(s); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return o.Fail("%q is no address of such a body", name)
+	}
+	return nil
 }
 
 // Value is a member as it stands.
