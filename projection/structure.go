@@ -64,5 +64,12 @@ func isInherited(e *eventlog.Event) bool {
 	return ok && string(v) == "true"
 }
 
+// IsContext reports whether a message was said in the user's name by a program, as
+// instructions and surroundings are: no view takes it for what a user asked.
+func IsContext(e *eventlog.Event) bool {
+	v, ok := e.MetadataValue("context")
+	return ok && string(v) == "true"
+}
+
 // noDigest is the Digest of states that are no content.
 func noDigest[S any](*S) (eventlog.Digest, error) { return "", nil }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -60,21 +59,24 @@ func (a *app) completeSession(cmd *cobra.Command, args []string, typed string) (
 // with its title. A store that cannot be read offers none: the command will say
 // why.
 func (a *app) completeSessions(cmd *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	var found []cobra.Completion
+	var rows []*listed
 	err := a.reading(func(log *eventlog.Log) error {
 		for info, err := range log.Sessions(cmd.Context()) {
 			if err != nil {
 				return err
 			}
 			if strings.HasPrefix(info.ID, typed) && info.Err == nil {
-				title := cmp.Or(titleOf(&info.Last), titleOf(&info.First))
-				found = append(found, cobra.CompletionWithDesc(info.ID, title))
+				rows = append(rows, newListed(info))
 			}
 		}
-		return nil
+		return glanceAll(cmd.Context(), log, rows)
 	})
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
+	}
+	var found []cobra.Completion
+	for _, row := range rows {
+		found = append(found, cobra.CompletionWithDesc(row.ID, row.called()))
 	}
 	return found, cobra.ShellCompDirectiveNoFileComp
 }

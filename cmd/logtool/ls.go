@@ -18,10 +18,12 @@ func (a *app) lsCommand() *cobra.Command {
 		Use:     "ls",
 		Aliases: []string{"list"},
 		Short:   "List the sessions, newest activity first",
-		Long: `List the sessions of the store, from the first and the last event of each.
+		Long: `List the sessions of the store, from the first and the last events of each. TITLE
+is the title that a session was given last, or else what its user said first; the
+label of a fork stands before it.
 
---long reads them: the title as it is now, turns, messages, tokens, cost, and how
-many events were rewound (orphaned). SOURCE is the program that a session was
+--long reads them whole, also for titles given in between: turns, messages, tokens,
+cost, and how many events were rewound (orphaned). SOURCE is the program that a session was
 imported from, FORKS counts the sessions forked from one, FROM is where a session
 comes from itself: a fork, a run or a copy of SESSION@SEQ. What a fork shares with
 its parents is not counted again.
@@ -77,20 +79,16 @@ func (a *app) ls(ctx context.Context, log *eventlog.Log, l *listing) error {
 		if err := readAll(ctx, log, rows); err != nil {
 			return err
 		}
-	} else if l.source != "" {
-		if err := learnAll(ctx, log, rows); err != nil {
-			return err
-		}
+	} else if err := l.learn(ctx, log, rows); err != nil {
+		return err
 	}
 	rows = slices.DeleteFunc(rows, func(row *listed) bool { return row.Error == "" && !l.wants(row) })
 	l.order(rows)
 	if l.limit > 0 && len(rows) > l.limit {
 		rows = rows[:l.limit]
 	}
-	if l.long && !l.reads() {
-		if err := readAll(ctx, log, rows); err != nil {
-			return err
-		}
+	if err := l.complete(ctx, log, rows); err != nil {
+		return err
 	}
 	if len(rows) == 0 && len(all) > 0 {
 		return fmt.Errorf("none of %s fits; logtool ls lists them", count(int64(len(all)), "session"))
@@ -99,6 +97,30 @@ func (a *app) ls(ctx context.Context, log *eventlog.Log, l *listing) error {
 		return err
 	}
 	return listError(rows)
+}
+
+// learn finds what the filters ask for and first events do not tell.
+func (l *listing) learn(ctx context.Context, log *eventlog.Log, rows []*listed) error {
+	if l.source != "" {
+		if err := learnAll(ctx, log, rows); err != nil {
+			return err
+		}
+	}
+	if l.text != "" {
+		return glanceAll(ctx, log, rows)
+	}
+	return nil
+}
+
+// complete finds what is listed of rows, where it is not known yet.
+func (l *listing) complete(ctx context.Context, log *eventlog.Log, rows []*listed) error {
+	switch {
+	case l.long:
+		return readAll(ctx, log, rows)
+	case l.text != "":
+		return nil
+	}
+	return glanceAll(ctx, log, rows)
 }
 
 // listError says how much could not be read.
@@ -156,7 +178,7 @@ func (a *app) printListing(rows []*listed, ids []string, long bool) error {
 
 // cells are those of a row; ids are those of all sessions, sorted.
 func (row *listed) cells(p *printer, ids []string, long bool) []string {
-	title := cmp.Or(row.Title, row.about, "-")
+	title := row.called()
 	if row.Error != "" {
 		title = "unreadable: " + clean(strings.Join(strings.Fields(row.Error), " "))
 	}

@@ -68,7 +68,7 @@ func (l *listing) mayWant(row *listed) bool {
 
 // wants decides on a session of which is known what the filters ask for.
 func (l *listing) wants(row *listed) bool {
-	if !l.wantsOrigin(row) || !holds(row.Title+" "+row.about, l.text) {
+	if !l.wantsOrigin(row) || !holds(row.called()+" "+row.about, l.text) {
 		return false
 	}
 	return l.model == "" || row.tally != nil && slices.ContainsFunc(row.Models, func(model string) bool { return holds(model, l.model) })

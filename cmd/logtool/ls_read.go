@@ -94,23 +94,21 @@ func (row *listed) countOrphaned(ctx context.Context, log *eventlog.Log) error {
 	return nil
 }
 
-// listen finds what the session's own events say of it, and the beginning of the
-// first thing a user said. It reports whether the head was moved.
+// listen finds what the session's own events say of it. It reports whether the
+// head was moved.
 func (row *listed) listen(ctx context.Context, log *eventlog.Log) (moved bool, err error) {
-	heard := false
+	var n naming
 	for e, err := range log.Read(ctx, row.ID, eventlog.All.Own()) {
 		if err != nil {
 			return moved, err
 		}
+		n.hear(&e)
 		if s, ok, err := e.Session(); ok && err == nil {
-			row.Title, row.Agent = cmp.Or(brief(s.Title, 60), row.Title), cmp.Or(s.Agent, row.Agent)
+			row.Agent = cmp.Or(s.Agent, row.Agent)
 			row.Source, row.CWD = cmp.Or(s.Source.Format, row.Source), cmp.Or(s.CWD, row.CWD)
-		}
-		if m, ok, err := e.Message(); ok && err == nil && !heard && m.Role == eventlog.User {
-			text := brief(m.Text(), 60)
-			row.about, heard = cmp.Or(text, row.about), text != ""
 		}
 		moved = moved || e.Type.Name() == eventlog.HeadMoved
 	}
+	row.Title = n.called()
 	return moved, nil
 }

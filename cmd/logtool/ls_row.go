@@ -51,7 +51,6 @@ func newListed(info eventlog.SessionInfo) *listed {
 	}
 	row.Events = info.Events()
 	row.First, row.Last = info.First.Timestamp, info.Last.Timestamp
-	row.Title = cmp.Or(titleOf(&info.Last), titleOf(&info.First))
 	row.about = aboutOf(n)
 	if s, ok, err := info.First.Session(); ok && err == nil && info.First.Type == eventlog.SessionStarted {
 		row.Source, row.Agent, row.CWD, row.begun = s.Source.Format, s.Agent, s.CWD, true
@@ -86,26 +85,24 @@ func (row *listed) spend() projection.Spend {
 	return projection.Spend{Cost: row.tally.Cost, Usage: row.tally.Usage, Unpriced: row.tally.Unpriced}
 }
 
-// titleOf is the title that an event gives its session: as a title, or, for a
-// session's first event, as the beginning of the first message.
-func titleOf(e *eventlog.Event) string {
-	if s, ok, err := e.Session(); ok && err == nil {
-		return brief(s.Title, 60)
+// called is what people are told that the session is: the label of a fork, and
+// the title, or else what else is known.
+func (row *listed) called() string {
+	label := brief(row.Label, 40)
+	switch {
+	case label == "" || row.Kind != fork.KindFork:
+		return cmp.Or(row.Title, row.about, "-")
+	case row.Title == "":
+		return label + " " + row.about
 	}
-	if e.Seq != 1 {
-		return ""
-	}
-	if message, ok, err := e.Message(); ok && err == nil {
-		return brief(message.Text(), 60)
-	}
-	return ""
+	return label + " · " + row.Title
 }
 
 // aboutOf says what a session's first event tells of a session without a title:
 // what it is a fork of, or the agent and the folder.
 func aboutOf(n *fork.Node) string {
 	if n.Kind == fork.KindFork {
-		return "(" + brief("fork of "+n.Parent+" at "+at(n.Seq)+called(n.Label, ""), 60) + ")"
+		return "(" + brief("fork of "+n.Parent+" at "+at(n.Seq), 60) + ")"
 	}
 	s, ok, err := n.Info.First.Session()
 	if !ok || err != nil || s.Agent+s.CWD == "" {

@@ -175,24 +175,11 @@ func (p *hitPrinter) hit(ctx context.Context, hit eventlog.Hit) (more bool, err 
 
 // begin goes on to another session.
 func (p *hitPrinter) begin(ctx context.Context, hit eventlog.Hit) {
-	p.at, p.here, p.title = hit.Session, 0, p.titleOf(ctx, hit.Session)
+	name := glance(ctx, p.log, hit.Session)
+	p.at, p.here, p.title = hit.Session, 0, name.called()
 	if p.orphans = nil; p.path == allPaths {
 		p.orphans = newOrphans(p.log, cmp.Or(p.session, hit.Session))
 	}
-}
-
-// titleOf is the title that the first or the last event of a session gives it.
-func (p *hitPrinter) titleOf(ctx context.Context, session string) string {
-	title := ""
-	for _, r := range []eventlog.Range{eventlog.All.Bare().Own(), eventlog.Last(1).Bare()} {
-		for e, err := range p.log.Read(ctx, session, r) {
-			if err == nil {
-				title = cmp.Or(titleOf(&e), title)
-			}
-			break
-		}
-	}
-	return title
 }
 
 func (p *hitPrinter) heading(hit eventlog.Hit) {

@@ -67,6 +67,9 @@ func (a *app) tree(ctx context.Context, log *eventlog.Log, args []string, long b
 		}
 		g.roots = append(g.roots, top)
 	}
+	if err := g.name(ctx, log); err != nil {
+		return err
+	}
 	p := a.printer()
 	switch format {
 	case "json":
@@ -90,9 +93,26 @@ type grove struct {
 	marked string // the session that was asked for
 }
 
+// name finds what the sessions are called.
+func (g *grove) name(ctx context.Context, log *eventlog.Log) error {
+	var rows []*listed
+	var all func([]*twig)
+	all = func(twigs []*twig) {
+		for _, t := range twigs {
+			if t.branch == nil {
+				rows = append(rows, t.row)
+			}
+			all(t.down)
+		}
+	}
+	all(g.roots)
+	return glanceAll(ctx, log, rows)
+}
+
 // twig is a session of a tree, or a branch within one that a rewind left.
 type twig struct {
 	node   *fork.Node
+	row    *listed      // of a session
 	branch *fork.Branch // nil for a session
 	// at is the seq of the event that it parts from.
 	at   int64
@@ -107,7 +127,7 @@ type twig struct {
 // newTwig makes a session's twig with all below it. With deep, what rewinds left
 // stands there too, and what parts from that stands below it.
 func newTwig(ctx context.Context, log *eventlog.Log, n *fork.Node, deep bool) (*twig, error) {
-	t := &twig{node: n, at: n.Seq}
+	t := &twig{node: n, row: newListed(n.Info), at: n.Seq}
 	var left []*twig
 	if deep && n.Info.Err == nil && !n.Missing {
 		branches, err := fork.Branches(ctx, log, n.ID)

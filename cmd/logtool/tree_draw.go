@@ -67,11 +67,10 @@ func (t *twig) about() string {
 		events += ", " + thousands(t.orphaned) + " orphaned"
 	}
 	words = append(words, events)
-	row := newListed(t.node.Info)
-	if row.Title != "" {
-		words = append(words, row.Title)
-	} else if t.node.Kind != fork.KindFork && row.about != "" {
-		words = append(words, row.about)
+	if t.row.Title != "" {
+		words = append(words, t.row.Title)
+	} else if t.node.Kind != fork.KindFork && t.row.about != "" {
+		words = append(words, t.row.about)
 	}
 	return strings.Join(words, " · ")
 }

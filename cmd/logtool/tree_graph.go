@@ -47,9 +47,8 @@ func (g *grove) json(p *printer) error {
 
 func (t *twig) json(p *printer, depth int) error {
 	n := t.node
-	row := newListed(n.Info)
 	out := twigJSON{Session: n.ID, Depth: depth, Kind: n.Kind, Parent: n.Parent, At: n.Seq, Label: n.Label, Reason: n.Reason,
-		Events: n.Info.Events(), Head: n.Info.Last.Seq, Title: row.Title, Missing: n.Missing, Partial: n.Partial, Error: row.Error}
+		Events: n.Info.Events(), Head: n.Info.Last.Seq, Title: t.row.Title, Missing: n.Missing, Partial: n.Partial, Error: t.row.Error}
 	if t.err != nil {
 		out.Error = t.err.Error()
 	}
