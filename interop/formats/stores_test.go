@@ -10,7 +10,6 @@ import (
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/formats"
 	"github.com/convlog/convlog/interop/internal/importtest"
-	"github.com/convlog/convlog/interop/lists"
 	"github.com/convlog/convlog/store/jsonl"
 	"github.com/convlog/convlog/store/sqlite"
 )
@@ -19,17 +18,7 @@ import (
 func folders(t *testing.T, format interop.Format) []string {
 	t.Helper()
 	root := filepath.Join("..", "..", "testdata", "transcripts")
-	switch format.Name() {
-	case lists.Name:
-		dir := t.TempDir()
-		talk := `[{"role":"user","content":"Hello"},{"role":"assistant","content":"Good morning."}]`
-		for name, content := range map[string]string{"talk.json": talk, "named.json": `{"id":"conversation-of-tides","messages":` + talk + `}`} {
-			if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-		return []string{dir}
-	case "claude":
+	if format.Name() == "claude" {
 		return []string{filepath.Join(root, "claude"), filepath.Join(root, "samples")}
 	}
 	return []string{filepath.Join(root, format.Name())}

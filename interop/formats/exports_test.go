@@ -1,0 +1,120 @@
+package formats_test
+
+import (
+	"io"
+	"slices"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop/anthropic"
+	"github.com/convlog/convlog/interop/formats"
+	"github.com/convlog/convlog/interop/internal/importtest"
+	"github.com/convlog/convlog/interop/openai"
+	"github.com/convlog/convlog/projection"
+)
+
+// request is a list of messages that a session is exported as.
+type request struct {
+	name   string
+	render func([]projection.Entry, func(eventlog.BlobRef) ([]byte, error)) (jsontext.Value, error)
+	check  func(jsontext.Value) error
+	// calls and results are the types of what they are.
+	calls, results string
+}
+
+var requests = []request{
+	{"anthropic", func(h []projection.Entry, blob func(eventlog.BlobRef) ([]byte, error)) (jsontext.Value, error) {
+		return anthropic.Messages(h, anthropic.Options{Blob: blob})
+	}, anthropic.Check, "tool_use", "tool_result"},
+	{"openai", func(h []projection.Entry, blob func(eventlog.BlobRef) ([]byte, error)) (jsontext.Value, error) {
+		return openai.Chat(h, openai.Options{Blob: blob})
+	}, openai.Check, "function", "tool"},
+	{"responses", func(h []projection.Entry, blob func(eventlog.BlobRef) ([]byte, error)) (jsontext.Value, error) {
+		return openai.Responses(h, openai.Options{Blob: blob})
+	}, openai.CheckResponses, "function_call", "function_call_output"},
+}
+
+// Law: whatever format a session comes from, what the model sees at each of its
+// events is a valid request of every shape, with all of its calls and a result
+// for each.
+func TestEverySessionIsAValidRequest(t *testing.T) {
+	for _, format := range formats.All() {
+		t.Run(format.Name(), func(t *testing.T) {
+			log := importtest.NewLog(t)
+			importtest.Files(t, log, format, folders(t, format)...)
+			said := 0
+			for _, session := range importtest.Sessions(t, log) {
+				for _, e := range importtest.Events(t, log, session) {
+					history := importtest.History(t, log, session, projection.Options{At: e.Seq})
+					for _, r := range requests {
+						raw := r.of(t, log, session, history)
+						if t.Failed() {
+							t.Fatalf("%s at %d as %s: %s", session, e.Seq, r.name, raw)
+						}
+					}
+					said += len(history)
+				}
+			}
+			if said == 0 {
+				t.Error("nobody said anything")
+			}
+		})
+	}
+}
+
+// of renders a history, and checks it.
+func (r *request) of(t *testing.T, log *eventlog.Log, session string, history []projection.Entry) jsontext.Value {
+	t.Helper()
+	raw, err := r.render(history, func(ref eventlog.BlobRef) ([]byte, error) {
+		body, err := log.OpenBlob(t.Context(), ref.Blob)
+		if err != nil {
+			return nil, err
+		}
+		defer body.Close()
+		return io.ReadAll(body)
+	})
+	if err != nil {
+		t.Errorf("%s: %v", session, err)
+	} else if err := r.check(raw); err != nil {
+		t.Errorf("%s: %v", session, err)
+	}
+	var v any
+	if err := json.Unmarshal(raw, &v); err != nil {
+		t.Fatal(err)
+	}
+	calls, kinds := 0, kindsIn(v, nil)
+	for i := range history {
+		calls += len(history[i].Message.ToolCalls())
+	}
+	if made, answered := count(kinds, r.calls), count(kinds, r.results); made != calls || answered != calls {
+		t.Errorf("%s: %d calls and %d results of %d calls", session, made, answered, calls)
+	}
+	return raw
+}
+
+// kindsIn are the types and roles of all objects of a request, but of what tools
+// were called with.
+func kindsIn(v any, kinds []string) []string {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, member := range v {
+			if s, ok := member.(string); ok && (name == "type" || name == "role") {
+				kinds = append(kinds, s)
+			} else if name != "input" || v["type"] == nil {
+				kinds = kindsIn(member, kinds)
+			}
+		}
+	case []any:
+		for _, element := range v {
+			kinds = kindsIn(element, kinds)
+		}
+	}
+	return kinds
+}
+
+func count(kinds []string, kind string) int {
+	return len(slices.DeleteFunc(slices.Clone(kinds), func(k string) bool { return k != kind }))
+}
