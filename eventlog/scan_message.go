@@ -1,23 +1,25 @@
 package eventlog
 
+import "github.com/convlog/convlog/internal/scan"
+
 // messageScan checks the payload of a message_added as parsing it and its own
 // rules would, and learns what it says of calls. Like the scanner it is sure or
 // it is not. It knows members by their names as they are written, without
 // escapes.
 type messageScan struct {
-	*scanner
+	*scan.Scanner
 	facts *facts // of which calls and results are learnt
 	role  Role
 	says  bool // some part is not empty
 }
 
-// message reports whether the scanner is sure that data is a payload of
+// scanMessage reports whether the scanner is sure that data is a payload of
 // message_added that breaks no rule and needs no blob. Then f has its calls and
 // results.
-func (s *scanner) message(data []byte, f *facts) (sure bool) {
-	s.begin(data)
-	m := messageScan{scanner: s, facts: f}
-	if m.body() && s.end() && m.valid() {
+func scanMessage(s *scan.Scanner, data []byte, f *facts) (sure bool) {
+	s.Begin(data)
+	m := messageScan{Scanner: s, facts: f}
+	if m.body() && s.End() && m.valid() {
 		return true
 	}
 	*f = facts{}
@@ -48,7 +50,7 @@ type known uint32
 
 // member steps over a name, if it is the next and the first of its kind.
 func (m *messageScan) member(seen *known, bit int, name string) bool {
-	if *seen&(1<<bit) != 0 || !m.literal(name) {
+	if *seen&(1<<bit) != 0 || !m.Literal(name) {
 		return false
 	}
 	*seen |= 1 << bit
@@ -57,12 +59,12 @@ func (m *messageScan) member(seen *known, bit int, name string) bool {
 
 // next steps over what stands behind a member; done says that it was the last.
 func (m *messageScan) next() (done, ok bool) {
-	switch m.peek() {
+	switch m.Peek() {
 	case ',':
-		m.at++
+		m.At++
 		return false, true
 	case '}':
-		m.at++
+		m.At++
 		return true, true
 	default:
 		return false, false
@@ -71,7 +73,7 @@ func (m *messageScan) next() (done, ok bool) {
 
 // body steps over the message.
 func (m *messageScan) body() bool {
-	if !m.literal("{") {
+	if !m.Literal("{") {
 		return false
 	}
 	for seen, done := known(0), false; !done; {
@@ -80,10 +82,10 @@ func (m *messageScan) body() bool {
 		case m.member(&seen, 0, `"role":`):
 			ok = m.roleName()
 		case m.member(&seen, 1, `"parts":`):
-			ok = m.array(func() bool { return m.part(true) })
+			ok = m.Array(func() bool { return m.part(true) })
 		case m.member(&seen, 2, `"provider":`), m.member(&seen, 3, `"model":`), m.member(&seen, 4, `"response_id":`),
 			m.member(&seen, 5, `"stop_reason":`), m.member(&seen, 6, `"group":`):
-			ok = m.str()
+			ok = m.Str()
 		case m.member(&seen, 7, `"usage":`):
 			ok = m.usage()
 		case m.member(&seen, 8, `"extra":`):
@@ -99,35 +101,35 @@ func (m *messageScan) body() bool {
 	return true
 }
 
-func (m *messageScan) anyObject() bool { return m.peek() == '{' && m.value() }
+func (m *messageScan) anyObject() bool { return m.Peek() == '{' && m.Value() }
 
 func (m *messageScan) roleName() bool {
 	switch {
-	case m.literal(`"user"`):
+	case m.Literal(`"user"`):
 		m.role = User
-	case m.literal(`"assistant"`):
+	case m.Literal(`"assistant"`):
 		m.role = Assistant
-	case m.literal(`"tool"`):
+	case m.Literal(`"tool"`):
 		m.role = Tool
-	case m.literal(`"system"`):
+	case m.Literal(`"system"`):
 		m.role = System
-	case m.literal(`"developer"`):
+	case m.Literal(`"developer"`):
 		m.role = Developer
 	}
 	return m.role != ""
 }
 
 func (m *messageScan) usage() bool {
-	if !m.literal("{") {
+	if !m.Literal("{") {
 		return false
 	}
-	for seen, done := known(0), m.literal("}"); !done; {
+	for seen, done := known(0), m.Literal("}"); !done; {
 		ok := false
 		switch {
 		case m.member(&seen, 0, `"input_tokens":`), m.member(&seen, 1, `"output_tokens":`), m.member(&seen, 2, `"cache_read_tokens":`),
 			m.member(&seen, 3, `"cache_write_tokens":`), m.member(&seen, 4, `"reasoning_tokens":`):
-			from := m.at
-			ok = (m.literal("0") || m.digits()) && m.at-from <= 18
+			from := m.At
+			ok = (m.Literal("0") || m.Digits()) && m.At-from <= 18
 		case m.member(&seen, 5, `"extra":`):
 			ok = m.anyObject()
 		}
@@ -144,8 +146,8 @@ func (m *messageScan) usage() bool {
 // partScan is what a part must have by its type.
 type partScan struct {
 	kind             PartType
-	says, name, what bool // it says something; name and kind are there and not empty
-	call             span // call_id
+	says, name, what bool      // it says something; name and kind are there and not empty
+	call             scan.Span // call_id
 }
 
 var scannedParts = []struct {
@@ -160,11 +162,11 @@ var scannedParts = []struct {
 // the message's own, and not of a result.
 func (m *messageScan) part(top bool) bool {
 	var p partScan
-	if m.depth == maxScanDepth || !m.literal(`{"type":`) {
+	if !m.Enter(`{"type":`) {
 		return false
 	}
 	for i := range scannedParts {
-		if m.literal(scannedParts[i].text) {
+		if m.Literal(scannedParts[i].text) {
 			p.kind = scannedParts[i].kind
 			break
 		}
@@ -172,15 +174,13 @@ func (m *messageScan) part(top bool) bool {
 	if p.kind == "" {
 		return false
 	}
-	m.depth++
 	for seen := known(0); ; {
 		done, ok := m.next()
 		if !ok {
 			return false
 		}
 		if done {
-			m.depth--
-			return m.settle(&p, top)
+			return m.Leave() && m.settle(&p, top)
 		}
 		if !m.partMember(&p, &seen) {
 			return false
@@ -198,24 +198,24 @@ func (m *messageScan) partMember(p *partScan, seen *known) bool {
 	case m.member(seen, 0, `"text":`):
 		return m.filled(&p.says)
 	case m.member(seen, 1, `"call_id":`):
-		id, ok := m.plain()
+		id, ok := m.Plain()
 		p.call = id
 		return ok
 	case m.member(seen, 2, `"name":`):
 		return m.filled(&p.name)
 	case m.member(seen, 3, `"arguments":`), m.member(seen, 4, `"value":`):
-		return m.value()
+		return m.Value()
 	case m.member(seen, 5, `"content":`):
-		return m.array(func() bool { return m.part(false) })
+		return m.Array(func() bool { return m.part(false) })
 	case m.member(seen, 6, `"is_error":`), m.member(seen, 7, `"interrupted":`):
-		return m.literal("true") || m.literal("false")
+		return m.Literal("true") || m.Literal("false")
 	case m.member(seen, 8, `"id":`), m.member(seen, 9, `"media_type":`), m.member(seen, 10, `"url":`):
-		return m.str()
+		return m.Str()
 	case m.member(seen, 11, `"signature":`), m.member(seen, 12, `"encrypted":`):
 		return m.filled(says)
 	case m.member(seen, 13, `"redacted":`):
-		*says = *says || m.peek() == 't'
-		return m.literal("true") || m.literal("false")
+		*says = *says || m.Peek() == 't'
+		return m.Literal("true") || m.Literal("false")
 	case m.member(seen, 14, `"kind":`):
 		return m.filled(&p.what)
 	case m.member(seen, 15, `"extra":`):
@@ -228,14 +228,14 @@ func (m *messageScan) partMember(p *partScan, seen *known) bool {
 
 // filled steps over a string and notes whether it has anything in it.
 func (m *messageScan) filled(to *bool) bool {
-	content, _, ok := m.quoted()
-	*to = *to || content.to > content.from
+	content, _, ok := m.Quoted()
+	*to = *to || content.To > content.From
 	return ok
 }
 
 // settle checks that a part has what its type requires, and takes it in.
 func (m *messageScan) settle(p *partScan, top bool) bool {
-	called := p.call.to > p.call.from
+	called := p.call.To > p.call.From
 	says := true
 	switch p.kind {
 	case TextPart, ReasoningPart:
@@ -259,9 +259,9 @@ func (m *messageScan) settle(p *partScan, top bool) bool {
 	m.says = m.says || says
 	switch p.kind {
 	case ToolCallPart:
-		m.facts.calls = append(m.facts.calls, string(m.text[p.call.from:p.call.to]))
+		m.facts.calls = append(m.facts.calls, string(m.Text[p.call.From:p.call.To]))
 	case ToolResultPart:
-		m.facts.results = append(m.facts.results, string(m.text[p.call.from:p.call.to]))
+		m.facts.results = append(m.facts.results, string(m.Text[p.call.From:p.call.To]))
 	}
 	return true
 }

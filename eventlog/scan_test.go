@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/internal/scan"
 )
 
 // scanned are texts, and whether the scanner must be sure of them. Of those it
@@ -36,9 +38,9 @@ var scanned = []struct {
 }
 
 func TestScan(t *testing.T) {
-	var s scanner
+	var s scan.Scanner
 	for _, test := range scanned {
-		if sure := s.sound([]byte(test.text)); sure != test.sure {
+		if sure := s.Sound([]byte(test.text)); sure != test.sure {
 			t.Errorf("%s: sure %v", clip(test.text), sure)
 		}
 		compareScan(t, []byte(test.text))
@@ -48,19 +50,19 @@ func TestScan(t *testing.T) {
 // compareScan makes sure that a decoder agrees where the scanner is sure.
 func compareScan(t *testing.T, text []byte) {
 	t.Helper()
-	var s scanner
-	if s.sound(text) {
+	var s scan.Scanner
+	if s.Sound(text) {
 		if err := checkData(text); err != nil {
 			t.Errorf("the scanner is sure of %q: %v", text, err)
 		}
 	}
-	if len(text) > 2 && text[0] == '{' && s.soundMembers(text[1:len(text)-1]) && text[len(text)-1] == '}' {
+	if len(text) > 2 && text[0] == '{' && s.SoundMembers(text[1:len(text)-1]) && text[len(text)-1] == '}' {
 		if err := checkJSON(text, errMetaForm); err != nil {
 			t.Errorf("the scanner is sure of the members of %q: %v", text, err)
 		}
 	}
 	var f facts
-	if !s.message(text, &f) {
+	if !scanMessage(&s, text, &f) {
 		return
 	}
 	if err := checkData(text); err != nil {
@@ -127,9 +129,9 @@ var messages = []struct {
 }
 
 func TestScanMessage(t *testing.T) {
-	var s scanner
+	var s scan.Scanner
 	for _, test := range messages {
-		if sure := s.message([]byte(test.text), new(facts)); sure != test.sure {
+		if sure := scanMessage(&s, []byte(test.text), new(facts)); sure != test.sure {
 			t.Errorf("%s: sure %v", test.text, sure)
 		}
 		compareScan(t, []byte(test.text))
@@ -143,7 +145,7 @@ func TestScanIsSureOfGoldens(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatal(files, err)
 	}
-	var s scanner
+	var s scan.Scanner
 	messages := 0
 	for _, file := range files {
 		content, err := os.ReadFile(file)
@@ -155,10 +157,10 @@ func TestScanIsSureOfGoldens(t *testing.T) {
 			if err != nil || e.Data == nil {
 				continue
 			}
-			if !s.sound(e.Data) && !bytes.Contains(e.Data, []byte(`escaped\u0020name`)) {
+			if !s.Sound(e.Data) && !bytes.Contains(e.Data, []byte(`escaped\u0020name`)) {
 				t.Errorf("not sure of %s", e.Data)
 			}
-			if s.message(e.Data, new(facts)) {
+			if scanMessage(&s, e.Data, new(facts)) {
 				messages++
 			}
 			compareScan(t, e.Data)

@@ -9,6 +9,8 @@ import (
 	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/internal/scan"
 )
 
 // inspection is what an event tells by itself, without those before it.
@@ -37,7 +39,7 @@ func (n *inspection) fault(rule, detail string) {
 type inspector struct {
 	log   *Log
 	blobs *blobChecks
-	scan  scanner
+	scan  scan.Scanner
 }
 
 // inspect checks what e tells by itself, and fills n with it. An error is what
@@ -67,7 +69,7 @@ func (i *inspector) inspect(ctx context.Context, e *Event, n *inspection) (err e
 
 // form checks the JSON of the line besides its data.
 func (i *inspector) form(e *Event, n *inspection) {
-	if meta := e.line[e.off.metaStart:e.off.metaEnd]; !e.Redacted() && (len(meta) == 0 || i.scan.soundMembers(meta)) {
+	if meta := e.line[e.off.metaStart:e.off.metaEnd]; !e.Redacted() && (len(meta) == 0 || i.scan.SoundMembers(meta)) {
 		return
 	}
 	if err := e.checkForm(); err != nil {
@@ -127,11 +129,11 @@ func (i *inspector) unspill(ctx context.Context, e *Event, size int64) error {
 // payload checks the data of an event that has it.
 func (i *inspector) payload(e *Event, n *inspection) {
 	if e.Type == MessageAdded {
-		if i.scan.message(e.Data, &n.facts) {
+		if scanMessage(&i.scan, e.Data, &n.facts) {
 			return
 		}
 	}
-	if !i.scan.sound(e.Data) {
+	if !i.scan.Sound(e.Data) {
 		if err := checkData(e.Data); err != nil {
 			n.fault("payload", err.Error())
 			return

@@ -3,9 +3,13 @@ package interop
 import (
 	"bytes"
 	"fmt"
+	"sync"
 	"time"
+	"unsafe"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/internal/scan"
 )
 
 // Member is a member of a JSON object.
@@ -17,11 +21,25 @@ type Member struct {
 // Members splits an object into its members, in order. Values share the bytes
 // of the object. That names are unique is not checked again: Records does.
 func Members(object jsontext.Value) ([]Member, error) {
-	d := jsontext.NewDecoder(bytes.NewBuffer(object), jsontext.AllowDuplicateNames(true))
-	if d.PeekKind() != '{' {
-		return nil, fmt.Errorf("not an object")
+	s := takeScanner()
+	defer giveBack(s)
+	var members []Member
+	sure := s.Members(object, func(name, value scan.Span) {
+		if members == nil {
+			members = make([]Member, 0, 8)
+		}
+		members = append(members, Member{string(object[name.From:name.To]), object[value.From:value.To]})
+	})
+	if sure {
+		return members, nil
 	}
-	if _, err := d.ReadToken(); err != nil {
+	return decodeMembers(object)
+}
+
+// decodeMembers is Members for objects that a scanner is not sure of.
+func decodeMembers(object jsontext.Value) ([]Member, error) {
+	d, err := enter(object, '{', "an object")
+	if err != nil {
 		return nil, err
 	}
 	var members []Member
@@ -36,9 +54,19 @@ func Members(object jsontext.Value) ([]Member, error) {
 			return nil, err
 		}
 		end := int(d.InputOffset())
-		members = append(members, Member{text, jsontext.Value(object[end-len(value) : end])})
+		members = append(members, Member{text, object[end-len(value) : end]})
 	}
 	return members, nil
+}
+
+// enter begins to decode an object or an array.
+func enter(v jsontext.Value, kind jsontext.Kind, name string) (*jsontext.Decoder, error) {
+	d := jsontext.NewDecoder(bytes.NewBuffer(v), jsontext.AllowDuplicateNames(true))
+	if d.PeekKind() != kind {
+		return nil, fmt.Errorf("not %s", name)
+	}
+	_, err := d.ReadToken()
+	return d, err
 }
 
 // Object makes an object of members, in order; nil if there are none.
@@ -63,11 +91,22 @@ func Object(members []Member) jsontext.Value {
 
 // Elements splits an array into its elements, which share its bytes.
 func Elements(array jsontext.Value) ([]jsontext.Value, error) {
-	d := jsontext.NewDecoder(bytes.NewBuffer(array), jsontext.AllowDuplicateNames(true))
-	if d.PeekKind() != '[' {
-		return nil, fmt.Errorf("not an array")
+	s := takeScanner()
+	defer giveBack(s)
+	var elements []jsontext.Value
+	sure := s.Elements(array, func(value scan.Span) {
+		elements = append(elements, array[value.From:value.To])
+	})
+	if sure {
+		return elements, nil
 	}
-	if _, err := d.ReadToken(); err != nil {
+	return decodeElements(array)
+}
+
+// decodeElements is Elements for arrays that a scanner is not sure of.
+func decodeElements(array jsontext.Value) ([]jsontext.Value, error) {
+	d, err := enter(array, '[', "an array")
+	if err != nil {
 		return nil, err
 	}
 	var elements []jsontext.Value
@@ -77,9 +116,19 @@ func Elements(array jsontext.Value) ([]jsontext.Value, error) {
 			return nil, err
 		}
 		end := int(d.InputOffset())
-		elements = append(elements, jsontext.Value(array[end-len(value):end]))
+		elements = append(elements, array[end-len(value):end])
 	}
 	return elements, nil
+}
+
+// scanners are kept for reuse.
+var scanners = sync.Pool{New: func() any { return &scan.Scanner{Spaces: true} }}
+
+func takeScanner() *scan.Scanner { return scanners.Get().(*scan.Scanner) }
+
+func giveBack(s *scan.Scanner) {
+	s.Begin(nil) // the text may be large
+	scanners.Put(s)
 }
 
 // Text is the string that a value is; ok is false when it is something else.
@@ -87,8 +136,8 @@ func Text(v jsontext.Value) (text string, ok bool) {
 	if v.Kind() != '"' {
 		return "", false
 	}
-	b, err := jsontext.AppendUnquote(nil, v)
-	return string(b), err == nil
+	b, err := jsontext.AppendUnquote(make([]byte, 0, len(v)), v)
+	return unsafe.String(unsafe.SliceData(b), len(b)), err == nil
 }
 
 // Time is the first of texts that is a time as RFC 3339 writes it; zero if none

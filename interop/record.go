@@ -177,7 +177,14 @@ func (s *splitter) repair(rec Record, value jsontext.Value) (Record, int, error)
 	return rec, len(value), nil
 }
 
+// firstValue is the value at the start of b; lax, even if its text is no valid
+// Unicode.
 func firstValue(b []byte, lax bool) (jsontext.Value, error) {
+	s := takeScanner()
+	defer giveBack(s)
+	if value, sure := s.First(b); sure {
+		return value, nil
+	}
 	d := jsontext.NewDecoder(bytes.NewBuffer(b), jsontext.AllowInvalidUTF8(lax))
 	value, err := d.ReadValue()
 	if err != nil {
