@@ -56,16 +56,20 @@ const glanced = 32
 // glance hears the ends of a session: its newest events for a title, and, where
 // they give none, its first ones. It leaves off at what cannot be read.
 func glance(ctx context.Context, log *eventlog.Log, session string) (n naming) {
+	heard, spilled := 0, false
 	for e, err := range log.Read(ctx, session, eventlog.Last(glanced).Own().Bare()) {
 		if err != nil {
 			break
 		}
-		n.title = cmp.Or(titleOf(&e), n.title)
+		n.hear(&e)
+		heard++
+		_, _, away := e.Spilled()
+		spilled = spilled || away
 	}
-	if n.title != "" {
+	if n.title != "" || heard < glanced && !spilled {
 		return n
 	}
-	heard := 0
+	n.said, heard = "", 0
 	for e, err := range log.Read(ctx, session, eventlog.All.Own()) {
 		if err != nil || heard == glanced {
 			break
