@@ -39,6 +39,15 @@ def add(c, usage, cost=0):
     c["cache_write"] += write
     c["cost"] += cost
 
+def spend(c, usage):
+    """Adds tokens as OpenAI and Anthropic tell them: OpenAI's input holds what was read from a cache."""
+    details = usage.get("prompt_tokens_details") or usage.get("input_tokens_details") or {}
+    cached = details.get("cached_tokens") or 0
+    c["input"] += (usage.get("prompt_tokens") or usage.get("input_tokens") or 0) - cached
+    c["output"] += usage.get("completion_tokens") or usage.get("output_tokens") or 0
+    c["cache_read"] += cached + (usage.get("cache_read_input_tokens") or 0)
+    c["cache_write"] += usage.get("cache_creation_input_tokens") or 0
+
 def swe_agent(path, document):
     c, history, steps = zero(), document["history"], document.get("trajectory") or []
     info = document.get("info") or {}
@@ -63,17 +72,18 @@ def mini_swe_agent(path, document):
     messages = document if isinstance(document, list) else document["messages"]
     ran = False
     for m in messages:
-        commands = re.findall(r"```(?:bash|mswea_bash_command)\s*\n(.*?)\n```", m["content"] or "", re.S)
-        c["assistant"] += m["role"] == "assistant"
-        c["user"] += m["role"] == "user" and not ran
-        c["results"] += m["role"] == "user" and ran or m["role"] == "tool"
-        ran = m["role"] == "assistant" and not m.get("tool_calls") and len(commands) == 1
-        c["calls"] += ran + len(m.get("tool_calls") or [])
-        extra = m.get("extra") or {}
-        if m["role"] == "assistant":
-            usage = (extra.get("response") or {}).get("usage") or {}
-            read = (usage.get("prompt_tokens_details") or {}).get("cached_tokens") or 0
-            add(c, {**usage, "cache_read_tokens": read})
+        role, text = m.get("role"), m.get("content")
+        commands = re.findall(r"```(?:bash|mswea_bash_command)\s*\n(.*?)\n```", text if isinstance(text, str) else "", re.S)
+        answers = role == "assistant" or m.get("object") == "response"
+        calls = m.get("tool_calls") or [i for i in m.get("output") or [] if answers and i["type"] == "function_call"]
+        c["assistant"] += answers
+        c["user"] += role == "user" and not ran
+        c["results"] += role == "user" and ran or role == "tool" or m.get("type") == "function_call_output"
+        ran = role == "assistant" and not calls and len(commands) == 1
+        c["calls"] += ran + len(calls)
+        if answers:
+            usage = m.get("usage") or ((m.get("extra") or {}).get("response") or {}).get("usage") or {}
+            spend(c, usage)
     own = ""
     if isinstance(document, dict):
         c["cost"] = nano(document["info"]["model_stats"]["instance_cost"])
@@ -94,35 +104,59 @@ def tau_bench(path, document):
 
 def openhands(path, document):
     c, responses, called = zero(), set(), set()
-    for e in document["history"]:
-        call = e.get("tool_call_metadata") or {}
-        c["user"] += e.get("action") == "message" and e["source"] == "user"
-        if e.get("action") and call:
+    history = document if isinstance(document, list) else document["history"]
+    own, metrics = "", {}
+    if isinstance(document, dict):
+        own, metrics = document.get("instance_id") or "", document.get("metrics") or {}
+    for e in [e for entry in history for e in (entry if isinstance(entry, list) else [entry])]:
+        action, call = e.get("action"), e.get("tool_call_metadata") or {}
+        c["user"] += action == "message" and e["source"] == "user"
+        if action and call:
             responses.add(call["model_response"]["id"])
-            called.add(call["tool_call_id"])
+            called |= {call["tool_call_id"], ("event", e["id"])}
             c["calls"] += 1
-        c["results"] += bool(e.get("observation") and call and call["tool_call_id"] in called)
+        elif e.get("source") == "agent" and action not in (None, "null", "system", "recall", "change_agent_state", "condensation"):
+            responses.add(("event", e["id"])) # older versions tell no calls: an action is one
+            if action != "message":
+                called.add(("event", e["id"]))
+                c["calls"] += 1
+        c["results"] += bool(e.get("observation") and (call.get("tool_call_id") in called or ("event", e.get("cause")) in called))
     c["assistant"] = len(responses)
-    metrics = document.get("metrics") or {}
     add(c, metrics.get("accumulated_token_usage") or {}, nano(metrics.get("accumulated_cost")))
-    own = document.get("instance_id") or ""
     yield (plain(own) or stem(path)) + "-" + digits(path, own), c
 
+trees = {} # of oasst: the messages of each, in the order in which they came
+
 def oasst(path, document):
-    c, m = zero(), document.get("prompt") or document
-    session = document.get("message_tree_id") or m["message_id"]
-    while m:
-        c["assistant" if m["role"] == "assistant" else "user"] += 1
-        # The best is the one of the lowest rank, else the last.
-        replies = list(enumerate(m.get("replies") or []))
-        replies.sort(key=lambda r: (bool(r[1].get("deleted")), r[1].get("rank") is None, r[1].get("rank") or 0, -r[0]))
-        m = replies[0][1] if replies else None
+    tree, todo = document.get("message_tree_id"), [document.get("prompt") or document]
+    session = tree or todo[0]["message_id"]
+    known = trees.setdefault(session, {})
+    single = "replies" not in todo[0]
+    while todo:
+        m = todo.pop(0)
+        known.setdefault(m["message_id"], m)
+        todo += [{**r, "parent_id": m["message_id"]} for r in m.get("replies") or []]
+        last = m["message_id"]
+    if not single: # the best is the one of the lowest rank, else the last
+        last = None
+        while True:
+            replies = [m for m in known.values() if m.get("parent_id") == last]
+            if not replies:
+                break
+            order = sorted(enumerate(replies), key=lambda r: (bool(r[1].get("deleted")), r[1].get("rank") is None, r[1].get("rank") or 0, -r[0]))
+            last = order[0][1]["message_id"]
+    c = zero()
+    while last:
+        c["assistant" if known[last]["role"] == "assistant" else "user"] += 1
+        last = known[last].get("parent_id")
     yield session, c
 
 def inspect(path, document):
     task = document["eval"]
     for sample in document.get("samples") or []:
         c = zero()
+        if not sample.get("messages"):
+            continue # nothing was said
         for m in sample["messages"]:
             c["user"] += m["role"] == "user"
             c["assistant"] += m["role"] == "assistant"
@@ -156,9 +190,46 @@ def opencode(path, document):
             c["cost"] += nano(step["cost"])
     yield document["info"]["id"], c
 
+def item(c, m, before):
+    """Counts a message of Chat Completions or Messages, or an item of Responses, and says whose it is."""
+    role, kind, content = m.get("role"), m.get("type"), m.get("content")
+    kinds = [b.get("type") for b in content] if isinstance(content, list) else []
+    results = kinds.count("tool_result") + (role == "tool") + (kind or "").endswith("_call_output")
+    calls = kinds.count("tool_use") + len(m.get("tool_calls") or []) + (kind == "function_call")
+    c["calls"] += calls
+    c["results"] += results
+    c["user"] += role == "user" and not results
+    answers = role == "assistant" or calls > 0 or kind == "reasoning"
+    of_responses = kind is not None # its items are pieces of one answer
+    c["assistant"] += answers and not (of_responses and before == "assistant")
+    spend(c, m.get("usage") or {})
+    return "assistant" if answers else "other"
+
+numbers = {} # of messages: how many conversations a file had so far
+
+def messages(path, document):
+    lists = document if isinstance(document, list) and document and not isinstance(document[0], dict) or \
+        isinstance(document, list) and "role" not in document[0] and "type" not in document[0] else [document]
+    for talk in lists:
+        numbers[path] = number = numbers.get(path, 0) + 1
+        talk = talk if isinstance(talk, dict) else {"messages": talk}
+        told = talk.get("messages")
+        if told is None:
+            told = talk.get("input")
+            told = [{"role": "user", "content": told}] if isinstance(told, str) else told or []
+            told = told + (talk.get("output") or [])
+        c, before = zero(), ""
+        for m in told:
+            before = item(c, m, before)
+        if talk.get("output"):
+            spend(c, talk.get("usage") or {})
+        own = talk.get("id") or ""
+        name = plain(own) or str(number)
+        yield own if len(own) >= 12 else stem(path) + "-" + name + "-" + digits(path, name + "\0" + own), c
+
 count = globals()[sys.argv[1].replace("-", "_")]
 sessions = {}
-for path in files(sys.argv[2:]):
+for path in sorted(files(sys.argv[2:])):
     if os.path.basename(path) != "LICENSE":
         sessions.update(s for value in values(path) for s in count(path, value))
 show(sessions)
