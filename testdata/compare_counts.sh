@@ -1,25 +1,59 @@
 #!/bin/sh
 # Compares what logs hold after an import of transcripts with an independent
-# count of the source files, on both stores.
+# count of the source files, on both stores: of each session the messages of the
+# user and of the model, calls, results, tokens and cost on the active path. A
+# second import must change nothing.
 # Usage: testdata/compare_counts.sh [--format NAME] FILE_OR_FOLDER...
-# NAME is claude (the default), one that has a count_NAME.py, or one that
-# count_documents.py counts.
+# NAME is one that has a count_NAME.py, or one that count_documents.py counts.
+# Without it, files are counted by the format that they are of, each format by
+# itself. It fails if any count differs.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-format=claude
-if [ "${1-}" = --format ]; then format=$2; shift 2; fi
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
-for i in "$@"; do test -e "$i" || { echo "no such file: $i" >&2; exit 1; }; done
-if [ -f "$here/count_$format.py" ]; then
-    python3 "$here/count_$format.py" "$@" >"$tmp/source"
-else
-    python3 "$here/count_documents.py" "$format" "$@" >"$tmp/source"
-fi
 (cd "$here/.." && go build -o "$tmp/countlog" ./testdata/countlog)
-for store in jsonl log.db; do
-    "$tmp/countlog" --format "$format" --store "$tmp/$store" "$@" >"$tmp/log"
-    diff "$tmp/source" "$tmp/log" && echo "$store: $(wc -l <"$tmp/log") sessions agree"
-    "$tmp/countlog" --format "$format" --store "$tmp/$store" "$@" >"$tmp/again"
-    diff "$tmp/log" "$tmp/again"
+failed=0
+
+compare() { # FORMAT FILE_OR_FOLDER...
+    format=$1; shift
+    rm -rf "$tmp/first"* "$tmp/others"
+    "$tmp/countlog" --format "$format" --store "$tmp/first" --others "$tmp/others" "$@" >"$tmp/log"
+    if [ -s "$tmp/others" ]; then
+        echo "$format: left out, as another file has the session: $(cat "$tmp/others")"
+        LEFT_OUT=$(cat "$tmp/others"); export LEFT_OUT
+    else
+        unset LEFT_OUT
+    fi
+    if [ -f "$here/count_$format.py" ]; then
+        python3 "$here/count_$format.py" "$@" >"$tmp/source"
+    else
+        python3 "$here/count_documents.py" "$format" "$@" >"$tmp/source"
+    fi
+    for store in jsonl log.db; do
+        rm -rf "$tmp/$store"*
+        "$tmp/countlog" --format "$format" --store "$tmp/$store" --others "$tmp/others" "$@" >"$tmp/log"
+        "$tmp/countlog" --format "$format" --store "$tmp/$store" --others "$tmp/others" "$@" >"$tmp/again"
+        if diff "$tmp/source" "$tmp/log" && diff "$tmp/log" "$tmp/again"; then
+            echo "$format, $store: $(python3 "$here/countlib.py" <"$tmp/log"): the sources say the same"
+        else
+            failed=1
+        fi
+    done
+}
+
+format=
+if [ "${1-}" = --format ]; then format=$2; shift 2; fi
+for i in "$@"; do test -e "$i" || { echo "no such file: $i" >&2; exit 1; }; done
+if [ -n "$format" ]; then
+    compare "$format" "$@"
+    exit "$failed"
+fi
+"$tmp/countlog" --which "$@" >"$tmp/which"
+for format in $(cut -f1 "$tmp/which" | sort -u); do
+    set --
+    while IFS="$(printf '\t')" read -r of path; do
+        if [ "$of" = "$format" ]; then set -- "$@" "$path"; fi
+    done <"$tmp/which"
+    compare "$format" "$@"
 done
+exit "$failed"

@@ -62,6 +62,8 @@ def count(lines):
         step = nodes[step][1]
     for i, (r, _, own) in enumerate(nodes):
         if own in on:
+            if not message(r):
+                continue # one without a message is kept raw
             c["user"] += r["type"] == "user" and not blocks(r, "tool_result") and i not in summaries
             c["assistant"] += r["type"] == "assistant" and own not in seen
             seen.add(own)

@@ -1,5 +1,5 @@
 """What the counts of transcripts share. None of it is the importers'."""
-import json, os
+import json, os, sys
 
 NAMES = ("user", "assistant", "calls", "results", "input", "output", "cache_read", "cache_write", "cost")
 
@@ -7,13 +7,13 @@ def zero():
     return dict.fromkeys(NAMES, 0)
 
 def files(paths, ending=""):
-    """The files named, and those in folders that have the ending."""
+    """The files named, and those in folders that have the ending, but for LEFT_OUT."""
+    out = os.environ.get("LEFT_OUT", "").split("\n")
     for path in paths:
-        if not os.path.isdir(path):
-            yield path
-            continue
-        for folder, _, names in os.walk(path):
-            yield from (os.path.join(folder, n) for n in sorted(names) if n.endswith(ending))
+        found = [path]
+        if os.path.isdir(path):
+            found = [os.path.join(folder, n) for folder, _, names in os.walk(path) for n in sorted(names) if n.endswith(ending)]
+        yield from (f for f in found if f not in out)
 
 def records(path):
     """The JSON objects of a file of lines, of which one may hold several."""
@@ -34,3 +34,12 @@ def show(sessions):
     """Prints a line of JSON for each session, by id."""
     for session, counts in sorted(sessions.items()):
         print(json.dumps({"session": session, **counts}, separators=(",", ":")))
+
+def total(lines):
+    """The sum of what show printed."""
+    all = [json.loads(line) for line in lines]
+    sums = {name: sum(c[name] for c in all) for name in NAMES}
+    return "%d sessions, %s" % (len(all), ", ".join("%s %d" % (name, n) for name, n in sums.items()))
+
+if __name__ == "__main__":
+    print(total(sys.stdin))

@@ -36,22 +36,47 @@ type counts struct {
 
 func main() {
 	store := flag.String("store", "", "a folder (jsonl), or a file ending in .db (sqlite)")
-	format := flag.String("format", "claude", "the format of the transcripts")
+	format := flag.String("format", "auto", "the format of the transcripts")
+	which := flag.Bool("which", false, "only print the format and the path of each transcript")
+	others := flag.String("others", "", "a file for the paths of transcripts that were left out, as another has their session")
 	flag.Parse()
-	if err := run(context.Background(), *store, *format, flag.Args()); err != nil {
+	do := func(ctx context.Context) error { return run(ctx, *store, *format, *others, flag.Args()) }
+	if *which {
+		do = func(ctx context.Context) error { return list(ctx, flag.Args()) }
+	}
+	if err := do(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, "countlog:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, path, name string, sources []string) error {
-	format, ok := formats.Named(name)
-	if !ok {
-		return errors.New("no such format")
+// list tells of each transcript what format it is of.
+func list(ctx context.Context, sources []string) error {
+	found, err := interop.Find(ctx, formats.All(), sources, interop.Options{})
+	if err != nil {
+		return err
+	}
+	for _, f := range found.Files() {
+		fmt.Println(f.Format + "\t" + f.Path)
+	}
+	return nil
+}
+
+func run(ctx context.Context, path, name, others string, sources []string) error {
+	these := formats.All()
+	if name != "auto" {
+		format, ok := formats.Named(name)
+		if !ok {
+			return errors.New("no such format")
+		}
+		these = []interop.Format{format}
 	}
 	log := open(path)
 	defer log.Close()
-	table, err := interop.Import(ctx, log, []interop.Format{format}, sources, interop.Options{})
+	table, err := interop.Import(ctx, log, these, sources, interop.Options{})
+	if others != "" && errors.Is(err, interop.ErrHistory) {
+		err = leftOut(&table, others)
+	}
 	if err != nil {
 		return err
 	}
@@ -73,6 +98,22 @@ func run(ctx context.Context, path, name string, sources []string) error {
 		fmt.Println(string(line))
 	}
 	return nil
+}
+
+// leftOut notes the files of which nothing was imported, as another file has their
+// session. Any other error is one.
+func leftOut(table *interop.Table, path string) error {
+	var paths []byte
+	for _, row := range table.Rows {
+		switch {
+		case row.Err == nil:
+		case errors.Is(row.Err, interop.ErrHistory) && row.Imported+row.Present+row.Raw == 0:
+			paths = append(append(paths, row.Path...), '\n')
+		default:
+			return row.Err
+		}
+	}
+	return os.WriteFile(path, paths, 0o600)
 }
 
 func open(path string) *eventlog.Log {
