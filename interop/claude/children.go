@@ -146,7 +146,7 @@ func (s *session) answered(f *facts, m *eventlog.Message) (told []eventlog.Child
 		}
 		session := c.session
 		if o.AgentID != "" && session == "" {
-			session = string(f.SessionID) + ".agent-" + string(o.AgentID)
+			session = f.SessionID + ".agent-" + string(o.AgentID)
 			told = append(told, eventlog.Child{State: eventlog.ChildStateStarted, ChildID: r.CallID, ChildSessionID: session, CallID: r.CallID})
 		}
 		if o.IsAsync || o.Status == "async_launched" {
@@ -174,7 +174,7 @@ func ended(r *eventlog.Part, session, status string, structured jsontext.Value) 
 // noticed is the sub-agent that a record tells of which is none of its results:
 // one that is under way, or that ran in the background and has ended.
 func (s *session) noticed(f *facts) []eventlog.Child {
-	if id := string(f.ParentToolUseID); f.Type == "progress" && s.children[id] != nil {
+	if id := f.ParentToolUseID; f.Type == "progress" && s.children[id] != nil {
 		var progress struct {
 			Type    text `json:"type"`
 			AgentID text `json:"agentId"`
@@ -182,14 +182,17 @@ func (s *session) noticed(f *facts) []eventlog.Child {
 		if len(f.Data) == 0 || json.Unmarshal(f.Data, &progress) != nil || progress.Type != "agent_progress" || progress.AgentID == "" || s.children[id].session != "" {
 			return nil
 		}
-		session := string(f.SessionID) + ".agent-" + string(progress.AgentID)
+		session := f.SessionID + ".agent-" + string(progress.AgentID)
 		return []eventlog.Child{{State: eventlog.ChildStateStarted, ChildID: id, ChildSessionID: session, CallID: id}}
+	}
+	if len(s.tasks) == 0 {
+		return nil
 	}
 	said := strings.TrimSpace(f.prompt())
 	if !strings.HasPrefix(said, "<task-notification>") {
 		return nil
 	}
-	session := string(f.SessionID) + ".agent-" + inside(said, "task-id")
+	session := f.SessionID + ".agent-" + inside(said, "task-id")
 	for _, t := range s.tasks {
 		c := s.children[t.id]
 		if c == nil || c.session != session || c.ended {
@@ -220,7 +223,7 @@ func inside(s, tag string) string {
 // tellOfStart adds to the session that a sub-agent's call stands in which
 // session is the sub-agent's, when the same file has both.
 func (im *importer) tellOfStart(s *session, rec *interop.Record, f *facts, call string) error {
-	parent := im.sessions[string(f.SessionID)]
+	parent := im.sessions[f.SessionID]
 	if parent == nil || len(parent.seen) == 0 || parent.children[call] == nil || parent.children[call].session != "" {
 		return nil
 	}

@@ -51,7 +51,7 @@ func (s *session) parts(f *facts) (reason string) {
 		return "the session was not imported from Claude Code"
 	case s.tree.last == nil || !f.says() && !f.compacts():
 		return ""
-	case s.tree.known(string(f.ParentUUID)) || s.tree.known(string(f.LogicalParentUUID)):
+	case s.tree.known(f.ParentUUID) || s.tree.known(f.LogicalParentUUID):
 		s.matched = true
 		return ""
 	}
@@ -79,7 +79,7 @@ func (im *importer) add(s *session, rec *interop.Record, f *facts, at time.Time,
 		}
 		s.moved(seq, to)
 	}
-	if p.message != nil && s.owed != nil && !bool(f.IsCompactSummary) {
+	if p.message != nil && s.owed != nil && !f.IsCompactSummary {
 		seq, err := put(compactPart, s.owed.compaction(s.Seq(), nil))
 		if err != nil {
 			return err
@@ -107,14 +107,14 @@ type plan struct {
 func (im *importer) plan(s *session, rec *interop.Record, f *facts) (plan, error) {
 	if f.says() {
 		c := converter{ctx: im.ctx, log: im.log, calls: s.calls}
-		m, ok, err := c.message(f, rec.Value)
+		m, ok, err := c.message(f)
 		if err != nil {
 			return plan{}, err
 		}
 		if e, err := rec.Event(ownPart, m); ok && err == nil {
 			im.result.Imported++
 			return plan{f.line(m.Role == eventlog.Tool, m.Group), &m, func() (eventlog.Event, error) {
-				if s.owed == nil || !bool(f.IsCompactSummary) {
+				if s.owed == nil || !f.IsCompactSummary {
 					return e, nil
 				}
 				return rec.Event(ownPart, s.owed.compaction(s.Seq(), &m))
@@ -144,11 +144,11 @@ func (f *facts) payload(record jsontext.Value) eventlog.Payload {
 func (f *facts) title() string {
 	switch f.Type {
 	case "summary":
-		return string(f.Summary)
+		return f.Summary
 	case "custom-title":
-		return string(f.CustomTitle)
+		return f.CustomTitle
 	case "ai-title":
-		return string(f.AITitle)
+		return f.AITitle
 	}
 	return ""
 }
@@ -156,13 +156,13 @@ func (f *facts) title() string {
 // begin adds the start of a session, made of the record that it begins with.
 func (im *importer) begin(s *session, rec interop.Record, f *facts, by task) error {
 	start := eventlog.Session{
-		Title: im.titleOf(s, f), Agent: "claude-code", CWD: string(f.CWD),
+		Title: im.titleOf(s, f), Agent: "claude-code", CWD: f.CWD,
 		Source: eventlog.SessionSource{
-			Format: Name, Version: string(f.Version), Path: rec.Origin(0).Source, SessionID: string(f.SessionID),
+			Format: Name, Version: f.Version, Path: rec.Origin(0).Source, SessionID: f.SessionID,
 		},
 	}
 	if s.side {
-		start.Parent = eventlog.SessionParent{SessionID: string(f.SessionID), Seq: by.seq, CallID: by.id}
+		start.Parent = eventlog.SessionParent{SessionID: f.SessionID, Seq: by.seq, CallID: by.id}
 	}
 	e, err := rec.Event(startPart, start)
 	if err != nil {

@@ -9,35 +9,101 @@ import (
 	"github.com/convlog/convlog/interop"
 )
 
-// facts are the members of a record that decide what becomes of it.
+// facts are the members of a record that decide what becomes of it. They share its
+// bytes.
 type facts struct {
-	Type              text           `json:"type"`
-	Subtype           text           `json:"subtype"`
-	UUID              text           `json:"uuid"`
-	ParentUUID        text           `json:"parentUuid"`
-	LogicalParentUUID text           `json:"logicalParentUuid"`
-	SessionID         text           `json:"sessionId"`
-	AgentID           text           `json:"agentId"`
-	CWD               text           `json:"cwd"`
-	Version           text           `json:"version"`
-	Timestamp         text           `json:"timestamp"`
-	SourceToolUseID   text           `json:"sourceToolUseID"`
-	Summary           text           `json:"summary"`
-	CustomTitle       text           `json:"customTitle"`
-	AITitle           text           `json:"aiTitle"`
-	IsSidechain       flag           `json:"isSidechain"`
-	IsCompactSummary  flag           `json:"isCompactSummary"`
-	IsMeta            flag           `json:"isMeta"`
-	Supersedes        jsontext.Value `json:"supersedesUuids"`
-	Retracted         jsontext.Value `json:"retractedMessageUuids"`
-	Compact           jsontext.Value `json:"compactMetadata"`
-	Microcompact      jsontext.Value `json:"microcompactMetadata"`
-	Snapshot          jsontext.Value `json:"snapshot"`
-	Message           jsontext.Value `json:"message"`
-	ToolUseResult     jsontext.Value `json:"toolUseResult"`
-	ParentToolUseID   text           `json:"parentToolUseID"`
-	Data              jsontext.Value `json:"data"`
+	Type, Subtype                       string
+	UUID, ParentUUID, LogicalParentUUID string
+	SessionID, AgentID                  string
+	CWD, Version, Timestamp             string
+	SourceToolUseID, ParentToolUseID    string
+	Summary, CustomTitle, AITitle       string
+
+	IsSidechain, IsCompactSummary, IsMeta bool
+
+	Supersedes, Retracted, Compact, Microcompact, Snapshot jsontext.Value
+	Message, ToolUseResult, Data                           jsontext.Value
+
+	// members are all of them, message those of Message if that is an object.
+	members, message []interop.Member
 }
+
+// factsOf reads the facts of a record; a member that is not of its type counts as
+// empty. An error says that the record is no object.
+func factsOf(record jsontext.Value) (f facts, err error) {
+	f.members, err = interop.Members(record)
+	for i := range f.members {
+		f.take(&f.members[i])
+	}
+	if len(f.Message) > 0 {
+		f.message, _ = interop.Members(f.Message)
+	}
+	return f, err
+}
+
+func (f *facts) take(m *interop.Member) {
+	switch m.Name {
+	case "type":
+		f.Type = textOf(m)
+	case "subtype":
+		f.Subtype = textOf(m)
+	case "uuid":
+		f.UUID = textOf(m)
+	case "parentUuid":
+		f.ParentUUID = textOf(m)
+	case "logicalParentUuid":
+		f.LogicalParentUUID = textOf(m)
+	case "sessionId":
+		f.SessionID = textOf(m)
+	case "agentId":
+		f.AgentID = textOf(m)
+	case "cwd":
+		f.CWD = textOf(m)
+	case "version":
+		f.Version = textOf(m)
+	case "timestamp":
+		f.Timestamp = textOf(m)
+	case "sourceToolUseID":
+		f.SourceToolUseID = textOf(m)
+	case "parentToolUseID":
+		f.ParentToolUseID = textOf(m)
+	case "summary":
+		f.Summary = textOf(m)
+	case "customTitle":
+		f.CustomTitle = textOf(m)
+	case "aiTitle":
+		f.AITitle = textOf(m)
+	case "isSidechain":
+		f.IsSidechain = isTrue(m)
+	case "isCompactSummary":
+		f.IsCompactSummary = isTrue(m)
+	case "isMeta":
+		f.IsMeta = isTrue(m)
+	case "supersedesUuids":
+		f.Supersedes = m.Value
+	case "retractedMessageUuids":
+		f.Retracted = m.Value
+	case "compactMetadata":
+		f.Compact = m.Value
+	case "microcompactMetadata":
+		f.Microcompact = m.Value
+	case "snapshot":
+		f.Snapshot = m.Value
+	case "message":
+		f.Message = m.Value
+	case "toolUseResult":
+		f.ToolUseResult = m.Value
+	case "data":
+		f.Data = m.Value
+	}
+}
+
+func textOf(m *interop.Member) string {
+	s, _ := interop.Text(m.Value)
+	return s
+}
+
+func isTrue(m *interop.Member) bool { return m.Value.Kind() == 't' }
 
 // compactFacts are the compactMetadata of a compaction.
 type compactFacts struct {
@@ -84,7 +150,7 @@ func (f *flag) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 
 // time is when the record was made; zero if it does not say.
 func (f *facts) time() time.Time {
-	if at := interop.Time(string(f.Timestamp)); !at.IsZero() || len(f.Snapshot) == 0 {
+	if at := interop.Time(f.Timestamp); !at.IsZero() || len(f.Snapshot) == 0 {
 		return at
 	}
 	var snapshot struct {
@@ -111,52 +177,90 @@ func (f *facts) begins() bool {
 
 // kindName is the record's type with its subtype.
 func (f *facts) kindName() string {
-	name := string(f.Type)
+	name := f.Type
 	if name == "" {
 		name = "untyped"
 	}
 	if f.Subtype != "" {
-		name += ":" + string(f.Subtype)
+		name += ":" + f.Subtype
 	}
 	return name
 }
 
+// content is what a line of the user says; nil for other lines.
+func (f *facts) content() jsontext.Value {
+	if f.Type != "user" {
+		return nil
+	}
+	for i := range f.message {
+		if f.message[i].Name == "content" {
+			return f.message[i].Value
+		}
+	}
+	return nil
+}
+
 // prompt is the text that a line of the user begins with.
 func (f *facts) prompt() string {
-	var message struct {
-		Content jsontext.Value `json:"content"`
-	}
-	if f.Type != "user" || len(f.Message) == 0 || json.Unmarshal(f.Message, &message) != nil {
-		return ""
-	}
-	if s, ok := interop.Text(message.Content); ok {
+	content := f.content()
+	if s, ok := interop.Text(content); ok {
 		return s
 	}
-	var blocks []struct {
-		Text text `json:"text"`
-	}
-	if json.Unmarshal(message.Content, &blocks) != nil || len(blocks) == 0 {
+	blocks := blocksOf(content)
+	if len(blocks) == 0 {
 		return ""
 	}
-	return string(blocks[0].Text)
+	return blocks[0].text("text")
+}
+
+// block is a piece of content.
+type block []interop.Member
+
+// blocksOf are the pieces of content; none if it is something else than an array
+// of them.
+func blocksOf(content jsontext.Value) []block {
+	elements, err := interop.Elements(content)
+	if err != nil {
+		return nil
+	}
+	blocks := make([]block, len(elements))
+	for i, v := range elements {
+		if v.Kind() == 'n' {
+			continue
+		}
+		if blocks[i], err = interop.Members(v); err != nil {
+			return nil
+		}
+	}
+	return blocks
+}
+
+// text is a member that is a string.
+func (b block) text(name string) string {
+	for i := range b {
+		if b[i].Name == name {
+			return textOf(&b[i])
+		}
+	}
+	return ""
 }
 
 // line is what the tree needs of the record. results says that it carries tool
 // results, group is the message it is a piece of.
 func (f *facts) line(results bool, group string) line {
-	l := line{uuid: string(f.UUID), parent: string(f.ParentUUID), group: group}
+	l := line{uuid: f.UUID, parent: f.ParentUUID, group: group}
 	l.retracts = append(stringsOf(f.Supersedes), stringsOf(f.Retracted)...)
 	switch {
 	case f.Type == "assistant":
 		l.kind = reply
-	case f.Type == "user" && (results || f.SourceToolUseID != "" || bool(f.IsCompactSummary)):
+	case f.Type == "user" && (results || f.SourceToolUseID != "" || f.IsCompactSummary):
 		l.kind = answer
 	case f.Type == "user":
 		l.kind = prompt
 	case f.compacts():
 		l.kind = barrier
 		if l.parent == "" {
-			l.parent = string(f.LogicalParentUUID)
+			l.parent = f.LogicalParentUUID
 		}
 		l.tail = f.compaction().Preserved.Tail
 	}

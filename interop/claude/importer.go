@@ -5,8 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-json-experiment/json"
-
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 )
@@ -57,8 +55,8 @@ func newImporter(ctx context.Context, log *eventlog.Log) *importer {
 // record takes in the next record of the file. A *interop.RecordError refuses
 // it; any other error stops the import.
 func (im *importer) record(rec interop.Record) error {
-	var f facts
-	if err := json.Unmarshal(rec.Value, &f); err != nil {
+	f, err := factsOf(rec.Value)
+	if err != nil {
 		return rec.Refuse(err)
 	}
 	im.passes(f.time())
@@ -67,8 +65,7 @@ func (im *importer) record(rec interop.Record) error {
 		return im.apply(im.current, rec, &f, im.at)
 	}
 	if id == "" {
-		im.hold(rec, f, id)
-		return nil
+		return im.hold(rec, id)
 	}
 	if err := eventlog.CheckSessionID(id); err != nil {
 		return rec.Refuse(err)
@@ -77,12 +74,17 @@ func (im *importer) record(rec interop.Record) error {
 	if err != nil {
 		return err
 	}
-	begins := f.begins()
+	begins := im.goesOn(s) || f.begins()
 	if s.New() && !begins {
-		im.hold(rec, f, id)
-		return nil
+		return im.hold(rec, id)
 	}
 	return im.applyTo(s, rec, &f, begins)
+}
+
+// goesOn reports whether it makes no difference if a session could begin with the
+// next record of s.
+func (im *importer) goesOn(s *session) bool {
+	return !s.New() && s == im.current && len(im.held) == 0
 }
 
 // passes takes in the time of the next record, if it has one. What was held
@@ -119,7 +121,7 @@ func (im *importer) applyTo(s *session, rec interop.Record, f *facts, begins boo
 	if err := im.release(s, begins); err != nil {
 		return err
 	}
-	if begins && (!bool(f.IsSidechain) || im.current == nil || im.current.side) {
+	if begins && (!f.IsSidechain || im.current == nil || im.current.side) {
 		im.current = s
 	}
 	return im.apply(s, rec, f, im.at)
@@ -133,7 +135,7 @@ func (im *importer) callOf(s *session, f *facts) (by task, err error) {
 	}
 	by.id = s.call
 	if s.New() {
-		parent, err := im.open(string(f.SessionID), f)
+		parent, err := im.open(f.SessionID, f)
 		if err != nil {
 			return by, err
 		}
@@ -144,8 +146,14 @@ func (im *importer) callOf(s *session, f *facts) (by task, err error) {
 }
 
 // hold keeps a record until its session begins.
-func (im *importer) hold(rec interop.Record, f facts, session string) {
-	im.held = append(im.held, heldRecord{rec.Kept(), f, im.at, session})
+func (im *importer) hold(rec interop.Record, session string) error {
+	kept := rec.Kept()
+	f, err := factsOf(kept.Value)
+	if err != nil {
+		return rec.Refuse(err)
+	}
+	im.held = append(im.held, heldRecord{kept, f, im.at, session})
+	return nil
 }
 
 // release applies the records held for s, and those that name no session if
@@ -175,7 +183,7 @@ func (im *importer) open(id string, f *facts) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.side = id != string(f.SessionID)
+	s.side = id != f.SessionID
 	im.sessions[id] = s
 	im.order = append(im.order, s)
 	return s, nil
@@ -184,17 +192,17 @@ func (im *importer) open(id string, f *facts) (*session, error) {
 // sessionOf is the id of the session that a record belongs to; empty if it names
 // none.
 func (im *importer) sessionOf(f *facts) string {
-	id := string(f.SessionID)
+	id := f.SessionID
 	switch {
 	case id == "":
 		return ""
-	case bool(f.IsSidechain) && f.AgentID != "":
-		return id + ".agent-" + string(f.AgentID)
-	case bool(f.IsSidechain):
+	case f.IsSidechain && f.AgentID != "":
+		return id + ".agent-" + f.AgentID
+	case f.IsSidechain:
 		id = im.sideOf(f)
 	}
 	if f.UUID != "" {
-		im.sides[string(f.UUID)] = id
+		im.sides[f.UUID] = id
 	}
 	return id
 }
@@ -203,14 +211,14 @@ func (im *importer) sessionOf(f *facts) string {
 // parent, or with one in the session itself, begins a new one; a line whose
 // parent is missing is the newest one's.
 func (im *importer) sideOf(f *facts) string {
-	main := string(f.SessionID)
-	side, prefix := im.sides[string(f.ParentUUID)], main+".side-"
+	main := f.SessionID
+	side, prefix := im.sides[f.ParentUUID], main+".side-"
 	if strings.HasPrefix(side, prefix) {
 		im.lastSide[main] = side
 		return side
 	}
 	if f.UUID != "" && (f.ParentUUID == "" || side == main || im.lastSide[main] == "") {
-		im.lastSide[main] = prefix + string(f.UUID)
+		im.lastSide[main] = prefix + f.UUID
 	}
 	if im.lastSide[main] == "" {
 		return main

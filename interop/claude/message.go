@@ -2,9 +2,8 @@ package claude
 
 import (
 	"context"
-	"fmt"
+	"strconv"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/eventlog"
@@ -29,14 +28,13 @@ func (c *converter) content(v jsontext.Value) ([]eventlog.Part, error) {
 // message converts a user or assistant record. What the log's message has no
 // member for stays in its extra: the record without what was converted. ok is
 // false when the record holds no message.
-func (c *converter) message(f *facts, record jsontext.Value) (m eventlog.Message, ok bool, err error) {
-	inner, err := interop.Members(f.Message)
-	if err != nil || len(f.Message) == 0 {
+func (c *converter) message(f *facts) (m eventlog.Message, ok bool, err error) {
+	if f.Message.Kind() != '{' {
 		return m, false, nil
 	}
 	m.Role = eventlog.Role(f.Type)
-	rest := inner[:0:0]
-	for _, member := range inner {
+	rest := f.message[:0:0]
+	for _, member := range f.message {
 		taken, err := c.take(&m, member)
 		if err != nil {
 			return m, false, err
@@ -51,8 +49,8 @@ func (c *converter) message(f *facts, record jsontext.Value) (m eventlog.Message
 	if m.Role == eventlog.Assistant {
 		m.Provider, m.Group = "anthropic", m.ResponseID
 	}
-	m.Extra, err = extraOf(record, interop.Object(rest))
-	return m, err == nil, err
+	m.Extra = f.extra(interop.Object(rest))
+	return m, true, nil
 }
 
 // take converts one member of the provider's message.
@@ -76,14 +74,10 @@ func (c *converter) take(m *eventlog.Message, member interop.Member) (taken bool
 	return taken, nil
 }
 
-// extraOf is the record with rest in place of its message.
-func extraOf(record, rest jsontext.Value) (jsontext.Value, error) {
-	all, err := interop.Members(record)
-	if err != nil {
-		return nil, fmt.Errorf("split record: %w", err)
-	}
-	kept := all[:0]
-	for _, member := range all {
+// extra is the record with rest in place of its message.
+func (f *facts) extra(rest jsontext.Value) jsontext.Value {
+	kept := make([]interop.Member, 0, len(f.members))
+	for _, member := range f.members {
 		if member.Name == "message" {
 			member.Value = rest
 		}
@@ -91,7 +85,7 @@ func extraOf(record, rest jsontext.Value) (jsontext.Value, error) {
 			kept = append(kept, member)
 		}
 	}
-	return interop.Object(kept), nil
+	return interop.Object(kept)
 }
 
 // usageOf reads token counts; ok is false when they are not what they should be.
@@ -100,19 +94,30 @@ func usageOf(v jsontext.Value) (u eventlog.Usage, ok bool) {
 	if err != nil {
 		return u, false
 	}
-	fields := map[string]*int64{
-		"input_tokens": &u.InputTokens, "output_tokens": &u.OutputTokens,
-		"cache_read_input_tokens": &u.CacheReadTokens, "cache_creation_input_tokens": &u.CacheWriteTokens,
-	}
 	rest := members[:0]
 	for _, m := range members {
-		field := fields[m.Name]
+		field := countOf(&u, m.Name)
 		if field == nil || m.Value.Kind() != '0' {
 			rest = append(rest, m)
-		} else if json.Unmarshal(m.Value, field) != nil || *field < 0 {
+		} else if *field, err = strconv.ParseInt(string(m.Value), 10, 64); err != nil || *field < 0 {
 			return eventlog.Usage{}, false
 		}
 	}
 	u.Extra = interop.Object(rest)
 	return u, true
+}
+
+// countOf is the count that goes by a name; nil if none does.
+func countOf(u *eventlog.Usage, name string) *int64 {
+	switch name {
+	case "input_tokens":
+		return &u.InputTokens
+	case "output_tokens":
+		return &u.OutputTokens
+	case "cache_read_input_tokens":
+		return &u.CacheReadTokens
+	case "cache_creation_input_tokens":
+		return &u.CacheWriteTokens
+	}
+	return nil
 }

@@ -72,8 +72,8 @@ func (s *session) remember(e *eventlog.Event) error {
 	if !ok {
 		return nil
 	}
-	var f facts
-	if err := json.Unmarshal(record, &f); err != nil {
+	f, err := factsOf(record)
+	if err != nil {
 		return err
 	}
 	s.took(&f, f.line(false, ""), nil, e, e.Seq)
@@ -82,8 +82,8 @@ func (s *session) remember(e *eventlog.Event) error {
 
 // said takes in a message that the log holds.
 func (s *session) said(m *eventlog.Message, e *eventlog.Event) {
-	var f facts
-	if len(m.Extra) == 0 || json.Unmarshal(m.Extra, &f) != nil || !f.says() {
+	f, err := factsOf(m.Extra)
+	if err != nil || !f.says() {
 		s.called(m, e.Seq) // a message that this package did not import
 		return
 	}

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/interop"
@@ -14,7 +13,7 @@ import (
 // titleOf is the title of a session that begins with the record of f: the newest
 // one among the records held for it, or else what the prompt says.
 func (im *importer) titleOf(s *session, f *facts) string {
-	known := map[text]string{}
+	known := map[string]string{}
 	for i := range im.held {
 		h := &im.held[i]
 		if title := h.facts.title(); h.of(s, true) && strings.TrimSpace(title) != "" {
@@ -41,17 +40,11 @@ type opening struct {
 
 // opening reads the beginning of a user line.
 func (f *facts) opening() (o opening) {
-	var message struct {
-		Content jsontext.Value `json:"content"`
-	}
 	if f.Type != "user" {
 		return o
 	}
-	o.meta = bool(f.IsMeta || f.IsCompactSummary)
-	if len(f.Message) == 0 || json.Unmarshal(f.Message, &message) != nil {
-		return o
-	}
-	o.unwrap(o.blocks(message.Content))
+	o.meta = f.IsMeta || f.IsCompactSummary
+	o.unwrap(o.blocks(f.content()))
 	return o
 }
 
@@ -60,18 +53,11 @@ func (o *opening) blocks(content jsontext.Value) string {
 	if s, ok := interop.Text(content); ok {
 		return s
 	}
-	var blocks []struct {
-		Type text `json:"type"`
-		Text text `json:"text"`
-	}
-	if json.Unmarshal(content, &blocks) != nil {
-		return ""
-	}
 	var said strings.Builder
-	for _, b := range blocks {
-		switch b.Type {
+	for _, b := range blocksOf(content) {
+		switch b.text("type") {
 		case "text":
-			said.WriteString(string(b.Text) + "\n")
+			said.WriteString(b.text("text") + "\n")
 		case "tool_result":
 			o.results = true
 		default:
