@@ -65,11 +65,14 @@ type RunTurn struct {
 	Error      string              `json:"error,omitzero"`
 	Started    time.Time           `json:"started"`
 	Ended      time.Time           `json:"ended"`
-	// Input is what the turn was given, Output the last thing it said.
-	Input  []eventlog.Message `json:"input,omitzero"`
-	Output *eventlog.Message  `json:"output,omitzero"`
-	Ops    []*Op              `json:"ops,omitzero"`
-	Logs   []LogLine          `json:"logs,omitzero"`
+	// Input is what the user asked, Context what else the model was told: messages
+	// of other roles, and those that IsContext tells. Output is the last thing
+	// that the turn said.
+	Input   []eventlog.Message `json:"input,omitzero"`
+	Context []eventlog.Message `json:"context,omitzero"`
+	Output  *eventlog.Message  `json:"output,omitzero"`
+	Ops     []*Op              `json:"ops,omitzero"`
+	Logs    []LogLine          `json:"logs,omitzero"`
 	// Accounting is what cost something and belongs to no op.
 	Accounting []Accounting `json:"accounting,omitzero"`
 	Spend      Spend        `json:"spend"`

@@ -33,7 +33,7 @@ type runBuilder struct {
 	llm      *Op // that is under way
 	last     *Op // that answered last, and whose step has not completed
 	owner    map[*Op]*RunTurn
-	inputs   map[*foundTurn][]eventlog.Message // of exchanges that a turn took over
+	inputs   map[*foundTurn]given // of exchanges that a turn took over
 
 	// The event that is looked at.
 	e         *eventlog.Event
@@ -41,6 +41,9 @@ type runBuilder struct {
 	inherited bool
 	onPath    bool
 }
+
+// given is what a turn was given.
+type given struct{ said, context []eventlog.Message }
 
 type stepKey struct {
 	turn ulid.ULID
@@ -51,7 +54,7 @@ func newRunBuilder(session string, own bool, path []eventlog.Stretch) *runBuilde
 	return &runBuilder{run: &Run{Session: session}, own: own, path: pathCursor{path}, turns: map[*foundTurn]*RunTurn{},
 		byID: map[ulid.ULID]*RunTurn{}, calls: map[string]*Op{}, keys: map[string]*Op{}, answers: map[string]*Op{},
 		waiting: map[string]*Op{}, children: map[string]*ChildOp{}, steps: map[stepKey]*Op{}, owner: map[*Op]*RunTurn{},
-		inputs: map[*foundTurn][]eventlog.Message{}}
+		inputs: map[*foundTurn]given{}}
 }
 
 func (b *runBuilder) add(e *eventlog.Event) error {
@@ -89,7 +92,7 @@ func (b *runBuilder) enter() {
 		t = nil // the path went on from the exchange otherwise
 	}
 	if x := b.turns[at.input]; t == nil && x != nil {
-		b.inputs[at.input] = slices.Clone(x.Input)
+		b.inputs[at.input] = given{slices.Clone(x.Input), slices.Clone(x.Context)}
 		if x.Orphaned != b.onPath { // both are on the path, or neither
 			t = x // the exchange becomes the turn that took it over
 			delete(b.turns, at.input)
@@ -121,7 +124,7 @@ func (b *runBuilder) left(at *foundTurn) *RunTurn {
 	if !taken {
 		input = b.inputs[at.input]
 	}
-	t.Input = slices.Clone(input)
+	t.Input, t.Context = slices.Clone(input.said), slices.Clone(input.context)
 	return t
 }
 

@@ -62,11 +62,14 @@ func (b *runBuilder) input(m *eventlog.Message) {
 	if len(m.ToolResults()) == len(m.Parts) && len(m.Parts) > 0 {
 		return
 	}
-	if b.turn != nil {
-		b.turn.Input = append(b.turn.Input, *m)
-		return
+	switch t := b.turn; {
+	case t == nil:
+		b.log(LogLine{Seq: b.e.Seq, Time: b.e.Timestamp, Type: b.e.Type, Value: b.e.Data})
+	case m.Role == eventlog.User && !IsContext(b.e):
+		t.Input = append(t.Input, *m)
+	default:
+		t.Context = append(t.Context, *m)
 	}
-	b.log(LogLine{Seq: b.e.Seq, Time: b.e.Timestamp, Type: b.e.Type, Value: b.e.Data})
 }
 
 // output remembers what was said last. Pieces of one group are one message.

@@ -35,7 +35,8 @@ type RunLogTurn struct {
 	Orphaned  bool                `json:"orphaned,omitzero"`
 	Status    eventlog.TurnStatus `json:"status,omitzero"`
 	Error     string              `json:"error,omitzero"`
-	Input     []eventlog.Message  `json:"input"`
+	Input     []eventlog.Message  `json:"input"` // what the user asked
+	Context   []eventlog.Message  `json:"context,omitzero"`
 	Output    *eventlog.Message   `json:"output,omitzero"`
 	Calls     []RunLogCall        `json:"tool_calls,omitzero"`
 	Cost      eventlog.Cost       `json:"cost"`
@@ -86,7 +87,7 @@ func (r *Run) Log(orphaned bool) *RunLog {
 
 func (t *RunTurn) log(orphaned bool) RunLogTurn {
 	l := RunLogTurn{Index: t.Index, Seq: t.From, Timestamp: t.Started, Orphaned: t.Orphaned, Status: t.Status, Error: t.Error,
-		Input: t.Input, Output: t.Output, Cost: t.Spend.Cost, Usage: t.Spend.Usage}
+		Input: t.Input, Context: t.Context, Output: t.Output, Cost: t.Spend.Cost, Usage: t.Spend.Usage}
 	if !t.ID.IsZero() {
 		l.TurnID = t.ID.String()
 	}

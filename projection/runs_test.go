@@ -134,3 +134,42 @@ func TestStepsThatOnlyComplete(t *testing.T) {
 		}
 	})
 }
+
+// What a program says in the user's name is context, also where a turn takes over
+// the exchange it stands in; so are messages of other roles.
+func TestTurnsAreGivenContext(t *testing.T) {
+	onStores(t, func(t *testing.T, log *eventlog.Log) {
+		var events []eventlog.Event
+		add := func(e eventlog.Event, err error) {
+			t.Helper()
+			if err != nil {
+				t.Fatal(err)
+			}
+			events = append(events, e)
+		}
+		add(eventlog.NewUserMessage("Today is Monday."))
+		if err := events[0].SetMetadata("context", true); err != nil {
+			t.Fatal(err)
+		}
+		add(eventlog.NewUserMessage("What does it weigh?"))
+		add(eventlog.NewTurnStarted(eventlog.TurnStart{}))
+		add(eventlog.NewMessage(eventlog.Message{Role: eventlog.Developer, Parts: []eventlog.Part{eventlog.Text("Be brief.")}}))
+		if _, err := log.Append(bg, "s", eventlog.New, events...); err != nil {
+			t.Fatal(err)
+		}
+		run, err := projection.LoadRuns(bg, log, "s")
+		if err != nil || len(run.Turns) != 1 {
+			t.Fatalf("%d turns (%v)", len(run.Turns), err)
+		}
+		text := func(messages []eventlog.Message) (all string) {
+			for _, m := range messages {
+				all += m.Text() + " "
+			}
+			return all
+		}
+		turn := run.Turns[0]
+		if text(turn.Input) != "What does it weigh? " || text(turn.Context) != "Today is Monday. Be brief. " {
+			t.Errorf("input %q, context %q", text(turn.Input), text(turn.Context))
+		}
+	})
+}

@@ -128,7 +128,11 @@ func (r *renderer) message(x *transcript.Entry) {
 	if m.Model != "" {
 		about = append(about, clean(m.Model))
 	}
-	r.heading(x, r.paint(roleStyle(m.Role), string(m.Role)), about)
+	s := roleStyle(m.Role)
+	if x.IsContext() {
+		s = yellow
+	}
+	r.heading(x, r.paint(s, x.Speaker()), about)
 	for i := range m.Parts {
 		r.part(&m.Parts[i], x.Results, indent)
 	}

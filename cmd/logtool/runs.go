@@ -98,8 +98,8 @@ func runAbout(r *projection.Run) string {
 
 func (p *printer) runTurn(t *projection.RunTurn, in string) {
 	words := []string{fmt.Sprintf("turn %d", t.Index), p.paint(dim, at(t.From))}
-	if len(t.Input) > 0 {
-		words = append(words, brief(t.Input[0].Text(), 80))
+	if input := asked(t.Input, 80); input != "" {
+		words = append(words, input)
 	}
 	words = append(words, p.paint(dim, strings.Join(turnAbout(t), " · ")))
 	if t.Orphaned {
@@ -109,6 +109,16 @@ func (p *printer) runTurn(t *projection.RunTurn, in string) {
 	for _, op := range t.Ops {
 		p.op(op, in+indent)
 	}
+}
+
+// asked is the beginning of what a turn was asked: the first that has words.
+func asked(input []eventlog.Message, most int) string {
+	for i := range input {
+		if text := brief(input[i].Text(), most); text != "" {
+			return text
+		}
+	}
+	return ""
 }
 
 func turnAbout(t *projection.RunTurn) (words []string) {
@@ -224,10 +234,7 @@ func (p *printer) runLog(l *projection.RunLog) {
 
 func turnCells(t *projection.RunLogTurn) []string {
 	const most = 40
-	var input, output string
-	if len(t.Input) > 0 {
-		input = brief(t.Input[0].Text(), most)
-	}
+	input, output := asked(t.Input, most), ""
 	if t.Output != nil {
 		output = brief(t.Output.Text(), most)
 	}

@@ -111,7 +111,11 @@ func (im *importer) plan(s *session, rec *interop.Record, f *facts) (plan, error
 		if err != nil {
 			return plan{}, err
 		}
-		if e, err := rec.Event(ownPart, m); ok && err == nil {
+		e, err := rec.Event(ownPart, m)
+		if ok && err == nil && m.Role == eventlog.User && !f.opening().asks() {
+			err = e.SetMetadata("context", true)
+		}
+		if ok && err == nil {
 			im.result.Imported++
 			return plan{f.line(m.Role == eventlog.Tool, m.Group), &m, func() (eventlog.Event, error) {
 				if s.owed == nil || !f.IsCompactSummary {

@@ -132,9 +132,18 @@ func (o opening) prompts() bool {
 	return !o.meta && (!o.local || o.text != "" || o.command != "" || o.media)
 }
 
+// interrupted is what Claude Code says in the user's name when the user stops it.
+const interrupted = "[Request interrupted by user"
+
+// asks reports whether the user asks for something: prompts, and not only stops
+// what is under way.
+func (o opening) asks() bool {
+	return o.prompts() && (o.media || o.command != "" || !strings.HasPrefix(o.text, interrupted))
+}
+
 // title is the first line of what was said, cut.
 func (o opening) title() string {
-	if o.results || !o.prompts() {
+	if o.results || !o.asks() {
 		return ""
 	}
 	return interop.Title(cmp.Or(o.command, o.text))

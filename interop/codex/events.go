@@ -52,6 +52,9 @@ func (im *importer) event(l *line, p eventlog.Payload) (e eventlog.Event, kept b
 	if err == nil && !kept && l.repeats() {
 		err = e.SetMetadata("repeats", true)
 	}
+	if m, ok := p.(eventlog.Message); ok && err == nil && kept && m.Role == eventlog.User && !isBoundary(&m) {
+		err = e.SetMetadata("context", true)
+	}
 	if err == nil {
 		err = im.inherit(&e)
 	}

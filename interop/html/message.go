@@ -60,9 +60,9 @@ func (p *page) open(x *transcript.Entry, class markup) {
 
 func (p *page) message(x *transcript.Entry) {
 	m := &x.Message
-	p.open(x, roleClass(m.Role))
+	p.open(x, classOf(x))
 	p.tag(`<b>`)
-	p.text(string(m.Role))
+	p.text(x.Speaker())
 	p.tag(`</b>`)
 	for _, word := range x.Words() {
 		p.word(word)
@@ -71,7 +71,7 @@ func (p *page) message(x *transcript.Entry) {
 	p.tag("</div>\n")
 	// What neither the user nor the assistant says is folded as output is.
 	text := m.Text()
-	folds := m.Role != eventlog.User && m.Role != eventlog.Assistant && long(text, foldLines, foldBytes)
+	folds := (m.Role != eventlog.User && m.Role != eventlog.Assistant || x.IsContext()) && long(text, foldLines, foldBytes)
 	if folds {
 		p.tag("<details><summary>")
 		p.summary(text)
@@ -104,13 +104,14 @@ func (p *page) marks(x *transcript.Entry) {
 	}
 }
 
-func roleClass(role eventlog.Role) markup {
-	switch role {
-	case eventlog.User:
+// classOf says whose message it is.
+func classOf(x *transcript.Entry) markup {
+	switch role := x.Message.Role; {
+	case role == eventlog.User && !x.IsContext():
 		return "user"
-	case eventlog.Assistant:
+	case role == eventlog.Assistant:
 		return "assistant"
-	case eventlog.Tool:
+	case role == eventlog.Tool:
 		return "tool"
 	}
 	return "system"

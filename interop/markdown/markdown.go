@@ -80,7 +80,11 @@ func (p *page) entry(x *transcript.Entry) {
 		p.printf("\n## Turn %d\n", x.Turn)
 	}
 	if x.IsMessage {
-		p.heading(x, string(x.Message.Role), x.Words())
+		p.heading(x, x.Speaker(), x.Words())
+		if x.IsContext() {
+			p.outputs(x.Message.Parts)
+			return
+		}
 		for i := range x.Message.Parts {
 			p.part(&x.Message.Parts[i], x)
 		}

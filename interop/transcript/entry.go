@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/projection"
 )
 
 // Entry is what is read as one: a message with the results of its calls, or
@@ -58,6 +59,18 @@ func NewEntry(e *eventlog.Event, orphaned bool) *Entry {
 		x.asks = len(m.Parts) == 0 || len(m.ToolResults()) < len(m.Parts)
 	}
 	return x
+}
+
+// IsContext reports whether a program said the message in the user's name.
+func (x *Entry) IsContext() bool { return x.IsMessage && projection.IsContext(&x.Event) }
+
+// Speaker is who says a message: its role, or "context" where a program said it in
+// the user's name.
+func (x *Entry) Speaker() string {
+	if x.IsContext() {
+		return "context"
+	}
+	return string(x.Message.Role)
 }
 
 // empty reports whether all that a message says stands elsewhere.
