@@ -6,6 +6,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -31,7 +32,8 @@ type seen struct {
 	Calls     int                     `json:"calls"`
 	Results   int                     `json:"results"`
 	Images    int                     `json:"images"`
-	Made      map[projection.Made]int `json:"made"` // by the rendering
+	Made      map[projection.Made]int `json:"made"`   // by the rendering
+	Silent    int                     `json:"silent"` // sessions in which nobody says anything
 	Bytes     map[string]int          `json:"bytes"`
 	Wrong     int                     `json:"wrong"`
 }
@@ -108,17 +110,33 @@ func (s *seen) history(ctx context.Context, log *eventlog.Log, id string, at int
 		s.count(entries)
 	}
 	body := func(r eventlog.BlobRef) ([]byte, error) { return readBlob(ctx, log, r) }
+	calls := 0
+	for i := range entries {
+		calls += len(entries[i].Message.ToolCalls())
+	}
+	one := rendering{id: id, at: at, calls: calls, count: count}
 	claude, err := anthropic.Messages(entries, anthropic.Options{Blob: body})
-	s.check(id, at, "anthropic", claude, err, anthropic.Check, count)
+	s.check(one, "anthropic", claude, err, anthropic.Check)
 	chat, err := openai.Chat(entries, openai.Options{Blob: body})
-	s.check(id, at, "openai", chat, err, openai.Check, count)
+	s.check(one, "openai", chat, err, openai.Check)
 	items, err := openai.Responses(entries, openai.Options{Blob: body})
-	s.check(id, at, "responses", items, err, openai.CheckResponses, count)
+	s.check(one, "responses", items, err, openai.CheckResponses)
 	return nil
+}
+
+// rendering says what is rendered.
+type rendering struct {
+	id    string
+	at    int64
+	calls int  // in the history
+	count bool // it is that of the head
 }
 
 func (s *seen) count(entries []projection.Entry) {
 	s.Entries += len(entries)
+	if len(entries) == 0 {
+		s.Silent++
+	}
 	for i := range entries {
 		m := &entries[i].Message
 		s.Calls += len(m.ToolCalls())
@@ -132,18 +150,64 @@ func (s *seen) count(entries []projection.Entry) {
 	}
 }
 
-// check notes whether a rendering succeeded, and is valid.
-func (s *seen) check(id string, at int64, name string, raw jsontext.Value, err error, check func(jsontext.Value) error, count bool) {
+// check notes whether a rendering succeeded, is valid, and has all calls with a
+// result for each.
+func (s *seen) check(one rendering, name string, raw jsontext.Value, err error, check func(jsontext.Value) error) {
 	if err == nil {
 		err = check(raw)
 	}
+	if err == nil {
+		err = paired(raw, one.calls)
+	}
 	if err != nil {
 		s.Wrong++
-		fmt.Printf("%s at %d: %s: %v\n", id, at, name, err)
+		fmt.Printf("%s at %d: %s: %v\n", one.id, one.at, name, err)
 	}
-	if count {
+	if one.count {
 		s.Bytes[name] += len(raw)
 	}
+}
+
+// paired compares the calls and results of a request, of whatever shape, with the
+// calls of the history.
+func paired(raw jsontext.Value, calls int) error {
+	var r struct {
+		Messages []struct {
+			Role    string         `json:"role"`
+			Calls   []any          `json:"tool_calls"`
+			Content jsontext.Value `json:"content"`
+		} `json:"messages"`
+		Input []block `json:"input"`
+	}
+	if err := json.Unmarshal(raw, &r); err != nil {
+		return err
+	}
+	n := map[string]int{}
+	for _, b := range r.Input {
+		n[b.Type]++
+	}
+	for _, m := range r.Messages {
+		n["function_call"] += len(m.Calls)
+		n[m.Role]++
+		var blocks []block
+		if m.Content.Kind() == '[' && json.Unmarshal(m.Content, &blocks) != nil {
+			return errors.New("blocks that are no objects")
+		}
+		for _, b := range blocks {
+			n[b.Type]++
+		}
+	}
+	made := n["function_call"] + n["tool_use"]
+	answered := n["function_call_output"] + n["tool"] + n["tool_result"]
+	if made != calls || answered != calls {
+		return fmt.Errorf("%d calls and %d results of %d calls in the history", made, answered, calls)
+	}
+	return nil
+}
+
+// block is a block of content, or an item.
+type block struct {
+	Type string `json:"type"`
 }
 
 func readBlob(ctx context.Context, log *eventlog.Log, r eventlog.BlobRef) ([]byte, error) {
