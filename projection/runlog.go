@@ -21,9 +21,13 @@ type RunLog struct {
 	Turns     []RunLogTurn  `json:"turns"`
 	ChildRuns []RunLogChild `json:"child_runs,omitzero"`
 	// TotalCost is what the session spent by itself, TreeCost with its children.
-	TotalCost eventlog.Cost  `json:"total_cost"`
-	TreeCost  eventlog.Cost  `json:"tree_cost"`
-	Usage     eventlog.Usage `json:"usage,omitzero"`
+	// Unpriced and TreeUnpriced count the answers that used tokens and are not in
+	// these, as they have no cost.
+	TotalCost    eventlog.Cost  `json:"total_cost"`
+	Unpriced     int            `json:"unpriced,omitzero"`
+	TreeCost     eventlog.Cost  `json:"tree_cost"`
+	TreeUnpriced int            `json:"tree_unpriced,omitzero"`
+	Usage        eventlog.Usage `json:"usage,omitzero"`
 }
 
 // RunLogTurn is a turn of a RunLog.
@@ -40,6 +44,7 @@ type RunLogTurn struct {
 	Output    *eventlog.Message   `json:"output,omitzero"`
 	Calls     []RunLogCall        `json:"tool_calls,omitzero"`
 	Cost      eventlog.Cost       `json:"cost"`
+	Unpriced  int                 `json:"unpriced,omitzero"` // answers that are not in Cost
 	Usage     eventlog.Usage      `json:"usage,omitzero"`
 }
 
@@ -67,7 +72,8 @@ type RunLogChild struct {
 // Log is the run as a RunLog, orphaned turns only if asked for.
 func (r *Run) Log(orphaned bool) *RunLog {
 	l := &RunLog{SessionID: r.Session, Title: r.Title, AgentID: r.Agent, StartTime: r.Started, EndTime: r.Ended, Status: r.Status,
-		Turns: []RunLogTurn{}, TotalCost: r.Totals.Own.Cost, TreeCost: r.Totals.Tree.Cost, Usage: r.Totals.Own.Usage}
+		Turns: []RunLogTurn{}, TotalCost: r.Totals.Own.Cost, Unpriced: r.Totals.Own.Unpriced,
+		TreeCost: r.Totals.Tree.Cost, TreeUnpriced: r.Totals.Tree.Unpriced, Usage: r.Totals.Own.Usage}
 	for _, t := range r.Turns {
 		if orphaned || !t.Orphaned {
 			l.Turns = append(l.Turns, t.log(orphaned))
@@ -87,7 +93,7 @@ func (r *Run) Log(orphaned bool) *RunLog {
 
 func (t *RunTurn) log(orphaned bool) RunLogTurn {
 	l := RunLogTurn{Index: t.Index, Seq: t.From, Timestamp: t.Started, Orphaned: t.Orphaned, Status: t.Status, Error: t.Error,
-		Input: t.Input, Context: t.Context, Output: t.Output, Cost: t.Spend.Cost, Usage: t.Spend.Usage}
+		Input: t.Input, Context: t.Context, Output: t.Output, Cost: t.Spend.Cost, Unpriced: t.Spend.Unpriced, Usage: t.Spend.Usage}
 	if !t.ID.IsZero() {
 		l.TurnID = t.ID.String()
 	}

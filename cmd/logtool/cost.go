@@ -24,8 +24,9 @@ Path is what led to where the session stands now, shared events too: a view that
 is not to be added up. Without SESSION it is the own cost of every session, the
 most expensive first.
 
-Costs are what the log says. Answers that used tokens and have no cost are
-counted as unpriced.`,
+Costs are what the log says, - where it says none. Answers that used tokens and
+have no cost are counted as unpriced: where there are some, a cost is only that of
+the others.`,
 		Args: between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.reading(func(log *eventlog.Log) error {
@@ -156,6 +157,22 @@ func (a *app) costs(ctx context.Context, log *eventlog.Log) error {
 	return p.flush()
 }
 
+// price is a cost; - where the log says none.
+func price(c eventlog.Cost) string {
+	if c == 0 {
+		return "-"
+	}
+	return "$" + c.String()
+}
+
+// priced is a cost in a table, with how many answers are not in it.
+func priced(s projection.Spend) string {
+	if s.Cost == 0 || s.Unpriced == 0 {
+		return price(s.Cost)
+	}
+	return price(s.Cost) + ", " + thousands(int64(s.Unpriced)) + " unpriced"
+}
+
 // spends prints a table of costs.
 func (p *printer) spends(heading string, rows []spendRow) {
 	var cells [][]string
@@ -165,7 +182,7 @@ func (p *printer) spends(heading string, rows []spendRow) {
 		if r.Unpriced > 0 {
 			unpriced = thousands(int64(r.Unpriced)) + " unpriced"
 		}
-		cells = append(cells, []string{r.name, "$" + r.Cost.String(), thousands(u.InputTokens), thousands(u.CacheReadTokens),
+		cells = append(cells, []string{r.name, price(r.Cost), thousands(u.InputTokens), thousands(u.CacheReadTokens),
 			thousands(u.CacheWriteTokens), thousands(u.OutputTokens), thousands(int64(r.Responses)), unpriced})
 	}
 	p.table([]string{heading, "COST", "INPUT", "CACHE READ", "CACHE WRITE", "OUTPUT", "ANSWERS", ""}, cells, 1, 2, 3, 4, 5, 6)

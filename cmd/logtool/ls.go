@@ -185,13 +185,10 @@ func (row *listed) cells(p *printer, ids []string, long bool) []string {
 	if !long {
 		return []string{clean(row.ID), thousands(row.Events), p.when(row.Last), title}
 	}
-	orphaned, turns, messages, output, cost := "-", "-", "-", "-", "-"
+	orphaned, turns, messages, output := "-", "-", "-", "-"
 	if t := row.tally; t != nil {
 		orphaned, turns, messages, output = thousands(t.Orphaned), thousands(t.Turns), thousands(t.Messages), thousands(t.Usage.OutputTokens)
 	}
-	if spent := row.spend().Cost; spent != 0 {
-		cost = "$" + spent.String()
-	}
 	return []string{clean(row.ID), cmp.Or(clean(row.Source), "-"), thousands(row.Events), orphaned, turns, messages, thousands(row.Forks),
-		output, cost, size(row.Bytes), p.when(row.Last), row.from(ids), title}
+		output, priced(row.spend()), size(row.Bytes), p.when(row.Last), row.from(ids), title}
 }

@@ -89,12 +89,18 @@ func runAbout(r *projection.Run) string {
 	if t.Children > 0 {
 		words = append(words, count(int64(t.Children), "child run"))
 	}
-	words = append(words, "own $"+t.Own.Cost.String())
+	words = append(words, "own "+price(t.Own.Cost))
 	if t.Children > 0 {
-		words = append(words, "tree $"+t.Tree.Cost.String())
+		words = append(words, "tree "+price(t.Tree.Cost))
+	}
+	if t.Tree.Unpriced > 0 {
+		words = append(words, unpriced(t.Tree.Unpriced))
 	}
 	return strings.Join(words, " · ")
 }
+
+// unpriced says how many answers are in no cost.
+func unpriced(n int) string { return count(int64(n), "answer") + " unpriced" }
 
 func (p *printer) runTurn(t *projection.RunTurn, in string) {
 	words := []string{fmt.Sprintf("turn %d", t.Index), p.paint(dim, at(t.From))}
@@ -132,7 +138,7 @@ func turnAbout(t *projection.RunTurn) (words []string) {
 	}
 	words = append(words, took(t.Started, t.Ended))
 	if t.Spend.Cost > 0 {
-		words = append(words, "$"+t.Spend.Cost.String())
+		words = append(words, priced(t.Spend))
 	}
 	return words
 }
@@ -229,7 +235,17 @@ func (p *printer) runLog(l *projection.RunLog) {
 		cells = append(cells, turnCells(&l.Turns[i]))
 	}
 	p.table([]string{"TURN", "SEQ", "STATUS", "CALLS", "COST", "INPUT", "OUTPUT"}, cells, 0, 1, 3, 4)
-	p.printf("%s, $%s; with child runs $%s\n", count(int64(len(l.Turns)), "turn"), l.TotalCost, l.TreeCost)
+	line := count(int64(len(l.Turns)), "turn") + ", cost " + price(l.TotalCost)
+	if l.Unpriced > 0 {
+		line += ", " + unpriced(l.Unpriced)
+	}
+	if len(l.ChildRuns) > 0 {
+		line += "; with child runs " + price(l.TreeCost)
+		if l.TreeUnpriced > 0 {
+			line += ", " + unpriced(l.TreeUnpriced)
+		}
+	}
+	p.printf("%s\n", line)
 }
 
 func turnCells(t *projection.RunLogTurn) []string {
@@ -255,7 +271,7 @@ func turnCells(t *projection.RunLogTurn) []string {
 	if failed > 0 {
 		calls += " (" + thousands(int64(failed)) + " failed)"
 	}
-	return []string{strconv.Itoa(t.Index), strconv.FormatInt(t.Seq, 10), status, calls, "$" + t.Cost.String(), input, output}
+	return []string{strconv.Itoa(t.Index), strconv.FormatInt(t.Seq, 10), status, calls, priced(projection.Spend{Cost: t.Cost, Unpriced: t.Unpriced}), input, output}
 }
 
 // childOp prints a run that an op started.

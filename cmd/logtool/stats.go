@@ -101,12 +101,8 @@ func (p *printer) tallies(heading string, rows []namedTally) {
 }
 
 func tallyCells(t projection.Tally) []string {
-	cost := "-"
-	if t.Cost != 0 {
-		cost = "$" + t.Cost.String()
-	}
 	return []string{thousands(int64(t.Sessions)), thousands(t.Events), thousands(t.Messages), thousands(t.Calls),
-		thousands(t.Usage.OutputTokens), cost}
+		thousands(t.Usage.OutputTokens), priced(t.Spend)}
 }
 
 func modelRows(s *projection.Stats) (rows []spendRow) {

@@ -67,9 +67,17 @@ func (a *About) Facts() (facts []Fact) {
 	}
 	add("Models", strings.Join(models(a.Cost.ByModel), ", "))
 	add("Tokens", Tokens(a.Cost.Own.Usage))
-	add("Cost", dollars(a.Cost.Own.Cost))
-	add("Inherited", words(Tokens(a.Cost.Inherited.Usage), dollars(a.Cost.Inherited.Cost)))
+	add("Cost", cost(a.Cost.Own))
+	add("Inherited", words(Tokens(a.Cost.Inherited.Usage), cost(a.Cost.Inherited)))
 	return facts
+}
+
+// cost is what is known of a cost; empty if nothing was spent.
+func cost(s projection.Spend) string {
+	if s.Unpriced == 0 {
+		return dollars(s.Cost)
+	}
+	return words(dollars(s.Cost), interop.Count(int64(s.Unpriced), "answer")+" unpriced")
 }
 
 // dollars is an amount; empty if it is nothing.
