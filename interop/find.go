@@ -149,12 +149,21 @@ func (f *finder) inFolder(path string) {
 		f.unread(path, err)
 		return
 	}
-	if format := f.detect(path, head); format != nil {
+	if format := f.detect(path, head); format != nil && gathered(format, path) {
+		f.seen[path] = true
+		return
+	} else if format != nil {
 		f.take(src, format, head)
 		return
 	}
 	f.seen[path] = true
 	f.Skipped = append(f.Skipped, path)
+}
+
+// gathered reports whether another file stands for this one.
+func gathered(format Format, path string) bool {
+	g, ok := format.(Gatherer)
+	return ok && g.Gathered(path)
 }
 
 // named takes a file that must be of a known format.

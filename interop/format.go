@@ -45,6 +45,13 @@ type Laner interface {
 	Lane(head []byte) string
 }
 
+// Gatherer is implemented by a Format that keeps a session in many files, one of
+// which stands for all: that one is imported, with the others. In folders these
+// are then neither imported nor skipped.
+type Gatherer interface {
+	Gathered(name string) bool
+}
+
 // HeadBytes is how much of a file Detect sees at most.
 const HeadBytes = 64 << 10
 

@@ -102,28 +102,68 @@ def tau_bench(path, document):
         name = "task-%s-trial-%s" % (attempt["task_id"], attempt["trial"])
         yield stem(path) + "-" + plain(name) + "-" + digits(path, name), c
 
+conversations = {} # of openhands: the events that stand alone, by their sessions
+
 def openhands(path, document):
-    c, responses, called = zero(), set(), set()
+    folder, name = os.path.split(os.path.abspath(path))
+    if name == "base_state.json":
+        return
+    if isinstance(document, dict) and "history" not in document:
+        own = os.path.basename(os.path.dirname(folder)) if os.path.basename(folder) == "events" else ""
+        session = stem(path) + "-" + digits(path, "")
+        if own:
+            session = own if len(own) >= 12 else plain(own) + "-" + digits(folder, own)
+        events = conversations.setdefault(session, [])
+        events.append(document)
+        yield session, count_events(sorted(events, key=lambda e: e["timestamp"]), {})
+        return
     history = document if isinstance(document, list) else document["history"]
     own, metrics = "", {}
     if isinstance(document, dict):
         own, metrics = document.get("instance_id") or "", document.get("metrics") or {}
-    for e in [e for entry in history for e in (entry if isinstance(entry, list) else [entry])]:
+    events = [e for entry in history for e in (entry if isinstance(entry, list) else [entry])]
+    yield (plain(own) or stem(path)) + "-" + digits(path, own), count_events(events, metrics)
+
+def count_events(events, metrics):
+    c, responses, called, used, cost = zero(), set(), set(), {}, 0
+    for e in events:
+        if e.get("kind"):
+            count_kind(c, e, responses)
+            if e["kind"] == "ConversationStateUpdateEvent" and "usage_to_metrics" in e["value"] and not metrics:
+                used = {n: m["accumulated_token_usage"] for n, m in e["value"]["usage_to_metrics"].items()}
+                cost = nano(sum(m["accumulated_cost"] for m in e["value"]["usage_to_metrics"].values()))
+            continue
         action, call = e.get("action"), e.get("tool_call_metadata") or {}
         c["user"] += action == "message" and e["source"] == "user"
+        if not metrics:
+            cost = max(cost, nano((e.get("llm_metrics") or {}).get("accumulated_cost")))
         if action and call:
-            responses.add(call["model_response"]["id"])
+            response = call["model_response"]
+            responses.add(response["id"])
+            if not metrics:
+                used[response["id"]] = response.get("usage") or {}
             called |= {call["tool_call_id"], ("event", e["id"])}
             c["calls"] += 1
-        elif e.get("source") == "agent" and action not in (None, "null", "system", "recall", "change_agent_state", "condensation"):
+        elif e.get("source") == "agent" and action not in (None, "null", "system", "recall", "change_agent_state", "condensation", "condensation_request"):
             responses.add(("event", e["id"])) # older versions tell no calls: an action is one
             if action != "message":
                 called.add(("event", e["id"]))
                 c["calls"] += 1
         c["results"] += bool(e.get("observation") and (call.get("tool_call_id") in called or ("event", e.get("cause")) in called))
     c["assistant"] = len(responses)
-    add(c, metrics.get("accumulated_token_usage") or {}, nano(metrics.get("accumulated_cost")))
-    yield (plain(own) or stem(path)) + "-" + digits(path, own), c
+    for usage in used.values():
+        add(c, usage)
+    add(c, metrics.get("accumulated_token_usage") or {}, nano(metrics.get("accumulated_cost")) + cost)
+    return c
+
+def count_kind(c, e, responses):
+    """An event of the software agent SDK."""
+    role = (e.get("llm_message") or {}).get("role")
+    c["user"] += role == "user"
+    c["calls"] += e["kind"] == "ActionEvent"
+    c["results"] += e["kind"] in ("ObservationEvent", "AgentErrorEvent", "UserRejectObservation")
+    if e["kind"] == "ActionEvent" or role == "assistant":
+        responses.add(e["llm_response_id"])
 
 trees = {} # of oasst: the messages of each, in the order in which they came
 

@@ -16,6 +16,9 @@ import (
 // teller makes items of events.
 type teller struct {
 	model string
+	// alone: the events of a session stand in values of their own, so that those
+	// before are not known.
+	alone bool
 	used  map[string]eventlog.Usage // by response
 	items []document.Item
 	// answered are the responses that were told, calls the calls without a result
@@ -23,6 +26,8 @@ type teller struct {
 	answered map[string]bool
 	calls    map[string]call
 	cost     eventlog.Cost // of all so far
+	// stats are what was told last of all that models took.
+	stats document.Spent
 }
 
 // call is a call that an action was.
@@ -76,6 +81,10 @@ type event struct {
 // event tells an event.
 func (t *teller) event(rec *interop.Record) {
 	var e event
+	if o, err := parts.Open(rec.Value); err == nil && o.PeekText("kind") != "" {
+		t.items = append(t.items, t.told(rec, &o))
+		return
+	}
 	if rec.Value.Kind() != '{' || json.Unmarshal(rec.Value, &e) != nil {
 		t.items = append(t.items, document.Raw(*rec, "event"))
 		return
@@ -90,6 +99,8 @@ func (t *teller) event(rec *interop.Record) {
 	if m, ok := t.message(&e, &it); ok {
 		m.Extra = extra(rec.Value, &e, m.Role)
 		it.Payload = m
+	} else if e.Action == "condensation" && it.Name != "" {
+		condense(&it, rec)
 	}
 	t.items = append(t.items, it)
 }
@@ -140,7 +151,7 @@ func (t *teller) answer(e *event, it *document.Item) eventlog.Message {
 	if m.Model == "" {
 		m.Model = t.model
 	}
-	if first := r.ID == "" || !t.answered[r.ID]; first {
+	if t.first(e) {
 		t.answered[r.ID] = true
 		m.Parts = t.says(e)
 		m.Usage = r.usage(t.used)
@@ -157,6 +168,16 @@ func (t *teller) answer(e *event, it *document.Item) eventlog.Message {
 		m.Parts = append(m.Parts, eventlog.ToolCall(c.id, c.name, arguments(it.Rec.Value)))
 	}
 	return m
+}
+
+// first reports whether an event is the first of its response.
+func (t *teller) first(e *event) bool {
+	r := &e.Called.Response
+	if r.ID == "" || !t.alone {
+		return !t.answered[r.ID] || r.ID == ""
+	}
+	first := r.firstCall()
+	return first == "" || first == e.Called.ID
 }
 
 // says is what the model thought and said.
@@ -187,6 +208,10 @@ func (t *teller) costs(e *event) eventlog.Cost {
 	if err != nil || sum <= t.cost {
 		return 0
 	}
+	if t.alone {
+		t.stats.Cost = sum // what was told before is known to the log
+		return 0
+	}
 	one := sum - t.cost
 	t.cost = sum
 	return one
@@ -195,6 +220,9 @@ func (t *teller) costs(e *event) eventlog.Cost {
 // result tells what a call led to.
 func (t *teller) result(e *event) (m eventlog.Message, ok bool) {
 	c, ok := t.calls[e.Called.ID]
+	if !ok && t.alone && e.Called.ID != "" {
+		c, ok = call{e.Called.ID, e.Called.Name}, true
+	}
 	if !ok {
 		if c, ok = t.calls[string(e.Cause)]; !ok || len(e.Cause) == 0 {
 			return m, false

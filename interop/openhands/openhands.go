@@ -1,26 +1,38 @@
 // Package openhands imports what OpenHands leaves behind: the output of an
-// evaluation, a JSON object with a history of events on each line, and
-// trajectories, a JSON list of events, or an object that holds one.
+// evaluation, a JSON object with a history of events on each line; trajectories, a
+// JSON list of events, or an object that holds one; and conversations, an event in
+// each file of a folder "events", or on each line of a file.
 //
-// Events are actions and observations. The system's and the user's messages become
-// message_added, and so do those of the agent. An action that a tool call led to
-// becomes the call, behind what the model said with it; several calls of one
-// response are one group, which has its tokens and its cost. Actions of the agent
-// without a call, as of older versions, become a call named by the action. The
-// observation of a call becomes its result: an error where it says so, or a
-// command failed. All else, such as changes of state, errors that nothing was
-// called for, recalled knowledge and condensations, is kept raw as
-// "openhands:<action or observation>".
+// Events are actions and observations, or, of the software agent SDK, name their
+// kind. The system's and the user's messages become message_added, and so do those
+// of the agent. An action that a tool call led to becomes the call, behind what the
+// model said with it; several calls of one response are one group, which has its
+// tokens and its cost. Actions of the agent without a call, as of older versions,
+// become a call named by the action. The observation of a call becomes its result:
+// an error where it says so, a command failed, or the user did not want it. A
+// condensation becomes a compaction_triggered, which takes the place of the one
+// before. All else, such as changes of state, errors that nothing was called for,
+// recalled knowledge and requests, is kept raw as
+// "openhands:<action, observation or kind>".
 //
 // Tokens and cost that the metrics tell beyond those of single responses become a
 // step_completed. What stands around the history is in the extra of
 // session_started. A session is named by the instance, with digits of the file's
 // path, or by the file. What is cut off is refused; lines before it are imported.
+//
+// # Conversations
+//
+// A conversation is a session named by its folder, if the name is long enough to be
+// its alone. It is imported as one file: base_state.json beside the folder of its
+// events, or that of the first event, stands for all, which are its lines in their
+// order. Of the state, the model and the working directory are taken, and no more:
+// it holds settings that may be secret. A title comes with the user's first words.
 package openhands
 
 import (
 	"cmp"
 	"context"
+	"path/filepath"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -41,34 +53,75 @@ type Format struct{}
 // Name is "openhands".
 func (Format) Name() string { return Name }
 
+// Lane is one for all conversations whose events have files.
+func (Format) Lane(begin []byte) string {
+	if h := head.Begins(begin); !head.IsArray(begin) && (isAlone(h) || h.Has("id", "agent")) {
+		return eventsFolder
+	}
+	return ""
+}
+
 // Detect looks for an event, or for what an evaluation begins with.
-func (Format) Detect(_ string, begin []byte) bool {
+func (Format) Detect(name string, begin []byte) bool {
 	h := head.Begins(begin)
 	if head.IsArray(begin) {
 		return isEvent(h)
 	}
-	for _, name := range listNames {
-		if h.Has(name) {
-			return isEvent(h.In(name))
+	for _, list := range listNames {
+		if h.Has(list) {
+			return isEvent(h.In(list))
 		}
 	}
-	return h.Has("instance_id", "test_result")
+	if filepath.Base(name) == stateName {
+		return h.Has("id", "agent")
+	}
+	return isAlone(h) || h.Has("instance_id", "test_result")
 }
 
 // listNames are the members that hold events.
 var listNames = []string{"history", "trajectory"}
 
 func isEvent(h head.Head) bool {
-	return h.Has("source") && h.Has("timestamp") && (h.Has("action") || h.Has("observation") || h.Has("message"))
+	return h.Has("source", "timestamp") && (h.Has("action") || h.Has("observation") || h.Has("message") || h.Has("id") && isOfKind(h))
+}
+
+// isAlone reports whether a value is an event, which others may be like.
+func isAlone(h head.Head) bool {
+	switch h.Text("source") {
+	case "agent", "user", "environment", "hook":
+		return h.Has("id", "timestamp") && (h.Has("action", "args") || h.Has("observation", "content") || isOfKind(h))
+	}
+	return false
+}
+
+// isOfKind looks for what events of the software agent SDK have. Their kind stands
+// behind all else.
+func isOfKind(h head.Head) bool {
+	for _, name := range []string{"kind", "system_prompt", "llm_message", "thought"} {
+		if h.Has(name) {
+			return true
+		}
+	}
+	return false
 }
 
 // Import appends what the source holds and the log does not have yet.
 func (Format) Import(ctx context.Context, log *eventlog.Log, src interop.Source) (interop.Result, error) {
-	return document.Import(ctx, log, src, Name, read)
+	src, err := gather(src)
+	if err != nil {
+		return interop.Result{}, err
+	}
+	var r reader
+	return document.Import(ctx, log, src, Name, r.read)
 }
 
-// read reads an instance of an evaluation, or a list of events.
-func read(f *document.File, rec *interop.Record) ([]document.Session, error) {
+// reader reads the values of a file.
+type reader struct {
+	model string // of a conversation, once its state tells it
+}
+
+// read reads an instance of an evaluation, a list of events, or an event.
+func (r *reader) read(f *document.File, rec *interop.Record) ([]document.Session, error) {
 	s := document.Session{ID: f.Session(""), Rec: rec, About: eventlog.Session{Agent: "OpenHands"}}
 	list := rec.Value
 	var told facts
@@ -76,6 +129,12 @@ func read(f *document.File, rec *interop.Record) ([]document.Session, error) {
 		o, err := parts.Open(rec.Value)
 		if err != nil {
 			return nil, document.ErrShape
+		}
+		if isOne(&o) {
+			return []document.Session{r.alone(f, rec)}, nil
+		}
+		if filepath.Base(f.Path) == stateName && o.Has("agent") {
+			return []document.Session{r.state(f, rec, &o)}, nil
 		}
 		if list = takeList(&o); list == nil {
 			return nil, document.ErrShape
@@ -95,6 +154,9 @@ func read(f *document.File, rec *interop.Record) ([]document.Session, error) {
 		return nil, err
 	}
 	s.Items, s.Spent = t.items, told.spent()
+	if s.Spent.Cost == 0 && s.Spent.Usage.IsZero() {
+		s.Spent = t.stats
+	}
 	return []document.Session{s}, nil
 }
 
@@ -119,14 +181,25 @@ type facts struct {
 			Name string `json:"model"`
 		} `json:"llm_config"`
 	} `json:"metadata"`
-	Metrics struct {
-		Cost   float64 `json:"accumulated_cost"`
-		Total  tokens  `json:"accumulated_token_usage"`
-		Tokens []struct {
-			tokens
-			Response string `json:"response_id"`
-		} `json:"token_usages"`
-	} `json:"metrics"`
+	Metrics metrics `json:"metrics"`
+}
+
+// metrics are what models took.
+type metrics struct {
+	Cost   float64 `json:"accumulated_cost"`
+	Total  tokens  `json:"accumulated_token_usage"`
+	Tokens []struct {
+		tokens
+		Response string `json:"response_id"`
+	} `json:"token_usages"`
+}
+
+func (m *metrics) cost() eventlog.Cost {
+	cost, err := eventlog.USD(max(0, m.Cost))
+	if err != nil {
+		return 0
+	}
+	return cost
 }
 
 // factsOf reads what is told; members that are not what they should be are not
@@ -172,9 +245,5 @@ func (f *facts) used() map[string]eventlog.Usage {
 }
 
 func (f *facts) spent() document.Spent {
-	cost, err := eventlog.USD(max(0, f.Metrics.Cost))
-	if err != nil {
-		cost = 0
-	}
-	return document.Spent{Model: f.Metadata.Model.Name, Usage: f.Metrics.Total.usage(), Cost: cost}
+	return document.Spent{Model: f.Metadata.Model.Name, Usage: f.Metrics.Total.usage(), Cost: f.Metrics.cost()}
 }

@@ -63,6 +63,16 @@ func (r *response) stop() string {
 	return r.Choices[0].Stop
 }
 
+// firstCall is the id of its first call; empty if it has none.
+func (r *response) firstCall() string {
+	for _, choice := range r.Choices {
+		for _, c := range choice.Message.Calls {
+			return c.ID
+		}
+	}
+	return ""
+}
+
 // arguments are those of a call.
 func (r *response) arguments(id string) jsontext.Value {
 	for _, choice := range r.Choices {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/convlog/convlog/eventlog"
@@ -166,6 +167,16 @@ func (a *adding) begun() time.Time {
 	return a.time(time.Time{})
 }
 
+// newest is when the last item that says so was said.
+func (a *adding) newest() time.Time {
+	for i := range slices.Backward(a.doc.Items) {
+		if t := a.doc.Items[i].At; !t.IsZero() {
+			return t
+		}
+	}
+	return a.time(time.Time{})
+}
+
 // about begins the session, or tells what it does not know of itself.
 func (a *adding) about() error {
 	about := a.doc.About
@@ -176,7 +187,7 @@ func (a *adding) about() error {
 	if err != nil {
 		return err
 	}
-	it := Item{At: a.time(time.Time{}), Payload: about}
+	it := Item{At: a.newest(), Payload: about}
 	name := "session_started"
 	if a.s.New() {
 		it.At = a.begun()
@@ -207,11 +218,15 @@ func (a *adding) about() error {
 	return err
 }
 
-// firstWords are the beginning of what the user says first.
+// firstWords are the beginning of the first text of the user.
 func (a *adding) firstWords() string {
 	for i := range a.doc.Items {
-		if m, ok := a.doc.Items[i].Payload.(eventlog.Message); ok && m.Role == eventlog.User {
-			if title := interop.Title(m.Text()); title != "" {
+		m, ok := a.doc.Items[i].Payload.(eventlog.Message)
+		if !ok || m.Role != eventlog.User {
+			continue
+		}
+		for _, p := range m.Parts {
+			if title := interop.Title(p.Text); p.Type == eventlog.TextPart && title != "" {
 				return title
 			}
 		}
@@ -344,7 +359,7 @@ func (a *adding) payload(it *Item) (eventlog.Payload, error) {
 	if !ok {
 		return it.Payload, nil
 	}
-	return a.compaction(c, it.Forgets)
+	return a.compaction(c, it)
 }
 
 func (it *Item) raw(format string) (eventlog.Event, error) {

@@ -9,13 +9,16 @@ import (
 // compaction fills in what c stands for: the events from the first to the last of
 // those that are forgotten. In their place stand the summary, if there is one, and
 // what of them is still shown. It is nil where the session has none of the items.
-func (a *adding) compaction(c eventlog.Compaction, forgets []string) (eventlog.Payload, error) {
+func (a *adding) compaction(c eventlog.Compaction, it *Item) (eventlog.Payload, error) {
 	f := forgotten{covers: eventlog.Covers{From: math.MaxInt64}, seqs: map[int64]bool{}}
-	for _, name := range forgets {
+	for _, name := range it.Forgets {
 		a.forget(&f, a.named(name).seq)
 	}
 	if f.covers.To == 0 {
 		return nil, nil
+	}
+	if it.Renews {
+		a.forget(&f, a.compacted())
 	}
 	c.Covers = f.covers
 	if kept := a.shown(&f); len(kept) > 0 {
@@ -55,6 +58,17 @@ func (a *adding) forget(f *forgotten, seq int64) {
 			f.seqs[said] = true
 		}
 	}
+}
+
+// compacted is the seq of the newest compaction on the path; start if there is none.
+func (a *adding) compacted() (newest int64) {
+	newest = start
+	for seq := range a.s.compactions {
+		if seq > newest && a.s.trail.Holds(seq) {
+			newest = seq
+		}
+	}
+	return newest
 }
 
 // shown are the events in the range that are not forgotten.

@@ -57,6 +57,8 @@ type Spent struct {
 	Cost         eventlog.Cost
 }
 
+func (s *Spent) isZero() bool { return s.Cost == 0 && s.Usage.IsZero() }
+
 // Item is something that a session holds.
 type Item struct {
 	// Rec is where it stands, and what there is of it.
@@ -77,6 +79,8 @@ type Item struct {
 	// Compaction then, whose Covers and Entries follow from them; it is kept raw
 	// where the session has none of them.
 	Forgets []string
+	// Renews says that the compaction before it is forgotten, too.
+	Renews bool
 	// Payload is what it becomes. Without one, it is kept raw, as Kind.
 	Payload eventlog.Payload
 	Kind    string
@@ -135,6 +139,9 @@ const mostPieces = 1024
 func (im *importer) piece(s *Session) error {
 	if h := im.held; h != nil && h.ID == s.ID && len(h.Items) < mostPieces {
 		h.Items, h.Head = append(h.Items, s.Items...), s.Head
+		if !s.Spent.isZero() {
+			h.Spent = s.Spent
+		}
 		return nil
 	}
 	err := im.flush()

@@ -47,6 +47,13 @@ func (f *File) Session(name string) string { return f.id(cmp.Or(Name(name), f.St
 // Inner is the id of one of several sessions of the file.
 func (f *File) Inner(name string) string { return f.id(f.Stem+"-"+Name(name), name) }
 
+// Folder is the id of a session whose files stand in a folder of that name, next to
+// the folder's others.
+func (f *File) Folder(name string) string {
+	folder := File{Path: filepath.Dir(f.Path)}
+	return folder.id(Name(name), name)
+}
+
 func (f *File) id(text, name string) string {
 	sum := sha256.Sum256([]byte(f.Path + "\x00" + name))
 	return cmp.Or(strings.Trim(text, "-"), "session") + "-" + hex.EncodeToString(sum[:4])

@@ -1,0 +1,86 @@
+package openhands
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/document"
+	"github.com/convlog/convlog/interop/internal/parts"
+)
+
+// mostForgotten bounds a range of events that are forgotten.
+const mostForgotten = 1 << 16
+
+// condensation says which events the model is shown no more: some, or a range.
+type condensation struct {
+	IDs     []int64 `json:"forgotten_event_ids"`
+	Start   *int64  `json:"forgotten_events_start_id"`
+	End     *int64  `json:"forgotten_events_end_id"`
+	Summary string  `json:"summary"`
+}
+
+// forgotten are the names of the events.
+func (c *condensation) forgotten() (names []string) {
+	ids := c.IDs
+	if c.Start != nil && c.End != nil && 0 <= *c.Start && *c.Start <= *c.End && *c.End-*c.Start < mostForgotten {
+		for id := *c.Start; id <= *c.End; id++ {
+			ids = append(ids, id)
+		}
+	}
+	for _, id := range ids {
+		names = append(names, named(strconv.FormatInt(id, 10)))
+	}
+	return names
+}
+
+// named is the name of the item of an event.
+func named(id string) string { return "event " + id }
+
+// condense makes an action that condenses the history a compaction.
+func condense(it *document.Item, rec *interop.Record) {
+	var told struct {
+		Args condensation `json:"args"`
+	}
+	o, err := parts.Open(rec.Value)
+	if err != nil || json.Unmarshal(rec.Value, &told) != nil {
+		return
+	}
+	args, err := parts.Open(o.Take("args"))
+	if err != nil {
+		return
+	}
+	for _, name := range []string{"forgotten_event_ids", "summary"} {
+		args.Take(name)
+	}
+	o.Put("args", args.Rest())
+	compact(it, told.Args.forgotten(), told.Args.Summary, o.Rest())
+}
+
+// summarySuffix ends the ids of the events that condensations put in the place of
+// others.
+const summarySuffix = "-summary"
+
+// condensing makes an event that condenses the history a compaction.
+func condensing(it *document.Item, o *parts.Members) {
+	var ids []string
+	if json.Unmarshal(o.Peek("forgotten_event_ids"), &ids) != nil {
+		return
+	}
+	o.Take("forgotten_event_ids")
+	forgets := make([]string, 0, len(ids))
+	for _, id := range ids {
+		forgets = append(forgets, named(strings.TrimSuffix(id, summarySuffix)))
+	}
+	compact(it, forgets, o.Maybe("summary"), o.Rest())
+}
+
+// compact makes an item a compaction, which takes the place of the one before.
+func compact(it *document.Item, forgets []string, summary string, extra jsontext.Value) {
+	it.Forgets, it.Renews = forgets, true
+	it.Payload = eventlog.Compaction{Strategy: "summary", Trigger: "auto", Summary: summary, Extra: extra}
+}

@@ -1,0 +1,262 @@
+package openhands
+
+import (
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/document"
+	"github.com/convlog/convlog/interop/internal/parts"
+)
+
+// told tells an event of the software agent SDK, which names its kind.
+func (t *teller) told(rec *interop.Record, o *parts.Members) document.Item {
+	it := document.Item{Rec: *rec, At: timeOf(o.Text("timestamp")), Kind: o.Text("kind")}
+	id := o.Text("id")
+	if o.Failed {
+		return document.Raw(*rec, "event")
+	}
+	if id != "" {
+		it.Name = named(id)
+	}
+	if it.Kind == "Condensation" && it.Name != "" {
+		condensing(&it, o)
+		return it
+	}
+	var m eventlog.Message
+	switch it.Kind {
+	case "SystemPromptEvent":
+		m = system(o)
+	case "MessageEvent":
+		m = t.speaks(o)
+	case "ActionEvent":
+		m = t.calling(o)
+	case "ObservationEvent":
+		m = observed(o)
+	case "AgentErrorEvent":
+		m = failed(o, o.Text("error"))
+	case "UserRejectObservation":
+		m = failed(o, o.Text("rejection_reason"))
+	case "ConversationStateUpdateEvent":
+		t.state(o)
+		return it
+	default:
+		return it
+	}
+	if o.Failed || m.Role == "" {
+		return it
+	}
+	m.Extra = o.Rest()
+	it.Payload = m
+	return it
+}
+
+// system is what the model is told first.
+func system(o *parts.Members) eventlog.Message {
+	m := eventlog.Message{Role: eventlog.System}
+	for _, name := range []string{"system_prompt", "dynamic_context"} {
+		if v := o.Peek(name); v.Kind() == '{' {
+			o.Take(name)
+			m.Parts = append(m.Parts, block(v)...)
+		}
+	}
+	return m
+}
+
+// speaks is a message of the user or the model.
+func (t *teller) speaks(o *parts.Members) (m eventlog.Message) {
+	said, err := parts.Open(o.Take("llm_message"))
+	if err != nil {
+		return m
+	}
+	m.Role = eventlog.Role(said.Text("role"))
+	if m.Role != eventlog.User && m.Role != eventlog.Assistant && m.Role != eventlog.System {
+		return eventlog.Message{}
+	}
+	thoughts := reasoning(&said)
+	m.Parts = content(said.Take("content"))
+	if m.Role == eventlog.Assistant {
+		t.replies(&m, o)
+		m.Parts = append(thoughts, m.Parts...)
+	}
+	m.Parts = append(m.Parts, content(o.Take("extended_content"))...)
+	for _, name := range []string{"tool_calls", "tool_call_id", "name"} {
+		if said.Peek(name).Kind() == 'n' {
+			said.Take(name)
+		}
+	}
+	o.Put("llm_message", said.Rest())
+	return m
+}
+
+// replies says of which response of the model a message is.
+func (t *teller) replies(m *eventlog.Message, o *parts.Members) {
+	m.Role, m.Model = eventlog.Assistant, t.model
+	m.Group = o.Maybe("llm_response_id")
+	m.ResponseID = m.Group
+	if first := !t.answered[m.Group]; first && m.Group != "" {
+		t.answered[m.Group] = true
+		m.Usage = t.used[m.Group]
+	}
+}
+
+// calling is a call, behind what the model thought and said before it.
+func (t *teller) calling(o *parts.Members) (m eventlog.Message) {
+	t.replies(&m, o)
+	thoughts := reasoning(o)
+	m.Parts = append(thoughts, content(o.Take("thought"))...)
+	id, name := o.Text("tool_call_id"), o.Text("tool_name")
+	c, err := parts.Open(o.Take("tool_call"))
+	if err != nil || id == "" || name == "" {
+		o.Failed = true
+		return m
+	}
+	if f, err := parts.Open(c.Peek("function")); err == nil { // as it was before
+		c.Take("function")
+		c.Put("arguments", f.Take("arguments"))
+	}
+	p := eventlog.ToolCall(id, name, nil)
+	if v := c.Take("arguments"); v != nil {
+		p.Arguments = parts.Arguments(v)
+	}
+	for member, known := range map[string]string{"id": id, "name": name} {
+		if c.PeekText(member) == known {
+			c.Take(member)
+		}
+	}
+	p.Extra = c.Rest()
+	m.Parts = append(m.Parts, p)
+	return m
+}
+
+// reasoning is what the model thought: blocks of Anthropic's, an item of OpenAI's,
+// or else a text.
+func reasoning(o *parts.Members) (all []eventlog.Part) {
+	if blocks, err := interop.Elements(o.Peek("thinking_blocks")); err == nil {
+		o.Take("thinking_blocks")
+		for _, v := range blocks {
+			all = append(all, block(v)...)
+		}
+	}
+	if item, err := parts.Open(o.Peek("responses_reasoning_item")); err == nil {
+		o.Take("responses_reasoning_item")
+		all = append(all, reasoningItem(&item))
+	}
+	text := o.PeekText("reasoning_content")
+	if len(all) == 0 && text != "" {
+		all = append(all, eventlog.Reasoning(text, ""))
+	}
+	if len(all) == 1 && (all[0].Text == text || text == "") {
+		o.Take("reasoning_content")
+	}
+	return all
+}
+
+// reasoningItem reads an item whose texts stand in lists.
+func reasoningItem(item *parts.Members) eventlog.Part {
+	p := eventlog.Part{Type: eventlog.ReasoningPart, ID: item.Maybe("id"), Encrypted: item.Maybe("encrypted_content")}
+	var texts []string
+	for _, name := range []string{"summary", "content"} {
+		var more []string
+		if v := item.Peek(name); v != nil && json.Unmarshal(v, &more) == nil {
+			item.Take(name)
+			texts = append(texts, more...)
+		}
+	}
+	p.Text = strings.Join(texts, "\n\n")
+	p.Extra = item.Rest()
+	return p
+}
+
+// content reads a list of texts and images.
+func content(v jsontext.Value) (all []eventlog.Part) {
+	blocks, err := interop.Elements(v)
+	if text, ok := interop.Text(v); ok && text != "" {
+		return []eventlog.Part{eventlog.Text(text)}
+	}
+	if err != nil {
+		return nil
+	}
+	for _, b := range blocks {
+		all = append(all, block(b)...)
+	}
+	return all
+}
+
+// block reads a text, a thought, or images.
+func block(v jsontext.Value) (all []eventlog.Part) {
+	o, err := parts.Open(v)
+	var addresses []string
+	if err == nil && o.PeekText("type") == "image" && json.Unmarshal(o.Peek("image_urls"), &addresses) == nil {
+		for _, address := range addresses {
+			if p := parts.Linked(eventlog.ImagePart, address); p.Type != "" {
+				all = append(all, p)
+			}
+		}
+		return all
+	}
+	if err == nil && o.Peek("cache_prompt").Kind() == 'f' {
+		o.Take("cache_prompt")
+		v = o.Rest()
+	}
+	p, _ := (&parts.Reader{}).Block(v) // without Put nothing can fail
+	return []eventlog.Part{p}
+}
+
+// observed is what a call led to.
+func observed(o *parts.Members) eventlog.Message {
+	p := result(o)
+	seen, err := parts.Open(o.Take("observation"))
+	if err != nil {
+		o.Failed = true
+		return eventlog.Message{}
+	}
+	p.IsError = seen.Peek("is_error").Kind() == 't'
+	for _, name := range []string{"content", "output", "result", "message", "error"} {
+		if v := seen.Peek(name); len(p.Content) == 0 && v != nil {
+			if p.Content = content(v); len(p.Content) > 0 {
+				seen.Take(name)
+			}
+		}
+	}
+	p.Extra = seen.Rest()
+	p.Content = append(p.Content, content(o.Take("extended_content"))...)
+	return eventlog.Message{Role: eventlog.Tool, Parts: []eventlog.Part{p}}
+}
+
+// failed is why a call led to nothing.
+func failed(o *parts.Members, reason string) eventlog.Message {
+	p := result(o)
+	p.IsError = true
+	if reason != "" {
+		p.Content = []eventlog.Part{eventlog.Text(reason)}
+	}
+	return eventlog.Message{Role: eventlog.Tool, Parts: []eventlog.Part{p}}
+}
+
+// result is that of the call which an event names.
+func result(o *parts.Members) eventlog.Part {
+	return eventlog.ToolResult(o.Required("tool_call_id"), o.Text("tool_name"))
+}
+
+// state takes in what a state tells of tokens and costs.
+func (t *teller) state(o *parts.Members) {
+	var told struct {
+		All map[string]metrics `json:"usage_to_metrics"`
+	}
+	v := o.Peek("value")
+	if inner, err := parts.Open(v); err == nil && inner.Has("stats") {
+		v = inner.Peek("stats")
+	}
+	if v.Kind() != '{' || json.Unmarshal(v, &told) != nil || len(told.All) == 0 {
+		return
+	}
+	var sum document.Spent
+	for _, m := range told.All {
+		sum.Usage, sum.Cost = sum.Usage.Add(m.Total.usage()), sum.Cost.Add(m.cost())
+	}
+	t.stats = sum
+}
