@@ -42,8 +42,10 @@ func (c *conn) setUp(policy Synchronous) error {
 	if err := migrate(c); err != nil {
 		return err
 	}
-	// The limit gives back the disk space of an unusually long log.
-	return c.run("PRAGMA secure_delete = ON; PRAGMA journal_size_limit = 67108864; " + policy.pragma())
+	// A log of 16 MiB is folded into the file, which syncs both; of SQLite's own 4 MiB,
+	// imports would wait four times as often. The limit gives back the disk space of an
+	// unusually long log.
+	return c.run("PRAGMA secure_delete = ON; PRAGMA wal_autocheckpoint = 4096; PRAGMA journal_size_limit = 67108864; " + policy.pragma())
 }
 
 func (c *conn) useWAL() error {
