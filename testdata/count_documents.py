@@ -215,6 +215,8 @@ def inspect(path, document):
 def opencode(path, document):
     c = zero()
     for m in document["messages"]:
+        if m["info"]["id"] == (document["info"].get("revert") or {}).get("messageID"):
+            break # the session was rewound to before it
         c["user"] += m["info"]["role"] == "user"
         if m["info"]["role"] != "assistant":
             continue

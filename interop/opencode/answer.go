@@ -116,6 +116,7 @@ func (t *teller) tool(rec *interop.Record) {
 	if !done {
 		return
 	}
+	t.prune(rec, &p)
 	result := eventlog.ToolResult(p.Call, p.Tool, p.content()...)
 	result.IsError, result.Interrupted = p.State.Status == "error", p.State.Metadata.Interrupted
 	result.Extra = without(rec.Value)

@@ -22,6 +22,13 @@ type teller struct {
 	// about is what is told of the message; the first of its items has it.
 	about jsontext.Value
 	at    time.Time
+
+	// began are the indexes of the first items of messages, by their ids; asked
+	// are the messages that ask for a summary; pruned are results that are shown no
+	// more, since when that is so.
+	began  map[string]int
+	asked  map[string]compactionPart
+	pruned []prunedResult
 }
 
 // messageInfo is what is known of a message.
@@ -33,6 +40,11 @@ type messageInfo struct {
 	Cost     float64 `json:"cost"`
 	Tokens   tokens  `json:"tokens"`
 	Time     clock   `json:"time"`
+	// Of an answer: what it answers, whether that is a summary, and how it ended.
+	Parent  string         `json:"parentID"`
+	Summary jsontext.Value `json:"summary"`
+	Finish  string         `json:"finish"`
+	Error   jsontext.Value `json:"error"`
 }
 
 // tokens are the counts of a step. Those of reasoning are apart from the output.
@@ -69,11 +81,14 @@ func (t *teller) message(rec *interop.Record) error {
 		return nil
 	}
 	t.at = t.info.Time.at()
+	t.clear(t.at)
+	t.began[t.info.ID] = len(t.items)
 	if t.info.Role == "user" {
 		t.user(pieces)
 		return nil
 	}
 	t.answer(pieces)
+	t.compact()
 	return nil
 }
 
@@ -99,6 +114,9 @@ func (t *teller) user(pieces []interop.Record) {
 		if ok {
 			m.Parts = append(m.Parts, p)
 			continue
+		}
+		if kind == "compaction" {
+			t.asks(pieces[i].Value)
 		}
 		others = append(others, t.raw(&pieces[i], kind))
 	}

@@ -3,13 +3,18 @@
 //
 // A session keeps its id, and names that of which it is a sub-agent. What the user
 // says becomes one message_added; an answer several of one group, one for each
-// text, reasoning and tool call, and behind a call its result, once it has one. A
-// result that was cleared keeps its text. The end of a step becomes a
-// step_completed, with its tokens and its cost; an answer without any tells them
-// itself. Other parts, such as snapshots, patches, retries, compactions and
-// sub-tasks, and errors of answers, are kept raw as "opencode:<type>". Messages and
-// parts are known again by their ids: one that says something else than before is
-// kept raw.
+// text, reasoning and tool call, and behind a call its result, once it has one. The
+// end of a step becomes a step_completed, with its tokens and its cost; an answer
+// without any tells them itself. Other parts, such as snapshots, patches, retries
+// and sub-tasks, and errors of answers, are kept raw as "opencode:<type>". Messages
+// and parts are known again by their ids: one that says something else than before
+// is kept raw.
+//
+// Behind a summary that was asked for stands a compaction_triggered: the model is
+// shown the summary, and of what was said before it the end that was to stay.
+// Another one, before the next message, says that a result is shown no more. Where
+// the session was reverted, a head_moved leads to before the message that it names;
+// what is said next follows there.
 //
 // The shape was taken from the source of OpenCode, of early 2026; no session of a
 // user was at hand. A document that is cut off is refused.

@@ -1,6 +1,7 @@
 package opencode
 
 import (
+	"slices"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -25,6 +26,11 @@ func read(_ *document.File, rec *interop.Record) ([]document.Session, error) {
 		Directory string `json:"directory"`
 		Version   string `json:"version"`
 		Time      clock  `json:"time"`
+		// Revert is up to where the session was rewound, until it goes on.
+		Revert struct {
+			Message string `json:"messageID"`
+			Part    string `json:"partID"`
+		} `json:"revert"`
 	}
 	if v := o.Peek("info"); v.Kind() != '{' || json.Unmarshal(v, &info) != nil || info.ID == "" {
 		return nil, document.ErrShape
@@ -37,17 +43,39 @@ func read(_ *document.File, rec *interop.Record) ([]document.Session, error) {
 		Title: info.Title, Agent: "OpenCode", CWD: info.Directory, Extra: lasting(&o),
 		Parent: eventlog.SessionParent{SessionID: info.Parent},
 	}}
-	var t teller
+	t := teller{began: map[string]int{}, asked: map[string]compactionPart{}}
 	for i := range messages {
 		if err := t.message(&messages[i]); err != nil {
 			return nil, err
 		}
 	}
+	t.clear(forever)
 	for i := range t.items {
 		t.items[i].Late = true // parts grow while others follow
 	}
 	s.Items = t.items
+	if first, ok := t.began[info.Revert.Message]; ok {
+		s.Head = t.before(first, info.Revert.Part)
+	}
 	return []document.Session{s}, nil
+}
+
+// before names the item before a message, or before a part of it; none has the name
+// where the message is the first.
+func (t *teller) before(first int, part string) string {
+	end := first
+	for i := first; i < len(t.items) && part != ""; i++ {
+		if t.items[i].Name == part {
+			end = i
+			break
+		}
+	}
+	for _, it := range slices.Backward(t.items[:end]) {
+		if it.Name != "" {
+			return it.Name
+		}
+	}
+	return "before " + t.items[first].Name
 }
 
 // lasting is what stands around the messages, without what changes with each.
@@ -70,6 +98,8 @@ type clock struct {
 	Created float64 `json:"created"`
 	Start   float64 `json:"start"`
 	End     float64 `json:"end"`
+	// Compacted is since when a result is shown no more.
+	Compacted float64 `json:"compacted"`
 }
 
 func (c clock) at() time.Time  { return milli(max(c.Created, c.Start)) }

@@ -356,7 +356,7 @@ func (a *adding) event(it *Item) (e eventlog.Event, raw bool, err error) {
 // payload is what an item becomes; nil if it is kept raw.
 func (a *adding) payload(it *Item) (eventlog.Payload, error) {
 	c, ok := it.Payload.(eventlog.Compaction)
-	if !ok {
+	if !ok || it.Forgets == nil {
 		return it.Payload, nil
 	}
 	return a.compaction(c, it)

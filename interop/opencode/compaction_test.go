@@ -1,0 +1,106 @@
+package opencode_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop/internal/importtest"
+)
+
+var compacted = filepath.Join("../../testdata/transcripts/opencode", "compacted.json")
+
+// history is what the model is shown, a line for each message.
+func history(t *testing.T, log *eventlog.Log, id string) (lines []string) {
+	t.Helper()
+	for _, e := range importtest.History(t, log, id) {
+		lines = append(lines, importtest.Draw(t, messageEvent(t, e.Message)))
+	}
+	return lines
+}
+
+func messageEvent(t *testing.T, m eventlog.Message) *eventlog.Event {
+	t.Helper()
+	e, err := eventlog.NewUnchecked(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &e
+}
+
+func TestASessionThatWasCompactedAndReverted(t *testing.T) {
+	log := importtest.NewLog(t)
+	content := importtest.ReadFile(t, compacted)
+	got := importtest.Load(t, log, format, "s.json", content)
+	importtest.Again(t, log, format, "s.json", content)
+	if got.Raw != 2 || len(got.Refused) != 0 {
+		t.Errorf("import: %+v", got)
+	}
+	path := importtest.Path(t, log, "ses_gull")
+	importtest.Same(t, "active path", []string{
+		"session_started", "user Count…", `assistant calls count {"where":"east"}`, "tool result of count: 3 gulls",
+		`assistant calls count {"where":"west"}`, "tool result of count: none", "assistant Three…", "step_completed 10+2 0.125",
+		"compaction_triggered", "user And…", "assistant None.…", "step_completed 10+2 0.125",
+		"user", "opencode:compaction", "assistant Three…", "step_completed 10+2 0.125", "compaction_triggered",
+		"user Write…", "assistant Written.…", "step_completed 10+2 0.125",
+		"user", "opencode:compaction", "assistant Three…", "step_completed 10+2 0.125", "compaction_triggered",
+	}, path[:len(path)-1])
+	if path[len(path)-1] != "head_moved to 25" {
+		t.Errorf("the path ends with %s", path[len(path)-1])
+	}
+	importtest.Same(t, "history", []string{"user Three…"}, history(t, log, "ses_gull"))
+}
+
+// Each compaction shows what OpenCode shows from there on.
+func TestWhatACompactionLeaves(t *testing.T) {
+	content := importtest.ReadFile(t, compacted)
+	for until, want := range map[string][]string{
+		"msg_u2": {
+			"user Count…", `assistant calls count {"where":"east"} calls count {"where":"west"} Three…`,
+			"tool result of count: [cleared]", "tool result of count: none",
+		},
+		"msg_u4": {"user Three…", "user And…", "assistant None.…"},
+		"msg_u5": {"user Three…", "user And…", "assistant None.…", "user Write…", "assistant Written.…"},
+	} {
+		log := importtest.NewLog(t)
+		importtest.Load(t, log, format, "s.json", cut(t, content, until))
+		importtest.Same(t, "history before "+until, want, history(t, log, "ses_gull"))
+	}
+}
+
+// cut is the session before it got a message.
+func cut(t *testing.T, content, message string) string {
+	t.Helper()
+	at := strings.Index(content, `  {
+   "info": {
+    "id": "`+message+`"`)
+	if at < 0 {
+		t.Fatalf("no message %s", message)
+	}
+	return strings.TrimRight(content[:at], ", \n") + "]}"
+}
+
+// A session that grows from one message to the next is as if it had been whole.
+func TestACompactedSessionThatGrows(t *testing.T) {
+	content := importtest.ReadFile(t, compacted)
+	content = strings.Replace(content, `"messageID": "msg_u6"`, `"messageID": "none"`, 1)
+	importtest.Grows(t, format, "s.json", cut(t, content, "msg_a1"), cut(t, content, "msg_u3"), cut(t, content, "msg_a3"), cut(t, content, "msg_u5"), content)
+}
+
+// After a revert, what is said next follows what was left.
+func TestASessionThatGoesOnAfterARevert(t *testing.T) {
+	log := importtest.NewLog(t)
+	content := importtest.ReadFile(t, compacted)
+	importtest.Load(t, log, format, "s.json", content)
+	next := strings.Replace(cut(t, content, "msg_u6"), `"messageID": "msg_u6"`, `"messageID": "none"`, 1)
+	next = strings.TrimSuffix(next, "]}") + `,{"info":{"id":"msg_u7","role":"user"},"parts":[{"id":"prt_u7","type":"text","text":"Keep it."}]}]}`
+	importtest.Load(t, log, format, "s.json", next)
+	importtest.Again(t, log, format, "s.json", next)
+	path := importtest.Path(t, log, "ses_gull")
+	if got := path[len(path)-1]; got != "user Keep…" || strings.Contains(strings.Join(path, "\n"), "Throw") {
+		t.Errorf("the path is %q", path)
+	}
+}
+
+func FuzzImportCompacted(f *testing.F) { importtest.Fuzz(f, format, "s.json", compacted) }
