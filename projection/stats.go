@@ -28,7 +28,8 @@ type Tally struct {
 	// Sessions counts those that have anything in it.
 	Sessions int   `json:"sessions"`
 	Events   int64 `json:"events"`
-	// Turns that the session began itself, and exchanges outside of any.
+	// Turns that the session began itself, and exchanges that none of them took
+	// over. A rewind begins none.
 	Turns int64 `json:"turns"`
 	// Messages of users and of models; the pieces of one message are one.
 	// Tool results are none.
@@ -58,7 +59,10 @@ func (t ToolTally) Add(u ToolTally) ToolTally {
 // LoadStats reads a session's own events and counts them. Days are those of a
 // place; UTC if it is nil. See Load for the errors.
 func LoadStats(ctx context.Context, log *eventlog.Log, session string, days *time.Location) (Stats, error) {
-	c := counter{days: days, groups: map[string]bool{}, tools: map[string]string{}, turns: map[*foundTurn]bool{}}
+	c := counter{
+		days: days, groups: map[string]bool{}, tools: map[string]string{}, turns: map[*foundTurn]bool{},
+		parent: parentMeter{ctx: ctx, log: log, session: session},
+	}
 	if c.days == nil {
 		c.days = time.UTC
 	}
@@ -98,10 +102,11 @@ type counter struct {
 	source string
 	stats  Stats
 	meter  Meter
+	parent parentMeter
 	groups map[string]bool   // messages that were counted
 	tools  map[string]string // by call id
 	finder turnFinder
-	turns  map[*foundTurn]bool // that were begun, and not taken over
+	turns  map[*foundTurn]bool // those so far, and whether one is left to be taken over
 }
 
 func (c *counter) read(e *eventlog.Event) error {
@@ -111,11 +116,14 @@ func (c *counter) read(e *eventlog.Event) error {
 	if err != nil {
 		return err
 	}
-	if c.begin(e) {
+	if c.begin() {
 		t.Turns = 1
 	}
 	if ended {
 		c.finder.end(e.Seq)
+	}
+	if err := c.parent.before(e, &c.meter); err != nil {
+		return err
 	}
 	err = c.meter.read(e, inherited, func(x charge) {
 		t.Spend = t.Spend.Add(x.Spend)
@@ -140,19 +148,19 @@ func (c *counter) read(e *eventlog.Event) error {
 	return nil
 }
 
-// begin reports whether e begins a turn. A turn_started that takes an exchange over
-// begins none.
-func (c *counter) begin(e *eventlog.Event) bool {
+// begin reports whether the event that the finder was given began a turn. A
+// turn_started that takes an exchange over begins none, the next one that does so
+// begins one.
+func (c *counter) begin() bool {
 	at := c.finder.turn
-	if at == nil || c.turns[at] {
+	if _, known := c.turns[at]; at == nil || known {
 		return false
 	}
-	taken := c.turns[at.input]
-	if !taken && e.Type.Name() == eventlog.HeadMoved {
-		return false
-	}
-	delete(c.turns, at.input)
 	c.turns[at] = true
+	taken := c.turns[at.input]
+	if at.input != nil {
+		c.turns[at.input] = false
+	}
 	return !taken
 }
 

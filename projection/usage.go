@@ -31,6 +31,7 @@ type UsageState struct {
 //     that of the messages. Without such an answer it is one.
 //   - An effect_completed counts by itself, unless its effect_intended is of kind
 //     "model" or "llm": then its usage counts only if there was no answer since.
+//     A fork knows nothing of what its parent intended.
 //   - A turn_completed with usage counts where nothing else did in the turn.
 //   - A child's usage counts where the child has no session of its own; its last
 //     one replaces those before.
@@ -142,6 +143,8 @@ func (m *Meter) read(e *eventlog.Event, inherited bool, tell func(charge)) error
 	case eventlog.SessionStarted, eventlog.SessionUpdated, eventlog.HandoffMade:
 		r.cost("")
 		return r.agent()
+	case eventlog.SessionForked:
+		m.Effects = nil
 	}
 	if _, ok := childState(e.Type); ok {
 		return r.child()
