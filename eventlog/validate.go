@@ -8,6 +8,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/internal/scan"
 )
 
 const (
@@ -73,7 +75,31 @@ func (e *Event) checkEnvelope() error {
 	if err := e.compactMetadata(); err != nil {
 		return err
 	}
-	return e.compactData()
+	if err := e.compactData(); err != nil {
+		return err
+	}
+	return e.checkDepth()
+}
+
+// MaxDepth is in how many levels the objects and arrays of an event's data may be
+// nested, and those of its metadata. What holds data of events, as a snapshot or
+// a request does, can then be written and read anywhere.
+const MaxDepth = 1024
+
+// checkDepth refuses what is nested too deeply. A snapshot holds what other events
+// have said, and some levels around it.
+func (e *Event) checkDepth() error {
+	most := MaxDepth
+	if e.Type.Name() == ProjectionSnapshotted {
+		most = 2 * MaxDepth
+	}
+	if scan.Deeper(e.Data, most) {
+		return fmt.Errorf("%w: nested in more than %d levels", ErrInvalidData, most)
+	}
+	if scan.Deeper(e.Metadata, MaxDepth) || scan.Deeper(e.Extras(), MaxDepth) {
+		return fmt.Errorf("%w: nested in more than %d levels", ErrInvalidMetadata, MaxDepth)
+	}
+	return nil
 }
 
 func (e *Event) compactMetadata() error {

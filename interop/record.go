@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/scan"
 )
 
 // Record is one JSON object of a file of lines.
@@ -29,6 +30,15 @@ type Record struct {
 	// valid Unicode.
 	Repaired bool
 }
+
+// MaxDepth is in how many levels a record may be nested, so that the events that it
+// becomes, which have some more around it, are below eventlog.MaxDepth.
+const MaxDepth = 1000
+
+var errDeep = fmt.Errorf("nested in more than %d levels", MaxDepth)
+
+// TooDeep reports whether a value is nested in more than MaxDepth levels.
+func TooDeep(v jsontext.Value) bool { return scan.Deeper(v, MaxDepth) }
 
 // Origin is where the record stands in its file, for metadata.
 func (r *Record) Origin(part int) Origin {
@@ -160,6 +170,9 @@ func (s *splitter) record(b []byte, offset int64) (rec Record, size int, err err
 	if !s.takes(value.Kind()) {
 		return rec, len(value), rec.Refuse(fmt.Errorf("a JSON %s, not an object", kindName(value.Kind())))
 	}
+	if TooDeep(value) {
+		return rec, len(value), rec.Refuse(errDeep)
+	}
 	rec.Value, rec.Digest, rec.Size = value, eventlog.DigestOf(value), int64(len(value))
 	return rec, len(value), nil
 }
@@ -172,6 +185,9 @@ func (s *splitter) repair(rec Record, value jsontext.Value) (Record, int, error)
 	err := clean.Compact(jsontext.AllowInvalidUTF8(true), jsontext.PreserveRawStrings(false))
 	if err != nil || !clean.IsValid() || !s.takes(clean.Kind()) {
 		return rec, len(value), rec.Refuse(errors.New("text that is no valid Unicode"))
+	}
+	if TooDeep(clean) {
+		return rec, len(value), rec.Refuse(errDeep)
 	}
 	rec.Value, rec.Digest, rec.Size, rec.Repaired = clean, eventlog.DigestOf(value), int64(len(value)), true
 	return rec, len(value), nil

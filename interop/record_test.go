@@ -88,6 +88,23 @@ func TestRecords(t *testing.T) {
 	}
 }
 
+// What is nested too deeply to become an event is refused, and what stands behind it
+// is read.
+func TestRecordsThatAreNestedDeeply(t *testing.T) {
+	nested := func(levels int) string {
+		return `{"a":` + strings.Repeat("[", levels-1) + strings.Repeat("]", levels-1) + `}`
+	}
+	got := rows(t, nested(MaxDepth)+nested(MaxDepth+1)+"{\"a\":1}\n"+nested(9999)+"\n{\"\xff\":"+nested(MaxDepth)+"}{}\n")
+	refused := errDeep.Error()
+	want := []row{
+		{Line: 1, Value: nested(MaxDepth)}, {Line: 1, Offset: 2004, Refused: refused}, {Line: 1, Offset: 4010, Value: `{"a":1}`},
+		{Line: 2, Offset: 4018, Refused: refused}, {Line: 3, Offset: 24021, Refused: refused}, {Line: 3, Offset: 26031, Value: `{}`},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("records (-want +got):\n%.2000s", diff)
+	}
+}
+
 func TestRecordsOfManyMegabytes(t *testing.T) {
 	body := strings.Repeat("0123456789abcdef", 5<<16)
 	content := `{"a":1}` + "\n" + `{"b":"` + body + `"}` + "\n" + `{"c":3}`

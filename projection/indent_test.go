@@ -14,7 +14,7 @@ import (
 // What is nested deeply is not indented: a payload of a megabyte would become
 // gigabytes.
 func TestWhatIsDeepIsNotIndented(t *testing.T) {
-	for _, levels := range []int{3, 5000} {
+	for _, levels := range []int{3, 1000} {
 		log := eventlog.Open(backends["jsonl"](t.TempDir()))
 		g := &garden{t: t, log: log}
 		arguments := strings.Repeat(`["\"[\\",1,`, levels) + "0" + strings.Repeat("]", levels)

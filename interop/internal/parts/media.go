@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/render"
 )
 
@@ -166,13 +167,13 @@ func Settle(all []eventlog.Part, put func([]byte) (eventlog.BlobRef, error)) err
 }
 
 // Arguments reads the arguments of a call as OpenAI writes them: JSON in a
-// string. A string that holds none is the value itself.
+// string. A string that holds none, or what no record could, is the value itself.
 func Arguments(v jsontext.Value) jsontext.Value {
 	var text string
 	if v.Kind() != '"' || json.Unmarshal(v, &text) != nil {
 		return v
 	}
-	if raw := jsontext.Value(text); raw.IsValid() {
+	if raw := jsontext.Value(text); raw.IsValid() && !interop.TooDeep(raw) {
 		return raw
 	}
 	if render.Blank(text) {

@@ -1,0 +1,51 @@
+package render_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop/internal/importtest"
+	"github.com/convlog/convlog/projection"
+)
+
+// What is nested as deeply as an event may be can be snapshotted, rendered and
+// exported.
+func TestWhatIsNestedDeeply(t *testing.T) {
+	const levels = eventlog.MaxDepth - 5 // data, parts, part, arguments, a
+	deep := jsontext.Value(`{"a":` + strings.Repeat("[", levels) + strings.Repeat("]", levels) + `}`)
+	log := importtest.NewLog(t)
+	importtest.Say(t, log, "s",
+		eventlog.Message{Role: eventlog.User, Parts: []eventlog.Part{eventlog.Text("Hi")}},
+		eventlog.Message{Role: eventlog.Assistant, Parts: []eventlog.Part{eventlog.ToolCall("c", "n", deep)}},
+		eventlog.Message{Role: eventlog.Tool, Parts: []eventlog.Part{eventlog.ToolResult("c", "n")}},
+	)
+	live, err := projection.Resume(t.Context(), log, "s", projection.Of("views", projection.History, projection.Calls, projection.Transcript))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, taken, err := live.Snapshot(t.Context(), projection.Request{Trigger: projection.Manual, Body: true}); err != nil || !taken {
+		t.Fatalf("snapshot: %v, %v", taken, err)
+	}
+	for _, s := range shapes {
+		raw, err := s.render(importtest.History(t, log, "s"))
+		if err != nil {
+			t.Fatalf("%s: %v", s.name, err)
+		}
+		if err := s.check(raw); err != nil {
+			t.Errorf("%s: %v", s.name, err)
+		}
+	}
+	var out bytes.Buffer
+	if err := log.Export(t.Context(), &out, "s"); err != nil {
+		t.Fatal(err)
+	}
+	into := importtest.NewLog(t)
+	if _, err := into.Import(t.Context(), &out); err != nil {
+		t.Fatal(err)
+	}
+	importtest.Same(t, "exported", importtest.Contents(t, log), importtest.Contents(t, into))
+}
