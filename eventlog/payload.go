@@ -54,6 +54,7 @@ type facts struct {
 	moves   bool     // a head_moved
 	to      int64    // of a head_moved
 	fork    *Fork    // of a session_forked
+	child   string   // the session of a child run
 	repeats bool     // a snapshot body, which may hold the content of any event
 	invalid error    // the rule of its own that the payload breaks
 }
@@ -67,6 +68,8 @@ func factsOf(p Payload, data jsontext.Value) *facts {
 		f.moves, f.to = true, p.To
 	case Fork:
 		f.fork = &p
+	case Child:
+		f.child = p.ChildSessionID
 	case Snapshot:
 		f.repeats = !p.IsMark()
 	case Loss:

@@ -70,10 +70,13 @@ func (l *Log) complete(ctx context.Context, session string, e *Event, merged []b
 	if err := e.checkMade(); err != nil {
 		return err
 	}
-	if !lenient {
-		return e.rare.facts.invalid
+	if lenient {
+		return nil
 	}
-	return nil
+	if e.rare.facts.child == session {
+		return fmt.Errorf("%w: child_session_id is the session itself", ErrInvalidPayload)
+	}
+	return e.rare.facts.invalid
 }
 
 // checkMade refuses a redacted event that Redact did not make: it would claim

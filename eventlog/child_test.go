@@ -1,0 +1,27 @@
+package eventlog_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/store/storetest"
+)
+
+// No session is a child run of itself.
+func TestOwnChild(t *testing.T) {
+	log := eventlog.Open(storetest.NewMemory())
+	defer log.Close()
+	for session, want := range map[string]error{"s": eventlog.ErrInvalidPayload, "above": nil} {
+		e, err := eventlog.NewChildStarted(eventlog.Child{ChildID: "c", ChildSessionID: "s"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := log.Append(t.Context(), session, eventlog.New, e); !errors.Is(err, want) {
+			t.Errorf("appended to %q: %v", session, err)
+		}
+	}
+	if _, err := log.Head(t.Context(), "s"); !errors.Is(err, eventlog.ErrNotFound) {
+		t.Errorf("the session that was refused: %v", err)
+	}
+}
