@@ -37,6 +37,8 @@ var (
 	ErrBlobNotFound = errors.New("blob not found")
 	// ErrInUse: the session is needed by forks of it.
 	ErrInUse = errors.New("session is in use")
+	// ErrLineage: the parent of a session that may be a fork cannot be read.
+	ErrLineage = errors.New("lineage cannot be read")
 	// ErrRedacted: the payload asked for has been redacted.
 	ErrRedacted = errors.New("event is redacted")
 	// ErrForeign: a JSON line that no log wrote (it has neither crc nor hash).

@@ -80,7 +80,7 @@ func (p *redactionPlan) erase(e *Event) {
 // share it, and in copies. Where there is nothing to erase any more, it finds
 // only the blobs that an interrupted redaction left.
 func (p *redactionPlan) followUp(ctx context.Context, session string, seq int64) error {
-	forks, err := p.log.forks(ctx)
+	forks, _, err := p.log.forks(ctx)
 	if err != nil {
 		return err
 	}
@@ -263,28 +263,32 @@ type forked struct {
 	seq     int64
 }
 
-// forks lists all forks of the store by their parents.
-func (l *Log) forks(ctx context.Context) (map[string][]forked, error) {
-	forks := map[string][]forked{}
+// forks lists all forks of the store by their parents, and the sessions of which
+// cannot be told whether they are forks.
+func (l *Log) forks(ctx context.Context) (forks map[string][]forked, unread []string, err error) {
+	forks = map[string][]forked{}
 	for info, err := range l.Sessions(ctx) {
-		if err != nil {
-			return nil, err
-		}
-		if info.First.Type.Name() != SessionForked {
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case info.First.Seq == 0:
+			unread = append(unread, info.ID)
+			continue
+		case info.First.Type.Name() != SessionForked:
 			continue
 		}
 		f, _, err := info.First.Fork()
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		forks[f.Parent] = append(forks[f.Parent], forked{info.ID, f.Seq})
 	}
-	return forks, nil
+	return forks, unread, nil
 }
 
 // forksSharing lists the direct forks of session whose prefix holds seq.
 func (l *Log) forksSharing(ctx context.Context, session string, seq int64) (sharing []string, err error) {
-	forks, err := l.forks(ctx)
+	forks, _, err := l.forks(ctx)
 	for _, f := range forks[session] {
 		if f.seq >= seq {
 			sharing = append(sharing, f.session)

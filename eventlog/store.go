@@ -112,7 +112,10 @@ type (
 		Rewrite(ctx context.Context, session string, expect Head, replace, add []Event) error
 	}
 
-	// Remover removes a session whose head is expect. Blobs stay, for gc.
+	// Remover removes a session whose head is expect. Blobs stay, for gc. The zero
+	// Head removes a session that is so damaged that the store cannot tell its
+	// head, and is a conflict for any other. A store that cannot compare because
+	// of damage answers with a *CorruptError.
 	Remover interface {
 		RemoveSession(ctx context.Context, session string, expect Head) error
 	}

@@ -76,8 +76,9 @@ func Needs(ctx context.Context, log *eventlog.Log, session string) ([]string, er
 
 // Remove removes a session with all its events. It is refused with
 // eventlog.ErrInUse, naming them, while forks need it: copy those first.
-func Remove(ctx context.Context, log *eventlog.Log, session string) error {
-	return log.Remove(ctx, session)
+// Log.Remove says more.
+func Remove(ctx context.Context, log *eventlog.Log, session string, opts ...eventlog.RemoveOptions) error {
+	return log.Remove(ctx, session, opts...)
 }
 
 func nodeIn(ctx context.Context, log *eventlog.Log, session string) (*Node, error) {

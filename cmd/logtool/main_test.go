@@ -17,6 +17,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/fork"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files of the scripts in testdata/script")
@@ -46,6 +47,7 @@ func TestScripts(t *testing.T) {
 			"mask":       mask,
 			"lines":      lines,
 			"forkat":     forkAt,
+			"forks":      forks,
 			"flip":       flip,
 			"json":       validJSON,
 			"await":      await,
@@ -296,5 +298,24 @@ func forkAt(ts *testscript.TestScript, neg bool, args []string) {
 		}
 		_, err = log.Append(context.Background(), args[1], eventlog.New, e)
 		return err
+	}))
+}
+
+// forks STORE PARENT N: fork a session N times, as f01, f02 and so on.
+func forks(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: forks STORE PARENT N")
+	}
+	at, err := parsePlace(ts.MkAbs(args[0]), isFile, isDir)
+	ts.Check(err)
+	n, err := strconv.Atoi(args[2])
+	ts.Check(err)
+	ts.Check(at.with(forWriting, func(log *eventlog.Log) error {
+		for i := range n {
+			if _, err := fork.At(context.Background(), log, args[1], fork.Head(), fork.Options{ID: fmt.Sprintf("f%02d", i+1)}); err != nil {
+				return err
+			}
+		}
+		return nil
 	}))
 }

@@ -150,12 +150,11 @@ func (s *Store) RemoveSession(ctx context.Context, session string, expect eventl
 		return err
 	}
 	defer s.end(h)
-	if err := h.claim(ctx); err != nil {
+	if err := h.lockPresent(ctx); err != nil {
 		return err
 	}
 	defer h.unlock()
-	h.cut = nil // what is owed goes with the session
-	if err := h.compare(expect, nil); err != nil {
+	if err := h.compareAlone(expect); err != nil {
 		return err
 	}
 	_ = s.fs.Remove(h.rewriteName()) // as a rule there is none
@@ -170,6 +169,25 @@ func (s *Store) RemoveSession(ctx context.Context, session string, expect eventl
 		return &eventlog.UnknownOutcomeError{Session: session, Head: head, Cause: err}
 	}
 	return nil
+}
+
+// compareAlone is compare for a session that is to be removed. One that is damaged
+// has no head to compare; if its file is another session's it is left.
+func (h *handle) compareAlone(expect eventlog.Head) error {
+	err := h.refresh()
+	switch {
+	case errors.Is(err, eventlog.ErrCorrupt) && expect.IsZero():
+		if other := h.store.claimed(h.name); other == "" || other == h.session {
+			return nil
+		}
+		return err
+	case err != nil:
+		return err
+	case h.size == 0:
+		return fmt.Errorf("session %q: %w", h.session, eventlog.ErrNotFound)
+	}
+	h.cut = nil // what is owed goes with the session
+	return h.compare(expect, nil)
 }
 
 // rewriteName is the file that a rewrite prepares.

@@ -125,6 +125,10 @@ type removal struct{ appending }
 
 func (r *removal) apply(w *writer) error {
 	key, err := w.compare(r.session, r.expect)
+	var no refused
+	if r.expect.IsZero() && errors.As(err, &no) {
+		key, err = w.headless(r.session, err)
+	}
 	if err != nil {
 		return err
 	}
@@ -140,6 +144,26 @@ func (r *removal) apply(w *writer) error {
 	}
 	_, err = w.conn.exec(deleteHead, key)
 	return wrap("delete session", err)
+}
+
+// headless is the key of a session whose newest event cannot be read, so that it
+// has no head for anybody; it answers with sound if it can.
+func (w *writer) headless(session string, sound error) (key int64, err error) {
+	key, head, err := w.head(session)
+	if err != nil {
+		return 0, err
+	}
+	row := make([]driver.Value, 1)
+	found, err := w.conn.first(row, readBackward, key, int64(0), head.Seq, int64(1))
+	if err != nil {
+		return 0, fmt.Errorf("read newest event: %w", err)
+	}
+	line, _ := row[0].([]byte)
+	e, err := eventlog.ParseLine(line, session)
+	if found && (err == nil && e.Seq == head.Seq || errors.Is(err, eventlog.ErrVersion)) {
+		return 0, sound
+	}
+	return key, nil
 }
 
 // scrub folds the write-ahead log into the database and truncates it to

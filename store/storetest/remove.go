@@ -46,6 +46,12 @@ var removeCases = []testCase{
 		},
 	},
 	{
+		name:        "damaged",
+		explanation: "A session is removed also where it is damaged, anywhere; forks of it keep it, and another session whose parent cannot be read keeps it until the caller says otherwise.",
+		needs:       []Need{Remover, Damage},
+		run:         testRemoveDamaged,
+	},
+	{
 		name:        "a race with a fork",
 		explanation: "Of removing a session and forking it at the same time, one fails: no fork is left without its parent.",
 		needs:       []Need{Remover, Locker, Handles},
@@ -56,6 +62,26 @@ var removeCases = []testCase{
 		explanation: "Where the store cannot do what is asked, the answer is ErrUnsupported, and nothing changes.",
 		run:         testUnsupported,
 	},
+}
+
+func testRemoveDamaged(t *env) {
+	for _, at := range []int{0, 1, 2} {
+		l := t.log()
+		t.fill(l, "a", 3)
+		t.append(l, "f", eventlog.New, t.forkAt("a", 3))
+		t.append(l, "f", eventlog.Any, note(9))
+		l = t.damage("a", onLine(at, flipped))
+		t.wantErr(eventlog.ErrInUse, l.Remove(t.ctx, "a"))
+		l = t.damage("f", onLine(0, flipped))
+		t.wantErr(eventlog.ErrLineage, l.Remove(t.ctx, "a"))
+		t.must(l.Remove(t.ctx, "a", eventlog.RemoveOptions{Unread: true}))
+		t.missing(l, "a")
+		t.must(l.Remove(t.ctx, "f"))
+		t.twice(func(l *eventlog.Log) {
+			t.missing(l, "a")
+			t.missing(l, "f")
+		})
+	}
 }
 
 func testRemoveRecreate(t *env) {
