@@ -18,7 +18,11 @@ func counted(src Source, report func(n int64)) Source {
 		if err != nil {
 			return nil, err
 		}
-		return &countedFile{ReadCloser: f, furthest: furthest, report: report}, nil
+		counted := &countedFile{ReadCloser: f, furthest: furthest, report: report}
+		if at, ok := f.(io.ReaderAt); ok {
+			return &countedFileAt{counted, at}, nil
+		}
+		return counted, nil
 	}
 	return src
 }
@@ -28,6 +32,12 @@ type countedFile struct {
 	at       int64
 	furthest *atomic.Int64
 	report   func(n int64)
+}
+
+// countedFileAt can be read anywhere, which is not counted.
+type countedFileAt struct {
+	*countedFile
+	io.ReaderAt
 }
 
 func (f *countedFile) Read(b []byte) (int, error) {

@@ -5,7 +5,7 @@ Usage: count_documents.py FORMAT FILE_OR_FOLDER...
 Prints a line of JSON for each session: messages of the user and of the model, tool
 calls, tool results, tokens and nano-dollars, of the path that ends at the head.
 """
-import hashlib, json, os, re, sys
+import hashlib, json, os, re, sys, zipfile
 
 from countlib import files, show, zero
 
@@ -18,8 +18,18 @@ def stem(path):
 def digits(path, name):
     return hashlib.sha256((os.path.abspath(path) + "\0" + name).encode()).hexdigest()[:8]
 
+def packed(path):
+    """The document that a packed log of Inspect stands for."""
+    with zipfile.ZipFile(path) as z:
+        names = z.namelist()
+        document = json.loads(z.read("header.json" if "header.json" in names else "_journal/start.json"))
+        document["samples"] = [json.loads(z.read(n)) for n in dict.fromkeys(names) if n.startswith("samples/")]
+    return document
+
 def values(path):
     """The JSON values of a file: a document, or one on each line."""
+    if zipfile.is_zipfile(path):
+        return [packed(path)]
     with open(path, encoding="utf-8-sig") as f:
         text = f.read()
     try:

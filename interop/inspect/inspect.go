@@ -1,5 +1,6 @@
-// Package inspect imports the eval logs that Inspect writes as JSON: one document,
-// in which each sample is a conversation. Its packed form (.eval) is not read.
+// Package inspect imports the eval logs that Inspect writes: as JSON, one document
+// in which each sample is a conversation, or packed (.eval), a file for each sample
+// in a zip.
 //
 // Each sample is a session: of the sample's uuid, else named by the task, the
 // sample, the epoch and digits of the run. Its messages become message_added;
@@ -12,11 +13,21 @@
 // and of the evaluation is in the extra of session_started; the results of the
 // whole evaluation are kept raw, as "inspect:log", in its first sample. A document
 // that is cut off is refused.
+//
+// A packed log gives the same sessions. Its samples are unpacked one after the
+// other; one that is larger than 256 MB is refused, and so is a log that unpacks to
+// two hundred times its size and a gigabyte (ErrTooLarge). NaN and infinities, which
+// JSON does not have, become texts. Its summaries, which repeat what the samples
+// tell, are not read.
 package inspect
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
+	"io"
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
@@ -35,12 +46,19 @@ func (Format) Name() string { return Name }
 
 // Lane is the run of the evaluation, or else the task.
 func (Format) Lane(begin []byte) string {
+	if bytes.HasPrefix(begin, []byte("PK")) {
+		begin = firstOf(begin)
+	}
 	eval := head.Begins(begin).In("eval")
 	return cmp.Or(eval.Text("run_id"), eval.Text("task_id"), eval.Text("task"))
 }
 
-// Detect looks for what a log begins with: its version or status, and the task.
-func (Format) Detect(_ string, begin []byte) bool {
+// Detect looks for what a log begins with: its version or status, and the task. A
+// packed log is known by its name and by what all packed files begin with.
+func (Format) Detect(name string, begin []byte) bool {
+	if isPacked(name, begin) {
+		return true
+	}
 	h := head.Begins(begin)
 	if head.IsArray(begin) || !h.Has("version") && !h.Has("status") {
 		return false
@@ -51,5 +69,25 @@ func (Format) Detect(_ string, begin []byte) bool {
 
 // Import appends what the source holds and the log does not have yet.
 func (Format) Import(ctx context.Context, log *eventlog.Log, src interop.Source) (interop.Result, error) {
-	return document.Import(ctx, log, src, Name, read)
+	f, err := src.Open()
+	if err != nil {
+		return interop.Result{}, fmt.Errorf("open %s: %w", src.Name, err)
+	}
+	begin := make([]byte, 4)
+	n, err := io.ReadFull(f, begin)
+	if err := f.Close(); err != nil {
+		return interop.Result{}, fmt.Errorf("close %s: %w", src.Name, err)
+	}
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return interop.Result{}, fmt.Errorf("read %s: %w", src.Name, err)
+	}
+	if !isPacked(src.Name, begin[:n]) {
+		return document.Import(ctx, log, src, Name, read)
+	}
+	p, done, err := unpack(src)
+	if err != nil {
+		return interop.Result{}, err
+	}
+	result, err := document.ImportRecords(ctx, log, src, Name, p.records(), p.read)
+	return result, errors.Join(err, done())
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/convlog/convlog/interop/internal/document"
 	"github.com/convlog/convlog/interop/internal/parts"
 	"github.com/convlog/convlog/interop/lists"
+	"github.com/convlog/convlog/projection"
 )
 
 // evaluation is what is told of all samples.
@@ -27,21 +28,26 @@ type evaluation struct {
 	about   []interop.Member // version, status, eval and plan
 }
 
-// read reads a log.
-func read(_ *document.File, rec *interop.Record) (all []document.Session, err error) {
-	o, err := parts.Open(rec.Value)
-	if err != nil || !o.Has("eval") {
-		return nil, document.ErrShape
-	}
-	var e evaluation
-	if json.Unmarshal(o.Peek("eval"), &e.task) != nil {
-		return nil, document.ErrShape
+// open takes what is told of all samples out of a log.
+func (e *evaluation) open(o *parts.Members) error {
+	if !o.Has("eval") || json.Unmarshal(o.Peek("eval"), &e.task) != nil {
+		return document.ErrShape
 	}
 	e.started = startOf(o.Peek("stats"))
 	for _, name := range []string{"version", "status", "eval", "plan"} {
 		if v := o.Take(name); v != nil {
 			e.about = append(e.about, interop.Member{Name: name, Value: v})
 		}
+	}
+	return nil
+}
+
+// read reads a log.
+func read(_ *document.File, rec *interop.Record) (all []document.Session, err error) {
+	o, err := parts.Open(rec.Value)
+	var e evaluation
+	if err != nil || e.open(&o) != nil {
+		return nil, document.ErrShape
 	}
 	var samples []interop.Record
 	if v := o.Take("samples"); v != nil && v.Kind() != 'n' {
@@ -59,12 +65,22 @@ func read(_ *document.File, rec *interop.Record) (all []document.Session, err er
 	if len(all) == 0 {
 		return []document.Session{{Rec: rec, ID: e.name("", "")}}, nil
 	}
-	if rest := o.Rest(); rest != nil && len(all[0].Items) > 0 {
-		results := document.Raw(document.Told(rec, rest), "log")
-		results.Name = "log " + string(results.Rec.Digest)
-		all[0].Items = append(all[0].Items, results)
+	return all, tell(&all[0], rec, o.Rest())
+}
+
+// tell adds what is told of the whole evaluation to its first sample.
+func tell(s *document.Session, rec *interop.Record, rest jsontext.Value) error {
+	if rest == nil || len(s.Items) == 0 {
+		return nil
 	}
-	return all, nil
+	d, err := projection.CanonicalDigest(rest)
+	if err != nil {
+		return err
+	}
+	results := document.Raw(document.Told(rec, rest), "log")
+	results.Name = "log " + string(d)
+	s.Items = append(s.Items, results)
+	return nil
 }
 
 // startOf is when an evaluation began.

@@ -10,6 +10,7 @@ package document
 import (
 	"context"
 	"errors"
+	"iter"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -94,8 +95,15 @@ type Read func(f *File, rec *interop.Record) ([]Session, error)
 // for the format of that name. A value that cannot be read is refused, and so is
 // one that is cut off. A session that stops does not stop the others.
 func Import(ctx context.Context, log *eventlog.Log, src interop.Source, format string, read Read) (interop.Result, error) {
+	return ImportRecords(ctx, log, src, format, interop.Values(src), read)
+}
+
+// ImportRecords imports, as Import does, the records that were found in a source.
+func ImportRecords(
+	ctx context.Context, log *eventlog.Log, src interop.Source, format string, records iter.Seq2[interop.Record, error], read Read,
+) (interop.Result, error) {
 	im := importer{ctx: ctx, log: log, format: format, file: NewFile(src)}
-	for rec, err := range interop.Values(src) {
+	for rec, err := range records {
 		var refused *interop.RecordError
 		if err != nil && !errors.As(err, &refused) {
 			return im.result, errors.Join(append(im.stopped, err)...)

@@ -1,0 +1,305 @@
+package inspect
+
+import (
+	"archive/zip"
+	"bytes"
+	"compress/flate"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"path"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/document"
+	"github.com/convlog/convlog/interop/internal/parts"
+)
+
+// Limits of what is unpacked.
+const (
+	mostOfOne = 256 << 20 // bytes of a file in it
+	mostOfAll = 1 << 30   // and of all, beyond mostTimes as much as is packed
+	mostTimes = 200
+)
+
+// ErrTooLarge: a packed log, or a file in it, is too large to be unpacked.
+var ErrTooLarge = errors.New("too large to be unpacked")
+
+// isPacked reports whether a file is a packed log.
+func isPacked(name string, begin []byte) bool {
+	return strings.HasSuffix(name, ".eval") && bytes.HasPrefix(begin, []byte("PK\x03\x04"))
+}
+
+// firstOf is the beginning of the first file in a packed log.
+func firstOf(begin []byte) []byte {
+	const size = 30 // of what stands before its name
+	if len(begin) < size {
+		return nil
+	}
+	method := binary.LittleEndian.Uint16(begin[8:])
+	start := size + int(binary.LittleEndian.Uint16(begin[26:])) + int(binary.LittleEndian.Uint16(begin[28:]))
+	if start > len(begin) {
+		return nil
+	}
+	if method == zip.Store {
+		return begin[start:]
+	}
+	first, _ := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(begin[start:])), interop.HeadBytes)) // it is cut off
+	return first
+}
+
+// packed is a packed log.
+type packed struct {
+	src     interop.Source
+	start   []*zip.File // what tells of the whole evaluation
+	reduced *zip.File   // scores of all epochs; nil if there are none
+	samples []*zip.File
+	opened  bool
+	e       evaluation
+	rest    jsontext.Value // what is told of the whole, until a sample has it
+	header  interop.Record
+}
+
+// unpack looks into a packed log. Done closes it.
+func unpack(src interop.Source) (p *packed, done func() error, err error) {
+	f, size, done, err := anywhere(src)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read %s: %w", src.Name, err)
+	}
+	p = &packed{src: src}
+	z, err := zip.NewReader(f, size)
+	if err != nil {
+		return p, done, nil // it has no files
+	}
+	if err := checkSizes(z, size); err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("read %s: %w", src.Name, err), done())
+	}
+	p.choose(z)
+	return p, done, nil
+}
+
+// anywhere opens a source so that it can be read anywhere.
+func anywhere(src interop.Source) (f io.ReaderAt, size int64, done func() error, err error) {
+	r, err := src.Open()
+	if err != nil {
+		return nil, 0, nil, err
+	}
+	if at, ok := r.(io.ReaderAt); ok && src.Size > 0 {
+		return at, src.Size, r.Close, nil
+	}
+	spool, err := os.CreateTemp("", "packed-*")
+	if err != nil {
+		return nil, 0, nil, errors.Join(err, r.Close())
+	}
+	done = func() error { return errors.Join(spool.Close(), os.Remove(spool.Name())) }
+	size, err = io.Copy(spool, r)
+	if err = errors.Join(err, r.Close()); err != nil {
+		return nil, 0, nil, errors.Join(err, done())
+	}
+	return spool, size, done, nil
+}
+
+// checkSizes refuses what would fill the memory or take for ever.
+func checkSizes(z *zip.Reader, size int64) error {
+	all := uint64(0)
+	for _, f := range z.File {
+		all += min(f.UncompressedSize64, 1<<50)
+	}
+	if all > uint64(size)*mostTimes+mostOfAll {
+		return fmt.Errorf("%w: %d bytes of %d", ErrTooLarge, all, size)
+	}
+	return nil
+}
+
+// choose picks the files that are read. Of files of one name the last counts.
+func (p *packed) choose(z *zip.Reader) {
+	last := map[string]*zip.File{}
+	for _, f := range z.File {
+		last[f.Name] = f
+	}
+	for _, f := range z.File {
+		if path.Dir(f.Name) == "samples" && path.Ext(f.Name) == ".json" && last[f.Name] == f {
+			p.samples = append(p.samples, f)
+		}
+	}
+	p.reduced = last["reductions.json"]
+	for _, names := range [][]string{{"header.json"}, {"start.json", "results.json"}, {"_journal/start.json"}} {
+		for _, name := range names {
+			if f := last[name]; f != nil {
+				p.start = append(p.start, f)
+			}
+		}
+		if len(p.start) > 0 {
+			return
+		}
+	}
+}
+
+// records yields what tells of the whole, as one value, then the samples.
+func (p *packed) records() iter.Seq2[interop.Record, error] {
+	return func(yield func(interop.Record, error) bool) {
+		whole, err := p.whole()
+		if !yield(whole, err) || err != nil {
+			return
+		}
+		for _, f := range p.samples {
+			rec, err := p.value(f)
+			if !yield(rec, err) {
+				return
+			}
+		}
+	}
+}
+
+// whole is what tells of the whole evaluation.
+func (p *packed) whole() (interop.Record, error) {
+	rec := interop.Record{Source: p.src.Name, Line: 1}
+	if len(p.start) == 0 {
+		return rec, rec.Refuse(errors.New("cut off, or no packed log"))
+	}
+	var members []interop.Member
+	for _, f := range p.start {
+		one, err := p.value(f)
+		if err != nil {
+			return rec, err
+		}
+		more, err := interop.Members(one.Value.Clone())
+		if err != nil {
+			return one, one.Refuse(err)
+		}
+		members = append(members, more...)
+		rec.Source, rec.Repaired = one.Source, rec.Repaired || one.Repaired
+	}
+	if p.reduced != nil {
+		one, err := p.value(p.reduced)
+		if err != nil {
+			return one, err
+		}
+		members = append(members, interop.Member{Name: "reductions", Value: one.Value.Clone()})
+	}
+	rec.Value = interop.Object(members)
+	rec.Digest, rec.Size = eventlog.DigestOf(rec.Value), int64(len(rec.Value))
+	return rec, nil
+}
+
+// value reads the value of a file.
+func (p *packed) value(f *zip.File) (interop.Record, error) {
+	name := p.src.Name + "/" + f.Name
+	rec := interop.Record{Source: name, Line: 1}
+	refuse := func(err error) *interop.RecordError { return rec.Refuse(fmt.Errorf("%s: %w", f.Name, err)) }
+	content, err := contentOf(f)
+	if err != nil {
+		return rec, refuse(err)
+	}
+	src := interop.Source{Name: name, Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil }}
+	for found, err := range interop.Values(src) {
+		var refused *interop.RecordError
+		if errors.As(err, &refused) {
+			return found, refuse(refused.Cause)
+		}
+		return found, err
+	}
+	return rec, refuse(errors.New("it is empty"))
+}
+
+// contentOf unpacks a file.
+func contentOf(f *zip.File) ([]byte, error) {
+	if f.UncompressedSize64 > mostOfOne {
+		return nil, fmt.Errorf("%w: %d bytes", ErrTooLarge, f.UncompressedSize64)
+	}
+	r, err := f.Open()
+	if errors.Is(err, zip.ErrAlgorithm) {
+		return nil, fmt.Errorf("packed by method %d, convert the log to JSON: %w", f.Method, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	content, err := io.ReadAll(io.LimitReader(r, mostOfOne+1))
+	if err == nil && len(content) > mostOfOne {
+		err = ErrTooLarge
+	}
+	if err != nil {
+		return nil, err
+	}
+	return quoteConstants(content), nil
+}
+
+// quoteConstants makes texts of numbers that JSON does not have, which Inspect
+// writes as Python does.
+func quoteConstants(b []byte) []byte {
+	if !bytes.Contains(b, []byte("NaN")) && !bytes.Contains(b, []byte("Infinity")) {
+		return b
+	}
+	quoted := make([]byte, 0, len(b)+len(b)/64)
+	for i := 0; i < len(b); {
+		n, constant := token(b[i:])
+		if constant {
+			quoted = append(append(append(quoted, '"'), b[i:i+n]...), '"')
+		} else {
+			quoted = append(quoted, b[i:i+n]...)
+		}
+		i += n
+	}
+	return quoted
+}
+
+// token is the length of the string or the constant at the start of b, or of one
+// byte of something else.
+func token(b []byte) (n int, constant bool) {
+	if b[0] == '"' {
+		for n = 1; n < len(b) && b[n] != '"'; n++ {
+			if b[n] == '\\' {
+				n++
+			}
+		}
+		return min(n+1, len(b)), false
+	}
+	for _, name := range []string{"NaN", "Infinity", "-Infinity"} {
+		if bytes.HasPrefix(b, []byte(name)) {
+			return len(name), true
+		}
+	}
+	return 1, false
+}
+
+// read reads what tells of the whole evaluation, then a sample.
+func (p *packed) read(_ *document.File, rec *interop.Record) ([]document.Session, error) {
+	if !p.opened {
+		return p.open(rec)
+	}
+	s, err := p.e.sample(rec)
+	if err != nil {
+		return nil, err
+	}
+	if len(s.Items) > 0 {
+		err = tell(&s, &p.header, p.rest)
+		p.rest = nil
+	}
+	return []document.Session{s}, err
+}
+
+// open takes in what tells of the whole evaluation. Without samples, that is all.
+func (p *packed) open(rec *interop.Record) ([]document.Session, error) {
+	o, err := parts.Open(rec.Value)
+	if err != nil {
+		return nil, document.ErrShape
+	}
+	if !o.Has("status") {
+		o.Put("status", jsontext.Value(`"started"`)) // it has not ended
+	}
+	if err := p.e.open(&o); err != nil {
+		return nil, err
+	}
+	p.opened, p.header, p.rest = true, *rec, o.Rest()
+	if len(p.samples) == 0 {
+		return []document.Session{{Rec: rec, ID: p.e.name("", "")}}, nil
+	}
+	return nil, nil
+}
