@@ -155,7 +155,6 @@ var treeHints = []struct {
 	{fork.ErrNoMove, "nothing was changed"},
 	{fork.ErrNothingOrphaned, "nothing was changed; logtool recover --to SEQ goes to any event"},
 	{fork.ErrUnrelated, "logtool tree shows who descends from whom"},
-	{projection.ErrUnknownProjection, "logtool state --help lists them"},
 	{eventlog.ErrInUse, "remove the forks first, or copy them (logtool copy) and remove those they were made of"},
 	{eventlog.ErrLineage, "repair or remove those first, or give --force"},
 	{eventlog.ErrExists, "name another id"},

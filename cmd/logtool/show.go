@@ -2,8 +2,11 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"iter"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -88,6 +91,7 @@ func (a *app) show(ctx context.Context, log *eventlog.Log, name string, pick pic
 	if !pick.active() {
 		out.orphans = newOrphans(log, session)
 	}
+	shown := false
 	for e, err := range pick.events(ctx, log, session) {
 		if err == nil {
 			err = out.event(ctx, e)
@@ -95,8 +99,42 @@ func (a *app) show(ctx context.Context, log *eventlog.Log, name string, pick pic
 		if err != nil {
 			return out.stop(err)
 		}
+		shown = true
 	}
-	return out.stop(ctx.Err())
+	if err := out.stop(ctx.Err()); err != nil || shown {
+		return err
+	}
+	return a.nothing(ctx, log, session, pick)
+}
+
+// nothing says why nothing was shown.
+func (a *app) nothing(ctx context.Context, log *eventlog.Log, session string, pick picking) error {
+	head, err := log.Head(ctx, session)
+	if err != nil {
+		return err
+	}
+	if pick.from > head.Seq {
+		fmt.Fprintf(a.err, "nothing to show: the session ends at %s\n", at(head.Seq))
+		return nil
+	}
+	if len(pick.types) == 0 {
+		return nil
+	}
+	found := map[string]bool{}
+	for e, err := range log.Read(ctx, session, eventlog.All.Bare()) {
+		if err != nil {
+			return err
+		}
+		found[string(e.Type.Name())] = true
+	}
+	has := strings.Join(slices.Sorted(maps.Keys(found)), ", ")
+	for _, t := range pick.types {
+		if name := eventlog.Type(t).Name(); !found[string(name)] && !name.Known() {
+			return usagef("no event of the session is of type %q; it has %s", t, has)
+		}
+	}
+	fmt.Fprintf(a.err, "nothing to show: none of the events selected is of type %s; the session has %s\n", clean(strings.Join(pick.types, ", ")), clean(has))
+	return nil
 }
 
 // events yields what is picked, oldest first.

@@ -22,6 +22,9 @@ func setNamed(name string) (projection.Set, error) {
 		return projection.Session, nil
 	}
 	part, err := projection.ByName(name)
+	if errors.Is(err, projection.ErrUnknownProjection) {
+		return projection.Set{}, usagef("--projection is one of %s, not %q", setNames(), name)
+	}
 	if err != nil {
 		return projection.Set{}, err
 	}
