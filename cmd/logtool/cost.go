@@ -29,6 +29,9 @@ have no cost are counted as unpriced: where there are some, a cost is only that 
 the others.`,
 		Args: between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if turns && len(args) == 0 {
+				return usagef("--turns is of one session: name it")
+			}
 			return a.reading(func(log *eventlog.Log) error {
 				if len(args) == 0 {
 					return a.costs(cmd.Context(), log)

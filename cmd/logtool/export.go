@@ -66,6 +66,9 @@ all: then they mark it.`,
 			if err := x.check(); err != nil {
 				return err
 			}
+			if f := exportFormats[x.format]; a.json && f.write != nil && !f.isList {
+				return usagef("--format %s is no JSON: leave out --json", x.format)
+			}
 			return a.reading(func(log *eventlog.Log) error { return a.export(cmd.Context(), log, args, x) })
 		},
 	}

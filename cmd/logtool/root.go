@@ -50,7 +50,12 @@ func (a *app) root() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return a.page(cmd) }
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		if err := a.checkGlobal(cmd); err != nil {
+			return err
+		}
+		return a.page(cmd)
+	}
 	root.SuggestionsMinimumDistance = 2
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%v (see %s --help)", err, cmd.CommandPath())
@@ -67,6 +72,21 @@ func (a *app) root() *cobra.Command {
 	)
 	a.complete(root)
 	return root
+}
+
+// checkGlobal refuses global flags that a command would have to ignore.
+func (a *app) checkGlobal(cmd *cobra.Command) error {
+	name := cmd.Name()
+	if above := cmd.Parent(); above != nil && above.Name() == "completion" {
+		name = above.Name()
+	}
+	switch {
+	case a.json && (name == "man" || name == "completion"):
+		return usagef("%s prints no JSON: leave out --json", name)
+	case a.store != "" && name == "convert":
+		return usagef("convert is told both stores: leave out --store, as in logtool convert %s OTHER", shellWord(a.store))
+	}
+	return nil
 }
 
 const rootHelp = `Import, look at, check, extend and move logs of AI conversations.

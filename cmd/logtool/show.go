@@ -27,6 +27,14 @@ func (s *showing) flags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&s.full, "full", false, "fold nothing")
 }
 
+// checkShowing refuses two ways at once.
+func (a *app) checkShowing(s showing) error {
+	if s.raw && a.json {
+		return usagef("--raw prints the lines as they are stored, which are JSON, --json the events: give one of them")
+	}
+	return nil
+}
+
 // picking is which events are shown.
 type picking struct {
 	from, to int64
@@ -56,6 +64,9 @@ what was rewound is marked as orphaned, or left out with --path active. With
 		Args: between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := pick.check(); err != nil {
+				return err
+			}
+			if err := a.checkShowing(s); err != nil {
 				return err
 			}
 			return a.reading(func(log *eventlog.Log) error { return a.show(cmd.Context(), log, args[0], pick, s) })

@@ -31,6 +31,9 @@ took over, counts once. Bars compare the calls of tools, and the messages of day
 			if days < 0 {
 				return usagef("--days is a number of days, not %d", days)
 			}
+			if a.json && cmd.Flags().Changed("days") {
+				return usagef("--json has all days: leave out --days")
+			}
 			return a.reading(func(log *eventlog.Log) error { return a.stats(cmd.Context(), log, args, days) })
 		},
 	}

@@ -25,6 +25,9 @@ it are of.`,
 			if last < 0 {
 				return usagef("-n is a number of events, not %d", last)
 			}
+			if err := a.checkShowing(s); err != nil {
+				return err
+			}
 			return a.reading(func(log *eventlog.Log) error { return a.tail(cmd.Context(), log, args, last, follow, s) })
 		},
 	}

@@ -32,6 +32,9 @@ every session.
 			if !slices.Contains([]string{"text", "dot", "mermaid", "json"}, format) {
 				return usagef("--format is text, dot, mermaid or json, not %q", format)
 			}
+			if a.json && cmd.Flags().Changed("format") && format != "json" {
+				return usagef("--json is --format json: leave out one of --json and --format %s", format)
+			}
 			if a.json {
 				format = "json"
 			}
