@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -169,7 +170,7 @@ func TestABomb(t *testing.T) {
 		text[at+24+i] = 0xfe // 4 GB
 	}
 	_, err := format.Import(t.Context(), importtest.NewLog(t), importtest.Source("f.eval", string(text)))
-	if err == nil || !strings.Contains(err.Error(), "f.eval: "+inspect.ErrTooLarge.Error()) {
+	if !errors.Is(err, inspect.ErrTooLarge) || !strings.Contains(err.Error(), "f.eval: ") {
 		t.Errorf("import: %v", err)
 	}
 }
@@ -200,5 +201,10 @@ func TestDetectPacked(t *testing.T) {
 func FuzzImportPacked(f *testing.F) {
 	f.Add(importtest.ReadFile(f, gulls))
 	f.Add(pack(f, entry{"header.json", `{"status":"started","eval":{"task":"t"},"a":[NaN,-Infinity,"NaN\"Infinity"]}`}, entry{"samples/1.json", `{"id":1,"epoch":1,"messages":[{"role":"user","content":"Hi"}]}`}))
-	f.Fuzz(func(t *testing.T, text string) { importtest.Lines{Format: format}.Sound(t, "f.eval", text) })
+	f.Fuzz(func(t *testing.T, text string) {
+		_, err := format.Import(t.Context(), importtest.NewLog(t), importtest.Source("f.eval", text))
+		if !errors.Is(err, inspect.ErrTooLarge) {
+			importtest.Lines{Format: format}.Sound(t, "f.eval", text)
+		}
+	})
 }
