@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 )
 
 // Append adds events to a session, all or none, in order, and returns the head
@@ -142,10 +141,12 @@ func (l *Log) commit(h *hot) {
 	}
 	if h.watch.publish(st.events) {
 		st.buf = st.buf[len(st.buf):] // the watchers keep its bytes
+	} else {
+		st.giveBack()
 	}
 	clear(st.events)
 	st.events = st.events[:0]
-	if cap(st.buf) > 1<<20 {
+	if cap(st.buf) > largeBuffer {
 		st.buf = nil
 	}
 }
@@ -205,9 +206,6 @@ func (l *Log) stage(ctx context.Context, h *hot, batch []*request) error {
 	}
 }
 
-// minBuffer is the least that a session's buffer of lines grows by.
-const minBuffer = 16 << 10
-
 // admit decides on one request: it stands already, it is refused, or it is
 // sealed behind st.cur.
 func (l *Log) admit(ctx context.Context, session string, st *state, r *request) error {
@@ -221,9 +219,7 @@ func (l *Log) admit(ctx context.Context, session string, st *state, r *request) 
 		return err
 	}
 	before, size, buffered := st.cur, len(st.events), len(st.buf)
-	if size := r.size(); size > cap(st.buf)-len(st.buf) {
-		st.buf = slices.Grow(st.buf, max(size, minBuffer))
-	}
+	st.reserve(r.size())
 	for i := range r.events {
 		e := r.events[i]
 		if err := l.sealNext(ctx, session, st, &e, r.expect.lenient); err != nil {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -73,6 +75,38 @@ func (st *state) unstage(cur Head, events, buffered int) {
 	st.calls = calls{back: cur.Seq}
 	if events == 0 {
 		st.fork = nil
+	}
+}
+
+const (
+	// minBuffer is the least that a session's buffer of lines grows by.
+	minBuffer = 16 << 10
+	// largeBuffer is the most that it keeps between appends.
+	largeBuffer = 64 << 10
+)
+
+// largeBuffers are those that no session uses at present.
+var largeBuffers sync.Pool
+
+// reserve makes room for lines of so many bytes.
+func (st *state) reserve(size int) {
+	if size <= cap(st.buf)-len(st.buf) {
+		return
+	}
+	if len(st.buf) == 0 && size > largeBuffer {
+		if spare, ok := largeBuffers.Get().(*[]byte); ok {
+			st.buf = *spare
+		}
+	}
+	st.buf = slices.Grow(st.buf, max(size, minBuffer))
+}
+
+// giveBack gives up a large buffer, whose lines nobody needs any more.
+func (st *state) giveBack() {
+	if cap(st.buf) > largeBuffer {
+		spare := st.buf[:0]
+		largeBuffers.Put(&spare)
+		st.buf = nil
 	}
 }
 

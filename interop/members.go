@@ -2,10 +2,9 @@ package interop
 
 import (
 	"bytes"
-	"fmt"
-	"sync"
+	"errors"
+	"slices"
 	"time"
-	"unsafe"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -21,24 +20,23 @@ type Member struct {
 // Members splits an object into its members, in order. Values share the bytes
 // of the object. That names are unique is not checked again: Records does.
 func Members(object jsontext.Value) ([]Member, error) {
-	s := takeScanner()
-	defer giveBack(s)
-	var members []Member
+	if object.Kind() != '{' {
+		return nil, errors.New("not an object")
+	}
+	s := takeSplitter()
+	defer s.giveBack()
 	sure := s.Members(object, func(name, value scan.Span) {
-		if members == nil {
-			members = make([]Member, 0, 8)
-		}
-		members = append(members, Member{string(object[name.From:name.To]), object[value.From:value.To]})
+		s.members = append(s.members, Member{s.name(object[name.From:name.To]), object[value.From:value.To]})
 	})
 	if sure {
-		return members, nil
+		return slices.Clone(s.members), nil
 	}
 	return decodeMembers(object)
 }
 
 // decodeMembers is Members for objects that a scanner is not sure of.
 func decodeMembers(object jsontext.Value) ([]Member, error) {
-	d, err := enter(object, '{', "an object")
+	d, err := enter(object)
 	if err != nil {
 		return nil, err
 	}
@@ -60,11 +58,8 @@ func decodeMembers(object jsontext.Value) ([]Member, error) {
 }
 
 // enter begins to decode an object or an array.
-func enter(v jsontext.Value, kind jsontext.Kind, name string) (*jsontext.Decoder, error) {
+func enter(v jsontext.Value) (*jsontext.Decoder, error) {
 	d := jsontext.NewDecoder(bytes.NewBuffer(v), jsontext.AllowDuplicateNames(true))
-	if d.PeekKind() != kind {
-		return nil, fmt.Errorf("not %s", name)
-	}
 	_, err := d.ReadToken()
 	return d, err
 }
@@ -91,21 +86,23 @@ func Object(members []Member) jsontext.Value {
 
 // Elements splits an array into its elements, which share its bytes.
 func Elements(array jsontext.Value) ([]jsontext.Value, error) {
-	s := takeScanner()
-	defer giveBack(s)
-	var elements []jsontext.Value
+	if array.Kind() != '[' {
+		return nil, errors.New("not an array")
+	}
+	s := takeSplitter()
+	defer s.giveBack()
 	sure := s.Elements(array, func(value scan.Span) {
-		elements = append(elements, array[value.From:value.To])
+		s.elements = append(s.elements, array[value.From:value.To])
 	})
 	if sure {
-		return elements, nil
+		return slices.Clone(s.elements), nil
 	}
 	return decodeElements(array)
 }
 
 // decodeElements is Elements for arrays that a scanner is not sure of.
 func decodeElements(array jsontext.Value) ([]jsontext.Value, error) {
-	d, err := enter(array, '[', "an array")
+	d, err := enter(array)
 	if err != nil {
 		return nil, err
 	}
@@ -121,23 +118,18 @@ func decodeElements(array jsontext.Value) ([]jsontext.Value, error) {
 	return elements, nil
 }
 
-// scanners are kept for reuse.
-var scanners = sync.Pool{New: func() any { return &scan.Scanner{Spaces: true} }}
-
-func takeScanner() *scan.Scanner { return scanners.Get().(*scan.Scanner) }
-
-func giveBack(s *scan.Scanner) {
-	s.Begin(nil) // the text may be large
-	scanners.Put(s)
-}
-
 // Text is the string that a value is; ok is false when it is something else.
 func Text(v jsontext.Value) (text string, ok bool) {
 	if v.Kind() != '"' {
 		return "", false
 	}
-	b, err := jsontext.AppendUnquote(make([]byte, 0, len(v)), v)
-	return unsafe.String(unsafe.SliceData(b), len(b)), err == nil
+	s := takeSplitter()
+	defer s.giveBack()
+	if text, sure := s.Unquote(v); sure {
+		return text, true
+	}
+	b, err := jsontext.AppendUnquote(nil, v)
+	return string(b), err == nil
 }
 
 // Time is the first of texts that is a time as RFC 3339 writes it; zero if none

@@ -70,11 +70,11 @@ func (r *Record) Kept() Record {
 // What cannot be read is yielded as a *RecordError, and the sequence goes on
 // with the next line; any other error ends it.
 func Records(src Source) iter.Seq2[Record, error] {
-	return split(src, (*splitter).lines)
+	return split(src, (*lineReader).lines)
 }
 
 // split yields what read finds in a source.
-func split(src Source, read func(s *splitter, yield func(Record, error) bool)) iter.Seq2[Record, error] {
+func split(src Source, read func(s *lineReader, yield func(Record, error) bool)) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		r, f, err := src.reader()
 		if err != nil {
@@ -82,12 +82,12 @@ func split(src Source, read func(s *splitter, yield func(Record, error) bool)) i
 			return
 		}
 		defer f.Close()
-		read(&splitter{source: src.Name, in: bufio.NewReaderSize(r, 64<<10)}, yield)
+		read(&lineReader{source: src.Name, in: bufio.NewReaderSize(r, 64<<10)}, yield)
 	}
 }
 
-// splitter reads a file line by line.
-type splitter struct {
+// lineReader reads a file line by line.
+type lineReader struct {
 	source string
 	in     *bufio.Reader
 	buf    []byte // the line, with its newline if it has one
@@ -100,7 +100,7 @@ type splitter struct {
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
 // lines yields what stands on the lines.
-func (s *splitter) lines(yield func(Record, error) bool) {
+func (s *lineReader) lines(yield func(Record, error) bool) {
 	for s.next() {
 		if !s.line(yield) {
 			return
@@ -112,7 +112,7 @@ func (s *splitter) lines(yield func(Record, error) bool) {
 }
 
 // next reads the next line into s.buf.
-func (s *splitter) next() bool {
+func (s *lineReader) next() bool {
 	s.start += int64(len(s.buf))
 	s.buf = s.buf[:0]
 	for {
@@ -132,7 +132,7 @@ func (s *splitter) next() bool {
 }
 
 // line yields the objects of the line in s.buf.
-func (s *splitter) line(yield func(Record, error) bool) bool {
+func (s *lineReader) line(yield func(Record, error) bool) bool {
 	rest, offset := s.buf, s.start
 	if offset == 0 {
 		rest = bytes.TrimPrefix(rest, byteOrderMark)
@@ -156,7 +156,7 @@ func (s *splitter) line(yield func(Record, error) bool) bool {
 
 // record reads the value at the start of b. size is 0 where the next value
 // cannot be found.
-func (s *splitter) record(b []byte, offset int64) (rec Record, size int, err error) {
+func (s *lineReader) record(b []byte, offset int64) (rec Record, size int, err error) {
 	rec = Record{Source: s.source, Line: s.number, Offset: offset}
 	b = bytes.TrimRight(b, "\r\n")
 	value, err := firstValue(b, false)
@@ -177,10 +177,10 @@ func (s *splitter) record(b []byte, offset int64) (rec Record, size int, err err
 	return rec, len(value), nil
 }
 
-func (s *splitter) takes(k jsontext.Kind) bool { return k == '{' || s.arrays && k == '[' }
+func (s *lineReader) takes(k jsontext.Kind) bool { return k == '{' || s.arrays && k == '[' }
 
 // repair reads a value whose only fault is text that is no valid Unicode.
-func (s *splitter) repair(rec Record, value jsontext.Value) (Record, int, error) {
+func (s *lineReader) repair(rec Record, value jsontext.Value) (Record, int, error) {
 	clean := value.Clone()
 	err := clean.Compact(jsontext.AllowInvalidUTF8(true), jsontext.PreserveRawStrings(false))
 	if err != nil || !clean.IsValid() || !s.takes(clean.Kind()) {
@@ -196,8 +196,8 @@ func (s *splitter) repair(rec Record, value jsontext.Value) (Record, int, error)
 // firstValue is the value at the start of b; lax, even if its text is no valid
 // Unicode.
 func firstValue(b []byte, lax bool) (jsontext.Value, error) {
-	s := takeScanner()
-	defer giveBack(s)
+	s := takeSplitter()
+	defer s.giveBack()
 	if value, sure := s.First(b); sure {
 		return value, nil
 	}

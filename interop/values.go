@@ -16,7 +16,7 @@ import (
 // A file whose first line is a whole value is read line by line; any other is
 // held in memory.
 func Values(src Source) iter.Seq2[Record, error] {
-	return split(src, func(s *splitter, yield func(Record, error) bool) {
+	return split(src, func(s *lineReader, yield func(Record, error) bool) {
 		s.arrays = true
 		document, err := s.document()
 		switch {
@@ -32,7 +32,7 @@ func Values(src Source) iter.Seq2[Record, error] {
 
 // document reads the file if its values go over many lines; else it is nil, and
 // the file is as if nothing had been read.
-func (s *splitter) document() ([]byte, error) {
+func (s *lineReader) document() ([]byte, error) {
 	var first []byte
 	for len(bytes.TrimSpace(first)) == 0 {
 		line, err := s.in.ReadBytes('\n')
@@ -74,7 +74,7 @@ func whole(b []byte) error {
 }
 
 // values yields the values that stand one behind the other in b.
-func (s *splitter) values(b []byte, yield func(Record, error) bool) {
+func (s *lineReader) values(b []byte, yield func(Record, error) bool) {
 	rest := bytes.TrimPrefix(b, byteOrderMark)
 	s.number = 1
 	for at := 0; ; {

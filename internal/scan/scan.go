@@ -90,6 +90,20 @@ func (s *Scanner) Elements(array []byte, each func(value Span)) (sure bool) {
 	}) && s.End()
 }
 
+// Unquote gives the string that a value is, if the scanner is sure of it.
+func (s *Scanner) Unquote(value []byte) (text string, sure bool) {
+	s.Begin(value)
+	content, escapes, ok := s.Quoted()
+	if !ok || s.At != len(value) || !printable(value) {
+		return "", false
+	}
+	b := value[content.From:content.To]
+	if escapes {
+		return unescaped(b), true
+	}
+	return string(b), true
+}
+
 // Begin begins a text.
 func (s *Scanner) Begin(text []byte) {
 	s.Text, s.At, s.depth, s.names, s.controls = text, 0, 0, s.names[:0], 0

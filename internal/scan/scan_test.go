@@ -92,6 +92,27 @@ func TestNamesAndValues(t *testing.T) {
 	}
 }
 
+func TestUnquote(t *testing.T) {
+	var s Scanner
+	for text, want := range map[string]string{
+		`""`:                          "",
+		`"plain"`:                     "plain",
+		`"\"\\\/\b\f\n\r\t"`:          "\"\\/\b\f\n\r\t",
+		`"a\u0041\u00e9\u20acz"`:      "aAé€z",
+		`"\ud83d\ude42 \uD83D\uDE42"`: "🙂 🙂",
+		`"é\né"`:                      "é\né",
+	} {
+		if got, sure := s.Unquote([]byte(text)); got != want || !sure {
+			t.Errorf("%s is %q, sure %v, want %q", text, got, sure, want)
+		}
+	}
+	for _, text := range []string{``, `x`, `"`, `"a`, `"a"b`, ` "a"`, `"a" `, `"\x"`, `"\ud83d"`, "\"\x01\"", "\"\xff\"", `{}`} {
+		if got, sure := s.Unquote([]byte(text)); sure {
+			t.Errorf("sure that %q is %q", text, got)
+		}
+	}
+}
+
 // compare makes sure that a decoder agrees where a scanner is sure.
 func compare(t *testing.T, text []byte) {
 	t.Helper()
@@ -106,6 +127,12 @@ func compare(t *testing.T, text []byte) {
 		want, err := jsontext.NewDecoder(bytes.NewBuffer(bytes.Clone(text))).ReadValue()
 		if err != nil || !bytes.Equal(value, want) {
 			t.Errorf("%q begins with %q, not %q: %v", text, value, want, err)
+		}
+	}
+	if got, sure := loose.Unquote(text); sure {
+		want, err := jsontext.AppendUnquote(nil, text)
+		if err != nil || got != string(want) {
+			t.Errorf("%q is %q, not %q: %v", text, got, want, err)
 		}
 	}
 	var got, want [][]byte
@@ -133,5 +160,6 @@ func FuzzScan(f *testing.F) {
 	for _, test := range spaced {
 		f.Add([]byte(test.text))
 	}
+	f.Add([]byte(`"\"\\\/\b\f\n\r\t\u00e9\ud83d\ude42"`))
 	f.Fuzz(compare)
 }

@@ -7,12 +7,16 @@ import (
 	"io"
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/convlog/convlog/eventlog"
 )
 
-// keptBuffer bounds the buffer that a session keeps between appends.
+// keptBuffer bounds the buffer that a session keeps between appends. Larger ones
+// are for all.
 const keptBuffer = 64 << 10
+
+var largeBuffers sync.Pool
 
 // Append implements eventlog.Store: one write of all lines, under the
 // session's lock.
@@ -117,6 +121,11 @@ func appendLines(dst []byte, events []eventlog.Event) []byte {
 	for i := range events {
 		size += len(events[i].Line()) + 1
 	}
+	if size > max(cap(dst), keptBuffer) {
+		if spare, ok := largeBuffers.Get().(*[]byte); ok {
+			dst = (*spare)[:0]
+		}
+	}
 	dst = slices.Grow(dst, size)
 	for i := range events {
 		dst = append(append(dst, events[i].Line()...), '\n')
@@ -180,6 +189,8 @@ func (h *handle) advance(last *eventlog.Event) {
 	h.cut, h.created = nil, false
 	h.show(view{inode: h.info.Inode, visible: h.size, pending: h.size})
 	if cap(h.buf) > keptBuffer {
+		spare := h.buf
+		largeBuffers.Put(&spare)
 		h.buf = nil
 	}
 }
