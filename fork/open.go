@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/convlog/convlog/eventlog"
 )
@@ -16,46 +17,93 @@ func checkPoint(ctx context.Context, log *eventlog.Log, session string, e *event
 	if force || e.Seq == 0 {
 		return nil
 	}
-	open, err := isOpen(ctx, log, session, e)
+	found, err := findOpen(ctx, log, session, e)
 	if err != nil {
 		return fmt.Errorf("is a turn of session %q open at %d: %w", session, e.Seq, err)
 	}
-	if open {
-		return fmt.Errorf("event %d of session %q: %w", e.Seq, session, ErrOpenTurn)
+	if found.isOpen {
+		return fmt.Errorf("event %d of session %q: %w%s", e.Seq, session, ErrOpenTurn, found)
 	}
 	return nil
 }
 
-// isOpen reports whether a turn is under way behind at, on the path that ends
+// OpenCall is a tool call that has no result.
+type OpenCall struct {
+	CallID string
+	Name   string // empty where the message was redacted
+	Seq    int64  // of the message
+}
+
+func (c OpenCall) String() string {
+	text := strconv.Quote(c.CallID)
+	if c.Name != "" {
+		text += " of " + c.Name
+	}
+	return fmt.Sprintf("%s (#%d)", text, c.Seq)
+}
+
+// openCalls are the calls without a result behind the event seq, on the path that
+// ends with it: those of the newest message that has any, in a turn under way.
+func openCalls(ctx context.Context, log *eventlog.Log, session string, seq int64) ([]OpenCall, error) {
+	if seq == 0 {
+		return nil, nil
+	}
+	e, err := log.Event(ctx, session, seq)
+	if err != nil {
+		return nil, err
+	}
+	found, err := findOpen(ctx, log, session, &e)
+	return found.calls, err
+}
+
+// whatIsOpen is what is under way at a place.
+type whatIsOpen struct {
+	isOpen bool
+	calls  []OpenCall // without a result
+	turn   int64      // the event that began or resumed the turn
+}
+
+// String says what it is, as the end of an error.
+func (w whatIsOpen) String() string {
+	switch {
+	case len(w.calls) == 1:
+		return fmt.Sprintf(": call %s has no result there", w.calls[0])
+	case len(w.calls) > 1:
+		return fmt.Sprintf(": call %s and %d more have no result there", w.calls[0], len(w.calls)-1)
+	}
+	return fmt.Sprintf(", which #%d began", w.turn)
+}
+
+// findOpen looks whether a turn is under way behind at, on the path that ends
 // with it. The nearest turn event decides: one that starts or resumes a turn
 // opens it, one that completes or hibernates it closes it. Before one is met, a
 // call without a result does so too.
 //
 // Imports have no turn events. The search ends there at the first message of
 // the user's that begins an exchange, once it has gone back far enough.
-func isOpen(ctx context.Context, log *eventlog.Log, session string, at *eventlog.Event) (bool, error) {
+func findOpen(ctx context.Context, log *eventlog.Log, session string, at *eventlog.Event) (whatIsOpen, error) {
 	var s openSearch
 	if verdict, err := s.older(at); err != nil || verdict != undecided {
-		return verdict == open, err
+		return s.found, err
 	}
 	for e, err := range filled(ctx, log, session, before(ctx, log, session, at), eventlog.MessageAdded) {
 		if err != nil {
-			return false, err
+			return s.found, err
 		}
 		verdict, err := s.older(&e)
 		if err != nil || verdict != undecided {
-			return verdict == open, err
+			return s.found, err
 		}
 		if s.asked || !s.between || s.read < enoughEvents {
 			continue
 		}
 		turned, err := usesTurns(ctx, log, session)
 		if err != nil || !turned {
-			return false, err
+			return s.found, err
 		}
 		s.asked = true // a turn event will come
 	}
-	return false, nil
+	return s.found, nil
 }
 
 // enoughEvents is how far back turn events are looked for, at least.
@@ -76,6 +124,7 @@ type openSearch struct {
 	between bool     // the events so far begin with an exchange
 	read    int      // how many events came
 	asked   bool     // whether the session uses turns: it does
+	found   whatIsOpen
 }
 
 // older takes in the event before those so far.
@@ -83,6 +132,7 @@ func (s *openSearch) older(e *eventlog.Event) (verdict, error) {
 	s.read++
 	switch e.Type.Name() {
 	case eventlog.TurnStarted, eventlog.TurnResumed:
+		s.found = whatIsOpen{isOpen: true, turn: e.Seq}
 		return open, nil
 	case eventlog.TurnCompleted, eventlog.TurnHibernated:
 		return closed, nil
@@ -99,8 +149,11 @@ func (s *openSearch) message(e *eventlog.Event) (verdict, error) {
 	}
 	for _, id := range m.Calls {
 		if !slices.Contains(s.ended, id) {
-			return open, nil
+			s.found.calls = append(s.found.calls, OpenCall{CallID: id, Name: m.name(id), Seq: e.Seq})
 		}
+	}
+	if s.found.isOpen = len(s.found.calls) > 0; s.found.isOpen {
+		return open, nil
 	}
 	s.ended = append(s.ended, m.Results...)
 	asks := m.asks()

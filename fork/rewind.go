@@ -24,6 +24,8 @@ type Moved struct {
 	// From is the seq of the head before, To that of the event the path goes on
 	// from.
 	From, To int64
+	// Open are calls that have no result at To: the model sees them as interrupted.
+	Open []OpenCall
 }
 
 // Rewind goes back to p, or on to it: what is behind it on the path is
@@ -77,6 +79,10 @@ func move(ctx context.Context, log *eventlog.Log, session string, opts RewindOpt
 		if err == nil {
 			err = checkMove(ctx, log, session, head.Seq, to)
 		}
+		var open []OpenCall
+		if err == nil {
+			open, err = openCalls(ctx, log, session, to)
+		}
 		if err != nil {
 			return Moved{}, fmt.Errorf("%s session %q: %w", verb, session, err)
 		}
@@ -91,7 +97,7 @@ func move(ctx context.Context, log *eventlog.Log, session string, opts RewindOpt
 		if err != nil {
 			return Moved{}, fmt.Errorf("%s session %q: %w", verb, session, err)
 		}
-		return Moved{Session: session, Head: moved, From: head.Seq, To: to}, nil
+		return Moved{Session: session, Head: moved, From: head.Seq, To: to, Open: open}, nil
 	}
 }
 

@@ -14,7 +14,18 @@ type speech struct {
 	Parts   []struct {
 		Type   eventlog.PartType `json:"type"`
 		CallID string            `json:"call_id"`
+		Name   string            `json:"name"`
 	} `json:"parts"`
+}
+
+// name is that of the tool of a call; empty where it is not known.
+func (s *speech) name(call string) string {
+	for _, p := range s.Parts {
+		if p.Type == eventlog.ToolCallPart && p.CallID == call {
+			return p.Name
+		}
+	}
+	return ""
 }
 
 // speechOf reads a message_added; ok is false for any other event.

@@ -77,8 +77,9 @@ is.`,
 // moved is a move as rewind and recover print it with --json.
 type moved struct {
 	appended `json:",inline"`
-	From     int64 `json:"from"`
-	To       int64 `json:"to"`
+	From     int64    `json:"from"`
+	To       int64    `json:"to"`
+	Open     []string `json:"open_calls,omitzero"` // without a result there
 }
 
 // moving moves the head of a session, and says between which events.
@@ -92,9 +93,14 @@ func (a *app) moving(ctx context.Context, name string, move func(log *eventlog.L
 		if err != nil {
 			return err
 		}
+		var open []string
+		for _, call := range m.Open {
+			open = append(open, call.CallID)
+			fmt.Fprintf(a.err, "note: call %s has no result there: the model sees it as interrupted\n", clean(call.String()))
+		}
 		p := a.printer()
 		if a.json {
-			return p.last(moved{newAppended(m.Session, m.Head, 1), m.From, m.To})
+			return p.last(moved{newAppended(m.Session, m.Head, 1), m.From, m.To, open})
 		}
 		p.head(m.Session, m.Head, fmt.Sprintf("from %s to %s", at(m.From), at(m.To)))
 		return p.flush()

@@ -57,9 +57,7 @@ func (a *app) root() *cobra.Command {
 		return a.page(cmd)
 	}
 	root.SuggestionsMinimumDistance = 2
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usagef("%v (see %s --help)", err, cmd.CommandPath())
-	})
+	root.SetFlagErrorFunc(flagError)
 	root.PersistentFlags().StringVar(&a.store, "store", "", "where the log is: DIR, FILE.db, jsonl:DIR or sqlite:FILE")
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print JSON, one value per line")
 	root.PersistentFlags().DurationVar(&a.wait, "wait", 30*time.Second, "how long to wait for another process that has locked the store; 0 is for ever")
