@@ -31,6 +31,10 @@ type ControlState struct {
 	// were consumed, both oldest first.
 	Ended   []EndedTurn      `json:"ended,omitzero"`
 	Resumed []ConsumedCursor `json:"resumed,omitzero"`
+
+	approvals lookup[OpenApproval, *OpenApproval]
+	effects   lookup[OpenEffect, *OpenEffect]
+	done      lookup[DoneEffect, *DoneEffect]
 }
 
 // remembered is how many ended turns and consumed cursors the state keeps;
@@ -92,6 +96,10 @@ type DoneEffect struct {
 	Completed int64 `json:"completed"`
 	Attempt   int   `json:"attempt,omitzero"`
 }
+
+func (o *OpenApproval) keyed() (string, int64) { return o.InterruptID, o.Seq }
+func (o *OpenEffect) keyed() (string, int64)   { return o.Key, o.Seq }
+func (d *DoneEffect) keyed() (string, int64)   { return d.Key, d.Completed }
 
 // OpenChild is a child run that has not ended.
 type OpenChild struct {
@@ -163,6 +171,7 @@ func (s *ControlState) apply(e *eventlog.Event) error {
 // fork clears what a fork does not inherit.
 func (s *ControlState) fork() {
 	s.Claim, s.Epoch, s.Aborts, s.Approvals, s.Children = nil, 0, nil, nil, nil
+	s.approvals = lookup[OpenApproval, *OpenApproval]{}
 	for i := range s.Effects {
 		s.Effects[i].Inherited = true
 	}
@@ -173,6 +182,7 @@ func (s *ControlState) endTurn(e *eventlog.Event) error {
 	s.Ended = last(append(s.Ended, EndedTurn{Seq: e.Seq, TurnID: p.TurnID, Status: p.Status, StopReason: p.StopReason}))
 	if p.Status == eventlog.TurnStatusCompleted {
 		s.Done = slices.DeleteFunc(s.Done, func(d DoneEffect) bool { return d.TurnID == p.TurnID })
+		s.done = lookup[DoneEffect, *DoneEffect]{}
 	}
 	return err
 }
@@ -182,22 +192,15 @@ func (s *ControlState) effect(e *eventlog.Event) error {
 	if err != nil {
 		return err
 	}
-	var intended int64
-	s.Effects = slices.DeleteFunc(s.Effects, func(o OpenEffect) bool {
-		same := o.Key == p.Key
-		if same {
-			intended = o.Seq
-		}
-		return same
-	})
+	intent := s.effects.take(&s.Effects, p.Key)
 	if e.Type.Name() == eventlog.EffectIntended {
-		s.Effects = append(s.Effects, OpenEffect{Seq: e.Seq, Key: p.Key, TurnID: p.TurnID, Ordinal: p.Ordinal, Kind: p.Kind,
+		s.effects.add(&s.Effects, OpenEffect{Seq: e.Seq, Key: p.Key, TurnID: p.TurnID, Ordinal: p.Ordinal, Kind: p.Kind,
 			Name: p.Name, Class: p.Class, Attempt: p.Attempt, ArgumentsDigest: p.ArgumentsDigest})
 		return nil
 	}
-	s.Done = slices.DeleteFunc(s.Done, func(d DoneEffect) bool { return d.Key == p.Key })
+	s.done.take(&s.Done, p.Key)
 	if !p.TurnID.IsZero() {
-		s.Done = append(s.Done, DoneEffect{Key: p.Key, TurnID: p.TurnID, Ordinal: p.Ordinal, Intended: intended, Completed: e.Seq, Attempt: p.Attempt})
+		s.done.add(&s.Done, DoneEffect{Key: p.Key, TurnID: p.TurnID, Ordinal: p.Ordinal, Intended: intent.Seq, Completed: e.Seq, Attempt: p.Attempt})
 	}
 	return nil
 }
@@ -207,9 +210,9 @@ func (s *ControlState) approval(e *eventlog.Event) error {
 	if err != nil {
 		return err
 	}
-	s.Approvals = slices.DeleteFunc(s.Approvals, func(o OpenApproval) bool { return o.InterruptID == p.InterruptID })
+	s.approvals.take(&s.Approvals, p.InterruptID)
 	if e.Type.Name() == eventlog.ApprovalRequested {
-		s.Approvals = append(s.Approvals, OpenApproval{Seq: e.Seq, InterruptID: p.InterruptID, EffectID: p.EffectID, CallID: p.CallID,
+		s.approvals.add(&s.Approvals, OpenApproval{Seq: e.Seq, InterruptID: p.InterruptID, EffectID: p.EffectID, CallID: p.CallID,
 			Name: p.Name, ArgumentsDigest: p.ArgumentsDigest, ExpiresAt: p.ExpiresAt})
 	}
 	return nil

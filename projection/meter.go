@@ -148,15 +148,9 @@ func (r *reading) effect() error {
 	if err != nil {
 		return err
 	}
-	var intent openMetric
-	r.Effects = slices.DeleteFunc(r.Effects, func(o openMetric) bool {
-		if o.Key == p.Key {
-			intent = o
-		}
-		return o.Key == p.Key
-	})
+	intent := r.effects.take(&r.Effects, p.Key)
 	if r.e.Type.Name() == eventlog.EffectIntended {
-		r.Effects = append(r.Effects, openMetric{Key: p.Key, Seq: r.e.Seq, Model: p.Kind == "model" || p.Kind == "llm"})
+		r.effects.add(&r.Effects, openMetric{Key: p.Key, Seq: r.e.Seq, Model: p.Kind == "model" || p.Kind == "llm"})
 		r.cost("")
 		return nil
 	}

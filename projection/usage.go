@@ -86,6 +86,8 @@ type Meter struct {
 	Steps   []openStep   `json:"steps,omitzero"`
 	Effects []openMetric `json:"effects,omitzero"`
 	Answers []answer     `json:"answers,omitzero"`
+
+	effects lookup[openMetric, *openMetric]
 }
 
 // charge is a change of what was spent; the spend of a correction may be
@@ -125,6 +127,8 @@ type openMetric struct {
 	Model bool   `json:"model,omitzero"`
 }
 
+func (o *openMetric) keyed() (string, int64) { return o.Key, o.Seq }
+
 // read takes in an event and tells its charges. What is inherited is told to
 // nobody, but remembered.
 func (m *Meter) read(e *eventlog.Event, inherited bool, tell func(charge)) error {
@@ -144,7 +148,7 @@ func (m *Meter) read(e *eventlog.Event, inherited bool, tell func(charge)) error
 		r.cost("")
 		return r.agent()
 	case eventlog.SessionForked:
-		m.Effects = nil
+		m.Effects, m.effects = nil, lookup[openMetric, *openMetric]{}
 	}
 	if _, ok := childState(e.Type); ok {
 		return r.child()

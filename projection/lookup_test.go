@@ -1,0 +1,123 @@
+package projection_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+	"pgregory.net/rapid"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/projection"
+	"github.com/convlog/convlog/store/storetest"
+)
+
+// openings are what a program might hold open, by key.
+type openings struct {
+	Approvals, Effects, Done []string
+}
+
+// opened tells what a state has open.
+func opened(s *projection.ControlState) (o openings) {
+	for _, a := range s.Approvals {
+		o.Approvals = append(o.Approvals, fmt.Sprint(a.Seq, " ", a.InterruptID))
+	}
+	for _, e := range s.Effects {
+		o.Effects = append(o.Effects, fmt.Sprint(e.Seq, " ", e.Key))
+	}
+	for _, d := range s.Done {
+		o.Done = append(o.Done, fmt.Sprint(d.Completed, " ", d.Key))
+	}
+	return o
+}
+
+// take notes that an event opens or ends what has the key.
+func (o *openings) take(e *eventlog.Event, key string) {
+	without := func(list []string) (rest []string) {
+		for _, s := range list {
+			var seq int64
+			var k string
+			if _, err := fmt.Sscan(s, &seq, &k); err != nil || k != key {
+				rest = append(rest, s)
+			}
+		}
+		return rest
+	}
+	one := fmt.Sprint(e.Seq, " ", key)
+	switch e.Type.Name() {
+	case eventlog.ApprovalRequested:
+		o.Approvals = append(without(o.Approvals), one)
+	case eventlog.ApprovalResolved:
+		o.Approvals = without(o.Approvals)
+	case eventlog.EffectIntended:
+		o.Effects = append(without(o.Effects), one)
+	case eventlog.EffectCompleted:
+		o.Effects, o.Done = without(o.Effects), append(without(o.Done), one)
+	}
+}
+
+// Law: what is open is what was opened last and did not end since, in order, whether
+// a state was folded at once, or was copied or read from a snapshot on the way.
+func TestWhatIsOpen(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		log := eventlog.Open(storetest.NewMemory())
+		defer log.Close()
+		turn, err := eventlog.NewTurnStarted(eventlog.TurnStart{})
+		if err != nil {
+			r.Fatal(err)
+		}
+		events := []eventlog.Event{turn}
+		keys := []string{""}
+		for range rapid.IntRange(1, 60).Draw(r, "events") {
+			key := rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "f"}).Draw(r, "key")
+			made := []func() (eventlog.Event, error){
+				func() (eventlog.Event, error) {
+					return eventlog.NewApprovalRequested(eventlog.ApprovalRequest{InterruptID: key})
+				},
+				func() (eventlog.Event, error) {
+					return eventlog.NewApprovalResolved(eventlog.ApprovalResolution{InterruptID: key, Decision: eventlog.Approved})
+				},
+				func() (eventlog.Event, error) {
+					return eventlog.NewEffectIntended(eventlog.EffectIntent{Key: key, Kind: "tool", TurnID: turn.ID, Ordinal: "0", Class: eventlog.EffectPure})
+				},
+				func() (eventlog.Event, error) {
+					return eventlog.NewEffectCompleted(eventlog.EffectCompletion{Key: key, TurnID: turn.ID, Ordinal: "0"})
+				},
+			}
+			e, err := rapid.SampledFrom(made).Draw(r, "event")()
+			if err != nil {
+				r.Fatal(err)
+			}
+			events, keys = append(events, e), append(keys, key)
+		}
+		if _, err := log.Append(t.Context(), "s", eventlog.New, events...); err != nil {
+			r.Fatal(err)
+		}
+		var want openings
+		state := &projection.ControlState{}
+		for e, err := range log.Read(t.Context(), "s", eventlog.All) {
+			if err == nil {
+				err = projection.Control.Apply(state, &e)
+			}
+			if err != nil {
+				r.Fatal(err)
+			}
+			want.take(&e, keys[e.Seq-1])
+			same(r, fmt.Sprintf("open at %d", e.Seq), fmt.Sprintf("%+v", want), fmt.Sprintf("%+v", opened(state)))
+			switch rapid.IntRange(0, 9).Draw(r, "then") {
+			case 0:
+				moved := *state
+				state = &moved
+			case 1:
+				body, err := json.Marshal(state)
+				if err != nil {
+					r.Fatal(err)
+				}
+				state = &projection.ControlState{}
+				if err := json.Unmarshal(body, state); err != nil {
+					r.Fatal(err)
+				}
+			}
+		}
+	})
+}
