@@ -259,22 +259,31 @@ def item(c, m, before):
 
 numbers = {} # of messages: how many conversations a file had so far
 
+def turn(t):
+    """The message that a turn of a conversation is."""
+    call = json.loads(t["value"]) if t["from"] == "function_call" else None
+    role = {"human": "user", "gpt": "assistant", "function_call": "assistant", "observation": "tool"}.get(t["from"], t["from"])
+    return {"role": role, "content": t["value"], **({"tool_calls": [call]} if call else {})}
+
 def messages(path, document):
     lists = document if isinstance(document, list) and document and not isinstance(document[0], dict) or \
         isinstance(document, list) and "role" not in document[0] and "type" not in document[0] else [document]
     for talk in lists:
         numbers[path] = number = numbers.get(path, 0) + 1
         talk = talk if isinstance(talk, dict) else {"messages": talk}
+        response = talk.get("response") or talk
+        talk = {**talk, **talk.get("request", {})}
         told = talk.get("messages")
         if told is None:
             told = talk.get("input")
             told = [{"role": "user", "content": told}] if isinstance(told, str) else told or []
-            told = told + (talk.get("output") or [])
+        told = told + [turn(t) for t in talk.get("conversations") or []]
+        told = told + (response.get("output") or []) + [choice["message"] for choice in (response.get("choices") or [])[:1]]
         c, before = zero(), ""
         for m in told:
             before = item(c, m, before)
-        if talk.get("output"):
-            spend(c, talk.get("usage") or {})
+        if response.get("output") or response.get("choices"):
+            spend(c, response.get("usage") or {})
         own = talk.get("id") or ""
         name = plain(own) or str(number)
         yield own if len(own) >= 12 else stem(path) + "-" + name + "-" + digits(path, name + "\0" + own), c

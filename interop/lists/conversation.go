@@ -13,12 +13,14 @@ import (
 
 // conversation is a list of messages and what stands around it.
 type conversation struct {
-	number   int // in the file, from 1
-	id       string
-	title    string
-	model    string
-	at       time.Time
-	usage    jsontext.Value // of what is under output
+	number int // in the file, from 1
+	id     string
+	title  string
+	model  string
+	at     time.Time
+	// answered is the id of the response that ends it, usage what that took.
+	answered string
+	usage    jsontext.Value
 	settings jsontext.Value // all other members; nil if there are none
 	elements []element
 }
@@ -41,7 +43,7 @@ func (e *element) time() time.Time {
 
 // The members that hold messages, and those that hold the text before them.
 var (
-	listNames   = []string{"messages", "input", "output"}
+	listNames   = []string{"messages", "conversations", "input", "output", "choices"}
 	systemNames = []string{"system", "instructions"}
 	idNames     = []string{"id", "session_id", "conversation_id", "thread_id", "chat_id", "uuid"}
 )
@@ -90,10 +92,20 @@ func fromObject(rec *interop.Record, v jsontext.Value) (c conversation, ok bool)
 	if err != nil {
 		return c, false
 	}
+	if c, ok := fromPair(rec, &o); ok {
+		return c, true
+	}
 	names := listsOf(&o)
 	if len(names) == 0 {
 		return c, false
 	}
+	c.take(rec, &o, names)
+	c.facts(&o, names)
+	return c, true
+}
+
+// take takes the lists out of an object.
+func (c *conversation) take(rec *interop.Record, o *parts.Members, names []string) {
 	for _, name := range systemNames {
 		if text := o.Peek(name); text.Kind() == '"' || text.Kind() == '[' {
 			o.Take(name)
@@ -107,10 +119,15 @@ func fromObject(rec *interop.Record, v jsontext.Value) (c conversation, ok bool)
 			continue
 		}
 		elements, _ := interop.Elements(list) // listsOf made sure
+		switch name {
+		case choicesName:
+			o.Put(name, arrayOf(elements[1:]))
+			elements = []jsontext.Value{chosen(elements[0])}
+		case turnsName:
+			elements = messagesOf(elements)
+		}
 		c.add(rec, elements)
 	}
-	c.facts(&o, names)
-	return c, true
 }
 
 // said is a message of the file's own words.
@@ -120,19 +137,21 @@ func said(role string, content jsontext.Value) jsontext.Value {
 	})
 }
 
-// listsOf names the lists of messages in an object: messages, or else input, which
-// may be a text, and output.
+// listsOf names the lists of messages in an object: messages or conversations, or
+// else input, which may be a text, and output; and choices behind them.
 func listsOf(o *parts.Members) (names []string) {
 	for _, name := range listNames {
 		v := o.Peek(name)
 		switch {
-		case name == "messages" && isEmpty(v), beginsWithMessage(v):
+		case name == choicesName:
+			if beginsWith(v, isChoice) {
+				names = append(names, name)
+			}
+		case len(names) > 0 && names[0] != "input":
+		case name == "messages" && isEmpty(v), beginsWith(v, isMessage), name == turnsName && beginsWith(v, isTurn):
 			names = append(names, name)
-		case name == "input" && v.Kind() == '"' && beginsWithMessage(o.Peek("output")):
+		case name == "input" && v.Kind() == '"' && beginsWith(o.Peek("output"), isMessage):
 			names = append(names, name)
-		}
-		if name == "messages" && len(names) > 0 {
-			return names
 		}
 	}
 	return names
@@ -143,9 +162,10 @@ func isEmpty(v jsontext.Value) bool {
 	return err == nil && len(elements) == 0
 }
 
-func beginsWithMessage(v jsontext.Value) bool {
+// beginsWith reports whether the first element of a list is of a kind.
+func beginsWith(v jsontext.Value, is func(jsontext.Value) bool) bool {
 	elements, err := interop.Elements(v)
-	return err == nil && len(elements) > 0 && isMessage(elements[0])
+	return err == nil && len(elements) > 0 && is(elements[0])
 }
 
 // facts reads what stands around the lists.
@@ -158,9 +178,7 @@ func (c *conversation) facts(o *parts.Members, lists []string) {
 	c.title = o.PeekText("title")
 	c.model = o.PeekText("model")
 	c.at = timeOf(o)
-	if lists[len(lists)-1] == "output" {
-		c.usage = o.Peek("usage")
-	}
+	c.ends(o, lists)
 	c.settings = o.Rest()
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/head"
 	"github.com/convlog/convlog/interop/internal/parts"
 )
@@ -25,10 +26,27 @@ func (Format) Detect(_ string, first []byte) bool {
 	}
 	v, err := lax(first).ReadValue()
 	if err != nil {
-		return beginsMessage(first) || beginsList(first)
+		return beginsMessage(first) || beginsList(first) || beginsPair(first)
 	}
 	o, err := parts.Open(v)
-	return err == nil && (isMessage(v) || len(listsOf(&o)) > 0)
+	if err != nil {
+		return false
+	}
+	_, isPair := fromPair(&interop.Record{Value: v}, &o)
+	return isPair || isMessage(v) || len(listsOf(&o)) > 0
+}
+
+// beginsPair looks for a request or a response in an object that is cut off.
+func beginsPair(b []byte) bool {
+	h := head.Object(b)
+	for _, name := range []string{"request", "body", "response"} {
+		if inner := h[name]; len(inner) > 0 && inner[0] == '{' {
+			if beginsMessage(inner) || beginsList(inner) || beginsPair(inner) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func lax(b []byte) *jsontext.Decoder {
@@ -42,19 +60,22 @@ func beginsMessage(b []byte) bool {
 	if _, err := d.ReadToken(); err != nil {
 		return false
 	}
+	end := "}"
+	at := d.InputOffset()
 	for d.PeekKind() == '"' {
 		if _, err := d.ReadToken(); err != nil {
-			return false
+			break
 		}
-		at := d.InputOffset()
-		if d.SkipValue() == nil {
-			continue
+		name := d.InputOffset()
+		if d.SkipValue() != nil {
+			at, end = name, ":null}"
+			break
 		}
-		cut := append(bytes.Clone(b[:at]), `:null}`...)
-		o, err := parts.Open(cut)
-		return err == nil && (isMessage(cut) || o.Has("model") && o.Has("tools"))
+		at = d.InputOffset()
 	}
-	return false
+	cut := append(bytes.Clone(b[:at]), end...)
+	o, err := parts.Open(cut)
+	return err == nil && (isMessage(cut) || o.Has("model") && o.Has("tools"))
 }
 
 // beginsList looks for a list of messages in an object that is cut off.
@@ -71,9 +92,15 @@ func beginsList(b []byte) bool {
 		return false
 	}
 	if v, err := lax(first).ReadValue(); err == nil {
-		return isMessage(v)
+		return isMessage(v) || isTurn(v) || isChoice(v)
 	}
-	return beginsMessage(first)
+	return beginsMessage(first) || beginsTurn(first)
+}
+
+// beginsTurn looks at the beginning of a turn, or of a choice.
+func beginsTurn(b []byte) bool {
+	h := head.Object(b)
+	return speakers[h.Text("from")] != "" && h.Has("value") || beginsMessage(h["message"])
 }
 
 // intoList passes over the members before a list of messages.

@@ -1,6 +1,7 @@
 package lists
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -107,8 +108,8 @@ func (a *adding) all() error {
 		if err != nil {
 			return err
 		}
-		if last := i == len(a.c.elements)-1; ok && last && m.Role == eventlog.Assistant && m.Usage.IsZero() {
-			m.Usage, _ = usageOf(a.c.usage)
+		if last := i == len(a.c.elements)-1; ok && last && m.Role == eventlog.Assistant {
+			a.c.ended(&m)
 		}
 		a.result.Records++
 		if err := a.element(e, &m, ok); err != nil {
@@ -121,6 +122,14 @@ func (a *adding) all() error {
 		}
 	}
 	return nil
+}
+
+// ended tells of the last message what is told of the response that it is in.
+func (c *conversation) ended(m *eventlog.Message) {
+	if m.Usage.IsZero() {
+		m.Usage, _ = usageOf(c.usage)
+	}
+	m.ResponseID = cmp.Or(m.ResponseID, c.answered)
 }
 
 // element adds an element, unless the session has it behind the one before. m is

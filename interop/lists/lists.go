@@ -2,10 +2,17 @@
 // write: those of OpenAI's Chat Completions and Responses, and of Anthropic's
 // Messages. A file holds JSON or lines of it:
 //
-//   - a list of messages, or an object with one under "messages", or under
-//     "input" and "output", and whatever else: one conversation
+//   - a list of messages, or an object with one under "messages" or
+//     "conversations", or under "input" and "output", and whatever else: one
+//     conversation
+//   - a response: with "choices", of which the first is the answer, or with "output";
+//     behind its request where both stand in one object, as "request" (or "body")
+//     and "response", or as a list of messages and "response": one conversation
 //   - a list of such, or one on each line: several
 //   - messages, one on each line: one
+//
+// Under "conversations" there may be turns, which have "from" and "value". An
+// answer has the model, the tokens and the id that are told of its response.
 //
 // The shapes may be mixed; shapeOf says which one a conversation is of. Each
 // message or item becomes a message_added; system and instructions become the
@@ -60,9 +67,11 @@ func (Format) Name() string { return Name }
 // messages.
 func (Format) Lane(first []byte) string {
 	h := head.Begins(first)
-	for _, name := range idNames {
-		if id := idOf(h[name]); id != "" {
-			return id
+	for _, of := range []head.Head{h, h.In("request"), h.In("response")} {
+		for _, name := range idNames {
+			if id := idOf(of[name]); id != "" {
+				return id
+			}
 		}
 	}
 	return ""

@@ -1,0 +1,187 @@
+package lists
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/parts"
+)
+
+// choicesName is the member that holds the answers of Chat Completions. The first of
+// them is the answer; others stay among the settings.
+const choicesName = "choices"
+
+// isChoice reports whether a value is an answer among several.
+func isChoice(v jsontext.Value) bool {
+	o, err := parts.Open(v)
+	return err == nil && isMessage(o.Peek("message"))
+}
+
+// chosen is the message of an answer, with what stands around it.
+func chosen(choice jsontext.Value) jsontext.Value {
+	o, err := parts.Open(choice)
+	if err != nil {
+		return choice
+	}
+	m, err := parts.Open(o.Take("message"))
+	if err != nil {
+		return choice
+	}
+	for _, name := range []string{"index", "logprobs"} {
+		if v := o.Peek(name); string(v) == "0" || v.Kind() == 'n' {
+			o.Take(name)
+		}
+	}
+	if !m.Has("finish_reason") {
+		m.Put("finish_reason", o.Take("finish_reason"))
+	}
+	m.Put("choice", o.Rest())
+	return m.Rest()
+}
+
+// arrayOf is a list of elements; nil if there are none.
+func arrayOf(elements []jsontext.Value) jsontext.Value {
+	if len(elements) == 0 {
+		return nil
+	}
+	list := []byte{'['}
+	for i, v := range elements {
+		if i > 0 {
+			list = append(list, ',')
+		}
+		list = append(list, v...)
+	}
+	return append(list, ']')
+}
+
+// ends takes in what is told of the response that the lists end with, if they do.
+func (c *conversation) ends(o *parts.Members, lists []string) {
+	switch lists[len(lists)-1] {
+	case choicesName:
+		c.answered = o.PeekText("id")
+		c.usage = o.Peek("usage")
+	case "output":
+		c.usage = o.Peek("usage")
+	}
+}
+
+// The members that hold what a model was asked, and what it answered.
+var (
+	requestNames  = []string{"request", "body"}
+	responseNames = []string{"response"}
+)
+
+// fromPair makes a conversation of an object that holds a request, a response, or
+// both; ok is false where it does not. The lists of the request may stand in the
+// object itself.
+func fromPair(rec *interop.Record, o *parts.Members) (c conversation, ok bool) {
+	response, answered := within(o, responseNames)
+	answered = answered && answers(&response.inner)
+	if lists := listsOf(o); len(lists) > 0 {
+		if !answered {
+			return c, false
+		}
+		c.take(rec, o, lists)
+		c.facts(o, lists)
+	} else if request, asked := within(o, requestNames); asked && len(requestLists(&request.inner, answered)) > 0 {
+		lists := requestLists(&request.inner, answered)
+		c.take(rec, &request.inner, lists)
+		c.facts(&request.inner, lists)
+		request.close(o)
+	} else if !answered {
+		return c, false
+	}
+	if answered {
+		c.answer(rec, &response.inner)
+		response.close(o)
+	}
+	c.named(o)
+	c.settings = o.Rest()
+	return c, true
+}
+
+// named takes in the id and the time that stand around a request and its response.
+func (c *conversation) named(o *parts.Members) {
+	for _, name := range idNames {
+		if id := idOf(o.Peek(name)); id != "" {
+			c.id = id
+			break
+		}
+	}
+	if at := timeOf(o); !at.IsZero() {
+		c.at = at
+	}
+}
+
+// requestLists names the lists in a request, which may be a text where there is a
+// response.
+func requestLists(o *parts.Members, answered bool) []string {
+	if input := o.Peek("input"); answered && input.Kind() == '"' {
+		return []string{"input"}
+	}
+	return listsOf(o)
+}
+
+// answers reports whether a response says something.
+func answers(o *parts.Members) bool {
+	return isMessage(o.Rest()) || len(answerLists(o)) > 0
+}
+
+// answerLists names the lists in a response.
+func answerLists(o *parts.Members) []string {
+	return slices.DeleteFunc(listsOf(o), func(name string) bool { return name != choicesName && name != "output" })
+}
+
+// answer adds what a response says.
+func (c *conversation) answer(rec *interop.Record, o *parts.Members) {
+	if v := o.Rest(); isMessage(v) {
+		c.add(rec, []jsontext.Value{v})
+		*o = parts.Members{}
+		return
+	}
+	of := conversation{elements: c.elements}
+	lists := answerLists(o)
+	of.take(rec, o, lists)
+	of.facts(o, lists)
+	of.id, of.title = cmp.Or(c.id, of.id), c.title
+	*c = of
+}
+
+// nested is an object in a member, or in the body of one.
+type nested struct {
+	name  string
+	outer parts.Members // with the body
+	body  bool
+	inner parts.Members
+}
+
+// within opens the first member of the names that is an object.
+func within(o *parts.Members, names []string) (n nested, ok bool) {
+	for _, name := range names {
+		v, err := parts.Open(o.Peek(name))
+		if err != nil {
+			continue
+		}
+		n = nested{name: name, inner: v}
+		if body, err := parts.Open(v.Peek("body")); err == nil {
+			n.outer, n.body, n.inner = v, true, body
+		}
+		return n, true
+	}
+	return n, false
+}
+
+// close leaves in the member what was not taken out of it.
+func (n *nested) close(o *parts.Members) {
+	o.Take(n.name)
+	rest := n.inner.Rest()
+	if n.body {
+		n.outer.Take("body")
+		n.outer.Put("body", rest)
+		rest = n.outer.Rest()
+	}
+	o.Put(n.name, rest)
+}

@@ -1,0 +1,73 @@
+package lists
+
+import (
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/parts"
+)
+
+// turnsName is the member that holds turns, which name who speaks under "from", and
+// what is said under "value".
+const turnsName = "conversations"
+
+// speakers are the roles of those who speak in turns.
+var speakers = map[string]string{
+	"human": "user", "user": "user", "gpt": "assistant", "chatgpt": "assistant", "assistant": "assistant", "model": "assistant",
+	"bard": "assistant", "bing": "assistant", "system": "system", "function_call": "assistant", "tool_call": "assistant",
+	"observation": legacyTool, "tool": legacyTool, "function_response": legacyTool, "tool_response": legacyTool,
+}
+
+// isTurn reports whether a value is a turn.
+func isTurn(v jsontext.Value) bool {
+	o, err := parts.Open(v)
+	return err == nil && speakers[o.PeekText("from")] != "" && o.Peek("value").Kind() == '"'
+}
+
+// messagesOf makes messages of turns. What is none stays.
+func messagesOf(turns []jsontext.Value) (all []jsontext.Value) {
+	for _, v := range turns {
+		if isTurn(v) {
+			v = messageOf(v)
+		}
+		all = append(all, v)
+	}
+	return all
+}
+
+// messageOf makes a message of a turn. A call is one where its value says what is
+// called.
+func messageOf(turn jsontext.Value) jsontext.Value {
+	o, _ := parts.Open(turn) // isTurn made sure
+	from := o.PeekText("from")
+	text, _ := interop.Text(o.Peek("value"))
+	role := []interop.Member{{Name: "role", Value: jsontext.Value(`"` + speakers[from] + `"`)}}
+	m, _ := parts.Open(interop.Object(role))
+	if call := jsontext.Value(text); (from == "function_call" || from == "tool_call") && isCall(call) {
+		o.Take("value")
+		m.Put("content", jsontext.Value("null"))
+		m.Put("function_call", call)
+	} else {
+		m.Put("content", o.Take("value"))
+	}
+	o.Take("from")
+	for _, name := range []string{"role", "content", "function_call"} {
+		if v := o.Take(name); v != nil {
+			m.Put("turn_"+name, v)
+		}
+	}
+	rest, _ := interop.Members(o.Rest()) // nothing, or an object
+	for _, member := range rest {
+		m.Put(member.Name, member.Value)
+	}
+	return m.Rest()
+}
+
+// isCall reports whether a value says what is called.
+func isCall(v jsontext.Value) bool {
+	if !v.IsValid() {
+		return false
+	}
+	o, err := parts.Open(v)
+	return err == nil && o.PeekText("name") != ""
+}
