@@ -147,12 +147,16 @@ func (r *renderer) heading(x *transcript.Entry, name string, about []string) {
 	if !x.Event.Timestamp.IsZero() {
 		about = append(about, r.clock(x.Event.Timestamp))
 	}
-	if x.Event.Cost > 0 {
-		about = append(about, "$"+x.Event.Cost.String())
+	if x.Cost > 0 {
+		about = append(about, price(x.Cost))
 	}
 	text := name
 	if x.Event.Seq > 0 {
-		text = r.paint(dim, at(x.Event.Seq)) + " " + name
+		seqs := at(x.Event.Seq)
+		if x.Last > x.Event.Seq {
+			seqs += "–" + at(x.Last)
+		}
+		text = r.paint(dim, seqs) + " " + name
 	}
 	for _, word := range about {
 		text += r.paint(dim, " · "+word)

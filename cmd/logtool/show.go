@@ -246,10 +246,11 @@ func (a *app) shower(s showing, hold int) *shower {
 	return &shower{printer: p, raw: s.raw, json: a.json, renderer: r, transcript: joiner(r, hold)}
 }
 
-// joiner puts results under their calls, and leaves events apart otherwise.
+// joiner puts results under their calls and pieces of a message together, and
+// leaves events apart otherwise.
 func joiner(r *renderer, hold int) *transcript.Joiner {
 	j := transcript.NewJoiner(r.entry)
-	j.Hold = hold
+	j.Hold, j.Fold = hold, true
 	return j
 }
 

@@ -19,6 +19,8 @@ type place struct {
 	// wait bounds how long a lock that another process holds is waited for; 0 is
 	// no bound.
 	wait time.Duration
+	// unnamed: nobody named the store, it is where logs are by default.
+	unnamed bool
 }
 
 const (
@@ -83,7 +85,7 @@ func (a *app) place() (place, error) {
 		}
 		data = filepath.Join(home, ".local", "share")
 	}
-	return place{kind: kindJSONL, path: filepath.Join(data, "convlog"), wait: a.wait}, nil
+	return place{kind: kindJSONL, path: filepath.Join(data, "convlog"), wait: a.wait, unnamed: true}, nil
 }
 
 func (at place) String() string { return at.kind + ":" + at.path }
@@ -114,8 +116,14 @@ func (at place) open(m mode) (*eventlog.Log, error) {
 func (at place) exists() error {
 	info, err := os.Stat(at.path)
 	switch {
+	case os.IsNotExist(err) && at.unnamed:
+		return fmt.Errorf("there is no log at %s yet: `logtool import` shows what can be imported, or name a store with --store", at.path)
 	case os.IsNotExist(err):
-		return fmt.Errorf("no store at %s: name one with --store, or make one with `logtool --store %s import PATH`", at, at.path)
+		name := at.path
+		if at.kind == kindSQLite && !databaseName(name) {
+			name = at.String()
+		}
+		return fmt.Errorf("no store at %s: make one with `logtool --store %s import`, or name another", at, shellWord(name))
 	case err != nil:
 		return fmt.Errorf("open %s: %w", at, err)
 	case info.IsDir() && at.kind == kindSQLite:

@@ -19,6 +19,8 @@ type Entry struct {
 	// Event is the first event of the entry. Its data are those of a message's
 	// first piece.
 	Event eventlog.Event
+	// Last is the seq of a message's last piece.
+	Last int64
 	// Message is the message, if IsMessage: all pieces joined, without the results
 	// that stand under calls.
 	Message   eventlog.Message
@@ -49,7 +51,7 @@ type Result struct {
 
 // NewEntry reads an event. A message that cannot be read is none.
 func NewEntry(e *eventlog.Event, orphaned bool) *Entry {
-	x := &Entry{Event: *e, Orphaned: orphaned, Cost: e.Cost}
+	x := &Entry{Event: *e, Last: e.Seq, Orphaned: orphaned, Cost: e.Cost}
 	m, ok, err := e.Message()
 	if !ok || err != nil {
 		return x
@@ -93,7 +95,7 @@ func (x *Entry) fold(piece *Entry) {
 	if more.StopReason != "" {
 		m.StopReason = more.StopReason
 	}
-	x.Cost = x.Cost.Add(piece.Cost)
+	x.Cost, x.Last = x.Cost.Add(piece.Cost), piece.Last
 }
 
 // Words are what is known about a message: when it was said, by which model, what

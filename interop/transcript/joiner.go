@@ -8,9 +8,11 @@ import "github.com/convlog/convlog/eventlog"
 type Joiner struct {
 	// Hold is how many entries are held back at most; 0 holds none.
 	Hold int
-	// Fold makes the pieces of one message one entry, and shows the result that was
-	// recorded when a tool had run where no message tells it.
+	// Fold makes the pieces of one message one entry.
 	Fold bool
+	// Recorded shows the result that was recorded when a tool had run where no
+	// message tells it.
+	Recorded bool
 
 	show    func(*Entry) error
 	held    []*Entry
@@ -36,7 +38,7 @@ func (j *Joiner) Add(x *Entry) error {
 			return j.release(j.Hold)
 		}
 		j.wait(x, x)
-	} else if j.Fold {
+	} else if j.Recorded {
 		j.ran(x)
 	}
 	j.turns.take(x, j.last())

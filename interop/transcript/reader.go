@@ -30,7 +30,7 @@ func Read(ctx context.Context, log *eventlog.Log, session string, o Options) ite
 			}
 			return nil
 		})
-		j.Hold, j.Fold = Hold, true
+		j.Hold, j.Fold, j.Recorded = Hold, true, true
 		for x, err := range entries(ctx, log, session, o) {
 			if err != nil {
 				yield(nil, fmt.Errorf("read session %q: %w", session, err))
