@@ -113,3 +113,43 @@ func TestLinesThatAreNone(t *testing.T) {
 }
 
 func FuzzImport(f *testing.F) { importtest.Fuzz(f, format, "f.jsonl", trees, messages) }
+
+// The messages of a tree may come as a tree and as lines, in either order: the path
+// and what else was said are the same, and no more is added.
+func TestATreeAndItsMessages(t *testing.T) {
+	const id = "7d0c0000-0000-4000-8000-000000000009"
+	message := func(name, parent, role, text, rank string) string {
+		return `{"message_id":"` + name + `","parent_id":` + parent + `,"message_tree_id":"` + id + `","role":"` + role + `","text":"` + text + `","rank":` + rank + `,"created_date":"2026-02-05T14:23:50+00:00"`
+	}
+	prompt := message(id, "null", "prompter", "High water?", "null")
+	best, worse := message("r1", `"`+id+`"`, "assistant", "Noon", "0"), message("r2", `"`+id+`"`, "assistant", "One", "1")
+	thanks := message("p1", `"r1"`, "prompter", "Thanks", "null")
+	tree := `{"message_tree_id":"` + id + `","tree_state":"ready","prompt":` + prompt + `,"replies":[` + worse + `},` + best + `,"replies":[` + thanks + `}]}]}}`
+	lines := prompt + "}\n" + best + "}\n" + thanks + "}\n" + worse + "}\n" // the worse reply comes last
+	for name, order := range map[string][]string{"the tree first": {tree, lines}, "the messages first": {lines, tree}} {
+		t.Run(name, func(t *testing.T) {
+			log := importtest.NewLog(t)
+			for i, text := range append(order, order...) {
+				got := importtest.Load(t, log, format, "f", text)
+				if i > 0 && (got.Present != 4 || got.Raw > 0) || i > 1 && got.Events > 0 {
+					t.Errorf("import %d: %+v", i, got)
+				}
+			}
+			importtest.Verify(t, log)
+			var said []string
+			for _, m := range importtest.Messages(t, log, id) {
+				said = append(said, m.Text())
+			}
+			importtest.Same(t, "path", []string{"High water?", "Noon", "Thanks"}, said)
+			start, last := importtest.Start(t, log, id), ""
+			for _, e := range importtest.Events(t, log, id) {
+				if about, ok, err := e.Session(); ok && err == nil && about.Extra != nil {
+					last = string(about.Extra)
+				}
+			}
+			if start.Title != "High water?" || last != `{"message_tree_id":"`+id+`","tree_state":"ready"}` {
+				t.Errorf("the session starts with %+v, and says %s", start, last)
+			}
+		})
+	}
+}
