@@ -33,7 +33,7 @@ func (e *Event) checkForm() error {
 func checkData(data []byte) error { return checkJSON(data, errDataForm) }
 
 func checkJSON(value []byte, bad error) error {
-	again, err := compact(nil, value)
+	again, err := compact(value)
 	if err != nil {
 		return fmt.Errorf("%w: %w", bad, err)
 	}

@@ -14,7 +14,7 @@ import (
 // cannot be encoded, or that the metadata so far is not an object. An event
 // that is stored does not change in its store.
 func (e *Event) SetMetadata(name string, value any) error {
-	encoded, err := json.Marshal(value, json.Deterministic(true), jsontext.PreserveRawStrings(true))
+	encoded, err := encodeMetadata(value)
 	if err != nil {
 		return fmt.Errorf("%w: %q: %w", ErrInvalidMetadata, clip(name), err)
 	}
@@ -37,6 +37,13 @@ func (e *Event) SetMetadata(name string, value any) error {
 	}
 	e.Metadata = joinMembers(append(members, fresh))
 	return nil
+}
+
+func encodeMetadata(value any) (jsontext.Value, error) {
+	if v, ok := value.(jsontext.Value); ok && isCompact(v) {
+		return v, nil
+	}
+	return json.Marshal(value, json.Deterministic(true), jsontext.PreserveRawStrings(true))
 }
 
 // MetadataValue is the value of one member of e's metadata, or of what redaction

@@ -7,8 +7,11 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/internal/scan"
 )
 
 // member is one member of an envelope: its name, as it stands quoted and
@@ -74,7 +77,7 @@ func splitMembers(line []byte) ([]member, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%w: %v", errMalformed, err)
 		}
-		if m.value, err = compact(nil, value); err != nil {
+		if m.value, err = compact(value); err != nil {
 			return nil, fmt.Errorf("%w: %v", errMalformed, err)
 		}
 		members = append(members, m)
@@ -88,11 +91,25 @@ func splitMembers(line []byte) ([]member, error) {
 	return members, nil
 }
 
-// compact appends src without white space outside strings, every literal kept
+// compact is a copy of src without white space outside strings, every literal kept
 // byte for byte; src must be one well-formed value without duplicate names.
-func compact(dst []byte, src jsontext.Value) ([]byte, error) {
-	return jsontext.AppendFormat(dst, src, jsontext.PreserveRawStrings(true), jsontext.CanonicalizeRawInts(false),
+func compact(src jsontext.Value) (jsontext.Value, error) {
+	if isCompact(src) {
+		return src.Clone(), nil
+	}
+	return jsontext.AppendFormat(nil, src, jsontext.PreserveRawStrings(true), jsontext.CanonicalizeRawInts(false),
 		jsontext.CanonicalizeRawFloats(false))
+}
+
+var scanners = sync.Pool{New: func() any { return new(scan.Scanner) }}
+
+// isCompact reports whether a value is sure to be well-formed and compact.
+func isCompact(v jsontext.Value) bool {
+	s := scanners.Get().(*scan.Scanner)
+	defer scanners.Put(s)
+	sure := s.Sound(v)
+	s.Begin(nil) // the value may be large
+	return sure
 }
 
 func checkVersion(members []member) error {

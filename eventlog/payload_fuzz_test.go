@@ -33,7 +33,7 @@ func FuzzPayload(f *testing.F) {
 	f.Fuzz(func(t *testing.T, kind uint8, data []byte, at uint16, value []byte) {
 		name := types[int(kind)%len(types)]
 		info := vocabulary[name]
-		data, bad := compact(nil, graft(data, int(at), value))
+		data, bad := compact(graft(data, int(at), value))
 		p, err := info.parse(name, data)
 		if err != nil {
 			return
@@ -99,7 +99,7 @@ func graft(data []byte, n int, value []byte) []byte {
 // same makes sure that e reads as p, and encodes as it did.
 func same(t *testing.T, p Payload, e *Event) {
 	t.Helper()
-	if value, err := compact(nil, e.Data); err != nil || !bytes.Equal(value, e.Data) {
+	if value, err := compact(e.Data); err != nil || !bytes.Equal(value, e.Data) {
 		t.Fatalf("encoded %s is not compact JSON: %v\n%s", e.Type, err, e.Data)
 	}
 	q, err := vocabulary[e.Type].parse(e.Type, e.Data)
@@ -128,7 +128,7 @@ func kept(t *testing.T, p Payload, e *Event) {
 	if err != nil {
 		t.Fatalf("kept of %s: %v\n%s", e.Type, err, e.Data)
 	}
-	if again, err := compact(nil, value); err != nil || !bytes.Equal(again, value) || value.Kind() != jsontext.KindBeginObject {
+	if again, err := compact(value); err != nil || !bytes.Equal(again, value) || value.Kind() != jsontext.KindBeginObject {
 		t.Fatalf("kept of %s is no compact object: %v\n%s", e.Type, err, value)
 	}
 	m, ok := p.(Message)

@@ -125,7 +125,7 @@ func FuzzMetadata(f *testing.F) {
 		if e.SetMetadata(name, jsontext.Value(value)) != nil {
 			return
 		}
-		want, err := compact(nil, value)
+		want, err := compact(value)
 		got, ok := e.MetadataValue(name)
 		if err != nil || !ok || !bytes.Equal(got, want) {
 			t.Fatalf("%q is %s, %v, in %s", name, got, ok, e.Metadata)
@@ -146,7 +146,7 @@ func FuzzMetadata(f *testing.F) {
 func mergedWell(t *testing.T, inherited, own, merged []byte) {
 	t.Helper()
 	members, err := metadataMembers(merged)
-	if value, bad := compact(nil, merged); len(merged) > 0 && (err != nil || bad != nil || !bytes.Equal(value, merged)) {
+	if value, bad := compact(merged); len(merged) > 0 && (err != nil || bad != nil || !bytes.Equal(value, merged)) {
 		t.Fatalf("%s and %s give %s: %v, %v", inherited, own, merged, err, bad)
 	}
 	want, _ := metadataMembers(own)

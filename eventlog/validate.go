@@ -106,7 +106,7 @@ func (e *Event) compactMetadata() error {
 	if len(e.Metadata) == 0 {
 		e.Metadata = nil
 	} else {
-		value, err := compact(nil, e.Metadata)
+		value, err := compact(e.Metadata)
 		if err != nil {
 			return fmt.Errorf("%w: %w", ErrInvalidMetadata, err)
 		}
@@ -129,7 +129,7 @@ func (e *Event) compactData() error {
 	if len(e.Data) == 0 {
 		return fmt.Errorf("%w: empty", ErrInvalidData)
 	}
-	value, err := compact(nil, e.Data)
+	value, err := compact(e.Data)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrInvalidData, err)
 	}
@@ -201,7 +201,7 @@ func (e *Event) AddBlobs(digests ...Digest) error {
 // SetExtras gives the event envelope members of its own, as an object. Names
 // of the envelope are refused.
 func (e *Event) SetExtras(object jsontext.Value) error {
-	value, err := compact(nil, object)
+	value, err := compact(object)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrInvalidMetadata, err)
 	}

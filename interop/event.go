@@ -39,7 +39,12 @@ func (r *Record) mark(e *eventlog.Event, part int) error {
 			return err
 		}
 	}
-	return e.SetMetadata(OriginKey, r.Origin(part))
+	origin := r.Origin(part)
+	value, err := origin.value()
+	if err != nil {
+		return err
+	}
+	return e.SetMetadata(OriginKey, value)
 }
 
 // Located adds to an error where the record stands.

@@ -3,8 +3,11 @@ package interop
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
+	"strconv"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/oklog/ulid/v2"
 
 	"github.com/convlog/convlog/eventlog"
@@ -24,6 +27,29 @@ type Origin struct {
 	Part int `json:"part,omitzero"`
 }
 
+// MarshalJSONTo writes the origin.
+func (o Origin) MarshalJSONTo(enc *jsontext.Encoder) error {
+	value, err := o.value()
+	if err != nil {
+		return err
+	}
+	return enc.WriteValue(value)
+}
+
+// value is the origin as JSON. Every event has one, so it is not left to reflection.
+func (o *Origin) value() (jsontext.Value, error) {
+	b := append(make([]byte, 0, 256), `{"source":`...)
+	b, err := jsontext.AppendQuote(b, o.Source)
+	b = strconv.AppendInt(append(b, `,"line":`...), o.Line, 10)
+	b = strconv.AppendInt(append(b, `,"offset":`...), o.Offset, 10)
+	b = strconv.AppendInt(append(b, `,"bytes":`...), o.Bytes, 10)
+	b, digestErr := jsontext.AppendQuote(append(b, `,"digest":`...), o.Digest)
+	if o.Part != 0 {
+		b = strconv.AppendInt(append(b, `,"part":`...), int64(o.Part), 10)
+	}
+	return append(b, '}'), errors.Join(err, digestErr)
+}
+
 // Key identifies what is imported, whatever file it stands in: it is the
 // random part of the event's id. Equal records of a session are told apart by
 // their number.
@@ -32,7 +58,7 @@ type Key [10]byte
 // RecordKey is the key of an event made from a record: occurrence counts equal
 // records of the session from 0, part the events made of one record from 0.
 func RecordKey(session string, digest eventlog.Digest, occurrence, part int) Key {
-	b := append([]byte(session), 0)
+	b := append(append(make([]byte, 0, 384), session...), 0)
 	b = append(append(b, digest...), 0)
 	b = binary.BigEndian.AppendUint32(b, uint32(occurrence))
 	b = binary.BigEndian.AppendUint32(b, uint32(part))

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-json-experiment/json"
+
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -24,5 +26,21 @@ func TestKeys(t *testing.T) {
 	}
 	if got := k.ID(time.UnixMilli(1_700_000_000_123)).Time(); got != 1_700_000_000_123 {
 		t.Errorf("time of the id is %d", got)
+	}
+}
+
+func TestOriginIsReadAsItWasWritten(t *testing.T) {
+	for _, want := range []Origin{
+		{},
+		{Source: "a \"quoted\" \\ file\n\u2028é", Line: 1, Offset: 2, Bytes: 3, Digest: eventlog.DigestOf(nil), Part: 4},
+	} {
+		text, err := json.Marshal(want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got Origin
+		if err := json.Unmarshal(text, &got); err != nil || got != want {
+			t.Errorf("%s is %+v, want %+v: %v", text, got, want, err)
+		}
 	}
 }
