@@ -40,6 +40,24 @@ func (e *Event) provenance() (p provenance) {
 	return p
 }
 
+// maxProvenance bounds what the metadata of a copy may take above the limit, so
+// that every event can be copied.
+const maxProvenance = 4 << 10
+
+// provenanceBytes is what the metadata takes that says that e is a copy; 0 where it
+// takes more than that needs.
+func (e *Event) provenanceBytes() (n int) {
+	for _, key := range []string{forkOriginKey, copyOfKey, inheritedKey} {
+		if value, ok := e.MetadataValue(key); ok {
+			n += len(`,"":`) + len(key) + len(value)
+		}
+	}
+	if n > maxProvenance {
+		return 0
+	}
+	return n
+}
+
 // into sets what a member of e's metadata says, if it is of that shape.
 func into[T any](e *Event, name string, to *T) {
 	value, ok := e.MetadataValue(name)

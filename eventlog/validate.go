@@ -115,7 +115,7 @@ func (e *Event) compactMetadata() error {
 		}
 		e.Metadata = value
 	}
-	if n := len(e.Metadata) + len(e.Extras()); n > maxEnvelope {
+	if n := len(e.Metadata) + len(e.Extras()); n > maxEnvelope && n-e.provenanceBytes() > maxEnvelope {
 		return fmt.Errorf("%w: %d bytes, at most %d", ErrInvalidMetadata, n, maxEnvelope)
 	}
 	return nil

@@ -32,10 +32,11 @@ type Copied struct {
 
 // Copy makes a session that needs no other: it holds all events of the
 // source's lineage at their seqs, orphaned ones included, with their types,
-// times, costs and data, and in the same appends. Ids are fresh, and references
-// to them follow; each event's metadata names its original (Origin), and costs
-// and usage are marked as inherited. Forks among them fork nothing any more.
-// Bodies go along into another store.
+// times, costs and data, and in the same appends, but for one that becomes too
+// large, which is split. Ids are fresh, and references to them follow; each
+// event's metadata names its original (Origin), and costs and usage are marked as
+// inherited. Forks among them fork nothing any more. Bodies go along into another
+// store.
 //
 // What was redacted cannot be copied as such: a lost event stands in its place,
 // whose extra member has the type and what redaction kept.
@@ -174,15 +175,42 @@ func (c *copying) flush(ctx context.Context) error {
 	if len(c.appends) == 0 {
 		return nil
 	}
-	head, err := c.to.AppendEach(ctx, c.id, eventlog.At(c.head).Lenient(), c.appends...)
+	err := c.write(ctx, c.appends)
+	c.appends, c.events, c.bytes = c.appends[:0], 0, 0
+	return err
+}
+
+// write appends what was gathered, in two where that is too much for one append, as
+// lines are longer than those they are copies of.
+func (c *copying) write(ctx context.Context, appends [][]eventlog.Event) error {
+	head, err := c.to.AppendEach(ctx, c.id, eventlog.At(c.head).Lenient(), appends...)
+	if errors.Is(err, eventlog.ErrInvalidSize) {
+		if first, rest := halves(appends); rest != nil {
+			if err := c.write(ctx, first); err != nil {
+				return err
+			}
+			return c.write(ctx, rest)
+		}
+	}
 	if errors.Is(err, eventlog.ErrConflict) && c.head.IsZero() {
 		err = fmt.Errorf("%w: %w", eventlog.ErrExists, err)
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		c.head = head
 	}
-	c.head, c.appends, c.events, c.bytes = head, c.appends[:0], 0, 0
-	return nil
+	return err
+}
+
+// halves are half of the appends each, or of one append half of its events. rest
+// is nil where there is but one event.
+func halves(appends [][]eventlog.Event) (first, rest [][]eventlog.Event) {
+	if n := len(appends) / 2; n > 0 {
+		return appends[:n], appends[n:]
+	}
+	if n := len(appends[0]) / 2; n > 0 {
+		return [][]eventlog.Event{appends[0][:n]}, [][]eventlog.Event{appends[0][n:]}
+	}
+	return nil, nil
 }
 
 // undo removes what a failed copy left, unless it is not only that.

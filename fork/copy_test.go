@@ -285,6 +285,39 @@ func TestCopyThatFails(t *testing.T) {
 	}
 }
 
+// What is as large as can be is copied, though a copy says more: metadata takes
+// its origin besides, and an append of many events is split.
+func TestCopyOfWhatIsLarge(t *testing.T) {
+	everywhere(t, func(t *bench) {
+		session := strings.Repeat("\\", 200)
+		large := user("hello")
+		large.Metadata = []byte(`{"m":"` + strings.Repeat("x", 64<<10-8) + `"}`)
+		t.add(session, large)
+		var many []eventlog.Event
+		for range 4000 {
+			many = append(many, user("y"))
+		}
+		t.add(session, many...)
+		t.add(session, user("bye"))
+		c, err := fork.Copy(t.ctx, t.log, session, fork.CopyOptions{ID: strings.Repeat(`"`, 200)})
+		t.must(err)
+		ends := 0
+		for _, e := range all(t, t.log, c.ID) {
+			origin, _ := fork.Origin(&e)
+			if e.More() == 0 {
+				ends++
+			}
+			if origin.Seq != e.Seq || origin.Session != session {
+				t.Errorf("%v comes from %+v", &e, origin)
+			}
+		}
+		if c.Head.Seq != 4002 || ends < 4 || ends > 10 {
+			t.Errorf("copied to %d in %d appends", c.Head.Seq, ends)
+		}
+		t.sound(c.ID)
+	})
+}
+
 // A copy reads its source once, and of what others append meanwhile nothing.
 func TestCopyReadsOnce(t *testing.T) {
 	everywhere(t, func(t *bench) {
