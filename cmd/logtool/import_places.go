@@ -19,6 +19,11 @@ var places = []struct{ format, variable, home, folder string }{
 	{"codex", "CODEX_HOME", ".codex", "archived_sessions"},
 	{"pi", "PI_CODING_AGENT_DIR", ".pi/agent", "sessions"},
 	{"gemini", "", ".gemini", "tmp"},
+	{"openhands", "OPENHANDS_CONVERSATIONS_DIR", ".openhands/conversations", ""},
+	{"openhands", "OPENHANDS_PERSISTENCE_DIR", ".openhands", "conversations"},
+	{"openhands", "FILE_STORE_PATH", ".openhands", "sessions"},
+	{"mini-swe-agent", "MSWEA_GLOBAL_CONFIG_DIR", ".config/mini-swe-agent", ""},
+	{"mini-swe-agent", "MSWEA_GLOBAL_CONFIG_DIR", "Library/Application Support/mini-swe-agent", ""},
 }
 
 // knownPlace is one of them that is there.
@@ -32,15 +37,17 @@ type knownPlace struct {
 // known looks into the places of the formats.
 func (a *app) known(ctx context.Context, formats []interop.Format) ([]knownPlace, error) {
 	var known []knownPlace
+	seen := map[string]bool{}
 	for _, place := range places {
 		root := a.getenv(place.variable)
 		if place.variable == "" || root == "" {
 			root = filepath.Join(a.getenv("HOME"), place.home)
 		}
 		dir := filepath.Join(root, place.folder)
-		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() || seen[dir] {
 			continue
 		}
+		seen[dir] = true
 		for _, format := range formats {
 			if format.Name() != place.format {
 				continue

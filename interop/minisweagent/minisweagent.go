@@ -14,7 +14,8 @@
 //
 // The id of a session is the instance's in a document that names it, with digits of
 // the file's path, as several runs may be of one instance; else the session is
-// named by the file alone. A document that is cut off is refused.
+// named by the file alone. Runs that no file was named for overwrite each other: of
+// these a session is named by its task, too. A document that is cut off is refused.
 package minisweagent
 
 import (

@@ -95,6 +95,29 @@ func TestAListThatGrows(t *testing.T) {
 	importtest.Grows(t, format, "f.traj.json", versions...)
 }
 
+// Runs that no file was named for overwrite each other.
+func TestRunsInTheSameFile(t *testing.T) {
+	log := importtest.NewLog(t)
+	run := func(task, rest string) string {
+		return `{"info":{"mini_version":"1.0","model_stats":{"instance_cost":0}},"messages":[{"role":"system","content":"Mend."},{"role":"user","content":"` + task + `"}` + rest + `]}`
+	}
+	answer := `,{"role":"assistant","content":"Done."}`
+	name := "/home/ada/.config/mini-swe-agent/last_mini_run.traj.json"
+	for _, text := range []string{run("One", ""), run("One", answer), run("Two", answer)} {
+		importtest.Load(t, log, format, name, text)
+		importtest.Again(t, log, format, name, text)
+	}
+	ids := importtest.Sessions(t, log)
+	if len(ids) != 2 || !strings.HasPrefix(ids[0], "last_mini_run.traj-") {
+		t.Fatalf("sessions %q", ids)
+	}
+	for _, id := range ids {
+		if said := importtest.Messages(t, log, id); len(said) != 3 {
+			t.Errorf("%s has %d messages", id, len(said))
+		}
+	}
+}
+
 func TestADocumentThatIsCutOff(t *testing.T) {
 	log := importtest.NewLog(t)
 	got := importtest.Load(t, log, format, "f.traj.json", importtest.ReadFile(t, calls)[:900])

@@ -1,6 +1,8 @@
 package minisweagent
 
 import (
+	"path/filepath"
+
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -31,6 +33,9 @@ func read(f *document.File, rec *interop.Record) ([]document.Session, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.Own == "" && filepath.Base(f.Path) == lastRun {
+		s.ID = f.Inner(taskOf(messages))
+	}
 	s.Spent = spentOf(info)
 	t := newTeller(messages, s.Spent.Model)
 	if err := t.tell(); err != nil {
@@ -42,6 +47,22 @@ func read(f *document.File, rec *interop.Record) ([]document.Session, error) {
 		s.Items = append(s.Items, last)
 	}
 	return []document.Session{s}, nil
+}
+
+// lastRun is the file that every run is written to unless another is named.
+const lastRun = "last_mini_run.traj.json"
+
+// taskOf tells runs apart by what they begin with: the system's words and the task.
+func taskOf(messages []interop.Record) string {
+	const most = 2
+	said := ""
+	for _, m := range messages[:min(len(messages), most)] {
+		o, err := parts.Open(m.Value)
+		if err == nil {
+			said += string(eventlog.DigestOf(o.Peek("content")))
+		}
+	}
+	return eventlog.DigestOf([]byte(said)).Hex()[:8]
 }
 
 // spentOf reads what the run took, and by which model.
