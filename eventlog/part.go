@@ -110,7 +110,9 @@ func Document(name, mediaType string, body BlobRef) Part {
 	return Part{Type: DocumentPart, Name: name, MediaType: mediaType, Blob: body}
 }
 
-// ToolCall is a call of a tool. Empty arguments are {}.
+// ToolCall is a call of a tool. Empty arguments are {}. Arguments that are no JSON,
+// as models write them at times, are refused when the message is made
+// (ErrInvalidPayload): give them as a JSON string, which every view shows as its text.
 func ToolCall(callID, name string, arguments jsontext.Value) Part {
 	if len(arguments) == 0 {
 		arguments = jsontext.Value(`{}`)

@@ -1,6 +1,7 @@
 package projection_test
 
 import (
+	"encoding/json"
 	"errors"
 	"testing"
 
@@ -162,5 +163,34 @@ func TestAStateOfARedactedPatch(t *testing.T) {
 		_, _, err = projection.SetState(bg, log, "s", "n", 0, map[string]int{"a": 3})
 		g.allow(err)
 		is(projection.CustomState{}, `{"a":3}`)
+	})
+}
+
+// JSON that a program has already is taken as it is; bytes are data.
+func TestStatesOfJSON(t *testing.T) {
+	onStores(t, func(t *testing.T, log *eventlog.Log) {
+		const doc = `{"b":1.50,"a":[true]}`
+		begin, err := eventlog.NewUserMessage("begin")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := log.Append(bg, "s", eventlog.New, begin); err != nil {
+			t.Fatal(err)
+		}
+		for _, tt := range []struct {
+			value any
+			want  string
+		}{
+			{jsontext.Value(doc), doc},
+			{json.RawMessage(doc), doc},
+			{[]byte("a\x00"), `"YQA="`},
+			{[]byte(doc), `"eyJiIjoxLjUwLCJhIjpbdHJ1ZV19"`},
+			{map[string]any{"raw": json.RawMessage(doc)}, `{"raw":` + doc + `}`},
+		} {
+			state, _, err := projection.SetState(bg, log, "s", "n", 0, tt.value)
+			if err != nil || string(state.Raw()) != tt.want {
+				t.Errorf("%T becomes %s (%v), want %s", tt.value, state.Raw(), err, tt.want)
+			}
+		}
 	})
 }

@@ -43,7 +43,10 @@ up to date, or made anew with --reindex.`,
 				if err := a.gc(cmd.Context(), log, grace, dry); err != nil {
 					return err
 				}
-				return index(cmd.Context(), log, anew)
+				if err := index(cmd.Context(), log, anew); err != nil || !anew {
+					return err
+				}
+				return a.reindexed()
 			})
 		},
 	}
@@ -60,6 +63,18 @@ func index(ctx context.Context, log *eventlog.Log, anew bool) error {
 		return nil
 	}
 	return err
+}
+
+// reindexed says that the index was made anew.
+func (a *app) reindexed() error {
+	p := a.printer()
+	if a.json {
+		return p.last(struct {
+			Reindexed bool `json:"reindexed"`
+		}{true})
+	}
+	p.printf("the index that search uses was made anew\n")
+	return p.flush()
 }
 
 // gone is a blob or a file that gc removed, or would, as it prints it with

@@ -104,7 +104,11 @@ func ended(t *eventlog.TurnCompletion) Note {
 	if t.Status == eventlog.TurnStatusCompleted {
 		return Note{}
 	}
-	return Note{Words: words("turn "+string(t.Status), t.StopReason), Text: t.Error}
+	reason := t.StopReason
+	if reason == string(t.Status) {
+		reason = ""
+	}
+	return Note{Words: words("turn "+string(t.Status), reason), Text: t.Error}
 }
 
 func hibernated(t *eventlog.TurnHibernation) Note {

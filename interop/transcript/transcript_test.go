@@ -141,6 +141,20 @@ func TestTurnsKeepTheirIndex(t *testing.T) {
 	}
 }
 
+// Why a turn ended is said once.
+func TestEndsOfTurns(t *testing.T) {
+	log := importtest.NewLog(t)
+	end := func(status eventlog.TurnStatus, reason string) eventlog.TurnCompletion {
+		return eventlog.TurnCompletion{Status: status, StopReason: reason}
+	}
+	importtest.Say(t, log, "s", eventlog.TurnStart{}, end(eventlog.TurnStatusInterrupted, "interrupted"),
+		eventlog.TurnStart{Index: 1}, end(eventlog.TurnStatusAborted, "budget"), eventlog.TurnStart{Index: 2}, end(eventlog.TurnStatusCompleted, "end_turn"))
+	want := []string{"#1 ", "#2 turn interrupted", "#3 ", "#4 turn aborted · budget", "#5 ", "#6 "}
+	if diff := cmp.Diff(want, read(t, log, "s", transcript.Options{})); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestVisible(t *testing.T) {
 	for text, want := range map[string]string{
 		"a\tb\nc":            "a\tb\nc",
