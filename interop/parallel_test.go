@@ -4,9 +4,13 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
@@ -148,6 +152,62 @@ func TestLanes(t *testing.T) {
 		}
 		if len(order.files) != len(contents) {
 			t.Fatalf("%d files were imported", len(order.files))
+		}
+	}
+}
+
+// crossed is a format of files "lane", of which the first of lane a writes to the
+// session that the one of lane b has claimed meanwhile.
+type crossed struct {
+	claimed, refused chan struct{} // what happened
+	tries            *atomic.Int32 // of the first of lane a
+	done             *journal
+}
+
+func (crossed) Name() string               { return "crossed" }
+func (crossed) Detect(string, []byte) bool { return true }
+func (crossed) Lane(head []byte) string    { return string(head) }
+
+func (c crossed) Import(ctx context.Context, log *eventlog.Log, src interop.Source) (r interop.Result, err error) {
+	r.Records++
+	switch name := filepath.Base(src.Name); {
+	case name == "3":
+		err = note(ctx, log, "s", name, &r)
+		close(c.claimed)
+		<-c.refused
+	case name == "1" && c.tries.Add(1) == 1:
+		<-c.claimed
+		err = note(ctx, log, "s", name, &r)
+		close(c.refused)
+	case name == "1":
+		err = note(ctx, log, "s", name, &r)
+	default:
+		err = note(ctx, log, "other", name, &r)
+	}
+	if err == nil {
+		c.done.note(filepath.Base(src.Name))
+	}
+	return r, err
+}
+
+// A file that has to wait for a later one that claimed its session keeps the rest of
+// its lane waiting.
+func TestTheRestOfALaneWaits(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0))))
+	c := crossed{claimed: make(chan struct{}), refused: make(chan struct{}), tries: new(atomic.Int32), done: &journal{}}
+	dir := files(t, map[string]string{"1": "a", "2": "a", "3": "b"})
+	log := eventlog.Open(storetest.NewMemory())
+	defer log.Close()
+	table, err := interop.Import(t.Context(), log, []interop.Format{c}, []string{dir}, interop.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"3", "1", "2"}, c.done.files); diff != "" || c.tries.Load() != 2 {
+		t.Errorf("the first was tried %d times, the order is (-want +got):\n%s", c.tries.Load(), diff)
+	}
+	for i, row := range table.Rows {
+		if row.Imported != 1 || filepath.Base(row.Path) != fmt.Sprint(i+1) {
+			t.Errorf("row %d is %+v", i, row)
 		}
 	}
 }
