@@ -22,7 +22,8 @@ needs no other session, so a fork that was copied no longer keeps its parent
 from being removed. Redacted events are lost events in it.
 
 To move sessions as they are, with ids and hashes, see convert and export.`,
-		Args: between(1, 1),
+		Example: "  logtool copy order-42-again --as order-43\n  logtool copy order-42 --to other.db",
+		Args:    between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkNewID(cmd, id); err != nil {
 				return err

@@ -27,7 +27,8 @@ most expensive first.
 Costs are what the log says, - where it says none. Answers that used tokens and
 have no cost are counted as unpriced: where there are some, a cost is only that of
 the others.`,
-		Args: between(0, 1),
+		Example: "  logtool cost\n  logtool cost order-42 --turns",
+		Args:    between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if turns && len(args) == 0 {
 				return usagef("--turns is of one session: name it")

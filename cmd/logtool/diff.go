@@ -25,6 +25,9 @@ show does.`,
   logtool diff order-42@8 order-42`,
 		Args: between(2, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := a.checkShowing(s); err != nil {
+				return err
+			}
 			return a.reading(func(log *eventlog.Log) error { return a.diff(cmd.Context(), log, args[0], args[1], s) })
 		},
 	}

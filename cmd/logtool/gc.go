@@ -50,7 +50,7 @@ up to date, or made anew with --reindex.`,
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&dry, "dry-run", false, "list what would go, and remove nothing")
+	cmd.Flags().BoolVarP(&dry, "dry-run", "n", false, "list what would go, and remove nothing")
 	cmd.Flags().BoolVar(&anew, "reindex", false, "make the index anew that search uses (sqlite)")
 	cmd.Flags().DurationVar(&grace, "grace", 24*time.Hour, "leave younger blobs alone; 0 leaves none")
 	return cmd

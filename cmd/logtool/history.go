@@ -45,8 +45,10 @@ log has them, one on a line.`,
 			switch {
 			case !slices.Contains(formats, x.format):
 				return usagef("--format is text, openai, responses, anthropic or json, not %q", x.format)
-			case x.at < 0:
-				return usagef("--at is the seq of an event, not %d", x.at)
+			case x.at < 0 || x.at == 0 && cmd.Flags().Changed("at"):
+				return usagef("--at is the seq of an event, from 1, not %d", x.at)
+			case x.full && (a.json || x.format != "text"):
+				return usagef("--full is for text: leave it out")
 			case a.json && x.format == "text":
 				x.format = "json"
 			}

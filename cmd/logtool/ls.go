@@ -22,11 +22,11 @@ func (a *app) lsCommand() *cobra.Command {
 is the title that a session was given last, or else what its user said first; the
 label of a fork stands before it.
 
---long reads them whole, also for titles given in between: turns, messages, tokens,
-cost, and how many events were rewound (orphaned). SOURCE is the program that a session was
-imported from, FORKS counts the sessions forked from one, FROM is where a session
-comes from itself: a fork, a run or a copy of SESSION@SEQ. What a fork shares with
-its parents is not counted again.
+--long reads them whole, also for titles given in between: turns, messages,
+tokens, cost, and how many events were rewound (orphaned). SOURCE is the program
+that a session was imported from, FORKS counts the sessions forked from one, FROM
+is where a session comes from itself: a fork, a run or a copy of SESSION@SEQ. What
+a fork shares with its parents is not counted again.
 
 --since and --until take a day (2026-03-01), a time (2026-03-01T09:30), both of
 your time zone, or how long ago (90m, 12h, 7d, 2w).`,

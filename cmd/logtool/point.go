@@ -24,6 +24,7 @@ func (x *pointing) flags(cmd *cobra.Command, name string) {
 	x.name = name
 	cmd.Flags().StringVar(&x.event, name, "", "the event, by its seq (0 is before all events) or its id")
 	cmd.Flags().IntVar(&x.turn, name+"-turn", -1, "the end of this turn, counted from 0")
+	cmd.Flags().Lookup(name + "-turn").DefValue = "0" // there is none, so help names none
 	cmd.Flags().BoolVar(&x.before, "before", false, "with --"+name+"-turn: before the turn, not behind it")
 	cmd.Flags().StringVar(&x.snapshot, name+"-snapshot", "", "the snapshot with this id")
 }

@@ -41,7 +41,7 @@ Nobody is asked: try --dry-run first.`,
 		},
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "why, for the event that says what was erased")
-	cmd.Flags().BoolVar(&dry, "dry-run", false, "list what would be erased, and erase nothing")
+	cmd.Flags().BoolVarP(&dry, "dry-run", "n", false, "list what would be erased, and erase nothing")
 	return cmd
 }
 

@@ -34,7 +34,7 @@ where it was done. Exit code 1 means that something could not be repaired.`,
 	cmd.Flags().StringVar(&r.as, "as", "", "the id of the new session")
 	cmd.Flags().StringVar(&r.into, "into", "", "another store to write to, named like --store")
 	cmd.Flags().BoolVar(&r.inPlace, "in-place", false, "replace the damaged session, and keep a copy")
-	cmd.Flags().BoolVar(&r.dry, "dry-run", false, "say what would be done, and change nothing")
+	cmd.Flags().BoolVarP(&r.dry, "dry-run", "n", false, "say what would be done, and change nothing")
 	return cmd
 }
 

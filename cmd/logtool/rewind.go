@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -54,22 +53,29 @@ func (a *app) recoverCommand() *cobra.Command {
 orphaned, or to the event that --to names. What was appended since is orphaned
 in its place, and can be recovered in turn; logtool tree SESSION shows what there
 is.`,
-		Args: between(1, 1),
+		Example: "  logtool recover order-42\n  logtool recover order-42 --to 12",
+		Args:    between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			opts := fork.RewindOptions{Label: branch.label, Reason: branch.reason}
-			seq, err := strconv.ParseInt(to, 10, 64)
-			if to != "" && (err != nil || seq < 0) {
-				return usagef("--to is the seq of an event, not %q", to)
+			if !cmd.Flags().Changed("to") {
+				return a.moving(cmd.Context(), args[0], func(log *eventlog.Log, session string) (fork.Moved, error) {
+					return fork.Recover(cmd.Context(), log, session, opts)
+				})
+			}
+			point, err := eventPoint("to", to)
+			if err != nil {
+				return err
 			}
 			return a.moving(cmd.Context(), args[0], func(log *eventlog.Log, session string) (fork.Moved, error) {
-				if to == "" {
-					return fork.Recover(cmd.Context(), log, session, opts)
+				e, err := fork.Resolve(cmd.Context(), log, session, point)
+				if err != nil {
+					return fork.Moved{}, fmt.Errorf("recover session %q: %w", session, err)
 				}
-				return fork.RecoverTo(cmd.Context(), log, session, seq, opts)
+				return fork.RecoverTo(cmd.Context(), log, session, e.Seq, opts)
 			})
 		},
 	}
-	cmd.Flags().StringVar(&to, "to", "", "the event to return to, by its seq")
+	cmd.Flags().StringVar(&to, "to", "", "the event to return to, by its seq or its id")
 	branch.flags(cmd, "what is left behind")
 	return cmd
 }

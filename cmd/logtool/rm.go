@@ -25,12 +25,13 @@ makes them independent. Bodies that no other session needs go with logtool gc.
 A damaged session is removed as any other. Where another session is so damaged
 that its parent cannot be read, it may be a fork, and nothing is removed unless
 --force is given.`,
-		Args: between(1, -1),
+		Example: "  logtool rm order-42 --dry-run\n  logtool rm order-42-again order-42",
+		Args:    between(1, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.changing(func(log *eventlog.Log) error { return a.rm(cmd.Context(), log, args, x) })
 		},
 	}
-	cmd.Flags().BoolVar(&x.dry, "dry-run", false, "only say what would be removed")
+	cmd.Flags().BoolVarP(&x.dry, "dry-run", "n", false, "only say what would be removed")
 	cmd.Flags().BoolVar(&x.force, "force", false, "remove also what damaged sessions may be forks of")
 	return cmd
 }

@@ -195,7 +195,8 @@ func (a *app) runlogCommand() *cobra.Command {
 		Long: `List the turns of a session, what each was given, called, answered and cost, for
 evaluation. --json prints it whole on one line, with the runs of sub-agents; -o
 writes the same to a file, indented.`,
-		Args: between(1, 1),
+		Example: "  logtool runlog order-42\n  logtool runlog order-42 --orphaned -o order-42.json",
+		Args:    between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.reading(func(log *eventlog.Log) error {
 				return a.runlog(cmd.Context(), log, args[0], opts, orphaned, file)

@@ -61,6 +61,10 @@ func (a *app) showCommand() *cobra.Command {
 stand under their calls; long output is folded with a count of what is hidden;
 what was rewound is marked as orphaned, or left out with --path active. With
 --json every event is an object with its data, bodies inlined.`,
+		Example: `  logtool show order-42
+  logtool show order-42 --last 20 --path active
+  logtool show order-42 --from 7 --to 12 --full
+  logtool show order-42 --type message_added --json`,
 		Args: between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := pick.check(); err != nil {

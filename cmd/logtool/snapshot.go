@@ -48,7 +48,8 @@ the conversation is what it was. The default, session, holds all that a resumed
 session needs.
 
 Projections: ` + setNames() + `.`,
-		Args: between(1, 1),
+		Example: "  logtool snapshot order-42\n  logtool snapshot order-42 --projection history --reason 'before the upgrade'",
+		Args:    between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			set, err := setNamed(name)
 			if err != nil {
@@ -116,7 +117,8 @@ func (a *app) snapshotsCommand() *cobra.Command {
 		Long: `List the snapshots on the active path, with --orphaned also those on what was
 rewound. A mark has no state: it names a place and the digest of the state there.
 logtool rewind and fork take the id of a snapshot.`,
-		Args: between(1, 1),
+		Example: "  logtool snapshots order-42 --orphaned",
+		Args:    between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.reading(func(log *eventlog.Log) error { return a.snapshots(cmd.Context(), log, args[0], orphaned) })
 		},

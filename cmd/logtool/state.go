@@ -32,14 +32,17 @@ not be used and why, how much was read, and which branch was chosen among how
 many.
 
 Projections: ` + setNames() + `.`,
+		Example: `  logtool state order-42 --projection usage
+  logtool state order-42 --projection history --at 12
+  logtool state order-42 --explain`,
 		Args: between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			set, err := setNamed(x.projection)
 			if err != nil {
 				return err
 			}
-			if x.options.At < 0 {
-				return usagef("--at is the seq of an event, not %d", x.options.At)
+			if x.options.At < 0 || x.options.At == 0 && cmd.Flags().Changed("at") {
+				return usagef("--at is the seq of an event, from 1, not %d", x.options.At)
 			}
 			return a.reading(func(log *eventlog.Log) error { return a.state(cmd.Context(), log, args[0], set, x) })
 		},

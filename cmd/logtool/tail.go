@@ -20,7 +20,8 @@ func (a *app) tailCommand() *cobra.Command {
 		Long: `Show the newest events of a session, and with -f those that any process appends,
 as they come. With several sessions, a line names the one that the events below
 it are of.`,
-		Args: between(1, -1),
+		Example: "  logtool tail order-42\n  logtool tail -f order-42 order-43",
+		Args:    between(1, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if last < 0 {
 				return usagef("-n is a number of events, not %d", last)

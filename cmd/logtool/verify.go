@@ -28,7 +28,8 @@ defects with their places, and end with a count. By default that is all
 sessions, and the store besides. Exit code 1 means that damage was found; what
 an import broke and marked, what events that were lost leave behind, such as
 results without a call, marks that a replay contradicts, and torn tails are notes.`,
-		Args: between(0, -1),
+		Example: "  logtool verify\n  logtool verify order-42 --json",
+		Args:    between(0, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.reading(func(log *eventlog.Log) error { return a.verify(cmd.Context(), log, args) })
 		},
