@@ -100,7 +100,24 @@ def mini_swe_agent(path, document):
         own = document.get("instance_id") or ""
     yield (plain(own) or stem(path)) + "-" + digits(path, own), c
 
+def tau2_bench(document):
+    for attempt in document["simulations"]:
+        c = zero()
+        for m in attempt["messages"]:
+            several = m.get("tool_messages") or [m]
+            c["user"] += m["role"] == "user"
+            c["assistant"] += m["role"] == "assistant"
+            c["results"] += sum(r["role"] == "tool" and r.get("requestor") != "user" for r in several)
+            if m["role"] == "assistant":
+                c["calls"] += len(m["tool_calls"] or [])
+                add(c, m["usage"] or {})
+        c["cost"] = nano(attempt["agent_cost"]) + nano(attempt["user_cost"])
+        yield attempt["id"], c
+
 def tau_bench(path, document):
+    if isinstance(document, dict):
+        yield from tau2_bench(document)
+        return
     for attempt in document:
         c = zero()
         for m in attempt["traj"]:

@@ -2,7 +2,6 @@ package openhands
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -89,7 +88,7 @@ func (t *teller) event(rec *interop.Record) {
 		t.items = append(t.items, document.Raw(*rec, "event"))
 		return
 	}
-	it := document.Item{Rec: *rec, At: timeOf(e.Timestamp), Kind: e.Action}
+	it := document.Item{Rec: *rec, At: document.Time(e.Timestamp), Kind: e.Action}
 	if e.Observation != "" {
 		it.Kind = e.Observation
 	}
@@ -235,14 +234,4 @@ func (t *teller) result(e *event) (m eventlog.Message, ok bool) {
 	p := eventlog.ToolResult(c.id, c.name, content...)
 	p.IsError = e.Observation == "error" || e.Success != nil && !*e.Success
 	return eventlog.Message{Role: eventlog.Tool, Parts: []eventlog.Part{p}}, true
-}
-
-// timeOf reads a time, which is UTC where it does not say.
-func timeOf(text string) time.Time {
-	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05"} {
-		if at, err := time.Parse(layout, text); err == nil {
-			return at
-		}
-	}
-	return time.Time{}
 }

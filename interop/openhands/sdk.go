@@ -14,7 +14,7 @@ import (
 
 // told tells an event of the software agent SDK, which names its kind.
 func (t *teller) told(rec *interop.Record, o *parts.Members) document.Item {
-	it := document.Item{Rec: *rec, At: timeOf(o.Text("timestamp")), Kind: o.Text("kind")}
+	it := document.Item{Rec: *rec, At: document.Time(o.Text("timestamp")), Kind: o.Text("kind")}
 	id := o.Text("id")
 	if o.Failed {
 		return document.Raw(*rec, "event")

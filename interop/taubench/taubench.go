@@ -1,5 +1,6 @@
-// Package taubench imports the trajectories that tau-bench leaves behind: a JSON
-// list with one attempt at a task in each element, whose messages have the shape
+// Package taubench imports what tau-bench and tau2-bench leave behind.
+//
+// The trajectories of tau-bench are a JSON list with one attempt at a task in each element, whose messages have the shape
 // of OpenAI's Chat Completions.
 //
 // Each attempt is a session, named by the file, the task and the trial; one without
@@ -9,6 +10,13 @@
 // session_started. What the simulated user cost becomes a step_completed; of the
 // agent neither tokens nor cost are told. An element that is no attempt is refused,
 // and so is a list that is cut off.
+//
+// The results of tau2-bench, one document, hold simulations: each is a session of
+// its id, with its task and what is told of the run in the extra of session_started.
+// Tokens and cost are those of the messages; what the simulation cost beyond them
+// becomes a step_completed. What the simulated user does with tools of its own, which
+// the agent is not shown, stays in the extra, and is kept raw as
+// "tau-bench:user_tool".
 package taubench
 
 import (
@@ -35,10 +43,21 @@ type Format struct{}
 // Name is "tau-bench".
 func (Format) Name() string { return Name }
 
+// Lane is the run of results, by when it began.
+func (Format) Lane(begin []byte) string {
+	if head.IsArray(begin) {
+		return ""
+	}
+	return head.Begins(begin).Text("timestamp")
+}
+
 // Detect looks for the members that an attempt has.
 func (Format) Detect(_ string, begin []byte) bool {
 	h := head.Begins(begin)
-	return head.IsArray(begin) && h.Has("task_id", "reward") && (h.Has("info") || h.Has("traj"))
+	if !head.IsArray(begin) {
+		return isResults(h)
+	}
+	return h.Has("task_id", "reward") && (h.Has("info") || h.Has("traj"))
 }
 
 // Import appends what the source holds and the log does not have yet.
@@ -48,6 +67,9 @@ func (Format) Import(ctx context.Context, log *eventlog.Log, src interop.Source)
 
 // read reads a list of attempts.
 func read(f *document.File, rec *interop.Record) (all []document.Session, err error) {
+	if rec.Value.Kind() == '{' {
+		return readResults(f, rec)
+	}
 	attempts, err := document.Elements(rec, rec.Value)
 	if err != nil {
 		return nil, document.ErrShape

@@ -95,6 +95,15 @@ func Elements(rec *interop.Record, array jsontext.Value) ([]interop.Record, erro
 	return all, nil
 }
 
+// Time reads a time, which is UTC where it does not say; zero if it is none.
+func Time(text string) time.Time {
+	if at := interop.Time(text); !at.IsZero() {
+		return at
+	}
+	at, _ := time.Parse("2006-01-02T15:04:05", text) // zero, where it is none
+	return at
+}
+
 // within is where a value stands in what it was split from, whose bytes it
 // shares.
 func within(whole, v jsontext.Value) (start int, ok bool) {

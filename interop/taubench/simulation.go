@@ -1,0 +1,224 @@
+package taubench
+
+import (
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/document"
+	"github.com/convlog/convlog/interop/internal/head"
+	"github.com/convlog/convlog/interop/internal/parts"
+	"github.com/convlog/convlog/interop/lists"
+)
+
+// isResults reports whether a file begins as the results of tau2-bench do.
+func isResults(h head.Head) bool {
+	info := h.In("info")
+	return h.Has("info") && info.Has("num_trials") && (h.Has("tasks") || h.Has("simulations"))
+}
+
+// results are those of tau2-bench: simulations, each an attempt at a task.
+type results struct {
+	model string
+	info  jsontext.Value
+	tasks map[string]jsontext.Value
+}
+
+// readResults reads results.
+func readResults(f *document.File, rec *interop.Record) (all []document.Session, err error) {
+	o, err := parts.Open(rec.Value)
+	if err != nil || !o.Has("simulations") {
+		return nil, document.ErrShape
+	}
+	r := results{info: o.Peek("info"), tasks: map[string]jsontext.Value{}}
+	var told struct {
+		Agent struct {
+			Model string `json:"llm"`
+		} `json:"agent_info"`
+	}
+	if len(r.info) > 0 && json.Unmarshal(r.info, &told) == nil {
+		r.model = told.Agent.Model
+	}
+	tasks, _ := interop.Elements(o.Peek("tasks")) // there may be none
+	for _, v := range tasks {
+		if t, err := parts.Open(v); err == nil {
+			r.tasks[plain(t.Peek("id"))] = v
+		}
+	}
+	simulations, err := document.Elements(rec, o.Take("simulations"))
+	if err != nil {
+		return nil, document.ErrShape
+	}
+	for i := range simulations {
+		s, err := r.simulation(f, &simulations[i])
+		if err != nil {
+			s = document.Session{Rec: &simulations[i], Refused: err}
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+// ownID is how long the id of a simulation must be to be nobody else's.
+const ownID = 12
+
+// simulation reads an attempt at a task.
+func (r *results) simulation(f *document.File, rec *interop.Record) (s document.Session, err error) {
+	o, err := parts.Open(rec.Value)
+	if err != nil || !o.Has("task_id") {
+		return s, document.ErrShape
+	}
+	var told struct {
+		Start string   `json:"start_time"`
+		Agent *float64 `json:"agent_cost"`
+		User  *float64 `json:"user_cost"`
+	}
+	if err := json.Unmarshal(rec.Value, &told); err != nil {
+		return s, document.ErrShape
+	}
+	task, trial := plain(o.Peek("task_id")), plain(o.Peek("trial"))
+	s = document.Session{Rec: rec, ID: o.PeekText("id"), Own: task + "/" + trial, Over: true, At: document.Time(told.Start)}
+	if len(s.ID) < ownID || eventlog.CheckSessionID(s.ID) != nil {
+		s.ID = f.Inner("task-" + task + "-trial-" + trial)
+	}
+	s.Spent = document.Spent{Agent: "user simulator", Cost: costOf(told.Agent).Add(costOf(told.User))}
+	messages, err := document.Elements(rec, o.Take("messages"))
+	if err != nil {
+		return s, document.ErrShape
+	}
+	t := speaker{model: r.model, names: map[string]string{}}
+	for i := range messages {
+		s.Items = append(s.Items, t.item(&messages[i]))
+	}
+	about := []interop.Member{{Name: "simulation", Value: o.Rest()}}
+	if v := r.tasks[task]; v != nil {
+		about = append(about, interop.Member{Name: "task", Value: v})
+	}
+	if r.info != nil {
+		about = append(about, interop.Member{Name: "info", Value: r.info})
+	}
+	s.About = eventlog.Session{Agent: "tau2-bench", Extra: interop.Object(about)}
+	return s, nil
+}
+
+func costOf(dollars *float64) eventlog.Cost {
+	if dollars == nil {
+		return 0
+	}
+	cost, err := eventlog.USD(max(0, *dollars))
+	if err != nil {
+		return 0
+	}
+	return cost
+}
+
+// speaker makes items of the messages of a simulation.
+type speaker struct {
+	model string
+	names map[string]string // of tools, by call
+}
+
+// item makes an item of a message. What the simulated user does with tools of its
+// own is not shown to the agent.
+func (t *speaker) item(rec *interop.Record) document.Item {
+	it := document.Raw(*rec, "message")
+	o, err := parts.Open(rec.Value)
+	if err != nil {
+		return it
+	}
+	it.At = document.Time(o.PeekText("timestamp"))
+	role := o.Text("role")
+	m := eventlog.Message{Role: eventlog.Role(role)}
+	switch m.Role {
+	case eventlog.System, eventlog.User:
+		m.Parts = said(&o)
+	case eventlog.Assistant:
+		it.Cost = t.answer(&m, &o)
+	case eventlog.Tool:
+		if o.PeekText("requestor") == "user" {
+			it.Kind = "user_tool"
+			return it
+		}
+		m.Parts = t.results(&o)
+	default:
+		return it
+	}
+	if o.Failed || m.Role == eventlog.Tool && len(m.Parts) == 0 {
+		return it
+	}
+	m.Extra = o.Rest()
+	it.Payload = m
+	return it
+}
+
+// said is the text of a message, which may have none.
+func said(o *parts.Members) []eventlog.Part {
+	text, ok := interop.Text(o.Peek("content"))
+	if v := o.Peek("content"); ok || v.Kind() == 'n' {
+		o.Take("content")
+	}
+	if text == "" {
+		return nil
+	}
+	return []eventlog.Part{eventlog.Text(text)}
+}
+
+// answer reads what the agent says and calls, and what that cost.
+func (t *speaker) answer(m *eventlog.Message, o *parts.Members) eventlog.Cost {
+	m.Model, m.Parts = t.model, said(o)
+	calls, err := interop.Elements(o.Peek("tool_calls"))
+	if err == nil {
+		o.Take("tool_calls")
+	}
+	for _, v := range calls {
+		c, err := parts.Open(v)
+		p := eventlog.ToolCall(c.Required("id"), c.Required("name"), c.Take("arguments"))
+		if err != nil || c.Failed {
+			p = eventlog.Opaque("tool_call", v)
+		} else {
+			t.names[p.CallID] = p.Name
+			p.Extra = c.Rest()
+		}
+		m.Parts = append(m.Parts, p)
+	}
+	if u, ok := lists.UsageOf(o.Peek("usage")); ok {
+		o.Take("usage")
+		m.Usage = u
+	}
+	var dollars *float64
+	if v := o.Take("cost"); len(v) > 0 && json.Unmarshal(v, &dollars) != nil {
+		o.Put("cost", v)
+	}
+	return costOf(dollars)
+}
+
+// results are what calls led to: one, or several together.
+func (t *speaker) results(o *parts.Members) (all []eventlog.Part) {
+	several, err := interop.Elements(o.Peek("tool_messages"))
+	if err != nil {
+		return []eventlog.Part{t.result(o)}
+	}
+	o.Take("tool_messages")
+	for _, v := range several {
+		one, err := parts.Open(v)
+		if err != nil {
+			o.Failed = true
+			return nil
+		}
+		p := t.result(&one)
+		o.Failed = o.Failed || one.Failed
+		one.Take("role")
+		p.Extra = one.Rest()
+		all = append(all, p)
+	}
+	return all
+}
+
+// result is what a call led to.
+func (t *speaker) result(o *parts.Members) eventlog.Part {
+	id := o.Required("id")
+	p := eventlog.ToolResult(id, t.names[id], said(o)...)
+	p.IsError = o.Flag("error")
+	return p
+}
