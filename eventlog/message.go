@@ -135,7 +135,7 @@ func (m Message) checkStructure() error {
 	switch m.Role {
 	case System, Developer, User, Assistant, Tool:
 	default:
-		return fmt.Errorf("%w: role is %q", ErrInvalidRole, clip(string(m.Role)))
+		return fmt.Errorf("%w: role is %q, not system, developer, user, assistant or tool", ErrInvalidRole, clip(string(m.Role)))
 	}
 	return firstError(m.Usage.check(), requireExtra(m.Extra), checkParts(m.Parts))
 }

@@ -107,7 +107,7 @@ func (a *app) newEvents(x appending) ([]eventlog.Event, error) {
 		}
 	}
 	if x.kind != "" {
-		return []eventlog.Event{{ID: eventlog.NewID(), Type: eventlog.Type(x.kind), Data: body}}, nil
+		return a.typed(eventlog.Type(x.kind), body)
 	}
 	text := strings.TrimSuffix(string(body), "\n")
 	if text == "" {
@@ -118,6 +118,20 @@ func (a *app) newEvents(x appending) ([]eventlog.Event, error) {
 	}
 	e, err := eventlog.NewUserMessage(text)
 	return []eventlog.Event{e}, err
+}
+
+// typed makes an event of a type and its payload. A type that is almost one of the
+// log's own is taken as it is, and noted.
+func (a *app) typed(t eventlog.Type, payload []byte) ([]eventlog.Event, error) {
+	if text := strings.TrimSpace(string(payload)); !jsontext.Value(text).IsValid() && !strings.HasPrefix(text, "{") {
+		return nil, fmt.Errorf("%w: the payload that --type wants is JSON, not %q; without --type it is a message of the user", eventlog.ErrInvalidData, brief(text, 40))
+	}
+	for _, known := range eventlog.Types() {
+		if !t.Known() && distance(string(t), string(known)) <= 2 {
+			fmt.Fprintf(a.err, "note: %s is a type of your own; the log has %s\n", clean(string(t)), known)
+		}
+	}
+	return []eventlog.Event{{ID: eventlog.NewID(), Type: t, Data: payload}}, nil
 }
 
 // invalidByte is the offset of the first byte that is no UTF-8.

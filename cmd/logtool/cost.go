@@ -69,7 +69,10 @@ func (a *app) cost(ctx context.Context, log *eventlog.Log, name string, turns bo
 		return p.last(costJSON{report, tree})
 	}
 	p.spends("", costRows(&report, &tree))
-	if turns {
+	switch {
+	case turns && len(report.Turns) == 0:
+		p.printf("\nno turn used or cost anything\n")
+	case turns:
 		p.printf("\n")
 		p.spends("TURN", turnRows(&report))
 	}

@@ -69,7 +69,7 @@ func (a *app) history(ctx context.Context, log *eventlog.Log, name string, x tel
 	}
 	view, err := projection.Load(ctx, log, session, projection.History, projection.Options{At: x.at})
 	if err != nil {
-		return err
+		return pastEnd(ctx, log, session, err)
 	}
 	entries, err := view.State.Messages()
 	if err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -61,7 +62,7 @@ func (a *app) state(ctx context.Context, log *eventlog.Log, name string, set pro
 	}
 	l, err := projection.LoadSet(ctx, log, session, set, x.options)
 	if err != nil {
-		return err
+		return pastEnd(ctx, log, session, err)
 	}
 	p := a.printer()
 	if x.explain {
@@ -80,6 +81,18 @@ func (a *app) state(ctx context.Context, log *eventlog.Log, name string, set pro
 		return err
 	}
 	return p.flush()
+}
+
+// pastEnd adds to an error about an event that is not there where the session ends.
+func pastEnd(ctx context.Context, log *eventlog.Log, session string, err error) error {
+	if !errors.Is(err, eventlog.ErrEventNotFound) {
+		return err
+	}
+	head, unread := log.Head(ctx, session)
+	if unread != nil {
+		return err
+	}
+	return fmt.Errorf("%w: the last one is %d", err, head.Seq)
 }
 
 // stateOf is the state of the set's one projection, or an object with those of
