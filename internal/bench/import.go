@@ -16,6 +16,7 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/claude"
+	"github.com/convlog/convlog/interop/lists"
 	"github.com/convlog/convlog/store/jsonl"
 	"github.com/convlog/convlog/store/sqlite"
 )
@@ -29,7 +30,7 @@ var importTrials = []trial{
 			unit:     mebibytes, bar: atLeast(0.25),
 		}},
 		measure: func(ctx context.Context, b *bench) ([]figure, error) {
-			return imports(ctx, b, func() eventlog.Store { return jsonl.New(b.path("")) })
+			return importTranscripts(ctx, b, func() eventlog.Store { return jsonl.New(b.path("")) })
 		},
 	},
 	{
@@ -40,16 +41,51 @@ var importTrials = []trial{
 			unit:     mebibytes, bar: atLeast(0.25),
 		}},
 		measure: func(ctx context.Context, b *bench) ([]figure, error) {
-			return imports(ctx, b, func() eventlog.Store { return sqlite.New(b.path(".db")) })
+			return importTranscripts(ctx, b, func() eventlog.Store { return sqlite.New(b.path(".db")) })
+		},
+	},
+	{
+		rows: []row{{
+			name:     "import/list",
+			measured: "Import of one list of 100,000 small messages into jsonl; their lines take six times as much",
+			against:  "json.Unmarshal of the list into an any",
+			unit:     mebibytes,
+		}},
+		measure: func(ctx context.Context, b *bench) ([]figure, error) {
+			return importMessages(ctx, b, "[", ",", "]")
+		},
+	},
+	{
+		rows: []row{{
+			name:     "import/messages",
+			measured: "the same of the messages each on a line",
+			against:  "json.Unmarshal of each of the lines into an any",
+			unit:     mebibytes,
+		}},
+		measure: func(ctx context.Context, b *bench) ([]figure, error) {
+			return importMessages(ctx, b, "", "\n", "\n")
 		},
 	},
 }
 
-func imports(ctx context.Context, b *bench, open func() eventlog.Store) ([]figure, error) {
+func importTranscripts(ctx context.Context, b *bench, open func() eventlog.Store) ([]figure, error) {
 	dir, files, err := b.transcripts(20, 200)
 	if err != nil {
 		return nil, err
 	}
+	return imports(ctx, b, b.sizes.rounds, claude.Format{}, dir, files, open)
+}
+
+func importMessages(ctx context.Context, b *bench, before, between, behind string) ([]figure, error) {
+	path, file, err := b.messages(b.sizes.history, before, between, behind)
+	if err != nil {
+		return nil, err
+	}
+	return imports(ctx, b, min(b.sizes.rounds, 3), lists.Format{}, path, [][]byte{file}, func() eventlog.Store { return jsonl.New(b.path("")) })
+}
+
+// imports measures the import of the files at path.
+func imports(ctx context.Context, b *bench, rounds int, format interop.Format, path string, files [][]byte, open func() eventlog.Store) ([]figure, error) {
 	mib := float64(0)
 	for _, file := range files {
 		mib += float64(len(file)) / (1 << 20)
@@ -57,7 +93,7 @@ func imports(ctx context.Context, b *bench, open func() eventlog.Store) ([]figur
 	ours := func(ctx context.Context) (float64, error) {
 		log := eventlog.Open(open())
 		start := time.Now()
-		_, err := interop.Import(ctx, log, []interop.Format{claude.Format{}}, []string{dir}, interop.Options{})
+		_, err := interop.Import(ctx, log, []interop.Format{format}, []string{path}, interop.Options{})
 		took := float64(time.Since(start).Nanoseconds()) / mib
 		return took, errors.Join(err, log.Close()) // which lets nothing go on behind the other side
 	}
@@ -73,7 +109,28 @@ func imports(ctx context.Context, b *bench, open func() eventlog.Store) ([]figur
 		}
 		return float64(time.Since(start).Nanoseconds()) / mib, nil
 	}
-	return compare(ctx, b.sizes.rounds, ours, theirs, samples.rates)
+	return compare(ctx, rounds, ours, theirs, samples.rates)
+}
+
+// messages writes n messages in the shape of Chat Completions to a file.
+func (b *bench) messages(n int, before, between, behind string) (path string, file []byte, err error) {
+	w := newWriter()
+	roles := []eventlog.Role{eventlog.User, eventlog.Assistant}
+	file = append(file, before...)
+	for i := range n {
+		if i > 0 {
+			file = append(file, between...)
+		}
+		message := map[string]any{"role": roles[i%2], "content": fmt.Sprintf("%d: %s", i, w.text(60))}
+		line, err := json.Marshal(message, json.Deterministic(true))
+		if err != nil {
+			return "", nil, err
+		}
+		file = append(file, line...)
+	}
+	file = append(file, behind...)
+	path = b.path(".json")
+	return path, file, os.WriteFile(path, file, 0o600)
 }
 
 // claudeScale makes records as long as those of real transcripts: 2.5 KB.

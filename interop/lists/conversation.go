@@ -23,6 +23,7 @@ type conversation struct {
 	usage    jsontext.Value
 	settings jsontext.Value // all other members; nil if there are none
 	elements []element
+	shape    shape // empty until a reader is made
 }
 
 // element is a message or an item.

@@ -28,7 +28,10 @@ type reader struct {
 }
 
 func newReader(c *conversation) *reader {
-	return &reader{Reader: parts.Reader{Names: map[string]string{}}, shape: shapeOf(c), model: c.model}
+	if c.shape == "" {
+		c.shape = shapeOf(c)
+	}
+	return &reader{Reader: parts.Reader{Names: map[string]string{}}, shape: c.shape, model: c.model}
 }
 
 // message reads the next element; ok is false when it is none.
