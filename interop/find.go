@@ -149,7 +149,7 @@ func (f *finder) inFolder(path string) {
 		f.unread(path, err)
 		return
 	}
-	if format := f.detect(path, head); format != nil && gathered(format, path) {
+	if format := f.detect(path, head); format != nil && gathered(format, path, head) {
 		f.seen[path] = true
 		return
 	} else if format != nil {
@@ -161,9 +161,9 @@ func (f *finder) inFolder(path string) {
 }
 
 // gathered reports whether another file stands for this one.
-func gathered(format Format, path string) bool {
+func gathered(format Format, path string, head []byte) bool {
 	g, ok := format.(Gatherer)
-	return ok && g.Gathered(path)
+	return ok && g.Gathered(path, head)
 }
 
 // named takes a file that must be of a known format.

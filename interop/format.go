@@ -47,9 +47,9 @@ type Laner interface {
 
 // Gatherer is implemented by a Format that keeps a session in many files, one of
 // which stands for all: that one is imported, with the others. In folders these
-// are then neither imported nor skipped.
+// are then neither imported nor skipped. It is given what Detect is given.
 type Gatherer interface {
-	Gathered(name string) bool
+	Gathered(name string, head []byte) bool
 }
 
 // HeadBytes is how much of a file Detect sees at most.

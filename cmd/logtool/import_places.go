@@ -19,6 +19,7 @@ var places = []struct{ format, variable, home, folder string }{
 	{"codex", "CODEX_HOME", ".codex", "archived_sessions"},
 	{"pi", "PI_CODING_AGENT_DIR", ".pi/agent", "sessions"},
 	{"gemini", "", ".gemini", "tmp"},
+	{"opencode", "XDG_DATA_HOME", ".local/share", "opencode/storage"},
 	{"openhands", "OPENHANDS_CONVERSATIONS_DIR", ".openhands/conversations", ""},
 	{"openhands", "OPENHANDS_PERSISTENCE_DIR", ".openhands", "conversations"},
 	{"openhands", "FILE_STORE_PATH", ".openhands", "sessions"},

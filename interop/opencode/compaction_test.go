@@ -56,12 +56,12 @@ func TestASessionThatWasCompactedAndReverted(t *testing.T) {
 func TestWhatACompactionLeaves(t *testing.T) {
 	content := importtest.ReadFile(t, compacted)
 	for until, want := range map[string][]string{
-		"msg_u2": {
+		"msg_21": {
 			"user Count…", `assistant calls count {"where":"east"} calls count {"where":"west"} Three…`,
 			"tool result of count: [cleared]", "tool result of count: none",
 		},
-		"msg_u4": {"user Three…", "user And…", "assistant None.…"},
-		"msg_u5": {"user Three…", "user And…", "assistant None.…", "user Write…", "assistant Written.…"},
+		"msg_41": {"user Three…", "user And…", "assistant None.…"},
+		"msg_51": {"user Three…", "user And…", "assistant None.…", "user Write…", "assistant Written.…"},
 	} {
 		log := importtest.NewLog(t)
 		importtest.Load(t, log, format, "s.json", cut(t, content, until))
@@ -84,8 +84,8 @@ func cut(t *testing.T, content, message string) string {
 // A session that grows from one message to the next is as if it had been whole.
 func TestACompactedSessionThatGrows(t *testing.T) {
 	content := importtest.ReadFile(t, compacted)
-	content = strings.Replace(content, `"messageID": "msg_u6"`, `"messageID": "none"`, 1)
-	importtest.Grows(t, format, "s.json", cut(t, content, "msg_a1"), cut(t, content, "msg_u3"), cut(t, content, "msg_a3"), cut(t, content, "msg_u5"), content)
+	content = strings.Replace(content, `"messageID": "msg_61"`, `"messageID": "none"`, 1)
+	importtest.Grows(t, format, "s.json", cut(t, content, "msg_12"), cut(t, content, "msg_31"), cut(t, content, "msg_32"), cut(t, content, "msg_51"), content)
 }
 
 // After a revert, what is said next follows what was left.
@@ -93,8 +93,8 @@ func TestASessionThatGoesOnAfterARevert(t *testing.T) {
 	log := importtest.NewLog(t)
 	content := importtest.ReadFile(t, compacted)
 	importtest.Load(t, log, format, "s.json", content)
-	next := strings.Replace(cut(t, content, "msg_u6"), `"messageID": "msg_u6"`, `"messageID": "none"`, 1)
-	next = strings.TrimSuffix(next, "]}") + `,{"info":{"id":"msg_u7","role":"user"},"parts":[{"id":"prt_u7","type":"text","text":"Keep it."}]}]}`
+	next := strings.Replace(cut(t, content, "msg_61"), `"messageID": "msg_61"`, `"messageID": "none"`, 1)
+	next = strings.TrimSuffix(next, "]}") + `,{"info":{"id":"msg_71","role":"user"},"parts":[{"id":"prt_710","type":"text","text":"Keep it."}]}]}`
 	importtest.Load(t, log, format, "s.json", next)
 	importtest.Again(t, log, format, "s.json", next)
 	path := importtest.Path(t, log, "ses_gull")

@@ -1,5 +1,7 @@
 // Package opencode imports the sessions that "opencode export" writes: one JSON
-// document with what is known of the session, and its messages, each of parts.
+// document with what is known of the session, and its messages, each of parts. So it
+// does those of its storage, which versions before the database kept in a file for
+// each session, message and part: the file of the session stands for all.
 //
 // A session keeps its id, and names that of which it is a sub-agent. What the user
 // says becomes one message_added; an answer several of one group, one for each
@@ -17,11 +19,15 @@
 // what is said next follows there.
 //
 // The shape was taken from the source of OpenCode, of early 2026; no session of a
-// user was at hand. A document that is cut off is refused.
+// user was at hand. A document that is cut off is refused, and so is a file of the
+// storage; what it is a part of is imported without it, and with it later.
 package opencode
 
 import (
+	"cmp"
 	"context"
+	"io"
+	"os"
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
@@ -39,12 +45,18 @@ type Format struct{}
 func (Format) Name() string { return Name }
 
 // Lane is the session.
-func (Format) Lane(begin []byte) string { return head.Begins(begin).In("info").Text("id") }
+func (Format) Lane(begin []byte) string {
+	h := head.Begins(begin)
+	return cmp.Or(h.In("info").Text("id"), h.Text("sessionID"), h.Text("id"))
+}
 
 // Detect looks for the id of a session, and for what a project has.
-func (Format) Detect(_ string, begin []byte) bool {
+func (Format) Detect(name string, begin []byte) bool {
 	if head.IsArray(begin) {
 		return false
+	}
+	if isStored(name, head.Begins(begin)) {
+		return true
 	}
 	info := head.Begins(begin).In("info")
 	return info.Text("id") != "" && (info.Has("projectID") || info.Has("directory", "version"))
@@ -52,5 +64,18 @@ func (Format) Detect(_ string, begin []byte) bool {
 
 // Import appends what the source holds and the log does not have yet.
 func (Format) Import(ctx context.Context, log *eventlog.Log, src interop.Source) (interop.Result, error) {
-	return document.Import(ctx, log, src, Name, read)
+	if _, kind, _ := stored(src.Name); kind == "" {
+		return document.Import(ctx, log, src, Name, read)
+	}
+	session := sessionOf(src.Name)
+	if session == "" {
+		rec := interop.Record{Source: src.Name, Line: 1}
+		result := interop.Result{Records: 1}
+		result.Refuse(rec.Refuse(errAlone))
+		return result, nil
+	}
+	if session != src.Name {
+		src = interop.Source{Name: session, Open: func() (io.ReadCloser, error) { return os.Open(session) }}
+	}
+	return document.ImportRecords(ctx, log, src, Name, storage(src), read)
 }

@@ -49,7 +49,7 @@ func conversation(path string) string {
 
 // Gathered reports whether a file is of an event, and the state of its
 // conversation, or its first event, stands for it.
-func (Format) Gathered(path string) bool {
+func (Format) Gathered(path string, _ []byte) bool {
 	first := first(path)
 	return first != "" && first != path
 }

@@ -1,0 +1,124 @@
+package opencode_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/convlog/convlog/interop/internal/importtest"
+)
+
+// store keeps the session of the fixture as the storage does, and gives the folder.
+func store(t *testing.T) string {
+	t.Helper()
+	var document struct {
+		Info     json.RawMessage
+		Messages []struct {
+			Info  json.RawMessage
+			Parts []json.RawMessage
+		}
+	}
+	if err := json.Unmarshal([]byte(importtest.ReadFile(t, compacted)), &document); err != nil {
+		t.Fatal(err)
+	}
+	root := filepath.Join(t.TempDir(), "opencode", "storage")
+	write(t, document.Info, root, "session", "p1", "ses_gull")
+	for _, m := range document.Messages {
+		id := idOf(t, m.Info)
+		write(t, m.Info, root, "message", "ses_gull", id)
+		for _, p := range m.Parts {
+			write(t, p, root, "part", id, idOf(t, p))
+		}
+	}
+	return root
+}
+
+func idOf(t *testing.T, v json.RawMessage) string {
+	t.Helper()
+	var told struct{ ID string }
+	if err := json.Unmarshal(v, &told); err != nil {
+		t.Fatal(err)
+	}
+	return told.ID
+}
+
+func write(t *testing.T, content []byte, path ...string) {
+	t.Helper()
+	file := filepath.Join(path...) + ".json"
+	err := os.MkdirAll(filepath.Dir(file), 0o700)
+	if err == nil {
+		err = os.WriteFile(file, content, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Law: the storage gives the log that the export gives, and adds nothing to it.
+func TestTheStorageIsTheExport(t *testing.T) {
+	export, kept, root := importtest.NewLog(t), importtest.NewLog(t), store(t)
+	importtest.Load(t, export, format, "s.json", importtest.ReadFile(t, compacted))
+	table := importtest.Table(t, kept, format, filepath.Dir(root))
+	if len(table.Rows) != 1 || len(table.Skipped) != 0 || len(table.Rows[0].Refused) != 0 {
+		t.Fatalf("import: %+v", table)
+	}
+	want, got := importtest.Dump(t, export), importtest.Dump(t, kept)
+	importtest.Same(t, "log", want[1:], got[1:]) // but for where it came from
+	if start := importtest.Start(t, kept, "ses_gull"); start.Source.Path != filepath.Join(root, "session", "p1", "ses_gull.json") {
+		t.Errorf("the session starts with %+v", start)
+	}
+	if again := importtest.Files(t, export, format, root); again.Events != 0 {
+		t.Errorf("import of the storage behind the export: %+v", again)
+	}
+}
+
+// Messages and parts that are written later are added, a file that is cut off is
+// refused, and whatever file is named leads to the session.
+func TestAStorageThatGrows(t *testing.T) {
+	root, log := store(t), importtest.NewLog(t)
+	later := filepath.Join(t.TempDir(), "later")
+	message, part := filepath.Join(root, "message", "ses_gull", "msg_62.json"), filepath.Join(root, "part", "msg_62", "prt_622.json")
+	if err := os.Rename(message, later); err != nil {
+		t.Fatal(err)
+	}
+	importtest.Files(t, log, format, root)
+	if err := os.Rename(later, message); err != nil {
+		t.Fatal(err)
+	}
+	whole := importtest.ReadFile(t, part)
+	write(t, []byte(whole[:20]), strings.TrimSuffix(part, ".json"))
+	got := importtest.Files(t, log, format, message)
+	if len(got.Refused) != 1 || !strings.Contains(got.Refused[0].Reason, "prt_622.json: cut off") || got.Events == 0 {
+		t.Errorf("import of a message: %+v", got)
+	}
+	write(t, []byte(whole), strings.TrimSuffix(part, ".json"))
+	if got := importtest.Files(t, log, format, part); got.Imported != 1 || len(got.Refused) != 0 {
+		t.Errorf("import of a part: %+v", got)
+	}
+	if got := importtest.Files(t, log, format, root); got.Events != 0 {
+		t.Errorf("import again: %+v", got)
+	}
+	importtest.Verify(t, log)
+}
+
+// A message without its session is refused.
+func TestAMessageWithoutItsSession(t *testing.T) {
+	root := store(t)
+	if err := os.RemoveAll(filepath.Join(root, "session")); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{filepath.Join(root, "message", "ses_gull", "msg_11.json"), filepath.Join(root, "part", "msg_11", "prt_110.json")} {
+		got := importtest.Files(t, importtest.NewLog(t), format, path)
+		if got.Events != 0 || len(got.Refused) != 1 || got.Refused[0].Reason != "its session is not in the storage" {
+			t.Errorf("import: %+v", got)
+		}
+	}
+	write(t, []byte("{"), root, "session", "p1", "ses_gull")
+	log := importtest.NewLog(t)
+	got, err := format.Import(t.Context(), log, importtest.Source(filepath.Join(root, "session", "p1", "ses_gull.json"), `{"id":`))
+	if err != nil || got.Events != 0 || len(got.Refused) != 1 {
+		t.Errorf("import: %+v, %v", got, err)
+	}
+}
