@@ -61,7 +61,7 @@ var table = map[string]room{
 		rooms: []string{"eventlog", "interop", "projection", "store/storetest"}, modules: append(testModules, given...),
 	},
 
-	"cmd/logtool": {rooms: []string{"..."}, modules: append([]string{"github.com/spf13/cobra", "golang.org/x/sys"}, given...)},
+	"cmd/logtool": {rooms: []string{"..."}, modules: append([]string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/sys"}, given...)},
 
 	"internal/scan":             {tests: given},
 	"internal/flock":            {modules: []string{"golang.org/x/sys"}},
