@@ -6,13 +6,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/projection"
 )
 
 // complete lets the shell complete sessions and the values of flags, for all
 // commands that take them.
 func (a *app) complete(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
 	for _, cmd := range root.Commands() {
+		if cmd.Name() == "completion" {
+			cmd.Args, cmd.RunE = cobra.ArbitraryArgs, noShell
+		}
 		switch _, args, _ := strings.Cut(cmd.Use, " "); {
 		case strings.Contains(args, "SESSION...") || args == "A B":
 			cmd.ValidArgsFunction = a.completeSessions
@@ -27,9 +30,17 @@ func (a *app) complete(root *cobra.Command) {
 	}
 }
 
+// noShell refuses words that are no shell.
+func noShell(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return cmd.Help()
+	}
+	return usagef("completion is for bash, zsh, fish or powershell, not %q", args[0])
+}
+
 // flagValues are the words that a command's flags take.
 func flagValues(command string) map[string][]string {
-	values := map[string][]string{"projection": projection.Names(), "path": {allPaths, activePath}, "type": typeNames()}
+	values := map[string][]string{"projection": setList(), "path": {allPaths, activePath}, "type": typeNames()}
 	switch command {
 	case "import":
 		values["format"] = formatNames()

@@ -91,7 +91,7 @@ func (a *app) ls(ctx context.Context, log *eventlog.Log, l *listing) error {
 		return err
 	}
 	if len(rows) == 0 && len(all) > 0 {
-		return fmt.Errorf("none of %s fits; logtool ls lists them", count(int64(len(all)), "session"))
+		return fmt.Errorf("none of %s fits%s; logtool ls lists them", count(int64(len(all)), "session"), l.sources(all))
 	}
 	if err := a.printListing(rows, idsOf(all), l.long); err != nil {
 		return err
@@ -110,6 +110,21 @@ func (l *listing) learn(ctx context.Context, log *eventlog.Log, rows []*listed) 
 		return glanceAll(ctx, log, rows)
 	}
 	return nil
+}
+
+// sources says which sources there are, as far as is known, where one is asked for.
+func (l *listing) sources(rows []*listed) string {
+	if l.source == "" {
+		return ""
+	}
+	var all []string
+	for _, row := range rows {
+		if name := cmp.Or(clean(row.Source), noSource); !slices.Contains(all, name) {
+			all = append(all, name)
+		}
+	}
+	slices.Sort(all)
+	return "; their sources are " + strings.Join(all, ", ")
 }
 
 // complete finds what is listed of rows, where it is not known yet.

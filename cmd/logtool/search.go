@@ -114,18 +114,26 @@ func (a *app) search(ctx context.Context, log *eventlog.Log, s searching) error 
 		return err
 	}
 	if out.shown == 0 {
-		return &foundNothingError{s.text}
+		return &foundNothingError{s.text, s.types}
 	}
 	return nil
 }
 
 // foundNothingError is a search without a hit.
-type foundNothingError struct{ text string }
+type foundNothingError struct {
+	text  string
+	types []string // of --type
+}
 
 func (e *foundNothingError) Error() string {
 	text := fmt.Sprintf("nothing found for %s", clean(e.text))
 	if len(strings.Fields(e.text)) > 1 {
 		text += "; an event must hold all of the words: try fewer"
+	}
+	for _, t := range e.types {
+		if name := eventlog.Type(t).Name(); !name.Known() && !strings.Contains(t, ":") {
+			text += fmt.Sprintf("; the log has no type %s of its own", clean(t))
+		}
 	}
 	return text
 }

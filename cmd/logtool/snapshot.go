@@ -32,9 +32,9 @@ func setNamed(name string) (projection.Set, error) {
 }
 
 // setNames are the names that setNamed knows.
-func setNames() string {
-	return strings.Join(append([]string{projection.Session.Name}, projection.Names()...), ", ")
-}
+func setNames() string { return strings.Join(setList(), ", ") }
+
+func setList() []string { return append([]string{projection.Session.Name}, projection.Names()...) }
 
 func (a *app) snapshotCommand() *cobra.Command {
 	var name string
