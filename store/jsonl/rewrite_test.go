@@ -134,3 +134,35 @@ func TestHostileSessions(t *testing.T) {
 	}
 	wantErr(t, s.Append(t.Context(), "", eventlog.Head{}, sealed(t, "s", 1), false), eventlog.ErrInvalidSession)
 }
+
+// A damaged session has no head to compare; a file with another session's events is
+// not taken for it.
+func TestRemoveDamagedSession(t *testing.T) {
+	events := sealed(t, "s", 1, 1)
+	bad := content(events)
+	bad[len(bad)/4] ^= 1
+	for name, tt := range map[string]struct {
+		content []byte
+		expect  eventlog.Head
+		want    error
+	}{
+		"damaged":           {bad, eventlog.Head{}, nil},
+		"damaged, a head":   {bad, head(events), eventlog.ErrCorrupt},
+		"sound":             {content(events), eventlog.Head{}, eventlog.ErrConflict},
+		"another session's": {content(sealed(t, "other", 1, 1)), eventlog.Head{}, eventlog.ErrCorrupt},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			s := open(t, dir)
+			write(t, dir, "s", tt.content)
+			if tt.want != nil {
+				wantErr(t, s.RemoveSession(t.Context(), "s", tt.expect), tt.want)
+			} else {
+				must(t, s.RemoveSession(t.Context(), "s", tt.expect))
+			}
+			if left := fileNames(t, dir) != ""; left != (tt.want != nil) {
+				t.Errorf("the directory has %q", fileNames(t, dir))
+			}
+		})
+	}
+}

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/store/storetest"
+)
+
+// A glance tells what a session is called as far as its ends tell; the newest title
+// counts, and none but titles counts beside one.
+func TestGlance(t *testing.T) {
+	const long = 5 * glanced
+	for _, tt := range []struct {
+		name   string
+		events int
+		titles []int // the events that give one
+		want   string
+	}{
+		{"nothing", 3, nil, "words of 1"},
+		{"a short session", glanced / 2, []int{2, 5}, "title 5"},
+		{"the first event", long, []int{1}, "title 1"},
+		{"near the start", long, []int{1, glanced}, fmt.Sprint("title ", glanced)},
+		{"in between", long, []int{1, long / 2}, "title 1"},
+		{"only in between", long, []int{long / 2}, "words of 1"},
+		{"near the end", long, []int{1, long - glanced + 1}, fmt.Sprint("title ", long-glanced+1)},
+		{"the last event", long, []int{1, long - 3, long}, fmt.Sprint("title ", long)},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			log := eventlog.Open(storetest.NewMemory())
+			titles := map[int]bool{}
+			for _, seq := range tt.titles {
+				titles[seq] = true
+			}
+			var events []eventlog.Event
+			for seq := 1; seq <= tt.events; seq++ {
+				e, err := eventlog.NewUserMessage(fmt.Sprint("words of ", seq))
+				if titles[seq] {
+					e, err = eventlog.NewSessionUpdated(eventlog.Session{Title: fmt.Sprint("title ", seq)})
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				events = append(events, e)
+			}
+			if _, err := log.Append(t.Context(), "s", eventlog.New, events...); err != nil {
+				t.Fatal(err)
+			}
+			if n := glance(t.Context(), log, "s"); n.called() != tt.want {
+				t.Errorf("called %q, want %q", n.called(), tt.want)
+			}
+		})
+	}
+}
