@@ -24,7 +24,7 @@ func gist(p *printer, e *eventlog.Event) string {
 			words = append(words, word)
 		}
 	}
-	return p.paint(roleStyle(m.Role), string(m.Role)) + "  " + strings.Join(words, " ")
+	return p.speaker(e, m.Role) + "  " + strings.Join(words, " ")
 }
 
 func gistOfPart(part *eventlog.Part) string {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop/transcript"
+	"github.com/convlog/convlog/projection"
 )
 
 // renderer prints entries for people.
@@ -128,11 +129,7 @@ func (r *renderer) message(x *transcript.Entry) {
 	if m.Model != "" {
 		about = append(about, clean(m.Model))
 	}
-	s := roleStyle(m.Role)
-	if x.IsContext() {
-		s = yellow
-	}
-	r.heading(x, r.paint(s, x.Speaker()), about)
+	r.heading(x, r.speaker(&x.Event, m.Role), about)
 	for i := range m.Parts {
 		r.part(&m.Parts[i], x.Results, indent)
 	}
@@ -170,6 +167,14 @@ func (r *renderer) marks(x *transcript.Entry) (text string) {
 		text += r.paint(dim, " · ") + r.paint(yellow, clean(mark))
 	}
 	return text
+}
+
+// speaker is who says a message, in colour.
+func (p *printer) speaker(e *eventlog.Event, role eventlog.Role) string {
+	if projection.IsContext(e) {
+		return p.paint(yellow, transcript.ContextSpeaker)
+	}
+	return p.paint(roleStyle(role), string(role))
 }
 
 func roleStyle(role eventlog.Role) style {

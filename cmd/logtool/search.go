@@ -210,13 +210,13 @@ func (p *hitPrinter) line(hit eventlog.Hit, orphaned bool) {
 	if orphaned {
 		mark = " · " + p.paint(yellow, "orphaned")
 	}
-	p.printf("  %s %s · %s%s\n    %s\n", p.paint(dim, fmt.Sprintf("#%d", hit.Seq)), p.speaker(hit), p.when(hit.Timestamp), mark, p.marked(hit.Snippet))
+	p.printf("  %s %s · %s%s\n    %s\n", p.paint(dim, fmt.Sprintf("#%d", hit.Seq)), p.source(hit), p.when(hit.Timestamp), mark, p.marked(hit.Snippet))
 }
 
-// speaker is who said it, or what kind of event it is.
-func (p *hitPrinter) speaker(hit eventlog.Hit) string {
+// source is who said it, or what kind of event it is.
+func (p *hitPrinter) source(hit eventlog.Hit) string {
 	if role := roleOf(hit); role != "" {
-		return p.paint(roleStyle(role), string(role))
+		return p.speaker(&hit.Event, role)
 	}
 	return clean(string(hit.Type))
 }

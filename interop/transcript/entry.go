@@ -66,11 +66,14 @@ func NewEntry(e *eventlog.Event, orphaned bool) *Entry {
 // IsContext reports whether a program said the message in the user's name.
 func (x *Entry) IsContext() bool { return x.IsMessage && projection.IsContext(&x.Event) }
 
-// Speaker is who says a message: its role, or "context" where a program said it in
-// the user's name.
+// ContextSpeaker stands in the place of a role where a program speaks in the user's
+// name.
+const ContextSpeaker = "context"
+
+// Speaker is who says a message: its role, or ContextSpeaker.
 func (x *Entry) Speaker() string {
 	if x.IsContext() {
-		return "context"
+		return ContextSpeaker
 	}
 	return string(x.Message.Role)
 }
