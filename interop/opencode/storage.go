@@ -70,25 +70,31 @@ func (Format) Gathered(path string, begin []byte) bool {
 
 // sessionOfMessage is the session of a message; empty if it is not in the storage.
 func sessionOfMessage(root, message string) string {
-	found, _ := filepath.Glob(filepath.Join(root, messageFolder, "*", plainName(message)+".json"))
-	if len(found) == 0 {
-		return ""
+	if file := inSome(filepath.Join(root, messageFolder), message); file != "" {
+		return filepath.Base(filepath.Dir(file))
 	}
-	return filepath.Base(filepath.Dir(found[0]))
+	return ""
 }
 
 // sessionFile is the file of a session; empty if it is not in the storage.
 func sessionFile(root, session string) string {
-	found, _ := filepath.Glob(filepath.Join(root, sessionFolder, "*", plainName(session)+".json"))
-	if len(found) == 0 {
-		return ""
-	}
-	return found[0]
+	return inSome(filepath.Join(root, sessionFolder), session)
 }
 
-// plainName is a name in which nothing is a pattern.
-func plainName(name string) string {
-	return strings.NewReplacer("*", "", "?", "", "[", "").Replace(name)
+// inSome is the file of that name in one of the folders in a folder; empty if none
+// has it.
+func inSome(folder, name string) string {
+	if name == "" || name != filepath.Base(name) {
+		return ""
+	}
+	entries, _ := os.ReadDir(folder) // there may be none
+	for _, entry := range entries {
+		file := filepath.Join(folder, entry.Name(), name+".json")
+		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
+			return file
+		}
+	}
+	return ""
 }
 
 // sessionOf is the file of the session that a file of the storage belongs to; empty
