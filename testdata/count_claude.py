@@ -9,7 +9,7 @@ and assistant messages), and the path is the chain of marks from the last line b
 import os, re, sys
 from collections import Counter, defaultdict
 
-from countlib import NAMES, files, records, show
+from countlib import NAMES, files, letters, records, show
 
 TOKENS = {"input": "input_tokens", "output": "output_tokens", "cache_read": "cache_read_input_tokens",
           "cache_write": "cache_creation_input_tokens"}
@@ -64,7 +64,10 @@ def count(lines):
         if own in on:
             if not message(r):
                 continue # one without a message is kept raw
-            c["user"] += r["type"] == "user" and not blocks(r, "tool_result") and i not in summaries
+            spoken = r["type"] == "user" and not blocks(r, "tool_result") and i not in summaries
+            c["user"] += spoken
+            c["said"] += spoken and letters(message(r).get("content"))
+            c["answered"] += r["type"] == "assistant" and letters(message(r).get("content"))
             c["assistant"] += r["type"] == "assistant" and own not in seen
             seen.add(own)
             c["calls"] += len(blocks(r, "tool_use"))

@@ -9,7 +9,7 @@ of each count whose total is a new one. A rollback drops prompts, and what follo
 """
 import re, sys
 
-from countlib import files, records, show, zero
+from countlib import files, letters, records, show, zero
 
 CALLS = ("function_call", "custom_tool_call", "local_shell_call", "tool_search_call")
 OUTPUTS = tuple(c + "_output" for c in CALLS) + ("tool_search_output",)
@@ -32,31 +32,31 @@ def prompts(p):
                         r"|<hook_prompt|<codex_internal_context)", text)
 
 def walk(path):
-    """The marks on the active path: (kind, tokens or whether it prompts)."""
+    """The marks on the active path: (kind, tokens or whether it prompts, how long the text is)."""
     marks, total, turn = [], None, None
     for kind, p in map(unwrapped, records(path)):
         name = p.get("type") if kind in ("response_item", "event_msg") else kind
         if kind == "response_item" and name == "message":
             role = p["role"]
-            marks.append((role, role == "user" and prompts(p)))
+            marks.append((role, role == "user" and prompts(p), letters(p.get("content"), ("text", "input_text", "output_text"))))
         elif kind == "response_item" and name == "agent_message":
-            marks.append(("user", True))
+            marks.append(("user", True, letters(p.get("content"), ("text", "input_text", "output_text")) or len(p.get("message") or "")))
         elif kind == "response_item" and name in CALLS:
-            marks.append(("call", None))
+            marks.append(("call", None, 0))
         elif kind == "response_item" and name in OUTPUTS:
-            marks.append(("result", None))
+            marks.append(("result", None, 0))
         elif kind == "response_item" and name in SERVER:
-            marks.append(("assistant", None))
+            marks.append(("assistant", None, 0))
         elif kind == "response_item" and name == "reasoning":
             if p.get("encrypted_content") or any(b.get("text") for b in (p.get("summary") or []) + (p.get("content") or [])):
-                marks.append(("assistant", None))
+                marks.append(("assistant", None, 0))
         elif name == "token_count" and p.get("info") and p["info"]["total_token_usage"] != total:
             total = p["info"]["total_token_usage"]
-            marks.append(("tokens", p["info"]["last_token_usage"]))
+            marks.append(("tokens", p["info"]["last_token_usage"], 0))
         elif name in ("task_started", "turn_started"):
-            marks.append(("turn", None))
+            marks.append(("turn", None, 0))
         elif name in ("task_complete", "turn_complete", "turn_aborted", "compacted"):
-            marks.append(("end", None))
+            marks.append(("end", None, 0))
         elif name == "thread_rolled_back":
             marks = rolled_back(marks, p["num_turns"])
     return marks
@@ -72,12 +72,12 @@ def rolled_back(marks, turns):
     ended = any(m[0] == "end" or m[0] == "user" and m[1] for m in between)
     if before is not None and not ended and (cut != asked[0] or not said):
         cut = before
-    return marks[:cut] + [("end", None)]
+    return marks[:cut] + [("end", None, 0)]
 
 def count(path):
     c = zero()
     responding = False
-    for kind, what in walk(path):
+    for kind, what, length in walk(path):
         if kind == "tokens":
             read, written = what.get("cached_input_tokens", 0), what.get("cache_write_input_tokens", 0)
             c["input"] += max(0, what["input_tokens"] - read - written)
@@ -88,6 +88,8 @@ def count(path):
             c["assistant"] += not responding
             c["calls"] += kind == "call"
         c["user"] += kind == "user"
+        c["said"] += length if kind == "user" else 0
+        c["answered"] += length if kind == "assistant" else 0
         c["results"] += kind == "result"
         responding = kind in ("assistant", "call")
     return c

@@ -7,7 +7,7 @@ calls, tool results, tokens and nano-dollars, of the path that ends at the head.
 """
 import hashlib, json, os, re, sys, zipfile
 
-from countlib import files, show, zero
+from countlib import files, letters, show, zero
 
 def plain(name):
     return re.sub(r"[^A-Za-z0-9_.]", "-", name)[:40].strip("-.")
@@ -71,6 +71,10 @@ def swe_agent(path, document):
         observed = m["role"] == "tool" or m["role"] == "user" and any(before is a for a in plain_text)
         c["results"] += observed
         c["user"] += m["role"] == "user" and not observed
+        c["said"] += m["role"] == "user" and not observed and letters(m["content"])
+        if m["role"] == "assistant":
+            thought = m.get("thought") or ""
+            c["answered"] += letters(thought.strip() if any(m is a for a in plain_text) else m["content"])
         before = m
     if any(before is a for a in plain_text) and info.get("exit_status") and len(steps) >= len(answers):
         c["results"] += 1 # the last observation stands in its step alone
@@ -88,6 +92,10 @@ def mini_swe_agent(path, document):
         calls = m.get("tool_calls") or [i for i in m.get("output") or [] if answers and i["type"] == "function_call"]
         c["assistant"] += answers
         c["user"] += role == "user" and not ran
+        c["said"] += role == "user" and not ran and letters(text)
+        if role == "assistant":
+            block = re.search(r"```(?:bash|mswea_bash_command)\s*\n(.*?)\n```", text or "", re.S)
+            c["answered"] += len((text[:block.start()] + text[block.end():]).strip()) if len(commands) == 1 and not calls else letters(text)
         c["results"] += role == "user" and ran or role == "tool" or m.get("type") == "function_call_output"
         ran = role == "assistant" and not calls and len(commands) == 1
         c["calls"] += ran + len(calls)
@@ -107,6 +115,8 @@ def tau2_bench(document):
             several = m.get("tool_messages") or [m]
             c["user"] += m["role"] == "user"
             c["assistant"] += m["role"] == "assistant"
+            c["said"] += m["role"] == "user" and letters(m["content"])
+            c["answered"] += m["role"] == "assistant" and letters(m["content"])
             c["results"] += sum(r["role"] == "tool" and r.get("requestor") != "user" for r in several)
             if m["role"] == "assistant":
                 c["calls"] += len(m["tool_calls"] or [])
@@ -123,6 +133,8 @@ def tau_bench(path, document):
         for m in attempt["traj"]:
             c["user"] += m["role"] == "user"
             c["assistant"] += m["role"] == "assistant"
+            c["said"] += m["role"] == "user" and letters(m["content"])
+            c["answered"] += m["role"] == "assistant" and letters(m["content"])
             c["calls"] += len(m.get("tool_calls") or [])
             c["results"] += m["role"] == "tool"
         c["cost"] = nano(attempt["info"].get("user_cost"))
@@ -162,16 +174,20 @@ def count_events(events, metrics):
             continue
         action, call = e.get("action"), e.get("tool_call_metadata") or {}
         c["user"] += action == "message" and e["source"] == "user"
+        c["said"] += action == "message" and e["source"] == "user" and letters(e["args"]["content"])
         if not metrics:
             cost = max(cost, nano((e.get("llm_metrics") or {}).get("accumulated_cost")))
         if action and call:
             response = call["model_response"]
+            if response["id"] not in responses:
+                c["answered"] += letters(response["choices"][0]["message"].get("content"))
             responses.add(response["id"])
             if not metrics:
                 used[response["id"]] = response.get("usage") or {}
             called |= {call["tool_call_id"], ("event", e["id"])}
             c["calls"] += 1
         elif e.get("source") == "agent" and action not in (None, "null", "system", "recall", "change_agent_state", "condensation", "condensation_request"):
+            c["answered"] += len(e["args"].get("content" if action == "message" else "thought") or "")
             responses.add(("event", e["id"])) # older versions tell no calls: an action is one
             if action != "message":
                 called.add(("event", e["id"]))
@@ -187,6 +203,9 @@ def count_kind(c, e, responses):
     """An event of the software agent SDK."""
     role = (e.get("llm_message") or {}).get("role")
     c["user"] += role == "user"
+    c["said"] += role == "user" and letters(e["llm_message"]["content"]) + letters(e.get("extended_content"))
+    if role == "assistant" or e["kind"] == "ActionEvent":
+        c["answered"] += letters(e.get("thought") if e["kind"] == "ActionEvent" else e["llm_message"]["content"])
     c["calls"] += e["kind"] == "ActionEvent"
     c["results"] += e["kind"] in ("ObservationEvent", "AgentErrorEvent", "UserRejectObservation")
     if e["kind"] == "ActionEvent" or role == "assistant":
@@ -214,7 +233,9 @@ def oasst(path, document):
             last = order[0][1]["message_id"]
     c = zero()
     while last:
-        c["assistant" if known[last]["role"] == "assistant" else "user"] += 1
+        answers = known[last]["role"] == "assistant"
+        c["assistant" if answers else "user"] += 1
+        c["answered" if answers else "said"] += len(known[last]["text"])
         last = known[last].get("parent_id")
     yield session, c
 
@@ -227,6 +248,8 @@ def inspect(path, document):
         for m in sample["messages"]:
             c["user"] += m["role"] == "user"
             c["assistant"] += m["role"] == "assistant"
+            c["said"] += m["role"] == "user" and letters(m["content"])
+            c["answered"] += m["role"] == "assistant" and letters(m["content"])
             c["calls"] += len(m.get("tool_calls") or [])
             c["results"] += m["role"] == "tool"
         used = list((sample.get("model_usage") or {}).values()) or [(sample.get("output") or {}).get("usage") or {}]
@@ -245,6 +268,7 @@ def opencode(path, document):
         if m["info"]["id"] == (document["info"].get("revert") or {}).get("messageID"):
             break # the session was rewound to before it
         c["user"] += m["info"]["role"] == "user"
+        c["said" if m["info"]["role"] == "user" else "answered"] += letters(m["parts"])
         if m["info"]["role"] != "assistant":
             continue
         c["assistant"] += 1
@@ -268,6 +292,9 @@ def item(c, m, before):
     c["calls"] += calls
     c["results"] += results
     c["user"] += role == "user" and not results
+    texts = letters(content, ("text", "input_text", "output_text"))
+    c["said"] += role == "user" and not results and texts
+    c["answered"] += role == "assistant" and texts
     answers = role == "assistant" or calls > 0 or kind == "reasoning"
     of_responses = kind is not None # its items are pieces of one answer
     c["assistant"] += answers and not (of_responses and before == "assistant")
@@ -280,7 +307,7 @@ def turn(t):
     """The message that a turn of a conversation is."""
     call = json.loads(t["value"]) if t["from"] == "function_call" else None
     role = {"human": "user", "gpt": "assistant", "function_call": "assistant", "observation": "tool"}.get(t["from"], t["from"])
-    return {"role": role, "content": t["value"], **({"tool_calls": [call]} if call else {})}
+    return {"role": role, "content": None if call else t["value"], **({"tool_calls": [call]} if call else {})}
 
 def messages(path, document):
     lists = document if isinstance(document, list) and document and not isinstance(document[0], dict) or \

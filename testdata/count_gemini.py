@@ -8,7 +8,7 @@ are in the output.
 """
 import json, sys
 
-from countlib import files, show, zero
+from countlib import files, letters, show, zero
 
 def load(path):
     """The session's id and its messages."""
@@ -45,6 +45,7 @@ def count(messages):
     c = zero()
     for m in messages:
         c["user"] += m["type"] == "user"
+        c["said" if m["type"] == "user" else "answered"] += m["type"] in ("user", "gemini") and letters(m.get("content"), (None, "text"))
         if m["type"] != "gemini":
             continue
         calls, tokens = m.get("toolCalls") or [], m.get("tokens") or {}

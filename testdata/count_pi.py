@@ -8,7 +8,7 @@ session it takes the longest.
 """
 import sys
 
-from countlib import files, records, show, zero
+from countlib import files, letters, records, show, zero
 
 def path_of(entries):
     """The entries from the first to the last, along their parents."""
@@ -36,6 +36,8 @@ def count(entries):
             continue
         content = m.get("content") if isinstance(m.get("content"), list) else []
         c["user"] += m.get("role") == "user"
+        c["said"] += m.get("role") == "user" and letters(m.get("content"))
+        c["answered"] += m.get("role") == "assistant" and letters(m.get("content"))
         c["results"] += m.get("role") == "toolResult"
         if m.get("role") == "assistant":
             usage = m.get("usage") or {}

@@ -1,10 +1,18 @@
 """What the counts of transcripts share. None of it is the importers'."""
 import json, os, sys
 
-NAMES = ("user", "assistant", "calls", "results", "input", "output", "cache_read", "cache_write", "cost")
+NAMES = ("user", "assistant", "calls", "results", "input", "output", "cache_read", "cache_write", "cost", "said", "answered")
 
 def zero():
     return dict.fromkeys(NAMES, 0)
+
+def letters(content, kinds=("text",)):
+    """How many characters the text of a message's content has: one text, or blocks of it."""
+    if isinstance(content, str):
+        return len(content)
+    blocks = content if isinstance(content, list) else []
+    texts = (b if isinstance(b, str) else b.get("text") or "" if b.get("type") in kinds else "" for b in blocks)
+    return sum(map(len, texts))
 
 def files(paths, ending=""):
     """The files named, and those in folders that have the ending, but for LEFT_OUT."""

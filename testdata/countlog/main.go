@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 
@@ -32,6 +33,8 @@ type counts struct {
 	CacheRead  int64  `json:"cache_read"`
 	CacheWrite int64  `json:"cache_write"`
 	Cost       int64  `json:"cost"`
+	Said       int    `json:"said"`     // by the user, in characters
+	Answered   int    `json:"answered"` // by the model
 }
 
 func main() {
@@ -147,11 +150,13 @@ func count(ctx context.Context, log *eventlog.Log, session string) (counts, erro
 		case !ok:
 		case m.Role == eventlog.User:
 			c.User++
+			c.Said += utf8.RuneCountInString(m.Text())
 		case m.Role == eventlog.Assistant:
 			group := m.Group
 			if group == "" {
 				group = e.ID.String()
 			}
+			c.Answered += utf8.RuneCountInString(m.Text())
 			if _, counted := used[group]; !counted || !m.Usage.IsZero() {
 				used[group] = m.Usage
 			}
