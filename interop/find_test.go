@@ -69,6 +69,31 @@ func TestFindFollowsLinksThatAreNamed(t *testing.T) {
 	}
 }
 
+// one is a format whose files in folders "more" stand for themselves no more.
+type one struct{ fake }
+
+func (one) Gathered(name string, _ []byte) bool {
+	return filepath.Base(filepath.Dir(name)) == "more"
+}
+
+// A file that another stands for is neither found nor skipped in a folder, but found
+// where it is named.
+func TestFindPassesOverWhatAnotherFileStandsFor(t *testing.T) {
+	dir := files(t, map[string]string{"a/x": "one", "a/more/y": "one", "a/more/notes.txt": "-"})
+	for paths, want := range map[string][]string{"a": {"a/x"}, "a/more/y": {"a/more/y"}} {
+		found, err := interop.Find(t.Context(), []interop.Format{one{fake{name: "one"}}}, []string{filepath.Join(dir, paths)}, interop.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, below(dir, candidates(found))); diff != "" {
+			t.Errorf("files (-want +got):\n%s", diff)
+		}
+		if paths == "a" && (len(found.Skipped) != 1 || filepath.Base(found.Skipped[0]) != "notes.txt") {
+			t.Errorf("skipped %q", found.Skipped)
+		}
+	}
+}
+
 // What was only matched may be of no format, and may be gone.
 func TestFindTakesWhatIsMatched(t *testing.T) {
 	dir := files(t, map[string]string{"a": "one", "notes.txt": "-"})

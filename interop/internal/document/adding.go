@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/convlog/convlog/eventlog"
@@ -144,37 +143,6 @@ func (a *adding) head() error {
 	}
 	it := Item{Rec: *a.doc.Rec, At: a.time(time.Time{})}
 	return a.move(&it, interop.FixedKey(a.s.ID, fmt.Sprint("head ", before)), a.named(a.doc.Head).seq)
-}
-
-// time is when something was said, for all that is known: when it says, else when
-// the item before it was, else when the session began.
-func (a *adding) time(own time.Time) time.Time {
-	for _, t := range []time.Time{own, a.now, a.doc.At} {
-		if !t.IsZero() {
-			return t
-		}
-	}
-	return a.file.At
-}
-
-// begun is when the session began.
-func (a *adding) begun() time.Time {
-	for i := range a.doc.Items {
-		if t := a.doc.Items[i].At; a.doc.At.IsZero() && !t.IsZero() {
-			return t
-		}
-	}
-	return a.time(time.Time{})
-}
-
-// newest is when the last item that says so was said.
-func (a *adding) newest() time.Time {
-	for i := range slices.Backward(a.doc.Items) {
-		if t := a.doc.Items[i].At; !t.IsZero() {
-			return t
-		}
-	}
-	return a.time(time.Time{})
 }
 
 // about begins the session, or tells what it does not know of itself.
