@@ -332,9 +332,15 @@ def messages(path, document):
         name = plain(own) or str(number)
         yield own if len(own) >= 12 else stem(path) + "-" + name + "-" + digits(path, name + "\0" + own), c
 
+def whole(paths):
+    """The paths, and all events of conversations of openhands that one file is named of."""
+    folders = {os.path.dirname(p) for p in paths}
+    events = [os.path.join(f, "events") if os.path.exists(os.path.join(f, "base_state.json")) else f for f in folders]
+    return paths | {p for f in events if os.path.basename(f) == "events" for p in files([f])}
+
 count = globals()[sys.argv[1].replace("-", "_")]
 sessions = {}
-for path in sorted(files(sys.argv[2:])):
+for path in sorted(whole(set(files(sys.argv[2:])))):
     if os.path.basename(path) != "LICENSE":
         sessions.update(s for value in values(path) for s in count(path, value))
 show(sessions)
