@@ -28,6 +28,9 @@ const (
 	mostTimes = 200
 )
 
+// samplesFolder holds a file for each sample, named by its id, which may hold anything.
+const samplesFolder = "samples/"
+
 // ErrTooLarge: a packed log, or a file in it, is too large to be unpacked.
 var ErrTooLarge = errors.New("too large to be unpacked")
 
@@ -124,7 +127,7 @@ func (p *packed) choose(z *zip.Reader) {
 		last[f.Name] = f
 	}
 	for _, f := range z.File {
-		if path.Dir(f.Name) == "samples" && path.Ext(f.Name) == ".json" && last[f.Name] == f {
+		if strings.HasPrefix(f.Name, samplesFolder) && path.Ext(f.Name) == ".json" && last[f.Name] == f {
 			p.samples = append(p.samples, f)
 		}
 	}
@@ -276,7 +279,7 @@ func (p *packed) read(_ *document.File, rec *interop.Record) ([]document.Session
 	}
 	s, err := p.e.sample(rec)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", strings.TrimPrefix(rec.Source, p.src.Name+"/"), err)
 	}
 	if len(s.Items) > 0 {
 		err = tell(&s, &p.header, p.rest)

@@ -61,7 +61,7 @@ func packedTides(t testing.TB) []entry {
 	start := `{"version":2,"eval":` + string(whole["eval"]) + `,"plan":` + string(whole["plan"]) + `}`
 	entries := []entry{{"_journal/start.json", start}}
 	for i, sample := range log.Samples {
-		entries = append(entries, entry{"samples/" + string('a'+rune(i)) + "_epoch_1.json", string(sample)})
+		entries = append(entries, entry{"samples/a/" + string('a'+rune(i)) + "_epoch_1.json", string(sample)})
 	}
 	return append(entries, entry{"summaries.json", "[]"}, entry{"header.json", string(header)})
 }
@@ -87,7 +87,7 @@ func TestAPackedFile(t *testing.T) {
 	log := importtest.NewLog(t)
 	table := importtest.Table(t, log, format, gulls)
 	got := table.Total()
-	if got.Records != 15 || len(got.Refused) != 1 || !strings.Contains(got.Refused[0].Reason, "not of this format") || len(got.Sessions) != 2 {
+	if got.Records != 15 || len(got.Refused) != 1 || !strings.Contains(got.Refused[0].Reason, "samples/3_epoch_1.json: not of this format") || len(got.Sessions) != 2 {
 		t.Fatalf("import: %+v", got)
 	}
 	all := importtest.Events(t, log, got.Sessions[0])
