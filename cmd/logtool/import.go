@@ -25,14 +25,16 @@ func (a *app) importCommand() *cobra.Command {
   Codex        ~/.codex/sessions
   pi           ~/.pi/agent/sessions
   Gemini CLI   ~/.gemini/tmp/*/chats
-  OpenCode     what opencode export writes
-  OpenHands    output.jsonl of evaluations, trajectories
+  OpenCode     ~/.local/share/opencode/storage, and what opencode export writes
+  OpenHands    ~/.openhands/conversations and ~/.openhands/sessions; output.jsonl
+               of evaluations, trajectories
   SWE-agent    *.traj; of mini-SWE-agent *.traj.json
-  tau-bench    lists of attempts at tasks
-  Inspect      eval logs in JSON, each sample a session
+  tau-bench    lists of attempts at tasks, and the results of tau2-bench
+  Inspect      eval logs, packed (*.eval) or in JSON, each sample a session
   OASST        message trees of Open Assistant, each reply a branch
   messages     lists of messages as OpenAI's Chat Completions and Responses and
-               Anthropic's Messages have them: JSON, or lines of it
+               Anthropic's Messages have them, and responses with their requests
+               or without; ShareGPT's turns: JSON, or lines of it
   jsonl        what logtool export writes, whose ids, seqs and hashes are verified
                and kept
 
