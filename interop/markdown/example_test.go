@@ -28,7 +28,7 @@ func Example() {
 		fmt.Println(err)
 	}
 	// Output:
-	// # Session order-42
+	// # Where is my parcel?
 	//
 	// - Session: order-42
 	// - Started: 2026-03-01 10:00:00

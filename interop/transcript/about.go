@@ -34,9 +34,28 @@ func Load(ctx context.Context, log *eventlog.Log, session string) (a About, err 
 	}
 	a = About{Session: session, Title: info.State.Title, Head: info.Head, Info: info.State, Cost: cost}
 	if a.Title == "" {
-		a.Title = "Session " + session
+		a.Title, err = opening(ctx, log, session)
 	}
-	return a, nil
+	return a, err
+}
+
+// opening is what a session without a title is called: what its user said first,
+// if that is near its beginning.
+func opening(ctx context.Context, log *eventlog.Log, session string) (string, error) {
+	const near = 64
+	for e, err := range log.Read(ctx, session, eventlog.Between(1, near)) {
+		if err != nil {
+			return "", err
+		}
+		m, ok, err := e.Message()
+		if !ok || err != nil || m.Role != eventlog.User || projection.IsContext(&e) {
+			continue
+		}
+		if title := interop.Title(m.Text()); title != "" {
+			return title, nil
+		}
+	}
+	return "Session " + session, nil
 }
 
 // Fact is a line about a session.

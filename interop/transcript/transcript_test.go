@@ -167,3 +167,17 @@ func TestVisible(t *testing.T) {
 		}
 	}
 }
+
+// A transcript is called by its session's title, or by what the user said first.
+func TestTitles(t *testing.T) {
+	log := importtest.NewLog(t)
+	importtest.Say(t, log, "asked", eventlog.TurnStart{}, user("Where is it?\nNow?"), user("More."))
+	importtest.Say(t, log, "titled", user("Where is it?"), eventlog.Session{State: eventlog.SessionStateUpdated, Title: "A parcel"})
+	importtest.Say(t, log, "silent", reply("", eventlog.Text("Hello.")))
+	for session, want := range map[string]string{"asked": "Where is it?", "titled": "A parcel", "silent": "Session silent"} {
+		about, err := transcript.Load(t.Context(), log, session)
+		if err != nil || about.Title != want {
+			t.Errorf("%s is called %q (%v), want %q", session, about.Title, err, want)
+		}
+	}
+}
