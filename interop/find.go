@@ -149,21 +149,40 @@ func (f *finder) inFolder(path string) {
 		f.unread(path, err)
 		return
 	}
-	if format := f.detect(path, head); format != nil && gathered(format, path, head) {
-		f.seen[path] = true
-		return
-	} else if format != nil {
-		f.take(src, format, head)
+	if format := f.detect(path, head); format != nil {
+		if err := f.first(src, format, head); err != nil {
+			f.unread(path, err)
+		}
 		return
 	}
 	f.seen[path] = true
 	f.Skipped = append(f.Skipped, path)
 }
 
-// gathered reports whether another file stands for this one.
-func gathered(format Format, path string, head []byte) bool {
+// first takes a file, or the one that stands for it.
+func (f *finder) first(src Source, format Format, head []byte) error {
 	g, ok := format.(Gatherer)
-	return ok && g.Gathered(path, head)
+	if !ok {
+		f.take(src, format, head)
+		return nil
+	}
+	first := g.Gathered(src.Name, head)
+	if first == "" || first == src.Name {
+		f.take(src, format, head)
+		return nil
+	}
+	f.seen[src.Name] = true
+	if f.seen[first] {
+		return nil
+	}
+	src, err := File(first)
+	if err == nil {
+		head, err = src.head()
+	}
+	if err == nil {
+		f.take(src, format, head)
+	}
+	return err
 }
 
 // named takes a file that must be of a known format.
@@ -182,7 +201,9 @@ func (f *finder) named(src Source) error {
 	if format == nil {
 		return &FormatError{Path: src.Name, Reason: unlike(head)}
 	}
-	f.take(src, format, head)
+	if err := f.first(src, format, head); err != nil {
+		return fmt.Errorf("import: %w", err)
+	}
 	return nil
 }
 

@@ -69,28 +69,43 @@ func TestFindFollowsLinksThatAreNamed(t *testing.T) {
 	}
 }
 
-// one is a format whose files in folders "more" stand for themselves no more.
+// one is a format in which a file x stands for those in a folder "more" beside it.
 type one struct{ fake }
 
-func (one) Gathered(name string, _ []byte) bool {
-	return filepath.Base(filepath.Dir(name)) == "more"
+func (one) Gathered(name string, _ []byte) string {
+	if filepath.Base(filepath.Dir(name)) == "more" {
+		return filepath.Join(filepath.Dir(filepath.Dir(name)), "x")
+	}
+	return ""
 }
 
-// A file that another stands for is neither found nor skipped in a folder, but found
-// where it is named.
-func TestFindPassesOverWhatAnotherFileStandsFor(t *testing.T) {
-	dir := files(t, map[string]string{"a/x": "one", "a/more/y": "one", "a/more/notes.txt": "-"})
-	for paths, want := range map[string][]string{"a": {"a/x"}, "a/more/y": {"a/more/y"}} {
-		found, err := interop.Find(t.Context(), []interop.Format{one{fake{name: "one"}}}, []string{filepath.Join(dir, paths)}, interop.Options{})
+// What is found instead of a file is the one that stands for it, once, wherever that
+// is; if it is not there, that is said.
+func TestFindTakesWhatStandsForAFile(t *testing.T) {
+	dir := files(t, map[string]string{"a/x": "one", "a/more/y": "one", "a/more/z": "one", "a/more/notes.txt": "-", "b/more/y": "one"})
+	formats := []interop.Format{one{fake{name: "one"}}}
+	for _, paths := range [][]string{{"a"}, {"a/more"}, {"a/more/y", "a/more/z"}, {"a/x", "a/more/y"}} {
+		for i, path := range paths {
+			paths[i] = filepath.Join(dir, path)
+		}
+		found, err := interop.Find(t.Context(), formats, paths, interop.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(want, below(dir, candidates(found))); diff != "" {
-			t.Errorf("files (-want +got):\n%s", diff)
+		if diff := cmp.Diff([]string{"a/x"}, below(dir, candidates(found))); diff != "" {
+			t.Errorf("%q: files (-want +got):\n%s", paths, diff)
 		}
-		if paths == "a" && (len(found.Skipped) != 1 || filepath.Base(found.Skipped[0]) != "notes.txt") {
-			t.Errorf("skipped %q", found.Skipped)
+		if len(found.Skipped) > 1 || len(found.Unread) > 0 {
+			t.Errorf("skipped %q, unread %v", found.Skipped, found.Unread)
 		}
+	}
+	found, err := interop.Find(t.Context(), formats, []string{filepath.Join(dir, "b")}, interop.Options{})
+	if err != nil || len(found.Unread) != 1 || !errors.Is(found.Unread[0].Err, fs.ErrNotExist) {
+		t.Errorf("what stands for it is not there: %+v, %v", found, err)
+	}
+	_, err = interop.Find(t.Context(), formats, []string{filepath.Join(dir, "b", "more", "y")}, interop.Options{})
+	if !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a file is named, and what stands for it is not there: %v", err)
 	}
 }
 

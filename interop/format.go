@@ -46,10 +46,11 @@ type Laner interface {
 }
 
 // Gatherer is implemented by a Format that keeps a session in many files, one of
-// which stands for all: that one is imported, with the others. In folders these
-// are then neither imported nor skipped. It is given what Detect is given.
+// which stands for all: that one is imported, with the others.
 type Gatherer interface {
-	Gathered(name string, head []byte) bool
+	// Gathered is the file that stands for a file; "" or the file itself if it
+	// stands alone. It is given what Detect is given.
+	Gathered(name string, head []byte) string
 }
 
 // HeadBytes is how much of a file Detect sees at most.

@@ -2,7 +2,6 @@ package opencode
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -58,14 +57,13 @@ func isStored(path string, h head.Head) bool {
 	return false
 }
 
-// Gathered reports whether a file is a message or a part whose session is in the
-// storage, and is imported with it.
-func (Format) Gathered(path string, begin []byte) bool {
-	root, kind, of := stored(path)
-	if kind == partFolder {
-		of = cmp.Or(head.Begins(begin).Text("sessionID"), sessionOfMessage(root, of))
+// Gathered is the file of the session that a message or a part belongs to.
+func (Format) Gathered(path string, begin []byte) string {
+	root, kind, _ := stored(path)
+	if session := head.Begins(begin).Text("sessionID"); kind == partFolder && session != "" {
+		return sessionFile(root, session)
 	}
-	return kind != "" && kind != sessionFolder && of != "" && sessionFile(root, of) != ""
+	return sessionOf(path)
 }
 
 // sessionOfMessage is the session of a message; empty if it is not in the storage.

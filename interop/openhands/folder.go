@@ -47,12 +47,9 @@ func conversation(path string) string {
 	return ""
 }
 
-// Gathered reports whether a file is of an event, and the state of its
-// conversation, or its first event, stands for it.
-func (Format) Gathered(path string, _ []byte) bool {
-	first := first(path)
-	return first != "" && first != path
-}
+// Gathered is the state of the conversation that an event belongs to, or the file of
+// its first event.
+func (Format) Gathered(path string, _ []byte) string { return first(path) }
 
 // first is the file that stands for the conversation that a file belongs to; empty
 // if there is none.
