@@ -127,7 +127,7 @@ func TestLines(t *testing.T) {
 func TestADocumentWithoutConversationIsHeld(t *testing.T) {
 	log := importtest.NewLog(t)
 	note := `{"id":"w","type":"warning","content":"No network."}`
-	if got := take(t, log, note); got.Held != 2 || got.Events != 0 || len(importtest.Sessions(t, log)) != 0 {
+	if got := take(t, log, note); got.Held != 2 || got.Events != 0 || len(got.Sessions) != 0 || len(importtest.Sessions(t, log)) != 0 {
 		t.Errorf("import: %+v", got)
 	}
 	take(t, log, note, user("a", "Hello"))

@@ -104,7 +104,6 @@ func (im *importer) start(r *record) error {
 		return err
 	}
 	im.s = s
-	im.result.Touch(id)
 	if _, ok := s.Find(s.headerKey()); ok {
 		im.result.Present++
 		return im.summary(s, r)
@@ -177,6 +176,9 @@ func (im *importer) finish() {
 }
 
 func (im *importer) count() {
+	if im.s.Seq() > 0 { // it has begun
+		im.result.Touch(im.s.ID)
+	}
 	im.result.Events += im.s.Written()
 	im.result.Held += len(im.s.held)
 	if im.s.header != nil {
