@@ -3,6 +3,7 @@ package formats_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -25,14 +26,17 @@ func folders(t *testing.T, format interop.Format) []string {
 }
 
 // Law: every store gets the same log of the transcripts of every format, and a
-// second import adds nothing.
+// second import adds nothing; the sessions that are told are those in the log.
 func TestEveryFormatOverEveryStore(t *testing.T) {
 	for _, format := range formats.All() {
 		t.Run(format.Name(), func(t *testing.T) {
 			memory, paths := importtest.NewLog(t), folders(t, format)
-			if first := importtest.Files(t, memory, format, paths...); first.Imported == 0 || len(first.Sessions) == 0 {
+			first := importtest.Files(t, memory, format, paths...)
+			if first.Imported == 0 || len(first.Sessions) == 0 {
 				t.Fatalf("import: %+v", first)
 			}
+			slices.Sort(first.Sessions)
+			importtest.Same(t, "sessions", importtest.Sessions(t, memory), first.Sessions)
 			want := importtest.Contents(t, memory)
 			for name, store := range map[string]eventlog.Store{
 				"jsonl": jsonl.New(t.TempDir()), "sqlite": sqlite.New(filepath.Join(t.TempDir(), "log.db")),
