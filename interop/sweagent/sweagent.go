@@ -11,6 +11,10 @@
 // cost, which are told of the run as a whole, become a step_completed. All other
 // members are in the extra of session_started.
 //
+// Where the agent tried several times, each attempt is a branch, with what is known of
+// it kept raw as "swe-agent:attempt", and the path ends with the best; without one
+// yet, with the last.
+//
 // A document without a history is read from its steps. There is no id in it: the
 // session is named by its file. A document that is cut off is refused.
 package sweagent
@@ -36,6 +40,9 @@ func (Format) Name() string { return Name }
 // Detect looks for a step, or for a message that an agent's name stands at.
 func (Format) Detect(_ string, begin []byte) bool {
 	h := head.Begins(begin)
+	if attempts := h.In(attemptsName); !head.IsArray(begin) && attempts != nil {
+		h = attempts
+	}
 	if head.IsArray(begin) || !h.Has("trajectory") && !h.Has("history") {
 		return false
 	}

@@ -16,14 +16,14 @@ import (
 // read reads a trajectory.
 func read(f *document.File, rec *interop.Record) ([]document.Session, error) {
 	o, err := parts.Open(rec.Value)
-	if err != nil || !o.Has("history") && !o.Has("trajectory") {
+	if err != nil || !o.Has("history") && !o.Has("trajectory") && !o.Has(attemptsName) {
 		return nil, document.ErrShape
 	}
-	history, err := list(rec, &o, "history")
+	attempts, err := list(rec, &o, attemptsName)
 	if err != nil {
 		return nil, err
 	}
-	steps, err := list(rec, &o, "trajectory")
+	t, err := tellerOf(rec, &o)
 	if err != nil {
 		return nil, err
 	}
@@ -33,11 +33,13 @@ func read(f *document.File, rec *interop.Record) ([]document.Session, error) {
 	s.Spent = spentOf(info)
 	s.Spent.Model = run.Agent.Model.Name
 	s.About.Title = interop.Title(run.Problem.Text)
-	t := teller{history: history, steps: steps, model: s.Spent.Model, ended: ended(info)}
+	t.model, t.ended = s.Spent.Model, ended(info)
 	if err := t.tell(); err != nil {
 		return nil, err
 	}
-	s.Items = t.items
+	if s.Items, err = withAttempts(attempts, bestOf(info), t.items); err != nil {
+		return nil, err
+	}
 	s.About.Title = cmp.Or(s.About.Title, issue(s.Items))
 	if len(s.Items) > 0 && info != nil {
 		last := document.Raw(document.Told(rec, info), "info")
@@ -45,6 +47,15 @@ func read(f *document.File, rec *interop.Record) ([]document.Session, error) {
 		s.Items = append(s.Items, last)
 	}
 	return []document.Session{s}, nil
+}
+
+// tellerOf takes the history and the steps out of a document, or an attempt.
+func tellerOf(rec *interop.Record, o *parts.Members) (t teller, err error) {
+	if t.history, err = list(rec, o, "history"); err != nil {
+		return t, err
+	}
+	t.steps, err = list(rec, o, "trajectory")
+	return t, err
 }
 
 // list takes a list of the document; one that is missing is empty.
