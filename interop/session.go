@@ -10,14 +10,16 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// An import writes about so many events, or bytes of data, at a time.
+// An import writes about so many events, or bytes of data, at a time, and meanwhile
+// holds as many more.
 const (
 	batch      = 2048
 	batchBytes = 1 << 20
 )
 
 // Session appends imported events to one session of a log, in batches. It
-// knows which events the session has already. It is used by one goroutine.
+// knows which events the session has already. It is used by one goroutine. At the
+// end Flush or Drop must be called, and Written.
 //
 // Seqs are known before events are written, because each batch is appended at
 // the head that the session had: another writer's append in between is a
@@ -36,6 +38,19 @@ type Session struct {
 	count   int                // of pending events
 	bytes   int                // of their data
 	written int
+	behind  *writing           // the batch that is being written; nil if none is
+	spare   [][]eventlog.Event // room for pending appends
+	failed  error              // of a batch, which nobody was told yet
+}
+
+// writing is a batch on its way into the log.
+type writing struct {
+	appends [][]eventlog.Event
+	count   int // of events
+	done    chan struct{}
+	// Set once it is done:
+	head eventlog.Head
+	err  error
 }
 
 // OpenSession finds a session in the log, or prepares a new one. each is called
@@ -80,7 +95,13 @@ func (s *Session) From(formats ...string) bool {
 func (s *Session) New() bool { return s.Seq() == 0 }
 
 // Seq is the seq of the newest event, written or added.
-func (s *Session) Seq() int64 { return s.head.Seq + int64(s.count) }
+func (s *Session) Seq() int64 {
+	seq := s.head.Seq + int64(s.count)
+	if s.behind != nil {
+		seq += int64(s.behind.count)
+	}
+	return seq
+}
 
 // Find gives the seq of the event with the key, if the session has it.
 func (s *Session) Find(k Key) (seq int64, ok bool) {
@@ -128,41 +149,77 @@ func leads(events []eventlog.Event) bool {
 	return last == eventlog.SessionStarted || last == eventlog.HeadMoved
 }
 
-// Full reports that it is time to flush.
+// Full reports that it is time for FlushBehind.
 func (s *Session) Full() bool { return s.count >= batch || s.bytes >= batchBytes }
 
 // Written is how many events were appended.
-func (s *Session) Written() int { return s.written }
+func (s *Session) Written() int {
+	s.failed = errors.Join(s.failed, s.settle())
+	return s.written
+}
 
 // Drop forgets what was added since the last flush.
 func (s *Session) Drop() {
-	for _, events := range s.pending {
+	s.failed = errors.Join(s.failed, s.settle())
+	s.forget(s.pending)
+	clear(s.pending)
+	s.pending, s.count, s.bytes = s.pending[:0], 0, 0
+}
+
+// Flush appends what was added, and waits for it. After an error, which may be that
+// of an earlier FlushBehind, all that was not appended is forgotten.
+func (s *Session) Flush(ctx context.Context) error {
+	if err := s.FlushBehind(ctx); err != nil {
+		return err
+	}
+	return s.settle()
+}
+
+// FlushBehind waits for the batch before, and goes on appending what was added while
+// the caller adds more. Its error is that of Flush.
+func (s *Session) FlushBehind(ctx context.Context) error {
+	err := errors.Join(s.failed, s.settle())
+	s.failed = nil
+	if err != nil || len(s.pending) == 0 {
+		return err
+	}
+	w := &writing{appends: s.pending, count: s.count, done: make(chan struct{})}
+	s.behind, s.pending, s.spare, s.count, s.bytes = w, s.spare, nil, 0, 0
+	expect := eventlog.At(s.head).Lenient()
+	go func() {
+		defer close(w.done)
+		w.head, w.err = s.log.AppendEach(ctx, s.ID, expect, w.appends...)
+	}()
+	return nil
+}
+
+// settle waits for what is being written. If that failed, what was added behind it
+// goes with it.
+func (s *Session) settle() error {
+	w := s.behind
+	if w == nil {
+		return nil
+	}
+	<-w.done
+	s.behind = nil
+	if w.err != nil {
+		s.forget(w.appends)
+		s.Drop()
+		return fmt.Errorf("import into session %q: %w", s.ID, w.err)
+	}
+	s.head = w.head
+	s.written += w.count
+	clear(w.appends)
+	s.spare = w.appends[:0]
+	return nil
+}
+
+func (s *Session) forget(appends [][]eventlog.Event) {
+	for _, events := range appends {
 		for i := range events {
 			delete(s.known, KeyOf(events[i].ID))
 		}
 	}
-	s.clear()
-}
-
-// Flush appends what was added. After an error that is forgotten, as by Drop.
-func (s *Session) Flush(ctx context.Context) error {
-	if len(s.pending) == 0 {
-		return nil
-	}
-	head, err := s.log.AppendEach(ctx, s.ID, eventlog.At(s.head).Lenient(), s.pending...)
-	if err != nil {
-		s.Drop()
-		return fmt.Errorf("import into session %q: %w", s.ID, err)
-	}
-	s.head = head
-	s.written += s.count
-	s.clear()
-	return nil
-}
-
-func (s *Session) clear() {
-	clear(s.pending)
-	s.pending, s.count, s.bytes = s.pending[:0], 0, 0
 }
 
 // stamp makes a time that a line can hold of any time; times that are unknown

@@ -2,6 +2,7 @@ package claude
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -227,13 +228,11 @@ func (im *importer) sideOf(f *facts) string {
 }
 
 // flush appends what was added to every session.
-func (im *importer) flush() error {
+func (im *importer) flush() (err error) {
 	for _, s := range im.order {
-		if err := s.Flush(im.ctx); err != nil {
-			return err
-		}
+		err = errors.Join(err, s.Flush(im.ctx))
 	}
-	return nil
+	return err
 }
 
 // finish fills in what is known at the end of the file.

@@ -192,7 +192,7 @@ func (im *importer) apply(l *line) error {
 		return l.rec.Located(err)
 	}
 	if s.Full() {
-		return s.Flush(im.ctx)
+		return s.FlushBehind(im.ctx)
 	}
 	return nil
 }

@@ -55,7 +55,7 @@ func (im *importer) apply(s *session, r *record) error {
 		im.result.Imported++
 	}
 	if s.Full() {
-		return s.Flush(im.ctx)
+		return s.FlushBehind(im.ctx)
 	}
 	return nil
 }

@@ -116,7 +116,7 @@ func (a *adding) all() error {
 			return err
 		}
 		if a.s.Full() {
-			if err := a.s.Flush(a.ctx); err != nil {
+			if err := a.s.FlushBehind(a.ctx); err != nil {
 				return err
 			}
 		}

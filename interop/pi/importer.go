@@ -2,6 +2,7 @@ package pi
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/convlog/convlog/eventlog"
@@ -127,13 +128,11 @@ func (im *importer) begin(s *session) error {
 }
 
 // flush appends what was added to every session.
-func (im *importer) flush() error {
+func (im *importer) flush() (err error) {
 	for _, id := range im.order {
-		if err := im.sessions[id].Flush(im.ctx); err != nil {
-			return err
-		}
+		err = errors.Join(err, im.sessions[id].Flush(im.ctx))
 	}
-	return nil
+	return err
 }
 
 // finish fills in what is known at the end of the file.
