@@ -133,7 +133,8 @@ func (s *lineReader) next() bool {
 
 // line yields the objects of the line in s.buf.
 func (s *lineReader) line(yield func(Record, error) bool) bool {
-	rest, offset := s.buf, s.start
+	line := bytes.TrimRight(s.buf, "\r\n")
+	rest, offset := line, s.start
 	if offset == 0 {
 		rest = bytes.TrimPrefix(rest, byteOrderMark)
 	}
@@ -142,7 +143,7 @@ func (s *lineReader) line(yield func(Record, error) bool) bool {
 		if len(rest) == 0 {
 			return true
 		}
-		offset = s.start + int64(len(s.buf)-len(rest))
+		offset = s.start + int64(len(line)-len(rest))
 		rec, size, err := s.record(rest, offset)
 		if !yield(rec, err) {
 			return false
@@ -154,11 +155,10 @@ func (s *lineReader) line(yield func(Record, error) bool) bool {
 	}
 }
 
-// record reads the value at the start of b. size is 0 where the next value
-// cannot be found.
+// record reads the value at the start of b, which has no line breaks at its end.
+// size is 0 where the next value cannot be found.
 func (s *lineReader) record(b []byte, offset int64) (rec Record, size int, err error) {
 	rec = Record{Source: s.source, Line: s.number, Offset: offset}
-	b = bytes.TrimRight(b, "\r\n")
 	value, err := firstValue(b, false)
 	if err != nil {
 		if value, repaired := firstValue(b, true); repaired == nil {

@@ -168,3 +168,21 @@ func FuzzRecords(f *testing.F) {
 		}
 	})
 }
+
+// The end of a line is looked for once, whatever stands on it and before it.
+func TestManyRecordsBeforeCarriageReturns(t *testing.T) {
+	const n = 200_000
+	line := strings.Repeat("[]", n) + strings.Repeat("\r", 4_000_000) + "\n"
+	for _, content := range []string{"[]\n" + line, "[\n]" + line} { // read by lines, or whole
+		got := 0
+		for _, err := range Values(text("f", content)) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got++
+		}
+		if got != n+1 {
+			t.Errorf("%d records", got)
+		}
+	}
+}

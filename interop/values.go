@@ -75,6 +75,7 @@ func whole(b []byte) error {
 
 // values yields the values that stand one behind the other in b.
 func (s *lineReader) values(b []byte, yield func(Record, error) bool) {
+	b = bytes.TrimRight(b, "\r\n")
 	rest := bytes.TrimPrefix(b, byteOrderMark)
 	s.number = 1
 	for at := 0; ; {

@@ -81,7 +81,7 @@ func beginsMessage(b []byte) bool {
 // beginsList looks for a list of messages in an object that is cut off.
 func beginsList(b []byte) bool {
 	d := lax(b)
-	if !intoList(d) {
+	if intoList(d) == "" {
 		return false
 	}
 	if _, err := d.ReadToken(); err != nil {
@@ -103,33 +103,35 @@ func beginsTurn(b []byte) bool {
 	return speakers[h.Text("from")] != "" && h.Has("value") || beginsMessage(h["message"])
 }
 
-// intoList passes over the members before a list of messages.
-func intoList(d *jsontext.Decoder) bool {
+// intoList passes over the members before a list of messages, and gives its name;
+// empty if there is none.
+func intoList(d *jsontext.Decoder) (list string) {
 	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
-		return false
+		return ""
 	}
 	for d.PeekKind() == '"' {
 		name, err := d.ReadToken()
 		if err != nil {
-			return false
+			return ""
 		}
-		if list := slices.Contains(listNames, name.String()); list && d.PeekKind() == '[' {
-			return true
+		if list := name.String(); slices.Contains(listNames, list) && d.PeekKind() == '[' {
+			return list
 		}
 		if d.SkipValue() != nil {
-			return false
+			return ""
 		}
 	}
-	return false
+	return ""
 }
 
 // closed makes a value of one that was cut off: its list ends behind the last
-// whole element. It is nil where there is none.
+// whole element. It is nil where there is none, and for a response: what it took
+// stands behind its list, and would not come later.
 func closed(b []byte) []byte {
 	d := jsontext.NewDecoder(bytes.NewBuffer(b))
 	end := "]"
 	if d.PeekKind() == '{' {
-		if !intoList(d) {
+		if list := intoList(d); list == "" || list == "output" || list == choicesName {
 			return nil
 		}
 		end = "]}"

@@ -266,6 +266,26 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
+// What a response took stands behind what it says: one that is cut off is not taken
+// without it, and all is there when the rest is.
+func TestTruncatedResponse(t *testing.T) {
+	for _, whole := range []string{
+		`{"id":"resp_1","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"ho"}]}],"usage":{"input_tokens":9,"output_tokens":5}}`,
+		`{"id":"chatcmpl-1","choices":[{"index":0,"message":{"role":"assistant","content":"ho"}}],"usage":{"prompt_tokens":9,"completion_tokens":5}}`,
+	} {
+		log := importtest.NewLog(t)
+		for _, cut := range []string{`,"usage"`, `:9`} {
+			if got := load(t, log, whole[:strings.Index(whole, cut)]); len(got.Refused) != 1 {
+				t.Errorf("cut off before %s: %+v", cut, got)
+			}
+		}
+		got := load(t, log, whole)
+		if m := importtest.Messages(t, log, got.Sessions[0]); len(m) != 1 || m[0].Usage.InputTokens != 9 || m[0].Usage.OutputTokens != 5 {
+			t.Errorf("then %s: %+v", whole, m)
+		}
+	}
+}
+
 // Lines that are no conversation are refused, and those around them are read.
 func TestRefused(t *testing.T) {
 	log := importtest.NewLog(t)
