@@ -15,8 +15,9 @@ import (
 // succeeds and stores nothing, so an append may be retried after any error;
 // with Any that holds for events near the tail, and with AnyAfter for all
 // since a head. Other failures of the expectation are a *ConflictError, and
-// ErrNotFound for At on a missing session. Then the events are validated
-// (ErrInvalid and its rules). An error other than ErrUnknownOutcome means that
+// ErrNotFound for At on a missing session. A fork is not appended to while its
+// parent is gone (ErrNotFound), or ends before the fork point (a *CorruptError).
+// Then the events are validated (ErrInvalid and its rules). An error other than ErrUnknownOutcome means that
 // nothing was written. Appending no events does nothing.
 //
 // Append honours ctx while it waits; metadata in ctx (WithMetadata) is merged
@@ -217,6 +218,9 @@ func (l *Log) admit(ctx context.Context, session string, st *state, r *request) 
 	if err != nil || stands {
 		r.head, r.staged = head, stands // by another of the batch
 		return err
+	}
+	if st.orphan != nil {
+		return fmt.Errorf("append to session %q: %w", session, st.orphan)
 	}
 	before, size, buffered := st.cur, len(st.events), len(st.buf)
 	st.reserve(r.size())

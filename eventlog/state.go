@@ -19,6 +19,9 @@ type state struct {
 	fresh  bool // loaded by the lead under way, not remembered from before
 	head   Head
 	cut    *Cut // a torn tail that the next append must name
+	// orphan says that the parent of a fork is gone, or was cut below the fork
+	// point: nothing is appended to what cannot be read.
+	orphan error
 
 	calls  calls
 	recent recentIDs
@@ -140,8 +143,37 @@ func (l *Log) reload(ctx context.Context, session string, st *state) error {
 		st.head = tail[0].Head()
 	}
 	st.calls = calls{back: st.head.Seq}
+	if st.orphan, err = l.orphaned(ctx, session, tail); err != nil {
+		return fmt.Errorf("read tail of session %q: %w", session, err)
+	}
 	st.loaded, st.fresh = true, true
 	return nil
+}
+
+// orphaned says, given the newest events of a session, why it cannot be read if it
+// is a fork.
+func (l *Log) orphaned(ctx context.Context, session string, tail []Event) (orphan, err error) {
+	if len(tail) == 0 {
+		return nil, nil
+	}
+	first := tail[len(tail)-1]
+	if len(tail) == loadWindow && first.Seq > 1 && first.Type != SessionForked {
+		if first, err = l.firstEvent(ctx, session); err != nil {
+			return nil, err
+		}
+	}
+	f, forked, err := first.Fork()
+	if err != nil || !forked || f.Seq == 0 {
+		return nil, err
+	}
+	parent, err := l.Head(ctx, f.Parent)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return fmt.Errorf("parent of session %q: %w", session, err), nil
+	case err == nil && parent.Seq < f.Seq:
+		return (&segment{session: f.Parent}).missing(f.Seq), nil
+	}
+	return nil, err
 }
 
 // tail reads the newest events, newest first; none of a missing session.
