@@ -3,6 +3,8 @@ package sqlite
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"syscall"
@@ -71,11 +73,28 @@ func explain(path string, err error) error {
 		return fmt.Errorf("%w: %w", syscall.ENOSPC, err)
 	case isCode(err, codeReadOnly):
 		return fmt.Errorf("%w: %w", eventlog.ErrReadOnly, err)
+	case isCode(err, codeCannotOpen):
+		return notAllowed(path, err)
 	case isDamage(err) && !errors.Is(err, eventlog.ErrCorrupt):
 		return &eventlog.CorruptError{Path: filepath.Base(path), Offset: -1, Cause: err}
 	default:
 		return err
 	}
+}
+
+// notAllowed says what keeps SQLite from opening the file: that, or the write-ahead
+// log and its index beside it, which readers need too.
+func notAllowed(path string, err error) error {
+	for _, name := range []string{path, path + "-wal", path + "-shm"} {
+		f, opening := os.Open(name)
+		if errors.Is(opening, fs.ErrPermission) {
+			return opening
+		}
+		if opening == nil {
+			_ = f.Close() // only opened
+		}
+	}
+	return err
 }
 
 // full reports whether the disk has no room for a step of the index of the
