@@ -19,6 +19,8 @@ func (a *app) complete(root *cobra.Command) {
 		switch _, args, _ := strings.Cut(cmd.Use, " "); {
 		case strings.Contains(args, "SESSION...") || args == "A B":
 			cmd.ValidArgsFunction = a.completeSessions
+		case strings.HasPrefix(args, "TEXT [SESSION]"):
+			cmd.ValidArgsFunction = a.completeSearched
 		case strings.Contains(args, "SESSION"):
 			cmd.ValidArgsFunction = a.completeSession
 		}
@@ -61,6 +63,14 @@ func typeNames() (names []string) {
 // completeSession is completeSessions for the first argument only.
 func (a *app) completeSession(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return a.completeSessions(cmd, args, typed)
+}
+
+// completeSearched is completeSessions for the second argument only.
+func (a *app) completeSearched(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) != 1 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	return a.completeSessions(cmd, args, typed)

@@ -88,6 +88,7 @@ func hintFor(err error) string {
 	var repair repairFailure
 	var beginning *beginningError
 	var unlike *interop.FormatError
+	var several *eventlog.AmbiguousError
 	if errors.As(err, &repair) {
 		return repair.hint()
 	}
@@ -112,6 +113,8 @@ func hintFor(err error) string {
 		return "if it is a log, copy it with logtool convert"
 	case errors.Is(err, interop.ErrUnknownFormat):
 		return "logtool import --help names the formats"
+	case errors.As(err, &several):
+		return "give more of the id"
 	case errors.Is(err, eventlog.ErrNotFound):
 		return "logtool ls lists the sessions"
 	case errors.As(err, &beginning):

@@ -59,10 +59,13 @@ up to date, or made anew with --reindex.`,
 // index brings an index up to date, if the store has one.
 func index(ctx context.Context, log *eventlog.Log, anew bool) error {
 	err := log.Index(ctx, anew)
-	if errors.Is(err, eventlog.ErrUnsupported) && !anew {
-		return nil
+	switch {
+	case !errors.Is(err, eventlog.ErrUnsupported):
+		return err
+	case anew:
+		return errors.New("a folder has no index to be made anew: search reads its files; --reindex is for sqlite")
 	}
-	return err
+	return nil
 }
 
 // reindexed says that the index was made anew.

@@ -109,7 +109,20 @@ func (x *importing) run(ctx context.Context) error {
 	if x.dry {
 		return x.preview(in, found)
 	}
-	return x.app.writing(func(log *eventlog.Log) error { return x.all(ctx, log, in, found) })
+	return x.app.writing(func(log *eventlog.Log) error {
+		if err := opens(ctx, log); err != nil {
+			return err
+		}
+		return x.all(ctx, log, in, found)
+	})
+}
+
+// opens says why a store cannot be opened, before a file is blamed for it.
+func opens(ctx context.Context, log *eventlog.Log) error {
+	for _, err := range log.Sessions(ctx) {
+		return err
+	}
+	return nil
 }
 
 // formats are those that --format allows.
@@ -151,7 +164,10 @@ func (x *importing) all(ctx context.Context, log *eventlog.Log, in *inputs, foun
 			return err
 		}
 	}
-	return importError(&table, errors.Join(failed...))
+	if err := importError(&table, errors.Join(failed...)); err != nil || x.format == anyFormat {
+		return err
+	}
+	return heldError(&table)
 }
 
 // importError is what an import failed with: err, or what the table shows.
@@ -183,4 +199,15 @@ func importError(table *interop.Table, err error) error {
 	default:
 		return fmt.Errorf("no transcript of a known format among %s; see logtool import --help", count(int64(len(table.Skipped)), "file"))
 	}
+}
+
+// heldError says that files which --format was given for are of another one: no
+// record of them is a line of conversation in that.
+func heldError(table *interop.Table) error {
+	all := table.Total()
+	if all.Held == 0 || all.Held < all.Records {
+		return nil
+	}
+	return fmt.Errorf("nothing was imported: %s without a line of conversation in %s, held back until one comes; leave out --format to have the format found",
+		count(int64(all.Held), "record"), table.Rows[0].Format)
 }

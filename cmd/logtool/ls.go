@@ -96,6 +96,9 @@ func (a *app) ls(ctx context.Context, log *eventlog.Log, l *listing) error {
 	if err := a.printListing(rows, idsOf(all), l.long); err != nil {
 		return err
 	}
+	if len(all) == 0 {
+		fmt.Fprintln(a.err, "no sessions yet: `logtool import` shows what can be imported, or name another store with --store")
+	}
 	return listError(rows)
 }
 

@@ -17,6 +17,9 @@ func flagError(cmd *cobra.Command, err error) error {
 			return usagef("%v (did you mean --%s? see %s --help)", err, near, cmd.CommandPath())
 		}
 	}
+	if _, args, _ := strings.Cut(cmd.Use, " "); strings.HasPrefix(args, "TEXT") {
+		return usagef("%v (a text that begins with - stands behind --, as in %s -- -x; see %s --help)", err, cmd.CommandPath(), cmd.CommandPath())
+	}
 	return usagef("%v (see %s --help)", err, cmd.CommandPath())
 }
 

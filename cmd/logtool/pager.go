@@ -73,7 +73,7 @@ func (a *app) closePager(err error) error {
 	}
 	closed := a.pager.in.Close()
 	if waited := a.pager.cmd.Wait(); waited != nil {
-		closed = fmt.Errorf("pager: %w", waited)
+		closed = fmt.Errorf("pager: %w; set PAGER to a program that is there, or to cat for none", waited)
 	}
 	if err == nil {
 		err = closed

@@ -79,6 +79,8 @@ func (a *app) checkGlobal(cmd *cobra.Command) error {
 		name = above.Name()
 	}
 	switch {
+	case a.wait < 0:
+		return usagef("--wait is not negative; 0 is for ever")
 	case a.json && (name == "man" || name == "completion"):
 		return usagef("%s prints no JSON: leave out --json", name)
 	case a.store != "" && name == "convert":

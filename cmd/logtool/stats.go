@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -47,18 +48,30 @@ func (a *app) stats(ctx context.Context, log *eventlog.Log, args []string, days 
 		return err
 	}
 	var all projection.Stats
+	var left []error
 	for _, id := range ids {
 		s, err := projection.LoadStats(ctx, log, id, time.Local)
-		if err != nil {
+		switch {
+		case err == nil:
+			all.Add(s)
+		case ctx.Err() != nil || len(ids) == 1:
 			return err
+		default:
+			left = append(left, err)
 		}
-		all.Add(s)
 	}
+	if err := a.printStats(&all, days); err != nil || len(left) == 0 {
+		return err
+	}
+	return fmt.Errorf("%s left out: %w", count(int64(len(left)), "session"), left[0])
+}
+
+func (a *app) printStats(all *projection.Stats, days int) error {
 	p := a.printer()
 	if a.json {
-		return p.last(all)
+		return p.last(*all)
 	}
-	p.stats(&all, days)
+	p.stats(all, days)
 	return p.flush()
 }
 

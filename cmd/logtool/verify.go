@@ -77,7 +77,8 @@ type verdict struct {
 	Defects  int64 `json:"defects"`
 	Damaged  int64 `json:"damaged"`
 
-	lies int64 // defects that are snapshots
+	lies  int64 // defects that are snapshots
+	newer int64 // defects that are lines of a newer version
 }
 
 func (a *app) verify(ctx context.Context, log *eventlog.Log, args []string) error {
@@ -233,8 +234,8 @@ func (v *verifying) one(ctx context.Context, session string) verified {
 	v.lineage(ctx, &one, &report)
 	v.snapshots(ctx, &one, &report)
 	if listing := v.listing[session]; listing != nil {
-		d := unreadable(session, listing)
-		if !slices.ContainsFunc(one.Defects, func(o eventlog.Defect) bool { return o.Path == d.Path }) {
+		d, newer := unreadable(session, listing), errors.Is(listing, eventlog.ErrVersion)
+		if !one.has(func(o *eventlog.Defect) bool { return o.Path == d.Path || newer && o.Rule == versionRule }) {
 			one.Defects = append(one.Defects, d)
 		}
 	}
@@ -314,8 +315,11 @@ func (all *verdict) add(v verified) {
 	all.Events += v.Events
 	all.Defects += v.defects()
 	for _, d := range v.Defects {
-		if d.Rule == snapshotRule {
+		switch d.Rule {
+		case snapshotRule:
 			all.lies++
+		case versionRule:
+			all.newer++
 		}
 	}
 	if v.Session == "" {
@@ -328,8 +332,11 @@ func (all *verdict) add(v verified) {
 }
 
 func (all *verdict) advice() string {
-	if all.lies == all.Defects {
+	switch all.Defects {
+	case all.lies:
 		return "redact the first of each session's (logtool redact SESSION SEQ), and the session is read without them"
+	case all.newer:
+		return "a newer version wrote this: use a newer logtool"
 	}
 	return "restore what is damaged from a copy, or salvage what can be read with logtool repair"
 }

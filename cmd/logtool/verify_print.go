@@ -81,6 +81,7 @@ const (
 	blobRule     = "blob"
 	forkRule     = "fork"
 	snapshotRule = "snapshot"
+	versionRule  = "version"
 )
 
 func tornNote(notes []eventlog.Defect) string {
