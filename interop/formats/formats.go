@@ -7,6 +7,7 @@ import (
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/claude"
 	"github.com/convlog/convlog/interop/codex"
+	"github.com/convlog/convlog/interop/entire"
 	"github.com/convlog/convlog/interop/gemini"
 	"github.com/convlog/convlog/interop/inspect"
 	"github.com/convlog/convlog/interop/lists"
@@ -24,7 +25,7 @@ import (
 func All() []interop.Format {
 	return []interop.Format{
 		claude.Format{}, codex.Format{}, pi.Format{}, gemini.Format{}, opencode.Format{}, openhands.Format{}, sweagent.Format{},
-		minisweagent.Format{}, taubench.Format{}, inspect.Format{}, oasst.Format{}, lists.Format{},
+		minisweagent.Format{}, taubench.Format{}, inspect.Format{}, oasst.Format{}, entire.Format{}, lists.Format{},
 	}
 }
 
