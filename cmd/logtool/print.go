@@ -2,12 +2,14 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
 	"io"
 	"os"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 
@@ -53,15 +55,33 @@ func (p *printer) value(v any) error {
 	if err != nil {
 		return fmt.Errorf("print JSON: %w", err)
 	}
+	return p.raw(text)
+}
+
+// raw prints JSON and a newline. On a terminal, the characters of its strings that
+// would act on that are escaped.
+func (p *printer) raw(text []byte) error {
+	if p.terminal && bytes.IndexFunc(text, escapable) >= 0 {
+		text = escaped(text)
+	}
 	p.w.Write(text)
 	return p.w.WriteByte('\n')
 }
 
-// raw prints bytes and a newline.
-func (p *printer) raw(line []byte) error {
-	p.w.Write(line)
-	return p.w.WriteByte('\n')
+func escaped(text []byte) []byte {
+	safe := make([]byte, 0, len(text)+64)
+	for _, r := range string(text) {
+		if escapable(r) {
+			safe = fmt.Appendf(safe, `\u%04x`, r)
+		} else {
+			safe = utf8.AppendRune(safe, r)
+		}
+	}
+	return safe
 }
+
+// escapable reports whether a control character can stand in JSON as it is.
+func escapable(r rune) bool { return r >= 0x7f && control(r) }
 
 // style is the code of an ANSI colour or weight.
 type style string

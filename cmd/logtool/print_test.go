@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -63,6 +64,23 @@ func TestCleanMakesControlCharactersVisible(t *testing.T) {
 	} {
 		if got := clean(text); got != want {
 			t.Errorf("clean(%q) = %q, want %q", text, got, want)
+		}
+	}
+}
+
+// JSON that a person looks at must not take over the terminal either; what a program
+// reads stays as it is.
+func TestJSONOnATerminal(t *testing.T) {
+	const text = "{\n  \"a\": \"é\u009b2J\x7f\u202e\"\n}"
+	for terminal, want := range map[bool]string{true: "{\n  \"a\": \"é\\u009b2J\\u007f\\u202e\"\n}\n", false: text + "\n"} {
+		var out strings.Builder
+		p := &printer{w: bufio.NewWriter(&out), terminal: terminal}
+		if err := errors.Join(p.raw([]byte(text)), p.flush()); err != nil || out.String() != want {
+			t.Errorf("got %q, want %q, %v", out.String(), want, err)
+		}
+		out.Reset()
+		if err := errors.Join(p.value("\u009b"), p.flush()); err != nil || strings.Contains(out.String(), "\u009b") == terminal {
+			t.Errorf("got %q, %v", out.String(), err)
 		}
 	}
 }
