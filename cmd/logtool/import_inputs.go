@@ -76,6 +76,9 @@ func (in *inputs) add(a *app, arg, format string) error {
 
 // cannotImport says why a path cannot be opened, which the error may name too.
 func cannotImport(path string, err error) error {
+	if to, linked := os.Readlink(path); linked == nil && errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("import %s: a link to %s, which is not there", path, to)
+	}
 	var named *fs.PathError
 	if errors.As(err, &named) {
 		err = named.Err

@@ -13,7 +13,7 @@ import (
 func (r *renderer) part(p *eventlog.Part, results map[string]transcript.Result, in string) {
 	switch p.Type {
 	case eventlog.TextPart:
-		r.block(p.Text, in, foldMessage, "")
+		r.block(p.Text, in, r.most, "")
 	case eventlog.ReasoningPart:
 		r.reasoning(p, in)
 	case eventlog.ToolCallPart, eventlog.ServerToolCallPart:

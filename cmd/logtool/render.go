@@ -16,12 +16,14 @@ type renderer struct {
 	full   bool // fold nothing
 	spaced bool // the last thing printed was a message
 	begun  bool
+	most   int // how many lines of a text the message shows
 	raw    run // foreign records that were not printed yet
 }
 
 // How many lines of what are shown before the rest is folded.
 const (
 	foldMessage   = 60
+	foldContext   = 10 // what no user and no model said
 	foldReasoning = 4
 	foldResult    = 10
 	foldArgument  = 6
@@ -130,6 +132,10 @@ func (r *renderer) message(x *transcript.Entry) {
 		about = append(about, clean(m.Model))
 	}
 	r.heading(x, r.speaker(&x.Event, m.Role), about)
+	r.most = foldMessage
+	if m.Role != eventlog.User && m.Role != eventlog.Assistant || x.IsContext() {
+		r.most = foldContext
+	}
 	for i := range m.Parts {
 		r.part(&m.Parts[i], x.Results, indent)
 	}

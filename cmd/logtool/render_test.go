@@ -234,3 +234,24 @@ func TestColour(t *testing.T) {
 		t.Errorf("colour: %q", got)
 	}
 }
+
+// What neither a user nor a model said is folded sooner than what they said.
+func TestInstructionsAreFoldedSooner(t *testing.T) {
+	for _, test := range []struct {
+		role   eventlog.Role
+		hidden string
+	}{
+		{eventlog.System, "30 more lines\n"},
+		{eventlog.Developer, "30 more lines\n"},
+		{eventlog.User, ""},
+		{eventlog.Assistant, ""},
+	} {
+		got := shows(t, 100, false, false, says(test.role, eventlog.Text(numbered(40))))
+		if _, hidden, _ := strings.Cut(got, "\n  … "); hidden != test.hidden {
+			t.Errorf("%s: hidden is %q, want %q", test.role, hidden, test.hidden)
+		}
+		if full := shows(t, 100, true, false, says(test.role, eventlog.Text(numbered(40)))); !strings.HasSuffix(full, "  line 40\n") {
+			t.Errorf("%s: --full shows\n%s", test.role, full)
+		}
+	}
+}
