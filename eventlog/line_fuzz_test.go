@@ -2,6 +2,7 @@ package eventlog
 
 import (
 	"bytes"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,6 +29,18 @@ func goldenLines(t testing.TB) (lines [][]byte) {
 		lines = append(lines, bytes.Split(bytes.TrimSuffix(text, []byte("\n")), []byte("\n"))...)
 	}
 	return lines
+}
+
+// goldenEvents are the events of all golden logs that have data.
+func goldenEvents(t testing.TB) iter.Seq[Event] {
+	lines := goldenLines(t)
+	return func(yield func(Event) bool) {
+		for _, line := range lines {
+			if e, err := ParseLine(line, ""); err == nil && e.Data != nil && !yield(e) {
+				return
+			}
+		}
+	}
 }
 
 // No input panics. What is accepted renders to the same canonical line again,

@@ -2,8 +2,6 @@ package eventlog
 
 import (
 	"bytes"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/go-json-experiment/json"
@@ -60,26 +58,12 @@ func TestMessagesAreWrittenAsTheEncoderDoes(t *testing.T) {
 // Where the writer gives up, appends are slow: it must be sure of what the goldens
 // hold.
 func TestGoldenMessagesAreWritten(t *testing.T) {
-	files, err := filepath.Glob("../testdata/golden/*.jsonl")
-	if err != nil || len(files) == 0 {
-		t.Fatal(files, err)
-	}
 	sure := 0
-	for _, file := range files {
-		content, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for line := range bytes.Lines(content) {
-			e, err := ParseLine(bytes.TrimSpace(line), "")
-			if err != nil || e.Data == nil {
-				continue
-			}
-			if m, ok, err := e.Message(); ok && err == nil {
-				compareWritten(t, &m)
-				if _, ok := writeMessage(&m); ok {
-					sure++
-				}
+	for e := range goldenEvents(t) {
+		if m, ok, err := e.Message(); ok && err == nil {
+			compareWritten(t, &m)
+			if _, ok := writeMessage(&m); ok {
+				sure++
 			}
 		}
 	}
