@@ -1,6 +1,8 @@
 package main
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -46,6 +48,10 @@ func flagValues(command string) map[string][]string {
 	switch command {
 	case "import":
 		values["format"] = formatNames()
+	case "export":
+		values["format"] = slices.Sorted(maps.Keys(exportFormats))
+	case "history":
+		values["format"] = historyFormats
 	case "ls":
 		values["sort"], values["source"] = sorts, sourceNames()
 	}

@@ -23,9 +23,11 @@ type telling struct {
 	full   bool
 }
 
+// historyFormats are what history's --format takes.
+var historyFormats = []string{"text", "openai", "responses", "anthropic", "json"}
+
 func (a *app) historyCommand() *cobra.Command {
 	var x telling
-	formats := []string{"text", "openai", "responses", "anthropic", "json"}
 	cmd := &cobra.Command{
 		Use:   "history SESSION",
 		Short: "Show what the model sees: the effective history, after rewinds and compactions",
@@ -43,7 +45,7 @@ log has them, one on a line.`,
 		Args: between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
-			case !slices.Contains(formats, x.format):
+			case !slices.Contains(historyFormats, x.format):
 				return usagef("--format is text, openai, responses, anthropic or json, not %q", x.format)
 			case x.at < 0 || x.at == 0 && cmd.Flags().Changed("at"):
 				return usagef("--at is the seq of an event, from 1, not %d", x.at)
