@@ -178,7 +178,8 @@ func importError(table *interop.Table, err error) error {
 			stopped++
 		}
 	}
-	bad := len(table.Total().Refused)
+	total := table.Total()
+	bad := len(total.Refused)
 	switch {
 	case errors.Is(err, context.Canceled):
 		return err
@@ -186,6 +187,8 @@ func importError(table *interop.Table, err error) error {
 		return fmt.Errorf("the import of %s stopped, as listed; mend or leave them out and import again", count(int64(stopped), "file"))
 	case err != nil:
 		return err
+	case bad > 0 && total.Events+total.Present == 0:
+		return fmt.Errorf("%s refused, as listed; nothing was imported", count(int64(bad), "record"))
 	case bad > 0:
 		return fmt.Errorf("%s refused, as listed; the rest is imported", count(int64(bad), "record"))
 	case len(table.Rows) > 0:
