@@ -75,16 +75,22 @@ func (s *searching) check() error {
 	return nil
 }
 
-// query is the search as the log takes it. One hit more of each session than are
-// shown says that there are more.
+// most is how many hits of each session are looked for: one more than are shown says
+// that there are more, and as many may be repeats. 0 is all.
+func (s *searching) most() int {
+	if s.session != "" {
+		return 0
+	}
+	return 2*s.perSession + min(s.perSession, 1)
+}
+
+// query is the search as the log takes it.
 func (s *searching) query() eventlog.Query {
 	q := eventlog.Query{Text: s.text, Session: s.session, Active: s.path == activePath, Context: s.context}
 	for _, t := range s.types {
 		q.Types = append(q.Types, eventlog.Type(t).Name())
 	}
-	if s.session == "" && s.perSession > 0 {
-		q.PerSession = s.perSession + 1
-	}
+	q.PerSession = s.most()
 	return q
 }
 
@@ -147,7 +153,9 @@ type hitPrinter struct {
 	at      string // the session whose hits are printed
 	title   string
 	orphans *orphans
-	here    int // hits of it that were shown
+	said    map[string]bool // by messages of it
+	found   int             // hits of it
+	here    int             // hits of it that were shown
 	shown   int
 	more    bool // there are more of it
 }
@@ -157,6 +165,10 @@ func (p *hitPrinter) hit(ctx context.Context, hit eventlog.Hit) (more bool, err 
 	if hit.Session != p.at {
 		p.end()
 		p.begin(ctx, hit)
+	}
+	if p.found++; p.repeats(hit) {
+		p.more = p.more || p.found == p.most()
+		return true, nil
 	}
 	if p.session == "" && p.perSession > 0 && p.here == p.perSession {
 		p.more = true
@@ -181,10 +193,19 @@ func (p *hitPrinter) hit(ctx context.Context, hit eventlog.Hit) (more bool, err 
 	return true, nil
 }
 
+// repeats reports whether a record that was kept raw says only what a message that
+// was shown says, as programs write what a tool gave more than once. --json has all.
+func (p *hitPrinter) repeats(hit eventlog.Hit) bool {
+	if hit.Type == eventlog.MessageAdded {
+		p.said[hit.Snippet.Text] = true
+	}
+	return !p.json && p.said[hit.Snippet.Text] && strings.Contains(string(hit.Type), ":")
+}
+
 // begin goes on to another session.
 func (p *hitPrinter) begin(ctx context.Context, hit eventlog.Hit) {
 	name := glance(ctx, p.log, hit.Session)
-	p.at, p.here, p.title = hit.Session, 0, name.called()
+	p.at, p.title, p.said, p.found, p.here = hit.Session, name.called(), map[string]bool{}, 0, 0
 	if p.orphans = nil; p.path == allPaths {
 		p.orphans = newOrphans(p.log, cmp.Or(p.session, hit.Session))
 	}
