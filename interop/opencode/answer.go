@@ -18,11 +18,15 @@ func (t *teller) answer(pieces []interop.Record) {
 	for i := range pieces {
 		stepped = t.piece(&pieces[i]) || stepped
 	}
-	if t.about != nil { // nothing was said
+	switch {
+	case t.about == nil:
+	case t.waits():
+		t.held++ // something may be said
+	default:
 		t.add(t.rec, t.info.ID, nil)
 	}
 	usage := t.info.Tokens.usage()
-	if cost := costOf(t.info.Cost); !stepped && (cost > 0 || !usage.IsZero()) {
+	if cost := costOf(t.info.Cost); !stepped && !t.waits() && (cost > 0 || !usage.IsZero()) {
 		it := document.Item{Rec: *t.rec, Part: 1, Name: "spent " + t.info.ID, At: t.at, Cost: cost, Kind: "message"}
 		it.Payload = eventlog.StepCompletion{Provider: t.info.Provider, Model: t.info.Model, Usage: usage}
 		t.items = append(t.items, it)

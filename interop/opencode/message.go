@@ -22,6 +22,10 @@ type teller struct {
 	// about is what is told of the message; the first of its items has it.
 	about jsontext.Value
 	at    time.Time
+	// newest says that it is the last one; held is how much of that waits until all of
+	// it is there.
+	newest bool
+	held   int
 
 	// began are the indexes of the first items of messages, by their ids; asked
 	// are the messages that ask for a summary; pruned are results that are shown no
@@ -82,6 +86,9 @@ func (t *teller) message(rec *interop.Record) error {
 	}
 	t.at = t.info.Time.at()
 	t.clear(t.at)
+	if pieces = t.ready(pieces); t.held > 0 && len(pieces) == 0 {
+		return nil
+	}
 	t.began[t.info.ID] = len(t.items)
 	if t.info.Role == "user" {
 		t.user(pieces)

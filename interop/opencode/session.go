@@ -45,6 +45,7 @@ func read(_ *document.File, rec *interop.Record) ([]document.Session, error) {
 	}}
 	t := teller{began: map[string]int{}, asked: map[string]compactionPart{}}
 	for i := range messages {
+		t.newest = i == len(messages)-1
 		if err := t.message(&messages[i]); err != nil {
 			return nil, err
 		}
@@ -53,7 +54,7 @@ func read(_ *document.File, rec *interop.Record) ([]document.Session, error) {
 	for i := range t.items {
 		t.items[i].Late = true // parts grow while others follow
 	}
-	s.Items = t.items
+	s.Items, s.Held = t.items, t.held
 	if first, ok := t.began[info.Revert.Message]; ok {
 		s.Head = t.before(first, info.Revert.Part)
 	}
@@ -98,6 +99,8 @@ type clock struct {
 	Created float64 `json:"created"`
 	Start   float64 `json:"start"`
 	End     float64 `json:"end"`
+	// Completed is when an answer was.
+	Completed float64 `json:"completed"`
 	// Compacted is since when a result is shown no more.
 	Compacted float64 `json:"compacted"`
 }

@@ -122,3 +122,30 @@ func TestAMessageWithoutItsSession(t *testing.T) {
 		t.Errorf("import: %+v, %v", got, err)
 	}
 }
+
+// A session that is being written: what is there of its newest message waits until
+// it is whole, so that no piece of a text stands for it.
+func TestAStorageThatIsBeingWritten(t *testing.T) {
+	root, log := filepath.Join(t.TempDir(), "storage"), importtest.NewLog(t)
+	grows := func(imported, held int, content string, path ...string) {
+		t.Helper()
+		write(t, []byte(content), append([]string{root}, path...)...)
+		got := importtest.Files(t, log, format, root)
+		if got.Imported+got.Raw != imported || got.Held != held {
+			t.Errorf("%s: import: %+v", filepath.Join(path...), got)
+		}
+	}
+	write(t, []byte(`{"id":"s","projectID":"p"}`), root, "session", "p", "s")
+	grows(0, 2, `{"id":"m1","sessionID":"s","role":"user","time":{"created":1}}`, "message", "s", "m1")
+	grows(1, 0, `{"id":"p1","messageID":"m1","sessionID":"s","type":"text","text":"Is it high?"}`, "part", "m1", "p1")
+	grows(0, 1, `{"id":"m2","sessionID":"s","role":"assistant","time":{"created":2}}`, "message", "s", "m2")
+	grows(1, 1, `{"id":"p2","messageID":"m2","sessionID":"s","type":"step-start"}`, "part", "m2", "p2")
+	grows(0, 2, `{"id":"p3","messageID":"m2","sessionID":"s","type":"text","text":"No","time":{"start":3}}`, "part", "m2", "p3")
+	grows(1, 0, `{"id":"p3","messageID":"m2","sessionID":"s","type":"text","text":"Not yet.","time":{"start":3,"end":4}}`, "part", "m2", "p3")
+	grows(0, 1, `{"id":"p4","messageID":"m2","sessionID":"s","type":"tool","tool":"tide","callID":"c","state":{"status":"pending","input":{}}}`, "part", "m2", "p4")
+	grows(1, 0, `{"id":"p4","messageID":"m2","sessionID":"s","type":"tool","tool":"tide","callID":"c","state":{"status":"running","input":{"at":5}}}`, "part", "m2", "p4")
+	grows(2, 0, `{"id":"m3","sessionID":"s","role":"assistant","time":{"created":6},"error":{"name":"Aborted"}}`, "message", "s", "m3")
+	importtest.Same(t, "path", []string{
+		"session_started", "user Is…", "opencode:step-start", "assistant Not…", `assistant calls tide {"at":5}`, "assistant", "opencode:error",
+	}, importtest.Path(t, log, "s"))
+}

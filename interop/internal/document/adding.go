@@ -52,6 +52,8 @@ type adding struct {
 	// at are the seqs of items by their names, said what was said up to them.
 	at   map[string]place
 	last place
+	// late are the seqs of items that may come late.
+	late map[int64]bool
 	// now is the time of the newest item that has one.
 	now time.Time
 	// found is how many events the log had.
@@ -72,6 +74,8 @@ func (im *importer) session(doc *Session) error {
 		im.result.Refuse(doc.Rec.Refuse(err))
 		return nil
 	}
+	im.result.Records += doc.Held
+	im.result.Held += doc.Held
 	if len(doc.Items) == 0 && !doc.Over {
 		im.result.Records++
 		im.result.Held++
@@ -81,7 +85,7 @@ func (im *importer) session(doc *Session) error {
 	if err != nil {
 		return err
 	}
-	a := adding{importer: im, doc: doc, s: s, at: map[string]place{}, last: place{seq: start}, found: s.Seq()}
+	a := adding{importer: im, doc: doc, s: s, at: map[string]place{}, late: map[int64]bool{}, last: place{seq: start}, found: s.Seq()}
 	if !s.From(im.format) {
 		return doc.Rec.Conflict(doc.ID, "the session was not imported from "+im.format)
 	}
@@ -258,6 +262,9 @@ func (a *adding) named(name string) place {
 
 func (a *adding) settle(it *Item, here place) {
 	a.last = here
+	if it.Late {
+		a.late[here.seq] = true
+	}
 	if it.Name != "" {
 		a.at[it.Name] = here
 	}
@@ -274,7 +281,7 @@ func (a *adding) count(raw bool) {
 // move moves the head where what is added next follows something else than the
 // newest.
 func (a *adding) move(it *Item, key interop.Key, parent int64) error {
-	if !a.s.trail.Leaves(parent) || it.Late && a.s.trail.Holds(parent) {
+	if !a.s.trail.Leaves(parent) || a.s.trail.Holds(parent) && (it.Late || a.behindLate(parent)) {
 		return nil
 	}
 	move, err := it.Rec.Event(it.Part, eventlog.HeadMove{To: parent, Label: it.Label, Reason: "another branch"})
@@ -283,6 +290,20 @@ func (a *adding) move(it *Item, key interop.Key, parent int64) error {
 	}
 	a.s.trail.Moved(a.s.Add(key, it.At, move), parent)
 	return nil
+}
+
+// behindLate reports whether nothing follows the event at seq on the path but items
+// that came late, which stand before what is next.
+func (a *adding) behindLate(seq int64) bool {
+	if len(a.late) == 0 {
+		return false
+	}
+	for _, after := range a.s.trail.TalkSince(seq) {
+		if after > seq && !a.late[after] {
+			return false
+		}
+	}
+	return true
 }
 
 // changed keeps an item that the log has otherwise.

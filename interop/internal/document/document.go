@@ -34,6 +34,8 @@ type Session struct {
 	At time.Time
 	// Items are in the order in which they are added.
 	Items []Item
+	// Held is how much more there is, which waits until all of it is there.
+	Held int
 	// Over says that it has ended: without items it is a session, too.
 	Over bool
 	// Head names the item that the path ends at once something was added; if
