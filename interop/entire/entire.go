@@ -5,8 +5,8 @@
 // A line is what the user said, or an answer. What the user says becomes one
 // message_added; an answer several of one group, one for each block, and behind a
 // call the result that stands in it, once it has one. Tokens, of which the format
-// tells those of the input and of the output, are at the first piece of the answer.
-// Blocks of other types are opaque parts; lines of other types or another version are
+// tells those of the input and of the output, are at the first piece of the answer; one
+// that says nothing becomes a step_completed with them. Blocks of other types are opaque parts; lines of other types or another version are
 // kept raw as "entire:<type>". What no event has a member for stays in the extra of
 // its message or part, and the version of the CLI in that of session_started; where
 // the file has another one later, that becomes a session_updated.
@@ -18,11 +18,12 @@
 //
 // The CLI writes a transcript anew whenever it grows, and the last line may grow
 // itself: its calls get their results, and more blocks come. A block is known again by
-// what it says and by all that is said before it, results included. So what is new
-// is added behind it; where a file parts from what the log has, as when an agent
-// went back or a result came after others followed its call, a head_moved leads to
-// the last that is the same, and the rest is another branch. Tokens of an answer
-// that grew become a step_completed at the end.
+// what it says and by all that is said before it, but for results, and a result by its
+// call. So what is new is added behind it, and a result behind what followed its call;
+// one that says something else than before is kept raw. Where a file parts from what
+// the log has, as when an agent went back, a head_moved leads to the last that is the
+// same, and the rest is another branch. What an answer took that grew becomes a
+// step_completed at the end.
 //
 // The rules are those of the format's description in the CLI's repository
 // (transcript/README.md of github.com/entireio/cli, 2026) and of what its converters

@@ -17,9 +17,7 @@ type teller struct {
 	cli   jsontext.Value // the version that wrote it; nil if it does not say
 	items []document.Item
 	spent document.Spent
-	// chain is a digest of all that was said so far, but for results, which may
-	// come when it was told.
-	chain eventlog.Digest
+	chain eventlog.Digest // of all that was said so far, but for results
 }
 
 // pass takes in what was said.
@@ -41,12 +39,20 @@ func (t *teller) line(rec *interop.Record) {
 		t.raw(&l)
 		return
 	}
-	l.Take("content")
-	t.pass(jsontext.Value(l.kind))
-	if l.kind == "user" {
+	usage := eventlog.Usage{}
+	if l.kind == "assistant" {
+		usage = l.usage()
+		t.spent.Usage = t.spent.Usage.Add(usage)
+	}
+	switch {
+	case len(blocks) == 0 && usage.IsZero():
+		t.raw(&l)
+	case len(blocks) == 0:
+		t.step(&l, usage)
+	case l.kind == "user":
 		t.user(&l, blocks)
-	} else {
-		t.answer(&l, blocks)
+	default:
+		t.answer(&l, blocks, usage)
 	}
 }
 
@@ -54,53 +60,65 @@ func (t *teller) line(rec *interop.Record) {
 // it.
 func (t *teller) raw(l *line) {
 	it := document.Raw(*l.rec, l.kind)
-	it.At = l.at
 	l.Take("cli_version")
 	l.Take("ts")
 	t.pass(l.Rest())
-	it.Name = t.named("line")
+	it.At, it.Name = l.at, t.named("line")
 	t.items = append(t.items, it)
+}
+
+// step tells what an answer took that says nothing.
+func (t *teller) step(l *line, usage eventlog.Usage) {
+	step := eventlog.StepCompletion{Usage: usage, Extra: l.rest(t.agent, t.cli)}
+	t.pass(jsontext.Value(l.PeekText("id")))
+	t.items = append(t.items, document.Item{Rec: *l.rec, Name: t.named("line"), At: l.at, Payload: step, Kind: l.kind})
+}
+
+// begin takes in that a message begins.
+func (t *teller) begin(l *line) {
+	l.Take("content")
+	t.pass(jsontext.Value(l.kind))
 }
 
 // user tells what the user says.
 func (t *teller) user(l *line, blocks []interop.Record) {
+	t.begin(l)
 	m := eventlog.Message{Role: eventlog.User, Extra: l.rest(t.agent, t.cli)}
 	for i := range blocks {
 		t.pass(blocks[i].Value)
 		m.Parts = append(m.Parts, part(blocks[i].Value, userBlocks))
 	}
-	t.items = append(t.items, document.Item{Rec: *l.rec, At: l.at, Payload: m, Kind: l.kind})
+	t.items = append(t.items, document.Item{Rec: *l.rec, Name: t.named("line"), At: l.at, Payload: m, Kind: l.kind})
 }
 
 // answer tells what an agent said and did, block by block.
-func (t *teller) answer(l *line, blocks []interop.Record) {
-	m := eventlog.Message{Role: eventlog.Assistant, Usage: l.usage()}
-	t.spent.Usage = t.spent.Usage.Add(m.Usage)
-	m.Group = cmp.Or(l.Maybe("id"), t.named("line"))
+func (t *teller) answer(l *line, blocks []interop.Record, usage eventlog.Usage) {
+	t.begin(l)
+	m := eventlog.Message{Role: eventlog.Assistant, Group: cmp.Or(l.Maybe("id"), t.named("line")), Usage: usage}
 	m.Extra = l.rest(t.agent, t.cli)
-	if len(blocks) == 0 {
-		t.items = append(t.items, document.Item{Rec: *l.rec, At: l.at, Payload: m, Kind: l.kind})
-	}
 	for i := range blocks {
 		t.block(l, &blocks[i], m)
 		m.Usage, m.Extra = eventlog.Usage{}, nil
 	}
 }
 
-// block tells a block of an answer, and its result.
+// block tells a block of an answer, and its result, which may come when others
+// followed the call.
 func (t *teller) block(l *line, rec *interop.Record, m eventlog.Message) {
-	call, result := t.call(rec.Value)
-	if call.Type == "" {
+	p, result := t.call(rec.Value)
+	if p.Type == "" {
 		t.pass(rec.Value)
-		call = part(rec.Value, answerBlocks)
+		p = part(rec.Value, answerBlocks)
 	}
-	m.Parts = []eventlog.Part{call}
-	t.items = append(t.items, document.Item{Rec: *rec, At: l.at, Payload: m, Kind: l.kind})
+	m.Parts = []eventlog.Part{p}
+	t.items = append(t.items, document.Item{Rec: *rec, Name: t.named("block"), At: l.at, Payload: m, Kind: l.kind})
 	if result == nil {
 		return
 	}
-	r := eventlog.Message{Role: eventlog.Tool, Parts: []eventlog.Part{resultOf(&call, result)}}
-	t.items = append(t.items, document.Item{Rec: *rec, Part: 1, At: l.at, Payload: r, Kind: l.kind})
+	r := eventlog.Message{Role: eventlog.Tool, Parts: []eventlog.Part{resultOf(&p, result)}}
+	t.items = append(t.items, document.Item{
+		Rec: *rec, Part: 1, Name: t.named("result"), Late: true, At: l.at, Payload: r, Kind: l.kind,
+	})
 }
 
 // call reads a call, and apart from it its result, which is nil if there is none. The

@@ -36,6 +36,7 @@ type note struct {
 	Text  string `json:"text,omitzero"` // none: kept raw
 	Cost  int64  `json:"cost,omitzero"`
 	At    int64  `json:"at,omitzero"` // seconds
+	Late  bool   `json:"late,omitzero"`
 	// Forgets are names of notes that this one stands for, as their summary.
 	Forgets []string `json:"forgets,omitzero"`
 }
@@ -52,7 +53,7 @@ func read(_ *document.File, rec *interop.Record) ([]document.Session, error) {
 			return nil, err
 		}
 		it := document.Raw(records[i], "raw")
-		it.Name, it.After = n.Name, n.After
+		it.Name, it.After, it.Late = n.Name, n.After, n.Late
 		if n.At > 0 {
 			it.At = time.Unix(n.At, 0).UTC()
 		}
@@ -185,6 +186,22 @@ func TestALogOfTwoLists(t *testing.T) {
 		importtest.Load(t, log, notes{}, "f", text)
 	}
 	importtest.Same(t, "log", []string{"session_started", "user a…", "user b…", "user c…", "head_moved to 2", "user d…"}, lines(t, log))
+}
+
+// What follows an item that came late stands behind it; what parts from the list
+// leaves it.
+func TestWhatComesLate(t *testing.T) {
+	log := importtest.NewLog(t)
+	a, b, late := note{Name: "a", Text: "a"}, note{Name: "b", Text: "b"}, note{Name: "late", Text: "late", Late: true}
+	for _, all := range [][]note{
+		{a, b}, {a, late, b}, {a, late, b, {Name: "c", Text: "c"}}, {a, {Name: "d", Text: "d"}},
+	} {
+		importtest.Load(t, log, notes{}, "f", write(t, all))
+		importtest.Again(t, log, notes{}, "f", write(t, all))
+	}
+	importtest.Same(t, "log", []string{
+		"session_started", "user a…", "user b…", "user late…", "user c…", "head_moved to 2", "user d…",
+	}, lines(t, log))
 }
 
 // What was redacted does not come back.

@@ -113,11 +113,21 @@ func (t *Trail) TalkBefore(seq int64) int64 {
 
 // SaidSince are what the model is shown on the path, from seq on; nothing where
 // seq is not on the path.
-func (t *Trail) SaidSince(seq int64) (seqs []int64) {
+func (t *Trail) SaidSince(seq int64) []int64 {
+	return t.since(seq, func(l *leg) []int64 { return l.said })
+}
+
+// TalkSince is the talk on the path, from seq on; nothing where seq is not on the
+// path.
+func (t *Trail) TalkSince(seq int64) []int64 {
+	return t.since(seq, func(l *leg) []int64 { return l.talk })
+}
+
+func (t *Trail) since(seq int64, of func(*leg) []int64) (seqs []int64) {
 	for l, upTo := range t.active() {
-		said := upToSeq(l.said, upTo)
-		for k := len(said) - 1; k >= 0 && said[k] >= seq; k-- {
-			seqs = append(seqs, said[k])
+		found := upToSeq(of(l), upTo)
+		for k := len(found) - 1; k >= 0 && found[k] >= seq; k-- {
+			seqs = append(seqs, found[k])
 		}
 		if l.from <= seq {
 			if seq > upTo {

@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+"""Counts transcripts of the Entire CLI, independently of the importer.
+
+Prints a line of JSON for each session in the files and folders named: messages of
+the user, answers, tool calls, tool results and tokens. Of several files of one
+session, which begin with the same line, it takes the longest.
+"""
+import datetime, hashlib, os, re, sys
+
+from countlib import files, letters, records, show, zero
+
+def plain(name):
+    return re.sub(r"[^A-Za-z0-9_.]", "-", name)[:40].strip("-.")
+
+def digits(text):
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+def session(path, first):
+    agent, at, content = first.get("agent") or "", first.get("ts") or "", first.get("content")
+    try:
+        datetime.datetime.fromisoformat(at.replace("Z", "+00:00"))
+    except (AttributeError, ValueError):
+        return plain(os.path.splitext(os.path.basename(path))[0]) + "-" + digits(os.path.abspath(path) + "\0")
+    begins = content if isinstance(content, str) else content[0].get("text") or "" if content else ""
+    return plain(agent + "-" + at) + "-" + digits("\0".join((agent, at, first["type"], begins)))
+
+def said(content):
+    """How many characters the texts have, some of which have no type."""
+    if isinstance(content, list):
+        content = [{"type": "text", **b} for b in content]
+    return letters(content)
+
+def count(lines):
+    c, used = zero(), {}
+    for n, line in enumerate(lines):
+        content = line.get("content")
+        if line.get("v") != 1 or line["type"] not in ("user", "assistant"):
+            continue
+        answers = line["type"] == "assistant"
+        c["user"] += not answers
+        c["answered" if answers else "said"] += said(content)
+        if answers:
+            calls = [b for b in content if b.get("type") == "tool_use"] if isinstance(content, list) else []
+            c["calls"] += len(calls)
+            c["results"] += sum("result" in b for b in calls)
+            used[line.get("id") or n] = line
+    c["assistant"] = sum(bool(line.get("content")) for line in used.values())
+    for line in used.values():
+        c["input"] += line.get("input_tokens", 0)
+        c["output"] += line.get("output_tokens", 0)
+    return c
+
+sessions = {}
+for path in files(sys.argv[1:], ".jsonl"):
+    lines = list(records(path))
+    if not lines:
+        continue
+    name = session(path, lines[0])
+    if len(lines) > len(sessions.get(name, [])):
+        sessions[name] = lines
+show({name: count(lines) for name, lines in sessions.items()})
