@@ -238,8 +238,10 @@ func (a *adding) item(it *Item) error {
 		a.result.Present++
 		return nil
 	}
-	if err := a.move(it, interop.FixedKey(a.s.ID, "move "+string(key[:])), parent.seq); err != nil {
-		return err
+	if !a.behindLate(parent.seq) {
+		if err := a.move(it, interop.FixedKey(a.s.ID, "move "+string(key[:])), parent.seq); err != nil {
+			return err
+		}
 	}
 	if here.seq, err = a.s.add(key, it, e); err != nil {
 		return err
@@ -281,7 +283,7 @@ func (a *adding) count(raw bool) {
 // move moves the head where what is added next follows something else than the
 // newest.
 func (a *adding) move(it *Item, key interop.Key, parent int64) error {
-	if !a.s.trail.Leaves(parent) || a.s.trail.Holds(parent) && (it.Late || a.behindLate(parent)) {
+	if !a.s.trail.Leaves(parent) || it.Late && a.s.trail.Holds(parent) {
 		return nil
 	}
 	move, err := it.Rec.Event(it.Part, eventlog.HeadMove{To: parent, Label: it.Label, Reason: "another branch"})
@@ -295,7 +297,7 @@ func (a *adding) move(it *Item, key interop.Key, parent int64) error {
 // behindLate reports whether nothing follows the event at seq on the path but items
 // that came late, which stand before what is next.
 func (a *adding) behindLate(seq int64) bool {
-	if len(a.late) == 0 {
+	if len(a.late) == 0 || !a.s.trail.Holds(seq) {
 		return false
 	}
 	for _, after := range a.s.trail.TalkSince(seq) {
