@@ -32,6 +32,7 @@ func (a *app) importCommand() *cobra.Command {
   tau-bench    lists of attempts at tasks, and the results of tau2-bench
   Inspect      eval logs, packed (*.eval) or in JSON, each sample a session
   OASST        message trees of Open Assistant, each reply a branch
+  Entire       transcript.jsonl, the compact transcripts of the Entire CLI
   messages     lists of messages as OpenAI's Chat Completions and Responses and
                Anthropic's Messages have them, and responses with their requests
                or without; ShareGPT's turns: JSON, or lines of it
