@@ -141,11 +141,14 @@ func TestWhichSession(t *testing.T) {
 	if ids := importtest.Sessions(t, log); len(ids) != 2 {
 		t.Errorf("sessions %q", ids)
 	}
+	importtest.Load(t, log, format, "c/transcript.jsonl", `{"v":1,"agent":"codex","type":"assistant","ts":"2026-05-04T06:00:00.000Z","content":"Hi"}`)
+	importtest.Load(t, log, format, "c/transcript.jsonl", `{"v":1,"agent":"codex","type":"assistant","ts":"2026-05-04T06:00:00.000Z","content":[7]}`)
+	importtest.Load(t, log, format, "c/transcript.jsonl", `{"v":1,"agent":"codex","type":"note","ts":"2026-05-04T06:00:00.000Z"}`)
 	timeless := `{"v":1,"agent":"codex","type":"user","ts":"","content":[{"text":"Hi"}]}`
 	importtest.Load(t, log, format, "d/transcript.jsonl", timeless)
 	importtest.Load(t, log, format, "e/transcript.jsonl", timeless)
 	ids := importtest.Sessions(t, log)
-	if len(ids) != 4 || !strings.HasPrefix(ids[3], "transcript-") || format.Lane([]byte(timeless)) != "" {
+	if len(ids) != 7 || !strings.HasPrefix(ids[6], "transcript-") || format.Lane([]byte(timeless)) != "" {
 		t.Errorf("sessions %q", ids)
 	}
 	if lane := format.Lane([]byte(content[:200])); lane != "codex 2026-05-04T06:00:00.000Z" {
