@@ -6,9 +6,10 @@
 // message_added; an answer several of one group, one for each block, and behind a
 // call the result that stands in it, once it has one. Tokens, of which the format
 // tells those of the input and of the output, are at the first piece of the answer; one
-// that says nothing becomes a step_completed with them. Blocks of other types are opaque parts; lines of other types or another version are
-// kept raw as "entire:<type>". What no event has a member for stays in the extra of
-// its message or part, and the version of the CLI in that of session_started; where
+// that says nothing becomes a step_completed with them. Blocks of other types are
+// opaque parts; lines of other types or another version, and those that say nothing,
+// are kept raw as "entire:<type>". What no event has a member for stays in the extra
+// of its message or part, and the version of the CLI in that of session_started; where
 // the file has another one later, that becomes a session_updated.
 //
 // There is no id in the file. A session is named by its first line: by the agent, the
