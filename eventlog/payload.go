@@ -33,7 +33,7 @@ func NewUnchecked(p Payload) (Event, error) {
 
 // encode fills e's type and data from p, and notes which rule p breaks.
 func (e *Event) encode(p Payload) error {
-	data, err := encodePayload(p)
+	data, err := json.Marshal(p, jsontext.PreserveRawStrings(true))
 	if err != nil {
 		return fmt.Errorf("new %s: %w: %w", p.EventType(), ErrInvalidPayload, err)
 	}
@@ -42,15 +42,6 @@ func (e *Event) encode(p Payload) error {
 	r.blobs = sortDigests(p.needs())
 	r.facts = factsOf(p, data)
 	return nil
-}
-
-func encodePayload(p Payload) (jsontext.Value, error) {
-	if m, ok := p.(Message); ok {
-		if data, sure := writeMessage(&m); sure {
-			return data, nil
-		}
-	}
-	return json.Marshal(p, jsontext.PreserveRawStrings(true))
 }
 
 // facts are what Append must know of a payload; a constructor notes them so

@@ -155,33 +155,6 @@ func compare(t *testing.T, text []byte) {
 	}
 }
 
-// compareQuotes makes sure that text is quoted as an encoder does.
-func compareQuotes(t *testing.T, text string) (sure bool) {
-	t.Helper()
-	got, sure := AppendQuote([]byte("before"), text)
-	want, err := jsontext.AppendQuote([]byte("before"), text)
-	if sure && (err != nil || !bytes.Equal(got, want)) {
-		t.Errorf("%q is %s, not %s: %v", text, got, want, err)
-	}
-	return sure
-}
-
-func TestAppendQuote(t *testing.T) {
-	for text, sure := range map[string]bool{
-		"": true, "plain": true, "a\nb\r\t\"\\é🙂 and more of it, so that words are passed \" and \x7f\u0080<&>\u2028\ufffd": true,
-		strings.Repeat("é", 9) + "\"": true, "\x00": false, "12345678\x1f": false, "\xff": false,
-	} {
-		if compareQuotes(t, text) != sure {
-			t.Errorf("%q: sure %v", text, !sure)
-		}
-	}
-}
-
-func FuzzQuote(f *testing.F) {
-	f.Add("a\nb\"\\ é🙂\x01\xff")
-	f.Fuzz(func(t *testing.T, text string) { compareQuotes(t, text) })
-}
-
 // FuzzScan: a scanner is never sure of what a decoder refuses, and splits as one does.
 func FuzzScan(f *testing.F) {
 	for _, test := range spaced {
