@@ -5,7 +5,8 @@ import "bytes"
 // Deeper reports whether objects and arrays of a value are nested in more than so
 // many levels. The value must be well-formed.
 func Deeper(value []byte, than int) bool {
-	if bytes.Count(value, []byte{'{'})+bytes.Count(value, []byte{'['}) <= than {
+	// Each level has a beginning and an end.
+	if len(value) <= 2*than || bytes.Count(value, []byte{'{'})+bytes.Count(value, []byte{'['}) <= than {
 		return false
 	}
 	depth := 0
