@@ -13,6 +13,9 @@ import (
 // imported again when that one is done.
 var errClaimed = errors.New("another file of this import writes to the session")
 
+// errLater says that a file asked to be imported after the others: see Later.
+var errLater = errors.New("the file is imported after the others")
+
 // together imports files that do not depend on each other, several at a time,
 // and calls done with each row, one at a time. Files of one session are imported
 // in their order.
@@ -22,39 +25,56 @@ func together(ctx context.Context, log *eventlog.Log, files []found, done func(f
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	free := make(chan struct{}, runtime.GOMAXPROCS(0))
-	one := func(i int) (claimed bool) {
+	one := func(i int) (again bool) {
 		row := files[i].importInto(c.of(ctx, i), log)
 		c.release(i)
 		mu.Lock()
 		defer mu.Unlock()
-		rows[i], claimed = &row, errors.Is(row.Err, errClaimed)
-		if !claimed {
+		rows[i], again = &row, row.unfinished()
+		if !again {
 			done(i, row)
 		}
-		return claimed
+		return again
 	}
 	for _, lane := range lanes(files) {
 		free <- struct{}{}
 		all.Go(func() {
 			defer func() { <-free }()
 			for _, i := range lane {
-				if ctx.Err() != nil || one(i) {
+				if ctx.Err() != nil || one(i) && !errors.Is(rows[i].Err, errLater) {
 					return // the rest of the lane waits for this file
 				}
 			}
 		})
 	}
 	all.Wait()
-	for i, before := range rows {
-		if ctx.Err() != nil || before != nil && !errors.Is(before.Err, errClaimed) {
-			continue
+	var later []int
+	again := func(i int) {
+		if ctx.Err() != nil {
+			return
 		}
 		row := files[i].importInto(ctx, log)
-		if before != nil {
+		if before := rows[i]; before != nil {
 			row.goOn(before)
 		}
 		done(i, row)
 	}
+	for i, before := range rows {
+		switch {
+		case before == nil || errors.Is(before.Err, errClaimed):
+			again(i)
+		case errors.Is(before.Err, errLater):
+			later = append(later, i)
+		}
+	}
+	for _, i := range later {
+		again(i)
+	}
+}
+
+// unfinished reports whether the file is to be imported again.
+func (r *Row) unfinished() bool {
+	return errors.Is(r.Err, errClaimed) || errors.Is(r.Err, errLater)
 }
 
 // lanes are the files that are imported one after the other.
@@ -133,6 +153,16 @@ func claim(ctx context.Context, session string) error {
 		}
 		c.freed.Wait()
 	}
+}
+
+// Later is an error for a Format to return from Import, where a file that is
+// imported with others holds what another of them may begin: the file is imported
+// once more after the others of its rank, and then Later gives nil.
+func Later(ctx context.Context) error {
+	if _, ok := ctx.Value(claimantKey{}).(claimant); ok {
+		return errLater
+	}
+	return nil
 }
 
 // release gives up what a file has claimed.

@@ -20,7 +20,9 @@
 //
 // Where a conversation was taken up again from an earlier point, a head_moved
 // leads there; see tree. A line whose parent is missing or null follows the
-// line before it. The head ends at the newest line of conversation.
+// line before it. The head ends at the newest line of conversation. A file with a
+// line that would begin a session, but follows one that stands elsewhere, is read
+// after the other files of its import: one of them may begin that session.
 //
 // Event ids are made of the session id and the record, never of the path or
 // the clock: importing again, a longer version, or the same session from another

@@ -91,6 +91,31 @@ func TestAContinuationIsAppended(t *testing.T) {
 	importtest.Same(t, "active path", []string{"session_started", "user One…", "user Two…", "user Three…"}, importtest.Outline(t, log, "s"))
 }
 
+// A line of a session that another file begins waits for that file; without one it
+// begins the session.
+func TestALineOfAnotherFilesSession(t *testing.T) {
+	stray := importtest.Source("a", user("s1", "u1", "", "Hello")+user("s2", "x3", "x2", "Stray")+user("s1", "u2", "u1", "More"))
+	whole := importtest.Source("b", user("s2", "x1", "", "First")+user("s2", "x2", "x1", "Second"))
+	s1 := []string{"session_started", "user Hello…", "user More…"}
+	for _, c := range []struct {
+		files []interop.Source
+		s2    []string
+	}{
+		{[]interop.Source{stray}, []string{"session_started", "user Stray…"}},
+		{[]interop.Source{stray, whole}, []string{"session_started", "user First…", "user Second…", "user Stray…"}},
+	} {
+		log := importtest.NewLog(t)
+		for _, events := range []int{len(s1) + len(c.s2), 0} {
+			table, err := interop.Import(t.Context(), log, []interop.Format{claude.Format{}}, nil, interop.Options{Sources: c.files})
+			if got := table.Total(); err != nil || got.Events != events || got.Imported+got.Present != got.Records {
+				t.Errorf("import of %d files: %+v, %v", len(c.files), got, err)
+			}
+		}
+		importtest.Same(t, "s1", s1, importtest.Outline(t, log, "s1"))
+		importtest.Same(t, "s2", c.s2, importtest.Outline(t, log, "s2"))
+	}
+}
+
 func TestASessionOfOthersIsAConflict(t *testing.T) {
 	log := importtest.NewLog(t)
 	importtest.Say(t, log, "s", eventlog.Message{Role: eventlog.User, Parts: []eventlog.Part{eventlog.Text("mine")}})

@@ -110,6 +110,9 @@ func (im *importer) applyTo(s *session, rec interop.Record, f *facts, begins boo
 		return err
 	}
 	if s.New() {
+		if err := im.await(f); err != nil {
+			return err
+		}
 		if err := im.begin(s, rec, f, by); err != nil {
 			return err
 		}
@@ -126,6 +129,15 @@ func (im *importer) applyTo(s *session, rec interop.Record, f *facts, begins boo
 		im.current = s
 	}
 	return im.apply(s, rec, f, im.at)
+}
+
+// await puts off a file where a session would begin with a line whose parent may
+// stand in another file.
+func (im *importer) await(f *facts) error {
+	if f.ParentUUID == "" || im.sides[f.ParentUUID] != "" {
+		return nil
+	}
+	return interop.Later(im.ctx)
 }
 
 // callOf finds the call that started the sub-agent whose session s is, with the
