@@ -35,3 +35,27 @@ func TestOpenWhileAnotherMakesIt(t *testing.T) {
 	must(t, maker.close())
 	add(t, open(t, path), "a", eventlog.Head{}, 1, "x")
 }
+
+// A reader comes while another process makes the store: it waits for that, but not
+// for one that was ended before it had.
+func TestReadWhileAnotherMakesIt(t *testing.T) {
+	for _, made := range []bool{true, false} {
+		path := tempPath(t)
+		must(t, os.WriteFile(path, nil, 0o600))
+		reader := open(t, path, Options{ReadOnly: true})
+		sessions := make(chan error, 1)
+		go func() {
+			_, err := collect(reader.Sessions(context.Background()))
+			sessions <- err
+		}()
+		for len(reader.turn) == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		if !made {
+			want(t, errUnmade, <-sessions)
+			continue
+		}
+		add(t, open(t, path), "a", eventlog.Head{}, 1, "x")
+		must(t, <-sessions)
+	}
+}

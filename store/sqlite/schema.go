@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/convlog/convlog/eventlog"
@@ -144,10 +145,17 @@ func (k fileKind) check() error {
 // lacks nothing but the index of texts.
 const oldestReadable = 1
 
+// errUnmade is the error of a file without tables: another process is making the
+// store just now, or was ended before it had.
+var errUnmade = errors.New("an empty database, not a store yet")
+
 // checkReadable is check for connections that may not migrate.
 func (k fileKind) checkReadable() error {
 	if err := k.check(); err != nil {
 		return err
+	}
+	if k == (fileKind{}) {
+		return errUnmade
 	}
 	if k.version < oldestReadable {
 		return fmt.Errorf("schema version %d: open it for writing once, to bring it to version %d", k.version, schemaVersion)

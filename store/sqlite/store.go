@@ -166,7 +166,7 @@ func (s *Store) notOpened(err error) error {
 func (s *Store) openNow(ctx context.Context) error {
 	if s.options.ReadOnly {
 		s.readers = newPool(s.dialReadOnly(), fileStamp(s.path), s.options.LockTimeout)
-		return s.readers.with(ctx, func(*conn) error { return nil })
+		return s.untilMade(ctx, func() error { return s.readers.with(ctx, func(*conn) error { return nil }) })
 	}
 	if err := createFile(s.path); err != nil {
 		return err
@@ -179,6 +179,28 @@ func (s *Store) openNow(ctx context.Context) error {
 	s.readers = newPool(func(stamp) (*conn, error) { return dial(s.path, "mode=ro") }, nil, s.options.LockTimeout)
 	s.index.start(s)
 	return nil
+}
+
+// making bounds how long a reader waits for another process to make the store.
+const making = time.Second
+
+// untilMade repeats f while another process makes the store.
+func (s *Store) untilMade(ctx context.Context, f func() error) error {
+	tick := time.NewTicker(lastBackoff)
+	defer tick.Stop()
+	for last := time.After(making); ; {
+		err := f()
+		if !errors.Is(err, errUnmade) {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-last:
+			return err
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 // write queues an operation.
