@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -134,13 +135,22 @@ func (c *child) finish() error {
 }
 
 // firstWords keeps the beginning of what is written to it.
-type firstWords struct{ text []byte }
+type firstWords struct {
+	mu   sync.Mutex
+	text []byte
+}
 
 func (l *firstWords) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if len(l.text) < 4<<10 {
 		l.text = append(l.text, b...)
 	}
 	return len(b), nil
 }
 
-func (l *firstWords) String() string { return string(l.text) }
+func (l *firstWords) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return string(l.text)
+}

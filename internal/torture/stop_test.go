@@ -126,7 +126,8 @@ func (stoppingReader) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-// holdTransaction stops in a transaction that has written, and rolls it back.
+// holdTransaction stops in a transaction that has written, and rolls it back. It
+// waits for the index of the others, which may be written just now.
 func holdTransaction(ctx context.Context, file string) error {
 	db, err := sql.Open("sqlite", file)
 	if err != nil {
@@ -136,7 +137,7 @@ func holdTransaction(ctx context.Context, file string) error {
 	if err != nil {
 		return err
 	}
-	for _, statement := range []string{"BEGIN IMMEDIATE", "UPDATE sessions SET bytes = bytes + 1", "", "ROLLBACK"} {
+	for _, statement := range []string{"PRAGMA busy_timeout = 60000", "BEGIN IMMEDIATE", "UPDATE sessions SET bytes = bytes + 1", "", "ROLLBACK"} {
 		if statement == "" {
 			err = stopMyself()
 		} else {
