@@ -110,7 +110,7 @@ func (b *bench) fillSessions(ctx context.Context, log *eventlog.Log, sessions, s
 			return nil, err
 		}
 	}
-	return ids, nil
+	return ids, settle(ctx, log)
 }
 
 func exportLines(ctx context.Context, log *eventlog.Log, session, path string) error {
