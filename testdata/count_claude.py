@@ -6,7 +6,7 @@ messages, assistant messages (by message id), tool calls, tool results and token
 (the last usage of each message) on the active path; costs are not told. It reads a session as a whole: lines are folded to marks (prompts,
 and assistant messages), and the path is the chain of marks from the last line back.
 """
-import os, re, sys
+import json, os, re, sys
 from collections import Counter, defaultdict
 
 from countlib import NAMES, files, letters, records, show
@@ -21,12 +21,22 @@ def blocks(record, kind):
     content = message(record).get("content")
     return [b for b in content if isinstance(b, dict) and b.get("type") == kind] if isinstance(content, list) else []
 
+def midway(path):
+    """Whether a session of the file begins with a line whose parent stands elsewhere: such files come last."""
+    known, met = {None, ""}, set()
+    for r in records(path):
+        if r.get("sessionId") not in met and begins(r) and not r.get("isSidechain") and r.get("parentUuid") not in known:
+            return True
+        known.add(r.get("uuid"))
+        met.add(r.get("sessionId") if begins(r) else None)
+    return False
+
 def sessions(paths):
     lines, side_of, home = defaultdict(list), {}, {}
-    for path in sorted(paths, key=lambda p: ("/subagents/" in p or os.path.basename(p).startswith("agent-"), p)):
+    for path in sorted(paths, key=lambda p: ("/subagents/" in p or os.path.basename(p).startswith("agent-"), midway(p), p)):
         for r in records(path):
             sid, uuid = r.get("sessionId"), r.get("uuid")
-            if not sid or not uuid or home.setdefault((sid, uuid), path) != path:
+            if not sid or not uuid or home.setdefault((sid, uuid, json.dumps(r, sort_keys=True)), path) != path:
                 continue
             elif r.get("isSidechain") and r.get("agentId"):
                 sid += ".agent-" + r["agentId"]
@@ -55,7 +65,8 @@ def count(lines):
             summaries.add(me)
         owed = False
         mark[me] = own
-        anchor[r["uuid"]] = last = me
+        last = last if own != me and r["uuid"] in anchor else me # a piece that is there again is no new end
+        anchor[r["uuid"]] = me
     on, step, c, seen, used = {None}, mark.get(last), Counter(), set(), {}
     while step is not None:
         on.add(step)
