@@ -59,7 +59,7 @@ func summarize(notes []eventlog.Defect) []string {
 }
 
 // kindOf says what a note is about: a torn tail, snapshots, a rule that an import
-// broke, or one that is broken because something was lost.
+// forgave, or one that is broken because something was lost.
 func kindOf(n eventlog.Defect) string {
 	switch {
 	case n.Rule == tornRule:
@@ -71,7 +71,17 @@ func kindOf(n eventlog.Defect) string {
 	case strings.Contains(n.Detail, "lost"):
 		return "events that were lost leave " + n.Rule
 	}
-	return "the import broke " + n.Rule
+	if words := forgiven[n.Rule]; words != "" {
+		return fmt.Sprintf("the source has %s (%s)", words, n.Rule)
+	}
+	return "the source breaks the rule " + n.Rule
+}
+
+// forgiven says in words what a source may hold that only an import appends.
+var forgiven = map[string]string{
+	"orphan_result":  "results of no call",
+	"empty_message":  "messages that say nothing",
+	"duplicate_call": "calls with the id of another",
 }
 
 // The rules of defects that are not only listed.
