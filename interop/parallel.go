@@ -48,27 +48,53 @@ func together(ctx context.Context, log *eventlog.Log, files []found, done func(f
 		})
 	}
 	all.Wait()
-	var later []int
-	again := func(i int) {
-		if ctx.Err() != nil {
-			return
-		}
-		row := files[i].importInto(ctx, log)
-		if before := rows[i]; before != nil {
-			row.goOn(before)
-		}
-		done(i, row)
-	}
-	for i, before := range rows {
-		switch {
-		case before == nil || errors.Is(before.Err, errClaimed):
-			again(i)
-		case errors.Is(before.Err, errLater):
-			later = append(later, i)
+	c.goOn(ctx, log, files, rows, done)
+}
+
+// mostRounds is how often files wait for each other, before they are imported as
+// they are.
+const mostRounds = 4
+
+// goOn imports one by one the files that are not done: those that wait for others
+// again and again, as long as that gets any of them further.
+func (c *claims) goOn(ctx context.Context, log *eventlog.Log, files []found, rows []*Row, done func(file int, row Row)) {
+	var left []int
+	for i, row := range rows {
+		if row == nil || row.unfinished() {
+			left = append(left, i)
 		}
 	}
-	for _, i := range later {
-		again(i)
+	for round, last := 1, false; len(left) > 0 && ctx.Err() == nil; round++ {
+		waiting, further := left, false
+		left = nil
+		for at, i := range waiting {
+			if ctx.Err() != nil {
+				left = append(left, waiting[at:]...)
+				break
+			}
+			in := c.of(ctx, i)
+			if last {
+				in = ctx
+			}
+			row := files[i].importInto(in, log)
+			c.release(i)
+			further = further || row.Imported+row.Raw > 0
+			if before := rows[i]; before != nil {
+				row.goOn(before)
+			}
+			if rows[i] = &row; row.unfinished() {
+				left = append(left, i)
+			} else {
+				done(i, row)
+			}
+		}
+		last = !further && len(left) == len(waiting) || round == mostRounds
+	}
+	for _, i := range left { // what they have added is told, too
+		if row := rows[i]; row != nil {
+			row.Err = ctx.Err()
+			done(i, *row)
+		}
 	}
 }
 
@@ -155,9 +181,11 @@ func claim(ctx context.Context, session string) error {
 	}
 }
 
-// Later is an error for a Format to return from Import, where a file that is
-// imported with others holds what another of them may begin: the file is imported
-// once more after the others of its rank, and then Later gives nil.
+// Later is an error for a Format to return from Import where a file, which is
+// imported with others, has records for which another of them may have to be
+// imported first. Those records are left out, and the others added: the file is
+// imported once more after the others of its rank. When nothing is left to wait for,
+// Later gives nil.
 func Later(ctx context.Context) error {
 	if _, ok := ctx.Value(claimantKey{}).(claimant); ok {
 		return errLater

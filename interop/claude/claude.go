@@ -20,9 +20,9 @@
 //
 // Where a conversation was taken up again from an earlier point, a head_moved
 // leads there; see tree. A line whose parent is missing or null follows the
-// line before it. The head ends at the newest line of conversation. A file with a
-// line that would begin a session, but follows one that stands elsewhere, is read
-// after the other files of its import: one of them may begin that session.
+// line before it. The head ends at the newest line of conversation. Where a
+// line would begin a session, but follows one that stands elsewhere, that session is
+// left out until the other files of the import are read: one may begin it.
 //
 // Event ids are made of the session id and the record, never of the path or
 // the clock: importing again, a longer version, or the same session from another
@@ -97,7 +97,7 @@ func isRecord(h head.Head) bool {
 func (Format) Import(ctx context.Context, log *eventlog.Log, src interop.Source) (interop.Result, error) {
 	im := newImporter(ctx, log)
 	err := im.result.Take(interop.Records(src), im.record)
-	err = errors.Join(err, im.flush())
+	err = errors.Join(err, im.flush(), im.waits())
 	im.finish()
 	return im.result, err
 }

@@ -91,28 +91,52 @@ func TestAContinuationIsAppended(t *testing.T) {
 	importtest.Same(t, "active path", []string{"session_started", "user One…", "user Two…", "user Three…"}, importtest.Outline(t, log, "s"))
 }
 
-// A line of a session that another file begins waits for that file; without one it
-// begins the session.
-func TestALineOfAnotherFilesSession(t *testing.T) {
-	stray := importtest.Source("a", user("s1", "u1", "", "Hello")+user("s2", "x3", "x2", "Stray")+user("s1", "u2", "u1", "More"))
-	whole := importtest.Source("b", user("s2", "x1", "", "First")+user("s2", "x2", "x1", "Second"))
-	s1 := []string{"session_started", "user Hello…", "user More…"}
+// Where a file has lines of a session that another one begins, these wait for that
+// file, whatever its name, and the rest does not; without one they begin the session.
+func TestFilesThatNeedEachOther(t *testing.T) {
+	line := func(session, uuid, parent string) string { return user(session, uuid, parent, uuid) }
+	note := `{"type":"system","sessionId":"s","uuid":"n","parentUuid":"1","timestamp":"2026-01-01T00:00:00Z","content":"noted"}` + "\n"
 	for _, c := range []struct {
-		files []interop.Source
-		s2    []string
+		name  string
+		files []string
+		want  map[string][]string // messages on the active path
 	}{
-		{[]interop.Source{stray}, []string{"session_started", "user Stray…"}},
-		{[]interop.Source{stray, whole}, []string{"session_started", "user First…", "user Second…", "user Stray…"}},
+		{"nobody begins it", []string{line("s", "3", "2")}, map[string][]string{"s": {"3"}}},
+		{"begun later", []string{line("t", "1", "") + line("s", "3", "2") + line("t", "2", "1"), line("s", "1", "") + line("s", "2", "1")},
+			map[string][]string{"s": {"1", "2", "3"}, "t": {"1", "2"}}},
+		{"a branch in the next file", []string{line("s", "1", "") + line("t", "9", "gone") + line("s", "2", "1"), line("s", "3", "1")},
+			map[string][]string{"s": {"1", "3"}, "t": {"9"}}},
+		{"more in the next file", []string{line("s", "1", "") + line("t", "9", "gone") + line("s", "2", "1"), line("s", "3", "2")},
+			map[string][]string{"s": {"1", "2", "3"}, "t": {"9"}}},
+		{"the newest first", []string{line("s", "7", "6"), line("s", "5", "4") + line("s", "6", "5"), line("s", "1", "") + line("s", "4", "1")},
+			map[string][]string{"s": {"1", "4", "5", "6", "7"}}},
+		{"a chain", []string{line("s", "2", "1"), line("t", "2", "1") + line("s", "1", ""), line("t", "1", "")},
+			map[string][]string{"s": {"1", "2"}, "t": {"1", "2"}}},
+		{"only notes", []string{note, line("s", "1", "") + line("s", "2", "1")}, map[string][]string{"s": {"1", "2"}}},
 	} {
-		log := importtest.NewLog(t)
-		for _, events := range []int{len(s1) + len(c.s2), 0} {
-			table, err := interop.Import(t.Context(), log, []interop.Format{claude.Format{}}, nil, interop.Options{Sources: c.files})
-			if got := table.Total(); err != nil || got.Events != events || got.Imported+got.Present != got.Records {
-				t.Errorf("import of %d files: %+v, %v", len(c.files), got, err)
+		t.Run(c.name, func(t *testing.T) {
+			var files []interop.Source
+			records := 0
+			for i, text := range c.files {
+				files = append(files, importtest.Source(fmt.Sprint(i), text))
+				records += strings.Count(text, "\n")
 			}
-		}
-		importtest.Same(t, "s1", s1, importtest.Outline(t, log, "s1"))
-		importtest.Same(t, "s2", c.s2, importtest.Outline(t, log, "s2"))
+			log := importtest.NewLog(t)
+			for again := range 2 {
+				table, err := interop.Import(t.Context(), log, []interop.Format{claude.Format{}}, nil, interop.Options{Sources: files})
+				got := table.Total()
+				if err != nil || again == 1 && got.Events > 0 || got.Imported+got.Present+got.Raw != records {
+					t.Errorf("import %d of %d records: %+v, %v", again, records, got, err)
+				}
+			}
+			for session, want := range c.want {
+				var texts []string
+				for _, m := range importtest.Messages(t, log, session) {
+					texts = append(texts, m.Parts[0].Text)
+				}
+				importtest.Same(t, session, want, texts)
+			}
+		})
 	}
 }
 

@@ -20,6 +20,13 @@ type importer struct {
 	order    []*session
 	// current is the session of records that name none; nil before the first.
 	current *session
+	// later, if set, is the error that has the file imported once more, behind others;
+	// awaited are the sessions whose records are left out until then, and left how
+	// many of them are. passing: records that name no session are such ones.
+	later   error
+	awaited map[string]bool
+	left    int
+	passing bool
 	// held are records of sessions that have not begun, in order.
 	held []heldRecord
 	// at is the time of the newest record that had one.
@@ -48,7 +55,7 @@ func (h *heldRecord) of(s *session, unnamed bool) bool {
 
 func newImporter(ctx context.Context, log *eventlog.Log) *importer {
 	return &importer{
-		ctx: ctx, log: log,
+		ctx: ctx, log: log, later: interop.Later(ctx), awaited: map[string]bool{},
 		sessions: map[string]*session{}, sides: map[string]string{}, lastSide: map[string]string{}, claimed: map[string]bool{},
 	}
 }
@@ -62,6 +69,10 @@ func (im *importer) record(rec interop.Record) error {
 	}
 	im.passes(f.time())
 	id := im.sessionOf(&f)
+	if im.awaited[f.SessionID] || im.awaited[id] || id == "" && im.passing {
+		im.left++
+		return nil
+	}
 	if id == "" && im.current != nil {
 		return im.apply(im.current, rec, &f, im.at)
 	}
@@ -78,6 +89,10 @@ func (im *importer) record(rec interop.Record) error {
 	begins := im.goesOn(s) || f.begins()
 	if s.New() && !begins {
 		return im.hold(rec, id)
+	}
+	if im.misses(s, &f) && im.await(id) {
+		im.passing = true
+		return nil
 	}
 	return im.applyTo(s, rec, &f, begins)
 }
@@ -110,9 +125,6 @@ func (im *importer) applyTo(s *session, rec interop.Record, f *facts, begins boo
 		return err
 	}
 	if s.New() {
-		if err := im.await(f); err != nil {
-			return err
-		}
 		if err := im.begin(s, rec, f, by); err != nil {
 			return err
 		}
@@ -126,18 +138,27 @@ func (im *importer) applyTo(s *session, rec interop.Record, f *facts, begins boo
 		return err
 	}
 	if begins && (!f.IsSidechain || im.current == nil || im.current.side) {
-		im.current = s
+		im.current, im.passing = s, false
 	}
 	return im.apply(s, rec, f, im.at)
 }
 
-// await puts off a file where a session would begin with a line whose parent may
-// stand in another file.
-func (im *importer) await(f *facts) error {
-	if f.ParentUUID == "" || im.sides[f.ParentUUID] != "" {
-		return nil
+// misses reports whether s would begin with a line whose parent stands in none of
+// the file's.
+func (im *importer) misses(s *session, f *facts) bool {
+	return s.New() && !f.IsSidechain && f.ParentUUID != "" && im.sides[f.ParentUUID] == ""
+}
+
+// await leaves out the records of a session from here on, and those of its
+// sub-agents, if another file may be imported before them: see interop.Later.
+func (im *importer) await(session string) (waits bool) {
+	if im.later == nil {
+		return false
 	}
-	return interop.Later(im.ctx)
+	im.awaited[session] = true
+	im.passing = im.passing || im.current != nil && im.current.ID == session
+	im.left++
+	return true
 }
 
 // callOf finds the call that started the sub-agent whose session s is, with the
@@ -247,9 +268,18 @@ func (im *importer) flush() (err error) {
 	return err
 }
 
+// waits is the error that has the file imported once more, if records are left that
+// another file may bring a session for.
+func (im *importer) waits() error {
+	if im.left+len(im.held) == 0 {
+		return nil
+	}
+	return im.later
+}
+
 // finish fills in what is known at the end of the file.
 func (im *importer) finish() {
-	im.result.Held = len(im.held)
+	im.result.Held = len(im.held) + im.left
 	for _, s := range im.order {
 		im.result.Events += s.Written()
 	}
