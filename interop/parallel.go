@@ -90,9 +90,9 @@ func (c *claims) goOn(ctx context.Context, log *eventlog.Log, files []found, row
 		}
 		last = !further && len(left) == len(waiting) || round == mostRounds
 	}
-	for _, i := range left { // what they have added is told, too
+	for _, i := range left { // ctx has ended: what they have added is told, and what is left is held
 		if row := rows[i]; row != nil {
-			row.Err = ctx.Err()
+			row.Err = nil
 			done(i, *row)
 		}
 	}
