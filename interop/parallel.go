@@ -67,25 +67,13 @@ func (c *claims) goOn(ctx context.Context, log *eventlog.Log, files []found, row
 	for round, last := 1, false; len(left) > 0 && ctx.Err() == nil; round++ {
 		waiting, further := left, false
 		left = nil
-		for at, i := range waiting {
-			if ctx.Err() != nil {
-				left = append(left, waiting[at:]...)
-				break
-			}
-			in := c.of(ctx, i)
-			if last {
-				in = ctx
-			}
-			row := files[i].importInto(in, log)
-			c.release(i)
-			further = further || row.Imported+row.Raw > 0
-			if before := rows[i]; before != nil {
-				row.goOn(before)
-			}
-			if rows[i] = &row; row.unfinished() {
+		for _, i := range waiting {
+			added := c.again(ctx, log, &files[i], i, last, &rows[i])
+			further = further || added
+			if row := rows[i]; row == nil || row.unfinished() {
 				left = append(left, i)
 			} else {
-				done(i, row)
+				done(i, *row)
 			}
 		}
 		last = !further && len(left) == len(waiting) || round == mostRounds
@@ -96,6 +84,26 @@ func (c *claims) goOn(ctx context.Context, log *eventlog.Log, files []found, row
 			done(i, *row)
 		}
 	}
+}
+
+// again imports a file, once more if it has a row, which it goes on with. It waits
+// for no other file if it is the last time. added says that it got further.
+func (c *claims) again(ctx context.Context, log *eventlog.Log, f *found, file int, last bool, to **Row) (added bool) {
+	if ctx.Err() != nil {
+		return false
+	}
+	in := ctx
+	if !last {
+		in = c.of(ctx, file)
+	}
+	row := f.importInto(in, log)
+	c.release(file)
+	added = row.Imported+row.Raw > 0
+	if before := *to; before != nil {
+		row.goOn(before)
+	}
+	*to = &row
+	return added
 }
 
 // unfinished reports whether the file is to be imported again.
