@@ -33,7 +33,8 @@ type Options struct {
 // imported unless all paths that are named can be read.
 //
 // Files are imported by rank (sub-agents after the sessions they belong to),
-// those of one rank several at a time; where they write to one session, by path.
+// those of one rank several at a time; where they write to one session, by path,
+// but behind the others if they need them first (Later).
 // A file whose import stops, or a file in a folder that cannot be read, does not
 // stop the others: its row has the error, and Import returns all of them joined.
 // The Table is valid in either case.

@@ -97,7 +97,9 @@ func isRecord(h head.Head) bool {
 func (Format) Import(ctx context.Context, log *eventlog.Log, src interop.Source) (interop.Result, error) {
 	im := newImporter(ctx, log)
 	err := im.result.Take(interop.Records(src), im.record)
-	err = errors.Join(err, im.flush(), im.waits())
+	if err = errors.Join(err, im.flush()); err == nil {
+		err = im.waits()
+	}
 	im.finish()
 	return im.result, err
 }

@@ -3,6 +3,7 @@ package claude
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,11 +23,11 @@ type importer struct {
 	current *session
 	// later, if set, is the error that has the file imported once more, behind others;
 	// awaited are the sessions whose records are left out until then, and left how
-	// many of them are. passing: records that name no session are such ones.
-	later   error
-	awaited map[string]bool
-	left    int
-	passing bool
+	// many of them are. skipping: records that name no session are such ones.
+	later    error
+	awaited  map[string]bool
+	left     int
+	skipping bool
 	// held are records of sessions that have not begun, in order.
 	held []heldRecord
 	// at is the time of the newest record that had one.
@@ -69,7 +70,7 @@ func (im *importer) record(rec interop.Record) error {
 	}
 	im.passes(f.time())
 	id := im.sessionOf(&f)
-	if im.awaited[f.SessionID] || im.awaited[id] || id == "" && im.passing {
+	if im.awaited[f.SessionID] || im.awaited[id] || id == "" && im.skipping {
 		im.left++
 		return nil
 	}
@@ -91,7 +92,7 @@ func (im *importer) record(rec interop.Record) error {
 		return im.hold(rec, id)
 	}
 	if im.misses(s, &f) && im.await(id) {
-		im.passing = true
+		im.skipping = true
 		return nil
 	}
 	return im.applyTo(s, rec, &f, begins)
@@ -138,7 +139,7 @@ func (im *importer) applyTo(s *session, rec interop.Record, f *facts, begins boo
 		return err
 	}
 	if begins && (!f.IsSidechain || im.current == nil || im.current.side) {
-		im.current, im.passing = s, false
+		im.current, im.skipping = s, false
 	}
 	return im.apply(s, rec, f, im.at)
 }
@@ -156,7 +157,7 @@ func (im *importer) await(session string) (waits bool) {
 		return false
 	}
 	im.awaited[session] = true
-	im.passing = im.passing || im.current != nil && im.current.ID == session
+	im.skipping = im.skipping || im.current != nil && im.current.ID == session
 	im.left++
 	return true
 }
@@ -271,10 +272,10 @@ func (im *importer) flush() (err error) {
 // waits is the error that has the file imported once more, if records are left that
 // another file may bring a session for.
 func (im *importer) waits() error {
-	if im.left+len(im.held) == 0 {
-		return nil
+	if im.left > 0 || slices.ContainsFunc(im.held, func(h heldRecord) bool { return h.session != "" }) {
+		return im.later
 	}
-	return im.later
+	return nil
 }
 
 // finish fills in what is known at the end of the file.

@@ -166,7 +166,7 @@ func (s *Store) notOpened(err error) error {
 func (s *Store) openNow(ctx context.Context) error {
 	if s.options.ReadOnly {
 		s.readers = newPool(s.dialReadOnly(), fileStamp(s.path), s.options.LockTimeout)
-		return s.untilMade(ctx, func() error { return s.readers.with(ctx, func(*conn) error { return nil }) })
+		return untilMade(ctx, func() error { return s.readers.with(ctx, func(*conn) error { return nil }) })
 	}
 	if err := createFile(s.path); err != nil {
 		return err
@@ -185,22 +185,20 @@ func (s *Store) openNow(ctx context.Context) error {
 const making = time.Second
 
 // untilMade repeats f while another process makes the store.
-func (s *Store) untilMade(ctx context.Context, f func() error) error {
-	tick := time.NewTicker(lastBackoff)
-	defer tick.Stop()
-	for last := time.After(making); ; {
-		err := f()
-		if !errors.Is(err, errUnmade) {
-			return err
+func untilMade(ctx context.Context, f func() error) error {
+	bounded, cancel := context.WithTimeout(ctx, making)
+	defer cancel()
+	var last error
+	err := patiently(bounded, func() error {
+		if last = f(); errors.Is(last, errUnmade) {
+			return errInUse
 		}
-		select {
-		case <-tick.C:
-		case <-last:
-			return err
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+		return last
+	})
+	if ctx.Err() == nil {
+		return last
 	}
+	return err
 }
 
 // write queues an operation.
