@@ -11,7 +11,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/internal/scan"
+	"github.com/convlog/convlog/internal/rawjson"
 )
 
 // member is one member of an envelope: its name, as it stands quoted and
@@ -101,11 +101,11 @@ func compact(src jsontext.Value) (jsontext.Value, error) {
 		jsontext.CanonicalizeRawFloats(false))
 }
 
-var scanners = sync.Pool{New: func() any { return new(scan.Scanner) }}
+var scanners = sync.Pool{New: func() any { return new(rawjson.Scanner) }}
 
 // isCompact reports whether a value is sure to be well-formed and compact.
 func isCompact(v jsontext.Value) bool {
-	s := scanners.Get().(*scan.Scanner)
+	s := scanners.Get().(*rawjson.Scanner)
 	defer scanners.Put(s)
 	sure := s.Sound(v)
 	s.Begin(nil) // the value may be large

@@ -1,13 +1,13 @@
 package eventlog
 
-import "github.com/convlog/convlog/internal/scan"
+import "github.com/convlog/convlog/internal/rawjson"
 
 // messageScan checks the payload of a message_added as parsing it and its own
 // rules would, and learns what it says of calls. Like the scanner it is sure or
 // it is not. It knows members by their names as they are written, without
 // escapes.
 type messageScan struct {
-	*scan.Scanner
+	*rawjson.Scanner
 	facts *facts // of which calls and results are learnt
 	role  Role
 	says  bool // some part is not empty
@@ -16,7 +16,7 @@ type messageScan struct {
 // scanMessage reports whether the scanner is sure that data is a payload of
 // message_added that breaks no rule and needs no blob. Then f has its calls and
 // results.
-func scanMessage(s *scan.Scanner, data []byte, f *facts) (sure bool) {
+func scanMessage(s *rawjson.Scanner, data []byte, f *facts) (sure bool) {
 	s.Begin(data)
 	m := messageScan{Scanner: s, facts: f}
 	if m.body() && s.End() && m.valid() {
@@ -146,8 +146,8 @@ func (m *messageScan) usage() bool {
 // partScan is what a part must have by its type.
 type partScan struct {
 	kind             PartType
-	says, name, what bool      // it says something; name and kind are there and not empty
-	call             scan.Span // call_id
+	says, name, what bool         // it says something; name and kind are there and not empty
+	call             rawjson.Span // call_id
 }
 
 var scannedParts = []struct {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/internal/scan"
+	"github.com/convlog/convlog/internal/rawjson"
 )
 
 // scanned are texts, and whether the scanner must be sure of them. Of those it
@@ -36,7 +36,7 @@ var scanned = []struct {
 }
 
 func TestScan(t *testing.T) {
-	var s scan.Scanner
+	var s rawjson.Scanner
 	for _, test := range scanned {
 		if sure := s.Sound([]byte(test.text)); sure != test.sure {
 			t.Errorf("%s: sure %v", clip(test.text), sure)
@@ -48,7 +48,7 @@ func TestScan(t *testing.T) {
 // compareScan makes sure that a decoder agrees where the scanner is sure.
 func compareScan(t *testing.T, text []byte) {
 	t.Helper()
-	var s scan.Scanner
+	var s rawjson.Scanner
 	if s.Sound(text) {
 		if err := checkData(text); err != nil {
 			t.Errorf("the scanner is sure of %q: %v", text, err)
@@ -127,7 +127,7 @@ var messages = []struct {
 }
 
 func TestScanMessage(t *testing.T) {
-	var s scan.Scanner
+	var s rawjson.Scanner
 	for _, test := range messages {
 		if sure := scanMessage(&s, []byte(test.text), new(facts)); sure != test.sure {
 			t.Errorf("%s: sure %v", test.text, sure)
@@ -139,7 +139,7 @@ func TestScanMessage(t *testing.T) {
 // Where the scanner gives up, verifying is slow: it must be sure of what the
 // goldens hold.
 func TestScanIsSureOfGoldens(t *testing.T) {
-	var s scan.Scanner
+	var s rawjson.Scanner
 	messages := 0
 	for e := range goldenEvents(t) {
 		if !s.Sound(e.Data) && !bytes.Contains(e.Data, []byte(`escaped\u0020name`)) {

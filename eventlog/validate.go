@@ -9,7 +9,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/internal/scan"
+	"github.com/convlog/convlog/internal/rawjson"
 )
 
 const (
@@ -93,10 +93,10 @@ func (e *Event) checkDepth() error {
 	if e.Type.Name() == ProjectionSnapshotted {
 		most = 2 * MaxDepth
 	}
-	if scan.Deeper(e.Data, most) {
+	if rawjson.Deeper(e.Data, most) {
 		return fmt.Errorf("%w: nested in more than %d levels", ErrInvalidData, most)
 	}
-	if scan.Deeper(e.Metadata, MaxDepth) || scan.Deeper(e.Extras(), MaxDepth) {
+	if rawjson.Deeper(e.Metadata, MaxDepth) || rawjson.Deeper(e.Extras(), MaxDepth) {
 		return fmt.Errorf("%w: nested in more than %d levels", ErrInvalidMetadata, MaxDepth)
 	}
 	return nil

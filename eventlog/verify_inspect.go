@@ -10,7 +10,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/internal/scan"
+	"github.com/convlog/convlog/internal/rawjson"
 )
 
 // inspection is what an event tells by itself, without those before it.
@@ -39,7 +39,7 @@ func (n *inspection) fault(rule, detail string) {
 type inspector struct {
 	log   *Log
 	blobs *blobChecks
-	scan  scan.Scanner
+	scan  rawjson.Scanner
 }
 
 // inspect checks what e tells by itself, and fills n with it. An error is what

@@ -1,7 +1,6 @@
 package fork
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"fmt"
 
@@ -10,6 +9,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/rawjson"
 )
 
 // references is the registry of payload members that hold the id of an event of
@@ -64,41 +64,20 @@ func (r *renaming) apply(t eventlog.Type, data jsontext.Value) (jsontext.Value, 
 	if !ok {
 		return data, nil
 	}
-	from, to, err := memberValue(data, name)
-	if err != nil || from == to {
-		return data, err
+	members, err := rawjson.Members(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: %w", t, eventlog.ErrInvalidPayload, err)
+	}
+	value, ok := rawjson.Value(members, name)
+	if !ok {
+		return data, nil
 	}
 	var old ulid.ULID
-	if err := json.Unmarshal(data[from:to], &old); err != nil {
+	if err := json.Unmarshal(value, &old); err != nil {
 		return nil, fmt.Errorf("%s of %s: %w: %w", name, t, eventlog.ErrInvalidPayload, err)
 	}
 	if old.IsZero() {
 		return data, nil
 	}
-	return bytes.Join([][]byte{data[:from], {'"'}, []byte(r.id(old).String()), {'"'}, data[to:]}, nil), nil
-}
-
-// memberValue is where the value of an object's member stands; from and to are
-// equal if there is none.
-func memberValue(object jsontext.Value, name string) (from, to int64, err error) {
-	dec := jsontext.NewDecoder(bytes.NewBuffer(object))
-	if _, err := dec.ReadToken(); err != nil {
-		return 0, 0, err
-	}
-	for dec.PeekKind() == jsontext.KindString {
-		token, err := dec.ReadToken()
-		if err != nil {
-			return 0, 0, err
-		}
-		found := token.String() == name
-		value, err := dec.ReadValue()
-		if err != nil {
-			return 0, 0, err
-		}
-		if found {
-			to = dec.InputOffset()
-			return to - int64(len(value)), to, nil
-		}
-	}
-	return 0, 0, nil
+	return rawjson.Object(rawjson.Set(members, name, jsontext.Value(`"`+r.id(old).String()+`"`))), nil
 }

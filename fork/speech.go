@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/rawjson"
 )
 
 // speech is what a message says of turns and calls, redacted or not.
@@ -65,9 +66,10 @@ func plainRole(e *eventlog.Event) (role eventlog.Role, ok bool) {
 	if e.Redacted() || bytes.Contains(e.Data, []byte(`"call_id"`)) || bytes.Contains(e.Data, []byte(`\u`)) {
 		return "", false
 	}
-	from, to, err := memberValue(e.Data, "role")
-	if err != nil || from == to || e.Data[from] != '"' {
+	value, ok, err := rawjson.Lookup(e.Data, "role")
+	if err != nil || !ok {
 		return "", false
 	}
-	return eventlog.Role(e.Data[from+1 : to-1]), true
+	text, ok := rawjson.Text(value)
+	return eventlog.Role(text), ok
 }

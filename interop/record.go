@@ -12,7 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/internal/scan"
+	"github.com/convlog/convlog/internal/rawjson"
 )
 
 // Record is one JSON object of a file of lines.
@@ -38,7 +38,7 @@ const MaxDepth = 1000
 var errDeep = fmt.Errorf("nested in more than %d levels", MaxDepth)
 
 // TooDeep reports whether a value is nested in more than MaxDepth levels.
-func TooDeep(v jsontext.Value) bool { return scan.Deeper(v, MaxDepth) }
+func TooDeep(v jsontext.Value) bool { return rawjson.Deeper(v, MaxDepth) }
 
 // Origin is where the record stands in its file, for metadata.
 func (r *Record) Origin(part int) Origin {
@@ -159,9 +159,9 @@ func (s *lineReader) line(yield func(Record, error) bool) bool {
 // size is 0 where the next value cannot be found.
 func (s *lineReader) record(b []byte, offset int64) (rec Record, size int, err error) {
 	rec = Record{Source: s.source, Line: s.number, Offset: offset}
-	value, err := firstValue(b, false)
+	value, err := rawjson.First(b, false)
 	if err != nil {
-		if value, repaired := firstValue(b, true); repaired == nil {
+		if value, repaired := rawjson.First(b, true); repaired == nil {
 			return s.repair(rec, value)
 		}
 		rec.Value = b
@@ -191,22 +191,6 @@ func (s *lineReader) repair(rec Record, value jsontext.Value) (Record, int, erro
 	}
 	rec.Value, rec.Digest, rec.Size, rec.Repaired = clean, eventlog.DigestOf(value), int64(len(value)), true
 	return rec, len(value), nil
-}
-
-// firstValue is the value at the start of b; lax, even if its text is no valid
-// Unicode.
-func firstValue(b []byte, lax bool) (jsontext.Value, error) {
-	s := takeSplitter()
-	defer s.giveBack()
-	if value, sure := s.First(b); sure {
-		return value, nil
-	}
-	d := jsontext.NewDecoder(bytes.NewBuffer(b), jsontext.AllowInvalidUTF8(lax))
-	value, err := d.ReadValue()
-	if err != nil {
-		return nil, err
-	}
-	return value, nil
 }
 
 // plain is the reason of a refusal.

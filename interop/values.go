@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"iter"
+
+	"github.com/convlog/convlog/internal/rawjson"
 )
 
 // Values yields the JSON objects and arrays of a file, in order, whether each
@@ -66,7 +68,7 @@ func whole(b []byte) error {
 	if len(b) == 0 {
 		return nil
 	}
-	_, err := firstValue(b, true)
+	_, err := rawjson.First(b, true)
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
 	}

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop/transcript"
 	"github.com/convlog/convlog/projection"
 )
@@ -43,7 +43,7 @@ func describe(e *eventlog.Event) (detail, text string) {
 // ofSnapshot says what a snapshot holds: of what, up to where, and how much.
 func ofSnapshot(s *eventlog.Snapshot) string {
 	words := []string{s.Projection + " to " + at(s.Seq)}
-	members, err := interop.Members(s.State)
+	members, err := rawjson.Members(s.State)
 	if err == nil && s.Projection == projection.Session.Name && len(members) > 0 {
 		words = append(words, count(int64(len(members)), "projection"))
 	}

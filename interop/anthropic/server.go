@@ -8,7 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop/internal/render"
 )
 
@@ -82,7 +82,7 @@ func gives(tool string, v jsontext.Value) bool {
 	if tool != webSearch {
 		return kindOf(v) != ""
 	}
-	found, err := interop.Elements(v)
+	found, err := rawjson.Elements(v)
 	if err != nil {
 		return strings.HasSuffix(kindOf(v), "_error")
 	}
@@ -97,7 +97,7 @@ func kindOf(v jsontext.Value) string {
 	if v.Kind() != '{' || json.Unmarshal(v, &o) != nil {
 		return ""
 	}
-	kind, _ := interop.Text(o.Type)
+	kind, _ := rawjson.Text(o.Type)
 	return kind
 }
 

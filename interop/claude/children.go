@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop"
 )
 
@@ -165,7 +166,7 @@ func ended(r *eventlog.Part, session, status string, structured jsontext.Value) 
 	}
 	c.State = eventlog.ChildStateFailed
 	c.Error = opening{text: eventlog.Message{Parts: r.Content}.Text()}.title()
-	if said, _ := interop.Text(structured); said == "User rejected tool use" {
+	if said, _ := rawjson.Text(structured); said == "User rejected tool use" {
 		c.State, c.Reason, c.Error = eventlog.ChildStateCanceled, c.Error, ""
 	}
 	return c

@@ -6,6 +6,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop"
 )
 
@@ -25,23 +26,23 @@ type facts struct {
 	Message, ToolUseResult, Data                           jsontext.Value
 
 	// members are all of them, message those of Message if that is an object.
-	members, message []interop.Member
+	members, message []rawjson.Member
 }
 
 // factsOf reads the facts of a record; a member that is not of its type counts as
 // empty. An error says that the record is no object.
 func factsOf(record jsontext.Value) (f facts, err error) {
-	f.members, err = interop.Members(record)
+	f.members, err = rawjson.Members(record)
 	for i := range f.members {
 		f.take(&f.members[i])
 	}
 	if len(f.Message) > 0 {
-		f.message, _ = interop.Members(f.Message)
+		f.message, _ = rawjson.Members(f.Message)
 	}
 	return f, err
 }
 
-func (f *facts) take(m *interop.Member) {
+func (f *facts) take(m *rawjson.Member) {
 	switch m.Name {
 	case "type":
 		f.Type = textOf(m)
@@ -98,12 +99,12 @@ func (f *facts) take(m *interop.Member) {
 	}
 }
 
-func textOf(m *interop.Member) string {
-	s, _ := interop.Text(m.Value)
+func textOf(m *rawjson.Member) string {
+	s, _ := rawjson.Text(m.Value)
 	return s
 }
 
-func isTrue(m *interop.Member) bool { return m.Value.Kind() == 't' }
+func isTrue(m *rawjson.Member) bool { return m.Value.Kind() == 't' }
 
 // compactFacts are the compactMetadata of a compaction.
 type compactFacts struct {
@@ -133,7 +134,7 @@ func (t *text) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	if err != nil {
 		return err
 	}
-	s, _ := interop.Text(v)
+	s, _ := rawjson.Text(v)
 	*t = text(s)
 	return nil
 }
@@ -203,7 +204,7 @@ func (f *facts) content() jsontext.Value {
 // prompt is the text that a line of the user begins with.
 func (f *facts) prompt() string {
 	content := f.content()
-	if s, ok := interop.Text(content); ok {
+	if s, ok := rawjson.Text(content); ok {
 		return s
 	}
 	blocks := blocksOf(content)
@@ -214,12 +215,12 @@ func (f *facts) prompt() string {
 }
 
 // block is a piece of content.
-type block []interop.Member
+type block []rawjson.Member
 
 // blocksOf are the pieces of content; none if it is something else than an array
 // of them.
 func blocksOf(content jsontext.Value) []block {
-	elements, err := interop.Elements(content)
+	elements, err := rawjson.Elements(content)
 	if err != nil {
 		return nil
 	}
@@ -228,7 +229,7 @@ func blocksOf(content jsontext.Value) []block {
 		if v.Kind() == 'n' {
 			continue
 		}
-		if blocks[i], err = interop.Members(v); err != nil {
+		if blocks[i], err = rawjson.Members(v); err != nil {
 			return nil
 		}
 	}
@@ -283,12 +284,12 @@ func stringsOf(array jsontext.Value) (all []string) {
 	if len(array) == 0 {
 		return nil
 	}
-	elements, err := interop.Elements(array)
+	elements, err := rawjson.Elements(array)
 	if err != nil {
 		return nil
 	}
 	for _, v := range elements {
-		if s, ok := interop.Text(v); ok && s != "" {
+		if s, ok := rawjson.Text(v); ok && s != "" {
 			all = append(all, s)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop/internal/parts"
 )
 
@@ -49,22 +49,22 @@ func (c *converter) message(f *facts) (m eventlog.Message, ok bool, err error) {
 	if m.Role == eventlog.Assistant {
 		m.Provider, m.Group = "anthropic", m.ResponseID
 	}
-	m.Extra = f.extra(interop.Object(rest))
+	m.Extra = f.extra(rawjson.NonEmpty(rest))
 	return m, true, nil
 }
 
 // take converts one member of the provider's message.
-func (c *converter) take(m *eventlog.Message, member interop.Member) (taken bool, err error) {
+func (c *converter) take(m *eventlog.Message, member rawjson.Member) (taken bool, err error) {
 	switch member.Name {
 	case "role":
-		role, _ := interop.Text(member.Value)
+		role, _ := rawjson.Text(member.Value)
 		return role == string(m.Role), nil
 	case "model":
-		m.Model, taken = interop.Text(member.Value)
+		m.Model, taken = rawjson.Text(member.Value)
 	case "id":
-		m.ResponseID, taken = interop.Text(member.Value)
+		m.ResponseID, taken = rawjson.Text(member.Value)
 	case "stop_reason":
-		m.StopReason, taken = interop.Text(member.Value)
+		m.StopReason, taken = rawjson.Text(member.Value)
 	case "usage":
 		m.Usage, taken = usageOf(member.Value)
 	case "content":
@@ -76,7 +76,7 @@ func (c *converter) take(m *eventlog.Message, member interop.Member) (taken bool
 
 // extra is the record with rest in place of its message.
 func (f *facts) extra(rest jsontext.Value) jsontext.Value {
-	kept := make([]interop.Member, 0, len(f.members))
+	kept := make([]rawjson.Member, 0, len(f.members))
 	for _, member := range f.members {
 		if member.Name == "message" {
 			member.Value = rest
@@ -85,12 +85,12 @@ func (f *facts) extra(rest jsontext.Value) jsontext.Value {
 			kept = append(kept, member)
 		}
 	}
-	return interop.Object(kept)
+	return rawjson.NonEmpty(kept)
 }
 
 // usageOf reads token counts; ok is false when they are not what they should be.
 func usageOf(v jsontext.Value) (u eventlog.Usage, ok bool) {
-	members, err := interop.Members(v)
+	members, err := rawjson.Members(v)
 	if err != nil {
 		return u, false
 	}
@@ -103,7 +103,7 @@ func usageOf(v jsontext.Value) (u eventlog.Usage, ok bool) {
 			return eventlog.Usage{}, false
 		}
 	}
-	u.Extra = interop.Object(rest)
+	u.Extra = rawjson.NonEmpty(rest)
 	return u, true
 }
 

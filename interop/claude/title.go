@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop"
 )
 
@@ -50,7 +51,7 @@ func (f *facts) opening() (o opening) {
 
 // blocks gives the text of the content, and notes what else there is.
 func (o *opening) blocks(content jsontext.Value) string {
-	if s, ok := interop.Text(content); ok {
+	if s, ok := rawjson.Text(content); ok {
 		return s
 	}
 	var said strings.Builder

@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop"
 )
 
@@ -82,9 +83,9 @@ func (s *session) notified(text string) []eventlog.Child {
 		return nil
 	}
 	note := jsontext.Value(strings.TrimSuffix(strings.TrimSpace(inner), "</subagent_notification>"))
-	session, _ := interop.Text(member(note, "agent_id"))
+	session, _ := rawjson.Text(member(note, "agent_id"))
 	if session == "" {
-		session, _ = interop.Text(member(note, "agent_path"))
+		session, _ = rawjson.Text(member(note, "agent_path"))
 	}
 	return s.ended(session, member(note, "status"), false)
 }
@@ -115,7 +116,7 @@ func (s *session) answered(p *eventlog.Part) []eventlog.Child {
 		return nil
 	}
 	text := said(p)
-	if id, _ := interop.Text(member(jsontext.Value(text), "agent_id")); id != "" {
+	if id, _ := rawjson.Text(member(jsontext.Value(text), "agent_id")); id != "" {
 		return []eventlog.Child{{State: eventlog.ChildStateStarted, ChildID: p.CallID, ChildSessionID: id, CallID: p.CallID}}
 	}
 	if strings.HasPrefix(text, "collab spawn failed") || p.Interrupted {
@@ -160,7 +161,7 @@ func (s *session) statuses(v jsontext.Value) (told []eventlog.Child) {
 	if v.Kind() != '{' {
 		return nil
 	}
-	members, err := interop.Members(v)
+	members, err := rawjson.Members(v)
 	if err != nil {
 		return nil
 	}
@@ -185,8 +186,8 @@ func (s *session) ended(session string, status jsontext.Value, closed bool) []ev
 	if _, called := s.calls[call]; called {
 		c.CallID = call
 	}
-	c.Status, _ = interop.Text(status)
-	failure, failed := interop.Text(member(status, "errored"))
+	c.Status, _ = rawjson.Text(status)
+	failure, failed := rawjson.Text(member(status, "errored"))
 	switch {
 	case member(status, "completed") != nil:
 		c.State, c.Status = eventlog.ChildStateCompleted, "completed"

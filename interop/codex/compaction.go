@@ -4,7 +4,7 @@ import (
 	"strconv"
 
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/internal/rawjson"
 )
 
 // compaction is what becomes of a compacted record: the history that the model
@@ -18,12 +18,12 @@ func (im *importer) compaction(l *line) (eventlog.Payload, error) {
 	c := eventlog.Compaction{Strategy: "summary", Covers: eventlog.Covers{From: 1, To: s.Seq()}, Replace: true, Summary: l.text("message")}
 	o := l.members
 	history := o.Take("replacement_history")
-	items, err := interop.Elements(history)
+	items, err := rawjson.Elements(history)
 	if err != nil || len(items) == 0 {
 		return s.summarised(c, l), nil
 	}
 	left := s.path.messages()
-	var rest []interop.Member // of entries that refer to messages, by their index
+	var rest []rawjson.Member // of entries that refer to messages, by their index
 	for _, v := range items {
 		m, ok, err := im.message(v, "")
 		if err != nil {
@@ -37,12 +37,12 @@ func (im *importer) compaction(l *line) (eventlog.Payload, error) {
 		}
 		e, same := entry(&left, &m)
 		if !same {
-			rest = append(rest, interop.Member{Name: strconv.Itoa(len(c.Entries)), Value: m.Extra})
+			rest = append(rest, rawjson.Member{Name: strconv.Itoa(len(c.Entries)), Value: m.Extra})
 		}
 		c.Entries = append(c.Entries, e)
 	}
 	if len(rest) > 0 {
-		o.Put("entries", interop.Object(rest))
+		o.Put("entries", rawjson.NonEmpty(rest))
 	}
 	o.Take("message")
 	c.Extra = l.extra(o.Rest())

@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop"
 )
 
@@ -206,16 +207,16 @@ func (im *importer) startedBy(h *header) eventlog.SessionParent {
 func (s *session) context(l *line, value func(name string) jsontext.Value) eventlog.Payload {
 	text := func(names ...string) string {
 		for _, name := range names {
-			if said, _ := interop.Text(value(name)); said != "" {
+			if said, _ := rawjson.Text(value(name)); said != "" {
 				return said
 			}
 		}
 		return ""
 	}
 	policy := value("sandbox_policy")
-	sandbox, ok := interop.Text(member(policy, "type"))
+	sandbox, ok := rawjson.Text(member(policy, "type"))
 	if !ok {
-		sandbox, _ = interop.Text(member(policy, "mode"))
+		sandbox, _ = rawjson.Text(member(policy, "mode"))
 	}
 	p := eventlog.Session{State: eventlog.SessionStateUpdated, Extra: l.all(), Labels: s.changes(named(map[string]string{
 		modelLabel: text("model"), "effort": text("effort", "reasoning_effort"), "approval_policy": text("approval_policy"), "sandbox": sandbox,

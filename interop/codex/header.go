@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop"
 )
 
@@ -57,15 +58,15 @@ func headerOf(l *line) header {
 
 // sourceOf reads where a session was started: a name, or as a sub-agent of what.
 func sourceOf(v jsontext.Value) (origin, spawner string) {
-	if s, ok := interop.Text(v); ok {
+	if s, ok := rawjson.Text(v); ok {
 		return s, ""
 	}
 	source := member(v, "subagent")
 	if source == nil {
 		return "", ""
 	}
-	spawner, _ = interop.Text(member(member(source, "thread_spawn"), "parent_thread_id"))
-	if kind, ok := interop.Text(source); ok {
+	spawner, _ = rawjson.Text(member(member(source, "thread_spawn"), "parent_thread_id"))
+	if kind, ok := rawjson.Text(source); ok {
 		return "subagent:" + kind, spawner
 	}
 	return "subagent", spawner
@@ -76,7 +77,7 @@ func member(object jsontext.Value, name string) jsontext.Value {
 	if object.Kind() != '{' {
 		return nil
 	}
-	members, err := interop.Members(object)
+	members, err := rawjson.Members(object)
 	if err != nil {
 		return nil
 	}

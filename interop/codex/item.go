@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/parts"
 )
@@ -71,7 +72,7 @@ func (im *importer) message(item jsontext.Value, id string) (m eventlog.Message,
 
 // kindOf is the type of an item.
 func kindOf(item jsontext.Value) string {
-	kind, _ := interop.Text(member(item, "type"))
+	kind, _ := rawjson.Text(member(item, "type"))
 	return cmp.Or(kind, "item")
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/parts"
 )
@@ -28,7 +29,7 @@ type line struct {
 	members parts.Members  // of the payload, if it is an object
 	at      time.Time      // zero if it does not say
 	// around are the members beside type, timestamp and payload.
-	around []interop.Member
+	around []rawjson.Member
 	// digest identifies what is recorded, whenever it was.
 	digest eventlog.Digest
 }
@@ -41,7 +42,7 @@ var bareItems = []string{
 
 // readLine reads a record. It shares the bytes of rec.
 func readLine(rec *interop.Record) (*line, error) {
-	members, err := interop.Members(rec.Value)
+	members, err := rawjson.Members(rec.Value)
 	if err != nil {
 		return nil, err
 	}
@@ -60,14 +61,14 @@ func readLine(rec *interop.Record) (*line, error) {
 	return l, nil
 }
 
-func (l *line) member(m interop.Member) {
+func (l *line) member(m rawjson.Member) {
 	switch m.Name {
 	case "type":
-		l.kind, _ = interop.Text(m.Value)
+		l.kind, _ = rawjson.Text(m.Value)
 	case "payload":
 		l.payload = m.Value
 	case "timestamp":
-		said, _ := interop.Text(m.Value)
+		said, _ := rawjson.Text(m.Value)
 		if l.at = interop.Time(said); l.at.IsZero() {
 			l.around = append(l.around, m)
 		}
@@ -133,11 +134,11 @@ func (l *line) extra(rest jsontext.Value) jsontext.Value {
 	if len(l.around) == 0 {
 		return rest
 	}
-	var all []interop.Member
+	var all []rawjson.Member
 	if rest != nil {
-		all, _ = interop.Members(rest) // rest is an object
+		all, _ = rawjson.Members(rest) // rest is an object
 	}
-	return interop.Object(append(all, interop.Member{Name: "record", Value: interop.Object(l.around)}))
+	return rawjson.NonEmpty(append(all, rawjson.Member{Name: "record", Value: rawjson.NonEmpty(l.around)}))
 }
 
 // all is the whole payload as an extra.

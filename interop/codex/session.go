@@ -10,6 +10,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop"
 )
 
@@ -216,7 +217,7 @@ func (s *session) changes(labels map[string]string) eventlog.Labels {
 
 // extraText is a member of an extra that is a string; empty if it is none.
 func extraText(extra jsontext.Value, name string) string {
-	s, _ := interop.Text(member(extra, name))
+	s, _ := rawjson.Text(member(extra, name))
 	return s
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
 	"github.com/convlog/convlog/interop/internal/parts"
@@ -44,10 +45,10 @@ func (l *line) session(f *document.File) string {
 // begins is the first text of the line, as far as a line that grows keeps it.
 func (l *line) begins() string {
 	content := l.Peek("content")
-	if text, ok := interop.Text(content); ok {
+	if text, ok := rawjson.Text(content); ok {
 		return text
 	}
-	blocks, err := interop.Elements(content)
+	blocks, err := rawjson.Elements(content)
 	if err != nil || len(blocks) == 0 {
 		return ""
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
 	"github.com/convlog/convlog/interop/internal/parts"
@@ -151,7 +152,7 @@ func resultOf(call *eventlog.Part, v jsontext.Value) eventlog.Part {
 		o, _ = parts.Open(v) // the line could be read
 		output = o.Take("output")
 	}
-	if text, ok := interop.Text(output); ok && text != "" {
+	if text, ok := rawjson.Text(output); ok && text != "" {
 		p.Content = []eventlog.Part{eventlog.Text(text)}
 	} else if !ok && output != nil {
 		p.Content = []eventlog.Part{eventlog.Opaque("output", output)}
@@ -172,7 +173,7 @@ var (
 
 // part reads a block that says something. One without a type is a text.
 func part(v jsontext.Value, known map[string]bool) eventlog.Part {
-	if text, ok := interop.Text(v); ok {
+	if text, ok := rawjson.Text(v); ok {
 		return eventlog.Text(text)
 	}
 	o, err := parts.Open(v)

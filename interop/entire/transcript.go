@@ -6,6 +6,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
 )
@@ -49,5 +50,5 @@ func about(cli jsontext.Value) jsontext.Value {
 	if cli == nil {
 		return nil
 	}
-	return interop.Object([]interop.Member{{Name: "cli_version", Value: cli}})
+	return rawjson.NonEmpty([]rawjson.Member{{Name: "cli_version", Value: cli}})
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/parts"
 )
@@ -203,7 +204,7 @@ func (a *adding) change() error {
 func (a *adding) replaced(messages jsontext.Value) (p eventlog.Compaction, err error) {
 	p = eventlog.Compaction{Strategy: "replace", Replace: true, Extra: a.r.Value}
 	c := converter{ctx: a.im.ctx, log: a.im.log}
-	elements, err := interop.Elements(messages)
+	elements, err := rawjson.Elements(messages)
 	if err != nil {
 		return p, err
 	}

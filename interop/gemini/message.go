@@ -9,7 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop/internal/parts"
 )
 
@@ -68,7 +68,7 @@ func thoughtsOf(v jsontext.Value) (all []eventlog.Part, whole bool) {
 	if v.Kind() != '[' {
 		return nil, v == nil
 	}
-	elements, err := interop.Elements(v)
+	elements, err := rawjson.Elements(v)
 	if err != nil {
 		return nil, false
 	}
@@ -91,7 +91,7 @@ func (c *converter) calls(id string, m *eventlog.Message, v jsontext.Value) (all
 	if v.Kind() != '[' {
 		return nil, v == nil, nil
 	}
-	elements, err := interop.Elements(v)
+	elements, err := rawjson.Elements(v)
 	if err != nil {
 		return nil, false, nil
 	}
@@ -167,7 +167,7 @@ func (c *converter) response(call *eventlog.Part, v jsontext.Value) (said []even
 	text, failed := outputOf(o.Take("response"))
 	media, err := c.content(o.Take("parts"))
 	for name, told := range map[string]string{"id": call.CallID, "name": call.Name} {
-		if s, ok := interop.Text(o.Peek(name)); ok && s == told {
+		if s, ok := rawjson.Text(o.Peek(name)); ok && s == told {
 			o.Take(name)
 		}
 	}
@@ -196,7 +196,7 @@ func (c *converter) content(v jsontext.Value) (all []eventlog.Part, err error) {
 		return nil, nil
 	}
 	for _, e := range listOf(v) {
-		if s, ok := interop.Text(e); ok && s == "" {
+		if s, ok := rawjson.Text(e); ok && s == "" {
 			continue
 		}
 		p, err := c.part(e)
@@ -213,7 +213,7 @@ func listOf(v jsontext.Value) []jsontext.Value {
 	if v.Kind() != '[' {
 		return []jsontext.Value{v}
 	}
-	all, err := interop.Elements(v)
+	all, err := rawjson.Elements(v)
 	if err != nil {
 		return []jsontext.Value{v}
 	}
@@ -223,7 +223,7 @@ func listOf(v jsontext.Value) []jsontext.Value {
 // part converts a piece of content. One that is not of a known shape becomes an
 // opaque part.
 func (c *converter) part(v jsontext.Value) (p eventlog.Part, err error) {
-	if s, ok := interop.Text(v); ok {
+	if s, ok := rawjson.Text(v); ok {
 		return eventlog.Text(s), nil
 	}
 	o, err := parts.Open(v)
@@ -253,7 +253,7 @@ func (c *converter) part(v jsontext.Value) (p eventlog.Part, err error) {
 
 // kindOf names a part by its first member.
 func kindOf(v jsontext.Value) string {
-	members, err := interop.Members(v)
+	members, err := rawjson.Members(v)
 	if err != nil || len(members) == 0 || members[0].Name == "" {
 		return "part"
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/parts"
 )
@@ -81,7 +82,7 @@ func split(rec *interop.Record) (header interop.Record, messages []interop.Recor
 	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
 		return header, nil, false
 	}
-	var members []interop.Member
+	var members []rawjson.Member
 	for d.PeekKind() == '"' {
 		name, err := d.ReadToken()
 		if err != nil {
@@ -92,7 +93,7 @@ func split(rec *interop.Record) (header interop.Record, messages []interop.Recor
 			messages, err = elements(d, rec)
 			ok = true
 		} else if v, failed := d.ReadValue(); failed == nil {
-			members = append(members, interop.Member{Name: member, Value: v.Clone()})
+			members = append(members, rawjson.Member{Name: member, Value: v.Clone()})
 		} else {
 			err = failed
 		}
@@ -101,7 +102,7 @@ func split(rec *interop.Record) (header interop.Record, messages []interop.Recor
 		}
 	}
 	header = *rec
-	header.Value = interop.Object(members)
+	header.Value = rawjson.NonEmpty(members)
 	return header, messages, ok && len(members) > 0
 }
 
@@ -132,7 +133,7 @@ func elements(d *jsontext.Decoder, rec *interop.Record) (all []interop.Record, e
 // usage reads token counts; nothing where they are not what they should be. What
 // was read from a cache is counted in the input, thoughts are not in the output.
 func (r *record) usage() (u eventlog.Usage) {
-	members, err := interop.Members(r.members.Peek("tokens"))
+	members, err := rawjson.Members(r.members.Peek("tokens"))
 	if err != nil {
 		return u
 	}
@@ -154,7 +155,7 @@ func (r *record) usage() (u eventlog.Usage) {
 		InputTokens: input - cached + tool, OutputTokens: output + thoughts, CacheReadTokens: cached, ReasoningTokens: thoughts,
 	}
 	if !u.IsZero() {
-		u.Extra = interop.Object(rest)
+		u.Extra = rawjson.NonEmpty(rest)
 	}
 	return u
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/trail"
 )
@@ -125,7 +126,7 @@ func idIn(extra jsontext.Value) string {
 	if len(extra) == 0 || json.Unmarshal(extra, &message) != nil {
 		return ""
 	}
-	id, _ := interop.Text(message.ID)
+	id, _ := rawjson.Text(message.ID)
 	return id
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
 	"github.com/convlog/convlog/interop/internal/parts"
@@ -57,7 +58,7 @@ func (c *converter) answer(m *eventlog.Message, o *parts.Members, id string) {
 		m.Parts = append(m.Parts, eventlog.Reasoning(c.text(text), ""))
 	}
 	m.Parts = append(m.Parts, c.content(o.Take("content"))...)
-	calls, err := interop.Elements(o.Peek("tool_calls"))
+	calls, err := rawjson.Elements(o.Peek("tool_calls"))
 	if err != nil {
 		return
 	}
@@ -119,13 +120,13 @@ func (c *converter) text(text string) string {
 
 // content reads what is said: a text, or pieces.
 func (c *converter) content(v jsontext.Value) (all []eventlog.Part) {
-	if text, ok := interop.Text(v); ok {
+	if text, ok := rawjson.Text(v); ok {
 		if text == "" {
 			return nil
 		}
 		return []eventlog.Part{eventlog.Text(c.text(text))}
 	}
-	pieces, err := interop.Elements(v)
+	pieces, err := rawjson.Elements(v)
 	if err != nil {
 		if v == nil || v.Kind() == 'n' {
 			return nil

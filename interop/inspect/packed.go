@@ -16,6 +16,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
 	"github.com/convlog/convlog/interop/internal/parts"
@@ -166,13 +167,13 @@ func (p *packed) whole() (interop.Record, error) {
 	if len(p.start) == 0 {
 		return rec, rec.Refuse(errors.New("cut off, or no packed log"))
 	}
-	var members []interop.Member
+	var members []rawjson.Member
 	for _, f := range p.start {
 		one, err := p.value(f)
 		if err != nil {
 			return rec, err
 		}
-		more, err := interop.Members(one.Value.Clone())
+		more, err := rawjson.Members(one.Value.Clone())
 		if err != nil {
 			return one, one.Refuse(err)
 		}
@@ -184,9 +185,9 @@ func (p *packed) whole() (interop.Record, error) {
 		if err != nil {
 			return one, err
 		}
-		members = append(members, interop.Member{Name: "reductions", Value: one.Value.Clone()})
+		members = append(members, rawjson.Member{Name: "reductions", Value: one.Value.Clone()})
 	}
-	rec.Value = interop.Object(members)
+	rec.Value = rawjson.NonEmpty(members)
 	rec.Digest, rec.Size = eventlog.DigestOf(rec.Value), int64(len(rec.Value))
 	return rec, nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
 	"github.com/convlog/convlog/interop/internal/parts"
@@ -25,7 +26,7 @@ type evaluation struct {
 		Model string `json:"model"`
 	}
 	started string
-	about   []interop.Member // version, status, eval and plan
+	about   []rawjson.Member // version, status, eval and plan
 }
 
 // open takes what is told of all samples out of a log.
@@ -36,7 +37,7 @@ func (e *evaluation) open(o *parts.Members) error {
 	e.started = startOf(o.Peek("stats"))
 	for _, name := range []string{"version", "status", "eval", "plan"} {
 		if v := o.Take(name); v != nil {
-			e.about = append(e.about, interop.Member{Name: name, Value: v})
+			e.about = append(e.about, rawjson.Member{Name: name, Value: v})
 		}
 	}
 	return nil
@@ -147,14 +148,14 @@ func (e *evaluation) sample(rec *interop.Record) (s document.Session, err error)
 	}
 	about := e.about[:len(e.about):len(e.about)]
 	if rest := o.Rest(); rest != nil {
-		about = append(about, interop.Member{Name: "sample", Value: rest})
+		about = append(about, rawjson.Member{Name: "sample", Value: rest})
 	}
-	s.About = eventlog.Session{Agent: e.task.Name, Extra: interop.Object(about)}
+	s.About = eventlog.Session{Agent: e.task.Name, Extra: rawjson.NonEmpty(about)}
 	return s, nil
 }
 
 func plain(v jsontext.Value) string {
-	if text, ok := interop.Text(v); ok {
+	if text, ok := rawjson.Text(v); ok {
 		return text
 	}
 	return string(v)

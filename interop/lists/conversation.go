@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/parts"
 )
@@ -55,7 +56,7 @@ func split(rec *interop.Record) (all []conversation, ok bool) {
 		c, ok := fromObject(rec, rec.Value)
 		return []conversation{c}, ok
 	}
-	elements, err := interop.Elements(rec.Value)
+	elements, err := rawjson.Elements(rec.Value)
 	if err != nil {
 		return nil, false
 	}
@@ -79,7 +80,7 @@ func fromElement(rec *interop.Record, v jsontext.Value) (c conversation, ok bool
 	if v.Kind() == '{' {
 		return fromObject(rec, v)
 	}
-	elements, err := interop.Elements(v)
+	elements, err := rawjson.Elements(v)
 	if err != nil || len(elements) > 0 && !isMessage(elements[0]) {
 		return c, false
 	}
@@ -119,7 +120,7 @@ func (c *conversation) take(rec *interop.Record, o *parts.Members, names []strin
 			c.add(rec, []jsontext.Value{said("user", list)})
 			continue
 		}
-		elements, _ := interop.Elements(list) // listsOf made sure
+		elements, _ := rawjson.Elements(list) // listsOf made sure
 		switch name {
 		case choicesName:
 			o.Put(name, arrayOf(elements[1:]))
@@ -133,7 +134,7 @@ func (c *conversation) take(rec *interop.Record, o *parts.Members, names []strin
 
 // said is a message of the file's own words.
 func said(role string, content jsontext.Value) jsontext.Value {
-	return interop.Object([]interop.Member{
+	return rawjson.NonEmpty([]rawjson.Member{
 		{Name: "role", Value: jsontext.Value(`"` + role + `"`)}, {Name: "content", Value: content},
 	})
 }
@@ -159,13 +160,13 @@ func listsOf(o *parts.Members) (names []string) {
 }
 
 func isEmpty(v jsontext.Value) bool {
-	elements, err := interop.Elements(v)
+	elements, err := rawjson.Elements(v)
 	return err == nil && len(elements) == 0
 }
 
 // beginsWith reports whether the first element of a list is of a kind.
 func beginsWith(v jsontext.Value, is func(jsontext.Value) bool) bool {
-	elements, err := interop.Elements(v)
+	elements, err := rawjson.Elements(v)
 	return err == nil && len(elements) > 0 && is(elements[0])
 }
 
@@ -187,7 +188,7 @@ func idOf(v jsontext.Value) string {
 	if v.Kind() == '0' {
 		return string(v)
 	}
-	s, _ := interop.Text(v)
+	s, _ := rawjson.Text(v)
 	return s
 }
 
@@ -201,7 +202,7 @@ func (c *conversation) add(rec *interop.Record, elements []jsontext.Value) {
 func timeOf(o *parts.Members) time.Time {
 	for _, name := range []string{"timestamp", "created_at", "created", "create_time"} {
 		v := o.Peek(name)
-		if s, ok := interop.Text(v); ok {
+		if s, ok := rawjson.Text(v); ok {
 			if t, err := time.Parse(time.RFC3339, s); err == nil {
 				return t
 			}

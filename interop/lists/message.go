@@ -7,7 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop/internal/parts"
 )
 
@@ -102,7 +102,7 @@ func (r *reader) said(o *parts.Members) (m eventlog.Message, ok bool, err error)
 // content reads what a message says; nothing is said by an empty text.
 func (r *reader) content(o *parts.Members) ([]eventlog.Part, error) {
 	v := o.Take("content")
-	if text, ok := interop.Text(v); v == nil || ok && text == "" {
+	if text, ok := rawjson.Text(v); v == nil || ok && text == "" {
 		return nil, nil
 	}
 	if v.Kind() == '{' {
@@ -119,7 +119,7 @@ func (r *reader) reply(m *eventlog.Message, o *parts.Members) {
 		p.Extra = jsontext.Value(`{"type":"refusal"}`)
 		m.Parts = append(m.Parts, p)
 	}
-	calls, err := interop.Elements(o.Peek("tool_calls"))
+	calls, err := rawjson.Elements(o.Peek("tool_calls"))
 	if err == nil {
 		o.Take("tool_calls")
 	}

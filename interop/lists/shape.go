@@ -7,7 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop/internal/parts"
 )
 
@@ -69,7 +69,7 @@ func elementShape(v jsontext.Value) shape {
 	case o.Has("stop_reason"):
 		return anthropicShape
 	}
-	blocks, err := interop.Elements(o.Peek("content"))
+	blocks, err := rawjson.Elements(o.Peek("content"))
 	for i := 0; err == nil && i < len(blocks); i++ {
 		if s := blockShape(blocks[i]); s != "" {
 			return s

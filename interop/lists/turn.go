@@ -3,7 +3,7 @@ package lists
 import (
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop/internal/parts"
 )
 
@@ -40,9 +40,9 @@ func messagesOf(turns []jsontext.Value) (all []jsontext.Value) {
 func messageOf(turn jsontext.Value) jsontext.Value {
 	o, _ := parts.Open(turn) // isTurn made sure
 	from := o.PeekText("from")
-	text, _ := interop.Text(o.Peek("value"))
-	role := []interop.Member{{Name: "role", Value: jsontext.Value(`"` + speakers[from] + `"`)}}
-	m, _ := parts.Open(interop.Object(role))
+	text, _ := rawjson.Text(o.Peek("value"))
+	role := []rawjson.Member{{Name: "role", Value: jsontext.Value(`"` + speakers[from] + `"`)}}
+	m, _ := parts.Open(rawjson.NonEmpty(role))
 	if call := jsontext.Value(text); (from == "function_call" || from == "tool_call") && isCall(call) {
 		o.Take("value")
 		m.Put("content", jsontext.Value("null"))
@@ -56,7 +56,7 @@ func messageOf(turn jsontext.Value) jsontext.Value {
 			m.Put("turn_"+name, v)
 		}
 	}
-	rest, _ := interop.Members(o.Rest()) // nothing, or an object
+	rest, _ := rawjson.Members(o.Rest()) // nothing, or an object
 	for _, member := range rest {
 		m.Put(member.Name, member.Value)
 	}

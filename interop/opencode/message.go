@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
 	"github.com/convlog/convlog/interop/internal/parts"
@@ -101,15 +102,15 @@ func (t *teller) message(rec *interop.Record) error {
 
 // extra is what an item tells of its message, if it is the first, and of its part.
 func (t *teller) extra(part jsontext.Value) jsontext.Value {
-	var all []interop.Member
+	var all []rawjson.Member
 	if t.about != nil {
-		all = append(all, interop.Member{Name: "info", Value: t.about})
+		all = append(all, rawjson.Member{Name: "info", Value: t.about})
 		t.about = nil
 	}
 	if part != nil {
-		all = append(all, interop.Member{Name: "part", Value: part})
+		all = append(all, rawjson.Member{Name: "part", Value: part})
 	}
-	return interop.Object(all)
+	return rawjson.NonEmpty(all)
 }
 
 // user tells what the user says, and behind it the parts that say nothing.

@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/head"
 )
@@ -144,10 +145,10 @@ type gatherer struct {
 func (g *gatherer) session(info jsontext.Value, id string) jsontext.Value {
 	var messages []jsontext.Value
 	for _, m := range g.files(messageFolder, id) {
-		said := interop.Member{Name: "parts", Value: list(g.values(partFolder, m.id))}
-		messages = append(messages, interop.Object([]interop.Member{{Name: "info", Value: m.value}, said}))
+		said := rawjson.Member{Name: "parts", Value: list(g.values(partFolder, m.id))}
+		messages = append(messages, rawjson.NonEmpty([]rawjson.Member{{Name: "info", Value: m.value}, said}))
 	}
-	return interop.Object([]interop.Member{{Name: "info", Value: info}, {Name: "messages", Value: list(messages)}})
+	return rawjson.NonEmpty([]rawjson.Member{{Name: "info", Value: info}, {Name: "messages", Value: list(messages)}})
 }
 
 // kept is a file of the storage.

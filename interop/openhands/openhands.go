@@ -38,6 +38,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
 	"github.com/convlog/convlog/interop/internal/head"
@@ -205,12 +206,12 @@ func (m *metrics) cost() eventlog.Cost {
 // factsOf reads what is told; members that are not what they should be are not
 // told.
 func factsOf(v jsontext.Value) (f facts) {
-	members, err := interop.Members(v)
+	members, err := rawjson.Members(v)
 	if err != nil {
 		return f
 	}
 	for _, m := range members {
-		one, next := interop.Object([]interop.Member{m}), f
+		one, next := rawjson.NonEmpty([]rawjson.Member{m}), f
 		if json.Unmarshal(one, &next) == nil {
 			f = next
 		}

@@ -5,7 +5,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop/internal/parts"
 )
 
@@ -110,7 +110,7 @@ func arguments(action jsontext.Value) jsontext.Value {
 		return nil
 	}
 	for _, name := range []string{"thought", "reasoning_content"} {
-		if _, ok := interop.Text(args.Peek(name)); ok {
+		if _, ok := rawjson.Text(args.Peek(name)); ok {
 			args.Take(name)
 		}
 	}

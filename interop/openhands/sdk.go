@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
 	"github.com/convlog/convlog/interop/internal/parts"
@@ -135,7 +136,7 @@ func (t *teller) calling(o *parts.Members) (m eventlog.Message) {
 // reasoning is what the model thought: blocks of Anthropic's, an item of OpenAI's,
 // or else a text.
 func reasoning(o *parts.Members) (all []eventlog.Part) {
-	if blocks, err := interop.Elements(o.Peek("thinking_blocks")); err == nil {
+	if blocks, err := rawjson.Elements(o.Peek("thinking_blocks")); err == nil {
 		o.Take("thinking_blocks")
 		for _, v := range blocks {
 			all = append(all, block(v)...)
@@ -173,8 +174,8 @@ func reasoningItem(item *parts.Members) eventlog.Part {
 
 // content reads a list of texts and images.
 func content(v jsontext.Value) (all []eventlog.Part) {
-	blocks, err := interop.Elements(v)
-	if text, ok := interop.Text(v); ok && text != "" {
+	blocks, err := rawjson.Elements(v)
+	if text, ok := rawjson.Text(v); ok && text != "" {
 		return []eventlog.Part{eventlog.Text(text)}
 	}
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/parts"
 )
@@ -19,7 +20,7 @@ type facts struct {
 	// linked: the record has an id, and says what its parent is.
 	linked bool
 	// members are those of the record, message those of its message.
-	members []interop.Member
+	members []rawjson.Member
 	message parts.Members
 	role    string
 	at      time.Time // zero where the record does not say
@@ -31,7 +32,7 @@ type facts struct {
 
 // read splits a record.
 func read(rec *interop.Record) (f facts, err error) {
-	if f.members, err = interop.Members(rec.Value); err != nil {
+	if f.members, err = rawjson.Members(rec.Value); err != nil {
 		return f, err
 	}
 	f.kind, f.id, f.parent = f.text("type"), f.text("id"), f.text("parentId")
@@ -62,7 +63,7 @@ func (f *facts) value(name string) jsontext.Value {
 
 // text is a member that is a string; empty if it is none.
 func (f *facts) text(name string) string {
-	s, _ := interop.Text(f.value(name))
+	s, _ := rawjson.Text(f.value(name))
 	return s
 }
 
@@ -78,7 +79,7 @@ func (f *facts) count(name string) (n int64, ok bool) {
 // identity is a digest of what the record says, which stays when pi rewrites a
 // file of an older version.
 func (f *facts) identity() eventlog.Digest {
-	kept := make([]interop.Member, 0, len(f.members))
+	kept := make([]rawjson.Member, 0, len(f.members))
 	for _, m := range f.members {
 		switch m.Name {
 		case "id", "parentId", "firstKeptEntryId", "firstKeptEntryIndex":
@@ -90,7 +91,7 @@ func (f *facts) identity() eventlog.Digest {
 		}
 		kept = append(kept, m)
 	}
-	return eventlog.DigestOf(interop.Object(kept))
+	return eventlog.DigestOf(rawjson.NonEmpty(kept))
 }
 
 // kindName is the record's type, with the role of a message.
@@ -122,7 +123,7 @@ func (f *facts) prompt() string {
 		return ""
 	}
 	content := f.message.Peek("content")
-	if s, ok := interop.Text(content); ok {
+	if s, ok := rawjson.Text(content); ok {
 		return s
 	}
 	var blocks []struct {
@@ -132,7 +133,7 @@ func (f *facts) prompt() string {
 		return ""
 	}
 	for _, b := range blocks {
-		if s, ok := interop.Text(b.Text); ok && interop.Title(s) != "" {
+		if s, ok := rawjson.Text(b.Text); ok && interop.Title(s) != "" {
 			return s
 		}
 	}
@@ -141,7 +142,7 @@ func (f *facts) prompt() string {
 
 // with is the record with v in the place of a member.
 func (f *facts) with(name string, v jsontext.Value) jsontext.Value {
-	kept := make([]interop.Member, 0, len(f.members))
+	kept := make([]rawjson.Member, 0, len(f.members))
 	for _, m := range f.members {
 		if m.Name == name {
 			m.Value = v
@@ -150,18 +151,18 @@ func (f *facts) with(name string, v jsontext.Value) jsontext.Value {
 			kept = append(kept, m)
 		}
 	}
-	return interop.Object(kept)
+	return rawjson.NonEmpty(kept)
 }
 
 // without is the record without some of its members.
 func (f *facts) without(names ...string) jsontext.Value {
-	kept := make([]interop.Member, 0, len(f.members))
+	kept := make([]rawjson.Member, 0, len(f.members))
 	for _, m := range f.members {
 		if !slices.Contains(names, m.Name) {
 			kept = append(kept, m)
 		}
 	}
-	return interop.Object(kept)
+	return rawjson.NonEmpty(kept)
 }
 
 // files are the paths that a summary says were read and modified.
@@ -188,8 +189,8 @@ func isHeader(line []byte) bool {
 	if json.UnmarshalDecode(d, &header) != nil {
 		return false
 	}
-	kind, _ := interop.Text(header.Type)
-	id, _ := interop.Text(header.ID)
+	kind, _ := rawjson.Text(header.Type)
+	id, _ := rawjson.Text(header.ID)
 	return kind == "session" && id != "" && (header.Timestamp.Kind() == '"' || header.CWD.Kind() == '"')
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop/internal/parts"
 )
 
@@ -172,7 +172,7 @@ func (c *converter) image(o *parts.Members) (p eventlog.Part, err error) {
 // usageOf reads token counts, and what they cost; ok is false when they are not
 // what they should be.
 func usageOf(v jsontext.Value) (u eventlog.Usage, cost eventlog.Cost, ok bool) {
-	members, err := interop.Members(v)
+	members, err := rawjson.Members(v)
 	if err != nil || v == nil {
 		return u, 0, false
 	}
@@ -191,7 +191,7 @@ func usageOf(v jsontext.Value) (u eventlog.Usage, cost eventlog.Cost, ok bool) {
 			cost = costOf(m.Value)
 		}
 	}
-	u.Extra = interop.Object(rest)
+	u.Extra = rawjson.NonEmpty(rest)
 	return u, cost, true
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
 	"github.com/convlog/convlog/interop/internal/parts"
@@ -111,7 +112,7 @@ func (t *teller) rest(rec *interop.Record, told bool) {
 		return
 	}
 	for _, name := range []string{"action", "thought", "response", "observation"} {
-		text, ok := interop.Text(o.Peek(name))
+		text, ok := rawjson.Text(o.Peek(name))
 		if ok && slices.ContainsFunc(t.told, func(said string) bool { return strings.Contains(said, text) }) {
 			o.Take(name)
 		}
@@ -151,10 +152,10 @@ func (t *teller) speaks(m *eventlog.Message, o *parts.Members) {
 	}
 	action := o.PeekText("action")
 	t.action = action
-	if thought, ok := interop.Text(o.Peek("thought")); ok && action != "" && len(m.ToolCalls()) == 0 {
+	if thought, ok := rawjson.Text(o.Peek("thought")); ok && action != "" && len(m.ToolCalls()) == 0 {
 		t.shell.Runs(m, thought, action)
 	}
-	blocks, err := interop.Elements(o.Peek("thinking_blocks"))
+	blocks, err := rawjson.Elements(o.Peek("thinking_blocks"))
 	if err != nil {
 		return
 	}
@@ -169,7 +170,7 @@ func (t *teller) speaks(m *eventlog.Message, o *parts.Members) {
 
 // withID is a message whose answer to a call is told by the call's id.
 func withID(o *parts.Members, v jsontext.Value) jsontext.Value {
-	ids, err := interop.Elements(o.Peek("tool_call_ids"))
+	ids, err := rawjson.Elements(o.Peek("tool_call_ids"))
 	if err != nil || len(ids) == 0 || speaker(o) != eventlog.Tool || o.Has("tool_call_id") {
 		return v
 	}

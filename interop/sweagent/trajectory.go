@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
 	"github.com/convlog/convlog/interop/internal/parts"
@@ -81,7 +82,7 @@ type config struct {
 
 // configOf reads an object, or a text that holds one.
 func configOf(v jsontext.Value) (c config) {
-	if text, ok := interop.Text(v); ok {
+	if text, ok := rawjson.Text(v); ok {
 		v = jsontext.Value(text)
 	}
 	if len(v) == 0 || json.Unmarshal(v, &c) != nil {

@@ -5,6 +5,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
 	"github.com/convlog/convlog/interop/internal/head"
@@ -40,7 +41,7 @@ func readResults(f *document.File, rec *interop.Record) (all []document.Session,
 	if len(r.info) > 0 && json.Unmarshal(r.info, &told) == nil {
 		r.model = told.Agent.Model
 	}
-	tasks, _ := interop.Elements(o.Peek("tasks")) // there may be none
+	tasks, _ := rawjson.Elements(o.Peek("tasks")) // there may be none
 	for _, v := range tasks {
 		if t, err := parts.Open(v); err == nil {
 			r.tasks[plain(t.Peek("id"))] = v
@@ -91,14 +92,14 @@ func (r *results) simulation(f *document.File, rec *interop.Record) (s document.
 	for i := range messages {
 		s.Items = append(s.Items, t.item(&messages[i]))
 	}
-	about := []interop.Member{{Name: "simulation", Value: o.Rest()}}
+	about := []rawjson.Member{{Name: "simulation", Value: o.Rest()}}
 	if v := r.tasks[task]; v != nil {
-		about = append(about, interop.Member{Name: "task", Value: v})
+		about = append(about, rawjson.Member{Name: "task", Value: v})
 	}
 	if r.info != nil {
-		about = append(about, interop.Member{Name: "info", Value: r.info})
+		about = append(about, rawjson.Member{Name: "info", Value: r.info})
 	}
-	s.About = eventlog.Session{Agent: "tau2-bench", Extra: interop.Object(about)}
+	s.About = eventlog.Session{Agent: "tau2-bench", Extra: rawjson.NonEmpty(about)}
 	return s, nil
 }
 
@@ -154,7 +155,7 @@ func (t *speaker) item(rec *interop.Record) document.Item {
 
 // said is the text of a message, which may have none.
 func said(o *parts.Members) []eventlog.Part {
-	text, ok := interop.Text(o.Peek("content"))
+	text, ok := rawjson.Text(o.Peek("content"))
 	if v := o.Peek("content"); ok || v.Kind() == 'n' {
 		o.Take("content")
 	}
@@ -167,7 +168,7 @@ func said(o *parts.Members) []eventlog.Part {
 // answer reads what the agent says and calls, and what that cost.
 func (t *speaker) answer(m *eventlog.Message, o *parts.Members) eventlog.Cost {
 	m.Model, m.Parts = t.model, said(o)
-	calls, err := interop.Elements(o.Peek("tool_calls"))
+	calls, err := rawjson.Elements(o.Peek("tool_calls"))
 	if err == nil {
 		o.Take("tool_calls")
 	}
@@ -195,7 +196,7 @@ func (t *speaker) answer(m *eventlog.Message, o *parts.Members) eventlog.Cost {
 
 // results are what calls led to: one, or several together.
 func (t *speaker) results(o *parts.Members) (all []eventlog.Part) {
-	several, err := interop.Elements(o.Peek("tool_messages"))
+	several, err := rawjson.Elements(o.Peek("tool_messages"))
 	if err != nil {
 		return []eventlog.Part{t.result(o)}
 	}

@@ -27,6 +27,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
 	"github.com/convlog/convlog/interop/internal/head"
@@ -106,7 +107,7 @@ func attempt(f *document.File, rec *interop.Record) (s document.Session, err err
 
 // plain is a number or a text as it is part of a name.
 func plain(v jsontext.Value) string {
-	if text, ok := interop.Text(v); ok {
+	if text, ok := rawjson.Text(v); ok {
 		return text
 	}
 	if v.Kind() != '0' {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/internal/rawjson"
 )
 
 // Argument is a member of a call's arguments: strings as their text, others as
@@ -24,7 +24,7 @@ func (a *Argument) Label() string {
 // Arguments are those of a call, in order; a value that is no object is one
 // without a name.
 func Arguments(v jsontext.Value) (all []Argument) {
-	members, err := interop.Members(v)
+	members, err := rawjson.Members(v)
 	if err != nil {
 		if len(v) == 0 {
 			return nil
@@ -38,7 +38,7 @@ func Arguments(v jsontext.Value) (all []Argument) {
 }
 
 func plain(v jsontext.Value) string {
-	if text, ok := interop.Text(v); ok {
+	if text, ok := rawjson.Text(v); ok {
 		return text
 	}
 	return string(v)

@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop"
 )
 
@@ -74,7 +75,7 @@ func Name(s string) string {
 
 // Elements splits an array that stands in a record into records of their own.
 func Elements(rec *interop.Record, array jsontext.Value) ([]interop.Record, error) {
-	values, err := interop.Elements(array)
+	values, err := rawjson.Elements(array)
 	if err != nil {
 		return nil, err
 	}

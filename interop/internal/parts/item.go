@@ -6,7 +6,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/internal/rawjson"
 )
 
 // Item reads an item of Responses that is no message: reasoning, a call, or the
@@ -83,7 +83,7 @@ func (r *Reader) output(o *Members, tool string) (eventlog.Part, error) {
 	p := eventlog.ToolResult(o.Required("call_id"), "")
 	p.ID, p.Name = o.Maybe("id"), r.Names[p.CallID]
 	v := o.Take("output")
-	if text, ok := interop.Text(v); v == nil || ok && text == "" {
+	if text, ok := rawjson.Text(v); v == nil || ok && text == "" {
 		return p, nil
 	}
 	if v.Kind() == '{' {
@@ -119,7 +119,7 @@ func textsOf(v jsontext.Value) (texts []string, plain bool) {
 	if v == nil || v.Kind() == 'n' {
 		return nil, true
 	}
-	blocks, err := interop.Elements(v)
+	blocks, err := rawjson.Elements(v)
 	if err != nil {
 		return nil, false
 	}

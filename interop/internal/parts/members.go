@@ -5,25 +5,25 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/internal/rawjson"
 )
 
 // Members are what is left of an object that is being read.
 type Members struct {
-	members []interop.Member
+	members []rawjson.Member
 	// Failed says that a member was not what it should be.
 	Failed bool
 }
 
 // Open begins to read an object.
 func Open(object jsontext.Value) (Members, error) {
-	members, err := interop.Members(object)
+	members, err := rawjson.Members(object)
 	return Members{members: members}, err
 }
 
 // Has reports whether a member is left.
 func (o *Members) Has(name string) bool {
-	return slices.ContainsFunc(o.members, func(m interop.Member) bool { return m.Name == name })
+	return slices.ContainsFunc(o.members, func(m rawjson.Member) bool { return m.Name == name })
 }
 
 // Peek is the value of a member, which stays; nil if there is none.
@@ -38,7 +38,7 @@ func (o *Members) Peek(name string) jsontext.Value {
 
 // PeekText is a member that is a string, which stays; empty if it is none.
 func (o *Members) PeekText(name string) string {
-	s, _ := interop.Text(o.Peek(name))
+	s, _ := rawjson.Text(o.Peek(name))
 	return s
 }
 
@@ -58,7 +58,7 @@ func (o *Members) Put(name string, v jsontext.Value) {
 	if v == nil {
 		return
 	}
-	o.members = append(o.members, interop.Member{Name: name, Value: v})
+	o.members = append(o.members, rawjson.Member{Name: name, Value: v})
 }
 
 // Text takes a string. Reading fails where the member is something else.
@@ -67,7 +67,7 @@ func (o *Members) Text(name string) string {
 	if v == nil {
 		return ""
 	}
-	s, ok := interop.Text(v)
+	s, ok := rawjson.Text(v)
 	o.Failed = o.Failed || !ok
 	return s
 }
@@ -81,7 +81,7 @@ func (o *Members) Required(name string) string {
 
 // Maybe takes a string, and leaves a member that is something else.
 func (o *Members) Maybe(name string) string {
-	s, ok := interop.Text(o.Peek(name))
+	s, ok := rawjson.Text(o.Peek(name))
 	if ok {
 		o.Take(name)
 	}
@@ -96,4 +96,4 @@ func (o *Members) Flag(name string) bool {
 }
 
 // Rest is an object of the members that are left, in order; nil if none is.
-func (o *Members) Rest() jsontext.Value { return interop.Object(o.members) }
+func (o *Members) Rest() jsontext.Value { return rawjson.NonEmpty(o.members) }

@@ -9,7 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/internal/rawjson"
 )
 
 // Reader reads content. It is used by one goroutine.
@@ -30,7 +30,7 @@ type Reader struct {
 func (r *Reader) Content(v jsontext.Value) (parts []eventlog.Part, err error) {
 	switch v.Kind() {
 	case '"':
-		s, _ := interop.Text(v)
+		s, _ := rawjson.Text(v)
 		return []eventlog.Part{eventlog.Text(s)}, nil
 	case 'n':
 		return nil, nil
@@ -38,7 +38,7 @@ func (r *Reader) Content(v jsontext.Value) (parts []eventlog.Part, err error) {
 	default:
 		return []eventlog.Part{eventlog.Opaque("content", v)}, nil
 	}
-	blocks, err := interop.Elements(v)
+	blocks, err := rawjson.Elements(v)
 	if err != nil {
 		return nil, fmt.Errorf("split content: %w", err)
 	}
@@ -55,7 +55,7 @@ func (r *Reader) Content(v jsontext.Value) (parts []eventlog.Part, err error) {
 // Block reads a piece of content. What the part has no member for stays in its
 // Extra. One that is not of a known shape becomes an opaque part.
 func (r *Reader) Block(v jsontext.Value) (eventlog.Part, error) {
-	if s, ok := interop.Text(v); ok {
+	if s, ok := rawjson.Text(v); ok {
 		return eventlog.Text(s), nil
 	}
 	o, err := Open(v)

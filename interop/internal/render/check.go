@@ -11,7 +11,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/internal/rawjson"
 )
 
 // ErrRequest: a request that a provider would refuse.
@@ -63,7 +63,7 @@ func (o *Object) Text(name string) (string, error) {
 	if !ok {
 		return "", nil
 	}
-	s, ok := interop.Text(v)
+	s, ok := rawjson.Text(v)
 	if !ok {
 		return "", o.Fail("%q is not a string", name)
 	}
@@ -125,7 +125,7 @@ func (o *Object) Objects(name string) (all []Object, err error) {
 	if !ok {
 		return nil, nil
 	}
-	elements, err := interop.Elements(v)
+	elements, err := rawjson.Elements(v)
 	if err != nil {
 		return nil, o.Fail("%q is not an array", name)
 	}

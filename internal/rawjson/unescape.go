@@ -1,4 +1,4 @@
-package scan
+package rawjson
 
 import (
 	"bytes"
@@ -6,7 +6,7 @@ import (
 	"unicode/utf16"
 )
 
-// unescaped is what stands between the quotes of a string that was stepped over.
+// unescaped decodes the content of a scanned string.
 func unescaped(b []byte) string {
 	var text strings.Builder
 	text.Grow(len(b))
@@ -32,5 +32,5 @@ func unescaped(b []byte) string {
 	}
 }
 
-// plainOf is what an escape of two bytes stands for, by the second; 0 is none.
+// plainOf is the character of a two-byte escape, by its second byte; 0 is none.
 var plainOf = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}

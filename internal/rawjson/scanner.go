@@ -1,6 +1,4 @@
-// Package scan checks JSON, and takes it apart, several times faster than a
-// decoder does.
-package scan
+package rawjson
 
 import (
 	"bytes"
@@ -9,18 +7,19 @@ import (
 	"unicode/utf8"
 )
 
-// Scanner steps over JSON. It is sure or it is not: where it is, the text is
-// well-formed, valid UTF-8, and no object in it has a name twice; and it is
-// compact, unless Spaces are set. Where it is not, the text may still be all that,
-// and a decoder decides. The zero value is ready for use, by one goroutine.
+// Scanner steps over JSON text. A method that returns true is sure: the text is
+// well-formed, valid UTF-8, no object in it repeats a name, and it is compact
+// unless Spaces is set. A method that returns false is unsure: the text may still
+// be valid, and a decoder must decide. The zero value is ready for use by one
+// goroutine.
 //
-// Sound, SoundMembers, First, Members and Elements are sure of a text as a whole.
-// The other methods step over a piece of it; of such the scanner is sure when End
-// is true, too.
+// Sound, SoundMembers, First, Members, Elements and Unquote answer for a whole
+// text. The other methods step over one token or value; their answers hold only
+// when End returns true as well.
 type Scanner struct {
-	// Spaces lets white space stand between the tokens.
+	// Spaces allows white space between tokens.
 	Spaces bool
-	// Text is what is being scanned, At where.
+	// Text is the text being scanned, At the offset of the next byte.
 	Text []byte
 	At   int
 
@@ -50,7 +49,7 @@ func (s *Scanner) SoundMembers(members []byte) bool {
 	return s.members(func(Span) bool { return s.Value() }) && s.End()
 }
 
-// First gives the object or array at the start of b, if the scanner is sure of it.
+// First returns the object or array at the start of b.
 func (s *Scanner) First(b []byte) (value []byte, sure bool) {
 	s.Begin(b)
 	if c := s.Peek(); c != '{' && c != '[' || !s.Value() {
@@ -60,9 +59,8 @@ func (s *Scanner) First(b []byte) (value []byte, sure bool) {
 	return value, s.printable(value)
 }
 
-// Members gives each member of an object to a function, in order: where its name
-// stands, which has no escapes, and its value. They count only if the scanner is sure
-// of the whole object.
+// Members calls each with the position of every member's name and value, in
+// order. A name has no escapes. Discard the positions when Members returns false.
 func (s *Scanner) Members(object []byte, each func(name, value Span)) (sure bool) {
 	s.Begin(object)
 	s.space()
@@ -90,7 +88,7 @@ func (s *Scanner) Elements(array []byte, each func(value Span)) (sure bool) {
 	}) && s.End()
 }
 
-// Unquote gives the string that a value is, if the scanner is sure of it.
+// Unquote returns the string that a JSON string stands for.
 func (s *Scanner) Unquote(value []byte) (text string, sure bool) {
 	s.Begin(value)
 	content, escapes, ok := s.Quoted()
@@ -109,15 +107,14 @@ func (s *Scanner) Begin(text []byte) {
 	s.Text, s.At, s.depth, s.names, s.controls = text, 0, 0, s.names[:0], 0
 }
 
-// End reports whether all of the text was stepped over, and its characters are such
-// as a text may have.
+// End reports whether the whole text was scanned and its characters are valid.
 func (s *Scanner) End() bool {
 	s.space()
 	return s.At == len(s.Text) && s.printable(s.Text)
 }
 
-// printable reports whether text, which was stepped over, is UTF-8 without control
-// characters in its strings.
+// printable reports whether a scanned text is UTF-8 without control characters
+// in its strings.
 func (s *Scanner) printable(text []byte) bool {
 	if s.controls == 0 {
 		return printable(text)
@@ -134,7 +131,7 @@ func (s *Scanner) printable(text []byte) bool {
 // printable reports whether text is UTF-8 without control characters.
 func printable(text []byte) bool {
 	const each, high = 0x0101010101010101, 0x8080808080808080
-	var all, below uint64 // all bits; a high bit where a byte is below 0x20
+	var all, below uint64 // all bits; a high bit for each byte below 0x20
 	b := text
 	for ; len(b) >= 32; b = b[32:] {
 		w, x := binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])
@@ -159,7 +156,7 @@ func (s *Scanner) Peek() byte {
 	return 0
 }
 
-// Literal steps over a text, if that is what comes next.
+// Literal steps over text if the input continues with it.
 func (s *Scanner) Literal(text string) bool {
 	if len(s.Text)-s.At < len(text) || string(s.Text[s.At:s.At+len(text)]) != text {
 		return false
@@ -168,7 +165,7 @@ func (s *Scanner) Literal(text string) bool {
 	return true
 }
 
-// space steps over white space, where it may stand.
+// space steps over white space if Spaces allows it.
 func (s *Scanner) space() {
 	if s.Spaces {
 		s.blank()
@@ -207,8 +204,7 @@ func (s *Scanner) Value() bool {
 	}
 }
 
-// object steps over an object whose member values are stepped over by member,
-// which is given their names.
+// object steps over an object. member gets each name and steps over its value.
 func (s *Scanner) object(member func(name Span) bool) bool {
 	if !s.Enter("{") {
 		return false
@@ -220,8 +216,7 @@ func (s *Scanner) object(member func(name Span) bool) bool {
 	return s.members(member) && s.Literal("}") && s.Leave()
 }
 
-// Enter steps over the beginning of an object or an array, to be followed by Leave
-// behind its end.
+// Enter steps over the beginning of an object or array. Call Leave after its end.
 func (s *Scanner) Enter(beginning string) bool {
 	if s.depth == maxDepth || !s.Literal(beginning) {
 		return false
@@ -230,13 +225,13 @@ func (s *Scanner) Enter(beginning string) bool {
 	return true
 }
 
-// Leave is true.
+// Leave ends what Enter began. It returns true.
 func (s *Scanner) Leave() bool {
 	s.depth--
 	return true
 }
 
-// members steps over the members of an object, at least one.
+// members steps over one or more members of an object.
 func (s *Scanner) members(member func(name Span) bool) bool {
 	own := len(s.names)
 	for {
@@ -262,7 +257,8 @@ func (s *Scanner) members(member func(name Span) bool) bool {
 	}
 }
 
-// fresh notes a name; false if an object has too many, or it twice.
+// fresh records a member name. It is false if the object has the name already, or
+// too many names.
 func (s *Scanner) fresh(own int, name Span) bool {
 	if len(s.names)-own >= maxNames {
 		return false
@@ -276,7 +272,7 @@ func (s *Scanner) fresh(own int, name Span) bool {
 	return true
 }
 
-// Array steps over an array whose elements are stepped over by element.
+// Array steps over an array. element steps over one element.
 func (s *Scanner) Array(element func() bool) bool {
 	if !s.Enter("[") {
 		return false
@@ -298,7 +294,7 @@ func (s *Scanner) Array(element func() bool) bool {
 	}
 }
 
-// Plain steps over a string without escapes, and gives what is in it.
+// Plain steps over a string without escapes and returns its content.
 func (s *Scanner) Plain() (content Span, ok bool) {
 	content, escapes, ok := s.Quoted()
 	return content, ok && !escapes
@@ -310,10 +306,9 @@ func (s *Scanner) Str() bool {
 	return ok
 }
 
-// Quoted steps over a string and gives what is in it, and whether that has
-// escapes. What a short string holds is passed eight bytes at a time; in long
-// ones quotes and backslashes are far apart, and searched. Control characters
-// are found at the end.
+// Quoted steps over a string. It returns the content between the quotes and
+// whether that has escapes. Short strings are scanned eight bytes at a time; in
+// long ones the next quote or backslash is searched. End finds control characters.
 func (s *Scanner) Quoted() (content Span, escapes, ok bool) {
 	const short, each, high = 32, 0x0101010101010101, 0x8080808080808080
 	text, i := s.Text, s.At+1
@@ -322,8 +317,8 @@ func (s *Scanner) Quoted() (content Span, escapes, ok bool) {
 	}
 	for last := min(i+short, len(text)-8); i <= last; i += 8 {
 		w := binary.LittleEndian.Uint64(text[i:])
-		// Of bytes below 0x80, a difference has the high bit where the byte is a
-		// quote or a backslash; the lowest such bit is that of the first.
+		// For bytes below 0x80, the difference sets the high bit where the byte is a
+		// quote or a backslash. The lowest of these bits marks the first one.
 		quote, slash := w^('"'*each), w^('\\'*each)
 		if found := ((quote - each) | (slash - each)) &^ w & high; found != 0 {
 			i += bits.TrailingZeros64(found) / 8
@@ -338,7 +333,7 @@ func (s *Scanner) Quoted() (content Span, escapes, ok bool) {
 	return s.rest(i)
 }
 
-// rest is Quoted from i on, inside the string.
+// rest continues Quoted at i, inside the string.
 func (s *Scanner) rest(i int) (content Span, escapes, ok bool) {
 	text := s.Text
 	for {
@@ -372,11 +367,11 @@ func (s *Scanner) rest(i int) (content Span, escapes, ok bool) {
 	}
 }
 
-// escapeLen is how long the escape is that goes on with a byte; 0 is none.
+// escapeLen is the length of an escape by its second byte; 0 is no escape.
 var escapeLen = [256]uint8{'"': 2, '\\': 2, '/': 2, 'b': 2, 'f': 2, 'n': 2, 'r': 2, 't': 2, 'u': 6}
 
-// unicodeEscape is how long a \u with its digits is, 0 if it is none. Surrogates
-// come in pairs.
+// unicodeEscape is the length of the \u escape that b begins with, a surrogate
+// pair included; 0 if there is none.
 func unicodeEscape(b []byte) int {
 	switch n := unicodeDigits(b); {
 	case n < 0, 0xdc00 <= n && n <= 0xdfff:
@@ -393,8 +388,7 @@ func unicodeEscape(b []byte) int {
 	}
 }
 
-// unicodeDigits reads the four digits behind a \u; it is negative if there are
-// none.
+// unicodeDigits reads the four digits of a \u escape; -1 if they are no digits.
 func unicodeDigits(b []byte) (n int) {
 	if len(b) < 6 {
 		return -1

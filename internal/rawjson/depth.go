@@ -1,9 +1,9 @@
-package scan
+package rawjson
 
 import "bytes"
 
-// Deeper reports whether objects and arrays of a value are nested in more than so
-// many levels. The value must be well-formed.
+// Deeper reports whether the objects and arrays of a well-formed value are nested
+// more than the given number of levels.
 func Deeper(value []byte, than int) bool {
 	// Each level has a beginning and an end.
 	if len(value) <= 2*than || bytes.Count(value, []byte{'{'})+bytes.Count(value, []byte{'['}) <= than {
@@ -25,7 +25,7 @@ func Deeper(value []byte, than int) bool {
 	return false
 }
 
-// stringEnd is where the string that begins at i ends.
+// stringEnd is the index of the quote that ends the string beginning at i.
 func stringEnd(value []byte, i int) int {
 	for i++; i < len(value) && value[i] != '"'; i++ {
 		if value[i] == '\\' {

@@ -1,0 +1,48 @@
+package rawjson
+
+import (
+	"sync"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// splitter is a Scanner with the buffers that splitting needs. One goroutine uses
+// it at a time.
+type splitter struct {
+	Scanner
+	members  []Member
+	elements []jsontext.Value
+	// names caches member names: most objects of a file have the same few.
+	names [64]string
+}
+
+var splitters = sync.Pool{New: func() any { return &splitter{Scanner: Scanner{Spaces: true}} }}
+
+func takeSplitter() *splitter { return splitters.Get().(*splitter) }
+
+// release drops all references to the text, which may be large, and returns s to
+// the pool.
+func (s *splitter) release() {
+	const most = 1 << 10 // members or elements that stay allocated
+	s.Begin(nil)
+	clear(s.members)
+	clear(s.elements)
+	s.members, s.elements = s.members[:0], s.elements[:0]
+	if cap(s.members) > most || cap(s.elements) > most {
+		s.members, s.elements = nil, nil
+	}
+	splitters.Put(s)
+}
+
+// name converts a member name to a string, from the cache if it is there.
+func (s *splitter) name(b []byte) string {
+	const longest = 64 // names that are cached
+	if len(b) == 0 || len(b) > longest {
+		return string(b)
+	}
+	cached := &s.names[(len(b)*31+int(b[0])*7+int(b[len(b)-1]))%len(s.names)]
+	if *cached != string(b) {
+		*cached = string(b)
+	}
+	return *cached
+}
