@@ -5,57 +5,56 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/line"
 )
 
-// Adopted reports what Adopt did with a session.
+// Adopted reports an adoption.
 type Adopted struct {
 	Session string
-	// Read is how many events came, Stored how many of them were new.
+	// Read is the number of events in the stream, Stored how many of them were new.
 	Read, Stored int64
-	Head         Head
+	Head         event.Head
 }
 
-// Errors inside a CorruptError that Adopt and Verify give.
+// Errors inside a CorruptError of an adoption.
 var (
-	errChain     = errors.New("hash does not follow from the event before")
-	errGap       = errors.New("seq does not follow from the event before")
-	errUnended   = errors.New("the last append is incomplete")
-	errCountdown = errors.New("more does not count down within the append")
-	errFirst     = errors.New("the first event has neither seq 1 nor is it a session_forked")
-	errBlobDue   = errors.New("a blob that the event needs is missing")
-	errSpilled   = errors.New("an event of this type is never spilled")
+	errFirst   = errors.New("the first event has neither seq 1 nor is it a session_forked")
+	errNoBlob  = errors.New("a blob that the event needs is missing")
+	errSpilled = errors.New("an event of this type is never spilled")
 )
 
 // Adopt stores finished events of a session as they are: ids, seqs, times and
-// hashes are kept. Every crc was checked when they were parsed; Adopt checks
-// seqs, the chain, the JSON and the rules of payloads, and that blobs and a
-// fork's parent are there, before it stores anything. Events that the session
-// has already are passed over; a session with another history is a
-// *ConflictError. events is iterated twice.
+// hashes stay. Their crc was checked when they were parsed. Adopt checks seqs, the
+// chain, the JSON, the rules of payloads, and that blobs and a fork's parent exist,
+// before it stores anything. Events that the session has already are skipped; a
+// session with another history is a *ConflictError. events is iterated twice.
 //
-// Inlined data over the log's threshold is spilled, which changes no hash.
-func (l *Log) Adopt(ctx context.Context, session string, events iter.Seq2[Event, error]) (Adopted, error) {
-	adopted, err := l.adopt(ctx, session, events)
+// Data over the log's threshold is spilled, which changes no hash.
+func (l *Log) Adopt(ctx context.Context, session string, events iter.Seq2[event.Event, error]) (Adopted, error) {
+	adopted, err := l.adopt(ctx, session, events, false)
 	if err != nil {
 		return Adopted{}, fmt.Errorf("adopt: %w", ofSession(session, err))
 	}
 	return adopted, nil
 }
 
-// adopt is Adopt; its errors do not name the session.
-func (l *Log) adopt(ctx context.Context, session string, events iter.Seq2[Event, error]) (Adopted, error) {
-	if err := l.usable(ctx); err != nil {
+// adopt is Adopt. If salvaged is true, blobs may be missing, and a fork's parent
+// damaged. Errors do not name the session.
+func (l *Log) adopt(ctx context.Context, session string, events iter.Seq2[event.Event, error], salvaged bool) (Adopted, error) {
+	if err := l.readable(ctx, session); err != nil {
 		return Adopted{}, err
 	}
-	if err := CheckSessionID(session); err != nil {
-		return Adopted{}, err
+	if events == nil {
+		return Adopted{}, fmt.Errorf("%w: no events", event.ErrInvalid)
 	}
-	unlock, err := l.lockStore(ctx, false)
+	ctx, unlock, err := l.lockStore(ctx, false)
 	if err != nil {
 		return Adopted{}, err
 	}
 	defer unlock()
-	a := adoption{log: l, session: session, events: events}
+	a := adoption{log: l, session: session, events: events, salvaged: salvaged}
 	if err := a.verify(ctx); err != nil {
 		return Adopted{}, err
 	}
@@ -65,28 +64,15 @@ func (l *Log) adopt(ctx context.Context, session string, events iter.Seq2[Event,
 	return Adopted{Session: session, Read: a.read, Stored: a.stored, Head: a.head}, nil
 }
 
-// ofSession names the session in err, unless err does.
-func ofSession(session string, err error) error {
-	var conflict *ConflictError
-	var corrupt *CorruptError
-	if errors.As(err, &conflict) && conflict.Session == session ||
-		errors.As(err, &corrupt) && corrupt.Path == "" && corrupt.Session == session {
-		return err
-	}
-	return fmt.Errorf("session %q: %w", session, err)
-}
-
 type adoption struct {
 	log      *Log
 	session  string
-	events   iter.Seq2[Event, error]
+	events   iter.Seq2[event.Event, error]
+	salvaged bool
 	read     int64
 	stored   int64
-	head     Head
-	existing Head // the session's head before
-	// lax adopts what a repair salvaged: blobs may be missing, and a fork's
-	// parent be damaged.
-	lax bool
+	head     event.Head
+	existing event.Head // the session's head before
 }
 
 // verify checks the whole stream and stores nothing.
@@ -96,53 +82,69 @@ func (a *adoption) verify(ctx context.Context) error {
 		return err
 	}
 	a.existing = existing
-	c := continuity{session: a.session}
+	var s line.Sequence
 	for e, err := range a.events {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err == nil {
+			err = a.check(ctx, &s, &e)
+		}
 		if err != nil {
 			return err
 		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if c.last == (Head{}) {
-			if err := a.start(ctx, &c, &e); err != nil {
-				return err
-			}
-		}
-		if err := c.next(&e); err != nil {
-			return err
-		}
-		if err := a.checkContent(ctx, &e); err != nil {
-			return err
-		}
-		if e.Seq == existing.Seq && e.Hash() != existing.Hash {
-			return &ConflictError{Session: a.session, Expected: e.Head(), Actual: existing}
-		}
 		a.read++
 	}
-	if err := c.end(); err != nil {
-		return err
+	if err := s.End(); err != nil {
+		return damaged(a.session, s.Seq, err)
 	}
-	a.head = c.last
-	return a.compareShorter(ctx, c.last)
+	a.head = event.Head{Seq: s.Seq, Hash: event.Hash(s.Hash)}
+	return a.compareShorter(ctx, a.head)
 }
 
-// start checks the first event of the stream against what it follows.
-func (a *adoption) start(ctx context.Context, c *continuity, first *Event) error {
-	if first.Seq > 1 && first.Type != SessionForked {
-		return &CorruptError{Session: a.session, Offset: -1, Seq: first.Seq, Cause: errFirst}
+// check checks the next event of the stream.
+func (a *adoption) check(ctx context.Context, s *line.Sequence, e *event.Event) error {
+	if s.Seq == 0 {
+		if err := a.begin(ctx, s, e); err != nil {
+			return err
+		}
 	}
-	if first.Type != SessionForked {
+	if e.SessionID != a.session {
+		return damaged(a.session, s.Seq+1, event.ErrOtherSession)
+	}
+	var l line.Line
+	if err := l.Parse(e.Line(), line.Strings{Session: a.session}); err != nil {
+		return damaged(a.session, s.Seq+1, err)
+	}
+	if err := s.Next(l.Seq, l.More, l.Link(), l.Hash()); err != nil {
+		return damaged(a.session, s.Seq+1, err)
+	}
+	if err := a.checkContent(ctx, &l, e); err != nil {
+		return err
+	}
+	if e.Seq == a.existing.Seq && e.Hash() != a.existing.Hash {
+		return &ConflictError{Session: a.session, Expected: e.Head(), Actual: a.existing}
+	}
+	return nil
+}
+
+// begin checks the first event of the stream against its predecessor.
+func (a *adoption) begin(ctx context.Context, s *line.Sequence, first *event.Event) error {
+	if first.Type != event.SessionForked {
+		if first.Seq > 1 {
+			return damaged(a.session, first.Seq, errFirst)
+		}
 		return nil
 	}
-	f, _, err := first.Fork()
+	f, _, err := event.Decode[event.Fork](first)
 	if err != nil {
 		return err
 	}
 	if f.Seq != first.Seq-1 {
-		return &CorruptError{Session: a.session, Offset: -1, Seq: first.Seq, Cause: errFirst}
+		return damaged(a.session, first.Seq, errFirst)
 	}
-	if c.last = (Head{Seq: f.Seq, Hash: f.Hash}); a.lax {
+	s.Seq, s.Hash = f.Seq, line.Hash(f.Hash)
+	if a.salvaged {
 		return nil
 	}
 	if err := a.log.checkFork(ctx, a.session, &f); err != nil {
@@ -151,59 +153,54 @@ func (a *adoption) start(ctx context.Context, c *continuity, first *Event) error
 	return a.log.sync(ctx, f.Parent)
 }
 
-// compareShorter makes sure that a stream that ends before the session does is
-// its beginning.
-func (a *adoption) compareShorter(ctx context.Context, last Head) error {
+// compareShorter makes sure that a stream that ends before the session does is its
+// beginning.
+func (a *adoption) compareShorter(ctx context.Context, last event.Head) error {
 	if last.Seq == 0 || last.Seq >= a.existing.Seq {
 		return nil
 	}
-	e, err := a.log.ownEvent(ctx, a.session, last.Seq)
-	begins := errors.Is(err, ErrInvalidTree) // behind the stream's end, as a fork
-	if err != nil && !begins {
-		return err
+	for e, err := range a.log.store.Read(ctx, a.session, Span{From: last.Seq, To: last.Seq}) {
+		if err != nil {
+			return err
+		}
+		if e.Head() == last {
+			a.head = a.existing
+			return nil
+		}
 	}
-	if begins || e.Head() != last {
-		return &ConflictError{Session: a.session, Expected: last, Actual: a.existing}
-	}
-	a.head = a.existing
-	return nil
+	return &ConflictError{Session: a.session, Expected: last, Actual: a.existing}
 }
 
-// checkContent checks what the chain does not: the form of the line's JSON, that
-// blobs are there, and the rules of payloads.
-func (a *adoption) checkContent(ctx context.Context, e *Event) error {
-	if _, _, spilled := e.Spilled(); spilled && !e.Type.spillable() {
-		return &CorruptError{Session: a.session, Offset: -1, Seq: e.Seq, Cause: errSpilled}
+// checkContent checks what the chain does not: the JSON of the line, that blobs
+// exist, and the rules of payloads.
+func (a *adoption) checkContent(ctx context.Context, l *line.Line, e *event.Event) error {
+	if _, _, spilled := e.Spilled(); spilled && !e.Type.Erasable() {
+		return damaged(a.session, e.Seq, errSpilled)
 	}
-	if a.lax {
+	if a.salvaged {
 		return nil
 	}
 	for _, d := range e.Blobs() {
 		if err := a.log.checkBlob(ctx, d); err != nil {
-			return &CorruptError{Session: a.session, Offset: -1, Seq: e.Seq, Cause: fmt.Errorf("%w: %w", errBlobDue, err)}
+			return damaged(a.session, e.Seq, fmt.Errorf("%w: %w", errNoBlob, err))
 		}
 	}
-	return a.checkRules(ctx, e)
-}
-
-// checkRules checks the JSON of the line and the rules of its payload.
-func (a *adoption) checkRules(ctx context.Context, e *Event) error {
-	err := e.checkForm()
+	err := l.CheckJSON()
 	if err == nil && !e.Redacted() {
 		if err := a.log.fetch(ctx, e); err != nil {
 			return err
 		}
-		if err = checkData(e.Data); err == nil {
-			_, err = e.checkPayload()
+		if err = line.CheckData(e.Data); err == nil {
+			_, err = e.Check()
 		}
 	}
-	if err != nil && !errors.Is(err, ErrVersion) {
-		return &CorruptError{Session: a.session, Offset: -1, Seq: e.Seq, Cause: err}
+	if err != nil && !errors.Is(err, event.ErrVersion) {
+		return damaged(a.session, e.Seq, err)
 	}
 	return nil
 }
 
-// store writes what the session does not have yet, in whole appends.
+// store writes the events that the session does not have yet, in whole appends.
 func (a *adoption) store(ctx context.Context) error {
 	if a.read == 0 {
 		return nil
@@ -211,9 +208,9 @@ func (a *adoption) store(ctx context.Context) error {
 	if a.head.Seq <= a.existing.Seq {
 		return a.log.sync(ctx, a.session)
 	}
-	return a.log.alone(ctx, a.session, func(ctx context.Context, st *state) error {
-		defer st.drop()
-		defer a.log.disturb(a.session)
+	return a.log.exclusively(ctx, a.session, func(ctx context.Context, st *sessionState) error {
+		defer st.forget()
+		defer a.log.wakeWatchers(a.session)
 		b := batcher{adoption: a, head: a.existing}
 		for e, err := range a.events {
 			if err != nil {
@@ -233,14 +230,14 @@ func (a *adoption) store(ctx context.Context) error {
 // batcher gathers whole appends into writes within the bound of one append.
 type batcher struct {
 	*adoption
-	head  Head
-	ready []Event // whole appends
-	open  []Event // the append being gathered
-	size  int     // of the lines of ready
+	head  event.Head
+	ready []event.Event // whole appends
+	open  []event.Event // the append being gathered
+	size  int           // bytes of the lines of ready
 }
 
-func (b *batcher) add(ctx context.Context, e Event) error {
-	if b.log.spills(&e) {
+func (b *batcher) add(ctx context.Context, e event.Event) error {
+	if b.log.overThreshold(&e) {
 		if err := b.log.respill(ctx, &e); err != nil {
 			return err
 		}
@@ -262,16 +259,16 @@ func (b *batcher) add(ctx context.Context, e Event) error {
 	return nil
 }
 
-// fit brings the append that was gathered within the bound, as Append did when
-// its data was not inlined yet, and returns its size.
+// fit spills data of the gathered append until it is within the bound, as Append
+// did before the data was inlined, and returns its size.
 func (b *batcher) fit(ctx context.Context) (size int, err error) {
 	for i := range b.open {
 		size += len(b.open[i].Line()) + 1
 	}
 	for size > maxAppend {
-		largest := largestInline(b.open)
+		largest := b.largestOpen()
 		if largest == nil {
-			return 0, fmt.Errorf("%w: the append's lines take %d bytes, at most %d", ErrInvalidSize, size, maxAppend)
+			return 0, fmt.Errorf("%w: the append's lines take %d bytes, at most %d", event.ErrInvalidSize, size, maxAppend)
 		}
 		size -= len(largest.Line())
 		if err := b.log.respill(ctx, largest); err != nil {
@@ -282,6 +279,20 @@ func (b *batcher) fit(ctx context.Context) (size int, err error) {
 	return size, nil
 }
 
+func (b *batcher) largestOpen() (largest *event.Event) {
+	for i := range b.open {
+		e := &b.open[i]
+		_, _, spilled := e.Spilled()
+		if spilled || len(e.Data) <= minSpill || !e.Type.Erasable() {
+			continue
+		}
+		if largest == nil || len(e.Data) > len(largest.Data) {
+			largest = e
+		}
+	}
+	return largest
+}
+
 func (b *batcher) flush(ctx context.Context) error {
 	if len(b.ready) == 0 {
 		return nil
@@ -289,7 +300,7 @@ func (b *batcher) flush(ctx context.Context) error {
 	err := b.log.store.Append(ctx, b.session, b.head, b.ready, false)
 	var conflict *ConflictError
 	if errors.As(err, &conflict) && conflict.Cut != nil && conflict.Actual == b.head {
-		err = b.withoutCut(ctx)
+		err = b.forgetCut(ctx)
 	}
 	if err != nil {
 		return err
@@ -300,77 +311,31 @@ func (b *batcher) flush(ctx context.Context) error {
 	return nil
 }
 
-// withoutCut appends behind a torn tail that was cut, as one that an earlier
-// adoption left when it was killed.
-func (b *batcher) withoutCut(ctx context.Context) error {
-	forgetter, ok := As[CutForgetter](b.log.store)
+// forgetCut appends after a torn tail was cut, such as one that an interrupted
+// adoption left.
+func (b *batcher) forgetCut(ctx context.Context) error {
+	tails, ok := As[TailKeeper](b.log.store)
 	if !ok {
 		return fmt.Errorf("settle a cut: %w", ErrUnsupported)
 	}
-	if err := forgetter.ForgetCut(ctx, b.session, b.head); err != nil {
+	if err := tails.ForgetCut(ctx, b.session, b.head); err != nil {
 		return err
 	}
 	return b.log.store.Append(ctx, b.session, b.head, b.ready, false)
 }
 
-// respill turns a line with inlined data into one that names a blob. No hash
-// changes.
-func (l *Log) respill(ctx context.Context, e *Event) error {
-	if err := l.spill(ctx, e); err != nil {
+// respill moves the data of a stored line into a blob. No hash changes.
+func (l *Log) respill(ctx context.Context, e *event.Event) error {
+	ref, err := l.spillData(ctx, e.Data)
+	if err != nil {
 		return err
 	}
-	return e.rebuild()
-}
-
-// rebuild renders e's line anew from its header, salt, hash and content.
-func (e *Event) rebuild() error {
-	h, salt := e.Hash(), e.salt()
-	line := append([]byte(`{"crc":"00000000",`), e.header()...)
-	line = append(append(line, `,"salt":"`...), salt...)
-	line = append(append(append(line, `","hash":"`...), h.String()...), '"')
-	line = appendBlobs(line, e.Blobs())
-	line, _ = e.appendMeta(line, 0)
-	line, _ = e.appendPayload(line)
-	line = append(line, '}')
-	finish(line)
-	fresh, err := ParseLine(line, e.SessionID)
-	if err != nil {
-		return fmt.Errorf("rebuild line of event %d: %w", e.Seq, err)
+	var stored line.Line
+	if err := stored.Parse(e.Line(), line.Strings{Session: e.SessionID}); err != nil {
+		return err
 	}
-	*e = fresh
-	return nil
-}
-
-// continuity checks that events follow each other: session, seq, chain, and
-// the countdown within appends.
-type continuity struct {
-	session string
-	last    Head
-	more    int
-}
-
-func (c *continuity) next(e *Event) error {
-	cause := error(nil)
-	switch {
-	case e.SessionID != c.session:
-		cause = errWrongSession
-	case e.Seq != c.last.Seq+1:
-		cause = errGap
-	case !e.chainsFrom(c.last.Hash):
-		cause = errChain
-	case c.more > 0 && e.More() != c.more-1:
-		cause = errCountdown
-	}
-	if cause != nil {
-		return &CorruptError{Session: c.session, Offset: -1, Seq: c.last.Seq + 1, Cause: cause}
-	}
-	c.last, c.more = e.Head(), e.More()
-	return nil
-}
-
-func (c *continuity) end() error {
-	if c.more > 0 {
-		return &CorruptError{Session: c.session, Offset: -1, Seq: c.last.Seq, Cause: errUnended}
-	}
-	return nil
+	stored.Digest, stored.Bytes = string(ref.Blob), ref.Bytes
+	stored.Blobs = digestStrings(withDigest(e.Blobs(), ref.Blob))
+	*e, err = event.Parse(stored.Relocate(), e.SessionID)
+	return err
 }

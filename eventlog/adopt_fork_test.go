@@ -7,28 +7,30 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/testkit"
+	"github.com/convlog/convlog/upkeep/repair"
 )
 
 // A fork that begins behind the end of what is adopted, or salvaged, is another
 // session.
 func TestNameTakenByFork(t *testing.T) {
 	ctx, dir := t.Context(), t.TempDir()
-	l, other := openLog(t, stores["jsonl"](dir)), openLog(t, stores["sqlite"](t.TempDir()))
-	b := busy{t: t, log: l, acked: map[string]eventlog.Head{}}
-	head, err := l.Append(ctx, "parent", eventlog.New, userSays(t, "1"), userSays(t, "2"), userSays(t, "3"))
+	l, other := testkit.Open(t, testkit.Stores["jsonl"](dir)), testkit.Open(t, testkit.Stores["sqlite"](t.TempDir()))
+	head, err := l.Append(ctx, "parent", eventlog.New(), event.UserMessage("1"), event.UserMessage("2"), event.UserMessage("3"))
 	for _, fork := range []string{"fork", "short-salvaged"} {
 		if err == nil {
-			err = b.fork(ctx, fork, "parent", head)
+			_, err = testkit.Fork(ctx, l, fork, "parent", head.Seq)
 		}
 	}
 	for range 2 {
 		if err == nil {
-			_, err = l.Append(ctx, "short", eventlog.Any, userSays(t, "hello"))
+			_, err = l.Append(ctx, "short", eventlog.Any(), event.UserMessage("hello"))
 		}
 	}
 	if err == nil {
-		_, err = other.Append(ctx, "fork", eventlog.New, userSays(t, "hello"))
+		_, err = other.Append(ctx, "fork", eventlog.New(), event.UserMessage("hello"))
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -44,10 +46,10 @@ func TestNameTakenByFork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.Repair(ctx, "short", eventlog.RepairOptions{As: "fork"}); !errors.Is(err, eventlog.ErrExists) {
+	if _, err := repair.Session(ctx, l, "short", repair.Options{As: "fork"}); !errors.Is(err, eventlog.ErrExists) {
 		t.Errorf("salvaged: %v", err)
 	}
-	if done, err := l.Repair(ctx, "short", eventlog.RepairOptions{}); err != nil || done.As != "short-salvaged-2" {
+	if done, err := repair.Session(ctx, l, "short", repair.Options{}); err != nil || done.As != "short-salvaged-2" {
 		t.Errorf("salvaged as %q, %v", done.As, err)
 	}
 }

@@ -10,8 +10,13 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/store/storetest"
+	"github.com/convlog/convlog/internal/testkit"
+	"github.com/convlog/convlog/store/memory"
+	"github.com/convlog/convlog/upkeep/erase"
+	"github.com/convlog/convlog/upkeep/transfer"
+	"github.com/convlog/convlog/upkeep/verify"
 )
 
 const maxFuzzed = 64 << 10 // larger inputs find nothing more, and take their time
@@ -20,7 +25,7 @@ const maxFuzzed = 64 << 10 // larger inputs find nothing more, and take their ti
 // it stands as it was given, verifies, moves to another store with the same
 // hash, and can be erased.
 func FuzzAppend(f *testing.F) {
-	types := eventlog.Types()
+	types := event.Types()
 	for i, name := range types {
 		f.Add(string(name), []byte(`{"role":"tool","parts":[{"type":"tool_result","call_id":"c1"}],"to":1,"reason":"r","extra":{"a":1}}`), []byte(nil), []byte(nil), i%2 == 0)
 	}
@@ -32,13 +37,13 @@ func FuzzAppend(f *testing.F) {
 	f.Add("session_forked", []byte(`{"parent":"p","seq":0,"hash":"`+strings.Repeat("0", 64)+`"}`), []byte(`{"fork_origin":7}`), []byte(nil), false)
 	f.Add("note/2", []byte(`{"a" : [1.0, 1E400, -0, "\u0061"]}`), []byte(`{}`), []byte(`{"data\u0020":null}`), false)
 	f.Add("message_added/2", []byte(`{}`), []byte(nil), []byte(nil), false)
-	f.Add("artifact_recorded", []byte(`{"artifact_id":"a","body":{"blob":"`+string(eventlog.DigestOf([]byte("body")))+`","bytes":4}}`), []byte(nil), []byte(nil), false)
+	f.Add("artifact_recorded", []byte(`{"artifact_id":"a","body":{"blob":"`+string(event.DigestOf([]byte("body")))+`","bytes":4}}`), []byte(nil), []byte(nil), false)
 	f.Fuzz(func(t *testing.T, typ string, data, metadata, extras []byte, lenient bool) {
 		if len(typ)+len(data)+len(metadata)+len(extras) > maxFuzzed {
 			return
 		}
 		x := newFuzzedLog(t)
-		e := eventlog.Event{ID: eventlog.NewID(), Type: eventlog.Type(typ), Data: bytes.Clone(data), Metadata: bytes.Clone(metadata)}
+		e := event.Event{ID: event.NewID(), Type: event.Type(typ), Data: bytes.Clone(data), Metadata: bytes.Clone(metadata)}
 		if len(extras) > 0 && e.SetExtras(extras) != nil {
 			return
 		}
@@ -65,19 +70,17 @@ func FuzzAppend(f *testing.F) {
 type fuzzedLog struct {
 	*testing.T
 	log  *eventlog.Log
-	head eventlog.Head
+	head event.Head
 }
 
 func newFuzzedLog(t *testing.T) *fuzzedLog {
-	x := &fuzzedLog{T: t, log: eventlog.Open(storetest.NewMemory())}
+	x := &fuzzedLog{T: t, log: eventlog.Open(memory.New())}
 	t.Cleanup(func() { x.log.Close() })
-	hello, err := eventlog.NewUserMessage("hello")
+	hello := event.UserMessage("hello")
+	call := event.New(event.Message{Role: event.Assistant, Parts: []event.Part{event.ToolCall("c1", "n", nil)}})
+	_, err := x.log.PutBlob(t.Context(), strings.NewReader("body"))
 	x.must(err)
-	call, err := eventlog.NewMessage(eventlog.Message{Role: eventlog.Assistant, Parts: []eventlog.Part{eventlog.ToolCall("c1", "n", nil)}})
-	x.must(err)
-	_, err = x.log.PutBlob(t.Context(), strings.NewReader("body"))
-	x.must(err)
-	x.head, err = x.log.Append(t.Context(), "s", eventlog.New, hello, call)
+	x.head, err = x.log.Append(t.Context(), "s", eventlog.New(), hello, call)
 	x.must(err)
 	return x
 }
@@ -92,7 +95,7 @@ func (x *fuzzedLog) must(err error) {
 // refused makes sure that a refusal names its rule and changed nothing.
 func (x *fuzzedLog) refused(err error) {
 	x.Helper()
-	if !errors.Is(err, eventlog.ErrInvalid) && !errors.Is(err, eventlog.ErrVersion) && !errors.Is(err, eventlog.ErrNotFound) {
+	if !errors.Is(err, event.ErrInvalid) && !errors.Is(err, event.ErrVersion) && !errors.Is(err, eventlog.ErrNotFound) {
 		x.Fatalf("refused without a rule: %v", err)
 	}
 	if head, err := x.log.Head(x.Context(), "s"); err != nil || head != x.head {
@@ -101,7 +104,7 @@ func (x *fuzzedLog) refused(err error) {
 }
 
 // stands makes sure that the event is read as it was given, and verifies.
-func (x *fuzzedLog) stands(head eventlog.Head, e *eventlog.Event) {
+func (x *fuzzedLog) stands(head event.Head, e *event.Event) {
 	x.Helper()
 	got, err := x.log.Event(x.Context(), "s", head.Seq)
 	x.must(err)
@@ -121,7 +124,7 @@ func (x *fuzzedLog) stands(head eventlog.Head, e *eventlog.Event) {
 
 func (x *fuzzedLog) verifies(log *eventlog.Log, session string) {
 	x.Helper()
-	report, err := log.Verify(x.Context(), session)
+	report, err := verify.Session(x.Context(), log, session)
 	x.must(err)
 	for _, d := range report.Defects {
 		x.Fatalf("accepted, but %v", d)
@@ -129,13 +132,13 @@ func (x *fuzzedLog) verifies(log *eventlog.Log, session string) {
 }
 
 // moves makes sure that an export is taken elsewhere, with the same head.
-func (x *fuzzedLog) moves(head eventlog.Head) {
+func (x *fuzzedLog) moves(head event.Head) {
 	x.Helper()
 	var stream bytes.Buffer
-	x.must(x.log.Export(x.Context(), &stream, "s"))
-	other := eventlog.Open(storetest.NewMemory())
+	x.must(transfer.Export(x.Context(), x.log, &stream, "s"))
+	other := eventlog.Open(memory.New())
 	defer other.Close()
-	adopted, err := other.Import(x.Context(), bytes.NewReader(stream.Bytes()))
+	adopted, err := transfer.Import(x.Context(), other, bytes.NewReader(stream.Bytes()))
 	if err != nil || len(adopted) != 1 || adopted[0].Head != head {
 		x.Fatalf("import of the export: %+v, %v\n%s", adopted, err, stream.Bytes())
 	}
@@ -144,11 +147,11 @@ func (x *fuzzedLog) moves(head eventlog.Head) {
 
 // erases makes sure that the newest event can be redacted, and that the calls
 // before it are known afterwards.
-func (x *fuzzedLog) erases(head eventlog.Head, t eventlog.Type) {
+func (x *fuzzedLog) erases(head event.Head, t event.Type) {
 	x.Helper()
-	before, err := collected(x.log.ActivePath(x.Context(), "s"))
+	before, err := testkit.Collect(x.log.Read(x.Context(), "s", eventlog.All().OnPath()))
 	x.must(err)
-	if _, err := x.log.Redact(x.Context(), "s", "", head.Seq); errors.Is(err, eventlog.ErrInvalidType) {
+	if _, err := erase.Redact(x.Context(), x.log, "s", []int64{head.Seq}, erase.RedactOptions{Reason: ""}); errors.Is(err, event.ErrInvalidType) {
 		return
 	} else if err != nil {
 		x.Fatalf("redact %s: %v", t, err)
@@ -159,33 +162,22 @@ func (x *fuzzedLog) erases(head eventlog.Head, t eventlog.Type) {
 		x.Fatalf("redacted %s is %s", t, e.Line())
 	}
 	x.verifies(x.log, "s")
-	after, err := collected(x.log.ActivePath(x.Context(), "s"))
+	after, err := testkit.Collect(x.log.Read(x.Context(), "s", eventlog.All().OnPath()))
 	x.must(err)
 	if diff := cmp.Diff(seqs(before), seqs(after[:len(after)-1])); diff != "" {
 		x.Fatalf("redacting moved the path:\n%s", diff)
 	}
-	result, err := eventlog.NewToolResult("c1", "n", "ok", false)
-	x.must(err)
-	if _, err := x.log.Append(x.Context(), "s", eventlog.Any, result); err != nil && !errors.Is(err, eventlog.ErrInvalidResult) {
+	result := event.ToolOutput("c1", "n", []byte("ok"), false)
+	if _, err := x.log.Append(x.Context(), "s", eventlog.Any(), result); err != nil && !errors.Is(err, event.ErrInvalidResult) {
 		x.Fatalf("append behind a redacted event: %v", err)
 	}
 }
 
-func seqs(events []eventlog.Event) (all []int64) {
+func seqs(events []event.Event) (all []int64) {
 	for _, e := range events {
 		all = append(all, e.Seq)
 	}
 	return all
-}
-
-func collected(events func(func(eventlog.Event, error) bool)) (all []eventlog.Event, err error) {
-	for e, err := range events {
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, e)
-	}
-	return all, nil
 }
 
 // compacted is value without white space outside strings, by another way than

@@ -1,37 +1,35 @@
 package eventlog
 
-import "github.com/go-json-experiment/json/jsontext"
+import (
+	"context"
+	"fmt"
+	"io"
 
-// Artifact is the payload of artifact_recorded: it describes something that a
-// session made.
-type Artifact struct {
-	ArtifactID string `json:"artifact_id"`
-	// Name is empty, or replaces the artifact of that name.
-	Name        string `json:"name,omitzero"`
-	Kind        string `json:"kind,omitzero"`
-	MediaType   string `json:"media_type,omitzero"`
-	Description string `json:"description,omitzero"`
-	// Body is the artifact itself, where the log keeps it; URI where others do.
-	Body BlobRef `json:"body,omitzero"`
-	URI  string  `json:"uri,omitzero"`
-	// ChildID and SessionID say which run made it, if another one did.
-	ChildID   string `json:"child_id,omitzero"`
-	SessionID string `json:"session_id,omitzero"`
-	// Extra is an object of the producer's own members, or nil.
-	Extra jsontext.Value `json:"extra,omitzero"`
+	"github.com/convlog/convlog/event"
+)
+
+// StoreArtifact stores a body as a blob and appends the artifact_recorded event
+// that refers to it. It returns the artifact with its body set. If the append
+// fails, the blob is left for garbage collection. To record a body that is stored
+// elsewhere, append event.New(a).
+func (l *Log) StoreArtifact(ctx context.Context, session string, expect Expect, a event.Artifact, body io.Reader) (event.Artifact, event.Head, error) {
+	if err := event.CheckSessionID(session); err != nil {
+		return a, event.Head{}, err
+	}
+	ref, err := l.PutBlob(ctx, body)
+	if err != nil {
+		return a, event.Head{}, fmt.Errorf("store artifact %q: %w", a.Name, err)
+	}
+	a.Body = ref
+	head, err := l.Append(ctx, session, expect, event.New(a))
+	return a, head, err
 }
 
-// NewArtifactRecorded makes an artifact_recorded. The artifact's id is required.
-func NewArtifactRecorded(a Artifact) (Event, error) { return NewEvent(a) }
-
-// Artifact reads an artifact_recorded; ok and err are as for Message.
-func (e *Event) Artifact() (a Artifact, ok bool, err error) {
-	return decode[Artifact](e, ArtifactRecorded)
+// OpenArtifact opens the body of an artifact that is stored as a blob;
+// ErrBlobNotFound if it is stored elsewhere.
+func (l *Log) OpenArtifact(ctx context.Context, a event.Artifact) (io.ReadCloser, error) {
+	if a.Body.Blob == "" {
+		return nil, fmt.Errorf("artifact %q is stored elsewhere (%s): %w", a.Name, a.URI, ErrBlobNotFound)
+	}
+	return l.OpenBlob(ctx, a.Body.Blob)
 }
-
-// EventType is artifact_recorded.
-func (a Artifact) EventType() Type { return ArtifactRecorded }
-func (a Artifact) check() error {
-	return firstError(require("artifact_id", a.ArtifactID), a.Body.check("body"), requireExtra(a.Extra))
-}
-func (a Artifact) needs() []Digest { return a.Body.needs() }

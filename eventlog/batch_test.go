@@ -7,24 +7,26 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/convlog/convlog/event"
 )
 
 // gated is a store in memory, of one session, whose appends wait to be let in
 // and then do what they are told.
 type gated struct {
 	Store
-	events []Event
+	events []event.Event
 	enter  chan struct{}
 	answer chan error
 }
 
-func (g *gated) Append(_ context.Context, _ string, _ Head, events []Event, _ bool) error {
+func (g *gated) Append(_ context.Context, _ string, _ event.Head, events []event.Event, _ bool) error {
 	g.enter <- struct{}{}
 	if err := <-g.answer; err != nil {
 		return err
 	}
 	for i := range events {
-		e, err := ParseLine(slices.Clone(events[i].Line()), "")
+		e, err := event.Parse(slices.Clone(events[i].Line()), "")
 		if err != nil {
 			return err
 		}
@@ -33,14 +35,14 @@ func (g *gated) Append(_ context.Context, _ string, _ Head, events []Event, _ bo
 	return nil
 }
 
-func (g *gated) Read(_ context.Context, _ string, r Span) iter.Seq2[Event, error] {
-	events := slices.DeleteFunc(slices.Clone(g.events), func(e Event) bool {
+func (g *gated) Read(_ context.Context, _ string, r Span) iter.Seq2[event.Event, error] {
+	events := slices.DeleteFunc(slices.Clone(g.events), func(e event.Event) bool {
 		return e.Seq < r.From || r.To > 0 && e.Seq > r.To
 	})
 	if r.Backward {
 		slices.Reverse(events)
 	}
-	return func(yield func(Event, error) bool) {
+	return func(yield func(event.Event, error) bool) {
 		for _, e := range events {
 			if !yield(e, nil) {
 				return
@@ -50,37 +52,33 @@ func (g *gated) Read(_ context.Context, _ string, r Span) iter.Seq2[Event, error
 }
 
 type outcome struct {
-	head Head
+	head event.Head
 	err  error
 }
 
 // batchOf appends first, and while the store is busy with that what each of
 // expects asks for of one and the same event, so that those go into one batch,
 // which the store answers with answer.
-func batchOf(t *testing.T, answer error, expects func(Head) []Expect) (stored []Event, outcomes []outcome) {
+func batchOf(t *testing.T, answer error, expects func(event.Head) []Expect) (stored []event.Event, outcomes []outcome) {
 	t.Helper()
 	g := &gated{enter: make(chan struct{}), answer: make(chan error)}
 	l := Open(g)
-	note := func(text string) Event {
-		e, err := NewUserMessage(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return e
+	note := func(text string) event.Event {
+		return event.UserMessage(text)
 	}
-	add := func(x Expect, e Event, results chan<- outcome) {
+	add := func(x Expect, e event.Event, results chan<- outcome) {
 		head, err := l.Append(context.Background(), "s", x, e)
 		results <- outcome{head, err}
 	}
 	first, second, rest := make(chan outcome, 1), make(chan outcome, 1), make(chan outcome, 9)
-	go add(Any, note("zero"), first)
+	go add(Any(), note("zero"), first)
 	<-g.enter
 	g.answer <- nil
 	zero := <-first
-	go add(Any, note("one"), second)
+	go add(Any(), note("one"), second)
 	<-g.enter
-	same, h := note("two"), l.find("s")
-	one := Head{Seq: 2, Hash: h.state.cur.Hash}
+	same, h := note("two"), l.findHot("s")
+	one := event.Head{Seq: 2, Hash: h.state.staged.head.Hash}
 	queue := expects(one)
 	for i, x := range queue {
 		go add(x, same, rest)
@@ -105,10 +103,10 @@ func batchOf(t *testing.T, answer error, expects func(Head) []Expect) (stored []
 // Retries of one event that meet in a batch are one event, and share its fate.
 func TestSameEventTwiceInABatch(t *testing.T) {
 	failed := errors.New("no")
-	for name, expects := range map[string]func(Head) []Expect{
-		"Any":      func(Head) []Expect { return []Expect{Any, Any, Any} },
-		"At":       func(h Head) []Expect { return []Expect{At(h), At(h)} },
-		"AnyAfter": func(h Head) []Expect { return []Expect{Any, AnyAfter(h), At(h)} },
+	for name, expects := range map[string]func(event.Head) []Expect{
+		"Any":      func(event.Head) []Expect { return []Expect{Any(), Any(), Any()} },
+		"At":       func(h event.Head) []Expect { return []Expect{At(h), At(h)} },
+		"AnyAfter": func(h event.Head) []Expect { return []Expect{Any(), AnyAfter(h), At(h)} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			stored, outcomes := batchOf(t, nil, expects)

@@ -4,20 +4,18 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/store/storetest"
+	"github.com/convlog/convlog/store/memory"
 )
 
 // No session is a child run of itself.
 func TestOwnChild(t *testing.T) {
-	log := eventlog.Open(storetest.NewMemory())
+	log := eventlog.Open(memory.New())
 	defer log.Close()
-	for session, want := range map[string]error{"s": eventlog.ErrInvalidPayload, "above": nil} {
-		e, err := eventlog.NewChildStarted(eventlog.Child{ChildID: "c", ChildSessionID: "s"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := log.Append(t.Context(), session, eventlog.New, e); !errors.Is(err, want) {
+	for session, want := range map[string]error{"s": event.ErrInvalidPayload, "above": nil} {
+		e := event.New(event.Child{State: event.ChildStateStarted, ChildID: "c", ChildSessionID: "s"})
+		if _, err := log.Append(t.Context(), session, eventlog.New(), e); !errors.Is(err, want) {
 			t.Errorf("appended to %q: %v", session, err)
 		}
 	}

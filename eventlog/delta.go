@@ -7,24 +7,25 @@ import (
 	"sync"
 
 	"github.com/oklog/ulid/v2"
+
+	"github.com/convlog/convlog/event"
 )
 
 // Delta is a piece of a message that is being streamed. Deltas are ephemeral:
-// watchers in this process may see them, a slow one misses some, and the log
-// never holds one. The finished message is appended as an event.
+// watchers in this process may see them, a slow one misses some, and the log never
+// stores one. The finished message is appended as an event.
 type Delta struct {
 	// Message is the id that the message's event will have.
 	Message ulid.ULID
 	// Part is the index of the part that grows.
 	Part int
 	// Kind is the part's type.
-	Kind PartType
-	// Text is what is added to it.
+	Kind event.PartType
+	// Text is added to the part.
 	Text string
 }
 
-// deltaBuffer is how many deltas wait for a slow watcher before some are
-// dropped.
+// deltaBuffer is how many deltas wait for a slow watcher before some are dropped.
 const deltaBuffer = 256
 
 // deltas are the streams of one session.
@@ -33,10 +34,9 @@ type deltas struct {
 	streams []chan Delta
 }
 
-// Publish hands a delta to this process's watchers of the session. It never
-// waits.
+// Publish gives a delta to this process's watchers of the session. It never waits.
 func (l *Log) Publish(session string, d Delta) {
-	h := l.find(session)
+	h := l.findHot(session)
 	if h == nil {
 		return
 	}
@@ -50,8 +50,8 @@ func (l *Log) Publish(session string, d Delta) {
 	}
 }
 
-// Deltas yields the deltas that are published for a session from the start of
-// the iteration on, until ctx or the log ends.
+// Deltas yields the deltas that are published for a session from the start of the
+// iteration on, until ctx or the log ends.
 func (l *Log) Deltas(ctx context.Context, session string) iter.Seq[Delta] {
 	return func(yield func(Delta) bool) {
 		h := l.acquire(session)

@@ -3,88 +3,58 @@ package eventlog
 import (
 	"errors"
 	"fmt"
+
+	"github.com/convlog/convlog/event"
 )
 
-// Errors of the contract. After each of these the log stays usable.
+// Errors of the contract. The log stays usable after each of them. Errors about
+// events are in package event: event.ErrInvalid and its rules, event.ErrVersion,
+// event.ErrRedacted.
 var (
 	// ErrNotFound: the session does not exist.
 	ErrNotFound = errors.New("session not found")
 	// ErrExists: the session exists already.
 	ErrExists = errors.New("session exists")
 	// ErrConflict: the session's head is not the expected one, or an event id
-	// is taken by other content. See ConflictError.
+	// belongs to other content. See ConflictError.
 	ErrConflict = errors.New("conflict")
 	// ErrClosed: the log or its store was closed.
 	ErrClosed = errors.New("log is closed")
-	// ErrReadOnly: the store was opened for reading only, or has been set
-	// read-only after damage.
+	// ErrReadOnly: the store was opened for reading only, or became read-only
+	// after damage.
 	ErrReadOnly = errors.New("store is read-only")
-	// ErrLocked: another process has held a lock of the store for longer than the
-	// store was told to wait.
+	// ErrLocked: another process held a lock longer than the store may wait.
 	ErrLocked = errors.New("locked by another process")
-	// ErrUnknownOutcome: the write may or may not stand; append the same events
+	// ErrUnknownOutcome: the write may be stored or not. Append the same events
 	// again. See UnknownOutcomeError.
 	ErrUnknownOutcome = errors.New("outcome unknown")
 	// ErrCorrupt: damaged bytes. See CorruptError.
 	ErrCorrupt = errors.New("corrupt")
-	// ErrVersion: written by a newer version. See VersionError.
-	ErrVersion = errors.New("unsupported version")
-	// ErrUnsupported: the store lacks the ability that was asked for.
+	// ErrUnsupported: the store lacks an ability.
 	ErrUnsupported = errors.New("not supported by this store")
-	// ErrEventNotFound: no event with that seq or id.
+	// ErrEventNotFound: no event has that seq or id.
 	ErrEventNotFound = errors.New("event not found")
-	// ErrBlobNotFound: no blob with that digest.
+	// ErrBlobNotFound: no blob has that digest.
 	ErrBlobNotFound = errors.New("blob not found")
-	// ErrInUse: the session is needed by forks of it.
+	// ErrInUse: forks need the session.
 	ErrInUse = errors.New("session is in use")
 	// ErrLineage: the parent of a session that may be a fork cannot be read.
 	ErrLineage = errors.New("lineage cannot be read")
-	// ErrRedacted: the payload asked for has been redacted.
-	ErrRedacted = errors.New("event is redacted")
-	// ErrForeign: a JSON line that no log wrote (it has neither crc nor hash).
-	ErrForeign = errors.New("not a line of a log")
+	// ErrExpectation: an append without an expectation. See Expect.
+	ErrExpectation = errors.New("the append has no expectation: use Any, New or At")
+	// ErrRefused: Options.Hook refused the event. It matches event.ErrInvalid.
+	ErrRefused = fmt.Errorf("%w: refused by hook", event.ErrInvalid)
 )
 
-// ErrInvalid is matched by every error of validation; each rule has a
-// sentinel of its own. Nothing was written.
-var ErrInvalid = errors.New("invalid event")
-
-// The rules of validation, one sentinel each.
-var (
-	ErrInvalidSession   = rule("session id")
-	ErrInvalidID        = rule("event id")
-	ErrInvalidType      = rule("event type")
-	ErrInvalidTimestamp = rule("timestamp")
-	ErrInvalidCost      = rule("cost")
-	ErrInvalidMetadata  = rule("metadata")
-	ErrInvalidData      = rule("data")
-	ErrInvalidPayload   = rule("payload")
-	ErrInvalidRole      = rule("role")
-	ErrInvalidMessage   = rule("message")
-	ErrInvalidCall      = rule("tool call")
-	ErrInvalidResult    = rule("tool result")
-	ErrInvalidTree      = rule("tree event")
-	ErrInvalidBlob      = rule("blob")
-	ErrInvalidSize      = rule("size")
-	// ErrRefused: a hook refused the event.
-	ErrRefused = rule("refused by hook")
-)
-
-type ruleError struct{ rule string }
-
-func rule(name string) error              { return &ruleError{name} }
-func (e *ruleError) Error() string        { return "invalid " + e.rule }
-func (e *ruleError) Is(target error) bool { return target == ErrInvalid }
-
-// ConflictError says what an append expected and what it found. It matches
-// ErrConflict.
+// ConflictError reports the expectation of an append and the head it found. It
+// matches ErrConflict, and ErrExists if the session was expected to be new.
 type ConflictError struct {
 	Session          string
-	Expected, Actual Head
-	// Cut is set by a store that removed a torn tail: the next append must
-	// name it. Log handles it; users do not see it.
-	Cut *Cut
-	// ID is set when an event id is taken by other content.
+	Expected, Actual event.Head
+	// Cut is set by a store that removed a torn tail: the next append must name
+	// it. Log handles it; users never see it.
+	Cut *event.Cut
+	// ID is set if the id of an appended event belongs to other content.
 	ID string
 }
 
@@ -95,15 +65,17 @@ func (e *ConflictError) Error() string {
 	return fmt.Sprintf("conflict in session %q: expected head %v, found %v", e.Session, e.Expected, e.Actual)
 }
 
-// Is matches ErrConflict.
-func (e *ConflictError) Is(target error) bool { return target == ErrConflict }
+// Is matches ErrConflict and ErrExists.
+func (e *ConflictError) Is(target error) bool {
+	return target == ErrConflict || target == ErrExists && e.ID == "" && e.Expected.IsZero() && !e.Actual.IsZero()
+}
 
 // UnknownOutcomeError names the head before a write whose outcome is unknown.
-// Append the same events again, At that head or AnyAfter it: they are stored
-// once. It matches ErrUnknownOutcome.
+// Append the same events again, At that head or AnyAfter it: they are stored once.
+// It matches ErrUnknownOutcome.
 type UnknownOutcomeError struct {
 	Session string
-	Head    Head
+	Head    event.Head
 	Cause   error
 }
 
@@ -114,12 +86,12 @@ func (e *UnknownOutcomeError) Error() string {
 // Is matches ErrUnknownOutcome.
 func (e *UnknownOutcomeError) Is(target error) bool { return target == ErrUnknownOutcome }
 
-// Unwrap gives the cause.
+// Unwrap is the cause.
 func (e *UnknownOutcomeError) Unwrap() error { return e.Cause }
 
-// CorruptError locates damage. Path names the file or table, Offset is the
-// byte offset of the bad line (-1 where there is none), Seq the seq that was
-// due there (0 if unknown). It matches ErrCorrupt.
+// CorruptError locates damage. Path names the file or table, Offset the byte
+// offset of the bad line (-1 if there is none), Seq the seq that was due there (0
+// if unknown). It matches ErrCorrupt.
 type CorruptError struct {
 	Session string
 	Path    string
@@ -145,20 +117,21 @@ func (e *CorruptError) Error() string {
 // Is matches ErrCorrupt.
 func (e *CorruptError) Is(target error) bool { return target == ErrCorrupt }
 
-// Unwrap gives the cause.
+// Unwrap is the cause.
 func (e *CorruptError) Unwrap() error { return e.Cause }
 
-// VersionError says which version was met and which is the highest this
-// program reads. It matches ErrVersion.
-type VersionError struct {
-	// What has the version: "envelope", "sqlite schema", or an event type.
-	What     string
-	Got, Max int
+// damaged is the error of damage at an event of a session, without a place.
+func damaged(session string, seq int64, cause error) error {
+	return &CorruptError{Session: session, Offset: -1, Seq: seq, Cause: cause}
 }
 
-func (e *VersionError) Error() string {
-	return fmt.Sprintf("%s version %d is newer than %d, the highest this program reads", e.What, e.Got, e.Max)
+// ofSession names the session in err, unless err names it already.
+func ofSession(session string, err error) error {
+	var conflict *ConflictError
+	var corrupt *CorruptError
+	if errors.As(err, &conflict) && conflict.Session == session ||
+		errors.As(err, &corrupt) && corrupt.Path == "" && corrupt.Session == session {
+		return err
+	}
+	return fmt.Errorf("session %q: %w", session, err)
 }
-
-// Is matches ErrVersion.
-func (e *VersionError) Is(target error) bool { return target == ErrVersion }

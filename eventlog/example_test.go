@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/store/jsonl"
 	"github.com/convlog/convlog/store/sqlite"
@@ -15,7 +16,7 @@ import (
 
 // must makes an event of a constructor's result; a program would handle the
 // error.
-func must(e eventlog.Event, err error) eventlog.Event {
+func must(e event.Event, err error) event.Event {
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -39,24 +40,24 @@ func Example() {
 	l := eventlog.Open(jsonl.New(dir))
 	defer l.Close()
 
-	head, err := l.Append(ctx, "order-42", eventlog.New,
-		must(eventlog.NewUserMessage("Where is my parcel?")),
-		must(eventlog.NewMessage(eventlog.Message{Role: eventlog.Assistant, Parts: []eventlog.Part{
-			eventlog.ToolCall("call-1", "track", []byte(`{"order":42}`)),
-		}})))
+	head, err := l.Append(ctx, "order-42", eventlog.New(),
+		event.UserMessage("Where is my parcel?"),
+		event.New(event.Message{Role: event.Assistant, Parts: []event.Part{
+			event.ToolCall("call-1", "track", []byte(`{"order":42}`)),
+		}}))
 	if err != nil {
 		log.Fatal(err)
 	}
-	if _, err := l.Append(ctx, "order-42", eventlog.At(head), must(eventlog.NewToolResult("call-1", "track", "out for delivery", false))); err != nil {
+	if _, err := l.Append(ctx, "order-42", eventlog.At(head), event.ToolOutput("call-1", "track", []byte("out for delivery"), false)); err != nil {
 		log.Fatal(err)
 	}
-	for e, err := range l.Read(ctx, "order-42", eventlog.All) {
+	for e, err := range l.Read(ctx, "order-42", eventlog.All()) {
 		if err != nil {
 			log.Fatal(err)
 		}
 		fmt.Println(e.Seq, e.Type)
 	}
-	_, err = l.Append(ctx, "order-42", eventlog.At(head), must(eventlog.NewUserMessage("Hello?")))
+	_, err = l.Append(ctx, "order-42", eventlog.At(head), event.UserMessage("Hello?"))
 	fmt.Println(errors.Is(err, eventlog.ErrConflict))
 	// Output:
 	// 1 message_added
@@ -73,9 +74,9 @@ func ExampleLog_Append_retry() {
 	l := eventlog.Open(sqlite.New(filepath.Join(dir, "s.db")))
 	defer l.Close()
 
-	question := must(eventlog.NewUserMessage("Are you there?"))
+	question := event.UserMessage("Are you there?")
 	for range 3 {
-		head, err := l.Append(ctx, "chat", eventlog.New, question)
+		head, err := l.Append(ctx, "chat", eventlog.New(), question)
 		fmt.Println(head.Seq, err)
 	}
 	// Output:
@@ -92,14 +93,14 @@ func ExampleLog_Watch() {
 	defer stop()
 	l := eventlog.Open(jsonl.New(dir))
 	defer l.Close()
-	if _, err := l.Append(ctx, "chat", eventlog.New, must(eventlog.NewUserMessage("one"))); err != nil {
+	if _, err := l.Append(ctx, "chat", eventlog.New(), event.UserMessage("one")); err != nil {
 		log.Fatal(err)
 	}
 	for e, err := range l.Watch(ctx, "chat", 1) {
 		if err != nil {
 			log.Fatal(err)
 		}
-		m, _, err := e.Message()
+		m, _, err := event.Decode[event.Message](&e)
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -107,34 +108,11 @@ func ExampleLog_Watch() {
 		if m.Text() == "two" {
 			break
 		}
-		if _, err := l.Append(ctx, "chat", eventlog.Any, must(eventlog.NewUserMessage("two"))); err != nil {
+		if _, err := l.Append(ctx, "chat", eventlog.Any(), event.UserMessage("two")); err != nil {
 			log.Fatal(err)
 		}
 	}
 	// Output:
 	// one
 	// two
-}
-
-// Redacting erases content; the chain still verifies.
-func ExampleLog_Redact() {
-	dir, remove := tempDir()
-	defer remove()
-	ctx := context.Background()
-	l := eventlog.Open(jsonl.New(dir))
-	defer l.Close()
-	if _, err := l.Append(ctx, "chat", eventlog.New, must(eventlog.NewUserMessage("my password is hunter2"))); err != nil {
-		log.Fatal(err)
-	}
-	if _, err := l.Redact(ctx, "chat", "a password", 1); err != nil {
-		log.Fatal(err)
-	}
-	e, err := l.Event(ctx, "chat", 1)
-	if err != nil {
-		log.Fatal(err)
-	}
-	report, err := l.Verify(ctx, "chat")
-	fmt.Println(e.Redacted(), string(e.Kept()), len(report.Defects), err)
-	// Output:
-	// true {"role":"user"} 0 <nil>
 }

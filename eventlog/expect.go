@@ -1,10 +1,12 @@
 package eventlog
 
-// Expect says what an append expects of the session, and how it is to be done.
-// Any, New and At make one.
+import "github.com/convlog/convlog/event"
+
+// Expect is what an append expects of the session. Any, New, At and AnyAfter make
+// one; an append with the zero Expect fails with ErrExpectation.
 type Expect struct {
 	kind    expectKind
-	head    Head
+	head    event.Head
 	durable bool
 	lenient bool
 }
@@ -12,41 +14,41 @@ type Expect struct {
 type expectKind int
 
 const (
-	expectAny expectKind = iota
+	expectNothing expectKind = iota
+	expectAny
 	expectNew
 	expectAt
 	expectAnyAfter
 )
 
-var (
-	// Any appends wherever the head is; the session is created if it is absent.
-	// It is for notes that depend on nothing.
-	Any = Expect{}
-	// New expects the session to be absent.
-	New = Expect{kind: expectNew}
-)
+// Any appends at whatever the head is, and creates a missing session. It is for
+// notes that depend on no other event.
+func Any() Expect { return Expect{kind: expectAny} }
+
+// New expects the session to be missing.
+func New() Expect { return Expect{kind: expectNew} }
 
 // At expects the session's head to be exactly h. The zero head is New.
-func At(h Head) Expect {
+func At(h event.Head) Expect {
 	if h.IsZero() {
-		return New
+		return New()
 	}
 	return Expect{kind: expectAt, head: h}
 }
 
-// AnyAfter is Any for events that may stand already, after h: it is how an Any
-// append is retried after an UnknownOutcomeError that names h.
-func AnyAfter(h Head) Expect { return Expect{kind: expectAnyAfter, head: h} }
+// AnyAfter is Any for events that may be stored already, after h. Use it to retry
+// an Any append after an UnknownOutcomeError that names h.
+func AnyAfter(h event.Head) Expect { return Expect{kind: expectAnyAfter, head: h} }
 
-// Durable demands that the events are on disk when Append returns, whatever
-// the store's sync policy.
+// Durable demands that the events are on disk when Append returns, whatever the
+// store's sync policy.
 func (x Expect) Durable() Expect {
 	x.durable = true
 	return x
 }
 
-// Lenient is for imports: only structure is enforced; a rule that the events
-// break is named in their metadata, under "broken".
+// Lenient is for imports: only structure is enforced. Rules that the events break
+// are named in their metadata (event.BrokenKey), and their types may be unknown.
 func (x Expect) Lenient() Expect {
 	x.lenient = true
 	return x

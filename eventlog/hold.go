@@ -7,40 +7,38 @@ import (
 	"reflect"
 )
 
-// errHeld: what erases would wait for itself.
-var errHeld = errors.New("nothing is erased while it is held")
+// errHeld: an erasure inside Hold would wait for itself.
+var errHeld = errors.New("the store cannot be erased from while it is held")
 
-// Hold runs do while nothing is erased from the store: redactions, removals,
-// garbage collections and repairs in place, of any process, wait until do is
-// over. What do reads and what it writes of that therefore goes together. Hold
-// waits for those that are under way, honouring ctx. Within do its own context
-// must be given to the methods of the log, and those that erase are refused.
-// A store that has no lock is not held.
-func (l *Log) Hold(ctx context.Context, do func(ctx context.Context) error) error {
+// Hold runs fn under the shared store lock. No process redacts, removes, collects
+// or repairs in place until fn returns, so fn can read data and append events that
+// refer to it. Hold waits for running erasures and honours ctx. Give the context
+// that fn gets to the methods of the log; erasing under it is refused. A store
+// without a lock is not held.
+func (l *Log) Hold(ctx context.Context, fn func(ctx context.Context) error) error {
 	if err := l.usable(ctx); err != nil {
 		return err
 	}
-	unlock, err := l.lockStore(ctx, false)
+	held, unlock, err := l.lockStore(ctx, false)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	outer, _ := ctx.Value(heldKey{}).(*held)
-	return do(context.WithValue(ctx, heldKey{}, &held{l.store, outer}))
+	return fn(held)
 }
 
 type heldKey struct{}
 
-// held is the stores that a context holds.
-type held struct {
+// heldStore is a store that a context holds the lock of.
+type heldStore struct {
 	store Store
-	outer *held
+	outer *heldStore
 }
 
-// holds reports whether ctx holds the store. Locking it again might wait for one
-// who waits for the first lock to end.
+// holds reports whether ctx holds the store lock. Taking it again could wait for an
+// eraser that waits for the first lock to end.
 func (l *Log) holds(ctx context.Context) bool {
-	for h, _ := ctx.Value(heldKey{}).(*held); h != nil; h = h.outer {
+	for h, _ := ctx.Value(heldKey{}).(*heldStore); h != nil; h = h.outer {
 		if t := reflect.TypeOf(l.store); t == reflect.TypeOf(h.store) && t.Comparable() && l.store == h.store {
 			return true
 		}
@@ -49,20 +47,22 @@ func (l *Log) holds(ctx context.Context) bool {
 }
 
 // lockStore takes the store lock, if the store has one and ctx does not hold it.
-func (l *Log) lockStore(ctx context.Context, exclusive bool) (unlock func(), err error) {
+// The caller works under held, which ends when the lock is lost.
+func (l *Log) lockStore(ctx context.Context, exclusive bool) (held context.Context, unlock func(), err error) {
 	if l.holds(ctx) {
 		if exclusive {
-			return nil, fmt.Errorf("lock store: %w", errHeld)
+			return nil, nil, fmt.Errorf("lock store: %w", errHeld)
 		}
-		return func() {}, nil
+		return ctx, func() {}, nil
 	}
 	locker, ok := As[Locker](l.store)
 	if !ok {
-		return func() {}, nil
+		return ctx, func() {}, nil
 	}
-	unlock, err = locker.Lock(ctx, exclusive)
+	held, unlock, err = locker.Lock(ctx, exclusive)
 	if err != nil {
-		return nil, fmt.Errorf("lock store: %w", err)
+		return nil, nil, fmt.Errorf("lock store: %w", err)
 	}
-	return unlock, nil
+	outer, _ := held.Value(heldKey{}).(*heldStore)
+	return context.WithValue(held, heldKey{}, &heldStore{l.store, outer}), unlock, nil
 }

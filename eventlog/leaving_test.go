@@ -7,36 +7,35 @@ import (
 	"testing"
 	"time"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/store/storetest"
+	"github.com/convlog/convlog/store/memory"
+	"github.com/convlog/convlog/upkeep/verify"
 )
 
 // slowed is a store whose appends wait to be let through.
 type slowed struct {
-	*storetest.Memory
+	*memory.Store
 	entered, pass chan struct{}
 }
 
-func (s *slowed) Append(ctx context.Context, session string, expect eventlog.Head, events []eventlog.Event, durable bool) error {
+func (s *slowed) Append(ctx context.Context, session string, expect event.Head, events []event.Event, durable bool) error {
 	s.entered <- struct{}{}
 	<-s.pass
-	return s.Memory.Append(ctx, session, expect, events, durable)
+	return s.Store.Append(ctx, session, expect, events, durable)
 }
 
 // An append that another caller writes goes on after its own caller has left.
 // Until it is over, nobody may remove the blob that it needs.
 func TestBlobOfAppendLeftInFlight(t *testing.T) {
-	s := &slowed{storetest.NewMemory(), make(chan struct{}), make(chan struct{})}
+	s := &slowed{memory.New(), make(chan struct{}), make(chan struct{})}
 	l := eventlog.Open(s, eventlog.Options{SpillOver: 100})
 	defer l.Close()
 	appending := func(ctx context.Context, text string) <-chan error {
-		e, err := eventlog.NewUserMessage(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := event.UserMessage(text)
 		done := make(chan error, 1)
 		go func() {
-			_, err := l.Append(ctx, "s", eventlog.Any, e)
+			_, err := l.Append(ctx, "s", eventlog.Any(), e)
 			done <- err
 		}()
 		return done
@@ -44,7 +43,7 @@ func TestBlobOfAppendLeftInFlight(t *testing.T) {
 	locks := func() error {
 		ctx, cancel := context.WithTimeout(t.Context(), 40*time.Millisecond)
 		defer cancel()
-		unlock, err := s.Lock(ctx, true)
+		_, unlock, err := s.Lock(ctx, true)
 		if err == nil {
 			unlock()
 		}
@@ -74,12 +73,12 @@ func TestBlobOfAppendLeftInFlight(t *testing.T) {
 	if err := errors.Join(<-first, <-second); err != nil {
 		t.Error(err)
 	}
-	unlock, err := s.Lock(t.Context(), true)
+	_, unlock, err := s.Lock(t.Context(), true)
 	if err != nil {
 		t.Fatal(err)
 	}
 	unlock()
-	if report, err := l.Verify(t.Context(), "s"); err != nil || len(report.Defects) > 0 || report.Events != 3 {
+	if report, err := verify.Session(t.Context(), l, "s"); err != nil || len(report.Defects) > 0 || report.Events != 3 {
 		t.Errorf("%+v, %v", report, err)
 	}
 }

@@ -7,14 +7,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/store/storetest"
+	"github.com/convlog/convlog/store/memory"
 )
 
 // A fork of a fork may begin in what the first fork shares with its parent:
 // then what the parent holds behind that point does not belong to it.
 func TestReadForkOfAForkBelowItsForkPoint(t *testing.T) {
-	log := eventlog.Open(storetest.NewMemory())
+	log := eventlog.Open(memory.New())
 	t.Cleanup(func() { _ = log.Close() })
 	for range 4 {
 		say(t, log, "parent")
@@ -29,7 +30,7 @@ func TestReadForkOfAForkBelowItsForkPoint(t *testing.T) {
 		r    eventlog.Range
 		want []string
 	}{
-		{"all", eventlog.All, want},
+		{"all", eventlog.All(), want},
 		{"from 2", eventlog.From(2), want[1:]},
 		{"from 3", eventlog.From(3), want[2:]},
 		{"to 3", eventlog.Between(0, 3), want[:3]},
@@ -50,11 +51,8 @@ func TestReadForkOfAForkBelowItsForkPoint(t *testing.T) {
 
 func say(t *testing.T, log *eventlog.Log, session string) {
 	t.Helper()
-	e, err := eventlog.NewUserMessage("hello")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := log.Append(context.Background(), session, eventlog.Any, e); err != nil {
+	e := event.UserMessage("hello")
+	if _, err := log.Append(context.Background(), session, eventlog.Any(), e); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -65,11 +63,8 @@ func forkAt(t *testing.T, log *eventlog.Log, session, parent string, seq int64) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := eventlog.NewSessionForked(eventlog.Fork{Parent: parent, Seq: seq, EventID: at.ID, Hash: at.Hash()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := log.Append(context.Background(), session, eventlog.New, e); err != nil {
+	e := event.New(event.Fork{Parent: parent, Seq: seq, EventID: at.ID, Hash: at.Hash()})
+	if _, err := log.Append(context.Background(), session, eventlog.New(), e); err != nil {
 		t.Fatal(err)
 	}
 }

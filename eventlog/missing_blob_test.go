@@ -8,8 +8,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/store/jsonl"
+	"github.com/convlog/convlog/upkeep/erase"
+	"github.com/convlog/convlog/upkeep/verify"
 )
 
 // A body that was lost must not keep a person from erasing what is left of its
@@ -19,15 +22,9 @@ func TestMissingBlob(t *testing.T) {
 	dir := t.TempDir()
 	l := eventlog.Open(jsonl.New(dir), eventlog.Options{SpillOver: 100})
 	defer l.Close()
-	call, err := eventlog.NewMessage(eventlog.Message{Role: eventlog.Assistant, Parts: []eventlog.Part{eventlog.ToolCall("c1", "look", nil)}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	op, err := eventlog.NewOpLogged(eventlog.Op{Kind: "llm", Text: strings.Repeat("secret ", 50)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := l.Append(ctx, "s", eventlog.New, call, op); err != nil {
+	call := event.New(event.Message{Role: event.Assistant, Parts: []event.Part{event.ToolCall("c1", "look", nil)}})
+	op := event.New(event.Op{Kind: "llm", Text: strings.Repeat("secret ", 50)})
+	if _, err := l.Append(ctx, "s", eventlog.New(), call, op); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.RemoveAll(filepath.Join(dir, "blobs")); err != nil {
@@ -35,20 +32,17 @@ func TestMissingBlob(t *testing.T) {
 	}
 	l2 := eventlog.Open(jsonl.New(dir)) // which knows nothing of the call
 	defer l2.Close()
-	result, err := eventlog.NewToolResult("c1", "look", "nothing", false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := l2.Append(ctx, "s", eventlog.Any, result); err != nil {
+	result := event.ToolOutput("c1", "look", []byte("nothing"), false)
+	if _, err := l2.Append(ctx, "s", eventlog.Any(), result); err != nil {
 		t.Errorf("append behind an event without its body: %v", err)
 	}
 	if _, err := l2.Event(ctx, "s", 2); !errors.Is(err, eventlog.ErrBlobNotFound) {
 		t.Errorf("read: got %v", err)
 	}
-	if _, err := l2.Redact(ctx, "s", "lost", 2); err != nil {
+	if _, err := erase.Redact(ctx, l2, "s", []int64{2}, erase.RedactOptions{Reason: "lost"}); err != nil {
 		t.Errorf("redact: %v", err)
 	}
-	if report, err := l2.Verify(ctx, "s"); err != nil || len(report.Defects) > 0 {
+	if report, err := verify.Session(ctx, l2, "s"); err != nil || len(report.Defects) > 0 {
 		t.Errorf("verify: %v, %v", report.Defects, err)
 	}
 }
@@ -58,23 +52,17 @@ func TestAdoptForkOfMissingParent(t *testing.T) {
 	ctx := context.Background()
 	src := eventlog.Open(jsonl.New(t.TempDir()))
 	defer src.Close()
-	fork, err := eventlog.NewSessionForked(eventlog.Fork{Parent: "parent"})
-	if err != nil {
+	fork := event.New(event.Fork{Parent: "parent"})
+	first := event.UserMessage("hello")
+	if _, err := src.Append(ctx, "parent", eventlog.New(), first); err != nil {
 		t.Fatal(err)
 	}
-	first, err := eventlog.NewUserMessage("hello")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := src.Append(ctx, "parent", eventlog.New, first); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := src.Append(ctx, "child", eventlog.New, fork); err != nil {
+	if _, err := src.Append(ctx, "child", eventlog.New(), fork); err != nil {
 		t.Fatal(err)
 	}
 	dst := eventlog.Open(jsonl.New(t.TempDir()))
 	defer dst.Close()
-	if _, err := dst.Adopt(ctx, "child", src.Read(ctx, "child", eventlog.All.Own())); !errors.Is(err, eventlog.ErrNotFound) {
+	if _, err := dst.Adopt(ctx, "child", src.Read(ctx, "child", eventlog.All().Own())); !errors.Is(err, eventlog.ErrNotFound) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := dst.Head(ctx, "child"); !errors.Is(err, eventlog.ErrNotFound) {

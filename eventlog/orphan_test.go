@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/store/storetest"
+	"github.com/convlog/convlog/internal/testkit"
+	"github.com/convlog/convlog/store/memory"
 )
 
 // A fork whose parent is gone, or ends before the fork point, cannot be read, and
@@ -15,22 +17,21 @@ func TestAppendToAnOrphan(t *testing.T) {
 	for _, own := range []int{1, 63, 64, 200} { // events of the fork itself
 		for _, cut := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%d events, cut %v", own, cut), func(t *testing.T) {
-				whole, broken := storetest.NewMemory(), storetest.NewMemory()
-				log := openLog(t, whole)
-				b := busy{t: t, log: log, acked: map[string]eventlog.Head{}}
-				head, err := log.Append(t.Context(), "parent", eventlog.New, userSays(t, "1"), userSays(t, "2"))
+				whole, broken := memory.New(), memory.New()
+				log := testkit.Open(t, whole)
+				head, err := log.Append(t.Context(), "parent", eventlog.New(), event.UserMessage("1"), event.UserMessage("2"))
 				if err == nil {
-					err = b.fork(t.Context(), "child", "parent", head)
+					_, err = testkit.Fork(t.Context(), log, "child", "parent", head.Seq)
 				}
-				var last eventlog.Event
-				var before eventlog.Head
+				var last event.Event
+				var before event.Head
 				for range own - 1 {
 					if err == nil {
 						before, err = log.Head(t.Context(), "child")
 					}
-					last = userSays(t, "3")
+					last = event.UserMessage("3")
 					if err == nil {
-						_, err = log.Append(t.Context(), "child", eventlog.Any, last)
+						_, err = log.Append(t.Context(), "child", eventlog.Any(), last)
 					}
 				}
 				if err != nil {
@@ -41,8 +42,8 @@ func TestAppendToAnOrphan(t *testing.T) {
 					carry(t, whole, broken, "parent", 1)
 					want = eventlog.ErrCorrupt
 				}
-				log = openLog(t, broken)
-				if _, err := log.Append(t.Context(), "child", eventlog.Any, userSays(t, "4")); !errors.Is(err, want) {
+				log = testkit.Open(t, broken)
+				if _, err := log.Append(t.Context(), "child", eventlog.Any(), event.UserMessage("4")); !errors.Is(err, want) {
 					t.Errorf("appended: %v", err)
 				}
 				if own > 1 {
@@ -51,8 +52,8 @@ func TestAppendToAnOrphan(t *testing.T) {
 					}
 				}
 				carry(t, whole, broken, "parent", 2)
-				log = openLog(t, broken)
-				if _, err := log.Append(t.Context(), "child", eventlog.Any, userSays(t, "4")); err != nil {
+				log = testkit.Open(t, broken)
+				if _, err := log.Append(t.Context(), "child", eventlog.Any(), event.UserMessage("4")); err != nil {
 					t.Errorf("appended to a fork that is whole again: %v", err)
 				}
 			})
@@ -64,7 +65,7 @@ func TestAppendToAnOrphan(t *testing.T) {
 // lacks them.
 func carry(t *testing.T, from, to eventlog.Store, session string, most int64) {
 	t.Helper()
-	var head eventlog.Head
+	var head event.Head
 	for e, err := range to.Read(t.Context(), session, eventlog.Span{Backward: true, Limit: 1}) {
 		if err == nil {
 			head = e.Head()
@@ -77,7 +78,7 @@ func carry(t *testing.T, from, to eventlog.Store, session string, most int64) {
 		if e.Seq <= head.Seq || e.Seq > most {
 			continue
 		}
-		if err := to.Append(t.Context(), session, head, []eventlog.Event{e}, false); err != nil {
+		if err := to.Append(t.Context(), session, head, []event.Event{e}, false); err != nil {
 			t.Fatal(err)
 		}
 		head = e.Head()

@@ -4,62 +4,131 @@ import (
 	"context"
 	"iter"
 	"slices"
+
+	"github.com/convlog/convlog/event"
 )
 
-// Stretch is a run of seqs, both ends included, on the active path.
-type Stretch struct{ From, To int64 }
+// Path is the active path: the seqs of its events as stretches. A head_moved event
+// is on the path itself. A missing session is ErrNotFound.
+func (l *Log) Path(ctx context.Context, session string) (event.Path, error) {
+	head, err := l.Head(ctx, session)
+	if err != nil {
+		return nil, err
+	}
+	f := pathFinder{log: l, session: session, kept: new(keptEvents)}
+	return f.find(ctx, head.Seq, 0)
+}
 
-// A path of fewer events than this is read once, and yielded from memory.
-const pathBuffered = 1024
-
-// maxPassed is how many events that are not on the path are read all the same,
-// rather than a reading begun anew behind them.
-const maxPassed = 256
-
-// ActivePath yields the events on the chain from the newest event back to the
-// start, oldest first: what head_moved events left behind is not on it.
-func (l *Log) ActivePath(ctx context.Context, session string) iter.Seq2[Event, error] {
-	return func(yield func(Event, error) bool) {
-		p := pathFinder{log: l, session: session, keep: pathBuffered}
-		if err := p.find(ctx); err != nil {
-			yield(Event{}, err)
+// onPath yields the events of r that are on the path which ends with the newest
+// event of r.
+func (l *Log) onPath(ctx context.Context, session string, r Range) iter.Seq2[event.Event, error] {
+	return func(yield func(event.Event, error) bool) {
+		end, from := r.span.To, max(r.span.From, 1)
+		head, err := l.Head(ctx, session)
+		if err == nil && r.own {
+			from, err = l.ownFrom(ctx, session, from)
+		}
+		if err != nil {
+			yield(event.Event{}, err)
 			return
 		}
-		if p.keep > 0 {
-			p.yieldKept(ctx, yield)
-			return
+		if end == 0 || end > head.Seq {
+			end = head.Seq
 		}
-		for rest := p.path; len(rest) > 0; {
-			n := near(rest)
-			if !l.along(ctx, session, rest[:n], yield) {
-				return
-			}
-			rest = rest[n:]
+		if r.span.Backward {
+			l.pathBackward(ctx, session, end, from, yield)
+		} else {
+			l.pathForward(ctx, session, end, from, yield)
 		}
 	}
 }
 
-// near is how many stretches, from the first one on, have little between them.
-func near(path []Stretch) int {
+// ownFrom is the later one of from and the session's first own event.
+func (l *Log) ownFrom(ctx context.Context, session string, from int64) (int64, error) {
+	first, err := l.firstEvent(ctx, session)
+	return max(from, first.Seq), err
+}
+
+// pathBackward yields the path from seq end back to from, and reads no more than
+// it yields, except where the path skips few events.
+func (l *Log) pathBackward(ctx context.Context, session string, end, from int64, yield func(event.Event, error) bool) {
+	for walk := (event.Walk{Next: end}); walk.Next >= from; {
+		at := walk.Next
+		for e, err := range l.lineage(ctx, session, Span{From: from, To: walk.Next, Backward: true}, false) {
+			if err != nil {
+				yield(e, err)
+				return
+			}
+			onPath, err := walk.Step(&e)
+			if err != nil {
+				yield(event.Event{}, onTree(&e, err))
+				return
+			}
+			if onPath && !yield(e, nil) {
+				return
+			}
+			if walk.Next < from || onPath && e.Seq-walk.Next > maxSkipped {
+				break
+			}
+		}
+		if walk.Next == at {
+			yield(event.Event{}, damaged(session, at, errPathEnds))
+			return
+		}
+	}
+}
+
+const (
+	// maxSkipped is how many events off the path are read and skipped, rather than
+	// beginning another reading after them.
+	maxSkipped = 256
+	// maxKept is how many events of a path are kept from the reading that finds it.
+	maxKept = 1024
+)
+
+// pathForward yields the path to seq end, oldest first, from event from on.
+func (l *Log) pathForward(ctx context.Context, session string, end, from int64, yield func(event.Event, error) bool) {
+	kept := &keptEvents{room: maxKept}
+	path, err := (&pathFinder{log: l, session: session, kept: kept}).find(ctx, end, from)
+	if err != nil {
+		yield(event.Event{}, err)
+		return
+	}
+	if kept.room > 0 {
+		for _, e := range slices.Backward(kept.events) {
+			if !yield(e, nil) {
+				return
+			}
+		}
+		return
+	}
+	for len(path) > 0 {
+		n := nearStretches(path)
+		if !l.stretches(ctx, session, path[:n], yield) {
+			return
+		}
+		path = path[n:]
+	}
+}
+
+// nearStretches is how many stretches, from the first on, have few events between
+// them.
+func nearStretches(path event.Path) int {
 	n := 1
-	for n < len(path) && path[n].From-path[n-1].To-1 <= maxPassed {
+	for n < len(path) && path[n].From-path[n-1].To-1 <= maxSkipped {
 		n++
 	}
 	return n
 }
 
-// along yields stretches of the path, in a single reading from the first to the
-// last.
-func (l *Log) along(ctx context.Context, session string, path []Stretch, yield func(Event, error) bool) bool {
-	for e, err := range l.lineage(ctx, session, Between(path[0].From, path[len(path)-1].To)) {
+// stretches yields stretches of a path in one reading.
+func (l *Log) stretches(ctx context.Context, session string, path event.Path, yield func(event.Event, error) bool) bool {
+	for e, err := range l.lineage(ctx, session, Span{From: path[0].From, To: path[len(path)-1].To}, false) {
 		if err == nil && e.Seq > path[0].To {
 			path = path[1:]
 		}
 		if err == nil && e.Seq < path[0].From {
-			continue // its body, if it has one elsewhere, is not looked for
-		}
-		if err == nil && l.unresolved(&e) {
-			e, err = l.resolved(ctx, e)
+			continue
 		}
 		if !yield(e, err) || err != nil {
 			return false
@@ -68,87 +137,50 @@ func (l *Log) along(ctx context.Context, session string, path []Stretch, yield f
 	return true
 }
 
-// Path resolves the active path into stretches of seqs, oldest first. A
-// head_moved event is itself on the path.
-func (l *Log) Path(ctx context.Context, session string) ([]Stretch, error) {
-	p := pathFinder{log: l, session: session}
-	if err := p.find(ctx); err != nil {
-		return nil, err
-	}
-	return p.path, nil
-}
-
-// pathFinder follows the active path back from the newest event.
+// pathFinder follows a path back from its end.
 type pathFinder struct {
 	log     *Log
 	session string
-	path    []Stretch // newest first until it is complete
-	keep    int       // how many more events may be kept; 0 keeps none
-	kept    []Event   // the path's events, newest first, unless keep is 0
+	kept    *keptEvents
 }
 
-func (p *pathFinder) find(ctx context.Context) error {
-	newest, err := p.log.newest(ctx, p.session)
-	if err != nil {
-		return err
-	}
-	for at := newest.Seq; at > 0; {
-		if at, err = p.follow(ctx, at); err != nil {
-			return err
-		}
-	}
-	slices.Reverse(p.path)
-	return nil
+// keptEvents keeps the events of a path, newest first, while there is room; none
+// once there is not.
+type keptEvents struct {
+	events []event.Event
+	room   int
 }
 
-// follow goes back from seq at to the next head_moved that moves far, and says
-// where the path goes on; 0 is nowhere.
-func (p *pathFinder) follow(ctx context.Context, at int64) (int64, error) {
-	end := at
-	for e, err := range p.log.lineage(ctx, p.session, Between(0, at).Backward()) {
-		if err != nil {
-			return 0, err
-		}
-		if e.Seq > end {
-			continue
-		}
-		p.note(e)
-		if e.Type.Name() != HeadMoved {
-			continue
-		}
-		to, err := e.Parent()
-		if err != nil {
-			return 0, err
-		}
-		p.path = append(p.path, Stretch{From: e.Seq, To: end})
-		if end = to; end == 0 || e.Seq-end > maxPassed {
-			return end, nil
-		}
-	}
-	p.path = append(p.path, Stretch{From: 1, To: end})
-	return 0, nil
-}
-
-// note keeps an event of the path, or none any more if there are too many.
-func (p *pathFinder) note(e Event) {
-	if p.keep == 0 {
+func (k *keptEvents) add(e event.Event) {
+	if k.room == 0 {
 		return
 	}
-	if p.keep--; p.keep == 0 {
-		p.kept = nil
+	if k.room--; k.room == 0 {
+		k.events = nil
 		return
 	}
-	p.kept = append(p.kept, e)
+	k.events = append(k.events, e)
 }
 
-func (p *pathFinder) yieldKept(ctx context.Context, yield func(Event, error) bool) {
-	for _, e := range slices.Backward(p.kept) {
-		var err error
-		if p.log.unresolved(&e) {
-			e, err = p.log.resolved(ctx, e)
+// find is the path to seq end, from event from on.
+func (f *pathFinder) find(ctx context.Context, end, from int64) (path event.Path, err error) {
+	for e, err := range f.backward(ctx, end, from) {
+		if err != nil {
+			return nil, err
 		}
-		if !yield(e, err) || err != nil {
-			return
+		f.kept.add(e)
+		if n := len(path); n > 0 && path[n-1].From == e.Seq+1 {
+			path[n-1].From = e.Seq
+		} else {
+			path = append(path, event.Stretch{From: e.Seq, To: e.Seq})
 		}
+	}
+	slices.Reverse(path)
+	return path, nil
+}
+
+func (f *pathFinder) backward(ctx context.Context, end, from int64) iter.Seq2[event.Event, error] {
+	return func(yield func(event.Event, error) bool) {
+		f.log.pathBackward(ctx, f.session, end, max(from, 1), yield)
 	}
 }

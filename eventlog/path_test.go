@@ -7,8 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/store/storetest"
+	"github.com/convlog/convlog/store/memory"
 )
 
 // counting counts the events that are read of a store, and the readings.
@@ -19,8 +20,8 @@ type counting struct {
 
 func (c *counting) Unwrap() eventlog.Store { return c.Store }
 
-func (c *counting) Read(ctx context.Context, session string, span eventlog.Span) iter.Seq2[eventlog.Event, error] {
-	return func(yield func(eventlog.Event, error) bool) {
+func (c *counting) Read(ctx context.Context, session string, span eventlog.Span) iter.Seq2[event.Event, error] {
+	return func(yield func(event.Event, error) bool) {
 		c.readings++
 		for e, err := range c.Store.Read(ctx, session, span) {
 			c.events++
@@ -32,7 +33,7 @@ func (c *counting) Read(ctx context.Context, session string, span eventlog.Span)
 }
 
 func openCounting(t *testing.T) (*eventlog.Log, *counting) {
-	store := &counting{Store: storetest.NewMemory()}
+	store := &counting{Store: memory.New()}
 	log := eventlog.Open(store)
 	t.Cleanup(func() { _ = log.Close() })
 	return log, store
@@ -41,12 +42,9 @@ func openCounting(t *testing.T) (*eventlog.Log, *counting) {
 // talk appends n messages in one append.
 func talk(t *testing.T, log *eventlog.Log, session string, n int) {
 	t.Helper()
-	events := make([]eventlog.Event, n)
+	events := make([]event.Event, n)
 	for i := range events {
-		e, err := eventlog.NewUserMessage("hello")
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := event.UserMessage("hello")
 		events[i] = e
 	}
 	appendTo(t, log, session, events...)
@@ -55,23 +53,20 @@ func talk(t *testing.T, log *eventlog.Log, session string, n int) {
 // move moves the head of a session.
 func move(t *testing.T, log *eventlog.Log, session string, to int64) {
 	t.Helper()
-	e, err := eventlog.NewHeadMoved(eventlog.HeadMove{To: to})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := event.New(event.HeadMove{To: to})
 	appendTo(t, log, session, e)
 }
 
-func appendTo(t *testing.T, log *eventlog.Log, session string, events ...eventlog.Event) {
+func appendTo(t *testing.T, log *eventlog.Log, session string, events ...event.Event) {
 	t.Helper()
-	if _, err := log.Append(context.Background(), session, eventlog.Any, events...); err != nil {
+	if _, err := log.Append(context.Background(), session, eventlog.Any(), events...); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func pathOf(t *testing.T, log *eventlog.Log, session string) (seqs []int64) {
 	t.Helper()
-	for e, err := range log.ActivePath(context.Background(), session) {
+	for e, err := range log.Read(context.Background(), session, eventlog.All().OnPath()) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,13 +79,13 @@ func pathOf(t *testing.T, log *eventlog.Log, session string) (seqs []int64) {
 func walkBack(t *testing.T, log *eventlog.Log, session string) (seqs []int64) {
 	t.Helper()
 	parents, head := map[int64]int64{}, int64(0)
-	for e, err := range log.Read(context.Background(), session, eventlog.All) {
+	for e, err := range log.Read(context.Background(), session, eventlog.All()) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		head = e.Seq
 		parents[head] = head - 1
-		if m, ok, err := e.HeadMove(); err != nil {
+		if m, ok, err := event.Decode[event.HeadMove](&e); err != nil {
 			t.Fatal(err)
 		} else if ok {
 			parents[head] = m.To
@@ -188,10 +183,7 @@ func TestPathBesideAMissingBody(t *testing.T) {
 	for _, after := range []int{1, 2000} {
 		log, store := openCounting(t)
 		talk(t, log, "s", 1)
-		long, err := eventlog.NewUserMessage(strings.Repeat("long ", 100<<10))
-		if err != nil {
-			t.Fatal(err)
-		}
+		long := event.UserMessage(strings.Repeat("long ", 100<<10))
 		appendTo(t, log, "s", long)
 		e, err := log.Event(context.Background(), "s", 2)
 		if err != nil {
@@ -202,7 +194,7 @@ func TestPathBesideAMissingBody(t *testing.T) {
 		if !spilled || !ok {
 			t.Fatal("the event has no body elsewhere")
 		}
-		if err := blobs.RemoveBlob(context.Background(), body); err != nil {
+		if err := blobs.RemoveBlobs(context.Background(), []event.Digest{body}); err != nil {
 			t.Fatal(err)
 		}
 		move(t, log, "s", 1)
@@ -218,9 +210,11 @@ func TestReadAllocatesLittle(t *testing.T) {
 	log, _ := openCounting(t)
 	const events = 5000
 	talk(t, log, "s", events)
-	for name, read := range map[string]func() iter.Seq2[eventlog.Event, error]{
-		"read": func() iter.Seq2[eventlog.Event, error] { return log.Read(context.Background(), "s", eventlog.All) },
-		"path": func() iter.Seq2[eventlog.Event, error] { return log.ActivePath(context.Background(), "s") },
+	for name, read := range map[string]func() iter.Seq2[event.Event, error]{
+		"read": func() iter.Seq2[event.Event, error] { return log.Read(context.Background(), "s", eventlog.All()) },
+		"path": func() iter.Seq2[event.Event, error] {
+			return log.Read(context.Background(), "s", eventlog.All().OnPath())
+		},
 	} {
 		n := testing.AllocsPerRun(5, func() {
 			for _, err := range read() {

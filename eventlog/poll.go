@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// How often the store is asked whether other processes have changed a watched
-// session: quickly after a change, slowly while nothing happens.
+// How often the poller asks the store whether another process changed a watched
+// session: often after a change, seldom while nothing happens.
 const (
 	pollFast = 2 * time.Millisecond
 	pollSlow = 100 * time.Millisecond
 )
 
-// poller asks the store, in one goroutine per log that runs while there are
-// watchers, for the versions of the watched sessions.
+// poller asks the store for the versions of the watched sessions, in one goroutine
+// per log that runs while there are watchers.
 type poller struct {
 	log *Log
 
@@ -28,14 +28,14 @@ type poller struct {
 
 // polled is one watched session.
 type polled struct {
-	hot     *hot
+	hot     *hotSession
 	users   int
 	version uint64
 	err     error
 }
 
 // join watches a session until the returned function is called.
-func (p *poller) join(h *hot) (leave func()) {
+func (p *poller) join(h *hotSession) (leave func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	i := slices.IndexFunc(p.watched, func(w *polled) bool { return w.hot == h })
@@ -66,8 +66,8 @@ func (p *poller) leave(w *polled) {
 	}
 }
 
-// wait stops the polling, for Close.
-func (p *poller) wait() {
+// stopAndWait ends the polling, for Close.
+func (p *poller) stopAndWait() {
 	p.mu.Lock()
 	if p.stop != nil {
 		p.stop()
@@ -88,15 +88,15 @@ func (p *poller) run(ctx context.Context) {
 		case <-timer.C:
 		}
 		interval = min(2*interval, pollSlow)
-		if p.round(ctx) {
+		if p.pollOnce(ctx) {
 			interval = pollFast
 		}
 		timer.Reset(interval)
 	}
 }
 
-// round asks once for every watched session; changed says that one may have.
-func (p *poller) round(ctx context.Context) (changed bool) {
+// pollOnce asks for every watched session. changed says that one may have changed.
+func (p *poller) pollOnce(ctx context.Context) (changed bool) {
 	versioner, ok := As[Versioner](p.log.store)
 	p.mu.Lock()
 	watched := slices.Clone(p.watched)
@@ -106,16 +106,16 @@ func (p *poller) round(ctx context.Context) (changed bool) {
 			return false
 		}
 		if !ok {
-			w.hot.watch.disturb(false)
+			w.hot.watch.wakeAll(false)
 			continue
 		}
-		version, err := versioner.Version(ctx, w.hot.session)
+		version, err := versioner.Version(ctx, w.hot.id)
 		if err != nil && ctx.Err() != nil {
 			return false
 		}
 		if version != w.version || !errors.Is(err, w.err) {
 			w.version, w.err = version, err
-			w.hot.watch.disturb(false)
+			w.hot.watch.wakeAll(false)
 			changed = true
 		}
 	}

@@ -1,203 +1,122 @@
 package eventlog
 
 import (
-	"bytes"
 	"context"
 	"fmt"
+	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/oklog/ulid/v2"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/line"
 )
 
-// lineOverhead bounds the bytes of a line besides session id, type, metadata,
-// extras, blobs and data.
-const lineOverhead = 512
+// maxAppend bounds the bytes of the lines of one append, so that a reader finds a
+// torn tail within that many bytes.
+const maxAppend = 4 << 20
 
-// prepare completes and validates events in place, as far as that needs no
-// history, and spills big bodies. unlock ends the store lock under which the
-// blobs were written or found, and which keeps the parent of a fork from being
-// removed, and what a snapshot holds from being redacted meanwhile; call it after
-// the append.
-func (l *Log) prepare(ctx context.Context, session string, expect Expect, events []Event) (unlock func(), err error) {
-	merged, err := metadataFrom(ctx)
+// prepare completes and validates a request's events as far as that needs no
+// history, and spills big data. Call unlock after the append: it ends the store
+// lock that protects the blobs, a fork's parent, and the content of a snapshot.
+func (l *Log) prepare(ctx context.Context, session string, r *request) (unlock func(), err error) {
+	inherited, err := metadataFrom(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("metadata of the context: %w", err)
 	}
 	size, locked := 0, false
-	for i := range events {
-		e := &events[i]
-		if err := l.complete(ctx, session, e, merged, expect.lenient); err != nil {
-			return nil, fmt.Errorf("event %d (%s): %w", i+1, clip(string(e.Type)), err)
+	for i := range r.entries {
+		en := &r.entries[i]
+		if err := l.complete(ctx, session, en, inherited, r.expect.lenient); err != nil {
+			return nil, fmt.Errorf("event %d (%s): %w", i+1, line.Clip(string(en.Type)), err)
 		}
-		size += e.lineBound()
-		locked = locked || len(e.Blobs()) > 0 || e.rare.facts.fork != nil || e.rare.facts.repeats || l.spills(e)
+		size += en.size()
+		locked = locked || len(en.blobs) > 0 || en.facts.Fork != nil || en.facts.Body || l.spills(en)
 	}
 	if size <= maxAppend && !locked {
 		return func() {}, nil
 	}
-	return l.settleBlobs(ctx, events)
+	return l.storeBlobs(ctx, r.entries)
 }
 
-// complete fills in what the caller left open and checks the event by itself.
-func (l *Log) complete(ctx context.Context, session string, e *Event, merged []byte, lenient bool) error {
-	if e.SessionID != "" && e.SessionID != session {
-		return fmt.Errorf("%w: the event belongs to session %q", ErrInvalidSession, clip(e.SessionID))
+// complete fills in what the caller left open, and validates the event by itself.
+func (l *Log) complete(ctx context.Context, session string, en *entry, inherited jsontext.Value, lenient bool) error {
+	if en.SessionID != "" && en.SessionID != session {
+		return fmt.Errorf("%w: the event belongs to session %q", event.ErrInvalidSession, line.Clip(en.SessionID))
 	}
-	if e.line != nil {
-		return fmt.Errorf("%w: the event is stored already, as %d of %q", ErrInvalidID, e.Seq, clip(e.SessionID))
+	if en.Line() != nil {
+		return fmt.Errorf("%w: the event is stored already, as %d of %q", event.ErrInvalidID, en.Seq, line.Clip(en.SessionID))
 	}
-	e.SessionID = session
-	if e.ID == (ulid.ULID{}) {
-		e.ID = l.mint.NewID()
+	en.SessionID = session
+	if en.ID == (ulid.ULID{}) {
+		en.ID = l.mint.NewID()
 	}
-	if e.Timestamp.IsZero() {
-		e.Timestamp = l.opts.Now()
+	if en.Timestamp.IsZero() {
+		en.Timestamp = l.opts.Now()
 	}
-	if len(merged) > 0 {
-		own, err := mergeMetadata(merged, e.Metadata)
+	if len(inherited) > 0 {
+		merged, err := event.MergeMetadata(inherited, en.Metadata)
 		if err != nil {
-			return fmt.Errorf("%w: %w", ErrInvalidMetadata, err)
+			return err
 		}
-		e.Metadata = own
+		en.Metadata = merged
 	}
 	if l.opts.Hook != nil {
-		if err := l.opts.Hook(ctx, session, e); err != nil {
+		if err := l.opts.Hook(ctx, session, &en.Event); err != nil {
 			return fmt.Errorf("%w: %w", ErrRefused, err)
 		}
 	}
-	if err := e.checkEnvelope(); err != nil {
+	if err := en.Normalize(); err != nil {
 		return err
 	}
-	if err := e.checkMade(); err != nil {
+	return en.check(lenient)
+}
+
+// check applies the rules of the entry's type, and notes its facts.
+func (en *entry) check(lenient bool) error {
+	if err := en.checkType(lenient); err != nil {
 		return err
 	}
-	if lenient {
-		return nil
+	var err error
+	if en.facts, err = en.Facts(); err != nil {
+		return err
 	}
-	if e.rare.facts.child == session {
-		return fmt.Errorf("%w: child_session_id is the session itself", ErrInvalidPayload)
-	}
-	return e.rare.facts.invalid
-}
-
-// checkMade refuses a redacted event that Redact did not make: it would claim
-// an erasure that never was. Copies of one are marked as such.
-func (e *Event) checkMade() error {
-	if e.Type.Name() != Redacted {
-		return nil
-	}
-	if _, copied := e.MetadataValue(forkOriginKey); copied {
-		return nil
-	}
-	return fmt.Errorf("%w: %s is appended by Redact only", ErrInvalidType, e.Type)
-}
-
-// lineBound is an upper bound of the length of e's line with its newline.
-func (e *Event) lineBound() int {
-	n := lineOverhead + 2*len(e.SessionID) + 2*len(e.Type) + len(e.Metadata) + len(e.Extras()) + 80*len(e.Blobs())
-	if _, _, spilled := e.Spilled(); !spilled {
-		n += len(e.Data)
-	}
-	return n
-}
-
-// settleBlobs spills what is too big and checks that every blob is there, under
-// a shared store lock that the caller ends after the append.
-func (l *Log) settleBlobs(ctx context.Context, events []Event) (unlock func(), err error) {
-	unlock, err = l.lockStore(ctx, false)
-	if err != nil {
-		return nil, err
-	}
-	if err := l.spillAll(ctx, events); err != nil {
-		unlock()
-		return nil, err
-	}
-	if err := l.checkBlobs(ctx, events); err != nil {
-		unlock()
-		return nil, err
-	}
-	return unlock, nil
-}
-
-// spillAll keeps data over the threshold as blobs, and then the largest left
-// until the append fits its bound.
-func (l *Log) spillAll(ctx context.Context, events []Event) error {
-	size := 0
-	for i := range events {
-		if l.spills(&events[i]) {
-			if err := l.spill(ctx, &events[i]); err != nil {
-				return err
-			}
+	if !lenient {
+		if en.facts.Child == en.SessionID {
+			return fmt.Errorf("%w: child_session_id is the session itself", event.ErrInvalidPayload)
 		}
-		size += events[i].lineBound()
-	}
-	for size > maxAppend {
-		largest := largestInline(events)
-		if largest == nil {
-			return fmt.Errorf("%w: the append's lines take up to %d bytes, at most %d", ErrInvalidSize, size, maxAppend)
+		if en.facts.Invalid != nil {
+			return en.facts.Invalid
 		}
-		before := largest.lineBound()
-		if err := l.spill(ctx, largest); err != nil {
+	}
+	if len(en.facts.Blobs) > 0 {
+		if err := en.AddBlobs(en.facts.Blobs...); err != nil {
 			return err
 		}
-		size -= before - largest.lineBound()
 	}
+	en.blobs = en.Blobs()
 	return nil
 }
 
-// spills reports whether e's data is over the threshold.
-func (l *Log) spills(e *Event) bool {
-	return l.opts.SpillOver >= 0 && len(e.Data) > l.opts.SpillOver && e.Type.spillable()
-}
+// reservedPrefix begins the types that only this module may define.
+const reservedPrefix = "convlog:"
 
-// spillable is false for types that are read without their blobs: those that
-// shape the tree or say who runs the session.
-func (t Type) spillable() bool {
-	info, known := vocabulary[t.Name()]
-	return !known || !info.fixed
-}
-
-// largestInline is the event whose data is largest on its line, if spilling it
-// gains anything.
-func largestInline(events []Event) (largest *Event) {
-	for i := range events {
-		e := &events[i]
-		if _, _, spilled := e.Spilled(); spilled || len(e.Data) <= 256 || !e.Type.spillable() {
-			continue
-		}
-		if largest == nil || len(e.Data) > len(largest.Data) {
-			largest = e
-		}
+// checkType refuses a redacted event that no redaction made: it would claim an
+// erasure that never happened. Copies of one are marked as such. A strict append
+// refuses unknown types that are no program's own.
+func (en *entry) checkType(lenient bool) error {
+	if en.Type.Name() == event.Redacted && !en.Copied() {
+		return fmt.Errorf("%w: only a redaction appends %s", event.ErrInvalidType, en.Type)
 	}
-	return largest
-}
-
-// spill keeps e's data as a blob; e's line will name it.
-func (l *Log) spill(ctx context.Context, e *Event) error {
-	blobs, err := l.blobs()
-	if err != nil {
-		return fmt.Errorf("%w: data of %d bytes needs a blob: %w", ErrInvalidSize, len(e.Data), err)
+	if lenient || en.Type.Known() {
+		return nil
 	}
-	d, n, err := blobs.PutBlob(ctx, bytes.NewReader(e.Data))
-	if err != nil {
-		return fmt.Errorf("spill data: %w", err)
+	if !strings.Contains(string(en.Type), ":") {
+		return fmt.Errorf("%w: %s is not in the vocabulary; a type of your own contains a colon, as \"shop:%s\"",
+			event.ErrInvalidType, en.Type, en.Type)
 	}
-	r := e.own()
-	r.digest, r.bytes = d, n
-	r.blobs = sortDigests(append([]Digest{d}, r.blobs...))
-	return nil
-}
-
-// checkBlobs refuses events that need a blob the store does not have.
-func (l *Log) checkBlobs(ctx context.Context, events []Event) error {
-	for i := range events {
-		for _, d := range events[i].Blobs() {
-			if events[i].rare.digest == d {
-				continue
-			}
-			if err := l.checkBlob(ctx, d); err != nil {
-				return fmt.Errorf("event %d (%s): %w: %w", i+1, events[i].Type, ErrInvalidBlob, err)
-			}
-		}
+	if strings.HasPrefix(string(en.Type), reservedPrefix) {
+		return fmt.Errorf("%w: %s: the prefix %q is reserved", event.ErrInvalidType, en.Type, reservedPrefix)
 	}
 	return nil
 }

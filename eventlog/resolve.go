@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/convlog/convlog/event"
 )
 
-// AmbiguousError lists the sessions that a prefix fits.
+// AmbiguousError lists the sessions whose ids begin with a prefix.
 type AmbiguousError struct {
 	Prefix   string
 	Sessions []string
@@ -24,12 +26,12 @@ func (e *AmbiguousError) Error() string {
 	return text
 }
 
-// Resolve finds a session by its id or by a prefix that fits one session only:
+// Resolve finds a session by its id, or by a prefix that one id alone begins with:
 // ErrNotFound or an *AmbiguousError otherwise.
 func (l *Log) Resolve(ctx context.Context, prefix string) (string, error) {
 	if _, err := l.Head(ctx, prefix); err == nil {
 		return prefix, nil
-	} else if !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrInvalidSession) && !errors.Is(err, ErrCorrupt) {
+	} else if !errors.Is(err, ErrNotFound) && !errors.Is(err, event.ErrInvalidSession) && !errors.Is(err, ErrCorrupt) {
 		return "", err
 	}
 	var found []string

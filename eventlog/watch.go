@@ -8,24 +8,31 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/convlog/convlog/event"
 )
 
-// errHeadVanished ends a watcher whose last seen event is no longer there.
+// errHeadVanished ends a watcher whose last seen event does not exist any more.
 var errHeadVanished = errors.New("an event that was seen has vanished")
 
-// Watch yields the session's events from seq from on, and then each new one as
-// it is appended by any process, in order, without a gap or a duplicate, until
-// ctx ends (the sequence then ends with ctx's error). From 0 or 1 is the
-// whole lineage; one past the head waits for the next event.
+// WatchOptions configure Watch.
+type WatchOptions struct {
+	// Wait waits for a missing session to begin, instead of ending with ErrNotFound.
+	Wait bool
+}
+
+// Watch yields the session's events from seq from on, then each new one as any
+// process appends it, in order, without a gap or a duplicate, until ctx ends: the
+// sequence then ends with ctx's error. From 0 or 1 is the whole lineage; one past
+// the head waits for the next event. At most one WatchOptions is used.
 //
-// A watcher that falls behind reads from the store: nothing is dropped. It ends
-// with ErrNotFound when the session is missing or removed, with a
-// *CorruptError when its last seen event has vanished, and with ErrClosed when
-// the log is closed.
-func (l *Log) Watch(ctx context.Context, session string, from int64) iter.Seq2[Event, error] {
-	return func(yield func(Event, error) bool) {
+// A slow watcher reads from the store: no event is dropped. The sequence ends with
+// ErrNotFound if the session is missing or removed, with a *CorruptError if the
+// last seen event has vanished, and with ErrClosed if the log is closed.
+func (l *Log) Watch(ctx context.Context, session string, from int64, opts ...WatchOptions) iter.Seq2[event.Event, error] {
+	return func(yield func(event.Event, error) bool) {
 		if err := l.readable(ctx, session); err != nil {
-			yield(Event{}, err)
+			yield(event.Event{}, err)
 			return
 		}
 		h := l.acquire(session)
@@ -35,17 +42,36 @@ func (l *Log) Watch(ctx context.Context, session string, from int64) iter.Seq2[E
 		leave := l.poll.join(h)
 		defer leave()
 		c := cursor{log: l, session: session, next: max(from, 1)}
-		if err := c.start(ctx); err != nil {
-			yield(Event{}, err)
+		err := c.start(ctx)
+		for len(opts) > 0 && opts[0].Wait && errors.Is(err, ErrNotFound) {
+			if err = l.wait(ctx, w); err == nil {
+				err = c.start(ctx)
+			}
+		}
+		if err != nil {
+			yield(event.Event{}, err)
 			return
 		}
 		l.follow(ctx, h, w, &c, yield)
 	}
 }
 
-// follow yields what is stored, then sleeps until something may be new.
-func (l *Log) follow(ctx context.Context, h *hot, w *watcher, c *cursor, yield func(Event, error) bool) {
-	behind := true // the store may hold what the ring does not
+// wait waits until the watcher is woken.
+func (l *Log) wait(ctx context.Context, w *watcher) error {
+	select {
+	case <-w.local:
+	case <-w.foreign:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-l.done:
+		return ErrClosed
+	}
+	return nil
+}
+
+// follow yields stored events, then sleeps until there may be more.
+func (l *Log) follow(ctx context.Context, h *hotSession, w *watcher, c *cursor, yield func(event.Event, error) bool) {
+	behind := true // the store may hold events that the ring does not
 	for {
 		for fresh := h.watch.after(c.seen, c.next); len(fresh) > 0; fresh = h.watch.after(c.seen, c.next) {
 			for _, e := range fresh {
@@ -64,10 +90,10 @@ func (l *Log) follow(ctx context.Context, h *hot, w *watcher, c *cursor, yield f
 		case <-w.foreign:
 			behind = true
 		case <-ctx.Done():
-			yield(Event{}, ctx.Err())
+			yield(event.Event{}, ctx.Err())
 			return
 		case <-l.done:
-			yield(Event{}, ErrClosed)
+			yield(event.Event{}, ErrClosed)
 			return
 		}
 	}
@@ -78,11 +104,11 @@ type cursor struct {
 	log     *Log
 	session string
 	next    int64
-	seen    Head // the event at next-1, once it was yielded or found at the start
+	seen    event.Head // the event at next-1, once it was yielded or found at the start
 }
 
-// start makes sure that the session is there, and notes the event before next
-// if there is one.
+// start makes sure that the session exists, and notes the event before next if
+// next is past the head.
 func (c *cursor) start(ctx context.Context) error {
 	head, err := c.log.Head(ctx, c.session)
 	if err != nil {
@@ -94,41 +120,37 @@ func (c *cursor) start(ctx context.Context) error {
 	return nil
 }
 
-// catchUp yields what the store has from next on, after making sure that the
-// last seen event still stands.
-func (c *cursor) catchUp(ctx context.Context, yield func(Event, error) bool) bool {
+// catchUp yields the stored events from next on, after making sure that the last
+// seen event is still stored.
+func (c *cursor) catchUp(ctx context.Context, yield func(event.Event, error) bool) bool {
 	from := c.next
 	if c.seen.Seq > 0 {
 		from = c.seen.Seq
 	}
-	stands := c.seen.Seq == 0
+	found := c.seen.Seq == 0
 	for e, err := range c.log.Read(ctx, c.session, From(from)) {
 		if err == nil && e.Seq == c.seen.Seq {
 			if e.Hash() != c.seen.Hash {
 				break
 			}
-			stands = true
+			found = true
 			continue
 		}
 		if !c.pass(e, err, yield) {
 			return false
 		}
-		stands = true
+		found = true
 	}
-	if !stands {
-		return yield(Event{}, c.vanished()) && false
+	if !found {
+		return yield(event.Event{}, damaged(c.session, c.seen.Seq, errHeadVanished)) && false
 	}
 	return true
 }
 
-func (c *cursor) vanished() error {
-	return &CorruptError{Session: c.session, Offset: -1, Seq: c.seen.Seq, Cause: errHeadVanished}
-}
-
-// pass yields one event, and reports whether to go on.
-func (c *cursor) pass(e Event, err error, yield func(Event, error) bool) bool {
+// pass yields one event, and reports whether to continue.
+func (c *cursor) pass(e event.Event, err error, yield func(event.Event, error) bool) bool {
 	if err != nil {
-		return yield(Event{}, fmt.Errorf("watch session %q: %w", c.session, err)) && false
+		return yield(event.Event{}, fmt.Errorf("watch session %q: %w", c.session, err)) && false
 	}
 	if e.Seq < c.next {
 		return true
@@ -137,12 +159,19 @@ func (c *cursor) pass(e Event, err error, yield func(Event, error) bool) bool {
 	return yield(e, nil)
 }
 
-// watchers are those of one session in this process, and the newest events
-// appended while there were any: a shared log that cursors read from.
+// wakeWatchers makes the session's watchers read the store again.
+func (l *Log) wakeWatchers(session string) {
+	if h := l.findHot(session); h != nil {
+		h.watch.wakeAll(true)
+	}
+}
+
+// watchers are the watchers of one session in this process, and the newest events
+// appended while there were any.
 type watchers struct {
 	mu   sync.Mutex
 	all  []*watcher
-	ring []Event // contiguous, newest last
+	ring []event.Event // contiguous, newest last
 }
 
 // ringSize bounds how many events are kept for watchers.
@@ -184,8 +213,8 @@ func (ws *watchers) leave(w *watcher) {
 	}
 }
 
-// publish hands stored events to the watchers; it reports whether it kept them.
-func (ws *watchers) publish(events []Event) bool {
+// publish gives stored events to the watchers. It reports whether it kept them.
+func (ws *watchers) publish(events []event.Event) bool {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	if len(ws.all) == 0 {
@@ -195,7 +224,7 @@ func (ws *watchers) publish(events []Event) bool {
 		ws.ring = ws.ring[:0]
 	}
 	if cap(ws.ring) == 0 {
-		ws.ring = make([]Event, 0, 2*ringSize)
+		ws.ring = make([]event.Event, 0, 2*ringSize)
 	}
 	if len(ws.ring)+len(events) > cap(ws.ring) && len(ws.ring) > ringSize {
 		ws.ring = append(ws.ring[:0], ws.ring[len(ws.ring)-ringSize:]...)
@@ -207,8 +236,8 @@ func (ws *watchers) publish(events []Event) bool {
 	return true
 }
 
-// disturb wakes the watchers to look at the store, and forgets the ring.
-func (ws *watchers) disturb(forget bool) {
+// wakeAll makes the watchers read the store. forget drops the ring first.
+func (ws *watchers) wakeAll(forget bool) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	if forget {
@@ -219,8 +248,8 @@ func (ws *watchers) disturb(forget bool) {
 	}
 }
 
-// after copies the events from seq next on, if the ring joins on to seen.
-func (ws *watchers) after(seen Head, next int64) []Event {
+// after copies the events from seq next on, if the ring continues from seen.
+func (ws *watchers) after(seen event.Head, next int64) []event.Event {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	i := ws.index(seen, next)
@@ -230,15 +259,17 @@ func (ws *watchers) after(seen Head, next int64) []Event {
 	return slices.Clone(ws.ring[i:min(i+64, len(ws.ring))])
 }
 
-// holds reports whether the ring joins on to seen, so that the store need not
-// be asked.
-func (ws *watchers) holds(seen Head, next int64) bool {
+// holds reports whether the ring continues from seen, so that the store need not be
+// read.
+func (ws *watchers) holds(seen event.Head, next int64) bool {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	return ws.index(seen, next) >= 0
 }
 
-func (ws *watchers) index(seen Head, next int64) int {
+// index is the place of event next in the ring; -1 if the ring does not continue
+// from seen.
+func (ws *watchers) index(seen event.Head, next int64) int {
 	if len(ws.ring) == 0 || seen.Seq == 0 || seen.Seq != next-1 {
 		return -1
 	}

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/convlog/convlog/internal/testkit"
 )
 
 const (
@@ -17,8 +19,8 @@ const (
 
 // TestWorkedExample keeps the worked example of docs/FORMAT.md true.
 func TestWorkedExample(t *testing.T) {
-	line, _, _ := strings.Cut(readFile(t, filepath.Join(goldens, "basic.jsonl")), "\n")
-	page := readFile(t, formatPage)
+	line, _, _ := strings.Cut(testkit.ReadFile(t, filepath.Join(goldens, "basic.jsonl")), "\n")
+	page := testkit.ReadFile(t, formatPage)
 	before, rest, found := strings.Cut(page, exampleStart)
 	example, after, ended := strings.Cut(rest, exampleEnd)
 	if !found || !ended {
@@ -26,7 +28,7 @@ func TestWorkedExample(t *testing.T) {
 	}
 	want := workedExample(t, line)
 	if *update {
-		writeFile(t, formatPage, before+exampleStart+want+exampleEnd+after)
+		testkit.WriteFile(t, formatPage, before+exampleStart+want+exampleEnd+after)
 		return
 	}
 	if example != want {

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
 )
@@ -13,7 +14,7 @@ import (
 func TestMissingBody(t *testing.T) {
 	everywhere(t, func(t *bench) {
 		t.turns("a", 0, 1) // 1–6
-		note := eventlog.Event{ID: eventlog.NewID(), Type: "other:note", Data: []byte(`"` + strings.Repeat("x", 300<<10) + `"`)}
+		note := event.Event{ID: event.NewID(), Type: "other:note", Data: []byte(`"` + strings.Repeat("x", 300<<10) + `"`)}
 		t.add("a", note) // 7
 		t.turns("a", 1, 1)
 		e, err := t.log.Event(t.ctx, "a", 7)
@@ -23,7 +24,7 @@ func TestMissingBody(t *testing.T) {
 			t.Fatal("the note is not spilled")
 		}
 		blobs, _ := eventlog.As[eventlog.Blobs](t.log.Store())
-		t.must(blobs.RemoveBlob(t.ctx, digest))
+		t.must(blobs.RemoveBlobs(t.ctx, []event.Digest{digest}))
 		if _, err := t.log.Event(t.ctx, "a", 7); err == nil {
 			t.Error("the body is still there")
 		}

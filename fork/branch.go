@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -18,7 +19,7 @@ type Branch struct {
 	// listed before it; 0 is the empty path.
 	Tip, Base int64
 	// Own are the events that no branch listed before it has, oldest first.
-	Own []eventlog.Stretch
+	Own []event.Stretch
 	// Counted is how many of Own count on a path only. On a branch that is not
 	// active they are orphaned.
 	Counted int64
@@ -56,7 +57,7 @@ func Branches(ctx context.Context, log *eventlog.Log, session string) ([]Branch,
 // Orphaned reports whether an event at seq is on the branch and on none listed
 // before it, and the branch is not active.
 func (b *Branch) Orphaned(seq int64) bool {
-	return !b.Active && slices.ContainsFunc(b.Own, func(s eventlog.Stretch) bool { return s.From <= seq && seq <= s.To })
+	return !b.Active && slices.ContainsFunc(b.Own, func(s event.Stretch) bool { return s.From <= seq && seq <= s.To })
 }
 
 // newestOrphaned is the tip of what was left last and is still orphaned.

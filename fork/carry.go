@@ -8,7 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/oklog/ulid/v2"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 )
 
 // The metadata of copied events (docs/FORMAT.md).
@@ -34,32 +34,32 @@ type CopyOrigin struct {
 }
 
 // Origin reads which event e is a copy of; ok is false if it is none.
-func Origin(e *eventlog.Event) (o EventOrigin, ok bool) {
+func Origin(e *event.Event) (o EventOrigin, ok bool) {
 	value, ok := e.MetadataValue(forkOriginKey)
 	return o, ok && json.Unmarshal(value, &o) == nil
 }
 
 // copyOrigin reads what session the copy that begins with e is of.
-func copyOrigin(e *eventlog.Event) (o CopyOrigin, ok bool) {
+func copyOrigin(e *event.Event) (o CopyOrigin, ok bool) {
 	value, ok := e.MetadataValue(copyOfKey)
 	return o, ok && json.Unmarshal(value, &o) == nil && o.Session != ""
 }
 
 // accounted are the types whose usage or total counts in the original.
-var accounted = map[eventlog.Type]bool{
-	eventlog.MessageAdded: true, eventlog.TurnCompleted: true, eventlog.StepCompleted: true,
-	eventlog.EffectCompleted: true, eventlog.AccountingFlushed: true,
-	eventlog.ChildRequested: true, eventlog.ChildStarted: true, eventlog.ChildProgressed: true, eventlog.ChildBlocked: true,
-	eventlog.ChildCompleted: true, eventlog.ChildFailed: true, eventlog.ChildCanceled: true, eventlog.ChildMerged: true,
+var accounted = map[event.Type]bool{
+	event.MessageAdded: true, event.TurnCompleted: true, event.StepCompleted: true,
+	event.EffectCompleted: true, event.AccountingFlushed: true,
+	event.ChildRequested: true, event.ChildStarted: true, event.ChildProgressed: true, event.ChildBlocked: true,
+	event.ChildCompleted: true, event.ChildFailed: true, event.ChildCanceled: true, event.ChildMerged: true,
 }
 
 // carry makes the copy of an event, not stored yet.
-func carry(e *eventlog.Event, r *renaming) (fresh eventlog.Event, err error) {
-	fresh = eventlog.Event{Type: e.Type, Data: e.Data, Timestamp: e.Timestamp, Cost: e.Cost}
+func carry(e *event.Event, r *renaming) (fresh event.Event, err error) {
+	fresh = event.Event{Type: e.Type, Data: e.Data, Timestamp: e.Timestamp, Cost: e.Cost}
 	switch {
 	case e.Redacted():
 		fresh, err = erased(e, r)
-	case e.Type.Name() == eventlog.SessionForked && e.Seq == 1:
+	case e.Type.Name() == event.SessionForked && e.Seq == 1:
 		// Before all others it would make the copy a fork.
 		fresh.Type = "copy:" + e.Type
 	default:
@@ -76,7 +76,7 @@ func carry(e *eventlog.Event, r *renaming) (fresh eventlog.Event, err error) {
 }
 
 // carryRest gives a copy its blobs, its unknown members and its origin.
-func carryRest(fresh, e *eventlog.Event) error {
+func carryRest(fresh, e *event.Event) error {
 	if blobs := bodies(e); len(blobs) > 0 {
 		if err := fresh.AddBlobs(blobs...); err != nil {
 			return err
@@ -92,7 +92,7 @@ func carryRest(fresh, e *eventlog.Event) error {
 
 // mark says in a copy's metadata what it is a copy of, and whether its cost and
 // usage count there.
-func mark(fresh *eventlog.Event, origin EventOrigin, inherited bool) error {
+func mark(fresh *event.Event, origin EventOrigin, inherited bool) error {
 	value, err := json.Marshal(origin)
 	if err != nil {
 		return err
@@ -110,26 +110,26 @@ func mark(fresh *eventlog.Event, origin EventOrigin, inherited bool) error {
 var inheritedTails = map[bool][]byte{true: []byte(`,"` + inheritedKey + `":true}`), false: {'}'}}
 
 // bodies are the blobs that an event needs besides its own data.
-func bodies(e *eventlog.Event) []eventlog.Digest {
+func bodies(e *event.Event) []event.Digest {
 	digest, _, _ := e.Spilled()
-	return slices.DeleteFunc(slices.Clone(e.Blobs()), func(d eventlog.Digest) bool { return d == digest })
+	return slices.DeleteFunc(slices.Clone(e.Blobs()), func(d event.Digest) bool { return d == digest })
 }
 
 // erased stands for a redacted event, whose line could not be that of another
 // id: a lost event with what redaction kept.
-func erased(e *eventlog.Event, r *renaming) (eventlog.Event, error) {
+func erased(e *event.Event, r *renaming) (event.Event, error) {
 	kept, err := r.apply(e.Type, e.Kept())
 	if err != nil {
-		return eventlog.Event{}, err
+		return event.Event{}, err
 	}
 	extra, err := json.Marshal(struct {
-		Type eventlog.Type  `json:"type"`
+		Type event.Type     `json:"type"`
 		Kept jsontext.Value `json:"kept"`
 	}{e.Type, kept})
 	if err != nil {
-		return eventlog.Event{}, err
+		return event.Event{}, err
 	}
-	lost, err := eventlog.NewLost(eventlog.Loss{Reason: eventlog.ErasedLoss, Source: eventlog.LossSource{SessionID: e.SessionID}, Extra: extra})
+	lost := event.New(event.Loss{Reason: event.ErasedLoss, Source: event.LossSource{SessionID: e.SessionID}, Extra: extra})
 	lost.Timestamp, lost.Cost = e.Timestamp, e.Cost
 	return lost, err
 }

@@ -7,7 +7,9 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/upkeep/erase"
 )
 
 // CopyOptions configure Copy. The zero value copies into the same log, under an
@@ -23,7 +25,7 @@ type CopyOptions struct {
 // Copied is a copy that was made.
 type Copied struct {
 	ID   string
-	Head eventlog.Head
+	Head event.Head
 	// Source is the session that was copied, to event Head.Seq.
 	Source string
 	// Erased are the seqs of redacted events: in the copy they are lost events.
@@ -47,7 +49,7 @@ type Copied struct {
 // what is left can be told by its first event, which says how far it is to go
 // (CopyOrigin); Tree shows it as partial. A taken id is eventlog.ErrExists.
 func Copy(ctx context.Context, log *eventlog.Log, source string, opts CopyOptions) (Copied, error) {
-	c := &copying{from: log, to: opts.To, source: source, renaming: newRenaming(), carried: map[eventlog.Digest]bool{}}
+	c := &copying{from: log, to: opts.To, source: source, renaming: newRenaming(), carried: map[event.Digest]bool{}}
 	if c.to == nil {
 		c.to = log
 	}
@@ -69,15 +71,15 @@ type copying struct {
 	from, to   *eventlog.Log
 	source, id string
 	renaming   renaming
-	carried    map[eventlog.Digest]bool // bodies that are in to
+	carried    map[event.Digest]bool // bodies that are in to
 
-	first  ulid.ULID     // the id of the copy's first event
-	head   eventlog.Head // of the copy so far
+	first  ulid.ULID  // the id of the copy's first event
+	head   event.Head // of the copy so far
 	erased []int64
 
-	open    []eventlog.Event // the append being gathered
-	size    int              // and its size in bytes
-	appends [][]eventlog.Event
+	open    []event.Event // the append being gathered
+	size    int           // and its size in bytes
+	appends [][]event.Event
 	events  int // in appends
 	bytes   int // of those
 }
@@ -87,7 +89,7 @@ func (c *copying) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := eventlog.CheckSessionID(c.id); err != nil {
+	if err := event.CheckSessionID(c.id); err != nil {
 		return err
 	}
 	if _, err := c.to.Head(ctx, c.id); err == nil {
@@ -107,7 +109,7 @@ func (c *copying) run(ctx context.Context) error {
 }
 
 // take adds the copy of an event to the batch.
-func (c *copying) take(ctx context.Context, e *eventlog.Event, through int64) error {
+func (c *copying) take(ctx context.Context, e *event.Event, through int64) error {
 	if e.Redacted() {
 		c.erased = append(c.erased, e.Seq)
 	}
@@ -149,7 +151,7 @@ func (c *copying) gathered(ctx context.Context) error {
 }
 
 // bodies carries an event's bodies into another store.
-func (c *copying) bodies(ctx context.Context, e *eventlog.Event) error {
+func (c *copying) bodies(ctx context.Context, e *event.Event) error {
 	if c.to == c.from {
 		return nil
 	}
@@ -182,9 +184,9 @@ func (c *copying) flush(ctx context.Context) error {
 
 // write appends what was gathered, in two where that is too much for one append, as
 // lines are longer than those they are copies of.
-func (c *copying) write(ctx context.Context, appends [][]eventlog.Event) error {
+func (c *copying) write(ctx context.Context, appends [][]event.Event) error {
 	head, err := c.to.AppendEach(ctx, c.id, eventlog.At(c.head).Lenient(), appends...)
-	if errors.Is(err, eventlog.ErrInvalidSize) {
+	if errors.Is(err, event.ErrInvalidSize) {
 		if first, rest := halves(appends); rest != nil {
 			if err := c.write(ctx, first); err != nil {
 				return err
@@ -203,12 +205,12 @@ func (c *copying) write(ctx context.Context, appends [][]eventlog.Event) error {
 
 // halves are half of the appends each, or of one append half of its events. rest
 // is nil where there is but one event.
-func halves(appends [][]eventlog.Event) (first, rest [][]eventlog.Event) {
+func halves(appends [][]event.Event) (first, rest [][]event.Event) {
 	if n := len(appends) / 2; n > 0 {
 		return appends[:n], appends[n:]
 	}
 	if n := len(appends[0]) / 2; n > 0 {
-		return [][]eventlog.Event{appends[0][:n]}, [][]eventlog.Event{appends[0][n:]}
+		return [][]event.Event{appends[0][:n]}, [][]event.Event{appends[0][n:]}
 	}
 	return nil, nil
 }
@@ -225,7 +227,7 @@ func (c *copying) undo(ctx context.Context, failed error) error {
 		return nil
 	}
 	if err == nil {
-		err = c.to.Remove(ctx, c.id)
+		err = erase.Remove(ctx, c.to, c.id)
 	}
 	if errors.Is(err, eventlog.ErrNotFound) {
 		return nil

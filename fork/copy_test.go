@@ -11,14 +11,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/oklog/ulid/v2"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/upkeep/erase"
 )
 
 // all are the events of a lineage.
-func all(t *bench, log *eventlog.Log, session string) (events []eventlog.Event) {
+func all(t *bench, log *eventlog.Log, session string) (events []event.Event) {
 	t.Helper()
-	for e, err := range log.Read(t.ctx, session, eventlog.All) {
+	for e, err := range log.Read(t.ctx, session, eventlog.All()) {
 		t.must(err)
 		events = append(events, e)
 	}
@@ -27,7 +29,7 @@ func all(t *bench, log *eventlog.Log, session string) (events []eventlog.Event) 
 
 // same compares a copy with its source: everything but ids, session and what
 // the copy says of itself.
-func (t *bench) same(source, copied []eventlog.Event, sourceID string) {
+func (t *bench) same(source, copied []event.Event, sourceID string) {
 	t.Helper()
 	if len(source) != len(copied) {
 		t.Fatalf("%d events of %d", len(copied), len(source))
@@ -46,7 +48,7 @@ func (t *bench) same(source, copied []eventlog.Event, sourceID string) {
 		}
 		data := string(a.Data)
 		for old, fresh := range ids {
-			if a.Type != eventlog.SessionForked {
+			if a.Type != event.SessionForked {
 				data = strings.ReplaceAll(data, old.String(), fresh.String())
 			}
 		}
@@ -66,7 +68,7 @@ func (t *bench) rich() (session string) {
 	t.Helper()
 	start := started(0)
 	spent := assistant("done")
-	spent.Cost = eventlog.Dollar / 4
+	spent.Cost = event.Dollar / 4
 	spent.Metadata = []byte(`{"n": 9007199254740993, "fork_origin": {"session_id": "older", "seq": 7}}`)
 	t.must(spent.SetExtras([]byte(`{"unknown": [1, 2]}`)))
 	t.add("p", user("one"), start)
@@ -76,21 +78,21 @@ func (t *bench) rich() (session string) {
 	body, err := t.log.PutBlob(t.ctx, strings.NewReader("a body"))
 	t.must(err)
 	t.fork("s", "p", fork.Head()) // 7
-	t.add("s", made(eventlog.NewArtifactRecorded(eventlog.Artifact{ArtifactID: "art", Body: body})))
-	unknown := eventlog.Event{ID: eventlog.NewID(), Type: "other:thing", Data: []byte(`{"blob": "` + body.Blob + `"}`)}
+	t.add("s", event.New(event.Artifact{ArtifactID: "art", Body: body}))
+	unknown := event.Event{ID: event.NewID(), Type: "other:thing", Data: []byte(`{"blob": "` + body.Blob + `"}`)}
 	t.must(unknown.AddBlobs(body.Blob))
 	t.add("s", unknown)
 	second := started(1)
 	t.add("s", user(strings.Repeat("long ", 100_000)), second)
-	for _, payload := range []eventlog.Payload{
-		eventlog.StepStart{TurnID: second.ID}, eventlog.StepCompletion{TurnID: second.ID}, eventlog.Abort{TurnID: second.ID},
-		eventlog.EffectIntent{Key: "k", TurnID: second.ID, Class: eventlog.EffectPure},
-		eventlog.EffectCompletion{Key: "k", TurnID: second.ID},
-		eventlog.Child{State: eventlog.ChildStateRequested, ChildID: "c", ParentEventID: second.ID},
-		eventlog.TurnHibernation{TurnID: second.ID, Cursor: eventlog.Cursor{ID: "1", Kind: "wait"}},
-		eventlog.TurnResumption{TurnID: second.ID, CursorID: "1"},
+	for _, payload := range []event.Payload{
+		event.StepStart{TurnID: second.ID}, event.StepCompletion{TurnID: second.ID}, event.Abort{TurnID: second.ID},
+		event.EffectIntent{Key: "k", TurnID: second.ID, Class: event.EffectPure},
+		event.EffectCompletion{Key: "k", TurnID: second.ID},
+		event.Child{State: event.ChildStateRequested, ChildID: "c", ParentEventID: second.ID},
+		event.TurnHibernation{TurnID: second.ID, Cursor: event.Cursor{ID: "1", Kind: "wait"}},
+		event.TurnResumption{TurnID: second.ID, CursorID: "1"},
 	} {
-		t.add("s", made(eventlog.NewEvent(payload)))
+		t.add("s", event.New(payload))
 	}
 	t.rewind("s", fork.AtSeq(6))
 	t.add("s", user("again"))
@@ -112,8 +114,8 @@ func TestCopy(t *testing.T) {
 		}
 		for _, e := range copied {
 			inherited, ok := e.MetadataValue("inherited")
-			counts := e.Cost > 0 || e.Type == eventlog.MessageAdded || e.Type == eventlog.TurnCompleted
-			if counts && string(inherited) != "true" || e.Type == eventlog.HeadMoved && ok {
+			counts := e.Cost > 0 || e.Type == event.MessageAdded || e.Type == event.TurnCompleted
+			if counts && string(inherited) != "true" || e.Type == event.HeadMoved && ok {
 				t.Errorf("%v: inherited is %s", &e, inherited)
 			}
 		}
@@ -141,7 +143,10 @@ func TestCopyIntoAnotherStore(t *testing.T) {
 				a.same(all(a, a.log, session), all(b, b.log, "copy"), session)
 				a.nothingIn(a.log, "copy")
 				b.sound("copy")
-				artifact, _, err := func() (eventlog.Artifact, bool, error) { e := all(b, b.log, "copy")[7]; return e.Artifact() }()
+				artifact, _, err := func() (event.Artifact, bool, error) {
+					e := all(b, b.log, "copy")[7]
+					return event.Decode[event.Artifact](&e)
+				}()
 				b.must(err)
 				body, err := b.log.OpenArtifact(b.ctx, artifact)
 				b.must(err)
@@ -168,7 +173,7 @@ func TestCopyRefused(t *testing.T) {
 			}
 		}
 		_, err := fork.Copy(t.ctx, t.log, "a", fork.CopyOptions{ID: "\x00"})
-		if !errors.Is(err, eventlog.ErrInvalidSession) {
+		if !errors.Is(err, event.ErrInvalidSession) {
 			t.Errorf("copied: %v", err)
 		}
 	})
@@ -201,7 +206,7 @@ func TestCopyOfAForkOfNothing(t *testing.T) {
 func TestCopyOfRedactedEvents(t *testing.T) {
 	everywhere(t, func(t *bench) {
 		t.each("a", user("secret"), calls("x"), result("x"), assistant("fine"))
-		_, err := t.log.Redact(t.ctx, "a", "asked for", 1, 2)
+		_, err := erase.Redact(t.ctx, t.log, "a", []int64{1, 2}, erase.RedactOptions{Reason: "asked for"})
 		t.must(err)
 		c, err := fork.Copy(t.ctx, t.log, "a", fork.CopyOptions{ID: "b"})
 		t.must(err)
@@ -209,11 +214,11 @@ func TestCopyOfRedactedEvents(t *testing.T) {
 			t.Error(diff)
 		}
 		events := all(t, t.log, "b")
-		loss, _, err := events[1].Loss()
+		loss, _, err := event.Decode[event.Loss](&events[1])
 		if err != nil || loss.Reason != "redacted" || !strings.Contains(string(loss.Extra), `"calls":["x"]`) {
 			t.Errorf("event 2 is %s, %v", events[1].Data, err)
 		}
-		if events[2].Type != eventlog.MessageAdded || events[4].Type != eventlog.Redacted {
+		if events[2].Type != event.MessageAdded || events[4].Type != event.Redacted {
 			t.Errorf("then come %v and %v", &events[2], &events[4])
 		}
 		t.sound("b")
@@ -231,7 +236,7 @@ type failing struct {
 
 var errBroken = errors.New("broken")
 
-func (f *failing) Append(ctx context.Context, session string, expect eventlog.Head, events []eventlog.Event, durable bool) error {
+func (f *failing) Append(ctx context.Context, session string, expect event.Head, events []event.Event, durable bool) error {
 	if session == f.session {
 		if f.left--; f.left < 0 {
 			f.cancel()
@@ -241,11 +246,16 @@ func (f *failing) Append(ctx context.Context, session string, expect eventlog.He
 	return f.counting.Append(ctx, session, expect, events, durable)
 }
 
-func (f *failing) RemoveSession(ctx context.Context, session string, expect eventlog.Head) error {
+func (f *failing) Rewrite(ctx context.Context, session string, expect event.Head, replace, add []event.Event) error {
+	eraser, _ := eventlog.As[eventlog.Eraser](f.counting)
+	return eraser.Rewrite(ctx, session, expect, replace, add)
+}
+
+func (f *failing) RemoveSession(ctx context.Context, session string, expect event.Head) error {
 	if f.keeps {
 		return errBroken
 	}
-	remover, _ := eventlog.As[eventlog.Remover](f.counting)
+	remover, _ := eventlog.As[eventlog.Eraser](f.counting)
 	return remover.RemoveSession(ctx, session, expect)
 }
 
@@ -293,7 +303,7 @@ func TestCopyOfWhatIsLarge(t *testing.T) {
 		large := user("hello")
 		large.Metadata = []byte(`{"m":"` + strings.Repeat("x", 64<<10-8) + `"}`)
 		t.add(session, large)
-		var many []eventlog.Event
+		var many []event.Event
 		for range 4000 {
 			many = append(many, user("y"))
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -27,7 +28,7 @@ type Side struct {
 	// Tip is its end; Seq is filled in.
 	Tip Tip
 	// Stretches are its events in seqs of the lineage, oldest first.
-	Stretches []eventlog.Stretch
+	Stretches []event.Stretch
 
 	log *eventlog.Log
 }
@@ -41,8 +42,8 @@ func (s *Side) Len() (n int64) {
 }
 
 // Events reads the side's events, oldest first.
-func (s *Side) Events(ctx context.Context) iter.Seq2[eventlog.Event, error] {
-	return func(yield func(eventlog.Event, error) bool) {
+func (s *Side) Events(ctx context.Context) iter.Seq2[event.Event, error] {
+	return func(yield func(event.Event, error) bool) {
 		for _, r := range s.Stretches {
 			for e, err := range s.log.Read(ctx, s.Tip.Session, eventlog.Between(r.From, r.To)) {
 				if !yield(e, err) || err != nil {
@@ -108,7 +109,7 @@ func routeTo(ctx context.Context, log *eventlog.Log, tip Tip) (route, error) {
 
 // split cuts the stretches of a path where another session holds them. Pieces
 // that follow each other in one session are one.
-func (r *route) split(path []eventlog.Stretch, held []segment) {
+func (r *route) split(path []event.Stretch, held []segment) {
 	for _, s := range path {
 		for _, h := range held {
 			from, to := max(s.From, h.from), min(s.To, h.to)
@@ -140,7 +141,7 @@ func common(a, b []segment) (last Tip) {
 
 // behind are the stretches of the path behind an event of it. Those that follow
 // each other are one.
-func (r *route) behind(ancestor Tip) (rest []eventlog.Stretch) {
+func (r *route) behind(ancestor Tip) (rest []event.Stretch) {
 	passed := ancestor.Seq == 0
 	for _, p := range r.pieces {
 		from := p.from
@@ -153,7 +154,7 @@ func (r *route) behind(ancestor Tip) (rest []eventlog.Stretch) {
 		if n := len(rest); n > 0 && rest[n-1].To == from-1 {
 			rest[n-1].To = p.to
 		} else if from <= p.to {
-			rest = append(rest, eventlog.Stretch{From: from, To: p.to})
+			rest = append(rest, event.Stretch{From: from, To: p.to})
 		}
 	}
 	return rest

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
 )
@@ -81,20 +82,20 @@ func TestMerge(t *testing.T) {
 		t.must(err)
 		e, err := t.log.Event(t.ctx, "a", head.Seq)
 		t.must(err)
-		got, _, err := e.Child()
+		got, _, err := event.Decode[event.Child](&e)
 		t.must(err)
-		want := eventlog.Child{State: eventlog.ChildStateMerged, ChildID: "k", ChildSessionID: "c", ParentEventID: point.ID,
-			Mode: eventlog.ChildFork, Summary: "found it", ArtifactIDs: []string{"x"}, Note: "n"}
+		want := event.Child{State: event.ChildStateMerged, ChildID: "k", ChildSessionID: "c", ParentEventID: point.ID,
+			Mode: event.ChildFork, Summary: "found it", ArtifactIDs: []string{"x"}, Note: "n"}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)
 		}
-		run := eventlog.Session{Parent: eventlog.SessionParent{SessionID: "a", Seq: 6, EventID: point.ID, CallID: "c0"}}
-		t.add("run", made(eventlog.NewSessionStarted(run)))
+		run := event.Session{Parent: event.SessionParent{SessionID: "a", Seq: 6, EventID: point.ID, CallID: "c0"}}
+		t.add("run", event.New(run))
 		head, err = fork.Merge(t.ctx, t.log, "a", "run", fork.Outcome{Summary: "ran"})
 		t.must(err)
 		e, err = t.log.Event(t.ctx, "a", head.Seq)
 		t.must(err)
-		if got, _, err = e.Child(); err != nil || got.Mode != eventlog.ChildFresh || got.CallID != "c0" || got.ChildID != "run" {
+		if got, _, err = event.Decode[event.Child](&e); err != nil || got.Mode != event.ChildFresh || got.CallID != "c0" || got.ChildID != "run" {
 			t.Errorf("the run's outcome is %+v, %v", got, err)
 		}
 		for _, other := range []string{"a", "run"} {

@@ -4,8 +4,10 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/upkeep/erase"
 )
 
 // A redacted event of a copy still says what it is a copy of, and what of it
@@ -13,14 +15,14 @@ import (
 func TestARedactedCopyKnowsItsOriginal(t *testing.T) {
 	everywhere(t, func(t *bench) {
 		spent := assistant("the secret")
-		spent.Cost = eventlog.Dollar
+		spent.Cost = event.Dollar
 		spent.Metadata = []byte(`{"inherited":"the secret","fork_origin":"the secret","note":"the secret"}`)
 		t.each("s", user("one"), spent)
 		_, err := fork.Copy(t.ctx, t.log, "s", fork.CopyOptions{ID: "c"})
 		t.must(err)
-		_, err = t.log.Redact(t.ctx, "c", "", 1, 2)
+		_, err = erase.Redact(t.ctx, t.log, "c", []int64{1, 2}, erase.RedactOptions{Reason: ""})
 		t.must(err)
-		_, err = t.log.Redact(t.ctx, "s", "", 2)
+		_, err = erase.Redact(t.ctx, t.log, "s", []int64{2}, erase.RedactOptions{Reason: ""})
 		t.must(err)
 		for i, e := range all(t, t.log, "c")[:2] {
 			origin, ok := fork.Origin(&e)
@@ -50,9 +52,9 @@ func TestRedactionFindsACopyOfARedactedCopy(t *testing.T) {
 			_, err := fork.Copy(t.ctx, t.log, name, fork.CopyOptions{ID: map[string]string{"s": "c", "c": "d"}[name]})
 			t.must(err)
 		}
-		_, err := t.log.Redact(t.ctx, "c", "", 2)
+		_, err := erase.Redact(t.ctx, t.log, "c", []int64{2}, erase.RedactOptions{Reason: ""})
 		t.must(err)
-		done, err := t.log.Redact(t.ctx, "s", "", 2)
+		done, err := erase.Redact(t.ctx, t.log, "s", []int64{2}, erase.RedactOptions{Reason: ""})
 		t.must(err)
 		if len(done.Untouched) != 1 || done.Untouched[0].Session != "d" {
 			t.Errorf("untouched: %+v", done.Untouched)
@@ -64,7 +66,7 @@ func TestRedactionFindsACopyOfARedactedCopy(t *testing.T) {
 func TestACallOfAnErasedMessageIsPendingInACopy(t *testing.T) {
 	everywhere(t, func(t *bench) {
 		t.each("s", user("one"), calls("a", "b"), result("a"))
-		_, err := t.log.Redact(t.ctx, "s", "", 2)
+		_, err := erase.Redact(t.ctx, t.log, "s", []int64{2}, erase.RedactOptions{Reason: ""})
 		t.must(err)
 		_, err = fork.Copy(t.ctx, t.log, "s", fork.CopyOptions{ID: "c"})
 		t.must(err)
@@ -72,12 +74,12 @@ func TestACallOfAnErasedMessageIsPendingInACopy(t *testing.T) {
 			t.Errorf("the copy's result is marked %s", broken)
 		}
 		for _, log := range []*eventlog.Log{t.log, eventlog.Open(t.log.Store())} {
-			if _, err := log.Append(t.ctx, "c", eventlog.Any, result("x")); !errors.Is(err, eventlog.ErrInvalidResult) {
+			if _, err := log.Append(t.ctx, "c", eventlog.Any(), result("x")); !errors.Is(err, event.ErrInvalidResult) {
 				t.Errorf("a result of no call: %v", err)
 			}
 		}
 		cold := eventlog.Open(t.log.Store())
-		_, err = cold.Append(t.ctx, "c", eventlog.Any, result("b"))
+		_, err = cold.Append(t.ctx, "c", eventlog.Any(), result("b"))
 		t.must(err)
 		t.sound("c")
 	})

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 )
 
 // Why a fork, a rewind or a query is refused. When one of these is returned
@@ -19,7 +19,7 @@ var (
 	// ErrNoSnapshot: no snapshot of the session has that id.
 	ErrNoSnapshot = errors.New("no such snapshot")
 	// ErrInsideAppend: the point lies between events that were appended as one.
-	ErrInsideAppend = fmt.Errorf("inside an atomic append: %w", eventlog.ErrInvalidTree)
+	ErrInsideAppend = fmt.Errorf("inside an atomic append: %w", event.ErrInvalidTree)
 	// ErrOpenTurn: a turn is under way at the point, or a tool call is pending.
 	ErrOpenTurn = errors.New("inside an open turn")
 	// ErrNoMove: the head is there already.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
 	"github.com/convlog/convlog/store/jsonl"
@@ -17,8 +18,8 @@ func conversation() (log *eventlog.Log, done func()) {
 		panic(err)
 	}
 	log = eventlog.Open(jsonl.New(dir))
-	for _, e := range []eventlog.Event{user("Where is A1001?"), assistant("In Hamburg."), user("Refund it."), assistant("No.")} {
-		if _, err := log.Append(context.Background(), "order-42", eventlog.Any, e); err != nil {
+	for _, e := range []event.Event{user("Where is A1001?"), assistant("In Hamburg."), user("Refund it."), assistant("No.")} {
+		if _, err := log.Append(context.Background(), "order-42", eventlog.Any(), e); err != nil {
 			panic(err)
 		}
 	}
@@ -29,11 +30,11 @@ func conversation() (log *eventlog.Log, done func()) {
 }
 
 func print(log *eventlog.Log, session string) {
-	for e, err := range log.ActivePath(context.Background(), session) {
+	for e, err := range log.Read(context.Background(), session, eventlog.All().OnPath()) {
 		if err != nil {
 			panic(err)
 		}
-		if m, ok, _ := e.Message(); ok {
+		if m, ok, _ := event.Decode[event.Message](&e); ok {
 			fmt.Println(e.Seq, m.Role, m.Parts[0].Text)
 		}
 	}
@@ -48,7 +49,7 @@ func ExampleAt() {
 	if err != nil {
 		panic(err)
 	}
-	if _, err := log.Append(ctx, child.ID, eventlog.Any, user("Refund it, please."), assistant("Done.")); err != nil {
+	if _, err := log.Append(ctx, child.ID, eventlog.Any(), user("Refund it, please."), assistant("Done.")); err != nil {
 		panic(err)
 	}
 	print(log, child.ID)
@@ -91,7 +92,7 @@ func ExampleDiff() {
 	if _, err := fork.At(ctx, log, "order-42", fork.AtSeq(3), fork.Options{ID: "retry"}); err != nil {
 		panic(err)
 	}
-	if _, err := log.Append(ctx, "retry", eventlog.Any, assistant("Done.")); err != nil {
+	if _, err := log.Append(ctx, "retry", eventlog.Any(), assistant("Done.")); err != nil {
 		panic(err)
 	}
 	d, err := fork.Diff(ctx, log, fork.Tip{Session: "order-42"}, fork.Tip{Session: "retry"})

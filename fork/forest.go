@@ -7,6 +7,7 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -98,8 +99,8 @@ func NodeOf(info eventlog.SessionInfo) *Node {
 	if info.Err != nil || first.Seq == 0 {
 		return n
 	}
-	if first.Type.Name() == eventlog.SessionForked && first.Seq > 0 {
-		f, _, err := first.Fork()
+	if first.Type.Name() == event.SessionForked && first.Seq > 0 {
+		f, _, err := event.Decode[event.Fork](first)
 		n.Kind, n.Parent, n.Seq, n.Label, n.Reason = KindFork, f.Parent, f.Seq, f.Label, f.Reason
 		n.Info.Err = err
 		return n
@@ -109,9 +110,9 @@ func NodeOf(info eventlog.SessionInfo) *Node {
 		n.Partial = info.Last.Seq < origin.Through
 		return n
 	}
-	if first.Type.Name() == eventlog.SessionStarted {
+	if first.Type.Name() == event.SessionStarted {
 		var started struct {
-			Parent eventlog.SessionParent `json:"parent"`
+			Parent event.SessionParent `json:"parent"`
 		}
 		if structure(first) != nil && decodeStructure(first, &started) == nil && started.Parent.SessionID != "" {
 			n.Kind, n.Parent, n.Seq = KindRun, started.Parent.SessionID, started.Parent.Seq

@@ -9,6 +9,7 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -31,7 +32,7 @@ type Options struct {
 }
 
 // stamp gives the session_forked event the id and the time that were asked for.
-func (o *Options) stamp(e *eventlog.Event) {
+func (o *Options) stamp(e *event.Event) {
 	e.Timestamp = o.Time
 	if !o.EventID.IsZero() {
 		e.ID = o.EventID
@@ -48,13 +49,13 @@ func (o *Options) id() string {
 	return newID()
 }
 
-func newID() string { return strings.ToLower(eventlog.NewID().String()) }
+func newID() string { return strings.ToLower(event.NewID().String()) }
 
 // Child is a fork that was made.
 type Child struct {
 	ID string
 	// Head is that of the fork: its session_forked event.
-	Head eventlog.Head
+	Head event.Head
 	// Parent is the session that was forked behind event Seq.
 	Parent string
 	Seq    int64
@@ -77,14 +78,11 @@ func At(ctx context.Context, log *eventlog.Log, parent string, p Point, opts Opt
 	if err != nil {
 		return Child{}, fmt.Errorf("fork: %w", err)
 	}
-	e, err := eventlog.NewSessionForked(eventlog.Fork{Parent: parent, Seq: at.Seq, EventID: at.ID, Hash: at.Hash(),
+	e := event.New(event.Fork{Parent: parent, Seq: at.Seq, EventID: at.ID, Hash: at.Hash(),
 		Label: opts.Label, Reason: opts.Reason})
-	if err != nil {
-		return Child{}, fmt.Errorf("fork session %q: %w", parent, err)
-	}
 	opts.stamp(&e)
 	id := opts.id()
-	head, err := appendSurely(eventlog.WithMetadata(ctx, opts.Metadata), log, id, eventlog.New, e)
+	head, err := appendSurely(eventlog.WithMetadata(ctx, opts.Metadata), log, id, eventlog.New(), e)
 	if errors.Is(err, eventlog.ErrConflict) {
 		err = fmt.Errorf("%q: %w", id, eventlog.ErrExists)
 	}
@@ -99,7 +97,7 @@ const tries = 3
 
 // appendSurely appends events, and again where the outcome was unknown: they
 // are stored once.
-func appendSurely(ctx context.Context, log *eventlog.Log, session string, expect eventlog.Expect, events ...eventlog.Event) (head eventlog.Head, err error) {
+func appendSurely(ctx context.Context, log *eventlog.Log, session string, expect eventlog.Expect, events ...event.Event) (head event.Head, err error) {
 	for range tries {
 		head, err = log.Append(ctx, session, expect, events...)
 		if !errors.Is(err, eventlog.ErrUnknownOutcome) || ctx.Err() != nil {

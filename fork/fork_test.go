@@ -8,8 +8,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/upkeep/erase"
 )
 
 // where resolves a point to its seq.
@@ -59,7 +61,7 @@ func TestPointsOfTurns(t *testing.T) {
 			want error
 		}{
 			{fork.AtTurn(3), fork.ErrNoTurn}, {fork.BeforeTurn(-1), fork.ErrNoTurn}, {fork.AtSeq(19), fork.ErrPastHead},
-			{fork.AtSeq(-1), eventlog.ErrEventNotFound}, {fork.AtEvent(eventlog.NewID()), eventlog.ErrEventNotFound},
+			{fork.AtSeq(-1), eventlog.ErrEventNotFound}, {fork.AtEvent(event.NewID()), eventlog.ErrEventNotFound},
 			{fork.AtSnapshot("none"), fork.ErrNoSnapshot},
 		} {
 			if _, err := fork.Resolve(t.ctx, t.log, "a", c.p); !errors.Is(err, c.want) {
@@ -94,10 +96,10 @@ func TestPointsAfterRewind(t *testing.T) {
 // An import has no turn events: its turns begin where the user begins to speak.
 func TestPointsOfImports(t *testing.T) {
 	everywhere(t, func(t *bench) {
-		results := eventlog.Message{Role: eventlog.User, Parts: []eventlog.Part{
-			{Type: eventlog.ToolResultPart, CallID: "c", Content: []eventlog.Part{{Type: eventlog.TextPart, Text: "found"}}}}}
-		t.each("a", user("one"), user("and more"), calls("c"), made(eventlog.NewMessage(results)), assistant("done")) // 1–5
-		t.each("a", user("two"), assistant("well"), user("three"))                                                    // 6–8
+		results := event.Message{Role: event.User, Parts: []event.Part{
+			{Type: event.ToolResultPart, CallID: "c", Content: []event.Part{{Type: event.TextPart, Text: "found"}}}}}
+		t.each("a", user("one"), user("and more"), calls("c"), event.New(results), assistant("done")) // 1–5
+		t.each("a", user("two"), assistant("well"), user("three"))                                    // 6–8
 		for p, want := range map[fork.Point]int64{
 			fork.BeforeTurn(0): 0, fork.AtTurn(0): 5, fork.BeforeTurn(1): 5, fork.AtTurn(1): 7, fork.AtTurn(2): 8,
 		} {
@@ -118,7 +120,7 @@ func TestPointsOfImports(t *testing.T) {
 
 func TestPointOfASnapshot(t *testing.T) {
 	everywhere(t, func(t *bench) {
-		snapshot := made(eventlog.NewProjectionSnapshotted(eventlog.Snapshot{Projection: "p", SnapshotID: "s1", Seq: 1}))
+		snapshot := event.New(event.Snapshot{Projection: "p", SnapshotID: "s1", Seq: 1})
 		start := started(0)
 		t.add("a", user("one"), start)
 		t.add("a", snapshot, completed(start)) // 3, 4
@@ -129,7 +131,7 @@ func TestPointOfASnapshot(t *testing.T) {
 		if got := t.where("a", fork.AtEvent(snapshot.ID)); got != 3 {
 			t.Errorf("its event is at %d", got)
 		}
-		_, err := t.log.Redact(t.ctx, "a", "test", 3)
+		_, err := erase.Redact(t.ctx, t.log, "a", []int64{3}, erase.RedactOptions{Reason: "test"})
 		t.must(err)
 		if got := t.where("a", fork.AtSnapshot("s1")); got != 4 {
 			t.Errorf("the redacted snapshot is at %d", got)
@@ -148,7 +150,7 @@ func TestFork(t *testing.T) {
 		}
 		e, err := t.log.Event(t.ctx, "b", 7)
 		t.must(err)
-		f, _, err := e.Fork()
+		f, _, err := event.Decode[event.Fork](&e)
 		t.must(err)
 		if by, _ := e.MetadataValue("by"); f.Label != "retry" || f.Reason != "wrong" || string(by) != `"me"` {
 			t.Errorf("session_forked says %+v, metadata %s", f, e.Metadata)
@@ -177,7 +179,7 @@ func TestForkRefused(t *testing.T) {
 			_, err := fork.At(t.ctx, t.log, "a", p, fork.Options{ID: "b"})
 			return err
 		}
-		for seq, want := range map[int64]error{1: fork.ErrInsideAppend, 5: fork.ErrInsideAppend, 7: eventlog.ErrInvalidTree,
+		for seq, want := range map[int64]error{1: fork.ErrInsideAppend, 5: fork.ErrInsideAppend, 7: event.ErrInvalidTree,
 			2: fork.ErrOpenTurn, 3: fork.ErrOpenTurn, 4: fork.ErrOpenTurn, 8: fork.ErrOpenTurn, 9: fork.ErrOpenTurn,
 			10: fork.ErrPastHead, -1: eventlog.ErrEventNotFound} {
 			t.nothing("b", want, at(fork.AtSeq(seq)))
@@ -186,11 +188,11 @@ func TestForkRefused(t *testing.T) {
 		_, err := fork.At(t.ctx, t.log, "none", fork.Head(), fork.Options{ID: "b"})
 		t.nothing("b", eventlog.ErrNotFound, err)
 		_, err = fork.At(t.ctx, t.log, "a", fork.AtSeq(6), fork.Options{ID: "a"})
-		if !errors.Is(err, eventlog.ErrExists) && !errors.Is(err, eventlog.ErrInvalidTree) {
+		if !errors.Is(err, eventlog.ErrExists) && !errors.Is(err, event.ErrInvalidTree) {
 			t.Errorf("onto itself: %v", err)
 		}
 		_, err = fork.At(t.ctx, t.log, "a", fork.AtSeq(6), fork.Options{ID: "a\n"})
-		t.nothing("b", eventlog.ErrInvalidSession, err)
+		t.nothing("b", event.ErrInvalidSession, err)
 		t.must(at(fork.AtSeq(6)))
 		if err := at(fork.AtSeq(6)); !errors.Is(err, eventlog.ErrExists) {
 			t.Errorf("onto an existing session: %v", err)
@@ -209,11 +211,11 @@ func TestForkRefused(t *testing.T) {
 func TestForkOfAHibernatedTurn(t *testing.T) {
 	everywhere(t, func(t *bench) {
 		start := started(0)
-		cursor := eventlog.Cursor{ID: "k", Kind: "review"}
+		cursor := event.Cursor{ID: "k", Kind: "review"}
 		t.add("a", user("one"), start)
 		t.add("a", calls("x"))
-		t.add("a", made(eventlog.NewTurnHibernated(eventlog.TurnHibernation{TurnID: start.ID, Cursor: cursor}))) // 4
-		t.add("a", made(eventlog.NewTurnResumed(eventlog.TurnResumption{TurnID: start.ID, CursorID: "k"})))
+		t.add("a", event.New(event.TurnHibernation{TurnID: start.ID, Cursor: cursor})) // 4
+		t.add("a", event.New(event.TurnResumption{TurnID: start.ID, CursorID: "k"}))
 		t.fork("f", "a", fork.AtSeq(4))
 		_, err := fork.At(t.ctx, t.log, "a", fork.AtSeq(4), fork.Options{ID: "b"})
 		t.must(err)

@@ -8,9 +8,11 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/store/jsonl"
 	"github.com/convlog/convlog/store/sqlite"
+	"github.com/convlog/convlog/upkeep/verify"
 )
 
 // stores are the stores that every test runs over.
@@ -56,9 +58,9 @@ type counting struct {
 
 func (c *counting) Unwrap() eventlog.Store { return c.Store }
 
-func (c *counting) Read(ctx context.Context, session string, r eventlog.Span) iter.Seq2[eventlog.Event, error] {
+func (c *counting) Read(ctx context.Context, session string, r eventlog.Span) iter.Seq2[event.Event, error] {
 	c.reads.Add(1)
-	return func(yield func(eventlog.Event, error) bool) {
+	return func(yield func(event.Event, error) bool) {
 		for e, err := range c.Store.Read(ctx, session, r) {
 			c.events.Add(1)
 			if !yield(e, err) {
@@ -84,15 +86,15 @@ func (t *bench) must(err error) {
 }
 
 // add appends events as one append, and returns the seq of the last.
-func (t *bench) add(session string, events ...eventlog.Event) int64 {
+func (t *bench) add(session string, events ...event.Event) int64 {
 	t.Helper()
-	head, err := t.log.Append(t.ctx, session, eventlog.Any, events...)
+	head, err := t.log.Append(t.ctx, session, eventlog.Any(), events...)
 	t.must(err)
 	return head.Seq
 }
 
 // each appends events one by one.
-func (t *bench) each(session string, events ...eventlog.Event) (seq int64) {
+func (t *bench) each(session string, events ...event.Event) (seq int64) {
 	t.Helper()
 	for _, e := range events {
 		seq = t.add(session, e)
@@ -100,35 +102,27 @@ func (t *bench) each(session string, events ...eventlog.Event) (seq int64) {
 	return seq
 }
 
-// made is the event of a constructor.
-func made(e eventlog.Event, err error) eventlog.Event {
-	if err != nil {
-		panic(err)
-	}
-	return e
+func user(text string) event.Event      { return event.UserMessage(text) }
+func assistant(text string) event.Event { return event.AssistantMessage(text) }
+func moved(to int64) event.Event        { return event.New(event.HeadMove{To: to}) }
+func result(call string) event.Event {
+	return event.ToolOutput(call, "look", []byte("found"), false)
 }
 
-func user(text string) eventlog.Event      { return made(eventlog.NewUserMessage(text)) }
-func assistant(text string) eventlog.Event { return made(eventlog.NewAssistantMessage(text)) }
-func moved(to int64) eventlog.Event        { return made(eventlog.NewHeadMoved(eventlog.HeadMove{To: to})) }
-func result(call string) eventlog.Event {
-	return made(eventlog.NewToolResult(call, "look", "found", false))
-}
-
-func calls(ids ...string) eventlog.Event {
-	m := eventlog.Message{Role: eventlog.Assistant}
+func calls(ids ...string) event.Event {
+	m := event.Message{Role: event.Assistant}
 	for _, id := range ids {
-		m.Parts = append(m.Parts, eventlog.Part{Type: eventlog.ToolCallPart, CallID: id, Name: "look", Arguments: []byte(`{}`)})
+		m.Parts = append(m.Parts, event.Part{Type: event.ToolCallPart, CallID: id, Name: "look", Arguments: []byte(`{}`)})
 	}
-	return made(eventlog.NewMessage(m))
+	return event.New(m)
 }
 
-func started(index int) eventlog.Event {
-	return made(eventlog.NewTurnStarted(eventlog.TurnStart{Index: index}))
+func started(index int) event.Event {
+	return event.New(event.TurnStart{Index: index})
 }
 
-func completed(start eventlog.Event) eventlog.Event {
-	return made(eventlog.NewTurnCompleted(eventlog.TurnCompletion{TurnID: start.ID, Status: eventlog.TurnStatusCompleted}))
+func completed(start event.Event) event.Event {
+	return event.New(event.TurnCompletion{TurnID: start.ID, Status: event.TurnStatusCompleted})
 }
 
 // turns appends n whole turns: input and start, a call, its result, an answer
@@ -147,7 +141,7 @@ func (t *bench) turns(session string, first, n int) (head int64) {
 // path are the seqs of the active path.
 func (t *bench) path(session string) (seqs []int64) {
 	t.Helper()
-	for e, err := range t.log.ActivePath(t.ctx, session) {
+	for e, err := range t.log.Read(t.ctx, session, eventlog.All().OnPath()) {
 		t.must(err)
 		seqs = append(seqs, e.Seq)
 	}
@@ -157,7 +151,7 @@ func (t *bench) path(session string) (seqs []int64) {
 // sound verifies a session.
 func (t *bench) sound(session string) {
 	t.Helper()
-	report, err := t.log.Verify(t.ctx, session)
+	report, err := verify.Session(t.ctx, t.log, session)
 	t.must(err)
 	for _, d := range report.Defects {
 		t.Errorf("verify %q: %v", session, d)

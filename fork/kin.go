@@ -4,14 +4,16 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/upkeep/erase"
 )
 
 // Parent is the session that was forked to make session; ok is false, and the
 // Ancestor zero, for one that is no fork.
 func Parent(ctx context.Context, log *eventlog.Log, session string) (a Ancestor, ok bool, err error) {
 	first, err := firstOwn(ctx, log, session)
-	if err == nil && first.Type.Name() == eventlog.SessionForked {
+	if err == nil && first.Type.Name() == event.SessionForked {
 		ok = true
 		a, err = ancestorOf(&first)
 	}
@@ -77,8 +79,8 @@ func Needs(ctx context.Context, log *eventlog.Log, session string) ([]string, er
 // Remove removes a session with all its events. It is refused with
 // eventlog.ErrInUse, naming them, while forks need it: copy those first.
 // Log.Remove says more.
-func Remove(ctx context.Context, log *eventlog.Log, session string, opts ...eventlog.RemoveOptions) error {
-	return log.Remove(ctx, session, opts...)
+func Remove(ctx context.Context, log *eventlog.Log, session string, opts ...erase.RemoveOptions) error {
+	return erase.Remove(ctx, log, session, opts...)
 }
 
 func nodeIn(ctx context.Context, log *eventlog.Log, session string) (*Node, error) {

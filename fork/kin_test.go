@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
 	"github.com/convlog/convlog/store/jsonl"
@@ -38,10 +39,10 @@ func TestForest(t *testing.T) {
 		t.fork("b", "a", fork.Head())
 		t.fork("d", "b", fork.AtTurn(0)) // what b shares with a
 		t.fork("e", "b", fork.Head())
-		run := eventlog.Session{Parent: eventlog.SessionParent{SessionID: "a", Seq: 3}}
-		t.add("run", made(eventlog.NewSessionStarted(run)))
+		run := event.Session{Parent: event.SessionParent{SessionID: "a", Seq: 3}}
+		t.add("run", event.New(run))
 		run.Parent.SessionID = "gone"
-		t.add("stray", made(eventlog.NewSessionStarted(run)))
+		t.add("stray", event.New(run))
 		_, err := fork.Copy(t.ctx, t.log, "b", fork.CopyOptions{ID: "copy"})
 		t.must(err)
 		forest, err := fork.Tree(t.ctx, t.log)
@@ -154,7 +155,7 @@ func TestDeepForks(t *testing.T) {
 		})
 		within("ten events back", 40, func() {
 			n := 0
-			for _, err := range t.log.Read(t.ctx, last, eventlog.All.Backward()) {
+			for _, err := range t.log.Read(t.ctx, last, eventlog.All().Backward()) {
 				t.must(err)
 				if n++; n == 10 {
 					break
@@ -163,7 +164,7 @@ func TestDeepForks(t *testing.T) {
 		})
 		within("all of it", 3*depth, func() {
 			n := 0
-			for _, err := range t.log.Read(t.ctx, last, eventlog.All) {
+			for _, err := range t.log.Read(t.ctx, last, eventlog.All()) {
 				t.must(err)
 				n++
 			}
@@ -206,7 +207,7 @@ func files(t *testing.T, sessions map[string]string) *eventlog.Log {
 func (t *bench) linesOf(session string) []string {
 	t.Helper()
 	var lines []string
-	for e, err := range t.log.Read(t.ctx, session, eventlog.All.Own()) {
+	for e, err := range t.log.Read(t.ctx, session, eventlog.All().Own()) {
 		t.must(err)
 		lines = append(lines, string(e.Line())+"\n")
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -14,7 +15,7 @@ type Ancestor struct {
 	Seq int64
 	// Child is the session that forked it, Fork what its session_forked says.
 	Child string
-	Fork  eventlog.Fork
+	Fork  event.Fork
 }
 
 // LineageError says that what a fork shares with its parents cannot be read.
@@ -59,7 +60,7 @@ type climb struct {
 	known   func(session string) bool // that its lineage is sound; or nil
 	line    []Ancestor
 	// end is the fork that says up to where the sessions to come are shared.
-	end eventlog.Fork
+	end event.Fork
 }
 
 // run goes up to a session that is no fork, or whose lineage is known.
@@ -67,7 +68,7 @@ func (c *climb) run(ctx context.Context) error {
 	first, err := firstOwn(ctx, c.log, c.session)
 	begin := first.Seq
 	seen := map[string]bool{c.session: true}
-	for err == nil && first.Type.Name() == eventlog.SessionForked {
+	for err == nil && first.Type.Name() == event.SessionForked {
 		var a Ancestor
 		if a, err = ancestorOf(&first); err != nil {
 			break
@@ -89,7 +90,7 @@ func (c *climb) run(ctx context.Context) error {
 }
 
 // up goes on to an ancestor, and gives its first event.
-func (c *climb) up(ctx context.Context, a Ancestor) (first eventlog.Event, done bool, err error) {
+func (c *climb) up(ctx context.Context, a Ancestor) (first event.Event, done bool, err error) {
 	if len(c.line) == 0 || a.Seq < c.end.Seq {
 		c.end = a.Fork
 	}
@@ -109,22 +110,22 @@ func (c *climb) up(ctx context.Context, a Ancestor) (first eventlog.Event, done 
 	return first, done, err
 }
 
-func ancestorOf(first *eventlog.Event) (Ancestor, error) {
-	f, _, err := first.Fork()
+func ancestorOf(first *event.Event) (Ancestor, error) {
+	f, _, err := event.Decode[event.Fork](first)
 	return Ancestor{Session: f.Parent, Seq: f.Seq, Child: first.SessionID, Fork: f}, err
 }
 
 // firstOwn is the first event that a session itself holds.
-func firstOwn(ctx context.Context, log *eventlog.Log, session string) (eventlog.Event, error) {
-	for e, err := range log.Read(ctx, session, eventlog.All.Own().Bare()) {
+func firstOwn(ctx context.Context, log *eventlog.Log, session string) (event.Event, error) {
+	for e, err := range log.Read(ctx, session, eventlog.All().Own().Bare()) {
 		return e, err
 	}
-	return eventlog.Event{}, fmt.Errorf("session %q: %w", session, eventlog.ErrNotFound)
+	return event.Event{}, fmt.Errorf("session %q: %w", session, eventlog.ErrNotFound)
 }
 
 // checkShared makes sure that a session still has the event up to which it is
 // shared.
-func checkShared(ctx context.Context, log *eventlog.Log, session string, f *eventlog.Fork, at eventlog.Range) error {
+func checkShared(ctx context.Context, log *eventlog.Log, session string, f *event.Fork, at eventlog.Range) error {
 	for e, err := range log.Read(ctx, session, at) {
 		if err == nil && (e.ID != f.EventID || e.Hash() != f.Hash) {
 			break

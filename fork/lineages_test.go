@@ -8,6 +8,7 @@ import (
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/upkeep/verify"
 )
 
 // checked checks the lineages of sessions, in that order.
@@ -37,7 +38,7 @@ func TestLineages(t *testing.T) {
 	everywhere(t, func(t *bench) {
 		descent(t)
 		for session, parent := range map[string]string{"a": "", "b": "a", "c": "b", "d": "b"} {
-			if report, err := t.log.Verify(t.ctx, session); err != nil || report.Parent != parent {
+			if report, err := verify.Session(t.ctx, t.log, session); err != nil || report.Parent != parent {
 				t.Errorf("parent of %s: %q, %v", session, report.Parent, err)
 			}
 		}

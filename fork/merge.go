@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -20,7 +21,7 @@ type Outcome struct {
 	// ArtifactIDs name what the child made.
 	ArtifactIDs []string
 	EpisodeID   string
-	Usage       eventlog.Usage
+	Usage       event.Usage
 	// Metadata is merged into that of the child_merged event.
 	Metadata map[string]any
 }
@@ -28,10 +29,10 @@ type Outcome struct {
 // Merge notes in parent what came of child: it appends a child_merged. The child
 // is a fork of the parent, at any depth, or a session whose run the parent
 // started; another is ErrUnrelated. The child stays as it is.
-func Merge(ctx context.Context, log *eventlog.Log, parent, child string, o Outcome) (eventlog.Head, error) {
+func Merge(ctx context.Context, log *eventlog.Log, parent, child string, o Outcome) (event.Head, error) {
 	c, err := relation(ctx, log, parent, child)
 	if err != nil {
-		return eventlog.Head{}, fmt.Errorf("merge session %q into %q: %w", child, parent, err)
+		return event.Head{}, fmt.Errorf("merge session %q into %q: %w", child, parent, err)
 	}
 	c.ChildSessionID, c.ChildID = child, child
 	if o.ChildID != "" {
@@ -41,37 +42,34 @@ func Merge(ctx context.Context, log *eventlog.Log, parent, child string, o Outco
 		c.CallID = o.CallID
 	}
 	c.Agent, c.Summary, c.Note, c.ArtifactIDs, c.EpisodeID, c.Usage = o.Agent, o.Summary, o.Note, o.ArtifactIDs, o.EpisodeID, o.Usage
-	e, err := eventlog.NewChildMerged(c)
-	if err == nil {
-		head, failed := appendSurely(eventlog.WithMetadata(ctx, o.Metadata), log, parent, eventlog.Any, e)
-		if failed == nil {
-			return head, nil
-		}
-		err = failed
+	c.State = event.ChildStateMerged
+	head, err := appendSurely(eventlog.WithMetadata(ctx, o.Metadata), log, parent, eventlog.Any(), event.New(c))
+	if err != nil {
+		return event.Head{}, fmt.Errorf("merge session %q into %q: %w", child, parent, err)
 	}
-	return eventlog.Head{}, fmt.Errorf("merge session %q into %q: %w", child, parent, err)
+	return head, nil
 }
 
 // relation is what the parent's event says of how the child came to be.
-func relation(ctx context.Context, log *eventlog.Log, parent, child string) (c eventlog.Child, err error) {
+func relation(ctx context.Context, log *eventlog.Log, parent, child string) (c event.Child, err error) {
 	if _, err := log.Head(ctx, parent); err != nil {
 		return c, err
 	}
 	first, err := firstOwn(ctx, log, child)
-	if err == nil && first.Type.Name() == eventlog.SessionStarted {
+	if err == nil && first.Type.Name() == event.SessionStarted {
 		first, err = log.Event(ctx, child, first.Seq) // its data may be in a blob
 	}
 	if err != nil {
 		return c, err
 	}
-	if s, ok, err := first.Session(); ok && (err == nil || errors.Is(err, eventlog.ErrRedacted)) {
+	if s, ok, err := event.Decode[event.Session](&first); ok && (err == nil || errors.Is(err, event.ErrRedacted)) {
 		if err != nil {
 			err = decodeStructure(&first, &s)
 		}
 		if err != nil || s.Parent.SessionID != parent {
 			return c, errors.Join(err, ErrUnrelated)
 		}
-		c.Mode, c.ParentEventID, c.CallID = eventlog.ChildFresh, s.Parent.EventID, s.Parent.CallID
+		c.Mode, c.ParentEventID, c.CallID = event.ChildFresh, s.Parent.EventID, s.Parent.CallID
 		return c, nil
 	}
 	line, err := Lineage(ctx, log, child)
@@ -80,7 +78,7 @@ func relation(ctx context.Context, log *eventlog.Log, parent, child string) (c e
 	}
 	for _, a := range line {
 		if a.Session == parent {
-			c.Mode, c.ParentEventID = eventlog.ChildFork, a.Fork.EventID
+			c.Mode, c.ParentEventID = event.ChildFork, a.Fork.EventID
 			return c, nil
 		}
 	}

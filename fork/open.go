@@ -6,11 +6,12 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
 // checkPoint refuses a fork behind e where it would tear something apart.
-func checkPoint(ctx context.Context, log *eventlog.Log, session string, e *eventlog.Event, force bool) error {
+func checkPoint(ctx context.Context, log *eventlog.Log, session string, e *event.Event, force bool) error {
 	if e.More() > 0 {
 		return fmt.Errorf("event %d of session %q: %w", e.Seq, session, ErrInsideAppend)
 	}
@@ -81,12 +82,12 @@ func (w whatIsOpen) String() string {
 //
 // Imports have no turn events. The search ends there at the first message of
 // the user's that begins an exchange, once it has gone back far enough.
-func findOpen(ctx context.Context, log *eventlog.Log, session string, at *eventlog.Event) (whatIsOpen, error) {
+func findOpen(ctx context.Context, log *eventlog.Log, session string, at *event.Event) (whatIsOpen, error) {
 	var s openSearch
 	if verdict, err := s.older(at); err != nil || verdict != undecided {
 		return s.found, err
 	}
-	for e, err := range filled(ctx, log, session, before(ctx, log, session, at), eventlog.MessageAdded) {
+	for e, err := range filled(ctx, log, session, before(ctx, log, session, at), event.MessageAdded) {
 		if err != nil {
 			return s.found, err
 		}
@@ -128,21 +129,21 @@ type openSearch struct {
 }
 
 // older takes in the event before those so far.
-func (s *openSearch) older(e *eventlog.Event) (verdict, error) {
+func (s *openSearch) older(e *event.Event) (verdict, error) {
 	s.read++
 	switch e.Type.Name() {
-	case eventlog.TurnStarted, eventlog.TurnResumed:
+	case event.TurnStarted, event.TurnResumed:
 		s.found = whatIsOpen{isOpen: true, turn: e.Seq}
 		return open, nil
-	case eventlog.TurnCompleted, eventlog.TurnHibernated:
+	case event.TurnCompleted, event.TurnHibernated:
 		return closed, nil
-	case eventlog.MessageAdded:
+	case event.MessageAdded:
 		return s.message(e)
 	}
 	return undecided, nil
 }
 
-func (s *openSearch) message(e *eventlog.Event) (verdict, error) {
+func (s *openSearch) message(e *event.Event) (verdict, error) {
 	m, _, err := speechOf(e)
 	if err != nil {
 		return undecided, err
@@ -166,16 +167,16 @@ func (s *openSearch) message(e *eventlog.Event) (verdict, error) {
 // a turn_started comes before the first message of an assistant.
 func usesTurns(ctx context.Context, log *eventlog.Log, session string) (bool, error) {
 	read := 0
-	own := log.Read(ctx, session, eventlog.All.Own().Bare())
-	for e, err := range filled(ctx, log, session, own, eventlog.MessageAdded) {
+	own := log.Read(ctx, session, eventlog.All().Own().Bare())
+	for e, err := range filled(ctx, log, session, own, event.MessageAdded) {
 		if err != nil {
 			return false, err
 		}
-		if e.Type.Name() == eventlog.TurnStarted {
+		if e.Type.Name() == event.TurnStarted {
 			return true, nil
 		}
 		m, _, err := speechOf(&e)
-		if read++; err != nil || m.Role == eventlog.Assistant || read == enoughEvents {
+		if read++; err != nil || m.Role == event.Assistant || read == enoughEvents {
 			return false, err
 		}
 	}

@@ -9,13 +9,14 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
 // backward yields the events of the path that ends at seq, newest first, and
 // reads no more than it yields. Events are bare.
-func backward(ctx context.Context, log *eventlog.Log, session string, seq int64) iter.Seq2[eventlog.Event, error] {
-	return func(yield func(eventlog.Event, error) bool) {
+func backward(ctx context.Context, log *eventlog.Log, session string, seq int64) iter.Seq2[event.Event, error] {
+	return func(yield func(event.Event, error) bool) {
 		for at := seq; at > 0; {
 			var next int64
 			for e, err := range log.Read(ctx, session, eventlog.Between(0, at).Backward().Bare()) {
@@ -23,7 +24,7 @@ func backward(ctx context.Context, log *eventlog.Log, session string, seq int64)
 					return
 				}
 				if next, err = e.Parent(); err != nil {
-					yield(eventlog.Event{}, err)
+					yield(event.Event{}, err)
 					return
 				}
 				if next < e.Seq-1 {
@@ -37,17 +38,17 @@ func backward(ctx context.Context, log *eventlog.Log, session string, seq int64)
 
 // before yields the events of the path that ends with e but e itself, newest
 // first.
-func before(ctx context.Context, log *eventlog.Log, session string, e *eventlog.Event) iter.Seq2[eventlog.Event, error] {
+func before(ctx context.Context, log *eventlog.Log, session string, e *event.Event) iter.Seq2[event.Event, error] {
 	to, err := e.Parent()
 	if err != nil {
-		return func(yield func(eventlog.Event, error) bool) { yield(eventlog.Event{}, err) }
+		return func(yield func(event.Event, error) bool) { yield(event.Event{}, err) }
 	}
 	return backward(ctx, log, session, to)
 }
 
 // pathTo is the path that ends with the event at seq, in runs of seqs, oldest
 // first. The session's head is at head.
-func pathTo(ctx context.Context, log *eventlog.Log, session string, seq, head int64) (runs []eventlog.Stretch, err error) {
+func pathTo(ctx context.Context, log *eventlog.Log, session string, seq, head int64) (runs []event.Stretch, err error) {
 	switch {
 	case seq == head:
 		return log.Path(ctx, session)
@@ -61,7 +62,7 @@ func pathTo(ctx context.Context, log *eventlog.Log, session string, seq, head in
 		if n := len(runs); n > 0 && runs[n-1].From == e.Seq+1 {
 			runs[n-1].From = e.Seq
 		} else {
-			runs = append(runs, eventlog.Stretch{From: e.Seq, To: e.Seq})
+			runs = append(runs, event.Stretch{From: e.Seq, To: e.Seq})
 		}
 	}
 	slices.Reverse(runs)
@@ -69,8 +70,8 @@ func pathTo(ctx context.Context, log *eventlog.Log, session string, seq, head in
 }
 
 // filled fetches the data of bare events of some types.
-func filled(ctx context.Context, log *eventlog.Log, session string, events iter.Seq2[eventlog.Event, error], types ...eventlog.Type) iter.Seq2[eventlog.Event, error] {
-	return func(yield func(eventlog.Event, error) bool) {
+func filled(ctx context.Context, log *eventlog.Log, session string, events iter.Seq2[event.Event, error], types ...event.Type) iter.Seq2[event.Event, error] {
+	return func(yield func(event.Event, error) bool) {
 		for e, err := range events {
 			if err == nil && e.Data == nil && !e.Redacted() && slices.Contains(types, e.Type.Name()) {
 				e, err = log.Event(ctx, session, e.Seq)
@@ -83,7 +84,7 @@ func filled(ctx context.Context, log *eventlog.Log, session string, events iter.
 }
 
 // structure is what of a payload is left when it is redacted.
-func structure(e *eventlog.Event) jsontext.Value {
+func structure(e *event.Event) jsontext.Value {
 	if e.Redacted() {
 		return e.Kept()
 	}
@@ -91,7 +92,7 @@ func structure(e *eventlog.Event) jsontext.Value {
 }
 
 // decodeStructure reads members of e's payload that redaction keeps.
-func decodeStructure(e *eventlog.Event, into any) error {
+func decodeStructure(e *event.Event, into any) error {
 	if err := json.Unmarshal(structure(e), into); err != nil {
 		return &eventlog.CorruptError{Session: e.SessionID, Offset: -1, Seq: e.Seq, Cause: err}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
 )
@@ -38,7 +39,7 @@ func (m *model) grow(session string, path []string) {
 // say appends one to three messages as one append.
 func (m *model) say() {
 	session := m.pick()
-	var events []eventlog.Event
+	var events []event.Event
 	for range rapid.IntRange(1, 3).Draw(m.r, "messages") {
 		m.said++
 		text := fmt.Sprint(session, " ", m.said)
@@ -117,9 +118,9 @@ func (m *model) copy() {
 
 // texts are the messages of the active path.
 func (m *model) texts(session string) (texts []string) {
-	for e, err := range m.log.ActivePath(m.ctx, session) {
+	for e, err := range m.log.Read(m.ctx, session, eventlog.All().OnPath()) {
 		m.must(err)
-		if msg, ok, err := e.Message(); ok {
+		if msg, ok, err := event.Decode[event.Message](&e); ok {
 			m.must(err)
 			texts = append(texts, msg.Parts[0].Text)
 		}
@@ -143,7 +144,7 @@ func (m *model) compare() {
 		var got []string
 		for e, err := range d.A.Events(m.ctx) {
 			m.must(err)
-			if msg, ok, _ := e.Message(); ok {
+			if msg, ok, _ := event.Decode[event.Message](&e); ok {
 				got = append(got, msg.Parts[0].Text)
 			}
 		}
@@ -165,7 +166,7 @@ func (m *model) differ() {
 		tip := m.tip([]string{a, b}[i])
 		for e, err := range side.Events(m.ctx) {
 			m.must(err)
-			if _, ok, _ := e.Message(); ok {
+			if _, ok, _ := event.Decode[event.Message](&e); ok {
 				tip = tip[:len(tip)-1]
 			}
 		}

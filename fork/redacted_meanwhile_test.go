@@ -9,8 +9,10 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/upkeep/erase"
 )
 
 // crossed is a store in which something happens while the last event of a
@@ -26,8 +28,8 @@ type crossed struct {
 
 func (c *crossed) Unwrap() eventlog.Store { return c.Store }
 
-func (c *crossed) Read(ctx context.Context, session string, r eventlog.Span) iter.Seq2[eventlog.Event, error] {
-	return func(yield func(eventlog.Event, error) bool) {
+func (c *crossed) Read(ctx context.Context, session string, r eventlog.Span) iter.Seq2[event.Event, error] {
+	return func(yield func(event.Event, error) bool) {
 		for e, err := range c.Store.Read(ctx, session, r) {
 			if session == c.at && c.during != nil && err == nil && e.Seq == r.To {
 				during := c.during
@@ -41,18 +43,18 @@ func (c *crossed) Read(ctx context.Context, session string, r eventlog.Span) ite
 	}
 }
 
-func (c *crossed) Lock(ctx context.Context, exclusive bool) (func(), error) {
+func (c *crossed) Lock(ctx context.Context, exclusive bool) (context.Context, func(), error) {
 	if exclusive {
 		close(c.asked)
 	}
 	locker, _ := eventlog.As[eventlog.Locker](c.Store)
-	unlock, err := locker.Lock(ctx, exclusive)
+	held, unlock, err := locker.Lock(ctx, exclusive)
 	if err != nil || exclusive {
-		return unlock, err
+		return held, unlock, err
 	}
 	c.shared.Add(1)
 	c.locked.Add(1)
-	return func() {
+	return held, func() {
 		c.shared.Add(-1)
 		unlock()
 	}, nil
@@ -66,15 +68,15 @@ func TestARedactionMissesNoCopyUnderWay(t *testing.T) {
 			b := &bench{TB: t, ctx: t.Context(), log: eventlog.Open(store)}
 			defer func() { b.must(b.log.Close()) }()
 			b.each("s", user("one"), user("the secret"), user("three"))
-			done := make(chan eventlog.Redaction, 1)
+			done := make(chan erase.Redaction, 1)
 			redacted := func() {
-				r, err := b.log.Redact(b.ctx, "s", "", 2)
+				r, err := erase.Redact(b.ctx, b.log, "s", []int64{2}, erase.RedactOptions{Reason: ""})
 				if err != nil {
 					t.Error(err)
 				}
 				done <- r
 			}
-			var r eventlog.Redaction
+			var r erase.Redaction
 			store.at, store.during = "s", func() {
 				go redacted()
 				if <-store.asked; store.shared.Load() == 0 {
@@ -106,7 +108,7 @@ func TestABodyIsAppendedUnderTheStoreLock(t *testing.T) {
 				if state != "" {
 					body = jsontext.Value(state)
 				}
-				b.add("s", made(eventlog.NewProjectionSnapshotted(eventlog.Snapshot{Projection: "p", Seq: 1, State: body})))
+				b.add("s", event.New(event.Snapshot{Projection: "p", Seq: 1, State: body}))
 				if got := store.locked.Load() - before; got != want {
 					t.Errorf("the lock was taken %d times for the state %q", got, state)
 				}
@@ -120,8 +122,8 @@ func TestWhatErasesIsRefusedWhileHeld(t *testing.T) {
 	everywhere(t, func(t *bench) {
 		t.each("s", user("one"), user("two"))
 		t.must(t.log.Hold(t.ctx, func(ctx context.Context) error {
-			_, err := t.log.Redact(ctx, "s", "", 1)
-			for what, err := range map[string]error{"redact": err, "remove": t.log.Remove(ctx, "s")} {
+			_, err := erase.Redact(ctx, t.log, "s", []int64{1}, erase.RedactOptions{Reason: ""})
+			for what, err := range map[string]error{"redact": err, "remove": erase.Remove(ctx, t.log, "s")} {
 				if err == nil || !strings.Contains(err.Error(), "held") {
 					t.Errorf("%s: %v", what, err)
 				}
@@ -132,7 +134,7 @@ func TestWhatErasesIsRefusedWhileHeld(t *testing.T) {
 			_, err = fork.Copy(ctx, t.log, "s", fork.CopyOptions{})
 			return err
 		}))
-		_, err := t.log.Redact(t.ctx, "s", "", 1)
+		_, err := erase.Redact(t.ctx, t.log, "s", []int64{1}, erase.RedactOptions{Reason: ""})
 		t.must(err)
 	})
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/oklog/ulid/v2"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/rawjson"
 )
 
@@ -18,23 +18,23 @@ import (
 // Not in it: ids of events of other sessions (session_started.parent.event_id,
 // session_forked.event_id, which says nothing any more in a copy), and ids that
 // programs mint themselves.
-var references = map[eventlog.Type]string{
-	eventlog.TurnCompleted:   "turn_id",
-	eventlog.TurnHibernated:  "turn_id",
-	eventlog.TurnResumed:     "turn_id",
-	eventlog.StepStarted:     "turn_id",
-	eventlog.StepCompleted:   "turn_id",
-	eventlog.AbortRequested:  "turn_id",
-	eventlog.EffectIntended:  "turn_id",
-	eventlog.EffectCompleted: "turn_id",
-	eventlog.ChildRequested:  "parent_event_id",
-	eventlog.ChildStarted:    "parent_event_id",
-	eventlog.ChildProgressed: "parent_event_id",
-	eventlog.ChildBlocked:    "parent_event_id",
-	eventlog.ChildCompleted:  "parent_event_id",
-	eventlog.ChildFailed:     "parent_event_id",
-	eventlog.ChildCanceled:   "parent_event_id",
-	eventlog.ChildMerged:     "parent_event_id",
+var references = map[event.Type]string{
+	event.TurnCompleted:   "turn_id",
+	event.TurnHibernated:  "turn_id",
+	event.TurnResumed:     "turn_id",
+	event.StepStarted:     "turn_id",
+	event.StepCompleted:   "turn_id",
+	event.AbortRequested:  "turn_id",
+	event.EffectIntended:  "turn_id",
+	event.EffectCompleted: "turn_id",
+	event.ChildRequested:  "parent_event_id",
+	event.ChildStarted:    "parent_event_id",
+	event.ChildProgressed: "parent_event_id",
+	event.ChildBlocked:    "parent_event_id",
+	event.ChildCompleted:  "parent_event_id",
+	event.ChildFailed:     "parent_event_id",
+	event.ChildCanceled:   "parent_event_id",
+	event.ChildMerged:     "parent_event_id",
 }
 
 // renaming gives each event id of a copy its fresh one: the same for the same,
@@ -43,7 +43,7 @@ type renaming struct{ seed [16]byte }
 
 // newRenaming draws a renaming that no other copy has.
 func newRenaming() (r renaming) {
-	a, b := eventlog.NewID(), eventlog.NewID()
+	a, b := event.NewID(), event.NewID()
 	copy(r.seed[:8], a[8:])
 	copy(r.seed[8:], b[8:])
 	return r
@@ -59,14 +59,14 @@ func (r *renaming) id(old ulid.ULID) (fresh ulid.ULID) {
 
 // apply renames what a payload of type t refers to; all else stays byte for
 // byte.
-func (r *renaming) apply(t eventlog.Type, data jsontext.Value) (jsontext.Value, error) {
+func (r *renaming) apply(t event.Type, data jsontext.Value) (jsontext.Value, error) {
 	name, ok := references[t.Name()]
 	if !ok {
 		return data, nil
 	}
 	members, err := rawjson.Members(data)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w: %w", t, eventlog.ErrInvalidPayload, err)
+		return nil, fmt.Errorf("%s: %w: %w", t, event.ErrInvalidPayload, err)
 	}
 	value, ok := rawjson.Value(members, name)
 	if !ok {
@@ -74,7 +74,7 @@ func (r *renaming) apply(t eventlog.Type, data jsontext.Value) (jsontext.Value, 
 	}
 	var old ulid.ULID
 	if err := json.Unmarshal(value, &old); err != nil {
-		return nil, fmt.Errorf("%s of %s: %w: %w", name, t, eventlog.ErrInvalidPayload, err)
+		return nil, fmt.Errorf("%s of %s: %w: %w", name, t, event.ErrInvalidPayload, err)
 	}
 	if old.IsZero() {
 		return data, nil

@@ -7,13 +7,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 )
 
 // inert are the members of the vocabulary with an event's id that a copy leaves
 // alone: they are of other sessions.
-var inert = map[eventlog.Type]string{
-	eventlog.SessionForked: "event_id",
+var inert = map[event.Type]string{
+	event.SessionForked: "event_id",
 }
 
 // The registry has every member that FORMAT.md tables as an event's id.
@@ -26,7 +26,7 @@ func TestReferencesAreComplete(t *testing.T) {
 	rows := 0
 	for _, match := range row.FindAllStringSubmatch(string(page), -1) {
 		for _, quoted := range strings.Split(match[1], ", ") {
-			name := eventlog.Type(strings.Trim(quoted, "`"))
+			name := event.Type(strings.Trim(quoted, "`"))
 			rows++
 			// Nested members are objects' own: {…}.
 			members := regexp.MustCompile(`\{[^}]*\}|\([^)]*\)`).ReplaceAllString(match[2], "")
@@ -38,7 +38,7 @@ func TestReferencesAreComplete(t *testing.T) {
 			}
 		}
 	}
-	if rows < len(eventlog.Types()) {
-		t.Errorf("found %d of %d types", rows, len(eventlog.Types()))
+	if rows < len(event.Types()) {
+		t.Errorf("found %d of %d types", rows, len(event.Types()))
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -14,20 +15,20 @@ import (
 // eventlog.ErrEventNotFound; a missing session eventlog.ErrNotFound.
 //
 // The head, seqs and events near the head are found without reading the rest.
-func Resolve(ctx context.Context, log *eventlog.Log, session string, p Point) (eventlog.Event, error) {
+func Resolve(ctx context.Context, log *eventlog.Log, session string, p Point) (event.Event, error) {
 	e, err := resolve(ctx, log, session, p)
 	if err != nil {
-		return eventlog.Event{}, fmt.Errorf("%v of session %q: %w", p, session, err)
+		return event.Event{}, fmt.Errorf("%v of session %q: %w", p, session, err)
 	}
 	return e, nil
 }
 
-func resolve(ctx context.Context, log *eventlog.Log, session string, p Point) (eventlog.Event, error) {
+func resolve(ctx context.Context, log *eventlog.Log, session string, p Point) (event.Event, error) {
 	switch p.kind {
 	case atSeq:
 		return eventAt(ctx, log, session, p.seq)
 	case atEvent:
-		for e, err := range log.Read(ctx, session, eventlog.All.Backward().Bare()) {
+		for e, err := range log.Read(ctx, session, eventlog.All().Backward().Bare()) {
 			if err != nil {
 				return e, err
 			}
@@ -35,7 +36,7 @@ func resolve(ctx context.Context, log *eventlog.Log, session string, p Point) (e
 				return log.Event(ctx, session, e.Seq)
 			}
 		}
-		return eventlog.Event{}, eventlog.ErrEventNotFound
+		return event.Event{}, eventlog.ErrEventNotFound
 	case atTurn:
 		return turnEnd(ctx, log, session, p.seq)
 	case beforeTurn:
@@ -47,50 +48,50 @@ func resolve(ctx context.Context, log *eventlog.Log, session string, p Point) (e
 	}
 }
 
-func newest(ctx context.Context, log *eventlog.Log, session string) (eventlog.Event, error) {
+func newest(ctx context.Context, log *eventlog.Log, session string) (event.Event, error) {
 	for e, err := range log.Read(ctx, session, eventlog.Last(1)) {
 		return e, err
 	}
-	return eventlog.Event{}, eventlog.ErrNotFound
+	return event.Event{}, eventlog.ErrNotFound
 }
 
-func eventAt(ctx context.Context, log *eventlog.Log, session string, seq int64) (eventlog.Event, error) {
+func eventAt(ctx context.Context, log *eventlog.Log, session string, seq int64) (event.Event, error) {
 	if seq == 0 {
 		_, err := log.Head(ctx, session)
-		return eventlog.Event{}, err
+		return event.Event{}, err
 	}
 	e, err := log.Event(ctx, session, seq)
 	if errors.Is(err, eventlog.ErrEventNotFound) && seq > 0 {
-		return eventlog.Event{}, fmt.Errorf("%w: %w", ErrPastHead, eventlog.ErrEventNotFound)
+		return event.Event{}, fmt.Errorf("%w: %w", ErrPastHead, eventlog.ErrEventNotFound)
 	}
 	return e, err
 }
 
 // snapshotEnd finds a snapshot and gives the last event of its append.
-func snapshotEnd(ctx context.Context, log *eventlog.Log, session, id string) (eventlog.Event, error) {
-	events := log.Read(ctx, session, eventlog.All.Backward().Bare())
-	for e, err := range filled(ctx, log, session, events, eventlog.ProjectionSnapshotted) {
+func snapshotEnd(ctx context.Context, log *eventlog.Log, session, id string) (event.Event, error) {
+	events := log.Read(ctx, session, eventlog.All().Backward().Bare())
+	for e, err := range filled(ctx, log, session, events, event.ProjectionSnapshotted) {
 		if err != nil {
-			return eventlog.Event{}, err
+			return event.Event{}, err
 		}
-		if e.Type.Name() != eventlog.ProjectionSnapshotted {
+		if e.Type.Name() != event.ProjectionSnapshotted {
 			continue
 		}
 		var snapshot struct {
 			ID string `json:"snapshot_id"`
 		}
 		if err := decodeStructure(&e, &snapshot); err != nil {
-			return eventlog.Event{}, err
+			return event.Event{}, err
 		}
 		if snapshot.ID == id {
 			return appendEnd(ctx, log, session, e)
 		}
 	}
-	return eventlog.Event{}, ErrNoSnapshot
+	return event.Event{}, ErrNoSnapshot
 }
 
 // appendEnd is the last event of the append that holds e.
-func appendEnd(ctx context.Context, log *eventlog.Log, session string, e eventlog.Event) (eventlog.Event, error) {
+func appendEnd(ctx context.Context, log *eventlog.Log, session string, e event.Event) (event.Event, error) {
 	if e.More() == 0 {
 		return e, nil
 	}

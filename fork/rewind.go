@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -20,7 +21,7 @@ type RewindOptions struct {
 type Moved struct {
 	Session string
 	// Head is the head_moved event.
-	Head eventlog.Head
+	Head event.Head
 	// From is the seq of the head before, To that of the event the path goes on
 	// from.
 	From, To int64
@@ -36,7 +37,7 @@ type Moved struct {
 // ErrNoMove: p is the head, or nothing that counts on a path is behind it.
 // ErrInsideAppend and the errors of Resolve are as for At; a turn may be open.
 func Rewind(ctx context.Context, log *eventlog.Log, session string, p Point, opts RewindOptions) (Moved, error) {
-	return move(ctx, log, session, opts, "rewind", func(head eventlog.Head) (int64, error) {
+	return move(ctx, log, session, opts, "rewind", func(head event.Head) (int64, error) {
 		e, err := Resolve(ctx, log, session, p)
 		if err != nil {
 			return 0, err
@@ -51,7 +52,7 @@ func Rewind(ctx context.Context, log *eventlog.Log, session string, p Point, opt
 // Recover returns to what the newest rewind left that is still orphaned: to
 // just before that head_moved. ErrNothingOrphaned: there is none.
 func Recover(ctx context.Context, log *eventlog.Log, session string, opts RewindOptions) (Moved, error) {
-	return move(ctx, log, session, opts, "recover", func(head eventlog.Head) (int64, error) {
+	return move(ctx, log, session, opts, "recover", func(head event.Head) (int64, error) {
 		return newestOrphaned(ctx, log, session, head.Seq)
 	})
 }
@@ -59,7 +60,7 @@ func Recover(ctx context.Context, log *eventlog.Log, session string, opts Rewind
 // RecoverTo goes to an orphaned event, or any other, by its seq, also to one
 // inside an atomic append. ErrNoMove is as for Rewind.
 func RecoverTo(ctx context.Context, log *eventlog.Log, session string, seq int64, opts RewindOptions) (Moved, error) {
-	return move(ctx, log, session, opts, "recover", func(eventlog.Head) (int64, error) {
+	return move(ctx, log, session, opts, "recover", func(event.Head) (int64, error) {
 		e, err := Resolve(ctx, log, session, AtSeq(seq))
 		return e.Seq, err
 	})
@@ -68,7 +69,7 @@ func RecoverTo(ctx context.Context, log *eventlog.Log, session string, seq int64
 // move appends a head_moved to where target says, which is asked again when
 // the head has moved meanwhile.
 func move(ctx context.Context, log *eventlog.Log, session string, opts RewindOptions, verb string,
-	target func(eventlog.Head) (int64, error)) (Moved, error) {
+	target func(event.Head) (int64, error)) (Moved, error) {
 	ctx = eventlog.WithMetadata(ctx, opts.Metadata)
 	for {
 		head, err := log.Head(ctx, session)
@@ -86,10 +87,7 @@ func move(ctx context.Context, log *eventlog.Log, session string, opts RewindOpt
 		if err != nil {
 			return Moved{}, fmt.Errorf("%s session %q: %w", verb, session, err)
 		}
-		e, err := eventlog.NewHeadMoved(eventlog.HeadMove{To: to, Label: opts.Label, Reason: opts.Reason})
-		if err != nil {
-			return Moved{}, fmt.Errorf("%s session %q: %w", verb, session, err)
-		}
+		e := event.New(event.HeadMove{To: to, Label: opts.Label, Reason: opts.Reason})
 		moved, err := appendSurely(ctx, log, session, eventlog.At(head), e)
 		if errors.Is(err, eventlog.ErrConflict) && ctx.Err() == nil {
 			continue
@@ -114,7 +112,7 @@ func checkMove(ctx context.Context, log *eventlog.Log, session string, head, to 
 			}
 			return nil
 		}
-		if e.Type.Scope() == eventlog.PathScope {
+		if e.Type.Scope() == event.PathScope {
 			return nil
 		}
 	}

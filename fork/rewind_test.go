@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
 )
@@ -22,9 +23,9 @@ func (t *bench) rewind(session string, p fork.Point) fork.Moved {
 // told is what path a session has, without the head_moved events.
 func (t *bench) told(session string) (seqs []int64) {
 	t.Helper()
-	for e, err := range t.log.ActivePath(t.ctx, session) {
+	for e, err := range t.log.Read(t.ctx, session, eventlog.All().OnPath()) {
 		t.must(err)
-		if e.Type != eventlog.HeadMoved {
+		if e.Type != event.HeadMoved {
 			seqs = append(seqs, e.Seq)
 		}
 	}
@@ -123,7 +124,7 @@ func TestMovesRefused(t *testing.T) {
 		refused(fork.ErrNoMove, rewind(fork.AtSeq(0)))
 		// What no rewind undoes is nothing to rewind.
 		t.must(rewind(fork.AtSeq(4))) // 8
-		t.add("a", made(eventlog.NewSessionUpdated(eventlog.Session{Title: "t"})))
+		t.add("a", event.New(event.Session{State: event.SessionStateUpdated, Title: "t"}))
 		refused(fork.ErrNoMove, rewind(fork.AtSeq(4)))
 	})
 }
@@ -134,7 +135,7 @@ func TestRecoverOfAFailedTurn(t *testing.T) {
 		t.turns("a", 0, 1)
 		start := started(1)
 		t.add("a", user("two"), start) // 7, 8
-		failed := made(eventlog.NewTurnCompleted(eventlog.TurnCompletion{TurnID: start.ID, Status: eventlog.TurnStatusFailed}))
+		failed := event.New(event.TurnCompletion{TurnID: start.ID, Status: event.TurnStatusFailed})
 		t.add("a", failed, moved(6)) // 9, 10
 		t.tells("a", 1, 2, 3, 4, 5, 6)
 		t.must(func() error { _, err := fork.At(t.ctx, t.log, "a", fork.Head(), fork.Options{}); return err }())
@@ -155,7 +156,7 @@ func TestRewindWhileOthersAppend(t *testing.T) {
 		for i := range 4 {
 			group.Go(func() {
 				for range 10 {
-					if _, err := t.log.Append(t.ctx, "a", eventlog.Any, user(fmt.Sprint(i))); err != nil {
+					if _, err := t.log.Append(t.ctx, "a", eventlog.Any(), user(fmt.Sprint(i))); err != nil {
 						t.Error(err)
 					}
 				}
@@ -211,18 +212,18 @@ func TestBranches(t *testing.T) {
 		}
 		label := func(seq int64) string { return fork.AtSeq(seq).String() }
 		want := []fork.Branch{
-			{Active: true, Tip: 13, Own: []eventlog.Stretch{{From: 1, To: 3}, {From: 10, To: 11}, {From: 13, To: 13}}, Counted: 4},
-			{Tip: 9, Base: 1, Own: []eventlog.Stretch{{From: 4, To: 5}, {From: 7, To: 9}}, Counted: 3, Left: 10, Label: label(3), Reason: "test"},
-			{Tip: 6, Base: 5, Own: []eventlog.Stretch{{From: 6, To: 6}}, Counted: 1, Left: 7, Label: label(5), Reason: "test"},
+			{Active: true, Tip: 13, Own: []event.Stretch{{From: 1, To: 3}, {From: 10, To: 11}, {From: 13, To: 13}}, Counted: 4},
+			{Tip: 9, Base: 1, Own: []event.Stretch{{From: 4, To: 5}, {From: 7, To: 9}}, Counted: 3, Left: 10, Label: label(3), Reason: "test"},
+			{Tip: 6, Base: 5, Own: []event.Stretch{{From: 6, To: 6}}, Counted: 1, Left: 7, Label: label(5), Reason: "test"},
 		}
 		if diff := cmp.Diff(want, branches("a")); diff != "" {
 			t.Errorf("branches of a:\n%s", diff)
 		}
 		want = []fork.Branch{
-			{Active: true, Tip: 14, Own: []eventlog.Stretch{{From: 1, To: 1}, {From: 4, To: 5}, {From: 7, To: 8}, {From: 13, To: 14}}, Counted: 4},
-			{Tip: 12, Base: 1, Own: []eventlog.Stretch{{From: 2, To: 3}, {From: 10, To: 12}}, Counted: 3, Left: 13, Label: label(8), Reason: "test"},
-			{Tip: 9, Base: 8, Own: []eventlog.Stretch{{From: 9, To: 9}}, Counted: 1, Left: 10, Label: label(3), Reason: "test"},
-			{Tip: 6, Base: 5, Own: []eventlog.Stretch{{From: 6, To: 6}}, Counted: 1, Left: 7, Label: label(5), Reason: "test"},
+			{Active: true, Tip: 14, Own: []event.Stretch{{From: 1, To: 1}, {From: 4, To: 5}, {From: 7, To: 8}, {From: 13, To: 14}}, Counted: 4},
+			{Tip: 12, Base: 1, Own: []event.Stretch{{From: 2, To: 3}, {From: 10, To: 12}}, Counted: 3, Left: 13, Label: label(8), Reason: "test"},
+			{Tip: 9, Base: 8, Own: []event.Stretch{{From: 9, To: 9}}, Counted: 1, Left: 10, Label: label(3), Reason: "test"},
+			{Tip: 6, Base: 5, Own: []event.Stretch{{From: 6, To: 6}}, Counted: 1, Left: 7, Label: label(5), Reason: "test"},
 		}
 		got := branches("b")
 		if diff := cmp.Diff(want, got); diff != "" {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -31,13 +32,13 @@ func shapeOf(ctx context.Context, log *eventlog.Log, session string, head int64)
 		if err != nil {
 			return nil, err
 		}
-		if e.Type.Scope() == eventlog.PathScope {
+		if e.Type.Scope() == event.PathScope {
 			s.path.set(e.Seq)
 		}
-		if e.Type.Name() != eventlog.HeadMoved {
+		if e.Type.Name() != event.HeadMoved {
 			continue
 		}
-		m, _, err := e.HeadMove()
+		m, _, err := event.Decode[event.HeadMove](&e)
 		if err == nil {
 			_, err = e.Parent()
 		}
@@ -52,7 +53,7 @@ func shapeOf(ctx context.Context, log *eventlog.Log, session string, head int64)
 // take takes the branch that ends with tip: its events that were not taken
 // before, as stretches, oldest first, how many of them count on a path, and the
 // event that they follow.
-func (s *shape) take(tip int64) (own []eventlog.Stretch, counted, base int64) {
+func (s *shape) take(tip int64) (own []event.Stretch, counted, base int64) {
 	for tip > 0 && !s.taken.has(tip) {
 		from, to := s.stretch(tip)
 		first := tip
@@ -62,7 +63,7 @@ func (s *shape) take(tip int64) (own []eventlog.Stretch, counted, base int64) {
 				counted++
 			}
 		}
-		own = append(own, eventlog.Stretch{From: first + 1, To: tip})
+		own = append(own, event.Stretch{From: first + 1, To: tip})
 		if tip = to; first >= from {
 			tip = first
 		}

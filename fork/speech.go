@@ -3,26 +3,26 @@ package fork
 import (
 	"bytes"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/rawjson"
 )
 
 // speech is what a message says of turns and calls, redacted or not.
 type speech struct {
-	Role    eventlog.Role `json:"role"`
-	Calls   []string      `json:"calls"`   // of a redacted message
-	Results []string      `json:"results"` // of a redacted message
+	Role    event.Role `json:"role"`
+	Calls   []string   `json:"calls"`   // of a redacted message
+	Results []string   `json:"results"` // of a redacted message
 	Parts   []struct {
-		Type   eventlog.PartType `json:"type"`
-		CallID string            `json:"call_id"`
-		Name   string            `json:"name"`
+		Type   event.PartType `json:"type"`
+		CallID string         `json:"call_id"`
+		Name   string         `json:"name"`
 	} `json:"parts"`
 }
 
 // name is that of the tool of a call; empty where it is not known.
 func (s *speech) name(call string) string {
 	for _, p := range s.Parts {
-		if p.Type == eventlog.ToolCallPart && p.CallID == call {
+		if p.Type == event.ToolCallPart && p.CallID == call {
 			return p.Name
 		}
 	}
@@ -30,8 +30,8 @@ func (s *speech) name(call string) string {
 }
 
 // speechOf reads a message_added; ok is false for any other event.
-func speechOf(e *eventlog.Event) (s speech, ok bool, err error) {
-	if e.Type.Name() != eventlog.MessageAdded {
+func speechOf(e *event.Event) (s speech, ok bool, err error) {
+	if e.Type.Name() != event.MessageAdded {
 		return s, false, nil
 	}
 	if role, ok := plainRole(e); ok {
@@ -43,9 +43,9 @@ func speechOf(e *eventlog.Event) (s speech, ok bool, err error) {
 	}
 	for _, p := range s.Parts {
 		switch p.Type {
-		case eventlog.ToolCallPart:
+		case event.ToolCallPart:
 			s.Calls = append(s.Calls, p.CallID)
-		case eventlog.ToolResultPart:
+		case event.ToolResultPart:
 			s.Results = append(s.Results, p.CallID)
 		}
 	}
@@ -54,7 +54,7 @@ func speechOf(e *eventlog.Event) (s speech, ok bool, err error) {
 
 // asks reports whether the user says something, besides giving results.
 func (s *speech) asks() bool {
-	if s.Role != eventlog.User {
+	if s.Role != event.User {
 		return false
 	}
 	return len(s.Results) == 0 || len(s.Parts) > len(s.Results)
@@ -62,7 +62,7 @@ func (s *speech) asks() bool {
 
 // plainRole is the role of a message that neither calls nor answers a call, read
 // without the rest of it; ok is false where that cannot be told so quickly.
-func plainRole(e *eventlog.Event) (role eventlog.Role, ok bool) {
+func plainRole(e *event.Event) (role event.Role, ok bool) {
 	if e.Redacted() || bytes.Contains(e.Data, []byte(`"call_id"`)) || bytes.Contains(e.Data, []byte(`\u`)) {
 		return "", false
 	}
@@ -71,5 +71,5 @@ func plainRole(e *eventlog.Event) (role eventlog.Role, ok bool) {
 		return "", false
 	}
 	text, ok := rawjson.Text(value)
-	return eventlog.Role(text), ok
+	return event.Role(text), ok
 }

@@ -3,6 +3,7 @@ package fork
 import (
 	"context"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -14,20 +15,20 @@ type turn struct {
 }
 
 // turnStart is the event before turn n begins; Point says what that means.
-func turnStart(ctx context.Context, log *eventlog.Log, session string, n int64) (eventlog.Event, error) {
+func turnStart(ctx context.Context, log *eventlog.Log, session string, n int64) (event.Event, error) {
 	t, err := findTurn(ctx, log, session, n)
 	if err != nil {
-		return eventlog.Event{}, err
+		return event.Event{}, err
 	}
 	return beforeAppend(ctx, log, session, t.start)
 }
 
 // turnEnd is the last event of turn n.
-func turnEnd(ctx context.Context, log *eventlog.Log, session string, n int64) (eventlog.Event, error) {
+func turnEnd(ctx context.Context, log *eventlog.Log, session string, n int64) (event.Event, error) {
 	t, err := findTurn(ctx, log, session, n)
 	switch {
 	case err != nil:
-		return eventlog.Event{}, err
+		return event.Event{}, err
 	case t.completed > 0:
 		e, err := log.Event(ctx, session, t.completed)
 		if err != nil {
@@ -43,18 +44,18 @@ func turnEnd(ctx context.Context, log *eventlog.Log, session string, n int64) (e
 
 // beforeAppend is the event of the path before the append that holds seq; the
 // zero Event if the path begins with it.
-func beforeAppend(ctx context.Context, log *eventlog.Log, session string, seq int64) (eventlog.Event, error) {
+func beforeAppend(ctx context.Context, log *eventlog.Log, session string, seq int64) (event.Event, error) {
 	first := seq + 1
 	for e, err := range backward(ctx, log, session, seq) {
 		if err != nil {
-			return eventlog.Event{}, err
+			return event.Event{}, err
 		}
 		if e.Seq != first-1 || e.Seq < seq && e.More() == 0 {
 			return e, nil
 		}
 		first = e.Seq
 	}
-	return eventlog.Event{}, nil
+	return event.Event{}, nil
 }
 
 // findTurn looks for turn n from the head back. Only where there is no
@@ -66,7 +67,7 @@ func findTurn(ctx context.Context, log *eventlog.Log, session string, n int64) (
 	}
 	var s turnSearch
 	path := backward(ctx, log, session, head.Seq)
-	for e, err := range filled(ctx, log, session, path, eventlog.TurnStarted, eventlog.MessageAdded) {
+	for e, err := range filled(ctx, log, session, path, event.TurnStarted, event.MessageAdded) {
 		if err != nil {
 			return turn{}, err
 		}
@@ -89,9 +90,9 @@ type turnSearch struct {
 }
 
 // older takes in the event before those so far; found says that s.at is turn n.
-func (s *turnSearch) older(e *eventlog.Event, n int64) (found bool, err error) {
+func (s *turnSearch) older(e *event.Event, n int64) (found bool, err error) {
 	switch e.Type.Name() {
-	case eventlog.TurnStarted:
+	case event.TurnStarted:
 		var t struct {
 			Index int64 `json:"index"`
 		}
@@ -103,9 +104,9 @@ func (s *turnSearch) older(e *eventlog.Event, n int64) (found bool, err error) {
 			return true, nil
 		}
 		s.at = turn{next: e.Seq}
-	case eventlog.TurnCompleted:
+	case event.TurnCompleted:
 		s.at.completed = e.Seq
-	case eventlog.MessageAdded:
+	case event.MessageAdded:
 		if !s.started {
 			return false, s.exchanges.older(e)
 		}
@@ -120,7 +121,7 @@ type exchanges struct {
 }
 
 // older takes in the message before those so far.
-func (x *exchanges) older(e *eventlog.Event) error {
+func (x *exchanges) older(e *event.Event) error {
 	s, _, err := speechOf(e)
 	if err != nil {
 		return err

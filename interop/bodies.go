@@ -4,13 +4,14 @@ import (
 	"context"
 	"io"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
 // Bodies gets the bodies of images, sounds and documents, each whole. The
 // renderings of histories take it as their Blob.
-func Bodies(ctx context.Context, log *eventlog.Log) func(eventlog.BlobRef) ([]byte, error) {
-	return func(ref eventlog.BlobRef) ([]byte, error) {
+func Bodies(ctx context.Context, log *eventlog.Log) func(event.BlobRef) ([]byte, error) {
+	return func(ref event.BlobRef) ([]byte, error) {
 		r, err := log.OpenBlob(ctx, ref.Blob)
 		if err != nil {
 			return nil, err

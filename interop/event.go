@@ -1,39 +1,34 @@
 package interop
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"unicode"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 )
 
 // Event makes an event of a payload, and notes that it came from the record as
 // the part-th of its events. It may break rules of conversation, which a lenient
 // append marks, but no others.
-func (r *Record) Event(part int, p eventlog.Payload) (eventlog.Event, error) {
-	e, err := eventlog.NewEvent(p)
-	switch {
-	case err == nil:
-	case errors.Is(err, eventlog.ErrInvalidMessage), errors.Is(err, eventlog.ErrInvalidCall), errors.Is(err, eventlog.ErrInvalidResult):
-		if e, err = eventlog.NewUnchecked(p); err != nil {
+func (r *Record) Event(part int, p event.Payload) (event.Event, error) {
+	e := event.New(p)
+	if err := event.Validate(p); err != nil {
+		if _, ok := event.ConversationRule(err); !ok {
 			return e, err
 		}
-	default:
-		return e, err
 	}
 	return e, r.mark(&e, part)
 }
 
 // Raw makes an event that keeps the record as it is.
-func (r *Record) Raw(t eventlog.Type) (eventlog.Event, error) {
-	e := eventlog.Event{Type: t, Data: r.Value.Clone()}
+func (r *Record) Raw(t event.Type) (event.Event, error) {
+	e := event.Event{Type: t, Data: r.Value.Clone()}
 	return e, r.mark(&e, 0)
 }
 
 // mark notes where an event came from.
-func (r *Record) mark(e *eventlog.Event, part int) error {
+func (r *Record) mark(e *event.Event, part int) error {
 	if r.Repaired {
 		if err := e.SetMetadata("repaired", []string{"invalid_unicode"}); err != nil {
 			return err
@@ -54,9 +49,9 @@ func (r *Record) Located(err error) error {
 
 // RawType is the type of events that hold raw records of a kind. A name that no
 // type can have becomes "other".
-func RawType(format, kind string) eventlog.Type {
+func RawType(format, kind string) event.Type {
 	if len(kind) > 100 || strings.ContainsFunc(kind, unicode.IsControl) {
 		kind = "other"
 	}
-	return eventlog.Type(format + ":" + kind)
+	return event.Type(format + ":" + kind)
 }

@@ -15,7 +15,7 @@ import (
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
-	"github.com/convlog/convlog/store/storetest"
+	"github.com/convlog/convlog/store/memory"
 )
 
 func link(t *testing.T, to, name string) {
@@ -113,7 +113,7 @@ func TestFindTakesWhatStandsForAFile(t *testing.T) {
 func TestFindTakesWhatIsMatched(t *testing.T) {
 	dir := files(t, map[string]string{"a": "one", "notes.txt": "-"})
 	link(t, "nowhere", filepath.Join(dir, "dangling"))
-	log := eventlog.Open(storetest.NewMemory())
+	log := eventlog.Open(memory.New())
 	defer log.Close()
 	opts := interop.Options{Matched: []string{filepath.Join(dir, "a"), filepath.Join(dir, "dangling"), filepath.Join(dir, "notes.txt")}}
 	table, err := interop.Import(t.Context(), log, []interop.Format{fake{name: "one", imported: new(journal)}}, nil, opts)
@@ -189,7 +189,7 @@ func (twice) Import(_ context.Context, _ *eventlog.Log, src interop.Source) (r i
 
 func TestBytesAreCountedOnce(t *testing.T) {
 	dir := files(t, map[string]string{"a": strings.Repeat("x", 100_000), "b": "y"})
-	log := eventlog.Open(storetest.NewMemory())
+	log := eventlog.Open(memory.New())
 	defer log.Close()
 	var read atomic.Int64
 	opts := interop.Options{Bytes: func(n int64) { read.Add(n) }}

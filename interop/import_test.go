@@ -13,7 +13,7 @@ import (
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
-	"github.com/convlog/convlog/store/storetest"
+	"github.com/convlog/convlog/store/memory"
 )
 
 // fake is a format of files that begin with its name. It imports nothing.
@@ -62,7 +62,7 @@ func files(t *testing.T, contents map[string]string) string {
 
 func run(t *testing.T, formats []interop.Format, paths ...string) (interop.Table, error) {
 	t.Helper()
-	log := eventlog.Open(storetest.NewMemory())
+	log := eventlog.Open(memory.New())
 	t.Cleanup(func() { log.Close() })
 	return interop.Import(t.Context(), log, formats, paths, interop.Options{})
 }

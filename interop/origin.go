@@ -10,7 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/oklog/ulid/v2"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 )
 
 // OriginKey is the name under which an Origin stands in an event's metadata.
@@ -18,11 +18,11 @@ const OriginKey = "origin"
 
 // Origin is where an imported event came from.
 type Origin struct {
-	Source string          `json:"source"`
-	Line   int64           `json:"line"`
-	Offset int64           `json:"offset"`
-	Bytes  int64           `json:"bytes"`
-	Digest eventlog.Digest `json:"digest"`
+	Source string       `json:"source"`
+	Line   int64        `json:"line"`
+	Offset int64        `json:"offset"`
+	Bytes  int64        `json:"bytes"`
+	Digest event.Digest `json:"digest"`
 	// Part tells apart several events made from one record; 0 is the first.
 	Part int `json:"part,omitzero"`
 }
@@ -57,7 +57,7 @@ type Key [10]byte
 
 // RecordKey is the key of an event made from a record: occurrence counts equal
 // records of the session from 0, part the events made of one record from 0.
-func RecordKey(session string, digest eventlog.Digest, occurrence, part int) Key {
+func RecordKey(session string, digest event.Digest, occurrence, part int) Key {
 	b := append(append(make([]byte, 0, 384), session...), 0)
 	b = append(append(b, digest...), 0)
 	b = binary.BigEndian.AppendUint32(b, uint32(occurrence))

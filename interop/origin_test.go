@@ -6,11 +6,11 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 )
 
 func TestKeys(t *testing.T) {
-	a, b := eventlog.DigestOf([]byte("a")), eventlog.DigestOf([]byte("b"))
+	a, b := event.DigestOf([]byte("a")), event.DigestOf([]byte("b"))
 	keys := map[Key]bool{
 		RecordKey("s", a, 0, 0): true, RecordKey("t", a, 0, 0): true, RecordKey("s", b, 0, 0): true,
 		RecordKey("s", a, 1, 0): true, RecordKey("s", a, 0, 1): true, FixedKey("s", "x"): true,
@@ -32,7 +32,7 @@ func TestKeys(t *testing.T) {
 func TestOriginIsReadAsItWasWritten(t *testing.T) {
 	for _, want := range []Origin{
 		{},
-		{Source: "a \"quoted\" \\ file\n\u2028é", Line: 1, Offset: 2, Bytes: 3, Digest: eventlog.DigestOf(nil), Part: 4},
+		{Source: "a \"quoted\" \\ file\n\u2028é", Line: 1, Offset: 2, Bytes: 3, Digest: event.DigestOf(nil), Part: 4},
 	} {
 		text, err := json.Marshal(want)
 		if err != nil {

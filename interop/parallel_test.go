@@ -12,9 +12,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
-	"github.com/convlog/convlog/store/storetest"
+	"github.com/convlog/convlog/store/memory"
 )
 
 // notes is a format of lines "session text", in files that each name several
@@ -43,7 +44,7 @@ func (notes) Import(ctx context.Context, log *eventlog.Log, src interop.Source) 
 }
 
 func note(ctx context.Context, log *eventlog.Log, session, text string, r *interop.Result) error {
-	s, err := interop.OpenSession(ctx, log, session, func(*eventlog.Event) error { return nil })
+	s, err := interop.OpenSession(ctx, log, session, func(*event.Event) error { return nil })
 	if err != nil {
 		return err
 	}
@@ -53,10 +54,7 @@ func note(ctx context.Context, log *eventlog.Log, session, text string, r *inter
 		r.Present++
 		return nil
 	}
-	e, err := eventlog.NewUserMessage(text)
-	if err != nil {
-		return err
-	}
+	e := event.UserMessage(text)
 	s.Add(key, time.Unix(0, 0).UTC(), e)
 	if err := s.Flush(ctx); err != nil {
 		return err
@@ -84,7 +82,7 @@ func TestFilesThatShareSessions(t *testing.T) {
 	}
 	dir := files(t, contents)
 	for range rounds {
-		log := eventlog.Open(storetest.NewMemory())
+		log := eventlog.Open(memory.New())
 		var told []string
 		table, err := interop.Import(t.Context(), log, []interop.Format{notes{}}, []string{dir}, interop.Options{
 			Progress: func(row interop.Row) { told = append(told, row.Path) },
@@ -115,7 +113,7 @@ func TestCanceledImport(t *testing.T) {
 		contents[fmt.Sprintf("f%02d", i)] = fmt.Sprintf("s%d hello", i)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	log := eventlog.Open(storetest.NewMemory())
+	log := eventlog.Open(memory.New())
 	defer log.Close()
 	table, err := interop.Import(ctx, log, []interop.Format{notes{}}, []string{files(t, contents)}, interop.Options{
 		Progress: func(interop.Row) { cancel() },
@@ -196,7 +194,7 @@ func TestTheRestOfALaneWaits(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0))))
 	c := crossed{claimed: make(chan struct{}), refused: make(chan struct{}), tries: new(atomic.Int32), done: &journal{}}
 	dir := files(t, map[string]string{"1": "a", "2": "a", "3": "b"})
-	log := eventlog.Open(storetest.NewMemory())
+	log := eventlog.Open(memory.New())
 	defer log.Close()
 	table, err := interop.Import(t.Context(), log, []interop.Format{c}, []string{dir}, interop.Options{})
 	if err != nil {

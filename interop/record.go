@@ -11,7 +11,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/rawjson"
 )
 
@@ -24,7 +24,7 @@ type Record struct {
 	// there is of it. Its bytes are reused by the next record.
 	Value jsontext.Value
 	// Digest and Size are those of the record's bytes as they stand in the file.
-	Digest eventlog.Digest
+	Digest event.Digest
 	Size   int64
 	// Repaired says that Value has U+FFFD where the file has text that is no
 	// valid Unicode.
@@ -32,7 +32,7 @@ type Record struct {
 }
 
 // MaxDepth is in how many levels a record may be nested, so that the events that it
-// becomes, which have some more around it, are below eventlog.MaxDepth.
+// becomes, which have some more around it, are below event.MaxDepth.
 const MaxDepth = 1000
 
 var errDeep = fmt.Errorf("nested in more than %d levels", MaxDepth)
@@ -173,7 +173,7 @@ func (s *lineReader) record(b []byte, offset int64) (rec Record, size int, err e
 	if TooDeep(value) {
 		return rec, len(value), rec.Refuse(errDeep)
 	}
-	rec.Value, rec.Digest, rec.Size = value, eventlog.DigestOf(value), int64(len(value))
+	rec.Value, rec.Digest, rec.Size = value, event.DigestOf(value), int64(len(value))
 	return rec, len(value), nil
 }
 
@@ -189,7 +189,7 @@ func (s *lineReader) repair(rec Record, value jsontext.Value) (Record, int, erro
 	if TooDeep(clean) {
 		return rec, len(value), rec.Refuse(errDeep)
 	}
-	rec.Value, rec.Digest, rec.Size, rec.Repaired = clean, eventlog.DigestOf(value), int64(len(value)), true
+	rec.Value, rec.Digest, rec.Size, rec.Repaired = clean, event.DigestOf(value), int64(len(value)), true
 	return rec, len(value), nil
 }
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 )
 
 func text(name, content string) Source {
@@ -33,7 +33,7 @@ func rows(t *testing.T, content string) (all []row) {
 		var refused *RecordError
 		switch {
 		case err == nil:
-			if want := content[r.Offset : r.Offset+r.Size]; r.Digest != eventlog.DigestOf([]byte(want)) {
+			if want := content[r.Offset : r.Offset+r.Size]; r.Digest != event.DigestOf([]byte(want)) {
 				t.Errorf("record at %d: digest is not that of %s", r.Offset, want)
 			}
 			all = append(all, row{Line: r.Line, Offset: r.Offset, Value: string(r.Value)})

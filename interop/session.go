@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -32,35 +33,35 @@ type Session struct {
 
 	erased  bool // what it said of itself as it started was redacted
 	log     *eventlog.Log
-	head    eventlog.Head
-	known   map[Key]int64      // seqs
-	pending [][]eventlog.Event // appends, each of the events of one record
-	count   int                // of pending events
-	bytes   int                // of their data
+	head    event.Head
+	known   map[Key]int64   // seqs
+	pending [][]event.Event // appends, each of the events of one record
+	count   int             // of pending events
+	bytes   int             // of their data
 	written int
-	behind  *writing           // the batch that is being written; nil if none is
-	spare   [][]eventlog.Event // room for pending appends
-	failed  error              // of a batch, which nobody was told yet
+	behind  *writing        // the batch that is being written; nil if none is
+	spare   [][]event.Event // room for pending appends
+	failed  error           // of a batch, which nobody was told yet
 }
 
 // writing is a batch on its way into the log.
 type writing struct {
-	appends [][]eventlog.Event
+	appends [][]event.Event
 	count   int // of events
 	done    chan struct{}
 	// Set once it is done:
-	head eventlog.Head
+	head event.Head
 	err  error
 }
 
 // OpenSession finds a session in the log, or prepares a new one. each is called
 // with every event that the session holds, in order; it must not keep them.
-func OpenSession(ctx context.Context, log *eventlog.Log, id string, each func(*eventlog.Event) error) (*Session, error) {
+func OpenSession(ctx context.Context, log *eventlog.Log, id string, each func(*event.Event) error) (*Session, error) {
 	if err := claim(ctx, id); err != nil {
 		return nil, fmt.Errorf("open session %q: %w", id, err)
 	}
 	s := &Session{ID: id, log: log, known: map[Key]int64{}}
-	for e, err := range log.Read(ctx, id, eventlog.All) {
+	for e, err := range log.Read(ctx, id, eventlog.All()) {
 		if errors.Is(err, eventlog.ErrNotFound) {
 			return s, nil
 		}
@@ -74,12 +75,12 @@ func OpenSession(ctx context.Context, log *eventlog.Log, id string, each func(*e
 	return s, nil
 }
 
-func (s *Session) noticed(e *eventlog.Event, each func(*eventlog.Event) error) error {
+func (s *Session) noticed(e *event.Event, each func(*event.Event) error) error {
 	s.head = e.Head()
 	s.known[KeyOf(e.ID)] = e.Seq
-	if e.Type == eventlog.SessionStarted && e.Redacted() {
+	if e.Type == event.SessionStarted && e.Redacted() {
 		s.erased = true
-	} else if start, ok, err := e.Session(); ok && err == nil && e.Type == eventlog.SessionStarted {
+	} else if start, ok, err := event.Decode[event.Session](e); ok && err == nil && e.Type == event.SessionStarted {
 		s.Format = start.Source.Format
 	}
 	return each(e)
@@ -111,7 +112,7 @@ func (s *Session) Find(k Key) (seq int64, ok bool) {
 
 // Add queues an event under its key and gives its seq. at becomes its
 // timestamp. Events of one record should be added without a Flush between.
-func (s *Session) Add(k Key, at time.Time, e eventlog.Event) int64 {
+func (s *Session) Add(k Key, at time.Time, e event.Event) int64 {
 	e.ID, e.Timestamp = k.ID(at), stamp(at)
 	s.queue(e)
 	s.known[k] = s.Seq()
@@ -120,7 +121,7 @@ func (s *Session) Add(k Key, at time.Time, e eventlog.Event) int64 {
 
 // Join queues an event in the append of the one that was added before it, so
 // that both stand or neither. There must have been no Flush between.
-func (s *Session) Join(k Key, at time.Time, e eventlog.Event) int64 {
+func (s *Session) Join(k Key, at time.Time, e event.Event) int64 {
 	e.ID, e.Timestamp = k.ID(at), stamp(at)
 	last := &s.pending[len(s.pending)-1]
 	*last = append(*last, e)
@@ -132,21 +133,21 @@ func (s *Session) Join(k Key, at time.Time, e eventlog.Event) int64 {
 
 // queue adds e to the pending appends: to the last of them, if that would be
 // nothing without it.
-func (s *Session) queue(e eventlog.Event) {
+func (s *Session) queue(e event.Event) {
 	s.count++
 	s.bytes += len(e.Data)
 	if n := len(s.pending); n > 0 && leads(s.pending[n-1]) {
 		s.pending[n-1] = append(s.pending[n-1], e)
 		return
 	}
-	s.pending = append(s.pending, []eventlog.Event{e})
+	s.pending = append(s.pending, []event.Event{e})
 }
 
 // leads reports whether an append ends with an event that only makes way for
 // the next.
-func leads(events []eventlog.Event) bool {
+func leads(events []event.Event) bool {
 	last := events[len(events)-1].Type
-	return last == eventlog.SessionStarted || last == eventlog.HeadMoved
+	return last == event.SessionStarted || last == event.HeadMoved
 }
 
 // Full reports that it is time for FlushBehind.
@@ -214,7 +215,7 @@ func (s *Session) settle() error {
 	return nil
 }
 
-func (s *Session) forget(appends [][]eventlog.Event) {
+func (s *Session) forget(appends [][]event.Event) {
 	for _, events := range appends {
 		for i := range events {
 			delete(s.known, KeyOf(events[i].ID))

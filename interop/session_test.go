@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/store/jsonl"
 )
@@ -19,7 +20,7 @@ type breaking struct {
 	left int
 }
 
-func (s *breaking) Append(ctx context.Context, session string, expect eventlog.Head, events []eventlog.Event, durable bool) error {
+func (s *breaking) Append(ctx context.Context, session string, expect event.Head, events []event.Event, durable bool) error {
 	if s.left == 0 {
 		return errBroken
 	}
@@ -36,7 +37,7 @@ func opened(t *testing.T, appends int) (*Session, *eventlog.Log) {
 			t.Error(err)
 		}
 	})
-	s, err := OpenSession(t.Context(), log, "s", func(*eventlog.Event) error { return nil })
+	s, err := OpenSession(t.Context(), log, "s", func(*event.Event) error { return nil })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,10 +47,7 @@ func opened(t *testing.T, appends int) (*Session, *eventlog.Log) {
 // add adds the n-th message.
 func add(t *testing.T, s *Session, n int) (Key, int64) {
 	t.Helper()
-	e, err := eventlog.NewUserMessage(fmt.Sprint(n))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := event.UserMessage(fmt.Sprint(n))
 	k := FixedKey("s", fmt.Sprint(n))
 	return k, s.Add(k, time.Unix(int64(n), 0), e)
 }
@@ -74,11 +72,11 @@ func TestBatchesAreWrittenInOrderBehindTheCaller(t *testing.T) {
 		t.Fatalf("%d written: %v", s.Written(), err)
 	}
 	n := 0
-	for e, err := range log.Read(t.Context(), "s", eventlog.All) {
+	for e, err := range log.Read(t.Context(), "s", eventlog.All()) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if m, _, err := e.Message(); err != nil || m.Text() != fmt.Sprint(n) {
+		if m, _, err := event.Decode[event.Message](&e); err != nil || m.Text() != fmt.Sprint(n) {
 			t.Errorf("event %d says %q: %v", e.Seq, m.Text(), err)
 		}
 		n++

@@ -5,7 +5,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 )
 
 // ArtifactList is what a session made, in the order it first came in.
@@ -15,7 +15,7 @@ type ArtifactList struct {
 
 // RecordedArtifact is an artifact as it was last recorded.
 type RecordedArtifact struct {
-	eventlog.Artifact `json:",inline"`
+	event.Artifact `json:",inline"`
 	// Seq is that of its artifact_recorded.
 	Seq int64 `json:"seq"`
 	// Redacted says that its name and body were erased.
@@ -37,11 +37,11 @@ func (l *ArtifactList) Get(name string) (a RecordedArtifact, ok bool) {
 	return l.Items[i], true
 }
 
-func (l *ArtifactList) apply(e *eventlog.Event) error {
-	if e.Type.Name() != eventlog.ArtifactRecorded {
+func (l *ArtifactList) apply(e *event.Event) error {
+	if e.Type.Name() != event.ArtifactRecorded {
 		return nil
 	}
-	a, err := structure[eventlog.Artifact](e)
+	a, err := event.DecodeKept[event.Artifact](e)
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (r *RecordedArtifact) replaces(old *RecordedArtifact) bool {
 }
 
 // digest leaves out ids and seqs.
-func (l *ArtifactList) digest() (eventlog.Digest, error) {
+func (l *ArtifactList) digest() (event.Digest, error) {
 	c := ArtifactList{Items: slices.Clone(l.Items)}
 	for i := range c.Items {
 		a := &c.Items[i]

@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -31,13 +32,13 @@ type body map[string]part
 
 // part is the state of one projection, inline or as a blob.
 type part struct {
-	Version int              `json:"version"`
-	State   jsontext.Value   `json:"state,omitzero"`
-	Body    eventlog.BlobRef `json:"body,omitzero"`
+	Version int            `json:"version"`
+	State   jsontext.Value `json:"state,omitzero"`
+	Body    event.BlobRef  `json:"body,omitzero"`
 }
 
 // makeBody gives s the states of folds; digests are the blobs that they need.
-func makeBody(ctx context.Context, log *eventlog.Log, s *eventlog.Snapshot, folds []fold) (digests []eventlog.Digest, err error) {
+func makeBody(ctx context.Context, log *eventlog.Log, s *event.Snapshot, folds []fold) (digests []event.Digest, err error) {
 	parts := body{}
 	for _, f := range folds {
 		p, err := makePart(ctx, log, f)
@@ -53,7 +54,7 @@ func makeBody(ctx context.Context, log *eventlog.Log, s *eventlog.Snapshot, fold
 	if err != nil {
 		return nil, err
 	}
-	s.BodyDigest = eventlog.DigestOf(b)
+	s.BodyDigest = event.DigestOf(b)
 	s.State, s.Body, err = aside(ctx, log, b, bodyUpTo)
 	return digests, err
 }
@@ -72,9 +73,9 @@ func makePart(ctx context.Context, log *eventlog.Log, f fold) (p part, err error
 }
 
 // aside keeps a long value as a blob, if the store can.
-func aside(ctx context.Context, log *eventlog.Log, v jsontext.Value, upTo int) (jsontext.Value, eventlog.BlobRef, error) {
+func aside(ctx context.Context, log *eventlog.Log, v jsontext.Value, upTo int) (jsontext.Value, event.BlobRef, error) {
 	if len(v) <= upTo {
-		return v, eventlog.BlobRef{}, nil
+		return v, event.BlobRef{}, nil
 	}
 	ref, err := log.PutBlob(ctx, bytes.NewReader(v))
 	switch {
@@ -89,7 +90,7 @@ func aside(ctx context.Context, log *eventlog.Log, v jsontext.Value, upTo int) (
 
 // readBody parses the body of a snapshot and checks it against its digest. read
 // is how many bytes of it are not in the event.
-func readBody(ctx context.Context, log *eventlog.Log, s *eventlog.Snapshot) (b body, read int64, err error) {
+func readBody(ctx context.Context, log *eventlog.Log, s *event.Snapshot) (b body, read int64, err error) {
 	raw := s.State
 	if !s.Body.IsZero() {
 		if raw, err = readBlob(ctx, log, s.Body.Blob); err != nil {
@@ -97,7 +98,7 @@ func readBody(ctx context.Context, log *eventlog.Log, s *eventlog.Snapshot) (b b
 		}
 		read = int64(len(raw))
 	}
-	if s.BodyDigest != "" && eventlog.DigestOf(raw) != s.BodyDigest {
+	if s.BodyDigest != "" && event.DigestOf(raw) != s.BodyDigest {
 		return nil, read, ErrBadDigest
 	}
 	if err := json.Unmarshal(raw, &b); err != nil {
@@ -109,7 +110,7 @@ func readBody(ctx context.Context, log *eventlog.Log, s *eventlog.Snapshot) (b b
 // checkPast makes sure that a snapshot was taken of the events that stand before
 // it: mostly its own link of the hash chain tells. An event that has to be read
 // is counted.
-func checkPast(ctx context.Context, log *eventlog.Log, session string, e *eventlog.Event, s *eventlog.Snapshot, x *Explain) error {
+func checkPast(ctx context.Context, log *eventlog.Log, session string, e *event.Event, s *event.Snapshot, x *Explain) error {
 	if s.Seq == e.Seq-1 {
 		if e.Follows(s.Hash) {
 			return nil
@@ -127,7 +128,7 @@ func checkPast(ctx context.Context, log *eventlog.Log, session string, e *eventl
 }
 
 // hashOf is the hash of an event of the lineage; that of 0 is zero.
-func hashOf(ctx context.Context, log *eventlog.Log, session string, seq int64, x *Explain) (h eventlog.Hash, err error) {
+func hashOf(ctx context.Context, log *eventlog.Log, session string, seq int64, x *Explain) (h event.Hash, err error) {
 	if seq == 0 {
 		return h, nil
 	}
@@ -144,7 +145,7 @@ func hashOf(ctx context.Context, log *eventlog.Log, session string, seq int64, x
 // serves reports whether b has a part for each fold of path scope.
 func serves[F fold](b body, folds []F) bool {
 	for _, f := range folds {
-		if p, ok := b[f.name()]; f.scope() != eventlog.SessionScope && (!ok || p.Version != f.version()) {
+		if p, ok := b[f.name()]; f.scope() != event.SessionScope && (!ok || p.Version != f.version()) {
 			return false
 		}
 	}
@@ -187,7 +188,7 @@ func (b body) restore(ctx context.Context, log *eventlog.Log, f fold) (ok bool, 
 
 // readBlob reads a blob, whose digest the log checks. Whatever keeps it from
 // being read makes the snapshot unreadable, unless nothing can be read any more.
-func readBlob(ctx context.Context, log *eventlog.Log, d eventlog.Digest) (_ jsontext.Value, err error) {
+func readBlob(ctx context.Context, log *eventlog.Log, d event.Digest) (_ jsontext.Value, err error) {
 	r, err := log.OpenBlob(ctx, d)
 	if err == nil {
 		var b []byte

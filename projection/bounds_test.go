@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"pgregory.net/rapid"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
 	"github.com/convlog/convlog/projection"
@@ -32,8 +33,8 @@ func countReads(s eventlog.Store) *counted {
 
 func (c *counted) Unwrap() eventlog.Store { return c.Store }
 
-func (c *counted) Read(ctx context.Context, session string, r eventlog.Span) iter.Seq2[eventlog.Event, error] {
-	return func(yield func(eventlog.Event, error) bool) {
+func (c *counted) Read(ctx context.Context, session string, r eventlog.Span) iter.Seq2[event.Event, error] {
+	return func(yield func(event.Event, error) bool) {
 		for e, err := range c.Store.Read(ctx, session, r) {
 			if err == nil {
 				c.events++
@@ -46,7 +47,7 @@ func (c *counted) Read(ctx context.Context, session string, r eventlog.Span) ite
 	}
 }
 
-func (c *counted) OpenBlob(ctx context.Context, d eventlog.Digest) (io.ReadCloser, error) {
+func (c *counted) OpenBlob(ctx context.Context, d event.Digest) (io.ReadCloser, error) {
 	r, err := c.Blobs.OpenBlob(ctx, d)
 	if err != nil {
 		return nil, err
@@ -100,7 +101,7 @@ func TestALoadReadsTheNewestSnapshotAndItsTail(t *testing.T) {
 	}
 }
 
-func (g *garden) checkReads(reads *counted, name string, at int64, lineage []eventlog.Event) {
+func (g *garden) checkReads(reads *counted, name string, at int64, lineage []event.Event) {
 	g.t.Helper()
 	events, bytes := g.needed(lineage[:at])
 	reads.reset()
@@ -126,7 +127,7 @@ func (g *garden) checkReads(reads *counted, name string, at int64, lineage []eve
 }
 
 // needed is what a load of allTraces must read, found without it.
-func (g *garden) needed(lineage []eventlog.Event) (events, bytes int64) {
+func (g *garden) needed(lineage []event.Event) (events, bytes int64) {
 	g.t.Helper()
 	onPath := g.path(lineage)
 	pathBase := min(g.base("path", lineage, onPath), g.base("tally", lineage, onPath))
@@ -141,9 +142,9 @@ func (g *garden) needed(lineage []eventlog.Event) (events, bytes int64) {
 }
 
 // moves are the head_moved events.
-func moves(lineage []eventlog.Event) (seqs []int64) {
+func moves(lineage []event.Event) (seqs []int64) {
 	for _, e := range lineage {
-		if e.Type.Name() == eventlog.HeadMoved {
+		if e.Type.Name() == event.HeadMoved {
 			seqs = append(seqs, e.Seq)
 		}
 	}
@@ -152,13 +153,13 @@ func moves(lineage []eventlog.Event) (seqs []int64) {
 
 // base is what the newest snapshot with a part covers, on the path if it is not
 // nil; 0 if there is none.
-func (g *garden) base(part string, lineage []eventlog.Event, onPath map[int64]bool) (covers int64) {
+func (g *garden) base(part string, lineage []event.Event, onPath map[int64]bool) (covers int64) {
 	g.t.Helper()
 	for _, e := range lineage {
-		if e.Type.Name() != eventlog.ProjectionSnapshotted || e.Redacted() || onPath != nil && !onPath[e.Seq] {
+		if e.Type.Name() != event.ProjectionSnapshotted || e.Redacted() || onPath != nil && !onPath[e.Seq] {
 			continue
 		}
-		s, _, err := e.Snapshot()
+		s, _, err := event.Decode[event.Snapshot](&e)
 		g.allow(err)
 		var parts map[string]any
 		if s.State != nil {
@@ -174,9 +175,9 @@ func (g *garden) base(part string, lineage []eventlog.Event, onPath map[int64]bo
 // bulk makes a session of n messages.
 func (g *garden) bulk(name string, n int) {
 	g.t.Helper()
-	events := make([]eventlog.Event, n)
+	events := make([]event.Event, n)
 	for i := range events {
-		events[i] = g.made(eventlog.NewUserMessage(fmt.Sprint("message ", i)))
+		events[i] = event.UserMessage(fmt.Sprint("message ", i))
 	}
 	g.append(name, events...)
 }
@@ -250,7 +251,7 @@ func TestAPathReadsNothingThatWasLeft(t *testing.T) {
 		g.snapshot("s", projection.Of("", pathTrace), true) // 11
 		for range 20 {
 			g.bulk("s", 30)
-			g.append("s", g.made(eventlog.NewHeadMoved(eventlog.HeadMove{To: 11})))
+			g.append("s", event.New(event.HeadMove{To: 11}))
 		}
 		g.bulk("s", 2)
 		reads.reset()
@@ -272,7 +273,7 @@ func TestALongTailIsReadTwice(t *testing.T) {
 		g.snapshot("s", allTraces, true)
 		text := strings.Repeat("x", 100_000)
 		for range 90 { // 9 MB
-			g.append("s", g.made(eventlog.NewUserMessage(text)))
+			g.append("s", event.UserMessage(text))
 		}
 		reads.reset()
 		got, explain := g.load("s", projection.Options{})

@@ -8,7 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 )
 
 // BranchList are the ends of the branches inside a session: of the tree that
@@ -20,8 +20,9 @@ type BranchList struct {
 	// Orphaned are the tips of the other branches, in the order they were left.
 	Orphaned []Branch `json:"orphaned,omitzero"`
 
-	// Moves are the head_moved events of the lineage.
-	Moves []Move `json:"moves,omitzero"`
+	// Moves are the head_moved events of the lineage, Tips the tip that each left.
+	Moves event.Tree `json:"moves,omitzero"`
+	Tips  []int64    `json:"tips,omitzero"`
 	// Inner says that the tip lies inside another branch.
 	Inner bool `json:"inner,omitzero"`
 }
@@ -40,34 +41,26 @@ type Branch struct {
 	Inherited bool `json:"inherited,omitzero"`
 }
 
-// Move is where a head_moved went.
-type Move struct {
-	Seq int64 `json:"seq"`
-	To  int64 `json:"to"`
-	// From is the tip that it left.
-	From int64 `json:"from,omitzero"`
-}
-
 // Branches are the active tip of a session and the tips that rewinds left:
 // which branch is chosen, and how many others there are.
 var Branches = Projection[BranchList]{
-	Name: "branches", Version: 1, Scope: eventlog.SessionScope, Apply: (*BranchList).apply, Digest: noDigest[BranchList],
+	Name: "branches", Version: 1, Scope: event.SessionScope, Apply: (*BranchList).apply, Digest: noDigest[BranchList],
 	Decode: decodeBranches,
 }
 
-func (b *BranchList) apply(e *eventlog.Event) error {
+func (b *BranchList) apply(e *event.Event) error {
 	switch {
-	case e.Type.Name() == eventlog.HeadMoved:
-		m, _, err := e.HeadMove()
+	case e.Type.Name() == event.HeadMoved:
+		m, _, err := event.Decode[event.HeadMove](e)
 		if err == nil {
 			b.move(e.Seq, &m)
 		}
 		return err
-	case e.Type.Name() == eventlog.SessionForked:
+	case e.Type.Name() == event.SessionForked:
 		for i := range b.Orphaned {
 			b.Orphaned[i].Inherited = true
 		}
-	case e.Type.Scope() == eventlog.PathScope && !isUpkeep(e) && !strings.HasPrefix(string(e.Type), "copy:"):
+	case e.Type.Scope() == event.PathScope && !isUpkeep(e) && !strings.HasPrefix(string(e.Type), "copy:"):
 		b.Tip, b.Inner = e.Seq, false
 	}
 	return nil
@@ -86,23 +79,26 @@ func decodeBranches(body jsontext.Value) (b BranchList, err error) {
 		}
 		last = m.Seq
 	}
+	if len(b.Tips) != len(b.Moves) {
+		return BranchList{}, fmt.Errorf("%w: %d tips of %d moves", errBadState, len(b.Tips), len(b.Moves))
+	}
 	return b, nil
 }
 
 // move leaves the tip for another event.
-func (b *BranchList) move(seq int64, m *eventlog.HeadMove) {
+func (b *BranchList) move(seq int64, m *event.HeadMove) {
 	for n := len(b.Moves); n > 0 && b.Moves[n-1].Seq >= seq; n-- {
-		b.Moves = b.Moves[:n-1] // of a snapshot that knew what was to come
+		b.Moves, b.Tips = b.Moves[:n-1], b.Tips[:n-1] // of a snapshot that knew later moves
 	}
-	path := b.pathTo(m.To)
-	if b.Tip > 0 && !b.Inner && !onStretches(path, b.Tip) {
+	path := b.Moves.Path(m.To)
+	if b.Tip > 0 && !b.Inner && !path.Has(b.Tip) {
 		b.Orphaned = append(b.Orphaned, Branch{Tip: b.Tip, Left: seq, To: m.To, Label: m.Label, Reason: m.Reason})
 	}
-	b.Moves = append(b.Moves, Move{Seq: seq, To: m.To, From: b.Tip})
+	b.Moves, b.Tips = append(b.Moves, event.Move{Seq: seq, To: m.To}), append(b.Tips, b.Tip)
 	tip := b.tipAt(m.To)
 	b.Tip, b.Inner = tip, b.Inner || tip != b.Tip
 	b.Orphaned = slices.DeleteFunc(b.Orphaned, func(o Branch) bool {
-		if !onStretches(path, o.Tip) {
+		if !path.Has(o.Tip) {
 			return false
 		}
 		b.Tip, b.Inner = o.Tip, false // the path goes on from it
@@ -110,48 +106,14 @@ func (b *BranchList) move(seq int64, m *eventlog.HeadMove) {
 	})
 }
 
-// tipAt is the tip of the path that ends with seq, as far as the moves tell:
-// events that do not count on the path are only known behind the last that does.
+// tipAt is the tip of the path that ends with event seq, as far as the moves tell:
+// which events behind a tip do not count is only known where a move left that tip.
 func (b *BranchList) tipAt(seq int64) int64 {
-	n, moved := b.find(seq)
-	for ; moved; n, moved = b.find(seq) {
+	for {
+		n, moved := slices.BinarySearchFunc(b.Moves, seq, func(m event.Move, seq int64) int { return cmp.Compare(m.Seq, seq) })
+		if !moved {
+			return min(seq, b.Tips[n])
+		}
 		seq = b.Moves[n].To
 	}
-	return min(seq, b.Moves[n].From)
-}
-
-// find is the place among the moves of the one at seq, or of the next one.
-func (b *BranchList) find(seq int64) (n int, is bool) {
-	return slices.BinarySearchFunc(b.Moves, seq, func(m Move, seq int64) int { return cmp.Compare(m.Seq, seq) })
-}
-
-// pathTo are the stretches of the path that ends with seq, newest first.
-func (b *BranchList) pathTo(seq int64) (path []eventlog.Stretch) {
-	for seq > 0 {
-		n, at := b.find(seq)
-		if at {
-			n++
-		}
-		if n == 0 {
-			return append(path, eventlog.Stretch{From: 1, To: seq})
-		}
-		path = append(path, eventlog.Stretch{From: b.Moves[n-1].Seq, To: seq})
-		seq = b.Moves[n-1].To
-	}
-	return path
-}
-
-// onStretches reports whether seq is on a path, whose stretches come newest
-// first.
-func onStretches(path []eventlog.Stretch, seq int64) bool {
-	i, _ := slices.BinarySearchFunc(path, seq, func(s eventlog.Stretch, seq int64) int {
-		switch {
-		case s.From > seq:
-			return -1
-		case s.To < seq:
-			return 1
-		}
-		return 0
-	})
-	return i < len(path) && path[i].From <= seq && seq <= path[i].To
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 )
 
 // CallState is what the active path left open, and its last turn.
@@ -51,15 +51,15 @@ type PathTurn struct {
 	Hibernated *Hibernation `json:"hibernated,omitzero"`
 
 	// Left are the stretches since the turn's start that the path left again.
-	Left []eventlog.Stretch `json:"left,omitzero"`
+	Left []event.Stretch `json:"left,omitzero"`
 }
 
 // Hibernation is where a turn was laid down.
 type Hibernation struct {
-	Seq        int64           `json:"seq"`
-	Cursor     eventlog.Cursor `json:"cursor"`
-	SnapshotID string          `json:"snapshot_id,omitzero"`
-	Reason     string          `json:"reason,omitzero"`
+	Seq        int64        `json:"seq"`
+	Cursor     event.Cursor `json:"cursor"`
+	SnapshotID string       `json:"snapshot_id,omitzero"`
+	Reason     string       `json:"reason,omitzero"`
 }
 
 // Calls are the tool calls and waits that are open on the active path, and its
@@ -67,59 +67,38 @@ type Hibernation struct {
 // open in the session.
 var Calls = Projection[CallState]{Name: "calls", Version: 1, Apply: (*CallState).apply, Digest: noDigest[CallState]}
 
-func (s *CallState) apply(e *eventlog.Event) error {
-	if e.SessionID != s.SessionID || e.Type.Name() == eventlog.SessionForked {
+func (s *CallState) apply(e *event.Event) error {
+	if e.SessionID != s.SessionID || e.Type.Name() == event.SessionForked {
 		s.SessionID, s.Waits = e.SessionID, nil
 	}
 	switch e.Type.Name() {
-	case eventlog.MessageAdded:
+	case event.MessageAdded:
 		return s.message(e)
-	case eventlog.WaitStarted, eventlog.WaitResolved:
+	case event.WaitStarted, event.WaitResolved:
 		return s.wait(e)
-	case eventlog.TurnStarted:
-		p, err := structure[eventlog.TurnStart](e)
+	case event.TurnStarted:
+		p, err := event.DecodeKept[event.TurnStart](e)
 		s.Turn = &PathTurn{ID: e.ID, Seq: e.Seq, Index: p.Index, Agent: p.Agent, SnapshotID: p.SnapshotID, InputID: p.InputID}
 		return err
-	case eventlog.TurnHibernated:
+	case event.TurnHibernated:
 		return s.hibernate(e)
-	case eventlog.HeadMoved:
+	case event.HeadMoved:
 		return s.leave(e)
 	}
 	return nil
 }
 
-// spoken is what a message says of calls, redacted or not.
-type spoken struct {
-	Calls   []string `json:"calls"`
-	Results []string `json:"results"`
-	Parts   []struct {
-		Type   eventlog.PartType `json:"type"`
-		CallID string            `json:"call_id"`
-		Name   string            `json:"name"`
-	} `json:"parts"`
-}
-
 // message closes calls by their results, then opens those it makes.
-func (s *CallState) message(e *eventlog.Event) error {
-	m, err := structure[spoken](e)
+func (s *CallState) message(e *event.Event) error {
+	m, _, err := event.OutlineOf(e)
 	if err != nil {
 		return err
 	}
 	for _, id := range m.Results {
 		s.answer(id)
 	}
-	for _, p := range m.Parts {
-		if p.Type == eventlog.ToolResultPart {
-			s.answer(p.CallID)
-		}
-	}
-	for _, id := range m.Calls {
-		s.call(OpenCall{CallID: id, Seq: e.Seq})
-	}
-	for _, p := range m.Parts {
-		if p.Type == eventlog.ToolCallPart {
-			s.call(OpenCall{CallID: p.CallID, Name: p.Name, Seq: e.Seq})
-		}
+	for _, c := range m.Calls {
+		s.call(OpenCall{CallID: c.ID, Name: c.Name, Seq: e.Seq})
 	}
 	return nil
 }
@@ -134,20 +113,20 @@ func (s *CallState) call(c OpenCall) {
 	}
 }
 
-func (s *CallState) wait(e *eventlog.Event) error {
-	w, err := structure[eventlog.Wait](e)
+func (s *CallState) wait(e *event.Event) error {
+	w, err := event.DecodeKept[event.Wait](e)
 	if err != nil {
 		return err
 	}
 	s.Waits = slices.DeleteFunc(s.Waits, func(o OpenWait) bool { return o.WaitID == w.WaitID })
-	if e.Type.Name() == eventlog.WaitStarted {
+	if e.Type.Name() == event.WaitStarted {
 		s.Waits = append(s.Waits, OpenWait{WaitID: w.WaitID, ExternalID: w.ExternalID, Reason: w.Reason, Until: w.Until, Seq: e.Seq})
 	}
 	return nil
 }
 
-func (s *CallState) hibernate(e *eventlog.Event) error {
-	h, err := structure[eventlog.TurnHibernation](e)
+func (s *CallState) hibernate(e *event.Event) error {
+	h, err := event.DecodeKept[event.TurnHibernation](e)
 	if s.Turn != nil && s.Turn.ID == h.TurnID {
 		s.Turn.Hibernated = &Hibernation{Seq: e.Seq, Cursor: h.Cursor, SnapshotID: h.SnapshotID, Reason: h.Reason}
 	}
@@ -155,10 +134,10 @@ func (s *CallState) hibernate(e *eventlog.Event) error {
 }
 
 // leave notes what of the turn is on the path no more.
-func (s *CallState) leave(e *eventlog.Event) error {
-	m, _, err := e.HeadMove()
+func (s *CallState) leave(e *event.Event) error {
+	m, _, err := event.Decode[event.HeadMove](e)
 	if s.Turn != nil && m.To < e.Seq-1 {
-		s.Turn.Left = append(s.Turn.Left, eventlog.Stretch{From: m.To + 1, To: e.Seq - 1})
+		s.Turn.Left = append(s.Turn.Left, event.Stretch{From: m.To + 1, To: e.Seq - 1})
 	}
 	return err
 }
@@ -166,5 +145,5 @@ func (s *CallState) leave(e *eventlog.Event) error {
 // has reports whether the event of the session with that seq is on the path,
 // from the turn's start on.
 func (t *PathTurn) has(seq int64) bool {
-	return seq >= t.Seq && !slices.ContainsFunc(t.Left, func(s eventlog.Stretch) bool { return s.From <= seq && seq <= s.To })
+	return seq >= t.Seq && !slices.ContainsFunc(t.Left, func(s event.Stretch) bool { return s.From <= seq && seq <= s.To })
 }

@@ -4,13 +4,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 )
 
 // childState is the state that a child_* type stands for.
-func childState(t eventlog.Type) (eventlog.ChildState, bool) {
+func childState(t event.Type) (event.ChildState, bool) {
 	name, ok := strings.CutPrefix(string(t.Name()), "child_")
-	return eventlog.ChildState(name), ok && t.Known()
+	return event.ChildState(name), ok && t.Known()
 }
 
 // ChildList are the child runs of a session that have one of their own, in the
@@ -21,9 +21,9 @@ type ChildList struct {
 
 // ChildRun is a child run with a session.
 type ChildRun struct {
-	ChildID   string              `json:"child_id"`
-	SessionID string              `json:"session_id"`
-	State     eventlog.ChildState `json:"state"`
+	ChildID   string           `json:"child_id"`
+	SessionID string           `json:"session_id"`
+	State     event.ChildState `json:"state"`
 	// Seq is that of its newest event.
 	Seq int64 `json:"seq"`
 }
@@ -31,18 +31,18 @@ type ChildRun struct {
 // Children are the child runs of a session that have a session of their own. A
 // fork or a copy does not inherit them.
 var Children = Projection[ChildList]{
-	Name: "children", Version: 1, Scope: eventlog.SessionScope, Apply: (*ChildList).apply, Digest: noDigest[ChildList],
+	Name: "children", Version: 1, Scope: event.SessionScope, Apply: (*ChildList).apply, Digest: noDigest[ChildList],
 }
 
-func (l *ChildList) apply(e *eventlog.Event) error {
-	if e.Type.Name() == eventlog.SessionForked {
+func (l *ChildList) apply(e *event.Event) error {
+	if e.Type.Name() == event.SessionForked {
 		l.Runs = nil
 	}
 	state, ok := childState(e.Type)
-	if !ok || isInherited(e) {
+	if !ok || e.Inherited() {
 		return nil
 	}
-	p, err := structure[eventlog.Child](e)
+	p, err := event.DecodeKept[event.Child](e)
 	if err != nil {
 		return err
 	}

@@ -8,12 +8,12 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 )
 
 // compaction is a Compaction whose literal messages are left as they stand.
 type compaction struct {
-	eventlog.Compaction
+	event.Compaction
 	Entries []compactionEntry `json:"entries"`
 
 	seq      int64
@@ -26,14 +26,14 @@ type compactionEntry struct {
 }
 
 // compacted folds a compaction_triggered.
-func (h *HistoryState) compacted(e *eventlog.Event) error {
+func (h *HistoryState) compacted(e *event.Event) error {
 	c := compaction{seq: e.Seq, redacted: e.Redacted()}
 	data := e.Data
 	if c.redacted {
 		data = e.Kept()
 	}
 	if err := json.Unmarshal(data, &c); err != nil {
-		return fmt.Errorf("%w: %w", eventlog.ErrInvalidPayload, err)
+		return fmt.Errorf("%w: %w", event.ErrInvalidPayload, err)
 	}
 	return h.compact(&c)
 }
@@ -78,7 +78,7 @@ func (h *HistoryState) clear(c *compaction) {
 
 // replaces reports whether c does more than clearing results.
 func (c *compaction) replaces() bool {
-	return c.Replace || c.Covers != (eventlog.Covers{}) || len(c.Entries) > 0 || len(c.Cleared) == 0
+	return c.Replace || c.Covers != (event.Covers{}) || len(c.Entries) > 0 || len(c.Cleared) == 0
 }
 
 // covers reports whether it disappears.
@@ -99,9 +99,9 @@ func (c *compaction) literals() (entries []item, err error) {
 	stands := c.Covers
 	switch {
 	case c.Replace:
-		stands = eventlog.Covers{From: 1, To: c.seq}
-	case stands == (eventlog.Covers{}):
-		stands = eventlog.Covers{From: c.seq, To: c.seq}
+		stands = event.Covers{From: 1, To: c.seq}
+	case stands == (event.Covers{}):
+		stands = event.Covers{From: c.seq, To: c.seq}
 	}
 	literal := func(kind itemKind, data jsontext.Value) {
 		entries = append(entries, item{kind: kind, seq: c.seq, data: data, stands: stands})
@@ -117,7 +117,7 @@ func (c *compaction) literals() (entries []item, err error) {
 		literal(literalItem, entry.Message)
 	}
 	if len(c.Entries) == 0 && c.Summary != "" {
-		data, err := json.Marshal(eventlog.Message{Role: eventlog.User, Parts: []eventlog.Part{eventlog.Text(c.Summary)}})
+		data, err := json.Marshal(event.Message{Role: event.User, Parts: []event.Part{event.Text(c.Summary)}})
 		if err != nil {
 			return nil, err
 		}

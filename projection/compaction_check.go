@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -50,7 +51,7 @@ func (e *CompactionError) Unwrap() error { return e.Err }
 // *CompactionError says that c covers a call whose result it does not cover,
 // or one that is still pending; that what it holds does not pair; that it
 // names what is not in the history; or that it changes nothing.
-func CheckCompaction(ctx context.Context, log *eventlog.Log, session string, c eventlog.Compaction) error {
+func CheckCompaction(ctx context.Context, log *eventlog.Log, session string, c event.Compaction) error {
 	_, _, err := checkCompaction(ctx, log, session, c)
 	return err
 }
@@ -58,45 +59,42 @@ func CheckCompaction(ctx context.Context, log *eventlog.Log, session string, c e
 // Compact checks c and appends it. Where others append meanwhile it is checked
 // again, and appended behind them; but if it replaces the whole history, which
 // they have added to, it is an ErrConflict.
-func Compact(ctx context.Context, log *eventlog.Log, session string, c eventlog.Compaction) (eventlog.Head, error) {
+func Compact(ctx context.Context, log *eventlog.Log, session string, c event.Compaction) (event.Head, error) {
 	for {
 		head, e, err := checkCompaction(ctx, log, session, c)
 		if err != nil {
-			return eventlog.Head{}, err
+			return event.Head{}, err
 		}
 		after, err := log.Append(ctx, session, eventlog.At(head), e)
 		if err == nil {
 			return after, nil
 		}
 		if c.Replace || !errors.Is(err, eventlog.ErrConflict) {
-			return eventlog.Head{}, fmt.Errorf("compact session %q: %w", session, err)
+			return event.Head{}, fmt.Errorf("compact session %q: %w", session, err)
 		}
 	}
 }
 
-func checkCompaction(ctx context.Context, log *eventlog.Log, session string, c eventlog.Compaction) (eventlog.Head, eventlog.Event, error) {
-	e, err := eventlog.NewCompactionTriggered(c)
-	if err != nil {
-		return eventlog.Head{}, e, fmt.Errorf("compact session %q: %w", session, err)
-	}
+func checkCompaction(ctx context.Context, log *eventlog.Log, session string, c event.Compaction) (event.Head, event.Event, error) {
+	e := event.New(c)
 	v, err := Load(ctx, log, session, History)
 	if err != nil {
-		return eventlog.Head{}, e, err
+		return event.Head{}, e, err
 	}
 	if err := v.State.check(&c, e, v.Head.Seq); err != nil {
 		var refused *CompactionError
 		if errors.As(err, &refused) {
 			refused.Session = session
 		}
-		return eventlog.Head{}, e, err
+		return event.Head{}, e, err
 	}
 	return v.Head, e, nil
 }
 
 // check compacts a copy of the history and compares the two.
-func (h *HistoryState) check(c *eventlog.Compaction, e eventlog.Event, head int64) error {
+func (h *HistoryState) check(c *event.Compaction, e event.Event, head int64) error {
 	switch {
-	case !c.Replace && c.Covers == (eventlog.Covers{}) && len(c.Entries) == 0 && len(c.Cleared) == 0 && c.Summary == "":
+	case !c.Replace && c.Covers == (event.Covers{}) && len(c.Entries) == 0 && len(c.Cleared) == 0 && c.Summary == "":
 		return &CompactionError{Err: ErrEmptyCompaction}
 	case c.Covers.To > head:
 		return &CompactionError{Err: ErrNotInHistory, Seq: c.Covers.To}
@@ -204,21 +202,21 @@ func (p *pairs) compare(after pairs, h *HistoryState) error {
 // ids are the calls that a message makes and those whose results it carries.
 func (it *item) ids() (calls, results []string, err error) {
 	var m struct {
-		Parts   []eventlog.Part `json:"parts"`
-		Calls   []string        `json:"calls"`
-		Results []string        `json:"results"`
+		Parts   []event.Part `json:"parts"`
+		Calls   []string     `json:"calls"`
+		Results []string     `json:"results"`
 	}
 	if err := json.Unmarshal(it.data, &m); err != nil {
-		return nil, nil, fmt.Errorf("event %d: %w: %w", it.seq, eventlog.ErrInvalidPayload, err)
+		return nil, nil, fmt.Errorf("event %d: %w: %w", it.seq, event.ErrInvalidPayload, err)
 	}
 	if it.kind.isRedacted() {
 		return m.Calls, m.Results, nil
 	}
 	for _, p := range m.Parts {
 		switch p.Type {
-		case eventlog.ToolCallPart:
+		case event.ToolCallPart:
 			calls = append(calls, p.CallID)
-		case eventlog.ToolResultPart:
+		case event.ToolResultPart:
 			results = append(results, p.CallID)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 )
 
 // Pressure is how large a history has become.
@@ -62,7 +62,7 @@ func (h *HistoryState) Pressure() (p Pressure, err error) {
 }
 
 // lastUsage is that of the newest model call since the compaction.
-func (h *HistoryState) lastUsage() (eventlog.Usage, error) {
+func (h *HistoryState) lastUsage() (event.Usage, error) {
 	if len(h.usage) > 0 {
 		return usageOf(h.usage)
 	}
@@ -77,15 +77,15 @@ func (h *HistoryState) lastUsage() (eventlog.Usage, error) {
 			return u, err
 		}
 	}
-	return eventlog.Usage{}, nil
+	return event.Usage{}, nil
 }
 
-func usageOf(data jsontext.Value) (eventlog.Usage, error) {
+func usageOf(data jsontext.Value) (event.Usage, error) {
 	var called struct {
-		Usage eventlog.Usage `json:"usage"`
+		Usage event.Usage `json:"usage"`
 	}
 	if err := json.Unmarshal(data, &called); err != nil {
-		return called.Usage, fmt.Errorf("usage of the last model call: %w: %w", eventlog.ErrInvalidPayload, err)
+		return called.Usage, fmt.Errorf("usage of the last model call: %w: %w", event.ErrInvalidPayload, err)
 	}
 	return called.Usage, nil
 }

@@ -9,51 +9,52 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
 	"github.com/convlog/convlog/projection"
 )
 
-func covers(from, to int64) eventlog.Covers { return eventlog.Covers{From: from, To: to} }
+func covers(from, to int64) event.Covers { return event.Covers{From: from, To: to} }
 
-func ref(seq int64) eventlog.CompactionEntry { return eventlog.CompactionEntry{Seq: seq} }
+func ref(seq int64) event.CompactionEntry { return event.CompactionEntry{Seq: seq} }
 
-func literal(m eventlog.Message) eventlog.CompactionEntry {
-	return eventlog.CompactionEntry{Message: &m}
+func literal(m event.Message) event.CompactionEntry {
+	return event.CompactionEntry{Message: &m}
 }
 
 // exchange is four messages: a question, a call, its result, an answer.
 func (s *story) exchange(id string) {
 	s.Helper()
-	s.add(asks("ask "+id), says(calls(id)), gives(id, "found "+id), says(eventlog.Text("answer "+id)))
+	s.add(asks("ask "+id), says(calls(id)), gives(id, "found "+id), says(event.Text("answer "+id)))
 }
 
 func TestCompactions(t *testing.T) {
 	rest := []string{"5 user ask b", "6 assistant call:b", "7 tool result:b=found b", "8 assistant answer b"}
 	for _, tt := range []struct {
 		name string
-		c    eventlog.Compaction
+		c    event.Compaction
 		want []string
 	}{
-		{"a summary in the place of what it covers", eventlog.Compaction{Covers: covers(1, 4), Summary: "a was asked"},
+		{"a summary in the place of what it covers", event.Compaction{Covers: covers(1, 4), Summary: "a was asked"},
 			append([]string{"0 user a was asked"}, rest...)},
-		{"a summary of the middle", eventlog.Compaction{Covers: covers(2, 3), Summary: "a was looked up"},
+		{"a summary of the middle", event.Compaction{Covers: covers(2, 3), Summary: "a was looked up"},
 			append([]string{"1 user ask a", "0 user a was looked up", "4 assistant answer a"}, rest...)},
-		{"entries, and not the summary", eventlog.Compaction{Covers: covers(1, 8), Summary: "not shown",
-			Entries: []eventlog.CompactionEntry{literal(asks("go on")), ref(8), ref(6), ref(7)}},
+		{"entries, and not the summary", event.Compaction{Covers: covers(1, 8), Summary: "not shown",
+			Entries: []event.CompactionEntry{literal(asks("go on")), ref(8), ref(6), ref(7)}},
 			[]string{"0 user go on", "8 assistant answer b", "6 assistant call:b", "7 tool result:b=found b"}},
-		{"an entry moves what is not covered", eventlog.Compaction{Covers: covers(1, 3), Entries: []eventlog.CompactionEntry{ref(8)}},
+		{"an entry moves what is not covered", event.Compaction{Covers: covers(1, 3), Entries: []event.CompactionEntry{ref(8)}},
 			[]string{"8 assistant answer b", "4 assistant answer a", "5 user ask b", "6 assistant call:b", "7 tool result:b=found b"}},
-		{"cleared results, without a summary", eventlog.Compaction{Cleared: []string{"a"}},
+		{"cleared results, without a summary", event.Compaction{Cleared: []string{"a"}},
 			append([]string{"1 user ask a", "2 assistant call:a", "3 tool result:a=[cleared] <cleared>", "4 assistant answer a"}, rest...)},
-		{"cleared results, with a summary of them", eventlog.Compaction{Cleared: []string{"a"}, Summary: "about the clearing"},
+		{"cleared results, with a summary of them", event.Compaction{Cleared: []string{"a"}, Summary: "about the clearing"},
 			append([]string{"1 user ask a", "2 assistant call:a", "3 tool result:a=[cleared] <cleared>", "4 assistant answer a"}, rest...)},
-		{"the whole history replaced", eventlog.Compaction{Replace: true, Entries: []eventlog.CompactionEntry{literal(asks("anew")), ref(8)}},
+		{"the whole history replaced", event.Compaction{Replace: true, Entries: []event.CompactionEntry{literal(asks("anew")), ref(8)}},
 			[]string{"0 user anew", "8 assistant answer b"}},
-		{"the whole history replaced by nothing", eventlog.Compaction{Replace: true}, nil},
-		{"a summary alone", eventlog.Compaction{Summary: "by the way"},
+		{"the whole history replaced by nothing", event.Compaction{Replace: true}, nil},
+		{"a summary alone", event.Compaction{Summary: "by the way"},
 			append(append([]string{"1 user ask a", "2 assistant call:a", "3 tool result:a=found a", "4 assistant answer a"}, rest...), "0 user by the way")},
-		{"files", eventlog.Compaction{Covers: covers(1, 8), Summary: "all", ReadFiles: []string{"r1", "m2", "r2", "r3", "r2"},
+		{"files", event.Compaction{Covers: covers(1, 8), Summary: "all", ReadFiles: []string{"r1", "m2", "r2", "r3", "r2"},
 			ModifiedFiles: []string{"m1", "m2", "m3", "m1"}},
 			[]string{"0 user {working_set} Files in use before the conversation was compacted:\n- m2 (modified)\n- m3 (modified)\n- m1 (modified)\n- r3 (read)\n- r2 (read) <working_set>",
 				"0 user all"}},
@@ -75,19 +76,19 @@ func TestCompactions(t *testing.T) {
 func TestCompactionsOfCompactions(t *testing.T) {
 	onStores(t, func(t *testing.T, log *eventlog.Log) {
 		s := newStory(t, log, "s")
-		s.add(prefix("rules"))                                                                          // 1
-		s.exchange("a")                                                                                 // 2 to 5
-		s.add(eventlog.Compaction{Covers: covers(2, 5), Summary: "first", ReadFiles: []string{"a.go"}}) // 6
-		s.exchange("b")                                                                                 // 7 to 10
-		s.add(eventlog.Compaction{Cleared: []string{"b"}})                                              // 11
+		s.add(prefix("rules"))                                                                       // 1
+		s.exchange("a")                                                                              // 2 to 5
+		s.add(event.Compaction{Covers: covers(2, 5), Summary: "first", ReadFiles: []string{"a.go"}}) // 6
+		s.exchange("b")                                                                              // 7 to 10
+		s.add(event.Compaction{Cleared: []string{"b"}})                                              // 11
 		first := "0 user {working_set} Files in use before the conversation was compacted:\n- a.go (read) <working_set>"
 		s.sees("1 user {rules} rules", first, "0 user first", "7 user ask b", "8 assistant call:b",
 			"9 tool result:b=[cleared] <cleared>", "10 assistant answer b")
-		s.add(eventlog.Compaction{Covers: covers(7, 9), Summary: "second"}) // 12: leaves the first alone, which has no files any more
+		s.add(event.Compaction{Covers: covers(7, 9), Summary: "second"}) // 12: leaves the first alone, which has no files any more
 		s.sees("1 user {rules} rules", "0 user first", "0 user second", "10 assistant answer b")
-		s.add(eventlog.Compaction{Covers: covers(2, 12), Summary: "third", ModifiedFiles: []string{"c.go"}}) // 13
+		s.add(event.Compaction{Covers: covers(2, 12), Summary: "third", ModifiedFiles: []string{"c.go"}}) // 13
 		s.sees("1 user {rules} rules", strings.ReplaceAll(first, "a.go (read)", "c.go (modified)"), "0 user third")
-		s.add(eventlog.Compaction{Covers: covers(1, 13)}) // 14
+		s.add(event.Compaction{Covers: covers(1, 13)}) // 14
 		s.sees()
 	})
 }
@@ -109,12 +110,12 @@ func TestSnapshotsBetweenCallsAndOverCompactions(t *testing.T) {
 			}
 		}
 		s.exchange("a")
-		s.add(eventlog.Compaction{Covers: covers(1, 4), Summary: "sum", ReadFiles: []string{"a.go"}}) // 5
-		snapshot()                                                                                    // 6
-		s.add(says(calls("b")))                                                                       // 7
-		snapshot()                                                                                    // 8
-		s.add(gives("b", "B"))                                                                        // 9
-		snapshot()                                                                                    // 10
+		s.add(event.Compaction{Covers: covers(1, 4), Summary: "sum", ReadFiles: []string{"a.go"}}) // 5
+		snapshot()                                                                                 // 6
+		s.add(says(calls("b")))                                                                    // 7
+		snapshot()                                                                                 // 8
+		s.add(gives("b", "B"))                                                                     // 9
+		snapshot()                                                                                 // 10
 		s.sees("0 user {working_set} Files in use before the conversation was compacted:\n- a.go (read) <working_set>",
 			"0 user sum", "7 assistant call:b", "9 tool result:b=B")
 	})
@@ -123,25 +124,25 @@ func TestSnapshotsBetweenCallsAndOverCompactions(t *testing.T) {
 func TestRefusedCompactions(t *testing.T) {
 	for _, tt := range []struct {
 		name string
-		c    eventlog.Compaction
+		c    event.Compaction
 		want error
 		seq  int64
 		call string
 	}{
-		{"a call without its result", eventlog.Compaction{Covers: covers(1, 2), Summary: "s"}, projection.ErrSplitPair, 3, "a"},
-		{"a result without its call", eventlog.Compaction{Covers: covers(3, 4), Summary: "s"}, projection.ErrSplitPair, 2, "a"},
-		{"a pending call", eventlog.Compaction{Covers: covers(1, 5), Summary: "s"}, projection.ErrSplitPair, 5, "p"},
-		{"everything, with a pending call", eventlog.Compaction{Replace: true, Summary: "s"}, projection.ErrSplitPair, 5, "p"},
-		{"an entry that calls and gets no result", eventlog.Compaction{Covers: covers(1, 4), Entries: []eventlog.CompactionEntry{literal(says(calls("x")))}},
+		{"a call without its result", event.Compaction{Covers: covers(1, 2), Summary: "s"}, projection.ErrSplitPair, 3, "a"},
+		{"a result without its call", event.Compaction{Covers: covers(3, 4), Summary: "s"}, projection.ErrSplitPair, 2, "a"},
+		{"a pending call", event.Compaction{Covers: covers(1, 5), Summary: "s"}, projection.ErrSplitPair, 5, "p"},
+		{"everything, with a pending call", event.Compaction{Replace: true, Summary: "s"}, projection.ErrSplitPair, 5, "p"},
+		{"an entry that calls and gets no result", event.Compaction{Covers: covers(1, 4), Entries: []event.CompactionEntry{literal(says(calls("x")))}},
 			projection.ErrSplitPair, 7, "x"},
-		{"an entry that answers nothing", eventlog.Compaction{Covers: covers(1, 4), Entries: []eventlog.CompactionEntry{literal(gives("x", "X"))}},
+		{"an entry that answers nothing", event.Compaction{Covers: covers(1, 4), Entries: []event.CompactionEntry{literal(gives("x", "X"))}},
 			projection.ErrSplitPair, 7, "x"},
-		{"a result moved before its call", eventlog.Compaction{Covers: covers(1, 1), Entries: []eventlog.CompactionEntry{ref(3)}}, projection.ErrSplitPair, 2, "a"},
-		{"what is no message", eventlog.Compaction{Entries: []eventlog.CompactionEntry{ref(6)}}, projection.ErrNotInHistory, 6, ""},
-		{"what is not there", eventlog.Compaction{Entries: []eventlog.CompactionEntry{ref(60)}}, projection.ErrNotInHistory, 60, ""},
-		{"past the head", eventlog.Compaction{Covers: covers(1, 70), Summary: "s"}, projection.ErrNotInHistory, 70, ""},
-		{"a result that is not there", eventlog.Compaction{Cleared: []string{"p"}}, projection.ErrNotInHistory, 0, "p"},
-		{"nothing", eventlog.Compaction{Strategy: "none"}, projection.ErrEmptyCompaction, 0, ""},
+		{"a result moved before its call", event.Compaction{Covers: covers(1, 1), Entries: []event.CompactionEntry{ref(3)}}, projection.ErrSplitPair, 2, "a"},
+		{"what is no message", event.Compaction{Entries: []event.CompactionEntry{ref(6)}}, projection.ErrNotInHistory, 6, ""},
+		{"what is not there", event.Compaction{Entries: []event.CompactionEntry{ref(60)}}, projection.ErrNotInHistory, 60, ""},
+		{"past the head", event.Compaction{Covers: covers(1, 70), Summary: "s"}, projection.ErrNotInHistory, 70, ""},
+		{"a result that is not there", event.Compaction{Cleared: []string{"p"}}, projection.ErrNotInHistory, 0, "p"},
+		{"nothing", event.Compaction{Strategy: "none"}, projection.ErrEmptyCompaction, 0, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			onStores(t, func(t *testing.T, log *eventlog.Log) {
@@ -168,11 +169,11 @@ func TestRefusedCompactions(t *testing.T) {
 func TestACompactionIsHeldToItsPayloadsRules(t *testing.T) {
 	log := plainLog(t)
 	newStory(t, log, "s").exchange("a")
-	c := eventlog.Compaction{Covers: covers(3, 2), Summary: "s"}
-	if _, err := projection.Compact(context.Background(), log, "s", c); !errors.Is(err, eventlog.ErrInvalidPayload) {
+	c := event.Compaction{Covers: covers(3, 2), Summary: "s"}
+	if _, err := projection.Compact(context.Background(), log, "s", c); !errors.Is(err, event.ErrInvalidPayload) {
 		t.Fatalf("got %v", err)
 	}
-	if err := projection.CheckCompaction(context.Background(), log, "none", eventlog.Compaction{Summary: "s"}); !errors.Is(err, eventlog.ErrNotFound) {
+	if err := projection.CheckCompaction(context.Background(), log, "none", event.Compaction{Summary: "s"}); !errors.Is(err, eventlog.ErrNotFound) {
 		t.Fatalf("got %v", err)
 	}
 }
@@ -182,7 +183,7 @@ func TestAnImportedCompactionThatSplitsPairsIsMended(t *testing.T) {
 		s := newStory(t, log, "s")
 		s.exchange("a")
 		s.exchange("b")
-		s.add(eventlog.Compaction{Covers: covers(3, 6), Summary: "cut"})
+		s.add(event.Compaction{Covers: covers(3, 6), Summary: "cut"})
 		s.sees("1 user ask a", "2 assistant call:a", "0 tool result:a=[interrupted: the call gave no result] <interrupted>",
 			"0 user cut", "8 assistant answer b")
 	})
@@ -192,9 +193,9 @@ func TestForksAndRewindsAroundACompaction(t *testing.T) {
 	onStores(t, func(t *testing.T, log *eventlog.Log) {
 		ctx := context.Background()
 		s := newStory(t, log, "s")
-		s.exchange("a")                                                         // 1 to 4
-		s.add(eventlog.Compaction{Covers: covers(1, 4), Summary: "a in short"}) // 5
-		s.exchange("b")                                                         // 6 to 9
+		s.exchange("a")                                                      // 1 to 4
+		s.add(event.Compaction{Covers: covers(1, 4), Summary: "a in short"}) // 5
+		s.exchange("b")                                                      // 6 to 9
 		whole := []string{"1 user ask a", "2 assistant call:a", "3 tool result:a=found a", "4 assistant answer a"}
 		short := []string{"0 user a in short", "6 user ask b", "7 assistant call:b", "8 tool result:b=found b", "9 assistant answer b"}
 		for at, want := range map[int64][]string{4: whole, 5: short[:1], 9: short} {
@@ -204,7 +205,7 @@ func TestForksAndRewindsAroundACompaction(t *testing.T) {
 			}
 			f := newStory(t, log, child.ID)
 			f.sees(want...)
-			f.add(eventlog.Compaction{Covers: covers(1, at), Summary: "the fork's own"})
+			f.add(event.Compaction{Covers: covers(1, at), Summary: "the fork's own"})
 			f.sees("0 user the fork's own")
 		}
 		s.sees(short...)
@@ -213,9 +214,9 @@ func TestForksAndRewindsAroundACompaction(t *testing.T) {
 			t.Fatal(err)
 		}
 		newStory(t, log, copied.ID).sees(short...)
-		s.add(eventlog.HeadMove{To: 4})
+		s.add(event.HeadMove{To: 4})
 		s.sees(whole...)
-		s.add(eventlog.HeadMove{To: 9}) // recovered
+		s.add(event.HeadMove{To: 9}) // recovered
 		s.sees(short...)
 	})
 }
@@ -229,12 +230,12 @@ func TestPressure(t *testing.T) {
 			t.Fatalf("needs compaction: %v, %v; want %v at %+v", got, err, want, p)
 		}
 	}
-	answer := says(eventlog.Text("yes"))
-	answer.Usage = eventlog.Usage{InputTokens: 50, CacheReadTokens: 30, CacheWriteTokens: 15, OutputTokens: 6}
+	answer := says(event.Text("yes"))
+	answer.Usage = event.Usage{InputTokens: 50, CacheReadTokens: 30, CacheWriteTokens: 15, OutputTokens: 6}
 	s.add(asks("hello"), answer, asks("and then?"))
 	needs(true, projection.MaxTokens(100))
 	needs(false, projection.MaxTokens(101))
-	s.add(eventlog.StepCompletion{Step: 1, Usage: eventlog.Usage{InputTokens: 150, OutputTokens: 50}})
+	s.add(event.StepCompletion{Step: 1, Usage: event.Usage{InputTokens: 150, OutputTokens: 50}})
 	needs(true, projection.MaxTokens(199))
 	needs(false, projection.MaxTokens(200))
 	needs(true, projection.MaxMessages(2))
@@ -245,7 +246,7 @@ func TestPressure(t *testing.T) {
 	}
 	needs(true, projection.MaxBytes(p.Bytes-1))
 	needs(false, projection.MaxBytes(p.Bytes))
-	s.add(eventlog.Compaction{Covers: covers(1, 1), Summary: "hi"}) // the answer stays, its tokens do not count again
+	s.add(event.Compaction{Covers: covers(1, 1), Summary: "hi"}) // the answer stays, its tokens do not count again
 	needs(false, projection.MaxTokens(0))
 	if got, err := projection.NeedsCompaction(s.history()); got || err != nil {
 		t.Fatalf("no policy needs one: %v, %v", got, err)
@@ -263,9 +264,9 @@ func TestDigestsGoAlong(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		digests := []eventlog.Digest{}
-		for _, p := range []eventlog.Payload{asks("one"), stepped, says(calls("a")), prefix("p"), eventlog.ToolCompletion{CallID: "a", Name: "tool"},
-			gives("a", "A"), eventlog.Compaction{Covers: covers(1, 1), Summary: "s"}, asks("two"), eventlog.Compaction{Cleared: []string{"a"}}} {
+		digests := []event.Digest{}
+		for _, p := range []event.Payload{asks("one"), stepped, says(calls("a")), prefix("p"), event.ToolCompletion{CallID: "a", Name: "tool"},
+			gives("a", "A"), event.Compaction{Covers: covers(1, 1), Summary: "s"}, asks("two"), event.Compaction{Cleared: []string{"a"}}} {
 			s.add(p)
 			if err := live.Follow(ctx); err != nil {
 				t.Fatal(err)
@@ -282,7 +283,7 @@ func TestDigestsGoAlong(t *testing.T) {
 			if err != nil || got != want {
 				t.Fatalf("after %T: %s, fresh %s, %v", p, got, want, err)
 			}
-			_, isStep := p.(eventlog.StepStart)
+			_, isStep := p.(event.StepStart)
 			if slices.Contains(digests, got) != isStep {
 				t.Fatalf("after %T: the digest is one of before: %v", p, !isStep)
 			}
@@ -296,10 +297,10 @@ func TestDigestsGoAlong(t *testing.T) {
 func TestDigestsAreOfContent(t *testing.T) {
 	log := plainLog(t)
 	a, b := newStory(t, log, "a"), newStory(t, log, "b")
-	b.add(eventlog.Session{State: eventlog.SessionStateStarted, Title: "elsewhere"})
+	b.add(event.Session{State: event.SessionStateStarted, Title: "elsewhere"})
 	for _, s := range []*story{a, b} {
 		s.exchange("x")
-		s.add(eventlog.Compaction{Covers: covers(s.seq-3, s.seq-2), Entries: []eventlog.CompactionEntry{literal(asks("l")), ref(s.seq - 3), ref(s.seq - 2)}})
+		s.add(event.Compaction{Covers: covers(s.seq-3, s.seq-2), Entries: []event.CompactionEntry{literal(asks("l")), ref(s.seq - 3), ref(s.seq - 2)}})
 	}
 	digests := map[string]bool{}
 	for _, s := range []*story{a, b} {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 )
 
 // ControlState is what the runs of a session have decided, done and left open,
@@ -59,28 +59,28 @@ type AbortRequest struct {
 
 // OpenApproval is a request for consent.
 type OpenApproval struct {
-	Seq             int64           `json:"seq"`
-	InterruptID     string          `json:"interrupt_id"`
-	EffectID        string          `json:"effect_id,omitzero"`
-	CallID          string          `json:"call_id,omitzero"`
-	Name            string          `json:"name,omitzero"`
-	ArgumentsDigest eventlog.Digest `json:"arguments_digest,omitzero"`
-	ExpiresAt       time.Time       `json:"expires_at,omitzero"`
+	Seq             int64        `json:"seq"`
+	InterruptID     string       `json:"interrupt_id"`
+	EffectID        string       `json:"effect_id,omitzero"`
+	CallID          string       `json:"call_id,omitzero"`
+	Name            string       `json:"name,omitzero"`
+	ArgumentsDigest event.Digest `json:"arguments_digest,omitzero"`
+	ExpiresAt       time.Time    `json:"expires_at,omitzero"`
 }
 
 // OpenEffect is an effect that was intended and has no result: its outcome is
 // not known.
 type OpenEffect struct {
 	// Seq is that of the newest intent.
-	Seq             int64                `json:"seq"`
-	Key             string               `json:"key"`
-	TurnID          ulid.ULID            `json:"turn_id,omitzero"`
-	Ordinal         string               `json:"ordinal,omitzero"`
-	Kind            string               `json:"kind,omitzero"`
-	Name            string               `json:"name,omitzero"`
-	Class           eventlog.EffectClass `json:"class,omitzero"`
-	Attempt         int                  `json:"attempt,omitzero"`
-	ArgumentsDigest eventlog.Digest      `json:"arguments_digest,omitzero"`
+	Seq             int64             `json:"seq"`
+	Key             string            `json:"key"`
+	TurnID          ulid.ULID         `json:"turn_id,omitzero"`
+	Ordinal         string            `json:"ordinal,omitzero"`
+	Kind            string            `json:"kind,omitzero"`
+	Name            string            `json:"name,omitzero"`
+	Class           event.EffectClass `json:"class,omitzero"`
+	Attempt         int               `json:"attempt,omitzero"`
+	ArgumentsDigest event.Digest      `json:"arguments_digest,omitzero"`
 	// Inherited says that it was open where the session was forked: nobody may
 	// run it again here.
 	Inherited bool `json:"inherited,omitzero"`
@@ -104,20 +104,20 @@ func (d *DoneEffect) keyed() (string, int64)   { return d.Key, d.Completed }
 // OpenChild is a child run that has not ended.
 type OpenChild struct {
 	// Seq is that of its newest event.
-	Seq       int64               `json:"seq"`
-	ChildID   string              `json:"child_id"`
-	SessionID string              `json:"session_id,omitzero"`
-	CallID    string              `json:"call_id,omitzero"`
-	Agent     string              `json:"agent,omitzero"`
-	State     eventlog.ChildState `json:"state"`
+	Seq       int64            `json:"seq"`
+	ChildID   string           `json:"child_id"`
+	SessionID string           `json:"session_id,omitzero"`
+	CallID    string           `json:"call_id,omitzero"`
+	Agent     string           `json:"agent,omitzero"`
+	State     event.ChildState `json:"state"`
 }
 
 // EndedTurn is how a turn ended.
 type EndedTurn struct {
-	Seq        int64               `json:"seq"`
-	TurnID     ulid.ULID           `json:"turn_id,omitzero"`
-	Status     eventlog.TurnStatus `json:"status"`
-	StopReason string              `json:"stop_reason,omitzero"`
+	Seq        int64            `json:"seq"`
+	TurnID     ulid.ULID        `json:"turn_id,omitzero"`
+	Status     event.TurnStatus `json:"status"`
+	StopReason string           `json:"stop_reason,omitzero"`
 }
 
 // ConsumedCursor is a cursor that a turn was resumed with.
@@ -130,37 +130,37 @@ type ConsumedCursor struct {
 // inherits effects with a result, and that others' outcome is unknown; never
 // claims, aborts, approvals and children.
 var Control = Projection[ControlState]{
-	Name: "control", Version: 1, Scope: eventlog.SessionScope, Apply: (*ControlState).apply, Digest: noDigest[ControlState],
+	Name: "control", Version: 1, Scope: event.SessionScope, Apply: (*ControlState).apply, Digest: noDigest[ControlState],
 }
 
-func (s *ControlState) apply(e *eventlog.Event) error {
+func (s *ControlState) apply(e *event.Event) error {
 	switch e.Type.Name() {
-	case eventlog.SessionForked:
+	case event.SessionForked:
 		s.fork()
-	case eventlog.RunClaimed:
-		p, _, err := e.RunClaim()
+	case event.RunClaimed:
+		p, _, err := event.Decode[event.RunClaim](e)
 		s.Claim = &Claim{Seq: e.Seq, Epoch: p.Epoch, Runner: p.Runner, Lease: p.Lease}
 		s.Epoch, s.Aborts = max(s.Epoch, p.Epoch), nil
 		return err
-	case eventlog.RunReleased:
-		p, _, err := e.RunRelease()
+	case event.RunReleased:
+		p, _, err := event.Decode[event.RunRelease](e)
 		if s.Claim != nil && s.Claim.Epoch <= p.Epoch {
 			s.Claim = nil
 		}
 		return err
-	case eventlog.AbortRequested:
-		p, _, err := e.Abort()
+	case event.AbortRequested:
+		p, _, err := event.Decode[event.Abort](e)
 		s.Aborts = append(s.Aborts, AbortRequest{Seq: e.Seq, TurnID: p.TurnID, By: p.By, Reason: p.Reason})
 		return err
-	case eventlog.TurnCompleted:
+	case event.TurnCompleted:
 		return s.endTurn(e)
-	case eventlog.TurnResumed:
-		p, err := structure[eventlog.TurnResumption](e)
+	case event.TurnResumed:
+		p, err := event.DecodeKept[event.TurnResumption](e)
 		s.Resumed = last(append(s.Resumed, ConsumedCursor{Seq: e.Seq, CursorID: p.CursorID}))
 		return err
-	case eventlog.EffectIntended, eventlog.EffectCompleted:
+	case event.EffectIntended, event.EffectCompleted:
 		return s.effect(e)
-	case eventlog.ApprovalRequested, eventlog.ApprovalResolved, eventlog.ApprovalCanceled:
+	case event.ApprovalRequested, event.ApprovalResolved, event.ApprovalCanceled:
 		return s.approval(e)
 	default:
 		return s.child(e)
@@ -177,23 +177,23 @@ func (s *ControlState) fork() {
 	}
 }
 
-func (s *ControlState) endTurn(e *eventlog.Event) error {
-	p, err := structure[eventlog.TurnCompletion](e)
+func (s *ControlState) endTurn(e *event.Event) error {
+	p, err := event.DecodeKept[event.TurnCompletion](e)
 	s.Ended = last(append(s.Ended, EndedTurn{Seq: e.Seq, TurnID: p.TurnID, Status: p.Status, StopReason: p.StopReason}))
-	if p.Status == eventlog.TurnStatusCompleted {
+	if p.Status == event.TurnStatusCompleted {
 		s.Done = slices.DeleteFunc(s.Done, func(d DoneEffect) bool { return d.TurnID == p.TurnID })
 		s.done = lookup[DoneEffect, *DoneEffect]{}
 	}
 	return err
 }
 
-func (s *ControlState) effect(e *eventlog.Event) error {
-	p, err := structure[eventlog.EffectIntent](e)
+func (s *ControlState) effect(e *event.Event) error {
+	p, err := event.DecodeKept[event.EffectIntent](e)
 	if err != nil {
 		return err
 	}
 	intent := s.effects.take(&s.Effects, p.Key)
-	if e.Type.Name() == eventlog.EffectIntended {
+	if e.Type.Name() == event.EffectIntended {
 		s.effects.add(&s.Effects, OpenEffect{Seq: e.Seq, Key: p.Key, TurnID: p.TurnID, Ordinal: p.Ordinal, Kind: p.Kind,
 			Name: p.Name, Class: p.Class, Attempt: p.Attempt, ArgumentsDigest: p.ArgumentsDigest})
 		return nil
@@ -205,25 +205,25 @@ func (s *ControlState) effect(e *eventlog.Event) error {
 	return nil
 }
 
-func (s *ControlState) approval(e *eventlog.Event) error {
-	p, err := structure[eventlog.ApprovalRequest](e)
+func (s *ControlState) approval(e *event.Event) error {
+	p, err := event.DecodeKept[event.ApprovalRequest](e)
 	if err != nil {
 		return err
 	}
 	s.approvals.take(&s.Approvals, p.InterruptID)
-	if e.Type.Name() == eventlog.ApprovalRequested {
+	if e.Type.Name() == event.ApprovalRequested {
 		s.approvals.add(&s.Approvals, OpenApproval{Seq: e.Seq, InterruptID: p.InterruptID, EffectID: p.EffectID, CallID: p.CallID,
 			Name: p.Name, ArgumentsDigest: p.ArgumentsDigest, ExpiresAt: p.ExpiresAt})
 	}
 	return nil
 }
 
-func (s *ControlState) child(e *eventlog.Event) error {
+func (s *ControlState) child(e *event.Event) error {
 	state, ok := childState(e.Type)
-	if !ok || state == eventlog.ChildStateMerged {
+	if !ok || state == event.ChildStateMerged {
 		return nil
 	}
-	p, err := structure[eventlog.Child](e)
+	p, err := event.DecodeKept[event.Child](e)
 	if err != nil {
 		return err
 	}
@@ -244,8 +244,8 @@ func (s *ControlState) child(e *eventlog.Event) error {
 	return nil
 }
 
-func hasEnded(s eventlog.ChildState) bool {
-	return s == eventlog.ChildStateCompleted || s == eventlog.ChildStateFailed || s == eventlog.ChildStateCanceled
+func hasEnded(s event.ChildState) bool {
+	return s == event.ChildStateCompleted || s == event.ChildStateFailed || s == event.ChildStateCanceled
 }
 
 // last is the newest of a list that is remembered in part.

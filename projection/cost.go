@@ -8,6 +8,7 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -55,7 +56,7 @@ func LoadCost(ctx context.Context, log *eventlog.Log, session string) (CostRepor
 	c := costs{report: CostReport{Session: session}, path: pathCursor{path}}
 	for e, err := range log.Read(ctx, session, eventlog.Between(0, path[len(path)-1].To)) {
 		if err == nil {
-			err = c.read(meant(&e))
+			err = c.read(e.Effective())
 		}
 		if err != nil {
 			return CostReport{}, fmt.Errorf("cost of session %q: %w", session, err)
@@ -76,8 +77,8 @@ type costs struct {
 	spent map[*foundTurn]*TurnSpend
 }
 
-func (c *costs) read(e *eventlog.Event) error {
-	inherited := e.SessionID != c.report.Session || isInherited(e)
+func (c *costs) read(e *event.Event) error {
+	inherited := e.SessionID != c.report.Session || e.Inherited()
 	onPath := c.path.has(e.Seq)
 	ended, err := c.turns.next(e)
 	if err != nil {

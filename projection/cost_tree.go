@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -92,10 +93,10 @@ func sessionsBelow(ctx context.Context, log *eventlog.Log) (map[string][]string,
 func sessionAbove(ctx context.Context, log *eventlog.Log, info *eventlog.SessionInfo) (string, error) {
 	first := info.First
 	switch {
-	case first.Type.Name() == eventlog.SessionForked:
-		f, _, err := first.Fork()
+	case first.Type.Name() == event.SessionForked:
+		f, _, err := event.Decode[event.Fork](&first)
 		return f.Parent, err
-	case first.Type.Name() != eventlog.SessionStarted || isInherited(&first):
+	case first.Type.Name() != event.SessionStarted || first.Inherited():
 		return "", nil
 	}
 	if first.Data == nil && !first.Redacted() { // spilled
@@ -104,6 +105,6 @@ func sessionAbove(ctx context.Context, log *eventlog.Log, info *eventlog.Session
 			return "", err
 		}
 	}
-	p, err := structure[eventlog.Session](&first)
+	p, err := event.DecodeKept[event.Session](&first)
 	return p.Parent.SessionID, err
 }

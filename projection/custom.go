@@ -8,7 +8,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 )
 
 // CustomStates are the states of programs, by name.
@@ -69,11 +69,11 @@ func (s *CustomStates) Get(name string) CustomState { return s.states[name] }
 // Names are those of all states, sorted.
 func (s *CustomStates) Names() []string { return slices.Sorted(maps.Keys(s.states)) }
 
-func (s *CustomStates) apply(e *eventlog.Event) error {
-	if e.Type.Name() != eventlog.CustomPatched {
+func (s *CustomStates) apply(e *event.Event) error {
+	if e.Type.Name() != event.CustomPatched {
 		return nil
 	}
-	p, err := structure[eventlog.CustomPatch](e)
+	p, err := event.DecodeKept[event.CustomPatch](e)
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (s *CustomStates) apply(e *eventlog.Event) error {
 }
 
 // next is the state after the patch that stands at e.
-func (c CustomState) next(e *eventlog.Event, p *eventlog.CustomPatch) CustomState {
+func (c CustomState) next(e *event.Event, p *event.CustomPatch) CustomState {
 	if e.Redacted() {
 		c.Version, c.Incomplete = or(p.StateVersion, c.Version), true
 		return c
@@ -103,7 +103,7 @@ func (c CustomState) next(e *eventlog.Event, p *eventlog.CustomPatch) CustomStat
 }
 
 // patched is the state after a patch; one that does not apply is a *PatchError.
-func (c CustomState) patched(p *eventlog.CustomPatch) (CustomState, error) {
+func (c CustomState) patched(p *event.CustomPatch) (CustomState, error) {
 	doc, err := c.document().patched(p.Patch)
 	if err != nil {
 		return c, err
@@ -177,7 +177,7 @@ func decodeCustom(body jsontext.Value) (CustomStates, error) {
 }
 
 // digest leaves out which patches were refused, and where.
-func (s *CustomStates) digest() (eventlog.Digest, error) {
+func (s *CustomStates) digest() (event.Digest, error) {
 	c := CustomStates{states: map[string]CustomState{}}
 	for name, state := range s.states {
 		state.Refused = nil

@@ -11,9 +11,11 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
 	"github.com/convlog/convlog/projection"
+	"github.com/convlog/convlog/upkeep/erase"
 )
 
 // damaged makes a snapshot unusable. It is given the seq that the session has
@@ -27,36 +29,36 @@ type damaged struct {
 var damages = []damaged{
 	{"redacted", func(g *garden) int64 {
 		seq := g.good()
-		_, err := g.log.Redact(bg, "s", "test", seq)
+		_, err := erase.Redact(bg, g.log, "s", []int64{seq}, erase.RedactOptions{Reason: "test"})
 		g.allow(err)
 		return seq
 	}, projection.ErrRedactedBody},
 	{"of another version", func(g *garden) int64 {
-		return g.bad(func(s *eventlog.Snapshot) { s.State = g.body(2, `{"seen":["no"]}`) })
+		return g.bad(func(s *event.Snapshot) { s.State = g.body(2, `{"seen":["no"]}`) })
 	}, projection.ErrOtherVersion},
 	{"digest of another body", func(g *garden) int64 {
-		return g.bad(func(s *eventlog.Snapshot) { s.BodyDigest = eventlog.DigestOf([]byte("other")) })
+		return g.bad(func(s *event.Snapshot) { s.BodyDigest = event.DigestOf([]byte("other")) })
 	}, projection.ErrBadDigest},
 	{"no object", func(g *garden) int64 {
-		return g.bad(func(s *eventlog.Snapshot) { s.State = []byte(`[1,2]`) })
+		return g.bad(func(s *event.Snapshot) { s.State = []byte(`[1,2]`) })
 	}, projection.ErrUnreadableBody},
 	{"parts of another form", func(g *garden) int64 {
-		return g.bad(func(s *eventlog.Snapshot) { s.State = []byte(`{"path":"x","session":"y"}`) })
+		return g.bad(func(s *event.Snapshot) { s.State = []byte(`{"path":"x","session":"y"}`) })
 	}, projection.ErrUnreadableBody},
 	{"part without a state", func(g *garden) int64 {
-		return g.bad(func(s *eventlog.Snapshot) { s.State = []byte(`{"path":{"version":1},"session":{"version":1}}`) })
+		return g.bad(func(s *event.Snapshot) { s.State = []byte(`{"path":{"version":1},"session":{"version":1}}`) })
 	}, projection.ErrUnreadableBody},
 	{"state of another shape", func(g *garden) int64 {
-		return g.bad(func(s *eventlog.Snapshot) { s.State = g.body(1, `{"seen":7}`) })
+		return g.bad(func(s *event.Snapshot) { s.State = g.body(1, `{"seen":7}`) })
 	}, projection.ErrUnreadableBody},
 	{"state with a member that nobody knows", func(g *garden) int64 {
-		return g.bad(func(s *eventlog.Snapshot) { s.State = g.body(1, `{"seen":[],"unseen":1}`) })
+		return g.bad(func(s *event.Snapshot) { s.State = g.body(1, `{"seen":[],"unseen":1}`) })
 	}, projection.ErrUnreadableBody},
 	{"covers the future", func(g *garden) int64 {
-		return g.bad(func(s *eventlog.Snapshot) { s.Seq += 2 })
+		return g.bad(func(s *event.Snapshot) { s.Seq += 2 })
 	}, projection.ErrOffPath},
 	{"covers itself", func(g *garden) int64 {
-		return g.bad(func(s *eventlog.Snapshot) { s.Seq++ })
+		return g.bad(func(s *event.Snapshot) { s.Seq++ })
 	}, projection.ErrOffPath},
 	{"body is gone", func(g *garden) int64 {
 		seq := g.good()
@@ -82,12 +84,12 @@ func (g *garden) good() int64 {
 }
 
 // bad appends a snapshot of the states that are right, but for what spoil does.
-func (g *garden) bad(spoil func(s *eventlog.Snapshot)) int64 {
+func (g *garden) bad(spoil func(s *event.Snapshot)) int64 {
 	g.t.Helper()
 	head := g.head("s")
-	s := eventlog.Snapshot{Projection: "both", Version: 1, SnapshotID: "bad", Seq: head.Seq, Hash: head.Hash, State: g.body(1, `{"seen":["no"]}`)}
+	s := event.Snapshot{Projection: "both", Version: 1, SnapshotID: "bad", Seq: head.Seq, Hash: head.Hash, State: g.body(1, `{"seen":["no"]}`)}
 	spoil(&s)
-	return g.append("s", g.made(eventlog.NewProjectionSnapshotted(s))).Seq
+	return g.append("s", event.New(s)).Seq
 }
 
 // body is one in which both parts have a version and a state.
@@ -106,14 +108,14 @@ func (g *garden) removeBlobs(seq int64) {
 	}
 	blobs, _ := eventlog.As[eventlog.Blobs](g.log.Store())
 	for _, d := range e.Blobs() {
-		g.allow(blobs.RemoveBlob(bg, d))
+		g.allow(blobs.RemoveBlobs(bg, []event.Digest{d}))
 	}
 }
 
 func manyParts(n int) projection.Set {
 	set := projection.Of("both", pathTrace, sessionTrace)
 	for i := range n {
-		set.Parts = append(set.Parts, traceOf(fmt.Sprint("part-", i), eventlog.PathScope))
+		set.Parts = append(set.Parts, traceOf(fmt.Sprint("part-", i), event.PathScope))
 	}
 	return set
 }
@@ -166,7 +168,7 @@ type altering struct {
 	alter bool
 }
 
-func (a *altering) OpenBlob(ctx context.Context, d eventlog.Digest) (io.ReadCloser, error) {
+func (a *altering) OpenBlob(ctx context.Context, d event.Digest) (io.ReadCloser, error) {
 	r, err := a.counted.OpenBlob(ctx, d)
 	if err != nil || !a.alter {
 		return r, err
@@ -201,11 +203,11 @@ func TestASnapshotOfALeftPathIsPassedOver(t *testing.T) {
 	onCounted(t, func(t *testing.T, g *garden, _ *counted) {
 		g.bulk("s", 10)
 		left := g.head("s")
-		g.append("s", g.made(eventlog.NewHeadMoved(eventlog.HeadMove{To: 4}))) // 11
+		g.append("s", event.New(event.HeadMove{To: 4})) // 11
 		g.bulk("s", 5)
 		g.snapshot("s", traces[3], true) // 17
 		g.bulk("s", 2)
-		off := g.bad(func(s *eventlog.Snapshot) { s.Seq, s.Hash = left.Seq, left.Hash }) // 20
+		off := g.bad(func(s *event.Snapshot) { s.Seq, s.Hash = left.Seq, left.Hash }) // 20
 		g.bulk("s", 1)
 		got, err := projection.Load(bg, g.log, "s", pathTrace)
 		g.allow(err)
@@ -280,7 +282,7 @@ func TestAStateThatCannotBeKeptIsRefused(t *testing.T) {
 				g.bulk("s", 2)
 				before := g.head("s")
 				p := tally
-				p.Encode, p.Digest = encode, func(*int) (eventlog.Digest, error) { return "", nil }
+				p.Encode, p.Digest = encode, func(*int) (event.Digest, error) { return "", nil }
 				live, err := projection.Resume(bg, g.log, "s", projection.Of("", p))
 				g.allow(err)
 				_, taken, err := live.Snapshot(bg, projection.Request{Body: true})

@@ -8,7 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/oklog/ulid/v2"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 )
 
 // Episode is what a turn came to: the tools that succeeded and the conclusion.
@@ -25,7 +25,7 @@ type Episode struct {
 	Question   string        `json:"question,omitzero"`
 	Conclusion string        `json:"conclusion"`
 	Calls      []EpisodeCall `json:"calls,omitzero"`
-	Cost       eventlog.Cost `json:"cost,omitzero"`
+	Cost       event.Cost    `json:"cost,omitzero"`
 }
 
 // EpisodeCall is a tool call that succeeded.
@@ -40,7 +40,7 @@ type EpisodeCall struct {
 // episodes: a turn of the active path each, that completed or was answered.
 func (r *Run) Episodes() (episodes []Episode) {
 	for _, t := range r.Turns {
-		if t.Orphaned || t.Output == nil || t.Status == eventlog.TurnStatusFailed {
+		if t.Orphaned || t.Output == nil || t.Status == event.TurnStatusFailed {
 			continue
 		}
 		episodes = append(episodes, t.episode(r.Session))
@@ -60,7 +60,7 @@ func (t *RunTurn) episode(session string) Episode {
 		EndTime: t.Ended, Conclusion: t.Output.Text(), Cost: t.Spend.Cost}
 	var asked []string
 	for _, m := range t.Input {
-		if text := m.Text(); m.Role == eventlog.User && text != "" {
+		if text := m.Text(); m.Role == event.User && text != "" {
 			asked = append(asked, text)
 		}
 	}
@@ -77,11 +77,11 @@ func (t *RunTurn) episode(session string) Episode {
 // resultText is the text of a tool's result; a result that is not made of parts
 // is taken as it is.
 func resultText(response jsontext.Value) string {
-	var parts []eventlog.Part
+	var parts []event.Part
 	if err := json.Unmarshal(response, &parts); err != nil {
 		return string(response)
 	}
-	return eventlog.Message{Parts: parts}.Text()
+	return event.Message{Parts: parts}.Text()
 }
 
 // Text is what to search an episode by: the conclusion, the question and the

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 )
 
 var (
@@ -45,7 +45,7 @@ type FoldError struct {
 	Projection string
 	Session    string
 	Seq        int64
-	Type       eventlog.Type
+	Type       event.Type
 	Err        error
 }
 

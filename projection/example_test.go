@@ -5,39 +5,37 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/projection"
-	"github.com/convlog/convlog/store/storetest"
+	"github.com/convlog/convlog/store/memory"
 )
 
 // refund is a session of a question, a look at the order, and an answer.
 func refund() *eventlog.Log {
-	log := eventlog.Open(storetest.NewMemory())
+	log := eventlog.Open(memory.New())
 	tell := teller(log)
-	tell(eventlog.NewUserMessage("Where is order A1001?"))
-	tell(eventlog.NewMessage(eventlog.Message{
-		Role: eventlog.Assistant, Model: "m1",
-		Usage: eventlog.Usage{InputTokens: 120, OutputTokens: 9},
-		Parts: []eventlog.Part{eventlog.ToolCall("c1", "order", []byte(`{"id":"A1001"}`))},
+	tell(event.UserMessage("Where is order A1001?"))
+	tell(event.New(event.Message{
+		Role: event.Assistant, Model: "m1",
+		Usage: event.Usage{InputTokens: 120, OutputTokens: 9},
+		Parts: []event.Part{event.ToolCall("c1", "order", []byte(`{"id":"A1001"}`))},
 	}))
-	tell(eventlog.NewToolResult("c1", "order", "sent on Monday", false))
-	answer, err := eventlog.NewMessage(eventlog.Message{
-		Role: eventlog.Assistant, Model: "m1",
-		Usage: eventlog.Usage{InputTokens: 140, OutputTokens: 6},
-		Parts: []eventlog.Part{eventlog.Text("It was sent on Monday.")},
+	tell(event.ToolOutput("c1", "order", []byte("sent on Monday"), false))
+	answer := event.New(event.Message{
+		Role: event.Assistant, Model: "m1",
+		Usage: event.Usage{InputTokens: 140, OutputTokens: 6},
+		Parts: []event.Part{event.Text("It was sent on Monday.")},
 	})
 	answer.Cost = 1_500_000 // nano-dollars
-	tell(answer, err)
+	tell(answer)
 	return log
 }
 
-// teller appends events as they come from their constructors.
-func teller(log *eventlog.Log) func(eventlog.Event, error) {
-	return func(e eventlog.Event, err error) {
-		if err == nil {
-			_, err = log.Append(context.Background(), "refund", eventlog.Any, e)
-		}
-		if err != nil {
+// teller appends events.
+func teller(log *eventlog.Log) func(event.Event) {
+	return func(e event.Event) {
+		if _, err := log.Append(context.Background(), "refund", eventlog.Any(), e); err != nil {
 			panic(err)
 		}
 	}
@@ -67,8 +65,8 @@ func ExampleLoad() {
 	fmt.Println(len(entries), err)
 	show(entries)
 
-	if _, err := projection.Compact(ctx, log, "refund", eventlog.Compaction{
-		Covers: eventlog.Covers{From: 1, To: 3}, Summary: "The user asked for order A1001, which was sent.",
+	if _, err := projection.Compact(ctx, log, "refund", event.Compaction{
+		Covers: event.Covers{From: 1, To: 3}, Summary: "The user asked for order A1001, which was sent.",
 	}); err != nil {
 		panic(err)
 	}
@@ -93,8 +91,8 @@ func ExampleLoad() {
 // topics is a projection of one's own: how often words with a capital were said.
 var topics = projection.Projection[map[string]int]{
 	Name: "topics", Version: 1,
-	Apply: func(topics *map[string]int, e *eventlog.Event) error {
-		m, ok, err := e.Message()
+	Apply: func(topics *map[string]int, e *event.Event) error {
+		m, ok, err := event.Decode[event.Message](e)
 		if !ok || err != nil {
 			return err
 		}
@@ -142,7 +140,7 @@ func ExampleResume() {
 	if err != nil {
 		panic(err)
 	}
-	teller(log)(eventlog.NewUserMessage("And order B2002?"))
+	teller(log)(event.UserMessage("And order B2002?"))
 	if err := live.Follow(ctx); err != nil {
 		panic(err)
 	}
@@ -172,7 +170,7 @@ func ExampleLoadCost() {
 	ctx := context.Background()
 	log := refund()
 	defer func() { _ = log.Close() }()
-	teller(log)(eventlog.NewHeadMoved(eventlog.HeadMove{To: 3}))
+	teller(log)(event.New(event.HeadMove{To: 3}))
 
 	c, err := projection.LoadCost(ctx, log, "refund")
 	fmt.Println(c.Own.Cost, c.Own.Usage.InputTokens, "tokens in", c.Own.Responses, "answers", err)

@@ -1,14 +1,12 @@
 package projection
 
-import (
-	"github.com/convlog/convlog/eventlog"
-)
+import "github.com/convlog/convlog/event"
 
 // Explain says how a state came about.
 type Explain struct {
 	Session string
 	// Head is the event that the state is as of.
-	Head eventlog.Head
+	Head event.Head
 	// Parts says for each projection which snapshot it began from.
 	Parts []PartExplain
 	// Passed are the snapshots that could not be used, newest first.
@@ -25,7 +23,7 @@ type Explain struct {
 type PartExplain struct {
 	Projection string
 	Version    int
-	Scope      eventlog.Scope
+	Scope      event.Scope
 	// From is the snapshot it began from; zero is the start of the session.
 	From SnapshotRef
 	// Folded is how many events were folded on top.
@@ -54,7 +52,7 @@ type PassedOver struct {
 	Err error
 }
 
-func (x *Explain) read(e *eventlog.Event) {
+func (x *Explain) read(e *event.Event) {
 	x.Events++
 	x.Bytes += eventBytes(e)
 }

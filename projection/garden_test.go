@@ -10,11 +10,13 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
 	"github.com/convlog/convlog/projection"
 	"github.com/convlog/convlog/store/jsonl"
 	"github.com/convlog/convlog/store/sqlite"
+	"github.com/convlog/convlog/upkeep/erase"
 )
 
 // backends open a store in an empty folder.
@@ -34,9 +36,9 @@ var bg = context.Background()
 
 // traceOf makes a projection whose state says exactly which events were folded,
 // in which order. Snapshots leave no trace: nothing may depend on them.
-func traceOf(name string, scope eventlog.Scope) projection.Projection[trace] {
-	return projection.Projection[trace]{Name: name, Version: 1, Scope: scope, Apply: func(s *trace, e *eventlog.Event) error {
-		if e.Type.Name() != eventlog.ProjectionSnapshotted {
+func traceOf(name string, scope event.Scope) projection.Projection[trace] {
+	return projection.Projection[trace]{Name: name, Version: 1, Scope: scope, Apply: func(s *trace, e *event.Event) error {
+		if e.Type.Name() != event.ProjectionSnapshotted {
 			s.Seen = append(s.Seen, traceLine(e))
 		}
 		return nil
@@ -44,22 +46,22 @@ func traceOf(name string, scope eventlog.Scope) projection.Projection[trace] {
 }
 
 // traceLine tells events apart, by what a copy of them has too.
-func traceLine(e *eventlog.Event) string {
-	name := eventlog.Type(strings.TrimPrefix(string(e.Type.Name()), "copy:"))
+func traceLine(e *event.Event) string {
+	name := event.Type(strings.TrimPrefix(string(e.Type.Name()), "copy:"))
 	if e.Redacted() {
 		return fmt.Sprintf("%d gone", e.Seq)
 	}
-	if name == eventlog.MessageAdded || name == eventlog.CustomPatched || name == eventlog.ExternalInput {
+	if name == event.MessageAdded || name == event.CustomPatched || name == event.ExternalInput {
 		return fmt.Sprintf("%d %s %s", e.Seq, name, e.Data)
 	}
 	return fmt.Sprintf("%d %s", e.Seq, name)
 }
 
 var (
-	pathTrace    = traceOf("path", eventlog.PathScope)
-	sessionTrace = traceOf("session", eventlog.SessionScope)
+	pathTrace    = traceOf("path", event.PathScope)
+	sessionTrace = traceOf("session", event.SessionScope)
 	// tally counts every event of the path, snapshots too.
-	tally = projection.Projection[int]{Name: "tally", Version: 1, Apply: func(n *int, e *eventlog.Event) error {
+	tally = projection.Projection[int]{Name: "tally", Version: 1, Apply: func(n *int, e *event.Event) error {
 		*n += int(e.Seq)
 		return nil
 	}}
@@ -121,7 +123,7 @@ func plant(t failer, log *eventlog.Log, script []deed) *garden {
 	t.Helper()
 	g := &garden{t: t, log: log}
 	g.names = append(g.names, "s0")
-	g.append("s0", g.made(eventlog.NewUserMessage("begin")))
+	g.append("s0", event.UserMessage("begin"))
 	for _, s := range script {
 		g.run(s)
 	}
@@ -134,15 +136,15 @@ func (g *garden) run(s deed) {
 	head := g.head(name)
 	switch at := int64(s.a) % (head.Seq + 1); s.do {
 	case doTalk:
-		g.append(name, g.made(eventlog.NewUserMessage(fmt.Sprint("words ", s.a))))
+		g.append(name, event.UserMessage(fmt.Sprint("words ", s.a)))
 	case doCall:
 		g.callTool(name, s)
 	case doTogether:
-		g.append(name, g.made(eventlog.NewUserMessage("first")), g.patch(s.a), g.made(eventlog.NewUserMessage("last")))
+		g.append(name, event.UserMessage("first"), g.patch(s.a), event.UserMessage("last"))
 	case doAside:
-		g.append(name, g.made(eventlog.NewExternalInput(eventlog.External{Source: "clock", InputID: fmt.Sprint(s.a)})))
+		g.append(name, event.New(event.External{Source: "clock", InputID: fmt.Sprint(s.a)}))
 	case doRewind:
-		g.append(name, g.made(eventlog.NewHeadMoved(eventlog.HeadMove{To: at})))
+		g.append(name, event.New(event.HeadMove{To: at}))
 	case doComeBack:
 		_, err := fork.Recover(bg, g.log, name, fork.RewindOptions{})
 		g.allow(err, fork.ErrNothingOrphaned)
@@ -155,26 +157,26 @@ func (g *garden) run(s deed) {
 	case doSnapshot:
 		g.snapshot(name, traces[s.b%len(traces)], s.b >= len(traces))
 	case doRedact:
-		_, err := g.log.Redact(bg, name, "test", at)
-		g.allow(err, eventlog.ErrInvalidType, eventlog.ErrInvalidTree, eventlog.ErrEventNotFound)
+		_, err := erase.Redact(bg, g.log, name, []int64{at}, erase.RedactOptions{Reason: "test"})
+		g.allow(err, event.ErrInvalidType, event.ErrInvalidTree, eventlog.ErrEventNotFound)
 	}
 }
 
 // callTool gives a result to a call that may be pending, or makes a call.
 func (g *garden) callTool(name string, s deed) {
 	if s.b%2 == 1 && len(g.calls) > 0 {
-		done := g.made(eventlog.NewToolResult(g.calls[s.a%len(g.calls)], "tool", "done", false))
-		_, err := g.log.Append(bg, name, eventlog.Any, done)
-		g.allow(err, eventlog.ErrInvalidResult)
+		done := event.ToolOutput(g.calls[s.a%len(g.calls)], "tool", []byte("done"), false)
+		_, err := g.log.Append(bg, name, eventlog.Any(), done)
+		g.allow(err, event.ErrInvalidResult)
 		return
 	}
 	g.calls = append(g.calls, fmt.Sprint("call", len(g.calls)))
-	part := eventlog.ToolCall(g.calls[len(g.calls)-1], "tool", nil)
-	g.append(name, g.made(eventlog.NewMessage(eventlog.Message{Role: eventlog.Assistant, Parts: []eventlog.Part{part}})))
+	part := event.ToolCall(g.calls[len(g.calls)-1], "tool", nil)
+	g.append(name, event.New(event.Message{Role: event.Assistant, Parts: []event.Part{part}}))
 }
 
 // snapshot takes a mark, or a snapshot with a body.
-func (g *garden) snapshot(name string, set projection.Set, body bool) eventlog.Snapshot {
+func (g *garden) snapshot(name string, set projection.Set, body bool) event.Snapshot {
 	g.t.Helper()
 	live, err := projection.Resume(bg, g.log, name, set, g.liveOptions())
 	g.allow(err)
@@ -192,25 +194,19 @@ func (g *garden) liveOptions() projection.LiveOptions {
 	}}
 }
 
-func (g *garden) patch(n int) eventlog.Event {
+func (g *garden) patch(n int) event.Event {
 	patch := fmt.Sprintf(`[{"op":"add","path":"/n","value":%d}]`, n)
-	return g.made(eventlog.NewCustomPatched(eventlog.CustomPatch{Patch: []byte(patch)}))
+	return event.New(event.CustomPatch{Patch: []byte(patch)})
 }
 
-func (g *garden) append(name string, events ...eventlog.Event) eventlog.Head {
+func (g *garden) append(name string, events ...event.Event) event.Head {
 	g.t.Helper()
-	head, err := g.log.Append(bg, name, eventlog.Any, events...)
+	head, err := g.log.Append(bg, name, eventlog.Any(), events...)
 	g.allow(err)
 	return head
 }
 
-func (g *garden) made(e eventlog.Event, err error) eventlog.Event {
-	g.t.Helper()
-	g.allow(err)
-	return e
-}
-
-func (g *garden) head(name string) eventlog.Head {
+func (g *garden) head(name string) event.Head {
 	g.t.Helper()
 	head, err := g.log.Head(bg, name)
 	g.allow(err)
@@ -226,9 +222,9 @@ func (g *garden) allow(err error, allowed ...error) {
 }
 
 // lineage are all events of a session.
-func (g *garden) lineage(name string) (events []eventlog.Event) {
+func (g *garden) lineage(name string) (events []event.Event) {
 	g.t.Helper()
-	for e, err := range g.log.Read(bg, name, eventlog.All) {
+	for e, err := range g.log.Read(bg, name, eventlog.All()) {
 		g.allow(err)
 		events = append(events, e)
 	}
@@ -259,19 +255,16 @@ func viewOf(l *projection.Loaded) view {
 }
 
 // expected is what the traces must be as of an event, found without them.
-func (g *garden) expected(at int64, lineage []eventlog.Event) (v view) {
+func (g *garden) expected(at int64, lineage []event.Event) (v view) {
 	g.t.Helper()
 	onPath := g.path(lineage[:at])
 	for i := range lineage[:at] {
-		e := &lineage[i]
-		if original, erased := e.Erased(); erased {
-			e = &original
-		}
-		counts := e.Type.Scope() != eventlog.SessionScope && onPath[e.Seq]
+		e := lineage[i].Effective()
+		counts := e.Type.Scope() != event.SessionScope && onPath[e.Seq]
 		if counts {
 			v.Tally += int(e.Seq)
 		}
-		if e.Type.Name() == eventlog.ProjectionSnapshotted {
+		if e.Type.Name() == event.ProjectionSnapshotted {
 			continue
 		}
 		v.Session = append(v.Session, traceLine(e))
@@ -283,12 +276,12 @@ func (g *garden) expected(at int64, lineage []eventlog.Event) (v view) {
 }
 
 // path are the seqs on the chain from the last of the events back to the start.
-func (g *garden) path(lineage []eventlog.Event) map[int64]bool {
+func (g *garden) path(lineage []event.Event) map[int64]bool {
 	g.t.Helper()
 	path := map[int64]bool{}
 	for at := int64(len(lineage)); at > 0; {
 		path[at] = true
-		move, moved, err := lineage[at-1].HeadMove()
+		move, moved, err := event.Decode[event.HeadMove](&lineage[at-1])
 		g.allow(err)
 		if at--; moved {
 			at = move.To

@@ -5,7 +5,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 )
 
 // History is the effective history of a session: what the model sees. Its state
@@ -65,11 +65,11 @@ type item struct {
 	seq  int64
 	data jsontext.Value
 	// stands is, of a literal, what it stands for.
-	stands eventlog.Covers
+	stands event.Covers
 }
 
 // itemOf is the item of an event.
-func itemOf(kind itemKind, e *eventlog.Event) item {
+func itemOf(kind itemKind, e *event.Event) item {
 	if e.Redacted() {
 		return item{kind: kind.redacted(), seq: e.Seq, data: e.Kept()}
 	}
@@ -83,11 +83,11 @@ func (h *HistoryState) branch() HistoryState {
 	return b
 }
 
-func (h *HistoryState) apply(e *eventlog.Event) error {
+func (h *HistoryState) apply(e *event.Event) error {
 	name := e.Type.Name()
 	switch name {
-	case eventlog.MessageAdded, eventlog.ContextAdded, eventlog.ToolCompleted, eventlog.StepStarted,
-		eventlog.StepCompleted, eventlog.CompactionTriggered:
+	case event.MessageAdded, event.ContextAdded, event.ToolCompleted, event.StepStarted,
+		event.StepCompleted, event.CompactionTriggered:
 	default:
 		return nil
 	}
@@ -95,18 +95,18 @@ func (h *HistoryState) apply(e *eventlog.Event) error {
 		return err
 	}
 	switch name {
-	case eventlog.MessageAdded:
+	case event.MessageAdded:
 		h.items = append(h.items, itemOf(saidItem, e))
 		return h.told(e)
-	case eventlog.ContextAdded:
+	case event.ContextAdded:
 		h.items = append(h.items, itemOf(contextItem, e))
-	case eventlog.ToolCompleted:
+	case event.ToolCompleted:
 		h.executions = append(h.executions, itemOf(executionItem, e))
-	case eventlog.StepStarted:
+	case event.StepStarted:
 		h.freeze(e.Seq)
-	case eventlog.StepCompleted:
+	case event.StepCompleted:
 		h.usage = itemOf(0, e).data
-	case eventlog.CompactionTriggered:
+	case event.CompactionTriggered:
 		return h.compacted(e)
 	}
 	return nil
@@ -132,7 +132,7 @@ func (h *HistoryState) frozen() int64 {
 
 // told drops the executions whose results a message carries, unless they were
 // frozen without it.
-func (h *HistoryState) told(e *eventlog.Event) error {
+func (h *HistoryState) told(e *event.Event) error {
 	if len(h.executions) == 0 {
 		return nil
 	}

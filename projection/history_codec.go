@@ -10,7 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 )
 
 // errBadState says that a body is not the state that its projection encodes.
@@ -200,7 +200,7 @@ func (b *bodyWriter) end() (jsontext.Value, error) { return append(b.text, '}'),
 // chain is a rolling digest over the items of a list: it goes on from where it
 // was when the list grew.
 type chain struct {
-	link   eventlog.Digest
+	link   event.Digest
 	length int
 	frozen bool // a freeze is to be chained before the next item
 }
@@ -221,14 +221,14 @@ func (c *chain) extend(items []item) error {
 		if err != nil {
 			return err
 		}
-		c.link, c.frozen = eventlog.DigestOf(append(append(text, byte(it.kind)), canonical...)), false
+		c.link, c.frozen = event.DigestOf(append(append(text, byte(it.kind)), canonical...)), false
 	}
 	return nil
 }
 
 // digest is that of the chain of items and of what else a rendering depends on.
 // A freeze behind the last item changes nothing, and has no part in it.
-func (h *HistoryState) digest() (eventlog.Digest, error) {
+func (h *HistoryState) digest() (event.Digest, error) {
 	if err := h.chain.extend(h.items); err != nil {
 		return "", err
 	}
@@ -237,10 +237,10 @@ func (h *HistoryState) digest() (eventlog.Digest, error) {
 		return "", err
 	}
 	text, err := json.Marshal(struct {
-		Chain    eventlog.Digest
-		Executed eventlog.Digest
+		Chain    event.Digest
+		Executed event.Digest
 		Cleared  []string
 		Files    workingSet
 	}{h.chain.link, executed.link, slices.Sorted(maps.Keys(h.cleared)), h.files})
-	return eventlog.DigestOf(text), err
+	return event.DigestOf(text), err
 }

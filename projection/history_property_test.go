@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/projection"
 )
@@ -21,7 +22,7 @@ func TestLawsOfHistory(t *testing.T) {
 		n := 0
 		rapid.Check(t, func(rt *rapid.T) {
 			n++
-			g := &plot{T: rt, log: log, session: fmt.Sprintf("s%d", n), parents: []int64{0}, types: []eventlog.Type{""}}
+			g := &plot{T: rt, log: log, session: fmt.Sprintf("s%d", n), parents: []int64{0}, types: []event.Type{""}}
 			for range rapid.IntRange(1, 4).Draw(rt, "scenes") {
 				g.scene()
 			}
@@ -35,29 +36,26 @@ type plot struct {
 	*rapid.T
 	log     *eventlog.Log
 	session string
-	parents []int64         // by seq
-	types   []eventlog.Type // by seq
+	parents []int64      // by seq
+	types   []event.Type // by seq
 }
 
 // scene appends a few events at once and, perhaps, a snapshot.
 func (g *plot) scene() {
 	ctx := context.Background()
-	var events []eventlog.Event
+	var events []event.Event
 	for range rapid.IntRange(1, 10).Draw(g.T, "events") {
 		seq := int64(len(g.types))
 		p := g.payload(seq)
-		e, err := eventlog.NewUnchecked(p)
-		if err != nil {
-			g.Fatal(err)
-		}
+		e := event.New(p)
 		parent := seq - 1
-		if m, moves := p.(eventlog.HeadMove); moves {
+		if m, moves := p.(event.HeadMove); moves {
 			parent = m.To
 		}
 		g.parents, g.types = append(g.parents, parent), append(g.types, e.Type)
 		events = append(events, e)
 	}
-	if _, err := g.log.Append(ctx, g.session, eventlog.Any.Lenient(), events...); err != nil {
+	if _, err := g.log.Append(ctx, g.session, eventlog.Any().Lenient(), events...); err != nil {
 		g.Fatal(err)
 	}
 	if !rapid.Bool().Draw(g.T, "snapshot") {
@@ -70,7 +68,7 @@ func (g *plot) scene() {
 	if _, _, err := live.Snapshot(ctx, projection.Request{Trigger: projection.Manual, Body: true}); err != nil {
 		g.Fatal(err)
 	}
-	g.parents, g.types = append(g.parents, int64(len(g.types))-1), append(g.types, eventlog.ProjectionSnapshotted)
+	g.parents, g.types = append(g.parents, int64(len(g.types))-1), append(g.types, event.ProjectionSnapshotted)
 }
 
 func (g *plot) text() string {
@@ -79,37 +77,37 @@ func (g *plot) text() string {
 
 func (g *plot) id() string { return rapid.SampledFrom([]string{"a", "b", "c"}).Draw(g.T, "id") }
 
-func (g *plot) parts() (parts []eventlog.Part) {
+func (g *plot) parts() (parts []event.Part) {
 	for range rapid.IntRange(0, 3).Draw(g.T, "parts") {
 		switch rapid.IntRange(0, 4).Draw(g.T, "part") {
 		case 0:
-			parts = append(parts, eventlog.Text(g.text()))
+			parts = append(parts, event.Text(g.text()))
 		case 1:
-			parts = append(parts, eventlog.Reasoning(g.text(), "signed"))
+			parts = append(parts, event.Reasoning(g.text(), "signed"))
 		case 2, 3:
 			parts = append(parts, calls(g.id()))
 		default:
-			parts = append(parts, eventlog.ToolResult(g.id(), "", eventlog.Text(g.text())))
+			parts = append(parts, event.ToolResult(g.id(), "", event.Text(g.text())))
 		}
 	}
 	return parts
 }
 
-func (g *plot) message() eventlog.Message {
-	m := eventlog.Message{Role: rapid.SampledFrom([]eventlog.Role{"user", "assistant", "assistant", "tool", "system"}).Draw(g.T, "role"),
+func (g *plot) message() event.Message {
+	m := event.Message{Role: rapid.SampledFrom([]event.Role{"user", "assistant", "assistant", "tool", "system"}).Draw(g.T, "role"),
 		Group: rapid.SampledFrom([]string{"", "", "g", "h"}).Draw(g.T, "group"), Parts: g.parts()}
-	if m.Role == eventlog.Assistant {
+	if m.Role == event.Assistant {
 		m.Provider = rapid.SampledFrom([]string{"one", "two"}).Draw(g.T, "provider")
 	}
 	return m
 }
 
-func (g *plot) payload(seq int64) eventlog.Payload {
+func (g *plot) payload(seq int64) event.Payload {
 	switch rapid.IntRange(0, 15).Draw(g.T, "kind") {
 	case 0:
 		return asks(g.text())
 	case 1, 2:
-		return says(eventlog.Text(g.text()), calls(g.id()))
+		return says(event.Text(g.text()), calls(g.id()))
 	case 3, 4:
 		return gives(g.id(), g.text())
 	case 5, 6, 7:
@@ -121,24 +119,24 @@ func (g *plot) payload(seq int64) eventlog.Payload {
 	case 10, 11:
 		return stepped
 	case 12:
-		return eventlog.ToolCompletion{CallID: g.id(), Name: "tool", Content: []eventlog.Part{eventlog.Text("ran " + g.text())}}
+		return event.ToolCompletion{CallID: g.id(), Name: "tool", Content: []event.Part{event.Text("ran " + g.text())}}
 	case 13:
-		return eventlog.StepCompletion{Step: 1, Usage: eventlog.Usage{InputTokens: 5}}
+		return event.StepCompletion{Step: 1, Usage: event.Usage{InputTokens: 5}}
 	case 14:
 		return g.compaction(seq)
 	default:
-		return eventlog.HeadMove{To: int64(rapid.IntRange(0, int(seq)-1).Draw(g.T, "to"))}
+		return event.HeadMove{To: int64(rapid.IntRange(0, int(seq)-1).Draw(g.T, "to"))}
 	}
 }
 
-func (g *plot) compaction(seq int64) (c eventlog.Compaction) {
+func (g *plot) compaction(seq int64) (c event.Compaction) {
 	c.Replace = rapid.IntRange(0, 5).Draw(g.T, "replace") == 0
 	if rapid.Bool().Draw(g.T, "covers") {
 		c.Covers.From = int64(rapid.IntRange(1, int(seq)).Draw(g.T, "from"))
 		c.Covers.To = int64(rapid.IntRange(int(c.Covers.From), int(seq)).Draw(g.T, "to"))
 	}
 	for range rapid.IntRange(0, 3).Draw(g.T, "entries") {
-		entry := eventlog.CompactionEntry{Seq: int64(rapid.IntRange(0, int(seq)).Draw(g.T, "ref"))}
+		entry := event.CompactionEntry{Seq: int64(rapid.IntRange(0, int(seq)).Draw(g.T, "ref"))}
 		if entry.Seq == 0 {
 			m := g.message()
 			entry.Message = &m
@@ -154,7 +152,7 @@ func (g *plot) compaction(seq int64) (c eventlog.Compaction) {
 // seen is a state and what is rendered of it.
 type seen struct {
 	lines   []string
-	digest  eventlog.Digest
+	digest  event.Digest
 	encoded string
 }
 
@@ -195,12 +193,12 @@ func (g *plot) laws() {
 		}
 		g.foldsOn(seq, replayed)
 		switch g.types[seq] {
-		case eventlog.CompactionTriggered:
-		case eventlog.StepStarted:
+		case event.CompactionTriggered:
+		case event.StepStarted:
 			if frozen[seq] = replayed.lines; !slices.Equal(replayed.lines, states[from].lines) {
 				g.Fatalf("step %d changes the history", seq)
 			}
-		case eventlog.ProjectionSnapshotted:
+		case event.ProjectionSnapshotted:
 			if replayed.digest != states[from].digest || replayed.encoded != states[from].encoded {
 				g.Fatalf("snapshot %d changes the history", seq)
 			}
@@ -253,9 +251,9 @@ func paired(entries []projection.Entry) error {
 		switch {
 		case len(m.Parts) == 0:
 			return fmt.Errorf("entry %d says nothing", i)
-		case len(m.ToolResults()) > 0 || m.Role == eventlog.Tool:
+		case len(m.ToolResults()) > 0 || m.Role == event.Tool:
 			return fmt.Errorf("entry %d is a result without a call", i)
-		case len(calls) > 0 && m.Role != eventlog.Assistant:
+		case len(calls) > 0 && m.Role != event.Assistant:
 			return fmt.Errorf("entry %d: %s calls", i, m.Role)
 		}
 		seen := map[string]bool{}
@@ -264,7 +262,7 @@ func paired(entries []projection.Entry) error {
 				return errors.New("the last call has no result")
 			}
 			r := entries[i].Message
-			if r.Role != eventlog.Tool || len(r.Parts) != 1 || r.Parts[0].CallID != c.CallID || seen[c.CallID] {
+			if r.Role != event.Tool || len(r.Parts) != 1 || r.Parts[0].CallID != c.CallID || seen[c.CallID] {
 				return fmt.Errorf("entry %d is not the result of %s", i, c.CallID)
 			}
 			seen[c.CallID] = true

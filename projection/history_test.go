@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/projection"
 	"github.com/convlog/convlog/store/jsonl"
@@ -28,14 +29,11 @@ func newStory(t testing.TB, log *eventlog.Log, session string) *story {
 
 // add appends payloads, unchecked as an import would, and gives the seq of the
 // last.
-func (s *story) add(payloads ...eventlog.Payload) int64 {
+func (s *story) add(payloads ...event.Payload) int64 {
 	s.Helper()
 	for _, p := range payloads {
-		e, err := eventlog.NewUnchecked(p)
-		if err != nil {
-			s.Fatal(err)
-		}
-		head, err := s.log.Append(context.Background(), s.session, eventlog.Any.Lenient(), e)
+		e := event.New(p)
+		head, err := s.log.Append(context.Background(), s.session, eventlog.Any().Lenient(), e)
 		if err != nil {
 			s.Fatal(err)
 		}
@@ -88,13 +86,13 @@ func brief(entries []projection.Entry) (lines []string) {
 	return lines
 }
 
-func briefPart(p eventlog.Part) string {
+func briefPart(p event.Part) string {
 	switch p.Type {
-	case eventlog.TextPart:
+	case event.TextPart:
 		return p.Text
-	case eventlog.ToolCallPart:
+	case event.ToolCallPart:
 		return "call:" + p.CallID
-	case eventlog.ToolResultPart:
+	case event.ToolResultPart:
 		text := "result:" + p.CallID
 		for _, c := range p.Content {
 			text += "=" + briefPart(c)
@@ -105,35 +103,35 @@ func briefPart(p eventlog.Part) string {
 	}
 }
 
-func asks(text string) eventlog.Message {
-	return eventlog.Message{Role: eventlog.User, Parts: []eventlog.Part{eventlog.Text(text)}}
+func asks(text string) event.Message {
+	return event.Message{Role: event.User, Parts: []event.Part{event.Text(text)}}
 }
 
-func says(parts ...eventlog.Part) eventlog.Message {
-	return eventlog.Message{Role: eventlog.Assistant, Parts: parts}
+func says(parts ...event.Part) event.Message {
+	return event.Message{Role: event.Assistant, Parts: parts}
 }
 
-func calls(id string) eventlog.Part { return eventlog.ToolCall(id, "tool", nil) }
+func calls(id string) event.Part { return event.ToolCall(id, "tool", nil) }
 
-func gives(id, text string) eventlog.Message {
-	return eventlog.Message{Role: eventlog.Tool, Parts: []eventlog.Part{eventlog.ToolResult(id, "tool", eventlog.Text(text))}}
+func gives(id, text string) event.Message {
+	return event.Message{Role: event.Tool, Parts: []event.Part{event.ToolResult(id, "tool", event.Text(text))}}
 }
 
-func prefix(text string) eventlog.ContextEntry {
-	return eventlog.ContextEntry{Kind: "rules", Placement: eventlog.AsPrefix, Parts: []eventlog.Part{eventlog.Text(text)}}
+func prefix(text string) event.ContextEntry {
+	return event.ContextEntry{Kind: "rules", Placement: event.AsPrefix, Parts: []event.Part{event.Text(text)}}
 }
 
-func inPlace(text string) eventlog.ContextEntry {
-	return eventlog.ContextEntry{Placement: eventlog.InHistory, Parts: []eventlog.Part{eventlog.Text(text)}}
+func inPlace(text string) event.ContextEntry {
+	return event.ContextEntry{Placement: event.InHistory, Parts: []event.Part{event.Text(text)}}
 }
 
-func piece(group string, parts ...eventlog.Part) eventlog.Message {
+func piece(group string, parts ...event.Part) event.Message {
 	m := says(parts...)
 	m.Group = group
 	return m
 }
 
-var stepped = eventlog.StepStart{Step: 1}
+var stepped = event.StepStart{Step: 1}
 
 func messageJSON(t interface {
 	Helper()
@@ -153,7 +151,7 @@ func messageJSON(t interface {
 func TestResultsStandBehindTheirCalls(t *testing.T) {
 	onStores(t, func(t *testing.T, log *eventlog.Log) {
 		s := newStory(t, log, "s")
-		s.add(asks("hello"), piece("g", eventlog.Text("first"), calls("a")), asks("wait"), gives("b", "nobody asked"),
+		s.add(asks("hello"), piece("g", event.Text("first"), calls("a")), asks("wait"), gives("b", "nobody asked"),
 			piece("g", calls("b")), gives("b", "B"), gives("a", "A"), inPlace("a note"), prefix("be kind"))
 		s.sees("9 user {rules} be kind", "1 user hello", "2 assistant first call:a call:b", "7 tool result:a=A",
 			"6 tool result:b=B", "3 user wait", "8 user {context} a note")
@@ -163,11 +161,11 @@ func TestResultsStandBehindTheirCalls(t *testing.T) {
 func TestWhatAStepRenderedStays(t *testing.T) {
 	onStores(t, func(t *testing.T, log *eventlog.Log) {
 		s := newStory(t, log, "s")
-		s.add(prefix("one"), asks("hello"), piece("g", calls("a")), stepped, piece("g", eventlog.Text("more")), prefix("two"), gives("a", "late"))
+		s.add(prefix("one"), asks("hello"), piece("g", calls("a")), stepped, piece("g", event.Text("more")), prefix("two"), gives("a", "late"))
 		s.sees("1 user {rules} one", "2 user hello", "3 assistant call:a",
 			"0 tool result:a=[interrupted: the call gave no result] <interrupted>",
 			"5 assistant more", "6 user {rules} two", "7 user [late result of call a] late <late>")
-		s.add(eventlog.Compaction{Covers: eventlog.Covers{From: 2, To: 2}, Summary: "they greeted"})
+		s.add(event.Compaction{Covers: event.Covers{From: 2, To: 2}, Summary: "they greeted"})
 		s.sees("1 user {rules} one", "6 user {rules} two", "0 user they greeted", "3 assistant call:a more", "7 tool result:a=late")
 	})
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/projection"
 )
@@ -18,9 +19,9 @@ func TestWhatIsDeepIsNotIndented(t *testing.T) {
 		log := eventlog.Open(backends["jsonl"](t.TempDir()))
 		g := &garden{t: t, log: log}
 		arguments := strings.Repeat(`["\"[\\",1,`, levels) + "0" + strings.Repeat("]", levels)
-		g.append("s", g.made(eventlog.NewUserMessage("do it")))
-		g.append("s", g.made(eventlog.NewMessage(eventlog.Message{Role: eventlog.Assistant,
-			Parts: []eventlog.Part{eventlog.ToolCall("c", "run", jsontext.Value(arguments))}})))
+		g.append("s", event.UserMessage("do it"))
+		g.append("s", event.New(event.Message{Role: event.Assistant,
+			Parts: []event.Part{event.ToolCall("c", "run", jsontext.Value(arguments))}}))
 		run, err := projection.LoadRuns(bg, log, "s")
 		g.allow(err)
 		var tree, list strings.Builder
@@ -49,12 +50,12 @@ func TestStepsOfOneEffectAreReadOnce(t *testing.T) {
 	log := eventlog.Open(backends["jsonl"](t.TempDir()))
 	defer func() { _ = log.Close() }()
 	g := &garden{t: t, log: log}
-	turn := g.made(eventlog.NewTurnStarted(eventlog.TurnStart{}))
+	turn := event.New(event.TurnStart{})
 	g.append("s", turn)
-	events := []eventlog.Event{g.made(eventlog.NewEffectIntended(eventlog.EffectIntent{Key: "k", Kind: "model", TurnID: turn.ID,
-		Ordinal: "0", Class: eventlog.EffectPure}))}
+	events := []event.Event{event.New(event.EffectIntent{Key: "k", Kind: "model", TurnID: turn.ID,
+		Ordinal: "0", Class: event.EffectPure})}
 	for i := range steps {
-		events = append(events, g.made(eventlog.NewStepStarted(eventlog.StepStart{Step: i, TurnID: turn.ID, Model: "m"})))
+		events = append(events, event.New(event.StepStart{Step: i, TurnID: turn.ID, Model: "m"}))
 	}
 	g.append("s", events...)
 	var before, after runtime.MemStats

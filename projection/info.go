@@ -5,7 +5,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 )
 
 // SessionInfo is what a session says of itself.
@@ -17,8 +17,8 @@ type SessionInfo struct {
 	Labels map[string]string `json:"labels,omitzero"`
 	// Source is what the session was imported from, Parent the run that started
 	// it. A fork has neither.
-	Source eventlog.SessionSource `json:"source,omitzero"`
-	Parent eventlog.SessionParent `json:"parent,omitzero"`
+	Source event.SessionSource `json:"source,omitzero"`
+	Parent event.SessionParent `json:"parent,omitzero"`
 	// Fork is where the session was forked; zero if it was not.
 	Fork ForkInfo `json:"fork,omitzero"`
 	// Started is the time of the session's first own event, Updated that of its
@@ -39,10 +39,10 @@ type ForkInfo struct {
 // whatever was rewound since. A fork inherits title, agent, working directory
 // and labels.
 var Info = Projection[SessionInfo]{
-	Name: "info", Version: 1, Scope: eventlog.SessionScope, Apply: (*SessionInfo).apply, Digest: (*SessionInfo).digest,
+	Name: "info", Version: 1, Scope: event.SessionScope, Apply: (*SessionInfo).apply, Digest: (*SessionInfo).digest,
 }
 
-func (s *SessionInfo) apply(e *eventlog.Event) error {
+func (s *SessionInfo) apply(e *event.Event) error {
 	if isUpkeep(e) {
 		return nil
 	}
@@ -51,16 +51,16 @@ func (s *SessionInfo) apply(e *eventlog.Event) error {
 	}
 	s.Updated = e.Timestamp
 	switch e.Type.Name() {
-	case eventlog.SessionStarted, eventlog.SessionUpdated:
+	case event.SessionStarted, event.SessionUpdated:
 		return s.update(e)
-	case eventlog.SessionForked:
+	case event.SessionForked:
 		return s.fork(e)
 	}
 	return nil
 }
 
-func (s *SessionInfo) update(e *eventlog.Event) error {
-	p, err := structure[eventlog.Session](e)
+func (s *SessionInfo) update(e *event.Event) error {
+	p, err := event.DecodeKept[event.Session](e)
 	if err != nil {
 		return err
 	}
@@ -83,18 +83,18 @@ func (s *SessionInfo) update(e *eventlog.Event) error {
 }
 
 // fork keeps what a fork inherits.
-func (s *SessionInfo) fork(e *eventlog.Event) error {
-	s.Source, s.Parent, s.Started = eventlog.SessionSource{}, eventlog.SessionParent{}, e.Timestamp
-	if isCopied(e) {
+func (s *SessionInfo) fork(e *event.Event) error {
+	s.Source, s.Parent, s.Started = event.SessionSource{}, event.SessionParent{}, e.Timestamp
+	if e.Copied() {
 		return nil
 	}
-	f, _, err := e.Fork()
+	f, _, err := event.Decode[event.Fork](e)
 	s.Fork = ForkInfo{Parent: f.Parent, Seq: f.Seq, Label: f.Label, Reason: f.Reason}
 	return err
 }
 
 // digest leaves out times, and other sessions.
-func (s *SessionInfo) digest() (eventlog.Digest, error) {
+func (s *SessionInfo) digest() (event.Digest, error) {
 	c := SessionInfo{Title: s.Title, Agent: s.Agent, CWD: s.CWD}
 	if len(s.Labels) > 0 {
 		c.Labels = s.Labels

@@ -14,6 +14,8 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
 	"github.com/convlog/convlog/projection"
+	"github.com/convlog/convlog/upkeep/erase"
+	"github.com/convlog/convlog/upkeep/transfer"
 )
 
 // onGardens checks a law on random logs of each backend.
@@ -80,7 +82,7 @@ func TestNothingDependsOnBodies(t *testing.T) {
 		}
 		for _, name := range g.names {
 			if bodies := g.bodies(name); len(bodies) > 0 {
-				_, err := g.log.Redact(bg, name, "bodies", bodies...)
+				_, err := erase.Redact(bg, g.log, name, bodies, erase.RedactOptions{Reason: "bodies"})
 				g.allow(err)
 			}
 		}
@@ -187,11 +189,11 @@ func TestACopyHasItsOriginalsStates(t *testing.T) {
 func TestAnImportedTreeHasItsStates(t *testing.T) {
 	onGardens(t, func(r *rapid.T, g *garden) {
 		var text bytes.Buffer
-		g.allow(g.log.Export(bg, &text, g.names...))
+		g.allow(transfer.Export(bg, g.log, &text, g.names...))
 		to := rapid.SampledFrom(slices.Sorted(maps.Keys(backends))).Draw(r, "to")
 		log := eventlog.Open(backends[to](t.TempDir()))
 		defer func() { _ = log.Close() }()
-		_, err := log.Import(bg, &text)
+		_, err := transfer.Import(bg, log, &text)
 		g.allow(err)
 		there := &garden{t: r, log: log, names: g.names}
 		for _, name := range g.names {

@@ -15,6 +15,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/oklog/ulid/v2"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -25,15 +26,15 @@ var ErrBadLedger = errors.New("not a ledger")
 // piece of a model's answer corrects the tokens before it, so an entry may take
 // some away; sums are right.
 type LedgerEntry struct {
-	SessionID string         `json:"session_id"`
-	Seq       int64          `json:"seq"`
-	EventID   ulid.ULID      `json:"event_id"`
-	Time      time.Time      `json:"time"`
-	TurnID    ulid.ULID      `json:"turn_id,omitzero"`
-	Model     string         `json:"model,omitzero"`
-	Agent     string         `json:"agent,omitzero"`
-	Cost      eventlog.Cost  `json:"cost,omitzero"`
-	Usage     eventlog.Usage `json:"usage,omitzero"`
+	SessionID string      `json:"session_id"`
+	Seq       int64       `json:"seq"`
+	EventID   ulid.ULID   `json:"event_id"`
+	Time      time.Time   `json:"time"`
+	TurnID    ulid.ULID   `json:"turn_id,omitzero"`
+	Model     string      `json:"model,omitzero"`
+	Agent     string      `json:"agent,omitzero"`
+	Cost      event.Cost  `json:"cost,omitzero"`
+	Usage     event.Usage `json:"usage,omitzero"`
 }
 
 // Ledger is a file that accounts for what sessions spend: a LedgerEntry a line,
@@ -101,7 +102,7 @@ func (l *Ledger) Close() error {
 // Both happen once for each entry, whatever was interrupted: entries that the
 // file has already are not written again. With nothing new it does nothing, and
 // flushed is false.
-func (l *Ledger) Flush(ctx context.Context, log *eventlog.Log, session string) (flush eventlog.AccountingFlush, flushed bool, err error) {
+func (l *Ledger) Flush(ctx context.Context, log *eventlog.Log, session string) (flush event.AccountingFlush, flushed bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for {
@@ -116,12 +117,12 @@ func (l *Ledger) Flush(ctx context.Context, log *eventlog.Log, session string) (
 	return flush, flushed, err
 }
 
-func (l *Ledger) flush(ctx context.Context, log *eventlog.Log, session string) (eventlog.AccountingFlush, bool, error) {
+func (l *Ledger) flush(ctx context.Context, log *eventlog.Log, session string) (event.AccountingFlush, bool, error) {
 	d, err := l.due(ctx, log, session)
 	if err != nil || len(d.entries) == 0 {
-		return eventlog.AccountingFlush{}, false, err
+		return event.AccountingFlush{}, false, err
 	}
-	flush := eventlog.AccountingFlush{Ledger: l.name, Through: d.head.Seq}
+	flush := event.AccountingFlush{Ledger: l.name, Through: d.head.Seq}
 	var lines []byte
 	for i := range d.entries {
 		entry, err := json.Marshal(&d.entries[i], json.Deterministic(true))
@@ -134,10 +135,7 @@ func (l *Ledger) flush(ctx context.Context, log *eventlog.Log, session string) (
 			lines = append(append(lines, entry...), '\n')
 		}
 	}
-	e, err := eventlog.NewEvent(flush)
-	if err != nil {
-		return flush, false, err
-	}
+	e := event.New(flush)
 	if err := l.write(lines, d.entries); err != nil {
 		return flush, false, err
 	}
@@ -169,22 +167,22 @@ func (l *Ledger) write(lines []byte, entries []LedgerEntry) error {
 // due is what a session has not accounted for.
 type due struct {
 	entries []LedgerEntry
-	head    eventlog.Head
+	head    event.Head
 }
 
 func (l *Ledger) due(ctx context.Context, log *eventlog.Log, session string) (d due, err error) {
 	var m Meter
-	for e, err := range log.Read(ctx, session, eventlog.All) {
+	for e, err := range log.Read(ctx, session, eventlog.All()) {
 		if err != nil {
 			return d, err
 		}
-		e := meant(&e)
-		inherited := e.SessionID != session || isInherited(e)
+		e := e.Effective()
+		inherited := e.SessionID != session || e.Inherited()
 		if err := m.read(e, inherited, func(c charge) { d.add(e, c) }); err != nil {
 			return d, err
 		}
 		d.head = e.Head()
-		if e.Type.Name() == eventlog.AccountingFlushed && !inherited {
+		if e.Type.Name() == event.AccountingFlushed && !inherited {
 			if err := d.flushed(e, l.name); err != nil {
 				return d, err
 			}
@@ -193,14 +191,14 @@ func (l *Ledger) due(ctx context.Context, log *eventlog.Log, session string) (d 
 	return d, nil
 }
 
-func (d *due) add(e *eventlog.Event, c charge) {
+func (d *due) add(e *event.Event, c charge) {
 	d.entries = append(d.entries, LedgerEntry{SessionID: e.SessionID, Seq: e.Seq, EventID: e.ID, Time: e.Timestamp, TurnID: c.Turn,
 		Model: c.Model, Agent: c.Agent, Cost: c.Cost, Usage: c.Usage})
 }
 
 // flushed drops what an earlier flush to the ledger accounted for.
-func (d *due) flushed(e *eventlog.Event, name string) error {
-	p, err := structure[eventlog.AccountingFlush](e)
+func (d *due) flushed(e *event.Event, name string) error {
+	p, err := event.DecodeKept[event.AccountingFlush](e)
 	if err != nil || p.Ledger != name {
 		return err
 	}

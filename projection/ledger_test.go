@@ -13,9 +13,11 @@ import (
 	"github.com/oklog/ulid/v2"
 	"pgregory.net/rapid"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
 	"github.com/convlog/convlog/projection"
+	"github.com/convlog/convlog/upkeep/erase"
 )
 
 // books is a ledger under test, and the log that it accounts for.
@@ -56,7 +58,7 @@ func (b *books) reopen(change func(text string) string) {
 	b.open()
 }
 
-func (b *books) flush(session string) (eventlog.AccountingFlush, bool) {
+func (b *books) flush(session string) (event.AccountingFlush, bool) {
 	b.t.Helper()
 	f, flushed, err := b.ledger.Flush(bg, b.log, session)
 	b.allow(err)
@@ -67,9 +69,9 @@ func (b *books) flush(session string) (eventlog.AccountingFlush, bool) {
 func (b *books) spend(session string, dollars ...int) {
 	b.t.Helper()
 	for _, n := range dollars {
-		e := b.made(eventlog.NewMessage(eventlog.Message{Role: eventlog.Assistant, Model: "m", Usage: eventlog.Usage{OutputTokens: int64(n)},
-			Parts: []eventlog.Part{eventlog.Text("yes")}}))
-		e.Cost = eventlog.Cost(n) * 1_000_000_000
+		e := event.New(event.Message{Role: event.Assistant, Model: "m", Usage: event.Usage{OutputTokens: int64(n)},
+			Parts: []event.Part{event.Text("yes")}})
+		e.Cost = event.Cost(n) * 1_000_000_000
 		b.append(session, e)
 	}
 }
@@ -99,10 +101,10 @@ func (b *books) costs() (list []string) {
 }
 
 // flushes are the accounting_flushed events of a session.
-func (b *books) flushes(session string) (list []eventlog.AccountingFlush) {
+func (b *books) flushes(session string) (list []event.AccountingFlush) {
 	b.t.Helper()
 	for _, e := range b.lineage(session) {
-		if f, ok, err := e.AccountingFlush(); ok {
+		if f, ok, err := event.Decode[event.AccountingFlush](&e); ok {
 			b.allow(err)
 			list = append(list, f)
 		}
@@ -112,15 +114,15 @@ func (b *books) flushes(session string) (list []eventlog.AccountingFlush) {
 
 func TestALedgerSaysWhatAnEventSays(t *testing.T) {
 	onBooks(t, func(t *testing.T, b *books) {
-		b.append("s", b.made(eventlog.NewSessionStarted(eventlog.Session{Agent: "ada"})))
-		turn := b.made(eventlog.NewTurnStarted(eventlog.TurnStart{}))
+		b.append("s", event.New(event.Session{Agent: "ada"}))
+		turn := event.New(event.TurnStart{})
 		b.append("s", turn)
 		b.spend("s", 2)
 		f, flushed := b.flush("s")
 		lineage := b.lineage("s")
 		answer := lineage[2]
 		want := projection.LedgerEntry{SessionID: "s", Seq: 3, EventID: answer.ID, Time: answer.Timestamp, TurnID: turn.ID, Model: "m", Agent: "ada",
-			Cost: 2_000_000_000, Usage: eventlog.Usage{OutputTokens: 2}}
+			Cost: 2_000_000_000, Usage: event.Usage{OutputTokens: 2}}
 		same(t, "entries", []projection.LedgerEntry{want}, b.entries())
 		if !flushed || f.Ledger != "spent.jsonl" || f.Through != 3 || f.Total != 2_000_000_000 {
 			t.Errorf("flushed %v: %+v", flushed, f)
@@ -128,7 +130,7 @@ func TestALedgerSaysWhatAnEventSays(t *testing.T) {
 		var said projection.LedgerEntry
 		b.allow(json.Unmarshal(f.Entries[0], &said))
 		same(t, "the event's entry", want, said)
-		same(t, "the event", []eventlog.AccountingFlush{f}, b.flushes("s"))
+		same(t, "the event", []event.AccountingFlush{f}, b.flushes("s"))
 		if info, err := os.Stat(b.path); err != nil || info.Mode().Perm() != 0o600 {
 			t.Errorf("the file has mode %v: %v", info.Mode(), err)
 		}
@@ -198,7 +200,7 @@ type refusing struct{ eventlog.Store }
 
 func (r *refusing) Unwrap() eventlog.Store { return r.Store }
 
-func (r *refusing) Append(context.Context, string, eventlog.Head, []eventlog.Event, bool) error {
+func (r *refusing) Append(context.Context, string, event.Head, []event.Event, bool) error {
 	return errRefused
 }
 
@@ -207,7 +209,7 @@ func TestALedgerTellsSessionsOfOneNameApart(t *testing.T) {
 	onBooks(t, func(t *testing.T, b *books) {
 		b.spend("s", 1, 2)
 		b.flush("s")
-		b.allow(b.log.Remove(bg, "s"))
+		b.allow(erase.Remove(bg, b.log, "s"))
 		b.spend("s", 4)
 		b.flush("s")
 		same(t, "file", []string{"s 1: 1", "s 2: 2", "s 1: 4"}, b.costs())
@@ -318,9 +320,9 @@ func TestLedgersAddUp(t *testing.T) {
 					cost, err := projection.LoadCost(bg, log, name)
 					b.allow(err)
 					same(r, name, projection.Spend{Cost: cost.Own.Cost, Usage: cost.Own.Usage}, sums[name])
-					var flushed eventlog.Cost
+					var flushed event.Cost
 					for _, e := range l.lineage(name) {
-						f, ok, err := e.AccountingFlush()
+						f, ok, err := event.Decode[event.AccountingFlush](&e)
 						if e.Redacted() {
 							err = json.Unmarshal(e.Kept(), &f)
 						}

@@ -8,9 +8,11 @@ import (
 	"github.com/oklog/ulid/v2"
 	"pgregory.net/rapid"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
 	"github.com/convlog/convlog/projection"
+	"github.com/convlog/convlog/upkeep/erase"
 )
 
 // life is a garden in which agents work: it has every kind of event that the
@@ -67,7 +69,7 @@ func onLives(t *testing.T, law func(r *rapid.T, l *life)) {
 
 func live(t failer, log *eventlog.Log, script []act) *life {
 	l := &life{garden: &garden{t: t, log: log, names: []string{"s0"}}, turns: map[string]ulid.ULID{}}
-	l.append("s0", l.made(eventlog.NewSessionStarted(eventlog.Session{Title: "first", Agent: "a0"})))
+	l.append("s0", event.New(event.Session{Title: "first", Agent: "a0"}))
 	for _, a := range script {
 		l.act(a)
 	}
@@ -90,43 +92,43 @@ func (l *life) act(a act) {
 }
 
 func (l *life) talk(name, do string, a act) {
-	usage := eventlog.Usage{InputTokens: int64(a.a), OutputTokens: int64(a.b)}
+	usage := event.Usage{InputTokens: int64(a.a), OutputTokens: int64(a.b)}
 	switch do {
 	case "say":
-		l.append(name, l.made(eventlog.NewUserMessage(fmt.Sprint("word ", a.a))))
+		l.append(name, event.UserMessage(fmt.Sprint("word ", a.a)))
 	case "turn":
-		turn := l.made(eventlog.NewTurnStarted(eventlog.TurnStart{Index: a.a, Agent: fmt.Sprint("a", a.b%2)}))
+		turn := event.New(event.TurnStart{Index: a.a, Agent: fmt.Sprint("a", a.b%2)})
 		l.turns[name] = turn.ID
-		l.append(name, l.made(eventlog.NewUserMessage("do it")), turn)
+		l.append(name, event.UserMessage("do it"), turn)
 	case "end":
-		status := []eventlog.TurnStatus{eventlog.TurnStatusCompleted, eventlog.TurnStatusFailed}[a.b%2]
-		l.append(name, l.made(eventlog.NewTurnCompleted(eventlog.TurnCompletion{TurnID: l.turns[name], Status: status, Usage: usage})))
+		status := []event.TurnStatus{event.TurnStatusCompleted, event.TurnStatusFailed}[a.b%2]
+		l.append(name, event.New(event.TurnCompletion{TurnID: l.turns[name], Status: status, Usage: usage}))
 	case "step":
-		l.append(name, l.made(eventlog.NewStepStarted(eventlog.StepStart{Step: a.b, TurnID: l.turns[name], Model: "m1"})))
+		l.append(name, event.New(event.StepStart{Step: a.b, TurnID: l.turns[name], Model: "m1"}))
 		if a.a%2 == 0 {
-			l.append(name, l.made(eventlog.NewStepCompleted(eventlog.StepCompletion{Step: a.b, TurnID: l.turns[name], Usage: usage})))
+			l.append(name, event.New(event.StepCompletion{Step: a.b, TurnID: l.turns[name], Usage: usage}))
 		}
 	case "answer", "piece", "part":
-		m := eventlog.Message{Role: eventlog.Assistant, Model: fmt.Sprint("m", a.b%2), Usage: usage, Parts: []eventlog.Part{eventlog.Text("so")}}
+		m := event.Message{Role: event.Assistant, Model: fmt.Sprint("m", a.b%2), Usage: usage, Parts: []event.Part{event.Text("so")}}
 		if do == "piece" {
 			m.Group = fmt.Sprint("g", a.a%3)
 		} else if do == "part" {
 			m.ResponseID = fmt.Sprint("r", a.a%3)
 		}
-		e := l.made(eventlog.NewMessage(m))
-		e.Cost = eventlog.Cost(a.a * a.b)
+		e := event.New(m)
+		e.Cost = event.Cost(a.a * a.b)
 		l.append(name, e)
 	case "tool":
 		id := fmt.Sprint("call", len(l.calls))
 		l.calls = append(l.calls, id)
-		part := eventlog.ToolCall(id, "tool", nil)
-		l.append(name, l.made(eventlog.NewMessage(eventlog.Message{Role: eventlog.Assistant, Parts: []eventlog.Part{part}})),
-			l.made(eventlog.NewToolStarted(eventlog.ToolStart{CallID: id, Name: "tool", IdempotencyKey: "k" + id})))
+		part := event.ToolCall(id, "tool", nil)
+		l.append(name, event.New(event.Message{Role: event.Assistant, Parts: []event.Part{part}}),
+			event.New(event.ToolStart{CallID: id, Name: "tool", IdempotencyKey: "k" + id}))
 		if a.b > 1 {
-			l.append(name, l.made(eventlog.NewToolCompleted(eventlog.ToolCompletion{CallID: id, Name: "tool", IsError: a.b > 3})))
+			l.append(name, event.New(event.ToolCompletion{CallID: id, Name: "tool", IsError: a.b > 3}))
 		}
 		if a.b > 2 {
-			l.append(name, l.made(eventlog.NewToolResult(id, "tool", "done", false)))
+			l.append(name, event.ToolOutput(id, "tool", []byte("done"), false))
 		}
 	}
 }
@@ -136,30 +138,30 @@ func (l *life) keep(name, do string, a act) {
 	case "patch":
 		ops := fmt.Sprintf(`[{"op":"add","path":"/k%d","value":%d}]`, a.b, a.a)
 		if a.a%5 == 0 { // by a program that does not ask whether it applies
-			l.append(name, l.made(eventlog.NewCustomPatched(eventlog.CustomPatch{StateVersion: a.b, Patch: []byte(ops)})))
+			l.append(name, event.New(event.CustomPatch{StateVersion: a.b, Patch: []byte(ops)}))
 			return
 		}
-		_, _, err := projection.Patch(bg, l.log, name, eventlog.CustomPatch{Patch: []byte(ops)})
+		_, _, err := projection.Patch(bg, l.log, name, event.CustomPatch{Patch: []byte(ops)})
 		l.allow(err, projection.ErrNoTarget)
 	case "set":
 		_, _, err := projection.SetState(bg, l.log, name, "", a.b, map[string]int{"n": a.a})
 		l.allow(err)
 	case "artifact":
 		names := []string{"", "report", "plan"}
-		l.append(name, l.made(eventlog.NewArtifactRecorded(eventlog.Artifact{ArtifactID: fmt.Sprint("art", a.a%4), Name: names[a.b%3], Kind: "file"})))
+		l.append(name, event.New(event.Artifact{ArtifactID: fmt.Sprint("art", a.a%4), Name: names[a.b%3], Kind: "file"}))
 	case "title":
 		text := fmt.Sprint(a.a)
-		labels := eventlog.Labels{fmt.Sprint("l", a.b%2): &text}
+		labels := event.Labels{fmt.Sprint("l", a.b%2): &text}
 		if a.a%3 == 0 {
 			labels["l0"] = nil
 		}
-		l.append(name, l.made(eventlog.NewSessionUpdated(eventlog.Session{Title: fmt.Sprint("title ", a.b), Labels: labels})))
+		l.append(name, event.New(event.Session{State: event.SessionStateUpdated, Title: fmt.Sprint("title ", a.b), Labels: labels}))
 	}
 }
 
 func (l *life) work(name, do string, a act) {
-	cost := func(e eventlog.Event) eventlog.Event {
-		e.Cost = eventlog.Cost(a.a)
+	cost := func(e event.Event) event.Event {
+		e.Cost = event.Cost(a.a)
 		return e
 	}
 	switch do {
@@ -167,38 +169,38 @@ func (l *life) work(name, do string, a act) {
 		key := fmt.Sprint("effect", len(l.effects))
 		l.effects = append(l.effects, key)
 		kind := []string{"model", "tool", "mail"}[a.b%3]
-		l.append(name, l.made(eventlog.NewEffectIntended(eventlog.EffectIntent{Key: key, TurnID: l.turns[name], Kind: kind, Class: eventlog.EffectPure})))
+		l.append(name, event.New(event.EffectIntent{Key: key, TurnID: l.turns[name], Kind: kind, Class: event.EffectPure}))
 	case "complete":
 		if len(l.effects) > 0 {
-			x := eventlog.EffectCompletion{Key: l.effects[a.a%len(l.effects)], TurnID: l.turns[name], Usage: eventlog.Usage{OutputTokens: int64(a.b)}}
-			l.append(name, cost(l.made(eventlog.NewEffectCompleted(x))))
+			x := event.EffectCompletion{Key: l.effects[a.a%len(l.effects)], TurnID: l.turns[name], Usage: event.Usage{OutputTokens: int64(a.b)}}
+			l.append(name, cost(event.New(x)))
 		}
 	case "approve":
 		id := fmt.Sprint("i", a.a%3)
 		if a.b%2 == 0 {
-			l.append(name, l.made(eventlog.NewApprovalRequested(eventlog.ApprovalRequest{InterruptID: id, Name: "pay"})))
+			l.append(name, event.New(event.ApprovalRequest{InterruptID: id, Name: "pay"}))
 		} else {
-			l.append(name, l.made(eventlog.NewApprovalResolved(eventlog.ApprovalResolution{InterruptID: id, Decision: eventlog.Approved})))
+			l.append(name, event.New(event.ApprovalResolution{InterruptID: id, Decision: event.Approved}))
 		}
 	case "wait":
 		if id := fmt.Sprint("w", a.a%3); a.b%2 == 0 {
-			l.append(name, l.made(eventlog.NewWaitStarted(eventlog.Wait{WaitID: id})))
+			l.append(name, event.New(event.Wait{WaitID: id}))
 		} else {
-			l.append(name, l.made(eventlog.NewWaitResolved(eventlog.Wait{WaitID: id})))
+			l.append(name, event.New(event.Wait{State: event.WaitStateResolved, WaitID: id}))
 		}
 	case "child":
-		c := eventlog.Child{ChildID: fmt.Sprint("c", a.a%3), Usage: eventlog.Usage{InputTokens: int64(a.a)}}
+		c := event.Child{ChildID: fmt.Sprint("c", a.a%3), Usage: event.Usage{InputTokens: int64(a.a)}}
 		if a.b == 1 {
 			c.ChildSessionID = fmt.Sprint("child", a.a%3)
 		}
-		makers := []func(eventlog.Child) (eventlog.Event, error){eventlog.NewChildRequested, eventlog.NewChildStarted, eventlog.NewChildProgressed,
-			eventlog.NewChildCompleted, eventlog.NewChildFailed, eventlog.NewChildMerged}
-		l.append(name, cost(l.made(makers[a.b](c))))
+		c.State = []event.ChildState{event.ChildStateRequested, event.ChildStateStarted, event.ChildStateProgressed,
+			event.ChildStateCompleted, event.ChildStateFailed, event.ChildStateMerged}[a.b]
+		l.append(name, cost(event.New(c)))
 	case "claim":
 		if a.b == 0 {
-			l.append(name, l.made(eventlog.NewRunReleased(eventlog.RunRelease{Epoch: int64(a.a) + 1})))
+			l.append(name, event.New(event.RunRelease{Epoch: int64(a.a) + 1}))
 		} else {
-			l.append(name, l.made(eventlog.NewRunClaimed(eventlog.RunClaim{Epoch: int64(a.a) + 1, Runner: "r"})))
+			l.append(name, event.New(event.RunClaim{Epoch: int64(a.a) + 1, Runner: "r"}))
 		}
 	}
 }
@@ -207,7 +209,7 @@ func (l *life) grow(name, do string, a act) {
 	at := int64(a.a) % (l.head(name).Seq + 1)
 	switch do {
 	case "rewind":
-		l.append(name, l.made(eventlog.NewHeadMoved(eventlog.HeadMove{To: at, Label: fmt.Sprint("left ", a.b)})))
+		l.append(name, event.New(event.HeadMove{To: at, Label: fmt.Sprint("left ", a.b)}))
 	case "recover":
 		_, err := fork.Recover(bg, l.log, name, fork.RewindOptions{})
 		l.allow(err, fork.ErrNothingOrphaned)
@@ -225,14 +227,14 @@ func (l *life) grow(name, do string, a act) {
 			l.copies = append(l.copies, c.ID)
 		}
 	case "compact":
-		c := eventlog.Compaction{Covers: eventlog.Covers{From: max(at-int64(a.b), 1), To: max(at, 1)}, Summary: fmt.Sprint("summary ", a.a)}
+		c := event.Compaction{Covers: event.Covers{From: max(at-int64(a.b), 1), To: max(at, 1)}, Summary: fmt.Sprint("summary ", a.a)}
 		_, err := projection.Compact(bg, l.log, name, c)
 		l.allow(err, projection.ErrSplitPair, projection.ErrNotInHistory)
 	case "snapshot":
 		l.snapshot(name, lifeSets[a.b%len(lifeSets)], true)
 	case "redact":
-		_, err := l.log.Redact(bg, name, "test", at)
-		l.allow(err, eventlog.ErrInvalidType, eventlog.ErrInvalidTree, eventlog.ErrEventNotFound)
+		_, err := erase.Redact(bg, l.log, name, []int64{at}, erase.RedactOptions{Reason: "test"})
+		l.allow(err, event.ErrInvalidType, event.ErrInvalidTree, eventlog.ErrEventNotFound)
 	}
 }
 
@@ -276,7 +278,7 @@ func TestNoBuiltinDependsOnBodies(t *testing.T) {
 		}
 		for _, name := range l.names {
 			if bodies := l.bodies(name); len(bodies) > 0 {
-				_, err := l.log.Redact(bg, name, "bodies", bodies...)
+				_, err := erase.Redact(bg, l.log, name, bodies, erase.RedactOptions{Reason: "bodies"})
 				l.allow(err)
 			}
 		}
@@ -294,7 +296,7 @@ func TestCostsAddUp(t *testing.T) {
 			usage, err := projection.Load(bg, l.log, name, projection.Usage)
 			l.allow(err)
 			same(r, "total", usage.State.Total, c.Own)
-			var own, path, shared eventlog.Cost
+			var own, path, shared event.Cost
 			onPath, err := l.log.Path(bg, name)
 			l.allow(err)
 			for _, e := range l.lineage(name) {
@@ -310,8 +312,8 @@ func TestCostsAddUp(t *testing.T) {
 					}
 				}
 			}
-			same(r, "costs of "+name, []eventlog.Cost{own, path, shared, own - path + shared},
-				[]eventlog.Cost{c.Own.Cost, c.Path.Cost, c.Inherited.Cost, c.Orphaned.Cost})
+			same(r, "costs of "+name, []event.Cost{own, path, shared, own - path + shared},
+				[]event.Cost{c.Own.Cost, c.Path.Cost, c.Inherited.Cost, c.Orphaned.Cost})
 			same(r, "by model", c.Own, sum(c.ByModel))
 			same(r, "by agent", c.Own, sum(c.ByAgent))
 			run, err := projection.LoadRuns(bg, l.log, name)
@@ -441,8 +443,8 @@ func (l *life) redactAll(name string) {
 	l.t.Helper()
 	for _, e := range l.lineage(name) {
 		if e.SessionID == name && !e.Redacted() {
-			_, err := l.log.Redact(bg, name, "test", e.Seq)
-			l.allow(err, eventlog.ErrInvalidType)
+			_, err := erase.Redact(bg, l.log, name, []int64{e.Seq}, erase.RedactOptions{Reason: "test"})
+			l.allow(err, event.ErrInvalidType)
 		}
 	}
 }
@@ -464,6 +466,6 @@ func TestRedactionChangesNoCost(t *testing.T) {
 }
 
 // within reports whether a seq is in one of the stretches.
-func within(path []eventlog.Stretch, seq int64) bool {
-	return slices.ContainsFunc(path, func(s eventlog.Stretch) bool { return s.From <= seq && seq <= s.To })
+func within(path []event.Stretch, seq int64) bool {
+	return slices.ContainsFunc(path, func(s event.Stretch) bool { return s.From <= seq && seq <= s.To })
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -95,7 +96,7 @@ func (v *Live) Follow(ctx context.Context) error {
 // are ErrNotNext. A head_moved loads the states anew, and so does a redacted,
 // for what was erased must not stay in them. After another error, the states are
 // those of Head again only once a later call has succeeded.
-func (v *Live) Absorb(ctx context.Context, events ...eventlog.Event) error {
+func (v *Live) Absorb(ctx context.Context, events ...event.Event) error {
 	for i := range events {
 		e := &events[i]
 		if e.Seq != v.Head.Seq+1 || e.SessionID != v.Session {
@@ -108,8 +109,8 @@ func (v *Live) Absorb(ctx context.Context, events ...eventlog.Event) error {
 	return nil
 }
 
-func (v *Live) absorb(ctx context.Context, e *eventlog.Event) error {
-	if name := e.Type.Name(); v.stale || name == eventlog.HeadMoved || name == eventlog.Redacted {
+func (v *Live) absorb(ctx context.Context, e *event.Event) error {
+	if name := e.Type.Name(); v.stale || name == event.HeadMoved || name == event.Redacted {
 		return v.reload(ctx, e.Seq)
 	}
 	if err := v.take(ctx, e); err != nil {
@@ -136,9 +137,9 @@ func (v *Live) reload(ctx context.Context, seq int64) error {
 }
 
 // take folds an event of the path.
-func (v *Live) take(ctx context.Context, e *eventlog.Event) error {
+func (v *Live) take(ctx context.Context, e *event.Event) error {
 	v.Explain.read(e)
-	m := meant(e)
+	m := e.Effective()
 	for i, f := range v.folds {
 		if !inScope(f.scope(), m.Type, true) {
 			continue
@@ -151,7 +152,7 @@ func (v *Live) take(ctx context.Context, e *eventlog.Event) error {
 	if v.last.oldest.Seq == 0 {
 		v.last.oldest = *e
 	}
-	if e.Type.Name() == eventlog.ProjectionSnapshotted {
+	if e.Type.Name() == event.ProjectionSnapshotted {
 		return v.takeSnapshot(ctx, e)
 	}
 	v.last.since += eventBytes(e)
@@ -160,7 +161,7 @@ func (v *Live) take(ctx context.Context, e *eventlog.Event) error {
 }
 
 // takeSnapshot takes in a snapshot that this Live or another writer appended.
-func (v *Live) takeSnapshot(ctx context.Context, e *eventlog.Event) error {
+func (v *Live) takeSnapshot(ctx context.Context, e *event.Event) error {
 	snap, err := snapshotOf(e)
 	if err != nil {
 		return nil // it cannot be read, and nothing depends on it
@@ -191,7 +192,7 @@ func (v *Live) takeSnapshot(ctx context.Context, e *eventlog.Event) error {
 // behind v.Head. taken is false when the policy declines. ErrConflict says that
 // others appended since: Follow, and ask again if it still matters. Snapshotting
 // changes no state.
-func (v *Live) Snapshot(ctx context.Context, r Request) (s eventlog.Snapshot, taken bool, err error) {
+func (v *Live) Snapshot(ctx context.Context, r Request) (s event.Snapshot, taken bool, err error) {
 	if v.stale {
 		if err := v.reload(ctx, v.Head.Seq); err != nil {
 			return s, false, err
@@ -237,8 +238,8 @@ func (v *Live) opportunity(r *Request) (*Opportunity, error) {
 }
 
 // mark is the snapshot without its body.
-func (v *Live) mark(r *Request, o *Opportunity) eventlog.Snapshot {
-	s := eventlog.Snapshot{
+func (v *Live) mark(r *Request, o *Opportunity) event.Snapshot {
+	s := event.Snapshot{
 		Projection: v.set.name(), Version: v.set.version(), SnapshotID: r.ID, ParentSnapshotID: v.last.snapshot.SnapshotID,
 		StateDigest: o.Digest, Index: o.Index, TurnIndex: r.TurnIndex, Trigger: string(r.Trigger), Reason: r.Reason,
 		Seq: v.Head.Seq, Hash: v.Head.Hash, Extra: r.Extra,
@@ -250,14 +251,14 @@ func (v *Live) mark(r *Request, o *Opportunity) eventlog.Snapshot {
 }
 
 // event makes the snapshot's event, with a body if it is to have one.
-func (v *Live) event(ctx context.Context, s *eventlog.Snapshot, withBody bool) (e eventlog.Event, err error) {
-	var digests []eventlog.Digest
+func (v *Live) event(ctx context.Context, s *event.Snapshot, withBody bool) (e event.Event, err error) {
+	var digests []event.Digest
 	if withBody {
 		if digests, err = makeBody(ctx, v.log, s, v.folds); err != nil {
 			return e, err
 		}
 	}
-	if e, err = eventlog.NewProjectionSnapshotted(*s); err != nil {
+	if e = event.New(*s); err != nil {
 		return e, err
 	}
 	return e, e.AddBlobs(digests...)
@@ -266,8 +267,8 @@ func (v *Live) event(ctx context.Context, s *eventlog.Snapshot, withBody bool) (
 // Digest identifies the content of the states: that of the one part, or of all
 // parts of path scope, if there are any, whose states are content. Ids, seqs,
 // times and what a rewind does not undo have no part in it.
-func (l *Loaded) Digest() (eventlog.Digest, error) {
-	digests := map[string]eventlog.Digest{}
+func (l *Loaded) Digest() (event.Digest, error) {
+	digests := map[string]event.Digest{}
 	for _, f := range l.content() {
 		d, err := f.digest()
 		if err != nil {
@@ -290,7 +291,7 @@ func (l *Loaded) Digest() (eventlog.Digest, error) {
 // content are the folds of path scope, or all if there are none.
 func (l *Loaded) content() (folds []fold) {
 	for _, f := range l.folds {
-		if f.scope() != eventlog.SessionScope {
+		if f.scope() != event.SessionScope {
 			folds = append(folds, f)
 		}
 	}

@@ -8,8 +8,10 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/projection"
+	"github.com/convlog/convlog/upkeep/erase"
 )
 
 // resume makes a Live of the traces.
@@ -75,7 +77,7 @@ func TestAbsorbTakesTheNextEventOnly(t *testing.T) {
 		g.bulk("other", 3)
 		live := g.resume("s", projection.LiveOptions{})
 		g.bulk("s", 2)
-		for what, e := range map[string]eventlog.Event{
+		for what, e := range map[string]event.Event{
 			"a gap": g.lineage("s")[3], "a repeat": g.lineage("s")[1], "another session": g.lineage("other")[2],
 		} {
 			if err := live.Absorb(bg, e); !errors.Is(err, projection.ErrNotNext) || live.Head.Seq != 2 {
@@ -115,7 +117,7 @@ func TestALiveForgetsWhatIsRedacted(t *testing.T) {
 	onCounted(t, func(t *testing.T, g *garden, _ *counted) {
 		g.bulk("s", 3)
 		live := g.resume("s", projection.LiveOptions{})
-		_, err := g.log.Redact(bg, "s", "test", 2)
+		_, err := erase.Redact(bg, g.log, "s", []int64{2}, erase.RedactOptions{Reason: "test"})
 		g.allow(err)
 		g.allow(live.Follow(bg))
 		same(t, "states", g.expected(4, g.lineage("s")), viewOf(&live.Loaded))
@@ -127,7 +129,7 @@ func TestALiveGoesOnAfterAnError(t *testing.T) {
 	onCounted(t, func(t *testing.T, g *garden, _ *counted) {
 		g.bulk("s", 3)
 		live := g.resume("s", projection.LiveOptions{})
-		g.append("s", g.made(eventlog.NewHeadMoved(eventlog.HeadMove{To: 1})))
+		g.append("s", event.New(event.HeadMove{To: 1}))
 		moved := g.lineage("s")[3]
 		g.bulk("s", 1)
 		ctx, cancel := context.WithCancel(bg)
@@ -146,7 +148,7 @@ func TestALiveGoesOnAfterAnError(t *testing.T) {
 func TestAnEventThatCannotBeFoldedIsLocated(t *testing.T) {
 	onCounted(t, func(t *testing.T, g *garden, _ *counted) {
 		broken, refuse := errors.New("broken"), true
-		p := projection.Projection[trace]{Name: "picky", Version: 1, Apply: func(s *trace, e *eventlog.Event) error {
+		p := projection.Projection[trace]{Name: "picky", Version: 1, Apply: func(s *trace, e *event.Event) error {
 			s.Seen = append(s.Seen, fmt.Sprint(e.Seq))
 			if e.Seq == 3 && refuse {
 				return broken

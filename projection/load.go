@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -24,7 +25,7 @@ type Options struct {
 // View is the state of a projection.
 type View[S any] struct {
 	State   S
-	Head    eventlog.Head
+	Head    event.Head
 	Explain Explain
 }
 
@@ -44,7 +45,7 @@ func Load[S any](ctx context.Context, log *eventlog.Log, session string, p Proje
 // Loaded is the states of a set of projections.
 type Loaded struct {
 	Session string
-	Head    eventlog.Head
+	Head    event.Head
 	Explain Explain
 
 	set   Set
@@ -87,7 +88,7 @@ func LoadSet(ctx context.Context, log *eventlog.Log, session string, set Set, op
 }
 
 // headAt is the head of the session, or the position of one of its events.
-func headAt(ctx context.Context, log *eventlog.Log, session string, at int64) (eventlog.Head, error) {
+func headAt(ctx context.Context, log *eventlog.Log, session string, at int64) (event.Head, error) {
 	if at == 0 {
 		return log.Head(ctx, session)
 	}
@@ -152,8 +153,8 @@ func (l *Loaded) fold(ctx context.Context, s *scan) error {
 }
 
 // feed gives an event to the folds that it is for.
-func (l *Loaded) feed(s *scan, e *eventlog.Event) error {
-	onPath, e := s.onPath(e.Seq), meant(e)
+func (l *Loaded) feed(s *scan, e *event.Event) error {
+	onPath, e := s.onPath(e.Seq), e.Effective()
 	for i, f := range s.folds {
 		if e.Seq <= f.base || !inScope(f.scope(), e.Type, onPath) {
 			continue

@@ -7,9 +7,10 @@ import (
 	"github.com/go-json-experiment/json"
 	"pgregory.net/rapid"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/projection"
-	"github.com/convlog/convlog/store/storetest"
+	"github.com/convlog/convlog/store/memory"
 )
 
 // openings are what a program might hold open, by key.
@@ -32,7 +33,7 @@ func opened(s *projection.ControlState) (o openings) {
 }
 
 // take notes that an event opens or ends what has the key.
-func (o *openings) take(e *eventlog.Event, key string) {
+func (o *openings) take(e *event.Event, key string) {
 	without := func(list []string) (rest []string) {
 		for _, s := range list {
 			var seq int64
@@ -45,13 +46,13 @@ func (o *openings) take(e *eventlog.Event, key string) {
 	}
 	one := fmt.Sprint(e.Seq, " ", key)
 	switch e.Type.Name() {
-	case eventlog.ApprovalRequested:
+	case event.ApprovalRequested:
 		o.Approvals = append(without(o.Approvals), one)
-	case eventlog.ApprovalResolved:
+	case event.ApprovalResolved:
 		o.Approvals = without(o.Approvals)
-	case eventlog.EffectIntended:
+	case event.EffectIntended:
 		o.Effects = append(without(o.Effects), one)
-	case eventlog.EffectCompleted:
+	case event.EffectCompleted:
 		o.Effects, o.Done = without(o.Effects), append(without(o.Done), one)
 	}
 }
@@ -60,28 +61,25 @@ func (o *openings) take(e *eventlog.Event, key string) {
 // a state was folded at once, or was copied or read from a snapshot on the way.
 func TestWhatIsOpen(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
-		log := eventlog.Open(storetest.NewMemory())
+		log := eventlog.Open(memory.New())
 		defer log.Close()
-		turn, err := eventlog.NewTurnStarted(eventlog.TurnStart{})
-		if err != nil {
-			r.Fatal(err)
-		}
-		events := []eventlog.Event{turn}
+		turn := event.New(event.TurnStart{})
+		events := []event.Event{turn}
 		keys := []string{""}
 		for range rapid.IntRange(1, 60).Draw(r, "events") {
 			key := rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "f"}).Draw(r, "key")
-			made := []func() (eventlog.Event, error){
-				func() (eventlog.Event, error) {
-					return eventlog.NewApprovalRequested(eventlog.ApprovalRequest{InterruptID: key})
+			made := []func() (event.Event, error){
+				func() (event.Event, error) {
+					return event.New(event.ApprovalRequest{InterruptID: key}), nil
 				},
-				func() (eventlog.Event, error) {
-					return eventlog.NewApprovalResolved(eventlog.ApprovalResolution{InterruptID: key, Decision: eventlog.Approved})
+				func() (event.Event, error) {
+					return event.New(event.ApprovalResolution{InterruptID: key, Decision: event.Approved}), nil
 				},
-				func() (eventlog.Event, error) {
-					return eventlog.NewEffectIntended(eventlog.EffectIntent{Key: key, Kind: "tool", TurnID: turn.ID, Ordinal: "0", Class: eventlog.EffectPure})
+				func() (event.Event, error) {
+					return event.New(event.EffectIntent{Key: key, Kind: "tool", TurnID: turn.ID, Ordinal: "0", Class: event.EffectPure}), nil
 				},
-				func() (eventlog.Event, error) {
-					return eventlog.NewEffectCompleted(eventlog.EffectCompletion{Key: key, TurnID: turn.ID, Ordinal: "0"})
+				func() (event.Event, error) {
+					return event.New(event.EffectCompletion{Key: key, TurnID: turn.ID, Ordinal: "0"}), nil
 				},
 			}
 			e, err := rapid.SampledFrom(made).Draw(r, "event")()
@@ -90,12 +88,12 @@ func TestWhatIsOpen(t *testing.T) {
 			}
 			events, keys = append(events, e), append(keys, key)
 		}
-		if _, err := log.Append(t.Context(), "s", eventlog.New, events...); err != nil {
+		if _, err := log.Append(t.Context(), "s", eventlog.New(), events...); err != nil {
 			r.Fatal(err)
 		}
 		var want openings
 		state := &projection.ControlState{}
-		for e, err := range log.Read(t.Context(), "s", eventlog.All) {
+		for e, err := range log.Read(t.Context(), "s", eventlog.All()) {
 			if err == nil {
 				err = projection.Control.Apply(state, &e)
 			}

@@ -6,13 +6,13 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 )
 
 // reading is a Meter at one event.
 type reading struct {
 	*Meter
-	e         *eventlog.Event
+	e         *event.Event
 	inherited bool
 	tell      func(charge)
 }
@@ -31,10 +31,10 @@ func (r *reading) cost(model string) {
 
 // count charges the event's cost and usage to an answer: usage, if it is
 // any, replaces what was counted for the answer.
-func (r *reading) count(a *answer, usage eventlog.Usage) {
+func (r *reading) count(a *answer, usage event.Usage) {
 	before := a.counted()
 	if !usage.IsZero() {
-		a.Usage = eventlog.Usage{}.Add(usage)
+		a.Usage = event.Usage{}.Add(usage)
 		r.Spent = r.Spent || !a.Usage.IsZero()
 	}
 	a.Priced = a.Priced || r.e.Cost > 0
@@ -65,17 +65,17 @@ func (r *reading) answer(id, model string) *answer {
 }
 
 func (r *reading) message() error {
-	m, err := structure[struct {
-		Role       eventlog.Role  `json:"role"`
-		Model      string         `json:"model"`
-		ResponseID string         `json:"response_id"`
-		Group      string         `json:"group"`
-		Usage      eventlog.Usage `json:"usage"`
+	m, err := event.DecodeKept[struct {
+		Role       event.Role  `json:"role"`
+		Model      string      `json:"model"`
+		ResponseID string      `json:"response_id"`
+		Group      string      `json:"group"`
+		Usage      event.Usage `json:"usage"`
 	}](r.e)
 	if err != nil {
 		return err
 	}
-	if m.Usage.IsZero() && (r.e.Cost == 0 || m.Role != eventlog.Assistant) {
+	if m.Usage.IsZero() && (r.e.Cost == 0 || m.Role != event.Assistant) {
 		r.cost(m.Model)
 		return nil
 	}
@@ -99,7 +99,7 @@ func (r *reading) message() error {
 func (s *openStep) id() string { return fmt.Sprintf("step %d", s.Seq) }
 
 func (r *reading) startStep() error {
-	p, err := structure[eventlog.StepStart](r.e)
+	p, err := event.DecodeKept[event.StepStart](r.e)
 	r.Steps = append(r.Steps, openStep{TurnID: p.TurnID, Step: p.Step, Seq: r.e.Seq, Model: p.Model})
 	r.Agent = or(p.Agent, r.Agent)
 	r.cost(p.Model)
@@ -107,7 +107,7 @@ func (r *reading) startStep() error {
 }
 
 func (r *reading) completeStep() error {
-	p, err := structure[eventlog.StepCompletion](r.e)
+	p, err := event.DecodeKept[event.StepCompletion](r.e)
 	if err != nil {
 		return err
 	}
@@ -140,23 +140,23 @@ func (r *reading) completeStep() error {
 }
 
 func (r *reading) effect() error {
-	p, err := structure[struct {
-		Key   string         `json:"key"`
-		Kind  string         `json:"kind"`
-		Usage eventlog.Usage `json:"usage"`
+	p, err := event.DecodeKept[struct {
+		Key   string      `json:"key"`
+		Kind  string      `json:"kind"`
+		Usage event.Usage `json:"usage"`
 	}](r.e)
 	if err != nil {
 		return err
 	}
 	intent := r.effects.take(&r.Effects, p.Key)
-	if r.e.Type.Name() == eventlog.EffectIntended {
+	if r.e.Type.Name() == event.EffectIntended {
 		r.effects.add(&r.Effects, openMetric{Key: p.Key, Seq: r.e.Seq, Model: p.Kind == "model" || p.Kind == "llm"})
 		r.cost("")
 		return nil
 	}
 	if intent.Model {
 		if a := r.find(func(a *answer) bool { return a.Seq > intent.Seq && a.Inherited == r.inherited }); a != nil {
-			r.count(a, eventlog.Usage{})
+			r.count(a, event.Usage{})
 			return nil
 		}
 	}
@@ -169,13 +169,13 @@ func (r *reading) effect() error {
 }
 
 func (r *reading) turn() error {
-	if r.e.Type.Name() == eventlog.TurnStarted {
-		p, err := structure[eventlog.TurnStart](r.e)
+	if r.e.Type.Name() == event.TurnStarted {
+		p, err := event.DecodeKept[event.TurnStart](r.e)
 		r.Agent, r.Turn, r.Spent, r.Steps = or(p.Agent, r.Agent), r.e.ID, false, nil
 		r.cost("")
 		return err
 	}
-	p, err := structure[eventlog.TurnCompletion](r.e)
+	p, err := event.DecodeKept[event.TurnCompletion](r.e)
 	if err != nil {
 		return err
 	}
@@ -190,7 +190,7 @@ func (r *reading) turn() error {
 
 // agent notes who speaks from here on.
 func (r *reading) agent() error {
-	p, err := structure[struct {
+	p, err := event.DecodeKept[struct {
 		Agent   string `json:"agent"`
 		ToAgent string `json:"to_agent"`
 	}](r.e)
@@ -199,7 +199,7 @@ func (r *reading) agent() error {
 }
 
 func (r *reading) child() error {
-	p, err := structure[eventlog.Child](r.e)
+	p, err := event.DecodeKept[event.Child](r.e)
 	if err != nil {
 		return err
 	}

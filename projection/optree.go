@@ -9,7 +9,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 )
 
 // opTreeVersion is that of the form of an op tree and of its file.
@@ -86,7 +86,7 @@ type OpTreePayload struct {
 // OpTreeLog is a log line of an op tree.
 type OpTreeLog struct {
 	Timestamp int64          `json:"timestamp"`
-	Type      eventlog.Type  `json:"type"`
+	Type      event.Type     `json:"type"`
 	Severity  string         `json:"severity,omitzero"`
 	Message   string         `json:"message,omitzero"`
 	Value     jsontext.Value `json:"value,omitzero"`
@@ -94,12 +94,12 @@ type OpTreeLog struct {
 
 // OpTreeEntry is an accounting entry of an op tree.
 type OpTreeEntry struct {
-	Timestamp int64          `json:"timestamp"`
-	Seq       int64          `json:"seq"`
-	Model     string         `json:"model,omitzero"`
-	AgentID   string         `json:"agentId,omitzero"`
-	CostUSD   eventlog.Cost  `json:"costUsd,omitzero"`
-	Tokens    eventlog.Usage `json:"tokens,omitzero"`
+	Timestamp int64       `json:"timestamp"`
+	Seq       int64       `json:"seq"`
+	Model     string      `json:"model,omitzero"`
+	AgentID   string      `json:"agentId,omitzero"`
+	CostUSD   event.Cost  `json:"costUsd,omitzero"`
+	Tokens    event.Usage `json:"tokens,omitzero"`
 }
 
 // OpTree is the run as an op tree, children nested under the op that ran them.

@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"pgregory.net/rapid"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/projection"
 )
@@ -159,16 +160,16 @@ func TestAPatchOfNoDocument(t *testing.T) {
 func TestAPatchThatDoesNotApplyIsNotWritten(t *testing.T) {
 	onStores(t, func(t *testing.T, log *eventlog.Log) {
 		g := &garden{t: t, log: log}
-		g.append("s", g.made(eventlog.NewUserMessage("hello")))
+		g.append("s", event.UserMessage("hello"))
 		_, _, err := projection.SetState(bg, log, "s", "cart", 1, map[string]int{"n": 1})
 		g.allow(err)
 		before := g.head("s")
 		for patch, want := range map[string]error{
 			`[{"op":"replace","path":"/n","value":2},{"op":"test","path":"/n","value":3}]`: projection.ErrTestFailed,
 			`[{"op":"remove","path":"/m"}]`: projection.ErrNoTarget,
-			`[{"op":"merge","path":""}]`:    eventlog.ErrInvalidPayload,
+			`[{"op":"merge","path":""}]`:    event.ErrInvalidPayload,
 		} {
-			_, _, err := projection.Patch(bg, log, "s", eventlog.CustomPatch{Name: "cart", Patch: jsontext.Value(patch)})
+			_, _, err := projection.Patch(bg, log, "s", event.CustomPatch{Name: "cart", Patch: jsontext.Value(patch)})
 			if !errors.Is(err, want) {
 				t.Errorf("%s: %v, want %v", patch, err, want)
 			}
@@ -177,7 +178,7 @@ func TestAPatchThatDoesNotApplyIsNotWritten(t *testing.T) {
 		view, err := projection.Load(bg, log, "s", projection.Custom)
 		g.allow(err)
 		same(t, "state", `{"n":1}`, string(view.State.Get("cart").Raw()))
-		if _, _, err := projection.Patch(bg, log, "none", eventlog.CustomPatch{Patch: []byte(`[]`)}); !errors.Is(err, eventlog.ErrNotFound) {
+		if _, _, err := projection.Patch(bg, log, "none", event.CustomPatch{Patch: []byte(`[]`)}); !errors.Is(err, eventlog.ErrNotFound) {
 			t.Errorf("a missing session: %v", err)
 		}
 	})
@@ -188,9 +189,9 @@ func TestAPatchThatDoesNotApplyIsNotWritten(t *testing.T) {
 func TestAStoredPatchThatDoesNotApply(t *testing.T) {
 	onStores(t, func(t *testing.T, log *eventlog.Log) {
 		g := &garden{t: t, log: log}
-		g.append("s", g.made(eventlog.NewUserMessage("hello")))
+		g.append("s", event.UserMessage("hello"))
 		store := func(patch string) {
-			g.append("s", g.made(eventlog.NewCustomPatched(eventlog.CustomPatch{StateVersion: 3, Patch: []byte(patch)})))
+			g.append("s", event.New(event.CustomPatch{StateVersion: 3, Patch: []byte(patch)}))
 		}
 		store(`[{"op":"add","path":"/x","value":1}]`) // 2, to null
 		_, _, err := projection.SetState(bg, log, "s", "", 1, map[string]int{"n": 1})
@@ -225,7 +226,7 @@ func TestAStoredPatchThatDoesNotApply(t *testing.T) {
 				t.Errorf("%+v", c)
 			}
 		}
-		c, _, err := projection.Patch(bg, log, "s", eventlog.CustomPatch{Patch: []byte(`[{"op":"add","path":"/m","value":2}]`)})
+		c, _, err := projection.Patch(bg, log, "s", event.CustomPatch{Patch: []byte(`[{"op":"add","path":"/m","value":2}]`)})
 		g.allow(err)
 		same(t, "after a patch", `{"n":1,"m":2}`, string(c.Raw()))
 		c, _, err = projection.SetState(bg, log, "s", "", 1, 5)

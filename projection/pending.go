@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -86,16 +87,16 @@ func (s *ControlState) since(ctx context.Context, log *eventlog.Log, l *Loaded, 
 		if err != nil {
 			return nil, nil, err
 		}
-		e := meant(&e)
+		e := e.Effective()
 		switch e.Type.Name() {
-		case eventlog.TurnCompleted:
-			p, err := structure[eventlog.TurnCompletion](e)
+		case event.TurnCompleted:
+			p, err := event.DecodeKept[event.TurnCompletion](e)
 			if err != nil {
 				return nil, nil, err
 			}
 			ended = append(ended, EndedTurn{Seq: e.Seq, TurnID: p.TurnID, Status: p.Status})
-		case eventlog.TurnResumed:
-			p, err := structure[eventlog.TurnResumption](e)
+		case event.TurnResumed:
+			p, err := event.DecodeKept[event.TurnResumption](e)
 			if err != nil {
 				return nil, nil, err
 			}

@@ -7,15 +7,17 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/projection"
+	"github.com/convlog/convlog/upkeep/erase"
 )
 
 // do appends payloads, each by itself, and gives the id of the first event.
-func (g *garden) do(payloads ...eventlog.Payload) (id ulid.ULID) {
+func (g *garden) do(payloads ...event.Payload) (id ulid.ULID) {
 	g.t.Helper()
 	for _, p := range payloads {
-		e := g.made(eventlog.NewEvent(p))
+		e := event.New(p)
 		if g.append("s", e); id.IsZero() {
 			id = e.ID
 		}
@@ -63,27 +65,27 @@ func onGarden(t *testing.T, test func(t *testing.T, g *garden)) {
 	onStores(t, func(t *testing.T, log *eventlog.Log) { test(t, &garden{t: t, log: log}) })
 }
 
-func child(state eventlog.ChildState) eventlog.Child {
-	return eventlog.Child{State: state, ChildID: "c"}
+func child(state event.ChildState) event.Child {
+	return event.Child{State: state, ChildID: "c"}
 }
 
 func TestWhatIsPending(t *testing.T) {
 	for _, tt := range []struct {
 		name        string
-		open, close eventlog.Payload // close in the state that open leaves
+		open, close event.Payload // close in the state that open leaves
 		want        string
 	}{
 		{"call", says(calls("a")), gives("a", "A"), "call a of tool at 2"},
-		{"wait", eventlog.Wait{State: eventlog.WaitStateStarted, WaitID: "w"}, eventlog.Wait{State: eventlog.WaitStateResolved, WaitID: "w"}, "wait w at 2"},
-		{"approval", eventlog.ApprovalRequest{InterruptID: "i"}, eventlog.ApprovalResolution{InterruptID: "i", Decision: eventlog.Denied}, "approval i at 2"},
-		{"canceled approval", eventlog.ApprovalRequest{InterruptID: "i"}, eventlog.ApprovalCancelation{InterruptID: "i"}, "approval i at 2"},
-		{"effect", eventlog.EffectIntent{Key: "k", Class: eventlog.EffectPure}, eventlog.EffectCompletion{Key: "k"}, "effect k at 2"},
-		{"failed effect", eventlog.EffectIntent{Key: "k", Class: eventlog.EffectPure}, eventlog.EffectCompletion{Key: "k", Error: &eventlog.EffectError{Code: "no"}}, "effect k at 2"},
-		{"child", child(eventlog.ChildStateRequested), child(eventlog.ChildStateCompleted), "child c requested at 2"},
-		{"failed child", child(eventlog.ChildStateBlocked), child(eventlog.ChildStateFailed), "child c blocked at 2"},
-		{"canceled child", child(eventlog.ChildStateStarted), child(eventlog.ChildStateCanceled), "child c started at 2"},
-		{"claim", eventlog.RunClaim{Epoch: 3}, eventlog.RunRelease{Epoch: 3}, "claim 3 at 2"},
-		{"turn", eventlog.TurnStart{Index: 5}, eventlog.TurnCompletion{Status: eventlog.TurnStatusAborted}, "turn 5 at 2"},
+		{"wait", event.Wait{State: event.WaitStateStarted, WaitID: "w"}, event.Wait{State: event.WaitStateResolved, WaitID: "w"}, "wait w at 2"},
+		{"approval", event.ApprovalRequest{InterruptID: "i"}, event.ApprovalResolution{InterruptID: "i", Decision: event.Denied}, "approval i at 2"},
+		{"canceled approval", event.ApprovalRequest{InterruptID: "i"}, event.ApprovalCancelation{InterruptID: "i"}, "approval i at 2"},
+		{"effect", event.EffectIntent{Key: "k", Class: event.EffectPure}, event.EffectCompletion{Key: "k"}, "effect k at 2"},
+		{"failed effect", event.EffectIntent{Key: "k", Class: event.EffectPure}, event.EffectCompletion{Key: "k", Error: &event.EffectError{Code: "no"}}, "effect k at 2"},
+		{"child", child(event.ChildStateRequested), child(event.ChildStateCompleted), "child c requested at 2"},
+		{"failed child", child(event.ChildStateBlocked), child(event.ChildStateFailed), "child c blocked at 2"},
+		{"canceled child", child(event.ChildStateStarted), child(event.ChildStateCanceled), "child c started at 2"},
+		{"claim", event.RunClaim{Epoch: 3}, event.RunRelease{Epoch: 3}, "claim 3 at 2"},
+		{"turn", event.TurnStart{Index: 5}, event.TurnCompletion{Status: event.TurnStatusAborted}, "turn 5 at 2"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			onGarden(t, func(t *testing.T, g *garden) {
@@ -95,15 +97,15 @@ func TestWhatIsPending(t *testing.T) {
 				same(t, "still open", []string{tt.want}, g.pending())
 				g.do(tt.close) // 4
 				same(t, "closed", 0, len(g.pending()))
-				g.do(eventlog.HeadMove{To: 1})
+				g.do(event.HeadMove{To: 1})
 				same(t, "rewound", 0, len(g.pending()))
 				path := tt.name == "call" || tt.name == "wait" || tt.name == "turn"
-				if g.do(eventlog.HeadMove{To: 3}); path { // to where it was open
+				if g.do(event.HeadMove{To: 3}); path { // to where it was open
 					same(t, "open again", []string{tt.want}, g.pending())
 				} else {
 					same(t, "a fact of the session", 0, len(g.pending()))
 				}
-				g.do(eventlog.HeadMove{To: 4})
+				g.do(event.HeadMove{To: 4})
 				same(t, "recovered", 0, len(g.pending()))
 			})
 		})
@@ -112,22 +114,22 @@ func TestWhatIsPending(t *testing.T) {
 
 func TestATurnThatHibernates(t *testing.T) {
 	onGarden(t, func(t *testing.T, g *garden) {
-		turn := g.do(eventlog.TurnStart{})
-		hibernate := func(id string) eventlog.TurnHibernation {
-			return eventlog.TurnHibernation{TurnID: turn, Cursor: eventlog.Cursor{ID: id, Kind: "review"}, SnapshotID: "snap-" + id}
+		turn := g.do(event.TurnStart{})
+		hibernate := func(id string) event.TurnHibernation {
+			return event.TurnHibernation{TurnID: turn, Cursor: event.Cursor{ID: id, Kind: "review"}, SnapshotID: "snap-" + id}
 		}
 		g.do(hibernate("x")) // 2
 		same(t, "laid down", []string{"turn 0 at 1", "cursor x at 2"}, g.pending())
 		p, err := projection.LoadPending(bg, g.log, "s")
 		g.allow(err)
 		same(t, "its snapshot", "snap-x", p.Cursor.SnapshotID)
-		g.do(eventlog.TurnResumption{TurnID: turn, CursorID: "x"}) // 3
+		g.do(event.TurnResumption{TurnID: turn, CursorID: "x"}) // 3
 		same(t, "resumed", []string{"turn 0 at 1"}, g.pending())
 		g.do(hibernate("y")) // 4
 		same(t, "and again", []string{"turn 0 at 1", "cursor y at 4"}, g.pending())
-		g.do(eventlog.HeadMove{To: 2}) // 5: its cursor was consumed
+		g.do(event.HeadMove{To: 2}) // 5: its cursor was consumed
 		same(t, "rewound", []string{"turn 0 at 1"}, g.pending())
-		g.do(eventlog.HeadMove{To: 4}, eventlog.TurnCompletion{TurnID: turn, Status: eventlog.TurnStatusCompleted})
+		g.do(event.HeadMove{To: 4}, event.TurnCompletion{TurnID: turn, Status: event.TurnStatusCompleted})
 		same(t, "ended", 0, len(g.pending()))
 	})
 }
@@ -135,17 +137,17 @@ func TestATurnThatHibernates(t *testing.T) {
 // A turn far behind others is found to be over, or open, in the log.
 func TestATurnBehindManyOthers(t *testing.T) {
 	onGarden(t, func(t *testing.T, g *garden) {
-		first := g.do(eventlog.TurnStart{Index: 7})
-		cursor := eventlog.TurnHibernation{TurnID: first, Cursor: eventlog.Cursor{ID: "x", Kind: "wait"}}
-		g.do(cursor, eventlog.TurnResumption{TurnID: first, CursorID: "x"})                // 2, 3
-		g.do(eventlog.TurnCompletion{TurnID: first, Status: eventlog.TurnStatusCompleted}) // 4
+		first := g.do(event.TurnStart{Index: 7})
+		cursor := event.TurnHibernation{TurnID: first, Cursor: event.Cursor{ID: "x", Kind: "wait"}}
+		g.do(cursor, event.TurnResumption{TurnID: first, CursorID: "x"})             // 2, 3
+		g.do(event.TurnCompletion{TurnID: first, Status: event.TurnStatusCompleted}) // 4
 		for range 40 {
-			id := g.do(eventlog.TurnStart{})
-			g.do(eventlog.TurnResumption{TurnID: id, CursorID: "y"}, eventlog.TurnCompletion{TurnID: id, Status: eventlog.TurnStatusCompleted})
+			id := g.do(event.TurnStart{})
+			g.do(event.TurnResumption{TurnID: id, CursorID: "y"}, event.TurnCompletion{TurnID: id, Status: event.TurnStatusCompleted})
 		}
-		g.do(eventlog.HeadMove{To: 3})
+		g.do(event.HeadMove{To: 3})
 		same(t, "before its end", []string{"turn 7 at 1"}, g.pending())
-		g.do(eventlog.HeadMove{To: 4})
+		g.do(event.HeadMove{To: 4})
 		same(t, "at its end", 0, len(g.pending()))
 	})
 }
@@ -153,9 +155,9 @@ func TestATurnBehindManyOthers(t *testing.T) {
 // An end that names no turn, as imports have it, is that of the turn before it.
 func TestAnEndOfNoNamedTurn(t *testing.T) {
 	onGarden(t, func(t *testing.T, g *garden) {
-		g.do(eventlog.TurnStart{Index: 0}, eventlog.TurnCompletion{Status: eventlog.TurnStatusCompleted})
+		g.do(event.TurnStart{Index: 0}, event.TurnCompletion{Status: event.TurnStatusCompleted})
 		same(t, "ended", 0, len(g.pending()))
-		g.do(eventlog.TurnStart{Index: 1})
+		g.do(event.TurnStart{Index: 1})
 		same(t, "the next one", []string{"turn 1 at 3"}, g.pending())
 	})
 }
@@ -185,12 +187,12 @@ func TestPendingOfAnotherSet(t *testing.T) {
 }
 
 func TestFindTool(t *testing.T) {
-	start := func(id, key string) eventlog.ToolStart {
-		return eventlog.ToolStart{CallID: id, Name: "look", IdempotencyKey: key, Arguments: []byte(`{"of":"` + id + `"}`)}
+	start := func(id, key string) event.ToolStart {
+		return event.ToolStart{CallID: id, Name: "look", IdempotencyKey: key, Arguments: []byte(`{"of":"` + id + `"}`)}
 	}
-	end := func(id, key, text string) eventlog.ToolCompletion {
-		return eventlog.ToolCompletion{CallID: id, Name: "look", IdempotencyKey: key, IsError: text == "", Error: map[bool]string{true: "gone"}[text == ""],
-			Content: []eventlog.Part{eventlog.Text(text)}, DurationMS: 12}
+	end := func(id, key, text string) event.ToolCompletion {
+		return event.ToolCompletion{CallID: id, Name: "look", IdempotencyKey: key, IsError: text == "", Error: map[bool]string{true: "gone"}[text == ""],
+			Content: []event.Part{event.Text(text)}, DurationMS: 12}
 	}
 	onGarden(t, func(t *testing.T, g *garden) {
 		g.do(start("a", "k1"), end("a", "k1", "first"))              // 1, 2
@@ -198,7 +200,7 @@ func TestFindTool(t *testing.T) {
 		g.do(start("k1", "k2"))                                      // 5: its call id is another's key
 		g.do(end("c", "", "never started"), start("d", "k3"))        // 6, 7
 		g.do(end("d", "k3", ""), start("e", "k4"), start("f", "k5")) // 8, 9, 10
-		_, err := g.log.Redact(bg, "s", "test", 9)
+		_, err := erase.Redact(bg, g.log, "s", []int64{9}, erase.RedactOptions{Reason: "test"})
 		g.allow(err)
 		for key, want := range map[string]string{
 			"k1": "b k1 3-4 {\"of\":\"b\"} [second] ",
@@ -228,7 +230,7 @@ func TestFindTool(t *testing.T) {
 				t.Errorf("%q: %v", key, err)
 			}
 		}
-		g.do(eventlog.HeadMove{To: 2})
+		g.do(event.HeadMove{To: 2})
 		x, err := projection.FindTool(bg, g.log, "s", "k1")
 		g.allow(err)
 		same(t, "on the path", "a", x.CallID)

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 )
 
 // Trigger says what gave the opportunity for a snapshot.
@@ -34,8 +34,8 @@ type Opportunity struct {
 	TurnIndex int
 	// Digest is the state's, Previous that of the set's newest snapshot on the
 	// path, empty if there is none.
-	Digest   eventlog.Digest
-	Previous eventlog.Digest
+	Digest   event.Digest
+	Previous event.Digest
 	// Events is how many events the path has, and Age how old it is, since the
 	// newest snapshot, or from the path's start. Snapshots are not counted.
 	Events int

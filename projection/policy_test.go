@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
 	"github.com/convlog/convlog/projection"
@@ -19,11 +20,7 @@ func sayer(t *testing.T, log *eventlog.Log) func(texts ...string) {
 	return func(texts ...string) {
 		t.Helper()
 		for _, text := range texts {
-			e, err := eventlog.NewUserMessage(text)
-			if err == nil {
-				_, err = log.Append(context.Background(), "s", eventlog.Any, e)
-			}
-			if err != nil {
+			if _, err := log.Append(context.Background(), "s", eventlog.Any(), event.UserMessage(text)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -31,8 +28,8 @@ func sayer(t *testing.T, log *eventlog.Log) func(texts ...string) {
 }
 
 // newest is a fold of the newest text only, so that contents come back.
-var newest = projection.Projection[string]{Name: "newest", Version: 1, Apply: func(s *string, e *eventlog.Event) error {
-	m, ok, err := e.Message()
+var newest = projection.Projection[string]{Name: "newest", Version: 1, Apply: func(s *string, e *event.Event) error {
+	m, ok, err := event.Decode[event.Message](e)
 	if ok && err == nil {
 		*s = m.Text()
 	}
@@ -114,7 +111,7 @@ func TestContentThatComesBackKeepsThreeOccurrences(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var taken []eventlog.Snapshot
+		var taken []event.Snapshot
 		for _, text := range []string{"A", "B", "B", "A"} {
 			say(text)
 			if err := live.Follow(ctx); err != nil {
@@ -221,15 +218,15 @@ func TestBodiesWeighLessThanTheLog(t *testing.T) {
 		}
 		var said, kept int64
 		bodies := 0
-		for e, err := range log.Read(ctx, "s", eventlog.All) {
+		for e, err := range log.Read(ctx, "s", eventlog.All()) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if e.Type.Name() != eventlog.ProjectionSnapshotted {
+			if e.Type.Name() != event.ProjectionSnapshotted {
 				said += int64(len(e.Line()))
 				continue
 			}
-			s, _, err := e.Snapshot()
+			s, _, err := event.Decode[event.Snapshot](&e)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -6,7 +6,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 )
 
 // Projection folds the events of a session into a state of type S. Functions
@@ -22,12 +22,12 @@ type Projection[S any] struct {
 	// orphaned ones and a fork's shared prefix included; Apply picks those of
 	// session scope, and cost and usage of all, and clears at session_forked
 	// what a fork does not inherit.
-	Scope eventlog.Scope
+	Scope event.Scope
 	// New makes the state before the first event; nil is the zero S.
 	New func() S
 	// Apply folds one event. The event may be kept, not modified. An error ends
 	// the replay.
-	Apply func(s *S, e *eventlog.Event) error
+	Apply func(s *S, e *event.Event) error
 	// Encode and Decode turn a state into one JSON value and back; nil is
 	// encoding by package json. Decode must accept no more than Encode makes.
 	Encode func(s *S) (jsontext.Value, error)
@@ -36,7 +36,7 @@ type Projection[S any] struct {
 	// JSON of its encoding. Where ids, seqs or times are part of the encoding it
 	// leaves them out. An empty digest says that the state is no content: it
 	// then has no part in the digest of a set.
-	Digest func(s *S) (eventlog.Digest, error)
+	Digest func(s *S) (event.Digest, error)
 }
 
 // Part is a Projection of any state, as an element of a Set. Only Projection
@@ -61,12 +61,12 @@ func (p Projection[S]) begin() fold {
 type fold interface {
 	name() string
 	version() int
-	scope() eventlog.Scope
+	scope() event.Scope
 	reset()
-	apply(e *eventlog.Event) error
+	apply(e *event.Event) error
 	encode() (jsontext.Value, error)
 	decode(body jsontext.Value) error
-	digest() (eventlog.Digest, error)
+	digest() (event.Digest, error)
 	// keep gives a function that puts the state back to what it is now, as often as
 	// it is called.
 	keep() (back func() error, err error)
@@ -81,9 +81,9 @@ type folded[S any] struct {
 	state S
 }
 
-func (f *folded[S]) name() string          { return f.Name }
-func (f *folded[S]) version() int          { return f.Version }
-func (f *folded[S]) scope() eventlog.Scope { return f.Scope }
+func (f *folded[S]) name() string       { return f.Name }
+func (f *folded[S]) version() int       { return f.Version }
+func (f *folded[S]) scope() event.Scope { return f.Scope }
 
 func (f *folded[S]) reset() {
 	var zero S
@@ -93,7 +93,7 @@ func (f *folded[S]) reset() {
 	}
 }
 
-func (f *folded[S]) apply(e *eventlog.Event) error {
+func (f *folded[S]) apply(e *event.Event) error {
 	if err := f.Apply(&f.state, e); err != nil {
 		return &FoldError{Projection: f.Name, Session: e.SessionID, Seq: e.Seq, Type: e.Type, Err: err}
 	}
@@ -121,7 +121,7 @@ func (f *folded[S]) decode(body jsontext.Value) (err error) {
 	return err
 }
 
-func (f *folded[S]) digest() (eventlog.Digest, error) {
+func (f *folded[S]) digest() (event.Digest, error) {
 	if f.Digest != nil {
 		return f.Digest(&f.state)
 	}
@@ -155,10 +155,10 @@ func Canonical(v jsontext.Value) (jsontext.Value, error) {
 }
 
 // CanonicalDigest is the digest of v's canonical JSON.
-func CanonicalDigest(v jsontext.Value) (eventlog.Digest, error) {
+func CanonicalDigest(v jsontext.Value) (event.Digest, error) {
 	c, err := Canonical(v)
 	if err != nil {
 		return "", err
 	}
-	return eventlog.DigestOf(c), nil
+	return event.DigestOf(c), nil
 }

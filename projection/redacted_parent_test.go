@@ -5,18 +5,21 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
 	"github.com/convlog/convlog/projection"
+	"github.com/convlog/convlog/upkeep/erase"
+	"github.com/convlog/convlog/upkeep/verify"
 )
 
 // A Live on a fork, or on a fork of that, learns that something it shares was
 // redacted, and makes no body with it.
 func TestALiveOnAForkForgetsWhatItsParentRedacts(t *testing.T) {
 	onCounted(t, func(t *testing.T, g *garden, _ *counted) {
-		g.append("s", g.made(eventlog.NewUserMessage("the secret")))
+		g.append("s", event.UserMessage("the secret"))
 		for range 3 {
-			g.append("s", g.made(eventlog.NewUserMessage("more")))
+			g.append("s", event.UserMessage("more"))
 		}
 		for i, from := range []string{"s", "f0", "s"} {
 			at := []fork.Point{fork.AtSeq(3), fork.Head(), fork.AtSeq(0)}[i]
@@ -29,7 +32,7 @@ func TestALiveOnAForkForgetsWhatItsParentRedacts(t *testing.T) {
 			lives[name] = g.resume(name, projection.LiveOptions{})
 		}
 		before := g.head("none")
-		_, err := g.log.Redact(bg, "s", "test", 1, 4)
+		_, err := erase.Redact(bg, g.log, "s", []int64{1, 4}, erase.RedactOptions{Reason: "test"})
 		g.allow(err)
 		for name, live := range lives {
 			if _, _, err := live.Snapshot(bg, projection.Request{Body: true}); !errors.Is(err, eventlog.ErrConflict) {
@@ -44,12 +47,12 @@ func TestALiveOnAForkForgetsWhatItsParentRedacts(t *testing.T) {
 				if strings.Contains(string(e.Data), "the secret") {
 					t.Errorf("%s: event %d holds %s", name, e.Seq, e.Data)
 				}
-				if note, ok, err := e.RedactionNote(); ok && e.SessionID == name {
+				if note, ok, err := event.Decode[event.RedactionNote](&e); ok && e.SessionID == name {
 					g.allow(err)
 					same(t, "named in "+name, []int64{1}, note.Seqs)
 				}
 			}
-			report, err := g.log.Verify(bg, name)
+			report, err := verify.Session(bg, g.log, name)
 			g.allow(err)
 			same(t, "defects of "+name, 0, len(report.Defects))
 		}

@@ -6,7 +6,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 )
 
 // Entry is one message of a history.
@@ -16,7 +16,7 @@ type Entry struct {
 	Seq int64
 	// Seqs are all events of a group that was folded into one message.
 	Seqs    []int64
-	Message eventlog.Message
+	Message event.Message
 	// Context is the kind of a context, "context" where it has none; it is empty
 	// for messages.
 	Context string
@@ -58,7 +58,7 @@ type RenderOptions struct {
 	DemoteSystem bool
 	// ContextRole is who says contexts and what a compaction sums up; the user if
 	// empty.
-	ContextRole eventlog.Role
+	ContextRole event.Role
 }
 
 // What stands in the place of content that is not there.
@@ -96,7 +96,7 @@ func optionsOf(o []RenderOptions) (first RenderOptions) {
 		first = o[0]
 	}
 	if first.ContextRole == "" {
-		first.ContextRole = eventlog.User
+		first.ContextRole = event.User
 	}
 	return first
 }
@@ -126,7 +126,7 @@ func executedBefore(executions []item, until int64) int {
 type piece struct {
 	seq     int64 // of the event
 	source  int64 // the seq that decides what was cleared: of a literal, its compaction's
-	message eventlog.Message
+	message event.Message
 	context string
 	prefix  bool
 	made    Made
@@ -139,7 +139,7 @@ func (it *item) read(p *piece) error {
 		p.seq = 0
 	}
 	if err := it.readInto(p); err != nil {
-		return fmt.Errorf("render event %d: %w: %w", it.seq, eventlog.ErrInvalidPayload, err)
+		return fmt.Errorf("render event %d: %w: %w", it.seq, event.ErrInvalidPayload, err)
 	}
 	return nil
 }
@@ -151,14 +151,14 @@ func (it *item) readInto(p *piece) error {
 	if it.kind != contextItem {
 		return json.Unmarshal(it.data, &p.message)
 	}
-	var c eventlog.ContextEntry
+	var c event.ContextEntry
 	err := json.Unmarshal(it.data, &c)
 	p.fromContext(c)
 	return err
 }
 
-func (p *piece) fromContext(c eventlog.ContextEntry) {
-	p.message, p.context, p.prefix = eventlog.Message{Parts: c.Parts, Extra: c.Extra}, c.Kind, c.Placement == eventlog.AsPrefix
+func (p *piece) fromContext(c event.ContextEntry) {
+	p.message, p.context, p.prefix = event.Message{Parts: c.Parts, Extra: c.Extra}, c.Kind, c.Placement == event.AsPrefix
 	if p.context == "" {
 		p.context = "context"
 	}
@@ -169,14 +169,14 @@ func (p *piece) fromContext(c eventlog.ContextEntry) {
 func (it *item) readRedacted(p *piece) error {
 	p.made = MadeRedacted
 	if it.kind.plain() == contextItem {
-		var c eventlog.ContextEntry
+		var c event.ContextEntry
 		err := json.Unmarshal(it.data, &c)
-		c.Parts = []eventlog.Part{eventlog.Text(redactedText)}
+		c.Parts = []event.Part{event.Text(redactedText)}
 		p.fromContext(c)
 		return err
 	}
 	var kept struct {
-		eventlog.Message
+		event.Message
 		Calls   []string `json:"calls"`
 		Results []string `json:"results"`
 	}
@@ -185,30 +185,30 @@ func (it *item) readRedacted(p *piece) error {
 	}
 	p.message = kept.Message
 	if len(kept.Results) == 0 {
-		p.message.Parts = append(p.message.Parts, eventlog.Text(redactedText))
+		p.message.Parts = append(p.message.Parts, event.Text(redactedText))
 	}
 	for _, id := range kept.Calls {
-		p.message.Parts = append(p.message.Parts, eventlog.ToolCall(id, "redacted", nil))
+		p.message.Parts = append(p.message.Parts, event.ToolCall(id, "redacted", nil))
 	}
 	for _, id := range kept.Results {
-		p.message.Parts = append(p.message.Parts, eventlog.ToolResult(id, "", eventlog.Text(redactedText)))
+		p.message.Parts = append(p.message.Parts, event.ToolResult(id, "", event.Text(redactedText)))
 	}
 	return nil
 }
 
 // executed is the result of a tool_completed.
-func (it *item) executed() (callID string, result eventlog.Part, err error) {
-	var t eventlog.ToolCompletion
+func (it *item) executed() (callID string, result event.Part, err error) {
+	var t event.ToolCompletion
 	if err := json.Unmarshal(it.data, &t); err != nil {
-		return "", result, fmt.Errorf("render event %d: %w: %w", it.seq, eventlog.ErrInvalidPayload, err)
+		return "", result, fmt.Errorf("render event %d: %w: %w", it.seq, event.ErrInvalidPayload, err)
 	}
 	switch {
 	case it.kind.isRedacted():
-		t.Content = []eventlog.Part{eventlog.Text(redactedText)}
+		t.Content = []event.Part{event.Text(redactedText)}
 	case len(t.Content) == 0 && t.Error != "":
-		t.Content = []eventlog.Part{eventlog.Text(t.Error)}
+		t.Content = []event.Part{event.Text(t.Error)}
 	}
-	result = eventlog.ToolResult(t.CallID, t.Name, t.Content...)
+	result = event.ToolResult(t.CallID, t.Name, t.Content...)
 	result.IsError = t.IsError || t.Error != ""
 	return t.CallID, result, nil
 }
@@ -223,7 +223,7 @@ func executedCall(data jsontext.Value) (string, error) {
 }
 
 // resultIDs are the calls whose results a message_added carries.
-func resultIDs(e *eventlog.Event) (ids []string, err error) {
+func resultIDs(e *event.Event) (ids []string, err error) {
 	if e.Redacted() {
 		var kept struct {
 			Results []string `json:"results"`
@@ -233,13 +233,13 @@ func resultIDs(e *eventlog.Event) (ids []string, err error) {
 	}
 	var m struct {
 		Parts []struct {
-			Type   eventlog.PartType `json:"type"`
-			CallID string            `json:"call_id"`
+			Type   event.PartType `json:"type"`
+			CallID string         `json:"call_id"`
 		} `json:"parts"`
 	}
 	err = json.Unmarshal(e.Data, &m)
 	for _, p := range m.Parts {
-		if p.Type == eventlog.ToolResultPart {
+		if p.Type == event.ToolResultPart {
 			ids = append(ids, p.CallID)
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 )
 
 // layout puts a history in order, block by block: a block is what came between
@@ -50,7 +50,7 @@ type block struct {
 
 type groupKey struct {
 	group string
-	role  eventlog.Role
+	role  event.Role
 }
 
 // block lays out the items of a block and appends it. In the first one, which
@@ -115,17 +115,17 @@ func (b *block) context(p *piece) {
 // said takes in a message: its results go to their calls, the rest stands where
 // it is.
 func (b *block) said(p *piece) {
-	results, rest := split(p.message.Parts, eventlog.ToolResultPart)
+	results, rest := split(p.message.Parts, event.ToolResultPart)
 	for _, r := range results {
 		b.result(p, r, len(results) == 1)
 	}
 	m := p.message
 	m.Parts = rest
-	if m.Role == eventlog.Tool {
-		m.Role = eventlog.User // what came along with the results
+	if m.Role == event.Tool {
+		m.Role = event.User // what came along with the results
 	}
-	if m.Role != eventlog.Assistant {
-		_, m.Parts = split(m.Parts, eventlog.ToolCallPart)
+	if m.Role != event.Assistant {
+		_, m.Parts = split(m.Parts, event.ToolCallPart)
 	}
 	if len(m.Parts) == 0 {
 		return
@@ -134,7 +134,7 @@ func (b *block) said(p *piece) {
 }
 
 // split takes the parts of one type out of the others.
-func split(parts []eventlog.Part, t eventlog.PartType) (of, others []eventlog.Part) {
+func split(parts []event.Part, t event.PartType) (of, others []event.Part) {
 	n := 0
 	for i := range parts {
 		if parts[i].Type == t {
@@ -156,7 +156,7 @@ func split(parts []eventlog.Part, t eventlog.PartType) (of, others []eventlog.Pa
 
 // grouped adds a message, or its parts to the message that it is a piece of.
 // The calls of from on are new.
-func (b *block) grouped(p *piece, m eventlog.Message) (n *node, from int) {
+func (b *block) grouped(p *piece, m event.Message) (n *node, from int) {
 	key := groupKey{m.Group, m.Role}
 	if n = b.groups[key]; m.Group != "" && n != nil {
 		from = len(n.entry.Message.Parts)
@@ -171,7 +171,7 @@ func (b *block) grouped(p *piece, m eventlog.Message) (n *node, from int) {
 }
 
 // fold adds a further piece of the same message.
-func (e *Entry) fold(seq int64, m eventlog.Message, made Made) {
+func (e *Entry) fold(seq int64, m event.Message, made Made) {
 	if len(e.Seqs) == 0 && e.Seq > 0 {
 		e.Seqs = []int64{e.Seq}
 	}
@@ -202,8 +202,8 @@ func (e *Entry) fold(seq int64, m eventlog.Message, made Made) {
 
 // calls notes the calls of a message; one that repeats in it is left out.
 func (b *block) calls(n *node, from int) {
-	repeats := func(p eventlog.Part) bool {
-		if p.Type != eventlog.ToolCallPart {
+	repeats := func(p event.Part) bool {
+		if p.Type != event.ToolCallPart {
 			return false
 		}
 		if n.makes(p.CallID) {
@@ -228,9 +228,9 @@ func (n *node) makes(id string) bool {
 
 // result gives a result to its call. One whose call was rendered into a request
 // as interrupted comes late, as a message; one without a call is left out.
-func (b *block) result(p *piece, part eventlog.Part, alone bool) {
+func (b *block) result(p *piece, part event.Part, alone bool) {
 	m := p.message
-	m.Role, m.Parts = eventlog.Tool, []eventlog.Part{part}
+	m.Role, m.Parts = event.Tool, []event.Part{part}
 	if !alone {
 		m.Extra = nil
 	}
@@ -246,8 +246,8 @@ func (b *block) result(p *piece, part eventlog.Part, alone bool) {
 		return
 	}
 	b.answered[part.CallID] = MadeLate
-	note := eventlog.Text(fmt.Sprintf("[late result of call %s]", part.CallID))
-	e.Message.Role, e.Message.Parts = eventlog.User, append([]eventlog.Part{note}, part.Content...)
+	note := event.Text(fmt.Sprintf("[late result of call %s]", part.CallID))
+	e.Message.Role, e.Message.Parts = event.User, append([]event.Part{note}, part.Content...)
 	e.Made = MadeLate
 	b.add(e)
 }
@@ -256,7 +256,7 @@ func (b *block) result(p *piece, part eventlog.Part, alone bool) {
 func (l *layout) clear(e *Entry, source int64) {
 	part := &e.Message.Parts[0]
 	if source < l.cleared[part.CallID] {
-		part.Content = []eventlog.Part{eventlog.Text(clearedText)}
+		part.Content = []event.Part{event.Text(clearedText)}
 		e.Made = MadeCleared
 	}
 }
@@ -270,7 +270,7 @@ func (b *block) executed(executions []item) error {
 			return err
 		}
 		if c := b.open[id].unanswered(); c != nil {
-			c.result = &Entry{Seq: x.seq, Message: eventlog.Message{Role: eventlog.Tool, Parts: []eventlog.Part{result}}, Made: MadeExecution}
+			c.result = &Entry{Seq: x.seq, Message: event.Message{Role: event.Tool, Parts: []event.Part{result}}, Made: MadeExecution}
 			b.clear(c.result, x.seq)
 		}
 	}
@@ -284,8 +284,8 @@ func (b *block) emit() {
 		b.show(n.entry)
 		for _, c := range n.calls {
 			if c.result == nil {
-				c.result = &Entry{Made: MadeInterrupted, Message: eventlog.Message{Role: eventlog.Tool,
-					Parts: []eventlog.Part{eventlog.InterruptedResult(c.id, c.name, eventlog.Text(interruptedText))}}}
+				c.result = &Entry{Made: MadeInterrupted, Message: event.Message{Role: event.Tool,
+					Parts: []event.Part{event.InterruptedResult(c.id, c.name, event.Text(interruptedText))}}}
 			}
 			b.answered[c.id] = c.result.Made
 			b.show(*c.result)
@@ -299,8 +299,8 @@ func (l *layout) show(e Entry) {
 	if e.Context != "" {
 		m.Role = l.options.ContextRole
 	}
-	if l.options.DemoteSystem && (m.Role == eventlog.System || m.Role == eventlog.Developer) {
-		m.Role = eventlog.User
+	if l.options.DemoteSystem && (m.Role == event.System || m.Role == event.Developer) {
+		m.Role = event.User
 	}
 	m.Parts = l.options.parts(m)
 	if len(m.Parts) > 0 {
@@ -309,12 +309,12 @@ func (l *layout) show(e Entry) {
 }
 
 // parts are those of m that whom it is rendered for understands.
-func (o *RenderOptions) parts(m *eventlog.Message) []eventlog.Part {
+func (o *RenderOptions) parts(m *event.Message) []event.Part {
 	same := (o.Provider == "" || o.Provider == m.Provider) && (o.Model == "" || o.Model == m.Model)
-	if same || m.Role != eventlog.Assistant {
+	if same || m.Role != event.Assistant {
 		return m.Parts
 	}
-	kept := make([]eventlog.Part, 0, len(m.Parts))
+	kept := make([]event.Part, 0, len(m.Parts))
 	for _, p := range m.Parts {
 		if !signed(&p) {
 			kept = append(kept, p)
@@ -324,11 +324,11 @@ func (o *RenderOptions) parts(m *eventlog.Message) []eventlog.Part {
 }
 
 // signed reports whether only the model that made a part understands it.
-func signed(p *eventlog.Part) bool {
+func signed(p *event.Part) bool {
 	switch p.Type {
-	case eventlog.ReasoningPart:
+	case event.ReasoningPart:
 		return p.Signature != "" || p.Encrypted != "" || p.Redacted
-	case eventlog.OpaquePart:
+	case event.OpaquePart:
 		return true
 	default:
 		return false

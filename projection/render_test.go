@@ -10,63 +10,65 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/projection"
+	"github.com/convlog/convlog/upkeep/erase"
 )
 
 func TestRenderings(t *testing.T) {
-	made := func(m eventlog.Message, provider, model string) eventlog.Message {
+	made := func(m event.Message, provider, model string) event.Message {
 		m.Provider, m.Model = provider, model
 		return m
 	}
-	thought := eventlog.Reasoning("hm", "signature")
-	system := eventlog.Message{Role: eventlog.System, Parts: []eventlog.Part{eventlog.Text("obey")}}
-	along := eventlog.Message{Role: eventlog.Tool, Parts: []eventlog.Part{
-		eventlog.ToolResult("b", "", eventlog.Text("B")), eventlog.Text("by the way"), eventlog.ToolResult("a", "", eventlog.Text("A"))}}
-	failed := eventlog.ToolCompletion{CallID: "a", Name: "tool", Error: "no such file"}
+	thought := event.Reasoning("hm", "signature")
+	system := event.Message{Role: event.System, Parts: []event.Part{event.Text("obey")}}
+	along := event.Message{Role: event.Tool, Parts: []event.Part{
+		event.ToolResult("b", "", event.Text("B")), event.Text("by the way"), event.ToolResult("a", "", event.Text("A"))}}
+	failed := event.ToolCompletion{CallID: "a", Name: "tool", Error: "no such file"}
 	for _, tt := range []struct {
 		name   string
-		events []eventlog.Payload
+		events []event.Payload
 		o      projection.RenderOptions
 		want   []string
 	}{
-		{"signed parts for who made them", []eventlog.Payload{made(says(thought, eventlog.Text("yes")), "p", "m")}, projection.RenderOptions{Provider: "p", Model: "m"},
+		{"signed parts for who made them", []event.Payload{made(says(thought, event.Text("yes")), "p", "m")}, projection.RenderOptions{Provider: "p", Model: "m"},
 			[]string{"1 assistant reasoning:hm yes"}},
-		{"signed parts for another model", []eventlog.Payload{made(says(thought, eventlog.Text("yes")), "p", "m")}, projection.RenderOptions{Provider: "p", Model: "n"},
+		{"signed parts for another model", []event.Payload{made(says(thought, event.Text("yes")), "p", "m")}, projection.RenderOptions{Provider: "p", Model: "n"},
 			[]string{"1 assistant yes"}},
-		{"signed parts for another provider", []eventlog.Payload{made(says(thought, eventlog.Opaque("blob", jsontext.Value(`1`)), eventlog.Text("yes")), "p", "m")},
+		{"signed parts for another provider", []event.Payload{made(says(thought, event.Opaque("blob", jsontext.Value(`1`)), event.Text("yes")), "p", "m")},
 			projection.RenderOptions{Provider: "q"}, []string{"1 assistant yes"}},
-		{"parts of nobody known", []eventlog.Payload{says(thought, eventlog.Reasoning("plain", ""))}, projection.RenderOptions{Provider: "q"},
+		{"parts of nobody known", []event.Payload{says(thought, event.Reasoning("plain", ""))}, projection.RenderOptions{Provider: "q"},
 			[]string{"1 assistant reasoning:plain"}},
-		{"nothing but signed parts", []eventlog.Payload{made(says(thought), "p", "m"), asks("well?")}, projection.RenderOptions{Provider: "q"},
+		{"nothing but signed parts", []event.Payload{made(says(thought), "p", "m"), asks("well?")}, projection.RenderOptions{Provider: "q"},
 			[]string{"2 user well?"}},
-		{"signed parts before a call", []eventlog.Payload{made(says(thought, calls("a")), "p", "m"), gives("a", "A")}, projection.RenderOptions{Provider: "q"},
+		{"signed parts before a call", []event.Payload{made(says(thought, calls("a")), "p", "m"), gives("a", "A")}, projection.RenderOptions{Provider: "q"},
 			[]string{"1 assistant call:a", "2 tool result:a=A"}},
-		{"the system", []eventlog.Payload{system, inPlace("note")}, projection.RenderOptions{}, []string{"1 system obey", "2 user {context} note"}},
-		{"the system demoted", []eventlog.Payload{system, inPlace("note")}, projection.RenderOptions{DemoteSystem: true}, []string{"1 user obey", "2 user {context} note"}},
-		{"contexts of the developer", []eventlog.Payload{inPlace("note")}, projection.RenderOptions{ContextRole: eventlog.Developer}, []string{"1 developer {context} note"}},
-		{"contexts of the developer demoted", []eventlog.Payload{inPlace("note")}, projection.RenderOptions{ContextRole: eventlog.Developer, DemoteSystem: true},
+		{"the system", []event.Payload{system, inPlace("note")}, projection.RenderOptions{}, []string{"1 system obey", "2 user {context} note"}},
+		{"the system demoted", []event.Payload{system, inPlace("note")}, projection.RenderOptions{DemoteSystem: true}, []string{"1 user obey", "2 user {context} note"}},
+		{"contexts of the developer", []event.Payload{inPlace("note")}, projection.RenderOptions{ContextRole: event.Developer}, []string{"1 developer {context} note"}},
+		{"contexts of the developer demoted", []event.Payload{inPlace("note")}, projection.RenderOptions{ContextRole: event.Developer, DemoteSystem: true},
 			[]string{"1 user {context} note"}},
-		{"results in one message, in another order", []eventlog.Payload{says(calls("a"), calls("b")), along}, projection.RenderOptions{},
+		{"results in one message, in another order", []event.Payload{says(calls("a"), calls("b")), along}, projection.RenderOptions{},
 			[]string{"1 assistant call:a call:b", "2 tool result:a=A", "2 tool result:b=B", "2 user by the way"}},
-		{"a recorded execution", []eventlog.Payload{says(calls("a")), failed}, projection.RenderOptions{},
+		{"a recorded execution", []event.Payload{says(calls("a")), failed}, projection.RenderOptions{},
 			[]string{"1 assistant call:a", "2 tool result:a=no such file <execution>"}},
-		{"a recorded execution that became a message", []eventlog.Payload{says(calls("a")), failed, gives("a", "A")}, projection.RenderOptions{},
+		{"a recorded execution that became a message", []event.Payload{says(calls("a")), failed, gives("a", "A")}, projection.RenderOptions{},
 			[]string{"1 assistant call:a", "3 tool result:a=A"}},
-		{"a recorded execution that a request saw", []eventlog.Payload{says(calls("a")), failed, stepped, gives("a", "A")}, projection.RenderOptions{},
+		{"a recorded execution that a request saw", []event.Payload{says(calls("a")), failed, stepped, gives("a", "A")}, projection.RenderOptions{},
 			[]string{"1 assistant call:a", "2 tool result:a=no such file <execution>"}},
-		{"an execution after the request", []eventlog.Payload{says(calls("a")), stepped, failed}, projection.RenderOptions{},
+		{"an execution after the request", []event.Payload{says(calls("a")), stepped, failed}, projection.RenderOptions{},
 			[]string{"1 assistant call:a", "0 tool result:a=[interrupted: the call gave no result] <interrupted>"}},
-		{"an interruption that is noted after the request", []eventlog.Payload{says(calls("a")), stepped,
-			eventlog.Message{Role: eventlog.Tool, Parts: []eventlog.Part{eventlog.InterruptedResult("a", "tool", eventlog.Text("gone"))}}}, projection.RenderOptions{},
+		{"an interruption that is noted after the request", []event.Payload{says(calls("a")), stepped,
+			event.Message{Role: event.Tool, Parts: []event.Part{event.InterruptedResult("a", "tool", event.Text("gone"))}}}, projection.RenderOptions{},
 			[]string{"1 assistant call:a", "0 tool result:a=[interrupted: the call gave no result] <interrupted>"}},
-		{"a call id that comes again", []eventlog.Payload{says(calls("a")), gives("a", "1"), says(calls("a")), gives("a", "2"), gives("a", "3")}, projection.RenderOptions{},
+		{"a call id that comes again", []event.Payload{says(calls("a")), gives("a", "1"), says(calls("a")), gives("a", "2"), gives("a", "3")}, projection.RenderOptions{},
 			[]string{"1 assistant call:a", "2 tool result:a=1", "3 assistant call:a", "4 tool result:a=2"}},
-		{"a call id that comes again in one message", []eventlog.Payload{piece("g", calls("a")), piece("g", calls("a"), calls("b")), gives("a", "1")}, projection.RenderOptions{},
+		{"a call id that comes again in one message", []event.Payload{piece("g", calls("a")), piece("g", calls("a"), calls("b")), gives("a", "1")}, projection.RenderOptions{},
 			[]string{"1 assistant call:a call:b", "3 tool result:a=1", "0 tool result:b=[interrupted: the call gave no result] <interrupted>"}},
-		{"calls of nobody who may call", []eventlog.Payload{eventlog.Message{Role: eventlog.User, Parts: []eventlog.Part{calls("a"), eventlog.Text("x")}}, gives("a", "1")},
+		{"calls of nobody who may call", []event.Payload{event.Message{Role: event.User, Parts: []event.Part{calls("a"), event.Text("x")}}, gives("a", "1")},
 			projection.RenderOptions{}, []string{"1 user x"}},
-		{"what is no conversation", []eventlog.Payload{eventlog.Handoff{ToAgent: "b"}, eventlog.External{Kind: "k"}, eventlog.TurnStart{}}, projection.RenderOptions{}, nil},
+		{"what is no conversation", []event.Payload{event.Handoff{ToAgent: "b"}, event.External{Kind: "k"}, event.TurnStart{}}, projection.RenderOptions{}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newStory(t, plainLog(t), "s")
@@ -83,13 +85,13 @@ func TestRenderings(t *testing.T) {
 }
 
 func TestPiecesOfAMessage(t *testing.T) {
-	first, last := piece("g", eventlog.Text("one")), piece("g", eventlog.Text("two"))
-	first.Usage, first.Provider = eventlog.Usage{OutputTokens: 1}, "p"
-	last.Usage, last.StopReason, last.ResponseID, last.Extra = eventlog.Usage{OutputTokens: 2}, "end", "r", jsontext.Value(`{"x":1}`)
-	want := eventlog.Message{Role: eventlog.Assistant, Provider: "p", Group: "g", Usage: last.Usage, StopReason: "end", ResponseID: "r",
-		Extra: last.Extra, Parts: []eventlog.Part{eventlog.Text("one"), eventlog.Text("two")}}
+	first, last := piece("g", event.Text("one")), piece("g", event.Text("two"))
+	first.Usage, first.Provider = event.Usage{OutputTokens: 1}, "p"
+	last.Usage, last.StopReason, last.ResponseID, last.Extra = event.Usage{OutputTokens: 2}, "end", "r", jsontext.Value(`{"x":1}`)
+	want := event.Message{Role: event.Assistant, Provider: "p", Group: "g", Usage: last.Usage, StopReason: "end", ResponseID: "r",
+		Extra: last.Extra, Parts: []event.Part{event.Text("one"), event.Text("two")}}
 	s := newStory(t, plainLog(t), "s")
-	s.add(first, asks("wait"), last, eventlog.Message{Role: eventlog.User, Group: "g", Parts: []eventlog.Part{eventlog.Text("mine")}})
+	s.add(first, asks("wait"), last, event.Message{Role: event.User, Group: "g", Parts: []event.Part{event.Text("mine")}})
 	transcript, err := projection.Load(context.Background(), s.log, "s", projection.Transcript)
 	if err != nil {
 		t.Fatal(err)
@@ -116,7 +118,7 @@ func TestTheTranscriptKeepsWhatACompactionCovers(t *testing.T) {
 		s := newStory(t, log, "s")
 		s.add(prefix("rules"))
 		s.exchange("a")
-		s.add(gives("b", "nobody asked"), eventlog.Compaction{Replace: true, Summary: "all"})
+		s.add(gives("b", "nobody asked"), event.Compaction{Replace: true, Summary: "all"})
 		v, err := projection.Load(context.Background(), log, "s", projection.Transcript)
 		if err != nil {
 			t.Fatal(err)
@@ -135,14 +137,14 @@ func TestTheTranscriptKeepsWhatACompactionCovers(t *testing.T) {
 func TestRedactedPayloadsKeepTheirPairs(t *testing.T) {
 	onStores(t, func(t *testing.T, log *eventlog.Log) {
 		s := newStory(t, log, "s")
-		s.add(prefix("secret"), asks("secret"), says(eventlog.Text("secret"), calls("a"), calls("b")), gives("a", "secret"),
-			eventlog.ToolCompletion{CallID: "b", Name: "tool", Content: []eventlog.Part{eventlog.Text("secret")}},
-			eventlog.Compaction{Covers: covers(2, 2), Summary: "secret"})
+		s.add(prefix("secret"), asks("secret"), says(event.Text("secret"), calls("a"), calls("b")), gives("a", "secret"),
+			event.ToolCompletion{CallID: "b", Name: "tool", Content: []event.Part{event.Text("secret")}},
+			event.Compaction{Covers: covers(2, 2), Summary: "secret"})
 		var seqs []int64
 		for seq := range s.seq {
 			seqs = append(seqs, seq+1)
 		}
-		if _, err := log.Redact(context.Background(), "s", "asked for", seqs...); err != nil {
+		if _, err := erase.Redact(context.Background(), log, "s", seqs, erase.RedactOptions{Reason: "asked for"}); err != nil {
 			t.Fatal(err)
 		}
 		entries := s.render()
@@ -166,7 +168,7 @@ func TestRedactedPayloadsKeepTheirPairs(t *testing.T) {
 		if diff := cmp.Diff(entries, again); diff != "" || err != nil {
 			t.Fatal(diff, err)
 		}
-		c := eventlog.Compaction{Covers: covers(3, 3), Summary: "s"}
+		c := event.Compaction{Covers: covers(3, 3), Summary: "s"}
 		if err := projection.CheckCompaction(context.Background(), log, "s", c); !errors.Is(err, projection.ErrSplitPair) {
 			t.Fatalf("a redacted call may leave its result: %v", err)
 		}
@@ -178,7 +180,7 @@ func TestACopyOfAStateStays(t *testing.T) {
 	ctx := context.Background()
 	s := newStory(t, plainLog(t), "s")
 	s.exchange("a")
-	s.add(says(calls("b")), eventlog.ToolCompletion{CallID: "b", Name: "tool", Error: "e"})
+	s.add(says(calls("b")), event.ToolCompletion{CallID: "b", Name: "tool", Error: "e"})
 	live, err := projection.Resume(ctx, s.log, "s", projection.Of("", projection.History))
 	if err != nil {
 		t.Fatal(err)
@@ -189,8 +191,8 @@ func TestACopyOfAStateStays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range []eventlog.Payload{gives("b", "B"), stepped, eventlog.Compaction{Cleared: []string{"a"}},
-		eventlog.Compaction{Covers: covers(2, 3), Summary: "short"}, asks("more"), eventlog.Compaction{Replace: true}} {
+	for _, p := range []event.Payload{gives("b", "B"), stepped, event.Compaction{Cleared: []string{"a"}},
+		event.Compaction{Covers: covers(2, 3), Summary: "short"}, asks("more"), event.Compaction{Replace: true}} {
 		s.add(p)
 		if err := live.Follow(ctx); err != nil {
 			t.Fatal(err)
@@ -204,14 +206,14 @@ func TestACopyOfAStateStays(t *testing.T) {
 
 // An Append refuses these; a log that a newer program wrote may hold them.
 func TestPayloadsOfNewerVersionsAreRefused(t *testing.T) {
-	for _, typ := range []eventlog.Type{"message_added/9", "context_added/9", "compaction_triggered/9", "step_started/9"} {
+	for _, typ := range []event.Type{"message_added/9", "context_added/9", "compaction_triggered/9", "step_started/9"} {
 		var h projection.HistoryState
-		e := eventlog.Event{Seq: 1, Type: typ, Data: jsontext.Value(`{"later":true}`)}
-		if err := projection.History.Apply(&h, &e); !errors.Is(err, eventlog.ErrVersion) {
+		e := event.Event{Seq: 1, Type: typ, Data: jsontext.Value(`{"later":true}`)}
+		if err := projection.History.Apply(&h, &e); !errors.Is(err, event.ErrVersion) {
 			t.Fatalf("%s: %v", typ, err)
 		}
 		var said projection.TranscriptState
-		if err := projection.Transcript.Apply(&said, &e); typ.Name() == eventlog.MessageAdded && !errors.Is(err, eventlog.ErrVersion) {
+		if err := projection.Transcript.Apply(&said, &e); typ.Name() == event.MessageAdded && !errors.Is(err, event.ErrVersion) {
 			t.Fatalf("transcript, %s: %v", typ, err)
 		}
 	}
@@ -220,8 +222,8 @@ func TestPayloadsOfNewerVersionsAreRefused(t *testing.T) {
 func FuzzDecodeHistory(f *testing.F) {
 	s := newStory(f, plainLog(f), "s")
 	s.exchange("a")
-	s.add(stepped, says(calls("b")), eventlog.ToolCompletion{CallID: "b", Name: "tool"}, eventlog.Compaction{Covers: covers(1, 1), Summary: "s",
-		Cleared: []string{"a"}, ReadFiles: []string{"f"}}, stepped, eventlog.StepCompletion{Step: 1})
+	s.add(stepped, says(calls("b")), event.ToolCompletion{CallID: "b", Name: "tool"}, event.Compaction{Covers: covers(1, 1), Summary: "s",
+		Cleared: []string{"a"}, ReadFiles: []string{"f"}}, stepped, event.StepCompletion{Step: 1})
 	body, err := projection.History.Encode(s.history())
 	if err != nil {
 		f.Fatal(err)

@@ -6,10 +6,12 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
 	"github.com/convlog/convlog/projection"
 	"github.com/convlog/convlog/store/jsonl"
+	"github.com/convlog/convlog/upkeep/repair"
 )
 
 // A snapshot that was taken before an event was lost holds what no replay has any
@@ -20,7 +22,7 @@ func TestASnapshotFromBeforeALossIsPassedOver(t *testing.T) {
 	log := eventlog.Open(jsonl.New(dir, jsonl.Options{Sync: jsonl.Never}))
 	defer func() { _ = log.Close() }()
 	g := &garden{t: t, log: log}
-	say := func(name, text string) { g.append(name, g.made(eventlog.NewUserMessage(text))) }
+	say := func(name, text string) { g.append(name, event.UserMessage(text)) }
 	say("s", "one")
 	g.snapshot("s", traces[3], true) // 2
 	say("s", "which will be lost")   // 3
@@ -31,7 +33,7 @@ func TestASnapshotFromBeforeALossIsPassedOver(t *testing.T) {
 	text, err := os.ReadFile(path)
 	g.allow(err)
 	g.allow(os.WriteFile(path, bytes.Replace(text, []byte("will be lost"), []byte("will be LOST"), 1), 0o600))
-	_, err = log.Repair(bg, "s", eventlog.RepairOptions{InPlace: true})
+	_, err = repair.Session(bg, log, "s", repair.Options{InPlace: true})
 	g.allow(err)
 	_, err = fork.At(bg, log, "s", fork.Head(), fork.Options{ID: "f", Force: true})
 	g.allow(err)
@@ -59,11 +61,11 @@ func TestASnapshotFromBeforeALossIsPassedOver(t *testing.T) {
 
 // A body says of which events it was made.
 func TestASnapshotOfAnotherPastIsPassedOver(t *testing.T) {
-	for name, spoil := range map[string]func(s *eventlog.Snapshot){
-		"other":        func(s *eventlog.Snapshot) { s.Hash[0]++ },
-		"not said":     func(s *eventlog.Snapshot) { s.Hash = eventlog.Hash{} },
-		"further back": func(s *eventlog.Snapshot) { s.Seq-- },
-		"none":         func(s *eventlog.Snapshot) { s.Seq = 0 },
+	for name, spoil := range map[string]func(s *event.Snapshot){
+		"other":        func(s *event.Snapshot) { s.Hash[0]++ },
+		"not said":     func(s *event.Snapshot) { s.Hash = event.Hash{} },
+		"further back": func(s *event.Snapshot) { s.Seq-- },
+		"none":         func(s *event.Snapshot) { s.Seq = 0 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			onCounted(t, func(t *testing.T, g *garden, _ *counted) {
@@ -97,7 +99,7 @@ func TestASnapshotMayCoverLessThanStandsBeforeIt(t *testing.T) {
 		covered, err := g.log.Event(bg, "s", 2)
 		g.allow(err)
 		state := `{"seen":["of two"]}`
-		seq := g.bad(func(s *eventlog.Snapshot) { s.Seq, s.Hash, s.State = 2, covered.Hash(), g.body(1, state) })
+		seq := g.bad(func(s *event.Snapshot) { s.Seq, s.Hash, s.State = 2, covered.Hash(), g.body(1, state) })
 		got, err := projection.LoadSet(bg, g.log, "s", traces[3])
 		g.allow(err)
 		path, _ := projection.State(got, pathTrace)

@@ -3,8 +3,8 @@ package projection
 import (
 	"context"
 	"fmt"
-	"slices"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -13,14 +13,11 @@ import (
 // head_moved turns out to have left some of it.
 type replayer struct {
 	*Loaded
-	turns []turn
+	tree event.Tree
 	// left says that the folds of path scope have taken in what is not on the
 	// path, or an event that they could not fold.
 	left bool
 }
-
-// turn is a head_moved: the path goes on from to.
-type turn struct{ at, to int64 }
 
 func (l *Loaded) replay(ctx context.Context, log *eventlog.Log) error {
 	l.folds = l.set.begin()
@@ -28,16 +25,16 @@ func (l *Loaded) replay(ctx context.Context, log *eventlog.Log) error {
 		l.Explain.Parts = append(l.Explain.Parts, PartExplain{Projection: f.name(), Version: f.version(), Scope: f.scope()})
 	}
 	r := &replayer{Loaded: l}
-	if err := r.read(ctx, log, eventlog.Stretch{From: 1, To: l.Head.Seq}, r.first); err != nil || !r.left {
+	if err := r.read(ctx, log, event.Stretch{From: 1, To: l.Head.Seq}, r.first); err != nil || !r.left {
 		return err
 	}
 	for i, f := range l.folds {
-		if f.scope() != eventlog.SessionScope {
+		if f.scope() != event.SessionScope {
 			f.reset()
 			l.Explain.Parts[i].Folded = 0
 		}
 	}
-	for _, s := range r.path() {
+	for _, s := range r.tree.Path(r.Head.Seq) {
 		if err := r.read(ctx, log, s, r.again); err != nil {
 			return err
 		}
@@ -45,7 +42,7 @@ func (l *Loaded) replay(ctx context.Context, log *eventlog.Log) error {
 	return nil
 }
 
-func (r *replayer) read(ctx context.Context, log *eventlog.Log, s eventlog.Stretch, take func(e *eventlog.Event) error) error {
+func (r *replayer) read(ctx context.Context, log *eventlog.Log, s event.Stretch, take func(e *event.Event) error) error {
 	for e, err := range log.Read(ctx, r.Session, eventlog.Between(s.From, s.To)) {
 		if err != nil {
 			return fmt.Errorf("project session %q: %w", r.Session, err)
@@ -59,13 +56,13 @@ func (r *replayer) read(ctx context.Context, log *eventlog.Log, s eventlog.Stret
 }
 
 // first takes in an event on the first way through.
-func (r *replayer) first(e *eventlog.Event) error {
+func (r *replayer) first(e *event.Event) error {
 	if err := r.step(e); err != nil {
 		return fmt.Errorf("project session %q: %w", r.Session, err)
 	}
-	e = meant(e)
+	e = e.Effective()
 	for i, f := range r.folds {
-		session := f.scope() == eventlog.SessionScope
+		session := f.scope() == event.SessionScope
 		if r.left && !session || !inScope(f.scope(), e.Type, true) {
 			continue
 		}
@@ -81,42 +78,23 @@ func (r *replayer) first(e *eventlog.Event) error {
 	return nil
 }
 
-// step notes where the path turns.
-func (r *replayer) step(e *eventlog.Event) error {
-	if e.Type.Name() != eventlog.HeadMoved {
-		return nil
-	}
-	to, err := e.Parent()
-	if err != nil {
+// step adds the event to the tree, and notes whether the path left some events.
+func (r *replayer) step(e *event.Event) error {
+	moves := len(r.tree)
+	if err := r.tree.Add(e); err != nil {
 		return err
 	}
-	r.turns = append(r.turns, turn{at: e.Seq, to: to})
-	r.left = r.left || to < e.Seq-1
+	if len(r.tree) > moves && r.tree[moves].To < e.Seq-1 {
+		r.left = true
+	}
 	return nil
 }
 
-// path is the active path, oldest first.
-func (r *replayer) path() (path []eventlog.Stretch) {
-	turns := r.turns
-	for at := r.Head.Seq; at > 0; {
-		for len(turns) > 0 && turns[len(turns)-1].at > at {
-			turns = turns[:len(turns)-1]
-		}
-		s, to := eventlog.Stretch{From: 1, To: at}, int64(0)
-		if n := len(turns); n > 0 {
-			s.From, to = turns[n-1].at, turns[n-1].to
-		}
-		path, at = append(path, s), to
-	}
-	slices.Reverse(path)
-	return path
-}
-
 // again takes in an event of the path for the folds of path scope.
-func (r *replayer) again(e *eventlog.Event) error {
-	e = meant(e)
+func (r *replayer) again(e *event.Event) error {
+	e = e.Effective()
 	for i, f := range r.folds {
-		if f.scope() == eventlog.SessionScope || !inScope(f.scope(), e.Type, true) {
+		if f.scope() == event.SessionScope || !inScope(f.scope(), e.Type, true) {
 			continue
 		}
 		if err := f.apply(e); err != nil {

@@ -11,10 +11,12 @@ import (
 	"github.com/go-json-experiment/json"
 	"pgregory.net/rapid"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
 	"github.com/convlog/convlog/projection"
-	"github.com/convlog/convlog/store/storetest"
+	"github.com/convlog/convlog/store/memory"
+	"github.com/convlog/convlog/upkeep/transfer"
 )
 
 // settled are the states of a session without what says that its head moved:
@@ -88,7 +90,7 @@ func TestRecordsSurviveAnyRewind(t *testing.T) {
 			l.allow(err)
 			effects := l.effectsOf(name)
 			for range 3 {
-				l.append(name, l.made(eventlog.NewHeadMoved(eventlog.HeadMove{To: rapid.Int64Range(0, l.head(name).Seq).Draw(r, "to")})))
+				l.append(name, event.New(event.HeadMove{To: rapid.Int64Range(0, l.head(name).Seq).Draw(r, "to")}))
 				after := l.states(name, projection.Options{})
 				for _, fact := range []string{"usage", "control", "children"} {
 					same(r, fact+" of "+name, before[fact], after[fact])
@@ -108,17 +110,17 @@ func TestRecordsSurviveAnyRewind(t *testing.T) {
 func TestALogThatIsCutIsTheSessionOfThen(t *testing.T) {
 	onLives(t, func(r *rapid.T, l *life) {
 		var text strings.Builder
-		l.allow(l.log.Export(bg, &text, "s0"))
+		l.allow(transfer.Export(bg, l.log, &text, "s0"))
 		var stream []byte
 		for line := range strings.Lines(text.String()) {
 			stream = append(stream, line...)
-			e, err := eventlog.ParseLine([]byte(strings.TrimSuffix(line, "\n")), "")
+			e, err := event.Parse([]byte(strings.TrimSuffix(line, "\n")), "")
 			if strings.HasPrefix(line, `{"blob"`) || err == nil && e.More() > 0 {
 				continue // the append is not whole
 			}
 			l.allow(err)
-			log := eventlog.Open(storetest.NewMemory())
-			_, err = log.Import(bg, bytes.NewReader(stream))
+			log := eventlog.Open(memory.New())
+			_, err = transfer.Import(bg, log, bytes.NewReader(stream))
 			l.allow(err)
 			cut := &life{garden: &garden{t: r, log: log}}
 			same(r, fmt.Sprintf("cut at %d", e.Seq), l.states("s0", projection.Options{At: e.Seq}), cut.states("s0", projection.Options{}))

@@ -6,7 +6,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/oklog/ulid/v2"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 )
 
 // Run is everything that happened in a session as a tree: turns, what they did,
@@ -60,19 +60,19 @@ type RunTurn struct {
 	Inherited bool `json:"inherited,omitzero"`
 	// Status is that of its turn_completed; without one, completed when the
 	// assistant has answered and nothing is open, empty while it is open.
-	Status     eventlog.TurnStatus `json:"status,omitzero"`
-	StopReason string              `json:"stop_reason,omitzero"`
-	Error      string              `json:"error,omitzero"`
-	Started    time.Time           `json:"started"`
-	Ended      time.Time           `json:"ended"`
+	Status     event.TurnStatus `json:"status,omitzero"`
+	StopReason string           `json:"stop_reason,omitzero"`
+	Error      string           `json:"error,omitzero"`
+	Started    time.Time        `json:"started"`
+	Ended      time.Time        `json:"ended"`
 	// Input is what the user asked, Context what else the model was told: messages
 	// of other roles, and those that IsContext tells. Output is the last thing
 	// that the turn said.
-	Input   []eventlog.Message `json:"input,omitzero"`
-	Context []eventlog.Message `json:"context,omitzero"`
-	Output  *eventlog.Message  `json:"output,omitzero"`
-	Ops     []*Op              `json:"ops,omitzero"`
-	Logs    []LogLine          `json:"logs,omitzero"`
+	Input   []event.Message `json:"input,omitzero"`
+	Context []event.Message `json:"context,omitzero"`
+	Output  *event.Message  `json:"output,omitzero"`
+	Ops     []*Op           `json:"ops,omitzero"`
+	Logs    []LogLine       `json:"logs,omitzero"`
 	// Accounting is what cost something and belongs to no op.
 	Accounting []Accounting `json:"accounting,omitzero"`
 	Spend      Spend        `json:"spend"`
@@ -129,15 +129,15 @@ type Op struct {
 
 // ChildOp is a child that an op ran.
 type ChildOp struct {
-	ID        string              `json:"id"`
-	SessionID string              `json:"session_id,omitzero"`
-	Agent     string              `json:"agent,omitzero"`
-	Mode      eventlog.ChildMode  `json:"mode,omitzero"`
-	State     eventlog.ChildState `json:"state"`
-	Task      string              `json:"task,omitzero"`
-	Summary   string              `json:"summary,omitzero"`
-	Error     string              `json:"error,omitzero"`
-	Merged    bool                `json:"merged,omitzero"`
+	ID        string           `json:"id"`
+	SessionID string           `json:"session_id,omitzero"`
+	Agent     string           `json:"agent,omitzero"`
+	Mode      event.ChildMode  `json:"mode,omitzero"`
+	State     event.ChildState `json:"state"`
+	Task      string           `json:"task,omitzero"`
+	Summary   string           `json:"summary,omitzero"`
+	Error     string           `json:"error,omitzero"`
+	Merged    bool             `json:"merged,omitzero"`
 	// Inherited says that the child is that of the session this one was forked
 	// or copied from.
 	Inherited bool `json:"inherited,omitzero"`
@@ -151,11 +151,11 @@ type ChildOp struct {
 // LogLine is an event that is none of an op's own: an op_logged, or another
 // that is noted for completeness.
 type LogLine struct {
-	Seq   int64         `json:"seq"`
-	Time  time.Time     `json:"time"`
-	Type  eventlog.Type `json:"type"`
-	Level string        `json:"level,omitzero"`
-	Text  string        `json:"text,omitzero"`
+	Seq   int64      `json:"seq"`
+	Time  time.Time  `json:"time"`
+	Type  event.Type `json:"type"`
+	Level string     `json:"level,omitzero"`
+	Text  string     `json:"text,omitzero"`
 	// Value is the event's payload; of an op_logged, its value.
 	Value jsontext.Value `json:"value,omitzero"`
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/oklog/ulid/v2"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 )
 
 // runBuilder builds the run of one session from its lineage, by seq.
@@ -36,29 +36,29 @@ type runBuilder struct {
 	inputs   map[*foundTurn]given // of exchanges that a turn took over
 
 	// The event that is looked at.
-	e         *eventlog.Event
+	e         *event.Event
 	turn      *RunTurn // nil outside
 	inherited bool
 	onPath    bool
 }
 
 // given is what a turn was given.
-type given struct{ said, context []eventlog.Message }
+type given struct{ said, context []event.Message }
 
 type stepKey struct {
 	turn ulid.ULID
 	step int
 }
 
-func newRunBuilder(session string, own bool, path []eventlog.Stretch) *runBuilder {
+func newRunBuilder(session string, own bool, path []event.Stretch) *runBuilder {
 	return &runBuilder{run: &Run{Session: session}, own: own, path: pathCursor{path}, turns: map[*foundTurn]*RunTurn{},
 		byID: map[ulid.ULID]*RunTurn{}, calls: map[string]*Op{}, keys: map[string]*Op{}, answers: map[string]*Op{},
 		waiting: map[string]*Op{}, children: map[string]*ChildOp{}, steps: map[stepKey]*Op{}, owner: map[*Op]*RunTurn{},
 		inputs: map[*foundTurn]given{}}
 }
 
-func (b *runBuilder) add(e *eventlog.Event) error {
-	b.e, b.inherited, b.onPath = e, e.SessionID != b.run.Session || isInherited(e), b.path.has(e.Seq)
+func (b *runBuilder) add(e *event.Event) error {
+	b.e, b.inherited, b.onPath = e, e.SessionID != b.run.Session || e.Inherited(), b.path.has(e.Seq)
 	if err := b.info.apply(e); err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (b *runBuilder) enter() {
 	}
 	b.turns[at] = t
 	t.ID, t.Index, b.turn = at.id, at.index, t
-	if !isUpkeep(b.e) && b.e.Type.Scope() != eventlog.TreeScope {
+	if !isUpkeep(b.e) && b.e.Type.Scope() != event.TreeScope {
 		t.To, t.Ended = max(t.To, b.e.Seq), b.e.Timestamp
 	}
 	b.byID[t.ID] = t
@@ -116,10 +116,10 @@ func (b *runBuilder) enter() {
 // it took over, or that a turn took over which the head left. It is nil where the
 // head moved into a turn of which nothing is here yet.
 func (b *runBuilder) left(at *foundTurn) *RunTurn {
-	if b.e.Type.Name() == eventlog.HeadMoved {
+	if b.e.Type.Name() == event.HeadMoved {
 		return nil
 	}
-	t := &RunTurn{From: at.start, Orphaned: !b.onPath, Inherited: b.inherited || isCopied(b.e), Started: b.e.Timestamp, Agent: b.meter.Agent}
+	t := &RunTurn{From: at.start, Orphaned: !b.onPath, Inherited: b.inherited || b.e.Copied(), Started: b.e.Timestamp, Agent: b.meter.Agent}
 	input, taken := b.inputs[at]
 	if !taken {
 		input = b.inputs[at.input]
@@ -136,28 +136,28 @@ func (b *runBuilder) take() (*Op, error) {
 		return b.child()
 	}
 	switch e.Type.Name() {
-	case eventlog.MessageAdded:
+	case event.MessageAdded:
 		return b.message()
-	case eventlog.StepStarted, eventlog.StepCompleted:
+	case event.StepStarted, event.StepCompleted:
 		return b.step()
-	case eventlog.ToolStarted, eventlog.ToolCompleted:
+	case event.ToolStarted, event.ToolCompleted:
 		return b.tool()
-	case eventlog.EffectIntended, eventlog.EffectCompleted:
+	case event.EffectIntended, event.EffectCompleted:
 		return b.effect()
-	case eventlog.ApprovalRequested, eventlog.ApprovalResolved, eventlog.ApprovalCanceled:
+	case event.ApprovalRequested, event.ApprovalResolved, event.ApprovalCanceled:
 		return b.approval()
-	case eventlog.WaitStarted, eventlog.WaitResolved:
+	case event.WaitStarted, event.WaitResolved:
 		return b.wait()
-	case eventlog.TurnStarted, eventlog.TurnCompleted:
+	case event.TurnStarted, event.TurnCompleted:
 		return nil, b.bounds()
-	case eventlog.OpLogged:
+	case event.OpLogged:
 		return b.logged()
-	case eventlog.CompactionTriggered:
+	case event.CompactionTriggered:
 		op := b.begin(SystemOp, e.ID.String(), "compaction")
 		op.Request = e.Data
 		op.end(e, OpOK)
 		return op, nil
-	case eventlog.SessionStarted, eventlog.SessionForked, eventlog.HeadMoved:
+	case event.SessionStarted, event.SessionForked, event.HeadMoved:
 		return nil, nil
 	}
 	if !isUpkeep(e) {
@@ -187,7 +187,7 @@ func (b *runBuilder) drop(op *Op) {
 	*list = slices.DeleteFunc(*list, func(o *Op) bool { return o == op })
 }
 
-func (o *Op) end(e *eventlog.Event, s OpStatus) { o.Ended, o.Status = e.Timestamp, s }
+func (o *Op) end(e *event.Event, s OpStatus) { o.Ended, o.Status = e.Timestamp, s }
 
 // ask adds to what an llm op was begun with.
 func (o *Op) ask(data jsontext.Value) {
@@ -206,12 +206,12 @@ func (o *Op) respond(data jsontext.Value) {
 // bounds takes in the beginning or the end of a turn.
 func (b *runBuilder) bounds() error {
 	b.llm = nil
-	if b.e.Type.Name() == eventlog.TurnStarted {
-		p, err := structure[eventlog.TurnStart](b.e)
+	if b.e.Type.Name() == event.TurnStarted {
+		p, err := event.DecodeKept[event.TurnStart](b.e)
 		b.turn.Agent = or(p.Agent, b.turn.Agent)
 		return err
 	}
-	p, err := structure[eventlog.TurnCompletion](b.e)
+	p, err := event.DecodeKept[event.TurnCompletion](b.e)
 	t := b.byID[p.TurnID]
 	if p.TurnID.IsZero() || t == nil {
 		t = b.turn
@@ -232,7 +232,7 @@ func (b *runBuilder) log(line LogLine) {
 }
 
 func (b *runBuilder) logged() (*Op, error) {
-	p, err := structure[eventlog.Op](b.e)
+	p, err := event.DecodeKept[event.Op](b.e)
 	if err != nil {
 		return nil, err
 	}
@@ -328,7 +328,7 @@ func (t *RunTotals) count(op *Op) {
 func (t *RunTurn) settle() {
 	open := slices.ContainsFunc(t.Ops, func(o *Op) bool { return o.Status == OpOpen && o.Kind != SystemOp })
 	if t.Status == "" && t.ID.IsZero() && t.Output != nil && !open {
-		t.Status = eventlog.TurnStatusCompleted
+		t.Status = event.TurnStatusCompleted
 	}
 }
 
@@ -336,7 +336,7 @@ func (t *RunTurn) outcome() OpStatus {
 	switch t.Status {
 	case "":
 		return OpOpen
-	case eventlog.TurnStatusFailed:
+	case event.TurnStatusFailed:
 		return OpFailed
 	}
 	return OpOK
@@ -344,7 +344,7 @@ func (t *RunTurn) outcome() OpStatus {
 
 // pathCursor says which of ascending seqs are on a path.
 type pathCursor struct {
-	path []eventlog.Stretch // what is still to come
+	path []event.Stretch // what is still to come
 }
 
 func (c *pathCursor) has(seq int64) bool {

@@ -6,7 +6,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 )
 
 // message is an input, or what an llm op answered, or results of tools.
@@ -16,7 +16,7 @@ func (b *runBuilder) message() (*Op, error) {
 		return nil, err
 	}
 	var op *Op
-	if m.Role == eventlog.Assistant {
+	if m.Role == event.Assistant {
 		op = b.answer(&m)
 		b.output(&m)
 	} else {
@@ -37,35 +37,35 @@ func (b *runBuilder) message() (*Op, error) {
 
 // read is the message of the event; of a redacted one, its calls and results
 // without content.
-func (b *runBuilder) read() (m eventlog.Message, err error) {
+func (b *runBuilder) read() (m event.Message, err error) {
 	if !b.e.Redacted() {
-		m, _, err = b.e.Message()
+		m, _, err = event.Decode[event.Message](b.e)
 		return m, err
 	}
-	kept, err := structure[struct {
-		eventlog.Message `json:",inline"`
-		Calls            []string `json:"calls"`
-		Results          []string `json:"results"`
+	kept, err := event.DecodeKept[struct {
+		event.Message `json:",inline"`
+		Calls         []string `json:"calls"`
+		Results       []string `json:"results"`
 	}](b.e)
 	m = kept.Message
 	for _, id := range kept.Calls {
-		m.Parts = append(m.Parts, eventlog.ToolCall(id, "", nil))
+		m.Parts = append(m.Parts, event.ToolCall(id, "", nil))
 	}
 	for _, id := range kept.Results {
-		m.Parts = append(m.Parts, eventlog.ToolResult(id, ""))
+		m.Parts = append(m.Parts, event.ToolResult(id, ""))
 	}
 	return m, err
 }
 
 // input takes what is said to the model, but for results.
-func (b *runBuilder) input(m *eventlog.Message) {
+func (b *runBuilder) input(m *event.Message) {
 	if len(m.ToolResults()) == len(m.Parts) && len(m.Parts) > 0 {
 		return
 	}
 	switch t := b.turn; {
 	case t == nil:
 		b.log(LogLine{Seq: b.e.Seq, Time: b.e.Timestamp, Type: b.e.Type, Value: b.e.Data})
-	case m.Role == eventlog.User && !IsContext(b.e):
+	case m.Role == event.User && !b.e.IsContext():
 		t.Input = append(t.Input, *m)
 	default:
 		t.Context = append(t.Context, *m)
@@ -73,7 +73,7 @@ func (b *runBuilder) input(m *eventlog.Message) {
 }
 
 // output remembers what was said last. Pieces of one group are one message.
-func (b *runBuilder) output(m *eventlog.Message) {
+func (b *runBuilder) output(m *event.Message) {
 	switch t := b.turn; {
 	case t == nil:
 	case t.Output != nil && m.Group != "" && t.Output.Group == m.Group:
@@ -87,7 +87,7 @@ func (b *runBuilder) output(m *eventlog.Message) {
 }
 
 // answer is the llm op that a message belongs to.
-func (b *runBuilder) answer(m *eventlog.Message) *Op {
+func (b *runBuilder) answer(m *event.Message) *Op {
 	id := or(m.Group, m.ResponseID)
 	op := b.answers[id]
 	if id == "" || op == nil || b.owner[op] != b.turn {
@@ -109,12 +109,12 @@ func (b *runBuilder) answer(m *eventlog.Message) *Op {
 }
 
 func (b *runBuilder) step() (*Op, error) {
-	p, err := structure[eventlog.StepCompletion](b.e)
+	p, err := event.DecodeKept[event.StepCompletion](b.e)
 	if err != nil {
 		return nil, err
 	}
 	key := stepKey{p.TurnID, p.Step}
-	if b.e.Type.Name() == eventlog.StepStarted {
+	if b.e.Type.Name() == event.StepStarted {
 		op := b.llm
 		if op == nil || !op.effect || b.owner[op] != b.turn || b.steps[key] == op {
 			op = b.begin(LLMOp, b.e.ID.String(), p.Model)
@@ -153,13 +153,13 @@ func statusOf(failed bool) OpStatus {
 
 // tool takes in that a tool began or ended.
 func (b *runBuilder) tool() (*Op, error) {
-	p, err := structure[eventlog.ToolCompletion](b.e)
+	p, err := event.DecodeKept[event.ToolCompletion](b.e)
 	if err != nil {
 		return nil, err
 	}
 	op := b.execution(&p)
-	if b.e.Type.Name() == eventlog.ToolStarted {
-		start, err := structure[eventlog.ToolStart](b.e)
+	if b.e.Type.Name() == event.ToolStarted {
+		start, err := event.DecodeKept[event.ToolStart](b.e)
 		op.Started = b.e.Timestamp
 		if len(op.Request) == 0 {
 			op.Request = start.Arguments
@@ -178,7 +178,7 @@ func (b *runBuilder) tool() (*Op, error) {
 
 // execution is the op of a call; an op that an effect of the same key began
 // becomes one with it.
-func (b *runBuilder) execution(p *eventlog.ToolCompletion) *Op {
+func (b *runBuilder) execution(p *event.ToolCompletion) *Op {
 	op, byKey := b.calls[p.CallID], b.keys[p.IdempotencyKey]
 	switch {
 	case p.CallID == "":
@@ -202,7 +202,7 @@ func (b *runBuilder) execution(p *eventlog.ToolCompletion) *Op {
 }
 
 // result ends the call that it answers.
-func (b *runBuilder) result(p *eventlog.Part) error {
+func (b *runBuilder) result(p *event.Part) error {
 	op := b.calls[p.CallID]
 	if op == nil {
 		return nil
@@ -221,8 +221,8 @@ func (b *runBuilder) result(p *eventlog.Part) error {
 // effect takes in an intent or a result. An effect is an op of its own, unless
 // a step or a tool of the same key joins it.
 func (b *runBuilder) effect() (*Op, error) {
-	if b.e.Type.Name() == eventlog.EffectIntended {
-		p, err := structure[eventlog.EffectIntent](b.e)
+	if b.e.Type.Name() == event.EffectIntended {
+		p, err := event.DecodeKept[event.EffectIntent](b.e)
 		if err != nil {
 			return nil, err
 		}
@@ -238,7 +238,7 @@ func (b *runBuilder) effect() (*Op, error) {
 		}
 		return op, err
 	}
-	p, err := structure[eventlog.EffectCompletion](b.e)
+	p, err := event.DecodeKept[event.EffectCompletion](b.e)
 	if err != nil {
 		return nil, err
 	}
@@ -251,7 +251,7 @@ func (b *runBuilder) effect() (*Op, error) {
 	return op, nil
 }
 
-func (b *runBuilder) complete(op *Op, p *eventlog.EffectCompletion) {
+func (b *runBuilder) complete(op *Op, p *event.EffectCompletion) {
 	switch {
 	case op.Kind == LLMOp:
 		op.respond(b.e.Data)
@@ -280,36 +280,36 @@ func effectKind(kind string) OpKind {
 }
 
 func (b *runBuilder) approval() (*Op, error) {
-	p, err := structure[eventlog.ApprovalRequest](b.e)
+	p, err := event.DecodeKept[event.ApprovalRequest](b.e)
 	if err != nil {
 		return nil, err
 	}
 	op := b.waiting["approval "+p.InterruptID]
-	if b.e.Type.Name() == eventlog.ApprovalRequested || op == nil {
+	if b.e.Type.Name() == event.ApprovalRequested || op == nil {
 		op = b.begin(SystemOp, p.InterruptID, "approval")
 		b.waiting["approval "+p.InterruptID] = op
 	}
-	if b.e.Type.Name() == eventlog.ApprovalRequested {
+	if b.e.Type.Name() == event.ApprovalRequested {
 		op.Request = b.e.Data
 		return op, nil
 	}
-	r, err := structure[eventlog.ApprovalResolution](b.e)
+	r, err := event.DecodeKept[event.ApprovalResolution](b.e)
 	op.Response = b.e.Data
-	op.end(b.e, statusOf(r.Decision == eventlog.Denied))
+	op.end(b.e, statusOf(r.Decision == event.Denied))
 	return op, err
 }
 
 func (b *runBuilder) wait() (*Op, error) {
-	p, err := structure[eventlog.Wait](b.e)
+	p, err := event.DecodeKept[event.Wait](b.e)
 	if err != nil {
 		return nil, err
 	}
 	op := b.waiting["wait "+p.WaitID]
-	if b.e.Type.Name() == eventlog.WaitStarted || op == nil {
+	if b.e.Type.Name() == event.WaitStarted || op == nil {
 		op = b.begin(SystemOp, p.WaitID, "wait")
 		b.waiting["wait "+p.WaitID] = op
 	}
-	if b.e.Type.Name() == eventlog.WaitStarted {
+	if b.e.Type.Name() == event.WaitStarted {
 		op.Request = b.e.Data
 		return op, nil
 	}
@@ -321,7 +321,7 @@ func (b *runBuilder) wait() (*Op, error) {
 // child takes in what became of a child, under the call that it answers, or an
 // op of its own.
 func (b *runBuilder) child() (*Op, error) {
-	p, err := structure[eventlog.Child](b.e)
+	p, err := event.DecodeKept[event.Child](b.e)
 	if err != nil {
 		return nil, err
 	}
@@ -342,13 +342,13 @@ func (b *runBuilder) child() (*Op, error) {
 	op.Logs = append(op.Logs, LogLine{Seq: b.e.Seq, Time: b.e.Timestamp, Type: b.e.Type, Text: or(p.Message, p.Summary), Value: b.e.Data})
 	if op.Kind == SystemOp && hasEnded(state) {
 		op.Error = p.Error
-		op.end(b.e, statusOf(state == eventlog.ChildStateFailed))
+		op.end(b.e, statusOf(state == event.ChildStateFailed))
 	}
 	return op, nil
 }
 
-func (c *ChildOp) take(p *eventlog.Child, state eventlog.ChildState) {
-	if c.Merged = c.Merged || state == eventlog.ChildStateMerged; state != eventlog.ChildStateMerged {
+func (c *ChildOp) take(p *event.Child, state event.ChildState) {
+	if c.Merged = c.Merged || state == event.ChildStateMerged; state != event.ChildStateMerged {
 		c.State = state
 	}
 	c.SessionID, c.Agent, c.Mode = or(p.ChildSessionID, c.SessionID), or(p.Agent, c.Agent), or(p.Mode, c.Mode)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 )
 
 // RunLog is a run as a list of turns, for evaluation and offline analysis: what
@@ -23,29 +23,29 @@ type RunLog struct {
 	// TotalCost is what the session spent by itself, TreeCost with its children.
 	// Unpriced and TreeUnpriced count the answers that used tokens and are not in
 	// these, as they have no cost.
-	TotalCost    eventlog.Cost  `json:"total_cost"`
-	Unpriced     int            `json:"unpriced,omitzero"`
-	TreeCost     eventlog.Cost  `json:"tree_cost"`
-	TreeUnpriced int            `json:"tree_unpriced,omitzero"`
-	Usage        eventlog.Usage `json:"usage,omitzero"`
+	TotalCost    event.Cost  `json:"total_cost"`
+	Unpriced     int         `json:"unpriced,omitzero"`
+	TreeCost     event.Cost  `json:"tree_cost"`
+	TreeUnpriced int         `json:"tree_unpriced,omitzero"`
+	Usage        event.Usage `json:"usage,omitzero"`
 }
 
 // RunLogTurn is a turn of a RunLog.
 type RunLogTurn struct {
-	TurnID    string              `json:"turn_id,omitzero"`
-	Index     int                 `json:"index"`
-	Seq       int64               `json:"seq"`
-	Timestamp time.Time           `json:"timestamp"`
-	Orphaned  bool                `json:"orphaned,omitzero"`
-	Status    eventlog.TurnStatus `json:"status,omitzero"`
-	Error     string              `json:"error,omitzero"`
-	Input     []eventlog.Message  `json:"input"` // what the user asked
-	Context   []eventlog.Message  `json:"context,omitzero"`
-	Output    *eventlog.Message   `json:"output,omitzero"`
-	Calls     []RunLogCall        `json:"tool_calls,omitzero"`
-	Cost      eventlog.Cost       `json:"cost"`
-	Unpriced  int                 `json:"unpriced,omitzero"` // answers that are not in Cost
-	Usage     eventlog.Usage      `json:"usage,omitzero"`
+	TurnID    string           `json:"turn_id,omitzero"`
+	Index     int              `json:"index"`
+	Seq       int64            `json:"seq"`
+	Timestamp time.Time        `json:"timestamp"`
+	Orphaned  bool             `json:"orphaned,omitzero"`
+	Status    event.TurnStatus `json:"status,omitzero"`
+	Error     string           `json:"error,omitzero"`
+	Input     []event.Message  `json:"input"` // what the user asked
+	Context   []event.Message  `json:"context,omitzero"`
+	Output    *event.Message   `json:"output,omitzero"`
+	Calls     []RunLogCall     `json:"tool_calls,omitzero"`
+	Cost      event.Cost       `json:"cost"`
+	Unpriced  int              `json:"unpriced,omitzero"` // answers that are not in Cost
+	Usage     event.Usage      `json:"usage,omitzero"`
 }
 
 // RunLogCall is a tool call and its result.
@@ -60,13 +60,13 @@ type RunLogCall struct {
 
 // RunLogChild is a child run of a RunLog.
 type RunLogChild struct {
-	ChildID   string              `json:"child_id"`
-	SessionID string              `json:"session_id,omitzero"`
-	AgentID   string              `json:"agent_id,omitzero"`
-	Mode      eventlog.ChildMode  `json:"mode,omitzero"`
-	Status    eventlog.ChildState `json:"status"`
-	Summary   string              `json:"summary,omitzero"`
-	Run       *RunLog             `json:"run,omitzero"`
+	ChildID   string           `json:"child_id"`
+	SessionID string           `json:"session_id,omitzero"`
+	AgentID   string           `json:"agent_id,omitzero"`
+	Mode      event.ChildMode  `json:"mode,omitzero"`
+	Status    event.ChildState `json:"status"`
+	Summary   string           `json:"summary,omitzero"`
+	Run       *RunLog          `json:"run,omitzero"`
 }
 
 // Log is the run as a RunLog, orphaned turns only if asked for.
@@ -98,7 +98,7 @@ func (t *RunTurn) log(orphaned bool) RunLogTurn {
 		l.TurnID = t.ID.String()
 	}
 	if l.Input == nil {
-		l.Input = []eventlog.Message{}
+		l.Input = []event.Message{}
 	}
 	for _, op := range t.Ops {
 		if op.Kind == ToolOp && (orphaned || !op.Orphaned) {

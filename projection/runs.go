@@ -72,7 +72,7 @@ func (l *runLoader) read(ctx context.Context, session string, own bool) (*Run, e
 	b := newRunBuilder(session, own, path)
 	for e, err := range l.log.Read(ctx, session, eventlog.Between(0, path[len(path)-1].To)) {
 		if err == nil {
-			err = b.add(meant(&e))
+			err = b.add(e.Effective())
 		}
 		if err != nil {
 			return nil, err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/projection"
 )
@@ -12,11 +13,13 @@ import (
 // runs says that a session has child runs in other sessions.
 func (g *garden) runs(session string, children ...string) {
 	g.t.Helper()
-	g.append(session, g.made(eventlog.NewUserMessage("begin")))
+	g.append(session, event.UserMessage("begin"))
 	for _, c := range children {
-		x := eventlog.Child{ChildID: "run of " + c, ChildSessionID: c}
-		g.append(session, g.made(eventlog.NewChildStarted(x)))
-		g.append(session, g.made(eventlog.NewChildCompleted(x)))
+		x := event.Child{ChildID: "run of " + c, ChildSessionID: c}
+		x.State = event.ChildStateStarted
+		g.append(session, event.New(x))
+		x.State = event.ChildStateCompleted
+		g.append(session, event.New(x))
 	}
 }
 
@@ -104,24 +107,18 @@ func TestRunsThatGoRound(t *testing.T) {
 // A step that only completes is that of the answer before it, not one more.
 func TestStepsThatOnlyComplete(t *testing.T) {
 	onStores(t, func(t *testing.T, log *eventlog.Log) {
-		var events []eventlog.Event
-		add := func(e eventlog.Event, err error) {
-			t.Helper()
-			if err != nil {
-				t.Fatal(err)
-			}
-			events = append(events, e)
+		var events []event.Event
+		add := func(e event.Event) { events = append(events, e) }
+		says := func(role event.Role, group string) {
+			add(event.New(event.Message{Role: role, Group: group, Parts: []event.Part{event.Text("so")}}))
 		}
-		says := func(role eventlog.Role, group string) {
-			add(eventlog.NewMessage(eventlog.Message{Role: role, Group: group, Parts: []eventlog.Part{eventlog.Text("so")}}))
-		}
-		says(eventlog.User, "")
+		says(event.User, "")
 		for _, group := range []string{"g1", "g2"} {
-			says(eventlog.Assistant, group)
-			says(eventlog.Assistant, group)
-			add(eventlog.NewStepCompleted(eventlog.StepCompletion{Usage: eventlog.Usage{OutputTokens: 3}}))
+			says(event.Assistant, group)
+			says(event.Assistant, group)
+			add(event.New(event.StepCompletion{Usage: event.Usage{OutputTokens: 3}}))
 		}
-		if _, err := log.Append(bg, "s", eventlog.New, events...); err != nil {
+		if _, err := log.Append(bg, "s", eventlog.New(), events...); err != nil {
 			t.Fatal(err)
 		}
 		run, err := projection.LoadRuns(bg, log, "s")
@@ -139,29 +136,23 @@ func TestStepsThatOnlyComplete(t *testing.T) {
 // the exchange it stands in; so are messages of other roles.
 func TestTurnsAreGivenContext(t *testing.T) {
 	onStores(t, func(t *testing.T, log *eventlog.Log) {
-		var events []eventlog.Event
-		add := func(e eventlog.Event, err error) {
-			t.Helper()
-			if err != nil {
-				t.Fatal(err)
-			}
-			events = append(events, e)
-		}
-		add(eventlog.NewUserMessage("Today is Monday."))
+		var events []event.Event
+		add := func(e event.Event) { events = append(events, e) }
+		add(event.UserMessage("Today is Monday."))
 		if err := events[0].SetMetadata("context", true); err != nil {
 			t.Fatal(err)
 		}
-		add(eventlog.NewUserMessage("What does it weigh?"))
-		add(eventlog.NewTurnStarted(eventlog.TurnStart{}))
-		add(eventlog.NewMessage(eventlog.Message{Role: eventlog.Developer, Parts: []eventlog.Part{eventlog.Text("Be brief.")}}))
-		if _, err := log.Append(bg, "s", eventlog.New, events...); err != nil {
+		add(event.UserMessage("What does it weigh?"))
+		add(event.New(event.TurnStart{}))
+		add(event.New(event.Message{Role: event.Developer, Parts: []event.Part{event.Text("Be brief.")}}))
+		if _, err := log.Append(bg, "s", eventlog.New(), events...); err != nil {
 			t.Fatal(err)
 		}
 		run, err := projection.LoadRuns(bg, log, "s")
 		if err != nil || len(run.Turns) != 1 {
 			t.Fatalf("%d turns (%v)", len(run.Turns), err)
 		}
-		text := func(messages []eventlog.Message) (all string) {
+		text := func(messages []event.Message) (all string) {
 			for _, m := range messages {
 				all += m.Text() + " "
 			}

@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
-
-// copiedKey is the metadata of a copied event (docs/FORMAT.md).
-const copiedKey = "fork_origin"
 
 // tailBuffer is how many bytes of events a scan keeps for the folding that
 // follows it; beyond that they are read again.
@@ -31,16 +29,15 @@ type scan struct {
 	folds []*based
 	last  lastSnapshot
 	// path are the stretches of the active path that were seen, newest first.
-	path []eventlog.Stretch
-	// pathAt is the seq of the next event of the path; 0 at its start.
-	pathAt int64
+	path []event.Stretch
+	walk event.Walk // along the path, newest first
 	// at is the seq of the next event to look at.
 	at int64
 	// waiting are the snapshots of the path that were not looked into, since a
 	// fold had one whose path was not known yet.
 	waiting []int64
 
-	tail      []eventlog.Event // newest first, unless there were too many
+	tail      []event.Event // newest first, unless there were too many
 	tailBytes int
 	overflow  bool
 
@@ -68,11 +65,11 @@ type based struct {
 // lastSnapshot is the newest snapshot on the path, with a body or without, and
 // what came after it and after the newest body of the set.
 type lastSnapshot struct {
-	event    eventlog.Event
-	snapshot eventlog.Snapshot
+	event    event.Event
+	snapshot event.Snapshot
 	found    bool
 	// digest is the content of the set's newest snapshot.
-	digest eventlog.Digest
+	digest event.Digest
 	// events is what the path has after the newest snapshot, seen the bytes of all
 	// events of the path that were read, without snapshots.
 	events int
@@ -82,15 +79,15 @@ type lastSnapshot struct {
 	body      int64
 	bodyBytes int64
 	since     int64
-	oldest    eventlog.Event // of the path, as far as was read
+	oldest    event.Event // of the path, as far as was read
 }
 
 // run scans down from seq head.
 func (s *scan) run(ctx context.Context, head int64) error {
-	s.pathAt, s.at = head, head
+	s.walk.Next, s.at = head, head
 	for s.at > 0 && !s.done() {
 		if s.sessionDone() {
-			s.at = s.pathAt // what lies between was orphaned
+			s.at = s.walk.Next // what lies between was orphaned
 		}
 		if err := s.stretch(ctx); err != nil {
 			return err
@@ -111,7 +108,7 @@ func (s *scan) stretch(ctx context.Context) error {
 		if err := s.look(ctx, &e); err != nil {
 			return err
 		}
-		if s.done() || s.sessionDone() && s.pathAt < s.at {
+		if s.done() || s.sessionDone() && s.walk.Next < s.at {
 			return nil
 		}
 	}
@@ -122,20 +119,21 @@ func (s *scan) stretch(ctx context.Context) error {
 }
 
 // look takes in the event at s.at.
-func (s *scan) look(ctx context.Context, e *eventlog.Event) error {
+func (s *scan) look(ctx context.Context, e *event.Event) error {
 	if e.Seq != s.at {
 		return &eventlog.CorruptError{Session: s.session, Offset: -1, Seq: s.at, Cause: fmt.Errorf("event %d is in its place", e.Seq)}
 	}
 	s.explain.read(e)
 	s.keep(e)
-	onPath := e.Seq == s.pathAt
+	onPath, err := s.walk.Step(e)
+	if err != nil {
+		return err
+	}
 	if onPath {
-		if err := s.step(e); err != nil {
-			return err
-		}
+		s.step(e)
 	}
 	s.at = e.Seq - 1
-	if e.Type.Name() == eventlog.ProjectionSnapshotted {
+	if e.Type.Name() == event.ProjectionSnapshotted {
 		if err := s.snapshot(ctx, e, onPath); err != nil {
 			return err
 		}
@@ -145,21 +143,18 @@ func (s *scan) look(ctx context.Context, e *eventlog.Event) error {
 	return s.settle(ctx, false)
 }
 
-// step moves along the path.
-func (s *scan) step(e *eventlog.Event) error {
+// step takes in an event of the path.
+func (s *scan) step(e *event.Event) {
 	if n := len(s.path); n > 0 && s.path[n-1].From == e.Seq+1 {
 		s.path[n-1].From = e.Seq
 	} else {
-		s.path = append(s.path, eventlog.Stretch{From: e.Seq, To: e.Seq})
+		s.path = append(s.path, event.Stretch{From: e.Seq, To: e.Seq})
 	}
 	s.last.oldest = *e
-	var err error
-	s.pathAt, err = e.Parent()
-	return err
 }
 
 // keep holds on to the event for the folding, while there are few.
-func (s *scan) keep(e *eventlog.Event) {
+func (s *scan) keep(e *event.Event) {
 	if s.overflow {
 		return
 	}
@@ -173,7 +168,7 @@ func (s *scan) keep(e *eventlog.Event) {
 
 // snapshot takes in a snapshot event: its body restores the folds that have
 // none yet.
-func (s *scan) snapshot(ctx context.Context, e *eventlog.Event, onPath bool) error {
+func (s *scan) snapshot(ctx context.Context, e *event.Event, onPath bool) error {
 	snap, err := snapshotOf(e)
 	if err != nil {
 		return s.passOver(e, snap, fmt.Errorf("%w: %w", ErrUnreadableBody, err))
@@ -191,7 +186,7 @@ func (s *scan) snapshot(ctx context.Context, e *eventlog.Event, onPath bool) err
 }
 
 // offer restores the folds that have no snapshot yet from this one.
-func (s *scan) offer(ctx context.Context, e *eventlog.Event, snap eventlog.Snapshot, onPath bool) error {
+func (s *scan) offer(ctx context.Context, e *event.Event, snap event.Snapshot, onPath bool) error {
 	if e.Redacted() && snap.BodyDigest != "" {
 		return s.passOver(e, snap, ErrRedactedBody)
 	}
@@ -210,11 +205,11 @@ func (s *scan) offer(ctx context.Context, e *eventlog.Event, snap eventlog.Snaps
 }
 
 // open reads the body of a snapshot that may be used.
-func (s *scan) open(ctx context.Context, e *eventlog.Event, snap *eventlog.Snapshot) (body, error) {
+func (s *scan) open(ctx context.Context, e *event.Event, snap *event.Snapshot) (body, error) {
 	if snap.Seq < 0 || snap.Seq >= e.Seq {
 		return nil, fmt.Errorf("%w: event %d covers %d", ErrOffPath, e.Seq, snap.Seq)
 	}
-	if _, copied := e.MetadataValue(copiedKey); copied {
+	if e.Copied() {
 		return nil, ErrCopiedBody
 	}
 	if err := checkPast(ctx, s.log, s.session, e, snap, s.explain); err != nil {
@@ -227,11 +222,11 @@ func (s *scan) open(ctx context.Context, e *eventlog.Event, snap *eventlog.Snaps
 
 // restore gives the body's parts to the folds that need them. usable is false
 // when one of them cannot be used, or a fold of path scope has none.
-func (s *scan) restore(ctx context.Context, e *eventlog.Event, snap eventlog.Snapshot, b body, onPath bool) (usable bool, err error) {
+func (s *scan) restore(ctx context.Context, e *event.Event, snap event.Snapshot, b body, onPath bool) (usable bool, err error) {
 	ref := SnapshotRef{Seq: e.Seq, ID: snap.SnapshotID, Projection: snap.Projection, Covers: snap.Seq}
 	usable = serves(b, s.folds)
 	for _, f := range s.folds {
-		if f.found || f.scope() != eventlog.SessionScope && !onPath {
+		if f.found || f.scope() != event.SessionScope && !onPath {
 			continue
 		}
 		ok, read, err := b.restore(ctx, s.log, f)
@@ -251,7 +246,7 @@ func (s *scan) restore(ctx context.Context, e *eventlog.Event, snap eventlog.Sna
 }
 
 // passOver notes a snapshot that cannot be used; other errors are returned.
-func (s *scan) passOver(e *eventlog.Event, snap eventlog.Snapshot, err error) error {
+func (s *scan) passOver(e *event.Event, snap event.Snapshot, err error) error {
 	if !passes(err) {
 		return fmt.Errorf("snapshot %d of session %q: %w", e.Seq, s.session, err)
 	}
@@ -272,7 +267,7 @@ func (s *scan) pass(p PassedOver) {
 func (s *scan) settle(ctx context.Context, end bool) error {
 	for _, f := range s.folds {
 		for f.found && !f.ready && s.reached(f, end) {
-			if f.ready = f.scope() == eventlog.SessionScope || s.pathAt == f.base || s.passed(f.base); f.ready {
+			if f.ready = f.scope() == event.SessionScope || s.walk.Next == f.base || s.passed(f.base); f.ready {
 				break
 			}
 			if err := s.another(ctx, f); err != nil {
@@ -285,10 +280,10 @@ func (s *scan) settle(ctx context.Context, end bool) error {
 
 // reached reports whether the scan has come to what f's snapshot covers.
 func (s *scan) reached(f *based, end bool) bool {
-	if f.scope() == eventlog.SessionScope {
+	if f.scope() == event.SessionScope {
 		return end || s.at <= f.base
 	}
-	return s.pathAt <= f.base
+	return s.walk.Next <= f.base
 }
 
 // another gives up f's snapshot, which covers another path than the one it
@@ -323,7 +318,7 @@ func (s *scan) another(ctx context.Context, f *based) error {
 // known yet.
 func (s *scan) waits() bool {
 	for _, f := range s.folds {
-		if f.found && !f.ready && f.scope() != eventlog.SessionScope {
+		if f.found && !f.ready && f.scope() != event.SessionScope {
 			return true
 		}
 	}
@@ -333,7 +328,7 @@ func (s *scan) waits() bool {
 // wants reports whether a fold still looks for a snapshot such as this one.
 func (s *scan) wants(onPath bool) bool {
 	for _, f := range s.folds {
-		if !f.found && (onPath || f.scope() == eventlog.SessionScope) {
+		if !f.found && (onPath || f.scope() == event.SessionScope) {
 			return true
 		}
 	}
@@ -343,7 +338,7 @@ func (s *scan) wants(onPath bool) bool {
 func (s *scan) done() bool { return s.pathDone() && s.sessionDone() }
 
 func (s *scan) pathDone() bool {
-	return s.pathAt == 0 || s.ready(false) && (s.last.found || !s.whole)
+	return s.walk.Next == 0 || s.ready(false) && (s.last.found || !s.whole)
 }
 
 func (s *scan) sessionDone() bool { return s.ready(true) }
@@ -352,7 +347,7 @@ func (s *scan) sessionDone() bool { return s.ready(true) }
 // snapshot.
 func (s *scan) ready(session bool) bool {
 	for _, f := range s.folds {
-		if !f.ready && (f.scope() == eventlog.SessionScope) == session {
+		if !f.ready && (f.scope() == event.SessionScope) == session {
 			return false
 		}
 	}
@@ -360,7 +355,7 @@ func (s *scan) ready(session bool) bool {
 }
 
 // count adds an event of the path that is no snapshot.
-func (l *lastSnapshot) count(e *eventlog.Event) {
+func (l *lastSnapshot) count(e *event.Event) {
 	l.seen += eventBytes(e)
 	if l.body == 0 {
 		l.since = l.seen
@@ -371,7 +366,7 @@ func (l *lastSnapshot) count(e *eventlog.Event) {
 }
 
 // snapshotted takes in a snapshot of the path; the newest comes first.
-func (l *lastSnapshot) snapshotted(e *eventlog.Event, snap eventlog.Snapshot, set string) {
+func (l *lastSnapshot) snapshotted(e *event.Event, snap event.Snapshot, set string) {
 	if !l.found {
 		l.event, l.snapshot, l.found = *e, snap, true
 	}
@@ -395,7 +390,7 @@ func (l *lastSnapshot) unbodied(seq int64) {
 }
 
 // eventBytes is what an event weighs: its line, and the data kept elsewhere.
-func eventBytes(e *eventlog.Event) int64 {
+func eventBytes(e *event.Event) int64 {
 	_, spilled, _ := e.Spilled()
 	return int64(len(e.Line())) + 1 + spilled
 }
@@ -404,7 +399,7 @@ func eventBytes(e *eventlog.Event) int64 {
 // scope, or of another, folds. ok is false when there is no such fold.
 func (s *scan) lowest(session bool) (seq int64, ok bool) {
 	for _, f := range s.folds {
-		if (f.scope() == eventlog.SessionScope) == session {
+		if (f.scope() == event.SessionScope) == session {
 			if !ok || f.base < seq {
 				seq = f.base
 			}
@@ -416,7 +411,7 @@ func (s *scan) lowest(session bool) (seq int64, ok bool) {
 
 // passed reports whether seq is on the part of the path that was seen.
 func (s *scan) passed(seq int64) bool {
-	return slices.ContainsFunc(s.path, func(p eventlog.Stretch) bool { return p.From <= seq && seq <= p.To })
+	return slices.ContainsFunc(s.path, func(p event.Stretch) bool { return p.From <= seq && seq <= p.To })
 }
 
 // onPath reports whether seq is on the part of the path that was seen. Calls
@@ -434,7 +429,7 @@ func (s *scan) onPath(seq int64) bool {
 }
 
 // ranges are the seqs to fold, oldest first, each event once.
-func (s *scan) ranges(head int64) (r []eventlog.Stretch) {
+func (s *scan) ranges(head int64) (r []event.Stretch) {
 	add := func(from, to int64) {
 		if from > to {
 			return
@@ -443,7 +438,7 @@ func (s *scan) ranges(head int64) (r []eventlog.Stretch) {
 			r[n-1].To = max(r[n-1].To, to)
 			return
 		}
-		r = append(r, eventlog.Stretch{From: from, To: to})
+		r = append(r, event.Stretch{From: from, To: to})
 	}
 	path, hasPath := s.lowest(false)
 	all, hasAll := s.lowest(true)

@@ -3,7 +3,7 @@ package projection
 import (
 	"fmt"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 )
 
 // Set is projections that are loaded in one reading and snapshotted as one
@@ -66,9 +66,9 @@ func (s Set) version() int {
 }
 
 // inScope reports whether a fold of this scope sees the event at all.
-func inScope(scope eventlog.Scope, t eventlog.Type, onPath bool) bool {
-	if scope == eventlog.SessionScope {
+func inScope(scope event.Scope, t event.Type, onPath bool) bool {
+	if scope == event.SessionScope {
 		return true
 	}
-	return onPath && t.Scope() != eventlog.SessionScope
+	return onPath && t.Scope() != event.SessionScope
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/projection"
 	"github.com/convlog/convlog/store/jsonl"
@@ -15,15 +16,15 @@ import (
 // texts folds the texts of the messages on the path, usage counts all messages
 // there ever were.
 var (
-	texts = projection.Projection[[]string]{Name: "texts", Version: 1, Apply: func(s *[]string, e *eventlog.Event) error {
-		m, ok, err := e.Message()
+	texts = projection.Projection[[]string]{Name: "texts", Version: 1, Apply: func(s *[]string, e *event.Event) error {
+		m, ok, err := event.Decode[event.Message](e)
 		if ok && err == nil {
 			*s = append(*s, m.Text())
 		}
 		return err
 	}}
-	count = projection.Projection[int]{Name: "count", Version: 1, Scope: eventlog.SessionScope, Apply: func(n *int, e *eventlog.Event) error {
-		if e.Type.Name() == eventlog.MessageAdded {
+	count = projection.Projection[int]{Name: "count", Version: 1, Scope: event.SessionScope, Apply: func(n *int, e *event.Event) error {
+		if e.Type.Name() == event.MessageAdded {
 			*n++
 		}
 		return nil
@@ -48,11 +49,8 @@ func TestASnapshotAndItsTailAreTheState(t *testing.T) {
 		ctx := context.Background()
 		say := func(text string) {
 			t.Helper()
-			e, err := eventlog.NewUserMessage(text)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := log.Append(ctx, "s", eventlog.Any, e); err != nil {
+			e := event.UserMessage(text)
+			if _, err := log.Append(ctx, "s", eventlog.Any(), e); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -82,11 +80,8 @@ func TestASnapshotAndItsTailAreTheState(t *testing.T) {
 		check([]string{"a", "b"}, 2, 1)
 		say("c") // 4
 		check([]string{"a", "b", "c"}, 3, 2)
-		move, err := eventlog.NewHeadMoved(eventlog.HeadMove{To: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := log.Append(ctx, "s", eventlog.Any, move); err != nil { // 5
+		move := event.New(event.HeadMove{To: 1})
+		if _, err := log.Append(ctx, "s", eventlog.Any(), move); err != nil { // 5
 			t.Fatal(err)
 		}
 		say("d")                                 // 6

@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"iter"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
 // Snapshotted is a snapshot as it stands in the log.
 type Snapshotted struct {
-	Event    eventlog.Event
-	Snapshot eventlog.Snapshot
+	Event    event.Event
+	Snapshot event.Snapshot
 	// Orphaned says that the snapshot is not on the active path.
 	Orphaned bool
 }
@@ -26,20 +27,18 @@ func Snapshots(ctx context.Context, log *eventlog.Log, session string, orphaned 
 			yield(Snapshotted{}, err)
 			return
 		}
-		pathAt := head.Seq
+		path := event.Walk{Next: head.Seq}
 		for e, err := range log.Read(ctx, session, eventlog.Between(0, head.Seq).Backward()) {
 			if err != nil {
 				yield(Snapshotted{}, err)
 				return
 			}
-			onPath := e.Seq == pathAt
-			if onPath {
-				if pathAt, err = e.Parent(); err != nil {
-					yield(Snapshotted{}, err)
-					return
-				}
+			onPath, err := path.Step(&e)
+			if err != nil {
+				yield(Snapshotted{}, err)
+				return
 			}
-			if e.Type.Name() != eventlog.ProjectionSnapshotted || !onPath && !orphaned {
+			if e.Type.Name() != event.ProjectionSnapshotted || !onPath && !orphaned {
 				continue
 			}
 			s, err := snapshotOf(&e)
@@ -51,30 +50,30 @@ func Snapshots(ctx context.Context, log *eventlog.Log, session string, orphaned 
 }
 
 // snapshotOf reads a snapshot, or what redaction kept of it.
-func snapshotOf(e *eventlog.Event) (s eventlog.Snapshot, err error) {
+func snapshotOf(e *event.Event) (s event.Snapshot, err error) {
 	if e.Redacted() {
-		if s, err = structure[eventlog.Snapshot](e); err != nil {
+		if s, err = event.DecodeKept[event.Snapshot](e); err != nil {
 			err = fmt.Errorf("%s %d of %q: %w", e.Type, e.Seq, e.SessionID, err)
 		}
 		return s, err
 	}
-	s, _, err = e.Snapshot()
+	s, _, err = event.Decode[event.Snapshot](e)
 	return s, err
 }
 
 // Find looks for a snapshot by its occurrence id, on any path of the session's
 // lineage. ErrSnapshotNotFound if there is none.
 func Find(ctx context.Context, log *eventlog.Log, session, id string) (Snapshotted, error) {
-	return find(ctx, log, session, "with id "+id, func(s *eventlog.Snapshot) bool { return s.SnapshotID == id })
+	return find(ctx, log, session, "with id "+id, func(s *event.Snapshot) bool { return s.SnapshotID == id })
 }
 
 // FindDigest looks for the newest snapshot of a content, preferring the active
 // path. ErrSnapshotNotFound if there is none.
-func FindDigest(ctx context.Context, log *eventlog.Log, session string, d eventlog.Digest) (Snapshotted, error) {
-	return find(ctx, log, session, "of "+string(d), func(s *eventlog.Snapshot) bool { return s.StateDigest == d })
+func FindDigest(ctx context.Context, log *eventlog.Log, session string, d event.Digest) (Snapshotted, error) {
+	return find(ctx, log, session, "of "+string(d), func(s *event.Snapshot) bool { return s.StateDigest == d })
 }
 
-func find(ctx context.Context, log *eventlog.Log, session, what string, is func(*eventlog.Snapshot) bool) (Snapshotted, error) {
+func find(ctx context.Context, log *eventlog.Log, session, what string, is func(*event.Snapshot) bool) (Snapshotted, error) {
 	var orphan Snapshotted
 	for s, err := range Snapshots(ctx, log, session, true) {
 		switch {

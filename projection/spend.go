@@ -1,11 +1,11 @@
 package projection
 
-import "github.com/convlog/convlog/eventlog"
+import "github.com/convlog/convlog/event"
 
 // Spend is what something cost.
 type Spend struct {
-	Cost  eventlog.Cost  `json:"cost,omitzero"`
-	Usage eventlog.Usage `json:"usage,omitzero"`
+	Cost  event.Cost  `json:"cost,omitzero"`
+	Usage event.Usage `json:"usage,omitzero"`
 	// Responses counts the answers of models, and Unpriced those of them that
 	// used tokens and have no cost.
 	Responses int `json:"responses,omitzero"`
@@ -26,7 +26,7 @@ func (s Spend) Add(t Spend) Spend {
 func (s Spend) minus(t Spend) Spend {
 	u, v := s.Usage, t.Usage
 	return Spend{Cost: s.Cost - t.Cost, Responses: s.Responses - t.Responses, Unpriced: s.Unpriced - t.Unpriced,
-		Usage: eventlog.Usage{
+		Usage: event.Usage{
 			InputTokens:      u.InputTokens - v.InputTokens,
 			OutputTokens:     u.OutputTokens - v.OutputTokens,
 			CacheReadTokens:  u.CacheReadTokens - v.CacheReadTokens,

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -66,9 +67,9 @@ func LoadStats(ctx context.Context, log *eventlog.Log, session string, days *tim
 	if c.days == nil {
 		c.days = time.UTC
 	}
-	for e, err := range log.Read(ctx, session, eventlog.All.Own()) {
+	for e, err := range log.Read(ctx, session, eventlog.All().Own()) {
 		if err == nil {
-			err = c.read(meant(&e))
+			err = c.read(e.Effective())
 		}
 		if err != nil {
 			return Stats{}, fmt.Errorf("count session %q: %w", session, err)
@@ -109,8 +110,8 @@ type counter struct {
 	turns  map[*foundTurn]bool // those so far, and whether one is left to be taken over
 }
 
-func (c *counter) read(e *eventlog.Event) error {
-	inherited := isInherited(e)
+func (c *counter) read(e *event.Event) error {
+	inherited := e.Inherited()
 	t := Tally{Sessions: 1, Events: 1}
 	ended, err := c.finder.next(e)
 	if err != nil {
@@ -129,17 +130,17 @@ func (c *counter) read(e *eventlog.Event) error {
 		t.Spend = t.Spend.Add(x.Spend)
 		c.stats.ByModel = addTo(c.stats.ByModel, x.Model, x.Spend)
 	})
-	if err != nil || isCopied(e) {
+	if err != nil || e.Copied() {
 		return err
 	}
 	switch e.Type.Name() {
-	case eventlog.SessionStarted, eventlog.SessionUpdated: // a fork has updates only
-		p, err := structure[eventlog.Session](e)
+	case event.SessionStarted, event.SessionUpdated: // a fork has updates only
+		p, err := event.DecodeKept[event.Session](e)
 		if err != nil {
 			return err
 		}
 		c.source = or(c.source, p.Source.Format)
-	case eventlog.MessageAdded:
+	case event.MessageAdded:
 		if err := c.message(e, &t); err != nil {
 			return err
 		}
@@ -177,12 +178,12 @@ func (c *counter) count(day string, t Tally) {
 	c.stats.ByDay[day], c.stats.Total = add(c.stats.ByDay[day]), add(c.stats.Total)
 }
 
-func (c *counter) message(e *eventlog.Event, t *Tally) error {
-	m, err := structure[eventlog.Message](e)
+func (c *counter) message(e *event.Event, t *Tally) error {
+	m, err := event.DecodeKept[event.Message](e)
 	if err != nil {
 		return err
 	}
-	if m.Role != eventlog.Tool && c.begins(&m) {
+	if m.Role != event.Tool && c.begins(&m) {
 		t.Messages = 1
 	}
 	for i := range m.Parts {
@@ -193,10 +194,10 @@ func (c *counter) message(e *eventlog.Event, t *Tally) error {
 
 // begins reports whether m is not one more piece of a message, nor only brings
 // tool results.
-func (c *counter) begins(m *eventlog.Message) bool {
+func (c *counter) begins(m *event.Message) bool {
 	results := len(m.Parts) > 0
 	for i := range m.Parts {
-		results = results && m.Parts[i].Type == eventlog.ToolResultPart
+		results = results && m.Parts[i].Type == event.ToolResultPart
 	}
 	if results {
 		return false
@@ -210,14 +211,14 @@ func (c *counter) begins(m *eventlog.Message) bool {
 }
 
 // part counts calls and the failures of earlier ones.
-func (c *counter) part(p *eventlog.Part) (calls int64) {
+func (c *counter) part(p *event.Part) (calls int64) {
 	tool := ToolTally{Sessions: 1}
 	name := p.Name
 	switch p.Type {
-	case eventlog.ToolCallPart, eventlog.ServerToolCallPart:
+	case event.ToolCallPart, event.ServerToolCallPart:
 		c.tools[p.CallID] = name
 		tool.Calls = 1
-	case eventlog.ToolResultPart, eventlog.ServerToolResultPart:
+	case event.ToolResultPart, event.ServerToolResultPart:
 		if !p.IsError {
 			return 0
 		}

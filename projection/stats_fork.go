@@ -3,6 +3,7 @@ package projection
 import (
 	"context"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -18,14 +19,14 @@ type parentMeter struct {
 }
 
 // before brings m up to e, one of the session's own events, which come in order.
-func (p *parentMeter) before(e *eventlog.Event, m *Meter) error {
+func (p *parentMeter) before(e *event.Event, m *Meter) error {
 	if p.forked == 0 {
-		p.forked, p.done = e.Seq, e.Type.Name() != eventlog.SessionForked || e.Seq == 1
+		p.forked, p.done = e.Seq, e.Type.Name() != event.SessionForked || e.Seq == 1
 	}
 	if p.done {
 		return nil
 	}
-	if e.Type.Name() == eventlog.TurnStarted {
+	if e.Type.Name() == event.TurnStarted {
 		p.done = true
 		return nil
 	}
@@ -40,15 +41,15 @@ func (p *parentMeter) before(e *eventlog.Event, m *Meter) error {
 
 // asksParent reports whether it depends on a turn or a step under way what is
 // counted for an event.
-func asksParent(e *eventlog.Event) (bool, error) {
+func asksParent(e *event.Event) (bool, error) {
 	switch e.Type.Name() {
-	case eventlog.StepStarted, eventlog.StepCompleted, eventlog.TurnCompleted:
+	case event.StepStarted, event.StepCompleted, event.TurnCompleted:
 		return true, nil
-	case eventlog.MessageAdded:
-		m, err := structure[struct {
-			ResponseID string         `json:"response_id"`
-			Group      string         `json:"group"`
-			Usage      eventlog.Usage `json:"usage"`
+	case event.MessageAdded:
+		m, err := event.DecodeKept[struct {
+			ResponseID string      `json:"response_id"`
+			Group      string      `json:"group"`
+			Usage      event.Usage `json:"usage"`
 		}](e)
 		counts := e.Cost > 0 || !m.Usage.IsZero()
 		return counts && m.Group == "" && m.ResponseID == "", err
@@ -63,13 +64,13 @@ func (p *parentMeter) open() (m Meter, err error) {
 		if err != nil {
 			return m, err
 		}
-		if from = e.Seq; e.Type.Name() == eventlog.TurnStarted || e.Type.Name() == eventlog.TurnCompleted {
+		if from = e.Seq; e.Type.Name() == event.TurnStarted || e.Type.Name() == event.TurnCompleted {
 			break
 		}
 	}
 	for e, err := range p.log.Read(p.ctx, p.session, eventlog.Between(from, p.forked-1)) {
 		if err == nil {
-			err = m.read(meant(&e), true, nil)
+			err = m.read(e.Effective(), true, nil)
 		}
 		if err != nil {
 			return m, err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
 	"github.com/convlog/convlog/projection"
@@ -17,41 +18,38 @@ func TestStatsCountEachEventOnce(t *testing.T) {
 	onStores(t, func(t *testing.T, log *eventlog.Log) {
 		ctx := t.Context()
 		at := time.Date(2026, 3, 1, 23, 30, 0, 0, time.UTC)
-		usage := eventlog.Usage{InputTokens: 10, OutputTokens: 4}
-		add := func(session string, m eventlog.Message, cost eventlog.Cost) {
+		usage := event.Usage{InputTokens: 10, OutputTokens: 4}
+		add := func(session string, m event.Message, cost event.Cost) {
 			t.Helper()
-			e, err := eventlog.NewMessage(m)
-			if err == nil {
-				e.Timestamp, e.Cost = at, cost
-				_, err = log.Append(ctx, session, eventlog.Any, e)
-			}
-			if err != nil {
+			e := event.New(m)
+			e.Timestamp, e.Cost = at, cost
+			if _, err := log.Append(ctx, session, eventlog.Any(), e); err != nil {
 				t.Fatal(err)
 			}
 			at = at.Add(20 * time.Minute)
 		}
-		says := func(role eventlog.Role, group string, parts ...eventlog.Part) eventlog.Message {
-			m := eventlog.Message{Role: role, Group: group, Parts: parts}
-			if role == eventlog.Assistant {
+		says := func(role event.Role, group string, parts ...event.Part) event.Message {
+			m := event.Message{Role: role, Group: group, Parts: parts}
+			if role == event.Assistant {
 				m.Model, m.Usage = "m", usage
 			}
 			return m
 		}
-		failed := eventlog.ToolResult("c", "run", eventlog.Text("no"))
+		failed := event.ToolResult("c", "run", event.Text("no"))
 		failed.IsError = true
-		add("s", says(eventlog.User, "", eventlog.Text("go")), 0)
-		add("s", says(eventlog.Assistant, "g", eventlog.Text("one moment")), 5)
-		add("s", says(eventlog.Assistant, "g", eventlog.ToolCall("c", "run", nil)), 0)
-		add("s", says(eventlog.Tool, "", failed), 0)
+		add("s", says(event.User, "", event.Text("go")), 0)
+		add("s", says(event.Assistant, "g", event.Text("one moment")), 5)
+		add("s", says(event.Assistant, "g", event.ToolCall("c", "run", nil)), 0)
+		add("s", says(event.Tool, "", failed), 0)
 		child, err := fork.At(ctx, log, "s", fork.Head(), fork.Options{ID: "fork"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		add(child.ID, says(eventlog.Assistant, "", eventlog.Text("done")), 7)
+		add(child.ID, says(event.Assistant, "", event.Text("done")), 7)
 		if _, err := fork.Copy(ctx, log, "s", fork.CopyOptions{ID: "copy"}); err != nil {
 			t.Fatal(err)
 		}
-		add("copy", says(eventlog.Assistant, "", eventlog.Text("done too")), 0)
+		add("copy", says(event.Assistant, "", event.Text("done too")), 0)
 
 		var got projection.Stats
 		for _, id := range []string{"s", "fork", "copy"} {

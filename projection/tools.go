@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -49,16 +50,16 @@ func (t *ToolRuns) Find(key string) (run ToolRun, ok bool) {
 	return run, false
 }
 
-func (t *ToolRuns) apply(e *eventlog.Event) error {
+func (t *ToolRuns) apply(e *event.Event) error {
 	switch e.Type.Name() {
-	case eventlog.ToolStarted:
-		p, err := structure[eventlog.ToolStart](e)
+	case event.ToolStarted:
+		p, err := event.DecodeKept[event.ToolStart](e)
 		if err != nil {
 			return err
 		}
 		t.Runs = append(t.Runs, ToolRun{CallID: p.CallID, IdempotencyKey: p.IdempotencyKey, Name: p.Name, Started: e.Seq})
-	case eventlog.ToolCompleted:
-		p, err := structure[eventlog.ToolCompletion](e)
+	case event.ToolCompleted:
+		p, err := event.DecodeKept[event.ToolCompletion](e)
 		if err != nil {
 			return err
 		}
@@ -71,7 +72,7 @@ func (t *ToolRuns) apply(e *eventlog.Event) error {
 
 // open is the newest execution that the completion ends; one that nobody
 // started is added.
-func (t *ToolRuns) open(p *eventlog.ToolCompletion) *ToolRun {
+func (t *ToolRuns) open(p *event.ToolCompletion) *ToolRun {
 	for i := len(t.Runs) - 1; i >= 0; i-- {
 		if r := &t.Runs[i]; r.Completed == 0 && r.same(p) {
 			return r
@@ -81,7 +82,7 @@ func (t *ToolRuns) open(p *eventlog.ToolCompletion) *ToolRun {
 	return &t.Runs[len(t.Runs)-1]
 }
 
-func (r *ToolRun) same(p *eventlog.ToolCompletion) bool {
+func (r *ToolRun) same(p *event.ToolCompletion) bool {
 	if p.IdempotencyKey != "" && r.IdempotencyKey != "" {
 		return r.IdempotencyKey == p.IdempotencyKey
 	}
@@ -94,7 +95,7 @@ type ToolExecution struct {
 	Arguments jsontext.Value
 	// Content is what it answered, Error its error; both are empty while it has
 	// not completed, and where they were redacted.
-	Content []eventlog.Part
+	Content []event.Part
 	Error   string
 }
 
@@ -120,7 +121,7 @@ func (x *ToolExecution) read(ctx context.Context, log *eventlog.Log, session str
 		if err != nil {
 			return err
 		}
-		p, err := structure[eventlog.ToolStart](&e)
+		p, err := event.DecodeKept[event.ToolStart](&e)
 		if err != nil {
 			return err
 		}
@@ -133,7 +134,7 @@ func (x *ToolExecution) read(ctx context.Context, log *eventlog.Log, session str
 	if err != nil {
 		return err
 	}
-	p, err := structure[eventlog.ToolCompletion](&e)
+	p, err := event.DecodeKept[event.ToolCompletion](&e)
 	x.Content, x.Error = p.Content, p.Error
 	return err
 }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 )
 
 // Transcript is every message on the path as it was said, in order: compactions
@@ -29,8 +29,8 @@ func (t *TranscriptState) branch() TranscriptState {
 	return TranscriptState{items: slices.Clip(t.items), chain: t.chain}
 }
 
-func (t *TranscriptState) apply(e *eventlog.Event) error {
-	if e.Type.Name() != eventlog.MessageAdded {
+func (t *TranscriptState) apply(e *event.Event) error {
+	if e.Type.Name() != event.MessageAdded {
 		return nil
 	}
 	t.items = append(t.items, itemOf(saidItem, e))
@@ -81,7 +81,7 @@ func decodeTranscript(body jsontext.Value) (TranscriptState, error) {
 	return TranscriptState{items: b.Items}, nil
 }
 
-func (t *TranscriptState) digest() (eventlog.Digest, error) {
+func (t *TranscriptState) digest() (event.Digest, error) {
 	err := t.chain.extend(t.items)
 	return t.chain.link, err
 }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 )
 
 // foundTurn is a turn of a lineage.
@@ -44,17 +44,17 @@ type mark struct {
 
 // next takes in an event; f.turn is then the turn that the event belongs to.
 // ended says that it is the turn's last.
-func (f *turnFinder) next(e *eventlog.Event) (ended bool, err error) {
+func (f *turnFinder) next(e *event.Event) (ended bool, err error) {
 	before := f.place
 	switch e.Type.Name() {
-	case eventlog.HeadMoved:
-		m, _, err := e.HeadMove()
+	case event.HeadMoved:
+		m, _, err := event.Decode[event.HeadMove](e)
 		if err != nil {
 			return false, err
 		}
 		f.place = f.at(m.To)
-	case eventlog.TurnStarted:
-		p, err := structure[eventlog.TurnStart](e)
+	case event.TurnStarted:
+		p, err := event.DecodeKept[event.TurnStart](e)
 		if err != nil {
 			return false, err
 		}
@@ -63,13 +63,13 @@ func (f *turnFinder) next(e *eventlog.Event) (ended bool, err error) {
 		} else {
 			f.turn = &foundTurn{id: e.ID, index: p.Index, start: e.Seq}
 		}
-	case eventlog.TurnCompleted:
-		p, err := structure[eventlog.TurnCompletion](e)
+	case event.TurnCompleted:
+		p, err := event.DecodeKept[event.TurnCompletion](e)
 		if err != nil {
 			return false, err
 		}
 		ended = f.turn != nil && (p.TurnID.IsZero() || p.TurnID == f.turn.id)
-	case eventlog.MessageAdded:
+	case event.MessageAdded:
 		if err := f.message(e); err != nil {
 			return false, err
 		}
@@ -86,11 +86,12 @@ func (f *turnFinder) end(seq int64) {
 	f.marks = append(f.marks, mark{seq, f.place})
 }
 
-func (f *turnFinder) message(e *eventlog.Event) error {
-	asks, err := isAsking(e)
+func (f *turnFinder) message(e *event.Event) error {
+	m, _, err := event.OutlineOf(e)
 	if err != nil {
 		return err
 	}
+	asks := m.Asks()
 	if asks && !f.asking {
 		if f.turn == nil || f.turn.id.IsZero() {
 			f.turn = &foundTurn{index: f.asked, start: e.Seq}
@@ -113,26 +114,4 @@ func (f *turnFinder) at(seq int64) place {
 		return place{}
 	}
 	return f.marks[n-1].place
-}
-
-// isAsking reports whether a message is the user's and says more than tool
-// results.
-func isAsking(e *eventlog.Event) (bool, error) {
-	m, err := structure[struct {
-		Role    eventlog.Role `json:"role"`
-		Results []string      `json:"results"`
-		Parts   []struct {
-			Type eventlog.PartType `json:"type"`
-		} `json:"parts"`
-	}](e)
-	if err != nil || m.Role != eventlog.User {
-		return false, err
-	}
-	results := len(m.Results)
-	for _, p := range m.Parts {
-		if p.Type == eventlog.ToolResultPart {
-			results++
-		}
-	}
-	return results == 0 || len(m.Parts) > results, nil
 }

@@ -8,9 +8,11 @@ import (
 	"github.com/oklog/ulid/v2"
 	"pgregory.net/rapid"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
 	"github.com/convlog/convlog/projection"
+	"github.com/convlog/convlog/upkeep/erase"
 )
 
 // talkers makes up a session of turns, or of exchanges without any.
@@ -27,23 +29,23 @@ func (g *talkers) act(r *rapid.T, turns bool) {
 	case kind < 2:
 		g.spend("s", asks("please"))
 	case kind < 4:
-		g.spend("s", says(eventlog.Text("so")))
+		g.spend("s", says(event.Text("so")))
 	case kind == 4:
-		g.spend("s", eventlog.Message{Role: eventlog.User, Parts: []eventlog.Part{eventlog.ToolResult("a", "tool", eventlog.Text("done"))}})
+		g.spend("s", event.Message{Role: event.User, Parts: []event.Part{event.ToolResult("a", "tool", event.Text("done"))}})
 	case kind == 5:
-		g.spend("s", eventlog.Message{Role: eventlog.User, Parts: []eventlog.Part{eventlog.ToolResult("a", "tool"), eventlog.Text("and?")}})
+		g.spend("s", event.Message{Role: event.User, Parts: []event.Part{event.ToolResult("a", "tool"), event.Text("and?")}})
 	case kind == 6:
-		g.spend("s", eventlog.HeadMove{To: rapid.Int64Range(0, head).Draw(r, "to")})
+		g.spend("s", event.HeadMove{To: rapid.Int64Range(0, head).Draw(r, "to")})
 	case kind == 7:
-		_, err := g.log.Redact(bg, "s", "test", rapid.Int64Range(1, head).Draw(r, "seq"))
-		g.allow(err, eventlog.ErrInvalidType)
+		_, err := erase.Redact(bg, g.log, "s", []int64{rapid.Int64Range(1, head).Draw(r, "seq")}, erase.RedactOptions{Reason: "test"})
+		g.allow(err, event.ErrInvalidType)
 	case turns && kind == 8:
-		g.turn = g.do(eventlog.TurnStart{Index: len(g.indexes)})
+		g.turn = g.do(event.TurnStart{Index: len(g.indexes)})
 		g.indexes[g.turn] = len(g.indexes)
 	case turns && !g.turn.IsZero():
-		g.do(eventlog.TurnCompletion{TurnID: g.turn, Status: eventlog.TurnStatusCompleted})
+		g.do(event.TurnCompletion{TurnID: g.turn, Status: event.TurnStatusCompleted})
 	default:
-		g.spend("s", eventlog.External{Source: "clock"})
+		g.spend("s", event.External{Source: "clock"})
 	}
 }
 
@@ -55,7 +57,7 @@ func onTalkers(t *testing.T, turns bool, law func(r *rapid.T, g *talkers)) {
 				log := eventlog.Open(open(t.TempDir()))
 				defer func() { _ = log.Close() }()
 				g := &talkers{garden: &garden{t: r, log: log}, indexes: map[ulid.ULID]int{}}
-				g.spend("s", says(eventlog.Text("welcome")))
+				g.spend("s", says(event.Text("welcome")))
 				for range rapid.IntRange(2, 25).Draw(r, "events") {
 					g.act(r, turns)
 				}
@@ -68,7 +70,7 @@ func onTalkers(t *testing.T, turns bool, law func(r *rapid.T, g *talkers)) {
 // before is the event of the path before one of it.
 func (g *garden) before(seq int64) (before int64) {
 	g.t.Helper()
-	for e, err := range g.log.ActivePath(bg, "s") {
+	for e, err := range g.log.Read(bg, "s", eventlog.All().OnPath()) {
 		if g.allow(err); e.Seq == seq {
 			return before
 		}
@@ -94,8 +96,8 @@ func (g *garden) resolved(p fork.Point) int64 {
 func TestExchangesAreTheTurnsToForkAt(t *testing.T) {
 	for _, turns := range []bool{false, true} {
 		onTalkers(t, turns, func(r *rapid.T, g *talkers) {
-			for e, err := range g.log.ActivePath(bg, "s") {
-				if g.allow(err); e.Type.Name() == eventlog.TurnStarted {
+			for e, err := range g.log.Read(bg, "s", eventlog.All().OnPath()) {
+				if g.allow(err); e.Type.Name() == event.TurnStarted {
 					return
 				}
 			}
@@ -137,9 +139,9 @@ func TestTurnsOfARunAreTheTurnsToForkAt(t *testing.T) {
 				ids[x.ID] = x
 			}
 		}
-		for e, err := range g.log.ActivePath(bg, "s") {
+		for e, err := range g.log.Read(bg, "s", eventlog.All().OnPath()) {
 			g.allow(err)
-			if e.Type.Name() != eventlog.TurnStarted {
+			if e.Type.Name() != event.TurnStarted {
 				continue
 			}
 			x, index := ids[e.ID], g.indexes[e.ID]
@@ -161,9 +163,9 @@ func TestTurnsOfARunAreTheTurnsToForkAt(t *testing.T) {
 func TestATurnThatWasRewoundLeavesItsInput(t *testing.T) {
 	onGarden(t, func(t *testing.T, g *garden) {
 		g.do(asks("please")) // 1
-		first := g.do(eventlog.TurnStart{Index: 7})
-		g.do(says(eventlog.Text("no"))) // 3
-		g.append("s", g.made(eventlog.NewTurnCompleted(eventlog.TurnCompletion{TurnID: first, Status: eventlog.TurnStatusFailed})))
+		first := g.do(event.TurnStart{Index: 7})
+		g.do(says(event.Text("no"))) // 3
+		g.append("s", event.New(event.TurnCompletion{TurnID: first, Status: event.TurnStatusFailed}))
 		turns := func() (list []string) {
 			run, err := projection.LoadRuns(bg, g.log, "s")
 			g.allow(err)
@@ -173,11 +175,11 @@ func TestATurnThatWasRewoundLeavesItsInput(t *testing.T) {
 			return list
 		}
 		same(t, "a turn", []string{"7 from 1 to 4, orphaned false"}, turns())
-		g.do(eventlog.HeadMove{To: 1}) // 5
+		g.do(event.HeadMove{To: 1}) // 5
 		same(t, "rewound", []string{"0 from 1 to 1, orphaned false", "7 from 1 to 4, orphaned true"}, turns())
-		g.do(says(eventlog.Text("well"))) // 6
+		g.do(says(event.Text("well"))) // 6
 		same(t, "an exchange", []string{"0 from 1 to 6, orphaned false", "7 from 1 to 4, orphaned true"}, turns())
-		g.do(eventlog.HeadMove{To: 1}, eventlog.TurnStart{Index: 8}, says(eventlog.Text("yes"))) // 7 to 9
+		g.do(event.HeadMove{To: 1}, event.TurnStart{Index: 8}, says(event.Text("yes"))) // 7 to 9
 		same(t, "tried again", []string{"8 from 1 to 9, orphaned false", "7 from 1 to 4, orphaned true"}, turns())
 	})
 }
@@ -186,9 +188,9 @@ func TestATurnThatWasRewoundLeavesItsInput(t *testing.T) {
 // on a branch which the head left.
 func TestATurnOfABranchLeavesTheExchangeToThePath(t *testing.T) {
 	onGarden(t, func(t *testing.T, g *garden) {
-		g.do(asks("please"), says(eventlog.Text("so")), asks("and then?")) // 1 to 3
-		g.do(eventlog.HeadMove{To: 1}, eventlog.TurnStart{Index: 7})       // 4, 5
-		g.do(eventlog.HeadMove{To: 3})                                     // 6
+		g.do(asks("please"), says(event.Text("so")), asks("and then?")) // 1 to 3
+		g.do(event.HeadMove{To: 1}, event.TurnStart{Index: 7})          // 4, 5
+		g.do(event.HeadMove{To: 3})                                     // 6
 		run, err := projection.LoadRuns(bg, g.log, "s")
 		g.allow(err)
 		var turns []string

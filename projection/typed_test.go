@@ -7,8 +7,10 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/projection"
+	"github.com/convlog/convlog/upkeep/erase"
 )
 
 // cart is a program's own state, of version 2. Version 1 called its items
@@ -44,8 +46,8 @@ func TestTypedStates(t *testing.T) {
 		{"two versions older", 0, `["tea","jam"]`, cartMigrations, cart{Items: []string{"tea", "jam"}}, nil},
 		{"null", 2, `null`, nil, cart{}, nil},
 		{"null of an older version", 1, `null`, cartMigrations, cart{}, nil},
-		{"newer", 3, `{"items":["tea"]}`, cartMigrations, cart{}, new(eventlog.VersionError)},
-		{"a newer null", 3, `null`, cartMigrations, cart{}, new(eventlog.VersionError)},
+		{"newer", 3, `{"items":["tea"]}`, cartMigrations, cart{}, new(event.VersionError)},
+		{"a newer null", 3, `null`, cartMigrations, cart{}, new(event.VersionError)},
 		{"a migration is missing", 0, `["tea"]`, projection.Migrations{1: cartMigrations[1]}, cart{}, projection.ErrStateShape},
 		{"the last migration is missing", 0, `["tea"]`, projection.Migrations{0: cartMigrations[0]}, cart{}, projection.ErrStateShape},
 		{"a migration fails", 1, `{}`, projection.Migrations{1: func(jsontext.Value) (jsontext.Value, error) { return nil, broken }}, cart{}, broken},
@@ -59,13 +61,13 @@ func TestTypedStates(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			onStores(t, func(t *testing.T, log *eventlog.Log) {
 				g := &garden{t: t, log: log}
-				g.append("s", g.made(eventlog.NewUserMessage("hello")))
+				g.append("s", event.UserMessage("hello"))
 				_, _, err := projection.SetState(bg, log, "s", "cart", tt.version, jsontext.Value(tt.state))
 				g.allow(err)
 				view, err := projection.Load(bg, log, "s", projection.Custom)
 				g.allow(err)
 				got, err := projection.Typed[cart](view.State.Get("cart"), 2, tt.migrations)
-				if newer := new(eventlog.VersionError); errors.As(tt.err, &newer) {
+				if newer := new(event.VersionError); errors.As(tt.err, &newer) {
 					if !errors.As(err, &newer) || newer.Got != 3 || newer.Max != 2 {
 						t.Errorf("%v", err)
 					}
@@ -82,7 +84,7 @@ func TestTypedStates(t *testing.T) {
 func TestTheStateThatNobodySet(t *testing.T) {
 	onStores(t, func(t *testing.T, log *eventlog.Log) {
 		g := &garden{t: t, log: log}
-		g.append("s", g.made(eventlog.NewUserMessage("hello")))
+		g.append("s", event.UserMessage("hello"))
 		view, err := projection.Load(bg, log, "s", projection.Custom)
 		g.allow(err)
 		got, err := projection.Typed[cart](view.State.Get("cart"), 2, nil)
@@ -97,10 +99,10 @@ func TestTheStateThatNobodySet(t *testing.T) {
 func TestTheVersionOfAState(t *testing.T) {
 	onStores(t, func(t *testing.T, log *eventlog.Log) {
 		g := &garden{t: t, log: log}
-		g.append("s", g.made(eventlog.NewUserMessage("hello")))
+		g.append("s", event.UserMessage("hello"))
 		patch := func(version int, text string) {
 			t.Helper()
-			_, _, err := projection.Patch(bg, log, "s", eventlog.CustomPatch{Name: "cart", StateVersion: version, Patch: []byte(text)})
+			_, _, err := projection.Patch(bg, log, "s", event.CustomPatch{Name: "cart", StateVersion: version, Patch: []byte(text)})
 			g.allow(err)
 		}
 		patch(1, `[{"op":"add","path":"","value":{"things":["tea"]}}]`)
@@ -132,9 +134,9 @@ func TestTheVersionOfAState(t *testing.T) {
 func TestAStateOfARedactedPatch(t *testing.T) {
 	onStores(t, func(t *testing.T, log *eventlog.Log) {
 		g := &garden{t: t, log: log}
-		g.append("s", g.made(eventlog.NewUserMessage("hello")))
+		g.append("s", event.UserMessage("hello"))
 		add := func(text string) {
-			g.append("s", g.made(eventlog.NewCustomPatched(eventlog.CustomPatch{Name: "n", Patch: []byte(text)})))
+			g.append("s", event.New(event.CustomPatch{Name: "n", Patch: []byte(text)}))
 		}
 		is := func(want projection.CustomState, raw string) {
 			t.Helper()
@@ -151,11 +153,11 @@ func TestAStateOfARedactedPatch(t *testing.T) {
 		add(`[{"op":"add","path":"/b/c","value":1}]`)   // 4
 		add(`[{"op":"replace","path":"/a","value":2}]`) // 5
 		is(projection.CustomState{}, `{"a":2,"b":{"c":1}}`)
-		_, err := log.Redact(bg, "s", "test", 3)
+		_, err := erase.Redact(bg, log, "s", []int64{3}, erase.RedactOptions{Reason: "test"})
 		g.allow(err)
 		is(projection.CustomState{Incomplete: true, Skipped: 1}, `{"a":2}`)
 		// A patch that does not apply now is not written either.
-		_, _, err = projection.Patch(bg, log, "s", eventlog.CustomPatch{Name: "n", Patch: []byte(`[{"op":"remove","path":"/b"}]`)})
+		_, _, err = projection.Patch(bg, log, "s", event.CustomPatch{Name: "n", Patch: []byte(`[{"op":"remove","path":"/b"}]`)})
 		if !errors.Is(err, projection.ErrNoTarget) {
 			t.Errorf("patched with %v", err)
 		}
@@ -170,11 +172,8 @@ func TestAStateOfARedactedPatch(t *testing.T) {
 func TestStatesOfJSON(t *testing.T) {
 	onStores(t, func(t *testing.T, log *eventlog.Log) {
 		const doc = `{"b":1.50,"a":[true]}`
-		begin, err := eventlog.NewUserMessage("begin")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := log.Append(bg, "s", eventlog.New, begin); err != nil {
+		begin := event.UserMessage("begin")
+		if _, err := log.Append(bg, "s", eventlog.New(), begin); err != nil {
 			t.Fatal(err)
 		}
 		for _, tt := range []struct {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 )
 
 // UsageState is what a session has spent by itself: on its own events, orphaned
@@ -39,15 +39,15 @@ type UsageState struct {
 // Events that a copy inherited, marked so in their metadata, and a fork's shared
 // prefix are left out.
 var Usage = Projection[UsageState]{
-	Name: "usage", Version: 1, Scope: eventlog.SessionScope, Apply: (*UsageState).apply, Digest: noDigest[UsageState],
+	Name: "usage", Version: 1, Scope: event.SessionScope, Apply: (*UsageState).apply, Digest: noDigest[UsageState],
 }
 
-func (s *UsageState) apply(e *eventlog.Event) error {
-	if e.Type.Name() == eventlog.SessionForked {
+func (s *UsageState) apply(e *event.Event) error {
+	if e.Type.Name() == event.SessionForked {
 		*s = UsageState{Meter: s.Meter}
 		s.Meter.inherit()
 	}
-	return s.Meter.read(e, isInherited(e), s.add)
+	return s.Meter.read(e, e.Inherited(), s.add)
 }
 
 // add takes in a change of what was spent on a model by an agent.
@@ -103,11 +103,11 @@ type charge struct {
 type answer struct {
 	ID string `json:"id"`
 	// Response is the provider's id, if it is known.
-	Response string         `json:"response,omitzero"`
-	Model    string         `json:"model,omitzero"`
-	Agent    string         `json:"agent,omitzero"`
-	Turn     ulid.ULID      `json:"turn,omitzero"`
-	Usage    eventlog.Usage `json:"usage,omitzero"`
+	Response string      `json:"response,omitzero"`
+	Model    string      `json:"model,omitzero"`
+	Agent    string      `json:"agent,omitzero"`
+	Turn     ulid.ULID   `json:"turn,omitzero"`
+	Usage    event.Usage `json:"usage,omitzero"`
 	// Seq is that of its first event, Priced whether any of them has a cost.
 	Seq       int64 `json:"seq"`
 	Priced    bool  `json:"priced,omitzero"`
@@ -131,23 +131,23 @@ func (o *openMetric) keyed() (string, int64) { return o.Key, o.Seq }
 
 // read takes in an event and tells its charges. What is inherited is told to
 // nobody, but remembered.
-func (m *Meter) read(e *eventlog.Event, inherited bool, tell func(charge)) error {
+func (m *Meter) read(e *event.Event, inherited bool, tell func(charge)) error {
 	r := reading{Meter: m, e: e, inherited: inherited, tell: tell}
 	switch e.Type.Name() {
-	case eventlog.MessageAdded:
+	case event.MessageAdded:
 		return r.message()
-	case eventlog.StepStarted:
+	case event.StepStarted:
 		return r.startStep()
-	case eventlog.StepCompleted:
+	case event.StepCompleted:
 		return r.completeStep()
-	case eventlog.EffectIntended, eventlog.EffectCompleted:
+	case event.EffectIntended, event.EffectCompleted:
 		return r.effect()
-	case eventlog.TurnStarted, eventlog.TurnCompleted:
+	case event.TurnStarted, event.TurnCompleted:
 		return r.turn()
-	case eventlog.SessionStarted, eventlog.SessionUpdated, eventlog.HandoffMade:
+	case event.SessionStarted, event.SessionUpdated, event.HandoffMade:
 		r.cost("")
 		return r.agent()
-	case eventlog.SessionForked:
+	case event.SessionForked:
 		m.Effects, m.effects = nil, lookup[openMetric, *openMetric]{}
 	}
 	if _, ok := childState(e.Type); ok {

@@ -7,28 +7,30 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
 	"github.com/convlog/convlog/projection"
+	"github.com/convlog/convlog/upkeep/erase"
 )
 
 // priced is a payload whose event has a cost, in nano-dollars.
 type priced struct {
-	eventlog.Payload
-	cost eventlog.Cost
+	event.Payload
+	cost event.Cost
 }
 
 // spend appends payloads, unchecked as an import would.
-func (g *garden) spend(name string, payloads ...eventlog.Payload) {
+func (g *garden) spend(name string, payloads ...event.Payload) {
 	g.t.Helper()
 	for _, p := range payloads {
-		var cost eventlog.Cost
+		var cost event.Cost
 		if with, ok := p.(priced); ok {
 			p, cost = with.Payload, with.cost
 		}
-		e := g.made(eventlog.NewUnchecked(p))
+		e := event.New(p)
 		e.Cost = cost
-		_, err := g.log.Append(bg, name, eventlog.Any.Lenient(), e)
+		_, err := g.log.Append(bg, name, eventlog.Any().Lenient(), e)
 		g.allow(err)
 	}
 }
@@ -47,73 +49,73 @@ func shortlyAll(parts map[string]projection.Spend) string {
 	return string(text)
 }
 
-func used(n int64) eventlog.Usage { return eventlog.Usage{OutputTokens: n} }
+func used(n int64) event.Usage { return event.Usage{OutputTokens: n} }
 
 // answered is an answer of model m.
-func answered(tokens int64, group, response string) eventlog.Message {
-	m := says(eventlog.Text("yes"))
+func answered(tokens int64, group, response string) event.Message {
+	m := says(event.Text("yes"))
 	m.Model, m.Group, m.ResponseID, m.Usage = "m", group, response, used(tokens)
 	return m
 }
 
-func stepEnds(tokens int64, response string) eventlog.StepCompletion {
-	return eventlog.StepCompletion{Step: 1, Usage: used(tokens), ResponseID: response}
+func stepEnds(tokens int64, response string) event.StepCompletion {
+	return event.StepCompletion{Step: 1, Usage: used(tokens), ResponseID: response}
 }
 
-func effect(kind string) eventlog.EffectIntent {
-	return eventlog.EffectIntent{Key: "k", Kind: kind, Class: eventlog.EffectPure}
+func effect(kind string) event.EffectIntent {
+	return event.EffectIntent{Key: "k", Kind: kind, Class: event.EffectPure}
 }
 
 // Each answer of a model counts once, however often it is told of.
 func TestUsageRules(t *testing.T) {
-	step := eventlog.StepStart{Step: 1, Model: "m"}
-	done := eventlog.EffectCompletion{Key: "k", Usage: used(5)}
-	ends := eventlog.TurnCompletion{Status: eventlog.TurnStatusCompleted, Usage: used(9)}
+	step := event.StepStart{Step: 1, Model: "m"}
+	done := event.EffectCompletion{Key: "k", Usage: used(5)}
+	ends := event.TurnCompletion{Status: event.TurnStatusCompleted, Usage: used(9)}
 	for _, tt := range []struct {
 		name   string
-		events []eventlog.Payload
+		events []event.Payload
 		want   string
 	}{
-		{"no answer", []eventlog.Payload{asks("hello")}, "0 tokens, 0 answers, 0 unpriced, 0"},
-		{"an answer", []eventlog.Payload{answered(3, "", "")}, "3 tokens, 1 answers, 1 unpriced, 0"},
-		{"two answers", []eventlog.Payload{answered(3, "", ""), answered(4, "", "")}, "7 tokens, 2 answers, 2 unpriced, 0"},
-		{"the last usage of a group", []eventlog.Payload{answered(3, "g", ""), answered(8, "g", ""), answered(5, "g", "")}, "5 tokens, 1 answers, 1 unpriced, 0"},
-		{"a piece of a group without usage", []eventlog.Payload{answered(3, "g", ""), answered(0, "g", "")}, "3 tokens, 1 answers, 1 unpriced, 0"},
-		{"two groups, mixed", []eventlog.Payload{answered(3, "g", ""), answered(4, "h", ""), answered(5, "g", "")}, "9 tokens, 2 answers, 2 unpriced, 0"},
-		{"one response", []eventlog.Payload{answered(3, "", "r"), answered(5, "", "r")}, "5 tokens, 1 answers, 1 unpriced, 0"},
-		{"two responses", []eventlog.Payload{answered(3, "", "r"), answered(5, "", "q")}, "8 tokens, 2 answers, 2 unpriced, 0"},
-		{"costs of pieces add up", []eventlog.Payload{priced{answered(3, "g", ""), 10}, priced{answered(5, "g", ""), 1}}, "5 tokens, 1 answers, 0 unpriced, 11"},
-		{"a price without tokens", []eventlog.Payload{priced{answered(0, "", ""), 10}}, "0 tokens, 1 answers, 0 unpriced, 10"},
-		{"a question that costs", []eventlog.Payload{priced{asks("hello"), 10}}, "0 tokens, 0 answers, 0 unpriced, 10"},
+		{"no answer", []event.Payload{asks("hello")}, "0 tokens, 0 answers, 0 unpriced, 0"},
+		{"an answer", []event.Payload{answered(3, "", "")}, "3 tokens, 1 answers, 1 unpriced, 0"},
+		{"two answers", []event.Payload{answered(3, "", ""), answered(4, "", "")}, "7 tokens, 2 answers, 2 unpriced, 0"},
+		{"the last usage of a group", []event.Payload{answered(3, "g", ""), answered(8, "g", ""), answered(5, "g", "")}, "5 tokens, 1 answers, 1 unpriced, 0"},
+		{"a piece of a group without usage", []event.Payload{answered(3, "g", ""), answered(0, "g", "")}, "3 tokens, 1 answers, 1 unpriced, 0"},
+		{"two groups, mixed", []event.Payload{answered(3, "g", ""), answered(4, "h", ""), answered(5, "g", "")}, "9 tokens, 2 answers, 2 unpriced, 0"},
+		{"one response", []event.Payload{answered(3, "", "r"), answered(5, "", "r")}, "5 tokens, 1 answers, 1 unpriced, 0"},
+		{"two responses", []event.Payload{answered(3, "", "r"), answered(5, "", "q")}, "8 tokens, 2 answers, 2 unpriced, 0"},
+		{"costs of pieces add up", []event.Payload{priced{answered(3, "g", ""), 10}, priced{answered(5, "g", ""), 1}}, "5 tokens, 1 answers, 0 unpriced, 11"},
+		{"a price without tokens", []event.Payload{priced{answered(0, "", ""), 10}}, "0 tokens, 1 answers, 0 unpriced, 10"},
+		{"a question that costs", []event.Payload{priced{asks("hello"), 10}}, "0 tokens, 0 answers, 0 unpriced, 10"},
 
-		{"a message of a step", []eventlog.Payload{step, answered(3, "", ""), stepEnds(0, "")}, "3 tokens, 1 answers, 1 unpriced, 0"},
-		{"a step replaces its message", []eventlog.Payload{step, answered(3, "", ""), stepEnds(6, "")}, "6 tokens, 1 answers, 1 unpriced, 0"},
-		{"a step replaces the newest answer", []eventlog.Payload{step, answered(3, "", "r"), answered(4, "", "q"), stepEnds(6, "")}, "9 tokens, 2 answers, 2 unpriced, 0"},
-		{"a step names its response", []eventlog.Payload{step, answered(3, "", "r"), answered(4, "", "q"), stepEnds(6, "r")}, "10 tokens, 2 answers, 2 unpriced, 0"},
-		{"a step leaves the answer before it", []eventlog.Payload{answered(3, "", ""), step, stepEnds(6, "")}, "9 tokens, 2 answers, 2 unpriced, 0"},
-		{"a step alone", []eventlog.Payload{stepEnds(6, "")}, "6 tokens, 1 answers, 1 unpriced, 0"},
-		{"two steps", []eventlog.Payload{step, answered(1, "", ""), stepEnds(2, ""), step, answered(3, "", ""), stepEnds(4, "")}, "6 tokens, 2 answers, 2 unpriced, 0"},
-		{"a step prices its answer", []eventlog.Payload{step, answered(3, "", ""), priced{stepEnds(0, ""), 7}}, "3 tokens, 1 answers, 0 unpriced, 7"},
+		{"a message of a step", []event.Payload{step, answered(3, "", ""), stepEnds(0, "")}, "3 tokens, 1 answers, 1 unpriced, 0"},
+		{"a step replaces its message", []event.Payload{step, answered(3, "", ""), stepEnds(6, "")}, "6 tokens, 1 answers, 1 unpriced, 0"},
+		{"a step replaces the newest answer", []event.Payload{step, answered(3, "", "r"), answered(4, "", "q"), stepEnds(6, "")}, "9 tokens, 2 answers, 2 unpriced, 0"},
+		{"a step names its response", []event.Payload{step, answered(3, "", "r"), answered(4, "", "q"), stepEnds(6, "r")}, "10 tokens, 2 answers, 2 unpriced, 0"},
+		{"a step leaves the answer before it", []event.Payload{answered(3, "", ""), step, stepEnds(6, "")}, "9 tokens, 2 answers, 2 unpriced, 0"},
+		{"a step alone", []event.Payload{stepEnds(6, "")}, "6 tokens, 1 answers, 1 unpriced, 0"},
+		{"two steps", []event.Payload{step, answered(1, "", ""), stepEnds(2, ""), step, answered(3, "", ""), stepEnds(4, "")}, "6 tokens, 2 answers, 2 unpriced, 0"},
+		{"a step prices its answer", []event.Payload{step, answered(3, "", ""), priced{stepEnds(0, ""), 7}}, "3 tokens, 1 answers, 0 unpriced, 7"},
 
-		{"a call of a tool that used tokens", []eventlog.Payload{effect("tool"), done}, "5 tokens, 1 answers, 1 unpriced, 0"},
-		{"a tool besides an answer", []eventlog.Payload{effect("tool"), answered(3, "", ""), done}, "8 tokens, 2 answers, 2 unpriced, 0"},
-		{"a call of the model is its answer", []eventlog.Payload{effect("model"), answered(3, "", ""), done}, "3 tokens, 1 answers, 1 unpriced, 0"},
-		{"a call of the model without an answer", []eventlog.Payload{answered(3, "", ""), effect("llm"), done}, "8 tokens, 2 answers, 2 unpriced, 0"},
-		{"an effect that nobody intended", []eventlog.Payload{done}, "5 tokens, 1 answers, 1 unpriced, 0"},
-		{"an effect that only costs", []eventlog.Payload{effect("mail"), priced{eventlog.EffectCompletion{Key: "k"}, 4}}, "0 tokens, 0 answers, 0 unpriced, 4"},
+		{"a call of a tool that used tokens", []event.Payload{effect("tool"), done}, "5 tokens, 1 answers, 1 unpriced, 0"},
+		{"a tool besides an answer", []event.Payload{effect("tool"), answered(3, "", ""), done}, "8 tokens, 2 answers, 2 unpriced, 0"},
+		{"a call of the model is its answer", []event.Payload{effect("model"), answered(3, "", ""), done}, "3 tokens, 1 answers, 1 unpriced, 0"},
+		{"a call of the model without an answer", []event.Payload{answered(3, "", ""), effect("llm"), done}, "8 tokens, 2 answers, 2 unpriced, 0"},
+		{"an effect that nobody intended", []event.Payload{done}, "5 tokens, 1 answers, 1 unpriced, 0"},
+		{"an effect that only costs", []event.Payload{effect("mail"), priced{event.EffectCompletion{Key: "k"}, 4}}, "0 tokens, 0 answers, 0 unpriced, 4"},
 
-		{"a turn that is all there is", []eventlog.Payload{eventlog.TurnStart{}, ends}, "9 tokens, 1 answers, 1 unpriced, 0"},
-		{"a turn whose answers count", []eventlog.Payload{eventlog.TurnStart{}, answered(3, "", ""), ends}, "3 tokens, 1 answers, 1 unpriced, 0"},
-		{"a turn after one whose answers count", []eventlog.Payload{eventlog.TurnStart{}, answered(3, "", ""), ends, eventlog.TurnStart{}, ends}, "12 tokens, 2 answers, 2 unpriced, 0"},
+		{"a turn that is all there is", []event.Payload{event.TurnStart{}, ends}, "9 tokens, 1 answers, 1 unpriced, 0"},
+		{"a turn whose answers count", []event.Payload{event.TurnStart{}, answered(3, "", ""), ends}, "3 tokens, 1 answers, 1 unpriced, 0"},
+		{"a turn after one whose answers count", []event.Payload{event.TurnStart{}, answered(3, "", ""), ends, event.TurnStart{}, ends}, "12 tokens, 2 answers, 2 unpriced, 0"},
 
-		{"a child without a session", []eventlog.Payload{eventlog.Child{State: eventlog.ChildStateProgressed, ChildID: "c", Usage: used(2)},
-			eventlog.Child{State: eventlog.ChildStateCompleted, ChildID: "c", Usage: used(6)}}, "6 tokens, 1 answers, 1 unpriced, 0"},
-		{"two children", []eventlog.Payload{eventlog.Child{State: eventlog.ChildStateCompleted, ChildID: "c", Usage: used(2)},
-			eventlog.Child{State: eventlog.ChildStateCompleted, ChildID: "d", Usage: used(6)}}, "8 tokens, 2 answers, 2 unpriced, 0"},
-		{"a child with a session of its own", []eventlog.Payload{priced{eventlog.Child{State: eventlog.ChildStateCompleted, ChildID: "c", ChildSessionID: "x", Usage: used(2)}, 3}},
+		{"a child without a session", []event.Payload{event.Child{State: event.ChildStateProgressed, ChildID: "c", Usage: used(2)},
+			event.Child{State: event.ChildStateCompleted, ChildID: "c", Usage: used(6)}}, "6 tokens, 1 answers, 1 unpriced, 0"},
+		{"two children", []event.Payload{event.Child{State: event.ChildStateCompleted, ChildID: "c", Usage: used(2)},
+			event.Child{State: event.ChildStateCompleted, ChildID: "d", Usage: used(6)}}, "8 tokens, 2 answers, 2 unpriced, 0"},
+		{"a child with a session of its own", []event.Payload{priced{event.Child{State: event.ChildStateCompleted, ChildID: "c", ChildSessionID: "x", Usage: used(2)}, 3}},
 			"0 tokens, 0 answers, 0 unpriced, 3"},
 
-		{"what was rewound", []eventlog.Payload{asks("hello"), answered(3, "", ""), eventlog.HeadMove{To: 1}, answered(4, "", "")}, "7 tokens, 2 answers, 2 unpriced, 0"},
+		{"what was rewound", []event.Payload{asks("hello"), answered(3, "", ""), event.HeadMove{To: 1}, answered(4, "", "")}, "7 tokens, 2 answers, 2 unpriced, 0"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			onGarden(t, func(t *testing.T, g *garden) {
@@ -125,8 +127,8 @@ func TestUsageRules(t *testing.T) {
 				g.spend("s", moved(tt.events[half:], half > 0)...)
 				g.spends("s", tt.want)
 				for _, e := range g.lineage("s") { // redaction keeps what counts
-					_, err := g.log.Redact(bg, "s", "test", e.Seq)
-					g.allow(err, eventlog.ErrInvalidType)
+					_, err := erase.Redact(bg, g.log, "s", []int64{e.Seq}, erase.RedactOptions{Reason: "test"})
+					g.allow(err, event.ErrInvalidType)
 				}
 				g.spends("s", tt.want)
 				for name, want := range map[string]string{"copy": "0 tokens, 0 answers, 0 unpriced, 0", "fork": "0 tokens, 0 answers, 0 unpriced, 0"} {
@@ -145,10 +147,10 @@ func TestUsageRules(t *testing.T) {
 }
 
 // moved are events, of which those of the tree name seqs behind a snapshot.
-func moved(events []eventlog.Payload, snapshot bool) []eventlog.Payload {
+func moved(events []event.Payload, snapshot bool) []event.Payload {
 	events = slices.Clone(events)
 	for i, p := range events {
-		if m, ok := p.(eventlog.HeadMove); ok && snapshot && m.To > 1 {
+		if m, ok := p.(event.HeadMove); ok && snapshot && m.To > 1 {
 			m.To++
 			events[i] = m
 		}
@@ -172,16 +174,16 @@ func (g *garden) spends(name, want string) {
 
 func TestUsageByModelAgentAndTurn(t *testing.T) {
 	onGarden(t, func(t *testing.T, g *garden) {
-		by := func(model string, tokens int64) eventlog.Message {
+		by := func(model string, tokens int64) event.Message {
 			m := answered(tokens, "", "")
 			m.Model = model
 			return m
 		}
-		g.spend("s", eventlog.Session{State: eventlog.SessionStateStarted, Agent: "ada"}, priced{by("m", 1), 5}) // 1, 2
-		g.spend("s", asks("one"), eventlog.TurnStart{Index: 0}, by("m", 2), eventlog.Handoff{ToAgent: "bob"}, priced{by("n", 4), 7},
-			eventlog.TurnCompletion{Status: eventlog.TurnStatusCompleted}) // 3 to 8
-		g.spend("s", asks("two"), eventlog.TurnStart{Index: 1, Agent: "eve"}, by("m", 8))                // 9 to 11
-		g.spend("s", eventlog.HeadMove{To: 8}, asks("again"), eventlog.TurnStart{Index: 1}, by("m", 16)) // 12 to 15
+		g.spend("s", event.Session{State: event.SessionStateStarted, Agent: "ada"}, priced{by("m", 1), 5}) // 1, 2
+		g.spend("s", asks("one"), event.TurnStart{Index: 0}, by("m", 2), event.Handoff{ToAgent: "bob"}, priced{by("n", 4), 7},
+			event.TurnCompletion{Status: event.TurnStatusCompleted}) // 3 to 8
+		g.spend("s", asks("two"), event.TurnStart{Index: 1, Agent: "eve"}, by("m", 8))             // 9 to 11
+		g.spend("s", event.HeadMove{To: 8}, asks("again"), event.TurnStart{Index: 1}, by("m", 16)) // 12 to 15
 		c, err := projection.LoadCost(bg, g.log, "s")
 		g.allow(err)
 		same(t, "own", "31 tokens, 5 answers, 3 unpriced, 12", shortly(c.Own))

@@ -4,23 +4,24 @@ import (
 	"math"
 	"testing"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/fork"
 	"github.com/convlog/convlog/projection"
+	"github.com/convlog/convlog/upkeep/erase"
 )
 
 // A turn's usage is that of its answers; in a fork too, whose parent had them.
 func TestATurnThatAForkEndsIsNotCountedAgain(t *testing.T) {
 	onCounted(t, func(t *testing.T, g *garden, _ *counted) {
-		start := g.made(eventlog.NewTurnStarted(eventlog.TurnStart{}))
-		used := eventlog.Usage{OutputTokens: 5}
+		start := event.New(event.TurnStart{})
+		used := event.Usage{OutputTokens: 5}
 		g.append("s", start)
-		g.append("s", g.made(eventlog.NewStepStarted(eventlog.StepStart{TurnID: start.ID})))
-		g.append("s", g.made(eventlog.NewStepCompleted(eventlog.StepCompletion{TurnID: start.ID, Usage: used})))
+		g.append("s", event.New(event.StepStart{TurnID: start.ID}))
+		g.append("s", event.New(event.StepCompletion{TurnID: start.ID, Usage: used}))
 		_, err := fork.At(bg, g.log, "s", fork.Head(), fork.Options{ID: "f", Force: true})
 		g.allow(err)
-		end := eventlog.TurnCompletion{TurnID: start.ID, Status: eventlog.TurnStatusCompleted, Usage: used}
-		g.append("f", g.made(eventlog.NewTurnCompleted(end)))
+		end := event.TurnCompletion{TurnID: start.ID, Status: event.TurnStatusCompleted, Usage: used}
+		g.append("f", event.New(end))
 		for name, want := range map[string]int64{"s": 5, "f": 0} {
 			cost, err := projection.LoadCost(bg, g.log, name)
 			g.allow(err)
@@ -35,12 +36,12 @@ func TestATurnThatAForkEndsIsNotCountedAgain(t *testing.T) {
 func TestARedactedAnswerCountsOnce(t *testing.T) {
 	onCounted(t, func(t *testing.T, g *garden, _ *counted) {
 		for range 2 {
-			m := eventlog.Message{Role: eventlog.Assistant, ResponseID: "r", Usage: eventlog.Usage{OutputTokens: 5}, Parts: []eventlog.Part{eventlog.Text("so")}}
-			g.append("s", g.made(eventlog.NewMessage(m)))
+			m := event.Message{Role: event.Assistant, ResponseID: "r", Usage: event.Usage{OutputTokens: 5}, Parts: []event.Part{event.Text("so")}}
+			g.append("s", event.New(m))
 		}
 		for _, seqs := range [][]int64{nil, {1}, {2}} {
 			if seqs != nil {
-				_, err := g.log.Redact(bg, "s", "test", seqs...)
+				_, err := erase.Redact(bg, g.log, "s", seqs, erase.RedactOptions{Reason: "test"})
 				g.allow(err)
 			}
 			cost, err := projection.LoadCost(bg, g.log, "s")
@@ -56,12 +57,12 @@ func TestSumsDoNotOverflow(t *testing.T) {
 	onCounted(t, func(t *testing.T, g *garden, _ *counted) {
 		const most = math.MaxInt64
 		for range 3 {
-			e := g.made(eventlog.NewMessage(eventlog.Message{Role: eventlog.Assistant, Usage: eventlog.Usage{InputTokens: most, OutputTokens: 1},
-				Parts: []eventlog.Part{eventlog.Text("so")}}))
+			e := event.New(event.Message{Role: event.Assistant, Usage: event.Usage{InputTokens: most, OutputTokens: 1},
+				Parts: []event.Part{event.Text("so")}})
 			e.Cost = most
 			g.append("s", e)
 		}
-		want := projection.Spend{Cost: most, Usage: eventlog.Usage{InputTokens: most, OutputTokens: 3}, Responses: 3}
+		want := projection.Spend{Cost: most, Usage: event.Usage{InputTokens: most, OutputTokens: 3}, Responses: 3}
 		for range 2 {
 			usage, err := projection.Load(bg, g.log, "s", projection.Usage)
 			g.allow(err)

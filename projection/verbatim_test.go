@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/projection"
 )
@@ -20,8 +21,8 @@ func TestSnapshotsKeepEscapes(t *testing.T) {
 			log := eventlog.Open(open(t.TempDir()))
 			defer func() { _ = log.Close() }()
 			g := &garden{t: t, log: log}
-			g.append("s", g.made(eventlog.NewMessage(eventlog.Message{Role: eventlog.Assistant,
-				Parts: []eventlog.Part{eventlog.ToolCall("c1", "run", []byte(arguments))}})))
+			g.append("s", event.New(event.Message{Role: event.Assistant,
+				Parts: []event.Part{event.ToolCall("c1", "run", []byte(arguments))}}))
 			v, err := projection.Resume(bg, log, "s", projection.Session)
 			g.allow(err)
 			_, _, err = v.Snapshot(bg, projection.Request{Body: true})
@@ -49,8 +50,8 @@ func TestSnapshotsBehindTheHighestIndex(t *testing.T) {
 			log := eventlog.Open(open(t.TempDir()))
 			defer func() { _ = log.Close() }()
 			g := &garden{t: t, log: log}
-			g.append("s", g.made(eventlog.NewUserMessage("hello")))
-			g.append("s", g.made(eventlog.NewProjectionSnapshotted(eventlog.Snapshot{Projection: "made-up", Index: math.MaxInt})))
+			g.append("s", event.UserMessage("hello"))
+			g.append("s", event.New(event.Snapshot{Projection: "made-up", Index: math.MaxInt}))
 			v, err := projection.Resume(bg, log, "s", projection.Session)
 			g.allow(err)
 			s, taken, err := v.Snapshot(bg, projection.Request{Body: true})
@@ -65,25 +66,25 @@ func TestSnapshotsBehindTheHighestIndex(t *testing.T) {
 // busy for ever.
 func TestBranchesThatLie(t *testing.T) {
 	for state, used := range map[string]bool{
-		`{"tip":4,"moves":[{"seq":3,"to":3}]}`:                      false,
-		`{"tip":4,"moves":[{"seq":2,"to":3}]}`:                      false,
-		`{"tip":4,"moves":[{"seq":4,"to":2},{"seq":3,"to":1}]}`:     false,
-		`{"tip":4,"moves":[{"seq":3,"to":-1}]}`:                     false,
-		`null`:                                                      false,
-		`{"tip":99,"moves":[{"seq":3,"to":1},{"seq":1000,"to":9}]}`: true,
+		`{"tip":4,"moves":[{"seq":3,"to":3}]}`:                  false,
+		`{"tip":4,"moves":[{"seq":2,"to":3}]}`:                  false,
+		`{"tip":4,"moves":[{"seq":4,"to":2},{"seq":3,"to":1}]}`: false,
+		`{"tip":4,"moves":[{"seq":3,"to":-1}]}`:                 false,
+		`null`:                                                  false,
+		`{"tip":99,"moves":[{"seq":3,"to":1},{"seq":1000,"to":9}],"tips":[2,99]}`: true,
 	} {
 		for name, open := range backends {
 			log := eventlog.Open(open(t.TempDir()))
 			g := &garden{t: t, log: log}
 			for range 4 {
-				g.append("s", g.made(eventlog.NewUserMessage("hello")))
+				g.append("s", event.UserMessage("hello"))
 			}
 			head := g.head("s")
-			g.append("s", g.made(eventlog.NewProjectionSnapshotted(eventlog.Snapshot{Projection: "branches", Version: 1,
-				Seq: head.Seq, Hash: head.Hash, State: []byte(`{"branches":{"version":1,"state":` + state + `}}`)})))
+			g.append("s", event.New(event.Snapshot{Projection: "branches", Version: 1,
+				Seq: head.Seq, Hash: head.Hash, State: []byte(`{"branches":{"version":1,"state":` + state + `}}`)}))
 			for range 2 {
-				g.append("s", g.made(eventlog.NewHeadMoved(eventlog.HeadMove{To: 3})))
-				g.append("s", g.made(eventlog.NewUserMessage("again")))
+				g.append("s", event.New(event.HeadMove{To: 3}))
+				g.append("s", event.UserMessage("again"))
 			}
 			view, err := projection.Load(bg, log, "s", projection.Branches)
 			if got := err == nil && len(view.Explain.Passed) == 0; err != nil || got != used {
@@ -100,17 +101,10 @@ func TestBranchesThatLie(t *testing.T) {
 // What redaction kept of a snapshot stands in no chain: what is wrong with it is
 // located.
 func TestWhatWasKeptOfASnapshotIsLocated(t *testing.T) {
-	e, err := eventlog.NewLost(eventlog.Loss{Reason: eventlog.ErasedLoss, Extra: []byte(`{"type":"projection_snapshotted","kept":{"index":"first"}}`)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := event.New(event.Loss{Reason: event.ErasedLoss, Extra: []byte(`{"type":"projection_snapshotted","kept":{"index":"first"}}`)})
 	e.SessionID, e.Seq = "order-42", 7
-	erased, ok := e.Erased()
-	if !ok {
-		t.Fatal("the event stands for none that was redacted")
-	}
-	_, err = projection.SnapshotOf(&erased)
-	if !errors.Is(err, eventlog.ErrInvalidPayload) || !strings.Contains(err.Error(), `projection_snapshotted 7 of "order-42"`) {
+	_, err := projection.SnapshotOf(e.Effective())
+	if !errors.Is(err, event.ErrInvalidPayload) || !strings.Contains(err.Error(), `projection_snapshotted 7 of "order-42"`) {
 		t.Errorf("error %v says not where", err)
 	}
 }

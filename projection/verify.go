@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -127,7 +128,7 @@ type snapshotVerifier struct {
 	report  SnapshotReport
 
 	first    int64 // the seq of the session's first own event
-	tree     pathTree
+	paths    neededPaths
 	suspects []suspect
 	erased   int64 // the first event that was redacted
 
@@ -142,8 +143,8 @@ type snapshotVerifier struct {
 type suspect struct {
 	ref    SnapshotRef
 	mark   bool
-	parts  []string        // projections, sorted
-	digest eventlog.Digest // empty if it is not to be compared
+	parts  []string     // projections, sorted
+	digest event.Digest // empty if it is not to be compared
 }
 
 // weight is what the suspect counts for.
@@ -199,7 +200,7 @@ func (v *snapshotVerifier) list(ctx context.Context, head int64) error {
 		if err := v.note(&e); err != nil {
 			return err
 		}
-		if e.Type.Name() != eventlog.ProjectionSnapshotted {
+		if e.Type.Name() != event.ProjectionSnapshotted {
 			continue
 		}
 		if err := v.snapshot(ctx, &e); err != nil {
@@ -214,8 +215,8 @@ func (v *snapshotVerifier) prefix(ctx context.Context) error {
 	if v.first <= 1 {
 		return nil
 	}
-	own := v.tree.turns
-	v.tree.turns = nil
+	own := v.paths.tree
+	v.paths.tree = nil
 	for e, err := range v.log.Read(ctx, v.session, eventlog.Between(1, v.first-1).Bare()) {
 		if err != nil {
 			return err
@@ -224,18 +225,16 @@ func (v *snapshotVerifier) prefix(ctx context.Context) error {
 			return err
 		}
 	}
-	v.tree.turns = append(v.tree.turns, own...)
+	v.paths.tree = append(v.paths.tree, own...)
 	return nil
 }
 
 // note notes where the path turns, and what was redacted.
-func (v *snapshotVerifier) note(e *eventlog.Event) error {
-	parent, err := e.Parent()
-	if err != nil {
+func (v *snapshotVerifier) note(e *event.Event) error {
+	if err := v.paths.tree.Add(e); err != nil {
 		return err
 	}
-	v.tree.turn(e.Seq, parent)
-	if e = meant(e); e.Redacted() && !isUpkeep(e) && (v.erased == 0 || e.Seq < v.erased) {
+	if e = e.Effective(); e.Redacted() && !isUpkeep(e) && (v.erased == 0 || e.Seq < v.erased) {
 		v.erased = e.Seq
 	}
 	return nil
@@ -243,13 +242,13 @@ func (v *snapshotVerifier) note(e *eventlog.Event) error {
 
 // snapshot takes in a snapshot event: as a suspect, as one to skip, or as a
 // finding if it cannot be read.
-func (v *snapshotVerifier) snapshot(ctx context.Context, e *eventlog.Event) error {
+func (v *snapshotVerifier) snapshot(ctx context.Context, e *event.Event) error {
 	v.report.Snapshots++
 	switch {
 	case e.Redacted():
 		v.report.Skipped.Redacted++
 		return nil
-	case isCopied(e):
+	case e.Copied():
 		v.report.Skipped.Copied++
 		return nil
 	}
@@ -282,14 +281,14 @@ func (v *snapshotVerifier) snapshot(ctx context.Context, e *eventlog.Event) erro
 }
 
 // payload reads a snapshot, also one whose event was read bare.
-func (v *snapshotVerifier) payload(ctx context.Context, e *eventlog.Event) (eventlog.Snapshot, error) {
+func (v *snapshotVerifier) payload(ctx context.Context, e *event.Event) (event.Snapshot, error) {
 	if _, _, spilled := e.Spilled(); spilled && e.Data == nil {
 		whole, err := v.log.Event(ctx, v.session, e.Seq)
 		if err != nil && (ctx.Err() != nil || errors.Is(err, eventlog.ErrClosed)) {
-			return eventlog.Snapshot{}, err
+			return event.Snapshot{}, err
 		}
 		if err != nil {
-			return eventlog.Snapshot{}, fmt.Errorf("%w: %w", ErrUnreadableBody, err)
+			return event.Snapshot{}, fmt.Errorf("%w: %w", ErrUnreadableBody, err)
 		}
 		e = &whole
 	}
@@ -301,7 +300,7 @@ func (v *snapshotVerifier) payload(ctx context.Context, e *eventlog.Event) (even
 }
 
 // marked says what of a mark is to be compared.
-func (v *snapshotVerifier) marked(s *suspect, snap *eventlog.Snapshot) {
+func (v *snapshotVerifier) marked(s *suspect, snap *event.Snapshot) {
 	set, known := v.sets[snap.Projection]
 	switch {
 	case snap.StateDigest == "": // it says nothing
@@ -318,7 +317,7 @@ func (v *snapshotVerifier) marked(s *suspect, snap *eventlog.Snapshot) {
 }
 
 // bodied says what of a body is to be compared.
-func (v *snapshotVerifier) bodied(ctx context.Context, s *suspect, snap *eventlog.Snapshot) error {
+func (v *snapshotVerifier) bodied(ctx context.Context, s *suspect, snap *event.Snapshot) error {
 	b, _, err := readBody(ctx, v.log, snap)
 	if err != nil {
 		return v.unread(s, snap, err)
@@ -345,7 +344,7 @@ func (v *snapshotVerifier) bodied(ctx context.Context, s *suspect, snap *eventlo
 
 // unread takes in a body that could not be read. Of a name that nobody knows it
 // may be in a form of its own.
-func (v *snapshotVerifier) unread(s *suspect, snap *eventlog.Snapshot, err error) error {
+func (v *snapshotVerifier) unread(s *suspect, snap *event.Snapshot, err error) error {
 	set, known := v.sets[snap.Projection]
 	switch {
 	case errors.Is(err, ErrBadDigest) || errors.Is(err, eventlog.ErrBlobNotFound):
@@ -373,15 +372,15 @@ func (v *snapshotVerifier) find(s *suspect, part string, err error) error {
 func (v *snapshotVerifier) choose() {
 	v.suspects = slices.DeleteFunc(v.suspects, func(s suspect) bool { return !v.replayable(&s) })
 	slices.SortStableFunc(v.suspects, func(a, b suspect) int { return cmp.Compare(a.ref.Covers, b.ref.Covers) })
-	v.tree.begin()
+	v.paths.last, v.paths.uses = map[int64]int64{}, map[int64]int{}
 	for i := range v.suspects {
-		v.tree.need(v.suspects[i].ref.Covers)
+		v.paths.need(v.suspects[i].ref.Covers)
 	}
 }
 
 func (v *snapshotVerifier) replayable(s *suspect) bool {
 	switch {
-	case !v.tree.leads(s.ref.Seq, s.ref.Covers):
+	case !v.paths.tree.Leads(s.ref.Seq, s.ref.Covers):
 		v.report.Findings = append(v.report.Findings, SnapshotFinding{Session: v.session, Snapshot: s.ref, Mark: s.mark, Err: ErrOffPath})
 	case s.mark && v.erased > 0 && v.erased <= s.ref.Covers:
 		v.report.Skipped.Redacted++

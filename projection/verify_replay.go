@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -59,18 +60,18 @@ func (v *snapshotVerifier) track() {
 
 // fold takes in an event: folds of session scope each, the others those that lead
 // to a suspect.
-func (v *snapshotVerifier) fold(e *eventlog.Event) {
-	needed, turns, to := v.tree.needs(e.Seq)
-	if turns {
-		v.goBack(to)
+func (v *snapshotVerifier) fold(e *event.Event) {
+	needed, begins, parent := v.paths.at(e.Seq)
+	if needed && begins {
+		v.goBack(parent)
 	}
-	e = meant(e)
+	e = e.Effective()
 	for _, s := range v.states {
 		if !s.failed && inScope(s.scope(), e.Type, needed) {
 			s.failed = s.apply(e) != nil
 		}
 	}
-	if v.tree.uses[e.Seq] > 0 {
+	if v.paths.uses[e.Seq] > 0 {
 		v.keep(e.Seq)
 	}
 }
@@ -79,7 +80,7 @@ func (v *snapshotVerifier) fold(e *eventlog.Event) {
 func (v *snapshotVerifier) keep(seq int64) {
 	back := make([]func() error, len(v.states))
 	for i, s := range v.states {
-		if s.failed || s.scope() == eventlog.SessionScope {
+		if s.failed || s.scope() == event.SessionScope {
 			continue
 		}
 		if to, err := s.keep(); err == nil {
@@ -92,7 +93,7 @@ func (v *snapshotVerifier) keep(seq int64) {
 // goBack puts the folds of path scope to what they were behind seq.
 func (v *snapshotVerifier) goBack(seq int64) {
 	for i, s := range v.states {
-		if s.scope() == eventlog.SessionScope {
+		if s.scope() == event.SessionScope {
 			continue
 		}
 		if s.failed = false; seq == 0 {
@@ -101,7 +102,7 @@ func (v *snapshotVerifier) goBack(seq int64) {
 			s.failed = true
 		}
 	}
-	if v.tree.uses[seq]--; v.tree.uses[seq] == 0 {
+	if v.paths.uses[seq]--; v.paths.uses[seq] == 0 {
 		delete(v.kept, seq)
 	}
 }

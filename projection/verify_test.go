@@ -13,9 +13,12 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"pgregory.net/rapid"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
 	"github.com/convlog/convlog/projection"
+	"github.com/convlog/convlog/upkeep/erase"
+	"github.com/convlog/convlog/upkeep/verify"
 )
 
 // verified verifies the snapshots of a session of a garden.
@@ -46,10 +49,10 @@ func (g *garden) truth(name string, at int64, spoil func(v *view)) jsontext.Valu
 }
 
 // claim appends a snapshot, made by hand, of what a session is as of an event.
-func (g *garden) claim(name string, at int64, spoil func(v *view), more ...func(s *eventlog.Snapshot)) int64 {
+func (g *garden) claim(name string, at int64, spoil func(v *view), more ...func(s *event.Snapshot)) int64 {
 	g.t.Helper()
 	body := g.truth(name, at, spoil)
-	s := eventlog.Snapshot{Projection: "all", Version: 1, SnapshotID: "by hand", Seq: at, State: body, BodyDigest: eventlog.DigestOf(body)}
+	s := event.Snapshot{Projection: "all", Version: 1, SnapshotID: "by hand", Seq: at, State: body, BodyDigest: event.DigestOf(body)}
 	if at > 0 {
 		e, err := g.log.Event(bg, name, at)
 		g.allow(err)
@@ -58,7 +61,7 @@ func (g *garden) claim(name string, at int64, spoil func(v *view), more ...func(
 	for _, change := range more {
 		change(&s)
 	}
-	return g.append(name, g.made(eventlog.NewProjectionSnapshotted(s))).Seq
+	return g.append(name, event.New(s)).Seq
 }
 
 // The lies about a state.
@@ -176,18 +179,18 @@ func TestWhatAReplayContradicts(t *testing.T) {
 
 // A state may be right and its digest wrong, and the other way round.
 func TestDigestsOfSnapshotsAreCompared(t *testing.T) {
-	digest := func(d eventlog.Digest) func(s *eventlog.Snapshot) {
-		return func(s *eventlog.Snapshot) { s.StateDigest = d }
+	digest := func(d event.Digest) func(s *event.Snapshot) {
+		return func(s *event.Snapshot) { s.StateDigest = d }
 	}
 	onCounted(t, func(t *testing.T, g *garden, _ *counted) {
 		g.bulk("s", 3)
 		right := g.snapshot("s", allTraces, true).StateDigest
-		wrong := eventlog.DigestOf([]byte("other"))
+		wrong := event.DigestOf([]byte("other"))
 		g.claim("s", 3, nil, digest(right))
 		badDigest := g.claim("s", 3, nil, digest(wrong))
 		badState := g.claim("s", 3, aboutPath, digest(right))
 		both := g.claim("s", 3, aboutPath, digest(wrong))
-		mark := func(s *eventlog.Snapshot) { s.State, s.BodyDigest = nil, "" }
+		mark := func(s *event.Snapshot) { s.State, s.BodyDigest = nil, "" }
 		g.claim("s", 3, nil, mark, digest(right))
 		badMark := g.claim("s", 3, nil, mark, digest(wrong))
 		g.claim("s", 3, nil, mark)
@@ -249,16 +252,16 @@ func TestUnusableSnapshotsAreFoundOrSkipped(t *testing.T) {
 func TestSnapshotsOfOthersAreSkipped(t *testing.T) {
 	onCounted(t, func(t *testing.T, g *garden, _ *counted) {
 		g.bulk("s", 3)
-		other := func(state string) func(s *eventlog.Snapshot) {
-			return func(s *eventlog.Snapshot) {
-				s.Projection, s.Version, s.State, s.BodyDigest = "weather", 7, jsontext.Value(state), eventlog.DigestOf([]byte(state))
+		other := func(state string) func(s *event.Snapshot) {
+			return func(s *event.Snapshot) {
+				s.Projection, s.Version, s.State, s.BodyDigest = "weather", 7, jsontext.Value(state), event.DigestOf([]byte(state))
 			}
 		}
 		g.claim("s", 3, nil, other(`"sunny"`))
 		g.claim("s", 3, nil, other(`{"sunny":{"version":2,"state":1},"history":{"version":99,"state":1}}`))
-		bad := g.claim("s", 3, nil, other(`"rain"`), func(s *eventlog.Snapshot) { s.BodyDigest = eventlog.DigestOf(nil) })
-		g.claim("s", 3, nil, other(`"none"`), func(s *eventlog.Snapshot) {
-			s.State, s.BodyDigest, s.StateDigest = nil, "", eventlog.DigestOf(nil)
+		bad := g.claim("s", 3, nil, other(`"rain"`), func(s *event.Snapshot) { s.BodyDigest = event.DigestOf(nil) })
+		g.claim("s", 3, nil, other(`"none"`), func(s *event.Snapshot) {
+			s.State, s.BodyDigest, s.StateDigest = nil, "", event.DigestOf(nil)
 		})
 		report := g.found("s", lie{bad, "", projection.ErrBadDigest})
 		same(t, "skipped", projection.SkippedStates{Unknown: 3, OtherVersion: 1}, report.Skipped)
@@ -271,7 +274,7 @@ func TestSnapshotsOfOthersAreSkipped(t *testing.T) {
 func TestSnapshotsOnAllBranchesAreCompared(t *testing.T) {
 	onCounted(t, func(t *testing.T, g *garden, _ *counted) {
 		g.bulk("s", 4)
-		move := func(to int64) { g.append("s", g.made(eventlog.NewHeadMoved(eventlog.HeadMove{To: to}))) }
+		move := func(to int64) { g.append("s", event.New(event.HeadMove{To: to})) }
 		var want []lie
 		for i := range int64(3) {
 			g.bulk("s", 2)
@@ -295,7 +298,7 @@ func TestSnapshotsOnAllBranchesAreCompared(t *testing.T) {
 func TestSnapshotsOfForksAreCompared(t *testing.T) {
 	onCounted(t, func(t *testing.T, g *garden, _ *counted) {
 		g.bulk("p", 3)
-		g.append("p", g.made(eventlog.NewHeadMoved(eventlog.HeadMove{To: 1})))
+		g.append("p", event.New(event.HeadMove{To: 1}))
 		inParent := g.claim("p", 4, aboutPath)
 		g.bulk("p", 2)
 		_, err := fork.At(bg, g.log, "p", fork.AtSeq(7), fork.Options{ID: "f", Force: true})
@@ -303,13 +306,13 @@ func TestSnapshotsOfForksAreCompared(t *testing.T) {
 		g.bulk("f", 2)
 		g.claim("f", 10, nil)
 		covers := g.claim("f", 5, aboutSession) // what it covers is the parent's
-		g.append("f", g.made(eventlog.NewHeadMoved(eventlog.HeadMove{To: 6})))
+		g.append("f", event.New(event.HeadMove{To: 6}))
 		back := g.claim("f", g.head("f").Seq, aboutPath)
 		off := g.claim("f", 3, nil) // the parent left it
 		g.found("p", lie{inParent, "path", projection.ErrOtherState})
 		report := g.found("f", lie{covers, "session", projection.ErrOtherState}, lie{back, "path", projection.ErrOtherState},
 			lie{off, "", projection.ErrOffPath})
-		verified, err := g.log.Verify(bg, "f")
+		verified, err := verify.Session(bg, g.log, "f")
 		g.allow(err)
 		same(t, "snapshots", []int64{4, 4}, []int64{report.Snapshots, verified.Snapshots})
 	})
@@ -327,9 +330,9 @@ func TestSnapshotsOfAnotherPastAreSkipped(t *testing.T) {
 		report := g.found("c", lie{bad, "path", projection.ErrOtherState})
 		same(t, "skipped", projection.SkippedStates{Copied: 1}, report.Skipped)
 
-		other := func(s *eventlog.Snapshot) { s.Hash[0]++ }
-		mark := func(s *eventlog.Snapshot) {
-			s.Projection, s.State, s.BodyDigest, s.StateDigest = "path", nil, "", eventlog.DigestOf(nil)
+		other := func(s *event.Snapshot) { s.Hash[0]++ }
+		mark := func(s *event.Snapshot) {
+			s.Projection, s.State, s.BodyDigest, s.StateDigest = "path", nil, "", event.DigestOf(nil)
 		}
 		g.bulk("o", 2)
 		g.claim("o", 2, aboutTally, other)
@@ -350,7 +353,7 @@ func TestMarksOfWhatWasErasedAreSkipped(t *testing.T) {
 		g.bulk("s", 1)
 		g.snapshot("s", traces[1], false)
 		g.snapshot("s", traces[1], true)
-		_, err := g.log.Redact(bg, "s", "a test", before+1)
+		_, err := erase.Redact(bg, g.log, "s", []int64{before + 1}, erase.RedactOptions{Reason: "a test"})
 		g.allow(err)
 		g.snapshot("s", traces[1], true)
 		report := g.found("s")
@@ -361,8 +364,8 @@ func TestMarksOfWhatWasErasedAreSkipped(t *testing.T) {
 // What cannot be folded keeps that projection from being compared, from there on
 // and on that path only.
 func TestStatesBehindWhatCannotBeFoldedAreSkipped(t *testing.T) {
-	stumbles := func(name string, scope eventlog.Scope) projection.Projection[int] {
-		return projection.Projection[int]{Name: name, Version: 1, Scope: scope, Apply: func(n *int, e *eventlog.Event) error {
+	stumbles := func(name string, scope event.Scope) projection.Projection[int] {
+		return projection.Projection[int]{Name: name, Version: 1, Scope: scope, Apply: func(n *int, e *event.Event) error {
 			if strings.Contains(string(e.Data), "stumble") {
 				return errors.New("stumbled")
 			}
@@ -370,20 +373,20 @@ func TestStatesBehindWhatCannotBeFoldedAreSkipped(t *testing.T) {
 			return nil
 		}}
 	}
-	set := projection.Of("stumbling", stumbles("a", eventlog.PathScope), stumbles("b", eventlog.SessionScope))
+	set := projection.Of("stumbling", stumbles("a", event.PathScope), stumbles("b", event.SessionScope))
 	body := `{"a":{"version":1,"state":%d},"b":{"version":1,"state":%d}}`
 	onCounted(t, func(t *testing.T, g *garden, _ *counted) {
 		claim := func(at int64, a, b int) int64 {
-			return g.claim("s", at, nil, func(s *eventlog.Snapshot) {
+			return g.claim("s", at, nil, func(s *event.Snapshot) {
 				s.Projection, s.State, s.BodyDigest = set.Name, fmt.Appendf(nil, body, a, b), ""
-				s.StateDigest = eventlog.DigestOf(nil)
+				s.StateDigest = event.DigestOf(nil)
 			})
 		}
 		g.bulk("s", 2)
-		g.append("s", g.made(eventlog.NewUserMessage("stumble")))
+		g.append("s", event.UserMessage("stumble"))
 		claim(3, 7, 7)
 		claim(1, 1, 1)
-		g.append("s", g.made(eventlog.NewHeadMoved(eventlog.HeadMove{To: 2}))) // 6
+		g.append("s", event.New(event.HeadMove{To: 2})) // 6
 		bad := claim(6, 4, 4)
 		report, err := projection.VerifySnapshots(bg, g.log, "s", set)
 		g.allow(err)
@@ -412,7 +415,7 @@ func TestVerifyingSnapshotsIsLinear(t *testing.T) {
 		for i := range int64(60) {
 			g.bulk("s", 5)
 			g.snapshot("s", allTraces, true)
-			g.append("s", g.made(eventlog.NewHeadMoved(eventlog.HeadMove{To: 50 + i})))
+			g.append("s", event.New(event.HeadMove{To: 50 + i}))
 		}
 		reads.reset()
 		g.found("s")

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 )
 
 // workingSetSize is how many files a working set has at most.
@@ -43,7 +43,7 @@ func lastOf(files, others []string, n int) (last []string) {
 func (w workingSet) isZero() bool { return len(w.Modified)+len(w.Read) == 0 }
 
 // message is what the model is told of w.
-func (w workingSet) message() eventlog.Message {
+func (w workingSet) message() event.Message {
 	var text strings.Builder
 	text.WriteString("Files in use before the conversation was compacted:")
 	for _, f := range w.Modified {
@@ -52,5 +52,5 @@ func (w workingSet) message() eventlog.Message {
 	for _, f := range w.Read {
 		text.WriteString("\n- " + f + " (read)")
 	}
-	return eventlog.Message{Role: eventlog.User, Parts: []eventlog.Part{eventlog.Text(text.String())}}
+	return event.Message{Role: event.User, Parts: []event.Part{event.Text(text.String())}}
 }

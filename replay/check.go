@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"iter"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 )
 
 // Options say what a sequence of events should be. The zero value is a
@@ -27,23 +27,23 @@ type Options struct {
 	// from; 0 is any. Whole goes before it.
 	After int64
 	// Upcasters are applied to each event before it is checked.
-	Upcasters []eventlog.Upcaster
+	Upcasters []event.Upcaster
 }
 
 // Check passes events on, and ends the sequence with an error at the first one
 // that does not belong there: an *OrderError with ErrMixedSessions, ErrGap,
-// ErrOrder, ErrCycle or ErrForkPoint, or a *eventlog.VersionError for a payload
+// ErrOrder, ErrCycle or ErrForkPoint, or a *event.VersionError for a payload
 // version that this program does not know. Errors of the sequence itself are
 // passed on and end it. What comes before the error has been checked.
-func Check(events iter.Seq2[eventlog.Event, error], opts Options) iter.Seq2[eventlog.Event, error] {
-	return func(yield func(eventlog.Event, error) bool) {
+func Check(events iter.Seq2[event.Event, error], opts Options) iter.Seq2[event.Event, error] {
+	return func(yield func(event.Event, error) bool) {
 		c := checker{opts: opts, form: formOf(opts)}
 		for e, err := range events {
 			if err == nil {
 				err = c.event(&e)
 			}
 			if err != nil {
-				yield(eventlog.Event{}, err)
+				yield(event.Event{}, err)
 				return
 			}
 			if !yield(e, nil) {
@@ -51,7 +51,7 @@ func Check(events iter.Seq2[eventlog.Event, error], opts Options) iter.Seq2[even
 			}
 		}
 		if err := c.end(); err != nil {
-			yield(eventlog.Event{}, err)
+			yield(event.Event{}, err)
 		}
 	}
 }
@@ -86,13 +86,13 @@ func formOf(opts Options) form {
 
 // link is an event and what it goes on from.
 type link struct {
-	eventlog.Event
+	event.Event
 	after int64 // the seq of the event before it in the tree
 }
 
 // event checks the next event, and upcasts it.
-func (c *checker) event(e *eventlog.Event) error {
-	if err := eventlog.Upcast(e, c.opts.Upcasters...); err != nil {
+func (c *checker) event(e *event.Event) error {
+	if err := event.Upcast(e, c.opts.Upcasters...); err != nil {
 		return err
 	}
 	if err := e.Type.CheckVersion(); err != nil {
@@ -125,12 +125,12 @@ func (c *checker) end() error {
 }
 
 // before is the seq of the event that e goes on from in the tree.
-func before(e *eventlog.Event) (int64, error) {
+func before(e *event.Event) (int64, error) {
 	if e.Seq < 1 {
 		return 0, wrong(e, ErrOrder, "it was not appended to a session")
 	}
 	after, err := e.Parent()
-	if errors.Is(err, eventlog.ErrInvalidTree) {
+	if errors.Is(err, event.ErrInvalidTree) {
 		return 0, wrong(e, ErrCycle, err.Error())
 	}
 	return after, err
@@ -169,7 +169,7 @@ func (c *checker) begins(oldest *link) error {
 }
 
 // joins checks that newer follows older; e is the one of them that is new.
-func (c *checker) joins(older, newer *link, e *eventlog.Event) error {
+func (c *checker) joins(older, newer *link, e *event.Event) error {
 	switch due := c.due(newer, older.Seq); {
 	case older.Seq > due:
 		return wrong(e, ErrOrder, fmt.Sprintf("%d goes on from %d and not from %d", newer.Seq, due, older.Seq))
@@ -183,7 +183,7 @@ func (c *checker) joins(older, newer *link, e *eventlog.Event) error {
 }
 
 // forks checks that the session of newer is a fork of what older is the end of.
-func (c *checker) forks(older, newer *link, e *eventlog.Event) error {
+func (c *checker) forks(older, newer *link, e *event.Event) error {
 	if c.left == nil {
 		c.left = map[string]bool{}
 	}
@@ -195,7 +195,7 @@ func (c *checker) forks(older, newer *link, e *eventlog.Event) error {
 		return nil // the session_forked is among what the head_moved left
 	}
 	first := newer.Event
-	f, forked, err := first.Fork()
+	f, forked, err := event.Decode[event.Fork](&first)
 	if err != nil {
 		return err
 	}
@@ -210,6 +210,6 @@ func (c *checker) forks(older, newer *link, e *eventlog.Event) error {
 	return nil
 }
 
-func wrong(e *eventlog.Event, rule error, detail string) *OrderError {
+func wrong(e *event.Event, rule error, detail string) *OrderError {
 	return &OrderError{Session: e.SessionID, Seq: e.Seq, Rule: rule, Detail: detail}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/replay"
 )
@@ -25,13 +26,13 @@ func TestCheckPassesWhatALogYields(t *testing.T) {
 			opts replay.Options
 			want int
 		}{
-			{"all", eventlog.All, replay.Options{Session: "g", All: true, Whole: true}, 10},
-			{"of any session", eventlog.All, replay.Options{}, 10},
-			{"backward", eventlog.All.Backward(), replay.Options{Session: "g", Whole: true, Backward: true}, 10},
+			{"all", eventlog.All(), replay.Options{Session: "g", All: true, Whole: true}, 10},
+			{"of any session", eventlog.All(), replay.Options{}, 10},
+			{"backward", eventlog.All().Backward(), replay.Options{Session: "g", Whole: true, Backward: true}, 10},
 			{"a part", eventlog.Between(3, 8), replay.Options{Session: "g", After: 2}, 6},
 			{"a part backward", eventlog.Between(3, 8).Backward(), replay.Options{Session: "g", After: 2, Backward: true}, 6},
 			{"what is the parent's", eventlog.Between(1, 3), replay.Options{Session: "g"}, 3},
-			{"its own", eventlog.All.Own(), replay.Options{Session: "g"}, 4},
+			{"its own", eventlog.All().Own(), replay.Options{Session: "g"}, 4},
 			{"the last", eventlog.Last(2), replay.Options{}, 2},
 		} {
 			t.Run(c.name, func(t *testing.T) {
@@ -41,11 +42,11 @@ func TestCheckPassesWhatALogYields(t *testing.T) {
 				}
 			})
 		}
-		path := all(t, replay.Check(log.ActivePath(ctx, "g"), replay.Options{Session: "g", Path: true, Whole: true}))
+		path := all(t, replay.Check(log.Read(ctx, "g", eventlog.All().OnPath()), replay.Options{Session: "g", Path: true, Whole: true}))
 		if diff := cmp.Diff([]string{"p 1", "p 2", "g 9", "g 10"}, places(path)); diff != "" {
 			t.Errorf("path (-want +got):\n%s", diff)
 		}
-		all(t, replay.Check(log.ActivePath(ctx, "g"), replay.Options{}))
+		all(t, replay.Check(log.Read(ctx, "g", eventlog.All().OnPath()), replay.Options{}))
 		all(t, replay.Check(replay.Of(path[2:]...), replay.Options{After: 2, Session: "g"}))
 		slices.Reverse(path)
 		all(t, replay.Check(replay.Of(path...), replay.Options{Backward: true, Whole: true}))
@@ -58,8 +59,8 @@ func TestCheckStops(t *testing.T) {
 	onEach(t, func(t *testing.T, log *eventlog.Log) {
 		family(t, log)
 		read := 0
-		counted := func(yield func(eventlog.Event, error) bool) {
-			for e, err := range log.Read(context.Background(), "g", eventlog.All) {
+		counted := func(yield func(event.Event, error) bool) {
+			for e, err := range log.Read(context.Background(), "g", eventlog.All()) {
 				read++
 				if !yield(e, err) {
 					return
@@ -83,7 +84,7 @@ var errDisk = errors.New("disk is gone")
 type broken struct {
 	name   string
 	opts   replay.Options
-	events func(f *families) []eventlog.Event
+	events func(f *families) []event.Event
 	want   error
 	seq    int64 // of the event that is refused
 	before int   // how many events pass
@@ -91,96 +92,96 @@ type broken struct {
 
 // families are the events of a family, as read of each session.
 type families struct {
-	p, f, g, path, other []eventlog.Event
+	p, f, g, path, other []event.Event
 	// twice moves the head to 1 at 4, and to 5 at 7.
-	twice []eventlog.Event
+	twice []event.Event
 }
 
 var brokens = []broken{
-	{"another session between", replay.Options{}, func(f *families) []eventlog.Event {
+	{"another session between", replay.Options{}, func(f *families) []event.Event {
 		return slices.Concat(f.p[:2], f.other[2:3], f.p[3:])
 	}, replay.ErrMixedSessions, 3, 2},
-	{"another session behind", replay.Options{}, func(f *families) []eventlog.Event {
+	{"another session behind", replay.Options{}, func(f *families) []event.Event {
 		return slices.Concat(f.other[:4], f.p[4:])
 	}, replay.ErrMixedSessions, 5, 4},
-	{"back in the parent", replay.Options{}, func(f *families) []eventlog.Event {
+	{"back in the parent", replay.Options{}, func(f *families) []event.Event {
 		return slices.Concat(f.f[:5], f.p[5:])
 	}, replay.ErrMixedSessions, 6, 5},
-	{"a fork of the session asked for", replay.Options{Session: "p"}, func(f *families) []eventlog.Event {
+	{"a fork of the session asked for", replay.Options{Session: "p"}, func(f *families) []event.Event {
 		return f.f
 	}, replay.ErrMixedSessions, 5, 4},
-	{"a fork of the session asked for, backward", replay.Options{Session: "p", Backward: true}, func(f *families) []eventlog.Event {
+	{"a fork of the session asked for, backward", replay.Options{Session: "p", Backward: true}, func(f *families) []event.Event {
 		return reverse(f.f)
 	}, replay.ErrMixedSessions, 4, 4},
-	{"another session, backward", replay.Options{Backward: true}, func(f *families) []eventlog.Event {
+	{"another session, backward", replay.Options{Backward: true}, func(f *families) []event.Event {
 		return reverse(slices.Concat(f.other[:4], f.p[4:]))
 	}, replay.ErrMixedSessions, 4, 2},
-	{"a fork of others", replay.Options{}, func(f *families) []eventlog.Event {
+	{"a fork of others", replay.Options{}, func(f *families) []event.Event {
 		return slices.Concat(f.other[:4], f.f[4:])
 	}, replay.ErrForkPoint, 5, 4},
-	{"a fork of others, backward", replay.Options{Backward: true}, func(f *families) []eventlog.Event {
+	{"a fork of others, backward", replay.Options{Backward: true}, func(f *families) []event.Event {
 		return reverse(slices.Concat(f.other[:4], f.f[4:]))
 	}, replay.ErrForkPoint, 4, 4},
-	{"one is missing", replay.Options{}, func(f *families) []eventlog.Event {
+	{"one is missing", replay.Options{}, func(f *families) []event.Event {
 		return slices.Delete(f.g, 2, 3)
 	}, replay.ErrGap, 4, 2},
-	{"one is missing, backward", replay.Options{Backward: true}, func(f *families) []eventlog.Event {
+	{"one is missing, backward", replay.Options{Backward: true}, func(f *families) []event.Event {
 		return reverse(slices.Delete(f.g, 2, 3))
 	}, replay.ErrGap, 2, 7},
-	{"one is missing on the path", replay.Options{Path: true}, func(f *families) []eventlog.Event {
+	{"one is missing on the path", replay.Options{Path: true}, func(f *families) []event.Event {
 		return slices.Delete(f.path, 1, 2)
 	}, replay.ErrGap, 9, 1},
-	{"a path where all is wanted", replay.Options{All: true}, func(f *families) []eventlog.Event {
+	{"a path where all is wanted", replay.Options{All: true}, func(f *families) []event.Event {
 		return f.path
 	}, replay.ErrGap, 9, 2},
-	{"all where a path is wanted", replay.Options{Path: true}, func(f *families) []eventlog.Event {
+	{"all where a path is wanted", replay.Options{Path: true}, func(f *families) []event.Event {
 		return f.g
 	}, replay.ErrOrder, 9, 8},
-	{"a path and then all", replay.Options{}, func(f *families) []eventlog.Event {
+	{"a path and then all", replay.Options{}, func(f *families) []event.Event {
 		return slices.Concat(f.twice[:1], f.twice[3:])
 	}, replay.ErrOrder, 7, 4},
-	{"all and then a path", replay.Options{}, func(f *families) []eventlog.Event {
+	{"all and then a path", replay.Options{}, func(f *families) []event.Event {
 		return slices.Delete(f.twice, 5, 6)
 	}, replay.ErrGap, 7, 5},
-	{"a path of later than after", replay.Options{After: 2}, func(f *families) []eventlog.Event { return f.twice[3:4] }, replay.ErrGap, 4, 0},
-	{"the beginning is missing", replay.Options{Whole: true}, func(f *families) []eventlog.Event {
+	{"a path of later than after", replay.Options{After: 2}, func(f *families) []event.Event { return f.twice[3:4] }, replay.ErrGap, 4, 0},
+	{"the beginning is missing", replay.Options{Whole: true}, func(f *families) []event.Event {
 		return f.p[1:]
 	}, replay.ErrGap, 2, 0},
-	{"the beginning is missing, backward", replay.Options{Whole: true, Backward: true}, func(f *families) []eventlog.Event {
+	{"the beginning is missing, backward", replay.Options{Whole: true, Backward: true}, func(f *families) []event.Event {
 		return reverse(f.p[1:])
 	}, replay.ErrGap, 2, 5},
-	{"later than after", replay.Options{After: 2}, func(f *families) []eventlog.Event { return f.p[3:] }, replay.ErrGap, 4, 0},
-	{"earlier than after", replay.Options{After: 2}, func(f *families) []eventlog.Event { return f.p[1:] }, replay.ErrOrder, 2, 0},
-	{"one comes twice", replay.Options{}, func(f *families) []eventlog.Event {
+	{"later than after", replay.Options{After: 2}, func(f *families) []event.Event { return f.p[3:] }, replay.ErrGap, 4, 0},
+	{"earlier than after", replay.Options{After: 2}, func(f *families) []event.Event { return f.p[1:] }, replay.ErrOrder, 2, 0},
+	{"one comes twice", replay.Options{}, func(f *families) []event.Event {
 		return slices.Concat(f.p[:2], f.p[1:])
 	}, replay.ErrOrder, 2, 2},
-	{"backward where forward is wanted", replay.Options{}, func(f *families) []eventlog.Event {
+	{"backward where forward is wanted", replay.Options{}, func(f *families) []event.Event {
 		return reverse(f.p)
 	}, replay.ErrOrder, 5, 1},
-	{"forward where backward is wanted", replay.Options{Backward: true}, func(f *families) []eventlog.Event {
+	{"forward where backward is wanted", replay.Options{Backward: true}, func(f *families) []event.Event {
 		return f.p
 	}, replay.ErrOrder, 2, 1},
-	{"one that was never appended", replay.Options{}, func(f *families) []eventlog.Event {
-		return []eventlog.Event{{Type: eventlog.MessageAdded, SessionID: "p"}}
+	{"one that was never appended", replay.Options{}, func(f *families) []event.Event {
+		return []event.Event{{Type: event.MessageAdded, SessionID: "p"}}
 	}, replay.ErrOrder, 0, 0},
-	{"a move to itself", replay.Options{}, func(f *families) []eventlog.Event { return moves(f.g, 9) }, replay.ErrCycle, 9, 8},
-	{"a move forwards", replay.Options{}, func(f *families) []eventlog.Event { return moves(f.g, 10) }, replay.ErrCycle, 9, 8},
-	{"a move forwards, backward", replay.Options{Backward: true}, func(f *families) []eventlog.Event {
+	{"a move to itself", replay.Options{}, func(f *families) []event.Event { return moves(f.g, 9) }, replay.ErrCycle, 9, 8},
+	{"a move forwards", replay.Options{}, func(f *families) []event.Event { return moves(f.g, 10) }, replay.ErrCycle, 9, 8},
+	{"a move forwards, backward", replay.Options{Backward: true}, func(f *families) []event.Event {
 		return reverse(moves(f.g, 10))
 	}, replay.ErrCycle, 9, 1},
-	{"a move to before everything", replay.Options{}, func(f *families) []eventlog.Event { return moves(f.g, -1) }, replay.ErrCycle, 9, 8},
-	{"a fork of itself", replay.Options{}, func(f *families) []eventlog.Event {
+	{"a move to before everything", replay.Options{}, func(f *families) []event.Event { return moves(f.g, -1) }, replay.ErrCycle, 9, 8},
+	{"a fork of itself", replay.Options{}, func(f *families) []event.Event {
 		f.f[4].Data = jsontext.Value(`{"parent":"f","seq":4,"hash":"` + f.f[3].Hash().String() + `"}`)
 		return f.f
 	}, replay.ErrCycle, 5, 4},
-	{"a move without a target", replay.Options{}, func(f *families) []eventlog.Event {
+	{"a move without a target", replay.Options{}, func(f *families) []event.Event {
 		f.g[8].Data = jsontext.Value(`{"to":"x"}`)
 		return f.g
-	}, eventlog.ErrInvalidPayload, 0, 8},
-	{"a newer payload", replay.Options{}, func(f *families) []eventlog.Event {
+	}, event.ErrInvalidPayload, 0, 8},
+	{"a newer payload", replay.Options{}, func(f *families) []event.Event {
 		f.p[3].Type = "message_added/2"
 		return f.p
-	}, eventlog.ErrVersion, 0, 3},
+	}, event.ErrVersion, 0, 3},
 }
 
 func TestCheckRefuses(t *testing.T) {
@@ -212,8 +213,8 @@ func TestCheckNamesBothVersions(t *testing.T) {
 	e := said(t, "hello")
 	e.Type, e.Seq, e.SessionID = "message_added/7", 1, "a"
 	_, err := failure(replay.Check(replay.Of(e), replay.Options{}))
-	want := eventlog.VersionError{What: "message_added", Got: 7, Max: 1}
-	if got := new(eventlog.VersionError); !errors.As(err, &got) || *got != want {
+	want := event.VersionError{What: "message_added", Got: 7, Max: 1}
+	if got := new(event.VersionError); !errors.As(err, &got) || *got != want {
 		t.Errorf("got %v, want %v", err, &want)
 	}
 	e.Type = "order_placed/7"
@@ -226,8 +227,8 @@ func TestCheckNamesBothVersions(t *testing.T) {
 func TestCheckPassesErrorsOn(t *testing.T) {
 	e := said(t, "hello")
 	e.Seq, e.SessionID = 1, "a"
-	events := func(yield func(eventlog.Event, error) bool) {
-		if yield(e, nil) && yield(eventlog.Event{}, errDisk) {
+	events := func(yield func(event.Event, error) bool) {
+		if yield(e, nil) && yield(event.Event{}, errDisk) {
 			yield(e, nil)
 		}
 	}
@@ -252,20 +253,20 @@ func read(t *testing.T, log *eventlog.Log) *families {
 	t.Helper()
 	ctx := context.Background()
 	return &families{
-		p: all(t, log.Read(ctx, "p", eventlog.All)), f: all(t, log.Read(ctx, "f", eventlog.All)),
-		g: all(t, log.Read(ctx, "g", eventlog.All)), path: all(t, log.ActivePath(ctx, "g")),
-		other: all(t, log.Read(ctx, "other", eventlog.All)), twice: all(t, log.Read(ctx, "twice", eventlog.All)),
+		p: all(t, log.Read(ctx, "p", eventlog.All())), f: all(t, log.Read(ctx, "f", eventlog.All())),
+		g: all(t, log.Read(ctx, "g", eventlog.All())), path: all(t, log.Read(ctx, "g", eventlog.All().OnPath())),
+		other: all(t, log.Read(ctx, "other", eventlog.All())), twice: all(t, log.Read(ctx, "twice", eventlog.All())),
 	}
 }
 
-func reverse(events []eventlog.Event) []eventlog.Event {
+func reverse(events []event.Event) []event.Event {
 	events = slices.Clone(events)
 	slices.Reverse(events)
 	return events
 }
 
 // moves changes where event 9 moves the head to.
-func moves(events []eventlog.Event, to int64) []eventlog.Event {
+func moves(events []event.Event, to int64) []event.Event {
 	events[8].Data = jsontext.Value(fmt.Sprintf(`{"to":%d}`, to))
 	return events
 }

@@ -2,7 +2,7 @@
 // into a state.
 //
 //	events := log.ActivePath(ctx, "order-42")
-//	n, err := replay.Replay(events, 0, func(n *int, e *eventlog.Event) error {
+//	n, err := replay.Replay(events, 0, func(n *int, e *event.Event) error {
 //		*n++
 //		return nil
 //	})

@@ -6,14 +6,16 @@ import (
 	"os"
 	"strings"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/replay"
 	"github.com/convlog/convlog/store/jsonl"
+	"github.com/convlog/convlog/upkeep/transfer"
 )
 
 // words counts the words that were said.
-func words(n *int, e *eventlog.Event) error {
-	m, ok, err := e.Message()
+func words(n *int, e *event.Event) error {
+	m, ok, err := event.Decode[event.Message](e)
 	if ok && err == nil {
 		for _, p := range m.Parts {
 			*n += len(strings.Fields(p.Text))
@@ -26,11 +28,11 @@ func words(n *int, e *eventlog.Event) error {
 // question, a better answer.
 func conversation(dir string) *eventlog.Log {
 	log := eventlog.Open(jsonl.New(dir))
-	question, _ := eventlog.NewUserMessage("Where is my parcel?")
-	answer, _ := eventlog.NewMessage(eventlog.Message{Role: eventlog.Assistant, Parts: []eventlog.Part{eventlog.Text("No idea.")}})
-	back, _ := eventlog.NewHeadMoved(eventlog.HeadMove{To: 1})
-	better, _ := eventlog.NewMessage(eventlog.Message{Role: eventlog.Assistant, Parts: []eventlog.Part{eventlog.Text("In the post.")}})
-	if _, err := log.Append(context.Background(), "parcel", eventlog.New, question, answer, back, better); err != nil {
+	question := event.UserMessage("Where is my parcel?")
+	answer := event.New(event.Message{Role: event.Assistant, Parts: []event.Part{event.Text("No idea.")}})
+	back := event.New(event.HeadMove{To: 1})
+	better := event.New(event.Message{Role: event.Assistant, Parts: []event.Part{event.Text("In the post.")}})
+	if _, err := log.Append(context.Background(), "parcel", eventlog.New(), question, answer, back, better); err != nil {
 		panic(err)
 	}
 	return log
@@ -43,7 +45,7 @@ func ExampleReplay() {
 	log := conversation(dir)
 	defer func() { _ = log.Close() }()
 
-	n, err := replay.Replay(log.ActivePath(context.Background(), "parcel"), 0, words)
+	n, err := replay.Replay(log.Read(context.Background(), "parcel", eventlog.All().OnPath()), 0, words)
 	fmt.Println(n, err)
 	// Output: 7 <nil>
 }
@@ -56,7 +58,7 @@ func ExampleReplayer() {
 	log := conversation(dir)
 	defer func() { _ = log.Close() }()
 	var export strings.Builder
-	if err := log.Export(context.Background(), &export, "parcel"); err != nil {
+	if err := transfer.Export(context.Background(), log, &export, "parcel"); err != nil {
 		panic(err)
 	}
 
@@ -73,13 +75,13 @@ func ExampleCheck() {
 	log := conversation(dir)
 	defer func() { _ = log.Close() }()
 
-	events := log.Read(context.Background(), "parcel", eventlog.All.Backward())
+	events := log.Read(context.Background(), "parcel", eventlog.All().Backward())
 	for e, err := range replay.Check(events, replay.Options{Session: "parcel", Backward: true}) {
 		if err != nil {
 			fmt.Println(err)
 			return
 		}
-		if e.Type == eventlog.HeadMoved {
+		if e.Type == event.HeadMoved {
 			fmt.Println(e.Seq)
 			return
 		}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/store/jsonl"
 	"github.com/convlog/convlog/store/sqlite"
@@ -38,29 +39,29 @@ type failer interface {
 }
 
 // appended appends events to a session, whatever its head is.
-func appended(t failer, log *eventlog.Log, session string, events ...eventlog.Event) eventlog.Head {
+func appended(t failer, log *eventlog.Log, session string, events ...event.Event) event.Head {
 	t.Helper()
-	head, err := log.Append(context.Background(), session, eventlog.Any, events...)
+	head, err := log.Append(context.Background(), session, eventlog.Any(), events...)
 	if err != nil {
 		t.Fatalf("append to %s: %v", session, err)
 	}
 	return head
 }
 
-func said(t failer, text string) eventlog.Event {
+func said(t failer, text string) event.Event {
 	t.Helper()
-	return made(t)(eventlog.NewUserMessage(text))
+	return event.UserMessage(text)
 }
 
-func moved(t failer, to int64) eventlog.Event {
+func moved(t failer, to int64) event.Event {
 	t.Helper()
-	return made(t)(eventlog.NewHeadMoved(eventlog.HeadMove{To: to}))
+	return event.New(event.HeadMove{To: to})
 }
 
 // forked makes session a fork of parent at seq.
 func forked(t failer, log *eventlog.Log, session, parent string, seq int64) {
 	t.Helper()
-	f := eventlog.Fork{Parent: parent, Seq: seq}
+	f := event.Fork{Parent: parent, Seq: seq}
 	if seq > 0 {
 		at, err := log.Event(context.Background(), parent, seq)
 		if err != nil {
@@ -68,11 +69,11 @@ func forked(t failer, log *eventlog.Log, session, parent string, seq int64) {
 		}
 		f.EventID, f.Hash = at.ID, at.Hash()
 	}
-	appended(t, log, session, made(t)(eventlog.NewSessionForked(f)))
+	appended(t, log, session, event.New(f))
 }
 
-func made(t failer) func(eventlog.Event, error) eventlog.Event {
-	return func(e eventlog.Event, err error) eventlog.Event {
+func made(t failer) func(event.Event, error) event.Event {
+	return func(e event.Event, err error) event.Event {
 		t.Helper()
 		if err != nil {
 			t.Fatalf("new event: %v", err)
@@ -82,7 +83,7 @@ func made(t failer) func(eventlog.Event, error) eventlog.Event {
 }
 
 // all reads a sequence, and fails where it does.
-func all(t failer, events iter.Seq2[eventlog.Event, error]) (list []eventlog.Event) {
+func all(t failer, events iter.Seq2[event.Event, error]) (list []event.Event) {
 	t.Helper()
 	for e, err := range events {
 		if err != nil {
@@ -94,7 +95,7 @@ func all(t failer, events iter.Seq2[eventlog.Event, error]) (list []eventlog.Eve
 }
 
 // failure is the error that ends a sequence, and what came before it.
-func failure(events iter.Seq2[eventlog.Event, error]) (before []eventlog.Event, err error) {
+func failure(events iter.Seq2[event.Event, error]) (before []event.Event, err error) {
 	for e, err := range events {
 		if err != nil {
 			return before, err
@@ -105,7 +106,7 @@ func failure(events iter.Seq2[eventlog.Event, error]) (before []eventlog.Event, 
 }
 
 // places tell events apart by session and seq.
-func places(events []eventlog.Event) []string {
+func places(events []event.Event) []string {
 	list := make([]string, len(events))
 	for i, e := range events {
 		list[i] = fmt.Sprintf("%s %d", e.SessionID, e.Seq)

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -15,11 +16,11 @@ import (
 // empty session is that of the last event. The events are kept in memory first. A
 // session that is not there, or a parent, is ErrNotFound; see Check for the
 // rest.
-func Lineage(events iter.Seq2[eventlog.Event, error], session string) iter.Seq2[eventlog.Event, error] {
-	return func(yield func(eventlog.Event, error) bool) {
+func Lineage(events iter.Seq2[event.Event, error], session string) iter.Seq2[event.Event, error] {
+	return func(yield func(event.Event, error) bool) {
 		sessions, last, err := bySession(events)
 		if err != nil {
-			yield(eventlog.Event{}, err)
+			yield(event.Event{}, err)
 			return
 		}
 		if session == "" {
@@ -30,7 +31,7 @@ func Lineage(events iter.Seq2[eventlog.Event, error], session string) iter.Seq2[
 		}
 		lineage, err := sessions.lineage(session)
 		if err != nil {
-			yield(eventlog.Event{}, err)
+			yield(event.Event{}, err)
 			return
 		}
 		Check(Of(lineage...), Options{Session: session, All: true, Whole: true})(yield)
@@ -38,10 +39,10 @@ func Lineage(events iter.Seq2[eventlog.Event, error], session string) iter.Seq2[
 }
 
 // sessions are the own events of each session, in order.
-type sessions map[string][]eventlog.Event
+type sessions map[string][]event.Event
 
 // bySession sorts events by session; last is the session of the last one.
-func bySession(events iter.Seq2[eventlog.Event, error]) (all sessions, last string, err error) {
+func bySession(events iter.Seq2[event.Event, error]) (all sessions, last string, err error) {
 	all = sessions{}
 	for e, err := range events {
 		if err != nil {
@@ -54,8 +55,8 @@ func bySession(events iter.Seq2[eventlog.Event, error]) (all sessions, last stri
 }
 
 // lineage strings a session together with what it shares with its ancestors.
-func (all sessions) lineage(session string) ([]eventlog.Event, error) {
-	var stretches [][]eventlog.Event
+func (all sessions) lineage(session string) ([]event.Event, error) {
+	var stretches [][]event.Event
 	seen := map[string]bool{}
 	for to := int64(math.MaxInt64); to > 0; {
 		own := all[session]
@@ -68,7 +69,7 @@ func (all sessions) lineage(session string) ([]eventlog.Event, error) {
 		}
 		seen[session] = true
 		stretches = append(stretches, upTo(own, to))
-		f, _, err := first.Fork()
+		f, _, err := event.Decode[event.Fork](first)
 		if err != nil {
 			return nil, err
 		}
@@ -80,7 +81,7 @@ func (all sessions) lineage(session string) ([]eventlog.Event, error) {
 }
 
 // upTo is what comes no later than seq.
-func upTo(events []eventlog.Event, seq int64) []eventlog.Event {
+func upTo(events []event.Event, seq int64) []event.Event {
 	for i := range events {
 		if events[i].Seq > seq {
 			return events[:i]

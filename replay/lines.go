@@ -8,6 +8,7 @@ import (
 	"io"
 	"iter"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -16,8 +17,8 @@ import (
 // and once. A bad line's error names its number: a *eventlog.CorruptError for
 // one that is damaged, ErrForeign, a *VersionError, or ErrBlobNotFound for an
 // event whose data is in a blob elsewhere. Blobs of the export are passed over.
-func Lines(r io.Reader) iter.Seq2[eventlog.Event, error] {
-	return func(yield func(eventlog.Event, error) bool) {
+func Lines(r io.Reader) iter.Seq2[event.Event, error] {
+	return func(yield func(event.Event, error) bool) {
 		l := lines{in: bufio.NewReaderSize(r, 64<<10)}
 		for {
 			e, err := l.next()
@@ -39,12 +40,12 @@ type lines struct {
 }
 
 // next reads lines up to one that is an event. The end is io.EOF.
-func (l *lines) next() (eventlog.Event, error) {
+func (l *lines) next() (event.Event, error) {
 	for {
 		at := l.offset
 		line, err := l.in.ReadBytes('\n')
 		if err != nil && !errors.Is(err, io.EOF) {
-			return eventlog.Event{}, fmt.Errorf("read line %d: %w", l.number+1, err)
+			return event.Event{}, fmt.Errorf("read line %d: %w", l.number+1, err)
 		}
 		l.number++
 		l.offset += int64(len(line))
@@ -53,15 +54,15 @@ func (l *lines) next() (eventlog.Event, error) {
 			return l.event(line, at)
 		}
 		if err != nil {
-			return eventlog.Event{}, l.end(at)
+			return event.Event{}, l.end(at)
 		}
 	}
 }
 
-func (l *lines) event(line []byte, at int64) (eventlog.Event, error) {
-	e, err := eventlog.ParseLine(line, "")
+func (l *lines) event(line []byte, at int64) (event.Event, error) {
+	e, err := event.Parse(line, "")
 	switch {
-	case errors.Is(err, eventlog.ErrForeign) || errors.Is(err, eventlog.ErrVersion):
+	case errors.Is(err, event.ErrForeign) || errors.Is(err, event.ErrVersion):
 	case err != nil:
 		err = &eventlog.CorruptError{Path: "text", Offset: at, Cause: err}
 	case l.more > 0 && e.More() != l.more-1:
@@ -70,7 +71,7 @@ func (l *lines) event(line []byte, at int64) (eventlog.Event, error) {
 		err = fmt.Errorf("data of event %d of session %q: %w", e.Seq, e.SessionID, eventlog.ErrBlobNotFound)
 	}
 	if err != nil {
-		return eventlog.Event{}, fmt.Errorf("line %d: %w", l.number, err)
+		return event.Event{}, fmt.Errorf("line %d: %w", l.number, err)
 	}
 	l.more = e.More()
 	return e, nil

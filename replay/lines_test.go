@@ -14,8 +14,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/replay"
+	"github.com/convlog/convlog/upkeep/transfer"
 )
 
 const golden = "../testdata/golden"
@@ -66,8 +68,8 @@ func TestLineageOfGoldenForks(t *testing.T) {
 
 // Sessions that are forks of each other have no beginning.
 func TestLineageRefusesACycle(t *testing.T) {
-	fork := func(session, parent string) eventlog.Event {
-		return eventlog.Event{Seq: 3, SessionID: session, Type: eventlog.SessionForked,
+	fork := func(session, parent string) event.Event {
+		return event.Event{Seq: 3, SessionID: session, Type: event.SessionForked,
 			Data: jsontext.Value(`{"parent":"` + parent + `","seq":2}`)}
 	}
 	_, err := failure(replay.Lineage(replay.Of(fork("a", "b"), fork("b", "a")), ""))
@@ -91,8 +93,8 @@ func TestLinesRefuse(t *testing.T) {
 		{"a letter too many", basic[0] + strings.Replace(basic[1], `"type":"`, `"type":"x`, 1), eventlog.ErrCorrupt, "line 2: "},
 		{"half a line", basic[0] + basic[1][:100], eventlog.ErrCorrupt, "line 2: "},
 		{"no JSON", "\n\nhello\n", eventlog.ErrCorrupt, "line 3: "},
-		{"a line of others", basic[0] + `{"role":"user"}`, eventlog.ErrForeign, "line 2: "},
-		{"a newer envelope", `{"crc":"00000000","v":2,"hash":"0"}`, eventlog.ErrVersion, "line 1: "},
+		{"a line of others", basic[0] + `{"role":"user"}`, event.ErrForeign, "line 2: "},
+		{"a newer envelope", `{"crc":"00000000","v":2,"hash":"0"}`, event.ErrVersion, "line 1: "},
 		{"an append without its end", strings.Join(batch[:more+1], ""), eventlog.ErrCorrupt, ""},
 		{"an append that goes on as another", strings.Join(batch[:more+1], "") + basic[0], eventlog.ErrCorrupt, ""},
 		{"data that is elsewhere", strings.Join(goldenLines(t, "spilled.jsonl"), ""), eventlog.ErrBlobNotFound, "line "},
@@ -117,15 +119,15 @@ func TestLinesOfAnExportWithBlobs(t *testing.T) {
 			t.Fatal(err)
 		}
 		long := said(t, strings.Repeat("long ", 100<<10))
-		image := made(t)(eventlog.NewMessage(eventlog.Message{Role: eventlog.User,
-			Parts: []eventlog.Part{eventlog.Image("image/png", body)}}))
+		image := event.New(event.Message{Role: event.User,
+			Parts: []event.Part{event.Image("image/png", body)}})
 		appended(t, log, "a", long, image)
 		var text bytes.Buffer
-		if err := log.Export(ctx, &text, "a"); err != nil {
+		if err := transfer.Export(ctx, log, &text, "a"); err != nil {
 			t.Fatal(err)
 		}
 		var want, got []string
-		for _, e := range all(t, log.Read(ctx, "a", eventlog.All)) {
+		for _, e := range all(t, log.Read(ctx, "a", eventlog.All())) {
 			want = append(want, string(e.Data))
 		}
 		for _, e := range all(t, replay.Lineage(replay.Lines(&text), "a")) {

@@ -4,34 +4,34 @@ import (
 	"iter"
 	"slices"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 )
 
 // ActivePath yields what of a lineage is on the active path, in the order the
 // lineage comes in: the chain from the newest event back to the start. The
 // lineage must be whole, and is checked as Check does. Oldest first, it is kept
 // in memory until its end has been seen; Backward it is not.
-func ActivePath(lineage iter.Seq2[eventlog.Event, error], opts Options) iter.Seq2[eventlog.Event, error] {
+func ActivePath(lineage iter.Seq2[event.Event, error], opts Options) iter.Seq2[event.Event, error] {
 	opts.Whole = true
 	return pathOf(Check(lineage, opts), opts.Backward)
 }
 
 // pathOf is ActivePath of a sequence that was checked.
-func pathOf(events iter.Seq2[eventlog.Event, error], backward bool) iter.Seq2[eventlog.Event, error] {
+func pathOf(events iter.Seq2[event.Event, error], backward bool) iter.Seq2[event.Event, error] {
 	if backward {
 		return pathBack(events)
 	}
-	return func(yield func(eventlog.Event, error) bool) {
+	return func(yield func(event.Event, error) bool) {
 		all, err := collect(events)
 		if err != nil {
-			yield(eventlog.Event{}, err)
+			yield(event.Event{}, err)
 			return
 		}
 		// What is on the path gathers at the end of the same slice.
 		first := len(all)
 		for e, err := range pathBack(reversed(all)) {
 			if err != nil {
-				yield(eventlog.Event{}, err)
+				yield(event.Event{}, err)
 				return
 			}
 			first--
@@ -42,19 +42,19 @@ func pathOf(events iter.Seq2[eventlog.Event, error], backward bool) iter.Seq2[ev
 }
 
 // pathBack leaves out what the chain from the first event back passes by.
-func pathBack(events iter.Seq2[eventlog.Event, error]) iter.Seq2[eventlog.Event, error] {
-	return func(yield func(eventlog.Event, error) bool) {
+func pathBack(events iter.Seq2[event.Event, error]) iter.Seq2[event.Event, error] {
+	return func(yield func(event.Event, error) bool) {
 		due := int64(-1)
 		for e, err := range events {
 			if err != nil {
-				yield(eventlog.Event{}, err)
+				yield(event.Event{}, err)
 				return
 			}
 			if due >= 0 && e.Seq > due {
 				continue
 			}
 			if due, err = before(&e); err != nil {
-				yield(eventlog.Event{}, err)
+				yield(event.Event{}, err)
 				return
 			}
 			if !yield(e, nil) {
@@ -65,8 +65,8 @@ func pathBack(events iter.Seq2[eventlog.Event, error]) iter.Seq2[eventlog.Event,
 }
 
 // Of yields events that are in memory.
-func Of(events ...eventlog.Event) iter.Seq2[eventlog.Event, error] {
-	return func(yield func(eventlog.Event, error) bool) {
+func Of(events ...event.Event) iter.Seq2[event.Event, error] {
+	return func(yield func(event.Event, error) bool) {
 		for _, e := range events {
 			if !yield(e, nil) {
 				return
@@ -75,8 +75,8 @@ func Of(events ...eventlog.Event) iter.Seq2[eventlog.Event, error] {
 	}
 }
 
-func reversed(events []eventlog.Event) iter.Seq2[eventlog.Event, error] {
-	return func(yield func(eventlog.Event, error) bool) {
+func reversed(events []event.Event) iter.Seq2[event.Event, error] {
+	return func(yield func(event.Event, error) bool) {
 		for _, e := range slices.Backward(events) {
 			if !yield(e, nil) {
 				return
@@ -85,7 +85,7 @@ func reversed(events []eventlog.Event) iter.Seq2[eventlog.Event, error] {
 	}
 }
 
-func collect(events iter.Seq2[eventlog.Event, error]) (all []eventlog.Event, err error) {
+func collect(events iter.Seq2[event.Event, error]) (all []event.Event, err error) {
 	for e, err := range events {
 		if err != nil {
 			return nil, err

@@ -10,8 +10,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/replay"
+	"github.com/convlog/convlog/upkeep/transfer"
 )
 
 // forest is a random log, and what its active paths were on the way.
@@ -42,7 +44,7 @@ func grow(r *rapid.T, log *eventlog.Log) *forest {
 	return f
 }
 
-func (f *forest) add(r *rapid.T, name string, e eventlog.Event) {
+func (f *forest) add(r *rapid.T, name string, e event.Event) {
 	f.note(r, name, appended(r, f.log, name, e).Seq)
 }
 
@@ -63,7 +65,7 @@ func (f *forest) note(r *rapid.T, name string, head int64) {
 		f.names = append(f.names, name)
 		f.paths[name] = map[int64][]string{}
 	}
-	f.paths[name][head] = places(all(r, f.log.ActivePath(context.Background(), name)))
+	f.paths[name][head] = places(all(r, f.log.Read(context.Background(), name, eventlog.All().OnPath())))
 }
 
 // What is replayed of a random log is what the log itself yields.
@@ -94,22 +96,22 @@ func same(r *rapid.T, what string, want, got []string) {
 // The path that is derived of a lineage is the log's own, in both directions.
 func activePathIsThatOfTheLog(r *rapid.T, f *forest, session string) {
 	ctx := context.Background()
-	want := places(all(r, f.log.ActivePath(ctx, session)))
+	want := places(all(r, f.log.Read(ctx, session, eventlog.All().OnPath())))
 	opts := replay.Options{Session: session}
-	same(r, "forward", want, places(all(r, replay.ActivePath(f.log.Read(ctx, session, eventlog.All), opts))))
+	same(r, "forward", want, places(all(r, replay.ActivePath(f.log.Read(ctx, session, eventlog.All()), opts))))
 	opts.Whole = true
-	same(r, "told apart", want, places(all(r, replay.Check(f.log.ActivePath(ctx, session), opts))))
+	same(r, "told apart", want, places(all(r, replay.Check(f.log.Read(ctx, session, eventlog.All().OnPath()), opts))))
 	opts.Path = true
-	same(r, "checked", want, places(all(r, replay.Check(f.log.ActivePath(ctx, session), opts))))
+	same(r, "checked", want, places(all(r, replay.Check(f.log.Read(ctx, session, eventlog.All().OnPath()), opts))))
 	opts.Path, opts.Backward = false, true
-	back := places(all(r, replay.ActivePath(f.log.Read(ctx, session, eventlog.All.Backward()), opts)))
+	back := places(all(r, replay.ActivePath(f.log.Read(ctx, session, eventlog.All().Backward()), opts)))
 	slices.Reverse(back)
 	same(r, "backward", want, back)
 }
 
 // A replay until any event sees the path as it was when that was the newest.
 func untilSeesThePathOfThen(r *rapid.T, f *forest, session string) {
-	lineage := all(r, f.log.Read(context.Background(), session, eventlog.All))
+	lineage := all(r, f.log.Read(context.Background(), session, eventlog.All()))
 	for _, e := range lineage {
 		want := f.paths[session][e.Seq]
 		bySeq := replay.Replayer[int]{UntilSeq: e.Seq, ActiveOnly: true}
@@ -123,13 +125,13 @@ func untilSeesThePathOfThen(r *rapid.T, f *forest, session string) {
 func linesHoldTheLineage(r *rapid.T, f *forest, session string) {
 	ctx := context.Background()
 	var text bytes.Buffer
-	if err := f.log.Export(ctx, &text, f.names...); err != nil {
+	if err := transfer.Export(ctx, f.log, &text, f.names...); err != nil {
 		r.Fatalf("export: %v", err)
 	}
-	want := places(all(r, f.log.Read(ctx, session, eventlog.All)))
+	want := places(all(r, f.log.Read(ctx, session, eventlog.All())))
 	same(r, "of all", want, places(all(r, replay.Lineage(replay.Lines(bytes.NewReader(text.Bytes())), session))))
 	text.Reset()
-	if err := f.log.Export(ctx, &text, session); err != nil {
+	if err := transfer.Export(ctx, f.log, &text, session); err != nil {
 		r.Fatalf("export: %v", err)
 	}
 	same(r, "of one", want, places(all(r, replay.Lineage(replay.Lines(&text), ""))))

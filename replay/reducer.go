@@ -6,17 +6,18 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
 // Reducer takes an event into a state. It must not modify the event, and may
 // keep a copy of it. An error ends the replay.
-type Reducer[S any] func(s *S, e *eventlog.Event) error
+type Reducer[S any] func(s *S, e *event.Event) error
 
 // Replay folds a lineage, an active path or a part of one, oldest first, into
 // state: each event goes to each reducer in order. With an error comes the state
 // that the reducers had made until then. See Check for what else may be wrong.
-func Replay[S any](events iter.Seq2[eventlog.Event, error], state S, reducers ...Reducer[S]) (S, error) {
+func Replay[S any](events iter.Seq2[event.Event, error], state S, reducers ...Reducer[S]) (S, error) {
 	return Replayer[S]{Reducers: reducers}.Replay(events, state)
 }
 
@@ -41,7 +42,7 @@ type Replayer[S any] struct {
 // Events yields what the reducers see of a sequence. It ends with an error
 // where the sequence does, where Check does, or with ErrEventNotFound where the
 // sequence has no event to end at.
-func (r Replayer[S]) Events(events iter.Seq2[eventlog.Event, error]) iter.Seq2[eventlog.Event, error] {
+func (r Replayer[S]) Events(events iter.Seq2[event.Event, error]) iter.Seq2[event.Event, error] {
 	opts := r.Options
 	if r.ActiveOnly {
 		opts.Whole = true
@@ -55,7 +56,7 @@ func (r Replayer[S]) Events(events iter.Seq2[eventlog.Event, error]) iter.Seq2[e
 
 // Replay folds a sequence into state. With an error comes the state that the
 // reducers had made until then.
-func (r Replayer[S]) Replay(events iter.Seq2[eventlog.Event, error], state S) (S, error) {
+func (r Replayer[S]) Replay(events iter.Seq2[event.Event, error], state S) (S, error) {
 	for e, err := range r.Events(events) {
 		if err != nil {
 			return state, err
@@ -70,18 +71,18 @@ func (r Replayer[S]) Replay(events iter.Seq2[eventlog.Event, error], state S) (S
 }
 
 // until ends a sequence behind the event that is to be the last.
-func (r Replayer[S]) until(events iter.Seq2[eventlog.Event, error]) iter.Seq2[eventlog.Event, error] {
+func (r Replayer[S]) until(events iter.Seq2[event.Event, error]) iter.Seq2[event.Event, error] {
 	if r.UntilSeq == 0 && r.UntilEvent.IsZero() {
 		return events
 	}
-	return func(yield func(eventlog.Event, error) bool) {
+	return func(yield func(event.Event, error) bool) {
 		for e, err := range events {
 			last := err != nil || e.Seq == r.UntilSeq || !r.UntilEvent.IsZero() && e.ID == r.UntilEvent
 			if !yield(e, err) || last {
 				return
 			}
 		}
-		yield(eventlog.Event{}, fmt.Errorf("replay until %s: %w", r.bound(), eventlog.ErrEventNotFound))
+		yield(event.Event{}, fmt.Errorf("replay until %s: %w", r.bound(), eventlog.ErrEventNotFound))
 	}
 }
 

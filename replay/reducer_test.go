@@ -10,12 +10,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/oklog/ulid/v2"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/replay"
 )
 
 // visit is a reducer that lists the seqs it saw.
-func visit(seen *[]int64, e *eventlog.Event) error {
+func visit(seen *[]int64, e *event.Event) error {
 	*seen = append(*seen, e.Seq)
 	return nil
 }
@@ -26,7 +27,7 @@ func TestReplayFolds(t *testing.T) {
 	onEach(t, func(t *testing.T, log *eventlog.Log) {
 		ctx := context.Background()
 		family(t, log)
-		seen, err := replay.Replay(log.Read(ctx, "f", eventlog.All), []int64{0}, visit, func(s *[]int64, e *eventlog.Event) error {
+		seen, err := replay.Replay(log.Read(ctx, "f", eventlog.All()), []int64{0}, visit, func(s *[]int64, e *event.Event) error {
 			if e.Seq == 5 {
 				*s = append(*s, -5)
 			}
@@ -45,7 +46,7 @@ func TestReplayFolds(t *testing.T) {
 func TestReplayStopsAtAReducersError(t *testing.T) {
 	onEach(t, func(t *testing.T, log *eventlog.Log) {
 		family(t, log)
-		n, err := replay.Replay(log.Read(context.Background(), "p", eventlog.All), 0, func(n *int, e *eventlog.Event) error {
+		n, err := replay.Replay(log.Read(context.Background(), "p", eventlog.All()), 0, func(n *int, e *event.Event) error {
 			if e.Seq == 3 {
 				return errEnough
 			}
@@ -55,7 +56,7 @@ func TestReplayStopsAtAReducersError(t *testing.T) {
 		if !errors.Is(err, errEnough) || err.Error() != `replay event 3 of session "p": enough` || n != 2 {
 			t.Errorf("after %d events: %v", n, err)
 		}
-		_, err = replay.Replay(log.Read(context.Background(), "missing", eventlog.All), 0)
+		_, err = replay.Replay(log.Read(context.Background(), "missing", eventlog.All()), 0)
 		if !errors.Is(err, eventlog.ErrNotFound) {
 			t.Errorf("a missing session: %v", err)
 		}
@@ -76,13 +77,13 @@ func TestReplayerChooses(t *testing.T) {
 			with replay.Replayer[[]int64]
 			want []int64
 		}{
-			{"until a seq", eventlog.All, replay.Replayer[[]int64]{UntilSeq: 3}, []int64{1, 2, 3}},
-			{"until an event", eventlog.All, replay.Replayer[[]int64]{UntilEvent: fifth.ID}, []int64{1, 2, 3, 4, 5}},
-			{"until whichever comes first", eventlog.All, replay.Replayer[[]int64]{UntilSeq: 7, UntilEvent: fifth.ID}, []int64{1, 2, 3, 4, 5}},
-			{"backward until a seq", eventlog.All.Backward(), replay.Replayer[[]int64]{UntilSeq: 8, Options: replay.Options{Backward: true}}, []int64{10, 9, 8}},
-			{"the path", eventlog.All, replay.Replayer[[]int64]{ActiveOnly: true}, []int64{1, 2, 9, 10}},
-			{"the path before the move", eventlog.All, replay.Replayer[[]int64]{ActiveOnly: true, UntilSeq: 3}, []int64{1, 2, 3}},
-			{"the path backward until a seq", eventlog.All.Backward(),
+			{"until a seq", eventlog.All(), replay.Replayer[[]int64]{UntilSeq: 3}, []int64{1, 2, 3}},
+			{"until an event", eventlog.All(), replay.Replayer[[]int64]{UntilEvent: fifth.ID}, []int64{1, 2, 3, 4, 5}},
+			{"until whichever comes first", eventlog.All(), replay.Replayer[[]int64]{UntilSeq: 7, UntilEvent: fifth.ID}, []int64{1, 2, 3, 4, 5}},
+			{"backward until a seq", eventlog.All().Backward(), replay.Replayer[[]int64]{UntilSeq: 8, Options: replay.Options{Backward: true}}, []int64{10, 9, 8}},
+			{"the path", eventlog.All(), replay.Replayer[[]int64]{ActiveOnly: true}, []int64{1, 2, 9, 10}},
+			{"the path before the move", eventlog.All(), replay.Replayer[[]int64]{ActiveOnly: true, UntilSeq: 3}, []int64{1, 2, 3}},
+			{"the path backward until a seq", eventlog.All().Backward(),
 				replay.Replayer[[]int64]{ActiveOnly: true, UntilSeq: 2, Options: replay.Options{Backward: true}}, []int64{10, 9, 2}},
 		} {
 			c.with.Reducers = []replay.Reducer[[]int64]{visit}
@@ -100,20 +101,20 @@ func TestReplayerRefuses(t *testing.T) {
 		family(t, log)
 		for _, c := range []struct {
 			name   string
-			events func() (replay.Replayer[int], []eventlog.Event)
+			events func() (replay.Replayer[int], []event.Event)
 			want   error
 		}{
-			{"until a seq past the end", func() (replay.Replayer[int], []eventlog.Event) {
-				return replay.Replayer[int]{UntilSeq: 11}, all(t, log.Read(ctx, "g", eventlog.All))
+			{"until a seq past the end", func() (replay.Replayer[int], []event.Event) {
+				return replay.Replayer[int]{UntilSeq: 11}, all(t, log.Read(ctx, "g", eventlog.All()))
 			}, eventlog.ErrEventNotFound},
-			{"until an event of elsewhere", func() (replay.Replayer[int], []eventlog.Event) {
-				return replay.Replayer[int]{UntilEvent: ulid.ULID{1}}, all(t, log.Read(ctx, "g", eventlog.All))
+			{"until an event of elsewhere", func() (replay.Replayer[int], []event.Event) {
+				return replay.Replayer[int]{UntilEvent: ulid.ULID{1}}, all(t, log.Read(ctx, "g", eventlog.All()))
 			}, eventlog.ErrEventNotFound},
-			{"until a seq that is not on the path", func() (replay.Replayer[int], []eventlog.Event) {
-				return replay.Replayer[int]{UntilSeq: 5, Options: replay.Options{Path: true}}, all(t, log.ActivePath(ctx, "g"))
+			{"until a seq that is not on the path", func() (replay.Replayer[int], []event.Event) {
+				return replay.Replayer[int]{UntilSeq: 5, Options: replay.Options{Path: true}}, all(t, log.Read(ctx, "g", eventlog.All().OnPath()))
 			}, eventlog.ErrEventNotFound},
-			{"the path of a part", func() (replay.Replayer[int], []eventlog.Event) {
-				return replay.Replayer[int]{ActiveOnly: true}, all(t, log.Read(ctx, "g", eventlog.All.Own()))
+			{"the path of a part", func() (replay.Replayer[int], []event.Event) {
+				return replay.Replayer[int]{ActiveOnly: true}, all(t, log.Read(ctx, "g", eventlog.All().Own()))
 			}, replay.ErrGap},
 		} {
 			with, events := c.events()
@@ -135,16 +136,16 @@ func TestReplayerUpcasts(t *testing.T) {
 		return jsontext.Value(`{"v2":` + string(data) + `}`), nil
 	}
 	with := replay.Replayer[string]{
-		Options: replay.Options{Upcasters: []eventlog.Upcaster{
+		Options: replay.Options{Upcasters: []event.Upcaster{
 			{From: "message_added/9", To: "note/2", Cast: rename}, {From: "note/2", To: "note/3", Cast: rename},
 			{From: "bad", To: "worse", Cast: func(jsontext.Value) (jsontext.Value, error) { return nil, errEnough }},
 		}},
-		Reducers: []replay.Reducer[string]{func(s *string, e *eventlog.Event) error {
+		Reducers: []replay.Reducer[string]{func(s *string, e *event.Event) error {
 			*s += string(e.Type) + string(e.Data)
 			return nil
 		}},
 	}
-	events := []eventlog.Event{{Seq: 1, SessionID: "a", Type: "message_added/9", Data: jsontext.Value(`1`)}}
+	events := []event.Event{{Seq: 1, SessionID: "a", Type: "message_added/9", Data: jsontext.Value(`1`)}}
 	got, err := with.Replay(replay.Of(events...), "")
 	if want := `note/3{"v2":{"v2":1}}`; err != nil || got != want {
 		t.Errorf("got %s and %v, want %s", got, err, want)
@@ -178,13 +179,13 @@ func TestReplayLeavesTheLogAlone(t *testing.T) {
 				live <- e.Seq
 			}
 		}()
-		if _, err := replay.Replay(log.Read(ctx, "g", eventlog.All), []int64(nil), visit); err != nil {
+		if _, err := replay.Replay(log.Read(ctx, "g", eventlog.All()), []int64(nil), visit); err != nil {
 			t.Fatal(err)
 		}
 		if after, err := log.Head(ctx, "g"); err != nil || after != before {
 			t.Errorf("head %v became %v, %v", before, after, err)
 		}
-		end := eventlog.Event{ID: eventlog.NewID(), Type: "test:end", Data: jsontext.Value(`{}`)}
+		end := event.Event{ID: event.NewID(), Type: "test:end", Data: jsontext.Value(`{}`)}
 		appended(t, log, "g", end)
 		for seq := range live {
 			t.Errorf("a watcher saw event %d", seq)

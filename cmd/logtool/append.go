@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -73,7 +74,7 @@ func (x *appending) check() error {
 	if _, _, err := parseExpect(x.expect); err != nil {
 		return err
 	}
-	return eventlog.CheckSessionID(x.session)
+	return event.CheckSessionID(x.session)
 }
 
 func (a *app) append(ctx context.Context, x appending) error {
@@ -95,7 +96,7 @@ func (a *app) append(ctx context.Context, x appending) error {
 }
 
 // newEvents makes the events to append.
-func (a *app) newEvents(x appending) ([]eventlog.Event, error) {
+func (a *app) newEvents(x appending) ([]event.Event, error) {
 	if x.events {
 		return readEvents(a.in)
 	}
@@ -107,7 +108,7 @@ func (a *app) newEvents(x appending) ([]eventlog.Event, error) {
 		}
 	}
 	if x.kind != "" {
-		return a.typed(eventlog.Type(x.kind), body)
+		return a.typed(event.Type(x.kind), body)
 	}
 	text := strings.TrimSuffix(string(body), "\n")
 	if text == "" {
@@ -116,22 +117,15 @@ func (a *app) newEvents(x appending) ([]eventlog.Event, error) {
 	if !utf8.ValidString(text) {
 		return nil, fmt.Errorf("the text is not UTF-8: byte %d is no part of a character; convert it, as with iconv -f LATIN1 -t UTF-8", invalidByte(text))
 	}
-	e, err := eventlog.NewUserMessage(text)
-	return []eventlog.Event{e}, err
+	return []event.Event{event.UserMessage(text)}, nil
 }
 
-// typed makes an event of a type and its payload. A type that is almost one of the
-// log's own is taken as it is, and noted.
-func (a *app) typed(t eventlog.Type, payload []byte) ([]eventlog.Event, error) {
+// typed makes an event of a type and its payload.
+func (a *app) typed(t event.Type, payload []byte) ([]event.Event, error) {
 	if text := strings.TrimSpace(string(payload)); !jsontext.Value(text).IsValid() && !strings.HasPrefix(text, "{") {
-		return nil, fmt.Errorf("%w: the payload that --type wants is JSON, not %q; without --type it is a message of the user", eventlog.ErrInvalidData, brief(text, 40))
+		return nil, fmt.Errorf("%w: the payload that --type wants is JSON, not %q; without --type it is a message of the user", event.ErrInvalidData, brief(text, 40))
 	}
-	for _, known := range eventlog.Types() {
-		if !t.Known() && distance(string(t), string(known)) <= 2 {
-			fmt.Fprintf(a.err, "note: %s is a type of your own; the log has %s\n", clean(string(t)), known)
-		}
-	}
-	return []eventlog.Event{{ID: eventlog.NewID(), Type: t, Data: payload}}, nil
+	return []event.Event{{ID: event.NewID(), Type: t, Data: payload}}, nil
 }
 
 // invalidByte is the offset of the first byte that is no UTF-8.
@@ -146,15 +140,15 @@ func invalidByte(text string) int {
 
 // given is an event as --event reads it.
 type given struct {
-	Type     eventlog.Type  `json:"type"`
+	Type     event.Type     `json:"type"`
 	Data     jsontext.Value `json:"data"`
 	Metadata jsontext.Value `json:"metadata"`
-	Cost     eventlog.Cost  `json:"cost"`
+	Cost     event.Cost     `json:"cost"`
 }
 
 // readEvents reads one object per line until the end.
-func readEvents(r io.Reader) ([]eventlog.Event, error) {
-	var events []eventlog.Event
+func readEvents(r io.Reader) ([]event.Event, error) {
+	var events []event.Event
 	dec := jsontext.NewDecoder(r)
 	for {
 		var g given
@@ -165,8 +159,8 @@ func readEvents(r io.Reader) ([]eventlog.Event, error) {
 		if err != nil {
 			return nil, fmt.Errorf("event %d on standard input: %w", len(events)+1, inJSON(err))
 		}
-		events = append(events, eventlog.Event{
-			ID: eventlog.NewID(), Type: g.Type, Data: g.Data, Metadata: g.Metadata, Cost: g.Cost,
+		events = append(events, event.Event{
+			ID: event.NewID(), Type: g.Type, Data: g.Data, Metadata: g.Metadata, Cost: g.Cost,
 		})
 	}
 }
@@ -230,9 +224,9 @@ const (
 func parseExpect(text string) (expect eventlog.Expect, at *shortHead, err error) {
 	switch text {
 	case "any":
-		return eventlog.Any, nil, nil
+		return eventlog.Any(), nil, nil
 	case "new":
-		return eventlog.New, nil, nil
+		return eventlog.New(), nil, nil
 	}
 	seq, hash, ok := strings.Cut(text, ":")
 	n, err := strconv.ParseInt(seq, 10, 64)
@@ -245,11 +239,11 @@ func parseExpect(text string) (expect eventlog.Expect, at *shortHead, err error)
 // complete makes the expectation of a head. A full hash is taken as it is, so
 // that a repeated append is found to stand already.
 func (at *shortHead) complete(ctx context.Context, log *eventlog.Log, session string) (eventlog.Expect, error) {
-	padded, err := eventlog.ParseHash(at.hash + strings.Repeat("0", fullHash-len(at.hash)))
+	padded, err := event.ParseHash(at.hash + strings.Repeat("0", fullHash-len(at.hash)))
 	if err != nil {
 		return eventlog.Expect{}, usagef("--expect: %v", err)
 	}
-	wanted := eventlog.Head{Seq: at.seq, Hash: padded}
+	wanted := event.Head{Seq: at.seq, Hash: padded}
 	if len(at.hash) == fullHash {
 		return eventlog.At(wanted), nil
 	}
@@ -271,11 +265,11 @@ type appended struct {
 	Events  int    `json:"events"`
 }
 
-func newAppended(session string, head eventlog.Head, events int) appended {
+func newAppended(session string, head event.Head, events int) appended {
 	return appended{session, head.Seq, head.Hash.String(), events}
 }
 
-func (a *app) printHead(session string, head eventlog.Head, events int) error {
+func (a *app) printHead(session string, head event.Head, events int) error {
 	p := a.printer()
 	if a.json {
 		return p.last(newAppended(session, head, events))
@@ -285,7 +279,7 @@ func (a *app) printHead(session string, head eventlog.Head, events int) error {
 }
 
 // head prints where a session stands, and a note behind it.
-func (p *printer) head(session string, head eventlog.Head, note string) {
+func (p *printer) head(session string, head event.Head, note string) {
 	p.printf("%s %s", clean(session), expectation(head))
 	if note != "" {
 		p.printf("  %s", p.paint(dim, "("+note+")"))

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/upkeep/transfer"
 )
 
 func (a *app) backupCommand() *cobra.Command {
@@ -84,8 +85,8 @@ type backingUp struct {
 
 func (b *backingUp) copy(ctx context.Context, into, from *eventlog.Log) error {
 	seen := map[string]bool{}
-	for s, err := range eventlog.Backup(ctx, into, from) {
-		var damage *eventlog.SourceError
+	for s, err := range transfer.Backup(ctx, into, from) {
+		var damage *transfer.SourceError
 		if err != nil && !errors.As(err, &damage) {
 			return err
 		}
@@ -106,7 +107,7 @@ func (b *backingUp) copy(ctx context.Context, into, from *eventlog.Log) error {
 }
 
 // session prints what became of a session.
-func (b *backingUp) session(s eventlog.Adopted, damage *eventlog.SourceError) error {
+func (b *backingUp) session(s eventlog.Adopted, damage *transfer.SourceError) error {
 	if b.app.json {
 		row := converted{Session: s.Session, Read: s.Read, Stored: s.Stored, Seq: s.Head.Seq, Hash: s.Head.Hash.String()}
 		if damage != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -60,7 +61,7 @@ func flagValues(command string) map[string][]string {
 
 // typeNames are the types of events that this version knows.
 func typeNames() (names []string) {
-	for _, t := range eventlog.Types() {
+	for _, t := range event.Types() {
 		names = append(names, string(t))
 	}
 	return names

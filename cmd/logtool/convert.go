@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/upkeep/transfer"
 )
 
 func (a *app) convertCommand() *cobra.Command {
@@ -69,7 +70,7 @@ func (a *app) convert(ctx context.Context, to, from *eventlog.Log, names []strin
 	var read, stored int64
 	whole := map[string]int64{} // the events of each session, which may come again
 	var failed []error
-	for s, err := range eventlog.Convert(ctx, to, from, names...) {
+	for s, err := range transfer.Convert(ctx, to, from, names...) {
 		row := converted{Session: s.Session, Read: s.Read, Stored: s.Stored, Seq: s.Head.Seq, Hash: s.Head.Hash.String()}
 		if err != nil {
 			failed, row.Error = append(failed, err), err.Error()

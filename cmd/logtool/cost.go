@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/projection"
 )
@@ -165,7 +166,7 @@ func (a *app) costs(ctx context.Context, log *eventlog.Log) error {
 }
 
 // price is a cost; - where the log says none.
-func price(c eventlog.Cost) string {
+func price(c event.Cost) string {
 	if c == 0 {
 		return "-"
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop/transcript"
 	"github.com/convlog/convlog/projection"
@@ -15,17 +15,17 @@ import (
 
 // describe says in one line what an event holds, and gives the long text that
 // belongs below it, such as a summary.
-func describe(e *eventlog.Event) (detail, text string) {
+func describe(e *event.Event) (detail, text string) {
 	if e.Redacted() {
 		return "redacted, kept " + brief(string(e.Kept()), 100), ""
 	}
 	const most = 60
 	var words, texts []string
-	if snapshot, ok, err := e.Snapshot(); ok && err == nil {
+	if snapshot, ok, err := event.Decode[event.Snapshot](e); ok && err == nil {
 		return ofSnapshot(&snapshot), ""
 	}
 	arguments := transcript.Arguments(e.Data)
-	if session, ok, err := e.Session(); ok && err == nil {
+	if session, ok, err := event.Decode[event.Session](e); ok && err == nil {
 		arguments = ofSession(&session)
 	}
 	for _, a := range arguments {
@@ -41,7 +41,7 @@ func describe(e *eventlog.Event) (detail, text string) {
 }
 
 // ofSnapshot says what a snapshot holds: of what, up to where, and how much.
-func ofSnapshot(s *eventlog.Snapshot) string {
+func ofSnapshot(s *event.Snapshot) string {
 	words := []string{s.Projection + " to " + at(s.Seq)}
 	members, err := rawjson.Members(s.State)
 	if err == nil && s.Projection == projection.Session.Name && len(members) > 0 {
@@ -64,7 +64,7 @@ func ofSnapshot(s *eventlog.Snapshot) string {
 }
 
 // ofSession is what a session says of itself, member by member.
-func ofSession(s *eventlog.Session) (all []transcript.Argument) {
+func ofSession(s *event.Session) (all []transcript.Argument) {
 	add := func(name, text string) {
 		if text != "" {
 			all = append(all, transcript.Argument{Name: name, Text: text})

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
 )
@@ -141,7 +142,7 @@ func newSideJSON(s *fork.Side) sideJSON {
 }
 
 // pairs are stretches as [from, to].
-func pairs(stretches []eventlog.Stretch) [][2]int64 {
+func pairs(stretches []event.Stretch) [][2]int64 {
 	out := [][2]int64{}
 	for _, s := range stretches {
 		out = append(out, [2]int64{s.From, s.To})

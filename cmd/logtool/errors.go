@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
 	"github.com/convlog/convlog/interop"
@@ -38,9 +39,9 @@ func (e streamError) hint() string {
 	switch {
 	case errors.Is(e, eventlog.ErrConflict):
 		return "this store has another history of the session: import it into another store"
-	case errors.Is(e, eventlog.ErrVersion):
+	case errors.Is(e, event.ErrVersion):
 		return ""
-	case errors.Is(e, eventlog.ErrForeign), errors.Is(e, eventlog.ErrInvalid):
+	case errors.Is(e, event.ErrForeign), errors.Is(e, event.ErrInvalid):
 		return "export the sessions again, or take that line out"
 	case errors.Is(e, eventlog.ErrNotFound), errors.Is(e, eventlog.ErrEventNotFound):
 		return "export the fork again, which brings what it rests on, or import that first"
@@ -95,9 +96,6 @@ func hintFor(err error) string {
 	if errors.As(err, &stream) && stream.hint() != "" {
 		return stream.hint()
 	}
-	if hint := hintForTree(err); hint != "" {
-		return hint
-	}
 	switch {
 	case errors.As(err, &conflict) && errors.As(err, &copying):
 		return "this store has another history of the session: copy it to another store"
@@ -105,6 +103,11 @@ func hintFor(err error) string {
 		return "the session does not exist (any more): append with --expect new to begin it"
 	case errors.As(err, &conflict) && conflict.ID == "":
 		return fmt.Sprintf("read what was added (logtool tail %s), then append with --expect %s", shellWord(conflict.Session), expectation(conflict.Actual))
+	}
+	if hint := hintForTree(err); hint != "" {
+		return hint
+	}
+	switch {
 	case errors.Is(err, eventlog.ErrLocked):
 		return "let the other process finish and run this again, or wait longer, as with --wait 10m"
 	case errors.Is(err, interop.ErrHistory):
@@ -123,7 +126,7 @@ func hintFor(err error) string {
 		return "logtool verify shows all damage; restore the session from a copy, or salvage what can be read with logtool repair"
 	case errors.Is(err, eventlog.ErrCorrupt):
 		return "give --store a sqlite file that logtool made, or restore the file from a copy"
-	case errors.Is(err, eventlog.ErrVersion):
+	case errors.Is(err, event.ErrVersion):
 		return "use a newer logtool"
 	case errors.Is(err, fs.ErrPermission):
 		return "look at its owner and permissions (ls -l), or run this as a user who may open it"
@@ -164,7 +167,7 @@ var treeHints = []struct {
 }
 
 // expectation is head as --expect takes it.
-func expectation(head eventlog.Head) string {
+func expectation(head event.Head) string {
 	if head.IsZero() {
 		return "new"
 	}

@@ -8,11 +8,12 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
 func TestErrorsAreOneLineThatSaysWhatToDo(t *testing.T) {
-	head := eventlog.Head{Seq: 7, Hash: eventlog.Hash{0xab}}
+	head := event.Head{Seq: 7, Hash: event.Hash{0xab}}
 	full := head.Hash.String()
 	tests := []struct {
 		err  error
@@ -29,7 +30,7 @@ func TestErrorsAreOneLineThatSaysWhatToDo(t *testing.T) {
 		{&eventlog.ConflictError{Session: "a", ID: "X"}, 1, `conflict in session "a": event X exists with other content`},
 		{&eventlog.CorruptError{Path: "a.jsonl", Offset: 5, Seq: 2, Cause: errors.New("torn\x1b[2J")}, 1,
 			`corrupt: a.jsonl at byte 5 (seq 2): torn\x1b[2J; logtool verify shows all damage; restore the session from a copy, or salvage what can be read with logtool repair`},
-		{&eventlog.VersionError{What: "envelope", Got: 2, Max: 1}, 1,
+		{&event.VersionError{What: "envelope", Got: 2, Max: 1}, 1,
 			"envelope version 2 is newer than 1, the highest this program reads; use a newer logtool"},
 		{&eventlog.UnknownOutcomeError{Session: "a", Head: head, Cause: errors.New("no space")}, 1,
 			`append to session "a" at 7:ab0000000000: outcome unknown: no space; look at the end of the session (logtool tail) before you append again`},

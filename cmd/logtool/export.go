@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/upkeep/transfer"
 )
 
 // exporting is what is exported, and how.
@@ -126,7 +127,7 @@ func exportLines(ctx context.Context, log *eventlog.Log, w io.Writer, sessions [
 	if path == activePath {
 		return exportActive(ctx, log, w, sessions)
 	}
-	return log.Export(ctx, w, sessions...)
+	return transfer.Export(ctx, log, w, sessions...)
 }
 
 // onPath is an event of an active path that was exported. What it begins with
@@ -141,7 +142,7 @@ const activePathMark = `{"active_path_of`
 
 func exportActive(ctx context.Context, log *eventlog.Log, w io.Writer, sessions []string) error {
 	for _, session := range sessions {
-		for e, err := range log.ActivePath(ctx, session) {
+		for e, err := range log.Read(ctx, session, eventlog.All().OnPath()) {
 			if err != nil {
 				return fmt.Errorf("export session %q: %w", session, err)
 			}

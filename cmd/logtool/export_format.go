@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop/html"
 	"github.com/convlog/convlog/interop/markdown"
@@ -96,5 +97,5 @@ func fileName(session string) string {
 	if name.Len() <= most {
 		return name.String()
 	}
-	return name.String()[:most] + "~" + eventlog.DigestOf([]byte(session)).Hex()[:32]
+	return name.String()[:most] + "~" + event.DigestOf([]byte(session)).Hex()[:32]
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
 )
@@ -56,7 +57,7 @@ func checkNewID(cmd *cobra.Command, id string) error {
 	if !cmd.Flags().Changed("as") {
 		return nil
 	}
-	if err := eventlog.CheckSessionID(id); err != nil {
+	if err := event.CheckSessionID(id); err != nil {
 		return usagef("--as: %v", err)
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -54,7 +55,7 @@ func FuzzParseExpect(f *testing.F) {
 				t.Fatalf("parseExpect(%q): %v", text, err)
 			}
 		case at == nil:
-			if text == "any" && expect != eventlog.Any || text == "new" && expect != eventlog.New || text != "any" && text != "new" {
+			if text == "any" && expect != eventlog.Any() || text == "new" && expect != eventlog.New() || text != "any" && text != "new" {
 				t.Fatalf("parseExpect(%q) = %+v", text, expect)
 			}
 		case !form.MatchString(text) || at.seq < 1 || !strings.HasSuffix(text, at.hash):
@@ -98,7 +99,7 @@ func FuzzReadEvents(f *testing.F) {
 }
 
 // givens are what was given of events, white space in JSON aside.
-func givens(events []eventlog.Event) (all []given) {
+func givens(events []event.Event) (all []given) {
 	for _, e := range events {
 		g := given{e.Type, e.Data.Clone(), e.Metadata.Clone(), e.Cost}
 		_, _ = g.Data.Compact(), g.Metadata.Compact()

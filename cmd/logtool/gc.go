@@ -9,7 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/search"
+	"github.com/convlog/convlog/upkeep/erase"
 )
 
 func (a *app) gcCommand() *cobra.Command {
@@ -58,7 +61,7 @@ up to date, or made anew with --reindex.`,
 
 // index brings an index up to date, if the store has one.
 func index(ctx context.Context, log *eventlog.Log, anew bool) error {
-	err := log.Index(ctx, anew)
+	err := search.Index(ctx, log, anew)
 	switch {
 	case !errors.Is(err, eventlog.ErrUnsupported):
 		return err
@@ -83,9 +86,9 @@ func (a *app) reindexed() error {
 // gone is a blob or a file that gc removed, or would, as it prints it with
 // --json.
 type gone struct {
-	Blob  eventlog.Digest `json:"blob,omitzero"`
-	Path  string          `json:"path,omitzero"`
-	Bytes int64           `json:"bytes"`
+	Blob  event.Digest `json:"blob,omitzero"`
+	Path  string       `json:"path,omitzero"`
+	Bytes int64        `json:"bytes"`
 }
 
 // collected sums up a run of gc.
@@ -97,11 +100,11 @@ type collected struct {
 }
 
 func (a *app) gc(ctx context.Context, log *eventlog.Log, grace time.Duration, dry bool) error {
-	opts := eventlog.GCOptions{Grace: grace, DryRun: dry}
+	opts := erase.CollectOptions{Grace: grace, DryRun: dry}
 	if grace == 0 {
 		opts.Grace = -1
 	}
-	garbage, err := log.CollectGarbage(ctx, opts)
+	garbage, err := erase.Collect(ctx, log, opts)
 	p := a.printer()
 	list := goneOf(&garbage)
 	for _, g := range list {
@@ -128,7 +131,7 @@ func (a *app) gc(ctx context.Context, log *eventlog.Log, grace time.Duration, dr
 	return err
 }
 
-func goneOf(garbage *eventlog.Garbage) []gone {
+func goneOf(garbage *erase.Garbage) []gone {
 	var list []gone
 	for _, l := range garbage.Leftovers {
 		list = append(list, gone{Path: l.Path, Bytes: l.Bytes})

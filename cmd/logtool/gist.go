@@ -3,14 +3,14 @@ package main
 import (
 	"strings"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/interop/transcript"
 )
 
 // gist says in one line what an event is: who said what, which tools were
 // called, or the type with what it holds.
-func gist(p *printer, e *eventlog.Event) string {
-	m, ok, err := e.Message()
+func gist(p *printer, e *event.Event) string {
+	m, ok, err := event.Decode[event.Message](e)
 	if !ok || err != nil {
 		detail, _ := describe(e)
 		return strings.TrimSpace(clean(string(e.Type)) + "  " + brief(detail, 100))
@@ -27,13 +27,13 @@ func gist(p *printer, e *eventlog.Event) string {
 	return p.speaker(e, m.Role) + "  " + strings.Join(words, " ")
 }
 
-func gistOfPart(part *eventlog.Part) string {
+func gistOfPart(part *event.Part) string {
 	switch part.Type {
-	case eventlog.TextPart:
+	case event.TextPart:
 		return ""
-	case eventlog.ToolCallPart, eventlog.ServerToolCallPart:
+	case event.ToolCallPart, event.ServerToolCallPart:
 		return "→ " + brief(part.Name+oneLine(transcript.Arguments(part.Arguments)), 80)
-	case eventlog.ToolResultPart, eventlog.ServerToolResultPart:
+	case event.ToolResultPart, event.ServerToolResultPart:
 		mark := "← "
 		if part.IsError {
 			mark = "← error "

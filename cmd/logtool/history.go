@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/anthropic"
@@ -139,11 +140,11 @@ func entryOf(told *projection.Entry) *transcript.Entry {
 
 // toldJSON is a message of a history as history prints it with --json.
 type toldJSON struct {
-	Seq     int64            `json:"seq,omitzero"`
-	Seqs    []int64          `json:"seqs,omitzero"`
-	Context string           `json:"context,omitzero"`
-	Made    projection.Made  `json:"made,omitzero"`
-	Message eventlog.Message `json:"message"`
+	Seq     int64           `json:"seq,omitzero"`
+	Seqs    []int64         `json:"seqs,omitzero"`
+	Context string          `json:"context,omitzero"`
+	Made    projection.Made `json:"made,omitzero"`
+	Message event.Message   `json:"message"`
 }
 
 func newToldJSON(e *projection.Entry) toldJSON {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/upkeep/transfer"
 )
 
 // ownFile is a stream that export wrote.
@@ -78,7 +79,7 @@ func (f *ownFile) adopt(ctx context.Context, log *eventlog.Log) interop.Row {
 		defer file.Close()
 		in = file
 	}
-	adopted, err := log.Import(ctx, in)
+	adopted, err := transfer.Import(ctx, log, in)
 	row.Err = err
 	for _, s := range adopted {
 		row.Records += int(s.Read)

@@ -14,7 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/upkeep/verify"
 )
 
 var rounds = flag.Int("kill.rounds", 12, "how many commands TestKilledCommands kills in each store")
@@ -28,7 +30,7 @@ type killing struct {
 	rand  *rand.Rand
 
 	mu    sync.Mutex
-	acked map[string]eventlog.Head
+	acked map[string]event.Head
 }
 
 // gc, backup and redact are killed at any moment while others write: no event
@@ -64,7 +66,7 @@ func TestKilledCommands(t *testing.T) {
 func newKilling(t *testing.T, kind, name string, rounds int) *killing {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
-	k := &killing{t: t, dir: t.TempDir(), rand: rand.New(rand.NewPCG(seed, 0)), acked: map[string]eventlog.Head{}}
+	k := &killing{t: t, dir: t.TempDir(), rand: rand.New(rand.NewPCG(seed, 0)), acked: map[string]event.Head{}}
 	k.store = place{kind: kind, path: filepath.Join(k.dir, name)}
 	var err error
 	if k.log, err = k.store.open(forWriting); err != nil {
@@ -80,17 +82,14 @@ func newKilling(t *testing.T, kind, name string, rounds int) *killing {
 
 const secretWord = "hunter2-secret "
 
-func (k *killing) append(session, text string, refs ...eventlog.BlobRef) error {
-	e, err := eventlog.NewUserMessage(text)
-	if err != nil {
-		return err
-	}
+func (k *killing) append(session, text string, refs ...event.BlobRef) error {
+	e := event.UserMessage(text)
 	for _, ref := range refs {
 		if err := e.AddBlobs(ref.Blob); err != nil {
 			return err
 		}
 	}
-	head, err := k.log.Append(k.t.Context(), session, eventlog.Any, e)
+	head, err := k.log.Append(k.t.Context(), session, eventlog.Any(), e)
 	if err == nil {
 		k.mu.Lock()
 		k.acked[session] = head
@@ -111,7 +110,7 @@ func (k *killing) write(session string, stop <-chan struct{}) {
 		text := fmt.Sprint(session, i)
 		err := k.append(session, strings.Repeat(text, 300<<10/len(text)))
 		for err == nil {
-			var ref eventlog.BlobRef
+			var ref event.BlobRef
 			if ref, err = k.log.PutBlob(k.t.Context(), strings.NewReader(text)); err != nil {
 				break
 			}
@@ -240,7 +239,7 @@ func verifyStore(t *testing.T, at place) {
 			if err != nil {
 				return err
 			}
-			report, err := l.Verify(t.Context(), info.ID)
+			report, err := verify.Session(t.Context(), l, info.ID)
 			if err != nil {
 				return err
 			}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -22,16 +23,13 @@ func lie(ts *testscript.TestScript, neg bool, args []string) {
 		if err != nil {
 			return err
 		}
-		s := eventlog.Snapshot{Projection: "transcript", Version: 1, SnapshotID: "made-up", Seq: head.Seq, Hash: head.Hash}
+		s := event.Snapshot{Projection: "transcript", Version: 1, SnapshotID: "made-up", Seq: head.Seq, Hash: head.Hash}
 		if len(args) > 2 {
-			s.StateDigest = eventlog.DigestOf([]byte("what never was"))
+			s.StateDigest = event.DigestOf([]byte("what never was"))
 		} else {
 			s.State = []byte(`{"transcript":{"version":1,"state":{"items":[]}}}`)
 		}
-		e, err := eventlog.NewProjectionSnapshotted(s)
-		if err != nil {
-			return err
-		}
+		e := event.New(s)
 		_, err = log.Append(ctx, args[1], eventlog.At(head), e)
 		return err
 	}))

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/projection"
 )
@@ -79,7 +80,7 @@ func (row *listed) read(ctx context.Context, log *eventlog.Log) error {
 // countOrphaned counts the session's own events that were rewound.
 func (row *listed) countOrphaned(ctx context.Context, log *eventlog.Log) error {
 	rewound := newOrphans(log, row.ID)
-	for e, err := range log.Read(ctx, row.ID, eventlog.All.Own().Bare()) {
+	for e, err := range log.Read(ctx, row.ID, eventlog.All().Own().Bare()) {
 		if err != nil {
 			return err
 		}
@@ -98,16 +99,16 @@ func (row *listed) countOrphaned(ctx context.Context, log *eventlog.Log) error {
 // head was moved.
 func (row *listed) listen(ctx context.Context, log *eventlog.Log) (moved bool, err error) {
 	var n naming
-	for e, err := range log.Read(ctx, row.ID, eventlog.All.Own()) {
+	for e, err := range log.Read(ctx, row.ID, eventlog.All().Own()) {
 		if err != nil {
 			return moved, err
 		}
 		n.hear(&e)
-		if s, ok, err := e.Session(); ok && err == nil {
+		if s, ok, err := event.Decode[event.Session](&e); ok && err == nil {
 			row.Agent = cmp.Or(s.Agent, row.Agent)
 			row.Source, row.CWD = cmp.Or(s.Source.Format, row.Source), cmp.Or(s.CWD, row.CWD)
 		}
-		moved = moved || e.Type.Name() == eventlog.HeadMoved
+		moved = moved || e.Type.Name() == event.HeadMoved
 	}
 	row.Title = n.called()
 	return moved, nil

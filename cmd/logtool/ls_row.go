@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
 	"github.com/convlog/convlog/projection"
@@ -32,14 +33,14 @@ type listed struct {
 
 // tally is what only reading a session tells.
 type tally struct {
-	Messages int64          `json:"messages"`
-	Orphaned int64          `json:"orphaned"`
-	Cost     eventlog.Cost  `json:"cost"`
-	Turns    int64          `json:"turns"`
-	Calls    int64          `json:"calls"`
-	Usage    eventlog.Usage `json:"usage"`
-	Unpriced int            `json:"unpriced,omitzero"` // answers without a cost
-	Models   []string       `json:"models,omitzero"`
+	Messages int64       `json:"messages"`
+	Orphaned int64       `json:"orphaned"`
+	Cost     event.Cost  `json:"cost"`
+	Turns    int64       `json:"turns"`
+	Calls    int64       `json:"calls"`
+	Usage    event.Usage `json:"usage"`
+	Unpriced int         `json:"unpriced,omitzero"` // answers without a cost
+	Models   []string    `json:"models,omitzero"`
 }
 
 func newListed(info eventlog.SessionInfo) *listed {
@@ -52,7 +53,7 @@ func newListed(info eventlog.SessionInfo) *listed {
 	row.Events = info.Events()
 	row.First, row.Last = info.First.Timestamp, info.Last.Timestamp
 	row.about = aboutOf(n)
-	if s, ok, err := info.First.Session(); ok && err == nil && info.First.Type == eventlog.SessionStarted {
+	if s, ok, err := event.Decode[event.Session](&info.First); ok && err == nil && info.First.Type == event.SessionStarted {
 		row.Source, row.Agent, row.CWD, row.begun = s.Source.Format, s.Agent, s.CWD, true
 	}
 	return row
@@ -104,7 +105,7 @@ func aboutOf(n *fork.Node) string {
 	if n.Kind == fork.KindFork {
 		return "(" + brief("fork of "+n.Parent+" at "+at(n.Seq), 60) + ")"
 	}
-	s, ok, err := n.Info.First.Session()
+	s, ok, err := event.Decode[event.Session](&n.Info.First)
 	if !ok || err != nil || s.Agent+s.CWD == "" {
 		return ""
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
 )
@@ -269,7 +270,7 @@ func talk(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	ts.Check(at.with(forWriting, func(log *eventlog.Log) error {
 		for _, e := range events {
-			if _, err := log.Append(context.Background(), args[1], eventlog.Any, e); err != nil {
+			if _, err := log.Append(context.Background(), args[1], eventlog.Any(), e); err != nil {
 				return err
 			}
 		}
@@ -291,12 +292,9 @@ func forkAt(ts *testscript.TestScript, neg bool, args []string) {
 		if err != nil {
 			return err
 		}
-		fork := eventlog.Fork{Parent: args[2], Seq: seq, EventID: point.ID, Hash: point.Hash()}
-		e, err := eventlog.NewSessionForked(fork)
-		if err != nil {
-			return err
-		}
-		_, err = log.Append(context.Background(), args[1], eventlog.New, e)
+		fork := event.Fork{Parent: args[2], Seq: seq, EventID: point.ID, Hash: point.Hash()}
+		e := event.New(fork)
+		_, err = log.Append(context.Background(), args[1], eventlog.New(), e)
 		return err
 	}))
 }

@@ -6,8 +6,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/projection"
 )
 
 // naming is what a session can be called by, as far as its own events were heard.
@@ -22,7 +22,7 @@ func (n *naming) called() string {
 }
 
 // hear takes in the next event of the session.
-func (n *naming) hear(e *eventlog.Event) {
+func (n *naming) hear(e *event.Event) {
 	n.title = cmp.Or(titleOf(e), n.title)
 	if n.said == "" {
 		n.said = saidBy(e)
@@ -30,8 +30,8 @@ func (n *naming) hear(e *eventlog.Event) {
 }
 
 // titleOf is the title that an event gives its session; empty if it gives none.
-func titleOf(e *eventlog.Event) string {
-	s, ok, err := e.Session()
+func titleOf(e *event.Event) string {
+	s, ok, err := event.Decode[event.Session](e)
 	if !ok || err != nil {
 		return ""
 	}
@@ -39,12 +39,12 @@ func titleOf(e *eventlog.Event) string {
 }
 
 // saidBy is the beginning of what an event says to the session from outside.
-func saidBy(e *eventlog.Event) string {
-	if m, ok, err := e.Message(); ok && err == nil && m.Role == eventlog.User && !projection.IsContext(e) {
+func saidBy(e *event.Event) string {
+	if m, ok, err := event.Decode[event.Message](e); ok && err == nil && m.Role == event.User && !e.IsContext() {
 		return brief(m.Text(), 60)
 	}
 	var text string
-	if x, ok, err := e.External(); ok && err == nil && json.Unmarshal(x.Value, &text) == nil {
+	if x, ok, err := event.Decode[event.External](e); ok && err == nil && json.Unmarshal(x.Value, &text) == nil {
 		return brief(text, 60)
 	}
 	return ""
@@ -70,7 +70,7 @@ func glance(ctx context.Context, log *eventlog.Log, session string) (n naming) {
 		return n
 	}
 	n.said, heard = "", 0
-	for e, err := range log.Read(ctx, session, eventlog.All.Own()) {
+	for e, err := range log.Read(ctx, session, eventlog.All().Own()) {
 		if err != nil || heard == glanced {
 			break
 		}

@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/store/storetest"
+	"github.com/convlog/convlog/store/memory"
 )
 
 // A glance tells what a session is called as far as its ends tell; the newest title
@@ -28,23 +29,20 @@ func TestGlance(t *testing.T) {
 		{"the last event", long, []int{1, long - 3, long}, fmt.Sprint("title ", long)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			log := eventlog.Open(storetest.NewMemory())
+			log := eventlog.Open(memory.New())
 			titles := map[int]bool{}
 			for _, seq := range tt.titles {
 				titles[seq] = true
 			}
-			var events []eventlog.Event
+			var events []event.Event
 			for seq := 1; seq <= tt.events; seq++ {
-				e, err := eventlog.NewUserMessage(fmt.Sprint("words of ", seq))
+				e := event.UserMessage(fmt.Sprint("words of ", seq))
 				if titles[seq] {
-					e, err = eventlog.NewSessionUpdated(eventlog.Session{Title: fmt.Sprint("title ", seq)})
-				}
-				if err != nil {
-					t.Fatal(err)
+					e = event.New(event.Session{State: event.SessionStateUpdated, Title: fmt.Sprint("title ", seq)})
 				}
 				events = append(events, e)
 			}
-			if _, err := log.Append(t.Context(), "s", eventlog.New, events...); err != nil {
+			if _, err := log.Append(t.Context(), "s", eventlog.New(), events...); err != nil {
 				t.Fatal(err)
 			}
 			if n := glance(t.Context(), log, "s"); n.called() != tt.want {

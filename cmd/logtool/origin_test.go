@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/store/jsonl"
 	"github.com/convlog/convlog/store/sqlite"
@@ -25,11 +26,8 @@ func TestAbbreviatedIDsResolve(t *testing.T) {
 	log := eventlog.Open(jsonl.New(t.TempDir(), jsonl.Options{Sync: jsonl.Never}))
 	defer func() { _ = log.Close() }()
 	for _, id := range ids {
-		e, err := eventlog.NewUserMessage("hello")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := log.Append(t.Context(), id, eventlog.New, e); err != nil {
+		e := event.UserMessage("hello")
+		if _, err := log.Append(t.Context(), id, eventlog.New(), e); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -59,8 +57,8 @@ type counting struct {
 
 func (s *counting) Unwrap() eventlog.Store { return s.Store }
 
-func (s *counting) Read(ctx context.Context, session string, r eventlog.Span) iter.Seq2[eventlog.Event, error] {
-	return func(yield func(eventlog.Event, error) bool) {
+func (s *counting) Read(ctx context.Context, session string, r eventlog.Span) iter.Seq2[event.Event, error] {
+	return func(yield func(event.Event, error) bool) {
 		for e, err := range s.Store.Read(ctx, session, r) {
 			s.mu.Lock()
 			s.events++
@@ -84,15 +82,12 @@ func TestListingReadsTheEnds(t *testing.T) {
 			log := eventlog.Open(store)
 			defer func() { _ = log.Close() }()
 			for i := range sessions {
-				var events []eventlog.Event
+				var events []event.Event
 				for range long {
-					e, err := eventlog.NewUserMessage("hello")
-					if err != nil {
-						t.Fatal(err)
-					}
+					e := event.UserMessage("hello")
 					events = append(events, e)
 				}
-				if _, err := log.Append(t.Context(), fmt.Sprint("s", i), eventlog.New, events...); err != nil {
+				if _, err := log.Append(t.Context(), fmt.Sprint("s", i), eventlog.New(), events...); err != nil {
 					t.Fatal(err)
 				}
 			}

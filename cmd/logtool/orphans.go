@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -12,8 +13,8 @@ type orphans struct {
 	log     *eventlog.Log
 	session string
 	begun   bool
-	path    []eventlog.Stretch // of the active path, newest first
-	next    int64              // the seq of the next event of the path
+	path    []event.Stretch // of the active path, newest first
+	next    int64           // the seq of the next event of the path
 }
 
 func newOrphans(log *eventlog.Log, session string) *orphans {
@@ -22,8 +23,8 @@ func newOrphans(log *eventlog.Log, session string) *orphans {
 
 // has reports whether an event counts on a path, and is not on the active one.
 // Of no orphans that is never so.
-func (o *orphans) has(ctx context.Context, e *eventlog.Event) (bool, error) {
-	if o == nil || e.Type.Scope() != eventlog.PathScope {
+func (o *orphans) has(ctx context.Context, e *event.Event) (bool, error) {
+	if o == nil || e.Type.Scope() != event.PathScope {
 		return false, nil
 	}
 	if err := o.reach(ctx, e.Seq); err != nil {
@@ -67,11 +68,11 @@ func (o *orphans) reach(ctx context.Context, seq int64) error {
 }
 
 // step goes to the event before e in the tree.
-func (o *orphans) step(e *eventlog.Event) error {
+func (o *orphans) step(e *event.Event) error {
 	if n := len(o.path); n > 0 && o.path[n-1].From == e.Seq+1 {
 		o.path[n-1].From = e.Seq
 	} else {
-		o.path = append(o.path, eventlog.Stretch{From: e.Seq, To: e.Seq})
+		o.path = append(o.path, event.Stretch{From: e.Seq, To: e.Seq})
 	}
 	next, err := e.Parent()
 	o.next = next

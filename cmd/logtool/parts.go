@@ -5,36 +5,36 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/interop/transcript"
 )
 
 // part prints one part of a message; results are those of the message's calls.
-func (r *renderer) part(p *eventlog.Part, results map[string]transcript.Result, in string) {
+func (r *renderer) part(p *event.Part, results map[string]transcript.Result, in string) {
 	switch p.Type {
-	case eventlog.TextPart:
+	case event.TextPart:
 		r.block(p.Text, in, r.most, "")
-	case eventlog.ReasoningPart:
+	case event.ReasoningPart:
 		r.reasoning(p, in)
-	case eventlog.ToolCallPart, eventlog.ServerToolCallPart:
+	case event.ToolCallPart, event.ServerToolCallPart:
 		r.call(p, in)
-		if answer, ok := results[p.CallID]; ok && p.Type == eventlog.ToolCallPart {
+		if answer, ok := results[p.CallID]; ok && p.Type == event.ToolCallPart {
 			from := "not recorded" // what the model is told of a call that gave nothing
 			if answer.Seq > 0 {
 				from = at(answer.Seq)
 			}
 			r.result(&answer.Part, from, in+indent)
 		}
-	case eventlog.ToolResultPart, eventlog.ServerToolResultPart:
+	case event.ToolResultPart, event.ServerToolResultPart:
 		r.result(p, "of "+clean(strings.TrimSpace(p.Name+" "+p.CallID)), in)
-	case eventlog.ImagePart, eventlog.AudioPart, eventlog.DocumentPart:
+	case event.ImagePart, event.AudioPart, event.DocumentPart:
 		r.printf("%s%s\n", in, r.paint(dim, body(p)))
 	default:
 		r.printf("%s%s\n", in, r.paint(dim, "["+clean(string(p.Type)+" "+p.Kind)+"] "+brief(string(p.Value)+string(p.Raw), 100)))
 	}
 }
 
-func (r *renderer) reasoning(p *eventlog.Part, in string) {
+func (r *renderer) reasoning(p *event.Part, in string) {
 	if strings.TrimSpace(p.Text) == "" {
 		r.printf("%s%s\n", in, r.paint(dim, "(reasoning withheld)"))
 		return
@@ -44,7 +44,7 @@ func (r *renderer) reasoning(p *eventlog.Part, in string) {
 }
 
 // body says what an image, sound or document is.
-func body(p *eventlog.Part) string {
+func body(p *event.Part) string {
 	text := "[" + string(p.Type)
 	for _, word := range []string{p.Name, p.MediaType, p.URL} {
 		if word != "" {
@@ -62,7 +62,7 @@ func body(p *eventlog.Part) string {
 
 // call prints a tool call: arguments on its line if they are short, else
 // below.
-func (r *renderer) call(p *eventlog.Part, in string) {
+func (r *renderer) call(p *event.Part, in string) {
 	arguments := transcript.Arguments(p.Arguments)
 	line := oneLine(arguments)
 	r.printf("%s%s %s%s\n", in, r.paint(cyan, "→"), r.paint(bold, clean(p.Name)), line)
@@ -98,7 +98,7 @@ func oneLine(arguments []transcript.Argument) string {
 }
 
 // result prints the result of a call.
-func (r *renderer) result(p *eventlog.Part, from, in string) {
+func (r *renderer) result(p *event.Part, from, in string) {
 	mark := "←"
 	switch {
 	case p.Interrupted:
@@ -112,7 +112,7 @@ func (r *renderer) result(p *eventlog.Part, from, in string) {
 	}
 	r.printf("%s%s %s\n", in, r.paint(s, mark), r.paint(dim, from))
 	for i := range p.Content {
-		if c := &p.Content[i]; c.Type == eventlog.TextPart {
+		if c := &p.Content[i]; c.Type == event.TextPart {
 			r.block(c.Text, in+indent, foldResult, "")
 		} else {
 			r.part(c, nil, in+indent)

@@ -9,7 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/upkeep/erase"
 )
 
 func (a *app) redactCommand() *cobra.Command {
@@ -101,11 +103,11 @@ func (r *redacting) run(ctx context.Context, log *eventlog.Log, name string, pic
 	if err != nil {
 		return fmt.Errorf("redact in session %q: %w", session, err)
 	}
-	var done eventlog.Redaction
+	var done erase.Redaction
 	if r.dry {
-		done, err = log.PlanRedaction(ctx, session, seqs...)
+		done, err = erase.Redact(ctx, log, session, seqs, erase.RedactOptions{DryRun: true})
 	} else {
-		done, err = log.Redact(ctx, session, r.reason, seqs...)
+		done, err = erase.Redact(ctx, log, session, seqs, erase.RedactOptions{Reason: r.reason})
 	}
 	if err != nil {
 		return redactError(err)
@@ -123,13 +125,13 @@ func redactError(err error) error {
 	switch {
 	case errors.Is(err, eventlog.ErrUnknownOutcome):
 		return fmt.Errorf("%w; run the same redaction again: it does the rest", err)
-	case errors.Is(err, eventlog.ErrInvalidType):
+	case errors.Is(err, event.ErrInvalidType):
 		return fmt.Errorf("%w, as it holds no conversation; name the others without it", err)
 	}
 	return err
 }
 
-func (r *redacting) report(done *eventlog.Redaction) {
+func (r *redacting) report(done *erase.Redaction) {
 	erased := "erased"
 	if r.dry {
 		erased = "would erase"
@@ -165,7 +167,7 @@ func (r *redacting) verb() string {
 // beyond is what no redaction reaches.
 const beyond = "Backups, exports, other copies of the files and snapshots of the file system are not touched."
 
-func reference(e eventlog.EventRef) string {
+func reference(e erase.EventRef) string {
 	return fmt.Sprintf("event %d of %s, %s", e.Seq, clean(e.Session), clean(string(e.Type)))
 }
 
@@ -190,12 +192,12 @@ type redacted struct {
 
 // redactedRef names an event.
 type redactedRef struct {
-	Session string        `json:"session"`
-	Seq     int64         `json:"seq"`
-	Type    eventlog.Type `json:"type"`
+	Session string     `json:"session"`
+	Seq     int64      `json:"seq"`
+	Type    event.Type `json:"type"`
 }
 
-func newRedacted(done *eventlog.Redaction, dry bool) redacted {
+func newRedacted(done *erase.Redaction, dry bool) redacted {
 	r := redacted{
 		Session: done.Session, DryRun: dry, Already: done.Already, Unread: done.Unread,
 		Erased: references(done.Erased), Untouched: references(done.Untouched),
@@ -209,7 +211,7 @@ func newRedacted(done *eventlog.Redaction, dry bool) redacted {
 	return r
 }
 
-func references(events []eventlog.EventRef) []redactedRef {
+func references(events []erase.EventRef) []redactedRef {
 	var refs []redactedRef
 	for _, e := range events {
 		refs = append(refs, redactedRef(e))

@@ -5,9 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/interop/transcript"
-	"github.com/convlog/convlog/projection"
 )
 
 // renderer prints entries for people.
@@ -43,7 +42,7 @@ func (r *renderer) entry(x *transcript.Entry) error {
 		r.raw.add(x)
 	case x.IsMessage:
 		r.message(x)
-	case x.Event.Type.Name() == eventlog.TurnStarted:
+	case x.Event.Type.Name() == event.TurnStarted:
 		r.turn(x)
 	default:
 		r.other(x)
@@ -118,7 +117,7 @@ func (r *renderer) turn(x *transcript.Entry) {
 	r.gap(true)
 	r.spaced = false
 	name := "turn"
-	if turn, ok, err := e.TurnStart(); ok && err == nil {
+	if turn, ok, err := event.Decode[event.TurnStart](e); ok && err == nil {
 		name = fmt.Sprintf("turn %d", turn.Index)
 	}
 	r.printf("%s %s%s\n", r.paint(bold, "── "+name+" ──"), r.paint(dim, fmt.Sprintf("#%d %s", e.Seq, r.clock(e.Timestamp))), r.marks(x))
@@ -133,7 +132,7 @@ func (r *renderer) message(x *transcript.Entry) {
 	}
 	r.heading(x, r.speaker(&x.Event, m.Role), about)
 	r.most = foldMessage
-	if m.Role != eventlog.User && m.Role != eventlog.Assistant || x.IsContext() {
+	if m.Role != event.User && m.Role != event.Assistant || x.IsContext() {
 		r.most = foldContext
 	}
 	for i := range m.Parts {
@@ -176,20 +175,20 @@ func (r *renderer) marks(x *transcript.Entry) (text string) {
 }
 
 // speaker is who says a message, in colour.
-func (p *printer) speaker(e *eventlog.Event, role eventlog.Role) string {
-	if projection.IsContext(e) {
+func (p *printer) speaker(e *event.Event, role event.Role) string {
+	if e.IsContext() {
 		return p.paint(yellow, transcript.ContextSpeaker)
 	}
 	return p.paint(roleStyle(role), string(role))
 }
 
-func roleStyle(role eventlog.Role) style {
+func roleStyle(role event.Role) style {
 	switch role {
-	case eventlog.User:
+	case event.User:
 		return green
-	case eventlog.Assistant:
+	case event.Assistant:
 		return blue
-	case eventlog.Tool:
+	case event.Tool:
 		return cyan
 	}
 	return yellow

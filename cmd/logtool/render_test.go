@@ -10,21 +10,18 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 )
 
 // shows renders events, holding at most most of them back.
-func shows(t *testing.T, most int, full, colour bool, payloads ...eventlog.Payload) string {
+func shows(t *testing.T, most int, full, colour bool, payloads ...event.Payload) string {
 	t.Helper()
 	var out strings.Builder
 	p := &printer{w: bufio.NewWriter(&out), colour: colour}
 	r := &renderer{printer: p, full: full}
 	s := &shower{printer: p, renderer: r, transcript: joiner(r, most)}
 	for i, payload := range payloads {
-		e, err := eventlog.NewEvent(payload)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := event.New(payload)
 		e.Seq, e.Timestamp = int64(i+1), time.Date(2026, 1, 2, 3, 4, 5+i, 0, time.UTC)
 		if err := s.event(t.Context(), e); err != nil {
 			t.Fatal(err)
@@ -36,16 +33,16 @@ func shows(t *testing.T, most int, full, colour bool, payloads ...eventlog.Paylo
 	return out.String()
 }
 
-func says(role eventlog.Role, parts ...eventlog.Part) eventlog.Message {
-	return eventlog.Message{Role: role, Parts: parts}
+func says(role event.Role, parts ...event.Part) event.Message {
+	return event.Message{Role: role, Parts: parts}
 }
 
-func calls(id, name, arguments string) eventlog.Part {
-	return eventlog.ToolCall(id, name, jsontext.Value(arguments))
+func calls(id, name, arguments string) event.Part {
+	return event.ToolCall(id, name, jsontext.Value(arguments))
 }
 
-func answers(id, text string) eventlog.Message {
-	return says(eventlog.Tool, eventlog.ToolResult(id, "", eventlog.Text(text)))
+func answers(id, text string) event.Message {
+	return says(event.Tool, event.ToolResult(id, "", event.Text(text)))
 }
 
 func numbered(n int) string {
@@ -67,13 +64,13 @@ func compare(t *testing.T, got, want string) {
 // between: each result stands under its call, the note behind.
 func TestResultsStandUnderTheirCalls(t *testing.T) {
 	got := shows(t, 100, false, false,
-		eventlog.TurnStart{Index: 3},
-		says(eventlog.User, eventlog.Text("go")),
-		says(eventlog.Assistant, eventlog.Text("Both."), calls("a", "Read", `{"path":"x"}`), calls("b", "Bash", `{"command":"ls","timeout":5}`)),
+		event.TurnStart{Index: 3},
+		says(event.User, event.Text("go")),
+		says(event.Assistant, event.Text("Both."), calls("a", "Read", `{"path":"x"}`), calls("b", "Bash", `{"command":"ls","timeout":5}`)),
 		answers("b", "out of b"),
-		eventlog.HeadMove{To: 2, Label: "note"},
+		event.HeadMove{To: 2, Label: "note"},
 		answers("a", "out of a"),
-		says(eventlog.Assistant, eventlog.Text("Done.")),
+		says(event.Assistant, event.Text("Done.")),
 	)
 	compare(t, got, `
 ── turn 3 ── #1 2026-01-02 03:04:05
@@ -101,8 +98,8 @@ func TestResultsStandUnderTheirCalls(t *testing.T) {
 // answer is shown where it stands.
 func TestAnUnansweredCallDoesNotHoldEverything(t *testing.T) {
 	got := shows(t, 1, false, false,
-		says(eventlog.Assistant, calls("a", "Read", `{}`)),
-		says(eventlog.User, eventlog.Text("and now?")),
+		says(event.Assistant, calls("a", "Read", `{}`)),
+		says(event.User, event.Text("and now?")),
 		answers("a", "late"),
 	)
 	compare(t, got, `
@@ -120,8 +117,8 @@ func TestAnUnansweredCallDoesNotHoldEverything(t *testing.T) {
 
 func TestAMessageWithAResultAndATextKeepsTheText(t *testing.T) {
 	got := shows(t, 9, false, false,
-		says(eventlog.Assistant, calls("a", "Read", `{}`)),
-		says(eventlog.User, eventlog.ToolResult("a", "", eventlog.Text("found")), eventlog.Text("go on")),
+		says(event.Assistant, calls("a", "Read", `{}`)),
+		says(event.User, event.ToolResult("a", "", event.Text("found")), event.Text("go on")),
 	)
 	compare(t, got, `
 #1 assistant · 2026-01-02 03:04:05
@@ -135,8 +132,8 @@ func TestAMessageWithAResultAndATextKeepsTheText(t *testing.T) {
 }
 
 func TestLongOutputIsFoldedWithACount(t *testing.T) {
-	events := []eventlog.Payload{
-		says(eventlog.Assistant, calls("a", "Write", `{"path":"x","text":"`+strings.ReplaceAll(numbered(9), "\n", `\n`)+`"}`)),
+	events := []event.Payload{
+		says(event.Assistant, calls("a", "Write", `{"path":"x","text":"`+strings.ReplaceAll(numbered(9), "\n", `\n`)+`"}`)),
 		answers("a", numbered(30)+strings.Repeat("é", 1200)),
 	}
 	compare(t, shows(t, 9, false, false, events...), `
@@ -175,19 +172,19 @@ func TestLongOutputIsFoldedWithACount(t *testing.T) {
 }
 
 func TestPartsOfEveryKindAreShown(t *testing.T) {
-	digest := eventlog.DigestOf([]byte("x"))
-	failed := eventlog.ToolResult("a", "Read", eventlog.Text("no such file"))
+	digest := event.DigestOf([]byte("x"))
+	failed := event.ToolResult("a", "Read", event.Text("no such file"))
 	failed.IsError = true
 	got := shows(t, 0, false, false,
-		says(eventlog.Assistant,
-			eventlog.Reasoning("because\nof this", "sig"), eventlog.Reasoning("", "sig"),
-			eventlog.Image("image/png", eventlog.BlobRef{Blob: digest, Bytes: 2048}),
-			eventlog.Part{Type: eventlog.DocumentPart, Name: "a.pdf", MediaType: "application/pdf", URL: "https://example.com/a.pdf"},
-			eventlog.Opaque("container", jsontext.Value(`{"id":"c1"}`)),
-			eventlog.Part{Type: eventlog.ServerToolCallPart, CallID: "s", Name: "web_search", Arguments: jsontext.Value(`"plain"`)},
+		says(event.Assistant,
+			event.Reasoning("because\nof this", "sig"), event.Reasoning("", "sig"),
+			event.Image("image/png", event.BlobRef{Blob: digest, Bytes: 2048}),
+			event.Part{Type: event.DocumentPart, Name: "a.pdf", MediaType: "application/pdf", URL: "https://example.com/a.pdf"},
+			event.Opaque("container", jsontext.Value(`{"id":"c1"}`)),
+			event.Part{Type: event.ServerToolCallPart, CallID: "s", Name: "web_search", Arguments: jsontext.Value(`"plain"`)},
 		),
-		says(eventlog.Tool, failed),
-		says(eventlog.Tool, eventlog.InterruptedResult("b", "Bash")),
+		says(event.Tool, failed),
+		says(event.Tool, event.InterruptedResult("b", "Bash")),
 	)
 	compare(t, got, `
 #1 assistant · 2026-01-02 03:04:05
@@ -214,11 +211,11 @@ func TestNoEscapeSequenceOfATranscriptReachesTheTerminal(t *testing.T) {
 	evil := "\x1b[2J\u009b"
 	quoted := `"` + `\u001b[2J` + `"`
 	got := shows(t, 9, false, false,
-		eventlog.Session{Title: evil, Agent: evil},
-		says(eventlog.User, eventlog.Text(evil)),
-		says(eventlog.Assistant, calls(evil, evil, `{`+quoted+`:`+quoted+`}`), eventlog.Opaque(evil, jsontext.Value(quoted)),
-			eventlog.Part{Type: eventlog.ImagePart, Name: evil, MediaType: evil, URL: evil}),
-		says(eventlog.Tool, eventlog.ToolResult("other"+evil, evil, eventlog.Text(evil))),
+		event.Session{Title: evil, Agent: evil},
+		says(event.User, event.Text(evil)),
+		says(event.Assistant, calls(evil, evil, `{`+quoted+`:`+quoted+`}`), event.Opaque(evil, jsontext.Value(quoted)),
+			event.Part{Type: event.ImagePart, Name: evil, MediaType: evil, URL: evil}),
+		says(event.Tool, event.ToolResult("other"+evil, evil, event.Text(evil))),
 	)
 	if i := strings.IndexFunc(got, func(r rune) bool { return r != '\n' && control(r) }); i >= 0 {
 		t.Errorf("control character %q in\n%s", got[i], got)
@@ -226,7 +223,7 @@ func TestNoEscapeSequenceOfATranscriptReachesTheTerminal(t *testing.T) {
 }
 
 func TestColour(t *testing.T) {
-	user := says(eventlog.User, eventlog.Text("hi"))
+	user := says(event.User, event.Text("hi"))
 	if got := shows(t, 0, false, true, user); !strings.Contains(got, "\x1b[32muser\x1b[0m") {
 		t.Errorf("no colour: %q", got)
 	}
@@ -238,19 +235,19 @@ func TestColour(t *testing.T) {
 // What neither a user nor a model said is folded sooner than what they said.
 func TestInstructionsAreFoldedSooner(t *testing.T) {
 	for _, test := range []struct {
-		role   eventlog.Role
+		role   event.Role
 		hidden string
 	}{
-		{eventlog.System, "30 more lines\n"},
-		{eventlog.Developer, "30 more lines\n"},
-		{eventlog.User, ""},
-		{eventlog.Assistant, ""},
+		{event.System, "30 more lines\n"},
+		{event.Developer, "30 more lines\n"},
+		{event.User, ""},
+		{event.Assistant, ""},
 	} {
-		got := shows(t, 100, false, false, says(test.role, eventlog.Text(numbered(40))))
+		got := shows(t, 100, false, false, says(test.role, event.Text(numbered(40))))
 		if _, hidden, _ := strings.Cut(got, "\n  … "); hidden != test.hidden {
 			t.Errorf("%s: hidden is %q, want %q", test.role, hidden, test.hidden)
 		}
-		if full := shows(t, 100, true, false, says(test.role, eventlog.Text(numbered(40)))); !strings.HasSuffix(full, "  line 40\n") {
+		if full := shows(t, 100, true, false, says(test.role, event.Text(numbered(40)))); !strings.HasSuffix(full, "  line 40\n") {
 			t.Errorf("%s: --full shows\n%s", test.role, full)
 		}
 	}

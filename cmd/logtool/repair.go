@@ -8,7 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/upkeep/repair"
 )
 
 func (a *app) repairCommand() *cobra.Command {
@@ -45,7 +47,7 @@ type repairing struct {
 	as, into     string
 	inPlace, dry bool
 
-	opts eventlog.RepairOptions
+	opts repair.Options
 	sum  repairs
 }
 
@@ -69,7 +71,7 @@ func (r *repairing) open(ctx context.Context, args []string) error {
 		return usagef("--in-place goes without --as and --into")
 	}
 	r.printer = r.app.printer()
-	r.opts = eventlog.RepairOptions{As: r.as, InPlace: r.inPlace}
+	r.opts = repair.Options{As: r.as, InPlace: r.inPlace}
 	from, err := r.place()
 	if err != nil {
 		return err
@@ -143,25 +145,23 @@ func (r *repairing) stays() error {
 	return fmt.Errorf("%s with defects that stay, as listed: bring back what is missing from a copy of the store", count(r.sum.Unmended, "session"))
 }
 
-func (r *repairing) one(ctx context.Context, log *eventlog.Log, session string) (eventlog.Repair, error) {
-	if r.dry {
-		return log.PlanRepair(ctx, session, r.opts)
-	}
-	return log.Repair(ctx, session, r.opts)
+func (r *repairing) one(ctx context.Context, log *eventlog.Log, session string) (repair.Report, error) {
+	r.opts.DryRun = r.dry
+	return repair.Session(ctx, log, session, r.opts)
 }
 
 // tell prints what was done with one session. Of sound ones it speaks only to
 // who named them.
-func (r *repairing) tell(session string, done eventlog.Repair, err error, named bool) error {
+func (r *repairing) tell(session string, done repair.Report, err error, named bool) error {
 	r.sum.add(done, err)
 	switch {
 	case r.json:
 		return r.value(newRepaired(session, &done, r.dry, err))
 	case err != nil:
 		r.printf("%s %s: %s\n", r.paint(red, "failed"), clean(session), clean(err.Error()))
-	case done.Action == eventlog.RepairSalvage:
+	case done.Action == repair.Salvage:
 		r.salvaged(&done)
-	case done.Action == eventlog.RepairCut:
+	case done.Action == repair.Cut:
 		r.cut(&done)
 	case len(done.Unmended) > 0:
 		r.printf("%s: its lines are sound, and nothing can be done about the rest\n", clean(session))
@@ -172,7 +172,7 @@ func (r *repairing) tell(session string, done eventlog.Repair, err error, named 
 	return nil
 }
 
-func (s *repairs) add(done eventlog.Repair, err error) {
+func (s *repairs) add(done repair.Report, err error) {
 	s.Sessions++
 	if len(done.Unmended) > 0 {
 		s.Unmended++
@@ -180,16 +180,16 @@ func (s *repairs) add(done eventlog.Repair, err error) {
 	switch {
 	case err != nil:
 		s.Failed++
-	case done.Action == eventlog.RepairSalvage:
+	case done.Action == repair.Salvage:
 		s.Salvaged++
-	case done.Action == eventlog.RepairCut:
+	case done.Action == repair.Cut:
 		s.Cut++
 	default:
 		s.Sound++
 	}
 }
 
-func (r *repairing) cut(done *eventlog.Repair) {
+func (r *repairing) cut(done *repair.Report) {
 	if r.dry {
 		r.printf("%s: would cut off a torn tail of %s at byte %d\n", clean(done.Session), count(done.Torn.Bytes, "byte"), done.Torn.Offset)
 		return
@@ -198,7 +198,7 @@ func (r *repairing) cut(done *eventlog.Repair) {
 		clean(done.Session), count(done.Torn.Bytes, "byte"), done.Torn.Offset, clean(done.Saved))
 }
 
-func (r *repairing) salvaged(done *eventlog.Repair) {
+func (r *repairing) salvaged(done *repair.Report) {
 	r.printf("%s: %s kept, %s lost, %s\n", clean(done.Session), count(done.Kept, "event"), thousands(lostIn(done)), r.where(done))
 	for _, l := range done.Lost {
 		r.printf("  lost %s%s: %s\n", seqsText(l.From, l.To), stretch(l.Offset, l.Bytes), clean(l.Reason))
@@ -219,14 +219,14 @@ func (r *repairing) salvaged(done *eventlog.Repair) {
 }
 
 // unmended lists the defects that stay.
-func (r *repairing) unmended(done *eventlog.Repair) {
+func (r *repairing) unmended(done *repair.Report) {
 	for _, d := range done.Unmended {
 		r.printf("  %s event %d: %s: %s\n", r.paint(yellow, "unmended"), d.Seq, clean(d.Rule), clean(d.Detail))
 	}
 }
 
 // where says which session the events are in.
-func (r *repairing) where(done *eventlog.Repair) string {
+func (r *repairing) where(done *repair.Report) string {
 	text := "as " + clean(done.As)
 	if r.inPlace {
 		text = fmt.Sprintf("in place, from event %d on", done.Resealed)
@@ -243,7 +243,7 @@ func (r *repairing) where(done *eventlog.Repair) string {
 	return text
 }
 
-func lostIn(done *eventlog.Repair) (n int64) {
+func lostIn(done *repair.Report) (n int64) {
 	for _, l := range done.Lost {
 		n += l.To - l.From + 1
 	}
@@ -290,22 +290,22 @@ func (r *repairing) total() error {
 
 // repaired is a session as repair prints it with --json.
 type repaired struct {
-	Session  string                `json:"session"`
-	Action   eventlog.RepairAction `json:"action,omitzero"`
-	DryRun   bool                  `json:"dry_run,omitzero"`
-	As       string                `json:"as,omitzero"`
-	Path     string                `json:"path,omitzero"`
-	Kept     int64                 `json:"kept"`
-	Stored   int64                 `json:"stored"`
-	Lost     []lostEvents          `json:"lost,omitzero"`
-	Ignored  []ignoredLines        `json:"ignored,omitzero"`
-	Torn     *tornBytes            `json:"torn,omitzero"`
-	Resealed int64                 `json:"resealed,omitzero"`
-	Copy     string                `json:"copy,omitzero"`
-	Unmended []eventlog.Defect     `json:"unmended,omitzero"`
-	Seq      int64                 `json:"seq"`
-	Hash     string                `json:"hash"`
-	Error    string                `json:"error,omitzero"`
+	Session  string            `json:"session"`
+	Action   repair.Action     `json:"action,omitzero"`
+	DryRun   bool              `json:"dry_run,omitzero"`
+	As       string            `json:"as,omitzero"`
+	Path     string            `json:"path,omitzero"`
+	Kept     int64             `json:"kept"`
+	Stored   int64             `json:"stored"`
+	Lost     []lostEvents      `json:"lost,omitzero"`
+	Ignored  []ignoredLines    `json:"ignored,omitzero"`
+	Torn     *tornBytes        `json:"torn,omitzero"`
+	Resealed int64             `json:"resealed,omitzero"`
+	Copy     string            `json:"copy,omitzero"`
+	Unmended []eventlog.Defect `json:"unmended,omitzero"`
+	Seq      int64             `json:"seq"`
+	Hash     string            `json:"hash"`
+	Error    string            `json:"error,omitzero"`
 }
 
 type lostEvents struct {
@@ -327,7 +327,7 @@ type tornBytes struct {
 	Saved  string `json:"saved,omitzero"`
 }
 
-func newRepaired(session string, done *eventlog.Repair, dry bool, err error) repaired {
+func newRepaired(session string, done *repair.Report, dry bool, err error) repaired {
 	row := repaired{Session: session, Action: done.Action, DryRun: dry, As: done.As, Path: done.Path, Kept: done.Kept, Stored: done.Stored,
 		Resealed: done.Resealed, Copy: done.Copy, Unmended: done.Unmended, Seq: done.Head.Seq, Hash: done.Head.Hash.String()}
 	for _, l := range done.Lost {
@@ -352,7 +352,7 @@ func (e repairFailure) Unwrap() error { return e.error }
 
 // hint says what to do instead.
 func (e repairFailure) hint() string {
-	var hopeless *eventlog.RepairError
+	var hopeless *repair.Error
 	switch {
 	case errors.As(e.error, &hopeless):
 		return "restore it from a copy"
@@ -362,7 +362,7 @@ func (e repairFailure) hint() string {
 		return "repair without --in-place, or into another store (--into), where the forks follow"
 	case errors.Is(e.error, eventlog.ErrConflict):
 		return "others keep appending: stop them, or repair without --in-place"
-	case errors.Is(e.error, eventlog.ErrVersion):
+	case errors.Is(e.error, event.ErrVersion):
 		return "use a newer logtool"
 	case errors.Is(e.error, eventlog.ErrCorrupt):
 		return "repair into another store (--into), or restore it from a copy"

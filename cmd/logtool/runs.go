@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/projection"
 )
@@ -118,7 +119,7 @@ func (p *printer) runTurn(t *projection.RunTurn, in string) {
 }
 
 // asked is the beginning of what a turn was asked: the first that has words.
-func asked(input []eventlog.Message, most int) string {
+func asked(input []event.Message, most int) string {
 	for i := range input {
 		if text := brief(input[i].Text(), most); text != "" {
 			return text

@@ -10,7 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/search"
 )
 
 // searching is what is looked for, and how much of what is found is shown.
@@ -85,10 +87,10 @@ func (s *searching) most() int {
 }
 
 // query is the search as the log takes it.
-func (s *searching) query() eventlog.Query {
-	q := eventlog.Query{Text: s.text, Session: s.session, Active: s.path == activePath, Context: s.context}
+func (s *searching) query() search.Query {
+	q := search.Query{Text: s.text, Session: s.session, Active: s.path == activePath, Context: s.context}
 	for _, t := range s.types {
-		q.Types = append(q.Types, eventlog.Type(t).Name())
+		q.Types = append(q.Types, event.Type(t).Name())
 	}
 	q.PerSession = s.most()
 	return q
@@ -104,7 +106,7 @@ func (a *app) search(ctx context.Context, log *eventlog.Log, s searching) error 
 	}
 	out := &hitPrinter{printer: a.printer(), searching: s, log: log, json: a.json}
 	var failed []error
-	for hit, err := range log.Search(ctx, s.query()) {
+	for hit, err := range search.Events(ctx, log, s.query()) {
 		if err != nil {
 			failed = append(failed, err)
 			continue
@@ -137,7 +139,7 @@ func (e *foundNothingError) Error() string {
 		text += "; an event must hold all of the words: try fewer"
 	}
 	for _, t := range e.types {
-		if name := eventlog.Type(t).Name(); !name.Known() && !strings.Contains(t, ":") {
+		if name := event.Type(t).Name(); !name.Known() && !strings.Contains(t, ":") {
 			text += fmt.Sprintf("; the log has no type %s of its own", clean(t))
 		}
 	}
@@ -161,7 +163,7 @@ type hitPrinter struct {
 }
 
 // hit prints a hit; more is false when no others are wanted.
-func (p *hitPrinter) hit(ctx context.Context, hit eventlog.Hit) (more bool, err error) {
+func (p *hitPrinter) hit(ctx context.Context, hit search.Hit) (more bool, err error) {
 	if hit.Session != p.at {
 		p.end()
 		p.begin(ctx, hit)
@@ -195,15 +197,15 @@ func (p *hitPrinter) hit(ctx context.Context, hit eventlog.Hit) (more bool, err 
 
 // repeats reports whether a record that was kept raw says only what a message that
 // was shown says, as programs write what a tool gave more than once. --json has all.
-func (p *hitPrinter) repeats(hit eventlog.Hit) bool {
-	if hit.Type == eventlog.MessageAdded {
+func (p *hitPrinter) repeats(hit search.Hit) bool {
+	if hit.Type == event.MessageAdded {
 		p.said[hit.Snippet.Text] = true
 	}
 	return !p.json && p.said[hit.Snippet.Text] && strings.Contains(string(hit.Type), ":")
 }
 
 // begin goes on to another session.
-func (p *hitPrinter) begin(ctx context.Context, hit eventlog.Hit) {
+func (p *hitPrinter) begin(ctx context.Context, hit search.Hit) {
 	name := glance(ctx, p.log, hit.Session)
 	p.at, p.title, p.said, p.found, p.here = hit.Session, name.called(), map[string]bool{}, 0, 0
 	if p.orphans = nil; p.path == allPaths {
@@ -211,7 +213,7 @@ func (p *hitPrinter) begin(ctx context.Context, hit eventlog.Hit) {
 	}
 }
 
-func (p *hitPrinter) heading(hit eventlog.Hit) {
+func (p *hitPrinter) heading(hit search.Hit) {
 	if p.json {
 		return
 	}
@@ -226,7 +228,7 @@ func (p *hitPrinter) heading(hit eventlog.Hit) {
 	p.printf("%s  %s\n", p.paint(bold, p.title), p.paint(dim, name))
 }
 
-func (p *hitPrinter) line(hit eventlog.Hit, orphaned bool) {
+func (p *hitPrinter) line(hit search.Hit, orphaned bool) {
 	mark := ""
 	if orphaned {
 		mark = " · " + p.paint(yellow, "orphaned")
@@ -235,15 +237,15 @@ func (p *hitPrinter) line(hit eventlog.Hit, orphaned bool) {
 }
 
 // source is who said it, or what kind of event it is.
-func (p *hitPrinter) source(hit eventlog.Hit) string {
+func (p *hitPrinter) source(hit search.Hit) string {
 	if role := roleOf(hit); role != "" {
 		return p.speaker(&hit.Event, role)
 	}
 	return clean(string(hit.Type))
 }
 
-func roleOf(hit eventlog.Hit) eventlog.Role {
-	m, _, err := hit.Event.Message()
+func roleOf(hit search.Hit) event.Role {
+	m, _, err := event.Decode[event.Message](&hit.Event)
 	if err != nil {
 		return ""
 	}
@@ -251,7 +253,7 @@ func roleOf(hit eventlog.Hit) eventlog.Role {
 }
 
 // marked is a snippet with its matches in colour.
-func (p *hitPrinter) marked(s eventlog.Snippet) string {
+func (p *hitPrinter) marked(s search.Snippet) string {
 	var text strings.Builder
 	if s.Before {
 		text.WriteString("…")
@@ -280,21 +282,21 @@ func (p *hitPrinter) end() {
 
 // foundHit is a hit as --json prints it.
 type foundHit struct {
-	Session   string        `json:"session_id"`
-	Title     string        `json:"title,omitzero"`
-	Seq       int64         `json:"seq"`
-	Type      eventlog.Type `json:"type"`
-	Role      eventlog.Role `json:"role,omitzero"`
-	Timestamp time.Time     `json:"timestamp"`
-	Orphaned  bool          `json:"orphaned,omitzero"`
-	Text      string        `json:"text"`
+	Session   string     `json:"session_id"`
+	Title     string     `json:"title,omitzero"`
+	Seq       int64      `json:"seq"`
+	Type      event.Type `json:"type"`
+	Role      event.Role `json:"role,omitzero"`
+	Timestamp time.Time  `json:"timestamp"`
+	Orphaned  bool       `json:"orphaned,omitzero"`
+	Text      string     `json:"text"`
 	// Matches are places in Text, in bytes: where each begins and ends.
 	Matches [][2]int `json:"matches"`
 	Before  bool     `json:"before,omitzero"`
 	After   bool     `json:"after,omitzero"`
 }
 
-func newFound(hit eventlog.Hit, title string, orphaned bool) foundHit {
+func newFound(hit search.Hit, title string, orphaned bool) foundHit {
 	f := foundHit{
 		Session: hit.Session, Title: title, Seq: hit.Seq, Type: hit.Type, Role: roleOf(hit), Timestamp: hit.Timestamp, Orphaned: orphaned,
 		Text: hit.Snippet.Text, Before: hit.Snippet.Before, After: hit.Snippet.After,

@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop/transcript"
 )
@@ -136,7 +137,7 @@ func (a *app) nothing(ctx context.Context, log *eventlog.Log, session string, pi
 		return nil
 	}
 	found := map[string]bool{}
-	for e, err := range log.Read(ctx, session, eventlog.All.Bare()) {
+	for e, err := range log.Read(ctx, session, eventlog.All().Bare()) {
 		if err != nil {
 			return err
 		}
@@ -144,7 +145,7 @@ func (a *app) nothing(ctx context.Context, log *eventlog.Log, session string, pi
 	}
 	has := strings.Join(slices.Sorted(maps.Keys(found)), ", ")
 	for _, t := range pick.types {
-		if name := eventlog.Type(t).Name(); !found[string(name)] && !name.Known() {
+		if name := event.Type(t).Name(); !found[string(name)] && !name.Known() {
 			return usagef("no event of the session is of type %q; it has %s", t, has)
 		}
 	}
@@ -153,19 +154,19 @@ func (a *app) nothing(ctx context.Context, log *eventlog.Log, session string, pi
 }
 
 // events yields what is picked, oldest first.
-func (pick *picking) events(ctx context.Context, log *eventlog.Log, session string) iter.Seq2[eventlog.Event, error] {
+func (pick *picking) events(ctx context.Context, log *eventlog.Log, session string) iter.Seq2[event.Event, error] {
 	switch {
 	case pick.last > 0:
 		return pick.newest(ctx, log, session)
 	case pick.active():
-		return pick.filter(log.ActivePath(ctx, session))
+		return pick.filter(log.Read(ctx, session, eventlog.All().OnPath()))
 	}
 	return pick.filter(log.Read(ctx, session, eventlog.Between(pick.from, pick.to)))
 }
 
 // filter passes on the events that are picked, but for last.
-func (pick *picking) filter(events iter.Seq2[eventlog.Event, error]) iter.Seq2[eventlog.Event, error] {
-	return func(yield func(eventlog.Event, error) bool) {
+func (pick *picking) filter(events iter.Seq2[event.Event, error]) iter.Seq2[event.Event, error] {
+	return func(yield func(event.Event, error) bool) {
 		for e, err := range events {
 			if (err != nil || pick.wants(&e)) && !yield(e, err) {
 				return
@@ -174,7 +175,7 @@ func (pick *picking) filter(events iter.Seq2[eventlog.Event, error]) iter.Seq2[e
 	}
 }
 
-func (pick *picking) wants(e *eventlog.Event) bool {
+func (pick *picking) wants(e *event.Event) bool {
 	if e.Seq < pick.from || pick.to > 0 && e.Seq > pick.to {
 		return false
 	}
@@ -182,14 +183,14 @@ func (pick *picking) wants(e *eventlog.Event) bool {
 }
 
 // newest reads backwards until it has found enough.
-func (pick *picking) newest(ctx context.Context, log *eventlog.Log, session string) iter.Seq2[eventlog.Event, error] {
-	return func(yield func(eventlog.Event, error) bool) {
+func (pick *picking) newest(ctx context.Context, log *eventlog.Log, session string) iter.Seq2[event.Event, error] {
+	return func(yield func(event.Event, error) bool) {
 		source, err := pick.backwards(ctx, log, session)
 		if err != nil {
-			yield(eventlog.Event{}, err)
+			yield(event.Event{}, err)
 			return
 		}
-		var found []eventlog.Event
+		var found []event.Event
 		for e, err := range pick.filter(source) {
 			if err != nil {
 				yield(e, err)
@@ -208,7 +209,7 @@ func (pick *picking) newest(ctx context.Context, log *eventlog.Log, session stri
 }
 
 // backwards yields the candidates newest first.
-func (pick *picking) backwards(ctx context.Context, log *eventlog.Log, session string) (iter.Seq2[eventlog.Event, error], error) {
+func (pick *picking) backwards(ctx context.Context, log *eventlog.Log, session string) (iter.Seq2[event.Event, error], error) {
 	if !pick.active() {
 		return log.Read(ctx, session, eventlog.Between(pick.from, pick.to).Backward()), nil
 	}
@@ -216,7 +217,7 @@ func (pick *picking) backwards(ctx context.Context, log *eventlog.Log, session s
 	if err != nil {
 		return nil, err
 	}
-	return func(yield func(eventlog.Event, error) bool) {
+	return func(yield func(event.Event, error) bool) {
 		for _, s := range slices.Backward(path) {
 			for e, err := range log.Read(ctx, session, eventlog.Between(s.From, s.To).Backward()) {
 				if !yield(e, err) || err != nil {
@@ -258,7 +259,7 @@ func joiner(r *renderer, hold int) *transcript.Joiner {
 	return j
 }
 
-func (s *shower) event(ctx context.Context, e eventlog.Event) error {
+func (s *shower) event(ctx context.Context, e event.Event) error {
 	if s.raw {
 		return s.printer.raw(e.Line())
 	}
@@ -294,9 +295,9 @@ type shown struct {
 	Seq       int64          `json:"seq"`
 	ID        string         `json:"id"`
 	Session   string         `json:"session_id"`
-	Type      eventlog.Type  `json:"type"`
+	Type      event.Type     `json:"type"`
 	Timestamp time.Time      `json:"timestamp"`
-	Cost      eventlog.Cost  `json:"cost,omitzero"`
+	Cost      event.Cost     `json:"cost,omitzero"`
 	Hash      string         `json:"hash"`
 	Metadata  jsontext.Value `json:"metadata,omitzero"`
 	Redacted  bool           `json:"redacted,omitzero"`
@@ -305,7 +306,7 @@ type shown struct {
 	Data      jsontext.Value `json:"data,omitzero"`
 }
 
-func newShown(e *eventlog.Event) shown {
+func newShown(e *event.Event) shown {
 	return shown{
 		Seq: e.Seq, ID: e.ID.String(), Session: e.SessionID, Type: e.Type, Timestamp: e.Timestamp, Cost: e.Cost,
 		Hash: e.Hash().String(), Metadata: e.Metadata, Redacted: e.Redacted(), Kept: e.Kept(), Data: e.Data,

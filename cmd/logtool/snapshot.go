@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/projection"
 )
@@ -67,10 +68,10 @@ Projections: ` + setNames() + `.`,
 // snapped is a snapshot as snapshot prints it with --json.
 type snapped struct {
 	appended   `json:",inline"`
-	SnapshotID string          `json:"snapshot_id"`
-	Projection string          `json:"projection"`
-	Covers     int64           `json:"covers"`
-	Digest     eventlog.Digest `json:"state_digest"`
+	SnapshotID string       `json:"snapshot_id"`
+	Projection string       `json:"projection"`
+	Covers     int64        `json:"covers"`
+	Digest     event.Digest `json:"state_digest"`
 }
 
 func (a *app) snapshot(ctx context.Context, log *eventlog.Log, name string, set projection.Set, r projection.Request) error {
@@ -97,7 +98,7 @@ func (a *app) snapshot(ctx context.Context, log *eventlog.Log, name string, set 
 
 // snapshotOf takes a snapshot of a session, and where others append to it
 // meanwhile one of what it is then.
-func snapshotOf(ctx context.Context, live *projection.Live, r projection.Request) (eventlog.Snapshot, error) {
+func snapshotOf(ctx context.Context, live *projection.Live, r projection.Request) (event.Snapshot, error) {
 	for {
 		s, _, err := live.Snapshot(ctx, r)
 		if !errors.Is(err, eventlog.ErrConflict) {
@@ -129,21 +130,21 @@ logtool rewind and fork take the id of a snapshot.`,
 
 // snapshotJSON is a snapshot as snapshots prints it with --json.
 type snapshotJSON struct {
-	Seq        int64           `json:"seq"`
-	ID         string          `json:"snapshot_id"`
-	Parent     string          `json:"parent_snapshot_id,omitzero"`
-	Projection string          `json:"projection"`
-	Version    int             `json:"version"`
-	Index      int             `json:"index"`
-	TurnIndex  int             `json:"turn_index"`
-	Trigger    string          `json:"trigger,omitzero"`
-	Reason     string          `json:"reason,omitzero"`
-	Covers     int64           `json:"covers"`
-	Digest     eventlog.Digest `json:"state_digest,omitzero"`
-	Mark       bool            `json:"mark,omitzero"`
-	Redacted   bool            `json:"redacted,omitzero"`
-	Orphaned   bool            `json:"orphaned,omitzero"`
-	Timestamp  time.Time       `json:"timestamp"`
+	Seq        int64        `json:"seq"`
+	ID         string       `json:"snapshot_id"`
+	Parent     string       `json:"parent_snapshot_id,omitzero"`
+	Projection string       `json:"projection"`
+	Version    int          `json:"version"`
+	Index      int          `json:"index"`
+	TurnIndex  int          `json:"turn_index"`
+	Trigger    string       `json:"trigger,omitzero"`
+	Reason     string       `json:"reason,omitzero"`
+	Covers     int64        `json:"covers"`
+	Digest     event.Digest `json:"state_digest,omitzero"`
+	Mark       bool         `json:"mark,omitzero"`
+	Redacted   bool         `json:"redacted,omitzero"`
+	Orphaned   bool         `json:"orphaned,omitzero"`
+	Timestamp  time.Time    `json:"timestamp"`
 }
 
 func newSnapshotJSON(x *projection.Snapshotted) snapshotJSON {

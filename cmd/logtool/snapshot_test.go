@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/projection"
 	"github.com/convlog/convlog/store/jsonl"
@@ -16,17 +17,13 @@ func TestASnapshotWhileOthersAppend(t *testing.T) {
 	log := eventlog.Open(jsonl.New(t.TempDir(), jsonl.Options{Sync: jsonl.Never}))
 	defer func() { _ = log.Close() }()
 	say := func() {
-		e, err := eventlog.NewUserMessage("hello")
-		if err == nil {
-			_, err = log.Append(t.Context(), "s", eventlog.Any, e)
-		}
-		if err != nil {
+		if _, err := log.Append(t.Context(), "s", eventlog.Any(), event.UserMessage("hello")); err != nil {
 			t.Error(err)
 		}
 	}
 	say()
 	others := 3 // who append before the first snapshots can
-	counted := projection.Projection[int]{Name: "counted", Version: 1, Apply: func(n *int, e *eventlog.Event) error {
+	counted := projection.Projection[int]{Name: "counted", Version: 1, Apply: func(n *int, e *event.Event) error {
 		*n++
 		return nil
 	}}
@@ -36,7 +33,7 @@ func TestASnapshotWhileOthersAppend(t *testing.T) {
 		}
 		return jsontext.Value(`0`), nil
 	}
-	counted.Digest = func(*int) (eventlog.Digest, error) { return "", nil }
+	counted.Digest = func(*int) (event.Digest, error) { return "", nil }
 	a := &app{out: io.Discard, getenv: func(string) string { return "" }}
 	if err := a.snapshot(t.Context(), log, "s", projection.Of("", counted), projection.Request{}); err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -140,7 +141,7 @@ func (t *tail) watch(ctx context.Context, x *tailed) error {
 }
 
 // event shows one event, at once.
-func (t *tail) event(ctx context.Context, x *tailed, e eventlog.Event) error {
+func (t *tail) event(ctx context.Context, x *tailed, e event.Event) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.turn(x)

@@ -12,9 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/fork"
-	"github.com/convlog/convlog/projection"
+	"github.com/convlog/convlog/upkeep/verify"
 )
 
 func (a *app) verifyCommand() *cobra.Command {
@@ -82,8 +82,7 @@ type verdict struct {
 }
 
 func (a *app) verify(ctx context.Context, log *eventlog.Log, args []string) error {
-	v := verifying{app: a, log: log, printer: a.printer(), progress: a.progress(), start: a.now(),
-		verifier: log.NewVerifier(), lineages: fork.NewLineages(log)}
+	v := verifying{app: a, log: log, printer: a.printer(), progress: a.progress(), start: a.now(), verifier: verify.New(log)}
 	if err := v.choose(ctx, log, args); err != nil {
 		return err
 	}
@@ -106,8 +105,7 @@ type verifying struct {
 	printer  *printer
 	progress *progress
 	start    time.Time
-	verifier *eventlog.Verifier
-	lineages *fork.Lineages
+	verifier *verify.Verifier
 
 	store   []eventlog.Defect // wrong with no session
 	chosen  []string          // ordered
@@ -127,11 +125,11 @@ func (v *verifying) choose(ctx context.Context, log *eventlog.Log, args []string
 }
 
 func (v *verifying) everything(ctx context.Context, log *eventlog.Log) error {
-	for d, err := range log.Check(ctx) {
+	for d, err := range verify.Store(ctx, log) {
 		switch {
 		case err != nil:
 			return err
-		case d.Rule == unlistedRule:
+		case d.Rule == verify.RuleUnlisted:
 			v.chosen = append(v.chosen, d.Session)
 		default:
 			v.store = append(v.store, d)
@@ -159,18 +157,8 @@ func (v *verifying) listed(info eventlog.SessionInfo) {
 		v.chosen = append(v.chosen, info.ID)
 		v.listing[info.ID] = errors.Join(v.listing[info.ID], info.Err)
 	case info.Err != nil:
-		v.store = append(v.store, unreadable("", info.Err))
+		v.store = append(v.store, verify.Unreadable("", info.Err))
 	}
-}
-
-// unreadable locates an error.
-func unreadable(session string, err error) eventlog.Defect {
-	d := eventlog.Defect{Session: session, Offset: -1, Rule: "unreadable", Detail: err.Error()}
-	var corrupt *eventlog.CorruptError
-	if errors.As(err, &corrupt) {
-		d.Path, d.Offset, d.Seq, d.Detail = corrupt.Path, corrupt.Offset, corrupt.Seq, corrupt.Cause.Error()
-	}
-	return d
 }
 
 // run verifies what was chosen side by side, and prints in order.
@@ -222,20 +210,18 @@ func (v *verifying) begin(ctx context.Context) (results []chan verified, wait fu
 // one verifies a session. What listing it said and verifying it did not find, as
 // of a second file, is a defect too.
 func (v *verifying) one(ctx context.Context, session string) verified {
-	report, err := v.verifier.Verify(ctx, session)
+	report, err := v.verifier.Session(ctx, session)
 	if listing, listed := v.listing[session]; listed && listing == nil && errors.Is(err, eventlog.ErrNotFound) {
 		return verified{Session: session, gone: true}
 	}
 	one := verified{Session: session, Events: report.Events, Defects: report.Defects, Notes: report.Notes,
-		MoreDefects: report.MoreDefects, MoreNotes: report.MoreNotes}
+		MoreDefects: report.MoreDefects, MoreNotes: report.MoreNotes, Snapshots: compared{report.Checked, report.Skipped}}
 	if err != nil {
-		one.Defects = append(one.Defects, unreadable(session, err))
+		one.Defects = append(one.Defects, verify.Unreadable(session, err))
 	}
-	v.lineage(ctx, &one, &report)
-	v.snapshots(ctx, &one, &report)
 	if listing := v.listing[session]; listing != nil {
-		d, newer := unreadable(session, listing), errors.Is(listing, eventlog.ErrVersion)
-		if !one.has(func(o *eventlog.Defect) bool { return o.Path == d.Path || newer && o.Rule == versionRule }) {
+		d, newer := verify.Unreadable(session, listing), errors.Is(listing, event.ErrVersion)
+		if !one.has(func(o *eventlog.Defect) bool { return o.Path == d.Path || newer && o.Rule == verify.RuleVersion }) {
 			one.Defects = append(one.Defects, d)
 		}
 	}
@@ -243,44 +229,6 @@ func (v *verifying) one(ctx context.Context, session string) verified {
 		one.Defects = []eventlog.Defect{}
 	}
 	return one
-}
-
-// lineage looks whether what a fork shares with its ancestors can be read. Where
-// it is wrong with its parent, that is told already.
-func (v *verifying) lineage(ctx context.Context, one *verified, report *eventlog.Report) {
-	if report.Parent == "" || one.has(func(d *eventlog.Defect) bool { return d.Rule == forkRule }) {
-		return
-	}
-	var bad *fork.LineageError
-	err := v.lineages.Check(ctx, one.Session)
-	if !errors.As(err, &bad) || bad.Seq == 0 && errors.Is(err, eventlog.ErrNotFound) {
-		return // it may be that the session was removed just now
-	}
-	if bad.Seq > 0 || len(one.Defects) == 0 {
-		one.Defects = append(one.Defects, bad.Defect())
-	}
-}
-
-// snapshots compares snapshots with a replay, unless damage keeps the session
-// from being replayed. Damage of a parent is told with the parent.
-func (v *verifying) snapshots(ctx context.Context, one *verified, report *eventlog.Report) {
-	if report.Snapshots == 0 || one.has(func(d *eventlog.Defect) bool { return d.Rule != blobRule }) {
-		return
-	}
-	found, err := projection.VerifySnapshots(ctx, v.log, one.Session)
-	if err != nil && len(one.Defects) == 0 {
-		one.Notes = append(one.Notes, eventlog.Defect{Session: one.Session, Offset: -1, Rule: snapshotRule, Detail: err.Error()})
-	}
-	one.Snapshots = compared{found.Checked, found.Skipped.Total()}
-	for _, f := range found.Findings {
-		d := f.Defect()
-		switch {
-		case f.Mark:
-			one.Notes = append(one.Notes, d)
-		case !one.has(func(o *eventlog.Defect) bool { return o.Rule == blobRule && o.Seq == d.Seq }):
-			one.Defects = append(one.Defects, d)
-		}
-	}
 }
 
 // await waits for a result and says how far everything is meanwhile.
@@ -316,9 +264,9 @@ func (all *verdict) add(v verified) {
 	all.Defects += v.defects()
 	for _, d := range v.Defects {
 		switch d.Rule {
-		case snapshotRule:
+		case verify.RuleSnapshot:
 			all.lies++
-		case versionRule:
+		case verify.RuleVersion:
 			all.newer++
 		}
 	}
@@ -358,7 +306,7 @@ func (a *app) verifiable(ctx context.Context, log *eventlog.Log, args []string) 
 	if err != nil {
 		return nil, err
 	}
-	for t, err := range log.TornTails(ctx) {
+	for t, err := range verify.TornTails(ctx, log) {
 		if err != nil && (t.Session == "" || ctx.Err() != nil) {
 			return nil, err
 		}
@@ -376,7 +324,7 @@ func verifiableNamed(ctx context.Context, log *eventlog.Log, args []string) ([]s
 		if !errors.Is(err, eventlog.ErrNotFound) {
 			return id, err
 		}
-		if _, unreadable := log.Verify(ctx, arg); unreadable != nil {
+		if _, unreadable := verify.Session(ctx, log, arg); unreadable != nil {
 			return "", err
 		}
 		return arg, nil

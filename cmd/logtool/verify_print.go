@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/upkeep/verify"
 )
 
 func (p *printer) verified(v verified, asJSON bool) error {
@@ -42,7 +43,7 @@ func summarize(notes []eventlog.Defect) []string {
 		seqs[kind] = append(seqs[kind], strconv.FormatInt(n.Seq, 10))
 	}
 	for i, kind := range kinds {
-		if kind == tornRule {
+		if kind == verify.RuleTorn {
 			kinds[i] = tornNote(notes)
 			continue
 		}
@@ -62,11 +63,11 @@ func summarize(notes []eventlog.Defect) []string {
 // forgave, or one that is broken because something was lost.
 func kindOf(n eventlog.Defect) string {
 	switch {
-	case n.Rule == tornRule:
-		return tornRule
-	case n.Rule == snapshotRule && n.Seq == 0:
+	case n.Rule == verify.RuleTorn:
+		return verify.RuleTorn
+	case n.Rule == verify.RuleSnapshot && n.Seq == 0:
 		return n.Detail
-	case n.Rule == snapshotRule:
+	case n.Rule == verify.RuleSnapshot:
 		return "a replay contradicts the digest of marks"
 	case strings.Contains(n.Detail, "lost"):
 		return "events that were lost leave " + n.Rule
@@ -84,18 +85,8 @@ var forgiven = map[string]string{
 	"duplicate_call": "calls with the id of another",
 }
 
-// The rules of defects that are not only listed.
-const (
-	tornRule     = "torn"
-	unlistedRule = "unlisted"
-	blobRule     = "blob"
-	forkRule     = "fork"
-	snapshotRule = "snapshot"
-	versionRule  = "version"
-)
-
 func tornNote(notes []eventlog.Defect) string {
-	i := slices.IndexFunc(notes, func(n eventlog.Defect) bool { return n.Rule == tornRule })
+	i := slices.IndexFunc(notes, func(n eventlog.Defect) bool { return n.Rule == verify.RuleTorn })
 	return fmt.Sprintf("%s byte %d: %s", notes[i].Path, notes[i].Offset, notes[i].Detail)
 }
 

@@ -6,9 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/fork"
 	"github.com/convlog/convlog/store/jsonl"
+	"github.com/convlog/convlog/upkeep/erase"
+	"github.com/convlog/convlog/upkeep/verify"
 )
 
 // A session that is removed while the store is verified is no damage.
@@ -16,22 +18,17 @@ func TestVerifyWhileASessionIsRemoved(t *testing.T) {
 	log := eventlog.Open(jsonl.New(t.TempDir(), jsonl.Options{Sync: jsonl.Never}))
 	defer func() { _ = log.Close() }()
 	for _, session := range []string{"a", "b"} {
-		e, err := eventlog.NewUserMessage("hello")
-		if err == nil {
-			_, err = log.Append(t.Context(), session, eventlog.Any, e)
-		}
-		if err != nil {
+		if _, err := log.Append(t.Context(), session, eventlog.Any(), event.UserMessage("hello")); err != nil {
 			t.Fatal(err)
 		}
 	}
 	var out strings.Builder
 	a := &app{out: &out, err: io.Discard, getenv: func(string) string { return "" }, now: time.Now}
-	v := verifying{app: a, log: log, printer: a.printer(), progress: a.progress(), start: a.now(),
-		verifier: log.NewVerifier(), lineages: fork.NewLineages(log)}
+	v := verifying{app: a, log: log, printer: a.printer(), progress: a.progress(), start: a.now(), verifier: verify.New(log)}
 	if err := v.everything(t.Context(), log); err != nil {
 		t.Fatal(err)
 	}
-	if err := log.Remove(t.Context(), "a"); err != nil {
+	if err := erase.Remove(t.Context(), log, "a"); err != nil {
 		t.Fatal(err)
 	}
 	if err := v.run(t.Context()); err != nil {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 )
 
 // versions is what the version command prints.
@@ -22,7 +22,7 @@ func (a *app) versionCommand() *cobra.Command {
 		Short: "Print the version of logtool and of the format it writes",
 		Args:  between(0, 0),
 		RunE: func(*cobra.Command, []string) error {
-			v := versions{Version: "devel", Format: eventlog.Version, Go: runtime.Version()}
+			v := versions{Version: "devel", Format: event.FormatVersion, Go: runtime.Version()}
 			if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
 				v.Version = info.Main.Version
 			}

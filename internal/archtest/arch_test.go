@@ -27,49 +27,80 @@ var given = []string{"github.com/oklog/ulid/v2", "github.com/google/uuid", "gith
 // The modules and packages that any test may use.
 var (
 	testModules = []string{"github.com/google/go-cmp", "pgregory.net/rapid", "github.com/rogpeppe/go-internal"}
-	testRooms   = []string{"eventlog", "store/...", "replay/..."}
+	testRooms   = []string{"event", "eventlog", "store/...", "replay/..."}
 )
 
 // table is the policy: arrows point down only. A row may stand here before
 // its package does.
 var table = map[string]room{
-	"eventlog":          {rooms: []string{"internal/rawjson"}, modules: given},
-	"replay":            {rooms: []string{"eventlog"}, modules: given},
-	"replay/replaytest": {rooms: []string{"eventlog", "replay"}, modules: given},
-	"projection":        {rooms: []string{"eventlog", "replay"}, modules: given, tests: []string{"fork"}},
-	"fork":              {rooms: []string{"eventlog", "internal/rawjson"}, modules: given, tests: []string{"projection"}},
+	"event":                  {rooms: []string{"internal/line", "internal/rawjson"}, modules: given},
+	"internal/line":          {rooms: []string{"internal/rawjson"}, modules: given},
+	"internal/line/linetest": {rooms: []string{"internal/line", "internal/rawjson"}, modules: given},
+	"internal/rawjson":       {modules: given},
+
+	"eventlog": {
+		rooms: []string{"event", "internal/line", "internal/rawjson", "internal/engine"}, modules: given,
+		tests: []string{"upkeep/...", "internal/testkit"},
+	},
+	"internal/engine": {rooms: []string{"event"}},
+	"search": {
+		rooms: []string{"event", "eventlog", "internal/engine", "internal/rawjson"}, modules: given,
+	},
+	"upkeep/verify": {
+		rooms: []string{"event", "eventlog", "projection", "internal/engine", "internal/line"}, modules: given,
+		tests: []string{"upkeep/...", "internal/testkit", "internal/line/linetest"},
+	},
+	"upkeep/erase": {
+		rooms: []string{"event", "eventlog", "internal/engine", "internal/line"}, modules: given,
+		tests: []string{"upkeep/...", "internal/testkit"},
+	},
+	"upkeep/transfer": {
+		rooms: []string{"event", "eventlog", "internal/engine", "internal/line", "upkeep/erase"}, modules: given,
+		tests: []string{"upkeep/...", "internal/testkit", "internal/line/linetest"},
+	},
+	"upkeep/repair": {
+		rooms: []string{"event", "eventlog", "internal/engine", "internal/line", "internal/rawjson", "upkeep/verify", "upkeep/erase", "upkeep/transfer"}, modules: given,
+		tests: []string{"internal/testkit"},
+	},
+
+	"replay":            {rooms: []string{"event", "eventlog"}, modules: given, tests: []string{"upkeep/..."}},
+	"replay/replaytest": {rooms: []string{"event", "eventlog", "replay"}, modules: given, tests: []string{"upkeep/..."}},
+	"projection":        {rooms: []string{"event", "eventlog", "replay"}, modules: given, tests: []string{"fork", "upkeep/..."}},
+	"fork":              {rooms: []string{"event", "eventlog", "upkeep/erase", "internal/rawjson"}, modules: given, tests: []string{"projection", "upkeep/..."}},
 	"flow": {
-		rooms:   []string{"eventlog", "replay", "projection", "fork"},
+		rooms:   []string{"event", "eventlog", "replay", "projection", "fork"},
 		modules: append([]string{"go.opentelemetry.io/otel"}, given...),
 	},
 
-	"store/storetest": {rooms: []string{"eventlog"}, modules: append(testModules, given...)},
+	"store/memory":    {rooms: []string{"event", "eventlog"}, modules: given},
+	"store/storetest": {rooms: []string{"event", "eventlog", "search", "store/memory", "upkeep/..."}, modules: append(testModules, given...)},
 	"store/jsonl": {
-		rooms:   []string{"eventlog", "internal/flock"},
+		rooms:   []string{"event", "eventlog", "internal/flock"},
 		modules: append([]string{"golang.org/x/sys"}, given...),
-		tests:   []string{"internal/crashfs"},
+		tests:   []string{"internal/crashfs", "upkeep/...", "search"},
 	},
 	"store/sqlite": {
-		rooms:   []string{"eventlog", "internal/flock"},
+		rooms:   []string{"event", "eventlog", "internal/flock"},
 		modules: append([]string{"golang.org/x/sys", "modernc.org/sqlite"}, given...),
+		tests:   []string{"upkeep/...", "search"},
 	},
 
-	"interop":     {rooms: []string{"eventlog", "fork", "projection", "internal/rawjson"}, modules: given, tests: []string{"interop/..."}},
-	"interop/...": {rooms: []string{"eventlog", "fork", "projection", "internal/rawjson", "interop/..."}, modules: given},
+	"interop":     {rooms: []string{"event", "eventlog", "fork", "projection", "internal/rawjson"}, modules: given, tests: []string{"interop/...", "upkeep/..."}},
+	"interop/...": {rooms: []string{"event", "eventlog", "fork", "projection", "internal/rawjson", "interop/..."}, modules: given, tests: []string{"upkeep/..."}},
 
 	"interop/internal/importtest": {
-		rooms: []string{"eventlog", "interop", "projection", "store/storetest"}, modules: append(testModules, given...),
+		rooms: []string{"event", "eventlog", "interop", "projection", "store/memory", "upkeep/verify"}, modules: append(testModules, given...),
 	},
 
 	"cmd/logtool": {rooms: []string{"..."}, modules: append([]string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/sys"}, given...)},
 
-	"internal/rawjson":          {tests: given},
 	"internal/flock":            {modules: []string{"golang.org/x/sys"}},
 	"internal/crashfs":          {rooms: []string{"store/jsonl"}, modules: []string{"golang.org/x/sys"}},
 	"internal/bench":            {rooms: []string{"..."}, modules: append([]string{"golang.org/x/sys", "modernc.org/sqlite"}, given...)},
 	"internal/archtest":         {},
-	"internal/torture":          {tests: []string{"internal/flock"}},
-	"internal/torture/diskfull": {rooms: []string{"eventlog", "store/jsonl", "store/sqlite"}, modules: given},
+	"internal/testkit":          {rooms: []string{"event", "eventlog", "store/jsonl", "store/sqlite"}},
+	"internal/torture":          {tests: []string{"internal/flock", "upkeep/..."}},
+	"internal/torture/diskfull": {rooms: []string{"event", "eventlog", "store/jsonl", "store/sqlite", "upkeep/verify"}, modules: given},
 }
 
 func TestEveryImportIsAnArrowOfTheTable(t *testing.T) {

@@ -7,8 +7,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/store/jsonl"
+	"github.com/convlog/convlog/upkeep/erase"
 )
 
 const (
@@ -74,18 +76,18 @@ var appendTrials = []trial{
 }
 
 func appendOne(ctx context.Context, b *bench) ([]figure, error) {
-	return b.appendAgainstRaw(ctx, func(log *eventlog.Log, events []eventlog.Event) side {
+	return b.appendAgainstRaw(ctx, func(log *eventlog.Log, events []event.Event) side {
 		return func(ctx context.Context) (float64, error) { return b.timeAppends(ctx, log, events) }
 	})
 }
 
 func appendMade(ctx context.Context, b *bench) ([]figure, error) {
-	return b.appendAgainstRaw(ctx, func(log *eventlog.Log, events []eventlog.Event) side {
+	return b.appendAgainstRaw(ctx, func(log *eventlog.Log, events []event.Event) side {
 		return func(ctx context.Context) (float64, error) { return b.timeMaking(ctx, log, len(events)) }
 	})
 }
 
-func (b *bench) appendAgainstRaw(ctx context.Context, ours func(*eventlog.Log, []eventlog.Event) side) ([]figure, error) {
+func (b *bench) appendAgainstRaw(ctx context.Context, ours func(*eventlog.Log, []event.Event) side) ([]figure, error) {
 	log, _ := b.jsonl(never)
 	events, err := turns(b.sizes.events)
 	if err != nil {
@@ -101,7 +103,7 @@ func (b *bench) appendAgainstRaw(ctx context.Context, ours func(*eventlog.Log, [
 
 // timeAppends appends the events to a new session; the first turn, which
 // creates it, is not timed.
-func (b *bench) timeAppends(ctx context.Context, log *eventlog.Log, events []eventlog.Event) (float64, error) {
+func (b *bench) timeAppends(ctx context.Context, log *eventlog.Log, events []event.Event) (float64, error) {
 	session := b.name()
 	if err := appendEach(ctx, log, session, events[:turnLen]); err != nil {
 		return 0, err
@@ -118,11 +120,8 @@ func (b *bench) timeMaking(ctx context.Context, log *eventlog.Log, n int) (float
 	for i := range n {
 		payload := w.payload(i)
 		start := time.Now()
-		e, err := eventlog.NewEvent(payload)
-		if err != nil {
-			return 0, err
-		}
-		if _, err := log.Append(ctx, session, eventlog.Any, e); err != nil {
+		e := event.New(payload)
+		if _, err := log.Append(ctx, session, eventlog.Any(), e); err != nil {
 			return 0, err
 		}
 		took += time.Since(start)
@@ -183,7 +182,7 @@ func appendLarge(ctx context.Context, b *bench) ([]figure, error) {
 		return func(ctx context.Context) (float64, error) {
 			// What stays in the large store would count in its listing.
 			took, err := b.timeAppends(ctx, log, events)
-			return took, errors.Join(err, log.Remove(ctx, b.last))
+			return took, errors.Join(err, erase.Remove(ctx, log, b.last))
 		}
 	}
 	small, _ := b.jsonl(never)
@@ -205,11 +204,8 @@ func appendInTurn(ctx context.Context, b *bench) ([]figure, error) {
 	inTurn := func(ctx context.Context) (float64, error) {
 		start := time.Now()
 		for _, session := range large.sessions {
-			e, err := eventlog.NewUserMessage("and then?")
-			if err != nil {
-				return 0, err
-			}
-			if _, err := large.log.Append(ctx, session, eventlog.Any, e); err != nil {
+			e := event.UserMessage("and then?")
+			if _, err := large.log.Append(ctx, session, eventlog.Any(), e); err != nil {
 				return 0, err
 			}
 		}
@@ -235,7 +231,7 @@ func appendMany(ctx context.Context, b *bench) ([]figure, error) {
 }
 
 // timeSessions lets each worker append all the events to a session of its own.
-func (b *bench) timeSessions(ctx context.Context, log *eventlog.Log, events []eventlog.Event) (float64, error) {
+func (b *bench) timeSessions(ctx context.Context, log *eventlog.Log, events []event.Event) (float64, error) {
 	sessions := make([]string, workers)
 	for i := range sessions {
 		sessions[i] = b.name()

@@ -7,9 +7,11 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
 	"github.com/convlog/convlog/projection"
+	"github.com/convlog/convlog/upkeep/erase"
 )
 
 var copyTrials = []trial{
@@ -52,31 +54,31 @@ func copies(ctx context.Context, b *bench) ([]figure, error) {
 		start := time.Now()
 		_, err := fork.Copy(ctx, h.log, long, fork.CopyOptions{ID: to})
 		took := float64(time.Since(start).Nanoseconds())
-		return took, errors.Join(err, h.log.Remove(ctx, to))
+		return took, errors.Join(err, erase.Remove(ctx, h.log, to))
 	}
 	theirs := func(ctx context.Context) (float64, error) {
 		to := b.name()
 		start := time.Now()
 		err := readAndAppend(ctx, h.log, to, 100*turnLen)
 		took := float64(time.Since(start).Nanoseconds())
-		return took, errors.Join(err, h.log.Remove(ctx, to))
+		return took, errors.Join(err, erase.Remove(ctx, h.log, to))
 	}
 	return compare(ctx, b.sizes.rounds, ours, theirs, samples.times)
 }
 
 // readAndAppend writes the payloads of the long session to another one.
 func readAndAppend(ctx context.Context, log *eventlog.Log, to string, batch int) error {
-	var events []eventlog.Event
+	var events []event.Event
 	flush := func() error {
-		_, err := log.Append(ctx, to, eventlog.Any, events...)
+		_, err := log.Append(ctx, to, eventlog.Any(), events...)
 		events = events[:0]
 		return err
 	}
-	for e, err := range log.Read(ctx, long, eventlog.All) {
+	for e, err := range log.Read(ctx, long, eventlog.All()) {
 		if err != nil {
 			return err
 		}
-		events = append(events, eventlog.Event{ID: eventlog.NewID(), Type: e.Type, Data: e.Data})
+		events = append(events, event.Event{ID: event.NewID(), Type: e.Type, Data: e.Data})
 		if len(events) == batch {
 			if err := flush(); err != nil {
 				return err
@@ -112,11 +114,11 @@ func snapshotBytes(ctx context.Context, b *bench) ([]figure, error) {
 		return nil, err
 	}
 	var others float64
-	for e, err := range log.Read(ctx, long, eventlog.All) {
+	for e, err := range log.Read(ctx, long, eventlog.All()) {
 		if err != nil {
 			return nil, err
 		}
-		if e.Type.Name() != eventlog.ProjectionSnapshotted {
+		if e.Type.Name() != event.ProjectionSnapshotted {
 			others += float64(len(e.Line()) + 1)
 		}
 	}
@@ -125,7 +127,7 @@ func snapshotBytes(ctx context.Context, b *bench) ([]figure, error) {
 }
 
 // runTurns appends turns as an agent does, with a snapshot behind each.
-func runTurns(ctx context.Context, log *eventlog.Log, events []eventlog.Event) error {
+func runTurns(ctx context.Context, log *eventlog.Log, events []event.Event) error {
 	if err := appendEach(ctx, log, long, events[:turnLen]); err != nil {
 		return err
 	}

@@ -10,7 +10,9 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/search"
 	"github.com/convlog/convlog/store/sqlite"
 )
 
@@ -21,33 +23,30 @@ const turnLen = 6
 
 // turns makes n events, in turns, through the constructors. The events may be
 // appended once to each of several sessions.
-func turns(n int) ([]eventlog.Event, error) {
+func turns(n int) ([]event.Event, error) {
 	w := newWriter()
 	return makeEvents(n, w.payload)
 }
 
 // transcript makes n events, in turns with texts that are longer by a factor.
-func transcript(n, scale int) ([]eventlog.Event, error) {
+func transcript(n, scale int) ([]event.Event, error) {
 	w := newWriter()
 	w.scale = scale
 	return makeEvents(n, w.payload)
 }
 
 // users makes n events that need no order: messages as long as the average.
-func users(n int) ([]eventlog.Event, error) {
+func users(n int) ([]event.Event, error) {
 	w := newWriter()
-	return makeEvents(n, func(int) eventlog.Message {
-		return eventlog.Message{Role: eventlog.User, Parts: []eventlog.Part{eventlog.Text(w.text(300))}}
+	return makeEvents(n, func(int) event.Message {
+		return event.Message{Role: event.User, Parts: []event.Part{event.Text(w.text(300))}}
 	})
 }
 
-func makeEvents(n int, payload func(i int) eventlog.Message) ([]eventlog.Event, error) {
-	events := make([]eventlog.Event, n)
+func makeEvents(n int, payload func(i int) event.Message) ([]event.Event, error) {
+	events := make([]event.Event, n)
 	for i := range events {
-		e, err := eventlog.NewEvent(payload(i))
-		if err != nil {
-			return nil, err
-		}
+		e := event.New(payload(i))
 		events[i] = e
 	}
 	return events, nil
@@ -62,28 +61,28 @@ type writer struct {
 func newWriter() *writer { return &writer{rand: rand.New(rand.NewPCG(1, 2)), scale: 1} }
 
 // payload makes up the payload at place i of a session.
-func (w *writer) payload(i int) eventlog.Message {
+func (w *writer) payload(i int) event.Message {
 	call := fmt.Sprintf("call_%08d", i/turnLen*turnLen+(i%turnLen-1)/2)
 	switch i % turnLen {
 	case 0:
-		return eventlog.Message{Role: eventlog.User, Parts: []eventlog.Part{eventlog.Text(w.text(260))}}
+		return event.Message{Role: event.User, Parts: []event.Part{event.Text(w.text(260))}}
 	case 1, 3:
 		arguments := fmt.Sprintf(`{"path":"src/%s.go","limit":200}`, w.word())
-		return assistant(eventlog.Text(w.text(60)), eventlog.ToolCall(call, "read_file", []byte(arguments)))
+		return assistant(event.Text(w.text(60)), event.ToolCall(call, "read_file", []byte(arguments)))
 	case 2, 4:
 		return result(call, w.text(455))
 	default:
-		return assistant(eventlog.Text(w.text(320)))
+		return assistant(event.Text(w.text(320)))
 	}
 }
 
-func assistant(parts ...eventlog.Part) eventlog.Message {
-	return eventlog.Message{Role: eventlog.Assistant, Provider: "example", Model: "example-1", Parts: parts}
+func assistant(parts ...event.Part) event.Message {
+	return event.Message{Role: event.Assistant, Provider: "example", Model: "example-1", Parts: parts}
 }
 
-func result(call, text string) eventlog.Message {
-	part := eventlog.ToolResult(call, "read_file", eventlog.Text(text))
-	return eventlog.Message{Role: eventlog.Tool, Parts: []eventlog.Part{part}}
+func result(call, text string) event.Message {
+	part := event.ToolResult(call, "read_file", event.Text(text))
+	return event.Message{Role: event.Tool, Parts: []event.Part{part}}
 }
 
 // text is prose of about n bytes with a line break now and then.
@@ -108,9 +107,9 @@ var words = strings.Fields(`the parser reads a token and then another until the 
 func (w *writer) word() string { return words[w.rand.IntN(len(words))] }
 
 // appendEach appends the events one by one.
-func appendEach(ctx context.Context, log *eventlog.Log, session string, events []eventlog.Event) error {
+func appendEach(ctx context.Context, log *eventlog.Log, session string, events []event.Event) error {
 	for i := range events {
-		if _, err := log.Append(ctx, session, eventlog.Any, events[i]); err != nil {
+		if _, err := log.Append(ctx, session, eventlog.Any(), events[i]); err != nil {
 			return err
 		}
 	}
@@ -118,10 +117,10 @@ func appendEach(ctx context.Context, log *eventlog.Log, session string, events [
 }
 
 // appendAll appends the events in batches.
-func appendAll(ctx context.Context, log *eventlog.Log, session string, events []eventlog.Event, batch int) error {
+func appendAll(ctx context.Context, log *eventlog.Log, session string, events []event.Event, batch int) error {
 	for len(events) > 0 {
 		n := min(batch, len(events))
-		if _, err := log.Append(ctx, session, eventlog.Any, events[:n]...); err != nil {
+		if _, err := log.Append(ctx, session, eventlog.Any(), events[:n]...); err != nil {
 			return err
 		}
 		events = events[n:]
@@ -144,7 +143,7 @@ func fill(ctx context.Context, log *eventlog.Log, session string, n int) error {
 // settle lets the store finish what it does behind the appends, so that it is not
 // measured with what comes next.
 func settle(ctx context.Context, log *eventlog.Log) error {
-	if err := log.Index(ctx, false); !errors.Is(err, eventlog.ErrUnsupported) {
+	if err := search.Index(ctx, log, false); !errors.Is(err, eventlog.ErrUnsupported) {
 		return err
 	}
 	return nil
@@ -152,12 +151,12 @@ func settle(ctx context.Context, log *eventlog.Log) error {
 
 // linesOf gives the bytes that appending the events wrote: what the raw side
 // has to write. Newlines are included.
-func linesOf(ctx context.Context, log *eventlog.Log, session string, events []eventlog.Event) ([][]byte, error) {
+func linesOf(ctx context.Context, log *eventlog.Log, session string, events []event.Event) ([][]byte, error) {
 	if err := appendEach(ctx, log, session, events); err != nil {
 		return nil, err
 	}
 	lines := make([][]byte, 0, len(events))
-	for e, err := range log.Read(ctx, session, eventlog.All) {
+	for e, err := range log.Read(ctx, session, eventlog.All()) {
 		if err != nil {
 			return nil, err
 		}

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -58,7 +59,7 @@ var durableTrials = []trial{
 // durably prepares a trial: ours is measured against raw on the same lines.
 func durably(
 	ctx context.Context, b *bench, n int,
-	ours func(*eventlog.Log, []eventlog.Event) side, raw func(lines [][]byte) (float64, error),
+	ours func(*eventlog.Log, []event.Event) side, raw func(lines [][]byte) (float64, error),
 ) ([]figure, error) {
 	log, _ := b.jsonl(always)
 	events, err := turns(n)
@@ -76,7 +77,7 @@ func durably(
 }
 
 func durableOne(ctx context.Context, b *bench) ([]figure, error) {
-	return durably(ctx, b, b.sizes.durable, func(log *eventlog.Log, events []eventlog.Event) side {
+	return durably(ctx, b, b.sizes.durable, func(log *eventlog.Log, events []event.Event) side {
 		return func(ctx context.Context) (float64, error) { return b.timeAppends(ctx, log, events) }
 	}, func(lines [][]byte) (float64, error) { return b.timeRaw(lines, (*rawFile).synced) })
 }
@@ -91,7 +92,7 @@ func durableHanded(ctx context.Context, b *bench) ([]figure, error) {
 
 // groupSide lets each of many goroutines append its share of the events to one
 // session.
-func (b *bench) groupSide(log *eventlog.Log, events []eventlog.Event) side {
+func (b *bench) groupSide(log *eventlog.Log, events []event.Event) side {
 	return func(ctx context.Context) (float64, error) {
 		session := b.name()
 		notes, err := users(len(events))
@@ -109,7 +110,7 @@ func (b *bench) groupSide(log *eventlog.Log, events []eventlog.Event) side {
 }
 
 func durableBatch(ctx context.Context, b *bench) ([]figure, error) {
-	return durably(ctx, b, b.sizes.durable*group/4, func(log *eventlog.Log, events []eventlog.Event) side {
+	return durably(ctx, b, b.sizes.durable*group/4, func(log *eventlog.Log, events []event.Event) side {
 		return func(ctx context.Context) (float64, error) {
 			session := b.name()
 			if err := appendAll(ctx, log, session, events[:group], group); err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/store/jsonl"
 	"github.com/convlog/convlog/store/sqlite"
@@ -92,7 +93,7 @@ func (b *bench) timeResults(ctx context.Context, log *eventlog.Log, session stri
 			return 0, err
 		}
 		start := time.Now()
-		if _, err := log.Append(ctx, session, eventlog.Any, done); err != nil {
+		if _, err := log.Append(ctx, session, eventlog.Any(), done); err != nil {
 			return 0, err
 		}
 		took += time.Since(start)
@@ -101,17 +102,14 @@ func (b *bench) timeResults(ctx context.Context, log *eventlog.Log, session stri
 }
 
 // callTool appends a call and makes its result.
-func (b *bench) callTool(ctx context.Context, log *eventlog.Log, session string) (eventlog.Event, error) {
+func (b *bench) callTool(ctx context.Context, log *eventlog.Log, session string) (event.Event, error) {
 	b.names++
 	id := fmt.Sprintf("call_%d", b.names)
-	call, err := eventlog.NewEvent(assistant(eventlog.ToolCall(id, "read_file", nil)))
-	if err != nil {
-		return eventlog.Event{}, err
+	call := event.New(assistant(event.ToolCall(id, "read_file", nil)))
+	if _, err := log.Append(ctx, session, eventlog.Any(), call); err != nil {
+		return event.Event{}, err
 	}
-	if _, err := log.Append(ctx, session, eventlog.Any, call); err != nil {
-		return eventlog.Event{}, err
-	}
-	return eventlog.NewEvent(result(id, newWriter().text(455)))
+	return event.New(result(id, newWriter().text(455))), nil
 }
 
 // resultCold opens the store anew for each result.
@@ -136,6 +134,6 @@ func (b *bench) timeCold(ctx context.Context, open func() eventlog.Store, sessio
 	log := eventlog.Open(open())
 	defer func() { err = errors.Join(err, log.Close()) }()
 	start := time.Now()
-	_, err = log.Append(ctx, session, eventlog.Any, done)
+	_, err = log.Append(ctx, session, eventlog.Any(), done)
 	return float64(time.Since(start).Nanoseconds()), err
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/claude"
@@ -115,7 +116,7 @@ func imports(ctx context.Context, b *bench, rounds int, format interop.Format, p
 // messages writes n messages in the shape of Chat Completions to a file.
 func (b *bench) messages(n int, before, between, behind string) (path string, file []byte, err error) {
 	w := newWriter()
-	roles := []eventlog.Role{eventlog.User, eventlog.Assistant}
+	roles := []event.Role{event.User, event.Assistant}
 	file = append(file, before...)
 	for i := range n {
 		if i > 0 {
@@ -173,18 +174,18 @@ func claudeLine(w *writer, session string, at int) ([]byte, error) {
 	var content []any
 	for _, p := range m.Parts {
 		switch p.Type {
-		case eventlog.ToolCallPart:
+		case event.ToolCallPart:
 			content = append(content, map[string]any{"type": "tool_use", "id": p.CallID, "name": p.Name, "input": jsontext.Value(p.Arguments)})
-		case eventlog.ToolResultPart:
+		case event.ToolResultPart:
 			content = append(content, map[string]any{"type": "tool_result", "tool_use_id": p.CallID, "content": p.Content[0].Text})
 		default:
 			content = append(content, map[string]any{"type": "text", "text": p.Text})
 		}
 	}
 	switch m.Role {
-	case eventlog.Tool:
+	case event.Tool:
 		message["role"] = "user"
-	case eventlog.Assistant:
+	case event.Assistant:
 		kind = "assistant"
 		message["id"], message["model"] = fmt.Sprintf("msg_%06d", at), m.Model
 		message["usage"] = map[string]int{"input_tokens": 3, "output_tokens": 40, "cache_read_input_tokens": 9000}

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -85,7 +86,7 @@ func readJSONL(ctx context.Context, b *bench) ([]figure, error) {
 func (h *history) readAll(want int) side {
 	return func(ctx context.Context) (float64, error) {
 		start := time.Now()
-		n, err := countEvents(ctx, h.log, eventlog.All)
+		n, err := countEvents(ctx, h.log, eventlog.All())
 		return float64(time.Since(start).Nanoseconds()), errors.Join(err, expectCount(n, want))
 	}
 }
@@ -117,8 +118,8 @@ func readKept(ctx context.Context, b *bench) ([]figure, error) {
 		return nil, err
 	}
 	before := liveHeap()
-	kept := make([]eventlog.Event, 0, b.sizes.history)
-	for e, err := range h.log.Read(ctx, long, eventlog.All) {
+	kept := make([]event.Event, 0, b.sizes.history)
+	for e, err := range h.log.Read(ctx, long, eventlog.All()) {
 		if err != nil {
 			return nil, err
 		}
@@ -139,7 +140,7 @@ func readStreamed(ctx context.Context, b *bench) ([]figure, error) {
 	var early, late float64
 	before := liveHeap()
 	n := 0
-	for e, err := range h.log.Read(ctx, long, eventlog.All) {
+	for e, err := range h.log.Read(ctx, long, eventlog.All()) {
 		if err != nil {
 			return nil, err
 		}

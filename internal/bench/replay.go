@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/projection"
 )
@@ -66,7 +67,7 @@ func replayHistory(ctx context.Context, b *bench) ([]figure, error) {
 		runtime.GC()
 		start := time.Now()
 		for i := range events {
-			var m eventlog.Message
+			var m event.Message
 			if err := json.Unmarshal(events[i].Data, &m); err != nil {
 				return 0, err
 			}
@@ -77,9 +78,9 @@ func replayHistory(ctx context.Context, b *bench) ([]figure, error) {
 }
 
 // events are those of the long session.
-func (h *history) events(ctx context.Context, want int) ([]eventlog.Event, error) {
-	events := make([]eventlog.Event, 0, want)
-	for e, err := range h.log.Read(ctx, long, eventlog.All) {
+func (h *history) events(ctx context.Context, want int) ([]event.Event, error) {
+	events := make([]event.Event, 0, want)
+	for e, err := range h.log.Read(ctx, long, eventlog.All()) {
 		if err != nil {
 			return nil, err
 		}
@@ -106,9 +107,9 @@ func replayMessages(ctx context.Context, b *bench) ([]figure, error) {
 	}
 	decode := func(ctx context.Context) (float64, error) {
 		start := time.Now()
-		messages := make([]eventlog.Message, b.sizes.history)
+		messages := make([]event.Message, b.sizes.history)
 		n := 0
-		for e, err := range h.log.Read(ctx, long, eventlog.All) {
+		for e, err := range h.log.Read(ctx, long, eventlog.All()) {
 			if err != nil {
 				return 0, err
 			}

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/search"
 )
 
 var searchTrials = []trial{
@@ -81,13 +83,13 @@ func newSearchable(ctx context.Context, b *bench) (*searchable, error) {
 			return nil, err
 		}
 	}
-	return s, log.Index(ctx, false)
+	return s, search.Index(ctx, log, false)
 }
 
 // fill makes a session; the rare word is in each second one.
 func (s *searchable) fill(ctx context.Context, session string, i int) error {
 	w := newWriter()
-	events, err := makeEvents(searched/searchedSessions, func(n int) eventlog.Message {
+	events, err := makeEvents(searched/searchedSessions, func(n int) event.Message {
 		m := w.payload(n)
 		if i%2 == 0 && n == 0 {
 			m.Parts[0].Text += rareWord
@@ -100,7 +102,7 @@ func (s *searchable) fill(ctx context.Context, session string, i int) error {
 	if err := appendAll(ctx, s.log, session, events, 100*turnLen); err != nil {
 		return err
 	}
-	return s.bare.insert(ctx, i, s.log.Read(ctx, session, eventlog.All))
+	return s.bare.insert(ctx, i, s.log.Read(ctx, session, eventlog.All()))
 }
 
 func searchSQLite(ctx context.Context, b *bench) ([]figure, error) {
@@ -147,7 +149,7 @@ func searchShort(ctx context.Context, b *bench) ([]figure, error) {
 func (s *searchable) ours(word string, limit int) side {
 	return func(ctx context.Context) (float64, error) {
 		start := time.Now()
-		n, err := countHits(ctx, s.log, eventlog.Query{Text: word, Limit: limit})
+		n, err := countHits(ctx, s.log, search.Query{Text: word, Limit: limit})
 		took := float64(time.Since(start).Nanoseconds())
 		if limit > 0 && n > limit {
 			return 0, expectCount(n, limit)
@@ -159,8 +161,8 @@ func (s *searchable) ours(word string, limit int) side {
 	}
 }
 
-func countHits(ctx context.Context, log *eventlog.Log, q eventlog.Query) (n int, err error) {
-	for hit, err := range log.Search(ctx, q) {
+func countHits(ctx context.Context, log *eventlog.Log, q search.Query) (n int, err error) {
+	for hit, err := range search.Events(ctx, log, q) {
 		if err != nil || len(hit.Snippet.Matches) == 0 {
 			return n, errors.Join(err, fmt.Errorf("hit %d of session %s", hit.Seq, hit.Session))
 		}
@@ -200,7 +202,7 @@ func openBareTexts(ctx context.Context, path string) (*bareTexts, error) {
 }
 
 // insert puts a session's events and their texts into the tables.
-func (d *bareTexts) insert(ctx context.Context, session int, events func(func(eventlog.Event, error) bool)) error {
+func (d *bareTexts) insert(ctx context.Context, session int, events func(func(event.Event, error) bool)) error {
 	tx, err := d.db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
@@ -209,7 +211,7 @@ func (d *bareTexts) insert(ctx context.Context, session int, events func(func(ev
 		if err != nil {
 			return errors.Join(err, tx.Rollback())
 		}
-		text, err := eventlog.SearchText(ctx, &e, nil)
+		text, err := (&event.TextReader{}).Read(ctx, &e)
 		if err != nil {
 			return errors.Join(err, tx.Rollback())
 		}
@@ -259,7 +261,7 @@ func searchJSONL(ctx context.Context, b *bench) ([]figure, error) {
 	}
 	ours := func(ctx context.Context) (float64, error) {
 		start := time.Now()
-		n, err := countHits(ctx, h.log, eventlog.Query{Text: noWord})
+		n, err := countHits(ctx, h.log, search.Query{Text: noWord})
 		return float64(time.Since(start).Nanoseconds()), errors.Join(err, expectCount(n, 0))
 	}
 	return compare(ctx, b.sizes.rounds, ours, h.readAll(b.sizes.history), samples.times)

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/store/sqlite"
 )
@@ -67,13 +68,13 @@ func sqliteOne(ctx context.Context, b *bench) ([]figure, error) {
 }
 
 // storedEvents gives the events as a log stores them.
-func (b *bench) storedEvents(ctx context.Context, events []eventlog.Event) (stored []eventlog.Event, err error) {
+func (b *bench) storedEvents(ctx context.Context, events []event.Event) (stored []event.Event, err error) {
 	log, _ := b.jsonl(never)
 	session := b.name()
 	if err := appendEach(ctx, log, session, events); err != nil {
 		return nil, err
 	}
-	for e, err := range log.Read(ctx, session, eventlog.All) {
+	for e, err := range log.Read(ctx, session, eventlog.All()) {
 		if err != nil {
 			return nil, err
 		}
@@ -121,7 +122,7 @@ func openBare(ctx context.Context, path string) (*bareDB, error) {
 
 func (d *bareDB) close() error { return errors.Join(d.insert.Close(), d.db.Close()) }
 
-func (d *bareDB) timeInserts(ctx context.Context, events []eventlog.Event) (float64, error) {
+func (d *bareDB) timeInserts(ctx context.Context, events []event.Event) (float64, error) {
 	d.session++
 	start := time.Now()
 	for i := range events {
@@ -161,7 +162,7 @@ func sqliteMany(ctx context.Context, b *bench) ([]figure, error) {
 }
 
 // timeLatencies is timeSessions that notes how long each append took.
-func (b *bench) timeLatencies(ctx context.Context, log *eventlog.Log, events []eventlog.Event) (float64, []time.Duration, error) {
+func (b *bench) timeLatencies(ctx context.Context, log *eventlog.Log, events []event.Event) (float64, []time.Duration, error) {
 	sessions := make([]string, workers)
 	for i := range sessions {
 		sessions[i] = b.name()
@@ -171,7 +172,7 @@ func (b *bench) timeLatencies(ctx context.Context, log *eventlog.Log, events []e
 	err := together(workers, func(i int) error {
 		for j := range events {
 			before := time.Now()
-			if _, err := log.Append(ctx, sessions[i], eventlog.Any, events[j]); err != nil {
+			if _, err := log.Append(ctx, sessions[i], eventlog.Any(), events[j]); err != nil {
 				return err
 			}
 			latencies[i*len(events)+j] = time.Since(before)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
 	"github.com/convlog/convlog/projection"
@@ -82,7 +83,7 @@ func (b *bench) timeNotes(ctx context.Context, log *eventlog.Log, session string
 	}
 	start := time.Now()
 	for i := range events {
-		if _, err := log.Append(ctx, session, eventlog.Any, events[i]); err != nil {
+		if _, err := log.Append(ctx, session, eventlog.Any(), events[i]); err != nil {
 			return 0, err
 		}
 	}
@@ -117,11 +118,8 @@ func resumes(ctx context.Context, b *bench, log *eventlog.Log) ([]figure, error)
 // compactAndSnapshot ends a session with a compaction of everything, a snapshot,
 // and 60 more events.
 func (b *bench) compactAndSnapshot(ctx context.Context, log *eventlog.Log, session string) error {
-	compaction, err := eventlog.NewCompactionTriggered(eventlog.Compaction{Replace: true, Summary: newWriter().text(4000)})
-	if err != nil {
-		return err
-	}
-	if _, err := log.Append(ctx, session, eventlog.Any, compaction); err != nil {
+	compaction := event.New(event.Compaction{Replace: true, Summary: newWriter().text(4000)})
+	if _, err := log.Append(ctx, session, eventlog.Any(), compaction); err != nil {
 		return err
 	}
 	live, err := projection.Resume(ctx, log, session, projection.Session)

@@ -15,6 +15,8 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/store/jsonl"
 	"github.com/convlog/convlog/store/sqlite"
+	"github.com/convlog/convlog/upkeep/transfer"
+	"github.com/convlog/convlog/upkeep/verify"
 )
 
 // Transcripts of coding agents have lines of 2.5 KB on average.
@@ -118,7 +120,7 @@ func exportLines(ctx context.Context, log *eventlog.Log, session, path string) e
 	if err != nil {
 		return err
 	}
-	return errors.Join(log.Export(ctx, f, session), f.Close())
+	return errors.Join(transfer.Export(ctx, log, f, session), f.Close())
 }
 
 func (b *bench) compareVerify(ctx context.Context, log *eventlog.Log, ids, files []string) ([]figure, error) {
@@ -134,7 +136,7 @@ func (b *bench) compareVerify(ctx context.Context, log *eventlog.Log, ids, files
 		return float64(time.Since(start).Nanoseconds()) / mebibytes, err
 	}
 	verify := func(ctx context.Context) (float64, error) {
-		start, v := time.Now(), log.NewVerifier()
+		start, v := time.Now(), verify.New(log)
 		return took(start, spread(runtime.GOMAXPROCS(0), len(ids), func(i int) error { return verifySound(ctx, v, ids[i]) }))
 	}
 	hash := func(processors int) side {
@@ -164,8 +166,8 @@ func spread(atATime, n int, do func(i int) error) error {
 	})
 }
 
-func verifySound(ctx context.Context, v *eventlog.Verifier, session string) error {
-	report, err := v.Verify(ctx, session)
+func verifySound(ctx context.Context, v *verify.Verifier, session string) error {
+	report, err := v.Session(ctx, session)
 	if err == nil && len(report.Defects) > 0 {
 		err = fmt.Errorf("found %v", report.Defects[0])
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -47,7 +48,7 @@ func watchFlatOut(ctx context.Context, b *bench) ([]figure, error) {
 }
 
 // timeWatched is timeAppends with a watcher that keeps up or catches up.
-func (b *bench) timeWatched(ctx context.Context, log *eventlog.Log, events []eventlog.Event) (float64, int, error) {
+func (b *bench) timeWatched(ctx context.Context, log *eventlog.Log, events []event.Event) (float64, int, error) {
 	session := b.name()
 	if err := appendEach(ctx, log, session, events[:turnLen]); err != nil {
 		return 0, 0, err

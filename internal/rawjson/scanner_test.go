@@ -123,6 +123,9 @@ func compare(t *testing.T, text []byte) {
 	if loose.Sound(text) && !jsontext.Value(text).IsValid() {
 		t.Errorf("sure of %q", text)
 	}
+	if again, err := Compact(text); strict.Sound(text) && (err != nil || !bytes.Equal(again, text)) {
+		t.Errorf("sure of %q, which is not compact: %s, %v", text, again, err)
+	}
 	if value, sure := loose.First(text); sure {
 		want, err := jsontext.NewDecoder(bytes.NewBuffer(bytes.Clone(text))).ReadValue()
 		if err != nil || !bytes.Equal(value, want) {
@@ -159,6 +162,11 @@ func compare(t *testing.T, text []byte) {
 func FuzzScan(f *testing.F) {
 	for _, test := range spaced {
 		f.Add([]byte(test.text))
+	}
+	for _, test := range scanned {
+		if len(test.text) < 1000 {
+			f.Add([]byte(test.text))
+		}
 	}
 	f.Add([]byte(`"\"\\\/\b\f\n\r\t\u00e9\ud83d\ude42"`))
 	f.Fuzz(compare)

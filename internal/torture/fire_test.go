@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/upkeep/erase"
+	"github.com/convlog/convlog/upkeep/repair"
 )
 
 // Readers and watchers, in this process and others, look on while writers
@@ -190,7 +192,7 @@ func (c *crew) rebirth(n int) {
 	c.Helper()
 	log := c.backend.log(c.dir)
 	if n > 1 {
-		c.must(log.Remove(c.ctx, mortal))
+		c.must(erase.Remove(c.ctx, log, mortal))
 	}
 	c.must(live(c.ctx, log, n, 1+c.random.IntN(10), 10+600*(n/4%2)))
 	c.must(log.Close())
@@ -204,11 +206,11 @@ func (c *crew) mend() {
 	c.must(err)
 	seq := 1 + c.random.Int64N(head.Seq-5)
 	c.damage(mortal, seq)
-	r, err := log.Repair(c.ctx, mortal, eventlog.RepairOptions{InPlace: true})
+	r, err := repair.Session(c.ctx, log, mortal, repair.Options{InPlace: true})
 	c.must(err)
 	if len(r.Lost) != 1 || r.Lost[0].From > seq || r.Lost[0].To < seq || r.Head.Seq != head.Seq {
 		c.Errorf("damaged event %d of %d, repaired %+v", seq, head.Seq, r)
 	}
-	c.must(verify(c.ctx, log, mortal))
+	c.must(sound(c.ctx, log, mortal))
 	c.must(log.Close())
 }

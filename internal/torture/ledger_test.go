@@ -9,7 +9,9 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/upkeep/verify"
 )
 
 // ledger is what the writers of a store said: the truth that the store is held
@@ -122,10 +124,10 @@ type census struct {
 // session reads a session's own events, and verifies it.
 func (c *census) session(ctx context.Context, log *eventlog.Log, session string) error {
 	if session == mortal {
-		return verify(ctx, log, session)
+		return sound(ctx, log, session)
 	}
 	w := walk{seed: c.seed, session: session}
-	if err := w.all(log.Read(ctx, session, eventlog.All.Own())); err != nil {
+	if err := w.all(log.Read(ctx, session, eventlog.All().Own())); err != nil {
 		return err
 	}
 	for at, seq := range w.whole {
@@ -135,11 +137,11 @@ func (c *census) session(ctx context.Context, log *eventlog.Log, session string)
 		c.found[at] = seq
 	}
 	maps.Copy(c.erased, w.erased)
-	return verify(ctx, log, session)
+	return sound(ctx, log, session)
 }
 
-func verify(ctx context.Context, log *eventlog.Log, session string) error {
-	report, err := log.Verify(ctx, session)
+func sound(ctx context.Context, log *eventlog.Log, session string) error {
+	report, err := verify.Session(ctx, log, session)
 	if err != nil {
 		return err
 	}
@@ -175,7 +177,7 @@ type walk struct {
 	seed    uint64
 	session string
 
-	last   eventlog.Head
+	last   event.Head
 	more   int         // how many events of the append are still to come
 	step   *step       // that the append is of
 	at     int         // which of its events was the last
@@ -185,7 +187,7 @@ type walk struct {
 }
 
 // all follows a sequence to its end.
-func (w *walk) all(events iter.Seq2[eventlog.Event, error]) error {
+func (w *walk) all(events iter.Seq2[event.Event, error]) error {
 	for e, err := range events {
 		if err == nil {
 			err = w.next(&e)
@@ -205,7 +207,7 @@ func (w *walk) end() error {
 	return nil
 }
 
-func (w *walk) next(e *eventlog.Event) error {
+func (w *walk) next(e *event.Event) error {
 	if err := w.follows(e); err != nil {
 		return fmt.Errorf("seq %d (%s %s) after %v: %w", e.Seq, e.Type, e.ID, w.last, err)
 	}
@@ -213,14 +215,14 @@ func (w *walk) next(e *eventlog.Event) error {
 	return nil
 }
 
-func (w *walk) follows(e *eventlog.Event) error {
+func (w *walk) follows(e *event.Event) error {
 	if w.last.Seq > 0 && e.Seq != w.last.Seq+1 {
 		return errors.New("a gap, or a repetition")
 	}
 	if w.more > 0 && e.More() != w.more-1 {
 		return fmt.Errorf("%d of its append are to follow, where %d were due", e.More(), w.more-1)
 	}
-	if e.Type == eventlog.Redacted {
+	if e.Type == event.Redacted {
 		w.step = nil
 		return nil
 	}
@@ -269,7 +271,7 @@ func (w *walk) enter(writer, n, i, more int) error {
 
 // same makes sure that an event is the step's i-th, or what redaction has left
 // of it.
-func (s *step) same(i int, e *eventlog.Event, session string) error {
+func (s *step) same(i int, e *event.Event, session string) error {
 	want := s.events[i]
 	switch {
 	case s.session != session:
@@ -277,12 +279,12 @@ func (s *step) same(i int, e *eventlog.Event, session string) error {
 	case e.Type != want.Type:
 		return fmt.Errorf("step %v has %s there", s, want.Type)
 	case e.Redacted():
-		if i > 0 && e.Type != eventlog.ProjectionSnapshotted {
+		if i > 0 && e.Type != event.ProjectionSnapshotted {
 			return fmt.Errorf("event %d of step %v is redacted, which nobody has asked for", i, s)
 		}
 		return nil
-	case e.Type == eventlog.SessionForked:
-		f, _, err := e.Fork()
+	case e.Type == event.SessionForked:
+		f, _, err := event.Decode[event.Fork](e)
 		if err == nil && f.Parent != ownSession(s.writer, s.n) {
 			err = fmt.Errorf("step %v forked session %q", s, f.Parent)
 		}

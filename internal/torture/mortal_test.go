@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -14,36 +15,36 @@ const mortal = "mortal"
 // live makes the session in its n-th life, with appends of 1, 2, and 3 events,
 // the last of them at once.
 func live(ctx context.Context, log *eventlog.Log, n, single, together int) error {
-	appends := make([][]eventlog.Event, single+together)
+	appends := make([][]event.Event, single+together)
 	for i, at := 0, 0; i < len(appends); i++ {
 		for range 1 + i%3 {
 			at++
-			e := eventlog.Event{ID: eventlog.NewID(), Type: "test:note", Data: fmt.Appendf(nil, `[%d,%d]`, n, at)}
+			e := event.Event{ID: event.NewID(), Type: "test:note", Data: fmt.Appendf(nil, `[%d,%d]`, n, at)}
 			appends[i] = append(appends[i], e)
 		}
 	}
 	for i, events := range appends[:single] {
-		expect := eventlog.Any
+		expect := eventlog.Any()
 		if i == 0 {
-			expect = eventlog.New
+			expect = eventlog.New()
 		}
 		if _, err := log.Append(ctx, mortal, expect, events...); err != nil {
 			return fmt.Errorf("life %d of session %q: %w", n, mortal, err)
 		}
 	}
-	_, err := log.AppendEach(ctx, mortal, eventlog.Any, appends[single:]...)
+	_, err := log.AppendEach(ctx, mortal, eventlog.Any(), appends[single:]...)
 	return err
 }
 
 // life follows the session through one of its lives.
 type life struct {
 	n, at int
-	last  eventlog.Event
+	last  event.Event
 }
 
 // next takes an event. One that was damaged and repaired is lost.
-func (l *life) next(e *eventlog.Event) error {
-	if e.Type == eventlog.Lost && e.Seq == int64(l.at)+1 {
+func (l *life) next(e *event.Event) error {
+	if e.Type == event.Lost && e.Seq == int64(l.at)+1 {
 		l.at, l.last = l.at+1, *e
 		return nil
 	}

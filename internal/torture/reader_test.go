@@ -9,11 +9,12 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
 // everything is the session's own events, oldest first.
-var everything = eventlog.All.Own()
+var everything = eventlog.All().Own()
 
 // reader reads sessions in every way there is, and holds what it gets against
 // the steps that made it. It remembers how far each session had come.
@@ -21,12 +22,12 @@ type reader struct {
 	log    *eventlog.Log
 	seed   uint64
 	random *rand.Rand
-	heads  map[string]eventlog.Head
+	heads  map[string]event.Head
 	life   life // of the mortal session, as it was last seen
 }
 
 func newReader(log *eventlog.Log, seed, number uint64) *reader {
-	return &reader{log: log, seed: seed, random: rand.New(rand.NewPCG(seed, number)), heads: map[string]eventlog.Head{}}
+	return &reader{log: log, seed: seed, random: rand.New(rand.NewPCG(seed, number)), heads: map[string]event.Head{}}
 }
 
 // readJob reads until it is told to stop: the session of all writers, in every
@@ -96,7 +97,7 @@ func ignoreMissing(err error) error {
 }
 
 // reached makes sure that a session never gets shorter.
-func (r *reader) reached(session string, head eventlog.Head) error {
+func (r *reader) reached(session string, head event.Head) error {
 	if before := r.heads[session]; head.Seq < before.Seq {
 		return fmt.Errorf("session %q ends at %v, after it had ended at %v", session, head, before)
 	}
@@ -114,7 +115,7 @@ func (r *reader) backward(ctx context.Context) error {
 }
 
 // whole walks events that were read newest first.
-func (r *reader) whole(events []eventlog.Event, from int64) error {
+func (r *reader) whole(events []event.Event, from int64) error {
 	slices.Reverse(events)
 	if len(events) > 0 && events[0].Seq != from {
 		return fmt.Errorf("it begins with seq %d, not %d", events[0].Seq, from)
@@ -188,14 +189,14 @@ func (r *reader) until(ctx context.Context) error {
 // path reads the active path of a session where the head moves.
 func (r *reader) path(ctx context.Context) error {
 	session := ownSession(r.random.IntN(crewSize), r.random.IntN(3)*era)
-	events, err := collect(r.log.ActivePath(ctx, session))
+	events, err := collect(r.log.Read(ctx, session, eventlog.All().OnPath()))
 	if err != nil {
 		return ignoreMissing(err)
 	}
 	before := int64(0)
 	for _, e := range events {
 		parent := e.Seq - 1
-		if m, ok, err := e.HeadMove(); err != nil {
+		if m, ok, err := event.Decode[event.HeadMove](&e); err != nil {
 			return err
 		} else if ok {
 			parent = m.To
@@ -217,10 +218,10 @@ func (r *reader) fork(ctx context.Context) error {
 		if err = errors.Join(err, info.Err); err != nil {
 			return err
 		}
-		if info.First.Type != eventlog.SessionForked || r.random.IntN(3) > 0 {
+		if info.First.Type != event.SessionForked || r.random.IntN(3) > 0 {
 			continue
 		}
-		events, err := collect(r.log.Read(ctx, info.ID, eventlog.All))
+		events, err := collect(r.log.Read(ctx, info.ID, eventlog.All()))
 		if err != nil {
 			return err
 		}
@@ -237,7 +238,7 @@ func (r *reader) fork(ctx context.Context) error {
 // mortal reads a session that is removed, made anew, damaged and repaired.
 func (r *reader) mortal(ctx context.Context) error {
 	life := life{}
-	for e, err := range r.log.Read(ctx, mortal, eventlog.All) {
+	for e, err := range r.log.Read(ctx, mortal, eventlog.All()) {
 		if err == nil {
 			err = life.next(&e)
 		}
@@ -255,7 +256,7 @@ func (r *reader) mortal(ctx context.Context) error {
 	return life.end()
 }
 
-func collect(events iter.Seq2[eventlog.Event, error]) (all []eventlog.Event, err error) {
+func collect(events iter.Seq2[event.Event, error]) (all []event.Event, err error) {
 	for e, err := range events {
 		if err != nil {
 			return all, err
@@ -266,8 +267,8 @@ func collect(events iter.Seq2[eventlog.Event, error]) (all []eventlog.Event, err
 }
 
 // values is a sequence of events without an error.
-func values(events []eventlog.Event) iter.Seq2[eventlog.Event, error] {
-	return func(yield func(eventlog.Event, error) bool) {
+func values(events []event.Event) iter.Seq2[event.Event, error] {
+	return func(yield func(event.Event, error) bool) {
 		for _, e := range events {
 			if !yield(e, nil) {
 				return

@@ -8,7 +8,7 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 )
 
 // kind is what a step does.
@@ -43,7 +43,7 @@ type step struct {
 	writer, n int
 	kind      kind
 	session   string
-	events    []eventlog.Event
+	events    []event.Event
 	blob      string // the body that events refer to, to be put first
 	target    *step  // what a redact erases
 	anyway    bool   // appends to its own session without looking at its head
@@ -108,38 +108,38 @@ func targetOf(seed uint64, writer, n int, r *rand.Rand) *step {
 
 // make makes the events of a step. The one that refers to the point of a fork
 // is made by whoever does the step.
-func (s *step) make(seed uint64, r *rand.Rand) []eventlog.Event {
+func (s *step) make(seed uint64, r *rand.Rand) []event.Event {
 	switch s.kind {
 	case batch:
 		n := 2 + r.IntN(4)
 		if r.IntN(10) == 0 {
 			n = 30
 		}
-		events := make([]eventlog.Event, n)
+		events := make([]event.Event, n)
 		for i := range events {
 			events[i] = s.note(seed, r, i, n, r.IntN(200))
 		}
 		return events
 	case spill:
-		return []eventlog.Event{s.note(seed, r, 0, 1, spillOver+r.IntN(20<<10))}
+		return []event.Event{s.note(seed, r, 0, 1, spillOver+r.IntN(20<<10))}
 	case artifact:
 		s.blob = text(r, 10+r.IntN(20<<10))
-		return []eventlog.Event{s.event(seed, 0, eventlog.Artifact{ArtifactID: s.String(), Name: s.String(), Body: ref(s.blob)})}
+		return []event.Event{s.event(seed, 0, event.Artifact{ArtifactID: s.String(), Name: s.String(), Body: ref(s.blob)})}
 	case snapshot:
-		return []eventlog.Event{s.event(seed, 0, s.snapshot(r))}
+		return []event.Event{s.event(seed, 0, s.snapshot(r))}
 	case move:
-		return []eventlog.Event{s.event(seed, 0, eventlog.HeadMove{To: r.Int64N(2), Reason: s.String()})}
+		return []event.Event{s.event(seed, 0, event.HeadMove{To: r.Int64N(2), Reason: s.String()})}
 	case forking:
-		return []eventlog.Event{{ID: idOf(seed, s.writer, s.n, 0), Type: eventlog.SessionForked}, s.note(seed, r, 1, 2, r.IntN(100))}
+		return []event.Event{{ID: idOf(seed, s.writer, s.n, 0), Type: event.SessionForked}, s.note(seed, r, 1, 2, r.IntN(100))}
 	case redact:
 		return nil
 	default:
-		return []eventlog.Event{s.note(seed, r, 0, 1, r.IntN(500))}
+		return []event.Event{s.note(seed, r, 0, 1, r.IntN(500))}
 	}
 }
 
-func (s *step) snapshot(r *rand.Rand) eventlog.Snapshot {
-	p := eventlog.Snapshot{Projection: "torture", Version: 1, SnapshotID: s.String()}
+func (s *step) snapshot(r *rand.Rand) event.Snapshot {
+	p := event.Snapshot{Projection: "torture", Version: 1, SnapshotID: s.String()}
 	if r.IntN(2) == 0 {
 		s.blob = text(r, 10+r.IntN(5000))
 		p.Body = ref(s.blob)
@@ -150,25 +150,22 @@ func (s *step) snapshot(r *rand.Rand) eventlog.Snapshot {
 }
 
 // note is the i-th of n events of a step.
-func (s *step) note(seed uint64, r *rand.Rand, i, n, size int) eventlog.Event {
+func (s *step) note(seed uint64, r *rand.Rand, i, n, size int) event.Event {
 	data := fmt.Appendf(nil, `{"step":%q,"i":%d,"of":%d,"text":%q}`, s, i, n, text(r, size))
-	return eventlog.Event{ID: idOf(seed, s.writer, s.n, i), Type: "test:note", Data: data}
+	return event.Event{ID: idOf(seed, s.writer, s.n, i), Type: "test:note", Data: data}
 }
 
 // event is the i-th event of a step, of one of the known types.
-func (s *step) event(seed uint64, i int, p eventlog.Payload) eventlog.Event {
-	e, err := eventlog.NewEvent(p)
-	if err != nil {
-		panic(fmt.Sprintf("step %v makes an event that is none: %v", s, err))
-	}
+func (s *step) event(seed uint64, i int, p event.Payload) event.Event {
+	e := event.New(p)
 	e.ID = idOf(seed, s.writer, s.n, i)
 	return e
 }
 
 func (s *step) String() string { return fmt.Sprintf("%d/%d", s.writer, s.n) }
 
-func ref(body string) eventlog.BlobRef {
-	return eventlog.BlobRef{Blob: eventlog.DigestOf([]byte(body)), Bytes: int64(len(body))}
+func ref(body string) event.BlobRef {
+	return event.BlobRef{Blob: event.DigestOf([]byte(body)), Bytes: int64(len(body))}
 }
 
 // text is n bytes that no two events have in common.

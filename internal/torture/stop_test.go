@@ -13,8 +13,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/store/jsonl"
+	"github.com/convlog/convlog/upkeep/erase"
 )
 
 // held is the session whose lock the stopped process has, or whose events
@@ -59,7 +61,7 @@ func holdJob(ctx context.Context, b backend, j job) error {
 			return err
 		}
 	}
-	_, err := log.Append(ctx, held, eventlog.Any, plainNote(), plainNote(), plainNote())
+	_, err := log.Append(ctx, held, eventlog.Any(), plainNote(), plainNote(), plainNote())
 	return errors.Join(err, log.Close())
 }
 
@@ -152,19 +154,19 @@ func holdTransaction(ctx context.Context, file string) error {
 
 func appendTo(session string) func(context.Context, *eventlog.Log) error {
 	return func(ctx context.Context, l *eventlog.Log) error {
-		_, err := l.Append(ctx, session, eventlog.Any, plainNote())
+		_, err := l.Append(ctx, session, eventlog.Any(), plainNote())
 		return err
 	}
 }
 
-func plainNote() eventlog.Event {
-	id := eventlog.NewID()
-	return eventlog.Event{ID: id, Type: "test:note", Data: fmt.Appendf(nil, "%q", id)}
+func plainNote() event.Event {
+	id := event.NewID()
+	return event.Event{ID: id, Type: "test:note", Data: fmt.Appendf(nil, "%q", id)}
 }
 
 func redactIn(session string) func(context.Context, *eventlog.Log) error {
 	return func(ctx context.Context, l *eventlog.Log) error {
-		_, err := l.Redact(ctx, session, "torture", 1)
+		_, err := erase.Redact(ctx, l, session, []int64{1}, erase.RedactOptions{Reason: "torture"})
 		return err
 	}
 }
@@ -179,13 +181,13 @@ func readAll(session string) func(context.Context, *eventlog.Log) error {
 // count reads a session from both ends.
 func count(ctx context.Context, l *eventlog.Log, session string) (forward int, err error) {
 	backward := 0
-	for _, err := range l.Read(ctx, session, eventlog.All) {
+	for _, err := range l.Read(ctx, session, eventlog.All()) {
 		if err != nil {
 			return 0, err
 		}
 		forward++
 	}
-	for _, err := range l.Read(ctx, session, eventlog.All.Backward()) {
+	for _, err := range l.Read(ctx, session, eventlog.All().Backward()) {
 		if err != nil {
 			return 0, err
 		}
@@ -290,7 +292,7 @@ func (s *scene) settled(l *eventlog.Log, place stop, killed bool, events int) {
 		s.Errorf("%d events in the end, want %d", got, want)
 	}
 	for _, session := range []string{held, "other"} {
-		s.must(verify(s.ctx, l, session))
+		s.must(sound(s.ctx, l, session))
 	}
 }
 

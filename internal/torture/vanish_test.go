@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/upkeep/erase"
 )
 
 // A session is taken away, or its newest events are. Whoever watches it, in
@@ -19,7 +20,7 @@ func TestWatchersOfWhatVanishes(t *testing.T) {
 		want   error
 		stay   int
 	}{
-		{"removed", func(s *scene, log *eventlog.Log) { s.must(log.Remove(s.ctx, held)) }, eventlog.ErrNotFound, 0},
+		{"removed", func(s *scene, log *eventlog.Log) { s.must(erase.Remove(s.ctx, log, held)) }, eventlog.ErrNotFound, 0},
 		{"rolled back", func(s *scene, _ *eventlog.Log) { s.rollBack(held, after) }, eventlog.ErrCorrupt, after},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -38,7 +39,7 @@ func TestWatchersOfWhatVanishes(t *testing.T) {
 				}
 				s.must(appendTo(held)(s.ctx, log))
 				n, err := count(s.ctx, s.log(), held)
-				s.must(errors.Join(err, verify(s.ctx, log, held)))
+				s.must(errors.Join(err, sound(s.ctx, log, held)))
 				if n != c.stay+1 {
 					t.Errorf("%d events in the end, want %d", n, c.stay+1)
 				}

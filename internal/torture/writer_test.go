@@ -9,7 +9,9 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/upkeep/erase"
 )
 
 // writer does its steps, one after another. The first of them may have been
@@ -68,9 +70,9 @@ func (w *writer) do(ctx context.Context, s *step, again bool) (seq int64, err er
 func (w *writer) expect(ctx context.Context, s *step, again bool) (eventlog.Expect, error) {
 	switch {
 	case again:
-		return eventlog.AnyAfter(eventlog.Head{}), nil
+		return eventlog.AnyAfter(event.Head{}), nil
 	case s.session == shared || s.anyway:
-		return eventlog.Any, nil
+		return eventlog.Any(), nil
 	}
 	head, err := w.log.Head(ctx, s.session)
 	return eventlog.At(head), err
@@ -84,21 +86,18 @@ func (w *writer) fork(ctx context.Context, s *step) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	forked, err := eventlog.NewSessionForked(eventlog.Fork{Parent: parent, Seq: point.Seq, EventID: point.ID, Hash: point.Hash()})
-	if err != nil {
-		return 0, err
-	}
+	forked := event.New(event.Fork{Parent: parent, Seq: point.Seq, EventID: point.ID, Hash: point.Hash()})
 	forked.ID = s.events[0].ID
 	s.events[0] = forked
-	head, err := w.log.Append(ctx, s.session, eventlog.New, s.events...)
+	head, err := w.log.Append(ctx, s.session, eventlog.New(), s.events...)
 	return head.Seq, err
 }
 
-func (w *writer) newest(ctx context.Context, session string) (eventlog.Event, error) {
+func (w *writer) newest(ctx context.Context, session string) (event.Event, error) {
 	for e, err := range w.log.Read(ctx, session, eventlog.Last(1)) {
 		return e, err
 	}
-	return eventlog.Event{}, eventlog.ErrNotFound
+	return event.Event{}, eventlog.ErrNotFound
 }
 
 // redact erases the first event of the target.
@@ -108,7 +107,7 @@ func (w *writer) redact(ctx context.Context, s *step) (int64, error) {
 		return 0, err
 	}
 	for {
-		_, err = w.log.Redact(ctx, s.session, "torture", seq)
+		_, err = erase.Redact(ctx, w.log, s.session, []int64{seq}, erase.RedactOptions{Reason: "torture"})
 		var damage *eventlog.CorruptError
 		if !errors.As(err, &damage) || damage.Session != mortal {
 			return seq, err

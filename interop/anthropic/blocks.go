@@ -5,7 +5,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/interop/internal/render"
 )
 
@@ -58,7 +58,7 @@ func newText(text string) textBlock { return textBlock{"text", text} }
 
 // said renders what anybody may say: text, and where a body may stand images
 // and documents. There are no blocks where nothing is said.
-func (b *builder) said(p *eventlog.Part, bodies bool) ([]any, error) {
+func (b *builder) said(p *event.Part, bodies bool) ([]any, error) {
 	if bodies {
 		if block, err := b.body(p); block != nil || err != nil {
 			return []any{block}, err
@@ -71,8 +71,8 @@ func (b *builder) said(p *eventlog.Part, bodies bool) ([]any, error) {
 }
 
 // body renders an image or a document; nil if the API takes no such.
-func (b *builder) body(p *eventlog.Part) (block any, err error) {
-	if p.Type != eventlog.ImagePart && p.Type != eventlog.DocumentPart {
+func (b *builder) body(p *event.Part) (block any, err error) {
+	if p.Type != event.ImagePart && p.Type != event.DocumentPart {
 		return nil, nil
 	}
 	m, ok, err := render.Load(p, b.options.Blob)
@@ -83,17 +83,17 @@ func (b *builder) body(p *eventlog.Part) (block any, err error) {
 	if !ok {
 		return nil, nil
 	}
-	if p.Type == eventlog.ImagePart {
+	if p.Type == event.ImagePart {
 		return media{Type: "image", Source: s}, nil
 	}
 	return media{Type: "document", Source: s, Title: title(m.Name)}, nil
 }
 
-func sourceOf(m *render.Media, t eventlog.PartType) (s source, ok bool) {
+func sourceOf(m *render.Media, t event.PartType) (s source, ok bool) {
 	switch {
 	case m.URL != "":
 		return source{Type: "url", URL: m.URL}, true
-	case t == eventlog.ImagePart:
+	case t == event.ImagePart:
 		return source{Type: "base64", MediaType: m.Type, Data: m.Base64()}, m.IsImage()
 	case m.Type == "application/pdf":
 		return source{Type: "base64", MediaType: m.Type, Data: m.Base64()}, true
@@ -116,7 +116,7 @@ func title(name string) string {
 }
 
 // reply takes in a message of the assistant.
-func (b *builder) reply(m *eventlog.Message) error {
+func (b *builder) reply(m *event.Message) error {
 	own := m.Provider == b.options.Provider
 	signed := own && (b.options.Model == "" || b.options.Model == m.Model)
 	var blocks []any
@@ -124,15 +124,15 @@ func (b *builder) reply(m *eventlog.Message) error {
 	for i := range m.Parts {
 		p := &m.Parts[i]
 		switch p.Type {
-		case eventlog.ToolCallPart:
+		case event.ToolCallPart:
 			made := call{p.CallID, b.ids.Next(p.CallID)}
 			calls = append(calls, made)
 			blocks = append(blocks, toolUse{"tool_use", made.id, render.Name(p.Name, maxName), render.Arguments(p.Arguments)})
-		case eventlog.ReasoningPart:
+		case event.ReasoningPart:
 			if signed {
 				blocks = append(blocks, thought(p)...)
 			}
-		case eventlog.ServerToolCallPart, eventlog.ServerToolResultPart, eventlog.OpaquePart:
+		case event.ServerToolCallPart, event.ServerToolResultPart, event.OpaquePart:
 			if own {
 				blocks = append(blocks, served(p)...)
 			}
@@ -145,14 +145,14 @@ func (b *builder) reply(m *eventlog.Message) error {
 		}
 	}
 	if blocks = b.settled(blocks); len(blocks) > 0 {
-		t := b.turn(eventlog.Assistant)
+		t := b.turn(event.Assistant)
 		t.blocks, t.calls = append(t.blocks, blocks...), append(t.calls, calls...)
 	}
 	return nil
 }
 
 // thought renders thinking that its provider takes back.
-func thought(p *eventlog.Part) []any {
+func thought(p *event.Part) []any {
 	switch {
 	case p.Redacted && p.Encrypted != "":
 		return []any{redactedThinking{"redacted_thinking", p.Encrypted}}

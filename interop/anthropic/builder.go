@@ -1,7 +1,7 @@
 package anthropic
 
 import (
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/interop/internal/render"
 )
 
@@ -28,7 +28,7 @@ type builder struct {
 
 // turn is a message in the making.
 type turn struct {
-	role eventlog.Role
+	role event.Role
 	// made: the user's turn that stands before an assistant that begins.
 	made   bool
 	blocks []any
@@ -46,11 +46,11 @@ func (t *turn) message() message {
 }
 
 // add takes in the next message of the history.
-func (b *builder) add(m *eventlog.Message) error {
+func (b *builder) add(m *event.Message) error {
 	switch {
-	case m.Role == eventlog.Assistant:
+	case m.Role == event.Assistant:
 		return b.reply(m)
-	case m.Role != eventlog.User && m.Role != eventlog.Tool && len(b.turns) == 0:
+	case m.Role != event.User && m.Role != event.Tool && len(b.turns) == 0:
 		return b.instruct(m)
 	default:
 		return b.ask(m)
@@ -58,7 +58,7 @@ func (b *builder) add(m *eventlog.Message) error {
 }
 
 // instruct takes in what leads the history.
-func (b *builder) instruct(m *eventlog.Message) error {
+func (b *builder) instruct(m *event.Message) error {
 	for i := range m.Parts {
 		blocks, err := b.said(&m.Parts[i], false)
 		if err != nil {
@@ -70,10 +70,10 @@ func (b *builder) instruct(m *eventlog.Message) error {
 }
 
 // ask takes in a message that is not the assistant's.
-func (b *builder) ask(m *eventlog.Message) error {
+func (b *builder) ask(m *event.Message) error {
 	for i := range m.Parts {
 		p := &m.Parts[i]
-		if p.Type == eventlog.ToolResultPart {
+		if p.Type == event.ToolResultPart {
 			if err := b.answer(p); err != nil {
 				return err
 			}
@@ -84,7 +84,7 @@ func (b *builder) ask(m *eventlog.Message) error {
 			return err
 		}
 		if len(blocks) > 0 {
-			t := b.turn(eventlog.User)
+			t := b.turn(event.User)
 			t.blocks = append(t.blocks, blocks...)
 		}
 	}
@@ -92,7 +92,7 @@ func (b *builder) ask(m *eventlog.Message) error {
 }
 
 // answer takes in a result, if its call waits for it.
-func (b *builder) answer(p *eventlog.Part) error {
+func (b *builder) answer(p *event.Part) error {
 	asked, i := b.waiting(p.CallID)
 	if asked == nil {
 		return nil
@@ -105,7 +105,7 @@ func (b *builder) answer(p *eventlog.Part) error {
 		}
 		r.Content = append(r.Content, blocks...)
 	}
-	t := b.turn(eventlog.User)
+	t := b.turn(event.User)
 	t.results[i] = r
 	return nil
 }
@@ -118,7 +118,7 @@ func (b *builder) waiting(id string) (asked *turn, i int) {
 		return nil, 0
 	}
 	var results []any
-	if asked = &b.turns[n-1]; asked.role == eventlog.User && n > 1 {
+	if asked = &b.turns[n-1]; asked.role == event.User && n > 1 {
 		results = asked.results
 		asked = &b.turns[n-2]
 	}
@@ -132,7 +132,7 @@ func (b *builder) waiting(id string) (asked *turn, i int) {
 
 // turn is the turn to add to: the last if it is of that role, else a new one. A
 // turn that came to nothing is taken back.
-func (b *builder) turn(role eventlog.Role) *turn {
+func (b *builder) turn(role event.Role) *turn {
 	if n := len(b.turns); n > 0 && b.turns[n-1].role != role {
 		b.end()
 	}
@@ -140,8 +140,8 @@ func (b *builder) turn(role eventlog.Role) *turn {
 	if n > 0 && b.turns[n-1].role == role {
 		return &b.turns[n-1]
 	}
-	if n == 0 && role == eventlog.Assistant {
-		b.turns = append(b.turns, turn{role: eventlog.User, made: true, blocks: []any{newText(unbegun)}})
+	if n == 0 && role == event.Assistant {
+		b.turns = append(b.turns, turn{role: event.User, made: true, blocks: []any{newText(unbegun)}})
 	}
 	next := turn{role: role}
 	if n > 0 {
@@ -159,7 +159,7 @@ func (b *builder) end() {
 		return
 	}
 	t := &b.turns[n-1]
-	if t.role == eventlog.User {
+	if t.role == event.User {
 		b.complete(n - 1)
 		return
 	}
@@ -186,7 +186,7 @@ func (b *builder) complete(n int) {
 // finish ends the last turn of all.
 func (b *builder) finish() {
 	if n := len(b.turns); n > 0 && len(b.turns[n-1].calls) > 0 {
-		b.turn(eventlog.User)
+		b.turn(event.User)
 	}
 	b.end()
 }

@@ -5,29 +5,24 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop/anthropic"
 	"github.com/convlog/convlog/projection"
-	"github.com/convlog/convlog/store/storetest"
+	"github.com/convlog/convlog/store/memory"
 )
 
 // The history of a session as a request, ready to be sent. A call that was
 // interrupted has a result that says so.
 func ExampleMessages() {
 	ctx := context.Background()
-	log := eventlog.Open(storetest.NewMemory())
+	log := eventlog.Open(memory.New())
 	defer func() { _ = log.Close() }()
-	question, err := eventlog.NewUserMessage("Where is order A1001?")
-	if err != nil {
-		panic(err)
-	}
-	call, err := eventlog.NewMessage(eventlog.Message{Role: eventlog.Assistant, Parts: []eventlog.Part{
-		eventlog.Text("I look it up."), eventlog.ToolCall("c1", "order", []byte(`{"id":"A1001"}`)),
+	question := event.UserMessage("Where is order A1001?")
+	call := event.New(event.Message{Role: event.Assistant, Parts: []event.Part{
+		event.Text("I look it up."), event.ToolCall("c1", "order", []byte(`{"id":"A1001"}`)),
 	}})
-	if err != nil {
-		panic(err)
-	}
-	if _, err := log.Append(ctx, "refund", eventlog.New, question, call); err != nil {
+	if _, err := log.Append(ctx, "refund", eventlog.New(), question, call); err != nil {
 		panic(err)
 	}
 

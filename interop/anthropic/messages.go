@@ -9,7 +9,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/projection"
 )
 
@@ -25,7 +25,7 @@ type Options struct {
 	Model    string
 	// Blob gets the body of an image or a document. Without it, a line of text
 	// stands where the body would.
-	Blob func(eventlog.BlobRef) ([]byte, error)
+	Blob func(event.BlobRef) ([]byte, error)
 }
 
 // Messages renders a history as {"system": [...], "messages": [...]}.
@@ -61,8 +61,8 @@ type request struct {
 }
 
 type message struct {
-	Role    eventlog.Role `json:"role"`
-	Content []any         `json:"content"`
+	Role    event.Role `json:"role"`
+	Content []any      `json:"content"`
 }
 
 func (b *builder) request() (jsontext.Value, error) {

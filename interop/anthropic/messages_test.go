@@ -6,72 +6,72 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/interop/anthropic"
 	"github.com/convlog/convlog/projection"
 )
 
-func history(messages ...eventlog.Message) (h []projection.Entry) {
+func history(messages ...event.Message) (h []projection.Entry) {
 	for i, m := range messages {
 		h = append(h, projection.Entry{Seq: int64(i + 1), Message: m})
 	}
 	return h
 }
 
-func by(role eventlog.Role, parts ...eventlog.Part) eventlog.Message {
-	m := eventlog.Message{Role: role, Parts: parts}
-	if role == eventlog.Assistant {
+func by(role event.Role, parts ...event.Part) event.Message {
+	m := event.Message{Role: role, Parts: parts}
+	if role == event.Assistant {
 		m.Provider, m.Model = "anthropic", "m1"
 	}
 	return m
 }
 
-func text(s string) eventlog.Part { return eventlog.Text(s) }
+func text(s string) event.Part { return event.Text(s) }
 
-func call(id string) eventlog.Part {
-	return eventlog.ToolCall(id, "Bash", []byte(`{"n":9007199254740993}`))
+func call(id string) event.Part {
+	return event.ToolCall(id, "Bash", []byte(`{"n":9007199254740993}`))
 }
 
-func failed(p eventlog.Part) eventlog.Part {
+func failed(p event.Part) event.Part {
 	p.IsError = true
 	return p
 }
 
 // served and gave are a call of the provider's tool, and what it gave.
-func served(n, tool string) eventlog.Part {
-	return eventlog.Part{Type: eventlog.ServerToolCallPart, CallID: "srvtoolu_" + n, Name: tool}
+func served(n, tool string) event.Part {
+	return event.Part{Type: event.ServerToolCallPart, CallID: "srvtoolu_" + n, Name: tool}
 }
 
-func gave(n, tool, content string) eventlog.Part {
-	return eventlog.Part{Type: eventlog.ServerToolResultPart, CallID: "srvtoolu_" + n, Name: tool, Content: []eventlog.Part{eventlog.Opaque("k", []byte(content))}}
+func gave(n, tool, content string) event.Part {
+	return event.Part{Type: event.ServerToolResultPart, CallID: "srvtoolu_" + n, Name: tool, Content: []event.Part{event.Opaque("k", []byte(content))}}
 }
 
 var png = []byte("\x89PNG\r\n\x1a\n")
 
 func TestMessages(t *testing.T) {
 	const (
-		system, developer, user, assistant, tool = eventlog.System, eventlog.Developer, eventlog.User, eventlog.Assistant, eventlog.Tool
+		system, developer, user, assistant, tool = event.System, event.Developer, event.User, event.Assistant, event.Tool
 
 		useC = `{"type":"tool_use","id":"c","name":"Bash","input":{"n":9007199254740993}}`
 		hi   = `{"role":"user","content":[{"type":"text","text":"Hi"}]}`
 	)
 	for _, test := range []struct {
 		name    string
-		history []eventlog.Message
+		history []event.Message
 		want    string
 	}{
 		{"nothing", nil, `{"messages":[]}`},
 		{
 			"what leads is the system text, what comes later the user's",
-			[]eventlog.Message{by(system, text("Be brief.")), by(developer, text("Go.")), by(user, text("Hi")), by(system, text("Be kind."))},
+			[]event.Message{by(system, text("Be brief.")), by(developer, text("Go.")), by(user, text("Hi")), by(system, text("Be kind."))},
 			`{"system":[{"type":"text","text":"Be brief."},{"type":"text","text":"Go."}],` +
 				`"messages":[{"role":"user","content":[{"type":"text","text":"Hi"},{"type":"text","text":"Be kind."}]}]}`,
 		},
 		{
 			"neighbours are one message, results first",
-			[]eventlog.Message{
+			[]event.Message{
 				by(user, text("Hi")), by(assistant, text("a"), call("c")), by(assistant, text("b")),
-				by(user, text("wait")), by(tool, eventlog.ToolResult("c", "Bash", text("ok"), text(" \n"))), by(user, text("go")),
+				by(user, text("wait")), by(tool, event.ToolResult("c", "Bash", text("ok"), text(" \n"))), by(user, text("go")),
 			},
 			`{"messages":[` + hi + `,{"role":"assistant","content":[{"type":"text","text":"a"},` + useC + `,{"type":"text","text":"b"}]},` +
 				`{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":[{"type":"text","text":"ok"}]},` +
@@ -79,23 +79,23 @@ func TestMessages(t *testing.T) {
 		},
 		{
 			"results in the order of their calls",
-			[]eventlog.Message{
-				by(user, text("Hi")), by(assistant, call("c"), call("d")), by(tool, failed(eventlog.ToolResult("d", ""))), by(tool, eventlog.ToolResult("c", "")),
+			[]event.Message{
+				by(user, text("Hi")), by(assistant, call("c"), call("d")), by(tool, failed(event.ToolResult("d", ""))), by(tool, event.ToolResult("c", "")),
 			},
 			`{"messages":[` + hi + `,{"role":"assistant","content":[` + useC + `,{"type":"tool_use","id":"d","name":"Bash","input":{"n":9007199254740993}}]},` +
 				`{"role":"user","content":[{"type":"tool_result","tool_use_id":"c"},{"type":"tool_result","tool_use_id":"d","is_error":true}]}]}`,
 		},
 		{
 			"a call without a result, and a result without a call",
-			[]eventlog.Message{by(user, text("Hi")), by(assistant, call("c")), by(tool, eventlog.ToolResult("x", "", text("?")))},
+			[]event.Message{by(user, text("Hi")), by(assistant, call("c")), by(tool, event.ToolResult("x", "", text("?")))},
 			`{"messages":[` + hi + `,{"role":"assistant","content":[` + useC + `]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"c",` +
 				`"content":[{"type":"text","text":"[No result: the call was interrupted.]"}],"is_error":true}]}]}`,
 		},
 		{
 			"ids that repeat or that the API refuses, a name and arguments too",
-			[]eventlog.Message{
-				by(user, text("Hi")), by(assistant, call("c"), eventlog.ToolCall("c", "a b", []byte(`"ls"`))),
-				by(tool, eventlog.ToolResult("c", "", text("1"))), by(tool, eventlog.ToolResult("c", "", text("2"))), by(assistant, eventlog.ToolCall("ü", "x", nil)),
+			[]event.Message{
+				by(user, text("Hi")), by(assistant, call("c"), event.ToolCall("c", "a b", []byte(`"ls"`))),
+				by(tool, event.ToolResult("c", "", text("1"))), by(tool, event.ToolResult("c", "", text("2"))), by(assistant, event.ToolCall("ü", "x", nil)),
 			},
 			`{"messages":[` + hi + `,{"role":"assistant","content":[` + useC + `,{"type":"tool_use","id":"c_2","name":"a_b_c8687a08aa5d","input":{"input":"ls"}}]},` +
 				`{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":[{"type":"text","text":"1"}]},{"type":"tool_result","tool_use_id":"c_2","content":[{"type":"text","text":"2"}]}]},` +
@@ -104,34 +104,34 @@ func TestMessages(t *testing.T) {
 		},
 		{
 			"thinking verbatim, but not at the end",
-			[]eventlog.Message{by(user, text("Hi")), by(assistant, eventlog.Reasoning("", "c2lnPT0="), eventlog.Part{Type: eventlog.ReasoningPart, Encrypted: "eA==", Redacted: true},
-				eventlog.Reasoning("unsigned", ""), text("a"), eventlog.Reasoning("late", "c2ln"))},
+			[]event.Message{by(user, text("Hi")), by(assistant, event.Reasoning("", "c2lnPT0="), event.Part{Type: event.ReasoningPart, Encrypted: "eA==", Redacted: true},
+				event.Reasoning("unsigned", ""), text("a"), event.Reasoning("late", "c2ln"))},
 			`{"messages":[` + hi + `,{"role":"assistant","content":[{"type":"thinking","thinking":"","signature":"c2lnPT0="},{"type":"redacted_thinking","data":"eA=="},{"type":"text","text":"a"}]}]}`,
 		},
 		{
 			"thinking of others",
-			[]eventlog.Message{by(user, text("Hi")), {Role: assistant, Provider: "google", Parts: []eventlog.Part{eventlog.Reasoning("x", "c2ln"), text("a")}}},
+			[]event.Message{by(user, text("Hi")), {Role: assistant, Provider: "google", Parts: []event.Part{event.Reasoning("x", "c2ln"), text("a")}}},
 			`{"messages":[` + hi + `,{"role":"assistant","content":[{"type":"text","text":"a"}]}]}`,
 		},
 		{
 			"messages with nothing left",
-			[]eventlog.Message{by(user, text("")), by(user, text("Hi")), by(assistant, eventlog.Reasoning("x", "c2ln")), by(assistant, eventlog.Opaque("?", []byte(`1`))), by(user, text("You?"))},
+			[]event.Message{by(user, text("")), by(user, text("Hi")), by(assistant, event.Reasoning("x", "c2ln")), by(assistant, event.Opaque("?", []byte(`1`))), by(user, text("You?"))},
 			`{"messages":[{"role":"user","content":[{"type":"text","text":"Hi"},{"type":"text","text":"You?"}]}]}`,
 		},
 		{
 			"an assistant that begins",
-			[]eventlog.Message{by(assistant, text("Hello."))},
+			[]event.Message{by(assistant, text("Hello."))},
 			`{"messages":[{"role":"user","content":[{"type":"text","text":"[The conversation begins with the assistant.]"}]},{"role":"assistant","content":[{"type":"text","text":"Hello."}]}]}`,
 		},
 		{
 			"bodies",
-			[]eventlog.Message{by(user,
-				eventlog.Part{Type: eventlog.ImagePart, MediaType: "image/jpeg", Blob: eventlog.BlobRef{Blob: "sha256:png", Bytes: 8}},
-				eventlog.Part{Type: eventlog.ImagePart, URL: "https://example.org/a.png"},
-				eventlog.Part{Type: eventlog.ImagePart, MediaType: "image/tiff", Data: []byte("II*")},
-				eventlog.Part{Type: eventlog.DocumentPart, Name: "a.pdf", MediaType: "application/pdf", Data: []byte("%PDF-1")},
-				eventlog.Part{Type: eventlog.DocumentPart, Name: "a.md", MediaType: "text/markdown; charset=utf-8", Data: []byte("# A")},
-				eventlog.Part{Type: eventlog.AudioPart, MediaType: "audio/wav", Data: []byte("RIFF")},
+			[]event.Message{by(user,
+				event.Part{Type: event.ImagePart, MediaType: "image/jpeg", Blob: event.BlobRef{Blob: "sha256:png", Bytes: 8}},
+				event.Part{Type: event.ImagePart, URL: "https://example.org/a.png"},
+				event.Part{Type: event.ImagePart, MediaType: "image/tiff", Data: []byte("II*")},
+				event.Part{Type: event.DocumentPart, Name: "a.pdf", MediaType: "application/pdf", Data: []byte("%PDF-1")},
+				event.Part{Type: event.DocumentPart, Name: "a.md", MediaType: "text/markdown; charset=utf-8", Data: []byte("# A")},
+				event.Part{Type: event.AudioPart, MediaType: "audio/wav", Data: []byte("RIFF")},
 			)},
 			`{"messages":[{"role":"user","content":[` +
 				`{"type":"image","source":{"type":"base64","media_type":"image/png","data":"iVBORw0KGgo="}},` +
@@ -143,16 +143,16 @@ func TestMessages(t *testing.T) {
 		},
 		{
 			"the provider's own tools",
-			[]eventlog.Message{by(user, text("Hi")), by(assistant,
-				eventlog.Part{Type: eventlog.ServerToolCallPart, CallID: "srvtoolu_1", Name: "web_search", Arguments: []byte(`{"query":"q"}`)},
-				eventlog.Opaque("web_search_tool_result", []byte(`{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[{"type":"web_search_result","url":"u"}],"caller":{}}`)),
-				eventlog.Part{Type: eventlog.ServerToolCallPart, CallID: "srvtoolu_2", Name: "web_search"}, text("a"))},
+			[]event.Message{by(user, text("Hi")), by(assistant,
+				event.Part{Type: event.ServerToolCallPart, CallID: "srvtoolu_1", Name: "web_search", Arguments: []byte(`{"query":"q"}`)},
+				event.Opaque("web_search_tool_result", []byte(`{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[{"type":"web_search_result","url":"u"}],"caller":{}}`)),
+				event.Part{Type: event.ServerToolCallPart, CallID: "srvtoolu_2", Name: "web_search"}, text("a"))},
 			`{"messages":[` + hi + `,{"role":"assistant","content":[{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{"query":"q"}},` +
 				`{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[{"type":"web_search_result","url":"u"}]},{"type":"text","text":"a"}]}]}`,
 		},
 		{
 			"what the provider's tools gave is a list or an object, as the tool has it",
-			[]eventlog.Message{by(user, text("Hi")), by(assistant,
+			[]event.Message{by(user, text("Hi")), by(assistant,
 				served("1", "web_search"), gave("1", "web_search", `{"type":"web_search_result"}`),
 				served("2", "web_search"), gave("2", "web_search", `{"type":"web_search_tool_result_error"}`),
 				served("3", "web_fetch"), gave("3", "web_fetch", `{"type":"web_fetch_result"}`),
@@ -171,7 +171,7 @@ func TestMessages(t *testing.T) {
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			raw, err := anthropic.Messages(history(test.history...), anthropic.Options{Blob: func(eventlog.BlobRef) ([]byte, error) { return png, nil }})
+			raw, err := anthropic.Messages(history(test.history...), anthropic.Options{Blob: func(event.BlobRef) ([]byte, error) { return png, nil }})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -186,7 +186,7 @@ func TestMessages(t *testing.T) {
 }
 
 func TestThinkingOfAnotherModel(t *testing.T) {
-	h := history(by(eventlog.User, text("Hi")), by(eventlog.Assistant, eventlog.Reasoning("x", "c2ln"), text("a")))
+	h := history(by(event.User, text("Hi")), by(event.Assistant, event.Reasoning("x", "c2ln"), text("a")))
 	for model, want := range map[string]string{
 		"m1": `{"type":"thinking","thinking":"x","signature":"c2ln"},{"type":"text","text":"a"}`, "m2": `{"type":"text","text":"a"}`,
 	} {
@@ -200,8 +200,8 @@ func TestThinkingOfAnotherModel(t *testing.T) {
 
 func TestABodyThatIsMissing(t *testing.T) {
 	gone := errors.New("gone")
-	h := history(by(eventlog.User, eventlog.Image("image/png", eventlog.BlobRef{Blob: "sha256:x", Bytes: 9})))
-	_, err := anthropic.Messages(h, anthropic.Options{Blob: func(eventlog.BlobRef) ([]byte, error) { return nil, gone }})
+	h := history(by(event.User, event.Image("image/png", event.BlobRef{Blob: "sha256:x", Bytes: 9})))
+	_, err := anthropic.Messages(h, anthropic.Options{Blob: func(event.BlobRef) ([]byte, error) { return nil, gone }})
 	if !errors.Is(err, gone) {
 		t.Errorf("error is %v", err)
 	}

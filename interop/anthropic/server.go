@@ -7,7 +7,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop/internal/render"
 )
@@ -25,17 +25,17 @@ const (
 
 // served renders calls of the provider's own tools, and their results. It was
 // the provider's own message that had them.
-func served(p *eventlog.Part) []any {
+func served(p *event.Part) []any {
 	switch p.Type {
-	case eventlog.ServerToolCallPart:
+	case event.ServerToolCallPart:
 		if slices.Contains(serverTools, p.Name) && isServerID(p.CallID) {
 			return []any{serverCall{"server_tool_use", p.CallID, p.Name, render.Arguments(p.Arguments)}}
 		}
-	case eventlog.ServerToolResultPart:
+	case event.ServerToolResultPart:
 		if content := verbatim(p); content != nil && slices.Contains(serverTools, p.Name) && isServerID(p.CallID) {
 			return []any{serverResult{p.Name + resultSuffix, p.CallID, content}}
 		}
-	case eventlog.OpaquePart:
+	case event.OpaquePart:
 		return servedOpaque(p.Value)
 	}
 	return nil
@@ -56,13 +56,13 @@ func servedOpaque(v jsontext.Value) []any {
 
 // verbatim is the content of a server's result: what only the provider
 // understands, as it sent it. It is nil where the content is something else.
-func verbatim(p *eventlog.Part) jsontext.Value {
-	if len(p.Content) == 1 && p.Content[0].Type == eventlog.OpaquePart && gives(p.Name, p.Content[0].Value) {
+func verbatim(p *event.Part) jsontext.Value {
+	if len(p.Content) == 1 && p.Content[0].Type == event.OpaquePart && gives(p.Name, p.Content[0].Value) {
 		return p.Content[0].Value
 	}
 	list := jsontext.Value(`[`)
 	for i := range p.Content {
-		if p.Content[i].Type != eventlog.OpaquePart {
+		if p.Content[i].Type != event.OpaquePart {
 			return nil
 		}
 		if i > 0 {

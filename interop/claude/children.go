@@ -8,7 +8,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop"
 )
@@ -26,7 +26,7 @@ type child struct {
 }
 
 // child takes in a child_* event.
-func (s *session) child(c *eventlog.Child) {
+func (s *session) child(c *event.Child) {
 	known := s.children[c.ChildID]
 	if known == nil {
 		known = &child{}
@@ -34,7 +34,7 @@ func (s *session) child(c *eventlog.Child) {
 	}
 	known.session = cmp.Or(c.ChildSessionID, known.session)
 	switch c.State {
-	case eventlog.ChildStateCompleted, eventlog.ChildStateFailed, eventlog.ChildStateCanceled:
+	case event.ChildStateCompleted, event.ChildStateFailed, event.ChildStateCanceled:
 		known.ended = true
 	}
 }
@@ -57,7 +57,7 @@ func (s *session) claim(side, prompt string, claimed map[string]bool) task {
 }
 
 // taskOf reads the call of a tool that starts sub-agents.
-func taskOf(call eventlog.Part) (t task, ok bool) {
+func taskOf(call event.Part) (t task, ok bool) {
 	if call.Name != "Task" && call.Name != "Agent" {
 		return t, false
 	}
@@ -77,8 +77,8 @@ func taskOf(call eventlog.Part) (t task, ok bool) {
 
 // tellOfChildren adds what a record that was just added says of sub-agents:
 // which were called, which session is theirs, and how they ended.
-func (im *importer) tellOfChildren(s *session, rec *interop.Record, f *facts, at time.Time, m *eventlog.Message) error {
-	told := []eventlog.Child{}
+func (im *importer) tellOfChildren(s *session, rec *interop.Record, f *facts, at time.Time, m *event.Message) error {
+	told := []event.Child{}
 	if m != nil {
 		told = append(s.requested(m), s.answered(f, m)...)
 	}
@@ -95,28 +95,28 @@ func (im *importer) tellOfChildren(s *session, rec *interop.Record, f *facts, at
 }
 
 // childKey is that of what a session says once of each sub-agent.
-func childKey(s *session, c *eventlog.Child) interop.Key {
+func childKey(s *session, c *event.Child) interop.Key {
 	name := string(c.EventType())
 	switch c.State {
-	case eventlog.ChildStateCompleted, eventlog.ChildStateFailed, eventlog.ChildStateCanceled:
+	case event.ChildStateCompleted, event.ChildStateFailed, event.ChildStateCanceled:
 		name = "child_ended"
 	}
 	return interop.FixedKey(s.ID, name+" "+c.ChildID)
 }
 
 // requested are the sub-agents that a message calls.
-func (s *session) requested(m *eventlog.Message) (told []eventlog.Child) {
+func (s *session) requested(m *event.Message) (told []event.Child) {
 	for _, call := range m.ToolCalls() {
 		if t, ok := taskOf(call); ok && s.children[t.id] == nil && !names(told, t.id) {
-			told = append(told, eventlog.Child{
-				State: eventlog.ChildStateRequested, ChildID: t.id, CallID: t.id, Agent: t.agent, Mode: eventlog.ChildFresh, Task: t.title,
+			told = append(told, event.Child{
+				State: event.ChildStateRequested, ChildID: t.id, CallID: t.id, Agent: t.agent, Mode: event.ChildFresh, Task: t.title,
 			})
 		}
 	}
 	return told
 }
 
-func names(told []eventlog.Child, id string) bool {
+func names(told []event.Child, id string) bool {
 	for i := range told {
 		if told[i].ChildID == id {
 			return true
@@ -133,7 +133,7 @@ type outcome struct {
 }
 
 // answered are the sub-agents whose results a message has.
-func (s *session) answered(f *facts, m *eventlog.Message) (told []eventlog.Child) {
+func (s *session) answered(f *facts, m *event.Message) (told []event.Child) {
 	results := m.ToolResults()
 	var o outcome
 	if len(results) == 1 && f.ToolUseResult.Kind() == '{' && json.Unmarshal(f.ToolUseResult, &o) != nil {
@@ -148,7 +148,7 @@ func (s *session) answered(f *facts, m *eventlog.Message) (told []eventlog.Child
 		session := c.session
 		if o.AgentID != "" && session == "" {
 			session = f.SessionID + ".agent-" + string(o.AgentID)
-			told = append(told, eventlog.Child{State: eventlog.ChildStateStarted, ChildID: r.CallID, ChildSessionID: session, CallID: r.CallID})
+			told = append(told, event.Child{State: event.ChildStateStarted, ChildID: r.CallID, ChildSessionID: session, CallID: r.CallID})
 		}
 		if o.IsAsync || o.Status == "async_launched" {
 			continue
@@ -159,22 +159,22 @@ func (s *session) answered(f *facts, m *eventlog.Message) (told []eventlog.Child
 }
 
 // ended says how a sub-agent ended by the result of its call.
-func ended(r *eventlog.Part, session, status string, structured jsontext.Value) eventlog.Child {
-	c := eventlog.Child{State: eventlog.ChildStateCompleted, ChildID: r.CallID, ChildSessionID: session, CallID: r.CallID, Status: status}
+func ended(r *event.Part, session, status string, structured jsontext.Value) event.Child {
+	c := event.Child{State: event.ChildStateCompleted, ChildID: r.CallID, ChildSessionID: session, CallID: r.CallID, Status: status}
 	if !r.IsError {
 		return c
 	}
-	c.State = eventlog.ChildStateFailed
-	c.Error = opening{text: eventlog.Message{Parts: r.Content}.Text()}.title()
+	c.State = event.ChildStateFailed
+	c.Error = opening{text: event.Message{Parts: r.Content}.Text()}.title()
 	if said, _ := rawjson.Text(structured); said == "User rejected tool use" {
-		c.State, c.Reason, c.Error = eventlog.ChildStateCanceled, c.Error, ""
+		c.State, c.Reason, c.Error = event.ChildStateCanceled, c.Error, ""
 	}
 	return c
 }
 
 // noticed is the sub-agent that a record tells of which is none of its results:
 // one that is under way, or that ran in the background and has ended.
-func (s *session) noticed(f *facts) []eventlog.Child {
+func (s *session) noticed(f *facts) []event.Child {
 	if id := f.ParentToolUseID; f.Type == "progress" && s.children[id] != nil {
 		var progress struct {
 			Type    text `json:"type"`
@@ -184,7 +184,7 @@ func (s *session) noticed(f *facts) []eventlog.Child {
 			return nil
 		}
 		session := f.SessionID + ".agent-" + string(progress.AgentID)
-		return []eventlog.Child{{State: eventlog.ChildStateStarted, ChildID: id, ChildSessionID: session, CallID: id}}
+		return []event.Child{{State: event.ChildStateStarted, ChildID: id, ChildSessionID: session, CallID: id}}
 	}
 	if len(s.tasks) == 0 {
 		return nil
@@ -199,14 +199,14 @@ func (s *session) noticed(f *facts) []eventlog.Child {
 		if c == nil || c.session != session || c.ended {
 			continue
 		}
-		told := eventlog.Child{State: eventlog.ChildStateCompleted, ChildID: t.id, ChildSessionID: session, CallID: t.id, Status: inside(said, "status")}
+		told := event.Child{State: event.ChildStateCompleted, ChildID: t.id, ChildSessionID: session, CallID: t.id, Status: inside(said, "status")}
 		switch told.Status {
 		case "failed":
-			told.State, told.Error = eventlog.ChildStateFailed, inside(said, "summary")
+			told.State, told.Error = event.ChildStateFailed, inside(said, "summary")
 		case "killed", "stopped":
-			told.State, told.Reason = eventlog.ChildStateCanceled, inside(said, "summary")
+			told.State, told.Reason = event.ChildStateCanceled, inside(said, "summary")
 		}
-		return []eventlog.Child{told}
+		return []event.Child{told}
 	}
 	return nil
 }
@@ -228,7 +228,7 @@ func (im *importer) tellOfStart(s *session, rec *interop.Record, f *facts, call 
 	if parent == nil || len(parent.seen) == 0 || parent.children[call] == nil || parent.children[call].session != "" {
 		return nil
 	}
-	c := eventlog.Child{State: eventlog.ChildStateStarted, ChildID: call, ChildSessionID: s.ID, CallID: call}
+	c := event.Child{State: event.ChildStateStarted, ChildID: call, ChildSessionID: s.ID, CallID: call}
 	e, err := rec.Event(childPart, c)
 	if err != nil {
 		return rec.Located(err)

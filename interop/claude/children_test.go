@@ -5,15 +5,16 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop/internal/importtest"
 )
 
 // told is what a session says of its sub-agents.
-func told(t *testing.T, log *eventlog.Log, session string) (all []eventlog.Child) {
+func told(t *testing.T, log *eventlog.Log, session string) (all []event.Child) {
 	t.Helper()
 	for _, e := range importtest.Events(t, log, session) {
-		c, ok, err := e.Child()
+		c, ok, err := event.Decode[event.Child](&e)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -36,54 +37,54 @@ func answers(uuid, parent, id, more, structured string) string {
 
 func TestWhatBecomesOfSubAgents(t *testing.T) {
 	start := user("s", "u1", "", "Go") + asks("a1", "u1", "c", "Count.")
-	requested := eventlog.Child{State: eventlog.ChildStateRequested, ChildID: "c", CallID: "c", Agent: "counter", Mode: eventlog.ChildFresh, Task: "Count eggs"}
-	started := eventlog.Child{State: eventlog.ChildStateStarted, ChildID: "c", CallID: "c", ChildSessionID: "s.agent-x"}
+	requested := event.Child{State: event.ChildStateRequested, ChildID: "c", CallID: "c", Agent: "counter", Mode: event.ChildFresh, Task: "Count eggs"}
+	started := event.Child{State: event.ChildStateStarted, ChildID: "c", CallID: "c", ChildSessionID: "s.agent-x"}
 	progress := `{"type":"progress","sessionId":"s","cwd":"/","uuid":"p1","parentUuid":"a1","parentToolUseID":"c","data":{"type":"agent_progress","agentId":"x"}}` + "\n"
-	ended := func(state eventlog.ChildState, c eventlog.Child) eventlog.Child {
+	ended := func(state event.ChildState, c event.Child) event.Child {
 		c.State, c.ChildID, c.CallID = state, "c", "c"
 		return c
 	}
 	for _, test := range []struct {
 		name, rest string
-		want       []eventlog.Child
+		want       []event.Child
 	}{
-		{"called", "", []eventlog.Child{requested}},
+		{"called", "", []event.Child{requested}},
 		{
 			"done", answers("r1", "a1", "c", "", `{"status":"completed","agentId":"x"}`),
-			[]eventlog.Child{requested, started, ended(eventlog.ChildStateCompleted, eventlog.Child{ChildSessionID: "s.agent-x", Status: "completed"})},
+			[]event.Child{requested, started, ended(event.ChildStateCompleted, event.Child{ChildSessionID: "s.agent-x", Status: "completed"})},
 		},
-		{"under way", progress + strings.Replace(progress, "p1", "p2", 1), []eventlog.Child{requested, started}},
+		{"under way", progress + strings.Replace(progress, "p1", "p2", 1), []event.Child{requested, started}},
 		{
 			"done after a while", progress + answers("r1", "a1", "c", "", `{"agentId":"x"}`),
-			[]eventlog.Child{requested, started, ended(eventlog.ChildStateCompleted, eventlog.Child{ChildSessionID: "s.agent-x"})},
+			[]event.Child{requested, started, ended(event.ChildStateCompleted, event.Child{ChildSessionID: "s.agent-x"})},
 		},
 		{
 			"without a session", answers("r1", "a1", "c", "", `{"totalTokens":9}`),
-			[]eventlog.Child{requested, ended(eventlog.ChildStateCompleted, eventlog.Child{})},
+			[]event.Child{requested, ended(event.ChildStateCompleted, event.Child{})},
 		},
 		{
 			"failed", answers("r1", "a1", "c", `,"is_error":true`, `"Error: no agent"`),
-			[]eventlog.Child{requested, ended(eventlog.ChildStateFailed, eventlog.Child{Error: "Four."})},
+			[]event.Child{requested, ended(event.ChildStateFailed, event.Child{Error: "Four."})},
 		},
 		{
 			"rejected", answers("r1", "a1", "c", `,"is_error":true`, `"User rejected tool use"`),
-			[]eventlog.Child{requested, ended(eventlog.ChildStateCanceled, eventlog.Child{Reason: "Four."})},
+			[]event.Child{requested, ended(event.ChildStateCanceled, event.Child{Reason: "Four."})},
 		},
 		{
 			"in the background", answers("r1", "a1", "c", "", `{"isAsync":true,"status":"async_launched","agentId":"x"}`) +
 				user("s", "u2", "r1", "<task-notification>\n<task-id>y</task-id>\n<status>completed</status>\n</task-notification>"),
-			[]eventlog.Child{requested, started},
+			[]event.Child{requested, started},
 		},
 		{
 			"in the background, done", answers("r1", "a1", "c", "", `{"isAsync":true,"status":"async_launched","agentId":"x"}`) +
 				user("s", "u2", "r1", "<task-notification>\n<task-id>x</task-id>\n<status>completed</status>\n</task-notification>") +
 				user("s", "u3", "u2", "<task-notification><task-id>x</task-id></task-notification>"),
-			[]eventlog.Child{requested, started, ended(eventlog.ChildStateCompleted, eventlog.Child{ChildSessionID: "s.agent-x", Status: "completed"})},
+			[]event.Child{requested, started, ended(event.ChildStateCompleted, event.Child{ChildSessionID: "s.agent-x", Status: "completed"})},
 		},
 		{
 			"in the background, stopped", answers("r1", "a1", "c", "", `{"isAsync":true,"agentId":"x"}`) +
 				user("s", "u2", "r1", "<task-notification>\n<task-id>x</task-id>\n<status>killed</status><summary>Agent was stopped</summary></task-notification>"),
-			[]eventlog.Child{requested, started, ended(eventlog.ChildStateCanceled, eventlog.Child{ChildSessionID: "s.agent-x", Status: "killed", Reason: "Agent was stopped"})},
+			[]event.Child{requested, started, ended(event.ChildStateCanceled, event.Child{ChildSessionID: "s.agent-x", Status: "killed", Reason: "Agent was stopped"})},
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -120,11 +121,11 @@ func TestASubAgentUnderWayKnowsItsCall(t *testing.T) {
 		t.Fatal(err)
 	}
 	importtest.Same(t, "the parent, when the sub-agent's file was imported", before, importtest.Contents(t, log)[:len(before)])
-	start, _, err := importtest.Events(t, log, "s.agent-x")[0].Session()
+	start, _, err := event.Decode[event.Session](&importtest.Events(t, log, "s.agent-x")[0])
 	if err != nil {
 		t.Fatal(err)
 	}
-	importtest.Same(t, "parent", eventlog.SessionParent{SessionID: "s", Seq: 5, CallID: "d"}, start.Parent)
+	importtest.Same(t, "parent", event.SessionParent{SessionID: "s", Seq: 5, CallID: "d"}, start.Parent)
 }
 
 // What a session says of a sub-agent stands in the append of the line that

@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/claude"
@@ -74,12 +75,12 @@ func TestCodingSession(t *testing.T) {
 		"assistant calls Agent", "child_requested", "tool result of Agent", "child_started", "child_completed", "assistant calls Bash", "tool result of Bash", "assistant Fixed:…",
 		"claude:system:stop_hook_summary", "claude:system:turn_duration", "session_updated", "claude:last-prompt",
 	}, importtest.Outlines(t, all))
-	start, _, err := all[0].Session()
+	start, _, err := event.Decode[event.Session](&all[0])
 	if err != nil || start.Agent != "claude-code" || start.CWD != "/home/ada/birdlog" ||
 		start.Source.Format != "claude" || start.Source.SessionID != coding || start.Source.Version != "2.1.63" {
 		t.Errorf("session_started is %+v, %v", start, err)
 	}
-	if update, _, err := all[25].Session(); err != nil || update.Title != "Commas in place names" {
+	if update, _, err := event.Decode[event.Session](&all[25]); err != nil || update.Title != "Commas in place names" {
 		t.Errorf("session_updated is %+v, %v", update, err)
 	}
 	if !all[1].Timestamp.Equal(all[3].Timestamp) || all[0].ID.Time() == 0 {
@@ -92,29 +93,29 @@ func TestSubAgentKnowsItsCall(t *testing.T) {
 	load(t, log, filepath.Join(transcripts, "samples", "-home-ada-birdlog"))
 	all := importtest.Events(t, log, coding+".agent-b7d21e0")
 	importtest.Same(t, "events", []string{"session_started", "user List…", "assistant calls Grep", "tool result of Grep", "assistant Two…"}, importtest.Outlines(t, all))
-	start, _, err := all[0].Session()
+	start, _, err := event.Decode[event.Session](&all[0])
 	if err != nil {
 		t.Fatal(err)
 	}
-	importtest.Same(t, "parent", eventlog.SessionParent{SessionID: coding, Seq: 16, CallID: "toolu_3f0c6a04"}, start.Parent)
+	importtest.Same(t, "parent", event.SessionParent{SessionID: coding, Seq: 16, CallID: "toolu_3f0c6a04"}, start.Parent)
 }
 
 func TestMessageKeepsEverything(t *testing.T) {
 	log := importtest.NewLog(t)
 	load(t, log, sample("-home-ada-birdlog", coding))
 	all := importtest.Events(t, log, coding)
-	m, _, err := all[7].Message()
+	m, _, err := event.Decode[event.Message](&all[7])
 	if err != nil {
 		t.Fatal(err)
 	}
-	importtest.Same(t, "message", eventlog.Message{
-		Role: eventlog.Assistant, Provider: "anthropic", Model: "claude-sonnet-4-5", ResponseID: "msg_3f0c6a52001",
+	importtest.Same(t, "message", event.Message{
+		Role: event.Assistant, Provider: "anthropic", Model: "claude-sonnet-4-5", ResponseID: "msg_3f0c6a52001",
 		Group: "msg_3f0c6a52001", StopReason: "tool_use",
-		Usage: eventlog.Usage{
+		Usage: event.Usage{
 			InputTokens: 6, OutputTokens: 80, CacheReadTokens: 14550, CacheWriteTokens: 331, Extra: []byte(`{"service_tier":"standard"}`),
 		},
-		Parts: []eventlog.Part{{
-			Type: eventlog.ToolCallPart, CallID: "toolu_3f0c6a01", Name: "Read",
+		Parts: []event.Part{{
+			Type: event.ToolCallPart, CallID: "toolu_3f0c6a01", Name: "Read",
 			Arguments: []byte(`{"file_path":"/home/ada/birdlog/parse.go"}`), Extra: []byte(`{"caller":{"type":"direct"}}`),
 		}},
 		Extra: m.Extra,
@@ -128,7 +129,7 @@ func TestMessageKeepsEverything(t *testing.T) {
 			t.Errorf("extra lacks %s: %s", want, extra)
 		}
 	}
-	result, _, err := all[11].Message()
+	result, _, err := event.Decode[event.Message](&all[11])
 	if err != nil || !result.Parts[0].IsError || !strings.Contains(string(result.Extra), `"toolUseResult":"Error: Exit code 1"`) {
 		t.Errorf("result is %+v, %v", result, err)
 	}
@@ -145,10 +146,10 @@ func TestOrigin(t *testing.T) {
 		if !ok || json.Unmarshal(value, &o) != nil {
 			t.Fatalf("event %d has no origin: %s", e.Seq, e.Metadata)
 		}
-		if record := content[o.Offset : o.Offset+o.Bytes]; eventlog.DigestOf([]byte(record)) != o.Digest || o.Source != filepath.Clean(file) {
+		if record := content[o.Offset : o.Offset+o.Bytes]; event.DigestOf([]byte(record)) != o.Digest || o.Source != filepath.Clean(file) {
 			t.Errorf("event %d: origin %+v is not that of %.40s…", e.Seq, o, record)
 		}
-		if _, child, _ := e.Child(); child != (o.Part > 0) {
+		if _, child, _ := event.Decode[event.Child](&e); child != (o.Part > 0) {
 			t.Errorf("event %d: %s is part %d of its record", e.Seq, e.Type, o.Part)
 		}
 	}
@@ -172,19 +173,19 @@ func TestCompactions(t *testing.T) {
 	log := importtest.NewLog(t)
 	load(t, log, sample("-home-ada-tidepool", compacted))
 	all := importtest.Events(t, log, compacted)
-	clearing, _, err := all[10].Compaction()
+	clearing, _, err := event.Decode[event.Compaction](&all[10])
 	if err != nil {
 		t.Fatal(err)
 	}
-	importtest.Same(t, "microcompaction", eventlog.Compaction{
+	importtest.Same(t, "microcompaction", event.Compaction{
 		Strategy: "clear_results", Trigger: "auto", Cleared: []string{"toolu_c4d90702"}, TokensBefore: 61200, TokensAfter: 53100, Extra: clearing.Extra,
 	}, clearing)
-	compaction, _, err := all[12].Compaction()
+	compaction, _, err := event.Decode[event.Compaction](&all[12])
 	if err != nil {
 		t.Fatal(err)
 	}
-	importtest.Same(t, "compaction", eventlog.Compaction{
-		Strategy: "summary", Trigger: "manual", Covers: eventlog.Covers{From: 1, To: 12}, TokensBefore: 53100,
+	importtest.Same(t, "compaction", event.Compaction{
+		Strategy: "summary", Trigger: "manual", Covers: event.Covers{From: 1, To: 12}, TokensBefore: 53100,
 		Summary: compaction.Summary, Extra: compaction.Extra,
 	}, compaction)
 	if !strings.HasPrefix(compaction.Summary, "This session is being continued") || strings.Contains(string(compaction.Extra), "being continued") ||
@@ -200,12 +201,12 @@ func TestCompactions(t *testing.T) {
 func TestImagesBecomeBlobs(t *testing.T) {
 	log := importtest.NewLog(t)
 	load(t, log, sample("-home-ada-tidepool", picture))
-	m, _, err := importtest.Events(t, log, picture)[1].Message()
+	m, _, err := event.Decode[event.Message](&importtest.Events(t, log, picture)[1])
 	if err != nil {
 		t.Fatal(err)
 	}
 	image := m.Parts[1]
-	if image.Type != eventlog.ImagePart || image.MediaType != "image/png" || len(image.Data) > 0 || image.Blob.IsZero() {
+	if image.Type != event.ImagePart || image.MediaType != "image/png" || len(image.Data) > 0 || image.Blob.IsZero() {
 		t.Fatalf("image is %+v", image)
 	}
 	body, err := log.OpenBlob(t.Context(), image.Blob.Blob)
@@ -235,7 +236,7 @@ func TestSidechainsInline(t *testing.T) {
 	answers := map[string]string{}
 	for _, id := range ids[1:4] {
 		all := importtest.Events(t, log, id)
-		start, _, err := all[0].Session()
+		start, _, err := event.Decode[event.Session](&all[0])
 		if err != nil || start.Parent.SessionID != ids[0] {
 			t.Fatalf("session_started of %s is %+v, %v", id, start, err)
 		}

@@ -4,7 +4,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 )
 
 // owedCompaction is what a compact_boundary says. It becomes an event with the
@@ -30,9 +30,9 @@ func (s *session) owe(f *facts) {
 
 // compaction covers everything up to a seq. In its place stand the summary, if
 // there is one, and what was kept.
-func (o *owedCompaction) compaction(to int64, summary *eventlog.Message) eventlog.Compaction {
-	c := eventlog.Compaction{
-		Strategy: "summary", Trigger: o.facts.Trigger, Covers: eventlog.Covers{From: 1, To: to},
+func (o *owedCompaction) compaction(to int64, summary *event.Message) event.Compaction {
+	c := event.Compaction{
+		Strategy: "summary", Trigger: o.facts.Trigger, Covers: event.Covers{From: 1, To: to},
 		TokensBefore: max(o.facts.PreTokens, 0), TokensAfter: max(o.facts.PostTokens, 0),
 	}
 	if summary != nil {
@@ -40,27 +40,27 @@ func (o *owedCompaction) compaction(to int64, summary *eventlog.Message) eventlo
 		if len(o.kept) > 0 || !isText(summary) {
 			m := *summary
 			m.Extra = nil
-			c.Entries = append(c.Entries, eventlog.CompactionEntry{Message: &m})
+			c.Entries = append(c.Entries, event.CompactionEntry{Message: &m})
 		}
 	}
 	for _, seq := range o.kept {
-		c.Entries = append(c.Entries, eventlog.CompactionEntry{Seq: seq})
+		c.Entries = append(c.Entries, event.CompactionEntry{Seq: seq})
 	}
 	return c
 }
 
 // isText reports whether a message is one text, as a summary alone would be.
-func isText(m *eventlog.Message) bool {
-	return len(m.Parts) == 1 && m.Parts[0].Type == eventlog.TextPart && m.Parts[0].Extra == nil && m.Text() != ""
+func isText(m *event.Message) bool {
+	return len(m.Parts) == 1 && m.Parts[0].Type == event.TextPart && m.Parts[0].Extra == nil && m.Text() != ""
 }
 
 // cleared leaves out the results of calls.
-func (f *facts) cleared(record jsontext.Value) eventlog.Payload {
+func (f *facts) cleared(record jsontext.Value) event.Payload {
 	var m microFacts
 	if len(f.Microcompact) == 0 || json.Unmarshal(f.Microcompact, &m) != nil {
 		return nil
 	}
-	return eventlog.Compaction{
+	return event.Compaction{
 		Strategy: "clear_results", Trigger: m.Trigger, Cleared: m.ToolIDs,
 		TokensBefore: max(m.PreTokens, 0), TokensAfter: max(m.PreTokens-m.TokensSaved, 0), Extra: record,
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop/anthropic"
 	"github.com/convlog/convlog/interop/internal/importtest"
@@ -112,14 +113,14 @@ func TestACompactionSaysWhatItKept(t *testing.T) {
 	if _, err := loadText(t, log, "f", text); err != nil {
 		t.Fatal(err)
 	}
-	c, _, err := importtest.Events(t, log, "s")[5].Compaction()
+	c, _, err := event.Decode[event.Compaction](&importtest.Events(t, log, "s")[5])
 	if err != nil {
 		t.Fatal(err)
 	}
-	importtest.Same(t, "compaction", eventlog.Compaction{
-		Strategy: "summary", Trigger: "auto", Covers: eventlog.Covers{From: 1, To: 5}, TokensBefore: 90, Summary: "Summary of it", Extra: c.Extra,
-		Entries: []eventlog.CompactionEntry{
-			{Message: &eventlog.Message{Role: eventlog.User, Parts: []eventlog.Part{eventlog.Text("Summary of it")}}}, {Seq: 3}, {Seq: 4},
+	importtest.Same(t, "compaction", event.Compaction{
+		Strategy: "summary", Trigger: "auto", Covers: event.Covers{From: 1, To: 5}, TokensBefore: 90, Summary: "Summary of it", Extra: c.Extra,
+		Entries: []event.CompactionEntry{
+			{Message: &event.Message{Role: event.User, Parts: []event.Part{event.Text("Summary of it")}}}, {Seq: 3}, {Seq: 4},
 		},
 	}, c)
 }

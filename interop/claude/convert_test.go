@@ -4,13 +4,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/interop/claude"
 	"github.com/convlog/convlog/interop/internal/importtest"
 )
 
 // one imports a single user or assistant record and gives its message.
-func one(t *testing.T, role, message string) (*eventlog.Event, eventlog.Message) {
+func one(t *testing.T, role, message string) (*event.Event, event.Message) {
 	t.Helper()
 	log := importtest.NewLog(t)
 	record := `{"type":"` + role + `","sessionId":"s","cwd":"/","uuid":"u","message":` + strings.ReplaceAll(message, "\n", "") + `}`
@@ -18,7 +18,7 @@ func one(t *testing.T, role, message string) (*eventlog.Event, eventlog.Message)
 		t.Fatalf("import %s: %+v, %v", record, got, err)
 	}
 	e := importtest.Events(t, log, "s")[1]
-	m, ok, err := e.Message()
+	m, ok, err := event.Decode[event.Message](&e)
 	if err != nil || !ok {
 		t.Fatalf("%s became %s, %v", record, e.Type, err)
 	}
@@ -28,42 +28,42 @@ func one(t *testing.T, role, message string) (*eventlog.Event, eventlog.Message)
 func TestContentBlocks(t *testing.T) {
 	for _, test := range []struct {
 		name, block string
-		want        eventlog.Part
+		want        event.Part
 	}{
-		{"text", `{"type":"text","text":"hi"}`, eventlog.Text("hi")},
-		{"a bare string", `"hi"`, eventlog.Text("hi")},
+		{"text", `{"type":"text","text":"hi"}`, event.Text("hi")},
+		{"a bare string", `"hi"`, event.Text("hi")},
 		{
 			"text with more", `{"type":"text","text":"hi","cache_control":{"type":"ephemeral"},"n":1.50}`,
-			eventlog.Part{Type: eventlog.TextPart, Text: "hi", Extra: []byte(`{"cache_control":{"type":"ephemeral"},"n":1.50}`)},
+			event.Part{Type: event.TextPart, Text: "hi", Extra: []byte(`{"cache_control":{"type":"ephemeral"},"n":1.50}`)},
 		},
-		{"thinking", `{"type":"thinking","thinking":"hm","signature":"c2ln"}`, eventlog.Reasoning("hm", "c2ln")},
+		{"thinking", `{"type":"thinking","thinking":"hm","signature":"c2ln"}`, event.Reasoning("hm", "c2ln")},
 		{
 			"redacted thinking", `{"type":"redacted_thinking","data":"eHl6"}`,
-			eventlog.Part{Type: eventlog.ReasoningPart, Encrypted: "eHl6", Redacted: true},
+			event.Part{Type: event.ReasoningPart, Encrypted: "eHl6", Redacted: true},
 		},
 		{
 			"a call", `{"type":"tool_use","id":"c","name":"Bash","input":{"z":1e400,"a":9007199254740993,"s":"\u003c\u00e9\/"}}`,
-			eventlog.ToolCall("c", "Bash", []byte(`{"z":1e400,"a":9007199254740993,"s":"\u003c\u00e9\/"}`)),
+			event.ToolCall("c", "Bash", []byte(`{"z":1e400,"a":9007199254740993,"s":"\u003c\u00e9\/"}`)),
 		},
 		{
 			"a call of the provider's own", `{"type":"server_tool_use","id":"c","name":"web_search","input":{}}`,
-			eventlog.Part{Type: eventlog.ServerToolCallPart, CallID: "c", Name: "web_search", Arguments: []byte(`{}`)},
+			event.Part{Type: event.ServerToolCallPart, CallID: "c", Name: "web_search", Arguments: []byte(`{}`)},
 		},
 		{
 			"a call without a name", `{"type":"tool_use","id":"c","input":{}}`,
-			eventlog.Opaque("tool_use", []byte(`{"type":"tool_use","id":"c","input":{}}`)),
+			event.Opaque("tool_use", []byte(`{"type":"tool_use","id":"c","input":{}}`)),
 		},
-		{"an image by address", `{"type":"image","source":{"type":"url","url":"https://example.org/a.png"}}`, eventlog.Part{Type: eventlog.ImagePart, URL: "https://example.org/a.png"}},
+		{"an image by address", `{"type":"image","source":{"type":"url","url":"https://example.org/a.png"}}`, event.Part{Type: event.ImagePart, URL: "https://example.org/a.png"}},
 		{
 			"an image that is none", `{"type":"image","source":{"type":"base64","media_type":"image/png","data":"%%"}}`,
-			eventlog.Opaque("image", []byte(`{"type":"image","source":{"type":"base64","media_type":"image/png","data":"%%"}}`)),
+			event.Opaque("image", []byte(`{"type":"image","source":{"type":"base64","media_type":"image/png","data":"%%"}}`)),
 		},
-		{"an unknown block", `{"type":"fallback","x":[1,2]}`, eventlog.Opaque("fallback", []byte(`{"type":"fallback","x":[1,2]}`))},
-		{"no object", `17`, eventlog.Opaque("block", []byte(`17`))},
+		{"an unknown block", `{"type":"fallback","x":[1,2]}`, event.Opaque("fallback", []byte(`{"type":"fallback","x":[1,2]}`))},
+		{"no object", `17`, event.Opaque("block", []byte(`17`))},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, m := one(t, "assistant", `{"role":"assistant","id":"m","content":[`+test.block+`]}`)
-			importtest.Same(t, "part", []eventlog.Part{test.want}, m.Parts)
+			importtest.Same(t, "part", []event.Part{test.want}, m.Parts)
 		})
 	}
 }
@@ -72,13 +72,13 @@ func TestToolResults(t *testing.T) {
 	e, m := one(t, "user", `{"role":"user","content":[
 		{"type":"tool_result","tool_use_id":"c","is_error":true,"content":[{"type":"text","text":"no"},{"type":"tool_reference","tool_name":"X"}]},
 		{"type":"text","text":"do we have a test?"}]}`)
-	importtest.Same(t, "message", eventlog.Message{
-		Role: eventlog.Tool,
-		Parts: []eventlog.Part{
-			{Type: eventlog.ToolResultPart, CallID: "c", IsError: true, Content: []eventlog.Part{
-				eventlog.Text("no"), eventlog.Opaque("tool_reference", []byte(`{"type":"tool_reference","tool_name":"X"}`)),
+	importtest.Same(t, "message", event.Message{
+		Role: event.Tool,
+		Parts: []event.Part{
+			{Type: event.ToolResultPart, CallID: "c", IsError: true, Content: []event.Part{
+				event.Text("no"), event.Opaque("tool_reference", []byte(`{"type":"tool_reference","tool_name":"X"}`)),
 			}},
-			eventlog.Text("do we have a test?"),
+			event.Text("do we have a test?"),
 		},
 		Extra: m.Extra,
 	}, m)
@@ -89,9 +89,9 @@ func TestToolResults(t *testing.T) {
 
 func TestDocumentsBecomeBlobs(t *testing.T) {
 	_, m := one(t, "user", `{"role":"user","content":[{"type":"document","title":"t.pdf","source":{"type":"base64","media_type":"application/pdf","data":"JVBERg=="}}]}`)
-	importtest.Same(t, "part", []eventlog.Part{{
-		Type: eventlog.DocumentPart, Name: "t.pdf", MediaType: "application/pdf",
-		Blob: eventlog.BlobRef{Blob: eventlog.DigestOf([]byte("%PDF")), Bytes: 4},
+	importtest.Same(t, "part", []event.Part{{
+		Type: event.DocumentPart, Name: "t.pdf", MediaType: "application/pdf",
+		Blob: event.BlobRef{Blob: event.DigestOf([]byte("%PDF")), Bytes: 4},
 	}}, m.Parts)
 }
 
@@ -173,7 +173,7 @@ func TestBigRecords(t *testing.T) {
 		}
 	}
 	all := importtest.Events(t, log, "s")
-	m, _, err := all[2].Message()
+	m, _, err := event.Decode[event.Message](&all[2])
 	if _, _, spilled := all[2].Spilled(); err != nil || m.Text() != big || !spilled {
 		t.Errorf("the big message has %d bytes, spilled %v, %v", len(m.Text()), spilled, err)
 	}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/interop"
 )
 
@@ -68,7 +68,7 @@ func (im *importer) add(s *session, rec *interop.Record, f *facts, at time.Time,
 	if err != nil {
 		return err
 	}
-	put := func(part int, payload eventlog.Payload) (int64, error) {
+	put := func(part int, payload event.Payload) (int64, error) {
 		e, err := rec.Event(part, payload)
 		if err != nil {
 			return 0, err
@@ -76,7 +76,7 @@ func (im *importer) add(s *session, rec *interop.Record, f *facts, at time.Time,
 		return s.Add(interop.RecordKey(s.ID, rec.Digest, n, part), at, e), nil
 	}
 	if to, ok := s.tree.move(p.line); ok {
-		seq, err := put(movePart, eventlog.HeadMove{To: to, Reason: "another branch of the transcript"})
+		seq, err := put(movePart, event.HeadMove{To: to, Reason: "another branch of the transcript"})
 		if err != nil {
 			return err
 		}
@@ -102,9 +102,9 @@ func (im *importer) add(s *session, rec *interop.Record, f *facts, at time.Time,
 // plan is what becomes of a record.
 type plan struct {
 	line    line
-	message *eventlog.Message // nil if the record is none
+	message *event.Message // nil if the record is none
 	// event makes the event, once the head is where it must be.
-	event func() (eventlog.Event, error)
+	event func() (event.Event, error)
 }
 
 func (im *importer) plan(s *session, rec *interop.Record, f *facts) (plan, error) {
@@ -115,12 +115,12 @@ func (im *importer) plan(s *session, rec *interop.Record, f *facts) (plan, error
 			return plan{}, err
 		}
 		e, err := rec.Event(ownPart, m)
-		if ok && err == nil && m.Role == eventlog.User && !f.opening().asks() {
+		if ok && err == nil && m.Role == event.User && !f.opening().asks() {
 			err = e.SetMetadata("context", true)
 		}
 		if ok && err == nil {
 			im.result.Imported++
-			return plan{f.line(m.Role == eventlog.Tool, m.Group), &m, func() (eventlog.Event, error) {
+			return plan{f.line(m.Role == event.Tool, m.Group), &m, func() (event.Event, error) {
 				if s.owed == nil || !f.IsCompactSummary {
 					return e, nil
 				}
@@ -131,17 +131,17 @@ func (im *importer) plan(s *session, rec *interop.Record, f *facts) (plan, error
 	l := f.line(false, "")
 	if p := f.payload(rec.Value); p != nil {
 		im.result.Imported++
-		return plan{l, nil, func() (eventlog.Event, error) { return rec.Event(ownPart, p) }}, nil
+		return plan{l, nil, func() (event.Event, error) { return rec.Event(ownPart, p) }}, nil
 	}
 	im.result.Raw++
-	return plan{l, nil, func() (eventlog.Event, error) { return rec.Raw(interop.RawType(Name, f.kindName())) }}, nil
+	return plan{l, nil, func() (event.Event, error) { return rec.Raw(interop.RawType(Name, f.kindName())) }}, nil
 }
 
 // payload is what becomes of a record that is no message; nil if it is kept raw.
-func (f *facts) payload(record jsontext.Value) eventlog.Payload {
+func (f *facts) payload(record jsontext.Value) event.Payload {
 	switch title := f.title(); {
 	case title != "":
-		return eventlog.Session{State: eventlog.SessionStateUpdated, Title: title, Extra: record}
+		return event.Session{State: event.SessionStateUpdated, Title: title, Extra: record}
 	case f.clears():
 		return f.cleared(record)
 	}
@@ -162,14 +162,14 @@ func (f *facts) title() string {
 
 // begin adds the start of a session, made of the record that it begins with.
 func (im *importer) begin(s *session, rec interop.Record, f *facts, by task) error {
-	start := eventlog.Session{
+	start := event.Session{
 		Title: im.titleOf(s, f), Agent: "claude-code", CWD: f.CWD,
-		Source: eventlog.SessionSource{
+		Source: event.SessionSource{
 			Format: Name, Version: f.Version, Path: rec.Origin(0).Source, SessionID: f.SessionID,
 		},
 	}
 	if s.side {
-		start.Parent = eventlog.SessionParent{SessionID: f.SessionID, Seq: by.seq, CallID: by.id}
+		start.Parent = event.SessionParent{SessionID: f.SessionID, Seq: by.seq, CallID: by.id}
 	}
 	e, err := rec.Event(startPart, start)
 	if err != nil {

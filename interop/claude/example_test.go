@@ -7,13 +7,13 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/claude"
-	"github.com/convlog/convlog/store/storetest"
+	"github.com/convlog/convlog/store/memory"
 )
 
 // Import every session in a folder, and once more.
 func Example() {
 	ctx := context.Background()
-	log := eventlog.Open(storetest.NewMemory())
+	log := eventlog.Open(memory.New())
 	defer log.Close()
 	for range 2 {
 		table, err := interop.Import(ctx, log, []interop.Format{claude.Format{}},

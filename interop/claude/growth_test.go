@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/claude"
 	"github.com/convlog/convlog/interop/internal/importtest"
@@ -142,7 +142,7 @@ func TestFilesThatNeedEachOther(t *testing.T) {
 
 func TestASessionOfOthersIsAConflict(t *testing.T) {
 	log := importtest.NewLog(t)
-	importtest.Say(t, log, "s", eventlog.Message{Role: eventlog.User, Parts: []eventlog.Part{eventlog.Text("mine")}})
+	importtest.Say(t, log, "s", event.Message{Role: event.User, Parts: []event.Part{event.Text("mine")}})
 	if _, err := loadText(t, log, "f", user("s", "u1", "", "One")); !errors.Is(err, interop.ErrHistory) {
 		t.Errorf("error is %v", err)
 	}

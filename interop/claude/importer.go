@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 )
@@ -80,7 +81,7 @@ func (im *importer) record(rec interop.Record) error {
 	if id == "" {
 		return im.hold(rec, id)
 	}
-	if err := eventlog.CheckSessionID(id); err != nil {
+	if err := event.CheckSessionID(id); err != nil {
 		return rec.Refuse(err)
 	}
 	s, err := im.open(id, &f)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop/internal/parts"
@@ -20,7 +21,7 @@ type converter struct {
 }
 
 // content converts what a message says.
-func (c *converter) content(v jsontext.Value) ([]eventlog.Part, error) {
+func (c *converter) content(v jsontext.Value) ([]event.Part, error) {
 	r := parts.Reader{Names: c.calls, Put: parts.Keep(c.ctx, c.log)}
 	return r.Content(v)
 }
@@ -28,11 +29,11 @@ func (c *converter) content(v jsontext.Value) ([]eventlog.Part, error) {
 // message converts a user or assistant record. What the log's message has no
 // member for stays in its extra: the record without what was converted. ok is
 // false when the record holds no message.
-func (c *converter) message(f *facts) (m eventlog.Message, ok bool, err error) {
+func (c *converter) message(f *facts) (m event.Message, ok bool, err error) {
 	if f.Message.Kind() != '{' {
 		return m, false, nil
 	}
-	m.Role = eventlog.Role(f.Type)
+	m.Role = event.Role(f.Type)
 	rest := f.message[:0:0]
 	for _, member := range f.message {
 		taken, err := c.take(&m, member)
@@ -43,10 +44,10 @@ func (c *converter) message(f *facts) (m eventlog.Message, ok bool, err error) {
 			rest = append(rest, member)
 		}
 	}
-	if len(m.ToolResults()) > 0 && m.Role == eventlog.User {
-		m.Role = eventlog.Tool
+	if len(m.ToolResults()) > 0 && m.Role == event.User {
+		m.Role = event.Tool
 	}
-	if m.Role == eventlog.Assistant {
+	if m.Role == event.Assistant {
 		m.Provider, m.Group = "anthropic", m.ResponseID
 	}
 	m.Extra = f.extra(rawjson.NonEmpty(rest))
@@ -54,7 +55,7 @@ func (c *converter) message(f *facts) (m eventlog.Message, ok bool, err error) {
 }
 
 // take converts one member of the provider's message.
-func (c *converter) take(m *eventlog.Message, member rawjson.Member) (taken bool, err error) {
+func (c *converter) take(m *event.Message, member rawjson.Member) (taken bool, err error) {
 	switch member.Name {
 	case "role":
 		role, _ := rawjson.Text(member.Value)
@@ -89,7 +90,7 @@ func (f *facts) extra(rest jsontext.Value) jsontext.Value {
 }
 
 // usageOf reads token counts; ok is false when they are not what they should be.
-func usageOf(v jsontext.Value) (u eventlog.Usage, ok bool) {
+func usageOf(v jsontext.Value) (u event.Usage, ok bool) {
 	members, err := rawjson.Members(v)
 	if err != nil {
 		return u, false
@@ -100,7 +101,7 @@ func usageOf(v jsontext.Value) (u eventlog.Usage, ok bool) {
 		if field == nil || m.Value.Kind() != '0' {
 			rest = append(rest, m)
 		} else if *field, err = strconv.ParseInt(string(m.Value), 10, 64); err != nil || *field < 0 {
-			return eventlog.Usage{}, false
+			return event.Usage{}, false
 		}
 	}
 	u.Extra = rawjson.NonEmpty(rest)
@@ -108,7 +109,7 @@ func usageOf(v jsontext.Value) (u eventlog.Usage, ok bool) {
 }
 
 // countOf is the count that goes by a name; nil if none does.
-func countOf(u *eventlog.Usage, name string) *int64 {
+func countOf(u *event.Usage, name string) *int64 {
 	switch name {
 	case "input_tokens":
 		return &u.InputTokens

@@ -6,6 +6,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 )
@@ -31,12 +32,12 @@ type session struct {
 	passed int64
 	// call is the one that started the session, if it is a sub-agent's and known.
 	call string
-	seen map[eventlog.Digest]int
+	seen map[event.Digest]int
 }
 
 // openSession finds a session in the log, or prepares a new one.
 func openSession(ctx context.Context, log *eventlog.Log, id string) (*session, error) {
-	s := &session{tree: newTree(), calls: map[string]string{}, children: map[string]*child{}, seen: map[eventlog.Digest]int{}}
+	s := &session{tree: newTree(), calls: map[string]string{}, children: map[string]*child{}, seen: map[event.Digest]int{}}
 	opened, err := interop.OpenSession(ctx, log, id, s.remember)
 	if err != nil {
 		return nil, err
@@ -46,7 +47,7 @@ func openSession(ctx context.Context, log *eventlog.Log, id string) (*session, e
 }
 
 // remember takes in an event that the log holds, as if it had been added now.
-func (s *session) remember(e *eventlog.Event) error {
+func (s *session) remember(e *event.Event) error {
 	if to, ok, err := headMove(e); ok || err != nil {
 		s.moved(e.Seq, to)
 		return err
@@ -55,14 +56,14 @@ func (s *session) remember(e *eventlog.Event) error {
 	if e.Redacted() {
 		return nil
 	}
-	if start, ok, err := e.Session(); ok && err == nil && e.Type == eventlog.SessionStarted {
+	if start, ok, err := event.Decode[event.Session](e); ok && err == nil && e.Type == event.SessionStarted {
 		s.call = start.Parent.CallID
 	}
-	if c, ok, err := e.Child(); ok || err != nil {
+	if c, ok, err := event.Decode[event.Child](e); ok || err != nil {
 		s.child(&c)
 		return err
 	}
-	if m, ok, err := e.Message(); ok || err != nil {
+	if m, ok, err := event.Decode[event.Message](e); ok || err != nil {
 		if err == nil {
 			s.said(&m, e)
 		}
@@ -81,25 +82,25 @@ func (s *session) remember(e *eventlog.Event) error {
 }
 
 // said takes in a message that the log holds.
-func (s *session) said(m *eventlog.Message, e *eventlog.Event) {
+func (s *session) said(m *event.Message, e *event.Event) {
 	f, err := factsOf(m.Extra)
 	if err != nil || !f.says() {
 		s.called(m, e.Seq) // a message that this package did not import
 		return
 	}
-	s.took(&f, f.line(m.Role == eventlog.Tool, m.Group), m, e, e.Seq)
+	s.took(&f, f.line(m.Role == event.Tool, m.Group), m, e, e.Seq)
 }
 
 // took takes in that a record became the event e at seq; m is the message that
 // it is, if it is one.
-func (s *session) took(f *facts, l line, m *eventlog.Message, e *eventlog.Event, seq int64) {
+func (s *session) took(f *facts, l line, m *event.Message, e *event.Event, seq int64) {
 	switch {
 	case f.compacts():
 		s.owe(f)
-	case e.Type == eventlog.MessageAdded || e.Type == eventlog.CompactionTriggered && !f.clears():
+	case e.Type == event.MessageAdded || e.Type == event.CompactionTriggered && !f.clears():
 		s.owed = nil
 	}
-	l.silent = e.Type != eventlog.MessageAdded
+	l.silent = e.Type != event.MessageAdded
 	s.tree.add(l, seq)
 	if m != nil {
 		s.called(m, seq)
@@ -113,7 +114,7 @@ func (s *session) moved(seq, to int64) {
 }
 
 // called notes the calls of a message at seq.
-func (s *session) called(m *eventlog.Message, seq int64) {
+func (s *session) called(m *event.Message, seq int64) {
 	for _, call := range m.ToolCalls() {
 		s.calls[call.CallID] = call.Name
 		if t, ok := taskOf(call); ok {
@@ -124,7 +125,7 @@ func (s *session) called(m *eventlog.Message, seq int64) {
 }
 
 // occurrence counts equal records of the session in this file, from 0.
-func (s *session) occurrence(d eventlog.Digest) int {
+func (s *session) occurrence(d event.Digest) int {
 	n := s.seen[d]
 	s.seen[d]++
 	return n
@@ -132,12 +133,12 @@ func (s *session) occurrence(d eventlog.Digest) int {
 
 // rawRecord is the record in an event that is no message; ok is false when the
 // event was not imported by this package.
-func rawRecord(e *eventlog.Event) (record jsontext.Value, ok bool) {
+func rawRecord(e *event.Event) (record jsontext.Value, ok bool) {
 	if _, imported := e.MetadataValue(interop.OriginKey); !imported {
 		return nil, false
 	}
 	switch e.Type {
-	case eventlog.CompactionTriggered, eventlog.SessionUpdated:
+	case event.CompactionTriggered, event.SessionUpdated:
 		var data struct {
 			Extra jsontext.Value `json:"extra"`
 		}
@@ -147,8 +148,8 @@ func rawRecord(e *eventlog.Event) (record jsontext.Value, ok bool) {
 	return e.Data, len(e.Type) > len(Name) && e.Type[:len(Name)+1] == Name+":"
 }
 
-func headMove(e *eventlog.Event) (to int64, ok bool, err error) {
-	if e.Type != eventlog.HeadMoved {
+func headMove(e *event.Event) (to int64, ok bool, err error) {
+	if e.Type != event.HeadMoved {
 		return 0, false, nil
 	}
 	var data struct {

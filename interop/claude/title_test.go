@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/interop/internal/importtest"
 )
 
@@ -17,7 +18,7 @@ func titles(t *testing.T, content string) (all []string) {
 	}
 	for _, id := range importtest.Sessions(t, log) {
 		for _, e := range importtest.Events(t, log, id) {
-			if s, ok, err := e.Session(); err != nil {
+			if s, ok, err := event.Decode[event.Session](&e); err != nil {
 				t.Fatal(err)
 			} else if ok {
 				all = append(all, s.Title)
@@ -143,7 +144,7 @@ func TestLocalCommandsBeforeThePrompt(t *testing.T) {
 		"user <command-name>/model</command-name>\n…", "user <local-command-stdout>Set…", "user <command-message>firing…",
 		"user Work…", "assistant Nine…", "session_updated",
 	}, importtest.Outlines(t, all))
-	start, _, err := all[0].Session()
+	start, _, err := event.Decode[event.Session](&all[0])
 	if err != nil || start.Title != "/firing cone 6, slow" || start.CWD != "/srv/kiln" {
 		t.Errorf("session_started is %+v, %v", start, err)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop"
 )
@@ -29,7 +29,7 @@ type child struct {
 }
 
 // told takes in a child_* event.
-func (s *session) told(c *eventlog.Child, seq int64) {
+func (s *session) told(c *event.Child, seq int64) {
 	known := s.children[c.ChildID]
 	if known == nil {
 		known = &child{seq: seq}
@@ -37,18 +37,18 @@ func (s *session) told(c *eventlog.Child, seq int64) {
 	}
 	known.session = cmp.Or(c.ChildSessionID, known.session)
 	switch c.State {
-	case eventlog.ChildStateCompleted, eventlog.ChildStateFailed, eventlog.ChildStateCanceled:
+	case event.ChildStateCompleted, event.ChildStateFailed, event.ChildStateCanceled:
 		known.ended = true
 	}
 }
 
 // tells is what a record says of sub-agents beside its own event.
-func (s *session) tells(l *line, p eventlog.Payload) (told []eventlog.Child) {
-	if m, ok := p.(eventlog.Message); ok {
+func (s *session) tells(l *line, p event.Payload) (told []event.Child) {
+	if m, ok := p.(event.Message); ok {
 		for i := range m.Parts {
 			told = append(told, s.heard(&m.Parts[i])...)
 		}
-		if m.Role == eventlog.User {
+		if m.Role == event.User {
 			told = append(told, s.notified(m.Text())...)
 		}
 		return told
@@ -63,13 +63,13 @@ func (s *session) tells(l *line, p eventlog.Payload) (told []eventlog.Child) {
 }
 
 // heard is what a call or a result says of sub-agents.
-func (s *session) heard(p *eventlog.Part) []eventlog.Child {
+func (s *session) heard(p *event.Part) []event.Child {
 	switch {
-	case p.Type == eventlog.ToolCallPart && p.Name == spawnTool && s.children[p.CallID] == nil:
-		return []eventlog.Child{requested(p)}
-	case p.Type == eventlog.ToolResultPart && p.Name == spawnTool:
+	case p.Type == event.ToolCallPart && p.Name == spawnTool && s.children[p.CallID] == nil:
+		return []event.Child{requested(p)}
+	case p.Type == event.ToolResultPart && p.Name == spawnTool:
 		return s.answered(p)
-	case p.Type == eventlog.ToolResultPart && strings.HasPrefix(p.Name, "wait"):
+	case p.Type == event.ToolResultPart && strings.HasPrefix(p.Name, "wait"):
 		return s.statuses(member(jsontext.Value(said(p)), "status"))
 	}
 	return nil
@@ -77,7 +77,7 @@ func (s *session) heard(p *eventlog.Part) []eventlog.Child {
 
 // notified is what a note in the user's name says of a sub-agent: that it has
 // ended.
-func (s *session) notified(text string) []eventlog.Child {
+func (s *session) notified(text string) []event.Child {
 	inner, ok := strings.CutPrefix(strings.TrimSpace(text), notification)
 	if !ok {
 		return nil
@@ -91,47 +91,47 @@ func (s *session) notified(text string) []eventlog.Child {
 }
 
 // requested is a call that starts a sub-agent.
-func requested(p *eventlog.Part) eventlog.Child {
+func requested(p *event.Part) event.Child {
 	var a struct {
 		Agent   string `json:"agent_type"`
 		Message string `json:"message"`
 		Fork    bool   `json:"fork_context"`
 	}
 	_ = json.Unmarshal(p.Arguments, &a) // what is of another shape says nothing
-	c := eventlog.Child{
-		State: eventlog.ChildStateRequested, ChildID: p.CallID, CallID: p.CallID, Agent: a.Agent, Mode: eventlog.ChildFresh,
+	c := event.Child{
+		State: event.ChildStateRequested, ChildID: p.CallID, CallID: p.CallID, Agent: a.Agent, Mode: event.ChildFresh,
 		Task: interop.Title(a.Message),
 	}
 	if a.Fork {
-		c.Mode = eventlog.ChildFork
+		c.Mode = event.ChildFork
 	}
 	return c
 }
 
 // answered is what the result of such a call says: the sub-agent's session, or
 // that there is none.
-func (s *session) answered(p *eventlog.Part) []eventlog.Child {
+func (s *session) answered(p *event.Part) []event.Child {
 	c := s.children[p.CallID]
 	if c == nil || c.ended || c.session != "" {
 		return nil
 	}
 	text := said(p)
 	if id, _ := rawjson.Text(member(jsontext.Value(text), "agent_id")); id != "" {
-		return []eventlog.Child{{State: eventlog.ChildStateStarted, ChildID: p.CallID, ChildSessionID: id, CallID: p.CallID}}
+		return []event.Child{{State: event.ChildStateStarted, ChildID: p.CallID, ChildSessionID: id, CallID: p.CallID}}
 	}
 	if strings.HasPrefix(text, "collab spawn failed") || p.Interrupted {
-		return []eventlog.Child{{State: eventlog.ChildStateFailed, ChildID: p.CallID, CallID: p.CallID, Error: interop.Title(text)}}
+		return []event.Child{{State: event.ChildStateFailed, ChildID: p.CallID, CallID: p.CallID, Error: interop.Title(text)}}
 	}
 	return nil
 }
 
 // said is the text of a result.
-func said(p *eventlog.Part) string {
-	return strings.TrimSpace(eventlog.Message{Parts: p.Content}.Text())
+func said(p *event.Part) string {
+	return strings.TrimSpace(event.Message{Parts: p.Content}.Text())
 }
 
 // spawned is what becomes of a record that a sub-agent has started, or has not.
-func (s *session) spawned(l *line) eventlog.Payload {
+func (s *session) spawned(l *line) event.Payload {
 	id, session := l.text("call_id"), l.text("new_thread_id")
 	if l.is("sub_agent_activity") {
 		id, session = cmp.Or(l.text("event_id"), l.text("agent_thread_id")), l.text("agent_thread_id")
@@ -143,21 +143,21 @@ func (s *session) spawned(l *line) eventlog.Payload {
 	if id == "" || known != nil && (known.session != "" || known.ended) {
 		return nil
 	}
-	c := eventlog.Child{
-		State: eventlog.ChildStateStarted, ChildID: id, ChildSessionID: session, Agent: l.text("new_agent_nickname"),
+	c := event.Child{
+		State: event.ChildStateStarted, ChildID: id, ChildSessionID: session, Agent: l.text("new_agent_nickname"),
 		Status: l.text("status"), Extra: l.all(),
 	}
 	if _, called := s.calls[id]; called {
 		c.CallID = id
 	}
 	if session == "" {
-		c.State, c.Error = eventlog.ChildStateFailed, cmp.Or(c.Status, "not started")
+		c.State, c.Error = event.ChildStateFailed, cmp.Or(c.Status, "not started")
 	}
 	return c
 }
 
 // statuses are the ends of sub-agents among their statuses, by their sessions.
-func (s *session) statuses(v jsontext.Value) (told []eventlog.Child) {
+func (s *session) statuses(v jsontext.Value) (told []event.Child) {
 	if v.Kind() != '{' {
 		return nil
 	}
@@ -172,17 +172,17 @@ func (s *session) statuses(v jsontext.Value) (told []eventlog.Child) {
 }
 
 // closed is the end of a sub-agent that is done with.
-func (s *session) closed(session string, status jsontext.Value) []eventlog.Child {
+func (s *session) closed(session string, status jsontext.Value) []event.Child {
 	return s.ended(session, status, true)
 }
 
 // ended says how a sub-agent ended, by its status; it has anyhow if closed.
-func (s *session) ended(session string, status jsontext.Value, closed bool) []eventlog.Child {
+func (s *session) ended(session string, status jsontext.Value, closed bool) []event.Child {
 	call, ok := s.childOf(session)
 	if !ok {
 		return nil
 	}
-	c := eventlog.Child{State: eventlog.ChildStateCanceled, ChildID: call, ChildSessionID: session}
+	c := event.Child{State: event.ChildStateCanceled, ChildID: call, ChildSessionID: session}
 	if _, called := s.calls[call]; called {
 		c.CallID = call
 	}
@@ -190,13 +190,13 @@ func (s *session) ended(session string, status jsontext.Value, closed bool) []ev
 	failure, failed := rawjson.Text(member(status, "errored"))
 	switch {
 	case member(status, "completed") != nil:
-		c.State, c.Status = eventlog.ChildStateCompleted, "completed"
+		c.State, c.Status = event.ChildStateCompleted, "completed"
 	case failed:
-		c.State, c.Status, c.Error = eventlog.ChildStateFailed, "errored", interop.Title(failure)
+		c.State, c.Status, c.Error = event.ChildStateFailed, "errored", interop.Title(failure)
 	case !closed && c.Status != "shutdown" && c.Status != "interrupted":
 		return nil
 	}
-	return []eventlog.Child{c}
+	return []event.Child{c}
 }
 
 // childOf is the call of a sub-agent that is under way, by its session.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/codex"
@@ -45,7 +46,7 @@ func readFixture(t testing.TB, name string) string {
 }
 
 // path are the events of the active path but those that are kept raw.
-func path(t *testing.T, log *eventlog.Log, session string) (all []eventlog.Event) {
+func path(t *testing.T, log *eventlog.Log, session string) (all []event.Event) {
 	t.Helper()
 	for _, e := range importtest.ActivePath(t, log, session) {
 		if !strings.HasPrefix(string(e.Type), "codex:") {
@@ -64,24 +65,24 @@ func drawn(t *testing.T, log *eventlog.Log, session string) (lines []string) {
 	return lines
 }
 
-func draw(t *testing.T, e *eventlog.Event) string {
+func draw(t *testing.T, e *event.Event) string {
 	t.Helper()
-	if h, ok, _ := e.HeadMove(); ok {
+	if h, ok, _ := event.Decode[event.HeadMove](e); ok {
 		return fmt.Sprintf("head_moved to %d", h.To)
 	}
-	if s, ok, _ := e.StepCompletion(); ok {
+	if s, ok, _ := event.Decode[event.StepCompletion](e); ok {
 		return fmt.Sprintf("step %d: %d+%d in, %d out", s.Step, s.Usage.InputTokens, s.Usage.CacheReadTokens, s.Usage.OutputTokens)
 	}
-	if s, ok, _ := e.Session(); ok {
+	if s, ok, _ := event.Decode[event.Session](e); ok {
 		return strings.TrimSpace(string(e.Type) + " " + s.Title)
 	}
-	if c, ok, _ := e.TurnCompletion(); ok {
+	if c, ok, _ := event.Decode[event.TurnCompletion](e); ok {
 		return strings.TrimSpace("turn " + string(c.Status) + " " + c.StopReason + c.Error)
 	}
-	if c, ok, _ := e.Child(); ok {
+	if c, ok, _ := event.Decode[event.Child](e); ok {
 		return string(e.Type) + " " + c.ChildID
 	}
-	m, ok, err := e.Message()
+	m, ok, err := event.Decode[event.Message](e)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,15 +92,15 @@ func draw(t *testing.T, e *eventlog.Event) string {
 	return drawMessage(&m)
 }
 
-func drawMessage(m *eventlog.Message) string {
+func drawMessage(m *event.Message) string {
 	line := string(m.Role)
 	for _, p := range m.Parts {
 		switch p.Type {
-		case eventlog.TextPart:
+		case event.TextPart:
 			line += " " + strings.TrimSpace(interop.Title(p.Text))
-		case eventlog.ToolCallPart, eventlog.ServerToolCallPart:
+		case event.ToolCallPart, event.ServerToolCallPart:
 			line += " calls " + p.Name
-		case eventlog.ToolResultPart:
+		case event.ToolResultPart:
 			line += " result of " + p.Name
 		default:
 			line += " " + string(p.Type)
@@ -173,10 +174,10 @@ func TestWhole(t *testing.T) {
 }
 
 // messages are those of the active path.
-func messages(t *testing.T, log *eventlog.Log, session string) (all []eventlog.Message) {
+func messages(t *testing.T, log *eventlog.Log, session string) (all []event.Message) {
 	t.Helper()
 	for _, e := range path(t, log, session) {
-		if m, ok, err := e.Message(); ok && err == nil {
+		if m, ok, err := event.Decode[event.Message](&e); ok && err == nil {
 			all = append(all, m)
 		}
 	}
@@ -191,7 +192,7 @@ func TestMessages(t *testing.T) {
 	var order []string
 	for i := range all {
 		m := &all[i]
-		if m.Role != eventlog.Assistant {
+		if m.Role != event.Assistant {
 			continue
 		}
 		if groups[m.Group] == nil {
@@ -223,7 +224,7 @@ func TestMessages(t *testing.T) {
 		t.Errorf("call is %s, extra %s", p.Arguments, all[9].Extra)
 	}
 	shown := all[10].Parts[0].Content
-	if len(shown) != 2 || shown[1].Type != eventlog.ImagePart || shown[1].Blob.Bytes != 70 || shown[1].MediaType != "image/png" {
+	if len(shown) != 2 || shown[1].Type != event.ImagePart || shown[1].Blob.Bytes != 70 || shown[1].MediaType != "image/png" {
 		t.Errorf("result is %+v", shown)
 	}
 	if p := all[13].Parts[1]; p.Blob != shown[1].Blob || string(p.Extra) != `{"detail":"high"}` {
@@ -255,7 +256,7 @@ func TestSessionFacts(t *testing.T) {
 	if got.Title != "Tides of Brest" || got.Agent != "codex" || got.CWD != "/home/ada/tide" || !got.Parent.EventID.IsZero() || got.Parent.SessionID != "" {
 		t.Errorf("session is %+v", got)
 	}
-	importtest.Same(t, "source", eventlog.SessionSource{Format: "codex", Version: "0.118.0", Path: fixture("whole"), SessionID: id("1")}, got.Source)
+	importtest.Same(t, "source", event.SessionSource{Format: "codex", Version: "0.118.0", Path: fixture("whole"), SessionID: id("1")}, got.Source)
 	got = info(t, log, id("5"))
 	if got.Parent.SessionID != id("4") || got.Parent.CallID != "s1" || got.Parent.Seq != 11 || got.Labels["agent_role"] != "explorer" {
 		t.Errorf("sub-agent is %+v", got)
@@ -265,11 +266,11 @@ func TestSessionFacts(t *testing.T) {
 func TestUsage(t *testing.T) {
 	log := importtest.NewLog(t)
 	load(t, log, "whole")
-	importtest.Same(t, "usage", eventlog.Usage{InputTokens: 2100, CacheReadTokens: 3600, OutputTokens: 200, ReasoningTokens: 30}, spent(t, log, id("1")))
+	importtest.Same(t, "usage", event.Usage{InputTokens: 2100, CacheReadTokens: 3600, OutputTokens: 200, ReasoningTokens: 30}, spent(t, log, id("1")))
 }
 
 // spent are the tokens that a session used by itself.
-func spent(t *testing.T, log *eventlog.Log, session string) eventlog.Usage {
+func spent(t *testing.T, log *eventlog.Log, session string) event.Usage {
 	t.Helper()
 	view, err := projection.Load(t.Context(), log, session, projection.Usage)
 	if err != nil {

@@ -3,6 +3,7 @@ package codex_test
 import (
 	"testing"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop/internal/importtest"
 )
@@ -21,20 +22,20 @@ func TestRolledBack(t *testing.T) {
 	}, drawn(t, log, id("2")))
 	var tos []int64
 	var indexes []int
-	for e, err := range log.Read(t.Context(), id("2"), eventlog.All) {
+	for e, err := range log.Read(t.Context(), id("2"), eventlog.All()) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if m, ok, err := e.HeadMove(); ok && err == nil {
+		if m, ok, err := event.Decode[event.HeadMove](&e); ok && err == nil {
 			tos = append(tos, m.To)
 		}
-		if turn, ok, err := e.TurnStart(); ok && err == nil {
+		if turn, ok, err := event.Decode[event.TurnStart](&e); ok && err == nil {
 			indexes = append(indexes, turn.Index)
 		}
 	}
 	importtest.Same(t, "moves", []int64{11, 5, 37}, tos)
 	importtest.Same(t, "indexes of turns", []int{0, 1, 2, 1, 1}, indexes)
-	importtest.Same(t, "usage", eventlog.Usage{InputTokens: 1490, OutputTokens: 25}, spent(t, log, id("2")))
+	importtest.Same(t, "usage", event.Usage{InputTokens: 1490, OutputTokens: 25}, spent(t, log, id("2")))
 }
 
 // history is what the model sees.
@@ -50,7 +51,7 @@ func TestCompacted(t *testing.T) {
 	log := importtest.NewLog(t)
 	load(t, log, "compacted")
 	for _, e := range path(t, log, id("3")) {
-		c, ok, err := e.Compaction()
+		c, ok, err := event.Decode[event.Compaction](&e)
 		if !ok {
 			continue
 		}
@@ -59,7 +60,7 @@ func TestCompacted(t *testing.T) {
 			refs = append(refs, entry.Seq)
 		}
 		importtest.Same(t, "references", []int64{6, 12, 0, 17, 0}, refs)
-		if err != nil || !c.Replace || c.Covers.To != e.Seq-1 || c.Entries[2].Message.Role != eventlog.Developer || string(c.Extra) != `{"window_number":1}` {
+		if err != nil || !c.Replace || c.Covers.To != e.Seq-1 || c.Entries[2].Message.Role != event.Developer || string(c.Extra) != `{"window_number":1}` {
 			t.Errorf("compaction is %+v, %v", c, err)
 		}
 	}

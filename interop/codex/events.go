@@ -6,7 +6,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop"
 )
@@ -42,7 +42,7 @@ func (im *importer) add(l *line, n int) error {
 
 // event makes an event of a payload, or of the raw record where there is none,
 // or none that the log takes; kept says which.
-func (im *importer) event(l *line, p eventlog.Payload) (e eventlog.Event, kept bool, err error) {
+func (im *importer) event(l *line, p event.Payload) (e event.Event, kept bool, err error) {
 	if p != nil {
 		e, err = l.rec.Event(ownPart, p)
 		kept = err == nil
@@ -53,7 +53,7 @@ func (im *importer) event(l *line, p eventlog.Payload) (e eventlog.Event, kept b
 	if err == nil && !kept && l.repeats() {
 		err = e.SetMetadata("repeats", true)
 	}
-	if m, ok := p.(eventlog.Message); ok && err == nil && kept && m.Role == eventlog.User && !isBoundary(&m) {
+	if m, ok := p.(event.Message); ok && err == nil && kept && m.Role == event.User && !isBoundary(&m) {
 		err = e.SetMetadata("context", true)
 	}
 	if err == nil {
@@ -76,7 +76,7 @@ func (l *line) repeats() bool {
 }
 
 // inherit marks what was copied from another session: its cost counts there.
-func (im *importer) inherit(e *eventlog.Event) error {
+func (im *importer) inherit(e *event.Event) error {
 	if !im.copying() {
 		return nil
 	}
@@ -85,8 +85,8 @@ func (im *importer) inherit(e *eventlog.Event) error {
 
 // join adds the title that a prompt gives, and what the record says of
 // sub-agents.
-func (im *importer) join(l *line, p eventlog.Payload, key func(part int) interop.Key) error {
-	put := func(part int, p eventlog.Payload) error {
+func (im *importer) join(l *line, p event.Payload, key func(part int) interop.Key) error {
+	put := func(part int, p event.Payload) error {
 		e, err := l.rec.Event(part, p)
 		if err == nil {
 			err = im.inherit(&e)
@@ -99,7 +99,7 @@ func (im *importer) join(l *line, p eventlog.Payload, key func(part int) interop
 		return nil
 	}
 	if title := im.called(p); title != "" {
-		if err := put(titlePart, eventlog.Session{State: eventlog.SessionStateUpdated, Title: title}); err != nil {
+		if err := put(titlePart, event.Session{State: event.SessionStateUpdated, Title: title}); err != nil {
 			return err
 		}
 	}
@@ -112,8 +112,8 @@ func (im *importer) join(l *line, p eventlog.Payload, key func(part int) interop
 }
 
 // called is what a session without a title is called by a prompt.
-func (im *importer) called(p eventlog.Payload) string {
-	m, ok := p.(eventlog.Message)
+func (im *importer) called(p event.Payload) string {
+	m, ok := p.(event.Message)
 	if !ok || im.s.titled || im.copying() || !isPrompt(&m) {
 		return ""
 	}
@@ -122,7 +122,7 @@ func (im *importer) called(p eventlog.Payload) string {
 
 // payload is what becomes of a record; nil if it is kept raw. id is that of its
 // event.
-func (im *importer) payload(l *line, id string) (eventlog.Payload, error) {
+func (im *importer) payload(l *line, id string) (event.Payload, error) {
 	if !l.isObject() {
 		return nil, nil
 	}
@@ -142,11 +142,11 @@ func (im *importer) payload(l *line, id string) (eventlog.Payload, error) {
 }
 
 // note is what becomes of an event_msg.
-func (im *importer) note(l *line) eventlog.Payload {
+func (im *importer) note(l *line) event.Payload {
 	s := im.s
 	switch l.text("type") {
 	case "task_started", "turn_started":
-		return eventlog.TurnStart{Index: s.path.turnCount(), Extra: l.all()}
+		return event.TurnStart{Index: s.path.turnCount(), Extra: l.all()}
 	case "task_complete", "turn_complete", "turn_aborted":
 		return s.turnEnd(l)
 	case "token_count":
@@ -158,7 +158,7 @@ func (im *importer) note(l *line) eventlog.Payload {
 		return s.context(l, func(name string) jsontext.Value { return member(settings, name) })
 	case "thread_name_updated":
 		if name := strings.TrimSpace(l.text("thread_name")); name != "" && l.text("thread_id") == s.ID {
-			return eventlog.Session{State: eventlog.SessionStateUpdated, Title: name, Extra: l.all()}
+			return event.Session{State: event.SessionStateUpdated, Title: name, Extra: l.all()}
 		}
 	case "collab_agent_spawn_end", "sub_agent_activity":
 		return s.spawned(l)
@@ -167,12 +167,12 @@ func (im *importer) note(l *line) eventlog.Payload {
 }
 
 // meta is what becomes of a session_meta.
-func (im *importer) meta(l *line) eventlog.Payload {
+func (im *importer) meta(l *line) event.Payload {
 	h, s := headerOf(l), im.s
 	if h.id != s.ID {
 		return nil
 	}
-	p := eventlog.Session{State: eventlog.SessionStateUpdated, Labels: s.changes(h.labels), Extra: l.all()}
+	p := event.Session{State: event.SessionStateUpdated, Labels: s.changes(h.labels), Extra: l.all()}
 	if h.cwd != s.cwd {
 		p.CWD = h.cwd
 	}
@@ -194,8 +194,8 @@ func (im *importer) meta(l *line) eventlog.Payload {
 
 // startedBy is the call that the session, a sub-agent's, was started by, as far
 // as it is known.
-func (im *importer) startedBy(h *header) eventlog.SessionParent {
-	p := eventlog.SessionParent{SessionID: h.spawnedBy}
+func (im *importer) startedBy(h *header) event.SessionParent {
+	p := event.SessionParent{SessionID: h.spawnedBy}
 	if im.parent != nil && h.spawnedBy == im.parent.id {
 		p.CallID, p.Seq = im.parent.call(h.id)
 	}
@@ -204,7 +204,7 @@ func (im *importer) startedBy(h *header) eventlog.SessionParent {
 
 // context is what becomes of the settings of a turn: an update, if they say
 // anything new.
-func (s *session) context(l *line, value func(name string) jsontext.Value) eventlog.Payload {
+func (s *session) context(l *line, value func(name string) jsontext.Value) event.Payload {
 	text := func(names ...string) string {
 		for _, name := range names {
 			if said, _ := rawjson.Text(value(name)); said != "" {
@@ -218,7 +218,7 @@ func (s *session) context(l *line, value func(name string) jsontext.Value) event
 	if !ok {
 		sandbox, _ = rawjson.Text(member(policy, "mode"))
 	}
-	p := eventlog.Session{State: eventlog.SessionStateUpdated, Extra: l.all(), Labels: s.changes(named(map[string]string{
+	p := event.Session{State: event.SessionStateUpdated, Extra: l.all(), Labels: s.changes(named(map[string]string{
 		modelLabel: text("model"), "effort": text("effort", "reasoning_effort"), "approval_policy": text("approval_policy"), "sandbox": sandbox,
 	}))}
 	if cwd := text("cwd"); cwd != s.cwd {
@@ -232,7 +232,7 @@ func (s *session) context(l *line, value func(name string) jsontext.Value) event
 
 // rollback is what becomes of a thread_rolled_back: the head moves to before the
 // first of so many prompts, and to the start of the turn it began.
-func (s *session) rollback(l *line) eventlog.Payload {
+func (s *session) rollback(l *line) event.Payload {
 	var p struct {
 		Turns int `json:"num_turns"`
 	}
@@ -251,5 +251,5 @@ func (s *session) rollback(l *line) eventlog.Payload {
 	if p.Turns == 1 {
 		reason = "rolled back a turn"
 	}
-	return eventlog.HeadMove{To: to, Reason: reason, Extra: l.all()}
+	return event.HeadMove{To: to, Reason: reason, Extra: l.all()}
 }

@@ -7,11 +7,11 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/codex"
-	"github.com/convlog/convlog/store/storetest"
+	"github.com/convlog/convlog/store/memory"
 )
 
 func ExampleFormat() {
-	log := eventlog.Open(storetest.NewMemory())
+	log := eventlog.Open(memory.New())
 	defer log.Close()
 	sessions := []string{"../../testdata/transcripts/codex/parent.jsonl", "../../testdata/transcripts/codex/fork.jsonl"}
 	table, err := interop.Import(context.Background(), log, []interop.Format{codex.Format{}}, sessions, interop.Options{})

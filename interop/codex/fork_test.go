@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/fork"
 	"github.com/convlog/convlog/interop/internal/importtest"
 	"github.com/convlog/convlog/projection"
@@ -48,7 +48,7 @@ func TestForksOfAParentInTheLog(t *testing.T) {
 		importtest.Same(t, "what is shared", parent[:at], got[:at])
 		importtest.Same(t, "what is its own", append([]string{"session_forked"}, want.own...), got[at:])
 	}
-	importtest.Same(t, "spent by the sub-agent", eventlog.Usage{InputTokens: 150, CacheReadTokens: 400, OutputTokens: 12, ReasoningTokens: 2}, spent(t, log, id("6")))
+	importtest.Same(t, "spent by the sub-agent", event.Usage{InputTokens: 150, CacheReadTokens: 400, OutputTokens: 12, ReasoningTokens: 2}, spent(t, log, id("6")))
 	if got := info(t, log, id("6")); got.Labels["agent_nickname"] != "Noether" || got.Labels["model"] != "gpt-5.4-mini" || got.Source.SessionID != id("6") {
 		t.Errorf("sub-agent is %+v", got)
 	}
@@ -68,7 +68,7 @@ func TestForksOfAParentThatIsMissing(t *testing.T) {
 	if got := info(t, log, id("6")); got.Title != "Noether" || got.Parent.SessionID != id("4") {
 		t.Errorf("sub-agent is %+v", got)
 	}
-	for n, want := range map[string]eventlog.Usage{
+	for n, want := range map[string]event.Usage{
 		"6": {InputTokens: 150, CacheReadTokens: 400, OutputTokens: 12, ReasoningTokens: 2},
 		"7": {InputTokens: 100, CacheReadTokens: 700, OutputTokens: 9},
 	} {
@@ -116,7 +116,7 @@ func TestAForkOfAnotherConversationIsNone(t *testing.T) {
 	if _, ok, err := fork.Parent(t.Context(), log, id("7")); ok || err != nil {
 		t.Errorf("it is a fork: %v, %v", ok, err)
 	}
-	importtest.Same(t, "spent", eventlog.Usage{InputTokens: 100, CacheReadTokens: 700, OutputTokens: 9}, spent(t, log, id("7")))
+	importtest.Same(t, "spent", event.Usage{InputTokens: 100, CacheReadTokens: 700, OutputTokens: 9}, spent(t, log, id("7")))
 }
 
 func TestWhatWasSaidBetweenCopiesEndsThem(t *testing.T) {
@@ -187,7 +187,7 @@ func TestChildren(t *testing.T) {
 	load(t, log, "parent", "agent-fresh", "agent-forked")
 	var got []string
 	for _, e := range path(t, log, id("4")) {
-		c, ok, err := e.Child()
+		c, ok, err := event.Decode[event.Child](&e)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/codex"
 	"github.com/convlog/convlog/interop/internal/importtest"
@@ -75,7 +75,7 @@ func TestAnotherHistoryIsAConflict(t *testing.T) {
 
 func TestASessionOfOthersIsAConflict(t *testing.T) {
 	log := importtest.NewLog(t)
-	importtest.Say(t, log, id("2"), eventlog.Message{Role: eventlog.User, Parts: []eventlog.Part{eventlog.Text("mine")}})
+	importtest.Say(t, log, id("2"), event.Message{Role: event.User, Parts: []event.Part{event.Text("mine")}})
 	if _, err := loadText(t, log, readFixture(t, "rolled-back")); !errors.Is(err, interop.ErrHistory) {
 		t.Errorf("error is %v", err)
 	}
@@ -97,7 +97,7 @@ func TestGrowthBehindWhatOthersAppended(t *testing.T) {
 	if _, err := loadText(t, log, strings.Join(lines[:11], "")); err != nil {
 		t.Fatal(err)
 	}
-	importtest.Say(t, log, id("2"), eventlog.Message{Role: eventlog.User, Parts: []eventlog.Part{eventlog.Text("mine")}})
+	importtest.Say(t, log, id("2"), event.Message{Role: event.User, Parts: []event.Part{event.Text("mine")}})
 	if _, err := loadText(t, log, strings.Join(lines[:19], "")); err != nil {
 		t.Fatal(err)
 	}

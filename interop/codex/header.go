@@ -6,7 +6,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop"
 )
@@ -103,8 +103,8 @@ func named(labels map[string]string) map[string]string {
 func (h *header) parent() string { return cmp.Or(h.forkedFrom, h.spawnedBy) }
 
 // source says what the session was imported from.
-func (h *header) source(rec *interop.Record) eventlog.SessionSource {
-	return eventlog.SessionSource{Format: Name, Version: h.version, Path: rec.Origin(0).Source, SessionID: h.id}
+func (h *header) source(rec *interop.Record) event.SessionSource {
+	return event.SessionSource{Format: Name, Version: h.version, Path: rec.Origin(0).Source, SessionID: h.id}
 }
 
 // ownTurn reports whether a turn is the session's own, and not copied from the

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/parts"
@@ -24,7 +25,7 @@ type importer struct {
 	// held are the records before the session begins, in order; seen counts
 	// equal ones.
 	held []interop.Record
-	seen map[eventlog.Digest]int
+	seen map[event.Digest]int
 	// title is what the session is called when it begins.
 	title string
 	// forked: a session_forked was written. copies: the file begins with copies
@@ -64,13 +65,13 @@ func (im *importer) first(l *line) error {
 		return nil
 	}
 	h := headerOf(l)
-	if err := eventlog.CheckSessionID(h.id); err != nil {
+	if err := event.CheckSessionID(h.id); err != nil {
 		im.held = im.held[:len(im.held)-1]
 		return l.rec.Refuse(err)
 	}
 	last := len(im.held) - 1
 	im.held = append([]interop.Record{im.held[last]}, im.held[:last]...)
-	im.header, im.seen = h, map[eventlog.Digest]int{}
+	im.header, im.seen = h, map[event.Digest]int{}
 	s, err := openSession(im.ctx, im.log, h.id)
 	if err != nil {
 		return err
@@ -107,12 +108,12 @@ func (im *importer) opens(l *line) bool {
 	if l.kind != itemKind {
 		return false
 	}
-	if l.text("type") != "message" || l.text("role") == string(eventlog.Assistant) {
+	if l.text("type") != "message" || l.text("role") == string(event.Assistant) {
 		return true
 	}
 	var r parts.Reader
 	said, err := r.Content(l.members.Peek("content"))
-	m := eventlog.Message{Role: eventlog.Role(l.text("role")), Parts: said}
+	m := event.Message{Role: event.Role(l.text("role")), Parts: said}
 	if err != nil || !isPrompt(&m) {
 		return false
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/parts"
@@ -20,14 +20,14 @@ const agentMessage = "agent_message"
 
 // item is what becomes of a response_item; nil if it is kept raw. id is that of
 // its event, which names the response that begins with it.
-func (im *importer) item(l *line, id string) (eventlog.Payload, error) {
+func (im *importer) item(l *line, id string) (event.Payload, error) {
 	s := im.s
 	m, ok, err := im.message(l.payload, id)
 	if err != nil || !ok || empty(&m) {
 		return nil, err
 	}
 	m.Extra = l.extra(m.Extra)
-	if m.Role == eventlog.Assistant {
+	if m.Role == event.Assistant {
 		m.Provider, m.Model = s.labels[providerLabel], s.labels[modelLabel]
 		if m.Group = s.group; m.Group == "" {
 			m.Group = id
@@ -38,7 +38,7 @@ func (im *importer) item(l *line, id string) (eventlog.Payload, error) {
 
 // message converts an item; ok is false if it is none that is said. id names
 // calls that have no name.
-func (im *importer) message(item jsontext.Value, id string) (m eventlog.Message, ok bool, err error) {
+func (im *importer) message(item jsontext.Value, id string) (m event.Message, ok bool, err error) {
 	r := parts.Reader{Names: im.s.calls, Put: parts.Keep(im.ctx, im.log)}
 	o, err := parts.Open(item)
 	if err != nil {
@@ -47,24 +47,24 @@ func (im *importer) message(item jsontext.Value, id string) (m eventlog.Message,
 	switch kindOf(item) {
 	case "message":
 		o.Take("type")
-		m.Role = eventlog.Role(o.Text("role"))
+		m.Role = event.Role(o.Text("role"))
 		m.Parts, err = r.Content(o.Take("content"))
 	case agentMessage:
-		m.Role = eventlog.User
+		m.Role = event.User
 		m.Parts, err = r.Content(o.Take("content"))
 	default:
-		var p eventlog.Part
+		var p event.Part
 		m.Role, p, ok, err = r.Item(&o)
 		if err != nil || !ok {
 			return m, false, err
 		}
-		if p.Type == eventlog.ServerToolCallPart && p.CallID == "" {
+		if p.Type == event.ServerToolCallPart && p.CallID == "" {
 			p.CallID = p.Name + "_" + id
 		}
-		if p.Type == eventlog.ToolResultPart && aborted(&p) {
+		if p.Type == event.ToolResultPart && aborted(&p) {
 			p.IsError, p.Interrupted = true, true
 		}
-		m.Parts = []eventlog.Part{p}
+		m.Parts = []event.Part{p}
 	}
 	m.Extra = o.Rest()
 	return m, !o.Failed && speaks(m.Role), err
@@ -76,24 +76,24 @@ func kindOf(item jsontext.Value) string {
 	return cmp.Or(kind, "item")
 }
 
-func speaks(role eventlog.Role) bool {
+func speaks(role event.Role) bool {
 	switch role {
-	case eventlog.System, eventlog.Developer, eventlog.User, eventlog.Assistant, eventlog.Tool:
+	case event.System, event.Developer, event.User, event.Assistant, event.Tool:
 		return true
 	}
 	return false
 }
 
 // empty reports whether a message is reasoning of which the file kept nothing.
-func empty(m *eventlog.Message) bool {
-	if len(m.Parts) != 1 || m.Parts[0].Type != eventlog.ReasoningPart {
+func empty(m *event.Message) bool {
+	if len(m.Parts) != 1 || m.Parts[0].Type != event.ReasoningPart {
 		return false
 	}
 	return m.Parts[0].Text == "" && m.Parts[0].Encrypted == ""
 }
 
 // aborted reports whether a result ends a call that was interrupted.
-func aborted(p *eventlog.Part) bool {
+func aborted(p *event.Part) bool {
 	if len(p.Content) != 1 {
 		return false
 	}
@@ -103,8 +103,8 @@ func aborted(p *eventlog.Part) bool {
 
 // isPrompt reports whether a message is what a user said, and not what Codex
 // says in the user's name.
-func isPrompt(m *eventlog.Message) bool {
-	if m.Role != eventlog.User || len(m.Parts) == 0 || isOfAgent(m) {
+func isPrompt(m *event.Message) bool {
+	if m.Role != event.User || len(m.Parts) == 0 || isOfAgent(m) {
 		return false
 	}
 	text := strings.TrimSpace(m.Text())
@@ -119,10 +119,10 @@ var instructions = []string{
 
 // isBoundary reports whether a rollback counts a message: a prompt, or what
 // another agent asks.
-func isBoundary(m *eventlog.Message) bool { return isPrompt(m) || isOfAgent(m) }
+func isBoundary(m *event.Message) bool { return isPrompt(m) || isOfAgent(m) }
 
-func isOfAgent(m *eventlog.Message) bool {
-	return m.Role == eventlog.User && extraText(m.Extra, "type") == agentMessage
+func isOfAgent(m *event.Message) bool {
+	return m.Role == event.User && extraText(m.Extra, "type") == agentMessage
 }
 
 // requestMark stands before what a user typed, where the program put files or
@@ -130,7 +130,7 @@ func isOfAgent(m *eventlog.Message) bool {
 const requestMark = "## My request for Codex:"
 
 // titleOf is what a session is called by a prompt.
-func titleOf(m *eventlog.Message) string {
+func titleOf(m *event.Message) string {
 	text := m.Text()
 	if _, request, ok := strings.Cut(text, requestMark); ok {
 		text = request
@@ -140,7 +140,7 @@ func titleOf(m *eventlog.Message) string {
 
 // digestOf identifies what a message says, without ids and what the message has
 // in its extra.
-func digestOf(m *eventlog.Message) (d eventlog.Digest) {
+func digestOf(m *event.Message) (d event.Digest) {
 	h := sha256.New()
 	say := func(texts ...string) {
 		for _, text := range texts {
@@ -149,8 +149,8 @@ func digestOf(m *eventlog.Message) (d eventlog.Digest) {
 		}
 	}
 	say(string(m.Role))
-	var all func(list []eventlog.Part)
-	all = func(list []eventlog.Part) {
+	var all func(list []event.Part)
+	all = func(list []event.Part) {
 		for i := range list {
 			p := &list[i]
 			say(string(p.Type), p.Text, p.Encrypted, p.CallID, p.Name, p.URL, string(p.Blob.Blob), p.Kind,
@@ -160,5 +160,5 @@ func digestOf(m *eventlog.Message) (d eventlog.Digest) {
 		say("")
 	}
 	all(m.Parts)
-	return eventlog.DigestOf(h.Sum(nil))
+	return event.DigestOf(h.Sum(nil))
 }

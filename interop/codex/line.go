@@ -8,7 +8,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/parts"
@@ -31,7 +31,7 @@ type line struct {
 	// around are the members beside type, timestamp and payload.
 	around []rawjson.Member
 	// digest identifies what is recorded, whenever it was.
-	digest eventlog.Digest
+	digest event.Digest
 }
 
 // bareItems are the types of items in files of older versions.
@@ -57,7 +57,7 @@ func readLine(rec *interop.Record) (*line, error) {
 	if l.at.IsZero() {
 		l.at = interop.Time(l.text("timestamp"))
 	}
-	l.digest = eventlog.DigestOf(slices.Concat([]byte(l.kind), []byte{'\n'}, l.payload))
+	l.digest = event.DigestOf(slices.Concat([]byte(l.kind), []byte{'\n'}, l.payload))
 	return l, nil
 }
 
@@ -120,7 +120,7 @@ func (l *line) is(names ...string) bool {
 }
 
 // rawType is the type of the event that the record is kept raw in.
-func (l *line) rawType() eventlog.Type {
+func (l *line) rawType() event.Type {
 	kind := cmp.Or(l.kind, "untyped")
 	if name := l.name(); name != "" {
 		kind += ":" + name

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/importtest"
@@ -165,5 +166,5 @@ func TestCopiesByTime(t *testing.T) {
 	if _, err := loadText(t, log, text); err != nil {
 		t.Fatal(err)
 	}
-	importtest.Same(t, "spent", eventlog.Usage{InputTokens: 7}, spent(t, log, "fork"))
+	importtest.Same(t, "spent", event.Usage{InputTokens: 7}, spent(t, log, "fork"))
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/oklog/ulid/v2"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop"
@@ -30,7 +31,7 @@ type session struct {
 	last, passed int64
 	// shared are the events of the sessions that this one was forked from.
 	shared shared
-	seen   map[eventlog.Digest]int
+	seen   map[event.Digest]int
 
 	started bool // it says what it was imported from
 	titled  bool
@@ -57,10 +58,10 @@ type openTurn struct {
 // openSession finds a session in the log, or prepares a new one.
 func openSession(ctx context.Context, log *eventlog.Log, id string) (*session, error) {
 	s := &session{
-		seen: map[eventlog.Digest]int{}, labels: map[string]string{}, calls: map[string]string{},
+		seen: map[event.Digest]int{}, labels: map[string]string{}, calls: map[string]string{},
 		turns: map[string]ulid.ULID{}, children: map[string]*child{},
 	}
-	opened, err := interop.OpenSession(ctx, log, id, func(e *eventlog.Event) error { return s.remember(id, e) })
+	opened, err := interop.OpenSession(ctx, log, id, func(e *event.Event) error { return s.remember(id, e) })
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +70,7 @@ func openSession(ctx context.Context, log *eventlog.Log, id string) (*session, e
 }
 
 // remember takes in an event that the log holds.
-func (s *session) remember(id string, e *eventlog.Event) error {
+func (s *session) remember(id string, e *event.Event) error {
 	if e.SessionID != id {
 		s.shared.add(e)
 	} else if isRecord, err := madeOfRecord(e); err != nil {
@@ -77,7 +78,7 @@ func (s *session) remember(id string, e *eventlog.Event) error {
 	} else if isRecord {
 		s.last = e.Seq
 	}
-	if e.Type.Name() == eventlog.SessionForked {
+	if e.Type.Name() == event.SessionForked {
 		s.forked()
 	}
 	p, err := payloadOf(e)
@@ -89,7 +90,7 @@ func (s *session) remember(id string, e *eventlog.Event) error {
 }
 
 // madeOfRecord reports whether an event is a record's own.
-func madeOfRecord(e *eventlog.Event) (bool, error) {
+func madeOfRecord(e *event.Event) (bool, error) {
 	v, ok := e.MetadataValue(interop.OriginKey)
 	if !ok {
 		return false, nil
@@ -100,27 +101,27 @@ func madeOfRecord(e *eventlog.Event) (bool, error) {
 }
 
 // payloadOf reads an event that the session learns from; nil if it is none.
-func payloadOf(e *eventlog.Event) (p eventlog.Payload, err error) {
+func payloadOf(e *event.Event) (p event.Payload, err error) {
 	if e.Redacted() {
 		return nil, nil
 	}
 	switch e.Type.Name() {
-	case eventlog.MessageAdded:
-		p, _, err = e.Message()
-	case eventlog.SessionStarted, eventlog.SessionUpdated:
-		p, _, err = e.Session()
-	case eventlog.TurnStarted:
-		p, _, err = e.TurnStart()
-	case eventlog.TurnCompleted:
-		p, _, err = e.TurnCompletion()
-	case eventlog.StepCompleted:
-		p, _, err = e.StepCompletion()
-	case eventlog.HeadMoved:
-		p, _, err = e.HeadMove()
-	case eventlog.CompactionTriggered:
-		p, _, err = e.Compaction()
+	case event.MessageAdded:
+		p, _, err = event.Decode[event.Message](e)
+	case event.SessionStarted, event.SessionUpdated:
+		p, _, err = event.Decode[event.Session](e)
+	case event.TurnStarted:
+		p, _, err = event.Decode[event.TurnStart](e)
+	case event.TurnCompleted:
+		p, _, err = event.Decode[event.TurnCompletion](e)
+	case event.StepCompleted:
+		p, _, err = event.Decode[event.StepCompletion](e)
+	case event.HeadMoved:
+		p, _, err = event.Decode[event.HeadMove](e)
+	case event.CompactionTriggered:
+		p, _, err = event.Decode[event.Compaction](e)
 	default:
-		if c, ok, err := e.Child(); ok {
+		if c, ok, err := event.Decode[event.Child](e); ok {
 			return c, err
 		}
 	}
@@ -128,33 +129,33 @@ func payloadOf(e *eventlog.Event) (p eventlog.Payload, err error) {
 }
 
 // took takes in an event with a payload.
-func (s *session) took(p eventlog.Payload, id ulid.ULID, seq int64) {
+func (s *session) took(p event.Payload, id ulid.ULID, seq int64) {
 	switch p := p.(type) {
-	case eventlog.Session:
+	case event.Session:
 		s.says(&p)
-	case eventlog.Message:
+	case event.Message:
 		s.said(&p, seq)
-	case eventlog.TurnStart:
+	case event.TurnStart:
 		s.turn, s.group = openTurn{id: id, seq: seq}, ""
 		s.path.turns = append(s.path.turns, seq)
 		s.turns[extraText(p.Extra, "turn_id")] = id
-	case eventlog.TurnCompletion:
+	case event.TurnCompletion:
 		s.turn, s.group = openTurn{}, ""
-	case eventlog.StepCompletion:
+	case event.StepCompletion:
 		s.total, s.group = totalOf(p.Extra), ""
 		s.turn.steps++
-	case eventlog.HeadMove:
+	case event.HeadMove:
 		s.turn, s.group = openTurn{}, ""
 		s.path.moves = append(s.path.moves, move{seq, p.To})
-	case eventlog.Compaction:
+	case event.Compaction:
 		s.group = ""
-	case eventlog.Child:
+	case event.Child:
 		s.told(&p, seq)
 	}
 }
 
 // says takes in what the session says of itself.
-func (s *session) says(p *eventlog.Session) {
+func (s *session) says(p *event.Session) {
 	s.started = s.started || p.Source.Format == Name
 	s.titled = s.titled || p.Title != ""
 	if p.CWD != "" {
@@ -173,13 +174,13 @@ func (s *session) forked() {
 }
 
 // said takes in a message.
-func (s *session) said(m *eventlog.Message, seq int64) {
+func (s *session) said(m *event.Message, seq int64) {
 	s.group = ""
-	if m.Role == eventlog.Assistant {
+	if m.Role == event.Assistant {
 		s.group = m.Group
 	}
 	for i := range m.Parts {
-		if p := &m.Parts[i]; p.Type == eventlog.ToolCallPart {
+		if p := &m.Parts[i]; p.Type == event.ToolCallPart {
 			s.calls[p.CallID] = p.Name
 		}
 	}
@@ -195,15 +196,15 @@ func (s *session) said(m *eventlog.Message, seq int64) {
 }
 
 // occurrence counts equal records of the session in this file, from 0.
-func (s *session) occurrence(d eventlog.Digest) int {
+func (s *session) occurrence(d event.Digest) int {
 	n := s.seen[d]
 	s.seen[d]++
 	return n
 }
 
 // changes are the labels that would change.
-func (s *session) changes(labels map[string]string) eventlog.Labels {
-	changed := eventlog.Labels{}
+func (s *session) changes(labels map[string]string) event.Labels {
+	changed := event.Labels{}
 	for name, text := range labels {
 		if s.labels[name] != text {
 			changed[name] = &text
@@ -232,8 +233,8 @@ type path struct {
 // note is a message.
 type note struct {
 	seq    int64
-	role   eventlog.Role
-	digest eventlog.Digest
+	role   event.Role
+	digest event.Digest
 	extra  string
 	// cut is, of a prompt, the first event of its turn; 0 for other messages.
 	cut int64
@@ -243,16 +244,16 @@ type move struct{ seq, to int64 }
 
 // active are the stretches of the active path, newest first; the newest has no
 // end.
-func (p *path) active() (stretches []eventlog.Stretch) {
+func (p *path) active() (stretches []event.Stretch) {
 	head := int64(math.MaxInt64)
 	for _, m := range slices.Backward(p.moves) {
 		if m.seq > head {
 			continue
 		}
-		stretches = append(stretches, eventlog.Stretch{From: m.seq, To: head})
+		stretches = append(stretches, event.Stretch{From: m.seq, To: head})
 		head = m.to
 	}
-	return append(stretches, eventlog.Stretch{From: 1, To: head})
+	return append(stretches, event.Stretch{From: 1, To: head})
 }
 
 // messages are those on the active path.
@@ -290,6 +291,6 @@ func (p *path) turnCount() (count int) {
 	return count
 }
 
-func contains(on []eventlog.Stretch, seq int64) bool {
-	return slices.ContainsFunc(on, func(s eventlog.Stretch) bool { return s.From <= seq && seq <= s.To })
+func contains(on []event.Stretch, seq int64) bool {
+	return slices.ContainsFunc(on, func(s event.Stretch) bool { return s.From <= seq && seq <= s.To })
 }

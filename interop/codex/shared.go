@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
 	"github.com/convlog/convlog/interop"
@@ -34,7 +35,7 @@ type sharedEvent struct {
 }
 
 // add takes in the next event.
-func (s *shared) add(e *eventlog.Event) {
+func (s *shared) add(e *event.Event) {
 	if s.index == nil {
 		s.index = map[interop.Key]int{}
 	}
@@ -42,13 +43,13 @@ func (s *shared) add(e *eventlog.Event) {
 		s.ids = append(s.ids, e.SessionID)
 	}
 	s.index[interop.KeyOf(e.ID)] = len(s.events)
-	s.events = append(s.events, sharedEvent{e.Seq, e.Seq + int64(e.More()), isTalk(e.Type), e.Type.Name() == eventlog.MessageAdded})
+	s.events = append(s.events, sharedEvent{e.Seq, e.Seq + int64(e.More()), isTalk(e.Type), e.Type.Name() == event.MessageAdded})
 }
 
 // isTalk reports whether events of a type shape what the model sees, or turns.
-func isTalk(t eventlog.Type) bool {
+func isTalk(t event.Type) bool {
 	switch t.Name() {
-	case eventlog.MessageAdded, eventlog.ContextAdded, eventlog.CompactionTriggered, eventlog.HeadMoved, eventlog.TurnStarted:
+	case event.MessageAdded, event.ContextAdded, event.CompactionTriggered, event.HeadMoved, event.TurnStarted:
 		return true
 	}
 	return false
@@ -103,17 +104,17 @@ type parent struct {
 // openParent reads the session that another comes from; nil if the log does not
 // have it, or it was not imported from Codex.
 func openParent(ctx context.Context, log *eventlog.Log, id string) (*parent, error) {
-	if eventlog.CheckSessionID(id) != nil {
+	if event.CheckSessionID(id) != nil {
 		return nil, nil
 	}
 	p := &parent{id: id}
 	known := session{children: map[string]*child{}}
-	s, err := interop.OpenSession(ctx, log, id, func(e *eventlog.Event) error {
+	s, err := interop.OpenSession(ctx, log, id, func(e *event.Event) error {
 		p.add(e)
-		if e.Type.Name() == eventlog.SessionForked {
+		if e.Type.Name() == event.SessionForked {
 			known.forked()
 		}
-		c, ok, err := e.Child()
+		c, ok, err := event.Decode[event.Child](e)
 		if !ok || e.Redacted() {
 			return nil
 		}

@@ -6,18 +6,18 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 )
 
 // turnEnd is what becomes of the end of a task. One that names a turn which no
 // record began is the end of the turn under way: a review does so.
-func (s *session) turnEnd(l *line) eventlog.Payload {
+func (s *session) turnEnd(l *line) event.Payload {
 	var p struct {
 		Duration int64 `json:"duration_ms"`
 	}
 	l.into(&p)
-	end := eventlog.TurnCompletion{
-		TurnID: s.turns[l.text("turn_id")], Status: eventlog.TurnStatusCompleted, Steps: s.turn.steps,
+	end := event.TurnCompletion{
+		TurnID: s.turns[l.text("turn_id")], Status: event.TurnStatusCompleted, Steps: s.turn.steps,
 		DurationMS: max(0, p.Duration), Extra: l.all(),
 	}
 	if end.TurnID.IsZero() {
@@ -27,12 +27,12 @@ func (s *session) turnEnd(l *line) eventlog.Payload {
 	switch {
 	case l.is("turn_aborted"):
 		end.StopReason = l.text("reason")
-		end.Status = eventlog.TurnStatusAborted
+		end.Status = event.TurnStatusAborted
 		if end.StopReason == "interrupted" {
-			end.Status = eventlog.TurnStatusInterrupted
+			end.Status = event.TurnStatusInterrupted
 		}
 	case failure.Kind() == '{' || failure.Kind() == '"':
-		end.Status = eventlog.TurnStatusFailed
+		end.Status = event.TurnStatusFailed
 		end.Error = cmp.Or(l.text("error"), extraText(failure, "message"), string(failure))
 	}
 	return end
@@ -40,14 +40,14 @@ func (s *session) turnEnd(l *line) eventlog.Payload {
 
 // step is what becomes of a count of tokens; nil if it says nothing new. The
 // total is that of the session so far, the last that of the newest response.
-func (s *session) step(l *line) eventlog.Payload {
+func (s *session) step(l *line) event.Payload {
 	extra := l.all()
 	total := totalOf(extra)
 	usage, ok := usageOf(member(l.members.Peek("info"), "last_token_usage"))
 	if total == "" || total == s.total || !ok {
 		return nil
 	}
-	return eventlog.StepCompletion{
+	return event.StepCompletion{
 		Step: s.turn.steps, TurnID: s.turn.id, Provider: s.labels[providerLabel], Model: s.labels[modelLabel], Usage: usage, Extra: extra,
 	}
 }
@@ -69,7 +69,7 @@ func canonical(v jsontext.Value) string {
 
 // usageOf reads a count of tokens. What was read from a cache, or written to one,
 // is counted in the input too.
-func usageOf(v jsontext.Value) (u eventlog.Usage, ok bool) {
+func usageOf(v jsontext.Value) (u event.Usage, ok bool) {
 	var p struct {
 		Input     int64 `json:"input_tokens"`
 		Cached    int64 `json:"cached_input_tokens"`
@@ -80,7 +80,7 @@ func usageOf(v jsontext.Value) (u eventlog.Usage, ok bool) {
 	if v.Kind() != '{' || json.Unmarshal(v, &p) != nil || min(p.Input, p.Cached, p.Written, p.Output, p.Reasoning) < 0 {
 		return u, false
 	}
-	return eventlog.Usage{
+	return event.Usage{
 		InputTokens: max(0, p.Input-p.Cached-p.Written), CacheReadTokens: p.Cached, CacheWriteTokens: p.Written,
 		OutputTokens: p.Output, ReasoningTokens: p.Reasoning,
 	}, true

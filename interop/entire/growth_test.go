@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop/internal/importtest"
 )
@@ -100,7 +101,7 @@ func TestAnotherVersionOfTheCLI(t *testing.T) {
 		got := importtest.Load(t, log, format, "f.jsonl", text)
 		importtest.Again(t, log, format, "f.jsonl", text)
 		all := importtest.Events(t, log, got.Sessions[0])
-		if got.Events != 1 || all[len(all)-1].Type != eventlog.SessionUpdated {
+		if got.Events != 1 || all[len(all)-1].Type != event.SessionUpdated {
 			t.Errorf("import: %+v, and the log ends with %s", got, all[len(all)-1].Type)
 		}
 	}
@@ -178,19 +179,19 @@ func TestThePathIsWhatTheTranscriptSays(t *testing.T) {
 func said(t importtest.TB, log *eventlog.Log, id string) (words, results []string, took int64) {
 	t.Helper()
 	for _, e := range importtest.ActivePath(t, log, id) {
-		if s, ok, err := e.StepCompletion(); ok && err == nil {
+		if s, ok, err := event.Decode[event.StepCompletion](&e); ok && err == nil {
 			took += s.Usage.InputTokens
 			continue
 		}
-		if e.Type == eventlog.SessionUpdated {
+		if e.Type == event.SessionUpdated {
 			continue // a title, once the user said something
 		}
-		m, _, err := e.Message()
+		m, _, err := event.Decode[event.Message](&e)
 		if err != nil {
 			t.Fatal(err)
 		}
 		took += m.Usage.InputTokens
-		if line := importtest.Draw(t, &e); m.Role == eventlog.Tool {
+		if line := importtest.Draw(t, &e); m.Role == event.Tool {
 			results = append(results, m.Parts[0].CallID+line)
 		} else {
 			words = append(words, line)

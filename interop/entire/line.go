@@ -7,7 +7,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
@@ -38,7 +38,7 @@ func (l *line) session(f *document.File) string {
 		return f.Session("")
 	}
 	at := l.PeekText("ts")
-	sum := eventlog.DigestOf([]byte(strings.Join([]string{l.agent(), at, l.kind, l.begins()}, "\x00")))
+	sum := event.DigestOf([]byte(strings.Join([]string{l.agent(), at, l.kind, l.begins()}, "\x00")))
 	return document.Name(l.agent()+"-"+at) + "-" + sum.Hex()[:8]
 }
 
@@ -85,7 +85,7 @@ func (l *line) blocks() ([]interop.Record, error) {
 }
 
 // usage takes the tokens. What is no number of tokens is left.
-func (l *line) usage() (u eventlog.Usage) {
+func (l *line) usage() (u event.Usage) {
 	for name, field := range map[string]*int64{"input_tokens": &u.InputTokens, "output_tokens": &u.OutputTokens} {
 		var n int64
 		if v := l.Peek(name); v.Kind() == '0' && json.Unmarshal(v, &n) == nil && n >= 0 {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
@@ -18,12 +18,12 @@ type teller struct {
 	cli   jsontext.Value // the version that wrote it; nil if it does not say
 	items []document.Item
 	spent document.Spent
-	chain eventlog.Digest // of all that was said so far, but for results
+	chain event.Digest // of all that was said so far, but for results
 }
 
 // pass takes in what was said.
 func (t *teller) pass(said jsontext.Value) {
-	t.chain = eventlog.DigestOf([]byte(string(t.chain) + "\n" + string(said)))
+	t.chain = event.DigestOf([]byte(string(t.chain) + "\n" + string(said)))
 }
 
 // named is a name that stays while the file grows.
@@ -40,7 +40,7 @@ func (t *teller) line(rec *interop.Record) {
 		t.raw(&l)
 		return
 	}
-	usage := eventlog.Usage{}
+	usage := event.Usage{}
 	if l.kind == "assistant" {
 		usage = l.usage()
 		t.spent.Usage = t.spent.Usage.Add(usage)
@@ -69,8 +69,8 @@ func (t *teller) raw(l *line) {
 }
 
 // step tells what an answer took that says nothing.
-func (t *teller) step(l *line, usage eventlog.Usage) {
-	step := eventlog.StepCompletion{Usage: usage, Extra: l.rest(t.agent, t.cli)}
+func (t *teller) step(l *line, usage event.Usage) {
+	step := event.StepCompletion{Usage: usage, Extra: l.rest(t.agent, t.cli)}
 	t.pass(jsontext.Value(l.PeekText("id")))
 	t.items = append(t.items, document.Item{Rec: *l.rec, Name: t.named("line"), At: l.at, Payload: step, Kind: l.kind})
 }
@@ -84,7 +84,7 @@ func (t *teller) begin(l *line) {
 // user tells what the user says.
 func (t *teller) user(l *line, blocks []interop.Record) {
 	t.begin(l)
-	m := eventlog.Message{Role: eventlog.User, Extra: l.rest(t.agent, t.cli)}
+	m := event.Message{Role: event.User, Extra: l.rest(t.agent, t.cli)}
 	for i := range blocks {
 		t.pass(blocks[i].Value)
 		m.Parts = append(m.Parts, part(blocks[i].Value, userBlocks))
@@ -93,30 +93,30 @@ func (t *teller) user(l *line, blocks []interop.Record) {
 }
 
 // answer tells what an agent said and did, block by block.
-func (t *teller) answer(l *line, blocks []interop.Record, usage eventlog.Usage) {
+func (t *teller) answer(l *line, blocks []interop.Record, usage event.Usage) {
 	t.begin(l)
-	m := eventlog.Message{Role: eventlog.Assistant, Group: cmp.Or(l.Maybe("id"), t.named("line")), Usage: usage}
+	m := event.Message{Role: event.Assistant, Group: cmp.Or(l.Maybe("id"), t.named("line")), Usage: usage}
 	m.Extra = l.rest(t.agent, t.cli)
 	for i := range blocks {
 		t.block(l, &blocks[i], m)
-		m.Usage, m.Extra = eventlog.Usage{}, nil
+		m.Usage, m.Extra = event.Usage{}, nil
 	}
 }
 
 // block tells a block of an answer, and its result, which may come when others
 // followed the call.
-func (t *teller) block(l *line, rec *interop.Record, m eventlog.Message) {
+func (t *teller) block(l *line, rec *interop.Record, m event.Message) {
 	p, result := t.call(rec.Value)
 	if p.Type == "" {
 		t.pass(rec.Value)
 		p = part(rec.Value, answerBlocks)
 	}
-	m.Parts = []eventlog.Part{p}
+	m.Parts = []event.Part{p}
 	t.items = append(t.items, document.Item{Rec: *rec, Name: t.named("block"), At: l.at, Payload: m, Kind: l.kind})
 	if result == nil {
 		return
 	}
-	r := eventlog.Message{Role: eventlog.Tool, Parts: []eventlog.Part{resultOf(&p, result)}}
+	r := event.Message{Role: event.Tool, Parts: []event.Part{resultOf(&p, result)}}
 	t.items = append(t.items, document.Item{
 		Rec: *rec, Part: 1, Name: t.named("result"), Late: true, At: l.at, Payload: r, Kind: l.kind,
 	})
@@ -124,7 +124,7 @@ func (t *teller) block(l *line, rec *interop.Record, m eventlog.Message) {
 
 // call reads a call, and apart from it its result, which is nil if there is none. The
 // part has no type where the block is no call.
-func (t *teller) call(v jsontext.Value) (p eventlog.Part, result jsontext.Value) {
+func (t *teller) call(v jsontext.Value) (p event.Part, result jsontext.Value) {
 	o, err := parts.Open(v)
 	if err != nil || o.Text("type") != "tool_use" {
 		return p, nil
@@ -138,24 +138,24 @@ func (t *teller) call(v jsontext.Value) (p eventlog.Part, result jsontext.Value)
 		return p, nil
 	}
 	t.pass(said)
-	p = eventlog.ToolCall(cmp.Or(id, t.named("call")), name, o.Take("input"))
+	p = event.ToolCall(cmp.Or(id, t.named("call")), name, o.Take("input"))
 	p.Extra = o.Rest()
 	return p, result
 }
 
 // resultOf reads the result that stands in a call: what the tool put out, whether it
 // failed, and what else is told.
-func resultOf(call *eventlog.Part, v jsontext.Value) eventlog.Part {
-	p := eventlog.ToolResult(call.CallID, call.Name)
+func resultOf(call *event.Part, v jsontext.Value) event.Part {
+	p := event.ToolResult(call.CallID, call.Name)
 	output, o := v, parts.Members{}
 	if v.Kind() == '{' {
 		o, _ = parts.Open(v) // the line could be read
 		output = o.Take("output")
 	}
 	if text, ok := rawjson.Text(output); ok && text != "" {
-		p.Content = []eventlog.Part{eventlog.Text(text)}
+		p.Content = []event.Part{event.Text(text)}
 	} else if !ok && output != nil {
-		p.Content = []eventlog.Part{eventlog.Opaque("output", output)}
+		p.Content = []event.Part{event.Opaque("output", output)}
 	}
 	status := o.PeekText("status")
 	if p.IsError = status == "error"; p.IsError || status == "success" {
@@ -172,24 +172,24 @@ var (
 )
 
 // part reads a block that says something. One without a type is a text.
-func part(v jsontext.Value, known map[string]bool) eventlog.Part {
+func part(v jsontext.Value, known map[string]bool) event.Part {
 	if text, ok := rawjson.Text(v); ok {
-		return eventlog.Text(text)
+		return event.Text(text)
 	}
 	o, err := parts.Open(v)
 	if err != nil {
-		return eventlog.Opaque("block", v)
+		return event.Opaque("block", v)
 	}
 	kind := o.PeekText("type")
 	if !o.Has("type") && o.Has("text") {
-		p := eventlog.Text(o.Text("text"))
+		p := event.Text(o.Text("text"))
 		p.ID = o.Maybe("id")
 		if p.Extra = o.Rest(); !o.Failed {
 			return p
 		}
 	}
 	if !known[kind] {
-		return eventlog.Opaque(cmp.Or(kind, "block"), v)
+		return event.Opaque(cmp.Or(kind, "block"), v)
 	}
 	p, _ := (&parts.Reader{}).Block(v) // without Put nothing can fail
 	return p

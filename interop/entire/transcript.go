@@ -5,7 +5,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
@@ -41,7 +41,7 @@ func (t *transcript) read(f *document.File, rec *interop.Record) ([]document.Ses
 	}
 	return []document.Session{{
 		ID: first.session(f), Version: version, Rec: rec, At: first.at, Items: teller.items, Spent: teller.spent,
-		About: eventlog.Session{Agent: teller.agent, Extra: about(teller.cli)},
+		About: event.Session{Agent: teller.agent, Extra: about(teller.cli)},
 	}}, nil
 }
 

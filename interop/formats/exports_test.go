@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop/anthropic"
 	"github.com/convlog/convlog/interop/formats"
@@ -19,20 +20,20 @@ import (
 // request is a list of messages that a session is exported as.
 type request struct {
 	name   string
-	render func([]projection.Entry, func(eventlog.BlobRef) ([]byte, error)) (jsontext.Value, error)
+	render func([]projection.Entry, func(event.BlobRef) ([]byte, error)) (jsontext.Value, error)
 	check  func(jsontext.Value) error
 	// calls and results are the types of what they are.
 	calls, results string
 }
 
 var requests = []request{
-	{"anthropic", func(h []projection.Entry, blob func(eventlog.BlobRef) ([]byte, error)) (jsontext.Value, error) {
+	{"anthropic", func(h []projection.Entry, blob func(event.BlobRef) ([]byte, error)) (jsontext.Value, error) {
 		return anthropic.Messages(h, anthropic.Options{Blob: blob})
 	}, anthropic.Check, "tool_use", "tool_result"},
-	{"openai", func(h []projection.Entry, blob func(eventlog.BlobRef) ([]byte, error)) (jsontext.Value, error) {
+	{"openai", func(h []projection.Entry, blob func(event.BlobRef) ([]byte, error)) (jsontext.Value, error) {
 		return openai.Chat(h, openai.Options{Blob: blob})
 	}, openai.Check, "function", "tool"},
-	{"responses", func(h []projection.Entry, blob func(eventlog.BlobRef) ([]byte, error)) (jsontext.Value, error) {
+	{"responses", func(h []projection.Entry, blob func(event.BlobRef) ([]byte, error)) (jsontext.Value, error) {
 		return openai.Responses(h, openai.Options{Blob: blob})
 	}, openai.CheckResponses, "function_call", "function_call_output"},
 }
@@ -68,7 +69,7 @@ func TestEverySessionIsAValidRequest(t *testing.T) {
 // of renders a history, and checks it.
 func (r *request) of(t *testing.T, log *eventlog.Log, session string, history []projection.Entry) jsontext.Value {
 	t.Helper()
-	raw, err := r.render(history, func(ref eventlog.BlobRef) ([]byte, error) {
+	raw, err := r.render(history, func(ref event.BlobRef) ([]byte, error) {
 		body, err := log.OpenBlob(t.Context(), ref.Blob)
 		if err != nil {
 			return nil, err

@@ -6,10 +6,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/formats"
 	"github.com/convlog/convlog/interop/internal/importtest"
+	"github.com/convlog/convlog/upkeep/erase"
 )
 
 // eraseStarts redacts what the sessions of a log said of themselves as they
@@ -18,10 +20,10 @@ func eraseStarts(t *testing.T, log *eventlog.Log) (erased int) {
 	t.Helper()
 	for _, id := range importtest.Sessions(t, log) {
 		first := importtest.Events(t, log, id)[0]
-		if first.Type != eventlog.SessionStarted || first.SessionID != id {
+		if first.Type != event.SessionStarted || first.SessionID != id {
 			continue // a fork begins with its parent's
 		}
-		if _, err := log.Redact(t.Context(), id, "asked for", 1); err != nil {
+		if _, err := erase.Redact(t.Context(), log, id, []int64{1}, erase.RedactOptions{Reason: "asked for"}); err != nil {
 			t.Fatal(err)
 		}
 		erased++
@@ -56,10 +58,10 @@ func TestWhatIsRedactedStaysSo(t *testing.T) {
 			importtest.Files(t, log, format, paths...)
 			for _, id := range importtest.Sessions(t, log) {
 				for _, e := range importtest.Events(t, log, id) {
-					if e.SessionID != id || e.Type.Scope() == eventlog.TreeScope || e.Type == eventlog.Redacted {
+					if e.SessionID != id || e.Type.Scope() == event.TreeScope || e.Type == event.Redacted {
 						continue
 					}
-					if _, err := log.Redact(t.Context(), id, "asked for", e.Seq); err != nil {
+					if _, err := erase.Redact(t.Context(), log, id, []int64{e.Seq}, erase.RedactOptions{Reason: "asked for"}); err != nil {
 						t.Fatal(err)
 					}
 				}

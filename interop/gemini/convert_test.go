@@ -4,42 +4,42 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/interop/internal/importtest"
 )
 
 func TestContent(t *testing.T) {
 	for _, test := range []struct {
 		name, content string
-		want          []eventlog.Part
+		want          []event.Part
 	}{
-		{"a text", `"hi"`, []eventlog.Part{eventlog.Text("hi")}},
-		{"a part", `{"text":"hi"}`, []eventlog.Part{eventlog.Text("hi")}},
-		{"a text with more", `[{"text":"hi","x":1}]`, []eventlog.Part{{Type: eventlog.TextPart, Text: "hi", Extra: []byte(`{"x":1}`)}}},
-		{"a thought", `[{"text":"hm","thought":true}]`, []eventlog.Part{{Type: eventlog.ReasoningPart, Text: "hm", Extra: []byte(`{"thought":true}`)}}},
+		{"a text", `"hi"`, []event.Part{event.Text("hi")}},
+		{"a part", `{"text":"hi"}`, []event.Part{event.Text("hi")}},
+		{"a text with more", `[{"text":"hi","x":1}]`, []event.Part{{Type: event.TextPart, Text: "hi", Extra: []byte(`{"x":1}`)}}},
+		{"a thought", `[{"text":"hm","thought":true}]`, []event.Part{{Type: event.ReasoningPart, Text: "hm", Extra: []byte(`{"thought":true}`)}}},
 		{
 			"a sound", `[{"inlineData":{"mimeType":"audio/wav","data":"UElORw==","displayName":"ping.wav"}}]`,
-			[]eventlog.Part{{Type: eventlog.AudioPart, MediaType: "audio/wav", Name: "ping.wav", Blob: eventlog.BlobRef{Blob: eventlog.DigestOf([]byte("PING")), Bytes: 4}}},
+			[]event.Part{{Type: event.AudioPart, MediaType: "audio/wav", Name: "ping.wav", Blob: event.BlobRef{Blob: event.DigestOf([]byte("PING")), Bytes: 4}}},
 		},
 		{
 			"a file", `[{"fileData":{"mimeType":"application/pdf","fileUri":"https://example.org/t.pdf"}}]`,
-			[]eventlog.Part{{Type: eventlog.DocumentPart, MediaType: "application/pdf", URL: "https://example.org/t.pdf"}},
+			[]event.Part{{Type: event.DocumentPart, MediaType: "application/pdf", URL: "https://example.org/t.pdf"}},
 		},
 		{
 			"data that is none", `[{"inlineData":{"mimeType":"image/png","data":"%%"}}]`,
-			[]eventlog.Part{eventlog.Opaque("inlineData", []byte(`{"inlineData":{"mimeType":"image/png","data":"%%"}}`))},
+			[]event.Part{event.Opaque("inlineData", []byte(`{"inlineData":{"mimeType":"image/png","data":"%%"}}`))},
 		},
 		{
 			"a response", `[{"functionResponse":{"name":"read"}}]`,
-			[]eventlog.Part{eventlog.Opaque("functionResponse", []byte(`{"functionResponse":{"name":"read"}}`))},
+			[]event.Part{event.Opaque("functionResponse", []byte(`{"functionResponse":{"name":"read"}}`))},
 		},
-		{"no object", `[7]`, []eventlog.Part{eventlog.Opaque("part", []byte(`7`))}},
+		{"no object", `[7]`, []event.Part{event.Opaque("part", []byte(`7`))}},
 		{"nothing", `null`, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			log := importtest.NewLog(t)
 			take(t, log, `{"id":"a","type":"user","content":`+test.content+`}`)
-			m, _, err := importtest.Events(t, log, "s")[1].Message()
+			m, _, err := event.Decode[event.Message](&importtest.Events(t, log, "s")[1])
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -63,12 +63,12 @@ func TestResults(t *testing.T) {
 	} {
 		log := importtest.NewLog(t)
 		take(t, log, user("a", "Count"), answer("b", `"content":"","toolCalls":[{"id":"c","name":"read","args":{},"status":"success","result":`+result+`}]`))
-		m, _, err := importtest.Events(t, log, "s")[3].Message()
+		m, _, err := event.Decode[event.Message](&importtest.Events(t, log, "s")[3])
 		if err != nil || len(m.ToolResults()) != 1 {
 			t.Fatalf("%s became %+v, %v", result, m, err)
 		}
 		p := m.Parts[0]
-		got := eventlog.Message{Parts: p.Content}.Text()
+		got := event.Message{Parts: p.Content}.Text()
 		if p.IsError {
 			got += " (error)"
 		}
@@ -85,7 +85,7 @@ func TestCallsThatAreNone(t *testing.T) {
 	for _, calls := range []string{`"none"`, `[7]`, `[{"name":"read"}]`} {
 		log := importtest.NewLog(t)
 		take(t, log, user("a", "Count"), answer("b", `"content":"Yes","toolCalls":`+calls+`,"thoughts":"many","tokens":{"input":1,"cached":2}`))
-		m, _, err := importtest.Events(t, log, "s")[2].Message()
+		m, _, err := event.Decode[event.Message](&importtest.Events(t, log, "s")[2])
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/parts"
@@ -104,7 +104,7 @@ func (a *adding) message() error {
 	}
 	usage, changed := a.r.usage(), false
 	if redacted || a.s.counted(a.r.id, usage) {
-		usage = eventlog.Usage{}
+		usage = event.Usage{}
 	}
 	for i := range pieces {
 		p := &pieces[i]
@@ -113,8 +113,8 @@ func (a *adding) message() error {
 			a.newest = max(a.newest, seq)
 			continue
 		}
-		if p.m.Role == eventlog.Assistant {
-			p.m.Usage, usage = usage, eventlog.Usage{}
+		if p.m.Role == event.Assistant {
+			p.m.Usage, usage = usage, event.Usage{}
 		}
 		if err := a.put(a.key(p.name), part(i), p.m); err != nil {
 			return err
@@ -154,11 +154,11 @@ func part(piece int) int {
 }
 
 // rest adds tokens that came late, and keeps a message that changed.
-func (a *adding) rest(usage eventlog.Usage, changed bool) error {
+func (a *adding) rest(usage event.Usage, changed bool) error {
 	key := a.key(fmt.Sprint("usage ", a.r.id, tokens(usage)))
 	if _, told := a.s.Find(key); !told && !usage.IsZero() {
 		model := a.r.text("model")
-		err := a.put(key, usagePart, eventlog.StepCompletion{Provider: "google", Model: model, ResponseID: a.r.id, Usage: usage})
+		err := a.put(key, usagePart, event.StepCompletion{Provider: "google", Model: model, ResponseID: a.r.id, Usage: usage})
 		if err != nil {
 			return err
 		}
@@ -196,13 +196,13 @@ func (a *adding) change() error {
 	if title == "" {
 		return a.raw()
 	}
-	return a.put(key, ownPart, eventlog.Session{State: eventlog.SessionStateUpdated, Title: title, Extra: a.r.Value})
+	return a.put(key, ownPart, event.Session{State: event.SessionStateUpdated, Title: title, Extra: a.r.Value})
 }
 
 // replaced is a compaction: the messages that the model sees from here on. Those
 // that the session has stand there by their seqs.
-func (a *adding) replaced(messages jsontext.Value) (p eventlog.Compaction, err error) {
-	p = eventlog.Compaction{Strategy: "replace", Replace: true, Extra: a.r.Value}
+func (a *adding) replaced(messages jsontext.Value) (p event.Compaction, err error) {
+	p = event.Compaction{Strategy: "replace", Replace: true, Extra: a.r.Value}
 	c := converter{ctx: a.im.ctx, log: a.im.log}
 	elements, err := rawjson.Elements(messages)
 	if err != nil {
@@ -225,12 +225,12 @@ func (a *adding) replaced(messages jsontext.Value) (p eventlog.Compaction, err e
 }
 
 // entry refers to a piece of a message, if the session has it, or holds it.
-func (a *adding) entry(p *piece) eventlog.CompactionEntry {
+func (a *adding) entry(p *piece) event.CompactionEntry {
 	if seq, ok := a.s.Find(a.key(p.name)); ok && a.s.said[seq] == content(&p.m) {
-		return eventlog.CompactionEntry{Seq: seq}
+		return event.CompactionEntry{Seq: seq}
 	}
 	p.m.Extra = nil // it stands in that of the compaction
-	return eventlog.CompactionEntry{Message: &p.m}
+	return event.CompactionEntry{Message: &p.m}
 }
 
 // raw keeps the record as it is.
@@ -250,9 +250,9 @@ func (a *adding) raw() error {
 
 // put adds an event of a payload. Where the log does not take it, the raw record
 // is kept.
-func (a *adding) put(key interop.Key, part int, p eventlog.Payload) error {
+func (a *adding) put(key interop.Key, part int, p event.Payload) error {
 	e, err := a.r.Event(part, p)
-	if errors.Is(err, eventlog.ErrInvalid) {
+	if errors.Is(err, event.ErrInvalid) {
 		return a.raw()
 	}
 	if err != nil {
@@ -262,13 +262,13 @@ func (a *adding) put(key interop.Key, part int, p eventlog.Payload) error {
 }
 
 // add adds an event, and before the record's first what moves the head there.
-func (a *adding) add(key interop.Key, e eventlog.Event) error {
+func (a *adding) add(key interop.Key, e event.Event) error {
 	if reason := a.s.parts(); reason != "" {
 		a.s.Drop()
 		return a.r.Conflict(a.s.ID, reason)
 	}
 	if a.added == 0 && a.follows > 0 && a.s.trail.Leaves(a.follows) {
-		move, err := a.r.Event(movePart, eventlog.HeadMove{To: a.follows, Reason: "the session was rewound"})
+		move, err := a.r.Event(movePart, event.HeadMove{To: a.follows, Reason: "the session was rewound"})
 		if err != nil {
 			return a.r.Located(err)
 		}
@@ -291,5 +291,5 @@ func (im *importer) summary(s *session, r *record) error {
 	s.title = title
 	a := adding{im: im, s: s, r: r}
 	s.matched = true // by its header
-	return a.put(key, summaryPart, eventlog.Session{State: eventlog.SessionStateUpdated, Title: title})
+	return a.put(key, summaryPart, event.Session{State: event.SessionStateUpdated, Title: title})
 }

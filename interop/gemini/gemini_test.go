@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/gemini"
@@ -84,21 +85,21 @@ func TestADocument(t *testing.T) {
 		"assistant calls read_file", "tool result of read_file", "assistant At…", "user And… image", "assistant One…",
 	}, importtest.Outline(t, log, tides))
 	all := importtest.Events(t, log, tides)
-	start, _, err := all[0].Session()
+	start, _, err := event.Decode[event.Session](&all[0])
 	if err != nil || start.Title != "Tides at Pwllheli" || start.Source.Format != "gemini" || start.Agent != "gemini-cli" {
 		t.Errorf("the session starts with %+v, %v", start, err)
 	}
-	m, _, err := all[3].Message()
+	m, _, err := event.Decode[event.Message](&all[3])
 	if err != nil {
 		t.Fatal(err)
 	}
-	importtest.Same(t, "message", eventlog.Message{
-		Role: eventlog.Assistant, Provider: "google", Model: "gemini-2.5-flash", Group: "m3",
-		Usage: eventlog.Usage{InputTokens: 9000, OutputTokens: 100, ReasoningTokens: 60, Extra: []byte(`{"total":9100}`)},
-		Parts: []eventlog.Part{{Type: eventlog.ReasoningPart, Text: "Reading\n\nThe file should tell.", Extra: []byte(`{"timestamp":"2026-04-02T08:00:04.000Z"}`)}},
+	importtest.Same(t, "message", event.Message{
+		Role: event.Assistant, Provider: "google", Model: "gemini-2.5-flash", Group: "m3",
+		Usage: event.Usage{InputTokens: 9000, OutputTokens: 100, ReasoningTokens: 60, Extra: []byte(`{"total":9100}`)},
+		Parts: []event.Part{{Type: event.ReasoningPart, Text: "Reading\n\nThe file should tell.", Extra: []byte(`{"timestamp":"2026-04-02T08:00:04.000Z"}`)}},
 		Extra: []byte(`{"id":"m3","timestamp":"2026-04-02T08:00:05.000Z","type":"gemini"}`),
 	}, m)
-	result, _, err := all[7].Message()
+	result, _, err := event.Decode[event.Message](&all[7])
 	if err != nil || !result.Parts[0].IsError || result.Parts[0].Content[0].Text != "File not found." || result.Parts[0].CallID != "read-2" ||
 		!strings.Contains(string(result.Parts[0].Extra), `"status":"error"`) {
 		t.Errorf("the result is %+v, %v", result, err)
@@ -118,7 +119,7 @@ func TestLines(t *testing.T) {
 		"session_started", "user Begin…", "gemini:$set", "assistant calls write_file", "tool result of write_file", "step_completed",
 		"assistant The…", "gemini:$set", "head_moved to 8", "gemini:$rewindTo", "user Add…", "gemini:$set", "session_updated",
 	}, importtest.Outline(t, log, logbook))
-	step, _, err := importtest.Events(t, log, logbook)[5].StepCompletion()
+	step, _, err := event.Decode[event.StepCompletion](&importtest.Events(t, log, logbook)[5])
 	if err != nil || step.ResponseID != "a2" || step.Usage.InputTokens != 500 || step.Usage.OutputTokens != 12 {
 		t.Errorf("step is %+v, %v", step, err)
 	}
@@ -149,7 +150,7 @@ func TestMessagesThatGrow(t *testing.T) {
 		"assistant Four…", "step_completed", "user Thanks…",
 	}, importtest.Outline(t, log, "s"))
 	all := importtest.Events(t, log, "s")
-	if m, _, err := all[5].Message(); err != nil || m.Group != "b" || m.Usage.InputTokens != 9 || m.Usage.CacheReadTokens != 4 || m.Usage.OutputTokens != 3 {
+	if m, _, err := event.Decode[event.Message](&all[5]); err != nil || m.Group != "b" || m.Usage.InputTokens != 9 || m.Usage.CacheReadTokens != 4 || m.Usage.OutputTokens != 3 {
 		t.Errorf("the call that came with the tokens is %+v, %v", m, err)
 	}
 }
@@ -253,7 +254,7 @@ func TestSubagentsNameTheirParent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if start, _, err := importtest.Events(t, log, "s")[0].Session(); err != nil || start.Parent.SessionID != "parent-id" {
+	if start, _, err := event.Decode[event.Session](&importtest.Events(t, log, "s")[0]); err != nil || start.Parent.SessionID != "parent-id" {
 		t.Errorf("start is %+v, %v", start, err)
 	}
 }
@@ -275,7 +276,7 @@ func TestAnotherHistory(t *testing.T) {
 		said = append(said, e.Message.Text())
 	}
 	importtest.Same(t, "history", []string{"One was said.", "Two", "Three"}, said)
-	c, ok, err := importtest.Events(t, log, "s")[3].Compaction()
+	c, ok, err := event.Decode[event.Compaction](&importtest.Events(t, log, "s")[3])
 	if err != nil || !ok || len(c.Entries) != 2 || c.Entries[1].Seq != 3 {
 		t.Errorf("event 4 is %+v, %v", c, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 )
@@ -93,7 +94,7 @@ func (im *importer) take(r *record) error {
 // start makes the session of a header the current one.
 func (im *importer) start(r *record) error {
 	id := r.text("sessionId")
-	if err := eventlog.CheckSessionID(id); err != nil {
+	if err := event.CheckSessionID(id); err != nil {
 		return r.Refuse(err)
 	}
 	if err := im.leave(); err != nil {
@@ -123,12 +124,12 @@ func (im *importer) begin(r *record) error {
 	if err != nil {
 		return r.Located(err)
 	}
-	start := eventlog.Session{
+	start := event.Session{
 		Agent: "gemini-cli", Extra: s.header.Value,
-		Source: eventlog.SessionSource{Format: Name, Path: s.header.Origin(0).Source, SessionID: s.ID},
+		Source: event.SessionSource{Format: Name, Path: s.header.Origin(0).Source, SessionID: s.ID},
 	}
 	if start.Title = interop.Title(s.header.text("summary")); start.Title == "" && r.kind == "user" {
-		start.Title = interop.Title(eventlog.Message{Parts: said}.Text())
+		start.Title = interop.Title(event.Message{Parts: said}.Text())
 	}
 	s.title = start.Title
 	if s.header.text("kind") == "subagent" {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop/internal/parts"
@@ -23,15 +24,15 @@ type converter struct {
 // piece is a message that a record becomes, or one of several.
 type piece struct {
 	name string // tells it apart from others of the session
-	m    eventlog.Message
+	m    event.Message
 }
 
 // pieces converts a message of the user or the model.
 func (c *converter) pieces(r *record) (all []piece, err error) {
 	o := r.members
-	m := eventlog.Message{Role: eventlog.User}
+	m := event.Message{Role: event.User}
 	if r.kind == "gemini" {
-		m = eventlog.Message{Role: eventlog.Assistant, Provider: "google", Model: o.Maybe("model"), Group: r.id}
+		m = event.Message{Role: event.Assistant, Provider: "google", Model: o.Maybe("model"), Group: r.id}
 		if !r.usage().IsZero() {
 			o.Take("tokens")
 		}
@@ -53,10 +54,10 @@ func (c *converter) pieces(r *record) (all []piece, err error) {
 		o.Take("toolCalls")
 	}
 	m.Extra = o.Rest()
-	if len(m.Parts) > 0 || len(calls) == 0 || m.Role == eventlog.User {
+	if len(m.Parts) > 0 || len(calls) == 0 || m.Role == event.User {
 		all = append(all, piece{"message " + r.id, m})
 	}
-	if m.Role == eventlog.User {
+	if m.Role == event.User {
 		return all, nil
 	}
 	return append(all, calls...), nil
@@ -64,7 +65,7 @@ func (c *converter) pieces(r *record) (all []piece, err error) {
 
 // thoughtsOf converts thoughts; whole is false where they are not what they
 // should be.
-func thoughtsOf(v jsontext.Value) (all []eventlog.Part, whole bool) {
+func thoughtsOf(v jsontext.Value) (all []event.Part, whole bool) {
 	if v.Kind() != '[' {
 		return nil, v == nil
 	}
@@ -78,7 +79,7 @@ func thoughtsOf(v jsontext.Value) (all []eventlog.Part, whole bool) {
 			return nil, false
 		}
 		text := strings.Trim(o.Maybe("subject")+"\n\n"+o.Maybe("description"), "\n")
-		p := eventlog.Reasoning(text, "")
+		p := event.Reasoning(text, "")
 		p.Extra = o.Rest()
 		all = append(all, p)
 	}
@@ -87,7 +88,7 @@ func thoughtsOf(v jsontext.Value) (all []eventlog.Part, whole bool) {
 
 // calls converts the tool calls of a message: each is a piece, and so is its
 // result. whole is false where they are not what they should be.
-func (c *converter) calls(id string, m *eventlog.Message, v jsontext.Value) (all []piece, whole bool, err error) {
+func (c *converter) calls(id string, m *event.Message, v jsontext.Value) (all []piece, whole bool, err error) {
 	if v.Kind() != '[' {
 		return nil, v == nil, nil
 	}
@@ -100,11 +101,11 @@ func (c *converter) calls(id string, m *eventlog.Message, v jsontext.Value) (all
 		if err != nil {
 			return nil, false, nil
 		}
-		call := eventlog.ToolCall(o.Required("id"), o.Required("name"), o.Take("args"))
+		call := event.ToolCall(o.Required("id"), o.Required("name"), o.Take("args"))
 		if o.Failed {
 			return nil, false, nil
 		}
-		made := eventlog.Message{Role: m.Role, Provider: m.Provider, Model: m.Model, Group: m.Group, Parts: []eventlog.Part{call}}
+		made := event.Message{Role: m.Role, Provider: m.Provider, Model: m.Model, Group: m.Group, Parts: []event.Part{call}}
 		result, answered, err := c.result(&call, &o)
 		if err != nil {
 			return nil, false, err
@@ -115,8 +116,8 @@ func (c *converter) calls(id string, m *eventlog.Message, v jsontext.Value) (all
 		all = append(all, piece{"call " + id + " " + call.CallID, made})
 		if answered {
 			extra, _ := jsontext.AppendQuote([]byte(`{"id":`), id) // it was read
-			all = append(all, piece{"result " + id + " " + call.CallID, eventlog.Message{
-				Role: eventlog.Tool, Parts: []eventlog.Part{result}, Extra: append(extra, '}'),
+			all = append(all, piece{"result " + id + " " + call.CallID, event.Message{
+				Role: event.Tool, Parts: []event.Part{result}, Extra: append(extra, '}'),
 			}})
 		}
 	}
@@ -125,12 +126,12 @@ func (c *converter) calls(id string, m *eventlog.Message, v jsontext.Value) (all
 
 // result converts the result of a call, with all that is told of the call.
 // answered is false while there is none.
-func (c *converter) result(call *eventlog.Part, o *parts.Members) (p eventlog.Part, answered bool, err error) {
+func (c *converter) result(call *event.Part, o *parts.Members) (p event.Part, answered bool, err error) {
 	v := o.Peek("result")
 	if v == nil || v.Kind() == 'n' {
 		return p, false, nil
 	}
-	p = eventlog.ToolResult(call.CallID, call.Name)
+	p = event.ToolResult(call.CallID, call.Name)
 	status := o.PeekText("status")
 	p.IsError = status == "error" || status == "cancelled"
 	told := true
@@ -154,15 +155,15 @@ func (c *converter) result(call *eventlog.Part, o *parts.Members) (p eventlog.Pa
 type answered struct{ failed, more bool }
 
 // response converts a part of a result.
-func (c *converter) response(call *eventlog.Part, v jsontext.Value) (said []eventlog.Part, a answered, err error) {
+func (c *converter) response(call *event.Part, v jsontext.Value) (said []event.Part, a answered, err error) {
 	outer, err := parts.Open(v)
 	if err != nil || !outer.Has("functionResponse") {
 		p, err := c.part(v)
-		return []eventlog.Part{p}, a, err
+		return []event.Part{p}, a, err
 	}
 	o, err := parts.Open(outer.Take("functionResponse"))
 	if err != nil || !o.Has("response") {
-		return []eventlog.Part{eventlog.Opaque("functionResponse", v)}, a, nil
+		return []event.Part{event.Opaque("functionResponse", v)}, a, nil
 	}
 	text, failed := outputOf(o.Take("response"))
 	media, err := c.content(o.Take("parts"))
@@ -171,7 +172,7 @@ func (c *converter) response(call *eventlog.Part, v jsontext.Value) (said []even
 			o.Take(name)
 		}
 	}
-	return append([]eventlog.Part{eventlog.Text(text)}, media...), answered{failed, o.Rest() != nil || outer.Rest() != nil}, err
+	return append([]event.Part{event.Text(text)}, media...), answered{failed, o.Rest() != nil || outer.Rest() != nil}, err
 }
 
 // outputOf is what a tool said: its output or its error, or else the whole
@@ -191,7 +192,7 @@ func outputOf(response jsontext.Value) (text string, failed bool) {
 }
 
 // content converts what is said: a text, a part or several.
-func (c *converter) content(v jsontext.Value) (all []eventlog.Part, err error) {
+func (c *converter) content(v jsontext.Value) (all []event.Part, err error) {
 	if v == nil || v.Kind() == 'n' {
 		return nil, nil
 	}
@@ -222,19 +223,19 @@ func listOf(v jsontext.Value) []jsontext.Value {
 
 // part converts a piece of content. One that is not of a known shape becomes an
 // opaque part.
-func (c *converter) part(v jsontext.Value) (p eventlog.Part, err error) {
+func (c *converter) part(v jsontext.Value) (p event.Part, err error) {
 	if s, ok := rawjson.Text(v); ok {
-		return eventlog.Text(s), nil
+		return event.Text(s), nil
 	}
 	o, err := parts.Open(v)
 	if err != nil {
-		return eventlog.Opaque("part", v), nil
+		return event.Opaque("part", v), nil
 	}
 	switch {
 	case o.Has("text"):
-		p = eventlog.Text(o.Text("text"))
+		p = event.Text(o.Text("text"))
 		if o.Peek("thought").Kind() == 't' {
-			p.Type = eventlog.ReasoningPart
+			p.Type = event.ReasoningPart
 		}
 	case o.Has("inlineData"):
 		p, err = c.inline(o.Take("inlineData"))
@@ -245,7 +246,7 @@ func (c *converter) part(v jsontext.Value) (p eventlog.Part, err error) {
 		return p, err
 	}
 	if p.Type == "" || o.Failed {
-		return eventlog.Opaque(kindOf(v), v), nil
+		return event.Opaque(kindOf(v), v), nil
 	}
 	p.Extra = o.Rest()
 	return p, nil
@@ -261,7 +262,7 @@ func kindOf(v jsontext.Value) string {
 }
 
 // inline takes the body of a file, which becomes a blob.
-func (c *converter) inline(v jsontext.Value) (p eventlog.Part, err error) {
+func (c *converter) inline(v jsontext.Value) (p event.Part, err error) {
 	o, err := parts.Open(v)
 	if err != nil {
 		return p, nil
@@ -271,13 +272,13 @@ func (c *converter) inline(v jsontext.Value) (p eventlog.Part, err error) {
 	if err != nil || len(body) == 0 || o.Failed || o.Rest() != nil {
 		return p, nil
 	}
-	p = eventlog.Part{Type: typeOf(kind), MediaType: kind, Name: name}
+	p = event.Part{Type: typeOf(kind), MediaType: kind, Name: name}
 	p.Blob, err = c.log.PutBlob(c.ctx, bytes.NewReader(body))
 	return p, err
 }
 
 // linked takes the address of a file.
-func linked(v jsontext.Value) (p eventlog.Part) {
+func linked(v jsontext.Value) (p event.Part) {
 	o, err := parts.Open(v)
 	if err != nil {
 		return p
@@ -286,15 +287,15 @@ func linked(v jsontext.Value) (p eventlog.Part) {
 	if o.Failed || o.Rest() != nil {
 		return p
 	}
-	return eventlog.Part{Type: typeOf(kind), MediaType: kind, Name: name, URL: address}
+	return event.Part{Type: typeOf(kind), MediaType: kind, Name: name, URL: address}
 }
 
-func typeOf(media string) eventlog.PartType {
+func typeOf(media string) event.PartType {
 	switch kind, _, _ := strings.Cut(media, "/"); kind {
 	case "image":
-		return eventlog.ImagePart
+		return event.ImagePart
 	case "audio":
-		return eventlog.AudioPart
+		return event.AudioPart
 	}
-	return eventlog.DocumentPart
+	return event.DocumentPart
 }

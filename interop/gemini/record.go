@@ -7,7 +7,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/parts"
@@ -20,7 +20,7 @@ type record struct {
 	members        parts.Members
 	at             time.Time // that of the record before it where it does not say
 	// digest is that of the value.
-	digest eventlog.Digest
+	digest event.Digest
 }
 
 // read looks at a record.
@@ -30,7 +30,7 @@ func read(rec interop.Record) (r record, err error) {
 	if err := r.Value.Compact(); err != nil {
 		return r, err
 	}
-	r.digest = eventlog.DigestOf(r.Value)
+	r.digest = event.DigestOf(r.Value)
 	if r.members, err = parts.Open(r.Value); err != nil {
 		return r, err
 	}
@@ -123,7 +123,7 @@ func elements(d *jsontext.Decoder, rec *interop.Record) (all []interop.Record, e
 		at = start
 		all = append(all, interop.Record{
 			Source: rec.Source, Line: line, Offset: rec.Offset + start, Value: v.Clone(),
-			Digest: eventlog.DigestOf(v), Size: int64(len(v)), Repaired: rec.Repaired,
+			Digest: event.DigestOf(v), Size: int64(len(v)), Repaired: rec.Repaired,
 		})
 	}
 	_, err = d.ReadToken()
@@ -132,7 +132,7 @@ func elements(d *jsontext.Decoder, rec *interop.Record) (all []interop.Record, e
 
 // usage reads token counts; nothing where they are not what they should be. What
 // was read from a cache is counted in the input, thoughts are not in the output.
-func (r *record) usage() (u eventlog.Usage) {
+func (r *record) usage() (u event.Usage) {
 	members, err := rawjson.Members(r.members.Peek("tokens"))
 	if err != nil {
 		return u
@@ -151,7 +151,7 @@ func (r *record) usage() (u eventlog.Usage) {
 	if input < cached {
 		return u
 	}
-	u = eventlog.Usage{
+	u = event.Usage{
 		InputTokens: input - cached + tool, OutputTokens: output + thoughts, CacheReadTokens: cached, ReasoningTokens: thoughts,
 	}
 	if !u.IsZero() {

@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop"
@@ -40,22 +41,22 @@ type session struct {
 
 	// said are digests of the messages that the log has, by their seqs; used what
 	// was counted for answers, by the ids of their messages.
-	said map[int64]eventlog.Digest
-	used map[string][]eventlog.Usage
+	said map[int64]event.Digest
+	used map[string][]event.Usage
 
 	// last is the seq that the next record of the file follows; before are those
 	// that its messages follow, by their ids.
 	last   int64
 	before map[string]int64
 	// seen counts equal records of the file.
-	seen map[eventlog.Digest]int
+	seen map[event.Digest]int
 }
 
 // openSession finds a session in the log, or prepares a new one.
 func openSession(ctx context.Context, log *eventlog.Log, id string) (*session, error) {
 	s := &session{
-		trail: trail.New(), last: start, said: map[int64]eventlog.Digest{}, used: map[string][]eventlog.Usage{},
-		redacted: map[int64]bool{}, before: map[string]int64{}, seen: map[eventlog.Digest]int{},
+		trail: trail.New(), last: start, said: map[int64]event.Digest{}, used: map[string][]event.Usage{},
+		redacted: map[int64]bool{}, before: map[string]int64{}, seen: map[event.Digest]int{},
 	}
 	opened, err := interop.OpenSession(ctx, log, id, s.remember)
 	if err != nil {
@@ -66,24 +67,24 @@ func openSession(ctx context.Context, log *eventlog.Log, id string) (*session, e
 }
 
 // remember takes in an event that the log holds.
-func (s *session) remember(e *eventlog.Event) error {
+func (s *session) remember(e *event.Event) error {
 	if err := s.trail.Remember(e); err != nil {
 		return err
 	}
 	if e.Redacted() {
 		s.redacted[e.Seq] = true
-		s.erased = s.erased || e.Type == eventlog.SessionStarted || e.Type == eventlog.SessionUpdated
+		s.erased = s.erased || e.Type == event.SessionStarted || e.Type == event.SessionUpdated
 		return nil
 	}
-	if update, ok, err := e.Session(); ok || err != nil {
+	if update, ok, err := event.Decode[event.Session](e); ok || err != nil {
 		s.title = cmp.Or(update.Title, s.title)
 		return err
 	}
-	if step, ok, err := e.StepCompletion(); ok || err != nil {
+	if step, ok, err := event.Decode[event.StepCompletion](e); ok || err != nil {
 		s.count(step.ResponseID, step.Usage)
 		return err
 	}
-	m, ok, err := e.Message()
+	m, ok, err := event.Decode[event.Message](e)
 	if !ok || err != nil {
 		return err
 	}
@@ -92,7 +93,7 @@ func (s *session) remember(e *eventlog.Event) error {
 }
 
 // heard takes in that the message at seq is in the log.
-func (s *session) heard(seq int64, m *eventlog.Message) {
+func (s *session) heard(seq int64, m *event.Message) {
 	id := m.Group
 	if id == "" {
 		id = idIn(m.Extra)
@@ -102,19 +103,19 @@ func (s *session) heard(seq int64, m *eventlog.Message) {
 }
 
 // count takes in what was counted for an answer.
-func (s *session) count(id string, u eventlog.Usage) {
+func (s *session) count(id string, u event.Usage) {
 	if !u.IsZero() {
 		s.used[id] = append(s.used[id], u)
 	}
 }
 
 // counted reports whether that was counted for an answer.
-func (s *session) counted(id string, u eventlog.Usage) bool {
-	return slices.ContainsFunc(s.used[id], func(v eventlog.Usage) bool { return tokens(u) == tokens(v) })
+func (s *session) counted(id string, u event.Usage) bool {
+	return slices.ContainsFunc(s.used[id], func(v event.Usage) bool { return tokens(u) == tokens(v) })
 }
 
 // tokens are the counters of u.
-func tokens(u eventlog.Usage) [4]int64 {
+func tokens(u event.Usage) [4]int64 {
 	return [4]int64{u.InputTokens, u.OutputTokens, u.CacheReadTokens, u.ReasoningTokens}
 }
 
@@ -132,9 +133,9 @@ func idIn(extra jsontext.Value) string {
 
 // content is a digest of what a message says: without what is counted, and what
 // is told of a call before it has a result.
-func content(m *eventlog.Message) eventlog.Digest {
+func content(m *event.Message) event.Digest {
 	said := *m
-	said.Usage = eventlog.Usage{}
+	said.Usage = event.Usage{}
 	if calls := m.ToolCalls(); len(calls) == 1 && len(m.Parts) == 1 {
 		calls[0].Extra = nil
 		said.Parts = calls
@@ -143,7 +144,7 @@ func content(m *eventlog.Message) eventlog.Digest {
 	if err != nil {
 		return ""
 	}
-	return eventlog.DigestOf(b)
+	return event.DigestOf(b)
 }
 
 // parts says why a record that the session does not have cannot be added to it,

@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/interop/internal/render"
 	"github.com/convlog/convlog/interop/transcript"
 )
 
 // call writes a call and its result.
-func (p *page) call(part *eventlog.Part, x *transcript.Entry) {
+func (p *page) call(part *event.Part, x *transcript.Entry) {
 	p.tag("<div class=\"call\"><div><span class=\"a\">→</span> <b>")
 	p.text(part.Name)
 	p.tag("</b>")
@@ -25,7 +25,7 @@ func (p *page) call(part *eventlog.Part, x *transcript.Entry) {
 	for _, a := range arguments {
 		p.argument(&a)
 	}
-	if x != nil && part.Type == eventlog.ToolCallPart {
+	if x != nil && part.Type == event.ToolCallPart {
 		p.answer(part, x)
 	}
 	p.tag("</div>\n")
@@ -46,7 +46,7 @@ func (p *page) argument(a *transcript.Argument) {
 }
 
 // answer writes the result of a call, or says that there is none.
-func (p *page) answer(part *eventlog.Part, x *transcript.Entry) {
+func (p *page) answer(part *event.Part, x *transcript.Entry) {
 	r, ok := x.Results[part.CallID]
 	if !ok {
 		p.tag("<div class=\"w\">no result</div>\n")
@@ -62,7 +62,7 @@ func (p *page) answer(part *eventlog.Part, x *transcript.Entry) {
 }
 
 // result writes a result; from says where it stands.
-func (p *page) result(part *eventlog.Part, from string) {
+func (p *page) result(part *event.Part, from string) {
 	class, word := markup("result"), "←"
 	switch {
 	case part.Interrupted:
@@ -78,7 +78,7 @@ func (p *page) result(part *eventlog.Part, from string) {
 		p.tag(`</span> `)
 	}
 	p.tag(`<div class="` + class + `">`)
-	if first := part.Content; len(first) == 1 && first[0].Type == eventlog.TextPart {
+	if first := part.Content; len(first) == 1 && first[0].Type == event.TextPart {
 		p.output(heading, first[0].Text)
 	} else {
 		heading()
@@ -92,7 +92,7 @@ const maxBody = 32 << 20
 
 // media writes an image or a sound that the page holds, a text folded, and of
 // anything else what it is.
-func (p *page) media(part *eventlog.Part) {
+func (p *page) media(part *event.Part) {
 	if part.Blob.Bytes > maxBody {
 		p.placeholder(part, "too large for the page")
 		return
@@ -103,12 +103,12 @@ func (p *page) media(part *eventlog.Part) {
 		p.placeholder(part, "the body is missing")
 	case !ok || m.URL != "":
 		p.placeholder(part, "")
-	case part.Type == eventlog.ImagePart && m.IsImage():
+	case part.Type == event.ImagePart && m.IsImage():
 		p.tag("<div><img")
 		p.attr("alt", render.Placeholder(part))
 		p.attr("src", m.Address())
 		p.tag("></div>\n")
-	case part.Type == eventlog.AudioPart && strings.HasPrefix(m.Type, "audio/"):
+	case part.Type == event.AudioPart && strings.HasPrefix(m.Type, "audio/"):
 		p.tag("<div><audio controls")
 		p.attr("src", m.Address())
 		p.tag("></audio></div>\n")
@@ -121,7 +121,7 @@ func (p *page) media(part *eventlog.Part) {
 
 // placeholder says what stands elsewhere. An address is a link, and nothing is
 // loaded from it.
-func (p *page) placeholder(part *eventlog.Part, why string) {
+func (p *page) placeholder(part *event.Part, why string) {
 	p.tag(`<div class="w">`)
 	if strings.HasPrefix(part.URL, "https://") || strings.HasPrefix(part.URL, "http://") {
 		p.tag(`<a rel="noopener noreferrer"`)

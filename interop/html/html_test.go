@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
 	"github.com/convlog/convlog/interop/html"
@@ -36,8 +37,8 @@ func write(t testing.TB, log *eventlog.Log, session string, o html.Options) stri
 	return page.String()
 }
 
-func user(text string) eventlog.Message {
-	return eventlog.Message{Role: eventlog.User, Parts: []eventlog.Part{eventlog.Text(text)}}
+func user(text string) event.Message {
+	return event.Message{Role: event.User, Parts: []event.Part{event.Text(text)}}
 }
 
 const pixel = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89"
@@ -49,26 +50,26 @@ func talk(t testing.TB, log *eventlog.Log) {
 		t.Fatal(err)
 	}
 	long := strings.Repeat("a line\n", 40)
-	failed := eventlog.ToolResult("c2", "look", eventlog.Text("no such file"))
+	failed := event.ToolResult("c2", "look", event.Text("no such file"))
 	failed.IsError = true
 	importtest.Say(t, log, "talk",
-		eventlog.Session{Title: "Pixels & <b>boxes</b>", Agent: "painter", CWD: "/srv/art"},
-		eventlog.Message{Role: eventlog.System, Parts: []eventlog.Part{eventlog.Text("Be brief." + strings.Repeat("\nAnd kind.", 14))}},
-		eventlog.Message{Role: eventlog.User, Parts: []eventlog.Part{eventlog.Text("What is this?"), eventlog.Image("image/png", image),
-			{Type: eventlog.ImagePart, URL: "https://example.org/a.png"}, {Type: eventlog.ImagePart, URL: "javascript:alert(1)"}}},
-		eventlog.Message{Role: eventlog.Assistant, Model: "m-1", Usage: eventlog.Usage{InputTokens: 1200, OutputTokens: 30}, StopReason: "tool_use", Parts: []eventlog.Part{
-			eventlog.Reasoning("Two looks.", "c2ln"), eventlog.Text("I look:\n```sh\nls -l </pre>\n```\nso"),
-			eventlog.ToolCall("c1", "look", []byte(`{"at":1,"how":"closely"}`)), eventlog.ToolCall("c2", "look", []byte(`{"path":"a.txt","script":"one\ntwo"}`)), eventlog.ToolCall("c3", "look", nil)}},
-		eventlog.Message{Role: eventlog.Tool, Parts: []eventlog.Part{eventlog.ToolResult("c1", "look", eventlog.Text(long))}},
-		eventlog.Message{Role: eventlog.Tool, Parts: []eventlog.Part{failed}},
-		eventlog.Compaction{Covers: eventlog.Covers{From: 2, To: 6}, Summary: "They looked.", TokensBefore: 1200},
-		eventlog.Message{Role: eventlog.Assistant, StopReason: "max_tokens", Parts: []eventlog.Part{eventlog.Text("One pixel.")}},
-		user("Sure?"), eventlog.Message{Role: eventlog.Assistant, Parts: []eventlog.Part{{Type: eventlog.ReasoningPart, Encrypted: "eHl6"}, eventlog.Text("No.")}},
+		event.Session{Title: "Pixels & <b>boxes</b>", Agent: "painter", CWD: "/srv/art"},
+		event.Message{Role: event.System, Parts: []event.Part{event.Text("Be brief." + strings.Repeat("\nAnd kind.", 14))}},
+		event.Message{Role: event.User, Parts: []event.Part{event.Text("What is this?"), event.Image("image/png", image),
+			{Type: event.ImagePart, URL: "https://example.org/a.png"}, {Type: event.ImagePart, URL: "javascript:alert(1)"}}},
+		event.Message{Role: event.Assistant, Model: "m-1", Usage: event.Usage{InputTokens: 1200, OutputTokens: 30}, StopReason: "tool_use", Parts: []event.Part{
+			event.Reasoning("Two looks.", "c2ln"), event.Text("I look:\n```sh\nls -l </pre>\n```\nso"),
+			event.ToolCall("c1", "look", []byte(`{"at":1,"how":"closely"}`)), event.ToolCall("c2", "look", []byte(`{"path":"a.txt","script":"one\ntwo"}`)), event.ToolCall("c3", "look", nil)}},
+		event.Message{Role: event.Tool, Parts: []event.Part{event.ToolResult("c1", "look", event.Text(long))}},
+		event.Message{Role: event.Tool, Parts: []event.Part{failed}},
+		event.Compaction{Covers: event.Covers{From: 2, To: 6}, Summary: "They looked.", TokensBefore: 1200},
+		event.Message{Role: event.Assistant, StopReason: "max_tokens", Parts: []event.Part{event.Text("One pixel.")}},
+		user("Sure?"), event.Message{Role: event.Assistant, Parts: []event.Part{{Type: event.ReasoningPart, Encrypted: "eHl6"}, event.Text("No.")}},
 	)
 	if _, err := fork.Rewind(t.Context(), log, "talk", fork.BeforeTurn(1), fork.RewindOptions{Reason: "doubt"}); err != nil {
 		t.Fatal(err)
 	}
-	importtest.Say(t, log, "talk", user("And now?"), eventlog.Handoff{ToAgent: "critic"}, eventlog.TurnCompletion{Status: eventlog.TurnStatusFailed, Error: "no model"})
+	importtest.Say(t, log, "talk", user("And now?"), event.Handoff{ToAgent: "critic"}, event.TurnCompletion{Status: event.TurnStatusFailed, Error: "no model"})
 }
 
 // The page of a session with one of everything, as it was looked at in a browser.
@@ -137,12 +138,12 @@ func TestMissingBody(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	importtest.Say(t, log, "s", eventlog.Message{Role: eventlog.User, Parts: []eventlog.Part{eventlog.Image("image/png", image)}}, user("What was it?"))
+	importtest.Say(t, log, "s", event.Message{Role: event.User, Parts: []event.Part{event.Image("image/png", image)}}, user("What was it?"))
 	blobs, ok := eventlog.As[eventlog.Blobs](log.Store())
 	if !ok {
 		t.Fatal("the store keeps no blobs")
 	}
-	if err := blobs.RemoveBlob(t.Context(), image.Blob); err != nil {
+	if err := blobs.RemoveBlobs(t.Context(), []event.Digest{image.Blob}); err != nil {
 		t.Fatal(err)
 	}
 	page := write(t, log, "s", html.Options{})
@@ -177,18 +178,18 @@ func FuzzWrite(f *testing.F) {
 	f.Fuzz(func(t *testing.T, a, b string) {
 		a, b = strings.ToValidUTF8(a, "\ufffd"), strings.ToValidUTF8(b, "\ufffd")
 		log := importtest.NewLog(t)
-		document := eventlog.Part{Type: eventlog.DocumentPart, Name: a, MediaType: "text/plain", Data: []byte(b + "x")}
-		call, again := eventlog.ToolCall("c"+a, "n"+b, nil), eventlog.ToolCall("d"+a, "n"+a, nil)
+		document := event.Part{Type: event.DocumentPart, Name: a, MediaType: "text/plain", Data: []byte(b + "x")}
+		call, again := event.ToolCall("c"+a, "n"+b, nil), event.ToolCall("d"+a, "n"+a, nil)
 		call.Arguments, _ = jsonObject(a, b)
-		answer := eventlog.ToolResult(call.CallID, "n", eventlog.Text(b), document)
+		answer := event.ToolResult(call.CallID, "n", event.Text(b), document)
 		answer.IsError = true
-		importtest.Say(t, log, "s", eventlog.Session{Title: a, Agent: b, CWD: a, Labels: eventlog.Labels{a: &b}, Source: eventlog.SessionSource{Format: a, Path: b}},
-			user(a), eventlog.Message{Role: eventlog.Assistant, Model: a, StopReason: b, Parts: []eventlog.Part{
-				eventlog.Reasoning(b, ""), eventlog.Text(b), call, again, eventlog.Opaque("k"+a, []byte(`{}`))}},
-			eventlog.Message{Role: eventlog.Tool, Parts: []eventlog.Part{answer}},
-			eventlog.Message{Role: eventlog.User, Parts: []eventlog.Part{{Type: eventlog.ImagePart, URL: "http://x/" + a}, {Type: eventlog.ImagePart, URL: "x" + b}, document}},
-			eventlog.Compaction{Summary: b, Strategy: a}, eventlog.Handoff{ToAgent: "n" + a, Reason: b}, eventlog.External{Source: a, Kind: b},
-			eventlog.TurnCompletion{Status: eventlog.TurnStatusFailed, Error: b, StopReason: a})
+		importtest.Say(t, log, "s", event.Session{Title: a, Agent: b, CWD: a, Labels: event.Labels{a: &b}, Source: event.SessionSource{Format: a, Path: b}},
+			user(a), event.Message{Role: event.Assistant, Model: a, StopReason: b, Parts: []event.Part{
+				event.Reasoning(b, ""), event.Text(b), call, again, event.Opaque("k"+a, []byte(`{}`))}},
+			event.Message{Role: event.Tool, Parts: []event.Part{answer}},
+			event.Message{Role: event.User, Parts: []event.Part{{Type: event.ImagePart, URL: "http://x/" + a}, {Type: event.ImagePart, URL: "x" + b}, document}},
+			event.Compaction{Summary: b, Strategy: a}, event.Handoff{ToAgent: "n" + a, Reason: b}, event.External{Source: a, Kind: b},
+			event.TurnCompletion{Status: event.TurnStatusFailed, Error: b, StopReason: a})
 		write(t, log, "s", html.Options{All: true})
 	})
 }

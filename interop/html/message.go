@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/fence"
 	"github.com/convlog/convlog/interop/transcript"
@@ -71,7 +71,7 @@ func (p *page) message(x *transcript.Entry) {
 	p.tag("</div>\n")
 	// What neither the user nor the assistant says is folded as output is.
 	text := m.Text()
-	folds := (m.Role != eventlog.User && m.Role != eventlog.Assistant || x.IsContext()) && long(text, foldLines, foldBytes)
+	folds := (m.Role != event.User && m.Role != event.Assistant || x.IsContext()) && long(text, foldLines, foldBytes)
 	if folds {
 		p.tag("<details><summary>")
 		p.summary(text)
@@ -107,11 +107,11 @@ func (p *page) marks(x *transcript.Entry) {
 // classOf says whose message it is.
 func classOf(x *transcript.Entry) markup {
 	switch role := x.Message.Role; {
-	case role == eventlog.User && !x.IsContext():
+	case role == event.User && !x.IsContext():
 		return "user"
-	case role == eventlog.Assistant:
+	case role == event.Assistant:
 		return "assistant"
-	case role == eventlog.Tool:
+	case role == event.Tool:
 		return "tool"
 	}
 	return "system"
@@ -119,17 +119,17 @@ func classOf(x *transcript.Entry) markup {
 
 // part writes a part of a message; x is the message, which has the results of its
 // calls.
-func (p *page) part(part *eventlog.Part, x *transcript.Entry) {
+func (p *page) part(part *event.Part, x *transcript.Entry) {
 	switch part.Type {
-	case eventlog.TextPart:
+	case event.TextPart:
 		p.said(part.Text)
-	case eventlog.ReasoningPart:
+	case event.ReasoningPart:
 		p.reasoning(part)
-	case eventlog.ToolCallPart, eventlog.ServerToolCallPart:
+	case event.ToolCallPart, event.ServerToolCallPart:
 		p.call(part, x)
-	case eventlog.ToolResultPart, eventlog.ServerToolResultPart:
+	case event.ToolResultPart, event.ServerToolResultPart:
 		p.result(part, "of "+strings.TrimSpace(part.Name+" "+part.CallID))
-	case eventlog.ImagePart, eventlog.AudioPart, eventlog.DocumentPart:
+	case event.ImagePart, event.AudioPart, event.DocumentPart:
 		p.media(part)
 	default:
 		p.folded(strings.TrimSpace(string(part.Type)+" "+part.Kind), string(part.Value)+string(part.Raw))
@@ -167,7 +167,7 @@ func (p *page) pre(text string) {
 	p.tag("</pre>\n")
 }
 
-func (p *page) reasoning(part *eventlog.Part) {
+func (p *page) reasoning(part *event.Part) {
 	if strings.TrimSpace(part.Text) == "" {
 		p.tag("<div class=\"w\">reasoning withheld</div>\n")
 		return
@@ -202,9 +202,9 @@ func (p *page) folded(name, text string) {
 }
 
 // outputs writes parts that nobody said: text is folded as output is.
-func (p *page) outputs(parts []eventlog.Part) {
+func (p *page) outputs(parts []event.Part) {
 	for i := range parts {
-		if part := &parts[i]; part.Type == eventlog.TextPart {
+		if part := &parts[i]; part.Type == event.TextPart {
 			p.folded("", part.Text)
 		} else {
 			p.part(part, nil)

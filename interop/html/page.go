@@ -4,7 +4,7 @@ import (
 	"bufio"
 	"strings"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/interop/transcript"
 )
 
@@ -12,7 +12,7 @@ import (
 type page struct {
 	w    *bufio.Writer
 	err  error
-	blob func(eventlog.BlobRef) ([]byte, error)
+	blob func(event.BlobRef) ([]byte, error)
 	// hidden counts the events that are not shown, by type.
 	hidden map[string]int
 	// anchored is the newest event that a result stands in whose place has a name.

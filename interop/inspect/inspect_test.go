@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/interop/inspect"
 	"github.com/convlog/convlog/interop/internal/importtest"
 )
@@ -51,7 +51,7 @@ func TestSamples(t *testing.T) {
 	if all[1].Parts[1].MediaType != "image/png" || all[1].Parts[1].Blob.Bytes != 8 {
 		t.Errorf("the image is %+v", all[1].Parts[1])
 	}
-	importtest.Same(t, "usage", eventlog.Usage{InputTokens: 60, OutputTokens: 8, CacheReadTokens: 20}, all[2].Usage)
+	importtest.Same(t, "usage", event.Usage{InputTokens: 60, OutputTokens: 8, CacheReadTokens: 20}, all[2].Usage)
 }
 
 // Samples are appended while the evaluation runs, and its status changes.
@@ -66,7 +66,7 @@ func TestALogThatGrows(t *testing.T) {
 	importtest.Load(t, log, format, "f.json", strings.Replace(begin, "success", "started", 1)+sample("1")+"]}")
 	got := importtest.Load(t, log, format, "f.json", begin+sample("1")+"]}")
 	last := importtest.Events(t, log, got.Sessions[0])
-	if got.Events != 1 || last[len(last)-1].Type != eventlog.SessionUpdated {
+	if got.Events != 1 || last[len(last)-1].Type != event.SessionUpdated {
 		t.Errorf("import: %+v", got)
 	}
 }

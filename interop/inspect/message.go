@@ -6,7 +6,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
@@ -17,7 +17,7 @@ import (
 type converter struct {
 	model       string
 	attachments map[string]string
-	used        map[string]eventlog.Usage
+	used        map[string]event.Usage
 	names       map[string]string // of tools, by call
 }
 
@@ -29,13 +29,13 @@ func (c *converter) item(rec *interop.Record) document.Item {
 	}
 	it := document.Item{Rec: *rec, Kind: "message"}
 	id := o.PeekText("id")
-	m := eventlog.Message{Role: eventlog.Role(o.Text("role"))}
+	m := event.Message{Role: event.Role(o.Text("role"))}
 	switch m.Role {
-	case eventlog.Assistant:
+	case event.Assistant:
 		c.answer(&m, &o, id)
-	case eventlog.Tool:
+	case event.Tool:
 		c.result(&m, &o)
-	case eventlog.System, eventlog.User:
+	case event.System, event.User:
 		m.Parts = c.content(o.Take("content"))
 	default:
 		o.Failed = true
@@ -49,13 +49,13 @@ func (c *converter) item(rec *interop.Record) document.Item {
 }
 
 // answer reads what a model said.
-func (c *converter) answer(m *eventlog.Message, o *parts.Members, id string) {
+func (c *converter) answer(m *event.Message, o *parts.Members, id string) {
 	if m.Model = o.Maybe("model"); m.Model == "" {
 		m.Model = c.model
 	}
 	m.Usage = c.used[id]
 	if text := o.Maybe("reasoning"); text != "" {
-		m.Parts = append(m.Parts, eventlog.Reasoning(c.text(text), ""))
+		m.Parts = append(m.Parts, event.Reasoning(c.text(text), ""))
 	}
 	m.Parts = append(m.Parts, c.content(o.Take("content"))...)
 	calls, err := rawjson.Elements(o.Peek("tool_calls"))
@@ -69,14 +69,14 @@ func (c *converter) answer(m *eventlog.Message, o *parts.Members, id string) {
 }
 
 // call reads a call.
-func (c *converter) call(v jsontext.Value) eventlog.Part {
+func (c *converter) call(v jsontext.Value) event.Part {
 	o, err := parts.Open(v)
 	if err != nil {
-		return eventlog.Opaque("tool_call", v)
+		return event.Opaque("tool_call", v)
 	}
-	p := eventlog.ToolCall(o.Required("id"), o.Required("function"), o.Take("arguments"))
+	p := event.ToolCall(o.Required("id"), o.Required("function"), o.Take("arguments"))
 	if o.Failed {
-		return eventlog.Opaque("tool_call", v)
+		return event.Opaque("tool_call", v)
 	}
 	if kind := o.PeekText("type"); kind == "function" {
 		o.Take("type")
@@ -87,22 +87,22 @@ func (c *converter) call(v jsontext.Value) eventlog.Part {
 }
 
 // result reads what a tool said, or why it failed.
-func (c *converter) result(m *eventlog.Message, o *parts.Members) {
+func (c *converter) result(m *event.Message, o *parts.Members) {
 	id, name := o.Required("tool_call_id"), o.Maybe("function")
 	if called := c.names[id]; called != "" {
 		name = called
 	}
-	p := eventlog.ToolResult(id, name, c.content(o.Take("content"))...)
+	p := event.ToolResult(id, name, c.content(o.Take("content"))...)
 	if failure := o.Peek("error"); failure.Kind() == '{' {
 		p.IsError = true
 		var told struct {
 			Message string `json:"message"`
 		}
 		if json.Unmarshal(failure, &told) == nil && len(p.Content) == 0 && told.Message != "" {
-			p.Content = []eventlog.Part{eventlog.Text(told.Message)}
+			p.Content = []event.Part{event.Text(told.Message)}
 		}
 	}
-	m.Parts = []eventlog.Part{p}
+	m.Parts = []event.Part{p}
 }
 
 // attached is how a text that stands among the attachments is named.
@@ -119,19 +119,19 @@ func (c *converter) text(text string) string {
 }
 
 // content reads what is said: a text, or pieces.
-func (c *converter) content(v jsontext.Value) (all []eventlog.Part) {
+func (c *converter) content(v jsontext.Value) (all []event.Part) {
 	if text, ok := rawjson.Text(v); ok {
 		if text == "" {
 			return nil
 		}
-		return []eventlog.Part{eventlog.Text(c.text(text))}
+		return []event.Part{event.Text(c.text(text))}
 	}
 	pieces, err := rawjson.Elements(v)
 	if err != nil {
 		if v == nil || v.Kind() == 'n' {
 			return nil
 		}
-		return []eventlog.Part{eventlog.Opaque("content", v)}
+		return []event.Part{event.Opaque("content", v)}
 	}
 	for _, piece := range pieces {
 		all = append(all, c.piece(piece))
@@ -140,17 +140,17 @@ func (c *converter) content(v jsontext.Value) (all []eventlog.Part) {
 }
 
 // piece reads a piece of content.
-func (c *converter) piece(v jsontext.Value) (p eventlog.Part) {
+func (c *converter) piece(v jsontext.Value) (p event.Part) {
 	o, err := parts.Open(v)
 	if err != nil {
-		return eventlog.Opaque("content", v)
+		return event.Opaque("content", v)
 	}
 	kind := o.Text("type")
 	switch kind {
 	case "text":
-		p = eventlog.Text(c.text(o.Text("text")))
+		p = event.Text(c.text(o.Text("text")))
 	case "reasoning":
-		p = eventlog.Reasoning(c.text(o.Text("reasoning")), o.Maybe("signature"))
+		p = event.Reasoning(c.text(o.Text("reasoning")), o.Maybe("signature"))
 		if p.Redacted = o.Flag("redacted"); p.Redacted {
 			p.Encrypted, p.Text = p.Text, ""
 		}
@@ -158,7 +158,7 @@ func (c *converter) piece(v jsontext.Value) (p eventlog.Part) {
 		p = c.image(o.Required("image"))
 	}
 	if p.Type == "" || o.Failed {
-		return eventlog.Opaque(nameOf(kind), v)
+		return event.Opaque(nameOf(kind), v)
 	}
 	p.Extra = o.Rest()
 	return p
@@ -173,6 +173,6 @@ func nameOf(kind string) string {
 
 // image reads an image: an address, or data in one. It has no type where there is
 // none.
-func (c *converter) image(address string) eventlog.Part {
-	return parts.Linked(eventlog.ImagePart, c.text(address))
+func (c *converter) image(address string) event.Part {
+	return parts.Linked(event.ImagePart, c.text(address))
 }

@@ -15,7 +15,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
@@ -188,7 +188,7 @@ func (p *packed) whole() (interop.Record, error) {
 		members = append(members, rawjson.Member{Name: "reductions", Value: one.Value.Clone()})
 	}
 	rec.Value = rawjson.NonEmpty(members)
-	rec.Digest, rec.Size = eventlog.DigestOf(rec.Value), int64(len(rec.Value))
+	rec.Digest, rec.Size = event.DigestOf(rec.Value), int64(len(rec.Value))
 	return rec, nil
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
@@ -150,7 +150,7 @@ func (e *evaluation) sample(rec *interop.Record) (s document.Session, err error)
 	if rest := o.Rest(); rest != nil {
 		about = append(about, rawjson.Member{Name: "sample", Value: rest})
 	}
-	s.About = eventlog.Session{Agent: e.task.Name, Extra: rawjson.NonEmpty(about)}
+	s.About = event.Session{Agent: e.task.Name, Extra: rawjson.NonEmpty(about)}
 	return s, nil
 }
 
@@ -188,8 +188,8 @@ func kindOf(v jsontext.Value) string {
 }
 
 // used are the tokens of answers, by the ids of their messages.
-func used(events []interop.Record) map[string]eventlog.Usage {
-	all := map[string]eventlog.Usage{}
+func used(events []interop.Record) map[string]event.Usage {
+	all := map[string]event.Usage{}
 	for i := range events {
 		var e struct {
 			Event  string `json:"event"`
@@ -227,7 +227,7 @@ func (t *told) spent(model string) (s document.Spent) {
 }
 
 // usageOf reads token counts, whose names are those of Anthropic but for the cache.
-func usageOf(v jsontext.Value) (u eventlog.Usage) {
+func usageOf(v jsontext.Value) (u event.Usage) {
 	var told struct {
 		Read      *int64 `json:"input_tokens_cache_read"`
 		Written   *int64 `json:"input_tokens_cache_write"`

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/interop/internal/importtest"
 	"github.com/convlog/convlog/interop/lists"
 )
@@ -27,19 +27,19 @@ func TestResponses(t *testing.T) {
 		content, id string
 		path        []string
 		model       string
-		usage       eventlog.Usage
+		usage       event.Usage
 	}{
-		"a completion": {completion, "chatcmpl-0000000001", []string{"assistant calls f {}"}, "m-2", eventlog.Usage{InputTokens: 6, OutputTokens: 2, CacheReadTokens: 4}},
+		"a completion": {completion, "chatcmpl-0000000001", []string{"assistant calls f {}"}, "m-2", event.Usage{InputTokens: 6, OutputTokens: 2, CacheReadTokens: 4}},
 		"a request and its completion": {
 			`{"id":"pair-000000001","request":` + asked + `,"response":` + completion + `}`, "pair-000000001",
-			[]string{system, user, "assistant calls f {}"}, "m-2", eventlog.Usage{InputTokens: 6, OutputTokens: 2, CacheReadTokens: 4},
+			[]string{system, user, "assistant calls f {}"}, "m-2", event.Usage{InputTokens: 6, OutputTokens: 2, CacheReadTokens: 4},
 		},
-		"a batch":                   {`{"id":"batch-00000001","custom_id":"c","response":{"status_code":200,"body":` + completion + `},"error":null}`, "batch-00000001", []string{"assistant calls f {}"}, "m-2", eventlog.Usage{InputTokens: 6, OutputTokens: 2, CacheReadTokens: 4}},
-		"a request of a batch":      {`{"id":"batch-00000002","method":"POST","url":"/v1/chat/completions","body":` + asked + `}`, "batch-00000002", []string{system, user}, "", eventlog.Usage{}},
-		"a response":                {answer, "resp_0000000001", []string{"assistant reasoning", "assistant Ho…"}, "m-3", eventlog.Usage{InputTokens: 5, OutputTokens: 1}},
-		"an input and its response": {`{"request":{"model":"m","instructions":"Be brief.","input":"Hi"},"response":` + answer + `}`, "resp_0000000001", []string{system, user, "assistant reasoning", "assistant Ho…"}, "m-3", eventlog.Usage{InputTokens: 5, OutputTokens: 1}},
-		"messages and a message":    {`{"uuid":"talk-000000001","messages":[{"role":"user","content":"Hi"}],"response":` + message + `}`, "talk-000000001", []string{user, "assistant Ha…"}, "m-4", eventlog.Usage{InputTokens: 3, OutputTokens: 2}},
-		"messages and choices":      {`{"id":"both-000000001","messages":[{"role":"user","content":"Hi"}],"choices":[{"index":0,"message":{"role":"assistant","content":"Ho"}}],"usage":{"prompt_tokens":1}}`, "both-000000001", []string{user, "assistant Ho…"}, "", eventlog.Usage{InputTokens: 1}},
+		"a batch":                   {`{"id":"batch-00000001","custom_id":"c","response":{"status_code":200,"body":` + completion + `},"error":null}`, "batch-00000001", []string{"assistant calls f {}"}, "m-2", event.Usage{InputTokens: 6, OutputTokens: 2, CacheReadTokens: 4}},
+		"a request of a batch":      {`{"id":"batch-00000002","method":"POST","url":"/v1/chat/completions","body":` + asked + `}`, "batch-00000002", []string{system, user}, "", event.Usage{}},
+		"a response":                {answer, "resp_0000000001", []string{"assistant reasoning", "assistant Ho…"}, "m-3", event.Usage{InputTokens: 5, OutputTokens: 1}},
+		"an input and its response": {`{"request":{"model":"m","instructions":"Be brief.","input":"Hi"},"response":` + answer + `}`, "resp_0000000001", []string{system, user, "assistant reasoning", "assistant Ho…"}, "m-3", event.Usage{InputTokens: 5, OutputTokens: 1}},
+		"messages and a message":    {`{"uuid":"talk-000000001","messages":[{"role":"user","content":"Hi"}],"response":` + message + `}`, "talk-000000001", []string{user, "assistant Ha…"}, "m-4", event.Usage{InputTokens: 3, OutputTokens: 2}},
+		"messages and choices":      {`{"id":"both-000000001","messages":[{"role":"user","content":"Hi"}],"choices":[{"index":0,"message":{"role":"assistant","content":"Ho"}}],"usage":{"prompt_tokens":1}}`, "both-000000001", []string{user, "assistant Ho…"}, "", event.Usage{InputTokens: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			log := importtest.NewLog(t)

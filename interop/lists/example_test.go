@@ -9,13 +9,13 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/lists"
-	"github.com/convlog/convlog/store/storetest"
+	"github.com/convlog/convlog/store/memory"
 )
 
 // Import a conversation, then a longer version of it.
 func Example() {
 	ctx := context.Background()
-	log := eventlog.Open(storetest.NewMemory())
+	log := eventlog.Open(memory.New())
 	defer log.Close()
 	for _, list := range []string{
 		`{"id":"conversation-1","messages":[{"role":"user","content":"Where is my parcel?"}]}`,

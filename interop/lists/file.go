@@ -6,7 +6,7 @@ import (
 	"encoding/hex"
 	"strconv"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
 )
@@ -27,7 +27,7 @@ const ownIDLength = 12
 
 // ownID reports whether a conversation has an id that names its session.
 func (c *conversation) ownID() bool {
-	return len(c.id) >= ownIDLength && eventlog.CheckSessionID(c.id) == nil
+	return len(c.id) >= ownIDLength && event.CheckSessionID(c.id) == nil
 }
 
 // session is the id of the session that a conversation becomes where its own does

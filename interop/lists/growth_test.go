@@ -10,11 +10,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/importtest"
 	"github.com/convlog/convlog/interop/lists"
 	"github.com/convlog/convlog/projection"
+	"github.com/convlog/convlog/upkeep/erase"
+	"github.com/convlog/convlog/upkeep/verify"
 )
 
 // pool are elements that any list may have, of all shapes and of none.
@@ -120,7 +123,7 @@ func TestListsThatPart(t *testing.T) {
 				}
 			}
 		}
-		if report, err := log.Verify(t.Context(), "conversation-1"); err != nil || len(report.Defects) > 0 {
+		if report, err := verify.Session(t.Context(), log, "conversation-1"); err != nil || len(report.Defects) > 0 {
 			r.Fatalf("verify: %v, %v", report.Defects, err)
 		}
 	})
@@ -164,11 +167,8 @@ func TestBranches(t *testing.T) {
 func TestASessionThatWentOn(t *testing.T) {
 	log := importtest.NewLog(t)
 	load(t, log, `{"id":"conversation-1","messages":[{"role":"user","content":"a"}]}`)
-	e, err := eventlog.NewAssistantMessage("from elsewhere")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := log.Append(t.Context(), "conversation-1", eventlog.Any, e); err != nil {
+	e := event.AssistantMessage("from elsewhere")
+	if _, err := log.Append(t.Context(), "conversation-1", eventlog.Any(), e); err != nil {
 		t.Fatal(err)
 	}
 	load(t, log, `{"id":"conversation-1","messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"}]}`)
@@ -183,7 +183,7 @@ func TestRedactedStaysRedacted(t *testing.T) {
 	log := importtest.NewLog(t)
 	const secret = `{"id":"conversation-1","key":"secret","messages":[{"role":"user","content":"secret"}]}`
 	load(t, log, secret)
-	if _, err := log.Redact(t.Context(), "conversation-1", "a leak", 1, 2); err != nil {
+	if _, err := erase.Redact(t.Context(), log, "conversation-1", []int64{1, 2}, erase.RedactOptions{Reason: "a leak"}); err != nil {
 		t.Fatal(err)
 	}
 	got := load(t, log, `{"id":"conversation-1","key":"secret","messages":[{"role":"user","content":"secret"},{"role":"assistant","content":"b"}]}`)
@@ -304,7 +304,7 @@ func TestRefused(t *testing.T) {
 // rest of the file is imported.
 func TestAnothersSession(t *testing.T) {
 	log := importtest.NewLog(t)
-	importtest.Say(t, log, "conversation-1", eventlog.Message{Role: eventlog.User, Parts: []eventlog.Part{eventlog.Text("mine")}})
+	importtest.Say(t, log, "conversation-1", event.Message{Role: event.User, Parts: []event.Part{event.Text("mine")}})
 	content := document(pool[2:3]) + "\n[" + pool[2] + "]\n"
 	got, err := lists.Format{}.Import(t.Context(), log, importtest.Source("talk.json", content))
 	if !errors.Is(err, interop.ErrHistory) || len(importtest.Sessions(t, log)) != 2 || len(draw(t, log, "conversation-1")) != 1 {

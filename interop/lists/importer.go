@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/parts"
@@ -108,7 +109,7 @@ func (a *adding) all() error {
 		if err != nil {
 			return err
 		}
-		if last := i == len(a.c.elements)-1; ok && last && m.Role == eventlog.Assistant {
+		if last := i == len(a.c.elements)-1; ok && last && m.Role == event.Assistant {
 			a.c.ended(&m)
 		}
 		a.result.Records++
@@ -125,7 +126,7 @@ func (a *adding) all() error {
 }
 
 // ended tells of the last message what is told of the response that it is in.
-func (c *conversation) ended(m *eventlog.Message) {
+func (c *conversation) ended(m *event.Message) {
 	if m.Usage.IsZero() {
 		m.Usage, _ = usageOf(c.usage)
 	}
@@ -134,7 +135,7 @@ func (c *conversation) ended(m *eventlog.Message) {
 
 // element adds an element, unless the session has it behind the one before. m is
 // the message that it is, if it is one.
-func (a *adding) element(e *element, m *eventlog.Message, isMessage bool) error {
+func (a *adding) element(e *element, m *event.Message, isMessage bool) error {
 	next, err := a.chain.with(e, m, isMessage)
 	if err != nil {
 		return err
@@ -153,8 +154,8 @@ func (a *adding) element(e *element, m *eventlog.Message, isMessage bool) error 
 // join makes items of Responses that follow each other pieces of one message,
 // which says something once. A list of another shape may go on with such items, so
 // every message of the assistant begins a run.
-func (a *adding) join(e *element, m *eventlog.Message, isMessage bool) {
-	if !isMessage || m.Role != eventlog.Assistant {
+func (a *adding) join(e *element, m *event.Message, isMessage bool) {
+	if !isMessage || m.Role != event.Assistant {
 		a.run, a.spoke = "", false
 		return
 	}
@@ -169,35 +170,35 @@ func (a *adding) join(e *element, m *eventlog.Message, isMessage bool) {
 func (a *adding) key(part int) interop.Key { return a.chain.key(a.s.ID, part) }
 
 // add adds an element, and before it what moves the head to the one before.
-func (a *adding) add(e *element, m *eventlog.Message, isMessage bool) error {
-	event, at, err := a.event(e, m, isMessage)
+func (a *adding) add(e *element, m *event.Message, isMessage bool) error {
+	ev, at, err := a.event(e, m, isMessage)
 	if err != nil {
 		return err
 	}
 	if !a.apart && !a.s.follows(a.at) {
-		move, err := e.rec.Event(e.part, eventlog.HeadMove{To: a.s.parent(a.at), Reason: "another list of messages"})
+		move, err := e.rec.Event(e.part, event.HeadMove{To: a.s.parent(a.at), Reason: "another list of messages"})
 		if err != nil {
 			return err
 		}
 		a.s.Add(a.key(movePart), at, move)
 	}
 	a.apart = true
-	a.at = a.s.Add(a.key(ownPart), at, event)
+	a.at = a.s.Add(a.key(ownPart), at, ev)
 	a.s.tip = a.at
 	return nil
 }
 
 // event makes the event of an element.
-func (a *adding) event(e *element, m *eventlog.Message, isMessage bool) (event eventlog.Event, at time.Time, err error) {
+func (a *adding) event(e *element, m *event.Message, isMessage bool) (ev event.Event, at time.Time, err error) {
 	at = a.time(a.r.at)
 	if isMessage {
 		if err := parts.Settle(m.Parts, parts.Keep(a.ctx, a.log)); err != nil {
-			return event, at, err
+			return ev, at, err
 		}
-		event, err = e.rec.Event(e.part, *m)
-		if err == nil || !errors.Is(err, eventlog.ErrInvalidPayload) {
+		ev, err = e.rec.Event(e.part, *m)
+		if err == nil || !errors.Is(err, event.ErrInvalidPayload) {
 			a.result.Imported++
-			return event, at, err
+			return ev, at, err
 		}
 	}
 	a.result.Raw++
@@ -208,10 +209,10 @@ func (a *adding) event(e *element, m *eventlog.Message, isMessage bool) (event e
 	}
 	raw := *e.rec
 	raw.Value = e.value
-	if event, err = raw.Raw(interop.RawType(Name, kind)); err != nil {
-		return event, at, err
+	if ev, err = raw.Raw(interop.RawType(Name, kind)); err != nil {
+		return ev, at, err
 	}
-	return event, at, event.SetMetadata(interop.OriginKey, e.rec.Origin(e.part))
+	return ev, at, ev.SetMetadata(interop.OriginKey, e.rec.Origin(e.part))
 }
 
 // about begins the session, or tells what it does not know: other settings, or a
@@ -225,7 +226,7 @@ func (a *adding) about() error {
 	if title == "" && !a.s.titled {
 		title = a.title()
 	}
-	about := eventlog.Session{Title: title}
+	about := event.Session{Title: title}
 	if !known {
 		about.Extra = a.c.settings
 	}
@@ -233,19 +234,19 @@ func (a *adding) about() error {
 	switch {
 	case a.s.New():
 		about.Extra = a.c.settings
-		about.Source = eventlog.SessionSource{Format: string(a.r.shape), Path: a.first().Origin(0).Source, SessionID: a.c.id}
+		about.Source = event.SessionSource{Format: string(a.r.shape), Path: a.first().Origin(0).Source, SessionID: a.c.id}
 	case known && (a.s.titled || title == ""):
 		return nil
 	default:
-		about.State = eventlog.SessionStateUpdated
-		name = "title " + title + string(eventlog.DigestOf(about.Extra))
+		about.State = event.SessionStateUpdated
+		name = "title " + title + string(event.DigestOf(about.Extra))
 	}
 	e, err := a.first().Event(0, about)
 	if err != nil {
 		return err
 	}
 	seq := a.s.Add(interop.FixedKey(a.s.ID, name), a.begun(), e)
-	if about.State != eventlog.SessionStateUpdated {
+	if about.State != event.SessionStateUpdated {
 		a.s.start = seq
 	}
 	return nil
@@ -285,7 +286,7 @@ func (a *adding) title() string {
 	r := newReader(a.c)
 	for _, e := range a.c.elements {
 		m, ok, err := r.message(e.value)
-		if ok && err == nil && m.Role == eventlog.User {
+		if ok && err == nil && m.Role == event.User {
 			if title := interop.Title(m.Text()); title != "" {
 				return title
 			}

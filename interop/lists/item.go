@@ -5,19 +5,19 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/interop/internal/parts"
 )
 
 // item reads an item of Responses that has no role.
-func (r *reader) item(o *parts.Members, kind string, v jsontext.Value) (m eventlog.Message, ok bool, err error) {
+func (r *reader) item(o *parts.Members, kind string, v jsontext.Value) (m event.Message, ok bool, err error) {
 	if strings.HasSuffix(kind, "_call") && !o.Has("call_id") || kind == "mcp_list_tools" {
 		// The provider's own tools: what they did stays as it is.
-		m.Role, m.Parts = eventlog.Assistant, []eventlog.Part{eventlog.Opaque(kind, v)}
+		m.Role, m.Parts = event.Assistant, []event.Part{event.Opaque(kind, v)}
 		*o = parts.Members{}
 		return m, true, nil
 	}
 	role, p, ok, err := r.Item(o)
-	m.Role, m.Parts = role, []eventlog.Part{p}
+	m.Role, m.Parts = role, []event.Part{p}
 	return m, ok, err
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/anthropic"
@@ -33,15 +34,15 @@ func draw(t testing.TB, log *eventlog.Log, session string) (lines []string) {
 	return lines
 }
 
-func drawEvent(t testing.TB, e *eventlog.Event) string {
+func drawEvent(t testing.TB, e *event.Event) string {
 	t.Helper()
-	if h, ok, _ := e.HeadMove(); ok {
+	if h, ok, _ := event.Decode[event.HeadMove](e); ok {
 		return fmt.Sprintf("head_moved to %d", h.To)
 	}
 	if e.Redacted() {
 		return string(e.Type) + " redacted"
 	}
-	m, ok, err := e.Message()
+	m, ok, err := event.Decode[event.Message](e)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +71,7 @@ func exported(t testing.TB, log *eventlog.Log, session, format string) jsontext.
 
 func rendered(t testing.TB, log *eventlog.Log, entries []projection.Entry, format string) (raw jsontext.Value) {
 	t.Helper()
-	blob := func(ref eventlog.BlobRef) ([]byte, error) {
+	blob := func(ref event.BlobRef) ([]byte, error) {
 		r, err := log.OpenBlob(t.Context(), ref.Blob)
 		if err != nil {
 			return nil, err

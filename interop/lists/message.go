@@ -6,7 +6,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop/internal/parts"
 )
@@ -35,7 +35,7 @@ func newReader(c *conversation) *reader {
 }
 
 // message reads the next element; ok is false when it is none.
-func (r *reader) message(v jsontext.Value) (m eventlog.Message, ok bool, err error) {
+func (r *reader) message(v jsontext.Value) (m event.Message, ok bool, err error) {
 	r.number++
 	r.at = time.Time{}
 	o, err := parts.Open(v)
@@ -52,7 +52,7 @@ func (r *reader) message(v jsontext.Value) (m eventlog.Message, ok bool, err err
 		return m, false, err
 	}
 	m.Extra = o.Rest()
-	if m.Role == eventlog.Assistant {
+	if m.Role == event.Assistant {
 		r.replied(&m)
 	}
 	for _, call := range m.ToolCalls() {
@@ -62,7 +62,7 @@ func (r *reader) message(v jsontext.Value) (m eventlog.Message, ok bool, err err
 }
 
 // replied fills in what is known of an answer of a model.
-func (r *reader) replied(m *eventlog.Message) {
+func (r *reader) replied(m *event.Message) {
 	m.Provider = r.shape.provider()
 	if m.Model == "" {
 		m.Model = r.model
@@ -70,52 +70,52 @@ func (r *reader) replied(m *eventlog.Message) {
 }
 
 // said reads a message that has a role.
-func (r *reader) said(o *parts.Members) (m eventlog.Message, ok bool, err error) {
+func (r *reader) said(o *parts.Members) (m event.Message, ok bool, err error) {
 	role := o.Text("role")
 	if !speaks(role) {
 		return m, false, nil
 	}
-	m.Role = eventlog.Role(role)
+	m.Role = event.Role(role)
 	if t := o.PeekText("type"); t == "message" {
 		o.Take("type")
 	}
 	if role == "tool" || role == legacyTool {
-		m.Role = eventlog.Tool
+		m.Role = event.Tool
 		return m, true, r.answer(&m, o)
 	}
 	for _, name := range []string{"reasoning_content", "reasoning"} {
 		if text := o.Maybe(name); text != "" {
-			m.Parts = append(m.Parts, eventlog.Reasoning(text, ""))
+			m.Parts = append(m.Parts, event.Reasoning(text, ""))
 		}
 	}
 	content, err := r.content(o)
 	m.Parts = append(m.Parts, content...)
-	if len(m.ToolResults()) > 0 && m.Role == eventlog.User {
-		m.Role = eventlog.Tool
+	if len(m.ToolResults()) > 0 && m.Role == event.User {
+		m.Role = event.Tool
 	}
-	if m.Role == eventlog.Assistant {
+	if m.Role == event.Assistant {
 		r.reply(&m, o)
 	}
 	return m, true, err
 }
 
 // content reads what a message says; nothing is said by an empty text.
-func (r *reader) content(o *parts.Members) ([]eventlog.Part, error) {
+func (r *reader) content(o *parts.Members) ([]event.Part, error) {
 	v := o.Take("content")
 	if text, ok := rawjson.Text(v); v == nil || ok && text == "" {
 		return nil, nil
 	}
 	if v.Kind() == '{' {
 		p, err := r.Block(v)
-		return []eventlog.Part{p}, err
+		return []event.Part{p}, err
 	}
 	return r.Content(v)
 }
 
 // reply reads what only the assistant's messages have.
-func (r *reader) reply(m *eventlog.Message, o *parts.Members) {
+func (r *reader) reply(m *event.Message, o *parts.Members) {
 	if text := o.Maybe("refusal"); text != "" {
-		p := eventlog.Text(text)
+		p := event.Text(text)
 		p.Extra = jsontext.Value(`{"type":"refusal"}`)
 		m.Parts = append(m.Parts, p)
 	}
@@ -144,10 +144,10 @@ func (r *reader) reply(m *eventlog.Message, o *parts.Members) {
 }
 
 // call reads an element of tool_calls, the n-th of its message.
-func (r *reader) call(v jsontext.Value, n int) eventlog.Part {
+func (r *reader) call(v jsontext.Value, n int) event.Part {
 	o, err := parts.Open(v)
 	if err != nil {
-		return eventlog.Opaque("tool_call", v)
+		return event.Opaque("tool_call", v)
 	}
 	kind, id := o.Text("type"), o.Text("id")
 	holder := "function"
@@ -156,7 +156,7 @@ func (r *reader) call(v jsontext.Value, n int) eventlog.Part {
 	}
 	f, err := parts.Open(o.Take(holder))
 	if err != nil || o.Failed {
-		return eventlog.Opaque("tool_call", v)
+		return event.Opaque("tool_call", v)
 	}
 	if id == "" {
 		id = r.madeID(n)
@@ -164,7 +164,7 @@ func (r *reader) call(v jsontext.Value, n int) eventlog.Part {
 	}
 	p := function(&f, id)
 	if f.Failed {
-		return eventlog.Opaque("tool_call", v)
+		return event.Opaque("tool_call", v)
 	}
 	if kind == "custom" {
 		o.Put("type", jsontext.Value(`"custom"`))
@@ -180,19 +180,19 @@ func (r *reader) call(v jsontext.Value, n int) eventlog.Part {
 func (r *reader) madeID(n int) string { return fmt.Sprintf("call_%d_%d", r.number, n) }
 
 // function reads the name and the arguments of a call.
-func function(f *parts.Members, id string) eventlog.Part {
+func function(f *parts.Members, id string) event.Part {
 	name := f.Required("name")
 	arguments := f.Take("input") // of a custom tool: a text
 	if v := f.Take("arguments"); v != nil {
 		arguments = parts.Arguments(v)
 	}
-	p := eventlog.ToolCall(id, name, arguments)
+	p := event.ToolCall(id, name, arguments)
 	p.Extra = f.Rest()
 	return p
 }
 
 // answer reads a message of a tool.
-func (r *reader) answer(m *eventlog.Message, o *parts.Members) error {
+func (r *reader) answer(m *event.Message, o *parts.Members) error {
 	id := o.Maybe("tool_call_id")
 	if id == "" {
 		id = r.unnamed
@@ -214,8 +214,8 @@ func (r *reader) answer(m *eventlog.Message, o *parts.Members) error {
 	} else if told := o.PeekText("name"); told == name {
 		o.Take("name")
 	}
-	p := eventlog.ToolResult(id, name, content...)
+	p := event.ToolResult(id, name, content...)
 	p.IsError = o.Flag("is_error")
-	m.Parts = []eventlog.Part{p}
+	m.Parts = []event.Part{p}
 	return nil
 }

@@ -3,7 +3,7 @@ package lists
 import (
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 )
 
 // Reader reads the messages of a list, for formats that hold such lists. It is
@@ -22,10 +22,10 @@ func NewReader(elements []jsontext.Value, model string) *Reader {
 
 // Message reads the next element; ok is false when it is no message. Bodies of
 // images stay in the Data of their parts.
-func (r *Reader) Message(v jsontext.Value) (m eventlog.Message, ok bool, err error) {
+func (r *Reader) Message(v jsontext.Value) (m event.Message, ok bool, err error) {
 	return r.r.message(v)
 }
 
 // UsageOf reads token counts as OpenAI or Anthropic write them; ok is false
 // where there are none.
-func UsageOf(v jsontext.Value) (u eventlog.Usage, ok bool) { return usageOf(v) }
+func UsageOf(v jsontext.Value) (u event.Usage, ok bool) { return usageOf(v) }

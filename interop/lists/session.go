@@ -5,6 +5,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
@@ -36,29 +37,29 @@ func (s *session) ours() bool {
 }
 
 // remember takes in an event that the log holds.
-func (s *session) remember(e *eventlog.Event) error {
+func (s *session) remember(e *event.Event) error {
 	name := e.Type.Name()
 	switch {
-	case name == eventlog.HeadMoved:
+	case name == event.HeadMoved:
 		to, err := e.Parent()
 		s.tip = to
 		return err
-	case name == eventlog.SessionStarted, name == eventlog.SessionUpdated:
-		if name == eventlog.SessionStarted {
+	case name == event.SessionStarted, name == event.SessionUpdated:
+		if name == event.SessionStarted {
 			s.start = e.Seq
 		}
 		if e.Redacted() {
 			s.erased, s.titled = true, true
 			return nil
 		}
-		about, _, err := e.Session()
+		about, _, err := event.Decode[event.Session](e)
 		if err == nil {
 			_, err = s.settled(about.Extra)
 		}
 		s.titled = s.titled || about.Title != ""
 		s.path += about.Source.Path
 		return err
-	case e.Type.Scope() == eventlog.PathScope && name != eventlog.ProjectionSnapshotted:
+	case e.Type.Scope() == event.PathScope && name != event.ProjectionSnapshotted:
 		s.tip = e.Seq
 	}
 	return nil
@@ -100,7 +101,7 @@ func (s *session) begins(c *conversation) (bool, error) {
 			return false, err
 		}
 		_, found := s.Find(at.key(s.ID, ownPart))
-		if known = known || i == 0 && found; ok && m.Role == eventlog.User {
+		if known = known || i == 0 && found; ok && m.Role == event.User {
 			return found, nil
 		}
 	}

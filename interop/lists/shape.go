@@ -6,7 +6,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop/internal/parts"
 )
@@ -116,8 +116,8 @@ func isMessage(v jsontext.Value) bool {
 
 // speaks reports whether a role is one that messages have.
 func speaks(role string) bool {
-	switch eventlog.Role(role) {
-	case eventlog.System, eventlog.Developer, eventlog.User, eventlog.Assistant, eventlog.Tool:
+	switch event.Role(role) {
+	case event.System, event.Developer, event.User, event.Assistant, event.Tool:
 		return true
 	}
 	return role == legacyTool

@@ -6,9 +6,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop/internal/importtest"
 	"github.com/convlog/convlog/interop/lists"
+	"github.com/convlog/convlog/upkeep/verify"
 )
 
 func TestDetect(t *testing.T) {
@@ -132,7 +134,7 @@ func TestWhatBecomesOfLists(t *testing.T) {
 			for _, format := range []string{"openai", "responses", "anthropic"} {
 				exported(t, log, got.Sessions[0], format)
 			}
-			if report, err := log.Verify(t.Context(), got.Sessions[0]); err != nil || len(report.Defects) > 0 {
+			if report, err := verify.Session(t.Context(), log, got.Sessions[0]); err != nil || len(report.Defects) > 0 {
 				t.Errorf("verify: %v, %v", report.Defects, err)
 			}
 			if again := load(t, log, c.content); again.Events != 0 || again.Present != again.Records {
@@ -144,7 +146,7 @@ func TestWhatBecomesOfLists(t *testing.T) {
 
 // The counts of tokens stand for the same whoever counted.
 func TestUsage(t *testing.T) {
-	want := map[string]eventlog.Usage{
+	want := map[string]event.Usage{
 		"a chat with everything around it": {InputTokens: 6, CacheReadTokens: 4, OutputTokens: 2},
 		"Anthropic's own members":          {InputTokens: 3, CacheReadTokens: 5, OutputTokens: 4},
 		"a response with what was asked":   {InputTokens: 6, CacheReadTokens: 4, OutputTokens: 2, ReasoningTokens: 1},
@@ -152,12 +154,12 @@ func TestUsage(t *testing.T) {
 	for name, u := range want {
 		log := importtest.NewLog(t)
 		got := load(t, log, importable[name].content)
-		var sum eventlog.Usage
-		for e, err := range log.Read(t.Context(), got.Sessions[0], eventlog.All) {
+		var sum event.Usage
+		for e, err := range log.Read(t.Context(), got.Sessions[0], eventlog.All()) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			m, _, _ := e.Message()
+			m, _, _ := event.Decode[event.Message](&e)
 			sum = sum.Add(m.Usage)
 		}
 		if diff := cmp.Diff(u, sum); diff != "" {
@@ -170,7 +172,7 @@ func TestUsage(t *testing.T) {
 func TestBrokenRulesAreMarked(t *testing.T) {
 	log := importtest.NewLog(t)
 	got := load(t, log, importable["Anthropic's own members"].content)
-	for e, err := range log.Read(t.Context(), got.Sessions[0], eventlog.All) {
+	for e, err := range log.Read(t.Context(), got.Sessions[0], eventlog.All()) {
 		if err != nil {
 			t.Fatal(err)
 		}

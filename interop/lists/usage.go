@@ -4,14 +4,14 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/interop/internal/parts"
 )
 
 // usageOf reads the token counts of any of the three shapes; ok is false where
 // there are none. OpenAI counts what was read from a cache among its input, the
 // log and Anthropic do not.
-func usageOf(v jsontext.Value) (u eventlog.Usage, ok bool) {
+func usageOf(v jsontext.Value) (u event.Usage, ok bool) {
 	o, err := parts.Open(v)
 	if err != nil {
 		return u, false

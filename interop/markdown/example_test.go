@@ -6,21 +6,22 @@ import (
 	"os"
 	"time"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop/markdown"
-	"github.com/convlog/convlog/store/storetest"
+	"github.com/convlog/convlog/store/memory"
 )
 
 // Write a session to be read.
 func Example() {
 	ctx := context.Background()
-	log := eventlog.Open(storetest.NewMemory())
+	log := eventlog.Open(memory.New())
 	defer log.Close()
-	question, _ := eventlog.NewUserMessage("Where is my parcel?")
-	answer, _ := eventlog.NewAssistantMessage("In **Leipzig**.")
+	question := event.UserMessage("Where is my parcel?")
+	answer := event.AssistantMessage("In **Leipzig**.")
 	question.Timestamp = time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)
 	answer.Timestamp = question.Timestamp.Add(time.Second)
-	if _, err := log.Append(ctx, "order-42", eventlog.New, question, answer); err != nil {
+	if _, err := log.Append(ctx, "order-42", eventlog.New(), question, answer); err != nil {
 		fmt.Println(err)
 		return
 	}

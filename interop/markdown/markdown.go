@@ -13,6 +13,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/render"
@@ -52,7 +53,7 @@ func Write(ctx context.Context, w io.Writer, log *eventlog.Log, session string, 
 // page is being written. Its writer keeps the first error.
 type page struct {
 	w    *bufio.Writer
-	blob func(eventlog.BlobRef) ([]byte, error)
+	blob func(event.BlobRef) ([]byte, error)
 	// hidden counts the events that are not shown, by type.
 	hidden map[string]int
 }
@@ -109,26 +110,26 @@ func (p *page) heading(x *transcript.Entry, name string, about []string) {
 
 // part writes a part of a message; x is the message, which has the results of its
 // calls.
-func (p *page) part(part *eventlog.Part, x *transcript.Entry) {
+func (p *page) part(part *event.Part, x *transcript.Entry) {
 	switch part.Type {
-	case eventlog.TextPart:
+	case event.TextPart:
 		if text := prose(part.Text); text != "" {
 			p.printf("\n%s\n", text)
 		}
-	case eventlog.ReasoningPart:
+	case event.ReasoningPart:
 		p.reasoning(part)
-	case eventlog.ToolCallPart, eventlog.ServerToolCallPart:
+	case event.ToolCallPart, event.ServerToolCallPart:
 		p.call(part, x)
-	case eventlog.ToolResultPart, eventlog.ServerToolResultPart:
+	case event.ToolResultPart, event.ServerToolResultPart:
 		p.result(part, "of "+strings.TrimSpace(part.Name+" "+part.CallID))
-	case eventlog.ImagePart, eventlog.AudioPart, eventlog.DocumentPart:
+	case event.ImagePart, event.AudioPart, event.DocumentPart:
 		p.media(part)
 	default:
 		p.folded(strings.TrimSpace(string(part.Type)+" "+part.Kind), string(part.Value)+string(part.Raw))
 	}
 }
 
-func (p *page) reasoning(part *eventlog.Part) {
+func (p *page) reasoning(part *event.Part) {
 	if strings.TrimSpace(part.Text) == "" {
 		p.printf("\n*reasoning withheld*\n")
 		return
@@ -137,7 +138,7 @@ func (p *page) reasoning(part *eventlog.Part) {
 }
 
 // call writes a call and its result.
-func (p *page) call(part *eventlog.Part, x *transcript.Entry) {
+func (p *page) call(part *event.Part, x *transcript.Entry) {
 	arguments := transcript.Arguments(part.Arguments)
 	line := transcript.OneLine(arguments)
 	p.printf("\n→ **%s**", plain(part.Name))
@@ -153,7 +154,7 @@ func (p *page) call(part *eventlog.Part, x *transcript.Entry) {
 			p.folded(a.Name, a.Text)
 		}
 	}
-	if x == nil || part.Type != eventlog.ToolCallPart {
+	if x == nil || part.Type != event.ToolCallPart {
 		return
 	}
 	r, ok := x.Results[part.CallID]
@@ -165,7 +166,7 @@ func (p *page) call(part *eventlog.Part, x *transcript.Entry) {
 }
 
 // result writes a result; from says where it stands.
-func (p *page) result(part *eventlog.Part, from string) {
+func (p *page) result(part *event.Part, from string) {
 	word := "←"
 	switch {
 	case part.Interrupted:
@@ -178,9 +179,9 @@ func (p *page) result(part *eventlog.Part, from string) {
 }
 
 // outputs writes parts that nobody said: text is folded as output is.
-func (p *page) outputs(parts []eventlog.Part) {
+func (p *page) outputs(parts []event.Part) {
 	for i := range parts {
-		if part := &parts[i]; part.Type == eventlog.TextPart {
+		if part := &parts[i]; part.Type == event.TextPart {
 			p.folded("", part.Text)
 		} else {
 			p.part(part, nil)
@@ -192,7 +193,7 @@ func (p *page) outputs(parts []eventlog.Part) {
 const maxBody = 32 << 20
 
 // media writes an image as it is, a text folded, and of anything else what it is.
-func (p *page) media(part *eventlog.Part) {
+func (p *page) media(part *event.Part) {
 	words := plain(render.Placeholder(part))
 	if part.Blob.Bytes > maxBody {
 		p.printf("\n%s too large to stand here\n", words)
@@ -202,7 +203,7 @@ func (p *page) media(part *eventlog.Part) {
 	switch {
 	case err != nil:
 		p.printf("\n%s the body is missing\n", words)
-	case ok && m.URL == "" && part.Type == eventlog.ImagePart && m.IsImage():
+	case ok && m.URL == "" && part.Type == event.ImagePart && m.IsImage():
 		p.printf("\n![%s](%s)\n", words, m.Address())
 	case ok && m.URL == "" && m.IsText():
 		p.folded(render.Placeholder(part), string(m.Data))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop/internal/fence"
 	"github.com/convlog/convlog/interop/internal/importtest"
@@ -29,24 +30,24 @@ func write(t testing.TB, log *eventlog.Log) string {
 	return text.String()
 }
 
-func said(role eventlog.Role, parts ...eventlog.Part) eventlog.Message {
-	return eventlog.Message{Role: role, Parts: parts}
+func said(role event.Role, parts ...event.Part) event.Message {
+	return event.Message{Role: role, Parts: parts}
 }
 
 func TestGoldenText(t *testing.T) {
 	log := importtest.NewLog(t)
-	failed := eventlog.ToolResult("c2", "look", eventlog.Text("no such\n```\nfile"))
+	failed := event.ToolResult("c2", "look", event.Text("no such\n```\nfile"))
 	failed.IsError = true
-	importtest.Say(t, log, "talk", eventlog.Session{Title: "Pixels & *boxes*", Agent: "painter"},
-		said(eventlog.User, eventlog.Text("What is this?\n# Now\nTitle\n===\n<b>`<i>`</b> ![x](http://example.org/x.png)"),
-			eventlog.Part{Type: eventlog.ImagePart, MediaType: "image/png", Data: []byte("\x89PNG\r\n\x1a\n")},
-			eventlog.Part{Type: eventlog.ImagePart, URL: "https://example.org/a.png"}),
-		said(eventlog.Assistant, eventlog.Reasoning("Two\nlooks </details>", ""), eventlog.Text("So:\n~~~go\nx := \"```\"\nand more"),
-			eventlog.ToolCall("c1", "look", []byte(`{"at":"a`+"`"+`b"}`)), eventlog.ToolCall("c2", "look", []byte(`{"path":"a.txt","script":"one\ntwo"}`)), eventlog.ToolCall("c3", "look", nil)),
-		said(eventlog.Tool, eventlog.ToolResult("c1", "look", eventlog.Text(strings.Repeat("<line>\n", 13)))),
-		said(eventlog.Tool, failed),
-		eventlog.Compaction{Covers: eventlog.Covers{From: 2, To: 5}, Summary: "They looked."},
-		said(eventlog.Assistant, eventlog.Part{Type: eventlog.ReasoningPart, Encrypted: "eHl6"}, eventlog.Text("One pixel.")),
+	importtest.Say(t, log, "talk", event.Session{Title: "Pixels & *boxes*", Agent: "painter"},
+		said(event.User, event.Text("What is this?\n# Now\nTitle\n===\n<b>`<i>`</b> ![x](http://example.org/x.png)"),
+			event.Part{Type: event.ImagePart, MediaType: "image/png", Data: []byte("\x89PNG\r\n\x1a\n")},
+			event.Part{Type: event.ImagePart, URL: "https://example.org/a.png"}),
+		said(event.Assistant, event.Reasoning("Two\nlooks </details>", ""), event.Text("So:\n~~~go\nx := \"```\"\nand more"),
+			event.ToolCall("c1", "look", []byte(`{"at":"a`+"`"+`b"}`)), event.ToolCall("c2", "look", []byte(`{"path":"a.txt","script":"one\ntwo"}`)), event.ToolCall("c3", "look", nil)),
+		said(event.Tool, event.ToolResult("c1", "look", event.Text(strings.Repeat("<line>\n", 13)))),
+		said(event.Tool, failed),
+		event.Compaction{Covers: event.Covers{From: 2, To: 5}, Summary: "They looked."},
+		said(event.Assistant, event.Part{Type: event.ReasoningPart, Encrypted: "eHl6"}, event.Text("One pixel.")),
 	)
 	text := write(t, log)
 	golden := filepath.Join("testdata", "talk.md")
@@ -69,7 +70,7 @@ func TestErrors(t *testing.T) {
 	if err := markdown.Write(t.Context(), &bytes.Buffer{}, log, "talk", markdown.Options{}); !errors.Is(err, eventlog.ErrNotFound) {
 		t.Errorf("a missing session: %v", err)
 	}
-	importtest.Say(t, log, "talk", said(eventlog.User, eventlog.Text("hi")))
+	importtest.Say(t, log, "talk", said(event.User, event.Text("hi")))
 	if err := markdown.Write(t.Context(), fullDisk{}, log, "talk", markdown.Options{}); !errors.Is(err, errFull) {
 		t.Errorf("a full disk: %v", err)
 	}
@@ -163,10 +164,10 @@ func FuzzWrite(f *testing.F) {
 	f.Fuzz(func(t *testing.T, a, b string) {
 		a, b = strings.ToValidUTF8(a, "\ufffd"), strings.ToValidUTF8(b, "\ufffd")
 		log := importtest.NewLog(t)
-		importtest.Say(t, log, "talk", eventlog.Session{Title: a + ".", Agent: b}, said(eventlog.User, eventlog.Text(a)),
-			said(eventlog.Assistant, eventlog.Reasoning(b, ""), eventlog.Text(b), eventlog.ToolCall("c", "n"+a, nil), eventlog.Opaque("k"+a, []byte(`{}`))),
-			said(eventlog.Tool, eventlog.ToolResult("c", "n", eventlog.Text(b), eventlog.Text(a))),
-			eventlog.Compaction{Summary: b, Strategy: a}, eventlog.Handoff{ToAgent: "n" + a, Reason: b})
+		importtest.Say(t, log, "talk", event.Session{Title: a + ".", Agent: b}, said(event.User, event.Text(a)),
+			said(event.Assistant, event.Reasoning(b, ""), event.Text(b), event.ToolCall("c", "n"+a, nil), event.Opaque("k"+a, []byte(`{}`))),
+			said(event.Tool, event.ToolResult("c", "n", event.Text(b), event.Text(a))),
+			event.Compaction{Summary: b, Strategy: a}, event.Handoff{ToAgent: "n" + a, Reason: b})
 		text := write(t, log)
 		if fault := check(text, 6); fault != "" {
 			t.Fatalf("%s in\n%s", fault, text)

@@ -9,15 +9,15 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/interop/lists"
 )
 
 // extra is what is told of a message.
 type extra struct {
 	at       time.Time
-	cost     eventlog.Cost
-	usage    eventlog.Usage
+	cost     event.Cost
+	usage    event.Usage
 	commands []string
 }
 
@@ -39,7 +39,7 @@ func extraOf(v jsontext.Value) (x extra) {
 		whole, part := math.Modf(told.Timestamp)
 		x.at = time.Unix(int64(whole), int64(part*1e6)*1e3).UTC()
 	}
-	x.cost, _ = eventlog.USD(max(0, told.Cost)) // none, where it is no amount
+	x.cost, _ = event.USD(max(0, told.Cost)) // none, where it is no amount
 	if len(told.Response.Usage) > 0 {
 		x.usage, _ = lists.UsageOf(told.Response.Usage)
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
 	"github.com/convlog/convlog/interop/internal/parts"
@@ -15,7 +15,7 @@ import (
 
 // read reads a trajectory: a document, or a list of messages.
 func read(f *document.File, rec *interop.Record) ([]document.Session, error) {
-	s := document.Session{ID: f.Session(""), Rec: rec, About: eventlog.Session{Agent: "mini-SWE-agent"}}
+	s := document.Session{ID: f.Session(""), Rec: rec, About: event.Session{Agent: "mini-SWE-agent"}}
 	list, info := rec.Value, jsontext.Value(nil)
 	if list.Kind() == '{' {
 		o, err := parts.Open(rec.Value)
@@ -59,10 +59,10 @@ func taskOf(messages []interop.Record) string {
 	for _, m := range messages[:min(len(messages), most)] {
 		o, err := parts.Open(m.Value)
 		if err == nil {
-			said += string(eventlog.DigestOf(o.Peek("content")))
+			said += string(event.DigestOf(o.Peek("content")))
 		}
 	}
-	return eventlog.DigestOf([]byte(said)).Hex()[:8]
+	return event.DigestOf([]byte(said)).Hex()[:8]
 }
 
 // spentOf reads what the run took, and by which model.
@@ -80,7 +80,7 @@ func spentOf(info jsontext.Value) (s document.Spent) {
 	if len(info) == 0 || json.Unmarshal(info, &told) != nil {
 		return s
 	}
-	s.Cost, _ = eventlog.USD(told.Stats.Cost) // none, where it is no amount
+	s.Cost, _ = event.USD(told.Stats.Cost) // none, where it is no amount
 	s.Model = told.Config.Model.Name
 	return s
 }
@@ -136,12 +136,12 @@ func (t *teller) message(rec *interop.Record, o *parts.Members) error {
 	told := extraOf(o.Peek("extra"))
 	it := document.Item{Rec: *rec, At: told.at, Kind: "message", Cost: told.cost}
 	switch {
-	case m.Role == eventlog.Assistant:
+	case m.Role == event.Assistant:
 		if m.Usage.IsZero() {
 			m.Usage = told.usage
 		}
 		t.acts(&m, told)
-	case m.Role == eventlog.User && t.shell.Open():
+	case m.Role == event.User && t.shell.Open():
 		t.shell.Prints(&m)
 	}
 	it.Payload = m
@@ -160,7 +160,7 @@ func kindOf(o *parts.Members) string {
 }
 
 // acts makes a command in an answer a call.
-func (t *teller) acts(m *eventlog.Message, told extra) {
+func (t *teller) acts(m *event.Message, told extra) {
 	t.shell.Passes()
 	if len(m.ToolCalls()) > 0 {
 		return
@@ -194,9 +194,9 @@ func (t *teller) response(rec *interop.Record, o *parts.Members, output []intero
 			continue
 		}
 		it := document.Item{Rec: output[i], At: told.at, Kind: "item"}
-		if m.Role == eventlog.Assistant {
+		if m.Role == event.Assistant {
 			m.Group, m.ResponseID, m.Usage, it.Cost = id, id, usage, told.cost
-			if usage, told.cost = (eventlog.Usage{}), 0; model != "" {
+			if usage, told.cost = (event.Usage{}), 0; model != "" {
 				m.Model = model
 			}
 		}

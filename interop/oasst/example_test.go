@@ -4,16 +4,17 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/oasst"
-	"github.com/convlog/convlog/store/storetest"
+	"github.com/convlog/convlog/store/memory"
 )
 
 // Each reply is a branch, and the path ends at the best.
 func Example() {
 	ctx := context.Background()
-	log := eventlog.Open(storetest.NewMemory())
+	log := eventlog.Open(memory.New())
 	defer log.Close()
 	table, err := interop.Import(ctx, log, []interop.Format{oasst.Format{}}, []string{trees}, interop.Options{})
 	if err != nil {
@@ -21,8 +22,8 @@ func Example() {
 		return
 	}
 	fmt.Println(table.Total().Records, "messages in", len(table.Total().Sessions), "trees")
-	for e, err := range log.ActivePath(ctx, tree) {
-		m, ok, failed := e.Message()
+	for e, err := range log.Read(ctx, tree, eventlog.All().OnPath()) {
+		m, ok, failed := event.Decode[event.Message](&e)
 		if err != nil || failed != nil {
 			fmt.Println(err, failed)
 			return

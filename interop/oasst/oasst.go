@@ -21,6 +21,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
@@ -63,7 +64,7 @@ func read(_ *document.File, rec *interop.Record) ([]document.Session, error) {
 	if err != nil {
 		return nil, document.ErrShape
 	}
-	s := document.Session{Rec: rec, About: eventlog.Session{Agent: "Open Assistant"}}
+	s := document.Session{Rec: rec, About: event.Session{Agent: "Open Assistant"}}
 	top := *rec
 	if v := o.Take("prompt"); v != nil {
 		top = document.Told(rec, v)
@@ -85,7 +86,7 @@ type node struct {
 	rec        interop.Record // without the replies
 	id, parent string
 	at         time.Time
-	message    eventlog.Message
+	message    event.Message
 	rank       string
 	order      int64 // among the replies: the best has the highest
 	replies    []node
@@ -129,10 +130,10 @@ func nodeOf(rec *interop.Record, depth int) (n node, err error) {
 }
 
 // said makes a message, whose extra is what else is told of it.
-func said(o *parts.Members, role, text, model string) eventlog.Message {
-	m := eventlog.Message{Role: eventlog.Assistant, Model: model, Parts: []eventlog.Part{eventlog.Text(text)}}
+func said(o *parts.Members, role, text, model string) event.Message {
+	m := event.Message{Role: event.Assistant, Model: model, Parts: []event.Part{event.Text(text)}}
 	if role != "assistant" {
-		m = eventlog.Message{Role: eventlog.User, Parts: m.Parts}
+		m = event.Message{Role: event.User, Parts: m.Parts}
 	} else {
 		o.Take("model_name")
 	}

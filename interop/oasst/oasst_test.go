@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop/internal/importtest"
 	"github.com/convlog/convlog/interop/oasst"
@@ -57,7 +58,7 @@ func TestTrees(t *testing.T) {
 	importtest.Same(t, "active path", []string{
 		"session_started", "user When…", "head_moved to 2", "assistant At…", "user And…", "head_moved to 6", "assistant At…",
 	}, importtest.Path(t, log, tree))
-	move, _, err := importtest.Events(t, log, tree)[7].HeadMove()
+	move, _, err := event.Decode[event.HeadMove](&importtest.Events(t, log, tree)[7])
 	if err != nil || move.Label != "rank 0" {
 		t.Errorf("the head moves by %+v, %v", move, err)
 	}
@@ -143,7 +144,7 @@ func TestATreeAndItsMessages(t *testing.T) {
 			importtest.Same(t, "path", []string{"High water?", "Noon", "Thanks"}, said)
 			start, last := importtest.Start(t, log, id), ""
 			for _, e := range importtest.Events(t, log, id) {
-				if about, ok, err := e.Session(); ok && err == nil && about.Extra != nil {
+				if about, ok, err := event.Decode[event.Session](&e); ok && err == nil && about.Extra != nil {
 					last = string(about.Extra)
 				}
 			}

@@ -1,7 +1,7 @@
 package openai
 
 import (
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/interop/internal/render"
 )
 
@@ -28,7 +28,7 @@ type call struct {
 func newCalls(maxID int) calls { return calls{ids: render.CallIDs{Limit: maxID}} }
 
 // next names a call of the message that is being rendered.
-func (c *calls) next(p *eventlog.Part) call {
+func (c *calls) next(p *event.Part) call {
 	return call{
 		logID: p.CallID, id: c.ids.Next(p.CallID), name: render.Name(p.Name, maxName),
 		arguments: string(render.Arguments(p.Arguments)),
@@ -48,37 +48,37 @@ func (c *calls) waiting(logID string) *call {
 
 // speaker is whose a message is that is not the assistant's. What came along
 // with results is the user's.
-func speaker(m *eventlog.Message) eventlog.Role {
-	if m.Role == eventlog.System || m.Role == eventlog.Developer {
+func speaker(m *event.Message) event.Role {
+	if m.Role == event.System || m.Role == event.Developer {
 		return m.Role
 	}
-	return eventlog.User
+	return event.User
 }
 
 // renderer makes a request of one shape.
 type renderer interface {
 	// answer takes in a result.
-	answer(p *eventlog.Part) error
+	answer(p *event.Part) error
 	// part renders any other part, bodies only where they may stand; nil where
 	// nothing is said.
-	part(p *eventlog.Part, bodies bool) (any, error)
+	part(p *event.Part, bodies bool) (any, error)
 }
 
 // rest renders what a message says that is not the assistant's, but for its
 // results, which become answers.
-func rest(m *eventlog.Message, r renderer) (eventlog.Role, []any, error) {
+func rest(m *event.Message, r renderer) (event.Role, []any, error) {
 	role := speaker(m)
-	parts, err := rendered(m.Parts, func(p *eventlog.Part) (any, error) {
-		if p.Type == eventlog.ToolResultPart {
+	parts, err := rendered(m.Parts, func(p *event.Part) (any, error) {
+		if p.Type == event.ToolResultPart {
 			return nil, r.answer(p)
 		}
-		return r.part(p, role == eventlog.User)
+		return r.part(p, role == event.User)
 	})
 	return role, parts, err
 }
 
 // rendered are the parts of which one makes anything.
-func rendered(parts []eventlog.Part, one func(*eventlog.Part) (any, error)) (list []any, err error) {
+func rendered(parts []event.Part, one func(*event.Part) (any, error)) (list []any, err error) {
 	for i := range parts {
 		made, err := one(&parts[i])
 		if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/interop/internal/render"
 	"github.com/convlog/convlog/projection"
 )
@@ -26,7 +26,7 @@ type Options struct {
 	Model    string
 	// Blob gets the body of an image, a sound or a document. Without it, a line
 	// of text stands where the body would.
-	Blob func(eventlog.BlobRef) ([]byte, error)
+	Blob func(event.BlobRef) ([]byte, error)
 }
 
 // What the APIs allow.
@@ -63,13 +63,13 @@ func Chat(history []projection.Entry, o Options) (jsontext.Value, error) {
 // The messages.
 type (
 	said struct {
-		Role    eventlog.Role `json:"role"`
-		Content any           `json:"content"` // a string, or parts
+		Role    event.Role `json:"role"`
+		Content any        `json:"content"` // a string, or parts
 	}
 	replied struct {
-		Role    eventlog.Role `json:"role"`
-		Content *string       `json:"content"`
-		Calls   []toolCall    `json:"tool_calls,omitempty"`
+		Role    event.Role `json:"role"`
+		Content *string    `json:"content"`
+		Calls   []toolCall `json:"tool_calls,omitempty"`
 	}
 	toolCall struct {
 		ID       string   `json:"id"`
@@ -81,9 +81,9 @@ type (
 		Arguments string `json:"arguments"`
 	}
 	result struct {
-		Role       eventlog.Role `json:"role"`
-		ToolCallID string        `json:"tool_call_id"`
-		Content    string        `json:"content"`
+		Role       event.Role `json:"role"`
+		ToolCallID string     `json:"tool_call_id"`
+		Content    string     `json:"content"`
 	}
 )
 
@@ -97,8 +97,8 @@ type chat struct {
 }
 
 // add takes in the next message of the history.
-func (c *chat) add(m *eventlog.Message) error {
-	if m.Role == eventlog.Assistant {
+func (c *chat) add(m *event.Message) error {
+	if m.Role == event.Assistant {
 		c.reply(m)
 		return nil
 	}
@@ -114,12 +114,12 @@ func (c *chat) add(m *eventlog.Message) error {
 }
 
 // reply takes in a message of the assistant.
-func (c *chat) reply(m *eventlog.Message) {
-	r := replied{Role: eventlog.Assistant}
+func (c *chat) reply(m *event.Message) {
+	r := replied{Role: event.Assistant}
 	var next []call
 	for i := range m.Parts {
 		p := &m.Parts[i]
-		if p.Type == eventlog.ToolCallPart {
+		if p.Type == event.ToolCallPart {
 			made := c.calls.next(p)
 			next = append(next, made)
 			r.Calls = append(r.Calls, toolCall{made.id, "function", function{made.name, made.arguments}})
@@ -143,7 +143,7 @@ func joined(before *string, text string) *string {
 }
 
 // answer takes in a result, if its call waits for it.
-func (c *chat) answer(p *eventlog.Part) error {
+func (c *chat) answer(p *event.Part) error {
 	waits := c.calls.waiting(p.CallID)
 	if waits == nil {
 		return nil
@@ -164,7 +164,7 @@ func (c *chat) answer(p *eventlog.Part) error {
 	if text == nil {
 		text = new(string)
 	}
-	waits.result = result{eventlog.Tool, waits.id, *text}
+	waits.result = result{event.Tool, waits.id, *text}
 	return nil
 }
 
@@ -172,12 +172,12 @@ func (c *chat) answer(p *eventlog.Part) error {
 func (c *chat) answered() {
 	for _, o := range c.calls.open {
 		if o.result == nil {
-			o.result = result{eventlog.Tool, o.id, unanswered}
+			o.result = result{event.Tool, o.id, unanswered}
 		}
 		c.messages = append(c.messages, o.result)
 	}
 	if len(c.shown) > 0 {
-		c.messages = append(c.messages, said{eventlog.User, append([]any{newText(showing)}, c.shown...)})
+		c.messages = append(c.messages, said{event.User, append([]any{newText(showing)}, c.shown...)})
 	}
 	c.calls.open, c.shown = nil, nil
 }

@@ -7,30 +7,30 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/interop/openai"
 	"github.com/convlog/convlog/projection"
 )
 
-func history(messages ...eventlog.Message) (h []projection.Entry) {
+func history(messages ...event.Message) (h []projection.Entry) {
 	for i, m := range messages {
 		h = append(h, projection.Entry{Seq: int64(i + 1), Message: m})
 	}
 	return h
 }
 
-func by(role eventlog.Role, parts ...eventlog.Part) eventlog.Message {
-	return eventlog.Message{Role: role, Parts: parts}
+func by(role event.Role, parts ...event.Part) event.Message {
+	return event.Message{Role: role, Parts: parts}
 }
 
-func text(s string) eventlog.Part { return eventlog.Text(s) }
+func text(s string) event.Part { return event.Text(s) }
 
-func call(id string) eventlog.Part {
-	return eventlog.ToolCall(id, "Bash", []byte(`{"n":9007199254740993,"s":"\u00e9\""}`))
+func call(id string) event.Part {
+	return event.ToolCall(id, "Bash", []byte(`{"n":9007199254740993,"s":"\u00e9\""}`))
 }
 
 const (
-	system, developer, user, assistant, tool = eventlog.System, eventlog.Developer, eventlog.User, eventlog.Assistant, eventlog.Tool
+	system, developer, user, assistant, tool = event.System, event.Developer, event.User, event.Assistant, event.Tool
 
 	hi         = `{"role":"user","content":"Hi"}`
 	hiItem     = `{"type":"message","role":"user","content":[{"type":"input_text","text":"Hi"}]}`
@@ -41,35 +41,35 @@ const (
 	imageOfPNG = "data:image/png;base64,iVBORw0KGgo="
 )
 
-var bodies = []eventlog.Part{
-	{Type: eventlog.ImagePart, MediaType: "image/jpeg", Blob: eventlog.BlobRef{Blob: "sha256:png", Bytes: 8}},
-	{Type: eventlog.ImagePart, URL: "https://example.org/a.png"},
-	{Type: eventlog.ImagePart, MediaType: "image/tiff", Data: []byte("II*")},
-	{Type: eventlog.DocumentPart, Name: "a.pdf", MediaType: "application/pdf", Data: []byte("%PDF-1")},
-	{Type: eventlog.DocumentPart, Name: "a.md", MediaType: "text/markdown", Data: []byte("# A")},
-	{Type: eventlog.DocumentPart, URL: "https://example.org/a.pdf"},
-	{Type: eventlog.AudioPart, MediaType: "audio/wav", Data: []byte("RIFF")},
+var bodies = []event.Part{
+	{Type: event.ImagePart, MediaType: "image/jpeg", Blob: event.BlobRef{Blob: "sha256:png", Bytes: 8}},
+	{Type: event.ImagePart, URL: "https://example.org/a.png"},
+	{Type: event.ImagePart, MediaType: "image/tiff", Data: []byte("II*")},
+	{Type: event.DocumentPart, Name: "a.pdf", MediaType: "application/pdf", Data: []byte("%PDF-1")},
+	{Type: event.DocumentPart, Name: "a.md", MediaType: "text/markdown", Data: []byte("# A")},
+	{Type: event.DocumentPart, URL: "https://example.org/a.pdf"},
+	{Type: event.AudioPart, MediaType: "audio/wav", Data: []byte("RIFF")},
 }
 
 func TestRenderings(t *testing.T) {
 	for _, test := range []struct {
 		name            string
-		history         []eventlog.Message
+		history         []event.Message
 		chat, responses string // the elements of the lists
 	}{
 		{"nothing", nil, ``, ``},
 		{
 			"roles are kept",
-			[]eventlog.Message{by(system, text("Be brief.")), by(user, text("Hi")), by(developer, text("Be"), text("kind."))},
+			[]event.Message{by(system, text("Be brief.")), by(user, text("Hi")), by(developer, text("Be"), text("kind."))},
 			`{"role":"system","content":"Be brief."},` + hi + `,{"role":"developer","content":"Be\nkind."}`,
 			`{"type":"message","role":"system","content":[{"type":"input_text","text":"Be brief."}]},` + hiItem +
 				`,{"type":"message","role":"developer","content":[{"type":"input_text","text":"Be"},{"type":"input_text","text":"kind."}]}`,
 		},
 		{
 			"calls and results",
-			[]eventlog.Message{
-				by(user, text("Hi")), by(assistant, text("a"), call("c"), text("b")), by(tool, eventlog.ToolResult("c", "Bash", text("ok"), text(" \n"), text("2")), text("go")),
-				by(assistant, call("d")), by(tool, eventlog.ToolResult("d", "")),
+			[]event.Message{
+				by(user, text("Hi")), by(assistant, text("a"), call("c"), text("b")), by(tool, event.ToolResult("c", "Bash", text("ok"), text(" \n"), text("2")), text("go")),
+				by(assistant, call("d")), by(tool, event.ToolResult("d", "")),
 			},
 			hi + `,{"role":"assistant","content":"a\nb","tool_calls":[` + callC + `]},{"role":"tool","tool_call_id":"c","content":"ok\n2"},{"role":"user","content":"go"},` +
 				`{"role":"assistant","content":null,"tool_calls":[{"id":"d","type":"function","function":{"name":"Bash","arguments":` + arguments + `}}]},{"role":"tool","tool_call_id":"d","content":""}`,
@@ -80,15 +80,15 @@ func TestRenderings(t *testing.T) {
 		},
 		{
 			"a call without a result, and a result without a call",
-			[]eventlog.Message{by(assistant, call("c")), by(tool, eventlog.ToolResult("x", "", text("?"))), by(user, text("Hi"))},
+			[]event.Message{by(assistant, call("c")), by(tool, event.ToolResult("x", "", text("?"))), by(user, text("Hi"))},
 			`{"role":"assistant","content":null,"tool_calls":[` + callC + `]},{"role":"tool","tool_call_id":"c","content":"` + noResult + `"},` + hi,
 			callItemC + `,{"type":"function_call_output","call_id":"c","output":"` + noResult + `"},` + hiItem,
 		},
 		{
 			"reasoning",
-			[]eventlog.Message{
-				{Role: assistant, Provider: "openai", Parts: []eventlog.Part{{Type: eventlog.ReasoningPart, Text: "hm", Encrypted: "eA=="}, text("a"), {Type: eventlog.ReasoningPart, Encrypted: "eQ=="}}},
-				{Role: assistant, Provider: "anthropic", Parts: []eventlog.Part{{Type: eventlog.ReasoningPart, Encrypted: "eA=="}, eventlog.Reasoning("x", "c2ln"), text("b")}},
+			[]event.Message{
+				{Role: assistant, Provider: "openai", Parts: []event.Part{{Type: event.ReasoningPart, Text: "hm", Encrypted: "eA=="}, text("a"), {Type: event.ReasoningPart, Encrypted: "eQ=="}}},
+				{Role: assistant, Provider: "anthropic", Parts: []event.Part{{Type: event.ReasoningPart, Encrypted: "eA=="}, event.Reasoning("x", "c2ln"), text("b")}},
 			},
 			`{"role":"assistant","content":"a"},{"role":"assistant","content":"b"}`,
 			`{"type":"reasoning","summary":[{"type":"summary_text","text":"hm"}],"encrypted_content":"eA=="},{"type":"message","role":"assistant","content":[{"type":"output_text","text":"a"}]},` +
@@ -96,12 +96,12 @@ func TestRenderings(t *testing.T) {
 		},
 		{
 			"messages with nothing left",
-			[]eventlog.Message{by(user, text("")), by(assistant, eventlog.Opaque("?", []byte(`1`)), text("\n")), by(user, text("Hi"))},
+			[]event.Message{by(user, text("")), by(assistant, event.Opaque("?", []byte(`1`)), text("\n")), by(user, text("Hi"))},
 			hi, hiItem,
 		},
 		{
 			"bodies",
-			[]eventlog.Message{by(user, bodies...)},
+			[]event.Message{by(user, bodies...)},
 			`{"role":"user","content":[{"type":"image_url","image_url":{"url":"` + imageOfPNG + `"}},{"type":"image_url","image_url":{"url":"https://example.org/a.png"}},` +
 				`{"type":"text","text":"[image, image/tiff, 3 bytes]"},{"type":"file","file":{"filename":"a.pdf","file_data":"data:application/pdf;base64,JVBERi0x"}},` +
 				`{"type":"text","text":"[document, text/markdown, a.md, 3 bytes]\n# A"},{"type":"text","text":"[document, https://example.org/a.pdf]"},` +
@@ -113,14 +113,14 @@ func TestRenderings(t *testing.T) {
 		},
 		{
 			"what a tool shows",
-			[]eventlog.Message{by(assistant, call("c")), by(tool, eventlog.ToolResult("c", "", text("see"), bodies[0])), by(user, text("Hi"))},
+			[]event.Message{by(assistant, call("c")), by(tool, event.ToolResult("c", "", text("see"), bodies[0])), by(user, text("Hi"))},
 			`{"role":"assistant","content":null,"tool_calls":[` + callC + `]},{"role":"tool","tool_call_id":"c","content":"see\n[image, image/jpeg, 8 bytes]"},` +
 				`{"role":"user","content":[{"type":"text","text":"[What the tools showed:]"},{"type":"image_url","image_url":{"url":"` + imageOfPNG + `"}}]},` + hi,
 			callItemC + `,{"type":"function_call_output","call_id":"c","output":[{"type":"input_text","text":"see"},{"type":"input_image","image_url":"` + imageOfPNG + `"}]},` + hiItem,
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			o := openai.Options{Blob: func(eventlog.BlobRef) ([]byte, error) { return []byte("\x89PNG\r\n\x1a\n"), nil }}
+			o := openai.Options{Blob: func(event.BlobRef) ([]byte, error) { return []byte("\x89PNG\r\n\x1a\n"), nil }}
 			chat, err := openai.Chat(history(test.history...), o)
 			expect(t, `{"messages":[`+test.chat+`]}`, chat, err, openai.Check)
 			items, err := openai.Responses(history(test.history...), o)
@@ -144,8 +144,8 @@ func expect(t *testing.T, want string, got jsontext.Value, err error, check func
 
 func TestABodyThatIsMissing(t *testing.T) {
 	gone := errors.New("gone")
-	h := history(by(assistant, call("c")), by(tool, eventlog.ToolResult("c", "", bodies[0])))
-	o := openai.Options{Blob: func(eventlog.BlobRef) ([]byte, error) { return nil, gone }}
+	h := history(by(assistant, call("c")), by(tool, event.ToolResult("c", "", bodies[0])))
+	o := openai.Options{Blob: func(event.BlobRef) ([]byte, error) { return nil, gone }}
 	if _, err := openai.Chat(h, o); !errors.Is(err, gone) {
 		t.Errorf("chat: error is %v", err)
 	}

@@ -1,7 +1,7 @@
 package openai
 
 import (
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/interop/internal/render"
 )
 
@@ -50,7 +50,7 @@ func content(parts []any) any {
 
 // part renders what anybody may say: text, and where a body may stand images,
 // sounds and documents; nil where nothing is said.
-func (c *chat) part(p *eventlog.Part, bodies bool) (any, error) {
+func (c *chat) part(p *event.Part, bodies bool) (any, error) {
 	if bodies {
 		if part, err := c.body(p); part != nil || err != nil {
 			return part, err
@@ -63,7 +63,7 @@ func (c *chat) part(p *eventlog.Part, bodies bool) (any, error) {
 }
 
 // body renders an image, a sound or a document; nil if the API takes no such.
-func (c *chat) body(p *eventlog.Part) (any, error) {
+func (c *chat) body(p *event.Part) (any, error) {
 	if !render.HasBody(p) {
 		return nil, nil
 	}
@@ -72,19 +72,19 @@ func (c *chat) body(p *eventlog.Part) (any, error) {
 		return nil, err
 	}
 	switch {
-	case p.Type == eventlog.ImagePart && m.IsImage():
+	case p.Type == event.ImagePart && m.IsImage():
 		part := imagePart{Type: "image_url"}
 		part.Image.URL = m.Address()
 		return part, nil
-	case p.Type == eventlog.AudioPart && audioFormats[m.Type] != "" && m.URL == "":
+	case p.Type == event.AudioPart && audioFormats[m.Type] != "" && m.URL == "":
 		part := audioPart{Type: "input_audio"}
 		part.Audio.Data, part.Audio.Format = m.Base64(), audioFormats[m.Type]
 		return part, nil
-	case p.Type == eventlog.DocumentPart && m.Type == "application/pdf" && m.URL == "":
+	case p.Type == event.DocumentPart && m.Type == "application/pdf" && m.URL == "":
 		part := filePart{Type: "file"}
 		part.File.Name, part.File.Data = m.FileName(), m.Address()
 		return part, nil
-	case p.Type == eventlog.DocumentPart && m.IsText():
+	case p.Type == event.DocumentPart && m.IsText():
 		return newText(render.Placeholder(p) + "\n" + string(m.Data)), nil
 	}
 	return nil, nil

@@ -7,7 +7,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/interop/internal/render"
 	"github.com/convlog/convlog/projection"
 )
@@ -34,9 +34,9 @@ func Responses(history []projection.Entry, o Options) (jsontext.Value, error) {
 // The items, and the parts of what they say.
 type (
 	messageItem struct {
-		Type    string        `json:"type"`
-		Role    eventlog.Role `json:"role"`
-		Content []any         `json:"content"`
+		Type    string     `json:"type"`
+		Role    event.Role `json:"role"`
+		Content []any      `json:"content"`
 	}
 	callItem struct {
 		Type      string `json:"type"`
@@ -74,8 +74,8 @@ type responses struct {
 }
 
 // add takes in the next message of the history.
-func (r *responses) add(m *eventlog.Message) error {
-	if m.Role == eventlog.Assistant {
+func (r *responses) add(m *event.Message) error {
+	if m.Role == event.Assistant {
 		r.reply(m)
 		return nil
 	}
@@ -92,24 +92,24 @@ func (r *responses) add(m *eventlog.Message) error {
 
 // reply takes in a message of the assistant: text between calls is a message
 // of its own.
-func (r *responses) reply(m *eventlog.Message) {
+func (r *responses) reply(m *event.Message) {
 	own := m.Provider == r.options.Provider && (r.options.Model == "" || r.options.Model == m.Model)
 	var items, said []any
 	var open []call
 	flush := func() {
 		if len(said) > 0 {
-			items, said = append(items, messageItem{"message", eventlog.Assistant, said}), nil
+			items, said = append(items, messageItem{"message", event.Assistant, said}), nil
 		}
 	}
 	for i := range m.Parts {
 		p := &m.Parts[i]
 		switch text := render.Words(p); {
-		case p.Type == eventlog.ToolCallPart:
+		case p.Type == event.ToolCallPart:
 			flush()
 			made := r.calls.next(p)
 			open = append(open, made)
 			items = append(items, callItem{"function_call", made.id, made.name, made.arguments})
-		case p.Type == eventlog.ReasoningPart && own && p.Encrypted != "":
+		case p.Type == event.ReasoningPart && own && p.Encrypted != "":
 			flush()
 			items = append(items, reasoned(p))
 		case text != "":
@@ -123,7 +123,7 @@ func (r *responses) reply(m *eventlog.Message) {
 	}
 }
 
-func reasoned(p *eventlog.Part) reasoningItem {
+func reasoned(p *event.Part) reasoningItem {
 	item := reasoningItem{Type: "reasoning", Summary: []textPart{}, Encrypted: p.Encrypted}
 	if !render.Blank(p.Text) {
 		item.Summary = append(item.Summary, textPart{"summary_text", p.Text})
@@ -143,12 +143,12 @@ func followed(items []any) []any {
 }
 
 // answer takes in a result, if its call waits for it.
-func (r *responses) answer(p *eventlog.Part) error {
+func (r *responses) answer(p *event.Part) error {
 	waits := r.calls.waiting(p.CallID)
 	if waits == nil {
 		return nil
 	}
-	parts, err := rendered(p.Content, func(p *eventlog.Part) (any, error) { return r.part(p, true) })
+	parts, err := rendered(p.Content, func(p *event.Part) (any, error) { return r.part(p, true) })
 	if err != nil {
 		return err
 	}
@@ -177,7 +177,7 @@ func (r *responses) answered() {
 
 // part renders what anybody may say: text, and where a body may stand images
 // and documents; nil where nothing is said.
-func (r *responses) part(p *eventlog.Part, bodies bool) (any, error) {
+func (r *responses) part(p *event.Part, bodies bool) (any, error) {
 	if bodies && render.HasBody(p) {
 		if part, err := r.body(p); part != nil || err != nil {
 			return part, err
@@ -190,15 +190,15 @@ func (r *responses) part(p *eventlog.Part, bodies bool) (any, error) {
 }
 
 // body renders an image or a document; nil if the API takes no such.
-func (r *responses) body(p *eventlog.Part) (any, error) {
+func (r *responses) body(p *event.Part) (any, error) {
 	m, ok, err := render.Load(p, r.options.Blob)
 	if !ok || err != nil {
 		return nil, err
 	}
 	switch {
-	case p.Type == eventlog.ImagePart && m.IsImage():
+	case p.Type == event.ImagePart && m.IsImage():
 		return inputImage{"input_image", m.Address()}, nil
-	case p.Type != eventlog.DocumentPart:
+	case p.Type != event.DocumentPart:
 		return nil, nil
 	case m.URL != "":
 		return inputFile{Type: "input_file", URL: m.URL}, nil

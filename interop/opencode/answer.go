@@ -6,7 +6,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
 	"github.com/convlog/convlog/interop/internal/parts"
@@ -28,7 +28,7 @@ func (t *teller) answer(pieces []interop.Record) {
 	usage := t.info.Tokens.usage()
 	if cost := costOf(t.info.Cost); !stepped && !t.waits() && (cost > 0 || !usage.IsZero()) {
 		it := document.Item{Rec: *t.rec, Part: 1, Name: "spent " + t.info.ID, At: t.at, Cost: cost, Kind: "message"}
-		it.Payload = eventlog.StepCompletion{Provider: t.info.Provider, Model: t.info.Model, Usage: usage}
+		it.Payload = event.StepCompletion{Provider: t.info.Provider, Model: t.info.Model, Usage: usage}
 		t.items = append(t.items, it)
 	}
 	t.failure()
@@ -51,9 +51,9 @@ func (t *teller) piece(rec *interop.Record) (stepped bool) {
 }
 
 // add adds a piece of the answer.
-func (t *teller) add(rec *interop.Record, name string, part jsontext.Value, said ...eventlog.Part) {
-	m := eventlog.Message{
-		Role: eventlog.Assistant, Provider: t.info.Provider, Model: t.info.Model, Group: t.info.ID, Parts: said, Extra: t.extra(part),
+func (t *teller) add(rec *interop.Record, name string, part jsontext.Value, said ...event.Part) {
+	m := event.Message{
+		Role: event.Assistant, Provider: t.info.Provider, Model: t.info.Model, Group: t.info.ID, Parts: said, Extra: t.extra(part),
 	}
 	t.items = append(t.items, document.Item{Rec: *rec, Name: name, At: t.at, Payload: m, Kind: "part"})
 }
@@ -70,15 +70,15 @@ func (t *teller) step(rec *interop.Record) bool {
 		return false
 	}
 	it := document.Item{Rec: *rec, Name: idOf(rec), At: t.at, Cost: costOf(told.Cost), Kind: "step-finish"}
-	it.Payload = eventlog.StepCompletion{
+	it.Payload = event.StepCompletion{
 		Provider: t.info.Provider, Model: t.info.Model, StopReason: told.Reason, Usage: told.Tokens.usage(), Extra: rec.Value,
 	}
 	t.items = append(t.items, it)
 	return true
 }
 
-func costOf(amount float64) eventlog.Cost {
-	cost, err := eventlog.USD(max(0, amount))
+func costOf(amount float64) event.Cost {
+	cost, err := event.USD(max(0, amount))
 	if err != nil {
 		return 0
 	}
@@ -115,13 +115,13 @@ func (t *teller) tool(rec *interop.Record) {
 	if !done {
 		told = rec.Value
 	}
-	t.add(rec, p.ID, told, eventlog.ToolCall(p.Call, p.Tool, p.State.Input))
+	t.add(rec, p.ID, told, event.ToolCall(p.Call, p.Tool, p.State.Input))
 	t.items[len(t.items)-1].At = later(t.at, p.State.Time.at())
 	if !done {
 		return
 	}
 	t.prune(rec, &p)
-	result := eventlog.ToolResult(p.Call, p.Tool, p.content()...)
+	result := event.ToolResult(p.Call, p.Tool, p.content()...)
 	result.IsError, result.Interrupted = p.State.Status == "error", p.State.Metadata.Interrupted
 	result.Extra = without(rec.Value)
 	name := ""
@@ -130,24 +130,24 @@ func (t *teller) tool(rec *interop.Record) {
 	}
 	t.items = append(t.items, document.Item{
 		Rec: *rec, Part: 1, Name: name, At: later(t.at, p.State.Time.end()), Kind: "tool",
-		Payload: eventlog.Message{Role: eventlog.Tool, Parts: []eventlog.Part{result}},
+		Payload: event.Message{Role: event.Tool, Parts: []event.Part{result}},
 	})
 }
 
 // content is what a tool said, and what it attached.
-func (p *toolPart) content() (all []eventlog.Part) {
+func (p *toolPart) content() (all []event.Part) {
 	text := p.State.Output
 	if p.State.Status == "error" && text == "" {
 		text = p.State.Error
 	}
 	if text != "" {
-		all = append(all, eventlog.Text(text))
+		all = append(all, event.Text(text))
 	}
 	for _, v := range p.State.Attachments {
 		if a, _, ok := said(v); ok {
 			all = append(all, a)
 		} else {
-			all = append(all, eventlog.Opaque("attachment", v))
+			all = append(all, event.Opaque("attachment", v))
 		}
 	}
 	return all

@@ -8,7 +8,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
 )
@@ -44,7 +44,7 @@ func (t *teller) compact() {
 	for i := range forgotten {
 		it.Forgets = append(it.Forgets, forgotten[i].Name)
 	}
-	c := eventlog.Compaction{Strategy: "summary", Trigger: "manual", Summary: t.said()}
+	c := event.Compaction{Strategy: "summary", Trigger: "manual", Summary: t.said()}
 	if asked.Auto {
 		c.Trigger = "auto"
 	}
@@ -55,7 +55,7 @@ func (t *teller) compact() {
 // said are the texts of the message.
 func (t *teller) said() (text string) {
 	for _, it := range t.items[t.began[t.info.ID]:] {
-		if m, ok := it.Payload.(eventlog.Message); ok && m.Role == eventlog.Assistant {
+		if m, ok := it.Payload.(event.Message); ok && m.Role == event.Assistant {
 			text += m.Text()
 		}
 	}
@@ -78,7 +78,7 @@ func (t *teller) prune(rec *interop.Record, p *toolPart) {
 		return
 	}
 	it := document.Item{Rec: *rec, Part: 2, Name: "cleared " + p.ID, At: since, Kind: "tool"}
-	it.Payload = eventlog.Compaction{Strategy: "clear_results", Trigger: "auto", Cleared: []string{p.Call}}
+	it.Payload = event.Compaction{Strategy: "clear_results", Trigger: "auto", Cleared: []string{p.Call}}
 	t.pruned = append(t.pruned, prunedResult{since, it})
 }
 

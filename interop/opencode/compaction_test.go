@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop/internal/importtest"
 )
@@ -20,12 +21,9 @@ func history(t *testing.T, log *eventlog.Log, id string) (lines []string) {
 	return lines
 }
 
-func messageEvent(t *testing.T, m eventlog.Message) *eventlog.Event {
+func messageEvent(t *testing.T, m event.Message) *event.Event {
 	t.Helper()
-	e, err := eventlog.NewUnchecked(m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := event.New(m)
 	return &e
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
@@ -63,9 +63,9 @@ type tokens struct {
 	} `json:"cache"`
 }
 
-func (t *tokens) usage() eventlog.Usage {
+func (t *tokens) usage() event.Usage {
 	reasoning := max(0, t.Reasoning)
-	return eventlog.Usage{
+	return event.Usage{
 		InputTokens: max(0, t.Input), OutputTokens: max(0, t.Output) + reasoning, ReasoningTokens: reasoning,
 		CacheReadTokens: max(0, t.Cache.Read), CacheWriteTokens: max(0, t.Cache.Write),
 	}
@@ -115,7 +115,7 @@ func (t *teller) extra(part jsontext.Value) jsontext.Value {
 
 // user tells what the user says, and behind it the parts that say nothing.
 func (t *teller) user(pieces []interop.Record) {
-	m := eventlog.Message{Role: eventlog.User, Extra: t.extra(nil)}
+	m := event.Message{Role: event.User, Extra: t.extra(nil)}
 	var others []document.Item
 	for i := range pieces {
 		p, kind, ok := said(pieces[i].Value)
@@ -151,7 +151,7 @@ func idOf(rec *interop.Record) string {
 
 // said reads a part that says something: a text, a thought or a file. kind is what
 // it is called.
-func said(v jsontext.Value) (p eventlog.Part, kind string, ok bool) {
+func said(v jsontext.Value) (p event.Part, kind string, ok bool) {
 	o, err := parts.Open(v)
 	if err != nil {
 		return p, "", false
@@ -159,9 +159,9 @@ func said(v jsontext.Value) (p eventlog.Part, kind string, ok bool) {
 	kind = o.Text("type")
 	switch kind {
 	case "text":
-		p = eventlog.Text(o.Text("text"))
+		p = event.Text(o.Text("text"))
 	case "reasoning":
-		p = eventlog.Reasoning(o.Text("text"), "")
+		p = event.Reasoning(o.Text("text"), "")
 	case "file":
 		p = file(&o)
 	}
@@ -177,14 +177,14 @@ func said(v jsontext.Value) (p eventlog.Part, kind string, ok bool) {
 }
 
 // file reads a file, whose address may hold it. It has no type where there is none.
-func file(o *parts.Members) (p eventlog.Part) {
+func file(o *parts.Members) (p event.Part) {
 	media, name, address := o.Maybe("mime"), o.Maybe("filename"), o.Required("url")
 	if o.Failed {
 		return p
 	}
-	p = parts.Linked(eventlog.ImagePart, address)
+	p = parts.Linked(event.ImagePart, address)
 	if len(media) < 6 || media[:6] != "image/" {
-		p.Type = eventlog.DocumentPart
+		p.Type = event.DocumentPart
 	}
 	p.MediaType, p.Name = cmp.Or(media, p.MediaType), name
 	return p

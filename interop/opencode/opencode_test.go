@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/interop/internal/importtest"
 	"github.com/convlog/convlog/interop/opencode"
 )
@@ -101,7 +101,7 @@ func TestASessionThatChanged(t *testing.T) {
 	got := importtest.Load(t, log, format, "s.json", changed)
 	importtest.Again(t, log, format, "s.json", changed)
 	all := importtest.Events(t, log, id)
-	if got.Events != 2 || got.Raw != 1 || all[len(all)-2].Type != eventlog.SessionUpdated || all[len(all)-1].Type != "opencode:part" {
+	if got.Events != 2 || got.Raw != 1 || all[len(all)-2].Type != event.SessionUpdated || all[len(all)-1].Type != "opencode:part" {
 		t.Errorf("import: %+v, and the log ends with %s and %s", got, all[len(all)-2].Type, all[len(all)-1].Type)
 	}
 }

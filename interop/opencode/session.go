@@ -7,7 +7,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
 	"github.com/convlog/convlog/interop/internal/parts"
@@ -39,9 +39,9 @@ func read(_ *document.File, rec *interop.Record) ([]document.Session, error) {
 	if err != nil {
 		return nil, document.ErrShape
 	}
-	s := document.Session{ID: info.ID, Version: info.Version, Rec: rec, At: info.Time.at(), About: eventlog.Session{
+	s := document.Session{ID: info.ID, Version: info.Version, Rec: rec, At: info.Time.at(), About: event.Session{
 		Title: info.Title, Agent: "OpenCode", CWD: info.Directory, Extra: lasting(&o),
-		Parent: eventlog.SessionParent{SessionID: info.Parent},
+		Parent: event.SessionParent{SessionID: info.Parent},
 	}}
 	t := teller{began: map[string]int{}, asked: map[string]compactionPart{}}
 	for i := range messages {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/head"
@@ -130,7 +130,7 @@ func storage(src interop.Source) iter.Seq2[interop.Record, error] {
 				return
 			}
 		}
-		rec.Digest, rec.Size = eventlog.DigestOf(rec.Value), int64(len(rec.Value))
+		rec.Digest, rec.Size = event.DigestOf(rec.Value), int64(len(rec.Value))
 		yield(rec, nil)
 	}
 }

@@ -3,7 +3,7 @@ package openhands
 import (
 	"github.com/go-json-experiment/json"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
 	"github.com/convlog/convlog/interop/internal/parts"
@@ -33,10 +33,10 @@ func (r *reader) alone(f *document.File, rec *interop.Record) document.Session {
 
 // piece is a piece of the session whose events stand alone.
 func piece(f *document.File, rec *interop.Record) document.Session {
-	s := document.Session{ID: f.Session(""), Rec: rec, Piece: true, About: eventlog.Session{Agent: "OpenHands"}}
+	s := document.Session{ID: f.Session(""), Rec: rec, Piece: true, About: event.Session{Agent: "OpenHands"}}
 	if name := conversation(f.Path); name != "" {
 		s.ID, s.Own = name, name
-		if len(name) < ownName || eventlog.CheckSessionID(name) != nil {
+		if len(name) < ownName || event.CheckSessionID(name) != nil {
 			s.ID = f.Folder(name)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
 	"github.com/convlog/convlog/interop/internal/parts"
@@ -82,5 +82,5 @@ func condensing(it *document.Item, o *parts.Members) {
 // compact makes an item a compaction, which takes the place of the one before.
 func compact(it *document.Item, forgets []string, summary string, extra jsontext.Value) {
 	it.Forgets, it.Renews = forgets, true
-	it.Payload = eventlog.Compaction{Strategy: "summary", Trigger: "auto", Summary: summary, Extra: extra}
+	it.Payload = event.Compaction{Strategy: "summary", Trigger: "auto", Summary: summary, Extra: extra}
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
 	"github.com/convlog/convlog/interop/internal/parts"
@@ -18,13 +18,13 @@ type teller struct {
 	// alone: the events of a session stand in values of their own, so that those
 	// before are not known.
 	alone bool
-	used  map[string]eventlog.Usage // by response
+	used  map[string]event.Usage // by response
 	items []document.Item
 	// answered are the responses that were told, calls the calls without a result
 	// by the ids of their actions, and by their own.
 	answered map[string]bool
 	calls    map[string]call
-	cost     eventlog.Cost // of all so far
+	cost     event.Cost // of all so far
 	// stats are what was told last of all that models took.
 	stats document.Spent
 }
@@ -51,8 +51,8 @@ func (t *teller) all(events []interop.Record) error {
 	return nil
 }
 
-// event is an action or an observation.
-type event struct {
+// step is an action or an observation.
+type step struct {
 	ID          jsontext.Value `json:"id"`
 	Timestamp   string         `json:"timestamp"`
 	Source      string         `json:"source"`
@@ -79,7 +79,7 @@ type event struct {
 
 // event tells an event.
 func (t *teller) event(rec *interop.Record) {
-	var e event
+	var e step
 	if o, err := parts.Open(rec.Value); err == nil && o.PeekText("kind") != "" {
 		t.items = append(t.items, t.told(rec, &o))
 		return
@@ -105,14 +105,14 @@ func (t *teller) event(rec *interop.Record) {
 }
 
 // message makes a message of an event; ok is false where it is none.
-func (t *teller) message(e *event, it *document.Item) (m eventlog.Message, ok bool) {
+func (t *teller) message(e *step, it *document.Item) (m event.Message, ok bool) {
 	switch {
 	case e.Observation != "":
 		return t.result(e)
 	case e.Action == "system":
-		return eventlog.Message{Role: eventlog.System, Parts: e.said()}, true
+		return event.Message{Role: event.System, Parts: e.said()}, true
 	case e.Action == "message" && e.Source == "user":
-		return eventlog.Message{Role: eventlog.User, Parts: e.said()}, true
+		return event.Message{Role: event.User, Parts: e.said()}, true
 	case e.Source == "agent" && acts(e.Action):
 		return t.answer(e, it), true
 	}
@@ -129,9 +129,9 @@ func acts(action string) bool {
 }
 
 // said is what a message says.
-func (e *event) said() (all []eventlog.Part) {
+func (e *step) said() (all []event.Part) {
 	if e.Args.Content != "" {
-		all = append(all, eventlog.Text(e.Args.Content))
+		all = append(all, event.Text(e.Args.Content))
 	}
 	for _, address := range e.Args.Images {
 		v, err := json.Marshal(map[string]any{"type": "image_url", "image_url": map[string]string{"url": address}})
@@ -144,9 +144,9 @@ func (e *event) said() (all []eventlog.Part) {
 }
 
 // answer tells what the model said and did.
-func (t *teller) answer(e *event, it *document.Item) eventlog.Message {
+func (t *teller) answer(e *step, it *document.Item) event.Message {
 	r := &e.Called.Response
-	m := eventlog.Message{Role: eventlog.Assistant, Model: r.Model, Group: r.ID, ResponseID: r.ID, StopReason: r.stop()}
+	m := event.Message{Role: event.Assistant, Model: r.Model, Group: r.ID, ResponseID: r.ID, StopReason: r.stop()}
 	if m.Model == "" {
 		m.Model = t.model
 	}
@@ -160,17 +160,17 @@ func (t *teller) answer(e *event, it *document.Item) eventlog.Message {
 	case e.Called.ID != "":
 		c := call{e.Called.ID, e.Called.Name}
 		t.calls[c.id], t.calls[string(e.ID)] = c, c
-		m.Parts = append(m.Parts, eventlog.ToolCall(c.id, c.name, r.arguments(c.id)))
+		m.Parts = append(m.Parts, event.ToolCall(c.id, c.name, r.arguments(c.id)))
 	case e.Action != "message":
 		c := call{fmt.Sprintf("action_%s", e.ID), e.Action}
 		t.calls[string(e.ID)] = c
-		m.Parts = append(m.Parts, eventlog.ToolCall(c.id, c.name, arguments(it.Rec.Value)))
+		m.Parts = append(m.Parts, event.ToolCall(c.id, c.name, arguments(it.Rec.Value)))
 	}
 	return m
 }
 
 // first reports whether an event is the first of its response.
-func (t *teller) first(e *event) bool {
+func (t *teller) first(e *step) bool {
 	r := &e.Called.Response
 	if r.ID == "" || !t.alone {
 		return !t.answered[r.ID] || r.ID == ""
@@ -180,11 +180,11 @@ func (t *teller) first(e *event) bool {
 }
 
 // says is what the model thought and said.
-func (t *teller) says(e *event) (all []eventlog.Part) {
+func (t *teller) says(e *step) (all []event.Part) {
 	r := &e.Called.Response
 	for _, text := range []string{r.reasoning(), e.Args.Reasoning} {
 		if text != "" {
-			all = append(all, eventlog.Reasoning(text, ""))
+			all = append(all, event.Reasoning(text, ""))
 			break
 		}
 	}
@@ -196,14 +196,14 @@ func (t *teller) says(e *event) (all []eventlog.Part) {
 		text = e.Args.Thought
 	}
 	if text != "" {
-		all = append(all, eventlog.Text(text))
+		all = append(all, event.Text(text))
 	}
 	return all
 }
 
 // costs is what the response of an event cost, of what all cost so far.
-func (t *teller) costs(e *event) eventlog.Cost {
-	sum, err := eventlog.USD(max(0, e.Metrics.Cost))
+func (t *teller) costs(e *step) event.Cost {
+	sum, err := event.USD(max(0, e.Metrics.Cost))
 	if err != nil || sum <= t.cost {
 		return 0
 	}
@@ -217,7 +217,7 @@ func (t *teller) costs(e *event) eventlog.Cost {
 }
 
 // result tells what a call led to.
-func (t *teller) result(e *event) (m eventlog.Message, ok bool) {
+func (t *teller) result(e *step) (m event.Message, ok bool) {
 	c, ok := t.calls[e.Called.ID]
 	if !ok && t.alone && e.Called.ID != "" {
 		c, ok = call{e.Called.ID, e.Called.Name}, true
@@ -227,11 +227,11 @@ func (t *teller) result(e *event) (m eventlog.Message, ok bool) {
 			return m, false
 		}
 	}
-	var content []eventlog.Part
+	var content []event.Part
 	if e.Content != "" {
-		content = []eventlog.Part{eventlog.Text(e.Content)}
+		content = []event.Part{event.Text(e.Content)}
 	}
-	p := eventlog.ToolResult(c.id, c.name, content...)
+	p := event.ToolResult(c.id, c.name, content...)
 	p.IsError = e.Observation == "error" || e.Success != nil && !*e.Success
-	return eventlog.Message{Role: eventlog.Tool, Parts: []eventlog.Part{p}}, true
+	return event.Message{Role: event.Tool, Parts: []event.Part{p}}, true
 }

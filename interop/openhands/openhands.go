@@ -37,6 +37,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop"
@@ -123,7 +124,7 @@ type reader struct {
 
 // read reads an instance of an evaluation, a list of events, or an event.
 func (r *reader) read(f *document.File, rec *interop.Record) ([]document.Session, error) {
-	s := document.Session{ID: f.Session(""), Rec: rec, About: eventlog.Session{Agent: "OpenHands"}}
+	s := document.Session{ID: f.Session(""), Rec: rec, About: event.Session{Agent: "OpenHands"}}
 	list := rec.Value
 	var told facts
 	if list.Kind() == '{' {
@@ -144,7 +145,7 @@ func (r *reader) read(f *document.File, rec *interop.Record) ([]document.Session
 		if s.Own = told.Instance; s.Own != "" {
 			s.ID = f.Session(s.Own)
 		}
-		s.About = eventlog.Session{Agent: cmp.Or(told.Metadata.Agent, "OpenHands"), Title: interop.Title(told.Task.Statement), Extra: o.Rest()}
+		s.About = event.Session{Agent: cmp.Or(told.Metadata.Agent, "OpenHands"), Title: interop.Title(told.Task.Statement), Extra: o.Rest()}
 	}
 	events, err := document.Elements(rec, list)
 	if err != nil {
@@ -195,8 +196,8 @@ type metrics struct {
 	} `json:"token_usages"`
 }
 
-func (m *metrics) cost() eventlog.Cost {
-	cost, err := eventlog.USD(max(0, m.Cost))
+func (m *metrics) cost() event.Cost {
+	cost, err := event.USD(max(0, m.Cost))
 	if err != nil {
 		return 0
 	}
@@ -228,16 +229,16 @@ type tokens struct {
 	Written    int64 `json:"cache_write_tokens"`
 }
 
-func (c tokens) usage() eventlog.Usage {
+func (c tokens) usage() event.Usage {
 	read, written := max(0, c.Read), max(0, c.Written)
-	return eventlog.Usage{
+	return event.Usage{
 		InputTokens: max(0, c.Prompt-read-written), OutputTokens: max(0, c.Completion), CacheReadTokens: read, CacheWriteTokens: written,
 	}
 }
 
 // used are the tokens of responses, by their ids.
-func (f *facts) used() map[string]eventlog.Usage {
-	used := map[string]eventlog.Usage{}
+func (f *facts) used() map[string]event.Usage {
+	used := map[string]event.Usage{}
 	for _, u := range f.Metrics.Tokens {
 		used[u.Response] = used[u.Response].Add(u.usage())
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/interop/internal/importtest"
 	"github.com/convlog/convlog/interop/openhands"
 )
@@ -54,12 +54,12 @@ func TestAnEvaluation(t *testing.T) {
 	if start.Title != "High water is an hour late" || start.Agent != "CodeActAgent" || start.Source.SessionID != "tide__tide-8" {
 		t.Errorf("the session starts with %+v", start)
 	}
-	importtest.Same(t, "usage of the first response", eventlog.Usage{InputTokens: 60, OutputTokens: 9, CacheReadTokens: 40}, all[2].Usage)
+	importtest.Same(t, "usage of the first response", event.Usage{InputTokens: 60, OutputTokens: 9, CacheReadTokens: 40}, all[2].Usage)
 	if all[2].Group != "r1" || all[3].Group != "r1" || !all[3].Usage.IsZero() || all[2].Model != "tidal-4" {
 		t.Errorf("the first response is %+v and %+v", all[2], all[3])
 	}
 	first := importtest.Events(t, log, ids[0])[5]
-	if first.Cost != eventlog.Dollar/4 || first.Timestamp.Format("15:04:05.000") != "10:00:04.250" {
+	if first.Cost != event.Dollar/4 || first.Timestamp.Format("15:04:05.000") != "10:00:04.250" {
 		t.Errorf("the first response cost %v at %v", first.Cost, first.Timestamp)
 	}
 }

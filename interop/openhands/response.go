@@ -4,7 +4,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop/internal/parts"
 )
@@ -46,7 +46,7 @@ func (r *response) text() string {
 		return ""
 	}
 	said, _ := (&parts.Reader{}).Content(content) // without Put nothing can fail
-	return eventlog.Message{Parts: said}.Text()
+	return event.Message{Parts: said}.Text()
 }
 
 func (r *response) reasoning() string {
@@ -87,7 +87,7 @@ func (r *response) arguments(id string) jsontext.Value {
 
 // usage are the tokens of the response: those that the metrics tell, or else its
 // own.
-func (r *response) usage(used map[string]eventlog.Usage) eventlog.Usage {
+func (r *response) usage(used map[string]event.Usage) event.Usage {
 	if u, ok := used[r.ID]; ok {
 		return u
 	}
@@ -118,12 +118,12 @@ func arguments(action jsontext.Value) jsontext.Value {
 }
 
 // extra is what is told of an event beyond what its message says.
-func extra(v jsontext.Value, e *event, role eventlog.Role) jsontext.Value {
+func extra(v jsontext.Value, e *step, role event.Role) jsontext.Value {
 	o, err := parts.Open(v)
 	if err != nil {
 		return nil
 	}
-	if role == eventlog.Tool {
+	if role == event.Tool {
 		o.Take("content")
 		var metadata struct {
 			Response jsontext.Value `json:"model_response"`

@@ -6,7 +6,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
@@ -27,7 +27,7 @@ func (t *teller) told(rec *interop.Record, o *parts.Members) document.Item {
 		condensing(&it, o)
 		return it
 	}
-	var m eventlog.Message
+	var m event.Message
 	switch it.Kind {
 	case "SystemPromptEvent":
 		m = system(o)
@@ -56,8 +56,8 @@ func (t *teller) told(rec *interop.Record, o *parts.Members) document.Item {
 }
 
 // system is what the model is told first.
-func system(o *parts.Members) eventlog.Message {
-	m := eventlog.Message{Role: eventlog.System}
+func system(o *parts.Members) event.Message {
+	m := event.Message{Role: event.System}
 	for _, name := range []string{"system_prompt", "dynamic_context"} {
 		if v := o.Peek(name); v.Kind() == '{' {
 			o.Take(name)
@@ -68,18 +68,18 @@ func system(o *parts.Members) eventlog.Message {
 }
 
 // speaks is a message of the user or the model.
-func (t *teller) speaks(o *parts.Members) (m eventlog.Message) {
+func (t *teller) speaks(o *parts.Members) (m event.Message) {
 	said, err := parts.Open(o.Take("llm_message"))
 	if err != nil {
 		return m
 	}
-	m.Role = eventlog.Role(said.Text("role"))
-	if m.Role != eventlog.User && m.Role != eventlog.Assistant && m.Role != eventlog.System {
-		return eventlog.Message{}
+	m.Role = event.Role(said.Text("role"))
+	if m.Role != event.User && m.Role != event.Assistant && m.Role != event.System {
+		return event.Message{}
 	}
 	thoughts := reasoning(&said)
 	m.Parts = content(said.Take("content"))
-	if m.Role == eventlog.Assistant {
+	if m.Role == event.Assistant {
 		t.replies(&m, o)
 		m.Parts = append(thoughts, m.Parts...)
 	}
@@ -94,8 +94,8 @@ func (t *teller) speaks(o *parts.Members) (m eventlog.Message) {
 }
 
 // replies says of which response of the model a message is.
-func (t *teller) replies(m *eventlog.Message, o *parts.Members) {
-	m.Role, m.Model = eventlog.Assistant, t.model
+func (t *teller) replies(m *event.Message, o *parts.Members) {
+	m.Role, m.Model = event.Assistant, t.model
 	m.Group = o.Maybe("llm_response_id")
 	m.ResponseID = m.Group
 	if first := !t.answered[m.Group]; first && m.Group != "" {
@@ -105,7 +105,7 @@ func (t *teller) replies(m *eventlog.Message, o *parts.Members) {
 }
 
 // calling is a call, behind what the model thought and said before it.
-func (t *teller) calling(o *parts.Members) (m eventlog.Message) {
+func (t *teller) calling(o *parts.Members) (m event.Message) {
 	t.replies(&m, o)
 	thoughts := reasoning(o)
 	m.Parts = append(thoughts, content(o.Take("thought"))...)
@@ -119,7 +119,7 @@ func (t *teller) calling(o *parts.Members) (m eventlog.Message) {
 		c.Take("function")
 		c.Put("arguments", f.Take("arguments"))
 	}
-	p := eventlog.ToolCall(id, name, nil)
+	p := event.ToolCall(id, name, nil)
 	if v := c.Take("arguments"); v != nil {
 		p.Arguments = parts.Arguments(v)
 	}
@@ -135,7 +135,7 @@ func (t *teller) calling(o *parts.Members) (m eventlog.Message) {
 
 // reasoning is what the model thought: blocks of Anthropic's, an item of OpenAI's,
 // or else a text.
-func reasoning(o *parts.Members) (all []eventlog.Part) {
+func reasoning(o *parts.Members) (all []event.Part) {
 	if blocks, err := rawjson.Elements(o.Peek("thinking_blocks")); err == nil {
 		o.Take("thinking_blocks")
 		for _, v := range blocks {
@@ -148,7 +148,7 @@ func reasoning(o *parts.Members) (all []eventlog.Part) {
 	}
 	text := o.PeekText("reasoning_content")
 	if len(all) == 0 && text != "" {
-		all = append(all, eventlog.Reasoning(text, ""))
+		all = append(all, event.Reasoning(text, ""))
 	}
 	if len(all) == 1 && (all[0].Text == text || text == "") {
 		o.Take("reasoning_content")
@@ -157,8 +157,8 @@ func reasoning(o *parts.Members) (all []eventlog.Part) {
 }
 
 // reasoningItem reads an item whose texts stand in lists.
-func reasoningItem(item *parts.Members) eventlog.Part {
-	p := eventlog.Part{Type: eventlog.ReasoningPart, ID: item.Maybe("id"), Encrypted: item.Maybe("encrypted_content")}
+func reasoningItem(item *parts.Members) event.Part {
+	p := event.Part{Type: event.ReasoningPart, ID: item.Maybe("id"), Encrypted: item.Maybe("encrypted_content")}
 	var texts []string
 	for _, name := range []string{"summary", "content"} {
 		var more []string
@@ -173,10 +173,10 @@ func reasoningItem(item *parts.Members) eventlog.Part {
 }
 
 // content reads a list of texts and images.
-func content(v jsontext.Value) (all []eventlog.Part) {
+func content(v jsontext.Value) (all []event.Part) {
 	blocks, err := rawjson.Elements(v)
 	if text, ok := rawjson.Text(v); ok && text != "" {
-		return []eventlog.Part{eventlog.Text(text)}
+		return []event.Part{event.Text(text)}
 	}
 	if err != nil {
 		return nil
@@ -188,12 +188,12 @@ func content(v jsontext.Value) (all []eventlog.Part) {
 }
 
 // block reads a text, a thought, or images.
-func block(v jsontext.Value) (all []eventlog.Part) {
+func block(v jsontext.Value) (all []event.Part) {
 	o, err := parts.Open(v)
 	var addresses []string
 	if err == nil && o.PeekText("type") == "image" && json.Unmarshal(o.Peek("image_urls"), &addresses) == nil {
 		for _, address := range addresses {
-			if p := parts.Linked(eventlog.ImagePart, address); p.Type != "" {
+			if p := parts.Linked(event.ImagePart, address); p.Type != "" {
 				all = append(all, p)
 			}
 		}
@@ -204,16 +204,16 @@ func block(v jsontext.Value) (all []eventlog.Part) {
 		v = o.Rest()
 	}
 	p, _ := (&parts.Reader{}).Block(v) // without Put nothing can fail
-	return []eventlog.Part{p}
+	return []event.Part{p}
 }
 
 // observed is what a call led to.
-func observed(o *parts.Members) eventlog.Message {
+func observed(o *parts.Members) event.Message {
 	p := result(o)
 	seen, err := parts.Open(o.Take("observation"))
 	if err != nil {
 		o.Failed = true
-		return eventlog.Message{}
+		return event.Message{}
 	}
 	p.IsError = seen.Peek("is_error").Kind() == 't'
 	for _, name := range []string{"content", "output", "result", "message", "error"} {
@@ -225,22 +225,22 @@ func observed(o *parts.Members) eventlog.Message {
 	}
 	p.Extra = seen.Rest()
 	p.Content = append(p.Content, content(o.Take("extended_content"))...)
-	return eventlog.Message{Role: eventlog.Tool, Parts: []eventlog.Part{p}}
+	return event.Message{Role: event.Tool, Parts: []event.Part{p}}
 }
 
 // failed is why a call led to nothing.
-func failed(o *parts.Members, reason string) eventlog.Message {
+func failed(o *parts.Members, reason string) event.Message {
 	p := result(o)
 	p.IsError = true
 	if reason != "" {
-		p.Content = []eventlog.Part{eventlog.Text(reason)}
+		p.Content = []event.Part{event.Text(reason)}
 	}
-	return eventlog.Message{Role: eventlog.Tool, Parts: []eventlog.Part{p}}
+	return event.Message{Role: event.Tool, Parts: []event.Part{p}}
 }
 
 // result is that of the call which an event names.
-func result(o *parts.Members) eventlog.Part {
-	return eventlog.ToolResult(o.Required("tool_call_id"), o.Text("tool_name"))
+func result(o *parts.Members) event.Part {
+	return event.ToolResult(o.Required("tool_call_id"), o.Text("tool_name"))
 }
 
 // state takes in what a state tells of tokens and costs.

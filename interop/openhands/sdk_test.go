@@ -178,17 +178,17 @@ func TestDetectEvents(t *testing.T) {
 
 func TestEventsThatLackSomething(t *testing.T) {
 	log := importtest.NewLog(t)
-	event := func(rest string) string {
+	ev := func(rest string) string {
 		return `{"id":"` + rest[:4] + `","timestamp":"2026-04-01T09:00:00","source":"agent",` + rest[5:] + "}\n"
 	}
-	got := importtest.Load(t, log, format, "f.jsonl", event(`id01 "kind":"ActionEvent","thought":[],"tool_name":"x"`)+
-		event(`id02 "kind":"ObservationEvent","tool_name":"x","tool_call_id":"c","observation":7`)+
-		event(`id03 "kind":"MessageEvent","llm_message":{"role":"judge","content":[]}`)+
-		event(`id04 "kind":"Condensation","forgotten_event_ids":["nobody"],"summary":"s"`)+
-		event(`id05 "kind":"Condensation","forgotten_event_ids":7`)+
-		event(`id06 "kind":"MessageEvent","llm_message":{"role":"user","content":"Plain"}`)+
-		event(`id07 "kind":"ActionEvent","thought":"I try","tool_name":"x","tool_call_id":"c","tool_call":{"id":"c","type":"function","function":{"name":"x","arguments":"{\"a\":1}"}},"llm_response_id":"r"`)+
-		event(`id08 "kind":"ObservationEvent","tool_name":"x","tool_call_id":"c","observation":{"output":"done","exit_code":0}`))
+	got := importtest.Load(t, log, format, "f.jsonl", ev(`id01 "kind":"ActionEvent","thought":[],"tool_name":"x"`)+
+		ev(`id02 "kind":"ObservationEvent","tool_name":"x","tool_call_id":"c","observation":7`)+
+		ev(`id03 "kind":"MessageEvent","llm_message":{"role":"judge","content":[]}`)+
+		ev(`id04 "kind":"Condensation","forgotten_event_ids":["nobody"],"summary":"s"`)+
+		ev(`id05 "kind":"Condensation","forgotten_event_ids":7`)+
+		ev(`id06 "kind":"MessageEvent","llm_message":{"role":"user","content":"Plain"}`)+
+		ev(`id07 "kind":"ActionEvent","thought":"I try","tool_name":"x","tool_call_id":"c","tool_call":{"id":"c","type":"function","function":{"name":"x","arguments":"{\"a\":1}"}},"llm_response_id":"r"`)+
+		ev(`id08 "kind":"ObservationEvent","tool_name":"x","tool_call_id":"c","observation":{"output":"done","exit_code":0}`))
 	if got.Records != 8 || got.Raw != 5 || len(got.Refused) != 0 {
 		t.Errorf("import: %+v", got)
 	}

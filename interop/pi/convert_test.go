@@ -4,18 +4,18 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/interop/internal/importtest"
 	"github.com/convlog/convlog/interop/pi"
 )
 
 // one imports a single message and gives what became of it.
-func one(t *testing.T, message string) (*eventlog.Event, eventlog.Message) {
+func one(t *testing.T, message string) (*event.Event, event.Message) {
 	t.Helper()
 	log := importtest.NewLog(t)
 	take(t, log, header, entry("m", "", message))
 	e := importtest.Events(t, log, "s")[1]
-	m, _, err := e.Message()
+	m, _, err := event.Decode[event.Message](&e)
 	if err != nil {
 		t.Fatalf("%s became %s, %v", message, e.Type, err)
 	}
@@ -26,48 +26,48 @@ func TestContentBlocks(t *testing.T) {
 	item := `"{\"id\":\"rs_1\",\"type\":\"reasoning\",\"encrypted_content\":\"eHl6\",\"summary\":[]}"`
 	for _, test := range []struct {
 		name, block string
-		want        eventlog.Part
+		want        event.Part
 	}{
-		{"text", `{"type":"text","text":"hi"}`, eventlog.Text("hi")},
+		{"text", `{"type":"text","text":"hi"}`, event.Text("hi")},
 		{
 			"signed text", `{"type":"text","text":"hi","textSignature":"{\"id\":\"msg_1\"}"}`,
-			eventlog.Part{Type: eventlog.TextPart, Text: "hi", Extra: []byte(`{"textSignature":"{\"id\":\"msg_1\"}"}`)},
+			event.Part{Type: event.TextPart, Text: "hi", Extra: []byte(`{"textSignature":"{\"id\":\"msg_1\"}"}`)},
 		},
-		{"thinking", `{"type":"thinking","thinking":"hm","thinkingSignature":"c2ln"}`, eventlog.Reasoning("hm", "c2ln")},
-		{"thinking that was cut off", `{"type":"thinking","thinking":"hm","thinkingSignature":""}`, eventlog.Reasoning("hm", "")},
+		{"thinking", `{"type":"thinking","thinking":"hm","thinkingSignature":"c2ln"}`, event.Reasoning("hm", "c2ln")},
+		{"thinking that was cut off", `{"type":"thinking","thinking":"hm","thinkingSignature":""}`, event.Reasoning("hm", "")},
 		{
 			"thinking that is withheld", `{"type":"thinking","thinking":"","thinkingSignature":"eHl6","redacted":true}`,
-			eventlog.Part{Type: eventlog.ReasoningPart, Encrypted: "eHl6", Redacted: true},
+			event.Part{Type: event.ReasoningPart, Encrypted: "eHl6", Redacted: true},
 		},
 		{
 			"an item of OpenAI", `{"type":"thinking","thinking":"hm","thinkingSignature":` + item + `}`,
-			eventlog.Part{Type: eventlog.ReasoningPart, ID: "rs_1", Text: "hm", Encrypted: "eHl6", Extra: []byte(`{"item":{"type":"reasoning","summary":[]}}`)},
+			event.Part{Type: event.ReasoningPart, ID: "rs_1", Text: "hm", Encrypted: "eHl6", Extra: []byte(`{"item":{"type":"reasoning","summary":[]}}`)},
 		},
 		{
 			"a call", `{"type":"toolCall","id":"call_1|fc_1","name":"bash","arguments":{"z":1e400,"a":9007199254740993},"thoughtSignature":"x"}`,
-			eventlog.Part{Type: eventlog.ToolCallPart, CallID: "call_1|fc_1", Name: "bash", Arguments: []byte(`{"z":1e400,"a":9007199254740993}`),
+			event.Part{Type: event.ToolCallPart, CallID: "call_1|fc_1", Name: "bash", Arguments: []byte(`{"z":1e400,"a":9007199254740993}`),
 				Extra: []byte(`{"thoughtSignature":"x"}`)},
 		},
 		{
 			"a call that was cut off", `{"type":"toolCall","id":"c","name":"bash","arguments":{},"partialJson":"{\"a"}`,
-			eventlog.Part{Type: eventlog.ToolCallPart, CallID: "c", Name: "bash", Arguments: []byte(`{}`), Extra: []byte(`{"partialJson":"{\"a"}`)},
+			event.Part{Type: event.ToolCallPart, CallID: "c", Name: "bash", Arguments: []byte(`{}`), Extra: []byte(`{"partialJson":"{\"a"}`)},
 		},
-		{"a call without a name", `{"type":"toolCall","id":"c"}`, eventlog.Opaque("toolCall", []byte(`{"type":"toolCall","id":"c"}`))},
+		{"a call without a name", `{"type":"toolCall","id":"c"}`, event.Opaque("toolCall", []byte(`{"type":"toolCall","id":"c"}`))},
 		{
 			"an image", `{"type":"image","mimeType":"image/png","data":"UE5H"}`,
-			eventlog.Image("image/png", eventlog.BlobRef{Blob: eventlog.DigestOf([]byte("PNG")), Bytes: 3}),
+			event.Image("image/png", event.BlobRef{Blob: event.DigestOf([]byte("PNG")), Bytes: 3}),
 		},
 		{
 			"an image that is none", `{"type":"image","mimeType":"image/png","data":"%%"}`,
-			eventlog.Opaque("image", []byte(`{"type":"image","mimeType":"image/png","data":"%%"}`)),
+			event.Opaque("image", []byte(`{"type":"image","mimeType":"image/png","data":"%%"}`)),
 		},
-		{"an unknown block", `{"type":"video","x":[1,2]}`, eventlog.Opaque("video", []byte(`{"type":"video","x":[1,2]}`))},
-		{"a block without a type", `{"x":1}`, eventlog.Opaque("block", []byte(`{"x":1}`))},
-		{"no object", `17`, eventlog.Opaque("block", []byte(`17`))},
+		{"an unknown block", `{"type":"video","x":[1,2]}`, event.Opaque("video", []byte(`{"type":"video","x":[1,2]}`))},
+		{"a block without a type", `{"x":1}`, event.Opaque("block", []byte(`{"x":1}`))},
+		{"no object", `17`, event.Opaque("block", []byte(`17`))},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, m := one(t, `"role":"assistant","content":[`+test.block+`]`)
-			importtest.Same(t, "part", []eventlog.Part{test.want}, m.Parts)
+			importtest.Same(t, "part", []event.Part{test.want}, m.Parts)
 		})
 	}
 }
@@ -75,9 +75,9 @@ func TestContentBlocks(t *testing.T) {
 func TestAnswers(t *testing.T) {
 	_, m := one(t, `"role":"assistant","content":[{"type":"text","text":"hi"}],"api":"anthropic-messages","provider":"anthropic","model":"claude",`+
 		`"responseId":"msg_1","usage":null,"stopReason":"stop","timestamp":1767225601000`)
-	importtest.Same(t, "message", eventlog.Message{
-		Role: eventlog.Assistant, Provider: "anthropic", Model: "claude", ResponseID: "msg_1", StopReason: "stop",
-		Parts: []eventlog.Part{eventlog.Text("hi")},
+	importtest.Same(t, "message", event.Message{
+		Role: event.Assistant, Provider: "anthropic", Model: "claude", ResponseID: "msg_1", StopReason: "stop",
+		Parts: []event.Part{event.Text("hi")},
 		Extra: []byte(`{"id":"m","parentId":null,"timestamp":"2026-01-01T00:00:01.000Z","type":"message",` +
 			`"message":{"api":"anthropic-messages","usage":null,"timestamp":1767225601000}}`),
 	}, m)
@@ -92,8 +92,8 @@ func TestAbortedAnswersAreMarked(t *testing.T) {
 
 func TestResultsAreMarked(t *testing.T) {
 	e, m := one(t, `"role":"toolResult","toolCallId":"c","toolName":"read","isError":true,"content":[{"type":"text","text":"no"}],"details":{"diff":""}`)
-	importtest.Same(t, "parts", []eventlog.Part{
-		{Type: eventlog.ToolResultPart, CallID: "c", Name: "read", IsError: true, Content: []eventlog.Part{eventlog.Text("no")}},
+	importtest.Same(t, "parts", []event.Part{
+		{Type: event.ToolResultPart, CallID: "c", Name: "read", IsError: true, Content: []event.Part{event.Text("no")}},
 	}, m.Parts)
 	if broken, _ := e.MetadataValue("broken"); string(broken) != `["orphan_result"]` || !strings.Contains(string(m.Extra), `"details":{"diff":""}`) {
 		t.Errorf("broken is %s, the extra %s", broken, m.Extra)
@@ -109,7 +109,7 @@ func TestCommandsOfTheUser(t *testing.T) {
 	} {
 		log := importtest.NewLog(t)
 		take(t, log, header, entry("m", "", `"role":"bashExecution",`+message))
-		c, ok, err := importtest.Events(t, log, "s")[1].ContextEntry()
+		c, ok, err := event.Decode[event.ContextEntry](&importtest.Events(t, log, "s")[1])
 		if err != nil || !ok || c.Parts[0].Text != want || c.Kind != "bashExecution" || strings.Contains(string(c.Extra), `"output"`) {
 			t.Errorf("%s became %+v, %v", message, c, err)
 		}
@@ -173,7 +173,7 @@ func TestBigRecords(t *testing.T) {
 	log := importtest.NewLog(t)
 	big := strings.Repeat("long ", 1<<17)
 	take(t, log, header, user("a", "", "One"), user("b", "a", big), user("c", "b", "Three"))
-	m, _, err := importtest.Events(t, log, "s")[2].Message()
+	m, _, err := event.Decode[event.Message](&importtest.Events(t, log, "s")[2])
 	if err != nil || m.Text() != big {
 		t.Errorf("the big message has %d bytes, %v", len(m.Text()), err)
 	}

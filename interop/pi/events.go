@@ -3,7 +3,7 @@ package pi
 import (
 	"errors"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/fork"
 	"github.com/convlog/convlog/interop"
 )
@@ -46,15 +46,15 @@ func (im *importer) open(s *session) error {
 	if h == nil {
 		return nil
 	}
-	said := eventlog.Session{
-		State: eventlog.SessionStateUpdated, Title: s.name, Agent: Name, CWD: h.facts.text("cwd"), Extra: h.rec.Value,
-		Source: eventlog.SessionSource{Format: Name, Version: version(&h.facts), Path: h.rec.Origin(0).Source, SessionID: s.ID},
+	said := event.Session{
+		State: event.SessionStateUpdated, Title: s.name, Agent: Name, CWD: h.facts.text("cwd"), Extra: h.rec.Value,
+		Source: event.SessionSource{Format: Name, Version: version(&h.facts), Path: h.rec.Origin(0).Source, SessionID: s.ID},
 	}
 	if said.Title == "" {
 		said.Title = s.prompt
 	}
 	if s.New() {
-		said.State = eventlog.SessionStateStarted
+		said.State = event.SessionStateStarted
 	}
 	if s.New() && !s.copy {
 		said.Parent.SessionID = s.parent
@@ -113,7 +113,7 @@ func (im *importer) add(s *session, rec *interop.Record, f *facts) error {
 
 // move leads the head to where the record goes on from.
 func (im *importer) move(s *session, rec *interop.Record, f *facts, to int64) error {
-	e, err := rec.Event(movePart, eventlog.HeadMove{To: to, Reason: "another branch of the session"})
+	e, err := rec.Event(movePart, event.HeadMove{To: to, Reason: "another branch of the session"})
 	if err != nil {
 		return err
 	}
@@ -123,10 +123,10 @@ func (im *importer) move(s *session, rec *interop.Record, f *facts, to int64) er
 
 // event makes the record's own event. Without a payload, or where the log does
 // not take it, that keeps the record as it is.
-func (im *importer) event(rec *interop.Record, f *facts, p eventlog.Payload) (eventlog.Event, error) {
+func (im *importer) event(rec *interop.Record, f *facts, p event.Payload) (event.Event, error) {
 	if p != nil {
 		e, err := rec.Event(ownPart, p)
-		if err == nil || !errors.Is(err, eventlog.ErrInvalid) {
+		if err == nil || !errors.Is(err, event.ErrInvalid) {
 			im.result.Imported++
 			return e, err
 		}
@@ -136,7 +136,7 @@ func (im *importer) event(rec *interop.Record, f *facts, p eventlog.Payload) (ev
 }
 
 // payload is what becomes of a record; nil if it is kept raw, or a compaction.
-func (im *importer) payload(f *facts) (p eventlog.Payload, cost eventlog.Cost, err error) {
+func (im *importer) payload(f *facts) (p event.Payload, cost event.Cost, err error) {
 	c := converter{ctx: im.ctx, log: im.log}
 	switch f.kind {
 	case "message":
@@ -147,7 +147,7 @@ func (im *importer) payload(f *facts) (p eventlog.Payload, cost eventlog.Cost, e
 		p, err = c.context(f, f.kind, f.value("summary"), "summary")
 	case "session_info":
 		if name := f.text("name"); name != "" {
-			p = eventlog.Session{State: eventlog.SessionStateUpdated, Title: name, Extra: f.without("name")}
+			p = event.Session{State: event.SessionStateUpdated, Title: name, Extra: f.without("name")}
 		}
 	}
 	return p, 0, err
@@ -155,14 +155,14 @@ func (im *importer) payload(f *facts) (p eventlog.Payload, cost eventlog.Cost, e
 
 // compaction covers everything before it. In its place stand the summary, and
 // what was kept.
-func (s *session) compaction(f *facts) eventlog.Compaction {
+func (s *session) compaction(f *facts) event.Compaction {
 	taken := []string{"summary"}
 	before, ok := f.count("tokensBefore")
 	if ok {
 		taken = append(taken, "tokensBefore")
 	}
-	c := eventlog.Compaction{
-		Strategy: "summary", Covers: eventlog.Covers{From: 1, To: s.Seq()},
+	c := event.Compaction{
+		Strategy: "summary", Covers: event.Covers{From: 1, To: s.Seq()},
 		Summary: f.text("summary"), TokensBefore: before, Extra: f.without(taken...),
 	}
 	c.ReadFiles, c.ModifiedFiles = f.files()
@@ -171,11 +171,11 @@ func (s *session) compaction(f *facts) eventlog.Compaction {
 		return c
 	}
 	if c.Summary != "" {
-		m := eventlog.Message{Role: eventlog.User, Parts: []eventlog.Part{eventlog.Text(c.Summary)}}
-		c.Entries = append(c.Entries, eventlog.CompactionEntry{Message: &m})
+		m := event.Message{Role: event.User, Parts: []event.Part{event.Text(c.Summary)}}
+		c.Entries = append(c.Entries, event.CompactionEntry{Message: &m})
 	}
 	for _, seq := range kept {
-		c.Entries = append(c.Entries, eventlog.CompactionEntry{Seq: seq})
+		c.Entries = append(c.Entries, event.CompactionEntry{Seq: seq})
 	}
 	return c
 }

@@ -7,13 +7,13 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/pi"
-	"github.com/convlog/convlog/store/storetest"
+	"github.com/convlog/convlog/store/memory"
 )
 
 // Import a folder of sessions, of which one is a copy of another.
 func Example() {
 	ctx := context.Background()
-	log := eventlog.Open(storetest.NewMemory())
+	log := eventlog.Open(memory.New())
 	defer log.Close()
 	table, err := interop.Import(ctx, log, []interop.Format{pi.Format{}}, []string{"../../testdata/transcripts/pi/--home-ada-beehive--"}, interop.Options{})
 	if err != nil {

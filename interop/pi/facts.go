@@ -8,7 +8,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/parts"
@@ -26,7 +26,7 @@ type facts struct {
 	at      time.Time // zero where the record does not say
 	// digest tells what the record says, n counts those that say the same before
 	// it in the session.
-	digest eventlog.Digest
+	digest event.Digest
 	n      int
 }
 
@@ -78,7 +78,7 @@ func (f *facts) count(name string) (n int64, ok bool) {
 
 // identity is a digest of what the record says, which stays when pi rewrites a
 // file of an older version.
-func (f *facts) identity() eventlog.Digest {
+func (f *facts) identity() event.Digest {
 	kept := make([]rawjson.Member, 0, len(f.members))
 	for _, m := range f.members {
 		switch m.Name {
@@ -91,7 +91,7 @@ func (f *facts) identity() eventlog.Digest {
 		}
 		kept = append(kept, m)
 	}
-	return eventlog.DigestOf(rawjson.NonEmpty(kept))
+	return event.DigestOf(rawjson.NonEmpty(kept))
 }
 
 // kindName is the record's type, with the role of a message.

@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop/internal/importtest"
 	"github.com/convlog/convlog/interop/pi"
@@ -19,7 +20,7 @@ var hash = regexp.MustCompile(`"hash":"[0-9a-f]{64}"`)
 // rehash gives a session_forked the hash that its parent's event has in log.
 func rehash(t *testing.T, log *eventlog.Log, forked jsontext.Value) jsontext.Value {
 	t.Helper()
-	var f eventlog.Fork
+	var f event.Fork
 	if err := json.Unmarshal(forked, &f); err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 )
@@ -46,7 +47,7 @@ func (im *importer) record(rec interop.Record) error {
 
 // header makes the session of a header the current one.
 func (im *importer) header(rec interop.Record, f *facts) error {
-	if err := eventlog.CheckSessionID(f.id); err != nil {
+	if err := event.CheckSessionID(f.id); err != nil {
 		return rec.Refuse(err)
 	}
 	if s := im.sessions[f.id]; s != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop/internal/parts"
@@ -22,17 +23,17 @@ type converter struct {
 }
 
 // message converts the message of a record; p is nil if it is of no known kind.
-func (c *converter) message(f *facts) (p eventlog.Payload, cost eventlog.Cost, err error) {
-	var m eventlog.Message
+func (c *converter) message(f *facts) (p event.Payload, cost event.Cost, err error) {
+	var m event.Message
 	o := f.message
 	switch f.role {
 	case "user":
-		m.Role = eventlog.User
+		m.Role = event.User
 	case "assistant":
-		m.Role = eventlog.Assistant
+		m.Role = event.Assistant
 		cost = c.answer(&m, &o)
 	case "toolResult":
-		m.Role = eventlog.Tool
+		m.Role = event.Tool
 		m.Parts, err = c.result(&o)
 	case "bashExecution":
 		return c.command(f), 0, nil
@@ -54,7 +55,7 @@ func (c *converter) message(f *facts) (p eventlog.Payload, cost eventlog.Cost, e
 }
 
 // answer takes what is the assistant's, and tells what it cost.
-func (c *converter) answer(m *eventlog.Message, o *parts.Members) (cost eventlog.Cost) {
+func (c *converter) answer(m *event.Message, o *parts.Members) (cost event.Cost) {
 	m.Provider, m.Model = o.Maybe("provider"), o.Maybe("model")
 	m.ResponseID, m.StopReason = o.Maybe("responseId"), o.Maybe("stopReason")
 	var ok bool
@@ -65,19 +66,19 @@ func (c *converter) answer(m *eventlog.Message, o *parts.Members) (cost eventlog
 }
 
 // result takes the result of a call.
-func (c *converter) result(o *parts.Members) ([]eventlog.Part, error) {
-	p := eventlog.ToolResult(o.Required("toolCallId"), o.Maybe("toolName"))
+func (c *converter) result(o *parts.Members) ([]event.Part, error) {
+	p := event.ToolResult(o.Required("toolCallId"), o.Maybe("toolName"))
 	p.IsError = o.Flag("isError")
 	var err error
 	if v := o.Take("content"); v != nil {
 		p.Content, err = c.content(v)
 	}
-	return []eventlog.Part{p}, err
+	return []event.Part{p}, err
 }
 
 // command converts a command that the user ran. One that the model does not see
 // is kept raw.
-func (c *converter) command(f *facts) eventlog.Payload {
+func (c *converter) command(f *facts) event.Payload {
 	o := f.message
 	if o.Take("excludeFromContext").Kind() == 't' {
 		return nil
@@ -94,15 +95,15 @@ func (c *converter) command(f *facts) eventlog.Payload {
 	}
 	rest := f.message
 	rest.Take("output")
-	return eventlog.ContextEntry{
-		Kind: f.role, Placement: eventlog.InHistory, Parts: []eventlog.Part{eventlog.Text(said)},
+	return event.ContextEntry{
+		Kind: f.role, Placement: event.InHistory, Parts: []event.Part{event.Text(said)},
 		Extra: f.with("message", rest.Rest()),
 	}
 }
 
 // context converts what is nobody's message. taken is the member of the record
 // that v is, if it is one. It is nil where nothing is said.
-func (c *converter) context(f *facts, kind string, v jsontext.Value, taken string) (eventlog.Payload, error) {
+func (c *converter) context(f *facts, kind string, v jsontext.Value, taken string) (event.Payload, error) {
 	if v == nil {
 		return nil, nil
 	}
@@ -116,25 +117,25 @@ func (c *converter) context(f *facts, kind string, v jsontext.Value, taken strin
 		o.Take("content")
 		extra = f.with("message", o.Rest())
 	}
-	return eventlog.ContextEntry{Kind: kind, Placement: eventlog.InHistory, Parts: said, Extra: extra}, nil
+	return event.ContextEntry{Kind: kind, Placement: event.InHistory, Parts: said, Extra: extra}, nil
 }
 
 // content converts what is said: a text or blocks.
-func (c *converter) content(v jsontext.Value) ([]eventlog.Part, error) {
+func (c *converter) content(v jsontext.Value) ([]event.Part, error) {
 	r := parts.Reader{Known: c.block}
 	return r.Content(v)
 }
 
 // block converts a piece of content. The part has no type if it is not of a known
 // shape.
-func (c *converter) block(o *parts.Members, kind string) (p eventlog.Part, err error) {
+func (c *converter) block(o *parts.Members, kind string) (p event.Part, err error) {
 	switch kind {
 	case "text":
-		return eventlog.Text(o.Text("text")), nil
+		return event.Text(o.Text("text")), nil
 	case "thinking":
 		return thinking(o), nil
 	case "toolCall":
-		return eventlog.ToolCall(o.Required("id"), o.Required("name"), o.Take("arguments")), nil
+		return event.ToolCall(o.Required("id"), o.Required("name"), o.Take("arguments")), nil
 	case "image":
 		return c.image(o)
 	}
@@ -143,8 +144,8 @@ func (c *converter) block(o *parts.Members, kind string) (p eventlog.Part, err e
 
 // thinking takes reasoning. Its signature is Anthropic's, opaque reasoning where
 // the provider withheld the text, or OpenAI's whole item.
-func thinking(o *parts.Members) eventlog.Part {
-	p := eventlog.Reasoning(o.Text("thinking"), o.Maybe("thinkingSignature"))
+func thinking(o *parts.Members) event.Part {
+	p := event.Reasoning(o.Text("thinking"), o.Maybe("thinkingSignature"))
 	if o.Peek("redacted").Kind() == 't' {
 		o.Take("redacted")
 		p.Redacted, p.Encrypted, p.Signature = true, p.Signature, ""
@@ -160,18 +161,18 @@ func thinking(o *parts.Members) eventlog.Part {
 }
 
 // image takes the body of an image, which becomes a blob.
-func (c *converter) image(o *parts.Members) (p eventlog.Part, err error) {
+func (c *converter) image(o *parts.Members) (p event.Part, err error) {
 	body, err := base64.StdEncoding.DecodeString(o.Required("data"))
 	if err != nil || len(body) == 0 {
 		return p, nil
 	}
 	ref, err := c.log.PutBlob(c.ctx, bytes.NewReader(body))
-	return eventlog.Image(o.Text("mimeType"), ref), err
+	return event.Image(o.Text("mimeType"), ref), err
 }
 
 // usageOf reads token counts, and what they cost; ok is false when they are not
 // what they should be.
-func usageOf(v jsontext.Value) (u eventlog.Usage, cost eventlog.Cost, ok bool) {
+func usageOf(v jsontext.Value) (u event.Usage, cost event.Cost, ok bool) {
 	members, err := rawjson.Members(v)
 	if err != nil || v == nil {
 		return u, 0, false
@@ -185,7 +186,7 @@ func usageOf(v jsontext.Value) (u eventlog.Usage, cost eventlog.Cost, ok bool) {
 		if field == nil || m.Value.Kind() != '0' {
 			rest = append(rest, m)
 		} else if json.Unmarshal(m.Value, field) != nil || *field < 0 {
-			return eventlog.Usage{}, 0, false
+			return event.Usage{}, 0, false
 		}
 		if m.Name == "cost" {
 			cost = costOf(m.Value)
@@ -196,14 +197,14 @@ func usageOf(v jsontext.Value) (u eventlog.Usage, cost eventlog.Cost, ok bool) {
 }
 
 // costOf reads a cost in dollars; none if it is not what it should be.
-func costOf(v jsontext.Value) eventlog.Cost {
+func costOf(v jsontext.Value) event.Cost {
 	var dollars struct {
 		Total float64 `json:"total"`
 	}
 	if v.Kind() != '{' || json.Unmarshal(v, &dollars) != nil {
 		return 0
 	}
-	cost, err := eventlog.USD(dollars.Total)
+	cost, err := event.USD(dollars.Total)
 	if err != nil {
 		return 0
 	}

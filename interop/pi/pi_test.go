@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
 	"github.com/convlog/convlog/interop"
@@ -94,15 +95,15 @@ func TestBranchesAreKept(t *testing.T) {
 func TestTheHeaderStartsTheSession(t *testing.T) {
 	log := importtest.NewLog(t)
 	load(t, log, hivesFile, honeyFile)
-	start, _, err := importtest.Events(t, log, hives)[0].Session()
+	start, _, err := event.Decode[event.Session](&importtest.Events(t, log, hives)[0])
 	if err != nil {
 		t.Fatal(err)
 	}
 	if start.Title != "Which hives swarmed last spring?" || start.CWD != "/home/ada/beehive" || start.Agent != "pi" ||
-		start.Source != (eventlog.SessionSource{Format: "pi", Version: "3", Path: hivesFile, SessionID: hives}) {
+		start.Source != (event.SessionSource{Format: "pi", Version: "3", Path: hivesFile, SessionID: hives}) {
 		t.Errorf("the session starts with %+v", start)
 	}
-	start, _, err = importtest.Events(t, log, honey)[0].Session()
+	start, _, err = event.Decode[event.Session](&importtest.Events(t, log, honey)[0])
 	if err != nil || start.Source.Version != "1" || !strings.Contains(string(start.Extra), `"modelId":"claude-opus-4-5"`) {
 		t.Errorf("the session of version 1 starts with %+v, %v", start, err)
 	}
@@ -111,24 +112,24 @@ func TestTheHeaderStartsTheSession(t *testing.T) {
 func TestCompactionsKeepWhatWasKept(t *testing.T) {
 	log := importtest.NewLog(t)
 	load(t, log, hivesFile, honeyFile)
-	c, _, err := importtest.Events(t, log, hives)[22].Compaction()
+	c, _, err := event.Decode[event.Compaction](&importtest.Events(t, log, hives)[22])
 	if err != nil {
 		t.Fatal(err)
 	}
-	summary := eventlog.Message{Role: eventlog.User, Parts: []eventlog.Part{eventlog.Text("Hives 3 and 7 swarmed; a note about hive 7 is being written.")}}
-	importtest.Same(t, "compaction", eventlog.Compaction{
-		Strategy: "summary", Covers: eventlog.Covers{From: 1, To: 22}, Summary: summary.Text(), TokensBefore: 41200,
-		Entries:   []eventlog.CompactionEntry{{Message: &summary}, {Seq: 19}, {Seq: 20}, {Seq: 21}, {Seq: 22}},
+	summary := event.Message{Role: event.User, Parts: []event.Part{event.Text("Hives 3 and 7 swarmed; a note about hive 7 is being written.")}}
+	importtest.Same(t, "compaction", event.Compaction{
+		Strategy: "summary", Covers: event.Covers{From: 1, To: 22}, Summary: summary.Text(), TokensBefore: 41200,
+		Entries:   []event.CompactionEntry{{Message: &summary}, {Seq: 19}, {Seq: 20}, {Seq: 21}, {Seq: 22}},
 		ReadFiles: []string{"hives.csv"}, ModifiedFiles: []string{"notes/hive-7.md"}, Extra: c.Extra,
 	}, c)
-	c, _, err = importtest.Events(t, log, honey)[11].Compaction()
+	c, _, err = event.Decode[event.Compaction](&importtest.Events(t, log, honey)[11])
 	if err != nil {
 		t.Fatal(err)
 	}
 	importtest.Same(t, "what version 1 kept", []int64{0, 7, 8, 9, 10, 11}, seqsOf(c.Entries))
 }
 
-func seqsOf(entries []eventlog.CompactionEntry) (seqs []int64) {
+func seqsOf(entries []event.CompactionEntry) (seqs []int64) {
 	for _, e := range entries {
 		seqs = append(seqs, e.Seq)
 	}
@@ -148,7 +149,7 @@ func TestWhatTheModelSees(t *testing.T) {
 	}, said)
 }
 
-func historyOf(t *testing.T, log *eventlog.Log, session string) (all []eventlog.Message) {
+func historyOf(t *testing.T, log *eventlog.Log, session string) (all []event.Message) {
 	t.Helper()
 	for _, e := range importtest.History(t, log, session) {
 		all = append(all, e.Message)
@@ -162,11 +163,11 @@ func TestACopyIsAForkOfItsParent(t *testing.T) {
 		t.Errorf("import: %+v", got)
 	}
 	all := importtest.Events(t, log, welsh)
-	f, ok, err := all[22].Fork()
+	f, ok, err := event.Decode[event.Fork](&all[22])
 	if err != nil || !ok || f.Parent != hives || f.Seq != 22 {
 		t.Fatalf("event 23 is %s, %+v, %v", all[22].Type, f, err)
 	}
-	update, _, err := all[23].Session()
+	update, _, err := event.Decode[event.Session](&all[23])
 	if err != nil || update.Title != "Swarms of last spring" || update.Source.SessionID != welsh || all[23].SessionID != welsh {
 		t.Errorf("the fork says %+v, %v", update, err)
 	}
@@ -209,7 +210,7 @@ func TestAForkGoesOnAfterAnInterruption(t *testing.T) {
 	cut := importtest.NewLog(t)
 	load(t, cut, hivesFile)
 	forked := importtest.Events(t, log, welsh)[22]
-	if _, err := cut.Append(t.Context(), welsh, eventlog.New, eventlog.Event{ID: forked.ID, Type: forked.Type, Timestamp: forked.Timestamp,
+	if _, err := cut.Append(t.Context(), welsh, eventlog.New(), event.Event{ID: forked.ID, Type: forked.Type, Timestamp: forked.Timestamp,
 		Metadata: forked.Metadata, Data: rehash(t, cut, forked.Data)}); err != nil {
 		t.Fatal(err)
 	}
@@ -244,7 +245,7 @@ func TestASessionThatOnlyNamesAParent(t *testing.T) {
 	load(t, log, hivesFile)
 	take(t, log, `{"type":"session","version":3,"id":"next","timestamp":"2025-12-02T00:00:00.000Z","cwd":"/","parentSession":"`+hives+`.jsonl"}`,
 		entry("m1", "", `"role":"user","content":"Hello"`))
-	start, _, err := importtest.Events(t, log, "next")[0].Session()
+	start, _, err := event.Decode[event.Session](&importtest.Events(t, log, "next")[0])
 	if err != nil || start.Parent.SessionID != hives {
 		t.Errorf("start is %+v, %v", start, err)
 	}
@@ -283,13 +284,13 @@ func TestCostsAreExact(t *testing.T) {
 		entry("m2", "m1", `"role":"assistant","content":"b",`+fmt.Sprintf(usage, "-1")),
 		entry("m3", "m2", `"role":"assistant","content":"c",`+strings.Replace(fmt.Sprintf(usage, "1"), `"input":1`, `"input":-1`, 1)))
 	all := importtest.Events(t, log, "s")
-	m, _, err := all[1].Message()
+	m, _, err := event.Decode[event.Message](&all[1])
 	if err != nil || all[1].Cost.String() != "0.03572075" || all[2].Cost != 0 || all[3].Cost != 0 {
 		t.Errorf("costs are %s, %s, %s, %v", all[1].Cost, all[2].Cost, all[3].Cost, err)
 	}
-	importtest.Same(t, "usage", eventlog.Usage{InputTokens: 1, OutputTokens: 2, CacheReadTokens: 3, CacheWriteTokens: 4,
+	importtest.Same(t, "usage", event.Usage{InputTokens: 1, OutputTokens: 2, CacheReadTokens: 3, CacheWriteTokens: 4,
 		Extra: []byte(`{"totalTokens":10,"cost":{"input":0,"total":0.035720749999999996}}`)}, m.Usage)
-	if m, _, err := all[3].Message(); err != nil || !strings.Contains(string(m.Extra), `"input":-1`) {
+	if m, _, err := event.Decode[event.Message](&all[3]); err != nil || !strings.Contains(string(m.Extra), `"input":-1`) {
 		t.Errorf("usage that is none is lost: %s, %v", m.Extra, err)
 	}
 }
@@ -304,7 +305,7 @@ func TestAnotherSessionOfTheSameIDIsAConflict(t *testing.T) {
 		t.Errorf("error is %v", err)
 	}
 	importtest.Same(t, "log", before, importtest.Contents(t, log))
-	importtest.Say(t, log, "own", eventlog.Message{Role: eventlog.User, Parts: []eventlog.Part{eventlog.Text("mine")}})
+	importtest.Say(t, log, "own", event.Message{Role: event.User, Parts: []event.Part{event.Text("mine")}})
 	if _, err := loadText(t, log, "f", strings.Replace(header, `"s"`, `"own"`, 1)+"\n"+entry("m1", "", `"role":"user","content":"One"`)); !errors.Is(err, interop.ErrHistory) {
 		t.Errorf("a session of others: %v", err)
 	}

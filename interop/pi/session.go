@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/trail"
@@ -45,7 +46,7 @@ type session struct {
 	seqs  []int64
 	nodes map[string]int64 // seqs, by the ids of records
 	last  int64            // seq of the record before
-	seen  map[eventlog.Digest]int
+	seen  map[event.Digest]int
 }
 
 // heldRecord is a record that waits for its session to begin.
@@ -56,8 +57,8 @@ type heldRecord struct {
 
 // openSession finds a session in the log, or prepares a new one.
 func openSession(ctx context.Context, log *eventlog.Log, id string) (*session, error) {
-	s := &session{trail: trail.New(), nodes: map[string]int64{}, seen: map[eventlog.Digest]int{}, last: start}
-	remember := func(e *eventlog.Event) error { return s.remember(e, id) }
+	s := &session{trail: trail.New(), nodes: map[string]int64{}, seen: map[event.Digest]int{}, last: start}
+	remember := func(e *event.Event) error { return s.remember(e, id) }
 	opened, err := interop.OpenSession(ctx, log, id, remember)
 	if err != nil {
 		return nil, err
@@ -70,7 +71,7 @@ func openSession(ctx context.Context, log *eventlog.Log, id string) (*session, e
 }
 
 // remember takes in an event that the log holds.
-func (s *session) remember(e *eventlog.Event, id string) error {
+func (s *session) remember(e *event.Event, id string) error {
 	if n := len(s.lineage); n == 0 || s.lineage[n-1] != e.SessionID {
 		s.lineage = append(s.lineage, e.SessionID)
 	}
@@ -110,7 +111,7 @@ func parentOf(header *facts) string {
 	name = name[strings.LastIndexAny(name, `/\`)+1:]
 	name = strings.TrimSuffix(name, ".jsonl")
 	name = name[strings.LastIndexByte(name, '_')+1:]
-	if eventlog.CheckSessionID(name) != nil {
+	if event.CheckSessionID(name) != nil {
 		return ""
 	}
 	return name

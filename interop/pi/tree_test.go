@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/interop/internal/importtest"
 )
 
@@ -103,7 +104,7 @@ func TestCompactionsOnBranches(t *testing.T) {
 		line("i", "h", `"type":"compaction","summary":"End.","firstKeptEntryIndex":0`))
 	var kept [][]int64
 	for _, e := range importtest.Events(t, log, "s") {
-		if c, ok, err := e.Compaction(); ok && err == nil {
+		if c, ok, err := event.Decode[event.Compaction](&e); ok && err == nil {
 			kept = append(kept, seqsOf(c.Entries))
 		}
 	}
@@ -151,7 +152,7 @@ func TestOnlyBookkeepingIsHeld(t *testing.T) {
 	if got := take(t, log, append(lines, user("c", "b", "One"))...); got.Held != 0 || got.Events != 4 {
 		t.Errorf("import when the session has begun: %+v", got)
 	}
-	if start, _, err := importtest.Events(t, log, "s")[0].Session(); err != nil || start.Title != "Bees" {
+	if start, _, err := event.Decode[event.Session](&importtest.Events(t, log, "s")[0]); err != nil || start.Title != "Bees" {
 		t.Errorf("title is %q, %v", start.Title, err)
 	}
 }

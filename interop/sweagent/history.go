@@ -6,7 +6,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
@@ -61,7 +61,7 @@ func (t *teller) message(rec *interop.Record) error {
 		t.items = append(t.items, document.Raw(*rec, "message"))
 		return nil
 	}
-	if t.acted && speaker(&o) == eventlog.Assistant {
+	if t.acted && speaker(&o) == event.Assistant {
 		t.stepDone()
 	}
 	m, ok, err := t.messages.Message(withID(&o, rec.Value))
@@ -74,14 +74,14 @@ func (t *teller) message(rec *interop.Record) error {
 	}
 	t.told = append(t.told, m.Text())
 	for _, r := range m.ToolResults() {
-		t.told = append(t.told, eventlog.Message{Parts: r.Content}.Text())
+		t.told = append(t.told, event.Message{Parts: r.Content}.Text())
 	}
 	demo := o.Peek("is_demo").Kind() == 't'
 	switch m.Role {
-	case eventlog.Assistant:
+	case event.Assistant:
 		t.speaks(&m, &o)
 		t.acted = !demo && (t.shell.Open() || len(m.ToolCalls()) > 0)
-	case eventlog.User:
+	case event.User:
 		if t.shell.Open() {
 			t.shell.Prints(&m)
 		}
@@ -90,9 +90,9 @@ func (t *teller) message(rec *interop.Record) error {
 	return nil
 }
 
-func speaker(o *parts.Members) eventlog.Role {
+func speaker(o *parts.Members) event.Role {
 	role := o.PeekText("role")
-	return eventlog.Role(role)
+	return event.Role(role)
 }
 
 // stepDone tells the step of the newest action, and those before it that led to
@@ -143,7 +143,7 @@ func (t *teller) last() {
 }
 
 // speaks tells what the agent thought and did.
-func (t *teller) speaks(m *eventlog.Message, o *parts.Members) {
+func (t *teller) speaks(m *event.Message, o *parts.Members) {
 	t.shell.Passes()
 	t.told = t.told[:0]
 	for _, name := range []string{"content", "thought", "action"} {
@@ -159,7 +159,7 @@ func (t *teller) speaks(m *eventlog.Message, o *parts.Members) {
 	if err != nil {
 		return
 	}
-	var thinking []eventlog.Part
+	var thinking []event.Part
 	for _, b := range blocks {
 		p, _ := (&parts.Reader{}).Block(b) // without Put nothing can fail
 		thinking = append(thinking, p)
@@ -171,7 +171,7 @@ func (t *teller) speaks(m *eventlog.Message, o *parts.Members) {
 // withID is a message whose answer to a call is told by the call's id.
 func withID(o *parts.Members, v jsontext.Value) jsontext.Value {
 	ids, err := rawjson.Elements(o.Peek("tool_call_ids"))
-	if err != nil || len(ids) == 0 || speaker(o) != eventlog.Tool || o.Has("tool_call_id") {
+	if err != nil || len(ids) == 0 || speaker(o) != event.Tool || o.Has("tool_call_id") {
 		return v
 	}
 	with, err := parts.Open(v)
@@ -202,9 +202,9 @@ func (t *teller) step(rec *interop.Record) {
 	said := o.PeekText("response")
 	thought := o.PeekText("thought")
 	action := o.PeekText("action")
-	m := eventlog.Message{Role: eventlog.Assistant, Model: t.model}
+	m := event.Message{Role: event.Assistant, Model: t.model}
 	if said != "" {
-		m.Parts = []eventlog.Part{eventlog.Text(said)}
+		m.Parts = []event.Part{event.Text(said)}
 	}
 	if strings.TrimSpace(action) != "" {
 		t.shell.Runs(&m, thought, action)
@@ -221,9 +221,9 @@ func (t *teller) observe(rec *interop.Record) {
 	if err != nil {
 		return
 	}
-	m := eventlog.Message{}
+	m := event.Message{}
 	if text := o.PeekText("observation"); text != "" {
-		m.Parts = []eventlog.Part{eventlog.Text(text)}
+		m.Parts = []event.Part{event.Text(text)}
 		t.told = append(t.told, text)
 	}
 	t.shell.Prints(&m)

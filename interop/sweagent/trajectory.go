@@ -7,7 +7,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
@@ -29,7 +29,7 @@ func read(f *document.File, rec *interop.Record) ([]document.Session, error) {
 		return nil, err
 	}
 	info := o.Take("info")
-	s := document.Session{ID: f.Session(""), Rec: rec, About: eventlog.Session{Agent: "SWE-agent", Extra: o.Rest()}}
+	s := document.Session{ID: f.Session(""), Rec: rec, About: event.Session{Agent: "SWE-agent", Extra: o.Rest()}}
 	run := configOf(o.Peek("replay_config"))
 	s.Spent = spentOf(info)
 	s.Spent.Model = run.Agent.Model.Name
@@ -103,11 +103,11 @@ func spentOf(info jsontext.Value) (s document.Spent) {
 	if len(info) == 0 || json.Unmarshal(info, &told) != nil {
 		return s
 	}
-	cost, err := eventlog.USD(told.Stats.Cost)
+	cost, err := event.USD(told.Stats.Cost)
 	if err == nil {
 		s.Cost = cost
 	}
-	s.Usage = eventlog.Usage{InputTokens: max(0, told.Stats.Sent), OutputTokens: max(0, told.Stats.Received)}
+	s.Usage = event.Usage{InputTokens: max(0, told.Stats.Sent), OutputTokens: max(0, told.Stats.Received)}
 	return s
 }
 
@@ -120,8 +120,8 @@ func ended(info jsontext.Value) bool {
 // issue is the title of the issue that the user asks for.
 func issue(items []document.Item) string {
 	for i := range items {
-		m, ok := items[i].Payload.(eventlog.Message)
-		if !ok || m.Role != eventlog.User {
+		m, ok := items[i].Payload.(event.Message)
+		if !ok || m.Role != event.User {
 			continue
 		}
 		if _, text, found := strings.Cut(m.Text(), "\nISSUE:\n"); found {

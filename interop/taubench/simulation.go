@@ -4,7 +4,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
@@ -80,7 +80,7 @@ func (r *results) simulation(f *document.File, rec *interop.Record) (s document.
 	}
 	task, trial := plain(o.Peek("task_id")), plain(o.Peek("trial"))
 	s = document.Session{Rec: rec, ID: o.PeekText("id"), Own: task + "/" + trial, Over: true, At: document.Time(told.Start)}
-	if len(s.ID) < ownID || eventlog.CheckSessionID(s.ID) != nil {
+	if len(s.ID) < ownID || event.CheckSessionID(s.ID) != nil {
 		s.ID = f.Inner("task-" + task + "-trial-" + trial)
 	}
 	s.Spent = document.Spent{Agent: "user simulator", Cost: costOf(told.Agent).Add(costOf(told.User))}
@@ -99,15 +99,15 @@ func (r *results) simulation(f *document.File, rec *interop.Record) (s document.
 	if r.info != nil {
 		about = append(about, rawjson.Member{Name: "info", Value: r.info})
 	}
-	s.About = eventlog.Session{Agent: "tau2-bench", Extra: rawjson.NonEmpty(about)}
+	s.About = event.Session{Agent: "tau2-bench", Extra: rawjson.NonEmpty(about)}
 	return s, nil
 }
 
-func costOf(dollars *float64) eventlog.Cost {
+func costOf(dollars *float64) event.Cost {
 	if dollars == nil {
 		return 0
 	}
-	cost, err := eventlog.USD(max(0, *dollars))
+	cost, err := event.USD(max(0, *dollars))
 	if err != nil {
 		return 0
 	}
@@ -130,13 +130,13 @@ func (t *speaker) item(rec *interop.Record) document.Item {
 	}
 	it.At = document.Time(o.PeekText("timestamp"))
 	role := o.Text("role")
-	m := eventlog.Message{Role: eventlog.Role(role)}
+	m := event.Message{Role: event.Role(role)}
 	switch m.Role {
-	case eventlog.System, eventlog.User:
+	case event.System, event.User:
 		m.Parts = said(&o)
-	case eventlog.Assistant:
+	case event.Assistant:
 		it.Cost = t.answer(&m, &o)
-	case eventlog.Tool:
+	case event.Tool:
 		if o.PeekText("requestor") == "user" {
 			it.Kind = "user_tool"
 			return it
@@ -145,7 +145,7 @@ func (t *speaker) item(rec *interop.Record) document.Item {
 	default:
 		return it
 	}
-	if o.Failed || m.Role == eventlog.Tool && len(m.Parts) == 0 {
+	if o.Failed || m.Role == event.Tool && len(m.Parts) == 0 {
 		return it
 	}
 	m.Extra = o.Rest()
@@ -154,7 +154,7 @@ func (t *speaker) item(rec *interop.Record) document.Item {
 }
 
 // said is the text of a message, which may have none.
-func said(o *parts.Members) []eventlog.Part {
+func said(o *parts.Members) []event.Part {
 	text, ok := rawjson.Text(o.Peek("content"))
 	if v := o.Peek("content"); ok || v.Kind() == 'n' {
 		o.Take("content")
@@ -162,11 +162,11 @@ func said(o *parts.Members) []eventlog.Part {
 	if text == "" {
 		return nil
 	}
-	return []eventlog.Part{eventlog.Text(text)}
+	return []event.Part{event.Text(text)}
 }
 
 // answer reads what the agent says and calls, and what that cost.
-func (t *speaker) answer(m *eventlog.Message, o *parts.Members) eventlog.Cost {
+func (t *speaker) answer(m *event.Message, o *parts.Members) event.Cost {
 	m.Model, m.Parts = t.model, said(o)
 	calls, err := rawjson.Elements(o.Peek("tool_calls"))
 	if err == nil {
@@ -174,9 +174,9 @@ func (t *speaker) answer(m *eventlog.Message, o *parts.Members) eventlog.Cost {
 	}
 	for _, v := range calls {
 		c, err := parts.Open(v)
-		p := eventlog.ToolCall(c.Required("id"), c.Required("name"), c.Take("arguments"))
+		p := event.ToolCall(c.Required("id"), c.Required("name"), c.Take("arguments"))
 		if err != nil || c.Failed {
-			p = eventlog.Opaque("tool_call", v)
+			p = event.Opaque("tool_call", v)
 		} else {
 			t.names[p.CallID] = p.Name
 			p.Extra = c.Rest()
@@ -195,10 +195,10 @@ func (t *speaker) answer(m *eventlog.Message, o *parts.Members) eventlog.Cost {
 }
 
 // results are what calls led to: one, or several together.
-func (t *speaker) results(o *parts.Members) (all []eventlog.Part) {
+func (t *speaker) results(o *parts.Members) (all []event.Part) {
 	several, err := rawjson.Elements(o.Peek("tool_messages"))
 	if err != nil {
-		return []eventlog.Part{t.result(o)}
+		return []event.Part{t.result(o)}
 	}
 	o.Take("tool_messages")
 	for _, v := range several {
@@ -217,9 +217,9 @@ func (t *speaker) results(o *parts.Members) (all []eventlog.Part) {
 }
 
 // result is what a call led to.
-func (t *speaker) result(o *parts.Members) eventlog.Part {
+func (t *speaker) result(o *parts.Members) event.Part {
 	id := o.Required("id")
-	p := eventlog.ToolResult(id, t.names[id], said(o)...)
+	p := event.ToolResult(id, t.names[id], said(o)...)
 	p.IsError = o.Flag("error")
 	return p
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/interop/internal/importtest"
 )
 
@@ -36,7 +36,7 @@ func TestSimulations(t *testing.T) {
 	if start.Source.SessionID != "line_1/0" || start.Agent != "tau2-bench" || !strings.Contains(string(all[5].Extra), `"name":"reboot"`) {
 		t.Errorf("the session starts with %+v", start)
 	}
-	importtest.Same(t, "usage", eventlog.Usage{InputTokens: 100, OutputTokens: 9}, all[2].Usage)
+	importtest.Same(t, "usage", event.Usage{InputTokens: 100, OutputTokens: 9}, all[2].Usage)
 	e := importtest.Events(t, log, line)[3]
 	if e.Cost.String() != "0.125" || e.Timestamp.UnixMilli() != 1777629602250 || all[2].Model != "tidal-8" {
 		t.Errorf("the answer cost %s at %v: %+v", e.Cost, e.Timestamp, all[2])

@@ -26,6 +26,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop"
@@ -100,7 +101,7 @@ func attempt(f *document.File, rec *interop.Record) (s document.Session, err err
 	if err != nil {
 		return s, document.ErrShape
 	}
-	s.About = eventlog.Session{Agent: Name, Extra: o.Rest()}
+	s.About = event.Session{Agent: Name, Extra: o.Rest()}
 	s.Items, err = items(messages)
 	return s, err
 }
@@ -117,14 +118,14 @@ func plain(v jsontext.Value) string {
 }
 
 // userCost is what the simulated user cost.
-func userCost(info jsontext.Value) eventlog.Cost {
+func userCost(info jsontext.Value) event.Cost {
 	var told struct {
 		Cost float64 `json:"user_cost"`
 	}
 	if info.Kind() != '{' || json.Unmarshal(info, &told) != nil {
 		return 0
 	}
-	cost, err := eventlog.USD(max(0, told.Cost))
+	cost, err := event.USD(max(0, told.Cost))
 	if err != nil {
 		return 0
 	}
@@ -154,11 +155,11 @@ func items(messages []interop.Record) (all []document.Item, err error) {
 }
 
 // failures marks the answers of tools that failed.
-func failures(m *eventlog.Message) {
+func failures(m *event.Message) {
 	for i := range m.Parts {
 		p := &m.Parts[i]
-		said := eventlog.Message{Parts: p.Content}
-		if p.Type == eventlog.ToolResultPart && strings.HasPrefix(said.Text(), "Error:") {
+		said := event.Message{Parts: p.Content}
+		if p.Type == event.ToolResultPart && strings.HasPrefix(said.Text(), "Error:") {
 			p.IsError = true
 		}
 	}

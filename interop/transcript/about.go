@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/projection"
@@ -17,7 +18,7 @@ import (
 type About struct {
 	Session string
 	Title   string
-	Head    eventlog.Head
+	Head    event.Head
 	Info    projection.SessionInfo
 	Cost    projection.CostReport
 }
@@ -47,8 +48,8 @@ func opening(ctx context.Context, log *eventlog.Log, session string) (string, er
 		if err != nil {
 			return "", err
 		}
-		m, ok, err := e.Message()
-		if !ok || err != nil || m.Role != eventlog.User || projection.IsContext(&e) {
+		m, ok, err := event.Decode[event.Message](&e)
+		if !ok || err != nil || m.Role != event.User || e.IsContext() {
 			continue
 		}
 		if title := interop.Title(m.Text()); title != "" {
@@ -100,14 +101,14 @@ func cost(s projection.Spend) string {
 }
 
 // dollars is an amount; empty if it is nothing.
-func dollars(c eventlog.Cost) string {
+func dollars(c event.Cost) string {
 	if c == 0 {
 		return ""
 	}
 	return "$" + c.String()
 }
 
-func source(s eventlog.SessionSource) string {
+func source(s event.SessionSource) string {
 	return words(strings.TrimSpace(s.Format+" "+s.Version), s.Path)
 }
 
@@ -121,7 +122,7 @@ func models(by map[string]projection.Spend) (names []string) {
 }
 
 // Tokens says what was used; empty if nothing was.
-func Tokens(u eventlog.Usage) string {
+func Tokens(u event.Usage) string {
 	var all []string
 	for _, n := range []struct {
 		count int64

@@ -9,8 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/projection"
+	"github.com/convlog/convlog/event"
 )
 
 // Entry is what is read as one: a message with the results of its calls, or
@@ -18,17 +17,17 @@ import (
 type Entry struct {
 	// Event is the first event of the entry. Its data are those of a message's
 	// first piece.
-	Event eventlog.Event
+	Event event.Event
 	// Last is the seq of a message's last piece.
 	Last int64
 	// Message is the message, if IsMessage: all pieces joined, without the results
 	// that stand under calls.
-	Message   eventlog.Message
+	Message   event.Message
 	IsMessage bool
 	// Results are those of the message's calls, by call id.
 	Results map[string]Result
 	// Cost is that of all events of the entry.
-	Cost eventlog.Cost
+	Cost event.Cost
 	// Orphaned: the event was rewound and is no part of the conversation.
 	Orphaned bool
 	// Begins says that a turn begins with the entry, and Turn its number, as
@@ -46,25 +45,25 @@ type Entry struct {
 type Result struct {
 	Seq  int64
 	At   time.Time
-	Part eventlog.Part
+	Part event.Part
 }
 
 // NewEntry reads an event. A message that cannot be read is none.
-func NewEntry(e *eventlog.Event, orphaned bool) *Entry {
+func NewEntry(e *event.Event, orphaned bool) *Entry {
 	x := &Entry{Event: *e, Last: e.Seq, Orphaned: orphaned, Cost: e.Cost}
-	m, ok, err := e.Message()
+	m, ok, err := event.Decode[event.Message](e)
 	if !ok || err != nil {
 		return x
 	}
 	x.Message, x.IsMessage = m, true
-	if m.Role == eventlog.User {
+	if m.Role == event.User {
 		x.asks = len(m.Parts) == 0 || len(m.ToolResults()) < len(m.Parts)
 	}
 	return x
 }
 
 // IsContext reports whether a program said the message in the user's name.
-func (x *Entry) IsContext() bool { return x.IsMessage && projection.IsContext(&x.Event) }
+func (x *Entry) IsContext() bool { return x.IsMessage && x.Event.IsContext() }
 
 // ContextSpeaker stands in the place of a role where a program speaks in the user's
 // name.

@@ -1,6 +1,6 @@
 package transcript
 
-import "github.com/convlog/convlog/eventlog"
+import "github.com/convlog/convlog/event"
 
 // Joiner puts entries together: results under their calls, and pieces of one
 // message. For that it holds entries back. It is fed one after the other, by one
@@ -70,7 +70,7 @@ func (j *Joiner) answer(x *Entry) {
 	rest := x.Message.Parts[:0:0]
 	for _, part := range x.Message.Parts {
 		caller := j.waiting[part.CallID]
-		if part.Type != eventlog.ToolResultPart || caller == nil || caller.Orphaned != x.Orphaned {
+		if part.Type != event.ToolResultPart || caller == nil || caller.Orphaned != x.Orphaned {
 			rest = append(rest, part)
 			continue
 		}
@@ -84,12 +84,12 @@ func (j *Joiner) answer(x *Entry) {
 // ran gives a call the result that was recorded when its tool had run. It stands
 // until a message tells the result.
 func (j *Joiner) ran(x *Entry) {
-	t, ok, err := x.Event.ToolCompletion()
+	t, ok, err := event.Decode[event.ToolCompletion](&x.Event)
 	if caller := j.waiting[t.CallID]; ok && err == nil && caller != nil && caller.Orphaned == x.Orphaned {
 		if len(t.Content) == 0 && t.Error != "" {
-			t.Content = []eventlog.Part{eventlog.Text(t.Error)}
+			t.Content = []event.Part{event.Text(t.Error)}
 		}
-		part := eventlog.ToolResult(t.CallID, t.Name, t.Content...)
+		part := event.ToolResult(t.CallID, t.Name, t.Content...)
 		part.IsError = t.IsError || t.Error != ""
 		caller.Results[t.CallID] = Result{x.Event.Seq, x.Event.Timestamp, part}
 	}

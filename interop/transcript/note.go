@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/interop"
 )
 
@@ -15,7 +15,7 @@ type Note struct {
 	// Text is what belongs below; empty if nothing does.
 	Text string
 	// Parts are what the model was given; nil if nothing was.
-	Parts []eventlog.Part
+	Parts []event.Part
 }
 
 // Note says what the event of an entry that is no message tells; ok is false
@@ -23,7 +23,7 @@ type Note struct {
 func (x *Entry) Note() (n Note, ok bool) {
 	e := &x.Event
 	if e.Redacted() {
-		return Note{Words: string(e.Type.Name()) + " · redacted"}, e.Type.Name() != eventlog.ProjectionSnapshotted
+		return Note{Words: string(e.Type.Name()) + " · redacted"}, e.Type.Name() != event.ProjectionSnapshotted
 	}
 	for _, tell := range tellers {
 		if n, ok := tell(e); ok {
@@ -34,26 +34,26 @@ func (x *Entry) Note() (n Note, ok bool) {
 }
 
 // tellers read the events that tell something, each those of one payload.
-var tellers = []func(*eventlog.Event) (Note, bool){
-	telling((*eventlog.Event).Compaction, compacted),
-	telling((*eventlog.Event).Fork, forked),
-	telling((*eventlog.Event).HeadMove, moved),
-	telling((*eventlog.Event).ContextEntry, given),
-	telling((*eventlog.Event).TurnCompletion, ended),
-	telling((*eventlog.Event).TurnHibernation, hibernated),
-	telling((*eventlog.Event).Handoff, handedOff),
-	telling((*eventlog.Event).External, arrived),
-	telling((*eventlog.Event).Child, child),
-	telling((*eventlog.Event).Artifact, made),
-	telling((*eventlog.Event).ApprovalRequest, asked),
-	telling((*eventlog.Event).ApprovalResolution, decided),
-	telling((*eventlog.Event).Escalation, retried),
-	telling((*eventlog.Event).Loss, lost),
+var tellers = []func(*event.Event) (Note, bool){
+	telling(event.Decode[event.Compaction], compacted),
+	telling(event.Decode[event.Fork], forked),
+	telling(event.Decode[event.HeadMove], moved),
+	telling(event.Decode[event.ContextEntry], given),
+	telling(event.Decode[event.TurnCompletion], ended),
+	telling(event.Decode[event.TurnHibernation], hibernated),
+	telling(event.Decode[event.Handoff], handedOff),
+	telling(event.Decode[event.External], arrived),
+	telling(event.Decode[event.Child], child),
+	telling(event.Decode[event.Artifact], made),
+	telling(event.Decode[event.ApprovalRequest], asked),
+	telling(event.Decode[event.ApprovalResolution], decided),
+	telling(event.Decode[event.Escalation], retried),
+	telling(event.Decode[event.Loss], lost),
 }
 
 // telling makes a teller of an accessor and of what is told of its payload.
-func telling[T any](read func(*eventlog.Event) (T, bool, error), tell func(*T) Note) func(*eventlog.Event) (Note, bool) {
-	return func(e *eventlog.Event) (Note, bool) {
+func telling[T any](read func(*event.Event) (T, bool, error), tell func(*T) Note) func(*event.Event) (Note, bool) {
+	return func(e *event.Event) (Note, bool) {
 		p, ok, err := read(e)
 		if !ok || err != nil {
 			return Note{}, false
@@ -62,7 +62,7 @@ func telling[T any](read func(*eventlog.Event) (T, bool, error), tell func(*T) N
 	}
 }
 
-func compacted(c *eventlog.Compaction) Note {
+func compacted(c *event.Compaction) Note {
 	n := Note{Text: c.Summary}
 	for i := range c.Entries {
 		if m := c.Entries[i].Message; m != nil && c.Summary == "" {
@@ -87,21 +87,21 @@ func compacted(c *eventlog.Compaction) Note {
 	return n
 }
 
-func forked(f *eventlog.Fork) Note {
+func forked(f *event.Fork) Note {
 	return Note{Words: words(fmt.Sprintf("forked from %s at #%d", f.Parent, f.Seq), f.Label, f.Reason)}
 }
 
-func moved(m *eventlog.HeadMove) Note {
+func moved(m *event.HeadMove) Note {
 	return Note{Words: words(fmt.Sprintf("went back to #%d", m.To), m.Label, m.Reason)}
 }
 
-func given(c *eventlog.ContextEntry) Note {
+func given(c *event.ContextEntry) Note {
 	return Note{Words: words("context", c.Kind), Parts: c.Parts}
 }
 
 // ended tells of turns that did not end well.
-func ended(t *eventlog.TurnCompletion) Note {
-	if t.Status == eventlog.TurnStatusCompleted {
+func ended(t *event.TurnCompletion) Note {
+	if t.Status == event.TurnStatusCompleted {
 		return Note{}
 	}
 	reason := t.StopReason
@@ -111,19 +111,19 @@ func ended(t *eventlog.TurnCompletion) Note {
 	return Note{Words: words("turn "+string(t.Status), reason), Text: t.Error}
 }
 
-func hibernated(t *eventlog.TurnHibernation) Note {
+func hibernated(t *event.TurnHibernation) Note {
 	return Note{Words: words("turn hibernated", t.Cursor.Kind, t.Reason)}
 }
 
-func handedOff(h *eventlog.Handoff) Note {
+func handedOff(h *event.Handoff) Note {
 	return Note{Words: words("handed to "+h.ToAgent, h.Reason), Text: string(h.Input)}
 }
 
-func arrived(x *eventlog.External) Note {
+func arrived(x *event.External) Note {
 	return Note{Words: words("input from outside", x.Source, x.Kind), Text: string(x.Value)}
 }
 
-func child(c *eventlog.Child) Note {
+func child(c *event.Child) Note {
 	name := c.ChildSessionID
 	if name == "" {
 		name = c.ChildID
@@ -137,20 +137,20 @@ func child(c *eventlog.Child) Note {
 	return n
 }
 
-func made(a *eventlog.Artifact) Note {
+func made(a *event.Artifact) Note {
 	return Note{Words: words("artifact "+a.Name, a.Kind, a.MediaType, a.URI), Text: a.Description}
 }
 
-func asked(a *eventlog.ApprovalRequest) Note {
+func asked(a *event.ApprovalRequest) Note {
 	return Note{Words: words("approval asked", a.Name, a.Operation), Text: a.Prompt}
 }
 
-func decided(a *eventlog.ApprovalResolution) Note {
+func decided(a *event.ApprovalResolution) Note {
 	return Note{Words: words(string(a.Decision), a.By, a.Reason)}
 }
 
-func retried(x *eventlog.Escalation) Note {
+func retried(x *event.Escalation) Note {
 	return Note{Words: words("retried after an error", x.Scope, x.Target), Text: x.Error}
 }
 
-func lost(l *eventlog.Loss) Note { return Note{Words: words("lost", l.Reason)} }
+func lost(l *event.Loss) Note { return Note{Words: words("lost", l.Reason)} }

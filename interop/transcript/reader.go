@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -53,7 +54,7 @@ var errEnough = errors.New("enough")
 func entries(ctx context.Context, log *eventlog.Log, session string, o Options) iter.Seq2[*Entry, error] {
 	return func(yield func(*Entry, error) bool) {
 		if !o.All {
-			for e, err := range log.ActivePath(ctx, session) {
+			for e, err := range log.Read(ctx, session, eventlog.All().OnPath()) {
 				if !yield(NewEntry(&e, false), err) || err != nil {
 					return
 				}
@@ -69,7 +70,7 @@ func entries(ctx context.Context, log *eventlog.Log, session string, o Options) 
 			for len(path) > 1 && path[0].To < e.Seq {
 				path = path[1:]
 			}
-			orphaned := e.Type.Scope() == eventlog.PathScope && (e.Seq < path[0].From || e.Seq > path[0].To)
+			orphaned := e.Type.Scope() == event.PathScope && (e.Seq < path[0].From || e.Seq > path[0].To)
 			if !yield(NewEntry(&e, orphaned), err) || err != nil {
 				return
 			}

@@ -7,25 +7,26 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
 	"github.com/convlog/convlog/interop/internal/importtest"
 	"github.com/convlog/convlog/interop/transcript"
 )
 
-func user(text string) eventlog.Message {
-	return eventlog.Message{Role: eventlog.User, Parts: []eventlog.Part{eventlog.Text(text)}}
+func user(text string) event.Message {
+	return event.Message{Role: event.User, Parts: []event.Part{event.Text(text)}}
 }
 
-func reply(group string, parts ...eventlog.Part) eventlog.Message {
-	return eventlog.Message{Role: eventlog.Assistant, Group: group, Parts: parts}
+func reply(group string, parts ...event.Part) event.Message {
+	return event.Message{Role: event.Assistant, Group: group, Parts: parts}
 }
 
-func result(id, text string) eventlog.Message {
-	return eventlog.Message{Role: eventlog.Tool, Parts: []eventlog.Part{eventlog.ToolResult(id, "run", eventlog.Text(text))}}
+func result(id, text string) event.Message {
+	return event.Message{Role: event.Tool, Parts: []event.Part{event.ToolResult(id, "run", event.Text(text))}}
 }
 
-func call(id string) eventlog.Part { return eventlog.ToolCall(id, "run", nil) }
+func call(id string) event.Part { return event.ToolCall(id, "run", nil) }
 
 // read draws the entries of a session, a line each.
 func read(t testing.TB, log *eventlog.Log, session string, o transcript.Options) (lines []string) {
@@ -59,11 +60,11 @@ func read(t testing.TB, log *eventlog.Log, session string, o transcript.Options)
 // program stand between them, and results stand under their calls.
 func TestPiecesAndResultsStandTogether(t *testing.T) {
 	log := importtest.NewLog(t)
-	importtest.Say(t, log, "s", user("Go."), reply("g", eventlog.Text("two")), reply("g", call("a")))
-	if _, err := log.Append(t.Context(), "s", eventlog.Any, eventlog.Event{Type: "claude:progress", Data: []byte(`{}`)}); err != nil {
+	importtest.Say(t, log, "s", user("Go."), reply("g", event.Text("two")), reply("g", call("a")))
+	if _, err := log.Append(t.Context(), "s", eventlog.Any(), event.Event{Type: "claude:progress", Data: []byte(`{}`)}); err != nil {
 		t.Fatal(err)
 	}
-	importtest.Say(t, log, "s", result("a", "1"), reply("g", call("b")), result("b", "2"), reply("h", eventlog.Text("done")), result("c", "3"), user("More."))
+	importtest.Say(t, log, "s", result("a", "1"), reply("g", call("b")), result("b", "2"), reply("h", event.Text("done")), result("c", "3"), user("More."))
 	want := []string{"#1 turn 0: user Go.", "#2 assistant two a=1 b=2", "#4 ", "#8 assistant done", "#9 tool c broken: orphan_result", "#10 turn 1: user More."}
 	if diff := cmp.Diff(want, read(t, log, "s", transcript.Options{})); diff != "" {
 		t.Error(diff)
@@ -75,11 +76,11 @@ func TestPiecesAndResultsStandTogether(t *testing.T) {
 func TestWhatIsHeldIsBounded(t *testing.T) {
 	log := importtest.NewLog(t)
 	importtest.Say(t, log, "s", user("Go."), reply("", call("a")))
-	var events []eventlog.Event
+	var events []event.Event
 	for range 500 {
-		events = append(events, eventlog.Event{Type: "other:note", Data: []byte(`{}`)})
+		events = append(events, event.Event{Type: "other:note", Data: []byte(`{}`)})
 	}
-	if _, err := log.Append(t.Context(), "s", eventlog.Any, events...); err != nil {
+	if _, err := log.Append(t.Context(), "s", eventlog.Any(), events...); err != nil {
 		t.Fatal(err)
 	}
 	importtest.Say(t, log, "s", result("a", "late"), user("More."))
@@ -93,10 +94,10 @@ func TestWhatIsHeldIsBounded(t *testing.T) {
 // it.
 func TestRecordedResults(t *testing.T) {
 	log := importtest.NewLog(t)
-	ran := func(id, text, fault string) eventlog.ToolCompletion {
-		c := eventlog.ToolCompletion{CallID: id, Name: "run", Error: fault}
+	ran := func(id, text, fault string) event.ToolCompletion {
+		c := event.ToolCompletion{CallID: id, Name: "run", Error: fault}
 		if text != "" {
-			c.Content = []eventlog.Part{eventlog.Text(text)}
+			c.Content = []event.Part{event.Text(text)}
 		}
 		return c
 	}
@@ -111,11 +112,11 @@ func TestRecordedResults(t *testing.T) {
 // them, on each path.
 func TestRewoundTurns(t *testing.T) {
 	log := importtest.NewLog(t)
-	importtest.Say(t, log, "s", user("one"), reply("", eventlog.Text("1")), user("two"), reply("", eventlog.Text("2")))
+	importtest.Say(t, log, "s", user("one"), reply("", event.Text("1")), user("two"), reply("", event.Text("2")))
 	if _, err := fork.Rewind(t.Context(), log, "s", fork.BeforeTurn(1), fork.RewindOptions{Reason: "typo"}); err != nil {
 		t.Fatal(err)
 	}
-	importtest.Say(t, log, "s", user("zwei"), reply("", eventlog.Text("2!")))
+	importtest.Say(t, log, "s", user("zwei"), reply("", event.Text("2!")))
 	want := []string{"#1 turn 0: user one", "#2 assistant 1", "#3 turn 1: user two orphaned", "#4 assistant 2 orphaned",
 		"#5 went back to #2 · typo", "#6 turn 1: user zwei", "#7 assistant 2!"}
 	if diff := cmp.Diff(want, read(t, log, "s", transcript.Options{All: true})); diff != "" {
@@ -131,10 +132,10 @@ func TestRewoundTurns(t *testing.T) {
 // before or behind the turn_started.
 func TestTurnsKeepTheirIndex(t *testing.T) {
 	log := importtest.NewLog(t)
-	done := eventlog.TurnCompletion{Status: eventlog.TurnStatusCompleted}
-	failed := eventlog.TurnCompletion{Status: eventlog.TurnStatusFailed, Error: "no model"}
-	importtest.Say(t, log, "s", user("one"), eventlog.TurnStart{Index: 4}, reply("", eventlog.Text("1")), user("aside"), done,
-		eventlog.TurnStart{Index: 5}, user("two"), failed)
+	done := event.TurnCompletion{Status: event.TurnStatusCompleted}
+	failed := event.TurnCompletion{Status: event.TurnStatusFailed, Error: "no model"}
+	importtest.Say(t, log, "s", user("one"), event.TurnStart{Index: 4}, reply("", event.Text("1")), user("aside"), done,
+		event.TurnStart{Index: 5}, user("two"), failed)
 	want := []string{"#1 turn 4: user one", "#2 ", "#3 assistant 1", "#4 user aside", "#5 ", "#6 ", "#7 turn 5: user two", "#8 turn failed"}
 	if diff := cmp.Diff(want, read(t, log, "s", transcript.Options{})); diff != "" {
 		t.Error(diff)
@@ -144,11 +145,11 @@ func TestTurnsKeepTheirIndex(t *testing.T) {
 // Why a turn ended is said once.
 func TestEndsOfTurns(t *testing.T) {
 	log := importtest.NewLog(t)
-	end := func(status eventlog.TurnStatus, reason string) eventlog.TurnCompletion {
-		return eventlog.TurnCompletion{Status: status, StopReason: reason}
+	end := func(status event.TurnStatus, reason string) event.TurnCompletion {
+		return event.TurnCompletion{Status: status, StopReason: reason}
 	}
-	importtest.Say(t, log, "s", eventlog.TurnStart{}, end(eventlog.TurnStatusInterrupted, "interrupted"),
-		eventlog.TurnStart{Index: 1}, end(eventlog.TurnStatusAborted, "budget"), eventlog.TurnStart{Index: 2}, end(eventlog.TurnStatusCompleted, "end_turn"))
+	importtest.Say(t, log, "s", event.TurnStart{}, end(event.TurnStatusInterrupted, "interrupted"),
+		event.TurnStart{Index: 1}, end(event.TurnStatusAborted, "budget"), event.TurnStart{Index: 2}, end(event.TurnStatusCompleted, "end_turn"))
 	want := []string{"#1 ", "#2 turn interrupted", "#3 ", "#4 turn aborted · budget", "#5 ", "#6 "}
 	if diff := cmp.Diff(want, read(t, log, "s", transcript.Options{})); diff != "" {
 		t.Error(diff)
@@ -171,9 +172,9 @@ func TestVisible(t *testing.T) {
 // A transcript is called by its session's title, or by what the user said first.
 func TestTitles(t *testing.T) {
 	log := importtest.NewLog(t)
-	importtest.Say(t, log, "asked", eventlog.TurnStart{}, user("Where is it?\nNow?"), user("More."))
-	importtest.Say(t, log, "titled", user("Where is it?"), eventlog.Session{State: eventlog.SessionStateUpdated, Title: "A parcel"})
-	importtest.Say(t, log, "silent", reply("", eventlog.Text("Hello.")))
+	importtest.Say(t, log, "asked", event.TurnStart{}, user("Where is it?\nNow?"), user("More."))
+	importtest.Say(t, log, "titled", user("Where is it?"), event.Session{State: event.SessionStateUpdated, Title: "A parcel"})
+	importtest.Say(t, log, "silent", reply("", event.Text("Hello.")))
 	for session, want := range map[string]string{"asked": "Where is it?", "titled": "A parcel", "silent": "Session silent"} {
 		about, err := transcript.Load(t.Context(), log, session)
 		if err != nil || about.Title != want {

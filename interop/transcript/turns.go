@@ -3,7 +3,7 @@ package transcript
 import (
 	"slices"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 )
 
 // turns numbers the turns of a session, on each of its paths.
@@ -32,15 +32,15 @@ type mark struct {
 func (t *turns) take(x, before *Entry) {
 	was := t.place
 	switch x.Event.Type.Name() {
-	case eventlog.HeadMoved:
+	case event.HeadMoved:
 		if to, err := x.Event.Parent(); err == nil {
 			t.place = t.at(to)
 		}
-	case eventlog.TurnStarted:
+	case event.TurnStarted:
 		t.begin(x, before)
-	case eventlog.TurnCompleted, eventlog.TurnHibernated:
+	case event.TurnCompleted, event.TurnHibernated:
 		t.open, t.owed, t.asking = false, false, false
-	case eventlog.MessageAdded:
+	case event.MessageAdded:
 		t.message(x)
 	}
 	if t.place != was {
@@ -50,7 +50,7 @@ func (t *turns) take(x, before *Entry) {
 
 // begin takes in a turn_started, whose input may stand before it.
 func (t *turns) begin(x, before *Entry) {
-	start, ok, err := x.Event.TurnStart()
+	start, ok, err := event.Decode[event.TurnStart](&x.Event)
 	if !ok || err != nil {
 		return
 	}

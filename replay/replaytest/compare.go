@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/replay"
 )
 
@@ -21,13 +21,13 @@ type Options struct {
 	IgnoreMembers []string
 	// IgnoreTypes leaves out events on both sides, whatever their payload
 	// version is.
-	IgnoreTypes []eventlog.Type
+	IgnoreTypes []event.Type
 }
 
 // Divergence is the first point where a run and its recording part.
 type Divergence struct {
 	// Recorded and Got are the events there; nil where a side has ended.
-	Recorded, Got *eventlog.Event
+	Recorded, Got *event.Event
 	// Member is what differs: "type", "cost", a place in the payload such as
 	// "data.parts[0].text", or in "metadata" or "extras". It is empty where a side
 	// has ended.
@@ -42,9 +42,9 @@ type Divergence struct {
 func (d *Divergence) Seq() int64 { return d.event().Seq }
 
 // Type is that of the same event as Seq.
-func (d *Divergence) Type() eventlog.Type { return d.event().Type }
+func (d *Divergence) Type() event.Type { return d.event().Type }
 
-func (d *Divergence) event() *eventlog.Event {
+func (d *Divergence) event() *event.Event {
 	if d.Recorded != nil {
 		return d.Recorded
 	}
@@ -77,7 +77,7 @@ func shown(value string) string {
 // Compare fails the test, and goes on, at the first point where got parts from
 // what was recorded. An error of either ends the test. At most one Options is
 // used.
-func Compare(t testing.TB, recorded, got iter.Seq2[eventlog.Event, error], opts ...Options) {
+func Compare(t testing.TB, recorded, got iter.Seq2[event.Event, error], opts ...Options) {
 	t.Helper()
 	d, err := Diverges(recorded, got, opts...)
 	if err != nil {
@@ -92,7 +92,7 @@ func Compare(t testing.TB, recorded, got iter.Seq2[eventlog.Event, error], opts 
 // where they are alike to the end. It reads no further than that. An error of
 // either is returned as that of the recording or the run. At most one Options
 // is used.
-func Diverges(recorded, got iter.Seq2[eventlog.Event, error], opts ...Options) (*Divergence, error) {
+func Diverges(recorded, got iter.Seq2[event.Event, error], opts ...Options) (*Divergence, error) {
 	m := newMatcher(slices.Concat(opts, []Options{{}})[0])
 	want, stopRecorded := iter.Pull2(m.relevant(recorded))
 	defer stopRecorded()
@@ -122,14 +122,14 @@ func Diverges(recorded, got iter.Seq2[eventlog.Event, error], opts ...Options) (
 // Load reads a recorded session: what Log.Export wrote of it, or its file of a
 // jsonl store if it needs no blobs. Of several sessions it is the lineage of
 // the last. It fails the test where the file cannot be read or is not sound.
-func Load(t testing.TB, path string) iter.Seq2[eventlog.Event, error] {
+func Load(t testing.TB, path string) iter.Seq2[event.Event, error] {
 	t.Helper()
 	file, err := os.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = file.Close() }()
-	var events []eventlog.Event
+	var events []event.Event
 	for e, err := range replay.Lineage(replay.Lines(file), "") {
 		if err != nil {
 			t.Fatalf("load %s: %v", path, err)

@@ -12,10 +12,13 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/replay"
 	"github.com/convlog/convlog/replay/replaytest"
-	"github.com/convlog/convlog/store/storetest"
+	"github.com/convlog/convlog/store/memory"
+	"github.com/convlog/convlog/upkeep/erase"
+	"github.com/convlog/convlog/upkeep/transfer"
 )
 
 const session = "refund"
@@ -28,24 +31,21 @@ type build struct {
 }
 
 func newBuild(t testing.TB, id string) *build {
-	log := eventlog.Open(storetest.NewMemory())
+	log := eventlog.Open(memory.New())
 	t.Cleanup(func() { _ = log.Close() })
 	return &build{t, log, id}
 }
 
-func (b *build) add(e eventlog.Event, err error) eventlog.Event {
+func (b *build) add(e event.Event) event.Event {
 	b.t.Helper()
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	if _, err := b.log.Append(context.Background(), b.id, eventlog.Any, e); err != nil {
+	if _, err := b.log.Append(context.Background(), b.id, eventlog.Any(), e); err != nil {
 		b.t.Fatal(err)
 	}
 	return e
 }
 
-func (b *build) events() iter.Seq2[eventlog.Event, error] {
-	return b.log.Read(context.Background(), b.id, eventlog.All)
+func (b *build) events() iter.Seq2[event.Event, error] {
+	return b.log.Read(context.Background(), b.id, eventlog.All())
 }
 
 // turn is a run of an agent: a change makes it another.
@@ -60,29 +60,31 @@ type turn struct {
 // result, 5 the answer and 6 its end.
 func (b *build) run(n turn) *build {
 	b.t.Helper()
-	start := b.add(eventlog.NewTurnStarted(eventlog.TurnStart{Agent: "support"}))
-	b.add(eventlog.NewUserMessage(n.question))
-	b.add(eventlog.NewMessage(eventlog.Message{Role: eventlog.Assistant,
-		Parts: []eventlog.Part{eventlog.ToolCall(n.call, "orders", jsontext.Value(n.arguments))}}))
-	b.add(eventlog.NewMessage(eventlog.Message{Role: eventlog.Tool,
-		Parts: []eventlog.Part{eventlog.ToolResult(n.call, "orders", eventlog.Text("found"))}}))
-	answer, err := eventlog.NewMessage(eventlog.Message{Role: eventlog.Assistant, Parts: []eventlog.Part{eventlog.Text(n.answer)}})
-	if err == nil && n.metadata != nil {
-		err = answer.SetMetadata("mood", n.metadata)
+	start := b.add(event.New(event.TurnStart{Agent: "support"}))
+	b.add(event.UserMessage(n.question))
+	b.add(event.New(event.Message{Role: event.Assistant,
+		Parts: []event.Part{event.ToolCall(n.call, "orders", jsontext.Value(n.arguments))}}))
+	b.add(event.New(event.Message{Role: event.Tool,
+		Parts: []event.Part{event.ToolResult(n.call, "orders", event.Text("found"))}}))
+	answer := event.New(event.Message{Role: event.Assistant, Parts: []event.Part{event.Text(n.answer)}})
+	if n.metadata != nil {
+		if err := answer.SetMetadata("mood", n.metadata); err != nil {
+			b.t.Fatal(err)
+		}
 	}
 	answer.Cost = 5
-	b.add(answer, err)
-	end := eventlog.TurnCompletion{TurnID: start.ID, Status: eventlog.TurnStatusCompleted, DurationMS: n.duration}
+	b.add(answer)
+	end := event.TurnCompletion{TurnID: start.ID, Status: event.TurnStatusCompleted, DurationMS: n.duration}
 	if n.turnID {
-		end.TurnID = eventlog.NewID()
+		end.TurnID = event.NewID()
 	}
-	b.add(eventlog.NewTurnCompleted(end))
+	b.add(event.New(end))
 	return b
 }
 
 var usual = turn{question: "Where is A1?", call: "call_1", arguments: `{"id":"A1","n":1.0}`, answer: "On its way.", metadata: "calm"}
 
-func diverges(t *testing.T, recorded, got iter.Seq2[eventlog.Event, error], opts ...replaytest.Options) *replaytest.Divergence {
+func diverges(t *testing.T, recorded, got iter.Seq2[event.Event, error], opts ...replaytest.Options) *replaytest.Divergence {
 	t.Helper()
 	d, err := replaytest.Diverges(recorded, got, opts...)
 	if err != nil {
@@ -109,21 +111,21 @@ func TestDivergence(t *testing.T) {
 		name          string
 		change        func(n *turn)
 		seq           int64
-		typ           eventlog.Type
+		typ           event.Type
 		member        string
 		recorded, got string
 	}{
-		{"a text", func(n *turn) { n.answer = "Lost." }, 5, eventlog.MessageAdded, "data.parts[0].text", `"On its way."`, `"Lost."`},
-		{"an argument named like an id", func(n *turn) { n.arguments = `{"id":"A2","n":1.0}` }, 3, eventlog.MessageAdded,
+		{"a text", func(n *turn) { n.answer = "Lost." }, 5, event.MessageAdded, "data.parts[0].text", `"On its way."`, `"Lost."`},
+		{"an argument named like an id", func(n *turn) { n.arguments = `{"id":"A2","n":1.0}` }, 3, event.MessageAdded,
 			"data.parts[0].arguments.id", `"A1"`, `"A2"`},
-		{"a number's digits", func(n *turn) { n.arguments = `{"id":"A1","n":1}` }, 3, eventlog.MessageAdded, "data.parts[0].arguments.n", "1.0", "1"},
-		{"an argument too many", func(n *turn) { n.arguments = `{"id":"A1","m":2,"n":1.0}` }, 3, eventlog.MessageAdded,
+		{"a number's digits", func(n *turn) { n.arguments = `{"id":"A1","n":1}` }, 3, event.MessageAdded, "data.parts[0].arguments.n", "1.0", "1"},
+		{"an argument too many", func(n *turn) { n.arguments = `{"id":"A1","m":2,"n":1.0}` }, 3, event.MessageAdded,
 			"data.parts[0].arguments.m", "", "2"},
-		{"an argument too few", func(n *turn) { n.arguments = `{"id":"A1"}` }, 3, eventlog.MessageAdded, "data.parts[0].arguments.n", "1.0", ""},
-		{"another kind of argument", func(n *turn) { n.arguments = `{"id":["A1"],"n":1.0}` }, 3, eventlog.MessageAdded,
+		{"an argument too few", func(n *turn) { n.arguments = `{"id":"A1"}` }, 3, event.MessageAdded, "data.parts[0].arguments.n", "1.0", ""},
+		{"another kind of argument", func(n *turn) { n.arguments = `{"id":["A1"],"n":1.0}` }, 3, event.MessageAdded,
 			"data.parts[0].arguments.id", `"A1"`, `["A1"]`},
-		{"metadata", func(n *turn) { n.metadata = "cross" }, 5, eventlog.MessageAdded, "metadata.mood", `"calm"`, `"cross"`},
-		{"no metadata", func(n *turn) { n.metadata = nil }, 5, eventlog.MessageAdded, "metadata.mood", `"calm"`, ""},
+		{"metadata", func(n *turn) { n.metadata = "cross" }, 5, event.MessageAdded, "metadata.mood", `"calm"`, `"cross"`},
+		{"no metadata", func(n *turn) { n.metadata = nil }, 5, event.MessageAdded, "metadata.mood", `"calm"`, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			changed := usual
@@ -161,14 +163,14 @@ func TestSeqsStandForTheSame(t *testing.T) {
 	play := func(note bool, to int64) *build {
 		b := newBuild(t, session)
 		if note {
-			b.add(eventlog.NewAbortRequested(eventlog.Abort{Reason: "nobody knows"}))
+			b.add(event.New(event.Abort{Reason: "nobody knows"}))
 		}
-		b.add(eventlog.NewUserMessage("one"))
-		b.add(eventlog.NewUserMessage("two"))
-		b.add(eventlog.NewHeadMoved(eventlog.HeadMove{To: to}))
+		b.add(event.UserMessage("one"))
+		b.add(event.UserMessage("two"))
+		b.add(event.New(event.HeadMove{To: to}))
 		return b
 	}
-	opts := replaytest.Options{IgnoreTypes: []eventlog.Type{eventlog.AbortRequested}}
+	opts := replaytest.Options{IgnoreTypes: []event.Type{event.AbortRequested}}
 	if d := diverges(t, play(false, 1).events(), play(true, 2).events(), opts); d != nil {
 		t.Error(d)
 	}
@@ -201,7 +203,7 @@ func TestOptions(t *testing.T) {
 		{"metadata", replaytest.Options{IgnoreMetadata: true}, func(n *turn) { n.metadata = "cross" }},
 		{"a name", replaytest.Options{IgnoreMembers: []string{"mood", "n"}}, func(n *turn) { n.metadata, n.arguments = nil, `{"id":"A1","n":[2]}` }},
 		{"a place", replaytest.Options{IgnoreMembers: []string{"data.parts[0].text"}}, func(n *turn) { n.answer = "Lost." }},
-		{"a type", replaytest.Options{IgnoreTypes: []eventlog.Type{eventlog.TurnCompleted}}, func(n *turn) { n.turnID = true }},
+		{"a type", replaytest.Options{IgnoreTypes: []event.Type{event.TurnCompleted}}, func(n *turn) { n.turnID = true }},
 	} {
 		changed := usual
 		c.change(&changed)
@@ -219,8 +221,8 @@ func TestOptions(t *testing.T) {
 func TestMoments(t *testing.T) {
 	play := func(until time.Time, text string) *build {
 		b := newBuild(t, session)
-		b.add(eventlog.NewWaitStarted(eventlog.Wait{WaitID: "w", Until: until}))
-		b.add(eventlog.NewUserMessage(text))
+		b.add(event.New(event.Wait{WaitID: "w", Until: until}))
+		b.add(event.UserMessage(text))
 		return b
 	}
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -238,7 +240,7 @@ func TestRedacted(t *testing.T) {
 	ctx := context.Background()
 	redact := func(n turn) *build {
 		b := newBuild(t, session).run(n)
-		if _, err := b.log.Redact(ctx, b.id, "asked", 2); err != nil {
+		if _, err := erase.Redact(ctx, b.log, b.id, []int64{2}, erase.RedactOptions{Reason: "asked"}); err != nil {
 			t.Fatal(err)
 		}
 		return b
@@ -248,7 +250,7 @@ func TestRedacted(t *testing.T) {
 	if d := diverges(t, redact(usual).events(), redact(other).events()); d != nil {
 		t.Error(d)
 	}
-	ignore := replaytest.Options{IgnoreTypes: []eventlog.Type{eventlog.Redacted}}
+	ignore := replaytest.Options{IgnoreTypes: []event.Type{event.Redacted}}
 	if d := diverges(t, redact(usual).events(), newBuild(t, session).run(other).events(), ignore); d != nil {
 		t.Error(d)
 	}
@@ -256,12 +258,12 @@ func TestRedacted(t *testing.T) {
 
 // Costs and types differ.
 func TestCostAndType(t *testing.T) {
-	e := eventlog.Event{ID: eventlog.NewID(), Seq: 1, SessionID: "a", Type: "test:x", Data: jsontext.Value(`{"id":"1"}`)}
-	for member, change := range map[string]func(e *eventlog.Event){
-		"cost":    func(e *eventlog.Event) { e.Cost = 1 },
-		"type":    func(e *eventlog.Event) { e.Type = "test:y" },
-		"data":    func(e *eventlog.Event) { e.Data = jsontext.Value(`[]`) },
-		"data.id": func(e *eventlog.Event) { e.Data = jsontext.Value(`{"id":"2"}`) },
+	e := event.Event{ID: event.NewID(), Seq: 1, SessionID: "a", Type: "test:x", Data: jsontext.Value(`{"id":"1"}`)}
+	for member, change := range map[string]func(e *event.Event){
+		"cost":    func(e *event.Event) { e.Cost = 1 },
+		"type":    func(e *event.Event) { e.Type = "test:y" },
+		"data":    func(e *event.Event) { e.Data = jsontext.Value(`[]`) },
+		"data.id": func(e *event.Event) { e.Data = jsontext.Value(`{"id":"2"}`) },
 	} {
 		changed := e
 		change(&changed)
@@ -279,9 +281,9 @@ var errGone = errors.New("gone")
 
 // An error of a side is no divergence.
 func TestErrors(t *testing.T) {
-	fails := func(yield func(eventlog.Event, error) bool) { yield(eventlog.Event{}, errGone) }
+	fails := func(yield func(event.Event, error) bool) { yield(event.Event{}, errGone) }
 	good := newBuild(t, session).run(usual).events()
-	for want, sides := range map[string][2]iter.Seq2[eventlog.Event, error]{
+	for want, sides := range map[string][2]iter.Seq2[event.Event, error]{
 		"read the recording: gone": {fails, good}, "read the run: gone": {good, fails},
 	} {
 		if _, err := replaytest.Diverges(sides[0], sides[1]); err == nil || !errors.Is(err, errGone) || err.Error() != want {
@@ -295,7 +297,7 @@ func TestLoad(t *testing.T) {
 	b := newBuild(t, session).run(usual)
 	path := filepath.Join(t.TempDir(), "refund.jsonl")
 	var text strings.Builder
-	if err := b.log.Export(context.Background(), &text, b.id); err != nil {
+	if err := transfer.Export(context.Background(), b.log, &text, b.id); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
@@ -352,7 +354,7 @@ func TestCompareFails(t *testing.T) {
 }
 
 func TestCompareAndLoadEndTheTest(t *testing.T) {
-	fails := func(yield func(eventlog.Event, error) bool) { yield(eventlog.Event{}, errGone) }
+	fails := func(yield func(event.Event, error) bool) { yield(event.Event{}, errGone) }
 	dir := t.TempDir()
 	for name, text := range map[string]string{"empty.jsonl": "", "bad.jsonl": "hello"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {

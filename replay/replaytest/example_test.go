@@ -3,16 +3,13 @@ package replaytest_test
 import (
 	"fmt"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/replay"
 	"github.com/convlog/convlog/replay/replaytest"
 )
 
-func answered(text string) eventlog.Event {
-	e, err := eventlog.NewMessage(eventlog.Message{Role: eventlog.Assistant, Parts: []eventlog.Part{eventlog.Text(text)}})
-	if err != nil {
-		panic(err)
-	}
+func answered(text string) event.Event {
+	e := event.New(event.Message{Role: event.Assistant, Parts: []event.Part{event.Text(text)}})
 	e.Seq, e.SessionID = 1, "refund"
 	return e
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 )
 
 // matcher compares events of a run with recorded ones, in order, and remembers
@@ -24,8 +24,8 @@ func newMatcher(opts Options) *matcher {
 }
 
 // relevant leaves out events of ignored types.
-func (m *matcher) relevant(events iter.Seq2[eventlog.Event, error]) iter.Seq2[eventlog.Event, error] {
-	return func(yield func(eventlog.Event, error) bool) {
+func (m *matcher) relevant(events iter.Seq2[event.Event, error]) iter.Seq2[event.Event, error] {
+	return func(yield func(event.Event, error) bool) {
 		for e, err := range events {
 			if err == nil && slices.Contains(m.opts.IgnoreTypes, e.Type.Name()) {
 				continue
@@ -38,7 +38,7 @@ func (m *matcher) relevant(events iter.Seq2[eventlog.Event, error]) iter.Seq2[ev
 }
 
 // events compares two events. The error is of JSON that is none.
-func (m *matcher) events(recorded, got *eventlog.Event) (*Divergence, error) {
+func (m *matcher) events(recorded, got *event.Event) (*Divergence, error) {
 	m.seqs[recorded.Seq] = got.Seq
 	parts := func(member, want, have string) (*Divergence, error) {
 		return &Divergence{Recorded: recorded, Got: got, Member: member, RecordedValue: want, GotValue: have}, nil
@@ -75,8 +75,8 @@ type content struct {
 }
 
 // contents are the JSON values of two events that are to be alike.
-func (m *matcher) contents(recorded, got *eventlog.Event) (list []content) {
-	data := place{path: "data", typed: recorded.Type.Known() && recorded.Type.Name() != eventlog.AccountingFlushed}
+func (m *matcher) contents(recorded, got *event.Event) (list []content) {
+	data := place{path: "data", typed: recorded.Type.Known() && recorded.Type.Name() != event.AccountingFlushed}
 	if recorded.Redacted() || got.Redacted() {
 		if recorded.Redacted() && got.Redacted() {
 			data.path = "kept"

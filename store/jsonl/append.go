@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -20,7 +21,7 @@ var largeBuffers sync.Pool
 
 // Append implements eventlog.Store: one write of all lines, under the
 // session's lock.
-func (s *Store) Append(ctx context.Context, session string, expect eventlog.Head, events []eventlog.Event, durable bool) error {
+func (s *Store) Append(ctx context.Context, session string, expect event.Head, events []event.Event, durable bool) error {
 	h, err := s.begin(ctx, "append to session", session)
 	if err != nil {
 		return err
@@ -51,7 +52,7 @@ func (s *Store) begin(ctx context.Context, verb, session string) (*handle, error
 		return nil, err
 	}
 	if session == "" {
-		return nil, fmt.Errorf("%s: %w: empty", verb, eventlog.ErrInvalidSession)
+		return nil, fmt.Errorf("%s: %w: empty", verb, event.ErrInvalidSession)
 	}
 	h, err := s.cache.acquire(s, session, false)
 	if err != nil {
@@ -78,8 +79,8 @@ func (s *Store) end(h *handle) {
 }
 
 // compare decides whether events may follow what is there.
-func (h *handle) compare(expect eventlog.Head, events []eventlog.Event) error {
-	owed := h.cut != nil && (len(events) == 0 || events[0].Cut() == nil || *events[0].Cut() != *h.cut)
+func (h *handle) compare(expect event.Head, events []event.Event) error {
+	owed := h.cut != nil && !names(events, *h.cut)
 	if expect == h.head && !owed {
 		return nil
 	}
@@ -91,12 +92,21 @@ func (h *handle) compare(expect eventlog.Head, events []eventlog.Event) error {
 	return conflict
 }
 
+// names reports whether the first of the events names a cut.
+func names(events []event.Event, cut event.Cut) bool {
+	if len(events) == 0 {
+		return false
+	}
+	named, ok := events[0].Cut()
+	return ok && named == cut
+}
+
 // append writes the lines behind the last one.
-func (h *handle) append(events []eventlog.Event, durable bool) error {
+func (h *handle) append(events []event.Event, durable bool) error {
 	h.buf = appendLines(h.buf[:0], events)
 	if len(h.buf) > maxAppend {
 		h.buf = nil
-		return fmt.Errorf("append to session %q: %w: over %d bytes at once", h.session, eventlog.ErrInvalidSize, maxAppend)
+		return fmt.Errorf("append to session %q: %w: over %d bytes at once", h.session, event.ErrInvalidSize, maxAppend)
 	}
 	if err := h.bound(); err != nil {
 		return err
@@ -116,7 +126,7 @@ func (h *handle) append(events []eventlog.Event, durable bool) error {
 	return nil
 }
 
-func appendLines(dst []byte, events []eventlog.Event) []byte {
+func appendLines(dst []byte, events []event.Event) []byte {
 	size := 0
 	for i := range events {
 		size += len(events[i].Line()) + 1
@@ -180,7 +190,7 @@ func (h *handle) sync() error {
 }
 
 // advance makes the last line that was written the head.
-func (h *handle) advance(last *eventlog.Event) {
+func (h *handle) advance(last *event.Event) {
 	line := last.Line()
 	h.size += int64(len(h.buf))
 	h.lastAt = h.size - int64(len(line)) - 1

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -25,7 +26,7 @@ func TestFailedWriteLeavesNothing(t *testing.T) {
 				dir := t.TempDir()
 				f := newFaults(dir)
 				s := open(t, dir, Options{FS: f})
-				appendAll(t, s, "s", eventlog.Head{}, events[:before])
+				appendAll(t, s, "s", event.Head{}, events[:before])
 				f.short = min(short, len(content(events[before:])))
 				err := s.Append(t.Context(), "s", head(events[:before]), events[before:], false)
 				wantErr(t, err, errNoSpace)
@@ -61,14 +62,14 @@ func TestFailedSync(t *testing.T) {
 			failed = true
 			return errNoSpace
 		})
-		err := s.Append(t.Context(), "s", eventlog.Head{}, events[:1], false)
+		err := s.Append(t.Context(), "s", event.Head{}, events[:1], false)
 		var unknown *eventlog.UnknownOutcomeError
 		if !errors.As(err, &unknown) || !unknown.Head.IsZero() {
 			t.Fatalf("failed %s: %v, want an unknown outcome at the head before", op, err)
 		}
 		_, err = read(t, s, "s", eventlog.Span{})
 		wantErr(t, err, eventlog.ErrNotFound)
-		appendAll(t, s, "s", eventlog.Head{}, events)
+		appendAll(t, s, "s", event.Head{}, events)
 		wantSeqs(t, s, "s", eventlog.Span{}, 1, 2)
 	}
 }
@@ -85,7 +86,7 @@ func TestPoisoned(t *testing.T) {
 			dir := t.TempDir()
 			f := newFaults(dir)
 			s := open(t, dir, Options{FS: f})
-			appendAll(t, s, "s", eventlog.Head{}, events[:1])
+			appendAll(t, s, "s", event.Head{}, events[:1])
 			f.set(fail)
 			err := s.Append(t.Context(), "s", head(events[:1]), events[1:2], false)
 			wantErr(t, err, eventlog.ErrUnknownOutcome)
@@ -93,7 +94,7 @@ func TestPoisoned(t *testing.T) {
 			err = s.Append(t.Context(), "s", head(events[:1]), events[1:2], false)
 			wantErr(t, err, eventlog.ErrReadOnly)
 			other := sealed(t, "other", 1)
-			appendAll(t, s, "other", eventlog.Head{}, other)
+			appendAll(t, s, "other", event.Head{}, other)
 			must(t, s.Close())
 
 			again := open(t, dir)
@@ -112,7 +113,7 @@ func TestShortWriteThatCannotBeUndone(t *testing.T) {
 	dir := t.TempDir()
 	f := newFaults(dir)
 	s := open(t, dir, Options{FS: f})
-	appendAll(t, s, "s", eventlog.Head{}, events[:1])
+	appendAll(t, s, "s", event.Head{}, events[:1])
 	f.set(failing("truncate"))
 	f.short = 20
 	err := s.Append(t.Context(), "s", head(events[:1]), events[1:], false)
@@ -184,7 +185,7 @@ func TestIntervalSyncs(t *testing.T) {
 		dir := t.TempDir()
 		f := newFaults(dir)
 		s := New(dir, Options{FS: f, Sync: Interval, Every: time.Minute})
-		appendAll(t, s, "s", eventlog.Head{}, events[:1])
+		appendAll(t, s, "s", event.Head{}, events[:1])
 		time.Sleep(61 * time.Second)
 		synctest.Wait()
 		if n := f.count("sync .jsonl"); n != 1 {
@@ -208,7 +209,7 @@ func TestCloseSyncsEvictedSessions(t *testing.T) {
 	s := New(dir, Options{FS: f, Sync: Never, OpenFiles: 1})
 	for i := range 5 {
 		id := fmt.Sprint("s", i)
-		appendAll(t, s, id, eventlog.Head{}, sealed(t, id, 1))
+		appendAll(t, s, id, event.Head{}, sealed(t, id, 1))
 	}
 	must(t, s.Close())
 	if n := f.count("sync .jsonl"); n != 5 {
@@ -221,7 +222,7 @@ func TestRelaxedAppendsBeforeAFailedSync(t *testing.T) {
 	dir := t.TempDir()
 	f := newFaults(dir)
 	s := open(t, dir, Options{FS: f, Sync: Never})
-	appendAll(t, s, "s", eventlog.Head{}, events[:1])
+	appendAll(t, s, "s", event.Head{}, events[:1])
 	f.set(failing("sync"))
 	err := s.Append(t.Context(), "s", head(events[:1]), events[1:], true)
 	wantErr(t, err, eventlog.ErrUnknownOutcome)
@@ -234,7 +235,7 @@ func TestDeadlineWhileLocked(t *testing.T) {
 	events := sealed(t, "s", 1, 1)
 	dir := t.TempDir()
 	s := open(t, dir)
-	appendAll(t, s, "s", eventlog.Head{}, events[:1])
+	appendAll(t, s, "s", event.Head{}, events[:1])
 	held, err := Dir(dir).Open("s.jsonl", os.O_RDONLY)
 	must(t, err)
 	if ok, err := held.TryLock(true); !ok || err != nil {
@@ -261,7 +262,7 @@ func TestClosed(t *testing.T) {
 	must(t, s.Close())
 	must(t, s.Close())
 	events := sealed(t, "s", 1)
-	wantErr(t, s.Append(t.Context(), "s", eventlog.Head{}, events, false), eventlog.ErrClosed)
+	wantErr(t, s.Append(t.Context(), "s", event.Head{}, events, false), eventlog.ErrClosed)
 	_, err := read(t, s, "s", eventlog.Span{})
 	wantErr(t, err, eventlog.ErrClosed)
 	_, err = s.Version(t.Context(), "s")
@@ -272,14 +273,14 @@ func TestUnlinkedWhileHeld(t *testing.T) {
 	events := sealed(t, "s", 1, 1)
 	dir := t.TempDir()
 	s := open(t, dir)
-	appendAll(t, s, "s", eventlog.Head{}, events)
+	appendAll(t, s, "s", event.Head{}, events)
 	must(t, os.Remove(filepath.Join(dir, "s.jsonl")))
-	err := s.Append(t.Context(), "s", head(events), []eventlog.Event{seal(t, events, nil)}, false)
+	err := s.Append(t.Context(), "s", head(events), []event.Event{seal(t, events, nil)}, false)
 	var conflict *eventlog.ConflictError
 	if !errors.As(err, &conflict) || !conflict.Actual.IsZero() {
 		t.Fatalf("got %v, want a conflict with an absent session", err)
 	}
-	appendAll(t, s, "s", eventlog.Head{}, events)
+	appendAll(t, s, "s", event.Head{}, events)
 	wantSeqs(t, s, "s", eventlog.Span{}, 1, 2)
 }
 
@@ -288,12 +289,12 @@ func TestReplacedWhileHeldAndLinked(t *testing.T) {
 	events := sealed(t, "s", 1, 1)
 	dir := t.TempDir()
 	s := open(t, dir)
-	appendAll(t, s, "s", eventlog.Head{}, events[:1])
+	appendAll(t, s, "s", event.Head{}, events[:1])
 	path := filepath.Join(dir, "s.jsonl")
 	must(t, os.Link(path, filepath.Join(dir, "backup")))
 	must(t, os.Rename(write(t, dir, "fresh", content(events)), path))
 	next := seal(t, events, nil)
-	must(t, s.Append(t.Context(), "s", head(events), []eventlog.Event{next}, false))
+	must(t, s.Append(t.Context(), "s", head(events), []event.Event{next}, false))
 	wantSeqs(t, s, "s", eventlog.Span{}, 1, 2, 3)
 }
 
@@ -302,7 +303,7 @@ func TestOtherWriters(t *testing.T) {
 	dir := t.TempDir()
 	a, b := open(t, dir), open(t, dir)
 	events := sealed(t, "s", 1, 2, 1, 1)
-	appendAll(t, a, "s", eventlog.Head{}, events[:1])
+	appendAll(t, a, "s", event.Head{}, events[:1])
 	appendAll(t, b, "s", head(events[:1]), events[1:3])
 	appendAll(t, a, "s", head(events[:3]), events[3:4])
 	err := b.Append(t.Context(), "s", head(events[:3]), events[3:4], false)
@@ -315,7 +316,7 @@ func TestOtherWriters(t *testing.T) {
 
 	other := sealed(t, "s", 1, 2, 1, 1) // as long, with other ids
 	must(t, os.WriteFile(filepath.Join(dir, "s.jsonl"), content(other), 0o600))
-	err = b.Append(t.Context(), "s", head(events), []eventlog.Event{seal(t, events, nil)}, false)
+	err = b.Append(t.Context(), "s", head(events), []event.Event{seal(t, events, nil)}, false)
 	if !errors.As(err, &conflict) || conflict.Actual != head(other) {
 		t.Fatalf("got %v, want a conflict at %v", err, head(other))
 	}
@@ -325,7 +326,7 @@ func TestManySessionsAndFewDescriptors(t *testing.T) {
 	dir := t.TempDir()
 	f := newFaults(dir)
 	s := open(t, dir, Options{OpenFiles: 4, FS: f})
-	events := make([][]eventlog.Event, 20)
+	events := make([][]event.Event, 20)
 	var wg sync.WaitGroup
 	for i := range events {
 		events[i] = sealed(t, fmt.Sprint("s", i), ones(10)...)
@@ -354,7 +355,7 @@ func TestTenThousandSessions(t *testing.T) {
 	s := New(dir, Options{FS: newFaults(dir)})
 	log := eventlog.Open(s)
 	for i := range n {
-		_, err := log.Append(t.Context(), fmt.Sprintf("session-%05d", i), eventlog.New, note("hello"))
+		_, err := log.Append(t.Context(), fmt.Sprintf("session-%05d", i), eventlog.New(), note("hello"))
 		must(t, err)
 	}
 	if n := s.cache.count.Load(); n > 256 {
@@ -381,12 +382,12 @@ func TestReadOnlyCreatesNothing(t *testing.T) {
 	write(t, dir, "s", append(content(events), "torn"...))
 	for _, dir := range []string{missing, dir} {
 		s := open(t, dir, Options{ReadOnly: true})
-		wantErr(t, s.Append(t.Context(), "s", eventlog.Head{}, events, false), eventlog.ErrReadOnly)
+		wantErr(t, s.Append(t.Context(), "s", event.Head{}, events, false), eventlog.ErrReadOnly)
 		_, _, err := s.PutBlob(t.Context(), bytes.NewReader(nil))
 		wantErr(t, err, eventlog.ErrReadOnly)
-		_, err = s.Lock(t.Context(), true)
+		_, _, err = s.Lock(t.Context(), true)
 		wantErr(t, err, eventlog.ErrReadOnly)
-		unlock, err := s.Lock(t.Context(), false)
+		_, unlock, err := s.Lock(t.Context(), false)
 		must(t, err)
 		unlock()
 		for _, err := range s.Sessions(t.Context()) {
@@ -406,7 +407,7 @@ func TestReadOnlyCreatesNothing(t *testing.T) {
 func TestModes(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b")
 	s := open(t, dir)
-	appendAll(t, s, "s", eventlog.Head{}, sealed(t, "s", 1))
+	appendAll(t, s, "s", event.Head{}, sealed(t, "s", 1))
 	for path, want := range map[string]os.FileMode{dir: os.ModeDir | 0o700, filepath.Join(dir, "s.jsonl"): 0o600} {
 		info, err := os.Stat(path)
 		must(t, err)
@@ -419,12 +420,12 @@ func TestModes(t *testing.T) {
 func TestLargestAppend(t *testing.T) {
 	log := eventlog.Open(new(recorder), eventlog.Options{SpillOver: -1})
 	big := note(string(bytes.Repeat([]byte{'x'}, 3_900_000)))
-	_, err := log.Append(t.Context(), "s", eventlog.Any, note("a"), big, note("b"))
+	_, err := log.Append(t.Context(), "s", eventlog.Any(), note("a"), big, note("b"))
 	must(t, err)
 	events := log.Store().(*recorder).events
 	dir := t.TempDir()
 	s := open(t, dir)
-	appendAll(t, s, "s", eventlog.Head{}, events)
+	appendAll(t, s, "s", event.Head{}, events)
 	wantSeqs(t, s, "s", eventlog.Span{}, 1, 2, 3)
 	wantSeqs(t, s, "s", eventlog.Span{Backward: true}, 3, 2, 1)
 	wantSeqs(t, s, "s", eventlog.Span{From: 2}, 2, 3)
@@ -440,6 +441,6 @@ func TestLargestAppend(t *testing.T) {
 	write(t, dir, "s", torn)
 	recovered(t, open(t, dir), nil, torn)
 
-	err = open(t, t.TempDir()).Append(t.Context(), "s", eventlog.Head{}, append(events, events...), false)
-	wantErr(t, err, eventlog.ErrInvalidSize)
+	err = open(t, t.TempDir()).Append(t.Context(), "s", event.Head{}, append(events, events...), false)
+	wantErr(t, err, event.ErrInvalidSize)
 }

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -21,16 +22,13 @@ import (
 // lineText makes lines of some 700 bytes, the average of real sessions.
 var lineText = strings.Repeat("seven hundred bytes of text. ", 14)
 
-func chain(b *testing.B, session string, n int) []eventlog.Event {
+func chain(b *testing.B, session string, n int) []event.Event {
 	b.Helper()
 	r := new(recorder)
 	log := eventlog.Open(r, eventlog.Options{SpillOver: -1})
 	for range n {
-		e, err := eventlog.NewUserMessage(lineText)
-		if err != nil {
-			b.Fatal(err)
-		}
-		if _, err := log.Append(b.Context(), session, eventlog.Any, e); err != nil {
+		e := event.UserMessage(lineText)
+		if _, err := log.Append(b.Context(), session, eventlog.Any(), e); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -41,7 +39,7 @@ func chain(b *testing.B, session string, n int) []eventlog.Event {
 // they are used up the session is removed.
 type appender struct {
 	session string
-	events  []eventlog.Event
+	events  []event.Event
 	at      int
 }
 
@@ -52,7 +50,7 @@ func (a *appender) append(b *testing.B, s *Store) {
 		}
 		a.at = 0
 	}
-	var h eventlog.Head
+	var h event.Head
 	if a.at > 0 {
 		h = a.events[a.at-1].Head()
 	}

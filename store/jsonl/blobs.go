@@ -17,6 +17,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -33,7 +34,7 @@ type fans struct {
 
 // PutBlob implements eventlog.Blobs: the body is hashed while it is written to
 // a temporary file, which then takes the name of its digest.
-func (s *Store) PutBlob(ctx context.Context, r io.Reader) (eventlog.Digest, int64, error) {
+func (s *Store) PutBlob(ctx context.Context, r io.Reader) (event.Digest, int64, error) {
 	if err := s.writable("put blob", s.dir); err != nil {
 		return "", 0, err
 	}
@@ -52,8 +53,8 @@ func (s *Store) PutBlob(ctx context.Context, r io.Reader) (eventlog.Digest, int6
 	return digestOf(sum), size, nil
 }
 
-func digestOf(sum []byte) eventlog.Digest {
-	return eventlog.Digest("sha256:" + hex.EncodeToString(sum))
+func digestOf(sum []byte) event.Digest {
+	return event.Digest("sha256:" + hex.EncodeToString(sum))
 }
 
 func (s *Store) makeBlobDir() error {
@@ -127,7 +128,7 @@ func (s *Store) syncFan(dir string, first byte) error {
 }
 
 // blobName is the file of a blob; empty for a malformed digest.
-func blobName(d eventlog.Digest) string {
+func blobName(d event.Digest) string {
 	digits := d.Hex()
 	if digits == "" {
 		return ""
@@ -136,7 +137,7 @@ func blobName(d eventlog.Digest) string {
 }
 
 // OpenBlob implements eventlog.Blobs.
-func (s *Store) OpenBlob(ctx context.Context, d eventlog.Digest) (io.ReadCloser, error) {
+func (s *Store) OpenBlob(ctx context.Context, d event.Digest) (io.ReadCloser, error) {
 	if err := errors.Join(ctx.Err(), s.usable("open blob", string(d))); err != nil {
 		return nil, err
 	}
@@ -166,26 +167,37 @@ type blobReader struct {
 
 func (b *blobReader) Close() error { return b.file.Close() }
 
-// RemoveBlob implements eventlog.Blobs. The removal is durable.
-func (s *Store) RemoveBlob(ctx context.Context, d eventlog.Digest) error {
-	if err := errors.Join(ctx.Err(), s.writable("remove blob", string(d))); err != nil {
+// RemoveBlobs implements eventlog.Blobs. Each directory is synced once.
+func (s *Store) RemoveBlobs(ctx context.Context, digests []event.Digest) error {
+	if err := s.writable("remove blobs", s.dir); err != nil {
 		return err
 	}
-	name := blobName(d)
-	if name == "" {
-		return nil
+	dirs := map[string]bool{}
+	var errs []error
+	for _, d := range digests {
+		name := blobName(d)
+		if errs = append(errs, ctx.Err()); ctx.Err() != nil {
+			break
+		}
+		if name == "" {
+			continue
+		}
+		err := s.fs.Remove(name)
+		if isAbsent(err) {
+			err = nil // it may be one whose removal is not durable yet
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("remove blob %s: %w", d, err))
+			break
+		}
+		dirs[name[:strings.LastIndexByte(name, '/')]] = true
 	}
-	err := s.fs.Remove(name)
-	if isAbsent(err) {
-		return nil
+	for dir := range dirs {
+		if err := s.fs.SyncDir(dir); err != nil && !isAbsent(err) {
+			errs = append(errs, fmt.Errorf("remove blobs: %w", err))
+		}
 	}
-	if err == nil {
-		err = s.fs.SyncDir(name[:strings.LastIndexByte(name, '/')])
-	}
-	if err != nil {
-		return fmt.Errorf("remove blob %s: %w", d, err)
-	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // ListBlobs implements eventlog.Blobs.
@@ -240,7 +252,7 @@ func (s *Store) names(dir string, digits int) ([]string, error) {
 }
 
 func (s *Store) yieldBlob(digits string, yield func(eventlog.BlobInfo, error) bool) error {
-	d := eventlog.Digest("sha256:" + digits)
+	d := event.Digest("sha256:" + digits)
 	info, err := s.fs.Stat(blobName(d))
 	if isAbsent(err) {
 		return nil // removed meanwhile

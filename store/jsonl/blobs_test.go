@@ -12,6 +12,7 @@ import (
 	"testing/iotest"
 	"time"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -21,7 +22,7 @@ func TestBlobs(t *testing.T) {
 	for _, body := range []string{"", "hello", strings.Repeat("x", 1<<20)} {
 		d, n, err := s.PutBlob(t.Context(), iotest.HalfReader(strings.NewReader(body)))
 		must(t, err)
-		if want := eventlog.DigestOf([]byte(body)); d != want || n != int64(len(body)) {
+		if want := event.DigestOf([]byte(body)); d != want || n != int64(len(body)) {
 			t.Fatalf("put %s, %d bytes; want %s, %d", d, n, want, len(body))
 		}
 		r, err := s.OpenBlob(t.Context(), d)
@@ -100,7 +101,7 @@ func TestListAndRemoveBlobs(t *testing.T) {
 		must(t, err)
 	}
 	must(t, os.WriteFile(filepath.Join(dir, "blobs", "tmp-left"), nil, 0o600))
-	var last eventlog.Digest
+	var last event.Digest
 	n := 0
 	for info, err := range s.ListBlobs(t.Context()) {
 		must(t, err)
@@ -109,39 +110,39 @@ func TestListAndRemoveBlobs(t *testing.T) {
 		}
 		last = info.Digest
 		n++
-		must(t, s.RemoveBlob(t.Context(), info.Digest))
-		must(t, s.RemoveBlob(t.Context(), info.Digest))
+		must(t, s.RemoveBlobs(t.Context(), []event.Digest{info.Digest}))
+		must(t, s.RemoveBlobs(t.Context(), []event.Digest{info.Digest}))
 		_, err = s.OpenBlob(t.Context(), info.Digest)
 		wantErr(t, err, eventlog.ErrBlobNotFound)
 	}
 	if n != 40 {
 		t.Errorf("%d blobs listed, want 40", n)
 	}
-	for _, malformed := range []eventlog.Digest{"", "sha256:../../x", "md5:00"} {
+	for _, malformed := range []event.Digest{"", "sha256:../../x", "md5:00"} {
 		_, err := s.OpenBlob(t.Context(), malformed)
 		wantErr(t, err, eventlog.ErrBlobNotFound)
-		must(t, s.RemoveBlob(t.Context(), malformed))
+		must(t, s.RemoveBlobs(t.Context(), []event.Digest{malformed}))
 	}
 }
 
 func TestStoreLock(t *testing.T) {
 	dir := t.TempDir()
 	a, b := open(t, dir), open(t, dir)
-	first, err := a.Lock(t.Context(), false)
+	_, first, err := a.Lock(t.Context(), false)
 	must(t, err)
-	second, err := b.Lock(t.Context(), false)
+	_, second, err := b.Lock(t.Context(), false)
 	must(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	_, err = b.Lock(ctx, true)
+	_, _, err = b.Lock(ctx, true)
 	wantErr(t, err, context.DeadlineExceeded)
 	first()
 	second()
-	exclusive, err := b.Lock(t.Context(), true)
+	_, exclusive, err := b.Lock(t.Context(), true)
 	must(t, err)
 	ctx, cancel = context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	_, err = a.Lock(ctx, false)
+	_, _, err = a.Lock(ctx, false)
 	wantErr(t, err, context.DeadlineExceeded)
 	exclusive()
 }

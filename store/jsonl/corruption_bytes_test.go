@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/store/storetest"
 )
@@ -154,7 +155,7 @@ func pointsAt(f *storetest.Findings, line, tail, seq int64, unended bool) bool {
 func (p *patient) blobFlipped(name string) {
 	p.Helper()
 	f := p.look()
-	digest := eventlog.Digest("sha256:" + filepath.Base(name))
+	digest := event.Digest("sha256:" + filepath.Base(name))
 	for _, e := range p.Written(storetest.SampleMain) {
 		if !slices.Contains(e.Blobs(), digest) {
 			continue

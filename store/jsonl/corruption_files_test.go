@@ -14,6 +14,7 @@ import (
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/store/storetest"
+	"github.com/convlog/convlog/upkeep/verify"
 )
 
 // fileDamages are what happens to whole files, each with what must be found of
@@ -93,7 +94,7 @@ func TestRollback(t *testing.T) {
 	if !errors.As(err, &conflict) || conflict.Actual.Seq != 15 {
 		t.Errorf("append at the head that was seen: %v", err)
 	}
-	report, err := l.Verify(t.Context(), storetest.SampleMain)
+	report, err := verify.Session(t.Context(), l, storetest.SampleMain)
 	must(t, err)
 	p.reports(notRedactions(report.Defects), report.Notes)
 }

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/store/storetest"
+	"github.com/convlog/convlog/upkeep/repair"
 )
 
 // TestRepairOfCorruption repairs what the table damages. Every line that still
@@ -28,10 +28,10 @@ func TestRepairOfCorruption(t *testing.T) {
 					t.Errorf("nothing was repaired, want %+v", want)
 				}
 			case want.kind == same, want.kind == older:
-				if m.Action != eventlog.RepairNone || len(m.Kept) != want.shown {
+				if m.Action != repair.None || len(m.Kept) != want.shown {
 					t.Errorf("%+v, want nothing to be repaired", m)
 				}
-			case m.Action == eventlog.RepairNone:
+			case m.Action == repair.None:
 				t.Errorf("nothing to be repaired, want %+v", want)
 			default:
 				p.kept(m, damaged)

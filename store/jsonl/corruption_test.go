@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/store/storetest"
 )
@@ -251,7 +252,7 @@ func (p *patient) newer(f *storetest.Findings, session string, want outcome) {
 	p.Helper()
 	place := fmt.Sprintf("%s at byte %d", p.path(session), want.at)
 	for what, err := range map[string]error{"forward": f.Forward.Err, "append": f.Append} {
-		if !errors.Is(err, eventlog.ErrVersion) || errors.Is(err, eventlog.ErrCorrupt) || !strings.Contains(err.Error(), place) {
+		if !errors.Is(err, event.ErrVersion) || errors.Is(err, eventlog.ErrCorrupt) || !strings.Contains(err.Error(), place) {
 			p.Errorf("%s: %v, want a newer version in %s", what, err, place)
 		}
 	}

@@ -11,7 +11,10 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/upkeep/erase"
+	"github.com/convlog/convlog/upkeep/transfer"
 )
 
 // action is something that a user does, and does again when its outcome was
@@ -102,15 +105,14 @@ func (w *author) size() int {
 
 // written is an event and what it can be told by.
 type written struct {
-	eventlog.Event
+	event.Event
 	secret string
 }
 
 func (w *author) messages(n int) (events []written) {
 	for range n {
 		secret, text := w.secret(w.size())
-		e, err := eventlog.NewUserMessage(text)
-		events = append(events, written{must(e, err), secret})
+		events = append(events, written{event.UserMessage(text), secret})
 	}
 	return events
 }
@@ -129,10 +131,10 @@ func (w *author) append(session string, appends ...[]written) *action {
 	if w.relaxed && w.IntN(4) == 0 {
 		expect, a.durable = expect.Durable(), true
 	}
-	var each [][]eventlog.Event
+	var each [][]event.Event
 	for _, one := range appends {
 		g := group{session: session}
-		var events []eventlog.Event
+		var events []event.Event
 		for _, e := range one {
 			g.ids, events = append(g.ids, e.ID), append(events, e.Event)
 			a.secrets[e.ID] = e.secret
@@ -154,8 +156,8 @@ func (w *author) append(session string, appends ...[]written) *action {
 }
 
 // appendRest adds the appends that are missing where the first of several stand.
-func appendRest(ctx context.Context, log *eventlog.Log, session string, durable bool, each [][]eventlog.Event) error {
-	expect := eventlog.Any
+func appendRest(ctx context.Context, log *eventlog.Log, session string, durable bool, each [][]event.Event) error {
+	expect := eventlog.Any()
 	if durable {
 		expect = expect.Durable()
 	}
@@ -163,8 +165,8 @@ func appendRest(ctx context.Context, log *eventlog.Log, session string, durable 
 	if err != nil {
 		return err
 	}
-	there := func(one []eventlog.Event) bool {
-		return slices.ContainsFunc(events, func(e eventlog.Event) bool { return e.ID == one[0].ID })
+	there := func(one []event.Event) bool {
+		return slices.ContainsFunc(events, func(e event.Event) bool { return e.ID == one[0].ID })
 	}
 	if !there(each[0]) {
 		return fmt.Errorf("session %q is not what the append expects: %w", session, eventlog.ErrConflict)
@@ -185,7 +187,7 @@ func (w *author) expectation(session string) eventlog.Expect {
 	head := w.model.head(session)
 	switch {
 	case w.calm || w.IntN(3) == 0:
-		return eventlog.Any
+		return eventlog.Any()
 	case w.IntN(2) == 0 && !head.IsZero():
 		return eventlog.AnyAfter(head)
 	}
@@ -193,12 +195,12 @@ func (w *author) expectation(session string) eventlog.Expect {
 }
 
 // head is the last acknowledged event of a session.
-func (m *model) head(session string) (head eventlog.Head) {
+func (m *model) head(session string) (head event.Head) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, g := range m.groups {
 		if last := g.first + int64(len(g.ids)) - 1; g.session == session && g.acknowledged && last > head.Seq {
-			e := must(eventlog.ParseLine(g.lines[len(g.lines)-1], session))
+			e := must(event.Parse(g.lines[len(g.lines)-1], session))
 			head = e.Head()
 		}
 	}
@@ -207,8 +209,8 @@ func (m *model) head(session string) (head eventlog.Head) {
 
 func (w *author) artifact(session string) *action {
 	secret, body := w.secret(w.IntN(3000))
-	ref := eventlog.BlobRef{Blob: eventlog.DigestOf([]byte(body)), Bytes: int64(len(body))}
-	e := must(eventlog.NewArtifactRecorded(eventlog.Artifact{ArtifactID: "artifact", Body: ref}))
+	ref := event.BlobRef{Blob: event.DigestOf([]byte(body)), Bytes: int64(len(body))}
+	e := event.New(event.Artifact{ArtifactID: "artifact", Body: ref})
 	a := w.append(session, []written{{e, secret}})
 	appending := a.run
 	a.what = "an artifact of " + session
@@ -228,7 +230,7 @@ func (w *author) snapshot(session string) *action {
 	}
 	secret, text := w.secret(w.size())
 	state := fmt.Appendf(nil, "{%q:%q}", "state", text)
-	e := must(eventlog.NewProjectionSnapshotted(eventlog.Snapshot{Projection: "state", Version: 1, Seq: head.Seq, State: state}))
+	e := event.New(event.Snapshot{Projection: "state", Version: 1, Seq: head.Seq, State: state})
 	a := w.append(session, []written{{e, secret}})
 	a.what = "a snapshot of " + session
 	return a
@@ -240,7 +242,7 @@ func (w *author) fork(session, child string) *action {
 		return nil
 	}
 	line := w.model.lineAt(session, head.Seq)
-	e := must(eventlog.NewSessionForked(eventlog.Fork{Parent: session, Seq: head.Seq, EventID: line.ID, Hash: line.Hash()}))
+	e := event.New(event.Fork{Parent: session, Seq: head.Seq, EventID: line.ID, Hash: line.Hash()})
 	first := append([]written{{e, ""}}, w.messages(w.IntN(2))...)
 	a := w.append(child, first)
 	a.what = "a fork of " + session
@@ -248,12 +250,12 @@ func (w *author) fork(session, child string) *action {
 	return a
 }
 
-func (m *model) lineAt(session string, seq int64) eventlog.Event {
+func (m *model) lineAt(session string, seq int64) event.Event {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, g := range m.groups {
 		if at := seq - g.first; g.session == session && g.acknowledged && at >= 0 && at < int64(len(g.lines)) {
-			return must(eventlog.ParseLine(g.lines[at], session))
+			return must(event.Parse(g.lines[at], session))
 		}
 	}
 	panic("no such event")
@@ -263,8 +265,8 @@ func (w *author) redact(session string) *action {
 	var seqs []int64
 	for _, g := range w.model.groups {
 		for i := range g.lines {
-			e := must(eventlog.ParseLine(g.lines[i], g.session))
-			if g.session == session && g.acknowledged && !e.Redacted() && e.Type == eventlog.MessageAdded {
+			e := must(event.Parse(g.lines[i], g.session))
+			if g.session == session && g.acknowledged && !e.Redacted() && e.Type == event.MessageAdded {
 				seqs = append(seqs, e.Seq)
 			}
 		}
@@ -276,7 +278,7 @@ func (w *author) redact(session string) *action {
 	seq := seqs[w.IntN(len(seqs))]
 	return &action{what: fmt.Sprintf("redaction of %s %d", session, seq), erases: true, durable: true,
 		run: func(ctx context.Context, log *eventlog.Log) error {
-			_, err := log.Redact(ctx, session, "", seq)
+			_, err := erase.Redact(ctx, log, session, []int64{seq}, erase.RedactOptions{Reason: ""})
 			return err
 		}}
 }
@@ -291,7 +293,7 @@ func (w *author) remove(session string) *action {
 	}
 	return &action{what: "removal of " + session, removes: session, durable: true,
 		run: func(ctx context.Context, log *eventlog.Log) error {
-			err := log.Remove(ctx, session)
+			err := erase.Remove(ctx, log, session)
 			if errors.Is(err, eventlog.ErrNotFound) {
 				return nil
 			}
@@ -306,7 +308,7 @@ func (w *author) imports() *action {
 	}
 	return &action{what: "an import", groups: w.stream.groups, secrets: w.stream.secrets,
 		run: func(ctx context.Context, log *eventlog.Log) error {
-			_, err := log.Import(ctx, bytes.NewReader(w.stream.bytes))
+			_, err := transfer.Import(ctx, log, bytes.NewReader(w.stream.bytes))
 			return err
 		}}
 }
@@ -327,7 +329,7 @@ func makeStream(ctx context.Context, r *rand.Rand, log *eventlog.Log) stream {
 		mustDo(w.model.finish(ctx, log, a, true))
 	}
 	var b bytes.Buffer
-	mustDo(log.Export(ctx, &b, "imported-fork"))
+	mustDo(transfer.Export(ctx, log, &b, "imported-fork"))
 	s := stream{bytes: b.Bytes(), secrets: w.model.secrets}
 	for _, g := range w.model.groups {
 		s.groups = append(s.groups, group{session: g.session, ids: g.ids, parent: g.parent})

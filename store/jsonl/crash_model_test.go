@@ -11,6 +11,7 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -78,7 +79,7 @@ func (m *model) giveUp(ctx context.Context, log *eventlog.Log, a *action) error 
 			return err
 		}
 		m.mu.Lock()
-		if slices.ContainsFunc(events, func(e eventlog.Event) bool { return e.ID == g.ids[0] }) {
+		if slices.ContainsFunc(events, func(e event.Event) bool { return e.ID == g.ids[0] }) {
 			err = m.acknowledge(g, events, false)
 		} else {
 			delete(m.groups, g.ids[0])
@@ -95,7 +96,7 @@ func (m *model) giveUp(ctx context.Context, log *eventlog.Log, a *action) error 
 // finish notes that an action was acknowledged, and learns from the log where
 // its events stand. Each of its groups must be there, once.
 func (m *model) finish(ctx context.Context, log *eventlog.Log, a *action, durable bool) error {
-	found := map[string][]eventlog.Event{}
+	found := map[string][]event.Event{}
 	for _, session := range m.touched(a) {
 		events, err := readOwn(ctx, log, session)
 		if err != nil {
@@ -143,8 +144,8 @@ func (m *model) sessions() []string {
 }
 
 // acknowledge notes where a group stands.
-func (m *model) acknowledge(g group, events []eventlog.Event, durable bool) error {
-	at := slices.IndexFunc(events, func(e eventlog.Event) bool { return e.ID == g.ids[0] })
+func (m *model) acknowledge(g group, events []event.Event, durable bool) error {
+	at := slices.IndexFunc(events, func(e event.Event) bool { return e.ID == g.ids[0] })
 	if at < 0 || at+len(g.ids) > len(events) {
 		return fmt.Errorf("session %q: an acknowledged append of %d events is not there", g.session, len(g.ids))
 	}
@@ -167,12 +168,12 @@ func (m *model) acknowledge(g group, events []eventlog.Event, durable bool) erro
 
 // relearn takes in what a redaction did: lines that have changed, events that
 // name them, and that the sessions it changed are on disk.
-func (m *model) relearn(found map[string][]eventlog.Event) {
+func (m *model) relearn(found map[string][]event.Event) {
 	for session, events := range found {
 		rewritten := false
 		for i := range events {
 			e := &events[i]
-			if _, known := m.groups[e.ID]; !known && e.Type == eventlog.Redacted {
+			if _, known := m.groups[e.ID]; !known && e.Type == event.Redacted {
 				rewritten = true
 				m.groups[e.ID] = group{session: session, ids: []ulid.ULID{e.ID}, acknowledged: true, first: e.Seq, lines: [][]byte{e.Line()}}
 			}
@@ -186,12 +187,12 @@ func (m *model) relearn(found map[string][]eventlog.Event) {
 	}
 }
 
-func (m *model) reread(session string, events []eventlog.Event) {
+func (m *model) reread(session string, events []event.Event) {
 	for id, g := range m.groups {
 		if g.session != session || !g.acknowledged {
 			continue
 		}
-		at := slices.IndexFunc(events, func(e eventlog.Event) bool { return e.ID == id })
+		at := slices.IndexFunc(events, func(e event.Event) bool { return e.ID == id })
 		g.durable, g.lines = true, nil
 		for _, e := range events[at : at+len(g.ids)] {
 			g.lines = append(g.lines, e.Line())
@@ -226,8 +227,8 @@ func (m *model) settle(ctx context.Context, log *eventlog.Log) error {
 }
 
 // readOwn reads a session's own events; none if it does not exist.
-func readOwn(ctx context.Context, log *eventlog.Log, session string) (events []eventlog.Event, err error) {
-	for e, err := range log.Read(ctx, session, eventlog.All.Own()) {
+func readOwn(ctx context.Context, log *eventlog.Log, session string) (events []event.Event, err error) {
+	for e, err := range log.Read(ctx, session, eventlog.All().Own()) {
 		if errors.Is(err, eventlog.ErrNotFound) {
 			return nil, nil
 		}
@@ -276,7 +277,7 @@ func listSessions(ctx context.Context, log *eventlog.Log) (map[string]bool, erro
 	return listed, nil
 }
 
-func (m *model) compareSession(session string, events []eventlog.Event, lossy bool) error {
+func (m *model) compareSession(session string, events []event.Event, lossy bool) error {
 	seen := map[ulid.ULID]bool{}
 	noted := false
 	for i := 0; i < len(events); {
@@ -291,7 +292,7 @@ func (m *model) compareSession(session string, events []eventlog.Event, lossy bo
 			}
 			seen[e.ID] = true
 			i += len(g.ids)
-		case m.erasing() && e.Type == eventlog.Redacted && !noted:
+		case m.erasing() && e.Type == event.Redacted && !noted:
 			noted = true
 			i++
 		default:
@@ -302,7 +303,7 @@ func (m *model) compareSession(session string, events []eventlog.Event, lossy bo
 }
 
 // compareGroup checks that the events begin with a group, as it was stored.
-func (m *model) compareGroup(g group, events []eventlog.Event) error {
+func (m *model) compareGroup(g group, events []event.Event) error {
 	for i, id := range g.ids {
 		if i >= len(events) || events[i].ID != id {
 			return fmt.Errorf("event %d: %d of %d events of an append", events[0].Seq, i, len(g.ids))
@@ -320,7 +321,7 @@ func (m *model) compareGroup(g group, events []eventlog.Event) error {
 }
 
 // compareMissing checks that what was acknowledged and is not there may be lost.
-func (m *model) compareMissing(session string, events []eventlog.Event, seen map[ulid.ULID]bool, lossy bool) error {
+func (m *model) compareMissing(session string, events []event.Event, seen map[ulid.ULID]bool, lossy bool) error {
 	if len(events) == 0 && m.removing(session) {
 		return nil
 	}
@@ -349,7 +350,7 @@ func (m *model) removing(session string) bool {
 
 // sameFromAllSides checks that a session's events are the same in every
 // direction and from every place.
-func sameFromAllSides(ctx context.Context, log *eventlog.Log, session string, events []eventlog.Event) error {
+func sameFromAllSides(ctx context.Context, log *eventlog.Log, session string, events []event.Event) error {
 	if len(events) == 0 {
 		return nil
 	}
@@ -359,9 +360,9 @@ func sameFromAllSides(ctx context.Context, log *eventlog.Log, session string, ev
 	slices.Reverse(reversed)
 	for name, side := range map[string]struct {
 		r    eventlog.Range
-		want []eventlog.Event
+		want []event.Event
 	}{
-		"backward":                 {eventlog.All.Own().Backward(), reversed},
+		"backward":                 {eventlog.All().Own().Backward(), reversed},
 		"the last three":           {eventlog.Last(3).Own(), events[max(0, len(events)-3):]},
 		"from the middle":          {eventlog.From(middle).Own(), events[middle-first:]},
 		"from the middle backward": {eventlog.Between(0, middle).Own().Backward(), reversed[last-middle:]},

@@ -9,9 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/crashfs"
 	"github.com/convlog/convlog/store/jsonl"
+	"github.com/convlog/convlog/upkeep/repair"
+	"github.com/convlog/convlog/upkeep/verify"
 )
 
 // damagedDisk is a disk with one session, of which a bit was flipped.
@@ -35,9 +36,9 @@ func damagedDisk(ctx context.Context, r *rand.Rand) (disk *crashfs.Disk, damaged
 }
 
 // repaired gives the lines of the repaired session.
-func repaired(ctx context.Context, disk *crashfs.Disk, opts eventlog.RepairOptions) (lines []byte, report eventlog.Repair, err error) {
+func repaired(ctx context.Context, disk *crashfs.Disk, opts repair.Options) (lines []byte, report repair.Report, err error) {
 	log := startWriter(disk, jsonl.Always).log
-	if report, err = log.Repair(ctx, "a", opts); err != nil {
+	if report, err = repair.Session(ctx, log, "a", opts); err != nil {
 		return nil, report, err
 	}
 	session := report.As
@@ -51,7 +52,7 @@ func repaired(ctx context.Context, disk *crashfs.Disk, opts eventlog.RepairOptio
 	for i := range events {
 		lines = append(append(lines, events[i].Line()...), '\n')
 	}
-	found, err := log.Verify(ctx, session)
+	found, err := verify.Session(ctx, log, session)
 	if err == nil && len(found.Defects) > 0 {
 		err = errors.New(found.Defects[0].String())
 	}
@@ -66,10 +67,10 @@ func TestCrashRepair(t *testing.T) {
 		ctx := t.Context()
 		r := rand.New(rand.NewPCG(seed, 2))
 		disk, damaged := damagedDisk(ctx, r)
-		opts := eventlog.RepairOptions{InPlace: r.IntN(3) > 0}
+		opts := repair.Options{InPlace: r.IntN(3) > 0}
 		want, report, err := repaired(ctx, disk.Clone(), opts)
 		if err != nil {
-			if refusal := new(eventlog.RepairError); errors.As(err, &refusal) {
+			if refusal := new(repair.Error); errors.As(err, &refusal) {
 				return // nothing is left to repair
 			}
 			t.Fatalf("seed %d: %v", seed, err)
@@ -91,8 +92,8 @@ func TestCrashRepair(t *testing.T) {
 }
 
 // repairAgain checks what an interrupted repair left, and finishes it.
-func repairAgain(ctx context.Context, disk *crashfs.Disk, opts eventlog.RepairOptions, report eventlog.Repair, damaged, want []byte, seed uint64) error {
-	if now := disk.Files()["a.jsonl"]; !bytes.Equal(now, damaged) && !(opts.InPlace && bytes.Equal(now, want)) && report.Action != eventlog.RepairCut {
+func repairAgain(ctx context.Context, disk *crashfs.Disk, opts repair.Options, report repair.Report, damaged, want []byte, seed uint64) error {
+	if now := disk.Files()["a.jsonl"]; !bytes.Equal(now, damaged) && !(opts.InPlace && bytes.Equal(now, want)) && report.Action != repair.Cut {
 		return errors.New("the damaged session is neither as it was nor repaired")
 	}
 	got, _, err := repaired(ctx, disk, opts)
@@ -102,7 +103,7 @@ func repairAgain(ctx context.Context, disk *crashfs.Disk, opts eventlog.RepairOp
 	if !bytes.Equal(got, want) {
 		return errors.New("the repair gives something else")
 	}
-	if opts.InPlace && report.Action == eventlog.RepairSalvage && !isKept(disk, damaged) {
+	if opts.InPlace && report.Action == repair.Salvage && !isKept(disk, damaged) {
 		return errors.New("what was replaced is not kept")
 	}
 	got, _, err = repaired(ctx, disk.Crash(seed), opts)

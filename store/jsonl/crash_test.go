@@ -17,9 +17,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/crashfs"
 	"github.com/convlog/convlog/store/jsonl"
+	"github.com/convlog/convlog/upkeep/verify"
 )
 
 var (
@@ -229,7 +231,7 @@ func (w *world) again(ctx context.Context, log *eventlog.Log, m *model, a *actio
 // sound checks that Verify finds nothing in any session.
 func sound(ctx context.Context, log *eventlog.Log, m *model) error {
 	for _, session := range m.sessions() {
-		report, err := log.Verify(ctx, session)
+		report, err := verify.Session(ctx, log, session)
 		if err != nil {
 			return err
 		}
@@ -279,11 +281,11 @@ func tornAgree(disk *crashfs.Disk) error {
 			return fmt.Errorf("%s: the session ends at %d, and nothing names the cut", name, len(session))
 		}
 		line, _, _ := bytes.Cut(session[at:], []byte("\n"))
-		e, err := eventlog.ParseLine(line, "")
+		e, err := event.Parse(line, "")
 		if err != nil {
 			return fmt.Errorf("%s: the line there: %w", name, err)
 		}
-		if cut := e.Cut(); cut == nil || cut.Bytes != int64(len(b)) || cut.SHA256 != sum {
+		if cut, ok := e.Cut(); !ok || cut.Bytes != int64(len(b)) || cut.SHA256 != sum {
 			return fmt.Errorf("%s has %d bytes, the event there names %v", name, len(b), cut)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -11,9 +12,9 @@ import (
 // ends in.
 const settledLen = 16
 
-// ForgetCut implements eventlog.CutForgetter: the saved torn tail gets a name
+// ForgetCut implements eventlog.TailKeeper: the saved torn tail gets a name
 // that is not read as a cut owed by the next append.
-func (s *Store) ForgetCut(ctx context.Context, session string, expect eventlog.Head) error {
+func (s *Store) ForgetCut(ctx context.Context, session string, expect event.Head) error {
 	h, err := s.begin(ctx, "settle the cut of session", session)
 	if err != nil {
 		return err
@@ -40,7 +41,7 @@ func (s *Store) ForgetCut(ctx context.Context, session string, expect eventlog.H
 	return s.fs.SyncDir(".")
 }
 
-// CutTail implements eventlog.TailCutter.
+// CutTail implements eventlog.TailKeeper.
 func (s *Store) CutTail(ctx context.Context, session string) (cut eventlog.TornTail, saved string, err error) {
 	h, err := s.begin(ctx, "cut the torn tail of session", session)
 	if err != nil {

@@ -7,8 +7,11 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/store/jsonl"
+	"github.com/convlog/convlog/upkeep/erase"
+	"github.com/convlog/convlog/upkeep/transfer"
 )
 
 // A convert that is killed in the middle of a write leaves a torn tail of lines
@@ -18,16 +21,13 @@ func TestAdoptBehindTornTail(t *testing.T) {
 	src := eventlog.Open(jsonl.New(t.TempDir()))
 	defer src.Close()
 	for _, text := range []string{"one", "two", "three"} {
-		e, err := eventlog.NewUserMessage(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := src.Append(ctx, "s", eventlog.Any, e); err != nil {
+		e := event.UserMessage(text)
+		if _, err := src.Append(ctx, "s", eventlog.Any(), e); err != nil {
 			t.Fatal(err)
 		}
 	}
 	var whole bytes.Buffer
-	if err := src.Export(ctx, &whole, "s"); err != nil {
+	if err := transfer.Export(ctx, src, &whole, "s"); err != nil {
 		t.Fatal(err)
 	}
 	for cut := range whole.Len() {
@@ -36,7 +36,7 @@ func TestAdoptBehindTornTail(t *testing.T) {
 			t.Fatal(err)
 		}
 		dst := eventlog.Open(jsonl.New(dir, jsonl.Options{Sync: jsonl.Never}))
-		for _, err := range eventlog.Convert(ctx, dst, src) {
+		for _, err := range transfer.Convert(ctx, dst, src) {
 			if err != nil {
 				t.Fatalf("cut at %d: %v", cut, err)
 			}
@@ -58,11 +58,8 @@ func TestRewriteKeepsFilesOfOtherSessions(t *testing.T) {
 	l := eventlog.Open(jsonl.New(dir))
 	defer l.Close()
 	for _, session := range []string{"a", "a.torn-5"} {
-		e, err := eventlog.NewUserMessage("hello")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := l.Append(ctx, session, eventlog.New, e); err != nil {
+		e := event.UserMessage("hello")
+		if _, err := l.Append(ctx, session, eventlog.New(), e); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -72,18 +69,15 @@ func TestRewriteKeepsFilesOfOtherSessions(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := l.Redact(ctx, "a", "", 1); err != nil {
+		if _, err := erase.Redact(ctx, l, "a", []int64{1}, erase.RedactOptions{Reason: ""}); err != nil {
 			t.Fatal(err)
 		}
-		e, err := eventlog.NewUserMessage("again")
+		e := event.UserMessage("again")
+		head, err := l.Append(ctx, "a", eventlog.Any(), e)
 		if err != nil {
 			t.Fatal(err)
 		}
-		head, err := l.Append(ctx, "a", eventlog.Any, e)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := l.Redact(ctx, "a", "", head.Seq); err != nil {
+		if _, err := erase.Redact(ctx, l, "a", []int64{head.Seq}, erase.RedactOptions{Reason: ""}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := os.Stat(filepath.Join(dir, name)); os.IsNotExist(err) != goes {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 )
 
 // The name of every session is legal, in one folder, short enough for all that
@@ -25,11 +25,11 @@ func FuzzEscape(f *testing.F) {
 		if id, ok := unescape(a); ok && escape(id) != a {
 			t.Fatalf("unescape(%q) = %q, whose name is %q", a, id, escape(id))
 		}
-		if eventlog.CheckSessionID(a) != nil {
+		if event.CheckSessionID(a) != nil {
 			return
 		}
 		legal(t, a)
-		if a == b || eventlog.CheckSessionID(b) != nil {
+		if a == b || event.CheckSessionID(b) != nil {
 			return
 		}
 		if x, y := escape(a), escape(b); strings.EqualFold(x, y) {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/store/jsonl"
 )
@@ -19,11 +20,8 @@ func Example() {
 	ctx := context.Background()
 
 	log := eventlog.Open(jsonl.New(dir))
-	hello, err := eventlog.NewUserMessage("hello")
-	if err != nil {
-		panic(err)
-	}
-	if _, err := log.Append(ctx, "Order/42", eventlog.New, hello); err != nil {
+	hello := event.UserMessage("hello")
+	if _, err := log.Append(ctx, "Order/42", eventlog.New(), hello); err != nil {
 		panic(err)
 	}
 	if err := log.Close(); err != nil {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 )
 
 // damages are ways of damaging a session of six events, an append each, and
@@ -107,7 +107,7 @@ func salvaged(t testing.TB, s *Store, path string, b []byte) string {
 func TestFragmentsOfAnotherSession(t *testing.T) {
 	dir := t.TempDir()
 	own, other := sealed(t, "a", 1, 1), sealed(t, "b", 1, 1)
-	write(t, dir, "a", content([]eventlog.Event{own[0], other[1]}))
+	write(t, dir, "a", content([]event.Event{own[0], other[1]}))
 	var sessions []string
 	for f, err := range open(t, dir).Fragments(t.Context(), "a") {
 		must(t, err)

@@ -162,36 +162,3 @@ func (s *Store) named(file File, name string) (bool, error) {
 	}
 	return err == nil && open.Inode == there.Inode, err
 }
-
-// RemoveBlobs implements eventlog.Sweeper: each directory is synced once.
-func (s *Store) RemoveBlobs(ctx context.Context, digests []eventlog.Digest) error {
-	if err := s.writable("remove blobs", s.dir); err != nil {
-		return err
-	}
-	dirs := map[string]bool{}
-	var errs []error
-	for _, d := range digests {
-		name := blobName(d)
-		if errs = append(errs, ctx.Err()); ctx.Err() != nil {
-			break
-		}
-		if name == "" {
-			continue
-		}
-		err := s.fs.Remove(name)
-		if isAbsent(err) {
-			err = nil // it may be one whose removal is not durable yet
-		}
-		if err != nil {
-			errs = append(errs, fmt.Errorf("remove blob %s: %w", d, err))
-			break
-		}
-		dirs[name[:strings.LastIndexByte(name, '/')]] = true
-	}
-	for dir := range dirs {
-		if err := s.fs.SyncDir(dir); err != nil && !isAbsent(err) {
-			errs = append(errs, fmt.Errorf("remove blobs: %w", err))
-		}
-	}
-	return errors.Join(errs...)
-}

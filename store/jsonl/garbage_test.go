@@ -9,7 +9,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/upkeep/erase"
+	"github.com/convlog/convlog/upkeep/verify"
 )
 
 // sweep gives the names of what a sweep finds.
@@ -31,7 +34,7 @@ func sweep(t testing.TB, s *Store, remove bool) []string {
 func TestSweep(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
-	appendAll(t, s, "a", eventlog.Head{}, sealed(t, "a", 1))
+	appendAll(t, s, "a", event.Head{}, sealed(t, "a", 1))
 	_, _, err := s.PutBlob(t.Context(), strings.NewReader("blob"))
 	must(t, err)
 	long := escape(strings.Repeat("Long", 50))
@@ -113,13 +116,13 @@ func TestSweepWhileOthersCreate(t *testing.T) {
 		for i := range 300 {
 			session := string(rune('a'+i%26)) + strings.Repeat("x", i/26)
 			log := eventlog.Open(s)
-			if _, failed = log.Append(t.Context(), session, eventlog.New, note("first")); failed != nil {
+			if _, failed = log.Append(t.Context(), session, eventlog.New(), note("first")); failed != nil {
 				return
 			}
 			if failed = tornBy(dir, session); failed != nil {
 				return
 			}
-			if _, failed = log.Append(t.Context(), session, eventlog.Any, note("second")); failed != nil {
+			if _, failed = log.Append(t.Context(), session, eventlog.Any(), note("second")); failed != nil {
 				return
 			}
 		}
@@ -136,8 +139,9 @@ func TestSweepWhileOthersCreate(t *testing.T) {
 	n := 0
 	for info, err := range s.Sessions(t.Context()) {
 		must(t, errors.Join(err, info.Err))
-		if n++; info.Last.Seq != 2 || info.Last.Cut() == nil {
-			t.Errorf("%q ends at %d with cut %v", info.ID, info.Last.Seq, info.Last.Cut())
+		cut, ok := info.Last.Cut()
+		if n++; info.Last.Seq != 2 || !ok {
+			t.Errorf("%q ends at %d with cut %v", info.ID, info.Last.Seq, cut)
 		}
 	}
 	if n != 300 {
@@ -160,9 +164,9 @@ func tornBy(dir, session string) error {
 func TestMentioned(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
-	var want []eventlog.Digest
+	var want []event.Digest
 	digest := func(text string) string {
-		d := eventlog.DigestOf([]byte(text))
+		d := event.DigestOf([]byte(text))
 		want = append(want, d)
 		return string(d)
 	}
@@ -175,9 +179,9 @@ func TestMentioned(t *testing.T) {
 		must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	for _, name := range []string{"a.jsonl", "b.torn-7.tmp", ".lock"} {
-		must(t, os.WriteFile(filepath.Join(dir, name), []byte(eventlog.DigestOf(nil)), 0o600))
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte(event.DigestOf(nil)), 0o600))
 	}
-	got := []eventlog.Digest{}
+	got := []event.Digest{}
 	for d, err := range s.Mentioned(t.Context()) {
 		must(t, err)
 		got = append(got, d)
@@ -199,7 +203,7 @@ func TestGarbageNamedByKeptCopies(t *testing.T) {
 	other, err := l.PutBlob(ctx, strings.NewReader("other"))
 	must(t, err)
 	must(t, os.WriteFile(filepath.Join(dir, "a.damaged-1"), []byte("…"+kept.Blob+"…"), 0o600))
-	garbage, err := l.CollectGarbage(ctx, eventlog.GCOptions{Grace: -1})
+	garbage, err := erase.Collect(ctx, l, erase.CollectOptions{Grace: -1})
 	must(t, err)
 	if len(garbage.Blobs) != 1 || garbage.Blobs[0].Digest != other.Blob {
 		t.Errorf("collected %v", garbage.Blobs)
@@ -212,7 +216,7 @@ func TestNoGarbageWhileAHoleHidesEvents(t *testing.T) {
 	for _, at := range []int{0, 2 * block} {
 		dir := t.TempDir()
 		l := eventlog.Open(open(t, dir))
-		head := eventlog.New
+		head := eventlog.New()
 		for range 6 {
 			got, err := l.Append(t.Context(), "a", head, note(strings.Repeat("x", block)))
 			must(t, err)
@@ -228,13 +232,13 @@ func TestNoGarbageWhileAHoleHidesEvents(t *testing.T) {
 		l = eventlog.Open(open(t, dir))
 		kept, err := l.PutBlob(t.Context(), strings.NewReader("may be needed"))
 		must(t, err)
-		_, err = l.CollectGarbage(t.Context(), eventlog.GCOptions{Grace: -1})
+		_, err = erase.Collect(t.Context(), l, erase.CollectOptions{Grace: -1})
 		wantErr(t, err, eventlog.ErrCorrupt)
 		body, err := l.OpenBlob(t.Context(), kept.Blob)
 		must(t, err)
 		must(t, body.Close())
 		named := false
-		for tail, err := range l.TornTails(t.Context()) {
+		for tail, err := range verify.TornTails(t.Context(), l) {
 			must(t, err)
 			named = named || tail.Session == "a" && tail.Whole
 		}

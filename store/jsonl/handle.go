@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/flock"
 )
@@ -34,10 +35,10 @@ type handle struct {
 	info   Info
 	size   int64
 	onDisk int64 // how much of it this handle has synced
-	head   eventlog.Head
+	head   event.Head
 	lastAt int64
 	mark   [markLen]byte // bytes of the last line that hold its checksum
-	cut    *eventlog.Cut // owed by the next append
+	cut    *event.Cut    // owed by the next append
 
 	buf    []byte
 	probe  [markLen]byte
@@ -202,7 +203,7 @@ func (h *handle) drop() error {
 	err := h.file.Close()
 	h.file = nil
 	h.created, h.dirSync, h.known = false, false, false
-	h.size, h.onDisk, h.head, h.cut, h.buf = 0, 0, eventlog.Head{}, nil, nil
+	h.size, h.onDisk, h.head, h.cut, h.buf = 0, 0, event.Head{}, nil, nil
 	if h.poison == nil {
 		h.show(view{})
 	}

@@ -12,15 +12,16 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
 // recorder is the smallest store: one session in memory. It makes finished
 // events for tests of the real one.
-type recorder struct{ events []eventlog.Event }
+type recorder struct{ events []event.Event }
 
-func (r *recorder) Append(_ context.Context, session string, expect eventlog.Head, events []eventlog.Event, _ bool) error {
-	var head eventlog.Head
+func (r *recorder) Append(_ context.Context, session string, expect event.Head, events []event.Event, _ bool) error {
+	var head event.Head
 	if n := len(r.events); n > 0 {
 		head = r.events[n-1].Head()
 	}
@@ -28,7 +29,7 @@ func (r *recorder) Append(_ context.Context, session string, expect eventlog.Hea
 		return &eventlog.ConflictError{Session: session, Expected: expect, Actual: head}
 	}
 	for i := range events {
-		e, err := eventlog.ParseLine(bytes.Clone(events[i].Line()), session)
+		e, err := event.Parse(bytes.Clone(events[i].Line()), session)
 		if err != nil {
 			return err
 		}
@@ -37,10 +38,10 @@ func (r *recorder) Append(_ context.Context, session string, expect eventlog.Hea
 	return nil
 }
 
-func (r *recorder) Read(_ context.Context, _ string, span eventlog.Span) iter.Seq2[eventlog.Event, error] {
-	return func(yield func(eventlog.Event, error) bool) {
+func (r *recorder) Read(_ context.Context, _ string, span eventlog.Span) iter.Seq2[event.Event, error] {
+	return func(yield func(event.Event, error) bool) {
 		if len(r.events) == 0 {
-			yield(eventlog.Event{}, eventlog.ErrNotFound)
+			yield(event.Event{}, eventlog.ErrNotFound)
 			return
 		}
 		all := slices.Clone(r.events)
@@ -62,36 +63,36 @@ func (r *recorder) Sessions(context.Context) iter.Seq2[eventlog.SessionInfo, err
 func (r *recorder) Close() error { return nil }
 
 // sealed makes finished events of one session: an append for each size.
-func sealed(t testing.TB, session string, sizes ...int) []eventlog.Event {
+func sealed(t testing.TB, session string, sizes ...int) []event.Event {
 	t.Helper()
 	r := new(recorder)
 	log := eventlog.Open(r, eventlog.Options{SpillOver: -1})
 	n := 0
 	for _, size := range sizes {
-		batch := make([]eventlog.Event, size)
+		batch := make([]event.Event, size)
 		for i := range batch {
 			n++
 			batch[i] = note(fmt.Sprintf("note %d", n))
 		}
-		if _, err := log.Append(t.Context(), session, eventlog.Any, batch...); err != nil {
+		if _, err := log.Append(t.Context(), session, eventlog.Any(), batch...); err != nil {
 			t.Fatal(err)
 		}
 	}
 	return r.events
 }
 
-func note(text string) eventlog.Event {
-	return eventlog.Event{ID: eventlog.NewID(), Type: "test:note", Data: fmt.Appendf(nil, `{"text":%q}`, text)}
+func note(text string) event.Event {
+	return event.Event{ID: event.NewID(), Type: "test:note", Data: fmt.Appendf(nil, `{"text":%q}`, text)}
 }
 
 // ones is n appends of one event each.
 func ones(n int) []int { return slices.Repeat([]int{1}, n) }
 
-func content(events []eventlog.Event) []byte { return appendLines(nil, events) }
+func content(events []event.Event) []byte { return appendLines(nil, events) }
 
-func head(events []eventlog.Event) eventlog.Head {
+func head(events []event.Event) event.Head {
 	if len(events) == 0 {
-		return eventlog.Head{}
+		return event.Head{}
 	}
 	return events[len(events)-1].Head()
 }
@@ -129,7 +130,7 @@ func wantErr(t testing.TB, err, want error) {
 }
 
 // appendAll appends events to s, an append for each of theirs.
-func appendAll(t testing.TB, s *Store, session string, expect eventlog.Head, events []eventlog.Event) {
+func appendAll(t testing.TB, s *Store, session string, expect event.Head, events []event.Event) {
 	t.Helper()
 	for len(events) > 0 {
 		n := events[0].More() + 1
@@ -182,11 +183,11 @@ func fileNames(t testing.TB, dir string) string {
 // owing is a recorder that once claims to have cut a torn tail.
 type owing struct {
 	recorder
-	cut *eventlog.Cut
+	cut *event.Cut
 }
 
-func (o *owing) Append(ctx context.Context, session string, expect eventlog.Head, events []eventlog.Event, durable bool) error {
-	if o.cut != nil && events[0].Cut() == nil {
+func (o *owing) Append(ctx context.Context, session string, expect event.Head, events []event.Event, durable bool) error {
+	if _, named := events[0].Cut(); o.cut != nil && !named {
 		return &eventlog.ConflictError{Session: session, Expected: expect, Actual: head(o.events), Cut: o.cut}
 	}
 	return o.recorder.Append(ctx, session, expect, events, durable)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/store/storetest"
 )
@@ -43,7 +44,7 @@ func TestOpenErrorsNameTheFile(t *testing.T) {
 	path := filepath.Join(dir, "a.jsonl")
 	must(t, os.Mkdir(path, 0o700))
 	events := sealed(t, "a", 1)
-	err := open(t, dir).Append(t.Context(), "a", eventlog.Head{}, events, false)
+	err := open(t, dir).Append(t.Context(), "a", event.Head{}, events, false)
 	if err == nil || !strings.Contains(err.Error(), "open "+path+": ") {
 		t.Errorf("append: %v, want %s named", err, path)
 	}

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -57,7 +58,7 @@ func TestVersion(t *testing.T) {
 	_, err := s.Version(t.Context(), "s")
 	wantErr(t, err, eventlog.ErrNotFound)
 	events := sealed(t, "s", 1, 1)
-	appendAll(t, s, "s", eventlog.Head{}, events[:1])
+	appendAll(t, s, "s", event.Head{}, events[:1])
 	first, err := s.Version(t.Context(), "s")
 	must(t, err)
 	same, err := open(t, dir).Version(t.Context(), "s")
@@ -65,7 +66,7 @@ func TestVersion(t *testing.T) {
 	appendAll(t, open(t, dir), "s", head(events[:1]), events[1:])
 	second, err := s.Version(t.Context(), "s")
 	must(t, err)
-	must(t, s.Rewrite(t.Context(), "s", head(events), []eventlog.Event{other(t, events, 1)}, nil))
+	must(t, s.Rewrite(t.Context(), "s", head(events), []event.Event{other(t, events, 1)}, nil))
 	third, err := s.Version(t.Context(), "s")
 	must(t, err)
 	if first != same || first == second || second == third {

@@ -19,25 +19,25 @@ const (
 // store takes a shared lock if the file is there, and creates nothing. Those
 // who share the lock do not keep out one who wants it for himself, who closes
 // the gate <dir>/.lock-next if he has to wait.
-func (s *Store) Lock(ctx context.Context, exclusive bool) (unlock func(), err error) {
+func (s *Store) Lock(ctx context.Context, exclusive bool) (held context.Context, unlock func(), err error) {
 	if err := s.usable("lock", s.dir); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if s.opts.ReadOnly && exclusive {
-		return nil, fmt.Errorf("lock %q: %w", s.dir, eventlog.ErrReadOnly)
+		return nil, nil, fmt.Errorf("lock %q: %w", s.dir, eventlog.ErrReadOnly)
 	}
 	file, err := s.openLock()
 	if s.opts.ReadOnly && isAbsent(err) {
-		return func() {}, nil
+		return ctx, func() {}, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("open store lock: %w", err)
+		return nil, nil, fmt.Errorf("open store lock: %w", err)
 	}
 	if err := flock.WaitFairly(ctx, exclusive, s.whileOpen(file), s.openGate); err != nil {
 		_ = file.Close()
-		return nil, fmt.Errorf("lock %s: %w", s.path(lockName), err)
+		return nil, nil, fmt.Errorf("lock %s: %w", s.path(lockName), err)
 	}
-	return func() { _ = file.Close() }, nil
+	return ctx, func() { _ = file.Close() }, nil
 }
 
 func (s *Store) openLock() (File, error) {

@@ -6,9 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/flock"
 	"github.com/convlog/convlog/store/jsonl"
+	"github.com/convlog/convlog/upkeep/erase"
 )
 
 // A lock that another process does not give back is waited for as long as the store
@@ -18,10 +20,7 @@ func TestLockTimeout(t *testing.T) {
 	log := eventlog.Open(jsonl.New(dir, jsonl.Options{LockTimeout: time.Millisecond}))
 	defer log.Close()
 	say := func() error {
-		e, err := eventlog.NewUserMessage("hello")
-		if err == nil {
-			_, err = log.Append(ctx, "s", eventlog.Any, e)
-		}
+		_, err := log.Append(ctx, "s", eventlog.Any(), event.UserMessage("hello"))
 		return err
 	}
 	if err := say(); err != nil {
@@ -42,7 +41,7 @@ func TestLockTimeout(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := log.CollectGarbage(ctx, eventlog.GCOptions{}); !errors.Is(err, eventlog.ErrLocked) {
+	if _, err := erase.Collect(ctx, log, erase.CollectOptions{}); !errors.Is(err, eventlog.ErrLocked) {
 		t.Errorf("while the store is locked: %v", err)
 	}
 	unlock()

@@ -10,13 +10,13 @@ import (
 	"os"
 	"strings"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 )
 
 // Mentioned implements eventlog.Sweeper: it looks through every file beside the
 // sessions, whoever put it there.
-func (s *Store) Mentioned(ctx context.Context) iter.Seq2[eventlog.Digest, error] {
-	return func(yield func(eventlog.Digest, error) bool) {
+func (s *Store) Mentioned(ctx context.Context) iter.Seq2[event.Digest, error] {
+	return func(yield func(event.Digest, error) bool) {
 		names, err := s.sweepable(".", func(name string) bool {
 			return name != lockName && name != gateName && !strings.HasSuffix(name, extension) && !strings.HasSuffix(name, tempSuffix)
 		})
@@ -30,7 +30,7 @@ func (s *Store) Mentioned(ctx context.Context) iter.Seq2[eventlog.Digest, error]
 }
 
 // mentioned yields the digests that stand in a file.
-func (s *Store) mentioned(ctx context.Context, name string, yield func(eventlog.Digest, error) bool) (err error) {
+func (s *Store) mentioned(ctx context.Context, name string, yield func(event.Digest, error) bool) (err error) {
 	file, err := s.fs.Open(name, os.O_RDONLY)
 	if isAbsent(err) {
 		return nil
@@ -40,7 +40,7 @@ func (s *Store) mentioned(ctx context.Context, name string, yield func(eventlog.
 	}
 	defer closeInto(&err, file)
 	whole := io.NewSectionReader(file, 0, math.MaxInt64)
-	for d, err := range eventlog.DigestsIn(&canceled{ctx: ctx, r: whole}) {
+	for d, err := range event.DigestsIn(&canceled{ctx: ctx, r: whole}) {
 		if err != nil {
 			return err
 		}

@@ -9,23 +9,24 @@ import (
 	"math"
 	"os"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
 // Read implements eventlog.Store. It takes no lock unless it meets a line that
 // looks damaged. A rewrite does not disturb it: it goes on in the old file.
-func (s *Store) Read(ctx context.Context, session string, span eventlog.Span) iter.Seq2[eventlog.Event, error] {
-	return func(yield func(eventlog.Event, error) bool) {
+func (s *Store) Read(ctx context.Context, session string, span eventlog.Span) iter.Seq2[event.Event, error] {
+	return func(yield func(event.Event, error) bool) {
 		r, err := s.openReader(session)
 		if err != nil {
-			yield(eventlog.Event{}, err)
+			yield(event.Event{}, err)
 			return
 		}
 		defer r.close()
 		r.span = span
 		err = r.run(ctx, yield)
 		if err != nil && !errors.Is(err, errStop) {
-			yield(eventlog.Event{}, err)
+			yield(event.Event{}, err)
 		}
 	}
 }
@@ -117,14 +118,14 @@ func (r *reader) boundary() (tail, error) {
 	return r.find(r.info.Size)
 }
 
-func (r *reader) run(ctx context.Context, yield func(eventlog.Event, error) bool) error {
+func (r *reader) run(ctx context.Context, yield func(event.Event, error) bool) error {
 	if r.span.Backward {
 		return r.backward(ctx, yield)
 	}
 	return r.forward(ctx, yield)
 }
 
-func (r *reader) forward(ctx context.Context, yield func(eventlog.Event, error) bool) error {
+func (r *reader) forward(ctx context.Context, yield func(event.Event, error) bool) error {
 	at, due, err := r.start()
 	if err != nil {
 		return err
@@ -172,7 +173,7 @@ func (r *reader) start() (at, due int64, err error) {
 
 func past(seq, to int64) bool { return to > 0 && seq > to }
 
-func (r *reader) backward(ctx context.Context, yield func(eventlog.Event, error) bool) error {
+func (r *reader) backward(ctx context.Context, yield func(event.Event, error) bool) error {
 	end, due, err := r.stop()
 	if err != nil {
 		return err
@@ -184,7 +185,7 @@ func (r *reader) backward(ctx context.Context, yield func(eventlog.Event, error)
 		end = r.end
 	}
 	lines := backward{file: r.file, end: end}
-	var after eventlog.Event
+	var after event.Event
 	for n := 0; r.span.Limit <= 0 || n < r.span.Limit; n++ {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -250,9 +251,9 @@ func (r *reader) confirm(ctx context.Context) error {
 // has the session's name now: a writer may have cut the file, or replaced it,
 // under the reader. Only what is bad then is damage. errStop says that the
 // line is gone with a tail that was cut.
-func (r *reader) again(ctx context.Context, at, due int64, cause error) (eventlog.Event, int64, error) {
-	if errors.Is(cause, eventlog.ErrVersion) {
-		return eventlog.Event{}, at, r.corrupt(at, due, cause)
+func (r *reader) again(ctx context.Context, at, due int64, cause error) (event.Event, int64, error) {
+	if errors.Is(cause, event.ErrVersion) {
+		return event.Event{}, at, r.corrupt(at, due, cause)
 	}
 	inode := r.info.Inode
 	unlock, err := r.relock(ctx)
@@ -260,13 +261,13 @@ func (r *reader) again(ctx context.Context, at, due int64, cause error) (eventlo
 		defer unlock()
 	}
 	if err != nil {
-		return eventlog.Event{}, at, fmt.Errorf("read session %q again: %w", r.session, err)
+		return event.Event{}, at, fmt.Errorf("read session %q again: %w", r.session, err)
 	}
 	if r.info.Inode == inode && at < r.end {
 		return r.reread(at, due)
 	}
 	if at, err = r.place(at, due); err != nil {
-		return eventlog.Event{}, at, err
+		return event.Event{}, at, err
 	}
 	line, _, err := r.lineAt(at, r.end)
 	e, err := r.check(line, at, due, err)
@@ -279,7 +280,7 @@ func (r *reader) again(ctx context.Context, at, due int64, cause error) (eventlo
 // reread reads a line of a file that nobody has replaced. If it is still bad,
 // the first bad line of the file is reported, as damage before it may have
 // misled the search for this one.
-func (r *reader) reread(at, due int64) (eventlog.Event, int64, error) {
+func (r *reader) reread(at, due int64) (event.Event, int64, error) {
 	line, _, err := r.lineAt(at, r.end)
 	e, err := r.check(line, at, due, err)
 	if err == nil {
@@ -289,7 +290,7 @@ func (r *reader) reread(at, due int64) (eventlog.Event, int64, error) {
 	if errors.Is(damage, io.EOF) {
 		first, damage = at, r.corrupt(at, due, err)
 	}
-	return eventlog.Event{}, first, damage
+	return event.Event{}, first, damage
 }
 
 // relock opens the session anew and takes a shared lock.

@@ -11,21 +11,22 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
 // noted makes appends whose lines are of very different lengths.
-func noted(t testing.TB, session string, n int) []eventlog.Event {
+func noted(t testing.TB, session string, n int) []event.Event {
 	t.Helper()
 	r := new(recorder)
 	log := eventlog.Open(r, eventlog.Options{SpillOver: -1})
 	random := rand.New(rand.NewPCG(1, uint64(n)))
 	for i := 0; i < n; {
-		batch := []eventlog.Event{note(strings.Repeat("y", 1<<random.IntN(14)))}
+		batch := []event.Event{note(strings.Repeat("y", 1<<random.IntN(14)))}
 		for i += 1; i < n && random.IntN(3) == 0; i++ {
 			batch = append(batch, note("of the same append"))
 		}
-		_, err := log.Append(t.Context(), session, eventlog.Any, batch...)
+		_, err := log.Append(t.Context(), session, eventlog.Any(), batch...)
 		must(t, err)
 	}
 	return r.events
@@ -152,7 +153,7 @@ func TestReadersDuringAppends(t *testing.T) {
 	dir := t.TempDir()
 	a, b := open(t, dir, Options{FS: newFaults(dir)}), open(t, dir, Options{FS: newFaults(dir)})
 	events := noted(t, "s", 300)
-	appendAll(t, a, "s", eventlog.Head{}, events[:1])
+	appendAll(t, a, "s", event.Head{}, events[:1])
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -199,7 +200,7 @@ func TestUnacknowledgedIsNotShown(t *testing.T) {
 	dir := t.TempDir()
 	f := newFaults(dir)
 	s := open(t, dir, Options{FS: f})
-	appendAll(t, s, "s", eventlog.Head{}, events[:1])
+	appendAll(t, s, "s", event.Head{}, events[:1])
 	var seen []int64
 	var during uint64
 	before, err := s.Version(t.Context(), "s")
@@ -233,7 +234,7 @@ func TestReadDuringRewrite(t *testing.T) {
 		}
 		switch e.Seq {
 		case 100:
-			must(t, s.Rewrite(t.Context(), "s", head(events), nil, []eventlog.Event{seal(t, events, nil)}))
+			must(t, s.Rewrite(t.Context(), "s", head(events), nil, []event.Event{seal(t, events, nil)}))
 		case 200:
 			for last, err := range s.Read(t.Context(), "s", eventlog.Span{Backward: true, Limit: 1}) {
 				must(t, err)
@@ -294,7 +295,7 @@ func TestReadHonoursContext(t *testing.T) {
 func TestReadBackwardPastTheFirst(t *testing.T) {
 	events := sealed(t, "s", ones(4)...)
 	dir := t.TempDir()
-	write(t, dir, "s", content([]eventlog.Event{events[3], events[0], events[1]}))
+	write(t, dir, "s", content([]event.Event{events[3], events[0], events[1]}))
 	s := open(t, dir)
 	var got []int64
 	for e, err := range s.Read(t.Context(), "s", eventlog.Span{Backward: true}) {

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 )
 
 // refresh makes what is known of the locked file true: as a rule it is, since
@@ -95,7 +95,7 @@ func (h *handle) examine() (tail, error) {
 
 // learn takes a tail for what is known, and looks for a cut that is owed.
 func (h *handle) learn(t tail) error {
-	h.head, h.lastAt = eventlog.Head{}, t.lastAt
+	h.head, h.lastAt = event.Head{}, t.lastAt
 	h.cut = nil
 	if t.end > 0 {
 		h.head = t.last.Head()
@@ -112,7 +112,7 @@ func (h *handle) learn(t tail) error {
 		h.known = false
 		return fmt.Errorf("read torn tail: %w", err)
 	}
-	h.cut = &eventlog.Cut{Bytes: int64(len(kept)), SHA256: sha256.Sum256(kept)}
+	h.cut = &event.Cut{Bytes: int64(len(kept)), SHA256: sha256.Sum256(kept)}
 	return nil
 }
 

@@ -11,7 +11,11 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/upkeep/erase"
+	"github.com/convlog/convlog/upkeep/repair"
+	"github.com/convlog/convlog/upkeep/verify"
 )
 
 // spoiled makes a store whose session a has events 1–9, and what edit leaves of
@@ -44,19 +48,19 @@ func TestRepairCutsATornTail(t *testing.T) {
 	for _, torn := range []string{"{", `{"crc":"0123`, strings.Repeat("\x00", 700)} {
 		dir, l := spoiled(t, func(lines []string) []string { return append(lines, torn) })
 		before := readFile(t, dir, "a.jsonl")
-		plan, err := l.PlanRepair(t.Context(), "a", eventlog.RepairOptions{})
+		plan, err := repair.Session(t.Context(), l, "a", repair.Options{DryRun: true})
 		must(t, err)
 		size := int64(len(before) - len(torn))
-		if plan.Action != eventlog.RepairCut || plan.Torn.Offset != size || plan.Torn.Bytes != int64(len(torn)) {
+		if plan.Action != repair.Cut || plan.Torn.Offset != size || plan.Torn.Bytes != int64(len(torn)) {
 			t.Errorf("plan: %+v", plan)
 		}
 		if now := readFile(t, dir, "a.jsonl"); now != before {
 			t.Error("planning changed the file")
 		}
-		done, err := l.Repair(t.Context(), "a", eventlog.RepairOptions{})
+		done, err := repair.Session(t.Context(), l, "a", repair.Options{})
 		must(t, err)
 		saved := fmt.Sprintf("a.torn-%d", size)
-		if done.Action != eventlog.RepairCut || done.Saved != filepath.Join(dir, saved) || readFile(t, dir, saved) != torn {
+		if done.Action != repair.Cut || done.Saved != filepath.Join(dir, saved) || readFile(t, dir, saved) != torn {
 			t.Errorf("repair: %+v", done)
 		}
 		if now := readFile(t, dir, "a.jsonl"); now != before[:size] {
@@ -66,7 +70,7 @@ func TestRepairCutsATornTail(t *testing.T) {
 		must(t, err)
 		next, err := l.Event(t.Context(), "a", 10)
 		must(t, err)
-		if cut := next.Cut(); cut == nil || cut.Bytes != int64(len(torn)) {
+		if cut, ok := next.Cut(); !ok || cut.Bytes != int64(len(torn)) {
 			t.Errorf("the next event names the cut %v", cut)
 		}
 	}
@@ -75,14 +79,14 @@ func TestRepairCutsATornTail(t *testing.T) {
 // Nothing but a torn tail: the session is as if it never was.
 func TestRepairCutsASessionThatNeverBegan(t *testing.T) {
 	dir, l := spoiled(t, func([]string) []string { return []string{`{"crc":"01234567","v":1,`} })
-	done, err := l.Repair(t.Context(), "a", eventlog.RepairOptions{})
+	done, err := repair.Session(t.Context(), l, "a", repair.Options{})
 	must(t, err)
-	if done.Action != eventlog.RepairCut || readFile(t, dir, "a.torn-0") == "" {
+	if done.Action != repair.Cut || readFile(t, dir, "a.torn-0") == "" {
 		t.Errorf("repair: %+v", done)
 	}
 	_, err = l.Head(t.Context(), "a")
 	wantErr(t, err, eventlog.ErrNotFound)
-	_, err = l.Append(t.Context(), "a", eventlog.New, note("first"))
+	_, err = l.Append(t.Context(), "a", eventlog.New(), note("first"))
 	must(t, err)
 }
 
@@ -108,7 +112,7 @@ func TestRepairOfTheEnd(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, l := spoiled(t, test.edit)
-			done, err := l.Repair(t.Context(), "a", eventlog.RepairOptions{})
+			done, err := repair.Session(t.Context(), l, "a", repair.Options{})
 			must(t, err)
 			var lost []string
 			for _, r := range done.Lost {
@@ -117,7 +121,7 @@ func TestRepairOfTheEnd(t *testing.T) {
 			if got := strings.Join(lost, " "); got != test.lost || done.Head.Seq != test.last || done.Torn.Bytes > 0 != test.torn {
 				t.Errorf("lost %q, last %d, torn %+v", got, done.Head.Seq, done.Torn)
 			}
-			report, err := l.Verify(t.Context(), done.As)
+			report, err := verify.Session(t.Context(), l, done.As)
 			must(t, err)
 			if len(report.Defects) > 0 || report.Head != done.Head {
 				t.Errorf("verify: %+v", report)
@@ -140,7 +144,7 @@ func TestRepairOfAHole(t *testing.T) {
 		}
 		return lines
 	})
-	done, err := l.Repair(t.Context(), "a", eventlog.RepairOptions{})
+	done, err := repair.Session(t.Context(), l, "a", repair.Options{})
 	must(t, err)
 	if len(done.Lost) != 1 || done.Lost[0].From != hit || done.Lost[0].To != hit || done.Kept != 8 {
 		t.Errorf("line %d has a hole: %+v", hit, done)
@@ -154,8 +158,8 @@ func TestRepairLeavesNewerVersionsAlone(t *testing.T) {
 		lines[5] = `{"v":2,"seq":6}` + "\n"
 		return lines
 	})
-	_, err := l.Repair(t.Context(), "a", eventlog.RepairOptions{})
-	wantErr(t, err, eventlog.ErrVersion)
+	_, err := repair.Session(t.Context(), l, "a", repair.Options{})
+	wantErr(t, err, event.ErrVersion)
 	if names := fileNames(t, dir); names != "a.jsonl" && names != ".lock a.jsonl" {
 		t.Errorf("files: %s", names)
 	}
@@ -170,13 +174,13 @@ func TestReplaceKeepsACopy(t *testing.T) {
 	})
 	must(t, os.WriteFile(filepath.Join(dir, "a.torn-99"), []byte("an older tail"), 0o600))
 	before := readFile(t, dir, "a.jsonl")
-	done, err := l.Repair(t.Context(), "a", eventlog.RepairOptions{InPlace: true})
+	done, err := repair.Session(t.Context(), l, "a", repair.Options{InPlace: true})
 	must(t, err)
 	if done.Copy != filepath.Join(dir, "a.damaged-1") || readFile(t, dir, "a.damaged-1") != before {
 		t.Errorf("kept at %q", done.Copy)
 	}
 	must(t, damager(dir)("a", func(lines []string) []string { lines[7] = wrong(lines[7]); return lines }))
-	again, err := l.Repair(t.Context(), "a", eventlog.RepairOptions{InPlace: true})
+	again, err := repair.Session(t.Context(), l, "a", repair.Options{InPlace: true})
 	must(t, err)
 	if again.Copy != filepath.Join(dir, "a.damaged-2") {
 		t.Errorf("kept at %q", again.Copy)
@@ -185,7 +189,7 @@ func TestReplaceKeepsACopy(t *testing.T) {
 	if !strings.HasPrefix(names, ".lock a.damaged-1 a.damaged-2 a.jsonl a.torn-99.") || strings.Contains(names, "tmp") {
 		t.Errorf("files: %s", names)
 	}
-	for range l.TornTails(t.Context()) {
+	for range verify.TornTails(t.Context(), l) {
 		t.Error("a torn tail is listed")
 	}
 	for info, err := range l.Sessions(t.Context()) {
@@ -193,7 +197,7 @@ func TestReplaceKeepsACopy(t *testing.T) {
 			t.Errorf("session %q is listed", info.ID)
 		}
 	}
-	_, err = l.Redact(t.Context(), "a", "asked for", 1)
+	_, err = erase.Redact(t.Context(), l, "a", []int64{1}, erase.RedactOptions{Reason: "asked for"})
 	must(t, err)
 	if names := fileNames(t, dir); names != ".lock a.jsonl" {
 		t.Errorf("files after a redaction: %s", names)
@@ -218,15 +222,15 @@ func TestReplaceFails(t *testing.T) {
 			}
 			return nil
 		})
-		_, err := l.Repair(t.Context(), "a", eventlog.RepairOptions{InPlace: true})
+		_, err := repair.Session(t.Context(), l, "a", repair.Options{InPlace: true})
 		failed := err != nil
 		disk.set(nil)
 		if now := readFile(t, dir, "a.jsonl"); failed && now != before && !errors.Is(err, eventlog.ErrUnknownOutcome) {
 			t.Fatalf("after %d operations: the file changed, and the error is %v", after, err)
 		}
-		done, err := l.Repair(t.Context(), "a", eventlog.RepairOptions{InPlace: true})
+		done, err := repair.Session(t.Context(), l, "a", repair.Options{InPlace: true})
 		must(t, err)
-		report, err := l.Verify(t.Context(), "a")
+		report, err := verify.Session(t.Context(), l, "a")
 		must(t, err)
 		if len(report.Defects) > 0 || report.Head != done.Head || report.Events != 9 {
 			t.Fatalf("after %d operations: %+v", after, report)
@@ -244,7 +248,7 @@ func TestRepairWhileOthersAppend(t *testing.T) {
 	l := logOver(t, dir, Options{Sync: Never})
 	big := strings.Repeat("x", 60<<10)
 	for i := range 150 {
-		_, err := l.Append(t.Context(), "a", eventlog.Any, note(fmt.Sprint(i, big)))
+		_, err := l.Append(t.Context(), "a", eventlog.Any(), note(fmt.Sprint(i, big)))
 		must(t, err)
 	}
 	must(t, l.Close())
@@ -253,25 +257,25 @@ func TestRepairWhileOthersAppend(t *testing.T) {
 	var writing sync.WaitGroup
 	writing.Go(func() {
 		for i := range 200 {
-			if _, err := other.Append(t.Context(), "a", eventlog.Any, note(fmt.Sprint("more ", i))); err != nil {
+			if _, err := other.Append(t.Context(), "a", eventlog.Any(), note(fmt.Sprint("more ", i))); err != nil {
 				t.Error(err)
 			}
 		}
 	})
-	salvaged, err := l.Repair(t.Context(), "a", eventlog.RepairOptions{})
+	salvaged, err := repair.Session(t.Context(), l, "a", repair.Options{})
 	must(t, err)
 	if salvaged.Kept < 149 || len(salvaged.Lost) != 1 {
 		t.Errorf("salvaged %+v", salvaged)
 	}
 	for {
-		_, err := l.Repair(t.Context(), "a", eventlog.RepairOptions{InPlace: true})
+		_, err := repair.Session(t.Context(), l, "a", repair.Options{InPlace: true})
 		if err == nil {
 			break
 		}
 		wantErr(t, err, eventlog.ErrConflict)
 	}
 	writing.Wait()
-	report, err := l.Verify(t.Context(), "a")
+	report, err := verify.Session(t.Context(), l, "a")
 	must(t, err)
 	if len(report.Defects) > 0 || report.Events != 350 {
 		t.Errorf("verify: %+v", report)

@@ -12,13 +12,14 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
-// Replace implements eventlog.Replacer: the file is copied to
+// Replace implements eventlog.Salvager: the file is copied to
 // <name>.damaged-<n>, and a new file takes its name. Readers that are under way
 // finish in the old one.
-func (s *Store) Replace(ctx context.Context, session string, at uint64, events iter.Seq2[eventlog.Event, error]) (kept string, err error) {
+func (s *Store) Replace(ctx context.Context, session string, at uint64, events iter.Seq2[event.Event, error]) (kept string, err error) {
 	h, err := s.begin(ctx, "replace session", session)
 	if err != nil {
 		return "", err
@@ -40,7 +41,7 @@ func (s *Store) Replace(ctx context.Context, session string, at uint64, events i
 }
 
 // writeEvents makes name a file of the events' lines, durably.
-func (s *Store) writeEvents(ctx context.Context, name string, events iter.Seq2[eventlog.Event, error]) (err error) {
+func (s *Store) writeEvents(ctx context.Context, name string, events iter.Seq2[event.Event, error]) (err error) {
 	file, err := s.fs.Open(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC)
 	if err != nil {
 		return err

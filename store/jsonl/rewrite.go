@@ -12,16 +12,17 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
-// Rewrite implements eventlog.Rewriter: a new file with the replaced and the
+// Rewrite implements eventlog.Eraser: a new file with the replaced and the
 // added lines takes the name of the old one. Readers that are under way finish
 // in the old one. Saved torn tails and kept copies of the session go, as they
 // may hold what is replaced, and so do the temporary files of blobs. They go
 // first, and durably: whoever finds the new lines, after a crash as well, has
 // nothing more to erase.
-func (s *Store) Rewrite(ctx context.Context, session string, expect eventlog.Head, replace, add []eventlog.Event) error {
+func (s *Store) Rewrite(ctx context.Context, session string, expect event.Head, replace, add []event.Event) error {
 	h, err := s.begin(ctx, "rewrite session", session)
 	if err != nil {
 		return err
@@ -79,10 +80,10 @@ func (h *handle) lockPresent(ctx context.Context) error {
 }
 
 // rewriteTo writes the session's new lines to the file temp, durably.
-func (h *handle) rewriteTo(ctx context.Context, temp string, replace, add []eventlog.Event) (err error) {
+func (h *handle) rewriteTo(ctx context.Context, temp string, replace, add []event.Event) (err error) {
 	tail := appendLines(nil, add)
 	if len(tail) > maxAppend {
-		return fmt.Errorf("%w: over %d bytes at once", eventlog.ErrInvalidSize, maxAppend)
+		return fmt.Errorf("%w: over %d bytes at once", event.ErrInvalidSize, maxAppend)
 	}
 	file, err := h.store.fs.Open(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC)
 	if err != nil {
@@ -99,7 +100,7 @@ func (h *handle) rewriteTo(ctx context.Context, temp string, replace, add []even
 }
 
 // copyLines copies the session, checked, with the replacements.
-func (h *handle) copyLines(ctx context.Context, to io.Writer, replace []eventlog.Event) error {
+func (h *handle) copyLines(ctx context.Context, to io.Writer, replace []event.Event) error {
 	fresh := make(map[int64][]byte, len(replace))
 	for i := range replace {
 		fresh[replace[i].Seq] = replace[i].Line()
@@ -142,9 +143,9 @@ func writeAll(to io.Writer, b []byte) error {
 	return err
 }
 
-// RemoveSession implements eventlog.Remover. What was saved beside the session
+// RemoveSession implements eventlog.Eraser. What was saved beside the session
 // goes first, and durably, so that it is not left for another one of that name.
-func (s *Store) RemoveSession(ctx context.Context, session string, expect eventlog.Head) error {
+func (s *Store) RemoveSession(ctx context.Context, session string, expect event.Head) error {
 	h, err := s.begin(ctx, "remove session", session)
 	if err != nil {
 		return err
@@ -173,7 +174,7 @@ func (s *Store) RemoveSession(ctx context.Context, session string, expect eventl
 
 // compareAlone is compare for a session that is to be removed. One that is damaged
 // has no head to compare; if its file is another session's it is left.
-func (h *handle) compareAlone(expect eventlog.Head) error {
+func (h *handle) compareAlone(expect event.Head) error {
 	err := h.refresh()
 	switch {
 	case errors.Is(err, eventlog.ErrCorrupt) && expect.IsZero():

@@ -8,11 +8,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
 // other is an event that may stand in e's place: the same seq and other data.
-func other(t testing.TB, events []eventlog.Event, seq int64) eventlog.Event {
+func other(t testing.TB, events []event.Event, seq int64) event.Event {
 	t.Helper()
 	return seal(t, events[:seq-1], nil)
 }
@@ -21,12 +22,12 @@ func TestRewrite(t *testing.T) {
 	events := sealed(t, "s", 1, 1, 1, 1)
 	dir := t.TempDir()
 	s := open(t, dir)
-	appendAll(t, s, "s", eventlog.Head{}, events)
+	appendAll(t, s, "s", event.Head{}, events)
 	must(t, os.WriteFile(filepath.Join(dir, "s.torn-7"), []byte("note 2, torn"), 0o600))
 	must(t, os.WriteFile(filepath.Join(dir, "s.torn-7.torn-9"), []byte("of session s.torn-7"), 0o600))
 	fresh, added := other(t, events, 2), seal(t, events, nil)
-	must(t, s.Rewrite(t.Context(), "s", head(events), []eventlog.Event{fresh}, []eventlog.Event{added}))
-	want := content([]eventlog.Event{events[0], fresh, events[2], events[3], added})
+	must(t, s.Rewrite(t.Context(), "s", head(events), []event.Event{fresh}, []event.Event{added}))
+	want := content([]event.Event{events[0], fresh, events[2], events[3], added})
 	got, err := os.ReadFile(filepath.Join(dir, "s.jsonl"))
 	must(t, err)
 	if !bytes.Equal(got, want) {
@@ -36,7 +37,7 @@ func TestRewrite(t *testing.T) {
 		t.Errorf("the directory has %s", names)
 	}
 	next := seal(t, append(events, added), nil)
-	must(t, s.Append(t.Context(), "s", added.Head(), []eventlog.Event{next}, false))
+	must(t, s.Append(t.Context(), "s", added.Head(), []event.Event{next}, false))
 	wantSeqs(t, s, "s", eventlog.Span{From: 4}, 4, 5, 6)
 }
 
@@ -46,19 +47,19 @@ func TestRewriteRefuses(t *testing.T) {
 	f := newFaults(dir)
 	s := open(t, dir, Options{FS: f})
 	wantErr(t, s.Rewrite(t.Context(), "s", head(events), nil, nil), eventlog.ErrNotFound)
-	appendAll(t, s, "s", eventlog.Head{}, events)
+	appendAll(t, s, "s", event.Head{}, events)
 	wantErr(t, s.Rewrite(t.Context(), "s", head(events[:1]), nil, nil), eventlog.ErrConflict)
 	strange := seal(t, events, nil) // of a seq that is not there
-	wantErr(t, s.Rewrite(t.Context(), "s", head(events), []eventlog.Event{strange}, nil), eventlog.ErrEventNotFound)
+	wantErr(t, s.Rewrite(t.Context(), "s", head(events), []event.Event{strange}, nil), eventlog.ErrEventNotFound)
 	for _, op := range []string{"write", "sync", "rename"} {
 		f.set(failing(op))
-		err := s.Rewrite(t.Context(), "s", head(events), []eventlog.Event{other(t, events, 1)}, nil)
+		err := s.Rewrite(t.Context(), "s", head(events), []event.Event{other(t, events, 1)}, nil)
 		if err == nil || errors.Is(err, eventlog.ErrUnknownOutcome) {
 			t.Errorf("failed %s: %v, want a plain error", op, err)
 		}
 	}
 	f.set(failing("syncdir"))
-	err := s.Rewrite(t.Context(), "s", head(events), nil, []eventlog.Event{seal(t, events, nil)})
+	err := s.Rewrite(t.Context(), "s", head(events), nil, []event.Event{seal(t, events, nil)})
 	wantErr(t, err, eventlog.ErrUnknownOutcome)
 	f.set(nil)
 	wantSeqs(t, s, "s", eventlog.Span{}, 1, 2, 3)
@@ -72,17 +73,17 @@ func TestRewriteUnderAnotherHandle(t *testing.T) {
 	events := sealed(t, "s", 1, 1)
 	dir := t.TempDir()
 	a, b := open(t, dir), open(t, dir)
-	appendAll(t, a, "s", eventlog.Head{}, events[:1])
+	appendAll(t, a, "s", event.Head{}, events[:1])
 	appendAll(t, b, "s", head(events[:1]), events[1:])
 	added := seal(t, events, nil)
-	must(t, a.Rewrite(t.Context(), "s", head(events), nil, []eventlog.Event{added}))
-	err := b.Append(t.Context(), "s", head(events), []eventlog.Event{seal(t, events, nil)}, false)
+	must(t, a.Rewrite(t.Context(), "s", head(events), nil, []event.Event{added}))
+	err := b.Append(t.Context(), "s", head(events), []event.Event{seal(t, events, nil)}, false)
 	var conflict *eventlog.ConflictError
 	if !errors.As(err, &conflict) || conflict.Actual != added.Head() {
 		t.Fatalf("got %v, want a conflict at %v", err, added.Head())
 	}
 	next := seal(t, append(events, added), nil)
-	must(t, b.Append(t.Context(), "s", added.Head(), []eventlog.Event{next}, false))
+	must(t, b.Append(t.Context(), "s", added.Head(), []event.Event{next}, false))
 	wantSeqs(t, a, "s", eventlog.Span{}, 1, 2, 3, 4)
 }
 
@@ -90,7 +91,7 @@ func TestRemoveSession(t *testing.T) {
 	events := sealed(t, "s", 1, 1)
 	dir := t.TempDir()
 	s := open(t, dir)
-	wantErr(t, s.RemoveSession(t.Context(), "s", eventlog.Head{}), eventlog.ErrNotFound)
+	wantErr(t, s.RemoveSession(t.Context(), "s", event.Head{}), eventlog.ErrNotFound)
 	write(t, dir, "s", append(content(events), "torn"...))
 	wantErr(t, s.RemoveSession(t.Context(), "s", head(events[:1])), eventlog.ErrConflict)
 	must(t, s.RemoveSession(t.Context(), "s", head(events)))
@@ -98,8 +99,8 @@ func TestRemoveSession(t *testing.T) {
 		t.Errorf("the directory has %s", names)
 	}
 	wantErr(t, s.RemoveSession(t.Context(), "s", head(events)), eventlog.ErrNotFound)
-	appendAll(t, s, "s", eventlog.Head{}, sealed(t, "s", 1))
-	err := s.Append(t.Context(), "s", head(events), []eventlog.Event{seal(t, events, nil)}, false)
+	appendAll(t, s, "s", event.Head{}, sealed(t, "s", 1))
+	err := s.Append(t.Context(), "s", head(events), []event.Event{seal(t, events, nil)}, false)
 	wantErr(t, err, eventlog.ErrConflict)
 }
 
@@ -112,7 +113,7 @@ func TestHostileSessions(t *testing.T) {
 		strings.Repeat("é", 100), strings.Repeat("E", 200), strings.Repeat("E", 199) + "F",
 	}
 	for _, id := range ids {
-		appendAll(t, s, id, eventlog.Head{}, sealed(t, id, 1, 1))
+		appendAll(t, s, id, event.Head{}, sealed(t, id, 1, 1))
 	}
 	if names := fileNames(t, parent); names != "store" {
 		t.Errorf("outside the store there is %s", names)
@@ -132,7 +133,7 @@ func TestHostileSessions(t *testing.T) {
 	for _, id := range ids {
 		wantSeqs(t, s, id, eventlog.Span{}, 1, 2)
 	}
-	wantErr(t, s.Append(t.Context(), "", eventlog.Head{}, sealed(t, "s", 1), false), eventlog.ErrInvalidSession)
+	wantErr(t, s.Append(t.Context(), "", event.Head{}, sealed(t, "s", 1), false), event.ErrInvalidSession)
 }
 
 // A damaged session has no head to compare; a file with another session's events is
@@ -143,13 +144,13 @@ func TestRemoveDamagedSession(t *testing.T) {
 	bad[len(bad)/4] ^= 1
 	for name, tt := range map[string]struct {
 		content []byte
-		expect  eventlog.Head
+		expect  event.Head
 		want    error
 	}{
-		"damaged":           {bad, eventlog.Head{}, nil},
+		"damaged":           {bad, event.Head{}, nil},
 		"damaged, a head":   {bad, head(events), eventlog.ErrCorrupt},
-		"sound":             {content(events), eventlog.Head{}, eventlog.ErrConflict},
-		"another session's": {content(sealed(t, "other", 1, 1)), eventlog.Head{}, eventlog.ErrCorrupt},
+		"sound":             {content(events), event.Head{}, eventlog.ErrConflict},
+		"another session's": {content(sealed(t, "other", 1, 1)), event.Head{}, eventlog.ErrCorrupt},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -61,10 +62,10 @@ func (u unreadable) Unwrap() error { return u.error }
 // event takes a line of whatever session that can be read. size counts its
 // newline, if it has one.
 func (s *salvager) event(line []byte, at, size int64) error {
-	e, err := eventlog.ParseLine(line, s.session)
+	e, err := event.Parse(line, s.session)
 	if err != nil {
 		var wrong error
-		if e, wrong = eventlog.ParseLine(line, ""); wrong != nil {
+		if e, wrong = event.Parse(line, ""); wrong != nil {
 			return unreadable{err}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strconv"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -23,8 +24,8 @@ type source struct {
 }
 
 // parse reads a line of the session.
-func (s *source) parse(line []byte) (eventlog.Event, error) {
-	e, err := eventlog.ParseLine(line, s.session)
+func (s *source) parse(line []byte) (event.Event, error) {
+	e, err := event.Parse(line, s.session)
 	if err != nil {
 		err = s.explain(line, err)
 	}
@@ -33,10 +34,10 @@ func (s *source) parse(line []byte) (eventlog.Event, error) {
 
 // explain tells a line of another session from a damaged one.
 func (s *source) explain(line []byte, err error) error {
-	if errors.Is(err, eventlog.ErrVersion) || errors.Is(err, eventlog.ErrForeign) {
+	if errors.Is(err, event.ErrVersion) || errors.Is(err, event.ErrForeign) {
 		return err
 	}
-	if other, wrong := eventlog.ParseLine(line, ""); wrong == nil {
+	if other, wrong := event.Parse(line, ""); wrong == nil {
 		return fmt.Errorf("%w: %q", errOtherSession, other.SessionID)
 	}
 	return err
@@ -44,17 +45,17 @@ func (s *source) explain(line []byte, err error) error {
 
 // check parses a line at its place, if reading it did not fail. due is the seq
 // it must have, 0 if unknown.
-func (s *source) check(line []byte, at, due int64, failed error) (e eventlog.Event, err error) {
+func (s *source) check(line []byte, at, due int64, failed error) (e event.Event, err error) {
 	if failed != nil {
 		return e, failed
 	}
-	if e, err = eventlog.ParseLine(line, s.session); err != nil {
+	if e, err = event.Parse(line, s.session); err != nil {
 		return e, s.explain(line, err)
 	}
 	if due > 0 && e.Seq != due {
 		return e, fmt.Errorf("seq %d stands where %d is due", e.Seq, due)
 	}
-	if at == 0 && e.Seq != 1 && e.Type.Name() != eventlog.SessionForked {
+	if at == 0 && e.Seq != 1 && e.Type.Name() != event.SessionForked {
 		return e, fmt.Errorf("%w but seq %d, %s", errFirstLine, e.Seq, e.Type)
 	}
 	return e, nil
@@ -63,12 +64,12 @@ func (s *source) check(line []byte, at, due int64, failed error) (e eventlog.Eve
 // alien reports an error of a line that is whole, so that no unfinished write
 // explains it: it is never cut off.
 func alien(err error) bool {
-	return errors.Is(err, eventlog.ErrVersion) || errors.Is(err, eventlog.ErrForeign) || errors.Is(err, errOtherSession)
+	return errors.Is(err, event.ErrVersion) || errors.Is(err, event.ErrForeign) || errors.Is(err, errOtherSession)
 }
 
 // corrupt locates damage; a newer version is not damage and stays what it is.
 func (s *source) corrupt(at, due int64, cause error) error {
-	if errors.Is(cause, eventlog.ErrVersion) {
+	if errors.Is(cause, event.ErrVersion) {
 		return fmt.Errorf("%s at byte %d: %w", s.path, at, cause)
 	}
 	return &eventlog.CorruptError{Session: s.session, Path: s.path, Offset: at, Seq: max(due, 0), Cause: cause}

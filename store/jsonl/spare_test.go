@@ -48,7 +48,7 @@ func TestFewDescriptors(t *testing.T) {
 	log := eventlog.Open(New(dir, Options{FS: few}))
 	defer log.Close()
 	for i := range 60 {
-		if _, err := log.Append(t.Context(), fmt.Sprint("s", i%30), eventlog.Any, note("x")); err != nil {
+		if _, err := log.Append(t.Context(), fmt.Sprint("s", i%30), eventlog.Any(), note("x")); err != nil {
 			t.Fatalf("append %d: %v", i, err)
 		}
 	}

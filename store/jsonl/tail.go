@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 )
 
 const (
@@ -25,9 +25,9 @@ var (
 
 // tail says where a file's complete appends end.
 type tail struct {
-	end    int64          // after the last complete append; 0 when there is none
-	last   eventlog.Event // the line before end
-	lastAt int64          // its offset
+	end    int64       // after the last complete append; 0 when there is none
+	last   event.Event // the line before end
+	lastAt int64       // its offset
 	// damage is what an unfinished append does not explain: nothing may be
 	// appended or cut. Complete appends may stand behind it.
 	damage error
@@ -59,7 +59,7 @@ func (s *source) glance(size int64) (t tail, ok bool) {
 	}
 }
 
-func (s *source) back(l *backward) (eventlog.Event, int64, error) {
+func (s *source) back(l *backward) (event.Event, int64, error) {
 	line, at, err := l.line()
 	e, err := s.check(line, at, 0, err)
 	return e, at, err
@@ -150,9 +150,9 @@ func (v *surveyor) line() (line []byte, next int, whole bool) {
 }
 
 // good checks the line at v.at against the lines before it.
-func (v *surveyor) good(line []byte, whole bool) (eventlog.Event, error) {
+func (v *surveyor) good(line []byte, whole bool) (event.Event, error) {
 	if !whole {
-		return eventlog.Event{}, errUnterminated
+		return event.Event{}, errUnterminated
 	}
 	due := int64(0)
 	if v.seq > 0 {
@@ -162,7 +162,7 @@ func (v *surveyor) good(line []byte, whole bool) (eventlog.Event, error) {
 }
 
 // step takes a good line.
-func (v *surveyor) step(e eventlog.Event, next int) {
+func (v *surveyor) step(e event.Event, next int) {
 	if v.more > 0 && e.More() != v.more-1 {
 		v.damaged(errUnfinished)
 	}
@@ -172,7 +172,7 @@ func (v *surveyor) step(e eventlog.Event, next int) {
 	v.seq, v.more, v.at = e.Seq, e.More(), next
 }
 
-func (v *surveyor) complete(e eventlog.Event, next int) {
+func (v *surveyor) complete(e event.Event, next int) {
 	v.tail.end = v.base + int64(next)
 	v.tail.last, v.tail.lastAt = e, v.base+int64(v.at)
 }
@@ -209,7 +209,7 @@ func (v *surveyor) judge(bad []byte, whole bool, cause error) {
 		switch {
 		case !whole:
 		case err != nil && alien(err):
-			v.complete(eventlog.Event{}, next)
+			v.complete(event.Event{}, next)
 			v.evidence(first, cause)
 		case err == nil && e.More() == 0 && (v.more == 0 || e.Seq <= v.seq || e.Seq > own):
 			v.complete(e, next)

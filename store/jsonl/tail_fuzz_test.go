@@ -12,9 +12,11 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/crashfs"
 	"github.com/convlog/convlog/store/jsonl"
+	"github.com/convlog/convlog/upkeep/verify"
 )
 
 // Whatever stands in a session's file: its complete appends up to the first
@@ -76,8 +78,8 @@ func goodLines(file []byte) (good []string, end int, faulty bool) {
 	var open []string
 	at, seq, more := 0, int64(0), 0
 	for line := range bytes.Lines(file) {
-		e, err := eventlog.ParseLine(bytes.TrimSuffix(line, []byte("\n")), "s")
-		if err == nil && seq == 0 && e.Seq != 1 && e.Type != eventlog.SessionForked {
+		e, err := event.Parse(bytes.TrimSuffix(line, []byte("\n")), "s")
+		if err == nil && seq == 0 && e.Seq != 1 && e.Type != event.SessionForked {
 			return nil, 0, true
 		}
 		if err != nil || line[len(line)-1] != '\n' || seq > 0 && e.Seq != seq+1 || more > 0 && e.More() != more-1 {
@@ -188,7 +190,7 @@ func (x *tailFuzz) reads() {
 
 // damage reports whether an error says that the file is damaged, or too new.
 func damage(err error) bool {
-	return errors.Is(err, eventlog.ErrCorrupt) || errors.Is(err, eventlog.ErrVersion)
+	return errors.Is(err, eventlog.ErrCorrupt) || errors.Is(err, event.ErrVersion)
 }
 
 // backward compares the reading from the other end.
@@ -208,7 +210,7 @@ func (x *tailFuzz) backward(log *eventlog.Log, forward []string, forwardErr erro
 // reported.
 func (x *tailFuzz) looks(log *eventlog.Log, found error) {
 	x.Helper()
-	report, err := log.Verify(x.Context(), "s")
+	report, err := verify.Session(x.Context(), log, "s")
 	if err != nil && !errors.Is(err, eventlog.ErrNotFound) {
 		x.Fatalf("verify: %v", err)
 	}
@@ -229,11 +231,11 @@ func (x *tailFuzz) looks(log *eventlog.Log, found error) {
 func (x *tailFuzz) appends() {
 	x.Helper()
 	log := x.open(false)
-	_, err := log.Append(x.Context(), "s", eventlog.Any, eventlog.Event{ID: eventlog.NewID(), Type: "test:note", Data: []byte(`{}`)})
+	_, err := log.Append(x.Context(), "s", eventlog.Any(), event.Event{ID: event.NewID(), Type: "test:note", Data: []byte(`{}`)})
 	x.must(log.Close())
 	after := x.content("s.jsonl")
 	if err != nil {
-		if !damage(err) && !errors.Is(err, eventlog.ErrInvalid) && !errors.Is(err, eventlog.ErrNotFound) { // its parent
+		if !damage(err) && !errors.Is(err, event.ErrInvalid) && !errors.Is(err, eventlog.ErrNotFound) { // its parent
 			x.Fatalf("append: %v", err)
 		}
 		if !bytes.Equal(after, x.file) && !x.savedBehind(after) {
@@ -246,9 +248,9 @@ func (x *tailFuzz) appends() {
 	}
 	line := after[bytes.LastIndexByte(after[:len(after)-1], '\n')+1:]
 	kept := after[:len(after)-len(line)]
-	e, err := eventlog.ParseLine(bytes.TrimSuffix(line, []byte("\n")), "s")
+	e, err := event.Parse(bytes.TrimSuffix(line, []byte("\n")), "s")
 	x.must(err)
-	if cut := e.Cut(); cut == nil && !bytes.Equal(kept, x.file) {
+	if _, ok := e.Cut(); !ok && !bytes.Equal(kept, x.file) {
 		x.Fatalf("the append cut off %d bytes and does not say so", len(x.file)-len(kept))
 	}
 	if !bytes.Equal(kept, x.file) && !x.savedBehind(kept) {

@@ -11,11 +11,12 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
 // seal chains one more event behind events, naming the cut if there is one.
-func seal(t testing.TB, events []eventlog.Event, cut *eventlog.Cut) eventlog.Event {
+func seal(t testing.TB, events []event.Event, cut *event.Cut) event.Event {
 	t.Helper()
 	session := "s"
 	if len(events) > 0 {
@@ -23,22 +24,22 @@ func seal(t testing.TB, events []eventlog.Event, cut *eventlog.Cut) eventlog.Eve
 	}
 	r := &owing{recorder: recorder{events: slices.Clone(events)}, cut: cut}
 	log := eventlog.Open(r, eventlog.Options{SpillOver: -1})
-	_, err := log.Append(t.Context(), session, eventlog.Any, note("after"))
+	_, err := log.Append(t.Context(), session, eventlog.Any(), note("after"))
 	must(t, err)
 	return r.events[len(r.events)-1]
 }
 
 // recovered appends behind events as a Log does, over a tail that must be torn
 // and is torn: the first append is refused with the cut, the next names it.
-func recovered(t *testing.T, s *Store, events []eventlog.Event, torn []byte) {
+func recovered(t *testing.T, s *Store, events []event.Event, torn []byte) {
 	t.Helper()
 	next := seal(t, events, nil)
-	err := s.Append(t.Context(), next.SessionID, head(events), []eventlog.Event{next}, false)
+	err := s.Append(t.Context(), next.SessionID, head(events), []event.Event{next}, false)
 	var conflict *eventlog.ConflictError
 	if !errors.As(err, &conflict) || conflict.Cut == nil {
 		t.Fatalf("append over a torn tail: %v, want a conflict with its cut", err)
 	}
-	want := eventlog.Cut{Bytes: int64(len(torn)), SHA256: sha256.Sum256(torn)}
+	want := event.Cut{Bytes: int64(len(torn)), SHA256: sha256.Sum256(torn)}
 	if *conflict.Cut != want || conflict.Actual != head(events) {
 		t.Fatalf("conflict has cut %+v at %v, want %+v at %v", *conflict.Cut, conflict.Actual, want, head(events))
 	}
@@ -48,7 +49,7 @@ func recovered(t *testing.T, s *Store, events []eventlog.Event, torn []byte) {
 		t.Fatalf("saved %q, want %q", kept, torn)
 	}
 	named := seal(t, events, conflict.Cut)
-	must(t, s.Append(t.Context(), next.SessionID, head(events), []eventlog.Event{named}, false))
+	must(t, s.Append(t.Context(), next.SessionID, head(events), []event.Event{named}, false))
 	wantSeqs(t, s, next.SessionID, eventlog.Span{}, upTo(len(events)+1)...)
 }
 
@@ -122,7 +123,7 @@ func TestTails(t *testing.T) {
 		{"a bad crc in the middle", flip(len(content(events[:1])) + 100), 0, int64(len(content(events[:1]))), 2},
 		{"a bad crc just before the last append", flip(three - 30), 0, int64(len(content(events[:2]))), 3},
 		{"a line lost", slices.Concat(all[:three], all[four:]), 0, int64(three), 4},
-		{"an unfinished append within", append(bytes.Clone(all[:four]), content([]eventlog.Event{seal(t, events[:4], nil)})...), 0, int64(four), 5},
+		{"an unfinished append within", append(bytes.Clone(all[:four]), content([]event.Event{seal(t, events[:4], nil)})...), 0, int64(four), 5},
 		{"a foreign line", append(bytes.Clone(all), foreign...), 0, int64(len(all)), 7},
 		{"a line of another session", append(bytes.Clone(all), other...), 0, int64(len(all)), 7},
 		{"a first line of another session", other, 0, 0, 0},
@@ -146,7 +147,7 @@ func TestTails(t *testing.T) {
 func damaged(t *testing.T, s *Store, path string, file []byte, at, seq int64) {
 	t.Helper()
 	_, reading := read(t, s, "s", eventlog.Span{})
-	appending := s.Append(t.Context(), "s", eventlog.Head{}, []eventlog.Event{seal(t, nil, nil)}, false)
+	appending := s.Append(t.Context(), "s", event.Head{}, []event.Event{seal(t, nil, nil)}, false)
 	for _, err := range []error{reading, appending} {
 		var corrupt *eventlog.CorruptError
 		if !errors.As(err, &corrupt) {
@@ -171,12 +172,12 @@ func TestNewerVersionIsNeverCut(t *testing.T) {
 	path := write(t, dir, "s", file)
 	s := open(t, dir)
 	seqs, err := read(t, s, "s", eventlog.Span{})
-	wantErr(t, err, eventlog.ErrVersion)
+	wantErr(t, err, event.ErrVersion)
 	if len(seqs) != 1 {
 		t.Errorf("read %v before the newer line", seqs)
 	}
-	err = s.Append(t.Context(), "s", head(events), []eventlog.Event{seal(t, events, nil)}, false)
-	wantErr(t, err, eventlog.ErrVersion)
+	err = s.Append(t.Context(), "s", head(events), []event.Event{seal(t, events, nil)}, false)
+	wantErr(t, err, event.ErrVersion)
 	now, err := os.ReadFile(path)
 	must(t, err)
 	if !bytes.Equal(now, file) {
@@ -191,7 +192,7 @@ func TestCarriageReturns(t *testing.T) {
 	write(t, dir, "s", bytes.ReplaceAll(content(events), []byte("\n"), []byte("\r\n")))
 	s := open(t, dir)
 	wantSeqs(t, s, "s", eventlog.Span{}, 1, 2, 3)
-	must(t, s.Append(t.Context(), "s", head(events), []eventlog.Event{seal(t, events, nil)}, false))
+	must(t, s.Append(t.Context(), "s", head(events), []event.Event{seal(t, events, nil)}, false))
 	wantSeqs(t, s, "s", eventlog.Span{}, 1, 2, 3, 4)
 	wantSeqs(t, s, "s", eventlog.Span{From: 3}, 3, 4)
 }
@@ -237,7 +238,7 @@ func TestNoLineWithinTheWindow(t *testing.T) {
 	file := append(content(sealed(t, "s", 1)), make([]byte, window+10)...)
 	path := write(t, dir, "s", file)
 	s := open(t, dir)
-	err := s.Append(t.Context(), "s", eventlog.Head{}, []eventlog.Event{seal(t, nil, nil)}, false)
+	err := s.Append(t.Context(), "s", event.Head{}, []event.Event{seal(t, nil, nil)}, false)
 	wantErr(t, err, eventlog.ErrCorrupt)
 	now, err := os.ReadFile(path)
 	must(t, err)
@@ -257,7 +258,7 @@ func TestEmptyFileIsNoSession(t *testing.T) {
 	for info := range s.Sessions(t.Context()) {
 		t.Errorf("listed %q", info.ID)
 	}
-	appendAll(t, s, "s", eventlog.Head{}, sealed(t, "s", 2))
+	appendAll(t, s, "s", event.Head{}, sealed(t, "s", 2))
 	wantSeqs(t, s, "s", eventlog.Span{}, 1, 2)
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// TornTails implements eventlog.TailLister. A tail that looks torn is looked at
+// TornTails implements eventlog.TailKeeper. A tail that looks torn is looked at
 // again under the session's lock, so that an append under way is none. A file
 // that cannot be read does not end the list.
 func (s *Store) TornTails(ctx context.Context, session string) iter.Seq2[eventlog.TornTail, error] {

@@ -9,12 +9,16 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/crashfs"
 	"github.com/convlog/convlog/store/jsonl"
+	"github.com/convlog/convlog/upkeep/erase"
+	"github.com/convlog/convlog/upkeep/transfer"
+	"github.com/convlog/convlog/upkeep/verify"
 )
 
-func says(text string) eventlog.Event { return must(eventlog.NewUserMessage(text)) }
+func says(text string) event.Event { return event.UserMessage(text) }
 
 // afterCrashes calls check with a log over what each of many crashes leaves.
 func afterCrashes(t *testing.T, disk *crashfs.Disk, check func(log *eventlog.Log) error) {
@@ -58,12 +62,12 @@ func TestRetryOfWhatWasNotSynced(t *testing.T) {
 		disk := crashfs.New()
 		stopAt(disk, kind)
 		e := says("hello")
-		if _, err := startWriter(disk, jsonl.Always).log.Append(ctx, "s", eventlog.New, e); !errors.Is(err, crashfs.ErrKilled) {
+		if _, err := startWriter(disk, jsonl.Always).log.Append(ctx, "s", eventlog.New(), e); !errors.Is(err, crashfs.ErrKilled) {
 			t.Fatal(err)
 		}
 		second := startWriter(disk, jsonl.Always).log
 		mustDo(holds(ctx, second, "s", 1))
-		if _, err := second.Append(ctx, "s", eventlog.New, e); err != nil {
+		if _, err := second.Append(ctx, "s", eventlog.New(), e); err != nil {
 			t.Fatal(err)
 		}
 		afterCrashes(t, disk, func(log *eventlog.Log) error { return holds(ctx, log, "s", 1) })
@@ -76,9 +80,9 @@ func TestDemandOfDurabilityComesLater(t *testing.T) {
 	disk := crashfs.New()
 	log := startWriter(disk, jsonl.Never).log
 	e := says("hello")
-	head, err := log.Append(ctx, "s", eventlog.New, e)
+	head, err := log.Append(ctx, "s", eventlog.New(), e)
 	mustDo(err)
-	again, err := log.Append(ctx, "s", eventlog.New.Durable(), e)
+	again, err := log.Append(ctx, "s", eventlog.New().Durable(), e)
 	if err != nil || again != head {
 		t.Fatalf("again: %v at %v, want %v", err, again, head)
 	}
@@ -98,9 +102,9 @@ func TestForkSyncsItsParent(t *testing.T) {
 	disk := crashfs.New()
 	log := startWriter(disk, jsonl.Never).log
 	e := says("hello")
-	head := must(log.Append(ctx, "parent", eventlog.New, e))
-	fork := must(eventlog.NewSessionForked(eventlog.Fork{Parent: "parent", Seq: 1, EventID: e.ID, Hash: head.Hash}))
-	must(log.Append(ctx, "fork", eventlog.New.Durable(), fork))
+	head := must(log.Append(ctx, "parent", eventlog.New(), e))
+	fork := event.New(event.Fork{Parent: "parent", Seq: 1, EventID: e.ID, Hash: head.Hash})
+	must(log.Append(ctx, "fork", eventlog.New().Durable(), fork))
 	afterCrashes(t, disk, func(log *eventlog.Log) error {
 		return errors.Join(holds(ctx, log, "parent", 1), holds(ctx, log, "fork", 1))
 	})
@@ -113,7 +117,7 @@ func TestForkSyncsWhatOthersAppended(t *testing.T) {
 	for _, others := range []int{0, 1, 3} {
 		disk := crashfs.New()
 		log := startWriter(disk, jsonl.Always).log
-		head := must(log.Append(ctx, "parent", eventlog.New, says("hello")))
+		head := must(log.Append(ctx, "parent", eventlog.New(), says("hello")))
 		last := says("again")
 		head = must(log.Append(ctx, "parent", eventlog.At(head), last))
 		other := startWriter(disk, jsonl.Never).log
@@ -121,8 +125,8 @@ func TestForkSyncsWhatOthersAppended(t *testing.T) {
 			last = says("and again")
 			head = must(other.Append(ctx, "parent", eventlog.At(head), last))
 		}
-		fork := must(eventlog.NewSessionForked(eventlog.Fork{Parent: "parent", Seq: head.Seq, EventID: last.ID, Hash: head.Hash}))
-		must(log.Append(ctx, "fork", eventlog.New.Durable(), fork))
+		fork := event.New(event.Fork{Parent: "parent", Seq: head.Seq, EventID: last.ID, Hash: head.Hash})
+		must(log.Append(ctx, "fork", eventlog.New().Durable(), fork))
 		afterCrashes(t, disk, func(log *eventlog.Log) error {
 			return errors.Join(holds(ctx, log, "parent", 2+others), holds(ctx, log, "fork", 1))
 		})
@@ -136,17 +140,17 @@ func TestConvertBringsBlobsThatWereNotSynced(t *testing.T) {
 	src := startWriter(crashfs.New(), jsonl.Always).log
 	const body = "the body of an artifact"
 	ref := must(src.PutBlob(ctx, strings.NewReader(body)))
-	must(src.RecordArtifact(ctx, "s", eventlog.New, eventlog.Artifact{ArtifactID: "a", Body: ref}))
+	must(src.Append(ctx, "s", eventlog.New(), event.New(event.Artifact{ArtifactID: "a", Body: ref})))
 	disk := crashfs.New()
 	stopAt(disk, "syncdir")
 	if _, err := startWriter(disk, jsonl.Always).log.PutBlob(ctx, strings.NewReader(body)); !errors.Is(err, crashfs.ErrKilled) {
 		t.Fatal(err)
 	}
-	for _, err := range eventlog.Convert(ctx, startWriter(disk, jsonl.Always).log, src) {
+	for _, err := range transfer.Convert(ctx, startWriter(disk, jsonl.Always).log, src) {
 		mustDo(err)
 	}
 	afterCrashes(t, disk, func(log *eventlog.Log) error {
-		report, err := log.Verify(ctx, "s")
+		report, err := verify.Session(ctx, log, "s")
 		if err == nil && len(report.Defects) > 0 {
 			err = errors.New(report.Defects[0].String())
 		}
@@ -160,12 +164,12 @@ func TestRemovalThatWasNotSynced(t *testing.T) {
 	ctx := t.Context()
 	disk := crashfs.New()
 	first := startWriter(disk, jsonl.Always).log
-	must(first.Append(ctx, "s", eventlog.New, says("hello")))
+	must(first.Append(ctx, "s", eventlog.New(), says("hello")))
 	stopAt(disk, "syncdir")
-	if err := first.Remove(ctx, "s"); err == nil {
+	if err := erase.Remove(ctx, first, "s"); err == nil {
 		t.Fatal("the removal was not interrupted")
 	}
-	if err := startWriter(disk, jsonl.Always).log.Remove(ctx, "s"); !errors.Is(err, eventlog.ErrNotFound) {
+	if err := erase.Remove(ctx, startWriter(disk, jsonl.Always).log, "s"); !errors.Is(err, eventlog.ErrNotFound) {
 		t.Fatal(err)
 	}
 	afterCrashes(t, disk, func(log *eventlog.Log) error { return holds(ctx, log, "s", 0) })
@@ -177,9 +181,9 @@ func TestFailedWriteDoesNotComeBack(t *testing.T) {
 	ctx := t.Context()
 	disk := crashfs.New()
 	log := startWriter(disk, jsonl.Always).log
-	head := must(log.Append(ctx, "s", eventlog.New, says("hello")))
+	head := must(log.Append(ctx, "s", eventlog.New(), says("hello")))
 	disk.SetFault(crashfs.Full)
-	_, err := log.AppendEach(ctx, "s", eventlog.At(head), []eventlog.Event{says("one")}, []eventlog.Event{says("two"), says(strings.Repeat("long ", 200))})
+	_, err := log.AppendEach(ctx, "s", eventlog.At(head), []event.Event{says("one")}, []event.Event{says("two"), says(strings.Repeat("long ", 200))})
 	if !errors.Is(err, unix.ENOSPC) || errors.Is(err, eventlog.ErrUnknownOutcome) {
 		t.Fatalf("got %v, want no space, and nothing written", err)
 	}
@@ -193,7 +197,7 @@ func TestCutThatWasNotSynced(t *testing.T) {
 	disk := crashfs.New()
 	log := startWriter(disk, jsonl.Always).log
 	for range 6 {
-		must(log.Append(ctx, "s", eventlog.Any, says(strings.Repeat("long ", 100))))
+		must(log.Append(ctx, "s", eventlog.Any(), says(strings.Repeat("long ", 100))))
 	}
 	disk = disk.Crash(0)
 	disk.Damage("s.jsonl", func(b []byte) []byte {
@@ -205,16 +209,16 @@ func TestCutThatWasNotSynced(t *testing.T) {
 		cut = cut || op.Kind == "truncate"
 		return crashfs.Fault{Kill: cut && op.Kind == "sync"}
 	})
-	if _, err := startWriter(disk, jsonl.Always).log.Append(ctx, "s", eventlog.Any, says("next")); !errors.Is(err, crashfs.ErrKilled) {
+	if _, err := startWriter(disk, jsonl.Always).log.Append(ctx, "s", eventlog.Any(), says("next")); !errors.Is(err, crashfs.ErrKilled) {
 		t.Fatal(err)
 	}
 	disk.SetFault(nil)
-	must(startWriter(disk, jsonl.Never).log.Append(ctx, "s", eventlog.Any, says(strings.Repeat("after ", 300))))
+	must(startWriter(disk, jsonl.Never).log.Append(ctx, "s", eventlog.Any(), says(strings.Repeat("after ", 300))))
 	afterManyCrashes(t, disk, 4000, func(log *eventlog.Log) error {
-		if _, err := log.Append(ctx, "s", eventlog.Any, says("last")); err != nil {
+		if _, err := log.Append(ctx, "s", eventlog.Any(), says("last")); err != nil {
 			return err
 		}
-		report, err := log.Verify(ctx, "s")
+		report, err := verify.Session(ctx, log, "s")
 		if err == nil && len(report.Defects) > 0 {
 			err = errors.New(report.Defects[0].String())
 		}
@@ -228,7 +232,7 @@ func TestPoisonedHidesWhatItCannotTakeBack(t *testing.T) {
 	ctx := t.Context()
 	disk := crashfs.New()
 	log := startWriter(disk, jsonl.Always).log
-	head := must(log.Append(ctx, "s", eventlog.New, says("hello")))
+	head := must(log.Append(ctx, "s", eventlog.New(), says("hello")))
 	disk.SetFault(failing("sync truncate"))
 	e := says("again")
 	if _, err := log.Append(ctx, "s", eventlog.At(head), e); !errors.Is(err, eventlog.ErrUnknownOutcome) {
@@ -251,7 +255,7 @@ func TestUnsyncedAppendsStayWithinReach(t *testing.T) {
 	log := eventlog.Open(jsonl.New("store", jsonl.Options{FS: disk.Mount(), Sync: jsonl.Never}), eventlog.Options{SpillOver: -1})
 	const events = 6
 	for range events {
-		must(log.Append(ctx, "s", eventlog.Any, says(strings.Repeat("1234567 ", 150_000))))
+		must(log.Append(ctx, "s", eventlog.Any(), says(strings.Repeat("1234567 ", 150_000))))
 	}
 	left := map[int]bool{}
 	for seed := range uint64(4) {
@@ -259,8 +263,8 @@ func TestUnsyncedAppendsStayWithinReach(t *testing.T) {
 		there, err := readOwn(ctx, after, "s")
 		mustDo(err)
 		left[len(there)] = true
-		must(after.Append(ctx, "s", eventlog.Any, says("next")))
-		report, err := after.Verify(ctx, "s")
+		must(after.Append(ctx, "s", eventlog.Any(), says("next")))
+		report, err := verify.Session(ctx, after, "s")
 		if err != nil || len(report.Defects) > 0 || report.Events != int64(len(there))+1 {
 			t.Fatalf("crash %d: %d events, %v, %v", seed, report.Events, report.Defects, err)
 		}
@@ -276,10 +280,10 @@ func TestRetryAfterALostHead(t *testing.T) {
 	ctx := t.Context()
 	disk := crashfs.New()
 	log := startWriter(disk, jsonl.Never).log
-	must(log.Append(ctx, "s", eventlog.New.Durable(), says("kept")))
+	must(log.Append(ctx, "s", eventlog.New().Durable(), says("kept")))
 	disk = disk.Crash(0)
-	must(log.Append(ctx, "s", eventlog.Any, says("lost")))
-	lost := must(log.Append(ctx, "s", eventlog.Any, says("lost too")))
+	must(log.Append(ctx, "s", eventlog.Any(), says("lost")))
+	lost := must(log.Append(ctx, "s", eventlog.Any(), says("lost too")))
 	after := startWriter(disk, jsonl.Never).log
 	e := says("again")
 	head := must(after.Append(ctx, "s", eventlog.AnyAfter(lost), e))

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -17,7 +18,7 @@ const (
 )
 
 // Append implements eventlog.Store.
-func (s *Store) Append(ctx context.Context, session string, expect eventlog.Head, events []eventlog.Event, durable bool) error {
+func (s *Store) Append(ctx context.Context, session string, expect event.Head, events []event.Event, durable bool) error {
 	err := s.write(ctx, &appending{session: session, expect: expect, events: events}, durable)
 	if err == nil || errors.Is(err, eventlog.ErrConflict) || errors.Is(err, eventlog.ErrUnknownOutcome) {
 		return err // they name the session
@@ -28,8 +29,8 @@ func (s *Store) Append(ctx context.Context, session string, expect eventlog.Head
 // appending is an append in the writer's queue.
 type appending struct {
 	session string
-	expect  eventlog.Head
-	events  []eventlog.Event
+	expect  event.Head
+	events  []event.Event
 }
 
 func (a *appending) unknown(cause error) error {
@@ -50,7 +51,7 @@ func (a *appending) apply(w *writer) error {
 
 // move compares the session's head and sets it to the last event's, in one
 // statement, so that a loser changes nothing.
-func (w *writer) move(session string, expect eventlog.Head, events []eventlog.Event) (key int64, err error) {
+func (w *writer) move(session string, expect event.Head, events []event.Event) (key int64, err error) {
 	head, size := events[len(events)-1].Head(), lineBytes(events)
 	if expect.IsZero() {
 		return w.create(session, events[0].Seq, head, size)
@@ -76,7 +77,7 @@ func (w *writer) move(session string, expect eventlog.Head, events []eventlog.Ev
 	return w.move(session, expect, events) // the key was stale, or compare tells
 }
 
-func (w *writer) create(session string, first int64, head eventlog.Head, size int64) (int64, error) {
+func (w *writer) create(session string, first int64, head event.Head, size int64) (int64, error) {
 	result, err := w.conn.exec(insertSession, session, first, head.Seq, head.Hash[:], size)
 	if err != nil {
 		return 0, fmt.Errorf("create session: %w", err)
@@ -86,7 +87,7 @@ func (w *writer) create(session string, first int64, head eventlog.Head, size in
 		return 0, err
 	}
 	if changed == 0 {
-		_, err := w.compare(session, eventlog.Head{})
+		_, err := w.compare(session, event.Head{})
 		return 0, err
 	}
 	key, err := result.LastInsertId()
@@ -98,7 +99,7 @@ func (w *writer) create(session string, first int64, head eventlog.Head, size in
 
 // compare gives the key of a session whose head is expect, 0 if it is absent
 // as expected.
-func (w *writer) compare(session string, expect eventlog.Head) (int64, error) {
+func (w *writer) compare(session string, expect event.Head) (int64, error) {
 	key, actual, err := w.head(session)
 	if err != nil {
 		return 0, err
@@ -109,7 +110,7 @@ func (w *writer) compare(session string, expect eventlog.Head) (int64, error) {
 	return key, nil
 }
 
-func (w *writer) head(session string) (key int64, head eventlog.Head, err error) {
+func (w *writer) head(session string) (key int64, head event.Head, err error) {
 	row := make([]driver.Value, 3)
 	found, err := w.conn.first(row, findSession, session)
 	if err != nil || !found {
@@ -149,7 +150,7 @@ func (w *writer) remember(session string, key int64) {
 	w.keys[session] = key
 }
 
-func (w *writer) insert(key int64, events []eventlog.Event) error {
+func (w *writer) insert(key int64, events []event.Event) error {
 	for i := range events {
 		e := &events[i]
 		_, err := w.conn.exec(insertEvent, key, e.Seq, e.ID.String(), string(e.Type), e.Timestamp.UnixMicro(), e.Line())
@@ -164,7 +165,7 @@ func (w *writer) insert(key int64, events []eventlog.Event) error {
 }
 
 // lineBytes is the size of the events' lines, a newline each counted.
-func lineBytes(events []eventlog.Event) int64 {
+func lineBytes(events []event.Event) int64 {
 	var n int64
 	for i := range events {
 		n += int64(len(events[i].Line())) + 1

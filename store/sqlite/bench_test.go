@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -33,11 +34,11 @@ func rawDatabase(b *testing.B, path string) *sql.DB {
 // BenchmarkAppend is one durable append of one event. The bar: at least 0.7 of
 // the raw insert's rate.
 func BenchmarkAppend(b *testing.B) {
-	events := chained("a", eventlog.Head{}, 1, benchText)
+	events := chained("a", event.Head{}, 1, benchText)
 	b.Run("store", func(b *testing.B) {
 		s := open(b, tempPath(b))
 		lines := singles(b.N)
-		var head eventlog.Head
+		var head event.Head
 		b.ReportAllocs()
 		b.ResetTimer()
 		for i := range lines {
@@ -59,9 +60,9 @@ func BenchmarkAppend(b *testing.B) {
 }
 
 // singles makes n finished events, each an append of its own.
-func singles(n int) []eventlog.Event {
-	events := make([]eventlog.Event, n)
-	var head eventlog.Head
+func singles(n int) []event.Event {
+	events := make([]event.Event, n)
+	var head event.Head
 	for i := range events {
 		events[i] = finished("a", head, 0, benchText)
 		head = events[i].Head()
@@ -90,7 +91,7 @@ func BenchmarkAppendTogether(b *testing.B) {
 }
 
 func appendTimed(b *testing.B, s *Store, session string, n int) (took []time.Duration) {
-	var head eventlog.Head
+	var head event.Head
 	for range n {
 		events := chained(session, head, 1, benchText)
 		start := time.Now()
@@ -110,7 +111,7 @@ func BenchmarkRead(b *testing.B) {
 	const events = 100_000
 	path := filepath.Join(b.TempDir(), "s.db")
 	s := open(b, path)
-	var head eventlog.Head
+	var head event.Head
 	for range events / 1000 {
 		batch := chained("a", head, 1000, benchText)
 		must(b, s.Append(b.Context(), "a", head, batch, false))

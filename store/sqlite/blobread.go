@@ -7,12 +7,13 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
 // OpenBlob implements eventlog.Blobs. The body is read piece by piece; a blob
 // that is removed meanwhile ends in ErrBlobNotFound.
-func (s *Store) OpenBlob(ctx context.Context, d eventlog.Digest) (io.ReadCloser, error) {
+func (s *Store) OpenBlob(ctx context.Context, d event.Digest) (io.ReadCloser, error) {
 	row := make([]driver.Value, 2)
 	found := false
 	err := s.read(ctx, func(c *conn) (err error) {
@@ -37,7 +38,7 @@ func (s *Store) OpenBlob(ctx context.Context, d eventlog.Digest) (io.ReadCloser,
 type blobReader struct {
 	ctx    context.Context
 	store  *Store
-	digest eventlog.Digest
+	digest event.Digest
 	key    int64
 	left   int64 // bytes that were not fetched yet
 	piece  int64 // the next to fetch

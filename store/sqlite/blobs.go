@@ -13,8 +13,10 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -42,7 +44,7 @@ const (
 // PutBlob implements eventlog.Blobs. A body of more than 1 MiB waits in an
 // unnamed file beside the database until it is complete; one of more than
 // 512 MiB is refused.
-func (s *Store) PutBlob(ctx context.Context, r io.Reader) (eventlog.Digest, int64, error) {
+func (s *Store) PutBlob(ctx context.Context, r io.Reader) (event.Digest, int64, error) {
 	if s.options.ReadOnly {
 		return "", 0, eventlog.ErrReadOnly
 	}
@@ -63,10 +65,33 @@ func (s *Store) PutBlob(ctx context.Context, r io.Reader) (eventlog.Digest, int6
 	return b.digest, b.size, nil
 }
 
-// RemoveBlob implements eventlog.Blobs. The freed pages are overwritten.
-func (s *Store) RemoveBlob(ctx context.Context, d eventlog.Digest) error {
-	return wrap("remove blob", s.erase(ctx, blobRemoval{d}))
+// RemoveBlobs implements eventlog.Blobs. The freed pages are overwritten, and
+// used again by what is written next: the file does not shrink.
+func (s *Store) RemoveBlobs(ctx context.Context, digests []event.Digest) error {
+	for some := range slices.Chunk(digests, removedAtOnce) {
+		if err := s.write(ctx, blobRemovals(some), true); err != nil {
+			return fmt.Errorf("remove blobs: %w", err)
+		}
+	}
+	if len(digests) == 0 {
+		return nil
+	}
+	return wrap("remove blobs", s.scrub(ctx))
 }
+
+// blobRemovals removes the blobs that are there.
+type blobRemovals []event.Digest
+
+func (r blobRemovals) apply(w *writer) error {
+	for _, d := range r {
+		if err := (blobRemoval{d}).apply(w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (blobRemovals) unknown(cause error) error { return cause }
 
 // ListBlobs implements eventlog.Blobs.
 func (s *Store) ListBlobs(ctx context.Context) iter.Seq2[eventlog.BlobInfo, error] {
@@ -98,7 +123,7 @@ func (s *Store) blobPage(ctx context.Context, after string) (page []eventlog.Blo
 			digest, _ := row[0].(string)
 			size, _ := row[1].(int64)
 			written, _ := row[2].(int64)
-			info := eventlog.BlobInfo{Digest: eventlog.Digest(digest), Bytes: size, Written: time.UnixMicro(written).UTC()}
+			info := eventlog.BlobInfo{Digest: event.Digest(digest), Bytes: size, Written: time.UnixMicro(written).UTC()}
 			page = append(page, info)
 		}, 3, listBlobs, after, int64(maxPageRows))
 	})
@@ -111,7 +136,7 @@ type spooled struct {
 	memory []byte
 	file   *os.File
 	sum    hash.Hash
-	digest eventlog.Digest
+	digest event.Digest
 	size   int64
 }
 
@@ -130,12 +155,12 @@ func spool(ctx context.Context, place string, r io.Reader, most int64) (*spooled
 		err = b.spill(place, r)
 	}
 	if err == nil && b.size > most {
-		err = fmt.Errorf("%w: longer than %d bytes, the most a sqlite store takes", eventlog.ErrInvalidBlob, most)
+		err = fmt.Errorf("%w: longer than %d bytes, the most a sqlite store takes", event.ErrInvalidBlob, most)
 	}
 	if err != nil {
 		return nil, errors.Join(err, b.close())
 	}
-	b.digest = eventlog.Digest("sha256:" + hex.EncodeToString(b.sum.Sum(nil)))
+	b.digest = event.Digest("sha256:" + hex.EncodeToString(b.sum.Sum(nil)))
 	return b, nil
 }
 
@@ -250,7 +275,7 @@ func (r contextReader) Read(p []byte) (int, error) {
 }
 
 // blobRemoval removes a blob if it is there.
-type blobRemoval struct{ digest eventlog.Digest }
+type blobRemoval struct{ digest event.Digest }
 
 func (r blobRemoval) apply(w *writer) error {
 	row := make([]driver.Value, 2)

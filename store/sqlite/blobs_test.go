@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -28,12 +29,12 @@ func TestBlobs(t *testing.T) {
 		for range 2 {
 			d, n, err := s.PutBlob(t.Context(), bytes.NewReader(body))
 			must(t, err)
-			if n != int64(size) || d != eventlog.DigestOf(body) {
+			if n != int64(size) || d != event.DigestOf(body) {
 				t.Errorf("put %d bytes: got %d, %s", size, n, d)
 			}
 		}
-		digests = append(digests, string(eventlog.DigestOf(body)))
-		r, err := s.OpenBlob(t.Context(), eventlog.DigestOf(body))
+		digests = append(digests, string(event.DigestOf(body)))
+		r, err := s.OpenBlob(t.Context(), event.DigestOf(body))
 		must(t, err)
 		got, err := io.ReadAll(r)
 		must(t, errors.Join(err, r.Close()))
@@ -64,8 +65,8 @@ func TestBlobRemovedWhileRead(t *testing.T) {
 	must(t, err)
 	_, err = io.ReadFull(r, make([]byte, 10))
 	must(t, err)
-	must(t, s.RemoveBlob(t.Context(), d))
-	must(t, s.RemoveBlob(t.Context(), d))
+	must(t, s.RemoveBlobs(t.Context(), []event.Digest{d}))
+	must(t, s.RemoveBlobs(t.Context(), []event.Digest{d}))
 	_, err = s.OpenBlob(t.Context(), d)
 	want(t, eventlog.ErrBlobNotFound, err)
 	_, err = io.Copy(io.Discard, r)
@@ -77,14 +78,14 @@ func TestBlobTooLong(t *testing.T) {
 	for _, most := range []int{10, pieceBytes, 2*pieceBytes + 1} {
 		s.maxBlob = int64(most)
 		_, _, err := s.PutBlob(t.Context(), bytes.NewReader(make([]byte, most+1)))
-		want(t, eventlog.ErrInvalidBlob, err)
+		want(t, event.ErrInvalidBlob, err)
 		infos, err := collect(s.ListBlobs(t.Context()))
 		if err != nil || len(infos) != 0 {
 			t.Errorf("listed %v, %v", infos, err)
 		}
 		d, _, err := s.PutBlob(t.Context(), bytes.NewReader(make([]byte, most)))
 		must(t, err)
-		must(t, s.RemoveBlob(t.Context(), d))
+		must(t, s.RemoveBlobs(t.Context(), []event.Digest{d}))
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -136,9 +137,9 @@ func (s *Store) sampled(ctx context.Context, c *conn, grams *gramSet, key, water
 	session, _ := row[0].(int64)
 	seq, _ := row[1].(int64)
 	line, _ := row[2].([]byte)
-	open := func(context.Context, eventlog.Digest) (io.ReadCloser, error) { return nil, eventlog.ErrBlobNotFound }
+	open := func(context.Context, event.Digest) (io.ReadCloser, error) { return nil, eventlog.ErrBlobNotFound }
 	text, err := textOf(ctx, line, open)
-	words := grams.of(eventlog.FoldText(text))
+	words := grams.of(event.Fold(text))
 	id, ok := docOf(session, seq)
 	if err != nil || words == "" || !ok {
 		return true, nil // its text stands elsewhere, or it has none

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 )
 
 // checked joins the rules and details of what Check finds.
@@ -25,8 +25,8 @@ func checked(t testing.TB, s *Store) string {
 func TestCheck(t *testing.T) {
 	path := tempPath(t)
 	s := New(path)
-	add(t, s, "a", eventlog.Head{}, 5, "x")
-	add(t, s, "b", eventlog.Head{}, 3, "x")
+	add(t, s, "a", event.Head{}, 5, "x")
+	add(t, s, "b", event.Head{}, 3, "x")
 	if got := checked(t, s); got != "" {
 		t.Errorf("found %s in a sound store", got)
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/store/storetest"
 )
@@ -81,7 +82,7 @@ func TestHeader(t *testing.T) {
 func TestSchemaVersions(t *testing.T) {
 	p := newPatient(t)
 	for version, target := range map[int32]error{-1: eventlog.ErrCorrupt, -1 << 31: eventlog.ErrCorrupt, 0: eventlog.ErrCorrupt,
-		schemaVersion + 1: eventlog.ErrVersion, 1<<31 - 1: eventlog.ErrVersion} {
+		schemaVersion + 1: event.ErrVersion, 1<<31 - 1: event.ErrVersion} {
 		p.put(p.file)
 		p.sql(func(c *conn) error { return c.run(fmt.Sprintf("PRAGMA user_version = %d", version)) })
 		for _, readOnly := range []bool{false, true} {
@@ -194,10 +195,10 @@ func (p *patient) sessions() iter.Seq[string] {
 func (p *patient) appendTo(s *Store, session string) {
 	p.Helper()
 	l := eventlog.Open(s)
-	head, err := l.Append(p.Context(), session, eventlog.Any, eventlog.Event{Type: "test:note", Data: []byte("1")})
+	head, err := l.Append(p.Context(), session, eventlog.Any(), event.Event{Type: "test:note", Data: []byte("1")})
 	p.Located(p, "Append", err)
 	written := p.Written(session)
-	for e, err := range l.Read(p.Context(), session, eventlog.All.Own()) {
+	for e, err := range l.Read(p.Context(), session, eventlog.All().Own()) {
 		if err != nil {
 			p.Located(p, "reading after an append", err)
 			return

@@ -5,8 +5,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/store/storetest"
+	"github.com/convlog/convlog/upkeep/repair"
 )
 
 // TestRepairOfCorruption repairs what the table damages: every line of the
@@ -32,7 +33,7 @@ func TestRepairOfCorruption(t *testing.T) {
 				if row.want.kind != absent && row.want.kind != newer && len(stands) > 0 {
 					t.Errorf("nothing was repaired, but seqs %v can be read", stands)
 				}
-			case m.Action == eventlog.RepairNone:
+			case m.Action == repair.None:
 				if row.want.kind != whole && row.want.kind != occupied {
 					t.Errorf("nothing to be repaired, want %+v", row.want)
 				}
@@ -49,7 +50,7 @@ func (p *patient) standing() (seqs []int64) {
 	p.sql(func(c *conn) error {
 		return c.each(func(row []driver.Value) {
 			line, _ := row[0].([]byte)
-			if e, err := eventlog.ParseLine(line, storetest.SampleMain); err == nil {
+			if e, err := event.Parse(line, storetest.SampleMain); err == nil {
 				seqs = append(seqs, e.Seq)
 			}
 		}, 1, `SELECT line FROM events WHERE session = ?`, p.key)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/store/storetest"
 )
@@ -159,7 +160,7 @@ func (p *patient) check(f *storetest.Findings, o outcome) {
 		p.defect(f, o)
 	case newer:
 		for _, err := range []error{f.Forward.Err, f.Backward.Err, f.Append} {
-			want(p, eventlog.ErrVersion, err)
+			want(p, event.ErrVersion, err)
 		}
 		p.defect(f, o)
 	case bodiless:

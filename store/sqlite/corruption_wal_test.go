@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/store/storetest"
 )
 
@@ -142,7 +142,7 @@ func otherLog(t testing.TB) []byte {
 	t.Helper()
 	path := tempPath(t)
 	s := open(t, path, Options{Synchronous: Off})
-	add(t, s, "a", eventlog.Head{}, 50, "another")
+	add(t, s, "a", event.Head{}, 50, "another")
 	wal, err := os.ReadFile(path + "-wal")
 	must(t, err)
 	return wal

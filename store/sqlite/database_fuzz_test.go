@@ -10,7 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/upkeep/verify"
 )
 
 // Whatever happens to the bytes of a database file: what is read is what was
@@ -46,7 +48,7 @@ func smallDatabase(t testing.TB, path string) (file []byte, lines map[string][]s
 	s := New(path, Options{Synchronous: Off})
 	lines = map[string][]string{}
 	for session, sizes := range map[string][]int{"s": {1, 3, 1, 2}, "t": {2, 1}} {
-		var head eventlog.Head
+		var head event.Head
 		for _, n := range sizes {
 			events := chained(session, head, n, strings.Repeat(session, 900))
 			must(t, s.Append(t.Context(), session, head, events, false))
@@ -113,7 +115,7 @@ func (x *databaseFuzz) reads() {
 		}
 	}
 	for session, want := range x.lines {
-		report, err := log.Verify(x.Context(), session)
+		report, err := verify.Session(x.Context(), log, session)
 		if !damage(err) && err != nil && !errors.Is(err, eventlog.ErrNotFound) {
 			x.Fatalf("verify %q: %v", session, err)
 		}
@@ -162,7 +164,7 @@ func (x *databaseFuzz) session(log *eventlog.Log, session string, want []string,
 // their order has no need of.
 func (x *databaseFuzz) checked(log *eventlog.Log) bool {
 	x.Helper()
-	for _, err := range log.Check(x.Context()) {
+	for _, err := range verify.Store(x.Context(), log) {
 		if err != nil && !damage(err) {
 			x.Fatalf("check: %v", err)
 		}
@@ -177,8 +179,8 @@ func (x *databaseFuzz) appends() {
 	log := x.open(false)
 	defer log.Close()
 	for session := range x.lines {
-		e := eventlog.Event{ID: eventlog.NewID(), Type: "test:note", Data: []byte(`{}`)}
-		head, err := log.Append(x.Context(), session, eventlog.Any, e)
+		e := event.Event{ID: event.NewID(), Type: "test:note", Data: []byte(`{}`)}
+		head, err := log.Append(x.Context(), session, eventlog.Any(), e)
 		if err != nil {
 			// A header may say that a newer SQLite wrote the file: then it is read-only.
 			if !damage(err) && !errors.Is(err, eventlog.ErrUnknownOutcome) && !errors.Is(err, eventlog.ErrReadOnly) {
@@ -194,7 +196,7 @@ func (x *databaseFuzz) appends() {
 }
 
 func blobOf(x *databaseFuzz, log *eventlog.Log) error {
-	r, err := log.OpenBlob(x.Context(), eventlog.DigestOf([]byte(blobBody)))
+	r, err := log.OpenBlob(x.Context(), event.DigestOf([]byte(blobBody)))
 	if err != nil {
 		return err
 	}
@@ -208,5 +210,5 @@ func blobOf(x *databaseFuzz, log *eventlog.Log) error {
 
 // damage reports whether an error says that the file is damaged, or too new.
 func damage(err error) bool {
-	return errors.Is(err, eventlog.ErrCorrupt) || errors.Is(err, eventlog.ErrVersion)
+	return errors.Is(err, eventlog.ErrCorrupt) || errors.Is(err, event.ErrVersion)
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -39,7 +40,7 @@ func TestErasedBytesAreGone(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			path := tempPath(t)
 			s := open(t, path)
-			head := add(t, s, "a", eventlog.Head{}, 20, "filler")
+			head := add(t, s, "a", event.Head{}, 20, "filler")
 			secret := chained("a", head, 1, c.text)
 			must(t, s.Append(t.Context(), "a", head, secret, false))
 			head = add(t, s, "a", headOf(secret), 20, "filler")
@@ -47,7 +48,7 @@ func TestErasedBytesAreGone(t *testing.T) {
 				t.Fatal("the canary is not there to begin with")
 			}
 			added := chained("a", head, 1, "redacted")
-			must(t, s.Rewrite(t.Context(), "a", head, []eventlog.Event{altered(secret[0], c.by)}, added))
+			must(t, s.Rewrite(t.Context(), "a", head, []event.Event{altered(secret[0], c.by)}, added))
 			if n := found(t, path); n > 0 {
 				t.Errorf("the canary is there %d times", n)
 			}
@@ -81,26 +82,26 @@ func linesOf(t testing.TB, s *Store) int64 {
 func TestRemovedBytesAreGone(t *testing.T) {
 	path := tempPath(t)
 	s := open(t, path)
-	head := add(t, s, "a", eventlog.Head{}, 100, canary)
-	add(t, s, "b", eventlog.Head{}, 3, "stays")
+	head := add(t, s, "a", event.Head{}, 100, canary)
+	add(t, s, "b", event.Head{}, 3, "stays")
 	d, _, err := s.PutBlob(t.Context(), strings.NewReader(strings.Repeat(canary, 10_000)))
 	must(t, err)
 	must(t, s.RemoveSession(t.Context(), "a", head))
-	must(t, s.RemoveBlob(t.Context(), d))
+	must(t, s.RemoveBlobs(t.Context(), []event.Digest{d}))
 	if n := found(t, path); n > 0 {
 		t.Errorf("the canary is there %d times", n)
 	}
-	want(t, eventlog.ErrNotFound, s.RemoveSession(t.Context(), "a", eventlog.Head{}))
+	want(t, eventlog.ErrNotFound, s.RemoveSession(t.Context(), "a", event.Head{}))
 	want(t, eventlog.ErrConflict, s.RemoveSession(t.Context(), "a", head))
 }
 
 func TestRewriteRefused(t *testing.T) {
 	s := open(t, tempPath(t))
-	head := add(t, s, "a", eventlog.Head{}, 2, "x")
+	head := add(t, s, "a", event.Head{}, 2, "x")
 	events, err := collect(s.Read(t.Context(), "a", eventlog.Span{}))
 	must(t, err)
 	beyond := chained("a", head, 1, "x")
-	want(t, eventlog.ErrEventNotFound, s.Rewrite(t.Context(), "a", head, []eventlog.Event{altered(events[0], "y"), beyond[0]}, nil))
+	want(t, eventlog.ErrEventNotFound, s.Rewrite(t.Context(), "a", head, []event.Event{altered(events[0], "y"), beyond[0]}, nil))
 	want(t, eventlog.ErrConflict, s.Rewrite(t.Context(), "a", events[0].Head(), events[:1], nil))
 	again, err := collect(s.Read(t.Context(), "a", eventlog.Span{}))
 	must(t, err)
@@ -114,7 +115,7 @@ func TestRewriteRefused(t *testing.T) {
 func TestRewriteWaitsForReader(t *testing.T) {
 	path := tempPath(t)
 	s := open(t, path)
-	head := add(t, s, "a", eventlog.Head{}, 2, canary)
+	head := add(t, s, "a", event.Head{}, 2, canary)
 	reader, err := dial(path, "mode=ro")
 	must(t, err)
 	must(t, reader.run("BEGIN"))
@@ -136,7 +137,7 @@ func TestRewriteWaitsForReader(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 	}()
-	err = s.Rewrite(ctx, "a", head, []eventlog.Event{altered(events[0], "y"), altered(events[1], "y")}, nil)
+	err = s.Rewrite(ctx, "a", head, []event.Event{altered(events[0], "y"), altered(events[1], "y")}, nil)
 	want(t, eventlog.ErrUnknownOutcome, err)
 	must(t, errors.Join(reader.run("COMMIT"), reader.close()))
 	must(t, s.Rewrite(t.Context(), "a", head, nil, nil))
@@ -162,8 +163,8 @@ func TestDamageIsLocated(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			path := tempPath(t)
 			s := New(path)
-			add(t, s, "a", eventlog.Head{}, 200, "x")
-			add(t, s, "b", eventlog.Head{}, 2, "x")
+			add(t, s, "a", event.Head{}, 200, "x")
+			add(t, s, "b", event.Head{}, 2, "x")
 			events, err := collect(s.Read(t.Context(), "a", eventlog.Span{From: 150, To: 150}))
 			must(t, err)
 			must(t, s.Close())
@@ -202,7 +203,7 @@ func TestMissingRow(t *testing.T) {
 	for _, seq := range []int64{1, 100, 200} {
 		path := tempPath(t)
 		s := New(path)
-		must(t, s.Append(t.Context(), "a", eventlog.Head{}, chained("a", eventlog.Head{}, 200, "x"), false))
+		must(t, s.Append(t.Context(), "a", event.Head{}, chained("a", event.Head{}, 200, "x"), false))
 		must(t, s.Close())
 		c, err := dial(path, "mode=rw")
 		must(t, err)
@@ -223,7 +224,7 @@ func TestDamagedPages(t *testing.T) {
 	path := tempPath(t)
 	s := New(path)
 	for _, session := range []string{"a", "b", "c"} {
-		must(t, s.Append(t.Context(), session, eventlog.Head{}, chained(session, eventlog.Head{}, 400, session), false))
+		must(t, s.Append(t.Context(), session, event.Head{}, chained(session, event.Head{}, 400, session), false))
 	}
 	events, err := collect(s.Read(t.Context(), "b", eventlog.Span{From: 400}))
 	must(t, err)

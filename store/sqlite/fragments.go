@@ -9,6 +9,7 @@ import (
 	"iter"
 	"path/filepath"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -118,7 +119,7 @@ func (v *salvage) search(c *conn) (found bool, err error) {
 		}
 		v.key, _ = row[0].(int64)
 		line, _ := row[1].([]byte)
-		if _, err := eventlog.ParseLine(line, v.session); err == nil {
+		if _, err := event.Parse(line, v.session); err == nil {
 			return true, nil
 		}
 	}
@@ -193,12 +194,12 @@ func (v *salvage) give(ctx context.Context, r record) error {
 }
 
 // parse reads a line of whatever session.
-func (v *salvage) parse(line []byte) (eventlog.Event, error) {
-	e, err := eventlog.ParseLine(line, v.session)
+func (v *salvage) parse(line []byte) (event.Event, error) {
+	e, err := event.Parse(line, v.session)
 	if err == nil {
 		return e, nil
 	}
-	if other, wrong := eventlog.ParseLine(line, ""); wrong == nil {
+	if other, wrong := event.Parse(line, ""); wrong == nil {
 		return other, nil
 	}
 	return e, err

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -19,7 +20,7 @@ func damagedPages(t testing.TB, pick func(page []byte, line []byte) bool) (s *St
 	path := tempPath(t)
 	s = New(path)
 	for _, session := range []string{"a", "b", "c"} {
-		must(t, s.Append(t.Context(), session, eventlog.Head{}, chained(session, eventlog.Head{}, 400, session), false))
+		must(t, s.Append(t.Context(), session, event.Head{}, chained(session, event.Head{}, 400, session), false))
 	}
 	events, err := collect(s.Read(t.Context(), "b", eventlog.Span{From: 200, To: 200}))
 	must(t, err)
@@ -88,7 +89,7 @@ func TestFragmentsWithoutTheIndex(t *testing.T) {
 func TestFragmentsOfMissingRows(t *testing.T) {
 	path := tempPath(t)
 	s := New(path)
-	must(t, s.Append(t.Context(), "b", eventlog.Head{}, chained("b", eventlog.Head{}, 100, "x"), false))
+	must(t, s.Append(t.Context(), "b", event.Head{}, chained("b", event.Head{}, 100, "x"), false))
 	must(t, s.Close())
 	change(t, path, "DELETE FROM events WHERE seq IN (1, 50, 51, 100)")
 	if events, bad := salvaged(t, open(t, path)); events != 96 || bad != 4 {
@@ -100,7 +101,7 @@ func TestFragmentsOfMissingRows(t *testing.T) {
 func TestFragmentsOfMisplacedRows(t *testing.T) {
 	path := tempPath(t)
 	s := New(path)
-	must(t, s.Append(t.Context(), "b", eventlog.Head{}, chained("b", eventlog.Head{}, 4, "x"), false))
+	must(t, s.Append(t.Context(), "b", event.Head{}, chained("b", event.Head{}, 4, "x"), false))
 	must(t, s.Close())
 	change(t, path, "UPDATE events SET seq = 9 WHERE seq = 2", "UPDATE events SET line = x'00ff' WHERE seq = 3")
 	var got []string

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -48,7 +49,7 @@ func wantFull(t testing.TB, err error) {
 // transaction; when there is room again the next one works.
 func TestFullInTransaction(t *testing.T) {
 	s := open(t, tempPath(t))
-	head := add(t, s, "a", eventlog.Head{}, 1, "x")
+	head := add(t, s, "a", event.Head{}, 1, "x")
 	limit(t, s, 2)
 	big := strings.Repeat("x", 64<<10)
 	wantFull(t, s.Append(t.Context(), "a", head, chained("a", head, 1, big), false))
@@ -69,9 +70,9 @@ func TestFullInTransaction(t *testing.T) {
 func fullError(t testing.TB) error {
 	t.Helper()
 	s := open(t, tempPath(t))
-	add(t, s, "a", eventlog.Head{}, 1, "x")
+	add(t, s, "a", event.Head{}, 1, "x")
 	limit(t, s, 0)
-	err := s.Append(t.Context(), "b", eventlog.Head{}, chained("b", eventlog.Head{}, 1, strings.Repeat("x", 64<<10)), false)
+	err := s.Append(t.Context(), "b", event.Head{}, chained("b", event.Head{}, 1, strings.Repeat("x", 64<<10)), false)
 	wantFull(t, err)
 	return err
 }
@@ -134,7 +135,7 @@ func (c *failingCommit) ExecContext(ctx context.Context, args []driver.NamedValu
 func TestFullAtCommit(t *testing.T) {
 	full := fullError(t)
 	s := open(t, tempPath(t))
-	head := add(t, s, "a", eventlog.Head{}, 1, "x")
+	head := add(t, s, "a", event.Head{}, 1, "x")
 	failCommits(t, s, full)
 	head = add(t, s, "a", head, 1, "the second try works")
 	failCommits(t, s, full, full)
@@ -150,7 +151,7 @@ func TestFullAtCommit(t *testing.T) {
 func TestFullAtCommitAfterLeaving(t *testing.T) {
 	full := fullError(t)
 	s := open(t, tempPath(t))
-	head := add(t, s, "a", eventlog.Head{}, 1, "x")
+	head := add(t, s, "a", event.Head{}, 1, "x")
 	f := failCommits(t, s, full)
 	f.entered, f.leave = make(chan struct{}), make(chan struct{})
 	entered := f.entered
@@ -161,7 +162,7 @@ func TestFullAtCommitAfterLeaving(t *testing.T) {
 	cancel()
 	want(t, eventlog.ErrUnknownOutcome, <-left)
 	close(f.leave)
-	add(t, s, "b", eventlog.Head{}, 1, "x")
+	add(t, s, "b", event.Head{}, 1, "x")
 	if got := seqs(t, s, "a", eventlog.Span{}); len(got) != 1 {
 		t.Errorf("got %v, want 1 event", got)
 	}
@@ -172,7 +173,7 @@ func TestFullAtCommitAfterLeaving(t *testing.T) {
 func TestWritableAgain(t *testing.T) {
 	path := tempPath(t)
 	s := open(t, path)
-	head := add(t, s, "a", eventlog.Head{}, 1, "x")
+	head := add(t, s, "a", event.Head{}, 1, "x")
 	must(t, s.writer.do(t.Context(), &job{alone: true, op: action(func(w *writer) error {
 		readOnly, err := dial(path, "mode=ro")
 		if err != nil {

@@ -8,7 +8,6 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/convlog/convlog/eventlog"
@@ -81,31 +80,3 @@ func (s *Store) spools() ([]eventlog.Leftover, error) {
 	}
 	return spools, nil
 }
-
-// RemoveBlobs implements eventlog.Sweeper. The freed pages are overwritten, and
-// used again by what is written next: the file does not shrink.
-func (s *Store) RemoveBlobs(ctx context.Context, digests []eventlog.Digest) error {
-	for some := range slices.Chunk(digests, removedAtOnce) {
-		if err := s.write(ctx, blobRemovals(some), true); err != nil {
-			return fmt.Errorf("remove blobs: %w", err)
-		}
-	}
-	if len(digests) == 0 {
-		return nil
-	}
-	return wrap("remove blobs", s.scrub(ctx))
-}
-
-// blobRemovals removes the blobs that are there.
-type blobRemovals []eventlog.Digest
-
-func (r blobRemovals) apply(w *writer) error {
-	for _, d := range r {
-		if err := (blobRemoval{d}).apply(w); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (blobRemovals) unknown(cause error) error { return cause }

@@ -9,7 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/upkeep/erase"
+	"github.com/convlog/convlog/upkeep/verify"
 )
 
 // A redaction that was committed and did not come to empty the write-ahead log,
@@ -18,11 +21,11 @@ import (
 func TestInterruptedErasureIsFinished(t *testing.T) {
 	for name, finish := range map[string]func(l *eventlog.Log, s *Store) error{
 		"redact again": func(l *eventlog.Log, _ *Store) error {
-			_, err := l.Redact(context.Background(), "a", "", 1)
+			_, err := erase.Redact(context.Background(), l, "a", []int64{1}, erase.RedactOptions{Reason: ""})
 			return err
 		},
 		"gc": func(l *eventlog.Log, _ *Store) error {
-			_, err := l.CollectGarbage(context.Background(), eventlog.GCOptions{})
+			_, err := erase.Collect(context.Background(), l, erase.CollectOptions{})
 			return err
 		},
 	} {
@@ -30,9 +33,7 @@ func TestInterruptedErasureIsFinished(t *testing.T) {
 			path := tempPath(t)
 			s := open(t, path)
 			l := eventlog.Open(s)
-			e, err := eventlog.NewUserMessage(canary)
-			must(t, err)
-			_, err = l.Append(t.Context(), "a", eventlog.New, e)
+			_, err := l.Append(t.Context(), "a", eventlog.New(), event.UserMessage(canary))
 			must(t, err)
 			reader, err := dial(path, "mode=ro")
 			must(t, err)
@@ -53,7 +54,7 @@ func TestInterruptedErasureIsFinished(t *testing.T) {
 					time.Sleep(time.Millisecond)
 				}
 			}()
-			_, err = l.Redact(ctx, "a", "", 1)
+			_, err = erase.Redact(ctx, l, "a", []int64{1}, erase.RedactOptions{Reason: ""})
 			if err == nil || found(t, path) == 0 {
 				t.Fatalf("the redaction is finished: %v", err)
 			}
@@ -62,7 +63,7 @@ func TestInterruptedErasureIsFinished(t *testing.T) {
 			if n := found(t, path); n > 0 {
 				t.Errorf("the canary is there %d times", n)
 			}
-			report, err := l.Verify(t.Context(), "a")
+			report, err := verify.Session(t.Context(), l, "a")
 			if must(t, err); len(report.Defects) > 0 || report.Events != 2 {
 				t.Errorf("%+v", report)
 			}
@@ -74,7 +75,7 @@ func TestInterruptedErasureIsFinished(t *testing.T) {
 func TestSweepOfSpools(t *testing.T) {
 	path := tempPath(t)
 	s := open(t, path)
-	add(t, s, "a", eventlog.Head{}, 1, "x")
+	add(t, s, "a", event.Head{}, 1, "x")
 	spooled := path + spoolInfix + "1234"
 	stays := []string{path + spoolInfix, path + spoolInfix + "x1", path + "2", path + "-blob.txt"}
 	for _, name := range append(stays, spooled) {
@@ -106,7 +107,7 @@ func TestSweepOfSpools(t *testing.T) {
 func TestRemovedBlobsAreOverwritten(t *testing.T) {
 	path := tempPath(t)
 	s := open(t, path)
-	put := func(n int) (digests []eventlog.Digest) {
+	put := func(n int) (digests []event.Digest) {
 		for i := range n {
 			d, _, err := s.PutBlob(t.Context(), strings.NewReader(strings.Repeat(canary+string(rune('a'+i)), 3000)))
 			must(t, err)
@@ -115,7 +116,7 @@ func TestRemovedBlobsAreOverwritten(t *testing.T) {
 		return digests
 	}
 	digests := put(2 * removedAtOnce)
-	must(t, s.RemoveBlobs(t.Context(), append(digests, eventlog.DigestOf(nil))))
+	must(t, s.RemoveBlobs(t.Context(), append(digests, event.DigestOf(nil))))
 	if n := found(t, path); n > 0 {
 		t.Errorf("the canary is there %d times", n)
 	}
@@ -136,19 +137,19 @@ func TestRemovedBlobsAreOverwritten(t *testing.T) {
 func TestLockWaitsForWritesUnderWay(t *testing.T) {
 	path := tempPath(t)
 	s := open(t, path)
-	add(t, s, "a", eventlog.Head{}, 1, "x")
+	add(t, s, "a", event.Head{}, 1, "x")
 	other, err := dial(path, "mode=rw")
 	must(t, err)
 	must(t, other.run("BEGIN IMMEDIATE"))
 	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Millisecond)
 	defer cancel()
-	_, err = s.Lock(ctx, true)
+	_, _, err = s.Lock(ctx, true)
 	want(t, context.DeadlineExceeded, err)
-	unlock, err := s.Lock(t.Context(), false)
+	_, unlock, err := s.Lock(t.Context(), false)
 	must(t, err)
 	unlock()
 	must(t, errors.Join(other.run("COMMIT"), other.close()))
-	unlock, err = s.Lock(t.Context(), true)
+	_, unlock, err = s.Lock(t.Context(), true)
 	must(t, err)
 	unlock()
 }
@@ -162,7 +163,7 @@ func TestGarbageNamedByKeptCopies(t *testing.T) {
 	other, err := l.PutBlob(t.Context(), strings.NewReader("other"))
 	must(t, err)
 	must(t, os.WriteFile(path+".damaged-0123456789abcdef-1.jsonl", []byte(`{"blobs":["`+kept.Blob+`"]`), 0o600))
-	garbage, err := l.CollectGarbage(t.Context(), eventlog.GCOptions{Grace: -1})
+	garbage, err := erase.Collect(t.Context(), l, erase.CollectOptions{Grace: -1})
 	must(t, err)
 	if len(garbage.Blobs) != 1 || garbage.Blobs[0].Digest != other.Blob {
 		t.Errorf("collected %v", garbage.Blobs)

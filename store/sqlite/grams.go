@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// indexRules is the version of eventlog.SearchText, eventlog.FoldText and of
+// indexRules is the version of eventlog.SearchText, event.Fold and of
 // the pieces made here. Whoever changes one of them counts it up.
 const indexRules = 1
 

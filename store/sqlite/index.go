@@ -150,7 +150,7 @@ func (x *indexer) step(ctx context.Context) (more bool, err error) {
 	return err == nil, err
 }
 
-// Index implements eventlog.Indexer. It also makes one part of the parts that the
+// Index implements eventlog.Searcher. It also makes one part of the parts that the
 // index consists of.
 func (s *Store) Index(ctx context.Context, anew bool) error {
 	if s.options.ReadOnly {

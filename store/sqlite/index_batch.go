@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -136,16 +137,18 @@ func (s *Store) gramsOf(ctx context.Context, grams *gramSet, line []byte) (strin
 	case err != nil:
 		return unreadGram, nil
 	}
-	return grams.of(eventlog.FoldText(text)), nil
+	return grams.of(event.Fold(text)), nil
 }
 
 // textOf is the text of the event on a line.
-func textOf(ctx context.Context, line []byte, open func(context.Context, eventlog.Digest) (io.ReadCloser, error)) (string, error) {
-	e, err := eventlog.ParseLine(line, "")
+func textOf(ctx context.Context, line []byte, open func(context.Context, event.Digest) (io.ReadCloser, error)) (string, error) {
+	e, err := event.Parse(line, "")
 	if err != nil {
 		return "", err
 	}
-	return eventlog.SearchText(ctx, &e, open)
+	r := event.TextReader{Open: open}
+	text, err := r.Read(ctx, &e)
+	return string(text), err
 }
 
 func (b *indexing) unknown(cause error) error { return cause }

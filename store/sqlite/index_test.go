@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -62,13 +63,13 @@ func stateOf(t testing.TB, s *Store) (state indexState) {
 func TestSearchBehindIndex(t *testing.T) {
 	path := tempPath(t)
 	s := asleep(t, path)
-	head := add(t, s, "a", eventlog.Head{}, 2, "apple")
+	head := add(t, s, "a", event.Head{}, 2, "apple")
 	wantSeen(t, "nothing indexed", look(t, s, "pear", "", 0), "a:2", "a:1")
 	must(t, s.Index(t.Context(), false))
 	wantSeen(t, "all indexed", look(t, s, "pear", "", 0))
 	wantSeen(t, "all indexed, found", look(t, s, "apple", "", 0), "a:2", "a:1")
 	head = add(t, s, "a", head, 2, "pear")
-	other := add(t, s, "b", eventlog.Head{}, 1, "plum")
+	other := add(t, s, "b", event.Head{}, 1, "plum")
 	for range 2 {
 		wantSeen(t, "some behind", look(t, s, "apple", "", 0), "a:4", "a:3", "a:2", "a:1", "b:1")
 		wantSeen(t, "some behind, none found", look(t, s, "cherry", "", 0), "a:4", "a:3", "b:1")
@@ -87,7 +88,7 @@ func TestSearchBehindIndex(t *testing.T) {
 func TestIndexByItself(t *testing.T) {
 	path := tempPath(t)
 	s := open(t, path)
-	head := add(t, s, "a", eventlog.Head{}, 3, "apple")
+	head := add(t, s, "a", event.Head{}, 3, "apple")
 	for stateOf(t, s).watermark < 3 {
 		must(t, t.Context().Err())
 	}
@@ -103,12 +104,12 @@ func TestIndexByItself(t *testing.T) {
 // A batch for the index ends as soon as somebody waits to write.
 func TestIndexYields(t *testing.T) {
 	s := asleep(t, tempPath(t))
-	add(t, s, "a", eventlog.Head{}, 3*indexChunk, "apple")
+	add(t, s, "a", event.Head{}, 3*indexChunk, "apple")
 	b, err := s.index.behind(t.Context())
 	must(t, err)
 	var waiting sync.WaitGroup
 	op := meanwhile{indexing: b, before: func() {
-		waiting.Go(func() { add(t, s, "b", eventlog.Head{}, 1, "pear") })
+		waiting.Go(func() { add(t, s, "b", event.Head{}, 1, "pear") })
 		for !s.writer.wanted() {
 			must(t, t.Context().Err())
 		}
@@ -137,12 +138,12 @@ func (m meanwhile) apply(w *writer) error {
 // A batch is dropped when what it was made of was erased meanwhile.
 func TestIndexErasedMeanwhile(t *testing.T) {
 	s := asleep(t, tempPath(t))
-	events := chained("a", eventlog.Head{}, 3, "secret")
-	must(t, s.Append(t.Context(), "a", eventlog.Head{}, events, false))
+	events := chained("a", event.Head{}, 3, "secret")
+	must(t, s.Append(t.Context(), "a", event.Head{}, events, false))
 	b, err := s.index.behind(t.Context())
 	must(t, err)
 	head := headOf(events)
-	must(t, s.Rewrite(t.Context(), "a", head, []eventlog.Event{altered(events[1], "harmless")}, chained("a", head, 1, "note")))
+	must(t, s.Rewrite(t.Context(), "a", head, []event.Event{altered(events[1], "harmless")}, chained("a", head, 1, "note")))
 	must(t, s.writer.do(t.Context(), &job{op: b, alone: true}))
 	if state := stateOf(t, s); state.watermark != 0 {
 		t.Errorf("the index came to %d", state.watermark)
@@ -166,14 +167,14 @@ func vocabulary(t testing.TB, s *Store) (words []string) {
 // anew.
 func TestIndexErased(t *testing.T) {
 	s := asleep(t, tempPath(t))
-	head := add(t, s, "a", eventlog.Head{}, 300, "filler")
+	head := add(t, s, "a", event.Head{}, 300, "filler")
 	secret := chained("a", head, 2, "zyzzyva")
 	must(t, s.Append(t.Context(), "a", head, secret, false))
 	head = add(t, s, "a", headOf(secret), 5, "filler again")
-	other := add(t, s, "b", eventlog.Head{}, 3, "quetzal")
+	other := add(t, s, "b", event.Head{}, 3, "quetzal")
 	must(t, s.Index(t.Context(), false))
 	before := vocabulary(t, s)
-	must(t, s.Rewrite(t.Context(), "a", head, []eventlog.Event{altered(secret[0], "harmless"), altered(secret[1], "")}, chained("a", head, 1, "note")))
+	must(t, s.Rewrite(t.Context(), "a", head, []event.Event{altered(secret[0], "harmless"), altered(secret[1], "")}, chained("a", head, 1, "note")))
 	wantSeen(t, "what it became", look(t, s, "harmless", "a", 307), "a:301")
 	must(t, s.RemoveSession(t.Context(), "b", other))
 	must(t, s.Index(t.Context(), false))
@@ -191,7 +192,7 @@ func TestIndexByTwo(t *testing.T) {
 	var writers sync.WaitGroup
 	for i, s := range stores {
 		writers.Go(func() {
-			head := eventlog.Head{}
+			head := event.Head{}
 			for n := range 40 {
 				head = add(t, s, fmt.Sprintf("s%d", i), head, 3, fmt.Sprintf("word%d", n))
 				if n%7 == 0 {
@@ -215,7 +216,7 @@ func oldDatabase(t testing.TB) string {
 	t.Helper()
 	path := tempPath(t)
 	s := asleep(t, path)
-	add(t, s, "a", eventlog.Head{}, 3, "apple")
+	add(t, s, "a", event.Head{}, 3, "apple")
 	must(t, s.Close())
 	makeDatabase(t, path, "DROP TABLE search; DROP TABLE search_state; PRAGMA user_version = 1; PRAGMA journal_mode = DELETE")
 	return path
@@ -258,8 +259,8 @@ func TestIndexDamaged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := tempPath(t)
 			s := asleep(t, path)
-			events := chained("a", eventlog.Head{}, 3, "apple")
-			must(t, s.Append(t.Context(), "a", eventlog.Head{}, events, false))
+			events := chained("a", event.Head{}, 3, "apple")
+			must(t, s.Append(t.Context(), "a", event.Head{}, events, false))
 			must(t, s.Index(t.Context(), false))
 			must(t, s.Close())
 			makeDatabase(t, path, damage)
@@ -273,7 +274,7 @@ func TestIndexDamaged(t *testing.T) {
 				t.Error("Check finds nothing")
 			}
 			head := headOf(events)
-			must(t, s.Rewrite(t.Context(), "a", head, []eventlog.Event{altered(events[1], "")}, chained("a", head, 1, "note")))
+			must(t, s.Rewrite(t.Context(), "a", head, []event.Event{altered(events[1], "")}, chained("a", head, 1, "note")))
 			must(t, s.Index(t.Context(), true))
 			wantSeen(t, "made anew", look(t, s, "apple", "", 0), "a:3", "a:1")
 			if defects, err = collect(s.Check(t.Context())); err != nil || len(defects) > 0 {
@@ -290,7 +291,7 @@ func FuzzGrams(f *testing.F) {
 	f.Add("aaaaaaaa a a", 0, 5)
 	set := newGramSet()
 	f.Fuzz(func(t *testing.T, text string, from, to int) {
-		text = eventlog.FoldText(strings.Join(strings.Fields(strings.ToValidUTF8(text, "?")), " "))
+		text = event.Fold(strings.Join(strings.Fields(strings.ToValidUTF8(text, "?")), " "))
 		if from < 0 || to < from || to > len(text) {
 			return
 		}
@@ -319,7 +320,7 @@ func FuzzGrams(f *testing.F) {
 func TestIndexGivesUp(t *testing.T) {
 	path := tempPath(t)
 	s := asleep(t, path)
-	add(t, s, "a", eventlog.Head{}, 3, "apple")
+	add(t, s, "a", event.Head{}, 3, "apple")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := s.Index(ctx, false); !errors.Is(err, context.Canceled) {

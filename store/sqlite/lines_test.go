@@ -12,13 +12,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
 // chained makes n finished events of one append behind after, each with data
 // of the text given.
-func chained(session string, after eventlog.Head, n int, text string) []eventlog.Event {
-	events := make([]eventlog.Event, n)
+func chained(session string, after event.Head, n int, text string) []event.Event {
+	events := make([]event.Event, n)
 	for i := range events {
 		events[i] = finished(session, after, n-1-i, text)
 		after = events[i].Head()
@@ -27,9 +28,9 @@ func chained(session string, after eventlog.Head, n int, text string) []eventlog
 }
 
 // finished renders a line as docs/FORMAT.md has it, and parses it.
-func finished(session string, after eventlog.Head, more int, text string) eventlog.Event {
+func finished(session string, after event.Head, more int, text string) event.Event {
 	header := fmt.Sprintf(`"v":1,"seq":%d,"id":"%s","session_id":"%s","type":"op_logged","timestamp":"2027-01-15T08:00:00.000000000Z"`,
-		after.Seq+1, eventlog.NewID(), session)
+		after.Seq+1, event.NewID(), session)
 	if more > 0 {
 		header += fmt.Sprintf(`,"more":%d`, more)
 	}
@@ -44,9 +45,9 @@ func finished(session string, after eventlog.Head, more int, text string) eventl
 	return parsed(body, session)
 }
 
-func parsed(body, session string) eventlog.Event {
+func parsed(body, session string) event.Event {
 	line := fmt.Sprintf(`{"crc":"%08x",%s`, crc32.Checksum([]byte(body), crc32.MakeTable(crc32.Castagnoli)), body)
-	e, err := eventlog.ParseLine([]byte(line), session)
+	e, err := event.Parse([]byte(line), session)
 	if err != nil {
 		panic(fmt.Sprintf("made a bad line: %v\n%s", err, line))
 	}
@@ -54,7 +55,7 @@ func parsed(body, session string) eventlog.Event {
 }
 
 // altered is e with other text, under the same header and hash.
-func altered(e eventlog.Event, text string) eventlog.Event {
+func altered(e event.Event, text string) event.Event {
 	body, _, _ := strings.Cut(string(e.Line()[18:]), `,"data":`)
 	return parsed(fmt.Sprintf(`%s,"data":{"text":%q}}`, body, text), e.SessionID)
 }
@@ -66,7 +67,7 @@ func join(parts ...[]byte) (all []byte) {
 	return all
 }
 
-func headOf(events []eventlog.Event) eventlog.Head { return events[len(events)-1].Head() }
+func headOf(events []event.Event) event.Head { return events[len(events)-1].Head() }
 
 // open opens a store of a test, closed at its end.
 func open(t testing.TB, path string, opts ...Options) *Store {
@@ -83,7 +84,7 @@ func open(t testing.TB, path string, opts ...Options) *Store {
 func tempPath(t testing.TB) string { return filepath.Join(t.TempDir(), "s.db") }
 
 // add appends n events of one append each and returns the new head.
-func add(t testing.TB, s *Store, session string, after eventlog.Head, n int, text string) eventlog.Head {
+func add(t testing.TB, s *Store, session string, after event.Head, n int, text string) event.Head {
 	t.Helper()
 	for range n {
 		events := chained(session, after, 1, text)

@@ -19,27 +19,27 @@ import (
 // A caller that left while its write was under way gave its lock back before
 // that was over. An exclusive lock therefore waits for the write transaction of
 // that moment, too.
-func (s *Store) Lock(ctx context.Context, exclusive bool) (unlock func(), err error) {
+func (s *Store) Lock(ctx context.Context, exclusive bool) (held context.Context, unlock func(), err error) {
 	if s.options.ReadOnly && exclusive {
-		return nil, eventlog.ErrReadOnly
+		return nil, nil, eventlog.ErrReadOnly
 	}
 	if err := s.open(ctx); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if s.options.ReadOnly {
 		if _, err := os.Stat(s.locks.path); errors.Is(err, fs.ErrNotExist) {
-			return func() {}, nil
+			return ctx, func() {}, nil
 		}
 	}
 	unlock, err = s.locks.lock(ctx, exclusive)
 	if err != nil || !exclusive {
-		return unlock, err
+		return ctx, unlock, err
 	}
 	if err := s.write(ctx, barrier{}, false); err != nil {
 		unlock()
-		return nil, err
+		return nil, nil, err
 	}
-	return unlock, nil
+	return ctx, unlock, nil
 }
 
 // barrier changes nothing: it has had the write lock, and so those before it

@@ -7,9 +7,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/flock"
 	"github.com/convlog/convlog/store/sqlite"
+	"github.com/convlog/convlog/upkeep/erase"
 )
 
 // A lock that another process does not give back is waited for as long as the store
@@ -22,10 +24,7 @@ func TestLockTimeout(t *testing.T) {
 		return log
 	}
 	say := func(log *eventlog.Log) error {
-		e, err := eventlog.NewUserMessage("hello")
-		if err == nil {
-			_, err = log.Append(ctx, "s", eventlog.Any, e)
-		}
+		_, err := log.Append(ctx, "s", eventlog.Any(), event.UserMessage("hello"))
 		return err
 	}
 	log := open()
@@ -56,7 +55,7 @@ func TestLockTimeout(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := log.CollectGarbage(ctx, eventlog.GCOptions{}); !errors.Is(err, eventlog.ErrLocked) {
+	if _, err := erase.Collect(ctx, log, erase.CollectOptions{}); !errors.Is(err, eventlog.ErrLocked) {
 		t.Errorf("while the store is locked: %v", err)
 	}
 	unlock()

@@ -9,13 +9,13 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 )
 
 // Mentioned implements eventlog.Sweeper: it looks through the kept copies of
 // sessions, which stand beside the database.
-func (s *Store) Mentioned(ctx context.Context) iter.Seq2[eventlog.Digest, error] {
-	return func(yield func(eventlog.Digest, error) bool) {
+func (s *Store) Mentioned(ctx context.Context) iter.Seq2[event.Digest, error] {
+	return func(yield func(event.Digest, error) bool) {
 		err := s.open(ctx)
 		var entries []os.DirEntry
 		if err == nil {
@@ -33,7 +33,7 @@ func (s *Store) Mentioned(ctx context.Context) iter.Seq2[eventlog.Digest, error]
 }
 
 // mentioned yields the digests that stand in a file.
-func mentioned(ctx context.Context, path string, yield func(eventlog.Digest, error) bool) error {
+func mentioned(ctx context.Context, path string, yield func(event.Digest, error) bool) error {
 	f, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -42,7 +42,7 @@ func mentioned(ctx context.Context, path string, yield func(eventlog.Digest, err
 		return err
 	}
 	defer f.Close()
-	for d, err := range eventlog.DigestsIn(contextReader{ctx, f}) {
+	for d, err := range event.DigestsIn(contextReader{ctx, f}) {
 		if err != nil {
 			return err
 		}

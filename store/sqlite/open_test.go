@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -20,7 +21,7 @@ func TestOpenWhileAnotherMakesIt(t *testing.T) {
 	s := New(path)
 	patient := make(chan error, 1)
 	go func() {
-		patient <- s.Append(context.Background(), "a", eventlog.Head{}, chained("a", eventlog.Head{}, 1, "x"), false)
+		patient <- s.Append(context.Background(), "a", event.Head{}, chained("a", event.Head{}, 1, "x"), false)
 	}()
 	for len(s.turn) == 0 {
 		time.Sleep(time.Millisecond)
@@ -33,7 +34,7 @@ func TestOpenWhileAnotherMakesIt(t *testing.T) {
 	want(t, eventlog.ErrClosed, <-patient)
 	must(t, maker.run("COMMIT"))
 	must(t, maker.close())
-	add(t, open(t, path), "a", eventlog.Head{}, 1, "x")
+	add(t, open(t, path), "a", event.Head{}, 1, "x")
 }
 
 // A reader comes while another process makes the store: it waits for that, but not
@@ -55,7 +56,7 @@ func TestReadWhileAnotherMakesIt(t *testing.T) {
 			want(t, errUnmade, <-sessions)
 			continue
 		}
-		add(t, open(t, path), "a", eventlog.Head{}, 1, "x")
+		add(t, open(t, path), "a", event.Head{}, 1, "x")
 		must(t, <-sessions)
 	}
 }

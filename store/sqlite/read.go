@@ -9,6 +9,7 @@ import (
 	"iter"
 	"path/filepath"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -32,11 +33,11 @@ const (
 // Read implements eventlog.Store. The head is captured at the start; the
 // events are read page by page as they are consumed. A reader that has come as
 // far as full pages gets the next one read while it consumes the last.
-func (s *Store) Read(ctx context.Context, session string, r eventlog.Span) iter.Seq2[eventlog.Event, error] {
-	return func(yield func(eventlog.Event, error) bool) {
+func (s *Store) Read(ctx context.Context, session string, r eventlog.Span) iter.Seq2[event.Event, error] {
+	return func(yield func(event.Event, error) bool) {
 		c, err := s.cursor(ctx, session, r)
 		if err != nil {
-			yield(eventlog.Event{}, err)
+			yield(event.Event{}, err)
 			return
 		}
 		for c.left() > 0 {
@@ -77,7 +78,7 @@ func (s *Store) cursor(ctx context.Context, session string, r eventlog.Span) (*c
 // sessionRow is a session as its row has it.
 type sessionRow struct {
 	key, first int64
-	head       eventlog.Head
+	head       event.Head
 }
 
 func (s *Store) sessionRow(ctx context.Context, session string) (r sessionRow, err error) {
@@ -106,15 +107,15 @@ func sessionRowOf(row []driver.Value) (r sessionRow, ok bool) {
 	first, ok2 := row[1].(int64)
 	seq, ok3 := row[2].(int64)
 	hash, ok4 := row[3].([]byte)
-	r = sessionRow{key: key, first: first, head: eventlog.Head{Seq: seq}}
+	r = sessionRow{key: key, first: first, head: event.Head{Seq: seq}}
 	copy(r.head.Hash[:], hash)
 	return r, ok && ok2 && ok3 && ok4 && 1 <= first && first <= seq && len(hash) == len(r.head.Hash)
 }
 
 // describes reports whether an event may stand where it does, as one of the ends
 // that the row names or between them.
-func (r *sessionRow) describes(e *eventlog.Event) bool {
-	return (e.Seq != r.first || e.Seq == 1 || e.Type.Name() == eventlog.SessionForked) && (e.Seq != r.head.Seq || e.Hash() == r.head.Hash)
+func (r *sessionRow) describes(e *event.Event) bool {
+	return (e.Seq != r.first || e.Seq == 1 || e.Type.Name() == event.SessionForked) && (e.Seq != r.head.Seq || e.Hash() == r.head.Hash)
 }
 
 // restrict applies the upper bound and the limit; seqs are contiguous.
@@ -160,14 +161,14 @@ type page struct {
 
 // deliver parses a page's lines and yields their events and its error; false
 // ends the reading. It does not touch what fetch changes.
-func (c *cursor) deliver(ctx context.Context, p page, yield func(eventlog.Event, error) bool) bool {
+func (c *cursor) deliver(ctx context.Context, p page, yield func(event.Event, error) bool) bool {
 	step := int64(1)
 	if c.backward {
 		step = -1
 	}
 	for i, line := range p.lines {
 		err := ctx.Err()
-		var e eventlog.Event
+		var e event.Event
 		if err == nil {
 			e, err = c.event(ctx, p.due+int64(i)*step, line)
 		}
@@ -176,16 +177,16 @@ func (c *cursor) deliver(ctx context.Context, p page, yield func(eventlog.Event,
 		}
 	}
 	if p.err != nil {
-		yield(eventlog.Event{}, p.err)
+		yield(event.Event{}, p.err)
 	}
 	return p.err == nil
 }
 
 // event parses the line that is due.
-func (c *cursor) event(ctx context.Context, due int64, line []byte) (eventlog.Event, error) {
+func (c *cursor) event(ctx context.Context, due int64, line []byte) (event.Event, error) {
 	e, err := c.store.parse(c.session, due, line)
 	if err != nil {
-		return eventlog.Event{}, c.store.atRow(ctx, c.row.key, due, err)
+		return event.Event{}, c.store.atRow(ctx, c.row.key, due, err)
 	}
 	if !c.row.describes(&e) {
 		return e, c.misled(ctx, due)
@@ -213,19 +214,19 @@ var (
 
 // parse reads the line that is due at seq. Rows come in the order of their
 // seqs, so that one which is missing shows in the next one's line.
-func (s *Store) parse(session string, seq int64, line []byte) (eventlog.Event, error) {
-	e, err := eventlog.ParseLine(line, session)
+func (s *Store) parse(session string, seq int64, line []byte) (event.Event, error) {
+	e, err := event.Parse(line, session)
 	if err == nil && e.Seq == seq {
 		return e, nil
 	}
-	var newer *eventlog.VersionError
+	var newer *event.VersionError
 	if errors.As(err, &newer) {
-		return eventlog.Event{}, fmt.Errorf("session %q, seq %d: %w", session, seq, err)
+		return event.Event{}, fmt.Errorf("session %q, seq %d: %w", session, seq, err)
 	}
 	if err == nil {
 		err = fmt.Errorf("found the line of seq %d", e.Seq)
 	}
-	return eventlog.Event{}, s.corrupt(session, "events", seq, err)
+	return event.Event{}, s.corrupt(session, "events", seq, err)
 }
 
 // fetchAhead starts to fetch the page after p, if that is likely to be wanted.

@@ -7,8 +7,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/store/storetest"
+	"github.com/convlog/convlog/search"
+	"github.com/convlog/convlog/store/memory"
+	"github.com/convlog/convlog/upkeep/erase"
+	"github.com/convlog/convlog/upkeep/repair"
+	"github.com/convlog/convlog/upkeep/verify"
 )
 
 // logOver opens a log over a store, closed at the test's end.
@@ -39,7 +44,7 @@ func TestRepairFromADamagedPage(t *testing.T) {
 			before, err := os.ReadFile(s.Path())
 			must(t, err)
 			writing := logOver(t, New(s.Path()))
-			_, err = writing.Repair(t.Context(), "b", eventlog.RepairOptions{InPlace: true})
+			_, err = repair.Session(t.Context(), writing, "b", repair.Options{InPlace: true})
 			want(t, eventlog.ErrCorrupt, err)
 			must(t, writing.Close())
 			after, err := os.ReadFile(s.Path())
@@ -47,14 +52,14 @@ func TestRepairFromADamagedPage(t *testing.T) {
 			if !bytes.Equal(before, after) || len(keptCopies(t, s.Path())) > 0 {
 				t.Error("the refused repair left something")
 			}
-			into := logOver(t, storetest.NewMemory())
-			done, err := logOver(t, New(s.Path(), Options{ReadOnly: true})).Repair(t.Context(), "b", eventlog.RepairOptions{Into: into})
+			into := logOver(t, memory.New())
+			done, err := repair.Session(t.Context(), logOver(t, New(s.Path(), Options{ReadOnly: true})), "b", repair.Options{Into: into})
 			must(t, err)
 			lost := int64(0)
 			for _, r := range done.Lost {
 				lost += r.To - r.From + 1
 			}
-			report, err := into.Verify(t.Context(), "b")
+			report, err := verify.Session(t.Context(), into, "b")
 			must(t, err)
 			if done.As != "b" || done.Kept+lost != 400 || lost > 20 || report.Events != 400 || len(report.Defects) > 0 {
 				t.Errorf("kept %d, lost %d as %q: %+v", done.Kept, lost, done.As, report)
@@ -82,9 +87,9 @@ func TestRefusedRepairWhileTheIndexIsBehind(t *testing.T) {
 	store := New(s.Path())
 	writing := logOver(t, store)
 	for range 2 {
-		_, err := writing.Repair(t.Context(), "b", eventlog.RepairOptions{InPlace: true})
+		_, err := repair.Session(t.Context(), writing, "b", repair.Options{InPlace: true})
 		want(t, eventlog.ErrCorrupt, err)
-		must(t, writing.Index(t.Context(), false))
+		must(t, search.Index(t.Context(), writing, false))
 	}
 	if events, bad := salvaged(t, store); events != 400 || bad != 0 || len(keptCopies(t, s.Path())) > 0 {
 		t.Errorf("%d events and %d bad rows, copies %v", events, bad, keptCopies(t, s.Path()))
@@ -96,12 +101,12 @@ func TestRefusedRepairWhileTheIndexIsBehind(t *testing.T) {
 func TestReplaceKeepsACopy(t *testing.T) {
 	path := tempPath(t)
 	s := New(path)
-	add(t, s, "a", eventlog.Head{}, 9, "words")
-	add(t, s, "other", eventlog.Head{}, 2, "words")
+	add(t, s, "a", event.Head{}, 9, "words")
+	add(t, s, "other", event.Head{}, 2, "words")
 	must(t, s.Close())
 	change(t, path, `UPDATE events SET line = x'7b00ff' WHERE seq = 5`)
 	l := logOver(t, New(path))
-	done, err := l.Repair(t.Context(), "a", eventlog.RepairOptions{InPlace: true})
+	done, err := repair.Session(t.Context(), l, "a", repair.Options{InPlace: true})
 	must(t, err)
 	b, err := os.ReadFile(done.Copy)
 	must(t, err)
@@ -112,12 +117,12 @@ func TestReplaceKeepsACopy(t *testing.T) {
 	if !strings.HasPrefix(done.Copy, path+".damaged-") || !strings.HasSuffix(done.Copy, "-1.jsonl") {
 		t.Errorf("kept at %s", done.Copy)
 	}
-	_, err = l.Redact(t.Context(), "other", "asked for", 1)
+	_, err = erase.Redact(t.Context(), l, "other", []int64{1}, erase.RedactOptions{Reason: "asked for"})
 	must(t, err)
 	if copies := keptCopies(t, path); len(copies) != 1 {
 		t.Errorf("copies after a redaction elsewhere: %v", copies)
 	}
-	_, err = l.Redact(t.Context(), "a", "asked for", 1)
+	_, err = erase.Redact(t.Context(), l, "a", []int64{1}, erase.RedactOptions{Reason: "asked for"})
 	must(t, err)
 	if copies := keptCopies(t, path); len(copies) != 0 {
 		t.Errorf("copies after a redaction: %v", copies)
@@ -128,11 +133,11 @@ func TestReplaceKeepsACopy(t *testing.T) {
 func TestReplaceFails(t *testing.T) {
 	path := tempPath(t)
 	s := open(t, path)
-	head := add(t, s, "a", eventlog.Head{}, 3, "words")
+	head := add(t, s, "a", event.Head{}, 3, "words")
 	at, err := s.Version(t.Context(), "a")
 	must(t, err)
-	twice := chained("a", eventlog.Head{}, 1, "other")
-	_, err = s.Replace(t.Context(), "a", at, func(yield func(eventlog.Event, error) bool) {
+	twice := chained("a", event.Head{}, 1, "other")
+	_, err = s.Replace(t.Context(), "a", at, func(yield func(event.Event, error) bool) {
 		for range 2 { // which the database refuses
 			yield(twice[0], nil)
 		}
@@ -140,7 +145,7 @@ func TestReplaceFails(t *testing.T) {
 	if err == nil {
 		t.Error("one seq twice was taken")
 	}
-	_, err = s.Replace(t.Context(), "a", at, func(func(eventlog.Event, error) bool) {})
+	_, err = s.Replace(t.Context(), "a", at, func(func(event.Event, error) bool) {})
 	if err == nil {
 		t.Error("no events were taken")
 	}

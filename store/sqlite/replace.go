@@ -14,15 +14,16 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
 const resetSession = `UPDATE sessions SET first = ?, head = ?, hash = ?, bytes = ?, revision = revision + 1 WHERE key = ?`
 
-// Replace implements eventlog.Replacer: the session's lines are written to a
+// Replace implements eventlog.Salvager: the session's lines are written to a
 // file beside the database, then its rows are replaced in one transaction. A
 // file whose pages are damaged is refused: nothing should be written to it.
-func (s *Store) Replace(ctx context.Context, session string, at uint64, events iter.Seq2[eventlog.Event, error]) (kept string, err error) {
+func (s *Store) Replace(ctx context.Context, session string, at uint64, events iter.Seq2[event.Event, error]) (kept string, err error) {
 	if s.options.ReadOnly {
 		return "", fmt.Errorf("replace session %q: %w", session, eventlog.ErrReadOnly)
 	}
@@ -45,7 +46,7 @@ func (s *Store) Replace(ctx context.Context, session string, at uint64, events i
 type replacing struct {
 	session string
 	at      uint64
-	events  iter.Seq2[eventlog.Event, error]
+	events  iter.Seq2[event.Event, error]
 }
 
 func (r *replacing) unknown(cause error) error {
@@ -75,7 +76,7 @@ func (r *replacing) apply(w *writer) error {
 		if err != nil {
 			return err
 		}
-		one := []eventlog.Event{e}
+		one := []event.Event{e}
 		if err := w.insert(key, one); err != nil {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -17,19 +18,19 @@ const (
 	deleteHead   = `DELETE FROM sessions WHERE key = ?`
 )
 
-// Rewrite implements eventlog.Rewriter. The replaced bytes are overwritten in
+// Rewrite implements eventlog.Eraser. The replaced bytes are overwritten in
 // the database file (secure_delete) and go with the write-ahead log, which is
 // emptied before Rewrite returns. When only that last step could not be done,
 // because ctx ended while another process was reading, the answer is an
 // UnknownOutcomeError although the new lines stand.
-func (s *Store) Rewrite(ctx context.Context, session string, expect eventlog.Head, replace, add []eventlog.Event) error {
+func (s *Store) Rewrite(ctx context.Context, session string, expect event.Head, replace, add []event.Event) error {
 	op := &rewriting{appending: appending{session: session, expect: expect, events: add}, replace: replace}
 	return s.eraseLines(ctx, session, op)
 }
 
-// RemoveSession implements eventlog.Remover. What Rewrite says of erased bytes
+// RemoveSession implements eventlog.Eraser. What Rewrite says of erased bytes
 // holds here too.
-func (s *Store) RemoveSession(ctx context.Context, session string, expect eventlog.Head) error {
+func (s *Store) RemoveSession(ctx context.Context, session string, expect event.Head) error {
 	return s.eraseLines(ctx, session, &removal{appending{session: session, expect: expect}})
 }
 
@@ -66,7 +67,7 @@ func (s *Store) scrub(ctx context.Context) error {
 // rewriting replaces lines and appends others.
 type rewriting struct {
 	appending
-	replace []eventlog.Event
+	replace []event.Event
 }
 
 func (r *rewriting) apply(w *writer) error {
@@ -159,8 +160,8 @@ func (w *writer) headless(session string, sound error) (key int64, err error) {
 		return 0, fmt.Errorf("read newest event: %w", err)
 	}
 	line, _ := row[0].([]byte)
-	e, err := eventlog.ParseLine(line, session)
-	if found && (err == nil && e.Seq == head.Seq || errors.Is(err, eventlog.ErrVersion)) {
+	e, err := event.Parse(line, session)
+	if found && (err == nil && e.Seq == head.Seq || errors.Is(err, event.ErrVersion)) {
 		return 0, sound
 	}
 	return key, nil

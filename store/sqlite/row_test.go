@@ -3,7 +3,9 @@ package sqlite
 import (
 	"testing"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/upkeep/verify"
 )
 
 // The row of a session that does not say how its events begin and end is
@@ -23,13 +25,13 @@ func TestRowThatMisleads(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := tempPath(t)
 			s := New(path)
-			add(t, s, "a", eventlog.Head{}, 3, "x")
+			add(t, s, "a", event.Head{}, 3, "x")
 			must(t, s.Close())
 			makeDatabase(t, path, "UPDATE sessions SET "+change)
 			log := eventlog.Open(open(t, path))
-			_, err := collect(log.Read(t.Context(), "a", eventlog.All))
+			_, err := collect(log.Read(t.Context(), "a", eventlog.All()))
 			want(t, eventlog.ErrCorrupt, err)
-			report, err := log.Verify(t.Context(), "a")
+			report, err := verify.Session(t.Context(), log, "a")
 			must(t, err)
 			if len(report.Defects) == 0 {
 				t.Error("verify is silent")
@@ -37,7 +39,7 @@ func TestRowThatMisleads(t *testing.T) {
 			if change == "first = 2" {
 				return // an append does not look there
 			}
-			_, err = log.Append(t.Context(), "a", eventlog.Any, eventlog.Event{ID: eventlog.NewID(), Type: "test:note", Data: []byte(`{}`)})
+			_, err = log.Append(t.Context(), "a", eventlog.Any(), event.Event{ID: event.NewID(), Type: "test:note", Data: []byte(`{}`)})
 			want(t, eventlog.ErrCorrupt, err)
 		})
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -135,7 +136,7 @@ func (k fileKind) check() error {
 	case k.version < 0:
 		return notDatabase{fmt.Sprintf("a database of schema version %d", k.version)}
 	case k.version > schemaVersion:
-		return &eventlog.VersionError{What: "sqlite schema", Got: int(k.version), Max: schemaVersion}
+		return &event.VersionError{What: "sqlite schema", Got: int(k.version), Max: schemaVersion}
 	default:
 		return nil
 	}

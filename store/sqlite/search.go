@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -57,7 +58,7 @@ type picking struct {
 
 // picked is what there is to look at of a session.
 type picked struct {
-	eventlog.SessionActivity
+	eventlog.Activity
 	key   int64
 	fresh int64   // the seq from which on all is; 0 is none
 	seqs  []int64 // of those before, newest first
@@ -206,13 +207,13 @@ func (p *picking) sorted() []*picked {
 			all = append(all, one)
 		}
 	}
-	slices.SortFunc(all, func(a, b *picked) int { return eventlog.ByActivity(a.SessionActivity, b.SessionActivity) })
+	slices.SortFunc(all, func(a, b *picked) int { return eventlog.ByActivity(a.Activity, b.Activity) })
 	return all
 }
 
 // picked yields the events that were picked of a session, newest first.
-func (s *Store) picked(ctx context.Context, one *picked, to int64) iter.Seq2[eventlog.Event, error] {
-	return func(yield func(eventlog.Event, error) bool) {
+func (s *Store) picked(ctx context.Context, one *picked, to int64) iter.Seq2[event.Event, error] {
+	return func(yield func(event.Event, error) bool) {
 		if one.fresh > 0 && (to == 0 || one.fresh <= to) {
 			for e, err := range s.Read(ctx, one.Session, eventlog.Span{From: one.fresh, To: to, Backward: true}) {
 				if !yield(e, err) || err != nil {
@@ -241,7 +242,7 @@ type searched struct {
 
 // pickedPage yields the events of some seqs. Those that are gone were removed
 // meanwhile.
-func (s *Store) pickedPage(ctx context.Context, one *picked, seqs []int64, yield func(eventlog.Event, error) bool) bool {
+func (s *Store) pickedPage(ctx context.Context, one *picked, seqs []int64, yield func(event.Event, error) bool) bool {
 	var lines []searched
 	err := s.read(ctx, func(c *conn) error {
 		lines = lines[:0]
@@ -257,7 +258,7 @@ func (s *Store) pickedPage(ctx context.Context, one *picked, seqs []int64, yield
 		return nil
 	})
 	if err != nil {
-		return yield(eventlog.Event{}, s.locate(one.Session, "events", 0, err)) && false
+		return yield(event.Event{}, s.locate(one.Session, "events", 0, err)) && false
 	}
 	for _, l := range lines {
 		e, err := s.parse(one.Session, l.seq, l.line)

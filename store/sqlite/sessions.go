@@ -7,6 +7,7 @@ import (
 	"io"
 	"iter"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -104,7 +105,7 @@ func (s *Store) info(row []driver.Value, first, last []byte) (i eventlog.Session
 			return i
 		}
 	}
-	for _, e := range []*eventlog.Event{&i.First, &i.Last} {
+	for _, e := range []*event.Event{&i.First, &i.Last} {
 		if i.Err == nil && !x.describes(e) {
 			i.Err = s.corrupt(i.ID, "sessions", e.Seq, errEnds)
 		}

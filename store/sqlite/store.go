@@ -64,12 +64,13 @@ var (
 	_ eventlog.Store     = (*Store)(nil)
 	_ eventlog.Blobs     = (*Store)(nil)
 	_ eventlog.Locker    = (*Store)(nil)
-	_ eventlog.Rewriter  = (*Store)(nil)
-	_ eventlog.Remover   = (*Store)(nil)
+	_ eventlog.Eraser    = (*Store)(nil)
 	_ eventlog.Searcher  = (*Store)(nil)
 	_ eventlog.Sweeper   = (*Store)(nil)
 	_ eventlog.Syncer    = (*Store)(nil)
 	_ eventlog.Versioner = (*Store)(nil)
+	_ eventlog.Salvager  = (*Store)(nil)
+	_ eventlog.Checker   = (*Store)(nil)
 )
 
 // New makes a store of the database file at path. The file is opened at the

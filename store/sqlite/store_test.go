@@ -13,12 +13,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
 func TestReadSelectsSpan(t *testing.T) {
 	s := open(t, tempPath(t))
-	must(t, s.Append(t.Context(), "a", eventlog.Head{}, chained("a", eventlog.Head{}, 2500, "x"), false))
+	must(t, s.Append(t.Context(), "a", event.Head{}, chained("a", event.Head{}, 2500, "x"), false))
 	for _, c := range []struct {
 		name        string
 		span        eventlog.Span
@@ -48,7 +49,7 @@ func TestReadSelectsSpan(t *testing.T) {
 
 func TestReadKeepsHeadOfItsStart(t *testing.T) {
 	s := open(t, tempPath(t))
-	head := add(t, s, "a", eventlog.Head{}, 3, "x")
+	head := add(t, s, "a", event.Head{}, 3, "x")
 	n := 0
 	for e, err := range s.Read(t.Context(), "a", eventlog.Span{}) {
 		must(t, err)
@@ -64,13 +65,13 @@ func TestReadKeepsHeadOfItsStart(t *testing.T) {
 
 func TestReadOfSessionRemovedMeanwhile(t *testing.T) {
 	s := open(t, tempPath(t))
-	events := chained("a", eventlog.Head{}, 500, "x")
-	must(t, s.Append(t.Context(), "a", eventlog.Head{}, events, false))
+	events := chained("a", event.Head{}, 500, "x")
+	must(t, s.Append(t.Context(), "a", event.Head{}, events, false))
 	var last error
 	for _, err := range s.Read(t.Context(), "a", eventlog.Span{}) {
 		if last == nil && err == nil {
 			if e := s.RemoveSession(t.Context(), "a", headOf(events)); e == nil {
-				add(t, s, "a", eventlog.Head{}, 1, "again")
+				add(t, s, "a", event.Head{}, 1, "again")
 			}
 		}
 		last = err
@@ -80,7 +81,7 @@ func TestReadOfSessionRemovedMeanwhile(t *testing.T) {
 
 func TestReadEndsWithContext(t *testing.T) {
 	s := open(t, tempPath(t))
-	must(t, s.Append(t.Context(), "a", eventlog.Head{}, chained("a", eventlog.Head{}, 100, "x"), false))
+	must(t, s.Append(t.Context(), "a", event.Head{}, chained("a", event.Head{}, 100, "x"), false))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	n := 0
@@ -106,7 +107,7 @@ func TestOpenErrors(t *testing.T) {
 	newer := filepath.Join(dir, "newer.db")
 	must(t, New(newer).Close())
 	s := New(newer)
-	add(t, s, "a", eventlog.Head{}, 1, "x")
+	add(t, s, "a", event.Head{}, 1, "x")
 	must(t, s.Close())
 	makeDatabase(t, newer, "PRAGMA user_version = 7")
 
@@ -116,7 +117,7 @@ func TestOpenErrors(t *testing.T) {
 	}{
 		{garbage, "open sqlite store " + garbage + ": not a database", eventlog.ErrCorrupt},
 		{foreign, "a database of another program", eventlog.ErrCorrupt},
-		{newer, "sqlite schema version 7 is newer than 2", eventlog.ErrVersion},
+		{newer, "sqlite schema version 7 is newer than 2", event.ErrVersion},
 	} {
 		for _, readOnly := range []bool{false, true} {
 			before, err := os.ReadFile(c.path)
@@ -133,8 +134,8 @@ func TestOpenErrors(t *testing.T) {
 			}
 		}
 	}
-	var v *eventlog.VersionError
-	if err := open(t, newer).Append(t.Context(), "a", eventlog.Head{}, nil, false); !errors.As(err, &v) || v.What != "sqlite schema" || v.Got != 7 {
+	var v *event.VersionError
+	if err := open(t, newer).Append(t.Context(), "a", event.Head{}, nil, false); !errors.As(err, &v) || v.What != "sqlite schema" || v.Got != 7 {
 		t.Errorf("got %v", err)
 	}
 }
@@ -153,18 +154,18 @@ func TestOpenTriesAgain(t *testing.T) {
 	blocker := filepath.Join(dir, "x")
 	must(t, os.WriteFile(blocker, nil, 0o600))
 	s := open(t, filepath.Join(blocker, "s.db"))
-	if err := s.Append(t.Context(), "a", eventlog.Head{}, nil, false); err == nil {
+	if err := s.Append(t.Context(), "a", event.Head{}, nil, false); err == nil {
 		t.Fatal("a file served as a folder")
 	}
 	must(t, os.Remove(blocker))
-	add(t, s, "a", eventlog.Head{}, 1, "x")
+	add(t, s, "a", event.Head{}, 1, "x")
 }
 
 func TestFilesArePrivate(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "new", "folders")
 	s := open(t, filepath.Join(folder, "s?100%#.db"))
-	add(t, s, "a", eventlog.Head{}, 1, "x")
-	unlock, err := s.Lock(t.Context(), true)
+	add(t, s, "a", event.Head{}, 1, "x")
+	_, unlock, err := s.Lock(t.Context(), true)
 	must(t, err)
 	unlock()
 	got := map[string]fs.FileMode{}
@@ -191,7 +192,7 @@ func TestReadOnly(t *testing.T) {
 	want(t, fs.ErrNotExist, err)
 
 	s := New(path)
-	head := add(t, s, "a", eventlog.Head{}, 3, "x")
+	head := add(t, s, "a", event.Head{}, 3, "x")
 	must(t, s.Close())
 	before := names(t, filepath.Dir(path))
 
@@ -206,7 +207,7 @@ func TestReadOnly(t *testing.T) {
 	want(t, eventlog.ErrReadOnly, ro.RemoveSession(t.Context(), "a", head))
 	_, _, err = ro.PutBlob(t.Context(), strings.NewReader("x"))
 	want(t, eventlog.ErrReadOnly, err)
-	_, err = ro.Lock(t.Context(), true)
+	_, _, err = ro.Lock(t.Context(), true)
 	want(t, eventlog.ErrReadOnly, err)
 	if diff := cmp.Diff(before, names(t, filepath.Dir(path))); diff != "" {
 		t.Errorf("reading created files (-before +after):\n%s", diff)
@@ -218,7 +219,7 @@ func TestReadOnly(t *testing.T) {
 func TestReadOnlyFollowsWriter(t *testing.T) {
 	path := tempPath(t)
 	s := New(path)
-	head := add(t, s, "a", eventlog.Head{}, 1, "x")
+	head := add(t, s, "a", event.Head{}, 1, "x")
 	must(t, s.Close())
 	ro := open(t, path, Options{ReadOnly: true})
 	for want := 1; want < 12; want++ {
@@ -246,7 +247,7 @@ func names(t testing.TB, dir string) (all []string) {
 
 func TestClosed(t *testing.T) {
 	s := New(tempPath(t))
-	head := add(t, s, "a", eventlog.Head{}, 1, "x")
+	head := add(t, s, "a", event.Head{}, 1, "x")
 	must(t, s.Close())
 	must(t, s.Close())
 	want(t, eventlog.ErrClosed, s.Append(t.Context(), "a", head, chained("a", head, 1, "x"), false))
@@ -262,7 +263,7 @@ func (s *Store) closedAppend() error {
 	if err := s.Close(); err != nil {
 		return err
 	}
-	return s.Append(context.Background(), "a", eventlog.Head{}, nil, false)
+	return s.Append(context.Background(), "a", event.Head{}, nil, false)
 }
 
 // The policy holds for an append that does not ask for more, and a durable one
@@ -272,7 +273,7 @@ func TestSynchronous(t *testing.T) {
 		t.Run(policy.pragma(), func(t *testing.T) {
 			path := tempPath(t)
 			s := New(path, Options{Synchronous: policy})
-			head := add(t, s, "a", eventlog.Head{}, 2, "x")
+			head := add(t, s, "a", event.Head{}, 2, "x")
 			if s.writer.level != policy {
 				t.Errorf("level %v after an append", s.writer.level)
 			}
@@ -303,9 +304,9 @@ func TestVersion(t *testing.T) {
 		must(t, err)
 		return v
 	}
-	head := add(t, other, "a", eventlog.Head{}, 1, "x")
+	head := add(t, other, "a", event.Head{}, 1, "x")
 	seen := map[uint64]bool{version(): true}
-	add(t, s, "b", eventlog.Head{}, 1, "x")
+	add(t, s, "b", event.Head{}, 1, "x")
 	if !seen[version()] {
 		t.Error("another session's append changed the version")
 	}
@@ -321,36 +322,36 @@ func TestVersion(t *testing.T) {
 	changed("an append")
 	events, err := collect(s.Read(t.Context(), "a", eventlog.Span{Limit: 1}))
 	must(t, err)
-	must(t, other.Rewrite(t.Context(), "a", head, []eventlog.Event{altered(events[0], "y")}, nil))
+	must(t, other.Rewrite(t.Context(), "a", head, []event.Event{altered(events[0], "y")}, nil))
 	changed("a rewrite")
 	must(t, other.RemoveSession(t.Context(), "a", head))
 	_, err = s.Version(t.Context(), "a")
 	want(t, eventlog.ErrNotFound, err)
-	add(t, other, "a", eventlog.Head{}, 1, "x")
+	add(t, other, "a", event.Head{}, 1, "x")
 	changed("removal and creation")
 }
 
 func TestLock(t *testing.T) {
 	path := tempPath(t)
 	s, other := open(t, path), open(t, path)
-	unlock1, err := s.Lock(t.Context(), false)
+	_, unlock1, err := s.Lock(t.Context(), false)
 	must(t, err)
-	unlock2, err := other.Lock(t.Context(), false)
+	_, unlock2, err := other.Lock(t.Context(), false)
 	must(t, err)
 	for _, store := range []*Store{s, other} {
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
-		_, err = store.Lock(ctx, true)
+		_, _, err = store.Lock(ctx, true)
 		want(t, context.DeadlineExceeded, err)
 		cancel()
 	}
 	unlock1()
 	unlock2()
-	unlock, err := s.Lock(t.Context(), true)
+	_, unlock, err := s.Lock(t.Context(), true)
 	must(t, err)
 	got := make(chan error)
 	for _, store := range []*Store{s, other} {
 		go func() {
-			unlock, err := store.Lock(context.Background(), false)
+			_, unlock, err := store.Lock(context.Background(), false)
 			if err == nil {
 				unlock()
 			}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -112,11 +113,11 @@ func (w *writer) indexed(grams *gramSet, session, seq, watermark int64) (id int6
 	if err != nil {
 		return id, "", err
 	}
-	return id, grams.of(eventlog.FoldText(text)), nil
+	return id, grams.of(event.Fold(text)), nil
 }
 
 // openBlob reads a blob on the writer's connection, in its transaction.
-func (w *writer) openBlob(_ context.Context, d eventlog.Digest) (io.ReadCloser, error) {
+func (w *writer) openBlob(_ context.Context, d event.Digest) (io.ReadCloser, error) {
 	row := make([]driver.Value, 2)
 	found, err := w.conn.first(row, findBlob, string(d))
 	if err != nil {
@@ -177,7 +178,7 @@ func (w *writer) resetIndex() error {
 	return wrap("empty the index", err)
 }
 
-func seqsOf(events []eventlog.Event) []int64 {
+func seqsOf(events []event.Event) []int64 {
 	seqs := make([]int64, len(events))
 	for i := range events {
 		seqs[i] = events[i].Seq

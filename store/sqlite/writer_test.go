@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -33,14 +34,14 @@ func hold(t testing.TB, path string) (release func()) {
 func TestLeaveWhileQueued(t *testing.T) {
 	path := tempPath(t)
 	s := open(t, path)
-	head := add(t, s, "a", eventlog.Head{}, 1, "x")
+	head := add(t, s, "a", event.Head{}, 1, "x")
 	release := hold(t, path)
 	ctx, cancel := context.WithCancel(t.Context())
 	stays := make(chan error, 1)
 	leaves := make(chan error, 1)
 	go func() { leaves <- s.Append(ctx, "a", head, chained("a", head, 1, "leaves"), false) }()
 	go func() {
-		stays <- s.Append(context.Background(), "b", eventlog.Head{}, chained("b", eventlog.Head{}, 1, "stays"), false)
+		stays <- s.Append(context.Background(), "b", event.Head{}, chained("b", event.Head{}, 1, "stays"), false)
 	}()
 	waitQueued(t, s, 2)
 	cancel()
@@ -72,7 +73,7 @@ func waitQueued(t testing.TB, s *Store, n int) {
 func TestDeadlineWhileBusy(t *testing.T) {
 	path := tempPath(t)
 	s := open(t, path)
-	head := add(t, s, "a", eventlog.Head{}, 1, "x")
+	head := add(t, s, "a", event.Head{}, 1, "x")
 	release := hold(t, path)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
@@ -108,7 +109,7 @@ func (g *gate) unknown(cause error) error { return cause }
 // told so only when the events are not read any more.
 func TestLeaveInFlight(t *testing.T) {
 	s := open(t, tempPath(t))
-	head := add(t, s, "a", eventlog.Head{}, 1, "x")
+	head := add(t, s, "a", event.Head{}, 1, "x")
 	g := newGate(nil)
 	first := newGate(nil)
 	go func() { _ = s.write(context.Background(), first, false) }()
@@ -133,7 +134,7 @@ func TestLeaveInFlight(t *testing.T) {
 	if err != nil && (!errors.As(err, &unknown) || unknown.Head != head || !errors.Is(err, context.Canceled)) {
 		t.Fatalf("got %v", err)
 	}
-	add(t, s, "b", eventlog.Head{}, 1, "x") // the commit is over when this one is
+	add(t, s, "b", event.Head{}, 1, "x") // the commit is over when this one is
 	if got := seqs(t, s, "a", eventlog.Span{}); len(got) != 2 {
 		t.Errorf("got %v, want 2 events", got)
 	}
@@ -142,19 +143,19 @@ func TestLeaveInFlight(t *testing.T) {
 // One that fails in the middle of a transaction takes nobody with it.
 func TestFailureInTransaction(t *testing.T) {
 	s := open(t, tempPath(t))
-	head := add(t, s, "a", eventlog.Head{}, 1, "x")
+	head := add(t, s, "a", event.Head{}, 1, "x")
 	g := newGate(nil)
 	go func() { _ = s.write(context.Background(), g, false) }()
 	<-g.entered
 	results := map[string]chan error{"a": make(chan error, 1), "b": make(chan error, 1), "c": make(chan error, 1)}
-	bad := []eventlog.Event{chained("b", eventlog.Head{}, 1, "x")[0], chained("b", eventlog.Head{}, 1, "x")[0]}
-	start := func(session string, expect eventlog.Head, events []eventlog.Event, n int) {
+	bad := []event.Event{chained("b", event.Head{}, 1, "x")[0], chained("b", event.Head{}, 1, "x")[0]}
+	start := func(session string, expect event.Head, events []event.Event, n int) {
 		go func() { results[session] <- s.Append(context.Background(), session, expect, events, false) }()
 		waitQueued(t, s, n)
 	}
 	start("a", head, chained("a", head, 1, "x"), 1)
-	start("b", eventlog.Head{}, bad, 2) // seq 1 twice
-	start("c", eventlog.Head{}, chained("c", eventlog.Head{}, 1, "x"), 3)
+	start("b", event.Head{}, bad, 2) // seq 1 twice
+	start("c", event.Head{}, chained("c", event.Head{}, 1, "x"), 3)
 	close(g.leave)
 	must(t, <-results["a"])
 	must(t, <-results["c"])
@@ -173,7 +174,7 @@ func TestFailureInTransaction(t *testing.T) {
 // A commit that fails leaves the outcome open, and the store usable.
 func TestCommitFails(t *testing.T) {
 	s := open(t, tempPath(t))
-	head := add(t, s, "a", eventlog.Head{}, 1, "x")
+	head := add(t, s, "a", event.Head{}, 1, "x")
 	// A deferred constraint is the one error of a commit that can be had at will.
 	must(t, s.write(t.Context(), statement(`CREATE TABLE parent (x PRIMARY KEY);
 		CREATE TABLE child (x REFERENCES parent DEFERRABLE INITIALLY DEFERRED)`), false))
@@ -207,9 +208,9 @@ func (statement) unknown(cause error) error { return cause }
 func TestConflict(t *testing.T) {
 	path := tempPath(t)
 	s, other := open(t, path), open(t, path)
-	head := add(t, s, "a", eventlog.Head{}, 2, "x")
+	head := add(t, s, "a", event.Head{}, 2, "x")
 	moved := add(t, other, "a", head, 1, "y")
-	for _, expect := range []eventlog.Head{{}, head, {Seq: 9, Hash: head.Hash}, {Seq: 3, Hash: head.Hash}} {
+	for _, expect := range []event.Head{{}, head, {Seq: 9, Hash: head.Hash}, {Seq: 3, Hash: head.Hash}} {
 		err := s.Append(t.Context(), "a", expect, chained("a", expect, 1, "x"), false)
 		var conflict *eventlog.ConflictError
 		if !errors.As(err, &conflict) || conflict.Actual != moved || conflict.Expected != expect {
@@ -244,10 +245,10 @@ func TestConflict(t *testing.T) {
 func TestConflictWithRecreatedSession(t *testing.T) {
 	path := tempPath(t)
 	s, other := open(t, path), open(t, path)
-	head := add(t, s, "a", eventlog.Head{}, 1, "x")
+	head := add(t, s, "a", event.Head{}, 1, "x")
 	must(t, other.RemoveSession(t.Context(), "a", head))
 	want(t, eventlog.ErrConflict, s.Append(t.Context(), "a", head, chained("a", head, 1, "x"), false))
-	again := add(t, other, "a", eventlog.Head{}, 1, "x")
+	again := add(t, other, "a", event.Head{}, 1, "x")
 	want(t, eventlog.ErrConflict, s.Append(t.Context(), "a", head, chained("a", head, 1, "x"), false))
 	add(t, s, "a", again, 1, "x")
 }
@@ -256,7 +257,7 @@ func TestConflictWithRecreatedSession(t *testing.T) {
 func TestCloseWhileQueued(t *testing.T) {
 	path := tempPath(t)
 	s := New(path)
-	head := add(t, s, "a", eventlog.Head{}, 1, "x")
+	head := add(t, s, "a", event.Head{}, 1, "x")
 	release := hold(t, path)
 	result := make(chan error, 1)
 	go func() { result <- s.Append(context.Background(), "a", head, chained("a", head, 1, "x"), false) }()

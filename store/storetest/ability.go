@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -31,7 +32,7 @@ var abilityCases = []testCase{
 			s := t.store()
 			syncer := ability[eventlog.Syncer](t, s)
 			t.wantErr(eventlog.ErrNotFound, syncer.Sync(t.ctx, "a"))
-			head := t.put(s, eventlog.Head{}, batchAfter("a", eventlog.Head{}, 1))
+			head := t.put(s, event.Head{}, batchAfter("a", event.Head{}, 1))
 			t.must(syncer.Sync(t.ctx, "a"))
 			t.put(s, head, batchAfter("a", head, 1))
 			t.must(syncer.Sync(t.ctx, "a"))
@@ -85,7 +86,7 @@ func testVersion(t *env) {
 	v := ability[eventlog.Versioner](t, s)
 	_, err := v.Version(t.ctx, "a")
 	t.wantErr(eventlog.ErrNotFound, err)
-	head := t.put(s, eventlog.Head{}, batchAfter("a", eventlog.Head{}, 1))
+	head := t.put(s, event.Head{}, batchAfter("a", event.Head{}, 1))
 	seen := map[uint64]bool{}
 	for range 20 {
 		version, err := v.Version(t.ctx, "a")
@@ -103,7 +104,7 @@ func testVersion(t *env) {
 
 func testVersionAcross(t *env) {
 	s, other := t.store(), t.open()
-	head := t.put(s, eventlog.Head{}, batchAfter("a", eventlog.Head{}, 1))
+	head := t.put(s, event.Head{}, batchAfter("a", event.Head{}, 1))
 	v := ability[eventlog.Versioner](t, s)
 	for range 10 {
 		before, err := v.Version(t.ctx, "a")
@@ -120,11 +121,11 @@ func testVersionAcross(t *env) {
 func testRewrite(t *env) {
 	s := t.store()
 	secret := line{data: `"the secret"`}
-	events := chainAfter("a", eventlog.Head{}, line{data: "1"}, secret, line{data: "3"}, secret, line{data: "5"})
-	head := t.put(s, eventlog.Head{}, events)
+	events := chainAfter("a", event.Head{}, line{data: "1"}, secret, line{data: "3"}, secret, line{data: "5"})
+	head := t.put(s, event.Head{}, events)
 	add := batchAfter("a", head, 1)
-	replace := []eventlog.Event{erased(events[1]), erased(events[3])}
-	t.must(ability[eventlog.Rewriter](t, s).Rewrite(t.ctx, "a", head, replace, add))
+	replace := []event.Event{erased(events[1]), erased(events[3])}
+	t.must(ability[eventlog.Eraser](t, s).Rewrite(t.ctx, "a", head, replace, add))
 	events[1], events[3] = replace[0], replace[1]
 	want := linesOf(append(events, add...))
 	t.same("lines", want, t.lines(t.log(), "a"))
@@ -136,12 +137,12 @@ func testRewrite(t *env) {
 
 func testRewriteConflict(t *env) {
 	s := t.store()
-	rewriter := ability[eventlog.Rewriter](t, s)
-	first := batchAfter("a", eventlog.Head{}, 2)
-	old := t.put(s, eventlog.Head{}, first)
+	rewriter := ability[eventlog.Eraser](t, s)
+	first := batchAfter("a", event.Head{}, 2)
+	old := t.put(s, event.Head{}, first)
 	head := t.put(s, old, batchAfter("a", old, 1))
 	want := t.lines(t.log(), "a")
-	err := rewriter.Rewrite(t.ctx, "a", old, []eventlog.Event{erased(first[0])}, batchAfter("a", old, 1))
+	err := rewriter.Rewrite(t.ctx, "a", old, []event.Event{erased(first[0])}, batchAfter("a", old, 1))
 	t.conflict(err, old, head)
 	t.same("lines", want, t.lines(t.log(), "a"))
 	err = rewriter.Rewrite(t.ctx, "b", head, nil, batchAfter("b", head, 1))
@@ -153,17 +154,17 @@ func testRewriteConflict(t *env) {
 
 func testRemoveSession(t *env) {
 	s := t.store()
-	remover := ability[eventlog.Remover](t, s)
-	old := t.put(s, eventlog.Head{}, batchAfter("a", eventlog.Head{}, 2))
+	remover := ability[eventlog.Eraser](t, s)
+	old := t.put(s, event.Head{}, batchAfter("a", event.Head{}, 2))
 	head := t.put(s, old, batchAfter("a", old, 1))
-	t.put(s, eventlog.Head{}, batchAfter("b", eventlog.Head{}, 1))
+	t.put(s, event.Head{}, batchAfter("b", event.Head{}, 1))
 	t.conflict(remover.RemoveSession(t.ctx, "a", old), old, head)
 	t.same("lines", 3, len(t.lines(t.log(), "a")))
 	t.must(remover.RemoveSession(t.ctx, "a", head))
 	_, err := collect(s.Read(t.ctx, "a", eventlog.Span{}))
 	t.wantErr(eventlog.ErrNotFound, err)
-	t.conflict(s.Append(t.ctx, "a", head, batchAfter("a", head, 1), false), head, eventlog.Head{})
-	again := t.put(s, eventlog.Head{}, batchAfter("a", eventlog.Head{}, 4))
+	t.conflict(s.Append(t.ctx, "a", head, batchAfter("a", head, 1), false), head, event.Head{})
+	again := t.put(s, event.Head{}, batchAfter("a", event.Head{}, 4))
 	t.same("head", again, t.head(t.reopen(), "a"))
 	t.same("lines of the other session", 1, len(t.lines(t.log(), "b")))
 }
@@ -176,11 +177,11 @@ func (t *env) briefly() (context.Context, context.CancelFunc) {
 func testLock(t *env, a, b eventlog.Store) {
 	first, second := ability[eventlog.Locker](t, a), ability[eventlog.Locker](t, b)
 	for _, exclusive := range []bool{false, true} {
-		held, err := first.Lock(t.ctx, exclusive)
+		_, held, err := first.Lock(t.ctx, exclusive)
 		t.must(err)
 		for _, other := range []bool{false, true} {
 			ctx, cancel := t.briefly()
-			unlock, err := second.Lock(ctx, other)
+			_, unlock, err := second.Lock(ctx, other)
 			cancel()
 			switch free := !exclusive && !other; {
 			case free && err != nil:
@@ -200,11 +201,11 @@ func testLock(t *env, a, b eventlog.Store) {
 
 // testLockHandOver makes sure that a waiter gets the lock that is given back.
 func testLockHandOver(t *env, first, second eventlog.Locker) {
-	held, err := first.Lock(t.ctx, true)
+	_, held, err := first.Lock(t.ctx, true)
 	t.must(err)
 	got := make(chan error)
 	go func() {
-		unlock, err := second.Lock(t.ctx, true)
+		_, unlock, err := second.Lock(t.ctx, true)
 		if err == nil {
 			unlock()
 		}

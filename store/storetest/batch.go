@@ -4,6 +4,7 @@ import (
 	"errors"
 	"sync/atomic"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -12,10 +13,10 @@ var batchCases = []testCase{
 		name:        "counts down",
 		explanation: "The events of one append say how many of it follow.",
 		run: func(t *env) {
-			t.append(t.log(), "a", eventlog.New, notes(3)...)
-			t.append(t.log(), "a", eventlog.Any, note(4))
+			t.append(t.log(), "a", eventlog.New(), notes(3)...)
+			t.append(t.log(), "a", eventlog.Any(), note(4))
 			var more []int
-			for _, e := range t.read(t.reopen(), "a", eventlog.All) {
+			for _, e := range t.read(t.reopen(), "a", eventlog.All()) {
 				more = append(more, e.More())
 			}
 			t.same("more", []int{2, 1, 0, 0}, more)
@@ -35,9 +36,9 @@ var batchCases = []testCase{
 		name:        "refused when new",
 		explanation: "A refused append does not create its session.",
 		run: func(t *env) {
-			t.refused(eventlog.ErrInvalidResult, t.log(), "a", eventlog.New, note(1), result("nobody"), note(2))
+			t.refused(event.ErrInvalidResult, t.log(), "a", eventlog.New(), note(1), result("nobody"), note(2))
 			t.missing(t.log(), "a")
-			t.append(t.log(), "a", eventlog.New, note(1))
+			t.append(t.log(), "a", eventlog.New(), note(1))
 			t.same("events", 1, len(t.lines(t.log(), "a")))
 		},
 	},
@@ -55,16 +56,16 @@ var batchCases = []testCase{
 
 func testBatchEach(t *env) {
 	l, ctx := t.log(), t.Context()
-	appends := [][]eventlog.Event{notes(3), {note(4)}, {note(5), note(6)}}
-	head, err := l.AppendEach(ctx, "a", eventlog.New, appends...)
+	appends := [][]event.Event{notes(3), {note(4)}, {note(5), note(6)}}
+	head, err := l.AppendEach(ctx, "a", eventlog.New(), appends...)
 	t.must(err)
-	again, err := l.AppendEach(ctx, "a", eventlog.New, appends...)
+	again, err := l.AppendEach(ctx, "a", eventlog.New(), appends...)
 	t.must(err)
 	t.same("head of the retry", head, again)
-	_, err = l.AppendEach(ctx, "a", eventlog.At(head), notes(2), []eventlog.Event{note(3), result("nobody")})
-	t.wantErr(eventlog.ErrInvalidResult, err)
+	_, err = l.AppendEach(ctx, "a", eventlog.At(head), notes(2), []event.Event{note(3), result("nobody")})
+	t.wantErr(event.ErrInvalidResult, err)
 	var more []int
-	for _, e := range t.read(t.reopen(), "a", eventlog.All) {
+	for _, e := range t.read(t.reopen(), "a", eventlog.All()) {
 		more = append(more, e.More())
 	}
 	t.same("more", []int{2, 1, 0, 0, 1, 0}, more)
@@ -77,23 +78,23 @@ func testBatchRefused(t *env) {
 	for at := range 5 {
 		batch := notes(5)
 		batch[at] = result("nobody")
-		t.refused(eventlog.ErrInvalidResult, l, "a", eventlog.Any, batch...)
+		t.refused(event.ErrInvalidResult, l, "a", eventlog.Any(), batch...)
 		batch = notes(5)
 		batch[at].Data = []byte(`{"a":1,"a":2}`)
-		t.refused(eventlog.ErrInvalidData, l, "a", eventlog.At(t.head(l, "a")), batch...)
+		t.refused(event.ErrInvalidData, l, "a", eventlog.At(t.head(l, "a")), batch...)
 	}
-	t.same("seqs after a reopen", []int64{1, 2, 3}, seqsIn(t.read(t.reopen(), "a", eventlog.All)))
+	t.same("seqs after a reopen", []int64{1, 2, 3}, seqsIn(t.read(t.reopen(), "a", eventlog.All())))
 }
 
 func testBatchRolledBack(t *env) {
 	l := t.log()
-	t.append(l, "a", eventlog.New, calls("kept"))
+	t.append(l, "a", eventlog.New(), calls("kept"))
 	call := calls("c1")
-	t.refused(eventlog.ErrInvalidResult, l, "a", eventlog.Any, call, result("kept"), result("nobody"))
-	t.refused(eventlog.ErrInvalidResult, l, "a", eventlog.Any, result("c1"))
-	t.append(l, "a", eventlog.Any, call)
-	t.append(l, "a", eventlog.Any, result("c1"))
-	t.append(l, "a", eventlog.Any, result("kept"))
+	t.refused(event.ErrInvalidResult, l, "a", eventlog.Any(), call, result("kept"), result("nobody"))
+	t.refused(event.ErrInvalidResult, l, "a", eventlog.Any(), result("c1"))
+	t.append(l, "a", eventlog.Any(), call)
+	t.append(l, "a", eventlog.Any(), result("c1"))
+	t.append(l, "a", eventlog.Any(), result("kept"))
 	t.sound(l, "a")
 }
 
@@ -101,7 +102,7 @@ const batchSize = 7
 
 func testBatchVisible(t *env) {
 	l := t.log()
-	t.append(l, "a", eventlog.New, notes(batchSize)...)
+	t.append(l, "a", eventlog.New(), notes(batchSize)...)
 	var done atomic.Bool
 	errs := together(4, func(i int) error {
 		if i == 0 {
@@ -120,7 +121,7 @@ func testBatchVisible(t *env) {
 
 func appendBatches(t *env, l *eventlog.Log, n int) error {
 	for range n {
-		if _, err := l.Append(t.ctx, "a", eventlog.Any, notes(batchSize)...); err != nil {
+		if _, err := l.Append(t.ctx, "a", eventlog.Any(), notes(batchSize)...); err != nil {
 			return err
 		}
 	}
@@ -131,7 +132,7 @@ var errTorn = errors.New("a reader saw a part of an append")
 
 // seesWhole reads in one of three ways and looks at where the session ends.
 func seesWhole(t *env, l *eventlog.Log, way int) error {
-	r := []eventlog.Range{eventlog.All.Backward(), eventlog.All, eventlog.Last(batchSize + 2)}[way-1]
+	r := []eventlog.Range{eventlog.All().Backward(), eventlog.All(), eventlog.Last(batchSize + 2)}[way-1]
 	events, err := collect(l.Read(t.ctx, "a", r))
 	if err != nil {
 		return err

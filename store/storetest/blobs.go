@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -67,8 +68,8 @@ var blobCases = []testCase{
 		explanation: "A digest that is none is refused, and never reaches a file.",
 		needs:       []Need{Blobs},
 		run: func(t *env) {
-			for _, d := range []eventlog.Digest{"", "sha256:", "sha256:../../../../etc/passwd", eventlog.Digest("sha256:" + text("G", 64)),
-				eventlog.Digest(text("a", 64)), eventlog.Digest("sha256:" + text("A", 64)), eventlog.Digest("md5:" + text("a", 64))} {
+			for _, d := range []event.Digest{"", "sha256:", "sha256:../../../../etc/passwd", event.Digest("sha256:" + text("G", 64)),
+				event.Digest(text("a", 64)), event.Digest("sha256:" + text("A", 64)), event.Digest("md5:" + text("a", 64))} {
 				if _, err := t.log().OpenBlob(t.ctx, d); err == nil {
 					t.Errorf("blob %q was opened", d)
 				}
@@ -82,7 +83,7 @@ var blobCases = []testCase{
 }
 
 // blob reads a whole blob.
-func (t *env) blob(l *eventlog.Log, d eventlog.Digest) string {
+func (t *env) blob(l *eventlog.Log, d event.Digest) string {
 	t.Helper()
 	r, err := l.OpenBlob(t.ctx, d)
 	t.must(err)
@@ -93,11 +94,11 @@ func (t *env) blob(l *eventlog.Log, d eventlog.Digest) string {
 
 func testBlobRoundTrip(t *env) {
 	bodies := []string{"", "x", "\x00\xff\r\n", text("0123456789", 32<<10), text("ab", 1<<20), text("abc", 3<<20+1)}
-	var refs []eventlog.BlobRef
+	var refs []event.BlobRef
 	for _, body := range bodies {
 		ref, err := t.log().PutBlob(t.ctx, iotest.HalfReader(strings.NewReader(body)))
 		t.must(err)
-		t.same("reference", eventlog.BlobRef{Blob: eventlog.DigestOf([]byte(body)), Bytes: int64(len(body))}, ref)
+		t.same("reference", event.BlobRef{Blob: event.DigestOf([]byte(body)), Bytes: int64(len(body))}, ref)
 		refs = append(refs, ref)
 	}
 	t.twice(func(l *eventlog.Log) {
@@ -118,21 +119,21 @@ func testBlobEqual(t *env) {
 	})
 	t.must(errors.Join(errs...))
 	t.same("sizes of the blobs", []int64{50 << 10}, t.sizesOfBlobs(l))
-	t.same("body is equal", true, t.blob(l, eventlog.DigestOf([]byte(text("same", 50<<10)))) == text("same", 50<<10))
+	t.same("body is equal", true, t.blob(l, event.DigestOf([]byte(text("same", 50<<10)))) == text("same", 50<<10))
 }
 
 func testBlobMissing(t *env) {
 	blobs := ability[eventlog.Blobs](t, t.store())
-	d := eventlog.DigestOf([]byte("body"))
+	d := event.DigestOf([]byte("body"))
 	_, err := t.log().OpenBlob(t.ctx, d)
 	t.wantErr(eventlog.ErrBlobNotFound, err)
-	t.must(blobs.RemoveBlob(t.ctx, d))
+	t.must(blobs.RemoveBlobs(t.ctx, []event.Digest{d}))
 	_, err = t.log().PutBlob(t.ctx, strings.NewReader("body"))
 	t.must(err)
-	t.must(blobs.RemoveBlob(t.ctx, d))
+	t.must(blobs.RemoveBlobs(t.ctx, []event.Digest{d}))
 	_, err = t.log().OpenBlob(t.ctx, d)
 	t.wantErr(eventlog.ErrBlobNotFound, err)
-	t.must(blobs.RemoveBlob(t.ctx, d))
+	t.must(blobs.RemoveBlobs(t.ctx, []event.Digest{d}))
 	_, err = t.log().PutBlob(t.ctx, strings.NewReader("body"))
 	t.must(err)
 	t.same("body", "body", t.blob(t.log(), d))
@@ -159,33 +160,33 @@ func testBlobListing(t *env) {
 
 func testBlobNeeded(t *env) {
 	l := t.log()
-	d := eventlog.DigestOf([]byte("image"))
-	image := event(eventlog.MessageAdded, fmt.Sprintf(
+	d := event.DigestOf([]byte("image"))
+	image := newEvent(event.MessageAdded, fmt.Sprintf(
 		`{"role":"user","parts":[{"type":"image","media_type":"image/png","blob":{"blob":"%s","bytes":5}}]}`, d))
 	own := note(1)
 	t.must(own.AddBlobs(d))
-	for _, e := range []eventlog.Event{image, own} {
-		t.refused(eventlog.ErrInvalidBlob, l, "a", eventlog.Any, note(0), e)
+	for _, e := range []event.Event{image, own} {
+		t.refused(event.ErrInvalidBlob, l, "a", eventlog.Any(), note(0), e)
 	}
 	_, err := l.PutBlob(t.ctx, strings.NewReader("image"))
 	t.must(err)
-	t.append(l, "a", eventlog.New, image, own)
-	for _, e := range t.read(t.reopen(), "a", eventlog.All) {
-		t.same("blobs", []eventlog.Digest{d}, e.Blobs())
+	t.append(l, "a", eventlog.New(), image, own)
+	for _, e := range t.read(t.reopen(), "a", eventlog.All()) {
+		t.same("blobs", []event.Digest{d}, e.Blobs())
 	}
 	t.sound(t.log(), "a")
 }
 
 func testArtifacts(t *env) {
-	a, head, err := t.log().StoreArtifact(t.ctx, "a", eventlog.New, eventlog.Artifact{ArtifactID: "r1", Name: "report"}, strings.NewReader("the report"))
+	a, head, err := t.log().StoreArtifact(t.ctx, "a", eventlog.New(), event.Artifact{ArtifactID: "r1", Name: "report"}, strings.NewReader("the report"))
 	t.must(err)
 	t.same("seq", int64(1), head.Seq)
-	_, err = t.log().RecordArtifact(t.ctx, "a", eventlog.At(head), eventlog.Artifact{ArtifactID: "r2", URI: "https://example.org/r2"})
+	_, err = t.log().Append(t.ctx, "a", eventlog.At(head), event.New(event.Artifact{ArtifactID: "r2", URI: "https://example.org/r2"}))
 	t.must(err)
-	_, _, err = t.log().StoreArtifact(t.ctx, "a", eventlog.New, a, strings.NewReader("another"))
+	_, _, err = t.log().StoreArtifact(t.ctx, "a", eventlog.New(), a, strings.NewReader("another"))
 	t.wantErr(eventlog.ErrConflict, err)
 	l := t.reopen()
-	stored, _, err := ptr(t.read(l, "a", eventlog.All)[0]).Artifact()
+	stored, _, err := event.Decode[event.Artifact](ptr(t.read(l, "a", eventlog.All())[0]))
 	t.must(err)
 	t.same("artifact", a, stored)
 	r, err := l.OpenArtifact(t.ctx, stored)
@@ -193,7 +194,7 @@ func testArtifacts(t *env) {
 	body, err := io.ReadAll(r)
 	t.must(errors.Join(err, r.Close()))
 	t.same("body", "the report", string(body))
-	_, err = l.OpenArtifact(t.ctx, eventlog.Artifact{ArtifactID: "r2", URI: "https://example.org/r2"})
+	_, err = l.OpenArtifact(t.ctx, event.Artifact{ArtifactID: "r2", URI: "https://example.org/r2"})
 	t.wantErr(eventlog.ErrBlobNotFound, err)
-	t.same("data of the second", jsontext.Value(`{"artifact_id":"r2","uri":"https://example.org/r2"}`), t.read(l, "a", eventlog.All)[1].Data)
+	t.same("data of the second", jsontext.Value(`{"artifact_id":"r2","uri":"https://example.org/r2"}`), t.read(l, "a", eventlog.All())[1].Data)
 }

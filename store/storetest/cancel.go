@@ -8,7 +8,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/upkeep/erase"
+	"github.com/convlog/convlog/upkeep/verify"
 )
 
 var cancelCases = []testCase{
@@ -60,11 +63,11 @@ func (t *env) ended() context.Context {
 func testCancelBefore(t *env) {
 	l := t.log()
 	head := t.fill(l, "a", 2)
-	for _, x := range []eventlog.Expect{eventlog.Any, eventlog.At(head), eventlog.Any.Durable()} {
+	for _, x := range []eventlog.Expect{eventlog.Any(), eventlog.At(head), eventlog.Any().Durable()} {
 		_, err := l.Append(t.ended(), "a", x, note(1))
 		t.wantErr(context.Canceled, err)
 	}
-	_, err := l.Append(t.ended(), "b", eventlog.New, note(1))
+	_, err := l.Append(t.ended(), "b", eventlog.New(), note(1))
 	t.wantErr(context.Canceled, err)
 	t.same("events", 2, len(t.lines(l, "a")))
 	t.missing(l, "b")
@@ -72,7 +75,7 @@ func testCancelBefore(t *env) {
 
 // cancelled is one append that may have been cancelled, and what came of it.
 type cancelled struct {
-	events []eventlog.Event
+	events []event.Event
 	err    error
 }
 
@@ -87,7 +90,7 @@ func testCancelDuring(t *env) {
 			ctx, cancel := context.WithCancel(t.ctx)
 			timer := time.AfterFunc(time.Duration(random.IntN(300))*time.Microsecond, cancel)
 			c := cancelled{events: notes(3)}
-			_, c.err = l.Append(ctx, "a", eventlog.Any, c.events...)
+			_, c.err = l.Append(ctx, "a", eventlog.Any(), c.events...)
 			timer.Stop()
 			cancel()
 			appends[i] = append(appends[i], c)
@@ -107,7 +110,7 @@ func (t *env) outcomes(l *eventlog.Log, appends []cancelled) {
 	for _, c := range appends {
 		t.outcome(c, found)
 		if c.err != nil {
-			t.append(l, "a", retryOf(eventlog.Any, c.err), c.events...)
+			t.append(l, "a", retryOf(eventlog.Any(), c.err), c.events...)
 		}
 	}
 	found = t.counts(l)
@@ -160,8 +163,8 @@ func testCancelOne(t *env) {
 	errs := together(racers, func(i int) error {
 		for n := range 20 {
 			if i%4 == 0 {
-				_, _ = l.Append(ctx, "a", eventlog.Any, note(n))
-			} else if _, err := l.Append(t.ctx, "a", eventlog.Any, event("test:kept", "1")); err != nil {
+				_, _ = l.Append(ctx, "a", eventlog.Any(), note(n))
+			} else if _, err := l.Append(t.ctx, "a", eventlog.Any(), newEvent("test:kept", "1")); err != nil {
 				return err
 			}
 			if stored.Add(1) == 100 {
@@ -172,7 +175,7 @@ func testCancelOne(t *env) {
 	})
 	t.must(errors.Join(errs...))
 	kept := 0
-	for _, e := range t.read(l, "a", eventlog.All) {
+	for _, e := range t.read(l, "a", eventlog.All()) {
 		if e.Type == "test:kept" {
 			kept++
 		}
@@ -183,8 +186,8 @@ func testCancelOne(t *env) {
 
 func testCancelRead(t *env) {
 	l := t.log()
-	t.append(l, "a", eventlog.New, notes(2000)...)
-	for _, r := range []eventlog.Range{eventlog.All, eventlog.All.Backward()} {
+	t.append(l, "a", eventlog.New(), notes(2000)...)
+	for _, r := range []eventlog.Range{eventlog.All(), eventlog.All().Backward()} {
 		ctx, cancel := context.WithCancel(t.ctx)
 		n := 0
 		var last error
@@ -213,10 +216,10 @@ func testCancelOthers(t *env) {
 	t.wantErr(context.Canceled, err)
 	_, err = collect(l.Watch(ctx, "a", 1))
 	t.wantErr(context.Canceled, err)
-	_, err = l.Redact(ctx, "a", "test", 1)
+	_, err = erase.Redact(ctx, l, "a", []int64{1}, erase.RedactOptions{Reason: "test"})
 	t.wantErr(context.Canceled, err)
-	t.wantErr(context.Canceled, l.Remove(ctx, "a"))
-	_, err = l.Verify(ctx, "a")
+	t.wantErr(context.Canceled, erase.Remove(ctx, l, "a"))
+	_, err = verify.Session(ctx, l, "a")
 	t.wantErr(context.Canceled, err)
 	t.same("events", 2, len(t.lines(l, "a")))
 }
@@ -224,17 +227,17 @@ func testCancelOthers(t *env) {
 func testCancelLocked(t *env, holder *eventlog.Log) {
 	l := t.over(t.store(), eventlog.Options{SpillOver: 10})
 	t.fill(l, "a", 1)
-	unlock, err := ability[eventlog.Locker](t, holder.Store()).Lock(t.ctx, true)
+	_, unlock, err := ability[eventlog.Locker](t, holder.Store()).Lock(t.ctx, true)
 	t.must(err)
 	defer unlock()
-	big := event("test:big", `"`+text("b", 100)+`"`)
+	big := newEvent("test:big", `"`+text("b", 100)+`"`)
 	ctx, cancel := t.briefly()
 	defer cancel()
-	_, err = l.Append(ctx, "a", eventlog.Any, big)
+	_, err = l.Append(ctx, "a", eventlog.Any(), big)
 	t.wantErr(context.DeadlineExceeded, err)
 	_, err = l.PutBlob(ctx, newReader("body"))
 	t.wantErr(context.DeadlineExceeded, err)
 	t.same("events", 1, len(t.lines(l, "a")))
 	unlock()
-	t.append(l, "a", eventlog.Any, big)
+	t.append(l, "a", eventlog.Any(), big)
 }

@@ -6,7 +6,10 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/upkeep/erase"
+	"github.com/convlog/convlog/upkeep/verify"
 )
 
 var closeCases = []testCase{
@@ -52,7 +55,7 @@ func testCloseLog(t *env) {
 	t.must(l.Close())
 	_, err := l.Append(t.ctx, "a", eventlog.At(head), note(1))
 	t.wantErr(eventlog.ErrClosed, err)
-	_, err = collect(l.Read(t.ctx, "a", eventlog.All))
+	_, err = collect(l.Read(t.ctx, "a", eventlog.All()))
 	t.wantErr(eventlog.ErrClosed, err)
 	_, err = l.Head(t.ctx, "a")
 	t.wantErr(eventlog.ErrClosed, err)
@@ -60,11 +63,11 @@ func testCloseLog(t *env) {
 	t.wantErr(eventlog.ErrClosed, err)
 	_, err = collect(l.Watch(t.ctx, "a", 1))
 	t.wantErr(eventlog.ErrClosed, err)
-	_, err = l.Verify(t.ctx, "a")
+	_, err = verify.Session(t.ctx, l, "a")
 	t.wantErr(eventlog.ErrClosed, err)
-	_, err = l.Redact(t.ctx, "a", "test", 1)
+	_, err = erase.Redact(t.ctx, l, "a", []int64{1}, erase.RedactOptions{Reason: "test"})
 	t.wantErr(eventlog.ErrClosed, err)
-	t.wantErr(eventlog.ErrClosed, l.Remove(t.ctx, "a"))
+	t.wantErr(eventlog.ErrClosed, erase.Remove(t.ctx, l, "a"))
 	_, err = l.PutBlob(t.ctx, newReader("body"))
 	t.wantErr(eventlog.ErrClosed, err)
 	t.must(l.Close())
@@ -74,7 +77,7 @@ func testCloseLog(t *env) {
 
 func testCloseStore(t *env) {
 	s := t.open()
-	head := t.put(s, eventlog.Head{}, batchAfter("a", eventlog.Head{}, 2))
+	head := t.put(s, event.Head{}, batchAfter("a", event.Head{}, 2))
 	t.must(s.Close())
 	t.wantErr(eventlog.ErrClosed, s.Append(t.ctx, "a", head, batchAfter("a", head, 1), false))
 	_, err := collect(s.Read(t.ctx, "a", eventlog.Span{}))
@@ -89,11 +92,11 @@ func testCloseStore(t *env) {
 		_, _, err := b.PutBlob(t.ctx, newReader("body"))
 		t.wantErr(eventlog.ErrClosed, err)
 	}
-	if r, ok := eventlog.As[eventlog.Remover](s); ok {
+	if r, ok := eventlog.As[eventlog.Eraser](s); ok {
 		t.wantErr(eventlog.ErrClosed, r.RemoveSession(t.ctx, "a", head))
 	}
 	if l, ok := eventlog.As[eventlog.Locker](s); ok {
-		_, err := l.Lock(t.ctx, true)
+		_, _, err := l.Lock(t.ctx, true)
 		t.wantErr(eventlog.ErrClosed, err)
 	}
 	t.same("events", 2, len(t.lines(t.log(), "a")))
@@ -113,7 +116,7 @@ func testCloseBusy(t *env) {
 		}
 		for n := 0; ; n++ {
 			c := cancelled{events: notes(3)}
-			_, c.err = l.Append(t.ctx, "a", eventlog.Any, c.events...)
+			_, c.err = l.Append(t.ctx, "a", eventlog.Any(), c.events...)
 			appends[i] = append(appends[i], c)
 			if n == 10 {
 				started <- struct{}{}
@@ -152,14 +155,14 @@ func (t *env) closedOutcome(c cancelled, counts map[string]int) {
 
 func testCloseLeaks(t *env) {
 	l := t.log()
-	t.append(l, "a", eventlog.New, notes(500)...)
-	t.first(l.Read(t.ctx, "a", eventlog.All))
+	t.append(l, "a", eventlog.New(), notes(500)...)
+	t.first(l.Read(t.ctx, "a", eventlog.All()))
 	before := runtime.NumGoroutine()
 	for n := range 50 {
-		t.first(l.Read(t.ctx, "a", eventlog.All))
+		t.first(l.Read(t.ctx, "a", eventlog.All()))
 		t.first(l.Read(t.ctx, "a", eventlog.Last(20)))
 		t.first(l.Store().Read(t.ctx, "a", eventlog.Span{Backward: true}))
-		t.first(l.ActivePath(t.ctx, "a"))
+		t.first(l.Read(t.ctx, "a", eventlog.All().OnPath()))
 		t.first(l.Watch(t.ctx, "a", int64(n)))
 		for range l.Sessions(t.ctx) {
 			break

@@ -5,7 +5,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/store/memory"
+	"github.com/convlog/convlog/upkeep/transfer"
+	"github.com/convlog/convlog/upkeep/verify"
 )
 
 var damageCases = []testCase{
@@ -21,7 +25,7 @@ var damageCases = []testCase{
 		needs:       []Need{Damage, Blobs, Rewriter},
 		run: func(t *env) {
 			f := t.damaged(SampleMain, replaced(9, `"v":1`, `"v":2`))
-			t.wantErr(eventlog.ErrVersion, f.Forward.Err)
+			t.wantErr(event.ErrVersion, f.Forward.Err)
 			t.same("seqs", between(1, 9), f.Forward.Seqs)
 			t.same("damage", false, errors.Is(f.Forward.Err, eventlog.ErrCorrupt))
 		},
@@ -129,15 +133,15 @@ func testDamageLayout(t *env) {
 
 func testDamageForged(t *env) {
 	l := t.log()
-	t.append(l, "a", eventlog.New, noted(1, `{"k":"v"}`))
-	t.append(l, "a", eventlog.Any, notes(2)...)
-	t.append(l, "a", eventlog.Any, note(4))
-	second := t.read(l, "a", eventlog.All)[1]
+	t.append(l, "a", eventlog.New(), noted(1, `{"k":"v"}`))
+	t.append(l, "a", eventlog.Any(), notes(2)...)
+	t.append(l, "a", eventlog.Any(), note(4))
+	second := t.read(l, "a", eventlog.All())[1]
 	l = t.damage("a", onLine(1, func(string) string {
 		forged := tampered(second, `{"n":7}`)
 		return string(forged.Line()) + "\n"
 	}))
-	report, err := l.Verify(t.ctx, "a")
+	report, err := verify.Session(t.ctx, l, "a")
 	t.must(err)
 	if !slices.ContainsFunc(report.Defects, func(d eventlog.Defect) bool { return d.Rule == "chain" && d.Seq == 2 }) {
 		t.Errorf("Verify does not report the forged event: %v", report.Defects)
@@ -146,20 +150,20 @@ func testDamageForged(t *env) {
 
 func testNewerPayload(t *env) {
 	message := `{"role":"user","parts":[{"type":"text","text":"hello"}]}`
-	t.put(t.store(), eventlog.Head{}, chainAfter("a", eventlog.Head{}, line{data: "1"}, line{typ: "message_added/9", data: message}))
+	t.put(t.store(), event.Head{}, chainAfter("a", event.Head{}, line{data: "1"}, line{typ: "message_added/9", data: message}))
 	l := t.log()
-	events := t.read(l, "a", eventlog.All)
+	events := t.read(l, "a", eventlog.All())
 	t.same("seqs", between(1, 2), seqsIn(events))
 	t.same("data", message, string(events[1].Data))
-	_, _, err := events[1].Message()
-	t.wantErr(eventlog.ErrVersion, err)
-	report, err := l.Verify(t.ctx, "a")
+	_, _, err := event.Decode[event.Message](&events[1])
+	t.wantErr(event.ErrVersion, err)
+	report, err := verify.Session(t.ctx, l, "a")
 	t.must(err)
 	if !slices.ContainsFunc(report.Defects, func(d eventlog.Defect) bool { return d.Rule == "version" && d.Seq == 2 }) {
 		t.Errorf("Verify does not report the newer payload: %v", report.Defects)
 	}
-	dst := t.aside(NewMemory())
-	for _, err := range eventlog.Convert(t.ctx, dst, l) {
+	dst := t.aside(memory.New())
+	for _, err := range transfer.Convert(t.ctx, dst, l) {
 		t.must(err)
 	}
 	t.same("copied lines", t.lines(l, "a"), t.lines(dst, "a"))

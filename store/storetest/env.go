@@ -9,7 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/upkeep/verify"
 )
 
 // env is what a promise is tested with: its store, and helpers that end the
@@ -114,7 +116,7 @@ func (t *env) readOnly() *eventlog.Log {
 }
 
 // append appends and ends the test if that fails.
-func (t *env) append(l *eventlog.Log, session string, x eventlog.Expect, events ...eventlog.Event) eventlog.Head {
+func (t *env) append(l *eventlog.Log, session string, x eventlog.Expect, events ...event.Event) event.Head {
 	t.Helper()
 	h, err := l.Append(t.ctx, session, x, events...)
 	if err != nil {
@@ -124,16 +126,16 @@ func (t *env) append(l *eventlog.Log, session string, x eventlog.Expect, events 
 }
 
 // fill appends n notes one by one.
-func (t *env) fill(l *eventlog.Log, session string, n int) (head eventlog.Head) {
+func (t *env) fill(l *eventlog.Log, session string, n int) (head event.Head) {
 	t.Helper()
 	for i := range n {
-		head = t.append(l, session, eventlog.Any, note(i))
+		head = t.append(l, session, eventlog.Any(), note(i))
 	}
 	return head
 }
 
 // refused makes sure that an append fails with want and changes nothing.
-func (t *env) refused(want error, l *eventlog.Log, session string, x eventlog.Expect, events ...eventlog.Event) error {
+func (t *env) refused(want error, l *eventlog.Log, session string, x eventlog.Expect, events ...event.Event) error {
 	t.Helper()
 	before := t.linesOrNone(l, session)
 	_, err := l.Append(t.ctx, session, x, events...)
@@ -169,7 +171,7 @@ func (t *env) must(err error) {
 }
 
 // read reads a range of a session.
-func (t *env) read(l *eventlog.Log, session string, r eventlog.Range) []eventlog.Event {
+func (t *env) read(l *eventlog.Log, session string, r eventlog.Range) []event.Event {
 	t.Helper()
 	events, err := collect(l.Read(t.ctx, session, r))
 	if err != nil {
@@ -192,7 +194,7 @@ func (t *env) lines(l *eventlog.Log, session string) []string {
 func (t *env) linesOrNone(l *eventlog.Log, session string) []string {
 	t.Helper()
 	events, err := collect(l.Store().Read(t.ctx, session, eventlog.Span{}))
-	if errors.Is(err, eventlog.ErrNotFound) || errors.Is(err, eventlog.ErrInvalidSession) {
+	if errors.Is(err, eventlog.ErrNotFound) || errors.Is(err, event.ErrInvalidSession) {
 		return nil
 	}
 	if err != nil {
@@ -211,7 +213,7 @@ func (t *env) missing(l *eventlog.Log, session string) {
 // sound makes sure that a session verifies: crc, chain, seqs, appends.
 func (t *env) sound(l *eventlog.Log, session string) {
 	t.Helper()
-	report, err := l.Verify(t.ctx, session)
+	report, err := verify.Session(t.ctx, l, session)
 	t.must(err)
 	for _, d := range report.Defects {
 		t.Errorf("session %q is damaged: %v", session, d)
@@ -219,7 +221,7 @@ func (t *env) sound(l *eventlog.Log, session string) {
 }
 
 // head reads a session's head.
-func (t *env) head(l *eventlog.Log, session string) eventlog.Head {
+func (t *env) head(l *eventlog.Log, session string) event.Head {
 	t.Helper()
 	h, err := l.Head(t.ctx, session)
 	t.must(err)
@@ -237,7 +239,7 @@ func collect[T any](seq iter.Seq2[T, error]) (all []T, err error) {
 	return all, nil
 }
 
-func linesOf(events []eventlog.Event) []string {
+func linesOf(events []event.Event) []string {
 	lines := make([]string, len(events))
 	for i := range events {
 		lines[i] = string(events[i].Line())
@@ -245,7 +247,7 @@ func linesOf(events []eventlog.Event) []string {
 	return lines
 }
 
-func idsOf(events []eventlog.Event) []string {
+func idsOf(events []event.Event) []string {
 	ids := make([]string, len(events))
 	for i := range events {
 		ids[i] = events[i].ID.String()
@@ -253,7 +255,7 @@ func idsOf(events []eventlog.Event) []string {
 	return ids
 }
 
-func seqsIn(events []eventlog.Event) []int64 {
+func seqsIn(events []event.Event) []int64 {
 	seqs := []int64{}
 	for i := range events {
 		seqs = append(seqs, events[i].Seq)

@@ -8,7 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/store/memory"
+	"github.com/convlog/convlog/upkeep/transfer"
+	"github.com/convlog/convlog/upkeep/verify"
 )
 
 // Examine looks at a session in every way, then appends to it, and looks at the
@@ -114,13 +118,13 @@ func (w *Witness) listing(t testing.TB, l *eventlog.Log, f *Findings) {
 	}
 }
 
-func headEvent(events []eventlog.Event) *eventlog.Event { return &events[len(events)-1] }
+func headEvent(events []event.Event) *event.Event { return &events[len(events)-1] }
 
 // row checks the listed first and last event of the damaged session.
 func (w *Witness) row(t testing.TB, f *Findings) {
 	t.Helper()
 	w.Located(t, "the listing", f.Listed.Err)
-	for _, e := range []eventlog.Event{f.Listed.First, f.Listed.Last} {
+	for _, e := range []event.Event{f.Listed.First, f.Listed.Last} {
 		if f.Listed.Err == nil && !w.stored(f.Session, &e) {
 			t.Errorf("the listing shows %v, which was not written", &e)
 		}
@@ -128,7 +132,7 @@ func (w *Witness) row(t testing.TB, f *Findings) {
 }
 
 // stored is wrote for an event whose data was not fetched.
-func (w *Witness) stored(session string, e *eventlog.Event) bool {
+func (w *Witness) stored(session string, e *event.Event) bool {
 	full := *e
 	if _, _, spilled := e.Spilled(); spilled {
 		for i := range w.written[session] {
@@ -177,7 +181,7 @@ func (f *Findings) first() int64 {
 func (w *Witness) export(t testing.TB, l *eventlog.Log, f *Findings) {
 	t.Helper()
 	var out bytes.Buffer
-	err := l.Export(t.Context(), &out, f.Session)
+	err := transfer.Export(t.Context(), l, &out, f.Session)
 	w.Located(t, "Export", err)
 	if err == nil && f.Forward.Err != nil {
 		t.Errorf("Export says nothing of %v", f.Forward.Err)
@@ -190,9 +194,9 @@ func (w *Witness) export(t testing.TB, l *eventlog.Log, f *Findings) {
 // convert copies the store: all other sessions come over whole.
 func (w *Witness) convert(t testing.TB, l *eventlog.Log, f *Findings) {
 	t.Helper()
-	dst := eventlog.Open(NewMemory())
+	dst := eventlog.Open(memory.New())
 	failed := map[string]error{}
-	for adopted, err := range eventlog.Convert(t.Context(), dst, l) {
+	for adopted, err := range transfer.Convert(t.Context(), dst, l) {
 		w.Located(t, "Convert", err)
 		failed[adopted.Session] = err
 	}
@@ -203,18 +207,18 @@ func (w *Witness) convert(t testing.TB, l *eventlog.Log, f *Findings) {
 		if !w.spared(f, session) || failed[session] != nil && w.orphaned(f, session) {
 			continue
 		}
-		copied, err := collect(dst.Read(t.Context(), session, eventlog.All.Own()))
+		copied, err := collect(dst.Read(t.Context(), session, eventlog.All().Own()))
 		if err != nil || failed[session] != nil || !slices.EqualFunc(copied, written, same) {
 			t.Errorf("session %q is not copied: %v, %v", session, failed[session], err)
 		}
 	}
 }
 
-func same(a, b eventlog.Event) bool { return equal(&a, &b) }
+func same(a, b event.Event) bool { return equal(&a, &b) }
 
 // orphaned reports whether a session is a fork of one that is damaged.
 func (w *Witness) orphaned(f *Findings, session string) bool {
-	fork, forked, err := w.written[session][0].Fork()
+	fork, forked, err := event.Decode[event.Fork](&w.written[session][0])
 	return err == nil && forked && !w.spared(f, fork.Parent)
 }
 
@@ -225,11 +229,11 @@ func (w *Witness) others(t testing.TB, l *eventlog.Log, f *Findings) {
 		if !w.spared(f, session) {
 			continue
 		}
-		events, err := collect(l.Read(t.Context(), session, eventlog.All.Own()))
+		events, err := collect(l.Read(t.Context(), session, eventlog.All().Own()))
 		if err != nil || !slices.EqualFunc(events, written, same) {
 			t.Errorf("session %q is not as it was: %d of %d events, %v", session, len(events), len(written), err)
 		}
-		report, err := l.Verify(t.Context(), session)
+		report, err := verify.Session(t.Context(), l, session)
 		if err != nil {
 			t.Errorf("Verify of session %q: %v", session, err)
 		}
@@ -247,10 +251,10 @@ func (w *Witness) append(t testing.TB, l *eventlog.Log, f *Findings) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), hung)
 	defer cancel()
-	head, err := l.Append(ctx, f.Session, eventlog.Any, note(99))
+	head, err := l.Append(ctx, f.Session, eventlog.Any(), note(99))
 	f.Append = err
 	w.Located(t, "Append", err)
-	for e, err := range l.Read(t.Context(), f.Session, eventlog.All.Own()) {
+	for e, err := range l.Read(t.Context(), f.Session, eventlog.All().Own()) {
 		if err != nil {
 			f.After.Err = err
 			break

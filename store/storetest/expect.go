@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -9,17 +10,17 @@ var expectCases = []testCase{
 		name:        "New",
 		explanation: "New creates a session once; on an existing one it is a conflict that carries the actual head.",
 		run: func(t *env) {
-			head := t.append(t.log(), "a", eventlog.New, note(1))
-			t.conflict(t.refused(eventlog.ErrConflict, t.log(), "a", eventlog.New, note(2)), eventlog.Head{}, head)
-			t.conflict(t.refused(eventlog.ErrConflict, t.reopen(), "a", eventlog.New, note(2)), eventlog.Head{}, head)
+			head := t.append(t.log(), "a", eventlog.New(), note(1))
+			t.conflict(t.refused(eventlog.ErrConflict, t.log(), "a", eventlog.New(), note(2)), event.Head{}, head)
+			t.conflict(t.refused(eventlog.ErrConflict, t.reopen(), "a", eventlog.New(), note(2)), event.Head{}, head)
 		},
 	},
 	{
 		name:        "Any",
 		explanation: "Any appends at whatever head there is, and creates a session that is missing.",
 		run: func(t *env) {
-			t.append(t.log(), "a", eventlog.Any, note(1))
-			t.append(t.reopen(), "a", eventlog.Any, note(2))
+			t.append(t.log(), "a", eventlog.Any(), note(1))
+			t.append(t.reopen(), "a", eventlog.Any(), note(2))
 			t.same("events", 2, len(t.lines(t.log(), "a")))
 		},
 	},
@@ -27,7 +28,7 @@ var expectCases = []testCase{
 		name:        "At",
 		explanation: "At appends at exactly its head, also after a reopen.",
 		run: func(t *env) {
-			head := t.append(t.log(), "a", eventlog.At(eventlog.Head{}), note(1))
+			head := t.append(t.log(), "a", eventlog.At(event.Head{}), note(1))
 			head = t.append(t.log(), "a", eventlog.At(head), note(2))
 			head = t.append(t.reopen(), "a", eventlog.At(head), note(3))
 			t.same("seq", int64(3), head.Seq)
@@ -43,7 +44,7 @@ var expectCases = []testCase{
 		explanation: "A head that the session has not reached is a conflict that carries expected and actual.",
 		run: func(t *env) {
 			actual := t.fill(t.log(), "a", 3)
-			beyond := eventlog.Head{Seq: 9, Hash: actual.Hash}
+			beyond := event.Head{Seq: 9, Hash: actual.Hash}
 			t.conflict(t.refused(eventlog.ErrConflict, t.log(), "a", eventlog.At(beyond), note(1)), beyond, actual)
 			t.conflict(t.refused(eventlog.ErrConflict, t.reopen(), "a", eventlog.At(beyond), note(1)), beyond, actual)
 		},
@@ -70,7 +71,7 @@ var expectCases = []testCase{
 		name:        "before validation",
 		explanation: "The expectation is compared first: at a wrong head an append is a conflict, whatever its history would say of it.",
 		run: func(t *env) {
-			old := t.append(t.log(), "a", eventlog.New, note(1))
+			old := t.append(t.log(), "a", eventlog.New(), note(1))
 			t.fill(t.log(), "a", 1)
 			t.refused(eventlog.ErrConflict, t.log(), "a", eventlog.At(old), result("nobody"))
 		},
@@ -84,7 +85,7 @@ var expectCases = []testCase{
 
 func testExpectTooLow(t *env) {
 	l := t.log()
-	heads := []eventlog.Head{t.fill(l, "a", 1)}
+	heads := []event.Head{t.fill(l, "a", 1)}
 	for range 5 {
 		heads = append(heads, t.fill(l, "a", 1))
 	}
@@ -98,7 +99,7 @@ func testExpectTooLow(t *env) {
 
 func testExpectApart(t *env) {
 	l := t.log()
-	heads := map[string]eventlog.Head{}
+	heads := map[string]event.Head{}
 	sessions := []string{"a", "b", "c", "d"}
 	for n := range 40 {
 		session := sessions[n*7%4]

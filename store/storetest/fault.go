@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -46,7 +47,7 @@ func (f *faulty) next() (fault, bool) {
 }
 
 // Append implements Store.
-func (f *faulty) Append(ctx context.Context, session string, expect eventlog.Head, events []eventlog.Event, durable bool) error {
+func (f *faulty) Append(ctx context.Context, session string, expect event.Head, events []event.Event, durable bool) error {
 	fault, ok := f.next()
 	if !ok {
 		return f.Store.Append(ctx, session, expect, events, durable)
@@ -79,7 +80,7 @@ type watchful struct {
 func (w *watchful) Unwrap() eventlog.Store { return w.Store }
 
 // Append implements Store.
-func (w *watchful) Append(ctx context.Context, session string, expect eventlog.Head, events []eventlog.Event, durable bool) error {
+func (w *watchful) Append(ctx context.Context, session string, expect event.Head, events []event.Event, durable bool) error {
 	w.mu.Lock()
 	w.appends++
 	w.durable = append(w.durable, durable)

@@ -46,10 +46,10 @@ var fragmentCases = []testCase{
 func testFragments(t *env) {
 	l := t.log()
 	for n := range 30 {
-		t.append(l, "a", eventlog.Any, noted(n, `{"k":"`+text("body ", 1+n*997)+`"}`))
-		t.append(l, "a", eventlog.Any, notes(1+n%3)...)
+		t.append(l, "a", eventlog.Any(), noted(n, `{"k":"`+text("body ", 1+n*997)+`"}`))
+		t.append(l, "a", eventlog.Any(), notes(1+n%3)...)
 	}
-	t.append(l, "a", eventlog.Any, event("test:big", `"`+text("x", 200<<10)+`"`))
+	t.append(l, "a", eventlog.Any(), newEvent("test:big", `"`+text("x", 200<<10)+`"`))
 	want := t.lines(l, "a")
 	t.twice(func(l *eventlog.Log) {
 		fragments := t.fragments(l.Store(), "a")
@@ -85,8 +85,8 @@ func linesIn(fragments []eventlog.Fragment) []string {
 
 func testFragmentsOwn(t *env) {
 	l := t.log()
-	t.append(l, "a", eventlog.New, notes(3)...)
-	t.append(l, "b", eventlog.New, t.forkAt("a", 3))
+	t.append(l, "a", eventlog.New(), notes(3)...)
+	t.append(l, "b", eventlog.New(), t.forkAt("a", 3))
 	t.fill(l, "b", 2)
 	t.same("own lines", t.lines(l, "b"), linesIn(t.fragments(t.store(), "b")))
 	t.same("own lines of the parent", t.lines(l, "a"), linesIn(t.fragments(t.store(), "a")))
@@ -103,7 +103,7 @@ func testFragmentsMeanwhile(t *env) {
 		}
 		due, open = due+1, f.Event.More()
 		if due%10 == 0 {
-			t.append(l, "a", eventlog.Any, notes(2)...)
+			t.append(l, "a", eventlog.Any(), notes(2)...)
 		}
 		if due > 10_000 {
 			break

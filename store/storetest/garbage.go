@@ -9,7 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/upkeep/erase"
 )
 
 var garbageCases = []testCase{
@@ -70,18 +72,18 @@ var garbageCases = []testCase{
 }
 
 // everything collects without grace.
-var everything = eventlog.GCOptions{Grace: -1}
+var everything = erase.CollectOptions{Grace: -1}
 
 // collected collects garbage and gives the digests that went.
-func (t *env) collected(l *eventlog.Log, opts eventlog.GCOptions) []eventlog.Digest {
+func (t *env) collected(l *eventlog.Log, opts erase.CollectOptions) []event.Digest {
 	t.Helper()
-	garbage, err := l.CollectGarbage(t.ctx, opts)
+	garbage, err := erase.Collect(t.ctx, l, opts)
 	t.must(err)
 	return digestsOf(garbage.Blobs)
 }
 
-func digestsOf(infos []eventlog.BlobInfo) []eventlog.Digest {
-	digests := []eventlog.Digest{}
+func digestsOf(infos []eventlog.BlobInfo) []event.Digest {
+	digests := []event.Digest{}
 	for _, info := range infos {
 		digests = append(digests, info.Digest)
 	}
@@ -89,7 +91,7 @@ func digestsOf(infos []eventlog.BlobInfo) []eventlog.Digest {
 }
 
 // body puts a blob.
-func (t *env) body(l *eventlog.Log, text string) eventlog.BlobRef {
+func (t *env) body(l *eventlog.Log, text string) event.BlobRef {
 	t.Helper()
 	ref, err := l.PutBlob(t.ctx, strings.NewReader(text))
 	t.must(err)
@@ -97,20 +99,20 @@ func (t *env) body(l *eventlog.Log, text string) eventlog.BlobRef {
 }
 
 // blobsOf are the digests of all blobs.
-func (t *env) blobsOf(l *eventlog.Log) []eventlog.Digest {
+func (t *env) blobsOf(l *eventlog.Log) []event.Digest {
 	t.Helper()
 	infos, err := collect(ability[eventlog.Blobs](t, l.Store()).ListBlobs(t.ctx))
 	t.must(err)
 	return digestsOf(infos)
 }
 
-func image(ref eventlog.BlobRef) eventlog.Event {
-	return event(eventlog.MessageAdded, fmt.Sprintf(
+func image(ref event.BlobRef) event.Event {
+	return newEvent(event.MessageAdded, fmt.Sprintf(
 		`{"role":"user","parts":[{"type":"image","media_type":"image/png","blob":{"blob":"%s","bytes":%d}}]}`, ref.Blob, ref.Bytes))
 }
 
-func snapshotOf(ref eventlog.BlobRef, seq int64) eventlog.Event {
-	return event(eventlog.ProjectionSnapshotted, fmt.Sprintf(`{"projection":"p","version":1,"snapshot_id":"0190a5a4-7d4c-7000-8000-000000000001",`+
+func snapshotOf(ref event.BlobRef, seq int64) event.Event {
+	return newEvent(event.ProjectionSnapshotted, fmt.Sprintf(`{"projection":"p","version":1,"snapshot_id":"0190a5a4-7d4c-7000-8000-000000000001",`+
 		`"state_digest":"%s","body_digest":"%s","index":0,"turn_index":0,"trigger":"manual","seq":%d,"body":{"blob":"%s","bytes":%d}}`,
 		ref.Blob, ref.Blob, seq, ref.Blob, ref.Bytes))
 }
@@ -118,20 +120,20 @@ func snapshotOf(ref eventlog.BlobRef, seq int64) eventlog.Event {
 func testGarbage(t *env) {
 	l := t.over(t.store(), eventlog.Options{SpillOver: 100})
 	spilled := `"` + text("spilled", 200) + `"`
-	head := t.append(l, "a", eventlog.New, event("test:note", spilled), image(t.body(l, "image")))
-	_, head, err := l.StoreArtifact(t.ctx, "a", eventlog.At(head), eventlog.Artifact{ArtifactID: "r1", Name: "n"}, strings.NewReader("artifact"))
+	head := t.append(l, "a", eventlog.New(), newEvent("test:note", spilled), image(t.body(l, "image")))
+	_, head, err := l.StoreArtifact(t.ctx, "a", eventlog.At(head), event.Artifact{ArtifactID: "r1", Name: "n"}, strings.NewReader("artifact"))
 	t.must(err)
-	t.append(l, "b", eventlog.New, t.forkAt("a", head.Seq), snapshotOf(t.body(l, "snapshot"), head.Seq+1))
+	t.append(l, "b", eventlog.New(), t.forkAt("a", head.Seq), snapshotOf(t.body(l, "snapshot"), head.Seq+1))
 	needed := t.blobsOf(l)
-	var want []eventlog.Digest
+	var want []event.Digest
 	for i := range 300 {
 		want = append(want, t.body(l, fmt.Sprint("garbage ", i)).Blob)
 	}
 	slices.Sort(want)
 	before := t.lines(l, "a")
-	t.same("blobs to go", want, t.collected(l, eventlog.GCOptions{Grace: -1, DryRun: true}))
+	t.same("blobs to go", want, t.collected(l, erase.CollectOptions{Grace: -1, DryRun: true}))
 	t.same("blobs that went", want, t.collected(l, everything))
-	t.same("blobs that went later", []eventlog.Digest{}, t.collected(l, everything))
+	t.same("blobs that went later", []event.Digest{}, t.collected(l, everything))
 	t.twice(func(l *eventlog.Log) {
 		t.same("blobs", needed, t.blobsOf(l))
 		t.same("lines", before, t.lines(l, "a"))
@@ -143,28 +145,28 @@ func testGarbage(t *env) {
 func testGarbageShared(t *env) {
 	l := t.log()
 	ref := t.body(l, "shared")
-	t.append(l, "a", eventlog.New, image(ref))
-	t.append(l, "b", eventlog.New, image(ref))
-	t.must(l.Remove(t.ctx, "a"))
-	t.same("blobs that went", []eventlog.Digest{}, t.collected(l, everything))
+	t.append(l, "a", eventlog.New(), image(ref))
+	t.append(l, "b", eventlog.New(), image(ref))
+	t.must(erase.Remove(t.ctx, l, "a"))
+	t.same("blobs that went", []event.Digest{}, t.collected(l, everything))
 	t.same("body", "shared", t.blob(l, ref.Blob))
-	t.must(l.Remove(t.ctx, "b"))
-	t.same("blobs that went", []eventlog.Digest{ref.Blob}, t.collected(t.reopen(), everything))
-	t.same("blobs", []eventlog.Digest{}, t.blobsOf(t.log()))
+	t.must(erase.Remove(t.ctx, l, "b"))
+	t.same("blobs that went", []event.Digest{ref.Blob}, t.collected(t.reopen(), everything))
+	t.same("blobs", []event.Digest{}, t.blobsOf(t.log()))
 }
 
 func testGarbageRedacted(t *env) {
 	l := t.log()
 	ref, other := t.body(l, "shared"), t.body(l, "other")
-	t.append(l, "a", eventlog.New, image(ref), image(other))
-	t.append(l, "b", eventlog.New, image(ref))
-	_, err := l.Redact(t.ctx, "a", "test", 1)
+	t.append(l, "a", eventlog.New(), image(ref), image(other))
+	t.append(l, "b", eventlog.New(), image(ref))
+	_, err := erase.Redact(t.ctx, l, "a", []int64{1}, erase.RedactOptions{Reason: "test"})
 	t.must(err)
-	t.same("blobs that went", []eventlog.Digest{}, t.collected(l, everything))
-	_, err = l.Redact(t.ctx, "b", "test", 1)
+	t.same("blobs that went", []event.Digest{}, t.collected(l, everything))
+	_, err = erase.Redact(t.ctx, l, "b", []int64{1}, erase.RedactOptions{Reason: "test"})
 	t.must(err)
-	t.same("blobs that went", []eventlog.Digest{}, t.collected(l, everything))
-	t.same("blobs", []eventlog.Digest{other.Blob}, t.blobsOf(t.reopen()))
+	t.same("blobs that went", []event.Digest{}, t.collected(l, everything))
+	t.same("blobs", []event.Digest{other.Blob}, t.blobsOf(t.reopen()))
 	t.sound(t.log(), "a")
 }
 
@@ -173,11 +175,11 @@ func testGarbageGrace(t *env) {
 		return t.over(t.store(), eventlog.Options{Now: func() time.Time { return time.Now().Add(d) }})
 	}
 	ref := t.body(t.log(), "garbage")
-	t.same("blobs that went at once", []eventlog.Digest{}, t.collected(t.log(), eventlog.GCOptions{}))
-	t.same("blobs that went after 23 hours", []eventlog.Digest{}, t.collected(later(23*time.Hour), eventlog.GCOptions{}))
-	t.same("blobs that went after 2 hours, of one", []eventlog.Digest{ref.Blob},
-		t.collected(later(2*time.Hour), eventlog.GCOptions{Grace: time.Hour, DryRun: true}))
-	t.same("blobs that went after 25 hours", []eventlog.Digest{ref.Blob}, t.collected(later(25*time.Hour), eventlog.GCOptions{}))
+	t.same("blobs that went at once", []event.Digest{}, t.collected(t.log(), erase.CollectOptions{}))
+	t.same("blobs that went after 23 hours", []event.Digest{}, t.collected(later(23*time.Hour), erase.CollectOptions{}))
+	t.same("blobs that went after 2 hours, of one", []event.Digest{ref.Blob},
+		t.collected(later(2*time.Hour), erase.CollectOptions{Grace: time.Hour, DryRun: true}))
+	t.same("blobs that went after 25 hours", []event.Digest{ref.Blob}, t.collected(later(25*time.Hour), erase.CollectOptions{}))
 
 	t.body(t.log(), "again")
 	before := t.written()
@@ -199,12 +201,12 @@ func (t *env) written() time.Time {
 }
 
 func testGarbageDry(t *env) {
-	t.append(t.log(), "a", eventlog.New, image(t.body(t.log(), "image")))
-	garbage := []eventlog.Digest{t.body(t.log(), "garbage").Blob}
+	t.append(t.log(), "a", eventlog.New(), image(t.body(t.log(), "image")))
+	garbage := []event.Digest{t.body(t.log(), "garbage").Blob}
 	l := t.readOnly()
 	before := t.blobsOf(l)
-	t.same("blobs to go", garbage, t.collected(l, eventlog.GCOptions{Grace: -1, DryRun: true}))
-	_, err := l.CollectGarbage(t.ctx, everything)
+	t.same("blobs to go", garbage, t.collected(l, erase.CollectOptions{Grace: -1, DryRun: true}))
+	_, err := erase.Collect(t.ctx, l, everything)
 	t.wantErr(eventlog.ErrReadOnly, err)
 	t.same("blobs", before, t.blobsOf(l))
 	t.same("blobs after a reopen", before, t.blobsOf(t.reopen()))
@@ -212,13 +214,13 @@ func testGarbageDry(t *env) {
 
 func testGarbageTooSoon(t *env) {
 	l := t.log()
-	t.append(l, "a", eventlog.New, note(1))
+	t.append(l, "a", eventlog.New(), note(1))
 	e := image(t.body(l, "image"))
 	t.same("blobs that went", 1, len(t.collected(l, everything)))
-	err := t.refused(eventlog.ErrInvalidBlob, l, "a", eventlog.Any, note(2), e)
+	err := t.refused(event.ErrInvalidBlob, l, "a", eventlog.Any(), note(2), e)
 	t.wantErr(eventlog.ErrBlobNotFound, err)
 	t.body(l, "image")
-	t.append(l, "a", eventlog.Any, note(2), e)
+	t.append(l, "a", eventlog.Any(), note(2), e)
 	t.sound(l, "a")
 }
 
@@ -232,11 +234,11 @@ type damaged struct {
 func (d *damaged) Unwrap() eventlog.Store { return d.Store }
 
 // Read implements Store.
-func (d *damaged) Read(ctx context.Context, session string, r eventlog.Span) iter.Seq2[eventlog.Event, error] {
+func (d *damaged) Read(ctx context.Context, session string, r eventlog.Span) iter.Seq2[event.Event, error] {
 	if session != d.session {
 		return d.Store.Read(ctx, session, r)
 	}
-	return func(yield func(eventlog.Event, error) bool) {
+	return func(yield func(event.Event, error) bool) {
 		for e, err := range d.Store.Read(ctx, session, r) {
 			if err != nil || e.Seq == 2 {
 				break
@@ -245,18 +247,18 @@ func (d *damaged) Read(ctx context.Context, session string, r eventlog.Span) ite
 				return
 			}
 		}
-		yield(eventlog.Event{}, &eventlog.CorruptError{Session: session, Path: "here", Offset: 7, Seq: 2, Cause: errInjected})
+		yield(event.Event{}, &eventlog.CorruptError{Session: session, Path: "here", Offset: 7, Seq: 2, Cause: errInjected})
 	}
 }
 
 func testGarbageDamaged(t *env) {
-	t.append(t.log(), "a", eventlog.New, note(1), image(t.body(t.log(), "image")))
-	t.append(t.log(), "b", eventlog.New, note(1))
+	t.append(t.log(), "a", eventlog.New(), note(1), image(t.body(t.log(), "image")))
+	t.append(t.log(), "b", eventlog.New(), note(1))
 	t.body(t.log(), "garbage")
 	before := t.blobsOf(t.log())
 	l := t.over(&damaged{t.store(), "a"})
-	for _, opts := range []eventlog.GCOptions{everything, {Grace: -1, DryRun: true}} {
-		garbage, err := l.CollectGarbage(t.ctx, opts)
+	for _, opts := range []erase.CollectOptions{everything, {Grace: -1, DryRun: true}} {
+		garbage, err := erase.Collect(t.ctx, l, opts)
 		t.wantErr(eventlog.ErrCorrupt, err)
 		t.same("blobs that went", 0, len(garbage.Blobs))
 		if err != nil && !strings.Contains(err.Error(), `session "a"`) {
@@ -286,7 +288,7 @@ func testGarbageRace(t *env, mine, theirs eventlog.Store) {
 			_, collecting = collector.PutBlob(t.ctx, strings.NewReader(fmt.Sprint("garbage ", i)))
 		}
 		if collecting == nil {
-			_, collecting = collector.CollectGarbage(t.ctx, everything)
+			_, collecting = erase.Collect(t.ctx, collector, everything)
 		}
 	}
 	<-done
@@ -297,7 +299,7 @@ func testGarbageRace(t *env, mine, theirs eventlog.Store) {
 		t.same("events", 2*each, len(t.lines(l, session)))
 		t.sound(l, session)
 	}
-	_, err := l.CollectGarbage(t.ctx, everything)
+	_, err := erase.Collect(t.ctx, l, everything)
 	t.must(err)
 	t.sound(l, "s0")
 	t.same("blobs, equal ones once", each+4*each, len(t.blobsOf(l)))
@@ -308,8 +310,8 @@ func testGarbageRace(t *env, mine, theirs eventlog.Store) {
 // collected meanwhile.
 func (t *env) spillAndPut(l *eventlog.Log, session string, n int) error {
 	for i := range n {
-		e := event("test:note", fmt.Sprintf(`"%d %s"`, i, text("spilled", 200)))
-		if _, err := l.Append(t.ctx, session, eventlog.Any, e); err != nil {
+		e := newEvent("test:note", fmt.Sprintf(`"%d %s"`, i, text("spilled", 200)))
+		if _, err := l.Append(t.ctx, session, eventlog.Any(), e); err != nil {
 			return err
 		}
 		for {
@@ -317,7 +319,7 @@ func (t *env) spillAndPut(l *eventlog.Log, session string, n int) error {
 			if err != nil {
 				return err
 			}
-			_, err = l.Append(t.ctx, session, eventlog.Any, image(ref))
+			_, err = l.Append(t.ctx, session, eventlog.Any(), image(ref))
 			if err == nil {
 				break
 			}

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/upkeep/erase"
 )
 
 var handleCases = []testCase{
@@ -43,7 +45,7 @@ var handleCases = []testCase{
 			events := notes(3)
 			want := t.append(a, "a", eventlog.At(head), events...)
 			t.same("head", want, t.append(b, "a", eventlog.At(head), events...))
-			t.same("head with Any", want, t.append(b, "a", eventlog.Any, events...))
+			t.same("head with Any", want, t.append(b, "a", eventlog.Any(), events...))
 			t.same("events", 5, len(t.lines(a, "a")))
 		},
 	},
@@ -69,7 +71,7 @@ var handleCases = []testCase{
 			t.fill(b, "a", 2)
 			t.must(a.Close())
 			t.fill(b, "a", 2)
-			t.same("seqs", []int64{1, 2, 3, 4, 5, 6}, seqsIn(t.read(b, "a", eventlog.All)))
+			t.same("seqs", []int64{1, 2, 3, 4, 5, 6}, seqsIn(t.read(b, "a", eventlog.All())))
 			t.sound(b, "a")
 		},
 	},
@@ -77,7 +79,7 @@ var handleCases = []testCase{
 
 func testHandlesTurns(t *env) {
 	logs := []*eventlog.Log{t.log(), t.second()}
-	head := eventlog.Head{}
+	head := event.Head{}
 	for n := range 40 {
 		head = t.append(logs[n%2], "a", eventlog.At(head), notes(1+n%3)...)
 		t.same("head of the other", head, t.head(logs[1-n%2], "a"))
@@ -88,14 +90,14 @@ func testHandlesTurns(t *env) {
 
 func testHandlesCall(t *env) {
 	a, b := t.log(), t.second()
-	t.append(a, "a", eventlog.New, user("go"))
-	t.append(b, "a", eventlog.Any, note(1))
-	t.append(a, "a", eventlog.Any, calls("c1", "c2"))
-	t.append(b, "a", eventlog.Any, result("c1"))
-	t.append(a, "a", eventlog.Any, note(2))
-	t.refused(eventlog.ErrInvalidResult, a, "a", eventlog.Any, result("c1"))
-	t.append(a, "a", eventlog.Any, result("c2"))
-	t.refused(eventlog.ErrInvalidResult, b, "a", eventlog.Any, result("c2"))
+	t.append(a, "a", eventlog.New(), user("go"))
+	t.append(b, "a", eventlog.Any(), note(1))
+	t.append(a, "a", eventlog.Any(), calls("c1", "c2"))
+	t.append(b, "a", eventlog.Any(), result("c1"))
+	t.append(a, "a", eventlog.Any(), note(2))
+	t.refused(event.ErrInvalidResult, a, "a", eventlog.Any(), result("c1"))
+	t.append(a, "a", eventlog.Any(), result("c2"))
+	t.refused(event.ErrInvalidResult, b, "a", eventlog.Any(), result("c2"))
 	t.same("events", 6, len(t.lines(b, "a")))
 	t.sound(b, "a")
 }
@@ -115,8 +117,8 @@ func testHandlesConversations(t *env) {
 	errs := together(2, func(i int) error {
 		for n := range turns {
 			id := fmt.Sprintf("call-%d-%d", i, n)
-			for _, e := range []eventlog.Event{calls(id), result(id)} {
-				if _, err := logs[i].Append(t.ctx, "a", eventlog.Any, e); err != nil {
+			for _, e := range []event.Event{calls(id), result(id)} {
+				if _, err := logs[i].Append(t.ctx, "a", eventlog.Any(), e); err != nil {
 					return err
 				}
 			}
@@ -126,7 +128,7 @@ func testHandlesConversations(t *env) {
 	t.must(errors.Join(errs...))
 	t.same("events", 4*turns, len(t.lines(logs[0], "a")))
 	for i := range logs {
-		t.refused(eventlog.ErrInvalidResult, logs[i], "a", eventlog.Any, result(fmt.Sprintf("call-%d-3", 1-i)))
+		t.refused(event.ErrInvalidResult, logs[i], "a", eventlog.Any(), result(fmt.Sprintf("call-%d-3", 1-i)))
 		t.sound(logs[i], "a")
 	}
 }
@@ -134,25 +136,25 @@ func testHandlesConversations(t *env) {
 func testHandlesRemoved(t *env) {
 	a, b := t.log(), t.second()
 	events := notes(3)
-	old := t.append(a, "a", eventlog.New, events...)
-	t.must(b.Remove(t.ctx, "a"))
+	old := t.append(a, "a", eventlog.New(), events...)
+	t.must(erase.Remove(t.ctx, b, "a"))
 	t.missing(a, "a")
 	t.refused(eventlog.ErrNotFound, a, "a", eventlog.At(old), note(1))
-	t.append(b, "a", eventlog.New, events...)
+	t.append(b, "a", eventlog.New(), events...)
 	t.refused(eventlog.ErrConflict, a, "a", eventlog.At(old), note(1))
-	t.append(a, "a", eventlog.Any, note(1))
-	t.same("seqs", []int64{1, 2, 3, 4}, seqsIn(t.read(b, "a", eventlog.All)))
+	t.append(a, "a", eventlog.Any(), note(1))
+	t.same("seqs", []int64{1, 2, 3, 4}, seqsIn(t.read(b, "a", eventlog.All())))
 	t.sound(b, "a")
 }
 
 func testHandlesRedacted(t *env) {
 	a, b := t.log(), t.second()
-	t.append(a, "a", eventlog.New, user("the secret"))
+	t.append(a, "a", eventlog.New(), user("the secret"))
 	t.fill(a, "a", 2)
-	_, err := b.Redact(t.ctx, "a", "test", 1)
+	_, err := erase.Redact(t.ctx, b, "a", []int64{1}, erase.RedactOptions{Reason: "test"})
 	t.must(err)
-	t.append(a, "a", eventlog.Any, note(9))
-	events := t.read(a, "a", eventlog.All)
+	t.append(a, "a", eventlog.Any(), note(9))
+	events := t.read(a, "a", eventlog.All())
 	t.same("seqs", []int64{1, 2, 3, 4, 5}, seqsIn(events))
 	t.same("redacted", true, events[0].Redacted())
 	t.sound(a, "a")

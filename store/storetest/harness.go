@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -50,13 +51,13 @@ func testAbilities(t *env) {
 	for need, has := range map[Need]bool{
 		Blobs:     has[eventlog.Blobs](s),
 		Locker:    has[eventlog.Locker](s),
-		Rewriter:  has[eventlog.Rewriter](s),
-		Remover:   has[eventlog.Remover](s),
+		Rewriter:  has[eventlog.Eraser](s),
+		Remover:   has[eventlog.Eraser](s),
 		Versioner: has[eventlog.Versioner](s),
 		Syncer:    has[eventlog.Syncer](s),
 		Sweeper:   has[eventlog.Sweeper](s),
 		Salvager:  has[eventlog.Salvager](s),
-		Replacer:  has[eventlog.Replacer](s),
+		Replacer:  has[eventlog.Salvager](s),
 		Damage:    t.harness.Damage != nil,
 		ReadOnly:  t.harness.OpenReadOnly != nil,
 	} {
@@ -105,9 +106,9 @@ func testReadOnlyReads(t *env) {
 
 // contents are the digests of all files in the folder that holds the harness's
 // path.
-func (t *env) contents() []eventlog.Digest {
+func (t *env) contents() []event.Digest {
 	t.Helper()
-	var digests []eventlog.Digest
+	var digests []event.Digest
 	for _, name := range t.files() {
 		path := filepath.Join(filepath.Dir(t.harness.Path), name)
 		if info, err := os.Stat(path); err != nil || info.IsDir() {
@@ -116,7 +117,7 @@ func (t *env) contents() []eventlog.Digest {
 		}
 		body, err := os.ReadFile(path)
 		t.must(err)
-		digests = append(digests, eventlog.DigestOf(body))
+		digests = append(digests, event.DigestOf(body))
 	}
 	return digests
 }
@@ -125,14 +126,14 @@ func testReadOnlyRefuses(t *env) {
 	head := t.fill(t.log(), "a", 3)
 	want := t.lines(t.log(), "a")
 	l := t.readOnly()
-	for _, x := range []eventlog.Expect{eventlog.Any, eventlog.At(head)} {
+	for _, x := range []eventlog.Expect{eventlog.Any(), eventlog.At(head)} {
 		t.refused(eventlog.ErrReadOnly, l, "a", x, note(9))
 	}
-	t.refused(eventlog.ErrReadOnly, l, "b", eventlog.New, note(9))
-	if remover, ok := eventlog.As[eventlog.Remover](l.Store()); ok {
+	t.refused(eventlog.ErrReadOnly, l, "b", eventlog.New(), note(9))
+	if remover, ok := eventlog.As[eventlog.Eraser](l.Store()); ok {
 		t.wantErr(eventlog.ErrReadOnly, remover.RemoveSession(t.ctx, "a", head))
 	}
-	if rewriter, ok := eventlog.As[eventlog.Rewriter](l.Store()); ok {
+	if rewriter, ok := eventlog.As[eventlog.Eraser](l.Store()); ok {
 		add := batchAfter("a", head, 1)
 		t.wantErr(eventlog.ErrReadOnly, rewriter.Rewrite(t.ctx, "a", head, nil, add))
 	}

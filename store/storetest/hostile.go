@@ -4,7 +4,9 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/upkeep/erase"
 )
 
 var hostileCases = []testCase{
@@ -59,19 +61,19 @@ func hostileIDs() []string {
 func testHostileInvalid(t *env) {
 	l := t.log()
 	for _, id := range invalidIDs() {
-		_, err := l.Append(t.ctx, id, eventlog.Any, note(1))
-		t.wantErr(eventlog.ErrInvalidSession, err)
-		_, err = l.Append(t.ctx, id, eventlog.Any)
-		t.wantErr(eventlog.ErrInvalidSession, err)
-		_, err = collect(l.Read(t.ctx, id, eventlog.All))
-		t.wantErr(eventlog.ErrInvalidSession, err)
+		_, err := l.Append(t.ctx, id, eventlog.Any(), note(1))
+		t.wantErr(event.ErrInvalidSession, err)
+		_, err = l.Append(t.ctx, id, eventlog.Any())
+		t.wantErr(event.ErrInvalidSession, err)
+		_, err = collect(l.Read(t.ctx, id, eventlog.All()))
+		t.wantErr(event.ErrInvalidSession, err)
 		_, err = l.Head(t.ctx, id)
-		t.wantErr(eventlog.ErrInvalidSession, err)
+		t.wantErr(event.ErrInvalidSession, err)
 		_, err = collect(l.Watch(t.ctx, id, 1))
-		t.wantErr(eventlog.ErrInvalidSession, err)
-		t.wantErr(eventlog.ErrInvalidSession, l.Remove(t.ctx, id))
+		t.wantErr(event.ErrInvalidSession, err)
+		t.wantErr(event.ErrInvalidSession, erase.Remove(t.ctx, l, id))
 		_, err = l.Adopt(t.ctx, id, sequence(nil))
-		t.wantErr(eventlog.ErrInvalidSession, err)
+		t.wantErr(event.ErrInvalidSession, err)
 	}
 	infos, err := collect(l.Sessions(t.ctx))
 	t.must(err)
@@ -83,9 +85,9 @@ func testHostileValid(t *env) {
 	l := t.log()
 	var taken []string
 	for _, id := range trickyIDs() {
-		_, err := l.Append(t.ctx, id, eventlog.New, noted(1, `{"id":`+quoted(id)+`}`), note(2))
+		_, err := l.Append(t.ctx, id, eventlog.New(), noted(1, `{"id":`+quoted(id)+`}`), note(2))
 		switch {
-		case errors.Is(err, eventlog.ErrInvalidSession):
+		case errors.Is(err, event.ErrInvalidSession):
 			t.missingOrInvalid(l, id)
 		case err != nil:
 			t.Errorf("append to %q: %v", id, err)
@@ -101,7 +103,7 @@ func testHostileValid(t *env) {
 func (t *env) missingOrInvalid(l *eventlog.Log, id string) {
 	t.Helper()
 	_, err := l.Head(t.ctx, id)
-	if !errors.Is(err, eventlog.ErrNotFound) && !errors.Is(err, eventlog.ErrInvalidSession) {
+	if !errors.Is(err, eventlog.ErrNotFound) && !errors.Is(err, event.ErrInvalidSession) {
 		t.Errorf("head of the refused session %q: %v", id, err)
 	}
 }
@@ -116,7 +118,7 @@ func (t *env) works(l *eventlog.Log, ids []string) {
 	}
 	t.same("number of sessions", len(ids), len(listed))
 	for _, id := range ids {
-		events := t.read(l, id, eventlog.All)
+		events := t.read(l, id, eventlog.All())
 		t.same("events of "+id, listed[id], int64(len(events)))
 		t.same("session id", id, events[0].SessionID)
 		value, _ := events[0].MetadataValue("id")
@@ -131,10 +133,10 @@ func testHostileTwins(t *env) {
 	for _, twins := range [][]string{{"a", "A"}, {"é", "e\u0301"}, {"a/b", "a%2fb"}, {"%2f", "/", "%252f"}, {"a", "a.", ".a", "a "},
 		{long + "y", long + "z", long}, {text("A", 200), text("a", 200), text("%41", 200)}, {"ı", "I", "i", "İ"}, {"ß", "ss", "SS"}} {
 		for n, id := range twins {
-			t.append(l, id, eventlog.Any, notes(n+1)...)
+			t.append(l, id, eventlog.Any(), notes(n+1)...)
 		}
 		for _, id := range twins {
-			for _, e := range t.read(l, id, eventlog.All) {
+			for _, e := range t.read(l, id, eventlog.All()) {
 				t.same("session id", id, e.SessionID)
 			}
 		}
@@ -151,7 +153,7 @@ func testHostileRemoved(t *env) {
 		t.fill(l, id, 2)
 	}
 	for i, id := range ids[:7] {
-		t.must(l.Remove(t.ctx, id))
+		t.must(erase.Remove(t.ctx, l, id))
 		t.missing(l, id)
 		infos, err := collect(l.Sessions(t.ctx))
 		t.must(err)

@@ -3,6 +3,7 @@ package storetest
 import (
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -17,18 +18,18 @@ var jsonCases = []testCase{
 		explanation: "Metadata keeps number literals, escapes and member order byte for byte.",
 		run: func(t *env) {
 			const metadata = `{"z":9007199254740993,"a":1E400,"f":1.0,"m":-0,"e":1e+2,"s":"\u00e9\/","deep":{"b":[0.10]}}`
-			t.append(t.log(), "a", eventlog.New, noted(1, metadata))
-			t.same("metadata", metadata, string(t.read(t.log(), "a", eventlog.All)[0].Metadata))
-			t.same("metadata after a reopen", metadata, string(t.read(t.reopen(), "a", eventlog.All)[0].Metadata))
+			t.append(t.log(), "a", eventlog.New(), noted(1, metadata))
+			t.same("metadata", metadata, string(t.read(t.log(), "a", eventlog.All())[0].Metadata))
+			t.same("metadata after a reopen", metadata, string(t.read(t.reopen(), "a", eventlog.All())[0].Metadata))
 		},
 	},
 	{
 		name:        "white space",
 		explanation: "White space outside strings is removed at append; inside strings it stays.",
 		run: func(t *env) {
-			e := event("test:note", " { \"a b\" : [ 1 ,\n\t2 ] , \"c\":\" x \" } ")
-			t.append(t.log(), "a", eventlog.New, e)
-			t.same("data", `{"a b":[1,2],"c":" x "}`, string(t.read(t.reopen(), "a", eventlog.All)[0].Data))
+			e := newEvent("test:note", " { \"a b\" : [ 1 ,\n\t2 ] , \"c\":\" x \" } ")
+			t.append(t.log(), "a", eventlog.New(), e)
+			t.same("data", `{"a b":[1,2],"c":" x "}`, string(t.read(t.reopen(), "a", eventlog.All())[0].Data))
 		},
 	},
 	{
@@ -71,8 +72,8 @@ var jsonCases = []testCase{
 		explanation: "Members of a known payload that this version does not know are kept.",
 		run: func(t *env) {
 			const data = `{"role":"user","x_later":[9007199254740993,1.0],"parts":[{"type":"text","text":"hi","x":{"y":-0}},{"type":"x_new","z":1E400}]}`
-			t.append(t.log(), "a", eventlog.New, event(eventlog.MessageAdded, data))
-			t.same("data", data, string(t.read(t.reopen(), "a", eventlog.All)[0].Data))
+			t.append(t.log(), "a", eventlog.New(), newEvent(event.MessageAdded, data))
+			t.same("data", data, string(t.read(t.reopen(), "a", eventlog.All())[0].Data))
 		},
 	},
 	{
@@ -80,7 +81,7 @@ var jsonCases = []testCase{
 		explanation: "A newer version of a known type is refused at append with a VersionError.",
 		run: func(t *env) {
 			t.fill(t.log(), "a", 1)
-			t.refused(eventlog.ErrVersion, t.log(), "a", eventlog.Any, event("message_added/99", `{"role":"user"}`))
+			t.refused(event.ErrVersion, t.log(), "a", eventlog.Any(), newEvent("message_added/99", `{"role":"user"}`))
 		},
 	},
 }
@@ -95,10 +96,10 @@ var literals = []string{
 func testJSONKept(t *env) {
 	l := t.log()
 	for _, data := range literals {
-		t.append(l, "a", eventlog.Any, event("test:note", data))
+		t.append(l, "a", eventlog.Any(), newEvent("test:note", data))
 	}
 	t.twice(func(l *eventlog.Log) {
-		events := t.read(l, "a", eventlog.All)
+		events := t.read(l, "a", eventlog.All())
 		for i, want := range literals {
 			t.same("data", want, string(events[i].Data))
 		}
@@ -109,9 +110,9 @@ func testJSONKept(t *env) {
 func testJSONExtras(t *env) {
 	e := noted(1, `{"k":1}`)
 	t.must(e.SetExtras(jsontext.Value(`{"x_trace":{"n":9007199254740993},"a":[1.0]}`)))
-	t.append(t.log(), "a", eventlog.New, e, note(2))
-	t.refused(eventlog.ErrConflict, t.log(), "a", eventlog.New, noted(1, `{"k":1}`))
-	got := t.read(t.reopen(), "a", eventlog.All)
+	t.append(t.log(), "a", eventlog.New(), e, note(2))
+	t.refused(eventlog.ErrConflict, t.log(), "a", eventlog.New(), noted(1, `{"k":1}`))
+	got := t.read(t.reopen(), "a", eventlog.All())
 	t.same("extras", `"x_trace":{"n":9007199254740993},"a":[1.0]`, string(got[0].Extras()))
 	t.sound(t.log(), "a")
 }
@@ -119,41 +120,41 @@ func testJSONExtras(t *env) {
 // badJSON makes sure that a value is refused as data and inside metadata.
 func (t *env) badJSON(bad string) {
 	t.Helper()
-	t.refused(eventlog.ErrInvalidData, t.log(), "a", eventlog.Any, event("test:note", bad))
-	t.refused(eventlog.ErrInvalid, t.log(), "a", eventlog.Any, event(eventlog.MessageAdded, bad))
-	t.refused(eventlog.ErrInvalidMetadata, t.log(), "a", eventlog.Any, noted(1, `{"k":`+bad+`}`))
-	t.refused(eventlog.ErrInvalidData, t.log(), "a", eventlog.Any.Lenient(), event("test:note", bad))
+	t.refused(event.ErrInvalidData, t.log(), "a", eventlog.Any(), newEvent("test:note", bad))
+	t.refused(event.ErrInvalid, t.log(), "a", eventlog.Any(), newEvent(event.MessageAdded, bad))
+	t.refused(event.ErrInvalidMetadata, t.log(), "a", eventlog.Any(), noted(1, `{"k":`+bad+`}`))
+	t.refused(event.ErrInvalidData, t.log(), "a", eventlog.Any().Lenient(), newEvent("test:note", bad))
 }
 
 func testJSONMalformed(t *env) {
 	t.fill(t.log(), "a", 1)
 	for _, bad := range []string{"", " ", "{", "1 2", `{"a":1,}`, "NaN", "01", "'a'", `"\x41"`, "\"a\nb\"", "\ufeff1"} {
-		t.refused(eventlog.ErrInvalidData, t.log(), "a", eventlog.Any, event("test:note", bad))
+		t.refused(event.ErrInvalidData, t.log(), "a", eventlog.Any(), newEvent("test:note", bad))
 	}
 	for _, bad := range []string{"1", "[]", "null", `"a"`, "{", "{} {}"} {
-		t.refused(eventlog.ErrInvalidMetadata, t.log(), "a", eventlog.Any, noted(1, bad))
+		t.refused(event.ErrInvalidMetadata, t.log(), "a", eventlog.Any(), noted(1, bad))
 	}
 }
 
 func testJSONShapes(t *env) {
 	t.fill(t.log(), "a", 1)
-	for _, bad := range []eventlog.Event{
-		event(eventlog.MessageAdded, `[]`),
-		event(eventlog.MessageAdded, `"text"`),
-		event(eventlog.MessageAdded, `{"role":5}`),
-		event(eventlog.MessageAdded, `{"role":"user","parts":{}}`),
-		event(eventlog.MessageAdded, `{"role":"robot","parts":[]}`),
-		event(eventlog.MessageAdded, `{"role":"assistant","parts":[]}`),
-		event(eventlog.MessageAdded, `{"role":"assistant","parts":[{"type":"tool_call","name":"x"}]}`),
-		event(eventlog.ToolStarted, `{"call_id":[],"name":"x"}`),
-		event(eventlog.ToolCompleted, `{"call_id":"c","content":"text"}`),
-		event(eventlog.HeadMoved, `{"to":"1"}`),
-		event(eventlog.TurnStarted, `7`),
-		event(eventlog.SessionForked, `{}`),
+	for _, bad := range []event.Event{
+		newEvent(event.MessageAdded, `[]`),
+		newEvent(event.MessageAdded, `"text"`),
+		newEvent(event.MessageAdded, `{"role":5}`),
+		newEvent(event.MessageAdded, `{"role":"user","parts":{}}`),
+		newEvent(event.MessageAdded, `{"role":"robot","parts":[]}`),
+		newEvent(event.MessageAdded, `{"role":"assistant","parts":[]}`),
+		newEvent(event.MessageAdded, `{"role":"assistant","parts":[{"type":"tool_call","name":"x"}]}`),
+		newEvent(event.ToolStarted, `{"call_id":[],"name":"x"}`),
+		newEvent(event.ToolCompleted, `{"call_id":"c","content":"text"}`),
+		newEvent(event.HeadMoved, `{"to":"1"}`),
+		newEvent(event.TurnStarted, `7`),
+		newEvent(event.SessionForked, `{}`),
 	} {
-		t.refused(eventlog.ErrInvalid, t.log(), "a", eventlog.Any, bad)
+		t.refused(event.ErrInvalid, t.log(), "a", eventlog.Any(), bad)
 	}
-	t.refused(eventlog.ErrInvalidRole, t.log(), "a", eventlog.Any, event(eventlog.MessageAdded, `{"role":"robot","parts":[]}`))
-	t.refused(eventlog.ErrInvalidPayload, t.log(), "a", eventlog.Any, event(eventlog.MessageAdded, `[]`))
-	t.refused(eventlog.ErrInvalidMessage, t.log(), "a", eventlog.Any, event(eventlog.MessageAdded, `{"role":"assistant","parts":[]}`))
+	t.refused(event.ErrInvalidRole, t.log(), "a", eventlog.Any(), newEvent(event.MessageAdded, `{"role":"robot","parts":[]}`))
+	t.refused(event.ErrInvalidPayload, t.log(), "a", eventlog.Any(), newEvent(event.MessageAdded, `[]`))
+	t.refused(event.ErrInvalidMessage, t.log(), "a", eventlog.Any(), newEvent(event.MessageAdded, `{"role":"assistant","parts":[]}`))
 }

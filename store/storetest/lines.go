@@ -11,7 +11,7 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 )
 
 // line is what a finished line is made of. The suite renders lines itself,
@@ -29,7 +29,7 @@ type line struct {
 }
 
 // batchAfter makes one append of n finished events behind after.
-func batchAfter(session string, after eventlog.Head, n int) []eventlog.Event {
+func batchAfter(session string, after event.Head, n int) []event.Event {
 	lines := make([]line, n)
 	for i := range lines {
 		lines[i] = line{data: fmt.Sprintf(`{"n":%d}`, i)}
@@ -38,8 +38,8 @@ func batchAfter(session string, after eventlog.Head, n int) []eventlog.Event {
 }
 
 // chainAfter makes one append of lines behind after.
-func chainAfter(session string, after eventlog.Head, lines ...line) []eventlog.Event {
-	events := make([]eventlog.Event, len(lines))
+func chainAfter(session string, after event.Head, lines ...line) []event.Event {
+	events := make([]event.Event, len(lines))
 	for i, l := range lines {
 		l.session, l.seq, l.more = session, after.Seq+1, len(lines)-1-i
 		events[i] = l.finish(after.Hash)
@@ -49,12 +49,12 @@ func chainAfter(session string, after eventlog.Head, lines ...line) []eventlog.E
 }
 
 // headOf is the head behind events.
-func headOf(events []eventlog.Event) eventlog.Head { return events[len(events)-1].Head() }
+func headOf(events []event.Event) event.Head { return events[len(events)-1].Head() }
 
 // finish renders the line, chained to prev, and parses it.
-func (l line) finish(prev eventlog.Hash) eventlog.Event {
+func (l line) finish(prev event.Hash) event.Event {
 	if l.id == (ulid.ULID{}) {
-		l.id = eventlog.NewID()
+		l.id = event.NewID()
 	}
 	salt := sha256.Sum256([]byte(l.id.String()))
 	header := l.header()
@@ -94,7 +94,7 @@ func (l line) header() string {
 }
 
 // erased is a redacted line in the place of e: same header, hash and commit.
-func erased(e eventlog.Event) eventlog.Event {
+func erased(e event.Event) event.Event {
 	text := string(e.Line())
 	at := bytes.Index(e.Line(), []byte(`,"salt":"`))
 	salt, err := hex.DecodeString(text[at+9 : at+9+32])
@@ -111,7 +111,7 @@ func erased(e eventlog.Event) eventlog.Event {
 }
 
 // tampered is e with its data replaced and its crc made right again.
-func tampered(e eventlog.Event, data string) eventlog.Event {
+func tampered(e event.Event, data string) event.Event {
 	body := bytes.TrimSuffix(e.Line()[18:], append(bytes.Clone(e.Data), '}'))
 	return parsed(sealed(string(body)+data+"}"), e.SessionID)
 }
@@ -123,8 +123,8 @@ func sealed(body string) string {
 }
 
 // parsed reads a line that the suite made itself.
-func parsed(text, session string) eventlog.Event {
-	e, err := eventlog.ParseLine([]byte(text), session)
+func parsed(text, session string) event.Event {
+	e, err := event.Parse([]byte(text), session)
 	if err != nil {
 		panic(fmt.Sprintf("the suite made a bad line: %v\n%s", err, text))
 	}

@@ -34,7 +34,7 @@ func testListingRows(t *env) {
 	l := t.log()
 	want := map[string]int{"b": 3, "a": 1, "B": 2, "ab": 4, "a.b": 1, "é": 2}
 	for session, n := range want {
-		t.append(l, session, eventlog.New, notes(n)...)
+		t.append(l, session, eventlog.New(), notes(n)...)
 	}
 	t.twice(func(l *eventlog.Log) {
 		infos, err := collect(l.Sessions(t.ctx))
@@ -74,7 +74,7 @@ func testListingMany(t *env) {
 	for n := range 300 {
 		id := fmt.Sprintf("session %d of many", n*7919%300)
 		want = append(want, id)
-		t.append(l, id, eventlog.New, note(n))
+		t.append(l, id, eventlog.New(), note(n))
 	}
 	slices.Sort(want)
 	infos, err := collect(l.Sessions(t.ctx))

@@ -6,12 +6,15 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/upkeep/repair"
+	"github.com/convlog/convlog/upkeep/verify"
 )
 
 // Mended is what a repair made of a damaged session.
 type Mended struct {
-	eventlog.Repair
+	repair.Report
 	// Kept are the seqs of events that were written, and Lost those that have a
 	// lost event now.
 	Kept, Lost []int64
@@ -24,23 +27,23 @@ func (w *Witness) Mend(t testing.TB, s eventlog.Store, session string) *Mended {
 	t.Helper()
 	l := eventlog.Open(s)
 	defer closed(t, l)
-	done, err := l.Repair(t.Context(), session, eventlog.RepairOptions{})
+	done, err := repair.Session(t.Context(), l, session, repair.Options{})
 	if err != nil {
-		if !errors.As(err, new(*eventlog.RepairError)) {
+		if !errors.As(err, new(*repair.Error)) {
 			w.Located(t, "Repair", err)
 		}
 		return nil
 	}
-	if done.Action == eventlog.RepairCut && done.Head.IsZero() {
-		return &Mended{Repair: done} // the session was nothing but a torn tail
+	if done.Action == repair.Cut && done.Head.IsZero() {
+		return &Mended{Report: done} // the session was nothing but a torn tail
 	}
-	m := &Mended{Repair: done}
+	m := &Mended{Report: done}
 	fixed := session
-	if done.Action == eventlog.RepairSalvage {
+	if done.Action == repair.Salvage {
 		fixed = done.As
 	}
 	w.mended(t, l, m, session, fixed)
-	report, err := l.Verify(t.Context(), fixed)
+	report, err := verify.Session(t.Context(), l, fixed)
 	if err != nil {
 		t.Errorf("Verify of the repaired session: %v", err)
 	}
@@ -51,7 +54,7 @@ func (w *Witness) Mend(t testing.TB, s eventlog.Store, session string) *Mended {
 			t.Errorf("Verify of the repaired session: %v", d)
 		}
 	}
-	if _, err := l.Append(t.Context(), fixed, eventlog.Any, note(99)); err != nil {
+	if _, err := l.Append(t.Context(), fixed, eventlog.Any(), note(99)); err != nil {
 		t.Errorf("append to the repaired session: %v", err)
 	}
 	return m
@@ -62,7 +65,7 @@ func (w *Witness) mended(t testing.TB, l *eventlog.Log, m *Mended, session, fixe
 	t.Helper()
 	written := w.written[session]
 	next := written[0].Seq
-	for e, err := range l.Read(t.Context(), fixed, eventlog.All.Own()) {
+	for e, err := range l.Read(t.Context(), fixed, eventlog.All().Own()) {
 		if err != nil {
 			if !errors.Is(err, eventlog.ErrNotFound) {
 				t.Errorf("reading the repaired session: %v", err)
@@ -75,7 +78,7 @@ func (w *Witness) mended(t testing.TB, l *eventlog.Log, m *Mended, session, fixe
 		next = e.Seq + 1
 		i := int(e.Seq - written[0].Seq)
 		switch {
-		case e.Type == eventlog.Lost && i >= 0:
+		case e.Type == event.Lost && i >= 0:
 			m.Lost = append(m.Lost, e.Seq)
 		case i >= 0 && i < len(written) && sameContent(&e, &written[i]):
 			m.Kept = append(m.Kept, e.Seq)
@@ -86,7 +89,7 @@ func (w *Witness) mended(t testing.TB, l *eventlog.Log, m *Mended, session, fixe
 }
 
 // sameContent compares all but what a repair must change.
-func sameContent(a, b *eventlog.Event) bool {
+func sameContent(a, b *event.Event) bool {
 	return a.Type == b.Type && a.ID == b.ID && a.Cost == b.Cost && a.Timestamp.Equal(b.Timestamp) &&
 		bytes.Equal(a.Metadata, b.Metadata) && bytes.Equal(a.Data, b.Data) &&
 		bytes.Equal(a.Extras(), b.Extras()) && bytes.Equal(a.Kept(), b.Kept()) && slices.Equal(a.Blobs(), b.Blobs())

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -11,7 +12,7 @@ import (
 
 // modelEvent is what the model knows of an event.
 type modelEvent struct {
-	eventlog.Event
+	event.Event
 	session string
 	results []string
 	calls   []string
@@ -26,14 +27,14 @@ type modelSession struct {
 	parent *modelSession
 	shared []*modelEvent // the lineage up to the fork point
 	own    []*modelEvent
-	head   eventlog.Head
+	head   event.Head
 	tries  []modelTry
 }
 
 // modelTry is an append that was accepted.
 type modelTry struct {
-	before, after eventlog.Head
-	events        []eventlog.Event
+	before, after event.Head
+	events        []event.Event
 }
 
 func (s *modelSession) lineage() []*modelEvent { return slices.Concat(s.shared, s.own) }
@@ -41,7 +42,7 @@ func (s *modelSession) lineage() []*modelEvent { return slices.Concat(s.shared, 
 func (s *modelSession) last() int64 { return int64(len(s.shared) + len(s.own)) }
 
 // take adds events that were accepted, which stand behind head now.
-func (s *modelSession) take(fresh []*modelEvent, head eventlog.Head) {
+func (s *modelSession) take(fresh []*modelEvent, head event.Head) {
 	for _, e := range fresh {
 		e.session = s.id
 	}
@@ -49,7 +50,7 @@ func (s *modelSession) take(fresh []*modelEvent, head eventlog.Head) {
 }
 
 // find is the event with an id.
-func (s *modelSession) find(e *eventlog.Event) *modelEvent {
+func (s *modelSession) find(e *event.Event) *modelEvent {
 	i := slices.IndexFunc(s.own, func(own *modelEvent) bool { return own.ID == e.ID })
 	return s.own[i]
 }
@@ -88,12 +89,12 @@ func modelRefuses(before error, lineage []*modelEvent, e *modelEvent) error {
 		return before
 	}
 	if e.move > int64(len(lineage)) {
-		return eventlog.ErrInvalidTree
+		return event.ErrInvalidTree
 	}
 	pending := modelPending(lineage)
 	for _, id := range e.results {
 		if !pending[id] {
-			return eventlog.ErrInvalidResult
+			return event.ErrInvalidResult
 		}
 	}
 	return nil
@@ -106,12 +107,12 @@ func modelErases(s *modelSession, seqs []int64) (erased []*modelEvent, err error
 			return nil, eventlog.ErrEventNotFound
 		}
 		if seq <= int64(len(s.shared)) {
-			return nil, eventlog.ErrInvalidTree
+			return nil, event.ErrInvalidTree
 		}
 		e := s.own[seq-1-int64(len(s.shared))]
 		switch e.Type {
-		case eventlog.HeadMoved, eventlog.SessionForked, eventlog.Redacted:
-			return nil, eventlog.ErrInvalidType
+		case event.HeadMoved, event.SessionForked, event.Redacted:
+			return nil, event.ErrInvalidType
 		}
 		if e.Data != nil {
 			erased = append(erased, e)
@@ -128,7 +129,7 @@ func renderModel(events []*modelEvent) []string {
 	return lines
 }
 
-func renderEvents(events []eventlog.Event) []string {
+func renderEvents(events []event.Event) []string {
 	lines := []string{}
 	for i := range events {
 		lines = append(lines, renderEvent(events[i].SessionID, &events[i]))
@@ -136,6 +137,6 @@ func renderEvents(events []eventlog.Event) []string {
 	return lines
 }
 
-func renderEvent(session string, e *eventlog.Event) string {
+func renderEvent(session string, e *event.Event) string {
 	return fmt.Sprintf("%s %s %s %s %s", session, e.ID, e.Type, e.Metadata, e.Data)
 }

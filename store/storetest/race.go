@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -58,10 +59,10 @@ var raceCases = []testCase{
 }
 
 func testRaceAt(t *env, logs ...*eventlog.Log) {
-	head := eventlog.Head{}
+	head := event.Head{}
 	for range 25 {
-		var won []eventlog.Head
-		heads := make([]eventlog.Head, racers)
+		var won []event.Head
+		heads := make([]event.Head, racers)
 		errs := together(racers, func(i int) (err error) {
 			heads[i], err = logs[i%len(logs)].Append(t.ctx, "a", eventlog.At(head), notes(1+i%3)...)
 			return err
@@ -86,7 +87,7 @@ func testRaceNew(t *env, logs ...*eventlog.Log) {
 	for round := range 25 {
 		session := fmt.Sprintf("s%d", round)
 		errs := together(racers, func(i int) error {
-			_, err := logs[i%len(logs)].Append(t.ctx, session, eventlog.New, note(i))
+			_, err := logs[i%len(logs)].Append(t.ctx, session, eventlog.New(), note(i))
 			return err
 		})
 		errs = slices.DeleteFunc(errs, func(err error) bool { return errors.Is(err, eventlog.ErrConflict) })
@@ -101,7 +102,7 @@ func testRaceAny(t *env, logs ...*eventlog.Log) {
 	const each = 20
 	errs := together(racers, func(i int) error {
 		for n := range each {
-			if _, err := logs[i%len(logs)].Append(t.ctx, "a", eventlog.Any, mark(i, n, 0), mark(i, n, 1)); err != nil {
+			if _, err := logs[i%len(logs)].Append(t.ctx, "a", eventlog.Any(), mark(i, n, 0), mark(i, n, 1)); err != nil {
 				return err
 			}
 		}
@@ -115,15 +116,15 @@ func testRaceAny(t *env, logs ...*eventlog.Log) {
 
 // mark is an event that says who wrote it, as which of his appends, and its
 // place in that.
-func mark(writer, n, place int) eventlog.Event {
-	return event("test:mark", fmt.Sprintf(`[%d,%d,%d]`, writer, n, place))
+func mark(writer, n, place int) event.Event {
+	return newEvent("test:mark", fmt.Sprintf(`[%d,%d,%d]`, writer, n, place))
 }
 
 // marks makes sure that every writer's marks stand once, in order, in pairs.
 func (t *env) marks(l *eventlog.Log, writers, each int) {
 	t.Helper()
 	next := make([]int, writers)
-	events := t.read(l, "a", eventlog.All)
+	events := t.read(l, "a", eventlog.All())
 	for i := 0; i+1 < len(events); i += 2 {
 		var writer, n int
 		if _, err := fmt.Sscanf(string(events[i].Data), "[%d,%d,0]", &writer, &n); err != nil {
@@ -143,11 +144,11 @@ func testRaceSame(t *env) {
 	head := t.fill(l, "a", 1)
 	for range 20 {
 		events := notes(2)
-		heads := make([]eventlog.Head, racers)
+		heads := make([]event.Head, racers)
 		errs := together(racers, func(i int) (err error) {
 			x := eventlog.At(head)
 			if i%2 == 0 {
-				x = eventlog.Any
+				x = eventlog.Any()
 			}
 			heads[i], err = l.Append(t.ctx, "a", x, events...)
 			return err
@@ -166,7 +167,7 @@ func testRaceSessions(t *env) {
 		for n := range 30 {
 			e := note(n)
 			e.Data = jsontext.Value(`"` + sessions[i] + `"`)
-			if _, err := l.Append(t.ctx, sessions[i], eventlog.Any, e); err != nil {
+			if _, err := l.Append(t.ctx, sessions[i], eventlog.Any(), e); err != nil {
 				return err
 			}
 		}
@@ -174,7 +175,7 @@ func testRaceSessions(t *env) {
 	})
 	t.must(errors.Join(errs...))
 	for _, session := range sessions {
-		for _, e := range t.read(t.log(), session, eventlog.All) {
+		for _, e := range t.read(t.log(), session, eventlog.All()) {
 			t.same("session of the data", `"`+session+`"`, string(e.Data))
 		}
 		t.sound(t.log(), session)

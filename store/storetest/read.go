@@ -4,7 +4,9 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/upkeep/verify"
 )
 
 var readCases = []testCase{
@@ -23,7 +25,7 @@ var readCases = []testCase{
 		explanation: "Until an id that does not occur reads everything and ends with ErrEventNotFound.",
 		run: func(t *env) {
 			t.fill(t.log(), "a", 3)
-			for _, r := range []eventlog.Range{eventlog.Until(eventlog.NewID()), eventlog.Until(eventlog.NewID()).Backward()} {
+			for _, r := range []eventlog.Range{eventlog.Until(event.NewID()), eventlog.Until(event.NewID()).Backward()} {
 				events, err := collect(t.log().Read(t.ctx, "a", r))
 				t.wantErr(eventlog.ErrEventNotFound, err)
 				t.same("events", 3, len(events))
@@ -50,19 +52,19 @@ var readCases = []testCase{
 func testReadMissing(t *env) {
 	l := t.log()
 	t.fill(l, "b", 2)
-	for _, r := range []eventlog.Range{eventlog.All, eventlog.All.Backward(), eventlog.Last(3), eventlog.Last(0), eventlog.From(5),
-		eventlog.Between(1, 2), eventlog.Until(eventlog.NewID()), eventlog.All.Own(), eventlog.Last(2000)} {
+	for _, r := range []eventlog.Range{eventlog.All(), eventlog.All().Backward(), eventlog.Last(3), eventlog.Last(0), eventlog.From(5),
+		eventlog.Between(1, 2), eventlog.Until(event.NewID()), eventlog.All().Own(), eventlog.Last(2000)} {
 		_, err := collect(l.Read(t.ctx, "a", r))
 		t.wantErr(eventlog.ErrNotFound, err)
 	}
 	t.missing(l, "a")
 	_, err := l.Event(t.ctx, "a", 1)
 	t.wantErr(eventlog.ErrNotFound, err)
-	_, err = collect(l.ActivePath(t.ctx, "a"))
+	_, err = collect(l.Read(t.ctx, "a", eventlog.All().OnPath()))
 	t.wantErr(eventlog.ErrNotFound, err)
 	_, err = collect(l.Watch(t.ctx, "a", 1))
 	t.wantErr(eventlog.ErrNotFound, err)
-	_, err = l.Verify(t.ctx, "a")
+	_, err = verify.Session(t.ctx, l, "a")
 	t.wantErr(eventlog.ErrNotFound, err)
 }
 
@@ -77,9 +79,9 @@ func testReadRanges(t *env) {
 	l := t.log()
 	const n = 30
 	for range 10 {
-		t.append(l, "a", eventlog.Any, notes(3)...)
+		t.append(l, "a", eventlog.Any(), notes(3)...)
 	}
-	events := t.read(l, "a", eventlog.All)
+	events := t.read(l, "a", eventlog.All())
 	random := rand.New(rand.NewPCG(8, 9))
 	for range 60 {
 		from, to := 1+random.Int64N(n), 1+random.Int64N(n)
@@ -114,7 +116,7 @@ func between(from, to int64) []int64 {
 func testReadOne(t *env) {
 	l := t.log()
 	t.fill(l, "a", 5)
-	all := t.read(l, "a", eventlog.All)
+	all := t.read(l, "a", eventlog.All())
 	for i := range all {
 		e, err := l.Event(t.ctx, "a", all[i].Seq)
 		t.must(err)
@@ -128,14 +130,14 @@ func testReadOne(t *env) {
 
 func testReadConsistent(t *env) {
 	l := t.log()
-	t.append(l, "a", eventlog.New, notes(1500)...)
+	t.append(l, "a", eventlog.New(), notes(1500)...)
 	want := int64(1500)
-	for _, r := range []eventlog.Range{eventlog.All, eventlog.All.Backward(), eventlog.Last(1500), eventlog.From(1)} {
+	for _, r := range []eventlog.Range{eventlog.All(), eventlog.All().Backward(), eventlog.Last(1500), eventlog.From(1)} {
 		n := int64(0)
 		for _, err := range l.Read(t.ctx, "a", r) {
 			t.must(err)
 			if n++; n == 1 || n == 1400 {
-				t.append(l, "a", eventlog.Any, notes(2)...)
+				t.append(l, "a", eventlog.Any(), notes(2)...)
 			}
 		}
 		if r == eventlog.Last(1500) {
@@ -153,12 +155,12 @@ func testReadContended(t *env) {
 	errs := together(4, func(i int) error {
 		for range 40 {
 			if i == 0 {
-				if _, err := l.Append(t.ctx, "a", eventlog.Any, notes(5)...); err != nil {
+				if _, err := l.Append(t.ctx, "a", eventlog.Any(), notes(5)...); err != nil {
 					return err
 				}
 				continue
 			}
-			events, err := collect(l.Read(t.ctx, "a", eventlog.All))
+			events, err := collect(l.Read(t.ctx, "a", eventlog.All()))
 			if err != nil {
 				return err
 			}

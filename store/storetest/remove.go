@@ -3,7 +3,9 @@ package storetest
 import (
 	"fmt"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/upkeep/erase"
 )
 
 var removeCases = []testCase{
@@ -14,10 +16,10 @@ var removeCases = []testCase{
 		run: func(t *env) {
 			t.fill(t.log(), "a", 3)
 			t.fill(t.log(), "b", 2)
-			t.must(t.log().Remove(t.ctx, "a"))
+			t.must(erase.Remove(t.ctx, t.log(), "a"))
 			t.twice(func(l *eventlog.Log) {
 				t.missing(l, "a")
-				t.wantErr(eventlog.ErrNotFound, l.Remove(t.ctx, "a"))
+				t.wantErr(eventlog.ErrNotFound, erase.Remove(t.ctx, l, "a"))
 				infos, err := collect(l.Sessions(t.ctx))
 				t.must(err)
 				t.same("number of sessions", 1, len(infos))
@@ -37,11 +39,11 @@ var removeCases = []testCase{
 		needs:       []Need{Remover},
 		run: func(t *env) {
 			t.fill(t.log(), "p", 3)
-			t.append(t.log(), "f", eventlog.New, t.forkAt("p", 2))
-			t.wantErr(eventlog.ErrInUse, t.log().Remove(t.ctx, "p"))
-			t.same("events", 3, len(t.read(t.log(), "f", eventlog.All)))
-			t.must(t.log().Remove(t.ctx, "f"))
-			t.must(t.reopen().Remove(t.ctx, "p"))
+			t.append(t.log(), "f", eventlog.New(), t.forkAt("p", 2))
+			t.wantErr(eventlog.ErrInUse, erase.Remove(t.ctx, t.log(), "p"))
+			t.same("events", 3, len(t.read(t.log(), "f", eventlog.All())))
+			t.must(erase.Remove(t.ctx, t.log(), "f"))
+			t.must(erase.Remove(t.ctx, t.reopen(), "p"))
 			t.missing(t.log(), "p")
 		},
 	},
@@ -68,15 +70,15 @@ func testRemoveDamaged(t *env) {
 	for _, at := range []int{0, 1, 2} {
 		l := t.log()
 		t.fill(l, "a", 3)
-		t.append(l, "f", eventlog.New, t.forkAt("a", 3))
-		t.append(l, "f", eventlog.Any, note(9))
+		t.append(l, "f", eventlog.New(), t.forkAt("a", 3))
+		t.append(l, "f", eventlog.Any(), note(9))
 		l = t.damage("a", onLine(at, flipped))
-		t.wantErr(eventlog.ErrInUse, l.Remove(t.ctx, "a"))
+		t.wantErr(eventlog.ErrInUse, erase.Remove(t.ctx, l, "a"))
 		l = t.damage("f", onLine(0, flipped))
-		t.wantErr(eventlog.ErrLineage, l.Remove(t.ctx, "a"))
-		t.must(l.Remove(t.ctx, "a", eventlog.RemoveOptions{Unread: true}))
+		t.wantErr(eventlog.ErrLineage, erase.Remove(t.ctx, l, "a"))
+		t.must(erase.Remove(t.ctx, l, "a", erase.RemoveOptions{DespiteUnreadable: true}))
 		t.missing(l, "a")
-		t.must(l.Remove(t.ctx, "f"))
+		t.must(erase.Remove(t.ctx, l, "f"))
 		t.twice(func(l *eventlog.Log) {
 			t.missing(l, "a")
 			t.missing(l, "f")
@@ -87,15 +89,15 @@ func testRemoveDamaged(t *env) {
 func testRemoveRecreate(t *env) {
 	l := t.log()
 	events := notes(4)
-	var old []eventlog.Head
+	var old []event.Head
 	for i := range events {
-		old = append(old, t.append(l, "a", eventlog.Any, events[i]))
+		old = append(old, t.append(l, "a", eventlog.Any(), events[i]))
 	}
-	t.must(l.Remove(t.ctx, "a"))
+	t.must(erase.Remove(t.ctx, l, "a"))
 	for _, h := range old {
 		t.refused(eventlog.ErrNotFound, l, "a", eventlog.At(h), note(9))
 	}
-	t.append(l, "a", eventlog.New, events...)
+	t.append(l, "a", eventlog.New(), events...)
 	t.twice(func(l *eventlog.Log) {
 		for _, h := range old {
 			t.refused(eventlog.ErrConflict, l, "a", eventlog.At(h), note(9))
@@ -112,8 +114,8 @@ func testRemoveFork(t *env) {
 		t.fill(l, parent, 1)
 		fork := t.forkAt(parent, 1)
 		removed := make(chan error, 1)
-		go func() { removed <- other.Remove(t.ctx, parent) }()
-		_, err := l.Append(t.ctx, child, eventlog.New, fork)
+		go func() { removed <- erase.Remove(t.ctx, other, parent) }()
+		_, err := l.Append(t.ctx, child, eventlog.New(), fork)
 		switch removal := <-removed; {
 		case err == nil:
 			t.wantErr(eventlog.ErrInUse, removal)
@@ -132,12 +134,12 @@ func testUnsupported(t *env) {
 	t.fill(t.log(), "a", 2)
 	before := t.lines(t.log(), "a")
 	l := t.over(bare{t.store()})
-	t.wantErr(eventlog.ErrUnsupported, l.Remove(t.ctx, "a"))
-	_, err := l.Redact(t.ctx, "a", "test", 1)
+	t.wantErr(eventlog.ErrUnsupported, erase.Remove(t.ctx, l, "a"))
+	_, err := erase.Redact(t.ctx, l, "a", []int64{1}, erase.RedactOptions{Reason: "test"})
 	t.wantErr(eventlog.ErrUnsupported, err)
 	_, err = l.PutBlob(t.ctx, newReader("body"))
 	t.wantErr(eventlog.ErrUnsupported, err)
-	_, err = l.OpenBlob(t.ctx, eventlog.DigestOf(nil))
+	_, err = l.OpenBlob(t.ctx, event.DigestOf(nil))
 	t.wantErr(eventlog.ErrUnsupported, err)
 	t.same("lines", before, t.lines(l, "a"))
 	w := t.watch(l, "a", 1)

@@ -3,6 +3,7 @@ package storetest
 import (
 	"fmt"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -16,7 +17,7 @@ var reopenCases = []testCase{
 		name:        "many times",
 		explanation: "A store that is closed and opened after every append has lost nothing.",
 		run: func(t *env) {
-			head := eventlog.Head{}
+			head := event.Head{}
 			for n := range 12 {
 				head = t.append(t.reopen(), "a", eventlog.At(head), notes(1+n%3)...)
 			}
@@ -33,10 +34,10 @@ var reopenCases = []testCase{
 		name:        "changes nothing",
 		explanation: "Opening, reading and closing a store leaves every line as it was.",
 		run: func(t *env) {
-			t.append(t.log(), "a", eventlog.New, calls("c1"), result("c1"))
+			t.append(t.log(), "a", eventlog.New(), calls("c1"), result("c1"))
 			want := t.lines(t.log(), "a")
 			for range 3 {
-				t.read(t.reopen(), "a", eventlog.All)
+				t.read(t.reopen(), "a", eventlog.All())
 				t.sound(t.log(), "a")
 			}
 			t.same("lines", want, t.lines(t.reopen(), "a"))
@@ -46,7 +47,7 @@ var reopenCases = []testCase{
 
 func testReopenThousand(t *env) {
 	l := t.log()
-	head := eventlog.Head{}
+	head := event.Head{}
 	for n := range 1000 {
 		head = t.append(l, "a", eventlog.At(head), note(n))
 	}
@@ -61,7 +62,7 @@ func testReopenThousand(t *env) {
 
 func testReopenCold(t *env) {
 	l := t.over(t.store(), eventlog.Options{HotSessions: 4})
-	heads := map[string]eventlog.Head{}
+	heads := map[string]event.Head{}
 	for n := range 150 {
 		session := fmt.Sprintf("s%d", n*7%15)
 		switch n / 15 % 3 {
@@ -71,7 +72,7 @@ func testReopenCold(t *env) {
 			heads[session] = t.append(l, session, eventlog.At(heads[session]), note(n))
 		default:
 			heads[session] = t.append(l, session, eventlog.At(heads[session]), result("c"))
-			t.refused(eventlog.ErrInvalidResult, l, session, eventlog.Any, result("c"))
+			t.refused(event.ErrInvalidResult, l, session, eventlog.Any(), result("c"))
 		}
 	}
 	for session, head := range heads {

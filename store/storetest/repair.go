@@ -3,7 +3,10 @@ package storetest
 import (
 	"strings"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/store/memory"
+	"github.com/convlog/convlog/upkeep/repair"
 )
 
 var repairCases = []testCase{
@@ -107,11 +110,13 @@ func (t *env) stored(session string) (lines []string) {
 }
 
 // repaired repairs a session and makes sure that what it gives is sound.
-func (t *env) repaired(l *eventlog.Log, session string, opts eventlog.RepairOptions) eventlog.Repair {
+func (t *env) repaired(l *eventlog.Log, session string, opts repair.Options) repair.Report {
 	t.Helper()
-	plan, err := l.PlanRepair(t.ctx, session, opts)
+	dry := opts
+	dry.DryRun = true
+	plan, err := repair.Session(t.ctx, l, session, dry)
 	t.must(err)
-	done, err := l.Repair(t.ctx, session, opts)
+	done, err := repair.Session(t.ctx, l, session, opts)
 	t.must(err)
 	t.same("action", plan.Action, done.Action)
 	t.same("lost", plan.Lost, done.Lost)
@@ -130,14 +135,14 @@ func (t *env) repaired(l *eventlog.Log, session string, opts eventlog.RepairOpti
 
 func testReplace(t *env) {
 	s := t.store()
-	events := chainAfter("a", eventlog.Head{}, line{data: "1"}, line{data: "2"}, line{data: "3"})
-	other := chainAfter("a", eventlog.Head{}, line{data: "9"}, line{data: "8"})
-	t.put(s, eventlog.Head{}, events)
+	events := chainAfter("a", event.Head{}, line{data: "1"}, line{data: "2"}, line{data: "3"})
+	other := chainAfter("a", event.Head{}, line{data: "9"}, line{data: "8"})
+	t.put(s, event.Head{}, events)
 	t.fill(t.log(), "b", 2)
 	b := t.lines(t.log(), "b")
 	at, err := ability[eventlog.Versioner](t, s).Version(t.ctx, "a")
 	t.must(err)
-	kept, err := ability[eventlog.Replacer](t, s).Replace(t.ctx, "a", at, sequence(other))
+	kept, err := ability[eventlog.Salvager](t, s).Replace(t.ctx, "a", at, sequence(other))
 	t.must(err)
 	t.same("a copy is named", true, kept != "")
 	now, err := ability[eventlog.Versioner](t, s).Version(t.ctx, "a")
@@ -154,8 +159,8 @@ func testReplace(t *env) {
 
 func testReplaceRefused(t *env) {
 	s := t.store()
-	replacer, versioner := ability[eventlog.Replacer](t, s), ability[eventlog.Versioner](t, s)
-	other := chainAfter("a", eventlog.Head{}, line{data: "9"})
+	replacer, versioner := ability[eventlog.Salvager](t, s), ability[eventlog.Versioner](t, s)
+	other := chainAfter("a", event.Head{}, line{data: "9"})
 	_, err := replacer.Replace(t.ctx, "a", 0, sequence(other))
 	t.wantErr(eventlog.ErrNotFound, err)
 	head := t.fill(t.log(), "a", 3)
@@ -167,9 +172,9 @@ func testReplaceRefused(t *env) {
 	t.wantErr(eventlog.ErrConflict, err)
 	at, err = versioner.Version(t.ctx, "a")
 	t.must(err)
-	_, err = replacer.Replace(t.ctx, "a", at, func(yield func(eventlog.Event, error) bool) {
+	_, err = replacer.Replace(t.ctx, "a", at, func(yield func(event.Event, error) bool) {
 		if yield(other[0], nil) {
-			yield(eventlog.Event{}, errInjected)
+			yield(event.Event{}, errInjected)
 		}
 	})
 	t.wantErr(errInjected, err)
@@ -180,27 +185,27 @@ func testReplaceRefused(t *env) {
 	}
 	if t.harness.OpenReadOnly != nil {
 		s := t.readOnly().Store()
-		_, err := ability[eventlog.Replacer](t, s).Replace(t.ctx, "a", at, sequence(other))
+		_, err := ability[eventlog.Salvager](t, s).Replace(t.ctx, "a", at, sequence(other))
 		t.wantErr(eventlog.ErrReadOnly, err)
 	}
 }
 
 func testRepairSound(t *env) {
-	t.append(t.log(), "a", eventlog.New, notes(3)...)
+	t.append(t.log(), "a", eventlog.New(), notes(3)...)
 	head := t.fill(t.log(), "a", 5)
 	before := t.lines(t.log(), "a")
-	for _, opts := range []eventlog.RepairOptions{{}, {As: "b"}, {InPlace: true}, {Into: t.aside(NewMemory())}} {
-		done, err := t.log().Repair(t.ctx, "a", opts)
+	for _, opts := range []repair.Options{{}, {As: "b"}, {InPlace: true}, {Into: t.aside(memory.New())}} {
+		done, err := repair.Session(t.ctx, t.log(), "a", opts)
 		t.must(err)
-		t.same("action", eventlog.RepairNone, done.Action)
+		t.same("action", repair.None, done.Action)
 		t.same("head", head, done.Head)
 	}
 	t.same("lines", before, t.lines(t.reopen(), "a"))
 	infos, err := collect(t.log().Sessions(t.ctx))
 	t.must(err)
 	t.same("sessions", 1, len(infos))
-	_, err = t.log().Repair(t.ctx, "missing", eventlog.RepairOptions{})
+	_, err = repair.Session(t.ctx, t.log(), "missing", repair.Options{})
 	t.wantErr(eventlog.ErrNotFound, err)
-	_, err = t.log().Repair(t.ctx, "a", eventlog.RepairOptions{As: "bad\x00id"})
-	t.wantErr(eventlog.ErrInvalidSession, err)
+	_, err = repair.Session(t.ctx, t.log(), "a", repair.Options{As: "bad\x00id"})
+	t.wantErr(event.ErrInvalidSession, err)
 }

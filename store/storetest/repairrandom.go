@@ -7,7 +7,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/upkeep/erase"
+	"github.com/convlog/convlog/upkeep/repair"
+	"github.com/convlog/convlog/upkeep/verify"
 )
 
 const repairRuns = 40
@@ -29,20 +33,20 @@ type wreck struct {
 	session string
 	did     []string
 
-	was   []eventlog.Event // its events before, in order of seq
-	lines []string         // and their lines
-	left  []string         // what is left of them
+	was   []event.Event // its events before, in order of seq
+	lines []string      // and their lines
+	left  []string      // what is left of them
 }
 
 func (w *wreck) run() {
 	w.build()
 	w.spoil()
 	l := w.log()
-	opts := eventlog.RepairOptions{}
-	if _, able := eventlog.As[eventlog.Replacer](l.Store()); able && w.IntN(3) == 0 {
+	opts := repair.Options{}
+	if _, able := eventlog.As[eventlog.Salvager](l.Store()); able && w.IntN(3) == 0 {
 		opts.InPlace = true
 	}
-	done, err := l.Repair(w.ctx, w.session, opts)
+	done, err := repair.Session(w.ctx, l, w.session, opts)
 	if len(strings.Join(w.left, "")) == 0 && errors.Is(err, eventlog.ErrNotFound) {
 		return
 	}
@@ -50,34 +54,34 @@ func (w *wreck) run() {
 		return // nothing is left
 	}
 	w.must(err)
-	if done.Action == eventlog.RepairCut && done.Torn.Offset == 0 {
+	if done.Action == repair.Cut && done.Torn.Offset == 0 {
 		w.compare(nil, done.Torn)
 		w.missing(l, w.session)
 		return
 	}
 	as := done.As
-	if done.Action != eventlog.RepairSalvage {
+	if done.Action != repair.Salvage {
 		as = w.session
 	}
-	got := w.read(l, as, eventlog.All.Own())
+	got := w.read(l, as, eventlog.All().Own())
 	w.compare(got, done.Torn)
 	w.soundBut(l, as, got)
 	w.same("head", done.Head, w.head(l, as))
-	again, err := l.Repair(w.ctx, w.session, opts)
+	again, err := repair.Session(w.ctx, l, w.session, opts)
 	w.must(err)
 	w.same("stored again", int64(0), again.Stored)
-	w.append(l, as, eventlog.Any, note(99))
+	w.append(l, as, eventlog.Any(), note(99))
 	w.soundBut(w.reopen(), as, got)
 }
 
 // soundBut is sound, but for what was redacted where the event that says so was
 // in a torn tail.
-func (w *wreck) soundBut(l *eventlog.Log, session string, got []eventlog.Event) {
+func (w *wreck) soundBut(l *eventlog.Log, session string, got []event.Event) {
 	w.Helper()
-	report, err := l.Verify(w.ctx, session)
+	report, err := verify.Session(w.ctx, l, session)
 	w.must(err)
 	last := &w.was[len(w.was)-1]
-	gone := last.Type == eventlog.Redacted && !slices.ContainsFunc(got, func(e eventlog.Event) bool { return e.Seq == last.Seq })
+	gone := last.Type == event.Redacted && !slices.ContainsFunc(got, func(e event.Event) bool { return e.Seq == last.Seq })
 	for _, d := range report.Defects {
 		if !gone || d.Rule != "redaction" {
 			w.Errorf("the repaired session is damaged: %v", d)
@@ -89,39 +93,39 @@ func (w *wreck) soundBut(l *eventlog.Log, session string, got []eventlog.Event) 
 func (w *wreck) build() {
 	l := w.over(w.store(), eventlog.Options{SpillOver: 200})
 	if w.IntN(3) == 0 {
-		point := w.append(l, w.session+"-parent", eventlog.New, notes(1+w.IntN(5))...)
+		point := w.append(l, w.session+"-parent", eventlog.New(), notes(1+w.IntN(5))...)
 		e, err := l.Event(w.ctx, w.session+"-parent", point.Seq)
 		w.must(err)
-		w.append(l, w.session, eventlog.New, forkOf(w.session+"-parent", &e))
+		w.append(l, w.session, eventlog.New(), forkOf(w.session+"-parent", &e))
 	}
 	for range 2 + w.IntN(12) {
-		batch := make([]eventlog.Event, 1+w.IntN(4))
+		batch := make([]event.Event, 1+w.IntN(4))
 		for i := range batch {
 			batch[i] = w.event()
 		}
-		w.append(l, w.session, eventlog.Any, batch...)
+		w.append(l, w.session, eventlog.Any(), batch...)
 	}
-	if _, able := eventlog.As[eventlog.Rewriter](l.Store()); able && w.IntN(3) == 0 {
+	if _, able := eventlog.As[eventlog.Eraser](l.Store()); able && w.IntN(3) == 0 {
 		// A blob of its own would ask for all sessions, and some are damaged.
-		if e := w.read(l, w.session, eventlog.Last(1))[0]; len(e.Blobs()) == 0 && e.Type != eventlog.SessionForked {
-			_, err := l.Redact(w.ctx, w.session, "asked for", e.Seq)
+		if e := w.read(l, w.session, eventlog.Last(1))[0]; len(e.Blobs()) == 0 && e.Type != event.SessionForked {
+			_, err := erase.Redact(w.ctx, l, w.session, []int64{e.Seq}, erase.RedactOptions{Reason: "asked for"})
 			w.must(err)
 		}
 	}
-	w.was = w.read(l, w.session, eventlog.All.Own())
+	w.was = w.read(l, w.session, eventlog.All().Own())
 	w.lines = w.env.lines(l, w.session)
 }
 
-func (w *wreck) event() eventlog.Event {
+func (w *wreck) event() event.Event {
 	switch w.IntN(5) {
 	case 0:
 		return user(text("words ", 1+w.IntN(400)))
 	case 1:
 		e := noted(w.IntN(1000), fmt.Sprintf(`{"k":[%d,"\"{"]}`, w.IntN(100)))
-		e.Cost = eventlog.Cost(w.Int64N(1e9))
+		e.Cost = event.Cost(w.Int64N(1e9))
 		return e
 	case 2:
-		return event("test:big", `"`+text("big", 100+w.IntN(1000))+`"`)
+		return newEvent("test:big", `"`+text("big", 100+w.IntN(1000))+`"`)
 	default:
 		return note(w.IntN(1000))
 	}
@@ -163,7 +167,7 @@ func (w *wreck) once(lines []string) []string {
 		note("exchange lines %d and %d", i, k)
 		lines[i], lines[k] = lines[k], lines[i]
 	case 5:
-		other := chainAfter("another", eventlog.Head{}, line{data: "1"})
+		other := chainAfter("another", event.Head{}, line{data: "1"})
 		note("a line of another session at %d", i)
 		return slices.Insert(lines, i, string(other[0].Line())+"\n")
 	case 6:
@@ -209,9 +213,9 @@ func (w *wreck) due(torn eventlog.TornTail) (due []int) {
 
 // compare makes sure that what must survive did, and that nothing else came of
 // what did not.
-func (w *wreck) compare(got []eventlog.Event, torn eventlog.TornTail) {
+func (w *wreck) compare(got []event.Event, torn eventlog.TornTail) {
 	w.Helper()
-	found := map[int64]*eventlog.Event{}
+	found := map[int64]*event.Event{}
 	for i := range got {
 		found[got[i].Seq] = &got[i]
 		if i > 0 && got[i].Seq != got[i-1].Seq+1 {
@@ -219,12 +223,12 @@ func (w *wreck) compare(got []eventlog.Event, torn eventlog.TornTail) {
 		}
 	}
 	for _, i := range w.due(torn) {
-		if e := found[w.was[i].Seq]; e == nil || e.Type == eventlog.Lost {
+		if e := found[w.was[i].Seq]; e == nil || e.Type == event.Lost {
 			w.Errorf("event %d is lost, though its line stands there", w.was[i].Seq)
 		}
 	}
 	for i := range w.was {
-		if e := found[w.was[i].Seq]; e != nil && e.Type != eventlog.Lost {
+		if e := found[w.was[i].Seq]; e != nil && e.Type != event.Lost {
 			w.same(fmt.Sprintf("event %d", e.Seq), contentOf(&w.was[i]), contentOf(e))
 		}
 	}

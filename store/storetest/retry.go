@@ -3,6 +3,7 @@ package storetest
 import (
 	"errors"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -21,11 +22,11 @@ var retryCases = []testCase{
 		name:        "comes before validation",
 		explanation: "A retry of a tool result that stands already succeeds, although its call is no longer pending.",
 		run: func(t *env) {
-			head := t.append(t.log(), "a", eventlog.New, calls("c1"))
+			head := t.append(t.log(), "a", eventlog.New(), calls("c1"))
 			done := result("c1")
 			want := t.append(t.log(), "a", eventlog.At(head), done)
 			t.same("head", want, t.append(t.log(), "a", eventlog.At(head), done))
-			t.same("head with Any", want, t.append(t.log(), "a", eventlog.Any, done))
+			t.same("head with Any", want, t.append(t.log(), "a", eventlog.Any(), done))
 			t.same("head after a reopen", want, t.append(t.reopen(), "a", eventlog.At(head), done))
 			t.same("events", 2, len(t.lines(t.log(), "a")))
 		},
@@ -66,30 +67,30 @@ func testRetrySyncs(t *env) {
 	s := &watchful{Store: t.store()}
 	l := t.over(s)
 	events := notes(2)
-	want := t.append(l, "a", eventlog.New, events...)
-	for _, x := range []eventlog.Expect{eventlog.New, eventlog.Any, eventlog.AnyAfter(eventlog.Head{})} {
+	want := t.append(l, "a", eventlog.New(), events...)
+	for _, x := range []eventlog.Expect{eventlog.New(), eventlog.Any(), eventlog.AnyAfter(event.Head{})} {
 		t.same("head", want, t.append(l, "a", x, events...))
 	}
-	t.append(l, "f", eventlog.New, t.forkAt("a", 2))
+	t.append(l, "f", eventlog.New(), t.forkAt("a", 2))
 	t.same("sessions that were synced", []string{"a", "a", "a", "a"}, s.synced)
 	s.refuses = true
-	_, err := l.Append(t.ctx, "a", eventlog.New, events...)
+	_, err := l.Append(t.ctx, "a", eventlog.New(), events...)
 	t.wantErr(eventlog.ErrUnknownOutcome, err)
 	t.wantErr(errInjected, err)
-	_, err = l.Append(t.ctx, "g", eventlog.New, t.forkAt("a", 2))
+	_, err = l.Append(t.ctx, "g", eventlog.New(), t.forkAt("a", 2))
 	t.wantErr(errInjected, err)
 	t.missing(l, "g")
 }
 
 func testRetrySame(t *env) {
 	l := t.log()
-	first := []eventlog.Event{user("hello"), noted(1, `{"k":1.0}`)}
-	head := t.append(l, "a", eventlog.New, first...)
+	first := []event.Event{user("hello"), noted(1, `{"k":1.0}`)}
+	head := t.append(l, "a", eventlog.New(), first...)
 	second := notes(3)
 	want := t.append(l, "a", eventlog.At(head), second...)
 	t.same("head", want, t.append(l, "a", eventlog.At(head), second...))
-	t.same("head of the first", head, t.append(l, "a", eventlog.New, first...))
-	t.same("head with Any", want, t.append(l, "a", eventlog.Any, second...))
+	t.same("head of the first", head, t.append(l, "a", eventlog.New(), first...))
+	t.same("head with Any", want, t.append(l, "a", eventlog.Any(), second...))
 	t.fill(l, "a", 3)
 	l = t.reopen()
 	t.same("head after a reopen", want, t.append(l, "a", eventlog.At(head), second...))
@@ -105,18 +106,18 @@ func testRetryPart(t *env) {
 	t.refused(eventlog.ErrConflict, l, "a", eventlog.At(head), more...)
 	t.refused(eventlog.ErrConflict, l, "a", eventlog.At(head), stored[1:]...)
 	t.refused(eventlog.ErrConflict, l, "a", eventlog.At(head), stored[1], stored[0], stored[2])
-	t.refused(eventlog.ErrConflict, l, "a", eventlog.Any, more...)
+	t.refused(eventlog.ErrConflict, l, "a", eventlog.Any(), more...)
 }
 
 func testRetryUnknown(t *env, f fault) {
 	s := &faulty{Store: t.open()}
 	l := t.over(s)
-	for _, start := range []eventlog.Expect{eventlog.New, eventlog.Any} {
+	for _, start := range []eventlog.Expect{eventlog.New(), eventlog.Any()} {
 		session := "new"
-		if start == eventlog.Any {
+		if start == eventlog.Any() {
 			session = "any"
 		}
-		head := eventlog.Head{}
+		head := event.Head{}
 		x := start
 		for range 3 {
 			events := notes(2)
@@ -124,8 +125,8 @@ func testRetryUnknown(t *env, f fault) {
 			_, err := l.Append(t.ctx, session, x, events...)
 			t.wantErr(eventlog.ErrUnknownOutcome, err)
 			head = t.append(l, session, retryOf(x, err), events...)
-			if x = eventlog.At(head); start == eventlog.Any {
-				x = eventlog.Any
+			if x = eventlog.At(head); start == eventlog.Any() {
+				x = eventlog.Any()
 			}
 		}
 		t.same("seq of the head", int64(6), head.Seq)
@@ -137,7 +138,7 @@ func testRetryUnknown(t *env, f fault) {
 // retryOf is the expectation that an append is retried with.
 func retryOf(x eventlog.Expect, err error) eventlog.Expect {
 	var unknown *eventlog.UnknownOutcomeError
-	if x == eventlog.Any && errors.As(err, &unknown) {
+	if x == eventlog.Any() && errors.As(err, &unknown) {
 		return eventlog.AnyAfter(unknown.Head)
 	}
 	return x
@@ -150,10 +151,10 @@ func testRetryOvertaken(t *env) {
 		head := t.fill(l, session, 2)
 		events := notes(2)
 		s.fail(f)
-		_, err := l.Append(t.ctx, session, eventlog.Any, events...)
+		_, err := l.Append(t.ctx, session, eventlog.Any(), events...)
 		t.wantErr(eventlog.ErrUnknownOutcome, err)
-		t.append(t.log(), session, eventlog.Any, notes(600)...)
-		t.append(l, session, retryOf(eventlog.Any, err), events...)
+		t.append(t.log(), session, eventlog.Any(), notes(600)...)
+		t.append(l, session, retryOf(eventlog.Any(), err), events...)
 		if f == storedUnknown {
 			t.append(l, session, eventlog.At(head), events...)
 		} else {
@@ -174,19 +175,19 @@ func testRetryOften(t *env) {
 		for range n % 5 {
 			s.fail(fault(n % 2))
 		}
-		x := eventlog.Any
+		x := eventlog.Any()
 		for {
 			_, err := l.Append(t.ctx, "a", x, e)
 			if err == nil {
 				break
 			}
 			t.wantErr(eventlog.ErrUnknownOutcome, err)
-			if x == eventlog.Any {
+			if x == eventlog.Any() {
 				x = retryOf(x, err)
 			}
 		}
 	}
-	t.same("ids", want, idsOf(t.read(l, "a", eventlog.All)))
+	t.same("ids", want, idsOf(t.read(l, "a", eventlog.All())))
 	t.sound(l, "a")
 }
 
@@ -195,7 +196,7 @@ func testRetryNamesHead(t *env) {
 	l := t.over(s)
 	head := t.fill(l, "a", 3)
 	s.fail(lostUnknown)
-	_, err := l.Append(t.ctx, "a", eventlog.Any, note(1))
+	_, err := l.Append(t.ctx, "a", eventlog.Any(), note(1))
 	var unknown *eventlog.UnknownOutcomeError
 	if !errors.As(err, &unknown) {
 		t.Fatalf("got error %v, want an UnknownOutcomeError", err)

@@ -9,7 +9,9 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/upkeep/erase"
 )
 
 // The sessions of a sample.
@@ -36,7 +38,7 @@ func WriteSample(t testing.TB, s eventlog.Store) {
 		now = now.Add(1_000_000_007)
 		return now
 	}
-	w := sampler{TB: t, store: s, mint: eventlog.Minter{Now: clock, Random: rand.NewChaCha8([32]byte{1})}}
+	w := sampler{TB: t, store: s, mint: event.Minter{Now: clock, Random: rand.NewChaCha8([32]byte{1})}}
 	w.log = eventlog.Open(s, eventlog.Options{Now: clock, Random: rand.NewChaCha8([32]byte{2}), SpillOver: sampleSpill})
 	w.main()
 	w.fork()
@@ -50,16 +52,16 @@ type sampler struct {
 	testing.TB
 	store eventlog.Store
 	log   *eventlog.Log
-	mint  eventlog.Minter
+	mint  event.Minter
 }
 
 // add appends events, with ids that are the same in every run.
-func (w *sampler) add(session string, events ...eventlog.Event) eventlog.Head {
+func (w *sampler) add(session string, events ...event.Event) event.Head {
 	w.Helper()
 	for i := range events {
 		events[i].ID = w.mint.NewID()
 	}
-	head, err := w.log.Append(w.Context(), session, eventlog.Any, events...)
+	head, err := w.log.Append(w.Context(), session, eventlog.Any(), events...)
 	if err != nil {
 		w.Fatalf("write sample: %v", err)
 	}
@@ -67,7 +69,7 @@ func (w *sampler) add(session string, events ...eventlog.Event) eventlog.Head {
 }
 
 // put appends lines that a log would not write.
-func (w *sampler) put(after eventlog.Head, lines ...line) {
+func (w *sampler) put(after event.Head, lines ...line) {
 	w.Helper()
 	for i := range lines {
 		lines[i].id = w.mint.NewID()
@@ -79,18 +81,18 @@ func (w *sampler) put(after eventlog.Head, lines ...line) {
 
 // main writes the session that damage is done to. The comments are its seqs.
 func (w *sampler) main() {
-	start := event(eventlog.SessionStarted, `{"title":"a \"sample\"","agent":"support"}`)
+	start := newEvent(event.SessionStarted, `{"title":"a \"sample\"","agent":"support"}`)
 	start.Metadata = jsontext.Value(`{"tags":["ä","\u00e9"],"n":1E+2}`)
 	asked := calls("c1")
 	asked.Cost = 12_300_000
-	started := event(eventlog.ToolStarted, `{"call_id":"c1","name":"lookup","arguments":{"id":7}}`)
-	completed := event(eventlog.ToolCompleted, `{"call_id":"c1","name":"lookup","content":[{"type":"text","text":"ok"}],"duration_ms":41}`)
+	started := newEvent(event.ToolStarted, `{"call_id":"c1","name":"lookup","arguments":{"id":7}}`)
+	completed := newEvent(event.ToolCompleted, `{"call_id":"c1","name":"lookup","content":[{"type":"text","text":"ok"}],"duration_ms":41}`)
 	completed.Cost = 1
-	updated := event(eventlog.SessionUpdated, `{"title":"done"}`)
+	updated := newEvent(event.SessionUpdated, `{"title":"done"}`)
 	updated.Metadata = jsontext.Value(`{"long":"` + strings.Repeat("long ", 300) + `"}`)
 
 	w.add(SampleMain, start)                                                           // 1
-	w.add(SampleMain, user("refund it"), event(eventlog.TurnStarted, `{"agent":"a"}`)) // 2 3
+	w.add(SampleMain, user("refund it"), newEvent(event.TurnStarted, `{"agent":"a"}`)) // 2 3
 	w.add(SampleMain, asked)                                                           // 4
 	w.add(SampleMain, started, completed, result("c1"))                                // 5 6 7
 	w.add(SampleMain, user(strings.Repeat("long ", 100)))                              // 8, spilled
@@ -115,12 +117,12 @@ func (w *sampler) fork() {
 	if err != nil {
 		w.Fatalf("write sample: %v", err)
 	}
-	w.add(SampleFork, event(eventlog.SessionForked, fmt.Sprintf(
+	w.add(SampleFork, newEvent(event.SessionForked, fmt.Sprintf(
 		`{"parent":%q,"seq":%d,"event_id":%q,"hash":%q,"label":"try"}`, SampleMain, at.Seq, at.ID, at.Hash())))
 	w.add(SampleFork, user("yet another way"), note(16))
 }
 
-func (w *sampler) head() eventlog.Head {
+func (w *sampler) head() event.Head {
 	w.Helper()
 	head, err := w.log.Head(w.Context(), SampleMain)
 	if err != nil {
@@ -131,18 +133,18 @@ func (w *sampler) head() eventlog.Head {
 
 func (w *sampler) redact(seq int64) {
 	w.Helper()
-	if _, err := w.log.Redact(w.Context(), SampleMain, "asked for", seq); err != nil {
+	if _, err := erase.Redact(w.Context(), w.log, SampleMain, []int64{seq}, erase.RedactOptions{Reason: "asked for"}); err != nil {
 		w.Fatalf("write sample: %v", err)
 	}
 }
 
 // image is a message with a body that is kept as a blob.
-func (w *sampler) image(body string) eventlog.Event {
+func (w *sampler) image(body string) event.Event {
 	w.Helper()
 	ref, err := w.log.PutBlob(w.Context(), strings.NewReader(body))
 	if err != nil {
 		w.Fatalf("write sample: %v", err)
 	}
-	return event(eventlog.MessageAdded, fmt.Sprintf(
+	return newEvent(event.MessageAdded, fmt.Sprintf(
 		`{"role":"user","parts":[{"type":"image","media_type":"image/png","blob":{"blob":%q,"bytes":%d}}]}`, ref.Blob, ref.Bytes))
 }

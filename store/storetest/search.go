@@ -9,7 +9,9 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/search"
 )
 
 var searchCases = []testCase{
@@ -71,13 +73,13 @@ var searchCases = []testCase{
 		run: func(t *env) {
 			t.fill(t.log(), "a", 1)
 			for _, text := range []string{"", " \t\n"} {
-				_, err := collect(t.log().Search(t.ctx, eventlog.Query{Text: text}))
-				t.wantErr(eventlog.ErrInvalidQuery, err)
+				_, err := collect(search.Events(t.ctx, t.log(), search.Query{Text: text}))
+				t.wantErr(search.ErrInvalidQuery, err)
 			}
-			_, err := collect(t.log().Search(t.ctx, eventlog.Query{Text: "x", Session: "b"}))
+			_, err := collect(search.Events(t.ctx, t.log(), search.Query{Text: "x", Session: "b"}))
 			t.wantErr(eventlog.ErrNotFound, err)
-			_, err = collect(t.log().Search(t.ctx, eventlog.Query{Text: "x", Session: "\x00"}))
-			t.wantErr(eventlog.ErrInvalidSession, err)
+			_, err = collect(search.Events(t.ctx, t.log(), search.Query{Text: "x", Session: "\x00"}))
+			t.wantErr(event.ErrInvalidSession, err)
 		},
 	},
 	{
@@ -117,19 +119,19 @@ var searchCases = []testCase{
 }
 
 // said is a message of the user with any text.
-func said(text string) eventlog.Event {
+func said(text string) event.Event {
 	quoted, err := jsontext.AppendQuote(nil, text)
 	if err != nil {
 		panic(err)
 	}
-	return event(eventlog.MessageAdded, `{"role":"user","parts":[{"type":"text","text":`+string(quoted)+`}]}`)
+	return newEvent(event.MessageAdded, `{"role":"user","parts":[{"type":"text","text":`+string(quoted)+`}]}`)
 }
 
 // hits are those of a query as session:seq.
-func (t *env) hits(l *eventlog.Log, q eventlog.Query) []string {
+func (t *env) hits(l *eventlog.Log, q search.Query) []string {
 	t.Helper()
 	hits := []string{}
-	for hit, err := range l.Search(t.ctx, q) {
+	for hit, err := range search.Events(t.ctx, l, q) {
 		if err != nil {
 			t.Fatalf("search %q: %v", q.Text, err)
 		}
@@ -140,7 +142,7 @@ func (t *env) hits(l *eventlog.Log, q eventlog.Query) []string {
 }
 
 // checkHit makes sure that a hit shows what was looked for.
-func (t *env) checkHit(q eventlog.Query, hit eventlog.Hit) {
+func (t *env) checkHit(q search.Query, hit search.Hit) {
 	t.Helper()
 	terms, err := q.Terms()
 	t.must(err)
@@ -148,7 +150,7 @@ func (t *env) checkHit(q eventlog.Query, hit eventlog.Hit) {
 		t.Errorf("search %q: %s:%d shows no match", q.Text, hit.Session, hit.Seq)
 	}
 	for _, m := range hit.Snippet.Matches {
-		text := eventlog.FoldText(hit.Snippet.Text[m.From:m.To])
+		text := event.Fold(hit.Snippet.Text[m.From:m.To])
 		if !slices.ContainsFunc(terms, func(term string) bool { return strings.Contains(text, term) }) {
 			t.Errorf("search %q: %s:%d marks %q", q.Text, hit.Session, hit.Seq, text)
 		}
@@ -161,7 +163,7 @@ func (t *env) checkHit(q eventlog.Query, hit eventlog.Hit) {
 // index brings an index up to date, if the store has one.
 func (t *env) index(l *eventlog.Log) {
 	t.Helper()
-	if err := l.Index(t.ctx, false); err != nil && !errors.Is(err, eventlog.ErrUnsupported) {
+	if err := search.Index(t.ctx, l, false); err != nil && !errors.Is(err, eventlog.ErrUnsupported) {
 		t.Fatalf("index: %v", err)
 	}
 }
@@ -173,7 +175,7 @@ func (t *env) indexed(check func(l *eventlog.Log)) {
 	check(t.log())
 	t.index(t.log())
 	check(t.log())
-	if err := t.log().Index(t.ctx, true); err != nil && !errors.Is(err, eventlog.ErrUnsupported) {
+	if err := search.Index(t.ctx, t.log(), true); err != nil && !errors.Is(err, eventlog.ErrUnsupported) {
 		t.Fatalf("index anew: %v", err)
 	}
 	check(t.reopen())
@@ -186,7 +188,7 @@ func testSearchTyped(t *env) {
 		"a\ufffdb", "<b>&amp;</b>",
 	}
 	for _, text := range texts {
-		t.append(t.log(), "a", eventlog.Any, said(text))
+		t.append(t.log(), "a", eventlog.Any(), said(text))
 	}
 	t.indexed(func(l *eventlog.Log) {
 		for _, c := range []struct {
@@ -203,13 +205,13 @@ func testSearchTyped(t *env) {
 			for _, seq := range c.want {
 				want = append(want, fmt.Sprintf("a:%d", seq))
 			}
-			t.same(fmt.Sprintf("hits of %q", c.text), want, t.hits(l, eventlog.Query{Text: c.text}))
+			t.same(fmt.Sprintf("hits of %q", c.text), want, t.hits(l, search.Query{Text: c.text}))
 		}
 	})
 }
 
 func testSearchWords(t *env) {
-	t.append(t.log(), "a", eventlog.New, said("the quick brown fox"), said("a quick note"), said("a fox, brown\n\n  and QUICK"))
+	t.append(t.log(), "a", eventlog.New(), said("the quick brown fox"), said("a quick note"), said("a fox, brown\n\n  and QUICK"))
 	t.indexed(func(l *eventlog.Log) {
 		for text, want := range map[string][]string{
 			"quick":           {"a:3", "a:2", "a:1"},
@@ -222,7 +224,7 @@ func testSearchWords(t *env) {
 			"fox note":        {},
 			`"uick  not"`:     {"a:2"},
 		} {
-			t.same("hits of "+text, want, t.hits(l, eventlog.Query{Text: text}))
+			t.same("hits of "+text, want, t.hits(l, search.Query{Text: text}))
 		}
 	})
 }
@@ -231,23 +233,23 @@ func testSearchText(t *env) {
 	call := `{"role":"assistant","model":"hidden-model","parts":[{"type":"reasoning","text":"thinking aloud","signature":"hidden-signature"},
 		{"type":"tool_call","call_id":"hidden-id","name":"read_file","arguments":{"path":"src/main.c","limit":4711,"deep":["inside"]}}]}`
 	result := `{"role":"tool","parts":[{"type":"tool_result","call_id":"hidden-id","name":"read_file","content":[{"type":"text","text":"int main"}]}]}`
-	note := event("other:kind", `{"free":"hidden, since it repeats what another event says"}`)
+	note := newEvent("other:kind", `{"free":"hidden, since it repeats what another event says"}`)
 	t.must(note.SetMetadata("repeats", true))
-	t.append(t.log(), "a", eventlog.New,
-		event(eventlog.SessionStarted, `{"title":"The Title","cwd":"/home/work"}`),
-		event(eventlog.MessageAdded, call), event(eventlog.MessageAdded, result),
-		event(eventlog.CompactionTriggered, `{"covers":{"from":1,"to":3},"summary":"what happened"}`),
-		event("other:kind", `{"free":{"hidden-member":"raw words"}}`),
-		event(eventlog.MessageAdded, `{"role":"user","parts":[{"type":"document","name":"notes.txt","media_type":"text/plain","data":"c21hbGwgYm9keQ=="},
+	t.append(t.log(), "a", eventlog.New(),
+		newEvent(event.SessionStarted, `{"title":"The Title","cwd":"/home/work"}`),
+		newEvent(event.MessageAdded, call), newEvent(event.MessageAdded, result),
+		newEvent(event.CompactionTriggered, `{"covers":{"from":1,"to":3},"summary":"what happened"}`),
+		newEvent("other:kind", `{"free":{"hidden-member":"raw words"}}`),
+		newEvent(event.MessageAdded, `{"role":"user","parts":[{"type":"document","name":"notes.txt","media_type":"text/plain","data":"c21hbGwgYm9keQ=="},
 			{"type":"image","media_type":"image/png","data":"`+text("aGlkZGVu", 4000)+`"}]}`),
-		event("other:kind", `{"blob":"`+text("hidden", 4000)+`"}`), note,
+		newEvent("other:kind", `{"blob":"`+text("hidden", 4000)+`"}`), note,
 	)
 	t.indexed(func(l *eventlog.Log) {
 		for text, want := range map[string][]string{
 			"title": {"a:1"}, "home/work": {}, "aloud": {"a:2"}, "read_file": {"a:3", "a:2"}, "main.c": {"a:2"}, "4711": {"a:2"}, "inside": {"a:2"},
 			"int": {"a:3"}, "happened": {"a:4"}, "raw": {"a:5"}, "notes.txt": {"a:6"}, "small": {"a:6"}, "hidden": {}, "arguments": {}, "assistant": {}, "limit": {},
 		} {
-			t.same("hits of "+text, want, t.hits(l, eventlog.Query{Text: text}))
+			t.same("hits of "+text, want, t.hits(l, search.Query{Text: text}))
 		}
 	})
 }
@@ -258,21 +260,21 @@ func testSearchBodies(t *env) {
 	t.must(err)
 	document := fmt.Sprintf(`{"role":"user","parts":[{"type":"document","media_type":"text/markdown; charset=utf-8","blob":{"blob":%q,"bytes":%d}}]}`, body.Blob, body.Bytes)
 	artifact := fmt.Sprintf(`{"artifact_id":"x","media_type":"application/pdf","body":{"blob":%q,"bytes":%d}}`, body.Blob, body.Bytes)
-	t.append(l, "a", eventlog.New, said(text("filler ", 300)+"spilled words"), event(eventlog.MessageAdded, document), event(eventlog.ArtifactRecorded, artifact))
+	t.append(l, "a", eventlog.New(), said(text("filler ", 300)+"spilled words"), newEvent(event.MessageAdded, document), newEvent(event.ArtifactRecorded, artifact))
 	t.indexed(func(l *eventlog.Log) {
-		t.same("hits of spilled", []string{"a:1"}, t.hits(l, eventlog.Query{Text: "spilled"}))
-		t.same("hits of the body", []string{"a:2"}, t.hits(l, eventlog.Query{Text: `"body of a"`}))
+		t.same("hits of spilled", []string{"a:1"}, t.hits(l, search.Query{Text: "spilled"}))
+		t.same("hits of the body", []string{"a:2"}, t.hits(l, search.Query{Text: `"body of a"`}))
 	})
 }
 
 func testSearchMissingBody(t *env) {
 	l := t.over(t.store(), eventlog.Options{SpillOver: 200})
-	t.append(l, "a", eventlog.New, said("needle 1"), said(text("filler ", 300)+"needle 2"), said("needle 3"))
-	events := t.read(l, "a", eventlog.All)
-	t.must(ability[eventlog.Blobs](t, t.store()).RemoveBlob(t.ctx, events[1].Blobs()[0]))
+	t.append(l, "a", eventlog.New(), said("needle 1"), said(text("filler ", 300)+"needle 2"), said("needle 3"))
+	events := t.read(l, "a", eventlog.All())
+	t.must(ability[eventlog.Blobs](t, t.store()).RemoveBlobs(t.ctx, []event.Digest{events[1].Blobs()[0]}))
 	t.indexed(func(l *eventlog.Log) {
 		found := []string{}
-		for hit, err := range l.Search(t.ctx, eventlog.Query{Text: "needle"}) {
+		for hit, err := range search.Events(t.ctx, l, search.Query{Text: "needle"}) {
 			if hit.Seq == 2 {
 				t.wantErr(eventlog.ErrBlobNotFound, err)
 			} else {
@@ -286,32 +288,32 @@ func testSearchMissingBody(t *env) {
 
 func testSearchForks(t *env) {
 	l := t.log()
-	t.append(l, "a", eventlog.New, said("needle one"))
-	fork := t.append(l, "a", eventlog.Any, said("needle two"))
-	t.append(l, "a", eventlog.Any, said("needle three"))
+	t.append(l, "a", eventlog.New(), said("needle one"))
+	fork := t.append(l, "a", eventlog.Any(), said("needle two"))
+	t.append(l, "a", eventlog.Any(), said("needle three"))
 	parent := t.read(l, "a", eventlog.Between(2, 2))[0]
-	origin := event(eventlog.SessionForked, fmt.Sprintf(`{"parent":"a","seq":2,"event_id":%q,"hash":%q}`, parent.ID, fork.Hash))
-	t.append(l, "b", eventlog.New, origin, said("needle in the fork"))
-	t.append(l, "c", eventlog.New, said("needle elsewhere"))
-	t.append(l, "a", eventlog.Any, said("nothing"))
+	origin := newEvent(event.SessionForked, fmt.Sprintf(`{"parent":"a","seq":2,"event_id":%q,"hash":%q}`, parent.ID, fork.Hash))
+	t.append(l, "b", eventlog.New(), origin, said("needle in the fork"))
+	t.append(l, "c", eventlog.New(), said("needle elsewhere"))
+	t.append(l, "a", eventlog.Any(), said("nothing"))
 	t.indexed(func(l *eventlog.Log) {
-		t.same("hits", []string{"a:3", "a:2", "a:1", "c:1", "b:4"}, t.hits(l, eventlog.Query{Text: "needle"}))
-		t.same("hits in the fork", []string{"b:4", "a:2", "a:1"}, t.hits(l, eventlog.Query{Text: "needle", Session: "b"}))
-		t.same("hits in the parent", []string{"a:3", "a:2", "a:1"}, t.hits(l, eventlog.Query{Text: "needle", Session: "a"}))
-		t.same("the newest in the fork", []string{"b:4", "a:2"}, t.hits(l, eventlog.Query{Text: "needle", Session: "b", Limit: 2}))
+		t.same("hits", []string{"a:3", "a:2", "a:1", "c:1", "b:4"}, t.hits(l, search.Query{Text: "needle"}))
+		t.same("hits in the fork", []string{"b:4", "a:2", "a:1"}, t.hits(l, search.Query{Text: "needle", Session: "b"}))
+		t.same("hits in the parent", []string{"a:3", "a:2", "a:1"}, t.hits(l, search.Query{Text: "needle", Session: "a"}))
+		t.same("the newest in the fork", []string{"b:4", "a:2"}, t.hits(l, search.Query{Text: "needle", Session: "b", Limit: 2}))
 	})
 }
 
 func testSearchActive(t *env) {
 	l := t.log()
-	started := event(eventlog.SessionUpdated, `{"title":"needle of a title"}`)
-	t.append(l, "a", eventlog.New, said("needle 1"), said("needle 2"), started, said("needle 4"))
-	t.append(l, "a", eventlog.Any, moved(1))
-	t.append(l, "a", eventlog.Any, said("needle 6"))
+	started := newEvent(event.SessionUpdated, `{"title":"needle of a title"}`)
+	t.append(l, "a", eventlog.New(), said("needle 1"), said("needle 2"), started, said("needle 4"))
+	t.append(l, "a", eventlog.Any(), moved(1))
+	t.append(l, "a", eventlog.Any(), said("needle 6"))
 	t.indexed(func(l *eventlog.Log) {
-		t.same("all", []string{"a:6", "a:4", "a:3", "a:2", "a:1"}, t.hits(l, eventlog.Query{Text: "needle"}))
+		t.same("all", []string{"a:6", "a:4", "a:3", "a:2", "a:1"}, t.hits(l, search.Query{Text: "needle"}))
 		for _, session := range []string{"", "a"} {
-			t.same("active", []string{"a:6", "a:3", "a:1"}, t.hits(l, eventlog.Query{Text: "needle", Session: session, Active: true}))
+			t.same("active", []string{"a:6", "a:3", "a:1"}, t.hits(l, search.Query{Text: "needle", Session: session, Active: true}))
 		}
 	})
 }
@@ -319,39 +321,39 @@ func testSearchActive(t *env) {
 func testSearchLimits(t *env) {
 	for _, session := range []string{"a", "b", "c"} {
 		for i := range 10 {
-			t.append(t.log(), session, eventlog.Any, said("needle"), event("other:kind", fmt.Sprintf(`"needle %d"`, i)))
+			t.append(t.log(), session, eventlog.Any(), said("needle"), newEvent("other:kind", fmt.Sprintf(`"needle %d"`, i)))
 		}
 	}
 	t.indexed(func(l *eventlog.Log) {
-		t.same("limited", []string{"c:20", "c:19", "c:18"}, t.hits(l, eventlog.Query{Text: "needle", Limit: 3}))
-		t.same("limited by session", []string{"c:20", "c:19", "b:20", "b:19", "a:20"}, t.hits(l, eventlog.Query{Text: "needle", Limit: 5, PerSession: 2}))
-		t.same("all", 60, len(t.hits(l, eventlog.Query{Text: "needle"})))
-		types := []eventlog.Type{eventlog.MessageAdded}
-		t.same("by type", []string{"c:19", "b:19", "a:19"}, t.hits(l, eventlog.Query{Text: "needle", Types: types, PerSession: 1}))
-		t.same("by type alone", 30, len(t.hits(l, eventlog.Query{Text: "needle", Types: types})))
-		t.same("of another type", []string{}, t.hits(l, eventlog.Query{Text: "needle", Types: []eventlog.Type{eventlog.HeadMoved}}))
+		t.same("limited", []string{"c:20", "c:19", "c:18"}, t.hits(l, search.Query{Text: "needle", Limit: 3}))
+		t.same("limited by session", []string{"c:20", "c:19", "b:20", "b:19", "a:20"}, t.hits(l, search.Query{Text: "needle", Limit: 5, PerSession: 2}))
+		t.same("all", 60, len(t.hits(l, search.Query{Text: "needle"})))
+		types := []event.Type{event.MessageAdded}
+		t.same("by type", []string{"c:19", "b:19", "a:19"}, t.hits(l, search.Query{Text: "needle", Types: types, PerSession: 1}))
+		t.same("by type alone", 30, len(t.hits(l, search.Query{Text: "needle", Types: types})))
+		t.same("of another type", []string{}, t.hits(l, search.Query{Text: "needle", Types: []event.Type{event.HeadMoved}}))
 	})
 }
 
 func testSearchOrder(t *env) {
 	sessions := []string{"m", "z", "a", "k"}
 	for _, session := range sessions {
-		t.append(t.log(), session, eventlog.New, said("needle"))
+		t.append(t.log(), session, eventlog.New(), said("needle"))
 	}
-	t.append(t.log(), "z", eventlog.Any, said("something else"))
+	t.append(t.log(), "z", eventlog.Any(), said("something else"))
 	t.indexed(func(l *eventlog.Log) {
-		t.same("hits", []string{"z:1", "k:1", "a:1", "m:1"}, t.hits(l, eventlog.Query{Text: "needle"}))
+		t.same("hits", []string{"z:1", "k:1", "a:1", "m:1"}, t.hits(l, search.Query{Text: "needle"}))
 	})
 }
 
 func testSearchCanceled(t *env) {
 	for i := range 200 {
-		t.append(t.log(), fmt.Sprintf("s%d", i%7), eventlog.Any, said("needle"))
+		t.append(t.log(), fmt.Sprintf("s%d", i%7), eventlog.Any(), said("needle"))
 	}
 	t.indexed(func(l *eventlog.Log) {
 		ctx, cancel := context.WithCancel(t.ctx)
 		n, last := 0, error(nil)
-		for _, err := range l.Search(ctx, eventlog.Query{Text: "needle"}) {
+		for _, err := range search.Events(ctx, l, search.Query{Text: "needle"}) {
 			if n++; n == 3 {
 				cancel()
 			}
@@ -360,7 +362,7 @@ func testSearchCanceled(t *env) {
 		cancel()
 		t.wantErr(context.Canceled, last)
 		t.same("hits before the end", 4, n)
-		for range l.Search(t.ctx, eventlog.Query{Text: "needle"}) {
+		for range search.Events(t.ctx, l, search.Query{Text: "needle"}) {
 			break
 		}
 	})

@@ -5,50 +5,52 @@ import (
 	"fmt"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/search"
+	"github.com/convlog/convlog/upkeep/erase"
 )
 
 func testSearchRedacted(t *env) {
 	l := t.log()
-	t.append(l, "a", eventlog.New, said(secret+" early"), said("harmless "+secret[:8]), said(secret+" late"))
+	t.append(l, "a", eventlog.New(), said(secret+" early"), said("harmless "+secret[:8]), said(secret+" late"))
 	t.index(l)
-	t.append(l, "a", eventlog.Any, said(secret+" new"))
+	t.append(l, "a", eventlog.Any(), said(secret+" new"))
 	for _, seq := range []int64{1, 4} {
-		_, err := l.Redact(t.ctx, "a", "asked for", seq)
+		_, err := erase.Redact(t.ctx, l, "a", []int64{seq}, erase.RedactOptions{Reason: "asked for"})
 		t.must(err)
-		t.same("hits", map[int64]int{1: 2, 4: 1}[seq], len(t.hits(l, eventlog.Query{Text: secret})))
+		t.same("hits", map[int64]int{1: 2, 4: 1}[seq], len(t.hits(l, search.Query{Text: secret})))
 	}
 	t.indexed(func(l *eventlog.Log) {
-		t.same("hits", []string{"a:3"}, t.hits(l, eventlog.Query{Text: secret}))
-		t.same("hits of a part", []string{"a:3", "a:2"}, t.hits(l, eventlog.Query{Text: secret[:8]}))
-		t.same("hits of the reason", []string{"a:6", "a:5"}, t.hits(l, eventlog.Query{Text: "asked for"}))
+		t.same("hits", []string{"a:3"}, t.hits(l, search.Query{Text: secret}))
+		t.same("hits of a part", []string{"a:3", "a:2"}, t.hits(l, search.Query{Text: secret[:8]}))
+		t.same("hits of the reason", []string{"a:6", "a:5"}, t.hits(l, search.Query{Text: "asked for"}))
 	})
 }
 
 func testSearchRemoved(t *env) {
 	l := t.log()
-	t.append(l, "a", eventlog.New, said("needle a"))
-	t.append(l, "b", eventlog.New, said("needle b"))
+	t.append(l, "a", eventlog.New(), said("needle a"))
+	t.append(l, "b", eventlog.New(), said("needle b"))
 	t.index(l)
-	t.append(l, "a", eventlog.Any, said("needle again"))
-	t.must(l.Remove(t.ctx, "a"))
-	t.same("hits", []string{"b:1"}, t.hits(l, eventlog.Query{Text: "needle"}))
-	t.append(l, "a", eventlog.New, said("another needle"))
+	t.append(l, "a", eventlog.Any(), said("needle again"))
+	t.must(erase.Remove(t.ctx, l, "a"))
+	t.same("hits", []string{"b:1"}, t.hits(l, search.Query{Text: "needle"}))
+	t.append(l, "a", eventlog.New(), said("another needle"))
 	t.indexed(func(l *eventlog.Log) {
-		t.same("hits of both", []string{"a:1", "b:1"}, t.hits(l, eventlog.Query{Text: "needle"}))
-		t.same("hits of what is gone", []string{}, t.hits(l, eventlog.Query{Text: "again"}))
+		t.same("hits of both", []string{"a:1", "b:1"}, t.hits(l, search.Query{Text: "needle"}))
+		t.same("hits of what is gone", []string{}, t.hits(l, search.Query{Text: "again"}))
 	})
 }
 
 func testSearchReadOnly(t *env) {
 	for i := range 5 {
-		t.append(t.log(), "a", eventlog.Any, said(fmt.Sprintf("needle %d", i)))
+		t.append(t.log(), "a", eventlog.Any(), said(fmt.Sprintf("needle %d", i)))
 	}
 	t.close()
 	before, contents := t.files(), t.contents()
 	l := t.readOnly()
-	t.same("hits", 5, len(t.hits(l, eventlog.Query{Text: "needle"})))
-	t.same("hits of one letter", 5, len(t.hits(l, eventlog.Query{Text: "n"})))
-	if err := l.Index(t.ctx, false); !errors.Is(err, eventlog.ErrReadOnly) && !errors.Is(err, eventlog.ErrUnsupported) {
+	t.same("hits", 5, len(t.hits(l, search.Query{Text: "needle"})))
+	t.same("hits of one letter", 5, len(t.hits(l, search.Query{Text: "n"})))
+	if err := search.Index(t.ctx, l, false); !errors.Is(err, eventlog.ErrReadOnly) && !errors.Is(err, eventlog.ErrUnsupported) {
 		t.Errorf("index: %v", err)
 	}
 	t.close()
@@ -60,15 +62,15 @@ func testSearchHandles(t *env) {
 	l, other := t.log(), t.second()
 	for i := range 10 {
 		text := fmt.Sprintf("needle-%d.", i)
-		t.append(other, fmt.Sprintf("s%d", i%3), eventlog.Any, said(text))
+		t.append(other, fmt.Sprintf("s%d", i%3), eventlog.Any(), said(text))
 		if i%4 == 0 {
 			t.index(l)
 		}
 		if i%5 == 0 {
 			t.index(other)
 		}
-		t.same("hits", 1, len(t.hits(l, eventlog.Query{Text: text})))
-		t.same("hits of all", i+1, len(t.hits(l, eventlog.Query{Text: "needle"})))
+		t.same("hits", 1, len(t.hits(l, search.Query{Text: text})))
+		t.same("hits of all", i+1, len(t.hits(l, search.Query{Text: "needle"})))
 	}
 }
 
@@ -78,15 +80,15 @@ func testSearchContended(t *env) {
 	errs := together(3, func(i int) error {
 		for k := range n {
 			word := fmt.Sprintf("needle-%d-%d.", i, k)
-			if _, err := l.Append(t.ctx, fmt.Sprintf("s%d", i), eventlog.Any, said(word)); err != nil {
+			if _, err := l.Append(t.ctx, fmt.Sprintf("s%d", i), eventlog.Any(), said(word)); err != nil {
 				return err
 			}
-			hits, err := collect(l.Search(t.ctx, eventlog.Query{Text: word}))
+			hits, err := collect(search.Events(t.ctx, l, search.Query{Text: word}))
 			if err != nil || len(hits) != 1 {
 				return fmt.Errorf("%d hits of %s: %w", len(hits), word, err)
 			}
 			if i == 0 && k%5 == 0 {
-				if err := l.Index(t.ctx, k%10 == 0); err != nil && !errors.Is(err, eventlog.ErrUnsupported) {
+				if err := search.Index(t.ctx, l, k%10 == 0); err != nil && !errors.Is(err, eventlog.ErrUnsupported) {
 					return err
 				}
 			}
@@ -96,5 +98,5 @@ func testSearchContended(t *env) {
 	for _, err := range errs {
 		t.must(err)
 	}
-	t.same("hits of all", 3*n, len(t.hits(l, eventlog.Query{Text: "needle"})))
+	t.same("hits of all", 3*n, len(t.hits(l, search.Query{Text: "needle"})))
 }

@@ -9,7 +9,9 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/search"
 )
 
 // searchAlphabet has what is special to JSON, to indexes or in case.
@@ -55,15 +57,15 @@ func randomlyQuoted(r *rand.Rand, text string) string {
 	return quoted + `"`
 }
 
-func randomEvent(r *rand.Rand) eventlog.Event {
+func randomEvent(r *rand.Rand) event.Event {
 	text := func() string { return randomlyQuoted(r, randomText(r, 12)) }
 	switch r.IntN(4) {
 	case 0:
-		return event("test:raw", `{"x":[`+text()+`,`+text()+`],"id":12}`)
+		return newEvent("test:raw", `{"x":[`+text()+`,`+text()+`],"id":12}`)
 	case 1:
-		return event(eventlog.SessionUpdated, `{"title":`+text()+`}`)
+		return newEvent(event.SessionUpdated, `{"title":`+text()+`}`)
 	default:
-		return event(eventlog.MessageAdded, `{"role":"user","parts":[{"type":"text","text":`+text()+`},{"type":"text","text":`+text()+`}]}`)
+		return newEvent(event.MessageAdded, `{"role":"user","parts":[{"type":"text","text":`+text()+`},{"type":"text","text":`+text()+`}]}`)
 	}
 }
 
@@ -72,7 +74,7 @@ func testSearchRandom(t *env) {
 	r := rand.New(rand.NewPCG(7, 11))
 	for round := range 6 {
 		for range 25 {
-			t.append(t.log(), fmt.Sprintf("s%d", r.IntN(4)), eventlog.Any, randomEvent(r))
+			t.append(t.log(), fmt.Sprintf("s%d", r.IntN(4)), eventlog.Any(), randomEvent(r))
 		}
 		switch round % 3 {
 		case 0:
@@ -82,7 +84,7 @@ func testSearchRandom(t *env) {
 		}
 		texts := t.naiveTexts(t.log())
 		for range 120 {
-			q := eventlog.Query{Text: randomText(r, 4), Limit: r.IntN(20), PerSession: r.IntN(4)}
+			q := search.Query{Text: randomText(r, 4), Limit: r.IntN(20), PerSession: r.IntN(4)}
 			if _, err := q.Terms(); err != nil {
 				continue
 			}
@@ -105,19 +107,19 @@ func (t *env) naiveTexts(l *eventlog.Log) (texts []naiveText) {
 	infos, err := collect(l.Sessions(t.ctx))
 	t.must(err)
 	slices.SortFunc(infos, func(a, b eventlog.SessionInfo) int {
-		return eventlog.ByActivity(eventlog.SessionActivity{Session: a.ID, Last: a.Last.Timestamp}, eventlog.SessionActivity{Session: b.ID, Last: b.Last.Timestamp})
+		return eventlog.ByActivity(eventlog.Activity{Session: a.ID, Last: a.Last.Timestamp}, eventlog.Activity{Session: b.ID, Last: b.Last.Timestamp})
 	})
 	for _, info := range infos {
-		for _, e := range t.read(l, info.ID, eventlog.All.Backward()) {
-			text, err := eventlog.SearchText(t.ctx, &e, l.OpenBlob)
+		for _, e := range t.read(l, info.ID, eventlog.All().Backward()) {
+			text, err := (&event.TextReader{Open: l.OpenBlob}).Read(t.ctx, &e)
 			t.must(err)
-			texts = append(texts, naiveText{info.ID, e.Seq, eventlog.FoldText(text)})
+			texts = append(texts, naiveText{info.ID, e.Seq, event.Fold(string(text))})
 		}
 	}
 	return texts
 }
 
-func (t *env) naiveHits(texts []naiveText, q eventlog.Query) []string {
+func (t *env) naiveHits(texts []naiveText, q search.Query) []string {
 	hits, of := []string{}, map[string]int{}
 	terms, err := q.Terms()
 	t.must(err)

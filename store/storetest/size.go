@@ -5,6 +5,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -22,9 +23,9 @@ var sizeCases = []testCase{
 		run: func(t *env) {
 			body := `"` + text("0123456789", 300<<10) + `"`
 			for _, session := range []string{"a", "a", "b"} {
-				t.append(t.log(), session, eventlog.Any, event("test:big", body))
+				t.append(t.log(), session, eventlog.Any(), newEvent("test:big", body))
 			}
-			t.same("data is equal", true, string(t.read(t.reopen(), "b", eventlog.All)[0].Data) == body)
+			t.same("data is equal", true, string(t.read(t.reopen(), "b", eventlog.All())[0].Data) == body)
 			t.same("sizes of the blobs", []int64{int64(len(body))}, t.sizesOfBlobs(t.log()))
 		},
 	},
@@ -48,7 +49,7 @@ var sizeCases = []testCase{
 			for i := range events {
 				events[i].Metadata = jsontext.Value(`{"k":"` + text("m", 60<<10) + `"}`)
 			}
-			t.refused(eventlog.ErrInvalidSize, t.log(), "a", eventlog.New, events...)
+			t.refused(event.ErrInvalidSize, t.log(), "a", eventlog.New(), events...)
 			t.missing(t.log(), "a")
 		},
 	},
@@ -57,9 +58,9 @@ var sizeCases = []testCase{
 		explanation: "Metadata of 64 KiB is kept; more is refused.",
 		run: func(t *env) {
 			fits := `{"k":"` + text("m", 64<<10-len(`{"k":""}`)) + `"}`
-			t.append(t.log(), "a", eventlog.New, noted(1, fits))
-			t.refused(eventlog.ErrInvalidMetadata, t.log(), "a", eventlog.Any, noted(1, fits[:9]+fits[8:]))
-			t.same("metadata", fits, string(t.read(t.reopen(), "a", eventlog.All)[0].Metadata))
+			t.append(t.log(), "a", eventlog.New(), noted(1, fits))
+			t.refused(event.ErrInvalidMetadata, t.log(), "a", eventlog.Any(), noted(1, fits[:9]+fits[8:]))
+			t.same("metadata", fits, string(t.read(t.reopen(), "a", eventlog.All())[0].Metadata))
 		},
 	},
 	{
@@ -71,8 +72,8 @@ var sizeCases = []testCase{
 		name:        "long appends",
 		explanation: "Thousands of events in one append are atomic and stay so.",
 		run: func(t *env) {
-			t.append(t.log(), "a", eventlog.New, notes(5000)...)
-			got := t.read(t.reopen(), "a", eventlog.All)
+			t.append(t.log(), "a", eventlog.New(), notes(5000)...)
+			got := t.read(t.reopen(), "a", eventlog.All())
 			t.same("events", 5000, len(got))
 			t.same("more of the first", 4999, got[0].More())
 			t.sound(t.log(), "a")
@@ -97,9 +98,9 @@ func testSizeHuge(t *env) {
 	body := bytes.Repeat([]byte("x"), size)
 	copy(body[size/2:], "in the middle")
 	body[0], body[size-1] = '"', '"'
-	t.append(t.log(), "a", eventlog.New, event("test:big", string(body)))
+	t.append(t.log(), "a", eventlog.New(), newEvent("test:big", string(body)))
 	l := t.reopen()
-	e := t.read(l, "a", eventlog.All)[0]
+	e := t.read(l, "a", eventlog.All())[0]
 	t.same("data is equal", true, bytes.Equal(e.Data, body))
 	t.same("the line is short", true, len(e.Line()) < 1000)
 	t.same("sizes of the blobs", []int64{size}, t.sizesOfBlobs(l))
@@ -109,16 +110,16 @@ func testSizeThreshold(t *env) {
 	l := t.over(t.store(), eventlog.Options{SpillOver: 100})
 	for n := range 5 {
 		data := `"` + text("x", 96+n) + `"` // 98…102 bytes
-		t.append(l, "a", eventlog.Any, event("test:note", data))
+		t.append(l, "a", eventlog.Any(), newEvent("test:note", data))
 	}
 	for _, l := range []*eventlog.Log{l, t.log()} {
-		for i, e := range t.read(l, "a", eventlog.All) {
+		for i, e := range t.read(l, "a", eventlog.All()) {
 			_, size, spilled := e.Spilled()
 			t.same("spilled", i > 2, spilled)
 			t.same("data", `"`+text("x", 96+i)+`"`, string(e.Data))
 			if spilled {
 				t.same("bytes", int64(98+i), size)
-				t.same("blobs", []eventlog.Digest{eventlog.DigestOf(e.Data)}, e.Blobs())
+				t.same("blobs", []event.Digest{event.DigestOf(e.Data)}, e.Blobs())
 			}
 		}
 		t.sound(l, "a")
@@ -127,21 +128,21 @@ func testSizeThreshold(t *env) {
 
 func testSizeAppend(t *env) {
 	l := t.over(t.store(), eventlog.Options{SpillOver: -1})
-	events := make([]eventlog.Event, 7)
+	events := make([]event.Event, 7)
 	for i := range events {
-		events[i] = event("test:note", `"`+text(string(rune('a'+i)), 900<<10+i)+`"`)
+		events[i] = newEvent("test:note", `"`+text(string(rune('a'+i)), 900<<10+i)+`"`)
 	}
-	t.append(l, "a", eventlog.New, events...)
-	t.append(l, "b", eventlog.New, events[0])
+	t.append(l, "a", eventlog.New(), events...)
+	t.append(l, "b", eventlog.New(), events[0])
 	size := 0
-	for i, e := range t.read(t.reopen(), "a", eventlog.All) {
+	for i, e := range t.read(t.reopen(), "a", eventlog.All()) {
 		size += len(e.Line()) + 1
 		t.same("data is equal", true, bytes.Equal(e.Data, events[i].Data))
 		_, _, spilled := e.Spilled()
 		t.same("the largest are spilled", i >= 4, spilled)
 	}
 	t.same("the lines fit", true, size <= 4<<20)
-	_, _, spilled := ptr(t.read(t.log(), "b", eventlog.All)[0]).Spilled()
+	_, _, spilled := ptr(t.read(t.log(), "b", eventlog.All())[0]).Spilled()
 	t.same("one body that fits is spilled", false, spilled)
 	t.sound(t.log(), "a")
 }
@@ -155,14 +156,14 @@ func testSizeLines(t *env) {
 		for _, n := range []int{-700, -340, -2, -1, 0, 1, 2} {
 			data := `"` + text("0123456789", max(around+n, 1)) + `"`
 			want = append(want, data)
-			t.append(l, "a", eventlog.Any, event("test:note", data))
+			t.append(l, "a", eventlog.Any(), newEvent("test:note", data))
 		}
 	}
 	l = t.reopen()
-	for i, e := range t.read(l, "a", eventlog.All) {
+	for i, e := range t.read(l, "a", eventlog.All()) {
 		t.same("data", want[i], string(e.Data))
 	}
-	for i, e := range t.read(l, "a", eventlog.All.Backward()) {
+	for i, e := range t.read(l, "a", eventlog.All().Backward()) {
 		t.same("data backward", want[len(want)-1-i], string(e.Data))
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -40,7 +41,7 @@ var spanCases = []testCase{
 func testSpanSelects(t *env) {
 	s := t.store()
 	const n = 23
-	head := t.put(s, eventlog.Head{}, batchAfter("a", eventlog.Head{}, 10))
+	head := t.put(s, event.Head{}, batchAfter("a", event.Head{}, 10))
 	t.put(s, head, batchAfter("a", head, n-10))
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 300 {
@@ -73,7 +74,7 @@ func testSpanConsistent(t *env) {
 	s := t.store()
 	for _, backward := range []bool{false, true} {
 		session := fmt.Sprintf("backward-%v", backward)
-		head := t.put(s, eventlog.Head{}, batchAfter(session, eventlog.Head{}, 2500))
+		head := t.put(s, event.Head{}, batchAfter(session, event.Head{}, 2500))
 		n := 0
 		for _, err := range s.Read(t.ctx, session, eventlog.Span{Backward: backward}) {
 			t.must(err)
@@ -87,7 +88,7 @@ func testSpanConsistent(t *env) {
 
 func testSpanStopped(t *env) {
 	s := t.store()
-	head := t.put(s, eventlog.Head{}, batchAfter("a", eventlog.Head{}, 40))
+	head := t.put(s, event.Head{}, batchAfter("a", event.Head{}, 40))
 	for stop := range 45 {
 		n := 0
 		for _, err := range s.Read(t.ctx, "a", eventlog.Span{Backward: stop%2 == 0}) {
@@ -102,7 +103,7 @@ func testSpanStopped(t *env) {
 
 func testSpanCancelled(t *env) {
 	s := t.store()
-	t.put(s, eventlog.Head{}, batchAfter("a", eventlog.Head{}, 3000))
+	t.put(s, event.Head{}, batchAfter("a", event.Head{}, 3000))
 	ctx, cancel := context.WithCancel(t.ctx)
 	defer cancel()
 	n := 0
@@ -123,9 +124,9 @@ func testSpanCancelled(t *env) {
 
 func testSpanKept(t *env) {
 	s := t.store()
-	batch := batchAfter("a", eventlog.Head{}, 600)
-	head := t.put(s, eventlog.Head{}, batch)
-	var kept []eventlog.Event
+	batch := batchAfter("a", event.Head{}, 600)
+	head := t.put(s, event.Head{}, batch)
+	var kept []event.Event
 	for e, err := range s.Read(t.ctx, "a", eventlog.Span{}) {
 		t.must(err)
 		kept = append(kept, e)

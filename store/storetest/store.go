@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -64,7 +65,7 @@ var storeCases = []testCase{
 }
 
 // put appends finished events and ends the test if that fails.
-func (t *env) put(s eventlog.Store, expect eventlog.Head, events []eventlog.Event) eventlog.Head {
+func (t *env) put(s eventlog.Store, expect event.Head, events []event.Event) event.Head {
 	t.Helper()
 	if err := s.Append(t.ctx, events[0].SessionID, expect, events, false); err != nil {
 		t.Fatalf("append %d lines at %v: %v", len(events), expect, err)
@@ -73,7 +74,7 @@ func (t *env) put(s eventlog.Store, expect eventlog.Head, events []eventlog.Even
 }
 
 // span reads finished events.
-func (t *env) span(s eventlog.Store, session string, r eventlog.Span) []eventlog.Event {
+func (t *env) span(s eventlog.Store, session string, r eventlog.Span) []event.Event {
 	t.Helper()
 	events, err := collect(s.Read(t.ctx, session, r))
 	if err != nil {
@@ -85,7 +86,7 @@ func (t *env) span(s eventlog.Store, session string, r eventlog.Span) []eventlog
 func testStoreRoundTrip(t *env) {
 	s := t.store()
 	var want []string
-	head := eventlog.Head{}
+	head := event.Head{}
 	for n := range 5 {
 		batch := batchAfter("a", head, n+1)
 		head = t.put(s, head, batch)
@@ -98,36 +99,36 @@ func testStoreRoundTrip(t *env) {
 
 func testStoreCopies(t *env) {
 	s := t.store()
-	head := t.put(s, eventlog.Head{}, batchAfter("a", eventlog.Head{}, 1))
+	head := t.put(s, event.Head{}, batchAfter("a", event.Head{}, 1))
 	batch := batchAfter("a", head, 3)
 	want := linesOf(batch)
 	t.put(s, head, batch)
 	for i := range batch {
 		clear(batch[i].Line())
-		batch[i] = eventlog.Event{}
+		batch[i] = event.Event{}
 	}
 	t.same("lines", want, linesOf(t.span(s, "a", eventlog.Span{From: 2})))
 }
 
 func testStoreVerbatim(t *env) {
 	s := t.store()
-	plain := chainAfter("a", eventlog.Head{},
+	plain := chainAfter("a", event.Head{},
 		line{data: `{"text":"\u00e9 \/ \"é"}`, members: `"metadata":{"n":1.0},"x-later":[1,{"deep":-0}],"y":1E400`})[0]
 	text := string(plain.Line())
 	loose := parsed(text[:1]+" "+text[1:17]+"  "+text[17:len(text)-1]+" }", "a")
-	t.put(s, eventlog.Head{}, []eventlog.Event{loose})
+	t.put(s, event.Head{}, []event.Event{loose})
 	t.same("line", []string{string(loose.Line())}, linesOf(t.span(s, "a", eventlog.Span{})))
 	t.same("line after a reopen", []string{string(loose.Line())}, t.lines(t.reopen(), "a"))
 }
 
 func testStoreCompares(t *env) {
 	s := t.store()
-	first := t.put(s, eventlog.Head{}, batchAfter("a", eventlog.Head{}, 2))
+	first := t.put(s, event.Head{}, batchAfter("a", event.Head{}, 2))
 	actual := t.put(s, first, batchAfter("a", first, 2))
 	want := linesOf(t.span(s, "a", eventlog.Span{}))
 	forged := actual
 	forged.Hash[31] ^= 1
-	for _, expect := range []eventlog.Head{{}, first, forged, {Seq: 9, Hash: actual.Hash}, {Seq: 4}} {
+	for _, expect := range []event.Head{{}, first, forged, {Seq: 9, Hash: actual.Hash}, {Seq: 4}} {
 		err := s.Append(t.ctx, "a", expect, batchAfter("a", expect, 1), false)
 		t.conflict(err, expect, actual)
 	}
@@ -135,7 +136,7 @@ func testStoreCompares(t *env) {
 }
 
 // conflict makes sure that err is a ConflictError between two heads.
-func (t *env) conflict(err error, expected, actual eventlog.Head) {
+func (t *env) conflict(err error, expected, actual event.Head) {
 	t.Helper()
 	var c *eventlog.ConflictError
 	if !errors.As(err, &c) || !errors.Is(err, eventlog.ErrConflict) {
@@ -149,17 +150,17 @@ func (t *env) conflict(err error, expected, actual eventlog.Head) {
 
 func testStoreZeroHead(t *env) {
 	s := t.store()
-	elsewhere := headOf(batchAfter("a", eventlog.Head{}, 3))
+	elsewhere := headOf(batchAfter("a", event.Head{}, 3))
 	err := s.Append(t.ctx, "a", elsewhere, batchAfter("a", elsewhere, 1), false)
-	t.conflict(err, elsewhere, eventlog.Head{})
+	t.conflict(err, elsewhere, event.Head{})
 	_, err = collect(s.Read(t.ctx, "a", eventlog.Span{}))
 	t.wantErr(eventlog.ErrNotFound, err)
-	t.put(s, eventlog.Head{}, batchAfter("a", eventlog.Head{}, 1))
+	t.put(s, event.Head{}, batchAfter("a", event.Head{}, 1))
 }
 
 func testStoreMissing(t *env) {
 	s := t.store()
-	t.put(s, eventlog.Head{}, batchAfter("b", eventlog.Head{}, 1))
+	t.put(s, event.Head{}, batchAfter("b", event.Head{}, 1))
 	for _, r := range []eventlog.Span{{}, {From: 3}, {To: 3}, {Backward: true, Limit: 1}, {From: 5, To: 2}} {
 		events, err := collect(s.Read(t.ctx, "a", r))
 		if !errors.Is(err, eventlog.ErrNotFound) {
@@ -172,9 +173,9 @@ const racers = 16
 
 func testStoreRace(t *env) {
 	s := t.store()
-	head := eventlog.Head{}
+	head := event.Head{}
 	for round := range 40 {
-		batches := make([][]eventlog.Event, racers)
+		batches := make([][]event.Event, racers)
 		for i := range batches {
 			batches[i] = batchAfter("a", head, 1+i%3)
 		}
@@ -212,10 +213,10 @@ func together(n int, run func(i int) error) []error {
 
 func testStoreLateStart(t *env) {
 	s := t.store()
-	parent := headOf(batchAfter("p", eventlog.Head{}, 41))
+	parent := headOf(batchAfter("p", event.Head{}, 41))
 	events := chainAfter("f", parent, line{typ: "session_forked", data: fmt.Sprintf(
-		`{"parent":"p","seq":41,"event_id":"%s","hash":"%s"}`, eventlog.NewID(), parent.Hash)}, line{data: "1"}, line{data: "2"})
-	t.put(s, eventlog.Head{}, events)
+		`{"parent":"p","seq":41,"event_id":"%s","hash":"%s"}`, event.NewID(), parent.Hash)}, line{data: "1"}, line{data: "2"})
+	t.put(s, event.Head{}, events)
 	head := t.put(s, headOf(events), batchAfter("f", headOf(events), 2))
 	t.same("seqs", []int64{42, 43, 44, 45, 46}, seqsIn(t.span(s, "f", eventlog.Span{})))
 	t.same("seqs from 45", []int64{45, 46}, seqsIn(t.span(s, "f", eventlog.Span{From: 45})))
@@ -226,11 +227,11 @@ func testStoreLateStart(t *env) {
 
 func testStoreEndedContext(t *env) {
 	s := t.store()
-	head := t.put(s, eventlog.Head{}, batchAfter("a", eventlog.Head{}, 2))
+	head := t.put(s, event.Head{}, batchAfter("a", event.Head{}, 2))
 	ctx, cancel := context.WithCancel(t.ctx)
 	cancel()
 	t.wantErr(context.Canceled, s.Append(ctx, "a", head, batchAfter("a", head, 1), false))
-	t.wantErr(context.Canceled, s.Append(ctx, "b", eventlog.Head{}, batchAfter("b", eventlog.Head{}, 1), true))
+	t.wantErr(context.Canceled, s.Append(ctx, "b", event.Head{}, batchAfter("b", event.Head{}, 1), true))
 	_, err := collect(s.Read(ctx, "a", eventlog.Span{}))
 	t.wantErr(context.Canceled, err)
 	_, err = collect(s.Sessions(ctx))
@@ -241,10 +242,10 @@ func testStoreEndedContext(t *env) {
 
 func testStoreHostile(t *env) {
 	s := t.store()
-	t.put(s, eventlog.Head{}, batchAfter("a", eventlog.Head{}, 1))
+	t.put(s, event.Head{}, batchAfter("a", event.Head{}, 1))
 	for _, id := range hostileIDs() {
 		events, err := collect(s.Read(t.ctx, id, eventlog.Span{}))
-		if !errors.Is(err, eventlog.ErrNotFound) && !errors.Is(err, eventlog.ErrInvalidSession) {
+		if !errors.Is(err, eventlog.ErrNotFound) && !errors.Is(err, event.ErrInvalidSession) {
 			t.Errorf("reading session %q gave %d events and error %v", id, len(events), err)
 		}
 	}

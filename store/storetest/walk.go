@@ -146,7 +146,7 @@ func (w *walk) random(last int64) *modelEvent {
 		id := id()
 		return &modelEvent{Event: result(id), results: []string{id}, move: -1}
 	case 6:
-		return &modelEvent{Event: event("test:big", `"`+text(fmt.Sprint(w.below(5, "body")), 300)+`"`), move: -1}
+		return &modelEvent{Event: newEvent("test:big", `"`+text(fmt.Sprint(w.below(5, "body")), 300)+`"`), move: -1}
 	default:
 		to := w.seq(0, last+1, "to")
 		return &modelEvent{Event: moved(to), move: to}

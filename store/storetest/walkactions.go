@@ -10,7 +10,11 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/store/memory"
+	"github.com/convlog/convlog/upkeep/erase"
+	"github.com/convlog/convlog/upkeep/transfer"
 )
 
 // request is an append that is about to be tried.
@@ -21,7 +25,7 @@ type request struct {
 	want   error // what it is refused with
 }
 
-func (r *request) events() (events []eventlog.Event) {
+func (r *request) events() (events []event.Event) {
 	for _, e := range r.fresh {
 		events = append(events, e.Event)
 	}
@@ -29,7 +33,7 @@ func (r *request) events() (events []eventlog.Event) {
 }
 
 // appends are the events of each append.
-func (r *request) appends() (all [][]eventlog.Event) {
+func (r *request) appends() (all [][]event.Event) {
 	events, from := r.events(), 0
 	for _, at := range append(r.splits, len(events)) {
 		all = append(all, events[from:at])
@@ -46,7 +50,7 @@ func (w *walk) append(s *modelSession) {
 	for i := range 1 + w.below(4, "events") {
 		e := w.random(int64(len(lineage)))
 		if len(s.own) > 0 && w.below(24, "taken id") == 23 {
-			e = &modelEvent{Event: event("test:other", `{}`), move: -1}
+			e = &modelEvent{Event: newEvent("test:other", `{}`), move: -1}
 			e.ID = s.own[max(0, len(s.own)-1-w.below(8, "back"))].ID
 			if req.want == nil {
 				req.want = eventlog.ErrConflict
@@ -71,13 +75,13 @@ func (w *walk) expects(s *modelSession, req *request) bool {
 	wrong.Hash[7]++
 	switch w.below(8, "expect") {
 	case 0, 1:
-		req.expect = eventlog.Any
+		req.expect = eventlog.Any()
 	case 2, 3:
 		req.expect = eventlog.At(s.head)
 	case 4:
 		req.expect = eventlog.AnyAfter(s.head)
 	case 5:
-		if req.expect = eventlog.New; len(s.own) > 0 {
+		if req.expect = eventlog.New(); len(s.own) > 0 {
 			req.want = eventlog.ErrConflict
 		}
 	case 6:
@@ -104,7 +108,7 @@ func (w *walk) expects(s *modelSession, req *request) bool {
 // submit appends and takes what was accepted into the model.
 func (w *walk) submit(s *modelSession, req *request) {
 	w.Helper()
-	var head eventlog.Head
+	var head event.Head
 	var err error
 	if l := w.log(); req.splits == nil {
 		head, err = l.Append(w.ctx, s.id, req.expect, req.events()...)
@@ -144,7 +148,7 @@ func (w *walk) retry(s *modelSession) {
 		x = eventlog.AnyAfter(try.before)
 	case 2:
 		if s.head.Seq-try.before.Seq < 32 { // older ids are not compared with Any
-			x = eventlog.Any
+			x = eventlog.Any()
 		}
 	}
 	events := slices.Clone(try.events)
@@ -171,18 +175,18 @@ func (w *walk) fork(s *modelSession) {
 	w.Helper()
 	seq := w.seq(0, s.last(), "fork point")
 	child := &modelSession{id: w.newID(), parent: s, shared: s.lineage()[:seq:seq]}
-	req := request{expect: eventlog.New}
-	e := &modelEvent{Event: event(eventlog.SessionForked, `{"parent":"`+s.id+`","seq":0,"hash":"`+eventlog.Hash{}.String()+`"}`), move: -1}
+	req := request{expect: eventlog.New()}
+	e := &modelEvent{Event: newEvent(event.SessionForked, `{"parent":"`+s.id+`","seq":0,"hash":"`+event.Hash{}.String()+`"}`), move: -1}
 	if seq > 0 {
 		stored, err := w.log().Event(w.ctx, s.id, seq)
 		w.must(err)
 		e.Event = forkOf(s.id, &stored)
 		if child.shared[seq-1].more > 0 {
-			req.want = eventlog.ErrInvalidTree
+			req.want = event.ErrInvalidTree
 		}
 		if w.below(10, "another's hash") == 9 {
-			e.Data = jsontext.Value(strings.Replace(string(e.Data), stored.Hash().String(), eventlog.Hash{1}.String(), 1))
-			req.want = eventlog.ErrInvalidTree
+			e.Data = jsontext.Value(strings.Replace(string(e.Data), stored.Hash().String(), event.Hash{1}.String(), 1))
+			req.want = event.ErrInvalidTree
 		}
 	}
 	req.fresh = []*modelEvent{e}
@@ -196,9 +200,10 @@ func (w *walk) fork(s *modelSession) {
 
 func (w *walk) forkOfNothing() {
 	w.Helper()
-	absent := batchAfter("absent", eventlog.Head{}, 1)[0]
+	absent := batchAfter("absent", event.Head{}, 1)[0]
 	w.submit(&modelSession{id: w.newID()}, &request{
-		fresh: []*modelEvent{{Event: forkOf("absent", &absent), move: -1}}, want: eventlog.ErrNotFound,
+		expect: eventlog.New(),
+		fresh:  []*modelEvent{{Event: forkOf("absent", &absent), move: -1}}, want: eventlog.ErrNotFound,
 	})
 }
 
@@ -211,7 +216,7 @@ func (w *walk) redact(s *modelSession) {
 	}
 	erased, want := modelErases(s, seqs)
 	l := w.log()
-	_, err := l.Redact(w.ctx, s.id, "model", seqs...)
+	_, err := erase.Redact(w.ctx, l, s.id, seqs, erase.RedactOptions{Reason: "model"})
 	if want != nil {
 		w.wantErr(want, err)
 		return
@@ -235,14 +240,14 @@ func (w *walk) noted(l *eventlog.Log, s *modelSession) {
 	w.Helper()
 	note, err := l.Event(w.ctx, s.id, s.last()+1)
 	w.must(err)
-	w.same("type of the note", eventlog.Redacted, note.Type)
+	w.same("type of the note", event.Redacted, note.Type)
 	s.take([]*modelEvent{{Event: note, move: -1}}, note.Head())
 }
 
 // remove removes a session unless forks need it, and may create it anew.
 func (w *walk) remove(s *modelSession) {
 	w.Helper()
-	err := w.log().Remove(w.ctx, s.id)
+	err := erase.Remove(w.ctx, w.log(), s.id)
 	for _, other := range w.sessions {
 		if other.parent == s {
 			w.wantErr(eventlog.ErrInUse, err)
@@ -266,7 +271,7 @@ func (w *walk) watch(s *modelSession) {
 	defer stop()
 	for range 1 + w.below(2, "appends") {
 		want := []string{}
-		got := []eventlog.Event{}
+		got := []event.Event{}
 		for from = max(from, 1); from <= s.last(); from++ {
 			e, err, _ := next()
 			w.must(err)
@@ -278,7 +283,7 @@ func (w *walk) watch(s *modelSession) {
 	for ; from <= s.last(); from++ {
 		e, err, _ := next()
 		w.must(err)
-		w.same("watched of "+s.id, renderModel(s.lineage()[from-1:from]), renderEvents([]eventlog.Event{e}))
+		w.same("watched of "+s.id, renderModel(s.lineage()[from-1:from]), renderEvents([]event.Event{e}))
 	}
 }
 
@@ -286,10 +291,10 @@ func (w *walk) watch(s *modelSession) {
 func (w *walk) export(s *modelSession) {
 	w.Helper()
 	var stream bytes.Buffer
-	w.must(w.log().Export(w.ctx, &stream, s.id))
-	other := w.aside(NewMemory(), eventlog.Options{SpillOver: 250})
+	w.must(transfer.Export(w.ctx, w.log(), &stream, s.id))
+	other := w.aside(memory.New(), eventlog.Options{SpillOver: 250})
 	for _, l := range []*eventlog.Log{other, w.log()} {
-		adopted, err := l.Import(w.ctx, bytes.NewReader(stream.Bytes()))
+		adopted, err := transfer.Import(w.ctx, l, bytes.NewReader(stream.Bytes()))
 		w.must(err)
 		for _, a := range adopted {
 			if l != other && a.Stored > 0 {
@@ -298,19 +303,19 @@ func (w *walk) export(s *modelSession) {
 		}
 		w.same("head of "+s.id, s.head, w.head(l, s.id))
 	}
-	w.same("export of "+s.id, renderModel(s.lineage()), renderEvents(w.read(other, s.id, eventlog.All)))
+	w.same("export of "+s.id, renderModel(s.lineage()), renderEvents(w.read(other, s.id, eventlog.All())))
 	w.sound(other, s.id)
 }
 
 // convert copies the store into one in memory.
 func (w *walk) convert(*modelSession) {
 	w.Helper()
-	other := w.aside(NewMemory())
-	_, err := collect(eventlog.Convert(w.ctx, other, w.log()))
+	other := w.aside(memory.New())
+	_, err := collect(transfer.Convert(w.ctx, other, w.log()))
 	w.must(err)
 	for _, id := range w.ids() {
 		s := w.sessions[id]
 		w.same("head of "+id, s.head, w.head(other, id))
-		w.same("copy of "+id, renderModel(s.lineage()), renderEvents(w.read(other, id, eventlog.All)))
+		w.same("copy of "+id, renderModel(s.lineage()), renderEvents(w.read(other, id, eventlog.All())))
 	}
 }

@@ -30,7 +30,7 @@ func (w *walk) compareHeads() {
 func (w *walk) compareLines(s *modelSession) {
 	w.Helper()
 	if w.sessions[s.id] == s {
-		w.same(s.id, renderModel(s.lineage()), renderEvents(w.read(w.log(), s.id, eventlog.All)))
+		w.same(s.id, renderModel(s.lineage()), renderEvents(w.read(w.log(), s.id, eventlog.All())))
 	} else if w.sessions[s.id] == nil {
 		w.missing(w.log(), s.id)
 	}
@@ -55,7 +55,7 @@ func (w *walk) compare(s *modelSession) {
 	head, err := l.Head(w.ctx, s.id)
 	w.must(err)
 	w.same("head of "+s.id, s.head, head)
-	w.ranges(s, "all", eventlog.All, 1, last)
+	w.ranges(s, "all", eventlog.All(), 1, last)
 	from, to := w.seq(0, last+2, "from"), w.seq(0, last+2, "to")
 	w.ranges(s, fmt.Sprintf("from %d", from), eventlog.From(from), from, last)
 	if to > 0 {
@@ -63,7 +63,7 @@ func (w *walk) compare(s *modelSession) {
 	}
 	n := w.seq(0, last+2, "last")
 	w.ranges(s, fmt.Sprintf("last %d", n), eventlog.Last(int(n)), last-n+1, last)
-	path, err := collect(l.ActivePath(w.ctx, s.id))
+	path, err := collect(l.Read(w.ctx, s.id, eventlog.All().OnPath()))
 	w.must(err)
 	w.same("active path of "+s.id, renderModel(modelPath(lineage)), renderEvents(path))
 	w.until(s, lineage[w.below(len(lineage), "until")])

@@ -9,7 +9,9 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/upkeep/erase"
 )
 
 var watchCases = []testCase{
@@ -73,7 +75,7 @@ var watchCases = []testCase{
 		explanation: "A watcher of a fork gets the shared prefix and then the fork's own events.",
 		run: func(t *env) {
 			t.fill(t.log(), "p", 3)
-			t.append(t.log(), "f", eventlog.New, t.forkAt("p", 2))
+			t.append(t.log(), "f", eventlog.New(), t.forkAt("p", 2))
 			w := t.watch(t.log(), "f", 1)
 			t.fill(t.log(), "p", 2)
 			t.fill(t.log(), "f", 2)
@@ -90,7 +92,7 @@ var watchCases = []testCase{
 			t.fill(l, "a", 1)
 			w := t.watch(l, "a", 1)
 			w.take(1)
-			t.append(l, "a", eventlog.Any, event("test:note", `"`+text("x", 50)+`"`))
+			t.append(l, "a", eventlog.Any(), newEvent("test:note", `"`+text("x", 50)+`"`))
 			t.same("data", `"`+text("x", 50)+`"`, string(w.take(1)[0].Data))
 			w.stop()
 		},
@@ -105,7 +107,7 @@ var watchCases = []testCase{
 // watching is a watcher that runs beside the test.
 type watching struct {
 	t      *env
-	events chan eventlog.Event
+	events chan event.Event
 	ended  chan error
 	cancel context.CancelFunc
 }
@@ -113,7 +115,7 @@ type watching struct {
 // watch starts a watcher, which yields into a channel without a buffer.
 func (t *env) watch(l *eventlog.Log, session string, from int64) *watching {
 	ctx, cancel := context.WithCancel(t.ctx)
-	w := &watching{t: t, events: make(chan eventlog.Event), ended: make(chan error, 1), cancel: cancel}
+	w := &watching{t: t, events: make(chan event.Event), ended: make(chan error, 1), cancel: cancel}
 	go func() {
 		var last error
 		for e, err := range l.Watch(ctx, session, from) {
@@ -131,9 +133,9 @@ func (t *env) watch(l *eventlog.Log, session string, from int64) *watching {
 }
 
 // take waits for n events.
-func (w *watching) take(n int) []eventlog.Event {
+func (w *watching) take(n int) []event.Event {
 	w.t.Helper()
-	events := make([]eventlog.Event, 0, n)
+	events := make([]event.Event, 0, n)
 	for len(events) < n {
 		select {
 		case e := <-w.events:
@@ -167,14 +169,14 @@ func (w *watching) end() error {
 }
 
 // first takes one event of a sequence and stops it.
-func (t *env) first(seq iter.Seq2[eventlog.Event, error]) eventlog.Event {
+func (t *env) first(seq iter.Seq2[event.Event, error]) event.Event {
 	t.Helper()
 	for e, err := range seq {
 		t.must(err)
 		return e
 	}
 	t.Fatalf("the sequence is empty")
-	return eventlog.Event{}
+	return event.Event{}
 }
 
 func testWatchContended(t *env, reader, writer *eventlog.Log) {
@@ -185,7 +187,7 @@ func testWatchContended(t *env, reader, writer *eventlog.Log) {
 	go func() {
 		errs <- errors.Join(together(writers, func(int) error {
 			for n := range each {
-				if _, err := writer.Append(t.ctx, "a", eventlog.Any, notes(1+n%2)...); err != nil {
+				if _, err := writer.Append(t.ctx, "a", eventlog.Any(), notes(1+n%2)...); err != nil {
 					return err
 				}
 			}
@@ -193,7 +195,7 @@ func testWatchContended(t *env, reader, writer *eventlog.Log) {
 		})...)
 	}()
 	total := stored + writers*each*3/2
-	got := [][]eventlog.Event{w[0].take(total), w[1].take(total - 4)}
+	got := [][]event.Event{w[0].take(total), w[1].take(total - 4)}
 	t.must(<-errs)
 	t.same("lines", t.lines(reader, "a"), linesOf(got[0]))
 	t.same("lines from 5", t.lines(reader, "a")[4:], linesOf(got[1]))
@@ -208,7 +210,7 @@ func testWatchFrom(t *env) {
 	w := []*watching{t.watch(l, "a", 0), t.watch(l, "a", 3), t.watch(l, "a", 5), t.watch(l, "a", 7)}
 	go func() {
 		for range 4 {
-			_, _ = l.Append(t.ctx, "a", eventlog.Any, notes(1)...)
+			_, _ = l.Append(t.ctx, "a", eventlog.Any(), notes(1)...)
 		}
 	}()
 	for i, from := range []int64{1, 3, 5, 7} {
@@ -223,7 +225,7 @@ func testWatchSlow(t *env) {
 	w := t.watch(l, "a", 1)
 	w.take(1)
 	for n := range 30 {
-		t.append(l, "a", eventlog.Any, notes(100)...)
+		t.append(l, "a", eventlog.Any(), notes(100)...)
 		if n%7 == 0 {
 			t.same("seqs", between(int64(n/7*3+2), int64(n/7*3+4)), seqsIn(w.take(3)))
 		}
@@ -257,7 +259,7 @@ func testWatchRemoved(t *env, remover *eventlog.Log) {
 	t.fill(t.log(), "b", 1)
 	w, other := t.watch(t.log(), "a", 1), t.watch(t.log(), "b", 1)
 	w.take(3)
-	t.must(remover.Remove(t.ctx, "a"))
+	t.must(erase.Remove(t.ctx, remover, "a"))
 	t.wantErr(eventlog.ErrNotFound, w.end())
 	t.fill(remover, "b", 2)
 	t.same("seqs of the other session", between(1, 3), seqsIn(other.take(3)))
@@ -269,8 +271,8 @@ func testWatchReplaced(t *env) {
 	t.fill(t.log(), "a", 3)
 	w := t.watch(t.log(), "a", 1)
 	w.take(3)
-	t.must(other.Remove(t.ctx, "a"))
-	t.append(other, "a", eventlog.New, notes(9)...)
+	t.must(erase.Remove(t.ctx, other, "a"))
+	t.append(other, "a", eventlog.New(), notes(9)...)
 	err := w.end()
 	if !errors.Is(err, eventlog.ErrNotFound) && !errors.Is(err, eventlog.ErrCorrupt) {
 		t.Errorf("the watcher of a history that is gone ended with %v", err)
@@ -283,7 +285,7 @@ func testDeltas(t *env) {
 	lines := t.lines(l, "a")
 	ctx, cancel := context.WithCancel(t.ctx)
 	defer cancel()
-	message := eventlog.NewID()
+	message := event.NewID()
 	l.Publish("a", eventlog.Delta{Message: message, Text: "nobody listens"})
 	started, texts := make(chan struct{}), make(chan []string, 1)
 	go func() {

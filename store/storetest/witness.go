@@ -7,7 +7,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/upkeep/verify"
 )
 
 // Witness knows what a store held before it was damaged, and looks at what is
@@ -21,23 +23,23 @@ type Witness struct {
 	// Damaged are sessions that are damaged beside the one that is examined.
 	Damaged []string
 
-	written map[string][]eventlog.Event
+	written map[string][]event.Event
 }
 
 // NewWitness takes down what a sound store holds.
 func NewWitness(t testing.TB, s eventlog.Store) *Witness {
 	t.Helper()
-	w := &Witness{written: map[string][]eventlog.Event{}}
+	w := &Witness{written: map[string][]event.Event{}}
 	l := eventlog.Open(s)
 	infos, err := collect(l.Sessions(t.Context()))
 	if err != nil {
 		t.Fatalf("list the sample: %v", err)
 	}
 	for _, info := range infos {
-		if w.written[info.ID], err = collect(l.Read(t.Context(), info.ID, eventlog.All.Own())); err != nil {
+		if w.written[info.ID], err = collect(l.Read(t.Context(), info.ID, eventlog.All().Own())); err != nil {
 			t.Fatalf("read the sample: %v", err)
 		}
-		report, err := l.Verify(t.Context(), info.ID)
+		report, err := verify.Session(t.Context(), l, info.ID)
 		if err != nil || len(report.Defects)+len(report.Notes) > 0 {
 			t.Fatalf("verify the sample: %v %v %v", report.Defects, report.Notes, err)
 		}
@@ -46,7 +48,7 @@ func NewWitness(t testing.TB, s eventlog.Store) *Witness {
 }
 
 // Written is what a session held.
-func (w *Witness) Written(session string) []eventlog.Event { return w.written[session] }
+func (w *Witness) Written(session string) []event.Event { return w.written[session] }
 
 // spared reports whether a session must be as it was.
 func (w *Witness) spared(f *Findings, session string) bool {
@@ -66,7 +68,7 @@ type Findings struct {
 	// data.
 	Forward, Backward Reading
 	// Report is that of Verify, and VerifyErr its error.
-	Report    eventlog.Report
+	Report    verify.Report
 	VerifyErr error
 	// Around is what Check says of the store, where Verify says nothing of a
 	// session that cannot be read: an index of the store may be damaged that
@@ -98,10 +100,10 @@ func (w *Witness) Look(t testing.TB, s eventlog.Store, session string) *Findings
 	t.Helper()
 	l := eventlog.Open(s)
 	f := &Findings{Session: session}
-	f.Report, f.VerifyErr = l.Verify(t.Context(), session)
+	f.Report, f.VerifyErr = verify.Session(t.Context(), l, session)
 	w.Located(t, "Verify", f.VerifyErr)
-	f.Forward = w.read(t, l, session, eventlog.All)
-	f.Backward = w.read(t, l, session, eventlog.All.Backward())
+	f.Forward = w.read(t, l, session, eventlog.All())
+	f.Backward = w.read(t, l, session, eventlog.All().Backward())
 	if (f.Forward.Err != nil || f.Backward.Err != nil) && !f.Noticed() {
 		f.Around = w.around(t, l)
 	}
@@ -114,7 +116,7 @@ func (w *Witness) Look(t testing.TB, s eventlog.Store, session string) *Findings
 // around gives what Check says.
 func (w *Witness) around(t testing.TB, l *eventlog.Log) (found []eventlog.Defect) {
 	t.Helper()
-	for d, err := range l.Check(t.Context()) {
+	for d, err := range verify.Store(t.Context(), l) {
 		if err != nil {
 			t.Errorf("Check: %v", err)
 			break
@@ -155,7 +157,7 @@ func (w *Witness) read(t testing.TB, l *eventlog.Log, session string, r eventlog
 
 // wrote reports whether e is the event that was written at its seq. How its
 // line is laid out does not count.
-func (w *Witness) wrote(session string, e *eventlog.Event) bool {
+func (w *Witness) wrote(session string, e *event.Event) bool {
 	written := w.written[session]
 	if len(written) == 0 || e.Seq < written[0].Seq || e.Seq > written[len(written)-1].Seq {
 		return false
@@ -163,7 +165,7 @@ func (w *Witness) wrote(session string, e *eventlog.Event) bool {
 	return equal(e, &written[e.Seq-written[0].Seq])
 }
 
-func equal(a, b *eventlog.Event) bool {
+func equal(a, b *event.Event) bool {
 	return a.Head() == b.Head() && a.SessionID == b.SessionID && a.Type == b.Type && a.ID == b.ID && a.More() == b.More() &&
 		a.Cost == b.Cost && a.Timestamp.Equal(b.Timestamp) && bytes.Equal(a.Metadata, b.Metadata) && bytes.Equal(a.Data, b.Data) &&
 		bytes.Equal(a.Extras(), b.Extras()) && bytes.Equal(a.Kept(), b.Kept()) && slices.Equal(a.Blobs(), b.Blobs())
@@ -176,7 +178,7 @@ func (w *Witness) Located(t testing.TB, what string, err error) {
 	var corrupt *eventlog.CorruptError
 	switch {
 	case err == nil, errors.Is(err, eventlog.ErrNotFound), errors.Is(err, eventlog.ErrEventNotFound), errors.Is(err, eventlog.ErrBlobNotFound),
-		errors.Is(err, eventlog.ErrVersion):
+		errors.Is(err, event.ErrVersion):
 	case w.Tolerates != nil && w.Tolerates(err):
 	case errors.As(err, &corrupt) && (corrupt.Path != "" || corrupt.Session != ""):
 	default:

@@ -16,6 +16,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop/anthropic"
 	"github.com/convlog/convlog/interop/openai"
@@ -109,7 +110,7 @@ func (s *seen) history(ctx context.Context, log *eventlog.Log, id string, at int
 	if count {
 		s.count(entries)
 	}
-	body := func(r eventlog.BlobRef) ([]byte, error) { return readBlob(ctx, log, r) }
+	body := func(r event.BlobRef) ([]byte, error) { return readBlob(ctx, log, r) }
 	calls := 0
 	for i := range entries {
 		calls += len(entries[i].Message.ToolCalls())
@@ -143,7 +144,7 @@ func (s *seen) count(entries []projection.Entry) {
 		s.Results += len(m.ToolResults())
 		s.Made[entries[i].Made]++
 		for _, p := range m.Parts {
-			if p.Type == eventlog.ImagePart {
+			if p.Type == event.ImagePart {
 				s.Images++
 			}
 		}
@@ -210,7 +211,7 @@ type block struct {
 	Type string `json:"type"`
 }
 
-func readBlob(ctx context.Context, log *eventlog.Log, r eventlog.BlobRef) ([]byte, error) {
+func readBlob(ctx context.Context, log *eventlog.Log, r event.BlobRef) ([]byte, error) {
 	body, err := log.OpenBlob(ctx, r.Blob)
 	if err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/formats"
@@ -129,17 +130,17 @@ func open(path string) *eventlog.Log {
 // count counts what is on the active path.
 func count(ctx context.Context, log *eventlog.Log, session string) (counts, error) {
 	c := counts{Session: session}
-	used := map[string]eventlog.Usage{}
-	for e, err := range log.ActivePath(ctx, session) {
+	used := map[string]event.Usage{}
+	for e, err := range log.Read(ctx, session, eventlog.All().OnPath()) {
 		if err != nil {
 			return c, err
 		}
-		m, ok, err := e.Message()
+		m, ok, err := event.Decode[event.Message](&e)
 		if err != nil {
 			return c, err
 		}
 		c.Cost += int64(e.Cost)
-		if step, ok, err := e.StepCompletion(); ok && err == nil {
+		if step, ok, err := event.Decode[event.StepCompletion](&e); ok && err == nil {
 			if _, answered := used[step.ResponseID]; answered {
 				used[step.ResponseID] = step.Usage
 			} else {
@@ -148,10 +149,10 @@ func count(ctx context.Context, log *eventlog.Log, session string) (counts, erro
 		}
 		switch {
 		case !ok:
-		case m.Role == eventlog.User:
+		case m.Role == event.User:
 			c.User++
 			c.Said += utf8.RuneCountInString(m.Text())
-		case m.Role == eventlog.Assistant:
+		case m.Role == event.Assistant:
 			group := m.Group
 			if group == "" {
 				group = e.ID.String()
@@ -171,7 +172,7 @@ func count(ctx context.Context, log *eventlog.Log, session string) (counts, erro
 	return c, nil
 }
 
-func (c *counts) spend(u eventlog.Usage) {
+func (c *counts) spend(u event.Usage) {
 	c.Input, c.Output = c.Input+u.InputTokens, c.Output+u.OutputTokens
 	c.CacheRead, c.CacheWrite = c.CacheRead+u.CacheReadTokens, c.CacheWrite+u.CacheWriteTokens
 }

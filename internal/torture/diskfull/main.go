@@ -21,9 +21,11 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/store/jsonl"
 	"github.com/convlog/convlog/store/sqlite"
+	"github.com/convlog/convlog/upkeep/verify"
 )
 
 func main() {
@@ -57,7 +59,7 @@ type filler struct {
 	log    *eventlog.Log
 	random *rand.Rand
 	acked  map[string]bool
-	failed []eventlog.Event // refused and not tried again yet
+	failed []event.Event // refused and not tried again yet
 }
 
 // cycle fills a store beside a file that takes up half of the room, removes
@@ -142,13 +144,13 @@ func (f *filler) goOn() error {
 }
 
 // event has data of any size; the largest becomes a blob.
-func (f *filler) event() eventlog.Event {
+func (f *filler) event() event.Event {
 	size := []int{10, 300, 3000, 20_000, 300_000}[f.random.IntN(5)]
-	return eventlog.Event{ID: eventlog.NewID(), Type: "test:note", Data: fmt.Appendf(nil, "%q", strings.Repeat("x", size))}
+	return event.Event{ID: event.NewID(), Type: "test:note", Data: fmt.Appendf(nil, "%q", strings.Repeat("x", size))}
 }
 
-func (f *filler) append(e eventlog.Event) error {
-	_, err := f.log.Append(context.Background(), "a", eventlog.Any, e)
+func (f *filler) append(e event.Event) error {
+	_, err := f.log.Append(context.Background(), "a", eventlog.Any(), e)
 	switch {
 	case err == nil:
 		f.stored++
@@ -165,7 +167,7 @@ func (f *filler) append(e eventlog.Event) error {
 // check makes sure that exactly what was acknowledged is there.
 func (f *filler) check(log *eventlog.Log) error {
 	found := 0
-	for e, err := range log.Read(context.Background(), "a", eventlog.All) {
+	for e, err := range log.Read(context.Background(), "a", eventlog.All()) {
 		if err != nil {
 			return err
 		}
@@ -177,7 +179,7 @@ func (f *filler) check(log *eventlog.Log) error {
 	if found != len(f.acked) {
 		return fmt.Errorf("%d events were acknowledged, %d are there", len(f.acked), found)
 	}
-	report, err := log.Verify(context.Background(), "a")
+	report, err := verify.Session(context.Background(), log, "a")
 	if err == nil && len(report.Defects) > 0 {
 		err = errors.New(report.Defects[0].String())
 	}

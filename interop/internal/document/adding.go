@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/parts"
@@ -63,13 +64,13 @@ type adding struct {
 // place is where an item is in the session.
 type place struct {
 	seq  int64
-	said eventlog.Digest // all up to it
+	said event.Digest // all up to it
 }
 
 // session adds a session. One without items is held until something was said,
 // unless it is over.
 func (im *importer) session(doc *Session) error {
-	if err := cmp.Or(doc.Refused, eventlog.CheckSessionID(doc.ID)); err != nil {
+	if err := cmp.Or(doc.Refused, event.CheckSessionID(doc.ID)); err != nil {
 		im.result.Records++
 		im.result.Refuse(doc.Rec.Refuse(err))
 		return nil
@@ -163,7 +164,7 @@ func (a *adding) about() error {
 	name := "session_started"
 	if a.s.New() {
 		it.At = a.begun()
-		about.Source = eventlog.SessionSource{
+		about.Source = event.SessionSource{
 			Format: a.format, Version: a.doc.Version, Path: a.doc.Rec.Origin(0).Source, SessionID: cmp.Or(a.doc.Own, a.doc.ID),
 		}
 	} else {
@@ -171,11 +172,11 @@ func (a *adding) about() error {
 		if known && titled {
 			return nil
 		}
-		about.State, about.Parent = eventlog.SessionStateUpdated, eventlog.SessionParent{}
+		about.State, about.Parent = event.SessionStateUpdated, event.SessionParent{}
 		if known {
 			about.Extra = nil
 		}
-		name = "about " + about.Title + string(eventlog.DigestOf(about.Extra))
+		name = "about " + about.Title + string(event.DigestOf(about.Extra))
 	}
 	a.s.title = cmp.Or(about.Title, a.s.title)
 	key := interop.FixedKey(a.s.ID, name)
@@ -193,12 +194,12 @@ func (a *adding) about() error {
 // firstWords are the beginning of the first text of the user.
 func (a *adding) firstWords() string {
 	for i := range a.doc.Items {
-		m, ok := a.doc.Items[i].Payload.(eventlog.Message)
-		if !ok || m.Role != eventlog.User {
+		m, ok := a.doc.Items[i].Payload.(event.Message)
+		if !ok || m.Role != event.User {
 			continue
 		}
 		for _, p := range m.Parts {
-			if title := interop.Title(p.Text); p.Type == eventlog.TextPart && title != "" {
+			if title := interop.Title(p.Text); p.Type == event.TextPart && title != "" {
 				return title
 			}
 		}
@@ -225,7 +226,7 @@ func (a *adding) item(it *Item) error {
 	if it.Name == "" {
 		key = interop.RecordKey(a.s.ID, here.said, 0, ownPart)
 	} else {
-		here.said = then(parent.said, eventlog.DigestOf([]byte(it.Name)))
+		here.said = then(parent.said, event.DigestOf([]byte(it.Name)))
 		key = interop.FixedKey(a.s.ID, "item "+it.Name)
 	}
 	seq, known := a.s.Find(key)
@@ -286,7 +287,7 @@ func (a *adding) move(it *Item, key interop.Key, parent int64) error {
 	if !a.s.trail.Leaves(parent) || it.Late && a.s.trail.Holds(parent) {
 		return nil
 	}
-	move, err := it.Rec.Event(it.Part, eventlog.HeadMove{To: parent, Label: it.Label, Reason: "another branch"})
+	move, err := it.Rec.Event(it.Part, event.HeadMove{To: parent, Label: it.Label, Reason: "another branch"})
 	if err != nil {
 		return err
 	}
@@ -325,8 +326,8 @@ func (a *adding) changed(it *Item) error {
 }
 
 // event makes the event of an item. raw says that it keeps the record as it is.
-func (a *adding) event(it *Item) (e eventlog.Event, raw bool, err error) {
-	if m, ok := it.Payload.(eventlog.Message); ok {
+func (a *adding) event(it *Item) (e event.Event, raw bool, err error) {
+	if m, ok := it.Payload.(event.Message); ok {
 		if err := parts.Settle(m.Parts, parts.Keep(a.ctx, a.log)); err != nil {
 			return e, false, err
 		}
@@ -334,26 +335,26 @@ func (a *adding) event(it *Item) (e eventlog.Event, raw bool, err error) {
 	payload, err := a.payload(it)
 	if payload != nil && err == nil {
 		e, err = it.Rec.Event(it.Part, payload)
-		if err == nil || !errors.Is(err, eventlog.ErrInvalid) {
+		if err == nil || !errors.Is(err, event.ErrInvalid) {
 			return e, false, err
 		}
 	}
-	if err == nil || errors.Is(err, eventlog.ErrInvalid) {
+	if err == nil || errors.Is(err, event.ErrInvalid) {
 		e, err = it.raw(a.format)
 	}
 	return e, true, err
 }
 
 // payload is what an item becomes; nil if it is kept raw.
-func (a *adding) payload(it *Item) (eventlog.Payload, error) {
-	c, ok := it.Payload.(eventlog.Compaction)
+func (a *adding) payload(it *Item) (event.Payload, error) {
+	c, ok := it.Payload.(event.Compaction)
 	if !ok || it.Forgets == nil {
 		return it.Payload, nil
 	}
 	return a.compaction(c, it)
 }
 
-func (it *Item) raw(format string) (eventlog.Event, error) {
+func (it *Item) raw(format string) (event.Event, error) {
 	return it.Rec.Raw(interop.RawType(format, cmp.Or(it.Kind, "other")))
 }
 
@@ -367,11 +368,11 @@ func (a *adding) spend() error {
 	if !ok || !a.s.trail.Holds(a.last.seq) {
 		return nil
 	}
-	e, err := a.doc.Rec.Event(0, eventlog.StepCompletion{Model: rest.Model, Agent: rest.Agent, Usage: rest.Usage})
+	e, err := a.doc.Rec.Event(0, event.StepCompletion{Model: rest.Model, Agent: rest.Agent, Usage: rest.Usage})
 	if err != nil {
 		return err
 	}
-	key := interop.RecordKey(a.s.ID, then(a.last.said, eventlog.DigestOf(e.Data)), 0, ownPart)
+	key := interop.RecordKey(a.s.ID, then(a.last.said, event.DigestOf(e.Data)), 0, ownPart)
 	if _, ok := a.s.Find(key); ok {
 		return nil
 	}

@@ -3,14 +3,14 @@ package document
 import (
 	"math"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 )
 
 // compaction fills in what c stands for: the events from the first to the last of
 // those that are forgotten. In their place stand the summary, if there is one, and
 // what of them is still shown. It is nil where the session has none of the items.
-func (a *adding) compaction(c eventlog.Compaction, it *Item) (eventlog.Payload, error) {
-	f := forgotten{covers: eventlog.Covers{From: math.MaxInt64}, seqs: map[int64]bool{}}
+func (a *adding) compaction(c event.Compaction, it *Item) (event.Payload, error) {
+	f := forgotten{covers: event.Covers{From: math.MaxInt64}, seqs: map[int64]bool{}}
 	for _, name := range it.Forgets {
 		a.forget(&f, a.named(name).seq)
 	}
@@ -23,8 +23,8 @@ func (a *adding) compaction(c eventlog.Compaction, it *Item) (eventlog.Payload, 
 	c.Covers = f.covers
 	if kept := a.shown(&f); len(kept) > 0 {
 		if c.Summary != "" {
-			m := eventlog.Message{Role: eventlog.User, Parts: []eventlog.Part{eventlog.Text(c.Summary)}}
-			c.Entries = append(c.Entries, eventlog.CompactionEntry{Message: &m})
+			m := event.Message{Role: event.User, Parts: []event.Part{event.Text(c.Summary)}}
+			c.Entries = append(c.Entries, event.CompactionEntry{Message: &m})
 		}
 		c.Entries = append(c.Entries, kept...)
 	}
@@ -33,7 +33,7 @@ func (a *adding) compaction(c eventlog.Compaction, it *Item) (eventlog.Payload, 
 
 // forgotten are the events that are forgotten, and the range they are in.
 type forgotten struct {
-	covers eventlog.Covers
+	covers event.Covers
 	seqs   map[int64]bool
 }
 
@@ -72,10 +72,10 @@ func (a *adding) compacted() (newest int64) {
 }
 
 // shown are the events in the range that are not forgotten.
-func (a *adding) shown(f *forgotten) (entries []eventlog.CompactionEntry) {
+func (a *adding) shown(f *forgotten) (entries []event.CompactionEntry) {
 	for _, seq := range a.s.trail.SaidSince(f.covers.From) {
 		if seq <= f.covers.To && !f.seqs[seq] {
-			entries = append(entries, eventlog.CompactionEntry{Seq: seq})
+			entries = append(entries, event.CompactionEntry{Seq: seq})
 		}
 	}
 	return entries

@@ -15,6 +15,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 )
@@ -29,7 +30,7 @@ type Session struct {
 	// About is how it starts. Without a title, the first words of the user
 	// become it. Extra is what stands around the items: where it is another one
 	// than before, it becomes a session_updated.
-	About eventlog.Session
+	About event.Session
 	// At is when it started; zero if that is not told.
 	At time.Time
 	// Items are in the order in which they are added.
@@ -56,8 +57,8 @@ type Session struct {
 // Spent is what models took.
 type Spent struct {
 	Model, Agent string
-	Usage        eventlog.Usage
-	Cost         eventlog.Cost
+	Usage        event.Usage
+	Cost         event.Cost
 }
 
 func (s *Spent) isZero() bool { return s.Cost == 0 && s.Usage.IsZero() }
@@ -85,9 +86,9 @@ type Item struct {
 	// Renews says that the compaction before it is forgotten, too.
 	Renews bool
 	// Payload is what it becomes. Without one, it is kept raw, as Kind.
-	Payload eventlog.Payload
+	Payload event.Payload
 	Kind    string
-	Cost    eventlog.Cost
+	Cost    event.Cost
 }
 
 // Read finds the sessions in a value of a file. An error refuses the value.
@@ -179,6 +180,6 @@ func Raw(rec interop.Record, kind string) Item { return Item{Rec: rec, Kind: kin
 // is.
 func Told(rec *interop.Record, members jsontext.Value) interop.Record {
 	told := *rec
-	told.Value, told.Digest, told.Size = members, eventlog.DigestOf(members), int64(len(members))
+	told.Value, told.Digest, told.Size = members, event.DigestOf(members), int64(len(members))
 	return told
 }

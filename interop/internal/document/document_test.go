@@ -12,10 +12,12 @@ import (
 	"github.com/go-json-experiment/json"
 	"pgregory.net/rapid"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
 	"github.com/convlog/convlog/interop/internal/importtest"
+	"github.com/convlog/convlog/upkeep/erase"
 )
 
 // notes is a format for these tests: a list of items in the order in which they
@@ -46,7 +48,7 @@ func read(_ *document.File, rec *interop.Record) ([]document.Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := document.Session{ID: "s", Rec: rec, About: eventlog.Session{Title: "Notes"}}
+	s := document.Session{ID: "s", Rec: rec, About: event.Session{Title: "Notes"}}
 	for i := range records {
 		var n note
 		if err := json.Unmarshal(records[i].Value, &n); err != nil {
@@ -58,11 +60,11 @@ func read(_ *document.File, rec *interop.Record) ([]document.Session, error) {
 			it.At = time.Unix(n.At, 0).UTC()
 		}
 		if n.Text != "" && n.Forgets != nil {
-			it.Payload, it.Forgets = eventlog.Compaction{Summary: n.Text}, n.Forgets
+			it.Payload, it.Forgets = event.Compaction{Summary: n.Text}, n.Forgets
 		} else if n.Text != "" {
-			it.Payload = eventlog.Message{Role: eventlog.User, Parts: []eventlog.Part{eventlog.Text(n.Text)}}
+			it.Payload = event.Message{Role: event.User, Parts: []event.Part{event.Text(n.Text)}}
 		}
-		s.Spent.Cost += eventlog.Cost(n.Cost)
+		s.Spent.Cost += event.Cost(n.Cost)
 		s.Items = append(s.Items, it)
 	}
 	return []document.Session{s}, nil
@@ -116,13 +118,13 @@ func TestCostsAreToldOnce(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		log := importtest.NewLog(r)
 		var all []note
-		var want eventlog.Cost
+		var want event.Cost
 		for range rapid.IntRange(1, 6).Draw(r, "notes") {
 			n := note{Text: "a", Cost: int64(rapid.IntRange(0, 3).Draw(r, "cost"))}
-			all, want = append(all, n), want+eventlog.Cost(n.Cost)
+			all, want = append(all, n), want+event.Cost(n.Cost)
 			importtest.Load(r, log, notes{}, "f", write(r, all))
 		}
-		var got eventlog.Cost
+		var got event.Cost
 		for _, e := range importtest.Events(r, log, "s") {
 			got += e.Cost
 		}
@@ -151,8 +153,8 @@ func TestItemsThatAreForgotten(t *testing.T) {
 		said = append(said, e.Message.Text())
 	}
 	importtest.Same(t, "history", []string{"a", "all but c", "c", "f"}, said)
-	c, _, err := importtest.Events(t, log, "s")[7].Compaction()
-	if err != nil || c.Covers != (eventlog.Covers{From: 3, To: 7}) {
+	c, _, err := event.Decode[event.Compaction](&importtest.Events(t, log, "s")[7])
+	if err != nil || c.Covers != (event.Covers{From: 3, To: 7}) {
 		t.Errorf("the second compaction is %+v, %v", c, err)
 	}
 }
@@ -209,7 +211,7 @@ func TestRedactedItemsStayAway(t *testing.T) {
 	log := importtest.NewLog(t)
 	text := write(t, []note{{Text: "a"}, {Name: "n", Text: "b"}, {Text: "c", Cost: 7}})
 	importtest.Load(t, log, notes{}, "f", text)
-	if _, err := log.Redact(t.Context(), "s", "secret", 1, 2, 3, 4, 5); err != nil {
+	if _, err := erase.Redact(t.Context(), log, "s", []int64{1, 2, 3, 4, 5}, erase.RedactOptions{Reason: "secret"}); err != nil {
 		t.Fatal(err)
 	}
 	importtest.Again(t, log, notes{}, "f", text)
@@ -218,14 +220,11 @@ func TestRedactedItemsStayAway(t *testing.T) {
 // A session of another origin stays as it is.
 func TestAnotherHistory(t *testing.T) {
 	log := importtest.NewLog(t)
-	e, err := eventlog.NewUserMessage("mine")
-	if err != nil {
+	e := event.UserMessage("mine")
+	if _, err := log.Append(t.Context(), "s", eventlog.New(), e); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := log.Append(t.Context(), "s", eventlog.New, e); err != nil {
-		t.Fatal(err)
-	}
-	_, err = notes{}.Import(t.Context(), log, importtest.Source("f", `[{"text":"a"}]`))
+	_, err := notes{}.Import(t.Context(), log, importtest.Source("f", `[{"text":"a"}]`))
 	if err == nil || !strings.Contains(err.Error(), "another history under the same session id") || len(lines(t, log)) != 1 {
 		t.Errorf("import: %v", err)
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop"
 )
@@ -84,7 +84,7 @@ func Elements(rec *interop.Record, array jsontext.Value) ([]interop.Record, erro
 	for _, v := range values {
 		r := interop.Record{
 			Source: rec.Source, Line: line, Offset: rec.Offset, Value: v,
-			Digest: eventlog.DigestOf(v), Size: int64(len(v)), Repaired: rec.Repaired,
+			Digest: event.DigestOf(v), Size: int64(len(v)), Repaired: rec.Repaired,
 		}
 		if start, ok := within(rec.Value, v); ok && !rec.Repaired && start >= at {
 			line += int64(bytes.Count(rec.Value[at:start], []byte{'\n'}))

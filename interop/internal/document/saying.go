@@ -4,20 +4,20 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/projection"
 )
 
 // saying is what an event says: of a message what is said, without what is
 // told of it, and of any other its data.
-func saying(e *eventlog.Event) (eventlog.Digest, error) {
-	m, ok, err := e.Message()
+func saying(e *event.Event) (event.Digest, error) {
+	m, ok, err := event.Decode[event.Message](e)
 	if err != nil {
 		return "", err
 	}
 	if !ok {
 		d, err := projection.CanonicalDigest(e.Data)
-		return eventlog.DigestOf([]byte(string(e.Type) + "\n" + string(d))), err
+		return event.DigestOf([]byte(string(e.Type) + "\n" + string(d))), err
 	}
 	says, err := Saying(&m)
 	if err != nil {
@@ -28,21 +28,21 @@ func saying(e *eventlog.Event) (eventlog.Digest, error) {
 
 // Saying is what a message says, without the names and members that differ from
 // one recording of it to the next.
-func Saying(m *eventlog.Message) (jsontext.Value, error) {
+func Saying(m *event.Message) (jsontext.Value, error) {
 	type words struct {
-		Role  eventlog.Role   `json:"role"`
-		Parts []eventlog.Part `json:"parts"`
+		Role  event.Role   `json:"role"`
+		Parts []event.Part `json:"parts"`
 	}
 	return json.Marshal(words{m.Role, bare(m.Parts)})
 }
 
 // bare are parts without ids, extras and bodies, which their digests stand for.
-func bare(parts []eventlog.Part) []eventlog.Part {
-	all := make([]eventlog.Part, len(parts))
+func bare(parts []event.Part) []event.Part {
+	all := make([]event.Part, len(parts))
 	for i, p := range parts {
 		p.ID, p.Extra, p.Content = "", nil, bare(p.Content)
 		if p.Data != nil {
-			p.URL, p.Data = string(eventlog.DigestOf(p.Data)), nil
+			p.URL, p.Data = string(event.DigestOf(p.Data)), nil
 		}
 		all[i] = p
 	}
@@ -50,6 +50,6 @@ func bare(parts []eventlog.Part) []eventlog.Part {
 }
 
 // then is the digest of all that was said up to something that says next.
-func then(before, next eventlog.Digest) eventlog.Digest {
-	return eventlog.DigestOf([]byte(string(before) + "\n" + string(next)))
+func then(before, next event.Digest) event.Digest {
+	return event.DigestOf([]byte(string(before) + "\n" + string(next)))
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/trail"
@@ -19,9 +20,9 @@ type session struct {
 	*interop.Session
 	trail *trail.Trail
 	// said is what the messages of the log say, by seq.
-	said map[int64]eventlog.Digest
+	said map[int64]event.Digest
 	// compactions are those of the log, by seq.
-	compactions map[int64]eventlog.Compaction
+	compactions map[int64]event.Compaction
 	// spent is what its events tell of models.
 	spent []spending
 	title string
@@ -35,14 +36,14 @@ type session struct {
 // spending is what an event tells.
 type spending struct {
 	seq   int64
-	usage eventlog.Usage
-	cost  eventlog.Cost
+	usage event.Usage
+	cost  event.Cost
 }
 
 // openSession finds a session in the log, or prepares a new one.
 func openSession(ctx context.Context, log *eventlog.Log, id string) (*session, error) {
 	s := &session{
-		trail: trail.New(), said: map[int64]eventlog.Digest{}, settings: Settings{}, compactions: map[int64]eventlog.Compaction{},
+		trail: trail.New(), said: map[int64]event.Digest{}, settings: Settings{}, compactions: map[int64]event.Compaction{},
 	}
 	opened, err := interop.OpenSession(ctx, log, id, s.remember)
 	s.Session = opened
@@ -50,16 +51,16 @@ func openSession(ctx context.Context, log *eventlog.Log, id string) (*session, e
 }
 
 // remember takes in an event that the log holds.
-func (s *session) remember(e *eventlog.Event) error {
+func (s *session) remember(e *event.Event) error {
 	if err := s.trail.Remember(e); err != nil {
 		return err
 	}
 	if e.Redacted() {
-		s.erased = s.erased || e.Type.Name() == eventlog.SessionStarted
-		s.untold = s.untold || e.Type.Name() == eventlog.MessageAdded || e.Type.Name() == eventlog.StepCompleted
+		s.erased = s.erased || e.Type.Name() == event.SessionStarted
+		s.untold = s.untold || e.Type.Name() == event.MessageAdded || e.Type.Name() == event.StepCompleted
 		return nil
 	}
-	if about, ok, err := e.Session(); ok || err != nil {
+	if about, ok, err := event.Decode[event.Session](e); ok || err != nil {
 		if err == nil {
 			s.title = cmp.Or(about.Title, s.title)
 			_, err = s.settled(about.Extra)
@@ -70,18 +71,18 @@ func (s *session) remember(e *eventlog.Event) error {
 }
 
 // heard takes in what an event says and tells.
-func (s *session) heard(e *eventlog.Event) error {
-	if c, ok, err := e.Compaction(); ok || err != nil {
+func (s *session) heard(e *event.Event) error {
+	if c, ok, err := event.Decode[event.Compaction](e); ok || err != nil {
 		s.compactions[e.Seq] = c
 		return err
 	}
 	told := spending{seq: e.Seq, cost: e.Cost}
-	if step, ok, err := e.StepCompletion(); err != nil {
+	if step, ok, err := event.Decode[event.StepCompletion](e); err != nil {
 		return err
 	} else if ok {
 		told.usage = step.Usage
 	}
-	m, ok, err := e.Message()
+	m, ok, err := event.Decode[event.Message](e)
 	if err != nil {
 		return err
 	}
@@ -118,7 +119,7 @@ func (s *session) taken() (sum Spent) {
 }
 
 // add adds an event to the path.
-func (s *session) add(key interop.Key, it *Item, e eventlog.Event) (int64, error) {
+func (s *session) add(key interop.Key, it *Item, e event.Event) (int64, error) {
 	e.Cost = it.Cost
 	seq := s.Add(key, it.At, e)
 	e.Seq = seq
@@ -128,7 +129,7 @@ func (s *session) add(key interop.Key, it *Item, e eventlog.Event) (int64, error
 
 // less is what of a is not in b; ok says that there is something.
 func less(a, b Spent) (rest Spent, ok bool) {
-	rest = Spent{Model: a.Model, Agent: a.Agent, Cost: max(0, a.Cost-b.Cost), Usage: eventlog.Usage{
+	rest = Spent{Model: a.Model, Agent: a.Agent, Cost: max(0, a.Cost-b.Cost), Usage: event.Usage{
 		InputTokens:      max(0, a.Usage.InputTokens-b.Usage.InputTokens),
 		OutputTokens:     max(0, a.Usage.OutputTokens-b.Usage.OutputTokens),
 		CacheReadTokens:  max(0, a.Usage.CacheReadTokens-b.Usage.CacheReadTokens),

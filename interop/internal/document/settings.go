@@ -3,13 +3,13 @@ package document
 import (
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/projection"
 )
 
 // Settings are what stood around the items of a session whenever it was imported,
 // by their digests.
-type Settings map[eventlog.Digest]bool
+type Settings map[event.Digest]bool
 
 // Know reports whether they are known, and are from then on. No settings are.
 func (s Settings) Know(settings jsontext.Value) (known bool, err error) {

@@ -7,7 +7,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/interop/internal/parts"
 )
 
@@ -23,7 +23,7 @@ type Shell struct {
 
 // Runs makes an answer a call of a command, behind what else is said. What was
 // said as it stands is kept in the message's extra.
-func (s *Shell) Runs(m *eventlog.Message, said, command string) {
+func (s *Shell) Runs(m *event.Message, said, command string) {
 	s.number++
 	s.open = fmt.Sprintf("command_%d", s.number)
 	content, _ := json.Marshal(m.Text())
@@ -35,19 +35,19 @@ func (s *Shell) Runs(m *eventlog.Message, said, command string) {
 	m.Extra = extra.Rest()
 	m.Parts = nil
 	if said = strings.TrimSpace(said); said != "" {
-		m.Parts = []eventlog.Part{eventlog.Text(said)}
+		m.Parts = []event.Part{event.Text(said)}
 	}
 	arguments, _ := json.Marshal(map[string]string{"command": command})
-	m.Parts = append(m.Parts, eventlog.ToolCall(s.open, ShellTool, jsontext.Value(arguments)))
+	m.Parts = append(m.Parts, event.ToolCall(s.open, ShellTool, jsontext.Value(arguments)))
 }
 
 // Open reports whether a command has not printed anything yet.
 func (s *Shell) Open() bool { return s.open != "" }
 
 // Prints makes a message the result of the newest command.
-func (s *Shell) Prints(m *eventlog.Message) {
-	m.Role = eventlog.Tool
-	m.Parts = []eventlog.Part{eventlog.ToolResult(s.open, ShellTool, m.Parts...)}
+func (s *Shell) Prints(m *event.Message) {
+	m.Role = event.Tool
+	m.Parts = []event.Part{event.ToolResult(s.open, ShellTool, m.Parts...)}
 	s.open = ""
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
@@ -24,7 +25,7 @@ func Outline(t TB, log *eventlog.Log, session string) []string {
 }
 
 // Outlines are short lines for events.
-func Outlines(t TB, all []eventlog.Event) (lines []string) {
+func Outlines(t TB, all []event.Event) (lines []string) {
 	t.Helper()
 	for i := range all {
 		lines = append(lines, outline(t, &all[i]))
@@ -32,29 +33,29 @@ func Outlines(t TB, all []eventlog.Event) (lines []string) {
 	return lines
 }
 
-func outline(t TB, e *eventlog.Event) string {
+func outline(t TB, e *event.Event) string {
 	t.Helper()
-	if c, ok, err := e.ContextEntry(); ok && err == nil {
+	if c, ok, err := event.Decode[event.ContextEntry](e); ok && err == nil {
 		return "context " + c.Kind + ": " + c.Parts[0].Text
 	}
 	return draw(t, e, outlinePart)
 }
 
 // Draw is a line for an event.
-func Draw(t TB, e *eventlog.Event) string {
+func Draw(t TB, e *event.Event) string {
 	t.Helper()
-	if s, ok, err := e.StepCompletion(); ok && err == nil {
+	if s, ok, err := event.Decode[event.StepCompletion](e); ok && err == nil {
 		return fmt.Sprintf("step_completed %d+%d %s", s.Usage.InputTokens, s.Usage.OutputTokens, e.Cost)
 	}
 	return draw(t, e, drawPart)
 }
 
-func draw(t TB, e *eventlog.Event, part func(*eventlog.Part) string) string {
+func draw(t TB, e *event.Event, part func(*event.Part) string) string {
 	t.Helper()
-	if h, ok, err := e.HeadMove(); ok && err == nil {
+	if h, ok, err := event.Decode[event.HeadMove](e); ok && err == nil {
 		return fmt.Sprintf("head_moved to %d", h.To)
 	}
-	m, ok, err := e.Message()
+	m, ok, err := event.Decode[event.Message](e)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,9 +66,9 @@ func draw(t TB, e *eventlog.Event, part func(*eventlog.Part) string) string {
 }
 
 // MessageOutline is a short line for a message.
-func MessageOutline(m *eventlog.Message) string { return drawMessage(m, outlinePart) }
+func MessageOutline(m *event.Message) string { return drawMessage(m, outlinePart) }
 
-func drawMessage(m *eventlog.Message, part func(*eventlog.Part) string) string {
+func drawMessage(m *event.Message, part func(*event.Part) string) string {
 	line := string(m.Role)
 	for i := range m.Parts {
 		line += " " + part(&m.Parts[i])
@@ -75,28 +76,28 @@ func drawMessage(m *eventlog.Message, part func(*eventlog.Part) string) string {
 	return line
 }
 
-func drawPart(p *eventlog.Part) string {
+func drawPart(p *event.Part) string {
 	switch p.Type {
-	case eventlog.ToolCallPart:
+	case event.ToolCallPart:
 		return fmt.Sprintf("%s %s", outlinePart(p), p.Arguments)
-	case eventlog.ToolResultPart:
+	case event.ToolResultPart:
 		failed := ""
 		if p.IsError {
 			failed = "failed "
 		}
-		return failed + outlinePart(p) + ": " + eventlog.Message{Parts: p.Content}.Text()
+		return failed + outlinePart(p) + ": " + event.Message{Parts: p.Content}.Text()
 	}
 	return outlinePart(p)
 }
 
-func outlinePart(p *eventlog.Part) string {
+func outlinePart(p *event.Part) string {
 	switch p.Type {
-	case eventlog.TextPart:
+	case event.TextPart:
 		text, _, _ := strings.Cut(strings.TrimSpace(p.Text), " ")
 		return text + "…"
-	case eventlog.ToolCallPart:
+	case event.ToolCallPart:
 		return "calls " + p.Name
-	case eventlog.ToolResultPart:
+	case event.ToolResultPart:
 		return "result of " + p.Name
 	}
 	return string(p.Type)

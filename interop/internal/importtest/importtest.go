@@ -10,7 +10,7 @@ import (
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
-	"github.com/convlog/convlog/store/storetest"
+	"github.com/convlog/convlog/store/memory"
 )
 
 // TB is a test, or one example of a property.
@@ -26,7 +26,7 @@ type TB interface {
 // NewLog makes a log that is closed with the test.
 func NewLog(t TB) *eventlog.Log {
 	t.Helper()
-	log := eventlog.Open(storetest.NewMemory())
+	log := eventlog.Open(memory.New())
 	t.Cleanup(func() { log.Close() })
 	return log
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 )
@@ -31,7 +32,7 @@ func Repairs(t TB, format interop.Format, session, text string) {
 	}
 	Again(t, log, format, "f", text)
 	all := Events(t, log, session)
-	m, _, err := all[1].Message()
+	m, _, err := event.Decode[event.Message](&all[1])
 	if err != nil || len(all) != 2 || m.Text() != "Cut: \ufffd" {
 		t.Errorf("%d events, the message says %q, %v", len(all), m.Text(), err)
 	}

@@ -9,8 +9,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/oklog/ulid/v2"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/projection"
+	"github.com/convlog/convlog/upkeep/verify"
 )
 
 // Sessions are the ids of the sessions of a log.
@@ -26,9 +28,9 @@ func Sessions(t TB, log *eventlog.Log) (ids []string) {
 }
 
 // Events are all events of a session.
-func Events(t TB, log *eventlog.Log, session string) (all []eventlog.Event) {
+func Events(t TB, log *eventlog.Log, session string) (all []event.Event) {
 	t.Helper()
-	for e, err := range log.Read(t.Context(), session, eventlog.All) {
+	for e, err := range log.Read(t.Context(), session, eventlog.All()) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -38,9 +40,9 @@ func Events(t TB, log *eventlog.Log, session string) (all []eventlog.Event) {
 }
 
 // ActivePath are the events of the active path.
-func ActivePath(t TB, log *eventlog.Log, session string) (all []eventlog.Event) {
+func ActivePath(t TB, log *eventlog.Log, session string) (all []event.Event) {
 	t.Helper()
-	for e, err := range log.ActivePath(t.Context(), session) {
+	for e, err := range log.Read(t.Context(), session, eventlog.All().OnPath()) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,10 +52,10 @@ func ActivePath(t TB, log *eventlog.Log, session string) (all []eventlog.Event) 
 }
 
 // Start is what a session says of itself as it starts.
-func Start(t TB, log *eventlog.Log, session string) eventlog.Session {
+func Start(t TB, log *eventlog.Log, session string) event.Session {
 	t.Helper()
 	all := Events(t, log, session)
-	about, ok, err := all[0].Session()
+	about, ok, err := event.Decode[event.Session](&all[0])
 	if err != nil || !ok {
 		t.Fatalf("%s starts with %s, %v", session, all[0].Type, err)
 	}
@@ -61,10 +63,10 @@ func Start(t TB, log *eventlog.Log, session string) eventlog.Session {
 }
 
 // Messages are those of the active path.
-func Messages(t TB, log *eventlog.Log, session string) (all []eventlog.Message) {
+func Messages(t TB, log *eventlog.Log, session string) (all []event.Message) {
 	t.Helper()
 	for _, e := range ActivePath(t, log, session) {
-		m, ok, err := e.Message()
+		m, ok, err := event.Decode[event.Message](&e)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -91,13 +93,10 @@ func History(t TB, log *eventlog.Log, session string, options ...projection.Opti
 
 // Say appends payloads to a session, each in an append of its own, a second
 // apart. They may break rules of conversation.
-func Say(t TB, log *eventlog.Log, session string, payloads ...eventlog.Payload) {
+func Say(t TB, log *eventlog.Log, session string, payloads ...event.Payload) {
 	t.Helper()
 	for _, p := range payloads {
-		e, err := eventlog.NewUnchecked(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := event.New(p)
 		head, err := log.Head(t.Context(), session)
 		if err != nil && !errors.Is(err, eventlog.ErrNotFound) {
 			t.Fatal(err)
@@ -113,11 +112,8 @@ func Say(t TB, log *eventlog.Log, session string, payloads ...eventlog.Payload) 
 // Rewind moves the head of a session, as another program might.
 func Rewind(t TB, log *eventlog.Log, session string, to int64) {
 	t.Helper()
-	move, err := eventlog.NewHeadMoved(eventlog.HeadMove{To: to})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := log.Append(t.Context(), session, eventlog.Any, move); err != nil {
+	move := event.New(event.HeadMove{To: to})
+	if _, err := log.Append(t.Context(), session, eventlog.Any(), move); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -127,9 +123,9 @@ func Rewind(t TB, log *eventlog.Log, session string, to int64) {
 type Content struct {
 	Seq            int64
 	ID, Session    string
-	Type           eventlog.Type
+	Type           event.Type
 	At             time.Time
-	Cost           eventlog.Cost
+	Cost           event.Cost
 	Metadata, Data string
 }
 
@@ -164,7 +160,7 @@ func Dump(t TB, log *eventlog.Log) []Content {
 func Verify(t TB, log *eventlog.Log) {
 	t.Helper()
 	for _, id := range Sessions(t, log) {
-		if report, err := log.Verify(t.Context(), id); err != nil || len(report.Defects) > 0 {
+		if report, err := verify.Session(t.Context(), log, id); err != nil || len(report.Defects) > 0 {
 			t.Fatalf("verify %q: %v, %v", id, report.Defects, err)
 		}
 	}

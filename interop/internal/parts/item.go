@@ -5,7 +5,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/rawjson"
 )
 
@@ -13,24 +13,24 @@ import (
 // output of a call. What the part has no member for is left in o. ok is false
 // where the item is something else. A call of the provider's own tools has its id
 // as its call id, which may be empty.
-func (r *Reader) Item(o *Members) (role eventlog.Role, p eventlog.Part, ok bool, err error) {
+func (r *Reader) Item(o *Members) (role event.Role, p event.Part, ok bool, err error) {
 	kind := o.PeekText("type")
 	if tool, isOutput := strings.CutSuffix(kind, "_call_output"); isOutput {
 		p, err = r.output(o, tool)
-		return eventlog.Tool, p, !o.Failed, err
+		return event.Tool, p, !o.Failed, err
 	}
 	switch tool, isCall := strings.CutSuffix(kind, "_call"); {
 	case kind == "reasoning":
-		return eventlog.Assistant, reasoning(o), true, nil
+		return event.Assistant, reasoning(o), true, nil
 	case kind == "tool_search_output":
-		p = eventlog.ToolResult(o.Required("call_id"), "tool_search", eventlog.Opaque("tools", o.Take("tools")))
+		p = event.ToolResult(o.Required("call_id"), "tool_search", event.Opaque("tools", o.Take("tools")))
 		p.ID = o.Maybe("id")
-		return eventlog.Tool, p, !o.Failed, nil
+		return event.Tool, p, !o.Failed, nil
 	case isCall && !servers[tool] && (tool != "tool_search" || o.Peek("call_id").Kind() == '"'):
 		p := itemCall(o, tool)
-		return eventlog.Assistant, p, !o.Failed, nil
+		return event.Assistant, p, !o.Failed, nil
 	case isCall:
-		return eventlog.Assistant, serverCall(o, tool), true, nil
+		return event.Assistant, serverCall(o, tool), true, nil
 	}
 	return "", p, false, nil
 }
@@ -42,8 +42,8 @@ var servers = map[string]bool{
 }
 
 // itemCall reads a call that the caller answers.
-func itemCall(o *Members, tool string) eventlog.Part {
-	p := eventlog.Part{Type: eventlog.ToolCallPart, ID: o.Maybe("id"), Name: tool}
+func itemCall(o *Members, tool string) event.Part {
+	p := event.Part{Type: event.ToolCallPart, ID: o.Maybe("id"), Name: tool}
 	if p.CallID = o.Maybe("call_id"); p.CallID == "" {
 		p.CallID = p.ID // as the first local shells had it
 	}
@@ -58,8 +58,8 @@ func itemCall(o *Members, tool string) eventlog.Part {
 	return p
 }
 
-func serverCall(o *Members, tool string) eventlog.Part {
-	p := eventlog.Part{Type: eventlog.ServerToolCallPart, ID: o.Maybe("id"), Name: tool}
+func serverCall(o *Members, tool string) event.Part {
+	p := event.Part{Type: event.ServerToolCallPart, ID: o.Maybe("id"), Name: tool}
 	p.CallID, p.Arguments = p.ID, takeArguments(o)
 	return p
 }
@@ -76,11 +76,11 @@ func takeArguments(o *Members) jsontext.Value {
 }
 
 // output reads the result of a call.
-func (r *Reader) output(o *Members, tool string) (eventlog.Part, error) {
+func (r *Reader) output(o *Members, tool string) (event.Part, error) {
 	if tool == "function" {
 		o.Take("type")
 	}
-	p := eventlog.ToolResult(o.Required("call_id"), "")
+	p := event.ToolResult(o.Required("call_id"), "")
 	p.ID, p.Name = o.Maybe("id"), r.Names[p.CallID]
 	v := o.Take("output")
 	if text, ok := rawjson.Text(v); v == nil || ok && text == "" {
@@ -88,7 +88,7 @@ func (r *Reader) output(o *Members, tool string) (eventlog.Part, error) {
 	}
 	if v.Kind() == '{' {
 		part, err := r.Block(v)
-		p.Content = []eventlog.Part{part}
+		p.Content = []event.Part{part}
 		return p, err
 	}
 	var err error
@@ -98,8 +98,8 @@ func (r *Reader) output(o *Members, tool string) (eventlog.Part, error) {
 
 // reasoning reads what a model thought. Summaries become one text; where they
 // were several, they also stay as they were.
-func reasoning(o *Members) eventlog.Part {
-	p := eventlog.Part{Type: eventlog.ReasoningPart, ID: o.Maybe("id"), Encrypted: o.Maybe("encrypted_content")}
+func reasoning(o *Members) event.Part {
+	p := event.Part{Type: event.ReasoningPart, ID: o.Maybe("id"), Encrypted: o.Maybe("encrypted_content")}
 	o.Take("type")
 	var texts []string
 	for _, name := range []string{"summary", "content"} {

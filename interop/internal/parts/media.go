@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/render"
@@ -15,7 +16,7 @@ import (
 
 // sourced reads an image or a document of Anthropic's: base64 becomes a body, an
 // address stays one.
-func (r *Reader) sourced(o *Members, name string) (p eventlog.Part, err error) {
+func (r *Reader) sourced(o *Members, name string) (p event.Part, err error) {
 	var source struct {
 		Type      string `json:"type"`
 		MediaType string `json:"media_type"`
@@ -26,12 +27,12 @@ func (r *Reader) sourced(o *Members, name string) (p eventlog.Part, err error) {
 	if v == nil || json.Unmarshal(v, &source) != nil {
 		return p, nil
 	}
-	p = eventlog.Part{Type: eventlog.PartType(name), MediaType: source.MediaType, Name: o.Text("title")}
+	p = event.Part{Type: event.PartType(name), MediaType: source.MediaType, Name: o.Text("title")}
 	switch source.Type {
 	case "base64":
 		body, err := base64.StdEncoding.DecodeString(source.Data)
 		if err != nil {
-			return eventlog.Part{}, nil
+			return event.Part{}, nil
 		}
 		return r.holding(p, body)
 	case "text":
@@ -41,22 +42,22 @@ func (r *Reader) sourced(o *Members, name string) (p eventlog.Part, err error) {
 		o.Failed = o.Failed || p.URL == ""
 		return p, nil
 	}
-	return eventlog.Part{}, nil
+	return event.Part{}, nil
 }
 
 // attached reads an image, a sound or a file of OpenAI's.
-func (r *Reader) attached(o *Members, name string) (p eventlog.Part, err error) {
+func (r *Reader) attached(o *Members, name string) (p event.Part, err error) {
 	switch name {
 	case "image_url":
 		inner, err := Open(o.Peek("image_url"))
 		if err != nil {
-			return r.located(eventlog.ImagePart, "", o.Required("image_url"))
+			return r.located(event.ImagePart, "", o.Required("image_url"))
 		}
 		address := inner.Required("url")
 		o.replace("image_url", &inner)
-		return r.located(eventlog.ImagePart, "", address)
+		return r.located(event.ImagePart, "", address)
 	case "input_image":
-		return r.located(eventlog.ImagePart, "", o.Required("image_url"))
+		return r.located(event.ImagePart, "", o.Required("image_url"))
 	case "input_audio":
 		return r.sound(o)
 	case "file":
@@ -66,13 +67,13 @@ func (r *Reader) attached(o *Members, name string) (p eventlog.Part, err error) 
 		}
 		title, address := inner.Text("filename"), inner.Required("file_data")
 		o.replace("file", &inner)
-		return r.located(eventlog.DocumentPart, title, address)
+		return r.located(event.DocumentPart, title, address)
 	}
 	title := o.Text("filename")
 	if o.Has("file_url") {
-		return r.located(eventlog.DocumentPart, title, o.Required("file_url"))
+		return r.located(event.DocumentPart, title, o.Required("file_url"))
 	}
-	return r.located(eventlog.DocumentPart, title, o.Required("file_data"))
+	return r.located(event.DocumentPart, title, o.Required("file_data"))
 }
 
 // replace leaves of a member what is left of the object that it holds.
@@ -87,17 +88,17 @@ func (o *Members) replace(name string, inner *Members) {
 // Linked makes a part of an address. One that holds the body is taken apart, and
 // the body stays in the Data of the part, which has no type where there is no
 // address.
-func Linked(t eventlog.PartType, address string) eventlog.Part {
+func Linked(t event.PartType, address string) event.Part {
 	if address == "" {
-		return eventlog.Part{}
+		return event.Part{}
 	}
 	p, _ := (&Reader{}).located(t, "", address) // without Put nothing can fail
 	return p
 }
 
 // located makes a part of an address. One that holds the body is taken apart.
-func (r *Reader) located(t eventlog.PartType, title, address string) (eventlog.Part, error) {
-	p := eventlog.Part{Type: t, Name: title, URL: address}
+func (r *Reader) located(t event.PartType, title, address string) (event.Part, error) {
+	p := event.Part{Type: t, Name: title, URL: address}
 	m, ok, err := render.Load(&p, nil)
 	if err != nil || !ok || len(m.Data) == 0 {
 		return p, err
@@ -106,7 +107,7 @@ func (r *Reader) located(t eventlog.PartType, title, address string) (eventlog.P
 	return r.holding(p, m.Data)
 }
 
-func (r *Reader) sound(o *Members) (p eventlog.Part, err error) {
+func (r *Reader) sound(o *Members) (p event.Part, err error) {
 	inner, err := Open(o.Peek("input_audio"))
 	if err != nil {
 		return p, nil
@@ -121,13 +122,13 @@ func (r *Reader) sound(o *Members) (p eventlog.Part, err error) {
 	if format == "mp3" {
 		kind = "audio/mpeg"
 	}
-	return r.holding(eventlog.Part{Type: eventlog.AudioPart, MediaType: kind}, body)
+	return r.holding(event.Part{Type: event.AudioPart, MediaType: kind}, body)
 }
 
 // holding gives a part its body. There is no part without one.
-func (r *Reader) holding(p eventlog.Part, body []byte) (eventlog.Part, error) {
+func (r *Reader) holding(p event.Part, body []byte) (event.Part, error) {
 	if len(body) == 0 {
-		return eventlog.Part{}, nil
+		return event.Part{}, nil
 	}
 	p.Data = body
 	if r.Put == nil {
@@ -137,20 +138,20 @@ func (r *Reader) holding(p eventlog.Part, body []byte) (eventlog.Part, error) {
 }
 
 // settle moves a body from the part to where Put keeps it.
-func (r *Reader) settle(p *eventlog.Part) (err error) {
+func (r *Reader) settle(p *event.Part) (err error) {
 	p.Blob, err = r.Put(p.Data)
 	p.Data = nil
 	return err
 }
 
 // Keep is a Put that makes bodies blobs of a log.
-func Keep(ctx context.Context, log *eventlog.Log) func(body []byte) (eventlog.BlobRef, error) {
-	return func(body []byte) (eventlog.BlobRef, error) { return log.PutBlob(ctx, bytes.NewReader(body)) }
+func Keep(ctx context.Context, log *eventlog.Log) func(body []byte) (event.BlobRef, error) {
+	return func(body []byte) (event.BlobRef, error) { return log.PutBlob(ctx, bytes.NewReader(body)) }
 }
 
 // Settle moves the bodies of parts, and of results among them, to where put
 // keeps them.
-func Settle(all []eventlog.Part, put func([]byte) (eventlog.BlobRef, error)) error {
+func Settle(all []event.Part, put func([]byte) (event.BlobRef, error)) error {
 	r := Reader{Put: put}
 	for i := range all {
 		p := &all[i]

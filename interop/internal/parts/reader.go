@@ -8,7 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/internal/rawjson"
 )
 
@@ -19,24 +19,24 @@ type Reader struct {
 	Names map[string]string
 	// Put keeps the body of an image, a sound or a document. Without it, bodies
 	// stay in the Data of their parts.
-	Put func(body []byte) (eventlog.BlobRef, error)
+	Put func(body []byte) (event.BlobRef, error)
 	// Known reads a block of another format's types. The part has no type where
 	// there is no such. Without it, the types are those of the shapes.
-	Known func(o *Members, name string) (eventlog.Part, error)
+	Known func(o *Members, name string) (event.Part, error)
 }
 
 // Content reads what a message or a tool result says: a text, blocks, one
 // block, or null. An error is one of Put.
-func (r *Reader) Content(v jsontext.Value) (parts []eventlog.Part, err error) {
+func (r *Reader) Content(v jsontext.Value) (parts []event.Part, err error) {
 	switch v.Kind() {
 	case '"':
 		s, _ := rawjson.Text(v)
-		return []eventlog.Part{eventlog.Text(s)}, nil
+		return []event.Part{event.Text(s)}, nil
 	case 'n':
 		return nil, nil
 	case '[':
 	default:
-		return []eventlog.Part{eventlog.Opaque("content", v)}, nil
+		return []event.Part{event.Opaque("content", v)}, nil
 	}
 	blocks, err := rawjson.Elements(v)
 	if err != nil {
@@ -54,13 +54,13 @@ func (r *Reader) Content(v jsontext.Value) (parts []eventlog.Part, err error) {
 
 // Block reads a piece of content. What the part has no member for stays in its
 // Extra. One that is not of a known shape becomes an opaque part.
-func (r *Reader) Block(v jsontext.Value) (eventlog.Part, error) {
+func (r *Reader) Block(v jsontext.Value) (event.Part, error) {
 	if s, ok := rawjson.Text(v); ok {
-		return eventlog.Text(s), nil
+		return event.Text(s), nil
 	}
 	o, err := Open(v)
 	if err != nil {
-		return eventlog.Opaque("block", v), nil
+		return event.Opaque("block", v), nil
 	}
 	known := r.known
 	if r.Known != nil {
@@ -75,7 +75,7 @@ func (r *Reader) Block(v jsontext.Value) (eventlog.Part, error) {
 		if name == "" {
 			name = "block"
 		}
-		return eventlog.Opaque(name, v), nil
+		return event.Opaque(name, v), nil
 	}
 	p.Extra = o.Rest()
 	return p, nil
@@ -83,18 +83,18 @@ func (r *Reader) Block(v jsontext.Value) (eventlog.Part, error) {
 
 // known reads a block of a known type. The part has no type where there is no
 // such, or the block lacks what it needs.
-func (r *Reader) known(o *Members, name string) (p eventlog.Part, err error) {
+func (r *Reader) known(o *Members, name string) (p event.Part, err error) {
 	switch name {
 	case "text", "input_text", "output_text":
-		return eventlog.Text(o.Text("text")), nil
+		return event.Text(o.Text("text")), nil
 	case "refusal":
-		p = eventlog.Text(o.Required("refusal"))
+		p = event.Text(o.Required("refusal"))
 		o.Put("type", jsontext.Value(`"refusal"`))
 		return p, nil
 	case "thinking":
-		return eventlog.Reasoning(o.Text("thinking"), o.Text("signature")), nil
+		return event.Reasoning(o.Text("thinking"), o.Text("signature")), nil
 	case "redacted_thinking":
-		return eventlog.Part{Type: eventlog.ReasoningPart, Encrypted: o.Text("data"), Redacted: true}, nil
+		return event.Part{Type: event.ReasoningPart, Encrypted: o.Text("data"), Redacted: true}, nil
 	case "tool_use", "server_tool_use":
 		return call(o, name), nil
 	case "tool_result":
@@ -107,17 +107,17 @@ func (r *Reader) known(o *Members, name string) (p eventlog.Part, err error) {
 	return p, nil
 }
 
-func call(o *Members, name string) eventlog.Part {
-	p := eventlog.ToolCall(o.Required("id"), o.Required("name"), o.Take("input"))
+func call(o *Members, name string) event.Part {
+	p := event.ToolCall(o.Required("id"), o.Required("name"), o.Take("input"))
 	if name == "server_tool_use" {
-		p.Type = eventlog.ServerToolCallPart
+		p.Type = event.ServerToolCallPart
 	}
 	return p
 }
 
-func (r *Reader) result(o *Members) (p eventlog.Part, err error) {
+func (r *Reader) result(o *Members) (p event.Part, err error) {
 	id := o.Required("tool_use_id")
-	p = eventlog.ToolResult(id, r.Names[id])
+	p = event.ToolResult(id, r.Names[id])
 	p.IsError = o.Flag("is_error")
 	if v := o.Take("content"); v != nil {
 		p.Content, err = r.Content(v)

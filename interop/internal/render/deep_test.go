@@ -7,21 +7,22 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/interop/internal/importtest"
 	"github.com/convlog/convlog/projection"
+	"github.com/convlog/convlog/upkeep/transfer"
 )
 
 // What is nested as deeply as an event may be can be snapshotted, rendered and
 // exported.
 func TestWhatIsNestedDeeply(t *testing.T) {
-	const levels = eventlog.MaxDepth - 5 // data, parts, part, arguments, a
+	const levels = event.MaxDepth - 5 // data, parts, part, arguments, a
 	deep := jsontext.Value(`{"a":` + strings.Repeat("[", levels) + strings.Repeat("]", levels) + `}`)
 	log := importtest.NewLog(t)
 	importtest.Say(t, log, "s",
-		eventlog.Message{Role: eventlog.User, Parts: []eventlog.Part{eventlog.Text("Hi")}},
-		eventlog.Message{Role: eventlog.Assistant, Parts: []eventlog.Part{eventlog.ToolCall("c", "n", deep)}},
-		eventlog.Message{Role: eventlog.Tool, Parts: []eventlog.Part{eventlog.ToolResult("c", "n")}},
+		event.Message{Role: event.User, Parts: []event.Part{event.Text("Hi")}},
+		event.Message{Role: event.Assistant, Parts: []event.Part{event.ToolCall("c", "n", deep)}},
+		event.Message{Role: event.Tool, Parts: []event.Part{event.ToolResult("c", "n")}},
 	)
 	live, err := projection.Resume(t.Context(), log, "s", projection.Of("views", projection.History, projection.Calls, projection.Transcript))
 	if err != nil {
@@ -40,11 +41,11 @@ func TestWhatIsNestedDeeply(t *testing.T) {
 		}
 	}
 	var out bytes.Buffer
-	if err := log.Export(t.Context(), &out, "s"); err != nil {
+	if err := transfer.Export(t.Context(), log, &out, "s"); err != nil {
 		t.Fatal(err)
 	}
 	into := importtest.NewLog(t)
-	if _, err := into.Import(t.Context(), &out); err != nil {
+	if _, err := transfer.Import(t.Context(), into, &out); err != nil {
 		t.Fatal(err)
 	}
 	importtest.Same(t, "exported", importtest.Contents(t, log), importtest.Contents(t, into))

@@ -10,11 +10,12 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"pgregory.net/rapid"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop/anthropic"
 	"github.com/convlog/convlog/interop/openai"
 	"github.com/convlog/convlog/projection"
-	"github.com/convlog/convlog/store/storetest"
+	"github.com/convlog/convlog/store/memory"
 )
 
 // shape is a rendering, with its check.
@@ -27,7 +28,7 @@ type shape struct {
 	end string
 }
 
-func body(r eventlog.BlobRef) ([]byte, error) { return []byte("%PDF-1.4 " + string(r.Blob)), nil }
+func body(r event.BlobRef) ([]byte, error) { return []byte("%PDF-1.4 " + string(r.Blob)), nil }
 
 var shapes = []shape{
 	{"anthropic", func(h []projection.Entry) (jsontext.Value, error) {
@@ -47,55 +48,55 @@ var (
 	names = []string{"", "Bash", "web_search", "mcp server:tool", "code_execution"}
 	types = []string{"", "image/png", "image/tiff", "application/pdf", "TEXT/plain; charset=utf-8", "audio/wav", "?"}
 	raws  = []string{`{}`, `[]`, `null`, `"x"`, `{"a":1.50,"b":[9007199254740993]}`, `{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[{"type":"web_search_result"}]}`}
-	parts = []eventlog.PartType{
-		eventlog.TextPart, eventlog.TextPart, eventlog.ReasoningPart, eventlog.ImagePart, eventlog.AudioPart, eventlog.DocumentPart,
-		eventlog.ToolCallPart, eventlog.ToolCallPart, eventlog.ToolResultPart, eventlog.ToolResultPart,
-		eventlog.ServerToolCallPart, eventlog.ServerToolResultPart, eventlog.OpaquePart, "sparkle",
+	parts = []event.PartType{
+		event.TextPart, event.TextPart, event.ReasoningPart, event.ImagePart, event.AudioPart, event.DocumentPart,
+		event.ToolCallPart, event.ToolCallPart, event.ToolResultPart, event.ToolResultPart,
+		event.ServerToolCallPart, event.ServerToolResultPart, event.OpaquePart, "sparkle",
 	}
 )
 
 // anyPart is any part, well-formed or not.
-func anyPart(t *rapid.T, depth int) eventlog.Part {
-	p := eventlog.Part{
+func anyPart(t *rapid.T, depth int) event.Part {
+	p := event.Part{
 		Type: rapid.SampledFrom(parts).Draw(t, "part"), Text: rapid.SampledFrom(texts).Draw(t, "text"),
 		CallID: rapid.SampledFrom(ids).Draw(t, "call"), Name: rapid.SampledFrom(names).Draw(t, "name"),
 		ID: rapid.SampledFrom(ids).Draw(t, "id"),
 	}
 	switch p.Type {
-	case eventlog.ReasoningPart:
+	case event.ReasoningPart:
 		p.Signature = rapid.SampledFrom([]string{"", "c2ln"}).Draw(t, "signature")
 		p.Encrypted = rapid.SampledFrom([]string{"", "eHl6"}).Draw(t, "encrypted")
 		p.Redacted = rapid.Bool().Draw(t, "redacted")
-	case eventlog.ImagePart, eventlog.AudioPart, eventlog.DocumentPart:
+	case event.ImagePart, event.AudioPart, event.DocumentPart:
 		p.MediaType = rapid.SampledFrom(types).Draw(t, "type")
 		switch rapid.IntRange(0, 3).Draw(t, "body") {
 		case 0:
-			p.Blob = eventlog.BlobRef{Blob: eventlog.DigestOf([]byte("x")), Bytes: 1}
+			p.Blob = event.BlobRef{Blob: event.DigestOf([]byte("x")), Bytes: 1}
 		case 1:
 			p.Data = []byte(rapid.SampledFrom([]string{"", "\x89PNG\r\n\x1a\nX", "text", "\xff"}).Draw(t, "data"))
 		case 2:
 			p.URL = rapid.SampledFrom([]string{"https://example.org/a", "file:///etc", "data:image/gif;base64,R0lGODlhAQ==", "data:,x", "data:;base64,%%"}).Draw(t, "url")
 		}
-	case eventlog.ToolCallPart, eventlog.ServerToolCallPart:
+	case event.ToolCallPart, event.ServerToolCallPart:
 		if rapid.Bool().Draw(t, "arguments?") {
 			p.Arguments = jsontext.Value(rapid.SampledFrom(raws).Draw(t, "arguments"))
 		}
-	case eventlog.ToolResultPart, eventlog.ServerToolResultPart:
+	case event.ToolResultPart, event.ServerToolResultPart:
 		p.IsError = rapid.Bool().Draw(t, "is_error")
 		for range rapid.IntRange(0, 2-depth).Draw(t, "content") {
 			p.Content = append(p.Content, anyPart(t, depth+1))
 		}
-	case eventlog.OpaquePart:
+	case event.OpaquePart:
 		p.Kind, p.Value = "k", jsontext.Value(rapid.SampledFrom(raws).Draw(t, "value"))
 	}
 	return p
 }
 
-var roles = []eventlog.Role{eventlog.System, eventlog.Developer, eventlog.User, eventlog.User, eventlog.Assistant, eventlog.Assistant, eventlog.Tool, eventlog.Tool}
+var roles = []event.Role{event.System, event.Developer, event.User, event.User, event.Assistant, event.Assistant, event.Tool, event.Tool}
 
 // anyMessage is any message, whoever says what.
-func anyMessage(t *rapid.T) eventlog.Message {
-	m := eventlog.Message{
+func anyMessage(t *rapid.T) event.Message {
+	m := event.Message{
 		Role:     rapid.SampledFrom(roles).Draw(t, "role"),
 		Provider: rapid.SampledFrom([]string{"", "anthropic", "openai"}).Draw(t, "provider"),
 	}
@@ -129,7 +130,7 @@ func TestAnyMessagesGiveAValidRequest(t *testing.T) {
 // renders to when it has grown, wherever each call has its result.
 func TestALongerHistoryBeginsLikeTheShorter(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
-		log := eventlog.Open(storetest.NewMemory())
+		log := eventlog.Open(memory.New())
 		defer log.Close()
 		if _, err := log.PutBlob(t.Context(), strings.NewReader("x")); err != nil {
 			r.Fatal(err)
@@ -178,25 +179,25 @@ func rendered(r *rapid.T, s shape, history []projection.Entry) jsontext.Value {
 // order.
 func say(t *testing.T, r *rapid.T, log *eventlog.Log) {
 	m := anyMessage(r)
-	var kept []eventlog.Part
+	var kept []event.Part
 	calls := map[string]bool{}
 	for _, p := range m.Parts {
-		known := p.Type != "sparkle" && p.Type != eventlog.ToolResultPart && (p.Type != eventlog.ToolCallPart || m.Role == eventlog.Assistant && !calls[p.CallID])
-		if known && p.Type == eventlog.ToolCallPart {
+		known := p.Type != "sparkle" && p.Type != event.ToolResultPart && (p.Type != event.ToolCallPart || m.Role == event.Assistant && !calls[p.CallID])
+		if known && p.Type == event.ToolCallPart {
 			calls[p.CallID] = true
 		}
 		if known {
 			kept = append(kept, p)
 		}
 	}
-	if m.Role == eventlog.Tool {
-		m.Role = eventlog.User
+	if m.Role == event.Tool {
+		m.Role = event.User
 	}
 	m.Parts = kept
 	write(t, r, log, m)
 	for _, id := range rapid.Permutation(keysOf(calls)).Draw(r, "order") {
-		write(t, r, log, eventlog.Message{Role: eventlog.Tool, Parts: []eventlog.Part{
-			eventlog.ToolResult(id, "", eventlog.Text(rapid.SampledFrom(texts).Draw(r, "result"))),
+		write(t, r, log, event.Message{Role: event.Tool, Parts: []event.Part{
+			event.ToolResult(id, "", event.Text(rapid.SampledFrom(texts).Draw(r, "result"))),
 		}})
 	}
 }
@@ -211,16 +212,13 @@ func keysOf(set map[string]bool) (all []string) {
 }
 
 // write appends a message as imports do, unless its structure is wrong.
-func write(t *testing.T, r *rapid.T, log *eventlog.Log, m eventlog.Message) {
-	e, err := eventlog.NewUnchecked(m)
-	if err != nil {
-		r.Fatal(err)
-	}
+func write(t *testing.T, r *rapid.T, log *eventlog.Log, m event.Message) {
+	e := event.New(m)
 	head, err := log.Head(t.Context(), "s")
 	if err != nil {
-		head = eventlog.Head{}
+		head = event.Head{}
 	}
-	if _, err := log.AppendEach(t.Context(), "s", eventlog.At(head).Lenient(), []eventlog.Event{e}); err != nil && !errors.Is(err, eventlog.ErrInvalidPayload) {
+	if _, err := log.AppendEach(t.Context(), "s", eventlog.At(head).Lenient(), []event.Event{e}); err != nil && !errors.Is(err, event.ErrInvalidPayload) {
 		r.Fatalf("append %+v: %v", m, err)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 )
 
 // Media is the body of an image, a sound or a document: an address, or bytes.
@@ -24,7 +24,7 @@ type Media struct {
 
 // Load gets the body of a part with blob. ok is false where there is none to be
 // had: without blob, or of zero bytes.
-func Load(p *eventlog.Part, blob func(eventlog.BlobRef) ([]byte, error)) (m Media, ok bool, err error) {
+func Load(p *event.Part, blob func(event.BlobRef) ([]byte, error)) (m Media, ok bool, err error) {
 	m = Media{Type: mediaType(p.MediaType), Name: p.Name, URL: p.URL, Data: p.Data}
 	if !p.Blob.IsZero() && blob != nil {
 		if m.Data, err = blob(p.Blob); err != nil {
@@ -86,16 +86,16 @@ func (m *Media) FileName() string {
 }
 
 // HasBody reports whether a part is an image, a sound or a document.
-func HasBody(p *eventlog.Part) bool {
-	return p.Type == eventlog.ImagePart || p.Type == eventlog.AudioPart || p.Type == eventlog.DocumentPart
+func HasBody(p *event.Part) bool {
+	return p.Type == event.ImagePart || p.Type == event.AudioPart || p.Type == event.DocumentPart
 }
 
 // Words is what a part says in a place that takes text only; empty if nothing.
-func Words(p *eventlog.Part) string {
+func Words(p *event.Part) string {
 	switch {
 	case HasBody(p):
 		return Placeholder(p)
-	case p.Type == eventlog.TextPart && !Blank(p.Text):
+	case p.Type == event.TextPart && !Blank(p.Text):
 		return p.Text
 	default:
 		return ""
@@ -119,7 +119,7 @@ func (m *Media) IsText() bool {
 }
 
 // Placeholder says in words what stands where a body cannot.
-func Placeholder(p *eventlog.Part) string {
+func Placeholder(p *event.Part) string {
 	words := []string{string(p.Type)}
 	for _, w := range []string{p.MediaType, p.Name} {
 		if w != "" {

@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"pgregory.net/rapid"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
 	"github.com/convlog/convlog/projection"
@@ -32,7 +33,7 @@ func TestARequestStaysABeginningUntilACompaction(t *testing.T) {
 				log := eventlog.Open(open(t.TempDir()))
 				defer func() { _ = log.Close() }()
 				w := &work{T: r, t: t, log: log, names: []string{"s0"}}
-				w.add("s0", eventlog.Message{Role: eventlog.User, Parts: []eventlog.Part{eventlog.Text("begin")}})
+				w.add("s0", event.Message{Role: event.User, Parts: []event.Part{event.Text("begin")}})
 				for range rapid.IntRange(3, 20).Draw(r, "events") {
 					w.act()
 				}
@@ -59,10 +60,8 @@ func (w *work) must(err error) {
 	}
 }
 
-func (w *work) add(name string, p eventlog.Payload) {
-	e, err := eventlog.NewUnchecked(p)
-	w.must(err)
-	_, err = w.log.Append(w.t.Context(), name, eventlog.Any.Lenient(), e)
+func (w *work) add(name string, p event.Payload) {
+	_, err := w.log.Append(w.t.Context(), name, eventlog.Any().Lenient(), event.New(p))
 	w.must(err)
 }
 
@@ -73,21 +72,21 @@ func (w *work) act() {
 	seq := rapid.Int64Range(1, head.Seq).Draw(w.T, "seq")
 	switch kind := rapid.IntRange(0, 19).Draw(w.T, "kind"); kind {
 	case 0, 1, 2:
-		w.add(name, eventlog.StepStart{Step: 1})
+		w.add(name, event.StepStart{Step: 1})
 	case 3, 4, 5:
 		w.calls++
 		w.add(name, w.call(fmt.Sprint("c", w.calls)))
 	case 6, 7, 8:
 		id := fmt.Sprint("c", rapid.IntRange(1, w.calls+1).Draw(w.T, "call"))
-		w.add(name, eventlog.Message{Role: eventlog.Tool, Parts: []eventlog.Part{eventlog.ToolResult(id, "look", w.part())}})
+		w.add(name, event.Message{Role: event.Tool, Parts: []event.Part{event.ToolResult(id, "look", w.part())}})
 	case 9:
 		id := fmt.Sprint("c", rapid.IntRange(1, w.calls+1).Draw(w.T, "call"))
-		w.add(name, eventlog.ToolCompletion{CallID: id, Name: "look", Content: []eventlog.Part{eventlog.Text("ran")}})
+		w.add(name, event.ToolCompletion{CallID: id, Name: "look", Content: []event.Part{event.Text("ran")}})
 	case 10, 11:
-		place := rapid.SampledFrom([]eventlog.Placement{eventlog.AsPrefix, eventlog.InHistory}).Draw(w.T, "place")
-		w.add(name, eventlog.ContextEntry{Kind: "rules", Placement: place, Parts: []eventlog.Part{w.part()}})
+		place := rapid.SampledFrom([]event.Placement{event.AsPrefix, event.InHistory}).Draw(w.T, "place")
+		w.add(name, event.ContextEntry{Kind: "rules", Placement: place, Parts: []event.Part{w.part()}})
 	case 12:
-		w.add(name, eventlog.HeadMove{To: seq})
+		w.add(name, event.HeadMove{To: seq})
 	case 13:
 		if child, err := fork.At(w.t.Context(), w.log, name, fork.AtSeq(seq), fork.Options{Force: true}); err == nil {
 			w.names = append(w.names, child.ID)
@@ -98,31 +97,31 @@ func (w *work) act() {
 		_, _, err = live.Snapshot(w.t.Context(), projection.Request{Trigger: projection.Manual, Body: true})
 		w.must(err)
 	case 15:
-		w.add(name, eventlog.Compaction{Covers: eventlog.Covers{From: 1, To: seq}, Summary: "what was said", ReadFiles: []string{"a.go"}})
+		w.add(name, event.Compaction{Covers: event.Covers{From: 1, To: seq}, Summary: "what was said", ReadFiles: []string{"a.go"}})
 	default:
-		roles := []eventlog.Role{eventlog.User, eventlog.Assistant, eventlog.System, eventlog.Developer}
-		m := eventlog.Message{Role: rapid.SampledFrom(roles).Draw(w.T, "role"), Parts: []eventlog.Part{w.part()}}
+		roles := []event.Role{event.User, event.Assistant, event.System, event.Developer}
+		m := event.Message{Role: rapid.SampledFrom(roles).Draw(w.T, "role"), Parts: []event.Part{w.part()}}
 		m.Group = rapid.SampledFrom([]string{"", "", "g"}).Draw(w.T, "group")
 		w.add(name, m)
 	}
 }
 
 // call is an answer that thinks, speaks and calls.
-func (w *work) call(id string) eventlog.Message {
-	thought := eventlog.Reasoning("hm", "signed")
+func (w *work) call(id string) event.Message {
+	thought := event.Reasoning("hm", "signed")
 	thought.Encrypted = "secret"
-	return eventlog.Message{Role: eventlog.Assistant, Provider: rapid.SampledFrom([]string{"anthropic", "openai"}).Draw(w.T, "provider"),
-		Parts: []eventlog.Part{thought, w.part(), eventlog.ToolCall(id, "look", jsontext.Value(`{"at":1.0}`))}}
+	return event.Message{Role: event.Assistant, Provider: rapid.SampledFrom([]string{"anthropic", "openai"}).Draw(w.T, "provider"),
+		Parts: []event.Part{thought, w.part(), event.ToolCall(id, "look", jsontext.Value(`{"at":1.0}`))}}
 }
 
-func (w *work) part() eventlog.Part {
-	return eventlog.Text(rapid.SampledFrom([]string{"yes", "no", "<é>"}).Draw(w.T, "text"))
+func (w *work) part() event.Part {
+	return event.Text(rapid.SampledFrom([]string{"yes", "no", "<é>"}).Draw(w.T, "text"))
 }
 
 // check compares the requests along the path of each event of a session.
 func (w *work) check(name string) {
 	sent := []map[string][]byte{nil} // the last request on the path that ends with each event
-	for e, err := range w.log.Read(w.t.Context(), name, eventlog.All) {
+	for e, err := range w.log.Read(w.t.Context(), name, eventlog.All()) {
 		w.must(err)
 		before, err := e.Parent()
 		w.must(err)
@@ -131,7 +130,7 @@ func (w *work) check(name string) {
 		entries, err := view.State.Messages()
 		w.must(err)
 		last := sent[before]
-		if e.Type.Name() == eventlog.CompactionTriggered {
+		if e.Type.Name() == event.CompactionTriggered {
 			last = nil
 		}
 		now := map[string][]byte{}
@@ -143,7 +142,7 @@ func (w *work) check(name string) {
 			}
 			now[s.name] = []byte(strings.TrimSuffix(string(raw), s.end))
 		}
-		if e.Type.Name() == eventlog.StepStarted {
+		if e.Type.Name() == event.StepStarted {
 			last = now
 		}
 		sent = append(sent, last)

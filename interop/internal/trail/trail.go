@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sort"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 )
 
 // Trail knows the paths of a session's log. It is used by one goroutine.
@@ -24,13 +24,13 @@ type leg struct {
 func New() *Trail { return &Trail{legs: []leg{{from: 1}}} }
 
 // Grow takes in that the event at seq was appended.
-func (t *Trail) Grow(seq int64, kind eventlog.Type) {
+func (t *Trail) Grow(seq int64, kind event.Type) {
 	l := &t.legs[len(t.legs)-1]
 	l.to = seq
 	switch kind.Name() {
-	case eventlog.MessageAdded, eventlog.ContextAdded:
+	case event.MessageAdded, event.ContextAdded:
 		l.talk, l.said = append(l.talk, seq), append(l.said, seq)
-	case eventlog.CompactionTriggered:
+	case event.CompactionTriggered:
 		l.talk = append(l.talk, seq)
 	}
 }
@@ -41,8 +41,8 @@ func (t *Trail) Moved(seq, to int64) {
 }
 
 // Remember takes in an event that the log holds already.
-func (t *Trail) Remember(e *eventlog.Event) error {
-	if e.Type.Name() != eventlog.HeadMoved {
+func (t *Trail) Remember(e *event.Event) error {
+	if e.Type.Name() != event.HeadMoved {
 		t.Grow(e.Seq, e.Type)
 		return nil
 	}

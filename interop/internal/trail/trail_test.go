@@ -7,13 +7,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/event"
 )
 
 // plain knows the same by the parents of events alone.
 type plain struct {
 	parent []int64 // by seq
-	kinds  []eventlog.Type
+	kinds  []event.Type
 }
 
 // path is that which ends at seq, newest first.
@@ -25,7 +25,7 @@ func (p *plain) path(seq int64) (all []int64) {
 }
 
 func (p *plain) talks(seq int64) bool {
-	return p.kinds[seq] == eventlog.MessageAdded || p.kinds[seq] == eventlog.CompactionTriggered
+	return p.kinds[seq] == event.MessageAdded || p.kinds[seq] == event.CompactionTriggered
 }
 
 func (p *plain) leaves(seq int64) bool {
@@ -51,7 +51,7 @@ func (p *plain) talkBefore(seq int64) int64 {
 
 func (p *plain) saidSince(seq int64) (said []int64) {
 	for _, at := range p.path(int64(len(p.parent) - 1)) {
-		if p.kinds[at] == eventlog.MessageAdded {
+		if p.kinds[at] == event.MessageAdded {
 			said = append([]int64{at}, said...)
 		}
 		if at == seq {
@@ -64,13 +64,13 @@ func (p *plain) saidSince(seq int64) (said []int64) {
 // Law: a trail answers as a walk over the parents of all events does.
 func TestAnyTrail(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
-		trail, p := New(), &plain{parent: []int64{0}, kinds: []eventlog.Type{""}}
+		trail, p := New(), &plain{parent: []int64{0}, kinds: []event.Type{""}}
 		for seq := int64(1); seq <= int64(rapid.IntRange(1, 40).Draw(r, "events")); seq++ {
-			kind := rapid.SampledFrom([]eventlog.Type{
-				eventlog.MessageAdded, eventlog.MessageAdded, eventlog.CompactionTriggered, "x:note", eventlog.HeadMoved,
+			kind := rapid.SampledFrom([]event.Type{
+				event.MessageAdded, event.MessageAdded, event.CompactionTriggered, "x:note", event.HeadMoved,
 			}).Draw(r, "kind")
 			parent := seq - 1
-			if kind == eventlog.HeadMoved && seq > 1 {
+			if kind == event.HeadMoved && seq > 1 {
 				parent = int64(rapid.IntRange(1, int(seq-1)).Draw(r, "to"))
 				trail.Moved(seq, parent)
 			} else {
@@ -96,12 +96,9 @@ func TestAnyTrail(t *testing.T) {
 }
 
 func TestRemember(t *testing.T) {
-	moved, err := eventlog.NewHeadMoved(eventlog.HeadMove{To: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	moved := event.New(event.HeadMove{To: 1})
 	trail := New()
-	for i, e := range []eventlog.Event{{Type: eventlog.MessageAdded}, {Type: eventlog.MessageAdded}, moved, {Type: eventlog.MessageAdded}} {
+	for i, e := range []event.Event{{Type: event.MessageAdded}, {Type: event.MessageAdded}, moved, {Type: event.MessageAdded}} {
 		e.Seq = int64(i + 1)
 		if err := trail.Remember(&e); err != nil {
 			t.Fatal(err)

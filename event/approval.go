@@ -1,0 +1,93 @@
+package event
+
+import (
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// ApprovalRequest is the payload of approval_requested: an effect waits for a
+// person's consent.
+type ApprovalRequest struct {
+	InterruptID string `json:"interrupt_id"`
+	EffectID    string `json:"effect_id,omitzero"`
+	CallID      string `json:"call_id,omitzero"`
+	Name        string `json:"name,omitzero"`
+	// ArgumentsDigest binds the answer to these arguments.
+	ArgumentsDigest Digest `json:"arguments_digest,omitzero"`
+	Boundary        string `json:"boundary,omitzero"`
+	Operation       string `json:"operation,omitzero"`
+	Prompt          string `json:"prompt,omitzero"`
+	// ExpiresAt is the last instant at which an answer is valid; zero is never.
+	ExpiresAt time.Time `json:"expires_at,omitzero"`
+	// Detail is any JSON value, verbatim.
+	Detail jsontext.Value `json:"detail,omitzero"`
+	// Extra is an object of the producer's own members, or nil.
+	Extra jsontext.Value `json:"extra,omitzero"`
+}
+
+// EventType is approval_requested.
+func (a ApprovalRequest) EventType() Type { return ApprovalRequested }
+
+// Validate applies the rules of ApprovalRequest that need no other event.
+func (a ApprovalRequest) Validate() error {
+	return firstError(
+		require("interrupt_id", a.InterruptID),
+		requireDigest("arguments_digest", a.ArgumentsDigest),
+		requireExtra(a.Extra),
+	)
+}
+
+// Decision is the answer to an approval request.
+type Decision string
+
+// The decisions.
+const (
+	Approved Decision = "approved"
+	Denied   Decision = "denied"
+)
+
+// ApprovalResolution is the payload of approval_resolved.
+type ApprovalResolution struct {
+	InterruptID     string   `json:"interrupt_id"`
+	EffectID        string   `json:"effect_id,omitzero"`
+	ArgumentsDigest Digest   `json:"arguments_digest,omitzero"`
+	Decision        Decision `json:"decision"`
+	// By is who decided.
+	By     string `json:"by,omitzero"`
+	Reason string `json:"reason,omitzero"`
+	// Answer is any JSON value, verbatim.
+	Answer jsontext.Value `json:"answer,omitzero"`
+	// Extra is an object of the producer's own members, or nil.
+	Extra jsontext.Value `json:"extra,omitzero"`
+}
+
+// EventType is approval_resolved.
+func (a ApprovalResolution) EventType() Type { return ApprovalResolved }
+
+// Validate applies the rules of ApprovalResolution that need no other event.
+func (a ApprovalResolution) Validate() error {
+	return firstError(
+		require("interrupt_id", a.InterruptID),
+		requireOneOf("decision", a.Decision, Approved, Denied),
+		requireDigest("arguments_digest", a.ArgumentsDigest),
+		requireExtra(a.Extra),
+	)
+}
+
+// ApprovalCancelation is the payload of approval_canceled: nobody need answer
+// any more.
+type ApprovalCancelation struct {
+	InterruptID string `json:"interrupt_id"`
+	Reason      string `json:"reason,omitzero"`
+	// Extra is an object of the producer's own members, or nil.
+	Extra jsontext.Value `json:"extra,omitzero"`
+}
+
+// EventType is approval_canceled.
+func (a ApprovalCancelation) EventType() Type { return ApprovalCanceled }
+
+// Validate applies the rules of ApprovalCancelation that need no other event.
+func (a ApprovalCancelation) Validate() error {
+	return firstError(require("interrupt_id", a.InterruptID), requireExtra(a.Extra))
+}

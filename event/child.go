@@ -1,0 +1,92 @@
+package event
+
+import (
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/oklog/ulid/v2"
+)
+
+// ChildState is where a child run is in its life; each has an event type of
+// its own.
+type ChildState string
+
+// The states of a child run.
+const (
+	ChildStateRequested  ChildState = "requested"
+	ChildStateStarted    ChildState = "started"
+	ChildStateProgressed ChildState = "progressed"
+	ChildStateBlocked    ChildState = "blocked"
+	ChildStateCompleted  ChildState = "completed"
+	ChildStateFailed     ChildState = "failed"
+	ChildStateCanceled   ChildState = "canceled"
+	ChildStateMerged     ChildState = "merged"
+)
+
+// ChildMode says how a child's session came to be.
+type ChildMode string
+
+// The modes of children.
+const (
+	ChildFork    ChildMode = "fork"
+	ChildHandoff ChildMode = "handoff"
+	ChildFresh   ChildMode = "fresh"
+)
+
+// Child is the payload of the child_* types.
+type Child struct {
+	// State decides the event type. It is not part of the data.
+	State ChildState `json:"-"`
+
+	ChildID        string    `json:"child_id"`
+	ChildSessionID string    `json:"child_session_id,omitzero"`
+	ParentEventID  ulid.ULID `json:"parent_event_id,omitzero"`
+	// CallID is the tool call that the child answers.
+	CallID string    `json:"call_id,omitzero"`
+	Agent  string    `json:"agent,omitzero"`
+	Mode   ChildMode `json:"mode,omitzero"`
+	// Task and Context are what the child was asked.
+	Task            string `json:"task,omitzero"`
+	Context         string `json:"context,omitzero"`
+	SharedPrefixKey string `json:"shared_prefix_key,omitzero"`
+	// Status and Message tell of progress, in the program's own words.
+	Status      string   `json:"status,omitzero"`
+	Message     string   `json:"message,omitzero"`
+	Reason      string   `json:"reason,omitzero"`
+	Error       string   `json:"error,omitzero"`
+	Summary     string   `json:"summary,omitzero"`
+	ArtifactIDs []string `json:"artifact_ids,omitzero"`
+	EpisodeID   string   `json:"episode_id,omitzero"`
+	Usage       Usage    `json:"usage,omitzero"`
+	Note        string   `json:"note,omitzero"`
+	// Extra is an object of the producer's own members, or nil.
+	Extra jsontext.Value `json:"extra,omitzero"`
+}
+
+const childPrefix = "child_"
+
+var childTypes = []Type{
+	ChildRequested, ChildStarted, ChildProgressed, ChildBlocked, ChildCompleted, ChildFailed, ChildCanceled, ChildMerged,
+}
+
+func (c *Child) setType(t Type) {
+	c.State = ChildState(strings.TrimPrefix(string(t.Name()), childPrefix))
+}
+
+// EventType is the child_* type of the state.
+func (c Child) EventType() Type { return Type(childPrefix + string(c.State)) }
+
+// Validate applies the rules of Child that need no other event.
+func (c Child) Validate() error {
+	if c.Mode != "" {
+		if err := requireOneOf("mode", c.Mode, ChildFork, ChildHandoff, ChildFresh); err != nil {
+			return err
+		}
+	}
+	return firstError(
+		requireOneOf("type", c.EventType(), childTypes...),
+		require("child_id", c.ChildID),
+		c.Usage.check(),
+		requireExtra(c.Extra),
+	)
+}

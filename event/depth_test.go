@@ -1,0 +1,52 @@
+package event
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// nested is an array in so many levels.
+func nested(levels int) jsontext.Value {
+	return jsontext.Value(strings.Repeat("[", levels) + strings.Repeat("]", levels))
+}
+
+// Data and metadata are nested in so many levels at most, whoever made them.
+func TestDepthOfEvents(t *testing.T) {
+	const around = 3 // of arguments: the data, its parts, the part
+	message := func(levels int) Event {
+		return New(Message{Role: Assistant, Parts: []Part{ToolCall("1", "n", nested(levels))}})
+	}
+	metadata := func(levels int) Event {
+		e := Event{Type: "x", Data: jsontext.Value(`1`)}
+		if err := e.SetMetadata("m", nested(levels)); err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	snapshot := Event{Type: ProjectionSnapshotted, Data: jsontext.Value(
+		`{"projection":"p","version":1,"snapshot_id":"00000000-0000-4000-8000-000000000001","state_digest":"` + string(sampleDigest) + `","trigger":"manual","seq":1,"state":`)}
+	state := func(levels int) Event {
+		e := snapshot
+		e.Data = append(e.Data.Clone(), string(nested(levels))+"}"...)
+		return e
+	}
+	for name, test := range map[string]struct {
+		fits, deeper Event
+		rule         error
+	}{
+		"data":                {Event{Type: "x", Data: nested(MaxDepth)}, Event{Type: "x", Data: nested(MaxDepth + 1)}, ErrInvalidData},
+		"what was made":       {message(MaxDepth - around), message(MaxDepth - around + 1), ErrInvalidData},
+		"metadata":            {metadata(MaxDepth - 1), metadata(MaxDepth), ErrInvalidMetadata},
+		"a state of snapshot": {state(2*MaxDepth - 1), state(2 * MaxDepth), ErrInvalidData},
+	} {
+		if err := test.fits.Normalize(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := test.deeper.Normalize(); !errors.Is(err, test.rule) || !strings.Contains(err.Error(), "levels") {
+			t.Errorf("%s, deeper: %v", name, err)
+		}
+	}
+}

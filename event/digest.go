@@ -1,0 +1,82 @@
+package event
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+
+	"github.com/convlog/convlog/internal/line"
+)
+
+// Hash is a link of the hash chain: it commits to an event and its whole past.
+// The zero Hash is before the first event.
+type Hash [sha256.Size]byte
+
+func (h Hash) String() string { return hex.EncodeToString(h[:]) }
+
+// ParseHash reads 64 lower-case hex digits.
+func ParseHash(text string) (Hash, error) {
+	h, ok := line.ParseHash(text)
+	if !ok {
+		return Hash{}, fmt.Errorf("not a hash: %q", line.Clip(text))
+	}
+	return Hash(h), nil
+}
+
+// MarshalText is 64 lower-case hex digits.
+func (h Hash) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, h[:]), nil }
+
+// UnmarshalText reads 64 lower-case hex digits.
+func (h *Hash) UnmarshalText(text []byte) error {
+	parsed, err := ParseHash(string(text))
+	if err != nil {
+		return err
+	}
+	*h = parsed
+	return nil
+}
+
+// Digest names bytes by their content: "sha256:" and 64 lower-case hex digits.
+type Digest string
+
+// DigestOf is the digest of b.
+func DigestOf(b []byte) Digest { return Digest(line.Digest(sha256.Sum256(b))) }
+
+// ParseDigest checks the form of a digest.
+func ParseDigest(text string) (Digest, error) {
+	if !Digest(text).valid() {
+		return "", fmt.Errorf("not a digest: %q", line.Clip(text))
+	}
+	return Digest(text), nil
+}
+
+// Hex is the digest without its prefix; empty if the digest is malformed.
+func (d Digest) Hex() string {
+	if !d.valid() {
+		return ""
+	}
+	return string(d[len(line.DigestPrefix):])
+}
+
+func (d Digest) valid() bool {
+	_, ok := line.DigestSum(string(d))
+	return ok
+}
+
+// Head is the position of a session's newest event, and what the next append
+// expects to find. The zero Head is a session that does not exist. The hash makes
+// the head of a removed and recreated session differ.
+type Head struct {
+	Seq  int64
+	Hash Hash
+}
+
+// IsZero reports whether h is the head of a missing session.
+func (h Head) IsZero() bool { return h == Head{} }
+
+func (h Head) String() string {
+	if h.IsZero() {
+		return "none"
+	}
+	return fmt.Sprintf("%d:%s", h.Seq, h.Hash.String()[:12])
+}

@@ -1,0 +1,114 @@
+package event
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/oklog/ulid/v2"
+
+	"github.com/convlog/convlog/internal/line"
+)
+
+// EffectClass says what may be done about an effect that was intended and has
+// no result.
+type EffectClass string
+
+// The classes of effects.
+const (
+	// EffectPure and EffectIdempotent effects run again.
+	EffectPure       EffectClass = "pure"
+	EffectIdempotent EffectClass = "idempotent"
+	// EffectDedupe effects run again: the other side knows the key.
+	EffectDedupe EffectClass = "dedupe"
+	// EffectReconcile effects need somebody to look whether they happened.
+	EffectReconcile EffectClass = "reconcile"
+	// EffectUnsafeOnce effects never run again.
+	EffectUnsafeOnce EffectClass = "unsafe_once"
+)
+
+// EffectIntent is the payload of effect_intended. It is durable before the
+// effect runs.
+type EffectIntent struct {
+	// Key identifies the effect across attempts.
+	Key    string    `json:"key"`
+	TurnID ulid.ULID `json:"turn_id,omitzero"`
+	// Ordinal is the place in the turn: numbers joined by dots, "0.2".
+	Ordinal string      `json:"ordinal,omitzero"`
+	Kind    string      `json:"kind,omitzero"`
+	Name    string      `json:"name,omitzero"`
+	Class   EffectClass `json:"class"`
+	Attempt int         `json:"attempt,omitzero"`
+	// ArgumentsDigest must be the same when the turn is run again.
+	ArgumentsDigest Digest `json:"arguments_digest,omitzero"`
+	// Arguments are any JSON value, verbatim.
+	Arguments jsontext.Value `json:"arguments,omitzero"`
+	// Extra is an object of the producer's own members, or nil.
+	Extra jsontext.Value `json:"extra,omitzero"`
+}
+
+// EventType is effect_intended.
+func (x EffectIntent) EventType() Type { return EffectIntended }
+
+// Validate applies the rules of EffectIntent that need no other event.
+func (x EffectIntent) Validate() error {
+	return firstError(
+		require("key", x.Key),
+		requireOrdinal(x.Ordinal),
+		requireOneOf("class", x.Class, EffectPure, EffectIdempotent, EffectDedupe, EffectReconcile, EffectUnsafeOnce),
+		requireMin("attempt", x.Attempt, 0),
+		requireDigest("arguments_digest", x.ArgumentsDigest),
+		requireExtra(x.Extra),
+	)
+}
+
+// EffectCompletion is the payload of effect_completed: the effect's result, or
+// the error that it ended with.
+type EffectCompletion struct {
+	Key     string    `json:"key"`
+	TurnID  ulid.ULID `json:"turn_id,omitzero"`
+	Ordinal string    `json:"ordinal,omitzero"`
+	Attempt int       `json:"attempt,omitzero"`
+	// Result is any JSON value, verbatim; nil when there is an error.
+	Result jsontext.Value `json:"result,omitzero"`
+	Error  *EffectError   `json:"error,omitzero"`
+	Usage  Usage          `json:"usage,omitzero"`
+	// Extra is an object of the producer's own members, or nil.
+	Extra jsontext.Value `json:"extra,omitzero"`
+}
+
+// EffectError is an error that is recorded and replayed as a result.
+type EffectError struct {
+	Code    string `json:"code,omitzero"`
+	Message string `json:"message"`
+}
+
+// EventType is effect_completed.
+func (x EffectCompletion) EventType() Type { return EffectCompleted }
+
+// Validate applies the rules of EffectCompletion that need no other event.
+func (x EffectCompletion) Validate() error {
+	if x.Result != nil && x.Error != nil {
+		return fmt.Errorf("%w: result and error exclude each other", ErrInvalidPayload)
+	}
+	return firstError(
+		require("key", x.Key),
+		requireOrdinal(x.Ordinal),
+		requireMin("attempt", x.Attempt, 0),
+		x.Usage.check(),
+		requireExtra(x.Extra),
+	)
+}
+
+// requireOrdinal refuses what is not numbers joined by dots; empty is absent.
+func requireOrdinal(ordinal string) error {
+	if ordinal == "" {
+		return nil
+	}
+	for number := range strings.SplitSeq(ordinal, ".") {
+		if number == "" || !line.IsDigits(number) {
+			return fmt.Errorf("%w: ordinal is %q, not numbers joined by dots", ErrInvalidPayload, line.Clip(ordinal))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,151 @@
+package event
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/oklog/ulid/v2"
+
+	"github.com/convlog/convlog/internal/line"
+)
+
+// Event is one immutable fact of a session.
+//
+// New makes an event with an id, a type and data; Log.Append fills in the rest.
+// A stored event shares its bytes with its line: Metadata and Data must not be
+// modified. Events may be copied and read concurrently.
+type Event struct {
+	// Seq is the position in the lineage, from 1: the only order of events.
+	Seq int64
+	// ID identifies the event. New mints it, so that a retried append carries
+	// the same id.
+	ID ulid.ULID
+	// SessionID is the session that holds the event. Append fills it in.
+	SessionID string
+	Type      Type
+	// Timestamp is informative, never an order. Append sets it if it is zero.
+	Timestamp time.Time
+	// Cost is the cost of the event; zero is none.
+	Cost Cost
+	// Metadata is a JSON object or empty.
+	Metadata jsontext.Value
+	// Data is the payload, one JSON value. It is nil in a redacted event, and in
+	// a bare event whose data is spilled.
+	Data jsontext.Value
+
+	line []byte // the canonical line without newline; nil before the append
+	rare *rare  // fields that few events have
+	hash uint32 // offset of the hash in line
+	more int32
+}
+
+// rare holds the fields that few events have.
+type rare struct {
+	cut      Cut
+	blobs    []Digest
+	extras   []byte         // unknown envelope members as `"name":value,…`
+	digest   Digest         // of spilled data
+	bytes    int64          // of spilled data
+	kept     jsontext.Value // of a redacted event
+	redacted bool
+	verbatim []byte // the stored bytes of a line that is not canonical
+	made     *made  // of an event made by New
+}
+
+// Cut describes a torn tail that was removed before an append.
+type Cut struct {
+	Bytes  int64
+	SHA256 Hash
+}
+
+// Line is the stored line without its newline, exactly as it is stored. It must
+// not be modified. It is nil before the append.
+func (e *Event) Line() []byte {
+	if e.rare != nil && e.rare.verbatim != nil {
+		return e.rare.verbatim
+	}
+	return e.line
+}
+
+// More is how many events of the same atomic append follow this one.
+func (e *Event) More() int { return int(e.more) }
+
+// Cut is the torn tail that was removed just before this event's append. ok is
+// false if there was none.
+func (e *Event) Cut() (c Cut, ok bool) {
+	if e.rare == nil || e.rare.cut.Bytes == 0 {
+		return Cut{}, false
+	}
+	return e.rare.cut, true
+}
+
+// Blobs are the digests of every blob that the event needs, sorted.
+func (e *Event) Blobs() []Digest {
+	if e.rare == nil {
+		return nil
+	}
+	return e.rare.blobs
+}
+
+// Extras are the envelope members that this version does not know, as
+// `"name":value,…` in order of appearance.
+func (e *Event) Extras() []byte {
+	if e.rare == nil {
+		return nil
+	}
+	return e.rare.extras
+}
+
+// Spilled reports whether the stored line keeps the data in a blob, and which.
+// A Log yields such an event with its Data, unless it is asked for bare events.
+func (e *Event) Spilled() (d Digest, bytes int64, ok bool) {
+	if e.rare == nil || e.rare.digest == "" {
+		return "", 0, false
+	}
+	return e.rare.digest, e.rare.bytes, true
+}
+
+// Redacted reports whether the content was erased.
+func (e *Event) Redacted() bool { return e.rare != nil && e.rare.redacted }
+
+// Kept is the object that redaction left of the payload: the structural members
+// of its type. It is nil unless the event is redacted.
+func (e *Event) Kept() jsontext.Value {
+	if e.rare == nil {
+		return nil
+	}
+	return e.rare.kept
+}
+
+// Hash is the event's link in the hash chain; zero before the append.
+func (e *Event) Hash() Hash {
+	if e.line == nil {
+		return Hash{}
+	}
+	return Hash(line.HashAt(e.line, e.hash))
+}
+
+// Follows reports whether a stored event is chained to an event with that hash,
+// and so to its whole past.
+func (e *Event) Follows(prev Hash) bool {
+	var l line.Line
+	return e.line != nil && l.Parse(e.line, line.Strings{Session: e.SessionID, Types: knownTypes}) == nil && l.Follows(line.Hash(prev))
+}
+
+// Head is the head of a session whose newest event is e.
+func (e *Event) Head() Head { return Head{Seq: e.Seq, Hash: e.Hash()} }
+
+func (e *Event) String() string {
+	return fmt.Sprintf("%s %d %s", e.SessionID, e.Seq, e.Type)
+}
+
+// own gives e its own copy of the rare fields, before changing them.
+func (e *Event) own() *rare {
+	fresh := rare{}
+	if e.rare != nil {
+		fresh = *e.rare
+	}
+	e.rare = &fresh
+	return e.rare
+}

@@ -1,0 +1,23 @@
+package event_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/convlog/convlog/event"
+)
+
+// Folding is what EqualFold does, but for the characters that fold to ASCII
+// letters and are none.
+func TestFold(t *testing.T) {
+	for _, c := range [][2]string{{"STRASSE", "strasse"}, {"Привет", "ПРИВЕТ"}, {"Σίσυφος", "ΣΊΣΥΦΟΣ"}, {"ǅ", "ǆ"}, {"µ", "μ"}, {"Ⱥ", "ⱥ"}} {
+		if event.Fold(c[0]) != event.Fold(c[1]) || !strings.EqualFold(c[0], c[1]) {
+			t.Errorf("%q and %q differ", c[0], c[1])
+		}
+	}
+	for _, c := range [][2]string{{"\u212a", "k"}, {"\u017f", "s"}, {"ß", "ss"}, {"é", "e"}} {
+		if event.Fold(c[0]) == event.Fold(c[1]) {
+			t.Errorf("%q and %q are the same", c[0], c[1])
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package event
+
+import (
+	"fmt"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// RedactionNote is the payload of redacted: it names the events whose content
+// was erased.
+type RedactionNote struct {
+	Seqs   []int64 `json:"seqs"`
+	Reason string  `json:"reason,omitzero"`
+	// By is who erased it.
+	By string `json:"by,omitzero"`
+	// Blobs are the digests of the blobs that were erased with it.
+	Blobs []Digest `json:"blobs,omitzero"`
+	// Extra is an object of the producer's own members, or nil.
+	Extra jsontext.Value `json:"extra,omitzero"`
+}
+
+// EventType is redacted.
+func (r RedactionNote) EventType() Type { return Redacted }
+
+// Validate applies the rules of RedactionNote that need no other event.
+func (r RedactionNote) Validate() error {
+	if len(r.Seqs) == 0 {
+		return fmt.Errorf("%w: seqs are missing", ErrInvalidPayload)
+	}
+	for _, seq := range r.Seqs {
+		if err := requireMin("seqs", seq, 1); err != nil {
+			return err
+		}
+	}
+	for _, d := range r.Blobs {
+		if err := firstError(require("blobs", d), requireDigest("blobs", d)); err != nil {
+			return err
+		}
+	}
+	return requireExtra(r.Extra)
+}
+
+// AccountingFlush is the payload of accounting_flushed: costs were handed to a
+// ledger.
+type AccountingFlush struct {
+	Ledger string `json:"ledger"`
+	// Through is the seq of the last event that is accounted for.
+	Through int64 `json:"through,omitzero"`
+	// Total is the sum of the entries.
+	Total Cost `json:"total,omitzero"`
+	// Entries are the ledger's own, any JSON values, verbatim.
+	Entries []jsontext.Value `json:"entries,omitzero"`
+	// Extra is an object of the producer's own members, or nil.
+	Extra jsontext.Value `json:"extra,omitzero"`
+}
+
+// EventType is accounting_flushed.
+func (a AccountingFlush) EventType() Type { return AccountingFlushed }
+
+// Validate applies the rules of AccountingFlush that need no other event.
+func (a AccountingFlush) Validate() error {
+	return firstError(require("ledger", a.Ledger), requireMin("through", a.Through, 0), requireExtra(a.Extra))
+}
+
+// Loss is the payload of lost: it stands where salvage found nothing readable.
+type Loss struct {
+	Reason string     `json:"reason"`
+	Source LossSource `json:"source,omitzero"`
+	// Extra is an object of the producer's own members, or nil.
+	Extra jsontext.Value `json:"extra,omitzero"`
+}
+
+// LossSource says which bytes could not be read.
+type LossSource struct {
+	SessionID string `json:"session_id,omitzero"`
+	Offset    int64  `json:"offset"`
+	Bytes     int64  `json:"bytes"`
+}
+
+// EventType is lost.
+func (l Loss) EventType() Type { return Lost }
+
+// Validate applies the rules of Loss that need no other event.
+func (l Loss) Validate() error {
+	return firstError(
+		require("reason", l.Reason),
+		requireMin("source.offset", l.Source.Offset, 0),
+		requireMin("source.bytes", l.Source.Bytes, 0),
+		requireExtra(l.Extra),
+	)
+}

@@ -1,0 +1,91 @@
+package event
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// goldenLines are the lines of all golden logs.
+func goldenLines(t testing.TB) (lines [][]byte) {
+	t.Helper()
+	paths, err := filepath.Glob("../testdata/golden/*.jsonl")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("found %d golden logs: %v", len(paths), err)
+	}
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines = append(lines, bytes.Split(bytes.TrimSuffix(text, []byte("\n")), []byte("\n"))...)
+	}
+	return lines
+}
+
+// A golden event is the line it was read from, and keeps its rules.
+func TestParseGoldens(t *testing.T) {
+	for _, text := range goldenLines(t) {
+		e, err := Parse(text, "")
+		if err != nil || !bytes.Equal(e.Line(), text) {
+			t.Fatalf("%v: %s", err, text)
+		}
+		if _, _, spilled := e.Spilled(); spilled || e.Redacted() {
+			continue
+		}
+		if _, err := e.Check(); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+func TestParseErrors(t *testing.T) {
+	good := string(goldenLines(t)[0])
+	for name, c := range map[string]struct {
+		line, session string
+		want          error
+	}{
+		"foreign":         {`{"type":"user"}`, "", ErrForeign},
+		"newer envelope":  {strings.Replace(good, `"v":1`, `"v":2`, 1), "", ErrVersion},
+		"wrong crc":       {`{"crc":"00000000"` + good[len(`{"crc":"00000000"`):], "", ErrChecksum},
+		"another session": {good, "another", ErrOtherSession},
+	} {
+		if _, err := Parse([]byte(c.line), c.session); !errors.Is(err, c.want) {
+			t.Errorf("%s: got %v, want %v", name, err, c.want)
+		}
+	}
+	if _, err := Parse([]byte("hello"), ""); err == nil || errors.Is(err, ErrForeign) {
+		t.Errorf("no JSON: %v", err)
+	}
+}
+
+// Whatever a line holds, nothing that reads it panics.
+func FuzzParse(f *testing.F) {
+	for _, text := range goldenLines(f) {
+		if len(text) < 4096 {
+			f.Add(text)
+		}
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		e, err := Parse(text, "")
+		if err != nil {
+			return
+		}
+		if again, err := Parse(e.Line(), e.SessionID); err != nil || again.Hash() != e.Hash() || !bytes.Equal(again.Line(), e.Line()) {
+			t.Fatalf("read again: %v\n%s", err, e.Line())
+		}
+		for _, decode := range decoders {
+			_, _, _ = decode(&e)
+		}
+		_, _ = e.Check()
+		_, _, _ = OutlineOf(&e)
+		_, _ = e.Parent()
+		_ = e.Effective()
+		if !e.Redacted() && e.Data != nil {
+			_, _ = e.Structure()
+		}
+	})
+}

@@ -1,0 +1,215 @@
+package event
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Payload is the typed content of an event: a struct that package json encodes as
+// an object. The types of this package are the vocabulary; a program adds its own
+// by giving a struct the method EventType. The type's name must contain a colon:
+//
+//	type OrderPlaced struct {
+//		Order string `json:"order"`
+//	}
+//
+//	func (OrderPlaced) EventType() event.Type { return "shop:order_placed" }
+//
+// A payload may have two more methods. Validate() error applies the payload's own
+// rules; an append refuses an event that breaks one. Blobs() []Digest lists the
+// blobs the payload refers to; the log keeps them as long as the event.
+type Payload interface {
+	// EventType is the type of an event with this payload. It does not use the
+	// receiver, except in payloads that stand for several types.
+	EventType() Type
+}
+
+// validator and blobUser are the optional methods of a Payload.
+type (
+	validator interface{ Validate() error }
+	blobUser  interface{ Blobs() []Digest }
+)
+
+// Validate applies the rules of a payload that need no other event. Errors match
+// ErrInvalid.
+func Validate(p Payload) error {
+	v, ok := p.(validator)
+	if !ok {
+		return nil
+	}
+	return invalidPayload(v.Validate())
+}
+
+// BlobsOf lists the blobs a payload refers to, in any order.
+func BlobsOf(p Payload) []Digest {
+	if u, ok := p.(blobUser); ok {
+		return u.Blobs()
+	}
+	return nil
+}
+
+// New makes an event of a payload and mints an id, so that an append may be
+// retried: the event is stored once. New cannot fail. A payload that cannot be
+// encoded or breaks a rule is reported by Append.
+func New(p Payload) Event {
+	e := Event{ID: NewID()}
+	e.encode(p)
+	return e
+}
+
+// encode fills in e's type, data and blobs.
+func (e *Event) encode(p Payload) {
+	if isNil(p) {
+		e.notMade(errors.New("the payload is nil"))
+		return
+	}
+	e.Type = p.EventType()
+	data, err := json.Marshal(p, jsontext.PreserveRawStrings(true))
+	if err != nil {
+		e.notMade(fmt.Errorf("%s: %w", e.Type, err))
+		return
+	}
+	e.Data = data
+	e.noteMade(p)
+	if blobs := BlobsOf(p); len(blobs) > 0 {
+		e.own().blobs = sortDigests(blobs)
+	}
+}
+
+func isNil(p Payload) bool {
+	if p == nil {
+		return true
+	}
+	v := reflect.ValueOf(p)
+	return v.Kind() == reflect.Pointer && v.IsNil()
+}
+
+// Payload decodes the payload of a known type, and nil of an unknown one. Errors match
+// ErrInvalidPayload, ErrRedacted or ErrVersion.
+func (e *Event) Payload() (Payload, error) {
+	info, known := vocabulary[e.Type.Name()]
+	if !known {
+		return nil, nil
+	}
+	if err := e.decodable(); err != nil {
+		return nil, err
+	}
+	p, err := info.decode(e.Type, e.Data)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrInvalidPayload, e.Type, err)
+	}
+	return p, nil
+}
+
+// Decode reads e's payload as a T. ok is false, without an error, if e is of
+// another type. A payload version that this program does not know is a
+// *VersionError, erased content ErrRedacted, anything else ErrInvalidPayload.
+//
+// For a payload of your own, T is a struct, not a pointer. Read older versions
+// with an Upcaster.
+func Decode[T Payload](e *Event) (payload T, ok bool, err error) {
+	if !carries[T](e.Type) {
+		return payload, false, nil
+	}
+	payload, err = decode[T](e)
+	return payload, true, err
+}
+
+// carries reports whether events of type t have a T.
+func carries[T Payload](t Type) bool {
+	goType := reflect.TypeFor[T]()
+	if info, known := vocabulary[t.Name()]; known {
+		return info.goType == goType
+	}
+	if goType.Kind() == reflect.Pointer {
+		return false
+	}
+	var zero T
+	return zero.EventType().Name() == t.Name()
+}
+
+// decode is apart from Decode, so that an event of another type allocates no T.
+func decode[T Payload](e *Event) (payload T, err error) {
+	if err := e.decodable(); err != nil {
+		return payload, err
+	}
+	if want := payload.EventType(); !e.Type.Known() && want != e.Type {
+		return payload, fmt.Errorf("%s %d of %q: %w", e.Type, e.Seq, e.SessionID, versionOf(e.Type, want))
+	}
+	if err := json.Unmarshal(e.Data, &payload); err != nil {
+		return payload, fmt.Errorf("%s %d of %q: %w: %w", e.Type, e.Seq, e.SessionID, ErrInvalidPayload, err)
+	}
+	setType(&payload, e.Type)
+	return payload, nil
+}
+
+// versionOf is the error of an event whose payload version is not the one asked
+// for.
+func versionOf(got, want Type) error {
+	if got.Version() > want.Version() {
+		return &VersionError{What: string(want.Name()), Got: got.Version(), Max: want.Version()}
+	}
+	return fmt.Errorf("%w: version %d was not upcast to %d", ErrInvalidPayload, got.Version(), want.Version())
+}
+
+// decodable says why an event has no payload that this program can decode.
+func (e *Event) decodable() error {
+	if err := e.Type.CheckVersion(); err != nil {
+		return err
+	}
+	if e.Redacted() {
+		return fmt.Errorf("%s %d of %q: %w", e.Type, e.Seq, e.SessionID, ErrRedacted)
+	}
+	return nil
+}
+
+// DecodeKept reads the members that T names, from the payload of an event or from
+// what redaction kept of it. Members that redaction erased are zero. A newer
+// payload version is a *VersionError, another shape ErrInvalidPayload.
+func DecodeKept[T any](e *Event) (payload T, err error) {
+	if err := e.Type.CheckVersion(); err != nil {
+		return payload, err
+	}
+	data := e.Data
+	if e.Redacted() {
+		data = e.Kept()
+	}
+	if len(data) == 0 {
+		return payload, nil
+	}
+	if err := json.Unmarshal(data, &payload); err != nil {
+		return payload, fmt.Errorf("%s %d of %q: %w: %w", e.Type, e.Seq, e.SessionID, ErrInvalidPayload, err)
+	}
+	return payload, nil
+}
+
+// multiType is a payload that stands for several types and says in a field which.
+type multiType interface{ setType(t Type) }
+
+func setType(payload any, t Type) {
+	if m, ok := payload.(multiType); ok {
+		m.setType(t)
+	}
+}
+
+// Check applies the rules of a stored event's type: its payload must decode, obey
+// its own rules, list its blobs on the line, and move the head only backward. A
+// rule that an import broke and marked is forgiven. Unknown types have no rules.
+// Check returns the payload; it needs e's data, not a spilled reference.
+func (e *Event) Check() (Payload, error) {
+	p, err := e.Payload()
+	if p == nil || err != nil {
+		return nil, err
+	}
+	if err := Validate(p); err != nil && len(e.Broken()) == 0 {
+		return p, err
+	}
+	if m, ok := p.(HeadMove); ok && m.To >= e.Seq {
+		return p, fmt.Errorf("%w: %w: to is %d", ErrInvalidTree, errMoveTo, m.To)
+	}
+	return p, e.checkBlobs(BlobsOf(p))
+}

@@ -1,0 +1,112 @@
+package event
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/oklog/ulid/v2"
+
+	"github.com/convlog/convlog/internal/line"
+)
+
+// SessionState says which event a Session is the payload of.
+type SessionState string
+
+// The states of a Session payload.
+const (
+	SessionStateStarted SessionState = "started"
+	SessionStateUpdated SessionState = "updated"
+)
+
+// Session is the payload of session_started and session_updated. An update
+// changes only the members that are present: an empty title, agent or cwd
+// leaves what was.
+type Session struct {
+	// State decides the event type. It is not part of the data.
+	State SessionState `json:"-"`
+
+	Title string `json:"title,omitzero"`
+	Agent string `json:"agent,omitzero"`
+	// CWD is the working directory.
+	CWD    string        `json:"cwd,omitzero"`
+	Labels Labels        `json:"labels,omitzero"`
+	Source SessionSource `json:"source,omitzero"`
+	// Parent is set in session_started only: the run that started this one.
+	Parent SessionParent `json:"parent,omitzero"`
+	// Extra is an object of the producer's own members, or nil.
+	Extra jsontext.Value `json:"extra,omitzero"`
+}
+
+// Labels map a name to a text; nil, in an update, removes the name. They are
+// written in order of their names.
+type Labels map[string]*string
+
+// MarshalJSONTo writes the labels in order of their names.
+func (l Labels) MarshalJSONTo(enc *jsontext.Encoder) error {
+	if err := enc.WriteToken(jsontext.BeginObject); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(l)) {
+		text := jsontext.Null
+		if l[name] != nil {
+			text = jsontext.String(*l[name])
+		}
+		if err := enc.WriteToken(jsontext.String(name)); err != nil {
+			return err
+		}
+		if err := enc.WriteToken(text); err != nil {
+			return err
+		}
+	}
+	return enc.WriteToken(jsontext.EndObject)
+}
+
+// SessionSource says what a session was imported from.
+type SessionSource struct {
+	Format    string `json:"format,omitzero"`
+	Version   string `json:"version,omitzero"`
+	Path      string `json:"path,omitzero"`
+	SessionID string `json:"session_id,omitzero"`
+}
+
+// SessionParent is the place in another session that a child belongs to.
+type SessionParent struct {
+	SessionID string    `json:"session_id,omitzero"`
+	Seq       int64     `json:"seq,omitzero"`
+	EventID   ulid.ULID `json:"event_id,omitzero"`
+	CallID    string    `json:"call_id,omitzero"`
+}
+
+func (s *Session) setType(t Type) {
+	switch t.Name() {
+	case SessionStarted:
+		s.State = SessionStateStarted
+	case SessionUpdated:
+		s.State = SessionStateUpdated
+	}
+}
+
+// EventType is session_started or, in the state updated, session_updated.
+func (s Session) EventType() Type {
+	if s.State == SessionStateUpdated {
+		return SessionUpdated
+	}
+	return SessionStarted
+}
+
+// Validate applies the rules of Session that need no other event.
+func (s Session) Validate() error {
+	if s.State == SessionStateUpdated && s.Parent != (SessionParent{}) {
+		return fmt.Errorf("%w: parent belongs to session_started", ErrInvalidPayload)
+	}
+	if s.State != SessionStateUpdated {
+		for name, text := range s.Labels {
+			if text == nil {
+				return fmt.Errorf("%w: labels: %q is removed before the session has it", ErrInvalidPayload, line.Clip(name))
+			}
+		}
+	}
+	return firstError(requireMin("parent.seq", s.Parent.Seq, 0), requireExtra(s.Extra))
+}

@@ -1,0 +1,263 @@
+package event
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// TextReader extracts the text of events that searches look at: what a person
+// reads of an event, on one line (docs/FORMAT.md, chapter 7). It is for one
+// goroutine.
+type TextReader struct {
+	// Open opens a blob: data that is spilled and was not fetched, and bodies of
+	// text.
+	Open func(ctx context.Context, d Digest) (io.ReadCloser, error)
+
+	ctx  context.Context
+	text []byte
+	dec  jsontext.Decoder
+}
+
+// Read returns e's text; the next call overwrites it. The text is empty for
+// redacted events, and for types that repeat other events. Errors come from Open
+// or match ErrInvalidData.
+func (r *TextReader) Read(ctx context.Context, e *Event) ([]byte, error) {
+	r.ctx, r.text = ctx, r.text[:0]
+	switch e.Type.Name() {
+	case ProjectionSnapshotted, AccountingFlushed:
+		return r.text, nil
+	}
+	if e.Redacted() || e.Repeats() {
+		return r.text, nil
+	}
+	data := e.Data
+	if digest, _, spilled := e.Spilled(); spilled && data == nil {
+		body, err := r.blob(digest, 1<<62)
+		if err != nil {
+			return nil, fmt.Errorf("data of event %d of session %q: %w", e.Seq, e.SessionID, err)
+		}
+		data = body
+	}
+	r.dec.Reset(bytes.NewBuffer(data), jsontext.AllowDuplicateNames(true))
+	if err := r.value(!e.Type.Known()); err != nil {
+		return nil, fmt.Errorf("text of event %d of session %q: %w", e.Seq, e.SessionID, err)
+	}
+	return r.text, nil
+}
+
+// maxTextBlob bounds how much of a text body is searched.
+const maxTextBlob = 16 << 20
+
+// Only these members of a known payload are text. All strings and numbers in a
+// free member are text.
+var (
+	textMembers = nameSet("text", "title", "summary", "name", "message", "reason", "description", "prompt", "note", "task",
+		"label", "from_agent", "to_agent", "target", "url", "uri",
+		"parts", "content", "entries", "read_files", "modified_files")
+	freeMembers = nameSet("arguments", "value", "result", "answer", "detail", "patch", "labels", "input", "context", "error")
+)
+
+func nameSet(names ...string) map[string]bool {
+	set := map[string]bool{}
+	for _, name := range names {
+		set[name] = true
+	}
+	return set
+}
+
+// value adds the text of a JSON value. All strings and numbers of a free value are
+// text.
+func (r *TextReader) value(free bool) error {
+	token, err := r.dec.ReadToken()
+	if err != nil {
+		return invalidText(err)
+	}
+	switch token.Kind() {
+	case jsontext.KindString:
+		r.add(token.String())
+	case jsontext.KindNumber:
+		if free {
+			r.add(token.String())
+		}
+	case jsontext.KindBeginObject:
+		return r.object(free)
+	case jsontext.KindBeginArray:
+		return r.array(free)
+	}
+	return nil
+}
+
+func invalidText(err error) error {
+	var syntax *jsontext.SyntacticError
+	if errors.As(err, &syntax) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("%w: %w", ErrInvalidData, err)
+	}
+	return err
+}
+
+func (r *TextReader) array(free bool) error {
+	for r.dec.PeekKind() != jsontext.KindEndArray {
+		if err := r.value(free); err != nil {
+			return err
+		}
+	}
+	_, err := r.dec.ReadToken()
+	return invalidText(err)
+}
+
+func (r *TextReader) object(free bool) error {
+	var body attachment
+	for r.dec.PeekKind() != jsontext.KindEndObject {
+		token, err := r.dec.ReadToken()
+		if err != nil {
+			return invalidText(err)
+		}
+		if err := r.member(token.String(), free, &body); err != nil {
+			return err
+		}
+	}
+	if _, err := r.dec.ReadToken(); err != nil {
+		return invalidText(err)
+	}
+	return r.attached(&body)
+}
+
+// member adds the text of an object's member.
+func (r *TextReader) member(name string, free bool, body *attachment) error {
+	switch {
+	case free:
+		return r.value(true)
+	case freeMembers[name]:
+		return r.value(true)
+	case textMembers[name]:
+		return r.value(false)
+	}
+	value, err := r.dec.ReadValue()
+	if err != nil {
+		return invalidText(err)
+	}
+	body.note(name, value)
+	return nil
+}
+
+// add adds a string, unless it is base64.
+func (r *TextReader) add(text string) {
+	if !encodedBytes(text) {
+		r.text = appendClean(r.text, []byte(text))
+	}
+}
+
+// encodedBytes reports whether a string is base64 rather than text: it is long and
+// has only base64 characters, after the beginning of a data URL if there is one.
+func encodedBytes(text string) bool {
+	const long = 1 << 10
+	if len(text) < long {
+		return false
+	}
+	if strings.HasPrefix(text, "data:") {
+		if i := strings.Index(text[:128], ";base64,"); i >= 0 {
+			text = text[i+len(";base64,"):]
+		}
+	}
+	for i := range len(text) {
+		if !base64Chars[text[i]] {
+			return false
+		}
+	}
+	return true
+}
+
+var base64Chars = func() (table [256]bool) {
+	for _, c := range "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_=\r\n" {
+		table[c] = true
+	}
+	return table
+}()
+
+// attachment is the body that an object refers to: a document, or an artifact.
+type attachment struct {
+	mediaType string
+	blob      Digest
+	data      jsontext.Value // a string in base64
+}
+
+// note reads a member that is no text itself.
+func (a *attachment) note(name string, value jsontext.Value) {
+	switch name {
+	case "media_type":
+		a.mediaType = stringOf(value)
+	case "blob", "body":
+		a.reference(value)
+	case "data":
+		if a.mediaType == "" || textualType(a.mediaType) {
+			a.data = value.Clone()
+		}
+	}
+}
+
+// reference reads a blob reference.
+func (a *attachment) reference(value jsontext.Value) {
+	var ref BlobRef
+	if value.Kind() == jsontext.KindBeginObject && decodeStrictly(value, &ref) == nil {
+		a.blob = ref.Blob
+	}
+}
+
+// stringOf is a JSON string's content; empty for other values.
+func stringOf(value jsontext.Value) string {
+	text, err := jsontext.AppendUnquote(nil, value)
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
+// attached adds the text of a body.
+func (r *TextReader) attached(a *attachment) error {
+	if !textualType(a.mediaType) {
+		return nil
+	}
+	if body, err := base64.StdEncoding.DecodeString(stringOf(a.data)); err == nil {
+		r.text = appendClean(r.text, body)
+	}
+	if a.blob == "" {
+		return nil
+	}
+	body, err := r.blob(a.blob, maxTextBlob)
+	if err == nil {
+		r.text = appendClean(r.text, body)
+	}
+	return err
+}
+
+// textualType reports whether bodies of a media type are text.
+func textualType(mediaType string) bool {
+	name, _, _ := strings.Cut(strings.ToLower(mediaType), ";")
+	name = strings.TrimSpace(name)
+	switch {
+	case strings.HasPrefix(name, "text/"), strings.HasSuffix(name, "+json"), strings.HasSuffix(name, "+xml"):
+		return true
+	}
+	switch name {
+	case "application/json", "application/xml", "application/yaml", "application/javascript", "application/x-sh", "application/toml":
+		return true
+	}
+	return false
+}
+
+// blob reads at most so many bytes of a blob.
+func (r *TextReader) blob(d Digest, most int64) ([]byte, error) {
+	body, err := r.Open(r.ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	content, err := io.ReadAll(io.LimitReader(body, most))
+	return content, errors.Join(err, body.Close())
+}

@@ -1,0 +1,187 @@
+package event
+
+import (
+	"errors"
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/oklog/ulid/v2"
+)
+
+// typeInfo describes an event type (docs/FORMAT.md, chapter 7).
+type typeInfo struct {
+	name    Type
+	version int // the highest payload version
+	scope   Scope
+	fixed   bool     // cannot be redacted, and is never spilled
+	kept    []string // members that redaction keeps, in the table's order
+	goType  reflect.Type
+
+	// decode reads data as the payload of t, a version of this type. It does not
+	// apply the payload's rules.
+	decode func(t Type, data jsontext.Value) (Payload, error)
+}
+
+// vocabulary holds every known type by its name. It never changes.
+var vocabulary = buildVocabulary()
+
+// Known reports whether t is in the vocabulary, in any version.
+func (t Type) Known() bool {
+	_, known := vocabulary[t.Name()]
+	return known
+}
+
+// Erasable reports whether redaction may erase the content of events of type t.
+// Control and tree events keep theirs, and are never spilled to a blob: readers
+// need them without their content.
+func (t Type) Erasable() bool {
+	info, known := vocabulary[t.Name()]
+	return !known || !info.fixed
+}
+
+// CheckVersion returns a *VersionError for a known type whose payload version is
+// higher than this program knows.
+func (t Type) CheckVersion() error {
+	name, version, _ := t.split()
+	if info, known := vocabulary[name]; known && version > info.version {
+		return &VersionError{What: string(name), Got: version, Max: info.version}
+	}
+	return nil
+}
+
+// Scope says where events of type t count. Unknown types are PathScope.
+func (t Type) Scope() Scope {
+	if info, known := vocabulary[t.Name()]; known {
+		return info.scope
+	}
+	return PathScope
+}
+
+// Types lists the vocabulary, sorted.
+func Types() []Type { return slices.Sorted(maps.Keys(vocabulary)) }
+
+func buildVocabulary() map[Type]*typeInfo {
+	types := map[Type]*typeInfo{}
+	for _, table := range [][]*typeInfo{conversationTypes(), lifecycleTypes(), effectTypes(), childTypeInfos(), stateTypes(), upkeepTypes()} {
+		for _, info := range table {
+			info.version = 1
+			types[info.name] = info
+		}
+	}
+	return types
+}
+
+// typeOf describes a type whose payload is a T.
+func typeOf[T Payload](name Type, scope Scope, kept ...string) *typeInfo {
+	return &typeInfo{
+		name: name, scope: scope, kept: kept, goType: reflect.TypeFor[T](),
+		decode: func(t Type, data jsontext.Value) (Payload, error) {
+			var p T
+			err := decodeStrictly(data, &p)
+			setType(&p, t)
+			return p, err
+		},
+	}
+}
+
+// fixedType describes a type that cannot be redacted.
+func fixedType[T Payload](name Type, scope Scope) *typeInfo {
+	info := typeOf[T](name, scope)
+	info.fixed = true
+	return info
+}
+
+func conversationTypes() []*typeInfo {
+	return []*typeInfo{
+		typeOf[Message](MessageAdded, PathScope, "role", "provider", "model", "response_id", "group", "usage", "calls", "results"),
+		typeOf[ContextEntry](ContextAdded, PathScope, "kind", "placement"),
+		typeOf[Compaction](CompactionTriggered, PathScope, "strategy", "trigger", "covers", "cleared",
+			"replace", "tokens_before", "tokens_after", "max_tokens", "entries"),
+		typeOf[External](ExternalInput, SessionScope, "source", "input_id", "kind"),
+		typeOf[Handoff](HandoffMade, PathScope, "from_agent", "to_agent"),
+	}
+}
+
+func lifecycleTypes() []*typeInfo {
+	return []*typeInfo{
+		typeOf[Session](SessionStarted, SessionScope, "agent", "parent"),
+		typeOf[Session](SessionUpdated, SessionScope, "agent"),
+		typeOf[TurnStart](TurnStarted, PathScope, "agent", "index", "snapshot_id", "input_id"),
+		typeOf[TurnCompletion](TurnCompleted, SessionScope, "turn_id", "status", "stop_reason", "steps", "usage", "duration_ms"),
+		typeOf[TurnHibernation](TurnHibernated, PathScope, "turn_id", "cursor", "snapshot_id"),
+		typeOf[TurnResumption](TurnResumed, SessionScope, "turn_id", "cursor_id", "snapshot_id"),
+		typeOf[StepStart](StepStarted, PathScope, "step", "turn_id", "agent", "provider", "model", "prompt_cache", "request_digest"),
+		typeOf[StepCompletion](StepCompleted, PathScope, "step", "turn_id", "agent", "provider", "model", "response_id", "stop_reason", "usage"),
+		typeOf[ToolStart](ToolStarted, PathScope, "call_id", "name", "idempotency_key"),
+		typeOf[ToolCompletion](ToolCompleted, PathScope, "call_id", "name", "idempotency_key", "is_error", "duration_ms"),
+		typeOf[ApprovalRequest](ApprovalRequested, SessionScope, "interrupt_id", "effect_id",
+			"call_id", "name", "arguments_digest", "boundary", "operation", "expires_at"),
+		typeOf[ApprovalResolution](ApprovalResolved, SessionScope, "interrupt_id", "effect_id", "arguments_digest", "decision"),
+		typeOf[ApprovalCancelation](ApprovalCanceled, SessionScope, "interrupt_id"),
+		typeOf[Wait](WaitStarted, PathScope, "wait_id", "external_id", "until"),
+		typeOf[Wait](WaitResolved, PathScope, "wait_id", "external_id"),
+		typeOf[Escalation](EscalationRetried, PathScope, "agent", "scope", "attempt"),
+		typeOf[Op](OpLogged, PathScope, "op_id", "parent_id", "kind", "level"),
+	}
+}
+
+func effectTypes() []*typeInfo {
+	return []*typeInfo{
+		fixedType[RunClaim](RunClaimed, SessionScope),
+		fixedType[RunRelease](RunReleased, SessionScope),
+		fixedType[Abort](AbortRequested, SessionScope),
+		typeOf[EffectIntent](EffectIntended, SessionScope, "key", "turn_id", "ordinal", "kind", "name", "class", "attempt", "arguments_digest"),
+		typeOf[EffectCompletion](EffectCompleted, SessionScope, "key", "turn_id", "ordinal", "attempt", "usage"),
+	}
+}
+
+func childTypeInfos() (infos []*typeInfo) {
+	for _, t := range childTypes {
+		infos = append(infos, typeOf[Child](t, SessionScope, "child_id", "child_session_id", "parent_event_id", "call_id", "agent",
+			"mode", "shared_prefix_key", "artifact_ids", "episode_id", "usage"))
+	}
+	return infos
+}
+
+func stateTypes() []*typeInfo {
+	return []*typeInfo{
+		typeOf[Artifact](ArtifactRecorded, PathScope, "artifact_id", "kind", "media_type", "child_id", "session_id"),
+		typeOf[CustomPatch](CustomPatched, PathScope, "name", "state_version"),
+		typeOf[Snapshot](ProjectionSnapshotted, PathScope, "projection", "version", "snapshot_id",
+			"parent_snapshot_id", "state_digest", "body_digest", "index", "turn_index", "trigger", "reason", "seq", "hash"),
+	}
+}
+
+func upkeepTypes() []*typeInfo {
+	return []*typeInfo{
+		fixedType[Fork](SessionForked, TreeScope),
+		fixedType[HeadMove](HeadMoved, TreeScope),
+		fixedType[RedactionNote](Redacted, SessionScope),
+		typeOf[AccountingFlush](AccountingFlushed, SessionScope, "ledger", "through", "total"),
+		fixedType[Loss](Lost, PathScope),
+	}
+}
+
+// decodeStrictly decodes an object. It refuses null, which decodes into anything,
+// and ids that are no ULIDs, which the id's own decoding accepts.
+func decodeStrictly(data jsontext.Value, payload any) error {
+	if data.Kind() == jsontext.KindNull {
+		return errNoObject
+	}
+	return json.Unmarshal(data, payload, strictIDs)
+}
+
+var errNoObject = errors.New("not an object")
+
+var strictIDs = json.WithUnmarshalers(json.UnmarshalFromFunc(func(dec *jsontext.Decoder, id *ulid.ULID) error {
+	var text string
+	if err := json.UnmarshalDecode(dec, &text); err != nil {
+		return err
+	}
+	parsed, err := ulid.ParseStrict(text)
+	*id = parsed
+	return err
+}))

@@ -1,0 +1,140 @@
+package eventlog
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"time"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/engine"
+)
+
+func init() {
+	engine.Of = func(log any) engine.Engine { return logEngine{log.(*Log)} }
+}
+
+// logEngine is what internal/engine lends of a Log.
+type logEngine struct{ log *Log }
+
+func (e logEngine) Usable(ctx context.Context, session string) error {
+	return e.log.readable(ctx, session)
+}
+
+func (e logEngine) LockStore(ctx context.Context, exclusive bool) (context.Context, func(), error) {
+	return e.log.lockStore(ctx, exclusive)
+}
+
+func (e logEngine) Exclusively(ctx context.Context, session string, fn func(ctx context.Context) error) error {
+	return e.log.exclusively(ctx, session, func(ctx context.Context, st *sessionState) error {
+		defer e.log.wakeWatchers(session)
+		st.known.cut = nil
+		st.forget()
+		return fn(ctx)
+	})
+}
+
+func (e logEngine) Adopt(ctx context.Context, session string, events iter.Seq2[event.Event, error], salvaged bool) (read, stored int64, head event.Head, err error) {
+	adopted, err := e.log.adopt(ctx, session, events, salvaged)
+	return adopted.Read, adopted.Stored, adopted.Head, err
+}
+
+func (e logEngine) CheckSalvaged(ctx context.Context, session string, events iter.Seq2[event.Event, error]) error {
+	a := adoption{log: e.log, session: session, events: events, salvaged: true}
+	return a.verify(ctx)
+}
+
+func (e logEngine) Fetch(ctx context.Context, ev *event.Event) error { return e.log.fetch(ctx, ev) }
+
+func (e logEngine) ErasedSince(ctx context.Context, ev *event.Event) bool {
+	return e.log.erasedSince(ctx, ev)
+}
+
+func (e logEngine) CheckFork(ctx context.Context, session string, f *event.Fork) error {
+	return e.log.checkFork(ctx, session, f)
+}
+
+func (e logEngine) Sync(ctx context.Context, session string) error { return e.log.sync(ctx, session) }
+
+func (e logEngine) Mint(p event.Payload) event.Event {
+	made := e.log.mint.New(p)
+	made.Timestamp = e.log.opts.Now()
+	return made
+}
+
+func (e logEngine) Now() time.Time { return e.log.opts.Now() }
+
+func (e logEngine) Rewrite(ctx context.Context, session string, note event.Event, lines func(ctx context.Context) ([]event.Event, error)) error {
+	l := e.log
+	return l.exclusively(ctx, session, func(ctx context.Context, st *sessionState) error {
+		defer st.forget()
+		defer l.wakeWatchers(session)
+		w := rewriting{log: l, session: session, st: st, lines: lines}
+		w.note = entry{Event: note, blobs: note.Blobs()}
+		w.note.SessionID = session
+		for {
+			done, err := w.try(ctx)
+			if done || err != nil {
+				return err
+			}
+		}
+	})
+}
+
+// rewriting is one Rewrite.
+type rewriting struct {
+	log     *Log
+	session string
+	st      *sessionState
+	note    entry
+	lines   func(ctx context.Context) ([]event.Event, error)
+
+	refused refusals
+	unknown error // an earlier try had an unknown outcome
+}
+
+// try is one try; it is not done if the head has moved, or the outcome is unknown
+// and must be looked up.
+func (w *rewriting) try(ctx context.Context) (done bool, err error) {
+	l, st := w.log, w.st
+	st.forget()
+	if err := l.load(ctx, w.session, st); err != nil {
+		return false, err
+	}
+	st.begin(true)
+	if _, stored := st.seqOf(w.note.ID); stored {
+		return true, l.sync(ctx, w.session)
+	}
+	if w.unknown != nil {
+		return false, w.unknown
+	}
+	note := w.note
+	if err := l.seal(ctx, w.session, st, &note, false); err != nil {
+		return false, err
+	}
+	replace, err := w.lines(ctx)
+	if err != nil {
+		return false, err
+	}
+	if eraser, ok := As[Eraser](l.store); len(replace) > 0 && ok {
+		err = eraser.Rewrite(ctx, w.session, st.known.head, replace, st.staged.events)
+	} else {
+		err = l.store.Append(ctx, w.session, st.known.head, st.staged.events, true)
+	}
+	var conflict *ConflictError
+	switch {
+	case err == nil:
+		st.known.cut = nil
+		return true, nil
+	case errors.As(err, &conflict):
+		if err := w.refused.check(st.known.head, conflict); err != nil {
+			return false, err
+		}
+		st.known.cut = conflict.Cut
+		return false, nil
+	case errors.Is(err, ErrUnknownOutcome) && ctx.Err() == nil:
+		w.unknown = err
+		return false, nil
+	}
+	return false, err
+}

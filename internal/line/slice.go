@@ -1,0 +1,382 @@
+package line
+
+import (
+	"bytes"
+	"math"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/oklog/ulid/v2"
+)
+
+// slicer walks a canonical line. Its methods are false where the line is not
+// canonical.
+type slicer struct {
+	text []byte
+	at   int
+}
+
+func (s *slicer) header(l *Line, known Strings) bool {
+	if !s.literal(`"v":1,"seq":`) {
+		return false
+	}
+	var ok bool
+	if l.Seq, ok = s.integer(); !ok || l.Seq < 1 {
+		return false
+	}
+	if !s.literal(`,"id":"`) || !s.ulid(&l.ID) || !s.literal(`","session_id":`) {
+		return false
+	}
+	if l.Session, ok = s.string(known.Session, nil); !ok || l.Session != known.Session && CheckName(l.Session, MaxSession) != nil {
+		return false
+	}
+	if !s.literal(`,"type":`) {
+		return false
+	}
+	if l.Type, ok = s.string("", known.Types); !ok || CheckName(l.Type, MaxType) != nil {
+		return false
+	}
+	if !s.literal(`,"timestamp":"`) || len(s.text)-s.at < timestampLen {
+		return false
+	}
+	if l.Timestamp, ok = parseTimestamp(s.text[s.at : s.at+timestampLen]); !ok {
+		return false
+	}
+	s.at += timestampLen
+	return s.literal(`"`) && s.optionals(l)
+}
+
+// optionals reads cost, more and cut, which end the header.
+func (s *slicer) optionals(l *Line) bool {
+	if s.literal(`,"cost":`) {
+		token := s.token()
+		cost, ok := ParseCost(string(token))
+		if !ok || cost <= 0 || string(AppendCost(nil, cost)) != string(token) {
+			return false
+		}
+		l.Cost = cost
+	}
+	if s.literal(`,"more":`) {
+		more, ok := s.integer()
+		if !ok || more < 1 || more > math.MaxInt32 {
+			return false
+		}
+		l.More = int32(more)
+	}
+	if s.literal(`,"cut":{"bytes":`) {
+		var ok bool
+		if l.Cut.Bytes, ok = s.integer(); !ok || l.Cut.Bytes < 1 {
+			return false
+		}
+		if !s.literal(`,"sha256":"`) || !s.hex(l.Cut.SHA256[:]) || !s.literal(`"}`) {
+			return false
+		}
+	}
+	l.at.headerEnd = uint32(s.at)
+	return true
+}
+
+func (s *slicer) chain(l *Line) bool {
+	if s.literal(`,"salt":"`) {
+		if !s.hexDigits(32) || !s.literal(`"`) {
+			return false
+		}
+	} else {
+		l.Redacted = true
+	}
+	if !s.literal(`,"hash":"`) {
+		return false
+	}
+	l.at.hash = uint32(s.at)
+	return s.hexDigits(64) && s.literal(`"`)
+}
+
+// envelope reads blobs, metadata and unknown members.
+func (s *slicer) envelope(l *Line) bool {
+	if s.literal(`,"blobs":[`) && !s.blobs(l) {
+		return false
+	}
+	l.at.metaStart, l.at.metaEnd = uint32(s.at), uint32(s.at)
+	if !s.literal(`,"`) {
+		return false
+	}
+	s.at -= 2
+	start := s.at + 1
+	if s.literal(`,"metadata":`) {
+		value := s.at
+		if !s.skip() || s.text[value] != '{' {
+			return false
+		}
+		l.Metadata = s.text[value:s.at:s.at]
+	}
+	extras := s.at + 1
+	for !s.atPayload() {
+		if !s.literal(`,`) || !s.unknownName() || !s.literal(`:`) || !s.skip() {
+			return false
+		}
+	}
+	if s.at > extras {
+		l.Extras = s.text[extras:s.at:s.at]
+	}
+	if s.at > start {
+		l.at.metaStart, l.at.metaEnd = uint32(start), uint32(s.at)
+	}
+	return true
+}
+
+func (s *slicer) blobs(l *Line) bool {
+	for {
+		d, ok := s.string("", nil)
+		if !ok {
+			return false
+		}
+		if _, ok := DigestSum(d); !ok || len(l.Blobs) > 0 && l.Blobs[len(l.Blobs)-1] >= d {
+			return false
+		}
+		l.Blobs = append(l.Blobs, d)
+		if s.literal(`]`) {
+			return true
+		}
+		if !s.literal(`,`) {
+			return false
+		}
+	}
+}
+
+func (s *slicer) atPayload() bool {
+	rest := s.text[s.at:]
+	return bytes.HasPrefix(rest, []byte(`,"data":`)) || bytes.HasPrefix(rest, []byte(`,"digest":`)) ||
+		bytes.HasPrefix(rest, []byte(`,"commit":`))
+}
+
+// unknownName steps over the name of an unknown member.
+func (s *slicer) unknownName() bool {
+	start := s.at
+	if s.at >= len(s.text) || s.text[s.at] != '"' || !s.skip() {
+		return false
+	}
+	quoted := s.text[start:s.at]
+	if bytes.IndexByte(quoted, '\\') < 0 {
+		return !KnownMember(string(quoted[1 : len(quoted)-1]))
+	}
+	name, err := jsontext.AppendUnquote(nil, quoted)
+	return err == nil && !KnownMember(string(name))
+}
+
+func (s *slicer) payload(l *Line) bool {
+	last := len(s.text) - 1
+	if s.text[last] != '}' {
+		return false
+	}
+	switch {
+	case l.Redacted:
+		return s.kept(l)
+	case s.literal(`,"data":`):
+		l.Data = s.text[s.at:last:last]
+		return len(l.Data) > 0
+	case s.literal(`,"digest":"`):
+		end := s.at + DigestLen
+		if end > len(s.text) {
+			return false
+		}
+		l.Digest = string(s.text[s.at:end])
+		s.at = end
+		if _, ok := DigestSum(l.Digest); !ok || !s.literal(`","bytes":`) {
+			return false
+		}
+		var ok bool
+		l.Bytes, ok = s.integer()
+		return ok && s.at == last
+	default:
+		return false
+	}
+}
+
+func (s *slicer) kept(l *Line) bool {
+	if l.Blobs != nil || l.at.metaEnd > l.at.metaStart || !s.literal(`,"commit":"`) {
+		return false
+	}
+	l.at.commit = uint32(s.at)
+	if !s.hexDigits(64) || !s.literal(`","kept":`) {
+		return false
+	}
+	start := s.at
+	if !s.skip() || s.at != len(s.text)-1 || s.text[start] != '{' {
+		return false
+	}
+	l.Kept = s.text[start:s.at:s.at]
+	return true
+}
+
+func (s *slicer) literal(text string) bool {
+	if len(s.text)-s.at < len(text) || string(s.text[s.at:s.at+len(text)]) != text {
+		return false
+	}
+	s.at += len(text)
+	return true
+}
+
+// integer reads a number without sign or leading zero.
+func (s *slicer) integer() (n int64, ok bool) {
+	start := s.at
+	for s.at < len(s.text) && '0' <= s.text[s.at] && s.text[s.at] <= '9' && s.at-start < 19 {
+		n = 10*n + int64(s.text[s.at]-'0')
+		s.at++
+	}
+	if s.at == start || n < 0 || s.text[start] == '0' && s.at-start > 1 {
+		return 0, false
+	}
+	return n, true
+}
+
+// ulid reads 26 upper-case Crockford digits.
+func (s *slicer) ulid(id *ulid.ULID) bool {
+	if len(s.text)-s.at < ulid.EncodedSize {
+		return false
+	}
+	text := s.text[s.at : s.at+ulid.EncodedSize]
+	for _, c := range text {
+		if 'a' <= c && c <= 'z' {
+			return false
+		}
+	}
+	parsed, err := ulid.ParseStrict(string(text))
+	*id = parsed
+	s.at += ulid.EncodedSize
+	return err == nil
+}
+
+// token reads up to the next comma or brace.
+func (s *slicer) token() []byte {
+	start := s.at
+	for s.at < len(s.text) && s.text[s.at] != ',' && s.text[s.at] != '}' {
+		s.at++
+	}
+	return s.text[start:s.at]
+}
+
+// hexDigits steps over n lower-case hex digits.
+func (s *slicer) hexDigits(n int) bool {
+	end := s.at + n
+	if end > len(s.text) || !isHex(s.text[s.at:end]) {
+		return false
+	}
+	s.at = end
+	return true
+}
+
+func (s *slicer) hex(dst []byte) bool {
+	end := s.at + 2*len(dst)
+	if end > len(s.text) || !decodeHex(dst, s.text[s.at:end]) {
+		return false
+	}
+	s.at = end
+	return true
+}
+
+// string reads a string. It returns likely, or the known string, if equal.
+func (s *slicer) string(likely string, known map[string]string) (string, bool) {
+	if s.at >= len(s.text) || s.text[s.at] != '"' {
+		return "", false
+	}
+	start := s.at + 1
+	for i := start; i < len(s.text); i++ {
+		switch c := s.text[i]; {
+		case c == '"':
+			s.at = i + 1
+			return share(s.text[start:i], likely, known), true
+		case c == '\\':
+			return s.escaped(start, i)
+		case c < 0x20:
+			return "", false
+		}
+	}
+	return "", false
+}
+
+// escaped reads a string whose first backslash is at i. Only \" and \\ are
+// canonical.
+func (s *slicer) escaped(start, i int) (string, bool) {
+	text := append([]byte(nil), s.text[start:i]...)
+	for ; i < len(s.text); i++ {
+		switch c := s.text[i]; {
+		case c == '"':
+			s.at = i + 1
+			return string(text), true
+		case c < 0x20:
+			return "", false
+		case c == '\\':
+			i++
+			if i >= len(s.text) || s.text[i] != '"' && s.text[i] != '\\' {
+				return "", false
+			}
+			text = append(text, s.text[i])
+		default:
+			text = append(text, c)
+		}
+	}
+	return "", false
+}
+
+func share(b []byte, likely string, known map[string]string) string {
+	if string(b) == likely {
+		return likely
+	}
+	if s, ok := known[string(b)]; ok {
+		return s
+	}
+	return string(b)
+}
+
+// skip steps over one JSON value, which the crc vouches for.
+func (s *slicer) skip() bool {
+	depth := 0
+	for s.at < len(s.text) {
+		switch s.text[s.at] {
+		case '"':
+			if !s.skipString() {
+				return false
+			}
+			s.at--
+		case '{', '[':
+			depth++
+		case '}', ']':
+			depth--
+		case ',', ':':
+			if depth == 0 {
+				return false
+			}
+		default:
+			if depth == 0 {
+				s.token()
+				return true
+			}
+		}
+		s.at++
+		if depth == 0 {
+			return true
+		}
+		if depth < 0 {
+			return false
+		}
+	}
+	return false
+}
+
+func (s *slicer) skipString() bool {
+	for i := s.at + 1; i < len(s.text); i++ {
+		j := bytes.IndexByte(s.text[i:], '"')
+		if j < 0 {
+			return false
+		}
+		i += j
+		slashes := 0
+		for s.text[i-1-slashes] == '\\' {
+			slashes++
+		}
+		if slashes%2 == 0 {
+			s.at = i + 1
+			return true
+		}
+	}
+	return false
+}

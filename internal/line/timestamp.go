@@ -1,0 +1,90 @@
+package line
+
+import "time"
+
+// A timestamp on a line: 2006-01-02T15:04:05.000000000Z, always 30 bytes.
+const timestampLen = len("2006-01-02T15:04:05.000000000Z")
+
+func appendTimestamp(dst []byte, t time.Time) []byte {
+	t = t.UTC()
+	year, month, day := t.Date()
+	hour, minute, second := t.Clock()
+	dst = appendPadded(dst, year, 4)
+	dst = append(dst, '-')
+	dst = appendPadded(dst, int(month), 2)
+	dst = append(dst, '-')
+	dst = appendPadded(dst, day, 2)
+	dst = append(dst, 'T')
+	dst = appendPadded(dst, hour, 2)
+	dst = append(dst, ':')
+	dst = appendPadded(dst, minute, 2)
+	dst = append(dst, ':')
+	dst = appendPadded(dst, second, 2)
+	dst = append(dst, '.')
+	dst = appendPadded(dst, t.Nanosecond(), 9)
+	return append(dst, 'Z')
+}
+
+func appendPadded(dst []byte, n, width int) []byte {
+	start := len(dst)
+	for range width {
+		dst = append(dst, '0')
+	}
+	for i := start + width - 1; i >= start; i-- {
+		dst[i] = byte('0' + n%10)
+		n /= 10
+	}
+	return dst
+}
+
+func parseTimestamp(b []byte) (time.Time, bool) {
+	if len(b) != timestampLen || b[4] != '-' || b[7] != '-' || b[10] != 'T' || b[13] != ':' || b[16] != ':' ||
+		b[19] != '.' || b[29] != 'Z' {
+		return time.Time{}, false
+	}
+	year, month, day := number(b[0:4]), number(b[5:7]), number(b[8:10])
+	hour, minute, second := number(b[11:13]), number(b[14:16]), number(b[17:19])
+	nanosecond := number(b[20:29])
+	if year < 1 || month < 1 || month > 12 || day < 1 || day > daysIn(year, month) ||
+		uint(hour) > 23 || uint(minute) > 59 || uint(second) > 59 || nanosecond < 0 {
+		return time.Time{}, false
+	}
+	seconds := daysSinceEpoch(year, month, day)*86400 + int64(hour*3600+minute*60+second)
+	return time.Unix(seconds, int64(nanosecond)).UTC(), true
+}
+
+// number reads decimal digits; anything else among them makes it negative.
+func number(b []byte) (n int) {
+	for _, c := range b {
+		if c -= '0'; c > 9 {
+			return -1
+		}
+		n = 10*n + int(c)
+	}
+	return n
+}
+
+func daysIn(year, month int) int {
+	switch month {
+	case 2:
+		if year%4 == 0 && (year%100 != 0 || year%400 == 0) {
+			return 29
+		}
+		return 28
+	case 4, 6, 9, 11:
+		return 30
+	default:
+		return 31
+	}
+}
+
+// daysSinceEpoch counts the days from 1970-01-01 in the proleptic Gregorian
+// calendar, with the year beginning in March so that leap days come last.
+func daysSinceEpoch(year, month, day int) int64 {
+	y, m := int64(year), int64(month)
+	if m <= 2 {
+		y--
+		m += 12
+	}
+	return 365*y + y/4 - y/100 + y/400 + (153*(m-3)+2)/5 + int64(day) - 1 - 719468
+}

@@ -1,0 +1,168 @@
+package line
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"hash/crc32"
+	"strconv"
+)
+
+// Append renders the line behind a line with hash prev and appends it to dst,
+// without newline. Data and metadata must be compact, blobs sorted. A redacted
+// line keeps its commit, and needs no salt.
+func (l *Line) Append(dst []byte, prev Hash, salt [16]byte) []byte {
+	start := len(dst)
+	dst = l.appendHeader(append(dst, `{"crc":"00000000",`...))
+	header := Hash(sha256.Sum256(dst[start+bodyStart:]))
+	if l.Redacted {
+		c := l.Commit()
+		return finish(appendErased(dst, Link{header, c}.After(prev), c, l.Kept), start)
+	}
+	dst = appendHex(dst, `,"salt":"`, salt[:])
+	dst = append(dst, `,"hash":"`...)
+	hashAt := len(dst)
+	dst = append(dst, zeroHex...)
+	dst = append(dst, '"')
+	dst = appendBlobs(dst, l.Blobs)
+	dst, meta := l.appendMeta(dst)
+	dst = l.appendPayload(dst)
+	dst = append(dst, '}')
+	h := Link{header, commit(salt, meta, l.dataSum())}.After(prev)
+	hex.Encode(dst[hashAt:], h[:])
+	return finish(dst, start)
+}
+
+// Reseal renders a parsed line again, behind prev and with its own salt: after
+// its session, more or data changed.
+func (l *Line) Reseal(prev Hash) []byte {
+	if l.Redacted {
+		return l.Append(nil, prev, [16]byte{})
+	}
+	return l.Append(nil, prev, l.Salt())
+}
+
+// Relocate renders a parsed line again with the same hash: after its data was
+// moved into a blob (Digest, Bytes, Blobs) or back (Data).
+func (l *Line) Relocate() []byte {
+	salt, h := l.Salt(), l.Hash()
+	dst := append([]byte(`{"crc":"00000000",`), l.Header()...)
+	dst = appendHex(dst, `,"salt":"`, salt[:])
+	dst = appendHex(dst, `,"hash":"`, h[:])
+	dst = appendBlobs(dst, l.Blobs)
+	dst, _ = l.appendMeta(dst)
+	dst = append(l.appendPayload(dst), '}')
+	return finish(dst, 0)
+}
+
+// Erase renders a parsed line without its content: header, hash and commit stay,
+// and kept, an object.
+func (l *Line) Erase(kept []byte) []byte {
+	dst := append([]byte(`{"crc":"00000000",`), l.Header()...)
+	return finish(appendErased(dst, l.Hash(), l.Commit(), kept), 0)
+}
+
+func appendErased(dst []byte, h, commit Hash, kept []byte) []byte {
+	dst = appendHex(dst, `,"hash":"`, h[:])
+	dst = appendHex(dst, `,"commit":"`, commit[:])
+	return append(append(append(dst, `,"kept":`...), kept...), '}')
+}
+
+func appendHex(dst []byte, member string, b []byte) []byte {
+	return append(hex.AppendEncode(append(dst, member...), b), '"')
+}
+
+const zeroHex = "0000000000000000000000000000000000000000000000000000000000000000"
+
+func (l *Line) appendHeader(dst []byte) []byte {
+	dst = append(dst, `"v":1,"seq":`...)
+	dst = strconv.AppendInt(dst, l.Seq, 10)
+	dst = append(dst, `,"id":"`...)
+	var id [26]byte
+	_ = l.ID.MarshalTextTo(id[:])
+	dst = append(dst, id[:]...)
+	dst = append(dst, `","session_id":`...)
+	dst = appendText(dst, l.Session)
+	dst = append(dst, `,"type":`...)
+	dst = appendText(dst, l.Type)
+	dst = append(dst, `,"timestamp":"`...)
+	dst = appendTimestamp(dst, l.Timestamp)
+	dst = append(dst, '"')
+	if l.Cost > 0 {
+		dst = AppendCost(append(dst, `,"cost":`...), l.Cost)
+	}
+	if l.More > 0 {
+		dst = strconv.AppendInt(append(dst, `,"more":`...), int64(l.More), 10)
+	}
+	if l.Cut.Bytes > 0 {
+		dst = strconv.AppendInt(append(dst, `,"cut":{"bytes":`...), l.Cut.Bytes, 10)
+		dst = append(appendHex(dst, `,"sha256":"`, l.Cut.SHA256[:]), '}')
+	}
+	return dst
+}
+
+var emptySum = Hash(sha256.Sum256(nil))
+
+// appendMeta appends metadata and unknown members, and gives their sum.
+func (l *Line) appendMeta(dst []byte) ([]byte, Hash) {
+	if len(l.Metadata) == 0 && len(l.Extras) == 0 {
+		return dst, emptySum
+	}
+	from := len(dst) + 1
+	if len(l.Metadata) > 0 {
+		dst = append(append(dst, `,"metadata":`...), l.Metadata...)
+	}
+	if len(l.Extras) > 0 {
+		dst = append(append(dst, ','), l.Extras...)
+	}
+	return dst, sha256.Sum256(dst[from:])
+}
+
+func (l *Line) appendPayload(dst []byte) []byte {
+	if l.Digest != "" {
+		dst = append(append(dst, `,"digest":"`...), l.Digest...)
+		return strconv.AppendInt(append(dst, `","bytes":`...), l.Bytes, 10)
+	}
+	return append(append(dst, `,"data":`...), l.Data...)
+}
+
+func appendBlobs(dst []byte, blobs []string) []byte {
+	for i, d := range blobs {
+		if i == 0 {
+			dst = append(dst, `,"blobs":[`...)
+		} else {
+			dst = append(dst, ',')
+		}
+		dst = append(append(append(dst, '"'), d...), '"')
+	}
+	if len(blobs) > 0 {
+		dst = append(dst, ']')
+	}
+	return dst
+}
+
+// appendText quotes a string that has no control characters.
+func appendText(dst []byte, text string) []byte {
+	dst = append(dst, '"')
+	for i := range len(text) {
+		if text[i] == '"' || text[i] == '\\' {
+			dst = append(dst, '\\')
+		}
+		dst = append(dst, text[i])
+	}
+	return append(dst, '"')
+}
+
+// finish writes the crc of the line that begins at start and ends dst.
+func finish(dst []byte, start int) []byte {
+	digits := crcHex(dst[start+bodyStart:])
+	copy(dst[start+crcStart:], digits[:])
+	return dst
+}
+
+func crcHex(body []byte) (digits [2 * crc32.Size]byte) {
+	var sum [crc32.Size]byte
+	binary.BigEndian.PutUint32(sum[:], crc32.Checksum(body, castagnoli))
+	hex.Encode(digits[:], sum[:])
+	return digits
+}

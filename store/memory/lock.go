@@ -1,0 +1,69 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"sync"
+)
+
+// Lock implements eventlog.Locker. It is never lost.
+func (s *Store) Lock(ctx context.Context, exclusive bool) (held context.Context, unlock func(), err error) {
+	if err := s.usable(ctx); err != nil {
+		return nil, nil, err
+	}
+	if err := s.data.lock.take(ctx, exclusive); err != nil {
+		return nil, nil, fmt.Errorf("lock store: %w", err)
+	}
+	return ctx, sync.OnceFunc(func() { s.data.lock.release(exclusive) }), nil
+}
+
+// storeLock is a lock for many holders or an exclusive one. Waiting for it ends with a
+// context.
+type storeLock struct {
+	mu        sync.Mutex
+	shared    int
+	exclusive bool
+	changed   chan struct{} // closed and replaced at each release
+}
+
+func newStoreLock() *storeLock { return &storeLock{changed: make(chan struct{})} }
+
+func (l *storeLock) take(ctx context.Context, exclusive bool) error {
+	for {
+		ok, changed := l.try(exclusive)
+		if ok {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+func (l *storeLock) try(exclusive bool) (ok bool, changed <-chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.exclusive, exclusive && l.shared > 0:
+		return false, l.changed
+	case exclusive:
+		l.exclusive = true
+	default:
+		l.shared++
+	}
+	return true, nil
+}
+
+func (l *storeLock) release(exclusive bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if exclusive {
+		l.exclusive = false
+	} else {
+		l.shared--
+	}
+	close(l.changed)
+	l.changed = make(chan struct{})
+}

@@ -1,0 +1,340 @@
+// Package memory is a store in memory, for tests and for sessions that need not
+// outlive the process.
+package memory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+)
+
+// Store keeps sessions and blobs in memory. It has the abilities that the assertions
+// below list. Methods may be called concurrently.
+//
+// A Store is one handle on its data. Handle and ReadOnly return further handles, as
+// other processes would have. The data lives as long as any handle is referenced,
+// closed or not.
+type Store struct {
+	data     *data
+	readOnly bool
+
+	mu     sync.RWMutex
+	closed bool
+}
+
+var (
+	_ eventlog.Store     = (*Store)(nil)
+	_ eventlog.Blobs     = (*Store)(nil)
+	_ eventlog.Locker    = (*Store)(nil)
+	_ eventlog.Eraser    = (*Store)(nil)
+	_ eventlog.Salvager  = (*Store)(nil)
+	_ eventlog.Sweeper   = (*Store)(nil)
+	_ eventlog.Syncer    = (*Store)(nil)
+	_ eventlog.Versioner = (*Store)(nil)
+)
+
+// New makes an empty store.
+func New() *Store {
+	return &Store{data: &data{
+		sessions: make(map[string]*lines),
+		blobs:    make(map[event.Digest]blob),
+		copies:   make(map[string][][]byte),
+		lock:     newStoreLock(),
+	}}
+}
+
+// Handle returns another handle on the same data.
+func (s *Store) Handle() *Store { return &Store{data: s.data} }
+
+// ReadOnly returns another handle on the same data that refuses to write.
+func (s *Store) ReadOnly() *Store { return &Store{data: s.data, readOnly: true} }
+
+// data is what all handles share. Lines are never changed in place: a reader may
+// keep the slice it found.
+type data struct {
+	mu       sync.RWMutex
+	sessions map[string]*lines
+	blobs    map[event.Digest]blob
+	copies   map[string][][]byte // the lines that Replace replaced
+	version  uint64
+	lock     *storeLock
+}
+
+// lines is what is stored of one session. version is that of its last change.
+type lines struct {
+	all     [][]byte
+	first   int64 // the seq of the first line
+	head    event.Head
+	version uint64
+}
+
+// Append implements eventlog.Store.
+func (s *Store) Append(ctx context.Context, session string, expect event.Head, events []event.Event, _ bool) error {
+	if err := s.writable(ctx); err != nil {
+		return err
+	}
+	s.data.mu.Lock()
+	defer s.data.mu.Unlock()
+	found, err := s.data.at(session, expect)
+	if err != nil || len(events) == 0 {
+		return err
+	}
+	if found == nil {
+		found = &lines{first: events[0].Seq}
+		s.data.sessions[session] = found
+	}
+	s.data.add(found, events)
+	return nil
+}
+
+// Read implements eventlog.Store.
+func (s *Store) Read(ctx context.Context, session string, r eventlog.Span) iter.Seq2[event.Event, error] {
+	return func(yield func(event.Event, error) bool) {
+		all, first, err := s.snapshot(ctx, session)
+		if err != nil {
+			yield(event.Event{}, err)
+			return
+		}
+		for seq := range seqsOf(r, first, int64(len(all))) {
+			e, err := parse(ctx, session, seq, all[seq-first])
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Sessions implements eventlog.Store.
+func (s *Store) Sessions(ctx context.Context) iter.Seq2[eventlog.SessionInfo, error] {
+	return func(yield func(eventlog.SessionInfo, error) bool) {
+		if err := s.usable(ctx); err != nil {
+			yield(eventlog.SessionInfo{}, err)
+			return
+		}
+		s.data.mu.RLock()
+		ids := slices.Sorted(maps.Keys(s.data.sessions))
+		s.data.mu.RUnlock()
+		for _, id := range ids {
+			info, ok, err := s.info(ctx, id)
+			if !ok && err == nil {
+				continue
+			}
+			if !yield(info, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// info describes a session; ok is false if it is gone.
+func (s *Store) info(ctx context.Context, id string) (info eventlog.SessionInfo, ok bool, err error) {
+	if err := s.usable(ctx); err != nil {
+		return info, false, err
+	}
+	all, first, err := s.snapshot(ctx, id)
+	if err != nil {
+		return info, false, nil
+	}
+	info.ID = id
+	for _, line := range all {
+		info.Bytes += int64(len(line)) + 1
+	}
+	if info.First, info.Err = parse(ctx, id, first, all[0]); info.Err != nil {
+		return info, true, nil
+	}
+	last := len(all) - 1
+	info.Last, info.Err = parse(ctx, id, first+int64(last), all[last])
+	return info, true, nil
+}
+
+// Close implements eventlog.Store. It closes this handle only.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	return nil
+}
+
+// Rewrite implements eventlog.Eraser.
+func (s *Store) Rewrite(ctx context.Context, session string, expect event.Head, replace, add []event.Event) error {
+	if err := s.writable(ctx); err != nil {
+		return err
+	}
+	s.data.mu.Lock()
+	defer s.data.mu.Unlock()
+	found, err := s.data.at(session, expect)
+	if err != nil {
+		return err
+	}
+	if found == nil {
+		return fmt.Errorf("rewrite %q: %w", session, eventlog.ErrNotFound)
+	}
+	all := slices.Clone(found.all)
+	for i := range replace {
+		at := replace[i].Seq - found.first
+		if at < 0 || at >= int64(len(all)) {
+			return fmt.Errorf("rewrite %q: seq %d: %w", session, replace[i].Seq, eventlog.ErrEventNotFound)
+		}
+		all[at] = slices.Clone(replace[i].Line())
+	}
+	found.all = all
+	s.data.add(found, add)
+	return nil
+}
+
+// RemoveSession implements eventlog.Eraser.
+func (s *Store) RemoveSession(ctx context.Context, session string, expect event.Head) error {
+	if err := s.writable(ctx); err != nil {
+		return err
+	}
+	s.data.mu.Lock()
+	defer s.data.mu.Unlock()
+	found, err := s.data.at(session, expect)
+	if damaged := s.data.sessions[session]; err != nil && expect.IsZero() && damaged != nil && !damaged.end(session) {
+		found, err = damaged, nil
+	}
+	if err != nil {
+		return err
+	}
+	if found == nil {
+		return fmt.Errorf("remove %q: %w", session, eventlog.ErrNotFound)
+	}
+	delete(s.data.sessions, session)
+	s.data.version++
+	return nil
+}
+
+// Version implements eventlog.Versioner.
+func (s *Store) Version(ctx context.Context, session string) (uint64, error) {
+	if err := s.usable(ctx); err != nil {
+		return 0, err
+	}
+	s.data.mu.RLock()
+	defer s.data.mu.RUnlock()
+	found, ok := s.data.sessions[session]
+	if !ok {
+		return 0, fmt.Errorf("version of %q: %w", session, eventlog.ErrNotFound)
+	}
+	return found.version, nil
+}
+
+// Sync implements eventlog.Syncer. Nothing can be lost.
+func (s *Store) Sync(ctx context.Context, session string) error {
+	if err := s.writable(ctx); err != nil {
+		return err
+	}
+	_, err := s.Version(ctx, session)
+	return err
+}
+
+// usable refuses a closed handle and an ended context.
+func (s *Store) usable(ctx context.Context) error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return eventlog.ErrClosed
+	}
+	return context.Cause(ctx)
+}
+
+func (s *Store) writable(ctx context.Context) error {
+	if err := s.usable(ctx); err != nil {
+		return err
+	}
+	if s.readOnly {
+		return eventlog.ErrReadOnly
+	}
+	return nil
+}
+
+// snapshot is the session as it is now.
+func (s *Store) snapshot(ctx context.Context, session string) (all [][]byte, first int64, err error) {
+	if err := s.usable(ctx); err != nil {
+		return nil, 0, err
+	}
+	s.data.mu.RLock()
+	defer s.data.mu.RUnlock()
+	found, ok := s.data.sessions[session]
+	if !ok {
+		return nil, 0, fmt.Errorf("read %q: %w", session, eventlog.ErrNotFound)
+	}
+	return found.all, found.first, nil
+}
+
+// at finds a session with head expect. It returns nil if the session is missing and
+// expect is zero.
+func (d *data) at(session string, expect event.Head) (*lines, error) {
+	found := d.sessions[session]
+	var actual event.Head
+	if found != nil {
+		actual = found.head
+	}
+	if actual != expect {
+		return nil, &eventlog.ConflictError{Session: session, Expected: expect, Actual: actual}
+	}
+	return found, nil
+}
+
+// end reports whether the newest line can be read.
+func (l *lines) end(session string) bool {
+	_, err := event.Parse(l.all[len(l.all)-1], session)
+	return err == nil
+}
+
+// add appends copies of the events' lines.
+func (d *data) add(l *lines, events []event.Event) {
+	for i := range events {
+		l.all = append(l.all, slices.Clone(events[i].Line()))
+		l.head = events[i].Head()
+	}
+	d.version++
+	l.version = d.version
+}
+
+// parse reads a stored line, and honours ctx.
+func parse(ctx context.Context, session string, seq int64, line []byte) (event.Event, error) {
+	if err := context.Cause(ctx); err != nil {
+		return event.Event{}, err
+	}
+	e, err := event.Parse(line, session)
+	if err == nil && e.Seq != seq {
+		err = fmt.Errorf("found the line of seq %d", e.Seq)
+	}
+	if errors.Is(err, event.ErrVersion) {
+		return event.Event{}, fmt.Errorf("session %q, seq %d: %w", session, seq, err)
+	}
+	if err != nil {
+		return event.Event{}, &eventlog.CorruptError{Session: session, Offset: -1, Seq: seq, Cause: err}
+	}
+	return e, nil
+}
+
+// seqsOf yields the seqs that r selects from count events beginning at first.
+func seqsOf(r eventlog.Span, first, count int64) iter.Seq[int64] {
+	from, to := max(r.From, first), first+count-1
+	if r.To > 0 {
+		to = min(to, r.To)
+	}
+	return func(yield func(int64) bool) {
+		n := to - from + 1
+		if r.Limit > 0 {
+			n = min(n, int64(r.Limit))
+		}
+		for i := range max(n, 0) {
+			seq := from + i
+			if r.Backward {
+				seq = to - i
+			}
+			if !yield(seq) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,99 @@
+package erase
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/engine"
+)
+
+// RemoveOptions configure Remove.
+type RemoveOptions struct {
+	// DespiteUnreadable removes the session even if there are sessions too damaged to
+	// tell whether they are forks of it.
+	DespiteUnreadable bool
+}
+
+// Remove removes a session with all its events, also a damaged one. It is refused
+// with eventlog.ErrInUse, naming them, while forks read through the session, and
+// with eventlog.ErrLineage if a damaged session may be such a fork. Blobs stay until
+// Collect. Watchers of the session end with eventlog.ErrNotFound. At most one
+// RemoveOptions is used.
+func Remove(ctx context.Context, log *eventlog.Log, session string, opts ...RemoveOptions) error {
+	e := engine.Of(log)
+	if err := e.Usable(ctx, session); err != nil {
+		return err
+	}
+	eraser, ok := eventlog.As[eventlog.Eraser](log.Store())
+	if !ok {
+		return fmt.Errorf("remove session %q: %w", session, eventlog.ErrUnsupported)
+	}
+	ctx, unlock, err := e.LockStore(ctx, true)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := removable(ctx, log, session, opts); err != nil {
+		return fmt.Errorf("remove session %q: %w", session, err)
+	}
+	return e.Exclusively(ctx, session, func(ctx context.Context) error {
+		head, err := log.Head(ctx, session)
+		switch {
+		case errors.Is(err, eventlog.ErrNotFound):
+			return cmp.Or(e.Sync(ctx, session), err) // a removal may have been interrupted
+		case errors.Is(err, eventlog.ErrCorrupt):
+			head = event.Head{}
+		case err != nil:
+			return err
+		}
+		err = eraser.RemoveSession(ctx, session, head)
+		if errors.Is(err, eventlog.ErrCorrupt) && !head.IsZero() {
+			err = eraser.RemoveSession(ctx, session, event.Head{})
+		}
+		if err != nil {
+			return fmt.Errorf("remove session %q: %w", session, err)
+		}
+		return nil
+	})
+}
+
+// removable refuses a session that forks need, or may need.
+func removable(ctx context.Context, log *eventlog.Log, session string, opts []RemoveOptions) error {
+	forks, err := log.Forks(ctx)
+	if err != nil {
+		return err
+	}
+	if needed := forks.ByParent[session]; len(needed) > 0 {
+		var names []string
+		for _, f := range needed {
+			names = append(names, f.Session)
+		}
+		return fmt.Errorf("%w: forked by %s", eventlog.ErrInUse, quoted(names))
+	}
+	unread := slices.DeleteFunc(forks.Unreadable, func(id string) bool { return id == session })
+	if len(unread) > 0 && !(len(opts) > 0 && opts[0].DespiteUnreadable) {
+		return fmt.Errorf("%w: %s may be forks of it", eventlog.ErrLineage, quoted(unread))
+	}
+	return nil
+}
+
+// quoted names some sessions, and how many more there are.
+func quoted(sessions []string) string {
+	const most = 10
+	var names []string
+	for _, id := range sessions[:min(len(sessions), most)] {
+		names = append(names, strconv.Quote(id))
+	}
+	text := strings.Join(names, ", ")
+	if more := len(sessions) - len(names); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}

@@ -1,0 +1,243 @@
+package repair
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/line"
+)
+
+// salvage is what can be read of a damaged session: the event of each seq, and the
+// seqs that have none. It holds no lines; they are read again when they are written.
+type salvage struct {
+	log     *eventlog.Log
+	session string
+	end     int64 // offset of a torn tail that is left out, if over 0
+
+	// The storage, in order of place.
+	lines   []found
+	links   map[int64]line.Link   // by place: of lines that do not follow the line before
+	forks   map[int64]*event.Fork // by place: of lines that may begin a session
+	ruins   []ruin
+	ignored []Ignored
+	next    int64 // the place that comes next
+	path    string
+	size    int64 // where the last fragment ends
+	unended bool  // the storage ends inside a line
+	glued   bool  // a line has no newline
+
+	// The decision, in order of seq.
+	start  int64       // the first seq
+	last   int64       // the last seq
+	fork   *event.Fork // of a session that begins as a fork
+	chosen []found
+	lost   []LostRange
+	torn   eventlog.TornTail // an unfinished append that is left out
+	loose  bool              // an event of chosen has another more than its line
+	doubts []eventlog.Defect // chosen lines that do not follow from the event before
+	late   map[int64]bool    // places that come after later events of chosen
+}
+
+// found is a readable line.
+type found struct {
+	seq           int64
+	place         int64 // among the fragments
+	offset, bytes int64
+	hash          line.Hash
+	more          int32 // of the salvaged event, once that was decided
+	linked        bool  // it follows from the line before
+}
+
+func (f *found) head() event.Head { return event.Head{Seq: f.seq, Hash: event.Hash(f.hash)} }
+
+// ruin is a piece of the storage that is no event of the session.
+type ruin struct {
+	place         int64
+	offset, bytes int64
+	seq           int64 // that the storage has for it, or 0
+	reason        string
+	alien         bool // a line of another session or another seq
+}
+
+// maxLost bounds how many lost events are written, unless the unreadable bytes may
+// have held more.
+const maxLost = 100_000
+
+// leastLine is about the length of the shortest line.
+const leastLine = 256
+
+// survey reads all fragments of a session before a torn tail at end (0 for none),
+// and decides which event each seq has.
+func survey(ctx context.Context, log *eventlog.Log, session string, end int64) (*salvage, error) {
+	salvager, ok := eventlog.As[eventlog.Salvager](log.Store())
+	if !ok {
+		return nil, fmt.Errorf("read past damage: %w", eventlog.ErrUnsupported)
+	}
+	s := &salvage{log: log, session: session, end: end, links: map[int64]line.Link{}, forks: map[int64]*event.Fork{}}
+	var before event.Event
+	for f, err := range salvager.Fragments(ctx, session) {
+		if err != nil {
+			return nil, err
+		}
+		if end > 0 && f.Offset >= end {
+			break
+		}
+		if before, err = s.add(ctx, &f, &before); err != nil {
+			return nil, err
+		}
+	}
+	return s, s.decide()
+}
+
+// add notes one fragment. before is the line directly before it, if any; the result
+// is that line for the next call.
+func (s *salvage) add(ctx context.Context, f *eventlog.Fragment, before *event.Event) (event.Event, error) {
+	s.path, s.size = cmp.Or(s.path, f.Path), f.Offset+f.Bytes
+	place, e := s.next, &f.Event
+	s.next++
+	switch {
+	case f.Unended:
+		s.unended = true
+		s.addRuin(f, place, errUnendedLine)
+		return event.Event{}, nil
+	case errors.Is(f.Err, event.ErrVersion):
+		return event.Event{}, fmt.Errorf("%s at byte %d: %w", f.Path, f.Offset, f.Err)
+	case f.Err != nil:
+		s.addRuin(f, place, f.Err)
+		return event.Event{}, nil
+	case e.SessionID != s.session:
+		s.addAlien(f, place)
+		return event.Event{}, nil
+	}
+	var l line.Line
+	fault := l.Parse(e.Line(), line.Strings{Session: s.session})
+	var err error
+	if fault == nil {
+		fault, err = unreadable(ctx, s.log, e, &l)
+	}
+	if fault != nil {
+		f.Seq = e.Seq
+		s.addRuin(f, place, fault)
+	}
+	if err != nil || fault != nil {
+		return event.Event{}, err
+	}
+	s.addLine(f, &l, place, before)
+	return *e, nil
+}
+
+var errUnendedLine = errors.New("the line has no end")
+
+// addLine notes a readable line.
+func (s *salvage) addLine(f *eventlog.Fragment, l *line.Line, place int64, before *event.Event) {
+	e := &f.Event
+	s.glued = s.glued || f.Bytes == int64(len(e.Line()))
+	fresh := found{seq: e.Seq, place: place, offset: f.Offset, bytes: f.Bytes, hash: l.Hash(), more: l.More}
+	fresh.linked = before.Seq > 0 && before.Seq == e.Seq-1 && l.Follows(line.Hash(before.Hash()))
+	if !fresh.linked {
+		s.links[place] = l.Link()
+		if fork := beginsFork(e); fork != nil {
+			s.forks[place] = fork
+		}
+	}
+	s.lines = append(s.lines, fresh)
+	s.loose = s.loose || f.Bytes <= int64(len(e.Line()))
+	if f.Seq > 0 && f.Seq != e.Seq {
+		s.ruins = append(s.ruins, ruin{place: place, offset: f.Offset, seq: f.Seq, alien: true,
+			reason: fmt.Sprintf("the line of seq %d is stored there", e.Seq)})
+	}
+}
+
+// beginsFork is the fork that e begins a session with; nil if it does not.
+func beginsFork(e *event.Event) *event.Fork {
+	f, ok, err := event.Decode[event.Fork](e)
+	if !ok || err != nil || e.Copied() || f.Seq != e.Seq-1 {
+		return nil
+	}
+	return &f
+}
+
+// addRuin notes an unreadable piece. Beyond a bound, pieces without a seq count as
+// one.
+func (s *salvage) addRuin(f *eventlog.Fragment, place int64, cause error) {
+	const most = 2 * maxLost
+	if n := len(s.ruins); n >= most && f.Seq == 0 {
+		last := &s.ruins[n-1]
+		last.place, last.bytes = place, f.Offset+f.Bytes-last.offset
+		return
+	}
+	s.ruins = append(s.ruins, ruin{place: place, offset: f.Offset, bytes: f.Bytes, seq: f.Seq, reason: reasonOf(cause)})
+}
+
+// reasonOf is the reason that a lost event gives.
+func reasonOf(cause error) string {
+	const most = 200
+	text := cause.Error()
+	return strings.ToValidUTF8(text[:min(len(text), most)], "\uFFFD")
+}
+
+// addAlien notes a line of another session, which is left out.
+func (s *salvage) addAlien(f *eventlog.Fragment, place int64) {
+	e := &f.Event
+	s.ignored = appendIgnored(s.ignored, Ignored{Session: e.SessionID, From: e.Seq, To: e.Seq,
+		Offset: f.Offset, Bytes: f.Bytes, Reason: "line of another session"})
+	s.ruins = append(s.ruins, ruin{place: place, offset: f.Offset, bytes: f.Bytes, seq: f.Seq, alien: true,
+		reason: fmt.Sprintf("a line of session %q is stored there", line.Clip(e.SessionID))})
+}
+
+// appendIgnored appends a range, or extends the last one if it continues it.
+func appendIgnored(all []Ignored, i Ignored) []Ignored {
+	if n := len(all); n > 0 {
+		last := &all[n-1]
+		if last.Session == i.Session && last.Reason == i.Reason && last.To+1 == i.From &&
+			(i.Offset < 0 || last.Offset+last.Bytes == i.Offset) {
+			last.To, last.Bytes = i.To, last.Bytes+i.Bytes
+			return all
+		}
+	}
+	return append(all, i)
+}
+
+var errSpilled = errors.New("an event of this type is never spilled")
+
+// unreadable says why an event whose line is sound cannot be kept: its JSON is
+// invalid, or its data is missing. err means that it could not be examined.
+func unreadable(ctx context.Context, log *eventlog.Log, e *event.Event, l *line.Line) (fault, err error) {
+	if err := l.CheckJSON(); err != nil {
+		return err, nil
+	}
+	d, _, spilled := e.Spilled()
+	switch {
+	case spilled && !e.Type.Erasable():
+		return errSpilled, nil
+	case e.Data != nil:
+		return line.CheckData(e.Data), nil
+	case !spilled:
+		return nil, nil
+	}
+	body, err := readBlob(ctx, log, d)
+	switch {
+	case err == nil:
+		return line.CheckData(body), nil
+	case errors.Is(err, eventlog.ErrBlobNotFound):
+		return fmt.Errorf("its data, blob %s, is missing", d), nil
+	case errors.Is(err, eventlog.ErrCorrupt), errors.Is(err, io.ErrUnexpectedEOF):
+		return fmt.Errorf("its data, blob %s, is damaged", d), nil
+	}
+	return nil, fmt.Errorf("data of event %d: %w", e.Seq, err)
+}
+
+func readBlob(ctx context.Context, log *eventlog.Log, d event.Digest) ([]byte, error) {
+	r, err := log.OpenBlob(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	body, err := io.ReadAll(r)
+	return body, errors.Join(err, r.Close())
+}

@@ -1,0 +1,142 @@
+package transfer
+
+import (
+	"bufio"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/engine"
+	"github.com/convlog/convlog/internal/line"
+)
+
+// Export writes sessions as lines that Import reads (docs/FORMAT.md, chapter 10):
+// spilled data is inlined, other blobs come before the line that needs them, and the
+// parents of forks come first. Hashes stay. The output depends on the sessions only,
+// not on their store.
+func Export(ctx context.Context, log *eventlog.Log, w io.Writer, sessions ...string) error {
+	x := exporter{log: log, engine: engine.Of(log), w: bufio.NewWriterSize(w, 64<<10), written: map[string]bool{}, blobs: map[event.Digest]bool{}}
+	for _, session := range sessions {
+		if err := x.engine.Usable(ctx, session); err != nil {
+			return err
+		}
+		if err := x.withAncestors(ctx, session); err != nil {
+			return fmt.Errorf("export: %w", ofSession(session, err))
+		}
+	}
+	return x.w.Flush()
+}
+
+type exporter struct {
+	log     *eventlog.Log
+	engine  engine.Engine
+	w       *bufio.Writer
+	written map[string]bool
+	blobs   map[event.Digest]bool
+}
+
+// withAncestors writes the ancestors that were not written yet, and the session.
+func (x *exporter) withAncestors(ctx context.Context, session string) error {
+	line, err := lineage(ctx, x.log, session)
+	if err != nil {
+		return err
+	}
+	for _, a := range line {
+		if !x.written[a.Child] {
+			if err := x.log.CheckAncestor(ctx, eventlog.Ancestor{Session: a.Session, Through: a.Fork.Point(), Child: a.Child, Fork: a.Fork}); err != nil {
+				return err
+			}
+		}
+	}
+	for _, a := range slices.Backward(line) {
+		if err := x.session(ctx, a.Session); err != nil {
+			return err
+		}
+	}
+	return x.session(ctx, session)
+}
+
+func (x *exporter) session(ctx context.Context, session string) error {
+	if x.written[session] {
+		return nil
+	}
+	x.written[session] = true
+	for e, err := range x.log.Store().Read(ctx, session, eventlog.Span{}) {
+		if err != nil {
+			return err
+		}
+		for _, d := range e.Blobs() {
+			if err := x.blob(ctx, d, &e); err != nil {
+				return err
+			}
+		}
+		text, err := x.inlined(ctx, &e)
+		if err == nil {
+			err = x.line(text)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (x *exporter) line(text []byte) error {
+	if _, err := x.w.Write(text); err != nil {
+		return err
+	}
+	return x.w.WriteByte('\n')
+}
+
+// blobLine is a blob in an export.
+type blobLine struct {
+	Blob   event.Digest `json:"blob"`
+	Bytes  int64        `json:"bytes"`
+	Base64 string       `json:"base64"`
+}
+
+// blob writes a blob once, unless it is the event's own spilled data.
+func (x *exporter) blob(ctx context.Context, d event.Digest, e *event.Event) error {
+	if spilled, _, _ := e.Spilled(); spilled == d || x.blobs[d] {
+		return nil
+	}
+	x.blobs[d] = true
+	r, err := x.log.OpenBlob(ctx, d)
+	if err != nil {
+		return err
+	}
+	body, err := io.ReadAll(r)
+	if err = errors.Join(err, r.Close()); err != nil {
+		return err
+	}
+	text, err := json.Marshal(blobLine{d, int64(len(body)), base64.StdEncoding.EncodeToString(body)})
+	if err != nil {
+		return fmt.Errorf("encode blob %s: %w", d, err)
+	}
+	return x.line(text)
+}
+
+// inlined is the line of an event, with spilled data inlined.
+func (x *exporter) inlined(ctx context.Context, e *event.Event) ([]byte, error) {
+	d, _, spilled := e.Spilled()
+	if !spilled {
+		return e.Line(), nil
+	}
+	if err := x.engine.Fetch(ctx, e); err != nil || e.Redacted() {
+		return e.Line(), err
+	}
+	var l line.Line
+	if err := l.Parse(e.Line(), line.Strings{Session: e.SessionID}); err != nil {
+		return nil, err
+	}
+	l.Data, l.Digest, l.Bytes = e.Data, "", 0
+	l.Blobs = slices.DeleteFunc(l.Blobs, func(other string) bool { return other == string(d) })
+	return l.Relocate(), nil
+}

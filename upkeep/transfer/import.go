@@ -1,0 +1,137 @@
+package transfer
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/line"
+)
+
+// Import adopts the sessions of an export. Each is verified whole before any of it
+// is stored; the sessions before a bad one stay. The error of a bad line names its
+// number: a *eventlog.CorruptError for damage, event.ErrForeign, a
+// *event.VersionError or event.ErrInvalidBlob.
+func Import(ctx context.Context, log *eventlog.Log, r io.Reader) ([]eventlog.Adopted, error) {
+	m := importer{log: log, in: bufio.NewReaderSize(r, 1<<20)}
+	for {
+		text, err := m.in.ReadBytes('\n')
+		if len(text) > 0 && !(err != nil && !errors.Is(err, io.EOF)) {
+			m.number++
+			if err := m.line(ctx, bytes.TrimRight(text, "\r\n")); err != nil {
+				return m.adopted, err
+			}
+			m.offset += int64(len(text))
+		}
+		if errors.Is(err, io.EOF) {
+			return m.adopted, m.adopt(ctx)
+		}
+		if err != nil {
+			return m.adopted, fmt.Errorf("read line %d: %w", m.number+1, err)
+		}
+	}
+}
+
+type importer struct {
+	log     *eventlog.Log
+	in      *bufio.Reader
+	number  int
+	offset  int64 // of the line
+	session string
+	events  []event.Event
+	lines   []int // the number of each event's line
+	adopted []eventlog.Adopted
+}
+
+func (m *importer) line(ctx context.Context, text []byte) error {
+	if len(text) == 0 {
+		return nil
+	}
+	if bytes.HasPrefix(text, []byte(`{"blob":`)) {
+		if err := m.blob(ctx, text); err != nil {
+			return fmt.Errorf("line %d: %w", m.number, err)
+		}
+		return nil
+	}
+	e, err := event.Parse(text, "")
+	switch {
+	case errors.Is(err, event.ErrForeign), errors.Is(err, event.ErrVersion):
+		return fmt.Errorf("line %d: %w", m.number, err)
+	case err != nil:
+		return &eventlog.CorruptError{Path: fmt.Sprintf("line %d", m.number), Offset: m.offset, Cause: err}
+	}
+	if e.SessionID != m.session {
+		if err := m.adopt(ctx); err != nil {
+			return err
+		}
+		m.session = e.SessionID
+	}
+	m.events, m.lines = append(m.events, e), append(m.lines, m.number)
+	return nil
+}
+
+var errBlobDamaged = errors.New("the blob's bytes do not have its digest")
+
+func (m *importer) blob(ctx context.Context, text []byte) error {
+	var b blobLine
+	if err := json.Unmarshal(text, &b); err != nil {
+		return fmt.Errorf("%w: %w", event.ErrInvalidBlob, err)
+	}
+	body, err := base64.StdEncoding.DecodeString(b.Base64)
+	if err != nil {
+		return fmt.Errorf("%w: %w", event.ErrInvalidBlob, err)
+	}
+	if event.DigestOf(body) != b.Blob || int64(len(body)) != b.Bytes {
+		return &eventlog.CorruptError{Path: "blob " + line.Clip(string(b.Blob)), Offset: -1, Cause: errBlobDamaged}
+	}
+	_, err = m.log.PutBlob(ctx, bytes.NewReader(body))
+	return err
+}
+
+// adopt stores the session gathered so far.
+func (m *importer) adopt(ctx context.Context) error {
+	if len(m.events) == 0 {
+		return nil
+	}
+	adopted, err := adopt(ctx, m.log, m.session, func(_ context.Context, yield func(event.Event, error) bool) {
+		for _, e := range m.events {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("line %d: %w", m.lineOf(err), ofSession(m.session, err))
+	}
+	m.events, m.lines = nil, nil
+	m.adopted = append(m.adopted, adopted)
+	return nil
+}
+
+// lineOf is the line of the event that could not be adopted, if err names it, else
+// of the session's first.
+func (m *importer) lineOf(err error) int {
+	seq := int64(0)
+	var corrupt *eventlog.CorruptError
+	var conflict *eventlog.ConflictError
+	switch {
+	case errors.As(err, &corrupt) && corrupt.Session == m.session:
+		seq = corrupt.Seq
+	case errors.As(err, &conflict):
+		seq = conflict.Expected.Seq
+	}
+	for i := range m.events {
+		if m.events[i].Seq >= seq { // the event, or the one in its place if it is missing
+			return m.lines[i]
+		}
+	}
+	return m.lines[0]
+}

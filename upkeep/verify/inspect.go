@@ -1,0 +1,211 @@
+package verify
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/engine"
+	"github.com/convlog/convlog/internal/line"
+)
+
+// inspection is what an event shows by itself, without the events before it.
+type inspection struct {
+	hash   line.Hash
+	link   line.Link
+	faults []fault
+	broken []string // rules that an import broke
+	erased bool
+	// Of the payload:
+	outline event.Outline
+	moves   bool  // a head_moved
+	to      int64 // of a head_moved
+	fork    *event.Fork
+	note    *event.RedactionNote // unless it is a copy
+}
+
+// fault is something wrong with one event.
+type fault struct {
+	rule, detail string
+	blob         event.Digest // the bad blob, if it is one
+}
+
+func (n *inspection) fault(rule, detail string) {
+	n.faults = append(n.faults, fault{rule: rule, detail: detail})
+}
+
+// inspector inspects events one by one. It is for one goroutine; the blob checks
+// are shared.
+type inspector struct {
+	log    *eventlog.Log
+	engine engine.Engine
+	blobs  *blobChecks
+}
+
+// inspect fills n with what e shows by itself. The error is for an event that
+// could not be examined.
+func (i *inspector) inspect(ctx context.Context, e *event.Event, n *inspection) (err error) {
+	var l line.Line
+	if err := l.Parse(e.Line(), line.Strings{Session: e.SessionID}); err != nil {
+		return fmt.Errorf("parse event %d again: %w", e.Seq, err)
+	}
+	n.hash, n.link = l.Hash(), l.Link()
+	if err := l.CheckJSON(); err != nil {
+		n.fault(RulePayload, err.Error())
+	}
+	if bytes.Contains(e.Metadata, []byte(`"`+event.BrokenKey+`"`)) {
+		n.broken = e.Broken()
+	}
+	readable := true
+	if !e.Redacted() {
+		readable, err = i.needs(ctx, e, n)
+	}
+	switch {
+	case err != nil:
+	case e.Redacted(): // possibly just now
+		i.erased(e, n)
+	case readable:
+		i.payload(e, n)
+	}
+	if _, _, spilled := e.Spilled(); spilled {
+		e.Data = nil // it may be large
+	}
+	return err
+}
+
+func (i *inspector) erased(e *event.Event, n *inspection) {
+	n.erased = true
+	o, _, err := event.OutlineOf(e)
+	if err != nil {
+		n.fault(RulePayload, err.Error())
+	}
+	n.outline = o
+}
+
+// needs checks e's blobs, and fetches its data. readable is false if the data is
+// missing.
+func (i *inspector) needs(ctx context.Context, e *event.Event, n *inspection) (readable bool, err error) {
+	spilled, size, _ := e.Spilled()
+	readable = true
+	for _, d := range e.Blobs() {
+		var bad error
+		if d == spilled {
+			bad = i.fetch(ctx, e, size)
+			readable = bad == nil
+		} else {
+			bad = i.blobs.check(ctx, i.log, d)
+		}
+		switch {
+		case bad == nil:
+		case ctx.Err() != nil || errors.Is(bad, eventlog.ErrClosed):
+			return false, bad
+		case errors.Is(bad, eventlog.ErrBlobNotFound) && i.engine.ErasedSince(ctx, e):
+			return false, nil
+		default:
+			n.faults = append(n.faults, fault{RuleBlob, bad.Error(), d})
+		}
+	}
+	return readable, nil
+}
+
+var errBlobSize = errors.New("the blob has another size than the line says")
+
+// fetch reads e's spilled data.
+func (i *inspector) fetch(ctx context.Context, e *event.Event, size int64) error {
+	d, _, _ := e.Spilled()
+	r, err := i.log.OpenBlob(ctx, d)
+	if err != nil {
+		return err
+	}
+	data, err := io.ReadAll(r)
+	if err = errors.Join(err, r.Close()); err != nil {
+		return err
+	}
+	if int64(len(data)) != size {
+		return fmt.Errorf("%w: %d bytes, not %d", errBlobSize, len(data), size)
+	}
+	e.Data = data
+	return nil
+}
+
+// payload checks the data of an event.
+func (i *inspector) payload(e *event.Event, n *inspection) {
+	if err := line.CheckData(e.Data); err != nil {
+		n.fault(RulePayload, err.Error())
+		return
+	}
+	p, err := e.Check()
+	if err != nil {
+		n.fault(ruleOf(err), err.Error())
+	}
+	switch p := p.(type) {
+	case event.Message:
+		n.outline = p.Outline()
+	case event.HeadMove:
+		n.moves, n.to = true, p.To
+	case event.Fork:
+		n.fork = &p
+	case event.Loss:
+		n.outline, _, _ = event.OutlineOf(e)
+	case event.RedactionNote:
+		if !e.Copied() { // a copy speaks of the original
+			n.note = &p
+		}
+	}
+}
+
+// ruleOf names the rule that an error of a payload reports.
+func ruleOf(err error) string {
+	switch {
+	case errors.Is(err, event.ErrVersion):
+		return RuleVersion
+	case errors.Is(err, event.ErrInvalidBlob):
+		return RuleBlob
+	case errors.Is(err, event.ErrInvalidTree):
+		return RuleTree
+	case errors.Is(err, event.ErrInvalidRole):
+		return RuleRole
+	}
+	if name, ok := event.ConversationRule(err); ok {
+		return name
+	}
+	return RulePayload
+}
+
+// blobChecks remembers blobs that were found sound, for all inspectors.
+type blobChecks struct {
+	mu    sync.Mutex
+	sound map[event.Digest]struct{}
+}
+
+// maxSound bounds how many are remembered.
+const maxSound = 1 << 20
+
+func (b *blobChecks) check(ctx context.Context, log *eventlog.Log, d event.Digest) error {
+	b.mu.Lock()
+	_, sound := b.sound[d]
+	b.mu.Unlock()
+	if sound {
+		return nil
+	}
+	r, err := log.OpenBlob(ctx, d)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, r)
+	if err = errors.Join(err, r.Close()); err != nil {
+		return err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.sound == nil || len(b.sound) >= maxSound {
+		b.sound = map[event.Digest]struct{}{}
+	}
+	b.sound[d] = struct{}{}
+	return nil
+}
