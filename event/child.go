@@ -23,6 +23,18 @@ const (
 	ChildStateMerged     ChildState = "merged"
 )
 
+// Ended reports whether the run is over.
+func (s ChildState) Ended() bool {
+	return s == ChildStateCompleted || s == ChildStateFailed || s == ChildStateCanceled
+}
+
+// ChildState is the state that a child_* type says the run is in; ok is false for any
+// other type.
+func (t Type) ChildState() (s ChildState, ok bool) {
+	name, ok := strings.CutPrefix(string(t.Name()), childPrefix)
+	return ChildState(name), ok && t.Known()
+}
+
 // ChildMode says how a child's session came to be.
 type ChildMode string
 

@@ -179,11 +179,13 @@ func DecodeKept[T any](e *Event) (payload T, err error) {
 		data = e.Kept()
 	}
 	if len(data) == 0 {
+		setType(&payload, e.Type)
 		return payload, nil
 	}
 	if err := json.Unmarshal(data, &payload); err != nil {
 		return payload, fmt.Errorf("%s %d of %q: %w: %w", e.Type, e.Seq, e.SessionID, ErrInvalidPayload, err)
 	}
+	setType(&payload, e.Type)
 	return payload, nil
 }
 

@@ -112,3 +112,13 @@ func (s Scope) String() string {
 		return "path"
 	}
 }
+
+// Upkeep reports whether the log's own maintenance writes events of the type. They say
+// nothing about the conversation, and may come and go.
+func (t Type) Upkeep() bool {
+	switch t.Name() {
+	case ProjectionSnapshotted, Redacted, AccountingFlushed:
+		return true
+	}
+	return false
+}

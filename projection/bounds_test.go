@@ -15,6 +15,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/internal/garden"
 	"github.com/convlog/convlog/projection"
 )
 
@@ -69,13 +70,13 @@ func (b countedBody) Read(p []byte) (int, error) {
 func (c *counted) reset() { c.events, c.bytes, c.bodies = 0, 0, 0 }
 
 // onCounted runs a test on a log of each backend that counts what it reads.
-func onCounted(t *testing.T, f func(t *testing.T, g *garden, reads *counted)) {
-	for name, open := range backends {
+func onCounted(t *testing.T, f func(t *testing.T, g *garden.Garden, reads *counted)) {
+	for name, open := range garden.Backends {
 		t.Run(name, func(t *testing.T) {
 			reads := countReads(open(t.TempDir()))
 			log := eventlog.Open(reads)
 			defer func() { _ = log.Close() }()
-			f(t, &garden{t: t, log: log}, reads)
+			f(t, &garden.Garden{T: t, Log: log}, reads)
 		})
 	}
 }
@@ -83,17 +84,17 @@ func onCounted(t *testing.T, f func(t *testing.T, g *garden, reads *counted)) {
 // A load reads the newest usable snapshot and the tail, for the path and for the
 // session, and nothing else: the store is asked for no more.
 func TestALoadReadsTheNewestSnapshotAndItsTail(t *testing.T) {
-	for name, open := range backends {
+	for name, open := range garden.Backends {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(r *rapid.T) {
 				reads := countReads(open(t.TempDir()))
 				log := eventlog.Open(reads)
 				defer func() { _ = log.Close() }()
-				g := plant(r, log, drawScript.Draw(r, "script"))
-				for _, name := range g.names {
-					lineage := g.lineage(name)
+				g := garden.Plant(r, log, garden.DrawScript.Draw(r, "script"))
+				for _, name := range g.Names {
+					lineage := g.Lineage(name)
 					for at := int64(1); at <= int64(len(lineage)); at++ {
-						g.checkReads(reads, name, at, lineage)
+						checkReads(g, reads, name, at, lineage)
 					}
 				}
 			})
@@ -101,37 +102,37 @@ func TestALoadReadsTheNewestSnapshotAndItsTail(t *testing.T) {
 	}
 }
 
-func (g *garden) checkReads(reads *counted, name string, at int64, lineage []event.Event) {
-	g.t.Helper()
-	events, bytes := g.needed(lineage[:at])
+func checkReads(g *garden.Garden, reads *counted, name string, at int64, lineage []event.Event) {
+	g.T.Helper()
+	events, bytes := needed(g, lineage[:at])
 	reads.reset()
-	want, explain := g.load(name, projection.Options{At: at})
+	want, explain := g.Load(name, projection.Options{At: at})
 	if explain.Events != events || explain.Bytes != bytes {
-		g.t.Fatalf("%s at %d: read %d events, %d bytes; needed %d, %d", name, at, explain.Events, explain.Bytes, events, bytes)
+		g.T.Fatalf("%s at %d: read %d events, %d bytes; needed %d, %d", name, at, explain.Events, explain.Bytes, events, bytes)
 	}
 	// The event itself is looked up, and in a fork the first events of sessions.
 	extra := int64(1)
-	if depth := len(g.ancestors(name)); depth > 0 {
+	if depth := len(ancestors(g, name)); depth > 0 {
 		extra += int64((depth + 1) * (len(moves(lineage[:at])) + 2))
 	}
 	reads.reset()
-	g.load(name, projection.Options{At: at})
+	g.Load(name, projection.Options{At: at})
 	if reads.events < events || reads.events > events+extra {
-		g.t.Fatalf("%s at %d: the store read %d events, needed %d and at most %d more", name, at, reads.events, events, extra)
+		g.T.Fatalf("%s at %d: the store read %d events, needed %d and at most %d more", name, at, reads.events, events, extra)
 	}
-	twice, explain := g.load(name, projection.Buffered(projection.Options{At: at}, 1))
-	same(g.t, "read twice", want, twice)
+	twice, explain := g.Load(name, projection.Buffered(projection.Options{At: at}, 1))
+	garden.Same(g.T, "read twice", want, twice)
 	if explain.Events < events || explain.Events > 2*events {
-		g.t.Fatalf("%s at %d: read %d events without memory, needed %d", name, at, explain.Events, events)
+		g.T.Fatalf("%s at %d: read %d events without memory, needed %d", name, at, explain.Events, events)
 	}
 }
 
 // needed is what a load of allTraces must read, found without it.
-func (g *garden) needed(lineage []event.Event) (events, bytes int64) {
-	g.t.Helper()
-	onPath := g.path(lineage)
-	pathBase := min(g.base("path", lineage, onPath), g.base("tally", lineage, onPath))
-	sessionBase := g.base("session", lineage, nil)
+func needed(g *garden.Garden, lineage []event.Event) (events, bytes int64) {
+	g.T.Helper()
+	onPath := g.Path(lineage)
+	pathBase := min(base(g, "path", lineage, onPath), base(g, "tally", lineage, onPath))
+	sessionBase := base(g, "session", lineage, nil)
 	for _, e := range lineage {
 		if e.Seq > sessionBase || e.Seq > pathBase && onPath[e.Seq] {
 			events++
@@ -153,17 +154,17 @@ func moves(lineage []event.Event) (seqs []int64) {
 
 // base is what the newest snapshot with a part covers, on the path if it is not
 // nil; 0 if there is none.
-func (g *garden) base(part string, lineage []event.Event, onPath map[int64]bool) (covers int64) {
-	g.t.Helper()
+func base(g *garden.Garden, part string, lineage []event.Event, onPath map[int64]bool) (covers int64) {
+	g.T.Helper()
 	for _, e := range lineage {
 		if e.Type.Name() != event.ProjectionSnapshotted || e.Redacted() || onPath != nil && !onPath[e.Seq] {
 			continue
 		}
 		s, _, err := event.Decode[event.Snapshot](&e)
-		g.allow(err)
+		g.Allow(err)
 		var parts map[string]any
 		if s.State != nil {
-			g.allow(json.Unmarshal(s.State, &parts))
+			g.Allow(json.Unmarshal(s.State, &parts))
 		}
 		if _, ok := parts[part]; ok {
 			covers = s.Seq
@@ -173,23 +174,23 @@ func (g *garden) base(part string, lineage []event.Event, onPath map[int64]bool)
 }
 
 // bulk makes a session of n messages.
-func (g *garden) bulk(name string, n int) {
-	g.t.Helper()
+func bulk(g *garden.Garden, name string, n int) {
+	g.T.Helper()
 	events := make([]event.Event, n)
 	for i := range events {
 		events[i] = event.UserMessage(fmt.Sprint("message ", i))
 	}
-	g.append(name, events...)
+	g.Append(name, events...)
 }
 
 // What a load reads does not grow with the session.
 func TestALoadOfALongSessionReadsItsEndOnly(t *testing.T) {
-	onCounted(t, func(t *testing.T, g *garden, reads *counted) {
-		g.bulk("long", 3000)
-		g.snapshot("long", allTraces, true)
-		g.bulk("long", 5)
+	onCounted(t, func(t *testing.T, g *garden.Garden, reads *counted) {
+		bulk(g, "long", 3000)
+		g.Snapshot("long", garden.AllTraces, true)
+		bulk(g, "long", 5)
 		reads.reset()
-		_, explain := g.load("long", projection.Options{})
+		_, explain := g.Load("long", projection.Options{})
 		if explain.Events != 6 || reads.events != 7 {
 			t.Errorf("read %d events, the store %d; want 6 and the head", explain.Events, reads.events)
 		}
@@ -201,19 +202,19 @@ func TestALoadOfALongSessionReadsItsEndOnly(t *testing.T) {
 
 // Of a body only the parts that are asked for are read.
 func TestALoadReadsItsOwnPartsOnly(t *testing.T) {
-	onCounted(t, func(t *testing.T, g *garden, reads *counted) {
-		g.bulk("s", 300)
-		g.snapshot("s", allTraces, true)
+	onCounted(t, func(t *testing.T, g *garden.Garden, reads *counted) {
+		bulk(g, "s", 300)
+		g.Snapshot("s", garden.AllTraces, true)
 		reads.reset()
-		_, err := projection.Load(bg, g.log, "s", tally)
-		g.allow(err)
+		_, err := projection.Load(garden.Bg, g.Log, "s", garden.Tally)
+		g.Allow(err)
 		if reads.bodies != 0 || reads.events != 2 {
 			t.Errorf("read %d bytes of bodies and %d events for a small state", reads.bodies, reads.events)
 		}
-		view, err := projection.Load(bg, g.log, "s", pathTrace)
-		g.allow(err)
+		view, err := projection.Load(garden.Bg, g.Log, "s", garden.PathTrace)
+		g.Allow(err)
 		state, err := json.Marshal(view.State)
-		g.allow(err)
+		g.Allow(err)
 		if reads.bodies != int64(len(state)) || view.Explain.BodyBytes != reads.bodies {
 			t.Errorf("read %d bytes of bodies (%d reported), the state has %d", reads.bodies, view.Explain.BodyBytes, len(state))
 		}
@@ -222,19 +223,19 @@ func TestALoadReadsItsOwnPartsOnly(t *testing.T) {
 
 // A deep fork reads no more of its ancestors than its tail stands in.
 func TestALoadOfADeepForkReadsItsTailOnly(t *testing.T) {
-	onCounted(t, func(t *testing.T, g *garden, reads *counted) {
+	onCounted(t, func(t *testing.T, g *garden.Garden, reads *counted) {
 		const depth = 80
-		g.bulk("f0", 3)
+		bulk(g, "f0", 3)
 		for i := range depth {
-			_, err := fork.At(bg, g.log, fmt.Sprint("f", i), fork.Head(), fork.Options{ID: fmt.Sprint("f", i+1)})
-			g.allow(err)
-			g.bulk(fmt.Sprint("f", i+1), 2)
+			_, err := fork.At(garden.Bg, g.Log, fmt.Sprint("f", i), fork.Head(), fork.Options{ID: fmt.Sprint("f", i+1)})
+			g.Allow(err)
+			bulk(g, fmt.Sprint("f", i+1), 2)
 			if i == depth-4 {
-				g.snapshot(fmt.Sprint("f", i+1), allTraces, true)
+				g.Snapshot(fmt.Sprint("f", i+1), garden.AllTraces, true)
 			}
 		}
 		reads.reset()
-		_, explain := g.load(fmt.Sprint("f", depth), projection.Options{})
+		_, explain := g.Load(fmt.Sprint("f", depth), projection.Options{})
 		if explain.Events != 10 { // three forks with two messages each, and the snapshot
 			t.Errorf("read %d events", explain.Events)
 		}
@@ -246,17 +247,17 @@ func TestALoadOfADeepForkReadsItsTailOnly(t *testing.T) {
 
 // Rewinds to and fro cost what they left only where the session asks for it.
 func TestAPathReadsNothingThatWasLeft(t *testing.T) {
-	onCounted(t, func(t *testing.T, g *garden, reads *counted) {
-		g.bulk("s", 10)
-		g.snapshot("s", projection.Of("", pathTrace), true) // 11
+	onCounted(t, func(t *testing.T, g *garden.Garden, reads *counted) {
+		bulk(g, "s", 10)
+		g.Snapshot("s", projection.Of("", garden.PathTrace), true) // 11
 		for range 20 {
-			g.bulk("s", 30)
-			g.append("s", event.New(event.HeadMove{To: 11}))
+			bulk(g, "s", 30)
+			g.Append("s", event.New(event.HeadMove{To: 11}))
 		}
-		g.bulk("s", 2)
+		bulk(g, "s", 2)
 		reads.reset()
-		view, err := projection.Load(bg, g.log, "s", pathTrace)
-		g.allow(err)
+		view, err := projection.Load(garden.Bg, g.Log, "s", garden.PathTrace)
+		g.Allow(err)
 		if view.Explain.Events != 4 || reads.events != 5 { // two messages, the last move, the snapshot; and the head
 			t.Errorf("read %d events, the store %d", view.Explain.Events, reads.events)
 		}
@@ -268,19 +269,19 @@ func TestAPathReadsNothingThatWasLeft(t *testing.T) {
 
 // A tail beyond what is kept in memory is read twice, and gives the same.
 func TestALongTailIsReadTwice(t *testing.T) {
-	onCounted(t, func(t *testing.T, g *garden, reads *counted) {
-		g.bulk("s", 5)
-		g.snapshot("s", allTraces, true)
+	onCounted(t, func(t *testing.T, g *garden.Garden, reads *counted) {
+		bulk(g, "s", 5)
+		g.Snapshot("s", garden.AllTraces, true)
 		text := strings.Repeat("x", 100_000)
 		for range 90 { // 9 MB
-			g.append("s", event.UserMessage(text))
+			g.Append("s", event.UserMessage(text))
 		}
 		reads.reset()
-		got, explain := g.load("s", projection.Options{})
+		got, explain := g.Load("s", projection.Options{})
 		if explain.Events != 2*91 || reads.events != 2*91+1 { // the snapshot and 90 messages
 			t.Errorf("read %d events, the store %d", explain.Events, reads.events)
 		}
-		want, _ := g.load("s", projection.Buffered(projection.Options{}, math.MaxInt))
-		same(t, "states", want, got)
+		want, _ := g.Load("s", projection.Buffered(projection.Options{}, math.MaxInt))
+		garden.Same(t, "states", want, got)
 	})
 }

@@ -60,7 +60,7 @@ func (b *BranchList) apply(e *event.Event) error {
 		for i := range b.Orphaned {
 			b.Orphaned[i].Inherited = true
 		}
-	case e.Type.Scope() == event.PathScope && !isUpkeep(e) && !strings.HasPrefix(string(e.Type), "copy:"):
+	case e.Type.Scope() == event.PathScope && !e.Type.Upkeep() && !strings.HasPrefix(string(e.Type), "copy:"):
 		b.Tip, b.Inner = e.Seq, false
 	}
 	return nil

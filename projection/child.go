@@ -2,16 +2,9 @@ package projection
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/convlog/convlog/event"
 )
-
-// childState is the state that a child_* type stands for.
-func childState(t event.Type) (event.ChildState, bool) {
-	name, ok := strings.CutPrefix(string(t.Name()), "child_")
-	return event.ChildState(name), ok && t.Known()
-}
 
 // ChildList are the child runs of a session that have one of their own, in the
 // order they were first named.
@@ -38,7 +31,7 @@ func (l *ChildList) apply(e *event.Event) error {
 	if e.Type.Name() == event.SessionForked {
 		l.Runs = nil
 	}
-	state, ok := childState(e.Type)
+	state, ok := e.Type.ChildState()
 	if !ok || e.Inherited() {
 		return nil
 	}
@@ -57,12 +50,4 @@ func (l *ChildList) apply(e *event.Event) error {
 		l.Runs[i].State, l.Runs[i].Seq = state, e.Seq
 	}
 	return nil
-}
-
-// sessions are those of the children.
-func (l *ChildList) sessions() (ids []string) {
-	for _, r := range l.Runs {
-		ids = append(ids, r.SessionID)
-	}
-	return ids
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/internal/garden"
 	"github.com/convlog/convlog/projection"
 )
 
@@ -60,7 +61,7 @@ func TestCompactions(t *testing.T) {
 				"0 user all"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			onStores(t, func(t *testing.T, log *eventlog.Log) {
+			garden.OnStores(t, func(t *testing.T, log *eventlog.Log) {
 				s := newStory(t, log, "s")
 				s.exchange("a")
 				s.exchange("b")
@@ -74,7 +75,7 @@ func TestCompactions(t *testing.T) {
 }
 
 func TestCompactionsOfCompactions(t *testing.T) {
-	onStores(t, func(t *testing.T, log *eventlog.Log) {
+	garden.OnStores(t, func(t *testing.T, log *eventlog.Log) {
 		s := newStory(t, log, "s")
 		s.add(prefix("rules"))                                                                       // 1
 		s.exchange("a")                                                                              // 2 to 5
@@ -96,7 +97,7 @@ func TestCompactionsOfCompactions(t *testing.T) {
 // The peer lost a call and its result to a snapshot between them, and repeated
 // the working set at each snapshot.
 func TestSnapshotsBetweenCallsAndOverCompactions(t *testing.T) {
-	onStores(t, func(t *testing.T, log *eventlog.Log) {
+	garden.OnStores(t, func(t *testing.T, log *eventlog.Log) {
 		ctx := context.Background()
 		s := newStory(t, log, "s")
 		snapshot := func() {
@@ -145,7 +146,7 @@ func TestRefusedCompactions(t *testing.T) {
 		{"nothing", event.Compaction{Strategy: "none"}, projection.ErrEmptyCompaction, 0, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			onStores(t, func(t *testing.T, log *eventlog.Log) {
+			garden.OnStores(t, func(t *testing.T, log *eventlog.Log) {
 				ctx := context.Background()
 				s := newStory(t, log, "s")
 				s.exchange("a")
@@ -179,7 +180,7 @@ func TestACompactionIsHeldToItsPayloadsRules(t *testing.T) {
 }
 
 func TestAnImportedCompactionThatSplitsPairsIsMended(t *testing.T) {
-	onStores(t, func(t *testing.T, log *eventlog.Log) {
+	garden.OnStores(t, func(t *testing.T, log *eventlog.Log) {
 		s := newStory(t, log, "s")
 		s.exchange("a")
 		s.exchange("b")
@@ -190,7 +191,7 @@ func TestAnImportedCompactionThatSplitsPairsIsMended(t *testing.T) {
 }
 
 func TestForksAndRewindsAroundACompaction(t *testing.T) {
-	onStores(t, func(t *testing.T, log *eventlog.Log) {
+	garden.OnStores(t, func(t *testing.T, log *eventlog.Log) {
 		ctx := context.Background()
 		s := newStory(t, log, "s")
 		s.exchange("a")                                                      // 1 to 4
@@ -255,7 +256,7 @@ func TestPressure(t *testing.T) {
 
 // A digest that went along with a session is that of a fresh load.
 func TestDigestsGoAlong(t *testing.T) {
-	onStores(t, func(t *testing.T, log *eventlog.Log) {
+	garden.OnStores(t, func(t *testing.T, log *eventlog.Log) {
 		ctx := context.Background()
 		s := newStory(t, log, "s")
 		s.add(asks("one"))

@@ -1,6 +1,7 @@
 package projection
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -219,7 +220,7 @@ func (s *ControlState) approval(e *event.Event) error {
 }
 
 func (s *ControlState) child(e *event.Event) error {
-	state, ok := childState(e.Type)
+	state, ok := e.Type.ChildState()
 	if !ok || state == event.ChildStateMerged {
 		return nil
 	}
@@ -230,7 +231,7 @@ func (s *ControlState) child(e *event.Event) error {
 	c := OpenChild{Seq: e.Seq, ChildID: p.ChildID, SessionID: p.ChildSessionID, CallID: p.CallID, Agent: p.Agent, State: state}
 	i := slices.IndexFunc(s.Children, func(o OpenChild) bool { return o.ChildID == p.ChildID })
 	switch {
-	case hasEnded(state):
+	case state.Ended():
 		if i >= 0 {
 			s.Children = slices.Delete(s.Children, i, i+1)
 		}
@@ -238,14 +239,10 @@ func (s *ControlState) child(e *event.Event) error {
 		s.Children = append(s.Children, c)
 	default:
 		o := &s.Children[i]
-		c.SessionID, c.CallID, c.Agent = or(c.SessionID, o.SessionID), or(c.CallID, o.CallID), or(c.Agent, o.Agent)
+		c.SessionID, c.CallID, c.Agent = cmp.Or(c.SessionID, o.SessionID), cmp.Or(c.CallID, o.CallID), cmp.Or(c.Agent, o.Agent)
 		*o = c
 	}
 	return nil
-}
-
-func hasEnded(s event.ChildState) bool {
-	return s == event.ChildStateCompleted || s == event.ChildStateFailed || s == event.ChildStateCanceled
 }
 
 // last is the newest of a list that is remembered in part.

@@ -1,6 +1,7 @@
 package projection
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"slices"
@@ -87,7 +88,7 @@ func (s *CustomStates) apply(e *event.Event) error {
 // next is the state after the patch that stands at e.
 func (c CustomState) next(e *event.Event, p *event.CustomPatch) CustomState {
 	if e.Redacted() {
-		c.Version, c.Incomplete = or(p.StateVersion, c.Version), true
+		c.Version, c.Incomplete = cmp.Or(p.StateVersion, c.Version), true
 		return c
 	}
 	after, err := c.patched(p)
@@ -95,7 +96,7 @@ func (c CustomState) next(e *event.Event, p *event.CustomPatch) CustomState {
 		return after
 	}
 	if c.Incomplete { // it did apply, to the state that is not known any more
-		c.Version = or(p.StateVersion, c.Version)
+		c.Version = cmp.Or(p.StateVersion, c.Version)
 	}
 	c.Skipped++
 	c.Refused = last(append(slices.Clone(c.Refused), refusalOf(e.Seq, err)))
@@ -108,7 +109,7 @@ func (c CustomState) patched(p *event.CustomPatch) (CustomState, error) {
 	if err != nil {
 		return c, err
 	}
-	c.Version, c.doc = or(p.StateVersion, c.Version), doc
+	c.Version, c.doc = cmp.Or(p.StateVersion, c.Version), doc
 	if replacesAll(p.Patch) {
 		return CustomState{Version: c.Version, doc: doc}, nil
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/internal/garden"
 	"github.com/convlog/convlog/projection"
 	"github.com/convlog/convlog/upkeep/erase"
 )
@@ -22,53 +23,53 @@ import (
 // before it, and returns that of the bad snapshot.
 type damaged struct {
 	name string
-	do   func(g *garden) int64
+	do   func(g *garden.Garden) int64
 	why  error
 }
 
 var damages = []damaged{
-	{"redacted", func(g *garden) int64 {
-		seq := g.good()
-		_, err := erase.Redact(bg, g.log, "s", []int64{seq}, erase.RedactOptions{Reason: "test"})
-		g.allow(err)
+	{"redacted", func(g *garden.Garden) int64 {
+		seq := good(g)
+		_, err := erase.Redact(garden.Bg, g.Log, "s", []int64{seq}, erase.RedactOptions{Reason: "test"})
+		g.Allow(err)
 		return seq
 	}, projection.ErrRedactedBody},
-	{"of another version", func(g *garden) int64 {
-		return g.bad(func(s *event.Snapshot) { s.State = g.body(2, `{"seen":["no"]}`) })
+	{"of another version", func(g *garden.Garden) int64 {
+		return bad(g, func(s *event.Snapshot) { s.State = body(g, 2, `{"seen":["no"]}`) })
 	}, projection.ErrOtherVersion},
-	{"digest of another body", func(g *garden) int64 {
-		return g.bad(func(s *event.Snapshot) { s.BodyDigest = event.DigestOf([]byte("other")) })
+	{"digest of another body", func(g *garden.Garden) int64 {
+		return bad(g, func(s *event.Snapshot) { s.BodyDigest = event.DigestOf([]byte("other")) })
 	}, projection.ErrBadDigest},
-	{"no object", func(g *garden) int64 {
-		return g.bad(func(s *event.Snapshot) { s.State = []byte(`[1,2]`) })
+	{"no object", func(g *garden.Garden) int64 {
+		return bad(g, func(s *event.Snapshot) { s.State = []byte(`[1,2]`) })
 	}, projection.ErrUnreadableBody},
-	{"parts of another form", func(g *garden) int64 {
-		return g.bad(func(s *event.Snapshot) { s.State = []byte(`{"path":"x","session":"y"}`) })
+	{"parts of another form", func(g *garden.Garden) int64 {
+		return bad(g, func(s *event.Snapshot) { s.State = []byte(`{"path":"x","session":"y"}`) })
 	}, projection.ErrUnreadableBody},
-	{"part without a state", func(g *garden) int64 {
-		return g.bad(func(s *event.Snapshot) { s.State = []byte(`{"path":{"version":1},"session":{"version":1}}`) })
+	{"part without a state", func(g *garden.Garden) int64 {
+		return bad(g, func(s *event.Snapshot) { s.State = []byte(`{"path":{"version":1},"session":{"version":1}}`) })
 	}, projection.ErrUnreadableBody},
-	{"state of another shape", func(g *garden) int64 {
-		return g.bad(func(s *event.Snapshot) { s.State = g.body(1, `{"seen":7}`) })
+	{"state of another shape", func(g *garden.Garden) int64 {
+		return bad(g, func(s *event.Snapshot) { s.State = body(g, 1, `{"seen":7}`) })
 	}, projection.ErrUnreadableBody},
-	{"state with a member that nobody knows", func(g *garden) int64 {
-		return g.bad(func(s *event.Snapshot) { s.State = g.body(1, `{"seen":[],"unseen":1}`) })
+	{"state with a member that nobody knows", func(g *garden.Garden) int64 {
+		return bad(g, func(s *event.Snapshot) { s.State = body(g, 1, `{"seen":[],"unseen":1}`) })
 	}, projection.ErrUnreadableBody},
-	{"covers the future", func(g *garden) int64 {
-		return g.bad(func(s *event.Snapshot) { s.Seq += 2 })
+	{"covers the future", func(g *garden.Garden) int64 {
+		return bad(g, func(s *event.Snapshot) { s.Seq += 2 })
 	}, projection.ErrOffPath},
-	{"covers itself", func(g *garden) int64 {
-		return g.bad(func(s *event.Snapshot) { s.Seq++ })
+	{"covers itself", func(g *garden.Garden) int64 {
+		return bad(g, func(s *event.Snapshot) { s.Seq++ })
 	}, projection.ErrOffPath},
-	{"body is gone", func(g *garden) int64 {
-		seq := g.good()
-		g.removeBlobs(seq)
+	{"body is gone", func(g *garden.Garden) int64 {
+		seq := good(g)
+		removeBlobs(g, seq)
 		return seq
 	}, projection.ErrUnreadableBody},
-	{"many parts, whose body is gone", func(g *garden) int64 {
-		seq := g.head("s").Seq + 1
-		g.snapshot("s", manyParts(100), true)
-		g.removeBlobs(seq)
+	{"many parts, whose body is gone", func(g *garden.Garden) int64 {
+		seq := g.Head("s").Seq + 1
+		g.Snapshot("s", manyParts(100), true)
+		removeBlobs(g, seq)
 		return seq
 	}, projection.ErrUnreadableBody},
 }
@@ -77,45 +78,45 @@ var damages = []damaged{
 const padded = 60
 
 // good takes a snapshot whose state is a blob.
-func (g *garden) good() int64 {
-	g.t.Helper()
-	g.snapshot("s", traces[3], true)
-	return g.head("s").Seq
+func good(g *garden.Garden) int64 {
+	g.T.Helper()
+	g.Snapshot("s", garden.Traces[3], true)
+	return g.Head("s").Seq
 }
 
 // bad appends a snapshot of the states that are right, but for what spoil does.
-func (g *garden) bad(spoil func(s *event.Snapshot)) int64 {
-	g.t.Helper()
-	head := g.head("s")
-	s := event.Snapshot{Projection: "both", Version: 1, SnapshotID: "bad", Seq: head.Seq, Hash: head.Hash, State: g.body(1, `{"seen":["no"]}`)}
+func bad(g *garden.Garden, spoil func(s *event.Snapshot)) int64 {
+	g.T.Helper()
+	head := g.Head("s")
+	s := event.Snapshot{Projection: "both", Version: 1, SnapshotID: "bad", Seq: head.Seq, Hash: head.Hash, State: body(g, 1, `{"seen":["no"]}`)}
 	spoil(&s)
-	return g.append("s", event.New(s)).Seq
+	return g.Append("s", event.New(s)).Seq
 }
 
 // body is one in which both parts have a version and a state.
-func (g *garden) body(version int, state string) jsontext.Value {
+func body(g *garden.Garden, version int, state string) jsontext.Value {
 	part := fmt.Sprintf(`{"version":%d,"state":%s}`, version, state)
 	return jsontext.Value(fmt.Sprintf(`{"path":%s,"session":%s}`, part, part))
 }
 
 // removeBlobs loses what a snapshot needs.
-func (g *garden) removeBlobs(seq int64) {
-	g.t.Helper()
-	e, err := g.log.Event(bg, "s", seq)
-	g.allow(err)
+func removeBlobs(g *garden.Garden, seq int64) {
+	g.T.Helper()
+	e, err := g.Log.Event(garden.Bg, "s", seq)
+	g.Allow(err)
 	if len(e.Blobs()) == 0 {
-		g.t.Fatalf("snapshot %d needs no blob", seq)
+		g.T.Fatalf("snapshot %d needs no blob", seq)
 	}
-	blobs, _ := eventlog.As[eventlog.Blobs](g.log.Store())
+	blobs, _ := eventlog.As[eventlog.Blobs](g.Log.Store())
 	for _, d := range e.Blobs() {
-		g.allow(blobs.RemoveBlobs(bg, []event.Digest{d}))
+		g.Allow(blobs.RemoveBlobs(garden.Bg, []event.Digest{d}))
 	}
 }
 
 func manyParts(n int) projection.Set {
-	set := projection.Of("both", pathTrace, sessionTrace)
+	set := projection.Of("both", garden.PathTrace, garden.SessionTrace)
 	for i := range n {
-		set.Parts = append(set.Parts, traceOf(fmt.Sprint("part-", i), event.PathScope))
+		set.Parts = append(set.Parts, garden.TraceOf(fmt.Sprint("part-", i), event.PathScope))
 	}
 	return set
 }
@@ -125,21 +126,21 @@ func manyParts(n int) projection.Set {
 func TestUnusableSnapshotsArePassedOver(t *testing.T) {
 	for _, d := range damages {
 		t.Run(d.name, func(t *testing.T) {
-			onCounted(t, func(t *testing.T, g *garden, _ *counted) {
-				g.bulk("s", padded)
-				first := g.snapshot("s", traces[3], true)
-				g.bulk("s", 2)
+			onCounted(t, func(t *testing.T, g *garden.Garden, _ *counted) {
+				bulk(g, "s", padded)
+				first := g.Snapshot("s", garden.Traces[3], true)
+				bulk(g, "s", 2)
 				seq := d.do(g)
-				g.bulk("s", 3)
-				head := g.head("s").Seq
-				got, err := projection.LoadSet(bg, g.log, "s", traces[3])
-				g.allow(err)
-				want := g.expected(head, g.lineage("s"))
-				path, _ := projection.State(got, pathTrace)
-				session, _ := projection.State(got, sessionTrace)
-				same(t, "path", want.Path, path.Seen)
-				same(t, "session", want.Session, session.Seen)
-				same(t, "passed over", []int64{seq}, dedupe(passed(got.Explain, d.why)))
+				bulk(g, "s", 3)
+				head := g.Head("s").Seq
+				got, err := projection.LoadSet(garden.Bg, g.Log, "s", garden.Traces[3])
+				g.Allow(err)
+				want := g.Expected(head, g.Lineage("s"))
+				path, _ := projection.State(got, garden.PathTrace)
+				session, _ := projection.State(got, garden.SessionTrace)
+				garden.Same(t, "path", want.Path, path.Seen)
+				garden.Same(t, "session", want.Session, session.Seen)
+				garden.Same(t, "passed over", []int64{seq}, dedupe(passed(got.Explain, d.why)))
 				for _, p := range got.Explain.Parts {
 					if p.From.ID != first.SnapshotID {
 						t.Errorf("%s begins from %+v", p.Projection, p.From)
@@ -180,19 +181,19 @@ func (a *altering) OpenBlob(ctx context.Context, d event.Digest) (io.ReadCloser,
 }
 
 func TestABodyWhoseBytesChangedIsPassedOver(t *testing.T) {
-	for name, open := range backends {
+	for name, open := range garden.Backends {
 		t.Run(name, func(t *testing.T) {
 			store := &altering{counted: countReads(open(t.TempDir()))}
 			log := eventlog.Open(store)
 			defer func() { _ = log.Close() }()
-			g := &garden{t: t, log: log}
-			g.bulk("s", padded)
-			seq := g.good()
+			g := &garden.Garden{T: t, Log: log}
+			bulk(g, "s", padded)
+			seq := good(g)
 			store.alter = true
-			view, err := projection.Load(bg, log, "s", pathTrace)
-			g.allow(err)
-			same(t, "state", g.expected(seq, g.lineage("s")).Path, view.State.Seen)
-			same(t, "passed over", []int64{seq}, passed(view.Explain, projection.ErrBadDigest))
+			view, err := projection.Load(garden.Bg, log, "s", garden.PathTrace)
+			g.Allow(err)
+			garden.Same(t, "state", g.Expected(seq, g.Lineage("s")).Path, view.State.Seen)
+			garden.Same(t, "passed over", []int64{seq}, passed(view.Explain, projection.ErrBadDigest))
 		})
 	}
 }
@@ -200,19 +201,19 @@ func TestABodyWhoseBytesChangedIsPassedOver(t *testing.T) {
 // A snapshot that covers a path which was left is passed over for the newest that
 // does not, also where that was passed by meanwhile.
 func TestASnapshotOfALeftPathIsPassedOver(t *testing.T) {
-	onCounted(t, func(t *testing.T, g *garden, _ *counted) {
-		g.bulk("s", 10)
-		left := g.head("s")
-		g.append("s", event.New(event.HeadMove{To: 4})) // 11
-		g.bulk("s", 5)
-		g.snapshot("s", traces[3], true) // 17
-		g.bulk("s", 2)
-		off := g.bad(func(s *event.Snapshot) { s.Seq, s.Hash = left.Seq, left.Hash }) // 20
-		g.bulk("s", 1)
-		got, err := projection.Load(bg, g.log, "s", pathTrace)
-		g.allow(err)
-		same(t, "state", g.expected(21, g.lineage("s")).Path, got.State.Seen)
-		same(t, "passed over", []int64{off}, passed(got.Explain, projection.ErrOffPath))
+	onCounted(t, func(t *testing.T, g *garden.Garden, _ *counted) {
+		bulk(g, "s", 10)
+		left := g.Head("s")
+		g.Append("s", event.New(event.HeadMove{To: 4})) // 11
+		bulk(g, "s", 5)
+		g.Snapshot("s", garden.Traces[3], true) // 17
+		bulk(g, "s", 2)
+		off := bad(g, func(s *event.Snapshot) { s.Seq, s.Hash = left.Seq, left.Hash }) // 20
+		bulk(g, "s", 1)
+		got, err := projection.Load(garden.Bg, g.Log, "s", garden.PathTrace)
+		g.Allow(err)
+		garden.Same(t, "state", g.Expected(21, g.Lineage("s")).Path, got.State.Seen)
+		garden.Same(t, "passed over", []int64{off}, passed(got.Explain, projection.ErrOffPath))
 		if from := got.Explain.Parts[0].From.Seq; from != 17 {
 			t.Errorf("begins from %d", from)
 		}
@@ -221,19 +222,19 @@ func TestASnapshotOfALeftPathIsPassedOver(t *testing.T) {
 
 // The bodies of a copy are its original's: they may say what is not true of it.
 func TestBodiesOfACopyAreNotUsed(t *testing.T) {
-	onCounted(t, func(t *testing.T, g *garden, _ *counted) {
-		g.bulk("s", 5)
-		seq := g.good()
-		_, err := fork.Copy(bg, g.log, "s", fork.CopyOptions{ID: "c"})
-		g.allow(err)
-		got, err := projection.Load(bg, g.log, "c", pathTrace)
-		g.allow(err)
-		same(t, "passed over", []int64{seq}, passed(got.Explain, projection.ErrCopiedBody))
-		if s := g.snapshot("c", traces[3], true); s.Index != 1 || s.ParentSnapshotID == "" {
+	onCounted(t, func(t *testing.T, g *garden.Garden, _ *counted) {
+		bulk(g, "s", 5)
+		seq := good(g)
+		_, err := fork.Copy(garden.Bg, g.Log, "s", fork.CopyOptions{ID: "c"})
+		g.Allow(err)
+		got, err := projection.Load(garden.Bg, g.Log, "c", garden.PathTrace)
+		g.Allow(err)
+		garden.Same(t, "passed over", []int64{seq}, passed(got.Explain, projection.ErrCopiedBody))
+		if s := g.Snapshot("c", garden.Traces[3], true); s.Index != 1 || s.ParentSnapshotID == "" {
 			t.Errorf("the copy's snapshot has index %d and parent %q", s.Index, s.ParentSnapshotID)
 		}
-		got, err = projection.Load(bg, g.log, "c", pathTrace)
-		g.allow(err)
+		got, err = projection.Load(garden.Bg, g.Log, "c", garden.PathTrace)
+		g.Allow(err)
 		if got.Explain.Events != 1 || len(got.Explain.Passed) != 0 {
 			t.Errorf("read %d events, passed over %v", got.Explain.Events, got.Explain.Passed)
 		}
@@ -242,24 +243,24 @@ func TestBodiesOfACopyAreNotUsed(t *testing.T) {
 
 // What keeps everything from being read is an error.
 func TestALoadThatIsCutShortIsAnError(t *testing.T) {
-	onCounted(t, func(t *testing.T, g *garden, _ *counted) {
-		g.bulk("s", padded)
-		g.good()
-		ctx, cancel := context.WithCancel(bg)
+	onCounted(t, func(t *testing.T, g *garden.Garden, _ *counted) {
+		bulk(g, "s", padded)
+		good(g)
+		ctx, cancel := context.WithCancel(garden.Bg)
 		cancel()
-		if _, err := projection.Load(ctx, g.log, "s", pathTrace); !errors.Is(err, context.Canceled) {
+		if _, err := projection.Load(ctx, g.Log, "s", garden.PathTrace); !errors.Is(err, context.Canceled) {
 			t.Errorf("canceled: %v", err)
 		}
-		if _, err := projection.Load(bg, g.log, "none", pathTrace); !errors.Is(err, eventlog.ErrNotFound) {
+		if _, err := projection.Load(garden.Bg, g.Log, "none", garden.PathTrace); !errors.Is(err, eventlog.ErrNotFound) {
 			t.Errorf("missing: %v", err)
 		}
 		for _, at := range []int64{-1, padded + 2} {
-			if _, err := projection.Load(bg, g.log, "s", pathTrace, projection.Options{At: at}); !errors.Is(err, eventlog.ErrEventNotFound) {
+			if _, err := projection.Load(garden.Bg, g.Log, "s", garden.PathTrace, projection.Options{At: at}); !errors.Is(err, eventlog.ErrEventNotFound) {
 				t.Errorf("at %d: %v", at, err)
 			}
 		}
-		g.allow(g.log.Close())
-		if _, err := projection.Load(bg, g.log, "s", pathTrace); !errors.Is(err, eventlog.ErrClosed) {
+		g.Allow(g.Log.Close())
+		if _, err := projection.Load(garden.Bg, g.Log, "s", garden.PathTrace); !errors.Is(err, eventlog.ErrClosed) {
 			t.Errorf("closed: %v", err)
 		}
 	})
@@ -278,18 +279,18 @@ func TestAStateThatCannotBeKeptIsRefused(t *testing.T) {
 	}
 	for name, encode := range encoders {
 		t.Run(name, func(t *testing.T) {
-			onCounted(t, func(t *testing.T, g *garden, _ *counted) {
-				g.bulk("s", 2)
-				before := g.head("s")
-				p := tally
+			onCounted(t, func(t *testing.T, g *garden.Garden, _ *counted) {
+				bulk(g, "s", 2)
+				before := g.Head("s")
+				p := garden.Tally
 				p.Encode, p.Digest = encode, func(*int) (event.Digest, error) { return "", nil }
-				live, err := projection.Resume(bg, g.log, "s", projection.Of("", p))
-				g.allow(err)
-				_, taken, err := live.Snapshot(bg, projection.Request{Body: true})
+				live, err := projection.Resume(garden.Bg, g.Log, "s", projection.Of("", p))
+				g.Allow(err)
+				_, taken, err := live.Snapshot(garden.Bg, projection.Request{Body: true})
 				if taken || !errors.Is(err, projection.ErrInvalidState) && !errors.Is(err, broken) {
 					t.Errorf("taken %v, %v", taken, err)
 				}
-				if head := g.head("s"); head != before {
+				if head := g.Head("s"); head != before {
 					t.Errorf("the head is %v, was %v", head, before)
 				}
 			})
@@ -298,26 +299,26 @@ func TestAStateThatCannotBeKeptIsRefused(t *testing.T) {
 }
 
 func TestManyPartsMakeASmallEvent(t *testing.T) {
-	onCounted(t, func(t *testing.T, g *garden, _ *counted) {
-		g.bulk("s", 20)
+	onCounted(t, func(t *testing.T, g *garden.Garden, _ *counted) {
+		bulk(g, "s", 20)
 		set := manyParts(1000)
-		g.snapshot("s", set, true)
-		e, err := g.log.Event(bg, "s", 21)
-		g.allow(err)
+		g.Snapshot("s", set, true)
+		e, err := g.Log.Event(garden.Bg, "s", 21)
+		g.Allow(err)
 		if len(e.Line()) > 4000 {
 			t.Errorf("the snapshot's line has %d bytes", len(e.Line()))
 		}
-		l, err := projection.LoadSet(bg, g.log, "s", set)
-		g.allow(err)
+		l, err := projection.LoadSet(garden.Bg, g.Log, "s", set)
+		g.Allow(err)
 		if l.Explain.Events != 1 || len(l.Explain.Passed) != 0 {
 			t.Errorf("read %d events, passed over %v", l.Explain.Events, l.Explain.Passed)
 		}
-		want, err := json.Marshal(trace{g.expected(20, g.lineage("s")).Path})
-		g.allow(err)
+		want, err := json.Marshal(garden.Trace{Seen: g.Expected(20, g.Lineage("s")).Path})
+		g.Allow(err)
 		for _, p := range set.Parts {
 			got, err := projection.StateJSON(l, p.ProjectionName())
-			g.allow(err)
-			same(t, p.ProjectionName(), strings.Contains(string(got), "20 "), strings.Contains(string(want), "20 "))
+			g.Allow(err)
+			garden.Same(t, p.ProjectionName(), strings.Contains(string(got), "20 "), strings.Contains(string(want), "20 "))
 		}
 	})
 }

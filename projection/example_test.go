@@ -164,18 +164,3 @@ func ExampleResume() {
 	// history from the snapshot of event 5
 	// events read: 1
 }
-
-// What a session has cost, and what of that was rewound.
-func ExampleLoadCost() {
-	ctx := context.Background()
-	log := refund()
-	defer func() { _ = log.Close() }()
-	teller(log)(event.New(event.HeadMove{To: 3}))
-
-	c, err := projection.LoadCost(ctx, log, "refund")
-	fmt.Println(c.Own.Cost, c.Own.Usage.InputTokens, "tokens in", c.Own.Responses, "answers", err)
-	fmt.Println(c.Path.Cost, "on the path,", c.Orphaned.Cost, "not")
-	// Output:
-	// 0.0015 260 tokens in 2 answers <nil>
-	// 0 on the path, 0.0015 not
-}

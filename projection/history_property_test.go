@@ -12,13 +12,14 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/garden"
 	"github.com/convlog/convlog/projection"
 )
 
 // TestLawsOfHistory draws sessions of anything that may come, unchecked as from
 // an import, and holds every state of them to the laws.
 func TestLawsOfHistory(t *testing.T) {
-	onStores(t, func(t *testing.T, log *eventlog.Log) {
+	garden.OnStores(t, func(t *testing.T, log *eventlog.Log) {
 		n := 0
 		rapid.Check(t, func(rt *rapid.T) {
 			n++

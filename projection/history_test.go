@@ -11,6 +11,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/garden"
 	"github.com/convlog/convlog/projection"
 	"github.com/convlog/convlog/store/jsonl"
 )
@@ -149,7 +150,7 @@ func messageJSON(t interface {
 }
 
 func TestResultsStandBehindTheirCalls(t *testing.T) {
-	onStores(t, func(t *testing.T, log *eventlog.Log) {
+	garden.OnStores(t, func(t *testing.T, log *eventlog.Log) {
 		s := newStory(t, log, "s")
 		s.add(asks("hello"), piece("g", event.Text("first"), calls("a")), asks("wait"), gives("b", "nobody asked"),
 			piece("g", calls("b")), gives("b", "B"), gives("a", "A"), inPlace("a note"), prefix("be kind"))
@@ -159,7 +160,7 @@ func TestResultsStandBehindTheirCalls(t *testing.T) {
 }
 
 func TestWhatAStepRenderedStays(t *testing.T) {
-	onStores(t, func(t *testing.T, log *eventlog.Log) {
+	garden.OnStores(t, func(t *testing.T, log *eventlog.Log) {
 		s := newStory(t, log, "s")
 		s.add(prefix("one"), asks("hello"), piece("g", calls("a")), stepped, piece("g", event.Text("more")), prefix("two"), gives("a", "late"))
 		s.sees("1 user {rules} one", "2 user hello", "3 assistant call:a",

@@ -1,6 +1,7 @@
 package projection
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -43,7 +44,7 @@ var Info = Projection[SessionInfo]{
 }
 
 func (s *SessionInfo) apply(e *event.Event) error {
-	if isUpkeep(e) {
+	if e.Type.Upkeep() {
 		return nil
 	}
 	if s.Started.IsZero() {
@@ -64,11 +65,11 @@ func (s *SessionInfo) update(e *event.Event) error {
 	if err != nil {
 		return err
 	}
-	s.Title = or(p.Title, s.Title)
-	s.Agent = or(p.Agent, s.Agent)
-	s.CWD = or(p.CWD, s.CWD)
-	s.Source = or(p.Source, s.Source)
-	s.Parent = or(p.Parent, s.Parent)
+	s.Title = cmp.Or(p.Title, s.Title)
+	s.Agent = cmp.Or(p.Agent, s.Agent)
+	s.CWD = cmp.Or(p.CWD, s.CWD)
+	s.Source = cmp.Or(p.Source, s.Source)
+	s.Parent = cmp.Or(p.Parent, s.Parent)
 	for name, text := range p.Labels {
 		if text == nil {
 			delete(s.Labels, name)
@@ -104,13 +105,4 @@ func (s *SessionInfo) digest() (event.Digest, error) {
 		return "", err
 	}
 	return CanonicalDigest(body)
-}
-
-// or is a unless it is zero, then b.
-func or[T comparable](a, b T) T {
-	var zero T
-	if a == zero {
-		return b
-	}
-	return a
 }

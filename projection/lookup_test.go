@@ -9,6 +9,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/garden"
 	"github.com/convlog/convlog/projection"
 	"github.com/convlog/convlog/store/memory"
 )
@@ -101,7 +102,7 @@ func TestWhatIsOpen(t *testing.T) {
 				r.Fatal(err)
 			}
 			want.take(&e, keys[e.Seq-1])
-			same(r, fmt.Sprintf("open at %d", e.Seq), fmt.Sprintf("%+v", want), fmt.Sprintf("%+v", opened(state)))
+			garden.Same(r, fmt.Sprintf("open at %d", e.Seq), fmt.Sprintf("%+v", want), fmt.Sprintf("%+v", opened(state)))
 			switch rapid.IntRange(0, 9).Draw(r, "then") {
 			case 0:
 				moved := *state

@@ -1,6 +1,7 @@
 package projection
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -14,11 +15,11 @@ type reading struct {
 	*Meter
 	e         *event.Event
 	inherited bool
-	tell      func(charge)
+	tell      func(Charge)
 }
 
 // charge tells a change, unless it is counted elsewhere.
-func (r *reading) charge(c charge) {
+func (r *reading) charge(c Charge) {
 	if !r.inherited && !c.Spend.IsZero() {
 		r.tell(c)
 	}
@@ -26,7 +27,7 @@ func (r *reading) charge(c charge) {
 
 // cost charges what the event itself cost.
 func (r *reading) cost(model string) {
-	r.charge(charge{Spend: Spend{Cost: r.e.Cost}, Model: model, Agent: r.Agent, Turn: r.Turn})
+	r.charge(Charge{Spend: Spend{Cost: r.e.Cost}, Model: model, Agent: r.Agent, Turn: r.Turn})
 }
 
 // count charges the event's cost and usage to an answer: usage, if it is
@@ -40,7 +41,7 @@ func (r *reading) count(a *answer, usage event.Usage) {
 	a.Priced = a.Priced || r.e.Cost > 0
 	change := a.counted().minus(before)
 	change.Cost = r.e.Cost
-	r.charge(charge{Spend: change, Model: a.Model, Agent: a.Agent, Turn: a.Turn})
+	r.charge(Charge{Spend: change, Model: a.Model, Agent: a.Agent, Turn: a.Turn})
 }
 
 // counted is what is charged for an answer, but for costs.
@@ -86,7 +87,7 @@ func (r *reading) message() error {
 	case m.ResponseID != "":
 		id = "response " + m.ResponseID
 	case n > 0:
-		id, m.Model = r.Steps[n-1].id(), or(m.Model, r.Steps[n-1].Model)
+		id, m.Model = r.Steps[n-1].id(), cmp.Or(m.Model, r.Steps[n-1].Model)
 	}
 	a := r.answer(id, m.Model)
 	if m.ResponseID != "" {
@@ -101,7 +102,7 @@ func (s *openStep) id() string { return fmt.Sprintf("step %d", s.Seq) }
 func (r *reading) startStep() error {
 	p, err := event.DecodeKept[event.StepStart](r.e)
 	r.Steps = append(r.Steps, openStep{TurnID: p.TurnID, Step: p.Step, Seq: r.e.Seq, Model: p.Model})
-	r.Agent = or(p.Agent, r.Agent)
+	r.Agent = cmp.Or(p.Agent, r.Agent)
 	r.cost(p.Model)
 	return err
 }
@@ -119,7 +120,7 @@ func (r *reading) completeStep() error {
 		}
 		return same
 	})
-	r.Agent = or(p.Agent, r.Agent)
+	r.Agent = cmp.Or(p.Agent, r.Agent)
 	a := r.find(func(a *answer) bool {
 		return p.ResponseID != "" && a.Response == p.ResponseID && a.Inherited == r.inherited
 	})
@@ -132,9 +133,9 @@ func (r *reading) completeStep() error {
 		return nil
 	}
 	if a == nil {
-		a = r.answer(step.id(), or(p.Model, step.Model))
+		a = r.answer(step.id(), cmp.Or(p.Model, step.Model))
 	}
-	a.Response = or(a.Response, p.ResponseID)
+	a.Response = cmp.Or(a.Response, p.ResponseID)
 	r.count(a, p.Usage)
 	return nil
 }
@@ -171,7 +172,7 @@ func (r *reading) effect() error {
 func (r *reading) turn() error {
 	if r.e.Type.Name() == event.TurnStarted {
 		p, err := event.DecodeKept[event.TurnStart](r.e)
-		r.Agent, r.Turn, r.Spent, r.Steps = or(p.Agent, r.Agent), r.e.ID, false, nil
+		r.Agent, r.Turn, r.Spent, r.Steps = cmp.Or(p.Agent, r.Agent), r.e.ID, false, nil
 		r.cost("")
 		return err
 	}
@@ -194,7 +195,7 @@ func (r *reading) agent() error {
 		Agent   string `json:"agent"`
 		ToAgent string `json:"to_agent"`
 	}](r.e)
-	r.Agent = or(or(p.ToAgent, p.Agent), r.Agent)
+	r.Agent = cmp.Or(cmp.Or(p.ToAgent, p.Agent), r.Agent)
 	return err
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/garden"
 	"github.com/convlog/convlog/projection"
 )
 
@@ -158,27 +159,27 @@ func TestAPatchOfNoDocument(t *testing.T) {
 // A patch that does not apply to the state of a session is an error, and
 // nothing is written.
 func TestAPatchThatDoesNotApplyIsNotWritten(t *testing.T) {
-	onStores(t, func(t *testing.T, log *eventlog.Log) {
-		g := &garden{t: t, log: log}
-		g.append("s", event.UserMessage("hello"))
-		_, _, err := projection.SetState(bg, log, "s", "cart", 1, map[string]int{"n": 1})
-		g.allow(err)
-		before := g.head("s")
+	garden.OnStores(t, func(t *testing.T, log *eventlog.Log) {
+		g := &garden.Garden{T: t, Log: log}
+		g.Append("s", event.UserMessage("hello"))
+		_, _, err := projection.SetState(garden.Bg, log, "s", "cart", 1, map[string]int{"n": 1})
+		g.Allow(err)
+		before := g.Head("s")
 		for patch, want := range map[string]error{
 			`[{"op":"replace","path":"/n","value":2},{"op":"test","path":"/n","value":3}]`: projection.ErrTestFailed,
 			`[{"op":"remove","path":"/m"}]`: projection.ErrNoTarget,
 			`[{"op":"merge","path":""}]`:    event.ErrInvalidPayload,
 		} {
-			_, _, err := projection.Patch(bg, log, "s", event.CustomPatch{Name: "cart", Patch: jsontext.Value(patch)})
+			_, _, err := projection.Patch(garden.Bg, log, "s", event.CustomPatch{Name: "cart", Patch: jsontext.Value(patch)})
 			if !errors.Is(err, want) {
 				t.Errorf("%s: %v, want %v", patch, err, want)
 			}
 		}
-		same(t, "head", before, g.head("s"))
-		view, err := projection.Load(bg, log, "s", projection.Custom)
-		g.allow(err)
-		same(t, "state", `{"n":1}`, string(view.State.Get("cart").Raw()))
-		if _, _, err := projection.Patch(bg, log, "none", event.CustomPatch{Patch: []byte(`[]`)}); !errors.Is(err, eventlog.ErrNotFound) {
+		garden.Same(t, "head", before, g.Head("s"))
+		view, err := projection.Load(garden.Bg, log, "s", projection.Custom)
+		g.Allow(err)
+		garden.Same(t, "state", `{"n":1}`, string(view.State.Get("cart").Raw()))
+		if _, _, err := projection.Patch(garden.Bg, log, "none", event.CustomPatch{Patch: []byte(`[]`)}); !errors.Is(err, eventlog.ErrNotFound) {
 			t.Errorf("a missing session: %v", err)
 		}
 	})
@@ -187,33 +188,33 @@ func TestAPatchThatDoesNotApplyIsNotWritten(t *testing.T) {
 // A patch that stands in the log and does not apply, of a program that did not
 // ask, changes nothing but what the state says of it: the session goes on.
 func TestAStoredPatchThatDoesNotApply(t *testing.T) {
-	onStores(t, func(t *testing.T, log *eventlog.Log) {
-		g := &garden{t: t, log: log}
-		g.append("s", event.UserMessage("hello"))
+	garden.OnStores(t, func(t *testing.T, log *eventlog.Log) {
+		g := &garden.Garden{T: t, Log: log}
+		g.Append("s", event.UserMessage("hello"))
 		store := func(patch string) {
-			g.append("s", event.New(event.CustomPatch{StateVersion: 3, Patch: []byte(patch)}))
+			g.Append("s", event.New(event.CustomPatch{StateVersion: 3, Patch: []byte(patch)}))
 		}
 		store(`[{"op":"add","path":"/x","value":1}]`) // 2, to null
-		_, _, err := projection.SetState(bg, log, "s", "", 1, map[string]int{"n": 1})
-		g.allow(err)
+		_, _, err := projection.SetState(garden.Bg, log, "s", "", 1, map[string]int{"n": 1})
+		g.Allow(err)
 		store(`[{"op":"replace","path":"/n","value":2},{"op":"remove","path":"/x"}]`) // 4
-		g.snapshot("s", projection.Session, true)
+		g.Snapshot("s", projection.Session, true)
 		store(`[{"op":"test","path":"/n","value":9}]`) // 6
 		store(`[{"op":"add","path":"/x","value":1},{"op":"add","path":"/y/z","value":1}]`)
-		live, err := projection.Resume(bg, log, "s", projection.Session)
-		g.allow(err)
+		live, err := projection.Resume(garden.Bg, log, "s", projection.Session)
+		g.Allow(err)
 		for range 40 {
 			store(`[{"op":"copy","from":"/m","path":"/n"}]`)
 		}
-		g.allow(live.Follow(bg))
+		g.Allow(live.Follow(garden.Bg))
 		for _, o := range []projection.Options{{}, {Replay: true}, {At: 7}, {At: 7, Replay: true}} {
-			loaded, err := projection.LoadSet(bg, log, "s", projection.Session, o)
-			g.allow(err)
+			loaded, err := projection.LoadSet(garden.Bg, log, "s", projection.Session, o)
+			g.Allow(err)
 			state, _ := projection.State(loaded, projection.Custom)
 			c := state.Get("")
-			same(t, "state", `{"n":1}`, string(c.Raw()))
+			garden.Same(t, "state", `{"n":1}`, string(c.Raw()))
 			if o.At == 7 {
-				same(t, "refused", []projection.RefusedPatch{
+				garden.Same(t, "refused", []projection.RefusedPatch{
 					{Seq: 4, Index: 1, Op: "remove", Path: "/x", Reason: projection.ErrNoTarget.Error()},
 					{Seq: 6, Index: 0, Op: "test", Path: "/n", Reason: projection.ErrTestFailed.Error()},
 					{Seq: 7, Index: 1, Op: "add", Path: "/y/z", Reason: projection.ErrNoTarget.Error()},
@@ -221,16 +222,16 @@ func TestAStoredPatchThatDoesNotApply(t *testing.T) {
 				continue
 			}
 			followed, _ := projection.State(live, projection.Custom)
-			same(t, "refused in a Live", c.Refused, followed.Get("").Refused)
+			garden.Same(t, "refused in a Live", c.Refused, followed.Get("").Refused)
 			if c.Version != 1 || c.Incomplete || c.Skipped != 43 || len(c.Refused) != 32 || c.Refused[31].Seq != 47 {
 				t.Errorf("%+v", c)
 			}
 		}
-		c, _, err := projection.Patch(bg, log, "s", event.CustomPatch{Patch: []byte(`[{"op":"add","path":"/m","value":2}]`)})
-		g.allow(err)
-		same(t, "after a patch", `{"n":1,"m":2}`, string(c.Raw()))
-		c, _, err = projection.SetState(bg, log, "s", "", 1, 5)
-		g.allow(err)
+		c, _, err := projection.Patch(garden.Bg, log, "s", event.CustomPatch{Patch: []byte(`[{"op":"add","path":"/m","value":2}]`)})
+		g.Allow(err)
+		garden.Same(t, "after a patch", `{"n":1,"m":2}`, string(c.Raw()))
+		c, _, err = projection.SetState(garden.Bg, log, "s", "", 1, 5)
+		g.Allow(err)
 		if c.Skipped != 0 || c.Refused != nil || string(c.Raw()) != "5" {
 			t.Errorf("set anew: %+v", c)
 		}

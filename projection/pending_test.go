@@ -9,16 +9,17 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/garden"
 	"github.com/convlog/convlog/projection"
 	"github.com/convlog/convlog/upkeep/erase"
 )
 
 // do appends payloads, each by itself, and gives the id of the first event.
-func (g *garden) do(payloads ...event.Payload) (id ulid.ULID) {
-	g.t.Helper()
+func do(g *garden.Garden, payloads ...event.Payload) (id ulid.ULID) {
+	g.T.Helper()
 	for _, p := range payloads {
 		e := event.New(p)
-		if g.append("s", e); id.IsZero() {
+		if g.Append("s", e); id.IsZero() {
 			id = e.ID
 		}
 	}
@@ -26,10 +27,10 @@ func (g *garden) do(payloads ...event.Payload) (id ulid.ULID) {
 }
 
 // pending names what is pending in the session s, in short.
-func (g *garden) pending() (list []string) {
-	g.t.Helper()
-	p, err := projection.LoadPending(bg, g.log, "s")
-	g.allow(err)
+func pending(g *garden.Garden) (list []string) {
+	g.T.Helper()
+	p, err := projection.LoadPending(garden.Bg, g.Log, "s")
+	g.Allow(err)
 	for _, c := range p.Calls {
 		list = append(list, fmt.Sprintf("call %s of %s at %d", c.CallID, c.Name, c.Seq))
 	}
@@ -52,17 +53,12 @@ func (g *garden) pending() (list []string) {
 		list = append(list, fmt.Sprintf("cursor %s at %d", p.Cursor.Cursor.ID, p.Cursor.Seq))
 	}
 	if empty := len(list) == 0; p.IsZero() != empty {
-		g.t.Fatalf("IsZero is %v of %v", p.IsZero(), list)
+		g.T.Fatalf("IsZero is %v of %v", p.IsZero(), list)
 	}
 	if p.Claim != nil {
 		list = append(list, fmt.Sprintf("claim %d at %d", p.Claim.Epoch, p.Claim.Seq))
 	}
 	return list
-}
-
-// onGarden runs a test over an empty log of each store.
-func onGarden(t *testing.T, test func(t *testing.T, g *garden)) {
-	onStores(t, func(t *testing.T, log *eventlog.Log) { test(t, &garden{t: t, log: log}) })
 }
 
 func child(state event.ChildState) event.Child {
@@ -88,99 +84,99 @@ func TestWhatIsPending(t *testing.T) {
 		{"turn", event.TurnStart{Index: 5}, event.TurnCompletion{Status: event.TurnStatusAborted}, "turn 5 at 2"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			onGarden(t, func(t *testing.T, g *garden) {
-				g.do(asks("hello"))
-				same(t, "before", 0, len(g.pending()))
-				g.do(tt.open)
-				same(t, "open", []string{tt.want}, g.pending())
-				g.do(asks("a word between")) // 3
-				same(t, "still open", []string{tt.want}, g.pending())
-				g.do(tt.close) // 4
-				same(t, "closed", 0, len(g.pending()))
-				g.do(event.HeadMove{To: 1})
-				same(t, "rewound", 0, len(g.pending()))
+			garden.OnGarden(t, func(t *testing.T, g *garden.Garden) {
+				do(g, asks("hello"))
+				garden.Same(t, "before", 0, len(pending(g)))
+				do(g, tt.open)
+				garden.Same(t, "open", []string{tt.want}, pending(g))
+				do(g, asks("a word between")) // 3
+				garden.Same(t, "still open", []string{tt.want}, pending(g))
+				do(g, tt.close) // 4
+				garden.Same(t, "closed", 0, len(pending(g)))
+				do(g, event.HeadMove{To: 1})
+				garden.Same(t, "rewound", 0, len(pending(g)))
 				path := tt.name == "call" || tt.name == "wait" || tt.name == "turn"
-				if g.do(event.HeadMove{To: 3}); path { // to where it was open
-					same(t, "open again", []string{tt.want}, g.pending())
+				if do(g, event.HeadMove{To: 3}); path { // to where it was open
+					garden.Same(t, "open again", []string{tt.want}, pending(g))
 				} else {
-					same(t, "a fact of the session", 0, len(g.pending()))
+					garden.Same(t, "a fact of the session", 0, len(pending(g)))
 				}
-				g.do(event.HeadMove{To: 4})
-				same(t, "recovered", 0, len(g.pending()))
+				do(g, event.HeadMove{To: 4})
+				garden.Same(t, "recovered", 0, len(pending(g)))
 			})
 		})
 	}
 }
 
 func TestATurnThatHibernates(t *testing.T) {
-	onGarden(t, func(t *testing.T, g *garden) {
-		turn := g.do(event.TurnStart{})
+	garden.OnGarden(t, func(t *testing.T, g *garden.Garden) {
+		turn := do(g, event.TurnStart{})
 		hibernate := func(id string) event.TurnHibernation {
 			return event.TurnHibernation{TurnID: turn, Cursor: event.Cursor{ID: id, Kind: "review"}, SnapshotID: "snap-" + id}
 		}
-		g.do(hibernate("x")) // 2
-		same(t, "laid down", []string{"turn 0 at 1", "cursor x at 2"}, g.pending())
-		p, err := projection.LoadPending(bg, g.log, "s")
-		g.allow(err)
-		same(t, "its snapshot", "snap-x", p.Cursor.SnapshotID)
-		g.do(event.TurnResumption{TurnID: turn, CursorID: "x"}) // 3
-		same(t, "resumed", []string{"turn 0 at 1"}, g.pending())
-		g.do(hibernate("y")) // 4
-		same(t, "and again", []string{"turn 0 at 1", "cursor y at 4"}, g.pending())
-		g.do(event.HeadMove{To: 2}) // 5: its cursor was consumed
-		same(t, "rewound", []string{"turn 0 at 1"}, g.pending())
-		g.do(event.HeadMove{To: 4}, event.TurnCompletion{TurnID: turn, Status: event.TurnStatusCompleted})
-		same(t, "ended", 0, len(g.pending()))
+		do(g, hibernate("x")) // 2
+		garden.Same(t, "laid down", []string{"turn 0 at 1", "cursor x at 2"}, pending(g))
+		p, err := projection.LoadPending(garden.Bg, g.Log, "s")
+		g.Allow(err)
+		garden.Same(t, "its snapshot", "snap-x", p.Cursor.SnapshotID)
+		do(g, event.TurnResumption{TurnID: turn, CursorID: "x"}) // 3
+		garden.Same(t, "resumed", []string{"turn 0 at 1"}, pending(g))
+		do(g, hibernate("y")) // 4
+		garden.Same(t, "and again", []string{"turn 0 at 1", "cursor y at 4"}, pending(g))
+		do(g, event.HeadMove{To: 2}) // 5: its cursor was consumed
+		garden.Same(t, "rewound", []string{"turn 0 at 1"}, pending(g))
+		do(g, event.HeadMove{To: 4}, event.TurnCompletion{TurnID: turn, Status: event.TurnStatusCompleted})
+		garden.Same(t, "ended", 0, len(pending(g)))
 	})
 }
 
 // A turn far behind others is found to be over, or open, in the log.
 func TestATurnBehindManyOthers(t *testing.T) {
-	onGarden(t, func(t *testing.T, g *garden) {
-		first := g.do(event.TurnStart{Index: 7})
+	garden.OnGarden(t, func(t *testing.T, g *garden.Garden) {
+		first := do(g, event.TurnStart{Index: 7})
 		cursor := event.TurnHibernation{TurnID: first, Cursor: event.Cursor{ID: "x", Kind: "wait"}}
-		g.do(cursor, event.TurnResumption{TurnID: first, CursorID: "x"})             // 2, 3
-		g.do(event.TurnCompletion{TurnID: first, Status: event.TurnStatusCompleted}) // 4
+		do(g, cursor, event.TurnResumption{TurnID: first, CursorID: "x"})             // 2, 3
+		do(g, event.TurnCompletion{TurnID: first, Status: event.TurnStatusCompleted}) // 4
 		for range 40 {
-			id := g.do(event.TurnStart{})
-			g.do(event.TurnResumption{TurnID: id, CursorID: "y"}, event.TurnCompletion{TurnID: id, Status: event.TurnStatusCompleted})
+			id := do(g, event.TurnStart{})
+			do(g, event.TurnResumption{TurnID: id, CursorID: "y"}, event.TurnCompletion{TurnID: id, Status: event.TurnStatusCompleted})
 		}
-		g.do(event.HeadMove{To: 3})
-		same(t, "before its end", []string{"turn 7 at 1"}, g.pending())
-		g.do(event.HeadMove{To: 4})
-		same(t, "at its end", 0, len(g.pending()))
+		do(g, event.HeadMove{To: 3})
+		garden.Same(t, "before its end", []string{"turn 7 at 1"}, pending(g))
+		do(g, event.HeadMove{To: 4})
+		garden.Same(t, "at its end", 0, len(pending(g)))
 	})
 }
 
 // An end that names no turn, as imports have it, is that of the turn before it.
 func TestAnEndOfNoNamedTurn(t *testing.T) {
-	onGarden(t, func(t *testing.T, g *garden) {
-		g.do(event.TurnStart{Index: 0}, event.TurnCompletion{Status: event.TurnStatusCompleted})
-		same(t, "ended", 0, len(g.pending()))
-		g.do(event.TurnStart{Index: 1})
-		same(t, "the next one", []string{"turn 1 at 3"}, g.pending())
+	garden.OnGarden(t, func(t *testing.T, g *garden.Garden) {
+		do(g, event.TurnStart{Index: 0}, event.TurnCompletion{Status: event.TurnStatusCompleted})
+		garden.Same(t, "ended", 0, len(pending(g)))
+		do(g, event.TurnStart{Index: 1})
+		garden.Same(t, "the next one", []string{"turn 1 at 3"}, pending(g))
 	})
 }
 
 func TestPendingOfAnotherSet(t *testing.T) {
-	onGarden(t, func(t *testing.T, g *garden) {
-		g.do(says(calls("a")))
+	garden.OnGarden(t, func(t *testing.T, g *garden.Garden) {
+		do(g, says(calls("a")))
 		for _, set := range []projection.Set{projection.Of("", projection.Calls), projection.Of("", projection.Control)} {
-			l, err := projection.LoadSet(bg, g.log, "s", set)
-			g.allow(err)
-			if _, err := projection.PendingOf(bg, g.log, l); !errors.Is(err, projection.ErrInvalidSet) {
+			l, err := projection.LoadSet(garden.Bg, g.Log, "s", set)
+			g.Allow(err)
+			if _, err := projection.PendingOf(garden.Bg, g.Log, l); !errors.Is(err, projection.ErrInvalidSet) {
 				t.Errorf("%v", err)
 			}
 		}
-		live, err := projection.Resume(bg, g.log, "s", projection.Session)
-		g.allow(err)
-		p, err := projection.PendingOf(bg, g.log, live)
-		g.allow(err)
-		same(t, "calls", 1, len(p.Calls))
-		at, err := projection.LoadPending(bg, g.log, "s", projection.Options{At: 1})
-		g.allow(err)
-		same(t, "calls", p.Calls, at.Calls)
-		if _, err := projection.LoadPending(bg, g.log, "none"); !errors.Is(err, eventlog.ErrNotFound) {
+		live, err := projection.Resume(garden.Bg, g.Log, "s", projection.Session)
+		g.Allow(err)
+		p, err := projection.PendingOf(garden.Bg, g.Log, live)
+		g.Allow(err)
+		garden.Same(t, "calls", 1, len(p.Calls))
+		at, err := projection.LoadPending(garden.Bg, g.Log, "s", projection.Options{At: 1})
+		g.Allow(err)
+		garden.Same(t, "calls", p.Calls, at.Calls)
+		if _, err := projection.LoadPending(garden.Bg, g.Log, "none"); !errors.Is(err, eventlog.ErrNotFound) {
 			t.Errorf("a missing session: %v", err)
 		}
 	})
@@ -194,14 +190,14 @@ func TestFindTool(t *testing.T) {
 		return event.ToolCompletion{CallID: id, Name: "look", IdempotencyKey: key, IsError: text == "", Error: map[bool]string{true: "gone"}[text == ""],
 			Content: []event.Part{event.Text(text)}, DurationMS: 12}
 	}
-	onGarden(t, func(t *testing.T, g *garden) {
-		g.do(start("a", "k1"), end("a", "k1", "first"))              // 1, 2
-		g.do(start("b", "k1"), end("b", "k1", "second"))             // 3, 4: tried again
-		g.do(start("k1", "k2"))                                      // 5: its call id is another's key
-		g.do(end("c", "", "never started"), start("d", "k3"))        // 6, 7
-		g.do(end("d", "k3", ""), start("e", "k4"), start("f", "k5")) // 8, 9, 10
-		_, err := erase.Redact(bg, g.log, "s", []int64{9}, erase.RedactOptions{Reason: "test"})
-		g.allow(err)
+	garden.OnGarden(t, func(t *testing.T, g *garden.Garden) {
+		do(g, start("a", "k1"), end("a", "k1", "first"))              // 1, 2
+		do(g, start("b", "k1"), end("b", "k1", "second"))             // 3, 4: tried again
+		do(g, start("k1", "k2"))                                      // 5: its call id is another's key
+		do(g, end("c", "", "never started"), start("d", "k3"))        // 6, 7
+		do(g, end("d", "k3", ""), start("e", "k4"), start("f", "k5")) // 8, 9, 10
+		_, err := erase.Redact(garden.Bg, g.Log, "s", []int64{9}, erase.RedactOptions{Reason: "test"})
+		g.Allow(err)
 		for key, want := range map[string]string{
 			"k1": "b k1 3-4 {\"of\":\"b\"} [second] ",
 			"a":  "a k1 1-2 {\"of\":\"a\"} [first] ",
@@ -211,8 +207,8 @@ func TestFindTool(t *testing.T) {
 			"k4": "e k4 9-0  [] ",
 			"f":  "f k5 10-0 {\"of\":\"f\"} [] ",
 		} {
-			x, err := projection.FindTool(bg, g.log, "s", key)
-			g.allow(err)
+			x, err := projection.FindTool(garden.Bg, g.Log, "s", key)
+			g.Allow(err)
 			said := []string{}
 			for _, p := range x.Content {
 				if p.Text != "" {
@@ -220,24 +216,24 @@ func TestFindTool(t *testing.T) {
 				}
 			}
 			got := fmt.Sprintf("%s %s %d-%d %s %v %s", x.CallID, x.IdempotencyKey, x.Started, x.Completed, string(x.Arguments), said, x.Error)
-			same(t, key, want, got)
+			garden.Same(t, key, want, got)
 			if x.Completed > 0 && x.DurationMS != 12 || x.IsError != (x.Error != "") {
 				t.Errorf("%s: %+v", key, x.ToolRun)
 			}
 		}
 		for _, key := range []string{"", "x", "look"} {
-			if _, err := projection.FindTool(bg, g.log, "s", key); !errors.Is(err, projection.ErrToolNotFound) {
+			if _, err := projection.FindTool(garden.Bg, g.Log, "s", key); !errors.Is(err, projection.ErrToolNotFound) {
 				t.Errorf("%q: %v", key, err)
 			}
 		}
-		g.do(event.HeadMove{To: 2})
-		x, err := projection.FindTool(bg, g.log, "s", "k1")
-		g.allow(err)
-		same(t, "on the path", "a", x.CallID)
-		if _, err := projection.FindTool(bg, g.log, "s", "k3"); !errors.Is(err, projection.ErrToolNotFound) {
+		do(g, event.HeadMove{To: 2})
+		x, err := projection.FindTool(garden.Bg, g.Log, "s", "k1")
+		g.Allow(err)
+		garden.Same(t, "on the path", "a", x.CallID)
+		if _, err := projection.FindTool(garden.Bg, g.Log, "s", "k3"); !errors.Is(err, projection.ErrToolNotFound) {
 			t.Errorf("what was rewound: %v", err)
 		}
-		if _, err := projection.FindTool(bg, g.log, "none", "k1"); !errors.Is(err, eventlog.ErrNotFound) {
+		if _, err := projection.FindTool(garden.Bg, g.Log, "none", "k1"); !errors.Is(err, eventlog.ErrNotFound) {
 			t.Errorf("a missing session: %v", err)
 		}
 	})

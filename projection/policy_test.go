@@ -12,6 +12,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/internal/garden"
 	"github.com/convlog/convlog/projection"
 )
 
@@ -103,7 +104,7 @@ func TestPoliciesDecideOnTheOpportunity(t *testing.T) {
 }
 
 func TestContentThatComesBackKeepsThreeOccurrences(t *testing.T) {
-	onStores(t, func(t *testing.T, log *eventlog.Log) {
+	garden.OnStores(t, func(t *testing.T, log *eventlog.Log) {
 		ctx := context.Background()
 		say := sayer(t, log)
 		say("A")
@@ -168,7 +169,7 @@ func TestContentThatComesBackKeepsThreeOccurrences(t *testing.T) {
 }
 
 func TestAgeIsCountedFromTheSnapshotBefore(t *testing.T) {
-	onStores(t, func(t *testing.T, log *eventlog.Log) {
+	garden.OnStores(t, func(t *testing.T, log *eventlog.Log) {
 		ctx := context.Background()
 		say := sayer(t, log)
 		say("a")
@@ -199,7 +200,7 @@ func TestAgeIsCountedFromTheSnapshotBefore(t *testing.T) {
 // Under the default policy all bodies together weigh less than the log, though
 // the state is all that was said.
 func TestBodiesWeighLessThanTheLog(t *testing.T) {
-	onStores(t, func(t *testing.T, log *eventlog.Log) {
+	garden.OnStores(t, func(t *testing.T, log *eventlog.Log) {
 		ctx := context.Background()
 		say := sayer(t, log)
 		say("begin")

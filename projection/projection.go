@@ -162,3 +162,6 @@ func CanonicalDigest(v jsontext.Value) (event.Digest, error) {
 	}
 	return event.DigestOf(c), nil
 }
+
+// noDigest is the Digest of a projection whose state is not content.
+func noDigest[S any](*S) (event.Digest, error) { return "", nil }

@@ -8,6 +8,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/internal/garden"
 	"github.com/convlog/convlog/projection"
 	"github.com/convlog/convlog/upkeep/erase"
 	"github.com/convlog/convlog/upkeep/verify"
@@ -16,46 +17,46 @@ import (
 // A Live on a fork, or on a fork of that, learns that something it shares was
 // redacted, and makes no body with it.
 func TestALiveOnAForkForgetsWhatItsParentRedacts(t *testing.T) {
-	onCounted(t, func(t *testing.T, g *garden, _ *counted) {
-		g.append("s", event.UserMessage("the secret"))
+	onCounted(t, func(t *testing.T, g *garden.Garden, _ *counted) {
+		g.Append("s", event.UserMessage("the secret"))
 		for range 3 {
-			g.append("s", event.UserMessage("more"))
+			g.Append("s", event.UserMessage("more"))
 		}
 		for i, from := range []string{"s", "f0", "s"} {
 			at := []fork.Point{fork.AtSeq(3), fork.Head(), fork.AtSeq(0)}[i]
-			_, err := fork.At(bg, g.log, from, at, fork.Options{ID: []string{"f0", "f1", "none"}[i], Force: true})
-			g.allow(err)
+			_, err := fork.At(garden.Bg, g.Log, from, at, fork.Options{ID: []string{"f0", "f1", "none"}[i], Force: true})
+			g.Allow(err)
 		}
 		lives := map[string]*projection.Live{}
 		for _, name := range []string{"f0", "f1"} {
-			g.bulk(name, 2)
-			lives[name] = g.resume(name, projection.LiveOptions{})
+			bulk(g, name, 2)
+			lives[name] = resume(g, name, projection.LiveOptions{})
 		}
-		before := g.head("none")
-		_, err := erase.Redact(bg, g.log, "s", []int64{1, 4}, erase.RedactOptions{Reason: "test"})
-		g.allow(err)
+		before := g.Head("none")
+		_, err := erase.Redact(garden.Bg, g.Log, "s", []int64{1, 4}, erase.RedactOptions{Reason: "test"})
+		g.Allow(err)
 		for name, live := range lives {
-			if _, _, err := live.Snapshot(bg, projection.Request{Body: true}); !errors.Is(err, eventlog.ErrConflict) {
+			if _, _, err := live.Snapshot(garden.Bg, projection.Request{Body: true}); !errors.Is(err, eventlog.ErrConflict) {
 				t.Fatalf("%s: a snapshot of what is gone: %v", name, err)
 			}
-			g.allow(live.Follow(bg))
-			_, taken, err := live.Snapshot(bg, projection.Request{Body: true})
+			g.Allow(live.Follow(garden.Bg))
+			_, taken, err := live.Snapshot(garden.Bg, projection.Request{Body: true})
 			if !taken || err != nil {
 				t.Fatalf("%s: taken %v, %v", name, taken, err)
 			}
-			for _, e := range g.lineage(name) {
+			for _, e := range g.Lineage(name) {
 				if strings.Contains(string(e.Data), "the secret") {
 					t.Errorf("%s: event %d holds %s", name, e.Seq, e.Data)
 				}
 				if note, ok, err := event.Decode[event.RedactionNote](&e); ok && e.SessionID == name {
-					g.allow(err)
-					same(t, "named in "+name, []int64{1}, note.Seqs)
+					g.Allow(err)
+					garden.Same(t, "named in "+name, []int64{1}, note.Seqs)
 				}
 			}
-			report, err := verify.Session(bg, g.log, name)
-			g.allow(err)
-			same(t, "defects of "+name, 0, len(report.Defects))
+			report, err := verify.Session(garden.Bg, g.Log, name)
+			g.Allow(err)
+			garden.Same(t, "defects of "+name, 0, len(report.Defects))
 		}
-		same(t, "a fork that shares nothing", before, g.head("none"))
+		garden.Same(t, "a fork that shares nothing", before, g.Head("none"))
 	})
 }

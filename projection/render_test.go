@@ -12,6 +12,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/garden"
 	"github.com/convlog/convlog/projection"
 	"github.com/convlog/convlog/upkeep/erase"
 )
@@ -114,7 +115,7 @@ func TestPiecesOfAMessage(t *testing.T) {
 }
 
 func TestTheTranscriptKeepsWhatACompactionCovers(t *testing.T) {
-	onStores(t, func(t *testing.T, log *eventlog.Log) {
+	garden.OnStores(t, func(t *testing.T, log *eventlog.Log) {
 		s := newStory(t, log, "s")
 		s.add(prefix("rules"))
 		s.exchange("a")
@@ -135,7 +136,7 @@ func TestTheTranscriptKeepsWhatACompactionCovers(t *testing.T) {
 }
 
 func TestRedactedPayloadsKeepTheirPairs(t *testing.T) {
-	onStores(t, func(t *testing.T, log *eventlog.Log) {
+	garden.OnStores(t, func(t *testing.T, log *eventlog.Log) {
 		s := newStory(t, log, "s")
 		s.add(prefix("secret"), asks("secret"), says(event.Text("secret"), calls("a"), calls("b")), gives("a", "secret"),
 			event.ToolCompletion{CallID: "b", Name: "tool", Content: []event.Part{event.Text("secret")}},

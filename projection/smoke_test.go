@@ -2,15 +2,13 @@ package projection_test
 
 import (
 	"context"
-	"path/filepath"
 	"slices"
 	"testing"
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/garden"
 	"github.com/convlog/convlog/projection"
-	"github.com/convlog/convlog/store/jsonl"
-	"github.com/convlog/convlog/store/sqlite"
 )
 
 // texts folds the texts of the messages on the path, usage counts all messages
@@ -31,21 +29,8 @@ var (
 	}}
 )
 
-func onStores(t *testing.T, f func(t *testing.T, log *eventlog.Log)) {
-	for name, store := range map[string]func(dir string) eventlog.Store{
-		"jsonl":  func(dir string) eventlog.Store { return jsonl.New(dir, jsonl.Options{Sync: jsonl.Never}) },
-		"sqlite": func(dir string) eventlog.Store { return sqlite.New(filepath.Join(dir, "log.db")) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			log := eventlog.Open(store(t.TempDir()))
-			defer log.Close()
-			f(t, log)
-		})
-	}
-}
-
 func TestASnapshotAndItsTailAreTheState(t *testing.T) {
-	onStores(t, func(t *testing.T, log *eventlog.Log) {
+	garden.OnStores(t, func(t *testing.T, log *eventlog.Log) {
 		ctx := context.Background()
 		say := func(text string) {
 			t.Helper()

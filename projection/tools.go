@@ -1,6 +1,7 @@
 package projection
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -64,7 +65,7 @@ func (t *ToolRuns) apply(e *event.Event) error {
 			return err
 		}
 		r := t.open(&p)
-		r.Name, r.Completed, r.IsError = or(r.Name, p.Name), e.Seq, p.IsError
+		r.Name, r.Completed, r.IsError = cmp.Or(r.Name, p.Name), e.Seq, p.IsError
 		r.DurationMS = p.DurationMS
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/garden"
 	"github.com/convlog/convlog/projection"
 	"github.com/convlog/convlog/upkeep/erase"
 )
@@ -59,13 +60,13 @@ func TestTypedStates(t *testing.T) {
 		{"a member of another shape behind a good one", 2, `{"items":["tea"],"total":1,"x":[]}`, nil, cart{}, projection.ErrStateShape},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			onStores(t, func(t *testing.T, log *eventlog.Log) {
-				g := &garden{t: t, log: log}
-				g.append("s", event.UserMessage("hello"))
-				_, _, err := projection.SetState(bg, log, "s", "cart", tt.version, jsontext.Value(tt.state))
-				g.allow(err)
-				view, err := projection.Load(bg, log, "s", projection.Custom)
-				g.allow(err)
+			garden.OnStores(t, func(t *testing.T, log *eventlog.Log) {
+				g := &garden.Garden{T: t, Log: log}
+				g.Append("s", event.UserMessage("hello"))
+				_, _, err := projection.SetState(garden.Bg, log, "s", "cart", tt.version, jsontext.Value(tt.state))
+				g.Allow(err)
+				view, err := projection.Load(garden.Bg, log, "s", projection.Custom)
+				g.Allow(err)
 				got, err := projection.Typed[cart](view.State.Get("cart"), 2, tt.migrations)
 				if newer := new(event.VersionError); errors.As(tt.err, &newer) {
 					if !errors.As(err, &newer) || newer.Got != 3 || newer.Max != 2 {
@@ -74,76 +75,76 @@ func TestTypedStates(t *testing.T) {
 				} else if !errors.Is(err, tt.err) {
 					t.Errorf("%v, want %v", err, tt.err)
 				}
-				same(t, "state", tt.want, got)
-				same(t, "what is stored", tt.state, string(view.State.Get("cart").Raw()))
+				garden.Same(t, "state", tt.want, got)
+				garden.Same(t, "what is stored", tt.state, string(view.State.Get("cart").Raw()))
 			})
 		})
 	}
 }
 
 func TestTheStateThatNobodySet(t *testing.T) {
-	onStores(t, func(t *testing.T, log *eventlog.Log) {
-		g := &garden{t: t, log: log}
-		g.append("s", event.UserMessage("hello"))
-		view, err := projection.Load(bg, log, "s", projection.Custom)
-		g.allow(err)
+	garden.OnStores(t, func(t *testing.T, log *eventlog.Log) {
+		g := &garden.Garden{T: t, Log: log}
+		g.Append("s", event.UserMessage("hello"))
+		view, err := projection.Load(garden.Bg, log, "s", projection.Custom)
+		g.Allow(err)
 		got, err := projection.Typed[cart](view.State.Get("cart"), 2, nil)
-		g.allow(err)
-		same(t, "state", cart{}, got)
-		same(t, "document", "null", string(view.State.Get("cart").Raw()))
+		g.Allow(err)
+		garden.Same(t, "state", cart{}, got)
+		garden.Same(t, "document", "null", string(view.State.Get("cart").Raw()))
 	})
 }
 
 // The version of a state is that of the last patch that named one, and comes
 // out of a snapshot as it went in.
 func TestTheVersionOfAState(t *testing.T) {
-	onStores(t, func(t *testing.T, log *eventlog.Log) {
-		g := &garden{t: t, log: log}
-		g.append("s", event.UserMessage("hello"))
+	garden.OnStores(t, func(t *testing.T, log *eventlog.Log) {
+		g := &garden.Garden{T: t, Log: log}
+		g.Append("s", event.UserMessage("hello"))
 		patch := func(version int, text string) {
 			t.Helper()
-			_, _, err := projection.Patch(bg, log, "s", event.CustomPatch{Name: "cart", StateVersion: version, Patch: []byte(text)})
-			g.allow(err)
+			_, _, err := projection.Patch(garden.Bg, log, "s", event.CustomPatch{Name: "cart", StateVersion: version, Patch: []byte(text)})
+			g.Allow(err)
 		}
 		patch(1, `[{"op":"add","path":"","value":{"things":["tea"]}}]`)
 		patch(0, `[{"op":"add","path":"/things/-","value":"jam"}]`)
 		for _, snapshot := range []bool{false, true} {
 			if snapshot {
-				g.snapshot("s", projection.Of("", projection.Custom), true)
+				g.Snapshot("s", projection.Of("", projection.Custom), true)
 			}
-			view, err := projection.Load(bg, log, "s", projection.Custom)
-			g.allow(err)
+			view, err := projection.Load(garden.Bg, log, "s", projection.Custom)
+			g.Allow(err)
 			state := view.State.Get("cart")
 			got, err := projection.Typed[cart](state, 2, cartMigrations)
-			g.allow(err)
+			g.Allow(err)
 			if state.Version != 1 {
 				t.Errorf("version %d", state.Version)
 			}
-			same(t, "state", cart{Items: []string{"tea", "jam"}}, got)
+			garden.Same(t, "state", cart{Items: []string{"tea", "jam"}}, got)
 		}
 		patch(2, `[{"op":"move","from":"/things","path":"/items"}]`)
-		view, err := projection.Load(bg, log, "s", projection.Custom)
-		g.allow(err)
+		view, err := projection.Load(garden.Bg, log, "s", projection.Custom)
+		g.Allow(err)
 		got, err := projection.Typed[cart](view.State.Get("cart"), 2, nil)
-		g.allow(err)
-		same(t, "state", cart{Items: []string{"tea", "jam"}}, got)
+		g.Allow(err)
+		garden.Same(t, "state", cart{Items: []string{"tea", "jam"}}, got)
 	})
 }
 
 // A redacted patch leaves a state that says so, until it is replaced whole.
 func TestAStateOfARedactedPatch(t *testing.T) {
-	onStores(t, func(t *testing.T, log *eventlog.Log) {
-		g := &garden{t: t, log: log}
-		g.append("s", event.UserMessage("hello"))
+	garden.OnStores(t, func(t *testing.T, log *eventlog.Log) {
+		g := &garden.Garden{T: t, Log: log}
+		g.Append("s", event.UserMessage("hello"))
 		add := func(text string) {
-			g.append("s", event.New(event.CustomPatch{Name: "n", Patch: []byte(text)}))
+			g.Append("s", event.New(event.CustomPatch{Name: "n", Patch: []byte(text)}))
 		}
 		is := func(want projection.CustomState, raw string) {
 			t.Helper()
-			view, err := projection.Load(bg, log, "s", projection.Custom)
-			g.allow(err)
+			view, err := projection.Load(garden.Bg, log, "s", projection.Custom)
+			g.Allow(err)
 			got := view.State.Get("n")
-			same(t, "document", raw, string(got.Raw()))
+			garden.Same(t, "document", raw, string(got.Raw()))
 			if got.Incomplete != want.Incomplete || got.Skipped != want.Skipped {
 				t.Errorf("%+v, want %+v", got, want)
 			}
@@ -153,27 +154,27 @@ func TestAStateOfARedactedPatch(t *testing.T) {
 		add(`[{"op":"add","path":"/b/c","value":1}]`)   // 4
 		add(`[{"op":"replace","path":"/a","value":2}]`) // 5
 		is(projection.CustomState{}, `{"a":2,"b":{"c":1}}`)
-		_, err := erase.Redact(bg, log, "s", []int64{3}, erase.RedactOptions{Reason: "test"})
-		g.allow(err)
+		_, err := erase.Redact(garden.Bg, log, "s", []int64{3}, erase.RedactOptions{Reason: "test"})
+		g.Allow(err)
 		is(projection.CustomState{Incomplete: true, Skipped: 1}, `{"a":2}`)
 		// A patch that does not apply now is not written either.
-		_, _, err = projection.Patch(bg, log, "s", event.CustomPatch{Name: "n", Patch: []byte(`[{"op":"remove","path":"/b"}]`)})
+		_, _, err = projection.Patch(garden.Bg, log, "s", event.CustomPatch{Name: "n", Patch: []byte(`[{"op":"remove","path":"/b"}]`)})
 		if !errors.Is(err, projection.ErrNoTarget) {
 			t.Errorf("patched with %v", err)
 		}
 		is(projection.CustomState{Incomplete: true, Skipped: 1}, `{"a":2}`)
-		_, _, err = projection.SetState(bg, log, "s", "n", 0, map[string]int{"a": 3})
-		g.allow(err)
+		_, _, err = projection.SetState(garden.Bg, log, "s", "n", 0, map[string]int{"a": 3})
+		g.Allow(err)
 		is(projection.CustomState{}, `{"a":3}`)
 	})
 }
 
 // JSON that a program has already is taken as it is; bytes are data.
 func TestStatesOfJSON(t *testing.T) {
-	onStores(t, func(t *testing.T, log *eventlog.Log) {
+	garden.OnStores(t, func(t *testing.T, log *eventlog.Log) {
 		const doc = `{"b":1.50,"a":[true]}`
 		begin := event.UserMessage("begin")
-		if _, err := log.Append(bg, "s", eventlog.New(), begin); err != nil {
+		if _, err := log.Append(garden.Bg, "s", eventlog.New(), begin); err != nil {
 			t.Fatal(err)
 		}
 		for _, tt := range []struct {
@@ -186,7 +187,7 @@ func TestStatesOfJSON(t *testing.T) {
 			{[]byte(doc), `"eyJiIjoxLjUwLCJhIjpbdHJ1ZV19"`},
 			{map[string]any{"raw": json.RawMessage(doc)}, `{"raw":` + doc + `}`},
 		} {
-			state, _, err := projection.SetState(bg, log, "s", "n", 0, tt.value)
+			state, _, err := projection.SetState(garden.Bg, log, "s", "n", 0, tt.value)
 			if err != nil || string(state.Raw()) != tt.want {
 				t.Errorf("%T becomes %s (%v), want %s", tt.value, state.Raw(), err, tt.want)
 			}

@@ -47,11 +47,11 @@ func (s *UsageState) apply(e *event.Event) error {
 		*s = UsageState{Meter: s.Meter}
 		s.Meter.inherit()
 	}
-	return s.Meter.read(e, e.Inherited(), s.add)
+	return s.Meter.Read(e, e.Inherited(), s.add)
 }
 
 // add takes in a change of what was spent on a model by an agent.
-func (s *UsageState) add(c charge) {
+func (s *UsageState) add(c Charge) {
 	s.Total = s.Total.Add(c.Spend)
 	s.ByModel = addTo(s.ByModel, c.Model, c.Spend)
 	s.ByAgent = addTo(s.ByAgent, c.Agent, c.Spend)
@@ -90,9 +90,9 @@ type Meter struct {
 	effects lookup[openMetric, *openMetric]
 }
 
-// charge is a change of what was spent; the spend of a correction may be
+// Charge is a change of what was spent; the spend of a correction may be
 // negative.
-type charge struct {
+type Charge struct {
 	Spend
 	Model string
 	Agent string
@@ -129,9 +129,9 @@ type openMetric struct {
 
 func (o *openMetric) keyed() (string, int64) { return o.Key, o.Seq }
 
-// read takes in an event and tells its charges. What is inherited is told to
+// Read takes in an event and tells its charges. What is inherited is told to
 // nobody, but remembered.
-func (m *Meter) read(e *event.Event, inherited bool, tell func(charge)) error {
+func (m *Meter) Read(e *event.Event, inherited bool, tell func(Charge)) error {
 	r := reading{Meter: m, e: e, inherited: inherited, tell: tell}
 	switch e.Type.Name() {
 	case event.MessageAdded:
@@ -150,7 +150,7 @@ func (m *Meter) read(e *event.Event, inherited bool, tell func(charge)) error {
 	case event.SessionForked:
 		m.Effects, m.effects = nil, lookup[openMetric, *openMetric]{}
 	}
-	if _, ok := childState(e.Type); ok {
+	if _, ok := e.Type.ChildState(); ok {
 		return r.child()
 	}
 	r.cost("")

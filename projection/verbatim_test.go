@@ -8,6 +8,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/garden"
 	"github.com/convlog/convlog/projection"
 )
 
@@ -16,25 +17,25 @@ import (
 // they were written.
 func TestSnapshotsKeepEscapes(t *testing.T) {
 	const arguments = `{"a":"\u003cb\u003e caf\u00e9 \/","\u0062":1.0}`
-	for name, open := range backends {
+	for name, open := range garden.Backends {
 		t.Run(name, func(t *testing.T) {
 			log := eventlog.Open(open(t.TempDir()))
 			defer func() { _ = log.Close() }()
-			g := &garden{t: t, log: log}
-			g.append("s", event.New(event.Message{Role: event.Assistant,
+			g := &garden.Garden{T: t, Log: log}
+			g.Append("s", event.New(event.Message{Role: event.Assistant,
 				Parts: []event.Part{event.ToolCall("c1", "run", []byte(arguments))}}))
-			v, err := projection.Resume(bg, log, "s", projection.Session)
-			g.allow(err)
-			_, _, err = v.Snapshot(bg, projection.Request{Body: true})
-			g.allow(err)
+			v, err := projection.Resume(garden.Bg, log, "s", projection.Session)
+			g.Allow(err)
+			_, _, err = v.Snapshot(garden.Bg, projection.Request{Body: true})
+			g.Allow(err)
 
-			view, err := projection.Load(bg, log, "s", projection.History)
-			g.allow(err)
+			view, err := projection.Load(garden.Bg, log, "s", projection.History)
+			g.Allow(err)
 			if view.Explain.Parts[0].From.Seq != 2 {
 				t.Fatalf("no snapshot was used: %+v", view.Explain)
 			}
 			entries, err := view.State.Messages()
-			g.allow(err)
+			g.Allow(err)
 			if got := entries[0].Message.Parts[0].Arguments; string(got) != arguments {
 				t.Errorf("arguments are %s after a snapshot, not %s", got, arguments)
 			}
@@ -45,16 +46,16 @@ func TestSnapshotsKeepEscapes(t *testing.T) {
 // A snapshot with the highest index there is, which only a mistake or a lie can
 // give it, keeps no others from being taken.
 func TestSnapshotsBehindTheHighestIndex(t *testing.T) {
-	for name, open := range backends {
+	for name, open := range garden.Backends {
 		t.Run(name, func(t *testing.T) {
 			log := eventlog.Open(open(t.TempDir()))
 			defer func() { _ = log.Close() }()
-			g := &garden{t: t, log: log}
-			g.append("s", event.UserMessage("hello"))
-			g.append("s", event.New(event.Snapshot{Projection: "made-up", Index: math.MaxInt}))
-			v, err := projection.Resume(bg, log, "s", projection.Session)
-			g.allow(err)
-			s, taken, err := v.Snapshot(bg, projection.Request{Body: true})
+			g := &garden.Garden{T: t, Log: log}
+			g.Append("s", event.UserMessage("hello"))
+			g.Append("s", event.New(event.Snapshot{Projection: "made-up", Index: math.MaxInt}))
+			v, err := projection.Resume(garden.Bg, log, "s", projection.Session)
+			g.Allow(err)
+			s, taken, err := v.Snapshot(garden.Bg, projection.Request{Body: true})
 			if !taken || err != nil || s.Index != math.MaxInt {
 				t.Errorf("snapshot %d taken: %v, %v", s.Index, taken, err)
 			}
@@ -73,27 +74,27 @@ func TestBranchesThatLie(t *testing.T) {
 		`null`:                                                  false,
 		`{"tip":99,"moves":[{"seq":3,"to":1},{"seq":1000,"to":9}],"tips":[2,99]}`: true,
 	} {
-		for name, open := range backends {
+		for name, open := range garden.Backends {
 			log := eventlog.Open(open(t.TempDir()))
-			g := &garden{t: t, log: log}
+			g := &garden.Garden{T: t, Log: log}
 			for range 4 {
-				g.append("s", event.UserMessage("hello"))
+				g.Append("s", event.UserMessage("hello"))
 			}
-			head := g.head("s")
-			g.append("s", event.New(event.Snapshot{Projection: "branches", Version: 1,
+			head := g.Head("s")
+			g.Append("s", event.New(event.Snapshot{Projection: "branches", Version: 1,
 				Seq: head.Seq, Hash: head.Hash, State: []byte(`{"branches":{"version":1,"state":` + state + `}}`)}))
 			for range 2 {
-				g.append("s", event.New(event.HeadMove{To: 3}))
-				g.append("s", event.UserMessage("again"))
+				g.Append("s", event.New(event.HeadMove{To: 3}))
+				g.Append("s", event.UserMessage("again"))
 			}
-			view, err := projection.Load(bg, log, "s", projection.Branches)
+			view, err := projection.Load(garden.Bg, log, "s", projection.Branches)
 			if got := err == nil && len(view.Explain.Passed) == 0; err != nil || got != used {
 				t.Errorf("%s: %s: used is %v: %v, %v", name, state, got, view.Explain.Passed, err)
 			}
 			if !used && (view.State.Tip != 9 || len(view.State.Orphaned) != 2) {
 				t.Errorf("%s: %s: the branches are %+v", name, state, view.State)
 			}
-			g.allow(log.Close())
+			g.Allow(log.Close())
 		}
 	}
 }

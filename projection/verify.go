@@ -234,7 +234,7 @@ func (v *snapshotVerifier) note(e *event.Event) error {
 	if err := v.paths.tree.Add(e); err != nil {
 		return err
 	}
-	if e = e.Effective(); e.Redacted() && !isUpkeep(e) && (v.erased == 0 || e.Seq < v.erased) {
+	if e = e.Effective(); e.Redacted() && !e.Type.Upkeep() && (v.erased == 0 || e.Seq < v.erased) {
 		v.erased = e.Seq
 	}
 	return nil

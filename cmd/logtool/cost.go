@@ -11,6 +11,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/projection"
+	"github.com/convlog/convlog/runlog"
 )
 
 func (a *app) costCommand() *cobra.Command {
@@ -48,8 +49,8 @@ the others.`,
 
 // costJSON is the cost of a session as cost prints it with --json.
 type costJSON struct {
-	projection.CostReport `json:",inline"`
-	Tree                  projection.TreeCost `json:"tree"`
+	runlog.CostReport `json:",inline"`
+	Tree              runlog.TreeCost `json:"tree"`
 }
 
 func (a *app) cost(ctx context.Context, log *eventlog.Log, name string, turns bool) error {
@@ -57,11 +58,11 @@ func (a *app) cost(ctx context.Context, log *eventlog.Log, name string, turns bo
 	if err != nil {
 		return err
 	}
-	report, err := projection.LoadCost(ctx, log, session)
+	report, err := runlog.LoadCost(ctx, log, session)
 	if err != nil {
 		return err
 	}
-	tree, err := projection.LoadTreeCost(ctx, log, session)
+	tree, err := runlog.LoadTreeCost(ctx, log, session)
 	if err != nil {
 		return err
 	}
@@ -87,7 +88,7 @@ type spendRow struct {
 }
 
 // costRows are the sides from which a cost is seen.
-func costRows(report *projection.CostReport, tree *projection.TreeCost) []spendRow {
+func costRows(report *runlog.CostReport, tree *runlog.TreeCost) []spendRow {
 	rows := []spendRow{{"own", report.Own}}
 	for _, model := range byCost(report.ByModel) {
 		rows = append(rows, spendRow{"  " + cmp.Or(brief(model, 40), "no model named"), report.ByModel[model]})
@@ -120,7 +121,7 @@ func dearer(x, y projection.Spend) int {
 	return cmp.Or(cmp.Compare(y.Cost, x.Cost), cmp.Compare(y.Usage.OutputTokens, x.Usage.OutputTokens))
 }
 
-func turnRows(report *projection.CostReport) (rows []spendRow) {
+func turnRows(report *runlog.CostReport) (rows []spendRow) {
 	for _, t := range report.Turns {
 		name := strconv.Itoa(t.Index) + " " + at(t.Seq)
 		if t.Orphaned {
@@ -137,15 +138,15 @@ func (a *app) costs(ctx context.Context, log *eventlog.Log) error {
 	if err != nil {
 		return err
 	}
-	var spends []projection.SessionSpend
+	var spends []runlog.SessionSpend
 	for _, id := range ids {
-		report, err := projection.LoadCost(ctx, log, id)
+		report, err := runlog.LoadCost(ctx, log, id)
 		if err != nil {
 			return err
 		}
-		spends = append(spends, projection.SessionSpend{Session: id, Own: report.Own})
+		spends = append(spends, runlog.SessionSpend{Session: id, Own: report.Own})
 	}
-	slices.SortStableFunc(spends, func(x, y projection.SessionSpend) int { return dearer(x.Own, y.Own) })
+	slices.SortStableFunc(spends, func(x, y runlog.SessionSpend) int { return dearer(x.Own, y.Own) })
 	p := a.printer()
 	if a.json {
 		for _, s := range spends {

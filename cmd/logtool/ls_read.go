@@ -11,7 +11,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/projection"
+	"github.com/convlog/convlog/runlog"
 )
 
 // readAll reads the sessions of rows, several at a time, and fills in what only
@@ -61,7 +61,7 @@ func each(ctx context.Context, rows []*listed, f func(*listed) error) error {
 
 // read fills in what only the session's events tell.
 func (row *listed) read(ctx context.Context, log *eventlog.Log) error {
-	stats, err := projection.LoadStats(ctx, log, row.ID, time.UTC)
+	stats, err := runlog.LoadStats(ctx, log, row.ID, time.UTC)
 	if err != nil {
 		return err
 	}

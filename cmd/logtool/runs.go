@@ -14,11 +14,12 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/projection"
+	"github.com/convlog/convlog/runlog"
 )
 
 func (a *app) optreeCommand() *cobra.Command {
 	var file string
-	var opts projection.RunOptions
+	var opts runlog.Options
 	cmd := &cobra.Command{
 		Use:   "optree SESSION",
 		Short: "Show what a session did as a tree: turns, model calls, tools, runs of sub-agents",
@@ -39,23 +40,23 @@ whole (plain JSON if the name does not end in .gz); --json prints the tree.`,
 	return cmd
 }
 
-func runFlags(cmd *cobra.Command, opts *projection.RunOptions) {
+func runFlags(cmd *cobra.Command, opts *runlog.Options) {
 	cmd.Flags().BoolVar(&opts.Alone, "alone", false, "without the sessions of sub-agents")
 	cmd.Flags().BoolVar(&opts.Own, "own", false, "without what a fork shares with its parent")
 }
 
-func (a *app) optree(ctx context.Context, log *eventlog.Log, name string, opts projection.RunOptions, file string) error {
+func (a *app) optree(ctx context.Context, log *eventlog.Log, name string, opts runlog.Options, file string) error {
 	session, err := resolve(ctx, log, name)
 	if err != nil {
 		return err
 	}
-	run, err := projection.LoadRuns(ctx, log, session, opts)
+	run, err := runlog.Load(ctx, log, session, opts)
 	if err != nil {
 		return err
 	}
 	if file != "" {
 		return a.output(file, func(w io.Writer) error {
-			return projection.WriteOpTree(w, run, projection.OpTreeOptions{Now: a.now, Plain: !strings.HasSuffix(file, ".gz")})
+			return runlog.WriteOpTree(w, run, runlog.OpTreeOptions{Now: a.now, Plain: !strings.HasSuffix(file, ".gz")})
 		})
 	}
 	p := a.printer()
@@ -67,7 +68,7 @@ func (a *app) optree(ctx context.Context, log *eventlog.Log, name string, opts p
 }
 
 // run prints a run, indented.
-func (p *printer) run(r *projection.Run, in string) {
+func (p *printer) run(r *runlog.Run, in string) {
 	p.printf("%s%s  %s\n", in, p.paint(bold, clean(r.Session)), p.paint(dim, runAbout(r)))
 	for _, t := range r.Turns {
 		p.runTurn(t, in+indent)
@@ -77,7 +78,7 @@ func (p *printer) run(r *projection.Run, in string) {
 	}
 }
 
-func runAbout(r *projection.Run) string {
+func runAbout(r *runlog.Run) string {
 	words := []string{string(r.Status)}
 	if r.Title != "" {
 		words = append(words, brief(r.Title, 60))
@@ -103,7 +104,7 @@ func runAbout(r *projection.Run) string {
 // unpriced says how many answers are in no cost.
 func unpriced(n int) string { return count(int64(n), "answer") + " unpriced" }
 
-func (p *printer) runTurn(t *projection.RunTurn, in string) {
+func (p *printer) runTurn(t *runlog.Turn, in string) {
 	words := []string{fmt.Sprintf("turn %d", t.Index), p.paint(dim, at(t.From))}
 	if input := asked(t.Input, 80); input != "" {
 		words = append(words, input)
@@ -128,7 +129,7 @@ func asked(input []event.Message, most int) string {
 	return ""
 }
 
-func turnAbout(t *projection.RunTurn) (words []string) {
+func turnAbout(t *runlog.Turn) (words []string) {
 	if t.Status != "" {
 		words = append(words, string(t.Status))
 	} else {
@@ -159,7 +160,7 @@ func took(started, ended time.Time) string {
 	return d.Round(time.Second).String()
 }
 
-func (p *printer) op(op *projection.Op, in string) {
+func (p *printer) op(op *runlog.Op, in string) {
 	words := []string{string(op.Kind), clean(op.Name), p.paint(dim, at(op.Seq)), p.paint(opStyle(op.Status), string(op.Status))}
 	if !op.Ended.IsZero() {
 		words = append(words, p.paint(dim, took(op.Started, op.Ended)))
@@ -176,11 +177,11 @@ func (p *printer) op(op *projection.Op, in string) {
 	}
 }
 
-func opStyle(s projection.OpStatus) style {
+func opStyle(s runlog.OpStatus) style {
 	switch s {
-	case projection.OpFailed:
+	case runlog.OpFailed:
 		return red
-	case projection.OpOpen:
+	case runlog.OpOpen:
 		return yellow
 	}
 	return green
@@ -189,7 +190,7 @@ func opStyle(s projection.OpStatus) style {
 func (a *app) runlogCommand() *cobra.Command {
 	var file string
 	var orphaned bool
-	var opts projection.RunOptions
+	var opts runlog.Options
 	cmd := &cobra.Command{
 		Use:   "runlog SESSION",
 		Short: "List the turns of a session: input, tool calls, output, cost",
@@ -210,12 +211,12 @@ writes the same to a file, indented.`,
 	return cmd
 }
 
-func (a *app) runlog(ctx context.Context, log *eventlog.Log, name string, opts projection.RunOptions, orphaned bool, file string) error {
+func (a *app) runlog(ctx context.Context, log *eventlog.Log, name string, opts runlog.Options, orphaned bool, file string) error {
 	session, err := resolve(ctx, log, name)
 	if err != nil {
 		return err
 	}
-	run, err := projection.LoadRuns(ctx, log, session, opts)
+	run, err := runlog.Load(ctx, log, session, opts)
 	if err != nil {
 		return err
 	}
@@ -231,7 +232,7 @@ func (a *app) runlog(ctx context.Context, log *eventlog.Log, name string, opts p
 	return p.flush()
 }
 
-func (p *printer) runLog(l *projection.RunLog) {
+func (p *printer) runLog(l *runlog.Log) {
 	var cells [][]string
 	for i := range l.Turns {
 		cells = append(cells, turnCells(&l.Turns[i]))
@@ -250,7 +251,7 @@ func (p *printer) runLog(l *projection.RunLog) {
 	p.printf("%s\n", line)
 }
 
-func turnCells(t *projection.RunLogTurn) []string {
+func turnCells(t *runlog.LogTurn) []string {
 	const most = 40
 	input, output := asked(t.Input, most), ""
 	if t.Output != nil {
@@ -265,7 +266,7 @@ func turnCells(t *projection.RunLogTurn) []string {
 	}
 	failed := 0
 	for i := range t.Calls {
-		if t.Calls[i].Status == projection.OpFailed {
+		if t.Calls[i].Status == runlog.OpFailed {
 			failed++
 		}
 	}
@@ -277,7 +278,7 @@ func turnCells(t *projection.RunLogTurn) []string {
 }
 
 // childOp prints a run that an op started.
-func (p *printer) childOp(c *projection.ChildOp, in string) {
+func (p *printer) childOp(c *runlog.ChildOp, in string) {
 	words := []string{"run " + clean(cmp.Or(c.Agent, c.ID)), string(c.State)}
 	switch {
 	case c.Missing:

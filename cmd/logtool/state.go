@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/projection"
 )
 
@@ -73,7 +74,7 @@ func (a *app) state(ctx context.Context, log *eventlog.Log, name string, set pro
 		return err
 	}
 	if !a.json {
-		if state, err = projection.Indent(state); err != nil {
+		if state, err = rawjson.Indent(state); err != nil {
 			return fmt.Errorf("print JSON: %w", err)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/projection"
+	"github.com/convlog/convlog/runlog"
 )
 
 func (a *app) statsCommand() *cobra.Command {
@@ -47,10 +47,10 @@ func (a *app) stats(ctx context.Context, log *eventlog.Log, args []string, days 
 	if err != nil {
 		return err
 	}
-	var all projection.Stats
+	var all runlog.Stats
 	var left []error
 	for _, id := range ids {
-		s, err := projection.LoadStats(ctx, log, id, time.Local)
+		s, err := runlog.LoadStats(ctx, log, id, time.Local)
 		switch {
 		case err == nil:
 			all.Add(s)
@@ -66,7 +66,7 @@ func (a *app) stats(ctx context.Context, log *eventlog.Log, args []string, days 
 	return fmt.Errorf("%s left out: %w", count(int64(len(left)), "session"), left[0])
 }
 
-func (a *app) printStats(all *projection.Stats, days int) error {
+func (a *app) printStats(all *runlog.Stats, days int) error {
 	p := a.printer()
 	if a.json {
 		return p.last(*all)
@@ -76,7 +76,7 @@ func (a *app) printStats(all *projection.Stats, days int) error {
 }
 
 // stats prints a table for each side.
-func (p *printer) stats(s *projection.Stats, days int) {
+func (p *printer) stats(s *runlog.Stats, days int) {
 	p.tallies("SOURCE", append(sources(s), namedTally{"all", s.Total}))
 	if len(s.ByModel) > 0 {
 		p.printf("\n")
@@ -94,11 +94,11 @@ func (p *printer) stats(s *projection.Stats, days int) {
 
 type namedTally struct {
 	name string
-	projection.Tally
+	runlog.Tally
 }
 
 // sources are those with the most sessions first.
-func sources(s *projection.Stats) (rows []namedTally) {
+func sources(s *runlog.Stats) (rows []namedTally) {
 	for name, t := range s.BySource {
 		rows = append(rows, namedTally{cmp.Or(brief(name, 40), "written here"), t})
 	}
@@ -116,12 +116,12 @@ func (p *printer) tallies(heading string, rows []namedTally) {
 	p.table([]string{heading, "SESSIONS", "EVENTS", "MESSAGES", "CALLS", "OUTPUT", "COST"}, cells, 1, 2, 3, 4, 5, 6)
 }
 
-func tallyCells(t projection.Tally) []string {
+func tallyCells(t runlog.Tally) []string {
 	return []string{thousands(int64(t.Sessions)), thousands(t.Events), thousands(t.Messages), thousands(t.Calls),
 		thousands(t.Usage.OutputTokens), priced(t.Spend)}
 }
 
-func modelRows(s *projection.Stats) (rows []spendRow) {
+func modelRows(s *runlog.Stats) (rows []spendRow) {
 	for _, model := range byCost(s.ByModel) {
 		rows = append(rows, spendRow{cmp.Or(brief(model, 40), "no model named"), s.ByModel[model]})
 	}
@@ -129,7 +129,7 @@ func modelRows(s *projection.Stats) (rows []spendRow) {
 }
 
 // tools prints the tools, those with the most calls first.
-func (p *printer) tools(tools map[string]projection.ToolTally) {
+func (p *printer) tools(tools map[string]runlog.ToolTally) {
 	names := slices.SortedFunc(maps.Keys(tools), func(x, y string) int {
 		return cmp.Or(cmp.Compare(tools[y].Calls, tools[x].Calls), cmp.Compare(x, y))
 	})
@@ -147,7 +147,7 @@ func (p *printer) tools(tools map[string]projection.ToolTally) {
 }
 
 // days prints the newest days, oldest first.
-func (p *printer) days(days map[string]projection.Tally, n int) {
+func (p *printer) days(days map[string]runlog.Tally, n int) {
 	names := slices.Sorted(maps.Keys(days))
 	earlier := 0
 	if n > 0 && len(names) > n {

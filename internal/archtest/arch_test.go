@@ -65,7 +65,8 @@ var table = map[string]room{
 
 	"replay":            {rooms: []string{"event", "eventlog"}, modules: given, tests: []string{"upkeep/..."}},
 	"replay/replaytest": {rooms: []string{"event", "eventlog", "replay"}, modules: given, tests: []string{"upkeep/..."}},
-	"projection":        {rooms: []string{"event", "eventlog", "replay"}, modules: given, tests: []string{"fork", "upkeep/..."}},
+	"projection":        {rooms: []string{"event", "eventlog", "internal/rawjson"}, modules: given, tests: []string{"fork", "runlog", "upkeep/...", "internal/garden"}},
+	"runlog":            {rooms: []string{"event", "eventlog", "projection", "internal/rawjson"}, modules: given, tests: []string{"fork", "upkeep/...", "internal/garden"}},
 	"fork":              {rooms: []string{"event", "eventlog", "upkeep/erase", "internal/rawjson"}, modules: given, tests: []string{"projection", "upkeep/..."}},
 	"flow": {
 		rooms:   []string{"event", "eventlog", "replay", "projection", "fork"},
@@ -86,7 +87,7 @@ var table = map[string]room{
 	},
 
 	"interop":     {rooms: []string{"event", "eventlog", "fork", "projection", "internal/rawjson"}, modules: given, tests: []string{"interop/...", "upkeep/..."}},
-	"interop/...": {rooms: []string{"event", "eventlog", "fork", "projection", "internal/rawjson", "interop/..."}, modules: given, tests: []string{"upkeep/..."}},
+	"interop/...": {rooms: []string{"event", "eventlog", "fork", "projection", "runlog", "internal/rawjson", "interop/..."}, modules: given, tests: []string{"upkeep/..."}},
 
 	"interop/internal/importtest": {
 		rooms: []string{"event", "eventlog", "interop", "projection", "store/memory", "upkeep/verify"}, modules: append(testModules, given...),
@@ -94,10 +95,13 @@ var table = map[string]room{
 
 	"cmd/logtool": {rooms: []string{"..."}, modules: append([]string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/sys"}, given...)},
 
-	"internal/flock":            {modules: []string{"golang.org/x/sys"}},
-	"internal/crashfs":          {rooms: []string{"store/jsonl"}, modules: []string{"golang.org/x/sys"}},
-	"internal/bench":            {rooms: []string{"..."}, modules: append([]string{"golang.org/x/sys", "modernc.org/sqlite"}, given...)},
-	"internal/archtest":         {},
+	"internal/flock":    {modules: []string{"golang.org/x/sys"}},
+	"internal/crashfs":  {rooms: []string{"store/jsonl"}, modules: []string{"golang.org/x/sys"}},
+	"internal/bench":    {rooms: []string{"..."}, modules: append([]string{"golang.org/x/sys", "modernc.org/sqlite"}, given...)},
+	"internal/archtest": {},
+	"internal/garden": {
+		rooms: []string{"event", "eventlog", "projection", "fork", "store/...", "upkeep/..."}, modules: append(testModules, given...),
+	},
 	"internal/testkit":          {rooms: []string{"event", "eventlog", "store/jsonl", "store/sqlite"}},
 	"internal/torture":          {tests: []string{"internal/flock", "upkeep/..."}},
 	"internal/torture/diskfull": {rooms: []string{"event", "eventlog", "store/jsonl", "store/sqlite", "upkeep/verify"}, modules: given},

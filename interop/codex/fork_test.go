@@ -7,7 +7,7 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/fork"
 	"github.com/convlog/convlog/interop/internal/importtest"
-	"github.com/convlog/convlog/projection"
+	"github.com/convlog/convlog/runlog"
 )
 
 // What the fork of a person has of its own.
@@ -52,7 +52,7 @@ func TestForksOfAParentInTheLog(t *testing.T) {
 	if got := info(t, log, id("6")); got.Labels["agent_nickname"] != "Noether" || got.Labels["model"] != "gpt-5.4-mini" || got.Source.SessionID != id("6") {
 		t.Errorf("sub-agent is %+v", got)
 	}
-	stats, err := projection.LoadStats(t.Context(), log, id("7"), nil)
+	stats, err := runlog.LoadStats(t.Context(), log, id("7"), nil)
 	if err != nil || stats.BySource["codex"].Events != 11 {
 		t.Errorf("what the fork is counted among: %+v, %v", stats.BySource, err)
 	}

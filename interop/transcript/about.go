@@ -12,6 +12,7 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/projection"
+	"github.com/convlog/convlog/runlog"
 )
 
 // About is what stands above a transcript.
@@ -20,7 +21,7 @@ type About struct {
 	Title   string
 	Head    event.Head
 	Info    projection.SessionInfo
-	Cost    projection.CostReport
+	Cost    runlog.CostReport
 }
 
 // Load reads what stands above the transcript of a session.
@@ -29,7 +30,7 @@ func Load(ctx context.Context, log *eventlog.Log, session string) (a About, err 
 	if err != nil {
 		return a, err
 	}
-	cost, err := projection.LoadCost(ctx, log, session)
+	cost, err := runlog.LoadCost(ctx, log, session)
 	if err != nil {
 		return a, err
 	}

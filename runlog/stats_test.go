@@ -1,4 +1,4 @@
-package projection_test
+package runlog_test
 
 import (
 	"testing"
@@ -9,13 +9,15 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/internal/garden"
 	"github.com/convlog/convlog/projection"
+	"github.com/convlog/convlog/runlog"
 )
 
 // What is counted of sessions together is what each of them holds: what a fork
 // shares and a copy took over is counted where it was made.
 func TestStatsCountEachEventOnce(t *testing.T) {
-	onStores(t, func(t *testing.T, log *eventlog.Log) {
+	garden.OnStores(t, func(t *testing.T, log *eventlog.Log) {
 		ctx := t.Context()
 		at := time.Date(2026, 3, 1, 23, 30, 0, 0, time.UTC)
 		usage := event.Usage{InputTokens: 10, OutputTokens: 4}
@@ -51,13 +53,13 @@ func TestStatsCountEachEventOnce(t *testing.T) {
 		}
 		add("copy", says(event.Assistant, "", event.Text("done too")), 0)
 
-		var got projection.Stats
+		var got runlog.Stats
 		for _, id := range []string{"s", "fork", "copy"} {
-			one, err := projection.LoadStats(ctx, log, id, nil)
+			one, err := runlog.LoadStats(ctx, log, id, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			report, err := projection.LoadCost(ctx, log, id)
+			report, err := runlog.LoadCost(ctx, log, id)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -69,17 +71,17 @@ func TestStatsCountEachEventOnce(t *testing.T) {
 		if got.Total.Messages != 4 || got.Total.Calls != 1 || got.Total.Sessions != 3 || got.Total.Cost != 12 || got.Total.Responses != 3 {
 			t.Errorf("total %+v", got.Total)
 		}
-		if diff := cmp.Diff(map[string]projection.ToolTally{"run": {Calls: 1, Failed: 1, Sessions: 1}}, got.ByTool); diff != "" {
+		if diff := cmp.Diff(map[string]runlog.ToolTally{"run": {Calls: 1, Failed: 1, Sessions: 1}}, got.ByTool); diff != "" {
 			t.Errorf("tools: -want +got\n%s", diff)
 		}
 		if diff := cmp.Diff(map[string]projection.Spend{"m": got.Total.Spend}, got.ByModel); diff != "" {
 			t.Errorf("models: -want +got\n%s", diff)
 		}
-		east, err := projection.LoadStats(ctx, log, "s", time.FixedZone("east", 3600))
+		east, err := runlog.LoadStats(ctx, log, "s", time.FixedZone("east", 3600))
 		if err != nil {
 			t.Fatal(err)
 		}
-		utc, err := projection.LoadStats(ctx, log, "s", nil)
+		utc, err := runlog.LoadStats(ctx, log, "s", nil)
 		if err != nil {
 			t.Fatal(err)
 		}

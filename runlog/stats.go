@@ -1,12 +1,15 @@
-package projection
+package runlog
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/projection"
 )
 
 // Stats count what is in sessions, from several sides. Each event counts once,
@@ -20,8 +23,8 @@ type Stats struct {
 	ByDay    map[string]Tally `json:"by_day,omitzero"`
 	// ByModel splits what was spent, the empty name is what names none; ByTool
 	// splits calls, by the tool's name.
-	ByModel map[string]Spend     `json:"by_model,omitzero"`
-	ByTool  map[string]ToolTally `json:"by_tool,omitzero"`
+	ByModel map[string]projection.Spend `json:"by_model,omitzero"`
+	ByTool  map[string]ToolTally        `json:"by_tool,omitzero"`
 }
 
 // Tally counts what is in some part of a log.
@@ -34,9 +37,9 @@ type Tally struct {
 	Turns int64 `json:"turns"`
 	// Messages of users and of models; the pieces of one message are one.
 	// Tool results are none.
-	Messages int64 `json:"messages"`
-	Calls    int64 `json:"calls"`
-	Spend    `json:",inline"`
+	Messages         int64 `json:"messages"`
+	Calls            int64 `json:"calls"`
+	projection.Spend `json:",inline"`
 }
 
 // Add is the sum of both.
@@ -83,7 +86,7 @@ func (s *Stats) Add(t Stats) {
 	s.Total = s.Total.Add(t.Total)
 	s.BySource = sum(s.BySource, t.BySource, Tally.Add)
 	s.ByDay = sum(s.ByDay, t.ByDay, Tally.Add)
-	s.ByModel = sum(s.ByModel, t.ByModel, Spend.Add)
+	s.ByModel = sum(s.ByModel, t.ByModel, projection.Spend.Add)
 	s.ByTool = sum(s.ByTool, t.ByTool, ToolTally.Add)
 }
 
@@ -102,7 +105,7 @@ type counter struct {
 	days   *time.Location
 	source string
 	stats  Stats
-	meter  Meter
+	meter  projection.Meter
 	parent parentMeter
 	groups map[string]bool   // messages that were counted
 	tools  map[string]string // by call id
@@ -126,9 +129,9 @@ func (c *counter) read(e *event.Event) error {
 	if err := c.parent.before(e, &c.meter); err != nil {
 		return err
 	}
-	err = c.meter.read(e, inherited, func(x charge) {
+	err = c.meter.Read(e, inherited, func(x projection.Charge) {
 		t.Spend = t.Spend.Add(x.Spend)
-		c.stats.ByModel = addTo(c.stats.ByModel, x.Model, x.Spend)
+		c.stats.ByModel = sum(c.stats.ByModel, map[string]projection.Spend{x.Model: x.Spend}, projection.Spend.Add)
 	})
 	if err != nil || e.Copied() {
 		return err
@@ -139,7 +142,7 @@ func (c *counter) read(e *event.Event) error {
 		if err != nil {
 			return err
 		}
-		c.source = or(c.source, p.Source.Format)
+		c.source = cmp.Or(c.source, p.Source.Format)
 	case event.MessageAdded:
 		if err := c.message(e, &t); err != nil {
 			return err
@@ -222,7 +225,7 @@ func (c *counter) part(p *event.Part) (calls int64) {
 		if !p.IsError {
 			return 0
 		}
-		name = or(c.tools[p.CallID], name)
+		name = cmp.Or(c.tools[p.CallID], name)
 		tool.Failed = 1
 	default:
 		return 0
@@ -237,6 +240,7 @@ func (c *counter) part(p *event.Part) (calls int64) {
 }
 
 func (c *counter) done() Stats {
+	maps.DeleteFunc(c.stats.ByModel, func(_ string, s projection.Spend) bool { return s.IsZero() })
 	if c.stats.Total.Events > 0 {
 		c.stats.BySource = map[string]Tally{c.source: c.stats.Total}
 	}

@@ -1,4 +1,4 @@
-package projection
+package runlog
 
 import (
 	"cmp"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/projection"
 )
 
 // CostReport is what a session has spent, seen from several sides. How tokens
@@ -19,15 +20,15 @@ type CostReport struct {
 	// Own is what the session's own events cost, orphaned ones included; neither
 	// a fork's shared prefix nor what a copy inherited. Orphaned is the part of
 	// it that is not on the active path.
-	Own      Spend `json:"own"`
-	Orphaned Spend `json:"orphaned,omitzero"`
+	Own      projection.Spend `json:"own"`
+	Orphaned projection.Spend `json:"orphaned,omitzero"`
 	// Path is what is on the active path, with the part of it that is Inherited:
 	// a view of its own, never to be added up over sessions.
-	Path      Spend `json:"path"`
-	Inherited Spend `json:"inherited,omitzero"`
+	Path      projection.Spend `json:"path"`
+	Inherited projection.Spend `json:"inherited,omitzero"`
 	// ByModel and ByAgent split Own; the empty name is what names none.
-	ByModel map[string]Spend `json:"by_model,omitzero"`
-	ByAgent map[string]Spend `json:"by_agent,omitzero"`
+	ByModel map[string]projection.Spend `json:"by_model,omitzero"`
+	ByAgent map[string]projection.Spend `json:"by_agent,omitzero"`
 	// Turns split Own, in order; the part of it outside of any turn is not among
 	// them.
 	Turns []TurnSpend `json:"turns,omitzero"`
@@ -42,8 +43,8 @@ type TurnSpend struct {
 	// Seq is that of the event it begins with.
 	Seq int64 `json:"seq"`
 	// Orphaned says that nothing it spent is on the active path.
-	Orphaned bool `json:"orphaned,omitzero"`
-	Spend    `json:",inline"`
+	Orphaned         bool `json:"orphaned,omitzero"`
+	projection.Spend `json:",inline"`
 }
 
 // LoadCost reads a session and reports what it has spent. See Load for the
@@ -70,9 +71,9 @@ type costs struct {
 	report CostReport
 	path   pathCursor
 
-	own   UsageState
-	mine  Meter // of what the session counts
-	all   Meter // of the whole path
+	own   projection.UsageState
+	mine  projection.Meter // of what the session counts
+	all   projection.Meter // of the whole path
 	turns turnFinder
 	spent map[*foundTurn]*TurnSpend
 }
@@ -88,10 +89,10 @@ func (c *costs) read(e *event.Event) error {
 	if ended {
 		c.turns.end(e.Seq)
 	}
-	if err := c.own.apply(e); err != nil {
+	if err := projection.Usage.Apply(&c.own, e); err != nil {
 		return err
 	}
-	err = c.mine.read(e, inherited, func(x charge) {
+	err = c.mine.Read(e, inherited, func(x projection.Charge) {
 		if !onPath {
 			c.report.Orphaned = c.report.Orphaned.Add(x.Spend)
 		}
@@ -100,7 +101,7 @@ func (c *costs) read(e *event.Event) error {
 	if err != nil || !onPath {
 		return err
 	}
-	return c.all.read(e, false, func(x charge) {
+	return c.all.Read(e, false, func(x projection.Charge) {
 		c.report.Path = c.report.Path.Add(x.Spend)
 		if inherited {
 			c.report.Inherited = c.report.Inherited.Add(x.Spend)
@@ -109,7 +110,7 @@ func (c *costs) read(e *event.Event) error {
 }
 
 // charge counts for a turn; nil is none.
-func (c *costs) charge(t *foundTurn, s Spend, onPath bool) {
+func (c *costs) charge(t *foundTurn, s projection.Spend, onPath bool) {
 	if t == nil {
 		return
 	}

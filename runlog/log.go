@@ -1,4 +1,4 @@
-package projection
+package runlog
 
 import (
 	"io"
@@ -7,19 +7,20 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/rawjson"
 )
 
-// RunLog is a run as a list of turns, for evaluation and offline analysis: what
+// Log is a run as a list of turns, for evaluation and offline analysis: what
 // each was given, said, called and cost.
-type RunLog struct {
+type Log struct {
 	SessionID string        `json:"session_id"`
 	Title     string        `json:"title,omitzero"`
 	AgentID   string        `json:"agent_id,omitzero"`
 	StartTime time.Time     `json:"start_time"`
 	EndTime   time.Time     `json:"end_time"`
 	Status    OpStatus      `json:"status"`
-	Turns     []RunLogTurn  `json:"turns"`
-	ChildRuns []RunLogChild `json:"child_runs,omitzero"`
+	Turns     []LogTurn  `json:"turns"`
+	ChildRuns []LogChild `json:"child_runs,omitzero"`
 	// TotalCost is what the session spent by itself, TreeCost with its children.
 	// Unpriced and TreeUnpriced count the answers that used tokens and are not in
 	// these, as they have no cost.
@@ -30,8 +31,8 @@ type RunLog struct {
 	Usage        event.Usage `json:"usage,omitzero"`
 }
 
-// RunLogTurn is a turn of a RunLog.
-type RunLogTurn struct {
+// LogTurn is a turn of a Log.
+type LogTurn struct {
 	TurnID    string           `json:"turn_id,omitzero"`
 	Index     int              `json:"index"`
 	Seq       int64            `json:"seq"`
@@ -42,14 +43,14 @@ type RunLogTurn struct {
 	Input     []event.Message  `json:"input"` // what the user asked
 	Context   []event.Message  `json:"context,omitzero"`
 	Output    *event.Message   `json:"output,omitzero"`
-	Calls     []RunLogCall     `json:"tool_calls,omitzero"`
+	Calls     []LogCall     `json:"tool_calls,omitzero"`
 	Cost      event.Cost       `json:"cost"`
 	Unpriced  int              `json:"unpriced,omitzero"` // answers that are not in Cost
 	Usage     event.Usage      `json:"usage,omitzero"`
 }
 
-// RunLogCall is a tool call and its result.
-type RunLogCall struct {
+// LogCall is a tool call and its result.
+type LogCall struct {
 	CallID    string         `json:"call_id"`
 	Name      string         `json:"name"`
 	Status    OpStatus       `json:"status"`
@@ -58,21 +59,21 @@ type RunLogCall struct {
 	Error     string         `json:"error,omitzero"`
 }
 
-// RunLogChild is a child run of a RunLog.
-type RunLogChild struct {
+// LogChild is a child run of a Log.
+type LogChild struct {
 	ChildID   string           `json:"child_id"`
 	SessionID string           `json:"session_id,omitzero"`
 	AgentID   string           `json:"agent_id,omitzero"`
 	Mode      event.ChildMode  `json:"mode,omitzero"`
 	Status    event.ChildState `json:"status"`
 	Summary   string           `json:"summary,omitzero"`
-	Run       *RunLog          `json:"run,omitzero"`
+	Run       *Log          `json:"run,omitzero"`
 }
 
-// Log is the run as a RunLog, orphaned turns only if asked for.
-func (r *Run) Log(orphaned bool) *RunLog {
-	l := &RunLog{SessionID: r.Session, Title: r.Title, AgentID: r.Agent, StartTime: r.Started, EndTime: r.Ended, Status: r.Status,
-		Turns: []RunLogTurn{}, TotalCost: r.Totals.Own.Cost, Unpriced: r.Totals.Own.Unpriced,
+// Log is the run as a Log, orphaned turns only if asked for.
+func (r *Run) Log(orphaned bool) *Log {
+	l := &Log{SessionID: r.Session, Title: r.Title, AgentID: r.Agent, StartTime: r.Started, EndTime: r.Ended, Status: r.Status,
+		Turns: []LogTurn{}, TotalCost: r.Totals.Own.Cost, Unpriced: r.Totals.Own.Unpriced,
 		TreeCost: r.Totals.Tree.Cost, TreeUnpriced: r.Totals.Tree.Unpriced, Usage: r.Totals.Own.Usage}
 	for _, t := range r.Turns {
 		if orphaned || !t.Orphaned {
@@ -81,7 +82,7 @@ func (r *Run) Log(orphaned bool) *RunLog {
 	}
 	for op := range r.ops() {
 		for _, c := range op.Children {
-			child := RunLogChild{ChildID: c.ID, SessionID: c.SessionID, AgentID: c.Agent, Mode: c.Mode, Status: c.State, Summary: c.Summary}
+			child := LogChild{ChildID: c.ID, SessionID: c.SessionID, AgentID: c.Agent, Mode: c.Mode, Status: c.State, Summary: c.Summary}
 			if c.Run != nil {
 				child.Run = c.Run.Log(orphaned)
 			}
@@ -91,8 +92,8 @@ func (r *Run) Log(orphaned bool) *RunLog {
 	return l
 }
 
-func (t *RunTurn) log(orphaned bool) RunLogTurn {
-	l := RunLogTurn{Index: t.Index, Seq: t.From, Timestamp: t.Started, Orphaned: t.Orphaned, Status: t.Status, Error: t.Error,
+func (t *Turn) log(orphaned bool) LogTurn {
+	l := LogTurn{Index: t.Index, Seq: t.From, Timestamp: t.Started, Orphaned: t.Orphaned, Status: t.Status, Error: t.Error,
 		Input: t.Input, Context: t.Context, Output: t.Output, Cost: t.Spend.Cost, Unpriced: t.Spend.Unpriced, Usage: t.Spend.Usage}
 	if !t.ID.IsZero() {
 		l.TurnID = t.ID.String()
@@ -102,7 +103,7 @@ func (t *RunTurn) log(orphaned bool) RunLogTurn {
 	}
 	for _, op := range t.Ops {
 		if op.Kind == ToolOp && (orphaned || !op.Orphaned) {
-			l.Calls = append(l.Calls, RunLogCall{CallID: op.ID, Name: op.Name, Status: op.Status, Arguments: op.Request,
+			l.Calls = append(l.Calls, LogCall{CallID: op.ID, Name: op.Name, Status: op.Status, Arguments: op.Request,
 				Result: op.Response, Error: op.Error})
 		}
 	}
@@ -110,6 +111,6 @@ func (t *RunTurn) log(orphaned bool) RunLogTurn {
 }
 
 // WriteJSON writes the log as indented JSON.
-func (l *RunLog) WriteJSON(w io.Writer) error {
-	return writeIndented(w, l)
+func (l *Log) WriteJSON(w io.Writer) error {
+	return rawjson.WriteIndented(w, l)
 }

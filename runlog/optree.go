@@ -1,6 +1,7 @@
-package projection
+package runlog
 
 import (
+	"cmp"
 	"compress/gzip"
 	"errors"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/rawjson"
 )
 
 // opTreeVersion is that of the form of an op tree and of its file.
@@ -42,7 +44,7 @@ type OpTreeSession struct {
 	Success      *bool        `json:"success,omitzero"`
 	Error        string       `json:"error,omitzero"`
 	Turns        []OpTreeTurn `json:"turns"`
-	Totals       RunTotals    `json:"totals"`
+	Totals       Totals    `json:"totals"`
 }
 
 // OpTreeTurn is a turn of an op tree; the system turn holds what lies outside of
@@ -190,10 +192,10 @@ func WriteOpTree(w io.Writer, r *Run, o OpTreeOptions) (err error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	f := OpTreeFile{Version: opTreeVersion, Reason: o.Reason, SessionID: r.Session, OriginID: or(o.OriginID, r.Session),
+	f := OpTreeFile{Version: opTreeVersion, Reason: o.Reason, SessionID: r.Session, OriginID: cmp.Or(o.OriginID, r.Session),
 		Timestamp: o.Now().UnixMilli(), Snapshot: OpTreeSnapshot{Version: opTreeVersion, OpTree: r.OpTree()}}
 	if o.Plain {
-		return writeIndented(w, &f)
+		return rawjson.WriteIndented(w, &f)
 	}
 	z := gzip.NewWriter(w)
 	defer func() { err = errors.Join(err, z.Close()) }()

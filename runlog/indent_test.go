@@ -1,4 +1,4 @@
-package projection_test
+package runlog_test
 
 import (
 	"runtime"
@@ -9,26 +9,28 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/projection"
+	"github.com/convlog/convlog/internal/garden"
+	"github.com/convlog/convlog/internal/rawjson"
+	"github.com/convlog/convlog/runlog"
 )
 
 // What is nested deeply is not indented: a payload of a megabyte would become
 // gigabytes.
 func TestWhatIsDeepIsNotIndented(t *testing.T) {
 	for _, levels := range []int{3, 1000} {
-		log := eventlog.Open(backends["jsonl"](t.TempDir()))
-		g := &garden{t: t, log: log}
+		log := eventlog.Open(garden.Backends["jsonl"](t.TempDir()))
+		g := &garden.Garden{T: t, Log: log}
 		arguments := strings.Repeat(`["\"[\\",1,`, levels) + "0" + strings.Repeat("]", levels)
-		g.append("s", event.UserMessage("do it"))
-		g.append("s", event.New(event.Message{Role: event.Assistant,
+		g.Append("s", event.UserMessage("do it"))
+		g.Append("s", event.New(event.Message{Role: event.Assistant,
 			Parts: []event.Part{event.ToolCall("c", "run", jsontext.Value(arguments))}}))
-		run, err := projection.LoadRuns(bg, log, "s")
-		g.allow(err)
+		run, err := runlog.Load(garden.Bg, log, "s")
+		g.Allow(err)
 		var tree, list strings.Builder
-		g.allow(projection.WriteOpTree(&tree, run, projection.OpTreeOptions{Plain: true}))
-		g.allow(run.Log(false).WriteJSON(&list))
-		alone, err := projection.Indent(jsontext.Value(arguments))
-		g.allow(err)
+		g.Allow(runlog.WriteOpTree(&tree, run, runlog.OpTreeOptions{Plain: true}))
+		g.Allow(run.Log(false).WriteJSON(&list))
+		alone, err := rawjson.Indent(jsontext.Value(arguments))
+		g.Allow(err)
 		for what, text := range map[string]string{"op tree": tree.String(), "run log": list.String(), "value": string(alone)} {
 			if indented := strings.Contains(text, "\n  "); indented != (levels == 3) || len(text) > 10_000+4*len(arguments) {
 				t.Errorf("%s of %d levels: indented is %v, %d bytes", what, levels, indented, len(text))
@@ -37,9 +39,9 @@ func TestWhatIsDeepIsNotIndented(t *testing.T) {
 				t.Errorf("%s of %d levels is no JSON", what, levels)
 			}
 		}
-		g.allow(log.Close())
+		g.Allow(log.Close())
 	}
-	if v, err := projection.Indent(jsontext.Value(`{"a":[1]}`)); err != nil || string(v) != "{\n  \"a\": [\n    1\n  ]\n}" {
+	if v, err := rawjson.Indent(jsontext.Value(`{"a":[1]}`)); err != nil || string(v) != "{\n  \"a\": [\n    1\n  ]\n}" {
 		t.Errorf("indented: %s, %v", v, err)
 	}
 }
@@ -47,21 +49,21 @@ func TestWhatIsDeepIsNotIndented(t *testing.T) {
 // A model effect that begins many steps takes no more memory than they have.
 func TestStepsOfOneEffectAreReadOnce(t *testing.T) {
 	const steps = 3000
-	log := eventlog.Open(backends["jsonl"](t.TempDir()))
+	log := eventlog.Open(garden.Backends["jsonl"](t.TempDir()))
 	defer func() { _ = log.Close() }()
-	g := &garden{t: t, log: log}
+	g := &garden.Garden{T: t, Log: log}
 	turn := event.New(event.TurnStart{})
-	g.append("s", turn)
+	g.Append("s", turn)
 	events := []event.Event{event.New(event.EffectIntent{Key: "k", Kind: "model", TurnID: turn.ID,
 		Ordinal: "0", Class: event.EffectPure})}
 	for i := range steps {
 		events = append(events, event.New(event.StepStart{Step: i, TurnID: turn.ID, Model: "m"}))
 	}
-	g.append("s", events...)
+	g.Append("s", events...)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	run, err := projection.LoadRuns(bg, log, "s")
-	g.allow(err)
+	run, err := runlog.Load(garden.Bg, log, "s")
+	g.Allow(err)
 	runtime.ReadMemStats(&after)
 	if used := after.TotalAlloc - before.TotalAlloc; used > 100<<20 {
 		t.Errorf("%d steps took %d MB", steps, used>>20)

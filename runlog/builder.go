@@ -1,6 +1,7 @@
-package projection
+package runlog
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/projection"
 )
 
 // runBuilder builds the run of one session from its lineage, by seq.
@@ -16,12 +18,12 @@ type runBuilder struct {
 	run  *Run
 	own  bool
 	path pathCursor
-	info SessionInfo
+	info projection.SessionInfo
 
 	finder turnFinder
-	meter  Meter
-	turns  map[*foundTurn]*RunTurn
-	byID   map[ulid.ULID]*RunTurn
+	meter  projection.Meter
+	turns  map[*foundTurn]*Turn
+	byID   map[ulid.ULID]*Turn
 
 	// The newest ops by what later events name them by.
 	calls    map[string]*Op // call ids
@@ -32,12 +34,12 @@ type runBuilder struct {
 	steps    map[stepKey]*Op
 	llm      *Op // that is under way
 	last     *Op // that answered last, and whose step has not completed
-	owner    map[*Op]*RunTurn
+	owner    map[*Op]*Turn
 	inputs   map[*foundTurn]given // of exchanges that a turn took over
 
 	// The event that is looked at.
 	e         *event.Event
-	turn      *RunTurn // nil outside
+	turn      *Turn // nil outside
 	inherited bool
 	onPath    bool
 }
@@ -51,15 +53,15 @@ type stepKey struct {
 }
 
 func newRunBuilder(session string, own bool, path []event.Stretch) *runBuilder {
-	return &runBuilder{run: &Run{Session: session}, own: own, path: pathCursor{path}, turns: map[*foundTurn]*RunTurn{},
-		byID: map[ulid.ULID]*RunTurn{}, calls: map[string]*Op{}, keys: map[string]*Op{}, answers: map[string]*Op{},
-		waiting: map[string]*Op{}, children: map[string]*ChildOp{}, steps: map[stepKey]*Op{}, owner: map[*Op]*RunTurn{},
+	return &runBuilder{run: &Run{Session: session}, own: own, path: pathCursor{path}, turns: map[*foundTurn]*Turn{},
+		byID: map[ulid.ULID]*Turn{}, calls: map[string]*Op{}, keys: map[string]*Op{}, answers: map[string]*Op{},
+		waiting: map[string]*Op{}, children: map[string]*ChildOp{}, steps: map[stepKey]*Op{}, owner: map[*Op]*Turn{},
 		inputs: map[*foundTurn]given{}}
 }
 
 func (b *runBuilder) add(e *event.Event) error {
 	b.e, b.inherited, b.onPath = e, e.SessionID != b.run.Session || e.Inherited(), b.path.has(e.Seq)
-	if err := b.info.apply(e); err != nil {
+	if err := projection.Info.Apply(&b.info, e); err != nil {
 		return err
 	}
 	ended, err := b.finder.next(e)
@@ -74,7 +76,7 @@ func (b *runBuilder) add(e *event.Event) error {
 	if err != nil {
 		return fmt.Errorf("%s %d of session %q: %w", e.Type, e.Seq, e.SessionID, err)
 	}
-	err = b.meter.read(e, b.inherited, func(c charge) { b.charge(op, c) })
+	err = b.meter.Read(e, b.inherited, func(c projection.Charge) { b.charge(op, c) })
 	if ended {
 		b.finder.end(e.Seq)
 	}
@@ -106,7 +108,7 @@ func (b *runBuilder) enter() {
 	}
 	b.turns[at] = t
 	t.ID, t.Index, b.turn = at.id, at.index, t
-	if !isUpkeep(b.e) && b.e.Type.Scope() != event.TreeScope {
+	if !b.e.Type.Upkeep() && b.e.Type.Scope() != event.TreeScope {
 		t.To, t.Ended = max(t.To, b.e.Seq), b.e.Timestamp
 	}
 	b.byID[t.ID] = t
@@ -115,11 +117,11 @@ func (b *runBuilder) enter() {
 // left is a turn that begins with the event, with the input of the exchange that
 // it took over, or that a turn took over which the head left. It is nil where the
 // head moved into a turn of which nothing is here yet.
-func (b *runBuilder) left(at *foundTurn) *RunTurn {
+func (b *runBuilder) left(at *foundTurn) *Turn {
 	if b.e.Type.Name() == event.HeadMoved {
 		return nil
 	}
-	t := &RunTurn{From: at.start, Orphaned: !b.onPath, Inherited: b.inherited || b.e.Copied(), Started: b.e.Timestamp, Agent: b.meter.Agent}
+	t := &Turn{From: at.start, Orphaned: !b.onPath, Inherited: b.inherited || b.e.Copied(), Started: b.e.Timestamp, Agent: b.meter.Agent}
 	input, taken := b.inputs[at]
 	if !taken {
 		input = b.inputs[at.input]
@@ -132,7 +134,7 @@ func (b *runBuilder) left(at *foundTurn) *RunTurn {
 // it belongs to.
 func (b *runBuilder) take() (*Op, error) {
 	e := b.e
-	if _, ok := childState(e.Type); ok {
+	if _, ok := e.Type.ChildState(); ok {
 		return b.child()
 	}
 	switch e.Type.Name() {
@@ -160,7 +162,7 @@ func (b *runBuilder) take() (*Op, error) {
 	case event.SessionStarted, event.SessionForked, event.HeadMoved:
 		return nil, nil
 	}
-	if !isUpkeep(e) {
+	if !e.Type.Upkeep() {
 		b.log(LogLine{Seq: e.Seq, Time: e.Timestamp, Type: e.Type, Value: e.Data})
 	}
 	return nil, nil
@@ -208,7 +210,7 @@ func (b *runBuilder) bounds() error {
 	b.llm = nil
 	if b.e.Type.Name() == event.TurnStarted {
 		p, err := event.DecodeKept[event.TurnStart](b.e)
-		b.turn.Agent = or(p.Agent, b.turn.Agent)
+		b.turn.Agent = cmp.Or(p.Agent, b.turn.Agent)
 		return err
 	}
 	p, err := event.DecodeKept[event.TurnCompletion](b.e)
@@ -259,7 +261,7 @@ func (b *runBuilder) named(ids ...string) *Op {
 }
 
 // charge accounts for what the event cost.
-func (b *runBuilder) charge(op *Op, c charge) {
+func (b *runBuilder) charge(op *Op, c projection.Charge) {
 	a := Accounting{Seq: b.e.Seq, Time: b.e.Timestamp, Model: c.Model, Agent: c.Agent, Spend: c.Spend}
 	t := b.turn
 	b.run.Totals.Own = b.run.Totals.Own.Add(c.Spend)
@@ -312,7 +314,7 @@ func (o *Op) close() (err error) {
 	return err
 }
 
-func (t *RunTotals) count(op *Op) {
+func (t *Totals) count(op *Op) {
 	switch op.Kind {
 	case LLMOp:
 		t.Responses++
@@ -325,14 +327,14 @@ func (t *RunTotals) count(op *Op) {
 }
 
 // settle decides how a turn ended that does not say so.
-func (t *RunTurn) settle() {
+func (t *Turn) settle() {
 	open := slices.ContainsFunc(t.Ops, func(o *Op) bool { return o.Status == OpOpen && o.Kind != SystemOp })
 	if t.Status == "" && t.ID.IsZero() && t.Output != nil && !open {
 		t.Status = event.TurnStatusCompleted
 	}
 }
 
-func (t *RunTurn) outcome() OpStatus {
+func (t *Turn) outcome() OpStatus {
 	switch t.Status {
 	case "":
 		return OpOpen

@@ -1,4 +1,4 @@
-package projection
+package runlog
 
 import (
 	"bufio"
@@ -17,6 +17,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/projection"
 )
 
 // ErrBadLedger: a line of a ledger file is not an entry.
@@ -171,14 +172,14 @@ type due struct {
 }
 
 func (l *Ledger) due(ctx context.Context, log *eventlog.Log, session string) (d due, err error) {
-	var m Meter
+	var m projection.Meter
 	for e, err := range log.Read(ctx, session, eventlog.All()) {
 		if err != nil {
 			return d, err
 		}
 		e := e.Effective()
 		inherited := e.SessionID != session || e.Inherited()
-		if err := m.read(e, inherited, func(c charge) { d.add(e, c) }); err != nil {
+		if err := m.Read(e, inherited, func(c projection.Charge) { d.add(e, c) }); err != nil {
 			return d, err
 		}
 		d.head = e.Head()
@@ -191,7 +192,7 @@ func (l *Ledger) due(ctx context.Context, log *eventlog.Log, session string) (d 
 	return d, nil
 }
 
-func (d *due) add(e *event.Event, c charge) {
+func (d *due) add(e *event.Event, c projection.Charge) {
 	d.entries = append(d.entries, LedgerEntry{SessionID: e.SessionID, Seq: e.Seq, EventID: e.ID, Time: e.Timestamp, TurnID: c.Turn,
 		Model: c.Model, Agent: c.Agent, Cost: c.Cost, Usage: c.Usage})
 }

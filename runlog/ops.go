@@ -1,6 +1,7 @@
-package projection
+package runlog
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/go-json-experiment/json"
@@ -78,7 +79,7 @@ func (b *runBuilder) output(m *event.Message) {
 	case t == nil:
 	case t.Output != nil && m.Group != "" && t.Output.Group == m.Group:
 		t.Output.Parts = append(t.Output.Parts, m.Parts...)
-		t.Output.Usage, t.Output.StopReason = m.Usage, or(m.StopReason, t.Output.StopReason)
+		t.Output.Usage, t.Output.StopReason = m.Usage, cmp.Or(m.StopReason, t.Output.StopReason)
 	default:
 		out := *m
 		out.Parts = slices.Clone(m.Parts)
@@ -88,7 +89,7 @@ func (b *runBuilder) output(m *event.Message) {
 
 // answer is the llm op that a message belongs to.
 func (b *runBuilder) answer(m *event.Message) *Op {
-	id := or(m.Group, m.ResponseID)
+	id := cmp.Or(m.Group, m.ResponseID)
 	op := b.answers[id]
 	if id == "" || op == nil || b.owner[op] != b.turn {
 		op = b.llm
@@ -100,7 +101,7 @@ func (b *runBuilder) answer(m *event.Message) *Op {
 		b.answers[id] = op
 	}
 	b.last = op
-	op.Name = or(op.Name, m.Model)
+	op.Name = cmp.Or(op.Name, m.Model)
 	op.respond(b.e.Data)
 	if op != b.llm {
 		op.end(b.e, OpOK)
@@ -120,7 +121,7 @@ func (b *runBuilder) step() (*Op, error) {
 			op = b.begin(LLMOp, b.e.ID.String(), p.Model)
 		}
 		op.ask(b.e.Data)
-		op.Name = or(p.Model, op.Name)
+		op.Name = cmp.Or(p.Model, op.Name)
 		b.steps[key], b.llm = op, op
 		return op, err
 	}
@@ -190,7 +191,7 @@ func (b *runBuilder) execution(p *event.ToolCompletion) *Op {
 		b.drop(byKey)
 	}
 	if op == nil {
-		op = b.begin(ToolOp, or(p.CallID, p.IdempotencyKey), p.Name)
+		op = b.begin(ToolOp, cmp.Or(p.CallID, p.IdempotencyKey), p.Name)
 	}
 	if p.CallID != "" {
 		b.calls[p.CallID] = op
@@ -229,7 +230,7 @@ func (b *runBuilder) effect() (*Op, error) {
 		if op := b.keys[p.Key]; op != nil && op.Status == OpOpen {
 			return op, nil // another attempt
 		}
-		op := b.begin(effectKind(p.Kind), p.Key, or(p.Name, p.Kind))
+		op := b.begin(effectKind(p.Kind), p.Key, cmp.Or(p.Name, p.Kind))
 		op.effect, op.Request = true, p.Arguments
 		if b.keys[p.Key] = op; op.Kind == LLMOp {
 			op.Request = nil
@@ -325,7 +326,7 @@ func (b *runBuilder) child() (*Op, error) {
 	if err != nil {
 		return nil, err
 	}
-	state, _ := childState(b.e.Type)
+	state, _ := b.e.Type.ChildState()
 	op := b.waiting["child "+p.ChildID]
 	if op == nil {
 		if op = b.calls[p.CallID]; op == nil || p.CallID == "" {
@@ -339,8 +340,8 @@ func (b *runBuilder) child() (*Op, error) {
 		b.children[p.ChildID], op.Children = c, append(op.Children, c)
 	}
 	c.take(&p, state)
-	op.Logs = append(op.Logs, LogLine{Seq: b.e.Seq, Time: b.e.Timestamp, Type: b.e.Type, Text: or(p.Message, p.Summary), Value: b.e.Data})
-	if op.Kind == SystemOp && hasEnded(state) {
+	op.Logs = append(op.Logs, LogLine{Seq: b.e.Seq, Time: b.e.Timestamp, Type: b.e.Type, Text: cmp.Or(p.Message, p.Summary), Value: b.e.Data})
+	if op.Kind == SystemOp && state.Ended() {
 		op.Error = p.Error
 		op.end(b.e, statusOf(state == event.ChildStateFailed))
 	}
@@ -351,6 +352,6 @@ func (c *ChildOp) take(p *event.Child, state event.ChildState) {
 	if c.Merged = c.Merged || state == event.ChildStateMerged; state != event.ChildStateMerged {
 		c.State = state
 	}
-	c.SessionID, c.Agent, c.Mode = or(p.ChildSessionID, c.SessionID), or(p.Agent, c.Agent), or(p.Mode, c.Mode)
-	c.Task, c.Summary, c.Error = or(p.Task, c.Task), or(p.Summary, c.Summary), or(p.Error, c.Error)
+	c.SessionID, c.Agent, c.Mode = cmp.Or(p.ChildSessionID, c.SessionID), cmp.Or(p.Agent, c.Agent), cmp.Or(p.Mode, c.Mode)
+	c.Task, c.Summary, c.Error = cmp.Or(p.Task, c.Task), cmp.Or(p.Summary, c.Summary), cmp.Or(p.Error, c.Error)
 }

@@ -1,4 +1,4 @@
-package projection
+package runlog
 
 import (
 	"context"
@@ -12,8 +12,8 @@ import (
 // ErrRunCycle: a session is a child run of itself.
 var ErrRunCycle = errors.New("a session is its own child run")
 
-// RunOptions configure LoadRuns. The zero value loads the whole tree.
-type RunOptions struct {
+// Options configure Load. The zero value loads the whole tree.
+type Options struct {
 	// Alone leaves the sessions of children closed.
 	Alone bool
 	// Own leaves out what a fork shares with its parent. It always is left out
@@ -21,11 +21,11 @@ type RunOptions struct {
 	Own bool
 }
 
-// LoadRuns reads a session and the sessions of its child runs, each once, into
+// Load reads a session and the sessions of its child runs, each once, into
 // a tree. A child whose session is missing says so; a session that is its own
-// child is ErrRunCycle. See Load for the other errors. At most one RunOptions is
+// child is ErrRunCycle. See Load for the other errors. At most one Options is
 // used.
-func LoadRuns(ctx context.Context, log *eventlog.Log, session string, opts ...RunOptions) (*Run, error) {
+func Load(ctx context.Context, log *eventlog.Log, session string, opts ...Options) (*Run, error) {
 	l := runLoader{log: log, done: map[string]bool{}}
 	if len(opts) > 0 {
 		l.opts = opts[0]
@@ -39,7 +39,7 @@ func LoadRuns(ctx context.Context, log *eventlog.Log, session string, opts ...Ru
 
 type runLoader struct {
 	log   *eventlog.Log
-	opts  RunOptions
+	opts  Options
 	stack []string
 	done  map[string]bool
 }

@@ -1,4 +1,4 @@
-package projection
+package runlog
 
 import (
 	"slices"

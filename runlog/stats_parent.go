@@ -1,10 +1,11 @@
-package projection
+package runlog
 
 import (
 	"context"
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/projection"
 )
 
 // parentMeter gives the meter of a fork what the lineage before it left open: the
@@ -19,7 +20,7 @@ type parentMeter struct {
 }
 
 // before brings m up to e, one of the session's own events, which come in order.
-func (p *parentMeter) before(e *event.Event, m *Meter) error {
+func (p *parentMeter) before(e *event.Event, m *projection.Meter) error {
 	if p.forked == 0 {
 		p.forked, p.done = e.Seq, e.Type.Name() != event.SessionForked || e.Seq == 1
 	}
@@ -58,7 +59,7 @@ func asksParent(e *event.Event) (bool, error) {
 }
 
 // open is a meter at the end of what is shared.
-func (p *parentMeter) open() (m Meter, err error) {
+func (p *parentMeter) open() (m projection.Meter, err error) {
 	var from int64
 	for e, err := range p.log.Read(p.ctx, p.session, eventlog.Between(0, p.forked-1).Backward().Bare()) {
 		if err != nil {
@@ -70,7 +71,7 @@ func (p *parentMeter) open() (m Meter, err error) {
 	}
 	for e, err := range p.log.Read(p.ctx, p.session, eventlog.Between(from, p.forked-1)) {
 		if err == nil {
-			err = m.read(e.Effective(), true, nil)
+			err = m.Read(e.Effective(), true, nil)
 		}
 		if err != nil {
 			return m, err

@@ -1,4 +1,4 @@
-package projection_test
+package runlog_test
 
 import (
 	"errors"
@@ -7,24 +7,25 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/projection"
+	"github.com/convlog/convlog/internal/garden"
+	"github.com/convlog/convlog/runlog"
 )
 
 // runs says that a session has child runs in other sessions.
-func (g *garden) runs(session string, children ...string) {
-	g.t.Helper()
-	g.append(session, event.UserMessage("begin"))
+func runs(g *garden.Garden, session string, children ...string) {
+	g.T.Helper()
+	g.Append(session, event.UserMessage("begin"))
 	for _, c := range children {
 		x := event.Child{ChildID: "run of " + c, ChildSessionID: c}
 		x.State = event.ChildStateStarted
-		g.append(session, event.New(x))
+		g.Append(session, event.New(x))
 		x.State = event.ChildStateCompleted
-		g.append(session, event.New(x))
+		g.Append(session, event.New(x))
 	}
 }
 
 // family draws a run and its children.
-func family(run *projection.Run) string {
+func family(run *runlog.Run) string {
 	text := run.Session + "("
 	for _, op := range run.Ops {
 		text += familyOf(op)
@@ -37,7 +38,7 @@ func family(run *projection.Run) string {
 	return text + ")"
 }
 
-func familyOf(op *projection.Op) (text string) {
+func familyOf(op *runlog.Op) (text string) {
 	for _, c := range op.Children {
 		switch {
 		case c.Run != nil:
@@ -66,13 +67,13 @@ func TestRunTrees(t *testing.T) {
 		{"a child of two", map[string][]string{"a": {"b", "c"}, "b": {"d"}, "c": {"d"}, "d": nil}, "a(b(d())c(elsewhere d;))"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			onGarden(t, func(t *testing.T, g *garden) {
+			garden.OnGarden(t, func(t *testing.T, g *garden.Garden) {
 				for name, children := range tt.children {
-					g.runs(name, children...)
+					runs(g, name, children...)
 				}
-				run, err := projection.LoadRuns(bg, g.log, "a")
-				g.allow(err)
-				same(t, "tree", tt.want, family(run))
+				run, err := runlog.Load(garden.Bg, g.Log, "a")
+				g.Allow(err)
+				garden.Same(t, "tree", tt.want, family(run))
 			})
 		})
 	}
@@ -83,22 +84,22 @@ func TestRunTrees(t *testing.T) {
 func TestRunsThatGoRound(t *testing.T) {
 	for _, n := range []int{2, 3, 10} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			onGarden(t, func(t *testing.T, g *garden) {
-				g.runs("above", "r0")
+			garden.OnGarden(t, func(t *testing.T, g *garden.Garden) {
+				runs(g, "above", "r0")
 				for i := range n {
-					g.runs(fmt.Sprint("r", i), fmt.Sprint("r", (i+1)%n))
+					runs(g, fmt.Sprint("r", i), fmt.Sprint("r", (i+1)%n))
 				}
 				for _, session := range []string{"r0", "above"} {
-					if _, err := projection.LoadRuns(bg, g.log, session); !errors.Is(err, projection.ErrRunCycle) {
+					if _, err := runlog.Load(garden.Bg, g.Log, session); !errors.Is(err, runlog.ErrRunCycle) {
 						t.Errorf("%s: %v", session, err)
 					}
 				}
-				run, err := projection.LoadRuns(bg, g.log, "r0", projection.RunOptions{Alone: true})
-				g.allow(err)
-				same(t, "alone", fmt.Sprintf("r0(closed r%d;)", 1%n), family(run))
-				tree, err := projection.LoadTreeCost(bg, g.log, "r0") // counts each once
-				g.allow(err)
-				same(t, "sessions", n, len(tree.Sessions))
+				run, err := runlog.Load(garden.Bg, g.Log, "r0", runlog.Options{Alone: true})
+				g.Allow(err)
+				garden.Same(t, "alone", fmt.Sprintf("r0(closed r%d;)", 1%n), family(run))
+				tree, err := runlog.LoadTreeCost(garden.Bg, g.Log, "r0") // counts each once
+				g.Allow(err)
+				garden.Same(t, "sessions", n, len(tree.Sessions))
 			})
 		})
 	}
@@ -106,7 +107,7 @@ func TestRunsThatGoRound(t *testing.T) {
 
 // A step that only completes is that of the answer before it, not one more.
 func TestStepsThatOnlyComplete(t *testing.T) {
-	onStores(t, func(t *testing.T, log *eventlog.Log) {
+	garden.OnStores(t, func(t *testing.T, log *eventlog.Log) {
 		var events []event.Event
 		add := func(e event.Event) { events = append(events, e) }
 		says := func(role event.Role, group string) {
@@ -118,10 +119,10 @@ func TestStepsThatOnlyComplete(t *testing.T) {
 			says(event.Assistant, group)
 			add(event.New(event.StepCompletion{Usage: event.Usage{OutputTokens: 3}}))
 		}
-		if _, err := log.Append(bg, "s", eventlog.New(), events...); err != nil {
+		if _, err := log.Append(garden.Bg, "s", eventlog.New(), events...); err != nil {
 			t.Fatal(err)
 		}
-		run, err := projection.LoadRuns(bg, log, "s")
+		run, err := runlog.Load(garden.Bg, log, "s")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -135,7 +136,7 @@ func TestStepsThatOnlyComplete(t *testing.T) {
 // What a program says in the user's name is context, also where a turn takes over
 // the exchange it stands in; so are messages of other roles.
 func TestTurnsAreGivenContext(t *testing.T) {
-	onStores(t, func(t *testing.T, log *eventlog.Log) {
+	garden.OnStores(t, func(t *testing.T, log *eventlog.Log) {
 		var events []event.Event
 		add := func(e event.Event) { events = append(events, e) }
 		add(event.UserMessage("Today is Monday."))
@@ -145,10 +146,10 @@ func TestTurnsAreGivenContext(t *testing.T) {
 		add(event.UserMessage("What does it weigh?"))
 		add(event.New(event.TurnStart{}))
 		add(event.New(event.Message{Role: event.Developer, Parts: []event.Part{event.Text("Be brief.")}}))
-		if _, err := log.Append(bg, "s", eventlog.New(), events...); err != nil {
+		if _, err := log.Append(garden.Bg, "s", eventlog.New(), events...); err != nil {
 			t.Fatal(err)
 		}
-		run, err := projection.LoadRuns(bg, log, "s")
+		run, err := runlog.Load(garden.Bg, log, "s")
 		if err != nil || len(run.Turns) != 1 {
 			t.Fatalf("%d turns (%v)", len(run.Turns), err)
 		}

@@ -1,4 +1,4 @@
-package projection_test
+package runlog_test
 
 import (
 	"fmt"
@@ -10,7 +10,9 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/internal/garden"
 	"github.com/convlog/convlog/projection"
+	"github.com/convlog/convlog/runlog"
 	"github.com/convlog/convlog/upkeep/erase"
 )
 
@@ -21,8 +23,8 @@ type priced struct {
 }
 
 // spend appends payloads, unchecked as an import would.
-func (g *garden) spend(name string, payloads ...event.Payload) {
-	g.t.Helper()
+func spend(g *garden.Garden, name string, payloads ...event.Payload) {
+	g.T.Helper()
 	for _, p := range payloads {
 		var cost event.Cost
 		if with, ok := p.(priced); ok {
@@ -30,8 +32,8 @@ func (g *garden) spend(name string, payloads ...event.Payload) {
 		}
 		e := event.New(p)
 		e.Cost = cost
-		_, err := g.log.Append(bg, name, eventlog.Any().Lenient(), e)
-		g.allow(err)
+		_, err := g.Log.Append(garden.Bg, name, eventlog.Any().Lenient(), e)
+		g.Allow(err)
 	}
 }
 
@@ -118,28 +120,28 @@ func TestUsageRules(t *testing.T) {
 		{"what was rewound", []event.Payload{asks("hello"), answered(3, "", ""), event.HeadMove{To: 1}, answered(4, "", "")}, "7 tokens, 2 answers, 2 unpriced, 0"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			onGarden(t, func(t *testing.T, g *garden) {
+			garden.OnGarden(t, func(t *testing.T, g *garden.Garden) {
 				half := len(tt.events) / 2
-				g.spend("s", tt.events[:half]...)
+				spend(g, "s", tt.events[:half]...)
 				if half > 0 {
-					g.snapshot("s", projection.Of("", projection.Usage), true)
+					g.Snapshot("s", projection.Of("", projection.Usage), true)
 				}
-				g.spend("s", moved(tt.events[half:], half > 0)...)
-				g.spends("s", tt.want)
-				for _, e := range g.lineage("s") { // redaction keeps what counts
-					_, err := erase.Redact(bg, g.log, "s", []int64{e.Seq}, erase.RedactOptions{Reason: "test"})
-					g.allow(err, event.ErrInvalidType)
+				spend(g, "s", moved(tt.events[half:], half > 0)...)
+				spends(g, "s", tt.want)
+				for _, e := range g.Lineage("s") { // redaction keeps what counts
+					_, err := erase.Redact(garden.Bg, g.Log, "s", []int64{e.Seq}, erase.RedactOptions{Reason: "test"})
+					g.Allow(err, event.ErrInvalidType)
 				}
-				g.spends("s", tt.want)
+				spends(g, "s", tt.want)
 				for name, want := range map[string]string{"copy": "0 tokens, 0 answers, 0 unpriced, 0", "fork": "0 tokens, 0 answers, 0 unpriced, 0"} {
 					if name == "copy" {
-						_, err := fork.Copy(bg, g.log, "s", fork.CopyOptions{ID: name})
-						g.allow(err)
+						_, err := fork.Copy(garden.Bg, g.Log, "s", fork.CopyOptions{ID: name})
+						g.Allow(err)
 					} else {
-						_, err := fork.At(bg, g.log, "s", fork.Head(), fork.Options{ID: name, Force: true})
-						g.allow(err)
+						_, err := fork.At(garden.Bg, g.Log, "s", fork.Head(), fork.Options{ID: name, Force: true})
+						g.Allow(err)
 					}
-					g.spends(name, want)
+					spends(g, name, want)
 				}
 			})
 		})
@@ -159,55 +161,55 @@ func moved(events []event.Payload, snapshot bool) []event.Payload {
 }
 
 // spends checks what a session spent by itself, counted in all ways.
-func (g *garden) spends(name, want string) {
-	g.t.Helper()
-	usage, err := projection.Load(bg, g.log, name, projection.Usage)
-	g.allow(err)
-	same(g.t, "usage of "+name, want, shortly(usage.State.Total))
-	cost, err := projection.LoadCost(bg, g.log, name)
-	g.allow(err)
-	same(g.t, "cost of "+name, want, shortly(cost.Own))
-	run, err := projection.LoadRuns(bg, g.log, name, projection.RunOptions{Alone: true})
-	g.allow(err)
-	same(g.t, "run of "+name, want, shortly(run.Totals.Own))
+func spends(g *garden.Garden, name, want string) {
+	g.T.Helper()
+	usage, err := projection.Load(garden.Bg, g.Log, name, projection.Usage)
+	g.Allow(err)
+	garden.Same(g.T, "usage of "+name, want, shortly(usage.State.Total))
+	cost, err := runlog.LoadCost(garden.Bg, g.Log, name)
+	g.Allow(err)
+	garden.Same(g.T, "cost of "+name, want, shortly(cost.Own))
+	run, err := runlog.Load(garden.Bg, g.Log, name, runlog.Options{Alone: true})
+	g.Allow(err)
+	garden.Same(g.T, "run of "+name, want, shortly(run.Totals.Own))
 }
 
 func TestUsageByModelAgentAndTurn(t *testing.T) {
-	onGarden(t, func(t *testing.T, g *garden) {
+	garden.OnGarden(t, func(t *testing.T, g *garden.Garden) {
 		by := func(model string, tokens int64) event.Message {
 			m := answered(tokens, "", "")
 			m.Model = model
 			return m
 		}
-		g.spend("s", event.Session{State: event.SessionStateStarted, Agent: "ada"}, priced{by("m", 1), 5}) // 1, 2
-		g.spend("s", asks("one"), event.TurnStart{Index: 0}, by("m", 2), event.Handoff{ToAgent: "bob"}, priced{by("n", 4), 7},
+		spend(g, "s", event.Session{State: event.SessionStateStarted, Agent: "ada"}, priced{by("m", 1), 5}) // 1, 2
+		spend(g, "s", asks("one"), event.TurnStart{Index: 0}, by("m", 2), event.Handoff{ToAgent: "bob"}, priced{by("n", 4), 7},
 			event.TurnCompletion{Status: event.TurnStatusCompleted}) // 3 to 8
-		g.spend("s", asks("two"), event.TurnStart{Index: 1, Agent: "eve"}, by("m", 8))             // 9 to 11
-		g.spend("s", event.HeadMove{To: 8}, asks("again"), event.TurnStart{Index: 1}, by("m", 16)) // 12 to 15
-		c, err := projection.LoadCost(bg, g.log, "s")
-		g.allow(err)
-		same(t, "own", "31 tokens, 5 answers, 3 unpriced, 12", shortly(c.Own))
-		same(t, "orphaned", "8 tokens, 1 answers, 1 unpriced, 0", shortly(c.Orphaned))
-		same(t, "path", "23 tokens, 4 answers, 2 unpriced, 12", shortly(c.Path))
-		same(t, "by model", `{"m":"27 tokens, 4 answers, 3 unpriced, 5","n":"4 tokens, 1 answers, 0 unpriced, 7"}`, shortlyAll(c.ByModel))
-		same(t, "by agent", `{"ada":"3 tokens, 2 answers, 1 unpriced, 5","bob":"4 tokens, 1 answers, 0 unpriced, 7","eve":"24 tokens, 2 answers, 2 unpriced, 0"}`,
+		spend(g, "s", asks("two"), event.TurnStart{Index: 1, Agent: "eve"}, by("m", 8))             // 9 to 11
+		spend(g, "s", event.HeadMove{To: 8}, asks("again"), event.TurnStart{Index: 1}, by("m", 16)) // 12 to 15
+		c, err := runlog.LoadCost(garden.Bg, g.Log, "s")
+		g.Allow(err)
+		garden.Same(t, "own", "31 tokens, 5 answers, 3 unpriced, 12", shortly(c.Own))
+		garden.Same(t, "orphaned", "8 tokens, 1 answers, 1 unpriced, 0", shortly(c.Orphaned))
+		garden.Same(t, "path", "23 tokens, 4 answers, 2 unpriced, 12", shortly(c.Path))
+		garden.Same(t, "by model", `{"m":"27 tokens, 4 answers, 3 unpriced, 5","n":"4 tokens, 1 answers, 0 unpriced, 7"}`, shortlyAll(c.ByModel))
+		garden.Same(t, "by agent", `{"ada":"3 tokens, 2 answers, 1 unpriced, 5","bob":"4 tokens, 1 answers, 0 unpriced, 7","eve":"24 tokens, 2 answers, 2 unpriced, 0"}`,
 			shortlyAll(c.ByAgent))
 		var turns []string
 		for _, x := range c.Turns {
 			turns = append(turns, fmt.Sprintf("%d at %d, %v: %s", x.Index, x.Seq, x.Orphaned, shortly(x.Spend)))
 		}
-		same(t, "turns", []string{"0 at 3, false: 6 tokens, 2 answers, 1 unpriced, 7", "1 at 9, true: 8 tokens, 1 answers, 1 unpriced, 0",
+		garden.Same(t, "turns", []string{"0 at 3, false: 6 tokens, 2 answers, 1 unpriced, 7", "1 at 9, true: 8 tokens, 1 answers, 1 unpriced, 0",
 			"1 at 13, false: 16 tokens, 1 answers, 1 unpriced, 0"}, turns)
-		_, err = fork.At(bg, g.log, "s", fork.Head(), fork.Options{ID: "f", Force: true})
-		g.allow(err)
-		g.spend("f", by("m", 32))
-		f, err := projection.LoadCost(bg, g.log, "f")
-		g.allow(err)
-		same(t, "a fork's own", "32 tokens, 1 answers, 1 unpriced, 0", shortly(f.Own))
-		same(t, "a fork's path", "55 tokens, 5 answers, 3 unpriced, 12", shortly(f.Path))
-		same(t, "what it inherited", shortly(c.Path), shortly(f.Inherited))
-		tree, err := projection.LoadTreeCost(bg, g.log, "s")
-		g.allow(err)
-		same(t, "the tree", "63 tokens, 6 answers, 4 unpriced, 12", shortly(tree.Total))
+		_, err = fork.At(garden.Bg, g.Log, "s", fork.Head(), fork.Options{ID: "f", Force: true})
+		g.Allow(err)
+		spend(g, "f", by("m", 32))
+		f, err := runlog.LoadCost(garden.Bg, g.Log, "f")
+		g.Allow(err)
+		garden.Same(t, "a fork's own", "32 tokens, 1 answers, 1 unpriced, 0", shortly(f.Own))
+		garden.Same(t, "a fork's path", "55 tokens, 5 answers, 3 unpriced, 12", shortly(f.Path))
+		garden.Same(t, "what it inherited", shortly(c.Path), shortly(f.Inherited))
+		tree, err := runlog.LoadTreeCost(garden.Bg, g.Log, "s")
+		g.Allow(err)
+		garden.Same(t, "the tree", "63 tokens, 6 answers, 4 unpriced, 12", shortly(tree.Total))
 	})
 }

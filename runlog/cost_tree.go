@@ -1,4 +1,4 @@
-package projection
+package runlog
 
 import (
 	"cmp"
@@ -10,13 +10,14 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/projection"
 )
 
 // TreeCost is what a session, its child runs and its forks have spent together.
 type TreeCost struct {
 	Session string `json:"session"`
 	// Total is the sum of what the sessions spent by themselves.
-	Total Spend `json:"total"`
+	Total projection.Spend `json:"total"`
 	// Sessions are those that were counted, the root first, then in order of ids.
 	Sessions []SessionSpend `json:"sessions"`
 	// Missing are child sessions that the store does not have.
@@ -25,8 +26,8 @@ type TreeCost struct {
 
 // SessionSpend is what a session spent by itself.
 type SessionSpend struct {
-	Session string `json:"session"`
-	Own     Spend  `json:"own"`
+	Session string           `json:"session"`
+	Own     projection.Spend `json:"own"`
 }
 
 // LoadTreeCost sums what a session and all sessions below it have spent: child
@@ -43,7 +44,7 @@ func LoadTreeCost(ctx context.Context, log *eventlog.Log, session string) (TreeC
 	missing := map[string]bool{}
 	for queue := []string{session}; len(queue) > 0; queue = queue[1:] {
 		at := queue[0]
-		l, err := LoadSet(ctx, log, at, treeParts)
+		l, err := projection.LoadSet(ctx, log, at, treeParts)
 		if at != session && errors.Is(err, eventlog.ErrNotFound) {
 			missing[at] = true
 			continue
@@ -51,11 +52,11 @@ func LoadTreeCost(ctx context.Context, log *eventlog.Log, session string) (TreeC
 		if err != nil {
 			return TreeCost{}, err
 		}
-		own, _ := State(l, Usage)
+		own, _ := projection.State(l, projection.Usage)
 		t.Sessions = append(t.Sessions, SessionSpend{Session: at, Own: own.Total})
 		t.Total = t.Total.Add(own.Total)
-		children, _ := State(l, Children)
-		for _, id := range slices.Concat(children.sessions(), below[at]) {
+		children, _ := projection.State(l, projection.Children)
+		for _, id := range slices.Concat(sessionsOf(children), below[at]) {
 			if !seen[id] {
 				seen[id] = true
 				queue = append(queue, id)
@@ -67,7 +68,7 @@ func LoadTreeCost(ctx context.Context, log *eventlog.Log, session string) (TreeC
 	return t, nil
 }
 
-var treeParts = Of("tree", Usage, Children)
+var treeParts = projection.Of("tree", projection.Usage, projection.Children)
 
 // sessionsBelow are the sessions that name another as the one they were forked
 // from or run by, by that one, ordered by id.
@@ -107,4 +108,12 @@ func sessionAbove(ctx context.Context, log *eventlog.Log, info *eventlog.Session
 	}
 	p, err := event.DecodeKept[event.Session](&first)
 	return p.Parent.SessionID, err
+}
+
+// sessionsOf are the sessions of child runs.
+func sessionsOf(children *projection.ChildList) (ids []string) {
+	for _, r := range children.Runs {
+		ids = append(ids, r.SessionID)
+	}
+	return ids
 }

@@ -1,4 +1,4 @@
-package projection
+package runlog
 
 import (
 	"time"
@@ -7,15 +7,16 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/projection"
 )
 
 // Run is everything that happened in a session as a tree: turns, what they did,
 // and the runs of children below that.
 type Run struct {
-	Session string   `json:"session"`
-	Title   string   `json:"title,omitzero"`
-	Agent   string   `json:"agent,omitzero"`
-	Fork    ForkInfo `json:"fork,omitzero"`
+	Session string              `json:"session"`
+	Title   string              `json:"title,omitzero"`
+	Agent   string              `json:"agent,omitzero"`
+	Fork    projection.ForkInfo `json:"fork,omitzero"`
 	// Status is failed if the last turn on the active path failed, open while
 	// one is under way, and ok otherwise. Error is that turn's.
 	Status  OpStatus  `json:"status"`
@@ -23,16 +24,16 @@ type Run struct {
 	Started time.Time `json:"started"`
 	Ended   time.Time `json:"ended"`
 	// Turns come in the order they began in, orphaned ones too.
-	Turns []*RunTurn `json:"turns,omitzero"`
+	Turns []*Turn `json:"turns,omitzero"`
 	// Ops, Logs and Accounting are what lies outside of any turn.
 	Ops        []*Op        `json:"ops,omitzero"`
 	Logs       []LogLine    `json:"logs,omitzero"`
 	Accounting []Accounting `json:"accounting,omitzero"`
-	Totals     RunTotals    `json:"totals"`
+	Totals     Totals    `json:"totals"`
 }
 
-// RunTotals sum up a run.
-type RunTotals struct {
+// Totals sum up a run.
+type Totals struct {
 	Turns     int `json:"turns"`
 	Responses int `json:"responses"`
 	Tools     int `json:"tools"`
@@ -40,12 +41,12 @@ type RunTotals struct {
 	Children  int `json:"children"`
 	// Own is what the session spent by itself, Tree with the children's sessions
 	// below it, each once.
-	Own  Spend `json:"own"`
-	Tree Spend `json:"tree"`
+	Own  projection.Spend `json:"own"`
+	Tree projection.Spend `json:"tree"`
 }
 
-// RunTurn is a turn of a run.
-type RunTurn struct {
+// Turn is a turn of a run.
+type Turn struct {
 	// ID is that of the turn_started; zero where a turn begins with a message of
 	// the user's.
 	ID    ulid.ULID `json:"id,omitzero"`
@@ -74,8 +75,8 @@ type RunTurn struct {
 	Ops     []*Op           `json:"ops,omitzero"`
 	Logs    []LogLine       `json:"logs,omitzero"`
 	// Accounting is what cost something and belongs to no op.
-	Accounting []Accounting `json:"accounting,omitzero"`
-	Spend      Spend        `json:"spend"`
+	Accounting []Accounting     `json:"accounting,omitzero"`
+	Spend      projection.Spend `json:"spend"`
 }
 
 // OpKind says what an Op is.
@@ -168,5 +169,5 @@ type Accounting struct {
 	Agent string    `json:"agent,omitzero"`
 	// Spend is what the event adds; a later piece of an answer corrects the usage
 	// before it, and may take tokens away.
-	Spend Spend `json:"spend"`
+	Spend projection.Spend `json:"spend"`
 }

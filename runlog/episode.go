@@ -1,4 +1,4 @@
-package projection
+package runlog
 
 import (
 	"strings"
@@ -55,7 +55,7 @@ func (r *Run) Episodes() (episodes []Episode) {
 	return episodes
 }
 
-func (t *RunTurn) episode(session string) Episode {
+func (t *Turn) episode(session string) Episode {
 	e := Episode{SessionID: session, Seq: t.From, TurnID: t.ID, Index: t.Index, AgentID: t.Agent, StartTime: t.Started,
 		EndTime: t.Ended, Conclusion: t.Output.Text(), Cost: t.Spend.Cost}
 	var asked []string

@@ -1,4 +1,4 @@
-package projection
+package rawjson
 
 import (
 	"io"
@@ -25,8 +25,8 @@ func Indent(v jsontext.Value) (jsontext.Value, error) {
 	return v, err
 }
 
-// writeIndented writes a value as Indent does.
-func writeIndented(w io.Writer, v any) error {
+// WriteIndented writes a value, encoded as JSON and indented as Indent does.
+func WriteIndented(w io.Writer, v any) error {
 	var levels nesting
 	opts := []jsontext.Options{json.Deterministic(true), jsontext.PreserveRawStrings(true)}
 	if err := json.MarshalWrite(&levels, v, opts...); err != nil {

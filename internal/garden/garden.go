@@ -1,0 +1,332 @@
+package garden
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/projection"
+	"github.com/convlog/convlog/store/jsonl"
+	"github.com/convlog/convlog/store/sqlite"
+	"github.com/convlog/convlog/upkeep/erase"
+)
+
+// backends open a store in an empty folder.
+var Backends = map[string]func(dir string) eventlog.Store{
+	"jsonl": func(dir string) eventlog.Store { return jsonl.New(dir, jsonl.Options{Sync: jsonl.Never}) },
+	"sqlite": func(dir string) eventlog.Store {
+		return sqlite.New(filepath.Join(dir, "s.db"), sqlite.Options{Synchronous: sqlite.Off})
+	},
+}
+
+// trace is what a projection saw, event by event.
+type Trace struct {
+	Seen []string `json:"seen"`
+}
+
+var Bg = context.Background()
+
+// traceOf makes a projection whose state says exactly which events were folded,
+// in which order. Snapshots leave no trace: nothing may depend on them.
+func TraceOf(name string, scope event.Scope) projection.Projection[Trace] {
+	return projection.Projection[Trace]{Name: name, Version: 1, Scope: scope, Apply: func(s *Trace, e *event.Event) error {
+		if e.Type.Name() != event.ProjectionSnapshotted {
+			s.Seen = append(s.Seen, traceLine(e))
+		}
+		return nil
+	}}
+}
+
+// traceLine tells events apart, by what a copy of them has too.
+func traceLine(e *event.Event) string {
+	name := event.Type(strings.TrimPrefix(string(e.Type.Name()), "copy:"))
+	if e.Redacted() {
+		return fmt.Sprintf("%d gone", e.Seq)
+	}
+	if name == event.MessageAdded || name == event.CustomPatched || name == event.ExternalInput {
+		return fmt.Sprintf("%d %s %s", e.Seq, name, e.Data)
+	}
+	return fmt.Sprintf("%d %s", e.Seq, name)
+}
+
+var (
+	PathTrace    = TraceOf("path", event.PathScope)
+	SessionTrace = TraceOf("session", event.SessionScope)
+	// tally counts every event of the path, snapshots too.
+	Tally = projection.Projection[int]{Name: "tally", Version: 1, Apply: func(n *int, e *event.Event) error {
+		*n += int(e.Seq)
+		return nil
+	}}
+	// traces are the sets that the snapshots of a garden are of.
+	Traces = []projection.Set{
+		projection.Of("all", PathTrace, SessionTrace, Tally),
+		projection.Of("", PathTrace),
+		projection.Of("", SessionTrace),
+		projection.Of("both", SessionTrace, PathTrace),
+	}
+	AllTraces = Traces[0]
+)
+
+// deed is a thing to do to a garden; its numbers are taken modulo what there is.
+type deed struct{ Do, session, A, B int }
+
+// The things to do.
+const (
+	doTalk = iota
+	doCall
+	doTogether
+	doAside
+	doRewind
+	doComeBack
+	doBranch
+	DoSnapshot
+	doRedact
+)
+
+var drawDeed = rapid.Custom(func(r *rapid.T) deed {
+	weights := []int{doTalk, doTalk, doTalk, doCall, doTogether, doAside, doRewind, doRewind, doComeBack, doBranch, DoSnapshot, DoSnapshot, DoSnapshot, doRedact}
+	return deed{
+		Do:      rapid.SampledFrom(weights).Draw(r, "do"),
+		session: rapid.IntRange(0, 3).Draw(r, "session"),
+		A:       rapid.IntRange(0, 40).Draw(r, "a"),
+		B:       rapid.IntRange(0, 7).Draw(r, "b"),
+	}
+})
+
+var DrawScript = rapid.SliceOfN(drawDeed, 4, 30)
+
+// garden is a log that scripts are run on.
+type Garden struct {
+	T     Failer
+	Log   *eventlog.Log
+	Names []string
+	calls []string
+	ids   int
+}
+
+// Failer is what testing.TB and rapid.T have in common.
+type Failer interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
+// plant runs a script on a log. Whatever the log refuses is left out.
+func Plant(t Failer, log *eventlog.Log, script []deed) *Garden {
+	t.Helper()
+	g := &Garden{T: t, Log: log}
+	g.Names = append(g.Names, "s0")
+	g.Append("s0", event.UserMessage("begin"))
+	for _, s := range script {
+		g.Run(s)
+	}
+	return g
+}
+
+func (g *Garden) Run(s deed) {
+	g.T.Helper()
+	name := g.Names[s.session%len(g.Names)]
+	head := g.Head(name)
+	switch at := int64(s.A) % (head.Seq + 1); s.Do {
+	case doTalk:
+		g.Append(name, event.UserMessage(fmt.Sprint("words ", s.A)))
+	case doCall:
+		g.callTool(name, s)
+	case doTogether:
+		g.Append(name, event.UserMessage("first"), g.patch(s.A), event.UserMessage("last"))
+	case doAside:
+		g.Append(name, event.New(event.External{Source: "clock", InputID: fmt.Sprint(s.A)}))
+	case doRewind:
+		g.Append(name, event.New(event.HeadMove{To: at}))
+	case doComeBack:
+		_, err := fork.Recover(Bg, g.Log, name, fork.RewindOptions{})
+		g.Allow(err, fork.ErrNothingOrphaned)
+	case doBranch:
+		id := fmt.Sprint("s", len(g.Names))
+		_, err := fork.At(Bg, g.Log, name, fork.AtSeq(at), fork.Options{ID: id, Force: true})
+		if g.Allow(err, fork.ErrInsideAppend); err == nil {
+			g.Names = append(g.Names, id)
+		}
+	case DoSnapshot:
+		g.Snapshot(name, Traces[s.B%len(Traces)], s.B >= len(Traces))
+	case doRedact:
+		_, err := erase.Redact(Bg, g.Log, name, []int64{at}, erase.RedactOptions{Reason: "test"})
+		g.Allow(err, event.ErrInvalidType, event.ErrInvalidTree, eventlog.ErrEventNotFound)
+	}
+}
+
+// callTool gives a result to a call that may be pending, or makes a call.
+func (g *Garden) callTool(name string, s deed) {
+	if s.B%2 == 1 && len(g.calls) > 0 {
+		done := event.ToolOutput(g.calls[s.A%len(g.calls)], "tool", []byte("done"), false)
+		_, err := g.Log.Append(Bg, name, eventlog.Any(), done)
+		g.Allow(err, event.ErrInvalidResult)
+		return
+	}
+	g.calls = append(g.calls, fmt.Sprint("call", len(g.calls)))
+	part := event.ToolCall(g.calls[len(g.calls)-1], "tool", nil)
+	g.Append(name, event.New(event.Message{Role: event.Assistant, Parts: []event.Part{part}}))
+}
+
+// snapshot takes a mark, or a snapshot with a body.
+func (g *Garden) Snapshot(name string, set projection.Set, body bool) event.Snapshot {
+	g.T.Helper()
+	live, err := projection.Resume(Bg, g.Log, name, set, g.liveOptions())
+	g.Allow(err)
+	s, taken, err := live.Snapshot(Bg, projection.Request{Trigger: projection.Manual, Body: body})
+	if !taken || err != nil {
+		g.T.Fatalf("snapshot of %s: taken %v, %v", name, taken, err)
+	}
+	return s
+}
+
+func (g *Garden) liveOptions() projection.LiveOptions {
+	return projection.LiveOptions{Bodies: projection.Never(), NewID: func() string {
+		g.ids++
+		return fmt.Sprint("snapshot-", g.ids)
+	}}
+}
+
+func (g *Garden) patch(n int) event.Event {
+	patch := fmt.Sprintf(`[{"op":"add","path":"/n","value":%d}]`, n)
+	return event.New(event.CustomPatch{Patch: []byte(patch)})
+}
+
+func (g *Garden) Append(name string, events ...event.Event) event.Head {
+	g.T.Helper()
+	head, err := g.Log.Append(Bg, name, eventlog.Any(), events...)
+	g.Allow(err)
+	return head
+}
+
+func (g *Garden) Head(name string) event.Head {
+	g.T.Helper()
+	head, err := g.Log.Head(Bg, name)
+	g.Allow(err)
+	return head
+}
+
+// allow fails for any other error.
+func (g *Garden) Allow(err error, allowed ...error) {
+	g.T.Helper()
+	if err != nil && !slices.ContainsFunc(allowed, func(target error) bool { return errors.Is(err, target) }) {
+		g.T.Fatalf("%v", err)
+	}
+}
+
+// lineage are all events of a session.
+func (g *Garden) Lineage(name string) (events []event.Event) {
+	g.T.Helper()
+	for e, err := range g.Log.Read(Bg, name, eventlog.All()) {
+		g.Allow(err)
+		events = append(events, e)
+	}
+	return events
+}
+
+// view is the states of the traces as of an event.
+type View struct {
+	Path, Session []string
+	Tally         int
+}
+
+// load gives the states of the traces, and how they came about.
+func (g *Garden) Load(name string, opts projection.Options) (View, projection.Explain) {
+	g.T.Helper()
+	l, err := projection.LoadSet(Bg, g.Log, name, AllTraces, opts)
+	if err != nil {
+		g.T.Fatalf("load %s at %d: %v", name, opts.At, err)
+	}
+	return ViewOf(l), l.Explain
+}
+
+func ViewOf(l *projection.Loaded) View {
+	path, _ := projection.State(l, PathTrace)
+	session, _ := projection.State(l, SessionTrace)
+	sum, _ := projection.State(l, Tally)
+	return View{path.Seen, session.Seen, *sum}
+}
+
+// expected is what the traces must be as of an event, found without them.
+func (g *Garden) Expected(at int64, lineage []event.Event) (v View) {
+	g.T.Helper()
+	onPath := g.Path(lineage[:at])
+	for i := range lineage[:at] {
+		e := lineage[i].Effective()
+		counts := e.Type.Scope() != event.SessionScope && onPath[e.Seq]
+		if counts {
+			v.Tally += int(e.Seq)
+		}
+		if e.Type.Name() == event.ProjectionSnapshotted {
+			continue
+		}
+		v.Session = append(v.Session, traceLine(e))
+		if counts {
+			v.Path = append(v.Path, traceLine(e))
+		}
+	}
+	return v
+}
+
+// path are the seqs on the chain from the last of the events back to the start.
+func (g *Garden) Path(lineage []event.Event) map[int64]bool {
+	g.T.Helper()
+	path := map[int64]bool{}
+	for at := int64(len(lineage)); at > 0; {
+		path[at] = true
+		move, moved, err := event.Decode[event.HeadMove](&lineage[at-1])
+		g.Allow(err)
+		if at--; moved {
+			at = move.To
+		}
+	}
+	return path
+}
+
+func OnStores(t *testing.T, f func(t *testing.T, log *eventlog.Log)) {
+	for name, store := range map[string]func(dir string) eventlog.Store{
+		"jsonl":  func(dir string) eventlog.Store { return jsonl.New(dir, jsonl.Options{Sync: jsonl.Never}) },
+		"sqlite": func(dir string) eventlog.Store { return sqlite.New(filepath.Join(dir, "log.db")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			log := eventlog.Open(store(t.TempDir()))
+			defer log.Close()
+			f(t, log)
+		})
+	}
+}
+
+func Same(t Failer, what string, want, got any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Fatalf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+// onGardens checks a law on random logs of each backend.
+func OnGardens(t *testing.T, law func(r *rapid.T, g *Garden)) {
+	for name, open := range Backends {
+		t.Run(name, func(t *testing.T) {
+			rapid.Check(t, func(r *rapid.T) {
+				log := eventlog.Open(open(t.TempDir()))
+				defer func() { _ = log.Close() }()
+				law(r, Plant(r, log, DrawScript.Draw(r, "script")))
+			})
+		})
+	}
+}
+
+// onGarden runs a test over an empty log of each store.
+func OnGarden(t *testing.T, test func(t *testing.T, g *Garden)) {
+	OnStores(t, func(t *testing.T, log *eventlog.Log) { test(t, &Garden{T: t, Log: log}) })
+}
