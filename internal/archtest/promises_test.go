@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -14,12 +15,11 @@ import (
 )
 
 // Names of tests on the page of promises: `store/jsonl.TestTails` is a function
-// of a package, `storetest: call/result twice` a promise of the suite that every
-// store passes.
+// of a package, `logtest: call/result twice` a promise that every store passes.
 var (
 	namedFunction = regexp.MustCompile("`([a-z/]+)\\.((?:Test|Fuzz)[A-Za-z0-9_]+)`")
-	namedPromise  = regexp.MustCompile("`storetest: ([a-z]+)/([^`]+)`")
-	anyTest       = regexp.MustCompile("`[^`]*(?:Test|Fuzz)[A-Z][^` ]*`|`storetest: [^`]*`")
+	namedPromise  = regexp.MustCompile("`(storetest|logtest): [a-z]+/([^`]+)`")
+	anyTest       = regexp.MustCompile("`[^`]*(?:Test|Fuzz)[A-Z][^` ]*`|`(?:storetest|logtest): [^`]*`")
 )
 
 // The page that says how each promise is tested names tests that exist.
@@ -39,8 +39,8 @@ func TestPromisesNameTheirTests(t *testing.T) {
 	}
 	for _, m := range namedPromise.FindAllStringSubmatch(string(page), -1) {
 		found++
-		if !promises[m[2]] {
-			t.Errorf("store/storetest has no promise %q (group %s)", m[2], m[1])
+		if !promises[m[1]+": "+m[2]] {
+			t.Errorf("%s has no promise %q", m[1], m[2])
 		}
 	}
 	if all := len(anyTest.FindAllString(string(page), -1)); all != found || found == 0 {
@@ -52,21 +52,22 @@ func TestPromisesNameTheirTests(t *testing.T) {
 // names of the promises of store/storetest.
 func testsOf(t *testing.T, root string) (functions, promises map[string]bool) {
 	functions, promises = map[string]bool{}, map[string]bool{}
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") {
+	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(name, ".go") {
 			return err
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
 		if err != nil {
 			return err
 		}
-		dir, err := filepath.Rel(root, filepath.Dir(path))
+		dir, err := filepath.Rel(root, filepath.Dir(name))
 		if err != nil {
 			return err
 		}
-		if dir = filepath.ToSlash(dir); dir == "store/storetest" {
-			literals(file, promises)
+		if suite := path.Base(filepath.ToSlash(dir)); suite == "storetest" || suite == "logtest" {
+			literals(file, suite+": ", promises)
 		}
+		dir = filepath.ToSlash(dir)
 		for _, decl := range file.Decls {
 			if f, ok := decl.(*ast.FuncDecl); ok && f.Recv == nil {
 				functions[dir+"."+f.Name.Name] = true
@@ -80,8 +81,8 @@ func testsOf(t *testing.T, root string) (functions, promises map[string]bool) {
 	return functions, promises
 }
 
-// literals collects the values of the fields called name.
-func literals(file *ast.File, names map[string]bool) {
+// literals collects the values of the fields called Name, behind a prefix.
+func literals(file *ast.File, prefix string, names map[string]bool) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		pair, ok := n.(*ast.KeyValueExpr)
 		if !ok {
@@ -89,9 +90,9 @@ func literals(file *ast.File, names map[string]bool) {
 		}
 		key, ok := pair.Key.(*ast.Ident)
 		value, isText := pair.Value.(*ast.BasicLit)
-		if ok && isText && key.Name == "name" && value.Kind == token.STRING {
+		if ok && isText && key.Name == "Name" && value.Kind == token.STRING {
 			if text, err := strconv.Unquote(value.Value); err == nil {
-				names[text] = true
+				names[prefix+text] = true
 			}
 		}
 		return true

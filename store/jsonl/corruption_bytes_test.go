@@ -14,7 +14,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/store/storetest"
+	"github.com/convlog/convlog/eventlog/logtest"
 )
 
 // thorough makes the tests of damage flip every bit and cut at every byte.
@@ -45,7 +45,7 @@ func TestCutAnywhere(t *testing.T) {
 		if cuts%examineEvery == 0 {
 			look = p.Examine
 		}
-		p.check(look(p, p.open(), storetest.SampleMain), storetest.SampleMain, p.cut(cut))
+		p.check(look(p, p.open(), logtest.SampleMain), logtest.SampleMain, p.cut(cut))
 		if t.Failed() {
 			t.Fatalf("cut at byte %d of %d", cut, len(p.main))
 		}
@@ -141,7 +141,7 @@ func offsetOf(content []byte, i int) int64 {
 // pointsAt reports whether Verify points at the line of seq, or at a torn tail
 // that is the append it is in and names the line. One that lacks its end is
 // named by the tail alone.
-func pointsAt(f *storetest.Findings, line, tail, seq int64, unended bool) bool {
+func pointsAt(f *logtest.Findings, line, tail, seq int64, unended bool) bool {
 	return slices.ContainsFunc(slices.Concat(f.Report.Defects, f.Report.Notes), func(d eventlog.Defect) bool {
 		if d.Rule == "torn" {
 			return d.Offset == tail && (unended || line == tail || strings.Contains(d.Detail, fmt.Sprintf("at byte %d:", line)))
@@ -156,7 +156,7 @@ func (p *patient) blobFlipped(name string) {
 	p.Helper()
 	f := p.look()
 	digest := event.Digest("sha256:" + filepath.Base(name))
-	for _, e := range p.Written(storetest.SampleMain) {
+	for _, e := range p.Written(logtest.SampleMain) {
 		if !slices.Contains(e.Blobs(), digest) {
 			continue
 		}

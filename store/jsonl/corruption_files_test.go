@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/store/storetest"
+	"github.com/convlog/convlog/eventlog/logtest"
 	"github.com/convlog/convlog/upkeep/verify"
 )
 
@@ -27,19 +27,19 @@ var fileDamages = []struct {
 	{"two sessions change files", func(p *patient) error {
 		main, other := p.files["main.jsonl"], p.files["other.jsonl"]
 		return errors.Join(p.write("main.jsonl", other), p.write("other.jsonl", main))
-	}, map[string]func(*patient) outcome{storetest.SampleMain: alienAt(0), storetest.SampleOther: alienAt(0)}},
+	}, map[string]func(*patient) outcome{logtest.SampleMain: alienAt(0), logtest.SampleOther: alienAt(0)}},
 	{"one session's file is copied over another's", func(p *patient) error {
 		return p.write("main.jsonl", p.files["fork.jsonl"])
-	}, map[string]func(*patient) outcome{storetest.SampleMain: alienAt(0)}},
+	}, map[string]func(*patient) outcome{logtest.SampleMain: alienAt(0)}},
 	{"a fork's file is copied over an unrelated session's", func(p *patient) error {
 		return p.write("other.jsonl", p.files["fork.jsonl"])
-	}, map[string]func(*patient) outcome{storetest.SampleOther: alienAt(0)}},
+	}, map[string]func(*patient) outcome{logtest.SampleOther: alienAt(0)}},
 	{"a session's file is gone", func(p *patient) error {
-		return os.Remove(p.path(storetest.SampleMain))
-	}, map[string]func(*patient) outcome{storetest.SampleMain: always(outcome{kind: gone})}},
+		return os.Remove(p.path(logtest.SampleMain))
+	}, map[string]func(*patient) outcome{logtest.SampleMain: always(outcome{kind: gone})}},
 	{"an earlier copy of a session's file", func(p *patient) error {
 		return p.write("main.jsonl", p.main[:p.start[15]])
-	}, map[string]func(*patient) outcome{storetest.SampleMain: always(outcome{kind: older, shown: 15})}},
+	}, map[string]func(*patient) outcome{logtest.SampleMain: always(outcome{kind: older, shown: 15})}},
 }
 
 func alienAt(at int64) func(*patient) outcome {
@@ -76,10 +76,10 @@ func TestRollback(t *testing.T) {
 	s := p.open()
 	l := eventlog.Open(s)
 	defer func() { must(t, l.Close()) }()
-	seen, err := l.Head(t.Context(), storetest.SampleMain)
+	seen, err := l.Head(t.Context(), logtest.SampleMain)
 	must(t, err)
 	var watching error
-	for e, err := range l.Watch(t.Context(), storetest.SampleMain, 0) {
+	for e, err := range l.Watch(t.Context(), logtest.SampleMain, 0) {
 		if watching = err; err != nil {
 			break
 		}
@@ -88,13 +88,13 @@ func TestRollback(t *testing.T) {
 		}
 	}
 	wantErr(t, watching, eventlog.ErrCorrupt)
-	_, err = l.Append(t.Context(), storetest.SampleMain, eventlog.At(seen), note("after"))
+	_, err = l.Append(t.Context(), logtest.SampleMain, eventlog.At(seen), note("after"))
 	wantErr(t, err, eventlog.ErrConflict)
 	var conflict *eventlog.ConflictError
 	if !errors.As(err, &conflict) || conflict.Actual.Seq != 15 {
 		t.Errorf("append at the head that was seen: %v", err)
 	}
-	report, err := verify.Session(t.Context(), l, storetest.SampleMain)
+	report, err := verify.Session(t.Context(), l, logtest.SampleMain)
 	must(t, err)
 	p.reports(notRedactions(report.Defects), report.Notes)
 }
@@ -123,7 +123,7 @@ func TestDamagedBlobs(t *testing.T) {
 					must(t, damage(filepath.Join(p.dir, file), bytes.Clone(body)))
 				}
 			}
-			f := p.examine(storetest.SampleMain)
+			f := p.examine(logtest.SampleMain)
 			if len(f.Forward.Seqs) != 7 || len(f.Backward.Seqs) != all-8 || f.Forward.Err == nil || f.Backward.Err == nil || f.Append != nil {
 				t.Errorf("read %v %v and %v %v, appended with %v", f.Forward.Seqs, f.Forward.Err, f.Backward.Seqs, f.Backward.Err, f.Append)
 			}
@@ -147,7 +147,7 @@ func TestUnreadableFiles(t *testing.T) {
 		listed bool // with its error; a folder is no session
 	}{
 		"a folder": {func() FS { return newFaults(p.dir) }, func() error {
-			return errors.Join(os.Remove(p.path(storetest.SampleMain)), os.Mkdir(p.path(storetest.SampleMain), 0o700))
+			return errors.Join(os.Remove(p.path(logtest.SampleMain)), os.Mkdir(p.path(logtest.SampleMain), 0o700))
 		}, syscall.EISDIR, false},
 		"forbidden": {func() FS { return locked{newFaults(p.dir), "main.jsonl"} }, func() error { return nil }, fs.ErrPermission, true},
 	} {
@@ -161,7 +161,7 @@ func TestUnreadableFiles(t *testing.T) {
 				return errors.Is(err, c.target) && strings.Contains(err.Error(), "main.jsonl") && !errors.Is(err, eventlog.ErrCorrupt)
 			}
 			p.Witness = &w
-			f := p.Examine(t, New(p.dir, Options{FS: c.fs()}), storetest.SampleMain)
+			f := p.Examine(t, New(p.dir, Options{FS: c.fs()}), logtest.SampleMain)
 			for _, err := range []error{f.Forward.Err, f.Backward.Err, f.VerifyErr, f.Append} {
 				wantErr(t, err, c.target)
 			}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/convlog/convlog/store/storetest"
+	"github.com/convlog/convlog/eventlog/logtest"
 	"github.com/convlog/convlog/upkeep/repair"
 )
 
@@ -21,7 +21,7 @@ func TestRepairOfCorruption(t *testing.T) {
 			p.heal()
 			damaged := row.edit(&p)
 			p.damage(damaged)
-			m := p.Mend(t, p.open(), storetest.SampleMain)
+			m := p.Mend(t, p.open(), logtest.SampleMain)
 			switch want := row.want(&p); {
 			case m == nil:
 				if want.kind != newer && want.kind != gone && want.shown+want.behind > 0 {
@@ -41,7 +41,7 @@ func TestRepairOfCorruption(t *testing.T) {
 }
 
 // kept checks that a repair kept what there was to be kept.
-func (p *patient) kept(m *storetest.Mended, damaged []byte) {
+func (p *patient) kept(m *logtest.Mended, damaged []byte) {
 	p.Helper()
 	for i, line := range p.lines {
 		seq := int64(i + 1)

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/convlog/convlog/store/storetest"
+	"github.com/convlog/convlog/eventlog/logtest"
 )
 
 // corruption is a row of the table: what happens to the main session's file, and
@@ -221,7 +221,7 @@ func corruptions() []corruption {
 		{"a foreign line at the end", lines(func(l [][]byte) [][]byte { return append(l, []byte(`{"type":"user"}`+newline)) }), badFor(all+1, 0)},
 		{"a line without crc", line(10, func(l []byte) []byte { return append([]byte("{"), l[18:]...) }), bad(10)},
 		{"a line of another session", file(func(p *patient, b []byte) []byte {
-			other, _, _ := bytes.Cut(p.files[storetest.SampleOther+extension], []byte(newline))
+			other, _, _ := bytes.Cut(p.files[logtest.SampleOther+extension], []byte(newline))
 			return slices.Concat(b[:p.start[10]], other, []byte(newline), b[p.start[10]:])
 		}), badFor(11, all-10)},
 
@@ -231,9 +231,9 @@ func corruptions() []corruption {
 		{"garbage before the start", file(func(_ *patient, b []byte) []byte { return append([]byte("garbage\n"), b...) }), badFor(1, all)},
 		{"only garbage", file(func(*patient, []byte) []byte { return []byte("garbage\n") }), always(outcome{kind: gone})},
 		{"an empty file", file(func(*patient, []byte) []byte { return nil }), always(outcome{kind: gone})},
-		{"another session's file", file(func(p *patient, _ []byte) []byte { return p.files[storetest.SampleOther+extension] }), badFor(1, 0)},
+		{"another session's file", file(func(p *patient, _ []byte) []byte { return p.files[logtest.SampleOther+extension] }), badFor(1, 0)},
 		{"another session's lines at the end", file(func(p *patient, b []byte) []byte {
-			return append(b, p.files[storetest.SampleOther+extension]...)
+			return append(b, p.files[logtest.SampleOther+extension]...)
 		}), badFor(all+1, 0)},
 	}
 }
@@ -268,9 +268,9 @@ func TestCorruption(t *testing.T) {
 			}
 			p.damage(damaged)
 			want := row.want(&p)
-			f := p.examine(storetest.SampleMain)
-			p.check(f, storetest.SampleMain, want)
-			now, err := os.ReadFile(p.path(storetest.SampleMain))
+			f := p.examine(logtest.SampleMain)
+			p.check(f, logtest.SampleMain, want)
+			now, err := os.ReadFile(p.path(logtest.SampleMain))
 			must(t, err)
 			if f.Append != nil && !bytes.Equal(now, damaged) {
 				t.Error("the refused append changed the file")

@@ -13,13 +13,13 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/store/storetest"
+	"github.com/convlog/convlog/eventlog/logtest"
 )
 
 // patient is a store that was written soundly, to be damaged.
 type patient struct {
 	testing.TB
-	*storetest.Witness
+	*logtest.Witness
 	dir   string
 	files map[string][]byte // as they were written, by path below dir
 	main  []byte
@@ -31,8 +31,8 @@ func newPatient(t testing.TB) *patient {
 	t.Helper()
 	p := &patient{TB: t, dir: t.TempDir(), files: map[string][]byte{}}
 	s := New(p.dir, Options{FS: newFaults(p.dir)})
-	storetest.WriteSample(t, s)
-	p.Witness = storetest.NewWitness(t, s)
+	logtest.WriteSample(t, s)
+	p.Witness = logtest.NewWitness(t, s)
 	must(t, s.Close())
 	must(t, filepath.WalkDir(p.dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -41,7 +41,7 @@ func newPatient(t testing.TB) *patient {
 		p.files[path[len(p.dir)+1:]], err = os.ReadFile(path)
 		return err
 	}))
-	p.main = p.files[storetest.SampleMain+extension]
+	p.main = p.files[logtest.SampleMain+extension]
 	p.lines = bytes.SplitAfter(p.main, []byte("\n"))
 	p.lines = p.lines[:len(p.lines)-1]
 	for at := int64(0); len(p.start) < len(p.lines); at = p.start[len(p.start)-1] + int64(len(p.lines[len(p.start)-1])) {
@@ -69,7 +69,7 @@ func (p *patient) heal() {
 // damage replaces the main session's file.
 func (p *patient) damage(file []byte) {
 	p.Helper()
-	write(p, p.dir, storetest.SampleMain, file)
+	write(p, p.dir, logtest.SampleMain, file)
 }
 
 func (p *patient) path(session string) string {
@@ -79,14 +79,14 @@ func (p *patient) path(session string) string {
 func (p *patient) open() *Store { return New(p.dir, Options{FS: newFaults(p.dir)}) }
 
 // look is what a new handle finds.
-func (p *patient) look() *storetest.Findings {
+func (p *patient) look() *logtest.Findings {
 	p.Helper()
 	s := p.open()
 	defer func() { must(p, s.Close()) }()
-	return p.Look(p, s, storetest.SampleMain)
+	return p.Look(p, s, logtest.SampleMain)
 }
 
-func (p *patient) examine(session string) *storetest.Findings {
+func (p *patient) examine(session string) *logtest.Findings {
 	p.Helper()
 	return p.Examine(p, p.open(), session)
 }
@@ -94,7 +94,7 @@ func (p *patient) examine(session string) *storetest.Findings {
 // complete is how many of the first lines are whole appends, of those that end
 // at or before an offset.
 func (p *patient) complete(at int64) (n int) {
-	for i, e := range p.Written(storetest.SampleMain) {
+	for i, e := range p.Written(logtest.SampleMain) {
 		if p.start[i+1] <= at && e.More() == 0 {
 			n = i + 1
 		}
@@ -136,7 +136,7 @@ const (
 )
 
 // check compares what was found with what must be.
-func (p *patient) check(f *storetest.Findings, session string, want outcome) {
+func (p *patient) check(f *logtest.Findings, session string, want outcome) {
 	p.Helper()
 	first := p.Written(session)[0].Seq
 	last := p.Written(session)[len(p.Written(session))-1].Seq
@@ -170,7 +170,7 @@ func (p *patient) check(f *storetest.Findings, session string, want outcome) {
 	}
 }
 
-func (p *patient) noErrors(f *storetest.Findings) {
+func (p *patient) noErrors(f *logtest.Findings) {
 	p.Helper()
 	if err := errors.Join(f.Forward.Err, f.Backward.Err, f.VerifyErr, f.Append); err != nil {
 		p.Errorf("an error: %v", err)
@@ -192,7 +192,7 @@ func notRedactions(defects []eventlog.Defect) []eventlog.Defect {
 }
 
 // cutOff checks a torn tail that an append has removed and named.
-func (p *patient) cutOff(f *storetest.Findings, session string, want outcome) {
+func (p *patient) cutOff(f *logtest.Findings, session string, want outcome) {
 	p.Helper()
 	if f.Append != nil {
 		p.Errorf("append: %v", f.Append)
@@ -215,7 +215,7 @@ func (p *patient) cutOff(f *storetest.Findings, session string, want outcome) {
 }
 
 // located checks that every way to the damage names its place.
-func (p *patient) located(f *storetest.Findings, session string, want outcome) {
+func (p *patient) located(f *logtest.Findings, session string, want outcome) {
 	p.Helper()
 	for what, err := range map[string]error{"forward": f.Forward.Err, "backward": f.Backward.Err, "append": f.Append} {
 		var damage *eventlog.CorruptError
@@ -230,7 +230,7 @@ func (p *patient) located(f *storetest.Findings, session string, want outcome) {
 }
 
 // gone checks that there is no session: an append makes it anew.
-func (p *patient) gone(f *storetest.Findings) {
+func (p *patient) gone(f *logtest.Findings) {
 	p.Helper()
 	wantErr(p, f.Forward.Err, eventlog.ErrNotFound)
 	wantErr(p, f.Backward.Err, eventlog.ErrNotFound)
@@ -239,7 +239,7 @@ func (p *patient) gone(f *storetest.Findings) {
 	}
 }
 
-func (p *patient) defect(f *storetest.Findings, want outcome) {
+func (p *patient) defect(f *logtest.Findings, want outcome) {
 	p.Helper()
 	if !slices.ContainsFunc(f.Report.Defects, func(d eventlog.Defect) bool {
 		return (d.Offset == want.at || want.at < 0) && (d.Seq == want.seq || d.Seq == 0 || want.seq == 0)
@@ -248,7 +248,7 @@ func (p *patient) defect(f *storetest.Findings, want outcome) {
 	}
 }
 
-func (p *patient) newer(f *storetest.Findings, session string, want outcome) {
+func (p *patient) newer(f *logtest.Findings, session string, want outcome) {
 	p.Helper()
 	place := fmt.Sprintf("%s at byte %d", p.path(session), want.at)
 	for what, err := range map[string]error{"forward": f.Forward.Err, "append": f.Append} {

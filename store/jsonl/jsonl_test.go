@@ -9,20 +9,22 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/eventlog/logtest"
 	"github.com/convlog/convlog/store/storetest"
 )
 
-// The promises of all stores; syncs are left out, for speed.
-func TestStore(t *testing.T) {
-	storetest.Run(t, func(t testing.TB) storetest.Harness {
-		dir := filepath.Join(t.TempDir(), "store")
-		open := func(readOnly bool) func() (eventlog.Store, error) {
-			return func() (eventlog.Store, error) {
-				return New(dir, Options{ReadOnly: readOnly, FS: newFaults(dir)}), nil
-			}
+// What all stores promise, and logs over them. Syncs are left out, for speed.
+func TestStore(t *testing.T) { storetest.Run(t, openHarness) }
+func TestLog(t *testing.T)   { logtest.Run(t, openHarness) }
+
+func openHarness(t testing.TB) storetest.Harness {
+	dir := filepath.Join(t.TempDir(), "store")
+	open := func(readOnly bool) func() (eventlog.Store, error) {
+		return func() (eventlog.Store, error) {
+			return New(dir, Options{ReadOnly: readOnly, FS: newFaults(dir)}), nil
 		}
-		return storetest.Harness{Open: open(false), OpenReadOnly: open(true), Path: dir, Damage: damager(dir)}
-	})
+	}
+	return storetest.Harness{Open: open(false), OpenReadOnly: open(true), Path: dir, Damage: damager(dir)}
 }
 
 // damager edits the lines of a session's file.

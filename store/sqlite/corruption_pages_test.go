@@ -12,7 +12,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/store/storetest"
+	"github.com/convlog/convlog/eventlog/logtest"
 )
 
 // thorough makes the tests of damage flip every byte of the file.
@@ -187,7 +187,7 @@ func (p *patient) try(file []byte, sum *tally) {
 }
 
 func (p *patient) sessions() iter.Seq[string] {
-	return slices.Values([]string{storetest.SampleMain, storetest.SampleFork, storetest.SampleOther})
+	return slices.Values([]string{logtest.SampleMain, logtest.SampleFork, logtest.SampleOther})
 }
 
 // appendTo appends to a session of a damaged file, and makes sure that nothing

@@ -8,7 +8,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/store/storetest"
+	"github.com/convlog/convlog/eventlog/logtest"
 )
 
 // all is how many events the main session has.
@@ -138,13 +138,13 @@ func TestCorruption(t *testing.T) {
 				}
 				return err
 			})
-			p.check(p.Examine(t, p.open(), storetest.SampleMain), row.want)
+			p.check(p.Examine(t, p.open(), logtest.SampleMain), row.want)
 		})
 	}
 }
 
 // check compares what was found with what must be.
-func (p *patient) check(f *storetest.Findings, o outcome) {
+func (p *patient) check(f *logtest.Findings, o outcome) {
 	p.Helper()
 	if got := f.Forward.Seqs; !slices.Equal(got, seqsBetween(1, o.shown)) {
 		p.Errorf("read %v, want %d events", got, o.shown)
@@ -184,7 +184,7 @@ func (p *patient) check(f *storetest.Findings, o outcome) {
 	}
 }
 
-func (p *patient) reported(f *storetest.Findings) {
+func (p *patient) reported(f *logtest.Findings) {
 	p.Helper()
 	if len(f.Report.Defects) == 0 {
 		p.Errorf("Verify reports nothing")
@@ -213,7 +213,7 @@ func (p *patient) damaged(what string, err error, want outcome, seq int64) {
 	}
 }
 
-func (p *patient) defect(f *storetest.Findings, want outcome) {
+func (p *patient) defect(f *logtest.Findings, want outcome) {
 	p.Helper()
 	if !slices.ContainsFunc(f.Report.Defects, func(d eventlog.Defect) bool { return d.Seq == want.seq || d.Rule == "version" }) {
 		p.Errorf("Verify has no defect at seq %d: %v", want.seq, f.Report.Defects)

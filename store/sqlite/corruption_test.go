@@ -8,13 +8,13 @@ import (
 	"testing"
 
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/store/storetest"
+	"github.com/convlog/convlog/eventlog/logtest"
 )
 
 // patient is a database that was written soundly, to be damaged.
 type patient struct {
 	testing.TB
-	*storetest.Witness
+	*logtest.Witness
 	path string
 	file []byte // as it was written, closed and folded
 	key  int64  // of the main session
@@ -24,8 +24,8 @@ func newPatient(t testing.TB) *patient {
 	t.Helper()
 	p := &patient{TB: t, path: tempPath(t)}
 	s := New(p.path, Options{Synchronous: Off})
-	storetest.WriteSample(t, s)
-	p.Witness = storetest.NewWitness(t, s)
+	logtest.WriteSample(t, s)
+	p.Witness = logtest.NewWitness(t, s)
 	must(t, s.Close())
 	// A header that says it is of a newer SQLite makes a file read-only.
 	p.Tolerates = func(err error) bool { return errors.As(err, new(notDatabase)) || errors.Is(err, eventlog.ErrReadOnly) }

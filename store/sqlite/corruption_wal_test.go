@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/convlog/convlog/event"
-	"github.com/convlog/convlog/store/storetest"
+	"github.com/convlog/convlog/eventlog/logtest"
 )
 
 // The write-ahead log: a header, then frames of a header and a page each.
@@ -63,7 +63,7 @@ func unfolded(t testing.TB) (file, wal []byte) {
 	t.Helper()
 	path := tempPath(t)
 	s := New(path, Options{Synchronous: Off})
-	storetest.WriteSample(t, s)
+	logtest.WriteSample(t, s)
 	file, err := os.ReadFile(path)
 	must(t, err)
 	wal, err = os.ReadFile(path + "-wal")

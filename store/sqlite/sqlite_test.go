@@ -8,20 +8,22 @@ import (
 	"testing"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/eventlog/logtest"
 	"github.com/convlog/convlog/store/sqlite"
 	"github.com/convlog/convlog/store/storetest"
 )
 
-func TestStore(t *testing.T) {
-	storetest.Run(t, func(t testing.TB) storetest.Harness {
-		path := filepath.Join(t.TempDir(), "s.db")
-		return storetest.Harness{
-			Open:         func() (eventlog.Store, error) { return sqlite.New(path), nil },
-			OpenReadOnly: func() (eventlog.Store, error) { return sqlite.New(path, sqlite.Options{ReadOnly: true}), nil },
-			Path:         path,
-			Damage:       damager(path),
-		}
-	})
+func TestStore(t *testing.T) { storetest.Run(t, openHarness) }
+func TestLog(t *testing.T)   { logtest.Run(t, openHarness) }
+
+func openHarness(t testing.TB) storetest.Harness {
+	path := filepath.Join(t.TempDir(), "s.db")
+	return storetest.Harness{
+		Open:         func() (eventlog.Store, error) { return sqlite.New(path), nil },
+		OpenReadOnly: func() (eventlog.Store, error) { return sqlite.New(path, sqlite.Options{ReadOnly: true}), nil },
+		Path:         path,
+		Damage:       damager(path),
+	}
 }
 
 // damager edits the lines of a session's rows: the first row gets the first of

@@ -3,115 +3,103 @@ package storetest
 import (
 	"context"
 	"errors"
-	"io"
-	"strings"
-	"time"
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/suite"
 )
 
 var abilityCases = []testCase{
 	{
-		name:        "version tells changes",
-		explanation: "Versioner: a version that is equal means that the session has not changed; a missing session is ErrNotFound.",
-		needs:       []Need{Versioner},
-		run:         testVersion,
+		Name:        "version tells changes",
+		Explanation: "Versioner: a version that is equal means that the session has not changed; a missing session is ErrNotFound.",
+		Needs:       []suite.Need{suite.Versioner},
+		Run:         testVersion,
 	},
 	{
-		name:        "version sees other handles",
-		explanation: "Versioner: an append through another handle changes the version.",
-		needs:       []Need{Versioner, Handles},
-		run:         testVersionAcross,
+		Name:        "version sees other handles",
+		Explanation: "Versioner: an append through another handle changes the version.",
+		Needs:       []suite.Need{suite.Versioner, suite.Handles},
+		Run:         testVersionAcross,
 	},
 	{
-		name:        "sync",
-		explanation: "Syncer: a session that is there can be synced at any time, a missing one is ErrNotFound.",
-		needs:       []Need{Syncer},
-		run: func(t *env) {
-			s := t.store()
-			syncer := ability[eventlog.Syncer](t, s)
-			t.wantErr(eventlog.ErrNotFound, syncer.Sync(t.ctx, "a"))
-			head := t.put(s, event.Head{}, batchAfter("a", event.Head{}, 1))
-			t.must(syncer.Sync(t.ctx, "a"))
-			t.put(s, head, batchAfter("a", head, 1))
-			t.must(syncer.Sync(t.ctx, "a"))
-			t.wantErr(eventlog.ErrNotFound, syncer.Sync(t.ctx, "b"))
+		Name:        "sync",
+		Explanation: "Syncer: a session that is there can be synced at any time, a missing one is ErrNotFound.",
+		Needs:       []suite.Need{suite.Syncer},
+		Run: func(t *env) {
+			s := t.Store()
+			syncer := suite.Ability[eventlog.Syncer](t, s)
+			t.WantErr(eventlog.ErrNotFound, syncer.Sync(t.Ctx, "a"))
+			head := t.Put(s, event.Head{}, suite.BatchAfter("a", event.Head{}, 1))
+			t.Must(syncer.Sync(t.Ctx, "a"))
+			t.Put(s, head, suite.BatchAfter("a", head, 1))
+			t.Must(syncer.Sync(t.Ctx, "a"))
+			t.WantErr(eventlog.ErrNotFound, syncer.Sync(t.Ctx, "b"))
 		},
 	},
 	{
-		name:        "rewrite",
-		explanation: "Rewriter: the named lines are replaced and the new ones added, in one step; all other lines stay byte for byte.",
-		needs:       []Need{Rewriter},
-		run:         testRewrite,
+		Name:        "rewrite",
+		Explanation: "Eraser: the named lines are replaced and the new ones added, in one step; all other lines stay byte for byte.",
+		Needs:       []suite.Need{suite.Eraser},
+		Run:         testRewrite,
 	},
 	{
-		name:        "rewrite compares the head",
-		explanation: "Rewriter: at another head than expected nothing changes, and the error is a ConflictError.",
-		needs:       []Need{Rewriter},
-		run:         testRewriteConflict,
+		Name:        "rewrite compares the head",
+		Explanation: "Eraser: at another head than expected nothing changes, and the error is a ConflictError.",
+		Needs:       []suite.Need{suite.Eraser},
+		Run:         testRewriteConflict,
 	},
 	{
-		name:        "remove compares the head",
-		explanation: "Remover: a session is removed only at the expected head; then it is missing and may be created anew.",
-		needs:       []Need{Remover},
-		run:         testRemoveSession,
+		Name:        "remove compares the head",
+		Explanation: "Eraser: a session is removed only at the expected head; then it is missing and may be created anew.",
+		Needs:       []suite.Need{suite.Eraser},
+		Run:         testRemoveSession,
 	},
 	{
-		name:        "lock excludes",
-		explanation: "Locker: shared locks go together, an exclusive one goes alone, and waiting ends with the context.",
-		needs:       []Need{Locker},
-		run:         func(t *env) { testLock(t, t.store(), t.store()) },
+		Name:        "lock excludes",
+		Explanation: "Locker: shared locks go together, an exclusive one goes alone, and waiting ends with the context.",
+		Needs:       []suite.Need{suite.Locker},
+		Run:         func(t *env) { testLock(t, t.Store(), t.Store()) },
 	},
 	{
-		name:        "lock excludes other handles",
-		explanation: "Locker: the lock holds between independent handles.",
-		needs:       []Need{Locker, Handles},
-		run:         func(t *env) { testLock(t, t.store(), t.open()) },
+		Name:        "lock excludes other handles",
+		Explanation: "Locker: the lock holds between independent handles.",
+		Needs:       []suite.Need{suite.Locker, suite.Handles},
+		Run:         func(t *env) { testLock(t, t.Store(), t.Open()) },
 	},
-}
-
-// ability finds an ability that the harness does not lack.
-func ability[T any](t *env, s eventlog.Store) T {
-	t.Helper()
-	a, ok := eventlog.As[T](s)
-	if !ok {
-		t.Fatalf("the store has no %T", *new(T))
-	}
-	return a
 }
 
 func testVersion(t *env) {
-	s := t.store()
-	v := ability[eventlog.Versioner](t, s)
-	_, err := v.Version(t.ctx, "a")
-	t.wantErr(eventlog.ErrNotFound, err)
-	head := t.put(s, event.Head{}, batchAfter("a", event.Head{}, 1))
+	s := t.Store()
+	v := suite.Ability[eventlog.Versioner](t, s)
+	_, err := v.Version(t.Ctx, "a")
+	t.WantErr(eventlog.ErrNotFound, err)
+	head := t.Put(s, event.Head{}, suite.BatchAfter("a", event.Head{}, 1))
 	seen := map[uint64]bool{}
 	for range 20 {
-		version, err := v.Version(t.ctx, "a")
-		t.must(err)
-		again, err := v.Version(t.ctx, "a")
-		t.must(err)
+		version, err := v.Version(t.Ctx, "a")
+		t.Must(err)
+		again, err := v.Version(t.Ctx, "a")
+		t.Must(err)
 		if seen[version] {
 			t.Fatalf("version %d came again after an append", version)
 		}
-		t.same("version without a change", version, again)
+		t.Same("version without a change", version, again)
 		seen[version] = true
-		head = t.put(s, head, batchAfter("a", head, 1))
+		head = t.Put(s, head, suite.BatchAfter("a", head, 1))
 	}
 }
 
 func testVersionAcross(t *env) {
-	s, other := t.store(), t.open()
-	head := t.put(s, event.Head{}, batchAfter("a", event.Head{}, 1))
-	v := ability[eventlog.Versioner](t, s)
+	s, other := t.Store(), t.Open()
+	head := t.Put(s, event.Head{}, suite.BatchAfter("a", event.Head{}, 1))
+	v := suite.Ability[eventlog.Versioner](t, s)
 	for range 10 {
-		before, err := v.Version(t.ctx, "a")
-		t.must(err)
-		head = t.put(other, head, batchAfter("a", head, 1))
-		after, err := v.Version(t.ctx, "a")
-		t.must(err)
+		before, err := v.Version(t.Ctx, "a")
+		t.Must(err)
+		head = t.Put(other, head, suite.BatchAfter("a", head, 1))
+		after, err := v.Version(t.Ctx, "a")
+		t.Must(err)
 		if before == after {
 			t.Fatalf("the version is %d before and after an append of another handle", before)
 		}
@@ -119,68 +107,63 @@ func testVersionAcross(t *env) {
 }
 
 func testRewrite(t *env) {
-	s := t.store()
-	secret := line{data: `"the secret"`}
-	events := chainAfter("a", event.Head{}, line{data: "1"}, secret, line{data: "3"}, secret, line{data: "5"})
-	head := t.put(s, event.Head{}, events)
-	add := batchAfter("a", head, 1)
-	replace := []event.Event{erased(events[1]), erased(events[3])}
-	t.must(ability[eventlog.Eraser](t, s).Rewrite(t.ctx, "a", head, replace, add))
+	s := t.Store()
+	secret := suite.Line{Data: `"the secret"`}
+	events := suite.ChainAfter("a", event.Head{}, suite.Line{Data: "1"}, secret, suite.Line{Data: "3"}, secret, suite.Line{Data: "5"})
+	head := t.Put(s, event.Head{}, events)
+	add := suite.BatchAfter("a", head, 1)
+	replace := []event.Event{suite.Erased(events[1]), suite.Erased(events[3])}
+	t.Must(suite.Ability[eventlog.Eraser](t, s).Rewrite(t.Ctx, "a", head, replace, add))
 	events[1], events[3] = replace[0], replace[1]
-	want := linesOf(append(events, add...))
-	t.same("lines", want, t.lines(t.log(), "a"))
-	t.same("newest", want[4:], linesOf(t.span(s, "a", eventlog.Span{From: 5})))
-	next := t.put(s, headOf(add), batchAfter("a", headOf(add), 2))
-	t.same("head", next, t.head(t.log(), "a"))
-	t.same("lines after a reopen", want, t.lines(t.reopen(), "a")[:6])
+	want := suite.LinesOf(append(events, add...))
+	t.Same("lines", want, t.Lines(t.Main(), "a"))
+	t.Same("newest", want[4:], suite.LinesOf(t.Span(s, "a", eventlog.Span{From: 5})))
+	next := t.Put(s, suite.HeadOf(add), suite.BatchAfter("a", suite.HeadOf(add), 2))
+	t.Same("head", next, t.Head(t.Main(), "a"))
+	t.Same("lines after a reopen", want, t.Lines(t.Reopen(), "a")[:6])
 }
 
 func testRewriteConflict(t *env) {
-	s := t.store()
-	rewriter := ability[eventlog.Eraser](t, s)
-	first := batchAfter("a", event.Head{}, 2)
-	old := t.put(s, event.Head{}, first)
-	head := t.put(s, old, batchAfter("a", old, 1))
-	want := t.lines(t.log(), "a")
-	err := rewriter.Rewrite(t.ctx, "a", old, []event.Event{erased(first[0])}, batchAfter("a", old, 1))
-	t.conflict(err, old, head)
-	t.same("lines", want, t.lines(t.log(), "a"))
-	err = rewriter.Rewrite(t.ctx, "b", head, nil, batchAfter("b", head, 1))
+	s := t.Store()
+	rewriter := suite.Ability[eventlog.Eraser](t, s)
+	first := suite.BatchAfter("a", event.Head{}, 2)
+	old := t.Put(s, event.Head{}, first)
+	head := t.Put(s, old, suite.BatchAfter("a", old, 1))
+	want := t.Lines(t.Main(), "a")
+	err := rewriter.Rewrite(t.Ctx, "a", old, []event.Event{suite.Erased(first[0])}, suite.BatchAfter("a", old, 1))
+	t.Conflict(err, old, head)
+	t.Same("lines", want, t.Lines(t.Main(), "a"))
+	err = rewriter.Rewrite(t.Ctx, "b", head, nil, suite.BatchAfter("b", head, 1))
 	if !errors.Is(err, eventlog.ErrConflict) && !errors.Is(err, eventlog.ErrNotFound) {
 		t.Errorf("rewriting a missing session: %v", err)
 	}
-	t.missing(t.log(), "b")
+	t.Missing(t.Main(), "b")
 }
 
 func testRemoveSession(t *env) {
-	s := t.store()
-	remover := ability[eventlog.Eraser](t, s)
-	old := t.put(s, event.Head{}, batchAfter("a", event.Head{}, 2))
-	head := t.put(s, old, batchAfter("a", old, 1))
-	t.put(s, event.Head{}, batchAfter("b", event.Head{}, 1))
-	t.conflict(remover.RemoveSession(t.ctx, "a", old), old, head)
-	t.same("lines", 3, len(t.lines(t.log(), "a")))
-	t.must(remover.RemoveSession(t.ctx, "a", head))
-	_, err := collect(s.Read(t.ctx, "a", eventlog.Span{}))
-	t.wantErr(eventlog.ErrNotFound, err)
-	t.conflict(s.Append(t.ctx, "a", head, batchAfter("a", head, 1), false), head, event.Head{})
-	again := t.put(s, event.Head{}, batchAfter("a", event.Head{}, 4))
-	t.same("head", again, t.head(t.reopen(), "a"))
-	t.same("lines of the other session", 1, len(t.lines(t.log(), "b")))
-}
-
-// briefly is a context that ends soon: for waits that cannot succeed.
-func (t *env) briefly() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(t.ctx, 40*time.Millisecond)
+	s := t.Store()
+	remover := suite.Ability[eventlog.Eraser](t, s)
+	old := t.Put(s, event.Head{}, suite.BatchAfter("a", event.Head{}, 2))
+	head := t.Put(s, old, suite.BatchAfter("a", old, 1))
+	t.Put(s, event.Head{}, suite.BatchAfter("b", event.Head{}, 1))
+	t.Conflict(remover.RemoveSession(t.Ctx, "a", old), old, head)
+	t.Same("lines", 3, len(t.Lines(t.Main(), "a")))
+	t.Must(remover.RemoveSession(t.Ctx, "a", head))
+	_, err := suite.Collect(s.Read(t.Ctx, "a", eventlog.Span{}))
+	t.WantErr(eventlog.ErrNotFound, err)
+	t.Conflict(s.Append(t.Ctx, "a", head, suite.BatchAfter("a", head, 1), false), head, event.Head{})
+	again := t.Put(s, event.Head{}, suite.BatchAfter("a", event.Head{}, 4))
+	t.Same("head", again, t.Head(t.Reopen(), "a"))
+	t.Same("lines of the other session", 1, len(t.Lines(t.Main(), "b")))
 }
 
 func testLock(t *env, a, b eventlog.Store) {
-	first, second := ability[eventlog.Locker](t, a), ability[eventlog.Locker](t, b)
+	first, second := suite.Ability[eventlog.Locker](t, a), suite.Ability[eventlog.Locker](t, b)
 	for _, exclusive := range []bool{false, true} {
-		_, held, err := first.Lock(t.ctx, exclusive)
-		t.must(err)
+		_, held, err := first.Lock(t.Ctx, exclusive)
+		t.Must(err)
 		for _, other := range []bool{false, true} {
-			ctx, cancel := t.briefly()
+			ctx, cancel := t.Briefly()
 			_, unlock, err := second.Lock(ctx, other)
 			cancel()
 			switch free := !exclusive && !other; {
@@ -191,7 +174,7 @@ func testLock(t *env, a, b eventlog.Store) {
 			case err == nil:
 				t.Fatalf("a lock (exclusive %v) was given while another (exclusive %v) was held", other, exclusive)
 			default:
-				t.wantErr(context.DeadlineExceeded, err)
+				t.WantErr(context.DeadlineExceeded, err)
 			}
 		}
 		held()
@@ -201,21 +184,16 @@ func testLock(t *env, a, b eventlog.Store) {
 
 // testLockHandOver makes sure that a waiter gets the lock that is given back.
 func testLockHandOver(t *env, first, second eventlog.Locker) {
-	_, held, err := first.Lock(t.ctx, true)
-	t.must(err)
+	_, held, err := first.Lock(t.Ctx, true)
+	t.Must(err)
 	got := make(chan error)
 	go func() {
-		_, unlock, err := second.Lock(t.ctx, true)
+		_, unlock, err := second.Lock(t.Ctx, true)
 		if err == nil {
 			unlock()
 		}
 		got <- err
 	}()
 	held()
-	t.must(<-got)
+	t.Must(<-got)
 }
-
-// text is a blob's body of n bytes that depend on seed.
-func text(seed string, n int) string { return strings.Repeat(seed, n/len(seed)+1)[:n] }
-
-func newReader(body string) io.Reader { return strings.NewReader(body) }

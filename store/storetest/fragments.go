@@ -4,56 +4,57 @@ import (
 	"context"
 
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/suite"
 )
 
 var fragmentCases = []testCase{
 	{
-		name:        "all lines in order",
-		explanation: "Salvager: the fragments of an undamaged session are the lines that Read gives, each with its place and size, and no other bytes.",
-		needs:       []Need{Salvager},
-		run:         testFragments,
+		Name:        "all lines in order",
+		Explanation: "Salvager: the fragments of an undamaged session are the lines that Read gives, each with its place and size, and no other bytes.",
+		Needs:       []suite.Need{suite.Salvager},
+		Run:         testFragments,
 	},
 	{
-		name:        "the session's own",
-		explanation: "Salvager: the fragments of a fork are its own lines, without those it shares with its parent; those of one session hold nothing of others.",
-		needs:       []Need{Salvager},
-		run:         testFragmentsOwn,
+		Name:        "the session's own",
+		Explanation: "Salvager: the fragments of a fork are its own lines, without those it shares with its parent; those of one session hold nothing of others.",
+		Needs:       []suite.Need{suite.Salvager},
+		Run:         testFragmentsOwn,
 	},
 	{
-		name:        "missing session",
-		explanation: "Salvager: the fragments of a session that does not exist are ErrNotFound.",
-		needs:       []Need{Salvager},
-		run: func(t *env) {
-			t.fill(t.log(), "a", 1)
-			_, err := collect(ability[eventlog.Salvager](t, t.store()).Fragments(t.ctx, "b"))
-			t.wantErr(eventlog.ErrNotFound, err)
+		Name:        "missing session",
+		Explanation: "Salvager: the fragments of a session that does not exist are ErrNotFound.",
+		Needs:       []suite.Need{suite.Salvager},
+		Run: func(t *env) {
+			t.Fill(t.Main(), "a", 1)
+			_, err := suite.Collect(suite.Ability[eventlog.Salvager](t, t.Store()).Fragments(t.Ctx, "b"))
+			t.WantErr(eventlog.ErrNotFound, err)
 		},
 	},
 	{
-		name:        "appends go on",
-		explanation: "Salvager: appends go on while somebody reads fragments; what is read are lines of the session, in order, and at least those that stood at its start.",
-		needs:       []Need{Salvager},
-		run:         testFragmentsMeanwhile,
+		Name:        "appends go on",
+		Explanation: "Salvager: appends go on while somebody reads fragments; what is read are lines of the session, in order, and at least those that stood at its start.",
+		Needs:       []suite.Need{suite.Salvager},
+		Run:         testFragmentsMeanwhile,
 	},
 	{
-		name:        "end",
-		explanation: "Salvager: reading fragments ends with the context, and with the store.",
-		needs:       []Need{Salvager},
-		run:         testFragmentsEnd,
+		Name:        "end",
+		Explanation: "Salvager: reading fragments ends with the context, and with the store.",
+		Needs:       []suite.Need{suite.Salvager},
+		Run:         testFragmentsEnd,
 	},
 }
 
 func testFragments(t *env) {
-	l := t.log()
+	l := t.Main()
 	for n := range 30 {
-		t.append(l, "a", eventlog.Any(), noted(n, `{"k":"`+text("body ", 1+n*997)+`"}`))
-		t.append(l, "a", eventlog.Any(), notes(1+n%3)...)
+		t.Append(l, "a", eventlog.Any(), suite.Noted(n, `{"k":"`+suite.Text("body ", 1+n*997)+`"}`))
+		t.Append(l, "a", eventlog.Any(), suite.Notes(1+n%3)...)
 	}
-	t.append(l, "a", eventlog.Any(), newEvent("test:big", `"`+text("x", 200<<10)+`"`))
-	want := t.lines(l, "a")
-	t.twice(func(l *eventlog.Log) {
+	t.Append(l, "a", eventlog.Any(), suite.NewEvent("test:big", `"`+suite.Text("x", 200<<10)+`"`))
+	want := t.Lines(l, "a")
+	t.Twice(func(l *eventlog.Log) {
 		fragments := t.fragments(l.Store(), "a")
-		t.same("lines", want, linesIn(fragments))
+		t.Same("lines", want, linesIn(fragments))
 		bytes := int64(0)
 		for i, f := range fragments {
 			if f.Err != nil || f.Path == "" || f.Bytes != int64(len(want[i]))+1 || f.Offset != -1 && f.Offset != bytes {
@@ -61,17 +62,17 @@ func testFragments(t *env) {
 			}
 			bytes += f.Bytes
 		}
-		infos, err := collect(l.Sessions(t.ctx))
-		t.must(err)
-		t.same("bytes", infos[0].Bytes, bytes)
+		infos, err := suite.Collect(l.Sessions(t.Ctx))
+		t.Must(err)
+		t.Same("bytes", infos[0].Bytes, bytes)
 	})
 }
 
 // fragments reads all fragments of a session.
 func (t *env) fragments(s eventlog.Store, session string) []eventlog.Fragment {
 	t.Helper()
-	fragments, err := collect(ability[eventlog.Salvager](t, s).Fragments(t.ctx, session))
-	t.must(err)
+	fragments, err := suite.Collect(suite.Ability[eventlog.Salvager](t, s).Fragments(t.Ctx, session))
+	t.Must(err)
 	return fragments
 }
 
@@ -84,26 +85,26 @@ func linesIn(fragments []eventlog.Fragment) []string {
 }
 
 func testFragmentsOwn(t *env) {
-	l := t.log()
-	t.append(l, "a", eventlog.New(), notes(3)...)
-	t.append(l, "b", eventlog.New(), t.forkAt("a", 3))
-	t.fill(l, "b", 2)
-	t.same("own lines", t.lines(l, "b"), linesIn(t.fragments(t.store(), "b")))
-	t.same("own lines of the parent", t.lines(l, "a"), linesIn(t.fragments(t.store(), "a")))
+	l := t.Main()
+	t.Append(l, "a", eventlog.New(), suite.Notes(3)...)
+	t.Append(l, "b", eventlog.New(), t.ForkAt("a", 3))
+	t.Fill(l, "b", 2)
+	t.Same("own lines", t.Lines(l, "b"), linesIn(t.fragments(t.Store(), "b")))
+	t.Same("own lines of the parent", t.Lines(l, "a"), linesIn(t.fragments(t.Store(), "a")))
 }
 
 func testFragmentsMeanwhile(t *env) {
-	l := t.log()
-	t.fill(l, "a", 200)
+	l := t.Main()
+	t.Fill(l, "a", 200)
 	due, open := int64(1), 0
-	for f, err := range ability[eventlog.Salvager](t, t.store()).Fragments(t.ctx, "a") {
-		t.must(err)
+	for f, err := range suite.Ability[eventlog.Salvager](t, t.Store()).Fragments(t.Ctx, "a") {
+		t.Must(err)
 		if f.Err != nil || f.Event.Seq != due {
 			t.Fatalf("found %v, seq %d, where seq %d is due", f.Err, f.Event.Seq, due)
 		}
 		due, open = due+1, f.Event.More()
 		if due%10 == 0 {
-			t.append(l, "a", eventlog.Any(), notes(2)...)
+			t.Append(l, "a", eventlog.Any(), suite.Notes(2)...)
 		}
 		if due > 10_000 {
 			break
@@ -115,17 +116,17 @@ func testFragmentsMeanwhile(t *env) {
 }
 
 func testFragmentsEnd(t *env) {
-	t.fill(t.log(), "a", 50)
-	salvager := ability[eventlog.Salvager](t, t.store())
-	ctx, cancel := context.WithCancel(t.ctx)
+	t.Fill(t.Main(), "a", 50)
+	salvager := suite.Ability[eventlog.Salvager](t, t.Store())
+	ctx, cancel := context.WithCancel(t.Ctx)
 	defer cancel()
 	var failed error
 	for _, err := range salvager.Fragments(ctx, "a") {
 		cancel()
 		failed = err
 	}
-	t.wantErr(context.Canceled, failed)
-	t.must(t.store().Close())
-	_, err := collect(salvager.Fragments(t.ctx, "a"))
-	t.wantErr(eventlog.ErrClosed, err)
+	t.WantErr(context.Canceled, failed)
+	t.Must(t.Store().Close())
+	_, err := suite.Collect(salvager.Fragments(t.Ctx, "a"))
+	t.WantErr(eventlog.ErrClosed, err)
 }

@@ -5,78 +5,79 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/suite"
 )
 
 var reopenCases = []testCase{
 	{
-		name:        "a thousand events",
-		explanation: "A session of a thousand events has the same head and lines after a reopen, and goes on from there.",
-		run:         testReopenThousand,
+		Name:        "a thousand events",
+		Explanation: "A session of a thousand events has the same head and lines after a reopen, and goes on from there.",
+		Run:         testReopenThousand,
 	},
 	{
-		name:        "many times",
-		explanation: "A store that is closed and opened after every append has lost nothing.",
-		run: func(t *env) {
+		Name:        "many times",
+		Explanation: "A store that is closed and opened after every append has lost nothing.",
+		Run: func(t *env) {
 			head := event.Head{}
 			for n := range 12 {
-				head = t.append(t.reopen(), "a", eventlog.At(head), notes(1+n%3)...)
+				head = t.Append(t.Reopen(), "a", eventlog.At(head), suite.Notes(1+n%3)...)
 			}
-			t.same("events", 24, len(t.lines(t.reopen(), "a")))
-			t.sound(t.log(), "a")
+			t.Same("events", 24, len(t.Lines(t.Reopen(), "a")))
+			t.Sound(t.Main(), "a")
 		},
 	},
 	{
-		name:        "more sessions than are kept in memory",
-		explanation: "Sessions that fell out of memory behave as those that did not.",
-		run:         testReopenCold,
+		Name:        "more sessions than are kept in memory",
+		Explanation: "Sessions that fell out of memory behave as those that did not.",
+		Run:         testReopenCold,
 	},
 	{
-		name:        "changes nothing",
-		explanation: "Opening, reading and closing a store leaves every line as it was.",
-		run: func(t *env) {
-			t.append(t.log(), "a", eventlog.New(), calls("c1"), result("c1"))
-			want := t.lines(t.log(), "a")
+		Name:        "changes nothing",
+		Explanation: "Opening, reading and closing a store leaves every line as it was.",
+		Run: func(t *env) {
+			t.Append(t.Main(), "a", eventlog.New(), suite.Calls("c1"), suite.Result("c1"))
+			want := t.Lines(t.Main(), "a")
 			for range 3 {
-				t.read(t.reopen(), "a", eventlog.All())
-				t.sound(t.log(), "a")
+				t.Read(t.Reopen(), "a", eventlog.All())
+				t.Sound(t.Main(), "a")
 			}
-			t.same("lines", want, t.lines(t.reopen(), "a"))
+			t.Same("lines", want, t.Lines(t.Reopen(), "a"))
 		},
 	},
 }
 
 func testReopenThousand(t *env) {
-	l := t.log()
+	l := t.Main()
 	head := event.Head{}
 	for n := range 1000 {
-		head = t.append(l, "a", eventlog.At(head), note(n))
+		head = t.Append(l, "a", eventlog.At(head), suite.Note(n))
 	}
-	want := t.lines(l, "a")
-	l = t.reopen()
-	t.same("head", head, t.head(l, "a"))
-	t.same("lines", want, t.lines(l, "a"))
-	next := t.append(l, "a", eventlog.At(head), note(1000))
-	t.same("seq", int64(1001), next.Seq)
-	t.sound(l, "a")
+	want := t.Lines(l, "a")
+	l = t.Reopen()
+	t.Same("head", head, t.Head(l, "a"))
+	t.Same("lines", want, t.Lines(l, "a"))
+	next := t.Append(l, "a", eventlog.At(head), suite.Note(1000))
+	t.Same("seq", int64(1001), next.Seq)
+	t.Sound(l, "a")
 }
 
 func testReopenCold(t *env) {
-	l := t.over(t.store(), eventlog.Options{HotSessions: 4})
+	l := t.Over(t.Store(), eventlog.Options{HotSessions: 4})
 	heads := map[string]event.Head{}
 	for n := range 150 {
 		session := fmt.Sprintf("s%d", n*7%15)
 		switch n / 15 % 3 {
 		case 0:
-			heads[session] = t.append(l, session, eventlog.At(heads[session]), calls("c"))
+			heads[session] = t.Append(l, session, eventlog.At(heads[session]), suite.Calls("c"))
 		case 1:
-			heads[session] = t.append(l, session, eventlog.At(heads[session]), note(n))
+			heads[session] = t.Append(l, session, eventlog.At(heads[session]), suite.Note(n))
 		default:
-			heads[session] = t.append(l, session, eventlog.At(heads[session]), result("c"))
-			t.refused(event.ErrInvalidResult, l, session, eventlog.Any(), result("c"))
+			heads[session] = t.Append(l, session, eventlog.At(heads[session]), suite.Result("c"))
+			t.Refused(event.ErrInvalidResult, l, session, eventlog.Any(), suite.Result("c"))
 		}
 	}
 	for session, head := range heads {
-		t.same("head of "+session, head, t.head(t.log(), session))
-		t.sound(t.log(), session)
+		t.Same("head of "+session, head, t.Head(t.Main(), session))
+		t.Sound(t.Main(), session)
 	}
 }

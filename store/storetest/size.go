@@ -7,76 +7,77 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/suite"
 )
 
 var sizeCases = []testCase{
 	{
-		name:        "fifty megabytes",
-		explanation: "A body of 50 MB is spilled, and read back equal.",
-		needs:       []Need{Blobs},
-		run:         testSizeHuge,
+		Name:        "fifty megabytes",
+		Explanation: "A body of 50 MB is spilled, and read back equal.",
+		Needs:       []suite.Need{suite.Blobs},
+		Run:         testSizeHuge,
 	},
 	{
-		name:        "equal bodies",
-		explanation: "Equal bodies are kept once, however often and in however many sessions they are appended.",
-		needs:       []Need{Blobs},
-		run: func(t *env) {
-			body := `"` + text("0123456789", 300<<10) + `"`
+		Name:        "equal bodies",
+		Explanation: "Equal bodies are kept once, however often and in however many sessions they are appended.",
+		Needs:       []suite.Need{suite.Blobs},
+		Run: func(t *env) {
+			body := `"` + suite.Text("0123456789", 300<<10) + `"`
 			for _, session := range []string{"a", "a", "b"} {
-				t.append(t.log(), session, eventlog.Any(), newEvent("test:big", body))
+				t.Append(t.Main(), session, eventlog.Any(), suite.NewEvent("test:big", body))
 			}
-			t.same("data is equal", true, string(t.read(t.reopen(), "b", eventlog.All())[0].Data) == body)
-			t.same("sizes of the blobs", []int64{int64(len(body))}, t.sizesOfBlobs(t.log()))
+			t.Same("data is equal", true, string(t.Read(t.Reopen(), "b", eventlog.All())[0].Data) == body)
+			t.Same("sizes of the blobs", []int64{int64(len(body))}, t.sizesOfBlobs(t.Main()))
 		},
 	},
 	{
-		name:        "threshold",
-		explanation: "Data over the threshold is spilled and data at it is not; the hash chain does not care; readers see no difference.",
-		needs:       []Need{Blobs},
-		run:         testSizeThreshold,
+		Name:        "threshold",
+		Explanation: "Data over the threshold is spilled and data at it is not; the hash chain does not care; readers see no difference.",
+		Needs:       []suite.Need{suite.Blobs},
+		Run:         testSizeThreshold,
 	},
 	{
-		name:        "an append over 4 MiB",
-		explanation: "An append whose lines would exceed 4 MiB spills its largest bodies, even where spilling is turned off.",
-		needs:       []Need{Blobs},
-		run:         testSizeAppend,
+		Name:        "an append over 4 MiB",
+		Explanation: "An append whose lines would exceed 4 MiB spills its largest bodies, even where spilling is turned off.",
+		Needs:       []suite.Need{suite.Blobs},
+		Run:         testSizeAppend,
 	},
 	{
-		name:        "an append that cannot shrink",
-		explanation: "An append whose lines exceed 4 MiB although nothing is left to spill is refused, and nothing is written.",
-		run: func(t *env) {
-			events := notes(90)
+		Name:        "an append that cannot shrink",
+		Explanation: "An append whose lines exceed 4 MiB although nothing is left to spill is refused, and nothing is written.",
+		Run: func(t *env) {
+			events := suite.Notes(90)
 			for i := range events {
-				events[i].Metadata = jsontext.Value(`{"k":"` + text("m", 60<<10) + `"}`)
+				events[i].Metadata = jsontext.Value(`{"k":"` + suite.Text("m", 60<<10) + `"}`)
 			}
-			t.refused(event.ErrInvalidSize, t.log(), "a", eventlog.New(), events...)
-			t.missing(t.log(), "a")
+			t.Refused(event.ErrInvalidSize, t.Main(), "a", eventlog.New(), events...)
+			t.Missing(t.Main(), "a")
 		},
 	},
 	{
-		name:        "metadata",
-		explanation: "Metadata of 64 KiB is kept; more is refused.",
-		run: func(t *env) {
-			fits := `{"k":"` + text("m", 64<<10-len(`{"k":""}`)) + `"}`
-			t.append(t.log(), "a", eventlog.New(), noted(1, fits))
-			t.refused(event.ErrInvalidMetadata, t.log(), "a", eventlog.Any(), noted(1, fits[:9]+fits[8:]))
-			t.same("metadata", fits, string(t.read(t.reopen(), "a", eventlog.All())[0].Metadata))
+		Name:        "metadata",
+		Explanation: "Metadata of 64 KiB is kept; more is refused.",
+		Run: func(t *env) {
+			fits := `{"k":"` + suite.Text("m", 64<<10-len(`{"k":""}`)) + `"}`
+			t.Append(t.Main(), "a", eventlog.New(), suite.Noted(1, fits))
+			t.Refused(event.ErrInvalidMetadata, t.Main(), "a", eventlog.Any(), suite.Noted(1, fits[:9]+fits[8:]))
+			t.Same("metadata", fits, string(t.Read(t.Reopen(), "a", eventlog.All())[0].Metadata))
 		},
 	},
 	{
-		name:        "lines of every length",
-		explanation: "Lines around the sizes of buffers and pages are read back equal, forward and backward.",
-		run:         testSizeLines,
+		Name:        "lines of every length",
+		Explanation: "Lines around the sizes of buffers and pages are read back equal, forward and backward.",
+		Run:         testSizeLines,
 	},
 	{
-		name:        "long appends",
-		explanation: "Thousands of events in one append are atomic and stay so.",
-		run: func(t *env) {
-			t.append(t.log(), "a", eventlog.New(), notes(5000)...)
-			got := t.read(t.reopen(), "a", eventlog.All())
-			t.same("events", 5000, len(got))
-			t.same("more of the first", 4999, got[0].More())
-			t.sound(t.log(), "a")
+		Name:        "long appends",
+		Explanation: "Thousands of events in one append are atomic and stay so.",
+		Run: func(t *env) {
+			t.Append(t.Main(), "a", eventlog.New(), suite.Notes(5000)...)
+			got := t.Read(t.Reopen(), "a", eventlog.All())
+			t.Same("events", 5000, len(got))
+			t.Same("more of the first", 4999, got[0].More())
+			t.Sound(t.Main(), "a")
 		},
 	},
 }
@@ -84,8 +85,8 @@ var sizeCases = []testCase{
 // sizesOfBlobs lists the sizes of all blobs.
 func (t *env) sizesOfBlobs(l *eventlog.Log) []int64 {
 	t.Helper()
-	infos, err := collect(ability[eventlog.Blobs](t, l.Store()).ListBlobs(t.ctx))
-	t.must(err)
+	infos, err := suite.Collect(suite.Ability[eventlog.Blobs](t, l.Store()).ListBlobs(t.Ctx))
+	t.Must(err)
 	sizes := []int64{}
 	for _, info := range infos {
 		sizes = append(sizes, info.Bytes)
@@ -98,72 +99,70 @@ func testSizeHuge(t *env) {
 	body := bytes.Repeat([]byte("x"), size)
 	copy(body[size/2:], "in the middle")
 	body[0], body[size-1] = '"', '"'
-	t.append(t.log(), "a", eventlog.New(), newEvent("test:big", string(body)))
-	l := t.reopen()
-	e := t.read(l, "a", eventlog.All())[0]
-	t.same("data is equal", true, bytes.Equal(e.Data, body))
-	t.same("the line is short", true, len(e.Line()) < 1000)
-	t.same("sizes of the blobs", []int64{size}, t.sizesOfBlobs(l))
+	t.Append(t.Main(), "a", eventlog.New(), suite.NewEvent("test:big", string(body)))
+	l := t.Reopen()
+	e := t.Read(l, "a", eventlog.All())[0]
+	t.Same("data is equal", true, bytes.Equal(e.Data, body))
+	t.Same("the line is short", true, len(e.Line()) < 1000)
+	t.Same("sizes of the blobs", []int64{size}, t.sizesOfBlobs(l))
 }
 
 func testSizeThreshold(t *env) {
-	l := t.over(t.store(), eventlog.Options{SpillOver: 100})
+	l := t.Over(t.Store(), eventlog.Options{SpillOver: 100})
 	for n := range 5 {
-		data := `"` + text("x", 96+n) + `"` // 98…102 bytes
-		t.append(l, "a", eventlog.Any(), newEvent("test:note", data))
+		data := `"` + suite.Text("x", 96+n) + `"` // 98…102 bytes
+		t.Append(l, "a", eventlog.Any(), suite.NewEvent("test:note", data))
 	}
-	for _, l := range []*eventlog.Log{l, t.log()} {
-		for i, e := range t.read(l, "a", eventlog.All()) {
+	for _, l := range []*eventlog.Log{l, t.Main()} {
+		for i, e := range t.Read(l, "a", eventlog.All()) {
 			_, size, spilled := e.Spilled()
-			t.same("spilled", i > 2, spilled)
-			t.same("data", `"`+text("x", 96+i)+`"`, string(e.Data))
+			t.Same("spilled", i > 2, spilled)
+			t.Same("data", `"`+suite.Text("x", 96+i)+`"`, string(e.Data))
 			if spilled {
-				t.same("bytes", int64(98+i), size)
-				t.same("blobs", []event.Digest{event.DigestOf(e.Data)}, e.Blobs())
+				t.Same("bytes", int64(98+i), size)
+				t.Same("blobs", []event.Digest{event.DigestOf(e.Data)}, e.Blobs())
 			}
 		}
-		t.sound(l, "a")
+		t.Sound(l, "a")
 	}
 }
 
 func testSizeAppend(t *env) {
-	l := t.over(t.store(), eventlog.Options{SpillOver: -1})
+	l := t.Over(t.Store(), eventlog.Options{SpillOver: -1})
 	events := make([]event.Event, 7)
 	for i := range events {
-		events[i] = newEvent("test:note", `"`+text(string(rune('a'+i)), 900<<10+i)+`"`)
+		events[i] = suite.NewEvent("test:note", `"`+suite.Text(string(rune('a'+i)), 900<<10+i)+`"`)
 	}
-	t.append(l, "a", eventlog.New(), events...)
-	t.append(l, "b", eventlog.New(), events[0])
+	t.Append(l, "a", eventlog.New(), events...)
+	t.Append(l, "b", eventlog.New(), events[0])
 	size := 0
-	for i, e := range t.read(t.reopen(), "a", eventlog.All()) {
+	for i, e := range t.Read(t.Reopen(), "a", eventlog.All()) {
 		size += len(e.Line()) + 1
-		t.same("data is equal", true, bytes.Equal(e.Data, events[i].Data))
+		t.Same("data is equal", true, bytes.Equal(e.Data, events[i].Data))
 		_, _, spilled := e.Spilled()
-		t.same("the largest are spilled", i >= 4, spilled)
+		t.Same("the largest are spilled", i >= 4, spilled)
 	}
-	t.same("the lines fit", true, size <= 4<<20)
-	_, _, spilled := ptr(t.read(t.log(), "b", eventlog.All())[0]).Spilled()
-	t.same("one body that fits is spilled", false, spilled)
-	t.sound(t.log(), "a")
+	t.Same("the lines fit", true, size <= 4<<20)
+	_, _, spilled := suite.Ptr(t.Read(t.Main(), "b", eventlog.All())[0]).Spilled()
+	t.Same("one body that fits is spilled", false, spilled)
+	t.Sound(t.Main(), "a")
 }
 
-func ptr[T any](v T) *T { return &v }
-
 func testSizeLines(t *env) {
-	l := t.over(t.store(), eventlog.Options{SpillOver: -1})
+	l := t.Over(t.Store(), eventlog.Options{SpillOver: -1})
 	var want []string
 	for _, around := range []int{512, 4096, 8192, 32 << 10, 64 << 10, 128 << 10} {
 		for _, n := range []int{-700, -340, -2, -1, 0, 1, 2} {
-			data := `"` + text("0123456789", max(around+n, 1)) + `"`
+			data := `"` + suite.Text("0123456789", max(around+n, 1)) + `"`
 			want = append(want, data)
-			t.append(l, "a", eventlog.Any(), newEvent("test:note", data))
+			t.Append(l, "a", eventlog.Any(), suite.NewEvent("test:note", data))
 		}
 	}
-	l = t.reopen()
-	for i, e := range t.read(l, "a", eventlog.All()) {
-		t.same("data", want[i], string(e.Data))
+	l = t.Reopen()
+	for i, e := range t.Read(l, "a", eventlog.All()) {
+		t.Same("data", want[i], string(e.Data))
 	}
-	for i, e := range t.read(l, "a", eventlog.All().Backward()) {
-		t.same("data backward", want[len(want)-1-i], string(e.Data))
+	for i, e := range t.Read(l, "a", eventlog.All().Backward()) {
+		t.Same("data backward", want[len(want)-1-i], string(e.Data))
 	}
 }

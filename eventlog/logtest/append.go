@@ -1,0 +1,272 @@
+package logtest
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/suite"
+)
+
+var appendCases = []testCase{
+	{
+		Name:        "read back",
+		Explanation: "What is appended is read back: contiguous seqs from 1, ids, types, data, and a chain that verifies.",
+		Run:         testAppendReadBack,
+	},
+	{
+		Name:        "returns the head",
+		Explanation: "Append returns the head behind its events, which is what Head gives and At accepts.",
+		Run:         testAppendHead,
+	},
+	{
+		Name:        "no events",
+		Explanation: "Appending no events does nothing: no error, no session, no change.",
+		Run:         testAppendNothing,
+	},
+	{
+		Name:        "event of another session",
+		Explanation: "An event that belongs to session b is refused by session a, and reaches neither.",
+		Run: func(t *env) {
+			t.Fill(t.Main(), "a", 2)
+			stray := suite.Note(7)
+			stray.SessionID = "b"
+			t.Refused(event.ErrInvalidSession, t.Main(), "a", eventlog.Any(), suite.Note(1), stray)
+			t.Missing(t.Main(), "b")
+		},
+	},
+	{
+		Name:        "stored event",
+		Explanation: "An event that was read from a log cannot be appended as if it were new.",
+		Run: func(t *env) {
+			t.Fill(t.Main(), "a", 2)
+			t.Refused(event.ErrInvalid, t.Main(), "a", eventlog.Any(), t.Read(t.Main(), "a", eventlog.All())[0])
+			_, err := t.Main().Append(t.Ctx, "b", eventlog.New(), t.Read(t.Main(), "a", eventlog.All())...)
+			t.WantErr(event.ErrInvalid, err)
+			t.Missing(t.Main(), "b")
+		},
+	},
+	{
+		Name:        "time and cost",
+		Explanation: "A timestamp keeps its nanoseconds in UTC; a missing one is set; costs are exact to a nano-dollar and sum without error.",
+		Run:         testAppendTimeAndCost,
+	},
+	{
+		Name:        "costs that are no amounts",
+		Explanation: "A negative cost is refused.",
+		Run: func(t *env) {
+			e := suite.Note(1)
+			e.Cost = -1
+			t.Refused(event.ErrInvalidCost, t.Main(), "a", eventlog.Any(), e)
+		},
+	},
+	{
+		Name:        "types",
+		Explanation: "A type is 1 to 128 bytes without control characters; others are refused.",
+		Run: func(t *env) {
+			for _, typ := range []event.Type{"", "a\nb", "a\x00", event.Type(suite.Text("t", 129)), "\xff", "\u0085"} {
+				t.Refused(event.ErrInvalidType, t.Main(), "a", eventlog.Any(), suite.NewEvent(typ, "{}"))
+			}
+			t.Append(t.Main(), "a", eventlog.New(), suite.NewEvent(event.Type("t:"+suite.Text("t", 126)), "{}"), suite.NewEvent(`t:q"\é`, "{}"))
+			t.Same("type", event.Type(`t:q"\é`), t.Read(t.Reopen(), "a", eventlog.Last(1))[0].Type)
+		},
+	},
+	{
+		Name:        "order is not that of ids",
+		Explanation: "seq is the only order: events whose ids are older than their predecessors' keep the order they were appended in.",
+		Run:         testAppendOldIDs,
+	},
+	{
+		Name:        "id taken by other content",
+		Explanation: "An id near the tail that is taken by other content is a conflict that names the id, under any expectation.",
+		Run:         testAppendTakenID,
+	},
+	{
+		Name:        "one id twice in a batch",
+		Explanation: "Two events of one append cannot share an id.",
+		Run: func(t *env) {
+			e := suite.Note(1)
+			twin := suite.Note(2)
+			twin.ID = e.ID
+			t.Refused(eventlog.ErrConflict, t.Main(), "a", eventlog.Any(), e, twin)
+		},
+	},
+	{
+		Name:        "demands durability",
+		Explanation: "Durable reaches the store for the append that asked, and for no other.",
+		Run:         testAppendDurable,
+	},
+	{
+		Name:        "metadata of the context",
+		Explanation: "Metadata in the context is merged into every event; the event's own names win, and numbers keep their digits.",
+		Run:         testAppendContextMetadata,
+	},
+	{
+		Name:        "leaves the caller's events alone",
+		Explanation: "Append works on copies: the caller's events are as they were, and can be appended again as a retry.",
+		Needs:       []suite.Need{suite.Blobs},
+		Run:         testAppendCopies,
+	},
+}
+
+func testAppendReadBack(t *env) {
+	l := t.Main()
+	events := []event.Event{suite.User("hello"), suite.Note(1), suite.Calls("c1"), suite.Result("c1")}
+	t.Append(l, "a", eventlog.New(), events[0])
+	t.Append(l, "a", eventlog.Any(), events[1:]...)
+	got := t.Read(l, "a", eventlog.All())
+	t.Same("ids", suite.IdsOf(events), suite.IdsOf(got))
+	t.Same("seqs", []int64{1, 2, 3, 4}, suite.SeqsIn(got))
+	for i := range got {
+		t.Same("session", "a", got[i].SessionID)
+		t.Same("type", events[i].Type, got[i].Type)
+		t.Same("data", string(events[i].Data), string(got[i].Data))
+	}
+	t.Same("lines", t.Lines(l, "a"), suite.LinesOf(got))
+	t.Sound(l, "a")
+	t.Same("lines after a reopen", suite.LinesOf(got), t.Lines(t.Reopen(), "a"))
+	t.Sound(t.Main(), "a")
+}
+
+func testAppendHead(t *env) {
+	l := t.Main()
+	head := event.Head{}
+	for n := range 20 {
+		head = t.Append(l, "a", eventlog.At(head), suite.Notes(1+n%3)...)
+		t.Same("head", head, t.Head(l, "a"))
+		last := t.Read(l, "a", eventlog.Last(1))[0]
+		t.Same("head of the newest event", head, last.Head())
+	}
+	t.Same("head after a reopen", head, t.Head(t.Reopen(), "a"))
+}
+
+func testAppendNothing(t *env) {
+	l := t.Main()
+	for _, x := range []eventlog.Expect{eventlog.Any(), eventlog.New()} {
+		t.Append(l, "a", x)
+	}
+	t.Missing(l, "a")
+	head := t.Fill(l, "a", 2)
+	t.Append(l, "a", eventlog.Any())
+	t.Append(l, "a", eventlog.At(head))
+	t.Same("head", head, t.Head(l, "a"))
+}
+
+func testAppendTimeAndCost(t *env) {
+	l := t.Main()
+	random := rand.New(rand.NewPCG(3, 4))
+	at := time.Date(2026, 2, 28, 23, 59, 59, 123456789, time.FixedZone("", 3600))
+	var total event.Cost
+	for range 200 {
+		e := suite.Note(1)
+		e.Timestamp, e.Cost = at, event.Cost(random.Int64N(1e12))
+		total += e.Cost
+		t.Append(l, "a", eventlog.Any(), e)
+	}
+	t.Append(l, "a", eventlog.Any(), suite.Note(2))
+	var got event.Cost
+	for _, e := range t.Read(t.Reopen(), "a", eventlog.All()) {
+		got += e.Cost
+		if e.Timestamp.IsZero() || e.Seq <= 200 && !e.Timestamp.Equal(at) || e.Timestamp.Location() != time.UTC {
+			t.Fatalf("event %d has timestamp %v", e.Seq, e.Timestamp)
+		}
+	}
+	t.Same("sum of the costs", total, got)
+}
+
+func testAppendOldIDs(t *env) {
+	l := t.Main()
+	random := rand.New(rand.NewPCG(5, 6))
+	var want []string
+	for n := range 100 {
+		e := suite.Note(n)
+		t.Must(e.ID.SetTime(1_700_000_000_000 + random.Uint64N(1e9)))
+		want = append(want, e.ID.String())
+		t.Append(l, "a", eventlog.Any(), e)
+	}
+	l = t.Reopen()
+	t.Same("ids in order", want, suite.IdsOf(t.Read(l, "a", eventlog.All())))
+	id, err := ulid.ParseStrict(want[60])
+	t.Must(err)
+	t.Same("ids until an event", want[:61], suite.IdsOf(t.Read(l, "a", eventlog.Until(id))))
+}
+
+func testAppendTakenID(t *env) {
+	l := t.Main()
+	t.Fill(l, "a", 3)
+	before := t.Head(l, "a")
+	e := suite.Note(1)
+	after := t.Append(l, "a", eventlog.Any(), e)
+	other := suite.Note(2)
+	other.ID = e.ID
+	metadata := e
+	metadata.Metadata = []byte(`{"k":1}`)
+	cost := e
+	cost.Cost = 5
+	typ := e
+	typ.Type = "test:other"
+	for _, twin := range []event.Event{other, metadata, cost, typ} {
+		for _, x := range []eventlog.Expect{eventlog.Any(), eventlog.AnyAfter(before), eventlog.At(before), eventlog.At(after)} {
+			t.Refused(eventlog.ErrConflict, l, "a", x, twin)
+		}
+	}
+	l = t.Reopen()
+	t.Refused(eventlog.ErrConflict, l, "a", eventlog.Any(), suite.Note(3), other)
+	t.Same("ids", 4, len(slices.Compact(slices.Sorted(slices.Values(suite.IdsOf(t.Read(l, "a", eventlog.All())))))))
+}
+
+func testAppendDurable(t *env) {
+	w := &suite.Watchful{Store: t.Open()}
+	l := t.Over(w)
+	t.Append(l, "a", eventlog.New().Durable(), suite.Note(1))
+	head := t.Append(l, "a", eventlog.Any(), suite.Note(2))
+	t.Append(l, "a", eventlog.At(head).Durable(), suite.Note(3))
+	t.Same("durability demanded", []bool{true, false, true}, w.Durable)
+	t.Same("seqs after a reopen", []int64{1, 2, 3}, suite.SeqsIn(t.Read(t.Reopen(), "a", eventlog.All())))
+}
+
+func testAppendContextMetadata(t *env) {
+	l := t.Main()
+	ctx := eventlog.WithMetadata(t.Ctx, map[string]any{"trace": "t1", "big": int64(9007199254740993)})
+	own := suite.Noted(2, `{"trace":"mine","n":1E400}`)
+	_, err := l.Append(ctx, "a", eventlog.New(), suite.Note(1), own)
+	t.Must(err)
+	events := t.Read(t.Reopen(), "a", eventlog.All())
+	for i, want := range []map[string]string{
+		{"trace": `"t1"`, "big": "9007199254740993"},
+		{"trace": `"mine"`, "big": "9007199254740993", "n": "1E400"},
+	} {
+		for name, value := range want {
+			got, _ := events[i].MetadataValue(name)
+			t.Same(fmt.Sprintf("metadata %s of event %d", name, i+1), value, string(got))
+		}
+	}
+	_, err = t.Main().Append(ctx, "a", eventlog.New(), suite.Note(1), own)
+	t.WantErr(eventlog.ErrConflict, err)
+	t.refusedUnder(eventlog.WithMetadata(t.Ctx, map[string]any{"f": func() {}}), event.ErrInvalidMetadata)
+}
+
+// refusedUnder makes sure that an append under ctx is refused with want.
+func (t *env) refusedUnder(ctx context.Context, want error) {
+	t.Helper()
+	before := t.Lines(t.Main(), "a")
+	_, err := t.Main().Append(ctx, "a", eventlog.Any(), suite.Note(1))
+	t.WantErr(want, err)
+	t.Same("lines", before, t.Lines(t.Main(), "a"))
+}
+
+func testAppendCopies(t *env) {
+	events := []event.Event{suite.User("spaced"), suite.Noted(1, ` {"a" : 1} `), suite.NewEvent("test:note", ` [ 1, 2 ] `)}
+	want := fmt.Sprintf("%+v", events)
+	l := t.Over(t.Open(), eventlog.Options{SpillOver: 4})
+	head := t.Append(l, "a", eventlog.New(), events...)
+	t.Same("the caller's events", want, fmt.Sprintf("%+v", events))
+	t.Same("head of the retry", head, t.Append(l, "a", eventlog.New(), events...))
+	t.Same("events", 3, len(t.Read(l, "a", eventlog.All())))
+}

@@ -1,0 +1,178 @@
+package logtest
+
+import (
+	"fmt"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/suite"
+)
+
+var callCases = []testCase{
+	{
+		Name:        "result without a call",
+		Explanation: "A tool result is accepted only for a call that is pending.",
+		Run: func(t *env) {
+			t.Append(t.Main(), "a", eventlog.New(), suite.User("go"), suite.Calls("c1"))
+			t.Refused(event.ErrInvalidResult, t.Main(), "a", eventlog.Any(), suite.Result("c2"))
+			t.Refused(event.ErrInvalidResult, t.Reopen(), "a", eventlog.Any(), suite.Result("c2"))
+			t.Append(t.Main(), "a", eventlog.Any(), suite.Result("c1"))
+		},
+	},
+	{
+		Name:        "result twice",
+		Explanation: "A call has one result: the second is refused, also after a reopen, and also within one append.",
+		Run: func(t *env) {
+			t.Append(t.Main(), "a", eventlog.New(), suite.Calls("c1", "c2"), suite.Result("c1"))
+			t.Refused(event.ErrInvalidResult, t.Main(), "a", eventlog.Any(), suite.Result("c1"))
+			t.Refused(event.ErrInvalidResult, t.Main(), "a", eventlog.Any(), suite.Result("c2"), suite.Result("c2"))
+			t.Refused(event.ErrInvalidResult, t.Reopen(), "a", eventlog.Any(), suite.Result("c1"))
+			t.Append(t.Main(), "a", eventlog.Any(), suite.Result("c2"))
+		},
+	},
+	{
+		Name:        "after a refusal",
+		Explanation: "What a refused append would have opened or ended is as it was, also where the history was searched for it.",
+		Run: func(t *env) {
+			last := suite.Note(1)
+			t.Append(t.Main(), "a", eventlog.New(), suite.Calls("c1"))
+			t.Append(t.Main(), "a", eventlog.Any(), suite.Calls("c2"), suite.Result("c1"), last)
+			l := t.Reopen()
+			taken := suite.Note(2)
+			taken.ID = last.ID
+			t.Refused(eventlog.ErrConflict, l, "a", eventlog.Any(), suite.Calls("c1"), suite.Result("c2"), taken)
+			t.Refused(event.ErrInvalidResult, l, "a", eventlog.Any(), suite.Result("c1"))
+			t.Append(l, "a", eventlog.Any(), suite.Result("c2"))
+		},
+	},
+	{
+		Name:        "interrupted result",
+		Explanation: "An explicit interrupted result ends its call like any other.",
+		Run: func(t *env) {
+			t.Append(t.Main(), "a", eventlog.New(), suite.Calls("c1"))
+			t.Append(t.Main(), "a", eventlog.Any(), suite.Interrupted("c1"))
+			t.Refused(event.ErrInvalidResult, t.Main(), "a", eventlog.Any(), suite.Result("c1"))
+		},
+	},
+	{
+		Name:        "what comes between",
+		Explanation: "Messages, compactions and snapshots between a call and its result do not clear the call.",
+		Run:         testCallBetween,
+	},
+	{
+		Name:        "a hundred at once",
+		Explanation: "A message may make a hundred calls; their results come in any order, one by one, in between a reopen.",
+		Run:         testCallHundred,
+	},
+	{
+		Name:        "far back",
+		Explanation: "The result of a call that lies thousands of events back is accepted, in a store that was just opened.",
+		Run: func(t *env) {
+			t.Append(t.Main(), "a", eventlog.New(), suite.Calls("c1", "c2"))
+			t.Append(t.Main(), "a", eventlog.Any(), suite.Notes(4000)...)
+			t.Append(t.Reopen(), "a", eventlog.Any(), suite.Result("c1"))
+			t.Refused(event.ErrInvalidResult, t.Reopen(), "a", eventlog.Any(), suite.Result("c1"))
+			t.Append(t.Main(), "a", eventlog.Any(), suite.Result("c2"))
+		},
+	},
+	{
+		Name:        "id used again",
+		Explanation: "A call id may be used again once its call has ended; one result ends it each time, however far back the older ones lie.",
+		Run: func(t *env) {
+			t.Append(t.Main(), "a", eventlog.New(), suite.Calls("c1"), suite.Result("c1"), suite.Calls("c1"))
+			t.Append(t.Reopen(), "a", eventlog.Any(), suite.Result("c1"))
+			t.Refused(event.ErrInvalidResult, t.Main(), "a", eventlog.Any(), suite.Result("c1"))
+			t.Append(t.Main(), "a", eventlog.Any(), suite.Calls("c1"), suite.Result("c1"))
+			t.Refused(event.ErrInvalidResult, t.Reopen(), "a", eventlog.Any(), suite.Result("c1"))
+		},
+	},
+	{
+		Name:        "id pending twice",
+		Explanation: "A call id that an import made pending twice is ended by one result, in memory and after a reopen alike.",
+		Run: func(t *env) {
+			t.Append(t.Main(), "a", eventlog.New(), suite.Calls("c0"))
+			t.Append(t.Main(), "a", eventlog.Any().Lenient(), suite.Calls("c1"))
+			t.Append(t.Main(), "a", eventlog.Any().Lenient(), suite.Calls("c1"))
+			t.Append(t.Reopen(), "a", eventlog.Any(), suite.Result("c1"))
+			t.Refused(event.ErrInvalidResult, t.Main(), "a", eventlog.Any(), suite.Result("c1"))
+			t.Append(t.Main(), "a", eventlog.Any(), suite.Result("c0"))
+			t.Refused(event.ErrInvalidResult, t.Reopen(), "a", eventlog.Any(), suite.Result("c1"))
+		},
+	},
+	{
+		Name:        "id twice",
+		Explanation: "An id that repeats within a message is refused; one that repeats while it is pending stays pending, and one result ends it.",
+		Run: func(t *env) {
+			t.Refused(event.ErrInvalidCall, t.Main(), "a", eventlog.New(), suite.Calls("c1", "c1"))
+			t.Append(t.Main(), "a", eventlog.New(), suite.Calls("c1"), suite.Calls("c1"), suite.Result("c1"))
+			t.Refused(event.ErrInvalidResult, t.Main(), "a", eventlog.Any(), suite.Result("c1"))
+			t.Refused(event.ErrInvalidResult, t.Reopen(), "a", eventlog.Any(), suite.Result("c1"))
+			t.Append(t.Main(), "a", eventlog.Any(), suite.Calls("c1"), suite.Result("c1"))
+		},
+	},
+	{
+		Name:        "lenient",
+		Explanation: "An import may break the rules of conversation: they are marked in the metadata, and a retry is still stored once.",
+		Run:         testCallLenient,
+	},
+}
+
+func testCallBetween(t *env) {
+	l := t.Main()
+	t.Append(l, "a", eventlog.New(), suite.User("go"), suite.Calls("c1", "c2"))
+	between := []event.Event{
+		suite.User("and another thing"),
+		suite.NewEvent(event.CompactionTriggered, `{"strategy":"test","covers":{"from":1,"to":1},"entries":[]}`),
+		suite.NewEvent(event.ProjectionSnapshotted, `{"projection":"p","version":1,"snapshot_id":"0190a5a4-7d4c-7000-8000-000000000001",`+
+			`"state_digest":"`+string(event.DigestOf([]byte("{}")))+`","index":0,"turn_index":0,"trigger":"manual","seq":2,"state":{}}`),
+		suite.NewEvent(event.SessionUpdated, `{"title":"t"}`),
+		suite.Calls("c3"),
+	}
+	for _, e := range between {
+		t.Append(l, "a", eventlog.Any(), e)
+	}
+	t.Append(l, "a", eventlog.Any(), suite.Result("c1"))
+	l = t.Reopen()
+	for _, id := range []string{"c3", "c2"} {
+		t.Append(l, "a", eventlog.Any(), suite.Result(id))
+	}
+	t.Sound(l, "a")
+}
+
+func testCallHundred(t *env) {
+	ids := make([]string, 100)
+	for i := range ids {
+		ids[i] = fmt.Sprintf("call-%02d", i)
+	}
+	l := t.Main()
+	t.Append(l, "a", eventlog.New(), suite.Calls(ids...))
+	for i := range ids {
+		if i == 50 {
+			l = t.Reopen()
+		}
+		t.Append(l, "a", eventlog.Any(), suite.Result(ids[i*37%100]))
+	}
+	t.Refused(event.ErrInvalidResult, l, "a", eventlog.Any(), suite.Result(ids[0]))
+	t.Same("events", 101, len(t.Lines(l, "a")))
+	t.Sound(l, "a")
+}
+
+func testCallLenient(t *env) {
+	l := t.Main()
+	events := []event.Event{suite.Result("nobody"), suite.Calls("c1"), suite.Calls("c1"), suite.NewEvent(event.MessageAdded, `{"role":"assistant","parts":[]}`), suite.Note(1)}
+	events[0].Metadata = []byte(`{"origin":{"line":7.0}}`)
+	head := t.Append(l, "a", eventlog.New().Lenient(), events...)
+	t.Same("head of the retry", head, t.Append(l, "a", eventlog.New().Lenient(), events...))
+	got := t.Read(t.Reopen(), "a", eventlog.All())
+	for i, broken := range []bool{true, false, false, true, false} {
+		if value, ok := got[i].MetadataValue("broken"); ok != broken {
+			t.Errorf("event %d: metadata broken is %s, want it: %v", i+1, value, broken)
+		}
+	}
+	value, _ := got[0].MetadataValue("broken")
+	t.Same("the rule", `["orphan_result"]`, string(value))
+	value, _ = got[0].MetadataValue("origin")
+	t.Same("the metadata beside it", `{"line":7.0}`, string(value))
+	t.Sound(t.Main(), "a")
+	t.Refused(event.ErrInvalidRole, t.Main(), "a", eventlog.Any().Lenient(), suite.NewEvent(event.MessageAdded, `{"role":"robot"}`))
+}

@@ -1,0 +1,241 @@
+package logtest
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/suite"
+	"github.com/convlog/convlog/upkeep/erase"
+	"github.com/convlog/convlog/upkeep/verify"
+)
+
+var cancelCases = []testCase{
+	{
+		Name:        "before an append",
+		Explanation: "An append whose context has ended gives the context's error, and stores nothing.",
+		Run:         testCancelBefore,
+	},
+	{
+		Name:        "during appends",
+		Explanation: "An append that is cancelled at any moment is whole or absent: absent with the context's error, either with ErrUnknownOutcome, and then a retry stores it once.",
+		Run:         testCancelDuring,
+	},
+	{
+		Name:        "of one among many",
+		Explanation: "Cancelling one append does not disturb those of others that wait with it.",
+		Run:         testCancelOne,
+	},
+	{
+		Name:        "during a read",
+		Explanation: "A read whose context ends on the way stops with the context's error.",
+		Run:         testCancelRead,
+	},
+	{
+		Name:        "before anything else",
+		Explanation: "Every method honours a context that has ended.",
+		Run:         testCancelOthers,
+	},
+	{
+		Name:        "waiting for the store lock",
+		Explanation: "An append that needs the store lock gives up when its context ends, while another holds it, and stores nothing.",
+		Needs:       []suite.Need{suite.Locker, suite.Blobs},
+		Run:         func(t *env) { testCancelLocked(t, t.Main()) },
+	},
+	{
+		Name:        "waiting for another handle's lock",
+		Explanation: "An append that needs the store lock gives up when its context ends, while another handle holds it, and stores nothing.",
+		Needs:       []suite.Need{suite.Locker, suite.Blobs, suite.Handles},
+		Run:         func(t *env) { testCancelLocked(t, t.Second()) },
+	},
+}
+
+func testCancelBefore(t *env) {
+	l := t.Main()
+	head := t.Fill(l, "a", 2)
+	for _, x := range []eventlog.Expect{eventlog.Any(), eventlog.At(head), eventlog.Any().Durable()} {
+		_, err := l.Append(t.Ended(), "a", x, suite.Note(1))
+		t.WantErr(context.Canceled, err)
+	}
+	_, err := l.Append(t.Ended(), "b", eventlog.New(), suite.Note(1))
+	t.WantErr(context.Canceled, err)
+	t.Same("events", 2, len(t.Lines(l, "a")))
+	t.Missing(l, "b")
+}
+
+// cancelled is one append that may have been cancelled, and what came of it.
+type cancelled struct {
+	Events []event.Event
+	Err    error
+}
+
+func testCancelDuring(t *env) {
+	l := t.Main()
+	t.Fill(l, "a", 1)
+	const writers, each = 4, 60
+	appends := make([][]cancelled, writers)
+	_ = suite.Together(writers, func(i int) error {
+		random := rand.New(rand.NewPCG(uint64(i), 7))
+		for range each {
+			ctx, cancel := context.WithCancel(t.Ctx)
+			timer := time.AfterFunc(time.Duration(random.IntN(300))*time.Microsecond, cancel)
+			c := cancelled{Events: suite.Notes(3)}
+			_, c.Err = l.Append(ctx, "a", eventlog.Any(), c.Events...)
+			timer.Stop()
+			cancel()
+			appends[i] = append(appends[i], c)
+		}
+		return nil
+	})
+	t.outcomes(l, slices.Concat(appends...))
+	t.Sound(l, "a")
+	t.Sound(t.Reopen(), "a")
+}
+
+// outcomes makes sure that what cancelled appends left is what they said, and
+// that a retry stores each once.
+func (t *env) outcomes(l *eventlog.Log, appends []cancelled) {
+	t.Helper()
+	found := t.counts(l)
+	for _, c := range appends {
+		t.outcome(c, found)
+		if c.Err != nil {
+			t.Append(l, "a", retryOf(eventlog.Any(), c.Err), c.Events...)
+		}
+	}
+	found = t.counts(l)
+	for _, c := range appends {
+		t.Same("events after the retry", 3, c.places(found))
+	}
+}
+
+// outcome makes sure that what a cancelled append left is what it said.
+func (t *env) outcome(c cancelled, counts map[string]int) {
+	t.Helper()
+	found := c.places(counts)
+	switch unknown := errors.Is(c.Err, eventlog.ErrUnknownOutcome); {
+	case c.Err == nil && found != 3:
+		t.Fatalf("an acknowledged append left %d of its 3 events", found)
+	case c.Err != nil && !unknown && !errors.Is(c.Err, context.Canceled):
+		t.Fatalf("a cancelled append gave error %v", c.Err)
+	case c.Err != nil && !unknown && found != 0:
+		t.Fatalf("an append that gave %v left %d of its 3 events", c.Err, found)
+	case unknown && found != 0 && found != 3:
+		t.Fatalf("an append with an unknown outcome left %d of its 3 events", found)
+	}
+}
+
+// counts says how often each id stands in the session.
+func (t *env) counts(l *eventlog.Log) map[string]int {
+	t.Helper()
+	counts := map[string]int{}
+	for e, err := range l.Store().Read(t.Ctx, "a", eventlog.Span{}) {
+		t.Must(err)
+		counts[e.ID.String()]++
+	}
+	return counts
+}
+
+// places counts how many times the append's events stand in the session.
+func (c *cancelled) places(counts map[string]int) (n int) {
+	for _, id := range suite.IdsOf(c.Events) {
+		n += counts[id]
+	}
+	return n
+}
+
+// goroutines is how many run at once.
+const goroutines = 16
+
+func testCancelOne(t *env) {
+	l := t.Main()
+	t.Fill(l, "a", 1)
+	ctx, cancel := context.WithCancel(t.Ctx)
+	defer cancel()
+	var stored atomic.Int64
+	errs := suite.Together(goroutines, func(i int) error {
+		for n := range 20 {
+			if i%4 == 0 {
+				_, _ = l.Append(ctx, "a", eventlog.Any(), suite.Note(n))
+			} else if _, err := l.Append(t.Ctx, "a", eventlog.Any(), suite.NewEvent("test:kept", "1")); err != nil {
+				return err
+			}
+			if stored.Add(1) == 100 {
+				cancel()
+			}
+		}
+		return nil
+	})
+	t.Must(errors.Join(errs...))
+	kept := 0
+	for _, e := range t.Read(l, "a", eventlog.All()) {
+		if e.Type == "test:kept" {
+			kept++
+		}
+	}
+	t.Same("events of those that were not cancelled", goroutines*3/4*20, kept)
+	t.Sound(l, "a")
+}
+
+func testCancelRead(t *env) {
+	l := t.Main()
+	t.Append(l, "a", eventlog.New(), suite.Notes(2000)...)
+	for _, r := range []eventlog.Range{eventlog.All(), eventlog.All().Backward()} {
+		ctx, cancel := context.WithCancel(t.Ctx)
+		n := 0
+		var last error
+		for _, err := range l.Read(ctx, "a", r) {
+			if last = err; err == nil {
+				n++
+			}
+			if n == 10 {
+				cancel()
+			}
+		}
+		cancel()
+		t.WantErr(context.Canceled, last)
+	}
+}
+
+func testCancelOthers(t *env) {
+	l := t.Main()
+	t.Fill(l, "a", 2)
+	ctx := t.Ended()
+	_, err := l.Head(ctx, "a")
+	t.WantErr(context.Canceled, err)
+	_, err = l.Event(ctx, "a", 1)
+	t.WantErr(context.Canceled, err)
+	_, err = suite.Collect(l.Sessions(ctx))
+	t.WantErr(context.Canceled, err)
+	_, err = suite.Collect(l.Watch(ctx, "a", 1))
+	t.WantErr(context.Canceled, err)
+	_, err = erase.Redact(ctx, l, "a", []int64{1}, erase.RedactOptions{Reason: "test"})
+	t.WantErr(context.Canceled, err)
+	t.WantErr(context.Canceled, erase.Remove(ctx, l, "a"))
+	_, err = verify.Session(ctx, l, "a")
+	t.WantErr(context.Canceled, err)
+	t.Same("events", 2, len(t.Lines(l, "a")))
+}
+
+func testCancelLocked(t *env, holder *eventlog.Log) {
+	l := t.Over(t.Store(), eventlog.Options{SpillOver: 10})
+	t.Fill(l, "a", 1)
+	_, unlock, err := suite.Ability[eventlog.Locker](t, holder.Store()).Lock(t.Ctx, true)
+	t.Must(err)
+	defer unlock()
+	big := suite.NewEvent("test:big", `"`+suite.Text("b", 100)+`"`)
+	ctx, cancel := t.Briefly()
+	defer cancel()
+	_, err = l.Append(ctx, "a", eventlog.Any(), big)
+	t.WantErr(context.DeadlineExceeded, err)
+	_, err = l.PutBlob(ctx, suite.NewReader("body"))
+	t.WantErr(context.DeadlineExceeded, err)
+	t.Same("events", 1, len(t.Lines(l, "a")))
+	unlock()
+	t.Append(l, "a", eventlog.Any(), big)
+}

@@ -1,0 +1,194 @@
+package logtest
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"time"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/suite"
+	"github.com/convlog/convlog/upkeep/erase"
+	"github.com/convlog/convlog/upkeep/verify"
+)
+
+var closeCases = []testCase{
+	{
+		Name:        "closed log",
+		Explanation: "Every method of a closed log answers ErrClosed; closing it again is no error.",
+		Run:         testCloseLog,
+	},
+	{
+		Name:        "closed store",
+		Explanation: "Every method of a closed store answers ErrClosed.",
+		Run:         testCloseStore,
+	},
+	{
+		Name:        "ends watchers",
+		Explanation: "Closing the log ends its watchers with ErrClosed, and its streams of deltas.",
+		Run: func(t *env) {
+			t.Fill(t.Main(), "a", 2)
+			w := t.watch(t.Main(), "a", 1)
+			w.take(2)
+			t.Must(t.Main().Close())
+			t.WantErr(eventlog.ErrClosed, w.end())
+			for range t.Main().Deltas(t.Ctx, "a") {
+				t.Errorf("a closed log gave a delta")
+			}
+		},
+	},
+	{
+		Name:        "while others append",
+		Explanation: "Appends under way when the log is closed are whole or absent, and say which.",
+		Run:         testCloseBusy,
+	},
+	{
+		Name:        "leaves nothing running",
+		Explanation: "Sequences that are stopped early, watchers that are cancelled, and a closed log leave no goroutine behind.",
+		Run:         testCloseLeaks,
+	},
+}
+
+func testCloseLog(t *env) {
+	l := t.Main()
+	head := t.Fill(l, "a", 2)
+	t.Must(l.Close())
+	_, err := l.Append(t.Ctx, "a", eventlog.At(head), suite.Note(1))
+	t.WantErr(eventlog.ErrClosed, err)
+	_, err = suite.Collect(l.Read(t.Ctx, "a", eventlog.All()))
+	t.WantErr(eventlog.ErrClosed, err)
+	_, err = l.Head(t.Ctx, "a")
+	t.WantErr(eventlog.ErrClosed, err)
+	_, err = suite.Collect(l.Sessions(t.Ctx))
+	t.WantErr(eventlog.ErrClosed, err)
+	_, err = suite.Collect(l.Watch(t.Ctx, "a", 1))
+	t.WantErr(eventlog.ErrClosed, err)
+	_, err = verify.Session(t.Ctx, l, "a")
+	t.WantErr(eventlog.ErrClosed, err)
+	_, err = erase.Redact(t.Ctx, l, "a", []int64{1}, erase.RedactOptions{Reason: "test"})
+	t.WantErr(eventlog.ErrClosed, err)
+	t.WantErr(eventlog.ErrClosed, erase.Remove(t.Ctx, l, "a"))
+	_, err = l.PutBlob(t.Ctx, suite.NewReader("body"))
+	t.WantErr(eventlog.ErrClosed, err)
+	t.Must(l.Close())
+	t.OpenLog = nil
+	t.Same("events", 2, len(t.Lines(t.Reopen(), "a")))
+}
+
+func testCloseStore(t *env) {
+	s := t.Open()
+	head := t.Put(s, event.Head{}, suite.BatchAfter("a", event.Head{}, 2))
+	t.Must(s.Close())
+	t.WantErr(eventlog.ErrClosed, s.Append(t.Ctx, "a", head, suite.BatchAfter("a", head, 1), false))
+	_, err := suite.Collect(s.Read(t.Ctx, "a", eventlog.Span{}))
+	t.WantErr(eventlog.ErrClosed, err)
+	_, err = suite.Collect(s.Sessions(t.Ctx))
+	t.WantErr(eventlog.ErrClosed, err)
+	if v, ok := eventlog.As[eventlog.Versioner](s); ok {
+		_, err := v.Version(t.Ctx, "a")
+		t.WantErr(eventlog.ErrClosed, err)
+	}
+	if b, ok := eventlog.As[eventlog.Blobs](s); ok {
+		_, _, err := b.PutBlob(t.Ctx, suite.NewReader("body"))
+		t.WantErr(eventlog.ErrClosed, err)
+	}
+	if r, ok := eventlog.As[eventlog.Eraser](s); ok {
+		t.WantErr(eventlog.ErrClosed, r.RemoveSession(t.Ctx, "a", head))
+	}
+	if l, ok := eventlog.As[eventlog.Locker](s); ok {
+		_, _, err := l.Lock(t.Ctx, true)
+		t.WantErr(eventlog.ErrClosed, err)
+	}
+	t.Same("events", 2, len(t.Lines(t.Main(), "a")))
+}
+
+func testCloseBusy(t *env) {
+	l := t.Main()
+	t.Fill(l, "a", 1)
+	appends := make([][]cancelled, 4)
+	started := make(chan struct{}, 4)
+	_ = suite.Together(5, func(i int) error {
+		if i == 4 {
+			for range 4 {
+				<-started
+			}
+			return l.Close()
+		}
+		for n := 0; ; n++ {
+			c := cancelled{Events: suite.Notes(3)}
+			_, c.Err = l.Append(t.Ctx, "a", eventlog.Any(), c.Events...)
+			appends[i] = append(appends[i], c)
+			if n == 10 {
+				started <- struct{}{}
+			}
+			if c.Err != nil {
+				return nil
+			}
+		}
+	})
+	t.OpenLog = nil
+	l = t.Reopen()
+	found := t.counts(l)
+	for _, of := range appends {
+		t.closedOutcome(of[len(of)-1], found)
+		for _, c := range of[:len(of)-1] {
+			t.outcome(c, found)
+		}
+	}
+	t.Sound(l, "a")
+}
+
+// closedOutcome makes sure that the append that met the closed log is whole or
+// absent, as its error says.
+func (t *env) closedOutcome(c cancelled, counts map[string]int) {
+	t.Helper()
+	found := c.places(counts)
+	switch {
+	case errors.Is(c.Err, eventlog.ErrUnknownOutcome):
+		t.Same("the append is whole or absent", true, found == 0 || found == 3)
+	case errors.Is(c.Err, eventlog.ErrClosed):
+		t.Same("events of the refused append", 0, found)
+	default:
+		t.Errorf("an append that met the closed log gave error %v", c.Err)
+	}
+}
+
+func testCloseLeaks(t *env) {
+	l := t.Main()
+	t.Append(l, "a", eventlog.New(), suite.Notes(500)...)
+	t.first(l.Read(t.Ctx, "a", eventlog.All()))
+	before := runtime.NumGoroutine()
+	for n := range 50 {
+		t.first(l.Read(t.Ctx, "a", eventlog.All()))
+		t.first(l.Read(t.Ctx, "a", eventlog.Last(20)))
+		t.first(l.Store().Read(t.Ctx, "a", eventlog.Span{Backward: true}))
+		t.first(l.Read(t.Ctx, "a", eventlog.All().OnPath()))
+		t.first(l.Watch(t.Ctx, "a", int64(n)))
+		for range l.Sessions(t.Ctx) {
+			break
+		}
+		ctx, cancel := context.WithCancel(t.Ctx)
+		for e := range l.Watch(ctx, "a", 1) {
+			if e.Seq == 500 {
+				cancel()
+			}
+		}
+		cancel()
+	}
+	t.settles(before)
+	t.Close()
+	t.settles(before)
+}
+
+// settles waits until no more goroutines run than before.
+func (t *env) settles(before int) {
+	t.Helper()
+	for runtime.NumGoroutine() > before {
+		select {
+		case <-t.Ctx.Done():
+			t.Fatalf("%d goroutines are left where %d were", runtime.NumGoroutine(), before)
+		case <-time.After(time.Millisecond):
+		}
+	}
+}

@@ -1,0 +1,114 @@
+package logtest
+
+import (
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/suite"
+)
+
+var expectCases = []testCase{
+	{
+		Name:        "New",
+		Explanation: "New creates a session once; on an existing one it is a conflict that carries the actual head.",
+		Run: func(t *env) {
+			head := t.Append(t.Main(), "a", eventlog.New(), suite.Note(1))
+			t.Conflict(t.Refused(eventlog.ErrConflict, t.Main(), "a", eventlog.New(), suite.Note(2)), event.Head{}, head)
+			t.Conflict(t.Refused(eventlog.ErrConflict, t.Reopen(), "a", eventlog.New(), suite.Note(2)), event.Head{}, head)
+		},
+	},
+	{
+		Name:        "Any",
+		Explanation: "Any appends at whatever head there is, and creates a session that is missing.",
+		Run: func(t *env) {
+			t.Append(t.Main(), "a", eventlog.Any(), suite.Note(1))
+			t.Append(t.Reopen(), "a", eventlog.Any(), suite.Note(2))
+			t.Same("events", 2, len(t.Lines(t.Main(), "a")))
+		},
+	},
+	{
+		Name:        "At",
+		Explanation: "At appends at exactly its head, also after a reopen.",
+		Run: func(t *env) {
+			head := t.Append(t.Main(), "a", eventlog.At(event.Head{}), suite.Note(1))
+			head = t.Append(t.Main(), "a", eventlog.At(head), suite.Note(2))
+			head = t.Append(t.Reopen(), "a", eventlog.At(head), suite.Note(3))
+			t.Same("seq", int64(3), head.Seq)
+		},
+	},
+	{
+		Name:        "At too low",
+		Explanation: "A head that the session has left behind is a conflict that carries expected and actual.",
+		Run:         testExpectTooLow,
+	},
+	{
+		Name:        "At too high",
+		Explanation: "A head that the session has not reached is a conflict that carries expected and actual.",
+		Run: func(t *env) {
+			actual := t.Fill(t.Main(), "a", 3)
+			beyond := event.Head{Seq: 9, Hash: actual.Hash}
+			t.Conflict(t.Refused(eventlog.ErrConflict, t.Main(), "a", eventlog.At(beyond), suite.Note(1)), beyond, actual)
+			t.Conflict(t.Refused(eventlog.ErrConflict, t.Reopen(), "a", eventlog.At(beyond), suite.Note(1)), beyond, actual)
+		},
+	},
+	{
+		Name:        "At another history",
+		Explanation: "A head with the right seq and another hash is a conflict: seqs alone do not name a history.",
+		Run: func(t *env) {
+			actual := t.Fill(t.Main(), "a", 3)
+			foreign := t.Fill(t.Main(), "b", 3)
+			t.Conflict(t.Refused(eventlog.ErrConflict, t.Main(), "a", eventlog.At(foreign), suite.Note(1)), foreign, actual)
+		},
+	},
+	{
+		Name:        "At on a missing session",
+		Explanation: "At on a session that does not exist is ErrNotFound, and does not create it.",
+		Run: func(t *env) {
+			head := t.Fill(t.Main(), "a", 1)
+			t.Refused(eventlog.ErrNotFound, t.Main(), "b", eventlog.At(head), suite.Note(1))
+			t.Missing(t.Main(), "b")
+		},
+	},
+	{
+		Name:        "before validation",
+		Explanation: "The expectation is compared first: at a wrong head an append is a conflict, whatever its history would say of it.",
+		Run: func(t *env) {
+			old := t.Append(t.Main(), "a", eventlog.New(), suite.Note(1))
+			t.Fill(t.Main(), "a", 1)
+			t.Refused(eventlog.ErrConflict, t.Main(), "a", eventlog.At(old), suite.Result("nobody"))
+		},
+	},
+	{
+		Name:        "sessions are apart",
+		Explanation: "Appends to one session leave the heads of all others as they were.",
+		Run:         testExpectApart,
+	},
+}
+
+func testExpectTooLow(t *env) {
+	l := t.Main()
+	heads := []event.Head{t.Fill(l, "a", 1)}
+	for range 5 {
+		heads = append(heads, t.Fill(l, "a", 1))
+	}
+	actual := heads[5]
+	for _, old := range heads[:5] {
+		t.Conflict(t.Refused(eventlog.ErrConflict, l, "a", eventlog.At(old), suite.Note(1)), old, actual)
+		t.Conflict(t.Refused(eventlog.ErrConflict, l, "a", eventlog.At(old), suite.Notes(9)...), old, actual)
+	}
+	t.Conflict(t.Refused(eventlog.ErrConflict, t.Reopen(), "a", eventlog.At(heads[2]), suite.Note(1)), heads[2], actual)
+}
+
+func testExpectApart(t *env) {
+	l := t.Main()
+	heads := map[string]event.Head{}
+	sessions := []string{"a", "b", "c", "d"}
+	for n := range 40 {
+		session := sessions[n*7%4]
+		heads[session] = t.Append(l, session, eventlog.At(heads[session]), suite.Notes(1+n%2)...)
+	}
+	l = t.Reopen()
+	for _, session := range sessions {
+		t.Same("head of "+session, heads[session], t.Head(l, session))
+		t.Sound(l, session)
+	}
+}

@@ -1,0 +1,333 @@
+package logtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/suite"
+	"github.com/convlog/convlog/upkeep/erase"
+)
+
+var garbageCases = []testCase{
+	{
+		Name:        "what nobody needs goes",
+		Explanation: "Collecting garbage removes the blobs that no line lists; those of messages, of artifacts, of snapshots, of forks and of spilled data stay, and so does every line.",
+		Needs:       []suite.Need{suite.Blobs, suite.Sweeper},
+		Run:         testGarbage,
+	},
+	{
+		Name:        "shared by two sessions",
+		Explanation: "A blob goes when the last of the sessions that need it has been removed.",
+		Needs:       []suite.Need{suite.Blobs, suite.Sweeper, suite.Eraser},
+		Run:         testGarbageShared,
+	},
+	{
+		Name:        "of a redaction",
+		Explanation: "What redacted events alone needed is not needed any more; what others need of it stays.",
+		Needs:       []suite.Need{suite.Blobs, suite.Sweeper, suite.Eraser},
+		Run:         testGarbageRedacted,
+	},
+	{
+		Name:        "grace",
+		Explanation: "A blob is left alone for the grace after it was put, and putting equal bytes again begins that anew.",
+		Needs:       []suite.Need{suite.Blobs, suite.Sweeper},
+		Run:         testGarbageGrace,
+	},
+	{
+		Name:        "dry run",
+		Explanation: "A dry run names what would go and removes nothing, also where the store is read-only; read-only collecting is refused.",
+		Needs:       []suite.Need{suite.Blobs, suite.Sweeper, suite.ReadOnly},
+		Run:         testGarbageDry,
+	},
+	{
+		Name:        "a blob that is gone",
+		Explanation: "An append that needs a blob which was collected is refused, and nothing is written; when the blob is put again the append succeeds.",
+		Needs:       []suite.Need{suite.Blobs, suite.Sweeper},
+		Run:         testGarbageTooSoon,
+	},
+	{
+		Name:        "unreadable sessions",
+		Explanation: "When a session cannot be read whole, the blobs in use cannot be told: the error names it and no blob is removed.",
+		Needs:       []suite.Need{suite.Blobs, suite.Sweeper},
+		Run:         testGarbageDamaged,
+	},
+	{
+		Name:        "while others write",
+		Explanation: "Collecting without grace while others spill and put blobs takes no blob that an event needs.",
+		Needs:       []suite.Need{suite.Blobs, suite.Sweeper, suite.Locker},
+		Run:         func(t *env) { testGarbageRace(t, t.Store(), t.Store()) },
+	},
+	{
+		Name:        "while other handles write",
+		Explanation: "Collecting without grace while others spill and put blobs through another handle takes no blob that an event needs.",
+		Needs:       []suite.Need{suite.Blobs, suite.Sweeper, suite.Locker, suite.Handles},
+		Run:         func(t *env) { testGarbageRace(t, t.Store(), t.Open()) },
+	},
+}
+
+// everything collects without grace.
+var everything = erase.CollectOptions{Grace: -1}
+
+// collected collects garbage and gives the digests that went.
+func (t *env) collected(l *eventlog.Log, opts erase.CollectOptions) []event.Digest {
+	t.Helper()
+	garbage, err := erase.Collect(t.Ctx, l, opts)
+	t.Must(err)
+	return digestsOf(garbage.Blobs)
+}
+
+func digestsOf(infos []eventlog.BlobInfo) []event.Digest {
+	digests := []event.Digest{}
+	for _, info := range infos {
+		digests = append(digests, info.Digest)
+	}
+	return digests
+}
+
+// body puts a blob.
+func (t *env) body(l *eventlog.Log, text string) event.BlobRef {
+	t.Helper()
+	ref, err := l.PutBlob(t.Ctx, strings.NewReader(text))
+	t.Must(err)
+	return ref
+}
+
+// blobsOf are the digests of all blobs.
+func (t *env) blobsOf(l *eventlog.Log) []event.Digest {
+	t.Helper()
+	infos, err := suite.Collect(suite.Ability[eventlog.Blobs](t, l.Store()).ListBlobs(t.Ctx))
+	t.Must(err)
+	return digestsOf(infos)
+}
+
+func image(ref event.BlobRef) event.Event {
+	return suite.NewEvent(event.MessageAdded, fmt.Sprintf(
+		`{"role":"user","parts":[{"type":"image","media_type":"image/png","blob":{"blob":"%s","bytes":%d}}]}`, ref.Blob, ref.Bytes))
+}
+
+func snapshotOf(ref event.BlobRef, seq int64) event.Event {
+	return suite.NewEvent(event.ProjectionSnapshotted, fmt.Sprintf(`{"projection":"p","version":1,"snapshot_id":"0190a5a4-7d4c-7000-8000-000000000001",`+
+		`"state_digest":"%s","body_digest":"%s","index":0,"turn_index":0,"trigger":"manual","seq":%d,"body":{"blob":"%s","bytes":%d}}`,
+		ref.Blob, ref.Blob, seq, ref.Blob, ref.Bytes))
+}
+
+func testGarbage(t *env) {
+	l := t.Over(t.Store(), eventlog.Options{SpillOver: 100})
+	spilled := `"` + suite.Text("spilled", 200) + `"`
+	head := t.Append(l, "a", eventlog.New(), suite.NewEvent("test:note", spilled), image(t.body(l, "image")))
+	_, head, err := l.StoreArtifact(t.Ctx, "a", eventlog.At(head), event.Artifact{ArtifactID: "r1", Name: "n"}, strings.NewReader("artifact"))
+	t.Must(err)
+	t.Append(l, "b", eventlog.New(), t.ForkAt("a", head.Seq), snapshotOf(t.body(l, "snapshot"), head.Seq+1))
+	needed := t.blobsOf(l)
+	var want []event.Digest
+	for i := range 300 {
+		want = append(want, t.body(l, fmt.Sprint("garbage ", i)).Blob)
+	}
+	slices.Sort(want)
+	before := t.Lines(l, "a")
+	t.Same("blobs to go", want, t.collected(l, erase.CollectOptions{Grace: -1, DryRun: true}))
+	t.Same("blobs that went", want, t.collected(l, everything))
+	t.Same("blobs that went later", []event.Digest{}, t.collected(l, everything))
+	t.Twice(func(l *eventlog.Log) {
+		t.Same("blobs", needed, t.blobsOf(l))
+		t.Same("lines", before, t.Lines(l, "a"))
+		t.Sound(l, "a")
+		t.Sound(l, "b")
+	})
+}
+
+func testGarbageShared(t *env) {
+	l := t.Main()
+	ref := t.body(l, "shared")
+	t.Append(l, "a", eventlog.New(), image(ref))
+	t.Append(l, "b", eventlog.New(), image(ref))
+	t.Must(erase.Remove(t.Ctx, l, "a"))
+	t.Same("blobs that went", []event.Digest{}, t.collected(l, everything))
+	t.Same("body", "shared", t.Blob(l, ref.Blob))
+	t.Must(erase.Remove(t.Ctx, l, "b"))
+	t.Same("blobs that went", []event.Digest{ref.Blob}, t.collected(t.Reopen(), everything))
+	t.Same("blobs", []event.Digest{}, t.blobsOf(t.Main()))
+}
+
+func testGarbageRedacted(t *env) {
+	l := t.Main()
+	ref, other := t.body(l, "shared"), t.body(l, "other")
+	t.Append(l, "a", eventlog.New(), image(ref), image(other))
+	t.Append(l, "b", eventlog.New(), image(ref))
+	_, err := erase.Redact(t.Ctx, l, "a", []int64{1}, erase.RedactOptions{Reason: "test"})
+	t.Must(err)
+	t.Same("blobs that went", []event.Digest{}, t.collected(l, everything))
+	_, err = erase.Redact(t.Ctx, l, "b", []int64{1}, erase.RedactOptions{Reason: "test"})
+	t.Must(err)
+	t.Same("blobs that went", []event.Digest{}, t.collected(l, everything))
+	t.Same("blobs", []event.Digest{other.Blob}, t.blobsOf(t.Reopen()))
+	t.Sound(t.Main(), "a")
+}
+
+func testGarbageGrace(t *env) {
+	later := func(d time.Duration) *eventlog.Log {
+		return t.Over(t.Store(), eventlog.Options{Now: func() time.Time { return time.Now().Add(d) }})
+	}
+	ref := t.body(t.Main(), "garbage")
+	t.Same("blobs that went at once", []event.Digest{}, t.collected(t.Main(), erase.CollectOptions{}))
+	t.Same("blobs that went after 23 hours", []event.Digest{}, t.collected(later(23*time.Hour), erase.CollectOptions{}))
+	t.Same("blobs that went after 2 hours, of one", []event.Digest{ref.Blob},
+		t.collected(later(2*time.Hour), erase.CollectOptions{Grace: time.Hour, DryRun: true}))
+	t.Same("blobs that went after 25 hours", []event.Digest{ref.Blob}, t.collected(later(25*time.Hour), erase.CollectOptions{}))
+
+	t.body(t.Main(), "again")
+	before := t.written()
+	for t.written().Equal(before) {
+		t.body(t.Main(), "again")
+	}
+	t.Same("a blob put again is younger", true, t.written().After(before))
+}
+
+// written is when the only blob was written.
+func (t *env) written() time.Time {
+	t.Helper()
+	infos, err := suite.Collect(suite.Ability[eventlog.Blobs](t, t.Store()).ListBlobs(t.Ctx))
+	t.Must(err)
+	if len(infos) != 1 {
+		t.Fatalf("%d blobs, want 1", len(infos))
+	}
+	return infos[0].Written
+}
+
+func testGarbageDry(t *env) {
+	t.Append(t.Main(), "a", eventlog.New(), image(t.body(t.Main(), "image")))
+	garbage := []event.Digest{t.body(t.Main(), "garbage").Blob}
+	l := t.ReadOnly()
+	before := t.blobsOf(l)
+	t.Same("blobs to go", garbage, t.collected(l, erase.CollectOptions{Grace: -1, DryRun: true}))
+	_, err := erase.Collect(t.Ctx, l, everything)
+	t.WantErr(eventlog.ErrReadOnly, err)
+	t.Same("blobs", before, t.blobsOf(l))
+	t.Same("blobs after a reopen", before, t.blobsOf(t.Reopen()))
+}
+
+func testGarbageTooSoon(t *env) {
+	l := t.Main()
+	t.Append(l, "a", eventlog.New(), suite.Note(1))
+	e := image(t.body(l, "image"))
+	t.Same("blobs that went", 1, len(t.collected(l, everything)))
+	err := t.Refused(event.ErrInvalidBlob, l, "a", eventlog.Any(), suite.Note(2), e)
+	t.WantErr(eventlog.ErrBlobNotFound, err)
+	t.body(l, "image")
+	t.Append(l, "a", eventlog.Any(), suite.Note(2), e)
+	t.Sound(l, "a")
+}
+
+// damaged is a store one of whose sessions ends in damage, behind some events.
+type damaged struct {
+	eventlog.Store
+	session string
+}
+
+// Unwrap lets the abilities of the store underneath be found.
+func (d *damaged) Unwrap() eventlog.Store { return d.Store }
+
+// Read implements Store.
+func (d *damaged) Read(ctx context.Context, session string, r eventlog.Span) iter.Seq2[event.Event, error] {
+	if session != d.session {
+		return d.Store.Read(ctx, session, r)
+	}
+	return func(yield func(event.Event, error) bool) {
+		for e, err := range d.Store.Read(ctx, session, r) {
+			if err != nil || e.Seq == 2 {
+				break
+			}
+			if !yield(e, nil) {
+				return
+			}
+		}
+		yield(event.Event{}, &eventlog.CorruptError{Session: session, Path: "here", Offset: 7, Seq: 2, Cause: suite.ErrInjected})
+	}
+}
+
+func testGarbageDamaged(t *env) {
+	t.Append(t.Main(), "a", eventlog.New(), suite.Note(1), image(t.body(t.Main(), "image")))
+	t.Append(t.Main(), "b", eventlog.New(), suite.Note(1))
+	t.body(t.Main(), "garbage")
+	before := t.blobsOf(t.Main())
+	l := t.Over(&damaged{t.Store(), "a"})
+	for _, opts := range []erase.CollectOptions{everything, {Grace: -1, DryRun: true}} {
+		garbage, err := erase.Collect(t.Ctx, l, opts)
+		t.WantErr(eventlog.ErrCorrupt, err)
+		t.Same("blobs that went", 0, len(garbage.Blobs))
+		if err != nil && !strings.Contains(err.Error(), `session "a"`) {
+			t.Errorf("the error does not name the session: %v", err)
+		}
+	}
+	t.Same("blobs", before, t.blobsOf(t.Reopen()))
+}
+
+func testGarbageRace(t *env, mine, theirs eventlog.Store) {
+	const each, rounds = 40, 60 // so many that a blob which was put may go before its event comes, and not for ever
+	collector := t.Over(mine)
+	l := t.Over(theirs, eventlog.Options{SpillOver: 200})
+	done := make(chan struct{})
+	var collecting error
+	go func() {
+		defer close(done)
+		errs := suite.Together(4, func(i int) error { return t.spillAndPut(l, fmt.Sprint("s", i), each) })
+		for _, err := range errs {
+			if err != nil {
+				t.Errorf("writer: %v", err)
+			}
+		}
+	}()
+	for i := range rounds {
+		if collecting == nil {
+			_, collecting = collector.PutBlob(t.Ctx, strings.NewReader(fmt.Sprint("garbage ", i)))
+		}
+		if collecting == nil {
+			_, collecting = erase.Collect(t.Ctx, collector, everything)
+		}
+	}
+	<-done
+	t.Must(collecting)
+	l = t.Reopen()
+	for i := range 4 {
+		session := fmt.Sprint("s", i)
+		t.Same("events", 2*each, len(t.Lines(l, session)))
+		t.Sound(l, session)
+	}
+	_, err := erase.Collect(t.Ctx, l, everything)
+	t.Must(err)
+	t.Sound(l, "s0")
+	t.Same("blobs, equal ones once", each+4*each, len(t.blobsOf(l)))
+}
+
+// spillAndPut appends events with data that is spilled, equal in all sessions,
+// and events that refer to a blob which was put before: again where it was
+// collected meanwhile.
+func (t *env) spillAndPut(l *eventlog.Log, session string, n int) error {
+	for i := range n {
+		e := suite.NewEvent("test:note", fmt.Sprintf(`"%d %s"`, i, suite.Text("spilled", 200)))
+		if _, err := l.Append(t.Ctx, session, eventlog.Any(), e); err != nil {
+			return err
+		}
+		for {
+			ref, err := l.PutBlob(t.Ctx, strings.NewReader(fmt.Sprint(session, i)))
+			if err != nil {
+				return err
+			}
+			_, err = l.Append(t.Ctx, session, eventlog.Any(), image(ref))
+			if err == nil {
+				break
+			}
+			if !errors.Is(err, eventlog.ErrBlobNotFound) {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,110 @@
+package logtest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/suite"
+)
+
+var hookCases = []testCase{
+	{
+		Name:        "rewrites",
+		Explanation: "A hook sees each event before it is stored and may rewrite its data, metadata and cost; a retry is still stored once.",
+		Run:         testHookRewrites,
+	},
+	{
+		Name:        "refuses",
+		Explanation: "A hook that refuses one event refuses the append it is in, before anything is written.",
+		Run:         testHookRefuses,
+	},
+	{
+		Name:        "is validated",
+		Explanation: "What a hook makes of an event is validated like any other.",
+		Run: func(t *env) {
+			l := t.Over(t.Store(), eventlog.Options{Hook: func(_ context.Context, _ string, e *event.Event) error {
+				e.Data = jsontext.Value("{broken")
+				return nil
+			}})
+			t.Refused(event.ErrInvalidData, l, "a", eventlog.New(), suite.Note(1))
+			t.Missing(l, "a")
+		},
+	},
+	{
+		Name:        "upcasters",
+		Explanation: "Upcasters turn older payloads into newer ones on read, step by step; the stored bytes stay.",
+		Run:         testUpcast,
+	},
+	{
+		Name:        "upcaster that fails",
+		Explanation: "An upcaster that fails ends the read with its error.",
+		Run: func(t *env) {
+			t.Fill(t.Main(), "a", 2)
+			l := t.Over(t.Store(), eventlog.Options{Upcasters: []event.Upcaster{{From: "test:note", To: "test:note/2",
+				Cast: func(jsontext.Value) (jsontext.Value, error) { return nil, suite.ErrInjected }}}})
+			_, err := suite.Collect(l.Read(t.Ctx, "a", eventlog.All()))
+			t.WantErr(suite.ErrInjected, err)
+		},
+	},
+}
+
+func testHookRewrites(t *env) {
+	hook := func(_ context.Context, session string, e *event.Event) error {
+		e.Data = bytes.ReplaceAll(e.Data, []byte("hunter2"), []byte("***"))
+		e.Cost = 3
+		return e.SetMetadata("seen_in", session)
+	}
+	l := t.Over(t.Store(), eventlog.Options{Hook: hook})
+	secret := suite.User("my password is hunter2")
+	head := t.Append(l, "a", eventlog.New(), secret)
+	t.Same("head of the retry", head, t.Append(l, "a", eventlog.New(), secret))
+	e := t.Read(t.Reopen(), "a", eventlog.All())[0]
+	t.Same("data", strings.ReplaceAll(string(secret.Data), "hunter2", "***"), string(e.Data))
+	t.Same("metadata", `{"seen_in":"a"}`, string(e.Metadata))
+	t.Same("cost", event.Cost(3), e.Cost)
+	t.Same("the caller's own event", true, bytes.Contains(secret.Data, []byte("hunter2")))
+}
+
+var errUnwanted = errors.New("unwanted")
+
+func testHookRefuses(t *env) {
+	l := t.Over(t.Store(), eventlog.Options{Hook: func(_ context.Context, _ string, e *event.Event) error {
+		if string(e.Data) == `{"n":2}` {
+			return errUnwanted
+		}
+		return nil
+	}})
+	t.Append(l, "a", eventlog.New(), suite.Note(1))
+	err := t.Refused(eventlog.ErrRefused, l, "a", eventlog.Any(), suite.Notes(4)...)
+	t.WantErr(errUnwanted, err)
+	t.Refused(eventlog.ErrRefused, l, "b", eventlog.New(), suite.Note(2))
+	t.Missing(l, "b")
+}
+
+func testUpcast(t *env) {
+	t.Append(t.Main(), "a", eventlog.New(), suite.NewEvent("test:order", `1.0`), suite.NewEvent("test:order/2", `{"n":2}`), suite.NewEvent("test:order/3", `[3]`), suite.Note(4))
+	lines := t.Lines(t.Main(), "a")
+	wrap := func(format string) func(jsontext.Value) (jsontext.Value, error) {
+		return func(data jsontext.Value) (jsontext.Value, error) { return fmt.Appendf(nil, format, data), nil }
+	}
+	l := t.Over(t.Store(), eventlog.Options{Upcasters: []event.Upcaster{
+		{From: "test:order/2", To: "test:order/3", Cast: wrap(`[%s]`)},
+		{From: "test:order", To: "test:order/2", Cast: wrap(`{"n":%s}`)},
+	}})
+	for _, r := range []eventlog.Range{eventlog.All(), eventlog.Last(4)} {
+		var got []string
+		for _, e := range t.Read(l, "a", r) {
+			got = append(got, string(e.Type)+" "+string(e.Data))
+		}
+		t.Same("events", []string{`test:order/3 [{"n":1.0}]`, `test:order/3 [{"n":2}]`, `test:order/3 [3]`, `test:note {"n":4}`}, got)
+	}
+	t.Same("lines", lines, t.Lines(l, "a"))
+	t.Sound(l, "a")
+}

@@ -1,0 +1,97 @@
+package logtest
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/suite"
+	"github.com/convlog/convlog/upkeep/repair"
+	"github.com/convlog/convlog/upkeep/verify"
+)
+
+// Mended is what a repair made of a damaged session.
+type Mended struct {
+	repair.Report
+	// Kept are the seqs of events that were written, and Lost those that have a
+	// lost event now.
+	Kept, Lost []int64
+}
+
+// Mend repairs a damaged session into a new one, or by cutting its torn tail,
+// and makes sure that the result verifies, goes on, and holds nothing but what
+// was written. s is closed. Nil is a session that has nothing to be repaired.
+func (w *Witness) Mend(t testing.TB, s eventlog.Store, session string) *Mended {
+	t.Helper()
+	l := eventlog.Open(s)
+	defer closed(t, l)
+	done, err := repair.Session(t.Context(), l, session, repair.Options{})
+	if err != nil {
+		if !errors.As(err, new(*repair.Error)) {
+			w.Located(t, "Repair", err)
+		}
+		return nil
+	}
+	if done.Action == repair.Cut && done.Head.IsZero() {
+		return &Mended{Report: done} // the session was nothing but a torn tail
+	}
+	m := &Mended{Report: done}
+	fixed := session
+	if done.Action == repair.Salvage {
+		fixed = done.As
+	}
+	w.mended(t, l, m, session, fixed)
+	report, err := verify.Session(t.Context(), l, fixed)
+	if err != nil {
+		t.Errorf("Verify of the repaired session: %v", err)
+	}
+	for _, d := range slices.Concat(report.Defects, report.Notes) {
+		known := slices.ContainsFunc(done.Unmended, func(u eventlog.Defect) bool { return u.Seq == d.Seq })
+		// What named a redacted event, or made a call, may be lost.
+		if !known && d.Rule != "redaction" && d.Rule != "orphan_result" {
+			t.Errorf("Verify of the repaired session: %v", d)
+		}
+	}
+	if _, err := l.Append(t.Context(), fixed, eventlog.Any(), suite.Note(99)); err != nil {
+		t.Errorf("append to the repaired session: %v", err)
+	}
+	return m
+}
+
+// mended sorts the events of a repaired session into kept and lost.
+func (w *Witness) mended(t testing.TB, l *eventlog.Log, m *Mended, session, fixed string) {
+	t.Helper()
+	written := w.written[session]
+	next := written[0].Seq
+	for e, err := range l.Read(t.Context(), fixed, eventlog.All().Own()) {
+		if err != nil {
+			if !errors.Is(err, eventlog.ErrNotFound) {
+				t.Errorf("reading the repaired session: %v", err)
+			}
+			return
+		}
+		if e.Seq != next {
+			t.Errorf("seq %d stands in the repaired session where %d is due", e.Seq, next)
+		}
+		next = e.Seq + 1
+		i := int(e.Seq - written[0].Seq)
+		switch {
+		case e.Type == event.Lost && i >= 0:
+			m.Lost = append(m.Lost, e.Seq)
+		case i >= 0 && i < len(written) && sameContent(&e, &written[i]):
+			m.Kept = append(m.Kept, e.Seq)
+		default:
+			t.Errorf("the repaired session has %v, which was not written: %s", &e, e.Line())
+		}
+	}
+}
+
+// sameContent compares all but what a repair must change.
+func sameContent(a, b *event.Event) bool {
+	return a.Type == b.Type && a.ID == b.ID && a.Cost == b.Cost && a.Timestamp.Equal(b.Timestamp) &&
+		bytes.Equal(a.Metadata, b.Metadata) && bytes.Equal(a.Data, b.Data) &&
+		bytes.Equal(a.Extras(), b.Extras()) && bytes.Equal(a.Kept(), b.Kept()) && slices.Equal(a.Blobs(), b.Blobs())
+}

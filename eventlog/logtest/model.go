@@ -1,0 +1,142 @@
+package logtest
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+)
+
+// The model: what a store and the logs over it hold, in the simplest terms.
+
+// modelEvent is what the model knows of an event.
+type modelEvent struct {
+	event.Event
+	session string
+	results []string
+	calls   []string
+	move    int64 // where a head_moved goes; -1 for other events
+	more    int
+}
+
+// modelSession is a session of the model. Events of a parent do not change, but
+// for redaction, which changes what the pointers lead to.
+type modelSession struct {
+	id     string
+	parent *modelSession
+	shared []*modelEvent // the lineage up to the fork point
+	own    []*modelEvent
+	head   event.Head
+	tries  []modelTry
+}
+
+// modelTry is an append that was accepted.
+type modelTry struct {
+	before, after event.Head
+	events        []event.Event
+}
+
+func (s *modelSession) lineage() []*modelEvent { return slices.Concat(s.shared, s.own) }
+
+func (s *modelSession) last() int64 { return int64(len(s.shared) + len(s.own)) }
+
+// take adds events that were accepted, which stand behind head now.
+func (s *modelSession) take(fresh []*modelEvent, head event.Head) {
+	for _, e := range fresh {
+		e.session = s.id
+	}
+	s.own, s.head = append(s.own, fresh...), head
+}
+
+// find is the event with an id.
+func (s *modelSession) find(e *event.Event) *modelEvent {
+	i := slices.IndexFunc(s.own, func(own *modelEvent) bool { return own.ID == e.ID })
+	return s.own[i]
+}
+
+// modelPath is the chain from the newest event back, oldest first.
+func modelPath(lineage []*modelEvent) (path []*modelEvent) {
+	for at := int64(len(lineage)); at > 0; {
+		e := lineage[at-1]
+		path = append(path, e)
+		if at--; e.move >= 0 {
+			at = e.move
+		}
+	}
+	slices.Reverse(path)
+	return path
+}
+
+// modelPending are the calls without a result at the end of the path.
+func modelPending(lineage []*modelEvent) map[string]bool {
+	pending := map[string]bool{}
+	for _, e := range modelPath(lineage) {
+		for _, id := range e.results {
+			delete(pending, id)
+		}
+		for _, id := range e.calls {
+			pending[id] = true
+		}
+	}
+	return pending
+}
+
+// modelRefuses says which rule e breaks behind a lineage, unless an event
+// before it broke one: events are judged in order.
+func modelRefuses(before error, lineage []*modelEvent, e *modelEvent) error {
+	if before != nil {
+		return before
+	}
+	if e.move > int64(len(lineage)) {
+		return event.ErrInvalidTree
+	}
+	pending := modelPending(lineage)
+	for _, id := range e.results {
+		if !pending[id] {
+			return event.ErrInvalidResult
+		}
+	}
+	return nil
+}
+
+// modelErases says why events cannot be redacted, and which will be.
+func modelErases(s *modelSession, seqs []int64) (erased []*modelEvent, err error) {
+	for _, seq := range slices.Compact(slices.Sorted(slices.Values(seqs))) {
+		if seq > s.last() {
+			return nil, eventlog.ErrEventNotFound
+		}
+		if seq <= int64(len(s.shared)) {
+			return nil, event.ErrInvalidTree
+		}
+		e := s.own[seq-1-int64(len(s.shared))]
+		switch e.Type {
+		case event.HeadMoved, event.SessionForked, event.Redacted:
+			return nil, event.ErrInvalidType
+		}
+		if e.Data != nil {
+			erased = append(erased, e)
+		}
+	}
+	return erased, nil
+}
+
+func renderModel(events []*modelEvent) []string {
+	lines := []string{}
+	for _, e := range events {
+		lines = append(lines, renderEvent(e.session, &e.Event))
+	}
+	return lines
+}
+
+func renderEvents(events []event.Event) []string {
+	lines := []string{}
+	for i := range events {
+		lines = append(lines, renderEvent(events[i].SessionID, &events[i]))
+	}
+	return lines
+}
+
+func renderEvent(session string, e *event.Event) string {
+	return fmt.Sprintf("%s %s %s %s %s", session, e.ID, e.Type, e.Metadata, e.Data)
+}

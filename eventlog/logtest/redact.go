@@ -1,0 +1,202 @@
+package logtest
+
+import (
+	"strings"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/suite"
+	"github.com/convlog/convlog/upkeep/erase"
+)
+
+var redactCases = []testCase{
+	{
+		Name:        "content is gone",
+		Explanation: "A redacted event keeps its place, header and hash; its content is gone from every line; the chain verifies; a redacted event says what was done.",
+		Needs:       []suite.Need{suite.Eraser},
+		Run:         testRedact,
+	},
+	{
+		Name:        "gone from the files",
+		Explanation: "The erased bytes are not in the store's files any more once it is closed.",
+		Needs:       []suite.Need{suite.Eraser},
+		Run:         testRedactFiles,
+	},
+	{
+		Name:        "twice",
+		Explanation: "Redacting again changes nothing and is no error.",
+		Needs:       []suite.Need{suite.Eraser},
+		Run: func(t *env) {
+			t.Append(t.Main(), "a", eventlog.New(), suite.User("secret"), suite.Note(1))
+			_, err := erase.Redact(t.Ctx, t.Main(), "a", []int64{1}, erase.RedactOptions{Reason: "test"})
+			t.Must(err)
+			want := t.Lines(t.Main(), "a")
+			report, err := erase.Redact(t.Ctx, t.Main(), "a", []int64{1}, erase.RedactOptions{Reason: "again"})
+			t.Must(err)
+			t.Same("erased", 0, len(report.Erased))
+			t.Same("lines", want, t.Lines(t.Main(), "a"))
+		},
+	},
+	{
+		Name:        "what cannot be redacted",
+		Explanation: "Tree and control types are refused, and so are seqs that are not there; nothing changes.",
+		Needs:       []suite.Need{suite.Eraser},
+		Run:         testRedactRefused,
+	},
+	{
+		Name:        "what is kept",
+		Explanation: "The structural members of the type stay: a redacted call and its result still belong together.",
+		Needs:       []suite.Need{suite.Eraser},
+		Run:         testRedactKept,
+	},
+	{
+		Name:        "blobs",
+		Explanation: "Blobs that only redacted events need are gone; those that others need stay.",
+		Needs:       []suite.Need{suite.Eraser, suite.Blobs},
+		Run:         testRedactBlobs,
+	},
+	{
+		Name:        "goes on",
+		Explanation: "Appends go on behind a redaction, retries of what was redacted are recognised by id and type, and old heads still conflict.",
+		Needs:       []suite.Need{suite.Eraser},
+		Run:         testRedactGoesOn,
+	},
+	{
+		Name:        "while others append",
+		Explanation: "Redactions and appends at the same time lose nothing of each other.",
+		Needs:       []suite.Need{suite.Eraser},
+		Run:         testRedactContended,
+	},
+}
+
+const secret = "the-most-secret-words"
+
+func testRedact(t *env) {
+	l := t.Main()
+	hidden := suite.User(secret)
+	hidden.Metadata = []byte(`{"k":"` + secret + `"}`)
+	t.Append(l, "a", eventlog.New(), suite.Note(1), hidden, suite.Note(3))
+	before := t.Lines(l, "a")
+	report, err := erase.Redact(t.Ctx, l, "a", []int64{2}, erase.RedactOptions{Reason: "asked for"})
+	t.Must(err)
+	t.Same("erased", []erase.EventRef{{Session: "a", Seq: 2, Type: event.MessageAdded}}, report.Erased)
+	t.Twice(func(l *eventlog.Log) {
+		after := t.Lines(l, "a")
+		t.Same("the other lines", []string{before[0], before[2]}, []string{after[0], after[2]})
+		t.Same("the content is found", false, strings.Contains(strings.Join(after, ""), secret))
+		events := t.Read(l, "a", eventlog.All())
+		t.Same("redacted", true, events[1].Redacted())
+		t.Same("id", hidden.ID, events[1].ID)
+		_, _, err := event.Decode[event.Message](&events[1])
+		t.WantErr(event.ErrRedacted, err)
+		t.Same("type of the note", event.Redacted, events[3].Type)
+		t.Same("data of the note", `{"seqs":[2],"reason":"asked for"}`, string(events[3].Data))
+		t.Sound(l, "a")
+	})
+}
+
+func testRedactFiles(t *env) {
+	t.Append(t.Main(), "a", eventlog.New(), suite.Note(1), suite.User(secret), suite.Note(3))
+	_, err := erase.Redact(t.Ctx, t.Main(), "a", []int64{2}, erase.RedactOptions{Reason: "asked for"})
+	t.Must(err)
+	t.Close()
+	t.Nowhere(secret)
+}
+
+func testRedactRefused(t *env) {
+	l := t.Main()
+	_, err := erase.Redact(t.Ctx, l, "a", []int64{1}, erase.RedactOptions{Reason: "test"})
+	t.WantErr(eventlog.ErrNotFound, err)
+	t.Append(l, "a", eventlog.New(), suite.User("secret"), suite.Note(2))
+	t.Append(l, "a", eventlog.Any(), suite.Moved(1))
+	t.Append(l, "a", eventlog.Any(), suite.NewEvent(event.RunClaimed, `{"epoch":1,"runner":"r"}`))
+	before := t.Lines(l, "a")
+	for _, seq := range []int64{3, 4} {
+		_, err := erase.Redact(t.Ctx, l, "a", []int64{1, seq}, erase.RedactOptions{Reason: "test"})
+		t.WantErr(event.ErrInvalidType, err)
+	}
+	for _, seq := range []int64{0, 5, -1} {
+		_, err := erase.Redact(t.Ctx, l, "a", []int64{1, seq}, erase.RedactOptions{Reason: "test"})
+		t.WantErr(eventlog.ErrEventNotFound, err)
+	}
+	t.Same("lines", before, t.Lines(l, "a"))
+	_, err = erase.Redact(t.Ctx, l, "a", []int64{1}, erase.RedactOptions{Reason: "test"})
+	t.Must(err)
+	_, err = erase.Redact(t.Ctx, l, "a", []int64{5}, erase.RedactOptions{Reason: "test"})
+	t.WantErr(event.ErrInvalidType, err)
+}
+
+func testRedactKept(t *env) {
+	l := t.Main()
+	t.Append(l, "a", eventlog.New(), suite.Calls("c1", "c2"), suite.Result("c1"), suite.User(secret))
+	_, err := erase.Redact(t.Ctx, l, "a", []int64{1, 2, 3}, erase.RedactOptions{Reason: "test"})
+	t.Must(err)
+	l = t.Reopen()
+	t.Refused(event.ErrInvalidResult, l, "a", eventlog.Any(), suite.Result("c1"))
+	t.Append(l, "a", eventlog.Any(), suite.Result("c2"))
+	events := t.Read(l, "a", eventlog.All())
+	t.Same("kept of the calls", `{"role":"assistant","calls":["c1","c2"]}`, string(events[0].Kept()))
+	t.Same("kept of the result", `{"role":"tool","results":["c1"]}`, string(events[1].Kept()))
+	t.Same("kept of the message", `{"role":"user"}`, string(events[2].Kept()))
+	t.Sound(l, "a")
+}
+
+func testRedactBlobs(t *env) {
+	l := t.Over(t.Store(), eventlog.Options{SpillOver: 50})
+	shared, own := `"`+suite.Text("shared", 100)+`"`, `"`+suite.Text(secret, 100)+`"`
+	t.Append(l, "a", eventlog.New(), suite.NewEvent("test:note", shared), suite.NewEvent("test:note", own))
+	t.Append(l, "b", eventlog.New(), suite.NewEvent("test:note", shared))
+	report, err := erase.Redact(t.Ctx, l, "a", []int64{1, 2}, erase.RedactOptions{Reason: "test"})
+	t.Must(err)
+	gone := event.DigestOf([]byte(own))
+	t.Same("blobs that are gone", []event.BlobRef{{Blob: gone, Bytes: int64(len(own))}}, report.Blobs)
+	_, err = l.OpenBlob(t.Ctx, gone)
+	t.WantErr(eventlog.ErrBlobNotFound, err)
+	t.Same("data of the other", shared, string(t.Read(t.Reopen(), "b", eventlog.All())[0].Data))
+	t.Sound(t.Main(), "a")
+	t.Sound(t.Main(), "b")
+}
+
+func testRedactGoesOn(t *env) {
+	l := t.Main()
+	events := []event.Event{suite.User(secret), suite.Note(2)}
+	old := t.Append(l, "a", eventlog.New(), events...)
+	_, err := erase.Redact(t.Ctx, l, "a", []int64{1}, erase.RedactOptions{Reason: "test"})
+	t.Must(err)
+	t.Refused(eventlog.ErrConflict, l, "a", eventlog.At(old), suite.Note(3))
+	t.Same("head of the retry", old, t.Append(l, "a", eventlog.New(), events...))
+	head := t.Append(l, "a", eventlog.At(t.Head(l, "a")), suite.Note(3))
+	t.Same("head of the retry after a reopen", old, t.Append(t.Reopen(), "a", eventlog.New(), events...))
+	t.Same("head", head, t.Head(t.Main(), "a"))
+	t.Same("seqs", between(1, 4), suite.SeqsIn(t.Read(t.Main(), "a", eventlog.All())))
+	t.Sound(t.Main(), "a")
+}
+
+func testRedactContended(t *env) {
+	l := t.Main()
+	const n = 12
+	for range n {
+		t.Append(l, "a", eventlog.Any(), suite.User(secret))
+	}
+	errs := suite.Together(4, func(i int) error {
+		for k := range n {
+			var err error
+			if i == 0 {
+				_, err = erase.Redact(t.Ctx, l, "a", []int64{int64(k + 1)}, erase.RedactOptions{Reason: "test"})
+			} else {
+				_, err = l.Append(t.Ctx, "a", eventlog.Any(), suite.Note(k))
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	for _, err := range errs {
+		t.Must(err)
+	}
+	lines := t.Lines(t.Reopen(), "a")
+	t.Same("events", 5*n, len(lines))
+	t.Same("the content is found", false, strings.Contains(strings.Join(lines, ""), secret))
+	t.Sound(t.Main(), "a")
+}

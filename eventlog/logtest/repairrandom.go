@@ -1,0 +1,236 @@
+package logtest
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/suite"
+	"github.com/convlog/convlog/upkeep/erase"
+	"github.com/convlog/convlog/upkeep/repair"
+	"github.com/convlog/convlog/upkeep/verify"
+)
+
+const repairRuns = 40
+
+func testRepairRandom(t *env) {
+	for seed := range uint64(repairRuns) {
+		w := wreck{env: t, Rand: rand.New(rand.NewPCG(seed, 7)), session: fmt.Sprintf("s%d", seed)}
+		w.run()
+		if t.Failed() {
+			t.Fatalf("seed %d: %s", seed, strings.Join(w.did, "; "))
+		}
+	}
+}
+
+// wreck is a session of random events to which random things happen.
+type wreck struct {
+	*env
+	*rand.Rand
+	session string
+	did     []string
+
+	was   []event.Event // its events before, in order of seq
+	lines []string      // and their lines
+	left  []string      // what is left of them
+}
+
+func (w *wreck) run() {
+	w.build()
+	w.spoil()
+	l := w.Main()
+	opts := repair.Options{}
+	if _, able := eventlog.As[eventlog.Salvager](l.Store()); able && w.IntN(3) == 0 {
+		opts.InPlace = true
+	}
+	done, err := repair.Session(w.Ctx, l, w.session, opts)
+	if len(strings.Join(w.left, "")) == 0 && errors.Is(err, eventlog.ErrNotFound) {
+		return
+	}
+	if errors.Is(err, eventlog.ErrCorrupt) && len(w.due(eventlog.TornTail{Bytes: 1})) == 0 {
+		return // nothing is left
+	}
+	w.Must(err)
+	if done.Action == repair.Cut && done.Torn.Offset == 0 {
+		w.compare(nil, done.Torn)
+		w.Missing(l, w.session)
+		return
+	}
+	as := done.As
+	if done.Action != repair.Salvage {
+		as = w.session
+	}
+	got := w.Read(l, as, eventlog.All().Own())
+	w.compare(got, done.Torn)
+	w.soundBut(l, as, got)
+	w.Same("head", done.Head, w.Head(l, as))
+	again, err := repair.Session(w.Ctx, l, w.session, opts)
+	w.Must(err)
+	w.Same("stored again", int64(0), again.Stored)
+	w.Append(l, as, eventlog.Any(), suite.Note(99))
+	w.soundBut(w.Reopen(), as, got)
+}
+
+// soundBut is sound, but for what was redacted where the event that says so was
+// in a torn tail.
+func (w *wreck) soundBut(l *eventlog.Log, session string, got []event.Event) {
+	w.Helper()
+	report, err := verify.Session(w.Ctx, l, session)
+	w.Must(err)
+	last := &w.was[len(w.was)-1]
+	gone := last.Type == event.Redacted && !slices.ContainsFunc(got, func(e event.Event) bool { return e.Seq == last.Seq })
+	for _, d := range report.Defects {
+		if !gone || d.Rule != "redaction" {
+			w.Errorf("the repaired session is damaged: %v", d)
+		}
+	}
+}
+
+// build appends random events, in appends of random sizes.
+func (w *wreck) build() {
+	l := w.Over(w.Store(), eventlog.Options{SpillOver: 200})
+	if w.IntN(3) == 0 {
+		point := w.Append(l, w.session+"-parent", eventlog.New(), suite.Notes(1+w.IntN(5))...)
+		e, err := l.Event(w.Ctx, w.session+"-parent", point.Seq)
+		w.Must(err)
+		w.Append(l, w.session, eventlog.New(), suite.ForkOf(w.session+"-parent", &e))
+	}
+	for range 2 + w.IntN(12) {
+		batch := make([]event.Event, 1+w.IntN(4))
+		for i := range batch {
+			batch[i] = w.event()
+		}
+		w.Append(l, w.session, eventlog.Any(), batch...)
+	}
+	if _, able := eventlog.As[eventlog.Eraser](l.Store()); able && w.IntN(3) == 0 {
+		// A blob of its own would ask for all sessions, and some are damaged.
+		if e := w.Read(l, w.session, eventlog.Last(1))[0]; len(e.Blobs()) == 0 && e.Type != event.SessionForked {
+			_, err := erase.Redact(w.Ctx, l, w.session, []int64{e.Seq}, erase.RedactOptions{Reason: "asked for"})
+			w.Must(err)
+		}
+	}
+	w.was = w.Read(l, w.session, eventlog.All().Own())
+	w.lines = w.env.Lines(l, w.session)
+}
+
+func (w *wreck) event() event.Event {
+	switch w.IntN(5) {
+	case 0:
+		return suite.User(suite.Text("words ", 1+w.IntN(400)))
+	case 1:
+		e := suite.Noted(w.IntN(1000), fmt.Sprintf(`{"k":[%d,"\"{"]}`, w.IntN(100)))
+		e.Cost = event.Cost(w.Int64N(1e9))
+		return e
+	case 2:
+		return suite.NewEvent("test:big", `"`+suite.Text("big", 100+w.IntN(1000))+`"`)
+	default:
+		return suite.Note(w.IntN(1000))
+	}
+}
+
+// spoil damages the stored lines.
+func (w *wreck) spoil() {
+	w.Close()
+	w.Must(w.Harness.Damage(w.session, func(lines []string) []string {
+		w.left = lines
+		for range 1 + w.IntN(4) {
+			if len(w.left) > 0 {
+				w.left = w.once(w.left)
+			}
+		}
+		return w.left
+	}))
+}
+
+func (w *wreck) once(lines []string) []string {
+	i, k := w.IntN(len(lines)), w.IntN(len(lines))
+	n := 1 + w.IntN(min(3, len(lines)-i))
+	note := func(format string, args ...any) { w.did = append(w.did, fmt.Sprintf(format, args...)) }
+	switch w.IntN(8) {
+	case 0, 1:
+		b := []byte(lines[i])
+		if at := w.IntN(max(len(b)-1, 1)); len(b) > 1 {
+			b[at] ^= 1 << w.IntN(8)
+			note("flip byte %d of line %d", at, i)
+		}
+		lines[i] = string(b)
+	case 2:
+		note("drop %d lines at %d", n, i)
+		return slices.Delete(lines, i, i+n)
+	case 3:
+		note("repeat line %d at %d", i, k)
+		return slices.Insert(lines, k, lines[i])
+	case 4:
+		note("exchange lines %d and %d", i, k)
+		lines[i], lines[k] = lines[k], lines[i]
+	case 5:
+		other := suite.ChainAfter("another", event.Head{}, suite.Line{Data: "1"})
+		note("a line of another session at %d", i)
+		return slices.Insert(lines, i, string(other[0].Line())+"\n")
+	case 6:
+		note("garbage of %d lines at %d", n, i)
+		return slices.Replace(lines, i, i+n, strings.Repeat("x", w.IntN(300))+"\n")
+	default:
+		last := lines[len(lines)-1]
+		cut := w.IntN(len(last) + 1)
+		note("cut the end at byte %d of the last line", cut)
+		if lines = lines[:len(lines)-1]; cut > 0 {
+			return append(lines, last[:cut])
+		}
+	}
+	return lines
+}
+
+// due are the indexes of the events that must survive: those whose line stands
+// there whole, but for what is left of appends that are not, in a torn tail.
+func (w *wreck) due(torn eventlog.TornTail) (due []int) {
+	place := map[string]int64{}
+	at := int64(0)
+	for _, line := range w.left {
+		place[strings.TrimSuffix(line, "\n")] = at
+		at += int64(len(line))
+	}
+	for i := 0; i < len(w.was); {
+		var found []int
+		n := w.was[i].More() + 1
+		for k := i; k < i+n; k++ {
+			if slices.Contains(w.left, w.lines[k]+"\n") {
+				found = append(found, k)
+			}
+		}
+		for _, k := range found {
+			if len(found) == n || torn.Bytes == 0 || place[w.lines[k]] < torn.Offset {
+				due = append(due, k)
+			}
+		}
+		i += n
+	}
+	return due
+}
+
+// compare makes sure that what must survive did, and that nothing else came of
+// what did not.
+func (w *wreck) compare(got []event.Event, torn eventlog.TornTail) {
+	w.Helper()
+	found := map[int64]*event.Event{}
+	for i := range got {
+		found[got[i].Seq] = &got[i]
+		if i > 0 && got[i].Seq != got[i-1].Seq+1 {
+			w.Errorf("seq %d follows %d", got[i].Seq, got[i-1].Seq)
+		}
+	}
+	for _, i := range w.due(torn) {
+		if e := found[w.was[i].Seq]; e == nil || e.Type == event.Lost {
+			w.Errorf("event %d is lost, though its line stands there", w.was[i].Seq)
+		}
+	}
+	for i := range w.was {
+		if e := found[w.was[i].Seq]; e != nil && e.Type != event.Lost {
+			w.Same(fmt.Sprintf("event %d", e.Seq), contentOf(&w.was[i]), contentOf(e))
+		}
+	}
+}

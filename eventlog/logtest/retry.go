@@ -1,0 +1,205 @@
+package logtest
+
+import (
+	"errors"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/suite"
+)
+
+var retryCases = []testCase{
+	{
+		Name:        "same append again",
+		Explanation: "Appending the same events at the same expectation again succeeds with the same head and stores nothing.",
+		Run:         testRetrySame,
+	},
+	{
+		Name:        "a part is not the whole",
+		Explanation: "Events of which only some stand behind the expectation are a conflict, not a success.",
+		Run:         testRetryPart,
+	},
+	{
+		Name:        "comes before validation",
+		Explanation: "A retry of a tool result that stands already succeeds, although its call is no longer pending.",
+		Run: func(t *env) {
+			head := t.Append(t.Main(), "a", eventlog.New(), suite.Calls("c1"))
+			done := suite.Result("c1")
+			want := t.Append(t.Main(), "a", eventlog.At(head), done)
+			t.Same("head", want, t.Append(t.Main(), "a", eventlog.At(head), done))
+			t.Same("head with Any", want, t.Append(t.Main(), "a", eventlog.Any(), done))
+			t.Same("head after a reopen", want, t.Append(t.Reopen(), "a", eventlog.At(head), done))
+			t.Same("events", 2, len(t.Lines(t.Main(), "a")))
+		},
+	},
+	{
+		Name:        "outcome unknown, stored",
+		Explanation: "After an unknown outcome where the write stood, the retry stores nothing twice.",
+		Run:         func(t *env) { testRetryUnknown(t, suite.StoredUnknown) },
+	},
+	{
+		Name:        "outcome unknown, lost",
+		Explanation: "After an unknown outcome where the write was lost, the retry stores it.",
+		Run:         func(t *env) { testRetryUnknown(t, suite.LostUnknown) },
+	},
+	{
+		Name:        "outcome unknown, others went on",
+		Explanation: "A retry finds its events also behind what others appended meanwhile; AnyAfter stores them if they are not there.",
+		Run:         testRetryOvertaken,
+	},
+	{
+		Name:        "outcome unknown many times",
+		Explanation: "However often the outcome is unknown, each event is stored once, and in order.",
+		Run:         testRetryOften,
+	},
+	{
+		Name:        "names the head before",
+		Explanation: "An unknown outcome names the head before the write, and its session.",
+		Run:         testRetryNamesHead,
+	},
+	{
+		Name:        "what stands is synced",
+		Explanation: "A retry that finds its events, and a fork that is built on a parent's, have them made durable first: a process that was killed may have left them unsynced.",
+		Run:         testRetrySyncs,
+	},
+}
+
+func testRetrySyncs(t *env) {
+	s := &suite.Watchful{Store: t.Store()}
+	l := t.Over(s)
+	events := suite.Notes(2)
+	want := t.Append(l, "a", eventlog.New(), events...)
+	for _, x := range []eventlog.Expect{eventlog.New(), eventlog.Any(), eventlog.AnyAfter(event.Head{})} {
+		t.Same("head", want, t.Append(l, "a", x, events...))
+	}
+	t.Append(l, "f", eventlog.New(), t.ForkAt("a", 2))
+	t.Same("sessions that were synced", []string{"a", "a", "a", "a"}, s.Synced)
+	s.Refuses = true
+	_, err := l.Append(t.Ctx, "a", eventlog.New(), events...)
+	t.WantErr(eventlog.ErrUnknownOutcome, err)
+	t.WantErr(suite.ErrInjected, err)
+	_, err = l.Append(t.Ctx, "g", eventlog.New(), t.ForkAt("a", 2))
+	t.WantErr(suite.ErrInjected, err)
+	t.Missing(l, "g")
+}
+
+func testRetrySame(t *env) {
+	l := t.Main()
+	first := []event.Event{suite.User("hello"), suite.Noted(1, `{"k":1.0}`)}
+	head := t.Append(l, "a", eventlog.New(), first...)
+	second := suite.Notes(3)
+	want := t.Append(l, "a", eventlog.At(head), second...)
+	t.Same("head", want, t.Append(l, "a", eventlog.At(head), second...))
+	t.Same("head of the first", head, t.Append(l, "a", eventlog.New(), first...))
+	t.Same("head with Any", want, t.Append(l, "a", eventlog.Any(), second...))
+	t.Fill(l, "a", 3)
+	l = t.Reopen()
+	t.Same("head after a reopen", want, t.Append(l, "a", eventlog.At(head), second...))
+	t.Same("events", 8, len(t.Lines(l, "a")))
+}
+
+func testRetryPart(t *env) {
+	l := t.Main()
+	head := t.Fill(l, "a", 2)
+	stored := suite.Notes(3)
+	t.Append(l, "a", eventlog.At(head), stored...)
+	more := append(stored[:3:3], suite.Note(9))
+	t.Refused(eventlog.ErrConflict, l, "a", eventlog.At(head), more...)
+	t.Refused(eventlog.ErrConflict, l, "a", eventlog.At(head), stored[1:]...)
+	t.Refused(eventlog.ErrConflict, l, "a", eventlog.At(head), stored[1], stored[0], stored[2])
+	t.Refused(eventlog.ErrConflict, l, "a", eventlog.Any(), more...)
+}
+
+func testRetryUnknown(t *env, f suite.Fault) {
+	s := &suite.Faulty{Store: t.Open()}
+	l := t.Over(s)
+	for _, start := range []eventlog.Expect{eventlog.New(), eventlog.Any()} {
+		session := "new"
+		if start == eventlog.Any() {
+			session = "any"
+		}
+		head := event.Head{}
+		x := start
+		for range 3 {
+			events := suite.Notes(2)
+			s.Fail(f)
+			_, err := l.Append(t.Ctx, session, x, events...)
+			t.WantErr(eventlog.ErrUnknownOutcome, err)
+			head = t.Append(l, session, retryOf(x, err), events...)
+			if x = eventlog.At(head); start == eventlog.Any() {
+				x = eventlog.Any()
+			}
+		}
+		t.Same("seq of the head", int64(6), head.Seq)
+		t.Sound(l, session)
+	}
+	t.Same("events after a reopen", 6, len(t.Lines(t.Reopen(), "any")))
+}
+
+// retryOf is the expectation that an append is retried with.
+func retryOf(x eventlog.Expect, err error) eventlog.Expect {
+	var unknown *eventlog.UnknownOutcomeError
+	if x == eventlog.Any() && errors.As(err, &unknown) {
+		return eventlog.AnyAfter(unknown.Head)
+	}
+	return x
+}
+
+func testRetryOvertaken(t *env) {
+	s := &suite.Faulty{Store: t.Store()}
+	l := t.Over(s)
+	for session, f := range map[string]suite.Fault{"stored": suite.StoredUnknown, "lost": suite.LostUnknown} {
+		head := t.Fill(l, session, 2)
+		events := suite.Notes(2)
+		s.Fail(f)
+		_, err := l.Append(t.Ctx, session, eventlog.Any(), events...)
+		t.WantErr(eventlog.ErrUnknownOutcome, err)
+		t.Append(t.Main(), session, eventlog.Any(), suite.Notes(600)...)
+		t.Append(l, session, retryOf(eventlog.Any(), err), events...)
+		if f == suite.StoredUnknown {
+			t.Append(l, session, eventlog.At(head), events...)
+		} else {
+			t.Refused(eventlog.ErrConflict, l, session, eventlog.At(head), events...)
+		}
+		t.Same("events", 604, len(t.Lines(l, session)))
+		t.Sound(l, session)
+	}
+}
+
+func testRetryOften(t *env) {
+	s := &suite.Faulty{Store: t.Open()}
+	l := t.Over(s)
+	var want []string
+	for n := range 60 {
+		e := suite.Note(n)
+		want = append(want, e.ID.String())
+		for range n % 5 {
+			s.Fail(suite.Fault(n % 2))
+		}
+		x := eventlog.Any()
+		_, err := l.Append(t.Ctx, "a", x, e)
+		for tries := 0; err != nil && tries < 10; tries++ {
+			t.WantErr(eventlog.ErrUnknownOutcome, err)
+			x = retryOf(x, err)
+			_, err = l.Append(t.Ctx, "a", x, e)
+		}
+		t.Must(err)
+	}
+	t.Same("ids", want, suite.IdsOf(t.Read(l, "a", eventlog.All())))
+	t.Sound(l, "a")
+}
+
+func testRetryNamesHead(t *env) {
+	s := &suite.Faulty{Store: t.Open()}
+	l := t.Over(s)
+	head := t.Fill(l, "a", 3)
+	s.Fail(suite.LostUnknown)
+	_, err := l.Append(t.Ctx, "a", eventlog.Any(), suite.Note(1))
+	var unknown *eventlog.UnknownOutcomeError
+	if !errors.As(err, &unknown) {
+		t.Fatalf("got error %v, want an UnknownOutcomeError", err)
+	}
+	t.Same("head", head, unknown.Head)
+	t.Same("session", "a", unknown.Session)
+	t.WantErr(suite.ErrInjected, err)
+}

@@ -1,0 +1,370 @@
+package logtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/suite"
+	"github.com/convlog/convlog/search"
+)
+
+var searchCases = []testCase{
+	{
+		Name:        "what a person types",
+		Explanation: "Any text is a valid query and finds what contains it: words with signs, one letter, any script, quotes that are not closed.",
+		Run:         testSearchTyped,
+	},
+	{
+		Name:        "words and phrases",
+		Explanation: "All words of a query must be in one event, in any order and case; a phrase in quotes as it is, but for the kind of its white space.",
+		Run:         testSearchWords,
+	},
+	{
+		Name:        "random texts",
+		Explanation: "A search finds exactly the events whose text contains what is looked for, in the order of their sessions' last activity and newest first, whatever is in an index.",
+		Run:         testSearchRandom,
+	},
+	{
+		Name:        "what is text",
+		Explanation: "What a person reads is found: texts, reasoning, calls with their arguments, results, titles, summaries; ids, names of members, bytes and snapshots are not.",
+		Run:         testSearchText,
+	},
+	{
+		Name:        "bodies",
+		Explanation: "Data that was spilled and bodies of text are searched.",
+		Needs:       []suite.Need{suite.Blobs},
+		Run:         testSearchBodies,
+	},
+	{
+		Name:        "a missing body",
+		Explanation: "An event whose body is missing is reported, and the other hits are found.",
+		Needs:       []suite.Need{suite.Blobs},
+		Run:         testSearchMissingBody,
+	},
+	{
+		Name:        "forks",
+		Explanation: "A fork's hits are its own events; in a search of one session those of its ancestors, up to the fork point, follow.",
+		Run:         testSearchForks,
+	},
+	{
+		Name:        "what was rewound",
+		Explanation: "With Active, events that were left behind are no hits, but those no rewind undoes.",
+		Run:         testSearchActive,
+	},
+	{
+		Name:        "limits and types",
+		Explanation: "Limit bounds all hits, PerSession those of each session, Types what kinds there are.",
+		Run:         testSearchLimits,
+	},
+	{
+		Name:        "newest session first",
+		Explanation: "Sessions come in the order of their newest events.",
+		Run:         testSearchOrder,
+	},
+	{
+		Name:        "no query",
+		Explanation: "A query without anything to look for is ErrInvalidQuery; a session that is missing is ErrNotFound.",
+		Run: func(t *env) {
+			t.Fill(t.Main(), "a", 1)
+			for _, text := range []string{"", " \t\n"} {
+				_, err := suite.Collect(search.Events(t.Ctx, t.Main(), search.Query{Text: text}))
+				t.WantErr(search.ErrInvalidQuery, err)
+			}
+			_, err := suite.Collect(search.Events(t.Ctx, t.Main(), search.Query{Text: "x", Session: "b"}))
+			t.WantErr(eventlog.ErrNotFound, err)
+			_, err = suite.Collect(search.Events(t.Ctx, t.Main(), search.Query{Text: "x", Session: "\x00"}))
+			t.WantErr(event.ErrInvalidSession, err)
+		},
+	},
+	{
+		Name:        "canceled",
+		Explanation: "A search ends with its context, and may be left at any hit.",
+		Run:         testSearchCanceled,
+	},
+	{
+		Name:        "redacted",
+		Explanation: "What was redacted is found no more, neither where it is in an index nor where it is not yet.",
+		Needs:       []suite.Need{suite.Eraser},
+		Run:         testSearchRedacted,
+	},
+	{
+		Name:        "removed",
+		Explanation: "A session that was removed has no hits, and one of the same id that begins anew has its own.",
+		Needs:       []suite.Need{suite.Eraser},
+		Run:         testSearchRemoved,
+	},
+	{
+		Name:        "read-only",
+		Explanation: "A search of a store that is opened for reading finds all and writes nothing.",
+		Needs:       []suite.Need{suite.ReadOnly},
+		Run:         testSearchReadOnly,
+	},
+	{
+		Name:        "other handles",
+		Explanation: "A search finds what other handles have appended, as soon as that has returned.",
+		Needs:       []suite.Need{suite.Handles},
+		Run:         testSearchHandles,
+	},
+	{
+		Name:        "while others append",
+		Explanation: "Searches and appends at the same time: what was there before a search is found by it, once.",
+		Run:         testSearchContended,
+	},
+}
+
+// said is a message of the user with any text.
+func said(text string) event.Event {
+	quoted, err := jsontext.AppendQuote(nil, text)
+	if err != nil {
+		panic(err)
+	}
+	return suite.NewEvent(event.MessageAdded, `{"role":"user","parts":[{"type":"text","text":`+string(quoted)+`}]}`)
+}
+
+// hits are those of a query as session:seq.
+func (t *env) hits(l *eventlog.Log, q search.Query) []string {
+	t.Helper()
+	hits := []string{}
+	for hit, err := range search.Events(t.Ctx, l, q) {
+		if err != nil {
+			t.Fatalf("search %q: %v", q.Text, err)
+		}
+		t.checkHit(q, hit)
+		hits = append(hits, fmt.Sprintf("%s:%d", hit.Session, hit.Seq))
+	}
+	return hits
+}
+
+// checkHit makes sure that a hit shows what was looked for.
+func (t *env) checkHit(q search.Query, hit search.Hit) {
+	t.Helper()
+	terms, err := q.Terms()
+	t.Must(err)
+	if len(hit.Snippet.Matches) == 0 {
+		t.Errorf("search %q: %s:%d shows no match", q.Text, hit.Session, hit.Seq)
+	}
+	for _, m := range hit.Snippet.Matches {
+		text := event.Fold(hit.Snippet.Text[m.From:m.To])
+		if !slices.ContainsFunc(terms, func(term string) bool { return strings.Contains(text, term) }) {
+			t.Errorf("search %q: %s:%d marks %q", q.Text, hit.Session, hit.Seq, text)
+		}
+	}
+	if hit.Event.Seq != hit.Seq || hit.Event.SessionID != hit.Session || hit.Type != hit.Event.Type {
+		t.Errorf("search %q: the hit %s:%d is of event %v", q.Text, hit.Session, hit.Seq, &hit.Event)
+	}
+}
+
+// index brings an index up to date, if the store has one.
+func (t *env) index(l *eventlog.Log) {
+	t.Helper()
+	if err := search.Index(t.Ctx, l, false); err != nil && !errors.Is(err, eventlog.ErrUnsupported) {
+		t.Fatalf("index: %v", err)
+	}
+}
+
+// indexed runs check as things are, with an index up to date, and with one that
+// is made anew.
+func (t *env) indexed(check func(l *eventlog.Log)) {
+	t.Helper()
+	check(t.Main())
+	t.index(t.Main())
+	check(t.Main())
+	if err := search.Index(t.Ctx, t.Main(), true); err != nil && !errors.Is(err, eventlog.ErrUnsupported) {
+		t.Fatalf("index anew: %v", err)
+	}
+	check(t.Reopen())
+}
+
+func testSearchTyped(t *env) {
+	texts := []string{
+		"the foo-bar of store.go", "C++ and C#", `she said "unbalanced`, "go to", "日本語の検索", "Привет, Мир", "a👍🏽b", "naïve café",
+		`C:\path\file and "quoted"`, "100% of $HOME/*", "tab\tand\nnewline", "nul\x00char", "f(x) AND NOT y OR NEAR(z)", "\u212a\u017f",
+		"a\ufffdb", "<b>&amp;</b>",
+	}
+	for _, text := range texts {
+		t.Append(t.Main(), "a", eventlog.Any(), said(text))
+	}
+	t.indexed(func(l *eventlog.Log) {
+		for _, c := range []struct {
+			text string
+			want []int64
+		}{
+			{"foo-bar", []int64{1}}, {"O-B", []int64{1}}, {"store.go", []int64{1}}, {"c++", []int64{2}}, {"C#", []int64{2}}, {`"unbalanced`, []int64{3}},
+			{`unbalanced"`, nil}, {"go", []int64{4, 1}}, {"検", []int64{5}}, {"検索", []int64{5}}, {"語の", []int64{5}}, {"привет", []int64{6}}, {"МИР", []int64{6}}, {"п", []int64{6}},
+			{"👍", []int64{7}}, {"🏽b", []int64{7}}, {"é", []int64{8}}, {"cafe", nil}, {"CAFÉ", []int64{8}}, {`h\file`, []int64{9}}, {`"quoted"`, []int64{9}}, {`\`, []int64{9}},
+			{"%", []int64{10}}, {"/*", []int64{10}}, {"$HOME", []int64{10}}, {`"tab and newline"`, []int64{11}}, {"l\x00c", []int64{12}}, {"near(z)", []int64{13}}, {"NOT", []int64{13}},
+			{"k", nil}, {"\u212a", []int64{14}}, {"a\xffb", []int64{15}}, {"<b>&amp;</b>", []int64{16}}, {`""`, nil}, {"*", []int64{10}}, {"'", nil}, {";--", nil},
+		} {
+			want := []string{}
+			for _, seq := range c.want {
+				want = append(want, fmt.Sprintf("a:%d", seq))
+			}
+			t.Same(fmt.Sprintf("hits of %q", c.text), want, t.hits(l, search.Query{Text: c.text}))
+		}
+	})
+}
+
+func testSearchWords(t *env) {
+	t.Append(t.Main(), "a", eventlog.New(), said("the quick brown fox"), said("a quick note"), said("a fox, brown\n\n  and QUICK"))
+	t.indexed(func(l *eventlog.Log) {
+		for text, want := range map[string][]string{
+			"quick":           {"a:3", "a:2", "a:1"},
+			"fox quick":       {"a:3", "a:1"},
+			"fox quick fox":   {"a:3", "a:1"},
+			`"quick brown"`:   {"a:1"},
+			`"brown and"`:     {"a:3"},
+			`"and quick" fox`: {"a:3"},
+			"row oTe":         {},
+			"fox note":        {},
+			`"uick  not"`:     {"a:2"},
+		} {
+			t.Same("hits of "+text, want, t.hits(l, search.Query{Text: text}))
+		}
+	})
+}
+
+func testSearchText(t *env) {
+	call := `{"role":"assistant","model":"hidden-model","parts":[{"type":"reasoning","text":"thinking aloud","signature":"hidden-signature"},
+		{"type":"tool_call","call_id":"hidden-id","name":"read_file","arguments":{"path":"src/main.c","limit":4711,"deep":["inside"]}}]}`
+	result := `{"role":"tool","parts":[{"type":"tool_result","call_id":"hidden-id","name":"read_file","content":[{"type":"text","text":"int main"}]}]}`
+	note := suite.NewEvent("other:kind", `{"free":"hidden, since it repeats what another event says"}`)
+	t.Must(note.SetMetadata("repeats", true))
+	t.Append(t.Main(), "a", eventlog.New(),
+		suite.NewEvent(event.SessionStarted, `{"title":"The Title","cwd":"/home/work"}`),
+		suite.NewEvent(event.MessageAdded, call), suite.NewEvent(event.MessageAdded, result),
+		suite.NewEvent(event.CompactionTriggered, `{"covers":{"from":1,"to":3},"summary":"what happened"}`),
+		suite.NewEvent("other:kind", `{"free":{"hidden-member":"raw words"}}`),
+		suite.NewEvent(event.MessageAdded, `{"role":"user","parts":[{"type":"document","name":"notes.txt","media_type":"text/plain","data":"c21hbGwgYm9keQ=="},
+			{"type":"image","media_type":"image/png","data":"`+suite.Text("aGlkZGVu", 4000)+`"}]}`),
+		suite.NewEvent("other:kind", `{"blob":"`+suite.Text("hidden", 4000)+`"}`), note,
+	)
+	t.indexed(func(l *eventlog.Log) {
+		for text, want := range map[string][]string{
+			"title": {"a:1"}, "home/work": {}, "aloud": {"a:2"}, "read_file": {"a:3", "a:2"}, "main.c": {"a:2"}, "4711": {"a:2"}, "inside": {"a:2"},
+			"int": {"a:3"}, "happened": {"a:4"}, "raw": {"a:5"}, "notes.txt": {"a:6"}, "small": {"a:6"}, "hidden": {}, "arguments": {}, "assistant": {}, "limit": {},
+		} {
+			t.Same("hits of "+text, want, t.hits(l, search.Query{Text: text}))
+		}
+	})
+}
+
+func testSearchBodies(t *env) {
+	l := t.Over(t.Store(), eventlog.Options{SpillOver: 200})
+	body, err := l.PutBlob(t.Ctx, suite.NewReader("the body of a document"))
+	t.Must(err)
+	document := fmt.Sprintf(`{"role":"user","parts":[{"type":"document","media_type":"text/markdown; charset=utf-8","blob":{"blob":%q,"bytes":%d}}]}`, body.Blob, body.Bytes)
+	artifact := fmt.Sprintf(`{"artifact_id":"x","media_type":"application/pdf","body":{"blob":%q,"bytes":%d}}`, body.Blob, body.Bytes)
+	t.Append(l, "a", eventlog.New(), said(suite.Text("filler ", 300)+"spilled words"), suite.NewEvent(event.MessageAdded, document), suite.NewEvent(event.ArtifactRecorded, artifact))
+	t.indexed(func(l *eventlog.Log) {
+		t.Same("hits of spilled", []string{"a:1"}, t.hits(l, search.Query{Text: "spilled"}))
+		t.Same("hits of the body", []string{"a:2"}, t.hits(l, search.Query{Text: `"body of a"`}))
+	})
+}
+
+func testSearchMissingBody(t *env) {
+	l := t.Over(t.Store(), eventlog.Options{SpillOver: 200})
+	t.Append(l, "a", eventlog.New(), said("needle 1"), said(suite.Text("filler ", 300)+"needle 2"), said("needle 3"))
+	events := t.Read(l, "a", eventlog.All())
+	t.Must(suite.Ability[eventlog.Blobs](t, t.Store()).RemoveBlobs(t.Ctx, []event.Digest{events[1].Blobs()[0]}))
+	t.indexed(func(l *eventlog.Log) {
+		found := []string{}
+		for hit, err := range search.Events(t.Ctx, l, search.Query{Text: "needle"}) {
+			if hit.Seq == 2 {
+				t.WantErr(eventlog.ErrBlobNotFound, err)
+			} else {
+				t.Must(err)
+			}
+			found = append(found, fmt.Sprintf("%s:%d", hit.Session, hit.Seq))
+		}
+		t.Same("hits", []string{"a:3", "a:2", "a:1"}, found)
+	})
+}
+
+func testSearchForks(t *env) {
+	l := t.Main()
+	t.Append(l, "a", eventlog.New(), said("needle one"))
+	fork := t.Append(l, "a", eventlog.Any(), said("needle two"))
+	t.Append(l, "a", eventlog.Any(), said("needle three"))
+	parent := t.Read(l, "a", eventlog.Between(2, 2))[0]
+	origin := suite.NewEvent(event.SessionForked, fmt.Sprintf(`{"parent":"a","seq":2,"event_id":%q,"hash":%q}`, parent.ID, fork.Hash))
+	t.Append(l, "b", eventlog.New(), origin, said("needle in the fork"))
+	t.Append(l, "c", eventlog.New(), said("needle elsewhere"))
+	t.Append(l, "a", eventlog.Any(), said("nothing"))
+	t.indexed(func(l *eventlog.Log) {
+		t.Same("hits", []string{"a:3", "a:2", "a:1", "c:1", "b:4"}, t.hits(l, search.Query{Text: "needle"}))
+		t.Same("hits in the fork", []string{"b:4", "a:2", "a:1"}, t.hits(l, search.Query{Text: "needle", Session: "b"}))
+		t.Same("hits in the parent", []string{"a:3", "a:2", "a:1"}, t.hits(l, search.Query{Text: "needle", Session: "a"}))
+		t.Same("the newest in the fork", []string{"b:4", "a:2"}, t.hits(l, search.Query{Text: "needle", Session: "b", Limit: 2}))
+	})
+}
+
+func testSearchActive(t *env) {
+	l := t.Main()
+	started := suite.NewEvent(event.SessionUpdated, `{"title":"needle of a title"}`)
+	t.Append(l, "a", eventlog.New(), said("needle 1"), said("needle 2"), started, said("needle 4"))
+	t.Append(l, "a", eventlog.Any(), suite.Moved(1))
+	t.Append(l, "a", eventlog.Any(), said("needle 6"))
+	t.indexed(func(l *eventlog.Log) {
+		t.Same("all", []string{"a:6", "a:4", "a:3", "a:2", "a:1"}, t.hits(l, search.Query{Text: "needle"}))
+		for _, session := range []string{"", "a"} {
+			t.Same("active", []string{"a:6", "a:3", "a:1"}, t.hits(l, search.Query{Text: "needle", Session: session, Active: true}))
+		}
+	})
+}
+
+func testSearchLimits(t *env) {
+	for _, session := range []string{"a", "b", "c"} {
+		for i := range 10 {
+			t.Append(t.Main(), session, eventlog.Any(), said("needle"), suite.NewEvent("other:kind", fmt.Sprintf(`"needle %d"`, i)))
+		}
+	}
+	t.indexed(func(l *eventlog.Log) {
+		t.Same("limited", []string{"c:20", "c:19", "c:18"}, t.hits(l, search.Query{Text: "needle", Limit: 3}))
+		t.Same("limited by session", []string{"c:20", "c:19", "b:20", "b:19", "a:20"}, t.hits(l, search.Query{Text: "needle", Limit: 5, PerSession: 2}))
+		t.Same("all", 60, len(t.hits(l, search.Query{Text: "needle"})))
+		types := []event.Type{event.MessageAdded}
+		t.Same("by type", []string{"c:19", "b:19", "a:19"}, t.hits(l, search.Query{Text: "needle", Types: types, PerSession: 1}))
+		t.Same("by type alone", 30, len(t.hits(l, search.Query{Text: "needle", Types: types})))
+		t.Same("of another type", []string{}, t.hits(l, search.Query{Text: "needle", Types: []event.Type{event.HeadMoved}}))
+	})
+}
+
+func testSearchOrder(t *env) {
+	sessions := []string{"m", "z", "a", "k"}
+	for _, session := range sessions {
+		t.Append(t.Main(), session, eventlog.New(), said("needle"))
+	}
+	t.Append(t.Main(), "z", eventlog.Any(), said("something else"))
+	t.indexed(func(l *eventlog.Log) {
+		t.Same("hits", []string{"z:1", "k:1", "a:1", "m:1"}, t.hits(l, search.Query{Text: "needle"}))
+	})
+}
+
+func testSearchCanceled(t *env) {
+	for i := range 200 {
+		t.Append(t.Main(), fmt.Sprintf("s%d", i%7), eventlog.Any(), said("needle"))
+	}
+	t.indexed(func(l *eventlog.Log) {
+		ctx, cancel := context.WithCancel(t.Ctx)
+		n, last := 0, error(nil)
+		for _, err := range search.Events(ctx, l, search.Query{Text: "needle"}) {
+			if n++; n == 3 {
+				cancel()
+			}
+			last = err
+		}
+		cancel()
+		t.WantErr(context.Canceled, last)
+		t.Same("hits before the end", 4, n)
+		for range search.Events(t.Ctx, l, search.Query{Text: "needle"}) {
+			break
+		}
+	})
+}

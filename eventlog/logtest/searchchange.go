@@ -1,0 +1,103 @@
+package logtest
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/suite"
+	"github.com/convlog/convlog/search"
+	"github.com/convlog/convlog/upkeep/erase"
+)
+
+func testSearchRedacted(t *env) {
+	l := t.Main()
+	t.Append(l, "a", eventlog.New(), said(secret+" early"), said("harmless "+secret[:8]), said(secret+" late"))
+	t.index(l)
+	t.Append(l, "a", eventlog.Any(), said(secret+" new"))
+	for _, seq := range []int64{1, 4} {
+		_, err := erase.Redact(t.Ctx, l, "a", []int64{seq}, erase.RedactOptions{Reason: "asked for"})
+		t.Must(err)
+		t.Same("hits", map[int64]int{1: 2, 4: 1}[seq], len(t.hits(l, search.Query{Text: secret})))
+	}
+	t.indexed(func(l *eventlog.Log) {
+		t.Same("hits", []string{"a:3"}, t.hits(l, search.Query{Text: secret}))
+		t.Same("hits of a part", []string{"a:3", "a:2"}, t.hits(l, search.Query{Text: secret[:8]}))
+		t.Same("hits of the reason", []string{"a:6", "a:5"}, t.hits(l, search.Query{Text: "asked for"}))
+	})
+}
+
+func testSearchRemoved(t *env) {
+	l := t.Main()
+	t.Append(l, "a", eventlog.New(), said("needle a"))
+	t.Append(l, "b", eventlog.New(), said("needle b"))
+	t.index(l)
+	t.Append(l, "a", eventlog.Any(), said("needle again"))
+	t.Must(erase.Remove(t.Ctx, l, "a"))
+	t.Same("hits", []string{"b:1"}, t.hits(l, search.Query{Text: "needle"}))
+	t.Append(l, "a", eventlog.New(), said("another needle"))
+	t.indexed(func(l *eventlog.Log) {
+		t.Same("hits of both", []string{"a:1", "b:1"}, t.hits(l, search.Query{Text: "needle"}))
+		t.Same("hits of what is gone", []string{}, t.hits(l, search.Query{Text: "again"}))
+	})
+}
+
+func testSearchReadOnly(t *env) {
+	for i := range 5 {
+		t.Append(t.Main(), "a", eventlog.Any(), said(fmt.Sprintf("needle %d", i)))
+	}
+	t.Close()
+	before, contents := t.Files(), t.Contents()
+	l := t.ReadOnly()
+	t.Same("hits", 5, len(t.hits(l, search.Query{Text: "needle"})))
+	t.Same("hits of one letter", 5, len(t.hits(l, search.Query{Text: "n"})))
+	if err := search.Index(t.Ctx, l, false); !errors.Is(err, eventlog.ErrReadOnly) && !errors.Is(err, eventlog.ErrUnsupported) {
+		t.Errorf("index: %v", err)
+	}
+	t.Close()
+	t.Same("files", before, t.Files())
+	t.Same("their contents", contents, t.Contents())
+}
+
+func testSearchHandles(t *env) {
+	l, other := t.Main(), t.Second()
+	for i := range 10 {
+		text := fmt.Sprintf("needle-%d.", i)
+		t.Append(other, fmt.Sprintf("s%d", i%3), eventlog.Any(), said(text))
+		if i%4 == 0 {
+			t.index(l)
+		}
+		if i%5 == 0 {
+			t.index(other)
+		}
+		t.Same("hits", 1, len(t.hits(l, search.Query{Text: text})))
+		t.Same("hits of all", i+1, len(t.hits(l, search.Query{Text: "needle"})))
+	}
+}
+
+func testSearchContended(t *env) {
+	l := t.Main()
+	const n = 30
+	errs := suite.Together(3, func(i int) error {
+		for k := range n {
+			word := fmt.Sprintf("needle-%d-%d.", i, k)
+			if _, err := l.Append(t.Ctx, fmt.Sprintf("s%d", i), eventlog.Any(), said(word)); err != nil {
+				return err
+			}
+			hits, err := suite.Collect(search.Events(t.Ctx, l, search.Query{Text: word}))
+			if err != nil || len(hits) != 1 {
+				return fmt.Errorf("%d hits of %s: %w", len(hits), word, err)
+			}
+			if i == 0 && k%5 == 0 {
+				if err := search.Index(t.Ctx, l, k%10 == 0); err != nil && !errors.Is(err, eventlog.ErrUnsupported) {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	for _, err := range errs {
+		t.Must(err)
+	}
+	t.Same("hits of all", 3*n, len(t.hits(l, search.Query{Text: "needle"})))
+}

@@ -1,0 +1,171 @@
+package logtest
+
+import (
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/suite"
+)
+
+var treeCases = []testCase{
+	{
+		Name:        "active path",
+		Explanation: "The active path is the chain from the newest event back: what a head_moved left behind is not on it, and stays in the log.",
+		Run:         testTreePath,
+	},
+	{
+		Name:        "a call that was left behind",
+		Explanation: "A call that left the active path is no longer pending; when the path returns to it, it is again.",
+		Run:         testTreeCall,
+	},
+	{
+		Name:        "a result that was left behind",
+		Explanation: "A result that left the active path no longer ends its call.",
+		Run: func(t *env) {
+			t.Append(t.Main(), "a", eventlog.New(), suite.Calls("c1"), suite.Result("c1"))
+			t.Append(t.Main(), "a", eventlog.Any(), suite.Moved(1))
+			t.Append(t.Reopen(), "a", eventlog.Any(), suite.Result("c1"))
+			t.Refused(event.ErrInvalidResult, t.Main(), "a", eventlog.Any(), suite.Result("c1"))
+		},
+	},
+	{
+		Name:        "moves that go nowhere",
+		Explanation: "A head_moved to a seq that is not there is refused.",
+		Run: func(t *env) {
+			t.Fill(t.Main(), "a", 3)
+			for _, to := range []int64{-1, 4, 5, 1 << 40} {
+				t.Refused(event.ErrInvalidTree, t.Main(), "a", eventlog.Any(), suite.Moved(to))
+			}
+			t.Append(t.Main(), "a", eventlog.Any(), suite.Moved(0))
+			t.Same("path", []int64{4}, suite.SeqsIn(t.Path(t.Main(), "a")))
+		},
+	},
+	{
+		Name:        "long reasons",
+		Explanation: "Events that shape the tree are never spilled: path and lineage are read without bodies, however long a reason is.",
+		Run:         testTreeReasons,
+	},
+	{
+		Name:        "a fork reads through its parent",
+		Explanation: "A fork's shared prefix is read through its parent, in every range, and its chain goes on from there.",
+		Run:         testTreeFork,
+	},
+	{
+		Name:        "a fork of nothing",
+		Explanation: "A fork of a missing session, of a seq that is not there, or from another history is refused.",
+		Run:         testTreeForkRefused,
+	},
+	{
+		Name:        "a fork inside an append",
+		Explanation: "A fork point inside an atomic append is refused.",
+		Run: func(t *env) {
+			t.Append(t.Main(), "p", eventlog.New(), suite.Notes(3)...)
+			t.Refused(event.ErrInvalidTree, t.Main(), "f", eventlog.New(), t.ForkAt("p", 2))
+			t.Append(t.Main(), "f", eventlog.New(), t.ForkAt("p", 3))
+		},
+	},
+	{
+		Name:        "calls of the parent",
+		Explanation: "A call that is pending at the fork point ends in the fork and in the parent independently.",
+		Run: func(t *env) {
+			t.Append(t.Main(), "p", eventlog.New(), suite.Calls("c1"))
+			t.Append(t.Main(), "f", eventlog.New(), t.ForkAt("p", 1))
+			t.Append(t.Main(), "f", eventlog.Any(), suite.Result("c1"))
+			t.Append(t.Reopen(), "p", eventlog.Any(), suite.Result("c1"))
+			t.Refused(event.ErrInvalidResult, t.Main(), "f", eventlog.Any(), suite.Result("c1"))
+		},
+	},
+}
+
+func testTreePath(t *env) {
+	l := t.Main()
+	t.Fill(l, "a", 5)
+	t.Append(l, "a", eventlog.Any(), suite.Moved(2)) // 6, after 1 2
+	t.Fill(l, "a", 2)                                // 7 8
+	t.Same("after one move", []int64{1, 2, 6, 7, 8}, suite.SeqsIn(t.Path(l, "a")))
+	t.Append(l, "a", eventlog.Any(), suite.Moved(4)) // 9, after 1 2 3 4
+	t.Fill(l, "a", 1)                                // 10
+	t.Same("after the second", []int64{1, 2, 3, 4, 9, 10}, suite.SeqsIn(t.Path(l, "a")))
+	t.Append(l, "a", eventlog.Any(), suite.Moved(7)) // 11, after 1 2 6 7
+	t.Same("back on the first", []int64{1, 2, 6, 7, 11}, suite.SeqsIn(t.Path(t.Reopen(), "a")))
+	t.Same("all of it", between(1, 11), suite.SeqsIn(t.Read(t.Main(), "a", eventlog.All())))
+	t.Sound(t.Main(), "a")
+}
+
+func testTreeCall(t *env) {
+	l := t.Main()
+	t.Append(l, "a", eventlog.New(), suite.User("go"))
+	t.Append(l, "a", eventlog.Any(), suite.Calls("c1"))
+	t.Append(l, "a", eventlog.Any(), suite.Moved(1))
+	t.Refused(event.ErrInvalidResult, l, "a", eventlog.Any(), suite.Result("c1"))
+	l = t.Reopen()
+	t.Refused(event.ErrInvalidResult, l, "a", eventlog.Any(), suite.Result("c1"))
+	t.Append(l, "a", eventlog.Any(), suite.Moved(2))
+	t.Append(l, "a", eventlog.Any(), suite.Result("c1"))
+	t.Refused(event.ErrInvalidResult, l, "a", eventlog.Any(), suite.Result("c1"))
+	t.Sound(l, "a")
+}
+
+func testTreeFork(t *env) {
+	l := t.Main()
+	t.Fill(l, "p", 6)
+	t.Append(l, "f", eventlog.New(), t.ForkAt("p", 4)) // seq 5
+	t.Fill(l, "f", 3)                                  // 6 7 8
+	t.Append(l, "g", eventlog.New(), t.ForkAt("f", 6)) // seq 7
+	t.Fill(l, "g", 1)                                  // 8
+	l = t.Reopen()
+	g := t.Read(l, "g", eventlog.All())
+	t.Same("seqs", between(1, 8), suite.SeqsIn(g))
+	t.Same("own seqs", []int64{7, 8}, suite.SeqsIn(t.Read(l, "g", eventlog.All().Own())))
+	t.Same("sessions", "p p p p f f g g", sessionsOf(g))
+	t.Same("the last five", between(4, 8), suite.SeqsIn(t.Read(l, "g", eventlog.Last(5))))
+	t.Same("from the middle", between(3, 6), suite.SeqsIn(t.Read(l, "g", eventlog.Between(3, 6))))
+	t.Same("backward", []int64{8, 7, 6, 5, 4, 3, 2, 1}, suite.SeqsIn(t.Read(l, "g", eventlog.All().Backward())))
+	t.Append(l, "g", eventlog.Any(), suite.Moved(2))
+	t.Same("path", []int64{1, 2, 9}, suite.SeqsIn(t.Path(l, "g")))
+	for _, session := range []string{"p", "f", "g"} {
+		t.Sound(l, session)
+	}
+}
+
+func sessionsOf(events []event.Event) (names string) {
+	for i := range events {
+		if i > 0 {
+			names += " "
+		}
+		names += events[i].SessionID
+	}
+	return names
+}
+
+func testTreeReasons(t *env) {
+	l := t.Main()
+	t.Fill(l, "p", 3)
+	reason := suite.Text("why", 300<<10)
+	t.Append(l, "p", eventlog.Any(), suite.NewEvent(event.HeadMoved, `{"to":1,"reason":"`+reason+`"}`))
+	fork := event.New(event.Fork{Parent: "p", Seq: 4, EventID: t.EventAt(l, "p", 4).ID,
+		Hash: t.EventAt(l, "p", 4).Hash(), Reason: reason})
+	t.Append(l, "f", eventlog.New(), fork)
+	t.Twice(func(l *eventlog.Log) {
+		t.Same("path", []int64{1, 4}, suite.SeqsIn(t.Path(l, "p")))
+		t.Same("path of the fork", []int64{1, 4, 5}, suite.SeqsIn(t.Path(l, "f")))
+		t.Sound(l, "f")
+	})
+	t.Refused(event.ErrInvalidSize, t.Main(), "p", eventlog.Any(),
+		suite.NewEvent(event.HeadMoved, `{"to":1,"reason":"`+suite.Text("why", 5<<20)+`"}`))
+}
+
+func testTreeForkRefused(t *env) {
+	l := t.Main()
+	t.Fill(l, "p", 3)
+	t.Fill(l, "q", 3)
+	foreign, err := l.Event(t.Ctx, "q", 2)
+	t.Must(err)
+	beyond := foreign
+	beyond.Seq = 9
+	t.Refused(eventlog.ErrNotFound, l, "f", eventlog.New(), suite.ForkOf("missing", &foreign))
+	t.Refused(event.ErrInvalidTree, l, "f", eventlog.New(), suite.ForkOf("p", &foreign))
+	t.Refused(eventlog.ErrEventNotFound, l, "f", eventlog.New(), suite.ForkOf("p", &beyond))
+	t.Refused(eventlog.ErrConflict, l, "q", eventlog.New(), t.ForkAt("p", 2))
+	t.Refused(event.ErrInvalidTree, l, "q", eventlog.Any(), t.ForkAt("p", 2))
+	t.Missing(l, "f")
+}

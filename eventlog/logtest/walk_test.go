@@ -1,0 +1,29 @@
+package logtest
+
+import (
+	"flag"
+	"testing"
+
+	"github.com/convlog/convlog/internal/suite"
+)
+
+// The walk notices stores that are broken, also where it never looks for that.
+func TestTheWalkNoticesBrokenStores(t *testing.T) {
+	for name, value := range map[string]string{"rapid.checks": "200", "rapid.shrinktime": "1ms", "rapid.nofailfile": "true"} {
+		f := flag.Lookup(name)
+		before := f.Value.String()
+		if err := f.Value.Set(value); err != nil {
+			t.Fatal(err)
+		}
+		defer f.Value.Set(before)
+	}
+	for _, name := range []string{
+		"drops the last line", "accepts stale heads", "ignores bounds", "does not erase", "removes nothing", "lists in any order",
+	} {
+		for _, b := range suite.BrokenStores() {
+			if b.Name == name && !suite.Attempt(t, suite.Named(t, groups(), "model/any history"), b.Open, in) {
+				t.Errorf("%s: not noticed", name)
+			}
+		}
+	}
+}

@@ -1,0 +1,332 @@
+package logtest
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"runtime"
+	"slices"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/suite"
+	"github.com/convlog/convlog/upkeep/erase"
+)
+
+var watchCases = []testCase{
+	{
+		Name:        "catches up and goes on",
+		Explanation: "A watcher gets what is stored and then each new event, in order, without a gap or a duplicate, while four writers append.",
+		Run:         func(t *env) { testWatchContended(t, t.Main(), t.Main()) },
+	},
+	{
+		Name:        "sees other handles",
+		Explanation: "A watcher gets what another handle appends, in order, without a gap or a duplicate.",
+		Needs:       []suite.Need{suite.Handles},
+		Run:         func(t *env) { testWatchContended(t, t.Main(), t.Second()) },
+	},
+	{
+		Name:        "from any seq",
+		Explanation: "A watcher starts at the seq it asks for; one past the head waits for the next event.",
+		Run:         testWatchFrom,
+	},
+	{
+		Name:        "slow watcher",
+		Explanation: "A watcher that falls thousands of events behind loses none of them.",
+		Run:         testWatchSlow,
+	},
+	{
+		Name:        "ends when cancelled",
+		Explanation: "A watcher that waits ends with its context's error.",
+		Run:         testWatchCancelled,
+	},
+	{
+		Name:        "ends when stopped",
+		Explanation: "A watcher may be stopped at any event, and the log goes on.",
+		Run: func(t *env) {
+			t.Fill(t.Main(), "a", 5)
+			for n := range 5 {
+				t.Same("first event", int64(n+1), t.first(t.Main().Watch(t.Ctx, "a", int64(n+1))).Seq)
+				t.Fill(t.Main(), "a", 1)
+			}
+		},
+	},
+	{
+		Name:        "ends with its session",
+		Explanation: "A watcher ends with ErrNotFound when its session is removed.",
+		Needs:       []suite.Need{suite.Eraser},
+		Run:         func(t *env) { testWatchRemoved(t, t.Main()) },
+	},
+	{
+		Name:        "ends with its session across handles",
+		Explanation: "A watcher ends with ErrNotFound when another handle removes its session.",
+		Needs:       []suite.Need{suite.Eraser, suite.Handles},
+		Run:         func(t *env) { testWatchRemoved(t, t.Second()) },
+	},
+	{
+		Name:        "notices another history",
+		Explanation: "A watcher whose session is removed and created anew ends with an error; it never mixes two histories.",
+		Needs:       []suite.Need{suite.Eraser, suite.Handles},
+		Run:         testWatchReplaced,
+	},
+	{
+		Name:        "of a fork",
+		Explanation: "A watcher of a fork gets the shared prefix and then the fork's own events.",
+		Run: func(t *env) {
+			t.Fill(t.Main(), "p", 3)
+			t.Append(t.Main(), "f", eventlog.New(), t.ForkAt("p", 2))
+			w := t.watch(t.Main(), "f", 1)
+			t.Fill(t.Main(), "p", 2)
+			t.Fill(t.Main(), "f", 2)
+			t.Same("seqs", between(1, 5), suite.SeqsIn(w.take(5)))
+			w.stop()
+		},
+	},
+	{
+		Name:        "spilled data",
+		Explanation: "A watcher gets the data of spilled events like a reader does.",
+		Needs:       []suite.Need{suite.Blobs},
+		Run: func(t *env) {
+			l := t.Over(t.Store(), eventlog.Options{SpillOver: 10})
+			t.Fill(l, "a", 1)
+			w := t.watch(l, "a", 1)
+			w.take(1)
+			t.Append(l, "a", eventlog.Any(), suite.NewEvent("test:note", `"`+suite.Text("x", 50)+`"`))
+			t.Same("data", `"`+suite.Text("x", 50)+`"`, string(w.take(1)[0].Data))
+			w.stop()
+		},
+	},
+	{
+		Name:        "deltas",
+		Explanation: "Deltas reach the watchers of their session in this process, in order, and are never stored.",
+		Run:         testDeltas,
+	},
+}
+
+// watching is a watcher that runs beside the test.
+type watching struct {
+	t      *env
+	events chan event.Event
+	ended  chan error
+	cancel context.CancelFunc
+}
+
+// watch starts a watcher, which yields into a channel without a buffer.
+func (t *env) watch(l *eventlog.Log, session string, from int64) *watching {
+	ctx, cancel := context.WithCancel(t.Ctx)
+	w := &watching{t: t, events: make(chan event.Event), ended: make(chan error, 1), cancel: cancel}
+	go func() {
+		var last error
+		for e, err := range l.Watch(ctx, session, from) {
+			if last = err; err != nil {
+				break
+			}
+			select {
+			case w.events <- e:
+			case <-ctx.Done():
+			}
+		}
+		w.ended <- last
+	}()
+	return w
+}
+
+// take waits for n events.
+func (w *watching) take(n int) []event.Event {
+	w.t.Helper()
+	events := make([]event.Event, 0, n)
+	for len(events) < n {
+		select {
+		case e := <-w.events:
+			events = append(events, e)
+		case err := <-w.ended:
+			w.t.Fatalf("the watcher ended after %d of %d events: %v", len(events), n, err)
+		}
+	}
+	return events
+}
+
+// stop cancels the watcher and waits for its end.
+func (w *watching) stop() {
+	w.t.Helper()
+	w.cancel()
+	if err := <-w.ended; err != nil && !errors.Is(err, context.Canceled) {
+		w.t.Errorf("the cancelled watcher ended with %v", err)
+	}
+}
+
+// end waits for the watcher to end by itself.
+func (w *watching) end() error {
+	for {
+		select {
+		case <-w.events:
+		case err := <-w.ended:
+			w.cancel()
+			return err
+		}
+	}
+}
+
+// first takes one event of a sequence and stops it.
+func (t *env) first(seq iter.Seq2[event.Event, error]) event.Event {
+	t.Helper()
+	for e, err := range seq {
+		t.Must(err)
+		return e
+	}
+	t.Fatalf("the sequence is empty")
+	return event.Event{}
+}
+
+func testWatchContended(t *env, reader, writer *eventlog.Log) {
+	const stored, writers, each = 10, 4, 40
+	t.Fill(writer, "a", stored)
+	w := []*watching{t.watch(reader, "a", 1), t.watch(reader, "a", 5)}
+	errs := make(chan error, 1)
+	go func() {
+		errs <- errors.Join(suite.Together(writers, func(int) error {
+			for n := range each {
+				if _, err := writer.Append(t.Ctx, "a", eventlog.Any(), suite.Notes(1+n%2)...); err != nil {
+					return err
+				}
+			}
+			return nil
+		})...)
+	}()
+	total := stored + writers*each*3/2
+	got := [][]event.Event{w[0].take(total), w[1].take(total - 4)}
+	t.Must(<-errs)
+	t.Same("lines", t.Lines(reader, "a"), suite.LinesOf(got[0]))
+	t.Same("lines from 5", t.Lines(reader, "a")[4:], suite.LinesOf(got[1]))
+	for i := range w {
+		w[i].stop()
+	}
+}
+
+func testWatchFrom(t *env) {
+	l := t.Main()
+	t.Fill(l, "a", 4)
+	w := []*watching{t.watch(l, "a", 0), t.watch(l, "a", 3), t.watch(l, "a", 5), t.watch(l, "a", 7)}
+	go func() {
+		for range 4 {
+			_, _ = l.Append(t.Ctx, "a", eventlog.Any(), suite.Notes(1)...)
+		}
+	}()
+	for i, from := range []int64{1, 3, 5, 7} {
+		t.Same("seqs", between(from, 8), suite.SeqsIn(w[i].take(int(9-from))))
+		w[i].stop()
+	}
+}
+
+func testWatchSlow(t *env) {
+	l := t.Main()
+	t.Fill(l, "a", 1)
+	w := t.watch(l, "a", 1)
+	w.take(1)
+	for n := range 30 {
+		t.Append(l, "a", eventlog.Any(), suite.Notes(100)...)
+		if n%7 == 0 {
+			t.Same("seqs", between(int64(n/7*3+2), int64(n/7*3+4)), suite.SeqsIn(w.take(3)))
+		}
+	}
+	rest := w.take(3000 - 15)
+	t.Same("seqs of the rest", between(17, 3001), suite.SeqsIn(rest))
+	w.stop()
+}
+
+func testWatchCancelled(t *env) {
+	l := t.Main()
+	t.Fill(l, "a", 2)
+	for range 10 {
+		ctx, cancel := context.WithCancel(t.Ctx)
+		var last error
+		n := 0
+		for _, err := range l.Watch(ctx, "a", 1) {
+			last = err
+			if n++; n == 2 {
+				cancel()
+			}
+		}
+		cancel()
+		t.Same("events and the end", 3, n)
+		t.WantErr(context.Canceled, last)
+	}
+}
+
+func testWatchRemoved(t *env, remover *eventlog.Log) {
+	t.Fill(t.Main(), "a", 3)
+	t.Fill(t.Main(), "b", 1)
+	w, other := t.watch(t.Main(), "a", 1), t.watch(t.Main(), "b", 1)
+	w.take(3)
+	t.Must(erase.Remove(t.Ctx, remover, "a"))
+	t.WantErr(eventlog.ErrNotFound, w.end())
+	t.Fill(remover, "b", 2)
+	t.Same("seqs of the other session", between(1, 3), suite.SeqsIn(other.take(3)))
+	other.stop()
+}
+
+func testWatchReplaced(t *env) {
+	other := t.Second()
+	t.Fill(t.Main(), "a", 3)
+	w := t.watch(t.Main(), "a", 1)
+	w.take(3)
+	t.Must(erase.Remove(t.Ctx, other, "a"))
+	t.Append(other, "a", eventlog.New(), suite.Notes(9)...)
+	err := w.end()
+	if !errors.Is(err, eventlog.ErrNotFound) && !errors.Is(err, eventlog.ErrCorrupt) {
+		t.Errorf("the watcher of a history that is gone ended with %v", err)
+	}
+}
+
+func testDeltas(t *env) {
+	l := t.Main()
+	t.Fill(l, "a", 1)
+	lines := t.Lines(l, "a")
+	ctx, cancel := context.WithCancel(t.Ctx)
+	defer cancel()
+	message := event.NewID()
+	l.Publish("a", eventlog.Delta{Message: message, Text: "nobody listens"})
+	started, texts := make(chan struct{}), make(chan []string, 1)
+	go func() {
+		var got []string
+		for d := range l.Deltas(ctx, "a") {
+			if d.Text == "start" {
+				if len(got) == 0 {
+					close(started)
+				}
+				got = append(got[:0], "started")
+				continue
+			}
+			if got = append(got, d.Text); d.Text == "end" {
+				break
+			}
+		}
+		texts <- got
+	}()
+	t.publishUntil(l, started, message)
+	for _, text := range []string{"one", "two", "end"} {
+		l.Publish("b", eventlog.Delta{Message: message, Text: "of another session"})
+		l.Publish("a", eventlog.Delta{Message: message, Text: text})
+	}
+	t.Same("deltas", []string{"started", "one", "two", "end"}, <-texts)
+	t.Same("lines", lines, t.Lines(l, "a"))
+	t.Same("deltas after the end", 0, len(slices.Collect(l.Deltas(t.Ended(), "a"))))
+}
+
+// publishUntil publishes until a watcher has seen one delta.
+func (t *env) publishUntil(l *eventlog.Log, seen <-chan struct{}, message ulid.ULID) {
+	t.Helper()
+	for {
+		select {
+		case <-seen:
+			return
+		case <-t.Ctx.Done():
+			t.Fatalf("no delta arrived")
+		default:
+			l.Publish("a", eventlog.Delta{Message: message, Text: "start"})
+			runtime.Gosched()
+		}
+	}
+}

@@ -1,0 +1,408 @@
+package suite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/store/memory"
+)
+
+// BrokenStore is a store in memory that breaks a promise, for tests of the promises.
+type BrokenStore struct {
+	Name string
+	wrap func(m *memory.Store) eventlog.Store
+}
+
+// BrokenStores are ways of breaking a store.
+func BrokenStores() []BrokenStore {
+	return []BrokenStore{
+		{"drops the last line", func(m *memory.Store) eventlog.Store { return &dropsLast{m} }},
+		{"accepts stale heads", func(m *memory.Store) eventlog.Store { return &acceptsStale{m} }},
+		{"reorders a batch", func(m *memory.Store) eventlog.Store { return &reorders{m} }},
+		{"writes an append line by line", func(m *memory.Store) eventlog.Store { return &tears{m} }},
+		{"forgets a missing session", func(m *memory.Store) eventlog.Store { return &emptyForMissing{m} }},
+		{"ignores contexts", func(m *memory.Store) eventlog.Store { return &deaf{m} }},
+		{"keeps the caller's bytes", func(m *memory.Store) eventlog.Store { return &keepsBytes{Store: m} }},
+		{"normalises lines", func(m *memory.Store) eventlog.Store { return &normalises{m} }},
+		{"reads what comes meanwhile", func(m *memory.Store) eventlog.Store { return &readsOn{m} }},
+		{"ignores bounds", func(m *memory.Store) eventlog.Store { return &unbounded{m} }},
+		{"leaks readers", func(m *memory.Store) eventlog.Store { return &leaks{m} }},
+		{"never changes its version", func(m *memory.Store) eventlog.Store { return &frozen{m} }},
+		{"loses big blobs' ends", func(m *memory.Store) eventlog.Store { return &shortBlobs{m} }},
+		{"does not erase", func(m *memory.Store) eventlog.Store { return &keepsErased{m} }},
+		{"removes nothing", func(m *memory.Store) eventlog.Store { return &keepsRemoved{m} }},
+		{"keeps garbage", func(m *memory.Store) eventlog.Store { return &keepsGarbage{m} }},
+		{"sweeps too much", func(m *memory.Store) eventlog.Store { return &sweepsAll{m} }},
+		{"forgets when blobs are put again", func(m *memory.Store) eventlog.Store { return &neverRenews{Store: m} }},
+		{"works after Close", func(m *memory.Store) eventlog.Store { return &undead{m} }},
+		{"lists in any order", func(m *memory.Store) eventlog.Store { return &lists{m} }},
+		{"mixes case", func(m *memory.Store) eventlog.Store { return &mixesCase{m} }},
+		{"passes over damage", func(m *memory.Store) eventlog.Store { return &passesOver{m} }},
+	}
+}
+
+// Open opens the broken store.
+func (b *BrokenStore) Open(testing.TB) Harness {
+	m := memory.New()
+	return Harness{
+		Open:         func() (eventlog.Store, error) { return b.wrap(m.Handle()), nil },
+		OpenReadOnly: func() (eventlog.Store, error) { return b.wrap(m.ReadOnly()), nil },
+		Damage:       m.Damage,
+	}
+}
+
+// OpenMemory opens an empty store in memory.
+func OpenMemory(testing.TB) Harness {
+	m := memory.New()
+	return Harness{
+		Open:         func() (eventlog.Store, error) { return m.Handle(), nil },
+		OpenReadOnly: func() (eventlog.Store, error) { return m.ReadOnly(), nil },
+		Damage:       m.Damage,
+	}
+}
+
+// OpenBare opens an empty store in memory without any ability.
+func OpenBare(testing.TB) Harness {
+	m := memory.New()
+	return Harness{OneHandle: true, Open: func() (eventlog.Store, error) { return Bare{m.Handle()}, nil }}
+}
+
+// TestNotices makes sure that promises can fail: each way of breaking a store is
+// noticed by the promises that notices names for it, as "group/promise".
+func TestNotices[T any](t *testing.T, groups []Group[T], in func(*Env) T, notices map[string][]string) {
+	for _, b := range BrokenStores() {
+		t.Run(b.Name, func(t *testing.T) {
+			for _, name := range notices[b.Name] {
+				if !Attempt(t, Named(t, groups, name), b.Open, in) {
+					t.Errorf("%s: not noticed by %q", b.Name, name)
+				}
+			}
+		})
+	}
+}
+
+// TestNames makes sure that promises have names of their own, and say what they promise.
+func TestNames[T any](t *testing.T, groups []Group[T]) {
+	seen := map[string]bool{}
+	for _, g := range groups {
+		for _, c := range g.Cases {
+			if name := g.Name + "/" + c.Name; seen[name] || len(c.Explanation) < 20 || !strings.HasSuffix(c.Explanation, ".") {
+				t.Errorf("promise %q: its name is taken, or its explanation is none: %q", name, c.Explanation)
+			} else {
+				seen[name] = true
+			}
+		}
+	}
+}
+
+// Named is the promise with a name, as "group/promise".
+func Named[T any](t *testing.T, groups []Group[T], name string) Case[T] {
+	t.Helper()
+	for _, g := range groups {
+		for _, c := range g.Cases {
+			if g.Name+"/"+c.Name == name {
+				return c
+			}
+		}
+	}
+	t.Fatalf("there is no promise %q", name)
+	return Case[T]{}
+}
+
+// Attempt tests a promise without failing t, and says whether it failed.
+func Attempt[T any](t *testing.T, c Case[T], open Opener, in func(*Env) T) bool {
+	r := &recorder{TB: t}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		c.Check(r, open, 3*time.Second, in)
+	}()
+	<-done
+	return r.failed
+}
+
+// recorder takes the failures of a promise for itself.
+type recorder struct {
+	testing.TB
+	failed bool
+}
+
+func (r *recorder) Errorf(string, ...any) { r.failed = true }
+func (r *recorder) Logf(string, ...any)   {}
+func (r *recorder) Failed() bool          { return r.failed }
+func (r *recorder) Fatalf(string, ...any) {
+	r.failed = true
+	runtime.Goexit()
+}
+
+type dropsLast struct{ *memory.Store }
+
+func (s *dropsLast) Append(ctx context.Context, session string, expect event.Head, events []event.Event, durable bool) error {
+	if len(events) > 1 {
+		events = events[:len(events)-1]
+	}
+	return s.Store.Append(ctx, session, expect, events, durable)
+}
+
+type acceptsStale struct{ *memory.Store }
+
+func (s *acceptsStale) Append(ctx context.Context, session string, expect event.Head, events []event.Event, durable bool) error {
+	actual := event.Head{}
+	for e, err := range s.Store.Read(ctx, session, eventlog.Span{Backward: true, Limit: 1}) {
+		if err == nil {
+			actual = e.Head()
+		}
+	}
+	if !expect.IsZero() {
+		expect = actual
+	}
+	return s.Store.Append(ctx, session, expect, events, durable)
+}
+
+type reorders struct{ *memory.Store }
+
+func (s *reorders) Append(ctx context.Context, session string, expect event.Head, events []event.Event, durable bool) error {
+	events = slices.Clone(events)
+	slices.Reverse(events)
+	return s.Store.Append(ctx, session, expect, events, durable)
+}
+
+type tears struct{ *memory.Store }
+
+func (s *tears) Append(ctx context.Context, session string, expect event.Head, events []event.Event, durable bool) error {
+	for i := range events {
+		if err := s.Store.Append(ctx, session, expect, events[i:i+1], durable); err != nil {
+			return err
+		}
+		expect = events[i].Head()
+		runtime.Gosched()
+	}
+	return nil
+}
+
+type emptyForMissing struct{ *memory.Store }
+
+func (s *emptyForMissing) Read(ctx context.Context, session string, r eventlog.Span) iter.Seq2[event.Event, error] {
+	if _, err := s.Version(ctx, session); err != nil {
+		return Sequence(nil)
+	}
+	return s.Store.Read(ctx, session, r)
+}
+
+type deaf struct{ *memory.Store }
+
+func (s *deaf) Append(ctx context.Context, session string, expect event.Head, events []event.Event, durable bool) error {
+	return s.Store.Append(context.WithoutCancel(ctx), session, expect, events, durable)
+}
+
+func (s *deaf) Read(ctx context.Context, session string, r eventlog.Span) iter.Seq2[event.Event, error] {
+	return s.Store.Read(context.WithoutCancel(ctx), session, r)
+}
+
+func (s *deaf) Lock(ctx context.Context, _ bool) (context.Context, func(), error) {
+	return ctx, func() {}, nil
+}
+
+// keepsBytes shares the caller's lines of the last append.
+type keepsBytes struct {
+	*memory.Store
+	kept []event.Event
+}
+
+func (s *keepsBytes) Append(ctx context.Context, session string, expect event.Head, events []event.Event, durable bool) error {
+	err := s.Store.Append(ctx, session, expect, events, durable)
+	if err == nil {
+		s.kept = events
+	}
+	return err
+}
+
+func (s *keepsBytes) Read(context.Context, string, eventlog.Span) iter.Seq2[event.Event, error] {
+	return Sequence(s.kept)
+}
+
+type normalises struct{ *memory.Store }
+
+func (s *normalises) Append(ctx context.Context, session string, expect event.Head, events []event.Event, durable bool) error {
+	events = slices.Clone(events)
+	for i := range events {
+		line := strings.ReplaceAll(strings.Replace(string(events[i].Line()), "{ ", "{", 1), "  ", "")
+		events[i] = Parsed(strings.TrimSuffix(line, " }")+strings.Repeat("}", strings.Count(line, " }")), session)
+	}
+	return s.Store.Append(ctx, session, expect, events, durable)
+}
+
+type readsOn struct{ *memory.Store }
+
+func (s *readsOn) Read(ctx context.Context, session string, r eventlog.Span) iter.Seq2[event.Event, error] {
+	if r.Backward || r.Limit > 0 {
+		return s.Store.Read(ctx, session, r)
+	}
+	return func(yield func(event.Event, error) bool) {
+		for seq := max(r.From, 1); r.To == 0 || seq <= r.To; seq++ {
+			found := false
+			for e, err := range s.Store.Read(ctx, session, eventlog.Span{From: seq, Limit: 1}) {
+				if found = err == nil; !yield(e, err) {
+					return
+				}
+			}
+			if !found {
+				return
+			}
+		}
+	}
+}
+
+type unbounded struct{ *memory.Store }
+
+func (s *unbounded) Read(ctx context.Context, session string, r eventlog.Span) iter.Seq2[event.Event, error] {
+	r.To = 0
+	return s.Store.Read(ctx, session, r)
+}
+
+// leaks reads in a goroutine that waits for ever when it is stopped early.
+type leaks struct{ *memory.Store }
+
+func (s *leaks) Read(ctx context.Context, session string, r eventlog.Span) iter.Seq2[event.Event, error] {
+	return func(yield func(event.Event, error) bool) {
+		events := make(chan event.Event)
+		go func() {
+			defer close(events)
+			for e := range s.Store.Read(ctx, session, r) {
+				events <- e
+			}
+		}()
+		for e := range events {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+type frozen struct{ *memory.Store }
+
+func (s *frozen) Version(ctx context.Context, session string) (uint64, error) {
+	_, err := s.Store.Version(ctx, session)
+	return 7, err
+}
+
+type shortBlobs struct{ *memory.Store }
+
+func (s *shortBlobs) OpenBlob(ctx context.Context, d event.Digest) (io.ReadCloser, error) {
+	r, err := s.Store.OpenBlob(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	return io.NopCloser(io.LimitReader(r, 4096)), nil
+}
+
+type keepsErased struct{ *memory.Store }
+
+func (s *keepsErased) Rewrite(ctx context.Context, session string, expect event.Head, _, add []event.Event) error {
+	return s.Store.Rewrite(ctx, session, expect, nil, add)
+}
+
+type keepsRemoved struct{ *memory.Store }
+
+func (s *keepsRemoved) RemoveSession(context.Context, string, event.Head) error { return nil }
+
+type keepsGarbage struct{ *memory.Store }
+
+func (s *keepsGarbage) RemoveBlobs(context.Context, []event.Digest) error { return nil }
+
+type sweepsAll struct{ *memory.Store }
+
+func (s *sweepsAll) RemoveBlobs(ctx context.Context, _ []event.Digest) error {
+	for info, err := range s.ListBlobs(ctx) {
+		if err := errors.Join(err, s.Store.RemoveBlobs(ctx, []event.Digest{info.Digest})); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// neverRenews keeps the time at which a blob was put first.
+type neverRenews struct {
+	*memory.Store
+	first time.Time
+}
+
+func (s *neverRenews) ListBlobs(ctx context.Context) iter.Seq2[eventlog.BlobInfo, error] {
+	return func(yield func(eventlog.BlobInfo, error) bool) {
+		for info, err := range s.Store.ListBlobs(ctx) {
+			if s.first.IsZero() {
+				s.first = info.Written
+			}
+			info.Written = s.first
+			if !yield(info, err) {
+				return
+			}
+		}
+	}
+}
+
+type undead struct{ *memory.Store }
+
+func (s *undead) Close() error { return nil }
+
+type lists struct{ *memory.Store }
+
+func (s *lists) Sessions(ctx context.Context) iter.Seq2[eventlog.SessionInfo, error] {
+	return func(yield func(eventlog.SessionInfo, error) bool) {
+		infos, err := Collect(s.Store.Sessions(ctx))
+		for _, info := range slices.Backward(infos) {
+			if !yield(info, nil) {
+				return
+			}
+		}
+		if err != nil {
+			yield(eventlog.SessionInfo{}, fmt.Errorf("list: %w", err))
+		}
+	}
+}
+
+type mixesCase struct{ *memory.Store }
+
+func (s *mixesCase) Append(ctx context.Context, session string, expect event.Head, events []event.Event, durable bool) error {
+	return s.Store.Append(ctx, strings.ToLower(session), expect, events, durable)
+}
+
+func (s *mixesCase) Read(ctx context.Context, session string, r eventlog.Span) iter.Seq2[event.Event, error] {
+	return s.Store.Read(ctx, strings.ToLower(session), r)
+}
+
+// passesOver shows what stands around a damaged line as if that was all.
+type passesOver struct{ *memory.Store }
+
+func (s *passesOver) Read(ctx context.Context, session string, r eventlog.Span) iter.Seq2[event.Event, error] {
+	var events []event.Event
+	for seq := int64(1); seq < 100; seq++ {
+		for e, err := range s.Store.Read(ctx, session, eventlog.Span{From: seq, To: seq}) {
+			if err == nil && e.Seq >= r.From && (r.To == 0 || e.Seq <= r.To) {
+				events = append(events, e)
+			}
+		}
+	}
+	if r.Backward {
+		slices.Reverse(events)
+	}
+	if r.Limit > 0 {
+		events = events[:min(r.Limit, len(events))]
+	}
+	return Sequence(events)
+}
+
+// rapid ends a test in these ways too.
+func (r *recorder) Fail()    { r.failed = true }
+func (r *recorder) FailNow() { r.Fatalf("") }
