@@ -24,8 +24,10 @@ type RecordedArtifact struct {
 
 // Artifacts is what the active path recorded: an artifact of the same name
 // takes the place of the one before, unnamed ones are appended.
-var Artifacts = Projection[ArtifactList]{
-	Name: "artifacts", Version: 1, Apply: (*ArtifactList).apply, Digest: (*ArtifactList).digest,
+func Artifacts() Projection[ArtifactList] {
+	return Projection[ArtifactList]{
+		builtin: true, Name: "artifacts", Version: 1, Apply: (*ArtifactList).apply, Digest: (*ArtifactList).digest,
+	}
 }
 
 // Get is the artifact of that name.

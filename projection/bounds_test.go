@@ -131,8 +131,8 @@ func checkReads(g *garden.Garden, reads *counted, name string, at int64, lineage
 func needed(g *garden.Garden, lineage []event.Event) (events, bytes int64) {
 	g.T.Helper()
 	onPath := g.Path(lineage)
-	pathBase := min(base(g, "path", lineage, onPath), base(g, "tally", lineage, onPath))
-	sessionBase := base(g, "session", lineage, nil)
+	pathBase := min(base(g, "test:path", lineage, onPath), base(g, "test:tally", lineage, onPath))
+	sessionBase := base(g, "test:session", lineage, nil)
 	for _, e := range lineage {
 		if e.Seq > sessionBase || e.Seq > pathBase && onPath[e.Seq] {
 			events++

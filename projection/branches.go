@@ -43,9 +43,11 @@ type Branch struct {
 
 // Branches are the active tip of a session and the tips that rewinds left:
 // which branch is chosen, and how many others there are.
-var Branches = Projection[BranchList]{
-	Name: "branches", Version: 1, Scope: event.SessionScope, Apply: (*BranchList).apply, Digest: noDigest[BranchList],
-	Decode: decodeBranches,
+func Branches() Projection[BranchList] {
+	return Projection[BranchList]{
+		builtin: true, Name: "branches", Version: 1, Scope: event.SessionScope, Apply: (*BranchList).apply, Digest: noDigest[BranchList],
+		Decode: decodeBranches,
+	}
 }
 
 func (b *BranchList) apply(e *event.Event) error {

@@ -65,7 +65,9 @@ type Hibernation struct {
 // Calls are the tool calls and waits that are open on the active path, and its
 // last turn. A fork does not inherit waits. LoadPending joins them with what is
 // open in the session.
-var Calls = Projection[CallState]{Name: "calls", Version: 1, Apply: (*CallState).apply, Digest: noDigest[CallState]}
+func Calls() Projection[CallState] {
+	return Projection[CallState]{builtin: true, Name: "calls", Version: 1, Apply: (*CallState).apply, Digest: noDigest[CallState]}
+}
 
 func (s *CallState) apply(e *event.Event) error {
 	if e.SessionID != s.SessionID || e.Type.Name() == event.SessionForked {

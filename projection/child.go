@@ -23,8 +23,10 @@ type ChildRun struct {
 
 // Children are the child runs of a session that have a session of their own. A
 // fork or a copy does not inherit them.
-var Children = Projection[ChildList]{
-	Name: "children", Version: 1, Scope: event.SessionScope, Apply: (*ChildList).apply, Digest: noDigest[ChildList],
+func Children() Projection[ChildList] {
+	return Projection[ChildList]{
+		builtin: true, Name: "children", Version: 1, Scope: event.SessionScope, Apply: (*ChildList).apply, Digest: noDigest[ChildList],
+	}
 }
 
 func (l *ChildList) apply(e *event.Event) error {

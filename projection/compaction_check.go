@@ -77,7 +77,7 @@ func Compact(ctx context.Context, log *eventlog.Log, session string, c event.Com
 
 func checkCompaction(ctx context.Context, log *eventlog.Log, session string, c event.Compaction) (event.Head, event.Event, error) {
 	e := event.New(c)
-	v, err := Load(ctx, log, session, History)
+	v, err := Load(ctx, log, session, History())
 	if err != nil {
 		return event.Head{}, e, err
 	}

@@ -102,7 +102,7 @@ func TestSnapshotsBetweenCallsAndOverCompactions(t *testing.T) {
 		s := newStory(t, log, "s")
 		snapshot := func() {
 			t.Helper()
-			live, err := projection.Resume(ctx, log, "s", projection.Of("", projection.History))
+			live, err := projection.Resume(ctx, log, "s", projection.Of("", projection.History()))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -260,7 +260,7 @@ func TestDigestsGoAlong(t *testing.T) {
 		ctx := context.Background()
 		s := newStory(t, log, "s")
 		s.add(asks("one"))
-		set := projection.Of("", projection.History)
+		set := projection.Of("", projection.History())
 		live, err := projection.Resume(ctx, log, "s", set)
 		if err != nil {
 			t.Fatal(err)
@@ -305,7 +305,7 @@ func TestDigestsAreOfContent(t *testing.T) {
 	}
 	digests := map[string]bool{}
 	for _, s := range []*story{a, b} {
-		d, err := projection.History.Digest(s.history())
+		d, err := projection.History().Digest(s.history())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -130,8 +130,10 @@ type ConsumedCursor struct {
 // Control is what the runs of a session decided, did and left open. A fork
 // inherits effects with a result, and that others' outcome is unknown; never
 // claims, aborts, approvals and children.
-var Control = Projection[ControlState]{
-	Name: "control", Version: 1, Scope: event.SessionScope, Apply: (*ControlState).apply, Digest: noDigest[ControlState],
+func Control() Projection[ControlState] {
+	return Projection[ControlState]{
+		builtin: true, Name: "control", Version: 1, Scope: event.SessionScope, Apply: (*ControlState).apply, Digest: noDigest[ControlState],
+	}
 }
 
 func (s *ControlState) apply(e *event.Event) error {

@@ -48,9 +48,11 @@ type RefusedPatch struct {
 // Custom is the state of programs on the active path: custom_patched events
 // applied in order. One that does not apply, which Patch would not have appended,
 // changes nothing; the state says that it was refused.
-var Custom = Projection[CustomStates]{
-	Name: "custom", Version: 1, Apply: (*CustomStates).apply,
-	Encode: (*CustomStates).encode, Decode: decodeCustom, Digest: (*CustomStates).digest,
+func Custom() Projection[CustomStates] {
+	return Projection[CustomStates]{
+		builtin: true, Name: "custom", Version: 1, Apply: (*CustomStates).apply,
+		Encode: (*CustomStates).encode, Decode: decodeCustom, Digest: (*CustomStates).digest,
+	}
 }
 
 // Raw is the document; the caller's own copy. Number literals are as they were

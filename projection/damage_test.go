@@ -44,10 +44,10 @@ var damages = []damaged{
 		return bad(g, func(s *event.Snapshot) { s.State = []byte(`[1,2]`) })
 	}, projection.ErrUnreadableBody},
 	{"parts of another form", func(g *garden.Garden) int64 {
-		return bad(g, func(s *event.Snapshot) { s.State = []byte(`{"path":"x","session":"y"}`) })
+		return bad(g, func(s *event.Snapshot) { s.State = []byte(`{"test:path":"x","test:session":"y"}`) })
 	}, projection.ErrUnreadableBody},
 	{"part without a state", func(g *garden.Garden) int64 {
-		return bad(g, func(s *event.Snapshot) { s.State = []byte(`{"path":{"version":1},"session":{"version":1}}`) })
+		return bad(g, func(s *event.Snapshot) { s.State = []byte(`{"test:path":{"version":1},"test:session":{"version":1}}`) })
 	}, projection.ErrUnreadableBody},
 	{"state of another shape", func(g *garden.Garden) int64 {
 		return bad(g, func(s *event.Snapshot) { s.State = body(g, 1, `{"seen":7}`) })
@@ -88,7 +88,7 @@ func good(g *garden.Garden) int64 {
 func bad(g *garden.Garden, spoil func(s *event.Snapshot)) int64 {
 	g.T.Helper()
 	head := g.Head("s")
-	s := event.Snapshot{Projection: "both", Version: 1, SnapshotID: "bad", Seq: head.Seq, Hash: head.Hash, State: body(g, 1, `{"seen":["no"]}`)}
+	s := event.Snapshot{Projection: "test:both", Version: 1, SnapshotID: "bad", Seq: head.Seq, Hash: head.Hash, State: body(g, 1, `{"seen":["no"]}`)}
 	spoil(&s)
 	return g.Append("s", event.New(s)).Seq
 }
@@ -96,7 +96,7 @@ func bad(g *garden.Garden, spoil func(s *event.Snapshot)) int64 {
 // body is one in which both parts have a version and a state.
 func body(g *garden.Garden, version int, state string) jsontext.Value {
 	part := fmt.Sprintf(`{"version":%d,"state":%s}`, version, state)
-	return jsontext.Value(fmt.Sprintf(`{"path":%s,"session":%s}`, part, part))
+	return jsontext.Value(fmt.Sprintf(`{"test:path":%s,"test:session":%s}`, part, part))
 }
 
 // removeBlobs loses what a snapshot needs.
@@ -114,9 +114,9 @@ func removeBlobs(g *garden.Garden, seq int64) {
 }
 
 func manyParts(n int) projection.Set {
-	set := projection.Of("both", garden.PathTrace, garden.SessionTrace)
+	set := projection.Of("test:both", garden.PathTrace, garden.SessionTrace)
 	for i := range n {
-		set.Parts = append(set.Parts, garden.TraceOf(fmt.Sprint("part-", i), event.PathScope))
+		set.Parts = append(set.Parts, garden.TraceOf(fmt.Sprint("test:part-", i), event.PathScope))
 	}
 	return set
 }

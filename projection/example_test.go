@@ -57,7 +57,7 @@ func ExampleLoad() {
 	log := refund()
 	defer func() { _ = log.Close() }()
 
-	h, err := projection.Load(ctx, log, "refund", projection.History)
+	h, err := projection.Load(ctx, log, "refund", projection.History())
 	if err != nil {
 		panic(err)
 	}
@@ -70,7 +70,7 @@ func ExampleLoad() {
 	}); err != nil {
 		panic(err)
 	}
-	h, err = projection.Load(ctx, log, "refund", projection.History)
+	h, err = projection.Load(ctx, log, "refund", projection.History())
 	if err != nil {
 		panic(err)
 	}
@@ -90,7 +90,7 @@ func ExampleLoad() {
 
 // topics is a projection of one's own: how often words with a capital were said.
 var topics = projection.Projection[map[string]int]{
-	Name: "topics", Version: 1,
+	Name: "shop:topics", Version: 1,
 	Apply: func(topics *map[string]int, e *event.Event) error {
 		m, ok, err := event.Decode[event.Message](e)
 		if !ok || err != nil {
@@ -117,11 +117,11 @@ func ExampleProjection() {
 	alone, err := projection.Load(ctx, log, "refund", topics)
 	fmt.Println(alone.State, err)
 
-	both, err := projection.LoadSet(ctx, log, "refund", projection.Of("mine", topics, projection.Usage))
+	both, err := projection.LoadSet(ctx, log, "refund", projection.Of("shop:mine", topics, projection.Usage()))
 	if err != nil {
 		panic(err)
 	}
-	usage, _ := projection.State(both, projection.Usage)
+	usage, _ := projection.State(both, projection.Usage())
 	fmt.Println(usage.Total.Usage.OutputTokens, "tokens after", both.Explain.Events, "events")
 	// Output:
 	// map[A1001:1 It:1 Monday:1 Where:1] <nil>
@@ -134,7 +134,7 @@ func ExampleResume() {
 	ctx := context.Background()
 	log := refund()
 	defer func() { _ = log.Close() }()
-	set := projection.Of("mine", topics, projection.History)
+	set := projection.Of("shop:mine", topics, projection.History())
 
 	live, err := projection.Resume(ctx, log, "refund", set)
 	if err != nil {
@@ -160,7 +160,7 @@ func ExampleResume() {
 	// Output:
 	// 1 at event 5
 	// 5 true <nil>
-	// topics from the snapshot of event 5
+	// shop:topics from the snapshot of event 5
 	// history from the snapshot of event 5
 	// events read: 1
 }

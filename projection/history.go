@@ -14,12 +14,14 @@ import (
 //
 // A handoff and an external_input are no part of it: who wants the model to see
 // one appends a message or a context for it.
-var History = Projection[HistoryState]{
-	Name: "history", Version: 1,
-	Apply:  (*HistoryState).apply,
-	Encode: (*HistoryState).encode,
-	Decode: decodeHistory,
-	Digest: (*HistoryState).digest,
+func History() Projection[HistoryState] {
+	return Projection[HistoryState]{
+		builtin: true, Name: "history", Version: 1,
+		Apply:  (*HistoryState).apply,
+		Encode: (*HistoryState).encode,
+		Decode: decodeHistory,
+		Digest: (*HistoryState).digest,
+	}
 }
 
 // HistoryState is the state of History. Rendering does not change it, and a copy

@@ -62,7 +62,7 @@ func (g *plot) scene() {
 	if !rapid.Bool().Draw(g.T, "snapshot") {
 		return
 	}
-	live, err := projection.Resume(ctx, g.log, g.session, projection.Of("talk", projection.History, projection.Transcript))
+	live, err := projection.Resume(ctx, g.log, g.session, projection.Of("test:talk", projection.History(), projection.Transcript()))
 	if err != nil {
 		g.Fatal(err)
 	}
@@ -158,15 +158,15 @@ type seen struct {
 }
 
 func (g *plot) at(seq int64, replay bool, o projection.RenderOptions) (s seen, entries []projection.Entry) {
-	l, err := projection.LoadSet(context.Background(), g.log, g.session, projection.Of("", projection.History), projection.Options{At: seq, Replay: replay})
+	l, err := projection.LoadSet(context.Background(), g.log, g.session, projection.Of("", projection.History()), projection.Options{At: seq, Replay: replay})
 	if err != nil {
 		g.Fatal(err)
 	}
-	h, _ := projection.State(l, projection.History)
+	h, _ := projection.State(l, projection.History())
 	if entries, err = h.Messages(o); err != nil {
 		g.Fatal(err)
 	}
-	encoded, err := projection.History.Encode(h)
+	encoded, err := projection.History().Encode(h)
 	if err != nil {
 		g.Fatal(err)
 	}
@@ -219,18 +219,18 @@ func (g *plot) foldsOn(seq int64, want seen) {
 		return
 	}
 	before, _ := g.at(g.parents[seq], true, projection.RenderOptions{})
-	h, err := projection.History.Decode([]byte(before.encoded))
+	h, err := projection.History().Decode([]byte(before.encoded))
 	if err != nil {
 		g.Fatal(err)
 	}
 	e, err := g.log.Event(context.Background(), g.session, seq)
 	if err == nil {
-		err = projection.History.Apply(&h, &e)
+		err = projection.History().Apply(&h, &e)
 	}
 	if err != nil {
 		g.Fatal(err)
 	}
-	got, err := projection.History.Encode(&h)
+	got, err := projection.History().Encode(&h)
 	if err != nil {
 		g.Fatal(err)
 	}

@@ -45,7 +45,7 @@ func (s *story) add(payloads ...event.Payload) int64 {
 
 func (s *story) history(o ...projection.Options) *projection.HistoryState {
 	s.Helper()
-	v, err := projection.Load(context.Background(), s.log, s.session, projection.History, o...)
+	v, err := projection.Load(context.Background(), s.log, s.session, projection.History(), o...)
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -39,8 +39,10 @@ type ForkInfo struct {
 // Info is what a session says of itself: session_started and the updates of it,
 // whatever was rewound since. A fork inherits title, agent, working directory
 // and labels.
-var Info = Projection[SessionInfo]{
-	Name: "info", Version: 1, Scope: event.SessionScope, Apply: (*SessionInfo).apply, Digest: (*SessionInfo).digest,
+func Info() Projection[SessionInfo] {
+	return Projection[SessionInfo]{
+		builtin: true, Name: "info", Version: 1, Scope: event.SessionScope, Apply: (*SessionInfo).apply, Digest: (*SessionInfo).digest,
+	}
 }
 
 func (s *SessionInfo) apply(e *event.Event) error {

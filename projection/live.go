@@ -27,7 +27,7 @@ type LiveOptions struct {
 	// Policy decides whether an opportunity becomes a snapshot; Always if nil.
 	Policy Policy
 	// Bodies decides which snapshots have a body; the others are marks.
-	// DefaultBodies if nil.
+	// Growth(2) if nil.
 	Bodies Policy
 	// Now is the clock; time.Now if nil. NewID mints snapshot ids; random UUIDs
 	// if nil.
@@ -68,7 +68,7 @@ func Resume(ctx context.Context, log *eventlog.Log, session string, set Set, opt
 		v.opts.Policy = Always()
 	}
 	if v.opts.Bodies == nil {
-		v.opts.Bodies = DefaultBodies
+		v.opts.Bodies = Growth(2)
 	}
 	if v.opts.Now == nil {
 		v.opts.Now = time.Now

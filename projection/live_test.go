@@ -149,7 +149,7 @@ func TestALiveGoesOnAfterAnError(t *testing.T) {
 func TestAnEventThatCannotBeFoldedIsLocated(t *testing.T) {
 	onCounted(t, func(t *testing.T, g *garden.Garden, _ *counted) {
 		broken, refuse := errors.New("broken"), true
-		p := projection.Projection[garden.Trace]{Name: "picky", Version: 1, Apply: func(s *garden.Trace, e *event.Event) error {
+		p := projection.Projection[garden.Trace]{Name: "test:picky", Version: 1, Apply: func(s *garden.Trace, e *event.Event) error {
 			s.Seen = append(s.Seen, fmt.Sprint(e.Seq))
 			if e.Seq == 3 && refuse {
 				return broken
@@ -166,7 +166,7 @@ func TestAnEventThatCannotBeFoldedIsLocated(t *testing.T) {
 			"replay": second(projection.Load(garden.Bg, g.Log, "s", p, projection.Options{Replay: true})),
 		} {
 			var located *projection.FoldError
-			if !errors.Is(err, broken) || !errors.As(err, &located) || located.Seq != 3 || located.Projection != "picky" {
+			if !errors.Is(err, broken) || !errors.As(err, &located) || located.Seq != 3 || located.Projection != "test:picky" {
 				t.Errorf("%s: %v", what, err)
 			}
 		}

@@ -96,7 +96,7 @@ func TestWhatIsOpen(t *testing.T) {
 		state := &projection.ControlState{}
 		for e, err := range log.Read(t.Context(), "s", eventlog.All()) {
 			if err == nil {
-				err = projection.Control.Apply(state, &e)
+				err = projection.Control().Apply(state, &e)
 			}
 			if err != nil {
 				r.Fatal(err)

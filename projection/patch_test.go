@@ -176,7 +176,7 @@ func TestAPatchThatDoesNotApplyIsNotWritten(t *testing.T) {
 			}
 		}
 		garden.Same(t, "head", before, g.Head("s"))
-		view, err := projection.Load(garden.Bg, log, "s", projection.Custom)
+		view, err := projection.Load(garden.Bg, log, "s", projection.Custom())
 		g.Allow(err)
 		garden.Same(t, "state", `{"n":1}`, string(view.State.Get("cart").Raw()))
 		if _, _, err := projection.Patch(garden.Bg, log, "none", event.CustomPatch{Patch: []byte(`[]`)}); !errors.Is(err, eventlog.ErrNotFound) {
@@ -198,19 +198,19 @@ func TestAStoredPatchThatDoesNotApply(t *testing.T) {
 		_, _, err := projection.SetState(garden.Bg, log, "s", "", 1, map[string]int{"n": 1})
 		g.Allow(err)
 		store(`[{"op":"replace","path":"/n","value":2},{"op":"remove","path":"/x"}]`) // 4
-		g.Snapshot("s", projection.Session, true)
+		g.Snapshot("s", projection.Session(), true)
 		store(`[{"op":"test","path":"/n","value":9}]`) // 6
 		store(`[{"op":"add","path":"/x","value":1},{"op":"add","path":"/y/z","value":1}]`)
-		live, err := projection.Resume(garden.Bg, log, "s", projection.Session)
+		live, err := projection.Resume(garden.Bg, log, "s", projection.Session())
 		g.Allow(err)
 		for range 40 {
 			store(`[{"op":"copy","from":"/m","path":"/n"}]`)
 		}
 		g.Allow(live.Follow(garden.Bg))
 		for _, o := range []projection.Options{{}, {Replay: true}, {At: 7}, {At: 7, Replay: true}} {
-			loaded, err := projection.LoadSet(garden.Bg, log, "s", projection.Session, o)
+			loaded, err := projection.LoadSet(garden.Bg, log, "s", projection.Session(), o)
 			g.Allow(err)
-			state, _ := projection.State(loaded, projection.Custom)
+			state, _ := projection.State(loaded, projection.Custom())
 			c := state.Get("")
 			garden.Same(t, "state", `{"n":1}`, string(c.Raw()))
 			if o.At == 7 {
@@ -221,7 +221,7 @@ func TestAStoredPatchThatDoesNotApply(t *testing.T) {
 				}, c.Refused)
 				continue
 			}
-			followed, _ := projection.State(live, projection.Custom)
+			followed, _ := projection.State(live, projection.Custom())
 			garden.Same(t, "refused in a Live", c.Refused, followed.Get("").Refused)
 			if c.Version != 1 || c.Incomplete || c.Skipped != 43 || len(c.Refused) != 32 || c.Refused[31].Seq != 47 {
 				t.Errorf("%+v", c)

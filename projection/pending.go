@@ -34,7 +34,7 @@ func (p *Pending) IsZero() bool {
 // LoadPending gives what is pending at the head of a session. See Load for the
 // errors.
 func LoadPending(ctx context.Context, log *eventlog.Log, session string, opts ...Options) (Pending, error) {
-	l, err := LoadSet(ctx, log, session, Of("pending", Calls, Control), opts...)
+	l, err := LoadSet(ctx, log, session, builtinSet("pending", Calls(), Control()), opts...)
 	if err != nil {
 		return Pending{}, err
 	}
@@ -45,10 +45,10 @@ func LoadPending(ctx context.Context, log *eventlog.Log, session string, opts ..
 // and Control, otherwise it is ErrInvalidSet. The log is read only about a turn
 // that lies far behind others that ended since.
 func PendingOf(ctx context.Context, log *eventlog.Log, l interface{ loaded() *Loaded }) (Pending, error) {
-	path, hasPath := State(l, Calls)
-	session, hasSession := State(l, Control)
+	path, hasPath := State(l, Calls())
+	session, hasSession := State(l, Control())
 	if !hasPath || !hasSession {
-		return Pending{}, fmt.Errorf("%w: what is pending needs %s and %s", ErrInvalidSet, Calls.Name, Control.Name)
+		return Pending{}, fmt.Errorf("%w: what is pending needs %s and %s", ErrInvalidSet, Calls().Name, Control().Name)
 	}
 	p := Pending{Calls: path.Calls, Waits: path.Waits, Approvals: session.Approvals, Effects: session.Effects,
 		Children: session.Children, Claim: session.Claim}

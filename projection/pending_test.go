@@ -161,14 +161,14 @@ func TestAnEndOfNoNamedTurn(t *testing.T) {
 func TestPendingOfAnotherSet(t *testing.T) {
 	garden.OnGarden(t, func(t *testing.T, g *garden.Garden) {
 		do(g, says(calls("a")))
-		for _, set := range []projection.Set{projection.Of("", projection.Calls), projection.Of("", projection.Control)} {
+		for _, set := range []projection.Set{projection.Of("", projection.Calls()), projection.Of("", projection.Control())} {
 			l, err := projection.LoadSet(garden.Bg, g.Log, "s", set)
 			g.Allow(err)
 			if _, err := projection.PendingOf(garden.Bg, g.Log, l); !errors.Is(err, projection.ErrInvalidSet) {
 				t.Errorf("%v", err)
 			}
 		}
-		live, err := projection.Resume(garden.Bg, g.Log, "s", projection.Session)
+		live, err := projection.Resume(garden.Bg, g.Log, "s", projection.Session())
 		g.Allow(err)
 		p, err := projection.PendingOf(garden.Bg, g.Log, live)
 		g.Allow(err)

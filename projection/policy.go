@@ -94,9 +94,6 @@ func Growth(r float64) Policy {
 	}
 }
 
-// DefaultBodies decides which snapshots have a body unless said otherwise.
-var DefaultBodies = Growth(2)
-
 // Any takes what one of the policies takes. Each of them is asked.
 func Any(policies ...Policy) Policy {
 	return func(o *Opportunity) bool {

@@ -29,7 +29,7 @@ func sayer(t *testing.T, log *eventlog.Log) func(texts ...string) {
 }
 
 // newest is a fold of the newest text only, so that contents come back.
-var newest = projection.Projection[string]{Name: "newest", Version: 1, Apply: func(s *string, e *event.Event) error {
+var newest = projection.Projection[string]{Name: "test:newest", Version: 1, Apply: func(s *string, e *event.Event) error {
 	m, ok, err := event.Decode[event.Message](e)
 	if ok && err == nil {
 		*s = m.Text()
@@ -204,7 +204,7 @@ func TestBodiesWeighLessThanTheLog(t *testing.T) {
 		ctx := context.Background()
 		say := sayer(t, log)
 		say("begin")
-		live, err := projection.Resume(ctx, log, "s", projection.Session)
+		live, err := projection.Resume(ctx, log, "s", projection.Session())
 		if err != nil {
 			t.Fatal(err)
 		}

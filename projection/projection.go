@@ -37,6 +37,8 @@ type Projection[S any] struct {
 	// leaves them out. An empty digest says that the state is no content: it
 	// then has no part in the digest of a set.
 	Digest func(s *S) (event.Digest, error)
+
+	builtin bool // of this package
 }
 
 // Part is a Projection of any state, as an element of a Set. Only Projection
@@ -61,6 +63,7 @@ func (p Projection[S]) begin() fold {
 type fold interface {
 	name() string
 	version() int
+	named() error // says why the name cannot be
 	scope() event.Scope
 	reset()
 	apply(e *event.Event) error
@@ -84,6 +87,13 @@ type folded[S any] struct {
 func (f *folded[S]) name() string       { return f.Name }
 func (f *folded[S]) version() int       { return f.Version }
 func (f *folded[S]) scope() event.Scope { return f.Scope }
+
+func (f *folded[S]) named() error {
+	if f.builtin {
+		return nil
+	}
+	return checkName(f.Name)
+}
 
 func (f *folded[S]) reset() {
 	var zero S

@@ -9,12 +9,16 @@ import (
 
 // builtin are the projections of this package. Add yours to sets of your own.
 func builtin() []Part {
-	return []Part{History, Transcript, Info, Usage, Calls, Control, Children, Tools, Artifacts, Custom, Branches}
+	return []Part{History(), Transcript(), Info(), Usage(), Calls(), Control(), Children(), Tools(), Artifacts(), Custom(), Branches()}
 }
 
 // Session is what is snapshotted of a session together. Its parts can be loaded
 // alone from the same snapshots.
-var Session = Of("session", History, Info, Usage, Calls, Control, Children, Artifacts, Custom, Branches)
+func Session() Set {
+	return builtinSet("session", History(), Info(), Usage(), Calls(), Control(), Children(), Artifacts(), Custom(), Branches())
+}
+
+func builtinSet(name string, parts ...Part) Set { return Set{Name: name, Parts: parts, builtin: true} }
 
 // Names are those of the projections of this package, sorted.
 func Names() (names []string) {

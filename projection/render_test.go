@@ -93,7 +93,7 @@ func TestPiecesOfAMessage(t *testing.T) {
 		Extra: last.Extra, Parts: []event.Part{event.Text("one"), event.Text("two")}}
 	s := newStory(t, plainLog(t), "s")
 	s.add(first, asks("wait"), last, event.Message{Role: event.User, Group: "g", Parts: []event.Part{event.Text("mine")}})
-	transcript, err := projection.Load(context.Background(), s.log, "s", projection.Transcript)
+	transcript, err := projection.Load(context.Background(), s.log, "s", projection.Transcript())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func TestTheTranscriptKeepsWhatACompactionCovers(t *testing.T) {
 		s.add(prefix("rules"))
 		s.exchange("a")
 		s.add(gives("b", "nobody asked"), event.Compaction{Replace: true, Summary: "all"})
-		v, err := projection.Load(context.Background(), log, "s", projection.Transcript)
+		v, err := projection.Load(context.Background(), log, "s", projection.Transcript())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -157,11 +157,11 @@ func TestRedactedPayloadsKeepTheirPairs(t *testing.T) {
 		if err := paired(entries); err != nil {
 			t.Fatal(err)
 		}
-		body, err := projection.History.Encode(s.history())
+		body, err := projection.History().Encode(s.history())
 		if err != nil || strings.Contains(string(body), "secret") {
 			t.Fatalf("%s, %v", body, err)
 		}
-		h, err := projection.History.Decode(body)
+		h, err := projection.History().Decode(body)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -182,11 +182,11 @@ func TestACopyOfAStateStays(t *testing.T) {
 	s := newStory(t, plainLog(t), "s")
 	s.exchange("a")
 	s.add(says(calls("b")), event.ToolCompletion{CallID: "b", Name: "tool", Error: "e"})
-	live, err := projection.Resume(ctx, s.log, "s", projection.Of("", projection.History))
+	live, err := projection.Resume(ctx, s.log, "s", projection.Of("", projection.History()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	state, _ := projection.State(live, projection.History)
+	state, _ := projection.State(live, projection.History())
 	kept := *state
 	before, err := kept.Messages()
 	if err != nil {
@@ -210,11 +210,11 @@ func TestPayloadsOfNewerVersionsAreRefused(t *testing.T) {
 	for _, typ := range []event.Type{"message_added/9", "context_added/9", "compaction_triggered/9", "step_started/9"} {
 		var h projection.HistoryState
 		e := event.Event{Seq: 1, Type: typ, Data: jsontext.Value(`{"later":true}`)}
-		if err := projection.History.Apply(&h, &e); !errors.Is(err, event.ErrVersion) {
+		if err := projection.History().Apply(&h, &e); !errors.Is(err, event.ErrVersion) {
 			t.Fatalf("%s: %v", typ, err)
 		}
 		var said projection.TranscriptState
-		if err := projection.Transcript.Apply(&said, &e); typ.Name() == event.MessageAdded && !errors.Is(err, event.ErrVersion) {
+		if err := projection.Transcript().Apply(&said, &e); typ.Name() == event.MessageAdded && !errors.Is(err, event.ErrVersion) {
 			t.Fatalf("transcript, %s: %v", typ, err)
 		}
 	}
@@ -225,7 +225,7 @@ func FuzzDecodeHistory(f *testing.F) {
 	s.exchange("a")
 	s.add(stepped, says(calls("b")), event.ToolCompletion{CallID: "b", Name: "tool"}, event.Compaction{Covers: covers(1, 1), Summary: "s",
 		Cleared: []string{"a"}, ReadFiles: []string{"f"}}, stepped, event.StepCompletion{Step: 1})
-	body, err := projection.History.Encode(s.history())
+	body, err := projection.History().Encode(s.history())
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -234,19 +234,19 @@ func FuzzDecodeHistory(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		h, err := projection.History.Decode(text)
+		h, err := projection.History().Decode(text)
 		if err != nil {
 			return
 		}
-		again, err := projection.History.Encode(&h)
+		again, err := projection.History().Encode(&h)
 		if err != nil {
 			t.Fatal(err)
 		}
-		h, err = projection.History.Decode(again)
+		h, err = projection.History().Decode(again)
 		if err != nil {
 			t.Fatalf("%s became %s, which is none: %v", text, again, err)
 		}
-		if third, err := projection.History.Encode(&h); err != nil || string(third) != string(again) {
+		if third, err := projection.History().Encode(&h); err != nil || string(third) != string(again) {
 			t.Fatalf("%s became %s and then %s, %v", text, again, third, err)
 		}
 		if entries, err := h.Messages(); err == nil {

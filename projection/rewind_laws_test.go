@@ -30,14 +30,14 @@ func settled(l *garden.Life, name string) map[string]string {
 	l.Allow(err)
 	all := l.StatesOf(loaded)
 	delete(all, "info")
-	branches, _ := projection.State(loaded, projection.Branches)
+	branches, _ := projection.State(loaded, projection.Branches())
 	tips := []int64{branches.Tip}
 	for _, o := range branches.Orphaned {
 		tips = append(tips, o.Tip)
 	}
 	slices.Sort(tips[1:])
 	all["branches"] = fmt.Sprint(tips)
-	calls, _ := projection.State(loaded, projection.Calls)
+	calls, _ := projection.State(loaded, projection.Calls())
 	without := *calls
 	without.SessionID = "" // who has the last word
 	if without.Turn != nil {
@@ -58,7 +58,7 @@ func TestRewindThenRecoverIsTheIdentity(t *testing.T) {
 	garden.OnLives(t, func(r *rapid.T, l *garden.Life) {
 		for _, name := range l.Names {
 			before, was := settled(l, name), l.Head(name).Seq
-			branches, err := projection.Load(garden.Bg, l.Log, name, projection.Branches)
+			branches, err := projection.Load(garden.Bg, l.Log, name, projection.Branches())
 			l.Allow(err)
 			to := rapid.Int64Range(0, was).Draw(r, "to")
 			_, err = fork.Rewind(garden.Bg, l.Log, name, fork.AtSeq(to), fork.RewindOptions{})
@@ -67,7 +67,7 @@ func TestRewindThenRecoverIsTheIdentity(t *testing.T) {
 				garden.Same(r, name+" that did not move", was, l.Head(name).Seq)
 				continue
 			}
-			after, err := projection.Load(garden.Bg, l.Log, name, projection.Branches)
+			after, err := projection.Load(garden.Bg, l.Log, name, projection.Branches())
 			l.Allow(err)
 			if len(after.State.Orphaned) == len(branches.State.Orphaned)+1 { // what the rewind left
 				_, err = fork.Recover(garden.Bg, l.Log, name, fork.RewindOptions{})

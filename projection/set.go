@@ -2,6 +2,7 @@ package projection
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/convlog/convlog/event"
 )
@@ -13,30 +14,52 @@ type Set struct {
 	// that part's name.
 	Name  string
 	Parts []Part
+
+	builtin bool // of this package
 }
 
 // Of makes a set of parts.
 func Of(name string, parts ...Part) Set { return Set{Name: name, Parts: parts} }
 
 func (s Set) check() error {
-	switch {
-	case len(s.Parts) == 0:
+	if len(s.Parts) == 0 {
 		return fmt.Errorf("%w: %q has no parts", ErrInvalidSet, s.Name)
-	case s.name() == "" && len(s.Parts) == 1:
-		return fmt.Errorf("%w: the projection has no name", ErrInvalidSet)
-	case s.name() == "":
+	}
+	if s.Name != "" && !s.builtin {
+		if err := checkName(s.Name); err != nil {
+			return err
+		}
+	}
+	if s.name() == "" {
 		return fmt.Errorf("%w: a set of %d parts needs a name", ErrInvalidSet, len(s.Parts))
 	}
 	seen := map[string]bool{}
 	for _, p := range s.Parts {
+		if p == nil {
+			return fmt.Errorf("%w: a part of %q is nil", ErrInvalidSet, s.Name)
+		}
 		name := p.ProjectionName()
-		if name == "" {
-			return fmt.Errorf("%w: a part of %q has no name", ErrInvalidSet, s.Name)
+		if err := p.begin().named(); err != nil {
+			return err
 		}
 		if seen[name] {
 			return fmt.Errorf("%w: %q has two parts named %q", ErrInvalidSet, s.Name, name)
 		}
 		seen[name] = true
+	}
+	return nil
+}
+
+// checkName says why a program's own projection or set cannot have a name: names
+// without a colon belong to this package, as those that begin with "convlog:" do.
+func checkName(name string) error {
+	switch {
+	case name == "":
+		return fmt.Errorf("%w: a projection has no name", ErrInvalidSet)
+	case !strings.Contains(name, ":"):
+		return fmt.Errorf("%w: the name %q has no colon, as \"shop:%s\" has", ErrInvalidSet, name, name)
+	case strings.HasPrefix(name, "convlog:"):
+		return fmt.Errorf("%w: the name %q: the prefix \"convlog:\" is reserved", ErrInvalidSet, name)
 	}
 	return nil
 }

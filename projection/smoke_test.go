@@ -14,14 +14,14 @@ import (
 // texts folds the texts of the messages on the path, usage counts all messages
 // there ever were.
 var (
-	texts = projection.Projection[[]string]{Name: "texts", Version: 1, Apply: func(s *[]string, e *event.Event) error {
+	texts = projection.Projection[[]string]{Name: "test:texts", Version: 1, Apply: func(s *[]string, e *event.Event) error {
 		m, ok, err := event.Decode[event.Message](e)
 		if ok && err == nil {
 			*s = append(*s, m.Text())
 		}
 		return err
 	}}
-	count = projection.Projection[int]{Name: "count", Version: 1, Scope: event.SessionScope, Apply: func(n *int, e *event.Event) error {
+	count = projection.Projection[int]{Name: "test:count", Version: 1, Scope: event.SessionScope, Apply: func(n *int, e *event.Event) error {
 		if e.Type.Name() == event.MessageAdded {
 			*n++
 		}
@@ -39,7 +39,7 @@ func TestASnapshotAndItsTailAreTheState(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		set := projection.Of("both", texts, count)
+		set := projection.Of("test:both", texts, count)
 		check := func(wantTexts []string, wantCount int, events int64) {
 			t.Helper()
 			l, err := projection.LoadSet(ctx, log, "s", set)

@@ -37,7 +37,9 @@ type ToolRun struct {
 }
 
 // Tools are the tool executions that the active path records.
-var Tools = Projection[ToolRuns]{Name: "tools", Version: 1, Apply: (*ToolRuns).apply, Digest: noDigest[ToolRuns]}
+func Tools() Projection[ToolRuns] {
+	return Projection[ToolRuns]{builtin: true, Name: "tools", Version: 1, Apply: (*ToolRuns).apply, Digest: noDigest[ToolRuns]}
+}
 
 // Find is the newest execution of an idempotency key, or else of a call id.
 func (t *ToolRuns) Find(key string) (run ToolRun, ok bool) {
@@ -104,7 +106,7 @@ type ToolExecution struct {
 // key, or else by its call id. ErrToolNotFound if there is none; see Load for
 // the other errors.
 func FindTool(ctx context.Context, log *eventlog.Log, session, key string) (ToolExecution, error) {
-	v, err := Load(ctx, log, session, Tools)
+	v, err := Load(ctx, log, session, Tools())
 	if err != nil {
 		return ToolExecution{}, err
 	}

@@ -10,12 +10,14 @@ import (
 
 // Transcript is every message on the path as it was said, in order: compactions
 // change nothing, and contexts are no part of it.
-var Transcript = Projection[TranscriptState]{
-	Name: "transcript", Version: 1,
-	Apply:  (*TranscriptState).apply,
-	Encode: (*TranscriptState).encode,
-	Decode: decodeTranscript,
-	Digest: (*TranscriptState).digest,
+func Transcript() Projection[TranscriptState] {
+	return Projection[TranscriptState]{
+		builtin: true, Name: "transcript", Version: 1,
+		Apply:  (*TranscriptState).apply,
+		Encode: (*TranscriptState).encode,
+		Decode: decodeTranscript,
+		Digest: (*TranscriptState).digest,
+	}
 }
 
 // TranscriptState is the state of Transcript. A copy stays as it is while the

@@ -59,7 +59,7 @@ func Patch(ctx context.Context, log *eventlog.Log, session string, p event.Custo
 	}
 	e := event.New(p)
 	for {
-		v, err := Load(ctx, log, session, Custom)
+		v, err := Load(ctx, log, session, Custom())
 		if err != nil {
 			return CustomState{}, event.Head{}, err
 		}

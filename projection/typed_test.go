@@ -65,7 +65,7 @@ func TestTypedStates(t *testing.T) {
 				g.Append("s", event.UserMessage("hello"))
 				_, _, err := projection.SetState(garden.Bg, log, "s", "cart", tt.version, jsontext.Value(tt.state))
 				g.Allow(err)
-				view, err := projection.Load(garden.Bg, log, "s", projection.Custom)
+				view, err := projection.Load(garden.Bg, log, "s", projection.Custom())
 				g.Allow(err)
 				got, err := projection.Typed[cart](view.State.Get("cart"), 2, tt.migrations)
 				if newer := new(event.VersionError); errors.As(tt.err, &newer) {
@@ -86,7 +86,7 @@ func TestTheStateThatNobodySet(t *testing.T) {
 	garden.OnStores(t, func(t *testing.T, log *eventlog.Log) {
 		g := &garden.Garden{T: t, Log: log}
 		g.Append("s", event.UserMessage("hello"))
-		view, err := projection.Load(garden.Bg, log, "s", projection.Custom)
+		view, err := projection.Load(garden.Bg, log, "s", projection.Custom())
 		g.Allow(err)
 		got, err := projection.Typed[cart](view.State.Get("cart"), 2, nil)
 		g.Allow(err)
@@ -110,9 +110,9 @@ func TestTheVersionOfAState(t *testing.T) {
 		patch(0, `[{"op":"add","path":"/things/-","value":"jam"}]`)
 		for _, snapshot := range []bool{false, true} {
 			if snapshot {
-				g.Snapshot("s", projection.Of("", projection.Custom), true)
+				g.Snapshot("s", projection.Of("", projection.Custom()), true)
 			}
-			view, err := projection.Load(garden.Bg, log, "s", projection.Custom)
+			view, err := projection.Load(garden.Bg, log, "s", projection.Custom())
 			g.Allow(err)
 			state := view.State.Get("cart")
 			got, err := projection.Typed[cart](state, 2, cartMigrations)
@@ -123,7 +123,7 @@ func TestTheVersionOfAState(t *testing.T) {
 			garden.Same(t, "state", cart{Items: []string{"tea", "jam"}}, got)
 		}
 		patch(2, `[{"op":"move","from":"/things","path":"/items"}]`)
-		view, err := projection.Load(garden.Bg, log, "s", projection.Custom)
+		view, err := projection.Load(garden.Bg, log, "s", projection.Custom())
 		g.Allow(err)
 		got, err := projection.Typed[cart](view.State.Get("cart"), 2, nil)
 		g.Allow(err)
@@ -141,7 +141,7 @@ func TestAStateOfARedactedPatch(t *testing.T) {
 		}
 		is := func(want projection.CustomState, raw string) {
 			t.Helper()
-			view, err := projection.Load(garden.Bg, log, "s", projection.Custom)
+			view, err := projection.Load(garden.Bg, log, "s", projection.Custom())
 			g.Allow(err)
 			got := view.State.Get("n")
 			garden.Same(t, "document", raw, string(got.Raw()))

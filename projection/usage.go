@@ -38,8 +38,10 @@ type UsageState struct {
 //
 // Events that a copy inherited, marked so in their metadata, and a fork's shared
 // prefix are left out.
-var Usage = Projection[UsageState]{
-	Name: "usage", Version: 1, Scope: event.SessionScope, Apply: (*UsageState).apply, Digest: noDigest[UsageState],
+func Usage() Projection[UsageState] {
+	return Projection[UsageState]{
+		builtin: true, Name: "usage", Version: 1, Scope: event.SessionScope, Apply: (*UsageState).apply, Digest: noDigest[UsageState],
+	}
 }
 
 func (s *UsageState) apply(e *event.Event) error {

@@ -24,12 +24,12 @@ func TestSnapshotsKeepEscapes(t *testing.T) {
 			g := &garden.Garden{T: t, Log: log}
 			g.Append("s", event.New(event.Message{Role: event.Assistant,
 				Parts: []event.Part{event.ToolCall("c1", "run", []byte(arguments))}}))
-			v, err := projection.Resume(garden.Bg, log, "s", projection.Session)
+			v, err := projection.Resume(garden.Bg, log, "s", projection.Session())
 			g.Allow(err)
 			_, _, err = v.Snapshot(garden.Bg, projection.Request{Body: true})
 			g.Allow(err)
 
-			view, err := projection.Load(garden.Bg, log, "s", projection.History)
+			view, err := projection.Load(garden.Bg, log, "s", projection.History())
 			g.Allow(err)
 			if view.Explain.Parts[0].From.Seq != 2 {
 				t.Fatalf("no snapshot was used: %+v", view.Explain)
@@ -53,7 +53,7 @@ func TestSnapshotsBehindTheHighestIndex(t *testing.T) {
 			g := &garden.Garden{T: t, Log: log}
 			g.Append("s", event.UserMessage("hello"))
 			g.Append("s", event.New(event.Snapshot{Projection: "made-up", Index: math.MaxInt}))
-			v, err := projection.Resume(garden.Bg, log, "s", projection.Session)
+			v, err := projection.Resume(garden.Bg, log, "s", projection.Session())
 			g.Allow(err)
 			s, taken, err := v.Snapshot(garden.Bg, projection.Request{Body: true})
 			if !taken || err != nil || s.Index != math.MaxInt {
@@ -87,7 +87,7 @@ func TestBranchesThatLie(t *testing.T) {
 				g.Append("s", event.New(event.HeadMove{To: 3}))
 				g.Append("s", event.UserMessage("again"))
 			}
-			view, err := projection.Load(garden.Bg, log, "s", projection.Branches)
+			view, err := projection.Load(garden.Bg, log, "s", projection.Branches())
 			if got := err == nil && len(view.Explain.Passed) == 0; err != nil || got != used {
 				t.Errorf("%s: %s: used is %v: %v, %v", name, state, got, view.Explain.Passed, err)
 			}

@@ -68,21 +68,6 @@ type SnapshotFinding struct {
 	Err error
 }
 
-// Defect is the finding among others that verifying a log makes.
-func (f SnapshotFinding) Defect() eventlog.Defect {
-	what := f.Snapshot.Projection
-	if f.Part != "" && f.Part != what {
-		what = f.Part + " of " + what
-	}
-	if what != "" {
-		what += " "
-	}
-	return eventlog.Defect{
-		Session: f.Session, Seq: f.Snapshot.Seq, Offset: -1, Rule: "snapshot",
-		Detail: fmt.Sprintf("%ssnapshot %s to event %d: %v", what, f.Snapshot.ID, f.Snapshot.Covers, f.Err),
-	}
-}
-
 // VerifySnapshots compares a session's own snapshots with a replay, those on
 // orphaned branches included. It knows Session, the projections of this package,
 // and the sets given besides. What a replay contradicts is reported; the error is
@@ -160,7 +145,7 @@ func newSnapshotVerifier(log *eventlog.Log, session string, sets []Set) *snapsho
 	for _, p := range builtin() {
 		v.knows(Of("", p))
 	}
-	v.knows(Session)
+	v.knows(Session())
 	for _, set := range sets {
 		v.knows(set)
 	}

@@ -61,7 +61,7 @@ func newRunBuilder(session string, own bool, path []event.Stretch) *runBuilder {
 
 func (b *runBuilder) add(e *event.Event) error {
 	b.e, b.inherited, b.onPath = e, e.SessionID != b.run.Session || e.Inherited(), b.path.has(e.Seq)
-	if err := projection.Info.Apply(&b.info, e); err != nil {
+	if err := projection.Info().Apply(&b.info, e); err != nil {
 		return err
 	}
 	ended, err := b.finder.next(e)

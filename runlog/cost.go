@@ -89,7 +89,7 @@ func (c *costs) read(e *event.Event) error {
 	if ended {
 		c.turns.end(e.Seq)
 	}
-	if err := projection.Usage.Apply(&c.own, e); err != nil {
+	if err := projection.Usage().Apply(&c.own, e); err != nil {
 		return err
 	}
 	err = c.mine.Read(e, inherited, func(x projection.Charge) {

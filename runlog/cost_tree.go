@@ -52,10 +52,10 @@ func LoadTreeCost(ctx context.Context, log *eventlog.Log, session string) (TreeC
 		if err != nil {
 			return TreeCost{}, err
 		}
-		own, _ := projection.State(l, projection.Usage)
+		own, _ := projection.State(l, projection.Usage())
 		t.Sessions = append(t.Sessions, SessionSpend{Session: at, Own: own.Total})
 		t.Total = t.Total.Add(own.Total)
-		children, _ := projection.State(l, projection.Children)
+		children, _ := projection.State(l, projection.Children())
 		for _, id := range slices.Concat(sessionsOf(children), below[at]) {
 			if !seen[id] {
 				seen[id] = true
@@ -68,7 +68,7 @@ func LoadTreeCost(ctx context.Context, log *eventlog.Log, session string) (TreeC
 	return t, nil
 }
 
-var treeParts = projection.Of("tree", projection.Usage, projection.Children)
+var treeParts = projection.Of("runlog:tree", projection.Usage(), projection.Children())
 
 // sessionsBelow are the sessions that name another as the one they were forked
 // from or run by, by that one, ordered by id.

@@ -18,7 +18,7 @@ func TestCostsAddUp(t *testing.T) {
 		for _, name := range l.Names {
 			c, err := runlog.LoadCost(garden.Bg, l.Log, name)
 			l.Allow(err)
-			usage, err := projection.Load(garden.Bg, l.Log, name, projection.Usage)
+			usage, err := projection.Load(garden.Bg, l.Log, name, projection.Usage())
 			l.Allow(err)
 			garden.Same(r, "total", usage.State.Total, c.Own)
 			var own, path, shared event.Cost
@@ -113,9 +113,9 @@ func TestACopyHasTheContentOfItsOriginal(t *testing.T) {
 		for _, name := range l.Names {
 			c, err := fork.Copy(garden.Bg, l.Log, name, fork.CopyOptions{ID: "copy-" + name})
 			l.Allow(err)
-			original, err := projection.LoadSet(garden.Bg, l.Log, name, projection.Session)
+			original, err := projection.LoadSet(garden.Bg, l.Log, name, projection.Session())
 			l.Allow(err)
-			copied, err := projection.LoadSet(garden.Bg, l.Log, c.ID, projection.Session)
+			copied, err := projection.LoadSet(garden.Bg, l.Log, c.ID, projection.Session())
 			l.Allow(err)
 			want, err := original.Digest()
 			l.Allow(err)
@@ -124,8 +124,8 @@ func TestACopyHasTheContentOfItsOriginal(t *testing.T) {
 			garden.Same(r, "content of "+c.ID, want, got)
 			for _, part := range []string{"branches", "calls"} {
 				if part == "branches" {
-					wantState, _ := projection.State(original, projection.Branches)
-					gotState, _ := projection.State(copied, projection.Branches)
+					wantState, _ := projection.State(original, projection.Branches())
+					gotState, _ := projection.State(copied, projection.Branches())
 					garden.Same(r, part, wantState, gotState)
 				}
 			}

@@ -124,7 +124,7 @@ func TestUsageRules(t *testing.T) {
 				half := len(tt.events) / 2
 				spend(g, "s", tt.events[:half]...)
 				if half > 0 {
-					g.Snapshot("s", projection.Of("", projection.Usage), true)
+					g.Snapshot("s", projection.Of("", projection.Usage()), true)
 				}
 				spend(g, "s", moved(tt.events[half:], half > 0)...)
 				spends(g, "s", tt.want)
@@ -163,7 +163,7 @@ func moved(events []event.Payload, snapshot bool) []event.Payload {
 // spends checks what a session spent by itself, counted in all ways.
 func spends(g *garden.Garden, name, want string) {
 	g.T.Helper()
-	usage, err := projection.Load(garden.Bg, g.Log, name, projection.Usage)
+	usage, err := projection.Load(garden.Bg, g.Log, name, projection.Usage())
 	g.Allow(err)
 	garden.Same(g.T, "usage of "+name, want, shortly(usage.State.Total))
 	cost, err := runlog.LoadCost(garden.Bg, g.Log, name)

@@ -66,14 +66,14 @@ func TestSumsDoNotOverflow(t *testing.T) {
 		}
 		want := projection.Spend{Cost: most, Usage: event.Usage{InputTokens: most, OutputTokens: 3}, Responses: 3}
 		for range 2 {
-			usage, err := projection.Load(garden.Bg, g.Log, "s", projection.Usage)
+			usage, err := projection.Load(garden.Bg, g.Log, "s", projection.Usage())
 			g.Allow(err)
 			cost, err := runlog.LoadCost(garden.Bg, g.Log, "s")
 			g.Allow(err)
 			run, err := runlog.Load(garden.Bg, g.Log, "s")
 			g.Allow(err)
 			garden.Same(t, "sums", []projection.Spend{want, want, want}, []projection.Spend{usage.State.Total, cost.Own, run.Totals.Own})
-			v, err := projection.Resume(garden.Bg, g.Log, "s", projection.Session)
+			v, err := projection.Resume(garden.Bg, g.Log, "s", projection.Session())
 			g.Allow(err)
 			_, _, err = v.Snapshot(garden.Bg, projection.Request{Body: true})
 			g.Allow(err)

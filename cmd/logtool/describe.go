@@ -44,7 +44,7 @@ func describe(e *event.Event) (detail, text string) {
 func ofSnapshot(s *event.Snapshot) string {
 	words := []string{s.Projection + " to " + at(s.Seq)}
 	members, err := rawjson.Members(s.State)
-	if err == nil && s.Projection == projection.Session.Name && len(members) > 0 {
+	if err == nil && s.Projection == projection.Session().Name && len(members) > 0 {
 		words = append(words, count(int64(len(members)), "projection"))
 	}
 	switch {

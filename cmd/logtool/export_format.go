@@ -42,7 +42,7 @@ func exportHTML(ctx context.Context, w io.Writer, log *eventlog.Log, session str
 
 // exportList writes what the model sees of a session on one line.
 func exportList(ctx context.Context, w io.Writer, log *eventlog.Log, session string, x exporting) error {
-	view, err := projection.Load(ctx, log, session, projection.History)
+	view, err := projection.Load(ctx, log, session, projection.History())
 	if err != nil {
 		return err
 	}

@@ -70,7 +70,7 @@ func (a *app) history(ctx context.Context, log *eventlog.Log, name string, x tel
 	if err != nil {
 		return err
 	}
-	view, err := projection.Load(ctx, log, session, projection.History, projection.Options{At: x.at})
+	view, err := projection.Load(ctx, log, session, projection.History(), projection.Options{At: x.at})
 	if err != nil {
 		return pastEnd(ctx, log, session, err)
 	}

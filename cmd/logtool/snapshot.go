@@ -19,8 +19,8 @@ import (
 // setNamed is the set of projections of that name: what is snapshotted of a
 // session together, or one projection.
 func setNamed(name string) (projection.Set, error) {
-	if name == projection.Session.Name {
-		return projection.Session, nil
+	if name == projection.Session().Name {
+		return projection.Session(), nil
 	}
 	part, err := projection.ByName(name)
 	if errors.Is(err, projection.ErrUnknownProjection) {
@@ -35,7 +35,7 @@ func setNamed(name string) (projection.Set, error) {
 // setNames are the names that setNamed knows.
 func setNames() string { return strings.Join(setList(), ", ") }
 
-func setList() []string { return append([]string{projection.Session.Name}, projection.Names()...) }
+func setList() []string { return append([]string{projection.Session().Name}, projection.Names()...) }
 
 func (a *app) snapshotCommand() *cobra.Command {
 	var name string
@@ -59,7 +59,7 @@ Projections: ` + setNames() + `.`,
 			return a.changing(func(log *eventlog.Log) error { return a.snapshot(cmd.Context(), log, args[0], set, r) })
 		},
 	}
-	cmd.Flags().StringVar(&name, "projection", projection.Session.Name, "the projection to take a snapshot of")
+	cmd.Flags().StringVar(&name, "projection", projection.Session().Name, "the projection to take a snapshot of")
 	cmd.Flags().StringVar(&r.Reason, "reason", "", "why")
 	cmd.Flags().BoolVar(&r.Durable, "durable", false, "return only when it is on disk")
 	return cmd

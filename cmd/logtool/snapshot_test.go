@@ -23,7 +23,7 @@ func TestASnapshotWhileOthersAppend(t *testing.T) {
 	}
 	say()
 	others := 3 // who append before the first snapshots can
-	counted := projection.Projection[int]{Name: "counted", Version: 1, Apply: func(n *int, e *event.Event) error {
+	counted := projection.Projection[int]{Name: "test:counted", Version: 1, Apply: func(n *int, e *event.Event) error {
 		*n++
 		return nil
 	}}

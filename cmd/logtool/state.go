@@ -49,7 +49,7 @@ Projections: ` + setNames() + `.`,
 			return a.reading(func(log *eventlog.Log) error { return a.state(cmd.Context(), log, args[0], set, x) })
 		},
 	}
-	cmd.Flags().StringVar(&x.projection, "projection", projection.Session.Name, "the projection")
+	cmd.Flags().StringVar(&x.projection, "projection", projection.Session().Name, "the projection")
 	cmd.Flags().Int64Var(&x.options.At, "at", 0, "as of this event, by its seq")
 	cmd.Flags().BoolVar(&x.options.Replay, "replay", false, "use no snapshot, read everything")
 	cmd.Flags().BoolVar(&x.explain, "explain", false, "say how the state came about instead")
@@ -165,9 +165,9 @@ func newExplained(x *projection.Explain, branches *projection.BranchList) explai
 // explain says how a state came about. What the set does not know of branches is
 // loaded besides, and not counted.
 func (a *app) explain(ctx context.Context, log *eventlog.Log, p *printer, l *projection.Loaded, x asking) error {
-	branches, ok := projection.State(l, projection.Branches)
+	branches, ok := projection.State(l, projection.Branches())
 	if !ok {
-		view, err := projection.Load(ctx, log, l.Session, projection.Branches, x.options)
+		view, err := projection.Load(ctx, log, l.Session, projection.Branches(), x.options)
 		if err != nil {
 			return err
 		}

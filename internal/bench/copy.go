@@ -131,7 +131,7 @@ func runTurns(ctx context.Context, log *eventlog.Log, events []event.Event) erro
 	if err := appendEach(ctx, log, long, events[:turnLen]); err != nil {
 		return err
 	}
-	live, err := projection.Resume(ctx, log, long, projection.Session)
+	live, err := projection.Resume(ctx, log, long, projection.Session())
 	for at := turnLen; err == nil; at += turnLen {
 		if _, _, err = live.Snapshot(ctx, projection.Request{Trigger: projection.TurnEnd, TurnIndex: at / turnLen}); err != nil || at == len(events) {
 			return err

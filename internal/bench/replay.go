@@ -43,7 +43,7 @@ var replayTrials = []trial{
 }
 
 func (h *history) replay(ctx context.Context) (*projection.HistoryState, error) {
-	v, err := projection.Load(ctx, h.log, long, projection.History, projection.Options{Replay: true})
+	v, err := projection.Load(ctx, h.log, long, projection.History(), projection.Options{Replay: true})
 	return &v.State, err
 }
 

@@ -99,7 +99,7 @@ func resumes(ctx context.Context, b *bench, log *eventlog.Log) ([]figure, error)
 		return func(ctx context.Context) (float64, error) {
 			start := time.Now()
 			for range times {
-				if _, err := projection.Load(ctx, log, session, projection.History, o); err != nil {
+				if _, err := projection.Load(ctx, log, session, projection.History(), o); err != nil {
 					return 0, err
 				}
 			}
@@ -122,7 +122,7 @@ func (b *bench) compactAndSnapshot(ctx context.Context, log *eventlog.Log, sessi
 	if _, err := log.Append(ctx, session, eventlog.Any(), compaction); err != nil {
 		return err
 	}
-	live, err := projection.Resume(ctx, log, session, projection.Session)
+	live, err := projection.Resume(ctx, log, session, projection.Session())
 	if err != nil {
 		return err
 	}

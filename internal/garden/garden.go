@@ -61,19 +61,19 @@ func traceLine(e *event.Event) string {
 }
 
 var (
-	PathTrace    = TraceOf("path", event.PathScope)
-	SessionTrace = TraceOf("session", event.SessionScope)
+	PathTrace    = TraceOf("test:path", event.PathScope)
+	SessionTrace = TraceOf("test:session", event.SessionScope)
 	// tally counts every event of the path, snapshots too.
-	Tally = projection.Projection[int]{Name: "tally", Version: 1, Apply: func(n *int, e *event.Event) error {
+	Tally = projection.Projection[int]{Name: "test:tally", Version: 1, Apply: func(n *int, e *event.Event) error {
 		*n += int(e.Seq)
 		return nil
 	}}
 	// traces are the sets that the snapshots of a garden are of.
 	Traces = []projection.Set{
-		projection.Of("all", PathTrace, SessionTrace, Tally),
+		projection.Of("test:all", PathTrace, SessionTrace, Tally),
 		projection.Of("", PathTrace),
 		projection.Of("", SessionTrace),
-		projection.Of("both", SessionTrace, PathTrace),
+		projection.Of("test:both", SessionTrace, PathTrace),
 	}
 	AllTraces = Traces[0]
 )

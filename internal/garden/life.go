@@ -33,11 +33,11 @@ var Everything = func() projection.Set {
 		}
 		parts = append(parts, p)
 	}
-	return projection.Of("everything", parts...)
+	return projection.Of("test:everything", parts...)
 }()
 
 // lifeSets are what snapshots are taken of.
-var LifeSets = []projection.Set{Everything, projection.Session, projection.Of("", projection.Usage), projection.Of("", projection.Custom)}
+var LifeSets = []projection.Set{Everything, projection.Session(), projection.Of("", projection.Usage()), projection.Of("", projection.Custom())}
 
 type act struct{ do, session, a, b int }
 
@@ -262,7 +262,7 @@ func (l *Life) StatesOf(loaded *projection.Loaded) map[string]string {
 // what a copy has too.
 func (l *Life) EffectsOf(name string) [2]map[int64]string {
 	l.T.Helper()
-	v, err := projection.Load(Bg, l.Log, name, projection.Control)
+	v, err := projection.Load(Bg, l.Log, name, projection.Control())
 	l.Allow(err)
 	open, done := map[int64]string{}, map[int64]string{}
 	for _, o := range v.State.Effects {

@@ -26,7 +26,7 @@ func ExampleMessages() {
 		panic(err)
 	}
 
-	h, err := projection.Load(ctx, log, "refund", projection.History)
+	h, err := projection.Load(ctx, log, "refund", projection.History())
 	if err != nil {
 		panic(err)
 	}

@@ -238,7 +238,7 @@ func TestMessages(t *testing.T) {
 // info is what a session says of itself.
 func info(t *testing.T, log *eventlog.Log, session string) projection.SessionInfo {
 	t.Helper()
-	view, err := projection.Load(t.Context(), log, session, projection.Info)
+	view, err := projection.Load(t.Context(), log, session, projection.Info())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -272,7 +272,7 @@ func TestUsage(t *testing.T) {
 // spent are the tokens that a session used by itself.
 func spent(t *testing.T, log *eventlog.Log, session string) event.Usage {
 	t.Helper()
-	view, err := projection.Load(t.Context(), log, session, projection.Usage)
+	view, err := projection.Load(t.Context(), log, session, projection.Usage())
 	if err != nil {
 		t.Fatal(err)
 	}

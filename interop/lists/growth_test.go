@@ -90,7 +90,7 @@ func TestAListThatGrows(t *testing.T) {
 
 // said is the title of the session, and its events but for what they tell of it.
 func said(t *testing.T, log *eventlog.Log) []string {
-	info, err := projection.Load(t.Context(), log, "conversation-1", projection.Info)
+	info, err := projection.Load(t.Context(), log, "conversation-1", projection.Info())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,7 @@ type About struct {
 
 // Load reads what stands above the transcript of a session.
 func Load(ctx context.Context, log *eventlog.Log, session string) (a About, err error) {
-	info, err := projection.Load(ctx, log, session, projection.Info)
+	info, err := projection.Load(ctx, log, session, projection.Info())
 	if err != nil {
 		return a, err
 	}

@@ -98,7 +98,7 @@ func (s *seen) session(ctx context.Context, log *eventlog.Log, id string, cuts i
 
 // history checks the history of a session as of an event.
 func (s *seen) history(ctx context.Context, log *eventlog.Log, id string, at int64, count bool) error {
-	h, err := projection.Load(ctx, log, id, projection.History, projection.Options{At: at})
+	h, err := projection.Load(ctx, log, id, projection.History(), projection.Options{At: at})
 	if err != nil {
 		return err
 	}

@@ -80,7 +80,7 @@ func Messages(t TB, log *eventlog.Log, session string) (all []event.Message) {
 // History are the entries of the effective history, as a model is sent them.
 func History(t TB, log *eventlog.Log, session string, options ...projection.Options) []projection.Entry {
 	t.Helper()
-	h, err := projection.Load(t.Context(), log, session, projection.History, options...)
+	h, err := projection.Load(t.Context(), log, session, projection.History(), options...)
 	if err != nil {
 		t.Fatal(err)
 	}

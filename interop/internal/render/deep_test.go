@@ -24,7 +24,7 @@ func TestWhatIsNestedDeeply(t *testing.T) {
 		event.Message{Role: event.Assistant, Parts: []event.Part{event.ToolCall("c", "n", deep)}},
 		event.Message{Role: event.Tool, Parts: []event.Part{event.ToolResult("c", "n")}},
 	)
-	live, err := projection.Resume(t.Context(), log, "s", projection.Of("views", projection.History, projection.Calls, projection.Transcript))
+	live, err := projection.Resume(t.Context(), log, "s", projection.Of("test:views", projection.History(), projection.Calls(), projection.Transcript()))
 	if err != nil {
 		t.Fatal(err)
 	}

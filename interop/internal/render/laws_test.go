@@ -224,7 +224,7 @@ func write(t *testing.T, r *rapid.T, log *eventlog.Log, m event.Message) {
 }
 
 func loaded(t *testing.T, log *eventlog.Log) []projection.Entry {
-	h, err := projection.Load(t.Context(), log, "s", projection.History)
+	h, err := projection.Load(t.Context(), log, "s", projection.History())
 	if err != nil {
 		if _, missing := log.Head(t.Context(), "s"); missing != nil {
 			return nil

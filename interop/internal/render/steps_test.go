@@ -92,7 +92,7 @@ func (w *work) act() {
 			w.names = append(w.names, child.ID)
 		}
 	case 14:
-		live, err := projection.Resume(w.t.Context(), w.log, name, projection.Of("", projection.History))
+		live, err := projection.Resume(w.t.Context(), w.log, name, projection.Of("", projection.History()))
 		w.must(err)
 		_, _, err = live.Snapshot(w.t.Context(), projection.Request{Trigger: projection.Manual, Body: true})
 		w.must(err)
@@ -125,7 +125,7 @@ func (w *work) check(name string) {
 		w.must(err)
 		before, err := e.Parent()
 		w.must(err)
-		view, err := projection.Load(w.t.Context(), w.log, name, projection.History, projection.Options{At: e.Seq})
+		view, err := projection.Load(w.t.Context(), w.log, name, projection.History(), projection.Options{At: e.Seq})
 		w.must(err)
 		entries, err := view.State.Messages()
 		w.must(err)
