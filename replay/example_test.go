@@ -10,7 +10,6 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/replay"
 	"github.com/convlog/convlog/store/jsonl"
-	"github.com/convlog/convlog/upkeep/transfer"
 )
 
 // words counts the words that were said.
@@ -57,13 +56,8 @@ func ExampleReplayer() {
 	defer func() { _ = os.RemoveAll(dir) }()
 	log := conversation(dir)
 	defer func() { _ = log.Close() }()
-	var export strings.Builder
-	if err := transfer.Export(context.Background(), log, &export, "parcel"); err != nil {
-		panic(err)
-	}
-
 	then := replay.Replayer[int]{UntilSeq: 2, ActiveOnly: true, Reducers: []replay.Reducer[int]{words}}
-	n, err := then.Replay(replay.Lines(strings.NewReader(export.String())), 0)
+	n, err := then.Replay(log.Read(context.Background(), "parcel", eventlog.All()), 0)
 	fmt.Println(n, err)
 	// Output: 6 <nil>
 }

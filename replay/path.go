@@ -41,23 +41,23 @@ func pathOf(events iter.Seq2[event.Event, error], backward bool) iter.Seq2[event
 	}
 }
 
-// pathBack leaves out what the chain from the first event back passes by.
+// pathBack yields the events on the path that ends with the first event.
 func pathBack(events iter.Seq2[event.Event, error]) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
-		due := int64(-1)
+		walk, begun := event.Walk{}, false
 		for e, err := range events {
+			if !begun {
+				walk.Next, begun = e.Seq, true
+			}
+			onPath := false
+			if err == nil {
+				onPath, err = walk.Step(&e)
+			}
 			if err != nil {
 				yield(event.Event{}, err)
 				return
 			}
-			if due >= 0 && e.Seq > due {
-				continue
-			}
-			if due, err = before(&e); err != nil {
-				yield(event.Event{}, err)
-				return
-			}
-			if !yield(e, nil) {
+			if onPath && !yield(e, nil) {
 				return
 			}
 		}

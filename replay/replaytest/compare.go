@@ -3,17 +3,18 @@ package replaytest
 import (
 	"fmt"
 	"iter"
-	"os"
 	"slices"
 	"testing"
 
 	"github.com/convlog/convlog/event"
-	"github.com/convlog/convlog/replay"
 )
 
-// Options say what else does not count. The zero value compares everything
-// that the package comment does not except.
+// Options configure a comparison. The zero value compares everything but what the
+// package comment excludes.
 type Options struct {
+	// Update makes Open record the run anew instead of answering it. Set it from a flag
+	// of the test: flag.Bool("update", false, "record anew").
+	Update bool
 	// IgnoreMetadata leaves out metadata.
 	IgnoreMetadata bool
 	// IgnoreMembers leaves out members of payloads and metadata, by name at any depth
@@ -117,27 +118,4 @@ func Diverges(recorded, got iter.Seq2[event.Event, error], opts ...Options) (*Di
 			return d, err
 		}
 	}
-}
-
-// Load reads a recorded session: what Log.Export wrote of it, or its file of a
-// jsonl store if it needs no blobs. Of several sessions it is the lineage of
-// the last. It fails the test where the file cannot be read or is not sound.
-func Load(t testing.TB, path string) iter.Seq2[event.Event, error] {
-	t.Helper()
-	file, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = file.Close() }()
-	var events []event.Event
-	for e, err := range replay.Lineage(replay.Lines(file), "") {
-		if err != nil {
-			t.Fatalf("load %s: %v", path, err)
-		}
-		events = append(events, e)
-	}
-	if len(events) == 0 {
-		t.Fatalf("load %s: it holds no events", path)
-	}
-	return replay.Of(events...)
 }

@@ -311,13 +311,16 @@ func TestLoad(t *testing.T) {
 // fake is a test that notes how it fails.
 type fake struct {
 	testing.TB
+	failed        bool
 	errors, fatal string
 }
 
 type ended struct{}
 
-func (f *fake) Helper()           {}
-func (f *fake) Error(args ...any) { f.errors += args[0].(*replaytest.Divergence).String() }
+func (f *fake) Helper()                  {}
+func (f *fake) Context() context.Context { return context.Background() }
+func (f *fake) Failed() bool             { return f.failed }
+func (f *fake) Error(args ...any)        { f.errors += args[0].(*replaytest.Divergence).String() }
 func (f *fake) Fatal(args ...any) {
 	f.fatal += args[0].(error).Error()
 	panic(ended{})

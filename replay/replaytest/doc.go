@@ -1,13 +1,18 @@
-// Package replaytest compares a run of an agent with a recording of one, in
-// tests: it finds the first point where the two part.
+// Package replaytest tests an agent with a recorded session. The recording answers
+// for the model and the tools; the test fails at the first point where the agent's new
+// session differs from the recorded one.
+//
+//	var update = flag.Bool("update", false, "record the sessions of testdata anew")
 //
 //	func TestRefund(t *testing.T) {
-//		recorded := replaytest.Load(t, "testdata/refund.jsonl")
-//		log := rerun(t, recorded) // with the model's recorded answers
-//		replaytest.Compare(t, recorded, log.Read(ctx, "refund", eventlog.All))
+//		recording := replaytest.Open(t, "testdata/refund.jsonl", replaytest.Options{Update: *update})
+//		log := eventlog.Open(memory.New())
+//		runAgent(t, log, "refund", replaytest.Model(recording, askModel), recording.Tool(runTool))
+//		recording.Check(t, log, "refund")
 //	}
 //
-// A recording is what Log.Export writes of a session.
+// A recording is an export of a session (transfer.Export). Load and Compare do the
+// comparison alone.
 //
 // # What counts
 //
