@@ -13,12 +13,12 @@ import (
 // Log is a run as a list of turns, for evaluation and offline analysis: what
 // each was given, said, called and cost.
 type Log struct {
-	SessionID string        `json:"session_id"`
-	Title     string        `json:"title,omitzero"`
-	AgentID   string        `json:"agent_id,omitzero"`
-	StartTime time.Time     `json:"start_time"`
-	EndTime   time.Time     `json:"end_time"`
-	Status    OpStatus      `json:"status"`
+	SessionID string     `json:"session_id"`
+	Title     string     `json:"title,omitzero"`
+	AgentID   string     `json:"agent_id,omitzero"`
+	StartTime time.Time  `json:"start_time"`
+	EndTime   time.Time  `json:"end_time"`
+	Status    OpStatus   `json:"status"`
 	Turns     []LogTurn  `json:"turns"`
 	ChildRuns []LogChild `json:"child_runs,omitzero"`
 	// TotalCost is what the session spent by itself, TreeCost with its children.
@@ -43,7 +43,7 @@ type LogTurn struct {
 	Input     []event.Message  `json:"input"` // what the user asked
 	Context   []event.Message  `json:"context,omitzero"`
 	Output    *event.Message   `json:"output,omitzero"`
-	Calls     []LogCall     `json:"tool_calls,omitzero"`
+	Calls     []LogCall        `json:"tool_calls,omitzero"`
 	Cost      event.Cost       `json:"cost"`
 	Unpriced  int              `json:"unpriced,omitzero"` // answers that are not in Cost
 	Usage     event.Usage      `json:"usage,omitzero"`
@@ -67,7 +67,7 @@ type LogChild struct {
 	Mode      event.ChildMode  `json:"mode,omitzero"`
 	Status    event.ChildState `json:"status"`
 	Summary   string           `json:"summary,omitzero"`
-	Run       *Log          `json:"run,omitzero"`
+	Run       *Log             `json:"run,omitzero"`
 }
 
 // Log is the run as a Log, orphaned turns only if asked for.

@@ -44,7 +44,7 @@ type OpTreeSession struct {
 	Success      *bool        `json:"success,omitzero"`
 	Error        string       `json:"error,omitzero"`
 	Turns        []OpTreeTurn `json:"turns"`
-	Totals       Totals    `json:"totals"`
+	Totals       Totals       `json:"totals"`
 }
 
 // OpTreeTurn is a turn of an op tree; the system turn holds what lies outside of

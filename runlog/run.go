@@ -29,7 +29,7 @@ type Run struct {
 	Ops        []*Op        `json:"ops,omitzero"`
 	Logs       []LogLine    `json:"logs,omitzero"`
 	Accounting []Accounting `json:"accounting,omitzero"`
-	Totals     Totals    `json:"totals"`
+	Totals     Totals       `json:"totals"`
 }
 
 // Totals sum up a run.
