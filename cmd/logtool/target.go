@@ -161,7 +161,7 @@ func (t target) inUse(found string) error {
 func (t target) fill(f func(*eventlog.Log) error) error {
 	var store eventlog.Store = jsonl.New(t.partial, jsonl.Options{Sync: jsonl.Never})
 	if t.kind == kindSQLite {
-		store = sqlite.New(t.partial, sqlite.Options{Synchronous: sqlite.Off})
+		store = sqlite.New(t.partial, sqlite.Options{Sync: sqlite.Never})
 	}
 	log := eventlog.Open(store)
 	err := f(log)

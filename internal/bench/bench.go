@@ -87,9 +87,9 @@ func (b *bench) jsonl(sync jsonl.SyncPolicy) (log *eventlog.Log, dir string) {
 }
 
 // sqlite opens a log in a new database.
-func (b *bench) sqlite(sync sqlite.Synchronous) (log *eventlog.Log, path string) {
+func (b *bench) sqlite(sync sqlite.SyncPolicy) (log *eventlog.Log, path string) {
 	path = b.path(".db")
-	return b.open(sqlite.New(path, sqlite.Options{Synchronous: sync})), path
+	return b.open(sqlite.New(path, sqlite.Options{Sync: sync})), path
 }
 
 func (b *bench) open(store eventlog.Store) *eventlog.Log {

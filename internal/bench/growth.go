@@ -60,7 +60,7 @@ var growthTrials = []trial{
 		measure: func(ctx context.Context, b *bench) ([]figure, error) {
 			path := b.path(".db")
 			return resultCold(ctx, b, func() eventlog.Store {
-				return sqlite.New(path, sqlite.Options{Synchronous: unsynced})
+				return sqlite.New(path, sqlite.Options{Sync: unsynced})
 			})
 		},
 	},

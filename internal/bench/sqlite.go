@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	synced   = sqlite.Full
-	unsynced = sqlite.Off
+	synced   = sqlite.Always
+	unsynced = sqlite.Never
 )
 
 var sqliteTrials = []trial{

@@ -20,7 +20,7 @@ var treeStores = []struct {
 	open func(b *bench) *eventlog.Log
 }{
 	{"jsonl", func(b *bench) *eventlog.Log { log, _ := b.jsonl(jsonl.Options{}.Sync); return log }},
-	{"sqlite", func(b *bench) *eventlog.Log { log, _ := b.sqlite(sqlite.Options{}.Synchronous); return log }},
+	{"sqlite", func(b *bench) *eventlog.Log { log, _ := b.sqlite(sqlite.Options{}.Sync); return log }},
 }
 
 var treeTrials = func() (trials []trial) {

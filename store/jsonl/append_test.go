@@ -159,7 +159,7 @@ func TestSyncPolicies(t *testing.T) {
 		{"always", Always, false, 3},
 		{"never", Never, false, 0},
 		{"never, but durable", Never, true, 3},
-		{"interval", Interval, false, 0},
+		{"interval", Periodic, false, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -184,7 +184,7 @@ func TestIntervalSyncs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		f := newFaults(dir)
-		s := New(dir, Options{FS: f, Sync: Interval, Every: time.Minute})
+		s := New(dir, Options{FS: f, Sync: Periodic, Every: time.Minute})
 		appendAll(t, s, "s", event.Head{}, events[:1])
 		time.Sleep(61 * time.Second)
 		synctest.Wait()

@@ -49,7 +49,7 @@ func (s *Store) syncLater(session string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.sessions[session] = struct{}{}
-	if s.opts.Sync == Interval && !d.started {
+	if s.opts.Sync == Periodic && !d.started {
 		d.started = true
 		d.syncer.Go(s.syncForever)
 	}

@@ -11,17 +11,19 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// SyncPolicy says when an append is on disk.
+// SyncPolicy says when an append is on disk. Every policy survives the death of the
+// process; the policies differ in what a loss of power may cost.
 type SyncPolicy int
 
 const (
-	// Always syncs each append before it is acknowledged.
+	// Always syncs each append before the append returns. A loss of power costs
+	// nothing.
 	Always SyncPolicy = iota
-	// Interval syncs in the background: a crash of the machine, not of the
-	// process, may lose the appends of the last Options.Every.
-	Interval
-	// Never leaves it to the operating system until Close, or until 4 MiB of a
-	// session wait.
+	// Periodic syncs in the background. A loss of power may cost the appends of the
+	// last Options.Every.
+	Periodic
+	// Never leaves syncing to the operating system until Close, or until 4 MiB of a
+	// session are not synced. A loss of power may cost these appends.
 	Never
 )
 
@@ -31,7 +33,7 @@ type Options struct {
 	ReadOnly bool
 	// Sync is the policy of appends that do not demand durability themselves.
 	Sync SyncPolicy
-	// Every is the period of Interval; one second if 0.
+	// Every is the time between the syncs of Periodic; one second if 0.
 	Every time.Duration
 	// OpenFiles bounds how many files of idle sessions are kept open; 256 if 0.
 	// They are closed as well when the process has no descriptor left.

@@ -23,7 +23,7 @@ type patient struct {
 func newPatient(t testing.TB) *patient {
 	t.Helper()
 	p := &patient{TB: t, path: tempPath(t)}
-	s := New(p.path, Options{Synchronous: Off})
+	s := New(p.path, Options{Sync: Never})
 	logtest.WriteSample(t, s)
 	p.Witness = logtest.NewWitness(t, s)
 	must(t, s.Close())
@@ -59,4 +59,4 @@ func (p *patient) sql(change func(c *conn) error) {
 	must(p, c.close())
 }
 
-func (p *patient) open() *Store { return New(p.path, Options{Synchronous: Off}) }
+func (p *patient) open() *Store { return New(p.path, Options{Sync: Never}) }

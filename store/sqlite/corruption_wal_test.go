@@ -62,7 +62,7 @@ func flippedAt(b []byte, at int, bits byte) []byte {
 func unfolded(t testing.TB) (file, wal []byte) {
 	t.Helper()
 	path := tempPath(t)
-	s := New(path, Options{Synchronous: Off})
+	s := New(path, Options{Sync: Never})
 	logtest.WriteSample(t, s)
 	file, err := os.ReadFile(path)
 	must(t, err)
@@ -141,7 +141,7 @@ func TestStrangeLog(t *testing.T) {
 func otherLog(t testing.TB) []byte {
 	t.Helper()
 	path := tempPath(t)
-	s := open(t, path, Options{Synchronous: Off})
+	s := open(t, path, Options{Sync: Never})
 	add(t, s, "a", event.Head{}, 50, "another")
 	wal, err := os.ReadFile(path + "-wal")
 	must(t, err)

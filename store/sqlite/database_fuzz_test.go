@@ -45,7 +45,7 @@ func FuzzDatabase(f *testing.F) {
 // and the lines of both.
 func smallDatabase(t testing.TB, path string) (file []byte, lines map[string][]string) {
 	t.Helper()
-	s := New(path, Options{Synchronous: Off})
+	s := New(path, Options{Sync: Never})
 	lines = map[string][]string{}
 	for session, sizes := range map[string][]int{"s": {1, 3, 1, 2}, "t": {2, 1}} {
 		var head event.Head
@@ -101,7 +101,7 @@ type databaseFuzz struct {
 }
 
 func (x *databaseFuzz) open(readOnly bool) *eventlog.Log {
-	return eventlog.Open(New(x.path, Options{ReadOnly: readOnly, Synchronous: Off}))
+	return eventlog.Open(New(x.path, Options{ReadOnly: readOnly, Sync: Never}))
 }
 
 func (x *databaseFuzz) reads() {

@@ -166,12 +166,12 @@ func (w *writer) unsynced(f func() error) (err error) {
 	if err := w.reconnect(); err != nil {
 		return err
 	}
-	if w.level == Full {
-		if err := w.conn.run(Normal.pragma()); err != nil {
+	if w.level == Always {
+		if err := w.conn.run(Periodic.pragma()); err != nil {
 			return err
 		}
 		defer func() {
-			if again := w.conn.run(Full.pragma()); again != nil {
+			if again := w.conn.run(Always.pragma()); again != nil {
 				w.suspect = true // a new connection begins with the level as it should be
 				err = errors.Join(err, again)
 			}

@@ -149,7 +149,7 @@ func (w *writer) take() []*job {
 	applied := make(chan struct{})
 	for ; n < len(w.queue); n++ {
 		j := w.queue[n]
-		if j.alone || j.durable && w.level != Full {
+		if j.alone || j.durable && w.level != Always {
 			break
 		}
 		j.state, j.applied = applying, applied

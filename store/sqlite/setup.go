@@ -18,7 +18,7 @@ func dialWriter(ctx context.Context, path string, options Options) (*conn, error
 		return nil, err
 	}
 	err = within(ctx, options.LockTimeout, func(ctx context.Context) error {
-		return patiently(ctx, func() error { return c.setUp(options.Synchronous) })
+		return patiently(ctx, func() error { return c.setUp(options.Sync) })
 	})
 	if err != nil {
 		return nil, errors.Join(err, c.close())
@@ -28,7 +28,7 @@ func dialWriter(ctx context.Context, path string, options Options) (*conn, error
 
 // setUp makes a connection ready for writing. The schema is checked first, so
 // that a file of another program or of a newer version stays as it is.
-func (c *conn) setUp(policy Synchronous) error {
+func (c *conn) setUp(policy SyncPolicy) error {
 	kind, err := inspect(c)
 	if err == nil {
 		err = kind.check()
@@ -59,11 +59,11 @@ func (c *conn) useWAL() error {
 	return nil
 }
 
-func (s Synchronous) pragma() string {
+func (s SyncPolicy) pragma() string {
 	switch s {
-	case Normal:
+	case Periodic:
 		return "PRAGMA synchronous = NORMAL"
-	case Off:
+	case Never:
 		return "PRAGMA synchronous = OFF"
 	default:
 		return "PRAGMA synchronous = FULL"

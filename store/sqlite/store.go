@@ -11,18 +11,20 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// Synchronous says when the database is forced to the disk.
-type Synchronous int
+// SyncPolicy says when an append is on disk. Every policy survives the death of the
+// process; the policies differ in what a loss of power may cost.
+type SyncPolicy int
 
 const (
-	// Full makes every append durable before it returns: the default.
-	Full Synchronous = iota
-	// Normal syncs when the write-ahead log is folded back. A power failure may
-	// take the newest appends with it, a killed process takes none.
-	Normal
-	// Off leaves it to the operating system. A power failure may damage the
-	// file back to the last durable append. A killed process takes nothing.
-	Off
+	// Always syncs each append before the append returns. A loss of power costs
+	// nothing.
+	Always SyncPolicy = iota
+	// Periodic syncs when SQLite copies its write-ahead log into the database. A loss
+	// of power may cost the newest appends.
+	Periodic
+	// Never leaves syncing to the operating system. A loss of power may damage the
+	// database back to the last durable append.
+	Never
 )
 
 // Options of a Store. The zero value is right for most programs.
@@ -31,10 +33,9 @@ type Options struct {
 	// created beside it where SQLite lets that be avoided, and writes are
 	// refused with eventlog.ErrReadOnly.
 	ReadOnly bool
-	// Synchronous is when appends are forced to the disk. An append that
-	// demands durability gets it under each of them, and so do blobs,
-	// rewrites and removals.
-	Synchronous Synchronous
+	// Sync is the policy of appends that do not demand durability themselves. Blobs,
+	// rewrites and removals are always synced.
+	Sync SyncPolicy
 	// LockTimeout bounds how long a lock that another process holds is waited for;
 	// then the answer is eventlog.ErrLocked. Without it the context alone does.
 	LockTimeout time.Duration

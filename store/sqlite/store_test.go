@@ -268,22 +268,22 @@ func (s *Store) closedAppend() error {
 
 // The policy holds for an append that does not ask for more, and a durable one
 // is committed at FULL under each of them.
-func TestSynchronous(t *testing.T) {
-	for _, policy := range []Synchronous{Full, Normal, Off} {
+func TestSyncPolicy(t *testing.T) {
+	for _, policy := range []SyncPolicy{Always, Periodic, Never} {
 		t.Run(policy.pragma(), func(t *testing.T) {
 			path := tempPath(t)
-			s := New(path, Options{Synchronous: policy})
+			s := New(path, Options{Sync: policy})
 			head := add(t, s, "a", event.Head{}, 2, "x")
 			if s.writer.level != policy {
 				t.Errorf("level %v after an append", s.writer.level)
 			}
 			events := chained("a", head, 1, "x")
 			must(t, s.Append(t.Context(), "a", head, events, true))
-			if s.writer.level != Full {
+			if s.writer.level != Always {
 				t.Errorf("level %v after a durable append", s.writer.level)
 			}
 			add(t, s, "a", headOf(events), 1, "x")
-			if s.writer.level != policy || s.writer.loose != (policy != Full) {
+			if s.writer.level != policy || s.writer.loose != (policy != Always) {
 				t.Errorf("level %v, loose %v after another append", s.writer.level, s.writer.loose)
 			}
 			must(t, s.Close())

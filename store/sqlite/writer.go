@@ -19,8 +19,8 @@ import (
 type writer struct {
 	path    string
 	conn    *conn
-	policy  Synchronous
-	level   Synchronous   // what conn is set to at present
+	policy  SyncPolicy
+	level   SyncPolicy   // what conn is set to at present
 	limit   time.Duration // of waiting for other processes; none if 0
 	keys    map[string]int64
 	suspect bool // conn failed in a way that a new one may not
@@ -40,7 +40,7 @@ func openWriter(ctx context.Context, path string, options Options) (*writer, err
 		return nil, err
 	}
 	w := &writer{
-		path: path, conn: c, policy: options.Synchronous, level: options.Synchronous, limit: options.LockTimeout,
+		path: path, conn: c, policy: options.Sync, level: options.Sync, limit: options.LockTimeout,
 		keys: map[string]int64{}, stop: make(chan struct{}),
 	}
 	w.rest.L = &w.mu
@@ -131,13 +131,13 @@ var errNobody = errors.New("nobody is waiting")
 // demands it, and lowers it again afterwards. A commit at FULL syncs the whole
 // write-ahead log, and so what earlier transactions left unsynced in it.
 func (w *writer) setLevel() error {
-	if w.policy == Full {
+	if w.policy == Always {
 		return nil
 	}
 	w.mu.Lock()
 	level := w.policy
 	if len(w.queue) > 0 && w.queue[0].durable {
-		level = Full
+		level = Always
 	}
 	w.mu.Unlock()
 	if level == w.level {
@@ -183,7 +183,7 @@ func (w *writer) applyAll(jobs []*job) []*job {
 
 func (w *writer) commit(jobs []*job) {
 	_, err := w.conn.exec("COMMIT")
-	if err == nil && w.policy == Off && w.level == Full {
+	if err == nil && w.policy == Never && w.level == Always {
 		err = w.fold()
 	} else if isCode(err, codeFull) {
 		// The frame that makes the transaction one was not written whole.
@@ -195,7 +195,7 @@ func (w *writer) commit(jobs []*job) {
 		w.rollback()
 	}
 	w.mu.Lock()
-	w.loose = w.level != Full || err != nil && w.loose
+	w.loose = w.level != Always || err != nil && w.loose
 	w.mu.Unlock()
 	err = w.explain(err)
 	for _, j := range jobs {
@@ -208,7 +208,7 @@ func (w *writer) commit(jobs []*job) {
 }
 
 // fold copies the write-ahead log into the database file and syncs it. Under
-// Off earlier folds did not, so that a durable commit needs it.
+// Never earlier folds did not, so that a durable commit needs it.
 func (w *writer) fold() error {
 	deadline := time.Now().Add(time.Second)
 	var b backoff

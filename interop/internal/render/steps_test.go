@@ -25,7 +25,7 @@ func TestARequestStaysABeginningUntilACompaction(t *testing.T) {
 	for name, open := range map[string]func(dir string) eventlog.Store{
 		"jsonl": func(dir string) eventlog.Store { return jsonl.New(dir, jsonl.Options{Sync: jsonl.Never}) },
 		"sqlite": func(dir string) eventlog.Store {
-			return sqlite.New(filepath.Join(dir, "s.db"), sqlite.Options{Synchronous: sqlite.Off})
+			return sqlite.New(filepath.Join(dir, "s.db"), sqlite.Options{Sync: sqlite.Never})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
