@@ -20,7 +20,7 @@ type writer struct {
 	path    string
 	conn    *conn
 	policy  SyncPolicy
-	level   SyncPolicy   // what conn is set to at present
+	level   SyncPolicy    // what conn is set to at present
 	limit   time.Duration // of waiting for other processes; none if 0
 	keys    map[string]int64
 	suspect bool // conn failed in a way that a new one may not
