@@ -14,15 +14,6 @@ import (
 	"github.com/convlog/convlog/store/sqlite"
 )
 
-// must makes an event of a constructor's result; a program would handle the
-// error.
-func must(e event.Event, err error) event.Event {
-	if err != nil {
-		log.Fatal(err)
-	}
-	return e
-}
-
 func tempDir() (dir string, remove func()) {
 	dir, err := os.MkdirTemp("", "convlog")
 	if err != nil {

@@ -72,16 +72,6 @@ func forked(t failer, log *eventlog.Log, session, parent string, seq int64) {
 	appended(t, log, session, event.New(f))
 }
 
-func made(t failer) func(event.Event, error) event.Event {
-	return func(e event.Event, err error) event.Event {
-		t.Helper()
-		if err != nil {
-			t.Fatalf("new event: %v", err)
-		}
-		return e
-	}
-}
-
 // all reads a sequence, and fails where it does.
 func all(t failer, events iter.Seq2[event.Event, error]) (list []event.Event) {
 	t.Helper()

@@ -442,11 +442,6 @@ func Ability[T any](t testing.TB, s eventlog.Store) T {
 	return a
 }
 
-func has[T any](s eventlog.Store) bool {
-	_, ok := eventlog.As[T](s)
-	return ok
-}
-
 func Ptr[T any](v T) *T { return &v }
 
 // nowhere makes sure that the stored bytes do not have a text, as far as the harness
