@@ -40,6 +40,8 @@ var (
 	ErrInUse = errors.New("session is in use")
 	// ErrLineage: the parent of a session that may be a fork cannot be read.
 	ErrLineage = errors.New("lineage cannot be read")
+	// ErrCycle: a session is its own ancestor. It comes in a CorruptError.
+	ErrCycle = errors.New("a session is its own ancestor")
 	// ErrExpectation: an append without an expectation. See Expect.
 	ErrExpectation = errors.New("the append has no expectation: use Any, New or At")
 	// ErrRefused: Options.Hook refused the event. It matches event.ErrInvalid.

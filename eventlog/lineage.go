@@ -11,10 +11,7 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-var (
-	errForkPoint = errors.New("the parent's event at the fork point is not the event that was forked")
-	errForkCycle = errors.New("a session is its own ancestor")
-)
+var errForkPoint = errors.New("the parent's event at the fork point is not the event that was forked")
 
 // Ancestor is a session that a fork reads its past through.
 type Ancestor struct {
@@ -31,7 +28,7 @@ type Ancestor struct {
 // Ancestors yields the sessions that a session was forked from, nearest first;
 // none of a session that is no fork. Each is looked up when it is asked for: an
 // ancestor that is missing is ErrNotFound, a session that is its own ancestor a
-// *CorruptError. It does not check that the ancestors have the shared events.
+// *CorruptError (ErrCycle). It does not check that the ancestors have the shared events.
 func (l *Log) Ancestors(ctx context.Context, session string) iter.Seq2[Ancestor, error] {
 	return func(yield func(Ancestor, error) bool) {
 		err := l.readable(ctx, session)
@@ -63,7 +60,7 @@ func (l *Log) ancestors(ctx context.Context, first event.Event, from int64) iter
 				return
 			}
 			if f.Seq >= first.Seq || seen[f.Parent] {
-				yield(Ancestor{}, damaged(first.SessionID, first.Seq, errForkCycle))
+				yield(Ancestor{}, damaged(first.SessionID, first.Seq, ErrCycle))
 				return
 			}
 			seen[f.Parent] = true

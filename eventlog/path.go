@@ -2,21 +2,29 @@ package eventlog
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"slices"
 
 	"github.com/convlog/convlog/event"
 )
 
-// Path is the active path: the seqs of its events as stretches. A head_moved event
-// is on the path itself. A missing session is ErrNotFound.
-func (l *Log) Path(ctx context.Context, session string) (event.Path, error) {
+// Path is the path that ends with the event at seq; 0 is the newest event, whose
+// path is the active one. A head_moved event is on its own path. A missing session is
+// ErrNotFound, a seq after the head ErrEventNotFound.
+func (l *Log) Path(ctx context.Context, session string, seq int64) (event.Path, error) {
 	head, err := l.Head(ctx, session)
 	if err != nil {
 		return nil, err
 	}
+	if seq < 0 || seq > head.Seq {
+		return nil, fmt.Errorf("event %d of session %q: %w", seq, session, ErrEventNotFound)
+	}
+	if seq == 0 {
+		seq = head.Seq
+	}
 	f := pathFinder{log: l, session: session, kept: new(keptEvents)}
-	return f.find(ctx, head.Seq, 0)
+	return f.find(ctx, seq, 0)
 }
 
 // onPath yields the events of r that are on the path which ends with the newest

@@ -10,67 +10,139 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// Branch is a branch within one session: the active path, or what a rewind
-// left.
+// Branch is a branch inside one session: the active path, or a branch that a rewind
+// orphaned.
 type Branch struct {
-	// Active says that it is the active path.
+	// Active says that the branch is the active path.
 	Active bool
-	// Tip is its last event, Base the one it parts from, which is of a branch
-	// listed before it; 0 is the empty path.
+	// Tip is the seq of the last event. Base is the event it follows, which is on a
+	// branch listed earlier; 0 is the empty start.
 	Tip, Base int64
-	// Own are the events that no branch listed before it has, oldest first.
-	Own []event.Stretch
-	// Counted is how many of Own count on a path only. On a branch that is not
-	// active they are orphaned.
+	// Own is the branch's events that are on no branch listed earlier.
+	Own event.Path
+	// Counted is how many events of Own are of path scope. A branch that is not
+	// active has orphaned them.
 	Counted int64
-	// Left is the head_moved that left it, and Label, Reason and Time are that
-	// event's. The active path has none.
+	// Left is the seq of the head_moved that left the branch; Label, Reason and Time
+	// are of that event. They are zero for the active path.
 	Left          int64
 	Label, Reason string
 	Time          time.Time
 }
 
-// Branches lists the branches of a session's lineage, the active path first,
-// then what was left last. Branches without orphaned events, such as those that
-// were recovered, are not listed. It reads the lineage once.
-func Branches(ctx context.Context, log *eventlog.Log, session string) ([]Branch, error) {
+// Orphaned reports whether the event at seq is orphaned on this branch and on no
+// branch listed earlier.
+func (b *Branch) Orphaned(seq int64) bool { return !b.Active && b.Own.Has(seq) }
+
+// Branches lists the branches of a session's lineage: the active path first, then
+// the others, the one that was left last first. Branches without orphaned events,
+// for example recovered ones, are not listed. It reads the lineage once.
+func Branches(ctx context.Context, log *eventlog.Log, session string) (branches []Branch, err error) {
 	head, err := log.Head(ctx, session)
+	var s *scan
+	if err == nil {
+		s, err = scanTo(ctx, log, session, head.Seq)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("branches of session %q: %w", session, err)
 	}
-	s, err := shapeOf(ctx, log, session, head.Seq)
-	if err != nil {
-		return nil, fmt.Errorf("branches of session %q: %w", session, err)
-	}
-	own, counted, _ := s.take(head.Seq)
-	branches := []Branch{{Active: true, Tip: head.Seq, Own: own, Counted: counted}}
+	own, counted, _ := s.visit(head.Seq)
+	branches = []Branch{{Active: true, Tip: head.Seq, Own: own, Counted: counted}}
 	for _, m := range slices.Backward(s.moves) {
-		own, counted, base := s.take(m.seq - 1)
+		own, counted, base := s.visit(m.Seq - 1)
 		if counted > 0 {
-			branches = append(branches, Branch{Tip: m.seq - 1, Base: base, Own: own, Counted: counted,
-				Left: m.seq, Label: m.label, Reason: m.reason, Time: m.time})
+			branches = append(branches, Branch{Tip: m.Seq - 1, Base: base, Own: own, Counted: counted,
+				Left: m.Seq, Label: m.Label, Reason: m.Reason, Time: m.Time})
 		}
 	}
 	return branches, nil
 }
 
-// Orphaned reports whether an event at seq is on the branch and on none listed
-// before it, and the branch is not active.
-func (b *Branch) Orphaned(seq int64) bool {
-	return !b.Active && slices.ContainsFunc(b.Own, func(s event.Stretch) bool { return s.From <= seq && seq <= s.To })
-}
-
-// newestOrphaned is the tip of what was left last and is still orphaned.
+// newestOrphaned is the tip of the branch that was left last and is still orphaned.
 func newestOrphaned(ctx context.Context, log *eventlog.Log, session string, head int64) (int64, error) {
-	s, err := shapeOf(ctx, log, session, head)
+	s, err := scanTo(ctx, log, session, head)
 	if err != nil {
 		return 0, err
 	}
-	s.take(head)
+	s.visit(head)
 	for _, m := range slices.Backward(s.moves) {
-		if _, counted, _ := s.take(m.seq - 1); counted > 0 {
-			return m.seq - 1, nil
+		if _, counted, _ := s.visit(m.Seq - 1); counted > 0 {
+			return m.Seq - 1, nil
 		}
 	}
 	return 0, ErrNothingOrphaned
 }
+
+// scan is what the list of branches needs of a lineage: its tree, its moves, and
+// two bits for each event.
+type scan struct {
+	tree    event.Tree
+	moves   []move // oldest first
+	counted bits   // events of path scope
+	visited bits   // events of visited branches
+}
+
+// move is a head_moved event.
+type move struct {
+	Seq int64
+	event.HeadMove
+	Time time.Time
+}
+
+// scanTo reads a lineage up to the event at head.
+func scanTo(ctx context.Context, log *eventlog.Log, session string, head int64) (*scan, error) {
+	s := &scan{counted: newBits(head), visited: newBits(head)}
+	for e, err := range log.Read(ctx, session, eventlog.Between(1, head).Bare()) {
+		if err == nil {
+			err = s.add(&e)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+func (s *scan) add(e *event.Event) error {
+	if e.Type.Scope() == event.PathScope {
+		s.counted.set(e.Seq)
+	}
+	m, moves, err := event.Decode[event.HeadMove](e)
+	if err == nil {
+		err = s.tree.Add(e)
+	}
+	if moves && err == nil {
+		s.moves = append(s.moves, move{e.Seq, m, e.Timestamp})
+	}
+	return err
+}
+
+// visit walks the branch that ends with tip back to an event that was visited
+// before, which is its base. own are the new events, counted how many of them are
+// of path scope.
+func (s *scan) visit(tip int64) (own event.Path, counted, base int64) {
+	for tip > 0 && !s.visited.has(tip) {
+		run, parent := s.tree.Run(tip)
+		first := tip
+		for ; first >= run.From && !s.visited.has(first); first-- {
+			s.visited.set(first)
+			if s.counted.has(first) {
+				counted++
+			}
+		}
+		own = append(own, event.Stretch{From: first + 1, To: tip})
+		if tip = parent; first >= run.From {
+			tip = first
+		}
+	}
+	slices.Reverse(own)
+	return own, counted, tip
+}
+
+// bits is a set of seqs.
+type bits []uint64
+
+func newBits(highest int64) bits { return make(bits, highest/64+1) }
+
+func (b bits) set(seq int64)      { b[seq/64] |= 1 << (seq % 64) }
+func (b bits) has(seq int64) bool { return b[seq/64]&(1<<(seq%64)) != 0 }

@@ -12,94 +12,90 @@ import (
 	"github.com/convlog/convlog/upkeep/erase"
 )
 
-// CopyOptions configure Copy. The zero value copies into the same log, under an
-// id of its own.
+// CopyOptions configure Copy. The zero CopyOptions copy into the same log, under a
+// new id.
 type CopyOptions struct {
-	// ID is the copy's id; minted as for a fork if empty.
+	// ID is the copy's id. If it is empty, NewID makes one; a nil NewID makes ULIDs
+	// in lower case.
 	ID    string
 	NewID func() string
-	// To is the log that the copy is made in; the source's if nil.
+	// To is the log that gets the copy; nil is the log of the source.
 	To *eventlog.Log
 }
 
-// Copied is a copy that was made.
+// Copied is a finished copy.
 type Copied struct {
 	ID   string
 	Head event.Head
-	// Source is the session that was copied, to event Head.Seq.
+	// Source is the copied session. The copy holds its lineage up to event Head.Seq.
 	Source string
-	// Erased are the seqs of redacted events: in the copy they are lost events.
+	// Erased are the seqs of redacted events. The copy has lost events there.
 	Erased []int64
 }
 
-// Copy makes a session that needs no other: it holds all events of the
-// source's lineage at their seqs, orphaned ones included, with their types,
-// times, costs and data, and in the same appends, but for one that becomes too
-// large, which is split. Ids are fresh, and references to them follow; each
-// event's metadata names its original (Origin), and costs and usage are marked as
-// inherited. Forks among them fork nothing any more. Bodies go along into another
-// store.
+// Copy makes a session that needs no other one. It has all events of the source's
+// lineage at the same seqs, with their types, times, costs and data, orphaned events
+// too, in the same appends; an append that becomes too large is split. Event ids are
+// new, and references to them are changed. The metadata of each event names its
+// original (event.Event.Origin) and marks cost and usage as inherited. A
+// session_forked event of the source makes no fork of the copy. Blobs are copied if
+// To is another log.
 //
-// What was redacted cannot be copied as such: a lost event stands in its place,
-// whose extra member has the type and what redaction kept.
+// A redacted event cannot be copied. The copy has a lost event in its place, whose
+// extra member holds the type and the members that the redaction kept.
 //
-// The source is copied as it is at the start, and read once, a part at a time.
-// Redactions and removals in its store wait until it is copied, so that one of
-// what was copied finds the copy. A copy that fails is removed; where that fails too, or the process is killed,
-// what is left can be told by its first event, which says how far it is to go
-// (CopyOrigin); Tree shows it as partial. A taken id is eventlog.ErrExists.
-func Copy(ctx context.Context, log *eventlog.Log, source string, opts CopyOptions) (Copied, error) {
-	c := &copying{from: log, to: opts.To, source: source, renaming: newRenaming(), carried: map[event.Digest]bool{}}
+// Copy reads the source once, up to its head at the start. Redactions and removals
+// of the source wait until the copy is finished, so that they find the copy too. A
+// copy that fails is removed. If the process ends before that, the copy's first
+// event tells how many events are missing (event.Event.CopyOrigin), and Tree shows
+// it as partial. A taken id is eventlog.ErrExists.
+func Copy(ctx context.Context, log *eventlog.Log, source string, opts ...CopyOptions) (Copied, error) {
+	o := one(opts)
+	c := &copier{from: log, to: o.To, source: source, id: sessionID(o.ID, o.NewID), renaming: newRenaming(), blobs: map[event.Digest]bool{}}
 	if c.to == nil {
 		c.to = log
 	}
-	names := Options{ID: opts.ID, NewID: opts.NewID}
-	c.id = names.id()
 	if err := log.Hold(ctx, c.run); err != nil {
 		return Copied{}, fmt.Errorf("copy session %q to %q: %w", source, c.id, errors.Join(err, c.undo(ctx, err)))
 	}
 	return Copied{ID: c.id, Head: c.head, Source: source, Erased: c.erased}, nil
 }
 
-// The bounds of a batch of appends.
+// The limits of a batch of appends.
 const (
 	batchEvents = 1024
 	batchBytes  = 1 << 20
 )
 
-type copying struct {
+// copier makes one copy.
+type copier struct {
 	from, to   *eventlog.Log
 	source, id string
 	renaming   renaming
-	carried    map[event.Digest]bool // bodies that are in to
+	blobs      map[event.Digest]bool // blobs that the other log has
 
 	first  ulid.ULID  // the id of the copy's first event
 	head   event.Head // of the copy so far
 	erased []int64
 
-	open    []event.Event // the append being gathered
-	size    int           // and its size in bytes
+	open    []event.Event // the append that is not whole yet
+	size    int           // its bytes
 	appends [][]event.Event
-	events  int // in appends
-	bytes   int // of those
+	events  int // events in appends
+	bytes   int // bytes in appends
 }
 
-func (c *copying) run(ctx context.Context) error {
+func (c *copier) run(ctx context.Context) error {
 	head, err := c.from.Head(ctx, c.source)
 	if err != nil {
 		return err
 	}
-	if err := event.CheckSessionID(c.id); err != nil {
-		return err
-	}
-	if _, err := c.to.Head(ctx, c.id); err == nil {
-		return eventlog.ErrExists
-	} else if !errors.Is(err, eventlog.ErrNotFound) {
+	if err := c.checkID(ctx); err != nil {
 		return err
 	}
 	for e, err := range c.from.Read(ctx, c.source, eventlog.Between(1, head.Seq)) {
 		if err == nil {
-			err = c.take(ctx, &e, head.Seq)
+			err = c.add(ctx, &e, head.Seq)
 		}
 		if err != nil {
 			return err
@@ -108,35 +104,47 @@ func (c *copying) run(ctx context.Context) error {
 	return c.flush(ctx)
 }
 
-// take adds the copy of an event to the batch.
-func (c *copying) take(ctx context.Context, e *event.Event, through int64) error {
+func (c *copier) checkID(ctx context.Context) error {
+	if err := event.CheckSessionID(c.id); err != nil {
+		return err
+	}
+	_, err := c.to.Head(ctx, c.id)
+	switch {
+	case err == nil:
+		return eventlog.ErrExists
+	case errors.Is(err, eventlog.ErrNotFound):
+		return nil
+	}
+	return err
+}
+
+// add adds the copy of an event to the batch.
+func (c *copier) add(ctx context.Context, e *event.Event, through int64) error {
 	if e.Redacted() {
 		c.erased = append(c.erased, e.Seq)
 	}
-	fresh, err := carry(e, &c.renaming)
+	fresh, err := copyOf(e, &c.renaming)
 	if err == nil && e.Seq == 1 {
-		err = fresh.SetMetadata(copyOfKey, CopyOrigin{c.source, through})
+		c.first = fresh.ID
+		err = fresh.SetMetadata(event.CopyOfKey, event.CopyOrigin{Session: c.source, Through: through})
 	}
 	if err == nil {
-		err = c.bodies(ctx, e)
+		err = c.copyBlobs(ctx, e)
 	}
 	if err != nil {
 		return err
-	}
-	if e.Seq == 1 {
-		c.first = fresh.ID
 	}
 	c.open = append(c.open, fresh)
 	c.size += len(fresh.Data) + len(fresh.Metadata)
 	if e.More() > 0 {
 		return nil
 	}
-	return c.gathered(ctx)
+	return c.endAppend(ctx)
 }
 
-// gathered adds the append that was gathered to the batch, of which it may be
-// the last, or, if it would grow too big, the first of the next.
-func (c *copying) gathered(ctx context.Context) error {
+// endAppend adds a whole append to the batch, or begins the next batch with it if
+// the batch would grow too large.
+func (c *copier) endAppend(ctx context.Context) error {
 	if c.events > 0 && c.bytes+c.size > batchBytes {
 		if err := c.flush(ctx); err != nil {
 			return err
@@ -150,13 +158,13 @@ func (c *copying) gathered(ctx context.Context) error {
 	return c.flush(ctx)
 }
 
-// bodies carries an event's bodies into another store.
-func (c *copying) bodies(ctx context.Context, e *event.Event) error {
+// copyBlobs copies an event's blobs to another log.
+func (c *copier) copyBlobs(ctx context.Context, e *event.Event) error {
 	if c.to == c.from {
 		return nil
 	}
-	for _, d := range bodies(e) {
-		if c.carried[d] {
+	for _, d := range blobsOf(e) {
+		if c.blobs[d] {
 			continue
 		}
 		body, err := c.from.OpenBlob(ctx, d)
@@ -167,13 +175,13 @@ func (c *copying) bodies(ctx context.Context, e *event.Event) error {
 		if err = errors.Join(err, body.Close()); err != nil {
 			return err
 		}
-		c.carried[d] = true
+		c.blobs[d] = true
 	}
 	return nil
 }
 
 // flush appends the batch.
-func (c *copying) flush(ctx context.Context) error {
+func (c *copier) flush(ctx context.Context) error {
 	if len(c.appends) == 0 {
 		return nil
 	}
@@ -182,9 +190,9 @@ func (c *copying) flush(ctx context.Context) error {
 	return err
 }
 
-// write appends what was gathered, in two where that is too much for one append, as
-// lines are longer than those they are copies of.
-func (c *copying) write(ctx context.Context, appends [][]event.Event) error {
+// write appends a batch, in two halves if it is too large: the lines of copies are
+// longer than their originals.
+func (c *copier) write(ctx context.Context, appends [][]event.Event) error {
 	head, err := c.to.AppendEach(ctx, c.id, eventlog.At(c.head).Lenient(), appends...)
 	if errors.Is(err, event.ErrInvalidSize) {
 		if first, rest := halves(appends); rest != nil {
@@ -203,8 +211,8 @@ func (c *copying) write(ctx context.Context, appends [][]event.Event) error {
 	return err
 }
 
-// halves are half of the appends each, or of one append half of its events. rest
-// is nil where there is but one event.
+// halves cuts a batch into two: between two appends, or inside the only one. rest is
+// nil if the batch is one event.
 func halves(appends [][]event.Event) (first, rest [][]event.Event) {
 	if n := len(appends) / 2; n > 0 {
 		return appends[:n], appends[n:]
@@ -215,8 +223,8 @@ func halves(appends [][]event.Event) (first, rest [][]event.Event) {
 	return nil, nil
 }
 
-// undo removes what a failed copy left, unless it is not only that.
-func (c *copying) undo(ctx context.Context, failed error) error {
+// undo removes the unfinished copy, but no session that another writer began.
+func (c *copier) undo(ctx context.Context, failed error) error {
 	begun := !c.head.IsZero() || errors.Is(failed, eventlog.ErrUnknownOutcome)
 	if !begun || errors.Is(failed, eventlog.ErrConflict) {
 		return nil

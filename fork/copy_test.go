@@ -27,8 +27,8 @@ func all(t *bench, log *eventlog.Log, session string) (events []event.Event) {
 	return events
 }
 
-// same compares a copy with its source: everything but ids, session and what
-// the copy says of itself.
+// same compares a copy with its source: all but ids, session and the metadata of
+// copies.
 func (t *bench) same(source, copied []event.Event, sourceID string) {
 	t.Helper()
 	if len(source) != len(copied) {
@@ -55,15 +55,15 @@ func (t *bench) same(source, copied []event.Event, sourceID string) {
 		if data != string(b.Data) || string(a.Extras()) != string(b.Extras()) {
 			t.Errorf("%v: %s became %s", a, a.Data, b.Data)
 		}
-		origin, ok := fork.Origin(b)
-		if want := (fork.EventOrigin{Session: a.SessionID, ID: a.ID, Seq: a.Seq}); !ok || origin != want {
+		origin, ok := b.Origin()
+		if want := (event.Origin{Session: a.SessionID, ID: a.ID, Seq: a.Seq}); !ok || origin != want {
 			t.Errorf("origin of %v is %+v", b, origin)
 		}
 	}
 }
 
-// rich makes a session with one of much: a fork with a rewind, references,
-// costs, metadata, unknown members and types, bodies and deep appends.
+// rich makes a fork with a rewind, references, costs, metadata, unknown members and
+// types, blobs and large appends.
 func (t *bench) rich() (session string) {
 	t.Helper()
 	start := started(0)
@@ -123,11 +123,11 @@ func TestCopy(t *testing.T) {
 			t.Errorf("a number became %s", n)
 		}
 		t.sound("copy")
-		again, err := fork.Copy(t.ctx, t.log, "copy", fork.CopyOptions{})
+		again, err := fork.Copy(t.ctx, t.log, "copy")
 		t.must(err)
 		t.same(copied, all(t, t.log, again.ID), "copy")
-		t.must(fork.Remove(t.ctx, t.log, session))
-		t.must(fork.Remove(t.ctx, t.log, "p"))
+		t.must(erase.Remove(t.ctx, t.log, session))
+		t.must(erase.Remove(t.ctx, t.log, "p"))
 		t.sound("copy")
 	})
 }
@@ -179,8 +179,8 @@ func TestCopyRefused(t *testing.T) {
 	})
 }
 
-// A fork that shares nothing begins with its session_forked. Its copy does not
-// need the parent all the same.
+// The first event of a fork that shares nothing is session_forked. Its copy does not
+// need the parent either.
 func TestCopyOfAForkOfNothing(t *testing.T) {
 	everywhere(t, func(t *bench) {
 		t.turns("a", 0, 1)
@@ -191,9 +191,8 @@ func TestCopyOfAForkOfNothing(t *testing.T) {
 		t.must(err)
 		_, err = fork.Copy(t.ctx, t.log, "b", fork.CopyOptions{ID: "c"})
 		t.must(err)
-		needs, err := fork.Needs(t.ctx, t.log, "a")
-		if err != nil || len(needs) != 1 {
-			t.Errorf("a is needed by %q, %v", needs, err)
+		if forks := idsOf(t.node("a").Forks()); len(forks) != 1 {
+			t.Errorf("the forks of a are %q", forks)
 		}
 		other.sound("c")
 		if diff := cmp.Diff([]int64{1, 2}, other.path("c")); diff != "" {
@@ -202,7 +201,7 @@ func TestCopyOfAForkOfNothing(t *testing.T) {
 	})
 }
 
-// What was redacted is lost in a copy, and what refers to it is kept.
+// A redacted event becomes a lost event of the copy. References to it stay.
 func TestCopyOfRedactedEvents(t *testing.T) {
 	everywhere(t, func(t *bench) {
 		t.each("a", user("secret"), calls("x"), result("x"), assistant("fine"))
@@ -259,8 +258,8 @@ func (f *failing) RemoveSession(ctx context.Context, session string, expect even
 	return remover.RemoveSession(ctx, session, expect)
 }
 
-// A copy that fails, or is called off, leaves nothing, or what can be told from
-// a whole one.
+// A copy that fails or is canceled leaves no session, or one that is marked as
+// partial.
 func TestCopyThatFails(t *testing.T) {
 	for _, keeps := range []bool{false, true} {
 		t.Run(fmt.Sprint("keeps ", keeps), func(t *testing.T) {
@@ -284,7 +283,7 @@ func TestCopyThatFails(t *testing.T) {
 				if n := forest.Node("b"); !n.Partial || n.Info.Last.Seq == 0 || n.Parent != "a" || n.Seq != 2500 {
 					t.Errorf("what is left is %+v", n)
 				}
-				t.must(fork.Remove(t.ctx, t.log, "b"))
+				t.must(erase.Remove(t.ctx, t.log, "b"))
 				_, err = fork.Copy(t.ctx, t.log, "a", fork.CopyOptions{ID: "b"})
 				t.must(err)
 				if forest, err = fork.Tree(t.ctx, t.log); err != nil || forest.Node("b").Partial {
@@ -295,8 +294,8 @@ func TestCopyThatFails(t *testing.T) {
 	}
 }
 
-// What is as large as can be is copied, though a copy says more: metadata takes
-// its origin besides, and an append of many events is split.
+// Events and appends of the maximum size can be copied: the origin does not count
+// against the limit of metadata, and a large append is split.
 func TestCopyOfWhatIsLarge(t *testing.T) {
 	everywhere(t, func(t *bench) {
 		session := strings.Repeat("\\", 200)
@@ -313,7 +312,7 @@ func TestCopyOfWhatIsLarge(t *testing.T) {
 		t.must(err)
 		ends := 0
 		for _, e := range all(t, t.log, c.ID) {
-			origin, _ := fork.Origin(&e)
+			origin, _ := e.Origin()
 			if e.More() == 0 {
 				ends++
 			}
@@ -328,7 +327,7 @@ func TestCopyOfWhatIsLarge(t *testing.T) {
 	})
 }
 
-// A copy reads its source once, and of what others append meanwhile nothing.
+// A copy reads its source once, without the events that others append meanwhile.
 func TestCopyReadsOnce(t *testing.T) {
 	everywhere(t, func(t *bench) {
 		for i := range 3000 {
@@ -337,7 +336,7 @@ func TestCopyReadsOnce(t *testing.T) {
 		var c fork.Copied
 		reads, events := t.store.count(func() {
 			var err error
-			c, err = fork.Copy(t.ctx, t.log, "a", fork.CopyOptions{})
+			c, err = fork.Copy(t.ctx, t.log, "a")
 			t.must(err)
 		})
 		if c.Head.Seq != 3000 || reads > 20 || events > 3100 {

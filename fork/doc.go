@@ -1,15 +1,16 @@
-// Package fork works on the tree of conversations: it forks, copies, rewinds
-// and recovers sessions, asks who descends from whom, and compares branches.
+// Package fork works on the tree of conversations: it forks, copies, rewinds and
+// recovers sessions, lists how sessions descend from each other, and compares
+// branches.
 //
-// A fork is a new session whose past is another session's: nothing is copied,
-// and what either appends afterwards the other never sees.
+// A fork is a new session that shares its past with its parent. It copies no
+// event, and neither session sees what the other appends later.
 //
 //	child, err := fork.At(ctx, log, "order-42", fork.BeforeTurn(3), fork.Options{Label: "retry"})
 //
-// A copy is a session of its own, which needs no other. A rewind goes back
-// within a session; what it leaves behind is orphaned, stays in the log, and a
-// recovery returns to it.
+// A copy is a session that needs no other one. A rewind moves the head of a session
+// to an earlier event. The events after it stay in the log: they are orphaned, and
+// Recover moves the head to them again.
 //
-// Everything here reads and appends through eventlog.Log, and so works alike
-// over every store. Functions may be called concurrently.
+// All functions read and append through eventlog.Log: they work alike over every
+// store, and may be called concurrently.
 package fork

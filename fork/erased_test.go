@@ -10,8 +10,8 @@ import (
 	"github.com/convlog/convlog/upkeep/erase"
 )
 
-// A redacted event of a copy still says what it is a copy of, and what of it
-// counts in the original; no content hides in what it says.
+// A redacted event of a copy still names its original and marks inherited cost. The
+// metadata keeps no content.
 func TestARedactedCopyKnowsItsOriginal(t *testing.T) {
 	everywhere(t, func(t *bench) {
 		spent := assistant("the secret")
@@ -25,7 +25,7 @@ func TestARedactedCopyKnowsItsOriginal(t *testing.T) {
 		_, err = erase.Redact(t.ctx, t.log, "s", []int64{2}, erase.RedactOptions{Reason: ""})
 		t.must(err)
 		for i, e := range all(t, t.log, "c")[:2] {
-			origin, ok := fork.Origin(&e)
+			origin, ok := e.Origin()
 			inherited, _ := e.MetadataValue("inherited")
 			if !ok || origin.Session != "s" || origin.Seq != e.Seq || origin.ID.IsZero() || string(inherited) != "true" {
 				t.Errorf("event %d is a copy of %+v, inherited %s: %s", e.Seq, origin, inherited, e.Line())
@@ -37,14 +37,14 @@ func TestARedactedCopyKnowsItsOriginal(t *testing.T) {
 		if e := all(t, t.log, "s")[1]; string(e.Kept()) != `{"role":"assistant"}` {
 			t.Errorf("kept of what is no copy: %s", e.Kept())
 		}
-		tree, err := fork.Copy(t.ctx, t.log, "c", fork.CopyOptions{})
+		tree, err := fork.Copy(t.ctx, t.log, "c")
 		t.must(err)
 		t.sound("c")
 		t.sound(tree.ID)
 	})
 }
 
-// Content that was erased in a copy may have been copied on before: it is found.
+// Erasing content in a copy finds the copies of that copy too.
 func TestRedactionFindsACopyOfARedactedCopy(t *testing.T) {
 	everywhere(t, func(t *bench) {
 		t.each("s", user("one"), user("the secret"))

@@ -40,7 +40,7 @@ func print(log *eventlog.Log, session string) {
 	}
 }
 
-// Try the second turn again, and leave the first try as it is.
+// Try the second turn again; the first try stays.
 func ExampleAt() {
 	log, done := conversation()
 	defer done()
@@ -60,7 +60,7 @@ func ExampleAt() {
 	// 5 assistant Done.
 }
 
-// Go back within a session, and return.
+// Rewind inside a session, and recover.
 func ExampleRewind() {
 	log, done := conversation()
 	defer done()
@@ -69,7 +69,7 @@ func ExampleRewind() {
 		panic(err)
 	}
 	print(log, "order-42")
-	moved, err := fork.Recover(ctx, log, "order-42", fork.RewindOptions{})
+	moved, err := fork.Recover(ctx, log, "order-42")
 	if err != nil {
 		panic(err)
 	}

@@ -11,18 +11,18 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// Kind says how a session came to be.
+// Kind is how a session began.
 type Kind string
 
 // The kinds of sessions.
 const (
-	// KindRoot sessions descend from no other.
+	// KindRoot is a session without a parent.
 	KindRoot Kind = "root"
-	// KindFork sessions begin with a session_forked.
+	// KindFork is a session that begins with session_forked.
 	KindFork Kind = "fork"
-	// KindRun sessions are the own session of a run that another started.
+	// KindRun is the session of a run that another session started.
 	KindRun Kind = "run"
-	// KindCopy sessions are copies that need no other.
+	// KindCopy is a copy of another session; it does not need that session.
 	KindCopy Kind = "copy"
 )
 
@@ -30,25 +30,27 @@ const (
 type Node struct {
 	ID   string
 	Kind Kind
-	// Parent is the session that was forked, or started the run, or was copied;
-	// Seq the event of it behind which. Seq is 0 where it is not known.
+	// Parent is the session that was forked or copied, or that started the run. Seq
+	// is the parent's event after which the session begins; 0 if it is unknown.
 	Parent string
 	Seq    int64
-	// Label and Reason are those of the fork.
+	// Label and Reason are the fork's.
 	Label, Reason string
-	// Missing says that the parent is not in the store.
+	// Missing means that the parent is not in the store.
 	Missing bool
-	// Partial says that the session is a copy that was not finished.
+	// Partial means that the session is an unfinished copy.
 	Partial bool
-	// Info is the session's row of the listing, its Err included.
+	// Info is the session's row of the listing; its Err is set if the session cannot
+	// be read.
 	Info eventlog.SessionInfo
-	// Up is the parent's node, nil for what stands at the root of a tree.
+	// Up is the parent's node; nil at the root of a tree.
 	Up *Node
-	// Down are the forks, runs and copies, ordered by Seq and id.
+	// Down are the forks, runs and copies, ordered by Seq and ID.
 	Down []*Node
 }
 
-// Forks are the sessions forked from n.
+// Forks are the sessions forked from n. They need n: it cannot be removed before
+// them.
 func (n *Node) Forks() (forks []*Node) {
 	for _, d := range n.Down {
 		if d.Kind == KindFork {
@@ -58,18 +60,38 @@ func (n *Node) Forks() (forks []*Node) {
 	return forks
 }
 
+// Siblings are the other forks of a fork's parent.
+func (n *Node) Siblings() []*Node {
+	if n.Kind != KindFork || n.Up == nil {
+		return nil
+	}
+	return slices.DeleteFunc(n.Up.Forks(), func(d *Node) bool { return d == n })
+}
+
+// Leaves are the sessions without forks among n, its forks, their forks, and so on.
+func (n *Node) Leaves() (leaves []*Node) {
+	for queue := []*Node{n}; len(queue) > 0; queue = queue[1:] {
+		forks := queue[0].Forks()
+		if len(forks) == 0 {
+			leaves = append(leaves, queue[0])
+		}
+		queue = append(queue, forks...)
+	}
+	return leaves
+}
+
 // Forest is how the sessions of a store descend from each other.
 type Forest struct {
-	// Roots are the nodes without a parent in the store, ordered by id.
+	// Roots are the nodes without a parent in the store, ordered by ID.
 	Roots []*Node
 
 	nodes map[string]*Node
 }
 
-// Tree lists all sessions of a log with their parents, forks, runs and copies,
-// from the first and last events of each. A session that cannot be read has its
-// error in Info, and stands at a root. Sessions that are their own ancestors
-// stand there too, with a *eventlog.CorruptError (ErrCycle).
+// Tree lists all sessions of a log with their parents, forks, runs and copies. It
+// reads the first and last event of each session. A session that cannot be read is
+// a root, with the error in its Info. A session that is its own ancestor is a root
+// too, with a *eventlog.CorruptError that matches eventlog.ErrCycle.
 func Tree(ctx context.Context, log *eventlog.Log) (*Forest, error) {
 	f := &Forest{nodes: map[string]*Node{}}
 	var order []*Node
@@ -82,7 +104,7 @@ func Tree(ctx context.Context, log *eventlog.Log) (*Forest, error) {
 		order = append(order, n)
 	}
 	for _, n := range order {
-		f.hang(n)
+		f.link(n)
 	}
 	f.cutCycles(order)
 	for _, n := range order {
@@ -91,8 +113,8 @@ func Tree(ctx context.Context, log *eventlog.Log) (*Forest, error) {
 	return f, nil
 }
 
-// NodeOf reads from a row of a listing where its session comes from, and reads
-// nothing else: the node hangs nowhere. Tree is for those that do.
+// NodeOf is the node of one row of a listing, without links to other nodes. Tree
+// links them. It reads nothing but the row.
 func NodeOf(info eventlog.SessionInfo) *Node {
 	n := &Node{ID: info.ID, Kind: KindRoot, Info: info}
 	first := &info.First
@@ -105,24 +127,21 @@ func NodeOf(info eventlog.SessionInfo) *Node {
 		n.Info.Err = err
 		return n
 	}
-	if origin, copied := copyOrigin(first); copied {
+	if origin, copied := first.CopyOrigin(); copied {
 		n.Kind, n.Parent, n.Seq = KindCopy, origin.Session, origin.Through
 		n.Partial = info.Last.Seq < origin.Through
 		return n
 	}
 	if first.Type.Name() == event.SessionStarted {
-		var started struct {
-			Parent event.SessionParent `json:"parent"`
-		}
-		if structure(first) != nil && decodeStructure(first, &started) == nil && started.Parent.SessionID != "" {
+		if started, err := event.DecodeKept[event.Session](first); err == nil && started.Parent.SessionID != "" {
 			n.Kind, n.Parent, n.Seq = KindRun, started.Parent.SessionID, started.Parent.Seq
 		}
 	}
 	return n
 }
 
-// hang hangs a node below its parent.
-func (f *Forest) hang(n *Node) {
+// link links a node with its parent.
+func (f *Forest) link(n *Node) {
 	if n.Parent == "" {
 		f.Roots = append(f.Roots, n)
 		return
@@ -137,7 +156,7 @@ func (f *Forest) hang(n *Node) {
 	up.Down = append(up.Down, n)
 }
 
-// cutCycles puts nodes that no root leads to at the root, one for each cycle.
+// cutCycles makes one node of each cycle a root.
 func (f *Forest) cutCycles(order []*Node) {
 	reached := map[*Node]bool{}
 	reach := func(n *Node) {
@@ -158,14 +177,14 @@ func (f *Forest) cutCycles(order []*Node) {
 		n = onCycle(n)
 		n.Up.Down = slices.DeleteFunc(n.Up.Down, func(d *Node) bool { return d == n })
 		n.Up = nil
-		n.Info.Err = &eventlog.CorruptError{Session: n.ID, Offset: -1, Seq: n.Info.First.Seq, Cause: ErrCycle}
+		n.Info.Err = &eventlog.CorruptError{Session: n.ID, Offset: -1, Seq: n.Info.First.Seq, Cause: eventlog.ErrCycle}
 		f.Roots = append(f.Roots, n)
 		reach(n)
 	}
 	slices.SortFunc(f.Roots, func(a, b *Node) int { return cmp.Compare(a.ID, b.ID) })
 }
 
-// onCycle follows the parents of n until one comes again.
+// onCycle follows the parents of n to a node of the cycle.
 func onCycle(n *Node) *Node {
 	for seen := map[*Node]bool{}; !seen[n]; n = n.Up {
 		seen[n] = true
@@ -173,10 +192,10 @@ func onCycle(n *Node) *Node {
 	return n
 }
 
-// Node finds a session; nil if the store has none of that id.
+// Node is the node of a session; nil if the store does not have it.
 func (f *Forest) Node(id string) *Node { return f.nodes[id] }
 
-// All yields every node with its depth, parents before what hangs below them.
+// All yields every node with its depth, parents before children.
 func (f *Forest) All() iter.Seq2[int, *Node] {
 	return func(yield func(int, *Node) bool) {
 		for _, n := range f.Roots {
@@ -187,7 +206,7 @@ func (f *Forest) All() iter.Seq2[int, *Node] {
 	}
 }
 
-// Walk yields n and all below it, with their depths below n.
+// Walk yields n and its descendants, each with its depth below n.
 func (n *Node) Walk() iter.Seq2[int, *Node] {
 	return func(yield func(int, *Node) bool) { n.walk(0, yield) }
 }

@@ -13,25 +13,25 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// Options configure At. The zero value makes a fork with an id of its own.
+// Options configure At. The zero Options make a fork with a new id.
 type Options struct {
-	// ID is the new session's id; minted if empty.
-	ID string
-	// NewID mints ids where ID is empty; if nil they are ULIDs in lower case.
+	// ID is the new session's id. If it is empty, NewID makes one; a nil NewID makes
+	// ULIDs in lower case.
+	ID    string
 	NewID func() string
 	// Label names the branch, Reason says why it was made.
 	Label, Reason string
-	// Force forks inside an open turn too.
+	// Force allows a fork inside an open turn.
 	Force bool
-	// Metadata is merged into that of the session_forked event.
+	// Metadata is merged into the metadata of the session_forked event.
 	Metadata map[string]any
-	// EventID is the id of the session_forked event, minted if zero, and Time its
-	// timestamp, that of the append if zero: for imports.
+	// EventID and Time are the session_forked event's; the log sets them if they are
+	// zero. Imports set them.
 	EventID ulid.ULID
 	Time    time.Time
 }
 
-// stamp gives the session_forked event the id and the time that were asked for.
+// stamp sets the id and the time of the session_forked event.
 func (o *Options) stamp(e *event.Event) {
 	e.Timestamp = o.Time
 	if !o.EventID.IsZero() {
@@ -39,50 +39,50 @@ func (o *Options) stamp(e *event.Event) {
 	}
 }
 
-func (o *Options) id() string {
-	if o.ID != "" {
-		return o.ID
+// sessionID is id, or a new one if it is empty.
+func sessionID(id string, newID func() string) string {
+	switch {
+	case id != "":
+		return id
+	case newID != nil:
+		return newID()
 	}
-	if o.NewID != nil {
-		return o.NewID()
-	}
-	return newID()
+	return strings.ToLower(event.NewID().String())
 }
 
-func newID() string { return strings.ToLower(event.NewID().String()) }
-
-// Child is a fork that was made.
+// Child is a new fork.
 type Child struct {
 	ID string
-	// Head is that of the fork: its session_forked event.
+	// Head is the fork's head: its session_forked event.
 	Head event.Head
-	// Parent is the session that was forked behind event Seq.
+	// Parent is the forked session, Seq the newest event that the fork shares.
 	Parent string
 	Seq    int64
 }
 
-// At forks parent behind p: it makes a session whose first event is
-// session_forked and whose past are the parent's events up to p, read through
-// it. It costs one append, however long the parent is.
+// At forks parent at p: it makes a session that begins with session_forked and
+// shares the parent's events up to p. The cost is one append, however long the
+// parent is.
 //
-// Refused are a parent that is missing (eventlog.ErrNotFound) or does not have
-// the point (see Resolve), an id that is taken (eventlog.ErrExists), a point
-// inside an atomic append (ErrInsideAppend), and, unless forced, one inside an
-// open turn (ErrOpenTurn). A turn that hibernates is not open. A call that has
-// no result yet at p counts as an open turn; in the fork it ends by itself.
-func At(ctx context.Context, log *eventlog.Log, parent string, p Point, opts Options) (Child, error) {
+// Errors: a missing parent is eventlog.ErrNotFound, a missing point an error of
+// Resolve, a taken id eventlog.ErrExists, a point inside an atomic append
+// ErrInsideAppend. A point inside an open turn is ErrOpenTurn unless Options.Force
+// is set; a call without a result opens a turn too, a hibernating turn is not open.
+// In a forced fork, calls without a result count as interrupted.
+func At(ctx context.Context, log *eventlog.Log, parent string, p Point, opts ...Options) (Child, error) {
+	o := one(opts)
 	at, err := Resolve(ctx, log, parent, p)
 	if err == nil {
-		err = checkPoint(ctx, log, parent, &at, opts.Force)
+		err = checkPoint(ctx, log, parent, &at, o.Force)
 	}
 	if err != nil {
 		return Child{}, fmt.Errorf("fork: %w", err)
 	}
 	e := event.New(event.Fork{Parent: parent, Seq: at.Seq, EventID: at.ID, Hash: at.Hash(),
-		Label: opts.Label, Reason: opts.Reason})
-	opts.stamp(&e)
-	id := opts.id()
-	head, err := appendSurely(eventlog.WithMetadata(ctx, opts.Metadata), log, id, eventlog.New(), e)
+		Label: o.Label, Reason: o.Reason})
+	o.stamp(&e)
+	id := sessionID(o.ID, o.NewID)
+	head, err := appendWithRetry(eventlog.WithMetadata(ctx, o.Metadata), log, id, eventlog.New(), e)
 	if errors.Is(err, eventlog.ErrConflict) {
 		err = fmt.Errorf("%q: %w", id, eventlog.ErrExists)
 	}
@@ -92,13 +92,13 @@ func At(ctx context.Context, log *eventlog.Log, parent string, p Point, opts Opt
 	return Child{ID: id, Head: head, Parent: parent, Seq: at.Seq}, nil
 }
 
-// tries is how often an append whose outcome is unknown is made.
-const tries = 3
+// maxTries is how often an append is tried while its outcome is unknown.
+const maxTries = 3
 
-// appendSurely appends events, and again where the outcome was unknown: they
-// are stored once.
-func appendSurely(ctx context.Context, log *eventlog.Log, session string, expect eventlog.Expect, events ...event.Event) (head event.Head, err error) {
-	for range tries {
+// appendWithRetry appends events, again if the outcome is unknown. The log stores
+// them once.
+func appendWithRetry(ctx context.Context, log *eventlog.Log, session string, expect eventlog.Expect, events ...event.Event) (head event.Head, err error) {
+	for range maxTries {
 		head, err = log.Append(ctx, session, expect, events...)
 		if !errors.Is(err, eventlog.ErrUnknownOutcome) || ctx.Err() != nil {
 			break

@@ -29,8 +29,8 @@ func (t *bench) fork(id, parent string, p fork.Point) fork.Child {
 	return child
 }
 
-// nothing checks that a refusal is for the reason wanted and left no session of
-// that id.
+// nothing checks that a fork was refused for a reason and left no session of that
+// id.
 func (t *bench) nothing(id string, want, err error) {
 	t.Helper()
 	if !errors.Is(err, want) {
@@ -74,8 +74,7 @@ func TestPointsOfTurns(t *testing.T) {
 	})
 }
 
-// What a rewind left has no turns any more, and an unfinished turn ends where
-// the next begins.
+// Orphaned events have no turns. An unfinished turn ends where the next turn begins.
 func TestPointsAfterRewind(t *testing.T) {
 	everywhere(t, func(t *bench) {
 		t.turns("a", 0, 2) // 1–6, 7–12
@@ -93,7 +92,7 @@ func TestPointsAfterRewind(t *testing.T) {
 	})
 }
 
-// An import has no turn events: its turns begin where the user begins to speak.
+// An import has no turn events: its turns begin with the user's messages.
 func TestPointsOfImports(t *testing.T) {
 	everywhere(t, func(t *bench) {
 		results := event.Message{Role: event.User, Parts: []event.Part{
@@ -112,7 +111,7 @@ func TestPointsOfImports(t *testing.T) {
 		_, err = fork.At(t.ctx, t.log, "a", fork.AtSeq(3), fork.Options{ID: "b"})
 		t.nothing("b", fork.ErrOpenTurn, err)
 		for _, seq := range []int64{2, 4, 5, 6, 8} {
-			_, err := fork.At(t.ctx, t.log, "a", fork.AtSeq(seq), fork.Options{})
+			_, err := fork.At(t.ctx, t.log, "a", fork.AtSeq(seq))
 			t.must(err)
 		}
 	})
@@ -207,7 +206,7 @@ func TestForkRefused(t *testing.T) {
 	})
 }
 
-// A turn that hibernates may be forked there, and not once it goes on.
+// A hibernating turn may be forked; once it is resumed, not.
 func TestForkOfAHibernatedTurn(t *testing.T) {
 	everywhere(t, func(t *bench) {
 		start := started(0)
@@ -228,7 +227,7 @@ func TestForkOfAHibernatedTurn(t *testing.T) {
 	})
 }
 
-// A turn is open however long it is, and whatever the user says in it.
+// A long turn with user messages in it is open too.
 func TestForkOfALongTurn(t *testing.T) {
 	everywhere(t, func(t *bench) {
 		t.turns("a", 0, 1)
@@ -262,7 +261,7 @@ func TestForkReadsLittle(t *testing.T) {
 				fill(t, "long", 300)
 				cost := func(session string, p fork.Point) (events int64) {
 					_, events = t.store.count(func() {
-						_, err := fork.At(t.ctx, t.log, session, p, fork.Options{})
+						_, err := fork.At(t.ctx, t.log, session, p)
 						t.must(err)
 					})
 					return events
@@ -306,8 +305,7 @@ func TestForksAtOnce(t *testing.T) {
 		if taken != 15 {
 			t.Errorf("15 of 16 find the id taken, not %d", taken)
 		}
-		children, err := fork.Children(t.ctx, t.log, "a")
-		t.must(err)
+		children := idsOf(t.node("a").Forks())
 		if len(children) != 17 {
 			t.Errorf("the forks are %q", children)
 		}
@@ -317,8 +315,7 @@ func TestForksAtOnce(t *testing.T) {
 	})
 }
 
-// Of a fork and a removal at the same time one is refused: no fork loses its
-// parent.
+// Of a fork and a concurrent removal one is refused: no fork loses its parent.
 func TestForkWhileItsParentIsRemoved(t *testing.T) {
 	everywhere(t, func(t *bench) {
 		for i := range 20 {
@@ -327,7 +324,7 @@ func TestForkWhileItsParentIsRemoved(t *testing.T) {
 			var group sync.WaitGroup
 			var forked, removed error
 			group.Go(func() { _, forked = fork.At(t.ctx, t.log, parent, fork.Head(), fork.Options{ID: child}) })
-			group.Go(func() { removed = fork.Remove(t.ctx, t.log, parent) })
+			group.Go(func() { removed = erase.Remove(t.ctx, t.log, parent) })
 			group.Wait()
 			switch {
 			case forked == nil && errors.Is(removed, eventlog.ErrInUse):

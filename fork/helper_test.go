@@ -10,6 +10,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/fork"
 	"github.com/convlog/convlog/store/jsonl"
 	"github.com/convlog/convlog/store/sqlite"
 	"github.com/convlog/convlog/upkeep/verify"
@@ -125,8 +126,8 @@ func completed(start event.Event) event.Event {
 	return event.New(event.TurnCompletion{TurnID: start.ID, Status: event.TurnStatusCompleted})
 }
 
-// turns appends n whole turns: input and start, a call, its result, an answer
-// with the end. It is five events and four appends a turn.
+// turns appends n whole turns of six events in four appends: input and start, a
+// call, its result, an answer with the end.
 func (t *bench) turns(session string, first, n int) (head int64) {
 	t.Helper()
 	for i := first; i < first+n; i++ {
@@ -146,6 +147,39 @@ func (t *bench) path(session string) (seqs []int64) {
 		seqs = append(seqs, e.Seq)
 	}
 	return seqs
+}
+
+// lineage is the ancestors of a session, each checked.
+func lineage(ctx context.Context, log *eventlog.Log, session string) (line []eventlog.Ancestor, err error) {
+	for a, err := range log.Ancestors(ctx, session) {
+		if err == nil {
+			err = log.CheckAncestor(ctx, a)
+		}
+		if err != nil {
+			return nil, err
+		}
+		line = append(line, a)
+	}
+	return line, nil
+}
+
+// node is a session's node of the forest.
+func (t *bench) node(session string) *fork.Node {
+	t.Helper()
+	forest, err := fork.Tree(t.ctx, t.log)
+	t.must(err)
+	n := forest.Node(session)
+	if n == nil {
+		t.Fatalf("the forest has no session %q", session)
+	}
+	return n
+}
+
+func idsOf(nodes []*fork.Node) (ids []string) {
+	for _, n := range nodes {
+		ids = append(ids, n.ID)
+	}
+	return ids
 }
 
 // sound verifies a session.

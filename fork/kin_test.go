@@ -14,6 +14,7 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
 	"github.com/convlog/convlog/store/jsonl"
+	"github.com/convlog/convlog/upkeep/erase"
 )
 
 // drawn draws a forest, a line each session.
@@ -61,29 +62,28 @@ run stray at 3, of gone which is gone
 		}
 		for _, c := range []struct {
 			name string
-			ask  func() ([]string, error)
+			got  []*fork.Node
 			want []string
 		}{
-			{"children of a", func() ([]string, error) { return fork.Children(t.ctx, t.log, "a") }, []string{"c", "b"}},
-			{"children of e", func() ([]string, error) { return fork.Children(t.ctx, t.log, "e") }, nil},
-			{"siblings of b", func() ([]string, error) { return fork.Siblings(t.ctx, t.log, "b") }, []string{"c"}},
-			{"siblings of a", func() ([]string, error) { return fork.Siblings(t.ctx, t.log, "a") }, nil},
-			{"leaves of a", func() ([]string, error) { return fork.Leaves(t.ctx, t.log, "a") }, []string{"c", "d", "e"}},
-			{"leaves of e", func() ([]string, error) { return fork.Leaves(t.ctx, t.log, "e") }, []string{"e"}},
-			{"who needs b", func() ([]string, error) { return fork.Needs(t.ctx, t.log, "b") }, []string{"d", "e"}},
+			{"children of a", forest.Node("a").Forks(), []string{"c", "b"}},
+			{"children of e", forest.Node("e").Forks(), nil},
+			{"siblings of b", forest.Node("b").Siblings(), []string{"c"}},
+			{"siblings of a", forest.Node("a").Siblings(), nil},
+			{"leaves of a", forest.Node("a").Leaves(), []string{"c", "d", "e"}},
+			{"leaves of e", forest.Node("e").Leaves(), []string{"e"}},
+			{"who needs b", forest.Node("b").Forks(), []string{"d", "e"}},
 		} {
-			got, err := c.ask()
-			if diff := cmp.Diff(c.want, got); err != nil || diff != "" {
-				t.Errorf("%s: %v\n%s", c.name, err, diff)
+			if diff := cmp.Diff(c.want, idsOf(c.got)); diff != "" {
+				t.Errorf("%s:\n%s", c.name, diff)
 			}
 		}
-		line, err := fork.Lineage(t.ctx, t.log, "d")
+		line, err := lineage(t.ctx, t.log, "d")
 		t.must(err)
-		if len(line) != 2 || line[0].Session != "b" || line[0].Seq != 6 || line[1].Session != "a" || line[1].Seq != 6 || line[1].Fork.Seq != 12 {
+		if len(line) != 2 || line[0].Session != "b" || line[0].Through.Seq != 6 || line[1].Session != "a" || line[1].Through.Seq != 6 || line[1].Fork.Seq != 12 {
 			t.Errorf("lineage of d is %+v", line)
 		}
 		parent, ok, err := fork.Parent(t.ctx, t.log, "e")
-		if err != nil || !ok || parent.Session != "b" || parent.Seq != 13 {
+		if err != nil || !ok || parent.Session != "b" || parent.Through.Seq != 13 {
 			t.Errorf("parent of e is %+v, %v, %v", parent, ok, err)
 		}
 		if _, ok, err := fork.Parent(t.ctx, t.log, "a"); ok || err != nil {
@@ -95,18 +95,15 @@ run stray at 3, of gone which is gone
 func TestKinOfAMissingSession(t *testing.T) {
 	everywhere(t, func(t *bench) {
 		_, _, parent := fork.Parent(t.ctx, t.log, "x")
-		_, lineage := fork.Lineage(t.ctx, t.log, "x")
-		_, children := fork.Children(t.ctx, t.log, "x")
-		_, siblings := fork.Siblings(t.ctx, t.log, "x")
-		_, leaves := fork.Leaves(t.ctx, t.log, "x")
+		_, lineage := lineage(t.ctx, t.log, "x")
 		_, branches := fork.Branches(t.ctx, t.log, "x")
 		_, diff := fork.Diff(t.ctx, t.log, fork.Tip{Session: "x"}, fork.Tip{Session: "x"})
-		_, rewind := fork.Rewind(t.ctx, t.log, "x", fork.Head(), fork.RewindOptions{})
-		_, recover := fork.Recover(t.ctx, t.log, "x", fork.RewindOptions{})
+		_, rewind := fork.Rewind(t.ctx, t.log, "x", fork.Head())
+		_, recover := fork.Recover(t.ctx, t.log, "x")
 		_, copied := fork.Copy(t.ctx, t.log, "x", fork.CopyOptions{ID: "y"})
 		_, merged := fork.Merge(t.ctx, t.log, "x", "y", fork.Outcome{})
-		for i, err := range []error{parent, lineage, children, siblings, leaves, branches, diff, rewind, recover, copied, merged,
-			fork.Remove(t.ctx, t.log, "x")} {
+		for i, err := range []error{parent, lineage, branches, diff, rewind, recover, copied, merged,
+			erase.Remove(t.ctx, t.log, "x")} {
 			if !errors.Is(err, eventlog.ErrNotFound) {
 				t.Errorf("%d: %v", i, err)
 			}
@@ -118,20 +115,19 @@ func TestRemoveIsRefusedWhileForksNeedIt(t *testing.T) {
 	everywhere(t, func(t *bench) {
 		t.turns("a", 0, 1)
 		t.fork("b", "a", fork.Head())
-		if err := fork.Remove(t.ctx, t.log, "a"); !errors.Is(err, eventlog.ErrInUse) || !strings.Contains(err.Error(), `"b"`) {
+		if err := erase.Remove(t.ctx, t.log, "a"); !errors.Is(err, eventlog.ErrInUse) || !strings.Contains(err.Error(), `"b"`) {
 			t.Errorf("removed a: %v", err)
 		}
 		_, err := fork.Copy(t.ctx, t.log, "b", fork.CopyOptions{ID: "c"})
 		t.must(err)
-		t.must(fork.Remove(t.ctx, t.log, "b"))
-		t.must(fork.Remove(t.ctx, t.log, "a"))
+		t.must(erase.Remove(t.ctx, t.log, "b"))
+		t.must(erase.Remove(t.ctx, t.log, "a"))
 		t.sound("c")
 	})
 }
 
-// A chain of forks costs what it holds, however deep it is: reading the end of
-// it does not look at its beginning, and reading all of it reads each event
-// once.
+// A deep chain of forks costs no more than its events: reading its end does not read
+// its beginning, and reading all of it reads each event once.
 func TestDeepForks(t *testing.T) {
 	everywhere(t, func(t *bench) {
 		const depth = 1000
@@ -173,7 +169,7 @@ func TestDeepForks(t *testing.T) {
 			}
 		})
 		within("the lineage", 3*depth, func() {
-			line, err := fork.Lineage(t.ctx, t.log, last)
+			line, err := lineage(t.ctx, t.log, last)
 			t.must(err)
 			if len(line) != depth || line[depth-1].Session != name(0) {
 				t.Errorf("the lineage has %d sessions", len(line))
@@ -189,7 +185,7 @@ func TestDeepForks(t *testing.T) {
 	})
 }
 
-// files is a jsonl log whose files are made by hand.
+// files is a jsonl log over hand-made files.
 func files(t *testing.T, sessions map[string]string) *eventlog.Log {
 	t.Helper()
 	dir := t.TempDir()
@@ -214,7 +210,7 @@ func (t *bench) linesOf(session string) []string {
 	return lines
 }
 
-// family is a parent of four events and a fork behind the third.
+// family is a parent of four events and a fork at the third.
 func family(t *bench) {
 	t.each("a", user("1"), user("2"), user("3"), user("4"))
 	t.fork("b", "a", fork.AtSeq(3))
@@ -227,7 +223,7 @@ func TestParentGoneOrCut(t *testing.T) {
 		parent, child := b.linesOf("a"), strings.Join(b.linesOf("b"), "")
 		var corrupt *eventlog.CorruptError
 		gone := files(t, map[string]string{"b": child})
-		if _, err := fork.Lineage(b.ctx, gone, "b"); !errors.Is(err, eventlog.ErrNotFound) {
+		if _, err := lineage(b.ctx, gone, "b"); !errors.Is(err, eventlog.ErrNotFound) {
 			t.Errorf("lineage without the parent: %v", err)
 		}
 		if _, err := fork.At(b.ctx, gone, "b", fork.AtSeq(2), fork.Options{ID: "c"}); !errors.Is(err, eventlog.ErrNotFound) {
@@ -254,9 +250,9 @@ func TestParentGoneOrCut(t *testing.T) {
 	})
 }
 
-// asked asks a log of b what reads through its parent.
+// asked calls all functions that read the fork b through its parent.
 func asked(b *bench, log *eventlog.Log) map[string]error {
-	_, lineage := fork.Lineage(b.ctx, log, "b")
+	_, lineage := lineage(b.ctx, log, "b")
 	_, forked := fork.At(b.ctx, log, "b", fork.AtSeq(3), fork.Options{ID: "c"})
 	_, diff := fork.Diff(b.ctx, log, fork.Tip{Session: "b"}, fork.Tip{Session: "a"})
 	_, branches := fork.Branches(b.ctx, log, "b")
@@ -272,7 +268,7 @@ func (t *bench) nothingIn(log *eventlog.Log, session string) {
 	}
 }
 
-// Two sessions whose files were made to be forks of each other.
+// The files of two sessions make them forks of each other.
 func TestCycle(t *testing.T) {
 	b := newBench(t, stores["jsonl"])
 	b.add("x", user("1"))
@@ -286,7 +282,7 @@ func TestCycle(t *testing.T) {
 	c.fork("x", "b", fork.AtSeq(4))
 	log := files(t, map[string]string{"x": strings.Join(c.linesOf("x"), ""), "a": strings.Join(b.linesOf("a"), ""), "b": line})
 	var corrupt *eventlog.CorruptError
-	if _, err := fork.Lineage(b.ctx, log, "b"); !errors.As(err, &corrupt) {
+	if _, err := lineage(b.ctx, log, "b"); !errors.As(err, &corrupt) {
 		t.Errorf("lineage: %v", err)
 	}
 	_, err := fork.Copy(b.ctx, log, "b", fork.CopyOptions{ID: "c"})
@@ -299,13 +295,13 @@ func TestCycle(t *testing.T) {
 	}
 	b.nothingIn(log, "c")
 	forest, err := fork.Tree(b.ctx, log)
-	if err != nil || len(forest.Roots) != 1 || !errors.Is(forest.Roots[0].Info.Err, fork.ErrCycle) {
+	if err != nil || len(forest.Roots) != 1 || !errors.Is(forest.Roots[0].Info.Err, eventlog.ErrCycle) {
 		t.Errorf("tree: %v\n%s", err, drawn(forest))
 	}
 	if n := strings.Count(drawn(forest), "fork "); n != 3 {
 		t.Errorf("the tree has %d sessions of 3:\n%s", n, drawn(forest))
 	}
-	if forks, err := fork.Children(b.ctx, log, "a"); err != nil || len(forks) != 1 {
-		t.Errorf("children of a: %q, %v", forks, err)
+	if forks := idsOf(forest.Node("a").Forks()); len(forks) != 1 {
+		t.Errorf("the forks of a are %q", forks)
 	}
 }

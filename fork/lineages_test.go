@@ -11,21 +11,29 @@ import (
 	"github.com/convlog/convlog/upkeep/verify"
 )
 
-// checked checks the lineages of sessions, in that order.
-func (t *bench) checked(log *eventlog.Log, sessions ...string) map[string]error {
+// brokenAt verifies sessions in that order with one Verifier, and gives the seq of
+// the defect in each session's lineage; 0 is none. log.CheckAncestor must agree.
+func (t *bench) brokenAt(log *eventlog.Log, sessions ...string) map[string]int64 {
 	t.Helper()
-	all, found := fork.NewLineages(log), map[string]error{}
+	all, found := verify.New(log), map[string]int64{}
 	for _, session := range sessions {
-		found[session] = all.Check(t.ctx, session)
-		if _, alone := fork.Lineage(t.ctx, log, session); (alone == nil) != (found[session] == nil) {
-			t.Errorf("lineage of %s: %v alone, %v among others", session, alone, found[session])
+		report, err := all.Session(t.ctx, session)
+		t.must(err)
+		found[session] = 0
+		for _, d := range report.Defects {
+			if d.Rule == verify.RuleFork {
+				found[session] = d.Seq
+			}
+		}
+		if _, err := lineage(t.ctx, log, session); (err == nil) != (found[session] == 0) {
+			t.Errorf("lineage of %s: %v, but the verifier finds a defect at %d", session, err, found[session])
 		}
 	}
 	return found
 }
 
-// descent is a parent a, a fork b of its end, a fork c of that, and d, a fork of
-// b at what b shares with a.
+// descent makes a parent a, a fork b of a's end, a fork c of b, and d, a fork of b
+// at an event that b shares with a.
 func descent(t *bench) {
 	t.each("a", user("1"), user("2"), user("3"), user("4"))
 	t.fork("b", "a", fork.Head())
@@ -42,20 +50,19 @@ func TestLineages(t *testing.T) {
 				t.Errorf("parent of %s: %q, %v", session, report.Parent, err)
 			}
 		}
-		for session, err := range t.checked(t.log, "d", "c", "b", "a", "d", "c") {
-			if err != nil {
-				t.Errorf("%s: %v", session, err)
+		for session, seq := range t.brokenAt(t.log, "d", "c", "b", "a", "d", "c") {
+			if seq != 0 {
+				t.Errorf("%s: defect at %d", session, seq)
 			}
 		}
-		var bad *fork.LineageError
-		if err := t.checked(t.log, "x")["x"]; !errors.As(err, &bad) || !errors.Is(err, eventlog.ErrNotFound) || bad.Seq != 0 {
-			t.Errorf("missing: %v", err)
+		_, missing := lineage(t.ctx, t.log, "x")
+		if _, err := verify.Session(t.ctx, t.log, "x"); !errors.Is(err, eventlog.ErrNotFound) || !errors.Is(missing, eventlog.ErrNotFound) {
+			t.Errorf("missing: %v, %v", err, missing)
 		}
 	})
 }
 
-// Each fork whose past is gone is named, with the place where it begins, and no
-// other.
+// Exactly the forks without their past have a defect, at their session_forked.
 func TestLineagesThatAreBroken(t *testing.T) {
 	b := newBench(t, stores["jsonl"])
 	descent(b)
@@ -77,31 +84,28 @@ func TestLineagesThatAreBroken(t *testing.T) {
 		why    error
 	}{
 		{"the parent is gone", rest(""), "bcd", eventlog.ErrNotFound},
-		{"it was cut below the fork point", rest(parent[0] + parent[1]), "bc", eventlog.ErrEventNotFound},
-		{"it was cut below all of them", rest(parent[0]), "bcd", eventlog.ErrEventNotFound},
+		{"it was cut below the fork point", rest(parent[0] + parent[1]), "bc", eventlog.ErrCorrupt},
+		{"it was cut below all of them", rest(parent[0]), "bcd", eventlog.ErrCorrupt},
 		{"another has its name", rest(strings.Join(stranger.linesOf("a"), "")), "bcd", eventlog.ErrCorrupt},
 	} {
 		for _, order := range []string{"bcd", "dcb", "cdbcd"} {
-			for session, err := range b.checked(c.log, strings.Split(order, "")...) {
-				var bad *fork.LineageError
-				switch {
-				case !strings.Contains(c.broken, session):
-					if err != nil {
+			for session, seq := range b.brokenAt(c.log, strings.Split(order, "")...) {
+				want := int64(0)
+				if strings.Contains(c.broken, session) {
+					want = seqs[session]
+					if _, err := lineage(b.ctx, c.log, session); !errors.Is(err, c.why) {
 						t.Errorf("%s: %s: %v", c.name, session, err)
 					}
-				case !errors.Is(err, c.why) || !errors.As(err, &bad) || bad.Session != session || bad.Seq != seqs[session]:
-					t.Errorf("%s: %s: %v", c.name, session, err)
-				default:
-					if d := bad.Defect(); d.Session != session || d.Seq != bad.Seq || d.Rule != "fork" || d.Detail != bad.Err.Error() {
-						t.Errorf("%s: %+v", c.name, d)
-					}
+				}
+				if seq != want {
+					t.Errorf("%s: %s has a defect at %d, want %d", c.name, session, seq, want)
 				}
 			}
 		}
 	}
 }
 
-// Forks of the empty start of each other have nothing in common but the cycle.
+// Two forks of the empty start of each other share no events, but are a cycle.
 func TestLineageOfACycleThatSharesNothing(t *testing.T) {
 	b, c := newBench(t, stores["jsonl"]), newBench(t, stores["jsonl"])
 	b.add("x", user("1"))
@@ -109,15 +113,15 @@ func TestLineageOfACycleThatSharesNothing(t *testing.T) {
 	c.add("y", user("1"))
 	c.fork("x", "y", fork.AtSeq(0))
 	log := files(t, map[string]string{"x": strings.Join(c.linesOf("x"), ""), "y": strings.Join(b.linesOf("y"), "")})
-	for session, err := range b.checked(log, "x", "y", "x") {
-		var bad *fork.LineageError
-		if !errors.Is(err, fork.ErrCycle) || !errors.Is(err, eventlog.ErrCorrupt) || !errors.As(err, &bad) || bad.Seq != 1 {
-			t.Errorf("%s: %v", session, err)
+	for session, seq := range b.brokenAt(log, "x", "y", "x") {
+		_, err := lineage(b.ctx, log, session)
+		if !errors.Is(err, eventlog.ErrCycle) || !errors.Is(err, eventlog.ErrCorrupt) || seq != 1 {
+			t.Errorf("%s: defect at %d, %v", session, seq, err)
 		}
 	}
 }
 
-// A long line of forks of forks is looked at once, in whatever order.
+// A Verifier checks each session of a deep chain of forks once, in any order.
 func TestLineagesOfDeepForks(t *testing.T) {
 	everywhere(t, func(t *bench) {
 		const depth = 300
@@ -128,13 +132,14 @@ func TestLineagesOfDeepForks(t *testing.T) {
 		}
 		check := func(sessions func(yield func(int) bool)) {
 			t.Helper()
-			all := fork.NewLineages(t.log)
+			all := verify.New(t.log)
 			reads, _ := t.store.count(func() {
 				for i := range sessions {
-					t.must(all.Check(t.ctx, name(i)))
+					_, err := all.Session(t.ctx, name(i))
+					t.must(err)
 				}
 			})
-			if reads > 4*depth {
+			if reads > 8*depth {
 				t.Errorf("made %d reads of %d sessions", reads, depth)
 			}
 		}

@@ -10,19 +10,20 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// checkPoint refuses a fork behind e where it would tear something apart.
+// checkPoint refuses a fork at e inside an append or, without force, inside an open
+// turn.
 func checkPoint(ctx context.Context, log *eventlog.Log, session string, e *event.Event, force bool) error {
 	if e.More() > 0 {
 		return fmt.Errorf("event %d of session %q: %w", e.Seq, session, ErrInsideAppend)
 	}
-	if force || e.Seq == 0 {
+	if force {
 		return nil
 	}
-	found, err := findOpen(ctx, log, session, e)
+	found, err := findOpen(ctx, log, session, e.Seq)
 	if err != nil {
-		return fmt.Errorf("is a turn of session %q open at %d: %w", session, e.Seq, err)
+		return fmt.Errorf("find an open turn of session %q at event %d: %w", session, e.Seq, err)
 	}
-	if found.isOpen {
+	if found.isOpen() {
 		return fmt.Errorf("event %d of session %q: %w%s", e.Seq, session, ErrOpenTurn, found)
 	}
 	return nil
@@ -31,8 +32,8 @@ func checkPoint(ctx context.Context, log *eventlog.Log, session string, e *event
 // OpenCall is a tool call that has no result.
 type OpenCall struct {
 	CallID string
-	Name   string // empty where the message was redacted
-	Seq    int64  // of the message
+	Name   string // empty if the message was redacted
+	Seq    int64  // of the message that makes the call
 }
 
 func (c OpenCall) String() string {
@@ -43,140 +44,113 @@ func (c OpenCall) String() string {
 	return fmt.Sprintf("%s (#%d)", text, c.Seq)
 }
 
-// openCalls are the calls without a result behind the event seq, on the path that
-// ends with it: those of the newest message that has any, in a turn under way.
-func openCalls(ctx context.Context, log *eventlog.Log, session string, seq int64) ([]OpenCall, error) {
-	if seq == 0 {
-		return nil, nil
-	}
-	e, err := log.Event(ctx, session, seq)
-	if err != nil {
-		return nil, err
-	}
-	found, err := findOpen(ctx, log, session, &e)
-	return found.calls, err
+// openTurn is what is open at an event; the zero openTurn is nothing.
+type openTurn struct {
+	calls []OpenCall // the calls without a result of one message
+	start int64      // the turn_started or turn_resumed, if no call is open
 }
 
-// whatIsOpen is what is under way at a place.
-type whatIsOpen struct {
-	isOpen bool
-	calls  []OpenCall // without a result
-	turn   int64      // the event that began or resumed the turn
-}
+func (o openTurn) isOpen() bool { return len(o.calls) > 0 || o.start > 0 }
 
-// String says what it is, as the end of an error.
-func (w whatIsOpen) String() string {
+// String is the end of an error message.
+func (o openTurn) String() string {
 	switch {
-	case len(w.calls) == 1:
-		return fmt.Sprintf(": call %s has no result there", w.calls[0])
-	case len(w.calls) > 1:
-		return fmt.Sprintf(": call %s and %d more have no result there", w.calls[0], len(w.calls)-1)
+	case len(o.calls) == 1:
+		return fmt.Sprintf(": call %s has no result there", o.calls[0])
+	case len(o.calls) > 1:
+		return fmt.Sprintf(": call %s and %d more have no result there", o.calls[0], len(o.calls)-1)
 	}
-	return fmt.Sprintf(", which #%d began", w.turn)
+	return fmt.Sprintf(", which #%d began", o.start)
 }
 
-// findOpen looks whether a turn is under way behind at, on the path that ends
-// with it. The nearest turn event decides: one that starts or resumes a turn
-// opens it, one that completes or hibernates it closes it. Before one is met, a
-// call without a result does so too.
+// findOpen finds the turn that is open at event seq, on the path that ends there.
+// It reads backward to the newest event that decides: a turn_started, a turn_resumed
+// or a call without a result opens the turn, a turn_completed or turn_hibernated
+// ends it.
 //
-// Imports have no turn events. The search ends there at the first message of
-// the user's that begins an exchange, once it has gone back far enough.
-func findOpen(ctx context.Context, log *eventlog.Log, session string, at *event.Event) (whatIsOpen, error) {
+// Imports have no turn events. There, the search ends with the exchange that seq is
+// in, but reads minSearch events at least.
+func findOpen(ctx context.Context, log *eventlog.Log, session string, seq int64) (openTurn, error) {
 	var s openSearch
-	if verdict, err := s.older(at); err != nil || verdict != undecided {
-		return s.found, err
-	}
-	for e, err := range filled(ctx, log, session, before(ctx, log, session, at), event.MessageAdded) {
+	for e, err := range pathBack(ctx, log, session, seq, event.MessageAdded) {
 		if err != nil {
+			return openTurn{}, err
+		}
+		decided, err := s.addOlder(&e)
+		if err != nil || decided {
 			return s.found, err
 		}
-		verdict, err := s.older(&e)
-		if err != nil || verdict != undecided {
-			return s.found, err
-		}
-		if s.asked || !s.between || s.read < enoughEvents {
+		if s.hasTurns || !s.exchange || s.read < minSearch {
 			continue
 		}
-		turned, err := usesTurns(ctx, log, session)
-		if err != nil || !turned {
-			return s.found, err
+		if s.hasTurns, err = hasTurns(ctx, log, session); err != nil || !s.hasTurns {
+			return openTurn{}, err
 		}
-		s.asked = true // a turn event will come
 	}
-	return s.found, nil
+	return openTurn{}, nil
 }
 
-// enoughEvents is how far back turn events are looked for, at least.
-const enoughEvents = 16
+// minSearch is how many events are searched for a turn event, at least.
+const minSearch = 16
 
-type verdict int
-
-const (
-	undecided verdict = iota
-	open
-	closed
-)
-
-// openSearch is fed a path from its end back.
+// openSearch reads a path backward.
 type openSearch struct {
-	ended   []string // calls whose results came so far
-	asking  bool     // the message behind is one of the user's that asks
-	between bool     // the events so far begin with an exchange
-	read    int      // how many events came
-	asked   bool     // whether the session uses turns: it does
-	found   whatIsOpen
+	answered []string // calls whose results came so far
+	asks     bool     // the oldest message so far is one of the user's that asks
+	exchange bool     // the events so far hold the start of an exchange
+	read     int      // how many events came
+	hasTurns bool     // the session is known to have turn events
+	found    openTurn
 }
 
-// older takes in the event before those so far.
-func (s *openSearch) older(e *event.Event) (verdict, error) {
+// addOlder adds the event before those so far. decided means that s.found is final.
+func (s *openSearch) addOlder(e *event.Event) (decided bool, err error) {
 	s.read++
 	switch e.Type.Name() {
 	case event.TurnStarted, event.TurnResumed:
-		s.found = whatIsOpen{isOpen: true, turn: e.Seq}
-		return open, nil
+		s.found.start = e.Seq
+		return true, nil
 	case event.TurnCompleted, event.TurnHibernated:
-		return closed, nil
+		return true, nil
 	case event.MessageAdded:
-		return s.message(e)
+		return s.addMessage(e)
 	}
-	return undecided, nil
+	return false, nil
 }
 
-func (s *openSearch) message(e *event.Event) (verdict, error) {
-	m, _, err := speechOf(e)
+func (s *openSearch) addMessage(e *event.Event) (decided bool, err error) {
+	o, _, err := event.OutlineOf(e)
 	if err != nil {
-		return undecided, err
+		return false, err
 	}
-	for _, id := range m.Calls {
-		if !slices.Contains(s.ended, id) {
-			s.found.calls = append(s.found.calls, OpenCall{CallID: id, Name: m.name(id), Seq: e.Seq})
+	for _, c := range o.Calls {
+		if !slices.Contains(s.answered, c.ID) {
+			s.found.calls = append(s.found.calls, OpenCall{CallID: c.ID, Name: c.Name, Seq: e.Seq})
 		}
 	}
-	if s.found.isOpen = len(s.found.calls) > 0; s.found.isOpen {
-		return open, nil
+	if s.found.isOpen() {
+		return true, nil
 	}
-	s.ended = append(s.ended, m.Results...)
-	asks := m.asks()
-	s.between = s.between || s.asking && !asks
-	s.asking = asks
-	return undecided, nil
+	s.answered = append(s.answered, o.Results...)
+	asks := o.Asks()
+	s.exchange = s.exchange || s.asks && !asks
+	s.asks = asks
+	return false, nil
 }
 
-// usesTurns reports whether the session's own events begin with a turn: whether
-// a turn_started comes before the first message of an assistant.
-func usesTurns(ctx context.Context, log *eventlog.Log, session string) (bool, error) {
+// hasTurns reports whether the session's own events have a turn_started before
+// their first assistant message.
+func hasTurns(ctx context.Context, log *eventlog.Log, session string) (bool, error) {
 	read := 0
-	own := log.Read(ctx, session, eventlog.All().Own().Bare())
-	for e, err := range filled(ctx, log, session, own, event.MessageAdded) {
+	for e, err := range readBare(ctx, log, session, eventlog.All().Own(), event.MessageAdded) {
 		if err != nil {
 			return false, err
 		}
 		if e.Type.Name() == event.TurnStarted {
 			return true, nil
 		}
-		m, _, err := speechOf(&e)
-		if read++; err != nil || m.Role == event.Assistant || read == enoughEvents {
+		o, _, err := event.OutlineOf(&e)
+		if read++; err != nil || o.Role == event.Assistant || read == minSearch {
 			return false, err
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"github.com/oklog/ulid/v2"
 )
 
-// Point is a place in a session that a fork may begin behind, or a rewind go
-// back to. The zero Point is Head.
+// Point names an event of a session: a fork shares the events up to it, a rewind
+// moves the head to it. The zero Point is Head.
 type Point struct {
 	kind     pointKind
 	seq      int64
@@ -29,30 +29,28 @@ const (
 // Head is the newest event.
 func Head() Point { return Point{} }
 
-// AtSeq is the event with a seq of the lineage; 0 is before all events.
+// AtSeq is the event at seq n of the lineage; 0 is the empty start.
 func AtSeq(n int64) Point { return Point{kind: atSeq, seq: n} }
 
-// AtEvent is the event with an id, wherever in the lineage it stands. It is
-// looked for from the newest event back.
+// AtEvent is the event with an id, anywhere in the lineage. The search begins at
+// the newest event.
 func AtEvent(id ulid.ULID) Point { return Point{kind: atEvent, event: id} }
 
-// AtTurn is the end of turn n, counted from 0: the last event of the append
-// that holds its turn_completed. A turn without one ends before the next turn
-// begins, or at the head.
+// AtTurn is the end of turn n, counted from 0: the last event of the append that
+// holds its turn_completed. A turn without one ends where the next turn begins, or
+// at the head.
 //
-// Turns are those whose turn_started is on the active path, n its index; of
-// several with one index the newest counts. On a path without any turn_started,
-// as imports have, a turn begins with each user message (with more in it than
-// tool results) that does not itself follow a user message.
+// Turn n has a turn_started of index n on the active path; of several the newest
+// counts. Imports have no turn_started: there, a turn begins with each user message
+// that has more than tool results and does not follow another such message.
 func AtTurn(n int) Point { return Point{kind: atTurn, seq: int64(n)} }
 
-// BeforeTurn is the place before turn n, which AtTurn explains: before the first
-// event of the append that holds its turn_started, or its user message.
+// BeforeTurn is the end of the append before turn n begins; see AtTurn. A turn
+// begins with the append that holds its turn_started, or its user message.
 func BeforeTurn(n int) Point { return Point{kind: beforeTurn, seq: int64(n)} }
 
 // AtSnapshot is the last event of the append that holds the snapshot with an
-// occurrence id, wherever in the lineage it stands. It is looked for from the
-// newest event back.
+// occurrence id, anywhere in the lineage. The search begins at the newest event.
 func AtSnapshot(id string) Point { return Point{kind: atSnapshot, snapshot: id} }
 
 func (p Point) String() string {

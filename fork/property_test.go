@@ -12,10 +12,11 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/upkeep/erase"
 )
 
-// model is what the sessions of a random history should tell: for each the
-// active path as the texts of its messages, by the seq of every event.
+// model is the expected state of the sessions of a random history: for each session,
+// the texts of the path that ends with each event.
 type model struct {
 	*bench
 	r     *rapid.T
@@ -73,7 +74,7 @@ func (m *model) fork() {
 func (m *model) rewind() {
 	session := m.pick()
 	seq := m.at(session)
-	_, err := fork.Rewind(m.ctx, m.log, session, fork.AtSeq(seq), fork.RewindOptions{})
+	_, err := fork.Rewind(m.ctx, m.log, session, fork.AtSeq(seq))
 	if errors.Is(err, fork.ErrNoMove) {
 		if diff := cmp.Diff(m.tip(session), m.paths[session][seq]); diff != "" {
 			m.r.Errorf("a rewind of %q to %d changes something:\n%s", session, seq, diff)
@@ -84,18 +85,18 @@ func (m *model) rewind() {
 	m.grow(session, m.paths[session][seq])
 }
 
-// rewindAndRecover goes back and returns at once: nothing has changed.
+// rewindAndRecover rewinds and recovers: the path is the same as before.
 func (m *model) rewindAndRecover() {
 	session := m.pick()
 	seq := m.at(session)
 	before := m.tip(session)
-	_, err := fork.Rewind(m.ctx, m.log, session, fork.AtSeq(seq), fork.RewindOptions{})
+	_, err := fork.Rewind(m.ctx, m.log, session, fork.AtSeq(seq))
 	if errors.Is(err, fork.ErrNoMove) {
 		return
 	}
 	m.must(err)
 	m.grow(session, m.paths[session][seq])
-	_, err = fork.Recover(m.ctx, m.log, session, fork.RewindOptions{})
+	_, err = fork.Recover(m.ctx, m.log, session)
 	left := len(before) > len(m.tip(session)) || !slices.Equal(before, m.tip(session)[:len(before)])
 	if !left && errors.Is(err, fork.ErrNothingOrphaned) {
 		return // it went on to what had been left before
@@ -177,9 +178,8 @@ func (m *model) differ() {
 	}
 }
 
-// Whatever is forked, rewound, recovered and copied in whatever order: what one
-// session says never shows in another that does not descend from it, each path
-// is what it should be, and everything verifies.
+// After forks, rewinds, recoveries and copies in any order, each path is the expected
+// one, no session has the messages of an unrelated one, and every session verifies.
 func TestRandomTrees(t *testing.T) {
 	everywhere(t, func(b *bench) {
 		round := 0
@@ -199,7 +199,7 @@ func TestRandomTrees(t *testing.T) {
 			}
 			m.names = append(m.names, fmt.Sprint("none of ", len(m.names)))
 			for _, session := range slices.Backward(m.names) {
-				if err := fork.Remove(b.ctx, b.log, session); err != nil && !errors.Is(err, eventlog.ErrInUse) {
+				if err := erase.Remove(b.ctx, b.log, session); err != nil && !errors.Is(err, eventlog.ErrInUse) {
 					r.Fatal(err)
 				}
 			}

@@ -15,8 +15,8 @@ import (
 	"github.com/convlog/convlog/upkeep/erase"
 )
 
-// crossed is a store in which something happens while the last event of a
-// session is read.
+// crossed is a store that calls a function while the last event of a session is
+// read.
 type crossed struct {
 	eventlog.Store
 	at     string
@@ -60,7 +60,7 @@ func (c *crossed) Lock(ctx context.Context, exclusive bool) (context.Context, fu
 	}, nil
 }
 
-// A redaction that is asked for while its event is copied finds the copy.
+// A redaction that begins while its event is copied finds the copy.
 func TestARedactionMissesNoCopyUnderWay(t *testing.T) {
 	for name, open := range stores {
 		t.Run(name, func(t *testing.T) {
@@ -94,8 +94,8 @@ func TestARedactionMissesNoCopyUnderWay(t *testing.T) {
 	}
 }
 
-// A body may hold what a redaction erases: it comes before or after that, in
-// whatever way it is appended. A mark holds nothing.
+// A snapshot may hold redacted content: it is appended before or after the
+// redaction, by any method. A mark holds no content.
 func TestABodyIsAppendedUnderTheStoreLock(t *testing.T) {
 	for name, open := range stores {
 		t.Run(name, func(t *testing.T) {
@@ -117,7 +117,7 @@ func TestABodyIsAppendedUnderTheStoreLock(t *testing.T) {
 	}
 }
 
-// Whoever holds a store cannot wait for himself.
+// A redaction inside Hold fails: it would wait for itself.
 func TestWhatErasesIsRefusedWhileHeld(t *testing.T) {
 	everywhere(t, func(t *bench) {
 		t.each("s", user("one"), user("two"))
@@ -131,7 +131,7 @@ func TestWhatErasesIsRefusedWhileHeld(t *testing.T) {
 			if err := t.log.Hold(ctx, func(context.Context) error { return nil }); err != nil {
 				t.Errorf("held twice: %v", err)
 			}
-			_, err = fork.Copy(ctx, t.log, "s", fork.CopyOptions{})
+			_, err = fork.Copy(ctx, t.log, "s")
 			return err
 		}))
 		_, err := erase.Redact(t.ctx, t.log, "s", []int64{1}, erase.RedactOptions{Reason: ""})

@@ -12,12 +12,11 @@ import (
 	"github.com/convlog/convlog/internal/rawjson"
 )
 
-// references is the registry of payload members that hold the id of an event of
-// the same lineage: a copy, whose events have fresh ids, has them follow.
+// references lists the payload members that hold the id of an event of the same
+// lineage. The events of a copy have new ids, so a copy changes these members too.
 //
-// Not in it: ids of events of other sessions (session_started.parent.event_id,
-// session_forked.event_id, which says nothing any more in a copy), and ids that
-// programs mint themselves.
+// Ids of events of other sessions are not listed (session_started.parent.event_id,
+// session_forked.event_id), nor ids that programs make.
 var references = map[event.Type]string{
 	event.TurnCompleted:   "turn_id",
 	event.TurnHibernated:  "turn_id",
@@ -37,11 +36,11 @@ var references = map[event.Type]string{
 	event.ChildMerged:     "parent_event_id",
 }
 
-// renaming gives each event id of a copy its fresh one: the same for the same,
-// so that references agree without any list of ids.
+// renaming maps the event ids of a source to the ids of its copy. It is a function of
+// the id, so it needs no list of ids.
 type renaming struct{ seed [16]byte }
 
-// newRenaming draws a renaming that no other copy has.
+// newRenaming is a renaming for one copy.
 func newRenaming() (r renaming) {
 	a, b := event.NewID(), event.NewID()
 	copy(r.seed[:8], a[8:])
@@ -49,7 +48,7 @@ func newRenaming() (r renaming) {
 	return r
 }
 
-// id keeps the time of the old id.
+// id maps an id. The time in it stays.
 func (r *renaming) id(old ulid.ULID) (fresh ulid.ULID) {
 	sum := sha256.Sum256(append(r.seed[:], old[:]...))
 	copy(fresh[:6], old[:6])
@@ -57,8 +56,7 @@ func (r *renaming) id(old ulid.ULID) (fresh ulid.ULID) {
 	return fresh
 }
 
-// apply renames what a payload of type t refers to; all else stays byte for
-// byte.
+// apply renames the ids in a payload of type t. All other bytes stay.
 func (r *renaming) apply(t event.Type, data jsontext.Value) (jsontext.Value, error) {
 	name, ok := references[t.Name()]
 	if !ok {

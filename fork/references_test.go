@@ -10,13 +10,13 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-// inert are the members of the vocabulary with an event's id that a copy leaves
-// alone: they are of other sessions.
+// inert are the members with ids of events of other sessions: a copy does not change
+// them.
 var inert = map[event.Type]string{
 	event.SessionForked: "event_id",
 }
 
-// The registry has every member that FORMAT.md tables as an event's id.
+// references has every member that FORMAT.md lists as an event's id.
 func TestReferencesAreComplete(t *testing.T) {
 	page, err := os.ReadFile("../docs/FORMAT.md")
 	if err != nil {

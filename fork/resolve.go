@@ -9,12 +9,13 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// Resolve finds the event at a point: the last one that a fork there shares.
-// The zero Event, of seq 0, is the place before all events. A point that the
-// session does not have is ErrPastHead, ErrNoTurn, ErrNoSnapshot or
-// eventlog.ErrEventNotFound; a missing session eventlog.ErrNotFound.
+// Resolve finds the event at a point: the newest one that a fork at the point
+// shares. The zero Event, with seq 0, is the empty start. A point that the session
+// does not have is ErrPastHead, ErrNoTurn, ErrNoSnapshot or
+// eventlog.ErrEventNotFound. A missing session is eventlog.ErrNotFound.
 //
-// The head, seqs and events near the head are found without reading the rest.
+// It reads backward and stops at the point: the head and events near it cost the
+// same in a session of any length.
 func Resolve(ctx context.Context, log *eventlog.Log, session string, p Point) (event.Event, error) {
 	e, err := resolve(ctx, log, session, p)
 	if err != nil {
@@ -28,19 +29,11 @@ func resolve(ctx context.Context, log *eventlog.Log, session string, p Point) (e
 	case atSeq:
 		return eventAt(ctx, log, session, p.seq)
 	case atEvent:
-		for e, err := range log.Read(ctx, session, eventlog.All().Backward().Bare()) {
-			if err != nil {
-				return e, err
-			}
-			if e.ID == p.event {
-				return log.Event(ctx, session, e.Seq)
-			}
-		}
-		return event.Event{}, eventlog.ErrEventNotFound
+		return eventWithID(ctx, log, session, p)
 	case atTurn:
 		return turnEnd(ctx, log, session, p.seq)
 	case beforeTurn:
-		return turnStart(ctx, log, session, p.seq)
+		return beforeTurnStart(ctx, log, session, p.seq)
 	case atSnapshot:
 		return snapshotEnd(ctx, log, session, p.snapshot)
 	default:
@@ -67,20 +60,31 @@ func eventAt(ctx context.Context, log *eventlog.Log, session string, seq int64) 
 	return e, err
 }
 
-// snapshotEnd finds a snapshot and gives the last event of its append.
+func eventWithID(ctx context.Context, log *eventlog.Log, session string, p Point) (event.Event, error) {
+	for e, err := range log.Read(ctx, session, eventlog.All().Backward().Bare()) {
+		if err != nil {
+			return event.Event{}, err
+		}
+		if e.ID == p.event {
+			return log.Event(ctx, session, e.Seq)
+		}
+	}
+	return event.Event{}, eventlog.ErrEventNotFound
+}
+
+// snapshotEnd is the last event of the append that holds a snapshot.
 func snapshotEnd(ctx context.Context, log *eventlog.Log, session, id string) (event.Event, error) {
-	events := log.Read(ctx, session, eventlog.All().Backward().Bare())
-	for e, err := range filled(ctx, log, session, events, event.ProjectionSnapshotted) {
+	for e, err := range readBare(ctx, log, session, eventlog.All().Backward(), event.ProjectionSnapshotted) {
 		if err != nil {
 			return event.Event{}, err
 		}
 		if e.Type.Name() != event.ProjectionSnapshotted {
 			continue
 		}
-		var snapshot struct {
+		snapshot, err := event.DecodeKept[struct {
 			ID string `json:"snapshot_id"`
-		}
-		if err := decodeStructure(&e, &snapshot); err != nil {
+		}](&e)
+		if err != nil {
 			return event.Event{}, err
 		}
 		if snapshot.ID == id {

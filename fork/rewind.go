@@ -9,35 +9,35 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// RewindOptions configure Rewind and Recover.
+// RewindOptions configure Rewind, Recover and RecoverTo.
 type RewindOptions struct {
-	// Label names what is left behind, Reason says why.
+	// Label names the branch that the move leaves, Reason says why.
 	Label, Reason string
-	// Metadata is merged into that of the head_moved event.
+	// Metadata is merged into the metadata of the head_moved event.
 	Metadata map[string]any
 }
 
-// Moved is a rewind or a recovery that was made.
+// Moved is a rewind or a recovery.
 type Moved struct {
 	Session string
 	// Head is the head_moved event.
 	Head event.Head
-	// From is the seq of the head before, To that of the event the path goes on
-	// from.
+	// From is the seq of the head before the move. The path continues after the event
+	// at seq To.
 	From, To int64
-	// Open are calls that have no result at To: the model sees them as interrupted.
+	// Open are the calls without a result at To. In the history they are interrupted.
 	Open []OpenCall
 }
 
-// Rewind goes back to p, or on to it: what is behind it on the path is
-// orphaned and stays in the log. The head that moved is that of the session
-// as it is when the event is written; where others append meanwhile, p is
-// resolved anew.
+// Rewind moves the head of a session to p, which may also be on another branch. The
+// events of the path after p are orphaned; they stay in the log. If another writer
+// appends meanwhile, Rewind resolves p again.
 //
-// ErrNoMove: p is the head, or nothing that counts on a path is behind it.
-// ErrInsideAppend and the errors of Resolve are as for At; a turn may be open.
-func Rewind(ctx context.Context, log *eventlog.Log, session string, p Point, opts RewindOptions) (Moved, error) {
-	return move(ctx, log, session, opts, "rewind", func(head event.Head) (int64, error) {
+// Errors: ErrNoMove if p is the head or no event of path scope comes after it,
+// ErrInsideAppend, and the errors of Resolve. Unlike a fork, a rewind may go to a point
+// inside a turn.
+func Rewind(ctx context.Context, log *eventlog.Log, session string, p Point, opts ...RewindOptions) (Moved, error) {
+	return moveHead(ctx, log, session, one(opts), "rewind", func(event.Head) (int64, error) {
 		e, err := Resolve(ctx, log, session, p)
 		if err != nil {
 			return 0, err
@@ -49,70 +49,70 @@ func Rewind(ctx context.Context, log *eventlog.Log, session string, p Point, opt
 	})
 }
 
-// Recover returns to what the newest rewind left that is still orphaned: to
-// just before that head_moved. ErrNothingOrphaned: there is none.
-func Recover(ctx context.Context, log *eventlog.Log, session string, opts RewindOptions) (Moved, error) {
-	return move(ctx, log, session, opts, "recover", func(head event.Head) (int64, error) {
+// Recover moves the head to the end of the branch that was left last and is still
+// orphaned. Without such a branch it is ErrNothingOrphaned.
+func Recover(ctx context.Context, log *eventlog.Log, session string, opts ...RewindOptions) (Moved, error) {
+	return moveHead(ctx, log, session, one(opts), "recover", func(head event.Head) (int64, error) {
 		return newestOrphaned(ctx, log, session, head.Seq)
 	})
 }
 
-// RecoverTo goes to an orphaned event, or any other, by its seq, also to one
-// inside an atomic append. ErrNoMove is as for Rewind.
-func RecoverTo(ctx context.Context, log *eventlog.Log, session string, seq int64, opts RewindOptions) (Moved, error) {
-	return move(ctx, log, session, opts, "recover", func(event.Head) (int64, error) {
+// RecoverTo moves the head to the event at a seq, orphaned or not, even inside an
+// atomic append. ErrNoMove is as for Rewind.
+func RecoverTo(ctx context.Context, log *eventlog.Log, session string, seq int64, opts ...RewindOptions) (Moved, error) {
+	return moveHead(ctx, log, session, one(opts), "recover", func(event.Head) (int64, error) {
 		e, err := Resolve(ctx, log, session, AtSeq(seq))
 		return e.Seq, err
 	})
 }
 
-// move appends a head_moved to where target says, which is asked again when
-// the head has moved meanwhile.
-func move(ctx context.Context, log *eventlog.Log, session string, opts RewindOptions, verb string,
+// moveHead appends a head_moved to the seq that target gives. If the head moved
+// meanwhile, it asks target again.
+func moveHead(ctx context.Context, log *eventlog.Log, session string, o RewindOptions, verb string,
 	target func(event.Head) (int64, error)) (Moved, error) {
-	ctx = eventlog.WithMetadata(ctx, opts.Metadata)
+	ctx = eventlog.WithMetadata(ctx, o.Metadata)
 	for {
-		head, err := log.Head(ctx, session)
-		var to int64
-		if err == nil {
-			to, err = target(head)
-		}
-		if err == nil {
-			err = checkMove(ctx, log, session, head.Seq, to)
-		}
-		var open []OpenCall
-		if err == nil {
-			open, err = openCalls(ctx, log, session, to)
-		}
-		if err != nil {
-			return Moved{}, fmt.Errorf("%s session %q: %w", verb, session, err)
-		}
-		e := event.New(event.HeadMove{To: to, Label: opts.Label, Reason: opts.Reason})
-		moved, err := appendSurely(ctx, log, session, eventlog.At(head), e)
+		moved, err := tryMove(ctx, log, session, o, target)
 		if errors.Is(err, eventlog.ErrConflict) && ctx.Err() == nil {
 			continue
 		}
 		if err != nil {
 			return Moved{}, fmt.Errorf("%s session %q: %w", verb, session, err)
 		}
-		return Moved{Session: session, Head: moved, From: head.Seq, To: to, Open: open}, nil
+		return moved, nil
 	}
 }
 
-// checkMove refuses a move that changes nothing: to an event of the path that
-// no path event is behind.
+func tryMove(ctx context.Context, log *eventlog.Log, session string, o RewindOptions, target func(event.Head) (int64, error)) (Moved, error) {
+	head, err := log.Head(ctx, session)
+	if err != nil {
+		return Moved{}, err
+	}
+	to, err := target(head)
+	if err != nil {
+		return Moved{}, err
+	}
+	if err := checkMove(ctx, log, session, head.Seq, to); err != nil {
+		return Moved{}, err
+	}
+	found, err := findOpen(ctx, log, session, to)
+	if err != nil {
+		return Moved{}, err
+	}
+	moved, err := appendWithRetry(ctx, log, session, eventlog.At(head), event.New(event.HeadMove{To: to, Label: o.Label, Reason: o.Reason}))
+	return Moved{Session: session, Head: moved, From: head.Seq, To: to, Open: found.calls}, err
+}
+
+// checkMove refuses a move along the path over no event of path scope.
 func checkMove(ctx context.Context, log *eventlog.Log, session string, head, to int64) error {
-	for e, err := range backward(ctx, log, session, head) {
+	for e, err := range pathBack(ctx, log, session, head) {
 		if err != nil {
 			return err
 		}
-		if e.Seq <= to {
-			if e.Seq == to {
-				return ErrNoMove
-			}
-			return nil
-		}
-		if e.Type.Scope() == event.PathScope {
+		switch {
+		case e.Seq == to:
+			return ErrNoMove
+		case e.Seq < to || e.Type.Scope() == event.PathScope:
 			return nil
 		}
 	}

@@ -20,7 +20,7 @@ func (t *bench) rewind(session string, p fork.Point) fork.Moved {
 	return moved
 }
 
-// told is what path a session has, without the head_moved events.
+// told is the active path without its head_moved events.
 func (t *bench) told(session string) (seqs []int64) {
 	t.Helper()
 	for e, err := range t.log.Read(t.ctx, session, eventlog.All().OnPath()) {
@@ -50,7 +50,7 @@ func TestRewindAndRecover(t *testing.T) {
 		t.each("a", user("5"), user("6"))
 		recovered := func() int64 {
 			t.Helper()
-			moved, err := fork.Recover(t.ctx, t.log, "a", fork.RewindOptions{})
+			moved, err := fork.Recover(t.ctx, t.log, "a")
 			t.must(err)
 			return moved.To
 		}
@@ -64,7 +64,7 @@ func TestRewindAndRecover(t *testing.T) {
 		t.tells("a", 1, 5, 6)
 		t.rewind("a", fork.AtSeq(0)) // 9
 		t.tells("a")
-		_, err := fork.RecoverTo(t.ctx, t.log, "a", 2, fork.RewindOptions{})
+		_, err := fork.RecoverTo(t.ctx, t.log, "a", 2)
 		t.must(err)
 		t.tells("a", 1, 2)
 		t.sound("a")
@@ -79,10 +79,10 @@ func TestRewindOfAFork(t *testing.T) {
 		t.rewind("b", fork.AtSeq(2))
 		t.tells("b", 1, 2)
 		t.tells("a", 1, 2, 3)
-		_, err := fork.Recover(t.ctx, t.log, "b", fork.RewindOptions{})
+		_, err := fork.Recover(t.ctx, t.log, "b")
 		t.must(err)
 		t.tells("b", 1, 2, 3, 4, 5)
-		if _, err := fork.Recover(t.ctx, t.log, "a", fork.RewindOptions{}); !errors.Is(err, fork.ErrNothingOrphaned) {
+		if _, err := fork.Recover(t.ctx, t.log, "a"); !errors.Is(err, fork.ErrNothingOrphaned) {
 			t.Errorf("recovered a: %v", err)
 		}
 	})
@@ -99,11 +99,11 @@ func TestMovesRefused(t *testing.T) {
 			}
 		}
 		rewind := func(p fork.Point) error {
-			_, err := fork.Rewind(t.ctx, t.log, "a", p, fork.RewindOptions{})
+			_, err := fork.Rewind(t.ctx, t.log, "a", p)
 			return err
 		}
 		recover := func() error {
-			_, err := fork.Recover(t.ctx, t.log, "a", fork.RewindOptions{})
+			_, err := fork.Recover(t.ctx, t.log, "a")
 			return err
 		}
 		refused(fork.ErrNoMove, rewind(fork.Head()))
@@ -129,7 +129,7 @@ func TestMovesRefused(t *testing.T) {
 	})
 }
 
-// What a failing turn leaves in one append with the move can be recovered.
+// Events of a failed turn can be recovered, even if the move is in their append.
 func TestRecoverOfAFailedTurn(t *testing.T) {
 	everywhere(t, func(t *bench) {
 		t.turns("a", 0, 1)
@@ -138,8 +138,8 @@ func TestRecoverOfAFailedTurn(t *testing.T) {
 		failed := event.New(event.TurnCompletion{TurnID: start.ID, Status: event.TurnStatusFailed})
 		t.add("a", failed, moved(6)) // 9, 10
 		t.tells("a", 1, 2, 3, 4, 5, 6)
-		t.must(func() error { _, err := fork.At(t.ctx, t.log, "a", fork.Head(), fork.Options{}); return err }())
-		m, err := fork.Recover(t.ctx, t.log, "a", fork.RewindOptions{})
+		t.must(func() error { _, err := fork.At(t.ctx, t.log, "a", fork.Head()); return err }())
+		m, err := fork.Recover(t.ctx, t.log, "a")
 		t.must(err)
 		if m.To != 9 {
 			t.Errorf("recovered %d", m.To)
@@ -148,7 +148,7 @@ func TestRecoverOfAFailedTurn(t *testing.T) {
 	})
 }
 
-// Rewinds at the same time as appends are decided on one after the other.
+// Concurrent rewinds and appends take effect one after the other.
 func TestRewindWhileOthersAppend(t *testing.T) {
 	everywhere(t, func(t *bench) {
 		t.add("a", user("first"))
@@ -164,7 +164,7 @@ func TestRewindWhileOthersAppend(t *testing.T) {
 		}
 		moves := 0
 		for range 10 {
-			moved, err := fork.Rewind(t.ctx, t.log, "a", fork.AtSeq(1), fork.RewindOptions{})
+			moved, err := fork.Rewind(t.ctx, t.log, "a", fork.AtSeq(1))
 			if errors.Is(err, fork.ErrNoMove) {
 				continue
 			}
@@ -197,7 +197,7 @@ func TestBranches(t *testing.T) {
 		t.rewind("b", fork.AtSeq(8))                                    // 13
 		t.add("b", assistant("14"))                                     //
 		t.rewind("a", fork.BeforeTurn(0))                               // 12
-		_, err := fork.Recover(t.ctx, t.log, "a", fork.RewindOptions{}) // 13
+		_, err := fork.Recover(t.ctx, t.log, "a") // 13
 		t.must(err)
 		branches := func(session string) (got []fork.Branch) {
 			t.Helper()

@@ -7,15 +7,15 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// turn is where a turn of the active path stands.
+// turn is a turn of the active path, as seqs.
 type turn struct {
 	start     int64 // its turn_started, or the user message it begins with
-	completed int64 // its turn_completed; 0 if there is none
-	next      int64 // the start of the turn behind it; 0 if there is none
+	completed int64 // its turn_completed; 0 if it has none
+	next      int64 // the start of the next turn; 0 for the newest
 }
 
-// turnStart is the event before turn n begins; Point says what that means.
-func turnStart(ctx context.Context, log *eventlog.Log, session string, n int64) (event.Event, error) {
+// beforeTurnStart is the event before turn n; see BeforeTurn.
+func beforeTurnStart(ctx context.Context, log *eventlog.Log, session string, n int64) (event.Event, error) {
 	t, err := findTurn(ctx, log, session, n)
 	if err != nil {
 		return event.Event{}, err
@@ -23,7 +23,7 @@ func turnStart(ctx context.Context, log *eventlog.Log, session string, n int64) 
 	return beforeAppend(ctx, log, session, t.start)
 }
 
-// turnEnd is the last event of turn n.
+// turnEnd is the last event of turn n; see AtTurn.
 func turnEnd(ctx context.Context, log *eventlog.Log, session string, n int64) (event.Event, error) {
 	t, err := findTurn(ctx, log, session, n)
 	switch {
@@ -42,11 +42,11 @@ func turnEnd(ctx context.Context, log *eventlog.Log, session string, n int64) (e
 	}
 }
 
-// beforeAppend is the event of the path before the append that holds seq; the
-// zero Event if the path begins with it.
+// beforeAppend is the event of the path before the append that holds seq; the zero
+// Event if the path begins with that append.
 func beforeAppend(ctx context.Context, log *eventlog.Log, session string, seq int64) (event.Event, error) {
 	first := seq + 1
-	for e, err := range backward(ctx, log, session, seq) {
+	for e, err := range pathBack(ctx, log, session, seq) {
 		if err != nil {
 			return event.Event{}, err
 		}
@@ -58,87 +58,85 @@ func beforeAppend(ctx context.Context, log *eventlog.Log, session string, seq in
 	return event.Event{}, nil
 }
 
-// findTurn looks for turn n from the head back. Only where there is no
-// turn_started at all, or none with that index, it reads the whole path.
+// findTurn finds turn n. It reads the active path backward, and all of it only if
+// no turn_started has index n.
 func findTurn(ctx context.Context, log *eventlog.Log, session string, n int64) (turn, error) {
 	head, err := log.Head(ctx, session)
 	if err != nil {
 		return turn{}, err
 	}
 	var s turnSearch
-	path := backward(ctx, log, session, head.Seq)
-	for e, err := range filled(ctx, log, session, path, event.TurnStarted, event.MessageAdded) {
+	for e, err := range pathBack(ctx, log, session, head.Seq, event.TurnStarted, event.MessageAdded) {
 		if err != nil {
 			return turn{}, err
 		}
-		found, err := s.older(&e, n)
+		found, err := s.addOlder(&e, n)
 		if found || err != nil {
-			return s.at, err
+			return s.turn, err
 		}
 	}
 	if s.started {
 		return turn{}, ErrNoTurn
 	}
-	return s.exchanges.nth(n)
+	return s.exchanges.turn(n)
 }
 
-// turnSearch is fed the active path from its end back.
+// turnSearch reads the active path backward.
 type turnSearch struct {
-	at        turn // the turn that the events so far belong to
-	started   bool // any turn_started was seen
+	turn      turn // the turn of the oldest event so far
+	started   bool // the events so far have a turn_started
 	exchanges exchanges
 }
 
-// older takes in the event before those so far; found says that s.at is turn n.
-func (s *turnSearch) older(e *event.Event, n int64) (found bool, err error) {
+// addOlder adds the event before those so far. found means that s.turn is turn n.
+func (s *turnSearch) addOlder(e *event.Event, n int64) (found bool, err error) {
 	switch e.Type.Name() {
 	case event.TurnStarted:
-		var t struct {
-			Index int64 `json:"index"`
-		}
-		if err := decodeStructure(e, &t); err != nil {
+		t, err := event.DecodeKept[event.TurnStart](e)
+		if err != nil {
 			return false, err
 		}
 		s.started = true
-		if s.at.start = e.Seq; t.Index == n {
+		if s.turn.start = e.Seq; int64(t.Index) == n {
 			return true, nil
 		}
-		s.at = turn{next: e.Seq}
+		s.turn = turn{next: e.Seq}
 	case event.TurnCompleted:
-		s.at.completed = e.Seq
+		s.turn.completed = e.Seq
 	case event.MessageAdded:
 		if !s.started {
-			return false, s.exchanges.older(e)
+			return false, s.exchanges.addOlder(e)
 		}
 	}
 	return false, nil
 }
 
-// exchanges collects where the user begins to speak.
+// exchanges are the turns of a session without turn_started: each begins with the
+// first of the user messages that follow each other.
 type exchanges struct {
 	starts []int64 // newest first
-	asking bool    // the message behind is one of the user's that asks
+	asks   bool    // the oldest message so far is one of the user's that asks
 }
 
-// older takes in the message before those so far.
-func (x *exchanges) older(e *event.Event) error {
-	s, _, err := speechOf(e)
+// addOlder adds the message before those so far.
+func (x *exchanges) addOlder(e *event.Event) error {
+	o, _, err := event.OutlineOf(e)
 	if err != nil {
 		return err
 	}
-	asks := s.asks()
+	asks := o.Asks()
 	switch {
-	case asks && x.asking:
+	case asks && x.asks:
 		x.starts[len(x.starts)-1] = e.Seq
 	case asks:
 		x.starts = append(x.starts, e.Seq)
 	}
-	x.asking = asks
+	x.asks = asks
 	return nil
 }
 
-// nth is exchange n of the path, from 0.
-func (x *exchanges) nth(n int64) (t turn, err error) {
+// turn is turn n of the path, from 0.
+func (x *exchanges) turn(n int64) (t turn, err error) {
 	i := int64(len(x.starts)) - 1 - n
 	if n < 0 || i < 0 {
 		return turn{}, ErrNoTurn

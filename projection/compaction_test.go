@@ -210,7 +210,7 @@ func TestForksAndRewindsAroundACompaction(t *testing.T) {
 			f.sees("0 user the fork's own")
 		}
 		s.sees(short...)
-		copied, err := fork.Copy(ctx, log, "s", fork.CopyOptions{})
+		copied, err := fork.Copy(ctx, log, "s")
 		if err != nil {
 			t.Fatal(err)
 		}

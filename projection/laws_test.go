@@ -133,10 +133,10 @@ func TestAForkHasItsParentsStates(t *testing.T) {
 	garden.OnGardens(t, func(r *rapid.T, g *garden.Garden) {
 		for _, name := range g.Names {
 			parent, ok, err := fork.Parent(garden.Bg, g.Log, name)
-			if g.Allow(err); !ok || parent.Seq == 0 {
+			if g.Allow(err); !ok || parent.Through.Seq == 0 {
 				continue
 			}
-			for at := range parent.Seq {
+			for at := range parent.Through.Seq {
 				want, _ := g.Load(parent.Session, projection.Options{At: at + 1})
 				got, _ := g.Load(name, projection.Options{At: at + 1})
 				garden.Same(r, fmt.Sprintf("%s and its fork %s at %d", parent.Session, name, at+1), want, got)
@@ -188,10 +188,12 @@ func TestAnImportedTreeHasItsStates(t *testing.T) {
 	})
 }
 
-func ancestors(g *garden.Garden, name string) []fork.Ancestor {
+func ancestors(g *garden.Garden, name string) (list []eventlog.Ancestor) {
 	g.T.Helper()
-	list, err := fork.Lineage(garden.Bg, g.Log, name)
-	g.Allow(err)
+	for a, err := range g.Log.Ancestors(garden.Bg, name) {
+		g.Allow(err)
+		list = append(list, a)
+	}
 	return list
 }
 

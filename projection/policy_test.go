@@ -143,7 +143,7 @@ func TestContentThatComesBackKeepsThreeOccurrences(t *testing.T) {
 		if err != nil || latest.Snapshot.SnapshotID != taken[2].SnapshotID {
 			t.Errorf("found %+v, %v", latest.Snapshot, err)
 		}
-		if _, err := fork.Rewind(ctx, log, "s", fork.AtSnapshot(taken[1].SnapshotID), fork.RewindOptions{}); err != nil {
+		if _, err := fork.Rewind(ctx, log, "s", fork.AtSnapshot(taken[1].SnapshotID)); err != nil {
 			t.Fatal(err)
 		}
 		earlier, err := projection.FindDigest(ctx, log, "s", taken[0].StateDigest)

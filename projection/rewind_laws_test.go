@@ -61,7 +61,7 @@ func TestRewindThenRecoverIsTheIdentity(t *testing.T) {
 			branches, err := projection.Load(garden.Bg, l.Log, name, projection.Branches())
 			l.Allow(err)
 			to := rapid.Int64Range(0, was).Draw(r, "to")
-			_, err = fork.Rewind(garden.Bg, l.Log, name, fork.AtSeq(to), fork.RewindOptions{})
+			_, err = fork.Rewind(garden.Bg, l.Log, name, fork.AtSeq(to))
 			l.Allow(err, fork.ErrNoMove, fork.ErrInsideAppend)
 			if err != nil {
 				garden.Same(r, name+" that did not move", was, l.Head(name).Seq)
@@ -70,9 +70,9 @@ func TestRewindThenRecoverIsTheIdentity(t *testing.T) {
 			after, err := projection.Load(garden.Bg, l.Log, name, projection.Branches())
 			l.Allow(err)
 			if len(after.State.Orphaned) == len(branches.State.Orphaned)+1 { // what the rewind left
-				_, err = fork.Recover(garden.Bg, l.Log, name, fork.RewindOptions{})
+				_, err = fork.Recover(garden.Bg, l.Log, name)
 			} else { // it went on to what had been left before
-				_, err = fork.RecoverTo(garden.Bg, l.Log, name, was, fork.RewindOptions{})
+				_, err = fork.RecoverTo(garden.Bg, l.Log, name, was)
 				if errors.Is(err, fork.ErrNoMove) {
 					continue
 				}

@@ -50,7 +50,7 @@ type TurnSpend struct {
 // LoadCost reads a session and reports what it has spent. See Load for the
 // errors.
 func LoadCost(ctx context.Context, log *eventlog.Log, session string) (CostReport, error) {
-	path, err := log.Path(ctx, session)
+	path, err := log.Path(ctx, session, 0)
 	if err != nil {
 		return CostReport{}, fmt.Errorf("cost of session %q: %w", session, err)
 	}

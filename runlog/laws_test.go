@@ -22,7 +22,7 @@ func TestCostsAddUp(t *testing.T) {
 			l.Allow(err)
 			garden.Same(r, "total", usage.State.Total, c.Own)
 			var own, path, shared event.Cost
-			onPath, err := l.Log.Path(garden.Bg, name)
+			onPath, err := l.Log.Path(garden.Bg, name, 0)
 			l.Allow(err)
 			for _, e := range l.Lineage(name) {
 				_, inherited := e.MetadataValue("inherited")

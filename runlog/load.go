@@ -65,7 +65,7 @@ func (l *runLoader) load(ctx context.Context, session string, own bool) (*Run, e
 
 // read builds the run of one session.
 func (l *runLoader) read(ctx context.Context, session string, own bool) (*Run, error) {
-	path, err := l.log.Path(ctx, session)
+	path, err := l.log.Path(ctx, session, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -350,7 +350,7 @@ func (x *examiner) counts(ctx context.Context, e *event.Event) (bool, error) {
 		if x.query.Session != "" {
 			session = x.query.Session
 		}
-		path, err := x.log.Path(ctx, session)
+		path, err := x.log.Path(ctx, session, 0)
 		if err != nil {
 			return false, err
 		}

@@ -138,7 +138,7 @@ type sideJSON struct {
 }
 
 func newSideJSON(s *fork.Side) sideJSON {
-	return sideJSON{tipJSON(s.Tip), s.Len(), pairs(s.Stretches)}
+	return sideJSON{tipJSON(s.Tip), s.Len(), pairs(s.Path)}
 }
 
 // pairs are stretches as [from, to].

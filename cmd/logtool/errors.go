@@ -151,7 +151,7 @@ var treeHints = []struct {
 	err  error
 	hint string
 }{
-	{fork.ErrCycle, "restore one of the sessions from a copy"},
+	{eventlog.ErrCycle, "restore one of the sessions from a copy"},
 	{fork.ErrPastHead, "logtool tail shows the newest events"},
 	{fork.ErrNoTurn, "logtool runlog lists the turns"},
 	{fork.ErrNoSnapshot, "logtool snapshots --orphaned lists them"},

@@ -66,7 +66,7 @@ func (a *app) rm(ctx context.Context, log *eventlog.Log, args []string, x removi
 	for _, n := range order {
 		if !x.dry {
 			// What may be a fork is known by now, or is to be removed too.
-			if err := fork.Remove(ctx, log, n.ID, erase.RemoveOptions{DespiteUnreadable: true}); err != nil {
+			if err := erase.Remove(ctx, log, n.ID, erase.RemoveOptions{DespiteUnreadable: true}); err != nil {
 				return errors.Join(err, p.flush())
 			}
 		}

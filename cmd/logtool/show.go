@@ -213,7 +213,7 @@ func (pick *picking) backwards(ctx context.Context, log *eventlog.Log, session s
 	if !pick.active() {
 		return log.Read(ctx, session, eventlog.Between(pick.from, pick.to).Backward()), nil
 	}
-	path, err := log.Path(ctx, session)
+	path, err := log.Path(ctx, session, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -149,7 +149,7 @@ func (g *Garden) Run(s deed) {
 	case doRewind:
 		g.Append(name, event.New(event.HeadMove{To: at}))
 	case doComeBack:
-		_, err := fork.Recover(Bg, g.Log, name, fork.RewindOptions{})
+		_, err := fork.Recover(Bg, g.Log, name)
 		g.Allow(err, fork.ErrNothingOrphaned)
 	case doBranch:
 		id := fmt.Sprint("s", len(g.Names))

@@ -210,7 +210,7 @@ func (l *Life) grow(name, do string, a act) {
 	case "rewind":
 		l.Append(name, event.New(event.HeadMove{To: at, Label: fmt.Sprint("left ", a.b)}))
 	case "recover":
-		_, err := fork.Recover(Bg, l.Log, name, fork.RewindOptions{})
+		_, err := fork.Recover(Bg, l.Log, name)
 		l.Allow(err, fork.ErrNothingOrphaned)
 	case "fork":
 		id := fmt.Sprint("s", len(l.Names))

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
 	"github.com/convlog/convlog/interop/internal/importtest"
 	"github.com/convlog/convlog/runlog"
@@ -40,7 +41,7 @@ func TestForksOfAParentInTheLog(t *testing.T) {
 		"7": {38, "", ownOfFork},
 	} {
 		p, ok, err := fork.Parent(t.Context(), log, id(n))
-		if err != nil || !ok || p.Session != id("4") || p.Seq != want.point || p.Fork.Label != want.label {
+		if err != nil || !ok || p.Session != id("4") || p.Through.Seq != want.point || p.Fork.Label != want.label {
 			t.Fatalf("%s is forked from %+v, %v, %v", n, p, ok, err)
 		}
 		got := drawn(t, log, id(n))
@@ -132,7 +133,7 @@ func TestWhatWasSaidBetweenCopiesEndsThem(t *testing.T) {
 		t.Fatal(err)
 	}
 	p, ok, err := fork.Parent(t.Context(), log, id("7"))
-	if err != nil || !ok || p.Seq != 8 {
+	if err != nil || !ok || p.Through.Seq != 8 {
 		t.Errorf("forked from %+v, %v, %v", p, ok, err)
 	}
 	if got := drawn(t, log, id("7")); strings.Contains(strings.Join(got, "\n"), "I ask two") {
@@ -155,7 +156,7 @@ func TestAForkBehindARollback(t *testing.T) {
 		t.Fatal(err)
 	}
 	p, ok, err := fork.Parent(t.Context(), log, "s")
-	if err != nil || !ok || p.Seq != 27 {
+	if err != nil || !ok || p.Through.Seq != 27 {
 		t.Errorf("forked from %+v, %v, %v", p, ok, err)
 	}
 	importtest.Same(t, "what follows the first turn", []string{
@@ -173,9 +174,15 @@ func TestAForkOfAFork(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	lineage, err := fork.Lineage(t.Context(), log, "s")
-	if err != nil || len(lineage) != 2 || lineage[0].Session != id("7") || lineage[0].Seq != 49 || lineage[1].Session != id("4") || lineage[1].Seq != 38 {
-		t.Errorf("lineage is %+v, %v", lineage, err)
+	var lineage []eventlog.Ancestor
+	for a, err := range log.Ancestors(t.Context(), "s") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		lineage = append(lineage, a)
+	}
+	if len(lineage) != 2 || lineage[0].Session != id("7") || lineage[0].Through.Seq != 49 || lineage[1].Session != id("4") || lineage[1].Through.Seq != 38 {
+		t.Errorf("lineage is %+v", lineage)
 	}
 	importtest.Same(t, "what is its own", []string{"session_forked", "session_updated", "turn_started", "user And the moon?", "session_updated And the moon?"},
 		drawn(t, log, "s")[len(drawn(t, log, id("7"))):])

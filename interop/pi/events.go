@@ -4,7 +4,6 @@ import (
 	"errors"
 
 	"github.com/convlog/convlog/event"
-	"github.com/convlog/convlog/fork"
 	"github.com/convlog/convlog/interop"
 )
 
@@ -61,7 +60,7 @@ func (im *importer) open(s *session) error {
 	}
 	e, err := h.rec.Event(ownPart, said)
 	if err == nil && s.New() && s.copy {
-		err = e.SetMetadata("copy_of", fork.CopyOrigin{Session: s.parent})
+		err = e.SetMetadata("copy_of", event.CopyOrigin{Session: s.parent})
 	}
 	if err != nil {
 		return err

@@ -185,7 +185,7 @@ func TestACopyOfACopy(t *testing.T) {
 	lines[len(lines)-2] = `{"type":"message","id":"d1","parentId":"b0000002","timestamp":"2026-03-01T12:00:01.000Z","message":{"role":"assistant","content":"Symudodd."}}`
 	take(t, log, lines...)
 	parent, ok, err := fork.Parent(t.Context(), log, "third")
-	if err != nil || !ok || parent.Session != welsh || parent.Seq != 26 {
+	if err != nil || !ok || parent.Session != welsh || parent.Through.Seq != 26 {
 		t.Errorf("parent is %+v, %v", parent, err)
 	}
 	if got := take(t, log, lines...); got.Events != 0 {

@@ -61,7 +61,7 @@ func entries(ctx context.Context, log *eventlog.Log, session string, o Options) 
 			}
 			return
 		}
-		path, err := log.Path(ctx, session)
+		path, err := log.Path(ctx, session, 0)
 		if err != nil {
 			yield(nil, err)
 			return

@@ -93,14 +93,12 @@ func (r *repairer) planned(ctx context.Context, session string, seq int64) (even
 	return event.Event{}, eventlog.ErrEventNotFound
 }
 
-var errForkCycle = errors.New("a session is its own ancestor")
-
 // sibling repairs another session in the same way.
 func (r *repairer) sibling(session string) (*repairer, error) {
 	seen := map[string]bool{r.session: true}
 	maps.Copy(seen, r.seen)
 	if seen[session] {
-		return nil, &eventlog.CorruptError{Session: session, Offset: -1, Cause: errForkCycle}
+		return nil, &eventlog.CorruptError{Session: session, Offset: -1, Cause: eventlog.ErrCycle}
 	}
 	p := newRepairer(r.log, Options{Into: r.into, DryRun: r.opts.DryRun})
 	p.seen = seen
