@@ -33,7 +33,7 @@ func (l *Log) run(h *hotSession, own *request, batch []*request) (again []*reque
 		}
 		err := l.store.Append(own.ctx, h.id, st.known.head, st.staged.events, durable(batch))
 		if err == nil {
-			l.commit(h)
+			l.commit(h, batch)
 			return nil
 		}
 		shown := st.known.head
@@ -83,14 +83,21 @@ func durable(batch []*request) bool {
 	return false
 }
 
-// commit makes the staged events the session's newest, and gives them to watchers.
-func (l *Log) commit(h *hotSession) {
+// commit makes the staged events the session's newest, and gives them to watchers
+// and to the requests that want them.
+func (l *Log) commit(h *hotSession, batch []*request) {
 	st := &h.state
 	st.known.head, st.known.cut = st.staged.head, nil
 	for i := range st.staged.events {
 		st.known.recent.add(st.staged.events[i].ID, st.staged.events[i].Seq)
 	}
-	st.staged.release(h.watch.publish(st.staged.events))
+	shared := h.watch.publish(st.staged.events)
+	for _, r := range batch {
+		if r.stored != nil && r.staged {
+			*r.stored, shared = st.staged.between(r.head.Seq-int64(len(r.entries))+1, r.head.Seq), true
+		}
+	}
+	st.staged.release(shared)
 }
 
 // fail gives err to every staged request, or to own alone if own's context ended.

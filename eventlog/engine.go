@@ -25,6 +25,30 @@ func (e logEngine) LockStore(ctx context.Context, exclusive bool) (context.Conte
 	return e.log.lockStore(ctx, exclusive)
 }
 
+func (e logEngine) Append(ctx context.Context, session string, after event.Head, events []event.Event) (stored []event.Event, err error) {
+	r := newRequest(ctx, At(after), events)
+	r.stored = &stored
+	head, err := e.log.append(ctx, session, r)
+	if err != nil {
+		return nil, err
+	}
+	for i := range stored {
+		if err := e.log.resolve(ctx, &stored[i]); err != nil {
+			return nil, err
+		}
+	}
+	if len(stored) > 0 || head.Seq == after.Seq {
+		return stored, nil
+	}
+	for e, err := range e.log.Read(ctx, session, Between(after.Seq+1, head.Seq)) { // a retry
+		if err != nil {
+			return nil, err
+		}
+		stored = append(stored, e)
+	}
+	return stored, nil
+}
+
 func (e logEngine) Exclusively(ctx context.Context, session string, fn func(ctx context.Context) error) error {
 	return e.log.exclusively(ctx, session, func(ctx context.Context, st *sessionState) error {
 		defer e.log.wakeWatchers(session)

@@ -13,6 +13,8 @@ type request struct {
 	ctx     context.Context
 	expect  Expect
 	entries []entry
+	// stored, if set, gets the events as they are stored, unless they were before.
+	stored *[]event.Event
 	// exclusive, if set, runs instead of an append.
 	exclusive func(ctx context.Context, st *sessionState) error
 

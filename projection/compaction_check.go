@@ -6,28 +6,27 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/go-json-experiment/json"
-
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
-// What is wrong with a compaction; matched by a *CompactionError.
+// Reasons to refuse a compaction. A *CompactionError matches one of them.
 var (
-	// ErrEmptyCompaction: it changes nothing.
-	ErrEmptyCompaction = errors.New("nothing is compacted")
-	// ErrSplitPair: it would leave a call without its result, or a result without
-	// its call.
+	// ErrEmptyCompaction means that the compaction has neither entries nor a summary
+	// for the events it covers, or that it covers and clears nothing.
+	ErrEmptyCompaction = errors.New("nothing replaces the compacted events")
+	// ErrSplitPair means that a call would stay without its result, or a result
+	// without its call.
 	ErrSplitPair = errors.New("a call and its result are split")
-	// ErrNotInHistory: it names an event or a result that the history does not
-	// have.
+	// ErrNotInHistory means that the history does not have an event or a result that
+	// the compaction names.
 	ErrNotInHistory = errors.New("not in the history")
 )
 
-// CompactionError says why a compaction is refused.
+// CompactionError is the reason why a compaction is refused.
 type CompactionError struct {
 	Session string
-	// Seq is the event it is about, CallID the call; either may be missing.
+	// Seq is the event with the problem, CallID the call; either may be zero.
 	Seq    int64
 	CallID string
 	// Err is ErrEmptyCompaction, ErrSplitPair or ErrNotInHistory.
@@ -47,18 +46,18 @@ func (e *CompactionError) Error() string {
 
 func (e *CompactionError) Unwrap() error { return e.Err }
 
-// CheckCompaction says whether c fits the history at the session's head. A
-// *CompactionError says that c covers a call whose result it does not cover,
-// or one that is still pending; that what it holds does not pair; that it
-// names what is not in the history; or that it changes nothing.
+// CheckCompaction checks c against the history at the session's head. It is a
+// *CompactionError if c covers a pending call or a call without its result, if the
+// entries hold one without the other, if c names an event that is not in the history,
+// or if c has nothing in the place of what it covers.
 func CheckCompaction(ctx context.Context, log *eventlog.Log, session string, c event.Compaction) error {
 	_, _, err := checkCompaction(ctx, log, session, c)
 	return err
 }
 
-// Compact checks c and appends it. Where others append meanwhile it is checked
-// again, and appended behind them; but if it replaces the whole history, which
-// they have added to, it is an ErrConflict.
+// Compact checks c and appends it. If another writer appends meanwhile, Compact checks
+// c again and appends it after those events; a c that replaces the whole history is
+// eventlog.ErrConflict then.
 func Compact(ctx context.Context, log *eventlog.Log, session string, c event.Compaction) (event.Head, error) {
 	for {
 		head, e, err := checkCompaction(ctx, log, session, c)
@@ -94,7 +93,7 @@ func checkCompaction(ctx context.Context, log *eventlog.Log, session string, c e
 // check compacts a copy of the history and compares the two.
 func (h *HistoryState) check(c *event.Compaction, e event.Event, head int64) error {
 	switch {
-	case !c.Replace && c.Covers == (event.Covers{}) && len(c.Entries) == 0 && len(c.Cleared) == 0 && c.Summary == "":
+	case len(c.Entries) == 0 && c.Summary == "" && (len(c.Cleared) == 0 || c.Replace || c.Covers != (event.Covers{})):
 		return &CompactionError{Err: ErrEmptyCompaction}
 	case c.Covers.To > head:
 		return &CompactionError{Err: ErrNotInHistory, Seq: c.Covers.To}
@@ -151,16 +150,16 @@ func pairsOf(items []item) (p pairs, err error) {
 		if it.kind == freezeItem || it.kind.plain() == contextItem {
 			continue
 		}
-		calls, results, err := it.ids()
+		o, err := it.outline()
 		if err != nil {
 			return p, err
 		}
-		for _, id := range results {
+		for _, id := range o.Results {
 			p.results[id] = true
 			p.result(half{callID: id, seq: it.seq, literal: !it.event()})
 		}
-		for _, id := range calls {
-			p.pending = append(p.pending, half{callID: id, seq: it.seq, literal: !it.event()})
+		for _, c := range o.Calls {
+			p.pending = append(p.pending, half{callID: c.ID, seq: it.seq, literal: !it.event()})
 		}
 	}
 	return p, nil
@@ -199,26 +198,8 @@ func (p *pairs) compare(after pairs, h *HistoryState) error {
 	return nil
 }
 
-// ids are the calls that a message makes and those whose results it carries.
-func (it *item) ids() (calls, results []string, err error) {
-	var m struct {
-		Parts   []event.Part `json:"parts"`
-		Calls   []string     `json:"calls"`
-		Results []string     `json:"results"`
-	}
-	if err := json.Unmarshal(it.data, &m); err != nil {
-		return nil, nil, fmt.Errorf("event %d: %w: %w", it.seq, event.ErrInvalidPayload, err)
-	}
-	if it.kind.isRedacted() {
-		return m.Calls, m.Results, nil
-	}
-	for _, p := range m.Parts {
-		switch p.Type {
-		case event.ToolCallPart:
-			calls = append(calls, p.CallID)
-		case event.ToolResultPart:
-			results = append(results, p.CallID)
-		}
-	}
-	return calls, results, nil
+// outline is the outline of a message.
+func (it *item) outline() (event.Outline, error) {
+	o, _, err := event.OutlineOf(&event.Event{Type: event.MessageAdded, Seq: it.seq, Data: it.data})
+	return o, err
 }

@@ -65,7 +65,9 @@ func TestCompactions(t *testing.T) {
 				s := newStory(t, log, "s")
 				s.exchange("a")
 				s.exchange("b")
-				if _, err := projection.Compact(context.Background(), log, "s", tt.c); err != nil {
+				if len(tt.want) == 0 {
+					s.add(tt.c) // an import may have it; Compact refuses it
+				} else if _, err := projection.Compact(context.Background(), log, "s", tt.c); err != nil {
 					t.Fatal(err)
 				}
 				s.sees(tt.want...)
@@ -144,6 +146,9 @@ func TestRefusedCompactions(t *testing.T) {
 		{"past the head", event.Compaction{Covers: covers(1, 70), Summary: "s"}, projection.ErrNotInHistory, 70, ""},
 		{"a result that is not there", event.Compaction{Cleared: []string{"p"}}, projection.ErrNotInHistory, 0, "p"},
 		{"nothing", event.Compaction{Strategy: "none"}, projection.ErrEmptyCompaction, 0, ""},
+		{"nothing in the place of events", event.Compaction{Covers: covers(1, 4)}, projection.ErrEmptyCompaction, 0, ""},
+		{"nothing in the place of all", event.Compaction{Replace: true}, projection.ErrEmptyCompaction, 0, ""},
+		{"a cleared result, and nothing in the place of events", event.Compaction{Cleared: []string{"a"}, Covers: covers(1, 4)}, projection.ErrEmptyCompaction, 0, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			garden.OnStores(t, func(t *testing.T, log *eventlog.Log) {
@@ -165,6 +170,50 @@ func TestRefusedCompactions(t *testing.T) {
 			})
 		})
 	}
+}
+
+// KeepTurns covers all but the last turns, and leaves contexts where they are.
+func TestKeepTurns(t *testing.T) {
+	garden.OnStores(t, func(t *testing.T, log *eventlog.Log) {
+		s := newStory(t, log, "s")
+		keep := func(n int, summary string) error {
+			t.Helper()
+			c, err := s.history().KeepTurns(n, summary)
+			if err == nil {
+				_, err = projection.Compact(t.Context(), log, "s", c)
+			}
+			return err
+		}
+		refused := func(n int, summary string) {
+			t.Helper()
+			if err := keep(n, summary); !errors.Is(err, projection.ErrEmptyCompaction) {
+				t.Errorf("keep %d turns with summary %q: %v", n, summary, err)
+			}
+		}
+		s.add(event.ContextEntry{Kind: "rules", Placement: event.AsPrefix, Parts: []event.Part{event.Text("rules")}}) // 1
+		refused(0, "nothing was said")
+		s.add(asks("before")) // 2: one turn with the question
+		s.exchange("a")       // 3–6
+		s.exchange("b")       // 7–10
+		s.exchange("c")       // 11–14
+		refused(3, "all three turns are kept")
+		refused(4, "there are no four turns")
+		refused(1, "")
+		garden.Same(t, "two turns are kept", nil, keep(2, "about a")) // 15
+		rest := []string{"7 user ask b", "8 assistant call:b", "9 tool result:b=found b", "10 assistant answer b",
+			"11 user ask c", "12 assistant call:c", "13 tool result:c=found c", "14 assistant answer c"}
+		s.sees(append([]string{"1 user {rules} rules", "0 user about a"}, rest...)...)
+		refused(2, "nothing but the summary is before them")
+		garden.Same(t, "one turn is kept", nil, keep(1, "about a and b")) // 16
+		s.sees(append([]string{"1 user {rules} rules", "0 user about a and b"}, rest[4:]...)...)
+		s.add(asks("d"), says(calls("d")))
+		if err := keep(0, "a call is pending"); !errors.Is(err, projection.ErrSplitPair) {
+			t.Errorf("kept a call without its result: %v", err)
+		}
+		s.add(gives("d", "D"))
+		garden.Same(t, "no turn is kept", nil, keep(0, "about all"))
+		s.sees("1 user {rules} rules", "0 user about all")
+	})
 }
 
 func TestACompactionIsHeldToItsPayloadsRules(t *testing.T) {

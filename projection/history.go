@@ -138,14 +138,14 @@ func (h *HistoryState) told(e *event.Event) error {
 	if len(h.executions) == 0 {
 		return nil
 	}
-	ids, err := resultIDs(e)
-	if err != nil || len(ids) == 0 {
+	o, _, err := event.OutlineOf(e)
+	if err != nil || len(o.Results) == 0 {
 		return err
 	}
 	frozen := h.frozen()
 	h.executions = slices.DeleteFunc(slices.Clone(h.executions), func(x item) bool {
 		id, _ := executedCall(x.data)
-		return x.seq > frozen && slices.Contains(ids, id)
+		return x.seq > frozen && slices.Contains(o.Results, id)
 	})
 	return nil
 }

@@ -10,10 +10,11 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/engine"
 )
 
-// Live is the states of a set of projections at a session's head, which goes
-// along with the session and takes snapshots of it. It is for one goroutine.
+// Live is the states of a set of projections at a session's head. Append, Follow and
+// Absorb move it forward; Snapshot appends snapshots of it. It is for one goroutine.
 type Live struct {
 	Loaded
 	log   *eventlog.Log
@@ -79,8 +80,30 @@ func Resume(ctx context.Context, log *eventlog.Log, session string, set Set, opt
 	return v, nil
 }
 
-// Follow takes in what was appended since, by anybody.
+// Append appends events after v.Head and folds them, without reading them back. If
+// another writer appended since, it is eventlog.ErrConflict: Follow, and decide
+// again. The other errors of Log.Append mean the same here. An error after the
+// events were stored, for example of a projection, is not one of them; a later
+// Follow, Append or Snapshot loads the states anew.
+func (v *Live) Append(ctx context.Context, events ...event.Event) (event.Head, error) {
+	if err := v.refresh(ctx); err != nil {
+		return event.Head{}, err
+	}
+	stored, err := engine.Of(v.log).Append(ctx, v.Session, v.Head, events)
+	if err != nil {
+		return event.Head{}, err
+	}
+	if err := v.Absorb(ctx, stored...); err != nil {
+		return event.Head{}, fmt.Errorf("fold the events appended to session %q: %w", v.Session, err)
+	}
+	return v.Head, nil
+}
+
+// Follow folds the events that any writer appended since.
 func (v *Live) Follow(ctx context.Context) error {
+	if err := v.refresh(ctx); err != nil {
+		return err
+	}
 	for e, err := range v.log.Read(ctx, v.Session, eventlog.From(v.Head.Seq+1)) {
 		if err != nil {
 			return err
@@ -120,6 +143,14 @@ func (v *Live) absorb(ctx context.Context, e *event.Event) error {
 	v.Head = e.Head()
 	v.Explain.Head = v.Head
 	return nil
+}
+
+// refresh loads the states anew if an event was folded in part.
+func (v *Live) refresh(ctx context.Context) error {
+	if !v.stale {
+		return nil
+	}
+	return v.reload(ctx, v.Head.Seq)
 }
 
 // reload loads the states as of seq; 0 is the head. Nothing is redacted
@@ -193,10 +224,8 @@ func (v *Live) takeSnapshot(ctx context.Context, e *event.Event) error {
 // others appended since: Follow, and ask again if it still matters. Snapshotting
 // changes no state.
 func (v *Live) Snapshot(ctx context.Context, r Request) (s event.Snapshot, taken bool, err error) {
-	if v.stale {
-		if err := v.reload(ctx, v.Head.Seq); err != nil {
-			return s, false, err
-		}
+	if err := v.refresh(ctx); err != nil {
+		return s, false, err
 	}
 	o, err := v.opportunity(&r)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -37,6 +38,59 @@ func asked(g *garden.Garden, live func(projection.LiveOptions) *projection.Live)
 	}
 	o.Live, o.Age = nil, 0
 	return o
+}
+
+// Live.Append stores and folds events as a Follow would, reads nothing back, and
+// refuses to append after events of another writer.
+func TestLiveAppend(t *testing.T) {
+	garden.OnGarden(t, func(t *testing.T, g *garden.Garden) {
+		do(g, asks("hello"))
+		live, err := projection.Resume(garden.Bg, g.Log, "s", garden.AllTraces)
+		g.Allow(err)
+		ctx := eventlog.WithMetadata(garden.Bg, map[string]any{"who": "me"})
+		same := func(what string) {
+			t.Helper()
+			fresh, err := projection.LoadSet(garden.Bg, g.Log, "s", garden.AllTraces)
+			g.Allow(err)
+			a, err := live.Digest()
+			g.Allow(err)
+			b, err := fresh.Digest()
+			g.Allow(err)
+			garden.Same(t, what+": head", fresh.Head, live.Head)
+			garden.Same(t, what+": digest", b, a)
+		}
+		large := event.New(says(event.Text(strings.Repeat("x", 400<<10)))) // is spilled
+		retried := []event.Event{event.New(asks("again")), event.New(says(event.Text("done")))}
+		before := live.Head
+		for _, events := range [][]event.Event{{event.UserMessage("one"), event.AssistantMessage("two")}, {large}, retried, {event.New(event.HeadMove{To: 2})}} {
+			head, err := live.Append(ctx, events...)
+			g.Allow(err)
+			garden.Same(t, "head", live.Head, head)
+			same("appended")
+		}
+		if head, err := live.Append(ctx); err != nil || head != live.Head {
+			t.Errorf("no events: %v, %v", head, err)
+		}
+		do(g, asks("another writer"))
+		if _, err := live.Append(ctx, event.UserMessage("too late")); !errors.Is(err, eventlog.ErrConflict) || !errors.Is(live.Follow(ctx), nil) {
+			t.Errorf("append after another writer: %v", err)
+		}
+		same("followed")
+		old, err := projection.Resume(garden.Bg, g.Log, "s", garden.AllTraces)
+		g.Allow(err)
+		_, err = live.Append(ctx, retried[0]) // its id is stored already
+		if !errors.Is(err, eventlog.ErrConflict) {
+			t.Errorf("the same event twice: %v", err)
+		}
+		again := event.New(asks("retry"))
+		if _, err := live.Append(ctx, again); err != nil {
+			t.Fatal(err)
+		}
+		head, err := old.Append(ctx, again) // stored already, after the same head
+		if err != nil || head != live.Head || old.Head != live.Head || before == head {
+			t.Errorf("retry: %v, %v", head, err)
+		}
+	})
 }
 
 // A Live that goes along with a session, whoever writes to it, has the states of

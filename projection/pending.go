@@ -3,27 +3,48 @@ package projection
 import (
 	"context"
 	"fmt"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
-// Pending is what a session has to come back to.
+// Pending is the open work of a session: what a program decides about when it
+// resumes. It is a copy: it stays as it is while the session moves on.
 type Pending struct {
 	// Calls and Waits are open on the active path.
-	Calls []OpenCall
+	Calls []PendingCall
 	Waits []OpenWait
-	// Approvals, Effects and Children are open in the session, rewound or not.
+	// Approvals, Effects and Children are open in the session. A rewind does not
+	// close them.
 	Approvals []OpenApproval
 	Effects   []OpenEffect
 	Children  []OpenChild
-	// Turn is the turn that the path is inside of, or nil; Cursor is where it
-	// hibernates, nil if it does not or was resumed.
+	// Turn is the open turn of the path, or nil. Cursor is its hibernation, nil if it
+	// does not hibernate or was resumed.
 	Turn   *PathTurn
 	Cursor *Hibernation
-	// Claim is the newest run's, nil if it was released or none was made. It does
-	// not say that the run is alive.
+	// NextTurn is the index of the next turn_started.
+	NextTurn int
+	// Claim is the newest run's, nil if there is none or it was released. It does not
+	// tell whether the run is alive.
 	Claim *Claim
+}
+
+// PendingCall is a tool call without a result.
+type PendingCall struct {
+	OpenCall
+	// Arguments are the call's, as the model gave them; nil if the message was
+	// redacted.
+	Arguments jsontext.Value
+	// Intended is the effect that was begun for the call and has no result: the tool
+	// may have run. Its Class tells whether it may run again.
+	Intended *OpenEffect
+	// Done is the effect of the call that has a result: append that result, and do
+	// not run the tool again.
+	Done *DoneEffect
 }
 
 // IsZero reports whether nothing is pending.
@@ -31,8 +52,7 @@ func (p *Pending) IsZero() bool {
 	return len(p.Calls) == 0 && len(p.Waits) == 0 && len(p.Approvals) == 0 && len(p.Effects) == 0 && len(p.Children) == 0 && p.Turn == nil
 }
 
-// LoadPending gives what is pending at the head of a session. See Load for the
-// errors.
+// LoadPending loads what is pending at the head of a session. Load lists the errors.
 func LoadPending(ctx context.Context, log *eventlog.Log, session string, opts ...Options) (Pending, error) {
 	l, err := LoadSet(ctx, log, session, builtinSet("pending", Calls(), Control()), opts...)
 	if err != nil {
@@ -41,41 +61,119 @@ func LoadPending(ctx context.Context, log *eventlog.Log, session string, opts ..
 	return PendingOf(ctx, log, l)
 }
 
-// PendingOf is LoadPending for states that were loaded; the set must have Calls
-// and Control, otherwise it is ErrInvalidSet. The log is read only about a turn
-// that lies far behind others that ended since.
+// PendingOf is LoadPending for loaded states. A set without Calls and Control is
+// ErrInvalidSet. It reads the messages with pending calls from the log, and, if more
+// than 32 turns ended since the path's last turn began, the events since then.
+//
+// An effect belongs to a call if its key is the call's id, or if it has the call's
+// name and its arguments digest is that of the call's arguments.
 func PendingOf(ctx context.Context, log *eventlog.Log, l interface{ loaded() *Loaded }) (Pending, error) {
 	path, hasPath := State(l, Calls())
 	session, hasSession := State(l, Control())
 	if !hasPath || !hasSession {
 		return Pending{}, fmt.Errorf("%w: what is pending needs %s and %s", ErrInvalidSet, Calls().Name, Control().Name)
 	}
-	p := Pending{Calls: path.Calls, Waits: path.Waits, Approvals: session.Approvals, Effects: session.Effects,
-		Children: session.Children, Claim: session.Claim}
-	t := path.Turn
-	if t == nil {
-		return p, nil
+	p := Pending{Waits: slices.Clone(path.Waits), Approvals: slices.Clone(session.Approvals),
+		Effects: slices.Clone(session.Effects), Children: slices.Clone(session.Children), Claim: clone(session.Claim)}
+	var err error
+	if p.Calls, err = pendingCalls(ctx, log, l.loaded().Session, path, session); err != nil {
+		return Pending{}, err
 	}
-	ended, resumed, err := session.since(ctx, log, l.loaded(), t)
+	if path.Turn != nil {
+		p.NextTurn = path.Turn.Index + 1
+		err = p.openTurn(ctx, log, l.loaded(), path.Turn, session)
+	}
+	return p, err
+}
+
+// openTurn sets Turn and Cursor, unless the turn ended.
+func (p *Pending) openTurn(ctx context.Context, log *eventlog.Log, l *Loaded, t *PathTurn, session *ControlState) error {
+	ended, resumed, err := session.since(ctx, log, l, t)
 	if err != nil {
-		return p, err
+		return err
 	}
 	for _, x := range ended {
 		if t.has(x.Seq) && (x.TurnID == t.ID || x.TurnID.IsZero()) {
-			return p, nil
+			return nil
 		}
 	}
-	p.Turn, p.Cursor = t, t.Hibernated
+	p.Turn = clone(t)
+	p.Turn.Left, p.Turn.Hibernated = slices.Clone(t.Left), clone(t.Hibernated)
+	p.Cursor = clone(t.Hibernated)
 	for _, c := range resumed {
 		if p.Cursor != nil && c.CursorID == p.Cursor.Cursor.ID {
 			p.Cursor = nil
 		}
 	}
-	return p, nil
+	return nil
 }
 
-// since are the turns that ended and the cursors that were consumed since a
-// turn's start, from the log where they are not remembered any more.
+// pendingCalls are the open calls of a path with their arguments and effects.
+func pendingCalls(ctx context.Context, log *eventlog.Log, session string, path *CallState, control *ControlState) (calls []PendingCall, err error) {
+	var e event.Event
+	used := map[string]bool{} // keys of effects
+	for _, open := range path.Calls {
+		if e.Seq != open.Seq {
+			if e, err = log.Event(ctx, session, open.Seq); err != nil {
+				return nil, fmt.Errorf("message of call %q: %w", open.CallID, err)
+			}
+		}
+		c := PendingCall{OpenCall: open}
+		if c.Arguments, err = argumentsOf(&e, open.CallID); err != nil {
+			return nil, err
+		}
+		c.findEffect(control, used)
+		calls = append(calls, c)
+	}
+	return calls, nil
+}
+
+// argumentsOf are the arguments of a call that message e makes; nil if e was
+// redacted.
+func argumentsOf(e *event.Event, callID string) (jsontext.Value, error) {
+	if e.Redacted() || e.Type.Name() != event.MessageAdded {
+		return nil, nil
+	}
+	m, _, err := event.Decode[event.Message](e)
+	if err != nil {
+		return nil, err
+	}
+	for _, part := range m.Parts {
+		if part.Type == event.ToolCallPart && part.CallID == callID {
+			return part.Arguments, nil
+		}
+	}
+	return nil, nil
+}
+
+// findEffect sets the effect of the call. used are the effects of earlier calls.
+func (c *PendingCall) findEffect(s *ControlState, used map[string]bool) {
+	digest := event.DigestOf(c.Arguments)
+	for _, x := range s.Effects {
+		same := x.Name != "" && x.Name == c.Name && x.ArgumentsDigest == digest && c.Arguments != nil
+		if !used[x.Key] && (x.Key == c.CallID || same) {
+			c.Intended, used[x.Key] = clone(&x), true
+			return
+		}
+	}
+	for _, x := range s.Done {
+		if x.Key == c.CallID {
+			c.Done = clone(&x)
+		}
+	}
+}
+
+// clone copies what p points to.
+func clone[T any](p *T) *T {
+	if p == nil {
+		return nil
+	}
+	c := *p
+	return &c
+}
+
+// since lists the turns that ended and the cursors that were consumed since a turn's
+// start. It reads the log if the state has forgotten some of them.
 func (s *ControlState) since(ctx context.Context, log *eventlog.Log, l *Loaded, t *PathTurn) ([]EndedTurn, []ConsumedCursor, error) {
 	forgot := len(s.Ended) == remembered && s.Ended[0].Seq > t.Seq || len(s.Resumed) == remembered && s.Resumed[0].Seq > t.Seq
 	if !forgot {

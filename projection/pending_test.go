@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/oklog/ulid/v2"
 
 	"github.com/convlog/convlog/event"
@@ -155,6 +156,45 @@ func TestAnEndOfNoNamedTurn(t *testing.T) {
 		garden.Same(t, "ended", 0, len(pending(g)))
 		do(g, event.TurnStart{Index: 1})
 		garden.Same(t, "the next one", []string{"turn 1 at 3"}, pending(g))
+	})
+}
+
+// A pending call has its arguments and its effect, and the list is a copy.
+func TestPendingCallsAreComplete(t *testing.T) {
+	garden.OnGarden(t, func(t *testing.T, g *garden.Garden) {
+		arguments := jsontext.Value(`{"n":1}`)
+		do(g, event.TurnStart{Index: 4})
+		do(g, says(event.ToolCall("a", "tool", arguments), event.ToolCall("b", "tool", arguments), event.ToolCall("c", "tool", arguments), event.ToolCall("d", "other", nil)))
+		digest := event.DigestOf(arguments)
+		do(g, event.EffectIntent{Key: "k1", Name: "tool", Class: event.EffectUnsafeOnce, ArgumentsDigest: digest})
+		do(g, event.EffectIntent{Key: "b", Name: "tool", Class: event.EffectPure})
+		turn := event.NewID()
+		do(g, event.EffectIntent{Key: "d", TurnID: turn, Name: "other", Class: event.EffectPure})
+		do(g, event.EffectCompletion{Key: "d", TurnID: turn, Result: jsontext.Value(`1`)}) // 6
+		live, err := projection.Resume(garden.Bg, g.Log, "s", projection.Session())
+		g.Allow(err)
+		p, err := projection.PendingOf(garden.Bg, g.Log, live)
+		g.Allow(err)
+		var got []string
+		for _, c := range p.Calls { // appends while it ranges
+			text := fmt.Sprint(c.CallID, " ", c.Name, string(c.Arguments))
+			if c.Intended != nil {
+				text += " intended " + c.Intended.Key + " " + string(c.Intended.Class)
+			}
+			if c.Done != nil {
+				text += fmt.Sprint(" done ", c.Done.Key, " ", c.Done.Completed)
+			}
+			got = append(got, text)
+			if _, err := live.Append(garden.Bg, event.New(gives(c.CallID, "found"))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		garden.Same(t, "calls", []string{`a tool{"n":1} intended k1 unsafe_once`, `b tool{"n":1} intended b pure`, `c tool{"n":1}`, "d other{} done d 6"}, got)
+		garden.Same(t, "the next turn", 5, p.NextTurn)
+		after, err := projection.PendingOf(garden.Bg, g.Log, live)
+		g.Allow(err)
+		garden.Same(t, "answered", 0, len(after.Calls))
+		garden.Same(t, "a copy", 4, len(p.Calls))
 	})
 }
 

@@ -221,27 +221,3 @@ func executedCall(data jsontext.Value) (string, error) {
 	err := json.Unmarshal(data, &t)
 	return t.CallID, err
 }
-
-// resultIDs are the calls whose results a message_added carries.
-func resultIDs(e *event.Event) (ids []string, err error) {
-	if e.Redacted() {
-		var kept struct {
-			Results []string `json:"results"`
-		}
-		err := json.Unmarshal(e.Kept(), &kept)
-		return kept.Results, err
-	}
-	var m struct {
-		Parts []struct {
-			Type   event.PartType `json:"type"`
-			CallID string         `json:"call_id"`
-		} `json:"parts"`
-	}
-	err = json.Unmarshal(e.Data, &m)
-	for _, p := range m.Parts {
-		if p.Type == event.ToolResultPart {
-			ids = append(ids, p.CallID)
-		}
-	}
-	return ids, err
-}

@@ -65,7 +65,7 @@ var table = map[string]room{
 
 	"replay":            {rooms: []string{"event", "eventlog"}, modules: given, tests: []string{"upkeep/..."}},
 	"replay/replaytest": {rooms: []string{"event", "eventlog", "replay", "store/memory", "upkeep/transfer"}, modules: given, tests: []string{"upkeep/..."}},
-	"projection":        {rooms: []string{"event", "eventlog", "internal/rawjson"}, modules: given, tests: []string{"fork", "runlog", "upkeep/...", "internal/garden"}},
+	"projection":        {rooms: []string{"event", "eventlog", "internal/engine", "internal/rawjson"}, modules: given, tests: []string{"fork", "runlog", "upkeep/...", "internal/garden"}},
 	"runlog":            {rooms: []string{"event", "eventlog", "projection", "internal/rawjson"}, modules: given, tests: []string{"fork", "upkeep/...", "internal/garden"}},
 	"fork":              {rooms: []string{"event", "eventlog", "upkeep/erase", "internal/rawjson"}, modules: given, tests: []string{"projection", "upkeep/..."}},
 	"flow": {

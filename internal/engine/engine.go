@@ -27,6 +27,10 @@ type Engine interface {
 	// the log that are given held do not take the lock again.
 	LockStore(ctx context.Context, exclusive bool) (held context.Context, unlock func(), err error)
 
+	// Append is Log.Append at an expected head. It returns the events as they are
+	// stored, with data and upcast.
+	Append(ctx context.Context, session string, after event.Head, events []event.Event) (stored []event.Event, err error)
+
 	// Exclusively runs fn while this process appends nothing to the session. Then
 	// the log forgets what it knew of the session, and watchers read the store.
 	Exclusively(ctx context.Context, session string, fn func(ctx context.Context) error) error
