@@ -187,16 +187,16 @@ func TestRewindWhileOthersAppend(t *testing.T) {
 func TestBranches(t *testing.T) {
 	everywhere(t, func(t *bench) {
 		t.each("a", user("1"), user("2"), user("3"))
-		t.rewind("a", fork.AtSeq(1))                                    // 4
-		t.each("a", user("5"), user("6"))                               //
-		t.rewind("a", fork.AtSeq(5))                                    // 7
-		t.each("a", user("8"), user("9"))                               //
-		t.rewind("a", fork.AtSeq(3))                                    // 10
-		t.add("a", assistant("11"))                                     //
-		t.fork("b", "a", fork.Head())                                   // 12
-		t.rewind("b", fork.AtSeq(8))                                    // 13
-		t.add("b", assistant("14"))                                     //
-		t.rewind("a", fork.BeforeTurn(0))                               // 12
+		t.rewind("a", fork.AtSeq(1))              // 4
+		t.each("a", user("5"), user("6"))         //
+		t.rewind("a", fork.AtSeq(5))              // 7
+		t.each("a", user("8"), user("9"))         //
+		t.rewind("a", fork.AtSeq(3))              // 10
+		t.add("a", assistant("11"))               //
+		t.fork("b", "a", fork.Head())             // 12
+		t.rewind("b", fork.AtSeq(8))              // 13
+		t.add("b", assistant("14"))               //
+		t.rewind("a", fork.BeforeTurn(0))         // 12
 		_, err := fork.Recover(t.ctx, t.log, "a") // 13
 		t.must(err)
 		branches := func(session string) (got []fork.Branch) {

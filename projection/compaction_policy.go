@@ -39,7 +39,7 @@ func MaxMessages(n int) CompactionPolicy { return func(p Pressure) bool { return
 func NeedsCompaction(h *HistoryState, policies ...CompactionPolicy) (bool, error) {
 	p, err := h.Pressure()
 	for _, needs := range policies {
-		if err == nil && needs(p) {
+		if err == nil && needs != nil && needs(p) {
 			return true, nil
 		}
 	}

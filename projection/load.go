@@ -56,8 +56,8 @@ type Loaded struct {
 // State is the state of one projection of a loaded set; ok is false when the
 // set has none of that name and type. The state belongs to l: it must not be
 // modified, and changes when l is a Live that moves on.
-func State[S any](l interface{ loaded() *Loaded }, p Projection[S]) (state *S, ok bool) {
-	for _, f := range l.loaded().folds {
+func State[S any](l States, p Projection[S]) (state *S, ok bool) {
+	for _, f := range foldsOf(l) {
 		if f, is := f.(*folded[S]); is && f.Name == p.Name {
 			return &f.state, true
 		}
@@ -65,7 +65,25 @@ func State[S any](l interface{ loaded() *Loaded }, p Projection[S]) (state *S, o
 	return nil, false
 }
 
+// States are the loaded states of a set: a *Loaded or a *Live.
+type States interface{ loaded() *Loaded }
+
 func (l *Loaded) loaded() *Loaded { return l }
+
+func (v *Live) loaded() *Loaded {
+	if v == nil {
+		return nil
+	}
+	return &v.Loaded
+}
+
+// foldsOf are the folds of loaded states; none of nil.
+func foldsOf(l States) []fold {
+	if l == nil || l.loaded() == nil {
+		return nil
+	}
+	return l.loaded().folds
+}
 
 // LoadSet gives the states of all projections of a set in one reading; see Load.
 func LoadSet(ctx context.Context, log *eventlog.Log, session string, set Set, opts ...Options) (*Loaded, error) {

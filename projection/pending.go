@@ -67,7 +67,7 @@ func LoadPending(ctx context.Context, log *eventlog.Log, session string, opts ..
 //
 // An effect belongs to a call if its key is the call's id, or if it has the call's
 // name and its arguments digest is that of the call's arguments.
-func PendingOf(ctx context.Context, log *eventlog.Log, l interface{ loaded() *Loaded }) (Pending, error) {
+func PendingOf(ctx context.Context, log *eventlog.Log, l States) (Pending, error) {
 	path, hasPath := State(l, Calls())
 	session, hasSession := State(l, Control())
 	if !hasPath || !hasSession {

@@ -94,23 +94,25 @@ func Growth(r float64) Policy {
 	}
 }
 
-// Any takes what one of the policies takes. Each of them is asked.
+// Any takes a snapshot if one of the policies does. It asks each of them; a nil
+// policy takes none.
 func Any(policies ...Policy) Policy {
 	return func(o *Opportunity) bool {
 		taken := false
 		for _, p := range policies {
-			taken = p(o) || taken
+			taken = p != nil && p(o) || taken
 		}
 		return taken
 	}
 }
 
-// All takes what all of the policies take. Each of them is asked.
+// All takes a snapshot if all of the policies do. It asks each of them; a nil policy
+// takes none.
 func All(policies ...Policy) Policy {
 	return func(o *Opportunity) bool {
 		taken := len(policies) > 0
 		for _, p := range policies {
-			taken = p(o) && taken
+			taken = p != nil && p(o) && taken
 		}
 		return taken
 	}

@@ -63,7 +63,7 @@ func (p Projection[S]) begin() fold {
 type fold interface {
 	name() string
 	version() int
-	named() error // says why the name cannot be
+	check() error // says why the projection cannot be used
 	scope() event.Scope
 	reset()
 	apply(e *event.Event) error
@@ -88,11 +88,17 @@ func (f *folded[S]) name() string       { return f.Name }
 func (f *folded[S]) version() int       { return f.Version }
 func (f *folded[S]) scope() event.Scope { return f.Scope }
 
-func (f *folded[S]) named() error {
+func (f *folded[S]) check() error {
 	if f.builtin {
 		return nil
 	}
-	return checkName(f.Name)
+	if err := checkName(f.Name); err != nil {
+		return err
+	}
+	if f.Apply == nil {
+		return fmt.Errorf("%w: projection %q has no Apply", ErrInvalidSet, f.Name)
+	}
+	return nil
 }
 
 func (f *folded[S]) reset() {

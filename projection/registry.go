@@ -42,8 +42,8 @@ func ByName(name string) (Part, error) {
 
 // StateJSON is the state of one part of a loaded set as JSON, as it would stand
 // in a snapshot; ErrUnknownProjection if the set has no such part.
-func StateJSON(l interface{ loaded() *Loaded }, name string) (jsontext.Value, error) {
-	for _, f := range l.loaded().folds {
+func StateJSON(l States, name string) (jsontext.Value, error) {
+	for _, f := range foldsOf(l) {
 		if f.name() == name {
 			return f.encode()
 		}

@@ -39,7 +39,7 @@ func (s Set) check() error {
 			return fmt.Errorf("%w: a part of %q is nil", ErrInvalidSet, s.Name)
 		}
 		name := p.ProjectionName()
-		if err := p.begin().named(); err != nil {
+		if err := p.begin().check(); err != nil {
 			return err
 		}
 		if seen[name] {

@@ -35,9 +35,14 @@ type Options struct {
 // ErrOrder, ErrCycle or ErrForkPoint, or a *event.VersionError for a payload
 // version that this program does not know. Errors of the sequence itself are
 // passed on and end it. What comes before the error has been checked.
-func Check(events iter.Seq2[event.Event, error], opts Options) iter.Seq2[event.Event, error] {
+func Check(events iter.Seq2[event.Event, error], opts ...Options) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
-		c := checker{opts: opts, form: formOf(opts)}
+		if events == nil {
+			yield(event.Event{}, errNoSequence)
+			return
+		}
+		o := one(opts)
+		c := checker{opts: o, form: formOf(o)}
 		for e, err := range events {
 			if err == nil {
 				err = c.event(&e)
@@ -54,6 +59,16 @@ func Check(events iter.Seq2[event.Event, error], opts Options) iter.Seq2[event.E
 			yield(event.Event{}, err)
 		}
 	}
+}
+
+var errNoSequence = errors.New("replay: the sequence of events is nil")
+
+// one is the options of a call: the first of opts, or the zero Options.
+func one(opts []Options) (o Options) {
+	if len(opts) > 0 {
+		o = opts[0]
+	}
+	return o
 }
 
 // checker checks a sequence event by event.

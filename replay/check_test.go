@@ -46,7 +46,7 @@ func TestCheckPassesWhatALogYields(t *testing.T) {
 		if diff := cmp.Diff([]string{"p 1", "p 2", "g 9", "g 10"}, places(path)); diff != "" {
 			t.Errorf("path (-want +got):\n%s", diff)
 		}
-		all(t, replay.Check(log.Read(ctx, "g", eventlog.All().OnPath()), replay.Options{}))
+		all(t, replay.Check(log.Read(ctx, "g", eventlog.All().OnPath())))
 		all(t, replay.Check(replay.Of(path[2:]...), replay.Options{After: 2, Session: "g"}))
 		slices.Reverse(path)
 		all(t, replay.Check(replay.Of(path...), replay.Options{Backward: true, Whole: true}))
@@ -67,7 +67,7 @@ func TestCheckStops(t *testing.T) {
 				}
 			}
 		}
-		for e := range replay.Check(counted, replay.Options{}) {
+		for e := range replay.Check(counted) {
 			if e.Seq == 3 {
 				break
 			}
@@ -212,13 +212,13 @@ func TestCheckRefuses(t *testing.T) {
 func TestCheckNamesBothVersions(t *testing.T) {
 	e := said(t, "hello")
 	e.Type, e.Seq, e.SessionID = "message_added/7", 1, "a"
-	_, err := failure(replay.Check(replay.Of(e), replay.Options{}))
+	_, err := failure(replay.Check(replay.Of(e)))
 	want := event.VersionError{What: "message_added", Got: 7, Max: 1}
 	if got := new(event.VersionError); !errors.As(err, &got) || *got != want {
 		t.Errorf("got %v, want %v", err, &want)
 	}
 	e.Type = "order_placed/7"
-	if _, err := failure(replay.Check(replay.Of(e), replay.Options{})); err != nil {
+	if _, err := failure(replay.Check(replay.Of(e))); err != nil {
 		t.Errorf("a type that is not of the vocabulary: %v", err)
 	}
 }
@@ -233,7 +233,7 @@ func TestCheckPassesErrorsOn(t *testing.T) {
 		}
 	}
 	before, errs := 0, 0
-	for _, err := range replay.Check(events, replay.Options{}) {
+	for _, err := range replay.Check(events) {
 		if errs > 0 {
 			t.Fatal("the sequence goes on behind an error")
 		}

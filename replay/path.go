@@ -11,9 +11,10 @@ import (
 // lineage comes in: the chain from the newest event back to the start. The
 // lineage must be whole, and is checked as Check does. Oldest first, it is kept
 // in memory until its end has been seen; Backward it is not.
-func ActivePath(lineage iter.Seq2[event.Event, error], opts Options) iter.Seq2[event.Event, error] {
-	opts.Whole = true
-	return pathOf(Check(lineage, opts), opts.Backward)
+func ActivePath(lineage iter.Seq2[event.Event, error], opts ...Options) iter.Seq2[event.Event, error] {
+	o := one(opts)
+	o.Whole = true
+	return pathOf(Check(lineage, o), o.Backward)
 }
 
 // pathOf is ActivePath of a sequence that was checked.

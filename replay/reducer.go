@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"errors"
 	"fmt"
 	"iter"
 
@@ -9,6 +10,8 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
+
+var errNoReducer = errors.New("replay: a reducer is nil")
 
 // Reducer takes an event into a state. It must not modify the event, and may
 // keep a copy of it. An error ends the replay.
@@ -62,6 +65,9 @@ func (r Replayer[S]) Replay(events iter.Seq2[event.Event, error], state S) (S, e
 			return state, err
 		}
 		for _, reduce := range r.Reducers {
+			if reduce == nil {
+				return state, errNoReducer
+			}
 			if err := reduce(&state, &e); err != nil {
 				return state, fmt.Errorf("replay event %d of session %q: %w", e.Seq, e.SessionID, err)
 			}

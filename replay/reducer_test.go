@@ -122,7 +122,7 @@ func TestReplayerRefuses(t *testing.T) {
 				t.Errorf("%s: got %v, want %v", c.name, err, c.want)
 			}
 		}
-		_, err := failure(replay.ActivePath(log.Read(ctx, "g", eventlog.From(7)), replay.Options{}))
+		_, err := failure(replay.ActivePath(log.Read(ctx, "g", eventlog.From(7))))
 		if !errors.Is(err, replay.ErrGap) {
 			t.Errorf("the active path of a part: %v", err)
 		}

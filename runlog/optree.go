@@ -188,7 +188,14 @@ type OpTreeOptions struct {
 }
 
 // WriteOpTree writes the op tree file of a run: gzip-compressed JSON.
-func WriteOpTree(w io.Writer, r *Run, o OpTreeOptions) (err error) {
+func WriteOpTree(w io.Writer, r *Run, opts ...OpTreeOptions) (err error) {
+	if w == nil || r == nil {
+		return errors.New("write op tree: the writer or the run is nil")
+	}
+	var o OpTreeOptions
+	if len(opts) > 0 {
+		o = opts[0]
+	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
