@@ -34,7 +34,7 @@ func ExampleMessages() {
 	if err != nil {
 		panic(err)
 	}
-	request, err := anthropic.Messages(entries, anthropic.Options{})
+	request, err := anthropic.Messages(entries)
 	if err != nil {
 		panic(err)
 	}

@@ -42,9 +42,12 @@ type Options struct {
 // Equal histories give equal bytes. Where all calls of a history have results,
 // its rendering without the brackets at the end is a prefix of the rendering of
 // every longer one. An error is one of Blob.
-func Messages(history []projection.Entry, o Options) (jsontext.Value, error) {
-	b := builder{options: o}
-	b.options.Provider = cmp.Or(o.Provider, Provider)
+func Messages(history []projection.Entry, opts ...Options) (jsontext.Value, error) {
+	var b builder
+	if len(opts) > 0 {
+		b.options = opts[0]
+	}
+	b.options.Provider = cmp.Or(b.options.Provider, Provider)
 	b.ids.Limit = maxID
 	for i := range history {
 		if err := b.add(&history[i].Message); err != nil {

@@ -185,6 +185,16 @@ func TestMessages(t *testing.T) {
 	}
 }
 
+func TestNoHistoryAndNoOptions(t *testing.T) {
+	raw, err := anthropic.Messages(nil)
+	if want := `{"messages":[]}`; err != nil || string(raw) != want {
+		t.Errorf("no history: %s, %v", raw, err)
+	}
+	if err := anthropic.Check(raw); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestThinkingOfAnotherModel(t *testing.T) {
 	h := history(by(event.User, text("Hi")), by(event.Assistant, event.Reasoning("x", "c2ln"), text("a")))
 	for model, want := range map[string]string{
@@ -205,7 +215,7 @@ func TestABodyThatIsMissing(t *testing.T) {
 	if !errors.Is(err, gone) {
 		t.Errorf("error is %v", err)
 	}
-	raw, err := anthropic.Messages(h, anthropic.Options{})
+	raw, err := anthropic.Messages(h)
 	if want := `{"messages":[{"role":"user","content":[{"type":"text","text":"[image, image/png, 9 bytes]"}]}]}`; err != nil || string(raw) != want {
 		t.Errorf("without a way to bodies: %s, %v", raw, err)
 	}

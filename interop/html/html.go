@@ -27,7 +27,14 @@ type Options struct {
 // reasoning, compactions and forks. It reads the session twice, and holds no more
 // of it in memory than a few messages at a time. A missing session is ErrNotFound;
 // a body that is missing is said to be so in the page.
-func Write(ctx context.Context, w io.Writer, log *eventlog.Log, session string, o Options) error {
+func Write(ctx context.Context, w io.Writer, log *eventlog.Log, session string, opts ...Options) error {
+	var o Options
+	if len(opts) > 0 {
+		o = opts[0]
+	}
+	if w == nil {
+		return fmt.Errorf("write page of session %q: the writer is nil", session)
+	}
 	about, err := transcript.Load(ctx, log, session)
 	if err != nil {
 		return err

@@ -25,10 +25,10 @@ import (
 var update = flag.Bool("update", false, "write the golden page anew")
 
 // write is the page of a session, which must be made of what pages are made of.
-func write(t testing.TB, log *eventlog.Log, session string, o html.Options) string {
+func write(t testing.TB, log *eventlog.Log, session string, opts ...html.Options) string {
 	t.Helper()
 	var page bytes.Buffer
-	if err := html.Write(t.Context(), &page, log, session, o); err != nil {
+	if err := html.Write(t.Context(), &page, log, session, opts...); err != nil {
 		t.Fatal(err)
 	}
 	if err := check(page.String()); err != nil {
@@ -91,7 +91,7 @@ func TestGoldenPage(t *testing.T) {
 	if diff := cmp.Diff(string(want), page); diff != "" {
 		t.Errorf("page (+):\n%s", diff)
 	}
-	if strings.Contains(write(t, log, "talk", html.Options{}), "Sure?") {
+	if strings.Contains(write(t, log, "talk"), "Sure?") {
 		t.Error("what was rewound is in the page of the active path")
 	}
 }
@@ -101,12 +101,12 @@ func TestAllStoresGiveTheSamePage(t *testing.T) {
 	stores := map[string]eventlog.Store{"jsonl": jsonl.New(t.TempDir()), "sqlite": sqlite.New(filepath.Join(t.TempDir(), "s.db"))}
 	memory := importtest.NewLog(t)
 	talk(t, memory)
-	want := write(t, memory, "talk", html.Options{})
+	want := write(t, memory, "talk")
 	for name, store := range stores {
 		log := eventlog.Open(store)
 		defer log.Close()
 		talk(t, log)
-		if diff := cmp.Diff(want, write(t, log, "talk", html.Options{})); diff != "" {
+		if diff := cmp.Diff(want, write(t, log, "talk")); diff != "" {
 			t.Errorf("%s (+):\n%s", name, diff)
 		}
 	}
@@ -117,7 +117,7 @@ func TestAllStoresGiveTheSamePage(t *testing.T) {
 func TestPageIsSelfContained(t *testing.T) {
 	log := importtest.NewLog(t)
 	talk(t, log)
-	page := write(t, log, "talk", html.Options{})
+	page := write(t, log, "talk")
 	if !strings.Contains(page, `content="default-src 'none'; style-src 'sha256-`) {
 		t.Error("no policy")
 	}
@@ -146,7 +146,7 @@ func TestMissingBody(t *testing.T) {
 	if err := blobs.RemoveBlobs(t.Context(), []event.Digest{image.Blob}); err != nil {
 		t.Fatal(err)
 	}
-	page := write(t, log, "s", html.Options{})
+	page := write(t, log, "s")
 	if !strings.Contains(page, "the body is missing") || !strings.Contains(page, "What was it?") {
 		t.Errorf("page:\n%s", page)
 	}
@@ -154,12 +154,21 @@ func TestMissingBody(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	log := importtest.NewLog(t)
-	if err := html.Write(t.Context(), &bytes.Buffer{}, log, "nobody", html.Options{}); !errors.Is(err, eventlog.ErrNotFound) {
+	if err := html.Write(t.Context(), &bytes.Buffer{}, log, "nobody"); !errors.Is(err, eventlog.ErrNotFound) {
 		t.Errorf("a missing session: %v", err)
 	}
 	talk(t, log)
-	if err := html.Write(t.Context(), fullDisk{}, log, "talk", html.Options{}); !errors.Is(err, errFull) {
+	if err := html.Write(t.Context(), fullDisk{}, log, "talk"); !errors.Is(err, errFull) {
 		t.Errorf("a full disk: %v", err)
+	}
+}
+
+func TestNilArguments(t *testing.T) {
+	if err := html.Write(t.Context(), nil, importtest.NewLog(t), "talk"); err == nil || !strings.Contains(err.Error(), "writer is nil") {
+		t.Errorf("nil writer: %v", err)
+	}
+	if err := html.Write(t.Context(), &bytes.Buffer{}, nil, "talk"); err == nil || !strings.Contains(err.Error(), "log is nil") {
+		t.Errorf("nil log: %v", err)
 	}
 }
 

@@ -67,12 +67,21 @@ func TestGoldenText(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	log := importtest.NewLog(t)
-	if err := markdown.Write(t.Context(), &bytes.Buffer{}, log, "talk", markdown.Options{}); !errors.Is(err, eventlog.ErrNotFound) {
+	if err := markdown.Write(t.Context(), &bytes.Buffer{}, log, "talk"); !errors.Is(err, eventlog.ErrNotFound) {
 		t.Errorf("a missing session: %v", err)
 	}
 	importtest.Say(t, log, "talk", said(event.User, event.Text("hi")))
-	if err := markdown.Write(t.Context(), fullDisk{}, log, "talk", markdown.Options{}); !errors.Is(err, errFull) {
+	if err := markdown.Write(t.Context(), fullDisk{}, log, "talk"); !errors.Is(err, errFull) {
 		t.Errorf("a full disk: %v", err)
+	}
+}
+
+func TestNilArguments(t *testing.T) {
+	if err := markdown.Write(t.Context(), nil, importtest.NewLog(t), "talk"); err == nil || !strings.Contains(err.Error(), "writer is nil") {
+		t.Errorf("nil writer: %v", err)
+	}
+	if err := markdown.Write(t.Context(), &bytes.Buffer{}, nil, "talk"); err == nil || !strings.Contains(err.Error(), "log is nil") {
+		t.Errorf("nil log: %v", err)
 	}
 }
 

@@ -47,8 +47,11 @@ const (
 // Equal histories give equal bytes. Where all calls of a history have results,
 // its messages are the first ones of the rendering of every longer one. An error
 // is one of Blob.
-func Chat(history []projection.Entry, o Options) (jsontext.Value, error) {
-	c := chat{options: o, messages: []any{}, calls: newCalls(maxChatID)}
+func Chat(history []projection.Entry, opts ...Options) (jsontext.Value, error) {
+	c := chat{messages: []any{}, calls: newCalls(maxChatID)}
+	if len(opts) > 0 {
+		c.options = opts[0]
+	}
 	for i := range history {
 		if err := c.add(&history[i].Message); err != nil {
 			return nil, fmt.Errorf("render event %d: %w", history[i].Seq, err)

@@ -129,6 +129,13 @@ func TestRenderings(t *testing.T) {
 	}
 }
 
+func TestNoHistoryAndNoOptions(t *testing.T) {
+	chat, err := openai.Chat(nil)
+	expect(t, `{"messages":[]}`, chat, err, openai.Check)
+	items, err := openai.Responses(nil)
+	expect(t, `{"input":[]}`, items, err, openai.CheckResponses)
+}
+
 func expect(t *testing.T, want string, got jsontext.Value, err error, check func(jsontext.Value) error) {
 	t.Helper()
 	if err != nil {

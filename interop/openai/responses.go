@@ -17,9 +17,12 @@ const maxResponsesID = 64
 // Responses renders a history as {"input": [...]} of the Responses API. It does
 // as Chat, but for this: encrypted reasoning goes back to the model that it came
 // from, unless nothing follows it, and results hold images and documents.
-func Responses(history []projection.Entry, o Options) (jsontext.Value, error) {
-	r := responses{options: o, items: []any{}, calls: newCalls(maxResponsesID)}
-	r.options.Provider = cmp.Or(o.Provider, Provider)
+func Responses(history []projection.Entry, opts ...Options) (jsontext.Value, error) {
+	r := responses{items: []any{}, calls: newCalls(maxResponsesID)}
+	if len(opts) > 0 {
+		r.options = opts[0]
+	}
+	r.options.Provider = cmp.Or(r.options.Provider, Provider)
 	for i := range history {
 		if err := r.add(&history[i].Message); err != nil {
 			return nil, fmt.Errorf("render event %d: %w", history[i].Seq, err)

@@ -26,6 +26,9 @@ type About struct {
 
 // Load reads what stands above the transcript of a session.
 func Load(ctx context.Context, log *eventlog.Log, session string) (a About, err error) {
+	if log == nil {
+		return a, fmt.Errorf("read session %q: %w", session, errNilLog)
+	}
 	info, err := projection.Load(ctx, log, session, projection.Info())
 	if err != nil {
 		return a, err

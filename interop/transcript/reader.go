@@ -23,7 +23,11 @@ const Hold = 200
 // Read yields the entries of a session, oldest first, a fork with what it shares.
 // Pieces of one message are one entry. It holds a bounded number of events in
 // memory. The entries are the caller's.
-func Read(ctx context.Context, log *eventlog.Log, session string, o Options) iter.Seq2[*Entry, error] {
+func Read(ctx context.Context, log *eventlog.Log, session string, opts ...Options) iter.Seq2[*Entry, error] {
+	var o Options
+	if len(opts) > 0 {
+		o = opts[0]
+	}
 	return func(yield func(*Entry, error) bool) {
 		j := NewJoiner(func(x *Entry) error {
 			if !yield(x, nil) {
@@ -47,12 +51,19 @@ func Read(ctx context.Context, log *eventlog.Log, session string, o Options) ite
 	}
 }
 
+// errNilLog reports a call without a log.
+var errNilLog = errors.New("the log is nil: open one with eventlog.Open")
+
 // errEnough ends a reading whose caller wants no more.
 var errEnough = errors.New("enough")
 
 // entries yields an entry for each event.
 func entries(ctx context.Context, log *eventlog.Log, session string, o Options) iter.Seq2[*Entry, error] {
 	return func(yield func(*Entry, error) bool) {
+		if log == nil {
+			yield(nil, errNilLog)
+			return
+		}
 		if !o.All {
 			for e, err := range log.Read(ctx, session, eventlog.All().OnPath()) {
 				if !yield(NewEntry(&e, false), err) || err != nil {

@@ -29,9 +29,9 @@ func result(id, text string) event.Message {
 func call(id string) event.Part { return event.ToolCall(id, "run", nil) }
 
 // read draws the entries of a session, a line each.
-func read(t testing.TB, log *eventlog.Log, session string, o transcript.Options) (lines []string) {
+func read(t testing.TB, log *eventlog.Log, session string, opts ...transcript.Options) (lines []string) {
 	t.Helper()
-	for x, err := range transcript.Read(t.Context(), log, session, o) {
+	for x, err := range transcript.Read(t.Context(), log, session, opts...) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +66,7 @@ func TestPiecesAndResultsStandTogether(t *testing.T) {
 	}
 	importtest.Say(t, log, "s", result("a", "1"), reply("g", call("b")), result("b", "2"), reply("h", event.Text("done")), result("c", "3"), user("More."))
 	want := []string{"#1 turn 0: user Go.", "#2 assistant two a=1 b=2", "#4 ", "#8 assistant done", "#9 tool c broken: orphan_result", "#10 turn 1: user More."}
-	if diff := cmp.Diff(want, read(t, log, "s", transcript.Options{})); diff != "" {
+	if diff := cmp.Diff(want, read(t, log, "s")); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -84,7 +84,7 @@ func TestWhatIsHeldIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	importtest.Say(t, log, "s", result("a", "late"), user("More."))
-	all := read(t, log, "s", transcript.Options{})
+	all := read(t, log, "s")
 	if len(all) != 504 || all[1] != "#2 assistant a" || all[502] != "#503 tool a" {
 		t.Errorf("%d entries, %q and %q", len(all), all[1], all[502])
 	}
@@ -103,7 +103,7 @@ func TestRecordedResults(t *testing.T) {
 	}
 	importtest.Say(t, log, "s", user("Go."), reply("", call("a"), call("b"), call("c")), ran("a", "recorded", ""), ran("b", "recorded", ""), ran("c", "", "no such tool"), result("b", "told"))
 	want := []string{"#1 turn 0: user Go.", "#2 assistant a=recorded b=told c=no such tool", "#3 ", "#4 ", "#5 "}
-	if diff := cmp.Diff(want, read(t, log, "s", transcript.Options{})); diff != "" {
+	if diff := cmp.Diff(want, read(t, log, "s")); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -123,7 +123,7 @@ func TestRewoundTurns(t *testing.T) {
 		t.Error(diff)
 	}
 	want = append(want[:2:2], want[4:]...)
-	if diff := cmp.Diff(want, read(t, log, "s", transcript.Options{})); diff != "" {
+	if diff := cmp.Diff(want, read(t, log, "s")); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -137,7 +137,7 @@ func TestTurnsKeepTheirIndex(t *testing.T) {
 	importtest.Say(t, log, "s", user("one"), event.TurnStart{Index: 4}, reply("", event.Text("1")), user("aside"), done,
 		event.TurnStart{Index: 5}, user("two"), failed)
 	want := []string{"#1 turn 4: user one", "#2 ", "#3 assistant 1", "#4 user aside", "#5 ", "#6 ", "#7 turn 5: user two", "#8 turn failed"}
-	if diff := cmp.Diff(want, read(t, log, "s", transcript.Options{})); diff != "" {
+	if diff := cmp.Diff(want, read(t, log, "s")); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -151,8 +151,21 @@ func TestEndsOfTurns(t *testing.T) {
 	importtest.Say(t, log, "s", event.TurnStart{}, end(event.TurnStatusInterrupted, "interrupted"),
 		event.TurnStart{Index: 1}, end(event.TurnStatusAborted, "budget"), event.TurnStart{Index: 2}, end(event.TurnStatusCompleted, "end_turn"))
 	want := []string{"#1 ", "#2 turn interrupted", "#3 ", "#4 turn aborted · budget", "#5 ", "#6 "}
-	if diff := cmp.Diff(want, read(t, log, "s", transcript.Options{})); diff != "" {
+	if diff := cmp.Diff(want, read(t, log, "s")); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestNilLog(t *testing.T) {
+	var read error
+	for _, err := range transcript.Read(t.Context(), nil, "s") {
+		read = err
+	}
+	_, loaded := transcript.Load(t.Context(), nil, "s")
+	for name, err := range map[string]error{"Read": read, "Load": loaded} {
+		if err == nil || !strings.Contains(err.Error(), `session "s": the log is nil`) {
+			t.Errorf("%s: error is %v", name, err)
+		}
 	}
 }
 
