@@ -80,7 +80,7 @@ func (p *page) head(a *transcript.About) {
 func (p *page) foot(a *transcript.About) {
 	p.tag("</main>\n<footer>")
 	p.text(interop.Count(a.Head.Seq, "event"))
-	if not := transcript.Hidden(p.hidden); not != "" {
+	if not := transcript.TypeCounts(p.hidden); not != "" {
 		p.text("; not shown: " + not)
 	}
 	p.tag("</footer>\n</body>\n</html>\n")

@@ -21,7 +21,7 @@ const (
 
 // entry writes what is read as one.
 func (p *page) entry(x *transcript.Entry) {
-	if x.Begins {
+	if x.StartsTurn {
 		p.tag(`<h2>`)
 		p.text(fmt.Sprintf("Turn %d", x.Turn))
 		p.tag("</h2>\n")
@@ -36,7 +36,7 @@ func (p *page) entry(x *transcript.Entry) {
 		return
 	}
 	p.open(x, "note")
-	p.text(n.Words)
+	p.text(n.Line)
 	p.marks(x)
 	p.tag("</div>\n")
 	p.folded("", n.Text)
@@ -64,7 +64,7 @@ func (p *page) message(x *transcript.Entry) {
 	p.tag(`<b>`)
 	p.text(x.Speaker())
 	p.tag(`</b>`)
-	for _, word := range x.Words() {
+	for _, word := range x.Details() {
 		p.word(word)
 	}
 	p.marks(x)

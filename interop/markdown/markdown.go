@@ -76,7 +76,7 @@ func (p *page) head(a *transcript.About) {
 
 func (p *page) foot(a *transcript.About) {
 	p.printf("\n---\n\n%s", interop.Count(a.Head.Seq, "event"))
-	if not := transcript.Hidden(p.hidden); not != "" {
+	if not := transcript.TypeCounts(p.hidden); not != "" {
 		p.printf("; not shown: %s", plain(not))
 	}
 	p.printf("\n")
@@ -84,11 +84,11 @@ func (p *page) foot(a *transcript.About) {
 
 // entry writes what is read as one.
 func (p *page) entry(x *transcript.Entry) {
-	if x.Begins {
+	if x.StartsTurn {
 		p.printf("\n## Turn %d\n", x.Turn)
 	}
 	if x.IsMessage {
-		p.heading(x, x.Speaker(), x.Words())
+		p.heading(x, x.Speaker(), x.Details())
 		if x.IsContext() {
 			p.outputs(x.Message.Parts)
 			return
@@ -103,7 +103,7 @@ func (p *page) entry(x *transcript.Entry) {
 		p.hidden[string(x.Event.Type)]++
 		return
 	}
-	p.heading(x, n.Words, nil)
+	p.heading(x, n.Line, nil)
 	p.folded("", n.Text)
 	p.outputs(n.Parts)
 }
