@@ -209,7 +209,7 @@ func TestThinkingOfOtherModel(t *testing.T) {
 }
 
 func TestMissingBody(t *testing.T) {
-	errGone := errors.New("errGone")
+	errGone := errors.New("gone")
 	h := history(by(event.User, event.Image("image/png", event.BlobRef{Blob: "sha256:x", Bytes: 9})))
 	_, err := anthropic.Messages(h, anthropic.Options{Blob: func(event.BlobRef) ([]byte, error) { return nil, errGone }})
 	if !errors.Is(err, errGone) {
