@@ -12,7 +12,7 @@ import (
 	"github.com/convlog/convlog/store/memory"
 )
 
-// Write a session to be read.
+// Write a session as Markdown.
 func Example() {
 	ctx := context.Background()
 	log := eventlog.Open(memory.New())
