@@ -22,7 +22,7 @@ type extra struct {
 }
 
 func extraOf(v jsontext.Value) (x extra) {
-	var told struct {
+	var fields struct {
 		Timestamp float64 `json:"timestamp"`
 		Cost      float64 `json:"cost"`
 		Actions   []struct {
@@ -32,18 +32,18 @@ func extraOf(v jsontext.Value) (x extra) {
 			Usage jsontext.Value `json:"usage"`
 		} `json:"response"`
 	}
-	if v.Kind() != '{' || json.Unmarshal(v, &told) != nil {
+	if v.Kind() != '{' || json.Unmarshal(v, &fields) != nil {
 		return x
 	}
-	if told.Timestamp > 0 && told.Timestamp < 1e11 {
-		whole, part := math.Modf(told.Timestamp)
+	if fields.Timestamp > 0 && fields.Timestamp < 1e11 {
+		whole, part := math.Modf(fields.Timestamp)
 		x.at = time.Unix(int64(whole), int64(part*1e6)*1e3).UTC()
 	}
-	x.cost, _ = event.USD(max(0, told.Cost)) // none, where it is no amount
-	if len(told.Response.Usage) > 0 {
-		x.usage, _ = lists.UsageOf(told.Response.Usage)
+	x.cost, _ = event.USD(max(0, fields.Cost)) // none, where it is no amount
+	if len(fields.Response.Usage) > 0 {
+		x.usage, _ = lists.UsageOf(fields.Response.Usage)
 	}
-	for _, a := range told.Actions {
+	for _, a := range fields.Actions {
 		x.commands = append(x.commands, a.Command)
 	}
 	return x

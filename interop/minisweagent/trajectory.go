@@ -33,12 +33,12 @@ func read(f *document.File, rec *interop.Record) ([]document.Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.Own == "" && filepath.Base(f.Path) == lastRun {
+	if s.Own == "" && filepath.Base(f.Path) == defaultFile {
 		s.ID = f.Inner(taskOf(messages))
 	}
 	s.Spent = spentOf(info)
-	t := newTeller(messages, s.Spent.Model)
-	if err := t.tell(); err != nil {
+	t := newTranslator(messages, s.Spent.Model)
+	if err := t.translate(); err != nil {
 		return nil, err
 	}
 	if s.Items = t.items; len(s.Items) > 0 && info != nil {
@@ -49,25 +49,25 @@ func read(f *document.File, rec *interop.Record) ([]document.Session, error) {
 	return []document.Session{s}, nil
 }
 
-// lastRun is the file that every run is written to unless another is named.
-const lastRun = "last_mini_run.traj.json"
+// defaultFile is the file that every run is written to unless another is named.
+const defaultFile = "last_mini_run.traj.json"
 
 // taskOf tells runs apart by what they begin with: the system's words and the task.
 func taskOf(messages []interop.Record) string {
 	const most = 2
-	said := ""
+	digests := ""
 	for _, m := range messages[:min(len(messages), most)] {
 		o, err := parts.Open(m.Value)
 		if err == nil {
-			said += string(event.DigestOf(o.Peek("content")))
+			digests += string(event.DigestOf(o.Peek("content")))
 		}
 	}
-	return event.DigestOf([]byte(said)).Hex()[:8]
+	return event.DigestOf([]byte(digests)).Hex()[:8]
 }
 
 // spentOf reads what the run took, and by which model.
 func spentOf(info jsontext.Value) (s document.Spent) {
-	var told struct {
+	var fields struct {
 		Stats struct {
 			Cost float64 `json:"instance_cost"`
 		} `json:"model_stats"`
@@ -77,31 +77,31 @@ func spentOf(info jsontext.Value) (s document.Spent) {
 			} `json:"model"`
 		} `json:"config"`
 	}
-	if len(info) == 0 || json.Unmarshal(info, &told) != nil {
+	if len(info) == 0 || json.Unmarshal(info, &fields) != nil {
 		return s
 	}
-	s.Cost, _ = event.USD(told.Stats.Cost) // none, where it is no amount
-	s.Model = told.Config.Model.Name
+	s.Cost, _ = event.USD(fields.Stats.Cost) // none, where it is no amount
+	s.Model = fields.Config.Model.Name
 	return s
 }
 
-// teller makes items of messages.
-type teller struct {
+// translator makes items of messages.
+type translator struct {
 	list  []interop.Record
 	read  *lists.Reader
 	shell document.Shell
 	items []document.Item
 }
 
-func newTeller(list []interop.Record, model string) *teller {
+func newTranslator(list []interop.Record, model string) *translator {
 	values := make([]jsontext.Value, 0, len(list))
 	for i := range list {
 		values = append(values, list[i].Value)
 	}
-	return &teller{list: list, read: lists.NewReader(values, model)}
+	return &translator{list: list, read: lists.NewReader(values, model)}
 }
 
-func (t *teller) tell() error {
+func (t *translator) translate() error {
 	for i := range t.list {
 		rec := &t.list[i]
 		o, err := parts.Open(rec.Value)
@@ -124,7 +124,7 @@ func (t *teller) tell() error {
 }
 
 // message tells a message.
-func (t *teller) message(rec *interop.Record, o *parts.Members) error {
+func (t *translator) message(rec *interop.Record, o *parts.Members) error {
 	m, ok, err := t.read.Message(rec.Value)
 	if err != nil {
 		return err
@@ -133,14 +133,14 @@ func (t *teller) message(rec *interop.Record, o *parts.Members) error {
 		t.items = append(t.items, document.Raw(*rec, kindOf(o)))
 		return nil
 	}
-	told := extraOf(o.Peek("extra"))
-	it := document.Item{Rec: *rec, At: told.at, Kind: "message", Cost: told.cost}
+	x := extraOf(o.Peek("extra"))
+	it := document.Item{Rec: *rec, At: x.at, Kind: "message", Cost: x.cost}
 	switch {
 	case m.Role == event.Assistant:
 		if m.Usage.IsZero() {
-			m.Usage = told.usage
+			m.Usage = x.usage
 		}
-		t.acts(&m, told)
+		t.addCommand(&m, x)
 	case m.Role == event.User && t.shell.Open():
 		t.shell.Prints(&m)
 	}
@@ -160,27 +160,27 @@ func kindOf(o *parts.Members) string {
 }
 
 // acts makes a command in an answer a call.
-func (t *teller) acts(m *event.Message, told extra) {
+func (t *translator) addCommand(m *event.Message, x extra) {
 	t.shell.Passes()
 	if len(m.ToolCalls()) > 0 {
 		return
 	}
-	if said, command, ok := commandIn(m.Text(), told.commands); ok {
-		t.shell.Runs(m, said, command)
+	if text, command, ok := commandIn(m.Text(), x.commands); ok {
+		t.shell.Runs(m, text, command)
 	}
 }
 
 // response tells a response of Responses, a message for each of its items. The
 // first has what it took, and what is told of it.
-func (t *teller) response(rec *interop.Record, o *parts.Members, output []interop.Record) error {
-	told := extraOf(o.Peek("extra"))
+func (t *translator) response(rec *interop.Record, o *parts.Members, output []interop.Record) error {
+	x := extraOf(o.Peek("extra"))
 	id := o.Maybe("id")
 	if id == "" {
 		id = string(rec.Digest)
 	}
 	usage, ok := lists.UsageOf(o.Peek("usage"))
 	if !ok {
-		usage = told.usage
+		usage = x.usage
 	}
 	o.Take("output")
 	model := o.PeekText("model")
@@ -193,10 +193,10 @@ func (t *teller) response(rec *interop.Record, o *parts.Members, output []intero
 			t.items = append(t.items, document.Raw(output[i], "item"))
 			continue
 		}
-		it := document.Item{Rec: output[i], At: told.at, Kind: "item"}
+		it := document.Item{Rec: output[i], At: x.at, Kind: "item"}
 		if m.Role == event.Assistant {
-			m.Group, m.ResponseID, m.Usage, it.Cost = id, id, usage, told.cost
-			if usage, told.cost = (event.Usage{}), 0; model != "" {
+			m.Group, m.ResponseID, m.Usage, it.Cost = id, id, usage, x.cost
+			if usage, x.cost = (event.Usage{}), 0; model != "" {
 				m.Model = model
 			}
 		}

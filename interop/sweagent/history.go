@@ -23,7 +23,7 @@ type translator struct {
 	messages *lists.Reader
 	shell    document.Shell
 	items    []document.Item
-	next     int // index of the first step without items
+	next     int    // index of the first step without items
 	pending  bool   // the last action has no step yet
 	action   string // the last action, while pending
 	// recent are the texts in the history since the last answer of the agent.

@@ -33,13 +33,13 @@ func readResults(f *document.File, rec *interop.Record) (all []document.Session,
 		return nil, document.ErrShape
 	}
 	r := results{info: o.Peek("info"), tasks: map[string]jsontext.Value{}}
-	var told struct {
+	var fields struct {
 		Agent struct {
 			Model string `json:"llm"`
 		} `json:"agent_info"`
 	}
-	if len(r.info) > 0 && json.Unmarshal(r.info, &told) == nil {
-		r.model = told.Agent.Model
+	if len(r.info) > 0 && json.Unmarshal(r.info, &fields) == nil {
+		r.model = fields.Agent.Model
 	}
 	tasks, _ := rawjson.Elements(o.Peek("tasks")) // there may be none
 	for _, v := range tasks {
@@ -61,8 +61,8 @@ func readResults(f *document.File, rec *interop.Record) (all []document.Session,
 	return all, nil
 }
 
-// ownID is how long the id of a simulation must be to be nobody else's.
-const ownID = 12
+// minID is how long the id of a simulation must be to be nobody else's.
+const minID = 12
 
 // simulation reads an attempt at a task.
 func (r *results) simulation(f *document.File, rec *interop.Record) (s document.Session, err error) {
@@ -70,25 +70,25 @@ func (r *results) simulation(f *document.File, rec *interop.Record) (s document.
 	if err != nil || !o.Has("task_id") {
 		return s, document.ErrShape
 	}
-	var told struct {
+	var fields struct {
 		Start string   `json:"start_time"`
 		Agent *float64 `json:"agent_cost"`
 		User  *float64 `json:"user_cost"`
 	}
-	if err := json.Unmarshal(rec.Value, &told); err != nil {
+	if err := json.Unmarshal(rec.Value, &fields); err != nil {
 		return s, document.ErrShape
 	}
 	task, trial := plain(o.Peek("task_id")), plain(o.Peek("trial"))
-	s = document.Session{Rec: rec, ID: o.PeekText("id"), Own: task + "/" + trial, Over: true, At: document.Time(told.Start)}
-	if len(s.ID) < ownID || event.CheckSessionID(s.ID) != nil {
+	s = document.Session{Rec: rec, ID: o.PeekText("id"), Own: task + "/" + trial, Over: true, At: document.Time(fields.Start)}
+	if len(s.ID) < minID || event.CheckSessionID(s.ID) != nil {
 		s.ID = f.Inner("task-" + task + "-trial-" + trial)
 	}
-	s.Spent = document.Spent{Agent: "user simulator", Cost: costOf(told.Agent).Add(costOf(told.User))}
+	s.Spent = document.Spent{Agent: "user simulator", Cost: costOf(fields.Agent).Add(costOf(fields.User))}
 	messages, err := document.Elements(rec, o.Take("messages"))
 	if err != nil {
 		return s, document.ErrShape
 	}
-	t := speaker{model: r.model, names: map[string]string{}}
+	t := translator{model: r.model, names: map[string]string{}}
 	for i := range messages {
 		s.Items = append(s.Items, t.item(&messages[i]))
 	}
@@ -114,15 +114,15 @@ func costOf(dollars *float64) event.Cost {
 	return cost
 }
 
-// speaker makes items of the messages of a simulation.
-type speaker struct {
+// translator makes items of the messages of a simulation.
+type translator struct {
 	model string
 	names map[string]string // of tools, by call
 }
 
 // item makes an item of a message. What the simulated user does with tools of its
 // own is not shown to the agent.
-func (t *speaker) item(rec *interop.Record) document.Item {
+func (t *translator) item(rec *interop.Record) document.Item {
 	it := document.Raw(*rec, "message")
 	o, err := parts.Open(rec.Value)
 	if err != nil {
@@ -133,7 +133,7 @@ func (t *speaker) item(rec *interop.Record) document.Item {
 	m := event.Message{Role: event.Role(role)}
 	switch m.Role {
 	case event.System, event.User:
-		m.Parts = said(&o)
+		m.Parts = textOf(&o)
 	case event.Assistant:
 		it.Cost = t.answer(&m, &o)
 	case event.Tool:
@@ -154,7 +154,7 @@ func (t *speaker) item(rec *interop.Record) document.Item {
 }
 
 // said is the text of a message, which may have none.
-func said(o *parts.Members) []event.Part {
+func textOf(o *parts.Members) []event.Part {
 	text, ok := rawjson.Text(o.Peek("content"))
 	if v := o.Peek("content"); ok || v.Kind() == 'n' {
 		o.Take("content")
@@ -166,8 +166,8 @@ func said(o *parts.Members) []event.Part {
 }
 
 // answer reads what the agent says and calls, and what that cost.
-func (t *speaker) answer(m *event.Message, o *parts.Members) event.Cost {
-	m.Model, m.Parts = t.model, said(o)
+func (t *translator) answer(m *event.Message, o *parts.Members) event.Cost {
+	m.Model, m.Parts = t.model, textOf(o)
 	calls, err := rawjson.Elements(o.Peek("tool_calls"))
 	if err == nil {
 		o.Take("tool_calls")
@@ -195,7 +195,7 @@ func (t *speaker) answer(m *event.Message, o *parts.Members) event.Cost {
 }
 
 // results are what calls led to: one, or several together.
-func (t *speaker) results(o *parts.Members) (all []event.Part) {
+func (t *translator) results(o *parts.Members) (all []event.Part) {
 	several, err := rawjson.Elements(o.Peek("tool_messages"))
 	if err != nil {
 		return []event.Part{t.result(o)}
@@ -217,9 +217,9 @@ func (t *speaker) results(o *parts.Members) (all []event.Part) {
 }
 
 // result is what a call led to.
-func (t *speaker) result(o *parts.Members) event.Part {
+func (t *translator) result(o *parts.Members) event.Part {
 	id := o.Required("id")
-	p := event.ToolResult(id, t.names[id], said(o)...)
+	p := event.ToolResult(id, t.names[id], textOf(o)...)
 	p.IsError = o.Flag("error")
 	return p
 }

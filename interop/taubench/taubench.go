@@ -119,13 +119,13 @@ func plain(v jsontext.Value) string {
 
 // userCost is what the simulated user cost.
 func userCost(info jsontext.Value) event.Cost {
-	var told struct {
+	var fields struct {
 		Cost float64 `json:"user_cost"`
 	}
-	if info.Kind() != '{' || json.Unmarshal(info, &told) != nil {
+	if info.Kind() != '{' || json.Unmarshal(info, &fields) != nil {
 		return 0
 	}
-	cost, err := event.USD(max(0, told.Cost))
+	cost, err := event.USD(max(0, fields.Cost))
 	if err != nil {
 		return 0
 	}
@@ -146,7 +146,7 @@ func items(messages []interop.Record) (all []document.Item, err error) {
 		}
 		it := document.Raw(messages[i], "message")
 		if ok {
-			failures(&m)
+			markErrors(&m)
 			it.Payload = m
 		}
 		all = append(all, it)
@@ -155,11 +155,11 @@ func items(messages []interop.Record) (all []document.Item, err error) {
 }
 
 // failures marks the answers of tools that failed.
-func failures(m *event.Message) {
+func markErrors(m *event.Message) {
 	for i := range m.Parts {
 		p := &m.Parts[i]
-		said := event.Message{Parts: p.Content}
-		if p.Type == event.ToolResultPart && strings.HasPrefix(said.Text(), "Error:") {
+		content := event.Message{Parts: p.Content}
+		if p.Type == event.ToolResultPart && strings.HasPrefix(content.Text(), "Error:") {
 			p.IsError = true
 		}
 	}
