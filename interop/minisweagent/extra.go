@@ -13,7 +13,7 @@ import (
 	"github.com/convlog/convlog/interop/lists"
 )
 
-// extra is what is told of a message.
+// extra holds the parsed extra of a message.
 type extra struct {
 	at       time.Time
 	cost     event.Cost
@@ -39,7 +39,7 @@ func extraOf(v jsontext.Value) (x extra) {
 		whole, part := math.Modf(fields.Timestamp)
 		x.at = time.Unix(int64(whole), int64(part*1e6)*1e3).UTC()
 	}
-	x.cost, _ = event.USD(max(0, fields.Cost)) // none, where it is no amount
+	x.cost, _ = event.USD(max(0, fields.Cost)) // zero for an invalid amount
 	if len(fields.Response.Usage) > 0 {
 		x.usage, _ = lists.UsageOf(fields.Response.Usage)
 	}
@@ -49,12 +49,12 @@ func extraOf(v jsontext.Value) (x extra) {
 	return x
 }
 
-// block is a code block that the agent runs.
+// block matches a code block that the agent runs.
 var block = regexp.MustCompile("(?s)```(?:bash|mswea_bash_command)\\s*\n(.*?)\n```")
 
-// commandIn finds the command in an answer, and what is said before and behind it.
-// The agent takes an answer with exactly one.
-func commandIn(text string, commands []string) (said, command string, ok bool) {
+// commandIn returns the command of an answer, and the text around it. The agent runs
+// an answer with exactly one command.
+func commandIn(text string, commands []string) (rest, command string, ok bool) {
 	found := block.FindAllStringSubmatchIndex(text, 2)
 	switch {
 	case len(found) == 1:

@@ -61,7 +61,7 @@ func TestBlocks(t *testing.T) {
 		t.Errorf("the answer is %+v", m)
 	}
 	if at := importtest.Events(t, log, id)[3].Timestamp; at.UnixMilli() != 1767225600500 {
-		t.Errorf("it was messages at %v", at)
+		t.Errorf("the time of the answer is %v", at)
 	}
 }
 
@@ -82,7 +82,7 @@ func TestCalls(t *testing.T) {
 	}
 }
 
-// What the first versions wrote is a list, which grows at its end.
+// The first versions of the agent wrote a list of messages, which grows at its end.
 func TestGrowingList(t *testing.T) {
 	list := []string{
 		`{"role":"user","content":"Hi"}`, "{\"role\":\"assistant\",\"content\":\"```bash\\nls\\n```\"}", `{"role":"user","content":"a b"}`,
@@ -95,7 +95,7 @@ func TestGrowingList(t *testing.T) {
 	importtest.Grows(t, format, "f.traj.json", versions...)
 }
 
-// Runs that no file was named for overwrite each other.
+// Runs with the default file name overwrite each other.
 func TestRunsInTheSameFile(t *testing.T) {
 	log := importtest.NewLog(t)
 	run := func(task, rest string) string {

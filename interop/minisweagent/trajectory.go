@@ -13,7 +13,7 @@ import (
 	"github.com/convlog/convlog/interop/lists"
 )
 
-// read reads a trajectory: a document, or a list of messages.
+// read returns the session of a trajectory: a document, or a list of messages.
 func read(f *document.File, rec *interop.Record) ([]document.Session, error) {
 	s := document.Session{ID: f.Session(""), Rec: rec, About: event.Session{Agent: "mini-SWE-agent"}}
 	list, info := rec.Value, jsontext.Value(nil)
@@ -49,10 +49,11 @@ func read(f *document.File, rec *interop.Record) ([]document.Session, error) {
 	return []document.Session{s}, nil
 }
 
-// defaultFile is the file that every run is written to unless another is named.
+// defaultFile is the default file of a run. Every run overwrites it.
 const defaultFile = "last_mini_run.traj.json"
 
-// taskOf tells runs apart by what they begin with: the system's words and the task.
+// taskOf returns a digest of the first two messages, which hold the system text and
+// the task.
 func taskOf(messages []interop.Record) string {
 	const most = 2
 	digests := ""
@@ -65,7 +66,7 @@ func taskOf(messages []interop.Record) string {
 	return event.DigestOf([]byte(digests)).Hex()[:8]
 }
 
-// spentOf reads what the run took, and by which model.
+// spentOf returns the model and the cost of the run.
 func spentOf(info jsontext.Value) (s document.Spent) {
 	var fields struct {
 		Stats struct {
@@ -80,12 +81,12 @@ func spentOf(info jsontext.Value) (s document.Spent) {
 	if len(info) == 0 || json.Unmarshal(info, &fields) != nil {
 		return s
 	}
-	s.Cost, _ = event.USD(fields.Stats.Cost) // none, where it is no amount
+	s.Cost, _ = event.USD(fields.Stats.Cost) // zero for an invalid amount
 	s.Model = fields.Config.Model.Name
 	return s
 }
 
-// translator makes items of messages.
+// translator turns messages into items.
 type translator struct {
 	list  []interop.Record
 	read  *lists.Reader
@@ -123,7 +124,7 @@ func (t *translator) translate() error {
 	return nil
 }
 
-// message tells a message.
+// message adds a message.
 func (t *translator) message(rec *interop.Record, o *parts.Members) error {
 	m, ok, err := t.read.Message(rec.Value)
 	if err != nil {
@@ -149,7 +150,7 @@ func (t *translator) message(rec *interop.Record, o *parts.Members) error {
 	return nil
 }
 
-// kindOf names what is no message: by its role, or its type.
+// kindOf returns the kind of an object that is not a message: its role or its type.
 func kindOf(o *parts.Members) string {
 	for _, name := range []string{"role", "type"} {
 		if kind := o.PeekText(name); kind != "" {
@@ -159,7 +160,7 @@ func kindOf(o *parts.Members) string {
 	return "message"
 }
 
-// acts makes a command in an answer a call.
+// addCommand turns the command of an answer into a call.
 func (t *translator) addCommand(m *event.Message, x extra) {
 	t.shell.Passes()
 	if len(m.ToolCalls()) > 0 {
@@ -170,8 +171,8 @@ func (t *translator) addCommand(m *event.Message, x extra) {
 	}
 }
 
-// response tells a response of Responses, a message for each of its items. The
-// first has what it took, and what is told of it.
+// response adds a response of the Responses API, one message per item. The first
+// message gets the token counts and the cost.
 func (t *translator) response(rec *interop.Record, o *parts.Members, output []interop.Record) error {
 	x := extraOf(o.Peek("extra"))
 	id := o.Maybe("id")

@@ -13,20 +13,20 @@ import (
 	"github.com/convlog/convlog/interop/lists"
 )
 
-// isResults reports whether a file begins as the results of tau2-bench do.
+// isResults reports whether a file starts like results of tau2-bench.
 func isResults(h head.Head) bool {
 	info := h.In("info")
 	return h.Has("info") && info.Has("num_trials") && (h.Has("tasks") || h.Has("simulations"))
 }
 
-// results are those of tau2-bench: simulations, each an attempt at a task.
+// results are the shared members of a tau2-bench file.
 type results struct {
 	model string
 	info  jsontext.Value
 	tasks map[string]jsontext.Value
 }
 
-// readResults reads results.
+// readResults returns the sessions of a tau2-bench file.
 func readResults(f *document.File, rec *interop.Record) (all []document.Session, err error) {
 	o, err := parts.Open(rec.Value)
 	if err != nil || !o.Has("simulations") {
@@ -41,7 +41,7 @@ func readResults(f *document.File, rec *interop.Record) (all []document.Session,
 	if len(r.info) > 0 && json.Unmarshal(r.info, &fields) == nil {
 		r.model = fields.Agent.Model
 	}
-	tasks, _ := rawjson.Elements(o.Peek("tasks")) // there may be none
+	tasks, _ := rawjson.Elements(o.Peek("tasks")) // the tasks are optional
 	for _, v := range tasks {
 		if t, err := parts.Open(v); err == nil {
 			r.tasks[plain(t.Peek("id"))] = v
@@ -61,10 +61,10 @@ func readResults(f *document.File, rec *interop.Record) (all []document.Session,
 	return all, nil
 }
 
-// minID is how long the id of a simulation must be to be nobody else's.
+// minID is the minimum length of a simulation id that can serve as a session id.
 const minID = 12
 
-// simulation reads an attempt at a task.
+// simulation returns the session of a simulation.
 func (r *results) simulation(f *document.File, rec *interop.Record) (s document.Session, err error) {
 	o, err := parts.Open(rec.Value)
 	if err != nil || !o.Has("task_id") {
@@ -114,14 +114,14 @@ func costOf(dollars *float64) event.Cost {
 	return cost
 }
 
-// translator makes items of the messages of a simulation.
+// translator turns the messages of a simulation into items.
 type translator struct {
 	model string
 	names map[string]string // of tools, by call
 }
 
-// item makes an item of a message. What the simulated user does with tools of its
-// own is not shown to the agent.
+// item converts a message. Results for the simulated user are stored raw, because the
+// agent does not see them.
 func (t *translator) item(rec *interop.Record) document.Item {
 	it := document.Raw(*rec, "message")
 	o, err := parts.Open(rec.Value)
@@ -153,7 +153,7 @@ func (t *translator) item(rec *interop.Record) document.Item {
 	return it
 }
 
-// said is the text of a message, which may have none.
+// textOf takes the text of a message; it can be empty.
 func textOf(o *parts.Members) []event.Part {
 	text, ok := rawjson.Text(o.Peek("content"))
 	if v := o.Peek("content"); ok || v.Kind() == 'n' {
@@ -165,7 +165,7 @@ func textOf(o *parts.Members) []event.Part {
 	return []event.Part{event.Text(text)}
 }
 
-// answer reads what the agent says and calls, and what that cost.
+// answer parses an answer of the agent, with its calls, and returns its cost.
 func (t *translator) answer(m *event.Message, o *parts.Members) event.Cost {
 	m.Model, m.Parts = t.model, textOf(o)
 	calls, err := rawjson.Elements(o.Peek("tool_calls"))
@@ -194,7 +194,7 @@ func (t *translator) answer(m *event.Message, o *parts.Members) event.Cost {
 	return costOf(dollars)
 }
 
-// results are what calls led to: one, or several together.
+// results parses the results in a tool message: one, or a list.
 func (t *translator) results(o *parts.Members) (all []event.Part) {
 	several, err := rawjson.Elements(o.Peek("tool_messages"))
 	if err != nil {
@@ -216,7 +216,7 @@ func (t *translator) results(o *parts.Members) (all []event.Part) {
 	return all
 }
 
-// result is what a call led to.
+// result parses the result of a call.
 func (t *translator) result(o *parts.Members) event.Part {
 	id := o.Required("id")
 	p := event.ToolResult(id, t.names[id], textOf(o)...)
