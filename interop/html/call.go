@@ -79,7 +79,7 @@ func (p *page) result(part *event.Part, from string) {
 	}
 	p.tag(`<div class="` + class + `">`)
 	if first := part.Content; len(first) == 1 && first[0].Type == event.TextPart {
-		p.foldable(heading, first[0].Text)
+		p.fold(heading, first[0].Text)
 	} else {
 		heading()
 		p.outputs(part.Content)

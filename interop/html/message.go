@@ -197,7 +197,7 @@ func isLong(text string, mostLines, mostBytes int) bool {
 // output writes a text with an optional name, folded if it is long.
 func (p *page) output(name, text string) {
 	if strings.Trim(text, "\n") != "" || name != "" {
-		p.foldable(func() { p.detail(name) }, text)
+		p.fold(func() { p.detail(name) }, text)
 	}
 }
 
@@ -212,8 +212,8 @@ func (p *page) outputs(parts []event.Part) {
 	}
 }
 
-// foldable writes a heading and a text, folded if the text is long.
-func (p *page) foldable(heading func(), text string) {
+// fold writes a heading and a text, folded if the text is long.
+func (p *page) fold(heading func(), text string) {
 	text = strings.Trim(text, "\n")
 	if !isLong(text, foldLines, foldBytes) {
 		heading()

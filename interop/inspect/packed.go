@@ -119,7 +119,7 @@ func checkSizes(z *zip.Reader, size int64) error {
 		all += min(f.UncompressedSize64, 1<<50)
 	}
 	if all > uint64(size)*maxRatio+maxTotal {
-		return fmt.Errorf("%w: %d bytes of %d", ErrTooLarge, all, size)
+		return fmt.Errorf("%w: %d bytes, unpacked from %d", ErrTooLarge, all, size)
 	}
 	return nil
 }
@@ -168,7 +168,7 @@ func (p *packed) records() iter.Seq2[interop.Record, error] {
 func (p *packed) evaluation() (interop.Record, error) {
 	rec := interop.Record{Source: p.src.Name, Line: 1}
 	if len(p.start) == 0 {
-		return rec, rec.Refuse(errors.New("cut off, or no packed log"))
+		return rec, rec.Refuse(errors.New("cut off, or not a packed log"))
 	}
 	var members []rawjson.Member
 	for _, f := range p.start {
@@ -212,7 +212,7 @@ func (p *packed) value(f *zip.File) (interop.Record, error) {
 		}
 		return found, err
 	}
-	return rec, reject(errors.New("it is empty"))
+	return rec, reject(errors.New("the file is empty"))
 }
 
 // contentOf unpacks a file.
@@ -222,7 +222,7 @@ func contentOf(f *zip.File) ([]byte, error) {
 	}
 	r, err := f.Open()
 	if errors.Is(err, zip.ErrAlgorithm) {
-		return nil, fmt.Errorf("packed by method %d, convert the log to JSON: %w", f.Method, err)
+		return nil, fmt.Errorf("compression method %d is not supported, convert the log to JSON: %w", f.Method, err)
 	}
 	if err != nil {
 		return nil, err

@@ -136,9 +136,9 @@ func TestDamagedPackedLog(t *testing.T) {
 		content, reason string
 		rejected        int
 	}{
-		"cut off":           {content[:len(content)-30], "cut off, or no packed log", 1},
-		"no log":            {pack(t, entry{"a.txt", "a"}), "cut off, or no packed log", 1},
-		"no header":         {pack(t, all[1]), "cut off, or no packed log", 1},
+		"cut off":           {content[:len(content)-30], "cut off, or not a packed log", 1},
+		"no log":            {pack(t, entry{"a.txt", "a"}), "cut off, or not a packed log", 1},
+		"no header":         {pack(t, all[1]), "cut off, or not a packed log", 1},
 		"samples":           {pack(t, cut...), "samples/c_epoch_1.json: cut off", 2},
 		"header":            {pack(t, entry{"header.json", `{"eval":`}), "header.json: cut off", 1},
 		"another header":    {pack(t, entry{"header.json", `{"eval":7}`}), "not of this format", 1},

@@ -29,8 +29,8 @@ type change struct {
 	turnState
 }
 
-// observe updates the state with x, and sets the turn of x. before is the entry in
-// front of x.
+// observe updates the state with x, and sets the turn of x. before is the entry before
+// x.
 func (t *turns) observe(x, before *Entry) {
 	old := t.turnState
 	switch x.Event.Type.Name() {
