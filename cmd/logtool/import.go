@@ -134,7 +134,7 @@ func (x *importing) formats() ([]interop.Format, error) {
 	case ownFormat:
 		return nil, nil
 	}
-	if f, ok := formats.Named(x.format); ok {
+	if f, ok := formats.ByName(x.format); ok {
 		return []interop.Format{f}, nil
 	}
 	return nil, usagef("unknown format %q: --format is one of %s", x.format, strings.Join(formatNames(), ", "))

@@ -241,7 +241,7 @@ type shower struct {
 }
 
 const (
-	holdForShow = transcript.Hold
+	holdForShow = transcript.Window
 	holdNothing = 0
 )
 
@@ -255,7 +255,7 @@ func (a *app) shower(s showing, hold int) *shower {
 // leaves events apart otherwise.
 func joiner(r *renderer, hold int) *transcript.Joiner {
 	j := transcript.NewJoiner(r.entry)
-	j.Hold, j.Fold = hold, true
+	j.Window, j.Fold = hold, true
 	return j
 }
 

@@ -99,7 +99,7 @@ func (t *tail) begin(ctx context.Context, x *tailed, last int) error {
 		}
 	}
 	err = x.show.stop(nil)
-	x.show.transcript.Hold, x.show.orphans = holdNothing, nil // what comes is on the path
+	x.show.transcript.Window, x.show.orphans = holdNothing, nil // what comes is on the path
 	return err
 }
 

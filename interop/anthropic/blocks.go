@@ -9,7 +9,7 @@ import (
 	"github.com/convlog/convlog/interop/internal/render"
 )
 
-// The blocks of content.
+// The content blocks of the API.
 type (
 	textBlock struct {
 		Type string `json:"type"`
@@ -56,9 +56,9 @@ type (
 
 func newText(text string) textBlock { return textBlock{"text", text} }
 
-// said renders what anybody may say: text, and where a body may stand images
-// and documents. There are no blocks where nothing is said.
-func (b *builder) said(p *event.Part, bodies bool) ([]any, error) {
+// content renders a text part. With bodies, it renders images and documents too. It
+// returns no blocks for a part without content.
+func (b *builder) content(p *event.Part, bodies bool) ([]any, error) {
 	if bodies {
 		if block, err := b.body(p); block != nil || err != nil {
 			return []any{block}, err
@@ -70,7 +70,7 @@ func (b *builder) said(p *event.Part, bodies bool) ([]any, error) {
 	return nil, nil
 }
 
-// body renders an image or a document; nil if the API takes no such.
+// body renders an image or a document; nil if the API does not accept it.
 func (b *builder) body(p *event.Part) (block any, err error) {
 	if p.Type != event.ImagePart && p.Type != event.DocumentPart {
 		return nil, nil
@@ -104,7 +104,7 @@ func sourceOf(m *render.Media, t event.PartType) (s source, ok bool) {
 	}
 }
 
-// title cuts the name of a document to what the API takes.
+// title truncates the name of a document to the limit of the API.
 func title(name string) string {
 	if render.Blank(name) {
 		return ""
@@ -115,8 +115,8 @@ func title(name string) string {
 	return name
 }
 
-// reply takes in a message of the assistant.
-func (b *builder) reply(m *event.Message) error {
+// addAssistant adds a message of the assistant.
+func (b *builder) addAssistant(m *event.Message) error {
 	own := m.Provider == b.options.Provider
 	signed := own && (b.options.Model == "" || b.options.Model == m.Model)
 	var blocks []any
@@ -125,34 +125,34 @@ func (b *builder) reply(m *event.Message) error {
 		p := &m.Parts[i]
 		switch p.Type {
 		case event.ToolCallPart:
-			made := call{p.CallID, b.ids.Next(p.CallID)}
-			calls = append(calls, made)
-			blocks = append(blocks, toolUse{"tool_use", made.id, render.Name(p.Name, maxName), render.Arguments(p.Arguments)})
+			c := call{p.CallID, b.ids.Next(p.CallID)}
+			calls = append(calls, c)
+			blocks = append(blocks, toolUse{"tool_use", c.id, render.Name(p.Name, maxName), render.Arguments(p.Arguments)})
 		case event.ReasoningPart:
 			if signed {
-				blocks = append(blocks, thought(p)...)
+				blocks = append(blocks, thinkingBlock(p)...)
 			}
 		case event.ServerToolCallPart, event.ServerToolResultPart, event.OpaquePart:
 			if own {
-				blocks = append(blocks, served(p)...)
+				blocks = append(blocks, serverBlocks(p)...)
 			}
 		default:
-			said, err := b.said(p, false)
+			content, err := b.content(p, false)
 			if err != nil {
 				return err
 			}
-			blocks = append(blocks, said...)
+			blocks = append(blocks, content...)
 		}
 	}
-	if blocks = b.settled(blocks); len(blocks) > 0 {
+	if blocks = b.dropUnpaired(blocks); len(blocks) > 0 {
 		t := b.turn(event.Assistant)
 		t.blocks, t.calls = append(t.blocks, blocks...), append(t.calls, calls...)
 	}
 	return nil
 }
 
-// thought renders thinking that its provider takes back.
-func thought(p *event.Part) []any {
+// thinkingBlock renders thinking that the provider accepts back.
+func thinkingBlock(p *event.Part) []any {
 	switch {
 	case p.Redacted && p.Encrypted != "":
 		return []any{redactedThinking{"redacted_thinking", p.Encrypted}}
@@ -163,8 +163,8 @@ func thought(p *event.Part) []any {
 	}
 }
 
-// withoutLastThoughts leaves out thinking that nothing follows.
-func withoutLastThoughts(blocks []any) []any {
+// trimThinking removes thinking from the end of a message.
+func trimThinking(blocks []any) []any {
 	for n := len(blocks); n > 0; n-- {
 		switch blocks[n-1].(type) {
 		case thinking, redactedThinking:

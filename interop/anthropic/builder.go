@@ -5,20 +5,20 @@ import (
 	"github.com/convlog/convlog/interop/internal/render"
 )
 
-// What the API allows.
+// Limits of the API.
 const (
 	maxID    = 64
 	maxName  = 128
 	maxTitle = 500
 )
 
-// Texts that stand where the log has nothing.
+// Texts for missing parts of the conversation.
 const (
-	unanswered = "[No result: the call was interrupted.]"
-	unbegun    = "[The conversation begins with the assistant.]"
+	missingResult = "[No result: the call was interrupted.]"
+	missingStart  = "[The conversation begins with the assistant.]"
 )
 
-// builder makes the messages of a request one after the other.
+// builder builds the messages of a request one after the other.
 type builder struct {
 	options Options
 	ids     render.CallIDs
@@ -26,41 +26,41 @@ type builder struct {
 	turns   []turn
 }
 
-// turn is a message in the making.
+// turn is a message under construction.
 type turn struct {
 	role event.Role
-	// made: the user's turn that stands before an assistant that begins.
-	made   bool
-	blocks []any
-	// calls are those of an assistant's turn, in order.
+	// placeholder marks the user turn that is added when the assistant comes first.
+	placeholder bool
+	blocks      []any
+	// calls are the calls of an assistant turn, in order.
 	calls []call
-	// results are those of a user's turn, one for each call of the turn before.
+	// results are the results in a user turn, one for each call of the turn before.
 	results []any
 }
 
-// call is a call that waits for its result.
+// call is a call that has no result yet.
 type call struct{ logID, id string }
 
 func (t *turn) message() message {
 	return message{t.role, append(append([]any{}, t.results...), t.blocks...)}
 }
 
-// add takes in the next message of the history.
+// add adds the next message of the history.
 func (b *builder) add(m *event.Message) error {
 	switch {
 	case m.Role == event.Assistant:
-		return b.reply(m)
+		return b.addAssistant(m)
 	case m.Role != event.User && m.Role != event.Tool && len(b.turns) == 0:
-		return b.instruct(m)
+		return b.addSystem(m)
 	default:
-		return b.ask(m)
+		return b.addUser(m)
 	}
 }
 
-// instruct takes in what leads the history.
-func (b *builder) instruct(m *event.Message) error {
+// addSystem adds a system or developer message from the start of the history.
+func (b *builder) addSystem(m *event.Message) error {
 	for i := range m.Parts {
-		blocks, err := b.said(&m.Parts[i], false)
+		blocks, err := b.content(&m.Parts[i], false)
 		if err != nil {
 			return err
 		}
@@ -69,17 +69,17 @@ func (b *builder) instruct(m *event.Message) error {
 	return nil
 }
 
-// ask takes in a message that is not the assistant's.
-func (b *builder) ask(m *event.Message) error {
+// addUser adds any other message that is not from the assistant.
+func (b *builder) addUser(m *event.Message) error {
 	for i := range m.Parts {
 		p := &m.Parts[i]
 		if p.Type == event.ToolResultPart {
-			if err := b.answer(p); err != nil {
+			if err := b.addResult(p); err != nil {
 				return err
 			}
 			continue
 		}
-		blocks, err := b.said(p, true)
+		blocks, err := b.content(p, true)
 		if err != nil {
 			return err
 		}
@@ -91,15 +91,15 @@ func (b *builder) ask(m *event.Message) error {
 	return nil
 }
 
-// answer takes in a result, if its call waits for it.
-func (b *builder) answer(p *event.Part) error {
-	asked, i := b.waiting(p.CallID)
-	if asked == nil {
+// addResult adds a result if its call is open.
+func (b *builder) addResult(p *event.Part) error {
+	calling, i := b.openCall(p.CallID)
+	if calling == nil {
 		return nil
 	}
-	r := toolResult{Type: "tool_result", ToolUseID: asked.calls[i].id, IsError: p.IsError}
+	r := toolResult{Type: "tool_result", ToolUseID: calling.calls[i].id, IsError: p.IsError}
 	for k := range p.Content {
-		blocks, err := b.said(&p.Content[k], true)
+		blocks, err := b.content(&p.Content[k], true)
 		if err != nil {
 			return err
 		}
@@ -110,38 +110,38 @@ func (b *builder) answer(p *event.Part) error {
 	return nil
 }
 
-// waiting finds the first call with an id that has no result yet, in the
-// assistant's turn that is the last or the one before.
-func (b *builder) waiting(id string) (asked *turn, i int) {
+// openCall finds the first call with an id and without a result. The call is in the
+// last assistant turn, which is the last turn or the one before it.
+func (b *builder) openCall(id string) (calling *turn, i int) {
 	n := len(b.turns)
 	if n == 0 {
 		return nil, 0
 	}
 	var results []any
-	if asked = &b.turns[n-1]; asked.role == event.User && n > 1 {
-		results = asked.results
-		asked = &b.turns[n-2]
+	if calling = &b.turns[n-1]; calling.role == event.User && n > 1 {
+		results = calling.results
+		calling = &b.turns[n-2]
 	}
-	for i := range asked.calls {
-		if asked.calls[i].logID == id && (results == nil || results[i] == nil) {
-			return asked, i
+	for i := range calling.calls {
+		if calling.calls[i].logID == id && (results == nil || results[i] == nil) {
+			return calling, i
 		}
 	}
 	return nil, 0
 }
 
-// turn is the turn to add to: the last if it is of that role, else a new one. A
-// turn that came to nothing is taken back.
+// turn returns the last turn if it has the role, or starts a new one. Starting a turn
+// ends the one before, and removes it if it is empty.
 func (b *builder) turn(role event.Role) *turn {
 	if n := len(b.turns); n > 0 && b.turns[n-1].role != role {
-		b.end()
+		b.endTurn()
 	}
 	n := len(b.turns)
 	if n > 0 && b.turns[n-1].role == role {
 		return &b.turns[n-1]
 	}
 	if n == 0 && role == event.Assistant {
-		b.turns = append(b.turns, turn{role: event.User, made: true, blocks: []any{newText(unbegun)}})
+		b.turns = append(b.turns, turn{role: event.User, placeholder: true, blocks: []any{newText(missingStart)}})
 	}
 	next := turn{role: role}
 	if n > 0 {
@@ -151,42 +151,42 @@ func (b *builder) turn(role event.Role) *turn {
 	return &b.turns[len(b.turns)-1]
 }
 
-// end ends the last turn: calls without a result get one that says so, and an
-// assistant's turn loses what it may not end with, or goes.
-func (b *builder) end() {
+// endTurn ends the last turn. Calls without a result get one that says so. An
+// assistant turn loses trailing thinking, and is removed if nothing remains.
+func (b *builder) endTurn() {
 	n := len(b.turns)
 	if n == 0 {
 		return
 	}
 	t := &b.turns[n-1]
 	if t.role == event.User {
-		b.complete(n - 1)
+		b.completeResults(n - 1)
 		return
 	}
-	if t.blocks = withoutLastThoughts(t.blocks); len(t.blocks) > 0 {
+	if t.blocks = trimThinking(t.blocks); len(t.blocks) > 0 {
 		return
 	}
 	b.turns = b.turns[:n-1]
-	if n == 2 && b.turns[0].made {
+	if n == 2 && b.turns[0].placeholder {
 		b.turns = nil
 	}
 }
 
-// complete fills in the results that the turn at n lacks.
-func (b *builder) complete(n int) {
+// completeResults adds the missing results of turn n.
+func (b *builder) completeResults(n int) {
 	for i, r := range b.turns[n].results {
 		if r == nil {
 			b.turns[n].results[i] = toolResult{
-				Type: "tool_result", ToolUseID: b.turns[n-1].calls[i].id, Content: []any{newText(unanswered)}, IsError: true,
+				Type: "tool_result", ToolUseID: b.turns[n-1].calls[i].id, Content: []any{newText(missingResult)}, IsError: true,
 			}
 		}
 	}
 }
 
-// finish ends the last turn of all.
+// finish ends the last turn of the request.
 func (b *builder) finish() {
 	if n := len(b.turns); n > 0 && len(b.turns[n-1].calls) > 0 {
 		b.turn(event.User)
 	}
-	b.end()
+	b.endTurn()
 }

@@ -9,15 +9,19 @@ import (
 	"github.com/convlog/convlog/interop/internal/render"
 )
 
-// ErrRequest is what Check says of a request that the API would refuse.
+// ErrRequest reports that the API would reject a request.
 var ErrRequest = render.ErrRequest
 
-// Check holds the system text and the messages of a request, as Messages makes
-// them, to the rules of the API: only members that it knows; the user first, and
-// then in turns with the assistant; no empty message and no empty text; results
-// at the start of the message right after the one that has their calls, one for
-// each. No messages at all pass: a prompt may be added. It matches ErrRequest
-// and says where the fault is.
+// Check checks a request of Messages, without model and parameters, against the rules
+// of the API:
+//
+// - Only known members are allowed.
+// - Messages alternate between user and assistant; the user comes first.
+// - Messages and texts are not empty.
+// - The message after one with calls starts with the results, one for each call.
+//
+// A request without messages is valid: a prompt can be added. An error matches
+// ErrRequest and gives the path of the fault.
 func Check(raw jsontext.Value) error {
 	o, err := render.ReadObject("request", raw)
 	if err != nil {
@@ -45,10 +49,10 @@ func Check(raw jsontext.Value) error {
 	return nil
 }
 
-// checker holds what one message demands of the next.
+// checker carries the state from one message to the next.
 type checker struct {
-	ids   map[string]bool // of all calls
-	calls []string        // of the message before
+	ids   map[string]bool // ids of all calls
+	calls []string        // calls in the last message without a result
 }
 
 func (c *checker) system(o *render.Object) error {
@@ -78,7 +82,7 @@ func (c *checker) message(o *render.Object, n int) error {
 		return err
 	}
 	if len(blocks) == 0 {
-		return o.Fail("nothing in it")
+		return o.Fail("content is empty")
 	}
 	if role == "user" {
 		return c.user(o, blocks)
@@ -86,9 +90,9 @@ func (c *checker) message(o *render.Object, n int) error {
 	return c.assistant(o, blocks)
 }
 
-// user checks results, then what the user says.
+// user checks the message of a user: results first, then other content.
 func (c *checker) user(o *render.Object, blocks []render.Object) error {
-	said := false
+	content := false
 	for i := range blocks {
 		b := &blocks[i]
 		kind, err := b.Text("type")
@@ -96,10 +100,10 @@ func (c *checker) user(o *render.Object, blocks []render.Object) error {
 			return err
 		}
 		if kind != "tool_result" {
-			said = true
+			content = true
 			err = checkContent(b, kind)
-		} else if said {
-			err = b.Fail("a result behind what the user says")
+		} else if content {
+			err = b.Fail("a result after other content: results come first")
 		} else {
 			err = c.result(b)
 		}
@@ -108,7 +112,7 @@ func (c *checker) user(o *render.Object, blocks []render.Object) error {
 		}
 	}
 	if len(c.calls) > 0 {
-		return o.Fail("no results for calls %q", c.calls)
+		return o.Fail("no results for the calls %q of the message before", c.calls)
 	}
 	return nil
 }
@@ -123,11 +127,11 @@ func (c *checker) result(b *render.Object) error {
 	}
 	i := slices.Index(c.calls, id)
 	if i < 0 {
-		return b.Fail("a result of %q, which waits for none", id)
+		return b.Fail("a result for %q, which is not an open call", id)
 	}
 	c.calls = slices.Delete(c.calls, i, i+1)
 	if v := b.Value("is_error"); v != nil && v.Kind() != 't' && v.Kind() != 'f' {
-		return b.Fail("is_error is no boolean")
+		return b.Fail("is_error is not a boolean")
 	}
 	content, err := b.Objects("content")
 	for i := 0; i < len(content) && err == nil; i++ {
@@ -140,30 +144,30 @@ func (c *checker) result(b *render.Object) error {
 }
 
 func (c *checker) assistant(o *render.Object, blocks []render.Object) error {
-	served := map[string]string{}
+	serverCalls := map[string]string{}
 	kind := ""
 	for i := range blocks {
 		b := &blocks[i]
 		var err error
 		if kind, err = b.Text("type"); err == nil {
-			err = c.spoken(b, kind, served)
+			err = c.assistantBlock(b, kind, serverCalls)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if len(served) > 0 {
-		return o.Fail("calls of the provider's tools without results")
+	if len(serverCalls) > 0 {
+		return o.Fail("calls of the provider's tools have no results")
 	}
 	if kind == "thinking" || kind == "redacted_thinking" {
-		return o.Fail("ends with %s", kind)
+		return o.Fail("the message ends with %s", kind)
 	}
 	return nil
 }
 
-// spoken checks a block of the assistant's. served are calls of the provider's
-// tools that wait for results.
-func (c *checker) spoken(b *render.Object, kind string, served map[string]string) error {
+// assistantBlock checks a block of the assistant. serverCalls are calls of the
+// provider's tools without a result, by id.
+func (c *checker) assistantBlock(b *render.Object, kind string, serverCalls map[string]string) error {
 	switch kind {
 	case "text":
 		return checkText(b)
@@ -183,28 +187,29 @@ func (c *checker) spoken(b *render.Object, kind string, served map[string]string
 		_, err := b.Said("data")
 		return err
 	case "tool_use", "server_tool_use":
-		return c.call(b, kind, served)
+		return c.call(b, kind, serverCalls)
 	}
-	return serverResultOf(b, kind, served)
+	return checkServerResult(b, kind, serverCalls)
 }
 
-// serverResultOf checks what a tool of the provider gave: of the tool that was
-// called, and a list of what was found, or an object, as the tool has it.
-func serverResultOf(b *render.Object, kind string, served map[string]string) error {
+// checkServerResult checks the result of a provider's tool. Its tool must be the
+// called tool. A web search gives a list or an error object, other tools give an
+// object.
+func checkServerResult(b *render.Object, kind string, serverCalls map[string]string) error {
 	id, err := b.Text("tool_use_id")
 	if err != nil {
 		return err
 	}
-	tool, called := served[id]
+	tool, called := serverCalls[id]
 	switch {
 	case !strings.HasSuffix(kind, resultSuffix):
-		return b.Fail("a block of type %q", kind)
+		return b.Fail("block type %q is not allowed here", kind)
 	case !called:
-		return b.Fail("a result of %q, which waits for none", id)
+		return b.Fail("a result for %q, which is not an open call", id)
 	case tool+resultSuffix != kind:
-		return b.Fail("a %s of %q", kind, tool)
+		return b.Fail("%s does not match the tool %q", kind, tool)
 	}
-	delete(served, id)
+	delete(serverCalls, id)
 	if err := b.Only([]string{"type", "tool_use_id", "content"}); err != nil {
 		return err
 	}
@@ -219,14 +224,14 @@ func serverResultOf(b *render.Object, kind string, served map[string]string) err
 	if err != nil {
 		return err
 	}
-	given, err := one.Said("type")
-	if err == nil && tool == webSearch && !strings.HasSuffix(given, "_error") {
-		err = one.Fail("%q is no list", given)
+	contentType, err := one.Said("type")
+	if err == nil && tool == webSearch && !strings.HasSuffix(contentType, "_error") {
+		err = one.Fail("content of type %q: a web search gives a list or an error", contentType)
 	}
 	return err
 }
 
-func (c *checker) call(b *render.Object, kind string, served map[string]string) error {
+func (c *checker) call(b *render.Object, kind string, serverCalls map[string]string) error {
 	if err := b.Only([]string{"type", "id", "name", "input"}); err != nil {
 		return err
 	}
@@ -243,11 +248,11 @@ func (c *checker) call(b *render.Object, kind string, served map[string]string) 
 	}
 	switch {
 	case !render.IsName(id, maxID):
-		return b.Fail("id %q", id)
+		return b.Fail("id %q is invalid", id)
 	case !render.IsName(name, maxName):
-		return b.Fail("name %q", name)
+		return b.Fail("name %q is invalid", name)
 	case c.ids[id]:
-		return b.Fail("id %q again", id)
+		return b.Fail("id %q is used twice", id)
 	}
 	c.ids[id] = true
 	if kind != "server_tool_use" {
@@ -255,9 +260,9 @@ func (c *checker) call(b *render.Object, kind string, served map[string]string) 
 		return nil
 	}
 	if !slices.Contains(serverTools, name) || !isServerID(id) {
-		return b.Fail("%q of %q is no call of the provider's tools", id, name)
+		return b.Fail("id %q and name %q are not a call of a provider's tool", id, name)
 	}
-	served[id] = name
+	serverCalls[id] = name
 	return nil
 }
 
@@ -272,7 +277,7 @@ func checkText(b *render.Object) error {
 	return err
 }
 
-// checkContent checks a block of what a user, or a result, says.
+// checkContent checks a block in a user message or in a result.
 func checkContent(b *render.Object, kind string) error {
 	switch kind {
 	case "text":
@@ -280,7 +285,7 @@ func checkContent(b *render.Object, kind string) error {
 	case "image", "document":
 		return checkMedia(b, kind)
 	}
-	return b.Fail("a block of type %q", kind)
+	return b.Fail("block type %q is not allowed here", kind)
 }
 
 func checkMedia(b *render.Object, kind string) error {
@@ -303,7 +308,7 @@ func checkMedia(b *render.Object, kind string) error {
 		return err
 	}
 	if from == "url" {
-		return firstOf(s.Address("url"), s.Only([]string{"type", "url"}))
+		return firstError(s.Address("url"), s.Only([]string{"type", "url"}))
 	}
 	if err := s.Only([]string{"type", "media_type", "data"}); err != nil {
 		return err
@@ -313,7 +318,7 @@ func checkMedia(b *render.Object, kind string) error {
 		return err
 	}
 	if !slices.Contains(mediaTypes[kind+" "+from], mediaType) {
-		return s.Fail("%s %s of type %q", from, kind, mediaType)
+		return s.Fail("%s %s has media type %q", from, kind, mediaType)
 	}
 	if from == "base64" {
 		return s.Base64("data")
@@ -322,14 +327,14 @@ func checkMedia(b *render.Object, kind string) error {
 	return err
 }
 
-// mediaTypes are those that the API takes.
+// mediaTypes are the media types that the API accepts, by block type and source type.
 var mediaTypes = map[string][]string{
 	"image base64":    {"image/png", "image/jpeg", "image/gif", "image/webp"},
 	"document base64": {"application/pdf"},
 	"document text":   {"text/plain"},
 }
 
-func firstOf(errs ...error) error {
+func firstError(errs ...error) error {
 	for _, err := range errs {
 		if err != nil {
 			return err

@@ -12,8 +12,8 @@ import (
 	"github.com/convlog/convlog/store/memory"
 )
 
-// The history of a session as a request, ready to be sent. A call that was
-// interrupted has a result that says so.
+// Render the history of a session as a request. An interrupted call gets a result
+// that says so.
 func ExampleMessages() {
 	ctx := context.Background()
 	log := eventlog.Open(memory.New())
@@ -34,7 +34,7 @@ func ExampleMessages() {
 	if err != nil {
 		panic(err)
 	}
-	request, err := anthropic.Messages(entries, anthropic.Options{})
+	request, err := anthropic.Messages(entries)
 	if err != nil {
 		panic(err)
 	}

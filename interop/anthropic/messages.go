@@ -1,5 +1,5 @@
-// Package anthropic renders the history of a session in the shape of
-// Anthropic's Messages API, and checks requests of that shape.
+// Package anthropic renders the history of a session as a request for Anthropic's
+// Messages API, and checks such requests.
 package anthropic
 
 import (
@@ -13,38 +13,43 @@ import (
 	"github.com/convlog/convlog/projection"
 )
 
-// Provider is the name of the provider in messages of the log.
+// Provider is the default of Options.Provider.
 const Provider = "anthropic"
 
 // Options configure Messages. The zero value is ready for use.
 type Options struct {
-	// Provider and Model are those the request goes to. Thinking is rendered,
-	// verbatim, where its message came from there, and is left out elsewhere.
-	// An empty Provider is "anthropic", an empty Model any of its models.
+	// Provider and Model are the receiver of the request; defaults are "anthropic"
+	// and any model. Messages renders thinking, verbatim, only if it came from this
+	// provider and model.
 	Provider string
 	Model    string
-	// Blob gets the body of an image or a document. Without it, a line of text
-	// stands where the body would.
+	// Blob returns the body of an image or a document. Without it, a line of text
+	// replaces the body.
 	Blob func(event.BlobRef) ([]byte, error)
 }
 
-// Messages renders a history as {"system": [...], "messages": [...]}.
+// Messages renders a history as {"system": [...], "messages": [...]}. At most one
+// Options is used.
 //
-// System and developer messages that lead the history are the system text;
-// later ones stand in their place as text of the user. Neighbours of one role
-// become one message, in which the results of calls come first. What the shape
-// has no place for is left out: empty text, thinking of others or without a
-// signature, a message with nothing left. A call that the next message does not
-// answer gets a result that says so, and a result without its call is left out;
-// a history as projection gives it has neither. A history that does not begin
-// with the user gets a first message that says so.
+// System and developer messages at the start of the history become the system text.
+// Later ones become text of the user. Consecutive messages of one role become one
+// message, with the results of calls first.
 //
-// Equal histories give equal bytes. Where all calls of a history have results,
-// its rendering without the brackets at the end is a prefix of the rendering of
-// every longer one. An error is one of Blob.
-func Messages(history []projection.Entry, o Options) (jsontext.Value, error) {
-	b := builder{options: o}
-	b.options.Provider = cmp.Or(o.Provider, Provider)
+// The API has no place for some content, and Messages leaves it out: empty text,
+// thinking without a signature or from other models, and messages without remaining
+// content. A call without a result in the next message gets a result that says so. A
+// result without a call is left out. A history from package projection has neither
+// case. If the history starts with the assistant, a first user message says so.
+//
+// Equal histories give equal bytes. If all calls of a history have results, its
+// rendering without the closing brackets is a prefix of the rendering of every longer
+// history. Messages returns errors of Blob.
+func Messages(history []projection.Entry, opts ...Options) (jsontext.Value, error) {
+	var b builder
+	if len(opts) > 0 {
+		b.options = opts[0]
+	}
+	b.options.Provider = cmp.Or(b.options.Provider, Provider)
 	b.ids.Limit = maxID
 	for i := range history {
 		if err := b.add(&history[i].Message); err != nil {
@@ -54,7 +59,7 @@ func Messages(history []projection.Entry, o Options) (jsontext.Value, error) {
 	return b.request()
 }
 
-// request is a whole request, but for the model and its parameters.
+// request is a request without the model and its parameters.
 type request struct {
 	System   []any     `json:"system,omitempty"`
 	Messages []message `json:"messages"`

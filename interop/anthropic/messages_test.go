@@ -37,12 +37,12 @@ func failed(p event.Part) event.Part {
 	return p
 }
 
-// served and gave are a call of the provider's tool, and what it gave.
-func served(n, tool string) event.Part {
+// serverCall is a call of a provider's tool, and serverResult its result.
+func serverCall(n, tool string) event.Part {
 	return event.Part{Type: event.ServerToolCallPart, CallID: "srvtoolu_" + n, Name: tool}
 }
 
-func gave(n, tool, content string) event.Part {
+func serverResult(n, tool, content string) event.Part {
 	return event.Part{Type: event.ServerToolResultPart, CallID: "srvtoolu_" + n, Name: tool, Content: []event.Part{event.Opaque("k", []byte(content))}}
 }
 
@@ -62,13 +62,13 @@ func TestMessages(t *testing.T) {
 	}{
 		{"nothing", nil, `{"messages":[]}`},
 		{
-			"what leads is the system text, what comes later the user's",
+			"leading system messages are the system text, later ones are user text",
 			[]event.Message{by(system, text("Be brief.")), by(developer, text("Go.")), by(user, text("Hi")), by(system, text("Be kind."))},
 			`{"system":[{"type":"text","text":"Be brief."},{"type":"text","text":"Go."}],` +
 				`"messages":[{"role":"user","content":[{"type":"text","text":"Hi"},{"type":"text","text":"Be kind."}]}]}`,
 		},
 		{
-			"neighbours are one message, results first",
+			"consecutive messages are joined, results first",
 			[]event.Message{
 				by(user, text("Hi")), by(assistant, text("a"), call("c")), by(assistant, text("b")),
 				by(user, text("wait")), by(tool, event.ToolResult("c", "Bash", text("ok"), text(" \n"))), by(user, text("go")),
@@ -92,7 +92,7 @@ func TestMessages(t *testing.T) {
 				`"content":[{"type":"text","text":"[No result: the call was interrupted.]"}],"is_error":true}]}]}`,
 		},
 		{
-			"ids that repeat or that the API refuses, a name and arguments too",
+			"duplicate and invalid ids, an invalid name, invalid arguments",
 			[]event.Message{
 				by(user, text("Hi")), by(assistant, call("c"), event.ToolCall("c", "a b", []byte(`"ls"`))),
 				by(tool, event.ToolResult("c", "", text("1"))), by(tool, event.ToolResult("c", "", text("2"))), by(assistant, event.ToolCall("ü", "x", nil)),
@@ -103,23 +103,23 @@ func TestMessages(t *testing.T) {
 				`{"role":"user","content":[{"type":"tool_result","tool_use_id":"__607474ca475a","content":[{"type":"text","text":"[No result: the call was interrupted.]"}],"is_error":true}]}]}`,
 		},
 		{
-			"thinking verbatim, but not at the end",
+			"thinking is verbatim, and removed at the end",
 			[]event.Message{by(user, text("Hi")), by(assistant, event.Reasoning("", "c2lnPT0="), event.Part{Type: event.ReasoningPart, Encrypted: "eA==", Redacted: true},
 				event.Reasoning("unsigned", ""), text("a"), event.Reasoning("late", "c2ln"))},
 			`{"messages":[` + hi + `,{"role":"assistant","content":[{"type":"thinking","thinking":"","signature":"c2lnPT0="},{"type":"redacted_thinking","data":"eA=="},{"type":"text","text":"a"}]}]}`,
 		},
 		{
-			"thinking of others",
+			"thinking of other models",
 			[]event.Message{by(user, text("Hi")), {Role: assistant, Provider: "google", Parts: []event.Part{event.Reasoning("x", "c2ln"), text("a")}}},
 			`{"messages":[` + hi + `,{"role":"assistant","content":[{"type":"text","text":"a"}]}]}`,
 		},
 		{
-			"messages with nothing left",
+			"messages without content",
 			[]event.Message{by(user, text("")), by(user, text("Hi")), by(assistant, event.Reasoning("x", "c2ln")), by(assistant, event.Opaque("?", []byte(`1`))), by(user, text("You?"))},
 			`{"messages":[{"role":"user","content":[{"type":"text","text":"Hi"},{"type":"text","text":"You?"}]}]}`,
 		},
 		{
-			"an assistant that begins",
+			"the assistant comes first",
 			[]event.Message{by(assistant, text("Hello."))},
 			`{"messages":[{"role":"user","content":[{"type":"text","text":"[The conversation begins with the assistant.]"}]},{"role":"assistant","content":[{"type":"text","text":"Hello."}]}]}`,
 		},
@@ -142,7 +142,7 @@ func TestMessages(t *testing.T) {
 				`{"type":"text","text":"[audio, audio/wav, 4 bytes]"}]}]}`,
 		},
 		{
-			"the provider's own tools",
+			"tools of the provider",
 			[]event.Message{by(user, text("Hi")), by(assistant,
 				event.Part{Type: event.ServerToolCallPart, CallID: "srvtoolu_1", Name: "web_search", Arguments: []byte(`{"query":"q"}`)},
 				event.Opaque("web_search_tool_result", []byte(`{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[{"type":"web_search_result","url":"u"}],"caller":{}}`)),
@@ -151,14 +151,14 @@ func TestMessages(t *testing.T) {
 				`{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[{"type":"web_search_result","url":"u"}]},{"type":"text","text":"a"}]}]}`,
 		},
 		{
-			"what the provider's tools gave is a list or an object, as the tool has it",
+			"server results are lists or objects, depending on the tool",
 			[]event.Message{by(user, text("Hi")), by(assistant,
-				served("1", "web_search"), gave("1", "web_search", `{"type":"web_search_result"}`),
-				served("2", "web_search"), gave("2", "web_search", `{"type":"web_search_tool_result_error"}`),
-				served("3", "web_fetch"), gave("3", "web_fetch", `{"type":"web_fetch_result"}`),
-				served("4", "web_fetch"), gave("4", "web_fetch", `[{"type":"web_fetch_result"}]`),
-				served("5", "web_search"), gave("5", "web_search", `[null]`),
-				served("6", "web_search"), gave("6", "web_fetch", `{"type":"web_fetch_result"}`),
+				serverCall("1", "web_search"), serverResult("1", "web_search", `{"type":"web_search_result"}`),
+				serverCall("2", "web_search"), serverResult("2", "web_search", `{"type":"web_search_tool_result_error"}`),
+				serverCall("3", "web_fetch"), serverResult("3", "web_fetch", `{"type":"web_fetch_result"}`),
+				serverCall("4", "web_fetch"), serverResult("4", "web_fetch", `[{"type":"web_fetch_result"}]`),
+				serverCall("5", "web_search"), serverResult("5", "web_search", `[null]`),
+				serverCall("6", "web_search"), serverResult("6", "web_fetch", `{"type":"web_fetch_result"}`),
 				text("a"))},
 			`{"messages":[` + hi + `,{"role":"assistant","content":[` +
 				`{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{}},` +
@@ -185,7 +185,17 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-func TestThinkingOfAnotherModel(t *testing.T) {
+func TestNoHistoryAndNoOptions(t *testing.T) {
+	raw, err := anthropic.Messages(nil)
+	if want := `{"messages":[]}`; err != nil || string(raw) != want {
+		t.Errorf("no history: %s, %v", raw, err)
+	}
+	if err := anthropic.Check(raw); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestThinkingOfOtherModel(t *testing.T) {
 	h := history(by(event.User, text("Hi")), by(event.Assistant, event.Reasoning("x", "c2ln"), text("a")))
 	for model, want := range map[string]string{
 		"m1": `{"type":"thinking","thinking":"x","signature":"c2ln"},{"type":"text","text":"a"}`, "m2": `{"type":"text","text":"a"}`,
@@ -198,57 +208,57 @@ func TestThinkingOfAnotherModel(t *testing.T) {
 	}
 }
 
-func TestABodyThatIsMissing(t *testing.T) {
-	gone := errors.New("gone")
+func TestMissingBody(t *testing.T) {
+	errGone := errors.New("gone")
 	h := history(by(event.User, event.Image("image/png", event.BlobRef{Blob: "sha256:x", Bytes: 9})))
-	_, err := anthropic.Messages(h, anthropic.Options{Blob: func(event.BlobRef) ([]byte, error) { return nil, gone }})
-	if !errors.Is(err, gone) {
+	_, err := anthropic.Messages(h, anthropic.Options{Blob: func(event.BlobRef) ([]byte, error) { return nil, errGone }})
+	if !errors.Is(err, errGone) {
 		t.Errorf("error is %v", err)
 	}
-	raw, err := anthropic.Messages(h, anthropic.Options{})
+	raw, err := anthropic.Messages(h)
 	if want := `{"messages":[{"role":"user","content":[{"type":"text","text":"[image, image/png, 9 bytes]"}]}]}`; err != nil || string(raw) != want {
-		t.Errorf("without a way to bodies: %s, %v", raw, err)
+		t.Errorf("without Blob: %s, %v", raw, err)
 	}
 }
 
-func TestCheckRefuses(t *testing.T) {
+func TestCheckRejects(t *testing.T) {
 	const (
-		hi   = `{"role":"user","content":[{"type":"text","text":"Hi"}]}`
-		use  = `{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"n","input":{}}]}`
-		gave = `{"role":"user","content":[{"type":"tool_result","tool_use_id":"c"}]}`
+		hi         = `{"role":"user","content":[{"type":"text","text":"Hi"}]}`
+		toolUse    = `{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"n","input":{}}]}`
+		toolResult = `{"role":"user","content":[{"type":"tool_result","tool_use_id":"c"}]}`
 	)
 	of := func(messages string) string { return `{"messages":[` + messages + `]}` }
-	if err := anthropic.Check([]byte(of(hi + "," + use + "," + gave))); err != nil {
+	if err := anthropic.Check([]byte(of(hi + "," + toolUse + "," + toolResult))); err != nil {
 		t.Fatalf("a valid request: %v", err)
 	}
 	for name, raw := range map[string]string{
-		"no object":                         `[]`,
-		"no JSON":                           `{"messages":[`,
-		"no messages":                       `{}`,
-		"an unknown member":                 `{"messages":[],"model":"m"}`,
-		"an empty system text":              `{"system":[{"type":"text","text":" "}],"messages":[]}`,
-		"no system text":                    `{"system":[],"messages":[]}`,
-		"the assistant first":               of(use + "," + gave),
-		"the user twice":                    of(hi + "," + hi),
-		"another role":                      of(`{"role":"tool","content":[{"type":"text","text":"Hi"}]}`),
-		"an empty message":                  of(`{"role":"user","content":[]}`),
-		"an empty text":                     of(`{"role":"user","content":[{"type":"text","text":"\n"}]}`),
-		"an unknown member of a block":      of(`{"role":"user","content":[{"type":"text","text":"Hi","cache_control":{}}]}`),
-		"an unknown block":                  of(`{"role":"user","content":[{"type":"sound"}]}`),
-		"a call that is not answered":       of(hi + "," + use),
-		"a call that is answered otherwise": of(hi + "," + use + "," + hi),
-		"a result without a call":           of(gave),
-		"two results":                       of(hi + "," + use + `,{"role":"user","content":[{"type":"tool_result","tool_use_id":"c"},{"type":"tool_result","tool_use_id":"c"}]}`),
-		"a result behind text":              of(hi + "," + use + `,{"role":"user","content":[{"type":"text","text":"Hi"},{"type":"tool_result","tool_use_id":"c"}]}`),
-		"an id again":                       of(hi + "," + use + "," + gave + "," + use + "," + gave),
-		"input that is no object":           of(hi + `,{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"n","input":[]}]},` + gave),
-		"an id that the API refuses":        of(hi + `,{"role":"assistant","content":[{"type":"tool_use","id":"c.c","name":"n","input":{}}]}`),
-		"thinking at the end":               of(hi + `,{"role":"assistant","content":[{"type":"thinking","thinking":"x","signature":"s"}]}`),
-		"thinking without a signature":      of(hi + `,{"role":"assistant","content":[{"type":"thinking","thinking":"x","signature":""},{"type":"text","text":"a"}]}`),
-		"a server's call without a result":  of(hi + `,{"role":"assistant","content":[{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{}}]}`),
-		"a server's result without a call":  of(hi + `,{"role":"assistant","content":[{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[]}]}`),
-		"an image of a wrong type":          of(`{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/tiff","data":"AA=="}}]}`),
-		"an image of the assistant's":       of(hi + `,{"role":"assistant","content":[{"type":"image","source":{"type":"url","url":"https://example.org"}}]}`),
+		"not an object":                  `[]`,
+		"not JSON":                       `{"messages":[`,
+		"no messages":                    `{}`,
+		"an unknown member":              `{"messages":[],"model":"m"}`,
+		"an empty system text":           `{"system":[{"type":"text","text":" "}],"messages":[]}`,
+		"no system text":                 `{"system":[],"messages":[]}`,
+		"the assistant first":            of(toolUse + "," + toolResult),
+		"the user twice":                 of(hi + "," + hi),
+		"another role":                   of(`{"role":"tool","content":[{"type":"text","text":"Hi"}]}`),
+		"an empty message":               of(`{"role":"user","content":[]}`),
+		"an empty text":                  of(`{"role":"user","content":[{"type":"text","text":"\n"}]}`),
+		"an unknown member of a block":   of(`{"role":"user","content":[{"type":"text","text":"Hi","cache_control":{}}]}`),
+		"an unknown block":               of(`{"role":"user","content":[{"type":"sound"}]}`),
+		"a call without a result":        of(hi + "," + toolUse),
+		"a call followed by text":        of(hi + "," + toolUse + "," + hi),
+		"a result without a call":        of(toolResult),
+		"two results":                    of(hi + "," + toolUse + `,{"role":"user","content":[{"type":"tool_result","tool_use_id":"c"},{"type":"tool_result","tool_use_id":"c"}]}`),
+		"a result after text":            of(hi + "," + toolUse + `,{"role":"user","content":[{"type":"text","text":"Hi"},{"type":"tool_result","tool_use_id":"c"}]}`),
+		"a duplicate id":                 of(hi + "," + toolUse + "," + toolResult + "," + toolUse + "," + toolResult),
+		"input is not an object":         of(hi + `,{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"n","input":[]}]},` + toolResult),
+		"an invalid id":                  of(hi + `,{"role":"assistant","content":[{"type":"tool_use","id":"c.c","name":"n","input":{}}]}`),
+		"thinking at the end":            of(hi + `,{"role":"assistant","content":[{"type":"thinking","thinking":"x","signature":"s"}]}`),
+		"thinking without a signature":   of(hi + `,{"role":"assistant","content":[{"type":"thinking","thinking":"x","signature":""},{"type":"text","text":"a"}]}`),
+		"a server call without a result": of(hi + `,{"role":"assistant","content":[{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{}}]}`),
+		"a server result without a call": of(hi + `,{"role":"assistant","content":[{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[]}]}`),
+		"an image of a wrong type":       of(`{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/tiff","data":"AA=="}}]}`),
+		"an image of the assistant":      of(hi + `,{"role":"assistant","content":[{"type":"image","source":{"type":"url","url":"https://example.org"}}]}`),
 	} {
 		if err := anthropic.Check([]byte(raw)); !errors.Is(err, anthropic.ErrRequest) {
 			t.Errorf("%s: %v", name, err)

@@ -15,7 +15,7 @@ import (
 // serverCall is a call of a tool that the provider runs itself.
 type serverCall toolUse
 
-// serverTools are those whose calls and results a request may hold.
+// serverTools are the provider's tools that a request can contain.
 var serverTools = []string{webSearch, "web_fetch", "code_execution", "bash_code_execution", "text_editor_code_execution"}
 
 const (
@@ -23,41 +23,41 @@ const (
 	resultSuffix = "_tool_result"
 )
 
-// served renders calls of the provider's own tools, and their results. It was
-// the provider's own message that had them.
-func served(p *event.Part) []any {
+// serverBlocks renders a call or a result of the provider's tools. The part must come
+// from a message of this provider.
+func serverBlocks(p *event.Part) []any {
 	switch p.Type {
 	case event.ServerToolCallPart:
 		if slices.Contains(serverTools, p.Name) && isServerID(p.CallID) {
 			return []any{serverCall{"server_tool_use", p.CallID, p.Name, render.Arguments(p.Arguments)}}
 		}
 	case event.ServerToolResultPart:
-		if content := verbatim(p); content != nil && slices.Contains(serverTools, p.Name) && isServerID(p.CallID) {
+		if content := serverContent(p); content != nil && slices.Contains(serverTools, p.Name) && isServerID(p.CallID) {
 			return []any{serverResult{p.Name + resultSuffix, p.CallID, content}}
 		}
 	case event.OpaquePart:
-		return servedOpaque(p.Value)
+		return opaqueServerResult(p.Value)
 	}
 	return nil
 }
 
-// servedOpaque renders a result that the log keeps as the provider sent it.
-func servedOpaque(v jsontext.Value) []any {
+// opaqueServerResult renders a result that is stored in the format of the provider.
+func opaqueServerResult(v jsontext.Value) []any {
 	var r serverResult
 	if v.Kind() != '{' || json.Unmarshal(v, &r) != nil {
 		return nil
 	}
 	tool, ok := strings.CutSuffix(r.Type, resultSuffix)
-	if !ok || !slices.Contains(serverTools, tool) || !isServerID(r.ToolUseID) || !gives(tool, r.Content) {
+	if !ok || !slices.Contains(serverTools, tool) || !isServerID(r.ToolUseID) || !isServerContent(tool, r.Content) {
 		return nil
 	}
 	return []any{r}
 }
 
-// verbatim is the content of a server's result: what only the provider
-// understands, as it sent it. It is nil where the content is something else.
-func verbatim(p *event.Part) jsontext.Value {
-	if len(p.Content) == 1 && p.Content[0].Type == event.OpaquePart && gives(p.Name, p.Content[0].Value) {
+// serverContent returns the content of a server result, verbatim; nil if it has other
+// content.
+func serverContent(p *event.Part) jsontext.Value {
+	if len(p.Content) == 1 && p.Content[0].Type == event.OpaquePart && isServerContent(p.Name, p.Content[0].Value) {
 		return p.Content[0].Value
 	}
 	list := jsontext.Value(`[`)
@@ -70,15 +70,16 @@ func verbatim(p *event.Part) jsontext.Value {
 		}
 		list = append(list, p.Content[i].Value...)
 	}
-	if list = append(list, ']'); !gives(p.Name, list) {
+	if list = append(list, ']'); !isServerContent(p.Name, list) {
 		return nil
 	}
 	return list
 }
 
-// gives reports whether a value is what a tool of the provider gives: a search of
-// the web a list, all others, and errors, an object, each with its type.
-func gives(tool string, v jsontext.Value) bool {
+// isServerContent reports whether v is valid content for a result of the tool. A web
+// search gives a list of typed objects or an error, any other tool gives a typed
+// object.
+func isServerContent(tool string, v jsontext.Value) bool {
 	if tool != webSearch {
 		return kindOf(v) != ""
 	}
@@ -89,7 +90,7 @@ func gives(tool string, v jsontext.Value) bool {
 	return !slices.ContainsFunc(found, func(v jsontext.Value) bool { return kindOf(v) == "" })
 }
 
-// kindOf is the type of an object; empty where there is none.
+// kindOf returns the type of an object; empty if there is none.
 func kindOf(v jsontext.Value) string {
 	var o struct {
 		Type jsontext.Value `json:"type"`
@@ -105,9 +106,9 @@ func isServerID(id string) bool {
 	return strings.HasPrefix(id, "srvtoolu_") && render.IsName(id, maxID)
 }
 
-// settled leaves out calls of the provider's own tools without a result in the
-// same message, results without a call, and calls whose id is taken.
-func (b *builder) settled(blocks []any) []any {
+// dropUnpaired removes calls of the provider's tools without a result in the same
+// message, results without a call, and calls with a duplicate id.
+func (b *builder) dropUnpaired(blocks []any) []any {
 	open := map[string]int{}
 	for i, block := range blocks {
 		switch x := block.(type) {
@@ -118,7 +119,7 @@ func (b *builder) settled(blocks []any) []any {
 			}
 			open[x.ID] = i
 		case serverResult:
-			if at, asked := open[x.ToolUseID]; !asked || blocks[at].(serverCall).Name+resultSuffix != x.Type {
+			if at, calling := open[x.ToolUseID]; !calling || blocks[at].(serverCall).Name+resultSuffix != x.Type {
 				blocks[i] = nil
 				continue
 			}

@@ -34,7 +34,7 @@ func model(t *testing.T, log *eventlog.Log, session string) (lines []string) {
 	for _, e := range entries {
 		lines = append(lines, importtest.MessageOutline(&e.Message))
 	}
-	raw, err := anthropic.Messages(entries, anthropic.Options{})
+	raw, err := anthropic.Messages(entries)
 	if err == nil {
 		err = anthropic.Check(raw)
 	}

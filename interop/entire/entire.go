@@ -1,35 +1,47 @@
-// Package entire imports transcripts in the Entire Transcript Format, version 1:
-// the compact transcripts (transcript.jsonl) that the Entire CLI writes of the
-// sessions of other agents.
+// Package entire imports transcripts in the Entire Transcript Format, version 1. The
+// Entire CLI writes these compact transcripts (transcript.jsonl) for the sessions of
+// other agents.
 //
-// A line is what the user said, or an answer. What the user says becomes one
-// message_added; an answer several of one group, one for each block, and behind a
-// call the result that stands in it, once it has one. Tokens, of which the format
-// tells those of the input and of the output, are at the first piece of the answer; one
-// that says nothing becomes a step_completed with them. Blocks of other types are
-// opaque parts; lines of other types or another version, and those that say nothing,
-// are kept raw as "entire:<type>". What no event has a member for stays in the extra
-// of its message or part, and the version of the CLI in that of session_started; where
-// the file has another one later, that becomes a session_updated.
+// # Events
 //
-// There is no id in the file. A session is named by its first line: by the agent, the
-// time, and digits of what it begins with, so that all transcripts of a session, of
-// which the CLI keeps one with every checkpoint, are one session wherever they stand.
-// Where the first line has no time, it is named by the file.
+// A line is a user message or an answer of the agent. A user line becomes one
+// message_added. An answer becomes one message_added per block, all in one group. The
+// result of a call becomes a message_added after the call. The first message of an
+// answer carries the token counts, input and output. An answer without blocks becomes
+// a step_completed with its token counts. A block of an unknown type becomes an
+// opaque part. Lines of another type or version, and lines without content, are
+// stored raw as "entire:<type>".
 //
-// The CLI writes a transcript anew whenever it grows, and the last line may grow
-// itself: its calls get their results, and more blocks come. A block is known again by
-// what it says and by all that is said before it, but for results, and a result by its
-// call. So what is new is added behind it, and a result behind what followed its call;
-// one that says something else than before is kept raw. Where a file parts from what
-// the log has, as when an agent went back, a head_moved leads to the last that is the
-// same, and the rest is another branch. What an answer took that grew becomes a
-// step_completed at the end.
+// Members without a counterpart in the event go to the extra of the message or part.
+// The extra of session_started holds the version of the CLI. If a later file has
+// another version, a session_updated records it.
 //
-// The rules are those of the format's description in the CLI's repository
-// (transcript/README.md of github.com/entireio/cli, 2026) and of what its converters
-// write, and were held against a transcript of the CLI's 0.8. A line that is cut off
-// is refused, those before it are imported.
+// # Session ids
+//
+// A transcript holds no session id. The importer makes the id from the first line:
+// from the agent, the time, and a digest of the first text. The CLI stores one
+// transcript per checkpoint, and all transcripts of a session get the same id, in any
+// folder. If the first line has no time, the importer makes the id from the file
+// name.
+//
+// # Growing files
+//
+// The CLI rewrites a transcript when it grows. The last line can grow too: its calls
+// get results, and more blocks follow. A block is identified by its content and by
+// all content before it, without results. A result is identified by its call. So a
+// longer transcript adds only the new blocks and results. A late result follows the
+// events that are already in the log. A result with other content than before is
+// stored raw.
+//
+// If the agent went back, the file differs from the log. Then a head_moved leads to
+// the last common event, and the rest of the file becomes another branch. If an
+// answer grows, a step_completed at the end adds the new tokens.
+//
+// A line that is cut off is rejected. The lines before it are imported.
+//
+// The rules follow the format's description (transcript/README.md of
+// github.com/entireio/cli, 2026) and the code of its converters. The importer was
+// checked against a transcript of CLI version 0.8.
 package entire
 
 import (
@@ -47,10 +59,11 @@ const Name = "entire"
 // Format imports transcripts of the Entire CLI. The zero value is ready for use.
 type Format struct{}
 
-// Name is "entire".
+// Name returns "entire".
 func (Format) Name() string { return Name }
 
-// Lane is the agent and the time of the first line, which sessions are named by.
+// Lane returns the agent and the time of the first line. Files of one session have
+// the same lane.
 func (Format) Lane(begin []byte) string {
 	h := head.Begins(begin)
 	if at := h.Text("ts"); !interop.Time(at).IsZero() {
@@ -59,7 +72,8 @@ func (Format) Lane(begin []byte) string {
 	return ""
 }
 
-// Detect looks for the version and the type of the first line, and for what wrote it.
+// Detect checks the version and the type of the first line, and that it names an
+// agent or a CLI version.
 func (Format) Detect(_ string, begin []byte) bool {
 	if head.IsArray(begin) {
 		return false
@@ -68,8 +82,8 @@ func (Format) Detect(_ string, begin []byte) bool {
 	return string(h["v"]) == version && h.Text("type") != "" && (h.Has("cli_version") || h.Has("agent"))
 }
 
-// Import appends what the source holds and the log does not have yet.
+// Import appends the events of the source that are not in the log yet.
 func (Format) Import(ctx context.Context, log *eventlog.Log, src interop.Source) (interop.Result, error) {
 	var t transcript
-	return document.ImportRecords(ctx, log, src, Name, t.gathered(src), t.read)
+	return document.ImportRecords(ctx, log, src, Name, t.collect(src), t.read)
 }

@@ -18,7 +18,7 @@ var (
 	format = entire.Format{}
 )
 
-// load imports a transcript twice, and gives the log and the only session in it.
+// load imports a transcript twice. It returns the log and its only session.
 func load(t *testing.T, content string) (*eventlog.Log, string) {
 	t.Helper()
 	log := importtest.NewLog(t)
@@ -52,7 +52,7 @@ func TestDetect(t *testing.T) {
 	})
 }
 
-func TestATranscript(t *testing.T) {
+func TestPlainTranscript(t *testing.T) {
 	log, id := load(t, importtest.ReadFile(t, plain))
 	importtest.Same(t, "log", []string{
 		"session_started", "user When…", "assistant I…", `assistant calls exec_command {"cmd":"cat pier.txt"}`,
@@ -66,7 +66,7 @@ func TestATranscript(t *testing.T) {
 		t.Errorf("the session starts with %+v", start)
 	}
 	if !strings.HasPrefix(id, "codex-2026-05-04T06-00-00.000Z-") {
-		t.Errorf("it is called %s", id)
+		t.Errorf("the session id is %s", id)
 	}
 	if all[1].Group == "" || all[1].Group != all[2].Group || all[1].Group != all[4].Group || all[6].Group == all[1].Group || all[1].Extra != nil {
 		t.Errorf("the pieces of the answer are %+v, %+v and %+v", all[1], all[2], all[4])
@@ -76,7 +76,7 @@ func TestATranscript(t *testing.T) {
 	}
 }
 
-// Blocks and lines of all kinds, with tokens and without a time.
+// The file has every kind of block and line, with token counts and without a time.
 func TestKinds(t *testing.T) {
 	log, id := load(t, importtest.ReadFile(t, kinds))
 	importtest.Same(t, "log", []string{
@@ -95,12 +95,12 @@ func TestKinds(t *testing.T) {
 		t.Errorf("the question is %+v, the call %+v and its result %+v", all[8], all[9], all[10])
 	}
 	if at := events[10].Timestamp; !at.Equal(events[9].Timestamp) || at.Second() != 8 {
-		t.Errorf("what has no time was said at %v", at)
+		t.Errorf("the event without a time has time %v", at)
 	}
 }
 
-// A line that is no message is kept as it is, and what is known of it is told once.
-func TestLinesThatAreNoMessages(t *testing.T) {
+// Each line that is not a message is stored raw, and only once.
+func TestLinesWithoutMessage(t *testing.T) {
 	text := strings.Join([]string{
 		`{"v":1,"agent":"codex","type":"user","content":[{"text":"Hi"}]}`, `{"v":2,"type":"user","content":"Hi"}`, `{"v":1,"type":"user","content":7}`,
 		`{"v":1,"content":"Hi","cli_version":"1","ts":"2026-05-04T06:00:00Z"}`, `{"v":1,"type":"assistant","content":null}`, `{"v":1,"type":"assistant","content":[],"id":"a"}`, `{"a":1}`, `{"v":1,"type":"user"}`,
@@ -113,8 +113,8 @@ func TestLinesThatAreNoMessages(t *testing.T) {
 	}
 }
 
-// Blocks that are not as they should be are kept in the message.
-func TestBlocksThatAreNone(t *testing.T) {
+// Invalid blocks stay in the message as opaque parts.
+func TestInvalidBlocks(t *testing.T) {
 	log, id := load(t, `{"v":1,"agent":"codex","type":"user","content":["Hi",7,{"text":7},{"type":"tool_use","id":"c","name":"read","result":{"output":"4"}},{"x":1}]}
 {"v":1,"type":"assistant","content":["So.",7,{"type":"tool_use","id":"c"},{"type":"tool_result","tool_use_id":"c"},{"type":"thinking","thinking":"Hm"},{"type":"tool_use","id":"c","name":"read","result":"plain"},{"type":"tool_use","id":"d","name":"read","result":{"output":[1],"status":"late"}},{"type":"tool_use","id":"e","name":"read","result":null}]}`)
 	importtest.Same(t, "log", []string{
@@ -130,9 +130,9 @@ func TestBlocksThatAreNone(t *testing.T) {
 	}
 }
 
-// All transcripts of a session are one, wherever they stand; one whose first line has
-// no time is named by its file.
-func TestWhichSession(t *testing.T) {
+// All transcripts of a session get one id, in any folder. If the first line has no
+// time, the file name decides.
+func TestSessionIDs(t *testing.T) {
 	log := importtest.NewLog(t)
 	content := importtest.ReadFile(t, plain)
 	importtest.Load(t, log, format, "a/0/transcript.jsonl", content)
@@ -156,7 +156,7 @@ func TestWhichSession(t *testing.T) {
 	}
 }
 
-func TestTextThatIsNoUnicode(t *testing.T) {
+func TestInvalidUnicode(t *testing.T) {
 	importtest.Repairs(t, format, "f-887a0529", `{"v":1,"agent":"codex","type":"user","content":[{"text":"Cut: \ud83d"}]}`)
 }
 

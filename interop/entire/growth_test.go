@@ -14,16 +14,16 @@ import (
 	"github.com/convlog/convlog/interop/internal/importtest"
 )
 
-func TestATranscriptThatGrows(t *testing.T) {
+func TestGrowingTranscript(t *testing.T) {
 	for _, path := range []string{plain, kinds} {
 		text := importtest.ReadFile(t, path)
 		importtest.Lines{Format: format}.GrowsByBytes(t, text, importtest.Cuts(text))
 	}
 }
 
-// The last line grows while its calls run: what is new follows, and what it took
-// altogether is told.
-func TestALineThatGrows(t *testing.T) {
+// The last line grows while its calls run. The import appends the new blocks and
+// results, then the tokens that were added.
+func TestGrowingLine(t *testing.T) {
 	log := importtest.NewLog(t)
 	short := importtest.ReadFile(t, filepath.Join(transcripts, "growing-1.jsonl"))
 	long := importtest.ReadFile(t, filepath.Join(transcripts, "growing-2.jsonl"))
@@ -39,17 +39,19 @@ func TestALineThatGrows(t *testing.T) {
 	}, importtest.Path(t, log, id))
 }
 
-// answer is a line with a block of the agent's, ask one of the user's.
+// answer returns an answer line with one block.
 func answer(block string) string {
 	return `{"v":1,"agent":"pi","cli_version":"1","type":"assistant","content":[` + block + "]}\n"
 }
 
+// ask returns a user line.
 func ask(text string) string {
 	return `{"v":1,"agent":"pi","cli_version":"1","type":"user","content":[{"text":"` + text + "\"}]}\n"
 }
 
-// versions imports versions of a transcript, and draws the log.
-func versions(t *testing.T, texts ...string) (drawn []string) {
+// versions imports versions of a transcript one after the other, and returns an
+// outline of the log.
+func versions(t *testing.T, texts ...string) (lines []string) {
 	t.Helper()
 	log := importtest.NewLog(t)
 	for _, text := range texts {
@@ -57,14 +59,14 @@ func versions(t *testing.T, texts ...string) (drawn []string) {
 		importtest.Again(t, log, format, "f.jsonl", text)
 	}
 	for _, e := range importtest.Events(t, log, only(t, log)) {
-		drawn = append(drawn, importtest.Draw(t, &e))
+		lines = append(lines, importtest.Draw(t, &e))
 	}
-	return drawn
+	return lines
 }
 
-// A result that comes when others followed its call stands behind them, and what is
-// said next behind it.
-func TestAResultThatComesLate(t *testing.T) {
+// A result can arrive after other messages followed its call. It comes after them in
+// the log, and the next message comes after it.
+func TestLateResult(t *testing.T) {
 	call := `{"type":"tool_use","id":"c","name":"run","input":{}`
 	called := call + `,"result":{"output":"done","status":"success"}}`
 	wait, next := answer(`{"type":"text","text":"Wait"}`), answer(`{"type":"text","text":"Next"}`)
@@ -75,7 +77,7 @@ func TestAResultThatComesLate(t *testing.T) {
 	)
 	importtest.Same(t, "log", want, got)
 	got = versions(t, ask("Go")+answer(call+"}")+wait, ask("Go")+answer(called)+wait, ask("Go")+answer(called)+wait+next+ask("Thanks"))
-	importtest.Same(t, "log, the result alone before", want, got)
+	importtest.Same(t, "log, result imported alone", want, got)
 	changed := strings.Replace(called, "done", "failed", 1)
 	got = versions(t, ask("Go")+answer(called), ask("Go")+answer(changed)+wait)
 	importtest.Same(t, "log of another result", []string{
@@ -83,16 +85,16 @@ func TestAResultThatComesLate(t *testing.T) {
 	}, got)
 }
 
-// What is said when the agent went back is a branch.
-func TestAnAgentThatWentBack(t *testing.T) {
+// When the agent went back, its new answer is another branch.
+func TestBranch(t *testing.T) {
 	long := ask("Go") + answer(`{"type":"text","text":"North"}`) + ask("Why?")
 	importtest.Same(t, "log", []string{
 		"session_started", "user Go…", "assistant North…", "user Why?…", "head_moved to 2", "assistant South…", "head_moved to 4", "user Oh.…",
 	}, versions(t, long, ask("Go"), ask("Go")+answer(`{"type":"text","text":"South"}`), long, long+ask("Oh.")))
 }
 
-// A newer CLI writes all lines anew, with its own version in each.
-func TestAnotherVersionOfTheCLI(t *testing.T) {
+// A newer CLI rewrites all lines, and each line has the new version.
+func TestNewCLIVersion(t *testing.T) {
 	log := importtest.NewLog(t)
 	for _, path := range []string{plain, kinds} {
 		text := importtest.ReadFile(t, path)
@@ -107,7 +109,7 @@ func TestAnotherVersionOfTheCLI(t *testing.T) {
 	}
 }
 
-// anyTranscript are lines, each with its blocks, of which calls may have results.
+// anyTranscript draws lines with their blocks. Calls can have results.
 func anyTranscript(r *rapid.T) (lines [][]string) {
 	for range rapid.IntRange(1, 6).Draw(r, "lines") {
 		line := []string{rapid.SampledFrom([]string{"user", "assistant", "assistant", "note"}).Draw(r, "kind")}
@@ -123,10 +125,10 @@ func anyTranscript(r *rapid.T) (lines [][]string) {
 	return lines
 }
 
-// earlier is a version of a transcript from before it grew: without its last lines,
-// without the last blocks of an answer at its end, and without some results.
+// earlier draws an earlier version of a transcript: without its last lines, without
+// the last blocks of the final answer, and without some results.
 func earlier(r *rapid.T, lines [][]string) (all [][]string) {
-	for _, line := range lines[:rapid.IntRange(1, len(lines)).Draw(r, "kept")] {
+	for _, line := range lines[:rapid.IntRange(1, len(lines)).Draw(r, "lines")] {
 		line = slices.Clone(line)
 		for i := range line {
 			if before, _, ok := strings.Cut(line[i], `,"result"`); ok && rapid.IntRange(0, 3).Draw(r, "waits") == 0 {
@@ -136,7 +138,7 @@ func earlier(r *rapid.T, lines [][]string) (all [][]string) {
 		all = append(all, line)
 	}
 	if last := &all[len(all)-1]; (*last)[0] == "assistant" {
-		*last = (*last)[:rapid.IntRange(2, len(*last)).Draw(r, "blocks kept")]
+		*last = (*last)[:rapid.IntRange(2, len(*last)).Draw(r, "blocks")]
 	}
 	return all
 }
@@ -148,10 +150,10 @@ func write(lines [][]string) (text string) {
 	return text
 }
 
-// Law: in whatever order versions of a transcript are imported, the path is what the
-// newest says, but that results may stand later; importing any of them again writes
-// nothing, and what it took is told once.
-func TestThePathIsWhatTheTranscriptSays(t *testing.T) {
+// Law: the versions of a transcript can be imported in any order. The path then has
+// the content of the newest version, but results can come later. Importing a version
+// again adds nothing. Tokens are counted once.
+func TestVersionsInAnyOrder(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		whole := anyTranscript(r)
 		versions := []string{write(whole)}
@@ -166,31 +168,31 @@ func TestThePathIsWhatTheTranscriptSays(t *testing.T) {
 			importtest.Again(r, grown, format, "f", text)
 		}
 		id := importtest.Sessions(r, alone)[0]
-		words, results, took := said(r, alone, id)
-		grownWords, grownResults, grownTook := said(r, grown, id)
+		words, results, tokens := outline(r, alone, id)
+		grownWords, grownResults, grownTokens := outline(r, grown, id)
 		importtest.Same(r, "path", words, grownWords)
 		importtest.Same(r, "results", results, grownResults)
-		importtest.Same(r, "tokens", took, grownTook)
+		importtest.Same(r, "tokens", tokens, grownTokens)
 	})
 }
 
-// said is what is drawn of the path: the results in order, and all else; and the
-// tokens on it.
-func said(t importtest.TB, log *eventlog.Log, id string) (words, results []string, took int64) {
+// outline returns an outline of the path: the results, sorted, and all other messages.
+// tokens is the number of input tokens on the path.
+func outline(t importtest.TB, log *eventlog.Log, id string) (words, results []string, tokens int64) {
 	t.Helper()
 	for _, e := range importtest.ActivePath(t, log, id) {
 		if s, ok, err := event.Decode[event.StepCompletion](&e); ok && err == nil {
-			took += s.Usage.InputTokens
+			tokens += s.Usage.InputTokens
 			continue
 		}
 		if e.Type == event.SessionUpdated {
-			continue // a title, once the user said something
+			continue // a title from the first user message
 		}
 		m, _, err := event.Decode[event.Message](&e)
 		if err != nil {
 			t.Fatal(err)
 		}
-		took += m.Usage.InputTokens
+		tokens += m.Usage.InputTokens
 		if line := importtest.Draw(t, &e); m.Role == event.Tool {
 			results = append(results, m.Parts[0].CallID+line)
 		} else {
@@ -198,5 +200,5 @@ func said(t importtest.TB, log *eventlog.Log, id string) (words, results []strin
 		}
 	}
 	slices.Sort(results)
-	return words, results, took
+	return words, results, tokens
 }

@@ -14,36 +14,37 @@ import (
 	"github.com/convlog/convlog/interop/internal/parts"
 )
 
-// version is that of the format.
+// version is the version of the format.
 const version = "1"
 
-// line is a line of a transcript: its members that were not told yet.
+// line is a line of a transcript: the members that no event has yet.
 type line struct {
 	parts.Members
 	rec  *interop.Record
 	kind string
-	at   time.Time // zero if it does not say
+	at   time.Time // zero if the line has no time
 }
 
 func lineOf(rec *interop.Record) line {
-	o, _ := parts.Open(rec.Value) // one that cannot be read has no members, and is kept raw
+	o, _ := parts.Open(rec.Value) // an unreadable line has no members and is stored raw
 	return line{Members: o, rec: rec, kind: o.PeekText("type"), at: interop.Time(o.PeekText("ts"))}
 }
 
 func (l *line) agent() string { return l.PeekText("agent") }
 
-// session is the id of the session that begins with the line.
-func (l *line) session(f *document.File) string {
+// sessionID returns the id of the session whose first line is l.
+func (l *line) sessionID(f *document.File) string {
 	if l.at.IsZero() {
 		return f.Session("")
 	}
 	at := l.PeekText("ts")
-	sum := event.DigestOf([]byte(strings.Join([]string{l.agent(), at, l.kind, l.begins()}, "\x00")))
+	sum := event.DigestOf([]byte(strings.Join([]string{l.agent(), at, l.kind, l.firstText()}, "\x00")))
 	return document.Name(l.agent()+"-"+at) + "-" + sum.Hex()[:8]
 }
 
-// begins is the first text of the line, as far as a line that grows keeps it.
-func (l *line) begins() string {
+// firstText returns the first text of the line. It stays the same while the line
+// grows.
+func (l *line) firstText() string {
 	content := l.Peek("content")
 	if text, ok := rawjson.Text(content); ok {
 		return text
@@ -59,8 +60,8 @@ func (l *line) begins() string {
 	return o.PeekText("text")
 }
 
-// says reports whether the line is a message.
-func (l *line) says() bool {
+// isMessage reports whether the line is a message of this version.
+func (l *line) isMessage() bool {
 	if string(l.Peek("v")) != version || l.kind != "user" && l.kind != "assistant" {
 		return false
 	}
@@ -71,8 +72,8 @@ func (l *line) says() bool {
 	return false
 }
 
-// blocks are what the content holds: each a record of its own, but for a text, which
-// is the line's.
+// blocks splits the content into one record per block. A content string is one
+// record.
 func (l *line) blocks() ([]interop.Record, error) {
 	content := l.Peek("content")
 	switch content.Kind() {
@@ -84,7 +85,7 @@ func (l *line) blocks() ([]interop.Record, error) {
 	return nil, nil
 }
 
-// usage takes the tokens. What is no number of tokens is left.
+// usage takes the token counts. A member that is not a valid count stays in the line.
 func (l *line) usage() (u event.Usage) {
 	for name, field := range map[string]*int64{"input_tokens": &u.InputTokens, "output_tokens": &u.OutputTokens} {
 		var n int64
@@ -96,8 +97,9 @@ func (l *line) usage() (u event.Usage) {
 	return u
 }
 
-// rest is what has no place of its own; nil if there is nothing.
-func (l *line) rest(agent string, cli jsontext.Value) jsontext.Value {
+// extra returns the members without a counterpart in the event; nil if there are
+// none.
+func (l *line) extra(agent string, cli jsontext.Value) jsontext.Value {
 	for _, name := range []string{"v", "type"} {
 		l.Take(name)
 	}

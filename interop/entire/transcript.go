@@ -16,8 +16,9 @@ type transcript struct {
 	lines []interop.Record
 }
 
-// gathered yields what cannot be read, and then the first line, which stands for all.
-func (t *transcript) gathered(src interop.Source) iter.Seq2[interop.Record, error] {
+// collect yields the rejected records, then the first line. The first line represents
+// the whole file.
+func (t *transcript) collect(src interop.Source) iter.Seq2[interop.Record, error] {
 	return func(yield func(interop.Record, error) bool) {
 		for rec, err := range interop.Records(src) {
 			if err == nil {
@@ -32,20 +33,20 @@ func (t *transcript) gathered(src interop.Source) iter.Seq2[interop.Record, erro
 	}
 }
 
-// read reads all lines.
+// read returns the session of the file.
 func (t *transcript) read(f *document.File, rec *interop.Record) ([]document.Session, error) {
 	first := lineOf(rec)
-	teller := teller{agent: first.agent(), cli: first.Peek("cli_version")}
+	translator := translator{agent: first.agent(), cli: first.Peek("cli_version")}
 	for i := range t.lines {
-		teller.line(&t.lines[i])
+		translator.line(&t.lines[i])
 	}
 	return []document.Session{{
-		ID: first.session(f), Version: version, Rec: rec, At: first.at, Items: teller.items, Spent: teller.spent,
-		About: event.Session{Agent: teller.agent, Extra: about(teller.cli)},
+		ID: first.sessionID(f), Version: version, Rec: rec, At: first.at, Items: translator.items, Spent: translator.spent,
+		About: event.Session{Agent: translator.agent, Extra: about(translator.cli)},
 	}}, nil
 }
 
-// about is what is told of the session beside its lines; nil if nothing is.
+// about returns the extra of the session; nil if it is empty.
 func about(cli jsontext.Value) jsontext.Value {
 	if cli == nil {
 		return nil

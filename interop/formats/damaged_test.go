@@ -13,14 +13,14 @@ import (
 	"github.com/convlog/convlog/interop/internal/importtest"
 )
 
-// eachTranscript calls a function with the transcripts of each format, one by one.
+// eachTranscript calls do with each transcript of each format.
 func eachTranscript(t *testing.T, do func(t *testing.T, format interop.Format, name, text string)) {
 	t.Helper()
 	for _, format := range formats.All() {
 		for _, folder := range folders(t, format) {
 			err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
 				if err != nil || d.IsDir() || d.Name() == "base_state.json" {
-					return err // what it stands for is in other files
+					return err // the events are in other files
 				}
 				content, err := os.ReadFile(path)
 				if err != nil {
@@ -36,9 +36,9 @@ func eachTranscript(t *testing.T, do func(t *testing.T, format interop.Format, n
 	}
 }
 
-// Law: lines that were joined, as when two programs wrote at once, are read as if
-// they stood apart.
-func TestLinesThatAreJoined(t *testing.T) {
+// Law: lines can be joined, for example by two writers at once. They are read like
+// separate lines.
+func TestJoinedLines(t *testing.T) {
 	eachTranscript(t, func(t *testing.T, format interop.Format, name, text string) {
 		if filepath.Ext(name) != ".jsonl" || strings.Contains(name, "broken") || strings.Contains(name, "damaged") {
 			return
@@ -53,9 +53,9 @@ func TestLinesThatAreJoined(t *testing.T) {
 	})
 }
 
-// Law: of a transcript that is cut off, what cannot be read is refused and located,
-// and the whole one is taken later.
-func TestTranscriptsThatAreCutOff(t *testing.T) {
+// Law: in a truncated transcript, the unreadable record is rejected and located. The
+// complete transcript is imported later.
+func TestTruncatedTranscripts(t *testing.T) {
 	eachTranscript(t, func(t *testing.T, format interop.Format, name, text string) {
 		whole := importtest.NewLog(t)
 		want := importtest.Text(t, whole, format, name, text)
@@ -80,7 +80,7 @@ func TestTranscriptsThatAreCutOff(t *testing.T) {
 	})
 }
 
-// messages are what was said on the active path.
+// messages returns an outline of the messages on the active path.
 func messages(t *testing.T, log *eventlog.Log, id string) (lines []string) {
 	t.Helper()
 	for _, m := range importtest.Messages(t, log, id) {

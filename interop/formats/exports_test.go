@@ -17,12 +17,12 @@ import (
 	"github.com/convlog/convlog/projection"
 )
 
-// request is a list of messages that a session is exported as.
+// request is a request shape that sessions can be exported to.
 type request struct {
 	name   string
 	render func([]projection.Entry, func(event.BlobRef) ([]byte, error)) (jsontext.Value, error)
-	check  func(jsontext.Value) error
-	// calls and results are the types of what they are.
+	valid  func(jsontext.Value) error
+	// calls and results are the types of calls and results in the request.
 	calls, results string
 }
 
@@ -38,36 +38,35 @@ var requests = []request{
 	}, openai.CheckResponses, "function_call", "function_call_output"},
 }
 
-// Law: whatever format a session comes from, what the model sees at each of its
-// events is a valid request of every shape, with all of its calls and a result
-// for each.
+// Law: for every format, the history at each event of a session is a valid request in
+// every shape. The request has all calls and one result per call.
 func TestEverySessionIsAValidRequest(t *testing.T) {
 	for _, format := range formats.All() {
 		t.Run(format.Name(), func(t *testing.T) {
 			log := importtest.NewLog(t)
 			importtest.Files(t, log, format, folders(t, format)...)
-			said := 0
+			total := 0
 			for _, session := range importtest.Sessions(t, log) {
 				for _, e := range importtest.Events(t, log, session) {
 					history := importtest.History(t, log, session, projection.Options{At: e.Seq})
 					for _, r := range requests {
-						raw := r.of(t, log, session, history)
+						raw := r.check(t, log, session, history)
 						if t.Failed() {
 							t.Fatalf("%s at %d as %s: %s", session, e.Seq, r.name, raw)
 						}
 					}
-					said += len(history)
+					total += len(history)
 				}
 			}
-			if said == 0 {
-				t.Error("nobody said anything")
+			if total == 0 {
+				t.Error("the history of all sessions is empty")
 			}
 		})
 	}
 }
 
-// of renders a history, and checks it.
-func (r *request) of(t *testing.T, log *eventlog.Log, session string, history []projection.Entry) jsontext.Value {
+// check renders a history and checks the request.
+func (r *request) check(t *testing.T, log *eventlog.Log, session string, history []projection.Entry) jsontext.Value {
 	t.Helper()
 	raw, err := r.render(history, func(ref event.BlobRef) ([]byte, error) {
 		body, err := log.OpenBlob(t.Context(), ref.Blob)
@@ -79,7 +78,7 @@ func (r *request) of(t *testing.T, log *eventlog.Log, session string, history []
 	})
 	if err != nil {
 		t.Errorf("%s: %v", session, err)
-	} else if err := r.check(raw); err != nil {
+	} else if err := r.valid(raw); err != nil {
 		t.Errorf("%s: %v", session, err)
 	}
 	var v any
@@ -90,14 +89,14 @@ func (r *request) of(t *testing.T, log *eventlog.Log, session string, history []
 	for i := range history {
 		calls += len(history[i].Message.ToolCalls())
 	}
-	if made, answered := count(kinds, r.calls), count(kinds, r.results); made != calls || answered != calls {
-		t.Errorf("%s: %d calls and %d results of %d calls", session, made, answered, calls)
+	if gotCalls, gotResults := count(kinds, r.calls), count(kinds, r.results); gotCalls != calls || gotResults != calls {
+		t.Errorf("%s: the request has %d calls and %d results, the history has %d calls", session, gotCalls, gotResults, calls)
 	}
 	return raw
 }
 
-// kindsIn are the types and roles of all objects of a request, but of what tools
-// were called with.
+// kindsIn returns the types and roles of all objects in a request, except in the
+// arguments of calls.
 func kindsIn(v any, kinds []string) []string {
 	switch v := v.(type) {
 	case map[string]any:

@@ -1,4 +1,4 @@
-// Package formats lists the foreign formats that can be imported.
+// Package formats lists the formats that can be imported.
 package formats
 
 import (
@@ -20,8 +20,8 @@ import (
 	"github.com/convlog/convlog/interop/taubench"
 )
 
-// All are the formats, in the order in which they are asked whether a file is
-// theirs: lists of messages, which many files are, come last.
+// All returns the formats in the order of detection. Lists of messages come last,
+// because many other files contain one.
 func All() []interop.Format {
 	return []interop.Format{
 		claude.Format{}, codex.Format{}, pi.Format{}, gemini.Format{}, opencode.Format{}, openhands.Format{}, sweagent.Format{},
@@ -29,8 +29,8 @@ func All() []interop.Format {
 	}
 }
 
-// Named is the format of that name.
-func Named(name string) (f interop.Format, ok bool) {
+// ByName returns the format with a name; ok is false if there is none.
+func ByName(name string) (f interop.Format, ok bool) {
 	all := All()
 	i := slices.IndexFunc(all, func(f interop.Format) bool { return f.Name() == name })
 	if i < 0 {
@@ -39,7 +39,7 @@ func Named(name string) (f interop.Format, ok bool) {
 	return all[i], true
 }
 
-// Names are the names of the formats, in their order.
+// Names returns the names of the formats, in the order of All.
 func Names() (names []string) {
 	for _, f := range All() {
 		names = append(names, f.Name())

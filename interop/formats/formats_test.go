@@ -12,30 +12,29 @@ import (
 	"github.com/convlog/convlog/interop/lists"
 )
 
-// others are all formats but lists of messages, which other formats hold too.
+// others returns all formats except lists of messages.
 func others() []interop.Format {
 	all := formats.All()
 	return all[:len(all)-1]
 }
 
-func TestFormatsAreFoundByTheirNames(t *testing.T) {
+func TestByName(t *testing.T) {
 	for i, name := range formats.Names() {
-		if f, ok := formats.Named(name); !ok || f != formats.All()[i] {
+		if f, ok := formats.ByName(name); !ok || f != formats.All()[i] {
 			t.Errorf("%s is %v", name, f)
 		}
 	}
-	if f, ok := formats.Named("tides"); ok || f != nil {
-		t.Errorf("another name is of %v", f)
+	if f, ok := formats.ByName("tides"); ok || f != nil {
+		t.Errorf("an unknown name gives %v", f)
 	}
 	if last := formats.Names()[len(others())]; last != lists.Name {
 		t.Errorf("the last is %s", last)
 	}
 }
 
-// Every transcript is of the format whose folder it stands in, and of no other,
-// wherever its head is cut off behind what tells it; no beginning of it is of
-// another.
-func TestATranscriptIsOfOneFormat(t *testing.T) {
+// The format of its folder detects a transcript. No other format does, however short
+// the head is.
+func TestTranscriptsHaveOneFormat(t *testing.T) {
 	root := filepath.Join("..", "..", "testdata", "transcripts")
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -66,8 +65,8 @@ func TestATranscriptIsOfOneFormat(t *testing.T) {
 	}
 }
 
-// A list of messages is of no other format.
-func TestAListOfMessagesIsOfNoOtherFormat(t *testing.T) {
+// A list of messages is detected by no other format.
+func TestListsHaveNoOtherFormat(t *testing.T) {
 	for _, text := range []string{
 		`[{"role":"user","content":"Hello"}]`, `{"messages":[{"role":"user","content":"Hello"}]}`, `{"role":"user","content":"Hello"}`,
 		`{"id":"c1","title":"t","messages":[{"id":"m","role":"user","content":"Hello","source":"input"}],"info":{"id":"c1"}}`,

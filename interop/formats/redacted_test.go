@@ -14,31 +14,30 @@ import (
 	"github.com/convlog/convlog/upkeep/erase"
 )
 
-// eraseStarts redacts what the sessions of a log said of themselves as they
-// started, and tells how many did.
-func eraseStarts(t *testing.T, log *eventlog.Log) (erased int) {
+// redactStarts redacts the session_started events of a log and returns their number.
+func redactStarts(t *testing.T, log *eventlog.Log) (redacted int) {
 	t.Helper()
 	for _, id := range importtest.Sessions(t, log) {
 		first := importtest.Events(t, log, id)[0]
 		if first.Type != event.SessionStarted || first.SessionID != id {
-			continue // a fork begins with its parent's
+			continue // a fork starts with events of its parent
 		}
 		if _, err := erase.Redact(t.Context(), log, id, []int64{1}, erase.RedactOptions{Reason: "asked for"}); err != nil {
 			t.Fatal(err)
 		}
-		erased++
+		redacted++
 	}
-	return erased
+	return redacted
 }
 
-// What a session said of itself may be redacted: the same files then add nothing,
-// and are not refused.
-func TestSessionsWhoseStartIsRedactedAreKnownAgain(t *testing.T) {
+// A session_started can be redacted. Importing the same files again then adds
+// nothing, and succeeds.
+func TestRedactedStartsAreRecognized(t *testing.T) {
 	for _, format := range formats.All() {
 		t.Run(format.Name(), func(t *testing.T) {
 			log, paths := importtest.NewLog(t), folders(t, format)
 			importtest.Files(t, log, format, paths...)
-			if eraseStarts(t, log) == 0 {
+			if redactStarts(t, log) == 0 {
 				t.Fatal("no session was started")
 			}
 			table, err := interop.Import(t.Context(), log, []interop.Format{format}, paths, interop.Options{})
@@ -50,8 +49,8 @@ func TestSessionsWhoseStartIsRedactedAreKnownAgain(t *testing.T) {
 	}
 }
 
-// What was redacted does not come back with the files.
-func TestWhatIsRedactedStaysSo(t *testing.T) {
+// Importing the files again does not restore redacted events.
+func TestRedactedEventsStayRedacted(t *testing.T) {
 	for _, format := range formats.All() {
 		t.Run(format.Name(), func(t *testing.T) {
 			log, paths := importtest.NewLog(t), folders(t, format)
@@ -75,8 +74,8 @@ func TestWhatIsRedactedStaysSo(t *testing.T) {
 	}
 }
 
-// Files of lines go on growing behind it.
-func TestSessionsWhoseStartIsRedactedGrow(t *testing.T) {
+// A session with a redacted start still grows with its file.
+func TestSessionsWithRedactedStartGrow(t *testing.T) {
 	root := filepath.Join("..", "..", "testdata", "transcripts")
 	for format, file := range map[string]string{
 		"claude": "claude/growing-2.jsonl", "codex": "codex/whole.jsonl", "pi": "pi/version-1.jsonl",
@@ -87,11 +86,11 @@ func TestSessionsWhoseStartIsRedactedGrow(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			f, _ := formats.Named(format)
+			f, _ := formats.ByName(format)
 			log, text := importtest.NewLog(t), strings.TrimSuffix(string(b), "\n")
 			short := text[:strings.LastIndexByte(text, '\n')+1]
 			importtest.Text(t, log, f, "f.jsonl", short)
-			eraseStarts(t, log)
+			redactStarts(t, log)
 			if got := importtest.Text(t, log, f, "f.jsonl", text); got.Imported+got.Raw != 1 {
 				t.Errorf("import of one line more: %+v", got)
 			}

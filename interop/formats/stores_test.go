@@ -15,7 +15,7 @@ import (
 	"github.com/convlog/convlog/store/sqlite"
 )
 
-// folders are those of the transcripts of a format.
+// folders returns the folders with the transcripts of a format.
 func folders(t *testing.T, format interop.Format) []string {
 	t.Helper()
 	root := filepath.Join("..", "..", "testdata", "transcripts")
@@ -25,8 +25,8 @@ func folders(t *testing.T, format interop.Format) []string {
 	return []string{filepath.Join(root, format.Name())}
 }
 
-// Law: every store gets the same log of the transcripts of every format, and a
-// second import adds nothing; the sessions that are told are those in the log.
+// Law: every store gets the same log from the transcripts of every format, and a
+// second import adds nothing. The sessions in the result are the sessions in the log.
 func TestEveryFormatOverEveryStore(t *testing.T) {
 	for _, format := range formats.All() {
 		t.Run(format.Name(), func(t *testing.T) {
@@ -56,9 +56,9 @@ func TestEveryFormatOverEveryStore(t *testing.T) {
 	}
 }
 
-// Law: files that hold the same sessions are imported by path, whichever of them is
-// read first.
-func TestFilesOfTheSameSessionsGoByPath(t *testing.T) {
+// Law: files with the same sessions are imported in the order of their paths,
+// whichever file is read first.
+func TestFilesOfOneSessionAreImportedByPath(t *testing.T) {
 	for _, format := range formats.All() {
 		t.Run(format.Name(), func(t *testing.T) {
 			dir := t.TempDir()

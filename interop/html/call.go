@@ -26,42 +26,42 @@ func (p *page) call(part *event.Part, x *transcript.Entry) {
 		p.argument(&a)
 	}
 	if x != nil && part.Type == event.ToolCallPart {
-		p.answer(part, x)
+		p.resultOf(part, x)
 	}
 	p.tag("</div>\n")
 }
 
-// argument writes an argument that is not on the line of its call.
+// argument writes an argument below the line of its call.
 func (p *page) argument(a *transcript.Argument) {
 	line := transcript.OneLine([]transcript.Argument{{Text: a.Text}})
 	if line == "" {
-		p.folded(a.Name, a.Text)
+		p.output(a.Name, a.Text)
 		return
 	}
 	p.tag("<div>")
-	p.word(a.Name)
+	p.detail(a.Name)
 	p.tag(" <code>")
 	p.text(line)
 	p.tag("</code></div>\n")
 }
 
-// answer writes the result of a call, or says that there is none.
-func (p *page) answer(part *event.Part, x *transcript.Entry) {
+// resultOf writes the result of a call, or "no result".
+func (p *page) resultOf(part *event.Part, x *transcript.Entry) {
 	r, ok := x.Results[part.CallID]
 	if !ok {
 		p.tag("<div class=\"w\">no result</div>\n")
 		return
 	}
-	if r.Seq != p.anchored { // one event may hold several results
+	if r.Seq != p.lastAnchor { // one event may hold several results
 		p.tag("<span")
 		p.attr("id", fmt.Sprintf("e%d", r.Seq))
 		p.tag("></span>")
 	}
-	p.anchored = r.Seq
+	p.lastAnchor = r.Seq
 	p.result(&r.Part, fmt.Sprintf("#%d", r.Seq))
 }
 
-// result writes a result; from says where it stands.
+// result writes a result. from names its event or its call.
 func (p *page) result(part *event.Part, from string) {
 	class, word := markup("result"), "←"
 	switch {
@@ -79,7 +79,7 @@ func (p *page) result(part *event.Part, from string) {
 	}
 	p.tag(`<div class="` + class + `">`)
 	if first := part.Content; len(first) == 1 && first[0].Type == event.TextPart {
-		p.output(heading, first[0].Text)
+		p.fold(heading, first[0].Text)
 	} else {
 		heading()
 		p.outputs(part.Content)
@@ -87,11 +87,11 @@ func (p *page) result(part *event.Part, from string) {
 	p.tag("</div>\n")
 }
 
-// maxBody is the largest body that a page holds, in bytes.
+// maxBody is the largest embedded body, in bytes.
 const maxBody = 32 << 20
 
-// media writes an image or a sound that the page holds, a text folded, and of
-// anything else what it is.
+// media embeds an image or a sound, writes a text as output, and any other body as a
+// placeholder.
 func (p *page) media(part *event.Part) {
 	if part.Blob.Bytes > maxBody {
 		p.placeholder(part, "too large for the page")
@@ -113,14 +113,14 @@ func (p *page) media(part *event.Part) {
 		p.attr("src", m.Address())
 		p.tag("></audio></div>\n")
 	case m.IsText():
-		p.folded(render.Placeholder(part), string(m.Data))
+		p.output(render.Placeholder(part), string(m.Data))
 	default:
 		p.placeholder(part, "")
 	}
 }
 
-// placeholder says what stands elsewhere. An address is a link, and nothing is
-// loaded from it.
+// placeholder describes a body that is not embedded. A URL becomes a link; the page
+// does not load it.
 func (p *page) placeholder(part *event.Part, why string) {
 	p.tag(`<div class="w">`)
 	if strings.HasPrefix(part.URL, "https://") || strings.HasPrefix(part.URL, "http://") {
@@ -132,6 +132,6 @@ func (p *page) placeholder(part *event.Part, why string) {
 	} else {
 		p.text(render.Placeholder(part))
 	}
-	p.word(why)
+	p.detail(why)
 	p.tag("</div>\n")
 }

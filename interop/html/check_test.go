@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// elements are those that a page has, with the attributes that each may have.
+// elements are the allowed elements and their attributes.
 var elements = map[string][]string{
 	"html": {"lang"}, "head": nil, "meta": {"charset", "http-equiv", "content", "name"}, "title": nil, "style": nil, "body": nil,
 	"header": nil, "main": nil, "footer": nil, "h1": nil, "h2": nil, "dl": nil, "dt": nil, "dd": nil,
@@ -15,7 +15,7 @@ var elements = map[string][]string{
 	"a": {"class", "href", "rel"}, "details": {"class"}, "summary": nil, "img": {"alt", "src"}, "audio": {"controls", "src"},
 }
 
-// void are the elements without an end.
+// void are the elements without an end tag.
 var void = []string{"meta", "img"}
 
 var (
@@ -24,8 +24,9 @@ var (
 	entityForm    = regexp.MustCompile(`^&(?:lt|gt|amp|#34|#39);`)
 )
 
-// check says what in a page is not of the few forms that pages are made of. It is
-// stricter than any browser: a page that passes means to all of them the same.
+// check returns an error if the page contains markup that this package does not
+// write. It is stricter than any browser, so a valid page means the same in all of
+// them.
 func check(page string) error {
 	body, ok := strings.CutPrefix(page, "<!DOCTYPE html>\n")
 	if !ok {
@@ -37,7 +38,7 @@ func check(page string) error {
 		case c == '<':
 			m := tagForm.FindStringSubmatch(body[i:])
 			if m == nil {
-				return fmt.Errorf("no tag: %.60q", body[i:])
+				return fmt.Errorf("invalid tag: %.60q", body[i:])
 			}
 			if err := checkTag(m[1] == "/", m[2], m[3], &open); err != nil {
 				return err

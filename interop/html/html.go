@@ -1,9 +1,9 @@
-// Package html writes a session as one page of HTML that needs nothing else: no
-// script, no other file, no network. Images stand in the page itself. Long output
-// is folded, and light or dark follows the reader's system.
+// Package html writes a session as one self-contained HTML page. The page needs no
+// script, no other file and no network. Images are embedded, long output is folded,
+// and the color scheme follows the reader's system.
 //
-// All that the session says is escaped, and the page's own policy lets a browser
-// run and load nothing but the style and images that are in it.
+// All text of the session is escaped. The page's Content-Security-Policy allows only
+// the style and the images of the page.
 package html
 
 import (
@@ -17,17 +17,26 @@ import (
 	"github.com/convlog/convlog/interop/transcript"
 )
 
-// Options say what is written. The zero value writes the active path.
+// Options select the content of the page. The zero value writes the active path.
 type Options struct {
-	// All writes what was rewound too, and marks it.
+	// All writes rewound events too, and marks them.
 	All bool
 }
 
-// Write writes a session as a page: its turns, messages, calls with their results,
-// reasoning, compactions and forks. It reads the session twice, and holds no more
-// of it in memory than a few messages at a time. A missing session is ErrNotFound;
-// a body that is missing is said to be so in the page.
-func Write(ctx context.Context, w io.Writer, log *eventlog.Log, session string, o Options) error {
+// Write writes a session as a page: turns, messages, calls with their results,
+// reasoning, compactions and forks. At most one Options is used.
+//
+// Write reads the session twice, and keeps a few messages in memory at a time. A
+// missing session is eventlog.ErrNotFound. A nil log or writer is an error. If a body
+// is missing, the page says so.
+func Write(ctx context.Context, w io.Writer, log *eventlog.Log, session string, opts ...Options) error {
+	var o Options
+	if len(opts) > 0 {
+		o = opts[0]
+	}
+	if w == nil {
+		return fmt.Errorf("write page of session %q: the writer is nil", session)
+	}
 	about, err := transcript.Load(ctx, log, session)
 	if err != nil {
 		return err
@@ -49,7 +58,7 @@ func Write(ctx context.Context, w io.Writer, log *eventlog.Log, session string, 
 	return nil
 }
 
-// head begins the page.
+// head writes the start of the page.
 func (p *page) head(a *transcript.About) {
 	p.tag("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n")
 	p.tag("<meta http-equiv=\"Content-Security-Policy\" content=\"" + policy + "\">\n")
@@ -69,12 +78,12 @@ func (p *page) head(a *transcript.About) {
 	p.tag("</dl>\n</header>\n<main>\n")
 }
 
-// foot ends the page, and says what is not in it.
+// foot writes the end of the page, and the number of hidden events.
 func (p *page) foot(a *transcript.About) {
 	p.tag("</main>\n<footer>")
 	p.text(interop.Count(a.Head.Seq, "event"))
-	if not := transcript.Hidden(p.hidden); not != "" {
-		p.text("; not shown: " + not)
+	if counts := transcript.TypeCounts(p.hidden); counts != "" {
+		p.text("; not shown: " + counts)
 	}
 	p.tag("</footer>\n</body>\n</html>\n")
 }

@@ -24,11 +24,11 @@ import (
 
 var update = flag.Bool("update", false, "write the golden page anew")
 
-// write is the page of a session, which must be made of what pages are made of.
-func write(t testing.TB, log *eventlog.Log, session string, o html.Options) string {
+// write returns the page of a session and checks its markup.
+func write(t testing.TB, log *eventlog.Log, session string, opts ...html.Options) string {
 	t.Helper()
 	var page bytes.Buffer
-	if err := html.Write(t.Context(), &page, log, session, o); err != nil {
+	if err := html.Write(t.Context(), &page, log, session, opts...); err != nil {
 		t.Fatal(err)
 	}
 	if err := check(page.String()); err != nil {
@@ -43,7 +43,7 @@ func user(text string) event.Message {
 
 const pixel = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89"
 
-// talk is a session with one of everything.
+// talk fills a session with every kind of entry.
 func talk(t testing.TB, log *eventlog.Log) {
 	image, err := log.PutBlob(t.Context(), strings.NewReader(pixel))
 	if err != nil {
@@ -72,12 +72,12 @@ func talk(t testing.TB, log *eventlog.Log) {
 	importtest.Say(t, log, "talk", user("And now?"), event.Handoff{ToAgent: "critic"}, event.TurnCompletion{Status: event.TurnStatusFailed, Error: "no model"})
 }
 
-// The page of a session with one of everything, as it was looked at in a browser.
+// The golden page has every kind of entry. It was reviewed in a browser.
 func TestGoldenPage(t *testing.T) {
 	log := importtest.NewLog(t)
 	talk(t, log)
 	page := write(t, log, "talk", html.Options{All: true})
-	_, page, _ = strings.Cut(page, "<body>\n") // the style is no part of it
+	_, page, _ = strings.Cut(page, "<body>\n") // without the style
 	golden := filepath.Join("testdata", "talk.html")
 	if *update {
 		if err := os.WriteFile(golden, []byte(page), 0o644); err != nil {
@@ -91,8 +91,8 @@ func TestGoldenPage(t *testing.T) {
 	if diff := cmp.Diff(string(want), page); diff != "" {
 		t.Errorf("page (+):\n%s", diff)
 	}
-	if strings.Contains(write(t, log, "talk", html.Options{}), "Sure?") {
-		t.Error("what was rewound is in the page of the active path")
+	if strings.Contains(write(t, log, "talk"), "Sure?") {
+		t.Error("the page of the active path has rewound events")
 	}
 }
 
@@ -101,23 +101,22 @@ func TestAllStoresGiveTheSamePage(t *testing.T) {
 	stores := map[string]eventlog.Store{"jsonl": jsonl.New(t.TempDir()), "sqlite": sqlite.New(filepath.Join(t.TempDir(), "s.db"))}
 	memory := importtest.NewLog(t)
 	talk(t, memory)
-	want := write(t, memory, "talk", html.Options{})
+	want := write(t, memory, "talk")
 	for name, store := range stores {
 		log := eventlog.Open(store)
 		defer log.Close()
 		talk(t, log)
-		if diff := cmp.Diff(want, write(t, log, "talk", html.Options{})); diff != "" {
+		if diff := cmp.Diff(want, write(t, log, "talk")); diff != "" {
 			t.Errorf("%s (+):\n%s", name, diff)
 		}
 	}
 }
 
-// The page carries the policy that keeps a browser from running and loading, and
-// nothing that the policy would have to stop.
+// The page has the security policy, and no content that the policy would block.
 func TestPageIsSelfContained(t *testing.T) {
 	log := importtest.NewLog(t)
 	talk(t, log)
-	page := write(t, log, "talk", html.Options{})
+	page := write(t, log, "talk")
 	if !strings.Contains(page, `content="default-src 'none'; style-src 'sha256-`) {
 		t.Error("no policy")
 	}
@@ -131,7 +130,7 @@ func TestPageIsSelfContained(t *testing.T) {
 	}
 }
 
-// A body that is missing is said to be, and the rest of the session is there.
+// The page says that a body is missing, and has the rest of the session.
 func TestMissingBody(t *testing.T) {
 	log := importtest.NewLog(t)
 	image, err := log.PutBlob(t.Context(), strings.NewReader(pixel))
@@ -146,7 +145,7 @@ func TestMissingBody(t *testing.T) {
 	if err := blobs.RemoveBlobs(t.Context(), []event.Digest{image.Blob}); err != nil {
 		t.Fatal(err)
 	}
-	page := write(t, log, "s", html.Options{})
+	page := write(t, log, "s")
 	if !strings.Contains(page, "the body is missing") || !strings.Contains(page, "What was it?") {
 		t.Errorf("page:\n%s", page)
 	}
@@ -154,12 +153,21 @@ func TestMissingBody(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	log := importtest.NewLog(t)
-	if err := html.Write(t.Context(), &bytes.Buffer{}, log, "nobody", html.Options{}); !errors.Is(err, eventlog.ErrNotFound) {
+	if err := html.Write(t.Context(), &bytes.Buffer{}, log, "nobody"); !errors.Is(err, eventlog.ErrNotFound) {
 		t.Errorf("a missing session: %v", err)
 	}
 	talk(t, log)
-	if err := html.Write(t.Context(), fullDisk{}, log, "talk", html.Options{}); !errors.Is(err, errFull) {
+	if err := html.Write(t.Context(), fullDisk{}, log, "talk"); !errors.Is(err, errFull) {
 		t.Errorf("a full disk: %v", err)
+	}
+}
+
+func TestNilArguments(t *testing.T) {
+	if err := html.Write(t.Context(), nil, importtest.NewLog(t), "talk"); err == nil || !strings.Contains(err.Error(), "writer is nil") {
+		t.Errorf("nil writer: %v", err)
+	}
+	if err := html.Write(t.Context(), &bytes.Buffer{}, nil, "talk"); err == nil || !strings.Contains(err.Error(), "log is nil") {
+		t.Errorf("nil log: %v", err)
 	}
 }
 
@@ -169,8 +177,7 @@ type fullDisk struct{}
 
 func (fullDisk) Write([]byte) (int, error) { return 0, errFull }
 
-// Whatever a session says, wherever it says it, the page is made of what pages
-// are made of.
+// Text of a session never becomes markup, in any place of the page.
 func FuzzWrite(f *testing.F) {
 	for _, s := range []string{"", "</pre></details><script>alert(1)</script>", "\"' onload=x", "```\n</section>", "~~~x\n````\n", "\x00\x1b[31m\r\n\x80\xff", "&lt;&#60;", "data:text/html,<b>", "\u202e"} {
 		f.Add(s, strings.Repeat(s, 30))
@@ -194,7 +201,7 @@ func FuzzWrite(f *testing.F) {
 	})
 }
 
-// jsonObject is an object with one member.
+// jsonObject returns an object with one member.
 func jsonObject(name, text string) (jsontext.Value, error) {
 	return json.Marshal(map[string]string{name: text})
 }

@@ -10,18 +10,18 @@ import (
 	"github.com/convlog/convlog/interop/transcript"
 )
 
-// What is longer than this is folded.
+// Texts beyond these limits are folded.
 const (
 	foldLines = 12
 	foldBytes = 2000
-	// What is said is folded only where it would bury the rest.
+	// Messages of the user and the assistant have higher limits.
 	foldMessageLines = 400
 	foldMessageBytes = 40000
 )
 
-// entry writes what is read as one.
+// entry writes an entry, with a heading if it starts a turn.
 func (p *page) entry(x *transcript.Entry) {
-	if x.Begins {
+	if x.StartsTurn {
 		p.tag(`<h2>`)
 		p.text(fmt.Sprintf("Turn %d", x.Turn))
 		p.tag("</h2>\n")
@@ -36,15 +36,15 @@ func (p *page) entry(x *transcript.Entry) {
 		return
 	}
 	p.open(x, "note")
-	p.text(n.Words)
+	p.text(n.Line)
 	p.marks(x)
 	p.tag("</div>\n")
-	p.folded("", n.Text)
+	p.output("", n.Text)
 	p.outputs(n.Parts)
 	p.tag("</section>\n")
 }
 
-// open begins an entry with its heading, which is left open.
+// open starts an entry and its heading. The caller closes the heading.
 func (p *page) open(x *transcript.Entry, class markup) {
 	if x.Orphaned {
 		class += " orphaned"
@@ -64,15 +64,15 @@ func (p *page) message(x *transcript.Entry) {
 	p.tag(`<b>`)
 	p.text(x.Speaker())
 	p.tag(`</b>`)
-	for _, word := range x.Words() {
-		p.word(word)
+	for _, word := range x.Details() {
+		p.detail(word)
 	}
 	p.marks(x)
 	p.tag("</div>\n")
-	// What neither the user nor the assistant says is folded as output is.
+	// Messages of other roles are folded like output.
 	text := m.Text()
-	folds := (m.Role != event.User && m.Role != event.Assistant || x.IsContext()) && long(text, foldLines, foldBytes)
-	if folds {
+	fold := (m.Role != event.User && m.Role != event.Assistant || x.IsContext()) && isLong(text, foldLines, foldBytes)
+	if fold {
 		p.tag("<details><summary>")
 		p.summary(text)
 		p.tag("</summary>\n")
@@ -80,14 +80,14 @@ func (p *page) message(x *transcript.Entry) {
 	for i := range m.Parts {
 		p.part(&m.Parts[i], x)
 	}
-	if folds {
+	if fold {
 		p.tag("</details>\n")
 	}
 	p.tag("</section>\n")
 }
 
-// word writes something that is known about an entry.
-func (p *page) word(text string) {
+// detail writes a detail of an entry; nothing if text is empty.
+func (p *page) detail(text string) {
 	if text != "" {
 		p.tag(` <span class="w">`)
 		p.text(text)
@@ -95,7 +95,7 @@ func (p *page) word(text string) {
 	}
 }
 
-// marks says what is unusual about an entry.
+// marks writes the marks of an entry.
 func (p *page) marks(x *transcript.Entry) {
 	for _, text := range x.Marks() {
 		p.tag(` <span class="mark">`)
@@ -104,7 +104,7 @@ func (p *page) marks(x *transcript.Entry) {
 	}
 }
 
-// classOf says whose message it is.
+// classOf returns the CSS class of a message.
 func classOf(x *transcript.Entry) markup {
 	switch role := x.Message.Role; {
 	case role == event.User && !x.IsContext():
@@ -117,12 +117,12 @@ func classOf(x *transcript.Entry) markup {
 	return "system"
 }
 
-// part writes a part of a message; x is the message, which has the results of its
-// calls.
+// part writes a part of a message. x has the results of the message's calls; nil if
+// the part has no message.
 func (p *page) part(part *event.Part, x *transcript.Entry) {
 	switch part.Type {
 	case event.TextPart:
-		p.said(part.Text)
+		p.messageText(part.Text)
 	case event.ReasoningPart:
 		p.reasoning(part)
 	case event.ToolCallPart, event.ServerToolCallPart:
@@ -132,13 +132,13 @@ func (p *page) part(part *event.Part, x *transcript.Entry) {
 	case event.ImagePart, event.AudioPart, event.DocumentPart:
 		p.media(part)
 	default:
-		p.folded(strings.TrimSpace(string(part.Type)+" "+part.Kind), string(part.Value)+string(part.Raw))
+		p.output(strings.TrimSpace(string(part.Type)+" "+part.Kind), string(part.Value)+string(part.Raw))
 	}
 }
 
-// said writes what somebody says: text, with blocks of code in it.
-func (p *page) said(text string) {
-	if !long(text, foldMessageLines, foldMessageBytes) {
+// messageText writes a text of a message, with its code blocks.
+func (p *page) messageText(text string) {
+	if !isLong(text, foldMessageLines, foldMessageBytes) {
 		p.prose(text)
 		return
 	}
@@ -173,7 +173,7 @@ func (p *page) reasoning(part *event.Part) {
 		return
 	}
 	p.tag(`<details class="r"><summary>`)
-	p.word("reasoning")
+	p.detail("reasoning")
 	p.tag(" ")
 	p.summary(part.Text)
 	p.tag("</summary><div class=\"t\">")
@@ -181,7 +181,7 @@ func (p *page) reasoning(part *event.Part) {
 	p.tag("</div></details>\n")
 }
 
-// summary writes how long a folded text is, and how it begins.
+// summary writes the number of lines of a folded text, and its beginning.
 func (p *page) summary(text string) {
 	p.tag(`<span class="w">`)
 	p.text(interop.Count(int64(transcript.Lines(text)), "line"))
@@ -190,32 +190,32 @@ func (p *page) summary(text string) {
 	p.tag(`</code>`)
 }
 
-func long(text string, mostLines, mostBytes int) bool {
+func isLong(text string, mostLines, mostBytes int) bool {
 	return len(text) > mostBytes || transcript.Lines(text) > mostLines
 }
 
-// folded writes output that may have a name.
-func (p *page) folded(name, text string) {
+// output writes a text with an optional name, folded if it is long.
+func (p *page) output(name, text string) {
 	if strings.Trim(text, "\n") != "" || name != "" {
-		p.output(func() { p.word(name) }, text)
+		p.fold(func() { p.detail(name) }, text)
 	}
 }
 
-// outputs writes parts that nobody said: text is folded as output is.
+// outputs writes parts that are not from a message. Text is written as output.
 func (p *page) outputs(parts []event.Part) {
 	for i := range parts {
 		if part := &parts[i]; part.Type == event.TextPart {
-			p.folded("", part.Text)
+			p.output("", part.Text)
 		} else {
 			p.part(part, nil)
 		}
 	}
 }
 
-// output writes output, folded if it is long, with what stands before it.
-func (p *page) output(heading func(), text string) {
+// fold writes a heading and a text, folded if the text is long.
+func (p *page) fold(heading func(), text string) {
 	text = strings.Trim(text, "\n")
-	if !long(text, foldLines, foldBytes) {
+	if !isLong(text, foldLines, foldBytes) {
 		heading()
 		if text != "" {
 			p.pre(text)

@@ -8,18 +8,18 @@ import (
 	"github.com/convlog/convlog/interop/transcript"
 )
 
-// page is being written. The first error of writing is kept.
+// page writes a page. It keeps the first write error.
 type page struct {
 	w    *bufio.Writer
 	err  error
 	blob func(event.BlobRef) ([]byte, error)
-	// hidden counts the events that are not shown, by type.
+	// hidden counts the events without a place in the page, by type.
 	hidden map[string]int
-	// anchored is the newest event that a result stands in whose place has a name.
-	anchored int64
+	// lastAnchor is the seq of the last result with an anchor.
+	lastAnchor int64
 }
 
-// markup is HTML of this package's own. Nothing that a session says becomes any.
+// markup is HTML from this package. Text of a session never becomes markup.
 type markup string
 
 func (p *page) tag(m markup) {
@@ -28,7 +28,7 @@ func (p *page) tag(m markup) {
 	}
 }
 
-// text writes what a session says, so that it is text and nothing else.
+// text writes text of a session, escaped.
 func (p *page) text(s string) {
 	if p.err == nil {
 		_, p.err = escaper.WriteString(p.w, transcript.Visible(s))

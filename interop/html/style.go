@@ -5,8 +5,8 @@ import (
 	"encoding/base64"
 )
 
-// policy lets the page have its style and the images and sounds in it, and nothing
-// else.
+// policy is the Content-Security-Policy of the page. It allows the page's style,
+// images and sounds, and nothing else.
 var policy = markup("default-src 'none'; style-src 'sha256-" + styleDigest() + "'; img-src data:; media-src data:; base-uri 'none'; form-action 'none'")
 
 func styleDigest() string {

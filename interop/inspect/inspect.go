@@ -1,24 +1,28 @@
-// Package inspect imports the eval logs that Inspect writes: as JSON, one document
-// in which each sample is a conversation, or packed (.eval), a file for each sample
-// in a zip.
+// Package inspect imports the eval logs of Inspect. A log is a JSON document with one
+// conversation per sample, or a packed log (.eval): a zip archive with one file per
+// sample.
 //
-// Each sample is a session: of the sample's uuid, else named by the task, the
-// sample, the epoch and digits of the run. Its messages become message_added;
-// calls, results, errors of tools and reasoning are told as such, and texts and
-// images that stand among the attachments are put in their places. What a model took
-// is told of the answer that it gave, where the log has its event and the ids of
-// messages; the rest of the sample's tokens become a step_completed behind the
-// messages. Then all events, and the attachments, are kept raw as
-// "inspect:<event>" and "inspect:attachments". All else that is told of the sample
-// and of the evaluation is in the extra of session_started; the results of the
-// whole evaluation are kept raw, as "inspect:log", in its first sample. A document
-// that is cut off is refused.
+// # Events
 //
-// A packed log gives the same sessions. Its samples are unpacked one after the
-// other; one that is larger than 256 MB is refused, and so is a log that unpacks to
-// two hundred times its size and a gigabyte (ErrTooLarge). NaN and infinities, which
-// JSON does not have, become texts. Its summaries, which repeat what the samples
-// tell, are not read.
+// Each sample becomes a session. The session id is the sample's uuid. Without a uuid,
+// the id consists of the task, the sample, the epoch and a digest of the run.
+// Messages become message_added, with calls, results, tool errors and reasoning.
+// Texts and images from the attachments replace their references. An answer gets the
+// token counts of its model event, if the log has that event and message ids. The
+// remaining tokens of the sample become a step_completed after the messages.
+//
+// All events and attachments are stored raw after the messages, as "inspect:<event>"
+// and "inspect:attachments". The extra of session_started holds the other members of
+// the sample and the evaluation. The results of the evaluation are stored raw as
+// "inspect:log", in its first sample. A truncated document is rejected.
+//
+// # Packed logs
+//
+// A packed log gives the same sessions as the JSON document. The importer unpacks one
+// sample at a time and rejects a sample over 256 MB. If a log unpacks to more than
+// 200 times its size plus 1 GB, the import fails with ErrTooLarge. NaN and Infinity,
+// which are invalid in JSON, become strings. The importer skips the summaries: the
+// samples have the same data.
 package inspect
 
 import (
@@ -41,20 +45,20 @@ const Name = "inspect"
 // Format imports eval logs of Inspect. The zero value is ready for use.
 type Format struct{}
 
-// Name is "inspect".
+// Name returns "inspect".
 func (Format) Name() string { return Name }
 
-// Lane is the run of the evaluation, or else the task.
+// Lane returns the run id of the evaluation, or else its task.
 func (Format) Lane(begin []byte) string {
 	if bytes.HasPrefix(begin, []byte("PK")) {
-		begin = firstOf(begin)
+		begin = firstFile(begin)
 	}
 	eval := head.Begins(begin).In("eval")
 	return cmp.Or(eval.Text("run_id"), eval.Text("task_id"), eval.Text("task"))
 }
 
-// Detect looks for what a log begins with: its version or status, and the task. A
-// packed log is known by its name and by what all packed files begin with.
+// Detect checks that a log starts with a version or status, and with the task. A
+// packed log has the suffix .eval and a zip header.
 func (Format) Detect(name string, begin []byte) bool {
 	if isPacked(name, begin) {
 		return true
@@ -67,7 +71,7 @@ func (Format) Detect(name string, begin []byte) bool {
 	return eval.Has("task") && (eval.Has("run_id") || eval.Has("task_id") || eval.Has("model"))
 }
 
-// Import appends what the source holds and the log does not have yet.
+// Import appends the events of the source that are not in the log yet.
 func (Format) Import(ctx context.Context, log *eventlog.Log, src interop.Source) (interop.Result, error) {
 	f, err := src.Open()
 	if err != nil {
@@ -84,7 +88,7 @@ func (Format) Import(ctx context.Context, log *eventlog.Log, src interop.Source)
 	if !isPacked(src.Name, begin[:n]) {
 		return document.Import(ctx, log, src, Name, read)
 	}
-	p, done, err := unpack(src)
+	p, done, err := openPacked(src)
 	if err != nil {
 		return interop.Result{}, err
 	}

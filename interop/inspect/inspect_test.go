@@ -55,7 +55,7 @@ func TestSamples(t *testing.T) {
 }
 
 // Samples are appended while the evaluation runs, and its status changes.
-func TestALogThatGrows(t *testing.T) {
+func TestGrowingLog(t *testing.T) {
 	sample := func(id string) string {
 		return `{"id":` + id + `,"epoch":1,"messages":[{"role":"user","content":"Sample ` + id + `"},{"role":"assistant","content":"Done"}]}`
 	}
@@ -71,7 +71,7 @@ func TestALogThatGrows(t *testing.T) {
 	}
 }
 
-func TestALogThatIsCutOffOrEmpty(t *testing.T) {
+func TestTruncatedOrEmptyLog(t *testing.T) {
 	log := importtest.NewLog(t)
 	content := importtest.ReadFile(t, tides)
 	got := importtest.Load(t, log, format, "f.json", content[:len(content)-30])

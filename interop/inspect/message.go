@@ -17,11 +17,11 @@ import (
 type converter struct {
 	model       string
 	attachments map[string]string
-	used        map[string]event.Usage
+	usage       map[string]event.Usage
 	names       map[string]string // of tools, by call
 }
 
-// item makes an item of a message.
+// item converts a message. A message of an unknown shape is stored raw.
 func (c *converter) item(rec *interop.Record) document.Item {
 	o, err := parts.Open(rec.Value)
 	if err != nil {
@@ -48,12 +48,12 @@ func (c *converter) item(rec *interop.Record) document.Item {
 	return it
 }
 
-// answer reads what a model said.
+// answer parses an answer of a model.
 func (c *converter) answer(m *event.Message, o *parts.Members, id string) {
 	if m.Model = o.Maybe("model"); m.Model == "" {
 		m.Model = c.model
 	}
-	m.Usage = c.used[id]
+	m.Usage = c.usage[id]
 	if text := o.Maybe("reasoning"); text != "" {
 		m.Parts = append(m.Parts, event.Reasoning(c.text(text), ""))
 	}
@@ -68,7 +68,7 @@ func (c *converter) answer(m *event.Message, o *parts.Members, id string) {
 	}
 }
 
-// call reads a call.
+// call parses a call; an invalid call becomes an opaque part.
 func (c *converter) call(v jsontext.Value) event.Part {
 	o, err := parts.Open(v)
 	if err != nil {
@@ -86,7 +86,7 @@ func (c *converter) call(v jsontext.Value) event.Part {
 	return p
 }
 
-// result reads what a tool said, or why it failed.
+// result parses the result of a call: the output, or the error message.
 func (c *converter) result(m *event.Message, o *parts.Members) {
 	id, name := o.Required("tool_call_id"), o.Maybe("function")
 	if called := c.names[id]; called != "" {
@@ -95,22 +95,22 @@ func (c *converter) result(m *event.Message, o *parts.Members) {
 	p := event.ToolResult(id, name, c.content(o.Take("content"))...)
 	if failure := o.Peek("error"); failure.Kind() == '{' {
 		p.IsError = true
-		var told struct {
+		var toolError struct {
 			Message string `json:"message"`
 		}
-		if json.Unmarshal(failure, &told) == nil && len(p.Content) == 0 && told.Message != "" {
-			p.Content = []event.Part{event.Text(told.Message)}
+		if json.Unmarshal(failure, &toolError) == nil && len(p.Content) == 0 && toolError.Message != "" {
+			p.Content = []event.Part{event.Text(toolError.Message)}
 		}
 	}
 	m.Parts = []event.Part{p}
 }
 
-// attached is how a text that stands among the attachments is named.
-const attached = "attachment://"
+// attachmentPrefix starts a reference to an attachment.
+const attachmentPrefix = "attachment://"
 
-// text is a text, which may stand among the attachments.
+// text returns the attachment that a text refers to, or the text itself.
 func (c *converter) text(text string) string {
-	if name, ok := strings.CutPrefix(text, attached); ok {
+	if name, ok := strings.CutPrefix(text, attachmentPrefix); ok {
 		if whole, ok := c.attachments[name]; ok {
 			return whole
 		}
@@ -118,7 +118,7 @@ func (c *converter) text(text string) string {
 	return text
 }
 
-// content reads what is said: a text, or pieces.
+// content parses the content of a message: a text, or a list of pieces.
 func (c *converter) content(v jsontext.Value) (all []event.Part) {
 	if text, ok := rawjson.Text(v); ok {
 		if text == "" {
@@ -139,7 +139,7 @@ func (c *converter) content(v jsontext.Value) (all []event.Part) {
 	return all
 }
 
-// piece reads a piece of content.
+// piece parses a piece of content; an unknown piece becomes an opaque part.
 func (c *converter) piece(v jsontext.Value) (p event.Part) {
 	o, err := parts.Open(v)
 	if err != nil {
@@ -171,8 +171,8 @@ func nameOf(kind string) string {
 	return kind
 }
 
-// image reads an image: an address, or data in one. It has no type where there is
-// none.
+// image parses an image: a URL, or data in a data URL. The part has no type if the
+// address is invalid.
 func (c *converter) image(address string) event.Part {
 	return parts.Linked(event.ImagePart, c.text(address))
 }

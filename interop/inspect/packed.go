@@ -22,17 +22,19 @@ import (
 	"github.com/convlog/convlog/interop/internal/parts"
 )
 
-// Limits of what is unpacked.
+// Limits for unpacking.
 const (
-	mostOfOne = 256 << 20 // bytes of a file in it
-	mostOfAll = 1 << 30   // and of all, beyond mostTimes as much as is packed
-	mostTimes = 200
+	maxFile  = 256 << 20 // bytes of one file
+	maxTotal = 1 << 30   // bytes of all files, beyond maxRatio times the packed size
+	maxRatio = 200
 )
 
-// samplesFolder holds a file for each sample, named by its id, which may hold anything.
+// samplesFolder holds one file per sample. The file name contains the sample id,
+// which can be any text.
 const samplesFolder = "samples/"
 
-// ErrTooLarge: a packed log, or a file in it, is too large to be unpacked.
+// ErrTooLarge reports that a packed log, or a file in it, exceeds the limits for
+// unpacking.
 var ErrTooLarge = errors.New("too large to be unpacked")
 
 // isPacked reports whether a file is a packed log.
@@ -40,9 +42,9 @@ func isPacked(name string, begin []byte) bool {
 	return strings.HasSuffix(name, ".eval") && bytes.HasPrefix(begin, []byte("PK\x03\x04"))
 }
 
-// firstOf is the beginning of the first file in a packed log.
-func firstOf(begin []byte) []byte {
-	const size = 30 // of what stands before its name
+// firstFile returns the beginning of the first file in a packed log.
+func firstFile(begin []byte) []byte {
+	const size = 30 // of the header before the file name
 	if len(begin) < size {
 		return nil
 	}
@@ -54,32 +56,32 @@ func firstOf(begin []byte) []byte {
 	if method == zip.Store {
 		return begin[start:]
 	}
-	first, _ := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(begin[start:])), interop.HeadBytes)) // it is cut off
+	first, _ := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(begin[start:])), interop.HeadBytes)) // begin is truncated, so an error is normal
 	return first
 }
 
 // packed is a packed log.
 type packed struct {
-	src     interop.Source
-	start   []*zip.File // what tells of the whole evaluation
-	reduced *zip.File   // scores of all epochs; nil if there are none
-	samples []*zip.File
-	opened  bool
-	e       evaluation
-	rest    jsontext.Value // what is told of the whole, until a sample has it
-	header  interop.Record
+	src        interop.Source
+	start      []*zip.File // files that describe the whole evaluation
+	reductions *zip.File   // scores of all epochs; can be nil
+	samples    []*zip.File
+	started    bool
+	e          evaluation
+	rest       jsontext.Value // results of the evaluation, until a sample has them
+	header     interop.Record
 }
 
-// unpack looks into a packed log. Done closes it.
-func unpack(src interop.Source) (p *packed, done func() error, err error) {
-	f, size, done, err := anywhere(src)
+// openPacked opens a packed log. done closes it.
+func openPacked(src interop.Source) (p *packed, done func() error, err error) {
+	f, size, done, err := openAt(src)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read %s: %w", src.Name, err)
 	}
 	p = &packed{src: src}
 	z, err := zip.NewReader(f, size)
 	if err != nil {
-		return p, done, nil // it has no files
+		return p, done, nil // not a zip archive: the log has no files
 	}
 	if err := checkSizes(z, size); err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("read %s: %w", src.Name, err), done())
@@ -88,8 +90,9 @@ func unpack(src interop.Source) (p *packed, done func() error, err error) {
 	return p, done, nil
 }
 
-// anywhere opens a source so that it can be read anywhere.
-func anywhere(src interop.Source) (f io.ReaderAt, size int64, done func() error, err error) {
+// openAt opens a source for reads at any offset. A stream goes to a temporary file,
+// which done removes.
+func openAt(src interop.Source) (f io.ReaderAt, size int64, done func() error, err error) {
 	r, err := src.Open()
 	if err != nil {
 		return nil, 0, nil, err
@@ -109,19 +112,19 @@ func anywhere(src interop.Source) (f io.ReaderAt, size int64, done func() error,
 	return spool, size, done, nil
 }
 
-// checkSizes refuses what would fill the memory or take for ever.
+// checkSizes rejects a log that would fill the memory or unpack for too long.
 func checkSizes(z *zip.Reader, size int64) error {
 	all := uint64(0)
 	for _, f := range z.File {
 		all += min(f.UncompressedSize64, 1<<50)
 	}
-	if all > uint64(size)*mostTimes+mostOfAll {
-		return fmt.Errorf("%w: %d bytes of %d", ErrTooLarge, all, size)
+	if all > uint64(size)*maxRatio+maxTotal {
+		return fmt.Errorf("%w: %d bytes, unpacked from %d", ErrTooLarge, all, size)
 	}
 	return nil
 }
 
-// choose picks the files that are read. Of files of one name the last counts.
+// choose picks the files to read. If a name occurs twice, the last file counts.
 func (p *packed) choose(z *zip.Reader) {
 	last := map[string]*zip.File{}
 	for _, f := range z.File {
@@ -132,7 +135,7 @@ func (p *packed) choose(z *zip.Reader) {
 			p.samples = append(p.samples, f)
 		}
 	}
-	p.reduced = last["reductions.json"]
+	p.reductions = last["reductions.json"]
 	for _, names := range [][]string{{"header.json"}, {"start.json", "results.json"}, {"_journal/start.json"}} {
 		for _, name := range names {
 			if f := last[name]; f != nil {
@@ -145,11 +148,11 @@ func (p *packed) choose(z *zip.Reader) {
 	}
 }
 
-// records yields what tells of the whole, as one value, then the samples.
+// records yields the record of the evaluation, then the samples.
 func (p *packed) records() iter.Seq2[interop.Record, error] {
 	return func(yield func(interop.Record, error) bool) {
-		whole, err := p.whole()
-		if !yield(whole, err) || err != nil {
+		rec, err := p.evaluation()
+		if !yield(rec, err) || err != nil {
 			return
 		}
 		for _, f := range p.samples {
@@ -161,11 +164,11 @@ func (p *packed) records() iter.Seq2[interop.Record, error] {
 	}
 }
 
-// whole is what tells of the whole evaluation.
-func (p *packed) whole() (interop.Record, error) {
+// evaluation merges the files that describe the whole evaluation into one record.
+func (p *packed) evaluation() (interop.Record, error) {
 	rec := interop.Record{Source: p.src.Name, Line: 1}
 	if len(p.start) == 0 {
-		return rec, rec.Refuse(errors.New("cut off, or no packed log"))
+		return rec, rec.Refuse(errors.New("cut off, or not a packed log"))
 	}
 	var members []rawjson.Member
 	for _, f := range p.start {
@@ -180,8 +183,8 @@ func (p *packed) whole() (interop.Record, error) {
 		members = append(members, more...)
 		rec.Source, rec.Repaired = one.Source, rec.Repaired || one.Repaired
 	}
-	if p.reduced != nil {
-		one, err := p.value(p.reduced)
+	if p.reductions != nil {
+		one, err := p.value(p.reductions)
 		if err != nil {
 			return one, err
 		}
@@ -192,41 +195,41 @@ func (p *packed) whole() (interop.Record, error) {
 	return rec, nil
 }
 
-// value reads the value of a file.
+// value parses the JSON of a file.
 func (p *packed) value(f *zip.File) (interop.Record, error) {
 	name := p.src.Name + "/" + f.Name
 	rec := interop.Record{Source: name, Line: 1}
-	refuse := func(err error) *interop.RecordError { return rec.Refuse(fmt.Errorf("%s: %w", f.Name, err)) }
+	reject := func(err error) *interop.RecordError { return rec.Refuse(fmt.Errorf("%s: %w", f.Name, err)) }
 	content, err := contentOf(f)
 	if err != nil {
-		return rec, refuse(err)
+		return rec, reject(err)
 	}
 	src := interop.Source{Name: name, Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil }}
 	for found, err := range interop.Values(src) {
-		var refused *interop.RecordError
-		if errors.As(err, &refused) {
-			return found, refuse(refused.Cause)
+		var rejected *interop.RecordError
+		if errors.As(err, &rejected) {
+			return found, reject(rejected.Cause)
 		}
 		return found, err
 	}
-	return rec, refuse(errors.New("it is empty"))
+	return rec, reject(errors.New("the file is empty"))
 }
 
 // contentOf unpacks a file.
 func contentOf(f *zip.File) ([]byte, error) {
-	if f.UncompressedSize64 > mostOfOne {
+	if f.UncompressedSize64 > maxFile {
 		return nil, fmt.Errorf("%w: %d bytes", ErrTooLarge, f.UncompressedSize64)
 	}
 	r, err := f.Open()
 	if errors.Is(err, zip.ErrAlgorithm) {
-		return nil, fmt.Errorf("packed by method %d, convert the log to JSON: %w", f.Method, err)
+		return nil, fmt.Errorf("compression method %d is not supported, convert the log to JSON: %w", f.Method, err)
 	}
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
-	content, err := io.ReadAll(io.LimitReader(r, mostOfOne+1))
-	if err == nil && len(content) > mostOfOne {
+	content, err := io.ReadAll(io.LimitReader(r, maxFile+1))
+	if err == nil && len(content) > maxFile {
 		err = ErrTooLarge
 	}
 	if err != nil {
@@ -235,8 +238,8 @@ func contentOf(f *zip.File) ([]byte, error) {
 	return quoteConstants(content), nil
 }
 
-// quoteConstants makes texts of numbers that JSON does not have, which Inspect
-// writes as Python does.
+// quoteConstants turns NaN and Infinity into strings. Inspect writes them as Python
+// does, but they are invalid JSON.
 func quoteConstants(b []byte) []byte {
 	if !bytes.Contains(b, []byte("NaN")) && !bytes.Contains(b, []byte("Infinity")) {
 		return b
@@ -254,8 +257,8 @@ func quoteConstants(b []byte) []byte {
 	return quoted
 }
 
-// token is the length of the string or the constant at the start of b, or of one
-// byte of something else.
+// token returns the length of the string or constant at the start of b, or 1 for any
+// other byte.
 func token(b []byte) (n int, constant bool) {
 	if b[0] == '"' {
 		for n = 1; n < len(b) && b[n] != '"'; n++ {
@@ -273,9 +276,9 @@ func token(b []byte) (n int, constant bool) {
 	return 1, false
 }
 
-// read reads what tells of the whole evaluation, then a sample.
+// read parses the record of the evaluation first, then one sample per call.
 func (p *packed) read(_ *document.File, rec *interop.Record) ([]document.Session, error) {
-	if !p.opened {
+	if !p.started {
 		return p.open(rec)
 	}
 	s, err := p.e.sample(rec)
@@ -283,25 +286,26 @@ func (p *packed) read(_ *document.File, rec *interop.Record) ([]document.Session
 		return nil, fmt.Errorf("%s: %w", strings.TrimPrefix(rec.Source, p.src.Name+"/"), err)
 	}
 	if len(s.Items) > 0 {
-		err = tell(&s, &p.header, p.rest)
+		err = addResults(&s, &p.header, p.rest)
 		p.rest = nil
 	}
 	return []document.Session{s}, err
 }
 
-// open takes in what tells of the whole evaluation. Without samples, that is all.
+// open parses the record of the evaluation. A log without samples gives a session
+// without items.
 func (p *packed) open(rec *interop.Record) ([]document.Session, error) {
 	o, err := parts.Open(rec.Value)
 	if err != nil {
 		return nil, document.ErrShape
 	}
 	if !o.Has("status") {
-		o.Put("status", jsontext.Value(`"started"`)) // it has not ended
+		o.Put("status", jsontext.Value(`"started"`)) // the evaluation is still running
 	}
 	if err := p.e.open(&o); err != nil {
 		return nil, err
 	}
-	p.opened, p.header, p.rest = true, *rec, o.Rest()
+	p.started, p.header, p.rest = true, *rec, o.Rest()
 	if len(p.samples) == 0 {
 		return []document.Session{{Rec: rec, ID: p.e.name("", "")}}, nil
 	}

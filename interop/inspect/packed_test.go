@@ -39,7 +39,7 @@ func pack(t testing.TB, entries ...entry) string {
 	return b.String()
 }
 
-// packedTides is the log of the JSON fixture as it would have been packed.
+// packedTides returns the files of the JSON fixture as a packed log.
 func packedTides(t testing.TB) []entry {
 	t.Helper()
 	var log struct {
@@ -66,9 +66,9 @@ func packedTides(t testing.TB) []entry {
 	return append(entries, entry{"summaries.json", "[]"}, entry{"header.json", string(header)})
 }
 
-// Law: a packed log gives the same sessions as the same log in JSON, and adds
-// nothing to them.
-func TestAPackedLogIsTheLog(t *testing.T) {
+// Law: a packed log gives the same sessions as its JSON document. Importing the
+// document afterwards adds nothing.
+func TestPackedLogEqualsJSON(t *testing.T) {
 	json, packed := importtest.NewLog(t), importtest.NewLog(t)
 	first := importtest.Load(t, json, format, "f", importtest.ReadFile(t, tides))
 	content := pack(t, packedTides(t)...)
@@ -83,7 +83,7 @@ func TestAPackedLogIsTheLog(t *testing.T) {
 	importtest.Again(t, json, format, "f.eval", content)
 }
 
-func TestAPackedFile(t *testing.T) {
+func TestPackedFile(t *testing.T) {
 	log := importtest.NewLog(t)
 	table := importtest.Table(t, log, format, gulls)
 	got := table.Total()
@@ -104,9 +104,9 @@ func TestAPackedFile(t *testing.T) {
 	}
 }
 
-// A log that is written has a journal and no header; samples come, and a sample
-// may be written again.
-func TestAPackedLogThatGrows(t *testing.T) {
+// A log in progress has a journal and no header. Samples follow, and a sample can be
+// written again.
+func TestGrowingPackedLog(t *testing.T) {
 	all := packedTides(t)
 	begun, later := pack(t, all[:2]...), pack(t, append(all, all[2])...)
 	log := importtest.NewLog(t)
@@ -127,18 +127,18 @@ func TestAPackedLogThatGrows(t *testing.T) {
 	}
 }
 
-// What cannot be read is refused, and named; samples that can be are imported.
-func TestAPackedLogThatIsDamaged(t *testing.T) {
+// A damaged file is rejected by name. The readable samples are imported.
+func TestDamagedPackedLog(t *testing.T) {
 	all := packedTides(t)
 	content := pack(t, all...)
 	cut := append(all[:2:2], entry{"samples/c_epoch_1.json", all[2].content[:40]}, entry{"samples/d_epoch_1.json", ""}, all[len(all)-1])
 	for name, c := range map[string]struct {
 		content, reason string
-		refused         int
+		rejected        int
 	}{
-		"cut off":           {content[:len(content)-30], "cut off, or no packed log", 1},
-		"no log":            {pack(t, entry{"a.txt", "a"}), "cut off, or no packed log", 1},
-		"no header":         {pack(t, all[1]), "cut off, or no packed log", 1},
+		"cut off":           {content[:len(content)-30], "cut off, or not a packed log", 1},
+		"no log":            {pack(t, entry{"a.txt", "a"}), "cut off, or not a packed log", 1},
+		"no header":         {pack(t, all[1]), "cut off, or not a packed log", 1},
 		"samples":           {pack(t, cut...), "samples/c_epoch_1.json: cut off", 2},
 		"header":            {pack(t, entry{"header.json", `{"eval":`}), "header.json: cut off", 1},
 		"another header":    {pack(t, entry{"header.json", `{"eval":7}`}), "not of this format", 1},
@@ -147,7 +147,7 @@ func TestAPackedLogThatIsDamaged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			log := importtest.NewLog(t)
 			got := importtest.Load(t, log, format, "f.eval", c.content)
-			if len(got.Refused) != c.refused || !strings.Contains(got.Refused[0].Reason, c.reason) {
+			if len(got.Refused) != c.rejected || !strings.Contains(got.Refused[0].Reason, c.reason) {
 				t.Errorf("import: %+v", got)
 			}
 			importtest.Again(t, log, format, "f.eval", c.content)
@@ -155,11 +155,11 @@ func TestAPackedLogThatIsDamaged(t *testing.T) {
 	}
 }
 
-// A log that would fill the memory is refused before it is unpacked.
-func TestABomb(t *testing.T) {
+// A log that would fill the memory is rejected before it is unpacked.
+func TestDecompressionBomb(t *testing.T) {
 	text := []byte(pack(t, entry{"header.json", `{"eval":{"task":"t"}}`}, entry{"samples/a_epoch_1.json", "{}"}))
 	at := bytes.LastIndex(text, []byte("PK\x01\x02"))
-	for i, large := range []byte{0xff, 0xff, 0xff, 0x1f} { // 512 MB, by its own account
+	for i, large := range []byte{0xff, 0xff, 0xff, 0x1f} { // a declared size of 512 MB
 		text[at+24+i] = large
 	}
 	got := importtest.Load(t, importtest.NewLog(t), format, "f.eval", string(text))
@@ -175,8 +175,9 @@ func TestABomb(t *testing.T) {
 	}
 }
 
-// A packed log from standard input, or another stream, is spooled.
-func TestAPackedStream(t *testing.T) {
+// A packed log from a stream goes to a temporary file, and gives the same log as the
+// file.
+func TestPackedStream(t *testing.T) {
 	b, err := os.ReadFile(gulls)
 	if err != nil {
 		t.Fatal(err)

@@ -17,7 +17,7 @@ import (
 	"github.com/convlog/convlog/projection"
 )
 
-// evaluation is what is told of all samples.
+// evaluation holds the data that all samples share.
 type evaluation struct {
 	task struct {
 		Run   string `json:"run_id"`
@@ -29,7 +29,7 @@ type evaluation struct {
 	about   []rawjson.Member // version, status, eval and plan
 }
 
-// open takes what is told of all samples out of a log.
+// open takes the shared data out of a log.
 func (e *evaluation) open(o *parts.Members) error {
 	if !o.Has("eval") || json.Unmarshal(o.Peek("eval"), &e.task) != nil {
 		return document.ErrShape
@@ -43,7 +43,7 @@ func (e *evaluation) open(o *parts.Members) error {
 	return nil
 }
 
-// read reads a log.
+// read returns the samples of a log.
 func read(_ *document.File, rec *interop.Record) (all []document.Session, err error) {
 	o, err := parts.Open(rec.Value)
 	var e evaluation
@@ -66,11 +66,11 @@ func read(_ *document.File, rec *interop.Record) (all []document.Session, err er
 	if len(all) == 0 {
 		return []document.Session{{Rec: rec, ID: e.name("", "")}}, nil
 	}
-	return all, tell(&all[0], rec, o.Rest())
+	return all, addResults(&all[0], rec, o.Rest())
 }
 
-// tell adds what is told of the whole evaluation to its first sample.
-func tell(s *document.Session, rec *interop.Record, rest jsontext.Value) error {
+// addResults adds the results of the evaluation to its first sample.
+func addResults(s *document.Session, rec *interop.Record, rest jsontext.Value) error {
 	if rest == nil || len(s.Items) == 0 {
 		return nil
 	}
@@ -84,7 +84,7 @@ func tell(s *document.Session, rec *interop.Record, rest jsontext.Value) error {
 	return nil
 }
 
-// startOf is when an evaluation began.
+// startOf returns the start time of an evaluation.
 func startOf(stats jsontext.Value) string {
 	o, err := parts.Open(stats)
 	if err != nil {
@@ -93,14 +93,14 @@ func startOf(stats jsontext.Value) string {
 	return o.Maybe("started_at")
 }
 
-// name names a sample.
+// name returns the session id of a sample without a uuid.
 func (e *evaluation) name(id, epoch string) string {
 	sum := sha256.Sum256([]byte(strings.Join([]string{e.task.Run, e.task.ID, e.task.Name, id, epoch}, "\x00")))
 	return document.Name(e.task.Name+"-"+id+"-"+epoch) + "-" + hex.EncodeToString(sum[:4])
 }
 
-// told is what a sample tells besides messages.
-type told struct {
+// sampleHeader holds the members of a sample besides messages and events.
+type sampleHeader struct {
 	ID      jsontext.Value            `json:"id"`
 	Epoch   jsontext.Value            `json:"epoch"`
 	UUID    string                    `json:"uuid"`
@@ -112,21 +112,21 @@ type told struct {
 	} `json:"output"`
 }
 
-// sample reads a sample.
+// sample converts a sample into a session.
 func (e *evaluation) sample(rec *interop.Record) (s document.Session, err error) {
 	o, err := parts.Open(rec.Value)
 	if err != nil || !o.Has("messages") {
 		return s, document.ErrShape
 	}
-	var t told
-	if json.Unmarshal(rec.Value, &t) != nil {
+	var h sampleHeader
+	if json.Unmarshal(rec.Value, &h) != nil {
 		return s, document.ErrShape
 	}
-	s.Rec, s.ID, s.Own = rec, e.name(plain(t.ID), plain(t.Epoch)), t.UUID
-	if t.UUID != "" {
-		s.ID = t.UUID
+	s.Rec, s.ID, s.Own = rec, e.name(plain(h.ID), plain(h.Epoch)), h.UUID
+	if h.UUID != "" {
+		s.ID = h.UUID
 	}
-	s.At = interop.Time(t.Started, e.started)
+	s.At = interop.Time(h.Started, e.started)
 	messages, err := document.Elements(rec, o.Take("messages"))
 	if err != nil {
 		return s, document.ErrShape
@@ -135,15 +135,15 @@ func (e *evaluation) sample(rec *interop.Record) (s document.Session, err error)
 	if err != nil {
 		return s, document.ErrShape
 	}
-	c := converter{model: e.task.Model, attachments: t.Attach, used: used(events), names: map[string]string{}}
+	c := converter{model: e.task.Model, attachments: h.Attach, usage: usageByMessage(events), names: map[string]string{}}
 	for i := range messages {
 		s.Items = append(s.Items, c.item(&messages[i]))
 	}
-	s.Spent = t.spent(e.task.Model)
+	s.Spent = h.spent(e.task.Model)
 	for i := range events {
 		s.Items = append(s.Items, document.Raw(events[i], kindOf(events[i].Value)))
 	}
-	if v := o.Take("attachments"); len(t.Attach) > 0 {
+	if v := o.Take("attachments"); len(h.Attach) > 0 {
 		s.Items = append(s.Items, document.Raw(document.Told(rec, v), "attachments"))
 	}
 	about := e.about[:len(e.about):len(e.about)]
@@ -161,7 +161,8 @@ func plain(v jsontext.Value) string {
 	return string(v)
 }
 
-// eventsOf takes the events of a sample, which stood in its transcript before.
+// eventsOf takes the events of a sample. Older logs have them in the sample's
+// transcript.
 func eventsOf(rec *interop.Record, o *parts.Members) ([]interop.Record, error) {
 	if v := o.Peek("events"); v.Kind() == '[' {
 		return document.Elements(rec, o.Take("events"))
@@ -178,7 +179,7 @@ func eventsOf(rec *interop.Record, o *parts.Members) ([]interop.Record, error) {
 	return events, err
 }
 
-// kindOf is what an event is called.
+// kindOf returns the type of an event.
 func kindOf(v jsontext.Value) string {
 	o, err := parts.Open(v)
 	if err != nil {
@@ -187,8 +188,8 @@ func kindOf(v jsontext.Value) string {
 	return o.Maybe("event")
 }
 
-// used are the tokens of answers, by the ids of their messages.
-func used(events []interop.Record) map[string]event.Usage {
+// usageByMessage returns the token counts of answers, by message id.
+func usageByMessage(events []interop.Record) map[string]event.Usage {
 	all := map[string]event.Usage{}
 	for i := range events {
 		var e struct {
@@ -212,37 +213,38 @@ func used(events []interop.Record) map[string]event.Usage {
 	return all
 }
 
-// spent is what the sample took.
-func (t *told) spent(model string) (s document.Spent) {
-	for name, v := range t.Used {
+// spent returns the tokens of the sample.
+func (h *sampleHeader) spent(model string) (s document.Spent) {
+	for name, v := range h.Used {
 		s.Usage = s.Usage.Add(usageOf(v))
-		if s.Model = name; len(t.Used) > 1 {
+		if s.Model = name; len(h.Used) > 1 {
 			s.Model = ""
 		}
 	}
-	if len(t.Used) == 0 {
-		s = document.Spent{Model: model, Usage: usageOf(t.Output.Usage)}
+	if len(h.Used) == 0 {
+		s = document.Spent{Model: model, Usage: usageOf(h.Output.Usage)}
 	}
 	return s
 }
 
-// usageOf reads token counts, whose names are those of Anthropic but for the cache.
+// usageOf parses token counts. The members are named as in Anthropic's API, except
+// for the cache.
 func usageOf(v jsontext.Value) (u event.Usage) {
-	var told struct {
+	var counts struct {
 		Read      *int64 `json:"input_tokens_cache_read"`
 		Written   *int64 `json:"input_tokens_cache_write"`
 		Reasoning *int64 `json:"reasoning_tokens"`
 	}
-	if v.Kind() != '{' || json.Unmarshal(v, &told) != nil {
+	if v.Kind() != '{' || json.Unmarshal(v, &counts) != nil {
 		return u
 	}
 	u, _ = lists.UsageOf(v)
 	for _, c := range []struct {
 		to   *int64
-		told *int64
-	}{{&u.CacheReadTokens, told.Read}, {&u.CacheWriteTokens, told.Written}, {&u.ReasoningTokens, told.Reasoning}} {
-		if c.told != nil {
-			*c.to = max(0, *c.told)
+		from *int64
+	}{{&u.CacheReadTokens, counts.Read}, {&u.CacheWriteTokens, counts.Written}, {&u.ReasoningTokens, counts.Reasoning}} {
+		if c.from != nil {
+			*c.to = max(0, *c.from)
 		}
 	}
 	u.Extra = nil

@@ -12,7 +12,7 @@ import (
 	"github.com/convlog/convlog/store/memory"
 )
 
-// Write a session to be read.
+// Write a session as Markdown.
 func Example() {
 	ctx := context.Background()
 	log := eventlog.Open(memory.New())
@@ -25,7 +25,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	if err := markdown.Write(ctx, os.Stdout, log, "order-42", markdown.Options{}); err != nil {
+	if err := markdown.Write(ctx, os.Stdout, log, "order-42"); err != nil {
 		fmt.Println(err)
 	}
 	// Output:

@@ -1,9 +1,9 @@
-// Package markdown writes a session as Markdown that people read: CommonMark, with
-// <details> around what is long, and images in the text itself.
+// Package markdown writes a session as Markdown for readers: CommonMark, with
+// <details> for long texts and embedded images.
 //
-// What the session says stands as it was said, and stays where it stands: tags in
-// it are text, its headings are lower than those of turns and speakers, a block
-// of code that it leaves open ends with it, and nothing is loaded from elsewhere.
+// Text of the session stays verbatim and inside its place. Tags in it become text,
+// its headings rank below the page's headings, an open code block ends with its
+// message, and no external content is loaded.
 package markdown
 
 import (
@@ -20,17 +20,26 @@ import (
 	"github.com/convlog/convlog/interop/transcript"
 )
 
-// Options say what is written. The zero value writes the active path.
+// Options select the content. The zero value writes the active path.
 type Options struct {
-	// All writes what was rewound too, and marks it.
+	// All writes rewound events too, and marks them.
 	All bool
 }
 
-// Write writes a session: its turns, messages, calls with their results,
-// reasoning, compactions and forks. It reads the session twice, and holds no more
-// of it in memory than a few messages at a time. A missing session is ErrNotFound;
-// a body that is missing is said to be so in the text.
-func Write(ctx context.Context, w io.Writer, log *eventlog.Log, session string, o Options) error {
+// Write writes a session: turns, messages, calls with their results, reasoning,
+// compactions and forks. At most one Options is used.
+//
+// Write reads the session twice, and keeps a few messages in memory at a time. A
+// missing session is eventlog.ErrNotFound. A nil log or writer is an error. If a body
+// is missing, the text says so.
+func Write(ctx context.Context, w io.Writer, log *eventlog.Log, session string, opts ...Options) error {
+	var o Options
+	if len(opts) > 0 {
+		o = opts[0]
+	}
+	if w == nil {
+		return fmt.Errorf("write session %q: the writer is nil", session)
+	}
 	about, err := transcript.Load(ctx, log, session)
 	if err != nil {
 		return err
@@ -50,11 +59,11 @@ func Write(ctx context.Context, w io.Writer, log *eventlog.Log, session string, 
 	return nil
 }
 
-// page is being written. Its writer keeps the first error.
+// page writes a session. Its writer keeps the first error.
 type page struct {
 	w    *bufio.Writer
 	blob func(event.BlobRef) ([]byte, error)
-	// hidden counts the events that are not shown, by type.
+	// hidden counts the events without a place in the text, by type.
 	hidden map[string]int
 }
 
@@ -69,19 +78,19 @@ func (p *page) head(a *transcript.About) {
 
 func (p *page) foot(a *transcript.About) {
 	p.printf("\n---\n\n%s", interop.Count(a.Head.Seq, "event"))
-	if not := transcript.Hidden(p.hidden); not != "" {
-		p.printf("; not shown: %s", plain(not))
+	if counts := transcript.TypeCounts(p.hidden); counts != "" {
+		p.printf("; not shown: %s", plain(counts))
 	}
 	p.printf("\n")
 }
 
-// entry writes what is read as one.
+// entry writes an entry, with a heading if it starts a turn.
 func (p *page) entry(x *transcript.Entry) {
-	if x.Begins {
+	if x.StartsTurn {
 		p.printf("\n## Turn %d\n", x.Turn)
 	}
 	if x.IsMessage {
-		p.heading(x, x.Speaker(), x.Words())
+		p.heading(x, x.Speaker(), x.Details())
 		if x.IsContext() {
 			p.outputs(x.Message.Parts)
 			return
@@ -96,8 +105,8 @@ func (p *page) entry(x *transcript.Entry) {
 		p.hidden[string(x.Event.Type)]++
 		return
 	}
-	p.heading(x, n.Words, nil)
-	p.folded("", n.Text)
+	p.heading(x, n.Line, nil)
+	p.output("", n.Text)
 	p.outputs(n.Parts)
 }
 
@@ -108,8 +117,8 @@ func (p *page) heading(x *transcript.Entry, name string, about []string) {
 	p.printf("\n### %s\n", plain(strings.Join(words, " · ")))
 }
 
-// part writes a part of a message; x is the message, which has the results of its
-// calls.
+// part writes a part of a message. x has the results of the message's calls; nil if
+// the part has no message.
 func (p *page) part(part *event.Part, x *transcript.Entry) {
 	switch part.Type {
 	case event.TextPart:
@@ -125,7 +134,7 @@ func (p *page) part(part *event.Part, x *transcript.Entry) {
 	case event.ImagePart, event.AudioPart, event.DocumentPart:
 		p.media(part)
 	default:
-		p.folded(strings.TrimSpace(string(part.Type)+" "+part.Kind), string(part.Value)+string(part.Raw))
+		p.output(strings.TrimSpace(string(part.Type)+" "+part.Kind), string(part.Value)+string(part.Raw))
 	}
 }
 
@@ -151,7 +160,7 @@ func (p *page) call(part *event.Part, x *transcript.Entry) {
 		if line := transcript.OneLine([]transcript.Argument{{Text: a.Text}}); line != "" {
 			p.printf("\n%s %s\n", plain(a.Name), code(line))
 		} else {
-			p.folded(a.Name, a.Text)
+			p.output(a.Name, a.Text)
 		}
 	}
 	if x == nil || part.Type != event.ToolCallPart {
@@ -165,7 +174,7 @@ func (p *page) call(part *event.Part, x *transcript.Entry) {
 	p.result(&r.Part, fmt.Sprintf("#%d", r.Seq))
 }
 
-// result writes a result; from says where it stands.
+// result writes a result. from names its event or its call.
 func (p *page) result(part *event.Part, from string) {
 	word := "←"
 	switch {
@@ -178,21 +187,22 @@ func (p *page) result(part *event.Part, from string) {
 	p.outputs(part.Content)
 }
 
-// outputs writes parts that nobody said: text is folded as output is.
+// outputs writes parts that are not from a message. Text is written as output.
 func (p *page) outputs(parts []event.Part) {
 	for i := range parts {
 		if part := &parts[i]; part.Type == event.TextPart {
-			p.folded("", part.Text)
+			p.output("", part.Text)
 		} else {
 			p.part(part, nil)
 		}
 	}
 }
 
-// maxBody is the largest body that stands in the text, in bytes.
+// maxBody is the largest embedded body, in bytes.
 const maxBody = 32 << 20
 
-// media writes an image as it is, a text folded, and of anything else what it is.
+// media embeds an image, writes a text as output, and any other body as a
+// placeholder.
 func (p *page) media(part *event.Part) {
 	words := plain(render.Placeholder(part))
 	if part.Blob.Bytes > maxBody {
@@ -206,7 +216,7 @@ func (p *page) media(part *event.Part) {
 	case ok && m.URL == "" && part.Type == event.ImagePart && m.IsImage():
 		p.printf("\n![%s](%s)\n", words, m.Address())
 	case ok && m.URL == "" && m.IsText():
-		p.folded(render.Placeholder(part), string(m.Data))
+		p.output(render.Placeholder(part), string(m.Data))
 	default:
 		p.printf("\n%s\n", words)
 	}

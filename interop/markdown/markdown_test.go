@@ -30,7 +30,7 @@ func write(t testing.TB, log *eventlog.Log) string {
 	return text.String()
 }
 
-func said(role event.Role, parts ...event.Part) event.Message {
+func message(role event.Role, parts ...event.Part) event.Message {
 	return event.Message{Role: role, Parts: parts}
 }
 
@@ -39,15 +39,15 @@ func TestGoldenText(t *testing.T) {
 	failed := event.ToolResult("c2", "look", event.Text("no such\n```\nfile"))
 	failed.IsError = true
 	importtest.Say(t, log, "talk", event.Session{Title: "Pixels & *boxes*", Agent: "painter"},
-		said(event.User, event.Text("What is this?\n# Now\nTitle\n===\n<b>`<i>`</b> ![x](http://example.org/x.png)"),
+		message(event.User, event.Text("What is this?\n# Now\nTitle\n===\n<b>`<i>`</b> ![x](http://example.org/x.png)"),
 			event.Part{Type: event.ImagePart, MediaType: "image/png", Data: []byte("\x89PNG\r\n\x1a\n")},
 			event.Part{Type: event.ImagePart, URL: "https://example.org/a.png"}),
-		said(event.Assistant, event.Reasoning("Two\nlooks </details>", ""), event.Text("So:\n~~~go\nx := \"```\"\nand more"),
+		message(event.Assistant, event.Reasoning("Two\nlooks </details>", ""), event.Text("So:\n~~~go\nx := \"```\"\nand more"),
 			event.ToolCall("c1", "look", []byte(`{"at":"a`+"`"+`b"}`)), event.ToolCall("c2", "look", []byte(`{"path":"a.txt","script":"one\ntwo"}`)), event.ToolCall("c3", "look", nil)),
-		said(event.Tool, event.ToolResult("c1", "look", event.Text(strings.Repeat("<line>\n", 13)))),
-		said(event.Tool, failed),
+		message(event.Tool, event.ToolResult("c1", "look", event.Text(strings.Repeat("<line>\n", 13)))),
+		message(event.Tool, failed),
 		event.Compaction{Covers: event.Covers{From: 2, To: 5}, Summary: "They looked."},
-		said(event.Assistant, event.Part{Type: event.ReasoningPart, Encrypted: "eHl6"}, event.Text("One pixel.")),
+		message(event.Assistant, event.Part{Type: event.ReasoningPart, Encrypted: "eHl6"}, event.Text("One pixel.")),
 	)
 	text := write(t, log)
 	golden := filepath.Join("testdata", "talk.md")
@@ -67,12 +67,21 @@ func TestGoldenText(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	log := importtest.NewLog(t)
-	if err := markdown.Write(t.Context(), &bytes.Buffer{}, log, "talk", markdown.Options{}); !errors.Is(err, eventlog.ErrNotFound) {
+	if err := markdown.Write(t.Context(), &bytes.Buffer{}, log, "talk"); !errors.Is(err, eventlog.ErrNotFound) {
 		t.Errorf("a missing session: %v", err)
 	}
-	importtest.Say(t, log, "talk", said(event.User, event.Text("hi")))
-	if err := markdown.Write(t.Context(), fullDisk{}, log, "talk", markdown.Options{}); !errors.Is(err, errFull) {
+	importtest.Say(t, log, "talk", message(event.User, event.Text("hi")))
+	if err := markdown.Write(t.Context(), fullDisk{}, log, "talk"); !errors.Is(err, errFull) {
 		t.Errorf("a full disk: %v", err)
+	}
+}
+
+func TestNilArguments(t *testing.T) {
+	if err := markdown.Write(t.Context(), nil, importtest.NewLog(t), "talk"); err == nil || !strings.Contains(err.Error(), "writer is nil") {
+		t.Errorf("nil writer: %v", err)
+	}
+	if err := markdown.Write(t.Context(), &bytes.Buffer{}, nil, "talk"); err == nil || !strings.Contains(err.Error(), "log is nil") {
+		t.Errorf("nil log: %v", err)
 	}
 }
 
@@ -83,12 +92,12 @@ type fullDisk struct{}
 func (fullDisk) Write([]byte) (int, error) { return 0, errFull }
 
 var (
-	ours = regexp.MustCompile(`^(?:<details>|</details>|<summary>[^<>]*</summary>|## Turn \d+|---)$`)
-	high = regexp.MustCompile(`^[ >]*#{1,3}([ \t]|$)`)
-	tag  = regexp.MustCompile(`<[a-zA-Z/!?]`)
+	ownLine     = regexp.MustCompile(`^(?:<details>|</details>|<summary>[^<>]*</summary>|## Turn \d+|---)$`)
+	highHeading = regexp.MustCompile(`^[ >]*#{1,3}([ \t]|$)`)
+	tag         = regexp.MustCompile(`<[a-zA-Z/!?]`)
 )
 
-// plain is a line of Markdown without its code and without what is escaped.
+// plain returns a line of Markdown without its code spans and escapes.
 func plain(line string) string {
 	var rest strings.Builder
 	for len(line) > 0 {
@@ -116,9 +125,9 @@ func plain(line string) string {
 	return rest.String()
 }
 
-// check says what of a text could reach beyond its place: tags that are not ours,
-// images from elsewhere, blocks of code or details that are left open, and
-// headings as high as ours that the page did not write.
+// check returns the first content that leaves its place: a tag that the page did not
+// write, an external image, an open code block or details element, or an extra
+// heading of the page's levels.
 func check(text string, headings int) string {
 	open := 0
 	for _, s := range fence.Split(text) {
@@ -131,12 +140,12 @@ func check(text string, headings int) string {
 				open++
 			case line == "</details>":
 				open--
-			case high.MatchString(line):
+			case highHeading.MatchString(line):
 				headings--
 				if tag.MatchString(plain) {
 					return "a tag: " + line
 				}
-			case ours.MatchString(line):
+			case ownLine.MatchString(line):
 			case tag.MatchString(plain):
 				return "a tag: " + line
 			case strings.Contains(plain, "![") && !strings.Contains(plain, "](data:image/"):
@@ -156,7 +165,7 @@ func check(text string, headings int) string {
 	return ""
 }
 
-// Whatever a session says, it stays where it stands.
+// Text of a session stays inside its place.
 func FuzzWrite(f *testing.F) {
 	for _, s := range []string{"", "</details>\n# x", "```\n</details>", "~~~\n````\n", "`<b>`", "`a\n- <b>`", "|`a | <b>`|", "\\`<b>`", "x\n===\n\n# y\n## z", "> # x", "![a](http://b)", "``<b> ` ``", "\x1b[31m\r\n\x80", "- ```\n  <b>"} {
 		f.Add(s, strings.Repeat(s+"\n", 20))
@@ -164,13 +173,13 @@ func FuzzWrite(f *testing.F) {
 	f.Fuzz(func(t *testing.T, a, b string) {
 		a, b = strings.ToValidUTF8(a, "\ufffd"), strings.ToValidUTF8(b, "\ufffd")
 		log := importtest.NewLog(t)
-		importtest.Say(t, log, "talk", event.Session{Title: a + ".", Agent: b}, said(event.User, event.Text(a)),
-			said(event.Assistant, event.Reasoning(b, ""), event.Text(b), event.ToolCall("c", "n"+a, nil), event.Opaque("k"+a, []byte(`{}`))),
-			said(event.Tool, event.ToolResult("c", "n", event.Text(b), event.Text(a))),
+		importtest.Say(t, log, "talk", event.Session{Title: a + ".", Agent: b}, message(event.User, event.Text(a)),
+			message(event.Assistant, event.Reasoning(b, ""), event.Text(b), event.ToolCall("c", "n"+a, nil), event.Opaque("k"+a, []byte(`{}`))),
+			message(event.Tool, event.ToolResult("c", "n", event.Text(b), event.Text(a))),
 			event.Compaction{Summary: b, Strategy: a}, event.Handoff{ToAgent: "n" + a, Reason: b})
 		text := write(t, log)
-		if fault := check(text, 6); fault != "" {
-			t.Fatalf("%s in\n%s", fault, text)
+		if problem := check(text, 6); problem != "" {
+			t.Fatalf("%s in\n%s", problem, text)
 		}
 	})
 }

@@ -9,14 +9,14 @@ import (
 	"github.com/convlog/convlog/interop/transcript"
 )
 
-// What is longer than this is folded.
+// Texts beyond these limits are folded.
 const (
 	foldLines = 12
 	foldBytes = 2000
 )
 
-// folded writes output: in a block of code, which is folded if it is long.
-func (p *page) folded(name, text string) {
+// output writes a text with an optional name as a code block, folded if it is long.
+func (p *page) output(name, text string) {
 	text = strings.Trim(transcript.Visible(text), "\n")
 	switch {
 	case text == "" && name == "":
@@ -32,7 +32,7 @@ func (p *page) folded(name, text string) {
 	}
 }
 
-// details writes a text that a reader unfolds.
+// details writes a text that the reader can unfold.
 func (p *page) details(name, text string) {
 	text = strings.Trim(transcript.Visible(text), "\n")
 	summary := strings.TrimSpace(name + " · " + interop.Count(int64(transcript.Lines(text)), "line") + " · " + transcript.Gist(text))
@@ -40,23 +40,24 @@ func (p *page) details(name, text string) {
 	p.printf("\n<details>\n<summary>%s</summary>\n\n%s\n\n</details>\n", html.EscapeString(summary), block(text, ""))
 }
 
-// block is a block of code, which nothing in the text ends.
+// block returns a code block. Its marker is longer than any marker in the text.
 func block(text, info string) string {
-	around := fence.Around(text)
-	return around + info + "\n" + text + "\n" + around
+	marker := fence.Around(text)
+	return marker + info + "\n" + text + "\n" + marker
 }
 
-// code is text on one line as code, which nothing in it ends.
+// code returns text on one line as a code span. Its marker is longer than any marker
+// in the text.
 func code(text string) string {
 	text = strings.ReplaceAll(transcript.Visible(text), "\n", " ")
-	around := "`"
+	marker := "`"
 	if strings.Contains(text, "`") {
-		around = fence.Around(text)
+		marker = fence.Around(text)
 	}
-	return around + " " + text + " " + around
+	return marker + " " + text + " " + marker
 }
 
-// plain is text on one line that means nothing but itself.
+// plain returns text on one line, with all Markdown escaped.
 func plain(text string) string {
 	var b strings.Builder
 	for _, r := range strings.Join(strings.Fields(transcript.Visible(text)), " ") {
@@ -68,7 +69,7 @@ func plain(text string) string {
 	return b.String()
 }
 
-// prose is what somebody said, as Markdown that stays where it stands.
+// prose returns a message text as Markdown that stays inside its place.
 func prose(text string) string {
 	var all []string
 	for _, s := range fence.Split(transcript.Visible(text)) {
@@ -76,12 +77,12 @@ func prose(text string) string {
 			all = append(all, block(s.Text, language(s.Info)))
 			continue
 		}
-		all = append(all, strings.Trim(tame(s.Text), "\n"))
+		all = append(all, strings.Trim(contain(s.Text), "\n"))
 	}
 	return strings.Join(all, "\n\n")
 }
 
-// language is the word that a fence says, if it is one.
+// language returns the language of a fence; empty if it is not a plain word.
 func language(info string) string {
 	word, _, _ := strings.Cut(info, " ")
 	if strings.ContainsFunc(word, func(r rune) bool {
@@ -92,19 +93,18 @@ func language(info string) string {
 	return word
 }
 
-// tame makes text of what would reach beyond it: tags, images, and headings as
-// high as ours.
-func tame(text string) string {
+// contain escapes tags and images, and lowers headings below the page's headings.
+func contain(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
-		lines[i] = lower(inline(line))
+		lines[i] = lowerHeading(escapeTags(line))
 	}
 	return strings.Join(lines, "\n")
 }
 
-// lower makes a heading one of the lowest, and text of a line that would make a
-// heading of the line before, or a rule.
-func lower(line string) string {
+// lowerHeading moves a heading three levels down, to level 6 at most. It escapes a
+// line that would underline a heading or draw a rule.
+func lowerHeading(line string) string {
 	rest := strings.TrimLeft(line, " >")
 	body := strings.TrimLeft(rest, "#")
 	switch depth := len(rest) - len(body); {
@@ -116,8 +116,8 @@ func lower(line string) string {
 	return line
 }
 
-// inline escapes the tags and images of a line, but for those in code.
-func inline(s string) string {
+// escapeTags escapes the tags and images of a line, except in code spans.
+func escapeTags(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); {
 		n := 1
@@ -125,7 +125,7 @@ func inline(s string) string {
 		case c == '\\' && i+1 < len(s):
 			n = 2
 		case c == '`':
-			n = span(s[i:])
+			n = codeSpan(s[i:])
 		case c == '<' && i+1 < len(s) && opensTag(s[i+1]):
 			b.WriteString("&lt;")
 			i++
@@ -145,9 +145,9 @@ func opensTag(c byte) bool {
 	return c == '/' || c == '!' || c == '?' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }
 
-// span is how long the code is that s begins with; where nothing on the line ends
-// it, or a table might, the run of backticks.
-func span(s string) int {
+// codeSpan returns the length of the code span at the start of s. Without an end on
+// the line, or with a table cell before the end, it returns the length of the marker.
+func codeSpan(s string) int {
 	run := len(s) - len(strings.TrimLeft(s, "`"))
 	for i := run; i < len(s); {
 		next := strings.IndexByte(s[i:], '`')

@@ -13,7 +13,7 @@ import (
 	"github.com/convlog/convlog/interop/lists"
 )
 
-// extra is what is told of a message.
+// extra holds the parsed extra of a message.
 type extra struct {
 	at       time.Time
 	cost     event.Cost
@@ -22,7 +22,7 @@ type extra struct {
 }
 
 func extraOf(v jsontext.Value) (x extra) {
-	var told struct {
+	var fields struct {
 		Timestamp float64 `json:"timestamp"`
 		Cost      float64 `json:"cost"`
 		Actions   []struct {
@@ -32,29 +32,29 @@ func extraOf(v jsontext.Value) (x extra) {
 			Usage jsontext.Value `json:"usage"`
 		} `json:"response"`
 	}
-	if v.Kind() != '{' || json.Unmarshal(v, &told) != nil {
+	if v.Kind() != '{' || json.Unmarshal(v, &fields) != nil {
 		return x
 	}
-	if told.Timestamp > 0 && told.Timestamp < 1e11 {
-		whole, part := math.Modf(told.Timestamp)
+	if fields.Timestamp > 0 && fields.Timestamp < 1e11 {
+		whole, part := math.Modf(fields.Timestamp)
 		x.at = time.Unix(int64(whole), int64(part*1e6)*1e3).UTC()
 	}
-	x.cost, _ = event.USD(max(0, told.Cost)) // none, where it is no amount
-	if len(told.Response.Usage) > 0 {
-		x.usage, _ = lists.UsageOf(told.Response.Usage)
+	x.cost, _ = event.USD(max(0, fields.Cost)) // zero for an invalid amount
+	if len(fields.Response.Usage) > 0 {
+		x.usage, _ = lists.UsageOf(fields.Response.Usage)
 	}
-	for _, a := range told.Actions {
+	for _, a := range fields.Actions {
 		x.commands = append(x.commands, a.Command)
 	}
 	return x
 }
 
-// block is a code block that the agent runs.
+// block matches a code block that the agent runs.
 var block = regexp.MustCompile("(?s)```(?:bash|mswea_bash_command)\\s*\n(.*?)\n```")
 
-// commandIn finds the command in an answer, and what is said before and behind it.
-// The agent takes an answer with exactly one.
-func commandIn(text string, commands []string) (said, command string, ok bool) {
+// commandIn returns the command of an answer, and the text around it. The agent runs
+// an answer with exactly one command.
+func commandIn(text string, commands []string) (rest, command string, ok bool) {
 	found := block.FindAllStringSubmatchIndex(text, 2)
 	switch {
 	case len(found) == 1:

@@ -1,21 +1,26 @@
-// Package minisweagent imports the trajectories that mini-SWE-agent leaves behind
-// (<instance>.traj.json, one JSON document each): what was said in messages, and
-// what is known of the run in info. The first versions wrote the list of messages
-// alone, which is known by the file's name.
+// Package minisweagent imports trajectories of mini-SWE-agent (<instance>.traj.json,
+// one JSON document each). A document holds the messages, and an info about the run.
+// The first versions of the agent wrote only the list of messages; the file name
+// identifies such a list.
 //
-// Each message becomes a message_added. Where the agent speaks in plain text, the
-// command in its code block becomes a call of the tool "bash", and what the user
-// says next the call's result; the text stays in the extra. Messages of
-// Responses become one for each of their items, of one group. Tokens are those of
-// the provider's response, which stays in the extra; the cost is the message's, and
-// what the run took beyond that becomes a step_completed. The message that ends
-// the run is kept raw as "mini-swe-agent:exit", and the info, as it is at the end, as
-// "mini-swe-agent:info".
+// # Events
 //
-// The id of a session is the instance's in a document that names it, with digits of
-// the file's path, as several runs may be of one instance; else the session is
-// named by the file alone. Runs that no file was named for overwrite each other: of
-// these a session is named by its task, too. A document that is cut off is refused.
+// Each message becomes a message_added. If the agent writes plain text, the command
+// in its code block becomes a call of the tool "bash". The next user message becomes
+// the result. The extra of the message holds the original text. A response of the
+// Responses API becomes one message per item, all in one group.
+//
+// Token counts come from the provider's response, which stays in the extra. Costs
+// come from the messages. The remaining cost of the run becomes a step_completed. The
+// message that ends the run is stored raw as "mini-swe-agent:exit". The info is
+// stored raw as "mini-swe-agent:info", at the end.
+//
+// # Session ids
+//
+// The session id consists of the instance id and a digest of the file's path, because
+// one instance can have several runs. Without an instance id, the importer makes the
+// id from the file name. Runs with the default file name overwrite each other: their
+// id includes a digest of the task. A truncated document is rejected.
 package minisweagent
 
 import (
@@ -34,11 +39,11 @@ const Name = "mini-swe-agent"
 // Format imports trajectories of mini-SWE-agent. The zero value is ready for use.
 type Format struct{}
 
-// Name is "mini-swe-agent".
+// Name returns "mini-swe-agent".
 func (Format) Name() string { return Name }
 
-// Detect looks for the name of the format, or of what wrote it; a list of messages
-// must be in a file whose name ends in .traj.json.
+// Detect checks the format name or the agent's version in a document. A list of
+// messages must be in a file with the suffix .traj.json.
 func (Format) Detect(name string, begin []byte) bool {
 	h := head.Begins(begin)
 	if head.IsArray(begin) {
@@ -47,7 +52,7 @@ func (Format) Detect(name string, begin []byte) bool {
 	return strings.HasPrefix(h.Text("trajectory_format"), Name) || h.In("info").Has("mini_version")
 }
 
-// Import appends what the source holds and the log does not have yet.
+// Import appends the events of the source that are not in the log yet.
 func (Format) Import(ctx context.Context, log *eventlog.Log, src interop.Source) (interop.Result, error) {
 	return document.Import(ctx, log, src, Name, read)
 }

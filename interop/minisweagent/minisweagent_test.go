@@ -61,7 +61,7 @@ func TestBlocks(t *testing.T) {
 		t.Errorf("the answer is %+v", m)
 	}
 	if at := importtest.Events(t, log, id)[3].Timestamp; at.UnixMilli() != 1767225600500 {
-		t.Errorf("it was said at %v", at)
+		t.Errorf("the time of the answer is %v", at)
 	}
 }
 
@@ -82,8 +82,8 @@ func TestCalls(t *testing.T) {
 	}
 }
 
-// What the first versions wrote is a list, which grows at its end.
-func TestAListThatGrows(t *testing.T) {
+// The first versions of the agent wrote a list of messages, which grows at its end.
+func TestGrowingList(t *testing.T) {
 	list := []string{
 		`{"role":"user","content":"Hi"}`, "{\"role\":\"assistant\",\"content\":\"```bash\\nls\\n```\"}", `{"role":"user","content":"a b"}`,
 		"{\"role\":\"assistant\",\"content\":\"```bash\\nls\\n``` and ```bash\\npwd\\n```\"}", `{"role":"user","content":"One, please."}`,
@@ -95,7 +95,7 @@ func TestAListThatGrows(t *testing.T) {
 	importtest.Grows(t, format, "f.traj.json", versions...)
 }
 
-// Runs that no file was named for overwrite each other.
+// Runs with the default file name overwrite each other.
 func TestRunsInTheSameFile(t *testing.T) {
 	log := importtest.NewLog(t)
 	run := func(task, rest string) string {
@@ -112,13 +112,13 @@ func TestRunsInTheSameFile(t *testing.T) {
 		t.Fatalf("sessions %q", ids)
 	}
 	for _, id := range ids {
-		if said := importtest.Messages(t, log, id); len(said) != 3 {
-			t.Errorf("%s has %d messages", id, len(said))
+		if messages := importtest.Messages(t, log, id); len(messages) != 3 {
+			t.Errorf("%s has %d messages", id, len(messages))
 		}
 	}
 }
 
-func TestADocumentThatIsCutOff(t *testing.T) {
+func TestTruncatedDocument(t *testing.T) {
 	log := importtest.NewLog(t)
 	got := importtest.Load(t, log, format, "f.traj.json", importtest.ReadFile(t, calls)[:900])
 	if len(got.Refused) != 1 || got.Refused[0].Line != 1 || got.Events != 0 {

@@ -13,7 +13,7 @@ import (
 	"github.com/convlog/convlog/interop/lists"
 )
 
-// read reads a trajectory: a document, or a list of messages.
+// read returns the session of a trajectory: a document, or a list of messages.
 func read(f *document.File, rec *interop.Record) ([]document.Session, error) {
 	s := document.Session{ID: f.Session(""), Rec: rec, About: event.Session{Agent: "mini-SWE-agent"}}
 	list, info := rec.Value, jsontext.Value(nil)
@@ -33,12 +33,12 @@ func read(f *document.File, rec *interop.Record) ([]document.Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.Own == "" && filepath.Base(f.Path) == lastRun {
+	if s.Own == "" && filepath.Base(f.Path) == defaultFile {
 		s.ID = f.Inner(taskOf(messages))
 	}
 	s.Spent = spentOf(info)
-	t := newTeller(messages, s.Spent.Model)
-	if err := t.tell(); err != nil {
+	t := newTranslator(messages, s.Spent.Model)
+	if err := t.translate(); err != nil {
 		return nil, err
 	}
 	if s.Items = t.items; len(s.Items) > 0 && info != nil {
@@ -49,25 +49,26 @@ func read(f *document.File, rec *interop.Record) ([]document.Session, error) {
 	return []document.Session{s}, nil
 }
 
-// lastRun is the file that every run is written to unless another is named.
-const lastRun = "last_mini_run.traj.json"
+// defaultFile is the default file of a run. Every run overwrites it.
+const defaultFile = "last_mini_run.traj.json"
 
-// taskOf tells runs apart by what they begin with: the system's words and the task.
+// taskOf returns a digest of the first two messages, which hold the system text and
+// the task.
 func taskOf(messages []interop.Record) string {
 	const most = 2
-	said := ""
+	digests := ""
 	for _, m := range messages[:min(len(messages), most)] {
 		o, err := parts.Open(m.Value)
 		if err == nil {
-			said += string(event.DigestOf(o.Peek("content")))
+			digests += string(event.DigestOf(o.Peek("content")))
 		}
 	}
-	return event.DigestOf([]byte(said)).Hex()[:8]
+	return event.DigestOf([]byte(digests)).Hex()[:8]
 }
 
-// spentOf reads what the run took, and by which model.
+// spentOf returns the model and the cost of the run.
 func spentOf(info jsontext.Value) (s document.Spent) {
-	var told struct {
+	var fields struct {
 		Stats struct {
 			Cost float64 `json:"instance_cost"`
 		} `json:"model_stats"`
@@ -77,31 +78,31 @@ func spentOf(info jsontext.Value) (s document.Spent) {
 			} `json:"model"`
 		} `json:"config"`
 	}
-	if len(info) == 0 || json.Unmarshal(info, &told) != nil {
+	if len(info) == 0 || json.Unmarshal(info, &fields) != nil {
 		return s
 	}
-	s.Cost, _ = event.USD(told.Stats.Cost) // none, where it is no amount
-	s.Model = told.Config.Model.Name
+	s.Cost, _ = event.USD(fields.Stats.Cost) // zero for an invalid amount
+	s.Model = fields.Config.Model.Name
 	return s
 }
 
-// teller makes items of messages.
-type teller struct {
+// translator turns messages into items.
+type translator struct {
 	list  []interop.Record
 	read  *lists.Reader
 	shell document.Shell
 	items []document.Item
 }
 
-func newTeller(list []interop.Record, model string) *teller {
+func newTranslator(list []interop.Record, model string) *translator {
 	values := make([]jsontext.Value, 0, len(list))
 	for i := range list {
 		values = append(values, list[i].Value)
 	}
-	return &teller{list: list, read: lists.NewReader(values, model)}
+	return &translator{list: list, read: lists.NewReader(values, model)}
 }
 
-func (t *teller) tell() error {
+func (t *translator) translate() error {
 	for i := range t.list {
 		rec := &t.list[i]
 		o, err := parts.Open(rec.Value)
@@ -123,8 +124,8 @@ func (t *teller) tell() error {
 	return nil
 }
 
-// message tells a message.
-func (t *teller) message(rec *interop.Record, o *parts.Members) error {
+// message adds a message.
+func (t *translator) message(rec *interop.Record, o *parts.Members) error {
 	m, ok, err := t.read.Message(rec.Value)
 	if err != nil {
 		return err
@@ -133,14 +134,14 @@ func (t *teller) message(rec *interop.Record, o *parts.Members) error {
 		t.items = append(t.items, document.Raw(*rec, kindOf(o)))
 		return nil
 	}
-	told := extraOf(o.Peek("extra"))
-	it := document.Item{Rec: *rec, At: told.at, Kind: "message", Cost: told.cost}
+	x := extraOf(o.Peek("extra"))
+	it := document.Item{Rec: *rec, At: x.at, Kind: "message", Cost: x.cost}
 	switch {
 	case m.Role == event.Assistant:
 		if m.Usage.IsZero() {
-			m.Usage = told.usage
+			m.Usage = x.usage
 		}
-		t.acts(&m, told)
+		t.addCommand(&m, x)
 	case m.Role == event.User && t.shell.Open():
 		t.shell.Prints(&m)
 	}
@@ -149,7 +150,7 @@ func (t *teller) message(rec *interop.Record, o *parts.Members) error {
 	return nil
 }
 
-// kindOf names what is no message: by its role, or its type.
+// kindOf returns the kind of an object that is not a message: its role or its type.
 func kindOf(o *parts.Members) string {
 	for _, name := range []string{"role", "type"} {
 		if kind := o.PeekText(name); kind != "" {
@@ -159,28 +160,28 @@ func kindOf(o *parts.Members) string {
 	return "message"
 }
 
-// acts makes a command in an answer a call.
-func (t *teller) acts(m *event.Message, told extra) {
+// addCommand turns the command of an answer into a call.
+func (t *translator) addCommand(m *event.Message, x extra) {
 	t.shell.Passes()
 	if len(m.ToolCalls()) > 0 {
 		return
 	}
-	if said, command, ok := commandIn(m.Text(), told.commands); ok {
-		t.shell.Runs(m, said, command)
+	if text, command, ok := commandIn(m.Text(), x.commands); ok {
+		t.shell.Runs(m, text, command)
 	}
 }
 
-// response tells a response of Responses, a message for each of its items. The
-// first has what it took, and what is told of it.
-func (t *teller) response(rec *interop.Record, o *parts.Members, output []interop.Record) error {
-	told := extraOf(o.Peek("extra"))
+// response adds a response of the Responses API, one message per item. The first
+// message gets the token counts and the cost.
+func (t *translator) response(rec *interop.Record, o *parts.Members, output []interop.Record) error {
+	x := extraOf(o.Peek("extra"))
 	id := o.Maybe("id")
 	if id == "" {
 		id = string(rec.Digest)
 	}
 	usage, ok := lists.UsageOf(o.Peek("usage"))
 	if !ok {
-		usage = told.usage
+		usage = x.usage
 	}
 	o.Take("output")
 	model := o.PeekText("model")
@@ -193,10 +194,10 @@ func (t *teller) response(rec *interop.Record, o *parts.Members, output []intero
 			t.items = append(t.items, document.Raw(output[i], "item"))
 			continue
 		}
-		it := document.Item{Rec: output[i], At: told.at, Kind: "item"}
+		it := document.Item{Rec: output[i], At: x.at, Kind: "item"}
 		if m.Role == event.Assistant {
-			m.Group, m.ResponseID, m.Usage, it.Cost = id, id, usage, told.cost
-			if usage, told.cost = (event.Usage{}), 0; model != "" {
+			m.Group, m.ResponseID, m.Usage, it.Cost = id, id, usage, x.cost
+			if usage, x.cost = (event.Usage{}), 0; model != "" {
 				m.Model = model
 			}
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/convlog/convlog/store/memory"
 )
 
-// Each reply is a branch, and the path ends at the best.
+// Each reply is a branch, and the path ends with the best reply.
 func Example() {
 	ctx := context.Background()
 	log := eventlog.Open(memory.New())

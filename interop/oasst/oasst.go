@@ -1,15 +1,17 @@
-// Package oasst imports message trees of Open Assistant: lines of JSON, each a tree
-// with its replies in each other, or a message with its parent's id.
+// Package oasst imports message trees of Open Assistant. A file has JSON lines. A
+// line is a tree with nested replies, or a message with the id of its parent.
 //
-// A tree is a session of the tree's id. Each message becomes a message_added, known
-// again by its id; ranks, labels and reviews stay in its extra. Each reply is a
-// branch: where a message has several, a head_moved leads back to it, labelled with
-// the reply's rank. The best reply comes last, so that the path ends at it: that of
-// the lowest rank, or the last one where there are no ranks; deleted ones come
-// before all others. Lines of single messages are branches in their order. Such a
-// line whose parent is not in the log follows the start.
+// A tree becomes a session with the tree's id. Each message becomes a message_added,
+// identified by its message id. Ranks, labels and reviews stay in its extra. Each
+// reply is a branch: if a message has several replies, a head_moved leads back to the
+// message, with the rank of the next reply as its label.
 //
-// A line that is cut off is refused, those before it are imported.
+// The best reply comes last, so the path ends with it. It is the reply with the
+// lowest rank, or the last reply if there are no ranks. Deleted replies come first.
+// Lines of single messages become branches in file order. A message whose parent is
+// missing in the log follows the start of the session.
+//
+// A line that is cut off is rejected. The lines before it are imported.
 package oasst
 
 import (
@@ -35,13 +37,13 @@ const Name = "oasst"
 // Format imports message trees of Open Assistant. The zero value is ready for use.
 type Format struct{}
 
-// Name is "oasst".
+// Name returns "oasst".
 func (Format) Name() string { return Name }
 
-// Lane is one for all files: a tree may stand in any of them.
+// Lane returns one lane for all files, because any file can hold messages of a tree.
 func (Format) Lane([]byte) string { return Name }
 
-// Detect looks for the id of a tree or of a message.
+// Detect checks for the id and the text of a message, alone or in a tree.
 func (Format) Detect(_ string, begin []byte) bool {
 	h := head.Begins(begin)
 	if head.IsArray(begin) {
@@ -53,12 +55,12 @@ func (Format) Detect(_ string, begin []byte) bool {
 	return h.Text("message_id") != "" && h.Has("text")
 }
 
-// Import appends what the source holds and the log does not have yet.
+// Import appends the events of the source that are not in the log yet.
 func (Format) Import(ctx context.Context, log *eventlog.Log, src interop.Source) (interop.Result, error) {
 	return document.Import(ctx, log, src, Name, read)
 }
 
-// read reads a tree or a message.
+// read returns the session of a line: a tree or a message.
 func read(_ *document.File, rec *interop.Record) ([]document.Session, error) {
 	o, err := parts.Open(rec.Value)
 	if err != nil {
@@ -83,27 +85,27 @@ func read(_ *document.File, rec *interop.Record) ([]document.Session, error) {
 
 // node is a message and its replies.
 type node struct {
-	rec        interop.Record // without the replies
+	rec        interop.Record // the message without its replies
 	id, parent string
 	at         time.Time
 	message    event.Message
 	rank       string
-	order      int64 // among the replies: the best has the highest
+	order      int64 // sort key among the replies; the best reply has the highest
 	replies    []node
 }
 
-// deepest bounds how deep replies are read.
-const deepest = 1000
+// maxDepth is the maximum depth of nested replies.
+const maxDepth = 1000
 
-// nodeOf reads a message and what it was replied.
+// nodeOf parses a message and its replies.
 func nodeOf(rec *interop.Record, depth int) (n node, err error) {
 	o, err := parts.Open(rec.Value)
-	if err != nil || depth > deepest {
+	if err != nil || depth > maxDepth {
 		return n, document.ErrShape
 	}
 	replies := o.Take("replies")
 	n.rec = document.Told(rec, o.Rest())
-	var told struct {
+	var fields struct {
 		ID      string   `json:"message_id"`
 		Parent  string   `json:"parent_id"`
 		Text    string   `json:"text"`
@@ -113,24 +115,24 @@ func nodeOf(rec *interop.Record, depth int) (n node, err error) {
 		Rank    *float64 `json:"rank"`
 		Deleted bool     `json:"deleted"`
 	}
-	if err := json.Unmarshal(n.rec.Value, &told); err != nil {
+	if err := json.Unmarshal(n.rec.Value, &fields); err != nil {
 		return n, err
 	}
-	if told.ID == "" {
+	if fields.ID == "" {
 		return n, document.ErrShape
 	}
-	n.id, n.parent = told.ID, told.Parent
-	n.at = interop.Time(told.Created)
-	n.message = said(&o, told.Role, told.Text, told.Model)
-	n.order = orderOf(told.Rank, told.Deleted)
-	if told.Rank != nil {
+	n.id, n.parent = fields.ID, fields.Parent
+	n.at = interop.Time(fields.Created)
+	n.message = messageOf(&o, fields.Role, fields.Text, fields.Model)
+	n.order = orderOf(fields.Rank, fields.Deleted)
+	if fields.Rank != nil {
 		n.rank = "rank " + string(o.Peek("rank"))
 	}
 	return n, n.read(rec, replies, depth)
 }
 
-// said makes a message, whose extra is what else is told of it.
-func said(o *parts.Members, role, text, model string) event.Message {
+// messageOf makes the message of a node. Its extra holds the other members.
+func messageOf(o *parts.Members, role, text, model string) event.Message {
 	m := event.Message{Role: event.Assistant, Model: model, Parts: []event.Part{event.Text(text)}}
 	if role != "assistant" {
 		m = event.Message{Role: event.User, Parts: m.Parts}
@@ -143,9 +145,9 @@ func said(o *parts.Members, role, text, model string) event.Message {
 	return m
 }
 
-// orderOf is higher for better replies.
+// orderOf returns the order of a reply; better replies are higher.
 func orderOf(rank *float64, deleted bool) int64 {
-	order := int64(-1 << 40) // behind all that have a rank
+	order := int64(-1 << 40) // below every rank
 	if rank != nil {
 		order = -int64(min(max(*rank, 0), 1<<30))
 	}
@@ -155,7 +157,7 @@ func orderOf(rank *float64, deleted bool) int64 {
 	return order
 }
 
-// read reads the replies, the best last.
+// read parses the replies and sorts them, the best one last.
 func (n *node) read(rec *interop.Record, replies jsontext.Value, depth int) error {
 	if replies == nil || replies.Kind() == 'n' {
 		return nil
@@ -176,7 +178,7 @@ func (n *node) read(rec *interop.Record, replies jsontext.Value, depth int) erro
 	return nil
 }
 
-// walk adds the items of the messages, and gives the id of the last.
+// walk appends the items of the tree, and returns the id of the last message.
 func (n *node) walk(items []document.Item) (all []document.Item, last string) {
 	items = append(items, document.Item{
 		Rec: n.rec, Name: n.id, After: n.parent, Label: n.rank, At: n.at, Payload: n.message, Kind: "message",

@@ -34,7 +34,7 @@ func TestDetect(t *testing.T) {
 	})
 }
 
-// all is what is drawn of all events of a session.
+// all returns an outline of all events of a session.
 func all(t *testing.T, log *eventlog.Log, session string) (lines []string) {
 	t.Helper()
 	for _, e := range importtest.Events(t, log, session) {
@@ -65,12 +65,12 @@ func TestTrees(t *testing.T) {
 	best := importtest.Messages(t, log, tree)[3]
 	importtest.Same(t, "extra", `{"message_id":"m5","role":"assistant","rank":0,"labels":{"quality":{"value":0.75,"count":3}}}`, string(best.Extra))
 	if at := importtest.Events(t, log, tree)[1].Timestamp; at.Format("15:04:05.000000") != "14:23:50.983374" {
-		t.Errorf("it was said at %v", at)
+		t.Errorf("the time of the message is %v", at)
 	}
 }
 
-// Replies that come later are further branches; the path ends at the best.
-func TestATreeThatGrows(t *testing.T) {
+// Later replies become more branches, and the path ends with the best reply.
+func TestGrowingTree(t *testing.T) {
 	log := importtest.NewLog(t)
 	content := importtest.ReadFile(t, trees)
 	importtest.Load(t, log, format, "trees.jsonl", content)
@@ -103,7 +103,7 @@ func TestLinesOfMessages(t *testing.T) {
 	}, all(t, log, flat))
 }
 
-func TestLinesThatAreNone(t *testing.T) {
+func TestInvalidLines(t *testing.T) {
 	log := importtest.NewLog(t)
 	content := importtest.ReadFile(t, trees)
 	got := importtest.Load(t, log, format, "trees.jsonl", content[:len(content)-90]+"\n"+`{"message_id":7}`+"\n"+`{"message_id":"x","text":"t","replies":[7]}`)
@@ -115,9 +115,9 @@ func TestLinesThatAreNone(t *testing.T) {
 
 func FuzzImport(f *testing.F) { importtest.Fuzz(f, format, "f.jsonl", trees, messages) }
 
-// The messages of a tree may come as a tree and as lines, in either order: the path
-// and what else was said are the same, and no more is added.
-func TestATreeAndItsMessages(t *testing.T) {
+// The messages of a tree can come as a tree and as lines, in either order. The path
+// and the messages are the same, and nothing is added twice.
+func TestTreeAndMessageLines(t *testing.T) {
 	const id = "7d0c0000-0000-4000-8000-000000000009"
 	message := func(name, parent, role, text, rank string) string {
 		return `{"message_id":"` + name + `","parent_id":` + parent + `,"message_tree_id":"` + id + `","role":"` + role + `","text":"` + text + `","rank":` + rank + `,"created_date":"2026-02-05T14:23:50+00:00"`
@@ -137,11 +137,11 @@ func TestATreeAndItsMessages(t *testing.T) {
 				}
 			}
 			importtest.Verify(t, log)
-			var said []string
+			var texts []string
 			for _, m := range importtest.Messages(t, log, id) {
-				said = append(said, m.Text())
+				texts = append(texts, m.Text())
 			}
-			importtest.Same(t, "path", []string{"High water?", "Noon", "Thanks"}, said)
+			importtest.Same(t, "path", []string{"High water?", "Noon", "Thanks"}, texts)
 			start, last := importtest.Start(t, log, id), ""
 			for _, e := range importtest.Events(t, log, id) {
 				if about, ok, err := event.Decode[event.Session](&e); ok && err == nil && about.Extra != nil {
@@ -149,7 +149,7 @@ func TestATreeAndItsMessages(t *testing.T) {
 				}
 			}
 			if start.Title != "High water?" || last != `{"message_tree_id":"`+id+`","tree_state":"ready"}` {
-				t.Errorf("the session starts with %+v, and says %s", start, last)
+				t.Errorf("the session starts with %+v, its last extra is %s", start, last)
 			}
 		})
 	}

@@ -5,21 +5,21 @@ import (
 	"github.com/convlog/convlog/interop/internal/render"
 )
 
-// Texts that stand where the log has nothing.
+// Texts for missing or moved parts of the conversation.
 const (
-	unanswered = "[No result: the call was interrupted.]"
-	showing    = "[What the tools showed:]"
+	missingResult = "[No result: the call was interrupted.]"
+	toolMedia     = "[What the tools showed:]"
 )
 
-// calls pairs the calls of a message with the results behind it.
+// calls pairs the calls of a message with the results after it.
 type calls struct {
 	ids render.CallIDs
-	// open are those of the newest message that makes any, until another message
-	// follows the results.
+	// open are the calls of the last message with calls, until a message other than
+	// a result follows.
 	open []call
 }
 
-// call is a call of a tool; result is nil until there is one.
+// call is a tool call; result is nil until the result arrives.
 type call struct {
 	logID, id, name, arguments string
 	result                     any
@@ -27,7 +27,7 @@ type call struct {
 
 func newCalls(maxID int) calls { return calls{ids: render.CallIDs{Limit: maxID}} }
 
-// next names a call of the message that is being rendered.
+// next names a call of the current message.
 func (c *calls) next(p *event.Part) call {
 	return call{
 		logID: p.CallID, id: c.ids.Next(p.CallID), name: render.Name(p.Name, maxName),
@@ -35,9 +35,9 @@ func (c *calls) next(p *event.Part) call {
 	}
 }
 
-// waiting is the first open call with an id that has no result; nil if there
-// is none.
-func (c *calls) waiting(logID string) *call {
+// openCall returns the first call with an id and without a result; nil if there is
+// none.
+func (c *calls) openCall(logID string) *call {
 	for i := range c.open {
 		if o := &c.open[i]; o.logID == logID && o.result == nil {
 			return o
@@ -46,46 +46,46 @@ func (c *calls) waiting(logID string) *call {
 	return nil
 }
 
-// speaker is whose a message is that is not the assistant's. What came along
-// with results is the user's.
-func speaker(m *event.Message) event.Role {
+// roleOf returns the role of a message that is not from the assistant. Parts next to
+// results belong to the user.
+func roleOf(m *event.Message) event.Role {
 	if m.Role == event.System || m.Role == event.Developer {
 		return m.Role
 	}
 	return event.User
 }
 
-// renderer makes a request of one shape.
+// renderer builds a request of one shape.
 type renderer interface {
-	// answer takes in a result.
-	answer(p *event.Part) error
-	// part renders any other part, bodies only where they may stand; nil where
-	// nothing is said.
+	// addResult adds a result.
+	addResult(p *event.Part) error
+	// part renders any other part, and images and documents only with bodies; nil if
+	// the part has no content.
 	part(p *event.Part, bodies bool) (any, error)
 }
 
-// rest renders what a message says that is not the assistant's, but for its
-// results, which become answers.
-func rest(m *event.Message, r renderer) (event.Role, []any, error) {
-	role := speaker(m)
-	parts, err := rendered(m.Parts, func(p *event.Part) (any, error) {
+// renderOther renders a message that is not from the assistant. Results are added to
+// the renderer, other parts are returned.
+func renderOther(m *event.Message, r renderer) (event.Role, []any, error) {
+	role := roleOf(m)
+	parts, err := renderAll(m.Parts, func(p *event.Part) (any, error) {
 		if p.Type == event.ToolResultPart {
-			return nil, r.answer(p)
+			return nil, r.addResult(p)
 		}
 		return r.part(p, role == event.User)
 	})
 	return role, parts, err
 }
 
-// rendered are the parts of which one makes anything.
-func rendered(parts []event.Part, one func(*event.Part) (any, error)) (list []any, err error) {
+// renderAll renders each part, and leaves out parts without content.
+func renderAll(parts []event.Part, one func(*event.Part) (any, error)) (list []any, err error) {
 	for i := range parts {
-		made, err := one(&parts[i])
+		value, err := one(&parts[i])
 		if err != nil {
 			return nil, err
 		}
-		if made != nil {
-			list = append(list, made)
+		if value != nil {
+			list = append(list, value)
 		}
 	}
 	return list, nil

@@ -1,5 +1,5 @@
-// Package openai renders the history of a session in the shapes of OpenAI's
-// APIs, Chat Completions and Responses, and checks requests of these shapes.
+// Package openai renders the history of a session as a request for OpenAI's Chat
+// Completions or Responses API, and checks such requests.
 package openai
 
 import (
@@ -13,60 +13,64 @@ import (
 	"github.com/convlog/convlog/projection"
 )
 
-// Provider is the name of the provider in messages of the log.
+// Provider is the default of Options.Provider.
 const Provider = "openai"
 
 // Options configure Chat and Responses. The zero value is ready for use.
 type Options struct {
-	// Provider and Model are those the request goes to. Reasoning is rendered,
-	// where the shape has a place for it and its message came from there, and is
-	// left out elsewhere. An empty Provider is "openai", an empty Model any of its
-	// models.
+	// Provider and Model are the receiver of the request; defaults are "openai" and
+	// any model. Responses renders encrypted reasoning only if it came from this
+	// provider and model. Chat renders no reasoning.
 	Provider string
 	Model    string
-	// Blob gets the body of an image, a sound or a document. Without it, a line
-	// of text stands where the body would.
+	// Blob returns the body of an image, a sound or a document. Without it, a line
+	// of text replaces the body.
 	Blob func(event.BlobRef) ([]byte, error)
 }
 
-// What the APIs allow.
+// Limits of the APIs.
 const (
 	maxChatID = 40
 	maxName   = 64
 )
 
-// Chat renders a history as {"messages": [...]} of Chat Completions.
+// Chat renders a history as {"messages": [...]} for Chat Completions. At most one
+// Options is used.
 //
-// Each message keeps its role. Results are messages of the tool, which have no
-// place for images: those follow as a message of the user. What the shape has no
-// place for is left out: empty text, reasoning, the provider's own tools, a
-// message with nothing left. A call that the messages of the tool behind it do
-// not answer gets a result that says so, and a result without its call is left
-// out; a history as projection gives it has neither.
+// Each message keeps its role. Results become tool messages. Tool messages cannot
+// hold images, so the images follow in a user message.
 //
-// Equal histories give equal bytes. Where all calls of a history have results,
-// its messages are the first ones of the rendering of every longer one. An error
-// is one of Blob.
-func Chat(history []projection.Entry, o Options) (jsontext.Value, error) {
-	c := chat{options: o, messages: []any{}, calls: newCalls(maxChatID)}
+// The API has no place for some content, and Chat leaves it out: empty text,
+// reasoning, the provider's own tools, and messages without remaining content. A call
+// without a result in the tool messages after it gets a result that says so. A result
+// without a call is left out. A history from package projection has neither case.
+//
+// Equal histories give equal bytes. If all calls of a history have results, its
+// messages are a prefix of the messages of every longer history. Chat returns errors
+// of Blob.
+func Chat(history []projection.Entry, opts ...Options) (jsontext.Value, error) {
+	c := chat{messages: []any{}, calls: newCalls(maxChatID)}
+	if len(opts) > 0 {
+		c.options = opts[0]
+	}
 	for i := range history {
 		if err := c.add(&history[i].Message); err != nil {
 			return nil, fmt.Errorf("render event %d: %w", history[i].Seq, err)
 		}
 	}
-	c.answered()
+	c.flushResults()
 	return json.Marshal(struct {
 		Messages []any `json:"messages"`
 	}{c.messages}, jsontext.PreserveRawStrings(true))
 }
 
-// The messages.
+// The messages of the API.
 type (
-	said struct {
+	chatMessage struct {
 		Role    event.Role `json:"role"`
 		Content any        `json:"content"` // a string, or parts
 	}
-	replied struct {
+	assistantMessage struct {
 		Role    event.Role `json:"role"`
 		Content *string    `json:"content"`
 		Calls   []toolCall `json:"tool_calls,omitempty"`
@@ -87,65 +91,65 @@ type (
 	}
 )
 
-// chat makes the messages of a request one after the other.
+// chat builds the messages of a request one after the other.
 type chat struct {
 	options  Options
 	messages []any
 	calls    calls
-	// shown are the bodies in the results of the open calls.
-	shown []any
+	// media are the images, sounds and documents in the results of the open calls.
+	media []any
 }
 
-// add takes in the next message of the history.
+// add adds the next message of the history.
 func (c *chat) add(m *event.Message) error {
 	if m.Role == event.Assistant {
-		c.reply(m)
+		c.addAssistant(m)
 		return nil
 	}
-	role, parts, err := rest(m, c)
+	role, parts, err := renderOther(m, c)
 	if err != nil {
 		return err
 	}
 	if len(parts) > 0 {
-		c.answered()
-		c.messages = append(c.messages, said{role, content(parts)})
+		c.flushResults()
+		c.messages = append(c.messages, chatMessage{role, content(parts)})
 	}
 	return nil
 }
 
-// reply takes in a message of the assistant.
-func (c *chat) reply(m *event.Message) {
-	r := replied{Role: event.Assistant}
+// addAssistant adds a message of the assistant.
+func (c *chat) addAssistant(m *event.Message) {
+	r := assistantMessage{Role: event.Assistant}
 	var next []call
 	for i := range m.Parts {
 		p := &m.Parts[i]
 		if p.Type == event.ToolCallPart {
-			made := c.calls.next(p)
-			next = append(next, made)
-			r.Calls = append(r.Calls, toolCall{made.id, "function", function{made.name, made.arguments}})
+			tc := c.calls.next(p)
+			next = append(next, tc)
+			r.Calls = append(r.Calls, toolCall{tc.id, "function", function{tc.name, tc.arguments}})
 		} else if text := render.Words(p); text != "" {
-			r.Content = joined(r.Content, text)
+			r.Content = joinText(r.Content, text)
 		}
 	}
 	if r.Content == nil && len(r.Calls) == 0 {
 		return
 	}
-	c.answered()
+	c.flushResults()
 	c.messages = append(c.messages, r)
 	c.calls.open = next
 }
 
-func joined(before *string, text string) *string {
+func joinText(before *string, text string) *string {
 	if before != nil {
 		text = *before + "\n" + text
 	}
 	return &text
 }
 
-// answer takes in a result, if its call waits for it.
-func (c *chat) answer(p *event.Part) error {
-	waits := c.calls.waiting(p.CallID)
-	if waits == nil {
+// addResult adds a result if its call is open.
+func (c *chat) addResult(p *event.Part) error {
+	open := c.calls.openCall(p.CallID)
+	if open == nil {
 		return nil
 	}
 	var text *string
@@ -155,29 +159,29 @@ func (c *chat) answer(p *event.Part) error {
 			return err
 		}
 		if t, ok := part.(textPart); ok {
-			text = joined(text, t.Text)
+			text = joinText(text, t.Text)
 		} else if part != nil {
-			text = joined(text, render.Placeholder(&p.Content[i]))
-			c.shown = append(c.shown, part)
+			text = joinText(text, render.Placeholder(&p.Content[i]))
+			c.media = append(c.media, part)
 		}
 	}
 	if text == nil {
 		text = new(string)
 	}
-	waits.result = result{event.Tool, waits.id, *text}
+	open.result = result{event.Tool, open.id, *text}
 	return nil
 }
 
-// answered appends the results of the open calls, before another message.
-func (c *chat) answered() {
+// flushResults appends the results of the open calls, and then their media.
+func (c *chat) flushResults() {
 	for _, o := range c.calls.open {
 		if o.result == nil {
-			o.result = result{event.Tool, o.id, unanswered}
+			o.result = result{event.Tool, o.id, missingResult}
 		}
 		c.messages = append(c.messages, o.result)
 	}
-	if len(c.shown) > 0 {
-		c.messages = append(c.messages, said{event.User, append([]any{newText(showing)}, c.shown...)})
+	if len(c.media) > 0 {
+		c.messages = append(c.messages, chatMessage{event.User, append([]any{newText(toolMedia)}, c.media...)})
 	}
-	c.calls.open, c.shown = nil, nil
+	c.calls.open, c.media = nil, nil
 }

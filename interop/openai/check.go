@@ -10,14 +10,17 @@ import (
 	"github.com/convlog/convlog/interop/internal/render"
 )
 
-// ErrRequest is what Check and CheckResponses say of a request that the API
-// would refuse.
+// ErrRequest reports that the API would reject a request.
 var ErrRequest = render.ErrRequest
 
-// Check holds the messages of a request to the rules of Chat Completions: only
-// members that the API knows, no message with nothing in it, and right after a
-// message that makes calls one result for each, and no others. It matches
-// ErrRequest and says where the fault is.
+// Check checks the messages of a request against the rules of Chat Completions:
+//
+// - Only known members are allowed.
+// - Messages are not empty.
+// - After a message with calls come its results, one for each call.
+// - Each result has a call.
+//
+// An error matches ErrRequest and gives the path of the fault.
 func Check(raw jsontext.Value) error {
 	messages, err := listOf(raw, "messages")
 	if err != nil {
@@ -32,7 +35,7 @@ func Check(raw jsontext.Value) error {
 	return c.done("request")
 }
 
-// listOf reads a request that has one member, a list of objects.
+// listOf parses a request with one member, a list of objects.
 func listOf(raw jsontext.Value, name string) ([]render.Object, error) {
 	o, err := render.ReadObject("request", raw)
 	if err != nil {
@@ -44,10 +47,10 @@ func listOf(raw jsontext.Value, name string) ([]render.Object, error) {
 	return o.Objects(name)
 }
 
-// checker holds what one message demands of those behind it.
+// checker carries the state from one message to the next.
 type checker struct {
-	ids   map[string]bool // of all calls
-	calls []string        // without a result
+	ids   map[string]bool // ids of all calls
+	calls []string        // calls without a result
 }
 
 func (c *checker) message(o *render.Object) error {
@@ -68,36 +71,36 @@ func (c *checker) message(o *render.Object) error {
 		}
 		return checkContent(o, role == "user")
 	case "assistant":
-		return c.reply(o)
+		return c.assistant(o)
 	}
-	return o.Fail("role is %q", role)
+	return o.Fail("role %q is not allowed", role)
 }
 
-// done makes sure that all calls have their results.
+// done checks that all calls have results.
 func (c *checker) done(path string) error {
 	if len(c.calls) > 0 {
-		return fmt.Errorf("%w: %s: no results for calls %q before it", ErrRequest, path, c.calls)
+		return fmt.Errorf("%w: %s: no results for the calls %q before it", ErrRequest, path, c.calls)
 	}
 	return nil
 }
 
-func (c *checker) reply(o *render.Object) error {
+func (c *checker) assistant(o *render.Object) error {
 	if err := o.Only([]string{"role", "content"}, "tool_calls"); err != nil {
 		return err
 	}
-	made, err := o.Objects("tool_calls")
+	calls, err := o.Objects("tool_calls")
 	if err != nil {
 		return err
 	}
-	if o.Has("tool_calls") && len(made) == 0 {
-		return o.Fail("no calls in %q", "tool_calls")
+	if o.Has("tool_calls") && len(calls) == 0 {
+		return o.Fail("%q is empty", "tool_calls")
 	}
-	for i := range made {
-		if err := c.call(&made[i]); err != nil {
+	for i := range calls {
+		if err := c.call(&calls[i]); err != nil {
 			return err
 		}
 	}
-	if silent := o.Value("content").Kind() == 'n'; silent && len(made) == 0 || !silent {
+	if silent := o.Value("content").Kind() == 'n'; silent && len(calls) == 0 || !silent {
 		_, err = o.Said("content")
 	}
 	return err
@@ -117,12 +120,12 @@ func (c *checker) call(o *render.Object) error {
 	if err := f.Only([]string{"name", "arguments"}); err != nil {
 		return err
 	}
-	return c.opens(o, "id", &f, maxChatID)
+	return c.openCall(o, "id", &f, maxChatID)
 }
 
-// opens checks what each call has: an id of its own in the member idName of o,
-// and in f a name and arguments.
-func (c *checker) opens(o *render.Object, idName string, f *render.Object, maxID int) error {
+// openCall checks a call: a unique id in the member idName of o, and a name and
+// arguments in f.
+func (c *checker) openCall(o *render.Object, idName string, f *render.Object, maxID int) error {
 	id, err := o.Text(idName)
 	if err != nil {
 		return err
@@ -140,11 +143,11 @@ func (c *checker) opens(o *render.Object, idName string, f *render.Object, maxID
 	}
 	switch {
 	case !render.IsName(id, maxID):
-		return o.Fail("id %q", id)
+		return o.Fail("id %q is invalid", id)
 	case !render.IsName(name, maxName):
-		return o.Fail("name %q", name)
+		return o.Fail("name %q is invalid", name)
 	case c.ids[id]:
-		return o.Fail("id %q again", id)
+		return o.Fail("id %q is used twice", id)
 	}
 	c.ids[id] = true
 	c.calls = append(c.calls, id)
@@ -158,24 +161,24 @@ func (c *checker) result(o *render.Object) error {
 	if _, err := o.Text("content"); err != nil {
 		return err
 	}
-	return c.closes(o, "tool_call_id")
+	return c.closeCall(o, "tool_call_id")
 }
 
-// closes checks that a result has a call that waits for it.
-func (c *checker) closes(o *render.Object, idName string) error {
+// closeCall checks that the call of a result is open, and closes it.
+func (c *checker) closeCall(o *render.Object, idName string) error {
 	id, err := o.Text(idName)
 	if err != nil {
 		return err
 	}
 	i := slices.Index(c.calls, id)
 	if i < 0 {
-		return o.Fail("a result of %q, which waits for none", id)
+		return o.Fail("a result for %q, which is not an open call", id)
 	}
 	c.calls = slices.Delete(c.calls, i, i+1)
 	return nil
 }
 
-// checkContent checks a text, or parts where these may stand.
+// checkContent checks a text; with parts, it accepts a list of parts too.
 func checkContent(o *render.Object, parts bool) error {
 	if o.Value("content").Kind() == '"' || !parts {
 		_, err := o.Said("content")
@@ -183,7 +186,7 @@ func checkContent(o *render.Object, parts bool) error {
 	}
 	all, err := o.Objects("content")
 	if err == nil && len(all) == 0 {
-		err = o.Fail("nothing in it")
+		err = o.Fail("content is empty")
 	}
 	for i := 0; i < len(all) && err == nil; i++ {
 		err = checkPart(&all[i], chatParts)
@@ -191,28 +194,28 @@ func checkContent(o *render.Object, parts bool) error {
 	return err
 }
 
-// known says of a part which members it has, and which members are in the
-// object that it holds, if it holds one.
-type known struct {
+// partShape lists the members of a part, and the members of its inner object if it
+// has one.
+type partShape struct {
 	members []string
 	inner   []string
 }
 
-var chatParts = map[string]known{
+var chatParts = map[string]partShape{
 	"text":        {members: []string{"text"}},
 	"image_url":   {members: []string{"image_url"}, inner: []string{"url"}},
 	"input_audio": {members: []string{"input_audio"}, inner: []string{"data", "format"}},
 	"file":        {members: []string{"file"}, inner: []string{"filename", "file_data"}},
 }
 
-func checkPart(o *render.Object, table map[string]known) error {
+func checkPart(o *render.Object, table map[string]partShape) error {
 	kind, err := o.Text("type")
 	if err != nil {
 		return err
 	}
 	k, ok := table[kind]
 	if !ok {
-		return o.Fail("a part of type %q", kind)
+		return o.Fail("part type %q is not allowed here", kind)
 	}
 	if err := o.Only(append([]string{"type"}, k.members...)); err != nil {
 		return err
@@ -235,7 +238,7 @@ func checkPart(o *render.Object, table map[string]known) error {
 	return nil
 }
 
-// checkMember checks what a member of a part holds.
+// checkMember checks a member of a part.
 func checkMember(o *render.Object, name string) error {
 	s, err := o.Said(name)
 	switch name {
@@ -245,14 +248,14 @@ func checkMember(o *render.Object, name string) error {
 		return o.Address(name)
 	case "file_data":
 		if !strings.HasPrefix(s, "data:") {
-			return o.Fail("%q is no body", name)
+			return o.Fail("%q is not a data URL", name)
 		}
 		return o.Address(name, "application/pdf")
 	case "data":
 		return o.Base64(name)
 	case "format":
 		if s != "wav" && s != "mp3" {
-			return o.Fail("a sound of format %q", s)
+			return o.Fail("sound format %q is not allowed", s)
 		}
 	}
 	return err

@@ -6,15 +6,15 @@ import (
 	"github.com/convlog/convlog/interop/internal/render"
 )
 
-// CheckResponses holds the input of a request to the rules of the Responses API,
-// as Check does; reasoning must stand before another item of the assistant.
+// CheckResponses checks the input of a request against the rules of the Responses
+// API, as Check does. Reasoning must come before another item of the assistant.
 func CheckResponses(raw jsontext.Value) error {
 	items, err := listOf(raw, "input")
 	if err != nil {
 		return err
 	}
 	c := checker{ids: map[string]bool{}}
-	reasoned := false
+	afterReasoning := false
 	for i := range items {
 		o := &items[i]
 		kind, err := o.Text("type")
@@ -22,16 +22,16 @@ func CheckResponses(raw jsontext.Value) error {
 			return err
 		}
 		role, _ := o.Text("role")
-		if reasoned && (kind == "function_call_output" || kind == "message" && role != "assistant") {
-			return o.Fail("reasoning that nothing follows stands before it")
+		if afterReasoning && (kind == "function_call_output" || kind == "message" && role != "assistant") {
+			return o.Fail("the reasoning before it has no item of the assistant after it")
 		}
-		reasoned = kind == "reasoning"
+		afterReasoning = kind == "reasoning"
 		if err := c.item(o, kind); err != nil {
 			return err
 		}
 	}
-	if reasoned {
-		return items[len(items)-1].Fail("reasoning that nothing follows")
+	if afterReasoning {
+		return items[len(items)-1].Fail("the input ends with reasoning")
 	}
 	return c.done("request")
 }
@@ -39,14 +39,14 @@ func CheckResponses(raw jsontext.Value) error {
 func (c *checker) item(o *render.Object, kind string) error {
 	switch kind {
 	case "message":
-		return c.said(o)
+		return c.messageItem(o)
 	case "reasoning":
 		return checkReasoning(o)
 	case "function_call":
 		if err := o.Only([]string{"type", "call_id", "name", "arguments"}); err != nil {
 			return err
 		}
-		return c.opens(o, "call_id", o, maxResponsesID)
+		return c.openCall(o, "call_id", o, maxResponsesID)
 	case "function_call_output":
 		if err := o.Only([]string{"type", "call_id", "output"}); err != nil {
 			return err
@@ -56,14 +56,14 @@ func (c *checker) item(o *render.Object, kind string) error {
 				return err
 			}
 		}
-		return c.closes(o, "call_id")
+		return c.closeCall(o, "call_id")
 	}
-	return o.Fail("an item of type %q", kind)
+	return o.Fail("item type %q is not allowed", kind)
 }
 
-// said checks a message: those of the assistant may stand between its calls,
-// others may not stand between calls and results.
-func (c *checker) said(o *render.Object) error {
+// messageItem checks a message. Messages of the assistant are allowed between its
+// calls. Other messages are not allowed between calls and results.
+func (c *checker) messageItem(o *render.Object) error {
 	if err := o.Only([]string{"type", "role", "content"}); err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (c *checker) said(o *render.Object) error {
 		}
 		return checkParts(o, "content", inputParts)
 	}
-	return o.Fail("role is %q", role)
+	return o.Fail("role %q is not allowed", role)
 }
 
 func checkReasoning(o *render.Object) error {
@@ -92,23 +92,23 @@ func checkReasoning(o *render.Object) error {
 	}
 	parts, err := o.Objects("summary")
 	for i := 0; i < len(parts) && err == nil; i++ {
-		err = checkPart(&parts[i], map[string]known{"summary_text": {members: []string{"text"}}})
+		err = checkPart(&parts[i], map[string]partShape{"summary_text": {members: []string{"text"}}})
 	}
 	return err
 }
 
 var (
-	outputParts = map[string]known{"output_text": {members: []string{"text"}}}
-	inputParts  = map[string]known{
+	outputParts = map[string]partShape{"output_text": {members: []string{"text"}}}
+	inputParts  = map[string]partShape{
 		"input_text":  {members: []string{"text"}},
 		"input_image": {members: []string{"image_url"}},
 	}
 )
 
-func checkParts(o *render.Object, name string, table map[string]known) error {
+func checkParts(o *render.Object, name string, table map[string]partShape) error {
 	parts, err := o.Objects(name)
 	if err == nil && len(parts) == 0 {
-		err = o.Fail("nothing in %q", name)
+		err = o.Fail("%q is empty", name)
 	}
 	for i := 0; i < len(parts) && err == nil; i++ {
 		p := &parts[i]
@@ -121,7 +121,7 @@ func checkParts(o *render.Object, name string, table map[string]known) error {
 	return err
 }
 
-// checkFile checks a document: an address, or a name and a body.
+// checkFile checks a document: a URL, or a name and a body.
 func checkFile(p *render.Object) error {
 	members := []string{"filename", "file_data"}
 	if p.Has("file_url") {

@@ -59,7 +59,7 @@ func TestRenderings(t *testing.T) {
 	}{
 		{"nothing", nil, ``, ``},
 		{
-			"roles are kept",
+			"each message keeps its role",
 			[]event.Message{by(system, text("Be brief.")), by(user, text("Hi")), by(developer, text("Be"), text("kind."))},
 			`{"role":"system","content":"Be brief."},` + hi + `,{"role":"developer","content":"Be\nkind."}`,
 			`{"type":"message","role":"system","content":[{"type":"input_text","text":"Be brief."}]},` + hiItem +
@@ -95,7 +95,7 @@ func TestRenderings(t *testing.T) {
 				`{"type":"message","role":"assistant","content":[{"type":"output_text","text":"b"}]}`,
 		},
 		{
-			"messages with nothing left",
+			"messages without content",
 			[]event.Message{by(user, text("")), by(assistant, event.Opaque("?", []byte(`1`)), text("\n")), by(user, text("Hi"))},
 			hi, hiItem,
 		},
@@ -112,7 +112,7 @@ func TestRenderings(t *testing.T) {
 				`{"type":"input_text","text":"[audio, audio/wav, 4 bytes]"}]}`,
 		},
 		{
-			"what a tool shows",
+			"an image in a result",
 			[]event.Message{by(assistant, call("c")), by(tool, event.ToolResult("c", "", text("see"), bodies[0])), by(user, text("Hi"))},
 			`{"role":"assistant","content":null,"tool_calls":[` + callC + `]},{"role":"tool","tool_call_id":"c","content":"see\n[image, image/jpeg, 8 bytes]"},` +
 				`{"role":"user","content":[{"type":"text","text":"[What the tools showed:]"},{"type":"image_url","image_url":{"url":"` + imageOfPNG + `"}}]},` + hi,
@@ -129,6 +129,13 @@ func TestRenderings(t *testing.T) {
 	}
 }
 
+func TestNoHistoryAndNoOptions(t *testing.T) {
+	chat, err := openai.Chat(nil)
+	expect(t, `{"messages":[]}`, chat, err, openai.Check)
+	items, err := openai.Responses(nil)
+	expect(t, `{"input":[]}`, items, err, openai.CheckResponses)
+}
+
 func expect(t *testing.T, want string, got jsontext.Value, err error, check func(jsontext.Value) error) {
 	t.Helper()
 	if err != nil {
@@ -142,29 +149,29 @@ func expect(t *testing.T, want string, got jsontext.Value, err error, check func
 	}
 }
 
-func TestABodyThatIsMissing(t *testing.T) {
-	gone := errors.New("gone")
+func TestMissingBody(t *testing.T) {
+	errGone := errors.New("gone")
 	h := history(by(assistant, call("c")), by(tool, event.ToolResult("c", "", bodies[0])))
-	o := openai.Options{Blob: func(event.BlobRef) ([]byte, error) { return nil, gone }}
-	if _, err := openai.Chat(h, o); !errors.Is(err, gone) {
+	o := openai.Options{Blob: func(event.BlobRef) ([]byte, error) { return nil, errGone }}
+	if _, err := openai.Chat(h, o); !errors.Is(err, errGone) {
 		t.Errorf("chat: error is %v", err)
 	}
-	if _, err := openai.Responses(h, o); !errors.Is(err, gone) {
+	if _, err := openai.Responses(h, o); !errors.Is(err, errGone) {
 		t.Errorf("responses: error is %v", err)
 	}
 }
 
-func TestCheckRefuses(t *testing.T) {
+func TestCheckRejects(t *testing.T) {
 	const (
-		use  = `{"role":"assistant","content":null,"tool_calls":[` + callC + `]}`
-		gave = `{"role":"tool","tool_call_id":"c","content":""}`
+		toolCalls  = `{"role":"assistant","content":null,"tool_calls":[` + callC + `]}`
+		toolResult = `{"role":"tool","tool_call_id":"c","content":""}`
 	)
 	of := func(messages string) string { return `{"messages":[` + messages + `]}` }
-	if err := openai.Check([]byte(of(hi + "," + use + "," + gave))); err != nil {
+	if err := openai.Check([]byte(of(hi + "," + toolCalls + "," + toolResult))); err != nil {
 		t.Fatalf("a valid request: %v", err)
 	}
 	for name, raw := range map[string]string{
-		"no object":                       `7`,
+		"not an object":                   `7`,
 		"an unknown member":               `{"messages":[],"model":"m"}`,
 		"another role":                    of(`{"role":"critic","content":"Hi"}`),
 		"an unknown member of a message":  of(`{"role":"user","content":"Hi","id":"x"}`),
@@ -173,20 +180,20 @@ func TestCheckRefuses(t *testing.T) {
 		"parts of the system":             of(`{"role":"system","content":[{"type":"text","text":"x"}]}`),
 		"an unknown part":                 of(`{"role":"user","content":[{"type":"video"}]}`),
 		"an image without an address":     of(`{"role":"user","content":[{"type":"image_url","image_url":{"url":""}}]}`),
-		"an image as text":                of(`{"role":"user","content":[{"type":"image_url","image_url":"https://example.org"}]}`),
-		"an answer with no calls":         of(`{"role":"assistant","content":"Hi","tool_calls":[]}`),
-		"an answer with nothing in it":    of(`{"role":"assistant","content":null}`),
-		"a call that is not answered":     of(use),
-		"a call that is answered late":    of(use + "," + hi + "," + gave),
-		"a result without a call":         of(gave),
-		"two results":                     of(use + "," + gave + "," + gave),
-		"an id again":                     of(use + "," + gave + "," + use + "," + gave),
-		"arguments that are an object":    of(`{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"n","arguments":{}}}]},` + gave),
-		"arguments that are no object":    of(`{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"n","arguments":"[]"}}]},` + gave),
-		"a name that the API refuses":     of(`{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"a.b","arguments":"{}"}}]},` + gave),
-		"a result that is no text":        of(use + `,{"role":"tool","tool_call_id":"c","content":[]}`),
-		"a call of another type":          of(`{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"custom","function":{"name":"n","arguments":"{}"}}]},` + gave),
-		"an answer whose text is a blank": of(`{"role":"assistant","content":"\n","tool_calls":[` + callC + `]},` + gave),
+		"an image as a string":            of(`{"role":"user","content":[{"type":"image_url","image_url":"https://example.org"}]}`),
+		"an empty list of calls":          of(`{"role":"assistant","content":"Hi","tool_calls":[]}`),
+		"an empty message":                of(`{"role":"assistant","content":null}`),
+		"a call without a result":         of(toolCalls),
+		"a result after another message":  of(toolCalls + "," + hi + "," + toolResult),
+		"a result without a call":         of(toolResult),
+		"two results":                     of(toolCalls + "," + toolResult + "," + toolResult),
+		"a duplicate id":                  of(toolCalls + "," + toolResult + "," + toolCalls + "," + toolResult),
+		"arguments are an object":         of(`{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"n","arguments":{}}}]},` + toolResult),
+		"arguments do not hold an object": of(`{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"n","arguments":"[]"}}]},` + toolResult),
+		"an invalid name":                 of(`{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"a.b","arguments":"{}"}}]},` + toolResult),
+		"a result is not a text":          of(toolCalls + `,{"role":"tool","tool_call_id":"c","content":[]}`),
+		"a call of another type":          of(`{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"custom","function":{"name":"n","arguments":"{}"}}]},` + toolResult),
+		"a blank text":                    of(`{"role":"assistant","content":"\n","tool_calls":[` + callC + `]},` + toolResult),
 	} {
 		if err := openai.Check([]byte(raw)); !errors.Is(err, openai.ErrRequest) {
 			t.Errorf("%s: %v", name, err)
@@ -194,31 +201,31 @@ func TestCheckRefuses(t *testing.T) {
 	}
 }
 
-func TestCheckResponsesRefuses(t *testing.T) {
+func TestCheckResponsesRejects(t *testing.T) {
 	const (
-		gave     = `{"type":"function_call_output","call_id":"c","output":""}`
-		reasoned = `{"type":"reasoning","summary":[],"encrypted_content":"eA=="}`
+		toolResult = `{"type":"function_call_output","call_id":"c","output":""}`
+		reasoning  = `{"type":"reasoning","summary":[],"encrypted_content":"eA=="}`
 	)
 	of := func(items string) string { return `{"input":[` + items + `]}` }
-	if err := openai.CheckResponses([]byte(of(hiItem + "," + reasoned + "," + callItemC + "," + gave))); err != nil {
+	if err := openai.CheckResponses([]byte(of(hiItem + "," + reasoning + "," + callItemC + "," + toolResult))); err != nil {
 		t.Fatalf("a valid request: %v", err)
 	}
 	for name, raw := range map[string]string{
-		"no object":                    `[]`,
-		"an unknown item":              of(`{"type":"sound"}`),
-		"an unknown member":            of(`{"type":"message","role":"user","id":"x","content":[{"type":"input_text","text":"Hi"}]}`),
-		"output of the user's":         of(`{"type":"message","role":"user","content":[{"type":"output_text","text":"Hi"}]}`),
-		"an empty message":             of(`{"type":"message","role":"user","content":[]}`),
-		"another role":                 of(`{"type":"message","role":"tool","content":[{"type":"input_text","text":"Hi"}]}`),
-		"a call that is not answered":  of(callItemC),
-		"a call that is answered late": of(callItemC + "," + hiItem + "," + gave),
-		"a result without a call":      of(gave),
-		"an id again":                  of(callItemC + "," + gave + "," + callItemC + "," + gave),
-		"reasoning at the end":         of(reasoned),
-		"reasoning before the user":    of(reasoned + "," + hiItem),
-		"reasoning before a result":    of(callItemC + "," + reasoned + "," + gave),
-		"reasoning that is not there":  of(`{"type":"reasoning","summary":[],"encrypted_content":""},` + callItemC + "," + gave),
-		"a document without a name":    of(`{"type":"message","role":"user","content":[{"type":"input_file","file_data":"x"}]}`),
+		"not an object":                  `[]`,
+		"an unknown item":                of(`{"type":"sound"}`),
+		"an unknown member":              of(`{"type":"message","role":"user","id":"x","content":[{"type":"input_text","text":"Hi"}]}`),
+		"output of the user":             of(`{"type":"message","role":"user","content":[{"type":"output_text","text":"Hi"}]}`),
+		"an empty message":               of(`{"type":"message","role":"user","content":[]}`),
+		"another role":                   of(`{"type":"message","role":"tool","content":[{"type":"input_text","text":"Hi"}]}`),
+		"a call without a result":        of(callItemC),
+		"a result after another message": of(callItemC + "," + hiItem + "," + toolResult),
+		"a result without a call":        of(toolResult),
+		"a duplicate id":                 of(callItemC + "," + toolResult + "," + callItemC + "," + toolResult),
+		"reasoning at the end":           of(reasoning),
+		"reasoning before the user":      of(reasoning + "," + hiItem),
+		"reasoning before a result":      of(callItemC + "," + reasoning + "," + toolResult),
+		"empty reasoning":                of(`{"type":"reasoning","summary":[],"encrypted_content":""},` + callItemC + "," + toolResult),
+		"a document without a name":      of(`{"type":"message","role":"user","content":[{"type":"input_file","file_data":"x"}]}`),
 	} {
 		if err := openai.CheckResponses([]byte(raw)); !errors.Is(err, openai.ErrRequest) {
 			t.Errorf("%s: %v", name, err)

@@ -5,7 +5,7 @@ import (
 	"github.com/convlog/convlog/interop/internal/render"
 )
 
-// The parts of what a user says in a chat.
+// The parts of a user message in Chat Completions.
 type (
 	textPart struct {
 		Type string `json:"type"`
@@ -35,7 +35,7 @@ type (
 
 func newText(text string) textPart { return textPart{"text", text} }
 
-// content is one text where nothing else is said, else the parts.
+// content joins the parts into one text; it returns the parts if one is not a text.
 func content(parts []any) any {
 	var all *string
 	for _, p := range parts {
@@ -43,13 +43,13 @@ func content(parts []any) any {
 		if !ok {
 			return parts
 		}
-		all = joined(all, t.Text)
+		all = joinText(all, t.Text)
 	}
 	return all
 }
 
-// part renders what anybody may say: text, and where a body may stand images,
-// sounds and documents; nil where nothing is said.
+// part renders a text part. With bodies, it renders images, sounds and documents too.
+// It returns nil for a part without content.
 func (c *chat) part(p *event.Part, bodies bool) (any, error) {
 	if bodies {
 		if part, err := c.body(p); part != nil || err != nil {
@@ -62,7 +62,7 @@ func (c *chat) part(p *event.Part, bodies bool) (any, error) {
 	return nil, nil
 }
 
-// body renders an image, a sound or a document; nil if the API takes no such.
+// body renders an image, a sound or a document; nil if the API does not accept it.
 func (c *chat) body(p *event.Part) (any, error) {
 	if !render.HasBody(p) {
 		return nil, nil
@@ -90,7 +90,7 @@ func (c *chat) body(p *event.Part) (any, error) {
 	return nil, nil
 }
 
-// audioFormats are the sounds that the API takes, by media type.
+// audioFormats are the sound formats of the API, by media type.
 var audioFormats = map[string]string{
 	"audio/wav": "wav", "audio/x-wav": "wav", "audio/wave": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3",
 }

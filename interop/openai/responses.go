@@ -14,24 +14,28 @@ import (
 
 const maxResponsesID = 64
 
-// Responses renders a history as {"input": [...]} of the Responses API. It does
-// as Chat, but for this: encrypted reasoning goes back to the model that it came
-// from, unless nothing follows it, and results hold images and documents.
-func Responses(history []projection.Entry, o Options) (jsontext.Value, error) {
-	r := responses{options: o, items: []any{}, calls: newCalls(maxResponsesID)}
-	r.options.Provider = cmp.Or(o.Provider, Provider)
+// Responses renders a history as {"input": [...]} for the Responses API. It works
+// like Chat, with two differences. Encrypted reasoning is rendered for its own model,
+// if another item follows it. Results can hold images and documents. At most one
+// Options is used.
+func Responses(history []projection.Entry, opts ...Options) (jsontext.Value, error) {
+	r := responses{items: []any{}, calls: newCalls(maxResponsesID)}
+	if len(opts) > 0 {
+		r.options = opts[0]
+	}
+	r.options.Provider = cmp.Or(r.options.Provider, Provider)
 	for i := range history {
 		if err := r.add(&history[i].Message); err != nil {
 			return nil, fmt.Errorf("render event %d: %w", history[i].Seq, err)
 		}
 	}
-	r.answered()
+	r.flushResults()
 	return json.Marshal(struct {
 		Input []any `json:"input"`
 	}{r.items}, jsontext.PreserveRawStrings(true))
 }
 
-// The items, and the parts of what they say.
+// The items of the API, and the parts of their content.
 type (
 	messageItem struct {
 		Type    string     `json:"type"`
@@ -66,39 +70,39 @@ type (
 	}
 )
 
-// responses makes the items of a request one after the other.
+// responses builds the items of a request one after the other.
 type responses struct {
 	options Options
 	items   []any
 	calls   calls
 }
 
-// add takes in the next message of the history.
+// add adds the next message of the history.
 func (r *responses) add(m *event.Message) error {
 	if m.Role == event.Assistant {
-		r.reply(m)
+		r.addAssistant(m)
 		return nil
 	}
-	role, parts, err := rest(m, r)
+	role, parts, err := renderOther(m, r)
 	if err != nil {
 		return err
 	}
 	if len(parts) > 0 {
-		r.answered()
+		r.flushResults()
 		r.items = append(r.items, messageItem{"message", role, parts})
 	}
 	return nil
 }
 
-// reply takes in a message of the assistant: text between calls is a message
-// of its own.
-func (r *responses) reply(m *event.Message) {
+// addAssistant adds a message of the assistant. Text between calls becomes a separate
+// message.
+func (r *responses) addAssistant(m *event.Message) {
 	own := m.Provider == r.options.Provider && (r.options.Model == "" || r.options.Model == m.Model)
-	var items, said []any
+	var items, texts []any
 	var open []call
 	flush := func() {
-		if len(said) > 0 {
-			items, said = append(items, messageItem{"message", event.Assistant, said}), nil
+		if len(texts) > 0 {
+			items, texts = append(items, messageItem{"message", event.Assistant, texts}), nil
 		}
 	}
 	for i := range m.Parts {
@@ -106,24 +110,24 @@ func (r *responses) reply(m *event.Message) {
 		switch text := render.Words(p); {
 		case p.Type == event.ToolCallPart:
 			flush()
-			made := r.calls.next(p)
-			open = append(open, made)
-			items = append(items, callItem{"function_call", made.id, made.name, made.arguments})
+			tc := r.calls.next(p)
+			open = append(open, tc)
+			items = append(items, callItem{"function_call", tc.id, tc.name, tc.arguments})
 		case p.Type == event.ReasoningPart && own && p.Encrypted != "":
 			flush()
-			items = append(items, reasoned(p))
+			items = append(items, reasoningOf(p))
 		case text != "":
-			said = append(said, textPart{"output_text", text})
+			texts = append(texts, textPart{"output_text", text})
 		}
 	}
 	flush()
-	if items = followed(items); len(items) > 0 {
-		r.answered()
+	if items = trimReasoning(items); len(items) > 0 {
+		r.flushResults()
 		r.items, r.calls.open = append(r.items, items...), open
 	}
 }
 
-func reasoned(p *event.Part) reasoningItem {
+func reasoningOf(p *event.Part) reasoningItem {
 	item := reasoningItem{Type: "reasoning", Summary: []textPart{}, Encrypted: p.Encrypted}
 	if !render.Blank(p.Text) {
 		item.Summary = append(item.Summary, textPart{"summary_text", p.Text})
@@ -131,8 +135,8 @@ func reasoned(p *event.Part) reasoningItem {
 	return item
 }
 
-// followed leaves out reasoning that nothing follows.
-func followed(items []any) []any {
+// trimReasoning removes reasoning from the end of a message.
+func trimReasoning(items []any) []any {
 	for n := len(items); n > 0; n-- {
 		if _, reasoning := items[n-1].(reasoningItem); !reasoning {
 			break
@@ -142,21 +146,21 @@ func followed(items []any) []any {
 	return items
 }
 
-// answer takes in a result, if its call waits for it.
-func (r *responses) answer(p *event.Part) error {
-	waits := r.calls.waiting(p.CallID)
-	if waits == nil {
+// addResult adds a result if its call is open.
+func (r *responses) addResult(p *event.Part) error {
+	open := r.calls.openCall(p.CallID)
+	if open == nil {
 		return nil
 	}
-	parts, err := rendered(p.Content, func(p *event.Part) (any, error) { return r.part(p, true) })
+	parts, err := renderAll(p.Content, func(p *event.Part) (any, error) { return r.part(p, true) })
 	if err != nil {
 		return err
 	}
-	waits.result = outputItem{"function_call_output", waits.id, output(parts)}
+	open.result = outputItem{"function_call_output", open.id, output(parts)}
 	return nil
 }
 
-// output is one text where nothing else is said, else the parts.
+// output returns the output of a call: one text, or the parts if one is not a text.
 func output(parts []any) any {
 	if len(parts) == 0 {
 		return ""
@@ -164,19 +168,19 @@ func output(parts []any) any {
 	return content(parts)
 }
 
-// answered appends the results of the open calls, before another message.
-func (r *responses) answered() {
+// flushResults appends the results of the open calls.
+func (r *responses) flushResults() {
 	for _, o := range r.calls.open {
 		if o.result == nil {
-			o.result = outputItem{"function_call_output", o.id, unanswered}
+			o.result = outputItem{"function_call_output", o.id, missingResult}
 		}
 		r.items = append(r.items, o.result)
 	}
 	r.calls.open = nil
 }
 
-// part renders what anybody may say: text, and where a body may stand images
-// and documents; nil where nothing is said.
+// part renders a text part. With bodies, it renders images and documents too. It
+// returns nil for a part without content.
 func (r *responses) part(p *event.Part, bodies bool) (any, error) {
 	if bodies && render.HasBody(p) {
 		if part, err := r.body(p); part != nil || err != nil {
@@ -189,7 +193,7 @@ func (r *responses) part(p *event.Part, bodies bool) (any, error) {
 	return nil, nil
 }
 
-// body renders an image or a document; nil if the API takes no such.
+// body renders an image or a document; nil if the API does not accept it.
 func (r *responses) body(p *event.Part) (any, error) {
 	m, ok, err := render.Load(p, r.options.Blob)
 	if !ok || err != nil {

@@ -9,32 +9,33 @@ import (
 	"github.com/convlog/convlog/interop/internal/parts"
 )
 
-// attemptsName is the member that holds the attempts of an agent that tries again.
-// What stands around them repeats the best one.
+// attemptsName is the member with the attempts of a run. The document around it
+// repeats the best attempt.
 const attemptsName = "attempts"
 
-// theStart is what attempts follow: no item has this name.
-const theStart = "the start"
+// startName is the item that attempts follow. No item has this name, so attempts
+// follow the start of the session.
+const startName = "the start"
 
-// bestOf is the index of the attempt that was chosen; -1 if none was.
+// bestOf returns the index of the best attempt; -1 if there is none.
 func bestOf(info jsontext.Value) int {
-	told := struct {
+	fields := struct {
 		Best *int `json:"best_attempt_idx"`
 	}{}
-	if len(info) == 0 || json.Unmarshal(info, &told) != nil || told.Best == nil {
+	if len(info) == 0 || json.Unmarshal(info, &fields) != nil || fields.Best == nil {
 		return -1
 	}
-	return *told.Best
+	return *fields.Best
 }
 
-// withAttempts puts the items of attempts before those of the best, which is left
-// out among them. Each is a branch from the start.
-func withAttempts(attempts []interop.Record, best int, chosen []document.Item) (all []document.Item, err error) {
+// withAttempts puts the items of the other attempts before the items of the best
+// attempt. Each attempt is a branch from the start.
+func withAttempts(attempts []interop.Record, best int, bestItems []document.Item) (all []document.Item, err error) {
 	if len(attempts) == 0 {
-		return chosen, nil
+		return bestItems, nil
 	}
 	for i := range attempts {
-		if i == best && len(chosen) > 0 {
+		if i == best && len(bestItems) > 0 {
 			continue
 		}
 		items, err := attempt(&attempts[i])
@@ -43,31 +44,32 @@ func withAttempts(attempts []interop.Record, best int, chosen []document.Item) (
 		}
 		all = append(all, items...)
 	}
-	if len(chosen) > 0 {
-		chosen[0].After, chosen[0].Label = theStart, "the best attempt"
+	if len(bestItems) > 0 {
+		bestItems[0].After, bestItems[0].Label = startName, "the best attempt"
 	}
-	return append(all, chosen...), nil
+	return append(all, bestItems...), nil
 }
 
-// attempt tells an attempt. What stands around its history is kept raw behind it.
+// attempt returns the items of an attempt. Its members besides history and trajectory
+// are stored raw at the end.
 func attempt(rec *interop.Record) ([]document.Item, error) {
 	o, err := parts.Open(rec.Value)
 	if err != nil {
 		return []document.Item{document.Raw(*rec, "attempt")}, nil
 	}
-	t, err := tellerOf(rec, &o)
+	t, err := translatorOf(rec, &o)
 	if err != nil {
 		return nil, err
 	}
-	t.model, t.ended = configOf(o.Peek("replay_config")).Agent.Model.Name, ended(o.Peek("info"))
-	if err := t.tell(); err != nil {
+	t.model, t.finished = configOf(o.Peek("replay_config")).Agent.Model.Name, isFinished(o.Peek("info"))
+	if err := t.translate(); err != nil {
 		return nil, err
 	}
 	if rest := o.Rest(); rest != nil {
 		t.items = append(t.items, document.Raw(document.Told(rec, rest), "attempt"))
 	}
 	if len(t.items) > 0 {
-		t.items[0].After, t.items[0].Label = theStart, "another attempt"
+		t.items[0].After, t.items[0].Label = startName, "another attempt"
 	}
 	return t.items, nil
 }

@@ -11,7 +11,7 @@ import (
 
 var attempts = filepath.Join("../../testdata/transcripts/swe-agent", "attempts.traj")
 
-// running is the fixture while its agent still tried, after so many attempts.
+// running returns the fixture during the run, after n attempts.
 func running(t *testing.T, n int) string {
 	t.Helper()
 	var whole struct {
@@ -28,7 +28,7 @@ func running(t *testing.T, n int) string {
 	return string(b)
 }
 
-// Each attempt is a branch, and the path ends with the best.
+// Each attempt is a branch, and the path ends with the best one.
 func TestAttempts(t *testing.T) {
 	log := importtest.NewLog(t)
 	content := importtest.ReadFile(t, attempts)
@@ -47,13 +47,13 @@ func TestAttempts(t *testing.T) {
 		"swe-agent:step", "swe-agent:info", "step_completed 30+5 0.375",
 	}, lines)
 	if strings.Contains(string(importtest.Start(t, log, got.Sessions[0]).Extra), "attempts") {
-		t.Error("the attempts stand in the extra, too")
+		t.Error("the attempts are in the extra, too")
 	}
 }
 
-// While the agent tries, the path ends with the last attempt; once the best is
-// chosen, with that.
-func TestAttemptsThatGrow(t *testing.T) {
+// During the run the path ends with the last attempt. After the choice it ends with
+// the best one.
+func TestGrowingAttempts(t *testing.T) {
 	log := importtest.NewLog(t)
 	for i, c := range []struct{ content, last string }{
 		{running(t, 1), "tool result of open: 1: hour = 1"},
@@ -63,19 +63,19 @@ func TestAttemptsThatGrow(t *testing.T) {
 		got := importtest.Load(t, log, format, "buoy.traj", c.content)
 		importtest.Again(t, log, format, "buoy.traj", c.content)
 		path := importtest.Path(t, log, got.Sessions[0])
-		var said string
+		var last string
 		for _, line := range path {
 			if strings.HasPrefix(line, "tool ") {
-				said = line
+				last = line
 			}
 		}
-		if said != c.last {
+		if last != c.last {
 			t.Errorf("version %d: the path is %q", i, path)
 		}
 	}
 }
 
-func TestAttemptsAreDetected(t *testing.T) {
+func TestDetectAttempts(t *testing.T) {
 	content := importtest.ReadFile(t, attempts)
 	importtest.Detects(t, format, "f.traj", map[string]bool{
 		content[:700]: true, running(t, 1): true, `{"attempts":[{"history":[]}]}`: false, `{"attempts":[]}`: false, `{"attempts":7,"history":7}`: false,

@@ -14,23 +14,23 @@ import (
 	"github.com/convlog/convlog/interop/lists"
 )
 
-// teller makes items of a history and its steps.
-type teller struct {
+// translator turns a history and its steps into items.
+type translator struct {
 	history, steps []interop.Record
 	model          string
-	ended          bool
+	finished       bool
 
 	messages *lists.Reader
 	shell    document.Shell
 	items    []document.Item
-	next     int // the first step that was not told
-	acted    bool
-	action   string // the newest, while acted
-	// told is what was said since the agent spoke last, as it stands in the history.
-	told []string
+	next     int    // index of the first step without items
+	pending  bool   // the last action has no step yet
+	action   string // the last action, while pending
+	// recent are the texts in the history since the last answer of the agent.
+	recent []string
 }
 
-func (t *teller) tell() error {
+func (t *translator) translate() error {
 	values := make([]jsontext.Value, len(t.history))
 	for i := range t.history {
 		values[i] = t.history[i].Value
@@ -41,8 +41,8 @@ func (t *teller) tell() error {
 			return err
 		}
 	}
-	if t.acted {
-		t.last()
+	if t.pending {
+		t.lastStep()
 	}
 	for ; t.next < len(t.steps); t.next++ {
 		if len(t.history) == 0 {
@@ -53,16 +53,16 @@ func (t *teller) tell() error {
 	return nil
 }
 
-// message tells a message of the history, and before the agent speaks the step
-// that is done.
-func (t *teller) message(rec *interop.Record) error {
+// message adds a message of the history. Before an answer of the agent, it adds the
+// pending step.
+func (t *translator) message(rec *interop.Record) error {
 	o, err := parts.Open(rec.Value)
 	if err != nil {
 		t.items = append(t.items, document.Raw(*rec, "message"))
 		return nil
 	}
-	if t.acted && speaker(&o) == event.Assistant {
-		t.stepDone()
+	if t.pending && roleOf(&o) == event.Assistant {
+		t.finishStep()
 	}
 	m, ok, err := t.messages.Message(withID(&o, rec.Value))
 	if err != nil {
@@ -72,15 +72,15 @@ func (t *teller) message(rec *interop.Record) error {
 		t.items = append(t.items, document.Raw(*rec, "message"))
 		return nil
 	}
-	t.told = append(t.told, m.Text())
+	t.recent = append(t.recent, m.Text())
 	for _, r := range m.ToolResults() {
-		t.told = append(t.told, event.Message{Parts: r.Content}.Text())
+		t.recent = append(t.recent, event.Message{Parts: r.Content}.Text())
 	}
 	demo := o.Peek("is_demo").Kind() == 't'
 	switch m.Role {
 	case event.Assistant:
-		t.speaks(&m, &o)
-		t.acted = !demo && (t.shell.Open() || len(m.ToolCalls()) > 0)
+		t.answer(&m, &o)
+		t.pending = !demo && (t.shell.Open() || len(m.ToolCalls()) > 0)
 	case event.User:
 		if t.shell.Open() {
 			t.shell.Prints(&m)
@@ -90,30 +90,31 @@ func (t *teller) message(rec *interop.Record) error {
 	return nil
 }
 
-func speaker(o *parts.Members) event.Role {
+func roleOf(o *parts.Members) event.Role {
 	role := o.PeekText("role")
 	return event.Role(role)
 }
 
-// stepDone tells the step of the newest action, and those before it that led to
-// nothing in the history.
-func (t *teller) stepDone() {
-	t.acted = false
-	for at := t.stepOf(t.action); t.next <= at; t.next++ {
-		t.rest(&t.steps[t.next], t.next == at)
+// finishStep adds the step of the last action, and the steps before it that the
+// history lacks.
+func (t *translator) finishStep() {
+	t.pending = false
+	for at := t.findStep(t.action); t.next <= at; t.next++ {
+		t.stepRest(&t.steps[t.next], t.next == at)
 	}
 }
 
-// rest keeps what a step tells beyond the history, which told of it if it did.
-func (t *teller) rest(rec *interop.Record, told bool) {
+// stepRest stores a step raw. If the step is in the history, members that repeat the
+// history are left out.
+func (t *translator) stepRest(rec *interop.Record, inHistory bool) {
 	o, err := parts.Open(rec.Value)
-	if err != nil || !told {
+	if err != nil || !inHistory {
 		t.items = append(t.items, document.Raw(*rec, "step"))
 		return
 	}
 	for _, name := range []string{"action", "thought", "response", "observation"} {
 		text, ok := rawjson.Text(o.Peek(name))
-		if ok && slices.ContainsFunc(t.told, func(said string) bool { return strings.Contains(said, text) }) {
+		if ok && slices.ContainsFunc(t.recent, func(s string) bool { return strings.Contains(s, text) }) {
 			o.Take(name)
 		}
 	}
@@ -122,9 +123,8 @@ func (t *teller) rest(rec *interop.Record, told bool) {
 	}
 }
 
-// stepOf is the number of the first step with an action that was not told; -1 if
-// there is none.
-func (t *teller) stepOf(action string) int {
+// findStep returns the index of the next step with an action; -1 if there is none.
+func (t *translator) findStep(action string) int {
 	for i := t.next; i < len(t.steps); i++ {
 		o, err := parts.Open(t.steps[i].Value)
 		if text := o.PeekText("action"); err == nil && strings.TrimSpace(text) == strings.TrimSpace(action) {
@@ -134,21 +134,21 @@ func (t *teller) stepOf(action string) int {
 	return -1
 }
 
-// last tells the step of the last action, whose observation may stand there alone.
-func (t *teller) last() {
-	if at := t.stepOf(t.action); t.shell.Open() && t.ended && at >= 0 {
+// lastStep adds the step of the last action. Its observation can be in the step only.
+func (t *translator) lastStep() {
+	if at := t.findStep(t.action); t.shell.Open() && t.finished && at >= 0 {
 		t.observe(&t.steps[at])
 	}
-	t.stepDone()
+	t.finishStep()
 }
 
-// speaks tells what the agent thought and did.
-func (t *teller) speaks(m *event.Message, o *parts.Members) {
+// answer parses the thought and the action of the agent.
+func (t *translator) answer(m *event.Message, o *parts.Members) {
 	t.shell.Passes()
-	t.told = t.told[:0]
+	t.recent = t.recent[:0]
 	for _, name := range []string{"content", "thought", "action"} {
 		text := o.PeekText(name)
-		t.told = append(t.told, text)
+		t.recent = append(t.recent, text)
 	}
 	action := o.PeekText("action")
 	t.action = action
@@ -161,17 +161,17 @@ func (t *teller) speaks(m *event.Message, o *parts.Members) {
 	}
 	var thinking []event.Part
 	for _, b := range blocks {
-		p, _ := (&parts.Reader{}).Block(b) // without Put nothing can fail
+		p, _ := (&parts.Reader{}).Block(b) // a Reader without Put returns no error
 		thinking = append(thinking, p)
 	}
 	m.Parts = append(thinking, m.Parts...)
 	m.Extra = without(m.Extra, "thinking_blocks")
 }
 
-// withID is a message whose answer to a call is told by the call's id.
+// withID adds the call id to a tool message that has a list of call ids.
 func withID(o *parts.Members, v jsontext.Value) jsontext.Value {
 	ids, err := rawjson.Elements(o.Peek("tool_call_ids"))
-	if err != nil || len(ids) == 0 || speaker(o) != event.Tool || o.Has("tool_call_id") {
+	if err != nil || len(ids) == 0 || roleOf(o) != event.Tool || o.Has("tool_call_id") {
 		return v
 	}
 	with, err := parts.Open(v)
@@ -193,18 +193,18 @@ func without(object jsontext.Value, name string) jsontext.Value {
 	return o.Rest()
 }
 
-// step tells what a step says, where there is no history.
-func (t *teller) step(rec *interop.Record) {
+// step adds the messages of a step, for a document without a history.
+func (t *translator) step(rec *interop.Record) {
 	o, err := parts.Open(rec.Value)
 	if err != nil {
 		return
 	}
-	said := o.PeekText("response")
+	response := o.PeekText("response")
 	thought := o.PeekText("thought")
 	action := o.PeekText("action")
 	m := event.Message{Role: event.Assistant, Model: t.model}
-	if said != "" {
-		m.Parts = []event.Part{event.Text(said)}
+	if response != "" {
+		m.Parts = []event.Part{event.Text(response)}
 	}
 	if strings.TrimSpace(action) != "" {
 		t.shell.Runs(&m, thought, action)
@@ -215,8 +215,8 @@ func (t *teller) step(rec *interop.Record) {
 	}
 }
 
-// observe tells what the command of a step printed.
-func (t *teller) observe(rec *interop.Record) {
+// observe adds the output of a step's command.
+func (t *translator) observe(rec *interop.Record) {
 	o, err := parts.Open(rec.Value)
 	if err != nil {
 		return
@@ -224,7 +224,7 @@ func (t *teller) observe(rec *interop.Record) {
 	m := event.Message{}
 	if text := o.PeekText("observation"); text != "" {
 		m.Parts = []event.Part{event.Text(text)}
-		t.told = append(t.told, text)
+		t.recent = append(t.recent, text)
 	}
 	t.shell.Prints(&m)
 	t.items = append(t.items, document.Item{Rec: *rec, Payload: m, Kind: "step", Part: 2})

@@ -1,22 +1,31 @@
-// Package sweagent imports the trajectories that SWE-agent leaves behind
-// (<instance>.traj, one JSON document each).
+// Package sweagent imports trajectories of SWE-agent (<instance>.traj, one JSON
+// document each).
 //
-// A document has a history, which the model is shown, and a trajectory: the
-// steps that it was made of. Each message of the history becomes a message_added.
-// Where the agent speaks in plain text, the action that was found in it becomes a
-// call of the tool "bash", and the observation behind it the call's result; the
-// text stays in the extra. An observation that ended the run, and stands in its
-// step alone, becomes a result too. What steps tell beyond the history is kept raw
-// as "swe-agent:step" behind what they are about, and the info as "swe-agent:info" at the end; tokens and
-// cost, which are told of the run as a whole, become a step_completed. All other
-// members are in the extra of session_started.
+// # Events
 //
-// Where the agent tried several times, each attempt is a branch, with what is known of
-// it kept raw as "swe-agent:attempt", and the path ends with the best; without one
-// yet, with the last.
+// A document has a history and a trajectory. The history is the list of messages that
+// the model gets. The trajectory is the list of steps of the run. Each message of the
+// history becomes a message_added. If the agent writes plain text, its action becomes
+// a call of the tool "bash", and the next observation becomes the result. The extra
+// of the message holds the original text. If the last observation is in its step
+// only, it becomes a result too. Without a history, the messages are made from the
+// steps.
 //
-// A document without a history is read from its steps. There is no id in it: the
-// session is named by its file. A document that is cut off is refused.
+// Members of a step that the history lacks are stored raw as "swe-agent:step", after
+// the messages of the step. The info is stored raw as "swe-agent:info", at the end.
+// Tokens and cost, which cover the whole run, become a step_completed. The extra of
+// session_started holds all other members.
+//
+// # Attempts
+//
+// If the agent made several attempts, each attempt is a branch. Its other members are
+// stored raw as "swe-agent:attempt". The path ends with the best attempt, or with the
+// last one if none is the best yet.
+//
+// # Session ids
+//
+// A document holds no session id: the importer makes the id from the file name. A
+// truncated document is rejected.
 package sweagent
 
 import (
@@ -34,10 +43,11 @@ const Name = "swe-agent"
 // Format imports trajectories of SWE-agent. The zero value is ready for use.
 type Format struct{}
 
-// Name is "swe-agent".
+// Name returns "swe-agent".
 func (Format) Name() string { return Name }
 
-// Detect looks for a step, or for a message that an agent's name stands at.
+// Detect checks that a document starts with a step, or with a message that has an
+// agent or a message type.
 func (Format) Detect(_ string, begin []byte) bool {
 	h := head.Begins(begin)
 	if attempts := h.In(attemptsName); !head.IsArray(begin) && attempts != nil {
@@ -51,7 +61,7 @@ func (Format) Detect(_ string, begin []byte) bool {
 		message.Has("role", "agent") || message.Has("role", "message_type")
 }
 
-// Import appends what the source holds and the log does not have yet.
+// Import appends the events of the source that are not in the log yet.
 func (Format) Import(ctx context.Context, log *eventlog.Log, src interop.Source) (interop.Result, error) {
 	return document.Import(ctx, log, src, Name, read)
 }

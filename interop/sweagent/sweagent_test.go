@@ -19,7 +19,8 @@ var (
 	format = sweagent.Format{}
 )
 
-// load imports a document and gives the log and the only session in it.
+// load imports a document twice. It returns the log, its only session, and the first
+// result.
 func load(t *testing.T, name, content string) (*eventlog.Log, string, interop.Result) {
 	t.Helper()
 	log := importtest.NewLog(t)
@@ -79,8 +80,8 @@ func TestCalls(t *testing.T) {
 	}
 }
 
-// A step that is not in the history stands before the one that followed it.
-func TestAStepThatTheHistoryDoesNotHave(t *testing.T) {
+// A step that is not in the history comes before the next step.
+func TestStepOutsideTheHistory(t *testing.T) {
 	content := strings.Replace(importtest.ReadFile(t, plain), `{
       "action": "submit"`, `{"action": "oops", "observation": "What?", "thought": ""}, {
       "action": "submit"`, 1)
@@ -91,20 +92,20 @@ func TestAStepThatTheHistoryDoesNotHave(t *testing.T) {
 	}, path[len(path)-6:len(path)-2])
 }
 
-func TestOnlySteps(t *testing.T) {
+func TestStepsWithoutHistory(t *testing.T) {
 	log, id, _ := load(t, "tide.traj", `{"trajectory":[{"action":"ls","observation":"","response":"Look.","thought":"Look."},{"action":"","observation":"none","response":"Hm"}]}`)
 	importtest.Same(t, "active path", []string{
 		"session_started", `assistant Look.… calls bash {"command":"ls"}`, "tool result of bash: ", "swe-agent:step", "assistant Hm…", "swe-agent:step",
 	}, importtest.Path(t, log, id))
 }
 
-func TestWhatIsNoMessageIsKeptRaw(t *testing.T) {
+func TestInvalidMessagesAreStoredRaw(t *testing.T) {
 	log, id, _ := load(t, "tide.traj", `{"history":[{"role":"user","content":"Hi","agent":"a"},7,{"role":"judge"}]}`)
 	importtest.Same(t, "active path", []string{"session_started", "user Hi…", "swe-agent:message", "swe-agent:message"}, importtest.Path(t, log, id))
 }
 
-// A run that goes on has a longer history, more steps, and has taken more.
-func TestARunThatGoesOn(t *testing.T) {
+// A longer run has a longer history, more steps, and more tokens.
+func TestGrowingRun(t *testing.T) {
 	short := `{"trajectory":[{"action":"ls","observation":"o","thought":"t"}],"history":[{"role":"user","content":"Hi","agent":"a"},{"role":"assistant","content":"t ls","thought":"t","action":"ls","agent":"a"},{"role":"user","content":"o","agent":"a"}]`
 	long := strings.Replace(strings.Replace(short, `}],"hi`, `},{"action":"pwd","observation":"p","thought":"u"}],"hi`, 1), `"o","agent":"a"}]`,
 		`"o","agent":"a"},{"role":"assistant","content":"u pwd","thought":"u","action":"pwd","agent":"a"},{"role":"user","content":"p","agent":"a"}]`, 1)
@@ -124,7 +125,7 @@ func TestARunThatGoesOn(t *testing.T) {
 	}, path[4:])
 }
 
-func TestADocumentThatIsCutOff(t *testing.T) {
+func TestTruncatedDocument(t *testing.T) {
 	whole := importtest.ReadFile(t, plain)
 	log := importtest.NewLog(t)
 	got := importtest.Load(t, log, format, "f.traj", whole[:len(whole)-40])

@@ -14,7 +14,7 @@ import (
 	"github.com/convlog/convlog/interop/internal/parts"
 )
 
-// read reads a trajectory.
+// read returns the session of a trajectory.
 func read(f *document.File, rec *interop.Record) ([]document.Session, error) {
 	o, err := parts.Open(rec.Value)
 	if err != nil || !o.Has("history") && !o.Has("trajectory") && !o.Has(attemptsName) {
@@ -24,7 +24,7 @@ func read(f *document.File, rec *interop.Record) ([]document.Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := tellerOf(rec, &o)
+	t, err := translatorOf(rec, &o)
 	if err != nil {
 		return nil, err
 	}
@@ -34,8 +34,8 @@ func read(f *document.File, rec *interop.Record) ([]document.Session, error) {
 	s.Spent = spentOf(info)
 	s.Spent.Model = run.Agent.Model.Name
 	s.About.Title = interop.Title(run.Problem.Text)
-	t.model, t.ended = s.Spent.Model, ended(info)
-	if err := t.tell(); err != nil {
+	t.model, t.finished = s.Spent.Model, isFinished(info)
+	if err := t.translate(); err != nil {
 		return nil, err
 	}
 	if s.Items, err = withAttempts(attempts, bestOf(info), t.items); err != nil {
@@ -50,8 +50,8 @@ func read(f *document.File, rec *interop.Record) ([]document.Session, error) {
 	return []document.Session{s}, nil
 }
 
-// tellerOf takes the history and the steps out of a document, or an attempt.
-func tellerOf(rec *interop.Record, o *parts.Members) (t teller, err error) {
+// translatorOf takes the history and the steps out of a document or an attempt.
+func translatorOf(rec *interop.Record, o *parts.Members) (t translator, err error) {
 	if t.history, err = list(rec, o, "history"); err != nil {
 		return t, err
 	}
@@ -59,7 +59,7 @@ func tellerOf(rec *interop.Record, o *parts.Members) (t teller, err error) {
 	return t, err
 }
 
-// list takes a list of the document; one that is missing is empty.
+// list takes a list out of the document; a missing list is empty.
 func list(rec *interop.Record, o *parts.Members, name string) ([]interop.Record, error) {
 	v := o.Take(name)
 	if v == nil || v.Kind() == 'n' {
@@ -68,7 +68,7 @@ func list(rec *interop.Record, o *parts.Members, name string) ([]interop.Record,
 	return document.Elements(rec, v)
 }
 
-// config is what is known of the run.
+// config is the configuration of the run: its model and its problem.
 type config struct {
 	Agent struct {
 		Model struct {
@@ -80,7 +80,7 @@ type config struct {
 	} `json:"problem_statement"`
 }
 
-// configOf reads an object, or a text that holds one.
+// configOf parses a configuration: an object, or a text with an object.
 func configOf(v jsontext.Value) (c config) {
 	if text, ok := rawjson.Text(v); ok {
 		v = jsontext.Value(text)
@@ -91,33 +91,33 @@ func configOf(v jsontext.Value) (c config) {
 	return c
 }
 
-// spentOf reads what the run took.
+// spentOf returns the tokens and the cost of the run.
 func spentOf(info jsontext.Value) (s document.Spent) {
-	var told struct {
+	var fields struct {
 		Stats struct {
 			Cost     float64 `json:"instance_cost"`
 			Sent     int64   `json:"tokens_sent"`
 			Received int64   `json:"tokens_received"`
 		} `json:"model_stats"`
 	}
-	if len(info) == 0 || json.Unmarshal(info, &told) != nil {
+	if len(info) == 0 || json.Unmarshal(info, &fields) != nil {
 		return s
 	}
-	cost, err := event.USD(told.Stats.Cost)
+	cost, err := event.USD(fields.Stats.Cost)
 	if err == nil {
 		s.Cost = cost
 	}
-	s.Usage = event.Usage{InputTokens: max(0, told.Stats.Sent), OutputTokens: max(0, told.Stats.Received)}
+	s.Usage = event.Usage{InputTokens: max(0, fields.Stats.Sent), OutputTokens: max(0, fields.Stats.Received)}
 	return s
 }
 
-// ended reports whether the run came to its end.
-func ended(info jsontext.Value) bool {
+// isFinished reports whether the run has ended.
+func isFinished(info jsontext.Value) bool {
 	o, err := parts.Open(info)
 	return err == nil && o.Maybe("exit_status") != ""
 }
 
-// issue is the title of the issue that the user asks for.
+// issue returns the title of the issue in the first user message.
 func issue(items []document.Item) string {
 	for i := range items {
 		m, ok := items[i].Payload.(event.Message)

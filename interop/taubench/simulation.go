@@ -13,35 +13,35 @@ import (
 	"github.com/convlog/convlog/interop/lists"
 )
 
-// isResults reports whether a file begins as the results of tau2-bench do.
+// isResults reports whether a file starts like results of tau2-bench.
 func isResults(h head.Head) bool {
 	info := h.In("info")
 	return h.Has("info") && info.Has("num_trials") && (h.Has("tasks") || h.Has("simulations"))
 }
 
-// results are those of tau2-bench: simulations, each an attempt at a task.
+// results are the shared members of a tau2-bench file.
 type results struct {
 	model string
 	info  jsontext.Value
 	tasks map[string]jsontext.Value
 }
 
-// readResults reads results.
+// readResults returns the sessions of a tau2-bench file.
 func readResults(f *document.File, rec *interop.Record) (all []document.Session, err error) {
 	o, err := parts.Open(rec.Value)
 	if err != nil || !o.Has("simulations") {
 		return nil, document.ErrShape
 	}
 	r := results{info: o.Peek("info"), tasks: map[string]jsontext.Value{}}
-	var told struct {
+	var fields struct {
 		Agent struct {
 			Model string `json:"llm"`
 		} `json:"agent_info"`
 	}
-	if len(r.info) > 0 && json.Unmarshal(r.info, &told) == nil {
-		r.model = told.Agent.Model
+	if len(r.info) > 0 && json.Unmarshal(r.info, &fields) == nil {
+		r.model = fields.Agent.Model
 	}
-	tasks, _ := rawjson.Elements(o.Peek("tasks")) // there may be none
+	tasks, _ := rawjson.Elements(o.Peek("tasks")) // the tasks are optional
 	for _, v := range tasks {
 		if t, err := parts.Open(v); err == nil {
 			r.tasks[plain(t.Peek("id"))] = v
@@ -61,34 +61,34 @@ func readResults(f *document.File, rec *interop.Record) (all []document.Session,
 	return all, nil
 }
 
-// ownID is how long the id of a simulation must be to be nobody else's.
-const ownID = 12
+// minID is the minimum length of a simulation id that can serve as a session id.
+const minID = 12
 
-// simulation reads an attempt at a task.
+// simulation returns the session of a simulation.
 func (r *results) simulation(f *document.File, rec *interop.Record) (s document.Session, err error) {
 	o, err := parts.Open(rec.Value)
 	if err != nil || !o.Has("task_id") {
 		return s, document.ErrShape
 	}
-	var told struct {
+	var fields struct {
 		Start string   `json:"start_time"`
 		Agent *float64 `json:"agent_cost"`
 		User  *float64 `json:"user_cost"`
 	}
-	if err := json.Unmarshal(rec.Value, &told); err != nil {
+	if err := json.Unmarshal(rec.Value, &fields); err != nil {
 		return s, document.ErrShape
 	}
 	task, trial := plain(o.Peek("task_id")), plain(o.Peek("trial"))
-	s = document.Session{Rec: rec, ID: o.PeekText("id"), Own: task + "/" + trial, Over: true, At: document.Time(told.Start)}
-	if len(s.ID) < ownID || event.CheckSessionID(s.ID) != nil {
+	s = document.Session{Rec: rec, ID: o.PeekText("id"), Own: task + "/" + trial, Over: true, At: document.Time(fields.Start)}
+	if len(s.ID) < minID || event.CheckSessionID(s.ID) != nil {
 		s.ID = f.Inner("task-" + task + "-trial-" + trial)
 	}
-	s.Spent = document.Spent{Agent: "user simulator", Cost: costOf(told.Agent).Add(costOf(told.User))}
+	s.Spent = document.Spent{Agent: "user simulator", Cost: costOf(fields.Agent).Add(costOf(fields.User))}
 	messages, err := document.Elements(rec, o.Take("messages"))
 	if err != nil {
 		return s, document.ErrShape
 	}
-	t := speaker{model: r.model, names: map[string]string{}}
+	t := translator{model: r.model, names: map[string]string{}}
 	for i := range messages {
 		s.Items = append(s.Items, t.item(&messages[i]))
 	}
@@ -114,15 +114,15 @@ func costOf(dollars *float64) event.Cost {
 	return cost
 }
 
-// speaker makes items of the messages of a simulation.
-type speaker struct {
+// translator turns the messages of a simulation into items.
+type translator struct {
 	model string
 	names map[string]string // of tools, by call
 }
 
-// item makes an item of a message. What the simulated user does with tools of its
-// own is not shown to the agent.
-func (t *speaker) item(rec *interop.Record) document.Item {
+// item converts a message. Results for the simulated user are stored raw, because the
+// agent does not see them.
+func (t *translator) item(rec *interop.Record) document.Item {
 	it := document.Raw(*rec, "message")
 	o, err := parts.Open(rec.Value)
 	if err != nil {
@@ -133,7 +133,7 @@ func (t *speaker) item(rec *interop.Record) document.Item {
 	m := event.Message{Role: event.Role(role)}
 	switch m.Role {
 	case event.System, event.User:
-		m.Parts = said(&o)
+		m.Parts = textOf(&o)
 	case event.Assistant:
 		it.Cost = t.answer(&m, &o)
 	case event.Tool:
@@ -153,8 +153,8 @@ func (t *speaker) item(rec *interop.Record) document.Item {
 	return it
 }
 
-// said is the text of a message, which may have none.
-func said(o *parts.Members) []event.Part {
+// textOf takes the text of a message; it can be empty.
+func textOf(o *parts.Members) []event.Part {
 	text, ok := rawjson.Text(o.Peek("content"))
 	if v := o.Peek("content"); ok || v.Kind() == 'n' {
 		o.Take("content")
@@ -165,9 +165,9 @@ func said(o *parts.Members) []event.Part {
 	return []event.Part{event.Text(text)}
 }
 
-// answer reads what the agent says and calls, and what that cost.
-func (t *speaker) answer(m *event.Message, o *parts.Members) event.Cost {
-	m.Model, m.Parts = t.model, said(o)
+// answer parses an answer of the agent, with its calls, and returns its cost.
+func (t *translator) answer(m *event.Message, o *parts.Members) event.Cost {
+	m.Model, m.Parts = t.model, textOf(o)
 	calls, err := rawjson.Elements(o.Peek("tool_calls"))
 	if err == nil {
 		o.Take("tool_calls")
@@ -194,8 +194,8 @@ func (t *speaker) answer(m *event.Message, o *parts.Members) event.Cost {
 	return costOf(dollars)
 }
 
-// results are what calls led to: one, or several together.
-func (t *speaker) results(o *parts.Members) (all []event.Part) {
+// results parses the results in a tool message: one, or a list.
+func (t *translator) results(o *parts.Members) (all []event.Part) {
 	several, err := rawjson.Elements(o.Peek("tool_messages"))
 	if err != nil {
 		return []event.Part{t.result(o)}
@@ -216,10 +216,10 @@ func (t *speaker) results(o *parts.Members) (all []event.Part) {
 	return all
 }
 
-// result is what a call led to.
-func (t *speaker) result(o *parts.Members) event.Part {
+// result parses the result of a call.
+func (t *translator) result(o *parts.Members) event.Part {
 	id := o.Required("id")
-	p := event.ToolResult(id, t.names[id], said(o)...)
+	p := event.ToolResult(id, t.names[id], textOf(o)...)
 	p.IsError = o.Flag("error")
 	return p
 }

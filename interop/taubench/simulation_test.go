@@ -44,14 +44,14 @@ func TestSimulations(t *testing.T) {
 }
 
 // Simulations are appended while the benchmark runs.
-func TestResultsThatGrow(t *testing.T) {
+func TestGrowingResults(t *testing.T) {
 	content := importtest.ReadFile(t, telecom)
 	first := content[:strings.LastIndex(content, `  {
    "id": "5a1e0000-0000-4000-8000-000000000002"`)]
 	importtest.Grows(t, format, "f.json", strings.TrimRight(first, ", \n")+"]}", content)
 }
 
-func TestSimulationsThatAreNone(t *testing.T) {
+func TestInvalidSimulations(t *testing.T) {
 	importtest.Detects(t, format, "f.json", map[string]bool{
 		`{"timestamp":"t","info":{"git_commit":"c","num_trials":1},"tasks":[{"id":"cut`: true,
 		`{"timestamp":"t","info":{"num_trials":1}}`:                                     false,

@@ -1,22 +1,24 @@
-// Package taubench imports what tau-bench and tau2-bench leave behind.
+// Package taubench imports results of tau-bench and tau2-bench.
 //
-// The trajectories of tau-bench are a JSON list with one attempt at a task in each element, whose messages have the shape
-// of OpenAI's Chat Completions.
+// # tau-bench
 //
-// Each attempt is a session, named by the file, the task and the trial; one without
-// messages only has a start. Its messages become message_added; a tool's answer
-// that begins with "Error:" is an error, as the benchmark's tools have it. The
-// reward and all else that stands around the messages are in the extra of
-// session_started. What the simulated user cost becomes a step_completed; of the
-// agent neither tokens nor cost are told. An element that is no attempt is refused,
-// and so is a list that is cut off.
+// A file is a JSON list with one attempt at a task per element. Each attempt becomes
+// a session. The importer makes the session id from the file, the task and the trial.
+// An attempt without messages has a session_started only. Its messages, in the shape
+// of OpenAI's Chat Completions, become message_added. A tool result that starts with
+// "Error:" is an error, as in the benchmark's tools. The extra of session_started
+// holds the reward and all members besides the messages. The cost of the simulated
+// user becomes a step_completed. The file has no tokens or cost of the agent. An
+// invalid attempt is rejected, and so is a truncated list.
 //
-// The results of tau2-bench, one document, hold simulations: each is a session of
-// its id, with its task and what is told of the run in the extra of session_started.
-// Tokens and cost are those of the messages; what the simulation cost beyond them
-// becomes a step_completed. What the simulated user does with tools of its own, which
-// the agent is not shown, stays in the extra, and is kept raw as
-// "tau-bench:user_tool".
+// # tau2-bench
+//
+// A file is one JSON document with simulations. Each simulation becomes a session
+// with the simulation's id. The extra of session_started holds its task and the
+// members about the run. Messages have their own tokens and cost; the remaining cost
+// of the simulation becomes a step_completed. The agent does not see the tool calls
+// of the simulated user. These calls stay in the extra, and their results are stored
+// raw as "tau-bench:user_tool".
 package taubench
 
 import (
@@ -42,10 +44,10 @@ const Name = "tau-bench"
 // Format imports trajectories of tau-bench. The zero value is ready for use.
 type Format struct{}
 
-// Name is "tau-bench".
+// Name returns "tau-bench".
 func (Format) Name() string { return Name }
 
-// Lane is the run of results, by when it began.
+// Lane returns the start time of a tau2-bench run.
 func (Format) Lane(begin []byte) string {
 	if head.IsArray(begin) {
 		return ""
@@ -53,7 +55,7 @@ func (Format) Lane(begin []byte) string {
 	return head.Begins(begin).Text("timestamp")
 }
 
-// Detect looks for the members that an attempt has.
+// Detect checks for the members of an attempt, or of tau2-bench results.
 func (Format) Detect(_ string, begin []byte) bool {
 	h := head.Begins(begin)
 	if !head.IsArray(begin) {
@@ -62,12 +64,12 @@ func (Format) Detect(_ string, begin []byte) bool {
 	return h.Has("task_id", "reward") && (h.Has("info") || h.Has("traj"))
 }
 
-// Import appends what the source holds and the log does not have yet.
+// Import appends the events of the source that are not in the log yet.
 func (Format) Import(ctx context.Context, log *eventlog.Log, src interop.Source) (interop.Result, error) {
 	return document.Import(ctx, log, src, Name, read)
 }
 
-// read reads a list of attempts.
+// read returns the sessions of a list of attempts, or of tau2-bench results.
 func read(f *document.File, rec *interop.Record) (all []document.Session, err error) {
 	if rec.Value.Kind() == '{' {
 		return readResults(f, rec)
@@ -86,14 +88,14 @@ func read(f *document.File, rec *interop.Record) (all []document.Session, err er
 	return all, nil
 }
 
-// attempt reads an attempt at a task.
+// attempt returns the session of an attempt.
 func attempt(f *document.File, rec *interop.Record) (s document.Session, err error) {
 	o, err := parts.Open(rec.Value)
 	if err != nil || !o.Has("task_id") {
 		return s, document.ErrShape
 	}
 	task, trial := plain(o.Peek("task_id")), plain(o.Peek("trial"))
-	s.Over = true // attempts are written when they have ended
+	s.Over = true // the benchmark writes an attempt after its end
 	s.Rec, s.ID = rec, f.Inner("task-"+task+"-trial-"+trial)
 	s.Own = task + "/" + trial
 	s.Spent = document.Spent{Agent: "user simulator", Cost: userCost(o.Peek("info"))}
@@ -106,7 +108,7 @@ func attempt(f *document.File, rec *interop.Record) (s document.Session, err err
 	return s, err
 }
 
-// plain is a number or a text as it is part of a name.
+// plain returns a number or a text for use in an id.
 func plain(v jsontext.Value) string {
 	if text, ok := rawjson.Text(v); ok {
 		return text
@@ -117,22 +119,22 @@ func plain(v jsontext.Value) string {
 	return string(v)
 }
 
-// userCost is what the simulated user cost.
+// userCost returns the cost of the simulated user.
 func userCost(info jsontext.Value) event.Cost {
-	var told struct {
+	var fields struct {
 		Cost float64 `json:"user_cost"`
 	}
-	if info.Kind() != '{' || json.Unmarshal(info, &told) != nil {
+	if info.Kind() != '{' || json.Unmarshal(info, &fields) != nil {
 		return 0
 	}
-	cost, err := event.USD(max(0, told.Cost))
+	cost, err := event.USD(max(0, fields.Cost))
 	if err != nil {
 		return 0
 	}
 	return cost
 }
 
-// items makes items of messages.
+// items turns messages into items.
 func items(messages []interop.Record) (all []document.Item, err error) {
 	values := make([]jsontext.Value, 0, len(messages))
 	for i := range messages {
@@ -146,7 +148,7 @@ func items(messages []interop.Record) (all []document.Item, err error) {
 		}
 		it := document.Raw(messages[i], "message")
 		if ok {
-			failures(&m)
+			markErrors(&m)
 			it.Payload = m
 		}
 		all = append(all, it)
@@ -154,12 +156,12 @@ func items(messages []interop.Record) (all []document.Item, err error) {
 	return all, nil
 }
 
-// failures marks the answers of tools that failed.
-func failures(m *event.Message) {
+// markErrors marks the results of tools that failed.
+func markErrors(m *event.Message) {
 	for i := range m.Parts {
 		p := &m.Parts[i]
-		said := event.Message{Parts: p.Content}
-		if p.Type == event.ToolResultPart && strings.HasPrefix(said.Text(), "Error:") {
+		content := event.Message{Parts: p.Content}
+		if p.Type == event.ToolResultPart && strings.HasPrefix(content.Text(), "Error:") {
 			p.IsError = true
 		}
 	}

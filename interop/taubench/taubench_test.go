@@ -48,14 +48,14 @@ func TestAttempts(t *testing.T) {
 }
 
 // Attempts are appended while the benchmark runs.
-func TestAListThatGrows(t *testing.T) {
+func TestGrowingList(t *testing.T) {
 	attempt := func(task string) string {
 		return `{"task_id":` + task + `,"reward":1,"info":{"user_cost":0.25},"traj":[{"role":"user","content":"Task ` + task + `"},{"role":"assistant","content":"Done"}],"trial":0}`
 	}
 	importtest.Grows(t, format, "f.json", "["+attempt("1")+"]", "["+attempt("1")+","+attempt("2")+"]")
 }
 
-func TestAListThatIsNoneOrCutOff(t *testing.T) {
+func TestInvalidOrTruncatedList(t *testing.T) {
 	log := importtest.NewLog(t)
 	content := importtest.ReadFile(t, ferry)
 	for _, text := range []string{content[:len(content)-20], `[{"task_id":0,"reward":1,"traj":7}]`} {

@@ -15,7 +15,7 @@ import (
 	"github.com/convlog/convlog/runlog"
 )
 
-// About is what stands above a transcript.
+// About is the heading of a transcript: title, facts and costs of a session.
 type About struct {
 	Session string
 	Title   string
@@ -24,8 +24,12 @@ type About struct {
 	Cost    runlog.CostReport
 }
 
-// Load reads what stands above the transcript of a session.
+// Load reads the heading of a session's transcript. A missing session is
+// eventlog.ErrNotFound.
 func Load(ctx context.Context, log *eventlog.Log, session string) (a About, err error) {
+	if log == nil {
+		return a, fmt.Errorf("read session %q: %w", session, errNilLog)
+	}
 	info, err := projection.Load(ctx, log, session, projection.Info())
 	if err != nil {
 		return a, err
@@ -36,14 +40,14 @@ func Load(ctx context.Context, log *eventlog.Log, session string) (a About, err 
 	}
 	a = About{Session: session, Title: info.State.Title, Head: info.Head, Info: info.State, Cost: cost}
 	if a.Title == "" {
-		a.Title, err = opening(ctx, log, session)
+		a.Title, err = firstWords(ctx, log, session)
 	}
 	return a, err
 }
 
-// opening is what a session without a title is called: what its user said first,
-// if that is near its beginning.
-func opening(ctx context.Context, log *eventlog.Log, session string) (string, error) {
+// firstWords returns the title of a session without one: the beginning of the first
+// user message, or the session id if no user message is near the start.
+func firstWords(ctx context.Context, log *eventlog.Log, session string) (string, error) {
 	const near = 64
 	for e, err := range log.Read(ctx, session, eventlog.Between(1, near)) {
 		if err != nil {
@@ -60,10 +64,10 @@ func opening(ctx context.Context, log *eventlog.Log, session string) (string, er
 	return "Session " + session, nil
 }
 
-// Fact is a line about a session.
+// Fact is a name and a text about a session.
 type Fact struct{ Name, Text string }
 
-// Facts are the lines about the session, those that are known.
+// Facts returns the known facts about the session, in display order.
 func (a *About) Facts() (facts []Fact) {
 	add := func(name, text string) {
 		if text != "" {
@@ -78,7 +82,7 @@ func (a *About) Facts() (facts []Fact) {
 	add("Started", Clock(i.Started))
 	add("Last event", Clock(i.Updated))
 	if i.Fork.Parent != "" {
-		add("Fork of", words(fmt.Sprintf("%s at #%d", i.Fork.Parent, i.Fork.Seq), i.Fork.Label, i.Fork.Reason))
+		add("Fork of", join(fmt.Sprintf("%s at #%d", i.Fork.Parent, i.Fork.Seq), i.Fork.Label, i.Fork.Reason))
 	}
 	if i.Parent.SessionID != "" {
 		add("Started by", i.Parent.SessionID)
@@ -89,19 +93,20 @@ func (a *About) Facts() (facts []Fact) {
 	add("Models", strings.Join(models(a.Cost.ByModel), ", "))
 	add("Tokens", Tokens(a.Cost.Own.Usage))
 	add("Cost", cost(a.Cost.Own))
-	add("Inherited", words(Tokens(a.Cost.Inherited.Usage), cost(a.Cost.Inherited)))
+	add("Inherited", join(Tokens(a.Cost.Inherited.Usage), cost(a.Cost.Inherited)))
 	return facts
 }
 
-// cost is what is known of a cost; empty if nothing was spent.
+// cost formats a cost, and the number of answers without a price; empty if nothing
+// was spent.
 func cost(s projection.Spend) string {
 	if s.Unpriced == 0 {
 		return dollars(s.Cost)
 	}
-	return words(dollars(s.Cost), interop.Count(int64(s.Unpriced), "answer")+" unpriced")
+	return join(dollars(s.Cost), interop.Count(int64(s.Unpriced), "answer")+" unpriced")
 }
 
-// dollars is an amount; empty if it is nothing.
+// dollars formats an amount; empty if it is zero.
 func dollars(c event.Cost) string {
 	if c == 0 {
 		return ""
@@ -110,7 +115,7 @@ func dollars(c event.Cost) string {
 }
 
 func source(s event.SessionSource) string {
-	return words(strings.TrimSpace(s.Format+" "+s.Version), s.Path)
+	return join(strings.TrimSpace(s.Format+" "+s.Version), s.Path)
 }
 
 func models(by map[string]projection.Spend) (names []string) {
@@ -122,7 +127,7 @@ func models(by map[string]projection.Spend) (names []string) {
 	return names
 }
 
-// Tokens says what was used; empty if nothing was.
+// Tokens formats token counts; empty if all are zero.
 func Tokens(u event.Usage) string {
 	var all []string
 	for _, n := range []struct {
@@ -142,7 +147,7 @@ func Tokens(u event.Usage) string {
 	return strings.Join(all, ", ")
 }
 
-// Clock is a time as people read it, in UTC; empty if it is not known.
+// Clock formats a time in UTC; empty if the time is unknown.
 func Clock(t time.Time) string {
 	if t.IsZero() || t.Unix() == 0 {
 		return ""
@@ -150,14 +155,14 @@ func Clock(t time.Time) string {
 	return t.UTC().Format("2006-01-02 15:04:05")
 }
 
-// words joins what there is with a dot between.
-func words(all ...string) string {
+// join joins the non-empty texts with a dot in between.
+func join(all ...string) string {
 	all = slices.DeleteFunc(all, func(s string) bool { return s == "" })
 	return strings.Join(all, " · ")
 }
 
-// Hidden says which events were not shown, given how many of each type.
-func Hidden(counts map[string]int) string {
+// TypeCounts formats the number of events per type, sorted by type.
+func TypeCounts(counts map[string]int) string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(counts)) {
 		all = append(all, fmt.Sprintf("%s %s", interop.Thousands(int64(counts[name])), name))

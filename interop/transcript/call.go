@@ -9,11 +9,12 @@ import (
 	"github.com/convlog/convlog/internal/rawjson"
 )
 
-// Argument is a member of a call's arguments: strings as their text, others as
-// JSON.
+// Argument is a member of a call's arguments. Text is the value of a string, and the
+// JSON of any other value.
 type Argument struct{ Name, Text string }
 
-// Label is what stands before the text.
+// Label returns the name with a colon, to print before the text; empty if there is no
+// name.
 func (a *Argument) Label() string {
 	if a.Name == "" {
 		return ""
@@ -21,8 +22,8 @@ func (a *Argument) Label() string {
 	return a.Name + ": "
 }
 
-// Arguments are those of a call, in order; a value that is no object is one
-// without a name.
+// Arguments returns the arguments of a call, in order. Arguments that are not an
+// object become one Argument without a name.
 func Arguments(v jsontext.Value) (all []Argument) {
 	members, err := rawjson.Members(v)
 	if err != nil {
@@ -44,7 +45,7 @@ func plain(v jsontext.Value) string {
 	return string(v)
 }
 
-// OneLine writes arguments on one line; it is empty where that would be long.
+// OneLine joins arguments on one line. It returns "" if the line would be long.
 func OneLine(arguments []Argument) string {
 	const most = 100
 	var all []string

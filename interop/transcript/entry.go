@@ -1,7 +1,6 @@
-// Package transcript puts the events of a session in the order in which people
-// read them: results under their calls, the pieces of one message joined, turns
-// numbered, what was rewound marked. The exporters of readable formats are built
-// on it.
+// Package transcript prepares the events of a session for readers. It puts tool
+// results under their calls, joins the pieces of a message, numbers the turns, and
+// marks rewound events. The exporters to HTML and Markdown use it.
 package transcript
 
 import (
@@ -12,43 +11,43 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-// Entry is what is read as one: a message with the results of its calls, or
-// another event.
+// Entry is a message with the results of its calls, or another event.
 type Entry struct {
-	// Event is the first event of the entry. Its data are those of a message's
+	// Event is the first event of the entry. Its data is the data of the message's
 	// first piece.
 	Event event.Event
-	// Last is the seq of a message's last piece.
+	// Last is the seq of the message's last piece.
 	Last int64
-	// Message is the message, if IsMessage: all pieces joined, without the results
-	// that stand under calls.
+	// Message joins all pieces of the message, if IsMessage. Results that are in
+	// Results are not in Message.
 	Message   event.Message
 	IsMessage bool
-	// Results are those of the message's calls, by call id.
+	// Results are the results of the message's calls, by call id.
 	Results map[string]Result
-	// Cost is that of all events of the entry.
+	// Cost is the cost of all events of the entry.
 	Cost event.Cost
-	// Orphaned: the event was rewound and is no part of the conversation.
+	// Orphaned is true if the event was rewound and is not on the active path.
 	Orphaned bool
-	// Begins says that a turn begins with the entry, and Turn its number, as
+	// StartsTurn is true if a turn starts with the entry. Turn is its number, as
 	// fork.AtTurn counts.
-	Begins bool
-	Turn   int
-	// Label is what else there is to say of the entry.
+	StartsTurn bool
+	Turn       int
+	// Label is an extra mark for the entry; see Marks.
 	Label string
 
-	asks     bool // the user says something
-	answered int  // its results that stand under calls
+	isInput      bool // input of the user
+	movedResults int  // number of results moved to the entries of their calls
 }
 
-// Result is the result of a call, and where it stands.
+// Result is the result of a call, with the seq and the time of its event.
 type Result struct {
 	Seq  int64
 	At   time.Time
 	Part event.Part
 }
 
-// NewEntry reads an event. A message that cannot be read is none.
+// NewEntry parses an event. A message that cannot be parsed becomes an entry without
+// IsMessage.
 func NewEntry(e *event.Event, orphaned bool) *Entry {
 	x := &Entry{Event: *e, Last: e.Seq, Orphaned: orphaned, Cost: e.Cost}
 	m, ok, err := event.Decode[event.Message](e)
@@ -57,19 +56,19 @@ func NewEntry(e *event.Event, orphaned bool) *Entry {
 	}
 	x.Message, x.IsMessage = m, true
 	if m.Role == event.User {
-		x.asks = len(m.Parts) == 0 || len(m.ToolResults()) < len(m.Parts)
+		x.isInput = len(m.Parts) == 0 || len(m.ToolResults()) < len(m.Parts)
 	}
 	return x
 }
 
-// IsContext reports whether a program said the message in the user's name.
+// IsContext reports whether a program added the message in the user's name.
 func (x *Entry) IsContext() bool { return x.IsMessage && x.Event.IsContext() }
 
-// ContextSpeaker stands in the place of a role where a program speaks in the user's
+// ContextSpeaker replaces the role in messages that a program added in the user's
 // name.
 const ContextSpeaker = "context"
 
-// Speaker is who says a message: its role, or ContextSpeaker.
+// Speaker returns the role of a message, or ContextSpeaker.
 func (x *Entry) Speaker() string {
 	if x.IsContext() {
 		return ContextSpeaker
@@ -77,17 +76,17 @@ func (x *Entry) Speaker() string {
 	return string(x.Message.Role)
 }
 
-// empty reports whether all that a message says stands elsewhere.
-func (x *Entry) empty() bool { return x.IsMessage && x.answered > 0 && len(x.Message.Parts) == 0 }
+// empty reports whether all parts of the message moved to other entries.
+func (x *Entry) empty() bool { return x.IsMessage && x.movedResults > 0 && len(x.Message.Parts) == 0 }
 
-// isPieceOf reports whether x is a further piece of the message of first.
+// isPieceOf reports whether x is a later piece of the message in first.
 func (x *Entry) isPieceOf(first *Entry) bool {
 	m := &x.Message
 	return first != nil && x.IsMessage && m.Group != "" && m.Group == first.Message.Group &&
 		m.Role == first.Message.Role && x.Orphaned == first.Orphaned
 }
 
-// fold adds a further piece.
+// fold adds a later piece to the message.
 func (x *Entry) fold(piece *Entry) {
 	m, more := &x.Message, &piece.Message
 	m.Parts = append(m.Parts, more.Parts...)
@@ -100,9 +99,9 @@ func (x *Entry) fold(piece *Entry) {
 	x.Cost, x.Last = x.Cost.Add(piece.Cost), piece.Last
 }
 
-// Words are what is known about a message: when it was said, by which model, what
-// it used and cost, and why the model stopped, where that is unusual.
-func (x *Entry) Words() (all []string) {
+// Details returns the known details of a message: time, model, tokens, cost, and the
+// stop reason if it is unusual.
+func (x *Entry) Details() (all []string) {
 	m := &x.Message
 	all = []string{Clock(x.Event.Timestamp), m.Model, Tokens(m.Usage), dollars(x.Cost)}
 	if !slices.Contains(usualStops, m.StopReason) {
@@ -111,14 +110,14 @@ func (x *Entry) Words() (all []string) {
 	return slices.DeleteFunc(all, func(s string) bool { return s == "" })
 }
 
-// usualStops are the reasons to stop that say nothing to a reader.
+// usualStops are the stop reasons that Details leaves out.
 var usualStops = []string{"end_turn", "stop", "stop_sequence", "tool_use", "tool_calls", "toolUse", "completed"}
 
-// OrphanedMark stands behind what was rewound.
+// OrphanedMark marks a rewound entry.
 const OrphanedMark = "orphaned"
 
-// Marks are what is unusual about an entry: the rules of conversation that an
-// imported event breaks, its label, and that it was rewound.
+// Marks returns warnings about an entry: broken conversation rules of an imported
+// event, the label, and OrphanedMark.
 func (x *Entry) Marks() (all []string) {
 	if v, ok := x.Event.MetadataValue("broken"); ok {
 		all = append(all, "broken: "+strings.Trim(strings.ReplaceAll(string(v), `"`, ""), "[]"))

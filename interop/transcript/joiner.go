@@ -2,90 +2,89 @@ package transcript
 
 import "github.com/convlog/convlog/event"
 
-// Joiner puts entries together: results under their calls, and pieces of one
-// message. For that it holds entries back. It is fed one after the other, by one
-// goroutine.
+// Joiner moves results under their calls and joins the pieces of a message. It
+// buffers entries for that. One goroutine may use it at a time.
 type Joiner struct {
-	// Hold is how many entries are held back at most; 0 holds none.
-	Hold int
-	// Fold makes the pieces of one message one entry.
+	// Window is the maximum number of buffered entries; 0 disables buffering.
+	Window int
+	// Fold joins the pieces of a message into one entry.
 	Fold bool
-	// Recorded shows the result that was recorded when a tool had run where no
-	// message tells it.
-	Recorded bool
+	// Completions shows the result of a tool_completed event if no message has the
+	// result.
+	Completions bool
 
-	show    func(*Entry) error
-	held    []*Entry
-	waiting map[string]*Entry // for results, by call id
-	// open is the message that the next one may be a piece of.
-	open  *Entry
+	show      func(*Entry) error
+	buffer    []*Entry
+	openCalls map[string]*Entry // entries whose calls have no result yet, by call id
+	// group is the last message; the next event can be a piece of it.
+	group *Entry
 	turns turns
 }
 
-// NewJoiner makes a joiner that shows each entry once it is complete, or can be
-// held no longer.
+// NewJoiner returns a Joiner that passes each entry to show when the entry is
+// complete, or when the window is full.
 func NewJoiner(show func(*Entry) error) *Joiner {
-	return &Joiner{show: show, waiting: map[string]*Entry{}}
+	return &Joiner{show: show, openCalls: map[string]*Entry{}}
 }
 
-// Add takes in the next entry. An error is one of show.
+// Add adds the next entry. It returns errors of show.
 func (j *Joiner) Add(x *Entry) error {
 	if x.IsMessage {
-		j.answer(x)
-		if j.Fold && x.isPieceOf(j.open) {
-			j.wait(x, j.open)
-			j.open.fold(x)
-			return j.release(j.Hold)
+		j.moveResults(x)
+		if j.Fold && x.isPieceOf(j.group) {
+			j.addCalls(x, j.group)
+			j.group.fold(x)
+			return j.release(j.Window)
 		}
-		j.wait(x, x)
-	} else if j.Recorded {
-		j.ran(x)
+		j.addCalls(x, x)
+	} else if j.Completions {
+		j.addCompletion(x)
 	}
-	j.turns.take(x, j.last())
-	j.held = append(j.held, x)
-	j.begin(x)
-	return j.release(j.Hold)
+	j.turns.observe(x, j.last())
+	j.buffer = append(j.buffer, x)
+	j.openGroup(x)
+	return j.release(j.Window)
 }
 
-// begin ends the message before, if x is another one.
-func (j *Joiner) begin(x *Entry) {
+// openGroup ends the message before x, and keeps x for later pieces.
+func (j *Joiner) openGroup(x *Entry) {
 	if !j.Fold || !x.IsMessage || x.empty() {
 		return
 	}
-	j.open = nil
+	j.group = nil
 	if x.Message.Group != "" {
-		j.open = x
+		j.group = x
 	}
 }
 
 func (j *Joiner) last() *Entry {
-	if len(j.held) == 0 {
+	if len(j.buffer) == 0 {
 		return nil
 	}
-	return j.held[len(j.held)-1]
+	return j.buffer[len(j.buffer)-1]
 }
 
-// answer moves the results of x under the calls that wait for them.
-func (j *Joiner) answer(x *Entry) {
+// moveResults moves the results in x to the entries of their calls.
+func (j *Joiner) moveResults(x *Entry) {
 	rest := x.Message.Parts[:0:0]
 	for _, part := range x.Message.Parts {
-		caller := j.waiting[part.CallID]
+		caller := j.openCalls[part.CallID]
 		if part.Type != event.ToolResultPart || caller == nil || caller.Orphaned != x.Orphaned {
 			rest = append(rest, part)
 			continue
 		}
 		caller.Results[part.CallID] = Result{x.Event.Seq, x.Event.Timestamp, part}
-		delete(j.waiting, part.CallID)
-		x.answered++
+		delete(j.openCalls, part.CallID)
+		x.movedResults++
 	}
 	x.Message.Parts = rest
 }
 
-// ran gives a call the result that was recorded when its tool had run. It stands
-// until a message tells the result.
-func (j *Joiner) ran(x *Entry) {
+// addCompletion gives a call the result of a tool_completed event. A result in a
+// message replaces it.
+func (j *Joiner) addCompletion(x *Entry) {
 	t, ok, err := event.Decode[event.ToolCompletion](&x.Event)
-	if caller := j.waiting[t.CallID]; ok && err == nil && caller != nil && caller.Orphaned == x.Orphaned {
+	if caller := j.openCalls[t.CallID]; ok && err == nil && caller != nil && caller.Orphaned == x.Orphaned {
 		if len(t.Content) == 0 && t.Error != "" {
 			t.Content = []event.Part{event.Text(t.Error)}
 		}
@@ -95,24 +94,25 @@ func (j *Joiner) ran(x *Entry) {
 	}
 }
 
-// wait notes the calls of a piece, which stand in the entry of the message.
-func (j *Joiner) wait(piece, message *Entry) {
+// addCalls registers the calls of a piece. Their results belong to the entry of the
+// whole message.
+func (j *Joiner) addCalls(piece, message *Entry) {
 	for _, call := range piece.Message.ToolCalls() {
 		if message.Results == nil {
 			message.Results = map[string]Result{}
 		}
-		j.waiting[call.CallID] = message
+		j.openCalls[call.CallID] = message
 	}
 }
 
-// release shows the entries that wait for nothing, and what is over the limit.
+// release shows the entries that are complete, and all entries beyond the limit.
 func (j *Joiner) release(most int) error {
-	for len(j.held) > 0 {
-		first := j.held[0]
-		if len(j.held) <= most && (j.pending(first) || len(j.held) == 1 && most > 0) {
+	for len(j.buffer) > 0 {
+		first := j.buffer[0]
+		if len(j.buffer) <= most && (j.pending(first) || len(j.buffer) == 1 && most > 0) {
 			return nil
 		}
-		j.held = j.held[1:]
+		j.buffer = j.buffer[1:]
 		j.forget(first)
 		if first.empty() {
 			continue
@@ -124,13 +124,13 @@ func (j *Joiner) release(most int) error {
 	return nil
 }
 
-// pending reports whether results, or further pieces, may still come.
+// pending reports whether an entry can still get results or pieces.
 func (j *Joiner) pending(x *Entry) bool {
-	if x == j.open {
+	if x == j.group {
 		return true
 	}
 	for _, call := range x.Message.ToolCalls() {
-		if j.waiting[call.CallID] == x {
+		if j.openCalls[call.CallID] == x {
 			return true
 		}
 	}
@@ -138,15 +138,15 @@ func (j *Joiner) pending(x *Entry) bool {
 }
 
 func (j *Joiner) forget(x *Entry) {
-	if x == j.open {
-		j.open = nil
+	if x == j.group {
+		j.group = nil
 	}
 	for _, call := range x.Message.ToolCalls() {
-		if j.waiting[call.CallID] == x {
-			delete(j.waiting, call.CallID)
+		if j.openCalls[call.CallID] == x {
+			delete(j.openCalls, call.CallID)
 		}
 	}
 }
 
-// Flush shows what is held.
+// Flush shows all buffered entries.
 func (j *Joiner) Flush() error { return j.release(0) }

@@ -8,73 +8,73 @@ import (
 	"github.com/convlog/convlog/interop"
 )
 
-// Note is what an event that is no message tells a reader.
+// Note is the text that readers see for an event that is not a message.
 type Note struct {
-	// Words say it in one line.
-	Words string
-	// Text is what belongs below; empty if nothing does.
+	// Line is the summary, one line.
+	Line string
+	// Text is the longer text below the line; can be empty.
 	Text string
-	// Parts are what the model was given; nil if nothing was.
+	// Parts is the content that the model gets from the event; can be nil.
 	Parts []event.Part
 }
 
-// Note says what the event of an entry that is no message tells; ok is false
-// where it tells a reader nothing.
+// Note returns the note of an entry that is not a message. ok is false if readers
+// need no note of the event.
 func (x *Entry) Note() (n Note, ok bool) {
 	e := &x.Event
 	if e.Redacted() {
-		return Note{Words: string(e.Type.Name()) + " · redacted"}, e.Type.Name() != event.ProjectionSnapshotted
+		return Note{Line: string(e.Type.Name()) + " · redacted"}, e.Type.Name() != event.ProjectionSnapshotted
 	}
-	for _, tell := range tellers {
-		if n, ok := tell(e); ok {
-			return n, n.Words != ""
+	for _, note := range noteReaders {
+		if n, ok := note(e); ok {
+			return n, n.Line != ""
 		}
 	}
 	return n, false
 }
 
-// tellers read the events that tell something, each those of one payload.
-var tellers = []func(*event.Event) (Note, bool){
-	telling(event.Decode[event.Compaction], compacted),
-	telling(event.Decode[event.Fork], forked),
-	telling(event.Decode[event.HeadMove], moved),
-	telling(event.Decode[event.ContextEntry], given),
-	telling(event.Decode[event.TurnCompletion], ended),
-	telling(event.Decode[event.TurnHibernation], hibernated),
-	telling(event.Decode[event.Handoff], handedOff),
-	telling(event.Decode[event.External], arrived),
-	telling(event.Decode[event.Child], child),
-	telling(event.Decode[event.Artifact], made),
-	telling(event.Decode[event.ApprovalRequest], asked),
-	telling(event.Decode[event.ApprovalResolution], decided),
-	telling(event.Decode[event.Escalation], retried),
-	telling(event.Decode[event.Loss], lost),
+// noteReaders decode the events that have a note, one reader per payload type.
+var noteReaders = []func(*event.Event) (Note, bool){
+	noteOf(event.Decode[event.Compaction], compaction),
+	noteOf(event.Decode[event.Fork], fork),
+	noteOf(event.Decode[event.HeadMove], headMove),
+	noteOf(event.Decode[event.ContextEntry], contextEntry),
+	noteOf(event.Decode[event.TurnCompletion], turnCompletion),
+	noteOf(event.Decode[event.TurnHibernation], hibernation),
+	noteOf(event.Decode[event.Handoff], handoff),
+	noteOf(event.Decode[event.External], external),
+	noteOf(event.Decode[event.Child], child),
+	noteOf(event.Decode[event.Artifact], artifact),
+	noteOf(event.Decode[event.ApprovalRequest], approvalRequest),
+	noteOf(event.Decode[event.ApprovalResolution], approvalResolution),
+	noteOf(event.Decode[event.Escalation], escalation),
+	noteOf(event.Decode[event.Loss], loss),
 }
 
-// telling makes a teller of an accessor and of what is told of its payload.
-func telling[T any](read func(*event.Event) (T, bool, error), tell func(*T) Note) func(*event.Event) (Note, bool) {
+// noteOf combines a decoder and a function that makes the note of the payload.
+func noteOf[T any](read func(*event.Event) (T, bool, error), note func(*T) Note) func(*event.Event) (Note, bool) {
 	return func(e *event.Event) (Note, bool) {
 		p, ok, err := read(e)
 		if !ok || err != nil {
 			return Note{}, false
 		}
-		return tell(&p), true
+		return note(&p), true
 	}
 }
 
-func compacted(c *event.Compaction) Note {
+func compaction(c *event.Compaction) Note {
 	n := Note{Text: c.Summary}
 	for i := range c.Entries {
 		if m := c.Entries[i].Message; m != nil && c.Summary == "" {
 			n.Text = strings.TrimSpace(n.Text + "\n\n" + m.Text())
 		}
 	}
-	what := "context compacted"
+	line := "context compacted"
 	switch {
 	case len(c.Cleared) > 0 && len(c.Entries) == 0 && c.Summary == "":
-		what = interop.Count(int64(len(c.Cleared)), "tool result") + " cleared"
+		line = interop.Count(int64(len(c.Cleared)), "tool result") + " cleared"
 	case c.Covers.To > 0:
-		what += fmt.Sprintf(": #%d to #%d", c.Covers.From, c.Covers.To)
+		line += fmt.Sprintf(": #%d to #%d", c.Covers.From, c.Covers.To)
 	}
 	tokens := ""
 	if c.TokensBefore > 0 {
@@ -83,24 +83,25 @@ func compacted(c *event.Compaction) Note {
 			tokens += ", " + interop.Thousands(c.TokensAfter) + " after"
 		}
 	}
-	n.Words = words(what, c.Strategy, c.Trigger, tokens)
+	n.Line = join(line, c.Strategy, c.Trigger, tokens)
 	return n
 }
 
-func forked(f *event.Fork) Note {
-	return Note{Words: words(fmt.Sprintf("forked from %s at #%d", f.Parent, f.Seq), f.Label, f.Reason)}
+func fork(f *event.Fork) Note {
+	return Note{Line: join(fmt.Sprintf("forked from %s at #%d", f.Parent, f.Seq), f.Label, f.Reason)}
 }
 
-func moved(m *event.HeadMove) Note {
-	return Note{Words: words(fmt.Sprintf("went back to #%d", m.To), m.Label, m.Reason)}
+func headMove(m *event.HeadMove) Note {
+	return Note{Line: join(fmt.Sprintf("went back to #%d", m.To), m.Label, m.Reason)}
 }
 
-func given(c *event.ContextEntry) Note {
-	return Note{Words: words("context", c.Kind), Parts: c.Parts}
+func contextEntry(c *event.ContextEntry) Note {
+	return Note{Line: join("context", c.Kind), Parts: c.Parts}
 }
 
-// ended tells of turns that did not end well.
-func ended(t *event.TurnCompletion) Note {
+// turnCompletion notes a turn that did not complete; a completed turn has an empty
+// note.
+func turnCompletion(t *event.TurnCompletion) Note {
 	if t.Status == event.TurnStatusCompleted {
 		return Note{}
 	}
@@ -108,19 +109,19 @@ func ended(t *event.TurnCompletion) Note {
 	if reason == string(t.Status) {
 		reason = ""
 	}
-	return Note{Words: words("turn "+string(t.Status), reason), Text: t.Error}
+	return Note{Line: join("turn "+string(t.Status), reason), Text: t.Error}
 }
 
-func hibernated(t *event.TurnHibernation) Note {
-	return Note{Words: words("turn hibernated", t.Cursor.Kind, t.Reason)}
+func hibernation(t *event.TurnHibernation) Note {
+	return Note{Line: join("turn hibernated", t.Cursor.Kind, t.Reason)}
 }
 
-func handedOff(h *event.Handoff) Note {
-	return Note{Words: words("handed to "+h.ToAgent, h.Reason), Text: string(h.Input)}
+func handoff(h *event.Handoff) Note {
+	return Note{Line: join("handed to "+h.ToAgent, h.Reason), Text: string(h.Input)}
 }
 
-func arrived(x *event.External) Note {
-	return Note{Words: words("input from outside", x.Source, x.Kind), Text: string(x.Value)}
+func external(x *event.External) Note {
+	return Note{Line: join("input from outside", x.Source, x.Kind), Text: string(x.Value)}
 }
 
 func child(c *event.Child) Note {
@@ -128,7 +129,7 @@ func child(c *event.Child) Note {
 	if name == "" {
 		name = c.ChildID
 	}
-	n := Note{Words: words("child run "+string(c.State), c.Agent, name, c.Status, c.Reason), Text: c.Summary}
+	n := Note{Line: join("child run "+string(c.State), c.Agent, name, c.Status, c.Reason), Text: c.Summary}
 	for _, text := range []string{c.Error, c.Message, c.Task} {
 		if n.Text == "" {
 			n.Text = text
@@ -137,20 +138,20 @@ func child(c *event.Child) Note {
 	return n
 }
 
-func made(a *event.Artifact) Note {
-	return Note{Words: words("artifact "+a.Name, a.Kind, a.MediaType, a.URI), Text: a.Description}
+func artifact(a *event.Artifact) Note {
+	return Note{Line: join("artifact "+a.Name, a.Kind, a.MediaType, a.URI), Text: a.Description}
 }
 
-func asked(a *event.ApprovalRequest) Note {
-	return Note{Words: words("approval asked", a.Name, a.Operation), Text: a.Prompt}
+func approvalRequest(a *event.ApprovalRequest) Note {
+	return Note{Line: join("approval asked", a.Name, a.Operation), Text: a.Prompt}
 }
 
-func decided(a *event.ApprovalResolution) Note {
-	return Note{Words: words(string(a.Decision), a.By, a.Reason)}
+func approvalResolution(a *event.ApprovalResolution) Note {
+	return Note{Line: join(string(a.Decision), a.By, a.Reason)}
 }
 
-func retried(x *event.Escalation) Note {
-	return Note{Words: words("retried after an error", x.Scope, x.Target), Text: x.Error}
+func escalation(x *event.Escalation) Note {
+	return Note{Line: join("retried after an error", x.Scope, x.Target), Text: x.Error}
 }
 
-func lost(l *event.Loss) Note { return Note{Words: words("lost", l.Reason)} }
+func loss(l *event.Loss) Note { return Note{Line: join("lost", l.Reason)} }

@@ -10,20 +10,29 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// Options say what is read. The zero value reads the active path.
+// Options select the events to read. The zero value reads the active path.
 type Options struct {
-	// All reads the whole session, and marks what is not on the active path.
+	// All reads the whole session and marks the events that are not on the active
+	// path.
 	All bool
 }
 
-// Hold is how many entries are held back at most to put results under their calls,
-// where a session is read from its beginning.
-const Hold = 200
+// Window is the maximum number of entries that Read buffers while it waits for
+// results.
+const Window = 200
 
-// Read yields the entries of a session, oldest first, a fork with what it shares.
-// Pieces of one message are one entry. It holds a bounded number of events in
-// memory. The entries are the caller's.
-func Read(ctx context.Context, log *eventlog.Log, session string, o Options) iter.Seq2[*Entry, error] {
+// Read yields the entries of a session, oldest first. A fork includes the events that
+// it shares with its parent. Pieces of one message are one entry. At most one Options
+// is used.
+//
+// Read keeps a bounded number of events in memory. The caller owns the entries. After
+// an error the sequence ends: a missing session is eventlog.ErrNotFound, and a nil
+// log is an error.
+func Read(ctx context.Context, log *eventlog.Log, session string, opts ...Options) iter.Seq2[*Entry, error] {
+	var o Options
+	if len(opts) > 0 {
+		o = opts[0]
+	}
 	return func(yield func(*Entry, error) bool) {
 		j := NewJoiner(func(x *Entry) error {
 			if !yield(x, nil) {
@@ -31,7 +40,7 @@ func Read(ctx context.Context, log *eventlog.Log, session string, o Options) ite
 			}
 			return nil
 		})
-		j.Hold, j.Fold, j.Recorded = Hold, true, true
+		j.Window, j.Fold, j.Completions = Window, true, true
 		for x, err := range entries(ctx, log, session, o) {
 			if err != nil {
 				yield(nil, fmt.Errorf("read session %q: %w", session, err))
@@ -47,12 +56,19 @@ func Read(ctx context.Context, log *eventlog.Log, session string, o Options) ite
 	}
 }
 
-// errEnough ends a reading whose caller wants no more.
+// errNilLog reports a call without a log.
+var errNilLog = errors.New("the log is nil: open one with eventlog.Open")
+
+// errEnough stops the joiner when the caller of Read breaks its loop.
 var errEnough = errors.New("enough")
 
-// entries yields an entry for each event.
+// entries yields one entry per event.
 func entries(ctx context.Context, log *eventlog.Log, session string, o Options) iter.Seq2[*Entry, error] {
 	return func(yield func(*Entry, error) bool) {
+		if log == nil {
+			yield(nil, errNilLog)
+			return
+		}
 		if !o.All {
 			for e, err := range log.Read(ctx, session, eventlog.All().OnPath()) {
 				if !yield(NewEntry(&e, false), err) || err != nil {

@@ -28,20 +28,20 @@ func result(id, text string) event.Message {
 
 func call(id string) event.Part { return event.ToolCall(id, "run", nil) }
 
-// read draws the entries of a session, a line each.
-func read(t testing.TB, log *eventlog.Log, session string, o transcript.Options) (lines []string) {
+// read returns one line per entry of a session.
+func read(t testing.TB, log *eventlog.Log, session string, opts ...transcript.Options) (lines []string) {
 	t.Helper()
-	for x, err := range transcript.Read(t.Context(), log, session, o) {
+	for x, err := range transcript.Read(t.Context(), log, session, opts...) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		line := fmt.Sprintf("#%d ", x.Event.Seq)
-		if x.Begins {
+		if x.StartsTurn {
 			line += fmt.Sprintf("turn %d: ", x.Turn)
 		}
 		if !x.IsMessage {
 			n, _ := x.Note()
-			lines = append(lines, line+n.Words)
+			lines = append(lines, line+n.Line)
 			continue
 		}
 		line += string(x.Message.Role)
@@ -56,9 +56,9 @@ func read(t testing.TB, log *eventlog.Log, session string, o transcript.Options)
 	return lines
 }
 
-// Pieces of one message are one entry, though results and records of another
-// program stand between them, and results stand under their calls.
-func TestPiecesAndResultsStandTogether(t *testing.T) {
+// Pieces of one message are one entry, even with results or events of other programs
+// in between. Results are under their calls.
+func TestPiecesAndResultsAreJoined(t *testing.T) {
 	log := importtest.NewLog(t)
 	importtest.Say(t, log, "s", user("Go."), reply("g", event.Text("two")), reply("g", call("a")))
 	if _, err := log.Append(t.Context(), "s", eventlog.Any(), event.Event{Type: "claude:progress", Data: []byte(`{}`)}); err != nil {
@@ -66,14 +66,14 @@ func TestPiecesAndResultsStandTogether(t *testing.T) {
 	}
 	importtest.Say(t, log, "s", result("a", "1"), reply("g", call("b")), result("b", "2"), reply("h", event.Text("done")), result("c", "3"), user("More."))
 	want := []string{"#1 turn 0: user Go.", "#2 assistant two a=1 b=2", "#4 ", "#8 assistant done", "#9 tool c broken: orphan_result", "#10 turn 1: user More."}
-	if diff := cmp.Diff(want, read(t, log, "s", transcript.Options{})); diff != "" {
+	if diff := cmp.Diff(want, read(t, log, "s")); diff != "" {
 		t.Error(diff)
 	}
 }
 
-// A call whose result never comes holds nothing back for ever, and nothing is lost
-// where more stands between a call and its result than is held.
-func TestWhatIsHeldIsBounded(t *testing.T) {
+// A call without a result does not block later entries. If more entries than the
+// window come between a call and its result, all of them are shown.
+func TestWindowIsBounded(t *testing.T) {
 	log := importtest.NewLog(t)
 	importtest.Say(t, log, "s", user("Go."), reply("", call("a")))
 	var events []event.Event
@@ -84,32 +84,31 @@ func TestWhatIsHeldIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	importtest.Say(t, log, "s", result("a", "late"), user("More."))
-	all := read(t, log, "s", transcript.Options{})
+	all := read(t, log, "s")
 	if len(all) != 504 || all[1] != "#2 assistant a" || all[502] != "#503 tool a" {
 		t.Errorf("%d entries, %q and %q", len(all), all[1], all[502])
 	}
 }
 
-// A result that was recorded when the tool had run stands where no message tells
-// it.
+// A tool_completed event provides the result if no message has it.
 func TestRecordedResults(t *testing.T) {
 	log := importtest.NewLog(t)
-	ran := func(id, text, fault string) event.ToolCompletion {
-		c := event.ToolCompletion{CallID: id, Name: "run", Error: fault}
+	completion := func(id, text, failure string) event.ToolCompletion {
+		c := event.ToolCompletion{CallID: id, Name: "run", Error: failure}
 		if text != "" {
 			c.Content = []event.Part{event.Text(text)}
 		}
 		return c
 	}
-	importtest.Say(t, log, "s", user("Go."), reply("", call("a"), call("b"), call("c")), ran("a", "recorded", ""), ran("b", "recorded", ""), ran("c", "", "no such tool"), result("b", "told"))
-	want := []string{"#1 turn 0: user Go.", "#2 assistant a=recorded b=told c=no such tool", "#3 ", "#4 ", "#5 "}
-	if diff := cmp.Diff(want, read(t, log, "s", transcript.Options{})); diff != "" {
+	importtest.Say(t, log, "s", user("Go."), reply("", call("a"), call("b"), call("c")), completion("a", "recorded", ""), completion("b", "recorded", ""), completion("c", "", "no such tool"), result("b", "message"))
+	want := []string{"#1 turn 0: user Go.", "#2 assistant a=recorded b=message c=no such tool", "#3 ", "#4 ", "#5 "}
+	if diff := cmp.Diff(want, read(t, log, "s")); diff != "" {
 		t.Error(diff)
 	}
 }
 
-// What was rewound is left out, or marked; turns are numbered as fork counts
-// them, on each path.
+// Rewound entries are left out, or marked. Turns are numbered per path, as fork
+// counts them.
 func TestRewoundTurns(t *testing.T) {
 	log := importtest.NewLog(t)
 	importtest.Say(t, log, "s", user("one"), reply("", event.Text("1")), user("two"), reply("", event.Text("2")))
@@ -123,27 +122,26 @@ func TestRewoundTurns(t *testing.T) {
 		t.Error(diff)
 	}
 	want = append(want[:2:2], want[4:]...)
-	if diff := cmp.Diff(want, read(t, log, "s", transcript.Options{})); diff != "" {
+	if diff := cmp.Diff(want, read(t, log, "s")); diff != "" {
 		t.Error(diff)
 	}
 }
 
-// Turns that say which they are keep their index, whether their input stands
-// before or behind the turn_started.
-func TestTurnsKeepTheirIndex(t *testing.T) {
+// A turn_started sets the index of its turn. The input can come before or after it.
+func TestTurnIndexes(t *testing.T) {
 	log := importtest.NewLog(t)
 	done := event.TurnCompletion{Status: event.TurnStatusCompleted}
 	failed := event.TurnCompletion{Status: event.TurnStatusFailed, Error: "no model"}
 	importtest.Say(t, log, "s", user("one"), event.TurnStart{Index: 4}, reply("", event.Text("1")), user("aside"), done,
 		event.TurnStart{Index: 5}, user("two"), failed)
 	want := []string{"#1 turn 4: user one", "#2 ", "#3 assistant 1", "#4 user aside", "#5 ", "#6 ", "#7 turn 5: user two", "#8 turn failed"}
-	if diff := cmp.Diff(want, read(t, log, "s", transcript.Options{})); diff != "" {
+	if diff := cmp.Diff(want, read(t, log, "s")); diff != "" {
 		t.Error(diff)
 	}
 }
 
-// Why a turn ended is said once.
-func TestEndsOfTurns(t *testing.T) {
+// The note of a turn does not repeat the status as a reason.
+func TestTurnEnds(t *testing.T) {
 	log := importtest.NewLog(t)
 	end := func(status event.TurnStatus, reason string) event.TurnCompletion {
 		return event.TurnCompletion{Status: status, StopReason: reason}
@@ -151,8 +149,21 @@ func TestEndsOfTurns(t *testing.T) {
 	importtest.Say(t, log, "s", event.TurnStart{}, end(event.TurnStatusInterrupted, "interrupted"),
 		event.TurnStart{Index: 1}, end(event.TurnStatusAborted, "budget"), event.TurnStart{Index: 2}, end(event.TurnStatusCompleted, "end_turn"))
 	want := []string{"#1 ", "#2 turn interrupted", "#3 ", "#4 turn aborted · budget", "#5 ", "#6 "}
-	if diff := cmp.Diff(want, read(t, log, "s", transcript.Options{})); diff != "" {
+	if diff := cmp.Diff(want, read(t, log, "s")); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestNilLog(t *testing.T) {
+	var read error
+	for _, err := range transcript.Read(t.Context(), nil, "s") {
+		read = err
+	}
+	_, loaded := transcript.Load(t.Context(), nil, "s")
+	for name, err := range map[string]error{"Read": read, "Load": loaded} {
+		if err == nil || !strings.Contains(err.Error(), `session "s": the log is nil`) {
+			t.Errorf("%s: error is %v", name, err)
+		}
 	}
 }
 
@@ -169,7 +180,8 @@ func TestVisible(t *testing.T) {
 	}
 }
 
-// A transcript is called by its session's title, or by what the user said first.
+// The title of a transcript is the title of the session, or else the first user
+// message.
 func TestTitles(t *testing.T) {
 	log := importtest.NewLog(t)
 	importtest.Say(t, log, "asked", event.TurnStart{}, user("Where is it?\nNow?"), user("More."))
@@ -178,7 +190,7 @@ func TestTitles(t *testing.T) {
 	for session, want := range map[string]string{"asked": "Where is it?", "titled": "A parcel", "silent": "Session silent"} {
 		about, err := transcript.Load(t.Context(), log, session)
 		if err != nil || about.Title != want {
-			t.Errorf("%s is called %q (%v), want %q", session, about.Title, err, want)
+			t.Errorf("the title of %s is %q (%v), want %q", session, about.Title, err, want)
 		}
 	}
 }

@@ -8,81 +8,83 @@ import (
 
 // turns numbers the turns of a session, on each of its paths.
 type turns struct {
-	place
-	marks []mark
+	turnState
+	changes []change
 }
 
-// place is where the path is.
-type place struct {
-	asking bool // the last message asks
-	asked  int  // exchanges so far
-	// started: there was a turn_started, and turns are numbered by these. open: one
-	// is under way. owed: its input has not come yet; next is its index.
-	started, open, owed bool
-	next                int
+// turnState is the state of the numbering after an event.
+type turnState struct {
+	inputLast bool // the last message is input
+	count     int  // number of exchanges
+	// started is true after the first turn_started: those events then number the
+	// turns. open is true during a turn. needsInput is true until the input of the
+	// turn arrives; index is the number of the turn.
+	started, open, needsInput bool
+	index                     int
 }
 
-// mark is the place behind an event at which it changed.
-type mark struct {
+// change is a new state and the seq of its event.
+type change struct {
 	seq int64
-	place
+	turnState
 }
 
-// take looks whether a turn begins with x, the entry behind before.
-func (t *turns) take(x, before *Entry) {
-	was := t.place
+// observe updates the state with x, and sets the turn of x. before is the entry before
+// x.
+func (t *turns) observe(x, before *Entry) {
+	old := t.turnState
 	switch x.Event.Type.Name() {
 	case event.HeadMoved:
 		if to, err := x.Event.Parent(); err == nil {
-			t.place = t.at(to)
+			t.turnState = t.at(to)
 		}
 	case event.TurnStarted:
-		t.begin(x, before)
+		t.start(x, before)
 	case event.TurnCompleted, event.TurnHibernated:
-		t.open, t.owed, t.asking = false, false, false
+		t.open, t.needsInput, t.inputLast = false, false, false
 	case event.MessageAdded:
 		t.message(x)
 	}
-	if t.place != was {
-		t.marks = append(t.marks, mark{x.Event.Seq, t.place})
+	if t.turnState != old {
+		t.changes = append(t.changes, change{x.Event.Seq, t.turnState})
 	}
 }
 
-// begin takes in a turn_started, whose input may stand before it.
-func (t *turns) begin(x, before *Entry) {
+// start handles a turn_started. The input of the turn can be the entry before it.
+func (t *turns) start(x, before *Entry) {
 	start, ok, err := event.Decode[event.TurnStart](&x.Event)
 	if !ok || err != nil {
 		return
 	}
-	t.started, t.open, t.owed, t.next = true, true, true, start.Index
-	if before != nil && before.Begins {
-		before.Turn, t.owed = start.Index, false
+	t.started, t.open, t.needsInput, t.index = true, true, true, start.Index
+	if before != nil && before.StartsTurn {
+		before.Turn, t.needsInput = start.Index, false
 	}
 }
 
 func (t *turns) message(x *Entry) {
-	if x.asks && (t.owed || !t.asking) {
+	if x.isInput && (t.needsInput || !t.inputLast) {
 		switch {
-		case t.owed:
-			x.Begins, x.Turn, t.owed = true, t.next, false
+		case t.needsInput:
+			x.StartsTurn, x.Turn, t.needsInput = true, t.index, false
 		case !t.started || !t.open:
-			x.Begins, x.Turn = true, t.asked
+			x.StartsTurn, x.Turn = true, t.count
 		}
-		t.asked++
+		t.count++
 	}
-	t.asking = x.asks
+	t.inputLast = x.isInput
 }
 
-// at is the place behind an event.
-func (t *turns) at(seq int64) place {
-	n, _ := slices.BinarySearchFunc(t.marks, seq+1, func(m mark, seq int64) int {
-		if m.seq < seq {
+// at returns the state after the event at seq.
+func (t *turns) at(seq int64) turnState {
+	n, _ := slices.BinarySearchFunc(t.changes, seq+1, func(c change, seq int64) int {
+		if c.seq < seq {
 			return -1
 		}
 		return 1
 	})
 	if n == 0 {
-		return place{}
+		return turnState{}
 	}
-	return t.marks[n-1].place
+	return t.changes[n-1].turnState
 }

@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// Visible makes a text safe to show: control characters become pictures of them,
-// what is no valid UTF-8 becomes U+FFFD, and lines end in newlines alone.
+// Visible makes a text safe to display. Control characters become control pictures,
+// invalid UTF-8 becomes U+FFFD, and line ends become newlines.
 func Visible(text string) string {
 	if strings.IndexFunc(text, isControl) < 0 && utf8.ValidString(text) {
 		return text
@@ -31,7 +31,7 @@ func isControl(r rune) bool { return r < 0x20 && r != '\n' && r != '\t' || 0x7f 
 // Lines counts the lines of a text.
 func Lines(text string) int { return strings.Count(strings.TrimRight(text, "\n"), "\n") + 1 }
 
-// Gist is the beginning of a text, on one line.
+// Gist returns the beginning of a text, on one line.
 func Gist(text string) string {
 	const most = 120
 	line, _, more := strings.Cut(strings.TrimSpace(text), "\n")

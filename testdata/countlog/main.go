@@ -69,7 +69,7 @@ func list(ctx context.Context, sources []string) error {
 func run(ctx context.Context, path, name, others string, sources []string) error {
 	these := formats.All()
 	if name != "auto" {
-		format, ok := formats.Named(name)
+		format, ok := formats.ByName(name)
 		if !ok {
 			return errors.New("no such format")
 		}
