@@ -1,0 +1,189 @@
+package archtest
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the picture of the rooms into docs/ARCHITECTURE.md")
+
+// The page has the picture between these lines.
+const (
+	pictureStart = "<!-- The picture is generated: go test ./internal/archtest -update -->\n"
+	pictureEnd   = "<!-- End of the picture. -->\n"
+)
+
+// The picture of the rooms in ARCHITECTURE.md shows the imports of the code, and
+// the rooms form floors: no room imports one above it.
+func TestPictureOfTheRooms(t *testing.T) {
+	root := moduleRoot(t)
+	arrows := arrowsOf(t, root)
+	floors, err := floorsOf(arrows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := pictureStart + picture(arrows, floors) + pictureEnd
+	name := filepath.Join(root, "docs", "ARCHITECTURE.md")
+	page, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, ok := strings.Cut(string(page), pictureStart)
+	_, after, closed := strings.Cut(rest, pictureEnd)
+	if !ok || !closed {
+		t.Fatalf("docs/ARCHITECTURE.md has no place for the picture: %q … %q", pictureStart, pictureEnd)
+	}
+	if fresh := before + want + after; fresh != string(page) {
+		if !*update {
+			t.Fatal("the picture of the rooms in docs/ARCHITECTURE.md is out of date: run go test ./internal/archtest -update")
+		}
+		if err := os.WriteFile(name, []byte(fresh), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// graph holds the rooms that each room imports.
+type graph map[string]map[string]bool
+
+// arrowsOf are the imports between rooms, without tests and their kits.
+func arrowsOf(t *testing.T, root string) graph {
+	arrows := graph{}
+	eachPackage(t, root, func(p pkg) {
+		from, ok := roomOf(p.dir)
+		if !ok {
+			return
+		}
+		if arrows[from] == nil {
+			arrows[from] = map[string]bool{}
+		}
+		for _, imported := range p.Imports {
+			inside, ours := strings.CutPrefix(imported, module+"/")
+			if to, shown := roomOf(inside); ours && shown && to != from {
+				arrows[from][to] = true
+			}
+		}
+	})
+	return arrows
+}
+
+// roomOf is the name that a package has in the picture. Kits of tests are not in it.
+func roomOf(dir string) (name string, ok bool) {
+	switch {
+	case strings.HasSuffix(dir, "test"), dir == "internal/suite", dir == "internal/testkit", dir == "internal/garden",
+		dir == "internal/crashfs", dir == "internal/bench", strings.HasPrefix(dir, "internal/torture"), strings.HasPrefix(dir, "examples/"):
+		return "", false
+	case strings.HasPrefix(dir, "interop/"):
+		return "interop/…", true
+	}
+	return dir, true
+}
+
+// floorsOf gives each room its floor: 0 for a room without imports, else one above
+// the highest room that it imports.
+func floorsOf(arrows graph) (floors map[string]int, err error) {
+	floors = map[string]int{}
+	const climbing = -1
+	var floor func(room string) (int, error)
+	floor = func(room string) (int, error) {
+		if n, known := floors[room]; known {
+			if n == climbing {
+				return 0, fmt.Errorf("room %s imports itself through others", room)
+			}
+			return n, nil
+		}
+		floors[room] = climbing
+		highest := 0
+		for to := range arrows[room] {
+			below, err := floor(to)
+			if err != nil {
+				return 0, err
+			}
+			highest = max(highest, below+1)
+		}
+		floors[room] = highest
+		return highest, nil
+	}
+	for room := range arrows {
+		if _, err := floor(room); err != nil {
+			return nil, err
+		}
+	}
+	return floors, nil
+}
+
+// picture draws the rooms by floor. It leaves out an arrow if other arrows lead to
+// the same room.
+func picture(arrows graph, floors map[string]int) string {
+	var b strings.Builder
+	b.WriteString("```mermaid\nflowchart TD\n")
+	for _, n := range slices.Backward(slices.Sorted(maps.Keys(byFloor(floors)))) {
+		rooms := byFloor(floors)[n]
+		fmt.Fprintf(&b, "    subgraph floor%d [floor %d]\n", n, n)
+		for _, room := range rooms {
+			fmt.Fprintf(&b, "        %s[%q]\n", node(room), room)
+		}
+		b.WriteString("    end\n")
+	}
+	for _, from := range slices.Sorted(maps.Keys(arrows)) {
+		for _, to := range slices.Sorted(maps.Keys(arrows[from])) {
+			if !arrows.detour(from, to) {
+				fmt.Fprintf(&b, "    %s --> %s\n", node(from), node(to))
+			}
+		}
+	}
+	b.WriteString("```\n")
+	return b.String()
+}
+
+func byFloor(floors map[string]int) map[int][]string {
+	rooms := map[int][]string{}
+	for _, room := range slices.Sorted(maps.Keys(floors)) {
+		rooms[floors[room]] = append(rooms[floors[room]], room)
+	}
+	return rooms
+}
+
+// detour reports whether another room that from imports leads to the room to.
+func (g graph) detour(from, to string) bool {
+	for via := range g[from] {
+		if via != to && g.leads(via, to) {
+			return true
+		}
+	}
+	return false
+}
+
+func (g graph) leads(from, to string) bool {
+	if g[from][to] {
+		return true
+	}
+	for via := range g[from] {
+		if g.leads(via, to) {
+			return true
+		}
+	}
+	return false
+}
+
+// node is a room's name as an identifier of the picture.
+func node(room string) string {
+	return strings.NewReplacer("/", "_", "…", "formats").Replace(room)
+}
+
+// A cycle of rooms, which Go allows if several packages are one room, is an error.
+func TestACycleOfRoomsIsFound(t *testing.T) {
+	if _, err := floorsOf(graph{"a": {"b": true}, "b": {"c": true}, "c": {"a": true}}); err == nil {
+		t.Error("a cycle has floors")
+	}
+	floors, err := floorsOf(graph{"a": {"b": true, "c": true}, "b": {"c": true}, "c": {}})
+	if err != nil || floors["a"] != 2 || floors["b"] != 1 || floors["c"] != 0 {
+		t.Errorf("floors are %v, %v", floors, err)
+	}
+}
