@@ -78,34 +78,49 @@ func (h *HistoryState) clear(c *compaction) {
 
 // KeepTurns is a compaction that puts a summary in the place of all messages before
 // the last n turns. A turn begins with a user message that has more than tool
-// results. Contexts, for example the system prompt, stay. ErrEmptyCompaction means
-// that there is no message before those turns, or no summary.
+// results. Contexts and the messages of the system and the developer stay.
+// ErrEmptyCompaction means that there is no message before those turns, or no summary.
 //
 // Compact appends it. It is refused with ErrSplitPair if one of the covered calls is
 // pending.
 func (h *HistoryState) KeepTurns(n int, summary string) (event.Compaction, error) {
 	start, err := h.turnStart(n)
+	if err != nil {
+		return event.Compaction{}, err
+	}
 	c := event.Compaction{Strategy: "keep_turns", Covers: event.Covers{From: 1, To: start - 1}, Summary: summary}
 	covered := 0
 	for i := range h.items {
 		it := &h.items[i]
-		switch {
-		case start <= 1 || it.kind == freezeItem || !(&compaction{Compaction: c}).covers(it):
-		case it.kind.plain() == contextItem:
+		if start <= 1 || !it.event() || it.kind == freezeItem || !(&compaction{Compaction: c}).covers(it) {
+			continue
+		}
+		instructs, err := it.instructs()
+		if err != nil {
+			return event.Compaction{}, err
+		}
+		if instructs {
 			c.Entries = append(c.Entries, event.CompactionEntry{Seq: it.seq})
-		case it.event():
+		} else {
 			covered++
 		}
 	}
-	if err == nil && (covered == 0 || summary == "") {
-		err = &CompactionError{Err: ErrEmptyCompaction}
-	}
-	if err != nil {
-		return event.Compaction{}, err
+	if covered == 0 || summary == "" {
+		return event.Compaction{}, &CompactionError{Err: ErrEmptyCompaction}
 	}
 	m := event.Message{Role: event.User, Parts: []event.Part{event.Text(summary)}}
 	c.Entries = append(c.Entries, event.CompactionEntry{Message: &m})
 	return c, nil
+}
+
+// instructs reports whether the item is a context or a message of the system or the
+// developer.
+func (it *item) instructs() (bool, error) {
+	if it.kind.plain() == contextItem {
+		return true, nil
+	}
+	o, err := it.outline()
+	return o.Role == event.System || o.Role == event.Developer, err
 }
 
 // turnStart is the seq of the message that begins the nth last turn; for n = 0 it is

@@ -192,27 +192,27 @@ func TestKeepTurns(t *testing.T) {
 		}
 		s.add(event.ContextEntry{Kind: "rules", Placement: event.AsPrefix, Parts: []event.Part{event.Text("rules")}}) // 1
 		refused(0, "nothing was said")
-		s.add(asks("before")) // 2: one turn with the question
-		s.exchange("a")       // 3–6
-		s.exchange("b")       // 7–10
-		s.exchange("c")       // 11–14
+		s.add(event.Message{Role: event.System, Parts: []event.Part{event.Text("be brief")}}) // 2
+		s.exchange("a")                                                                       // 3–6
+		s.exchange("b")                                                                       // 7–10
+		s.exchange("c")                                                                       // 11–14
 		refused(3, "all three turns are kept")
 		refused(4, "there are no four turns")
 		refused(1, "")
 		garden.Same(t, "two turns are kept", nil, keep(2, "about a")) // 15
 		rest := []string{"7 user ask b", "8 assistant call:b", "9 tool result:b=found b", "10 assistant answer b",
 			"11 user ask c", "12 assistant call:c", "13 tool result:c=found c", "14 assistant answer c"}
-		s.sees(append([]string{"1 user {rules} rules", "0 user about a"}, rest...)...)
+		s.sees(append([]string{"1 user {rules} rules", "2 system be brief", "0 user about a"}, rest...)...)
 		refused(2, "nothing but the summary is before them")
 		garden.Same(t, "one turn is kept", nil, keep(1, "about a and b")) // 16
-		s.sees(append([]string{"1 user {rules} rules", "0 user about a and b"}, rest[4:]...)...)
+		s.sees(append([]string{"1 user {rules} rules", "2 system be brief", "0 user about a and b"}, rest[4:]...)...)
 		s.add(asks("d"), says(calls("d")))
 		if err := keep(0, "a call is pending"); !errors.Is(err, projection.ErrSplitPair) {
 			t.Errorf("kept a call without its result: %v", err)
 		}
 		s.add(gives("d", "D"))
 		garden.Same(t, "no turn is kept", nil, keep(0, "about all"))
-		s.sees("1 user {rules} rules", "0 user about all")
+		s.sees("1 user {rules} rules", "2 system be brief", "0 user about all")
 	})
 }
 

@@ -1,0 +1,55 @@
+// Ownevent appends an event type of its own, and reads an older version of it.
+package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/store/memory"
+)
+
+// OrderPlaced is version 2 of the payload: version 1 had the amount as a text.
+type OrderPlaced struct {
+	Order string `json:"order"`
+	Cents int    `json:"cents"`
+}
+
+// EventType has a colon, as every type of a program's own.
+func (OrderPlaced) EventType() event.Type { return "shop:order_placed/2" }
+
+// upcast makes version 2 of version 1 on read. The stored bytes stay.
+var upcast = event.Upcaster{From: "shop:order_placed", To: "shop:order_placed/2",
+	Cast: func(data jsontext.Value) (jsontext.Value, error) {
+		return jsontext.Value(`{"order":"old","cents":100}`), nil
+	}}
+
+func main() {
+	if err := run(context.Background()); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(ctx context.Context) error {
+	l := eventlog.Open(memory.New(), eventlog.Options{Upcasters: []event.Upcaster{upcast}})
+	defer l.Close()
+	old := event.Event{Type: "shop:order_placed", Data: jsontext.Value(`{"total":"1.00"}`)}
+	if _, err := l.Append(ctx, "s", eventlog.New(), old, event.New(OrderPlaced{Order: "A1", Cents: 250})); err != nil {
+		return err
+	}
+	for e, err := range l.Read(ctx, "s", eventlog.All()) {
+		if err != nil {
+			return err
+		}
+		order, ok, err := event.Decode[OrderPlaced](&e)
+		if err != nil {
+			return err
+		}
+		fmt.Println(ok, order.Order, order.Cents)
+	}
+	return nil
+}
