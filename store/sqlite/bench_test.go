@@ -34,10 +34,10 @@ func rawDatabase(b *testing.B, path string) *sql.DB {
 // BenchmarkAppend is one durable append of one event. The bar: at least 0.7 of
 // the raw insert's rate.
 func BenchmarkAppend(b *testing.B) {
-	events := chained("a", event.Head{}, 1, benchText)
+	events := eventChain("a", event.Head{}, 1, benchText)
 	b.Run("store", func(b *testing.B) {
 		s := open(b, tempPath(b))
-		lines := singles(b.N)
+		lines := singleEvents(b.N)
 		var head event.Head
 		b.ReportAllocs()
 		b.ResetTimer()
@@ -60,11 +60,11 @@ func BenchmarkAppend(b *testing.B) {
 }
 
 // singles makes n finished events, each an append of its own.
-func singles(n int) []event.Event {
+func singleEvents(n int) []event.Event {
 	events := make([]event.Event, n)
 	var head event.Head
 	for i := range events {
-		events[i] = finished("a", head, 0, benchText)
+		events[i] = newEvent("a", head, 0, benchText)
 		head = events[i].Head()
 	}
 	return events
@@ -93,7 +93,7 @@ func BenchmarkAppendTogether(b *testing.B) {
 func appendTimed(b *testing.B, s *Store, session string, n int) (took []time.Duration) {
 	var head event.Head
 	for range n {
-		events := chained(session, head, 1, benchText)
+		events := eventChain(session, head, 1, benchText)
 		start := time.Now()
 		if err := s.Append(context.Background(), session, head, events, false); err != nil {
 			b.Error(err)
@@ -113,7 +113,7 @@ func BenchmarkRead(b *testing.B) {
 	s := open(b, path)
 	var head event.Head
 	for range events / 1000 {
-		batch := chained("a", head, 1000, benchText)
+		batch := eventChain("a", head, 1000, benchText)
 		must(b, s.Append(b.Context(), "a", head, batch, false))
 		head = headOf(batch)
 	}

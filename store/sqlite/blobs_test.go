@@ -93,7 +93,7 @@ func TestBlobPutFails(t *testing.T) {
 	path := tempPath(t)
 	s := open(t, path)
 	failure := errors.New("reader failed")
-	_, _, err := s.PutBlob(t.Context(), io.MultiReader(strings.NewReader("some"), failing{failure}))
+	_, _, err := s.PutBlob(t.Context(), io.MultiReader(strings.NewReader("some"), failingReader{failure}))
 	want(t, failure, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -101,9 +101,9 @@ func TestBlobPutFails(t *testing.T) {
 	want(t, context.Canceled, err)
 }
 
-type failing struct{ err error }
+type failingReader struct{ err error }
 
-func (f failing) Read([]byte) (int, error) { return 0, f.err }
+func (f failingReader) Read([]byte) (int, error) { return 0, f.err }
 
 // A piece that is cut short is damage.
 func TestBlobDamaged(t *testing.T) {
@@ -124,7 +124,7 @@ func TestBlobDamaged(t *testing.T) {
 }
 
 // Putting a blob again replaces one that is damaged.
-func TestPutBlobHeals(t *testing.T) {
+func TestPutBlobReplacesDamage(t *testing.T) {
 	for _, body := range []string{"some text", strings.Repeat("text ", pieceBytes/2)} {
 		for _, damage := range []string{
 			"UPDATE blob_pieces SET body = x'00'",

@@ -16,24 +16,24 @@ import (
 )
 
 // thorough makes the tests of damage flip every byte of the file.
-var thorough = flag.Bool("thorough", false, "damage every byte")
+var everyByte = flag.Bool("thorough", false, "damage every byte")
 
 // seed of what is chosen.
 const seed = 20261120
 
 // tally counts what became of damage to the file.
-type tally struct{ tried, noticed, harmless int }
+type counts struct{ tried, noticed, harmless int }
 
-func (n tally) String() string {
+func (n counts) String() string {
 	return fmt.Sprintf("%d noticed, %d where nothing is kept, 0 unnoticed", n.noticed, n.harmless)
 }
 
 // TestPages overwrites every page of the file in several ways.
 func TestPages(t *testing.T) {
-	p := newPatient(t)
+	p := newFixture(t)
 	random := rand.New(rand.NewPCG(seed, 1))
 	const size = pageSize
-	var sum tally
+	var sum counts
 	for name, damage := range map[string]func(page []byte){
 		"zeroed": func(page []byte) { clear(page) },
 		"noise": func(page []byte) {
@@ -63,13 +63,13 @@ func TestPages(t *testing.T) {
 
 // TestHeader flips bits of every byte of the file's header.
 func TestHeader(t *testing.T) {
-	p := newPatient(t)
-	var sum tally
+	p := newFixture(t)
+	var sum counts
 	for bit := range 8 * 100 {
-		if !*thorough && bit%8 != 7-bit/8%8 && bit%8 != bit/8%8 {
+		if !*everyByte && bit%8 != 7-bit/8%8 && bit%8 != bit/8%8 {
 			continue
 		}
-		p.try(flippedAt(p.file, bit/8, 1<<(bit%8)), &sum)
+		p.try(withFlip(p.file, bit/8, 1<<(bit%8)), &sum)
 		if t.Failed() {
 			t.Fatalf("bit %d of byte %d", bit%8, bit/8)
 		}
@@ -80,7 +80,7 @@ func TestHeader(t *testing.T) {
 // TestSchemaVersions gives the file versions of the schema that no program
 // writes.
 func TestSchemaVersions(t *testing.T) {
-	p := newPatient(t)
+	p := newFixture(t)
 	for version, target := range map[int32]error{-1: eventlog.ErrCorrupt, -1 << 31: eventlog.ErrCorrupt, 0: eventlog.ErrCorrupt,
 		schemaVersion + 1: event.ErrVersion, 1<<31 - 1: event.ErrVersion} {
 		p.put(p.file)
@@ -98,9 +98,9 @@ func TestSchemaVersions(t *testing.T) {
 
 // TestTruncatedFile cuts the file off at every page and at some bytes.
 func TestTruncatedFile(t *testing.T) {
-	p := newPatient(t)
+	p := newFixture(t)
 	random := rand.New(rand.NewPCG(seed, 3))
-	var sum tally
+	var sum counts
 	for page := 0; page < len(p.file); page += pageSize {
 		for _, cut := range []int{page, page + 1 + random.IntN(pageSize-1)} {
 			if cut == 0 {
@@ -118,14 +118,14 @@ func TestTruncatedFile(t *testing.T) {
 // TestFileFlips flips bits all over the file. Much of it is room that nothing is
 // kept in, or columns that nobody reads: flips there change nothing.
 func TestFileFlips(t *testing.T) {
-	p := newPatient(t)
+	p := newFixture(t)
 	random := rand.New(rand.NewPCG(seed, 2))
-	var sum tally
+	var sum counts
 	for at := range p.file {
 		if at == lookupByte {
 			p.flip(at, 4, &sum)
 		}
-		if !*thorough && random.IntN(len(p.file)/400) > 0 {
+		if !*everyByte && random.IntN(len(p.file)/400) > 0 {
 			continue
 		}
 		bit := random.IntN(8)
@@ -139,7 +139,7 @@ func TestFileFlips(t *testing.T) {
 const lookupByte = 4*pageSize + 4090
 
 // flip tries the file with one bit flipped.
-func (p *patient) flip(at, bit int, sum *tally) {
+func (p *fixture) flip(at, bit int, sum *counts) {
 	p.Helper()
 	damaged := bytes.Clone(p.file)
 	damaged[at] ^= 1 << bit
@@ -151,7 +151,7 @@ func (p *patient) flip(at, bit int, sum *tally) {
 
 // try looks at all sessions of a damaged file. What is shown was written, what
 // is not shown is known to be damaged, and an append stands or is refused.
-func (p *patient) try(file []byte, sum *tally) {
+func (p *fixture) try(file []byte, sum *counts) {
 	p.Helper()
 	p.put(file)
 	s := p.open()
@@ -186,13 +186,13 @@ func (p *patient) try(file []byte, sum *tally) {
 	}
 }
 
-func (p *patient) sessions() iter.Seq[string] {
+func (p *fixture) sessions() iter.Seq[string] {
 	return slices.Values([]string{logtest.SampleMain, logtest.SampleFork, logtest.SampleOther})
 }
 
 // appendTo appends to a session of a damaged file, and makes sure that nothing
 // else is there afterwards than what was written.
-func (p *patient) appendTo(s *Store, session string) {
+func (p *fixture) appendTo(s *Store, session string) {
 	p.Helper()
 	l := eventlog.Open(s)
 	head, err := l.Append(p.Context(), session, eventlog.Any(), event.Event{Type: "test:note", Data: []byte("1")})

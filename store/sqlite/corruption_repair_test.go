@@ -13,7 +13,7 @@ import (
 // TestRepairOfCorruption repairs what the table damages: every line of the
 // session's rows that can be read is kept, and every other is known to be lost.
 func TestRepairOfCorruption(t *testing.T) {
-	p := newPatient(t)
+	p := newFixture(t)
 	for _, row := range corruptions {
 		t.Run(row.name, func(t *testing.T) {
 			p := *p
@@ -23,7 +23,7 @@ func TestRepairOfCorruption(t *testing.T) {
 				_, err := c.exec(row.change, p.key)
 				return err
 			})
-			stands := p.standing()
+			stands := p.readableSeqs()
 			if row.want.kind == bodiless {
 				stands = slices.DeleteFunc(stands, func(seq int64) bool { return seq == row.want.seq })
 			}
@@ -38,14 +38,14 @@ func TestRepairOfCorruption(t *testing.T) {
 					t.Errorf("nothing to be repaired, want %+v", row.want)
 				}
 			default:
-				p.kept(m, stands)
+				p.checkRepair(m, stands)
 			}
 		})
 	}
 }
 
 // standing are the seqs whose lines can be read.
-func (p *patient) standing() (seqs []int64) {
+func (p *fixture) readableSeqs() (seqs []int64) {
 	p.Helper()
 	p.sql(func(c *conn) error {
 		return c.each(func(row []driver.Value) {
@@ -58,7 +58,7 @@ func (p *patient) standing() (seqs []int64) {
 	return seqs
 }
 
-func (p *patient) kept(m *logtest.Mended, stands []int64) {
+func (p *fixture) checkRepair(m *logtest.Mended, stands []int64) {
 	p.Helper()
 	for seq := int64(1); seq <= m.Head.Seq && seq <= all; seq++ {
 		if slices.Contains(m.Kept, seq) == slices.Contains(m.Lost, seq) {

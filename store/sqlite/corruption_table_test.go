@@ -123,7 +123,7 @@ var corruptions = []corruption{
 }
 
 func TestCorruption(t *testing.T) {
-	p := newPatient(t)
+	p := newFixture(t)
 	for _, row := range corruptions {
 		t.Run(row.name, func(t *testing.T) {
 			p := *p
@@ -144,7 +144,7 @@ func TestCorruption(t *testing.T) {
 }
 
 // check compares what was found with what must be.
-func (p *patient) check(f *logtest.Findings, o outcome) {
+func (p *fixture) check(f *logtest.Findings, o outcome) {
 	p.Helper()
 	if got := f.Forward.Seqs; !slices.Equal(got, seqsBetween(1, o.shown)) {
 		p.Errorf("read %v, want %d events", got, o.shown)
@@ -184,7 +184,7 @@ func (p *patient) check(f *logtest.Findings, o outcome) {
 	}
 }
 
-func (p *patient) reported(f *logtest.Findings) {
+func (p *fixture) reported(f *logtest.Findings) {
 	p.Helper()
 	if len(f.Report.Defects) == 0 {
 		p.Errorf("Verify reports nothing")
@@ -198,14 +198,14 @@ func seqsBetween(from, to int) (all []int64) {
 	return all
 }
 
-func (p *patient) noErrors(errs ...error) {
+func (p *fixture) noErrors(errs ...error) {
 	p.Helper()
 	if err := errors.Join(errs...); err != nil {
 		p.Errorf("an error: %v", err)
 	}
 }
 
-func (p *patient) damaged(what string, err error, want outcome, seq int64) {
+func (p *fixture) damaged(what string, err error, want outcome, seq int64) {
 	p.Helper()
 	var damage *eventlog.CorruptError
 	if !errors.As(err, &damage) || !strings.Contains(damage.Path, want.table) || damage.Seq != seq {
@@ -213,7 +213,7 @@ func (p *patient) damaged(what string, err error, want outcome, seq int64) {
 	}
 }
 
-func (p *patient) defect(f *logtest.Findings, want outcome) {
+func (p *fixture) defect(f *logtest.Findings, want outcome) {
 	p.Helper()
 	if !slices.ContainsFunc(f.Report.Defects, func(d eventlog.Defect) bool { return d.Seq == want.seq || d.Rule == "version" }) {
 		p.Errorf("Verify has no defect at seq %d: %v", want.seq, f.Report.Defects)

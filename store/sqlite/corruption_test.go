@@ -12,7 +12,7 @@ import (
 )
 
 // patient is a database that was written soundly, to be damaged.
-type patient struct {
+type fixture struct {
 	testing.TB
 	*logtest.Witness
 	path string
@@ -20,9 +20,9 @@ type patient struct {
 	key  int64  // of the main session
 }
 
-func newPatient(t testing.TB) *patient {
+func newFixture(t testing.TB) *fixture {
 	t.Helper()
-	p := &patient{TB: t, path: tempPath(t)}
+	p := &fixture{TB: t, path: tempPath(t)}
 	s := New(p.path, Options{Sync: Never})
 	logtest.WriteSample(t, s)
 	p.Witness = logtest.NewWitness(t, s)
@@ -40,7 +40,7 @@ func newPatient(t testing.TB) *patient {
 }
 
 // put makes the database a file of these bytes, and nothing stands beside it.
-func (p *patient) put(file []byte) {
+func (p *fixture) put(file []byte) {
 	p.Helper()
 	found, err := filepath.Glob(p.path + "*")
 	must(p, err)
@@ -51,7 +51,7 @@ func (p *patient) put(file []byte) {
 }
 
 // sql changes the database with SQLite itself.
-func (p *patient) sql(change func(c *conn) error) {
+func (p *fixture) sql(change func(c *conn) error) {
 	p.Helper()
 	c, err := dial(p.path, "mode=rw")
 	must(p, err)
@@ -59,4 +59,4 @@ func (p *patient) sql(change func(c *conn) error) {
 	must(p, c.close())
 }
 
-func (p *patient) open() *Store { return New(p.path, Options{Sync: Never}) }
+func (p *fixture) open() *Store { return New(p.path, Options{Sync: Never}) }

@@ -20,13 +20,13 @@ const walHeader, walFrame = 32, 24 + pageSize
 // after an earlier append: that cannot be told from a crash in the middle of
 // the next one, and is no defect. No append is shown in part.
 func TestWriteAheadLog(t *testing.T) {
-	p := newPatient(t)
-	whole, wal := unfolded(t)
+	p := newFixture(t)
+	whole, wal := crashedFiles(t)
 	if n := (len(wal) - walHeader) % walFrame; n != 0 || len(wal) < 20*walFrame {
 		t.Fatalf("the log has %d bytes", len(wal))
 	}
 	p.putBoth(whole, wal)
-	if seen := p.earlier(); seen != p.count() {
+	if seen := p.checkPrefix(); seen != p.count() {
 		t.Errorf("with the log as it was %d events are read, want %d", seen, p.count())
 	}
 	random := rand.New(rand.NewPCG(seed, 4))
@@ -35,11 +35,11 @@ func TestWriteAheadLog(t *testing.T) {
 		flip := at + random.IntN(min(walFrame, len(wal)-at))
 		for _, damaged := range [][]byte{
 			wal[:at], wal[:flip],
-			flippedAt(wal, flip, byte(1)<<random.IntN(8)), flippedAt(wal, at, 0xff),
+			withFlip(wal, flip, byte(1)<<random.IntN(8)), withFlip(wal, at, 0xff),
 			slices.Concat(wal[:at], make([]byte, len(wal)-at)),
 		} {
 			p.putBoth(whole, damaged)
-			seen := p.earlier()
+			seen := p.checkPrefix()
 			if t.Failed() {
 				t.Fatalf("frame %d, byte %d of %d", (at-walHeader)/walFrame+1, flip, len(wal))
 			}
@@ -52,14 +52,14 @@ func TestWriteAheadLog(t *testing.T) {
 	t.Logf("%d logs damaged in %d frames: each an earlier state", tried, len(wal)/walFrame)
 }
 
-func flippedAt(b []byte, at int, bits byte) []byte {
+func withFlip(b []byte, at int, bits byte) []byte {
 	b = bytes.Clone(b)
 	b[at] ^= bits
 	return b
 }
 
 // unfolded are the files of a sample whose process was killed.
-func unfolded(t testing.TB) (file, wal []byte) {
+func crashedFiles(t testing.TB) (file, wal []byte) {
 	t.Helper()
 	path := tempPath(t)
 	s := New(path, Options{Sync: Never})
@@ -71,13 +71,13 @@ func unfolded(t testing.TB) (file, wal []byte) {
 	return file, wal
 }
 
-func (p *patient) putBoth(file, wal []byte) {
+func (p *fixture) putBoth(file, wal []byte) {
 	p.Helper()
 	p.put(file)
 	must(p, os.WriteFile(p.path+"-wal", wal, 0o600))
 }
 
-func (p *patient) count() (n int) {
+func (p *fixture) count() (n int) {
 	for session := range p.sessions() {
 		n += len(p.Written(session))
 	}
@@ -86,7 +86,7 @@ func (p *patient) count() (n int) {
 
 // earlier makes sure that the store is what it was after some append, and
 // counts the events.
-func (p *patient) earlier() (n int) {
+func (p *fixture) checkPrefix() (n int) {
 	p.Helper()
 	s := p.open()
 	defer func() { must(p, s.Close()) }()
@@ -107,11 +107,11 @@ func (p *patient) earlier() (n int) {
 	return n
 }
 
-// TestStrangeLog puts the log of another time, and that of another database,
+// TestForeignWriteAheadLog puts the log of another time, and that of another database,
 // beside the file: nothing is shown that was not written.
-func TestStrangeLog(t *testing.T) {
-	p := newPatient(t)
-	_, wal := unfolded(t)
+func TestForeignWriteAheadLog(t *testing.T) {
+	p := newFixture(t)
+	_, wal := crashedFiles(t)
 	for name, strange := range map[string][]byte{
 		"earlier":      wal[:walHeader+walFrame*(len(wal)/walFrame/2)],
 		"of this time": wal,

@@ -34,7 +34,7 @@ func FuzzDatabase(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		must(t, os.WriteFile(path, edited(sound, edits), 0o600))
+		must(t, os.WriteFile(path, applyEdits(sound, edits), 0o600))
 		x := databaseFuzz{t, path, lines}
 		x.reads()
 		x.appends()
@@ -50,7 +50,7 @@ func smallDatabase(t testing.TB, path string) (file []byte, lines map[string][]s
 	for session, sizes := range map[string][]int{"s": {1, 3, 1, 2}, "t": {2, 1}} {
 		var head event.Head
 		for _, n := range sizes {
-			events := chained(session, head, n, strings.Repeat(session, 900))
+			events := eventChain(session, head, n, strings.Repeat(session, 900))
 			must(t, s.Append(t.Context(), session, head, events, false))
 			head = headOf(events)
 			for i := range events {
@@ -70,7 +70,7 @@ var blobBody = strings.Repeat("body", 700)
 
 // edited is a copy of the file with edits, of four bytes each: a place, a value
 // and what to do there.
-func edited(file, edits []byte) []byte {
+func applyEdits(file, edits []byte) []byte {
 	const block = 512
 	file = slices.Clone(file)
 	for len(edits) >= 4 {
@@ -154,7 +154,7 @@ func (x *databaseFuzz) session(log *eventlog.Log, session string, want []string,
 				x.Fatalf("read of %q what was not written: %s", session, line)
 			}
 		}
-		if sound && (failed != nil || !slices.Equal(got, want)) && !x.checked(log) {
+		if sound && (failed != nil || !slices.Equal(got, want)) && !x.checkFindsDamage(log) {
 			x.Fatalf("read %d events of %q, of %d: %v, and Verify and Check find nothing wrong", len(got), session, len(want), failed)
 		}
 	}
@@ -162,7 +162,7 @@ func (x *databaseFuzz) session(log *eventlog.Log, session string, want []string,
 
 // checked reports whether Check finds damage: of pages that reading the rows in
 // their order has no need of.
-func (x *databaseFuzz) checked(log *eventlog.Log) bool {
+func (x *databaseFuzz) checkFindsDamage(log *eventlog.Log) bool {
 	x.Helper()
 	for _, err := range verify.Store(x.Context(), log) {
 		if err != nil && !damage(err) {

@@ -18,7 +18,7 @@ const canary = "canary-7c1f"
 
 // found counts the canary in the database's files. It reads them in another
 // process, since closing them in this one would drop SQLite's locks.
-func found(t testing.TB, path string) int {
+func countCanary(t testing.TB, path string) int {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "cat", path, path+"-wal")
 	all, err := cmd.Output()
@@ -41,15 +41,15 @@ func TestErasedBytesAreGone(t *testing.T) {
 			path := tempPath(t)
 			s := open(t, path)
 			head := add(t, s, "a", event.Head{}, 20, "filler")
-			secret := chained("a", head, 1, c.text)
+			secret := eventChain("a", head, 1, c.text)
 			must(t, s.Append(t.Context(), "a", head, secret, false))
 			head = add(t, s, "a", headOf(secret), 20, "filler")
-			if found(t, path) == 0 {
+			if countCanary(t, path) == 0 {
 				t.Fatal("the canary is not there to begin with")
 			}
-			added := chained("a", head, 1, "redacted")
-			must(t, s.Rewrite(t.Context(), "a", head, []event.Event{altered(secret[0], c.by)}, added))
-			if n := found(t, path); n > 0 {
+			added := eventChain("a", head, 1, "redacted")
+			must(t, s.Rewrite(t.Context(), "a", head, []event.Event{withText(secret[0], c.by)}, added))
+			if n := countCanary(t, path); n > 0 {
 				t.Errorf("the canary is there %d times", n)
 			}
 			if got := seqs(t, s, "a", eventlog.Span{}); len(got) != 42 {
@@ -88,7 +88,7 @@ func TestRemovedBytesAreGone(t *testing.T) {
 	must(t, err)
 	must(t, s.RemoveSession(t.Context(), "a", head))
 	must(t, s.RemoveBlobs(t.Context(), []event.Digest{d}))
-	if n := found(t, path); n > 0 {
+	if n := countCanary(t, path); n > 0 {
 		t.Errorf("the canary is there %d times", n)
 	}
 	want(t, eventlog.ErrNotFound, s.RemoveSession(t.Context(), "a", event.Head{}))
@@ -100,8 +100,8 @@ func TestRewriteRefused(t *testing.T) {
 	head := add(t, s, "a", event.Head{}, 2, "x")
 	events, err := collect(s.Read(t.Context(), "a", eventlog.Span{}))
 	must(t, err)
-	beyond := chained("a", head, 1, "x")
-	want(t, eventlog.ErrEventNotFound, s.Rewrite(t.Context(), "a", head, []event.Event{altered(events[0], "y"), beyond[0]}, nil))
+	beyond := eventChain("a", head, 1, "x")
+	want(t, eventlog.ErrEventNotFound, s.Rewrite(t.Context(), "a", head, []event.Event{withText(events[0], "y"), beyond[0]}, nil))
 	want(t, eventlog.ErrConflict, s.Rewrite(t.Context(), "a", events[0].Head(), events[:1], nil))
 	again, err := collect(s.Read(t.Context(), "a", eventlog.Span{}))
 	must(t, err)
@@ -137,11 +137,11 @@ func TestRewriteWaitsForReader(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 	}()
-	err = s.Rewrite(ctx, "a", head, []event.Event{altered(events[0], "y"), altered(events[1], "y")}, nil)
+	err = s.Rewrite(ctx, "a", head, []event.Event{withText(events[0], "y"), withText(events[1], "y")}, nil)
 	want(t, eventlog.ErrUnknownOutcome, err)
 	must(t, errors.Join(reader.run("COMMIT"), reader.close()))
 	must(t, s.Rewrite(t.Context(), "a", head, nil, nil))
-	if n := found(t, path); n > 0 {
+	if n := countCanary(t, path); n > 0 {
 		t.Errorf("the canary is there %d times", n)
 	}
 }
@@ -203,7 +203,7 @@ func TestMissingRow(t *testing.T) {
 	for _, seq := range []int64{1, 100, 200} {
 		path := tempPath(t)
 		s := New(path)
-		must(t, s.Append(t.Context(), "a", event.Head{}, chained("a", event.Head{}, 200, "x"), false))
+		must(t, s.Append(t.Context(), "a", event.Head{}, eventChain("a", event.Head{}, 200, "x"), false))
 		must(t, s.Close())
 		c, err := dial(path, "mode=rw")
 		must(t, err)
@@ -224,7 +224,7 @@ func TestDamagedPages(t *testing.T) {
 	path := tempPath(t)
 	s := New(path)
 	for _, session := range []string{"a", "b", "c"} {
-		must(t, s.Append(t.Context(), session, event.Head{}, chained(session, event.Head{}, 400, session), false))
+		must(t, s.Append(t.Context(), session, event.Head{}, eventChain(session, event.Head{}, 400, session), false))
 	}
 	events, err := collect(s.Read(t.Context(), "b", eventlog.Span{From: 400}))
 	must(t, err)

@@ -20,7 +20,7 @@ func damagedPages(t testing.TB, pick func(page []byte, line []byte) bool) (s *St
 	path := tempPath(t)
 	s = New(path)
 	for _, session := range []string{"a", "b", "c"} {
-		must(t, s.Append(t.Context(), session, event.Head{}, chained(session, event.Head{}, 400, session), false))
+		must(t, s.Append(t.Context(), session, event.Head{}, eventChain(session, event.Head{}, 400, session), false))
 	}
 	events, err := collect(s.Read(t.Context(), "b", eventlog.Span{From: 200, To: 200}))
 	must(t, err)
@@ -40,7 +40,7 @@ func damagedPages(t testing.TB, pick func(page []byte, line []byte) bool) (s *St
 
 // salvaged counts the events of session b that Fragments finds, and the pieces
 // that are none; each seq of the session is told once and in order.
-func salvaged(t testing.TB, s *Store) (events, bad int) {
+func countFragments(t testing.TB, s *Store) (events, bad int) {
 	t.Helper()
 	for f, err := range s.Fragments(t.Context(), "b") {
 		must(t, err)
@@ -60,12 +60,12 @@ func salvaged(t testing.TB, s *Store) (events, bad int) {
 }
 
 // The rows on a damaged page are told, and all others found.
-func TestFragmentsAroundADamagedPage(t *testing.T) {
+func TestFragmentsWithADamagedPage(t *testing.T) {
 	s, pages := damagedPages(t, func(page, line []byte) bool { return bytes.Contains(page, line) })
 	if pages != 1 {
 		t.Fatalf("damaged %d pages", pages)
 	}
-	events, bad := salvaged(t, s)
+	events, bad := countFragments(t, s)
 	if bad < 2 || bad > 20 || events+bad != 400 {
 		t.Errorf("found %d events and %d bad rows", events, bad)
 	}
@@ -80,7 +80,7 @@ func TestFragmentsWithoutTheIndex(t *testing.T) {
 	if pages == 0 {
 		t.Fatal("found no page of the index")
 	}
-	if events, bad := salvaged(t, s); events != 400 || bad != 0 {
+	if events, bad := countFragments(t, s); events != 400 || bad != 0 {
 		t.Errorf("found %d events and %d bad rows", events, bad)
 	}
 }
@@ -89,19 +89,19 @@ func TestFragmentsWithoutTheIndex(t *testing.T) {
 func TestFragmentsOfMissingRows(t *testing.T) {
 	path := tempPath(t)
 	s := New(path)
-	must(t, s.Append(t.Context(), "b", event.Head{}, chained("b", event.Head{}, 100, "x"), false))
+	must(t, s.Append(t.Context(), "b", event.Head{}, eventChain("b", event.Head{}, 100, "x"), false))
 	must(t, s.Close())
 	change(t, path, "DELETE FROM events WHERE seq IN (1, 50, 51, 100)")
-	if events, bad := salvaged(t, open(t, path)); events != 96 || bad != 4 {
+	if events, bad := countFragments(t, open(t, path)); events != 96 || bad != 4 {
 		t.Errorf("found %d events and %d missing rows", events, bad)
 	}
 }
 
 // A row behind the session's head is an event, and says nothing of rows between.
-func TestFragmentsOfMisplacedRows(t *testing.T) {
+func TestFragmentsBeyondTheHead(t *testing.T) {
 	path := tempPath(t)
 	s := New(path)
-	must(t, s.Append(t.Context(), "b", event.Head{}, chained("b", event.Head{}, 4, "x"), false))
+	must(t, s.Append(t.Context(), "b", event.Head{}, eventChain("b", event.Head{}, 4, "x"), false))
 	must(t, s.Close())
 	change(t, path, "UPDATE events SET seq = 9 WHERE seq = 2", "UPDATE events SET line = x'00ff' WHERE seq = 3")
 	var got []string
@@ -125,7 +125,7 @@ func TestFragmentsWithoutTheSessionsTable(t *testing.T) {
 	if pages == 0 {
 		t.Fatal("found no page of the table")
 	}
-	if events, bad := salvaged(t, s); events != 400 || bad != 0 {
+	if events, bad := countFragments(t, s); events != 400 || bad != 0 {
 		t.Errorf("found %d events and %d bad rows", events, bad)
 	}
 }

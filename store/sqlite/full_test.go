@@ -17,7 +17,7 @@ import (
 func limit(t testing.TB, s *Store, room int64) {
 	t.Helper()
 	var err error
-	must(t, s.writer.do(t.Context(), &job{alone: true, op: action(func(w *writer) error {
+	must(t, s.writer.do(t.Context(), &job{standalone: true, op: action(func(w *writer) error {
 		var pages int64
 		if pages, err = w.conn.number("PRAGMA page_count"); err != nil {
 			return err
@@ -52,7 +52,7 @@ func TestFullInTransaction(t *testing.T) {
 	head := add(t, s, "a", event.Head{}, 1, "x")
 	limit(t, s, 2)
 	big := strings.Repeat("x", 64<<10)
-	wantFull(t, s.Append(t.Context(), "a", head, chained("a", head, 1, big), false))
+	wantFull(t, s.Append(t.Context(), "a", head, eventChain("a", head, 1, big), false))
 	_, _, err := s.PutBlob(t.Context(), strings.NewReader(big))
 	wantFull(t, err)
 	if got := seqs(t, s, "a", eventlog.Span{}); len(got) != 1 {
@@ -72,7 +72,7 @@ func fullError(t testing.TB) error {
 	s := open(t, tempPath(t))
 	add(t, s, "a", event.Head{}, 1, "x")
 	limit(t, s, 0)
-	err := s.Append(t.Context(), "b", event.Head{}, chained("b", event.Head{}, 1, strings.Repeat("x", 64<<10)), false)
+	err := s.Append(t.Context(), "b", event.Head{}, eventChain("b", event.Head{}, 1, strings.Repeat("x", 64<<10)), false)
 	wantFull(t, err)
 	return err
 }
@@ -90,7 +90,7 @@ type failingCommits struct {
 func failCommits(t testing.TB, s *Store, failures ...error) *failingCommits {
 	t.Helper()
 	var f *failingCommits
-	must(t, s.writer.do(t.Context(), &job{alone: true, op: action(func(w *writer) error {
+	must(t, s.writer.do(t.Context(), &job{standalone: true, op: action(func(w *writer) error {
 		f = &failingCommits{driverConn: w.conn.raw, failures: failures}
 		w.conn.raw = f
 		delete(w.conn.stmts, "COMMIT")
@@ -139,7 +139,7 @@ func TestFullAtCommit(t *testing.T) {
 	failCommits(t, s, full)
 	head = add(t, s, "a", head, 1, "the second try works")
 	failCommits(t, s, full, full)
-	wantFull(t, s.Append(t.Context(), "a", head, chained("a", head, 1, "x"), false))
+	wantFull(t, s.Append(t.Context(), "a", head, eventChain("a", head, 1, "x"), false))
 	if got := seqs(t, s, "a", eventlog.Span{}); len(got) != 2 {
 		t.Errorf("got %v, want 2 events", got)
 	}
@@ -157,7 +157,7 @@ func TestFullAtCommitAfterLeaving(t *testing.T) {
 	entered := f.entered
 	ctx, cancel := context.WithCancel(t.Context())
 	left := make(chan error, 1)
-	go func() { left <- s.Append(ctx, "a", head, chained("a", head, 1, "x"), false) }()
+	go func() { left <- s.Append(ctx, "a", head, eventChain("a", head, 1, "x"), false) }()
 	<-entered
 	cancel()
 	want(t, eventlog.ErrUnknownOutcome, <-left)
@@ -170,11 +170,11 @@ func TestFullAtCommitAfterLeaving(t *testing.T) {
 }
 
 // A connection that was made while the file could not be written is replaced.
-func TestWritableAgain(t *testing.T) {
+func TestReconnectWhenWritable(t *testing.T) {
 	path := tempPath(t)
 	s := open(t, path)
 	head := add(t, s, "a", event.Head{}, 1, "x")
-	must(t, s.writer.do(t.Context(), &job{alone: true, op: action(func(w *writer) error {
+	must(t, s.writer.do(t.Context(), &job{standalone: true, op: action(func(w *writer) error {
 		readOnly, err := dial(path, "mode=ro")
 		if err != nil {
 			return err
@@ -183,7 +183,7 @@ func TestWritableAgain(t *testing.T) {
 		w.conn = readOnly
 		return nil
 	})}))
-	err := s.Append(t.Context(), "a", head, chained("a", head, 1, "x"), false)
+	err := s.Append(t.Context(), "a", head, eventChain("a", head, 1, "x"), false)
 	want(t, eventlog.ErrReadOnly, err)
 	if errors.Is(err, eventlog.ErrUnknownOutcome) {
 		t.Errorf("the outcome is said to be unknown: %v", err)

@@ -55,12 +55,12 @@ func TestInterruptedErasureIsFinished(t *testing.T) {
 				}
 			}()
 			_, err = erase.Redact(ctx, l, "a", []int64{1}, erase.RedactOptions{Reason: ""})
-			if err == nil || found(t, path) == 0 {
+			if err == nil || countCanary(t, path) == 0 {
 				t.Fatalf("the redaction is finished: %v", err)
 			}
 			must(t, errors.Join(reader.run("COMMIT"), reader.close()))
 			must(t, finish(l, s))
-			if n := found(t, path); n > 0 {
+			if n := countCanary(t, path); n > 0 {
 				t.Errorf("the canary is there %d times", n)
 			}
 			report, err := verify.Session(t.Context(), l, "a")
@@ -115,9 +115,9 @@ func TestRemovedBlobsAreOverwritten(t *testing.T) {
 		}
 		return digests
 	}
-	digests := put(2 * removedAtOnce)
+	digests := put(2 * blobsPerRemoval)
 	must(t, s.RemoveBlobs(t.Context(), append(digests, event.DigestOf(nil))))
-	if n := found(t, path); n > 0 {
+	if n := countCanary(t, path); n > 0 {
 		t.Errorf("the canary is there %d times", n)
 	}
 	size := func() int64 {
@@ -126,7 +126,7 @@ func TestRemovedBlobsAreOverwritten(t *testing.T) {
 		return info.Size()
 	}
 	before := size()
-	put(2 * removedAtOnce)
+	put(2 * blobsPerRemoval)
 	must(t, s.scrub(t.Context()))
 	if grown := size() - before; grown > 64<<10 {
 		t.Errorf("the file grew by %d bytes although there was room in it", grown)
@@ -155,7 +155,7 @@ func TestLockWaitsForWritesUnderWay(t *testing.T) {
 }
 
 // A blob that only a kept copy names is not collected.
-func TestGarbageNamedByKeptCopies(t *testing.T) {
+func TestGarbageInBackupCopies(t *testing.T) {
 	path := tempPath(t)
 	l := eventlog.Open(open(t, path))
 	kept, err := l.PutBlob(t.Context(), strings.NewReader("kept"))

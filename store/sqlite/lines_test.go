@@ -18,17 +18,17 @@ import (
 
 // chained makes n finished events of one append behind after, each with data
 // of the text given.
-func chained(session string, after event.Head, n int, text string) []event.Event {
+func eventChain(session string, after event.Head, n int, text string) []event.Event {
 	events := make([]event.Event, n)
 	for i := range events {
-		events[i] = finished(session, after, n-1-i, text)
+		events[i] = newEvent(session, after, n-1-i, text)
 		after = events[i].Head()
 	}
 	return events
 }
 
 // finished renders a line as docs/FORMAT.md has it, and parses it.
-func finished(session string, after event.Head, more int, text string) event.Event {
+func newEvent(session string, after event.Head, more int, text string) event.Event {
 	header := fmt.Sprintf(`"v":1,"seq":%d,"id":"%s","session_id":"%s","type":"op_logged","timestamp":"2027-01-15T08:00:00.000000000Z"`,
 		after.Seq+1, event.NewID(), session)
 	if more > 0 {
@@ -42,10 +42,10 @@ func finished(session string, after event.Head, more int, text string) event.Eve
 	head := sha256.Sum256([]byte(header))
 	link := sha256.Sum256(join(after.Hash[:], head[:], commit[:]))
 	body := fmt.Sprintf(`%s,"salt":"%s","hash":"%s","data":%s}`, header, hex.EncodeToString(salt[:16]), hex.EncodeToString(link[:]), data)
-	return parsed(body, session)
+	return mustParse(body, session)
 }
 
-func parsed(body, session string) event.Event {
+func mustParse(body, session string) event.Event {
 	line := fmt.Sprintf(`{"crc":"%08x",%s`, crc32.Checksum([]byte(body), crc32.MakeTable(crc32.Castagnoli)), body)
 	e, err := event.Parse([]byte(line), session)
 	if err != nil {
@@ -55,9 +55,9 @@ func parsed(body, session string) event.Event {
 }
 
 // altered is e with other text, under the same header and hash.
-func altered(e event.Event, text string) event.Event {
+func withText(e event.Event, text string) event.Event {
 	body, _, _ := strings.Cut(string(e.Line()[18:]), `,"data":`)
-	return parsed(fmt.Sprintf(`%s,"data":{"text":%q}}`, body, text), e.SessionID)
+	return mustParse(fmt.Sprintf(`%s,"data":{"text":%q}}`, body, text), e.SessionID)
 }
 
 func join(parts ...[]byte) (all []byte) {
@@ -87,7 +87,7 @@ func tempPath(t testing.TB) string { return filepath.Join(t.TempDir(), "s.db") }
 func add(t testing.TB, s *Store, session string, after event.Head, n int, text string) event.Head {
 	t.Helper()
 	for range n {
-		events := chained(session, after, 1, text)
+		events := eventChain(session, after, 1, text)
 		must(t, s.Append(t.Context(), session, after, events, false))
 		after = headOf(events)
 	}

@@ -15,15 +15,15 @@ import (
 func TestOpenWhileAnotherMakesIt(t *testing.T) {
 	path := tempPath(t)
 	must(t, os.WriteFile(path, nil, 0o600))
-	maker, err := dial(path, writing)
+	maker, err := dial(path, writerParameters)
 	must(t, err)
 	must(t, maker.run("BEGIN EXCLUSIVE"))
 	s := New(path)
 	patient := make(chan error, 1)
 	go func() {
-		patient <- s.Append(context.Background(), "a", event.Head{}, chained("a", event.Head{}, 1, "x"), false)
+		patient <- s.Append(context.Background(), "a", event.Head{}, eventChain("a", event.Head{}, 1, "x"), false)
 	}()
-	for len(s.turn) == 0 {
+	for len(s.openLock) == 0 {
 		time.Sleep(time.Millisecond)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
@@ -49,11 +49,11 @@ func TestReadWhileAnotherMakesIt(t *testing.T) {
 			_, err := collect(reader.Sessions(context.Background()))
 			sessions <- err
 		}()
-		for len(reader.turn) == 0 {
+		for len(reader.openLock) == 0 {
 			time.Sleep(time.Millisecond)
 		}
 		if !made {
-			want(t, errUnmade, <-sessions)
+			want(t, errNoSchema, <-sessions)
 			continue
 		}
 		add(t, open(t, path), "a", event.Head{}, 1, "x")

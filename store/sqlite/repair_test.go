@@ -91,7 +91,7 @@ func TestRefusedRepairWhileTheIndexIsBehind(t *testing.T) {
 		want(t, eventlog.ErrCorrupt, err)
 		must(t, search.Index(t.Context(), writing, false))
 	}
-	if events, bad := salvaged(t, store); events != 400 || bad != 0 || len(keptCopies(t, s.Path())) > 0 {
+	if events, bad := countFragments(t, store); events != 400 || bad != 0 || len(keptCopies(t, s.Path())) > 0 {
 		t.Errorf("%d events and %d bad rows, copies %v", events, bad, keptCopies(t, s.Path()))
 	}
 }
@@ -136,7 +136,7 @@ func TestReplaceFails(t *testing.T) {
 	head := add(t, s, "a", event.Head{}, 3, "words")
 	at, err := s.Version(t.Context(), "a")
 	must(t, err)
-	twice := chained("a", event.Head{}, 1, "other")
+	twice := eventChain("a", event.Head{}, 1, "other")
 	_, err = s.Replace(t.Context(), "a", at, func(yield func(event.Event, error) bool) {
 		for range 2 { // which the database refuses
 			yield(twice[0], nil)

@@ -11,7 +11,7 @@ import (
 // The row of a session that does not say how its events begin and end is
 // damage: to readers, and to an append, which would find another head than the
 // one it is refused with, for ever.
-func TestRowThatMisleads(t *testing.T) {
+func TestMismatchedSessionRow(t *testing.T) {
 	for name, change := range map[string]string{
 		"another hash":    "hash = randomblob(32)",
 		"a short hash":    "hash = randomblob(31)",

@@ -14,7 +14,7 @@ import (
 
 // hold takes the database's write lock on a connection of its own, as another
 // process would.
-func hold(t testing.TB, path string) (release func()) {
+func holdWriteLock(t testing.TB, path string) (release func()) {
 	t.Helper()
 	c, err := dial(path, "mode=rw")
 	must(t, err)
@@ -35,13 +35,13 @@ func TestLeaveWhileQueued(t *testing.T) {
 	path := tempPath(t)
 	s := open(t, path)
 	head := add(t, s, "a", event.Head{}, 1, "x")
-	release := hold(t, path)
+	release := holdWriteLock(t, path)
 	ctx, cancel := context.WithCancel(t.Context())
 	stays := make(chan error, 1)
 	leaves := make(chan error, 1)
-	go func() { leaves <- s.Append(ctx, "a", head, chained("a", head, 1, "leaves"), false) }()
+	go func() { leaves <- s.Append(ctx, "a", head, eventChain("a", head, 1, "leaves"), false) }()
 	go func() {
-		stays <- s.Append(context.Background(), "b", event.Head{}, chained("b", event.Head{}, 1, "stays"), false)
+		stays <- s.Append(context.Background(), "b", event.Head{}, eventChain("b", event.Head{}, 1, "stays"), false)
 	}()
 	waitQueued(t, s, 2)
 	cancel()
@@ -74,13 +74,13 @@ func TestDeadlineWhileBusy(t *testing.T) {
 	path := tempPath(t)
 	s := open(t, path)
 	head := add(t, s, "a", event.Head{}, 1, "x")
-	release := hold(t, path)
+	release := holdWriteLock(t, path)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	want(t, context.DeadlineExceeded, s.Append(ctx, "a", head, chained("a", head, 1, "x"), false))
+	want(t, context.DeadlineExceeded, s.Append(ctx, "a", head, eventChain("a", head, 1, "x"), false))
 	s.writer.mu.Lock()
 	for s.writer.working {
-		s.writer.rest.Wait()
+		s.writer.idle.Wait()
 	}
 	s.writer.mu.Unlock()
 	release()
@@ -116,7 +116,7 @@ func TestLeaveInFlight(t *testing.T) {
 	<-first.entered // the next two go into one transaction
 	ctx, cancel := context.WithCancel(t.Context())
 	left := make(chan error, 1)
-	go func() { left <- s.Append(ctx, "a", head, chained("a", head, 1, "x"), false) }()
+	go func() { left <- s.Append(ctx, "a", head, eventChain("a", head, 1, "x"), false) }()
 	waitQueued(t, s, 1)
 	go func() { _ = s.write(context.Background(), g, false) }()
 	waitQueued(t, s, 2)
@@ -148,14 +148,14 @@ func TestFailureInTransaction(t *testing.T) {
 	go func() { _ = s.write(context.Background(), g, false) }()
 	<-g.entered
 	results := map[string]chan error{"a": make(chan error, 1), "b": make(chan error, 1), "c": make(chan error, 1)}
-	bad := []event.Event{chained("b", event.Head{}, 1, "x")[0], chained("b", event.Head{}, 1, "x")[0]}
+	bad := []event.Event{eventChain("b", event.Head{}, 1, "x")[0], eventChain("b", event.Head{}, 1, "x")[0]}
 	start := func(session string, expect event.Head, events []event.Event, n int) {
 		go func() { results[session] <- s.Append(context.Background(), session, expect, events, false) }()
 		waitQueued(t, s, n)
 	}
-	start("a", head, chained("a", head, 1, "x"), 1)
+	start("a", head, eventChain("a", head, 1, "x"), 1)
 	start("b", event.Head{}, bad, 2) // seq 1 twice
-	start("c", event.Head{}, chained("c", event.Head{}, 1, "x"), 3)
+	start("c", event.Head{}, eventChain("c", event.Head{}, 1, "x"), 3)
 	close(g.leave)
 	must(t, <-results["a"])
 	must(t, <-results["c"])
@@ -178,13 +178,13 @@ func TestCommitFails(t *testing.T) {
 	// A deferred constraint is the one error of a commit that can be had at will.
 	must(t, s.write(t.Context(), statement(`CREATE TABLE parent (x PRIMARY KEY);
 		CREATE TABLE child (x REFERENCES parent DEFERRABLE INITIALLY DEFERRED)`), false))
-	must(t, s.writer.do(t.Context(), &job{op: statement("PRAGMA foreign_keys = ON"), alone: true}))
+	must(t, s.writer.do(t.Context(), &job{op: statement("PRAGMA foreign_keys = ON"), standalone: true}))
 	g := newGate(nil)
 	go func() { _ = s.write(context.Background(), g, false) }()
 	<-g.entered
 	result := make(chan error, 1)
 	go func() {
-		result <- s.Append(context.Background(), "a", head, chained("a", head, 1, "x"), false)
+		result <- s.Append(context.Background(), "a", head, eventChain("a", head, 1, "x"), false)
 	}()
 	waitQueued(t, s, 1)
 	go func() { _ = s.write(context.Background(), statement("INSERT INTO child VALUES (1)"), false) }()
@@ -211,20 +211,20 @@ func TestConflict(t *testing.T) {
 	head := add(t, s, "a", event.Head{}, 2, "x")
 	moved := add(t, other, "a", head, 1, "y")
 	for _, expect := range []event.Head{{}, head, {Seq: 9, Hash: head.Hash}, {Seq: 3, Hash: head.Hash}} {
-		err := s.Append(t.Context(), "a", expect, chained("a", expect, 1, "x"), false)
+		err := s.Append(t.Context(), "a", expect, eventChain("a", expect, 1, "x"), false)
 		var conflict *eventlog.ConflictError
 		if !errors.As(err, &conflict) || conflict.Actual != moved || conflict.Expected != expect {
 			t.Errorf("expecting %v: got %v", expect, err)
 		}
 	}
-	err := s.Append(t.Context(), "none", head, chained("none", head, 1, "x"), false)
+	err := s.Append(t.Context(), "none", head, eventChain("none", head, 1, "x"), false)
 	want(t, eventlog.ErrConflict, err)
 
 	const racers = 8
 	results := make(chan error, racers)
 	for i := range racers {
 		go func() {
-			results <- s.Append(context.Background(), "a", moved, chained("a", moved, 2, fmt.Sprint(i)), false)
+			results <- s.Append(context.Background(), "a", moved, eventChain("a", moved, 2, fmt.Sprint(i)), false)
 		}()
 	}
 	won := 0
@@ -247,9 +247,9 @@ func TestConflictWithRecreatedSession(t *testing.T) {
 	s, other := open(t, path), open(t, path)
 	head := add(t, s, "a", event.Head{}, 1, "x")
 	must(t, other.RemoveSession(t.Context(), "a", head))
-	want(t, eventlog.ErrConflict, s.Append(t.Context(), "a", head, chained("a", head, 1, "x"), false))
+	want(t, eventlog.ErrConflict, s.Append(t.Context(), "a", head, eventChain("a", head, 1, "x"), false))
 	again := add(t, other, "a", event.Head{}, 1, "x")
-	want(t, eventlog.ErrConflict, s.Append(t.Context(), "a", head, chained("a", head, 1, "x"), false))
+	want(t, eventlog.ErrConflict, s.Append(t.Context(), "a", head, eventChain("a", head, 1, "x"), false))
 	add(t, s, "a", again, 1, "x")
 }
 
@@ -258,9 +258,9 @@ func TestCloseWhileQueued(t *testing.T) {
 	path := tempPath(t)
 	s := New(path)
 	head := add(t, s, "a", event.Head{}, 1, "x")
-	release := hold(t, path)
+	release := holdWriteLock(t, path)
 	result := make(chan error, 1)
-	go func() { result <- s.Append(context.Background(), "a", head, chained("a", head, 1, "x"), false) }()
+	go func() { result <- s.Append(context.Background(), "a", head, eventChain("a", head, 1, "x"), false) }()
 	waitQueued(t, s, 1)
 	must(t, s.Close())
 	want(t, eventlog.ErrClosed, <-result)
