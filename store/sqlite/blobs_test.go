@@ -39,7 +39,7 @@ func TestBlobs(t *testing.T) {
 		got, err := io.ReadAll(r)
 		must(t, errors.Join(err, r.Close()))
 		if !bytes.Equal(got, body) {
-			t.Errorf("%d bytes differ from what was put", size)
+			t.Errorf("%d bytes differ from the put body", size)
 		}
 	}
 	var listed []string
@@ -105,7 +105,7 @@ type failingReader struct{ err error }
 
 func (f failingReader) Read([]byte) (int, error) { return 0, f.err }
 
-// A piece that is cut short is damage.
+// A truncated piece is damage.
 func TestBlobDamaged(t *testing.T) {
 	path := tempPath(t)
 	s := New(path)
@@ -123,7 +123,7 @@ func TestBlobDamaged(t *testing.T) {
 	}
 }
 
-// Putting a blob again replaces one that is damaged.
+// PutBlob replaces a damaged blob.
 func TestPutBlobReplacesDamage(t *testing.T) {
 	for _, body := range []string{"some text", strings.Repeat("text ", pieceBytes/2)} {
 		for _, damage := range []string{

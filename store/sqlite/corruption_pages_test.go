@@ -15,17 +15,17 @@ import (
 	"github.com/convlog/convlog/eventlog/logtest"
 )
 
-// thorough makes the tests of damage flip every byte of the file.
+// everyByte makes the damage tests flip every byte of the file.
 var everyByte = flag.Bool("thorough", false, "damage every byte")
 
-// seed of what is chosen.
+// seed seeds the random choices.
 const seed = 20261120
 
-// tally counts what became of damage to the file.
+// counts counts the effects of damage to the file.
 type counts struct{ tried, noticed, harmless int }
 
 func (n counts) String() string {
-	return fmt.Sprintf("%d noticed, %d where nothing is kept, 0 unnoticed", n.noticed, n.harmless)
+	return fmt.Sprintf("%d noticed, %d in unused bytes, 0 unnoticed", n.noticed, n.harmless)
 }
 
 // TestPages overwrites every page of the file in several ways.
@@ -77,8 +77,7 @@ func TestHeader(t *testing.T) {
 	t.Logf("%d flips: %v", sum.tried, sum)
 }
 
-// TestSchemaVersions gives the file versions of the schema that no program
-// writes.
+// TestSchemaVersions sets schema versions that no program writes.
 func TestSchemaVersions(t *testing.T) {
 	p := newFixture(t)
 	for version, target := range map[int32]error{-1: eventlog.ErrCorrupt, -1 << 31: eventlog.ErrCorrupt, 0: eventlog.ErrCorrupt,
@@ -96,7 +95,7 @@ func TestSchemaVersions(t *testing.T) {
 	}
 }
 
-// TestTruncatedFile cuts the file off at every page and at some bytes.
+// TestTruncatedFile truncates the file at every page and at some bytes.
 func TestTruncatedFile(t *testing.T) {
 	p := newFixture(t)
 	random := rand.New(rand.NewPCG(seed, 3))
@@ -115,8 +114,8 @@ func TestTruncatedFile(t *testing.T) {
 	t.Logf("%d cuts: %v", sum.tried, sum)
 }
 
-// TestFileFlips flips bits all over the file. Much of it is room that nothing is
-// kept in, or columns that nobody reads: flips there change nothing.
+// TestFileFlips flips bits all over the file. Flips in unused bytes and in columns
+// that no code reads change nothing.
 func TestFileFlips(t *testing.T) {
 	p := newFixture(t)
 	random := rand.New(rand.NewPCG(seed, 2))
@@ -134,11 +133,11 @@ func TestFileFlips(t *testing.T) {
 	t.Logf("%d flips in %d bytes: %v", sum.tried, len(p.file), sum)
 }
 
-// lookupByte is of a key in the table of events that only the lookup of single
-// rows meets: reading on from row to row does not.
+// lookupByte is part of a key in table events. Only lookups of single rows read the
+// key; reading rows in order does not.
 const lookupByte = 4*pageSize + 4090
 
-// flip tries the file with one bit flipped.
+// flip tries the file with one flipped bit.
 func (p *fixture) flip(at, bit int, sum *counts) {
 	p.Helper()
 	damaged := bytes.Clone(p.file)
@@ -149,8 +148,8 @@ func (p *fixture) flip(at, bit int, sum *counts) {
 	}
 }
 
-// try looks at all sessions of a damaged file. What is shown was written, what
-// is not shown is known to be damaged, and an append stands or is refused.
+// try reads all sessions of a damaged file. Every event that is read must be one that
+// was written. Every missing event must be reported. An append must succeed or fail.
 func (p *fixture) try(file []byte, sum *counts) {
 	p.Helper()
 	p.put(file)
@@ -178,7 +177,7 @@ func (p *fixture) try(file []byte, sum *counts) {
 	}
 	switch {
 	case silent != "":
-		p.Errorf("session %q is not as it was written, and Verify says nothing", silent)
+		p.Errorf("session %q differs from the written events, and Verify reports nothing", silent)
 	case noticed:
 		sum.noticed++
 	default:
@@ -190,8 +189,8 @@ func (p *fixture) sessions() iter.Seq[string] {
 	return slices.Values([]string{logtest.SampleMain, logtest.SampleFork, logtest.SampleOther})
 }
 
-// appendTo appends to a session of a damaged file, and makes sure that nothing
-// else is there afterwards than what was written.
+// appendTo appends to a session of a damaged file. Afterwards the session must have
+// written events only.
 func (p *fixture) appendTo(s *Store, session string) {
 	p.Helper()
 	l := eventlog.Open(s)

@@ -10,8 +10,8 @@ import (
 	"github.com/convlog/convlog/upkeep/repair"
 )
 
-// TestRepairOfCorruption repairs what the table damages: every line of the
-// session's rows that can be read is kept, and every other is known to be lost.
+// TestRepairOfCorruption repairs the damage of the corruption table. The repair keeps
+// every readable line of the session and reports every other line as lost.
 func TestRepairOfCorruption(t *testing.T) {
 	p := newFixture(t)
 	for _, row := range corruptions {
@@ -31,11 +31,11 @@ func TestRepairOfCorruption(t *testing.T) {
 			switch {
 			case m == nil:
 				if row.want.kind != absent && row.want.kind != newer && len(stands) > 0 {
-					t.Errorf("nothing was repaired, but seqs %v can be read", stands)
+					t.Errorf("the repair did nothing, but seqs %v are readable", stands)
 				}
 			case m.Action == repair.None:
 				if row.want.kind != whole && row.want.kind != occupied {
-					t.Errorf("nothing to be repaired, want %+v", row.want)
+					t.Errorf("found nothing to repair, want %+v", row.want)
 				}
 			default:
 				p.checkRepair(m, stands)
@@ -44,7 +44,7 @@ func TestRepairOfCorruption(t *testing.T) {
 	}
 }
 
-// standing are the seqs whose lines can be read.
+// readableSeqs returns the seqs of the readable lines.
 func (p *fixture) readableSeqs() (seqs []int64) {
 	p.Helper()
 	p.sql(func(c *conn) error {
@@ -67,7 +67,7 @@ func (p *fixture) checkRepair(m *logtest.Mended, stands []int64) {
 	}
 	for _, seq := range stands {
 		if !slices.Contains(m.Kept, seq) {
-			p.Errorf("seq %d can be read and was not kept: %+v", seq, m)
+			p.Errorf("seq %d is readable and was not kept: %+v", seq, m)
 		}
 	}
 }

@@ -11,48 +11,48 @@ import (
 	"github.com/convlog/convlog/eventlog/logtest"
 )
 
-// all is how many events the main session has.
+// all is the number of events in the main session.
 const all = 22
 
-// corruption is a row of the table: what happens to the tables, where ? is the
-// key of the main session, and what must be found then.
+// corruption is a row of the table: a statement that damages the tables, and the
+// expected findings. ? is the key of the main session.
 type corruption struct {
 	name   string
 	change string
 	want   outcome
 }
 
-// outcome is what must be found of the main session.
+// outcome is the expected state of the main session.
 type outcome struct {
-	shown, behind int    // events that are read before the damage, and backward
-	table         string // that the damage is in; empty if there is none
-	seq, back     int64  // that it is found at, and backward; 0 if that is unknown
+	shown, behind int    // events read before the damage, forward and backward
+	table         string // the damaged table; empty if there is no damage
+	seq, back     int64  // seq of the damage, forward and backward; 0 if unknown
 	kind          kind
 }
 
 type kind int
 
 const (
-	// refusing: an append is refused as damage.
+	// refusing: an append fails with damage.
 	refusing kind = iota
-	// whole: everything is read, and an append succeeds.
+	// whole: all events are readable, and an append succeeds.
 	whole
-	// occupied: everything is read, and an append finds its place taken, by a row
-	// that Verify reports.
+	// occupied: all events are readable. An append fails because a row with its seq
+	// exists; Verify reports the row.
 	occupied
-	// stray: as whole, but there is a row that Verify reports.
+	// stray: as whole, and Verify reports an extra row.
 	stray
-	// newer: a version that cannot be read stands there.
+	// newer: the session has an event of a newer version.
 	newer
-	// bodiless: a body is damaged, which keeps nobody from appending.
+	// bodiless: a body is damaged. Appends succeed.
 	bodiless
 	// absent: the session does not exist.
 	absent
 )
 
 var (
-	// unseen is damage to what nobody reads: columns beside the lines, which are
-	// for people and for indexes, and the size that a listing shows.
+	// unseen is damage that no reader meets: in columns for people and indexes, and in
+	// the size that a listing shows.
 	unseen = outcome{shown: all, behind: all, kind: whole}
 	gone   = outcome{kind: absent}
 	blob   = outcome{shown: 7, behind: all - 8, table: "blob", seq: 8, kind: bodiless}
@@ -68,7 +68,7 @@ func sessions(shown, behind int) outcome {
 
 func (o outcome) at(seq int64) outcome { return o.between(seq, seq) }
 
-// between is damage that begins at one seq and ends at another.
+// between expects damage from seq to back.
 func (o outcome) between(seq, back int64) outcome {
 	o.seq, o.back = seq, back
 	return o
@@ -143,7 +143,7 @@ func TestCorruption(t *testing.T) {
 	}
 }
 
-// check compares what was found with what must be.
+// check compares the findings with the expected outcome.
 func (p *fixture) check(f *logtest.Findings, o outcome) {
 	p.Helper()
 	if got := f.Forward.Seqs; !slices.Equal(got, seqsBetween(1, o.shown)) {

@@ -11,13 +11,13 @@ import (
 	"github.com/convlog/convlog/eventlog/logtest"
 )
 
-// patient is a database that was written soundly, to be damaged.
+// fixture is an undamaged database for tests of damage.
 type fixture struct {
 	testing.TB
 	*logtest.Witness
 	path string
-	file []byte // as it was written, closed and folded
-	key  int64  // of the main session
+	file []byte // the undamaged file, closed and checkpointed
+	key  int64  // key of the main session
 }
 
 func newFixture(t testing.TB) *fixture {
@@ -27,7 +27,7 @@ func newFixture(t testing.TB) *fixture {
 	logtest.WriteSample(t, s)
 	p.Witness = logtest.NewWitness(t, s)
 	must(t, s.Close())
-	// A header that says it is of a newer SQLite makes a file read-only.
+	// A header with a newer SQLite version makes a file read-only.
 	p.Tolerates = func(err error) bool { return errors.As(err, new(notDatabase)) || errors.Is(err, eventlog.ErrReadOnly) }
 	var err error
 	p.file, err = os.ReadFile(p.path)
@@ -39,7 +39,7 @@ func newFixture(t testing.TB) *fixture {
 	return p
 }
 
-// put makes the database a file of these bytes, and nothing stands beside it.
+// put replaces the database by file and removes the files beside it.
 func (p *fixture) put(file []byte) {
 	p.Helper()
 	found, err := filepath.Glob(p.path + "*")
@@ -50,7 +50,7 @@ func (p *fixture) put(file []byte) {
 	must(p, os.WriteFile(p.path, file, 0o600))
 }
 
-// sql changes the database with SQLite itself.
+// sql changes the database with SQLite.
 func (p *fixture) sql(change func(c *conn) error) {
 	p.Helper()
 	c, err := dial(p.path, "mode=rw")

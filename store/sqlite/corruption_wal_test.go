@@ -12,13 +12,13 @@ import (
 	"github.com/convlog/convlog/eventlog/logtest"
 )
 
-// The write-ahead log: a header, then frames of a header and a page each.
+// The write-ahead log has a header and then frames. A frame has a header and a page.
 const walHeader, walFrame = 32, 24 + pageSize
 
-// TestWriteAheadLog damages the log that a killed process leaves. SQLite believes
-// it up to the first frame that is not sound, so that the store is what it was
-// after an earlier append: that cannot be told from a crash in the middle of
-// the next one, and is no defect. No append is shown in part.
+// TestWriteAheadLog damages the log of a killed process. SQLite ignores the log from
+// the first damaged frame on, so the store has the state after an earlier append. A
+// crash during the next append leaves the same state, so this is no defect. No append
+// is visible in part.
 func TestWriteAheadLog(t *testing.T) {
 	p := newFixture(t)
 	whole, wal := crashedFiles(t)
@@ -27,7 +27,7 @@ func TestWriteAheadLog(t *testing.T) {
 	}
 	p.putBoth(whole, wal)
 	if seen := p.checkPrefix(); seen != p.count() {
-		t.Errorf("with the log as it was %d events are read, want %d", seen, p.count())
+		t.Errorf("with the undamaged log %d events are readable, want %d", seen, p.count())
 	}
 	random := rand.New(rand.NewPCG(seed, 4))
 	fewest, most, tried := p.count(), 0, 0
@@ -47,7 +47,7 @@ func TestWriteAheadLog(t *testing.T) {
 		}
 	}
 	if fewest >= most {
-		t.Errorf("every damage leaves %d events: it is not spread over the log", fewest)
+		t.Errorf("every damage leaves %d events: the damage is not spread over the log", fewest)
 	}
 	t.Logf("%d logs damaged in %d frames: each an earlier state", tried, len(wal)/walFrame)
 }
@@ -58,7 +58,7 @@ func withFlip(b []byte, at int, bits byte) []byte {
 	return b
 }
 
-// unfolded are the files of a sample whose process was killed.
+// crashedFiles returns the files of a sample whose process was killed.
 func crashedFiles(t testing.TB) (file, wal []byte) {
 	t.Helper()
 	path := tempPath(t)
@@ -84,8 +84,8 @@ func (p *fixture) count() (n int) {
 	return n
 }
 
-// earlier makes sure that the store is what it was after some append, and
-// counts the events.
+// checkPrefix checks that the store has the state after some append. It returns the
+// number of events.
 func (p *fixture) checkPrefix() (n int) {
 	p.Helper()
 	s := p.open()
@@ -107,8 +107,8 @@ func (p *fixture) checkPrefix() (n int) {
 	return n
 }
 
-// TestForeignWriteAheadLog puts the log of another time, and that of another database,
-// beside the file: nothing is shown that was not written.
+// TestForeignWriteAheadLog puts an older log, and the log of another database, beside
+// the file. All readable events must be written events.
 func TestForeignWriteAheadLog(t *testing.T) {
 	p := newFixture(t)
 	_, wal := crashedFiles(t)

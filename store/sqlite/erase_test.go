@@ -16,8 +16,8 @@ import (
 
 const canary = "canary-7c1f"
 
-// found counts the canary in the database's files. It reads them in another
-// process, since closing them in this one would drop SQLite's locks.
+// countCanary counts the canary in the database's files. Another process reads the
+// files, because closing them in this process would drop SQLite's locks.
 func countCanary(t testing.TB, path string) int {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "cat", path, path+"-wal")
@@ -110,8 +110,8 @@ func TestRewriteRefused(t *testing.T) {
 	}
 }
 
-// While another process reads, the log cannot be emptied: the rewrite waits for
-// it, and says so when its context ends.
+// A rewrite waits for another process that reads the log, and returns an
+// UnknownOutcomeError when its context ends.
 func TestRewriteWaitsForReader(t *testing.T) {
 	path := tempPath(t)
 	s := open(t, path)
@@ -146,7 +146,7 @@ func TestRewriteWaitsForReader(t *testing.T) {
 	}
 }
 
-// A damaged page is located; the rest of the file stays readable.
+// An error locates a damaged page. The rest of the file stays readable.
 func TestDamageIsLocated(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -181,7 +181,7 @@ func TestDamageIsLocated(t *testing.T) {
 			}
 			events, err = collect(s.Read(t.Context(), "a", eventlog.Span{Backward: true, Limit: 50}))
 			if err != nil || len(events) != 50 {
-				t.Errorf("behind the damage: %d events, %v", len(events), err)
+				t.Errorf("after the damage: %d events, %v", len(events), err)
 			}
 		})
 	}
@@ -198,7 +198,7 @@ func wantDamage(t testing.TB, err error, seq int64, place, text string) {
 	}
 }
 
-// A row that is gone is damage, at either end and in the middle.
+// A missing row is damage, at both ends and in the middle.
 func TestMissingRow(t *testing.T) {
 	for _, seq := range []int64{1, 100, 200} {
 		path := tempPath(t)
@@ -218,8 +218,8 @@ func TestMissingRow(t *testing.T) {
 	}
 }
 
-// Damage to SQLite's own structure is a CorruptError, and a listing goes on
-// with the other sessions.
+// Damage to SQLite's structure is a CorruptError. A listing still lists the other
+// sessions.
 func TestDamagedPages(t *testing.T) {
 	path := tempPath(t)
 	s := New(path)

@@ -13,8 +13,8 @@ import (
 
 const pageSize = 4096
 
-// damagedPages makes a store of three sessions of 400 events and overwrites the
-// pages that pick says, by what they hold.
+// damagedPages makes a store of three sessions of 400 events and overwrites the pages
+// that pick selects.
 func damagedPages(t testing.TB, pick func(page []byte, line []byte) bool) (s *Store, damaged int) {
 	t.Helper()
 	path := tempPath(t)
@@ -24,7 +24,7 @@ func damagedPages(t testing.TB, pick func(page []byte, line []byte) bool) (s *St
 	}
 	events, err := collect(s.Read(t.Context(), "b", eventlog.Span{From: 200, To: 200}))
 	must(t, err)
-	must(t, s.Index(t.Context(), false)) // which closing need not wait for
+	must(t, s.Index(t.Context(), false)) // now, so that closing does not write
 	must(t, s.Close())
 	file, err := os.ReadFile(path)
 	must(t, err)
@@ -38,8 +38,8 @@ func damagedPages(t testing.TB, pick func(page []byte, line []byte) bool) (s *St
 	return open(t, path), damaged
 }
 
-// salvaged counts the events of session b that Fragments finds, and the pieces
-// that are none; each seq of the session is told once and in order.
+// countFragments counts the events of session b that Fragments finds, and the bad
+// fragments. Each seq must occur once and in order.
 func countFragments(t testing.TB, s *Store) (events, bad int) {
 	t.Helper()
 	for f, err := range s.Fragments(t.Context(), "b") {
@@ -59,7 +59,7 @@ func countFragments(t testing.TB, s *Store) (events, bad int) {
 	return events, bad
 }
 
-// The rows on a damaged page are told, and all others found.
+// Fragments reports the rows of a damaged page and finds all others.
 func TestFragmentsWithADamagedPage(t *testing.T) {
 	s, pages := damagedPages(t, func(page, line []byte) bool { return bytes.Contains(page, line) })
 	if pages != 1 {
@@ -71,7 +71,7 @@ func TestFragmentsWithADamagedPage(t *testing.T) {
 	}
 }
 
-// Where pages of the index are damaged, the table has all rows.
+// Fragments finds all rows in the table when pages of the index are damaged.
 func TestFragmentsWithoutTheIndex(t *testing.T) {
 	s, pages := damagedPages(t, func(page, line []byte) bool {
 		const leafOfIndex = 0x0a
@@ -85,7 +85,7 @@ func TestFragmentsWithoutTheIndex(t *testing.T) {
 	}
 }
 
-// Rows that are missing are told, wherever they stood.
+// Fragments reports missing rows everywhere in the session.
 func TestFragmentsOfMissingRows(t *testing.T) {
 	path := tempPath(t)
 	s := New(path)
@@ -97,7 +97,8 @@ func TestFragmentsOfMissingRows(t *testing.T) {
 	}
 }
 
-// A row behind the session's head is an event, and says nothing of rows between.
+// A row after the session's head is an event. The rows between are not reported as
+// missing.
 func TestFragmentsBeyondTheHead(t *testing.T) {
 	path := tempPath(t)
 	s := New(path)
@@ -115,7 +116,7 @@ func TestFragmentsBeyondTheHead(t *testing.T) {
 	}
 }
 
-// A session whose own row is lost is found by its events.
+// Fragments finds a session without a session row by its events.
 func TestFragmentsWithoutTheSessionsTable(t *testing.T) {
 	s, pages := damagedPages(t, func(page, line []byte) bool {
 		const leafOfTable = 0x0d
@@ -130,7 +131,7 @@ func TestFragmentsWithoutTheSessionsTable(t *testing.T) {
 	}
 }
 
-// change runs statements on a database that no store has open.
+// change runs statements on a closed database.
 func change(t testing.TB, path string, statements ...string) {
 	t.Helper()
 	c, err := dial(path, "mode=rw")

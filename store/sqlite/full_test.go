@@ -13,7 +13,7 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// limit makes the database as good as full: room is how many pages it may grow.
+// limit simulates a full disk: the database can grow by room pages.
 func limit(t testing.TB, s *Store, room int64) {
 	t.Helper()
 	var err error
@@ -26,27 +26,27 @@ func limit(t testing.TB, s *Store, room int64) {
 	})}))
 }
 
-// action is an operation that is a function.
+// action is a function as an operation.
 type action func(w *writer) error
 
 func (f action) apply(w *writer) error   { return f(w) }
 func (action) unknown(cause error) error { return cause }
 
-// wantFull makes sure that an error says that the disk is full, and that
-// nothing was written.
+// wantFull checks that an error reports a full disk in one line, and that nothing was
+// written.
 func wantFull(t testing.TB, err error) {
 	t.Helper()
 	want(t, syscall.ENOSPC, err)
 	if errors.Is(err, eventlog.ErrUnknownOutcome) {
-		t.Errorf("the outcome is said to be unknown: %v", err)
+		t.Errorf("the error reports an unknown outcome: %v", err)
 	}
 	if strings.Contains(err.Error(), "\n") {
 		t.Errorf("%q is more than a line", err)
 	}
 }
 
-// An append that finds no room has written nothing, whatever else was in its
-// transaction; when there is room again the next one works.
+// An append without disk space writes nothing, and neither does the rest of its
+// transaction. Once there is space, the next append succeeds.
 func TestFullInTransaction(t *testing.T) {
 	s := open(t, tempPath(t))
 	head := add(t, s, "a", event.Head{}, 1, "x")
@@ -66,7 +66,7 @@ func TestFullInTransaction(t *testing.T) {
 	}
 }
 
-// fullError is SQLite's own error of a full disk.
+// fullError returns SQLite's error of a full disk.
 func fullError(t testing.TB) error {
 	t.Helper()
 	s := open(t, tempPath(t))
@@ -77,8 +77,8 @@ func fullError(t testing.TB) error {
 	return err
 }
 
-// failingCommits is a connection whose commits fail, as those do whose frames
-// do not all find room in the write-ahead log: the transaction is rolled back.
+// failingCommits is a connection whose commits fail. SQLite rolls a transaction back
+// when its frames do not fit into the write-ahead log.
 type failingCommits struct {
 	driverConn
 	failures []error
@@ -86,7 +86,7 @@ type failingCommits struct {
 	leave    chan struct{}
 }
 
-// failCommits makes the next commits of a store fail, one for each error.
+// failCommits makes the next commits of a store fail, one per error.
 func failCommits(t testing.TB, s *Store, failures ...error) *failingCommits {
 	t.Helper()
 	var f *failingCommits
@@ -130,8 +130,8 @@ func (c *failingCommit) ExecContext(ctx context.Context, args []driver.NamedValu
 	return nil, err
 }
 
-// A commit that finds no room is tried once more when the write-ahead log was
-// folded back, and then refused: nothing was written.
+// A commit without disk space is retried once after a checkpoint. If it fails again,
+// nothing is written.
 func TestFullAtCommit(t *testing.T) {
 	full := fullError(t)
 	s := open(t, tempPath(t))
@@ -146,8 +146,8 @@ func TestFullAtCommit(t *testing.T) {
 	add(t, s, "a", head, 1, "x")
 }
 
-// Who left while his append was committed was told that its outcome is
-// unknown. It is not tried again, as its events are his.
+// A caller that leaves during the commit gets an unknown outcome. The store does not
+// retry its append, because the caller owns the events.
 func TestFullAtCommitAfterLeaving(t *testing.T) {
 	full := fullError(t)
 	s := open(t, tempPath(t))
@@ -169,7 +169,7 @@ func TestFullAtCommitAfterLeaving(t *testing.T) {
 	add(t, s, "a", head, 1, "x")
 }
 
-// A connection that was made while the file could not be written is replaced.
+// The store replaces a connection that was opened while the file was unwritable.
 func TestReconnectWhenWritable(t *testing.T) {
 	path := tempPath(t)
 	s := open(t, path)
@@ -186,7 +186,7 @@ func TestReconnectWhenWritable(t *testing.T) {
 	err := s.Append(t.Context(), "a", head, eventChain("a", head, 1, "x"), false)
 	want(t, eventlog.ErrReadOnly, err)
 	if errors.Is(err, eventlog.ErrUnknownOutcome) {
-		t.Errorf("the outcome is said to be unknown: %v", err)
+		t.Errorf("the error reports an unknown outcome: %v", err)
 	}
 	add(t, s, "a", head, 1, "x")
 	if got := seqs(t, s, "a", eventlog.Span{}); len(got) != 2 {

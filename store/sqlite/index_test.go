@@ -15,7 +15,7 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// asleep opens a store whose index nobody brings up to date.
+// openUnindexed opens a store without background updates of the index.
 func openUnindexed(t testing.TB, path string) *Store {
 	t.Helper()
 	s := open(t, path)
@@ -28,7 +28,7 @@ func openUnindexed(t testing.TB, path string) *Store {
 	return s
 }
 
-// look is what a search has to look at, as session:seq.
+// candidates returns the events that a search must read, as session:seq.
 func candidates(t testing.TB, s *Store, term, session string, to int64) []string {
 	t.Helper()
 	seen := []string{}
@@ -58,8 +58,8 @@ func stateOf(t testing.TB, s *Store) (state indexState) {
 	return state
 }
 
-// A process is killed between an append and what makes it known to the index:
-// what the index lacks is looked at, once, however far it has come.
+// A process is killed between an append and the update of the index. A search reads
+// each event that is not indexed yet once.
 func TestSearchWithStaleIndex(t *testing.T) {
 	path := tempPath(t)
 	s := openUnindexed(t, path)
@@ -72,7 +72,7 @@ func TestSearchWithStaleIndex(t *testing.T) {
 	other := add(t, s, "b", event.Head{}, 1, "plum")
 	for range 2 {
 		wantSeen(t, "some behind", candidates(t, s, "apple", "", 0), "a:4", "a:3", "a:2", "a:1", "b:1")
-		wantSeen(t, "some behind, none found", candidates(t, s, "cherry", "", 0), "a:4", "a:3", "b:1")
+		wantSeen(t, "some not indexed, none found", candidates(t, s, "cherry", "", 0), "a:4", "a:3", "b:1")
 		wantSeen(t, "one session", candidates(t, s, "apple", "a", 3), "a:3", "a:2", "a:1")
 		must(t, s.Close())
 		s = openUnindexed(t, path)
@@ -83,8 +83,7 @@ func TestSearchWithStaleIndex(t *testing.T) {
 	add(t, s, "b", other, 1, "x")
 }
 
-// A store goes on with its index by itself when nobody writes, and when it is
-// closed.
+// A store updates its index in the background, and when it is closed.
 func TestIndexInBackground(t *testing.T) {
 	path := tempPath(t)
 	s := open(t, path)
@@ -101,7 +100,7 @@ func TestIndexInBackground(t *testing.T) {
 	add(t, s, "a", head, 1, "x")
 }
 
-// A batch for the index ends as soon as somebody waits to write.
+// An index batch ends early when a write is queued.
 func TestIndexBatchYieldsToWriters(t *testing.T) {
 	s := openUnindexed(t, tempPath(t))
 	add(t, s, "a", event.Head{}, 3*indexChunk, "apple")
@@ -135,7 +134,7 @@ func (m beforeCommit) apply(w *writer) error {
 	return m.indexBatch.apply(w)
 }
 
-// A batch is dropped when what it was made of was erased meanwhile.
+// A batch is dropped if an erasure ran since the batch was read.
 func TestIndexBatchAfterErasure(t *testing.T) {
 	s := openUnindexed(t, tempPath(t))
 	events := eventChain("a", event.Head{}, 3, "secret")
@@ -152,7 +151,7 @@ func TestIndexBatchAfterErasure(t *testing.T) {
 	wantSeen(t, "secret", candidates(t, s, "secret", "", 0), "a:3", "a:1")
 }
 
-// vocabulary is all that the index has: its words, in how many rows and how often.
+// vocabulary returns the words of the index, with the number of rows and uses.
 func vocabulary(t testing.TB, s *Store) (words []string) {
 	t.Helper()
 	c, err := dial(s.path, writerParameters)
@@ -163,8 +162,7 @@ func vocabulary(t testing.TB, s *Store) (words []string) {
 	return words
 }
 
-// What was erased has left no trace in the index: it is like one that is made
-// anew.
+// An erasure leaves no trace in the index: the index is equal to a rebuilt one.
 func TestErasureLeavesIndex(t *testing.T) {
 	s := openUnindexed(t, tempPath(t))
 	head := add(t, s, "a", event.Head{}, 300, "filler")
@@ -185,7 +183,7 @@ func TestErasureLeavesIndex(t *testing.T) {
 	}
 }
 
-// Two handles make the index of one file.
+// Two stores update the index of one file.
 func TestIndexFromTwoStores(t *testing.T) {
 	path := tempPath(t)
 	stores := []*Store{open(t, path), open(t, path)}
@@ -211,7 +209,7 @@ func TestIndexFromTwoStores(t *testing.T) {
 	}
 }
 
-// oldDatabase makes a file as programs did that had no index.
+// oldDatabase makes a file of schema version 1, without an index.
 func oldDatabase(t testing.TB) string {
 	t.Helper()
 	path := tempPath(t)
@@ -246,9 +244,8 @@ func TestOldSchema(t *testing.T) {
 	wantSeen(t, "migrated, found", candidates(t, s, "apple", "", 0), "a:3", "a:2", "a:1")
 }
 
-// Where pages of the index are damaged all is read instead. Check names damage of
-// any kind, it does not keep anything from being erased, and the index can be made
-// anew.
+// When pages of the index are damaged, a search reads all events. Check reports the
+// damage, erasures still work, and the index can be rebuilt.
 func TestIndexDamaged(t *testing.T) {
 	for name, damage := range map[string]string{
 		"pages":     "UPDATE search_data SET block = x'00ff' WHERE id > 10",
@@ -284,7 +281,7 @@ func TestIndexDamaged(t *testing.T) {
 	}
 }
 
-// The pieces of a term are among those of every text that contains it.
+// The grams of a term are among the grams of every text that contains the term.
 func FuzzGrams(f *testing.F) {
 	f.Add("the store.go of C++", 4, 8)
 	f.Add("日本語の検索 with spaces", 3, 9)
@@ -316,7 +313,7 @@ func FuzzGrams(f *testing.F) {
 	})
 }
 
-// An index that cannot be brought up to date is no error of those who close.
+// Close returns no error when it cannot update the index.
 func TestCloseIgnoresIndexErrors(t *testing.T) {
 	path := tempPath(t)
 	s := openUnindexed(t, path)

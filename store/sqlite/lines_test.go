@@ -16,8 +16,7 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// chained makes n finished events of one append behind after, each with data
-// of the text given.
+// eventChain makes n events of one append after a head. Each has the text.
 func eventChain(session string, after event.Head, n int, text string) []event.Event {
 	events := make([]event.Event, n)
 	for i := range events {
@@ -27,7 +26,7 @@ func eventChain(session string, after event.Head, n int, text string) []event.Ev
 	return events
 }
 
-// finished renders a line as docs/FORMAT.md has it, and parses it.
+// newEvent renders a line by docs/FORMAT.md and parses it.
 func newEvent(session string, after event.Head, more int, text string) event.Event {
 	header := fmt.Sprintf(`"v":1,"seq":%d,"id":"%s","session_id":"%s","type":"op_logged","timestamp":"2027-01-15T08:00:00.000000000Z"`,
 		after.Seq+1, event.NewID(), session)
@@ -54,7 +53,7 @@ func mustParse(body, session string) event.Event {
 	return e
 }
 
-// altered is e with other text, under the same header and hash.
+// withText returns e with another text, and the same header and hash.
 func withText(e event.Event, text string) event.Event {
 	body, _, _ := strings.Cut(string(e.Line()[18:]), `,"data":`)
 	return mustParse(fmt.Sprintf(`%s,"data":{"text":%q}}`, body, text), e.SessionID)
@@ -69,7 +68,7 @@ func join(parts ...[]byte) (all []byte) {
 
 func headOf(events []event.Event) event.Head { return events[len(events)-1].Head() }
 
-// open opens a store of a test, closed at its end.
+// open opens a store and closes it at the end of the test.
 func open(t testing.TB, path string, opts ...Options) *Store {
 	t.Helper()
 	s := New(path, opts...)
@@ -83,7 +82,7 @@ func open(t testing.TB, path string, opts ...Options) *Store {
 
 func tempPath(t testing.TB) string { return filepath.Join(t.TempDir(), "s.db") }
 
-// add appends n events of one append each and returns the new head.
+// add appends n events in one append and returns the new head.
 func add(t testing.TB, s *Store, session string, after event.Head, n int, text string) event.Head {
 	t.Helper()
 	for range n {
@@ -108,7 +107,7 @@ func want(t testing.TB, target, got error) {
 	}
 }
 
-// collect gathers a sequence up to its first error.
+// collect reads a sequence up to its first error.
 func collect[T any](seq iter.Seq2[T, error]) (all []T, err error) {
 	for v, err := range seq {
 		if err != nil {
@@ -119,7 +118,7 @@ func collect[T any](seq iter.Seq2[T, error]) (all []T, err error) {
 	return all, nil
 }
 
-// seqs reads the seqs that a span selects.
+// seqs returns the seqs of a span.
 func seqs(t testing.TB, s eventlog.Store, session string, r eventlog.Span) (all []int64) {
 	t.Helper()
 	events, err := collect(s.Read(context.Background(), session, r))

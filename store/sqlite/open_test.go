@@ -10,8 +10,8 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// Another process makes the database, and stops in the middle of that. Who
-// waits for it without a deadline holds up neither one who has one nor Close.
+// Another process stops in the middle of creating the database. A caller without a
+// deadline blocks neither callers with a deadline nor Close.
 func TestOpenWhileAnotherMakesIt(t *testing.T) {
 	path := tempPath(t)
 	must(t, os.WriteFile(path, nil, 0o600))
@@ -37,8 +37,8 @@ func TestOpenWhileAnotherMakesIt(t *testing.T) {
 	add(t, open(t, path), "a", event.Head{}, 1, "x")
 }
 
-// A reader comes while another process makes the store: it waits for that, but not
-// for one that was ended before it had.
+// A reader waits for another process that is creating the store. It does not wait if
+// the process died.
 func TestReadWhileAnotherMakesIt(t *testing.T) {
 	for _, made := range []bool{true, false} {
 		path := tempPath(t)

@@ -55,7 +55,7 @@ func TestReadKeepsHeadOfItsStart(t *testing.T) {
 		must(t, err)
 		n++
 		if e.Seq == 1 {
-			add(t, s, "a", head, 1, "x") // a writer is not blocked either
+			add(t, s, "a", head, 1, "x") // writers are not blocked either
 		}
 	}
 	if n != 3 {
@@ -140,7 +140,7 @@ func TestOpenErrors(t *testing.T) {
 	}
 }
 
-// makeDatabase runs SQL on a file in a connection of its own.
+// makeDatabase runs SQL on a file, with a connection of its own.
 func makeDatabase(t testing.TB, path, sql string) {
 	t.Helper()
 	c, err := dial(path, "")
@@ -214,8 +214,8 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
-// A reader that opened the quiescent file follows a writer that comes later,
-// while it is there and after it has gone.
+// A reader opened on an unused file sees the writes of a later writer, during and
+// after the writer's life.
 func TestReadOnlyFollowsWriter(t *testing.T) {
 	path := tempPath(t)
 	s := New(path)
@@ -266,8 +266,7 @@ func (s *Store) closedAppend() error {
 	return s.Append(context.Background(), "a", event.Head{}, nil, false)
 }
 
-// The policy holds for an append that does not ask for more, and a durable one
-// is committed at FULL under each of them.
+// A store uses its policy for normal appends and level Always for durable appends.
 func TestSyncPolicy(t *testing.T) {
 	for _, policy := range []SyncPolicy{Always, Periodic, Never} {
 		t.Run(policy.pragma(), func(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// hold takes the database's write lock on a connection of its own, as another
-// process would.
+// holdWriteLock takes the database's write lock on a connection of its own, like
+// another process.
 func holdWriteLock(t testing.TB, path string) (release func()) {
 	t.Helper()
 	c, err := dial(path, "mode=rw")
@@ -30,7 +30,7 @@ func holdWriteLock(t testing.TB, path string) (release func()) {
 	return release
 }
 
-// Who leaves the queue gets the context's error, and nothing was written.
+// A caller that leaves the queue gets the context's error, and nothing is written.
 func TestLeaveWhileQueued(t *testing.T) {
 	path := tempPath(t)
 	s := open(t, path)
@@ -68,8 +68,8 @@ func waitQueued(t testing.TB, s *Store, n int) {
 	t.Fatalf("the queue never held %d jobs", n)
 }
 
-// A deadline is honoured while another process has the write lock, and when
-// everybody has left the writer rests.
+// A deadline is honoured while another process has the write lock. When all callers
+// have left, the writer is idle.
 func TestDeadlineWhileBusy(t *testing.T) {
 	path := tempPath(t)
 	s := open(t, path)
@@ -87,7 +87,7 @@ func TestDeadlineWhileBusy(t *testing.T) {
 	add(t, s, "a", head, 1, "x")
 }
 
-// gate is an operation that waits inside the transaction or its commit.
+// gate is an operation that blocks inside the transaction or its commit.
 type gate struct {
 	entered, leave chan struct{}
 	result         error
@@ -105,15 +105,15 @@ func (g *gate) apply(*writer) error {
 
 func (g *gate) unknown(cause error) error { return cause }
 
-// Who leaves while the write is in flight does not know its outcome, and is
-// told so only when the events are not read any more.
+// A caller that leaves during a write gets an unknown outcome, and only after the
+// writer has stopped reading its events.
 func TestLeaveInFlight(t *testing.T) {
 	s := open(t, tempPath(t))
 	head := add(t, s, "a", event.Head{}, 1, "x")
 	g := newGate(nil)
 	first := newGate(nil)
 	go func() { _ = s.write(context.Background(), first, false) }()
-	<-first.entered // the next two go into one transaction
+	<-first.entered // the next two jobs go into one transaction
 	ctx, cancel := context.WithCancel(t.Context())
 	left := make(chan error, 1)
 	go func() { left <- s.Append(ctx, "a", head, eventChain("a", head, 1, "x"), false) }()
@@ -134,13 +134,13 @@ func TestLeaveInFlight(t *testing.T) {
 	if err != nil && (!errors.As(err, &unknown) || unknown.Head != head || !errors.Is(err, context.Canceled)) {
 		t.Fatalf("got %v", err)
 	}
-	add(t, s, "b", event.Head{}, 1, "x") // the commit is over when this one is
+	add(t, s, "b", event.Head{}, 1, "x") // this append returns after the first commit
 	if got := seqs(t, s, "a", eventlog.Span{}); len(got) != 2 {
 		t.Errorf("got %v, want 2 events", got)
 	}
 }
 
-// One that fails in the middle of a transaction takes nobody with it.
+// A job that fails in the middle of a transaction does not fail the other jobs.
 func TestFailureInTransaction(t *testing.T) {
 	s := open(t, tempPath(t))
 	head := add(t, s, "a", event.Head{}, 1, "x")
@@ -171,11 +171,11 @@ func TestFailureInTransaction(t *testing.T) {
 	}
 }
 
-// A commit that fails leaves the outcome open, and the store usable.
+// After a failed commit the outcome is unknown, and the store still works.
 func TestCommitFails(t *testing.T) {
 	s := open(t, tempPath(t))
 	head := add(t, s, "a", event.Head{}, 1, "x")
-	// A deferred constraint is the one error of a commit that can be had at will.
+	// Only a deferred constraint makes a commit fail on demand.
 	must(t, s.write(t.Context(), statement(`CREATE TABLE parent (x PRIMARY KEY);
 		CREATE TABLE child (x REFERENCES parent DEFERRABLE INITIALLY DEFERRED)`), false))
 	must(t, s.writer.do(t.Context(), &job{op: statement("PRAGMA foreign_keys = ON"), standalone: true}))
@@ -197,14 +197,14 @@ func TestCommitFails(t *testing.T) {
 	add(t, s, "a", head, 1, "x")
 }
 
-// statement is an operation of plain SQL.
+// statement is SQL text as an operation.
 type statement string
 
 func (q statement) apply(w *writer) error   { return w.conn.run(string(q)) }
 func (statement) unknown(cause error) error { return cause }
 
-// Losers are told the actual head, whether they lose to the file or to one of
-// their own transaction.
+// A conflict has the actual head, against the file and against another append of the
+// same transaction.
 func TestConflict(t *testing.T) {
 	path := tempPath(t)
 	s, other := open(t, path), open(t, path)
@@ -240,8 +240,7 @@ func TestConflict(t *testing.T) {
 	}
 }
 
-// A head remembered from before another process removed and recreated the
-// session does not match.
+// A cached head conflicts after another process removed and recreated the session.
 func TestConflictWithRecreatedSession(t *testing.T) {
 	path := tempPath(t)
 	s, other := open(t, path), open(t, path)
@@ -253,7 +252,7 @@ func TestConflictWithRecreatedSession(t *testing.T) {
 	add(t, s, "a", again, 1, "x")
 }
 
-// Close refuses what is queued behind another process's lock.
+// Close fails jobs that are queued while another process has the write lock.
 func TestCloseWhileQueued(t *testing.T) {
 	path := tempPath(t)
 	s := New(path)
