@@ -20,7 +20,7 @@ var batchCases = []testCase{
 			for _, e := range t.Read(t.Reopen(), "a", eventlog.All()) {
 				more = append(more, e.More())
 			}
-			t.Same("more", []int{2, 1, 0, 0}, more)
+			t.WantEqual("more", []int{2, 1, 0, 0}, more)
 		},
 	},
 	{
@@ -37,10 +37,10 @@ var batchCases = []testCase{
 		Name:        "refused when new",
 		Explanation: "A refused append does not create its session.",
 		Run: func(t *env) {
-			t.Refused(event.ErrInvalidResult, t.Main(), "a", eventlog.New(), suite.Note(1), suite.Result("nobody"), suite.Note(2))
-			t.Missing(t.Main(), "a")
+			t.WantAppendError(event.ErrInvalidResult, t.Main(), "a", eventlog.New(), suite.Note(1), suite.Result("nobody"), suite.Note(2))
+			t.WantMissing(t.Main(), "a")
 			t.Append(t.Main(), "a", eventlog.New(), suite.Note(1))
-			t.Same("events", 1, len(t.Lines(t.Main(), "a")))
+			t.WantEqual("events", 1, len(t.Lines(t.Main(), "a")))
 		},
 	},
 	{
@@ -62,15 +62,15 @@ func testBatchEach(t *env) {
 	t.Must(err)
 	again, err := l.AppendEach(ctx, "a", eventlog.New(), appends...)
 	t.Must(err)
-	t.Same("head of the retry", head, again)
+	t.WantEqual("head of the retry", head, again)
 	_, err = l.AppendEach(ctx, "a", eventlog.At(head), suite.Notes(2), []event.Event{suite.Note(3), suite.Result("nobody")})
 	t.WantErr(event.ErrInvalidResult, err)
 	var more []int
 	for _, e := range t.Read(t.Reopen(), "a", eventlog.All()) {
 		more = append(more, e.More())
 	}
-	t.Same("more", []int{2, 1, 0, 0, 1, 0}, more)
-	t.Sound(t.Main(), "a")
+	t.WantEqual("more", []int{2, 1, 0, 0, 1, 0}, more)
+	t.WantVerified(t.Main(), "a")
 }
 
 func testBatchRefused(t *env) {
@@ -79,24 +79,24 @@ func testBatchRefused(t *env) {
 	for at := range 5 {
 		batch := suite.Notes(5)
 		batch[at] = suite.Result("nobody")
-		t.Refused(event.ErrInvalidResult, l, "a", eventlog.Any(), batch...)
+		t.WantAppendError(event.ErrInvalidResult, l, "a", eventlog.Any(), batch...)
 		batch = suite.Notes(5)
 		batch[at].Data = []byte(`{"a":1,"a":2}`)
-		t.Refused(event.ErrInvalidData, l, "a", eventlog.At(t.Head(l, "a")), batch...)
+		t.WantAppendError(event.ErrInvalidData, l, "a", eventlog.At(t.Head(l, "a")), batch...)
 	}
-	t.Same("seqs after a reopen", []int64{1, 2, 3}, suite.SeqsIn(t.Read(t.Reopen(), "a", eventlog.All())))
+	t.WantEqual("seqs after a reopen", []int64{1, 2, 3}, suite.SeqsOf(t.Read(t.Reopen(), "a", eventlog.All())))
 }
 
 func testBatchRolledBack(t *env) {
 	l := t.Main()
 	t.Append(l, "a", eventlog.New(), suite.Calls("kept"))
 	call := suite.Calls("c1")
-	t.Refused(event.ErrInvalidResult, l, "a", eventlog.Any(), call, suite.Result("kept"), suite.Result("nobody"))
-	t.Refused(event.ErrInvalidResult, l, "a", eventlog.Any(), suite.Result("c1"))
+	t.WantAppendError(event.ErrInvalidResult, l, "a", eventlog.Any(), call, suite.Result("kept"), suite.Result("nobody"))
+	t.WantAppendError(event.ErrInvalidResult, l, "a", eventlog.Any(), suite.Result("c1"))
 	t.Append(l, "a", eventlog.Any(), call)
 	t.Append(l, "a", eventlog.Any(), suite.Result("c1"))
 	t.Append(l, "a", eventlog.Any(), suite.Result("kept"))
-	t.Sound(l, "a")
+	t.WantVerified(l, "a")
 }
 
 const batchSize = 7
@@ -105,13 +105,13 @@ func testBatchVisible(t *env) {
 	l := t.Main()
 	t.Append(l, "a", eventlog.New(), suite.Notes(batchSize)...)
 	var done atomic.Bool
-	errs := suite.Together(4, func(i int) error {
+	errs := suite.Concurrently(4, func(i int) error {
 		if i == 0 {
 			defer done.Store(true)
 			return appendBatches(t, l, 60)
 		}
 		for !done.Load() {
-			if err := seesWhole(t, l, i); err != nil {
+			if err := readWhole(t, l, i); err != nil {
 				return err
 			}
 		}
@@ -132,7 +132,7 @@ func appendBatches(t *env, l *eventlog.Log, n int) error {
 var errTorn = errors.New("a reader saw a part of an append")
 
 // seesWhole reads in one of three ways and looks at where the session ends.
-func seesWhole(t *env, l *eventlog.Log, way int) error {
+func readWhole(t *env, l *eventlog.Log, way int) error {
 	r := []eventlog.Range{eventlog.All().Backward(), eventlog.All(), eventlog.Last(batchSize + 2)}[way-1]
 	events, err := suite.Collect(l.Read(t.Ctx, "a", r))
 	if err != nil {

@@ -9,14 +9,14 @@ import (
 func TestMemory(t *testing.T) { Run(t, suite.OpenMemory) }
 
 // A store without any ability passes: promises that need one are left out.
-func TestLackingStores(t *testing.T) { Run(t, suite.OpenBare) }
+func TestBareStore(t *testing.T) { Run(t, suite.OpenBare) }
 
 func TestNames(t *testing.T) { suite.TestNames(t, groups()) }
 
-func TestBrokenStores(t *testing.T) { suite.TestNotices(t, groups(), in, noticed) }
+func TestDetection(t *testing.T) { suite.TestDetection(t, groups(), newEnv, detections) }
 
 // noticed names the promises that must notice each way of breaking a store.
-var noticed = map[string][]string{
+var detections = map[string][]string{
 	"drops the last line":              {"append/read back"},
 	"reorders a batch":                 {"append/read back"},
 	"writes an append line by line":    {"batch/visible all or none"},

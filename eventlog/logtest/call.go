@@ -14,8 +14,8 @@ var callCases = []testCase{
 		Explanation: "A tool result is accepted only for a call that is pending.",
 		Run: func(t *env) {
 			t.Append(t.Main(), "a", eventlog.New(), suite.User("go"), suite.Calls("c1"))
-			t.Refused(event.ErrInvalidResult, t.Main(), "a", eventlog.Any(), suite.Result("c2"))
-			t.Refused(event.ErrInvalidResult, t.Reopen(), "a", eventlog.Any(), suite.Result("c2"))
+			t.WantAppendError(event.ErrInvalidResult, t.Main(), "a", eventlog.Any(), suite.Result("c2"))
+			t.WantAppendError(event.ErrInvalidResult, t.Reopen(), "a", eventlog.Any(), suite.Result("c2"))
 			t.Append(t.Main(), "a", eventlog.Any(), suite.Result("c1"))
 		},
 	},
@@ -24,9 +24,9 @@ var callCases = []testCase{
 		Explanation: "A call has one result: the second is refused, also after a reopen, and also within one append.",
 		Run: func(t *env) {
 			t.Append(t.Main(), "a", eventlog.New(), suite.Calls("c1", "c2"), suite.Result("c1"))
-			t.Refused(event.ErrInvalidResult, t.Main(), "a", eventlog.Any(), suite.Result("c1"))
-			t.Refused(event.ErrInvalidResult, t.Main(), "a", eventlog.Any(), suite.Result("c2"), suite.Result("c2"))
-			t.Refused(event.ErrInvalidResult, t.Reopen(), "a", eventlog.Any(), suite.Result("c1"))
+			t.WantAppendError(event.ErrInvalidResult, t.Main(), "a", eventlog.Any(), suite.Result("c1"))
+			t.WantAppendError(event.ErrInvalidResult, t.Main(), "a", eventlog.Any(), suite.Result("c2"), suite.Result("c2"))
+			t.WantAppendError(event.ErrInvalidResult, t.Reopen(), "a", eventlog.Any(), suite.Result("c1"))
 			t.Append(t.Main(), "a", eventlog.Any(), suite.Result("c2"))
 		},
 	},
@@ -40,8 +40,8 @@ var callCases = []testCase{
 			l := t.Reopen()
 			taken := suite.Note(2)
 			taken.ID = last.ID
-			t.Refused(eventlog.ErrConflict, l, "a", eventlog.Any(), suite.Calls("c1"), suite.Result("c2"), taken)
-			t.Refused(event.ErrInvalidResult, l, "a", eventlog.Any(), suite.Result("c1"))
+			t.WantAppendError(eventlog.ErrConflict, l, "a", eventlog.Any(), suite.Calls("c1"), suite.Result("c2"), taken)
+			t.WantAppendError(event.ErrInvalidResult, l, "a", eventlog.Any(), suite.Result("c1"))
 			t.Append(l, "a", eventlog.Any(), suite.Result("c2"))
 		},
 	},
@@ -51,7 +51,7 @@ var callCases = []testCase{
 		Run: func(t *env) {
 			t.Append(t.Main(), "a", eventlog.New(), suite.Calls("c1"))
 			t.Append(t.Main(), "a", eventlog.Any(), suite.Interrupted("c1"))
-			t.Refused(event.ErrInvalidResult, t.Main(), "a", eventlog.Any(), suite.Result("c1"))
+			t.WantAppendError(event.ErrInvalidResult, t.Main(), "a", eventlog.Any(), suite.Result("c1"))
 		},
 	},
 	{
@@ -71,7 +71,7 @@ var callCases = []testCase{
 			t.Append(t.Main(), "a", eventlog.New(), suite.Calls("c1", "c2"))
 			t.Append(t.Main(), "a", eventlog.Any(), suite.Notes(4000)...)
 			t.Append(t.Reopen(), "a", eventlog.Any(), suite.Result("c1"))
-			t.Refused(event.ErrInvalidResult, t.Reopen(), "a", eventlog.Any(), suite.Result("c1"))
+			t.WantAppendError(event.ErrInvalidResult, t.Reopen(), "a", eventlog.Any(), suite.Result("c1"))
 			t.Append(t.Main(), "a", eventlog.Any(), suite.Result("c2"))
 		},
 	},
@@ -81,9 +81,9 @@ var callCases = []testCase{
 		Run: func(t *env) {
 			t.Append(t.Main(), "a", eventlog.New(), suite.Calls("c1"), suite.Result("c1"), suite.Calls("c1"))
 			t.Append(t.Reopen(), "a", eventlog.Any(), suite.Result("c1"))
-			t.Refused(event.ErrInvalidResult, t.Main(), "a", eventlog.Any(), suite.Result("c1"))
+			t.WantAppendError(event.ErrInvalidResult, t.Main(), "a", eventlog.Any(), suite.Result("c1"))
 			t.Append(t.Main(), "a", eventlog.Any(), suite.Calls("c1"), suite.Result("c1"))
-			t.Refused(event.ErrInvalidResult, t.Reopen(), "a", eventlog.Any(), suite.Result("c1"))
+			t.WantAppendError(event.ErrInvalidResult, t.Reopen(), "a", eventlog.Any(), suite.Result("c1"))
 		},
 	},
 	{
@@ -94,19 +94,19 @@ var callCases = []testCase{
 			t.Append(t.Main(), "a", eventlog.Any().Lenient(), suite.Calls("c1"))
 			t.Append(t.Main(), "a", eventlog.Any().Lenient(), suite.Calls("c1"))
 			t.Append(t.Reopen(), "a", eventlog.Any(), suite.Result("c1"))
-			t.Refused(event.ErrInvalidResult, t.Main(), "a", eventlog.Any(), suite.Result("c1"))
+			t.WantAppendError(event.ErrInvalidResult, t.Main(), "a", eventlog.Any(), suite.Result("c1"))
 			t.Append(t.Main(), "a", eventlog.Any(), suite.Result("c0"))
-			t.Refused(event.ErrInvalidResult, t.Reopen(), "a", eventlog.Any(), suite.Result("c1"))
+			t.WantAppendError(event.ErrInvalidResult, t.Reopen(), "a", eventlog.Any(), suite.Result("c1"))
 		},
 	},
 	{
 		Name:        "id twice",
 		Explanation: "An id that repeats within a message is refused; one that repeats while it is pending stays pending, and one result ends it.",
 		Run: func(t *env) {
-			t.Refused(event.ErrInvalidCall, t.Main(), "a", eventlog.New(), suite.Calls("c1", "c1"))
+			t.WantAppendError(event.ErrInvalidCall, t.Main(), "a", eventlog.New(), suite.Calls("c1", "c1"))
 			t.Append(t.Main(), "a", eventlog.New(), suite.Calls("c1"), suite.Calls("c1"), suite.Result("c1"))
-			t.Refused(event.ErrInvalidResult, t.Main(), "a", eventlog.Any(), suite.Result("c1"))
-			t.Refused(event.ErrInvalidResult, t.Reopen(), "a", eventlog.Any(), suite.Result("c1"))
+			t.WantAppendError(event.ErrInvalidResult, t.Main(), "a", eventlog.Any(), suite.Result("c1"))
+			t.WantAppendError(event.ErrInvalidResult, t.Reopen(), "a", eventlog.Any(), suite.Result("c1"))
 			t.Append(t.Main(), "a", eventlog.Any(), suite.Calls("c1"), suite.Result("c1"))
 		},
 	},
@@ -136,7 +136,7 @@ func testCallBetween(t *env) {
 	for _, id := range []string{"c3", "c2"} {
 		t.Append(l, "a", eventlog.Any(), suite.Result(id))
 	}
-	t.Sound(l, "a")
+	t.WantVerified(l, "a")
 }
 
 func testCallHundred(t *env) {
@@ -152,9 +152,9 @@ func testCallHundred(t *env) {
 		}
 		t.Append(l, "a", eventlog.Any(), suite.Result(ids[i*37%100]))
 	}
-	t.Refused(event.ErrInvalidResult, l, "a", eventlog.Any(), suite.Result(ids[0]))
-	t.Same("events", 101, len(t.Lines(l, "a")))
-	t.Sound(l, "a")
+	t.WantAppendError(event.ErrInvalidResult, l, "a", eventlog.Any(), suite.Result(ids[0]))
+	t.WantEqual("events", 101, len(t.Lines(l, "a")))
+	t.WantVerified(l, "a")
 }
 
 func testCallLenient(t *env) {
@@ -162,7 +162,7 @@ func testCallLenient(t *env) {
 	events := []event.Event{suite.Result("nobody"), suite.Calls("c1"), suite.Calls("c1"), suite.NewEvent(event.MessageAdded, `{"role":"assistant","parts":[]}`), suite.Note(1)}
 	events[0].Metadata = []byte(`{"origin":{"line":7.0}}`)
 	head := t.Append(l, "a", eventlog.New().Lenient(), events...)
-	t.Same("head of the retry", head, t.Append(l, "a", eventlog.New().Lenient(), events...))
+	t.WantEqual("head of the retry", head, t.Append(l, "a", eventlog.New().Lenient(), events...))
 	got := t.Read(t.Reopen(), "a", eventlog.All())
 	for i, broken := range []bool{true, false, false, true, false} {
 		if value, ok := got[i].MetadataValue("broken"); ok != broken {
@@ -170,9 +170,9 @@ func testCallLenient(t *env) {
 		}
 	}
 	value, _ := got[0].MetadataValue("broken")
-	t.Same("the rule", `["orphan_result"]`, string(value))
+	t.WantEqual("the rule", `["orphan_result"]`, string(value))
 	value, _ = got[0].MetadataValue("origin")
-	t.Same("the metadata beside it", `{"line":7.0}`, string(value))
-	t.Sound(t.Main(), "a")
-	t.Refused(event.ErrInvalidRole, t.Main(), "a", eventlog.Any().Lenient(), suite.NewEvent(event.MessageAdded, `{"role":"robot"}`))
+	t.WantEqual("the metadata beside it", `{"line":7.0}`, string(value))
+	t.WantVerified(t.Main(), "a")
+	t.WantAppendError(event.ErrInvalidRole, t.Main(), "a", eventlog.Any().Lenient(), suite.NewEvent(event.MessageAdded, `{"role":"robot"}`))
 }

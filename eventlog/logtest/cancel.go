@@ -59,17 +59,17 @@ func testCancelBefore(t *env) {
 	l := t.Main()
 	head := t.Fill(l, "a", 2)
 	for _, x := range []eventlog.Expect{eventlog.Any(), eventlog.At(head), eventlog.Any().Durable()} {
-		_, err := l.Append(t.Ended(), "a", x, suite.Note(1))
+		_, err := l.Append(t.EndedContext(), "a", x, suite.Note(1))
 		t.WantErr(context.Canceled, err)
 	}
-	_, err := l.Append(t.Ended(), "b", eventlog.New(), suite.Note(1))
+	_, err := l.Append(t.EndedContext(), "b", eventlog.New(), suite.Note(1))
 	t.WantErr(context.Canceled, err)
-	t.Same("events", 2, len(t.Lines(l, "a")))
-	t.Missing(l, "b")
+	t.WantEqual("events", 2, len(t.Lines(l, "a")))
+	t.WantMissing(l, "b")
 }
 
 // cancelled is one append that may have been cancelled, and what came of it.
-type cancelled struct {
+type cancelledAppend struct {
 	Events []event.Event
 	Err    error
 }
@@ -78,13 +78,13 @@ func testCancelDuring(t *env) {
 	l := t.Main()
 	t.Fill(l, "a", 1)
 	const writers, each = 4, 60
-	appends := make([][]cancelled, writers)
-	_ = suite.Together(writers, func(i int) error {
+	appends := make([][]cancelledAppend, writers)
+	_ = suite.Concurrently(writers, func(i int) error {
 		random := rand.New(rand.NewPCG(uint64(i), 7))
 		for range each {
 			ctx, cancel := context.WithCancel(t.Ctx)
 			timer := time.AfterFunc(time.Duration(random.IntN(300))*time.Microsecond, cancel)
-			c := cancelled{Events: suite.Notes(3)}
+			c := cancelledAppend{Events: suite.Notes(3)}
 			_, c.Err = l.Append(ctx, "a", eventlog.Any(), c.Events...)
 			timer.Stop()
 			cancel()
@@ -92,32 +92,32 @@ func testCancelDuring(t *env) {
 		}
 		return nil
 	})
-	t.outcomes(l, slices.Concat(appends...))
-	t.Sound(l, "a")
-	t.Sound(t.Reopen(), "a")
+	t.wantOutcomes(l, slices.Concat(appends...))
+	t.WantVerified(l, "a")
+	t.WantVerified(t.Reopen(), "a")
 }
 
 // outcomes makes sure that what cancelled appends left is what they said, and
 // that a retry stores each once.
-func (t *env) outcomes(l *eventlog.Log, appends []cancelled) {
+func (t *env) wantOutcomes(l *eventlog.Log, appends []cancelledAppend) {
 	t.Helper()
-	found := t.counts(l)
+	found := t.idCounts(l)
 	for _, c := range appends {
-		t.outcome(c, found)
+		t.wantOutcome(c, found)
 		if c.Err != nil {
 			t.Append(l, "a", retryOf(eventlog.Any(), c.Err), c.Events...)
 		}
 	}
-	found = t.counts(l)
+	found = t.idCounts(l)
 	for _, c := range appends {
-		t.Same("events after the retry", 3, c.places(found))
+		t.WantEqual("events after the retry", 3, c.stored(found))
 	}
 }
 
 // outcome makes sure that what a cancelled append left is what it said.
-func (t *env) outcome(c cancelled, counts map[string]int) {
+func (t *env) wantOutcome(c cancelledAppend, counts map[string]int) {
 	t.Helper()
-	found := c.places(counts)
+	found := c.stored(counts)
 	switch unknown := errors.Is(c.Err, eventlog.ErrUnknownOutcome); {
 	case c.Err == nil && found != 3:
 		t.Fatalf("an acknowledged append left %d of its 3 events", found)
@@ -131,7 +131,7 @@ func (t *env) outcome(c cancelled, counts map[string]int) {
 }
 
 // counts says how often each id stands in the session.
-func (t *env) counts(l *eventlog.Log) map[string]int {
+func (t *env) idCounts(l *eventlog.Log) map[string]int {
 	t.Helper()
 	counts := map[string]int{}
 	for e, err := range l.Store().Read(t.Ctx, "a", eventlog.Span{}) {
@@ -142,8 +142,8 @@ func (t *env) counts(l *eventlog.Log) map[string]int {
 }
 
 // places counts how many times the append's events stand in the session.
-func (c *cancelled) places(counts map[string]int) (n int) {
-	for _, id := range suite.IdsOf(c.Events) {
+func (c *cancelledAppend) stored(counts map[string]int) (n int) {
+	for _, id := range suite.IDsOf(c.Events) {
 		n += counts[id]
 	}
 	return n
@@ -158,7 +158,7 @@ func testCancelOne(t *env) {
 	ctx, cancel := context.WithCancel(t.Ctx)
 	defer cancel()
 	var stored atomic.Int64
-	errs := suite.Together(goroutines, func(i int) error {
+	errs := suite.Concurrently(goroutines, func(i int) error {
 		for n := range 20 {
 			if i%4 == 0 {
 				_, _ = l.Append(ctx, "a", eventlog.Any(), suite.Note(n))
@@ -178,8 +178,8 @@ func testCancelOne(t *env) {
 			kept++
 		}
 	}
-	t.Same("events of those that were not cancelled", goroutines*3/4*20, kept)
-	t.Sound(l, "a")
+	t.WantEqual("events of those that were not cancelled", goroutines*3/4*20, kept)
+	t.WantVerified(l, "a")
 }
 
 func testCancelRead(t *env) {
@@ -205,7 +205,7 @@ func testCancelRead(t *env) {
 func testCancelOthers(t *env) {
 	l := t.Main()
 	t.Fill(l, "a", 2)
-	ctx := t.Ended()
+	ctx := t.EndedContext()
 	_, err := l.Head(ctx, "a")
 	t.WantErr(context.Canceled, err)
 	_, err = l.Event(ctx, "a", 1)
@@ -219,23 +219,23 @@ func testCancelOthers(t *env) {
 	t.WantErr(context.Canceled, erase.Remove(ctx, l, "a"))
 	_, err = verify.Session(ctx, l, "a")
 	t.WantErr(context.Canceled, err)
-	t.Same("events", 2, len(t.Lines(l, "a")))
+	t.WantEqual("events", 2, len(t.Lines(l, "a")))
 }
 
 func testCancelLocked(t *env, holder *eventlog.Log) {
-	l := t.Over(t.Store(), eventlog.Options{SpillOver: 10})
+	l := t.LogOver(t.Store(), eventlog.Options{SpillOver: 10})
 	t.Fill(l, "a", 1)
 	_, unlock, err := suite.Ability[eventlog.Locker](t, holder.Store()).Lock(t.Ctx, true)
 	t.Must(err)
 	defer unlock()
 	big := suite.NewEvent("test:big", `"`+suite.Text("b", 100)+`"`)
-	ctx, cancel := t.Briefly()
+	ctx, cancel := t.ShortContext()
 	defer cancel()
 	_, err = l.Append(ctx, "a", eventlog.Any(), big)
 	t.WantErr(context.DeadlineExceeded, err)
 	_, err = l.PutBlob(ctx, suite.NewReader("body"))
 	t.WantErr(context.DeadlineExceeded, err)
-	t.Same("events", 1, len(t.Lines(l, "a")))
+	t.WantEqual("events", 1, len(t.Lines(l, "a")))
 	unlock()
 	t.Append(l, "a", eventlog.Any(), big)
 }

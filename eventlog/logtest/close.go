@@ -30,7 +30,7 @@ var closeCases = []testCase{
 		Run: func(t *env) {
 			t.Fill(t.Main(), "a", 2)
 			w := t.watch(t.Main(), "a", 1)
-			w.take(2)
+			w.next(2)
 			t.Must(t.Main().Close())
 			t.WantErr(eventlog.ErrClosed, w.end())
 			for range t.Main().Deltas(t.Ctx, "a") {
@@ -73,12 +73,12 @@ func testCloseLog(t *env) {
 	t.WantErr(eventlog.ErrClosed, err)
 	t.Must(l.Close())
 	t.OpenLog = nil
-	t.Same("events", 2, len(t.Lines(t.Reopen(), "a")))
+	t.WantEqual("events", 2, len(t.Lines(t.Reopen(), "a")))
 }
 
 func testCloseStore(t *env) {
 	s := t.Open()
-	head := t.Put(s, event.Head{}, suite.BatchAfter("a", event.Head{}, 2))
+	head := t.AppendLines(s, event.Head{}, suite.BatchAfter("a", event.Head{}, 2))
 	t.Must(s.Close())
 	t.WantErr(eventlog.ErrClosed, s.Append(t.Ctx, "a", head, suite.BatchAfter("a", head, 1), false))
 	_, err := suite.Collect(s.Read(t.Ctx, "a", eventlog.Span{}))
@@ -100,15 +100,15 @@ func testCloseStore(t *env) {
 		_, _, err := l.Lock(t.Ctx, true)
 		t.WantErr(eventlog.ErrClosed, err)
 	}
-	t.Same("events", 2, len(t.Lines(t.Main(), "a")))
+	t.WantEqual("events", 2, len(t.Lines(t.Main(), "a")))
 }
 
 func testCloseBusy(t *env) {
 	l := t.Main()
 	t.Fill(l, "a", 1)
-	appends := make([][]cancelled, 4)
+	appends := make([][]cancelledAppend, 4)
 	started := make(chan struct{}, 4)
-	_ = suite.Together(5, func(i int) error {
+	_ = suite.Concurrently(5, func(i int) error {
 		if i == 4 {
 			for range 4 {
 				<-started
@@ -116,7 +116,7 @@ func testCloseBusy(t *env) {
 			return l.Close()
 		}
 		for n := 0; ; n++ {
-			c := cancelled{Events: suite.Notes(3)}
+			c := cancelledAppend{Events: suite.Notes(3)}
 			_, c.Err = l.Append(t.Ctx, "a", eventlog.Any(), c.Events...)
 			appends[i] = append(appends[i], c)
 			if n == 10 {
@@ -129,26 +129,26 @@ func testCloseBusy(t *env) {
 	})
 	t.OpenLog = nil
 	l = t.Reopen()
-	found := t.counts(l)
+	found := t.idCounts(l)
 	for _, of := range appends {
-		t.closedOutcome(of[len(of)-1], found)
+		t.wantClosedOutcome(of[len(of)-1], found)
 		for _, c := range of[:len(of)-1] {
-			t.outcome(c, found)
+			t.wantOutcome(c, found)
 		}
 	}
-	t.Sound(l, "a")
+	t.WantVerified(l, "a")
 }
 
 // closedOutcome makes sure that the append that met the closed log is whole or
 // absent, as its error says.
-func (t *env) closedOutcome(c cancelled, counts map[string]int) {
+func (t *env) wantClosedOutcome(c cancelledAppend, counts map[string]int) {
 	t.Helper()
-	found := c.places(counts)
+	found := c.stored(counts)
 	switch {
 	case errors.Is(c.Err, eventlog.ErrUnknownOutcome):
-		t.Same("the append is whole or absent", true, found == 0 || found == 3)
+		t.WantEqual("the append is whole or absent", true, found == 0 || found == 3)
 	case errors.Is(c.Err, eventlog.ErrClosed):
-		t.Same("events of the refused append", 0, found)
+		t.WantEqual("events of the refused append", 0, found)
 	default:
 		t.Errorf("an append that met the closed log gave error %v", c.Err)
 	}
@@ -157,14 +157,14 @@ func (t *env) closedOutcome(c cancelled, counts map[string]int) {
 func testCloseLeaks(t *env) {
 	l := t.Main()
 	t.Append(l, "a", eventlog.New(), suite.Notes(500)...)
-	t.first(l.Read(t.Ctx, "a", eventlog.All()))
+	t.firstEvent(l.Read(t.Ctx, "a", eventlog.All()))
 	before := runtime.NumGoroutine()
 	for n := range 50 {
-		t.first(l.Read(t.Ctx, "a", eventlog.All()))
-		t.first(l.Read(t.Ctx, "a", eventlog.Last(20)))
-		t.first(l.Store().Read(t.Ctx, "a", eventlog.Span{Backward: true}))
-		t.first(l.Read(t.Ctx, "a", eventlog.All().OnPath()))
-		t.first(l.Watch(t.Ctx, "a", int64(n)))
+		t.firstEvent(l.Read(t.Ctx, "a", eventlog.All()))
+		t.firstEvent(l.Read(t.Ctx, "a", eventlog.Last(20)))
+		t.firstEvent(l.Store().Read(t.Ctx, "a", eventlog.Span{Backward: true}))
+		t.firstEvent(l.Read(t.Ctx, "a", eventlog.All().OnPath()))
+		t.firstEvent(l.Watch(t.Ctx, "a", int64(n)))
 		for range l.Sessions(t.Ctx) {
 			break
 		}
@@ -176,13 +176,13 @@ func testCloseLeaks(t *env) {
 		}
 		cancel()
 	}
-	t.settles(before)
+	t.waitForGoroutines(before)
 	t.Close()
-	t.settles(before)
+	t.waitForGoroutines(before)
 }
 
 // settles waits until no more goroutines run than before.
-func (t *env) settles(before int) {
+func (t *env) waitForGoroutines(before int) {
 	t.Helper()
 	for runtime.NumGoroutine() > before {
 		select {

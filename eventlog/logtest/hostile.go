@@ -52,15 +52,15 @@ func testHostileInvalid(t *env) {
 	}
 	infos, err := suite.Collect(l.Sessions(t.Ctx))
 	t.Must(err)
-	t.Same("number of sessions", 0, len(infos))
-	t.Contained()
+	t.WantEqual("number of sessions", 0, len(infos))
+	t.WantNoOtherFiles()
 }
 
 func testHostileValid(t *env) {
 	l := t.Main()
 	var taken []string
 	for _, id := range suite.TrickyIDs() {
-		_, err := l.Append(t.Ctx, id, eventlog.New(), suite.Noted(1, `{"id":`+suite.Quoted(id)+`}`), suite.Note(2))
+		_, err := l.Append(t.Ctx, id, eventlog.New(), suite.NoteWithMetadata(1, `{"id":`+suite.Quote(id)+`}`), suite.Note(2))
 		switch {
 		case errors.Is(err, event.ErrInvalidSession):
 			t.missingOrInvalid(l, id)
@@ -70,9 +70,9 @@ func testHostileValid(t *env) {
 			taken = append(taken, id)
 		}
 	}
-	t.works(l, taken)
-	t.works(t.Reopen(), taken)
-	t.Contained()
+	t.wantUsable(l, taken)
+	t.wantUsable(t.Reopen(), taken)
+	t.WantNoOtherFiles()
 }
 
 func (t *env) missingOrInvalid(l *eventlog.Log, id string) {
@@ -84,20 +84,20 @@ func (t *env) missingOrInvalid(l *eventlog.Log, id string) {
 }
 
 // works makes sure that sessions can be read, listed and appended to.
-func (t *env) works(l *eventlog.Log, ids []string) {
+func (t *env) wantUsable(l *eventlog.Log, ids []string) {
 	t.Helper()
 	listed := map[string]int64{}
 	for info, err := range l.Sessions(t.Ctx) {
 		t.Must(errors.Join(err, info.Err))
 		listed[info.ID] = info.Events()
 	}
-	t.Same("number of sessions", len(ids), len(listed))
+	t.WantEqual("number of sessions", len(ids), len(listed))
 	for _, id := range ids {
 		events := t.Read(l, id, eventlog.All())
-		t.Same("events of "+id, listed[id], int64(len(events)))
-		t.Same("session id", id, events[0].SessionID)
+		t.WantEqual("events of "+id, listed[id], int64(len(events)))
+		t.WantEqual("session id", id, events[0].SessionID)
 		value, _ := events[0].MetadataValue("id")
-		t.Same("metadata", suite.Quoted(id), string(value))
+		t.WantEqual("metadata", suite.Quote(id), string(value))
 		t.Append(l, id, eventlog.At(t.Head(l, id)), suite.Note(3))
 	}
 }
@@ -112,13 +112,13 @@ func testHostileTwins(t *env) {
 		}
 		for _, id := range twins {
 			for _, e := range t.Read(l, id, eventlog.All()) {
-				t.Same("session id", id, e.SessionID)
+				t.WantEqual("session id", id, e.SessionID)
 			}
 		}
 	}
 	infos, err := suite.Collect(l.Sessions(t.Ctx))
 	t.Must(err)
-	t.Same("number of sessions", 25, len(infos))
+	t.WantEqual("number of sessions", 25, len(infos))
 }
 
 func testHostileRemoved(t *env) {
@@ -129,11 +129,11 @@ func testHostileRemoved(t *env) {
 	}
 	for i, id := range ids[:7] {
 		t.Must(erase.Remove(t.Ctx, l, id))
-		t.Missing(l, id)
+		t.WantMissing(l, id)
 		infos, err := suite.Collect(l.Sessions(t.Ctx))
 		t.Must(err)
-		t.Same("number of sessions", 7-i, len(infos))
+		t.WantEqual("number of sessions", 7-i, len(infos))
 	}
-	t.Same("lines", 2, len(t.Lines(t.Reopen(), "keep")))
-	t.Contained()
+	t.WantEqual("lines", 2, len(t.Lines(t.Reopen(), "keep")))
+	t.WantNoOtherFiles()
 }

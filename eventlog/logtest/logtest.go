@@ -41,7 +41,7 @@ func groups() []group {
 }
 
 // Run tests every promise as a subtest of t.
-func Run(t *testing.T, open storetest.Opener) { suite.RunGroups(t, open, groups(), in) }
+func Run(t *testing.T, open storetest.Opener) { suite.RunGroups(t, open, groups(), newEnv) }
 
 type (
 	testCase = suite.Case[*env]
@@ -51,4 +51,4 @@ type (
 // env is what a promise is tested with.
 type env struct{ *suite.Env }
 
-func in(e *suite.Env) *env { return &env{e} }
+func newEnv(e *suite.Env) *env { return &env{e} }

@@ -13,37 +13,37 @@ import (
 	"github.com/convlog/convlog/upkeep/verify"
 )
 
-// Mended is what a repair made of a damaged session.
-type Mended struct {
+// RepairResult is what a repair made of a damaged session.
+type RepairResult struct {
 	repair.Report
 	// Kept are the seqs of events that were written, and Lost those that have a
 	// lost event now.
-	Kept, Lost []int64
+	KeptSeqs, LostSeqs []int64
 }
 
 // Mend repairs a damaged session into a new one, or by cutting its torn tail,
 // and makes sure that the result verifies, goes on, and holds nothing but what
 // was written. s is closed. Nil is a session that has nothing to be repaired.
-func (w *Witness) Mend(t testing.TB, s eventlog.Store, session string) *Mended {
+func (w *Witness) Repair(t testing.TB, s eventlog.Store, session string) *RepairResult {
 	t.Helper()
 	l := eventlog.Open(s)
-	defer closed(t, l)
+	defer closeLog(t, l)
 	done, err := repair.Session(t.Context(), l, session, repair.Options{})
 	if err != nil {
 		if !errors.As(err, new(*repair.Error)) {
-			w.Located(t, "Repair", err)
+			w.WantLocated(t, "Repair", err)
 		}
 		return nil
 	}
 	if done.Action == repair.Cut && done.Head.IsZero() {
-		return &Mended{Report: done} // the session was nothing but a torn tail
+		return &RepairResult{Report: done} // the session was nothing but a torn tail
 	}
-	m := &Mended{Report: done}
+	m := &RepairResult{Report: done}
 	fixed := session
 	if done.Action == repair.Salvage {
 		fixed = done.As
 	}
-	w.mended(t, l, m, session, fixed)
+	w.sortSeqs(t, l, m, session, fixed)
 	report, err := verify.Session(t.Context(), l, fixed)
 	if err != nil {
 		t.Errorf("Verify of the repaired session: %v", err)
@@ -62,7 +62,7 @@ func (w *Witness) Mend(t testing.TB, s eventlog.Store, session string) *Mended {
 }
 
 // mended sorts the events of a repaired session into kept and lost.
-func (w *Witness) mended(t testing.TB, l *eventlog.Log, m *Mended, session, fixed string) {
+func (w *Witness) sortSeqs(t testing.TB, l *eventlog.Log, m *RepairResult, session, fixed string) {
 	t.Helper()
 	written := w.written[session]
 	next := written[0].Seq
@@ -80,9 +80,9 @@ func (w *Witness) mended(t testing.TB, l *eventlog.Log, m *Mended, session, fixe
 		i := int(e.Seq - written[0].Seq)
 		switch {
 		case e.Type == event.Lost && i >= 0:
-			m.Lost = append(m.Lost, e.Seq)
+			m.LostSeqs = append(m.LostSeqs, e.Seq)
 		case i >= 0 && i < len(written) && sameContent(&e, &written[i]):
-			m.Kept = append(m.Kept, e.Seq)
+			m.KeptSeqs = append(m.KeptSeqs, e.Seq)
 		default:
 			t.Errorf("the repaired session has %v, which was not written: %s", &e, e.Line())
 		}

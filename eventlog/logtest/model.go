@@ -28,11 +28,11 @@ type modelSession struct {
 	shared []*modelEvent // the lineage up to the fork point
 	own    []*modelEvent
 	head   event.Head
-	tries  []modelTry
+	tries  []modelAppend
 }
 
 // modelTry is an append that was accepted.
-type modelTry struct {
+type modelAppend struct {
 	before, after event.Head
 	events        []event.Event
 }
@@ -42,7 +42,7 @@ func (s *modelSession) lineage() []*modelEvent { return slices.Concat(s.shared, 
 func (s *modelSession) last() int64 { return int64(len(s.shared) + len(s.own)) }
 
 // take adds events that were accepted, which stand behind head now.
-func (s *modelSession) take(fresh []*modelEvent, head event.Head) {
+func (s *modelSession) accept(fresh []*modelEvent, head event.Head) {
 	for _, e := range fresh {
 		e.session = s.id
 	}
@@ -84,7 +84,7 @@ func modelPending(lineage []*modelEvent) map[string]bool {
 
 // modelRefuses says which rule e breaks behind a lineage, unless an event
 // before it broke one: events are judged in order.
-func modelRefuses(before error, lineage []*modelEvent, e *modelEvent) error {
+func modelError(before error, lineage []*modelEvent, e *modelEvent) error {
 	if before != nil {
 		return before
 	}

@@ -92,7 +92,7 @@ var repairCases = []testCase{
 }
 
 // repaired repairs a session and makes sure that what it gives is sound.
-func (t *env) repaired(l *eventlog.Log, session string, opts repair.Options) repair.Report {
+func (t *env) wantRepair(l *eventlog.Log, session string, opts repair.Options) repair.Report {
 	t.Helper()
 	dry := opts
 	dry.DryRun = true
@@ -100,9 +100,9 @@ func (t *env) repaired(l *eventlog.Log, session string, opts repair.Options) rep
 	t.Must(err)
 	done, err := repair.Session(t.Ctx, l, session, opts)
 	t.Must(err)
-	t.Same("action", plan.Action, done.Action)
-	t.Same("lost", plan.Lost, done.Lost)
-	t.Same("as", plan.As, done.As)
+	t.WantEqual("action", plan.Action, done.Action)
+	t.WantEqual("lost", plan.Lost, done.Lost)
+	t.WantEqual("as", plan.As, done.As)
 	if done.As == "" {
 		return done
 	}
@@ -110,8 +110,8 @@ func (t *env) repaired(l *eventlog.Log, session string, opts repair.Options) rep
 	if opts.Into != nil {
 		into = opts.Into
 	}
-	t.Sound(into, done.As)
-	t.Same("head", done.Head, t.Head(into, done.As))
+	t.WantVerified(into, done.As)
+	t.WantEqual("head", done.Head, t.Head(into, done.As))
 	return done
 }
 
@@ -119,24 +119,24 @@ func testReplace(t *env) {
 	s := t.Store()
 	events := suite.ChainAfter("a", event.Head{}, suite.Line{Data: "1"}, suite.Line{Data: "2"}, suite.Line{Data: "3"})
 	other := suite.ChainAfter("a", event.Head{}, suite.Line{Data: "9"}, suite.Line{Data: "8"})
-	t.Put(s, event.Head{}, events)
+	t.AppendLines(s, event.Head{}, events)
 	t.Fill(t.Main(), "b", 2)
 	b := t.Lines(t.Main(), "b")
 	at, err := suite.Ability[eventlog.Versioner](t, s).Version(t.Ctx, "a")
 	t.Must(err)
 	kept, err := suite.Ability[eventlog.Salvager](t, s).Replace(t.Ctx, "a", at, suite.Sequence(other))
 	t.Must(err)
-	t.Same("a copy is named", true, kept != "")
+	t.WantEqual("a copy is named", true, kept != "")
 	now, err := suite.Ability[eventlog.Versioner](t, s).Version(t.Ctx, "a")
 	t.Must(err)
-	t.Same("the version changed", true, now != at)
-	t.Twice(func(l *eventlog.Log) {
-		t.Same("lines", suite.LinesOf(other), t.Lines(l, "a"))
-		t.Same("lines of the other", b, t.Lines(l, "b"))
+	t.WantEqual("the version changed", true, now != at)
+	t.NowAndAfterReopen(func(l *eventlog.Log) {
+		t.WantEqual("lines", suite.LinesOf(other), t.Lines(l, "a"))
+		t.WantEqual("lines of the other", b, t.Lines(l, "b"))
 	})
-	next := t.Put(t.Store(), suite.HeadOf(other), suite.BatchAfter("a", suite.HeadOf(other), 2))
-	t.Same("head", next, t.Head(t.Main(), "a"))
-	t.Contained()
+	next := t.AppendLines(t.Store(), suite.HeadOf(other), suite.BatchAfter("a", suite.HeadOf(other), 2))
+	t.WantEqual("head", next, t.Head(t.Main(), "a"))
+	t.WantNoOtherFiles()
 }
 
 func testReplaceRefused(t *env) {
@@ -148,7 +148,7 @@ func testReplaceRefused(t *env) {
 	head := t.Fill(t.Main(), "a", 3)
 	at, err := versioner.Version(t.Ctx, "a")
 	t.Must(err)
-	t.Put(s, head, suite.BatchAfter("a", head, 1))
+	t.AppendLines(s, head, suite.BatchAfter("a", head, 1))
 	want := t.Lines(t.Main(), "a")
 	_, err = replacer.Replace(t.Ctx, "a", at, suite.Sequence(other))
 	t.WantErr(eventlog.ErrConflict, err)
@@ -161,9 +161,9 @@ func testReplaceRefused(t *env) {
 	})
 	t.WantErr(suite.ErrInjected, err)
 	before := t.Files()
-	t.Twice(func(l *eventlog.Log) { t.Same("lines", want, t.Lines(l, "a")) })
+	t.NowAndAfterReopen(func(l *eventlog.Log) { t.WantEqual("lines", want, t.Lines(l, "a")) })
 	for _, name := range before {
-		t.Same("a copy of what was not replaced: "+name, false, strings.Contains(name, "damaged"))
+		t.WantEqual("a copy of what was not replaced: "+name, false, strings.Contains(name, "damaged"))
 	}
 	if t.Harness.OpenReadOnly != nil {
 		s := t.ReadOnly().Store()
@@ -176,16 +176,16 @@ func testRepairSound(t *env) {
 	t.Append(t.Main(), "a", eventlog.New(), suite.Notes(3)...)
 	head := t.Fill(t.Main(), "a", 5)
 	before := t.Lines(t.Main(), "a")
-	for _, opts := range []repair.Options{{}, {As: "b"}, {InPlace: true}, {Into: t.Aside(memory.New())}} {
+	for _, opts := range []repair.Options{{}, {As: "b"}, {InPlace: true}, {Into: t.OtherLog(memory.New())}} {
 		done, err := repair.Session(t.Ctx, t.Main(), "a", opts)
 		t.Must(err)
-		t.Same("action", repair.None, done.Action)
-		t.Same("head", head, done.Head)
+		t.WantEqual("action", repair.None, done.Action)
+		t.WantEqual("head", head, done.Head)
 	}
-	t.Same("lines", before, t.Lines(t.Reopen(), "a"))
+	t.WantEqual("lines", before, t.Lines(t.Reopen(), "a"))
 	infos, err := suite.Collect(t.Main().Sessions(t.Ctx))
 	t.Must(err)
-	t.Same("sessions", 1, len(infos))
+	t.WantEqual("sessions", 1, len(infos))
 	_, err = repair.Session(t.Ctx, t.Main(), "missing", repair.Options{})
 	t.WantErr(eventlog.ErrNotFound, err)
 	_, err = repair.Session(t.Ctx, t.Main(), "a", repair.Options{As: "bad\x00id"})

@@ -88,15 +88,15 @@ func (w *sampler) main() {
 	w.add(SampleMain, suite.User(strings.Repeat("long ", 100)))                                    // 8, spilled
 	w.add(SampleMain, suite.User("my secret"))                                                     // 9, redacted below
 	w.add(SampleMain, w.image("not really a picture"))                                             // 10, needs a blob
-	w.put(w.add(SampleMain, suite.User("go on")),                                                  // 11
+	w.appendLines(w.add(SampleMain, suite.User("go on")),                                          // 11
 		suite.Line{Typ: "acme/order/2", Members: `"metadata":{"a":null},"priority":7,"route":{"to":["b"]}`, Data: `[1,2.50,"x"]`}, // 12
 		suite.Line{Members: `"überschrift":"ä"`, Data: `{}`})                                                                      // 13
-	w.put(w.head(), suite.Line{Cut: strings.Repeat("0f", 32), Data: `{}`}) // 14
-	w.add(SampleMain, suite.Moved(11))                                     // 15
-	w.add(SampleMain, suite.Notes(3)...)                                   // 16 17 18
-	w.redact(9)                                                            // 19
-	w.add(SampleMain, updated)                                             // 20
-	w.add(SampleMain, suite.Note(21), suite.User("bye"))                   // 21 22
+	w.appendLines(w.head(), suite.Line{Cut: strings.Repeat("0f", 32), Data: `{}`}) // 14
+	w.add(SampleMain, suite.HeadMove(11))                                          // 15
+	w.add(SampleMain, suite.Notes(3)...)                                           // 16 17 18
+	w.redact(9)                                                                    // 19
+	w.add(SampleMain, updated)                                                     // 20
+	w.add(SampleMain, suite.Note(21), suite.User("bye"))                           // 21 22
 }
 
 // sampleForkPoint is the seq of SampleMain that SampleFork forks.
@@ -140,7 +140,7 @@ func (w *sampler) image(body string) event.Event {
 }
 
 // put appends lines that a log would not write.
-func (w *sampler) put(after event.Head, lines ...suite.Line) {
+func (w *sampler) appendLines(after event.Head, lines ...suite.Line) {
 	w.Helper()
 	for i := range lines {
 		lines[i].ID = w.mint.NewID()

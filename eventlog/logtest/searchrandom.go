@@ -89,9 +89,9 @@ func testSearchRandom(t *env) {
 			if _, err := q.Terms(); err != nil {
 				continue
 			}
-			t.Same(fmt.Sprintf("hits of %q", q.Text), t.naiveHits(texts, q), t.hits(t.Main(), q))
+			t.WantEqual(fmt.Sprintf("hits of %q", q.Text), t.naiveHits(texts, q), t.hits(t.Main(), q))
 			q.Session = fmt.Sprintf("s%d", r.IntN(4))
-			t.Same(fmt.Sprintf("hits of %q in %s", q.Text, q.Session), t.naiveHits(texts, q), t.hits(t.Main(), q))
+			t.WantEqual(fmt.Sprintf("hits of %q in %s", q.Text, q.Session), t.naiveHits(texts, q), t.hits(t.Main(), q))
 		}
 	}
 }

@@ -29,10 +29,10 @@ func (t *env) walk() {
 	rapid.Check(t.TB, func(r *rapid.T) {
 		ctx, cancel := context.WithTimeout(context.Background(), t.Limit)
 		defer cancel()
-		e := &suite.Env{TB: drawing{t.TB, r}, Ctx: ctx, Harness: t.Opener(t.TB), Opener: t.Opener, Limit: t.Limit}
+		e := &suite.Env{TB: rapidTest{t.TB, r}, Ctx: ctx, Harness: t.Opener(t.TB), Opener: t.Opener, Limit: t.Limit}
 		defer e.Close()
 		two := !t.Harness.OneHandle && rapid.Bool().Draw(r, "two handles")
-		w := &walk{env: in(e), r: r, two: two, sessions: map[string]*modelSession{}}
+		w := &walk{env: newEnv(e), r: r, two: two, sessions: map[string]*modelSession{}}
 		w.openLogs()
 		r.Repeat(w.actions())
 		w.compareAll()
@@ -40,17 +40,17 @@ func (t *env) walk() {
 }
 
 // drawing is a test whose failures are those of one of rapid's checks.
-type drawing struct {
+type rapidTest struct {
 	testing.TB
 	r *rapid.T
 }
 
-func (d drawing) Helper()                           { d.r.Helper() }
-func (d drawing) Logf(format string, args ...any)   { d.r.Logf(format, args...) }
-func (d drawing) Errorf(format string, args ...any) { d.r.Errorf(format, args...) }
-func (d drawing) Fatalf(format string, args ...any) { d.r.Fatalf(format, args...) }
-func (d drawing) Failed() bool                      { return d.r.Failed() }
-func (d drawing) Cleanup(f func())                  { d.r.Cleanup(f) }
+func (d rapidTest) Helper()                           { d.r.Helper() }
+func (d rapidTest) Logf(format string, args ...any)   { d.r.Logf(format, args...) }
+func (d rapidTest) Errorf(format string, args ...any) { d.r.Errorf(format, args...) }
+func (d rapidTest) Fatalf(format string, args ...any) { d.r.Fatalf(format, args...) }
+func (d rapidTest) Failed() bool                      { return d.r.Failed() }
+func (d rapidTest) Cleanup(f func())                  { d.r.Cleanup(f) }
 
 // walk is a random walk over logs of one store and the model of it.
 type walk struct {
@@ -66,14 +66,14 @@ func (w *walk) openLogs() {
 	w.Helper()
 	w.logs = []*eventlog.Log{w.env.Main()}
 	if w.two {
-		w.logs = append(w.logs, w.Over(w.Open(), eventlog.Options{SpillOver: 150, HotSessions: 2}))
+		w.logs = append(w.logs, w.LogOver(w.Open(), eventlog.Options{SpillOver: 150, HotSessions: 2}))
 	}
 }
 
 func (w *walk) actions() map[string]func(*rapid.T) {
 	of := func(act func(s *modelSession)) func(*rapid.T) {
 		return func(r *rapid.T) {
-			s := w.pick()
+			s := w.drawSession()
 			act(s)
 			w.compareHeads()
 			w.compareLines(s)
@@ -98,7 +98,7 @@ func (w *walk) actions() map[string]func(*rapid.T) {
 }
 
 // below draws a number from 0 to n-1; a simple history has small ones.
-func (w *walk) below(n int, what string) int { return rapid.IntRange(0, n-1).Draw(w.r, what) }
+func (w *walk) drawBelow(n int, what string) int { return rapid.IntRange(0, n-1).Draw(w.r, what) }
 
 // seq draws a number from least to most.
 func (w *walk) seq(least, most int64, what string) int64 {
@@ -109,7 +109,7 @@ func (w *walk) log() *eventlog.Log {
 	if len(w.logs) == 1 {
 		return w.logs[0]
 	}
-	return w.logs[w.below(len(w.logs), "handle")]
+	return w.logs[w.drawBelow(len(w.logs), "handle")]
 }
 
 func (w *walk) newID() string {
@@ -118,12 +118,12 @@ func (w *walk) newID() string {
 }
 
 // pick is any session; without one, the action is not possible.
-func (w *walk) pick() *modelSession {
+func (w *walk) drawSession() *modelSession {
 	ids := w.ids()
 	if len(ids) == 0 {
 		w.r.SkipNow()
 	}
-	return w.sessions[ids[w.below(len(ids), "session")]]
+	return w.sessions[ids[w.drawBelow(len(ids), "session")]]
 }
 
 func (w *walk) ids() (ids []string) {
@@ -135,11 +135,11 @@ func (w *walk) ids() (ids []string) {
 }
 
 // random makes an event that may or may not be allowed.
-func (w *walk) random(last int64) *modelEvent {
-	id := func() string { return fmt.Sprintf("c%d", w.below(4, "call")) }
-	switch w.below(8, "kind") {
+func (w *walk) drawEvent(last int64) *modelEvent {
+	id := func() string { return fmt.Sprintf("c%d", w.drawBelow(4, "call")) }
+	switch w.drawBelow(8, "kind") {
 	case 0, 1:
-		return &modelEvent{Event: suite.Noted(w.below(100, "n"), `{"m":1}`), move: -1}
+		return &modelEvent{Event: suite.NoteWithMetadata(w.drawBelow(100, "n"), `{"m":1}`), move: -1}
 	case 2, 3:
 		id := id()
 		return &modelEvent{Event: suite.Calls(id), calls: []string{id}, move: -1}
@@ -147,9 +147,9 @@ func (w *walk) random(last int64) *modelEvent {
 		id := id()
 		return &modelEvent{Event: suite.Result(id), results: []string{id}, move: -1}
 	case 6:
-		return &modelEvent{Event: suite.NewEvent("test:big", `"`+suite.Text(fmt.Sprint(w.below(5, "body")), 300)+`"`), move: -1}
+		return &modelEvent{Event: suite.NewEvent("test:big", `"`+suite.Text(fmt.Sprint(w.drawBelow(5, "body")), 300)+`"`), move: -1}
 	default:
 		to := w.seq(0, last+1, "to")
-		return &modelEvent{Event: suite.Moved(to), move: to}
+		return &modelEvent{Event: suite.HeadMove(to), move: to}
 	}
 }

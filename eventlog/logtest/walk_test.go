@@ -8,7 +8,7 @@ import (
 )
 
 // The walk notices stores that are broken, also where it never looks for that.
-func TestTheWalkNoticesBrokenStores(t *testing.T) {
+func TestWalkDetectsBrokenStores(t *testing.T) {
 	for name, value := range map[string]string{"rapid.checks": "200", "rapid.shrinktime": "1ms", "rapid.nofailfile": "true"} {
 		f := flag.Lookup(name)
 		before := f.Value.String()
@@ -21,7 +21,7 @@ func TestTheWalkNoticesBrokenStores(t *testing.T) {
 		"drops the last line", "accepts stale heads", "ignores bounds", "does not erase", "removes nothing", "lists in any order",
 	} {
 		for _, b := range suite.BrokenStores() {
-			if b.Name == name && !suite.Attempt(t, suite.Named(t, groups(), "model/any history"), b.Open, in) {
+			if b.Name == name && !suite.Fails(t, suite.FindCase(t, groups(), "model/any history"), b.Open, newEnv) {
 				t.Errorf("%s: not noticed", name)
 			}
 		}

@@ -48,17 +48,17 @@ func (w *walk) append(s *modelSession) {
 	w.Helper()
 	req := request{}
 	lineage := s.lineage()
-	for i := range 1 + w.below(4, "events") {
-		e := w.random(int64(len(lineage)))
-		if len(s.own) > 0 && w.below(24, "taken id") == 23 {
+	for i := range 1 + w.drawBelow(4, "events") {
+		e := w.drawEvent(int64(len(lineage)))
+		if len(s.own) > 0 && w.drawBelow(24, "taken id") == 23 {
 			e = &modelEvent{Event: suite.NewEvent("test:other", `{}`), move: -1}
-			e.ID = s.own[max(0, len(s.own)-1-w.below(8, "back"))].ID
+			e.ID = s.own[max(0, len(s.own)-1-w.drawBelow(8, "back"))].ID
 			if req.want == nil {
 				req.want = eventlog.ErrConflict
 			}
 		}
-		req.want = modelRefuses(req.want, lineage, e)
-		if i > 0 && w.below(4, "split") == 3 {
+		req.want = modelError(req.want, lineage, e)
+		if i > 0 && w.drawBelow(4, "split") == 3 {
 			req.splits = append(req.splits, i)
 		}
 		lineage, req.fresh = append(lineage, e), append(req.fresh, e)
@@ -74,7 +74,7 @@ func (w *walk) expects(s *modelSession, req *request) bool {
 	w.Helper()
 	wrong := s.head
 	wrong.Hash[7]++
-	switch w.below(8, "expect") {
+	switch w.drawBelow(8, "expect") {
 	case 0, 1:
 		req.expect = eventlog.Any()
 	case 2, 3:
@@ -86,7 +86,7 @@ func (w *walk) expects(s *modelSession, req *request) bool {
 			req.want = eventlog.ErrConflict
 		}
 	case 6:
-		wrong.Seq = max(1, wrong.Seq-int64(w.below(3, "earlier")))
+		wrong.Seq = max(1, wrong.Seq-int64(w.drawBelow(3, "earlier")))
 		if req.expect, req.want = eventlog.At(wrong), eventlog.ErrConflict; len(s.own) == 0 {
 			req.want = eventlog.ErrNotFound
 		}
@@ -94,13 +94,13 @@ func (w *walk) expects(s *modelSession, req *request) bool {
 		if len(s.tries) == 0 {
 			return false
 		}
-		before := s.tries[w.below(len(s.tries), "try")].before
+		before := s.tries[w.drawBelow(len(s.tries), "try")].before
 		if before == s.head {
 			return false
 		}
 		req.expect, req.want = eventlog.At(before), eventlog.ErrConflict
 	}
-	if w.below(4, "durable") == 3 {
+	if w.drawBelow(4, "durable") == 3 {
 		req.expect = req.expect.Durable()
 	}
 	return true
@@ -132,8 +132,8 @@ func (w *walk) submit(s *modelSession, req *request) {
 			i++
 		}
 	}
-	s.tries = append(s.tries, modelTry{s.head, head, req.events()})
-	s.take(req.fresh, head)
+	s.tries = append(s.tries, modelAppend{s.head, head, req.events()})
+	s.accept(req.fresh, head)
 	w.sessions[s.id] = s
 }
 
@@ -141,10 +141,10 @@ func (w *walk) submit(s *modelSession, req *request) {
 // other content it is refused.
 func (w *walk) retry(s *modelSession) {
 	w.Helper()
-	at := w.below(len(s.tries), "try")
+	at := w.drawBelow(len(s.tries), "try")
 	try := s.tries[at]
 	x := eventlog.At(try.before)
-	switch w.below(3, "expect") {
+	switch w.drawBelow(3, "expect") {
 	case 1:
 		x = eventlog.AnyAfter(try.before)
 	case 2:
@@ -153,7 +153,7 @@ func (w *walk) retry(s *modelSession) {
 		}
 	}
 	events := slices.Clone(try.events)
-	if i := w.below(3*len(events), "changed"); i >= 2*len(events) {
+	if i := w.drawBelow(3*len(events), "changed"); i >= 2*len(events) {
 		e := &events[i-2*len(events)]
 		if s.find(e).Data == nil {
 			return // what it was is not known any more
@@ -168,7 +168,7 @@ func (w *walk) retry(s *modelSession) {
 	}
 	head, err := w.log().Append(w.Ctx, s.id, x, events...)
 	w.Must(err)
-	w.Same("head of a retry", try.after, head)
+	w.WantEqual("head of a retry", try.after, head)
 }
 
 // fork forks at any seq, which may lie inside an append, or before the first.
@@ -185,15 +185,15 @@ func (w *walk) fork(s *modelSession) {
 		if child.shared[seq-1].more > 0 {
 			req.want = event.ErrInvalidTree
 		}
-		if w.below(10, "another's hash") == 9 {
+		if w.drawBelow(10, "another's hash") == 9 {
 			e.Data = jsontext.Value(strings.Replace(string(e.Data), stored.Hash().String(), event.Hash{1}.String(), 1))
 			req.want = event.ErrInvalidTree
 		}
 	}
 	req.fresh = []*modelEvent{e}
-	for range w.below(2, "more") {
-		more := w.random(seq + 1)
-		req.want = modelRefuses(req.want, append(slices.Clone(child.shared), e), more)
+	for range w.drawBelow(2, "more") {
+		more := w.drawEvent(seq + 1)
+		req.want = modelError(req.want, append(slices.Clone(child.shared), e), more)
 		req.fresh = append(req.fresh, more)
 	}
 	w.submit(child, &req)
@@ -212,8 +212,8 @@ func (w *walk) forkOfNothing() {
 func (w *walk) redact(s *modelSession) {
 	w.Helper()
 	var seqs []int64
-	for range 1 + w.below(2, "seqs") {
-		seqs = append(seqs, w.seq(1, s.last()+int64(w.below(10, "beyond")/9), "seq"))
+	for range 1 + w.drawBelow(2, "seqs") {
+		seqs = append(seqs, w.seq(1, s.last()+int64(w.drawBelow(10, "beyond")/9), "seq"))
 	}
 	erased, want := modelErases(s, seqs)
 	l := w.log()
@@ -228,21 +228,21 @@ func (w *walk) redact(s *modelSession) {
 	for _, e := range erased {
 		e.Data, e.Metadata = nil, nil
 	}
-	w.noted(l, s)
+	w.addNote(l, s)
 	for _, other := range w.sessions {
 		if slices.ContainsFunc(other.shared, func(e *modelEvent) bool { return slices.Contains(erased, e) }) {
-			w.noted(l, other)
+			w.addNote(l, other)
 		}
 	}
 }
 
 // noted takes in the event that says what was redacted.
-func (w *walk) noted(l *eventlog.Log, s *modelSession) {
+func (w *walk) addNote(l *eventlog.Log, s *modelSession) {
 	w.Helper()
 	note, err := l.Event(w.Ctx, s.id, s.last()+1)
 	w.Must(err)
-	w.Same("type of the note", event.Redacted, note.Type)
-	s.take([]*modelEvent{{Event: note, move: -1}}, note.Head())
+	w.WantEqual("type of the note", event.Redacted, note.Type)
+	s.accept([]*modelEvent{{Event: note, move: -1}}, note.Head())
 }
 
 // remove removes a session unless forks need it, and may create it anew.
@@ -257,7 +257,7 @@ func (w *walk) remove(s *modelSession) {
 	}
 	w.Must(err)
 	delete(w.sessions, s.id)
-	if w.below(2, "anew") == 1 {
+	if w.drawBelow(2, "anew") == 1 {
 		w.append(&modelSession{id: s.id})
 	}
 }
@@ -270,7 +270,7 @@ func (w *walk) watch(s *modelSession) {
 	from := w.seq(0, s.last()+1, "from")
 	next, stop := iter.Pull2(w.log().Watch(ctx, s.id, from))
 	defer stop()
-	for range 1 + w.below(2, "appends") {
+	for range 1 + w.drawBelow(2, "appends") {
 		want := []string{}
 		got := []event.Event{}
 		for from = max(from, 1); from <= s.last(); from++ {
@@ -278,13 +278,13 @@ func (w *walk) watch(s *modelSession) {
 			w.Must(err)
 			got, want = append(got, e), append(want, renderModel(s.lineage()[from-1:from])...)
 		}
-		w.Same("watched of "+s.id, want, renderEvents(got))
+		w.WantEqual("watched of "+s.id, want, renderEvents(got))
 		w.append(s)
 	}
 	for ; from <= s.last(); from++ {
 		e, err, _ := next()
 		w.Must(err)
-		w.Same("watched of "+s.id, renderModel(s.lineage()[from-1:from]), renderEvents([]event.Event{e}))
+		w.WantEqual("watched of "+s.id, renderModel(s.lineage()[from-1:from]), renderEvents([]event.Event{e}))
 	}
 }
 
@@ -293,7 +293,7 @@ func (w *walk) export(s *modelSession) {
 	w.Helper()
 	var stream bytes.Buffer
 	w.Must(transfer.Export(w.Ctx, w.log(), &stream, s.id))
-	other := w.Aside(memory.New(), eventlog.Options{SpillOver: 250})
+	other := w.OtherLog(memory.New(), eventlog.Options{SpillOver: 250})
 	for _, l := range []*eventlog.Log{other, w.log()} {
 		adopted, err := transfer.Import(w.Ctx, l, bytes.NewReader(stream.Bytes()))
 		w.Must(err)
@@ -302,21 +302,21 @@ func (w *walk) export(s *modelSession) {
 				w.Fatalf("the import stored %d events of %q that were there", a.Stored, a.Session)
 			}
 		}
-		w.Same("head of "+s.id, s.head, w.Head(l, s.id))
+		w.WantEqual("head of "+s.id, s.head, w.Head(l, s.id))
 	}
-	w.Same("export of "+s.id, renderModel(s.lineage()), renderEvents(w.Read(other, s.id, eventlog.All())))
-	w.Sound(other, s.id)
+	w.WantEqual("export of "+s.id, renderModel(s.lineage()), renderEvents(w.Read(other, s.id, eventlog.All())))
+	w.WantVerified(other, s.id)
 }
 
 // convert copies the store into one in memory.
 func (w *walk) convert(*modelSession) {
 	w.Helper()
-	other := w.Aside(memory.New())
+	other := w.OtherLog(memory.New())
 	_, err := suite.Collect(transfer.Convert(w.Ctx, other, w.log()))
 	w.Must(err)
 	for _, id := range w.ids() {
 		s := w.sessions[id]
-		w.Same("head of "+id, s.head, w.Head(other, id))
-		w.Same("copy of "+id, renderModel(s.lineage()), renderEvents(w.Read(other, id, eventlog.All())))
+		w.WantEqual("head of "+id, s.head, w.Head(other, id))
+		w.WantEqual("copy of "+id, renderModel(s.lineage()), renderEvents(w.Read(other, id, eventlog.All())))
 	}
 }

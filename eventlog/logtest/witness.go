@@ -52,7 +52,7 @@ func NewWitness(t testing.TB, s eventlog.Store) *Witness {
 func (w *Witness) Written(session string) []event.Event { return w.written[session] }
 
 // spared reports whether a session must be as it was.
-func (w *Witness) spared(f *Findings, session string) bool {
+func (w *Witness) isUnaffected(f *Findings, session string) bool {
 	return session != f.Session && !slices.Contains(w.Damaged, session)
 }
 
@@ -74,7 +74,7 @@ type Findings struct {
 	// Around is what Check says of the store, where Verify says nothing of a
 	// session that cannot be read: an index of the store may be damaged that
 	// Verify had no need of.
-	Around []eventlog.Defect
+	CheckDefects []eventlog.Defect
 	// Listed is the session's row of a listing, nil if it has none. Examine fills it in.
 	Listed *eventlog.SessionInfo
 	// Append is the error of an append behind what is left, and After what is
@@ -84,38 +84,38 @@ type Findings struct {
 }
 
 // Noticed says that Verify speaks of something, or Check.
-func (f *Findings) Noticed() bool {
-	return f.VerifyErr != nil || len(f.Report.Defects)+len(f.Report.Notes)+len(f.Around) > 0
+func (f *Findings) Detected() bool {
+	return f.VerifyErr != nil || len(f.Report.Defects)+len(f.Report.Notes)+len(f.CheckDefects) > 0
 }
 
 // Whole says that every event that was written is read in both directions.
-func (w *Witness) Whole(f *Findings) bool {
-	want := suite.SeqsIn(w.written[f.Session])
+func (w *Witness) Complete(f *Findings) bool {
+	want := suite.SeqsOf(w.written[f.Session])
 	forward := f.Forward.Err == nil && slices.Equal(f.Forward.Seqs, want)
 	slices.Reverse(want)
 	return forward && f.Backward.Err == nil && slices.Equal(f.Backward.Seqs, want)
 }
 
 // Look reads a session in both directions and verifies it. It closes nothing.
-func (w *Witness) Look(t testing.TB, s eventlog.Store, session string) *Findings {
+func (w *Witness) Inspect(t testing.TB, s eventlog.Store, session string) *Findings {
 	t.Helper()
 	l := eventlog.Open(s)
 	f := &Findings{Session: session}
 	f.Report, f.VerifyErr = verify.Session(t.Context(), l, session)
-	w.Located(t, "Verify", f.VerifyErr)
+	w.WantLocated(t, "Verify", f.VerifyErr)
 	f.Forward = w.read(t, l, session, eventlog.All())
 	f.Backward = w.read(t, l, session, eventlog.All().Backward())
-	if (f.Forward.Err != nil || f.Backward.Err != nil) && !f.Noticed() {
-		f.Around = w.around(t, l)
+	if (f.Forward.Err != nil || f.Backward.Err != nil) && !f.Detected() {
+		f.CheckDefects = w.checkDefects(t, l)
 	}
-	if (f.Forward.Err != nil || f.Backward.Err != nil) && !f.Noticed() {
+	if (f.Forward.Err != nil || f.Backward.Err != nil) && !f.Detected() {
 		t.Errorf("Verify and Check say nothing, but reading session %q gives %v and %v", session, f.Forward.Err, f.Backward.Err)
 	}
 	return f
 }
 
 // around gives what Check says.
-func (w *Witness) around(t testing.TB, l *eventlog.Log) (found []eventlog.Defect) {
+func (w *Witness) checkDefects(t testing.TB, l *eventlog.Log) (found []eventlog.Defect) {
 	t.Helper()
 	for d, err := range verify.Store(t.Context(), l) {
 		if err != nil {
@@ -134,10 +134,10 @@ func (w *Witness) read(t testing.TB, l *eventlog.Log, session string, r eventlog
 	for e, err := range l.Read(t.Context(), session, r.Own()) {
 		if err != nil {
 			got.Err = err
-			w.Located(t, fmt.Sprintf("reading %v", r), err)
+			w.WantLocated(t, fmt.Sprintf("reading %v", r), err)
 			break
 		}
-		if !w.wrote(session, &e) {
+		if !w.matches(session, &e) {
 			t.Errorf("reading %v shows %v, which was not written: %s", r, &e, e.Line())
 		}
 		if n := len(got.Seqs); n > 0 {
@@ -158,7 +158,7 @@ func (w *Witness) read(t testing.TB, l *eventlog.Log, session string, r eventlog
 
 // wrote reports whether e is the event that was written at its seq. How its
 // line is laid out does not count.
-func (w *Witness) wrote(session string, e *event.Event) bool {
+func (w *Witness) matches(session string, e *event.Event) bool {
 	written := w.written[session]
 	if len(written) == 0 || e.Seq < written[0].Seq || e.Seq > written[len(written)-1].Seq {
 		return false
@@ -174,7 +174,7 @@ func equal(a, b *event.Event) bool {
 
 // Located makes sure that an error is of a kind that damage may have, and says
 // where it is.
-func (w *Witness) Located(t testing.TB, what string, err error) {
+func (w *Witness) WantLocated(t testing.TB, what string, err error) {
 	t.Helper()
 	var corrupt *eventlog.CorruptError
 	switch {

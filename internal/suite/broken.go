@@ -28,26 +28,26 @@ func BrokenStores() []BrokenStore {
 	return []BrokenStore{
 		{"drops the last line", func(m *memory.Store) eventlog.Store { return &dropsLast{m} }},
 		{"accepts stale heads", func(m *memory.Store) eventlog.Store { return &acceptsStale{m} }},
-		{"reorders a batch", func(m *memory.Store) eventlog.Store { return &reorders{m} }},
-		{"writes an append line by line", func(m *memory.Store) eventlog.Store { return &tears{m} }},
+		{"reorders a batch", func(m *memory.Store) eventlog.Store { return &reversesAppends{m} }},
+		{"writes an append line by line", func(m *memory.Store) eventlog.Store { return &splitsAppends{m} }},
 		{"forgets a missing session", func(m *memory.Store) eventlog.Store { return &emptyForMissing{m} }},
-		{"ignores contexts", func(m *memory.Store) eventlog.Store { return &deaf{m} }},
+		{"ignores contexts", func(m *memory.Store) eventlog.Store { return &ignoresContext{m} }},
 		{"keeps the caller's bytes", func(m *memory.Store) eventlog.Store { return &keepsBytes{Store: m} }},
 		{"normalises lines", func(m *memory.Store) eventlog.Store { return &normalises{m} }},
-		{"reads what comes meanwhile", func(m *memory.Store) eventlog.Store { return &readsOn{m} }},
+		{"reads what comes meanwhile", func(m *memory.Store) eventlog.Store { return &readsLater{m} }},
 		{"ignores bounds", func(m *memory.Store) eventlog.Store { return &unbounded{m} }},
-		{"leaks readers", func(m *memory.Store) eventlog.Store { return &leaks{m} }},
-		{"never changes its version", func(m *memory.Store) eventlog.Store { return &frozen{m} }},
+		{"leaks readers", func(m *memory.Store) eventlog.Store { return &leaksReaders{m} }},
+		{"never changes its version", func(m *memory.Store) eventlog.Store { return &constantVersion{m} }},
 		{"loses big blobs' ends", func(m *memory.Store) eventlog.Store { return &shortBlobs{m} }},
 		{"does not erase", func(m *memory.Store) eventlog.Store { return &keepsErased{m} }},
 		{"removes nothing", func(m *memory.Store) eventlog.Store { return &keepsRemoved{m} }},
 		{"keeps garbage", func(m *memory.Store) eventlog.Store { return &keepsGarbage{m} }},
 		{"sweeps too much", func(m *memory.Store) eventlog.Store { return &sweepsAll{m} }},
 		{"forgets when blobs are put again", func(m *memory.Store) eventlog.Store { return &neverRenews{Store: m} }},
-		{"works after Close", func(m *memory.Store) eventlog.Store { return &undead{m} }},
-		{"lists in any order", func(m *memory.Store) eventlog.Store { return &lists{m} }},
+		{"works after Close", func(m *memory.Store) eventlog.Store { return &ignoresClose{m} }},
+		{"lists in any order", func(m *memory.Store) eventlog.Store { return &listsBackward{m} }},
 		{"mixes case", func(m *memory.Store) eventlog.Store { return &mixesCase{m} }},
-		{"passes over damage", func(m *memory.Store) eventlog.Store { return &passesOver{m} }},
+		{"passes over damage", func(m *memory.Store) eventlog.Store { return &skipsDamage{m} }},
 	}
 }
 
@@ -74,16 +74,16 @@ func OpenMemory(testing.TB) Harness {
 // OpenBare opens an empty store in memory without any ability.
 func OpenBare(testing.TB) Harness {
 	m := memory.New()
-	return Harness{OneHandle: true, Open: func() (eventlog.Store, error) { return Bare{m.Handle()}, nil }}
+	return Harness{OneHandle: true, Open: func() (eventlog.Store, error) { return BareStore{m.Handle()}, nil }}
 }
 
-// TestNotices makes sure that promises can fail: each way of breaking a store is
+// TestDetection makes sure that promises can fail: each way of breaking a store is
 // noticed by the promises that notices names for it, as "group/promise".
-func TestNotices[T any](t *testing.T, groups []Group[T], in func(*Env) T, notices map[string][]string) {
+func TestDetection[T any](t *testing.T, groups []Group[T], in func(*Env) T, notices map[string][]string) {
 	for _, b := range BrokenStores() {
 		t.Run(b.Name, func(t *testing.T) {
 			for _, name := range notices[b.Name] {
-				if !Attempt(t, Named(t, groups, name), b.Open, in) {
+				if !Fails(t, FindCase(t, groups, name), b.Open, in) {
 					t.Errorf("%s: not noticed by %q", b.Name, name)
 				}
 			}
@@ -105,8 +105,8 @@ func TestNames[T any](t *testing.T, groups []Group[T]) {
 	}
 }
 
-// Named is the promise with a name, as "group/promise".
-func Named[T any](t *testing.T, groups []Group[T], name string) Case[T] {
+// FindCase is the promise with a name, as "group/promise".
+func FindCase[T any](t *testing.T, groups []Group[T], name string) Case[T] {
 	t.Helper()
 	for _, g := range groups {
 		for _, c := range g.Cases {
@@ -119,8 +119,8 @@ func Named[T any](t *testing.T, groups []Group[T], name string) Case[T] {
 	return Case[T]{}
 }
 
-// Attempt tests a promise without failing t, and says whether it failed.
-func Attempt[T any](t *testing.T, c Case[T], open Opener, in func(*Env) T) bool {
+// Fails tests a promise without failing t, and says whether it failed.
+func Fails[T any](t *testing.T, c Case[T], open Opener, in func(*Env) T) bool {
 	r := &recorder{TB: t}
 	done := make(chan struct{})
 	go func() {
@@ -169,17 +169,17 @@ func (s *acceptsStale) Append(ctx context.Context, session string, expect event.
 	return s.Store.Append(ctx, session, expect, events, durable)
 }
 
-type reorders struct{ *memory.Store }
+type reversesAppends struct{ *memory.Store }
 
-func (s *reorders) Append(ctx context.Context, session string, expect event.Head, events []event.Event, durable bool) error {
+func (s *reversesAppends) Append(ctx context.Context, session string, expect event.Head, events []event.Event, durable bool) error {
 	events = slices.Clone(events)
 	slices.Reverse(events)
 	return s.Store.Append(ctx, session, expect, events, durable)
 }
 
-type tears struct{ *memory.Store }
+type splitsAppends struct{ *memory.Store }
 
-func (s *tears) Append(ctx context.Context, session string, expect event.Head, events []event.Event, durable bool) error {
+func (s *splitsAppends) Append(ctx context.Context, session string, expect event.Head, events []event.Event, durable bool) error {
 	for i := range events {
 		if err := s.Store.Append(ctx, session, expect, events[i:i+1], durable); err != nil {
 			return err
@@ -199,17 +199,17 @@ func (s *emptyForMissing) Read(ctx context.Context, session string, r eventlog.S
 	return s.Store.Read(ctx, session, r)
 }
 
-type deaf struct{ *memory.Store }
+type ignoresContext struct{ *memory.Store }
 
-func (s *deaf) Append(ctx context.Context, session string, expect event.Head, events []event.Event, durable bool) error {
+func (s *ignoresContext) Append(ctx context.Context, session string, expect event.Head, events []event.Event, durable bool) error {
 	return s.Store.Append(context.WithoutCancel(ctx), session, expect, events, durable)
 }
 
-func (s *deaf) Read(ctx context.Context, session string, r eventlog.Span) iter.Seq2[event.Event, error] {
+func (s *ignoresContext) Read(ctx context.Context, session string, r eventlog.Span) iter.Seq2[event.Event, error] {
 	return s.Store.Read(context.WithoutCancel(ctx), session, r)
 }
 
-func (s *deaf) Lock(ctx context.Context, _ bool) (context.Context, func(), error) {
+func (s *ignoresContext) Lock(ctx context.Context, _ bool) (context.Context, func(), error) {
 	return ctx, func() {}, nil
 }
 
@@ -237,14 +237,14 @@ func (s *normalises) Append(ctx context.Context, session string, expect event.He
 	events = slices.Clone(events)
 	for i := range events {
 		line := strings.ReplaceAll(strings.Replace(string(events[i].Line()), "{ ", "{", 1), "  ", "")
-		events[i] = Parsed(strings.TrimSuffix(line, " }")+strings.Repeat("}", strings.Count(line, " }")), session)
+		events[i] = MustParse(strings.TrimSuffix(line, " }")+strings.Repeat("}", strings.Count(line, " }")), session)
 	}
 	return s.Store.Append(ctx, session, expect, events, durable)
 }
 
-type readsOn struct{ *memory.Store }
+type readsLater struct{ *memory.Store }
 
-func (s *readsOn) Read(ctx context.Context, session string, r eventlog.Span) iter.Seq2[event.Event, error] {
+func (s *readsLater) Read(ctx context.Context, session string, r eventlog.Span) iter.Seq2[event.Event, error] {
 	if r.Backward || r.Limit > 0 {
 		return s.Store.Read(ctx, session, r)
 	}
@@ -271,9 +271,9 @@ func (s *unbounded) Read(ctx context.Context, session string, r eventlog.Span) i
 }
 
 // leaks reads in a goroutine that waits for ever when it is stopped early.
-type leaks struct{ *memory.Store }
+type leaksReaders struct{ *memory.Store }
 
-func (s *leaks) Read(ctx context.Context, session string, r eventlog.Span) iter.Seq2[event.Event, error] {
+func (s *leaksReaders) Read(ctx context.Context, session string, r eventlog.Span) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
 		events := make(chan event.Event)
 		go func() {
@@ -290,9 +290,9 @@ func (s *leaks) Read(ctx context.Context, session string, r eventlog.Span) iter.
 	}
 }
 
-type frozen struct{ *memory.Store }
+type constantVersion struct{ *memory.Store }
 
-func (s *frozen) Version(ctx context.Context, session string) (uint64, error) {
+func (s *constantVersion) Version(ctx context.Context, session string) (uint64, error) {
 	_, err := s.Store.Version(ctx, session)
 	return 7, err
 }
@@ -352,13 +352,13 @@ func (s *neverRenews) ListBlobs(ctx context.Context) iter.Seq2[eventlog.BlobInfo
 	}
 }
 
-type undead struct{ *memory.Store }
+type ignoresClose struct{ *memory.Store }
 
-func (s *undead) Close() error { return nil }
+func (s *ignoresClose) Close() error { return nil }
 
-type lists struct{ *memory.Store }
+type listsBackward struct{ *memory.Store }
 
-func (s *lists) Sessions(ctx context.Context) iter.Seq2[eventlog.SessionInfo, error] {
+func (s *listsBackward) Sessions(ctx context.Context) iter.Seq2[eventlog.SessionInfo, error] {
 	return func(yield func(eventlog.SessionInfo, error) bool) {
 		infos, err := Collect(s.Store.Sessions(ctx))
 		for _, info := range slices.Backward(infos) {
@@ -383,9 +383,9 @@ func (s *mixesCase) Read(ctx context.Context, session string, r eventlog.Span) i
 }
 
 // passesOver shows what stands around a damaged line as if that was all.
-type passesOver struct{ *memory.Store }
+type skipsDamage struct{ *memory.Store }
 
-func (s *passesOver) Read(ctx context.Context, session string, r eventlog.Span) iter.Seq2[event.Event, error] {
+func (s *skipsDamage) Read(ctx context.Context, session string, r eventlog.Span) iter.Seq2[event.Event, error] {
 	var events []event.Event
 	for seq := int64(1); seq < 100; seq++ {
 		for e, err := range s.Store.Read(ctx, session, eventlog.Span{From: seq, To: seq}) {

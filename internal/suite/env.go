@@ -48,7 +48,7 @@ func (t *Env) Open() eventlog.Store {
 func (t *Env) Main() *eventlog.Log {
 	t.Helper()
 	if t.OpenLog == nil {
-		t.OpenLog = t.Over(t.Open())
+		t.OpenLog = t.LogOver(t.Open())
 	}
 	return t.OpenLog
 }
@@ -60,7 +60,7 @@ func (t *Env) Store() eventlog.Store {
 }
 
 // over opens another log over a handle.
-func (t *Env) Over(s eventlog.Store, opts ...eventlog.Options) *eventlog.Log {
+func (t *Env) LogOver(s eventlog.Store, opts ...eventlog.Options) *eventlog.Log {
 	l := eventlog.Open(s, opts...)
 	t.opened = append(t.opened, l)
 	return l
@@ -69,7 +69,7 @@ func (t *Env) Over(s eventlog.Store, opts ...eventlog.Options) *eventlog.Log {
 // second opens a log over an independent handle on the same data.
 func (t *Env) Second() *eventlog.Log {
 	t.Helper()
-	return t.Over(t.Open())
+	return t.LogOver(t.Open())
 }
 
 // reopen closes everything and opens the data again.
@@ -85,14 +85,14 @@ func (t *Env) Reopen() *eventlog.Log {
 }
 
 // twice runs check now and again after a reopen.
-func (t *Env) Twice(check func(l *eventlog.Log)) {
+func (t *Env) NowAndAfterReopen(check func(l *eventlog.Log)) {
 	t.Helper()
 	check(t.Main())
 	check(t.Reopen())
 }
 
 // aside opens a log over another store, which stays open until the test ends.
-func (t *Env) Aside(s eventlog.Store, opts ...eventlog.Options) *eventlog.Log {
+func (t *Env) OtherLog(s eventlog.Store, opts ...eventlog.Options) *eventlog.Log {
 	l := eventlog.Open(s, opts...)
 	t.Cleanup(func() { t.Must(l.Close()) })
 	return l
@@ -118,7 +118,7 @@ func (t *Env) ReadOnly() *eventlog.Log {
 	if err != nil {
 		t.Fatalf("open read-only: %v", err)
 	}
-	t.OpenLog = t.Over(s)
+	t.OpenLog = t.LogOver(s)
 	return t.OpenLog
 }
 
@@ -142,7 +142,7 @@ func (t *Env) Fill(l *eventlog.Log, session string, n int) (head event.Head) {
 }
 
 // refused makes sure that an append fails with want and changes nothing.
-func (t *Env) Refused(want error, l *eventlog.Log, session string, x eventlog.Expect, events ...event.Event) error {
+func (t *Env) WantAppendError(want error, l *eventlog.Log, session string, x eventlog.Expect, events ...event.Event) error {
 	t.Helper()
 	before := t.linesOrNone(l, session)
 	_, err := l.Append(t.Ctx, session, x, events...)
@@ -162,7 +162,7 @@ func (t *Env) WantErr(want, got error) {
 }
 
 // same compares two values.
-func (t *Env) Same(what string, want, got any) {
+func (t *Env) WantEqual(what string, want, got any) {
 	t.Helper()
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", what, diff)
@@ -211,14 +211,14 @@ func (t *Env) linesOrNone(l *eventlog.Log, session string) []string {
 }
 
 // missing makes sure that a session does not exist.
-func (t *Env) Missing(l *eventlog.Log, session string) {
+func (t *Env) WantMissing(l *eventlog.Log, session string) {
 	t.Helper()
 	_, err := l.Head(t.Ctx, session)
 	t.WantErr(eventlog.ErrNotFound, err)
 }
 
 // sound makes sure that a session verifies: crc, chain, seqs, appends.
-func (t *Env) Sound(l *eventlog.Log, session string) {
+func (t *Env) WantVerified(l *eventlog.Log, session string) {
 	t.Helper()
 	report, err := verify.Session(t.Ctx, l, session)
 	t.Must(err)
@@ -254,7 +254,7 @@ func LinesOf(events []event.Event) []string {
 	return lines
 }
 
-func IdsOf(events []event.Event) []string {
+func IDsOf(events []event.Event) []string {
 	ids := make([]string, len(events))
 	for i := range events {
 		ids[i] = events[i].ID.String()
@@ -262,7 +262,7 @@ func IdsOf(events []event.Event) []string {
 	return ids
 }
 
-func SeqsIn(events []event.Event) []int64 {
+func SeqsOf(events []event.Event) []int64 {
 	seqs := []int64{}
 	for i := range events {
 		seqs = append(seqs, events[i].Seq)
@@ -281,7 +281,7 @@ func (t *Env) Span(s eventlog.Store, session string, r eventlog.Span) []event.Ev
 }
 
 // conflict makes sure that err is a ConflictError between two heads.
-func (t *Env) Conflict(err error, expected, actual event.Head) {
+func (t *Env) WantConflict(err error, expected, actual event.Head) {
 	t.Helper()
 	var c *eventlog.ConflictError
 	if !errors.As(err, &c) || !errors.Is(err, eventlog.ErrConflict) {
@@ -294,7 +294,7 @@ func (t *Env) Conflict(err error, expected, actual event.Head) {
 }
 
 // together runs n functions at the same time and gathers their errors.
-func Together(n int, run func(i int) error) []error {
+func Concurrently(n int, run func(i int) error) []error {
 	errs := make([]error, n)
 	start := make(chan struct{})
 	var wg sync.WaitGroup
@@ -309,7 +309,7 @@ func Together(n int, run func(i int) error) []error {
 	return errs
 }
 
-func (t *Env) Ended() context.Context {
+func (t *Env) EndedContext() context.Context {
 	ctx, cancel := context.WithCancel(t.Ctx)
 	cancel()
 	return ctx
@@ -334,7 +334,7 @@ func (t *Env) Damage(session string, edit func(lines []string) []string) *eventl
 }
 
 // stored are the raw lines of a session.
-func (t *Env) Stored(session string) (lines []string) {
+func (t *Env) RawLines(session string) (lines []string) {
 	t.Helper()
 	t.Close()
 	t.Must(t.Harness.Damage(session, func(found []string) []string {
@@ -382,7 +382,7 @@ func (t *Env) Contents() []event.Digest {
 }
 
 // contained makes sure that nothing was written beside the harness's path.
-func (t *Env) Contained() {
+func (t *Env) WantNoOtherFiles() {
 	t.Helper()
 	base := ""
 	if t.Harness.Path != "" {
@@ -423,7 +423,7 @@ func ForkOf(parent string, e *event.Event) event.Event {
 }
 
 // briefly is a context that ends soon: for waits that cannot succeed.
-func (t *Env) Briefly() (context.Context, context.CancelFunc) {
+func (t *Env) ShortContext() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(t.Ctx, 40*time.Millisecond)
 }
 
@@ -446,7 +446,7 @@ func Ptr[T any](v T) *T { return &v }
 
 // nowhere makes sure that the stored bytes do not have a text, as far as the harness
 // can tell. Everything must be closed.
-func (t *Env) Nowhere(text string) {
+func (t *Env) WantErased(text string) {
 	t.Helper()
 	if t.Harness.Holds != nil {
 		if where := t.Harness.Holds(text); where != "" {
@@ -468,7 +468,7 @@ func (t *Env) Nowhere(text string) {
 }
 
 // put appends finished events and ends the test if that fails.
-func (t *Env) Put(s eventlog.Store, expect event.Head, events []event.Event) event.Head {
+func (t *Env) AppendLines(s eventlog.Store, expect event.Head, events []event.Event) event.Head {
 	t.Helper()
 	if err := s.Append(t.Ctx, events[0].SessionID, expect, events, false); err != nil {
 		t.Fatalf("append %d lines at %v: %v", len(events), expect, err)

@@ -30,7 +30,7 @@ func Notes(n int) []event.Event {
 }
 
 // noted is a note with metadata.
-func Noted(n int, metadata string) event.Event {
+func NoteWithMetadata(n int, metadata string) event.Event {
 	e := Note(n)
 	e.Metadata = jsontext.Value(metadata)
 	return e
@@ -64,7 +64,7 @@ func resultWith(id, more string) event.Event {
 }
 
 // moved moves the session's head.
-func Moved(to int64) event.Event {
+func HeadMove(to int64) event.Event {
 	return NewEvent(event.HeadMoved, fmt.Sprintf(`{"to":%d}`, to))
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 // faulty is a store whose appends can be made to go wrong.
-type Faulty struct {
+type FaultyStore struct {
 	eventlog.Store
 	mu     sync.Mutex
 	script []Fault
@@ -27,16 +27,16 @@ const (
 )
 
 // Unwrap lets the abilities of the store underneath be found.
-func (f *Faulty) Unwrap() eventlog.Store { return f.Store }
+func (f *FaultyStore) Unwrap() eventlog.Store { return f.Store }
 
 // fail makes the next appends go wrong, in order.
-func (f *Faulty) Fail(script ...Fault) {
+func (f *FaultyStore) Fail(script ...Fault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.script = append(f.script, script...)
 }
 
-func (f *Faulty) next() (Fault, bool) {
+func (f *FaultyStore) next() (Fault, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.script) == 0 {
@@ -48,7 +48,7 @@ func (f *Faulty) next() (Fault, bool) {
 }
 
 // Append implements Store.
-func (f *Faulty) Append(ctx context.Context, session string, expect event.Head, events []event.Event, durable bool) error {
+func (f *FaultyStore) Append(ctx context.Context, session string, expect event.Head, events []event.Event, durable bool) error {
 	fault, ok := f.next()
 	if !ok {
 		return f.Store.Append(ctx, session, expect, events, durable)
@@ -68,20 +68,20 @@ func (injectedError) Error() string { return "injected fault" }
 var ErrInjected error = injectedError{}
 
 // watchful counts what reaches the store underneath.
-type Watchful struct {
+type CountingStore struct {
 	eventlog.Store
-	mu      sync.Mutex
-	appends int
-	Durable []bool
-	Synced  []string // sessions
-	Refuses bool     // it fails to sync
+	mu       sync.Mutex
+	appends  int
+	Durable  []bool
+	Synced   []string // sessions
+	FailSync bool     // it fails to sync
 }
 
 // Unwrap lets the abilities of the store underneath be found.
-func (w *Watchful) Unwrap() eventlog.Store { return w.Store }
+func (w *CountingStore) Unwrap() eventlog.Store { return w.Store }
 
 // Append implements Store.
-func (w *Watchful) Append(ctx context.Context, session string, expect event.Head, events []event.Event, durable bool) error {
+func (w *CountingStore) Append(ctx context.Context, session string, expect event.Head, events []event.Event, durable bool) error {
 	w.mu.Lock()
 	w.appends++
 	w.Durable = append(w.Durable, durable)
@@ -90,10 +90,10 @@ func (w *Watchful) Append(ctx context.Context, session string, expect event.Head
 }
 
 // Sync implements Syncer, whether or not the store underneath does.
-func (w *Watchful) Sync(ctx context.Context, session string) error {
+func (w *CountingStore) Sync(ctx context.Context, session string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.Synced = append(w.Synced, session); w.Refuses {
+	if w.Synced = append(w.Synced, session); w.FailSync {
 		return ErrInjected
 	}
 	if s, ok := eventlog.As[eventlog.Syncer](w.Store); ok {
@@ -103,7 +103,7 @@ func (w *Watchful) Sync(ctx context.Context, session string) error {
 }
 
 // bare hides the abilities of a store.
-type Bare struct{ eventlog.Store }
+type BareStore struct{ eventlog.Store }
 
 // sequence yields events.
 func Sequence(events []event.Event) iter.Seq2[event.Event, error] {

@@ -58,8 +58,8 @@ func (l Line) finish(prev event.Hash) event.Event {
 	}
 	salt := sha256.Sum256([]byte(l.ID.String()))
 	header := l.header()
-	commit := sum(salt[:16], sumOf(l.Members), sumOf(l.Data))
-	link := sum(prev[:], sumOf(header), commit)
+	commit := hashParts(salt[:16], hashText(l.Members), hashText(l.Data))
+	link := hashParts(prev[:], hashText(header), commit)
 	body := header
 	if !l.redacted {
 		body += `,"salt":"` + hex.EncodeToString(salt[:16]) + `"`
@@ -73,7 +73,7 @@ func (l Line) finish(prev event.Hash) event.Event {
 	default:
 		body += `,"data":` + l.Data
 	}
-	return Parsed(sealed(body+"}"), l.session)
+	return MustParse(withCRC(body+"}"), l.session)
 }
 
 func (l Line) header() string {
@@ -83,7 +83,7 @@ func (l Line) header() string {
 	}
 	at := time.Unix(1_800_000_000+l.seq, 0).UTC().Format("2006-01-02T15:04:05.000000000Z")
 	header := fmt.Sprintf(`"v":1,"seq":%d,"id":"%s","session_id":%s,"type":%s,"timestamp":"%s"`,
-		l.seq, l.ID, Quoted(l.session), Quoted(typ), at)
+		l.seq, l.ID, Quote(l.session), Quote(typ), at)
 	if l.more > 0 {
 		header += `,"more":` + strconv.Itoa(l.more)
 	}
@@ -94,7 +94,7 @@ func (l Line) header() string {
 }
 
 // erased is a redacted line in the place of e: same header, hash and commit.
-func Erased(e event.Event) event.Event {
+func RedactedLine(e event.Event) event.Event {
 	text := string(e.Line())
 	at := bytes.Index(e.Line(), []byte(`,"salt":"`))
 	salt, err := hex.DecodeString(text[at+9 : at+9+32])
@@ -105,25 +105,25 @@ func Erased(e event.Event) event.Event {
 	if len(e.Metadata) > 0 {
 		meta = `"metadata":` + string(e.Metadata)
 	}
-	commit := sum(salt, sumOf(meta), sumOf(string(e.Data)))
+	commit := hashParts(salt, hashText(meta), hashText(string(e.Data)))
 	body := text[18:at] + `,"hash":"` + e.Hash().String() + `","commit":"` + hex.EncodeToString(commit) + `","kept":{}}`
-	return Parsed(sealed(body), e.SessionID)
+	return MustParse(withCRC(body), e.SessionID)
 }
 
 // tampered is e with its data replaced and its crc made right again.
-func Tampered(e event.Event, data string) event.Event {
+func WithData(e event.Event, data string) event.Event {
 	body := bytes.TrimSuffix(e.Line()[18:], append(bytes.Clone(e.Data), '}'))
-	return Parsed(sealed(string(body)+data+"}"), e.SessionID)
+	return MustParse(withCRC(string(body)+data+"}"), e.SessionID)
 }
 
 // sealed puts the crc before a line's body.
-func sealed(body string) string {
+func withCRC(body string) string {
 	crc := crc32.Checksum([]byte(body), crc32.MakeTable(crc32.Castagnoli))
 	return fmt.Sprintf(`{"crc":"%08x",%s`, crc, body)
 }
 
 // parsed reads a line that the suite made itself.
-func Parsed(text, session string) event.Event {
+func MustParse(text, session string) event.Event {
 	e, err := event.Parse([]byte(text), session)
 	if err != nil {
 		panic(fmt.Sprintf("the suite made a bad line: %v\n%s", err, text))
@@ -131,7 +131,7 @@ func Parsed(text, session string) event.Event {
 	return e
 }
 
-func Quoted(text string) string {
+func Quote(text string) string {
 	var b bytes.Buffer
 	b.WriteByte('"')
 	for i := range len(text) {
@@ -144,7 +144,7 @@ func Quoted(text string) string {
 	return b.String()
 }
 
-func sum(parts ...[]byte) []byte {
+func hashParts(parts ...[]byte) []byte {
 	h := sha256.New()
 	for _, p := range parts {
 		h.Write(p)
@@ -152,4 +152,4 @@ func sum(parts ...[]byte) []byte {
 	return h.Sum(nil)
 }
 
-func sumOf(text string) []byte { return sum([]byte(text)) }
+func hashText(text string) []byte { return hashParts([]byte(text)) }

@@ -55,7 +55,7 @@ const (
 )
 
 // needsOf is what a store and its harness can do.
-func needsOf(t testing.TB, h Harness) []Need {
+func capabilities(t testing.TB, h Harness) []Need {
 	s, err := h.Open()
 	if err != nil {
 		t.Fatalf("open the store: %v", err)
@@ -99,12 +99,12 @@ type Group[T any] struct {
 // RunGroups tests every promise as a subtest of t. in makes the environment of a
 // promise. Promises that need what the store lacks are left out.
 func RunGroups[T any](t *testing.T, open Opener, groups []Group[T], in func(*Env) T) {
-	has := needsOf(t, open(t))
+	has := capabilities(t, open(t))
 	for _, g := range groups {
 		t.Run(g.Name, func(t *testing.T) {
 			for _, c := range g.Cases {
 				if !slices.ContainsFunc(c.Needs, func(n Need) bool { return !slices.Contains(has, n) }) {
-					t.Run(c.Name, func(t *testing.T) { c.Check(t, open, longest, in) })
+					t.Run(c.Name, func(t *testing.T) { c.Check(t, open, caseTimeout, in) })
 				}
 			}
 		})
@@ -112,7 +112,7 @@ func RunGroups[T any](t *testing.T, open Opener, groups []Group[T], in func(*Env
 }
 
 // longest is when a promise counts as broken because nothing happens.
-const longest = 3 * time.Minute
+const caseTimeout = 3 * time.Minute
 
 // Check tests one promise on a fresh store, within limit.
 func (c *Case[T]) Check(t testing.TB, open Opener, limit time.Duration, in func(*Env) T) {

@@ -162,13 +162,13 @@ func (p *fixture) try(file []byte, sum *counts) {
 			err = info.Err
 		}
 		noticed = noticed || err != nil
-		p.Located(p, "the listing", err)
+		p.WantLocated(p, "the listing", err)
 	}
 	for session := range p.sessions() {
-		f := p.Look(p, s, session)
-		if f.Noticed() {
+		f := p.Inspect(p, s, session)
+		if f.Detected() {
 			noticed = true
-		} else if !p.Whole(f) {
+		} else if !p.Complete(f) {
 			silent = session
 		}
 	}
@@ -195,11 +195,11 @@ func (p *fixture) appendTo(s *Store, session string) {
 	p.Helper()
 	l := eventlog.Open(s)
 	head, err := l.Append(p.Context(), session, eventlog.Any(), event.Event{Type: "test:note", Data: []byte("1")})
-	p.Located(p, "Append", err)
+	p.WantLocated(p, "Append", err)
 	written := p.Written(session)
 	for e, err := range l.Read(p.Context(), session, eventlog.All().Own()) {
 		if err != nil {
-			p.Located(p, "reading after an append", err)
+			p.WantLocated(p, "reading after an append", err)
 			return
 		}
 		if i := e.Seq - written[0].Seq; e.Head() != head && (i < 0 || i >= int64(len(written)) || e.Head() != written[i].Head()) {

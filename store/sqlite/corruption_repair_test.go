@@ -27,7 +27,7 @@ func TestRepairOfCorruption(t *testing.T) {
 			if row.want.kind == bodiless {
 				stands = slices.DeleteFunc(stands, func(seq int64) bool { return seq == row.want.seq })
 			}
-			m := p.Mend(t, p.open(), logtest.SampleMain)
+			m := p.Repair(t, p.open(), logtest.SampleMain)
 			switch {
 			case m == nil:
 				if row.want.kind != absent && row.want.kind != newer && len(stands) > 0 {
@@ -58,15 +58,15 @@ func (p *fixture) readableSeqs() (seqs []int64) {
 	return seqs
 }
 
-func (p *fixture) checkRepair(m *logtest.Mended, stands []int64) {
+func (p *fixture) checkRepair(m *logtest.RepairResult, stands []int64) {
 	p.Helper()
 	for seq := int64(1); seq <= m.Head.Seq && seq <= all; seq++ {
-		if slices.Contains(m.Kept, seq) == slices.Contains(m.Lost, seq) {
-			p.Errorf("seq %d: kept %v, lost %v", seq, m.Kept, m.Lost)
+		if slices.Contains(m.KeptSeqs, seq) == slices.Contains(m.LostSeqs, seq) {
+			p.Errorf("seq %d: kept %v, lost %v", seq, m.KeptSeqs, m.LostSeqs)
 		}
 	}
 	for _, seq := range stands {
-		if !slices.Contains(m.Kept, seq) {
+		if !slices.Contains(m.KeptSeqs, seq) {
 			p.Errorf("seq %d is readable and was not kept: %+v", seq, m)
 		}
 	}

@@ -171,7 +171,7 @@ func (p *fixture) check(f *logtest.Findings, o outcome) {
 		p.noErrors(f.Append)
 	case whole:
 		p.noErrors(f.Forward.Err, f.Backward.Err, f.VerifyErr, f.Append)
-		if f.Noticed() {
+		if f.Detected() {
 			p.Errorf("Verify reports %v %v", f.Report.Defects, f.Report.Notes)
 		}
 	case stray:

@@ -91,7 +91,7 @@ func (p *fixture) checkPrefix() (n int) {
 	s := p.open()
 	defer func() { must(p, s.Close()) }()
 	for session := range p.sessions() {
-		f := p.Look(p, s, session)
+		f := p.Inspect(p, s, session)
 		written := p.Written(session)
 		seen := len(f.Forward.Seqs)
 		if n += seen; seen > 0 && written[seen-1].More() > 0 || seen > 0 && f.Forward.Err != nil {
@@ -126,9 +126,9 @@ func TestForeignWriteAheadLog(t *testing.T) {
 			s := p.open()
 			defer func() { _ = s.Close() }()
 			for session := range p.sessions() {
-				f := p.Look(t, s, session)
+				f := p.Inspect(t, s, session)
 				if name == "garbage" || name == "empty" {
-					if !p.Whole(f) || f.Noticed() {
+					if !p.Complete(f) || f.Detected() {
 						t.Errorf("session %q: %+v", session, f)
 					}
 				}

@@ -8,15 +8,17 @@ import (
 
 func TestMemory(t *testing.T) { Run(t, suite.OpenMemory) }
 
-// A store without any ability passes: promises that need one are left out.
-func TestLackingStores(t *testing.T) { Run(t, suite.OpenBare) }
+// A store without optional interfaces passes. Promises that need an interface are
+// skipped.
+func TestBareStore(t *testing.T) { Run(t, suite.OpenBare) }
 
 func TestNames(t *testing.T) { suite.TestNames(t, groups()) }
 
-func TestBrokenStores(t *testing.T) { suite.TestNotices(t, groups(), in, noticed) }
+func TestDetection(t *testing.T) { suite.TestDetection(t, groups(), newEnv, detections) }
 
-// noticed names the promises that must notice each way of breaking a store.
-var noticed = map[string][]string{
+// detections lists the promises that must fail for each broken store, as
+// group/promise.
+var detections = map[string][]string{
 	"drops the last line":        {"store/append and read back", "race/nothing lost with Any"},
 	"accepts stale heads":        {"store/compares the head", "store/one writer wins", "handles/stale memory", "race/one winner at a head across handles"},
 	"reorders a batch":           {"store/append and read back", "race/nothing lost with Any"},
