@@ -18,7 +18,7 @@ func TestWalkDetectsBrokenStores(t *testing.T) {
 		defer f.Value.Set(before)
 	}
 	for _, name := range []string{
-		"drops the last line", "accepts stale heads", "ignores bounds", "does not erase", "removes nothing", "lists in any order",
+		"drops the last line", "accepts stale heads", "ignores bounds", "does not erase", "removes nothing", "lists in reverse order",
 	} {
 		for _, b := range suite.BrokenStores() {
 			if b.Name == name && !suite.Fails(t, suite.FindCase(t, groups(), "model/any history"), b.Open, newEnv) {

@@ -9,27 +9,28 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// faulty is a store whose appends can be made to go wrong.
+// FaultyStore is a store whose appends can fail on demand.
 type FaultyStore struct {
 	eventlog.Store
 	mu     sync.Mutex
 	script []Fault
 }
 
-// fault is what happens to one append.
+// Fault is the outcome of one append.
 type Fault int
 
 const (
-	// storedUnknown: the lines are written and the outcome is said to be unknown.
+	// StoredUnknown writes the lines and returns an unknown outcome.
 	StoredUnknown Fault = iota
-	// lostUnknown: nothing is written and the outcome is said to be unknown.
+	// LostUnknown writes nothing and returns an unknown outcome.
 	LostUnknown
 )
 
-// Unwrap lets the abilities of the store underneath be found.
+// Unwrap returns the store under the FaultyStore, so that callers find its optional
+// interfaces.
 func (f *FaultyStore) Unwrap() eventlog.Store { return f.Store }
 
-// fail makes the next appends go wrong, in order.
+// Fail makes the next appends fail, in order.
 func (f *FaultyStore) Fail(script ...Fault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -47,7 +48,7 @@ func (f *FaultyStore) next() (Fault, bool) {
 	return first, true
 }
 
-// Append implements Store.
+// Append implements eventlog.Store.
 func (f *FaultyStore) Append(ctx context.Context, session string, expect event.Head, events []event.Event, durable bool) error {
 	fault, ok := f.next()
 	if !ok {
@@ -67,20 +68,21 @@ func (injectedError) Error() string { return "injected fault" }
 
 var ErrInjected error = injectedError{}
 
-// watchful counts what reaches the store underneath.
+// CountingStore records the calls of Append and Sync.
 type CountingStore struct {
 	eventlog.Store
 	mu       sync.Mutex
 	appends  int
 	Durable  []bool
 	Synced   []string // sessions
-	FailSync bool     // it fails to sync
+	FailSync bool     // make Sync fail
 }
 
-// Unwrap lets the abilities of the store underneath be found.
+// Unwrap returns the store under the CountingStore, so that callers find its optional
+// interfaces.
 func (w *CountingStore) Unwrap() eventlog.Store { return w.Store }
 
-// Append implements Store.
+// Append implements eventlog.Store.
 func (w *CountingStore) Append(ctx context.Context, session string, expect event.Head, events []event.Event, durable bool) error {
 	w.mu.Lock()
 	w.appends++
@@ -89,7 +91,7 @@ func (w *CountingStore) Append(ctx context.Context, session string, expect event
 	return w.Store.Append(ctx, session, expect, events, durable)
 }
 
-// Sync implements Syncer, whether or not the store underneath does.
+// Sync implements eventlog.Syncer, even if the store under it does not.
 func (w *CountingStore) Sync(ctx context.Context, session string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -102,10 +104,10 @@ func (w *CountingStore) Sync(ctx context.Context, session string) error {
 	return nil
 }
 
-// bare hides the abilities of a store.
+// BareStore hides the optional interfaces of a store.
 type BareStore struct{ eventlog.Store }
 
-// sequence yields events.
+// Sequence yields events.
 func Sequence(events []event.Event) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
 		for i := range events {

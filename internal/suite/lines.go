@@ -14,21 +14,21 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-// line is what a finished line is made of. The suite renders lines itself,
-// from docs/FORMAT.md, for the promises of the store underneath.
+// Line describes a stored line. The suite renders lines by docs/FORMAT.md itself, to
+// test stores without a log.
 type Line struct {
 	session  string
 	seq      int64
 	Typ      string    // test:note if empty
-	ID       ulid.ULID // a new one if zero
+	ID       ulid.ULID // a new id if zero
 	more     int
 	Cut      string // SHA-256 of a torn tail of 41 bytes
 	Members  string // metadata and unknown members, as on the line
 	Data     string
-	redacted bool // commit and kept stand in the place of all content
+	redacted bool // has commit and kept instead of content
 }
 
-// batchAfter makes one append of n finished events behind after.
+// BatchAfter returns one append of n events after a head.
 func BatchAfter(session string, after event.Head, n int) []event.Event {
 	lines := make([]Line, n)
 	for i := range lines {
@@ -37,7 +37,7 @@ func BatchAfter(session string, after event.Head, n int) []event.Event {
 	return ChainAfter(session, after, lines...)
 }
 
-// chainAfter makes one append of lines behind after.
+// ChainAfter returns one append of lines after a head.
 func ChainAfter(session string, after event.Head, lines ...Line) []event.Event {
 	events := make([]event.Event, len(lines))
 	for i, l := range lines {
@@ -48,7 +48,7 @@ func ChainAfter(session string, after event.Head, lines ...Line) []event.Event {
 	return events
 }
 
-// headOf is the head behind events.
+// HeadOf returns the head of the last event.
 func HeadOf(events []event.Event) event.Head { return events[len(events)-1].Head() }
 
 // finish renders the line, chained to prev, and parses it.
@@ -93,7 +93,7 @@ func (l Line) header() string {
 	return header
 }
 
-// erased is a redacted line in the place of e: same header, hash and commit.
+// RedactedLine returns e as a redacted line with the same header, hash and commit.
 func RedactedLine(e event.Event) event.Event {
 	text := string(e.Line())
 	at := bytes.Index(e.Line(), []byte(`,"salt":"`))
@@ -110,27 +110,28 @@ func RedactedLine(e event.Event) event.Event {
 	return MustParse(withCRC(body), e.SessionID)
 }
 
-// tampered is e with its data replaced and its crc made right again.
+// WithData returns e with other data and a matching crc. The hash does not match.
 func WithData(e event.Event, data string) event.Event {
 	body := bytes.TrimSuffix(e.Line()[18:], append(bytes.Clone(e.Data), '}'))
 	return MustParse(withCRC(string(body)+data+"}"), e.SessionID)
 }
 
-// sealed puts the crc before a line's body.
+// withCRC adds the crc to the start of a line's body.
 func withCRC(body string) string {
 	crc := crc32.Checksum([]byte(body), crc32.MakeTable(crc32.Castagnoli))
 	return fmt.Sprintf(`{"crc":"%08x",%s`, crc, body)
 }
 
-// parsed reads a line that the suite made itself.
+// MustParse parses a line that the suite rendered.
 func MustParse(text, session string) event.Event {
 	e, err := event.Parse([]byte(text), session)
 	if err != nil {
-		panic(fmt.Sprintf("the suite made a bad line: %v\n%s", err, text))
+		panic(fmt.Sprintf("the suite rendered an invalid line: %v\n%s", err, text))
 	}
 	return e
 }
 
+// Quote returns text as a JSON string. It only escapes quotes and backslashes.
 func Quote(text string) string {
 	var b bytes.Buffer
 	b.WriteByte('"')
