@@ -18,22 +18,22 @@ import (
 var adoptCases = []testCase{
 	{
 		Name:        "keeps lines",
-		Explanation: "Finished lines of another store are adopted as they are: ids, seqs, times and hashes are equal, and adopting again stores nothing.",
+		Explanation: "Adopt stores the lines of another store unchanged: ids, seqs, times and hashes are equal. Adopting them again stores nothing.",
 		Run:         testAdopt,
 	},
 	{
-		Name:        "goes on",
-		Explanation: "An adopted session is appended to like any other; a longer copy of it adds only what is new; another history is a conflict.",
+		Name:        "accepts appends",
+		Explanation: "An adopted session accepts appends. Adopting a longer copy adds only the new events. Adopting another history is a conflict.",
 		Run:         testAdoptMore,
 	},
 	{
-		Name:        "refuses what does not verify",
-		Explanation: "Tampered, reordered, missing or foreign lines refuse the whole session: nothing is stored.",
+		Name:        "rejects damaged lines",
+		Explanation: "A modified, reordered, missing or foreign line rejects the whole session, and nothing is stored.",
 		Run:         testAdoptRefused,
 	},
 	{
 		Name:        "unknown members",
-		Explanation: "Lines of unknown types with unknown members, in any number form, are adopted byte for byte.",
+		Explanation: "Lines with unknown types, unknown members and any number form are adopted byte for byte.",
 		Run: func(t *env) {
 			events := suite.ChainAfter("a", event.Head{}, suite.Line{Typ: "x:y/9", Data: `{"n":1E400,"a":-0}`,
 				Members: `"metadata":{"z":1.0,"a":9007199254740993},"x-1":[1e+2],"y":{"data":1}`}, suite.Line{Data: `"\u00e9"`})
@@ -45,13 +45,13 @@ var adoptCases = []testCase{
 	},
 	{
 		Name:        "export and import",
-		Explanation: "An export read back into another store gives the same events and hashes, forks and bodies with them.",
+		Explanation: "An export that is imported into another store has the same events, hashes, forks and bodies.",
 		Needs:       []suite.Need{suite.Blobs},
 		Run:         testExport,
 	},
 	{
 		Name:        "import of a large append",
-		Explanation: "An append that took spilling to stay within 4 MiB does so again when an export of it is imported.",
+		Explanation: "An append that was spilled to stay within 4 MiB is spilled again when its export is imported.",
 		Needs:       []suite.Need{suite.Blobs},
 		Run: func(t *env) {
 			src := t.OtherLog(memory.New())
@@ -72,7 +72,7 @@ var adoptCases = []testCase{
 	},
 	{
 		Name:        "import of a broken export",
-		Explanation: "An export with a flipped byte is refused and stores nothing.",
+		Explanation: "An export with a flipped byte is rejected, and nothing is stored.",
 		Needs:       []suite.Need{suite.Blobs},
 		Run: func(t *env) {
 			src := t.OtherLog(memory.New())
@@ -91,13 +91,13 @@ var adoptCases = []testCase{
 	},
 	{
 		Name:        "convert",
-		Explanation: "Converting a whole store copies every line and every blob that one needs, parents before their forks.",
+		Explanation: "Convert copies every line of a store and every blob that a line refers to, parents before their forks.",
 		Needs:       []suite.Need{suite.Blobs},
 		Run:         testConvert,
 	},
 }
 
-// elsewhere fills a log in memory.
+// otherLog fills a log in memory.
 func (t *env) otherLog() *eventlog.Log {
 	t.Helper()
 	l := t.OtherLog(memory.New(), eventlog.Options{SpillOver: 200})
@@ -177,7 +177,7 @@ func testAdoptRefused(t *env) {
 	t.Must(err)
 }
 
-// facts of an event that no way of moving it changes.
+// facts are the parts of an event that no copy changes.
 type facts struct{ ID, Hash, Data string }
 
 func factsOf(events []event.Event) []facts {
@@ -205,7 +205,7 @@ func testExport(t *env) {
 	}
 }
 
-// alike makes sure that the log has the sessions and bodies of elsewhere.
+// wantCopyOf checks that l has the sessions and bodies of src.
 func (t *env) wantCopyOf(src, l *eventlog.Log) {
 	t.Helper()
 	for _, session := range []string{"p", "f"} {

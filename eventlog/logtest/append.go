@@ -17,22 +17,22 @@ import (
 var appendCases = []testCase{
 	{
 		Name:        "read back",
-		Explanation: "What is appended is read back: contiguous seqs from 1, ids, types, data, and a chain that verifies.",
+		Explanation: "A read returns the appended events: seqs from 1 without gaps, ids, types, data, and a chain that verifies.",
 		Run:         testAppendReadBack,
 	},
 	{
 		Name:        "returns the head",
-		Explanation: "Append returns the head behind its events, which is what Head gives and At accepts.",
+		Explanation: "Append returns the head after its events. Head returns the same head, and At accepts it.",
 		Run:         testAppendHead,
 	},
 	{
 		Name:        "no events",
-		Explanation: "Appending no events does nothing: no error, no session, no change.",
+		Explanation: "An append without events does nothing: no error, no session, no change.",
 		Run:         testAppendNothing,
 	},
 	{
 		Name:        "event of another session",
-		Explanation: "An event that belongs to session b is refused by session a, and reaches neither.",
+		Explanation: "An event of session b is rejected by session a, and neither session gets it.",
 		Run: func(t *env) {
 			t.Fill(t.Main(), "a", 2)
 			stray := suite.Note(7)
@@ -43,7 +43,7 @@ var appendCases = []testCase{
 	},
 	{
 		Name:        "stored event",
-		Explanation: "An event that was read from a log cannot be appended as if it were new.",
+		Explanation: "An event that was read from a log cannot be appended as a new event.",
 		Run: func(t *env) {
 			t.Fill(t.Main(), "a", 2)
 			t.WantAppendError(event.ErrInvalid, t.Main(), "a", eventlog.Any(), t.Read(t.Main(), "a", eventlog.All())[0])
@@ -54,12 +54,12 @@ var appendCases = []testCase{
 	},
 	{
 		Name:        "time and cost",
-		Explanation: "A timestamp keeps its nanoseconds in UTC; a missing one is set; costs are exact to a nano-dollar and sum without error.",
+		Explanation: "A timestamp keeps its nanoseconds in UTC. A missing timestamp is set. Costs are exact to a nano-dollar.",
 		Run:         testAppendTimeAndCost,
 	},
 	{
-		Name:        "costs that are no amounts",
-		Explanation: "A negative cost is refused.",
+		Name:        "invalid costs",
+		Explanation: "A negative cost is rejected.",
 		Run: func(t *env) {
 			e := suite.Note(1)
 			e.Cost = -1
@@ -68,7 +68,7 @@ var appendCases = []testCase{
 	},
 	{
 		Name:        "types",
-		Explanation: "A type is 1 to 128 bytes without control characters; others are refused.",
+		Explanation: "A type has 1 to 128 bytes and no control characters. Other types are rejected.",
 		Run: func(t *env) {
 			for _, typ := range []event.Type{"", "a\nb", "a\x00", event.Type(suite.Text("t", 129)), "\xff", "\u0085"} {
 				t.WantAppendError(event.ErrInvalidType, t.Main(), "a", eventlog.Any(), suite.NewEvent(typ, "{}"))
@@ -78,18 +78,18 @@ var appendCases = []testCase{
 		},
 	},
 	{
-		Name:        "order is not that of ids",
-		Explanation: "seq is the only order: events whose ids are older than their predecessors' keep the order they were appended in.",
+		Name:        "order of old ids",
+		Explanation: "Only seq orders events: events with ids older than the previous ids keep the order of their append.",
 		Run:         testAppendOldIDs,
 	},
 	{
-		Name:        "id taken by other content",
-		Explanation: "An id near the tail that is taken by other content is a conflict that names the id, under any expectation.",
+		Name:        "used id",
+		Explanation: "An id that a recent event with other content has is a conflict that names the id, under any expectation.",
 		Run:         testAppendTakenID,
 	},
 	{
-		Name:        "one id twice in a batch",
-		Explanation: "Two events of one append cannot share an id.",
+		Name:        "same id twice in an append",
+		Explanation: "Two events of one append cannot have the same id.",
 		Run: func(t *env) {
 			e := suite.Note(1)
 			twin := suite.Note(2)
@@ -98,18 +98,18 @@ var appendCases = []testCase{
 		},
 	},
 	{
-		Name:        "demands durability",
-		Explanation: "Durable reaches the store for the append that asked, and for no other.",
+		Name:        "durable",
+		Explanation: "Durable reaches the store for the append that asks for it, and for no other append.",
 		Run:         testAppendDurable,
 	},
 	{
 		Name:        "metadata of the context",
-		Explanation: "Metadata in the context is merged into every event; the event's own names win, and numbers keep their digits.",
+		Explanation: "The metadata of the context is merged into every event. The event's own names win, and numbers keep their digits.",
 		Run:         testAppendContextMetadata,
 	},
 	{
-		Name:        "leaves the caller's events alone",
-		Explanation: "Append works on copies: the caller's events are as they were, and can be appended again as a retry.",
+		Name:        "copies the events",
+		Explanation: "Append works on copies. The caller's events do not change and can be appended again as a retry.",
 		Needs:       []suite.Need{suite.Blobs},
 		Run:         testAppendCopies,
 	},
@@ -252,7 +252,7 @@ func testAppendContextMetadata(t *env) {
 	t.wantRefusedUnder(eventlog.WithMetadata(t.Ctx, map[string]any{"f": func() {}}), event.ErrInvalidMetadata)
 }
 
-// refusedUnder makes sure that an append under ctx is refused with want.
+// wantRefusedUnder checks that an append with ctx fails with want.
 func (t *env) wantRefusedUnder(ctx context.Context, want error) {
 	t.Helper()
 	before := t.Lines(t.Main(), "a")

@@ -12,7 +12,7 @@ import (
 var batchCases = []testCase{
 	{
 		Name:        "counts down",
-		Explanation: "The events of one append say how many of it follow.",
+		Explanation: "Each event of an append has the number of events of the append after it.",
 		Run: func(t *env) {
 			t.Append(t.Main(), "a", eventlog.New(), suite.Notes(3)...)
 			t.Append(t.Main(), "a", eventlog.Any(), suite.Note(4))
@@ -24,18 +24,18 @@ var batchCases = []testCase{
 		},
 	},
 	{
-		Name:        "several in one write",
-		Explanation: "AppendEach writes several appends behind one expectation: each counts down by itself, a retry stores nothing, and one refused event refuses all.",
+		Name:        "AppendEach",
+		Explanation: "AppendEach writes several appends with one expectation. Each append counts its own events, a retry stores nothing, and one rejected event rejects all appends.",
 		Run:         testBatchEach,
 	},
 	{
-		Name:        "refused as a whole",
-		Explanation: "One refused event refuses the append it is in, wherever it stands, and the store is as it was.",
+		Name:        "rejected as a whole",
+		Explanation: "One rejected event rejects the whole append, at any position, and the store does not change.",
 		Run:         testBatchRefused,
 	},
 	{
-		Name:        "refused when new",
-		Explanation: "A refused append does not create its session.",
+		Name:        "rejected first append",
+		Explanation: "A rejected append does not create its session.",
 		Run: func(t *env) {
 			t.WantAppendError(event.ErrInvalidResult, t.Main(), "a", eventlog.New(), suite.Note(1), suite.Result("nobody"), suite.Note(2))
 			t.WantMissing(t.Main(), "a")
@@ -44,13 +44,13 @@ var batchCases = []testCase{
 		},
 	},
 	{
-		Name:        "refused leaves no trace in memory",
-		Explanation: "What a refused append would have changed is not remembered: its calls are not pending, its ids not taken.",
+		Name:        "rejected append leaves the cache",
+		Explanation: "A rejected append does not change the log's cache: its calls are not pending, and its ids are free.",
 		Run:         testBatchRolledBack,
 	},
 	{
-		Name:        "visible all or none",
-		Explanation: "A reader sees the events of an append all or not at all, also when reading backwards or the last few.",
+		Name:        "visible as a whole",
+		Explanation: "A reader sees all events of an append or none, also when it reads backward or the last events.",
 		Run:         testBatchVisible,
 	},
 }
@@ -129,9 +129,10 @@ func appendBatches(t *env, l *eventlog.Log, n int) error {
 	return nil
 }
 
-var errTorn = errors.New("a reader saw a part of an append")
+var errTorn = errors.New("a reader got a part of an append")
 
-// seesWhole reads in one of three ways and looks at where the session ends.
+// readWhole reads in one of three ways and checks that the session ends at the end of
+// an append.
 func readWhole(t *env, l *eventlog.Log, way int) error {
 	r := []eventlog.Range{eventlog.All().Backward(), eventlog.All(), eventlog.Last(batchSize + 2)}[way-1]
 	events, err := suite.Collect(l.Read(t.Ctx, "a", r))

@@ -11,7 +11,7 @@ import (
 var callCases = []testCase{
 	{
 		Name:        "result without a call",
-		Explanation: "A tool result is accepted only for a call that is pending.",
+		Explanation: "A tool result is accepted only for a pending call.",
 		Run: func(t *env) {
 			t.Append(t.Main(), "a", eventlog.New(), suite.User("go"), suite.Calls("c1"))
 			t.WantAppendError(event.ErrInvalidResult, t.Main(), "a", eventlog.Any(), suite.Result("c2"))
@@ -21,7 +21,7 @@ var callCases = []testCase{
 	},
 	{
 		Name:        "result twice",
-		Explanation: "A call has one result: the second is refused, also after a reopen, and also within one append.",
+		Explanation: "A call has one result. A second result is rejected, also after a reopen and within one append.",
 		Run: func(t *env) {
 			t.Append(t.Main(), "a", eventlog.New(), suite.Calls("c1", "c2"), suite.Result("c1"))
 			t.WantAppendError(event.ErrInvalidResult, t.Main(), "a", eventlog.Any(), suite.Result("c1"))
@@ -31,8 +31,8 @@ var callCases = []testCase{
 		},
 	},
 	{
-		Name:        "after a refusal",
-		Explanation: "What a refused append would have opened or ended is as it was, also where the history was searched for it.",
+		Name:        "after a rejected append",
+		Explanation: "A rejected append neither opens nor ends calls, even if the log searched the history for them.",
 		Run: func(t *env) {
 			last := suite.Note(1)
 			t.Append(t.Main(), "a", eventlog.New(), suite.Calls("c1"))
@@ -47,7 +47,7 @@ var callCases = []testCase{
 	},
 	{
 		Name:        "interrupted result",
-		Explanation: "An explicit interrupted result ends its call like any other.",
+		Explanation: "An interrupted result ends its call like any other result.",
 		Run: func(t *env) {
 			t.Append(t.Main(), "a", eventlog.New(), suite.Calls("c1"))
 			t.Append(t.Main(), "a", eventlog.Any(), suite.Interrupted("c1"))
@@ -55,18 +55,18 @@ var callCases = []testCase{
 		},
 	},
 	{
-		Name:        "what comes between",
-		Explanation: "Messages, compactions and snapshots between a call and its result do not clear the call.",
+		Name:        "events between call and result",
+		Explanation: "Messages, compactions and snapshots between a call and its result do not end the call.",
 		Run:         testCallBetween,
 	},
 	{
-		Name:        "a hundred at once",
-		Explanation: "A message may make a hundred calls; their results come in any order, one by one, in between a reopen.",
+		Name:        "a hundred calls",
+		Explanation: "A message may have a hundred calls. Their results come in any order, one by one, with a reopen between them.",
 		Run:         testCallHundred,
 	},
 	{
-		Name:        "far back",
-		Explanation: "The result of a call that lies thousands of events back is accepted, in a store that was just opened.",
+		Name:        "old call",
+		Explanation: "The result of a call thousands of events ago is accepted, even right after opening the store.",
 		Run: func(t *env) {
 			t.Append(t.Main(), "a", eventlog.New(), suite.Calls("c1", "c2"))
 			t.Append(t.Main(), "a", eventlog.Any(), suite.Notes(4000)...)
@@ -76,8 +76,8 @@ var callCases = []testCase{
 		},
 	},
 	{
-		Name:        "id used again",
-		Explanation: "A call id may be used again once its call has ended; one result ends it each time, however far back the older ones lie.",
+		Name:        "reused id",
+		Explanation: "A call id may be used again after its call has ended. One result ends each call, even if earlier calls with the id are far back.",
 		Run: func(t *env) {
 			t.Append(t.Main(), "a", eventlog.New(), suite.Calls("c1"), suite.Result("c1"), suite.Calls("c1"))
 			t.Append(t.Reopen(), "a", eventlog.Any(), suite.Result("c1"))
@@ -88,7 +88,7 @@ var callCases = []testCase{
 	},
 	{
 		Name:        "id pending twice",
-		Explanation: "A call id that an import made pending twice is ended by one result, in memory and after a reopen alike.",
+		Explanation: "One result ends a call id that an import made pending twice, in the cache and after a reopen.",
 		Run: func(t *env) {
 			t.Append(t.Main(), "a", eventlog.New(), suite.Calls("c0"))
 			t.Append(t.Main(), "a", eventlog.Any().Lenient(), suite.Calls("c1"))
@@ -100,8 +100,8 @@ var callCases = []testCase{
 		},
 	},
 	{
-		Name:        "id twice",
-		Explanation: "An id that repeats within a message is refused; one that repeats while it is pending stays pending, and one result ends it.",
+		Name:        "same id twice",
+		Explanation: "An id that repeats within a message is rejected. An id that repeats while its call is pending stays pending, and one result ends it.",
 		Run: func(t *env) {
 			t.WantAppendError(event.ErrInvalidCall, t.Main(), "a", eventlog.New(), suite.Calls("c1", "c1"))
 			t.Append(t.Main(), "a", eventlog.New(), suite.Calls("c1"), suite.Calls("c1"), suite.Result("c1"))
@@ -112,7 +112,7 @@ var callCases = []testCase{
 	},
 	{
 		Name:        "lenient",
-		Explanation: "An import may break the rules of conversation: they are marked in the metadata, and a retry is still stored once.",
+		Explanation: "An import may break the rules of conversation. The metadata marks the broken rules, and a retry is still stored once.",
 		Run:         testCallLenient,
 	},
 }
@@ -172,7 +172,7 @@ func testCallLenient(t *env) {
 	value, _ := got[0].MetadataValue("broken")
 	t.WantEqual("the rule", `["orphan_result"]`, string(value))
 	value, _ = got[0].MetadataValue("origin")
-	t.WantEqual("the metadata beside it", `{"line":7.0}`, string(value))
+	t.WantEqual("the other metadata", `{"line":7.0}`, string(value))
 	t.WantVerified(t.Main(), "a")
 	t.WantAppendError(event.ErrInvalidRole, t.Main(), "a", eventlog.Any().Lenient(), suite.NewEvent(event.MessageAdded, `{"role":"robot"}`))
 }

@@ -18,38 +18,38 @@ import (
 var cancelCases = []testCase{
 	{
 		Name:        "before an append",
-		Explanation: "An append whose context has ended gives the context's error, and stores nothing.",
+		Explanation: "An append with an ended context returns the context's error and stores nothing.",
 		Run:         testCancelBefore,
 	},
 	{
 		Name:        "during appends",
-		Explanation: "An append that is cancelled at any moment is whole or absent: absent with the context's error, either with ErrUnknownOutcome, and then a retry stores it once.",
+		Explanation: "An append that is cancelled at any moment is stored as a whole or not at all. With the context's error it is not stored. With ErrUnknownOutcome it may be stored, and a retry stores it once.",
 		Run:         testCancelDuring,
 	},
 	{
-		Name:        "of one among many",
-		Explanation: "Cancelling one append does not disturb those of others that wait with it.",
+		Name:        "one of many appends",
+		Explanation: "Cancelling one append does not affect other appends that wait with it.",
 		Run:         testCancelOne,
 	},
 	{
 		Name:        "during a read",
-		Explanation: "A read whose context ends on the way stops with the context's error.",
+		Explanation: "A read stops with the context's error when its context ends during the read.",
 		Run:         testCancelRead,
 	},
 	{
-		Name:        "before anything else",
-		Explanation: "Every method honours a context that has ended.",
+		Name:        "other methods",
+		Explanation: "Every method returns the error of an ended context.",
 		Run:         testCancelOthers,
 	},
 	{
 		Name:        "waiting for the store lock",
-		Explanation: "An append that needs the store lock gives up when its context ends, while another holds it, and stores nothing.",
+		Explanation: "An append that waits for the store lock stops when its context ends and stores nothing.",
 		Needs:       []suite.Need{suite.Locker, suite.Blobs},
 		Run:         func(t *env) { testCancelLocked(t, t.Main()) },
 	},
 	{
 		Name:        "waiting for another handle's lock",
-		Explanation: "An append that needs the store lock gives up when its context ends, while another handle holds it, and stores nothing.",
+		Explanation: "An append that waits for the store lock of another handle stops when its context ends and stores nothing.",
 		Needs:       []suite.Need{suite.Locker, suite.Blobs, suite.Handles},
 		Run:         func(t *env) { testCancelLocked(t, t.Second()) },
 	},
@@ -68,7 +68,7 @@ func testCancelBefore(t *env) {
 	t.WantMissing(l, "b")
 }
 
-// cancelled is one append that may have been cancelled, and what came of it.
+// cancelledAppend is an append that may have been cancelled, and its result.
 type cancelledAppend struct {
 	Events []event.Event
 	Err    error
@@ -97,8 +97,8 @@ func testCancelDuring(t *env) {
 	t.WantVerified(t.Reopen(), "a")
 }
 
-// outcomes makes sure that what cancelled appends left is what they said, and
-// that a retry stores each once.
+// wantOutcomes checks that the stored events match the results of cancelled appends,
+// and that a retry stores each append once.
 func (t *env) wantOutcomes(l *eventlog.Log, appends []cancelledAppend) {
 	t.Helper()
 	found := t.idCounts(l)
@@ -114,23 +114,23 @@ func (t *env) wantOutcomes(l *eventlog.Log, appends []cancelledAppend) {
 	}
 }
 
-// outcome makes sure that what a cancelled append left is what it said.
+// wantOutcome checks that the stored events match the result of a cancelled append.
 func (t *env) wantOutcome(c cancelledAppend, counts map[string]int) {
 	t.Helper()
 	found := c.stored(counts)
 	switch unknown := errors.Is(c.Err, eventlog.ErrUnknownOutcome); {
 	case c.Err == nil && found != 3:
-		t.Fatalf("an acknowledged append left %d of its 3 events", found)
+		t.Fatalf("an acknowledged append stored %d of its 3 events", found)
 	case c.Err != nil && !unknown && !errors.Is(c.Err, context.Canceled):
-		t.Fatalf("a cancelled append gave error %v", c.Err)
+		t.Fatalf("a cancelled append returned error %v", c.Err)
 	case c.Err != nil && !unknown && found != 0:
-		t.Fatalf("an append that gave %v left %d of its 3 events", c.Err, found)
+		t.Fatalf("an append that returned %v stored %d of its 3 events", c.Err, found)
 	case unknown && found != 0 && found != 3:
-		t.Fatalf("an append with an unknown outcome left %d of its 3 events", found)
+		t.Fatalf("an append with an unknown outcome stored %d of its 3 events", found)
 	}
 }
 
-// counts says how often each id stands in the session.
+// idCounts returns the number of events in the session for each id.
 func (t *env) idCounts(l *eventlog.Log) map[string]int {
 	t.Helper()
 	counts := map[string]int{}
@@ -141,7 +141,7 @@ func (t *env) idCounts(l *eventlog.Log) map[string]int {
 	return counts
 }
 
-// places counts how many times the append's events stand in the session.
+// stored returns the number of the append's events in the session.
 func (c *cancelledAppend) stored(counts map[string]int) (n int) {
 	for _, id := range suite.IDsOf(c.Events) {
 		n += counts[id]
@@ -149,7 +149,7 @@ func (c *cancelledAppend) stored(counts map[string]int) (n int) {
 	return n
 }
 
-// goroutines is how many run at once.
+// goroutines is the number of concurrent goroutines.
 const goroutines = 16
 
 func testCancelOne(t *env) {
@@ -178,7 +178,7 @@ func testCancelOne(t *env) {
 			kept++
 		}
 	}
-	t.WantEqual("events of those that were not cancelled", goroutines*3/4*20, kept)
+	t.WantEqual("events of the appends that were not cancelled", goroutines*3/4*20, kept)
 	t.WantVerified(l, "a")
 }
 

@@ -16,17 +16,17 @@ import (
 var closeCases = []testCase{
 	{
 		Name:        "closed log",
-		Explanation: "Every method of a closed log answers ErrClosed; closing it again is no error.",
+		Explanation: "Every method of a closed log returns ErrClosed. Closing the log again is no error.",
 		Run:         testCloseLog,
 	},
 	{
 		Name:        "closed store",
-		Explanation: "Every method of a closed store answers ErrClosed.",
+		Explanation: "Every method of a closed store returns ErrClosed.",
 		Run:         testCloseStore,
 	},
 	{
 		Name:        "ends watchers",
-		Explanation: "Closing the log ends its watchers with ErrClosed, and its streams of deltas.",
+		Explanation: "Closing the log ends its watchers with ErrClosed and ends its streams of deltas.",
 		Run: func(t *env) {
 			t.Fill(t.Main(), "a", 2)
 			w := t.watch(t.Main(), "a", 1)
@@ -34,18 +34,18 @@ var closeCases = []testCase{
 			t.Must(t.Main().Close())
 			t.WantErr(eventlog.ErrClosed, w.end())
 			for range t.Main().Deltas(t.Ctx, "a") {
-				t.Errorf("a closed log gave a delta")
+				t.Errorf("a closed log yielded a delta")
 			}
 		},
 	},
 	{
-		Name:        "while others append",
-		Explanation: "Appends under way when the log is closed are whole or absent, and say which.",
+		Name:        "concurrent appends",
+		Explanation: "An append that runs while the log is closed is stored as a whole or not at all, as its error says.",
 		Run:         testCloseBusy,
 	},
 	{
-		Name:        "leaves nothing running",
-		Explanation: "Sequences that are stopped early, watchers that are cancelled, and a closed log leave no goroutine behind.",
+		Name:        "no goroutines left",
+		Explanation: "Sequences that are stopped early, watchers that are cancelled, and closed logs leave no goroutines running.",
 		Run:         testCloseLeaks,
 	},
 }
@@ -139,18 +139,18 @@ func testCloseBusy(t *env) {
 	t.WantVerified(l, "a")
 }
 
-// closedOutcome makes sure that the append that met the closed log is whole or
-// absent, as its error says.
+// wantClosedOutcome checks that the stored events match the error of an append that
+// ran during Close.
 func (t *env) wantClosedOutcome(c cancelledAppend, counts map[string]int) {
 	t.Helper()
 	found := c.stored(counts)
 	switch {
 	case errors.Is(c.Err, eventlog.ErrUnknownOutcome):
-		t.WantEqual("the append is whole or absent", true, found == 0 || found == 3)
+		t.WantEqual("the append is stored as a whole or not at all", true, found == 0 || found == 3)
 	case errors.Is(c.Err, eventlog.ErrClosed):
-		t.WantEqual("events of the refused append", 0, found)
+		t.WantEqual("events of the rejected append", 0, found)
 	default:
-		t.Errorf("an append that met the closed log gave error %v", c.Err)
+		t.Errorf("an append to the closed log returned error %v", c.Err)
 	}
 }
 
@@ -181,13 +181,13 @@ func testCloseLeaks(t *env) {
 	t.waitForGoroutines(before)
 }
 
-// settles waits until no more goroutines run than before.
+// waitForGoroutines waits until no more goroutines run than before.
 func (t *env) waitForGoroutines(before int) {
 	t.Helper()
 	for runtime.NumGoroutine() > before {
 		select {
 		case <-t.Ctx.Done():
-			t.Fatalf("%d goroutines are left where %d were", runtime.NumGoroutine(), before)
+			t.Fatalf("%d goroutines are running, want %d", runtime.NumGoroutine(), before)
 		case <-time.After(time.Millisecond):
 		}
 	}

@@ -16,13 +16,13 @@ import (
 var damageCases = []testCase{
 	{
 		Name:        "is located",
-		Explanation: "A reading ends at a damaged line with a CorruptError that says where it is, having shown nothing that was not written; Verify reports it; an append is refused as damage or goes on; exports and copies say so; all other sessions are as they were.",
+		Explanation: "A read ends at a damaged line with a CorruptError that locates it, and returns only written events. Verify reports the damage. An append succeeds or fails with damage. Exports and copies report the damage. Other sessions do not change.",
 		Needs:       []suite.Need{suite.Damage, suite.Blobs, suite.Eraser},
 		Run:         testDamageLocated,
 	},
 	{
 		Name:        "newer version",
-		Explanation: "A line of a newer version of the envelope is a VersionError and no damage.",
+		Explanation: "A line with a newer version of the envelope is a VersionError and not damage.",
 		Needs:       []suite.Need{suite.Damage, suite.Blobs, suite.Eraser},
 		Run: func(t *env) {
 			f := t.examineDamage(SampleMain, replaceText(9, `"v":1`, `"v":2`))
@@ -33,25 +33,25 @@ var damageCases = []testCase{
 	},
 	{
 		Name:        "another layout",
-		Explanation: "A line of ours in another member order, or with white space between members, means what it meant.",
+		Explanation: "A line with another member order, or with white space between members, has the same meaning.",
 		Needs:       []suite.Need{suite.Damage, suite.Blobs, suite.Eraser},
 		Run:         testDamageLayout,
 	},
 	{
 		Name:        "forged lines",
-		Explanation: "A line that was changed and given a crc that fits is found by Verify: its hash does not follow from it.",
+		Explanation: "Verify reports a line that was changed and has a matching crc, because its hash does not match.",
 		Needs:       []suite.Need{suite.Damage},
 		Run:         testDamageForged,
 	},
 	{
 		Name:        "newer payload",
-		Explanation: "An event of a newer version of a payload is read, kept and copied; decoding it is a VersionError, and Verify reports it.",
+		Explanation: "An event with a newer version of a payload is read, stored and copied. Decoding it is a VersionError, and Verify reports it.",
 		Run:         testNewerPayload,
 	},
 }
 
-// lineDamages are done to the sample's main session. shown is how many events
-// are read before each.
+// lineDamages are edits of the sample's main session. shown is the number of readable
+// events before each damage.
 var lineDamages = []struct {
 	name  string
 	edit  func(lines []string) []string
@@ -73,23 +73,23 @@ var lineDamages = []struct {
 	{"a lost first line", func(l []string) []string { return l[1:] }, 0},
 	{"a lost append", func(l []string) []string { return slices.Delete(l, 4, 7) }, 4},
 	{"a line twice", func(l []string) []string { return slices.Insert(l, 10, l[9]) }, 10},
-	{"two lines in each other's place", func(l []string) []string {
+	{"two exchanged lines", func(l []string) []string {
 		l[9], l[10] = l[10], l[9]
 		return l
 	}, 9},
 }
 
-// replaced replaces text of line i.
+// replaceText replaces text of line i.
 func replaceText(i int, old, fresh string) func([]string) []string {
 	return onLine(i, func(l string) string {
 		if !strings.Contains(l, old) {
-			panic("the sample's line lacks " + old)
+			panic("the sample's line does not contain " + old)
 		}
 		return strings.Replace(l, old, fresh, 1)
 	})
 }
 
-// damaged writes a sample, damages a session, and examines it.
+// examineDamage writes a sample, damages a session and examines it.
 func (t *env) examineDamage(session string, edit func(lines []string) []string) *Findings {
 	t.Helper()
 	WriteSample(t, t.Store())
@@ -109,11 +109,11 @@ func testDamageLocated(t *env) {
 		for _, err := range []error{f.Forward.Err, f.Backward.Err} {
 			var damage *eventlog.CorruptError
 			if !errors.As(err, &damage) {
-				t.Errorf("%s: reading ends with %v, want damage", d.name, err)
+				t.Errorf("%s: a read ends with %v, want damage", d.name, err)
 			}
 		}
 		if !slices.ContainsFunc(f.Report.Defects, func(d eventlog.Defect) bool { return d.Seq == 0 || d.Seq >= due }) {
-			t.Errorf("%s: Verify has no defect from seq %d on: %v", d.name, due, f.Report.Defects)
+			t.Errorf("%s: Verify reports no defect at seq %d or later: %v", d.name, due, f.Report.Defects)
 		}
 	}
 	w.Examine(t, t.Store(), SampleMain)

@@ -16,8 +16,8 @@ import (
 	"github.com/convlog/convlog/upkeep/verify"
 )
 
-// Examine looks at a session in every way, then appends to it, and looks at the
-// others. s is closed.
+// Examine reads a damaged session in every way, appends to it and checks the other
+// sessions. It closes s.
 func (w *Witness) Examine(t testing.TB, s eventlog.Store, session string) *Findings {
 	t.Helper()
 	l := eventlog.Open(s)
@@ -34,7 +34,8 @@ func (w *Witness) Examine(t testing.TB, s eventlog.Store, session string) *Findi
 	return f
 }
 
-// Try is Examine without the ranges, the watcher, the copies and the others.
+// ExamineBriefly is Examine without the ranges, the watcher, the copies and the other
+// sessions.
 func (w *Witness) ExamineBriefly(t testing.TB, s eventlog.Store, session string) *Findings {
 	t.Helper()
 	l := eventlog.Open(s)
@@ -52,8 +53,8 @@ func closeLog(t testing.TB, l *eventlog.Log) {
 	}
 }
 
-// ranges reads parts of the session. What ends without an error ends where the
-// session does.
+// checkRanges reads parts of the session. A read without an error must reach the end
+// of its range.
 func (w *Witness) checkRanges(t testing.TB, l *eventlog.Log, f *Findings) {
 	t.Helper()
 	written := w.written[f.Session]
@@ -67,7 +68,7 @@ func (w *Witness) checkRanges(t testing.TB, l *eventlog.Log, f *Findings) {
 		w.wantComplete(t, f, reversed(w.read(t, l, f.Session, eventlog.Between(0, seq).Backward())), first, seq)
 		until := w.read(t, l, f.Session, eventlog.Until(written[seq-first].ID))
 		if until.Err == nil && (len(until.Seqs) == 0 || until.Seqs[len(until.Seqs)-1] != seq) {
-			t.Errorf("reading until the id of seq %d gives %v", seq, until.Seqs)
+			t.Errorf("reading until the id of seq %d returns %v", seq, until.Seqs)
 		}
 	}
 	from := last - 2
@@ -83,8 +84,8 @@ func reversed(r Reading) Reading {
 	return r
 }
 
-// complete makes sure that a reading without an error lacks nothing of seqs from
-// to to, as far as a reading of everything has them.
+// wantComplete checks that a read without an error has all readable seqs from from to
+// to.
 func (w *Witness) wantComplete(t testing.TB, f *Findings, r Reading, from, to int64) {
 	t.Helper()
 	if r.Err != nil || f.Forward.Err != nil || f.Backward.Err != nil {
@@ -92,17 +93,17 @@ func (w *Witness) wantComplete(t testing.TB, f *Findings, r Reading, from, to in
 	}
 	want := slices.DeleteFunc(slices.Clone(f.Forward.Seqs), func(seq int64) bool { return seq < from || seq > to })
 	if !slices.Equal(want, r.Seqs) {
-		t.Errorf("reading seqs %d to %d of %v gives %v without an error", from, to, f.Forward.Seqs, r.Seqs)
+		t.Errorf("reading seqs %d to %d of %v returns %v without an error", from, to, f.Forward.Seqs, r.Seqs)
 	}
 }
 
-// listing makes sure that the other sessions are listed as they were, and that
-// what is said of the damaged one is true.
+// checkListing checks that the listing shows the other sessions unchanged and only
+// written events of the damaged one.
 func (w *Witness) checkListing(t testing.TB, l *eventlog.Log, f *Findings) {
 	t.Helper()
 	infos, err := suite.Collect(l.Sessions(t.Context()))
 	if err != nil {
-		t.Errorf("the listing ends: %v", err)
+		t.Errorf("the listing fails: %v", err)
 	}
 	for session, written := range w.written {
 		i := slices.IndexFunc(infos, func(i eventlog.SessionInfo) bool { return i.ID == session })
@@ -114,25 +115,25 @@ func (w *Witness) checkListing(t testing.TB, l *eventlog.Log, f *Findings) {
 			continue
 		}
 		if w.isUnaffected(f, session) && (i < 0 || infos[i].Err != nil || infos[i].First.Head() != written[0].Head() || infos[i].Last.Head() != headEvent(written).Head()) {
-			t.Errorf("session %q is not listed as it was: %+v", session, infos)
+			t.Errorf("the listing of session %q changed: %+v", session, infos)
 		}
 	}
 }
 
 func headEvent(events []event.Event) *event.Event { return &events[len(events)-1] }
 
-// row checks the listed first and last event of the damaged session.
+// checkRow checks the first and last event in the damaged session's row.
 func (w *Witness) checkRow(t testing.TB, f *Findings) {
 	t.Helper()
 	w.WantLocated(t, "the listing", f.Listed.Err)
 	for _, e := range []event.Event{f.Listed.First, f.Listed.Last} {
 		if f.Listed.Err == nil && !w.matchesStored(f.Session, &e) {
-			t.Errorf("the listing shows %v, which was not written", &e)
+			t.Errorf("the listing has %v, which was never written", &e)
 		}
 	}
 }
 
-// stored is wrote for an event whose data was not fetched.
+// matchesStored is matches for an event without its spilled data.
 func (w *Witness) matchesStored(session string, e *event.Event) bool {
 	full := *e
 	if _, _, spilled := e.Spilled(); spilled {
@@ -145,8 +146,8 @@ func (w *Witness) matchesStored(session string, e *event.Event) bool {
 	return w.matches(session, &full)
 }
 
-// watch makes sure that a watcher is given what a reader is, or part of that and
-// an error.
+// checkWatch checks that a watcher gets the same events as a reader, or some of them
+// and an error.
 func (w *Witness) checkWatch(t testing.TB, l *eventlog.Log, f *Findings) {
 	t.Helper()
 	var got []int64
@@ -166,11 +167,11 @@ func (w *Witness) checkWatch(t testing.TB, l *eventlog.Log, f *Findings) {
 		given = given[:min(len(got), len(given))]
 	}
 	if !slices.Equal(got, given) || whole && failed != nil && f.Backward.Err == nil {
-		t.Errorf("Watch gives %v and %v, reading %v and %v", got, failed, f.Forward.Seqs, f.Forward.Err)
+		t.Errorf("Watch returns %v and %v, a read returns %v and %v", got, failed, f.Forward.Seqs, f.Forward.Err)
 	}
 }
 
-// first is the seq of the session's first event.
+// firstSeq returns the seq of the session's first event.
 func (f *Findings) firstSeq() int64 {
 	if len(f.Forward.Seqs) > 0 {
 		return f.Forward.Seqs[0]
@@ -178,21 +179,21 @@ func (f *Findings) firstSeq() int64 {
 	return 0
 }
 
-// export makes sure that nothing incomplete is exported.
+// checkExport checks that Export fails for an incomplete session.
 func (w *Witness) checkExport(t testing.TB, l *eventlog.Log, f *Findings) {
 	t.Helper()
 	var out bytes.Buffer
 	err := transfer.Export(t.Context(), l, &out, f.Session)
 	w.WantLocated(t, "Export", err)
 	if err == nil && f.Forward.Err != nil {
-		t.Errorf("Export says nothing of %v", f.Forward.Err)
+		t.Errorf("Export does not report %v", f.Forward.Err)
 	}
 	if err != nil && f.Forward.Err == nil && !f.Detected() {
-		t.Errorf("Export: %v, but reading and Verify find nothing", err)
+		t.Errorf("Export: %v, but a read and Verify find no damage", err)
 	}
 }
 
-// convert copies the store: all other sessions come over whole.
+// checkConvert copies the store and checks that all other sessions are copied.
 func (w *Witness) checkConvert(t testing.TB, l *eventlog.Log, f *Findings) {
 	t.Helper()
 	dst := eventlog.Open(memory.New())
@@ -202,7 +203,7 @@ func (w *Witness) checkConvert(t testing.TB, l *eventlog.Log, f *Findings) {
 		failed[adopted.Session] = err
 	}
 	if failed[f.Session] == nil && f.Listed != nil && f.Forward.Err != nil && !errors.Is(f.Forward.Err, eventlog.ErrNotFound) {
-		t.Errorf("Convert says nothing of %v", f.Forward.Err)
+		t.Errorf("Convert does not report %v", f.Forward.Err)
 	}
 	for session, written := range w.written {
 		if !w.isUnaffected(f, session) || failed[session] != nil && w.isOrphan(f, session) {
@@ -217,13 +218,13 @@ func (w *Witness) checkConvert(t testing.TB, l *eventlog.Log, f *Findings) {
 
 func same(a, b event.Event) bool { return equal(&a, &b) }
 
-// orphaned reports whether a session is a fork of one that is damaged.
+// isOrphan reports whether a session is a fork of a damaged session.
 func (w *Witness) isOrphan(f *Findings, session string) bool {
 	fork, forked, err := event.Decode[event.Fork](&w.written[session][0])
 	return err == nil && forked && !w.isUnaffected(f, fork.Parent)
 }
 
-// others makes sure that the other sessions are as they were.
+// checkOthers checks that the other sessions have not changed.
 func (w *Witness) checkOthers(t testing.TB, l *eventlog.Log, f *Findings) {
 	t.Helper()
 	for session, written := range w.written {
@@ -232,7 +233,7 @@ func (w *Witness) checkOthers(t testing.TB, l *eventlog.Log, f *Findings) {
 		}
 		events, err := suite.Collect(l.Read(t.Context(), session, eventlog.All().Own()))
 		if err != nil || !slices.EqualFunc(events, written, same) {
-			t.Errorf("session %q is not as it was: %d of %d events, %v", session, len(events), len(written), err)
+			t.Errorf("session %q changed: %d of %d events, %v", session, len(events), len(written), err)
 		}
 		report, err := verify.Session(t.Context(), l, session)
 		if err != nil {
@@ -246,8 +247,8 @@ func (w *Witness) checkOthers(t testing.TB, l *eventlog.Log, f *Findings) {
 	}
 }
 
-// append appends behind what is left: that is refused as damage, with nothing
-// written, or what is left stays, with the new event behind it.
+// checkAppend appends to the damaged session. The append must fail with damage and
+// write nothing, or add its event after the readable events.
 func (w *Witness) checkAppend(t testing.TB, l *eventlog.Log, f *Findings) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), appendTimeout)
@@ -262,7 +263,7 @@ func (w *Witness) checkAppend(t testing.TB, l *eventlog.Log, f *Findings) {
 		}
 		f.After.Seqs = append(f.After.Seqs, e.Seq)
 		if appended := f.Append == nil && e.Head() == head; !appended && !w.matches(f.Session, &e) {
-			t.Errorf("after an append %v is shown, which was not written", &e)
+			t.Errorf("after an append the session has %v, which was never written", &e)
 		}
 	}
 	want := f.Forward.Seqs
@@ -270,9 +271,9 @@ func (w *Witness) checkAppend(t testing.TB, l *eventlog.Log, f *Findings) {
 		want = append(slices.Clone(want), head.Seq)
 	}
 	if !slices.Equal(want, f.After.Seqs) {
-		t.Errorf("%v was shown; after an append (%v) it is %v, want %v", f.Forward.Seqs, f.Append, f.After.Seqs, want)
+		t.Errorf("the session had %v; after an append (%v) it has %v, want %v", f.Forward.Seqs, f.Append, f.After.Seqs, want)
 	}
 }
 
-// hung is when an append that damage keeps from ending counts as such.
+// appendTimeout is the time limit of an append to a damaged session.
 const appendTimeout = time.Minute

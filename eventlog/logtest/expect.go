@@ -9,7 +9,7 @@ import (
 var expectCases = []testCase{
 	{
 		Name:        "New",
-		Explanation: "New creates a session once; on an existing one it is a conflict that carries the actual head.",
+		Explanation: "New creates a session once. On an existing session it is a conflict with the actual head.",
 		Run: func(t *env) {
 			head := t.Append(t.Main(), "a", eventlog.New(), suite.Note(1))
 			t.WantConflict(t.WantAppendError(eventlog.ErrConflict, t.Main(), "a", eventlog.New(), suite.Note(2)), event.Head{}, head)
@@ -18,7 +18,7 @@ var expectCases = []testCase{
 	},
 	{
 		Name:        "Any",
-		Explanation: "Any appends at whatever head there is, and creates a session that is missing.",
+		Explanation: "Any appends at any head and creates a missing session.",
 		Run: func(t *env) {
 			t.Append(t.Main(), "a", eventlog.Any(), suite.Note(1))
 			t.Append(t.Reopen(), "a", eventlog.Any(), suite.Note(2))
@@ -37,12 +37,12 @@ var expectCases = []testCase{
 	},
 	{
 		Name:        "At too low",
-		Explanation: "A head that the session has left behind is a conflict that carries expected and actual.",
+		Explanation: "A head before the session's head is a conflict with the expected and the actual head.",
 		Run:         testExpectTooLow,
 	},
 	{
 		Name:        "At too high",
-		Explanation: "A head that the session has not reached is a conflict that carries expected and actual.",
+		Explanation: "A head after the session's head is a conflict with the expected and the actual head.",
 		Run: func(t *env) {
 			actual := t.Fill(t.Main(), "a", 3)
 			beyond := event.Head{Seq: 9, Hash: actual.Hash}
@@ -52,7 +52,7 @@ var expectCases = []testCase{
 	},
 	{
 		Name:        "At another history",
-		Explanation: "A head with the right seq and another hash is a conflict: seqs alone do not name a history.",
+		Explanation: "A head with the right seq and another hash is a conflict, because a seq alone does not identify a history.",
 		Run: func(t *env) {
 			actual := t.Fill(t.Main(), "a", 3)
 			foreign := t.Fill(t.Main(), "b", 3)
@@ -61,7 +61,7 @@ var expectCases = []testCase{
 	},
 	{
 		Name:        "At on a missing session",
-		Explanation: "At on a session that does not exist is ErrNotFound, and does not create it.",
+		Explanation: "At on a missing session is ErrNotFound and does not create the session.",
 		Run: func(t *env) {
 			head := t.Fill(t.Main(), "a", 1)
 			t.WantAppendError(eventlog.ErrNotFound, t.Main(), "b", eventlog.At(head), suite.Note(1))
@@ -70,7 +70,7 @@ var expectCases = []testCase{
 	},
 	{
 		Name:        "before validation",
-		Explanation: "The expectation is compared first: at a wrong head an append is a conflict, whatever its history would say of it.",
+		Explanation: "The log compares the head before it validates the events: at a wrong head every append is a conflict.",
 		Run: func(t *env) {
 			old := t.Append(t.Main(), "a", eventlog.New(), suite.Note(1))
 			t.Fill(t.Main(), "a", 1)
@@ -78,8 +78,8 @@ var expectCases = []testCase{
 		},
 	},
 	{
-		Name:        "sessions are apart",
-		Explanation: "Appends to one session leave the heads of all others as they were.",
+		Name:        "independent sessions",
+		Explanation: "Appends to one session do not change the heads of other sessions.",
 		Run:         testExpectApart,
 	},
 }

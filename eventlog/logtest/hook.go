@@ -17,17 +17,17 @@ import (
 var hookCases = []testCase{
 	{
 		Name:        "rewrites",
-		Explanation: "A hook sees each event before it is stored and may rewrite its data, metadata and cost; a retry is still stored once.",
+		Explanation: "A hook sees each event before it is stored and may change its data, metadata and cost. A retry is still stored once.",
 		Run:         testHookRewrites,
 	},
 	{
-		Name:        "refuses",
-		Explanation: "A hook that refuses one event refuses the append it is in, before anything is written.",
+		Name:        "rejects",
+		Explanation: "A hook that rejects one event rejects the whole append before anything is written.",
 		Run:         testHookRefuses,
 	},
 	{
 		Name:        "is validated",
-		Explanation: "What a hook makes of an event is validated like any other.",
+		Explanation: "An event that a hook changed is validated like any other event.",
 		Run: func(t *env) {
 			l := t.LogOver(t.Store(), eventlog.Options{Hook: func(_ context.Context, _ string, e *event.Event) error {
 				e.Data = jsontext.Value("{broken")
@@ -39,12 +39,12 @@ var hookCases = []testCase{
 	},
 	{
 		Name:        "upcasters",
-		Explanation: "Upcasters turn older payloads into newer ones on read, step by step; the stored bytes stay.",
+		Explanation: "Upcasters convert older payloads into newer ones on read, step by step. The stored bytes do not change.",
 		Run:         testUpcast,
 	},
 	{
-		Name:        "upcaster that fails",
-		Explanation: "An upcaster that fails ends the read with its error.",
+		Name:        "failing upcaster",
+		Explanation: "A read ends with the error of a failing upcaster.",
 		Run: func(t *env) {
 			t.Fill(t.Main(), "a", 2)
 			l := t.LogOver(t.Store(), eventlog.Options{Upcasters: []event.Upcaster{{From: "test:note", To: "test:note/2",

@@ -11,23 +11,23 @@ import (
 
 var hostileCases = []testCase{
 	{
-		Name:        "ids that are no ids",
-		Explanation: "Ids that are empty, longer than 200 bytes, not UTF-8 or with control characters are refused by every method with ErrInvalidSession.",
+		Name:        "invalid ids",
+		Explanation: "Every method rejects ids that are empty, over 200 bytes, not UTF-8 or with control characters with ErrInvalidSession.",
 		Run:         testHostileInvalid,
 	},
 	{
-		Name:        "ids that look like something else",
-		Explanation: "An id that looks like a path, a file of the store or an escape works in full, or is refused with ErrInvalidSession; nothing is written outside the store.",
+		Name:        "tricky ids",
+		Explanation: "An id that looks like a path, a file of the store or an escape works in all methods, or is rejected with ErrInvalidSession. Nothing is written outside the store.",
 		Run:         testHostileValid,
 	},
 	{
-		Name:        "ids that are almost equal",
+		Name:        "similar ids",
 		Explanation: "Ids that differ only in case, in escapes, in normal form, at their 200th byte, or in a dot are different sessions.",
 		Run:         testHostileTwins,
 	},
 	{
 		Name:        "removed by id",
-		Explanation: "Removing a session with a hostile id removes it and no other.",
+		Explanation: "Removing a session with a hostile id removes this session only.",
 		Needs:       []suite.Need{suite.Eraser},
 		Run:         testHostileRemoved,
 	},
@@ -79,11 +79,11 @@ func (t *env) missingOrInvalid(l *eventlog.Log, id string) {
 	t.Helper()
 	_, err := l.Head(t.Ctx, id)
 	if !errors.Is(err, eventlog.ErrNotFound) && !errors.Is(err, event.ErrInvalidSession) {
-		t.Errorf("head of the refused session %q: %v", id, err)
+		t.Errorf("head of the rejected session %q: %v", id, err)
 	}
 }
 
-// works makes sure that sessions can be read, listed and appended to.
+// wantUsable checks that sessions can be read, listed and appended to.
 func (t *env) wantUsable(l *eventlog.Log, ids []string) {
 	t.Helper()
 	listed := map[string]int64{}

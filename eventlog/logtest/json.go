@@ -10,12 +10,12 @@ import (
 
 var jsonCases = []testCase{
 	{
-		Name:        "kept byte for byte",
-		Explanation: "Data of unknown types is kept byte for byte: number literals of any size and form, escapes, member order.",
+		Name:        "data byte for byte",
+		Explanation: "Data of unknown types is stored byte for byte: number literals of any size and form, escapes, member order.",
 		Run:         testJSONKept,
 	},
 	{
-		Name:        "metadata kept byte for byte",
+		Name:        "metadata byte for byte",
 		Explanation: "Metadata keeps number literals, escapes and member order byte for byte.",
 		Run: func(t *env) {
 			const metadata = `{"z":9007199254740993,"a":1E400,"f":1.0,"m":-0,"e":1e+2,"s":"\u00e9\/","deep":{"b":[0.10]}}`
@@ -26,7 +26,7 @@ var jsonCases = []testCase{
 	},
 	{
 		Name:        "white space",
-		Explanation: "White space outside strings is removed at append; inside strings it stays.",
+		Explanation: "Append removes white space outside strings. White space inside strings stays.",
 		Run: func(t *env) {
 			e := suite.NewEvent("test:note", " { \"a b\" : [ 1 ,\n\t2 ] , \"c\":\" x \" } ")
 			t.Append(t.Main(), "a", eventlog.New(), e)
@@ -35,12 +35,12 @@ var jsonCases = []testCase{
 	},
 	{
 		Name:        "members of the envelope",
-		Explanation: "Envelope members that this version does not know are kept byte for byte, and hashed.",
+		Explanation: "Unknown members of the envelope are stored byte for byte and hashed.",
 		Run:         testJSONExtras,
 	},
 	{
 		Name:        "invalid UTF-8",
-		Explanation: "Invalid UTF-8 in data or metadata is refused; nothing is replaced, nothing is written.",
+		Explanation: "Invalid UTF-8 in data or metadata is rejected. Nothing is replaced, and nothing is written.",
 		Run: func(t *env) {
 			t.Fill(t.Main(), "a", 1)
 			for _, bad := range []string{"\"\xff\"", "\"a\xc3\"", "{\"\xed\xa0\x80\":1}", "\"\xf4\x90\x80\x80\""} {
@@ -50,7 +50,7 @@ var jsonCases = []testCase{
 	},
 	{
 		Name:        "duplicate names",
-		Explanation: "Objects with a name twice are refused at any depth, however the name is escaped.",
+		Explanation: "Objects with a repeated name are rejected at any depth, in any escaping of the name.",
 		Run: func(t *env) {
 			t.Fill(t.Main(), "a", 1)
 			for _, bad := range []string{`{"a":1,"a":1}`, `{"a":1,"\u0061":2}`, `{"x":[{"b":1,"c":2,"b":3}]}`} {
@@ -60,17 +60,17 @@ var jsonCases = []testCase{
 	},
 	{
 		Name:        "not JSON",
-		Explanation: "Data that is not one well-formed JSON value, and metadata that is not an object, are refused.",
+		Explanation: "Data that is not one well-formed JSON value, and metadata that is not an object, are rejected.",
 		Run:         testJSONMalformed,
 	},
 	{
 		Name:        "payloads of known types",
-		Explanation: "Data of a known type that has the wrong shape is refused before it can break a history.",
+		Explanation: "Data of a known type with the wrong shape is rejected before it can break a history.",
 		Run:         testJSONShapes,
 	},
 	{
 		Name:        "unknown members of known types",
-		Explanation: "Members of a known payload that this version does not know are kept.",
+		Explanation: "Unknown members of a known payload are stored.",
 		Run: func(t *env) {
 			const data = `{"role":"user","x_later":[9007199254740993,1.0],"parts":[{"type":"text","text":"hi","x":{"y":-0}},{"type":"x_new","z":1E400}]}`
 			t.Append(t.Main(), "a", eventlog.New(), suite.NewEvent(event.MessageAdded, data))
@@ -79,7 +79,7 @@ var jsonCases = []testCase{
 	},
 	{
 		Name:        "newer payloads",
-		Explanation: "A newer version of a known type is refused at append with a VersionError.",
+		Explanation: "A newer version of a known type is rejected at append with a VersionError.",
 		Run: func(t *env) {
 			t.Fill(t.Main(), "a", 1)
 			t.WantAppendError(event.ErrVersion, t.Main(), "a", eventlog.Any(), suite.NewEvent("message_added/99", `{"role":"user"}`))
@@ -118,7 +118,7 @@ func testJSONExtras(t *env) {
 	t.WantVerified(t.Main(), "a")
 }
 
-// badJSON makes sure that a value is refused as data and inside metadata.
+// badJSON checks that a value is rejected as data and inside metadata.
 func (t *env) badJSON(bad string) {
 	t.Helper()
 	t.WantAppendError(event.ErrInvalidData, t.Main(), "a", eventlog.Any(), suite.NewEvent("test:note", bad))

@@ -13,17 +13,17 @@ import (
 var readCases = []testCase{
 	{
 		Name:        "missing session",
-		Explanation: "Reading a session that does not exist is ErrNotFound for every range and method.",
+		Explanation: "Reading a missing session is ErrNotFound for every range and method.",
 		Run:         testReadMissing,
 	},
 	{
 		Name:        "ranges",
-		Explanation: "From, Between, Last and Until select what they say, in either direction; Last comes oldest first.",
+		Explanation: "From, Between, Last and Until select their events in both directions. Last yields the oldest event first.",
 		Run:         testReadRanges,
 	},
 	{
-		Name:        "until an event that is not there",
-		Explanation: "Until an id that does not occur reads everything and ends with ErrEventNotFound.",
+		Name:        "until a missing event",
+		Explanation: "Until with a missing id reads everything and ends with ErrEventNotFound.",
 		Run: func(t *env) {
 			t.Fill(t.Main(), "a", 3)
 			for _, r := range []eventlog.Range{eventlog.Until(event.NewID()), eventlog.Until(event.NewID()).Backward()} {
@@ -35,17 +35,17 @@ var readCases = []testCase{
 	},
 	{
 		Name:        "one event",
-		Explanation: "Event reads one event by seq; a seq that is not there is ErrEventNotFound.",
+		Explanation: "Event reads one event by seq. A missing seq is ErrEventNotFound.",
 		Run:         testReadOne,
 	},
 	{
-		Name:        "consistent with the head at its start",
-		Explanation: "A read that has begun yields the events up to the head it began at, while a writer goes on.",
+		Name:        "ends at the head of its start",
+		Explanation: "A read yields the events up to the head at its start, even if a writer appends during the read.",
 		Run:         testReadConsistent,
 	},
 	{
 		Name:        "many readers and a writer",
-		Explanation: "Readers at work while a writer appends see a whole, unbroken history each time.",
+		Explanation: "Each read during concurrent appends returns a complete history without gaps.",
 		Run:         testReadContended,
 	},
 }
@@ -105,7 +105,7 @@ func testReadRanges(t *env) {
 	t.WantEqual("from beyond the head", []int64{}, suite.SeqsOf(t.Read(l, "a", eventlog.From(n+1))))
 }
 
-// between are the seqs from..to.
+// between returns the seqs from..to.
 func between(from, to int64) []int64 {
 	seqs := []int64{}
 	for seq := from; seq <= to; seq++ {

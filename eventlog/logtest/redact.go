@@ -11,20 +11,20 @@ import (
 
 var redactCases = []testCase{
 	{
-		Name:        "content is gone",
-		Explanation: "A redacted event keeps its place, header and hash; its content is gone from every line; the chain verifies; a redacted event says what was done.",
+		Name:        "content",
+		Explanation: "A redacted event keeps its seq, header and hash. No line has its content, the chain verifies, and a redacted event records the redaction.",
 		Needs:       []suite.Need{suite.Eraser},
 		Run:         testRedact,
 	},
 	{
-		Name:        "gone from the files",
-		Explanation: "The erased bytes are not in the store's files any more once it is closed.",
+		Name:        "files",
+		Explanation: "After Close, the store's files do not have the erased bytes.",
 		Needs:       []suite.Need{suite.Eraser},
 		Run:         testRedactFiles,
 	},
 	{
 		Name:        "twice",
-		Explanation: "Redacting again changes nothing and is no error.",
+		Explanation: "A second redaction of the same events changes nothing and is no error.",
 		Needs:       []suite.Need{suite.Eraser},
 		Run: func(t *env) {
 			t.Append(t.Main(), "a", eventlog.New(), suite.User("secret"), suite.Note(1))
@@ -38,32 +38,32 @@ var redactCases = []testCase{
 		},
 	},
 	{
-		Name:        "what cannot be redacted",
-		Explanation: "Tree and control types are refused, and so are seqs that are not there; nothing changes.",
+		Name:        "rejected redactions",
+		Explanation: "Tree and control types and missing seqs are rejected, and nothing changes.",
 		Needs:       []suite.Need{suite.Eraser},
 		Run:         testRedactRefused,
 	},
 	{
-		Name:        "what is kept",
-		Explanation: "The structural members of the type stay: a redacted call and its result still belong together.",
+		Name:        "structure",
+		Explanation: "A redaction keeps the structural members of a type: a redacted call and its result still belong together.",
 		Needs:       []suite.Need{suite.Eraser},
 		Run:         testRedactKept,
 	},
 	{
 		Name:        "blobs",
-		Explanation: "Blobs that only redacted events need are gone; those that others need stay.",
+		Explanation: "A redaction removes the blobs that only redacted events refer to. Other blobs stay.",
 		Needs:       []suite.Need{suite.Eraser, suite.Blobs},
 		Run:         testRedactBlobs,
 	},
 	{
-		Name:        "goes on",
-		Explanation: "Appends go on behind a redaction, retries of what was redacted are recognised by id and type, and old heads still conflict.",
+		Name:        "appends after a redaction",
+		Explanation: "A redacted session accepts appends. Retries of redacted events are recognised by id and type, and old heads still conflict.",
 		Needs:       []suite.Need{suite.Eraser},
 		Run:         testRedactGoesOn,
 	},
 	{
-		Name:        "while others append",
-		Explanation: "Redactions and appends at the same time lose nothing of each other.",
+		Name:        "concurrent appends",
+		Explanation: "Concurrent redactions and appends lose nothing.",
 		Needs:       []suite.Need{suite.Eraser},
 		Run:         testRedactContended,
 	},
@@ -83,14 +83,14 @@ func testRedact(t *env) {
 	t.NowAndAfterReopen(func(l *eventlog.Log) {
 		after := t.Lines(l, "a")
 		t.WantEqual("the other lines", []string{before[0], before[2]}, []string{after[0], after[2]})
-		t.WantEqual("the content is found", false, strings.Contains(strings.Join(after, ""), secret))
+		t.WantEqual("the content is still stored", false, strings.Contains(strings.Join(after, ""), secret))
 		events := t.Read(l, "a", eventlog.All())
 		t.WantEqual("redacted", true, events[1].Redacted())
 		t.WantEqual("id", hidden.ID, events[1].ID)
 		_, _, err := event.Decode[event.Message](&events[1])
 		t.WantErr(event.ErrRedacted, err)
-		t.WantEqual("type of the note", event.Redacted, events[3].Type)
-		t.WantEqual("data of the note", `{"seqs":[2],"reason":"asked for"}`, string(events[3].Data))
+		t.WantEqual("type of the redaction event", event.Redacted, events[3].Type)
+		t.WantEqual("data of the redaction event", `{"seqs":[2],"reason":"asked for"}`, string(events[3].Data))
 		t.WantVerified(l, "a")
 	})
 }
@@ -149,7 +149,7 @@ func testRedactBlobs(t *env) {
 	report, err := erase.Redact(t.Ctx, l, "a", []int64{1, 2}, erase.RedactOptions{Reason: "test"})
 	t.Must(err)
 	gone := event.DigestOf([]byte(own))
-	t.WantEqual("blobs that are gone", []event.BlobRef{{Blob: gone, Bytes: int64(len(own))}}, report.Blobs)
+	t.WantEqual("removed blobs", []event.BlobRef{{Blob: gone, Bytes: int64(len(own))}}, report.Blobs)
 	_, err = l.OpenBlob(t.Ctx, gone)
 	t.WantErr(eventlog.ErrBlobNotFound, err)
 	t.WantEqual("data of the other", shared, string(t.Read(t.Reopen(), "b", eventlog.All())[0].Data))
@@ -197,6 +197,6 @@ func testRedactContended(t *env) {
 	}
 	lines := t.Lines(t.Reopen(), "a")
 	t.WantEqual("events", 5*n, len(lines))
-	t.WantEqual("the content is found", false, strings.Contains(strings.Join(lines, ""), secret))
+	t.WantEqual("the content is still stored", false, strings.Contains(strings.Join(lines, ""), secret))
 	t.WantVerified(t.Main(), "a")
 }

@@ -11,8 +11,8 @@ import (
 
 var removeCases = []testCase{
 	{
-		Name:        "is gone",
-		Explanation: "A removed session is missing to every method, also after a reopen, and the others stay.",
+		Name:        "missing afterwards",
+		Explanation: "Every method reports a removed session as missing, also after a reopen, and other sessions stay.",
 		Needs:       []suite.Need{suite.Eraser},
 		Run: func(t *env) {
 			t.Fill(t.Main(), "a", 3)
@@ -29,14 +29,14 @@ var removeCases = []testCase{
 		},
 	},
 	{
-		Name:        "created anew",
-		Explanation: "No head of a removed session satisfies At in the session that was created anew, even from the same events.",
+		Name:        "recreated",
+		Explanation: "No head of a removed session satisfies At in a recreated session, even if the events are the same.",
 		Needs:       []suite.Need{suite.Eraser},
 		Run:         testRemoveRecreate,
 	},
 	{
-		Name:        "in use",
-		Explanation: "A session that forks read through cannot be removed; once they are gone it can.",
+		Name:        "with forks",
+		Explanation: "A session with forks cannot be removed. After removing the forks it can.",
 		Needs:       []suite.Need{suite.Eraser},
 		Run: func(t *env) {
 			t.Fill(t.Main(), "p", 3)
@@ -50,19 +50,19 @@ var removeCases = []testCase{
 	},
 	{
 		Name:        "damaged",
-		Explanation: "A session is removed also where it is damaged, anywhere; forks of it keep it, and another session whose parent cannot be read keeps it until the caller says otherwise.",
+		Explanation: "A damaged session can be removed. It cannot be removed while it has forks, or while another session has an unreadable parent, unless the caller allows it.",
 		Needs:       []suite.Need{suite.Eraser, suite.Damage},
 		Run:         testRemoveDamaged,
 	},
 	{
-		Name:        "a race with a fork",
-		Explanation: "Of removing a session and forking it at the same time, one fails: no fork is left without its parent.",
+		Name:        "concurrent fork",
+		Explanation: "Of a concurrent removal and fork of a session one fails: no fork is left without its parent.",
 		Needs:       []suite.Need{suite.Eraser, suite.Locker, suite.Handles},
 		Run:         testRemoveFork,
 	},
 	{
-		Name:        "without the ability",
-		Explanation: "Where the store cannot do what is asked, the answer is ErrUnsupported, and nothing changes.",
+		Name:        "unsupported",
+		Explanation: "An operation that the store does not support is ErrUnsupported, and nothing changes.",
 		Run:         testUnsupported,
 	},
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/convlog/convlog/upkeep/repair"
 )
 
-// damages of a session of twelve events: 1–3 one append, 4–8 single, 9–10 one
-// append, 11 and 12 single. Each says which seqs are lost.
+// repairDamages are edits of a session with twelve events: 1–3 in one append, 4–8
+// single, 9–10 in one append, 11 and 12 single. lost has the seqs of the lost events.
 var repairDamages = []struct {
 	name string
 	edit func(lines []string) []string
@@ -26,12 +26,12 @@ var repairDamages = []struct {
 	{"flips apart", onLines(flipByte, 3, 6, 10), []int64{4, 7, 11}},
 	{"a flip within an append", onLine(1, flipByte), []int64{2}},
 	{"a flip at the end of an append", onLine(9, flipByte), []int64{10}},
-	{"a line that is gone", func(l []string) []string { return slices.Delete(l, 5, 6) }, []int64{6}},
-	{"the first line gone", func(l []string) []string { return l[1:] }, []int64{1}},
-	{"many lines gone", func(l []string) []string { return slices.Delete(l, 2, 8) }, []int64{3, 4, 5, 6, 7, 8}},
+	{"a missing line", func(l []string) []string { return slices.Delete(l, 5, 6) }, []int64{6}},
+	{"the first line missing", func(l []string) []string { return l[1:] }, []int64{1}},
+	{"many lines missing", func(l []string) []string { return slices.Delete(l, 2, 8) }, []int64{3, 4, 5, 6, 7, 8}},
 	{"a line twice", func(l []string) []string { return slices.Insert(l, 5, l[2]) }, nil},
 	{"lines in another order", func(l []string) []string { l[4], l[7] = l[7], l[4]; return l }, nil},
-	{"all lines turned round", func(l []string) []string { slices.Reverse(l); return l }, nil},
+	{"all lines reversed", func(l []string) []string { slices.Reverse(l); return l }, nil},
 	{"garbage in place of a line", onLine(6, func(string) string { return "garbage\n" }), []int64{7}},
 	{"an empty line in place of a line", onLine(6, func(string) string { return "\n" }), []int64{7}},
 }
@@ -55,7 +55,7 @@ func onLines(change func(line string) string, at ...int) func([]string) []string
 	}
 }
 
-// twelve fills a session as repairDamages has it.
+// fillTwelve fills a session with the events of repairDamages.
 func (t *env) fillTwelve(l *eventlog.Log, session string) []event.Event {
 	t.Helper()
 	t.Append(l, session, eventlog.New(), suite.NoteWithMetadata(1, `{"k":"v"}`), suite.Calls("c1"), suite.Result("c1"))
@@ -90,7 +90,7 @@ func testRepairDamage(t *env) {
 	}
 }
 
-// seqsLost are the seqs that a repair lost.
+// seqsLost returns the seqs of the lost events.
 func seqsLost(r repair.Report) (seqs []int64) {
 	for _, lost := range r.Lost {
 		for seq := lost.From; seq <= lost.To; seq++ {
@@ -100,7 +100,7 @@ func seqsLost(r repair.Report) (seqs []int64) {
 	return seqs
 }
 
-// content is what a repair leaves of an event as it was.
+// content is the part of an event that a repair keeps.
 type content struct {
 	ID, Type, Data, Metadata, Kept, Extras string
 	Timestamp                              int64
@@ -112,8 +112,8 @@ func contentOf(e *event.Event) content {
 		e.Timestamp.UnixNano(), e.Cost}
 }
 
-// survive compares what a repair gave with what was: the same events at their
-// seqs, but for those lost.
+// wantSurvivors checks that the repaired session has the same events at their seqs,
+// except lost.
 func (t *env) wantSurvivors(name string, want, got []event.Event, lost []int64) {
 	t.Helper()
 	if t.WantEqual(name+": seqs", suite.SeqsOf(want), suite.SeqsOf(got)); len(want) != len(got) {
@@ -178,7 +178,7 @@ func testRepairAs(t *env) {
 	t.fillTwelve(l, long)
 	l = t.Damage(long, onLine(4, flipByte))
 	done = t.wantRepair(l, long, repair.Options{})
-	t.WantEqual("a name that is cut", strings.Repeat("ä", 95)+"-salvaged", done.As)
+	t.WantEqual("a truncated name", strings.Repeat("ä", 95)+"-salvaged", done.As)
 	_, err := repair.Session(t.Ctx, l, "a", repair.Options{InPlace: true, As: "c"})
 	t.WantErr(event.ErrInvalid, err)
 }
@@ -236,7 +236,7 @@ func testRepairInto(t *env) {
 	done := t.wantRepair(l, "f", repair.Options{Into: other})
 	t.WantEqual("as", "f", done.As)
 	t.WantEqual("lost", 0, len(done.Lost))
-	t.WantEqual("sound by itself", repair.None, t.wantRepair(l, "f", repair.Options{}).Action)
+	t.WantEqual("undamaged by itself", repair.None, t.wantRepair(l, "f", repair.Options{}).Action)
 	got := t.Read(other, "f", eventlog.All())
 	t.WantEqual("type of event 5", event.Lost, got[4].Type)
 	t.wantSurvivors("the fork", want[13:], got[13:], nil)
@@ -281,12 +281,12 @@ func testRepairRedacted(t *env) {
 	l := t.Damage("a", onLine(2, flipByte))
 	done := t.wantRepair(l, "a", repair.Options{})
 	t.wantSurvivors("redacted", want, t.Read(l, done.As, eventlog.All()), []int64{3})
-	// The event that says so is lost, and so is one that it named.
+	// The redaction event and an event that it names are lost.
 	t.Append(l, "a-salvaged", eventlog.Any(), suite.Note(14))
 	want = t.Read(l, "a-salvaged", eventlog.All())
 	l = t.Damage("a-salvaged", onLine(12, flipByte))
 	done = t.wantRepair(l, "a-salvaged", repair.Options{})
-	t.wantSurvivors("the note lost", want, t.Read(l, done.As, eventlog.All()), []int64{3, 13})
+	t.wantSurvivors("the redaction event lost", want, t.Read(l, done.As, eventlog.All()), []int64{3, 13})
 	l = t.Damage("a", onLine(3, flipByte))
 	done = t.wantRepair(l, "a", repair.Options{As: "b"})
 	t.WantEqual("lost", []int64{3, 4}, seqsLost(done))

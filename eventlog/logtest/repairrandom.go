@@ -27,16 +27,16 @@ func testRepairRandom(t *env) {
 	}
 }
 
-// wreck is a session of random events to which random things happen.
+// randomDamage is a session of random events with random damage.
 type randomDamage struct {
 	*env
 	*rand.Rand
 	session string
 	did     []string
 
-	before  []event.Event // its events before, in order of seq
-	lines   []string      // and their lines
-	damaged []string      // what is left of them
+	before  []event.Event // the events before the damage, in order of seq
+	lines   []string      // the lines of before
+	damaged []string      // the lines after the damage
 }
 
 func (w *randomDamage) run() {
@@ -52,7 +52,7 @@ func (w *randomDamage) run() {
 		return
 	}
 	if errors.Is(err, eventlog.ErrCorrupt) && len(w.survivors(eventlog.TornTail{Bytes: 1})) == 0 {
-		return // nothing is left
+		return // no lines are left
 	}
 	w.Must(err)
 	if done.Action == repair.Cut && done.Torn.Offset == 0 {
@@ -75,8 +75,8 @@ func (w *randomDamage) run() {
 	w.wantVerifiedExcept(w.Reopen(), as, got)
 }
 
-// soundBut is sound, but for what was redacted where the event that says so was
-// in a torn tail.
+// wantVerifiedExcept is WantVerified, except for events whose redaction event was in a
+// torn tail.
 func (w *randomDamage) wantVerifiedExcept(l *eventlog.Log, session string, got []event.Event) {
 	w.Helper()
 	report, err := verify.Session(w.Ctx, l, session)
@@ -107,7 +107,7 @@ func (w *randomDamage) build() {
 		w.Append(l, w.session, eventlog.Any(), batch...)
 	}
 	if _, able := eventlog.As[eventlog.Eraser](l.Store()); able && w.IntN(3) == 0 {
-		// A blob of its own would ask for all sessions, and some are damaged.
+		// A parent with a blob would need all sessions, and some are damaged.
 		if e := w.Read(l, w.session, eventlog.Last(1))[0]; len(e.Blobs()) == 0 && e.Type != event.SessionForked {
 			_, err := erase.Redact(w.Ctx, l, w.session, []int64{e.Seq}, erase.RedactOptions{Reason: "asked for"})
 			w.Must(err)
@@ -132,7 +132,7 @@ func (w *randomDamage) event() event.Event {
 	}
 }
 
-// spoil damages the stored lines.
+// damage damages the stored lines.
 func (w *randomDamage) damage() {
 	w.Close()
 	w.Must(w.Harness.Damage(w.session, func(lines []string) []string {
@@ -185,8 +185,8 @@ func (w *randomDamage) damageOnce(lines []string) []string {
 	return lines
 }
 
-// due are the indexes of the events that must survive: those whose line stands
-// there whole, but for what is left of appends that are not, in a torn tail.
+// survivors returns the indexes of the events that must survive: the events with
+// undamaged lines, except incomplete appends in a torn tail.
 func (w *randomDamage) survivors(torn eventlog.TornTail) (due []int) {
 	place := map[string]int64{}
 	at := int64(0)
@@ -212,8 +212,8 @@ func (w *randomDamage) survivors(torn eventlog.TornTail) (due []int) {
 	return due
 }
 
-// compare makes sure that what must survive did, and that nothing else came of
-// what did not.
+// compare checks that the repaired session has all surviving events and that no event
+// changed.
 func (w *randomDamage) compare(got []event.Event, torn eventlog.TornTail) {
 	w.Helper()
 	found := map[int64]*event.Event{}
@@ -225,7 +225,7 @@ func (w *randomDamage) compare(got []event.Event, torn eventlog.TornTail) {
 	}
 	for _, i := range w.survivors(torn) {
 		if e := found[w.before[i].Seq]; e == nil || e.Type == event.Lost {
-			w.Errorf("event %d is lost, though its line stands there", w.before[i].Seq)
+			w.Errorf("event %d is lost, but its line is undamaged", w.before[i].Seq)
 		}
 	}
 	for i := range w.before {

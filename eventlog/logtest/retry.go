@@ -10,18 +10,18 @@ import (
 
 var retryCases = []testCase{
 	{
-		Name:        "same append again",
-		Explanation: "Appending the same events at the same expectation again succeeds with the same head and stores nothing.",
+		Name:        "same append",
+		Explanation: "Appending the same events again at the same expectation succeeds with the same head and stores nothing.",
 		Run:         testRetrySame,
 	},
 	{
-		Name:        "a part is not the whole",
-		Explanation: "Events of which only some stand behind the expectation are a conflict, not a success.",
+		Name:        "partial append",
+		Explanation: "An append of which only some events are stored after the expected head is a conflict.",
 		Run:         testRetryPart,
 	},
 	{
-		Name:        "comes before validation",
-		Explanation: "A retry of a tool result that stands already succeeds, although its call is no longer pending.",
+		Name:        "before validation",
+		Explanation: "A retry of a stored tool result succeeds, although its call is no longer pending.",
 		Run: func(t *env) {
 			head := t.Append(t.Main(), "a", eventlog.New(), suite.Calls("c1"))
 			done := suite.Result("c1")
@@ -34,32 +34,32 @@ var retryCases = []testCase{
 	},
 	{
 		Name:        "outcome unknown, stored",
-		Explanation: "After an unknown outcome where the write stood, the retry stores nothing twice.",
+		Explanation: "After an unknown outcome of a stored write, a retry stores nothing again.",
 		Run:         func(t *env) { testRetryUnknown(t, suite.StoredUnknown) },
 	},
 	{
 		Name:        "outcome unknown, lost",
-		Explanation: "After an unknown outcome where the write was lost, the retry stores it.",
+		Explanation: "After an unknown outcome of a lost write, a retry stores the events.",
 		Run:         func(t *env) { testRetryUnknown(t, suite.LostUnknown) },
 	},
 	{
-		Name:        "outcome unknown, others went on",
-		Explanation: "A retry finds its events also behind what others appended meanwhile; AnyAfter stores them if they are not there.",
+		Name:        "outcome unknown, then other appends",
+		Explanation: "A retry finds its events also after appends of others. AnyAfter stores the events if they are missing.",
 		Run:         testRetryOvertaken,
 	},
 	{
 		Name:        "outcome unknown many times",
-		Explanation: "However often the outcome is unknown, each event is stored once, and in order.",
+		Explanation: "After any number of unknown outcomes, each event is stored once and in order.",
 		Run:         testRetryOften,
 	},
 	{
-		Name:        "names the head before",
-		Explanation: "An unknown outcome names the head before the write, and its session.",
+		Name:        "head before the write",
+		Explanation: "An unknown outcome has the head before the write and the session.",
 		Run:         testRetryNamesHead,
 	},
 	{
-		Name:        "what stands is synced",
-		Explanation: "A retry that finds its events, and a fork that is built on a parent's, have them made durable first: a process that was killed may have left them unsynced.",
+		Name:        "synced",
+		Explanation: "A retry that finds its events, and a fork of existing events, first make the events durable: a killed process may have left them unsynced.",
 		Run:         testRetrySyncs,
 	},
 }
@@ -136,7 +136,7 @@ func testRetryUnknown(t *env, f suite.Fault) {
 	t.WantEqual("events after a reopen", 6, len(t.Lines(t.Reopen(), "any")))
 }
 
-// retryOf is the expectation that an append is retried with.
+// retryOf returns the expectation for a retry.
 func retryOf(x eventlog.Expect, err error) eventlog.Expect {
 	var unknown *eventlog.UnknownOutcomeError
 	if x == eventlog.Any() && errors.As(err, &unknown) {

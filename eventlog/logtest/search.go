@@ -17,60 +17,60 @@ import (
 
 var searchCases = []testCase{
 	{
-		Name:        "what a person types",
-		Explanation: "Any text is a valid query and finds what contains it: words with signs, one letter, any script, quotes that are not closed.",
+		Name:        "any query",
+		Explanation: "Any text is a valid query and finds the events that contain it: words with signs, single letters, any script, unclosed quotes.",
 		Run:         testSearchTyped,
 	},
 	{
 		Name:        "words and phrases",
-		Explanation: "All words of a query must be in one event, in any order and case; a phrase in quotes as it is, but for the kind of its white space.",
+		Explanation: "All words of a query must be in one event, in any order and case. A phrase in quotes must be in the event as it is, except for the kind of its white space.",
 		Run:         testSearchWords,
 	},
 	{
 		Name:        "random texts",
-		Explanation: "A search finds exactly the events whose text contains what is looked for, in the order of their sessions' last activity and newest first, whatever is in an index.",
+		Explanation: "A search finds exactly the events whose text contains the query, ordered by the last activity of their sessions and then newest first, with any state of the index.",
 		Run:         testSearchRandom,
 	},
 	{
-		Name:        "what is text",
-		Explanation: "What a person reads is found: texts, reasoning, calls with their arguments, results, titles, summaries; ids, names of members, bytes and snapshots are not.",
+		Name:        "texts",
+		Explanation: "Searches find the text that people read: texts, reasoning, calls with their arguments, results, titles, summaries. They do not find ids, names of members, bytes and snapshots.",
 		Run:         testSearchText,
 	},
 	{
 		Name:        "bodies",
-		Explanation: "Data that was spilled and bodies of text are searched.",
+		Explanation: "Searches include spilled data and text bodies.",
 		Needs:       []suite.Need{suite.Blobs},
 		Run:         testSearchBodies,
 	},
 	{
-		Name:        "a missing body",
-		Explanation: "An event whose body is missing is reported, and the other hits are found.",
+		Name:        "missing body",
+		Explanation: "A search reports an event with a missing body and finds the other hits.",
 		Needs:       []suite.Need{suite.Blobs},
 		Run:         testSearchMissingBody,
 	},
 	{
 		Name:        "forks",
-		Explanation: "A fork's hits are its own events; in a search of one session those of its ancestors, up to the fork point, follow.",
+		Explanation: "A fork's hits are its own events. In a search of one session, the hits of its ancestors up to the fork point follow.",
 		Run:         testSearchForks,
 	},
 	{
-		Name:        "what was rewound",
-		Explanation: "With Active, events that were left behind are no hits, but those no rewind undoes.",
+		Name:        "rewound events",
+		Explanation: "With Active, rewound events are no hits, except session-scoped events.",
 		Run:         testSearchActive,
 	},
 	{
 		Name:        "limits and types",
-		Explanation: "Limit bounds all hits, PerSession those of each session, Types what kinds there are.",
+		Explanation: "Limit bounds all hits, PerSession bounds the hits of each session, Types selects the event types.",
 		Run:         testSearchLimits,
 	},
 	{
 		Name:        "newest session first",
-		Explanation: "Sessions come in the order of their newest events.",
+		Explanation: "Sessions are ordered by their newest events.",
 		Run:         testSearchOrder,
 	},
 	{
 		Name:        "no query",
-		Explanation: "A query without anything to look for is ErrInvalidQuery; a session that is missing is ErrNotFound.",
+		Explanation: "An empty query is ErrInvalidQuery. A missing session is ErrNotFound.",
 		Run: func(t *env) {
 			t.Fill(t.Main(), "a", 1)
 			for _, text := range []string{"", " \t\n"} {
@@ -84,42 +84,42 @@ var searchCases = []testCase{
 		},
 	},
 	{
-		Name:        "canceled",
-		Explanation: "A search ends with its context, and may be left at any hit.",
+		Name:        "context",
+		Explanation: "A search ends when its context ends, and a caller can stop it at any hit.",
 		Run:         testSearchCanceled,
 	},
 	{
 		Name:        "redacted",
-		Explanation: "What was redacted is found no more, neither where it is in an index nor where it is not yet.",
+		Explanation: "A search does not find redacted text, whether the index had the text or not.",
 		Needs:       []suite.Need{suite.Eraser},
 		Run:         testSearchRedacted,
 	},
 	{
 		Name:        "removed",
-		Explanation: "A session that was removed has no hits, and one of the same id that begins anew has its own.",
+		Explanation: "A removed session has no hits. A recreated session has its own hits only.",
 		Needs:       []suite.Need{suite.Eraser},
 		Run:         testSearchRemoved,
 	},
 	{
 		Name:        "read-only",
-		Explanation: "A search of a store that is opened for reading finds all and writes nothing.",
+		Explanation: "A search of a read-only store finds all hits and writes nothing.",
 		Needs:       []suite.Need{suite.ReadOnly},
 		Run:         testSearchReadOnly,
 	},
 	{
 		Name:        "other handles",
-		Explanation: "A search finds what other handles have appended, as soon as that has returned.",
+		Explanation: "A search finds the finished appends of other handles.",
 		Needs:       []suite.Need{suite.Handles},
 		Run:         testSearchHandles,
 	},
 	{
-		Name:        "while others append",
-		Explanation: "Searches and appends at the same time: what was there before a search is found by it, once.",
+		Name:        "concurrent appends",
+		Explanation: "A search during concurrent appends finds each event that was stored before it once.",
 		Run:         testSearchContended,
 	},
 }
 
-// said is a message of the user with any text.
+// userText returns a message of the user with any text.
 func userText(text string) event.Event {
 	quoted, err := jsontext.AppendQuote(nil, text)
 	if err != nil {
@@ -128,7 +128,7 @@ func userText(text string) event.Event {
 	return suite.NewEvent(event.MessageAdded, `{"role":"user","parts":[{"type":"text","text":`+string(quoted)+`}]}`)
 }
 
-// hits are those of a query as session:seq.
+// hits returns the hits of a query as session:seq.
 func (t *env) hits(l *eventlog.Log, q search.Query) []string {
 	t.Helper()
 	hits := []string{}
@@ -142,13 +142,13 @@ func (t *env) hits(l *eventlog.Log, q search.Query) []string {
 	return hits
 }
 
-// checkHit makes sure that a hit shows what was looked for.
+// checkHit checks that the snippet of a hit shows the query.
 func (t *env) checkHit(q search.Query, hit search.Hit) {
 	t.Helper()
 	terms, err := q.Terms()
 	t.Must(err)
 	if len(hit.Snippet.Matches) == 0 {
-		t.Errorf("search %q: %s:%d shows no match", q.Text, hit.Session, hit.Seq)
+		t.Errorf("search %q: %s:%d marks no match", q.Text, hit.Session, hit.Seq)
 	}
 	for _, m := range hit.Snippet.Matches {
 		text := event.Fold(hit.Snippet.Text[m.From:m.To])
@@ -157,11 +157,11 @@ func (t *env) checkHit(q search.Query, hit search.Hit) {
 		}
 	}
 	if hit.Event.Seq != hit.Seq || hit.Event.SessionID != hit.Session || hit.Type != hit.Event.Type {
-		t.Errorf("search %q: the hit %s:%d is of event %v", q.Text, hit.Session, hit.Seq, &hit.Event)
+		t.Errorf("search %q: the hit %s:%d has event %v", q.Text, hit.Session, hit.Seq, &hit.Event)
 	}
 }
 
-// index brings an index up to date, if the store has one.
+// index updates the index, if the store has one.
 func (t *env) index(l *eventlog.Log) {
 	t.Helper()
 	if err := search.Index(t.Ctx, l, false); err != nil && !errors.Is(err, eventlog.ErrUnsupported) {
@@ -169,15 +169,15 @@ func (t *env) index(l *eventlog.Log) {
 	}
 }
 
-// indexed runs check as things are, with an index up to date, and with one that
-// is made anew.
+// withIndexStates runs check with the current index, with an updated one, and with a
+// rebuilt one.
 func (t *env) withIndexStates(check func(l *eventlog.Log)) {
 	t.Helper()
 	check(t.Main())
 	t.index(t.Main())
 	check(t.Main())
 	if err := search.Index(t.Ctx, t.Main(), true); err != nil && !errors.Is(err, eventlog.ErrUnsupported) {
-		t.Fatalf("index anew: %v", err)
+		t.Fatalf("rebuild the index: %v", err)
 	}
 	check(t.Reopen())
 }

@@ -38,7 +38,7 @@ func testSearchRemoved(t *env) {
 	t.Append(l, "a", eventlog.New(), userText("another needle"))
 	t.withIndexStates(func(l *eventlog.Log) {
 		t.WantEqual("hits of both", []string{"a:1", "b:1"}, t.hits(l, search.Query{Text: "needle"}))
-		t.WantEqual("hits of what is gone", []string{}, t.hits(l, search.Query{Text: "again"}))
+		t.WantEqual("hits of the removed events", []string{}, t.hits(l, search.Query{Text: "again"}))
 	})
 }
 

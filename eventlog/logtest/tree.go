@@ -9,17 +9,17 @@ import (
 var treeCases = []testCase{
 	{
 		Name:        "active path",
-		Explanation: "The active path is the chain from the newest event back: what a head_moved left behind is not on it, and stays in the log.",
+		Explanation: "The active path is the chain from the newest event back. Events that a head_moved rewound are not on the path and stay in the log.",
 		Run:         testTreePath,
 	},
 	{
-		Name:        "a call that was left behind",
-		Explanation: "A call that left the active path is no longer pending; when the path returns to it, it is again.",
+		Name:        "call off the path",
+		Explanation: "A call off the active path is not pending. When the path returns to the call, the call is pending again.",
 		Run:         testTreeCall,
 	},
 	{
-		Name:        "a result that was left behind",
-		Explanation: "A result that left the active path no longer ends its call.",
+		Name:        "result off the path",
+		Explanation: "A result off the active path does not end its call.",
 		Run: func(t *env) {
 			t.Append(t.Main(), "a", eventlog.New(), suite.Calls("c1"), suite.Result("c1"))
 			t.Append(t.Main(), "a", eventlog.Any(), suite.HeadMove(1))
@@ -28,8 +28,8 @@ var treeCases = []testCase{
 		},
 	},
 	{
-		Name:        "moves that go nowhere",
-		Explanation: "A head_moved to a seq that is not there is refused.",
+		Name:        "invalid moves",
+		Explanation: "A head_moved to a missing seq is rejected.",
 		Run: func(t *env) {
 			t.Fill(t.Main(), "a", 3)
 			for _, to := range []int64{-1, 4, 5, 1 << 40} {
@@ -41,22 +41,22 @@ var treeCases = []testCase{
 	},
 	{
 		Name:        "long reasons",
-		Explanation: "Events that shape the tree are never spilled: path and lineage are read without bodies, however long a reason is.",
+		Explanation: "Events that shape the tree are never spilled, even with a long reason: the path and the lineage are read without blobs.",
 		Run:         testTreeReasons,
 	},
 	{
-		Name:        "a fork reads through its parent",
-		Explanation: "A fork's shared prefix is read through its parent, in every range, and its chain goes on from there.",
+		Name:        "fork",
+		Explanation: "Every range of a fork includes the events shared with its parent, and the fork's chain continues the parent's chain.",
 		Run:         testTreeFork,
 	},
 	{
-		Name:        "a fork of nothing",
-		Explanation: "A fork of a missing session, of a seq that is not there, or from another history is refused.",
+		Name:        "invalid fork",
+		Explanation: "A fork of a missing session, of a missing seq, or of another history is rejected.",
 		Run:         testTreeForkRefused,
 	},
 	{
-		Name:        "a fork inside an append",
-		Explanation: "A fork point inside an atomic append is refused.",
+		Name:        "fork inside an append",
+		Explanation: "A fork point inside an append is rejected.",
 		Run: func(t *env) {
 			t.Append(t.Main(), "p", eventlog.New(), suite.Notes(3)...)
 			t.WantAppendError(event.ErrInvalidTree, t.Main(), "f", eventlog.New(), t.ForkAt("p", 2))
@@ -65,7 +65,7 @@ var treeCases = []testCase{
 	},
 	{
 		Name:        "calls of the parent",
-		Explanation: "A call that is pending at the fork point ends in the fork and in the parent independently.",
+		Explanation: "A call that is pending at the fork point ends independently in the fork and in the parent.",
 		Run: func(t *env) {
 			t.Append(t.Main(), "p", eventlog.New(), suite.Calls("c1"))
 			t.Append(t.Main(), "f", eventlog.New(), t.ForkAt("p", 1))

@@ -15,16 +15,16 @@ import (
 var modelCases = []testCase{
 	{
 		Name: "any history",
-		Explanation: "Whatever is appended, retried, moved, forked, redacted, removed, exported and watched, in any order, is what a plain model in memory says; " +
-			"also when two handles take turns, the second through a log that spills a lot and remembers little.",
+		Explanation: "Random appends, retries, moves, forks, redactions, removals, exports and watches give the same result as a simple model in memory, " +
+			"also with two handles, the second one with a low spill threshold and a small cache.",
 		Needs: []suite.Need{suite.Blobs, suite.Eraser},
 		Run:   (*env).walk,
 	},
 }
 
-// walk checks random histories, each on a store of its own. The flags of rapid
-// apply: -rapid.checks and -rapid.steps say how many and how long. A failure
-// prints its seed and the shortest history that was found.
+// walk checks random histories, each on a new store. The flags -rapid.checks and
+// -rapid.steps set their number and length. A failure prints its seed and the shortest
+// failing history.
 func (t *env) walk() {
 	rapid.Check(t.TB, func(r *rapid.T) {
 		ctx, cancel := context.WithTimeout(context.Background(), t.Limit)
@@ -39,7 +39,7 @@ func (t *env) walk() {
 	})
 }
 
-// drawing is a test whose failures are those of one of rapid's checks.
+// rapidTest is a test that reports its failures to a check of rapid.
 type rapidTest struct {
 	testing.TB
 	r *rapid.T
@@ -52,7 +52,7 @@ func (d rapidTest) Fatalf(format string, args ...any) { d.r.Fatalf(format, args.
 func (d rapidTest) Failed() bool                      { return d.r.Failed() }
 func (d rapidTest) Cleanup(f func())                  { d.r.Cleanup(f) }
 
-// walk is a random walk over logs of one store and the model of it.
+// walk is a random walk over the logs of one store, and the model of the store.
 type walk struct {
 	*env
 	r        *rapid.T
@@ -97,7 +97,7 @@ func (w *walk) actions() map[string]func(*rapid.T) {
 	}
 }
 
-// below draws a number from 0 to n-1; a simple history has small ones.
+// drawBelow draws a number from 0 to n-1. Shrinking makes the number smaller.
 func (w *walk) drawBelow(n int, what string) int { return rapid.IntRange(0, n-1).Draw(w.r, what) }
 
 // seq draws a number from least to most.
@@ -117,7 +117,7 @@ func (w *walk) newID() string {
 	return fmt.Sprintf("s%d", w.made)
 }
 
-// pick is any session; without one, the action is not possible.
+// drawSession draws a session. Without sessions, rapid skips the action.
 func (w *walk) drawSession() *modelSession {
 	ids := w.ids()
 	if len(ids) == 0 {
@@ -134,7 +134,7 @@ func (w *walk) ids() (ids []string) {
 	return ids
 }
 
-// random makes an event that may or may not be allowed.
+// drawEvent draws an event, which may break a rule.
 func (w *walk) drawEvent(last int64) *modelEvent {
 	id := func() string { return fmt.Sprintf("c%d", w.drawBelow(4, "call")) }
 	switch w.drawBelow(8, "kind") {

@@ -7,7 +7,7 @@ import (
 	"github.com/convlog/convlog/internal/suite"
 )
 
-// The walk notices stores that are broken, also where it never looks for that.
+// The random walk detects broken stores, also without a promise for the broken part.
 func TestWalkDetectsBrokenStores(t *testing.T) {
 	for name, value := range map[string]string{"rapid.checks": "200", "rapid.shrinktime": "1ms", "rapid.nofailfile": "true"} {
 		f := flag.Lookup(name)
@@ -22,7 +22,7 @@ func TestWalkDetectsBrokenStores(t *testing.T) {
 	} {
 		for _, b := range suite.BrokenStores() {
 			if b.Name == name && !suite.Fails(t, suite.FindCase(t, groups(), "model/any history"), b.Open, newEnv) {
-				t.Errorf("%s: not noticed", name)
+				t.Errorf("%s: the walk does not fail", name)
 			}
 		}
 	}

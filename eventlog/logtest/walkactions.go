@@ -18,12 +18,12 @@ import (
 	"github.com/convlog/convlog/upkeep/transfer"
 )
 
-// request is an append that is about to be tried.
+// request is an append before it is tried.
 type request struct {
 	expect eventlog.Expect
 	fresh  []*modelEvent
-	splits []int // where the appends of AppendEach begin, after the first
-	want   error // what it is refused with
+	splits []int // start indexes of the appends of AppendEach, after the first
+	want   error // the expected error
 }
 
 func (r *request) events() (events []event.Event) {
@@ -33,7 +33,7 @@ func (r *request) events() (events []event.Event) {
 	return events
 }
 
-// appends are the events of each append.
+// appends returns the events of each append.
 func (r *request) appends() (all [][]event.Event) {
 	events, from := r.events(), 0
 	for _, at := range append(r.splits, len(events)) {
@@ -43,7 +43,7 @@ func (r *request) appends() (all [][]event.Event) {
 	return all
 }
 
-// append appends up to four events under some expectation.
+// append appends up to four events with a random expectation.
 func (w *walk) append(s *modelSession) {
 	w.Helper()
 	req := request{}
@@ -68,8 +68,8 @@ func (w *walk) append(s *modelSession) {
 	}
 }
 
-// expects draws what the append expects. It is false for an expectation under
-// which anything may happen.
+// expects draws the expectation of the append. It returns false if the outcome is not
+// determined.
 func (w *walk) expects(s *modelSession, req *request) bool {
 	w.Helper()
 	wrong := s.head
@@ -106,7 +106,7 @@ func (w *walk) expects(s *modelSession, req *request) bool {
 	return true
 }
 
-// submit appends and takes what was accepted into the model.
+// submit appends and adds accepted events to the model.
 func (w *walk) submit(s *modelSession, req *request) {
 	w.Helper()
 	var head event.Head
@@ -137,8 +137,8 @@ func (w *walk) submit(s *modelSession, req *request) {
 	w.sessions[s.id] = s
 }
 
-// retry repeats an append at its own head: it stands, whatever came since. With
-// other content it is refused.
+// retry repeats an append at its own head. It succeeds, even after later appends. With
+// other content it is a conflict.
 func (w *walk) retry(s *modelSession) {
 	w.Helper()
 	at := w.drawBelow(len(s.tries), "try")
@@ -148,7 +148,7 @@ func (w *walk) retry(s *modelSession) {
 	case 1:
 		x = eventlog.AnyAfter(try.before)
 	case 2:
-		if s.head.Seq-try.before.Seq < 32 { // older ids are not compared with Any
+		if s.head.Seq-try.before.Seq < 32 { // Any compares recent ids only
 			x = eventlog.Any()
 		}
 	}
@@ -156,7 +156,7 @@ func (w *walk) retry(s *modelSession) {
 	if i := w.drawBelow(3*len(events), "changed"); i >= 2*len(events) {
 		e := &events[i-2*len(events)]
 		if s.find(e).Data == nil {
-			return // what it was is not known any more
+			return // the old content is unknown
 		}
 		e.Data = jsontext.Value(strings.Replace(string(e.Data), "{", `{"other":1,`, 1))
 		if e.Data.Kind() != jsontext.KindBeginObject || bytes.HasSuffix(e.Data, []byte(",}")) {
@@ -171,7 +171,7 @@ func (w *walk) retry(s *modelSession) {
 	w.WantEqual("head of a retry", try.after, head)
 }
 
-// fork forks at any seq, which may lie inside an append, or before the first.
+// fork forks at any seq, also inside an append or before the first one.
 func (w *walk) fork(s *modelSession) {
 	w.Helper()
 	seq := w.seq(0, s.last(), "fork point")
@@ -208,7 +208,7 @@ func (w *walk) forkOfNothing() {
 	})
 }
 
-// redact erases events, if their types and places allow it.
+// redact redacts events. The types and places of the events may not allow it.
 func (w *walk) redact(s *modelSession) {
 	w.Helper()
 	var seqs []int64
@@ -223,7 +223,7 @@ func (w *walk) redact(s *modelSession) {
 		return
 	}
 	if w.Must(err); len(erased) == 0 {
-		return // they were redacted already
+		return // the events were redacted already
 	}
 	for _, e := range erased {
 		e.Data, e.Metadata = nil, nil
@@ -236,16 +236,16 @@ func (w *walk) redact(s *modelSession) {
 	}
 }
 
-// noted takes in the event that says what was redacted.
+// addNote adds the redaction event to the model.
 func (w *walk) addNote(l *eventlog.Log, s *modelSession) {
 	w.Helper()
 	note, err := l.Event(w.Ctx, s.id, s.last()+1)
 	w.Must(err)
-	w.WantEqual("type of the note", event.Redacted, note.Type)
+	w.WantEqual("type of the redaction event", event.Redacted, note.Type)
 	s.accept([]*modelEvent{{Event: note, move: -1}}, note.Head())
 }
 
-// remove removes a session unless forks need it, and may create it anew.
+// remove removes a session unless it has forks. It may recreate the session.
 func (w *walk) remove(s *modelSession) {
 	w.Helper()
 	err := erase.Remove(w.Ctx, w.log(), s.id)
@@ -262,7 +262,7 @@ func (w *walk) remove(s *modelSession) {
 	}
 }
 
-// watch follows a session from any seq on, and through what comes meanwhile.
+// watch watches a session from any seq, through later appends.
 func (w *walk) watch(s *modelSession) {
 	w.Helper()
 	ctx, cancel := context.WithCancel(w.Ctx)
@@ -288,7 +288,8 @@ func (w *walk) watch(s *modelSession) {
 	}
 }
 
-// export takes a session elsewhere, and offers it to the store it comes from.
+// export exports a session to another store, and imports the export into the walk's
+// store.
 func (w *walk) export(s *modelSession) {
 	w.Helper()
 	var stream bytes.Buffer
@@ -299,7 +300,7 @@ func (w *walk) export(s *modelSession) {
 		w.Must(err)
 		for _, a := range adopted {
 			if l != other && a.Stored > 0 {
-				w.Fatalf("the import stored %d events of %q that were there", a.Stored, a.Session)
+				w.Fatalf("the import stored %d existing events of %q again", a.Stored, a.Session)
 			}
 		}
 		w.WantEqual("head of "+s.id, s.head, w.Head(l, s.id))
@@ -308,7 +309,7 @@ func (w *walk) export(s *modelSession) {
 	w.WantVerified(other, s.id)
 }
 
-// convert copies the store into one in memory.
+// convert copies the store into a store in memory.
 func (w *walk) convert(*modelSession) {
 	w.Helper()
 	other := w.OtherLog(memory.New())

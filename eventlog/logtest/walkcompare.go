@@ -10,8 +10,8 @@ import (
 	"github.com/convlog/convlog/internal/suite"
 )
 
-// compareHeads makes sure that the store has the model's sessions, at the heads
-// that the appends gave, and no others.
+// compareHeads checks that the store has exactly the model's sessions, at the heads
+// that the appends returned.
 func (w *walk) compareHeads() {
 	w.Helper()
 	infos, err := suite.Collect(w.log().Sessions(w.Ctx))
@@ -27,7 +27,7 @@ func (w *walk) compareHeads() {
 	w.WantEqual("heads of the sessions", want, got)
 }
 
-// compareLines compares the whole lineage of a session, unless it is gone.
+// compareLines compares the lineage of a session, unless the session was removed.
 func (w *walk) compareLines(s *modelSession) {
 	w.Helper()
 	if w.sessions[s.id] == s {
@@ -37,7 +37,7 @@ func (w *walk) compareLines(s *modelSession) {
 	}
 }
 
-// compareAll compares every session, and verifies it.
+// compareAll compares and verifies every session.
 func (w *walk) compareAll() {
 	w.Helper()
 	w.compareHeads()
@@ -47,7 +47,7 @@ func (w *walk) compareAll() {
 	}
 }
 
-// compare compares what a log reads of a session with the model, in every way.
+// compare compares all kinds of reads of a session with the model.
 func (w *walk) compare(s *modelSession) {
 	w.Helper()
 	lineage := s.lineage()
@@ -70,8 +70,8 @@ func (w *walk) compare(s *modelSession) {
 	w.until(s, lineage[w.drawBelow(len(lineage), "until")])
 }
 
-// ranges compares a range with the lineage's events from..to, in both
-// directions, with the shared prefix and without.
+// ranges compares a range with the lineage's events from..to, in both directions, with
+// and without the shared prefix.
 func (w *walk) ranges(s *modelSession, name string, r eventlog.Range, from, to int64) {
 	w.Helper()
 	lineage := s.lineage()

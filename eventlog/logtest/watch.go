@@ -17,34 +17,34 @@ import (
 
 var watchCases = []testCase{
 	{
-		Name:        "catches up and goes on",
-		Explanation: "A watcher gets what is stored and then each new event, in order, without a gap or a duplicate, while four writers append.",
+		Name:        "stored and new events",
+		Explanation: "A watcher gets the stored events and then each new event, in order, without gaps or duplicates, while four writers append.",
 		Run:         func(t *env) { testWatchContended(t, t.Main(), t.Main()) },
 	},
 	{
 		Name:        "sees other handles",
-		Explanation: "A watcher gets what another handle appends, in order, without a gap or a duplicate.",
+		Explanation: "A watcher gets the appends of another handle, in order, without gaps or duplicates.",
 		Needs:       []suite.Need{suite.Handles},
 		Run:         func(t *env) { testWatchContended(t, t.Main(), t.Second()) },
 	},
 	{
 		Name:        "from any seq",
-		Explanation: "A watcher starts at the seq it asks for; one past the head waits for the next event.",
+		Explanation: "A watcher starts at its seq. After the head it waits for the next event.",
 		Run:         testWatchFrom,
 	},
 	{
 		Name:        "slow watcher",
-		Explanation: "A watcher that falls thousands of events behind loses none of them.",
+		Explanation: "A slow watcher that is thousands of events late loses no events.",
 		Run:         testWatchSlow,
 	},
 	{
-		Name:        "ends when cancelled",
-		Explanation: "A watcher that waits ends with its context's error.",
+		Name:        "cancelled",
+		Explanation: "A waiting watcher ends with its context's error.",
 		Run:         testWatchCancelled,
 	},
 	{
-		Name:        "ends when stopped",
-		Explanation: "A watcher may be stopped at any event, and the log goes on.",
+		Name:        "stopped",
+		Explanation: "A caller can stop a watcher at any event, and the log still works.",
 		Run: func(t *env) {
 			t.Fill(t.Main(), "a", 5)
 			for n := range 5 {
@@ -54,25 +54,25 @@ var watchCases = []testCase{
 		},
 	},
 	{
-		Name:        "ends with its session",
+		Name:        "removed session",
 		Explanation: "A watcher ends with ErrNotFound when its session is removed.",
 		Needs:       []suite.Need{suite.Eraser},
 		Run:         func(t *env) { testWatchRemoved(t, t.Main()) },
 	},
 	{
-		Name:        "ends with its session across handles",
+		Name:        "session removed by another handle",
 		Explanation: "A watcher ends with ErrNotFound when another handle removes its session.",
 		Needs:       []suite.Need{suite.Eraser, suite.Handles},
 		Run:         func(t *env) { testWatchRemoved(t, t.Second()) },
 	},
 	{
-		Name:        "notices another history",
-		Explanation: "A watcher whose session is removed and created anew ends with an error; it never mixes two histories.",
+		Name:        "recreated session",
+		Explanation: "A watcher ends with an error when its session is removed and recreated. It never mixes the two histories.",
 		Needs:       []suite.Need{suite.Eraser, suite.Handles},
 		Run:         testWatchReplaced,
 	},
 	{
-		Name:        "of a fork",
+		Name:        "fork",
 		Explanation: "A watcher of a fork gets the shared prefix and then the fork's own events.",
 		Run: func(t *env) {
 			t.Fill(t.Main(), "p", 3)
@@ -86,7 +86,7 @@ var watchCases = []testCase{
 	},
 	{
 		Name:        "spilled data",
-		Explanation: "A watcher gets the data of spilled events like a reader does.",
+		Explanation: "A watcher gets the data of spilled events, like a reader.",
 		Needs:       []suite.Need{suite.Blobs},
 		Run: func(t *env) {
 			l := t.LogOver(t.Store(), eventlog.Options{SpillOver: 10})
@@ -100,12 +100,12 @@ var watchCases = []testCase{
 	},
 	{
 		Name:        "deltas",
-		Explanation: "Deltas reach the watchers of their session in this process, in order, and are never stored.",
+		Explanation: "Deltas reach the session's watchers in this process, in order, and are never stored.",
 		Run:         testDeltas,
 	},
 }
 
-// watching is a watcher that runs beside the test.
+// testWatcher is a watcher in a goroutine of its own.
 type testWatcher struct {
 	t      *env
 	events chan event.Event
@@ -113,7 +113,7 @@ type testWatcher struct {
 	cancel context.CancelFunc
 }
 
-// watch starts a watcher, which yields into a channel without a buffer.
+// watch starts a watcher that yields into an unbuffered channel.
 func (t *env) watch(l *eventlog.Log, session string, from int64) *testWatcher {
 	ctx, cancel := context.WithCancel(t.Ctx)
 	w := &testWatcher{t: t, events: make(chan event.Event), ended: make(chan error, 1), cancel: cancel}
@@ -133,7 +133,7 @@ func (t *env) watch(l *eventlog.Log, session string, from int64) *testWatcher {
 	return w
 }
 
-// take waits for n events.
+// next waits for n events.
 func (w *testWatcher) next(n int) []event.Event {
 	w.t.Helper()
 	events := make([]event.Event, 0, n)
@@ -157,7 +157,7 @@ func (w *testWatcher) stop() {
 	}
 }
 
-// end waits for the watcher to end by itself.
+// end waits until the watcher ends by itself.
 func (w *testWatcher) end() error {
 	for {
 		select {
@@ -169,7 +169,7 @@ func (w *testWatcher) end() error {
 	}
 }
 
-// first takes one event of a sequence and stops it.
+// firstEvent reads the first event of a sequence and stops the sequence.
 func (t *env) firstEvent(seq iter.Seq2[event.Event, error]) event.Event {
 	t.Helper()
 	for e, err := range seq {
@@ -276,7 +276,7 @@ func testWatchReplaced(t *env) {
 	t.Append(other, "a", eventlog.New(), suite.Notes(9)...)
 	err := w.end()
 	if !errors.Is(err, eventlog.ErrNotFound) && !errors.Is(err, eventlog.ErrCorrupt) {
-		t.Errorf("the watcher of a history that is gone ended with %v", err)
+		t.Errorf("the watcher of a removed history ended with %v", err)
 	}
 }
 
@@ -315,7 +315,7 @@ func testDeltas(t *env) {
 	t.WantEqual("deltas after the end", 0, len(slices.Collect(l.Deltas(t.EndedContext(), "a"))))
 }
 
-// publishUntil publishes until a watcher has seen one delta.
+// publishUntil publishes deltas until a watcher has received one.
 func (t *env) publishUntil(l *eventlog.Log, seen <-chan struct{}, message ulid.ULID) {
 	t.Helper()
 	for {

@@ -13,21 +13,21 @@ import (
 	"github.com/convlog/convlog/upkeep/verify"
 )
 
-// Witness knows what a store held before it was damaged, and looks at what is
-// left of it. Whatever the damage, it fails the test where an event is shown
-// that was not written, where a reading has a gap, and where an error does not
-// say what is damaged.
+// Witness knows the content of a store before the store was damaged. It examines the
+// damaged store. For every kind of damage it fails the test if a read returns an event
+// that was never written, if a read has a gap, or if an error does not locate the
+// damage.
 type Witness struct {
-	// Tolerates is of errors that are neither damage nor a missing session or
-	// blob and may come up all the same; nil is none.
+	// Tolerates reports whether an error is allowed that is neither damage nor a missing
+	// session or blob. A nil Tolerates allows no other errors.
 	Tolerates func(error) bool
-	// Damaged are sessions that are damaged beside the one that is examined.
+	// Damaged lists the other damaged sessions, besides the examined one.
 	Damaged []string
 
 	written map[string][]event.Event
 }
 
-// NewWitness takes down what a sound store holds.
+// NewWitness reads the content of an undamaged store.
 func NewWitness(t testing.TB, s eventlog.Store) *Witness {
 	t.Helper()
 	w := &Witness{written: map[string][]event.Event{}}
@@ -48,47 +48,46 @@ func NewWitness(t testing.TB, s eventlog.Store) *Witness {
 	return w
 }
 
-// Written is what a session held.
+// Written returns the events of a session before the damage.
 func (w *Witness) Written(session string) []event.Event { return w.written[session] }
 
-// spared reports whether a session must be as it was.
+// isUnaffected reports whether the damage must not change a session.
 func (w *Witness) isUnaffected(f *Findings, session string) bool {
 	return session != f.Session && !slices.Contains(w.Damaged, session)
 }
 
-// Reading is the seqs that a reading gave, and what ended it early.
+// Reading has the seqs that a read returned, and the error that ended it.
 type Reading struct {
 	Seqs []int64
 	Err  error
 }
 
-// Findings are what is left of a session.
+// Findings are the results of examining a damaged session.
 type Findings struct {
 	Session string
-	// Forward and Backward are readings of the session's own events, with their
-	// data.
+	// Forward and Backward are reads of the session's own events, with their data.
 	Forward, Backward Reading
-	// Report is that of Verify, and VerifyErr its error.
+	// Report and VerifyErr are the results of Verify.
 	Report    verify.Report
 	VerifyErr error
-	// Around is what Check says of the store, where Verify says nothing of a
-	// session that cannot be read: an index of the store may be damaged that
-	// Verify had no need of.
+	// CheckDefects are the results of Check. They are filled in if Verify reports
+	// nothing and a read fails: the damage may be in an index of the store that Verify
+	// does not read.
 	CheckDefects []eventlog.Defect
-	// Listed is the session's row of a listing, nil if it has none. Examine fills it in.
+	// Listed is the session's row of a listing, or nil. Only Examine sets it.
 	Listed *eventlog.SessionInfo
-	// Append is the error of an append behind what is left, and After what is
-	// there then. Examine fills them in.
+	// Append is the error of an append to the damaged session. After is a read after the
+	// append. Only Examine sets them.
 	Append error
 	After  Reading
 }
 
-// Noticed says that Verify speaks of something, or Check.
+// Detected reports whether Verify or Check found damage.
 func (f *Findings) Detected() bool {
 	return f.VerifyErr != nil || len(f.Report.Defects)+len(f.Report.Notes)+len(f.CheckDefects) > 0
 }
 
-// Whole says that every event that was written is read in both directions.
+// Complete reports whether both reads returned every written event.
 func (w *Witness) Complete(f *Findings) bool {
 	want := suite.SeqsOf(w.written[f.Session])
 	forward := f.Forward.Err == nil && slices.Equal(f.Forward.Seqs, want)
@@ -96,7 +95,7 @@ func (w *Witness) Complete(f *Findings) bool {
 	return forward && f.Backward.Err == nil && slices.Equal(f.Backward.Seqs, want)
 }
 
-// Look reads a session in both directions and verifies it. It closes nothing.
+// Inspect reads a session in both directions and verifies it. It closes nothing.
 func (w *Witness) Inspect(t testing.TB, s eventlog.Store, session string) *Findings {
 	t.Helper()
 	l := eventlog.Open(s)
@@ -109,12 +108,12 @@ func (w *Witness) Inspect(t testing.TB, s eventlog.Store, session string) *Findi
 		f.CheckDefects = w.checkDefects(t, l)
 	}
 	if (f.Forward.Err != nil || f.Backward.Err != nil) && !f.Detected() {
-		t.Errorf("Verify and Check say nothing, but reading session %q gives %v and %v", session, f.Forward.Err, f.Backward.Err)
+		t.Errorf("Verify and Check report nothing, but reading session %q returns %v and %v", session, f.Forward.Err, f.Backward.Err)
 	}
 	return f
 }
 
-// around gives what Check says.
+// checkDefects returns the defects that Check finds.
 func (w *Witness) checkDefects(t testing.TB, l *eventlog.Log) (found []eventlog.Defect) {
 	t.Helper()
 	for d, err := range verify.Store(t.Context(), l) {
@@ -138,14 +137,14 @@ func (w *Witness) read(t testing.TB, l *eventlog.Log, session string, r eventlog
 			break
 		}
 		if !w.matches(session, &e) {
-			t.Errorf("reading %v shows %v, which was not written: %s", r, &e, e.Line())
+			t.Errorf("reading %v returns %v, which was never written: %s", r, &e, e.Line())
 		}
 		if n := len(got.Seqs); n > 0 {
 			if step == 0 {
 				step = e.Seq - got.Seqs[0]
 			}
 			if e.Seq != got.Seqs[n-1]+step || step != 1 && step != -1 {
-				t.Errorf("reading %v shows seq %d behind %v", r, e.Seq, got.Seqs)
+				t.Errorf("reading %v returns seq %d after %v", r, e.Seq, got.Seqs)
 			}
 		}
 		if got.Seqs = append(got.Seqs, e.Seq); len(got.Seqs) > len(w.written[session]) {
@@ -156,8 +155,8 @@ func (w *Witness) read(t testing.TB, l *eventlog.Log, session string, r eventlog
 	return got
 }
 
-// wrote reports whether e is the event that was written at its seq. How its
-// line is laid out does not count.
+// matches reports whether e is the written event of its seq. The layout of the line
+// may differ.
 func (w *Witness) matches(session string, e *event.Event) bool {
 	written := w.written[session]
 	if len(written) == 0 || e.Seq < written[0].Seq || e.Seq > written[len(written)-1].Seq {
@@ -172,8 +171,8 @@ func equal(a, b *event.Event) bool {
 		bytes.Equal(a.Extras(), b.Extras()) && bytes.Equal(a.Kept(), b.Kept()) && slices.Equal(a.Blobs(), b.Blobs())
 }
 
-// Located makes sure that an error is of a kind that damage may have, and says
-// where it is.
+// WantLocated checks that an error is an allowed error of damage and locates the
+// damage.
 func (w *Witness) WantLocated(t testing.TB, what string, err error) {
 	t.Helper()
 	var corrupt *eventlog.CorruptError
@@ -183,6 +182,6 @@ func (w *Witness) WantLocated(t testing.TB, what string, err error) {
 	case w.Tolerates != nil && w.Tolerates(err):
 	case errors.As(err, &corrupt) && (corrupt.Path != "" || corrupt.Session != ""):
 	default:
-		t.Errorf("%s: %v (%T), which locates no damage", what, err, err)
+		t.Errorf("%s: %v (%T) does not locate the damage", what, err, err)
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 var abilityCases = []testCase{
 	{
-		Name:        "version tells changes",
+		Name:        "version changes",
 		Explanation: "Versioner: equal versions mean that the session has not changed. A missing session is ErrNotFound.",
 		Needs:       []suite.Need{suite.Versioner},
 		Run:         testVersion,

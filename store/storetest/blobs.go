@@ -41,7 +41,7 @@ var blobCases = []testCase{
 		Run:         testBlobListing,
 	},
 	{
-		Name:        "a reader that fails",
+		Name:        "failing reader",
 		Explanation: "If the reader of a body fails, the store does not store the body, and the error is the reader's error.",
 		Needs:       []suite.Need{suite.Blobs},
 		Run: func(t *env) {
@@ -53,7 +53,7 @@ var blobCases = []testCase{
 		},
 	},
 	{
-		Name:        "events that need them",
+		Name:        "events that refer to blobs",
 		Explanation: "An event that refers to a missing blob is rejected. An event that refers to a stored blob lists the blob.",
 		Needs:       []suite.Need{suite.Blobs},
 		Run:         testBlobNeeded,

@@ -15,7 +15,7 @@ var fragmentCases = []testCase{
 		Run:         testFragments,
 	},
 	{
-		Name:        "the session's own",
+		Name:        "own lines",
 		Explanation: "Salvager: the fragments of a fork are its own lines, without the lines of its parent. The fragments of a session contain no lines of other sessions.",
 		Needs:       []suite.Need{suite.Salvager},
 		Run:         testFragmentsOwn,
@@ -31,13 +31,13 @@ var fragmentCases = []testCase{
 		},
 	},
 	{
-		Name:        "appends go on",
+		Name:        "concurrent appends",
 		Explanation: "Salvager: other callers can append while a caller reads fragments. The fragments are lines of the session in order, and at least the lines present at the start.",
 		Needs:       []suite.Need{suite.Salvager},
 		Run:         testFragmentsMeanwhile,
 	},
 	{
-		Name:        "end",
+		Name:        "context and close",
 		Explanation: "Salvager: reading fragments ends when the context ends or the store is closed.",
 		Needs:       []suite.Need{suite.Salvager},
 		Run:         testFragmentsEnd,

@@ -18,25 +18,25 @@ var handleCases = []testCase{
 		Run:         testHandlesTurns,
 	},
 	{
-		Name:        "a result does not vanish",
+		Name:        "call and result",
 		Explanation: "A call through one handle and its result through another handle are both stored. A second result is rejected.",
 		Needs:       []suite.Need{suite.Handles},
 		Run:         testHandlesCall,
 	},
 	{
-		Name:        "stale memory",
+		Name:        "stale head",
 		Explanation: "A head that another handle has moved is a conflict, even if this handle wrote the head.",
 		Needs:       []suite.Need{suite.Handles},
 		Run:         testHandlesStale,
 	},
 	{
-		Name:        "conversations interleaved",
+		Name:        "two conversations",
 		Explanation: "Two handles that write conversations into one session at the same time lose neither calls nor results.",
 		Needs:       []suite.Need{suite.Handles},
 		Run:         testHandlesConversations,
 	},
 	{
-		Name:        "retry through the other",
+		Name:        "retry through another handle",
 		Explanation: "An append that is retried through another handle is stored once.",
 		Needs:       []suite.Need{suite.Handles},
 		Run: func(t *env) {
@@ -51,19 +51,19 @@ var handleCases = []testCase{
 		},
 	},
 	{
-		Name:        "removed by the other",
+		Name:        "removed by another handle",
 		Explanation: "If another handle removes and recreates a session, the head from before is a conflict.",
 		Needs:       []suite.Need{suite.Handles, suite.Eraser},
 		Run:         testHandlesRemoved,
 	},
 	{
-		Name:        "rewritten by the other",
+		Name:        "redacted by another handle",
 		Explanation: "A handle sees a redaction by another handle at once and appends after it.",
 		Needs:       []suite.Need{suite.Handles, suite.Eraser},
 		Run:         testHandlesRedacted,
 	},
 	{
-		Name:        "closing one",
+		Name:        "closing one handle",
 		Explanation: "Closing one handle does not affect another handle.",
 		Needs:       []suite.Need{suite.Handles},
 		Run: func(t *env) {

@@ -28,7 +28,7 @@ var harnessCases = []testCase{
 		Run:         testReadOnlyReads,
 	},
 	{
-		Name:        "read-only refuses",
+		Name:        "read-only rejects writes",
 		Explanation: "A read-only store rejects every write with ErrReadOnly.",
 		Needs:       []suite.Need{suite.ReadOnly},
 		Run:         testReadOnlyRefuses,

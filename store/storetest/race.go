@@ -15,23 +15,23 @@ import (
 
 var raceCases = []testCase{
 	{
-		Name:        "one winner at a head",
+		Name:        "one append at a head",
 		Explanation: "Of 16 concurrent appends at one head exactly one succeeds. All others get a conflict.",
 		Run:         func(t *env) { testRaceAt(t, t.Main(), t.Main()) },
 	},
 	{
-		Name:        "one winner at a head across handles",
+		Name:        "one append at a head across handles",
 		Explanation: "Of 16 concurrent appends at one head through two handles exactly one succeeds. All others get a conflict.",
 		Needs:       []suite.Need{suite.Handles},
 		Run:         func(t *env) { testRaceAt(t, t.Main(), t.Second()) },
 	},
 	{
-		Name:        "one creates",
+		Name:        "one append creates",
 		Explanation: "Of 16 concurrent appends that create a session exactly one succeeds.",
 		Run:         func(t *env) { testRaceNew(t, t.Main(), t.Main()) },
 	},
 	{
-		Name:        "one creates across handles",
+		Name:        "one append creates across handles",
 		Explanation: "Of 16 concurrent appends that create a session through two handles exactly one succeeds.",
 		Needs:       []suite.Need{suite.Handles},
 		Run:         func(t *env) { testRaceNew(t, t.Main(), t.Second()) },
@@ -48,7 +48,7 @@ var raceCases = []testCase{
 		Run:         func(t *env) { testRaceAny(t, t.Main(), t.Second()) },
 	},
 	{
-		Name:        "the same events",
+		Name:        "retries of the same events",
 		Explanation: "16 concurrent retries of the same events all succeed with one head and store the events once.",
 		Run:         testRaceSame,
 	},

@@ -27,7 +27,7 @@ var reopenCases = []testCase{
 		},
 	},
 	{
-		Name:        "more sessions than are kept in memory",
+		Name:        "uncached sessions",
 		Explanation: "Sessions that left the log's cache behave like cached sessions.",
 		Run:         testReopenCold,
 	},

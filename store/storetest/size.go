@@ -43,7 +43,7 @@ var sizeCases = []testCase{
 		Run:         testSizeAppend,
 	},
 	{
-		Name:        "an append that cannot shrink",
+		Name:        "an append that is too large",
 		Explanation: "An append with lines over 4 MiB and no data to spill is rejected, and nothing is written.",
 		Run: func(t *env) {
 			events := suite.Notes(90)

@@ -18,7 +18,7 @@ var spanCases = []testCase{
 		Run:         testSpanSelects,
 	},
 	{
-		Name:        "consistent with the head at its start",
+		Name:        "ends at the head of its start",
 		Explanation: "A read yields the events up to the head at its start, even if others append during the read.",
 		Run:         testSpanConsistent,
 	},
@@ -28,12 +28,12 @@ var spanCases = []testCase{
 		Run:         testSpanStopped,
 	},
 	{
-		Name:        "cancelled on the way",
+		Name:        "cancelled read",
 		Explanation: "A read stops with the context's error when its context ends during the read.",
 		Run:         testSpanCancelled,
 	},
 	{
-		Name:        "events may be kept",
+		Name:        "events do not change",
 		Explanation: "Events that a read yielded do not change later, during the read or other writes.",
 		Run:         testSpanKept,
 	},

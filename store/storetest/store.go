@@ -18,12 +18,12 @@ var storeCases = []testCase{
 		Run:         testStoreRoundTrip,
 	},
 	{
-		Name:        "keeps its own copy",
+		Name:        "copies the events",
 		Explanation: "A store copies the caller's bytes. The caller may reuse them after Append.",
 		Run:         testStoreCopies,
 	},
 	{
-		Name:        "lines of any shape",
+		Name:        "lines in any layout",
 		Explanation: "Lines with white space, another member order or unknown members are stored byte for byte.",
 		Run:         testStoreVerbatim,
 	},
@@ -33,7 +33,7 @@ var storeCases = []testCase{
 		Run:         testStoreCompares,
 	},
 	{
-		Name:        "zero head is an absent session",
+		Name:        "zero head",
 		Explanation: "The zero head requires that the session is missing. Any other head requires that the session exists.",
 		Run:         testStoreZeroHead,
 	},
@@ -43,7 +43,7 @@ var storeCases = []testCase{
 		Run:         testStoreMissing,
 	},
 	{
-		Name:        "one writer wins",
+		Name:        "one writer succeeds",
 		Explanation: "Of concurrent writers at one head exactly one succeeds. The others get a ConflictError with the new head.",
 		Run:         testStoreRace,
 	},
@@ -58,7 +58,7 @@ var storeCases = []testCase{
 		Run:         testStoreEndedContext,
 	},
 	{
-		Name:        "session is not a path",
+		Name:        "hostile session ids",
 		Explanation: "A hostile session id is an error and never touches a file outside the store.",
 		Run:         testStoreHostile,
 	},
