@@ -37,7 +37,7 @@ var batchCases = []testCase{
 		Name:        "rejected first append",
 		Explanation: "A rejected append does not create its session.",
 		Run: func(t *env) {
-			t.WantAppendError(event.ErrInvalidResult, t.Main(), "a", eventlog.New(), suite.Note(1), suite.Result("nobody"), suite.Note(2))
+			t.WantAppendError(event.ErrInvalidResult, t.Main(), "a", eventlog.New(), suite.Note(1), suite.Result("missing"), suite.Note(2))
 			t.WantMissing(t.Main(), "a")
 			t.Append(t.Main(), "a", eventlog.New(), suite.Note(1))
 			t.WantEqual("events", 1, len(t.Lines(t.Main(), "a")))
@@ -63,7 +63,7 @@ func testBatchEach(t *env) {
 	again, err := l.AppendEach(ctx, "a", eventlog.New(), appends...)
 	t.Must(err)
 	t.WantEqual("head of the retry", head, again)
-	_, err = l.AppendEach(ctx, "a", eventlog.At(head), suite.Notes(2), []event.Event{suite.Note(3), suite.Result("nobody")})
+	_, err = l.AppendEach(ctx, "a", eventlog.At(head), suite.Notes(2), []event.Event{suite.Note(3), suite.Result("missing")})
 	t.WantErr(event.ErrInvalidResult, err)
 	var more []int
 	for _, e := range t.Read(t.Reopen(), "a", eventlog.All()) {
@@ -78,7 +78,7 @@ func testBatchRefused(t *env) {
 	t.Fill(l, "a", 3)
 	for at := range 5 {
 		batch := suite.Notes(5)
-		batch[at] = suite.Result("nobody")
+		batch[at] = suite.Result("missing")
 		t.WantAppendError(event.ErrInvalidResult, l, "a", eventlog.Any(), batch...)
 		batch = suite.Notes(5)
 		batch[at].Data = []byte(`{"a":1,"a":2}`)
@@ -91,7 +91,7 @@ func testBatchRolledBack(t *env) {
 	l := t.Main()
 	t.Append(l, "a", eventlog.New(), suite.Calls("kept"))
 	call := suite.Calls("c1")
-	t.WantAppendError(event.ErrInvalidResult, l, "a", eventlog.Any(), call, suite.Result("kept"), suite.Result("nobody"))
+	t.WantAppendError(event.ErrInvalidResult, l, "a", eventlog.Any(), call, suite.Result("kept"), suite.Result("missing"))
 	t.WantAppendError(event.ErrInvalidResult, l, "a", eventlog.Any(), suite.Result("c1"))
 	t.Append(l, "a", eventlog.Any(), call)
 	t.Append(l, "a", eventlog.Any(), suite.Result("c1"))

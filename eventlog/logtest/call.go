@@ -159,7 +159,7 @@ func testCallHundred(t *env) {
 
 func testCallLenient(t *env) {
 	l := t.Main()
-	events := []event.Event{suite.Result("nobody"), suite.Calls("c1"), suite.Calls("c1"), suite.NewEvent(event.MessageAdded, `{"role":"assistant","parts":[]}`), suite.Note(1)}
+	events := []event.Event{suite.Result("missing"), suite.Calls("c1"), suite.Calls("c1"), suite.NewEvent(event.MessageAdded, `{"role":"assistant","parts":[]}`), suite.Note(1)}
 	events[0].Metadata = []byte(`{"origin":{"line":7.0}}`)
 	head := t.Append(l, "a", eventlog.New().Lenient(), events...)
 	t.WantEqual("head of the retry", head, t.Append(l, "a", eventlog.New().Lenient(), events...))

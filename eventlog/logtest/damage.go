@@ -100,9 +100,9 @@ func (t *env) examineDamage(session string, edit func(lines []string) []string) 
 func testDamageLocated(t *env) {
 	WriteSample(t, t.Store())
 	w := NewWitness(t, t.Store())
-	sound := t.RawLines(SampleMain)
+	undamaged := t.RawLines(SampleMain)
 	for _, d := range lineDamages {
-		restore := func([]string) []string { return d.edit(slices.Clone(sound)) }
+		restore := func([]string) []string { return d.edit(slices.Clone(undamaged)) }
 		f := w.Inspect(t, t.Damage(SampleMain, restore).Store(), SampleMain)
 		due := int64(d.shown + 1)
 		t.WantEqual(d.name+": seqs", between(1, int64(d.shown)), append([]int64{}, f.Forward.Seqs...))

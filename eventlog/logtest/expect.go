@@ -74,7 +74,7 @@ var expectCases = []testCase{
 		Run: func(t *env) {
 			old := t.Append(t.Main(), "a", eventlog.New(), suite.Note(1))
 			t.Fill(t.Main(), "a", 1)
-			t.WantAppendError(eventlog.ErrConflict, t.Main(), "a", eventlog.At(old), suite.Result("nobody"))
+			t.WantAppendError(eventlog.ErrConflict, t.Main(), "a", eventlog.At(old), suite.Result("missing"))
 		},
 	},
 	{

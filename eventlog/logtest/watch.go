@@ -287,7 +287,7 @@ func testDeltas(t *env) {
 	ctx, cancel := context.WithCancel(t.Ctx)
 	defer cancel()
 	message := event.NewID()
-	l.Publish("a", eventlog.Delta{Message: message, Text: "nobody listens"})
+	l.Publish("a", eventlog.Delta{Message: message, Text: "no watcher"})
 	started, texts := make(chan struct{}), make(chan []string, 1)
 	go func() {
 		var got []string

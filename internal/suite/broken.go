@@ -218,19 +218,19 @@ func (s *ignoresContext) Lock(ctx context.Context, _ bool) (context.Context, fun
 // keepsBytes keeps a reference to the caller's lines of the last append.
 type keepsBytes struct {
 	*memory.Store
-	kept []event.Event
+	events []event.Event
 }
 
 func (s *keepsBytes) Append(ctx context.Context, session string, expect event.Head, events []event.Event, durable bool) error {
 	err := s.Store.Append(ctx, session, expect, events, durable)
 	if err == nil {
-		s.kept = events
+		s.events = events
 	}
 	return err
 }
 
 func (s *keepsBytes) Read(context.Context, string, eventlog.Span) iter.Seq2[event.Event, error] {
-	return Sequence(s.kept)
+	return Sequence(s.events)
 }
 
 type normalises struct{ *memory.Store }

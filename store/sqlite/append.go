@@ -105,7 +105,7 @@ func (w *writer) compare(session string, expect event.Head) (int64, error) {
 		return 0, err
 	}
 	if actual != expect {
-		return 0, refused{&eventlog.ConflictError{Session: session, Expected: expect, Actual: actual}}
+		return 0, rejection{&eventlog.ConflictError{Session: session, Expected: expect, Actual: actual}}
 	}
 	return key, nil
 }

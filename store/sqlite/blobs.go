@@ -191,11 +191,11 @@ func (b *blobSpool) close() error {
 // apply writes the blob. If the same body is stored already, apply only sets its time.
 func (b *blobSpool) apply(w *writer) error {
 	now := time.Now().UnixMicro()
-	sound, err := b.isStored(w)
+	same, err := b.isStored(w)
 	if err != nil {
 		return fmt.Errorf("compare blob: %w", err)
 	}
-	if sound {
+	if same {
 		_, err := w.conn.exec(renewBlob, now, string(b.digest))
 		return wrap("renew blob", err)
 	}

@@ -23,22 +23,22 @@ func TestRepairOfCorruption(t *testing.T) {
 				_, err := c.exec(row.change, p.key)
 				return err
 			})
-			stands := p.readableSeqs()
+			readable := p.readableSeqs()
 			if row.want.kind == bodiless {
-				stands = slices.DeleteFunc(stands, func(seq int64) bool { return seq == row.want.seq })
+				readable = slices.DeleteFunc(readable, func(seq int64) bool { return seq == row.want.seq })
 			}
 			m := p.Repair(t, p.open(), logtest.SampleMain)
 			switch {
 			case m == nil:
-				if row.want.kind != absent && row.want.kind != newer && len(stands) > 0 {
-					t.Errorf("the repair did nothing, but seqs %v are readable", stands)
+				if row.want.kind != absent && row.want.kind != newer && len(readable) > 0 {
+					t.Errorf("the repair did nothing, but seqs %v are readable", readable)
 				}
 			case m.Action == repair.None:
 				if row.want.kind != whole && row.want.kind != occupied {
 					t.Errorf("found nothing to repair, want %+v", row.want)
 				}
 			default:
-				p.checkRepair(m, stands)
+				p.checkRepair(m, readable)
 			}
 		})
 	}
@@ -58,14 +58,14 @@ func (p *fixture) readableSeqs() (seqs []int64) {
 	return seqs
 }
 
-func (p *fixture) checkRepair(m *logtest.RepairResult, stands []int64) {
+func (p *fixture) checkRepair(m *logtest.RepairResult, readable []int64) {
 	p.Helper()
 	for seq := int64(1); seq <= m.Head.Seq && seq <= all; seq++ {
 		if slices.Contains(m.KeptSeqs, seq) == slices.Contains(m.LostSeqs, seq) {
 			p.Errorf("seq %d: kept %v, lost %v", seq, m.KeptSeqs, m.LostSeqs)
 		}
 	}
-	for _, seq := range stands {
+	for _, seq := range readable {
 		if !slices.Contains(m.KeptSeqs, seq) {
 			p.Errorf("seq %d is readable and was not kept: %+v", seq, m)
 		}

@@ -24,10 +24,10 @@ type corruption struct {
 
 // outcome is the expected state of the main session.
 type outcome struct {
-	shown, behind int    // events read before the damage, forward and backward
-	table         string // the damaged table; empty if there is no damage
-	seq, back     int64  // seq of the damage, forward and backward; 0 if unknown
-	kind          kind
+	shown, backward int    // events read before the damage, forward and backward
+	table           string // the damaged table; empty if there is no damage
+	seq, back       int64  // seq of the damage, forward and backward; 0 if unknown
+	kind            kind
 }
 
 type kind int
@@ -53,17 +53,17 @@ const (
 var (
 	// unseen is damage that no reader meets: in columns for people and indexes, and in
 	// the size that a listing shows.
-	unseen = outcome{shown: all, behind: all, kind: whole}
+	unseen = outcome{shown: all, backward: all, kind: whole}
 	gone   = outcome{kind: absent}
-	blob   = outcome{shown: 7, behind: all - 8, table: "blob", seq: 8, kind: bodiless}
+	blob   = outcome{shown: 7, backward: all - 8, table: "blob", seq: 8, kind: bodiless}
 )
 
-func events(shown, behind int) outcome {
-	return outcome{shown: shown, behind: behind, table: "table events"}
+func events(shown, backward int) outcome {
+	return outcome{shown: shown, backward: backward, table: "table events"}
 }
 
-func sessions(shown, behind int) outcome {
-	return outcome{shown: shown, behind: behind, table: "table sessions"}
+func sessions(shown, backward int) outcome {
+	return outcome{shown: shown, backward: backward, table: "table sessions"}
 }
 
 func (o outcome) at(seq int64) outcome { return o.between(seq, seq) }
@@ -149,8 +149,8 @@ func (p *fixture) check(f *logtest.Findings, o outcome) {
 	if got := f.Forward.Seqs; !slices.Equal(got, seqsBetween(1, o.shown)) {
 		p.Errorf("read %v, want %d events", got, o.shown)
 	}
-	if got := f.Backward.Seqs; len(got) != o.behind {
-		p.Errorf("read backward %v, want %d events", got, o.behind)
+	if got := f.Backward.Seqs; len(got) != o.backward {
+		p.Errorf("read backward %v, want %d events", got, o.backward)
 	}
 	switch o.kind {
 	case refusing:

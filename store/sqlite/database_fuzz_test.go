@@ -20,9 +20,9 @@ import (
 // acknowledged append must follow the readable events.
 func FuzzDatabase(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "s.db")
-	sound, lines := smallDatabase(f, path)
+	undamaged, lines := smallDatabase(f, path)
 	f.Add([]byte{})
-	for i := range len(sound) / 512 {
+	for i := range len(undamaged) / 512 {
 		f.Add([]byte{byte(i), byte(7 * i), byte(31 * i), byte(i / 3)})
 	}
 	f.Fuzz(func(t *testing.T, edits []byte) {
@@ -34,7 +34,7 @@ func FuzzDatabase(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		must(t, os.WriteFile(path, applyEdits(sound, edits), 0o600))
+		must(t, os.WriteFile(path, applyEdits(undamaged, edits), 0o600))
 		x := databaseFuzz{t, path, lines}
 		x.reads()
 		x.appends()

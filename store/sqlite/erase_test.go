@@ -106,7 +106,7 @@ func TestRewriteRefused(t *testing.T) {
 	again, err := collect(s.Read(t.Context(), "a", eventlog.Span{}))
 	must(t, err)
 	if !bytes.Equal(events[0].Line(), again[0].Line()) || len(again) != 2 {
-		t.Error("a refused rewrite changed the session")
+		t.Error("a rejected rewrite changed the session")
 	}
 }
 

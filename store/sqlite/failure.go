@@ -27,15 +27,15 @@ func (w *writer) handleRollback(culprit *job, others []*job, err error) {
 	case isCode(err, codeFull) && w.truncateWAL(all):
 		w.requeue(all)
 	case culprit == nil || isDamage(err) || isCode(err, codeFull, codeIO, codeReadOnly):
-		w.refuse(all, w.explain(err))
+		w.answer(all, w.explain(err))
 	default:
-		w.refuse(all[:1], w.explain(err))
+		w.answer(all[:1], w.explain(err))
 		w.requeue(others)
 	}
 }
 
-// refuse answers jobs that have changed nothing.
-func (w *writer) refuse(jobs []*job, err error) {
+// answer returns err to the callers of jobs that changed nothing.
+func (w *writer) answer(jobs []*job, err error) {
 	for _, j := range jobs {
 		j.done <- err
 	}

@@ -151,11 +151,11 @@ func (x *indexer) step(ctx context.Context) (more bool, err error) {
 
 // Index implements eventlog.Searcher. It also merges the segments of the index into
 // one.
-func (s *Store) Index(ctx context.Context, anew bool) error {
+func (s *Store) Index(ctx context.Context, rebuild bool) error {
 	if s.options.ReadOnly {
 		return eventlog.ErrReadOnly
 	}
-	if anew {
+	if rebuild {
 		if err := s.write(ctx, resetOp{}, false); err != nil {
 			return err
 		}

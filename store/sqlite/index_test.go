@@ -71,14 +71,14 @@ func TestSearchWithStaleIndex(t *testing.T) {
 	head = add(t, s, "a", head, 2, "pear")
 	other := add(t, s, "b", event.Head{}, 1, "plum")
 	for range 2 {
-		wantSeen(t, "some behind", candidates(t, s, "apple", "", 0), "a:4", "a:3", "a:2", "a:1", "b:1")
+		wantSeen(t, "some not indexed", candidates(t, s, "apple", "", 0), "a:4", "a:3", "a:2", "a:1", "b:1")
 		wantSeen(t, "some not indexed, none found", candidates(t, s, "cherry", "", 0), "a:4", "a:3", "b:1")
 		wantSeen(t, "one session", candidates(t, s, "apple", "a", 3), "a:3", "a:2", "a:1")
 		must(t, s.Close())
 		s = openUnindexed(t, path)
 	}
 	must(t, s.Index(t.Context(), true))
-	wantSeen(t, "made anew", candidates(t, s, "pear", "", 0), "a:4", "a:3")
+	wantSeen(t, "rebuilt", candidates(t, s, "pear", "", 0), "a:4", "a:3")
 	add(t, s, "a", head, 1, "x")
 	add(t, s, "b", other, 1, "x")
 }
@@ -118,7 +118,7 @@ func TestIndexBatchYieldsToWriters(t *testing.T) {
 	if state := stateOf(t, s); state.watermark != indexChunk {
 		t.Errorf("the index came to %d, not %d", state.watermark, indexChunk)
 	}
-	wantSeen(t, "those behind", candidates(t, s, "cherry", "b", 0), "b:1")
+	wantSeen(t, "not indexed", candidates(t, s, "cherry", "b", 0), "b:1")
 	if seen := candidates(t, s, "apple", "", 0); len(seen) != 3*indexChunk+1 {
 		t.Errorf("looks at %d events", len(seen))
 	}
@@ -178,8 +178,8 @@ func TestErasureLeavesIndex(t *testing.T) {
 	must(t, s.Index(t.Context(), false))
 	after := vocabulary(t, s)
 	must(t, s.Index(t.Context(), true))
-	if anew := vocabulary(t, s); !slices.Equal(after, anew) || slices.Equal(before, anew) || len(anew) == 0 {
-		t.Errorf("the index has %d words, %d when made anew, had %d", len(after), len(anew), len(before))
+	if rebuilt := vocabulary(t, s); !slices.Equal(after, rebuilt) || slices.Equal(before, rebuilt) || len(rebuilt) == 0 {
+		t.Errorf("the index has %d words, %d when rebuilt, had %d", len(after), len(rebuilt), len(before))
 	}
 }
 
@@ -204,8 +204,8 @@ func TestIndexFromTwoStores(t *testing.T) {
 	both := vocabulary(t, stores[0])
 	wantSeen(t, "one word", candidates(t, stores[1], "word39", "s0", 0), "s0:120", "s0:119", "s0:118")
 	must(t, stores[1].Index(t.Context(), true))
-	if anew := vocabulary(t, stores[0]); !slices.Equal(both, anew) {
-		t.Errorf("the index of two has %d words, made anew %d", len(both), len(anew))
+	if rebuilt := vocabulary(t, stores[0]); !slices.Equal(both, rebuilt) {
+		t.Errorf("the index of two has %d words, rebuilt %d", len(both), len(rebuilt))
 	}
 }
 
@@ -273,9 +273,9 @@ func TestIndexDamaged(t *testing.T) {
 			head := headOf(events)
 			must(t, s.Rewrite(t.Context(), "a", head, []event.Event{withText(events[1], "")}, eventChain("a", head, 1, "note")))
 			must(t, s.Index(t.Context(), true))
-			wantSeen(t, "made anew", candidates(t, s, "apple", "", 0), "a:3", "a:1")
+			wantSeen(t, "rebuilt", candidates(t, s, "apple", "", 0), "a:3", "a:1")
 			if defects, err = collect(s.Check(t.Context())); err != nil || len(defects) > 0 {
-				t.Errorf("made anew: %v, %v", defects, err)
+				t.Errorf("rebuilt: %v, %v", defects, err)
 			}
 		})
 	}

@@ -10,15 +10,15 @@ import (
 
 // operation is one write. Its methods run on the writer's goroutine.
 type operation interface {
-	// apply makes the change inside the transaction. It returns a refused error if it
+	// apply makes the change inside the transaction. It returns a rejection if it
 	// changed nothing. Any other error rolls the transaction back.
 	apply(w *writer) error
 	// unknown returns the error for a commit with an unknown outcome.
 	unknown(cause error) error
 }
 
-// refused is the error of an operation that changed nothing.
-type refused struct{ error }
+// rejection is the error of an operation that changed nothing.
+type rejection struct{ error }
 
 // job is an operation in the queue.
 type job struct {

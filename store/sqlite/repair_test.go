@@ -50,7 +50,7 @@ func TestRepairFromADamagedPage(t *testing.T) {
 			after, err := os.ReadFile(s.Path())
 			must(t, err)
 			if !bytes.Equal(before, after) || len(keptCopies(t, s.Path())) > 0 {
-				t.Error("the refused repair left files")
+				t.Error("the rejected repair left files")
 			}
 			into := logOver(t, memory.New())
 			done, err := repair.Session(t.Context(), logOver(t, New(s.Path(), Options{ReadOnly: true})), "b", repair.Options{Into: into})
@@ -76,7 +76,7 @@ func keptCopies(t testing.TB, path string) []string {
 }
 
 // The text index may be stale when a page is damaged. Updating the index during a
-// refused repair leaves the events unchanged.
+// rejected repair leaves the events unchanged.
 func TestRefusedRepairWhileTheIndexIsBehind(t *testing.T) {
 	s, pages := damagedPages(t, func(page, _ []byte) bool { return page[0] == 0x0a && int(page[3])<<8+int(page[4]) > 200 })
 	if pages == 0 {

@@ -24,23 +24,23 @@ const resetSession = `UPDATE sessions SET first = ?, head = ?, hash = ?, bytes =
 // beside the database and then replaces the rows in one transaction. If pages of the
 // file are damaged, Replace returns a CorruptError and writes nothing: copy the
 // sessions to another store instead.
-func (s *Store) Replace(ctx context.Context, session string, at uint64, events iter.Seq2[event.Event, error]) (kept string, err error) {
+func (s *Store) Replace(ctx context.Context, session string, at uint64, events iter.Seq2[event.Event, error]) (backup string, err error) {
 	if s.options.ReadOnly {
 		return "", fmt.Errorf("replace session %q: %w", session, eventlog.ErrReadOnly)
 	}
 	if err := s.open(ctx); err != nil {
 		return "", err
 	}
-	if kept, err = s.saveCopy(ctx, session); err != nil {
+	if backup, err = s.saveCopy(ctx, session); err != nil {
 		return "", fmt.Errorf("back up session %q: %w", session, err)
 	}
 	op := &replaceOp{session: session, at: at, events: events}
 	err = s.locate(session, "events", 0, s.write(ctx, op, true))
 	var unknown *eventlog.UnknownOutcomeError
 	if err != nil && !errors.As(err, &unknown) {
-		return "", errors.Join(fmt.Errorf("replace session %q: %w", session, err), os.Remove(kept))
+		return "", errors.Join(fmt.Errorf("replace session %q: %w", session, err), os.Remove(backup))
 	}
-	return kept, err
+	return backup, err
 }
 
 // replaceOp replaces all events of a session.
@@ -64,7 +64,7 @@ func (r *replaceOp) apply(w *writer) error {
 		return err
 	}
 	if now != r.at {
-		return refused{&eventlog.ConflictError{Session: r.session, Actual: head}}
+		return rejection{&eventlog.ConflictError{Session: r.session, Actual: head}}
 	}
 	if err := w.resetIndex(); err != nil {
 		return err

@@ -76,7 +76,7 @@ func (r *rewriteOp) apply(w *writer) error {
 		return err
 	}
 	if key == 0 {
-		return refused{fmt.Errorf("rewrite %q: %w", r.session, eventlog.ErrNotFound)}
+		return rejection{fmt.Errorf("rewrite %q: %w", r.session, eventlog.ErrNotFound)}
 	}
 	grown, err := r.growth(w, key)
 	if err != nil {
@@ -115,7 +115,7 @@ func (r *rewriteOp) growth(w *writer, key int64) (n int64, err error) {
 		}
 		old, ok := row[0].(int64)
 		if !found || !ok {
-			return 0, refused{fmt.Errorf("rewrite %q: seq %d: %w", r.session, e.Seq, eventlog.ErrEventNotFound)}
+			return 0, rejection{fmt.Errorf("rewrite %q: seq %d: %w", r.session, e.Seq, eventlog.ErrEventNotFound)}
 		}
 		n += int64(len(e.Line())) - old
 	}
@@ -127,15 +127,15 @@ type removeOp struct{ appendOp }
 
 func (r *removeOp) apply(w *writer) error {
 	key, err := w.compare(r.session, r.expect)
-	var no refused
-	if r.expect.IsZero() && errors.As(err, &no) {
+	var rejected rejection
+	if r.expect.IsZero() && errors.As(err, &rejected) {
 		key, err = w.keyWithoutHead(r.session, err)
 	}
 	if err != nil {
 		return err
 	}
 	if key == 0 {
-		return refused{fmt.Errorf("remove %q: %w", r.session, eventlog.ErrNotFound)}
+		return rejection{fmt.Errorf("remove %q: %w", r.session, eventlog.ErrNotFound)}
 	}
 	delete(w.keys, r.session)
 	if err := w.unindexSession(key); err != nil {

@@ -151,19 +151,19 @@ func (w *writer) setLevel() error {
 }
 
 // applyAll applies the jobs in the open transaction and returns the jobs to commit. It
-// answers refused jobs. If a job fails, it rolls back, answers the failed job and
+// answers rejected jobs. If a job fails, it rolls back, answers the failed job and
 // requeues the others.
 func (w *writer) applyAll(jobs []*job) []*job {
 	defer close(jobs[0].applied)
 	good := jobs[:0:0]
 	for i, j := range jobs {
 		err := j.op.apply(w)
-		var no refused
+		var rejected rejection
 		switch {
 		case err == nil:
 			good = append(good, j)
-		case errors.As(err, &no):
-			j.done <- no.error
+		case errors.As(err, &rejected):
+			j.done <- rejected.error
 		default:
 			w.rollback()
 			w.handleRollback(j, append(good, jobs[i+1:]...), err)

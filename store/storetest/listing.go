@@ -116,7 +116,7 @@ func testListingResolve(t *env) {
 		t.Must(err)
 		t.WantEqual("session of "+prefix, want, got)
 	}
-	_, err := l.Resolve(t.Ctx, "nobody")
+	_, err := l.Resolve(t.Ctx, "missing")
 	t.WantErr(eventlog.ErrNotFound, err)
 	if got, err := l.Resolve(t.Ctx, "order"); err == nil {
 		t.Errorf("an ambiguous prefix resolved to %q", got)

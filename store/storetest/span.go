@@ -127,14 +127,14 @@ func testSpanKept(t *env) {
 	s := t.Store()
 	batch := suite.BatchAfter("a", event.Head{}, 600)
 	head := t.AppendLines(s, event.Head{}, batch)
-	var kept []event.Event
+	var events []event.Event
 	for e, err := range s.Read(t.Ctx, "a", eventlog.Span{}) {
 		t.Must(err)
-		kept = append(kept, e)
+		events = append(events, e)
 	}
 	for range 5 {
 		head = t.AppendLines(s, head, suite.BatchAfter("a", head, 100))
 		t.Span(s, "a", eventlog.Span{})
 	}
-	t.WantEqual("the events kept", suite.LinesOf(batch), suite.LinesOf(kept))
+	t.WantEqual("events after the writes", suite.LinesOf(batch), suite.LinesOf(events))
 }
