@@ -5,9 +5,9 @@
 // A canonical line has its members in this order, and no white space outside strings:
 //
 //	{"crc":"…","v":1,"seq":7,"id":"…","session_id":"…","type":"…","timestamp":"…","cost":0.01,"more":1,"cut":{…},
-//	         └──────────────────────────────────────── header ───────────────────────────────────────────────┘
+//	           └──────────────────────────────────────── header ───────────────────────────────────────────────┘
 //	"salt":"…","hash":"…","blobs":[…],"metadata":{…},"unknown":…,"data":{…}}
-//	                                  └──────── meta ──────────┘ └── payload
+//	                                   └──────── meta ──────────┘ └── payload
 //
 // Parse slices a canonical line in one pass, and the parts share the line's bytes.
 // Parse first converts a line with another member order or with white space to its

@@ -3,10 +3,10 @@
 //	log := eventlog.Open(sqlite.New("s.db"))
 //
 // Many goroutines and processes of one machine may use the file at the same time.
-// Network file systems are not supported. Beside s.db are these files:
+// Network file systems are not supported. Beside s.db there may be these files:
 //
-//	s.db-wal, s.db-shm             SQLite's write-ahead log and its index, while the database is open
-//	s.db-lock                      the store lock
+//	s.db-wal, s.db-shm               SQLite's write-ahead log and its index, while the database is open
+//	s.db-lock                        the store lock
 //	s.db.damaged-<16 hex>-<n>.jsonl  a backup copy of a session, made by Replace
 //
 // # Writes
