@@ -6,7 +6,7 @@
 //
 //	{"crc":"…","v":1,"seq":7,"id":"…","session_id":"…","type":"…","timestamp":"…","cost":0.01,"more":1,"cut":{…},
 //	           └──────────────────────────────────────── header ───────────────────────────────────────────────┘
-//	"salt":"…","hash":"…","blobs":[…],"metadata":{…},"unknown":…,"data":{…}}
+//	 "salt":"…","hash":"…","blobs":[…],"metadata":{…},"unknown":…,"data":{…}}
 //	                                   └──────── meta ──────────┘ └── payload
 //
 // Parse slices a canonical line in one pass, and the parts share the line's bytes.
