@@ -35,7 +35,7 @@ func Parse(text []byte, session string) (Event, error) {
 		Seq: l.Seq, ID: l.ID, SessionID: l.Session, Type: Type(l.Type), Timestamp: l.Timestamp, Cost: Cost(l.Cost),
 		Metadata: l.Metadata, Data: l.Data, line: l.Canonical(), hash: l.HashOffset(), more: l.More,
 	}
-	if l.Rare() {
+	if l.HasRareMembers() {
 		e.rare = rareOf(&l)
 	}
 	return e, nil

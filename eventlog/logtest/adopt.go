@@ -18,43 +18,43 @@ import (
 var adoptCases = []testCase{
 	{
 		Name:        "keeps lines",
-		Explanation: "Finished lines of another store are adopted as they are: ids, seqs, times and hashes are equal, and adopting again stores nothing.",
+		Explanation: "Adopt stores the lines of another store unchanged: ids, seqs, times and hashes are equal. Adopting them again stores nothing.",
 		Run:         testAdopt,
 	},
 	{
-		Name:        "goes on",
-		Explanation: "An adopted session is appended to like any other; a longer copy of it adds only what is new; another history is a conflict.",
+		Name:        "accepts appends",
+		Explanation: "An adopted session accepts appends. Adopting a longer copy adds only the new events. Adopting another history is a conflict.",
 		Run:         testAdoptMore,
 	},
 	{
-		Name:        "refuses what does not verify",
-		Explanation: "Tampered, reordered, missing or foreign lines refuse the whole session: nothing is stored.",
+		Name:        "rejects damaged lines",
+		Explanation: "A modified, reordered, missing or foreign line rejects the whole session, and nothing is stored.",
 		Run:         testAdoptRefused,
 	},
 	{
 		Name:        "unknown members",
-		Explanation: "Lines of unknown types with unknown members, in any number form, are adopted byte for byte.",
+		Explanation: "Lines with unknown types, unknown members and any number form are adopted byte for byte.",
 		Run: func(t *env) {
 			events := suite.ChainAfter("a", event.Head{}, suite.Line{Typ: "x:y/9", Data: `{"n":1E400,"a":-0}`,
 				Members: `"metadata":{"z":1.0,"a":9007199254740993},"x-1":[1e+2],"y":{"data":1}`}, suite.Line{Data: `"\u00e9"`})
 			_, err := t.Main().Adopt(t.Ctx, "a", suite.Sequence(events))
 			t.Must(err)
-			t.Same("lines", suite.LinesOf(events), t.Lines(t.Reopen(), "a"))
-			t.Sound(t.Main(), "a")
+			t.WantEqual("lines", suite.LinesOf(events), t.Lines(t.Reopen(), "a"))
+			t.WantVerified(t.Main(), "a")
 		},
 	},
 	{
 		Name:        "export and import",
-		Explanation: "An export read back into another store gives the same events and hashes, forks and bodies with them.",
+		Explanation: "An export that is imported into another store has the same events, hashes, forks and bodies.",
 		Needs:       []suite.Need{suite.Blobs},
 		Run:         testExport,
 	},
 	{
 		Name:        "import of a large append",
-		Explanation: "An append that took spilling to stay within 4 MiB does so again when an export of it is imported.",
+		Explanation: "An append that was spilled to stay within 4 MiB is spilled again when its export is imported.",
 		Needs:       []suite.Need{suite.Blobs},
 		Run: func(t *env) {
-			src := t.Aside(memory.New())
+			src := t.OtherLog(memory.New())
 			var events []event.Event
 			for i := range 24 {
 				events = append(events, suite.NewEvent("test:big", `"`+suite.Text(fmt.Sprint(i, " "), 200<<10)+`"`))
@@ -65,17 +65,17 @@ var adoptCases = []testCase{
 			_, err := transfer.Import(t.Ctx, t.Main(), &b)
 			t.Must(err)
 			l := t.Reopen()
-			t.Same("head", head, t.Head(l, "a"))
-			t.Same("bytes of lines within 4 MiB", true, len(strings.Join(t.Lines(l, "a"), "\n")) < 4<<20)
-			t.Sound(l, "a")
+			t.WantEqual("head", head, t.Head(l, "a"))
+			t.WantEqual("bytes of lines within 4 MiB", true, len(strings.Join(t.Lines(l, "a"), "\n")) < 4<<20)
+			t.WantVerified(l, "a")
 		},
 	},
 	{
 		Name:        "import of a broken export",
-		Explanation: "An export with a flipped byte is refused and stores nothing.",
+		Explanation: "An export with a flipped byte is rejected, and nothing is stored.",
 		Needs:       []suite.Need{suite.Blobs},
 		Run: func(t *env) {
-			src := t.Aside(memory.New())
+			src := t.OtherLog(memory.New())
 			t.Fill(src, "a", 20)
 			var b bytes.Buffer
 			t.Must(transfer.Export(t.Ctx, src, &b, "a"))
@@ -85,22 +85,22 @@ var adoptCases = []testCase{
 				if _, err := transfer.Import(t.Ctx, t.Main(), bytes.NewReader(broken)); err == nil {
 					t.Errorf("an export with byte %d flipped was imported", at)
 				}
-				t.Missing(t.Main(), "a")
+				t.WantMissing(t.Main(), "a")
 			}
 		},
 	},
 	{
 		Name:        "convert",
-		Explanation: "Converting a whole store copies every line and every blob that one needs, parents before their forks.",
+		Explanation: "Convert copies every line of a store and every blob that a line refers to, parents before their forks.",
 		Needs:       []suite.Need{suite.Blobs},
 		Run:         testConvert,
 	},
 }
 
-// elsewhere fills a log in memory.
-func (t *env) elsewhere() *eventlog.Log {
+// otherLog fills a log in memory.
+func (t *env) otherLog() *eventlog.Log {
 	t.Helper()
-	l := t.Aside(memory.New(), eventlog.Options{SpillOver: 200})
+	l := t.OtherLog(memory.New(), eventlog.Options{SpillOver: 200})
 	t.Append(l, "p", eventlog.New(), suite.User("hello"), suite.Calls("c1"))
 	t.Append(l, "p", eventlog.Any(), suite.Result("c1"))
 	t.Append(l, "p", eventlog.Any(), suite.NewEvent("test:big", `"`+suite.Text("big", 1000)+`"`), suite.Note(5))
@@ -117,37 +117,37 @@ func (t *env) elsewhere() *eventlog.Log {
 }
 
 func testAdopt(t *env) {
-	src := t.Aside(memory.New())
+	src := t.OtherLog(memory.New())
 	for n := range 30 {
 		t.Append(src, "a", eventlog.Any(), suite.Notes(1+n%4)...)
 	}
 	want := t.Lines(src, "a")
 	adopted, err := t.Main().Adopt(t.Ctx, "a", src.Read(t.Ctx, "a", eventlog.All()))
 	t.Must(err)
-	t.Same("report", eventlog.Adopted{Session: "a", Read: int64(len(want)), Stored: int64(len(want)), Head: t.Head(src, "a")}, adopted)
-	t.Same("lines", want, t.Lines(t.Reopen(), "a"))
-	t.Sound(t.Main(), "a")
+	t.WantEqual("report", eventlog.Adopted{Session: "a", Read: int64(len(want)), Stored: int64(len(want)), Head: t.Head(src, "a")}, adopted)
+	t.WantEqual("lines", want, t.Lines(t.Reopen(), "a"))
+	t.WantVerified(t.Main(), "a")
 	again, err := t.Main().Adopt(t.Ctx, "a", src.Read(t.Ctx, "a", eventlog.All()))
 	t.Must(err)
-	t.Same("stored the second time", int64(0), again.Stored)
-	t.Same("lines", want, t.Lines(t.Main(), "a"))
+	t.WantEqual("stored the second time", int64(0), again.Stored)
+	t.WantEqual("lines", want, t.Lines(t.Main(), "a"))
 }
 
 func testAdoptMore(t *env) {
-	src := t.Aside(memory.New())
+	src := t.OtherLog(memory.New())
 	t.Append(src, "a", eventlog.Any(), suite.Notes(3)...)
 	_, err := t.Main().Adopt(t.Ctx, "a", src.Read(t.Ctx, "a", eventlog.All()))
 	t.Must(err)
 	t.Append(src, "a", eventlog.Any(), suite.Notes(2)...)
 	adopted, err := t.Main().Adopt(t.Ctx, "a", src.Read(t.Ctx, "a", eventlog.All()))
 	t.Must(err)
-	t.Same("stored", int64(2), adopted.Stored)
+	t.WantEqual("stored", int64(2), adopted.Stored)
 	t.Append(t.Main(), "a", eventlog.At(adopted.Head), suite.Note(6))
 	t.Fill(src, "a", 3)
 	before := t.Lines(t.Main(), "a")
 	_, err = t.Main().Adopt(t.Ctx, "a", src.Read(t.Ctx, "a", eventlog.All()))
 	t.WantErr(eventlog.ErrConflict, err)
-	t.Same("lines", before, t.Lines(t.Reopen(), "a"))
+	t.WantEqual("lines", before, t.Lines(t.Reopen(), "a"))
 }
 
 func testAdoptRefused(t *env) {
@@ -157,8 +157,8 @@ func testAdoptRefused(t *env) {
 	}
 	change := func(f func(events []event.Event) []event.Event) []event.Event { return f(slices.Clone(good)) }
 	for name, bad := range map[string][]event.Event{
-		"tampered":      change(func(e []event.Event) []event.Event { e[4] = suite.Tampered(e[4], `{"n":5}`); return e }),
-		"tampered last": change(func(e []event.Event) []event.Event { e[9] = suite.Tampered(e[9], `{"n":5}`); return e }),
+		"tampered":      change(func(e []event.Event) []event.Event { e[4] = suite.WithData(e[4], `{"n":5}`); return e }),
+		"tampered last": change(func(e []event.Event) []event.Event { e[9] = suite.WithData(e[9], `{"n":5}`); return e }),
 		"swapped":       change(func(e []event.Event) []event.Event { e[2], e[3] = e[3], e[2]; return e }),
 		"missing":       slices.Delete(slices.Clone(good), 5, 6),
 		"repeated":      slices.Insert(slices.Clone(good), 5, good[4]),
@@ -171,13 +171,13 @@ func testAdoptRefused(t *env) {
 		if _, err := t.Main().Adopt(t.Ctx, "a", suite.Sequence(bad)); err == nil {
 			t.Errorf("%s: adopted", name)
 		}
-		t.Missing(t.Main(), "a")
+		t.WantMissing(t.Main(), "a")
 	}
 	_, err := t.Main().Adopt(t.Ctx, "a", suite.Sequence(good))
 	t.Must(err)
 }
 
-// facts of an event that no way of moving it changes.
+// facts are the parts of an event that no copy changes.
 type facts struct{ ID, Hash, Data string }
 
 func factsOf(events []event.Event) []facts {
@@ -189,41 +189,41 @@ func factsOf(events []event.Event) []facts {
 }
 
 func testExport(t *env) {
-	src := t.elsewhere()
+	src := t.otherLog()
 	var b bytes.Buffer
 	t.Must(transfer.Export(t.Ctx, src, &b, "f"))
 	_, err := transfer.Import(t.Ctx, t.Main(), bytes.NewReader(b.Bytes()))
 	t.Must(err)
-	t.alike(src, t.Reopen())
+	t.wantCopyOf(src, t.Reopen())
 	var again bytes.Buffer
 	t.Must(transfer.Export(t.Ctx, t.Main(), &again, "f"))
-	t.Same("export of the import", b.String(), again.String())
+	t.WantEqual("export of the import", b.String(), again.String())
 	adopted, err := transfer.Import(t.Ctx, t.Main(), bytes.NewReader(b.Bytes()))
 	t.Must(err)
 	for _, a := range adopted {
-		t.Same("stored the second time", int64(0), a.Stored)
+		t.WantEqual("stored the second time", int64(0), a.Stored)
 	}
 }
 
-// alike makes sure that the log has the sessions and bodies of elsewhere.
-func (t *env) alike(src, l *eventlog.Log) {
+// wantCopyOf checks that l has the sessions and bodies of src.
+func (t *env) wantCopyOf(src, l *eventlog.Log) {
 	t.Helper()
 	for _, session := range []string{"p", "f"} {
-		t.Same("events of "+session, factsOf(t.Read(src, session, eventlog.All())), factsOf(t.Read(l, session, eventlog.All())))
-		t.Sound(l, session)
+		t.WantEqual("events of "+session, factsOf(t.Read(src, session, eventlog.All())), factsOf(t.Read(l, session, eventlog.All())))
+		t.WantVerified(l, session)
 	}
-	t.Same("body", "an image", t.Blob(l, event.DigestOf([]byte("an image"))))
+	t.WantEqual("body", "an image", t.Blob(l, event.DigestOf([]byte("an image"))))
 }
 
 func testConvert(t *env) {
-	src := t.elsewhere()
+	src := t.otherLog()
 	_, err := suite.Collect(transfer.Convert(t.Ctx, t.Main(), src))
 	t.Must(err)
 	l := t.Reopen()
-	t.alike(src, l)
+	t.wantCopyOf(src, l)
 	for _, session := range []string{"p", "f"} {
-		t.Same("lines of "+session, t.Lines(src, session), t.Lines(l, session))
+		t.WantEqual("lines of "+session, t.Lines(src, session), t.Lines(l, session))
 	}
-	t.Same("a body is on a line", false, strings.Contains(strings.Join(t.Lines(l, "p"), ""), "bigbig"))
-	t.Same("metadata", jsontext.Value(nil), t.Read(l, "p", eventlog.All())[0].Metadata)
+	t.WantEqual("a body is on a line", false, strings.Contains(strings.Join(t.Lines(l, "p"), ""), "bigbig"))
+	t.WantEqual("metadata", jsontext.Value(nil), t.Read(l, "p", eventlog.All())[0].Metadata)
 }

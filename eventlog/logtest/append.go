@@ -17,99 +17,99 @@ import (
 var appendCases = []testCase{
 	{
 		Name:        "read back",
-		Explanation: "What is appended is read back: contiguous seqs from 1, ids, types, data, and a chain that verifies.",
+		Explanation: "A read returns the appended events: seqs from 1 without gaps, ids, types, data, and a chain that verifies.",
 		Run:         testAppendReadBack,
 	},
 	{
 		Name:        "returns the head",
-		Explanation: "Append returns the head behind its events, which is what Head gives and At accepts.",
+		Explanation: "Append returns the head after its events. Head returns the same head, and At accepts it.",
 		Run:         testAppendHead,
 	},
 	{
 		Name:        "no events",
-		Explanation: "Appending no events does nothing: no error, no session, no change.",
+		Explanation: "An append without events does nothing: no error, no session, no change.",
 		Run:         testAppendNothing,
 	},
 	{
 		Name:        "event of another session",
-		Explanation: "An event that belongs to session b is refused by session a, and reaches neither.",
+		Explanation: "An event of session b is rejected by session a, and neither session gets it.",
 		Run: func(t *env) {
 			t.Fill(t.Main(), "a", 2)
 			stray := suite.Note(7)
 			stray.SessionID = "b"
-			t.Refused(event.ErrInvalidSession, t.Main(), "a", eventlog.Any(), suite.Note(1), stray)
-			t.Missing(t.Main(), "b")
+			t.WantAppendError(event.ErrInvalidSession, t.Main(), "a", eventlog.Any(), suite.Note(1), stray)
+			t.WantMissing(t.Main(), "b")
 		},
 	},
 	{
 		Name:        "stored event",
-		Explanation: "An event that was read from a log cannot be appended as if it were new.",
+		Explanation: "An event that was read from a log cannot be appended as a new event.",
 		Run: func(t *env) {
 			t.Fill(t.Main(), "a", 2)
-			t.Refused(event.ErrInvalid, t.Main(), "a", eventlog.Any(), t.Read(t.Main(), "a", eventlog.All())[0])
+			t.WantAppendError(event.ErrInvalid, t.Main(), "a", eventlog.Any(), t.Read(t.Main(), "a", eventlog.All())[0])
 			_, err := t.Main().Append(t.Ctx, "b", eventlog.New(), t.Read(t.Main(), "a", eventlog.All())...)
 			t.WantErr(event.ErrInvalid, err)
-			t.Missing(t.Main(), "b")
+			t.WantMissing(t.Main(), "b")
 		},
 	},
 	{
 		Name:        "time and cost",
-		Explanation: "A timestamp keeps its nanoseconds in UTC; a missing one is set; costs are exact to a nano-dollar and sum without error.",
+		Explanation: "A timestamp keeps its nanoseconds in UTC. A missing timestamp is set. Costs are exact to a nano-dollar.",
 		Run:         testAppendTimeAndCost,
 	},
 	{
-		Name:        "costs that are no amounts",
-		Explanation: "A negative cost is refused.",
+		Name:        "invalid costs",
+		Explanation: "A negative cost is rejected.",
 		Run: func(t *env) {
 			e := suite.Note(1)
 			e.Cost = -1
-			t.Refused(event.ErrInvalidCost, t.Main(), "a", eventlog.Any(), e)
+			t.WantAppendError(event.ErrInvalidCost, t.Main(), "a", eventlog.Any(), e)
 		},
 	},
 	{
 		Name:        "types",
-		Explanation: "A type is 1 to 128 bytes without control characters; others are refused.",
+		Explanation: "A type has 1 to 128 bytes and no control characters. Other types are rejected.",
 		Run: func(t *env) {
 			for _, typ := range []event.Type{"", "a\nb", "a\x00", event.Type(suite.Text("t", 129)), "\xff", "\u0085"} {
-				t.Refused(event.ErrInvalidType, t.Main(), "a", eventlog.Any(), suite.NewEvent(typ, "{}"))
+				t.WantAppendError(event.ErrInvalidType, t.Main(), "a", eventlog.Any(), suite.NewEvent(typ, "{}"))
 			}
 			t.Append(t.Main(), "a", eventlog.New(), suite.NewEvent(event.Type("t:"+suite.Text("t", 126)), "{}"), suite.NewEvent(`t:q"\é`, "{}"))
-			t.Same("type", event.Type(`t:q"\é`), t.Read(t.Reopen(), "a", eventlog.Last(1))[0].Type)
+			t.WantEqual("type", event.Type(`t:q"\é`), t.Read(t.Reopen(), "a", eventlog.Last(1))[0].Type)
 		},
 	},
 	{
-		Name:        "order is not that of ids",
-		Explanation: "seq is the only order: events whose ids are older than their predecessors' keep the order they were appended in.",
+		Name:        "order of old ids",
+		Explanation: "Only seq orders events: events with ids older than the previous ids keep the order of their append.",
 		Run:         testAppendOldIDs,
 	},
 	{
-		Name:        "id taken by other content",
-		Explanation: "An id near the tail that is taken by other content is a conflict that names the id, under any expectation.",
+		Name:        "used id",
+		Explanation: "An id that a recent event with other content has is a conflict that names the id, under any expectation.",
 		Run:         testAppendTakenID,
 	},
 	{
-		Name:        "one id twice in a batch",
-		Explanation: "Two events of one append cannot share an id.",
+		Name:        "same id twice in an append",
+		Explanation: "Two events of one append cannot have the same id.",
 		Run: func(t *env) {
 			e := suite.Note(1)
 			twin := suite.Note(2)
 			twin.ID = e.ID
-			t.Refused(eventlog.ErrConflict, t.Main(), "a", eventlog.Any(), e, twin)
+			t.WantAppendError(eventlog.ErrConflict, t.Main(), "a", eventlog.Any(), e, twin)
 		},
 	},
 	{
-		Name:        "demands durability",
-		Explanation: "Durable reaches the store for the append that asked, and for no other.",
+		Name:        "durable",
+		Explanation: "Durable reaches the store for the append that asks for it, and for no other append.",
 		Run:         testAppendDurable,
 	},
 	{
 		Name:        "metadata of the context",
-		Explanation: "Metadata in the context is merged into every event; the event's own names win, and numbers keep their digits.",
+		Explanation: "The metadata of the context is merged into every event. The event's own names win, and numbers keep their digits.",
 		Run:         testAppendContextMetadata,
 	},
 	{
-		Name:        "leaves the caller's events alone",
-		Explanation: "Append works on copies: the caller's events are as they were, and can be appended again as a retry.",
+		Name:        "copies the events",
+		Explanation: "Append works on copies. The caller's events do not change and can be appended again as a retry.",
 		Needs:       []suite.Need{suite.Blobs},
 		Run:         testAppendCopies,
 	},
@@ -121,17 +121,17 @@ func testAppendReadBack(t *env) {
 	t.Append(l, "a", eventlog.New(), events[0])
 	t.Append(l, "a", eventlog.Any(), events[1:]...)
 	got := t.Read(l, "a", eventlog.All())
-	t.Same("ids", suite.IdsOf(events), suite.IdsOf(got))
-	t.Same("seqs", []int64{1, 2, 3, 4}, suite.SeqsIn(got))
+	t.WantEqual("ids", suite.IDsOf(events), suite.IDsOf(got))
+	t.WantEqual("seqs", []int64{1, 2, 3, 4}, suite.SeqsOf(got))
 	for i := range got {
-		t.Same("session", "a", got[i].SessionID)
-		t.Same("type", events[i].Type, got[i].Type)
-		t.Same("data", string(events[i].Data), string(got[i].Data))
+		t.WantEqual("session", "a", got[i].SessionID)
+		t.WantEqual("type", events[i].Type, got[i].Type)
+		t.WantEqual("data", string(events[i].Data), string(got[i].Data))
 	}
-	t.Same("lines", t.Lines(l, "a"), suite.LinesOf(got))
-	t.Sound(l, "a")
-	t.Same("lines after a reopen", suite.LinesOf(got), t.Lines(t.Reopen(), "a"))
-	t.Sound(t.Main(), "a")
+	t.WantEqual("lines", t.Lines(l, "a"), suite.LinesOf(got))
+	t.WantVerified(l, "a")
+	t.WantEqual("lines after a reopen", suite.LinesOf(got), t.Lines(t.Reopen(), "a"))
+	t.WantVerified(t.Main(), "a")
 }
 
 func testAppendHead(t *env) {
@@ -139,11 +139,11 @@ func testAppendHead(t *env) {
 	head := event.Head{}
 	for n := range 20 {
 		head = t.Append(l, "a", eventlog.At(head), suite.Notes(1+n%3)...)
-		t.Same("head", head, t.Head(l, "a"))
+		t.WantEqual("head", head, t.Head(l, "a"))
 		last := t.Read(l, "a", eventlog.Last(1))[0]
-		t.Same("head of the newest event", head, last.Head())
+		t.WantEqual("head of the newest event", head, last.Head())
 	}
-	t.Same("head after a reopen", head, t.Head(t.Reopen(), "a"))
+	t.WantEqual("head after a reopen", head, t.Head(t.Reopen(), "a"))
 }
 
 func testAppendNothing(t *env) {
@@ -151,11 +151,11 @@ func testAppendNothing(t *env) {
 	for _, x := range []eventlog.Expect{eventlog.Any(), eventlog.New()} {
 		t.Append(l, "a", x)
 	}
-	t.Missing(l, "a")
+	t.WantMissing(l, "a")
 	head := t.Fill(l, "a", 2)
 	t.Append(l, "a", eventlog.Any())
 	t.Append(l, "a", eventlog.At(head))
-	t.Same("head", head, t.Head(l, "a"))
+	t.WantEqual("head", head, t.Head(l, "a"))
 }
 
 func testAppendTimeAndCost(t *env) {
@@ -177,7 +177,7 @@ func testAppendTimeAndCost(t *env) {
 			t.Fatalf("event %d has timestamp %v", e.Seq, e.Timestamp)
 		}
 	}
-	t.Same("sum of the costs", total, got)
+	t.WantEqual("sum of the costs", total, got)
 }
 
 func testAppendOldIDs(t *env) {
@@ -191,10 +191,10 @@ func testAppendOldIDs(t *env) {
 		t.Append(l, "a", eventlog.Any(), e)
 	}
 	l = t.Reopen()
-	t.Same("ids in order", want, suite.IdsOf(t.Read(l, "a", eventlog.All())))
+	t.WantEqual("ids in order", want, suite.IDsOf(t.Read(l, "a", eventlog.All())))
 	id, err := ulid.ParseStrict(want[60])
 	t.Must(err)
-	t.Same("ids until an event", want[:61], suite.IdsOf(t.Read(l, "a", eventlog.Until(id))))
+	t.WantEqual("ids until an event", want[:61], suite.IDsOf(t.Read(l, "a", eventlog.Until(id))))
 }
 
 func testAppendTakenID(t *env) {
@@ -213,28 +213,28 @@ func testAppendTakenID(t *env) {
 	typ.Type = "test:other"
 	for _, twin := range []event.Event{other, metadata, cost, typ} {
 		for _, x := range []eventlog.Expect{eventlog.Any(), eventlog.AnyAfter(before), eventlog.At(before), eventlog.At(after)} {
-			t.Refused(eventlog.ErrConflict, l, "a", x, twin)
+			t.WantAppendError(eventlog.ErrConflict, l, "a", x, twin)
 		}
 	}
 	l = t.Reopen()
-	t.Refused(eventlog.ErrConflict, l, "a", eventlog.Any(), suite.Note(3), other)
-	t.Same("ids", 4, len(slices.Compact(slices.Sorted(slices.Values(suite.IdsOf(t.Read(l, "a", eventlog.All())))))))
+	t.WantAppendError(eventlog.ErrConflict, l, "a", eventlog.Any(), suite.Note(3), other)
+	t.WantEqual("ids", 4, len(slices.Compact(slices.Sorted(slices.Values(suite.IDsOf(t.Read(l, "a", eventlog.All())))))))
 }
 
 func testAppendDurable(t *env) {
-	w := &suite.Watchful{Store: t.Open()}
-	l := t.Over(w)
+	w := &suite.CountingStore{Store: t.Open()}
+	l := t.LogOver(w)
 	t.Append(l, "a", eventlog.New().Durable(), suite.Note(1))
 	head := t.Append(l, "a", eventlog.Any(), suite.Note(2))
 	t.Append(l, "a", eventlog.At(head).Durable(), suite.Note(3))
-	t.Same("durability demanded", []bool{true, false, true}, w.Durable)
-	t.Same("seqs after a reopen", []int64{1, 2, 3}, suite.SeqsIn(t.Read(t.Reopen(), "a", eventlog.All())))
+	t.WantEqual("durability demanded", []bool{true, false, true}, w.Durable)
+	t.WantEqual("seqs after a reopen", []int64{1, 2, 3}, suite.SeqsOf(t.Read(t.Reopen(), "a", eventlog.All())))
 }
 
 func testAppendContextMetadata(t *env) {
 	l := t.Main()
 	ctx := eventlog.WithMetadata(t.Ctx, map[string]any{"trace": "t1", "big": int64(9007199254740993)})
-	own := suite.Noted(2, `{"trace":"mine","n":1E400}`)
+	own := suite.NoteWithMetadata(2, `{"trace":"mine","n":1E400}`)
 	_, err := l.Append(ctx, "a", eventlog.New(), suite.Note(1), own)
 	t.Must(err)
 	events := t.Read(t.Reopen(), "a", eventlog.All())
@@ -244,29 +244,29 @@ func testAppendContextMetadata(t *env) {
 	} {
 		for name, value := range want {
 			got, _ := events[i].MetadataValue(name)
-			t.Same(fmt.Sprintf("metadata %s of event %d", name, i+1), value, string(got))
+			t.WantEqual(fmt.Sprintf("metadata %s of event %d", name, i+1), value, string(got))
 		}
 	}
 	_, err = t.Main().Append(ctx, "a", eventlog.New(), suite.Note(1), own)
 	t.WantErr(eventlog.ErrConflict, err)
-	t.refusedUnder(eventlog.WithMetadata(t.Ctx, map[string]any{"f": func() {}}), event.ErrInvalidMetadata)
+	t.wantRefusedUnder(eventlog.WithMetadata(t.Ctx, map[string]any{"f": func() {}}), event.ErrInvalidMetadata)
 }
 
-// refusedUnder makes sure that an append under ctx is refused with want.
-func (t *env) refusedUnder(ctx context.Context, want error) {
+// wantRefusedUnder checks that an append with ctx fails with want.
+func (t *env) wantRefusedUnder(ctx context.Context, want error) {
 	t.Helper()
 	before := t.Lines(t.Main(), "a")
 	_, err := t.Main().Append(ctx, "a", eventlog.Any(), suite.Note(1))
 	t.WantErr(want, err)
-	t.Same("lines", before, t.Lines(t.Main(), "a"))
+	t.WantEqual("lines", before, t.Lines(t.Main(), "a"))
 }
 
 func testAppendCopies(t *env) {
-	events := []event.Event{suite.User("spaced"), suite.Noted(1, ` {"a" : 1} `), suite.NewEvent("test:note", ` [ 1, 2 ] `)}
+	events := []event.Event{suite.User("spaced"), suite.NoteWithMetadata(1, ` {"a" : 1} `), suite.NewEvent("test:note", ` [ 1, 2 ] `)}
 	want := fmt.Sprintf("%+v", events)
-	l := t.Over(t.Open(), eventlog.Options{SpillOver: 4})
+	l := t.LogOver(t.Open(), eventlog.Options{SpillOver: 4})
 	head := t.Append(l, "a", eventlog.New(), events...)
-	t.Same("the caller's events", want, fmt.Sprintf("%+v", events))
-	t.Same("head of the retry", head, t.Append(l, "a", eventlog.New(), events...))
-	t.Same("events", 3, len(t.Read(l, "a", eventlog.All())))
+	t.WantEqual("the caller's events", want, fmt.Sprintf("%+v", events))
+	t.WantEqual("head of the retry", head, t.Append(l, "a", eventlog.New(), events...))
+	t.WantEqual("events", 3, len(t.Read(l, "a", eventlog.All())))
 }

@@ -12,7 +12,7 @@ import (
 var batchCases = []testCase{
 	{
 		Name:        "counts down",
-		Explanation: "The events of one append say how many of it follow.",
+		Explanation: "Each event of an append has the number of events of the append after it.",
 		Run: func(t *env) {
 			t.Append(t.Main(), "a", eventlog.New(), suite.Notes(3)...)
 			t.Append(t.Main(), "a", eventlog.Any(), suite.Note(4))
@@ -20,37 +20,37 @@ var batchCases = []testCase{
 			for _, e := range t.Read(t.Reopen(), "a", eventlog.All()) {
 				more = append(more, e.More())
 			}
-			t.Same("more", []int{2, 1, 0, 0}, more)
+			t.WantEqual("more", []int{2, 1, 0, 0}, more)
 		},
 	},
 	{
-		Name:        "several in one write",
-		Explanation: "AppendEach writes several appends behind one expectation: each counts down by itself, a retry stores nothing, and one refused event refuses all.",
+		Name:        "AppendEach",
+		Explanation: "AppendEach writes several appends with one expectation. Each append counts its own events, a retry stores nothing, and one rejected event rejects all appends.",
 		Run:         testBatchEach,
 	},
 	{
-		Name:        "refused as a whole",
-		Explanation: "One refused event refuses the append it is in, wherever it stands, and the store is as it was.",
+		Name:        "rejected as a whole",
+		Explanation: "One rejected event rejects the whole append, at any position, and the store does not change.",
 		Run:         testBatchRefused,
 	},
 	{
-		Name:        "refused when new",
-		Explanation: "A refused append does not create its session.",
+		Name:        "rejected first append",
+		Explanation: "A rejected append does not create its session.",
 		Run: func(t *env) {
-			t.Refused(event.ErrInvalidResult, t.Main(), "a", eventlog.New(), suite.Note(1), suite.Result("nobody"), suite.Note(2))
-			t.Missing(t.Main(), "a")
+			t.WantAppendError(event.ErrInvalidResult, t.Main(), "a", eventlog.New(), suite.Note(1), suite.Result("missing"), suite.Note(2))
+			t.WantMissing(t.Main(), "a")
 			t.Append(t.Main(), "a", eventlog.New(), suite.Note(1))
-			t.Same("events", 1, len(t.Lines(t.Main(), "a")))
+			t.WantEqual("events", 1, len(t.Lines(t.Main(), "a")))
 		},
 	},
 	{
-		Name:        "refused leaves no trace in memory",
-		Explanation: "What a refused append would have changed is not remembered: its calls are not pending, its ids not taken.",
+		Name:        "rejected append leaves the cache",
+		Explanation: "A rejected append does not change the log's cache: its calls are not pending, and its ids are free.",
 		Run:         testBatchRolledBack,
 	},
 	{
-		Name:        "visible all or none",
-		Explanation: "A reader sees the events of an append all or not at all, also when reading backwards or the last few.",
+		Name:        "visible as a whole",
+		Explanation: "A reader sees all events of an append or none, also when it reads backward or the last events.",
 		Run:         testBatchVisible,
 	},
 }
@@ -62,15 +62,15 @@ func testBatchEach(t *env) {
 	t.Must(err)
 	again, err := l.AppendEach(ctx, "a", eventlog.New(), appends...)
 	t.Must(err)
-	t.Same("head of the retry", head, again)
-	_, err = l.AppendEach(ctx, "a", eventlog.At(head), suite.Notes(2), []event.Event{suite.Note(3), suite.Result("nobody")})
+	t.WantEqual("head of the retry", head, again)
+	_, err = l.AppendEach(ctx, "a", eventlog.At(head), suite.Notes(2), []event.Event{suite.Note(3), suite.Result("missing")})
 	t.WantErr(event.ErrInvalidResult, err)
 	var more []int
 	for _, e := range t.Read(t.Reopen(), "a", eventlog.All()) {
 		more = append(more, e.More())
 	}
-	t.Same("more", []int{2, 1, 0, 0, 1, 0}, more)
-	t.Sound(t.Main(), "a")
+	t.WantEqual("more", []int{2, 1, 0, 0, 1, 0}, more)
+	t.WantVerified(t.Main(), "a")
 }
 
 func testBatchRefused(t *env) {
@@ -78,25 +78,25 @@ func testBatchRefused(t *env) {
 	t.Fill(l, "a", 3)
 	for at := range 5 {
 		batch := suite.Notes(5)
-		batch[at] = suite.Result("nobody")
-		t.Refused(event.ErrInvalidResult, l, "a", eventlog.Any(), batch...)
+		batch[at] = suite.Result("missing")
+		t.WantAppendError(event.ErrInvalidResult, l, "a", eventlog.Any(), batch...)
 		batch = suite.Notes(5)
 		batch[at].Data = []byte(`{"a":1,"a":2}`)
-		t.Refused(event.ErrInvalidData, l, "a", eventlog.At(t.Head(l, "a")), batch...)
+		t.WantAppendError(event.ErrInvalidData, l, "a", eventlog.At(t.Head(l, "a")), batch...)
 	}
-	t.Same("seqs after a reopen", []int64{1, 2, 3}, suite.SeqsIn(t.Read(t.Reopen(), "a", eventlog.All())))
+	t.WantEqual("seqs after a reopen", []int64{1, 2, 3}, suite.SeqsOf(t.Read(t.Reopen(), "a", eventlog.All())))
 }
 
 func testBatchRolledBack(t *env) {
 	l := t.Main()
 	t.Append(l, "a", eventlog.New(), suite.Calls("kept"))
 	call := suite.Calls("c1")
-	t.Refused(event.ErrInvalidResult, l, "a", eventlog.Any(), call, suite.Result("kept"), suite.Result("nobody"))
-	t.Refused(event.ErrInvalidResult, l, "a", eventlog.Any(), suite.Result("c1"))
+	t.WantAppendError(event.ErrInvalidResult, l, "a", eventlog.Any(), call, suite.Result("kept"), suite.Result("missing"))
+	t.WantAppendError(event.ErrInvalidResult, l, "a", eventlog.Any(), suite.Result("c1"))
 	t.Append(l, "a", eventlog.Any(), call)
 	t.Append(l, "a", eventlog.Any(), suite.Result("c1"))
 	t.Append(l, "a", eventlog.Any(), suite.Result("kept"))
-	t.Sound(l, "a")
+	t.WantVerified(l, "a")
 }
 
 const batchSize = 7
@@ -105,13 +105,13 @@ func testBatchVisible(t *env) {
 	l := t.Main()
 	t.Append(l, "a", eventlog.New(), suite.Notes(batchSize)...)
 	var done atomic.Bool
-	errs := suite.Together(4, func(i int) error {
+	errs := suite.Concurrently(4, func(i int) error {
 		if i == 0 {
 			defer done.Store(true)
 			return appendBatches(t, l, 60)
 		}
 		for !done.Load() {
-			if err := seesWhole(t, l, i); err != nil {
+			if err := readWhole(t, l, i); err != nil {
 				return err
 			}
 		}
@@ -129,10 +129,11 @@ func appendBatches(t *env, l *eventlog.Log, n int) error {
 	return nil
 }
 
-var errTorn = errors.New("a reader saw a part of an append")
+var errTorn = errors.New("a reader got a part of an append")
 
-// seesWhole reads in one of three ways and looks at where the session ends.
-func seesWhole(t *env, l *eventlog.Log, way int) error {
+// readWhole reads in one of three ways and checks that the session ends at the end of
+// an append.
+func readWhole(t *env, l *eventlog.Log, way int) error {
 	r := []eventlog.Range{eventlog.All().Backward(), eventlog.All(), eventlog.Last(batchSize + 2)}[way-1]
 	events, err := suite.Collect(l.Read(t.Ctx, "a", r))
 	if err != nil {

@@ -8,28 +8,30 @@ import (
 
 func TestMemory(t *testing.T) { Run(t, suite.OpenMemory) }
 
-// A store without any ability passes: promises that need one are left out.
-func TestLackingStores(t *testing.T) { Run(t, suite.OpenBare) }
+// A store without optional interfaces passes. Promises that need an interface are
+// skipped.
+func TestBareStore(t *testing.T) { Run(t, suite.OpenBare) }
 
 func TestNames(t *testing.T) { suite.TestNames(t, groups()) }
 
-func TestBrokenStores(t *testing.T) { suite.TestNotices(t, groups(), in, noticed) }
+func TestDetection(t *testing.T) { suite.TestDetection(t, groups(), newEnv, detections) }
 
-// noticed names the promises that must notice each way of breaking a store.
-var noticed = map[string][]string{
-	"drops the last line":              {"append/read back"},
-	"reorders a batch":                 {"append/read back"},
-	"writes an append line by line":    {"batch/visible all or none"},
-	"ignores contexts":                 {"cancel/waiting for the store lock"},
-	"reads what comes meanwhile":       {"read/consistent with the head at its start"},
-	"ignores bounds":                   {"read/ranges"},
-	"leaks readers":                    {"close/leaves nothing running"},
-	"does not erase":                   {"redact/content is gone"},
-	"removes nothing":                  {"remove/is gone"},
-	"keeps garbage":                    {"garbage/what nobody needs goes", "garbage/shared by two sessions", "redact/blobs"},
-	"sweeps too much":                  {"garbage/what nobody needs goes"},
-	"forgets when blobs are put again": {"garbage/grace"},
-	"works after Close":                {"close/closed store"},
-	"mixes case":                       {"hostile/ids that are almost equal"},
-	"passes over damage":               {"damage/is located", "damage/newer version"},
+// detections lists the promises that must fail for each broken store, as
+// group/promise.
+var detections = map[string][]string{
+	"drops the last line":            {"append/read back"},
+	"reverses an append":             {"append/read back"},
+	"writes an append line by line":  {"batch/visible as a whole"},
+	"ignores contexts":               {"cancel/waiting for the store lock"},
+	"reads later events":             {"read/ends at the head of its start"},
+	"ignores bounds":                 {"read/ranges"},
+	"leaks goroutines":               {"close/no goroutines left"},
+	"does not erase":                 {"redact/content"},
+	"removes nothing":                {"remove/missing afterwards"},
+	"keeps garbage":                  {"garbage/unreferenced blobs", "garbage/shared blob", "redact/blobs"},
+	"removes used blobs":             {"garbage/unreferenced blobs"},
+	"keeps the first time of a blob": {"garbage/grace"},
+	"works after Close":              {"close/closed store"},
+	"ignores the case of ids":        {"hostile/similar ids"},
+	"skips damaged lines":            {"damage/is located", "damage/newer version"},
 }

@@ -11,28 +11,28 @@ import (
 var callCases = []testCase{
 	{
 		Name:        "result without a call",
-		Explanation: "A tool result is accepted only for a call that is pending.",
+		Explanation: "A tool result is accepted only for a pending call.",
 		Run: func(t *env) {
 			t.Append(t.Main(), "a", eventlog.New(), suite.User("go"), suite.Calls("c1"))
-			t.Refused(event.ErrInvalidResult, t.Main(), "a", eventlog.Any(), suite.Result("c2"))
-			t.Refused(event.ErrInvalidResult, t.Reopen(), "a", eventlog.Any(), suite.Result("c2"))
+			t.WantAppendError(event.ErrInvalidResult, t.Main(), "a", eventlog.Any(), suite.Result("c2"))
+			t.WantAppendError(event.ErrInvalidResult, t.Reopen(), "a", eventlog.Any(), suite.Result("c2"))
 			t.Append(t.Main(), "a", eventlog.Any(), suite.Result("c1"))
 		},
 	},
 	{
 		Name:        "result twice",
-		Explanation: "A call has one result: the second is refused, also after a reopen, and also within one append.",
+		Explanation: "A call has one result. A second result is rejected, also after a reopen and within one append.",
 		Run: func(t *env) {
 			t.Append(t.Main(), "a", eventlog.New(), suite.Calls("c1", "c2"), suite.Result("c1"))
-			t.Refused(event.ErrInvalidResult, t.Main(), "a", eventlog.Any(), suite.Result("c1"))
-			t.Refused(event.ErrInvalidResult, t.Main(), "a", eventlog.Any(), suite.Result("c2"), suite.Result("c2"))
-			t.Refused(event.ErrInvalidResult, t.Reopen(), "a", eventlog.Any(), suite.Result("c1"))
+			t.WantAppendError(event.ErrInvalidResult, t.Main(), "a", eventlog.Any(), suite.Result("c1"))
+			t.WantAppendError(event.ErrInvalidResult, t.Main(), "a", eventlog.Any(), suite.Result("c2"), suite.Result("c2"))
+			t.WantAppendError(event.ErrInvalidResult, t.Reopen(), "a", eventlog.Any(), suite.Result("c1"))
 			t.Append(t.Main(), "a", eventlog.Any(), suite.Result("c2"))
 		},
 	},
 	{
-		Name:        "after a refusal",
-		Explanation: "What a refused append would have opened or ended is as it was, also where the history was searched for it.",
+		Name:        "after a rejected append",
+		Explanation: "A rejected append neither opens nor ends calls, even if the log searched the history for them.",
 		Run: func(t *env) {
 			last := suite.Note(1)
 			t.Append(t.Main(), "a", eventlog.New(), suite.Calls("c1"))
@@ -40,79 +40,79 @@ var callCases = []testCase{
 			l := t.Reopen()
 			taken := suite.Note(2)
 			taken.ID = last.ID
-			t.Refused(eventlog.ErrConflict, l, "a", eventlog.Any(), suite.Calls("c1"), suite.Result("c2"), taken)
-			t.Refused(event.ErrInvalidResult, l, "a", eventlog.Any(), suite.Result("c1"))
+			t.WantAppendError(eventlog.ErrConflict, l, "a", eventlog.Any(), suite.Calls("c1"), suite.Result("c2"), taken)
+			t.WantAppendError(event.ErrInvalidResult, l, "a", eventlog.Any(), suite.Result("c1"))
 			t.Append(l, "a", eventlog.Any(), suite.Result("c2"))
 		},
 	},
 	{
 		Name:        "interrupted result",
-		Explanation: "An explicit interrupted result ends its call like any other.",
+		Explanation: "An interrupted result ends its call like any other result.",
 		Run: func(t *env) {
 			t.Append(t.Main(), "a", eventlog.New(), suite.Calls("c1"))
 			t.Append(t.Main(), "a", eventlog.Any(), suite.Interrupted("c1"))
-			t.Refused(event.ErrInvalidResult, t.Main(), "a", eventlog.Any(), suite.Result("c1"))
+			t.WantAppendError(event.ErrInvalidResult, t.Main(), "a", eventlog.Any(), suite.Result("c1"))
 		},
 	},
 	{
-		Name:        "what comes between",
-		Explanation: "Messages, compactions and snapshots between a call and its result do not clear the call.",
+		Name:        "events between call and result",
+		Explanation: "Messages, compactions and snapshots between a call and its result do not end the call.",
 		Run:         testCallBetween,
 	},
 	{
-		Name:        "a hundred at once",
-		Explanation: "A message may make a hundred calls; their results come in any order, one by one, in between a reopen.",
+		Name:        "a hundred calls",
+		Explanation: "A message may have a hundred calls. Their results come in any order, one by one, with a reopen between them.",
 		Run:         testCallHundred,
 	},
 	{
-		Name:        "far back",
-		Explanation: "The result of a call that lies thousands of events back is accepted, in a store that was just opened.",
+		Name:        "old call",
+		Explanation: "The result of a call thousands of events ago is accepted, even right after opening the store.",
 		Run: func(t *env) {
 			t.Append(t.Main(), "a", eventlog.New(), suite.Calls("c1", "c2"))
 			t.Append(t.Main(), "a", eventlog.Any(), suite.Notes(4000)...)
 			t.Append(t.Reopen(), "a", eventlog.Any(), suite.Result("c1"))
-			t.Refused(event.ErrInvalidResult, t.Reopen(), "a", eventlog.Any(), suite.Result("c1"))
+			t.WantAppendError(event.ErrInvalidResult, t.Reopen(), "a", eventlog.Any(), suite.Result("c1"))
 			t.Append(t.Main(), "a", eventlog.Any(), suite.Result("c2"))
 		},
 	},
 	{
-		Name:        "id used again",
-		Explanation: "A call id may be used again once its call has ended; one result ends it each time, however far back the older ones lie.",
+		Name:        "reused id",
+		Explanation: "A call id may be used again after its call has ended. One result ends each call, even if earlier calls with the id are far back.",
 		Run: func(t *env) {
 			t.Append(t.Main(), "a", eventlog.New(), suite.Calls("c1"), suite.Result("c1"), suite.Calls("c1"))
 			t.Append(t.Reopen(), "a", eventlog.Any(), suite.Result("c1"))
-			t.Refused(event.ErrInvalidResult, t.Main(), "a", eventlog.Any(), suite.Result("c1"))
+			t.WantAppendError(event.ErrInvalidResult, t.Main(), "a", eventlog.Any(), suite.Result("c1"))
 			t.Append(t.Main(), "a", eventlog.Any(), suite.Calls("c1"), suite.Result("c1"))
-			t.Refused(event.ErrInvalidResult, t.Reopen(), "a", eventlog.Any(), suite.Result("c1"))
+			t.WantAppendError(event.ErrInvalidResult, t.Reopen(), "a", eventlog.Any(), suite.Result("c1"))
 		},
 	},
 	{
 		Name:        "id pending twice",
-		Explanation: "A call id that an import made pending twice is ended by one result, in memory and after a reopen alike.",
+		Explanation: "One result ends a call id that an import made pending twice, in the cache and after a reopen.",
 		Run: func(t *env) {
 			t.Append(t.Main(), "a", eventlog.New(), suite.Calls("c0"))
 			t.Append(t.Main(), "a", eventlog.Any().Lenient(), suite.Calls("c1"))
 			t.Append(t.Main(), "a", eventlog.Any().Lenient(), suite.Calls("c1"))
 			t.Append(t.Reopen(), "a", eventlog.Any(), suite.Result("c1"))
-			t.Refused(event.ErrInvalidResult, t.Main(), "a", eventlog.Any(), suite.Result("c1"))
+			t.WantAppendError(event.ErrInvalidResult, t.Main(), "a", eventlog.Any(), suite.Result("c1"))
 			t.Append(t.Main(), "a", eventlog.Any(), suite.Result("c0"))
-			t.Refused(event.ErrInvalidResult, t.Reopen(), "a", eventlog.Any(), suite.Result("c1"))
+			t.WantAppendError(event.ErrInvalidResult, t.Reopen(), "a", eventlog.Any(), suite.Result("c1"))
 		},
 	},
 	{
-		Name:        "id twice",
-		Explanation: "An id that repeats within a message is refused; one that repeats while it is pending stays pending, and one result ends it.",
+		Name:        "same id twice",
+		Explanation: "An id that repeats within a message is rejected. An id that repeats while its call is pending stays pending, and one result ends it.",
 		Run: func(t *env) {
-			t.Refused(event.ErrInvalidCall, t.Main(), "a", eventlog.New(), suite.Calls("c1", "c1"))
+			t.WantAppendError(event.ErrInvalidCall, t.Main(), "a", eventlog.New(), suite.Calls("c1", "c1"))
 			t.Append(t.Main(), "a", eventlog.New(), suite.Calls("c1"), suite.Calls("c1"), suite.Result("c1"))
-			t.Refused(event.ErrInvalidResult, t.Main(), "a", eventlog.Any(), suite.Result("c1"))
-			t.Refused(event.ErrInvalidResult, t.Reopen(), "a", eventlog.Any(), suite.Result("c1"))
+			t.WantAppendError(event.ErrInvalidResult, t.Main(), "a", eventlog.Any(), suite.Result("c1"))
+			t.WantAppendError(event.ErrInvalidResult, t.Reopen(), "a", eventlog.Any(), suite.Result("c1"))
 			t.Append(t.Main(), "a", eventlog.Any(), suite.Calls("c1"), suite.Result("c1"))
 		},
 	},
 	{
 		Name:        "lenient",
-		Explanation: "An import may break the rules of conversation: they are marked in the metadata, and a retry is still stored once.",
+		Explanation: "An import may break the rules of conversation. The metadata marks the broken rules, and a retry is still stored once.",
 		Run:         testCallLenient,
 	},
 }
@@ -136,7 +136,7 @@ func testCallBetween(t *env) {
 	for _, id := range []string{"c3", "c2"} {
 		t.Append(l, "a", eventlog.Any(), suite.Result(id))
 	}
-	t.Sound(l, "a")
+	t.WantVerified(l, "a")
 }
 
 func testCallHundred(t *env) {
@@ -152,17 +152,17 @@ func testCallHundred(t *env) {
 		}
 		t.Append(l, "a", eventlog.Any(), suite.Result(ids[i*37%100]))
 	}
-	t.Refused(event.ErrInvalidResult, l, "a", eventlog.Any(), suite.Result(ids[0]))
-	t.Same("events", 101, len(t.Lines(l, "a")))
-	t.Sound(l, "a")
+	t.WantAppendError(event.ErrInvalidResult, l, "a", eventlog.Any(), suite.Result(ids[0]))
+	t.WantEqual("events", 101, len(t.Lines(l, "a")))
+	t.WantVerified(l, "a")
 }
 
 func testCallLenient(t *env) {
 	l := t.Main()
-	events := []event.Event{suite.Result("nobody"), suite.Calls("c1"), suite.Calls("c1"), suite.NewEvent(event.MessageAdded, `{"role":"assistant","parts":[]}`), suite.Note(1)}
+	events := []event.Event{suite.Result("missing"), suite.Calls("c1"), suite.Calls("c1"), suite.NewEvent(event.MessageAdded, `{"role":"assistant","parts":[]}`), suite.Note(1)}
 	events[0].Metadata = []byte(`{"origin":{"line":7.0}}`)
 	head := t.Append(l, "a", eventlog.New().Lenient(), events...)
-	t.Same("head of the retry", head, t.Append(l, "a", eventlog.New().Lenient(), events...))
+	t.WantEqual("head of the retry", head, t.Append(l, "a", eventlog.New().Lenient(), events...))
 	got := t.Read(t.Reopen(), "a", eventlog.All())
 	for i, broken := range []bool{true, false, false, true, false} {
 		if value, ok := got[i].MetadataValue("broken"); ok != broken {
@@ -170,9 +170,9 @@ func testCallLenient(t *env) {
 		}
 	}
 	value, _ := got[0].MetadataValue("broken")
-	t.Same("the rule", `["orphan_result"]`, string(value))
+	t.WantEqual("the rule", `["orphan_result"]`, string(value))
 	value, _ = got[0].MetadataValue("origin")
-	t.Same("the metadata beside it", `{"line":7.0}`, string(value))
-	t.Sound(t.Main(), "a")
-	t.Refused(event.ErrInvalidRole, t.Main(), "a", eventlog.Any().Lenient(), suite.NewEvent(event.MessageAdded, `{"role":"robot"}`))
+	t.WantEqual("the other metadata", `{"line":7.0}`, string(value))
+	t.WantVerified(t.Main(), "a")
+	t.WantAppendError(event.ErrInvalidRole, t.Main(), "a", eventlog.Any().Lenient(), suite.NewEvent(event.MessageAdded, `{"role":"robot"}`))
 }

@@ -18,38 +18,38 @@ import (
 var cancelCases = []testCase{
 	{
 		Name:        "before an append",
-		Explanation: "An append whose context has ended gives the context's error, and stores nothing.",
+		Explanation: "An append with an ended context returns the context's error and stores nothing.",
 		Run:         testCancelBefore,
 	},
 	{
 		Name:        "during appends",
-		Explanation: "An append that is cancelled at any moment is whole or absent: absent with the context's error, either with ErrUnknownOutcome, and then a retry stores it once.",
+		Explanation: "An append that is cancelled at any moment is stored as a whole or not at all. With the context's error it is not stored. With ErrUnknownOutcome it may be stored, and a retry stores it once.",
 		Run:         testCancelDuring,
 	},
 	{
-		Name:        "of one among many",
-		Explanation: "Cancelling one append does not disturb those of others that wait with it.",
+		Name:        "one of many appends",
+		Explanation: "Cancelling one append does not affect other appends that wait with it.",
 		Run:         testCancelOne,
 	},
 	{
 		Name:        "during a read",
-		Explanation: "A read whose context ends on the way stops with the context's error.",
+		Explanation: "A read stops with the context's error when its context ends during the read.",
 		Run:         testCancelRead,
 	},
 	{
-		Name:        "before anything else",
-		Explanation: "Every method honours a context that has ended.",
+		Name:        "other methods",
+		Explanation: "Every method returns the error of an ended context.",
 		Run:         testCancelOthers,
 	},
 	{
 		Name:        "waiting for the store lock",
-		Explanation: "An append that needs the store lock gives up when its context ends, while another holds it, and stores nothing.",
+		Explanation: "An append that waits for the store lock stops when its context ends and stores nothing.",
 		Needs:       []suite.Need{suite.Locker, suite.Blobs},
 		Run:         func(t *env) { testCancelLocked(t, t.Main()) },
 	},
 	{
 		Name:        "waiting for another handle's lock",
-		Explanation: "An append that needs the store lock gives up when its context ends, while another handle holds it, and stores nothing.",
+		Explanation: "An append that waits for the store lock of another handle stops when its context ends and stores nothing.",
 		Needs:       []suite.Need{suite.Locker, suite.Blobs, suite.Handles},
 		Run:         func(t *env) { testCancelLocked(t, t.Second()) },
 	},
@@ -59,17 +59,17 @@ func testCancelBefore(t *env) {
 	l := t.Main()
 	head := t.Fill(l, "a", 2)
 	for _, x := range []eventlog.Expect{eventlog.Any(), eventlog.At(head), eventlog.Any().Durable()} {
-		_, err := l.Append(t.Ended(), "a", x, suite.Note(1))
+		_, err := l.Append(t.EndedContext(), "a", x, suite.Note(1))
 		t.WantErr(context.Canceled, err)
 	}
-	_, err := l.Append(t.Ended(), "b", eventlog.New(), suite.Note(1))
+	_, err := l.Append(t.EndedContext(), "b", eventlog.New(), suite.Note(1))
 	t.WantErr(context.Canceled, err)
-	t.Same("events", 2, len(t.Lines(l, "a")))
-	t.Missing(l, "b")
+	t.WantEqual("events", 2, len(t.Lines(l, "a")))
+	t.WantMissing(l, "b")
 }
 
-// cancelled is one append that may have been cancelled, and what came of it.
-type cancelled struct {
+// cancelledAppend is an append that may have been cancelled, and its result.
+type cancelledAppend struct {
 	Events []event.Event
 	Err    error
 }
@@ -78,13 +78,13 @@ func testCancelDuring(t *env) {
 	l := t.Main()
 	t.Fill(l, "a", 1)
 	const writers, each = 4, 60
-	appends := make([][]cancelled, writers)
-	_ = suite.Together(writers, func(i int) error {
+	appends := make([][]cancelledAppend, writers)
+	_ = suite.Concurrently(writers, func(i int) error {
 		random := rand.New(rand.NewPCG(uint64(i), 7))
 		for range each {
 			ctx, cancel := context.WithCancel(t.Ctx)
 			timer := time.AfterFunc(time.Duration(random.IntN(300))*time.Microsecond, cancel)
-			c := cancelled{Events: suite.Notes(3)}
+			c := cancelledAppend{Events: suite.Notes(3)}
 			_, c.Err = l.Append(ctx, "a", eventlog.Any(), c.Events...)
 			timer.Stop()
 			cancel()
@@ -92,46 +92,46 @@ func testCancelDuring(t *env) {
 		}
 		return nil
 	})
-	t.outcomes(l, slices.Concat(appends...))
-	t.Sound(l, "a")
-	t.Sound(t.Reopen(), "a")
+	t.wantOutcomes(l, slices.Concat(appends...))
+	t.WantVerified(l, "a")
+	t.WantVerified(t.Reopen(), "a")
 }
 
-// outcomes makes sure that what cancelled appends left is what they said, and
-// that a retry stores each once.
-func (t *env) outcomes(l *eventlog.Log, appends []cancelled) {
+// wantOutcomes checks that the stored events match the results of cancelled appends,
+// and that a retry stores each append once.
+func (t *env) wantOutcomes(l *eventlog.Log, appends []cancelledAppend) {
 	t.Helper()
-	found := t.counts(l)
+	found := t.idCounts(l)
 	for _, c := range appends {
-		t.outcome(c, found)
+		t.wantOutcome(c, found)
 		if c.Err != nil {
 			t.Append(l, "a", retryOf(eventlog.Any(), c.Err), c.Events...)
 		}
 	}
-	found = t.counts(l)
+	found = t.idCounts(l)
 	for _, c := range appends {
-		t.Same("events after the retry", 3, c.places(found))
+		t.WantEqual("events after the retry", 3, c.stored(found))
 	}
 }
 
-// outcome makes sure that what a cancelled append left is what it said.
-func (t *env) outcome(c cancelled, counts map[string]int) {
+// wantOutcome checks that the stored events match the result of a cancelled append.
+func (t *env) wantOutcome(c cancelledAppend, counts map[string]int) {
 	t.Helper()
-	found := c.places(counts)
+	found := c.stored(counts)
 	switch unknown := errors.Is(c.Err, eventlog.ErrUnknownOutcome); {
 	case c.Err == nil && found != 3:
-		t.Fatalf("an acknowledged append left %d of its 3 events", found)
+		t.Fatalf("an acknowledged append stored %d of its 3 events", found)
 	case c.Err != nil && !unknown && !errors.Is(c.Err, context.Canceled):
-		t.Fatalf("a cancelled append gave error %v", c.Err)
+		t.Fatalf("a cancelled append returned error %v", c.Err)
 	case c.Err != nil && !unknown && found != 0:
-		t.Fatalf("an append that gave %v left %d of its 3 events", c.Err, found)
+		t.Fatalf("an append that returned %v stored %d of its 3 events", c.Err, found)
 	case unknown && found != 0 && found != 3:
-		t.Fatalf("an append with an unknown outcome left %d of its 3 events", found)
+		t.Fatalf("an append with an unknown outcome stored %d of its 3 events", found)
 	}
 }
 
-// counts says how often each id stands in the session.
-func (t *env) counts(l *eventlog.Log) map[string]int {
+// idCounts returns the number of events in the session for each id.
+func (t *env) idCounts(l *eventlog.Log) map[string]int {
 	t.Helper()
 	counts := map[string]int{}
 	for e, err := range l.Store().Read(t.Ctx, "a", eventlog.Span{}) {
@@ -141,15 +141,15 @@ func (t *env) counts(l *eventlog.Log) map[string]int {
 	return counts
 }
 
-// places counts how many times the append's events stand in the session.
-func (c *cancelled) places(counts map[string]int) (n int) {
-	for _, id := range suite.IdsOf(c.Events) {
+// stored returns the number of the append's events in the session.
+func (c *cancelledAppend) stored(counts map[string]int) (n int) {
+	for _, id := range suite.IDsOf(c.Events) {
 		n += counts[id]
 	}
 	return n
 }
 
-// goroutines is how many run at once.
+// goroutines is the number of concurrent goroutines.
 const goroutines = 16
 
 func testCancelOne(t *env) {
@@ -158,11 +158,11 @@ func testCancelOne(t *env) {
 	ctx, cancel := context.WithCancel(t.Ctx)
 	defer cancel()
 	var stored atomic.Int64
-	errs := suite.Together(goroutines, func(i int) error {
+	errs := suite.Concurrently(goroutines, func(i int) error {
 		for n := range 20 {
 			if i%4 == 0 {
 				_, _ = l.Append(ctx, "a", eventlog.Any(), suite.Note(n))
-			} else if _, err := l.Append(t.Ctx, "a", eventlog.Any(), suite.NewEvent("test:kept", "1")); err != nil {
+			} else if _, err := l.Append(t.Ctx, "a", eventlog.Any(), suite.NewEvent("test:other", "1")); err != nil {
 				return err
 			}
 			if stored.Add(1) == 100 {
@@ -172,14 +172,14 @@ func testCancelOne(t *env) {
 		return nil
 	})
 	t.Must(errors.Join(errs...))
-	kept := 0
+	others := 0
 	for _, e := range t.Read(l, "a", eventlog.All()) {
-		if e.Type == "test:kept" {
-			kept++
+		if e.Type == "test:other" {
+			others++
 		}
 	}
-	t.Same("events of those that were not cancelled", goroutines*3/4*20, kept)
-	t.Sound(l, "a")
+	t.WantEqual("events of the appends that were not cancelled", goroutines*3/4*20, others)
+	t.WantVerified(l, "a")
 }
 
 func testCancelRead(t *env) {
@@ -205,7 +205,7 @@ func testCancelRead(t *env) {
 func testCancelOthers(t *env) {
 	l := t.Main()
 	t.Fill(l, "a", 2)
-	ctx := t.Ended()
+	ctx := t.EndedContext()
 	_, err := l.Head(ctx, "a")
 	t.WantErr(context.Canceled, err)
 	_, err = l.Event(ctx, "a", 1)
@@ -219,23 +219,23 @@ func testCancelOthers(t *env) {
 	t.WantErr(context.Canceled, erase.Remove(ctx, l, "a"))
 	_, err = verify.Session(ctx, l, "a")
 	t.WantErr(context.Canceled, err)
-	t.Same("events", 2, len(t.Lines(l, "a")))
+	t.WantEqual("events", 2, len(t.Lines(l, "a")))
 }
 
 func testCancelLocked(t *env, holder *eventlog.Log) {
-	l := t.Over(t.Store(), eventlog.Options{SpillOver: 10})
+	l := t.LogOver(t.Store(), eventlog.Options{SpillOver: 10})
 	t.Fill(l, "a", 1)
 	_, unlock, err := suite.Ability[eventlog.Locker](t, holder.Store()).Lock(t.Ctx, true)
 	t.Must(err)
 	defer unlock()
 	big := suite.NewEvent("test:big", `"`+suite.Text("b", 100)+`"`)
-	ctx, cancel := t.Briefly()
+	ctx, cancel := t.ShortContext()
 	defer cancel()
 	_, err = l.Append(ctx, "a", eventlog.Any(), big)
 	t.WantErr(context.DeadlineExceeded, err)
 	_, err = l.PutBlob(ctx, suite.NewReader("body"))
 	t.WantErr(context.DeadlineExceeded, err)
-	t.Same("events", 1, len(t.Lines(l, "a")))
+	t.WantEqual("events", 1, len(t.Lines(l, "a")))
 	unlock()
 	t.Append(l, "a", eventlog.Any(), big)
 }

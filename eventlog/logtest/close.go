@@ -16,36 +16,36 @@ import (
 var closeCases = []testCase{
 	{
 		Name:        "closed log",
-		Explanation: "Every method of a closed log answers ErrClosed; closing it again is no error.",
+		Explanation: "Every method of a closed log returns ErrClosed. Closing the log again is no error.",
 		Run:         testCloseLog,
 	},
 	{
 		Name:        "closed store",
-		Explanation: "Every method of a closed store answers ErrClosed.",
+		Explanation: "Every method of a closed store returns ErrClosed.",
 		Run:         testCloseStore,
 	},
 	{
 		Name:        "ends watchers",
-		Explanation: "Closing the log ends its watchers with ErrClosed, and its streams of deltas.",
+		Explanation: "Closing the log ends its watchers with ErrClosed and ends its streams of deltas.",
 		Run: func(t *env) {
 			t.Fill(t.Main(), "a", 2)
 			w := t.watch(t.Main(), "a", 1)
-			w.take(2)
+			w.next(2)
 			t.Must(t.Main().Close())
 			t.WantErr(eventlog.ErrClosed, w.end())
 			for range t.Main().Deltas(t.Ctx, "a") {
-				t.Errorf("a closed log gave a delta")
+				t.Errorf("a closed log yielded a delta")
 			}
 		},
 	},
 	{
-		Name:        "while others append",
-		Explanation: "Appends under way when the log is closed are whole or absent, and say which.",
+		Name:        "concurrent appends",
+		Explanation: "An append that runs while the log is closed is stored as a whole or not at all, as its error says.",
 		Run:         testCloseBusy,
 	},
 	{
-		Name:        "leaves nothing running",
-		Explanation: "Sequences that are stopped early, watchers that are cancelled, and a closed log leave no goroutine behind.",
+		Name:        "no goroutines left",
+		Explanation: "Sequences that are stopped early, watchers that are cancelled, and closed logs leave no goroutines running.",
 		Run:         testCloseLeaks,
 	},
 }
@@ -73,12 +73,12 @@ func testCloseLog(t *env) {
 	t.WantErr(eventlog.ErrClosed, err)
 	t.Must(l.Close())
 	t.OpenLog = nil
-	t.Same("events", 2, len(t.Lines(t.Reopen(), "a")))
+	t.WantEqual("events", 2, len(t.Lines(t.Reopen(), "a")))
 }
 
 func testCloseStore(t *env) {
 	s := t.Open()
-	head := t.Put(s, event.Head{}, suite.BatchAfter("a", event.Head{}, 2))
+	head := t.AppendLines(s, event.Head{}, suite.BatchAfter("a", event.Head{}, 2))
 	t.Must(s.Close())
 	t.WantErr(eventlog.ErrClosed, s.Append(t.Ctx, "a", head, suite.BatchAfter("a", head, 1), false))
 	_, err := suite.Collect(s.Read(t.Ctx, "a", eventlog.Span{}))
@@ -100,15 +100,15 @@ func testCloseStore(t *env) {
 		_, _, err := l.Lock(t.Ctx, true)
 		t.WantErr(eventlog.ErrClosed, err)
 	}
-	t.Same("events", 2, len(t.Lines(t.Main(), "a")))
+	t.WantEqual("events", 2, len(t.Lines(t.Main(), "a")))
 }
 
 func testCloseBusy(t *env) {
 	l := t.Main()
 	t.Fill(l, "a", 1)
-	appends := make([][]cancelled, 4)
+	appends := make([][]cancelledAppend, 4)
 	started := make(chan struct{}, 4)
-	_ = suite.Together(5, func(i int) error {
+	_ = suite.Concurrently(5, func(i int) error {
 		if i == 4 {
 			for range 4 {
 				<-started
@@ -116,7 +116,7 @@ func testCloseBusy(t *env) {
 			return l.Close()
 		}
 		for n := 0; ; n++ {
-			c := cancelled{Events: suite.Notes(3)}
+			c := cancelledAppend{Events: suite.Notes(3)}
 			_, c.Err = l.Append(t.Ctx, "a", eventlog.Any(), c.Events...)
 			appends[i] = append(appends[i], c)
 			if n == 10 {
@@ -129,42 +129,42 @@ func testCloseBusy(t *env) {
 	})
 	t.OpenLog = nil
 	l = t.Reopen()
-	found := t.counts(l)
+	found := t.idCounts(l)
 	for _, of := range appends {
-		t.closedOutcome(of[len(of)-1], found)
+		t.wantClosedOutcome(of[len(of)-1], found)
 		for _, c := range of[:len(of)-1] {
-			t.outcome(c, found)
+			t.wantOutcome(c, found)
 		}
 	}
-	t.Sound(l, "a")
+	t.WantVerified(l, "a")
 }
 
-// closedOutcome makes sure that the append that met the closed log is whole or
-// absent, as its error says.
-func (t *env) closedOutcome(c cancelled, counts map[string]int) {
+// wantClosedOutcome checks that the stored events match the error of an append that
+// ran during Close.
+func (t *env) wantClosedOutcome(c cancelledAppend, counts map[string]int) {
 	t.Helper()
-	found := c.places(counts)
+	found := c.stored(counts)
 	switch {
 	case errors.Is(c.Err, eventlog.ErrUnknownOutcome):
-		t.Same("the append is whole or absent", true, found == 0 || found == 3)
+		t.WantEqual("the append is stored as a whole or not at all", true, found == 0 || found == 3)
 	case errors.Is(c.Err, eventlog.ErrClosed):
-		t.Same("events of the refused append", 0, found)
+		t.WantEqual("events of the rejected append", 0, found)
 	default:
-		t.Errorf("an append that met the closed log gave error %v", c.Err)
+		t.Errorf("an append to the closed log returned error %v", c.Err)
 	}
 }
 
 func testCloseLeaks(t *env) {
 	l := t.Main()
 	t.Append(l, "a", eventlog.New(), suite.Notes(500)...)
-	t.first(l.Read(t.Ctx, "a", eventlog.All()))
+	t.firstEvent(l.Read(t.Ctx, "a", eventlog.All()))
 	before := runtime.NumGoroutine()
 	for n := range 50 {
-		t.first(l.Read(t.Ctx, "a", eventlog.All()))
-		t.first(l.Read(t.Ctx, "a", eventlog.Last(20)))
-		t.first(l.Store().Read(t.Ctx, "a", eventlog.Span{Backward: true}))
-		t.first(l.Read(t.Ctx, "a", eventlog.All().OnPath()))
-		t.first(l.Watch(t.Ctx, "a", int64(n)))
+		t.firstEvent(l.Read(t.Ctx, "a", eventlog.All()))
+		t.firstEvent(l.Read(t.Ctx, "a", eventlog.Last(20)))
+		t.firstEvent(l.Store().Read(t.Ctx, "a", eventlog.Span{Backward: true}))
+		t.firstEvent(l.Read(t.Ctx, "a", eventlog.All().OnPath()))
+		t.firstEvent(l.Watch(t.Ctx, "a", int64(n)))
 		for range l.Sessions(t.Ctx) {
 			break
 		}
@@ -176,18 +176,18 @@ func testCloseLeaks(t *env) {
 		}
 		cancel()
 	}
-	t.settles(before)
+	t.waitForGoroutines(before)
 	t.Close()
-	t.settles(before)
+	t.waitForGoroutines(before)
 }
 
-// settles waits until no more goroutines run than before.
-func (t *env) settles(before int) {
+// waitForGoroutines waits until no more goroutines run than before.
+func (t *env) waitForGoroutines(before int) {
 	t.Helper()
 	for runtime.NumGoroutine() > before {
 		select {
 		case <-t.Ctx.Done():
-			t.Fatalf("%d goroutines are left where %d were", runtime.NumGoroutine(), before)
+			t.Fatalf("%d goroutines are running, want %d", runtime.NumGoroutine(), before)
 		case <-time.After(time.Millisecond):
 		}
 	}

@@ -16,124 +16,125 @@ import (
 	"github.com/convlog/convlog/upkeep/verify"
 )
 
-// Examine looks at a session in every way, then appends to it, and looks at the
-// others. s is closed.
+// Examine reads a damaged session in every way, appends to it and checks the other
+// sessions. It closes s.
 func (w *Witness) Examine(t testing.TB, s eventlog.Store, session string) *Findings {
 	t.Helper()
 	l := eventlog.Open(s)
-	defer closed(t, l)
-	f := w.Look(t, s, session)
-	w.ranges(t, l, f)
-	w.listing(t, l, f)
-	w.watch(t, l, f)
-	w.export(t, l, f)
-	w.convert(t, l, f)
-	w.others(t, l, f)
-	w.append(t, l, f)
-	w.others(t, l, f)
+	defer closeLog(t, l)
+	f := w.Inspect(t, s, session)
+	w.checkRanges(t, l, f)
+	w.checkListing(t, l, f)
+	w.checkWatch(t, l, f)
+	w.checkExport(t, l, f)
+	w.checkConvert(t, l, f)
+	w.checkOthers(t, l, f)
+	w.checkAppend(t, l, f)
+	w.checkOthers(t, l, f)
 	return f
 }
 
-// Try is Examine without the ranges, the watcher, the copies and the others.
-func (w *Witness) Try(t testing.TB, s eventlog.Store, session string) *Findings {
+// ExamineBriefly is Examine without the ranges, the watcher, the copies and the other
+// sessions.
+func (w *Witness) ExamineBriefly(t testing.TB, s eventlog.Store, session string) *Findings {
 	t.Helper()
 	l := eventlog.Open(s)
-	defer closed(t, l)
-	f := w.Look(t, s, session)
-	w.listing(t, l, f)
-	w.append(t, l, f)
+	defer closeLog(t, l)
+	f := w.Inspect(t, s, session)
+	w.checkListing(t, l, f)
+	w.checkAppend(t, l, f)
 	return f
 }
 
-func closed(t testing.TB, l *eventlog.Log) {
+func closeLog(t testing.TB, l *eventlog.Log) {
 	t.Helper()
 	if err := l.Close(); err != nil {
 		t.Errorf("close: %v", err)
 	}
 }
 
-// ranges reads parts of the session. What ends without an error ends where the
-// session does.
-func (w *Witness) ranges(t testing.TB, l *eventlog.Log, f *Findings) {
+// checkRanges reads parts of the session. A read without an error must reach the end
+// of its range.
+func (w *Witness) checkRanges(t testing.TB, l *eventlog.Log, f *Findings) {
 	t.Helper()
 	written := w.written[f.Session]
 	first, last := written[0].Seq, written[len(written)-1].Seq
 	for _, seq := range []int64{first, first + 1, (first + last) / 2, last} {
 		from := w.read(t, l, f.Session, eventlog.From(seq))
-		w.complete(t, f, from, seq, last)
-		w.complete(t, f, w.read(t, l, f.Session, eventlog.Between(seq, seq)), seq, seq)
-		w.complete(t, f, w.read(t, l, f.Session, eventlog.Between(0, seq)), first, seq)
-		w.complete(t, f, turned(w.read(t, l, f.Session, eventlog.Between(seq, 0).Backward())), seq, last)
-		w.complete(t, f, turned(w.read(t, l, f.Session, eventlog.Between(0, seq).Backward())), first, seq)
+		w.wantComplete(t, f, from, seq, last)
+		w.wantComplete(t, f, w.read(t, l, f.Session, eventlog.Between(seq, seq)), seq, seq)
+		w.wantComplete(t, f, w.read(t, l, f.Session, eventlog.Between(0, seq)), first, seq)
+		w.wantComplete(t, f, reversed(w.read(t, l, f.Session, eventlog.Between(seq, 0).Backward())), seq, last)
+		w.wantComplete(t, f, reversed(w.read(t, l, f.Session, eventlog.Between(0, seq).Backward())), first, seq)
 		until := w.read(t, l, f.Session, eventlog.Until(written[seq-first].ID))
 		if until.Err == nil && (len(until.Seqs) == 0 || until.Seqs[len(until.Seqs)-1] != seq) {
-			t.Errorf("reading until the id of seq %d gives %v", seq, until.Seqs)
+			t.Errorf("reading until the id of seq %d returns %v", seq, until.Seqs)
 		}
 	}
 	from := last - 2
 	if n := len(f.Forward.Seqs); n > 0 {
 		from = f.Forward.Seqs[max(n-3, 0)]
 	}
-	w.complete(t, f, w.read(t, l, f.Session, eventlog.Last(3)), from, last)
-	w.complete(t, f, turned(w.read(t, l, f.Session, eventlog.Last(3).Backward())), from, last)
+	w.wantComplete(t, f, w.read(t, l, f.Session, eventlog.Last(3)), from, last)
+	w.wantComplete(t, f, reversed(w.read(t, l, f.Session, eventlog.Last(3).Backward())), from, last)
 }
 
-func turned(r Reading) Reading {
+func reversed(r Reading) Reading {
 	slices.Reverse(r.Seqs)
 	return r
 }
 
-// complete makes sure that a reading without an error lacks nothing of seqs from
-// to to, as far as a reading of everything has them.
-func (w *Witness) complete(t testing.TB, f *Findings, r Reading, from, to int64) {
+// wantComplete checks that a read without an error has all readable seqs from from to
+// to.
+func (w *Witness) wantComplete(t testing.TB, f *Findings, r Reading, from, to int64) {
 	t.Helper()
 	if r.Err != nil || f.Forward.Err != nil || f.Backward.Err != nil {
 		return
 	}
 	want := slices.DeleteFunc(slices.Clone(f.Forward.Seqs), func(seq int64) bool { return seq < from || seq > to })
 	if !slices.Equal(want, r.Seqs) {
-		t.Errorf("reading seqs %d to %d of %v gives %v without an error", from, to, f.Forward.Seqs, r.Seqs)
+		t.Errorf("reading seqs %d to %d of %v returns %v without an error", from, to, f.Forward.Seqs, r.Seqs)
 	}
 }
 
-// listing makes sure that the other sessions are listed as they were, and that
-// what is said of the damaged one is true.
-func (w *Witness) listing(t testing.TB, l *eventlog.Log, f *Findings) {
+// checkListing checks that the listing shows the other sessions unchanged and only
+// written events of the damaged one.
+func (w *Witness) checkListing(t testing.TB, l *eventlog.Log, f *Findings) {
 	t.Helper()
 	infos, err := suite.Collect(l.Sessions(t.Context()))
 	if err != nil {
-		t.Errorf("the listing ends: %v", err)
+		t.Errorf("the listing fails: %v", err)
 	}
 	for session, written := range w.written {
 		i := slices.IndexFunc(infos, func(i eventlog.SessionInfo) bool { return i.ID == session })
 		if session == f.Session {
 			if i >= 0 {
 				f.Listed = &infos[i]
-				w.row(t, f)
+				w.checkRow(t, f)
 			}
 			continue
 		}
-		if w.spared(f, session) && (i < 0 || infos[i].Err != nil || infos[i].First.Head() != written[0].Head() || infos[i].Last.Head() != headEvent(written).Head()) {
-			t.Errorf("session %q is not listed as it was: %+v", session, infos)
+		if w.isUnaffected(f, session) && (i < 0 || infos[i].Err != nil || infos[i].First.Head() != written[0].Head() || infos[i].Last.Head() != headEvent(written).Head()) {
+			t.Errorf("the listing of session %q changed: %+v", session, infos)
 		}
 	}
 }
 
 func headEvent(events []event.Event) *event.Event { return &events[len(events)-1] }
 
-// row checks the listed first and last event of the damaged session.
-func (w *Witness) row(t testing.TB, f *Findings) {
+// checkRow checks the first and last event in the damaged session's row.
+func (w *Witness) checkRow(t testing.TB, f *Findings) {
 	t.Helper()
-	w.Located(t, "the listing", f.Listed.Err)
+	w.WantLocated(t, "the listing", f.Listed.Err)
 	for _, e := range []event.Event{f.Listed.First, f.Listed.Last} {
-		if f.Listed.Err == nil && !w.stored(f.Session, &e) {
-			t.Errorf("the listing shows %v, which was not written", &e)
+		if f.Listed.Err == nil && !w.matchesStored(f.Session, &e) {
+			t.Errorf("the listing has %v, which was never written", &e)
 		}
 	}
 }
 
-// stored is wrote for an event whose data was not fetched.
-func (w *Witness) stored(session string, e *event.Event) bool {
+// matchesStored is matches for an event without its spilled data.
+func (w *Witness) matchesStored(session string, e *event.Event) bool {
 	full := *e
 	if _, _, spilled := e.Spilled(); spilled {
 		for i := range w.written[session] {
@@ -142,17 +143,17 @@ func (w *Witness) stored(session string, e *event.Event) bool {
 			}
 		}
 	}
-	return w.wrote(session, &full)
+	return w.matches(session, &full)
 }
 
-// watch makes sure that a watcher is given what a reader is, or part of that and
-// an error.
-func (w *Witness) watch(t testing.TB, l *eventlog.Log, f *Findings) {
+// checkWatch checks that a watcher gets the same events as a reader, or some of them
+// and an error.
+func (w *Witness) checkWatch(t testing.TB, l *eventlog.Log, f *Findings) {
 	t.Helper()
 	var got []int64
 	var failed error
 	whole := f.Forward.Err == nil
-	for e, err := range l.Watch(t.Context(), f.Session, f.first()) {
+	for e, err := range l.Watch(t.Context(), f.Session, f.firstSeq()) {
 		if failed = err; err != nil {
 			break
 		}
@@ -160,52 +161,52 @@ func (w *Witness) watch(t testing.TB, l *eventlog.Log, f *Findings) {
 			break
 		}
 	}
-	w.Located(t, "Watch", failed)
+	w.WantLocated(t, "Watch", failed)
 	given := f.Forward.Seqs
 	if failed != nil {
 		given = given[:min(len(got), len(given))]
 	}
 	if !slices.Equal(got, given) || whole && failed != nil && f.Backward.Err == nil {
-		t.Errorf("Watch gives %v and %v, reading %v and %v", got, failed, f.Forward.Seqs, f.Forward.Err)
+		t.Errorf("Watch returns %v and %v, a read returns %v and %v", got, failed, f.Forward.Seqs, f.Forward.Err)
 	}
 }
 
-// first is the seq of the session's first event.
-func (f *Findings) first() int64 {
+// firstSeq returns the seq of the session's first event.
+func (f *Findings) firstSeq() int64 {
 	if len(f.Forward.Seqs) > 0 {
 		return f.Forward.Seqs[0]
 	}
 	return 0
 }
 
-// export makes sure that nothing incomplete is exported.
-func (w *Witness) export(t testing.TB, l *eventlog.Log, f *Findings) {
+// checkExport checks that Export fails for an incomplete session.
+func (w *Witness) checkExport(t testing.TB, l *eventlog.Log, f *Findings) {
 	t.Helper()
 	var out bytes.Buffer
 	err := transfer.Export(t.Context(), l, &out, f.Session)
-	w.Located(t, "Export", err)
+	w.WantLocated(t, "Export", err)
 	if err == nil && f.Forward.Err != nil {
-		t.Errorf("Export says nothing of %v", f.Forward.Err)
+		t.Errorf("Export does not report %v", f.Forward.Err)
 	}
-	if err != nil && f.Forward.Err == nil && !f.Noticed() {
-		t.Errorf("Export: %v, but reading and Verify find nothing", err)
+	if err != nil && f.Forward.Err == nil && !f.Detected() {
+		t.Errorf("Export: %v, but a read and Verify find no damage", err)
 	}
 }
 
-// convert copies the store: all other sessions come over whole.
-func (w *Witness) convert(t testing.TB, l *eventlog.Log, f *Findings) {
+// checkConvert copies the store and checks that all other sessions are copied.
+func (w *Witness) checkConvert(t testing.TB, l *eventlog.Log, f *Findings) {
 	t.Helper()
 	dst := eventlog.Open(memory.New())
 	failed := map[string]error{}
 	for adopted, err := range transfer.Convert(t.Context(), dst, l) {
-		w.Located(t, "Convert", err)
+		w.WantLocated(t, "Convert", err)
 		failed[adopted.Session] = err
 	}
 	if failed[f.Session] == nil && f.Listed != nil && f.Forward.Err != nil && !errors.Is(f.Forward.Err, eventlog.ErrNotFound) {
-		t.Errorf("Convert says nothing of %v", f.Forward.Err)
+		t.Errorf("Convert does not report %v", f.Forward.Err)
 	}
 	for session, written := range w.written {
-		if !w.spared(f, session) || failed[session] != nil && w.orphaned(f, session) {
+		if !w.isUnaffected(f, session) || failed[session] != nil && w.isOrphan(f, session) {
 			continue
 		}
 		copied, err := suite.Collect(dst.Read(t.Context(), session, eventlog.All().Own()))
@@ -217,52 +218,52 @@ func (w *Witness) convert(t testing.TB, l *eventlog.Log, f *Findings) {
 
 func same(a, b event.Event) bool { return equal(&a, &b) }
 
-// orphaned reports whether a session is a fork of one that is damaged.
-func (w *Witness) orphaned(f *Findings, session string) bool {
+// isOrphan reports whether a session is a fork of a damaged session.
+func (w *Witness) isOrphan(f *Findings, session string) bool {
 	fork, forked, err := event.Decode[event.Fork](&w.written[session][0])
-	return err == nil && forked && !w.spared(f, fork.Parent)
+	return err == nil && forked && !w.isUnaffected(f, fork.Parent)
 }
 
-// others makes sure that the other sessions are as they were.
-func (w *Witness) others(t testing.TB, l *eventlog.Log, f *Findings) {
+// checkOthers checks that the other sessions have not changed.
+func (w *Witness) checkOthers(t testing.TB, l *eventlog.Log, f *Findings) {
 	t.Helper()
 	for session, written := range w.written {
-		if !w.spared(f, session) {
+		if !w.isUnaffected(f, session) {
 			continue
 		}
 		events, err := suite.Collect(l.Read(t.Context(), session, eventlog.All().Own()))
 		if err != nil || !slices.EqualFunc(events, written, same) {
-			t.Errorf("session %q is not as it was: %d of %d events, %v", session, len(events), len(written), err)
+			t.Errorf("session %q changed: %d of %d events, %v", session, len(events), len(written), err)
 		}
 		report, err := verify.Session(t.Context(), l, session)
 		if err != nil {
 			t.Errorf("Verify of session %q: %v", session, err)
 		}
 		for _, d := range slices.Concat(report.Defects, report.Notes) {
-			if d.Rule != "fork" || !w.orphaned(f, session) {
+			if d.Rule != "fork" || !w.isOrphan(f, session) {
 				t.Errorf("Verify of session %q: %v", session, d)
 			}
 		}
 	}
 }
 
-// append appends behind what is left: that is refused as damage, with nothing
-// written, or what is left stays, with the new event behind it.
-func (w *Witness) append(t testing.TB, l *eventlog.Log, f *Findings) {
+// checkAppend appends to the damaged session. The append must fail with damage and
+// write nothing, or add its event after the readable events.
+func (w *Witness) checkAppend(t testing.TB, l *eventlog.Log, f *Findings) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), hung)
+	ctx, cancel := context.WithTimeout(t.Context(), appendTimeout)
 	defer cancel()
 	head, err := l.Append(ctx, f.Session, eventlog.Any(), suite.Note(99))
 	f.Append = err
-	w.Located(t, "Append", err)
+	w.WantLocated(t, "Append", err)
 	for e, err := range l.Read(t.Context(), f.Session, eventlog.All().Own()) {
 		if err != nil {
 			f.After.Err = err
 			break
 		}
 		f.After.Seqs = append(f.After.Seqs, e.Seq)
-		if appended := f.Append == nil && e.Head() == head; !appended && !w.wrote(f.Session, &e) {
-			t.Errorf("after an append %v is shown, which was not written", &e)
+		if appended := f.Append == nil && e.Head() == head; !appended && !w.matches(f.Session, &e) {
+			t.Errorf("after an append the session has %v, which was never written", &e)
 		}
 	}
 	want := f.Forward.Seqs
@@ -270,9 +271,9 @@ func (w *Witness) append(t testing.TB, l *eventlog.Log, f *Findings) {
 		want = append(slices.Clone(want), head.Seq)
 	}
 	if !slices.Equal(want, f.After.Seqs) {
-		t.Errorf("%v was shown; after an append (%v) it is %v, want %v", f.Forward.Seqs, f.Append, f.After.Seqs, want)
+		t.Errorf("the session had %v; after an append (%v) it has %v, want %v", f.Forward.Seqs, f.Append, f.After.Seqs, want)
 	}
 }
 
-// hung is when an append that damage keeps from ending counts as such.
-const hung = time.Minute
+// appendTimeout is the time limit of an append to a damaged session.
+const appendTimeout = time.Minute

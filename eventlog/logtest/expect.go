@@ -9,20 +9,20 @@ import (
 var expectCases = []testCase{
 	{
 		Name:        "New",
-		Explanation: "New creates a session once; on an existing one it is a conflict that carries the actual head.",
+		Explanation: "New creates a session once. On an existing session it is a conflict with the actual head.",
 		Run: func(t *env) {
 			head := t.Append(t.Main(), "a", eventlog.New(), suite.Note(1))
-			t.Conflict(t.Refused(eventlog.ErrConflict, t.Main(), "a", eventlog.New(), suite.Note(2)), event.Head{}, head)
-			t.Conflict(t.Refused(eventlog.ErrConflict, t.Reopen(), "a", eventlog.New(), suite.Note(2)), event.Head{}, head)
+			t.WantConflict(t.WantAppendError(eventlog.ErrConflict, t.Main(), "a", eventlog.New(), suite.Note(2)), event.Head{}, head)
+			t.WantConflict(t.WantAppendError(eventlog.ErrConflict, t.Reopen(), "a", eventlog.New(), suite.Note(2)), event.Head{}, head)
 		},
 	},
 	{
 		Name:        "Any",
-		Explanation: "Any appends at whatever head there is, and creates a session that is missing.",
+		Explanation: "Any appends at any head and creates a missing session.",
 		Run: func(t *env) {
 			t.Append(t.Main(), "a", eventlog.Any(), suite.Note(1))
 			t.Append(t.Reopen(), "a", eventlog.Any(), suite.Note(2))
-			t.Same("events", 2, len(t.Lines(t.Main(), "a")))
+			t.WantEqual("events", 2, len(t.Lines(t.Main(), "a")))
 		},
 	},
 	{
@@ -32,54 +32,54 @@ var expectCases = []testCase{
 			head := t.Append(t.Main(), "a", eventlog.At(event.Head{}), suite.Note(1))
 			head = t.Append(t.Main(), "a", eventlog.At(head), suite.Note(2))
 			head = t.Append(t.Reopen(), "a", eventlog.At(head), suite.Note(3))
-			t.Same("seq", int64(3), head.Seq)
+			t.WantEqual("seq", int64(3), head.Seq)
 		},
 	},
 	{
 		Name:        "At too low",
-		Explanation: "A head that the session has left behind is a conflict that carries expected and actual.",
+		Explanation: "A head before the session's head is a conflict with the expected and the actual head.",
 		Run:         testExpectTooLow,
 	},
 	{
 		Name:        "At too high",
-		Explanation: "A head that the session has not reached is a conflict that carries expected and actual.",
+		Explanation: "A head after the session's head is a conflict with the expected and the actual head.",
 		Run: func(t *env) {
 			actual := t.Fill(t.Main(), "a", 3)
 			beyond := event.Head{Seq: 9, Hash: actual.Hash}
-			t.Conflict(t.Refused(eventlog.ErrConflict, t.Main(), "a", eventlog.At(beyond), suite.Note(1)), beyond, actual)
-			t.Conflict(t.Refused(eventlog.ErrConflict, t.Reopen(), "a", eventlog.At(beyond), suite.Note(1)), beyond, actual)
+			t.WantConflict(t.WantAppendError(eventlog.ErrConflict, t.Main(), "a", eventlog.At(beyond), suite.Note(1)), beyond, actual)
+			t.WantConflict(t.WantAppendError(eventlog.ErrConflict, t.Reopen(), "a", eventlog.At(beyond), suite.Note(1)), beyond, actual)
 		},
 	},
 	{
 		Name:        "At another history",
-		Explanation: "A head with the right seq and another hash is a conflict: seqs alone do not name a history.",
+		Explanation: "A head with the right seq and another hash is a conflict, because a seq alone does not identify a history.",
 		Run: func(t *env) {
 			actual := t.Fill(t.Main(), "a", 3)
 			foreign := t.Fill(t.Main(), "b", 3)
-			t.Conflict(t.Refused(eventlog.ErrConflict, t.Main(), "a", eventlog.At(foreign), suite.Note(1)), foreign, actual)
+			t.WantConflict(t.WantAppendError(eventlog.ErrConflict, t.Main(), "a", eventlog.At(foreign), suite.Note(1)), foreign, actual)
 		},
 	},
 	{
 		Name:        "At on a missing session",
-		Explanation: "At on a session that does not exist is ErrNotFound, and does not create it.",
+		Explanation: "At on a missing session is ErrNotFound and does not create the session.",
 		Run: func(t *env) {
 			head := t.Fill(t.Main(), "a", 1)
-			t.Refused(eventlog.ErrNotFound, t.Main(), "b", eventlog.At(head), suite.Note(1))
-			t.Missing(t.Main(), "b")
+			t.WantAppendError(eventlog.ErrNotFound, t.Main(), "b", eventlog.At(head), suite.Note(1))
+			t.WantMissing(t.Main(), "b")
 		},
 	},
 	{
 		Name:        "before validation",
-		Explanation: "The expectation is compared first: at a wrong head an append is a conflict, whatever its history would say of it.",
+		Explanation: "The log compares the head before it validates the events: at a wrong head every append is a conflict.",
 		Run: func(t *env) {
 			old := t.Append(t.Main(), "a", eventlog.New(), suite.Note(1))
 			t.Fill(t.Main(), "a", 1)
-			t.Refused(eventlog.ErrConflict, t.Main(), "a", eventlog.At(old), suite.Result("nobody"))
+			t.WantAppendError(eventlog.ErrConflict, t.Main(), "a", eventlog.At(old), suite.Result("missing"))
 		},
 	},
 	{
-		Name:        "sessions are apart",
-		Explanation: "Appends to one session leave the heads of all others as they were.",
+		Name:        "independent sessions",
+		Explanation: "Appends to one session do not change the heads of other sessions.",
 		Run:         testExpectApart,
 	},
 }
@@ -92,10 +92,10 @@ func testExpectTooLow(t *env) {
 	}
 	actual := heads[5]
 	for _, old := range heads[:5] {
-		t.Conflict(t.Refused(eventlog.ErrConflict, l, "a", eventlog.At(old), suite.Note(1)), old, actual)
-		t.Conflict(t.Refused(eventlog.ErrConflict, l, "a", eventlog.At(old), suite.Notes(9)...), old, actual)
+		t.WantConflict(t.WantAppendError(eventlog.ErrConflict, l, "a", eventlog.At(old), suite.Note(1)), old, actual)
+		t.WantConflict(t.WantAppendError(eventlog.ErrConflict, l, "a", eventlog.At(old), suite.Notes(9)...), old, actual)
 	}
-	t.Conflict(t.Refused(eventlog.ErrConflict, t.Reopen(), "a", eventlog.At(heads[2]), suite.Note(1)), heads[2], actual)
+	t.WantConflict(t.WantAppendError(eventlog.ErrConflict, t.Reopen(), "a", eventlog.At(heads[2]), suite.Note(1)), heads[2], actual)
 }
 
 func testExpectApart(t *env) {
@@ -108,7 +108,7 @@ func testExpectApart(t *env) {
 	}
 	l = t.Reopen()
 	for _, session := range sessions {
-		t.Same("head of "+session, heads[session], t.Head(l, session))
-		t.Sound(l, session)
+		t.WantEqual("head of "+session, heads[session], t.Head(l, session))
+		t.WantVerified(l, session)
 	}
 }

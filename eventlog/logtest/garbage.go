@@ -17,66 +17,66 @@ import (
 
 var garbageCases = []testCase{
 	{
-		Name:        "what nobody needs goes",
-		Explanation: "Collecting garbage removes the blobs that no line lists; those of messages, of artifacts, of snapshots, of forks and of spilled data stay, and so does every line.",
+		Name:        "unreferenced blobs",
+		Explanation: "Collecting garbage removes the blobs that no line lists. Blobs of messages, artifacts, snapshots, forks and spilled data stay, and so do all lines.",
 		Needs:       []suite.Need{suite.Blobs, suite.Sweeper},
 		Run:         testGarbage,
 	},
 	{
-		Name:        "shared by two sessions",
-		Explanation: "A blob goes when the last of the sessions that need it has been removed.",
+		Name:        "shared blob",
+		Explanation: "A blob is removed after the last session that refers to it.",
 		Needs:       []suite.Need{suite.Blobs, suite.Sweeper, suite.Eraser},
 		Run:         testGarbageShared,
 	},
 	{
-		Name:        "of a redaction",
-		Explanation: "What redacted events alone needed is not needed any more; what others need of it stays.",
+		Name:        "blobs of redacted events",
+		Explanation: "A blob that only redacted events refer to is removed. A blob that other events refer to stays.",
 		Needs:       []suite.Need{suite.Blobs, suite.Sweeper, suite.Eraser},
 		Run:         testGarbageRedacted,
 	},
 	{
 		Name:        "grace",
-		Explanation: "A blob is left alone for the grace after it was put, and putting equal bytes again begins that anew.",
+		Explanation: "A blob is not collected during the grace period after its put. Putting equal bytes again restarts the grace period.",
 		Needs:       []suite.Need{suite.Blobs, suite.Sweeper},
 		Run:         testGarbageGrace,
 	},
 	{
 		Name:        "dry run",
-		Explanation: "A dry run names what would go and removes nothing, also where the store is read-only; read-only collecting is refused.",
+		Explanation: "A dry run lists the unreferenced blobs and removes nothing, also on a read-only store. Collecting on a read-only store is an error.",
 		Needs:       []suite.Need{suite.Blobs, suite.Sweeper, suite.ReadOnly},
 		Run:         testGarbageDry,
 	},
 	{
-		Name:        "a blob that is gone",
-		Explanation: "An append that needs a blob which was collected is refused, and nothing is written; when the blob is put again the append succeeds.",
+		Name:        "append after collection",
+		Explanation: "An append that refers to a collected blob is rejected, and nothing is written. After another put the append succeeds.",
 		Needs:       []suite.Need{suite.Blobs, suite.Sweeper},
 		Run:         testGarbageTooSoon,
 	},
 	{
 		Name:        "unreadable sessions",
-		Explanation: "When a session cannot be read whole, the blobs in use cannot be told: the error names it and no blob is removed.",
+		Explanation: "If a session is unreadable, the set of used blobs is unknown: the error names the session, and no blob is removed.",
 		Needs:       []suite.Need{suite.Blobs, suite.Sweeper},
 		Run:         testGarbageDamaged,
 	},
 	{
-		Name:        "while others write",
-		Explanation: "Collecting without grace while others spill and put blobs takes no blob that an event needs.",
+		Name:        "concurrent writes",
+		Explanation: "Collecting without a grace period during concurrent spills and puts removes no blob that an event refers to.",
 		Needs:       []suite.Need{suite.Blobs, suite.Sweeper, suite.Locker},
 		Run:         func(t *env) { testGarbageRace(t, t.Store(), t.Store()) },
 	},
 	{
-		Name:        "while other handles write",
-		Explanation: "Collecting without grace while others spill and put blobs through another handle takes no blob that an event needs.",
+		Name:        "concurrent writes of other handles",
+		Explanation: "Collecting without a grace period during concurrent spills and puts of another handle removes no blob that an event refers to.",
 		Needs:       []suite.Need{suite.Blobs, suite.Sweeper, suite.Locker, suite.Handles},
 		Run:         func(t *env) { testGarbageRace(t, t.Store(), t.Open()) },
 	},
 }
 
-// everything collects without grace.
-var everything = erase.CollectOptions{Grace: -1}
+// noGrace collects without a grace period.
+var noGrace = erase.CollectOptions{Grace: -1}
 
-// collected collects garbage and gives the digests that went.
-func (t *env) collected(l *eventlog.Log, opts erase.CollectOptions) []event.Digest {
+// collect collects garbage and returns the digests of the removed blobs.
+func (t *env) collect(l *eventlog.Log, opts erase.CollectOptions) []event.Digest {
 	t.Helper()
 	garbage, err := erase.Collect(t.Ctx, l, opts)
 	t.Must(err)
@@ -91,15 +91,15 @@ func digestsOf(infos []eventlog.BlobInfo) []event.Digest {
 	return digests
 }
 
-// body puts a blob.
-func (t *env) body(l *eventlog.Log, text string) event.BlobRef {
+// putBlob puts a blob.
+func (t *env) putBlob(l *eventlog.Log, text string) event.BlobRef {
 	t.Helper()
 	ref, err := l.PutBlob(t.Ctx, strings.NewReader(text))
 	t.Must(err)
 	return ref
 }
 
-// blobsOf are the digests of all blobs.
+// blobsOf returns the digests of all blobs.
 func (t *env) blobsOf(l *eventlog.Log) []event.Digest {
 	t.Helper()
 	infos, err := suite.Collect(suite.Ability[eventlog.Blobs](t, l.Store()).ListBlobs(t.Ctx))
@@ -119,79 +119,79 @@ func snapshotOf(ref event.BlobRef, seq int64) event.Event {
 }
 
 func testGarbage(t *env) {
-	l := t.Over(t.Store(), eventlog.Options{SpillOver: 100})
+	l := t.LogOver(t.Store(), eventlog.Options{SpillOver: 100})
 	spilled := `"` + suite.Text("spilled", 200) + `"`
-	head := t.Append(l, "a", eventlog.New(), suite.NewEvent("test:note", spilled), image(t.body(l, "image")))
+	head := t.Append(l, "a", eventlog.New(), suite.NewEvent("test:note", spilled), image(t.putBlob(l, "image")))
 	_, head, err := l.StoreArtifact(t.Ctx, "a", eventlog.At(head), event.Artifact{ArtifactID: "r1", Name: "n"}, strings.NewReader("artifact"))
 	t.Must(err)
-	t.Append(l, "b", eventlog.New(), t.ForkAt("a", head.Seq), snapshotOf(t.body(l, "snapshot"), head.Seq+1))
+	t.Append(l, "b", eventlog.New(), t.ForkAt("a", head.Seq), snapshotOf(t.putBlob(l, "snapshot"), head.Seq+1))
 	needed := t.blobsOf(l)
 	var want []event.Digest
 	for i := range 300 {
-		want = append(want, t.body(l, fmt.Sprint("garbage ", i)).Blob)
+		want = append(want, t.putBlob(l, fmt.Sprint("garbage ", i)).Blob)
 	}
 	slices.Sort(want)
 	before := t.Lines(l, "a")
-	t.Same("blobs to go", want, t.collected(l, erase.CollectOptions{Grace: -1, DryRun: true}))
-	t.Same("blobs that went", want, t.collected(l, everything))
-	t.Same("blobs that went later", []event.Digest{}, t.collected(l, everything))
-	t.Twice(func(l *eventlog.Log) {
-		t.Same("blobs", needed, t.blobsOf(l))
-		t.Same("lines", before, t.Lines(l, "a"))
-		t.Sound(l, "a")
-		t.Sound(l, "b")
+	t.WantEqual("blobs to remove", want, t.collect(l, erase.CollectOptions{Grace: -1, DryRun: true}))
+	t.WantEqual("removed blobs", want, t.collect(l, noGrace))
+	t.WantEqual("blobs removed later", []event.Digest{}, t.collect(l, noGrace))
+	t.NowAndAfterReopen(func(l *eventlog.Log) {
+		t.WantEqual("blobs", needed, t.blobsOf(l))
+		t.WantEqual("lines", before, t.Lines(l, "a"))
+		t.WantVerified(l, "a")
+		t.WantVerified(l, "b")
 	})
 }
 
 func testGarbageShared(t *env) {
 	l := t.Main()
-	ref := t.body(l, "shared")
+	ref := t.putBlob(l, "shared")
 	t.Append(l, "a", eventlog.New(), image(ref))
 	t.Append(l, "b", eventlog.New(), image(ref))
 	t.Must(erase.Remove(t.Ctx, l, "a"))
-	t.Same("blobs that went", []event.Digest{}, t.collected(l, everything))
-	t.Same("body", "shared", t.Blob(l, ref.Blob))
+	t.WantEqual("removed blobs", []event.Digest{}, t.collect(l, noGrace))
+	t.WantEqual("body", "shared", t.Blob(l, ref.Blob))
 	t.Must(erase.Remove(t.Ctx, l, "b"))
-	t.Same("blobs that went", []event.Digest{ref.Blob}, t.collected(t.Reopen(), everything))
-	t.Same("blobs", []event.Digest{}, t.blobsOf(t.Main()))
+	t.WantEqual("removed blobs", []event.Digest{ref.Blob}, t.collect(t.Reopen(), noGrace))
+	t.WantEqual("blobs", []event.Digest{}, t.blobsOf(t.Main()))
 }
 
 func testGarbageRedacted(t *env) {
 	l := t.Main()
-	ref, other := t.body(l, "shared"), t.body(l, "other")
+	ref, other := t.putBlob(l, "shared"), t.putBlob(l, "other")
 	t.Append(l, "a", eventlog.New(), image(ref), image(other))
 	t.Append(l, "b", eventlog.New(), image(ref))
 	_, err := erase.Redact(t.Ctx, l, "a", []int64{1}, erase.RedactOptions{Reason: "test"})
 	t.Must(err)
-	t.Same("blobs that went", []event.Digest{}, t.collected(l, everything))
+	t.WantEqual("removed blobs", []event.Digest{}, t.collect(l, noGrace))
 	_, err = erase.Redact(t.Ctx, l, "b", []int64{1}, erase.RedactOptions{Reason: "test"})
 	t.Must(err)
-	t.Same("blobs that went", []event.Digest{}, t.collected(l, everything))
-	t.Same("blobs", []event.Digest{other.Blob}, t.blobsOf(t.Reopen()))
-	t.Sound(t.Main(), "a")
+	t.WantEqual("removed blobs", []event.Digest{}, t.collect(l, noGrace))
+	t.WantEqual("blobs", []event.Digest{other.Blob}, t.blobsOf(t.Reopen()))
+	t.WantVerified(t.Main(), "a")
 }
 
 func testGarbageGrace(t *env) {
 	later := func(d time.Duration) *eventlog.Log {
-		return t.Over(t.Store(), eventlog.Options{Now: func() time.Time { return time.Now().Add(d) }})
+		return t.LogOver(t.Store(), eventlog.Options{Now: func() time.Time { return time.Now().Add(d) }})
 	}
-	ref := t.body(t.Main(), "garbage")
-	t.Same("blobs that went at once", []event.Digest{}, t.collected(t.Main(), erase.CollectOptions{}))
-	t.Same("blobs that went after 23 hours", []event.Digest{}, t.collected(later(23*time.Hour), erase.CollectOptions{}))
-	t.Same("blobs that went after 2 hours, of one", []event.Digest{ref.Blob},
-		t.collected(later(2*time.Hour), erase.CollectOptions{Grace: time.Hour, DryRun: true}))
-	t.Same("blobs that went after 25 hours", []event.Digest{ref.Blob}, t.collected(later(25*time.Hour), erase.CollectOptions{}))
+	ref := t.putBlob(t.Main(), "garbage")
+	t.WantEqual("blobs removed at once", []event.Digest{}, t.collect(t.Main(), erase.CollectOptions{}))
+	t.WantEqual("blobs removed after 23 hours", []event.Digest{}, t.collect(later(23*time.Hour), erase.CollectOptions{}))
+	t.WantEqual("blobs removed after 2 hours with a grace of 1 hour", []event.Digest{ref.Blob},
+		t.collect(later(2*time.Hour), erase.CollectOptions{Grace: time.Hour, DryRun: true}))
+	t.WantEqual("blobs removed after 25 hours", []event.Digest{ref.Blob}, t.collect(later(25*time.Hour), erase.CollectOptions{}))
 
-	t.body(t.Main(), "again")
-	before := t.written()
-	for t.written().Equal(before) {
-		t.body(t.Main(), "again")
+	t.putBlob(t.Main(), "again")
+	before := t.blobTime()
+	for t.blobTime().Equal(before) {
+		t.putBlob(t.Main(), "again")
 	}
-	t.Same("a blob put again is younger", true, t.written().After(before))
+	t.WantEqual("a second put renews the blob's time", true, t.blobTime().After(before))
 }
 
-// written is when the only blob was written.
-func (t *env) written() time.Time {
+// blobTime returns the time of the only blob.
+func (t *env) blobTime() time.Time {
 	t.Helper()
 	infos, err := suite.Collect(suite.Ability[eventlog.Blobs](t, t.Store()).ListBlobs(t.Ctx))
 	t.Must(err)
@@ -202,40 +202,40 @@ func (t *env) written() time.Time {
 }
 
 func testGarbageDry(t *env) {
-	t.Append(t.Main(), "a", eventlog.New(), image(t.body(t.Main(), "image")))
-	garbage := []event.Digest{t.body(t.Main(), "garbage").Blob}
+	t.Append(t.Main(), "a", eventlog.New(), image(t.putBlob(t.Main(), "image")))
+	garbage := []event.Digest{t.putBlob(t.Main(), "garbage").Blob}
 	l := t.ReadOnly()
 	before := t.blobsOf(l)
-	t.Same("blobs to go", garbage, t.collected(l, erase.CollectOptions{Grace: -1, DryRun: true}))
-	_, err := erase.Collect(t.Ctx, l, everything)
+	t.WantEqual("blobs to remove", garbage, t.collect(l, erase.CollectOptions{Grace: -1, DryRun: true}))
+	_, err := erase.Collect(t.Ctx, l, noGrace)
 	t.WantErr(eventlog.ErrReadOnly, err)
-	t.Same("blobs", before, t.blobsOf(l))
-	t.Same("blobs after a reopen", before, t.blobsOf(t.Reopen()))
+	t.WantEqual("blobs", before, t.blobsOf(l))
+	t.WantEqual("blobs after a reopen", before, t.blobsOf(t.Reopen()))
 }
 
 func testGarbageTooSoon(t *env) {
 	l := t.Main()
 	t.Append(l, "a", eventlog.New(), suite.Note(1))
-	e := image(t.body(l, "image"))
-	t.Same("blobs that went", 1, len(t.collected(l, everything)))
-	err := t.Refused(event.ErrInvalidBlob, l, "a", eventlog.Any(), suite.Note(2), e)
+	e := image(t.putBlob(l, "image"))
+	t.WantEqual("removed blobs", 1, len(t.collect(l, noGrace)))
+	err := t.WantAppendError(event.ErrInvalidBlob, l, "a", eventlog.Any(), suite.Note(2), e)
 	t.WantErr(eventlog.ErrBlobNotFound, err)
-	t.body(l, "image")
+	t.putBlob(l, "image")
 	t.Append(l, "a", eventlog.Any(), suite.Note(2), e)
-	t.Sound(l, "a")
+	t.WantVerified(l, "a")
 }
 
-// damaged is a store one of whose sessions ends in damage, behind some events.
-type damaged struct {
+// damagedStore is a store with one session that is damaged after some events.
+type damagedStore struct {
 	eventlog.Store
 	session string
 }
 
-// Unwrap lets the abilities of the store underneath be found.
-func (d *damaged) Unwrap() eventlog.Store { return d.Store }
+// Unwrap returns the store under it, so that callers find its optional interfaces.
+func (d *damagedStore) Unwrap() eventlog.Store { return d.Store }
 
-// Read implements Store.
-func (d *damaged) Read(ctx context.Context, session string, r eventlog.Span) iter.Seq2[event.Event, error] {
+// Read implements eventlog.Store.
+func (d *damagedStore) Read(ctx context.Context, session string, r eventlog.Span) iter.Seq2[event.Event, error] {
 	if session != d.session {
 		return d.Store.Read(ctx, session, r)
 	}
@@ -253,31 +253,31 @@ func (d *damaged) Read(ctx context.Context, session string, r eventlog.Span) ite
 }
 
 func testGarbageDamaged(t *env) {
-	t.Append(t.Main(), "a", eventlog.New(), suite.Note(1), image(t.body(t.Main(), "image")))
+	t.Append(t.Main(), "a", eventlog.New(), suite.Note(1), image(t.putBlob(t.Main(), "image")))
 	t.Append(t.Main(), "b", eventlog.New(), suite.Note(1))
-	t.body(t.Main(), "garbage")
+	t.putBlob(t.Main(), "garbage")
 	before := t.blobsOf(t.Main())
-	l := t.Over(&damaged{t.Store(), "a"})
-	for _, opts := range []erase.CollectOptions{everything, {Grace: -1, DryRun: true}} {
+	l := t.LogOver(&damagedStore{t.Store(), "a"})
+	for _, opts := range []erase.CollectOptions{noGrace, {Grace: -1, DryRun: true}} {
 		garbage, err := erase.Collect(t.Ctx, l, opts)
 		t.WantErr(eventlog.ErrCorrupt, err)
-		t.Same("blobs that went", 0, len(garbage.Blobs))
+		t.WantEqual("removed blobs", 0, len(garbage.Blobs))
 		if err != nil && !strings.Contains(err.Error(), `session "a"`) {
 			t.Errorf("the error does not name the session: %v", err)
 		}
 	}
-	t.Same("blobs", before, t.blobsOf(t.Reopen()))
+	t.WantEqual("blobs", before, t.blobsOf(t.Reopen()))
 }
 
 func testGarbageRace(t *env, mine, theirs eventlog.Store) {
-	const each, rounds = 40, 60 // so many that a blob which was put may go before its event comes, and not for ever
-	collector := t.Over(mine)
-	l := t.Over(theirs, eventlog.Options{SpillOver: 200})
+	const each, rounds = 40, 60 // enough to collect some blobs between their put and their event
+	collector := t.LogOver(mine)
+	l := t.LogOver(theirs, eventlog.Options{SpillOver: 200})
 	done := make(chan struct{})
 	var collecting error
 	go func() {
 		defer close(done)
-		errs := suite.Together(4, func(i int) error { return t.spillAndPut(l, fmt.Sprint("s", i), each) })
+		errs := suite.Concurrently(4, func(i int) error { return t.spillAndPut(l, fmt.Sprint("s", i), each) })
 		for _, err := range errs {
 			if err != nil {
 				t.Errorf("writer: %v", err)
@@ -289,7 +289,7 @@ func testGarbageRace(t *env, mine, theirs eventlog.Store) {
 			_, collecting = collector.PutBlob(t.Ctx, strings.NewReader(fmt.Sprint("garbage ", i)))
 		}
 		if collecting == nil {
-			_, collecting = erase.Collect(t.Ctx, collector, everything)
+			_, collecting = erase.Collect(t.Ctx, collector, noGrace)
 		}
 	}
 	<-done
@@ -297,18 +297,17 @@ func testGarbageRace(t *env, mine, theirs eventlog.Store) {
 	l = t.Reopen()
 	for i := range 4 {
 		session := fmt.Sprint("s", i)
-		t.Same("events", 2*each, len(t.Lines(l, session)))
-		t.Sound(l, session)
+		t.WantEqual("events", 2*each, len(t.Lines(l, session)))
+		t.WantVerified(l, session)
 	}
-	_, err := erase.Collect(t.Ctx, l, everything)
+	_, err := erase.Collect(t.Ctx, l, noGrace)
 	t.Must(err)
-	t.Sound(l, "s0")
-	t.Same("blobs, equal ones once", each+4*each, len(t.blobsOf(l)))
+	t.WantVerified(l, "s0")
+	t.WantEqual("blobs, equal blobs once", each+4*each, len(t.blobsOf(l)))
 }
 
-// spillAndPut appends events with data that is spilled, equal in all sessions,
-// and events that refer to a blob which was put before: again where it was
-// collected meanwhile.
+// spillAndPut appends events with spilled data, equal in all sessions, and events that
+// refer to a blob. It puts the blob again if the blob was collected.
 func (t *env) spillAndPut(l *eventlog.Log, session string, n int) error {
 	for i := range n {
 		e := suite.NewEvent("test:note", fmt.Sprintf(`"%d %s"`, i, suite.Text("spilled", 200)))

@@ -17,37 +17,37 @@ import (
 var hookCases = []testCase{
 	{
 		Name:        "rewrites",
-		Explanation: "A hook sees each event before it is stored and may rewrite its data, metadata and cost; a retry is still stored once.",
+		Explanation: "A hook sees each event before it is stored and may change its data, metadata and cost. A retry is still stored once.",
 		Run:         testHookRewrites,
 	},
 	{
-		Name:        "refuses",
-		Explanation: "A hook that refuses one event refuses the append it is in, before anything is written.",
+		Name:        "rejects",
+		Explanation: "A hook that rejects one event rejects the whole append before anything is written.",
 		Run:         testHookRefuses,
 	},
 	{
 		Name:        "is validated",
-		Explanation: "What a hook makes of an event is validated like any other.",
+		Explanation: "An event that a hook changed is validated like any other event.",
 		Run: func(t *env) {
-			l := t.Over(t.Store(), eventlog.Options{Hook: func(_ context.Context, _ string, e *event.Event) error {
+			l := t.LogOver(t.Store(), eventlog.Options{Hook: func(_ context.Context, _ string, e *event.Event) error {
 				e.Data = jsontext.Value("{broken")
 				return nil
 			}})
-			t.Refused(event.ErrInvalidData, l, "a", eventlog.New(), suite.Note(1))
-			t.Missing(l, "a")
+			t.WantAppendError(event.ErrInvalidData, l, "a", eventlog.New(), suite.Note(1))
+			t.WantMissing(l, "a")
 		},
 	},
 	{
 		Name:        "upcasters",
-		Explanation: "Upcasters turn older payloads into newer ones on read, step by step; the stored bytes stay.",
+		Explanation: "Upcasters convert older payloads into newer ones on read, step by step. The stored bytes do not change.",
 		Run:         testUpcast,
 	},
 	{
-		Name:        "upcaster that fails",
-		Explanation: "An upcaster that fails ends the read with its error.",
+		Name:        "failing upcaster",
+		Explanation: "A read ends with the error of a failing upcaster.",
 		Run: func(t *env) {
 			t.Fill(t.Main(), "a", 2)
-			l := t.Over(t.Store(), eventlog.Options{Upcasters: []event.Upcaster{{From: "test:note", To: "test:note/2",
+			l := t.LogOver(t.Store(), eventlog.Options{Upcasters: []event.Upcaster{{From: "test:note", To: "test:note/2",
 				Cast: func(jsontext.Value) (jsontext.Value, error) { return nil, suite.ErrInjected }}}})
 			_, err := suite.Collect(l.Read(t.Ctx, "a", eventlog.All()))
 			t.WantErr(suite.ErrInjected, err)
@@ -61,31 +61,31 @@ func testHookRewrites(t *env) {
 		e.Cost = 3
 		return e.SetMetadata("seen_in", session)
 	}
-	l := t.Over(t.Store(), eventlog.Options{Hook: hook})
+	l := t.LogOver(t.Store(), eventlog.Options{Hook: hook})
 	secret := suite.User("my password is hunter2")
 	head := t.Append(l, "a", eventlog.New(), secret)
-	t.Same("head of the retry", head, t.Append(l, "a", eventlog.New(), secret))
+	t.WantEqual("head of the retry", head, t.Append(l, "a", eventlog.New(), secret))
 	e := t.Read(t.Reopen(), "a", eventlog.All())[0]
-	t.Same("data", strings.ReplaceAll(string(secret.Data), "hunter2", "***"), string(e.Data))
-	t.Same("metadata", `{"seen_in":"a"}`, string(e.Metadata))
-	t.Same("cost", event.Cost(3), e.Cost)
-	t.Same("the caller's own event", true, bytes.Contains(secret.Data, []byte("hunter2")))
+	t.WantEqual("data", strings.ReplaceAll(string(secret.Data), "hunter2", "***"), string(e.Data))
+	t.WantEqual("metadata", `{"seen_in":"a"}`, string(e.Metadata))
+	t.WantEqual("cost", event.Cost(3), e.Cost)
+	t.WantEqual("the caller's own event", true, bytes.Contains(secret.Data, []byte("hunter2")))
 }
 
 var errUnwanted = errors.New("unwanted")
 
 func testHookRefuses(t *env) {
-	l := t.Over(t.Store(), eventlog.Options{Hook: func(_ context.Context, _ string, e *event.Event) error {
+	l := t.LogOver(t.Store(), eventlog.Options{Hook: func(_ context.Context, _ string, e *event.Event) error {
 		if string(e.Data) == `{"n":2}` {
 			return errUnwanted
 		}
 		return nil
 	}})
 	t.Append(l, "a", eventlog.New(), suite.Note(1))
-	err := t.Refused(eventlog.ErrRefused, l, "a", eventlog.Any(), suite.Notes(4)...)
+	err := t.WantAppendError(eventlog.ErrRefused, l, "a", eventlog.Any(), suite.Notes(4)...)
 	t.WantErr(errUnwanted, err)
-	t.Refused(eventlog.ErrRefused, l, "b", eventlog.New(), suite.Note(2))
-	t.Missing(l, "b")
+	t.WantAppendError(eventlog.ErrRefused, l, "b", eventlog.New(), suite.Note(2))
+	t.WantMissing(l, "b")
 }
 
 func testUpcast(t *env) {
@@ -94,7 +94,7 @@ func testUpcast(t *env) {
 	wrap := func(format string) func(jsontext.Value) (jsontext.Value, error) {
 		return func(data jsontext.Value) (jsontext.Value, error) { return fmt.Appendf(nil, format, data), nil }
 	}
-	l := t.Over(t.Store(), eventlog.Options{Upcasters: []event.Upcaster{
+	l := t.LogOver(t.Store(), eventlog.Options{Upcasters: []event.Upcaster{
 		{From: "test:order/2", To: "test:order/3", Cast: wrap(`[%s]`)},
 		{From: "test:order", To: "test:order/2", Cast: wrap(`{"n":%s}`)},
 	}})
@@ -103,8 +103,8 @@ func testUpcast(t *env) {
 		for _, e := range t.Read(l, "a", r) {
 			got = append(got, string(e.Type)+" "+string(e.Data))
 		}
-		t.Same("events", []string{`test:order/3 [{"n":1.0}]`, `test:order/3 [{"n":2}]`, `test:order/3 [3]`, `test:note {"n":4}`}, got)
+		t.WantEqual("events", []string{`test:order/3 [{"n":1.0}]`, `test:order/3 [{"n":2}]`, `test:order/3 [3]`, `test:note {"n":4}`}, got)
 	}
-	t.Same("lines", lines, t.Lines(l, "a"))
-	t.Sound(l, "a")
+	t.WantEqual("lines", lines, t.Lines(l, "a"))
+	t.WantVerified(l, "a")
 }

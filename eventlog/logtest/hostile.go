@@ -11,23 +11,23 @@ import (
 
 var hostileCases = []testCase{
 	{
-		Name:        "ids that are no ids",
-		Explanation: "Ids that are empty, longer than 200 bytes, not UTF-8 or with control characters are refused by every method with ErrInvalidSession.",
+		Name:        "invalid ids",
+		Explanation: "Every method rejects ids that are empty, over 200 bytes, not UTF-8 or with control characters with ErrInvalidSession.",
 		Run:         testHostileInvalid,
 	},
 	{
-		Name:        "ids that look like something else",
-		Explanation: "An id that looks like a path, a file of the store or an escape works in full, or is refused with ErrInvalidSession; nothing is written outside the store.",
+		Name:        "tricky ids",
+		Explanation: "An id that looks like a path, a file of the store or an escape works in all methods, or is rejected with ErrInvalidSession. Nothing is written outside the store.",
 		Run:         testHostileValid,
 	},
 	{
-		Name:        "ids that are almost equal",
+		Name:        "similar ids",
 		Explanation: "Ids that differ only in case, in escapes, in normal form, at their 200th byte, or in a dot are different sessions.",
 		Run:         testHostileTwins,
 	},
 	{
 		Name:        "removed by id",
-		Explanation: "Removing a session with a hostile id removes it and no other.",
+		Explanation: "Removing a session with a hostile id removes this session only.",
 		Needs:       []suite.Need{suite.Eraser},
 		Run:         testHostileRemoved,
 	},
@@ -52,15 +52,15 @@ func testHostileInvalid(t *env) {
 	}
 	infos, err := suite.Collect(l.Sessions(t.Ctx))
 	t.Must(err)
-	t.Same("number of sessions", 0, len(infos))
-	t.Contained()
+	t.WantEqual("number of sessions", 0, len(infos))
+	t.WantNoOtherFiles()
 }
 
 func testHostileValid(t *env) {
 	l := t.Main()
 	var taken []string
 	for _, id := range suite.TrickyIDs() {
-		_, err := l.Append(t.Ctx, id, eventlog.New(), suite.Noted(1, `{"id":`+suite.Quoted(id)+`}`), suite.Note(2))
+		_, err := l.Append(t.Ctx, id, eventlog.New(), suite.NoteWithMetadata(1, `{"id":`+suite.Quote(id)+`}`), suite.Note(2))
 		switch {
 		case errors.Is(err, event.ErrInvalidSession):
 			t.missingOrInvalid(l, id)
@@ -70,34 +70,34 @@ func testHostileValid(t *env) {
 			taken = append(taken, id)
 		}
 	}
-	t.works(l, taken)
-	t.works(t.Reopen(), taken)
-	t.Contained()
+	t.wantUsable(l, taken)
+	t.wantUsable(t.Reopen(), taken)
+	t.WantNoOtherFiles()
 }
 
 func (t *env) missingOrInvalid(l *eventlog.Log, id string) {
 	t.Helper()
 	_, err := l.Head(t.Ctx, id)
 	if !errors.Is(err, eventlog.ErrNotFound) && !errors.Is(err, event.ErrInvalidSession) {
-		t.Errorf("head of the refused session %q: %v", id, err)
+		t.Errorf("head of the rejected session %q: %v", id, err)
 	}
 }
 
-// works makes sure that sessions can be read, listed and appended to.
-func (t *env) works(l *eventlog.Log, ids []string) {
+// wantUsable checks that sessions can be read, listed and appended to.
+func (t *env) wantUsable(l *eventlog.Log, ids []string) {
 	t.Helper()
 	listed := map[string]int64{}
 	for info, err := range l.Sessions(t.Ctx) {
 		t.Must(errors.Join(err, info.Err))
 		listed[info.ID] = info.Events()
 	}
-	t.Same("number of sessions", len(ids), len(listed))
+	t.WantEqual("number of sessions", len(ids), len(listed))
 	for _, id := range ids {
 		events := t.Read(l, id, eventlog.All())
-		t.Same("events of "+id, listed[id], int64(len(events)))
-		t.Same("session id", id, events[0].SessionID)
+		t.WantEqual("events of "+id, listed[id], int64(len(events)))
+		t.WantEqual("session id", id, events[0].SessionID)
 		value, _ := events[0].MetadataValue("id")
-		t.Same("metadata", suite.Quoted(id), string(value))
+		t.WantEqual("metadata", suite.Quote(id), string(value))
 		t.Append(l, id, eventlog.At(t.Head(l, id)), suite.Note(3))
 	}
 }
@@ -112,13 +112,13 @@ func testHostileTwins(t *env) {
 		}
 		for _, id := range twins {
 			for _, e := range t.Read(l, id, eventlog.All()) {
-				t.Same("session id", id, e.SessionID)
+				t.WantEqual("session id", id, e.SessionID)
 			}
 		}
 	}
 	infos, err := suite.Collect(l.Sessions(t.Ctx))
 	t.Must(err)
-	t.Same("number of sessions", 25, len(infos))
+	t.WantEqual("number of sessions", 25, len(infos))
 }
 
 func testHostileRemoved(t *env) {
@@ -129,11 +129,11 @@ func testHostileRemoved(t *env) {
 	}
 	for i, id := range ids[:7] {
 		t.Must(erase.Remove(t.Ctx, l, id))
-		t.Missing(l, id)
+		t.WantMissing(l, id)
 		infos, err := suite.Collect(l.Sessions(t.Ctx))
 		t.Must(err)
-		t.Same("number of sessions", 7-i, len(infos))
+		t.WantEqual("number of sessions", 7-i, len(infos))
 	}
-	t.Same("lines", 2, len(t.Lines(t.Reopen(), "keep")))
-	t.Contained()
+	t.WantEqual("lines", 2, len(t.Lines(t.Reopen(), "keep")))
+	t.WantNoOtherFiles()
 }

@@ -10,37 +10,37 @@ import (
 
 var jsonCases = []testCase{
 	{
-		Name:        "kept byte for byte",
-		Explanation: "Data of unknown types is kept byte for byte: number literals of any size and form, escapes, member order.",
+		Name:        "data byte for byte",
+		Explanation: "Data of unknown types is stored byte for byte: number literals of any size and form, escapes, member order.",
 		Run:         testJSONKept,
 	},
 	{
-		Name:        "metadata kept byte for byte",
+		Name:        "metadata byte for byte",
 		Explanation: "Metadata keeps number literals, escapes and member order byte for byte.",
 		Run: func(t *env) {
 			const metadata = `{"z":9007199254740993,"a":1E400,"f":1.0,"m":-0,"e":1e+2,"s":"\u00e9\/","deep":{"b":[0.10]}}`
-			t.Append(t.Main(), "a", eventlog.New(), suite.Noted(1, metadata))
-			t.Same("metadata", metadata, string(t.Read(t.Main(), "a", eventlog.All())[0].Metadata))
-			t.Same("metadata after a reopen", metadata, string(t.Read(t.Reopen(), "a", eventlog.All())[0].Metadata))
+			t.Append(t.Main(), "a", eventlog.New(), suite.NoteWithMetadata(1, metadata))
+			t.WantEqual("metadata", metadata, string(t.Read(t.Main(), "a", eventlog.All())[0].Metadata))
+			t.WantEqual("metadata after a reopen", metadata, string(t.Read(t.Reopen(), "a", eventlog.All())[0].Metadata))
 		},
 	},
 	{
 		Name:        "white space",
-		Explanation: "White space outside strings is removed at append; inside strings it stays.",
+		Explanation: "Append removes white space outside strings. White space inside strings stays.",
 		Run: func(t *env) {
 			e := suite.NewEvent("test:note", " { \"a b\" : [ 1 ,\n\t2 ] , \"c\":\" x \" } ")
 			t.Append(t.Main(), "a", eventlog.New(), e)
-			t.Same("data", `{"a b":[1,2],"c":" x "}`, string(t.Read(t.Reopen(), "a", eventlog.All())[0].Data))
+			t.WantEqual("data", `{"a b":[1,2],"c":" x "}`, string(t.Read(t.Reopen(), "a", eventlog.All())[0].Data))
 		},
 	},
 	{
 		Name:        "members of the envelope",
-		Explanation: "Envelope members that this version does not know are kept byte for byte, and hashed.",
+		Explanation: "Unknown members of the envelope are stored byte for byte and hashed.",
 		Run:         testJSONExtras,
 	},
 	{
 		Name:        "invalid UTF-8",
-		Explanation: "Invalid UTF-8 in data or metadata is refused; nothing is replaced, nothing is written.",
+		Explanation: "Invalid UTF-8 in data or metadata is rejected. Nothing is replaced, and nothing is written.",
 		Run: func(t *env) {
 			t.Fill(t.Main(), "a", 1)
 			for _, bad := range []string{"\"\xff\"", "\"a\xc3\"", "{\"\xed\xa0\x80\":1}", "\"\xf4\x90\x80\x80\""} {
@@ -50,7 +50,7 @@ var jsonCases = []testCase{
 	},
 	{
 		Name:        "duplicate names",
-		Explanation: "Objects with a name twice are refused at any depth, however the name is escaped.",
+		Explanation: "Objects with a repeated name are rejected at any depth, in any escaping of the name.",
 		Run: func(t *env) {
 			t.Fill(t.Main(), "a", 1)
 			for _, bad := range []string{`{"a":1,"a":1}`, `{"a":1,"\u0061":2}`, `{"x":[{"b":1,"c":2,"b":3}]}`} {
@@ -60,29 +60,29 @@ var jsonCases = []testCase{
 	},
 	{
 		Name:        "not JSON",
-		Explanation: "Data that is not one well-formed JSON value, and metadata that is not an object, are refused.",
+		Explanation: "Data that is not one well-formed JSON value, and metadata that is not an object, are rejected.",
 		Run:         testJSONMalformed,
 	},
 	{
 		Name:        "payloads of known types",
-		Explanation: "Data of a known type that has the wrong shape is refused before it can break a history.",
+		Explanation: "Data of a known type with the wrong shape is rejected before it can break a history.",
 		Run:         testJSONShapes,
 	},
 	{
 		Name:        "unknown members of known types",
-		Explanation: "Members of a known payload that this version does not know are kept.",
+		Explanation: "Unknown members of a known payload are stored.",
 		Run: func(t *env) {
 			const data = `{"role":"user","x_later":[9007199254740993,1.0],"parts":[{"type":"text","text":"hi","x":{"y":-0}},{"type":"x_new","z":1E400}]}`
 			t.Append(t.Main(), "a", eventlog.New(), suite.NewEvent(event.MessageAdded, data))
-			t.Same("data", data, string(t.Read(t.Reopen(), "a", eventlog.All())[0].Data))
+			t.WantEqual("data", data, string(t.Read(t.Reopen(), "a", eventlog.All())[0].Data))
 		},
 	},
 	{
 		Name:        "newer payloads",
-		Explanation: "A newer version of a known type is refused at append with a VersionError.",
+		Explanation: "A newer version of a known type is rejected at append with a VersionError.",
 		Run: func(t *env) {
 			t.Fill(t.Main(), "a", 1)
-			t.Refused(event.ErrVersion, t.Main(), "a", eventlog.Any(), suite.NewEvent("message_added/99", `{"role":"user"}`))
+			t.WantAppendError(event.ErrVersion, t.Main(), "a", eventlog.Any(), suite.NewEvent("message_added/99", `{"role":"user"}`))
 		},
 	},
 }
@@ -99,41 +99,41 @@ func testJSONKept(t *env) {
 	for _, data := range literals {
 		t.Append(l, "a", eventlog.Any(), suite.NewEvent("test:note", data))
 	}
-	t.Twice(func(l *eventlog.Log) {
+	t.NowAndAfterReopen(func(l *eventlog.Log) {
 		events := t.Read(l, "a", eventlog.All())
 		for i, want := range literals {
-			t.Same("data", want, string(events[i].Data))
+			t.WantEqual("data", want, string(events[i].Data))
 		}
-		t.Sound(l, "a")
+		t.WantVerified(l, "a")
 	})
 }
 
 func testJSONExtras(t *env) {
-	e := suite.Noted(1, `{"k":1}`)
+	e := suite.NoteWithMetadata(1, `{"k":1}`)
 	t.Must(e.SetExtras(jsontext.Value(`{"x_trace":{"n":9007199254740993},"a":[1.0]}`)))
 	t.Append(t.Main(), "a", eventlog.New(), e, suite.Note(2))
-	t.Refused(eventlog.ErrConflict, t.Main(), "a", eventlog.New(), suite.Noted(1, `{"k":1}`))
+	t.WantAppendError(eventlog.ErrConflict, t.Main(), "a", eventlog.New(), suite.NoteWithMetadata(1, `{"k":1}`))
 	got := t.Read(t.Reopen(), "a", eventlog.All())
-	t.Same("extras", `"x_trace":{"n":9007199254740993},"a":[1.0]`, string(got[0].Extras()))
-	t.Sound(t.Main(), "a")
+	t.WantEqual("extras", `"x_trace":{"n":9007199254740993},"a":[1.0]`, string(got[0].Extras()))
+	t.WantVerified(t.Main(), "a")
 }
 
-// badJSON makes sure that a value is refused as data and inside metadata.
+// badJSON checks that a value is rejected as data and inside metadata.
 func (t *env) badJSON(bad string) {
 	t.Helper()
-	t.Refused(event.ErrInvalidData, t.Main(), "a", eventlog.Any(), suite.NewEvent("test:note", bad))
-	t.Refused(event.ErrInvalid, t.Main(), "a", eventlog.Any(), suite.NewEvent(event.MessageAdded, bad))
-	t.Refused(event.ErrInvalidMetadata, t.Main(), "a", eventlog.Any(), suite.Noted(1, `{"k":`+bad+`}`))
-	t.Refused(event.ErrInvalidData, t.Main(), "a", eventlog.Any().Lenient(), suite.NewEvent("test:note", bad))
+	t.WantAppendError(event.ErrInvalidData, t.Main(), "a", eventlog.Any(), suite.NewEvent("test:note", bad))
+	t.WantAppendError(event.ErrInvalid, t.Main(), "a", eventlog.Any(), suite.NewEvent(event.MessageAdded, bad))
+	t.WantAppendError(event.ErrInvalidMetadata, t.Main(), "a", eventlog.Any(), suite.NoteWithMetadata(1, `{"k":`+bad+`}`))
+	t.WantAppendError(event.ErrInvalidData, t.Main(), "a", eventlog.Any().Lenient(), suite.NewEvent("test:note", bad))
 }
 
 func testJSONMalformed(t *env) {
 	t.Fill(t.Main(), "a", 1)
 	for _, bad := range []string{"", " ", "{", "1 2", `{"a":1,}`, "NaN", "01", "'a'", `"\x41"`, "\"a\nb\"", "\ufeff1"} {
-		t.Refused(event.ErrInvalidData, t.Main(), "a", eventlog.Any(), suite.NewEvent("test:note", bad))
+		t.WantAppendError(event.ErrInvalidData, t.Main(), "a", eventlog.Any(), suite.NewEvent("test:note", bad))
 	}
 	for _, bad := range []string{"1", "[]", "null", `"a"`, "{", "{} {}"} {
-		t.Refused(event.ErrInvalidMetadata, t.Main(), "a", eventlog.Any(), suite.Noted(1, bad))
+		t.WantAppendError(event.ErrInvalidMetadata, t.Main(), "a", eventlog.Any(), suite.NoteWithMetadata(1, bad))
 	}
 }
 
@@ -153,9 +153,9 @@ func testJSONShapes(t *env) {
 		suite.NewEvent(event.TurnStarted, `7`),
 		suite.NewEvent(event.SessionForked, `{}`),
 	} {
-		t.Refused(event.ErrInvalid, t.Main(), "a", eventlog.Any(), bad)
+		t.WantAppendError(event.ErrInvalid, t.Main(), "a", eventlog.Any(), bad)
 	}
-	t.Refused(event.ErrInvalidRole, t.Main(), "a", eventlog.Any(), suite.NewEvent(event.MessageAdded, `{"role":"robot","parts":[]}`))
-	t.Refused(event.ErrInvalidPayload, t.Main(), "a", eventlog.Any(), suite.NewEvent(event.MessageAdded, `[]`))
-	t.Refused(event.ErrInvalidMessage, t.Main(), "a", eventlog.Any(), suite.NewEvent(event.MessageAdded, `{"role":"assistant","parts":[]}`))
+	t.WantAppendError(event.ErrInvalidRole, t.Main(), "a", eventlog.Any(), suite.NewEvent(event.MessageAdded, `{"role":"robot","parts":[]}`))
+	t.WantAppendError(event.ErrInvalidPayload, t.Main(), "a", eventlog.Any(), suite.NewEvent(event.MessageAdded, `[]`))
+	t.WantAppendError(event.ErrInvalidMessage, t.Main(), "a", eventlog.Any(), suite.NewEvent(event.MessageAdded, `{"role":"assistant","parts":[]}`))
 }

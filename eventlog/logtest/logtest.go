@@ -1,10 +1,13 @@
-// Package logtest tests that a log over a store keeps every promise of eventlog.Log,
-// and of the packages that search and maintain a log.
+// Package logtest tests a log over a store against every promise of eventlog.Log and
+// of the packages that search and maintain a log.
 //
 //	func TestLog(t *testing.T) { logtest.Run(t, open) } // open as for storetest.Run
 //
-// Each promise is a subtest with the promise's name. It prints its explanation if it
-// fails. There is a file for each group.
+// Each promise is a subtest, for example TestLog/append/read_back. A failing subtest
+// prints the promise in one or two sentences. Promises of an optional interface are
+// skipped if the store does not implement it. Each group has a file of its own.
+//
+// Witness and Examine test a store whose files were damaged.
 package logtest
 
 import (
@@ -40,15 +43,15 @@ func groups() []group {
 	}
 }
 
-// Run tests every promise as a subtest of t.
-func Run(t *testing.T, open storetest.Opener) { suite.RunGroups(t, open, groups(), in) }
+// Run tests every promise of a log as a subtest of t. open is called for each subtest.
+func Run(t *testing.T, open storetest.Opener) { suite.RunGroups(t, open, groups(), newEnv) }
 
 type (
 	testCase = suite.Case[*env]
 	group    = suite.Group[*env]
 )
 
-// env is what a promise is tested with.
+// env is the environment of a promise.
 type env struct{ *suite.Env }
 
-func in(e *suite.Env) *env { return &env{e} }
+func newEnv(e *suite.Env) *env { return &env{e} }

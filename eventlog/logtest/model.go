@@ -8,31 +8,31 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// The model: what a store and the logs over it hold, in the simplest terms.
+// The model describes the content of a store and its logs in the simplest terms.
 
-// modelEvent is what the model knows of an event.
+// modelEvent is an event of the model.
 type modelEvent struct {
 	event.Event
 	session string
 	results []string
 	calls   []string
-	move    int64 // where a head_moved goes; -1 for other events
+	move    int64 // target of a head_moved; -1 for other events
 	more    int
 }
 
-// modelSession is a session of the model. Events of a parent do not change, but
-// for redaction, which changes what the pointers lead to.
+// modelSession is a session of the model. A parent's events change only by redaction,
+// which changes the shared modelEvents.
 type modelSession struct {
 	id     string
 	parent *modelSession
 	shared []*modelEvent // the lineage up to the fork point
 	own    []*modelEvent
 	head   event.Head
-	tries  []modelTry
+	tries  []modelAppend
 }
 
-// modelTry is an append that was accepted.
-type modelTry struct {
+// modelAppend is an accepted append.
+type modelAppend struct {
 	before, after event.Head
 	events        []event.Event
 }
@@ -41,21 +41,21 @@ func (s *modelSession) lineage() []*modelEvent { return slices.Concat(s.shared, 
 
 func (s *modelSession) last() int64 { return int64(len(s.shared) + len(s.own)) }
 
-// take adds events that were accepted, which stand behind head now.
-func (s *modelSession) take(fresh []*modelEvent, head event.Head) {
+// accept adds accepted events. head is the head after them.
+func (s *modelSession) accept(fresh []*modelEvent, head event.Head) {
 	for _, e := range fresh {
 		e.session = s.id
 	}
 	s.own, s.head = append(s.own, fresh...), head
 }
 
-// find is the event with an id.
+// find returns the event with the id of e.
 func (s *modelSession) find(e *event.Event) *modelEvent {
 	i := slices.IndexFunc(s.own, func(own *modelEvent) bool { return own.ID == e.ID })
 	return s.own[i]
 }
 
-// modelPath is the chain from the newest event back, oldest first.
+// modelPath returns the active path, oldest event first.
 func modelPath(lineage []*modelEvent) (path []*modelEvent) {
 	for at := int64(len(lineage)); at > 0; {
 		e := lineage[at-1]
@@ -68,7 +68,7 @@ func modelPath(lineage []*modelEvent) (path []*modelEvent) {
 	return path
 }
 
-// modelPending are the calls without a result at the end of the path.
+// modelPending returns the calls without a result on the active path.
 func modelPending(lineage []*modelEvent) map[string]bool {
 	pending := map[string]bool{}
 	for _, e := range modelPath(lineage) {
@@ -82,9 +82,9 @@ func modelPending(lineage []*modelEvent) map[string]bool {
 	return pending
 }
 
-// modelRefuses says which rule e breaks behind a lineage, unless an event
-// before it broke one: events are judged in order.
-func modelRefuses(before error, lineage []*modelEvent, e *modelEvent) error {
+// modelError returns the rule that e breaks after a lineage. It returns before if an
+// earlier event of the append broke a rule.
+func modelError(before error, lineage []*modelEvent, e *modelEvent) error {
 	if before != nil {
 		return before
 	}
@@ -100,7 +100,8 @@ func modelRefuses(before error, lineage []*modelEvent, e *modelEvent) error {
 	return nil
 }
 
-// modelErases says why events cannot be redacted, and which will be.
+// modelErases returns the events that a redaction changes, or the error of the
+// redaction.
 func modelErases(s *modelSession, seqs []int64) (erased []*modelEvent, err error) {
 	for _, seq := range slices.Compact(slices.Sorted(slices.Values(seqs))) {
 		if seq > s.last() {

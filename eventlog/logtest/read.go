@@ -13,39 +13,39 @@ import (
 var readCases = []testCase{
 	{
 		Name:        "missing session",
-		Explanation: "Reading a session that does not exist is ErrNotFound for every range and method.",
+		Explanation: "Reading a missing session is ErrNotFound for every range and method.",
 		Run:         testReadMissing,
 	},
 	{
 		Name:        "ranges",
-		Explanation: "From, Between, Last and Until select what they say, in either direction; Last comes oldest first.",
+		Explanation: "From, Between, Last and Until select their events in both directions. Last yields the oldest event first.",
 		Run:         testReadRanges,
 	},
 	{
-		Name:        "until an event that is not there",
-		Explanation: "Until an id that does not occur reads everything and ends with ErrEventNotFound.",
+		Name:        "until a missing event",
+		Explanation: "Until with a missing id reads everything and ends with ErrEventNotFound.",
 		Run: func(t *env) {
 			t.Fill(t.Main(), "a", 3)
 			for _, r := range []eventlog.Range{eventlog.Until(event.NewID()), eventlog.Until(event.NewID()).Backward()} {
 				events, err := suite.Collect(t.Main().Read(t.Ctx, "a", r))
 				t.WantErr(eventlog.ErrEventNotFound, err)
-				t.Same("events", 3, len(events))
+				t.WantEqual("events", 3, len(events))
 			}
 		},
 	},
 	{
 		Name:        "one event",
-		Explanation: "Event reads one event by seq; a seq that is not there is ErrEventNotFound.",
+		Explanation: "Event reads one event by seq. A missing seq is ErrEventNotFound.",
 		Run:         testReadOne,
 	},
 	{
-		Name:        "consistent with the head at its start",
-		Explanation: "A read that has begun yields the events up to the head it began at, while a writer goes on.",
+		Name:        "ends at the head of its start",
+		Explanation: "A read yields the events up to the head at its start, even if a writer appends during the read.",
 		Run:         testReadConsistent,
 	},
 	{
 		Name:        "many readers and a writer",
-		Explanation: "Readers at work while a writer appends see a whole, unbroken history each time.",
+		Explanation: "Each read during concurrent appends returns a complete history without gaps.",
 		Run:         testReadContended,
 	},
 }
@@ -58,7 +58,7 @@ func testReadMissing(t *env) {
 		_, err := suite.Collect(l.Read(t.Ctx, "a", r))
 		t.WantErr(eventlog.ErrNotFound, err)
 	}
-	t.Missing(l, "a")
+	t.WantMissing(l, "a")
 	_, err := l.Event(t.Ctx, "a", 1)
 	t.WantErr(eventlog.ErrNotFound, err)
 	_, err = suite.Collect(l.Read(t.Ctx, "a", eventlog.All().OnPath()))
@@ -92,20 +92,20 @@ func testReadRanges(t *env) {
 			{"last", eventlog.Last(int(to)), between(n-to+1, n)},
 			{"until", eventlog.Until(events[to-1].ID), between(1, to)},
 		} {
-			t.Same(s.name, s.want, suite.SeqsIn(t.Read(l, "a", s.r)))
+			t.WantEqual(s.name, s.want, suite.SeqsOf(t.Read(l, "a", s.r)))
 			if s.name == "until" {
 				s.want = between(to, n)
 			}
 			slices.Reverse(s.want)
-			t.Same(s.name+" backward", s.want, suite.SeqsIn(t.Read(l, "a", s.r.Backward())))
+			t.WantEqual(s.name+" backward", s.want, suite.SeqsOf(t.Read(l, "a", s.r.Backward())))
 		}
 	}
-	t.Same("last 0", []int64{}, suite.SeqsIn(t.Read(l, "a", eventlog.Last(0))))
-	t.Same("last of more than all", between(1, n), suite.SeqsIn(t.Read(l, "a", eventlog.Last(5000))))
-	t.Same("from beyond the head", []int64{}, suite.SeqsIn(t.Read(l, "a", eventlog.From(n+1))))
+	t.WantEqual("last 0", []int64{}, suite.SeqsOf(t.Read(l, "a", eventlog.Last(0))))
+	t.WantEqual("last of more than all", between(1, n), suite.SeqsOf(t.Read(l, "a", eventlog.Last(5000))))
+	t.WantEqual("from beyond the head", []int64{}, suite.SeqsOf(t.Read(l, "a", eventlog.From(n+1))))
 }
 
-// between are the seqs from..to.
+// between returns the seqs from..to.
 func between(from, to int64) []int64 {
 	seqs := []int64{}
 	for seq := from; seq <= to; seq++ {
@@ -121,7 +121,7 @@ func testReadOne(t *env) {
 	for i := range all {
 		e, err := l.Event(t.Ctx, "a", all[i].Seq)
 		t.Must(err)
-		t.Same("line", string(all[i].Line()), string(e.Line()))
+		t.WantEqual("line", string(all[i].Line()), string(e.Line()))
 	}
 	for _, seq := range []int64{-1, 0, 6, 1 << 40} {
 		_, err := l.Event(t.Ctx, "a", seq)
@@ -142,9 +142,9 @@ func testReadConsistent(t *env) {
 			}
 		}
 		if r == eventlog.Last(1500) {
-			t.Same("events of the last 1500", int64(1500), n)
+			t.WantEqual("events of the last 1500", int64(1500), n)
 		} else {
-			t.Same("events", want, n)
+			t.WantEqual("events", want, n)
 		}
 		want += 4
 	}
@@ -153,7 +153,7 @@ func testReadConsistent(t *env) {
 func testReadContended(t *env) {
 	l := t.Main()
 	t.Fill(l, "a", 1)
-	errs := suite.Together(4, func(i int) error {
+	errs := suite.Concurrently(4, func(i int) error {
 		for range 40 {
 			if i == 0 {
 				if _, err := l.Append(t.Ctx, "a", eventlog.Any(), suite.Notes(5)...); err != nil {
@@ -165,7 +165,7 @@ func testReadContended(t *env) {
 			if err != nil {
 				return err
 			}
-			if !slices.Equal(suite.SeqsIn(events), between(1, int64(len(events)))) {
+			if !slices.Equal(suite.SeqsOf(events), between(1, int64(len(events)))) {
 				return errTorn
 			}
 		}

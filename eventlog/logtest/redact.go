@@ -11,20 +11,20 @@ import (
 
 var redactCases = []testCase{
 	{
-		Name:        "content is gone",
-		Explanation: "A redacted event keeps its place, header and hash; its content is gone from every line; the chain verifies; a redacted event says what was done.",
+		Name:        "content",
+		Explanation: "A redacted event keeps its seq, header and hash. No line has its content, the chain verifies, and a redacted event records the redaction.",
 		Needs:       []suite.Need{suite.Eraser},
 		Run:         testRedact,
 	},
 	{
-		Name:        "gone from the files",
-		Explanation: "The erased bytes are not in the store's files any more once it is closed.",
+		Name:        "files",
+		Explanation: "After Close, the store's files do not have the erased bytes.",
 		Needs:       []suite.Need{suite.Eraser},
 		Run:         testRedactFiles,
 	},
 	{
 		Name:        "twice",
-		Explanation: "Redacting again changes nothing and is no error.",
+		Explanation: "A second redaction of the same events changes nothing and is no error.",
 		Needs:       []suite.Need{suite.Eraser},
 		Run: func(t *env) {
 			t.Append(t.Main(), "a", eventlog.New(), suite.User("secret"), suite.Note(1))
@@ -33,37 +33,37 @@ var redactCases = []testCase{
 			want := t.Lines(t.Main(), "a")
 			report, err := erase.Redact(t.Ctx, t.Main(), "a", []int64{1}, erase.RedactOptions{Reason: "again"})
 			t.Must(err)
-			t.Same("erased", 0, len(report.Erased))
-			t.Same("lines", want, t.Lines(t.Main(), "a"))
+			t.WantEqual("erased", 0, len(report.Erased))
+			t.WantEqual("lines", want, t.Lines(t.Main(), "a"))
 		},
 	},
 	{
-		Name:        "what cannot be redacted",
-		Explanation: "Tree and control types are refused, and so are seqs that are not there; nothing changes.",
+		Name:        "rejected redactions",
+		Explanation: "Tree and control types and missing seqs are rejected, and nothing changes.",
 		Needs:       []suite.Need{suite.Eraser},
 		Run:         testRedactRefused,
 	},
 	{
-		Name:        "what is kept",
-		Explanation: "The structural members of the type stay: a redacted call and its result still belong together.",
+		Name:        "structure",
+		Explanation: "A redaction keeps the structural members of a type: a redacted call and its result still belong together.",
 		Needs:       []suite.Need{suite.Eraser},
 		Run:         testRedactKept,
 	},
 	{
 		Name:        "blobs",
-		Explanation: "Blobs that only redacted events need are gone; those that others need stay.",
+		Explanation: "A redaction removes the blobs that only redacted events refer to. Other blobs stay.",
 		Needs:       []suite.Need{suite.Eraser, suite.Blobs},
 		Run:         testRedactBlobs,
 	},
 	{
-		Name:        "goes on",
-		Explanation: "Appends go on behind a redaction, retries of what was redacted are recognised by id and type, and old heads still conflict.",
+		Name:        "appends after a redaction",
+		Explanation: "A redacted session accepts appends. Retries of redacted events are recognised by id and type, and old heads still conflict.",
 		Needs:       []suite.Need{suite.Eraser},
 		Run:         testRedactGoesOn,
 	},
 	{
-		Name:        "while others append",
-		Explanation: "Redactions and appends at the same time lose nothing of each other.",
+		Name:        "concurrent appends",
+		Explanation: "Concurrent redactions and appends lose nothing.",
 		Needs:       []suite.Need{suite.Eraser},
 		Run:         testRedactContended,
 	},
@@ -79,19 +79,19 @@ func testRedact(t *env) {
 	before := t.Lines(l, "a")
 	report, err := erase.Redact(t.Ctx, l, "a", []int64{2}, erase.RedactOptions{Reason: "asked for"})
 	t.Must(err)
-	t.Same("erased", []erase.EventRef{{Session: "a", Seq: 2, Type: event.MessageAdded}}, report.Erased)
-	t.Twice(func(l *eventlog.Log) {
+	t.WantEqual("erased", []erase.EventRef{{Session: "a", Seq: 2, Type: event.MessageAdded}}, report.Erased)
+	t.NowAndAfterReopen(func(l *eventlog.Log) {
 		after := t.Lines(l, "a")
-		t.Same("the other lines", []string{before[0], before[2]}, []string{after[0], after[2]})
-		t.Same("the content is found", false, strings.Contains(strings.Join(after, ""), secret))
+		t.WantEqual("the other lines", []string{before[0], before[2]}, []string{after[0], after[2]})
+		t.WantEqual("the content is still stored", false, strings.Contains(strings.Join(after, ""), secret))
 		events := t.Read(l, "a", eventlog.All())
-		t.Same("redacted", true, events[1].Redacted())
-		t.Same("id", hidden.ID, events[1].ID)
+		t.WantEqual("redacted", true, events[1].Redacted())
+		t.WantEqual("id", hidden.ID, events[1].ID)
 		_, _, err := event.Decode[event.Message](&events[1])
 		t.WantErr(event.ErrRedacted, err)
-		t.Same("type of the note", event.Redacted, events[3].Type)
-		t.Same("data of the note", `{"seqs":[2],"reason":"asked for"}`, string(events[3].Data))
-		t.Sound(l, "a")
+		t.WantEqual("type of the redaction event", event.Redacted, events[3].Type)
+		t.WantEqual("data of the redaction event", `{"seqs":[2],"reason":"asked for"}`, string(events[3].Data))
+		t.WantVerified(l, "a")
 	})
 }
 
@@ -100,7 +100,7 @@ func testRedactFiles(t *env) {
 	_, err := erase.Redact(t.Ctx, t.Main(), "a", []int64{2}, erase.RedactOptions{Reason: "asked for"})
 	t.Must(err)
 	t.Close()
-	t.Nowhere(secret)
+	t.WantErased(secret)
 }
 
 func testRedactRefused(t *env) {
@@ -108,7 +108,7 @@ func testRedactRefused(t *env) {
 	_, err := erase.Redact(t.Ctx, l, "a", []int64{1}, erase.RedactOptions{Reason: "test"})
 	t.WantErr(eventlog.ErrNotFound, err)
 	t.Append(l, "a", eventlog.New(), suite.User("secret"), suite.Note(2))
-	t.Append(l, "a", eventlog.Any(), suite.Moved(1))
+	t.Append(l, "a", eventlog.Any(), suite.HeadMove(1))
 	t.Append(l, "a", eventlog.Any(), suite.NewEvent(event.RunClaimed, `{"epoch":1,"runner":"r"}`))
 	before := t.Lines(l, "a")
 	for _, seq := range []int64{3, 4} {
@@ -119,7 +119,7 @@ func testRedactRefused(t *env) {
 		_, err := erase.Redact(t.Ctx, l, "a", []int64{1, seq}, erase.RedactOptions{Reason: "test"})
 		t.WantErr(eventlog.ErrEventNotFound, err)
 	}
-	t.Same("lines", before, t.Lines(l, "a"))
+	t.WantEqual("lines", before, t.Lines(l, "a"))
 	_, err = erase.Redact(t.Ctx, l, "a", []int64{1}, erase.RedactOptions{Reason: "test"})
 	t.Must(err)
 	_, err = erase.Redact(t.Ctx, l, "a", []int64{5}, erase.RedactOptions{Reason: "test"})
@@ -132,29 +132,29 @@ func testRedactKept(t *env) {
 	_, err := erase.Redact(t.Ctx, l, "a", []int64{1, 2, 3}, erase.RedactOptions{Reason: "test"})
 	t.Must(err)
 	l = t.Reopen()
-	t.Refused(event.ErrInvalidResult, l, "a", eventlog.Any(), suite.Result("c1"))
+	t.WantAppendError(event.ErrInvalidResult, l, "a", eventlog.Any(), suite.Result("c1"))
 	t.Append(l, "a", eventlog.Any(), suite.Result("c2"))
 	events := t.Read(l, "a", eventlog.All())
-	t.Same("kept of the calls", `{"role":"assistant","calls":["c1","c2"]}`, string(events[0].Kept()))
-	t.Same("kept of the result", `{"role":"tool","results":["c1"]}`, string(events[1].Kept()))
-	t.Same("kept of the message", `{"role":"user"}`, string(events[2].Kept()))
-	t.Sound(l, "a")
+	t.WantEqual("kept of the calls", `{"role":"assistant","calls":["c1","c2"]}`, string(events[0].Kept()))
+	t.WantEqual("kept of the result", `{"role":"tool","results":["c1"]}`, string(events[1].Kept()))
+	t.WantEqual("kept of the message", `{"role":"user"}`, string(events[2].Kept()))
+	t.WantVerified(l, "a")
 }
 
 func testRedactBlobs(t *env) {
-	l := t.Over(t.Store(), eventlog.Options{SpillOver: 50})
+	l := t.LogOver(t.Store(), eventlog.Options{SpillOver: 50})
 	shared, own := `"`+suite.Text("shared", 100)+`"`, `"`+suite.Text(secret, 100)+`"`
 	t.Append(l, "a", eventlog.New(), suite.NewEvent("test:note", shared), suite.NewEvent("test:note", own))
 	t.Append(l, "b", eventlog.New(), suite.NewEvent("test:note", shared))
 	report, err := erase.Redact(t.Ctx, l, "a", []int64{1, 2}, erase.RedactOptions{Reason: "test"})
 	t.Must(err)
 	gone := event.DigestOf([]byte(own))
-	t.Same("blobs that are gone", []event.BlobRef{{Blob: gone, Bytes: int64(len(own))}}, report.Blobs)
+	t.WantEqual("removed blobs", []event.BlobRef{{Blob: gone, Bytes: int64(len(own))}}, report.Blobs)
 	_, err = l.OpenBlob(t.Ctx, gone)
 	t.WantErr(eventlog.ErrBlobNotFound, err)
-	t.Same("data of the other", shared, string(t.Read(t.Reopen(), "b", eventlog.All())[0].Data))
-	t.Sound(t.Main(), "a")
-	t.Sound(t.Main(), "b")
+	t.WantEqual("data of the other", shared, string(t.Read(t.Reopen(), "b", eventlog.All())[0].Data))
+	t.WantVerified(t.Main(), "a")
+	t.WantVerified(t.Main(), "b")
 }
 
 func testRedactGoesOn(t *env) {
@@ -163,13 +163,13 @@ func testRedactGoesOn(t *env) {
 	old := t.Append(l, "a", eventlog.New(), events...)
 	_, err := erase.Redact(t.Ctx, l, "a", []int64{1}, erase.RedactOptions{Reason: "test"})
 	t.Must(err)
-	t.Refused(eventlog.ErrConflict, l, "a", eventlog.At(old), suite.Note(3))
-	t.Same("head of the retry", old, t.Append(l, "a", eventlog.New(), events...))
+	t.WantAppendError(eventlog.ErrConflict, l, "a", eventlog.At(old), suite.Note(3))
+	t.WantEqual("head of the retry", old, t.Append(l, "a", eventlog.New(), events...))
 	head := t.Append(l, "a", eventlog.At(t.Head(l, "a")), suite.Note(3))
-	t.Same("head of the retry after a reopen", old, t.Append(t.Reopen(), "a", eventlog.New(), events...))
-	t.Same("head", head, t.Head(t.Main(), "a"))
-	t.Same("seqs", between(1, 4), suite.SeqsIn(t.Read(t.Main(), "a", eventlog.All())))
-	t.Sound(t.Main(), "a")
+	t.WantEqual("head of the retry after a reopen", old, t.Append(t.Reopen(), "a", eventlog.New(), events...))
+	t.WantEqual("head", head, t.Head(t.Main(), "a"))
+	t.WantEqual("seqs", between(1, 4), suite.SeqsOf(t.Read(t.Main(), "a", eventlog.All())))
+	t.WantVerified(t.Main(), "a")
 }
 
 func testRedactContended(t *env) {
@@ -178,7 +178,7 @@ func testRedactContended(t *env) {
 	for range n {
 		t.Append(l, "a", eventlog.Any(), suite.User(secret))
 	}
-	errs := suite.Together(4, func(i int) error {
+	errs := suite.Concurrently(4, func(i int) error {
 		for k := range n {
 			var err error
 			if i == 0 {
@@ -196,7 +196,7 @@ func testRedactContended(t *env) {
 		t.Must(err)
 	}
 	lines := t.Lines(t.Reopen(), "a")
-	t.Same("events", 5*n, len(lines))
-	t.Same("the content is found", false, strings.Contains(strings.Join(lines, ""), secret))
-	t.Sound(t.Main(), "a")
+	t.WantEqual("events", 5*n, len(lines))
+	t.WantEqual("the content is still stored", false, strings.Contains(strings.Join(lines, ""), secret))
+	t.WantVerified(t.Main(), "a")
 }

@@ -11,58 +11,58 @@ import (
 
 var removeCases = []testCase{
 	{
-		Name:        "is gone",
-		Explanation: "A removed session is missing to every method, also after a reopen, and the others stay.",
+		Name:        "missing afterwards",
+		Explanation: "Every method reports a removed session as missing, also after a reopen, and other sessions stay.",
 		Needs:       []suite.Need{suite.Eraser},
 		Run: func(t *env) {
 			t.Fill(t.Main(), "a", 3)
 			t.Fill(t.Main(), "b", 2)
 			t.Must(erase.Remove(t.Ctx, t.Main(), "a"))
-			t.Twice(func(l *eventlog.Log) {
-				t.Missing(l, "a")
+			t.NowAndAfterReopen(func(l *eventlog.Log) {
+				t.WantMissing(l, "a")
 				t.WantErr(eventlog.ErrNotFound, erase.Remove(t.Ctx, l, "a"))
 				infos, err := suite.Collect(l.Sessions(t.Ctx))
 				t.Must(err)
-				t.Same("number of sessions", 1, len(infos))
-				t.Same("events of the other", 2, len(t.Lines(l, "b")))
+				t.WantEqual("number of sessions", 1, len(infos))
+				t.WantEqual("events of the other", 2, len(t.Lines(l, "b")))
 			})
 		},
 	},
 	{
-		Name:        "created anew",
-		Explanation: "No head of a removed session satisfies At in the session that was created anew, even from the same events.",
+		Name:        "recreated",
+		Explanation: "No head of a removed session satisfies At in a recreated session, even if the events are the same.",
 		Needs:       []suite.Need{suite.Eraser},
 		Run:         testRemoveRecreate,
 	},
 	{
-		Name:        "in use",
-		Explanation: "A session that forks read through cannot be removed; once they are gone it can.",
+		Name:        "with forks",
+		Explanation: "A session with forks cannot be removed. After removing the forks it can.",
 		Needs:       []suite.Need{suite.Eraser},
 		Run: func(t *env) {
 			t.Fill(t.Main(), "p", 3)
 			t.Append(t.Main(), "f", eventlog.New(), t.ForkAt("p", 2))
 			t.WantErr(eventlog.ErrInUse, erase.Remove(t.Ctx, t.Main(), "p"))
-			t.Same("events", 3, len(t.Read(t.Main(), "f", eventlog.All())))
+			t.WantEqual("events", 3, len(t.Read(t.Main(), "f", eventlog.All())))
 			t.Must(erase.Remove(t.Ctx, t.Main(), "f"))
 			t.Must(erase.Remove(t.Ctx, t.Reopen(), "p"))
-			t.Missing(t.Main(), "p")
+			t.WantMissing(t.Main(), "p")
 		},
 	},
 	{
 		Name:        "damaged",
-		Explanation: "A session is removed also where it is damaged, anywhere; forks of it keep it, and another session whose parent cannot be read keeps it until the caller says otherwise.",
+		Explanation: "A damaged session can be removed. It cannot be removed while it has forks, or while another session has an unreadable parent, unless the caller allows it.",
 		Needs:       []suite.Need{suite.Eraser, suite.Damage},
 		Run:         testRemoveDamaged,
 	},
 	{
-		Name:        "a race with a fork",
-		Explanation: "Of removing a session and forking it at the same time, one fails: no fork is left without its parent.",
+		Name:        "concurrent fork",
+		Explanation: "Of a concurrent removal and fork of a session one fails: no fork is left without its parent.",
 		Needs:       []suite.Need{suite.Eraser, suite.Locker, suite.Handles},
 		Run:         testRemoveFork,
 	},
 	{
-		Name:        "without the ability",
-		Explanation: "Where the store cannot do what is asked, the answer is ErrUnsupported, and nothing changes.",
+		Name:        "unsupported",
+		Explanation: "An operation that the store does not support is ErrUnsupported, and nothing changes.",
 		Run:         testUnsupported,
 	},
 }
@@ -73,16 +73,16 @@ func testRemoveDamaged(t *env) {
 		t.Fill(l, "a", 3)
 		t.Append(l, "f", eventlog.New(), t.ForkAt("a", 3))
 		t.Append(l, "f", eventlog.Any(), suite.Note(9))
-		l = t.Damage("a", onLine(at, flipped))
+		l = t.Damage("a", onLine(at, flipByte))
 		t.WantErr(eventlog.ErrInUse, erase.Remove(t.Ctx, l, "a"))
-		l = t.Damage("f", onLine(0, flipped))
+		l = t.Damage("f", onLine(0, flipByte))
 		t.WantErr(eventlog.ErrLineage, erase.Remove(t.Ctx, l, "a"))
 		t.Must(erase.Remove(t.Ctx, l, "a", erase.RemoveOptions{DespiteUnreadable: true}))
-		t.Missing(l, "a")
+		t.WantMissing(l, "a")
 		t.Must(erase.Remove(t.Ctx, l, "f"))
-		t.Twice(func(l *eventlog.Log) {
-			t.Missing(l, "a")
-			t.Missing(l, "f")
+		t.NowAndAfterReopen(func(l *eventlog.Log) {
+			t.WantMissing(l, "a")
+			t.WantMissing(l, "f")
 		})
 	}
 }
@@ -96,16 +96,16 @@ func testRemoveRecreate(t *env) {
 	}
 	t.Must(erase.Remove(t.Ctx, l, "a"))
 	for _, h := range old {
-		t.Refused(eventlog.ErrNotFound, l, "a", eventlog.At(h), suite.Note(9))
+		t.WantAppendError(eventlog.ErrNotFound, l, "a", eventlog.At(h), suite.Note(9))
 	}
 	t.Append(l, "a", eventlog.New(), events...)
-	t.Twice(func(l *eventlog.Log) {
+	t.NowAndAfterReopen(func(l *eventlog.Log) {
 		for _, h := range old {
-			t.Refused(eventlog.ErrConflict, l, "a", eventlog.At(h), suite.Note(9))
-			t.Refused(eventlog.ErrConflict, l, "a", eventlog.At(h), events[h.Seq%4])
+			t.WantAppendError(eventlog.ErrConflict, l, "a", eventlog.At(h), suite.Note(9))
+			t.WantAppendError(eventlog.ErrConflict, l, "a", eventlog.At(h), events[h.Seq%4])
 		}
 	})
-	t.Sound(t.Main(), "a")
+	t.WantVerified(t.Main(), "a")
 }
 
 func testRemoveFork(t *env) {
@@ -120,7 +120,7 @@ func testRemoveFork(t *env) {
 		switch removal := <-removed; {
 		case err == nil:
 			t.WantErr(eventlog.ErrInUse, removal)
-			t.Sound(l, child)
+			t.WantVerified(l, child)
 		default:
 			t.WantErr(eventlog.ErrNotFound, err)
 			t.Must(removal)
@@ -131,7 +131,7 @@ func testRemoveFork(t *env) {
 func testUnsupported(t *env) {
 	t.Fill(t.Main(), "a", 2)
 	before := t.Lines(t.Main(), "a")
-	l := t.Over(suite.Bare{Store: t.Store()})
+	l := t.LogOver(suite.BareStore{Store: t.Store()})
 	t.WantErr(eventlog.ErrUnsupported, erase.Remove(t.Ctx, l, "a"))
 	_, err := erase.Redact(t.Ctx, l, "a", []int64{1}, erase.RedactOptions{Reason: "test"})
 	t.WantErr(eventlog.ErrUnsupported, err)
@@ -139,10 +139,10 @@ func testUnsupported(t *env) {
 	t.WantErr(eventlog.ErrUnsupported, err)
 	_, err = l.OpenBlob(t.Ctx, event.DigestOf(nil))
 	t.WantErr(eventlog.ErrUnsupported, err)
-	t.Same("lines", before, t.Lines(l, "a"))
+	t.WantEqual("lines", before, t.Lines(l, "a"))
 	w := t.watch(l, "a", 1)
-	w.take(2)
+	w.next(2)
 	t.Fill(l, "a", 1)
-	t.Same("what a watcher sees", int64(3), w.take(1)[0].Seq)
+	t.WantEqual("what a watcher sees", int64(3), w.next(1)[0].Seq)
 	w.stop()
 }

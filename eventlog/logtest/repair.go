@@ -13,86 +13,86 @@ import (
 var repairCases = []testCase{
 	{
 		Name:        "replace",
-		Explanation: "Salvager: other lines stand in the place of the session's, what it held is kept, other sessions stay, and appends go on; readers and the version see the change.",
+		Explanation: "Salvager: Replace replaces the session's lines and makes a backup copy. Other sessions do not change, the session accepts appends, and readers and the version see the change.",
 		Needs:       []suite.Need{suite.Salvager, suite.Versioner},
 		Run:         testReplace,
 	},
 	{
 		Name:        "replace compares the version",
-		Explanation: "Salvager: a session that changed is a ConflictError, a missing one ErrNotFound; when the new events end with an error nothing changes.",
+		Explanation: "Salvager: if the session changed, Replace returns a ConflictError; a missing session is ErrNotFound. If the new events end with an error, nothing changes.",
 		Needs:       []suite.Need{suite.Salvager, suite.Versioner},
 		Run:         testReplaceRefused,
 	},
 	{
-		Name:        "sound sessions",
-		Explanation: "Repairing a sound session does nothing, however it is asked for.",
+		Name:        "undamaged sessions",
+		Explanation: "Repairing an undamaged session does nothing, with any options.",
 		Needs:       []suite.Need{suite.Salvager},
 		Run:         testRepairSound,
 	},
 	{
 		Name:        "damage",
-		Explanation: "All that can be read of a damaged session is salvaged at its seq, and a lost event stands for each that cannot; the damaged session is not touched.",
+		Explanation: "A repair keeps every readable event at its seq and writes a lost event for every unreadable one. The damaged session does not change.",
 		Needs:       []suite.Need{suite.Salvager, suite.Damage},
 		Run:         testRepairDamage,
 	},
 	{
-		Name:        "again",
-		Explanation: "The same repair gives the same lines: one that was interrupted is finished, one that is done changes nothing, also after appends.",
+		Name:        "repeated",
+		Explanation: "Repeating a repair gives the same lines. An interrupted repair is finished; a finished repair changes nothing, also after appends.",
 		Needs:       []suite.Need{suite.Salvager, suite.Damage},
 		Run:         testRepairAgain,
 	},
 	{
-		Name:        "as",
-		Explanation: "A session that is there is not written to; without a name, one that is free is found.",
+		Name:        "session names",
+		Explanation: "A repair never writes to an existing session. Without a name it finds a free name.",
 		Needs:       []suite.Need{suite.Salvager, suite.Damage},
 		Run:         testRepairAs,
 	},
 	{
 		Name:        "in place",
-		Explanation: "A session is replaced by its repaired self: lines before the damage stay byte for byte, and the next repair finds it sound.",
+		Explanation: "A repair in place replaces the session. Lines before the damage do not change, and the next repair finds no damage.",
 		Needs:       []suite.Need{suite.Salvager, suite.Damage},
 		Run:         testRepairInPlace,
 	},
 	{
 		Name:        "in place with forks",
-		Explanation: "A repair in place does not change what forks share; before that it is possible.",
+		Explanation: "A repair in place does not change events that forks share. It may change events after the fork points.",
 		Needs:       []suite.Need{suite.Salvager, suite.Damage},
 		Run:         testRepairForked,
 	},
 	{
 		Name:        "into another store",
-		Explanation: "A repair into another store brings the blobs, and the parents of a fork; a fork names its repaired parent.",
+		Explanation: "A repair into another store copies the blobs and the parents of a fork. The fork names its repaired parent.",
 		Needs:       []suite.Need{suite.Salvager, suite.Damage, suite.Blobs},
 		Run:         testRepairInto,
 	},
 	{
-		Name:        "lost bodies",
-		Explanation: "An event whose data is gone is lost; one that lacks another blob stays, and the blob is reported.",
+		Name:        "missing bodies",
+		Explanation: "An event whose spilled data is missing is lost. An event with another missing blob stays, and the report lists the blob.",
 		Needs:       []suite.Need{suite.Salvager, suite.Blobs},
 		Run:         testRepairBodies,
 	},
 	{
 		Name:        "redacted events",
-		Explanation: "Redacted events stay redacted; where the event that explains them was lost, that is no defect.",
+		Explanation: "Redacted events stay redacted. A lost redaction event is no defect.",
 		Needs:       []suite.Need{suite.Salvager, suite.Damage, suite.Eraser},
 		Run:         testRepairRedacted,
 	},
 	{
-		Name:        "nothing to salvage",
-		Explanation: "A session of which nothing can be read, or that lacks more events than it can have had, is a RepairError, and nothing is written.",
+		Name:        "not repairable",
+		Explanation: "A session without readable events, or with more missing events than possible, is a RepairError, and nothing is written.",
 		Needs:       []suite.Need{suite.Salvager, suite.Damage},
 		Run:         testRepairHopeless,
 	},
 	{
 		Name:        "random damage",
-		Explanation: "Whatever happens to the lines of a session, every line that is whole survives at its seq, everything else is lost, and the repaired session is sound and goes on.",
+		Explanation: "After random damage, every undamaged line is kept at its seq, every other event is lost, and the repaired session verifies and accepts appends.",
 		Needs:       []suite.Need{suite.Salvager, suite.Damage, suite.Blobs},
 		Run:         testRepairRandom,
 	},
 }
 
-// repaired repairs a session and makes sure that what it gives is sound.
-func (t *env) repaired(l *eventlog.Log, session string, opts repair.Options) repair.Report {
+// wantRepair repairs a session and checks that the result verifies.
+func (t *env) wantRepair(l *eventlog.Log, session string, opts repair.Options) repair.Report {
 	t.Helper()
 	dry := opts
 	dry.DryRun = true
@@ -100,9 +100,9 @@ func (t *env) repaired(l *eventlog.Log, session string, opts repair.Options) rep
 	t.Must(err)
 	done, err := repair.Session(t.Ctx, l, session, opts)
 	t.Must(err)
-	t.Same("action", plan.Action, done.Action)
-	t.Same("lost", plan.Lost, done.Lost)
-	t.Same("as", plan.As, done.As)
+	t.WantEqual("action", plan.Action, done.Action)
+	t.WantEqual("lost", plan.Lost, done.Lost)
+	t.WantEqual("as", plan.As, done.As)
 	if done.As == "" {
 		return done
 	}
@@ -110,8 +110,8 @@ func (t *env) repaired(l *eventlog.Log, session string, opts repair.Options) rep
 	if opts.Into != nil {
 		into = opts.Into
 	}
-	t.Sound(into, done.As)
-	t.Same("head", done.Head, t.Head(into, done.As))
+	t.WantVerified(into, done.As)
+	t.WantEqual("head", done.Head, t.Head(into, done.As))
 	return done
 }
 
@@ -119,24 +119,24 @@ func testReplace(t *env) {
 	s := t.Store()
 	events := suite.ChainAfter("a", event.Head{}, suite.Line{Data: "1"}, suite.Line{Data: "2"}, suite.Line{Data: "3"})
 	other := suite.ChainAfter("a", event.Head{}, suite.Line{Data: "9"}, suite.Line{Data: "8"})
-	t.Put(s, event.Head{}, events)
+	t.AppendLines(s, event.Head{}, events)
 	t.Fill(t.Main(), "b", 2)
 	b := t.Lines(t.Main(), "b")
 	at, err := suite.Ability[eventlog.Versioner](t, s).Version(t.Ctx, "a")
 	t.Must(err)
-	kept, err := suite.Ability[eventlog.Salvager](t, s).Replace(t.Ctx, "a", at, suite.Sequence(other))
+	backup, err := suite.Ability[eventlog.Salvager](t, s).Replace(t.Ctx, "a", at, suite.Sequence(other))
 	t.Must(err)
-	t.Same("a copy is named", true, kept != "")
+	t.WantEqual("the path of the copy is returned", true, backup != "")
 	now, err := suite.Ability[eventlog.Versioner](t, s).Version(t.Ctx, "a")
 	t.Must(err)
-	t.Same("the version changed", true, now != at)
-	t.Twice(func(l *eventlog.Log) {
-		t.Same("lines", suite.LinesOf(other), t.Lines(l, "a"))
-		t.Same("lines of the other", b, t.Lines(l, "b"))
+	t.WantEqual("the version changed", true, now != at)
+	t.NowAndAfterReopen(func(l *eventlog.Log) {
+		t.WantEqual("lines", suite.LinesOf(other), t.Lines(l, "a"))
+		t.WantEqual("lines of the other", b, t.Lines(l, "b"))
 	})
-	next := t.Put(t.Store(), suite.HeadOf(other), suite.BatchAfter("a", suite.HeadOf(other), 2))
-	t.Same("head", next, t.Head(t.Main(), "a"))
-	t.Contained()
+	next := t.AppendLines(t.Store(), suite.HeadOf(other), suite.BatchAfter("a", suite.HeadOf(other), 2))
+	t.WantEqual("head", next, t.Head(t.Main(), "a"))
+	t.WantNoOtherFiles()
 }
 
 func testReplaceRefused(t *env) {
@@ -148,7 +148,7 @@ func testReplaceRefused(t *env) {
 	head := t.Fill(t.Main(), "a", 3)
 	at, err := versioner.Version(t.Ctx, "a")
 	t.Must(err)
-	t.Put(s, head, suite.BatchAfter("a", head, 1))
+	t.AppendLines(s, head, suite.BatchAfter("a", head, 1))
 	want := t.Lines(t.Main(), "a")
 	_, err = replacer.Replace(t.Ctx, "a", at, suite.Sequence(other))
 	t.WantErr(eventlog.ErrConflict, err)
@@ -161,9 +161,9 @@ func testReplaceRefused(t *env) {
 	})
 	t.WantErr(suite.ErrInjected, err)
 	before := t.Files()
-	t.Twice(func(l *eventlog.Log) { t.Same("lines", want, t.Lines(l, "a")) })
+	t.NowAndAfterReopen(func(l *eventlog.Log) { t.WantEqual("lines", want, t.Lines(l, "a")) })
 	for _, name := range before {
-		t.Same("a copy of what was not replaced: "+name, false, strings.Contains(name, "damaged"))
+		t.WantEqual("a copy is left of a failed Replace:  "+name, false, strings.Contains(name, "damaged"))
 	}
 	if t.Harness.OpenReadOnly != nil {
 		s := t.ReadOnly().Store()
@@ -176,16 +176,16 @@ func testRepairSound(t *env) {
 	t.Append(t.Main(), "a", eventlog.New(), suite.Notes(3)...)
 	head := t.Fill(t.Main(), "a", 5)
 	before := t.Lines(t.Main(), "a")
-	for _, opts := range []repair.Options{{}, {As: "b"}, {InPlace: true}, {Into: t.Aside(memory.New())}} {
+	for _, opts := range []repair.Options{{}, {As: "b"}, {InPlace: true}, {Into: t.OtherLog(memory.New())}} {
 		done, err := repair.Session(t.Ctx, t.Main(), "a", opts)
 		t.Must(err)
-		t.Same("action", repair.None, done.Action)
-		t.Same("head", head, done.Head)
+		t.WantEqual("action", repair.None, done.Action)
+		t.WantEqual("head", head, done.Head)
 	}
-	t.Same("lines", before, t.Lines(t.Reopen(), "a"))
+	t.WantEqual("lines", before, t.Lines(t.Reopen(), "a"))
 	infos, err := suite.Collect(t.Main().Sessions(t.Ctx))
 	t.Must(err)
-	t.Same("sessions", 1, len(infos))
+	t.WantEqual("sessions", 1, len(infos))
 	_, err = repair.Session(t.Ctx, t.Main(), "missing", repair.Options{})
 	t.WantErr(eventlog.ErrNotFound, err)
 	_, err = repair.Session(t.Ctx, t.Main(), "a", repair.Options{As: "bad\x00id"})

@@ -19,7 +19,7 @@ const repairRuns = 40
 
 func testRepairRandom(t *env) {
 	for seed := range uint64(repairRuns) {
-		w := wreck{env: t, Rand: rand.New(rand.NewPCG(seed, 7)), session: fmt.Sprintf("s%d", seed)}
+		w := randomDamage{env: t, Rand: rand.New(rand.NewPCG(seed, 7)), session: fmt.Sprintf("s%d", seed)}
 		w.run()
 		if t.Failed() {
 			t.Fatalf("seed %d: %s", seed, strings.Join(w.did, "; "))
@@ -27,37 +27,37 @@ func testRepairRandom(t *env) {
 	}
 }
 
-// wreck is a session of random events to which random things happen.
-type wreck struct {
+// randomDamage is a session of random events with random damage.
+type randomDamage struct {
 	*env
 	*rand.Rand
 	session string
 	did     []string
 
-	was   []event.Event // its events before, in order of seq
-	lines []string      // and their lines
-	left  []string      // what is left of them
+	before  []event.Event // the events before the damage, in order of seq
+	lines   []string      // the lines of before
+	damaged []string      // the lines after the damage
 }
 
-func (w *wreck) run() {
+func (w *randomDamage) run() {
 	w.build()
-	w.spoil()
+	w.damage()
 	l := w.Main()
 	opts := repair.Options{}
 	if _, able := eventlog.As[eventlog.Salvager](l.Store()); able && w.IntN(3) == 0 {
 		opts.InPlace = true
 	}
 	done, err := repair.Session(w.Ctx, l, w.session, opts)
-	if len(strings.Join(w.left, "")) == 0 && errors.Is(err, eventlog.ErrNotFound) {
+	if len(strings.Join(w.damaged, "")) == 0 && errors.Is(err, eventlog.ErrNotFound) {
 		return
 	}
-	if errors.Is(err, eventlog.ErrCorrupt) && len(w.due(eventlog.TornTail{Bytes: 1})) == 0 {
-		return // nothing is left
+	if errors.Is(err, eventlog.ErrCorrupt) && len(w.survivors(eventlog.TornTail{Bytes: 1})) == 0 {
+		return // no lines are left
 	}
 	w.Must(err)
 	if done.Action == repair.Cut && done.Torn.Offset == 0 {
 		w.compare(nil, done.Torn)
-		w.Missing(l, w.session)
+		w.WantMissing(l, w.session)
 		return
 	}
 	as := done.As
@@ -66,22 +66,22 @@ func (w *wreck) run() {
 	}
 	got := w.Read(l, as, eventlog.All().Own())
 	w.compare(got, done.Torn)
-	w.soundBut(l, as, got)
-	w.Same("head", done.Head, w.Head(l, as))
+	w.wantVerifiedExcept(l, as, got)
+	w.WantEqual("head", done.Head, w.Head(l, as))
 	again, err := repair.Session(w.Ctx, l, w.session, opts)
 	w.Must(err)
-	w.Same("stored again", int64(0), again.Stored)
+	w.WantEqual("stored again", int64(0), again.Stored)
 	w.Append(l, as, eventlog.Any(), suite.Note(99))
-	w.soundBut(w.Reopen(), as, got)
+	w.wantVerifiedExcept(w.Reopen(), as, got)
 }
 
-// soundBut is sound, but for what was redacted where the event that says so was
-// in a torn tail.
-func (w *wreck) soundBut(l *eventlog.Log, session string, got []event.Event) {
+// wantVerifiedExcept is WantVerified, except for events whose redaction event was in a
+// torn tail.
+func (w *randomDamage) wantVerifiedExcept(l *eventlog.Log, session string, got []event.Event) {
 	w.Helper()
 	report, err := verify.Session(w.Ctx, l, session)
 	w.Must(err)
-	last := &w.was[len(w.was)-1]
+	last := &w.before[len(w.before)-1]
 	gone := last.Type == event.Redacted && !slices.ContainsFunc(got, func(e event.Event) bool { return e.Seq == last.Seq })
 	for _, d := range report.Defects {
 		if !gone || d.Rule != "redaction" {
@@ -91,8 +91,8 @@ func (w *wreck) soundBut(l *eventlog.Log, session string, got []event.Event) {
 }
 
 // build appends random events, in appends of random sizes.
-func (w *wreck) build() {
-	l := w.Over(w.Store(), eventlog.Options{SpillOver: 200})
+func (w *randomDamage) build() {
+	l := w.LogOver(w.Store(), eventlog.Options{SpillOver: 200})
 	if w.IntN(3) == 0 {
 		point := w.Append(l, w.session+"-parent", eventlog.New(), suite.Notes(1+w.IntN(5))...)
 		e, err := l.Event(w.Ctx, w.session+"-parent", point.Seq)
@@ -107,22 +107,22 @@ func (w *wreck) build() {
 		w.Append(l, w.session, eventlog.Any(), batch...)
 	}
 	if _, able := eventlog.As[eventlog.Eraser](l.Store()); able && w.IntN(3) == 0 {
-		// A blob of its own would ask for all sessions, and some are damaged.
+		// A parent with a blob would need all sessions, and some are damaged.
 		if e := w.Read(l, w.session, eventlog.Last(1))[0]; len(e.Blobs()) == 0 && e.Type != event.SessionForked {
 			_, err := erase.Redact(w.Ctx, l, w.session, []int64{e.Seq}, erase.RedactOptions{Reason: "asked for"})
 			w.Must(err)
 		}
 	}
-	w.was = w.Read(l, w.session, eventlog.All().Own())
+	w.before = w.Read(l, w.session, eventlog.All().Own())
 	w.lines = w.env.Lines(l, w.session)
 }
 
-func (w *wreck) event() event.Event {
+func (w *randomDamage) event() event.Event {
 	switch w.IntN(5) {
 	case 0:
 		return suite.User(suite.Text("words ", 1+w.IntN(400)))
 	case 1:
-		e := suite.Noted(w.IntN(1000), fmt.Sprintf(`{"k":[%d,"\"{"]}`, w.IntN(100)))
+		e := suite.NoteWithMetadata(w.IntN(1000), fmt.Sprintf(`{"k":[%d,"\"{"]}`, w.IntN(100)))
 		e.Cost = event.Cost(w.Int64N(1e9))
 		return e
 	case 2:
@@ -132,21 +132,21 @@ func (w *wreck) event() event.Event {
 	}
 }
 
-// spoil damages the stored lines.
-func (w *wreck) spoil() {
+// damage damages the stored lines.
+func (w *randomDamage) damage() {
 	w.Close()
 	w.Must(w.Harness.Damage(w.session, func(lines []string) []string {
-		w.left = lines
+		w.damaged = lines
 		for range 1 + w.IntN(4) {
-			if len(w.left) > 0 {
-				w.left = w.once(w.left)
+			if len(w.damaged) > 0 {
+				w.damaged = w.damageOnce(w.damaged)
 			}
 		}
-		return w.left
+		return w.damaged
 	}))
 }
 
-func (w *wreck) once(lines []string) []string {
+func (w *randomDamage) damageOnce(lines []string) []string {
 	i, k := w.IntN(len(lines)), w.IntN(len(lines))
 	n := 1 + w.IntN(min(3, len(lines)-i))
 	note := func(format string, args ...any) { w.did = append(w.did, fmt.Sprintf(format, args...)) }
@@ -185,20 +185,20 @@ func (w *wreck) once(lines []string) []string {
 	return lines
 }
 
-// due are the indexes of the events that must survive: those whose line stands
-// there whole, but for what is left of appends that are not, in a torn tail.
-func (w *wreck) due(torn eventlog.TornTail) (due []int) {
+// survivors returns the indexes of the events that must survive: the events with
+// undamaged lines, except incomplete appends in a torn tail.
+func (w *randomDamage) survivors(torn eventlog.TornTail) (due []int) {
 	place := map[string]int64{}
 	at := int64(0)
-	for _, line := range w.left {
+	for _, line := range w.damaged {
 		place[strings.TrimSuffix(line, "\n")] = at
 		at += int64(len(line))
 	}
-	for i := 0; i < len(w.was); {
+	for i := 0; i < len(w.before); {
 		var found []int
-		n := w.was[i].More() + 1
+		n := w.before[i].More() + 1
 		for k := i; k < i+n; k++ {
-			if slices.Contains(w.left, w.lines[k]+"\n") {
+			if slices.Contains(w.damaged, w.lines[k]+"\n") {
 				found = append(found, k)
 			}
 		}
@@ -212,9 +212,9 @@ func (w *wreck) due(torn eventlog.TornTail) (due []int) {
 	return due
 }
 
-// compare makes sure that what must survive did, and that nothing else came of
-// what did not.
-func (w *wreck) compare(got []event.Event, torn eventlog.TornTail) {
+// compare checks that the repaired session has all surviving events and that no event
+// changed.
+func (w *randomDamage) compare(got []event.Event, torn eventlog.TornTail) {
 	w.Helper()
 	found := map[int64]*event.Event{}
 	for i := range got {
@@ -223,14 +223,14 @@ func (w *wreck) compare(got []event.Event, torn eventlog.TornTail) {
 			w.Errorf("seq %d follows %d", got[i].Seq, got[i-1].Seq)
 		}
 	}
-	for _, i := range w.due(torn) {
-		if e := found[w.was[i].Seq]; e == nil || e.Type == event.Lost {
-			w.Errorf("event %d is lost, though its line stands there", w.was[i].Seq)
+	for _, i := range w.survivors(torn) {
+		if e := found[w.before[i].Seq]; e == nil || e.Type == event.Lost {
+			w.Errorf("event %d is lost, but its line is undamaged", w.before[i].Seq)
 		}
 	}
-	for i := range w.was {
-		if e := found[w.was[i].Seq]; e != nil && e.Type != event.Lost {
-			w.Same(fmt.Sprintf("event %d", e.Seq), contentOf(&w.was[i]), contentOf(e))
+	for i := range w.before {
+		if e := found[w.before[i].Seq]; e != nil && e.Type != event.Lost {
+			w.WantEqual(fmt.Sprintf("event %d", e.Seq), contentOf(&w.before[i]), contentOf(e))
 		}
 	}
 }

@@ -10,92 +10,92 @@ import (
 
 var retryCases = []testCase{
 	{
-		Name:        "same append again",
-		Explanation: "Appending the same events at the same expectation again succeeds with the same head and stores nothing.",
+		Name:        "same append",
+		Explanation: "Appending the same events again at the same expectation succeeds with the same head and stores nothing.",
 		Run:         testRetrySame,
 	},
 	{
-		Name:        "a part is not the whole",
-		Explanation: "Events of which only some stand behind the expectation are a conflict, not a success.",
+		Name:        "partial append",
+		Explanation: "An append of which only some events are stored after the expected head is a conflict.",
 		Run:         testRetryPart,
 	},
 	{
-		Name:        "comes before validation",
-		Explanation: "A retry of a tool result that stands already succeeds, although its call is no longer pending.",
+		Name:        "before validation",
+		Explanation: "A retry of a stored tool result succeeds, although its call is no longer pending.",
 		Run: func(t *env) {
 			head := t.Append(t.Main(), "a", eventlog.New(), suite.Calls("c1"))
 			done := suite.Result("c1")
 			want := t.Append(t.Main(), "a", eventlog.At(head), done)
-			t.Same("head", want, t.Append(t.Main(), "a", eventlog.At(head), done))
-			t.Same("head with Any", want, t.Append(t.Main(), "a", eventlog.Any(), done))
-			t.Same("head after a reopen", want, t.Append(t.Reopen(), "a", eventlog.At(head), done))
-			t.Same("events", 2, len(t.Lines(t.Main(), "a")))
+			t.WantEqual("head", want, t.Append(t.Main(), "a", eventlog.At(head), done))
+			t.WantEqual("head with Any", want, t.Append(t.Main(), "a", eventlog.Any(), done))
+			t.WantEqual("head after a reopen", want, t.Append(t.Reopen(), "a", eventlog.At(head), done))
+			t.WantEqual("events", 2, len(t.Lines(t.Main(), "a")))
 		},
 	},
 	{
 		Name:        "outcome unknown, stored",
-		Explanation: "After an unknown outcome where the write stood, the retry stores nothing twice.",
+		Explanation: "After an unknown outcome of a stored write, a retry stores nothing again.",
 		Run:         func(t *env) { testRetryUnknown(t, suite.StoredUnknown) },
 	},
 	{
 		Name:        "outcome unknown, lost",
-		Explanation: "After an unknown outcome where the write was lost, the retry stores it.",
+		Explanation: "After an unknown outcome of a lost write, a retry stores the events.",
 		Run:         func(t *env) { testRetryUnknown(t, suite.LostUnknown) },
 	},
 	{
-		Name:        "outcome unknown, others went on",
-		Explanation: "A retry finds its events also behind what others appended meanwhile; AnyAfter stores them if they are not there.",
+		Name:        "outcome unknown, then other appends",
+		Explanation: "A retry finds its events also after appends of others. AnyAfter stores the events if they are missing.",
 		Run:         testRetryOvertaken,
 	},
 	{
 		Name:        "outcome unknown many times",
-		Explanation: "However often the outcome is unknown, each event is stored once, and in order.",
+		Explanation: "After any number of unknown outcomes, each event is stored once and in order.",
 		Run:         testRetryOften,
 	},
 	{
-		Name:        "names the head before",
-		Explanation: "An unknown outcome names the head before the write, and its session.",
+		Name:        "head before the write",
+		Explanation: "An unknown outcome has the head before the write and the session.",
 		Run:         testRetryNamesHead,
 	},
 	{
-		Name:        "what stands is synced",
-		Explanation: "A retry that finds its events, and a fork that is built on a parent's, have them made durable first: a process that was killed may have left them unsynced.",
+		Name:        "synced",
+		Explanation: "A retry that finds its events, and a fork of existing events, first make the events durable: a killed process may have left them unsynced.",
 		Run:         testRetrySyncs,
 	},
 }
 
 func testRetrySyncs(t *env) {
-	s := &suite.Watchful{Store: t.Store()}
-	l := t.Over(s)
+	s := &suite.CountingStore{Store: t.Store()}
+	l := t.LogOver(s)
 	events := suite.Notes(2)
 	want := t.Append(l, "a", eventlog.New(), events...)
 	for _, x := range []eventlog.Expect{eventlog.New(), eventlog.Any(), eventlog.AnyAfter(event.Head{})} {
-		t.Same("head", want, t.Append(l, "a", x, events...))
+		t.WantEqual("head", want, t.Append(l, "a", x, events...))
 	}
 	t.Append(l, "f", eventlog.New(), t.ForkAt("a", 2))
-	t.Same("sessions that were synced", []string{"a", "a", "a", "a"}, s.Synced)
-	s.Refuses = true
+	t.WantEqual("sessions that were synced", []string{"a", "a", "a", "a"}, s.Synced)
+	s.FailSync = true
 	_, err := l.Append(t.Ctx, "a", eventlog.New(), events...)
 	t.WantErr(eventlog.ErrUnknownOutcome, err)
 	t.WantErr(suite.ErrInjected, err)
 	_, err = l.Append(t.Ctx, "g", eventlog.New(), t.ForkAt("a", 2))
 	t.WantErr(suite.ErrInjected, err)
-	t.Missing(l, "g")
+	t.WantMissing(l, "g")
 }
 
 func testRetrySame(t *env) {
 	l := t.Main()
-	first := []event.Event{suite.User("hello"), suite.Noted(1, `{"k":1.0}`)}
+	first := []event.Event{suite.User("hello"), suite.NoteWithMetadata(1, `{"k":1.0}`)}
 	head := t.Append(l, "a", eventlog.New(), first...)
 	second := suite.Notes(3)
 	want := t.Append(l, "a", eventlog.At(head), second...)
-	t.Same("head", want, t.Append(l, "a", eventlog.At(head), second...))
-	t.Same("head of the first", head, t.Append(l, "a", eventlog.New(), first...))
-	t.Same("head with Any", want, t.Append(l, "a", eventlog.Any(), second...))
+	t.WantEqual("head", want, t.Append(l, "a", eventlog.At(head), second...))
+	t.WantEqual("head of the first", head, t.Append(l, "a", eventlog.New(), first...))
+	t.WantEqual("head with Any", want, t.Append(l, "a", eventlog.Any(), second...))
 	t.Fill(l, "a", 3)
 	l = t.Reopen()
-	t.Same("head after a reopen", want, t.Append(l, "a", eventlog.At(head), second...))
-	t.Same("events", 8, len(t.Lines(l, "a")))
+	t.WantEqual("head after a reopen", want, t.Append(l, "a", eventlog.At(head), second...))
+	t.WantEqual("events", 8, len(t.Lines(l, "a")))
 }
 
 func testRetryPart(t *env) {
@@ -104,15 +104,15 @@ func testRetryPart(t *env) {
 	stored := suite.Notes(3)
 	t.Append(l, "a", eventlog.At(head), stored...)
 	more := append(stored[:3:3], suite.Note(9))
-	t.Refused(eventlog.ErrConflict, l, "a", eventlog.At(head), more...)
-	t.Refused(eventlog.ErrConflict, l, "a", eventlog.At(head), stored[1:]...)
-	t.Refused(eventlog.ErrConflict, l, "a", eventlog.At(head), stored[1], stored[0], stored[2])
-	t.Refused(eventlog.ErrConflict, l, "a", eventlog.Any(), more...)
+	t.WantAppendError(eventlog.ErrConflict, l, "a", eventlog.At(head), more...)
+	t.WantAppendError(eventlog.ErrConflict, l, "a", eventlog.At(head), stored[1:]...)
+	t.WantAppendError(eventlog.ErrConflict, l, "a", eventlog.At(head), stored[1], stored[0], stored[2])
+	t.WantAppendError(eventlog.ErrConflict, l, "a", eventlog.Any(), more...)
 }
 
 func testRetryUnknown(t *env, f suite.Fault) {
-	s := &suite.Faulty{Store: t.Open()}
-	l := t.Over(s)
+	s := &suite.FaultyStore{Store: t.Open()}
+	l := t.LogOver(s)
 	for _, start := range []eventlog.Expect{eventlog.New(), eventlog.Any()} {
 		session := "new"
 		if start == eventlog.Any() {
@@ -130,13 +130,13 @@ func testRetryUnknown(t *env, f suite.Fault) {
 				x = eventlog.Any()
 			}
 		}
-		t.Same("seq of the head", int64(6), head.Seq)
-		t.Sound(l, session)
+		t.WantEqual("seq of the head", int64(6), head.Seq)
+		t.WantVerified(l, session)
 	}
-	t.Same("events after a reopen", 6, len(t.Lines(t.Reopen(), "any")))
+	t.WantEqual("events after a reopen", 6, len(t.Lines(t.Reopen(), "any")))
 }
 
-// retryOf is the expectation that an append is retried with.
+// retryOf returns the expectation for a retry.
 func retryOf(x eventlog.Expect, err error) eventlog.Expect {
 	var unknown *eventlog.UnknownOutcomeError
 	if x == eventlog.Any() && errors.As(err, &unknown) {
@@ -146,8 +146,8 @@ func retryOf(x eventlog.Expect, err error) eventlog.Expect {
 }
 
 func testRetryOvertaken(t *env) {
-	s := &suite.Faulty{Store: t.Store()}
-	l := t.Over(s)
+	s := &suite.FaultyStore{Store: t.Store()}
+	l := t.LogOver(s)
 	for session, f := range map[string]suite.Fault{"stored": suite.StoredUnknown, "lost": suite.LostUnknown} {
 		head := t.Fill(l, session, 2)
 		events := suite.Notes(2)
@@ -159,16 +159,16 @@ func testRetryOvertaken(t *env) {
 		if f == suite.StoredUnknown {
 			t.Append(l, session, eventlog.At(head), events...)
 		} else {
-			t.Refused(eventlog.ErrConflict, l, session, eventlog.At(head), events...)
+			t.WantAppendError(eventlog.ErrConflict, l, session, eventlog.At(head), events...)
 		}
-		t.Same("events", 604, len(t.Lines(l, session)))
-		t.Sound(l, session)
+		t.WantEqual("events", 604, len(t.Lines(l, session)))
+		t.WantVerified(l, session)
 	}
 }
 
 func testRetryOften(t *env) {
-	s := &suite.Faulty{Store: t.Open()}
-	l := t.Over(s)
+	s := &suite.FaultyStore{Store: t.Open()}
+	l := t.LogOver(s)
 	var want []string
 	for n := range 60 {
 		e := suite.Note(n)
@@ -185,13 +185,13 @@ func testRetryOften(t *env) {
 		}
 		t.Must(err)
 	}
-	t.Same("ids", want, suite.IdsOf(t.Read(l, "a", eventlog.All())))
-	t.Sound(l, "a")
+	t.WantEqual("ids", want, suite.IDsOf(t.Read(l, "a", eventlog.All())))
+	t.WantVerified(l, "a")
 }
 
 func testRetryNamesHead(t *env) {
-	s := &suite.Faulty{Store: t.Open()}
-	l := t.Over(s)
+	s := &suite.FaultyStore{Store: t.Open()}
+	l := t.LogOver(s)
 	head := t.Fill(l, "a", 3)
 	s.Fail(suite.LostUnknown)
 	_, err := l.Append(t.Ctx, "a", eventlog.Any(), suite.Note(1))
@@ -199,7 +199,7 @@ func testRetryNamesHead(t *env) {
 	if !errors.As(err, &unknown) {
 		t.Fatalf("got error %v, want an UnknownOutcomeError", err)
 	}
-	t.Same("head", head, unknown.Head)
-	t.Same("session", "a", unknown.Session)
+	t.WantEqual("head", head, unknown.Head)
+	t.WantEqual("session", "a", unknown.Session)
 	t.WantErr(suite.ErrInjected, err)
 }

@@ -19,19 +19,18 @@ import (
 const (
 	// SampleMain has an event of every kind.
 	SampleMain = "main"
-	// SampleFork is a fork of it.
+	// SampleFork is a fork of SampleMain.
 	SampleFork = "fork"
-	// SampleOther has nothing to do with either.
+	// SampleOther is independent of both.
 	SampleOther = "other"
 )
 
-// sampleSpill is the size above which the sample's data is spilled.
+// sampleSpill is the size above which the sample spills data.
 const sampleSpill = 400
 
-// WriteSample fills an empty store with the sessions of a sample: appends of
-// one event and of several, spilled and redacted ones, blobs, a moved head, a
-// cut, costs, metadata, and members and types that no program knows. Every run
-// writes the same bytes.
+// WriteSample fills an empty store with the sessions of a sample. It has appends of
+// one and of several events, spilled and redacted data, blobs, a moved head, a cut,
+// costs, metadata, and unknown members and types. Every run writes the same bytes.
 func WriteSample(t testing.TB, s eventlog.Store) {
 	t.Helper()
 	now := time.Date(2027, 1, 15, 8, 0, 0, 0, time.UTC)
@@ -56,7 +55,7 @@ type sampler struct {
 	mint  event.Minter
 }
 
-// add appends events, with ids that are the same in every run.
+// add appends events. The ids are the same in every run.
 func (w *sampler) add(session string, events ...event.Event) event.Head {
 	w.Helper()
 	for i := range events {
@@ -69,7 +68,7 @@ func (w *sampler) add(session string, events ...event.Event) event.Head {
 	return head
 }
 
-// main writes the session that damage is done to. The comments are its seqs.
+// main writes the session that tests damage. The comments are its seqs.
 func (w *sampler) main() {
 	start := suite.NewEvent(event.SessionStarted, `{"title":"a \"sample\"","agent":"support"}`)
 	start.Metadata = jsontext.Value(`{"tags":["ä","\u00e9"],"n":1E+2}`)
@@ -88,18 +87,18 @@ func (w *sampler) main() {
 	w.add(SampleMain, suite.User(strings.Repeat("long ", 100)))                                    // 8, spilled
 	w.add(SampleMain, suite.User("my secret"))                                                     // 9, redacted below
 	w.add(SampleMain, w.image("not really a picture"))                                             // 10, needs a blob
-	w.put(w.add(SampleMain, suite.User("go on")),                                                  // 11
+	w.appendLines(w.add(SampleMain, suite.User("go on")),                                          // 11
 		suite.Line{Typ: "acme/order/2", Members: `"metadata":{"a":null},"priority":7,"route":{"to":["b"]}`, Data: `[1,2.50,"x"]`}, // 12
 		suite.Line{Members: `"überschrift":"ä"`, Data: `{}`})                                                                      // 13
-	w.put(w.head(), suite.Line{Cut: strings.Repeat("0f", 32), Data: `{}`}) // 14
-	w.add(SampleMain, suite.Moved(11))                                     // 15
-	w.add(SampleMain, suite.Notes(3)...)                                   // 16 17 18
-	w.redact(9)                                                            // 19
-	w.add(SampleMain, updated)                                             // 20
-	w.add(SampleMain, suite.Note(21), suite.User("bye"))                   // 21 22
+	w.appendLines(w.head(), suite.Line{Cut: strings.Repeat("0f", 32), Data: `{}`}) // 14
+	w.add(SampleMain, suite.HeadMove(11))                                          // 15
+	w.add(SampleMain, suite.Notes(3)...)                                           // 16 17 18
+	w.redact(9)                                                                    // 19
+	w.add(SampleMain, updated)                                                     // 20
+	w.add(SampleMain, suite.Note(21), suite.User("bye"))                           // 21 22
 }
 
-// sampleForkPoint is the seq of SampleMain that SampleFork forks.
+// sampleForkPoint is the seq of SampleMain that SampleFork forks at.
 const sampleForkPoint = 13
 
 func (w *sampler) fork() {
@@ -128,7 +127,7 @@ func (w *sampler) redact(seq int64) {
 	}
 }
 
-// image is a message with a body that is kept as a blob.
+// image returns a message with a body in a blob.
 func (w *sampler) image(body string) event.Event {
 	w.Helper()
 	ref, err := w.log.PutBlob(w.Context(), strings.NewReader(body))
@@ -139,8 +138,8 @@ func (w *sampler) image(body string) event.Event {
 		`{"role":"user","parts":[{"type":"image","media_type":"image/png","blob":{"blob":%q,"bytes":%d}}]}`, ref.Blob, ref.Bytes))
 }
 
-// put appends lines that a log would not write.
-func (w *sampler) put(after event.Head, lines ...suite.Line) {
+// appendLines appends lines that a log would not write.
+func (w *sampler) appendLines(after event.Head, lines ...suite.Line) {
 	w.Helper()
 	for i := range lines {
 		lines[i].ID = w.mint.NewID()

@@ -17,60 +17,60 @@ import (
 
 var searchCases = []testCase{
 	{
-		Name:        "what a person types",
-		Explanation: "Any text is a valid query and finds what contains it: words with signs, one letter, any script, quotes that are not closed.",
+		Name:        "any query",
+		Explanation: "Any text is a valid query and finds the events that contain it: words with signs, single letters, any script, unclosed quotes.",
 		Run:         testSearchTyped,
 	},
 	{
 		Name:        "words and phrases",
-		Explanation: "All words of a query must be in one event, in any order and case; a phrase in quotes as it is, but for the kind of its white space.",
+		Explanation: "All words of a query must be in one event, in any order and case. A phrase in quotes must be in the event as it is, except for the kind of its white space.",
 		Run:         testSearchWords,
 	},
 	{
 		Name:        "random texts",
-		Explanation: "A search finds exactly the events whose text contains what is looked for, in the order of their sessions' last activity and newest first, whatever is in an index.",
+		Explanation: "A search finds exactly the events whose text contains the query, ordered by the last activity of their sessions and then newest first, with any state of the index.",
 		Run:         testSearchRandom,
 	},
 	{
-		Name:        "what is text",
-		Explanation: "What a person reads is found: texts, reasoning, calls with their arguments, results, titles, summaries; ids, names of members, bytes and snapshots are not.",
+		Name:        "texts",
+		Explanation: "Searches find the text that people read: texts, reasoning, calls with their arguments, results, titles, summaries. They do not find ids, names of members, bytes and snapshots.",
 		Run:         testSearchText,
 	},
 	{
 		Name:        "bodies",
-		Explanation: "Data that was spilled and bodies of text are searched.",
+		Explanation: "Searches include spilled data and text bodies.",
 		Needs:       []suite.Need{suite.Blobs},
 		Run:         testSearchBodies,
 	},
 	{
-		Name:        "a missing body",
-		Explanation: "An event whose body is missing is reported, and the other hits are found.",
+		Name:        "missing body",
+		Explanation: "A search reports an event with a missing body and finds the other hits.",
 		Needs:       []suite.Need{suite.Blobs},
 		Run:         testSearchMissingBody,
 	},
 	{
 		Name:        "forks",
-		Explanation: "A fork's hits are its own events; in a search of one session those of its ancestors, up to the fork point, follow.",
+		Explanation: "A fork's hits are its own events. In a search of one session, the hits of its ancestors up to the fork point follow.",
 		Run:         testSearchForks,
 	},
 	{
-		Name:        "what was rewound",
-		Explanation: "With Active, events that were left behind are no hits, but those no rewind undoes.",
+		Name:        "rewound events",
+		Explanation: "With Active, rewound events are no hits, except session-scoped events.",
 		Run:         testSearchActive,
 	},
 	{
 		Name:        "limits and types",
-		Explanation: "Limit bounds all hits, PerSession those of each session, Types what kinds there are.",
+		Explanation: "Limit bounds all hits, PerSession bounds the hits of each session, Types selects the event types.",
 		Run:         testSearchLimits,
 	},
 	{
 		Name:        "newest session first",
-		Explanation: "Sessions come in the order of their newest events.",
+		Explanation: "Sessions are ordered by their newest events.",
 		Run:         testSearchOrder,
 	},
 	{
 		Name:        "no query",
-		Explanation: "A query without anything to look for is ErrInvalidQuery; a session that is missing is ErrNotFound.",
+		Explanation: "An empty query is ErrInvalidQuery. A missing session is ErrNotFound.",
 		Run: func(t *env) {
 			t.Fill(t.Main(), "a", 1)
 			for _, text := range []string{"", " \t\n"} {
@@ -84,43 +84,43 @@ var searchCases = []testCase{
 		},
 	},
 	{
-		Name:        "canceled",
-		Explanation: "A search ends with its context, and may be left at any hit.",
+		Name:        "context",
+		Explanation: "A search ends when its context ends, and a caller can stop it at any hit.",
 		Run:         testSearchCanceled,
 	},
 	{
 		Name:        "redacted",
-		Explanation: "What was redacted is found no more, neither where it is in an index nor where it is not yet.",
+		Explanation: "A search does not find redacted text, whether the index had the text or not.",
 		Needs:       []suite.Need{suite.Eraser},
 		Run:         testSearchRedacted,
 	},
 	{
 		Name:        "removed",
-		Explanation: "A session that was removed has no hits, and one of the same id that begins anew has its own.",
+		Explanation: "A removed session has no hits. A recreated session has its own hits only.",
 		Needs:       []suite.Need{suite.Eraser},
 		Run:         testSearchRemoved,
 	},
 	{
 		Name:        "read-only",
-		Explanation: "A search of a store that is opened for reading finds all and writes nothing.",
+		Explanation: "A search of a read-only store finds all hits and writes nothing.",
 		Needs:       []suite.Need{suite.ReadOnly},
 		Run:         testSearchReadOnly,
 	},
 	{
 		Name:        "other handles",
-		Explanation: "A search finds what other handles have appended, as soon as that has returned.",
+		Explanation: "A search finds the finished appends of other handles.",
 		Needs:       []suite.Need{suite.Handles},
 		Run:         testSearchHandles,
 	},
 	{
-		Name:        "while others append",
-		Explanation: "Searches and appends at the same time: what was there before a search is found by it, once.",
+		Name:        "concurrent appends",
+		Explanation: "A search during concurrent appends finds each event that was stored before it once.",
 		Run:         testSearchContended,
 	},
 }
 
-// said is a message of the user with any text.
-func said(text string) event.Event {
+// userText returns a message of the user with any text.
+func userText(text string) event.Event {
 	quoted, err := jsontext.AppendQuote(nil, text)
 	if err != nil {
 		panic(err)
@@ -128,7 +128,7 @@ func said(text string) event.Event {
 	return suite.NewEvent(event.MessageAdded, `{"role":"user","parts":[{"type":"text","text":`+string(quoted)+`}]}`)
 }
 
-// hits are those of a query as session:seq.
+// hits returns the hits of a query as session:seq.
 func (t *env) hits(l *eventlog.Log, q search.Query) []string {
 	t.Helper()
 	hits := []string{}
@@ -142,13 +142,13 @@ func (t *env) hits(l *eventlog.Log, q search.Query) []string {
 	return hits
 }
 
-// checkHit makes sure that a hit shows what was looked for.
+// checkHit checks that the snippet of a hit shows the query.
 func (t *env) checkHit(q search.Query, hit search.Hit) {
 	t.Helper()
 	terms, err := q.Terms()
 	t.Must(err)
 	if len(hit.Snippet.Matches) == 0 {
-		t.Errorf("search %q: %s:%d shows no match", q.Text, hit.Session, hit.Seq)
+		t.Errorf("search %q: %s:%d marks no match", q.Text, hit.Session, hit.Seq)
 	}
 	for _, m := range hit.Snippet.Matches {
 		text := event.Fold(hit.Snippet.Text[m.From:m.To])
@@ -157,11 +157,11 @@ func (t *env) checkHit(q search.Query, hit search.Hit) {
 		}
 	}
 	if hit.Event.Seq != hit.Seq || hit.Event.SessionID != hit.Session || hit.Type != hit.Event.Type {
-		t.Errorf("search %q: the hit %s:%d is of event %v", q.Text, hit.Session, hit.Seq, &hit.Event)
+		t.Errorf("search %q: the hit %s:%d has event %v", q.Text, hit.Session, hit.Seq, &hit.Event)
 	}
 }
 
-// index brings an index up to date, if the store has one.
+// index updates the index, if the store has one.
 func (t *env) index(l *eventlog.Log) {
 	t.Helper()
 	if err := search.Index(t.Ctx, l, false); err != nil && !errors.Is(err, eventlog.ErrUnsupported) {
@@ -169,15 +169,15 @@ func (t *env) index(l *eventlog.Log) {
 	}
 }
 
-// indexed runs check as things are, with an index up to date, and with one that
-// is made anew.
-func (t *env) indexed(check func(l *eventlog.Log)) {
+// withIndexStates runs check with the current index, with an updated one, and with a
+// rebuilt one.
+func (t *env) withIndexStates(check func(l *eventlog.Log)) {
 	t.Helper()
 	check(t.Main())
 	t.index(t.Main())
 	check(t.Main())
 	if err := search.Index(t.Ctx, t.Main(), true); err != nil && !errors.Is(err, eventlog.ErrUnsupported) {
-		t.Fatalf("index anew: %v", err)
+		t.Fatalf("rebuild the index: %v", err)
 	}
 	check(t.Reopen())
 }
@@ -189,9 +189,9 @@ func testSearchTyped(t *env) {
 		"a\ufffdb", "<b>&amp;</b>",
 	}
 	for _, text := range texts {
-		t.Append(t.Main(), "a", eventlog.Any(), said(text))
+		t.Append(t.Main(), "a", eventlog.Any(), userText(text))
 	}
-	t.indexed(func(l *eventlog.Log) {
+	t.withIndexStates(func(l *eventlog.Log) {
 		for _, c := range []struct {
 			text string
 			want []int64
@@ -206,14 +206,14 @@ func testSearchTyped(t *env) {
 			for _, seq := range c.want {
 				want = append(want, fmt.Sprintf("a:%d", seq))
 			}
-			t.Same(fmt.Sprintf("hits of %q", c.text), want, t.hits(l, search.Query{Text: c.text}))
+			t.WantEqual(fmt.Sprintf("hits of %q", c.text), want, t.hits(l, search.Query{Text: c.text}))
 		}
 	})
 }
 
 func testSearchWords(t *env) {
-	t.Append(t.Main(), "a", eventlog.New(), said("the quick brown fox"), said("a quick note"), said("a fox, brown\n\n  and QUICK"))
-	t.indexed(func(l *eventlog.Log) {
+	t.Append(t.Main(), "a", eventlog.New(), userText("the quick brown fox"), userText("a quick note"), userText("a fox, brown\n\n  and QUICK"))
+	t.withIndexStates(func(l *eventlog.Log) {
 		for text, want := range map[string][]string{
 			"quick":           {"a:3", "a:2", "a:1"},
 			"fox quick":       {"a:3", "a:1"},
@@ -225,7 +225,7 @@ func testSearchWords(t *env) {
 			"fox note":        {},
 			`"uick  not"`:     {"a:2"},
 		} {
-			t.Same("hits of "+text, want, t.hits(l, search.Query{Text: text}))
+			t.WantEqual("hits of "+text, want, t.hits(l, search.Query{Text: text}))
 		}
 	})
 }
@@ -245,35 +245,35 @@ func testSearchText(t *env) {
 			{"type":"image","media_type":"image/png","data":"`+suite.Text("aGlkZGVu", 4000)+`"}]}`),
 		suite.NewEvent("other:kind", `{"blob":"`+suite.Text("hidden", 4000)+`"}`), note,
 	)
-	t.indexed(func(l *eventlog.Log) {
+	t.withIndexStates(func(l *eventlog.Log) {
 		for text, want := range map[string][]string{
 			"title": {"a:1"}, "home/work": {}, "aloud": {"a:2"}, "read_file": {"a:3", "a:2"}, "main.c": {"a:2"}, "4711": {"a:2"}, "inside": {"a:2"},
 			"int": {"a:3"}, "happened": {"a:4"}, "raw": {"a:5"}, "notes.txt": {"a:6"}, "small": {"a:6"}, "hidden": {}, "arguments": {}, "assistant": {}, "limit": {},
 		} {
-			t.Same("hits of "+text, want, t.hits(l, search.Query{Text: text}))
+			t.WantEqual("hits of "+text, want, t.hits(l, search.Query{Text: text}))
 		}
 	})
 }
 
 func testSearchBodies(t *env) {
-	l := t.Over(t.Store(), eventlog.Options{SpillOver: 200})
+	l := t.LogOver(t.Store(), eventlog.Options{SpillOver: 200})
 	body, err := l.PutBlob(t.Ctx, suite.NewReader("the body of a document"))
 	t.Must(err)
 	document := fmt.Sprintf(`{"role":"user","parts":[{"type":"document","media_type":"text/markdown; charset=utf-8","blob":{"blob":%q,"bytes":%d}}]}`, body.Blob, body.Bytes)
 	artifact := fmt.Sprintf(`{"artifact_id":"x","media_type":"application/pdf","body":{"blob":%q,"bytes":%d}}`, body.Blob, body.Bytes)
-	t.Append(l, "a", eventlog.New(), said(suite.Text("filler ", 300)+"spilled words"), suite.NewEvent(event.MessageAdded, document), suite.NewEvent(event.ArtifactRecorded, artifact))
-	t.indexed(func(l *eventlog.Log) {
-		t.Same("hits of spilled", []string{"a:1"}, t.hits(l, search.Query{Text: "spilled"}))
-		t.Same("hits of the body", []string{"a:2"}, t.hits(l, search.Query{Text: `"body of a"`}))
+	t.Append(l, "a", eventlog.New(), userText(suite.Text("filler ", 300)+"spilled words"), suite.NewEvent(event.MessageAdded, document), suite.NewEvent(event.ArtifactRecorded, artifact))
+	t.withIndexStates(func(l *eventlog.Log) {
+		t.WantEqual("hits of spilled", []string{"a:1"}, t.hits(l, search.Query{Text: "spilled"}))
+		t.WantEqual("hits of the body", []string{"a:2"}, t.hits(l, search.Query{Text: `"body of a"`}))
 	})
 }
 
 func testSearchMissingBody(t *env) {
-	l := t.Over(t.Store(), eventlog.Options{SpillOver: 200})
-	t.Append(l, "a", eventlog.New(), said("needle 1"), said(suite.Text("filler ", 300)+"needle 2"), said("needle 3"))
+	l := t.LogOver(t.Store(), eventlog.Options{SpillOver: 200})
+	t.Append(l, "a", eventlog.New(), userText("needle 1"), userText(suite.Text("filler ", 300)+"needle 2"), userText("needle 3"))
 	events := t.Read(l, "a", eventlog.All())
 	t.Must(suite.Ability[eventlog.Blobs](t, t.Store()).RemoveBlobs(t.Ctx, []event.Digest{events[1].Blobs()[0]}))
-	t.indexed(func(l *eventlog.Log) {
+	t.withIndexStates(func(l *eventlog.Log) {
 		found := []string{}
 		for hit, err := range search.Events(t.Ctx, l, search.Query{Text: "needle"}) {
 			if hit.Seq == 2 {
@@ -283,38 +283,38 @@ func testSearchMissingBody(t *env) {
 			}
 			found = append(found, fmt.Sprintf("%s:%d", hit.Session, hit.Seq))
 		}
-		t.Same("hits", []string{"a:3", "a:2", "a:1"}, found)
+		t.WantEqual("hits", []string{"a:3", "a:2", "a:1"}, found)
 	})
 }
 
 func testSearchForks(t *env) {
 	l := t.Main()
-	t.Append(l, "a", eventlog.New(), said("needle one"))
-	fork := t.Append(l, "a", eventlog.Any(), said("needle two"))
-	t.Append(l, "a", eventlog.Any(), said("needle three"))
+	t.Append(l, "a", eventlog.New(), userText("needle one"))
+	fork := t.Append(l, "a", eventlog.Any(), userText("needle two"))
+	t.Append(l, "a", eventlog.Any(), userText("needle three"))
 	parent := t.Read(l, "a", eventlog.Between(2, 2))[0]
 	origin := suite.NewEvent(event.SessionForked, fmt.Sprintf(`{"parent":"a","seq":2,"event_id":%q,"hash":%q}`, parent.ID, fork.Hash))
-	t.Append(l, "b", eventlog.New(), origin, said("needle in the fork"))
-	t.Append(l, "c", eventlog.New(), said("needle elsewhere"))
-	t.Append(l, "a", eventlog.Any(), said("nothing"))
-	t.indexed(func(l *eventlog.Log) {
-		t.Same("hits", []string{"a:3", "a:2", "a:1", "c:1", "b:4"}, t.hits(l, search.Query{Text: "needle"}))
-		t.Same("hits in the fork", []string{"b:4", "a:2", "a:1"}, t.hits(l, search.Query{Text: "needle", Session: "b"}))
-		t.Same("hits in the parent", []string{"a:3", "a:2", "a:1"}, t.hits(l, search.Query{Text: "needle", Session: "a"}))
-		t.Same("the newest in the fork", []string{"b:4", "a:2"}, t.hits(l, search.Query{Text: "needle", Session: "b", Limit: 2}))
+	t.Append(l, "b", eventlog.New(), origin, userText("needle in the fork"))
+	t.Append(l, "c", eventlog.New(), userText("needle elsewhere"))
+	t.Append(l, "a", eventlog.Any(), userText("nothing"))
+	t.withIndexStates(func(l *eventlog.Log) {
+		t.WantEqual("hits", []string{"a:3", "a:2", "a:1", "c:1", "b:4"}, t.hits(l, search.Query{Text: "needle"}))
+		t.WantEqual("hits in the fork", []string{"b:4", "a:2", "a:1"}, t.hits(l, search.Query{Text: "needle", Session: "b"}))
+		t.WantEqual("hits in the parent", []string{"a:3", "a:2", "a:1"}, t.hits(l, search.Query{Text: "needle", Session: "a"}))
+		t.WantEqual("the newest in the fork", []string{"b:4", "a:2"}, t.hits(l, search.Query{Text: "needle", Session: "b", Limit: 2}))
 	})
 }
 
 func testSearchActive(t *env) {
 	l := t.Main()
 	started := suite.NewEvent(event.SessionUpdated, `{"title":"needle of a title"}`)
-	t.Append(l, "a", eventlog.New(), said("needle 1"), said("needle 2"), started, said("needle 4"))
-	t.Append(l, "a", eventlog.Any(), suite.Moved(1))
-	t.Append(l, "a", eventlog.Any(), said("needle 6"))
-	t.indexed(func(l *eventlog.Log) {
-		t.Same("all", []string{"a:6", "a:4", "a:3", "a:2", "a:1"}, t.hits(l, search.Query{Text: "needle"}))
+	t.Append(l, "a", eventlog.New(), userText("needle 1"), userText("needle 2"), started, userText("needle 4"))
+	t.Append(l, "a", eventlog.Any(), suite.HeadMove(1))
+	t.Append(l, "a", eventlog.Any(), userText("needle 6"))
+	t.withIndexStates(func(l *eventlog.Log) {
+		t.WantEqual("all", []string{"a:6", "a:4", "a:3", "a:2", "a:1"}, t.hits(l, search.Query{Text: "needle"}))
 		for _, session := range []string{"", "a"} {
-			t.Same("active", []string{"a:6", "a:3", "a:1"}, t.hits(l, search.Query{Text: "needle", Session: session, Active: true}))
+			t.WantEqual("active", []string{"a:6", "a:3", "a:1"}, t.hits(l, search.Query{Text: "needle", Session: session, Active: true}))
 		}
 	})
 }
@@ -322,36 +322,36 @@ func testSearchActive(t *env) {
 func testSearchLimits(t *env) {
 	for _, session := range []string{"a", "b", "c"} {
 		for i := range 10 {
-			t.Append(t.Main(), session, eventlog.Any(), said("needle"), suite.NewEvent("other:kind", fmt.Sprintf(`"needle %d"`, i)))
+			t.Append(t.Main(), session, eventlog.Any(), userText("needle"), suite.NewEvent("other:kind", fmt.Sprintf(`"needle %d"`, i)))
 		}
 	}
-	t.indexed(func(l *eventlog.Log) {
-		t.Same("limited", []string{"c:20", "c:19", "c:18"}, t.hits(l, search.Query{Text: "needle", Limit: 3}))
-		t.Same("limited by session", []string{"c:20", "c:19", "b:20", "b:19", "a:20"}, t.hits(l, search.Query{Text: "needle", Limit: 5, PerSession: 2}))
-		t.Same("all", 60, len(t.hits(l, search.Query{Text: "needle"})))
+	t.withIndexStates(func(l *eventlog.Log) {
+		t.WantEqual("limited", []string{"c:20", "c:19", "c:18"}, t.hits(l, search.Query{Text: "needle", Limit: 3}))
+		t.WantEqual("limited by session", []string{"c:20", "c:19", "b:20", "b:19", "a:20"}, t.hits(l, search.Query{Text: "needle", Limit: 5, PerSession: 2}))
+		t.WantEqual("all", 60, len(t.hits(l, search.Query{Text: "needle"})))
 		types := []event.Type{event.MessageAdded}
-		t.Same("by type", []string{"c:19", "b:19", "a:19"}, t.hits(l, search.Query{Text: "needle", Types: types, PerSession: 1}))
-		t.Same("by type alone", 30, len(t.hits(l, search.Query{Text: "needle", Types: types})))
-		t.Same("of another type", []string{}, t.hits(l, search.Query{Text: "needle", Types: []event.Type{event.HeadMoved}}))
+		t.WantEqual("by type", []string{"c:19", "b:19", "a:19"}, t.hits(l, search.Query{Text: "needle", Types: types, PerSession: 1}))
+		t.WantEqual("by type alone", 30, len(t.hits(l, search.Query{Text: "needle", Types: types})))
+		t.WantEqual("of another type", []string{}, t.hits(l, search.Query{Text: "needle", Types: []event.Type{event.HeadMoved}}))
 	})
 }
 
 func testSearchOrder(t *env) {
 	sessions := []string{"m", "z", "a", "k"}
 	for _, session := range sessions {
-		t.Append(t.Main(), session, eventlog.New(), said("needle"))
+		t.Append(t.Main(), session, eventlog.New(), userText("needle"))
 	}
-	t.Append(t.Main(), "z", eventlog.Any(), said("something else"))
-	t.indexed(func(l *eventlog.Log) {
-		t.Same("hits", []string{"z:1", "k:1", "a:1", "m:1"}, t.hits(l, search.Query{Text: "needle"}))
+	t.Append(t.Main(), "z", eventlog.Any(), userText("something else"))
+	t.withIndexStates(func(l *eventlog.Log) {
+		t.WantEqual("hits", []string{"z:1", "k:1", "a:1", "m:1"}, t.hits(l, search.Query{Text: "needle"}))
 	})
 }
 
 func testSearchCanceled(t *env) {
 	for i := range 200 {
-		t.Append(t.Main(), fmt.Sprintf("s%d", i%7), eventlog.Any(), said("needle"))
+		t.Append(t.Main(), fmt.Sprintf("s%d", i%7), eventlog.Any(), userText("needle"))
 	}
-	t.indexed(func(l *eventlog.Log) {
+	t.withIndexStates(func(l *eventlog.Log) {
 		ctx, cancel := context.WithCancel(t.Ctx)
 		n, last := 0, error(nil)
 		for _, err := range search.Events(ctx, l, search.Query{Text: "needle"}) {
@@ -362,7 +362,7 @@ func testSearchCanceled(t *env) {
 		}
 		cancel()
 		t.WantErr(context.Canceled, last)
-		t.Same("hits before the end", 4, n)
+		t.WantEqual("hits before the end", 4, n)
 		for range search.Events(t.Ctx, l, search.Query{Text: "needle"}) {
 			break
 		}

@@ -15,11 +15,12 @@ import (
 	"github.com/convlog/convlog/search"
 )
 
-// searchAlphabet has what is special to JSON, to indexes or in case.
+// searchAlphabet has characters that are special in JSON, in indexes or in case
+// folding.
 var searchAlphabet = []string{"a", "A", "b", "k", "\u212a", "s", "\u017f", " ", "\n", "\u00a0", `"`, `\`, "/", "u", "n", "0", "*", "-", ".",
 	"ä", "Ä", "Σ", "ς", "σ", "日", "本", "👍", "ⱥ", "Ⱥ", "\u0001", "\ufffd"}
 
-// searchWords are more likely to be found again than random characters.
+// searchWords are texts that queries hit more often than random characters.
 var searchWords = []string{"foo", "Foo-Bar", "store.go", "C++", "日本語", "привет", "ПРИВЕТ", "u0061", `\n`, `a\"b`}
 
 func randomText(r *rand.Rand, most int) string {
@@ -34,7 +35,7 @@ func randomText(r *rand.Rand, most int) string {
 	return text.String()
 }
 
-// randomlyQuoted is a JSON string, in which any character may be escaped.
+// randomlyQuoted returns a JSON string with random escapes.
 func randomlyQuoted(r *rand.Rand, text string) string {
 	quoted := `"`
 	escape := r.IntN(3) == 0
@@ -70,7 +71,7 @@ func randomEvent(r *rand.Rand) event.Event {
 	}
 }
 
-// testSearchRandom compares searches with a look at every event.
+// testSearchRandom compares searches with a scan of every event.
 func testSearchRandom(t *env) {
 	r := rand.New(rand.NewPCG(7, 11))
 	for round := range 6 {
@@ -89,21 +90,21 @@ func testSearchRandom(t *env) {
 			if _, err := q.Terms(); err != nil {
 				continue
 			}
-			t.Same(fmt.Sprintf("hits of %q", q.Text), t.naiveHits(texts, q), t.hits(t.Main(), q))
+			t.WantEqual(fmt.Sprintf("hits of %q", q.Text), t.naiveHits(texts, q), t.hits(t.Main(), q))
 			q.Session = fmt.Sprintf("s%d", r.IntN(4))
-			t.Same(fmt.Sprintf("hits of %q in %s", q.Text, q.Session), t.naiveHits(texts, q), t.hits(t.Main(), q))
+			t.WantEqual(fmt.Sprintf("hits of %q in %s", q.Text, q.Session), t.naiveHits(texts, q), t.hits(t.Main(), q))
 		}
 	}
 }
 
-// naiveText is an event's text, folded.
+// naiveText is the folded text of an event.
 type naiveText struct {
 	session string
 	seq     int64
 	text    string
 }
 
-// naiveTexts are the texts of all events in the order of a search.
+// naiveTexts returns the texts of all events in the order of a search.
 func (t *env) naiveTexts(l *eventlog.Log) (texts []naiveText) {
 	infos, err := suite.Collect(l.Sessions(t.Ctx))
 	t.Must(err)

@@ -15,44 +15,44 @@ import (
 var modelCases = []testCase{
 	{
 		Name: "any history",
-		Explanation: "Whatever is appended, retried, moved, forked, redacted, removed, exported and watched, in any order, is what a plain model in memory says; " +
-			"also when two handles take turns, the second through a log that spills a lot and remembers little.",
+		Explanation: "Random appends, retries, moves, forks, redactions, removals, exports and watches give the same result as a simple model in memory, " +
+			"also with two handles, the second one with a low spill threshold and a small cache.",
 		Needs: []suite.Need{suite.Blobs, suite.Eraser},
 		Run:   (*env).walk,
 	},
 }
 
-// walk checks random histories, each on a store of its own. The flags of rapid
-// apply: -rapid.checks and -rapid.steps say how many and how long. A failure
-// prints its seed and the shortest history that was found.
+// walk checks random histories, each on a new store. The flags -rapid.checks and
+// -rapid.steps set their number and length. A failure prints its seed and the shortest
+// failing history.
 func (t *env) walk() {
 	rapid.Check(t.TB, func(r *rapid.T) {
 		ctx, cancel := context.WithTimeout(context.Background(), t.Limit)
 		defer cancel()
-		e := &suite.Env{TB: drawing{t.TB, r}, Ctx: ctx, Harness: t.Opener(t.TB), Opener: t.Opener, Limit: t.Limit}
+		e := &suite.Env{TB: rapidTest{t.TB, r}, Ctx: ctx, Harness: t.Opener(t.TB), Opener: t.Opener, Limit: t.Limit}
 		defer e.Close()
 		two := !t.Harness.OneHandle && rapid.Bool().Draw(r, "two handles")
-		w := &walk{env: in(e), r: r, two: two, sessions: map[string]*modelSession{}}
+		w := &walk{env: newEnv(e), r: r, two: two, sessions: map[string]*modelSession{}}
 		w.openLogs()
 		r.Repeat(w.actions())
 		w.compareAll()
 	})
 }
 
-// drawing is a test whose failures are those of one of rapid's checks.
-type drawing struct {
+// rapidTest is a test that reports its failures to a check of rapid.
+type rapidTest struct {
 	testing.TB
 	r *rapid.T
 }
 
-func (d drawing) Helper()                           { d.r.Helper() }
-func (d drawing) Logf(format string, args ...any)   { d.r.Logf(format, args...) }
-func (d drawing) Errorf(format string, args ...any) { d.r.Errorf(format, args...) }
-func (d drawing) Fatalf(format string, args ...any) { d.r.Fatalf(format, args...) }
-func (d drawing) Failed() bool                      { return d.r.Failed() }
-func (d drawing) Cleanup(f func())                  { d.r.Cleanup(f) }
+func (d rapidTest) Helper()                           { d.r.Helper() }
+func (d rapidTest) Logf(format string, args ...any)   { d.r.Logf(format, args...) }
+func (d rapidTest) Errorf(format string, args ...any) { d.r.Errorf(format, args...) }
+func (d rapidTest) Fatalf(format string, args ...any) { d.r.Fatalf(format, args...) }
+func (d rapidTest) Failed() bool                      { return d.r.Failed() }
+func (d rapidTest) Cleanup(f func())                  { d.r.Cleanup(f) }
 
-// walk is a random walk over logs of one store and the model of it.
+// walk is a random walk over the logs of one store, and the model of the store.
 type walk struct {
 	*env
 	r        *rapid.T
@@ -66,14 +66,14 @@ func (w *walk) openLogs() {
 	w.Helper()
 	w.logs = []*eventlog.Log{w.env.Main()}
 	if w.two {
-		w.logs = append(w.logs, w.Over(w.Open(), eventlog.Options{SpillOver: 150, HotSessions: 2}))
+		w.logs = append(w.logs, w.LogOver(w.Open(), eventlog.Options{SpillOver: 150, HotSessions: 2}))
 	}
 }
 
 func (w *walk) actions() map[string]func(*rapid.T) {
 	of := func(act func(s *modelSession)) func(*rapid.T) {
 		return func(r *rapid.T) {
-			s := w.pick()
+			s := w.drawSession()
 			act(s)
 			w.compareHeads()
 			w.compareLines(s)
@@ -97,8 +97,8 @@ func (w *walk) actions() map[string]func(*rapid.T) {
 	}
 }
 
-// below draws a number from 0 to n-1; a simple history has small ones.
-func (w *walk) below(n int, what string) int { return rapid.IntRange(0, n-1).Draw(w.r, what) }
+// drawBelow draws a number from 0 to n-1. Shrinking makes the number smaller.
+func (w *walk) drawBelow(n int, what string) int { return rapid.IntRange(0, n-1).Draw(w.r, what) }
 
 // seq draws a number from least to most.
 func (w *walk) seq(least, most int64, what string) int64 {
@@ -109,7 +109,7 @@ func (w *walk) log() *eventlog.Log {
 	if len(w.logs) == 1 {
 		return w.logs[0]
 	}
-	return w.logs[w.below(len(w.logs), "handle")]
+	return w.logs[w.drawBelow(len(w.logs), "handle")]
 }
 
 func (w *walk) newID() string {
@@ -117,13 +117,13 @@ func (w *walk) newID() string {
 	return fmt.Sprintf("s%d", w.made)
 }
 
-// pick is any session; without one, the action is not possible.
-func (w *walk) pick() *modelSession {
+// drawSession draws a session. Without sessions, rapid skips the action.
+func (w *walk) drawSession() *modelSession {
 	ids := w.ids()
 	if len(ids) == 0 {
 		w.r.SkipNow()
 	}
-	return w.sessions[ids[w.below(len(ids), "session")]]
+	return w.sessions[ids[w.drawBelow(len(ids), "session")]]
 }
 
 func (w *walk) ids() (ids []string) {
@@ -134,12 +134,12 @@ func (w *walk) ids() (ids []string) {
 	return ids
 }
 
-// random makes an event that may or may not be allowed.
-func (w *walk) random(last int64) *modelEvent {
-	id := func() string { return fmt.Sprintf("c%d", w.below(4, "call")) }
-	switch w.below(8, "kind") {
+// drawEvent draws an event, which may break a rule.
+func (w *walk) drawEvent(last int64) *modelEvent {
+	id := func() string { return fmt.Sprintf("c%d", w.drawBelow(4, "call")) }
+	switch w.drawBelow(8, "kind") {
 	case 0, 1:
-		return &modelEvent{Event: suite.Noted(w.below(100, "n"), `{"m":1}`), move: -1}
+		return &modelEvent{Event: suite.NoteWithMetadata(w.drawBelow(100, "n"), `{"m":1}`), move: -1}
 	case 2, 3:
 		id := id()
 		return &modelEvent{Event: suite.Calls(id), calls: []string{id}, move: -1}
@@ -147,9 +147,9 @@ func (w *walk) random(last int64) *modelEvent {
 		id := id()
 		return &modelEvent{Event: suite.Result(id), results: []string{id}, move: -1}
 	case 6:
-		return &modelEvent{Event: suite.NewEvent("test:big", `"`+suite.Text(fmt.Sprint(w.below(5, "body")), 300)+`"`), move: -1}
+		return &modelEvent{Event: suite.NewEvent("test:big", `"`+suite.Text(fmt.Sprint(w.drawBelow(5, "body")), 300)+`"`), move: -1}
 	default:
 		to := w.seq(0, last+1, "to")
-		return &modelEvent{Event: suite.Moved(to), move: to}
+		return &modelEvent{Event: suite.HeadMove(to), move: to}
 	}
 }

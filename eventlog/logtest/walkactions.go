@@ -18,12 +18,12 @@ import (
 	"github.com/convlog/convlog/upkeep/transfer"
 )
 
-// request is an append that is about to be tried.
+// request is an append before it is tried.
 type request struct {
 	expect eventlog.Expect
 	fresh  []*modelEvent
-	splits []int // where the appends of AppendEach begin, after the first
-	want   error // what it is refused with
+	splits []int // start indexes of the appends of AppendEach, after the first
+	want   error // the expected error
 }
 
 func (r *request) events() (events []event.Event) {
@@ -33,7 +33,7 @@ func (r *request) events() (events []event.Event) {
 	return events
 }
 
-// appends are the events of each append.
+// appends returns the events of each append.
 func (r *request) appends() (all [][]event.Event) {
 	events, from := r.events(), 0
 	for _, at := range append(r.splits, len(events)) {
@@ -43,22 +43,22 @@ func (r *request) appends() (all [][]event.Event) {
 	return all
 }
 
-// append appends up to four events under some expectation.
+// append appends up to four events with a random expectation.
 func (w *walk) append(s *modelSession) {
 	w.Helper()
 	req := request{}
 	lineage := s.lineage()
-	for i := range 1 + w.below(4, "events") {
-		e := w.random(int64(len(lineage)))
-		if len(s.own) > 0 && w.below(24, "taken id") == 23 {
+	for i := range 1 + w.drawBelow(4, "events") {
+		e := w.drawEvent(int64(len(lineage)))
+		if len(s.own) > 0 && w.drawBelow(24, "taken id") == 23 {
 			e = &modelEvent{Event: suite.NewEvent("test:other", `{}`), move: -1}
-			e.ID = s.own[max(0, len(s.own)-1-w.below(8, "back"))].ID
+			e.ID = s.own[max(0, len(s.own)-1-w.drawBelow(8, "back"))].ID
 			if req.want == nil {
 				req.want = eventlog.ErrConflict
 			}
 		}
-		req.want = modelRefuses(req.want, lineage, e)
-		if i > 0 && w.below(4, "split") == 3 {
+		req.want = modelError(req.want, lineage, e)
+		if i > 0 && w.drawBelow(4, "split") == 3 {
 			req.splits = append(req.splits, i)
 		}
 		lineage, req.fresh = append(lineage, e), append(req.fresh, e)
@@ -68,13 +68,13 @@ func (w *walk) append(s *modelSession) {
 	}
 }
 
-// expects draws what the append expects. It is false for an expectation under
-// which anything may happen.
+// expects draws the expectation of the append. It returns false if the outcome is not
+// determined.
 func (w *walk) expects(s *modelSession, req *request) bool {
 	w.Helper()
 	wrong := s.head
 	wrong.Hash[7]++
-	switch w.below(8, "expect") {
+	switch w.drawBelow(8, "expect") {
 	case 0, 1:
 		req.expect = eventlog.Any()
 	case 2, 3:
@@ -86,7 +86,7 @@ func (w *walk) expects(s *modelSession, req *request) bool {
 			req.want = eventlog.ErrConflict
 		}
 	case 6:
-		wrong.Seq = max(1, wrong.Seq-int64(w.below(3, "earlier")))
+		wrong.Seq = max(1, wrong.Seq-int64(w.drawBelow(3, "earlier")))
 		if req.expect, req.want = eventlog.At(wrong), eventlog.ErrConflict; len(s.own) == 0 {
 			req.want = eventlog.ErrNotFound
 		}
@@ -94,19 +94,19 @@ func (w *walk) expects(s *modelSession, req *request) bool {
 		if len(s.tries) == 0 {
 			return false
 		}
-		before := s.tries[w.below(len(s.tries), "try")].before
+		before := s.tries[w.drawBelow(len(s.tries), "try")].before
 		if before == s.head {
 			return false
 		}
 		req.expect, req.want = eventlog.At(before), eventlog.ErrConflict
 	}
-	if w.below(4, "durable") == 3 {
+	if w.drawBelow(4, "durable") == 3 {
 		req.expect = req.expect.Durable()
 	}
 	return true
 }
 
-// submit appends and takes what was accepted into the model.
+// submit appends and adds accepted events to the model.
 func (w *walk) submit(s *modelSession, req *request) {
 	w.Helper()
 	var head event.Head
@@ -132,31 +132,31 @@ func (w *walk) submit(s *modelSession, req *request) {
 			i++
 		}
 	}
-	s.tries = append(s.tries, modelTry{s.head, head, req.events()})
-	s.take(req.fresh, head)
+	s.tries = append(s.tries, modelAppend{s.head, head, req.events()})
+	s.accept(req.fresh, head)
 	w.sessions[s.id] = s
 }
 
-// retry repeats an append at its own head: it stands, whatever came since. With
-// other content it is refused.
+// retry repeats an append at its own head. It succeeds, even after later appends. With
+// other content it is a conflict.
 func (w *walk) retry(s *modelSession) {
 	w.Helper()
-	at := w.below(len(s.tries), "try")
+	at := w.drawBelow(len(s.tries), "try")
 	try := s.tries[at]
 	x := eventlog.At(try.before)
-	switch w.below(3, "expect") {
+	switch w.drawBelow(3, "expect") {
 	case 1:
 		x = eventlog.AnyAfter(try.before)
 	case 2:
-		if s.head.Seq-try.before.Seq < 32 { // older ids are not compared with Any
+		if s.head.Seq-try.before.Seq < 32 { // Any compares recent ids only
 			x = eventlog.Any()
 		}
 	}
 	events := slices.Clone(try.events)
-	if i := w.below(3*len(events), "changed"); i >= 2*len(events) {
+	if i := w.drawBelow(3*len(events), "changed"); i >= 2*len(events) {
 		e := &events[i-2*len(events)]
 		if s.find(e).Data == nil {
-			return // what it was is not known any more
+			return // the old content is unknown
 		}
 		e.Data = jsontext.Value(strings.Replace(string(e.Data), "{", `{"other":1,`, 1))
 		if e.Data.Kind() != jsontext.KindBeginObject || bytes.HasSuffix(e.Data, []byte(",}")) {
@@ -168,10 +168,10 @@ func (w *walk) retry(s *modelSession) {
 	}
 	head, err := w.log().Append(w.Ctx, s.id, x, events...)
 	w.Must(err)
-	w.Same("head of a retry", try.after, head)
+	w.WantEqual("head of a retry", try.after, head)
 }
 
-// fork forks at any seq, which may lie inside an append, or before the first.
+// fork forks at any seq, also inside an append or before the first one.
 func (w *walk) fork(s *modelSession) {
 	w.Helper()
 	seq := w.seq(0, s.last(), "fork point")
@@ -185,15 +185,15 @@ func (w *walk) fork(s *modelSession) {
 		if child.shared[seq-1].more > 0 {
 			req.want = event.ErrInvalidTree
 		}
-		if w.below(10, "another's hash") == 9 {
+		if w.drawBelow(10, "another's hash") == 9 {
 			e.Data = jsontext.Value(strings.Replace(string(e.Data), stored.Hash().String(), event.Hash{1}.String(), 1))
 			req.want = event.ErrInvalidTree
 		}
 	}
 	req.fresh = []*modelEvent{e}
-	for range w.below(2, "more") {
-		more := w.random(seq + 1)
-		req.want = modelRefuses(req.want, append(slices.Clone(child.shared), e), more)
+	for range w.drawBelow(2, "more") {
+		more := w.drawEvent(seq + 1)
+		req.want = modelError(req.want, append(slices.Clone(child.shared), e), more)
 		req.fresh = append(req.fresh, more)
 	}
 	w.submit(child, &req)
@@ -208,12 +208,12 @@ func (w *walk) forkOfNothing() {
 	})
 }
 
-// redact erases events, if their types and places allow it.
+// redact redacts events. The types and places of the events may not allow it.
 func (w *walk) redact(s *modelSession) {
 	w.Helper()
 	var seqs []int64
-	for range 1 + w.below(2, "seqs") {
-		seqs = append(seqs, w.seq(1, s.last()+int64(w.below(10, "beyond")/9), "seq"))
+	for range 1 + w.drawBelow(2, "seqs") {
+		seqs = append(seqs, w.seq(1, s.last()+int64(w.drawBelow(10, "beyond")/9), "seq"))
 	}
 	erased, want := modelErases(s, seqs)
 	l := w.log()
@@ -223,29 +223,29 @@ func (w *walk) redact(s *modelSession) {
 		return
 	}
 	if w.Must(err); len(erased) == 0 {
-		return // they were redacted already
+		return // the events were redacted already
 	}
 	for _, e := range erased {
 		e.Data, e.Metadata = nil, nil
 	}
-	w.noted(l, s)
+	w.addNote(l, s)
 	for _, other := range w.sessions {
 		if slices.ContainsFunc(other.shared, func(e *modelEvent) bool { return slices.Contains(erased, e) }) {
-			w.noted(l, other)
+			w.addNote(l, other)
 		}
 	}
 }
 
-// noted takes in the event that says what was redacted.
-func (w *walk) noted(l *eventlog.Log, s *modelSession) {
+// addNote adds the redaction event to the model.
+func (w *walk) addNote(l *eventlog.Log, s *modelSession) {
 	w.Helper()
 	note, err := l.Event(w.Ctx, s.id, s.last()+1)
 	w.Must(err)
-	w.Same("type of the note", event.Redacted, note.Type)
-	s.take([]*modelEvent{{Event: note, move: -1}}, note.Head())
+	w.WantEqual("type of the redaction event", event.Redacted, note.Type)
+	s.accept([]*modelEvent{{Event: note, move: -1}}, note.Head())
 }
 
-// remove removes a session unless forks need it, and may create it anew.
+// remove removes a session unless it has forks. It may recreate the session.
 func (w *walk) remove(s *modelSession) {
 	w.Helper()
 	err := erase.Remove(w.Ctx, w.log(), s.id)
@@ -257,12 +257,12 @@ func (w *walk) remove(s *modelSession) {
 	}
 	w.Must(err)
 	delete(w.sessions, s.id)
-	if w.below(2, "anew") == 1 {
+	if w.drawBelow(2, "anew") == 1 {
 		w.append(&modelSession{id: s.id})
 	}
 }
 
-// watch follows a session from any seq on, and through what comes meanwhile.
+// watch watches a session from any seq, through later appends.
 func (w *walk) watch(s *modelSession) {
 	w.Helper()
 	ctx, cancel := context.WithCancel(w.Ctx)
@@ -270,7 +270,7 @@ func (w *walk) watch(s *modelSession) {
 	from := w.seq(0, s.last()+1, "from")
 	next, stop := iter.Pull2(w.log().Watch(ctx, s.id, from))
 	defer stop()
-	for range 1 + w.below(2, "appends") {
+	for range 1 + w.drawBelow(2, "appends") {
 		want := []string{}
 		got := []event.Event{}
 		for from = max(from, 1); from <= s.last(); from++ {
@@ -278,45 +278,46 @@ func (w *walk) watch(s *modelSession) {
 			w.Must(err)
 			got, want = append(got, e), append(want, renderModel(s.lineage()[from-1:from])...)
 		}
-		w.Same("watched of "+s.id, want, renderEvents(got))
+		w.WantEqual("watched of "+s.id, want, renderEvents(got))
 		w.append(s)
 	}
 	for ; from <= s.last(); from++ {
 		e, err, _ := next()
 		w.Must(err)
-		w.Same("watched of "+s.id, renderModel(s.lineage()[from-1:from]), renderEvents([]event.Event{e}))
+		w.WantEqual("watched of "+s.id, renderModel(s.lineage()[from-1:from]), renderEvents([]event.Event{e}))
 	}
 }
 
-// export takes a session elsewhere, and offers it to the store it comes from.
+// export exports a session to another store, and imports the export into the walk's
+// store.
 func (w *walk) export(s *modelSession) {
 	w.Helper()
 	var stream bytes.Buffer
 	w.Must(transfer.Export(w.Ctx, w.log(), &stream, s.id))
-	other := w.Aside(memory.New(), eventlog.Options{SpillOver: 250})
+	other := w.OtherLog(memory.New(), eventlog.Options{SpillOver: 250})
 	for _, l := range []*eventlog.Log{other, w.log()} {
 		adopted, err := transfer.Import(w.Ctx, l, bytes.NewReader(stream.Bytes()))
 		w.Must(err)
 		for _, a := range adopted {
 			if l != other && a.Stored > 0 {
-				w.Fatalf("the import stored %d events of %q that were there", a.Stored, a.Session)
+				w.Fatalf("the import stored %d existing events of %q again", a.Stored, a.Session)
 			}
 		}
-		w.Same("head of "+s.id, s.head, w.Head(l, s.id))
+		w.WantEqual("head of "+s.id, s.head, w.Head(l, s.id))
 	}
-	w.Same("export of "+s.id, renderModel(s.lineage()), renderEvents(w.Read(other, s.id, eventlog.All())))
-	w.Sound(other, s.id)
+	w.WantEqual("export of "+s.id, renderModel(s.lineage()), renderEvents(w.Read(other, s.id, eventlog.All())))
+	w.WantVerified(other, s.id)
 }
 
-// convert copies the store into one in memory.
+// convert copies the store into a store in memory.
 func (w *walk) convert(*modelSession) {
 	w.Helper()
-	other := w.Aside(memory.New())
+	other := w.OtherLog(memory.New())
 	_, err := suite.Collect(transfer.Convert(w.Ctx, other, w.log()))
 	w.Must(err)
 	for _, id := range w.ids() {
 		s := w.sessions[id]
-		w.Same("head of "+id, s.head, w.Head(other, id))
-		w.Same("copy of "+id, renderModel(s.lineage()), renderEvents(w.Read(other, id, eventlog.All())))
+		w.WantEqual("head of "+id, s.head, w.Head(other, id))
+		w.WantEqual("copy of "+id, renderModel(s.lineage()), renderEvents(w.Read(other, id, eventlog.All())))
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/convlog/convlog/internal/suite"
 )
 
-// compareHeads makes sure that the store has the model's sessions, at the heads
-// that the appends gave, and no others.
+// compareHeads checks that the store has exactly the model's sessions, at the heads
+// that the appends returned.
 func (w *walk) compareHeads() {
 	w.Helper()
 	infos, err := suite.Collect(w.log().Sessions(w.Ctx))
@@ -24,30 +24,30 @@ func (w *walk) compareHeads() {
 		w.Must(info.Err)
 		got = append(got, fmt.Sprint(info.ID, " ", info.Last.Head()))
 	}
-	w.Same("heads of the sessions", want, got)
+	w.WantEqual("heads of the sessions", want, got)
 }
 
-// compareLines compares the whole lineage of a session, unless it is gone.
+// compareLines compares the lineage of a session, unless the session was removed.
 func (w *walk) compareLines(s *modelSession) {
 	w.Helper()
 	if w.sessions[s.id] == s {
-		w.Same(s.id, renderModel(s.lineage()), renderEvents(w.Read(w.log(), s.id, eventlog.All())))
+		w.WantEqual(s.id, renderModel(s.lineage()), renderEvents(w.Read(w.log(), s.id, eventlog.All())))
 	} else if w.sessions[s.id] == nil {
-		w.Missing(w.log(), s.id)
+		w.WantMissing(w.log(), s.id)
 	}
 }
 
-// compareAll compares every session, and verifies it.
+// compareAll compares and verifies every session.
 func (w *walk) compareAll() {
 	w.Helper()
 	w.compareHeads()
 	for _, id := range w.ids() {
 		w.compareLines(w.sessions[id])
-		w.Sound(w.log(), id)
+		w.WantVerified(w.log(), id)
 	}
 }
 
-// compare compares what a log reads of a session with the model, in every way.
+// compare compares all kinds of reads of a session with the model.
 func (w *walk) compare(s *modelSession) {
 	w.Helper()
 	lineage := s.lineage()
@@ -55,7 +55,7 @@ func (w *walk) compare(s *modelSession) {
 	l := w.log()
 	head, err := l.Head(w.Ctx, s.id)
 	w.Must(err)
-	w.Same("head of "+s.id, s.head, head)
+	w.WantEqual("head of "+s.id, s.head, head)
 	w.ranges(s, "all", eventlog.All(), 1, last)
 	from, to := w.seq(0, last+2, "from"), w.seq(0, last+2, "to")
 	w.ranges(s, fmt.Sprintf("from %d", from), eventlog.From(from), from, last)
@@ -66,12 +66,12 @@ func (w *walk) compare(s *modelSession) {
 	w.ranges(s, fmt.Sprintf("last %d", n), eventlog.Last(int(n)), last-n+1, last)
 	path, err := suite.Collect(l.Read(w.Ctx, s.id, eventlog.All().OnPath()))
 	w.Must(err)
-	w.Same("active path of "+s.id, renderModel(modelPath(lineage)), renderEvents(path))
-	w.until(s, lineage[w.below(len(lineage), "until")])
+	w.WantEqual("active path of "+s.id, renderModel(modelPath(lineage)), renderEvents(path))
+	w.until(s, lineage[w.drawBelow(len(lineage), "until")])
 }
 
-// ranges compares a range with the lineage's events from..to, in both
-// directions, with the shared prefix and without.
+// ranges compares a range with the lineage's events from..to, in both directions, with
+// and without the shared prefix.
 func (w *walk) ranges(s *modelSession, name string, r eventlog.Range, from, to int64) {
 	w.Helper()
 	lineage := s.lineage()
@@ -84,22 +84,22 @@ func (w *walk) ranges(s *modelSession, name string, r eventlog.Range, from, to i
 		}
 	}
 	name = s.id + " " + name
-	w.Same(name, renderModel(want), renderEvents(w.Read(w.log(), s.id, r)))
-	w.Same(name+", own", renderModel(own), renderEvents(w.Read(w.log(), s.id, r.Own())))
+	w.WantEqual(name, renderModel(want), renderEvents(w.Read(w.log(), s.id, r)))
+	w.WantEqual(name+", own", renderModel(own), renderEvents(w.Read(w.log(), s.id, r.Own())))
 	slices.Reverse(want)
 	slices.Reverse(own)
-	w.Same(name+", backward", renderModel(want), renderEvents(w.Read(w.log(), s.id, r.Backward())))
-	w.Same(name+", own, backward", renderModel(own), renderEvents(w.Read(w.log(), s.id, r.Own().Backward())))
+	w.WantEqual(name+", backward", renderModel(want), renderEvents(w.Read(w.log(), s.id, r.Backward())))
+	w.WantEqual(name+", own, backward", renderModel(own), renderEvents(w.Read(w.log(), s.id, r.Own().Backward())))
 }
 
 func (w *walk) until(s *modelSession, e *modelEvent) {
 	w.Helper()
 	lineage := s.lineage()
 	at := slices.Index(lineage, e)
-	w.Same(s.id+" until", renderModel(lineage[:at+1]), renderEvents(w.Read(w.log(), s.id, eventlog.Until(e.ID))))
+	w.WantEqual(s.id+" until", renderModel(lineage[:at+1]), renderEvents(w.Read(w.log(), s.id, eventlog.Until(e.ID))))
 	back := slices.Clone(lineage[at:])
 	slices.Reverse(back)
-	w.Same(s.id+" back until", renderModel(back), renderEvents(w.Read(w.log(), s.id, eventlog.Until(e.ID).Backward())))
+	w.WantEqual(s.id+" back until", renderModel(back), renderEvents(w.Read(w.log(), s.id, eventlog.Until(e.ID).Backward())))
 	_, err := suite.Collect(w.log().Read(w.Ctx, s.id, eventlog.Until(ulid.ULID{1})))
 	w.WantErr(eventlog.ErrEventNotFound, err)
 }

@@ -17,62 +17,62 @@ import (
 
 var watchCases = []testCase{
 	{
-		Name:        "catches up and goes on",
-		Explanation: "A watcher gets what is stored and then each new event, in order, without a gap or a duplicate, while four writers append.",
+		Name:        "stored and new events",
+		Explanation: "A watcher gets the stored events and then each new event, in order, without gaps or duplicates, while four writers append.",
 		Run:         func(t *env) { testWatchContended(t, t.Main(), t.Main()) },
 	},
 	{
 		Name:        "sees other handles",
-		Explanation: "A watcher gets what another handle appends, in order, without a gap or a duplicate.",
+		Explanation: "A watcher gets the appends of another handle, in order, without gaps or duplicates.",
 		Needs:       []suite.Need{suite.Handles},
 		Run:         func(t *env) { testWatchContended(t, t.Main(), t.Second()) },
 	},
 	{
 		Name:        "from any seq",
-		Explanation: "A watcher starts at the seq it asks for; one past the head waits for the next event.",
+		Explanation: "A watcher starts at its seq. After the head it waits for the next event.",
 		Run:         testWatchFrom,
 	},
 	{
 		Name:        "slow watcher",
-		Explanation: "A watcher that falls thousands of events behind loses none of them.",
+		Explanation: "A slow watcher that is thousands of events late loses no events.",
 		Run:         testWatchSlow,
 	},
 	{
-		Name:        "ends when cancelled",
-		Explanation: "A watcher that waits ends with its context's error.",
+		Name:        "cancelled",
+		Explanation: "A waiting watcher ends with its context's error.",
 		Run:         testWatchCancelled,
 	},
 	{
-		Name:        "ends when stopped",
-		Explanation: "A watcher may be stopped at any event, and the log goes on.",
+		Name:        "stopped",
+		Explanation: "A caller can stop a watcher at any event, and the log still works.",
 		Run: func(t *env) {
 			t.Fill(t.Main(), "a", 5)
 			for n := range 5 {
-				t.Same("first event", int64(n+1), t.first(t.Main().Watch(t.Ctx, "a", int64(n+1))).Seq)
+				t.WantEqual("first event", int64(n+1), t.firstEvent(t.Main().Watch(t.Ctx, "a", int64(n+1))).Seq)
 				t.Fill(t.Main(), "a", 1)
 			}
 		},
 	},
 	{
-		Name:        "ends with its session",
+		Name:        "removed session",
 		Explanation: "A watcher ends with ErrNotFound when its session is removed.",
 		Needs:       []suite.Need{suite.Eraser},
 		Run:         func(t *env) { testWatchRemoved(t, t.Main()) },
 	},
 	{
-		Name:        "ends with its session across handles",
+		Name:        "session removed by another handle",
 		Explanation: "A watcher ends with ErrNotFound when another handle removes its session.",
 		Needs:       []suite.Need{suite.Eraser, suite.Handles},
 		Run:         func(t *env) { testWatchRemoved(t, t.Second()) },
 	},
 	{
-		Name:        "notices another history",
-		Explanation: "A watcher whose session is removed and created anew ends with an error; it never mixes two histories.",
+		Name:        "recreated session",
+		Explanation: "A watcher ends with an error when its session is removed and recreated. It never mixes the two histories.",
 		Needs:       []suite.Need{suite.Eraser, suite.Handles},
 		Run:         testWatchReplaced,
 	},
 	{
-		Name:        "of a fork",
+		Name:        "fork",
 		Explanation: "A watcher of a fork gets the shared prefix and then the fork's own events.",
 		Run: func(t *env) {
 			t.Fill(t.Main(), "p", 3)
@@ -80,43 +80,43 @@ var watchCases = []testCase{
 			w := t.watch(t.Main(), "f", 1)
 			t.Fill(t.Main(), "p", 2)
 			t.Fill(t.Main(), "f", 2)
-			t.Same("seqs", between(1, 5), suite.SeqsIn(w.take(5)))
+			t.WantEqual("seqs", between(1, 5), suite.SeqsOf(w.next(5)))
 			w.stop()
 		},
 	},
 	{
 		Name:        "spilled data",
-		Explanation: "A watcher gets the data of spilled events like a reader does.",
+		Explanation: "A watcher gets the data of spilled events, like a reader.",
 		Needs:       []suite.Need{suite.Blobs},
 		Run: func(t *env) {
-			l := t.Over(t.Store(), eventlog.Options{SpillOver: 10})
+			l := t.LogOver(t.Store(), eventlog.Options{SpillOver: 10})
 			t.Fill(l, "a", 1)
 			w := t.watch(l, "a", 1)
-			w.take(1)
+			w.next(1)
 			t.Append(l, "a", eventlog.Any(), suite.NewEvent("test:note", `"`+suite.Text("x", 50)+`"`))
-			t.Same("data", `"`+suite.Text("x", 50)+`"`, string(w.take(1)[0].Data))
+			t.WantEqual("data", `"`+suite.Text("x", 50)+`"`, string(w.next(1)[0].Data))
 			w.stop()
 		},
 	},
 	{
 		Name:        "deltas",
-		Explanation: "Deltas reach the watchers of their session in this process, in order, and are never stored.",
+		Explanation: "Deltas reach the session's watchers in this process, in order, and are never stored.",
 		Run:         testDeltas,
 	},
 }
 
-// watching is a watcher that runs beside the test.
-type watching struct {
+// testWatcher is a watcher in a goroutine of its own.
+type testWatcher struct {
 	t      *env
 	events chan event.Event
 	ended  chan error
 	cancel context.CancelFunc
 }
 
-// watch starts a watcher, which yields into a channel without a buffer.
-func (t *env) watch(l *eventlog.Log, session string, from int64) *watching {
+// watch starts a watcher that yields into an unbuffered channel.
+func (t *env) watch(l *eventlog.Log, session string, from int64) *testWatcher {
 	ctx, cancel := context.WithCancel(t.Ctx)
-	w := &watching{t: t, events: make(chan event.Event), ended: make(chan error, 1), cancel: cancel}
+	w := &testWatcher{t: t, events: make(chan event.Event), ended: make(chan error, 1), cancel: cancel}
 	go func() {
 		var last error
 		for e, err := range l.Watch(ctx, session, from) {
@@ -133,8 +133,8 @@ func (t *env) watch(l *eventlog.Log, session string, from int64) *watching {
 	return w
 }
 
-// take waits for n events.
-func (w *watching) take(n int) []event.Event {
+// next waits for n events.
+func (w *testWatcher) next(n int) []event.Event {
 	w.t.Helper()
 	events := make([]event.Event, 0, n)
 	for len(events) < n {
@@ -149,7 +149,7 @@ func (w *watching) take(n int) []event.Event {
 }
 
 // stop cancels the watcher and waits for its end.
-func (w *watching) stop() {
+func (w *testWatcher) stop() {
 	w.t.Helper()
 	w.cancel()
 	if err := <-w.ended; err != nil && !errors.Is(err, context.Canceled) {
@@ -157,8 +157,8 @@ func (w *watching) stop() {
 	}
 }
 
-// end waits for the watcher to end by itself.
-func (w *watching) end() error {
+// end waits until the watcher ends by itself.
+func (w *testWatcher) end() error {
 	for {
 		select {
 		case <-w.events:
@@ -169,8 +169,8 @@ func (w *watching) end() error {
 	}
 }
 
-// first takes one event of a sequence and stops it.
-func (t *env) first(seq iter.Seq2[event.Event, error]) event.Event {
+// firstEvent reads the first event of a sequence and stops the sequence.
+func (t *env) firstEvent(seq iter.Seq2[event.Event, error]) event.Event {
 	t.Helper()
 	for e, err := range seq {
 		t.Must(err)
@@ -183,10 +183,10 @@ func (t *env) first(seq iter.Seq2[event.Event, error]) event.Event {
 func testWatchContended(t *env, reader, writer *eventlog.Log) {
 	const stored, writers, each = 10, 4, 40
 	t.Fill(writer, "a", stored)
-	w := []*watching{t.watch(reader, "a", 1), t.watch(reader, "a", 5)}
+	w := []*testWatcher{t.watch(reader, "a", 1), t.watch(reader, "a", 5)}
 	errs := make(chan error, 1)
 	go func() {
-		errs <- errors.Join(suite.Together(writers, func(int) error {
+		errs <- errors.Join(suite.Concurrently(writers, func(int) error {
 			for n := range each {
 				if _, err := writer.Append(t.Ctx, "a", eventlog.Any(), suite.Notes(1+n%2)...); err != nil {
 					return err
@@ -196,10 +196,10 @@ func testWatchContended(t *env, reader, writer *eventlog.Log) {
 		})...)
 	}()
 	total := stored + writers*each*3/2
-	got := [][]event.Event{w[0].take(total), w[1].take(total - 4)}
+	got := [][]event.Event{w[0].next(total), w[1].next(total - 4)}
 	t.Must(<-errs)
-	t.Same("lines", t.Lines(reader, "a"), suite.LinesOf(got[0]))
-	t.Same("lines from 5", t.Lines(reader, "a")[4:], suite.LinesOf(got[1]))
+	t.WantEqual("lines", t.Lines(reader, "a"), suite.LinesOf(got[0]))
+	t.WantEqual("lines from 5", t.Lines(reader, "a")[4:], suite.LinesOf(got[1]))
 	for i := range w {
 		w[i].stop()
 	}
@@ -208,14 +208,14 @@ func testWatchContended(t *env, reader, writer *eventlog.Log) {
 func testWatchFrom(t *env) {
 	l := t.Main()
 	t.Fill(l, "a", 4)
-	w := []*watching{t.watch(l, "a", 0), t.watch(l, "a", 3), t.watch(l, "a", 5), t.watch(l, "a", 7)}
+	w := []*testWatcher{t.watch(l, "a", 0), t.watch(l, "a", 3), t.watch(l, "a", 5), t.watch(l, "a", 7)}
 	go func() {
 		for range 4 {
 			_, _ = l.Append(t.Ctx, "a", eventlog.Any(), suite.Notes(1)...)
 		}
 	}()
 	for i, from := range []int64{1, 3, 5, 7} {
-		t.Same("seqs", between(from, 8), suite.SeqsIn(w[i].take(int(9-from))))
+		t.WantEqual("seqs", between(from, 8), suite.SeqsOf(w[i].next(int(9-from))))
 		w[i].stop()
 	}
 }
@@ -224,15 +224,15 @@ func testWatchSlow(t *env) {
 	l := t.Main()
 	t.Fill(l, "a", 1)
 	w := t.watch(l, "a", 1)
-	w.take(1)
+	w.next(1)
 	for n := range 30 {
 		t.Append(l, "a", eventlog.Any(), suite.Notes(100)...)
 		if n%7 == 0 {
-			t.Same("seqs", between(int64(n/7*3+2), int64(n/7*3+4)), suite.SeqsIn(w.take(3)))
+			t.WantEqual("seqs", between(int64(n/7*3+2), int64(n/7*3+4)), suite.SeqsOf(w.next(3)))
 		}
 	}
-	rest := w.take(3000 - 15)
-	t.Same("seqs of the rest", between(17, 3001), suite.SeqsIn(rest))
+	rest := w.next(3000 - 15)
+	t.WantEqual("seqs of the rest", between(17, 3001), suite.SeqsOf(rest))
 	w.stop()
 }
 
@@ -250,7 +250,7 @@ func testWatchCancelled(t *env) {
 			}
 		}
 		cancel()
-		t.Same("events and the end", 3, n)
+		t.WantEqual("events and the end", 3, n)
 		t.WantErr(context.Canceled, last)
 	}
 }
@@ -259,11 +259,11 @@ func testWatchRemoved(t *env, remover *eventlog.Log) {
 	t.Fill(t.Main(), "a", 3)
 	t.Fill(t.Main(), "b", 1)
 	w, other := t.watch(t.Main(), "a", 1), t.watch(t.Main(), "b", 1)
-	w.take(3)
+	w.next(3)
 	t.Must(erase.Remove(t.Ctx, remover, "a"))
 	t.WantErr(eventlog.ErrNotFound, w.end())
 	t.Fill(remover, "b", 2)
-	t.Same("seqs of the other session", between(1, 3), suite.SeqsIn(other.take(3)))
+	t.WantEqual("seqs of the other session", between(1, 3), suite.SeqsOf(other.next(3)))
 	other.stop()
 }
 
@@ -271,12 +271,12 @@ func testWatchReplaced(t *env) {
 	other := t.Second()
 	t.Fill(t.Main(), "a", 3)
 	w := t.watch(t.Main(), "a", 1)
-	w.take(3)
+	w.next(3)
 	t.Must(erase.Remove(t.Ctx, other, "a"))
 	t.Append(other, "a", eventlog.New(), suite.Notes(9)...)
 	err := w.end()
 	if !errors.Is(err, eventlog.ErrNotFound) && !errors.Is(err, eventlog.ErrCorrupt) {
-		t.Errorf("the watcher of a history that is gone ended with %v", err)
+		t.Errorf("the watcher of a removed history ended with %v", err)
 	}
 }
 
@@ -287,7 +287,7 @@ func testDeltas(t *env) {
 	ctx, cancel := context.WithCancel(t.Ctx)
 	defer cancel()
 	message := event.NewID()
-	l.Publish("a", eventlog.Delta{Message: message, Text: "nobody listens"})
+	l.Publish("a", eventlog.Delta{Message: message, Text: "no watcher"})
 	started, texts := make(chan struct{}), make(chan []string, 1)
 	go func() {
 		var got []string
@@ -310,12 +310,12 @@ func testDeltas(t *env) {
 		l.Publish("b", eventlog.Delta{Message: message, Text: "of another session"})
 		l.Publish("a", eventlog.Delta{Message: message, Text: text})
 	}
-	t.Same("deltas", []string{"started", "one", "two", "end"}, <-texts)
-	t.Same("lines", lines, t.Lines(l, "a"))
-	t.Same("deltas after the end", 0, len(slices.Collect(l.Deltas(t.Ended(), "a"))))
+	t.WantEqual("deltas", []string{"started", "one", "two", "end"}, <-texts)
+	t.WantEqual("lines", lines, t.Lines(l, "a"))
+	t.WantEqual("deltas after the end", 0, len(slices.Collect(l.Deltas(t.EndedContext(), "a"))))
 }
 
-// publishUntil publishes until a watcher has seen one delta.
+// publishUntil publishes deltas until a watcher has received one.
 func (t *env) publishUntil(l *eventlog.Log, seen <-chan struct{}, message ulid.ULID) {
 	t.Helper()
 	for {

@@ -13,21 +13,21 @@ import (
 	"github.com/convlog/convlog/upkeep/verify"
 )
 
-// Witness knows what a store held before it was damaged, and looks at what is
-// left of it. Whatever the damage, it fails the test where an event is shown
-// that was not written, where a reading has a gap, and where an error does not
-// say what is damaged.
+// Witness knows the content of a store before the store was damaged. It examines the
+// damaged store. For every kind of damage it fails the test if a read returns an event
+// that was never written, if a read has a gap, or if an error does not locate the
+// damage.
 type Witness struct {
-	// Tolerates is of errors that are neither damage nor a missing session or
-	// blob and may come up all the same; nil is none.
+	// Tolerates reports whether an error is allowed that is neither damage nor a missing
+	// session or blob. A nil Tolerates allows no other errors.
 	Tolerates func(error) bool
-	// Damaged are sessions that are damaged beside the one that is examined.
+	// Damaged lists the other damaged sessions, besides the examined one.
 	Damaged []string
 
 	written map[string][]event.Event
 }
 
-// NewWitness takes down what a sound store holds.
+// NewWitness reads the content of an undamaged store.
 func NewWitness(t testing.TB, s eventlog.Store) *Witness {
 	t.Helper()
 	w := &Witness{written: map[string][]event.Event{}}
@@ -48,74 +48,73 @@ func NewWitness(t testing.TB, s eventlog.Store) *Witness {
 	return w
 }
 
-// Written is what a session held.
+// Written returns the events of a session before the damage.
 func (w *Witness) Written(session string) []event.Event { return w.written[session] }
 
-// spared reports whether a session must be as it was.
-func (w *Witness) spared(f *Findings, session string) bool {
+// isUnaffected reports whether the damage must not change a session.
+func (w *Witness) isUnaffected(f *Findings, session string) bool {
 	return session != f.Session && !slices.Contains(w.Damaged, session)
 }
 
-// Reading is the seqs that a reading gave, and what ended it early.
+// Reading has the seqs that a read returned, and the error that ended it.
 type Reading struct {
 	Seqs []int64
 	Err  error
 }
 
-// Findings are what is left of a session.
+// Findings are the results of examining a damaged session.
 type Findings struct {
 	Session string
-	// Forward and Backward are readings of the session's own events, with their
-	// data.
+	// Forward and Backward are reads of the session's own events, with their data.
 	Forward, Backward Reading
-	// Report is that of Verify, and VerifyErr its error.
+	// Report and VerifyErr are the results of Verify.
 	Report    verify.Report
 	VerifyErr error
-	// Around is what Check says of the store, where Verify says nothing of a
-	// session that cannot be read: an index of the store may be damaged that
-	// Verify had no need of.
-	Around []eventlog.Defect
-	// Listed is the session's row of a listing, nil if it has none. Examine fills it in.
+	// CheckDefects are the results of Check. They are filled in if Verify reports
+	// nothing and a read fails: the damage may be in an index of the store that Verify
+	// does not read.
+	CheckDefects []eventlog.Defect
+	// Listed is the session's row of a listing, or nil. Only Examine sets it.
 	Listed *eventlog.SessionInfo
-	// Append is the error of an append behind what is left, and After what is
-	// there then. Examine fills them in.
+	// Append is the error of an append to the damaged session. After is a read after the
+	// append. Only Examine sets them.
 	Append error
 	After  Reading
 }
 
-// Noticed says that Verify speaks of something, or Check.
-func (f *Findings) Noticed() bool {
-	return f.VerifyErr != nil || len(f.Report.Defects)+len(f.Report.Notes)+len(f.Around) > 0
+// Detected reports whether Verify or Check found damage.
+func (f *Findings) Detected() bool {
+	return f.VerifyErr != nil || len(f.Report.Defects)+len(f.Report.Notes)+len(f.CheckDefects) > 0
 }
 
-// Whole says that every event that was written is read in both directions.
-func (w *Witness) Whole(f *Findings) bool {
-	want := suite.SeqsIn(w.written[f.Session])
+// Complete reports whether both reads returned every written event.
+func (w *Witness) Complete(f *Findings) bool {
+	want := suite.SeqsOf(w.written[f.Session])
 	forward := f.Forward.Err == nil && slices.Equal(f.Forward.Seqs, want)
 	slices.Reverse(want)
 	return forward && f.Backward.Err == nil && slices.Equal(f.Backward.Seqs, want)
 }
 
-// Look reads a session in both directions and verifies it. It closes nothing.
-func (w *Witness) Look(t testing.TB, s eventlog.Store, session string) *Findings {
+// Inspect reads a session in both directions and verifies it. It closes nothing.
+func (w *Witness) Inspect(t testing.TB, s eventlog.Store, session string) *Findings {
 	t.Helper()
 	l := eventlog.Open(s)
 	f := &Findings{Session: session}
 	f.Report, f.VerifyErr = verify.Session(t.Context(), l, session)
-	w.Located(t, "Verify", f.VerifyErr)
+	w.WantLocated(t, "Verify", f.VerifyErr)
 	f.Forward = w.read(t, l, session, eventlog.All())
 	f.Backward = w.read(t, l, session, eventlog.All().Backward())
-	if (f.Forward.Err != nil || f.Backward.Err != nil) && !f.Noticed() {
-		f.Around = w.around(t, l)
+	if (f.Forward.Err != nil || f.Backward.Err != nil) && !f.Detected() {
+		f.CheckDefects = w.checkDefects(t, l)
 	}
-	if (f.Forward.Err != nil || f.Backward.Err != nil) && !f.Noticed() {
-		t.Errorf("Verify and Check say nothing, but reading session %q gives %v and %v", session, f.Forward.Err, f.Backward.Err)
+	if (f.Forward.Err != nil || f.Backward.Err != nil) && !f.Detected() {
+		t.Errorf("Verify and Check report nothing, but reading session %q returns %v and %v", session, f.Forward.Err, f.Backward.Err)
 	}
 	return f
 }
 
-// around gives what Check says.
-func (w *Witness) around(t testing.TB, l *eventlog.Log) (found []eventlog.Defect) {
+// checkDefects returns the defects that Check finds.
+func (w *Witness) checkDefects(t testing.TB, l *eventlog.Log) (found []eventlog.Defect) {
 	t.Helper()
 	for d, err := range verify.Store(t.Context(), l) {
 		if err != nil {
@@ -134,18 +133,18 @@ func (w *Witness) read(t testing.TB, l *eventlog.Log, session string, r eventlog
 	for e, err := range l.Read(t.Context(), session, r.Own()) {
 		if err != nil {
 			got.Err = err
-			w.Located(t, fmt.Sprintf("reading %v", r), err)
+			w.WantLocated(t, fmt.Sprintf("reading %v", r), err)
 			break
 		}
-		if !w.wrote(session, &e) {
-			t.Errorf("reading %v shows %v, which was not written: %s", r, &e, e.Line())
+		if !w.matches(session, &e) {
+			t.Errorf("reading %v returns %v, which was never written: %s", r, &e, e.Line())
 		}
 		if n := len(got.Seqs); n > 0 {
 			if step == 0 {
 				step = e.Seq - got.Seqs[0]
 			}
 			if e.Seq != got.Seqs[n-1]+step || step != 1 && step != -1 {
-				t.Errorf("reading %v shows seq %d behind %v", r, e.Seq, got.Seqs)
+				t.Errorf("reading %v returns seq %d after %v", r, e.Seq, got.Seqs)
 			}
 		}
 		if got.Seqs = append(got.Seqs, e.Seq); len(got.Seqs) > len(w.written[session]) {
@@ -156,9 +155,9 @@ func (w *Witness) read(t testing.TB, l *eventlog.Log, session string, r eventlog
 	return got
 }
 
-// wrote reports whether e is the event that was written at its seq. How its
-// line is laid out does not count.
-func (w *Witness) wrote(session string, e *event.Event) bool {
+// matches reports whether e is the written event of its seq. The layout of the line
+// may differ.
+func (w *Witness) matches(session string, e *event.Event) bool {
 	written := w.written[session]
 	if len(written) == 0 || e.Seq < written[0].Seq || e.Seq > written[len(written)-1].Seq {
 		return false
@@ -172,9 +171,9 @@ func equal(a, b *event.Event) bool {
 		bytes.Equal(a.Extras(), b.Extras()) && bytes.Equal(a.Kept(), b.Kept()) && slices.Equal(a.Blobs(), b.Blobs())
 }
 
-// Located makes sure that an error is of a kind that damage may have, and says
-// where it is.
-func (w *Witness) Located(t testing.TB, what string, err error) {
+// WantLocated checks that an error is an allowed error of damage and locates the
+// damage.
+func (w *Witness) WantLocated(t testing.TB, what string, err error) {
 	t.Helper()
 	var corrupt *eventlog.CorruptError
 	switch {
@@ -183,6 +182,6 @@ func (w *Witness) Located(t testing.TB, what string, err error) {
 	case w.Tolerates != nil && w.Tolerates(err):
 	case errors.As(err, &corrupt) && (corrupt.Path != "" || corrupt.Session != ""):
 	default:
-		t.Errorf("%s: %v (%T), which locates no damage", what, err, err)
+		t.Errorf("%s: %v (%T) does not locate the damage", what, err, err)
 	}
 }

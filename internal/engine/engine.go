@@ -1,9 +1,9 @@
-// Package engine gives the rooms that maintain a log the parts of its engine that
-// users of a Log must not hold: exclusive access to a session, the store lock, and
-// operations on finished lines. A callback of a user that held one of them could
-// wait for itself.
+// Package engine gives the packages that maintain a log some parts of the log that
+// other callers must not use: exclusive access to a session, the store lock, and
+// operations on stored lines. A user's callback that held one of the locks could
+// deadlock.
 //
-// Package eventlog sets Of; upkeep calls it.
+// Package eventlog sets Of. The packages in upkeep and search call it.
 package engine
 
 import (
@@ -14,56 +14,58 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-// Of is the engine of an *eventlog.Log.
+// Of returns the engine of an *eventlog.Log.
 var Of func(log any) Engine
 
-// Engine is the part of a Log that maintenance needs.
+// Engine is the part of a Log that other rooms need.
 type Engine interface {
-	// Usable is ErrClosed or ctx's error if the log cannot be used, and
-	// event.ErrInvalidSession if session is no session id.
+	// Usable returns ErrClosed if the log is closed, ctx's error if ctx has ended, and
+	// event.ErrInvalidSession if session is not a valid id.
 	Usable(ctx context.Context, session string) error
 
-	// LockStore takes the store lock. held ends when the lock is lost; methods of
-	// the log that are given held do not take the lock again.
+	// LockStore takes the store lock. held ends if the lock is lost. Methods of the log
+	// that receive held do not take the lock again.
 	LockStore(ctx context.Context, exclusive bool) (held context.Context, unlock func(), err error)
 
 	// Append is Log.Append at an expected head. It returns the events as they are
 	// stored, with data and upcast.
 	Append(ctx context.Context, session string, after event.Head, events []event.Event) (stored []event.Event, err error)
 
-	// Exclusively runs fn while this process appends nothing to the session. Then
-	// the log forgets what it knew of the session, and watchers read the store.
+	// Exclusively runs fn while this process appends nothing to the session. Afterwards
+	// the log drops its cache of the session, and watchers read the store again.
 	Exclusively(ctx context.Context, session string, fn func(ctx context.Context) error) error
 
-	// Rewrite appends note to a session and replaces lines of it, as one operation.
-	// lines is called for each try, and may be empty. A retry after an unknown
-	// outcome recognises note by its id.
+	// Rewrite appends note to a session and replaces lines of the session, as one
+	// operation. Each attempt calls lines, which may return nothing. A retry after an
+	// unknown outcome finds note by its id.
 	Rewrite(ctx context.Context, session string, note event.Event, lines func(ctx context.Context) ([]event.Event, error)) error
 
-	// Adopt is Log.Adopt; its errors do not name the session. If salvaged is true,
-	// blobs may be missing, and a fork's parent damaged.
+	// Adopt works like Log.Adopt, but its errors do not name the session. If salvaged is
+	// true, blobs may be missing and a fork's parent may be damaged.
 	Adopt(ctx context.Context, session string, events iter.Seq2[event.Event, error], salvaged bool) (read, stored int64, head event.Head, err error)
 
-	// CheckSalvaged says why Adopt would refuse salvaged events. It stores nothing.
+	// CheckSalvaged returns the error with which Adopt would reject salvaged events. It
+	// stores nothing.
 	CheckSalvaged(ctx context.Context, session string, events iter.Seq2[event.Event, error]) error
 
-	// Fetch reads the data of a spilled event, and does not upcast it. An event that
-	// was redacted meanwhile becomes the redacted event.
+	// Fetch reads the data of a spilled event without upcasting it. If the event was
+	// redacted in the meantime, e becomes the redacted event.
 	Fetch(ctx context.Context, e *event.Event) error
 
-	// ErasedSince reports whether e was redacted after it was read, which a missing
-	// blob may mean. Then e becomes the redacted event.
+	// ErasedSince reports whether e was redacted after the caller read it; a missing
+	// blob may have this reason. If so, e becomes the redacted event.
 	ErasedSince(ctx context.Context, e *event.Event) bool
 
-	// CheckFork says why the parent does not have the event that a fork names.
+	// CheckFork returns an error if the parent does not have the event that the fork
+	// names.
 	CheckFork(ctx context.Context, session string, f *event.Fork) error
 
-	// Sync makes a session durable, in stores where it may not be.
+	// Sync makes a session durable if the store may have unsynced events.
 	Sync(ctx context.Context, session string) error
 
-	// Mint makes an event with the log's clock and random bytes.
+	// Mint returns an event with an id and a time from the log's clock.
 	Mint(p event.Payload) event.Event
 
-	// Now is the log's clock.
+	// Now returns the time of the log's clock.
 	Now() time.Time
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/convlog/convlog/upkeep/erase"
 )
 
-// backends open a store in an empty folder.
+// Backends has an opener for each kind of store, for an empty folder.
 var Backends = map[string]func(dir string) eventlog.Store{
 	"jsonl": func(dir string) eventlog.Store { return jsonl.New(dir, jsonl.Options{Sync: jsonl.Never}) },
 	"sqlite": func(dir string) eventlog.Store {
@@ -30,15 +30,15 @@ var Backends = map[string]func(dir string) eventlog.Store{
 	},
 }
 
-// trace is what a projection saw, event by event.
+// Trace is the list of events that a projection received.
 type Trace struct {
 	Seen []string `json:"seen"`
 }
 
 var Bg = context.Background()
 
-// traceOf makes a projection whose state says exactly which events were folded,
-// in which order. Snapshots leave no trace: nothing may depend on them.
+// TraceOf returns a projection whose state lists the folded events in order. It skips
+// snapshots, because results must not depend on them.
 func TraceOf(name string, scope event.Scope) projection.Projection[Trace] {
 	return projection.Projection[Trace]{Name: name, Version: 1, Scope: scope, Apply: func(s *Trace, e *event.Event) error {
 		if e.Type.Name() != event.ProjectionSnapshotted {
@@ -48,7 +48,7 @@ func TraceOf(name string, scope event.Scope) projection.Projection[Trace] {
 	}}
 }
 
-// traceLine tells events apart, by what a copy of them has too.
+// traceLine describes an event in one line. A copy of the event has the same line.
 func traceLine(e *event.Event) string {
 	name := event.Type(strings.TrimPrefix(string(e.Type.Name()), "copy:"))
 	if e.Redacted() {
@@ -63,12 +63,12 @@ func traceLine(e *event.Event) string {
 var (
 	PathTrace    = TraceOf("test:path", event.PathScope)
 	SessionTrace = TraceOf("test:session", event.SessionScope)
-	// tally counts every event of the path, snapshots too.
+	// Tally sums the seqs of all events of the path, including snapshots.
 	Tally = projection.Projection[int]{Name: "test:tally", Version: 1, Apply: func(n *int, e *event.Event) error {
 		*n += int(e.Seq)
 		return nil
 	}}
-	// traces are the sets that the snapshots of a garden are of.
+	// Traces are the projection sets of a garden's snapshots.
 	Traces = []projection.Set{
 		projection.Of("test:all", PathTrace, SessionTrace, Tally),
 		projection.Of("", PathTrace),
@@ -78,25 +78,26 @@ var (
 	AllTraces = Traces[0]
 )
 
-// deed is a thing to do to a garden; its numbers are taken modulo what there is.
-type deed struct{ Do, session, A, B int }
+// action is an operation on a garden. Its numbers are used modulo the available
+// choices.
+type action struct{ Do, session, A, B int }
 
-// The things to do.
+// The operations of an action.
 const (
 	doTalk = iota
 	doCall
-	doTogether
-	doAside
+	doBatch
+	doExternal
 	doRewind
-	doComeBack
-	doBranch
+	doRecover
+	doFork
 	DoSnapshot
 	doRedact
 )
 
-var drawDeed = rapid.Custom(func(r *rapid.T) deed {
-	weights := []int{doTalk, doTalk, doTalk, doCall, doTogether, doAside, doRewind, doRewind, doComeBack, doBranch, DoSnapshot, DoSnapshot, DoSnapshot, doRedact}
-	return deed{
+var drawAction = rapid.Custom(func(r *rapid.T) action {
+	weights := []int{doTalk, doTalk, doTalk, doCall, doBatch, doExternal, doRewind, doRewind, doRecover, doFork, DoSnapshot, DoSnapshot, DoSnapshot, doRedact}
+	return action{
 		Do:      rapid.SampledFrom(weights).Draw(r, "do"),
 		session: rapid.IntRange(0, 3).Draw(r, "session"),
 		A:       rapid.IntRange(0, 40).Draw(r, "a"),
@@ -104,9 +105,9 @@ var drawDeed = rapid.Custom(func(r *rapid.T) deed {
 	}
 })
 
-var DrawScript = rapid.SliceOfN(drawDeed, 4, 30)
+var DrawScript = rapid.SliceOfN(drawAction, 4, 30)
 
-// garden is a log that scripts are run on.
+// Garden is a log that a random script has filled.
 type Garden struct {
 	T     Failer
 	Log   *eventlog.Log
@@ -115,14 +116,14 @@ type Garden struct {
 	ids   int
 }
 
-// Failer is what testing.TB and rapid.T have in common.
+// Failer is the common part of testing.TB and rapid.T.
 type Failer interface {
 	Helper()
 	Fatalf(format string, args ...any)
 }
 
-// plant runs a script on a log. Whatever the log refuses is left out.
-func Plant(t Failer, log *eventlog.Log, script []deed) *Garden {
+// Plant runs a script on a log. It skips actions that the log rejects.
+func Plant(t Failer, log *eventlog.Log, script []action) *Garden {
 	t.Helper()
 	g := &Garden{T: t, Log: log}
 	g.Names = append(g.Names, "s0")
@@ -133,7 +134,8 @@ func Plant(t Failer, log *eventlog.Log, script []deed) *Garden {
 	return g
 }
 
-func (g *Garden) Run(s deed) {
+// Run runs one action.
+func (g *Garden) Run(s action) {
 	g.T.Helper()
 	name := g.Names[s.session%len(g.Names)]
 	head := g.Head(name)
@@ -142,16 +144,16 @@ func (g *Garden) Run(s deed) {
 		g.Append(name, event.UserMessage(fmt.Sprint("words ", s.A)))
 	case doCall:
 		g.callTool(name, s)
-	case doTogether:
+	case doBatch:
 		g.Append(name, event.UserMessage("first"), g.patch(s.A), event.UserMessage("last"))
-	case doAside:
+	case doExternal:
 		g.Append(name, event.New(event.External{Source: "clock", InputID: fmt.Sprint(s.A)}))
 	case doRewind:
 		g.Append(name, event.New(event.HeadMove{To: at}))
-	case doComeBack:
+	case doRecover:
 		_, err := fork.Recover(Bg, g.Log, name)
 		g.Allow(err, fork.ErrNothingOrphaned)
-	case doBranch:
+	case doFork:
 		id := fmt.Sprint("s", len(g.Names))
 		_, err := fork.At(Bg, g.Log, name, fork.AtSeq(at), fork.Options{ID: id, Force: true})
 		if g.Allow(err, fork.ErrInsideAppend); err == nil {
@@ -165,8 +167,8 @@ func (g *Garden) Run(s deed) {
 	}
 }
 
-// callTool gives a result to a call that may be pending, or makes a call.
-func (g *Garden) callTool(name string, s deed) {
+// callTool appends the result of a call that may be pending, or a new call.
+func (g *Garden) callTool(name string, s action) {
 	if s.B%2 == 1 && len(g.calls) > 0 {
 		done := event.ToolOutput(g.calls[s.A%len(g.calls)], "tool", []byte("done"), false)
 		_, err := g.Log.Append(Bg, name, eventlog.Any(), done)
@@ -178,14 +180,14 @@ func (g *Garden) callTool(name string, s deed) {
 	g.Append(name, event.New(event.Message{Role: event.Assistant, Parts: []event.Part{part}}))
 }
 
-// snapshot takes a mark, or a snapshot with a body.
+// Snapshot takes a snapshot of set, with a body or as a mark.
 func (g *Garden) Snapshot(name string, set projection.Set, body bool) event.Snapshot {
 	g.T.Helper()
 	live, err := projection.Resume(Bg, g.Log, name, set, g.liveOptions())
 	g.Allow(err)
 	s, taken, err := live.Snapshot(Bg, projection.Request{Trigger: projection.Manual, Body: body})
 	if !taken || err != nil {
-		g.T.Fatalf("snapshot of %s: taken %v, %v", name, taken, err)
+		g.T.Fatalf("snapshot of %s: taken: %v, error: %v", name, taken, err)
 	}
 	return s
 }
@@ -202,6 +204,7 @@ func (g *Garden) patch(n int) event.Event {
 	return event.New(event.CustomPatch{Patch: []byte(patch)})
 }
 
+// Append appends events to a session.
 func (g *Garden) Append(name string, events ...event.Event) event.Head {
 	g.T.Helper()
 	head, err := g.Log.Append(Bg, name, eventlog.Any(), events...)
@@ -209,6 +212,7 @@ func (g *Garden) Append(name string, events ...event.Event) event.Head {
 	return head
 }
 
+// Head returns a session's head.
 func (g *Garden) Head(name string) event.Head {
 	g.T.Helper()
 	head, err := g.Log.Head(Bg, name)
@@ -216,7 +220,7 @@ func (g *Garden) Head(name string) event.Head {
 	return head
 }
 
-// allow fails for any other error.
+// Allow fails on an error that is not allowed.
 func (g *Garden) Allow(err error, allowed ...error) {
 	g.T.Helper()
 	if err != nil && !slices.ContainsFunc(allowed, func(target error) bool { return errors.Is(err, target) }) {
@@ -224,7 +228,7 @@ func (g *Garden) Allow(err error, allowed ...error) {
 	}
 }
 
-// lineage are all events of a session.
+// Lineage returns all events of a session.
 func (g *Garden) Lineage(name string) (events []event.Event) {
 	g.T.Helper()
 	for e, err := range g.Log.Read(Bg, name, eventlog.All()) {
@@ -234,13 +238,13 @@ func (g *Garden) Lineage(name string) (events []event.Event) {
 	return events
 }
 
-// view is the states of the traces as of an event.
+// View has the states of the trace projections as of an event.
 type View struct {
 	Path, Session []string
 	Tally         int
 }
 
-// load gives the states of the traces, and how they came about.
+// Load returns the states of the trace projections and the explanation of the load.
 func (g *Garden) Load(name string, opts projection.Options) (View, projection.Explain) {
 	g.T.Helper()
 	l, err := projection.LoadSet(Bg, g.Log, name, AllTraces, opts)
@@ -250,6 +254,7 @@ func (g *Garden) Load(name string, opts projection.Options) (View, projection.Ex
 	return ViewOf(l), l.Explain
 }
 
+// ViewOf returns the states of loaded trace projections.
 func ViewOf(l *projection.Loaded) View {
 	path, _ := projection.State(l, PathTrace)
 	session, _ := projection.State(l, SessionTrace)
@@ -257,7 +262,7 @@ func ViewOf(l *projection.Loaded) View {
 	return View{path.Seen, session.Seen, *sum}
 }
 
-// expected is what the traces must be as of an event, found without them.
+// Expected computes the expected states as of an event from the events alone.
 func (g *Garden) Expected(at int64, lineage []event.Event) (v View) {
 	g.T.Helper()
 	onPath := g.Path(lineage[:at])
@@ -278,7 +283,7 @@ func (g *Garden) Expected(at int64, lineage []event.Event) (v View) {
 	return v
 }
 
-// path are the seqs on the chain from the last of the events back to the start.
+// Path returns the seqs of the active path.
 func (g *Garden) Path(lineage []event.Event) map[int64]bool {
 	g.T.Helper()
 	path := map[int64]bool{}
@@ -293,6 +298,7 @@ func (g *Garden) Path(lineage []event.Event) map[int64]bool {
 	return path
 }
 
+// OnStores runs a test on an empty log of each store.
 func OnStores(t *testing.T, f func(t *testing.T, log *eventlog.Log)) {
 	for name, store := range map[string]func(dir string) eventlog.Store{
 		"jsonl":  func(dir string) eventlog.Store { return jsonl.New(dir, jsonl.Options{Sync: jsonl.Never}) },
@@ -306,6 +312,7 @@ func OnStores(t *testing.T, f func(t *testing.T, log *eventlog.Log)) {
 	}
 }
 
+// Same checks that two values are equal.
 func Same(t Failer, what string, want, got any) {
 	t.Helper()
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -313,7 +320,7 @@ func Same(t Failer, what string, want, got any) {
 	}
 }
 
-// onGardens checks a law on random logs of each backend.
+// OnGardens checks a property on random logs of each store.
 func OnGardens(t *testing.T, law func(r *rapid.T, g *Garden)) {
 	for name, open := range Backends {
 		t.Run(name, func(t *testing.T) {
@@ -326,7 +333,7 @@ func OnGardens(t *testing.T, law func(r *rapid.T, g *Garden)) {
 	}
 }
 
-// onGarden runs a test over an empty log of each store.
+// OnGarden runs a test on a garden with an empty log of each store.
 func OnGarden(t *testing.T, test func(t *testing.T, g *Garden)) {
 	OnStores(t, func(t *testing.T, log *eventlog.Log) { test(t, &Garden{T: t, Log: log}) })
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/convlog/convlog/upkeep/erase"
 )
 
-// life is a garden in which agents work: it has every kind of event that the
-// projections of this package fold.
+// Life is a garden with agents. Its scripts write every kind of event that the
+// projections fold.
 type Life struct {
 	*Garden
 	turns   map[string]ulid.ULID
@@ -23,7 +23,7 @@ type Life struct {
 	Copies  []string
 }
 
-// everything is a set of all projections of this package.
+// Everything is a set of all built-in projections.
 var Everything = func() projection.Set {
 	var parts []projection.Part
 	for _, name := range projection.Names() {
@@ -36,7 +36,7 @@ var Everything = func() projection.Set {
 	return projection.Of("test:everything", parts...)
 }()
 
-// lifeSets are what snapshots are taken of.
+// LifeSets are the projection sets of a life's snapshots.
 var LifeSets = []projection.Set{Everything, projection.Session(), projection.Of("", projection.Usage()), projection.Of("", projection.Custom())}
 
 type act struct{ do, session, a, b int }
@@ -53,7 +53,7 @@ var DrawActs = rapid.SliceOfN(rapid.Custom(func(r *rapid.T) act {
 	}
 }), 5, 40)
 
-// onLives checks a law on random lives in each store.
+// OnLives checks a property on random lives in each store.
 func OnLives(t *testing.T, law func(r *rapid.T, l *Life)) {
 	for name, open := range Backends {
 		t.Run(name, func(t *testing.T) {
@@ -66,6 +66,7 @@ func OnLives(t *testing.T, law func(r *rapid.T, l *Life)) {
 	}
 }
 
+// Live runs a script on a log.
 func Live(t Failer, log *eventlog.Log, script []act) *Life {
 	l := &Life{Garden: &Garden{T: t, Log: log, Names: []string{"s0"}}, turns: map[string]ulid.ULID{}}
 	l.Append("s0", event.New(event.Session{Title: "first", Agent: "a0"}))
@@ -75,22 +76,23 @@ func Live(t Failer, log *eventlog.Log, script []act) *Life {
 	return l
 }
 
+// Act runs one act.
 func (l *Life) Act(a act) {
 	l.T.Helper()
 	name := l.Names[a.session%len(l.Names)]
 	switch do := acts[a.do]; do {
 	case "turn", "end", "step", "answer", "piece", "part", "tool", "say":
-		l.talk(name, do, a)
+		l.converse(name, do, a)
 	case "patch", "set", "artifact", "title":
-		l.keep(name, do, a)
+		l.changeState(name, do, a)
 	case "intend", "complete", "approve", "wait", "child", "claim":
 		l.work(name, do, a)
 	default:
-		l.grow(name, do, a)
+		l.changeTree(name, do, a)
 	}
 }
 
-func (l *Life) talk(name, do string, a act) {
+func (l *Life) converse(name, do string, a act) {
 	usage := event.Usage{InputTokens: int64(a.a), OutputTokens: int64(a.b)}
 	switch do {
 	case "say":
@@ -132,11 +134,11 @@ func (l *Life) talk(name, do string, a act) {
 	}
 }
 
-func (l *Life) keep(name, do string, a act) {
+func (l *Life) changeState(name, do string, a act) {
 	switch do {
 	case "patch":
 		ops := fmt.Sprintf(`[{"op":"add","path":"/k%d","value":%d}]`, a.b, a.a)
-		if a.a%5 == 0 { // by a program that does not ask whether it applies
+		if a.a%5 == 0 { // without a check that the patch applies
 			l.Append(name, event.New(event.CustomPatch{StateVersion: a.b, Patch: []byte(ops)}))
 			return
 		}
@@ -204,7 +206,7 @@ func (l *Life) work(name, do string, a act) {
 	}
 }
 
-func (l *Life) grow(name, do string, a act) {
+func (l *Life) changeTree(name, do string, a act) {
 	at := int64(a.a) % (l.Head(name).Seq + 1)
 	switch do {
 	case "rewind":
@@ -237,7 +239,7 @@ func (l *Life) grow(name, do string, a act) {
 	}
 }
 
-// states are all states of a session as of an event, as JSON.
+// States returns all states of a session as of an event, as JSON.
 func (l *Life) States(name string, opts projection.Options) map[string]string {
 	l.T.Helper()
 	loaded, err := projection.LoadSet(Bg, l.Log, name, Everything, opts)
@@ -247,6 +249,7 @@ func (l *Life) States(name string, opts projection.Options) map[string]string {
 	return l.StatesOf(loaded)
 }
 
+// StatesOf returns all loaded states as JSON.
 func (l *Life) StatesOf(loaded *projection.Loaded) map[string]string {
 	l.T.Helper()
 	all := map[string]string{}
@@ -258,8 +261,8 @@ func (l *Life) StatesOf(loaded *projection.Loaded) map[string]string {
 	return all
 }
 
-// effectsOf are the effects of a session without result, then those with one, by
-// what a copy has too.
+// EffectsOf returns the keys of a session's open effects and of its completed effects,
+// by seq. A copy of the session has the same keys.
 func (l *Life) EffectsOf(name string) [2]map[int64]string {
 	l.T.Helper()
 	v, err := projection.Load(Bg, l.Log, name, projection.Control())
@@ -274,7 +277,7 @@ func (l *Life) EffectsOf(name string) [2]map[int64]string {
 	return [2]map[int64]string{open, done}
 }
 
-// redactAll redacts what a session has that can be.
+// RedactAll redacts all own events of a session that can be redacted.
 func (l *Life) RedactAll(name string) {
 	l.T.Helper()
 	for _, e := range l.Lineage(name) {

@@ -9,10 +9,10 @@ import (
 // Hash is a SHA-256 sum.
 type Hash [sha256.Size]byte
 
-// Link is what a line adds to the chain: H(header) and the commit.
+// Link has the parts of a line that its hash covers: H(header) and the commit.
 type Link struct{ header, commit Hash }
 
-// After is hash(n) = H(hash(n−1) ‖ H(header) ‖ commit).
+// After returns hash(n) = H(hash(n−1) ‖ H(header) ‖ commit), given prev = hash(n−1).
 func (l Link) After(prev Hash) Hash {
 	var buf [3 * sha256.Size]byte
 	copy(buf[:], prev[:])
@@ -21,26 +21,26 @@ func (l Link) After(prev Hash) Hash {
 	return sha256.Sum256(buf[:])
 }
 
-// Link computes the line's link from its bytes.
+// Link computes the line's link from the line's bytes.
 func (l *Line) Link() Link {
 	return Link{header: sha256.Sum256(l.Header()), commit: l.Commit()}
 }
 
-// Follows reports whether the line is chained to a line with that hash.
+// Follows reports whether the line's hash follows from prev.
 func (l *Line) Follows(prev Hash) bool { return l.Link().After(prev) == l.Hash() }
 
-// Commit is H(salt ‖ H(meta) ‖ H(data)): computed from the content, or the value
-// that a redacted line carries.
+// Commit returns H(salt ‖ H(meta) ‖ H(data)). It computes the value from the content,
+// or reads it from a redacted line.
 func (l *Line) Commit() (h Hash) {
 	if l.Redacted {
 		decodeHex(h[:], l.raw[l.at.commit:l.at.commit+64])
 		return h
 	}
-	return commit(l.Salt(), sha256.Sum256(l.Meta()), l.dataSum())
+	return commit(l.Salt(), sha256.Sum256(l.Meta()), l.dataHash())
 }
 
-// dataSum is H(data), which a spilled line names by its digest.
-func (l *Line) dataSum() (sum Hash) {
+// dataHash returns H(data). The digest of a spilled line is the same hash.
+func (l *Line) dataHash() (sum Hash) {
 	if l.Digest != "" {
 		sum, _ = DigestSum(l.Digest)
 		return sum
@@ -56,16 +56,17 @@ func commit(salt [16]byte, meta, data Hash) Hash {
 	return sha256.Sum256(buf[:])
 }
 
-// DigestPrefix begins every digest.
+// DigestPrefix is the start of every digest.
 const DigestPrefix = "sha256:"
 
-// DigestLen is the length of a digest.
+// DigestLen is the length of a digest in bytes.
 const DigestLen = len(DigestPrefix) + 2*sha256.Size
 
-// Digest names bytes by their content: "sha256:" and 64 lower-case hex digits.
+// Digest returns the digest of bytes with a SHA-256 sum: "sha256:" and 64 lower-case
+// hex digits.
 func Digest(sum [sha256.Size]byte) string { return DigestPrefix + hex.EncodeToString(sum[:]) }
 
-// DigestSum is the sum that a digest names; ok is false for a malformed digest.
+// DigestSum returns the SHA-256 sum in a digest. ok is false for a malformed digest.
 func DigestSum(d string) (sum Hash, ok bool) {
 	if len(d) != DigestLen || d[:len(DigestPrefix)] != DigestPrefix {
 		return sum, false
@@ -73,27 +74,28 @@ func DigestSum(d string) (sum Hash, ok bool) {
 	return sum, decodeHex(sum[:], d[len(DigestPrefix):])
 }
 
-// Why a line does not follow from the line before it.
+// Errors of a line that does not follow from the line before it.
 var (
-	// ErrGap: seq is not the next one.
-	ErrGap = errors.New("seq does not follow from the event before")
-	// ErrChain: hash is not computed from the hash before.
-	ErrChain = errors.New("hash does not follow from the event before")
+	// ErrGap: seq is not the next seq.
+	ErrGap = errors.New("seq is not the seq after the previous event")
+	// ErrChain: the line's hash does not follow from the previous hash.
+	ErrChain = errors.New("hash does not follow from the previous event")
 	// ErrCountdown: more does not count down within an append.
 	ErrCountdown = errors.New("more does not count down within the append")
-	// ErrUnended: the last append lacks lines.
-	ErrUnended = errors.New("the last append is incomplete")
+	// ErrIncomplete: lines of the last append are missing.
+	ErrIncomplete = errors.New("the last append is incomplete")
 )
 
 // Sequence checks that lines of one session follow each other: their seqs, their
-// chain, and the countdown of more within an append. It holds the last line.
+// chain, and the countdown of more within an append. Its fields describe the last
+// line.
 type Sequence struct {
 	Seq  int64
 	Hash Hash
 	More int32
 }
 
-// Next checks the next line by its facts, and makes it the last one if it follows.
+// Next checks the next line. If the line follows, it becomes the last line.
 func (s *Sequence) Next(seq int64, more int32, link Link, hash Hash) error {
 	switch {
 	case seq != s.Seq+1:
@@ -107,10 +109,10 @@ func (s *Sequence) Next(seq int64, more int32, link Link, hash Hash) error {
 	return nil
 }
 
-// End checks that the last append is complete.
+// End returns ErrIncomplete if the last append is incomplete.
 func (s *Sequence) End() error {
 	if s.More > 0 {
-		return ErrUnended
+		return ErrIncomplete
 	}
 	return nil
 }

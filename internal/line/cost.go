@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// dollar is a dollar in nano-dollars.
+// dollar is one dollar in nano-dollars.
 const dollar = 1_000_000_000
 
-// ParseCost reads a decimal amount of dollars as nano-dollars: digits, at most
-// nine decimals, no sign and no exponent.
+// ParseCost parses a decimal amount of dollars: digits, at most nine decimals, no sign
+// and no exponent. The result is in nano-dollars.
 func ParseCost(text string) (nano int64, ok bool) {
 	whole, fraction, dotted := strings.Cut(text, ".")
 	if whole == "" || dotted && fraction == "" || len(fraction) > 9 || !IsDigits(whole) || !IsDigits(fraction) {
@@ -19,8 +19,8 @@ func ParseCost(text string) (nano int64, ok bool) {
 	return n, err == nil
 }
 
-// AppendCost renders nano-dollars, which are not negative, as a decimal amount
-// without trailing zeros.
+// AppendCost appends nano-dollars as a decimal amount of dollars, without trailing
+// zeros. nano must not be negative.
 func AppendCost(dst []byte, nano int64) []byte {
 	dst = strconv.AppendInt(dst, nano/dollar, 10)
 	rest := nano % dollar
@@ -35,7 +35,7 @@ func AppendCost(dst []byte, nano int64) []byte {
 	return dst
 }
 
-// IsDigits reports whether s consists of decimal digits.
+// IsDigits reports whether s has only decimal digits. An empty s has only digits.
 func IsDigits(s string) bool {
 	for i := range len(s) {
 		if s[i] < '0' || s[i] > '9' {

@@ -11,17 +11,17 @@ import (
 	"github.com/convlog/convlog/internal/rawjson"
 )
 
-// No input panics. An accepted line renders to the same canonical bytes again, and
-// slicing and the full parse agree on every line that is canonical.
+// FuzzParseLine checks that no input panics, that an accepted line renders to the same
+// canonical bytes, and that slicing and the full parse agree on canonical lines.
 func FuzzParseLine(f *testing.F) {
 	f.Add(sampleLine())
 	f.Add([]byte(`{"crc":"00000000","v":1,"seq":1}`))
 	f.Add([]byte(`{"type":"user"}`))
-	for _, lines := range goldens(f) {
+	for _, lines := range goldenLines(f) {
 		for _, text := range lines {
 			if len(text) < 4096 {
 				f.Add(text)
-				f.Add(inReverse(text))
+				f.Add(reverseMembers(text))
 			}
 		}
 	}
@@ -31,42 +31,43 @@ func FuzzParseLine(f *testing.F) {
 			err := l.Parse(candidate, Strings{})
 			ok := sliced.slice(candidate, Strings{})
 			if ok && (err != nil || !bytes.Equal(sliced.raw, l.raw)) {
-				t.Fatalf("sliced, but not read: %v\n%s", err, candidate)
+				t.Fatalf("slice accepts the line, Parse does not: %v\n%s", err, candidate)
 			}
-			agree(t, candidate, ok)
+			compareParsers(t, candidate, ok)
 			if err == nil {
-				sound(t, &l)
+				checkRoundTrip(t, &l)
 			}
 		}
 	})
 }
 
-// agree compares the full parse with slicing, which took the line or did not.
-func agree(t *testing.T, text []byte, sliced bool) {
+// compareParsers compares the full parse with slicing. sliced is the result of
+// slicing.
+func compareParsers(t *testing.T, text []byte, sliced bool) {
 	t.Helper()
 	var full Line
 	err := full.parseFully(text, Strings{})
 	if err == nil && bytes.Equal(full.raw, text) && !sliced {
-		t.Fatalf("canonical, but not sliced:\n%s", text)
+		t.Fatalf("slice rejects a canonical line:\n%s", text)
 	}
 	if !rawjson.IsCompact(text) || !sliced {
-		return // not well-formed, or not compact: its checksum is of no canonical line
+		return // a malformed or non-compact text cannot be a canonical line
 	}
 	if err != nil {
-		t.Fatalf("sliced, but the full parse refuses it: %v\n%s", err, text)
+		t.Fatalf("slice accepts the line, the full parse does not: %v\n%s", err, text)
 	}
 	if !bytes.Equal(full.raw, text) {
-		t.Fatalf("sliced, but its canonical rendering is another:\n%s\n%s", text, full.raw)
+		t.Fatalf("the canonical rendering of a sliced line differs:\n%s\n%s", text, full.raw)
 	}
 }
 
-// sound makes sure that an accepted line can be read again, and rendered again from
-// its fields.
-func sound(t *testing.T, l *Line) {
+// checkRoundTrip checks that an accepted line can be parsed again, and rendered again
+// from its fields.
+func checkRoundTrip(t *testing.T, l *Line) {
 	t.Helper()
 	again := parse(t, l.Canonical())
 	if !bytes.Equal(again.raw, l.raw) || again.Hash() != l.Hash() || again.Commit() != l.Commit() {
-		t.Fatalf("canonical line reads otherwise:\n%s\n%s", l.raw, again.raw)
+		t.Fatalf("the canonical line has other fields:\n%s\n%s", l.raw, again.raw)
 	}
 	if header := l.appendHeader(nil); !bytes.Equal(header, l.Header()) {
 		t.Fatalf("header is rendered as\n%s\nnot\n%s", header, l.Header())
@@ -101,8 +102,8 @@ func withCanonicalCRC(text []byte) []byte {
 	return text
 }
 
-// Whatever an event holds, its line reads as what was sealed, in any order of members,
-// and not with a bit flipped.
+// FuzzEnvelope checks that a rendered line parses to the same fields, in any order of
+// members, and not with a flipped bit.
 func FuzzEnvelope(f *testing.F) {
 	f.Add(int64(7), "0123456789abcdef", `a "b\c`, "note", int64(1_700_000_000), int64(42), int64(12_300_000), int32(2), int64(211),
 		[]byte(`{ "n": 9007199254740993 }`), []byte(`{"later":[1,"}"]}`), []byte(`{"a": [1.0, 1E400, -0]}`), uint8(3), uint16(77))
@@ -119,16 +120,16 @@ func FuzzEnvelope(f *testing.F) {
 			return
 		}
 		canonical := l.Append(nil, Hash{5}, sampleSalt)
-		for _, text := range [][]byte{canonical, inReverse(canonical)} {
+		for _, text := range [][]byte{canonical, reverseMembers(canonical)} {
 			got := parse(t, text)
 			if !bytes.Equal(got.raw, canonical) || !bytes.Equal(text, canonical) && !bytes.Equal(got.NotCanonical(), text) {
 				t.Fatalf("read\n%s\nas\n%s", text, got.raw)
 			}
 			sameFields(t, l, got)
 			if !got.Follows(Hash{5}) || got.Follows(Hash{6}) {
-				t.Fatalf("the chain does not follow from the hash before, or follows from another:\n%s", text)
+				t.Fatalf("Follows is wrong for the previous hash or for another hash:\n%s", text)
 			}
-			sound(t, &got)
+			checkRoundTrip(t, &got)
 		}
 		damaged := bytes.Clone(canonical)
 		damaged[int(flip/8)%len(damaged)] ^= 1 << (flip % 8)
@@ -139,7 +140,7 @@ func FuzzEnvelope(f *testing.F) {
 	})
 }
 
-// fill gives a line content, if that is what an append would write.
+// fill gives a line content. It returns false for content that an append would reject.
 func fill(l *Line, metadata, extras, data []byte, cut int64, blobs uint8) bool {
 	var err error
 	if l.Data, err = rawjson.Compact(data); err != nil {
@@ -171,7 +172,7 @@ func fill(l *Line, metadata, extras, data []byte, cut int64, blobs uint8) bool {
 	return true
 }
 
-// Hashes and digests have one form each.
+// FuzzHash checks that hashes and digests have one form each.
 func FuzzHash(f *testing.F) {
 	f.Add(strings.Repeat("fedcba9876543210", 4))
 	f.Add(DigestPrefix + strings.Repeat("0123456789abcdef", 4))

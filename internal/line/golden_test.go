@@ -9,8 +9,8 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// goldens are the lines of each golden log.
-func goldens(t testing.TB) map[string][][]byte {
+// goldenLines returns the lines of each golden log.
+func goldenLines(t testing.TB) map[string][][]byte {
 	t.Helper()
 	paths, err := filepath.Glob("../../testdata/golden/*.jsonl")
 	if err != nil || len(paths) == 0 {
@@ -27,9 +27,9 @@ func goldens(t testing.TB) map[string][][]byte {
 	return logs
 }
 
-// Every golden line follows from the line before, and is rendered the same again.
-func TestGoldensSealTheSame(t *testing.T) {
-	for path, lines := range goldens(t) {
+// Every golden line follows from the previous line, and renders to the same bytes.
+func TestGoldensRenderTheSame(t *testing.T) {
+	for path, lines := range goldenLines(t) {
 		var prev Hash
 		for i, text := range lines {
 			l := parse(t, text)
@@ -46,7 +46,7 @@ func TestGoldensSealTheSame(t *testing.T) {
 				t.Errorf("%s line %d: hash does not follow from %x", path, i+1, prev)
 			}
 			if again := l.Reseal(prev); !bytes.Equal(again, text) {
-				t.Errorf("%s line %d: sealed again it is\n%s\nnot\n%s", path, i+1, again, text)
+				t.Errorf("%s line %d: rendered again it is\n%s\nnot\n%s", path, i+1, again, text)
 			}
 			prev = l.Hash()
 		}

@@ -2,8 +2,8 @@ package line
 
 import "encoding/binary"
 
-// hexValues is the value of each lower-case hex digit, and 0xff for every other
-// byte. A table costs far less than branches on the random digits of a hash.
+// hexValues has the value of each lower-case hex digit, and 0xff for every other byte.
+// A table is much faster than branches, because the digits of a hash are random.
 var hexValues = func() (values [256]byte) {
 	for i := range values {
 		values[i] = 0xff
@@ -14,12 +14,12 @@ var hexValues = func() (values [256]byte) {
 	return values
 }()
 
-// ParseHash reads 64 lower-case hex digits.
+// ParseHash parses 64 lower-case hex digits.
 func ParseHash(text string) (h Hash, ok bool) {
 	return h, len(text) == 2*len(h) && decodeHex(h[:], text)
 }
 
-// decodeHex fills dst from lower-case hex digits; len(src) must be 2·len(dst).
+// decodeHex fills dst from lower-case hex digits. len(src) must be 2·len(dst).
 func decodeHex[T ~string | []byte](dst []byte, src T) bool {
 	bad := byte(0)
 	for i := range dst {
@@ -30,7 +30,7 @@ func decodeHex[T ~string | []byte](dst []byte, src T) bool {
 	return bad < 16
 }
 
-// isHex reports whether b consists of lower-case hex digits.
+// isHex reports whether b has only lower-case hex digits.
 func isHex(b []byte) bool {
 	for ; len(b) >= 8; b = b[8:] {
 		if !isHexWord(binary.LittleEndian.Uint64(b)) {
@@ -44,8 +44,8 @@ func isHex(b []byte) bool {
 	return bad < 16
 }
 
-// isHexWord is isHex for eight bytes at once. Each sum sets a byte's high bit
-// when the byte, itself below 0x80, reaches the bound.
+// isHexWord is isHex for eight bytes at once. For a byte below 0x80, each sum sets the
+// high bit if the byte reaches the bound.
 func isHexWord(w uint64) bool {
 	const each, high = 0x0101010101010101, 0x8080808080808080
 	digits := (w + each*(0x80-'0')) &^ (w + each*(0x80-'9'-1))

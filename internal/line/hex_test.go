@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Every byte, at every place of a word and behind one.
+// TestIsHex tests every byte at every place of a word and after a word.
 func TestIsHex(t *testing.T) {
 	const digits = "0123456789abcdef"
 	if !isHex([]byte(digits + "f")) {

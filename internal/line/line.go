@@ -12,35 +12,35 @@ import (
 	"github.com/convlog/convlog/internal/rawjson"
 )
 
-// Version is the envelope version that this package writes, and the highest that
-// it reads.
+// Version is the envelope version that this package writes, and the newest that it
+// reads.
 const Version = 1
 
-// Line is one event as it is stored. Parse fills it from bytes; Append renders it.
-// Byte slices share the bytes of the parsed line.
+// Line is one stored event. Parse fills a Line from bytes, and Append renders it. The
+// byte slices share the bytes of the parsed line.
 type Line struct {
 	Seq       int64
 	ID        ulid.ULID
 	Session   string
 	Type      string
 	Timestamp time.Time
-	// Cost is in nano-dollars; 0 is absent.
+	// Cost is in nano-dollars; 0 means that the line has no cost.
 	Cost int64
-	// More is how many events of the same append follow.
+	// More is the number of events of the same append after this one.
 	More int32
-	// Cut is the torn tail that was removed before the append; zero is none.
+	// Cut is the torn tail that was truncated before the append, or zero.
 	Cut Cut
-	// Blobs are the digests of the blobs that the line needs, sorted.
+	// Blobs are the digests of the blobs that the line refers to, sorted.
 	Blobs []string
-	// Metadata is an object or nil. Extras are the unknown members, as
+	// Metadata is a JSON object or nil. Extras are the unknown members, as
 	// `"name":value,…`.
 	Metadata, Extras []byte
-	// Data is the payload; nil when it is spilled or redacted.
+	// Data is the payload. It is nil if the payload is spilled or redacted.
 	Data []byte
-	// Digest and Bytes name the blob with the payload of a spilled line.
+	// Digest and Bytes are the digest and the size of a spilled payload.
 	Digest string
 	Bytes  int64
-	// Redacted says that the content was erased. Kept is the object that is left.
+	// Redacted means that the content was erased. Kept is the object in its place.
 	Redacted bool
 	Kept     []byte
 
@@ -49,7 +49,7 @@ type Line struct {
 	at       offsets
 }
 
-// Cut describes a torn tail.
+// Cut describes a truncated torn tail.
 type Cut struct {
 	Bytes  int64
 	SHA256 Hash
@@ -57,7 +57,7 @@ type Cut struct {
 
 // offsets locate parts of the canonical bytes.
 type offsets struct {
-	headerEnd uint32 // the header begins at bodyStart
+	headerEnd uint32 // the header starts at bodyStart
 	hash      uint32 // first digit of hash
 	commit    uint32 // first digit of commit, in a redacted line
 	metaStart uint32 // metadata and unknown members
@@ -69,72 +69,71 @@ const (
 	bodyStart = len(`{"crc":"00000000",`)
 )
 
-// What is wrong with a line.
+// Errors of Parse.
 var (
-	// ErrForeign: a JSON object with neither crc nor hash.
+	// ErrForeign: the line is a JSON object with neither crc nor hash.
 	ErrForeign = errors.New("not a line of a log")
-	// ErrCRC: the crc is not the checksum of the line.
+	// ErrCRC: crc is not the checksum of the line.
 	ErrCRC = errors.New("checksum does not match")
-	// ErrMalformed: not a JSON object, or not a valid envelope.
+	// ErrMalformed: the line is not a JSON object or has an invalid envelope.
 	ErrMalformed = errors.New("malformed line")
-	// ErrSession: the line names another session.
+	// ErrSession: the line has the id of another session.
 	ErrSession = errors.New("line of another session")
 )
 
-// VersionError reports an envelope of a newer version.
+// VersionError reports an envelope with a newer version.
 type VersionError struct{ Got int }
 
 func (e *VersionError) Error() string {
-	return fmt.Sprintf("envelope version %d is newer than %d", e.Got, Version)
+	return fmt.Sprintf("envelope version %d is newer than %d: update the program", e.Got, Version)
 }
 
-// Canonical is the canonical rendering.
+// Canonical returns the canonical bytes of the line.
 func (l *Line) Canonical() []byte { return l.raw }
 
-// NotCanonical is the line as it was parsed, if that is not the canonical
-// rendering; else nil.
+// NotCanonical returns the parsed bytes if they are not canonical, or nil.
 func (l *Line) NotCanonical() []byte { return l.verbatim }
 
-// Rare reports whether the line has anything besides the usual members: header,
-// salt, hash, metadata and data.
-func (l *Line) Rare() bool {
+// HasRareMembers reports whether the line has other members than header, salt, hash,
+// metadata and data.
+func (l *Line) HasRareMembers() bool {
 	return l.Redacted || l.Digest != "" || l.verbatim != nil || l.Blobs != nil || l.Extras != nil || l.Cut.Bytes > 0
 }
 
-// Header is the hashed header.
+// Header returns the hashed header.
 func (l *Line) Header() []byte { return l.raw[bodyStart:l.at.headerEnd] }
 
-// Meta is the metadata member and the unknown members, as they are hashed.
+// Meta returns the metadata member and the unknown members, as they are hashed.
 func (l *Line) Meta() []byte { return l.raw[l.at.metaStart:l.at.metaEnd] }
 
-// HashOffset is the index of the first digit of hash in the canonical bytes.
+// HashOffset returns the index of the first digit of hash in the canonical bytes.
 func (l *Line) HashOffset() uint32 { return l.at.hash }
 
-// Hash is the line's link of the chain.
+// Hash returns the hash of the line.
 func (l *Line) Hash() Hash { return HashAt(l.raw, l.at.hash) }
 
-// HashAt reads the hash of a canonical line whose HashOffset is known.
+// HashAt parses the hash of a canonical line at its HashOffset.
 func HashAt(canonical []byte, offset uint32) (h Hash) {
 	decodeHex(h[:], canonical[offset:offset+64])
 	return h
 }
 
-// Salt is the salt of a line that is not redacted.
+// Salt returns the salt. The line must not be redacted.
 func (l *Line) Salt() (salt [16]byte) {
 	end := l.at.hash - uint32(len(`","hash":"`))
 	decodeHex(salt[:], l.raw[end-32:end])
 	return salt
 }
 
-// Why the JSON of a line with a correct crc is not valid. Parse does not check it:
-// the crc says only that the line is as it was written.
+// Errors of CheckJSON and CheckData. Parse does not check this JSON: a correct crc
+// only shows that the line has not changed since it was written.
 var (
 	ErrMetaJSON = errors.New("metadata and unknown members are not compact, well-formed JSON")
 	ErrDataJSON = errors.New("data is not compact, well-formed JSON")
 	ErrKeptJSON = errors.New("kept is not compact, well-formed JSON")
 )
 
-// CheckJSON checks the JSON of a parsed line besides its data.
+// CheckJSON checks the metadata, the unknown members and kept of a parsed line.
 func (l *Line) CheckJSON() error {
 	if meta := l.Meta(); len(meta) > 0 {
 		if err := checkJSON(slices.Concat([]byte{'{'}, meta, []byte{'}'}), ErrMetaJSON); err != nil {
@@ -147,7 +146,7 @@ func (l *Line) CheckJSON() error {
 	return nil
 }
 
-// CheckData checks the JSON of data.
+// CheckData checks the JSON of a payload.
 func CheckData(data []byte) error { return checkJSON(data, ErrDataJSON) }
 
 func checkJSON(value []byte, bad error) error {

@@ -18,7 +18,7 @@ import (
 
 var sampleSalt = [16]byte{1, 2, 3}
 
-// sample has every member that a line which is not redacted or spilled can have.
+// sample has every member of a line that is neither redacted nor spilled.
 func sample() Line {
 	return Line{
 		Seq: 7, ID: ulid.MustParse("01KAHG4QZ0ABCDEFGHJKMNPQRS"), Session: `a "b\c`, Type: "note",
@@ -29,13 +29,13 @@ func sample() Line {
 	}
 }
 
-// sampleLine is the sample behind a line with hash 5.
+// sampleLine renders the sample after a line with hash 5.
 func sampleLine() []byte {
 	l := sample()
 	return l.Append(nil, Hash{5}, sampleSalt)
 }
 
-// parse parses a line that must be valid.
+// parse parses a valid line.
 func parse(t testing.TB, text []byte) Line {
 	t.Helper()
 	var l Line
@@ -45,11 +45,11 @@ func parse(t testing.TB, text []byte) Line {
 	return l
 }
 
-// sameFields compares what two lines say.
+// sameFields compares the fields of two lines.
 func sameFields(t testing.TB, want, got Line) {
 	t.Helper()
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(Line{}), cmpopts.EquateEmpty()); diff != "" {
-		t.Fatalf("the line reads otherwise (-written +read):\n%s", diff)
+		t.Fatalf("the parsed line has other fields (-written +read):\n%s", diff)
 	}
 }
 
@@ -60,11 +60,11 @@ func TestLineRoundTrip(t *testing.T) {
 		t.Errorf("salt is %x", got.Salt())
 	}
 	if !got.Follows(Hash{5}) || got.Follows(Hash{6}) {
-		t.Error("the chain does not follow from the hash before, or follows from another")
+		t.Error("Follows is wrong for the previous hash or for another hash")
 	}
 }
 
-// The chain is computed here once more, from FORMAT.md's words alone.
+// TestChainBytes computes the chain again, directly from FORMAT.md.
 func TestChainBytes(t *testing.T) {
 	line := string(sampleLine())
 	cut := func(from, to string) string {
@@ -87,7 +87,7 @@ func TestChainBytes(t *testing.T) {
 	}
 }
 
-func TestEveryFlippedBitIsSeen(t *testing.T) {
+func TestFlippedBits(t *testing.T) {
 	good := sampleLine()
 	for i := range good {
 		for bit := range 8 {
@@ -101,11 +101,11 @@ func TestEveryFlippedBitIsSeen(t *testing.T) {
 	}
 }
 
-func TestLineInAnotherOrder(t *testing.T) {
-	text := inReverse(sampleLine())
+func TestMemberOrder(t *testing.T) {
+	text := reverseMembers(sampleLine())
 	got := parse(t, text)
 	if !bytes.Equal(got.NotCanonical(), text) {
-		t.Error("the line was not kept verbatim")
+		t.Error("NotCanonical does not return the parsed bytes")
 	}
 	if !bytes.Equal(got.Canonical(), sampleLine()) {
 		t.Errorf("canonical rendering:\ngot  %s\nwant %s", got.Canonical(), sampleLine())
@@ -113,9 +113,9 @@ func TestLineInAnotherOrder(t *testing.T) {
 	sameFields(t, sample(), got)
 }
 
-// inReverse gives the members of a line the other way round, with white space between
-// them. Unknown members, whose order counts, keep theirs.
-func inReverse(text []byte) []byte {
+// reverseMembers reverses the known members of a line and adds white space between
+// members. The unknown members stay in order, because their order is part of the hash.
+func reverseMembers(text []byte) []byte {
 	members, err := rawjson.Members(text)
 	if err != nil {
 		return text
@@ -173,9 +173,8 @@ func TestBadLines(t *testing.T) {
 	}
 }
 
-// A line whose crc is right but whose envelope is not must not be sliced into
-// nonsense.
-func TestForgedEnvelopes(t *testing.T) {
+// Parse must reject a line with a correct crc and an invalid envelope.
+func TestInvalidEnvelopes(t *testing.T) {
 	good := string(sampleLine())
 	for _, c := range [][2]string{
 		{`"seq":7`, `"seq":07`}, {`"seq":7`, `"seq":0`}, {`"seq":7`, `"seq":-1`}, {`"seq":7`, `"seq":7.0`},
@@ -203,7 +202,7 @@ func TestForgedEnvelopes(t *testing.T) {
 	}
 }
 
-// An erased line keeps header, hash and commit, so that its chain still verifies.
+// An erased line keeps its header, hash and commit, so its chain still verifies.
 func TestErase(t *testing.T) {
 	whole := parse(t, sampleLine())
 	erased := parse(t, whole.Erase([]byte(`{"role":"user"}`)))
@@ -215,7 +214,7 @@ func TestErase(t *testing.T) {
 	}
 }
 
-// Data moves into a blob and back without another hash.
+// Moving data into a blob and back does not change the hash.
 func TestRelocate(t *testing.T) {
 	inline := parse(t, sampleLine())
 	moved := inline

@@ -6,19 +6,19 @@ import (
 	"unicode/utf8"
 )
 
-// The longest session id and the longest type, in bytes.
+// The largest lengths of a session id and of a type, in bytes.
 const (
 	MaxSession = 200
 	MaxType    = 128
 )
 
-// nameError says why a text is no name. It needs no allocation to be discarded.
+// nameError is the reason why a name is invalid. Creating one rarely allocates.
 type nameError string
 
 func (e nameError) Error() string { return string(e) }
 
-// CheckName says why a text cannot be a session id or a type: names are 1 to most
-// bytes of UTF-8 without control characters.
+// CheckName returns an error if name is not a valid session id or type. A name has 1
+// to most bytes of UTF-8 and no control characters.
 func CheckName(name string, most int) error {
 	switch {
 	case name == "":
@@ -45,7 +45,7 @@ func CheckName(name string, most int) error {
 	return nil
 }
 
-// Clip shortens text that is quoted in an error.
+// Clip shortens a text for an error message to 80 bytes and an ellipsis.
 func Clip(text string) string {
 	const most = 80
 	if len(text) <= most {

@@ -14,18 +14,18 @@ import (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Strings are strings that parsed lines are likely to have. Lines share them, so
-// that reading many events allocates little.
+// Strings are strings that many lines have. Parsed lines share them, which avoids
+// allocations.
 type Strings struct {
-	// Session is the session id that the line must have; empty allows any.
+	// Session is the required session id. An empty Session allows any id.
 	Session string
-	// Types maps the known types to themselves.
+	// Types maps each known type to itself.
 	Types map[string]string
 }
 
-// Parse reads one line without its newline, and checks its crc. The line shares
-// the bytes of text. Errors match ErrForeign, ErrCRC, ErrMalformed or ErrSession,
-// or are a *VersionError.
+// Parse parses one line without its newline and checks its crc. The Line shares the
+// bytes of text. Errors match ErrForeign, ErrCRC, ErrMalformed or ErrSession, or are a
+// *VersionError.
 func (l *Line) Parse(text []byte, known Strings) error {
 	if !l.slice(text, known) {
 		if err := l.parseFully(text, known); err != nil {
@@ -38,7 +38,8 @@ func (l *Line) Parse(text []byte, known Strings) error {
 	return nil
 }
 
-// slice reads a canonical line with a correct crc; it is false for any other.
+// slice parses a canonical line with a correct crc. It returns false for any other
+// line.
 func (l *Line) slice(text []byte, known Strings) bool {
 	if len(text) < bodyStart || len(text) > math.MaxUint32 || string(text[:crcStart]) != `{"crc":"` ||
 		text[bodyStart-2] != '"' || text[bodyStart-1] != ',' {
@@ -57,8 +58,8 @@ func (l *Line) slice(text []byte, known Strings) bool {
 	return s.header(l, known) && s.chain(l) && s.envelope(l) && s.payload(l)
 }
 
-// parseFully reads a line in any member order and with white space: it checks the
-// crc of the canonical rendering.
+// parseFully parses a line with any member order and white space. It checks the crc of
+// the canonical rendering.
 func (l *Line) parseFully(text []byte, known Strings) error {
 	members, err := rawjson.Members(text)
 	if err != nil {
@@ -73,7 +74,7 @@ func (l *Line) parseFully(text []byte, known Strings) error {
 		return ErrForeign
 	}
 	if !sealed || !chained {
-		return fmt.Errorf("%w: crc and hash go together", ErrMalformed)
+		return fmt.Errorf("%w: the line has only one of crc and hash", ErrMalformed)
 	}
 	canonical, err := Canonicalize(members)
 	if err != nil {
@@ -102,8 +103,8 @@ var (
 	trailingMembers = []string{"digest", "bytes", "commit", "kept", "data"}
 )
 
-// Canonicalize renders members in canonical order. Members that are no valid
-// envelope give bytes that slice refuses.
+// Canonicalize renders members in canonical order. It does not check that the members
+// are a valid envelope.
 func Canonicalize(members []rawjson.Member) ([]byte, error) {
 	var ordered []rawjson.Member
 	for _, name := range leadingMembers {
@@ -124,8 +125,8 @@ func Canonicalize(members []rawjson.Member) ([]byte, error) {
 	return rawjson.Compact(rawjson.Object(ordered))
 }
 
-// canonicalValue renders a string that the log writes itself with the log's own
-// escapes, and orders the members of cut.
+// canonicalValue renders known strings with the log's own escapes and orders the
+// members of cut.
 func canonicalValue(name string, value jsontext.Value) jsontext.Value {
 	switch name {
 	case "session_id", "type", "id", "timestamp", "crc", "salt", "hash":
@@ -142,7 +143,7 @@ func canonicalValue(name string, value jsontext.Value) jsontext.Value {
 	return value
 }
 
-// diagnose says why slice refused a canonical rendering.
+// diagnose returns the reason why slice rejected a canonical rendering.
 func diagnose(canonical []byte) error {
 	prefix := strings.HasPrefix(string(canonical[:min(len(canonical), crcStart)]), `{"crc":"`)
 	if !prefix || len(canonical) < bodyStart {
@@ -151,10 +152,10 @@ func diagnose(canonical []byte) error {
 	if digits := crcHex(canonical[bodyStart:]); string(canonical[crcStart:bodyStart-2]) != string(digits[:]) {
 		return ErrCRC
 	}
-	return fmt.Errorf("%w: envelope is not valid", ErrMalformed)
+	return fmt.Errorf("%w: the envelope has a missing or invalid member", ErrMalformed)
 }
 
-// KnownMember reports whether a name is one of the envelope's own.
+// KnownMember reports whether the envelope has a member with this name.
 func KnownMember(name string) bool {
 	switch name {
 	case "crc", "v", "seq", "id", "session_id", "type", "timestamp", "cost", "more", "cut",

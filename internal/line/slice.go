@@ -8,8 +8,8 @@ import (
 	"github.com/oklog/ulid/v2"
 )
 
-// slicer walks a canonical line. Its methods are false where the line is not
-// canonical.
+// slicer parses a canonical line from left to right. Its methods return false at a
+// part that is not canonical.
 type slicer struct {
 	text []byte
 	at   int
@@ -45,7 +45,7 @@ func (s *slicer) header(l *Line, known Strings) bool {
 	return s.literal(`"`) && s.optionals(l)
 }
 
-// optionals reads cost, more and cut, which end the header.
+// optionals parses cost, more and cut, the end of the header.
 func (s *slicer) optionals(l *Line) bool {
 	if s.literal(`,"cost":`) {
 		token := s.token()
@@ -90,7 +90,7 @@ func (s *slicer) chain(l *Line) bool {
 	return s.hexDigits(64) && s.literal(`"`)
 }
 
-// envelope reads blobs, metadata and unknown members.
+// envelope parses blobs, metadata and unknown members.
 func (s *slicer) envelope(l *Line) bool {
 	if s.literal(`,"blobs":[`) && !s.blobs(l) {
 		return false
@@ -148,7 +148,7 @@ func (s *slicer) atPayload() bool {
 		bytes.HasPrefix(rest, []byte(`,"commit":`))
 }
 
-// unknownName steps over the name of an unknown member.
+// unknownName skips the name of an unknown member.
 func (s *slicer) unknownName() bool {
 	start := s.at
 	if s.at >= len(s.text) || s.text[s.at] != '"' || !s.skip() {
@@ -215,7 +215,7 @@ func (s *slicer) literal(text string) bool {
 	return true
 }
 
-// integer reads a number without sign or leading zero.
+// integer parses a number without sign or leading zero.
 func (s *slicer) integer() (n int64, ok bool) {
 	start := s.at
 	for s.at < len(s.text) && '0' <= s.text[s.at] && s.text[s.at] <= '9' && s.at-start < 19 {
@@ -228,7 +228,7 @@ func (s *slicer) integer() (n int64, ok bool) {
 	return n, true
 }
 
-// ulid reads 26 upper-case Crockford digits.
+// ulid parses 26 upper-case Crockford digits.
 func (s *slicer) ulid(id *ulid.ULID) bool {
 	if len(s.text)-s.at < ulid.EncodedSize {
 		return false
@@ -245,7 +245,7 @@ func (s *slicer) ulid(id *ulid.ULID) bool {
 	return err == nil
 }
 
-// token reads up to the next comma or brace.
+// token returns the text up to the next comma or brace.
 func (s *slicer) token() []byte {
 	start := s.at
 	for s.at < len(s.text) && s.text[s.at] != ',' && s.text[s.at] != '}' {
@@ -254,7 +254,7 @@ func (s *slicer) token() []byte {
 	return s.text[start:s.at]
 }
 
-// hexDigits steps over n lower-case hex digits.
+// hexDigits skips n lower-case hex digits.
 func (s *slicer) hexDigits(n int) bool {
 	end := s.at + n
 	if end > len(s.text) || !isHex(s.text[s.at:end]) {
@@ -273,7 +273,8 @@ func (s *slicer) hex(dst []byte) bool {
 	return true
 }
 
-// string reads a string. It returns likely, or the known string, if equal.
+// string parses a string. It returns likely or the string in known if they are equal,
+// to avoid an allocation.
 func (s *slicer) string(likely string, known map[string]string) (string, bool) {
 	if s.at >= len(s.text) || s.text[s.at] != '"' {
 		return "", false
@@ -293,8 +294,7 @@ func (s *slicer) string(likely string, known map[string]string) (string, bool) {
 	return "", false
 }
 
-// escaped reads a string whose first backslash is at i. Only \" and \\ are
-// canonical.
+// escaped parses a string with its first backslash at i. Only \" and \\ are canonical.
 func (s *slicer) escaped(start, i int) (string, bool) {
 	text := append([]byte(nil), s.text[start:i]...)
 	for ; i < len(s.text); i++ {
@@ -327,7 +327,8 @@ func share(b []byte, likely string, known map[string]string) string {
 	return string(b)
 }
 
-// skip steps over one JSON value, which the crc vouches for.
+// skip skips one JSON value. It does not validate the value, because the crc is
+// correct.
 func (s *slicer) skip() bool {
 	depth := 0
 	for s.at < len(s.text) {

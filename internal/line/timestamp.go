@@ -2,7 +2,7 @@ package line
 
 import "time"
 
-// A timestamp on a line: 2006-01-02T15:04:05.000000000Z, always 30 bytes.
+// timestampLen is the length of every timestamp: 2006-01-02T15:04:05.000000000Z.
 const timestampLen = len("2006-01-02T15:04:05.000000000Z")
 
 func appendTimestamp(dst []byte, t time.Time) []byte {
@@ -53,7 +53,7 @@ func parseTimestamp(b []byte) (time.Time, bool) {
 	return time.Unix(seconds, int64(nanosecond)).UTC(), true
 }
 
-// number reads decimal digits; anything else among them makes it negative.
+// number parses decimal digits. It returns -1 if b has another character.
 func number(b []byte) (n int) {
 	for _, c := range b {
 		if c -= '0'; c > 9 {
@@ -78,8 +78,8 @@ func daysIn(year, month int) int {
 	}
 }
 
-// daysSinceEpoch counts the days from 1970-01-01 in the proleptic Gregorian
-// calendar, with the year beginning in March so that leap days come last.
+// daysSinceEpoch returns the days since 1970-01-01 in the proleptic Gregorian
+// calendar. The year starts in March, so a leap day is the last day of a year.
 func daysSinceEpoch(year, month, day int) int64 {
 	y, m := int64(year), int64(month)
 	if m <= 2 {

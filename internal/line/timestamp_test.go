@@ -32,8 +32,7 @@ func TestTimestamps(t *testing.T) {
 	}
 }
 
-// Our reading of timestamps is that of package time, for the one form that a
-// line has.
+// FuzzTimestamp compares parseTimestamp with package time, for the one valid form.
 func FuzzTimestamp(f *testing.F) {
 	const layout = "2006-01-02T15:04:05.000000000Z"
 	for _, text := range []string{layout, "2024-02-29T23:59:59.999999999Z", "2023-02-29T00:00:00.000000000Z", "0000-01-01T00:00:00.000000000Z",
@@ -45,10 +44,10 @@ func FuzzTimestamp(f *testing.F) {
 		got, ok := parseTimestamp([]byte(text))
 		want, err := time.Parse(layout, text)
 		if expected := err == nil && want.Format(layout) == text && want.Year() >= 1; ok != expected {
-			t.Fatalf("%q: accepted %v, want %v (%v)", text, ok, expected, err)
+			t.Fatalf("%q: ok is %v, want %v (%v)", text, ok, expected, err)
 		}
 		if ok && (!got.Equal(want) || string(appendTimestamp(nil, got)) != text) {
-			t.Fatalf("%q reads as %v, want %v, and prints as %s", text, got, want, appendTimestamp(nil, got))
+			t.Fatalf("%q is parsed as %v, want %v, and prints as %s", text, got, want, appendTimestamp(nil, got))
 		}
 		at := time.Unix(sec, nsec)
 		if year := at.UTC().Year(); year < 1 || year > 9999 {

@@ -8,9 +8,9 @@ import (
 	"strconv"
 )
 
-// Append renders the line behind a line with hash prev and appends it to dst,
-// without newline. Data and metadata must be compact, blobs sorted. A redacted
-// line keeps its commit, and needs no salt.
+// Append appends the rendered line to dst, without newline. prev is the hash of the
+// previous line. Data and metadata must be compact, and blobs must be sorted. A
+// redacted line keeps its commit and ignores salt.
 func (l *Line) Append(dst []byte, prev Hash, salt [16]byte) []byte {
 	start := len(dst)
 	dst = l.appendHeader(append(dst, `{"crc":"00000000",`...))
@@ -28,13 +28,13 @@ func (l *Line) Append(dst []byte, prev Hash, salt [16]byte) []byte {
 	dst, meta := l.appendMeta(dst)
 	dst = l.appendPayload(dst)
 	dst = append(dst, '}')
-	h := Link{header, commit(salt, meta, l.dataSum())}.After(prev)
+	h := Link{header, commit(salt, meta, l.dataHash())}.After(prev)
 	hex.Encode(dst[hashAt:], h[:])
 	return finish(dst, start)
 }
 
-// Reseal renders a parsed line again, behind prev and with its own salt: after
-// its session, more or data changed.
+// Reseal renders a parsed line again after prev, with the same salt. Use it after
+// changing the session, more or data.
 func (l *Line) Reseal(prev Hash) []byte {
 	if l.Redacted {
 		return l.Append(nil, prev, [16]byte{})
@@ -42,8 +42,8 @@ func (l *Line) Reseal(prev Hash) []byte {
 	return l.Append(nil, prev, l.Salt())
 }
 
-// Relocate renders a parsed line again with the same hash: after its data was
-// moved into a blob (Digest, Bytes, Blobs) or back (Data).
+// Relocate renders a parsed line again with the same hash. Use it after moving the
+// data into a blob (Digest, Bytes, Blobs) or back (Data).
 func (l *Line) Relocate() []byte {
 	salt, h := l.Salt(), l.Hash()
 	dst := append([]byte(`{"crc":"00000000",`), l.Header()...)
@@ -55,8 +55,8 @@ func (l *Line) Relocate() []byte {
 	return finish(dst, 0)
 }
 
-// Erase renders a parsed line without its content: header, hash and commit stay,
-// and kept, an object.
+// Erase renders a parsed line without its content. The header, hash and commit stay;
+// kept, a JSON object, replaces the content.
 func (l *Line) Erase(kept []byte) []byte {
 	dst := append([]byte(`{"crc":"00000000",`), l.Header()...)
 	return finish(appendErased(dst, l.Hash(), l.Commit(), kept), 0)
@@ -101,12 +101,12 @@ func (l *Line) appendHeader(dst []byte) []byte {
 	return dst
 }
 
-var emptySum = Hash(sha256.Sum256(nil))
+var emptyHash = Hash(sha256.Sum256(nil))
 
-// appendMeta appends metadata and unknown members, and gives their sum.
+// appendMeta appends metadata and unknown members and returns their hash.
 func (l *Line) appendMeta(dst []byte) ([]byte, Hash) {
 	if len(l.Metadata) == 0 && len(l.Extras) == 0 {
-		return dst, emptySum
+		return dst, emptyHash
 	}
 	from := len(dst) + 1
 	if len(l.Metadata) > 0 {
@@ -141,7 +141,7 @@ func appendBlobs(dst []byte, blobs []string) []byte {
 	return dst
 }
 
-// appendText quotes a string that has no control characters.
+// appendText appends text as a JSON string. text must not have control characters.
 func appendText(dst []byte, text string) []byte {
 	dst = append(dst, '"')
 	for i := range len(text) {
@@ -153,7 +153,7 @@ func appendText(dst []byte, text string) []byte {
 	return append(dst, '"')
 }
 
-// finish writes the crc of the line that begins at start and ends dst.
+// finish fills in the crc of the line from start to the end of dst.
 func finish(dst []byte, start int) []byte {
 	digits := crcHex(dst[start+bodyStart:])
 	copy(dst[start+crcStart:], digits[:])

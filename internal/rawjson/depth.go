@@ -2,10 +2,10 @@ package rawjson
 
 import "bytes"
 
-// Deeper reports whether the objects and arrays of a well-formed value are nested
+// Deeper reports whether the objects and arrays of a well-formed value are nested in
 // more than the given number of levels.
 func Deeper(value []byte, than int) bool {
-	// Each level has a beginning and an end.
+	// Each level has an opening and a closing character.
 	if len(value) <= 2*than || bytes.Count(value, []byte{'{'})+bytes.Count(value, []byte{'['}) <= than {
 		return false
 	}
@@ -25,7 +25,7 @@ func Deeper(value []byte, than int) bool {
 	return false
 }
 
-// stringEnd is the index of the quote that ends the string beginning at i.
+// stringEnd returns the index of the closing quote of the string at i.
 func stringEnd(value []byte, i int) int {
 	for i++; i < len(value) && value[i] != '"'; i++ {
 		if value[i] == '\\' {

@@ -12,7 +12,7 @@ func TestDeeper(t *testing.T) {
 		strings.Repeat("[", 900) + strings.Repeat("]", 900): 900,
 	} {
 		if Deeper([]byte(value), depth) || depth > 0 && !Deeper([]byte(value), depth-1) {
-			t.Errorf("%.40s is not nested in %d levels", value, depth)
+			t.Errorf("%.40s has a wrong depth: %d levels", value, depth)
 		}
 	}
 }

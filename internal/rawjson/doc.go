@@ -1,8 +1,7 @@
-// Package rawjson checks JSON and takes it apart without decoding it: member
-// names and values stay the bytes that were read, so numbers keep their digits
-// and objects their order.
+// Package rawjson validates and splits JSON without decoding it. Member names and
+// values keep their bytes, so numbers keep their digits and objects keep their order.
 //
-// A [Scanner] is several times faster than a decoder, but it may be unsure of a
-// text. The functions ([Members], [Elements], [Compact], …) fall back to a
-// decoder where the scanner is unsure, so their answers are exact.
+// An internal scanner, several times faster than a decoder, handles common JSON. Rare
+// JSON goes to a decoder, so all results are exact. All functions are safe for
+// concurrent use.
 package rawjson

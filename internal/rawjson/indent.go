@@ -7,17 +7,17 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// indentedLevels is how deep JSON may be nested to be indented. The white space of
-// what is nested more deeply may outweigh it a thousand times.
-const indentedLevels = 100
+// maxIndentDepth is the largest depth of indented JSON. White space could make deeper
+// JSON a thousand times larger.
+const maxIndentDepth = 100
 
 const indentation = "  "
 
-// Indent puts each member and item of v on a line of its own, unless it is nested
-// too deeply for anybody to read it: then it stays as it is.
+// Indent puts each member and element of v on a line of its own. It returns v
+// unchanged if v is nested in more than 100 levels.
 func Indent(v jsontext.Value) (jsontext.Value, error) {
-	var levels nesting
-	if _, err := levels.Write(v); err != nil || levels.deepest > indentedLevels {
+	var levels depthWriter
+	if _, err := levels.Write(v); err != nil || levels.max > maxIndentDepth {
 		return v, err
 	}
 	v = v.Clone()
@@ -25,14 +25,14 @@ func Indent(v jsontext.Value) (jsontext.Value, error) {
 	return v, err
 }
 
-// WriteIndented writes a value, encoded as JSON and indented as Indent does.
+// WriteIndented writes v as JSON, indented like Indent, and a newline.
 func WriteIndented(w io.Writer, v any) error {
-	var levels nesting
+	var levels depthWriter
 	opts := []jsontext.Options{json.Deterministic(true), jsontext.PreserveRawStrings(true)}
 	if err := json.MarshalWrite(&levels, v, opts...); err != nil {
 		return err
 	}
-	if levels.deepest <= indentedLevels {
+	if levels.max <= maxIndentDepth {
 		opts = append(opts, jsontext.WithIndent(indentation))
 	}
 	if err := json.MarshalWrite(w, v, opts...); err != nil {
@@ -42,13 +42,13 @@ func WriteIndented(w io.Writer, v any) error {
 	return err
 }
 
-// nesting is a Writer that measures how deep the JSON is nested that it is given.
-type nesting struct {
-	level, deepest   int
+// depthWriter is an io.Writer that measures the depth of the JSON it receives.
+type depthWriter struct {
+	level, max       int
 	quoted, escaping bool
 }
 
-func (n *nesting) Write(text []byte) (int, error) {
+func (n *depthWriter) Write(text []byte) (int, error) {
 	for _, c := range text {
 		switch {
 		case n.escaping:
@@ -60,7 +60,7 @@ func (n *nesting) Write(text []byte) (int, error) {
 		case n.quoted:
 		case c == '{' || c == '[':
 			n.level++
-			n.deepest = max(n.deepest, n.level)
+			n.max = max(n.max, n.level)
 		case c == '}' || c == ']':
 			n.level--
 		}

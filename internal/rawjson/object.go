@@ -14,19 +14,19 @@ type Member struct {
 	Name  string
 	Value jsontext.Value
 
-	quoted jsontext.Value // the name as read, if it has escapes
+	quoted jsontext.Value // the name with its quotes and escapes, if it has escapes
 }
 
 var errNotObject = errors.New("not an object")
 
-// Members splits a whole object into its members, in order. Values share the
-// bytes of the object and are not compacted. A text that is not one well-formed
-// object with unique names is an error.
+// Members splits an object into its members, in order. The values share the object's
+// bytes and may have white space inside. The error reports a text that is not one
+// well-formed object with unique names.
 func Members(object jsontext.Value) ([]Member, error) {
 	s := takeSplitter()
 	defer s.release()
-	sure := s.Members(object, func(name, value Span) {
-		s.members = append(s.members, Member{Name: s.name(object[name.From:name.To]), Value: object[value.From:value.To]})
+	sure := s.splitObject(object, func(name, value span) {
+		s.members = append(s.members, Member{Name: s.name(object[name.from:name.to]), Value: object[value.from:value.to]})
 	})
 	if sure {
 		return slices.Clone(s.members), nil
@@ -34,7 +34,7 @@ func Members(object jsontext.Value) ([]Member, error) {
 	return decodeMembers(object)
 }
 
-// decodeMembers is Members for objects the scanner is unsure of.
+// decodeMembers is Members for objects that the scanner cannot handle.
 func decodeMembers(object jsontext.Value) (members []Member, err error) {
 	d, err := enter(object, '{', errNotObject)
 	if err != nil {
@@ -62,7 +62,7 @@ func decodeMembers(object jsontext.Value) (members []Member, err error) {
 	return members, leave(d)
 }
 
-// Value finds a member's value by name.
+// Value returns the value of the member with a name.
 func Value(members []Member, name string) (value jsontext.Value, ok bool) {
 	for i := range members {
 		if members[i].Name == name {
@@ -72,7 +72,7 @@ func Value(members []Member, name string) (value jsontext.Value, ok bool) {
 	return nil, false
 }
 
-// Set replaces the value of the member with that name, or adds one at the end.
+// Set replaces the value of the member with a name, or appends a member.
 func Set(members []Member, name string, value jsontext.Value) []Member {
 	for i := range members {
 		if members[i].Name == name {
@@ -83,8 +83,8 @@ func Set(members []Member, name string, value jsontext.Value) []Member {
 	return append(members, Member{Name: name, Value: value})
 }
 
-// Object renders members as an object, in order, without white space. Names that
-// were read are rendered as they were read.
+// Object renders members as an object, in order, without added white space. Names keep
+// the escapes from Members.
 func Object(members []Member) jsontext.Value {
 	size := len("{}")
 	for i := range members {
@@ -100,7 +100,7 @@ func Object(members []Member) jsontext.Value {
 	return append(b, '}')
 }
 
-// AppendName appends the quoted name.
+// AppendName appends the quoted name to b.
 func (m *Member) AppendName(b []byte) []byte {
 	if m.quoted != nil {
 		return append(b, m.quoted...)
@@ -111,12 +111,12 @@ func (m *Member) AppendName(b []byte) []byte {
 
 var errNotArray = errors.New("not an array")
 
-// Elements splits a whole array into its elements, which share its bytes.
+// Elements splits an array into its elements, which share the array's bytes.
 func Elements(array jsontext.Value) ([]jsontext.Value, error) {
 	s := takeSplitter()
 	defer s.release()
-	sure := s.Elements(array, func(value Span) {
-		s.elements = append(s.elements, array[value.From:value.To])
+	sure := s.splitArray(array, func(value span) {
+		s.elements = append(s.elements, array[value.from:value.to])
 	})
 	if sure {
 		return slices.Clone(s.elements), nil
@@ -124,7 +124,7 @@ func Elements(array jsontext.Value) ([]jsontext.Value, error) {
 	return decodeElements(array)
 }
 
-// decodeElements is Elements for arrays the scanner is unsure of.
+// decodeElements is Elements for arrays that the scanner cannot handle.
 func decodeElements(array jsontext.Value) (elements []jsontext.Value, err error) {
 	d, err := enter(array, '[', errNotArray)
 	if err != nil {
@@ -141,8 +141,8 @@ func decodeElements(array jsontext.Value) (elements []jsontext.Value, err error)
 	return elements, leave(d)
 }
 
-// enter begins to decode an object or array; other is the error for any other
-// kind of value.
+// enter starts to decode an object or array. other is the error for any other kind of
+// value.
 func enter(v jsontext.Value, kind jsontext.Kind, other error) (*jsontext.Decoder, error) {
 	d := newDecoder(v)
 	token, err := d.ReadToken()
@@ -157,7 +157,7 @@ func enter(v jsontext.Value, kind jsontext.Kind, other error) (*jsontext.Decoder
 
 var errTrailing = errors.New("more than one value")
 
-// leave reads the end of what enter began, which must be the end of the text.
+// leave reads the end of the object or array. The text must end there.
 func leave(d *jsontext.Decoder) error {
 	if _, err := d.ReadToken(); err != nil {
 		return unexpected(err)
@@ -168,7 +168,7 @@ func leave(d *jsontext.Decoder) error {
 	return nil
 }
 
-// unexpected is io.ErrUnexpectedEOF for io.EOF: the text ends too early.
+// unexpected converts io.EOF to io.ErrUnexpectedEOF, because the text ends too early.
 func unexpected(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -176,7 +176,7 @@ func unexpected(err error) error {
 	return err
 }
 
-// NonEmpty is Object, or nil if there are no members.
+// NonEmpty renders members as an object. It returns nil for no members.
 func NonEmpty(members []Member) jsontext.Value {
 	if len(members) == 0 {
 		return nil
@@ -184,31 +184,31 @@ func NonEmpty(members []Member) jsontext.Value {
 	return Object(members)
 }
 
-// Lookup finds a member's value in an object that is known to be well-formed. It
-// reads no further than that member.
+// Lookup returns the value of a member of a well-formed object. It reads the object up
+// to this member only.
 func Lookup(object jsontext.Value, name string) (value jsontext.Value, ok bool, err error) {
 	s := takeSplitter()
 	defer s.release()
 	found := s.find(object, name)
-	if found == (Span{}) {
+	if found == (span{}) {
 		members, err := Members(object)
 		value, ok = Value(members, name)
 		return value, ok, err
 	}
-	return object[found.From:found.To:found.To], true, nil
+	return object[found.from:found.to:found.to], true, nil
 }
 
-// find locates a member's value; the zero Span if it is not found.
-func (s *Scanner) find(object []byte, name string) (found Span) {
-	s.Begin(object)
+// find returns the position of a member's value, or the zero span.
+func (s *scanner) find(object []byte, name string) (found span) {
+	s.reset(object)
 	s.space()
-	s.object(func(n Span) bool {
-		from := s.At
-		if !s.Value() {
+	s.object(func(n span) bool {
+		from := s.at
+		if !s.value() {
 			return false
 		}
-		if string(object[n.From:n.To]) == name {
-			found = Span{from, s.At}
+		if string(object[n.from:n.to]) == name {
+			found = span{from, s.at}
 			return false
 		}
 		return true

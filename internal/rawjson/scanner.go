@@ -7,115 +7,108 @@ import (
 	"unicode/utf8"
 )
 
-// Scanner steps over JSON text. A method that returns true is sure: the text is
-// well-formed, valid UTF-8, no object in it repeats a name, and it is compact
-// unless Spaces is set. A method that returns false is unsure: the text may still
-// be valid, and a decoder must decide. The zero value is ready for use by one
-// goroutine.
+// scanner scans JSON text. If a method returns true, the text is well-formed, valid
+// UTF-8, has no repeated names in an object, and is compact unless allowSpace is set.
+// If a method returns false, the text may still be valid, and a decoder must decide.
+// The zero value is ready for one goroutine.
 //
-// Sound, SoundMembers, First, Members, Elements and Unquote answer for a whole
-// text. The other methods step over one token or value; their answers hold only
-// when End returns true as well.
-type Scanner struct {
-	// Spaces allows white space between tokens.
-	Spaces bool
-	// Text is the text being scanned, At the offset of the next byte.
-	Text []byte
-	At   int
+// checkValue, first, splitObject, splitArray and unquote scan a whole text. The other
+// methods scan one token or value; their results hold only if done also returns true.
+type scanner struct {
+	// allowSpace allows white space between tokens.
+	allowSpace bool
+	// text is the scanned text, and at is the offset of the next byte.
+	text []byte
+	at   int
 
 	depth    int
-	names    []Span // of the objects that are open
-	controls int    // control characters that are white space, so far
+	names    []span // of the open objects
+	controls int    // number of control characters that are white space
 }
 
-// Span is a piece of the text.
-type Span struct{ From, To int }
+// span is a part of the text.
+type span struct{ from, to int }
 
 const (
 	maxDepth = 200
-	maxNames = 32 // of an object: they are compared with each other
+	maxNames = 32 // per object; each name is compared with all others
 )
 
-// Sound reports whether the scanner is sure of a whole value.
-func (s *Scanner) Sound(value []byte) bool {
-	s.Begin(value)
+// checkValue scans a whole value.
+func (s *scanner) checkValue(value []byte) bool {
+	s.reset(value)
 	s.space()
-	return s.Value() && s.End()
+	return s.value() && s.done()
 }
 
-// SoundMembers is Sound for the members of an object without its braces.
-func (s *Scanner) SoundMembers(members []byte) bool {
-	s.Begin(members)
-	return s.members(func(Span) bool { return s.Value() }) && s.End()
-}
-
-// First returns the object or array at the start of b.
-func (s *Scanner) First(b []byte) (value []byte, sure bool) {
-	s.Begin(b)
-	if c := s.Peek(); c != '{' && c != '[' || !s.Value() {
+// first returns the object or array at the start of b.
+func (s *scanner) first(b []byte) (value []byte, sure bool) {
+	s.reset(b)
+	if c := s.peek(); c != '{' && c != '[' || !s.value() {
 		return nil, false
 	}
-	value = b[:s.At:s.At]
+	value = b[:s.at:s.at]
 	return value, s.printable(value)
 }
 
-// Members calls each with the position of every member's name and value, in
-// order. A name has no escapes. Discard the positions when Members returns false.
-func (s *Scanner) Members(object []byte, each func(name, value Span)) (sure bool) {
-	s.Begin(object)
+// splitObject calls each with the position of every member's name and value, in order.
+// Names with escapes end the scan. The positions are invalid if splitObject returns
+// false.
+func (s *scanner) splitObject(object []byte, each func(name, value span)) (sure bool) {
+	s.reset(object)
 	s.space()
-	return s.object(func(name Span) bool {
-		from := s.At
-		if !s.Value() {
+	return s.object(func(name span) bool {
+		from := s.at
+		if !s.value() {
 			return false
 		}
-		each(name, Span{from, s.At})
+		each(name, span{from, s.at})
 		return true
-	}) && s.End()
+	}) && s.done()
 }
 
-// Elements is Members for the elements of an array.
-func (s *Scanner) Elements(array []byte, each func(value Span)) (sure bool) {
-	s.Begin(array)
+// splitArray is splitObject for the elements of an array.
+func (s *scanner) splitArray(array []byte, each func(value span)) (sure bool) {
+	s.reset(array)
 	s.space()
-	return s.Array(func() bool {
-		from := s.At
-		if !s.Value() {
+	return s.array(func() bool {
+		from := s.at
+		if !s.value() {
 			return false
 		}
-		each(Span{from, s.At})
+		each(span{from, s.at})
 		return true
-	}) && s.End()
+	}) && s.done()
 }
 
-// Unquote returns the string that a JSON string stands for.
-func (s *Scanner) Unquote(value []byte) (text string, sure bool) {
-	s.Begin(value)
-	content, escapes, ok := s.Quoted()
-	if !ok || s.At != len(value) || !printable(value) {
+// unquote returns the text of a JSON string.
+func (s *scanner) unquote(value []byte) (text string, sure bool) {
+	s.reset(value)
+	content, escapes, ok := s.stringSpan()
+	if !ok || s.at != len(value) || !printable(value) {
 		return "", false
 	}
-	b := value[content.From:content.To]
+	b := value[content.from:content.to]
 	if escapes {
-		return unescaped(b), true
+		return unescape(b), true
 	}
 	return string(b), true
 }
 
-// Begin begins a text.
-func (s *Scanner) Begin(text []byte) {
-	s.Text, s.At, s.depth, s.names, s.controls = text, 0, 0, s.names[:0], 0
+// reset starts to scan a text.
+func (s *scanner) reset(text []byte) {
+	s.text, s.at, s.depth, s.names, s.controls = text, 0, 0, s.names[:0], 0
 }
 
-// End reports whether the whole text was scanned and its characters are valid.
-func (s *Scanner) End() bool {
+// done reports whether the whole text was scanned and has valid characters.
+func (s *scanner) done() bool {
 	s.space()
-	return s.At == len(s.Text) && s.printable(s.Text)
+	return s.at == len(s.text) && s.printable(s.text)
 }
 
-// printable reports whether a scanned text is UTF-8 without control characters
-// in its strings.
-func (s *Scanner) printable(text []byte) bool {
+// printable reports whether a scanned text is UTF-8 without control characters in its
+// strings.
+func (s *scanner) printable(text []byte) bool {
 	if s.controls == 0 {
 		return printable(text)
 	}
@@ -148,33 +141,33 @@ func printable(text []byte) bool {
 	return below&high == 0 && (all&high == 0 || utf8.Valid(text))
 }
 
-// Peek is the next byte, 0 at the end.
-func (s *Scanner) Peek() byte {
-	if s.At < len(s.Text) {
-		return s.Text[s.At]
+// peek returns the next byte, or 0 at the end.
+func (s *scanner) peek() byte {
+	if s.at < len(s.text) {
+		return s.text[s.at]
 	}
 	return 0
 }
 
-// Literal steps over text if the input continues with it.
-func (s *Scanner) Literal(text string) bool {
-	if len(s.Text)-s.At < len(text) || string(s.Text[s.At:s.At+len(text)]) != text {
+// literal skips text if it comes next.
+func (s *scanner) literal(text string) bool {
+	if len(s.text)-s.at < len(text) || string(s.text[s.at:s.at+len(text)]) != text {
 		return false
 	}
-	s.At += len(text)
+	s.at += len(text)
 	return true
 }
 
-// space steps over white space if Spaces allows it.
-func (s *Scanner) space() {
-	if s.Spaces {
+// space skips white space if allowSpace is set.
+func (s *scanner) space() {
+	if s.allowSpace {
 		s.blank()
 	}
 }
 
-func (s *Scanner) blank() {
-	for ; s.At < len(s.Text); s.At++ {
-		switch s.Text[s.At] {
+func (s *scanner) blank() {
+	for ; s.at < len(s.text); s.at++ {
+		switch s.text[s.at] {
 		case ' ':
 		case '\t', '\n', '\r':
 			s.controls++
@@ -184,63 +177,63 @@ func (s *Scanner) blank() {
 	}
 }
 
-// Value steps over a value.
-func (s *Scanner) Value() bool {
-	switch s.Peek() {
+// value scans a value.
+func (s *scanner) value() bool {
+	switch s.peek() {
 	case '"':
-		return s.Str()
+		return s.skipString()
 	case '{':
-		return s.object(func(Span) bool { return s.Value() })
+		return s.object(func(span) bool { return s.value() })
 	case '[':
-		return s.Array(s.Value)
+		return s.array(s.value)
 	case 't':
-		return s.Literal("true")
+		return s.literal("true")
 	case 'f':
-		return s.Literal("false")
+		return s.literal("false")
 	case 'n':
-		return s.Literal("null")
+		return s.literal("null")
 	default:
 		return s.number()
 	}
 }
 
-// object steps over an object. member gets each name and steps over its value.
-func (s *Scanner) object(member func(name Span) bool) bool {
-	if !s.Enter("{") {
+// object scans an object. It calls member with each name; member scans the value.
+func (s *scanner) object(member func(name span) bool) bool {
+	if !s.open("{") {
 		return false
 	}
 	s.space()
-	if s.Literal("}") {
-		return s.Leave()
+	if s.literal("}") {
+		return s.close()
 	}
-	return s.members(member) && s.Literal("}") && s.Leave()
+	return s.members(member) && s.literal("}") && s.close()
 }
 
-// Enter steps over the beginning of an object or array. Call Leave after its end.
-func (s *Scanner) Enter(beginning string) bool {
-	if s.depth == maxDepth || !s.Literal(beginning) {
+// open scans the start of an object or array. The caller must call close at its end.
+func (s *scanner) open(beginning string) bool {
+	if s.depth == maxDepth || !s.literal(beginning) {
 		return false
 	}
 	s.depth++
 	return true
 }
 
-// Leave ends what Enter began. It returns true.
-func (s *Scanner) Leave() bool {
+// close ends an object or array. It returns true.
+func (s *scanner) close() bool {
 	s.depth--
 	return true
 }
 
-// members steps over one or more members of an object.
-func (s *Scanner) members(member func(name Span) bool) bool {
+// members scans one or more members of an object.
+func (s *scanner) members(member func(name span) bool) bool {
 	own := len(s.names)
 	for {
-		name, ok := s.Plain()
-		if !ok || !s.fresh(own, name) {
+		name, ok := s.plainString()
+		if !ok || !s.addName(own, name) {
 			return false
 		}
 		s.space()
-		if !s.Literal(":") {
+		if !s.literal(":") {
 			return false
 		}
 		s.space()
@@ -248,23 +241,23 @@ func (s *Scanner) members(member func(name Span) bool) bool {
 			return false
 		}
 		s.space()
-		if s.Peek() != ',' {
+		if s.peek() != ',' {
 			s.names = s.names[:own]
 			return true
 		}
-		s.At++
+		s.at++
 		s.space()
 	}
 }
 
-// fresh records a member name. It is false if the object has the name already, or
-// too many names.
-func (s *Scanner) fresh(own int, name Span) bool {
+// addName records a member name. It returns false for a repeated name, or if the
+// object has too many names.
+func (s *scanner) addName(own int, name span) bool {
 	if len(s.names)-own >= maxNames {
 		return false
 	}
 	for _, other := range s.names[own:] {
-		if other.To-other.From == name.To-name.From && bytes.Equal(s.Text[other.From:other.To], s.Text[name.From:name.To]) {
+		if other.to-other.from == name.to-name.from && bytes.Equal(s.text[other.from:other.to], s.text[name.from:name.to]) {
 			return false
 		}
 	}
@@ -272,70 +265,70 @@ func (s *Scanner) fresh(own int, name Span) bool {
 	return true
 }
 
-// Array steps over an array. element steps over one element.
-func (s *Scanner) Array(element func() bool) bool {
-	if !s.Enter("[") {
+// array scans an array. element scans one element.
+func (s *scanner) array(element func() bool) bool {
+	if !s.open("[") {
 		return false
 	}
 	s.space()
-	if s.Literal("]") {
-		return s.Leave()
+	if s.literal("]") {
+		return s.close()
 	}
 	for {
 		if !element() {
 			return false
 		}
 		s.space()
-		if s.Peek() != ',' {
-			return s.Literal("]") && s.Leave()
+		if s.peek() != ',' {
+			return s.literal("]") && s.close()
 		}
-		s.At++
+		s.at++
 		s.space()
 	}
 }
 
-// Plain steps over a string without escapes and returns its content.
-func (s *Scanner) Plain() (content Span, ok bool) {
-	content, escapes, ok := s.Quoted()
+// plainString scans a string without escapes and returns its content.
+func (s *scanner) plainString() (content span, ok bool) {
+	content, escapes, ok := s.stringSpan()
 	return content, ok && !escapes
 }
 
-// Str steps over a string.
-func (s *Scanner) Str() bool {
-	_, _, ok := s.Quoted()
+// skipString scans a string.
+func (s *scanner) skipString() bool {
+	_, _, ok := s.stringSpan()
 	return ok
 }
 
-// Quoted steps over a string. It returns the content between the quotes and
-// whether that has escapes. Short strings are scanned eight bytes at a time; in
-// long ones the next quote or backslash is searched. End finds control characters.
-func (s *Scanner) Quoted() (content Span, escapes, ok bool) {
+// stringSpan scans a string. It returns the content between the quotes and whether the
+// content has escapes. It scans short strings eight bytes at a time, and searches long
+// strings for the next quote or backslash. done checks for control characters.
+func (s *scanner) stringSpan() (content span, escapes, ok bool) {
 	const short, each, high = 32, 0x0101010101010101, 0x8080808080808080
-	text, i := s.Text, s.At+1
-	if s.Peek() != '"' {
+	text, i := s.text, s.at+1
+	if s.peek() != '"' {
 		return content, false, false
 	}
 	for last := min(i+short, len(text)-8); i <= last; i += 8 {
 		w := binary.LittleEndian.Uint64(text[i:])
-		// For bytes below 0x80, the difference sets the high bit where the byte is a
-		// quote or a backslash. The lowest of these bits marks the first one.
+		// For bytes below 0x80, the difference sets the high bit at a quote or a
+		// backslash. The lowest of these bits marks the first one.
 		quote, slash := w^('"'*each), w^('\\'*each)
 		if found := ((quote - each) | (slash - each)) &^ w & high; found != 0 {
 			i += bits.TrailingZeros64(found) / 8
 			if text[i] == '"' {
-				content = Span{s.At + 1, i}
-				s.At = i + 1
+				content = span{s.at + 1, i}
+				s.at = i + 1
 				return content, false, true
 			}
 			break
 		}
 	}
-	return s.rest(i)
+	return s.longString(i)
 }
 
-// rest continues Quoted at i, inside the string.
-func (s *Scanner) rest(i int) (content Span, escapes, ok bool) {
-	text := s.Text
+// longString continues stringSpan at i, inside the string.
+func (s *scanner) longString(i int) (content span, escapes, ok bool) {
+	text := s.text
 	for {
 		n := bytes.IndexByte(text[min(i, len(text)):], '"')
 		if n < 0 {
@@ -360,18 +353,18 @@ func (s *Scanner) rest(i int) (content Span, escapes, ok bool) {
 			escapes = true
 		}
 		if i == quote {
-			content = Span{s.At + 1, quote}
-			s.At = quote + 1
+			content = span{s.at + 1, quote}
+			s.at = quote + 1
 			return content, escapes, true
 		}
 	}
 }
 
-// escapeLen is the length of an escape by its second byte; 0 is no escape.
+// escapeLen is the length of an escape by its second byte, or 0 for no escape.
 var escapeLen = [256]uint8{'"': 2, '\\': 2, '/': 2, 'b': 2, 'f': 2, 'n': 2, 'r': 2, 't': 2, 'u': 6}
 
-// unicodeEscape is the length of the \u escape that b begins with, a surrogate
-// pair included; 0 if there is none.
+// unicodeEscape returns the length of the \u escape at the start of b, including a
+// surrogate pair. It returns 0 if there is none.
 func unicodeEscape(b []byte) int {
 	switch n := unicodeDigits(b); {
 	case n < 0, 0xdc00 <= n && n <= 0xdfff:
@@ -388,7 +381,7 @@ func unicodeEscape(b []byte) int {
 	}
 }
 
-// unicodeDigits reads the four digits of a \u escape; -1 if they are no digits.
+// unicodeDigits returns the value of the four digits of a \u escape, or -1.
 func unicodeDigits(b []byte) (n int) {
 	if len(b) < 6 {
 		return -1
@@ -407,29 +400,29 @@ func unicodeDigits(b []byte) (n int) {
 	return n
 }
 
-// number steps over a number.
-func (s *Scanner) number() bool {
-	s.Literal("-")
-	if !s.Literal("0") && !s.Digits() {
+// number scans a number.
+func (s *scanner) number() bool {
+	s.literal("-")
+	if !s.literal("0") && !s.digits() {
 		return false
 	}
-	if s.Literal(".") && !s.Digits() {
+	if s.literal(".") && !s.digits() {
 		return false
 	}
-	if s.Literal("e") || s.Literal("E") {
-		if !s.Literal("+") {
-			s.Literal("-")
+	if s.literal("e") || s.literal("E") {
+		if !s.literal("+") {
+			s.literal("-")
 		}
-		return s.Digits()
+		return s.digits()
 	}
 	return true
 }
 
-// Digits steps over at least one digit.
-func (s *Scanner) Digits() bool {
-	from := s.At
-	for s.At < len(s.Text) && '0' <= s.Text[s.At] && s.Text[s.At] <= '9' {
-		s.At++
+// digits scans one or more digits.
+func (s *scanner) digits() bool {
+	from := s.at
+	for s.at < len(s.text) && '0' <= s.text[s.at] && s.text[s.at] <= '9' {
+		s.at++
 	}
-	return s.At > from
+	return s.at > from
 }

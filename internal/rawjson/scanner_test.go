@@ -9,9 +9,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// spaced are texts with white space, and whether a scanner that lets it stand must
-// be sure of them.
-var spaced = []struct {
+// spacedTexts are texts with white space. sure is the result of a scanner that allows
+// white space.
+var spacedTexts = []struct {
 	text string
 	sure bool
 }{
@@ -36,21 +36,21 @@ var spaced = []struct {
 }
 
 func TestSpaces(t *testing.T) {
-	for _, test := range spaced {
-		loose := Scanner{Spaces: true}
-		if sure := loose.Sound([]byte(test.text)); sure != test.sure {
+	for _, test := range spacedTexts {
+		loose := scanner{allowSpace: true}
+		if sure := loose.checkValue([]byte(test.text)); sure != test.sure {
 			t.Errorf("%q: sure %v", test.text, sure)
 		}
 		compare(t, []byte(test.text))
 	}
-	var strict Scanner
-	if strict.Sound([]byte(`[1, 2]`)) {
-		t.Error("white space was not let stand")
+	var strict scanner
+	if strict.checkValue([]byte(`[1, 2]`)) {
+		t.Error("the scanner accepts white space without allowSpace")
 	}
 }
 
 func TestFirst(t *testing.T) {
-	s := Scanner{Spaces: true}
+	s := scanner{allowSpace: true}
 	for text, want := range map[string]string{
 		`{"a":1}`:              `{"a":1}`,
 		"{\"a\":1}\n{\"b\":2}": `{"a":1}`,
@@ -61,7 +61,7 @@ func TestFirst(t *testing.T) {
 		`{"a":1`:               ``,
 		"[\"\x01\"]":           ``,
 	} {
-		got, sure := s.First([]byte(text))
+		got, sure := s.first([]byte(text))
 		if string(got) != want && sure || sure != (want != "") {
 			t.Errorf("%q: %q, sure %v", text, got, sure)
 		}
@@ -69,31 +69,31 @@ func TestFirst(t *testing.T) {
 }
 
 func TestNamesAndValues(t *testing.T) {
-	s := Scanner{Spaces: true}
+	s := scanner{allowSpace: true}
 	text := []byte(`{"a" : [1, 2] ,"b":{"c":{}}, "": "x"}`)
 	var got []string
-	if !s.Members(text, func(name, value Span) {
-		got = append(got, string(text[name.From:name.To])+"="+string(text[value.From:value.To]))
+	if !s.splitObject(text, func(name, value span) {
+		got = append(got, string(text[name.from:name.to])+"="+string(text[value.from:value.to]))
 	}) {
 		t.Fatal("not sure")
 	}
 	if want := []string{`a=[1, 2]`, `b={"c":{}}`, `="x"`}; !slices.Equal(got, want) {
 		t.Errorf("members %q, want %q", got, want)
 	}
-	if s.Members([]byte(`{"\u0061":1}`), func(Span, Span) {}) || s.Members([]byte(`[1]`), func(Span, Span) {}) {
-		t.Error("sure of an escaped name, or of an array")
+	if s.splitObject([]byte(`{"\u0061":1}`), func(span, span) {}) || s.splitObject([]byte(`[1]`), func(span, span) {}) {
+		t.Error("splitObject accepts an escaped name or an array")
 	}
 	many := "{"
 	for i := range 2 * maxNames {
 		many += `"` + strings.Repeat("n", i+1) + `":1,`
 	}
-	if s.Members([]byte(many[:len(many)-1]+"}"), func(Span, Span) {}) {
-		t.Error("sure of names that were not compared")
+	if s.splitObject([]byte(many[:len(many)-1]+"}"), func(span, span) {}) {
+		t.Error("splitObject accepts more names than it compares")
 	}
 }
 
 func TestUnquote(t *testing.T) {
-	var s Scanner
+	var s scanner
 	for text, want := range map[string]string{
 		`""`:                          "",
 		`"plain"`:                     "plain",
@@ -102,46 +102,46 @@ func TestUnquote(t *testing.T) {
 		`"\ud83d\ude42 \uD83D\uDE42"`: "🙂 🙂",
 		`"é\né"`:                      "é\né",
 	} {
-		if got, sure := s.Unquote([]byte(text)); got != want || !sure {
+		if got, sure := s.unquote([]byte(text)); got != want || !sure {
 			t.Errorf("%s is %q, sure %v, want %q", text, got, sure, want)
 		}
 	}
 	for _, text := range []string{``, `x`, `"`, `"a`, `"a"b`, ` "a"`, `"a" `, `"\x"`, `"\ud83d"`, "\"\x01\"", "\"\xff\"", `{}`} {
-		if got, sure := s.Unquote([]byte(text)); sure {
-			t.Errorf("sure that %q is %q", text, got)
+		if got, sure := s.unquote([]byte(text)); sure {
+			t.Errorf("unquote accepts %q as %q", text, got)
 		}
 	}
 }
 
-// compare makes sure that a decoder agrees where a scanner is sure.
+// compare checks the results of the scanner against a decoder.
 func compare(t *testing.T, text []byte) {
 	t.Helper()
-	strict, loose := Scanner{}, Scanner{Spaces: true}
-	if strict.Sound(text) && !loose.Sound(text) {
-		t.Errorf("%q: sure only without white space", text)
+	strict, loose := scanner{}, scanner{allowSpace: true}
+	if strict.checkValue(text) && !loose.checkValue(text) {
+		t.Errorf("%q: accepted only without allowSpace", text)
 	}
-	if loose.Sound(text) && !jsontext.Value(text).IsValid() {
-		t.Errorf("sure of %q", text)
+	if loose.checkValue(text) && !jsontext.Value(text).IsValid() {
+		t.Errorf("the scanner accepts invalid %q", text)
 	}
-	if again, err := Compact(text); strict.Sound(text) && (err != nil || !bytes.Equal(again, text)) {
-		t.Errorf("sure of %q, which is not compact: %s, %v", text, again, err)
+	if again, err := Compact(text); strict.checkValue(text) && (err != nil || !bytes.Equal(again, text)) {
+		t.Errorf("the scanner accepts %q, which is not compact: %s, %v", text, again, err)
 	}
-	if value, sure := loose.First(text); sure {
+	if value, sure := loose.first(text); sure {
 		want, err := jsontext.NewDecoder(bytes.NewBuffer(bytes.Clone(text))).ReadValue()
 		if err != nil || !bytes.Equal(value, want) {
-			t.Errorf("%q begins with %q, not %q: %v", text, value, want, err)
+			t.Errorf("first(%q) is %q, want %q: %v", text, value, want, err)
 		}
 	}
-	if got, sure := loose.Unquote(text); sure {
+	if got, sure := loose.unquote(text); sure {
 		want, err := jsontext.AppendUnquote(nil, text)
 		if err != nil || got != string(want) {
-			t.Errorf("%q is %q, not %q: %v", text, got, want, err)
+			t.Errorf("unquote(%q) is %q, want %q: %v", text, got, want, err)
 		}
 	}
 	var got, want [][]byte
-	if loose.Members(text, func(name, value Span) {
-		got = append(got, text[name.From:name.To], text[value.From:value.To])
-	}) || loose.Elements(text, func(value Span) { got = append(got, text[value.From:value.To]) }) {
+	if loose.splitObject(text, func(name, value span) {
+		got = append(got, text[name.from:name.to], text[value.from:value.to])
+	}) || loose.splitArray(text, func(value span) { got = append(got, text[value.from:value.to]) }) {
 		d := jsontext.NewDecoder(bytes.NewBuffer(bytes.Clone(text)))
 		opening, err := d.ReadToken()
 		for err == nil && d.PeekKind() != '}' && d.PeekKind() != ']' {
@@ -153,17 +153,18 @@ func compare(t *testing.T, text []byte) {
 			want = append(want, bytes.Clone(v))
 		}
 		if err != nil || !slices.EqualFunc(got, want, bytes.Equal) {
-			t.Errorf("%q was split into %q, not %q: %v", text, got, want, err)
+			t.Errorf("%q is split into %q, want %q: %v", text, got, want, err)
 		}
 	}
 }
 
-// FuzzScan: a scanner is never sure of what a decoder refuses, and splits as one does.
+// FuzzScan checks that the scanner accepts only valid JSON and splits it like a
+// decoder.
 func FuzzScan(f *testing.F) {
-	for _, test := range spaced {
+	for _, test := range spacedTexts {
 		f.Add([]byte(test.text))
 	}
-	for _, test := range scanned {
+	for _, test := range scanTexts {
 		if len(test.text) < 1000 {
 			f.Add([]byte(test.text))
 		}

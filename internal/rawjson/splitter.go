@@ -6,25 +6,24 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// splitter is a Scanner with the buffers that splitting needs. One goroutine uses
-// it at a time.
+// splitter is a scanner with buffers for splitting. One goroutine uses it at a time.
 type splitter struct {
-	Scanner
+	scanner
 	members  []Member
 	elements []jsontext.Value
-	// names caches member names: most objects of a file have the same few.
+	// names caches member names, because most objects of a file have the same names.
 	names [64]string
 }
 
-var splitters = sync.Pool{New: func() any { return &splitter{Scanner: Scanner{Spaces: true}} }}
+var splitters = sync.Pool{New: func() any { return &splitter{scanner: scanner{allowSpace: true}} }}
 
 func takeSplitter() *splitter { return splitters.Get().(*splitter) }
 
-// release drops all references to the text, which may be large, and returns s to
-// the pool.
+// release drops all references to the text, which may be large, and returns s to the
+// pool.
 func (s *splitter) release() {
-	const most = 1 << 10 // members or elements that stay allocated
-	s.Begin(nil)
+	const most = 1 << 10 // capacity of buffers that stay allocated
+	s.reset(nil)
 	clear(s.members)
 	clear(s.elements)
 	s.members, s.elements = s.members[:0], s.elements[:0]
@@ -34,9 +33,9 @@ func (s *splitter) release() {
 	splitters.Put(s)
 }
 
-// name converts a member name to a string, from the cache if it is there.
+// name converts a member name to a string. It returns a cached string if possible.
 func (s *splitter) name(b []byte) string {
-	const longest = 64 // names that are cached
+	const longest = 64 // longest cached name
 	if len(b) == 0 || len(b) > longest {
 		return string(b)
 	}

@@ -6,8 +6,8 @@ import (
 	"unicode/utf16"
 )
 
-// unescaped decodes the content of a scanned string.
-func unescaped(b []byte) string {
+// unescape decodes the content of a scanned string.
+func unescape(b []byte) string {
 	var text strings.Builder
 	text.Grow(len(b))
 	for {
@@ -17,7 +17,7 @@ func unescaped(b []byte) string {
 			return text.String()
 		}
 		text.Write(b[:n])
-		if c := plainOf[b[n+1]]; c != 0 {
+		if c := simpleEscapes[b[n+1]]; c != 0 {
 			text.WriteByte(c)
 			b = b[n+2:]
 			continue
@@ -32,5 +32,5 @@ func unescaped(b []byte) string {
 	}
 }
 
-// plainOf is the character of a two-byte escape, by its second byte; 0 is none.
-var plainOf = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
+// simpleEscapes has the character of each two-byte escape, by its second byte.
+var simpleEscapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}

@@ -10,9 +10,9 @@ func newDecoder(v []byte, opts ...jsontext.Options) *jsontext.Decoder {
 	return jsontext.NewDecoder(bytes.NewBuffer(v), opts...)
 }
 
-// Compact copies a value without white space outside strings; every literal
-// keeps its bytes. An error means that v is not one well-formed value with unique
-// names.
+// Compact returns a copy of v without white space outside strings. Numbers and strings
+// keep their bytes. The error reports a text that is not one well-formed value with
+// unique names.
 func Compact(v jsontext.Value) (jsontext.Value, error) {
 	if IsCompact(v) {
 		return v.Clone(), nil
@@ -21,36 +21,36 @@ func Compact(v jsontext.Value) (jsontext.Value, error) {
 		jsontext.CanonicalizeRawFloats(false))
 }
 
-// IsCompact reports whether v is certainly well-formed and compact. False is no
-// proof of the opposite.
+// IsCompact reports whether v is known to be well-formed and compact. It may return
+// false for some compact values.
 func IsCompact(v jsontext.Value) bool {
 	s := takeSplitter()
 	defer s.release()
-	s.Spaces = false
-	defer func() { s.Spaces = true }()
-	return s.Sound(v)
+	s.allowSpace = false
+	defer func() { s.allowSpace = true }()
+	return s.checkValue(v)
 }
 
-// Text is the string that a value stands for; ok is false for any other kind.
+// Text returns the text of a JSON string. ok is false for any other value.
 func Text(v jsontext.Value) (text string, ok bool) {
 	if v.Kind() != '"' {
 		return "", false
 	}
 	s := takeSplitter()
 	defer s.release()
-	if text, sure := s.Unquote(v); sure {
+	if text, sure := s.unquote(v); sure {
 		return text, true
 	}
 	b, err := jsontext.AppendUnquote(nil, v)
 	return string(b), err == nil
 }
 
-// First is the object or array at the start of b. With lax, its text may be
-// invalid Unicode.
+// First returns the object or array at the start of b. With lax, the value may have
+// invalid UTF-8.
 func First(b []byte, lax bool) (jsontext.Value, error) {
 	s := takeSplitter()
 	defer s.release()
-	if value, sure := s.First(b); sure {
+	if value, sure := s.first(b); sure {
 		return value, nil
 	}
 	return newDecoder(b, jsontext.AllowInvalidUTF8(lax)).ReadValue()

@@ -17,37 +17,38 @@ import (
 	"github.com/convlog/convlog/store/memory"
 )
 
-// BrokenStore is a store in memory that breaks a promise, for tests of the promises.
+// BrokenStore is a store in memory that breaks one promise. Tests use it to check that
+// promises can fail.
 type BrokenStore struct {
 	Name string
 	wrap func(m *memory.Store) eventlog.Store
 }
 
-// BrokenStores are ways of breaking a store.
+// BrokenStores returns stores that break one promise each.
 func BrokenStores() []BrokenStore {
 	return []BrokenStore{
 		{"drops the last line", func(m *memory.Store) eventlog.Store { return &dropsLast{m} }},
 		{"accepts stale heads", func(m *memory.Store) eventlog.Store { return &acceptsStale{m} }},
-		{"reorders a batch", func(m *memory.Store) eventlog.Store { return &reorders{m} }},
-		{"writes an append line by line", func(m *memory.Store) eventlog.Store { return &tears{m} }},
-		{"forgets a missing session", func(m *memory.Store) eventlog.Store { return &emptyForMissing{m} }},
-		{"ignores contexts", func(m *memory.Store) eventlog.Store { return &deaf{m} }},
+		{"reverses an append", func(m *memory.Store) eventlog.Store { return &reversesAppends{m} }},
+		{"writes an append line by line", func(m *memory.Store) eventlog.Store { return &splitsAppends{m} }},
+		{"reads a missing session as empty", func(m *memory.Store) eventlog.Store { return &emptyForMissing{m} }},
+		{"ignores contexts", func(m *memory.Store) eventlog.Store { return &ignoresContext{m} }},
 		{"keeps the caller's bytes", func(m *memory.Store) eventlog.Store { return &keepsBytes{Store: m} }},
-		{"normalises lines", func(m *memory.Store) eventlog.Store { return &normalises{m} }},
-		{"reads what comes meanwhile", func(m *memory.Store) eventlog.Store { return &readsOn{m} }},
+		{"normalizes lines", func(m *memory.Store) eventlog.Store { return &normalises{m} }},
+		{"reads later events", func(m *memory.Store) eventlog.Store { return &readsLater{m} }},
 		{"ignores bounds", func(m *memory.Store) eventlog.Store { return &unbounded{m} }},
-		{"leaks readers", func(m *memory.Store) eventlog.Store { return &leaks{m} }},
-		{"never changes its version", func(m *memory.Store) eventlog.Store { return &frozen{m} }},
-		{"loses big blobs' ends", func(m *memory.Store) eventlog.Store { return &shortBlobs{m} }},
+		{"leaks goroutines", func(m *memory.Store) eventlog.Store { return &leaksReaders{m} }},
+		{"never changes its version", func(m *memory.Store) eventlog.Store { return &constantVersion{m} }},
+		{"truncates large blobs", func(m *memory.Store) eventlog.Store { return &shortBlobs{m} }},
 		{"does not erase", func(m *memory.Store) eventlog.Store { return &keepsErased{m} }},
 		{"removes nothing", func(m *memory.Store) eventlog.Store { return &keepsRemoved{m} }},
 		{"keeps garbage", func(m *memory.Store) eventlog.Store { return &keepsGarbage{m} }},
-		{"sweeps too much", func(m *memory.Store) eventlog.Store { return &sweepsAll{m} }},
-		{"forgets when blobs are put again", func(m *memory.Store) eventlog.Store { return &neverRenews{Store: m} }},
-		{"works after Close", func(m *memory.Store) eventlog.Store { return &undead{m} }},
-		{"lists in any order", func(m *memory.Store) eventlog.Store { return &lists{m} }},
-		{"mixes case", func(m *memory.Store) eventlog.Store { return &mixesCase{m} }},
-		{"passes over damage", func(m *memory.Store) eventlog.Store { return &passesOver{m} }},
+		{"removes used blobs", func(m *memory.Store) eventlog.Store { return &sweepsAll{m} }},
+		{"keeps the first time of a blob", func(m *memory.Store) eventlog.Store { return &neverRenews{Store: m} }},
+		{"works after Close", func(m *memory.Store) eventlog.Store { return &ignoresClose{m} }},
+		{"lists in reverse order", func(m *memory.Store) eventlog.Store { return &listsBackward{m} }},
+		{"ignores the case of ids", func(m *memory.Store) eventlog.Store { return &mixesCase{m} }},
+		{"skips damaged lines", func(m *memory.Store) eventlog.Store { return &skipsDamage{m} }},
 	}
 }
 
@@ -71,33 +72,34 @@ func OpenMemory(testing.TB) Harness {
 	}
 }
 
-// OpenBare opens an empty store in memory without any ability.
+// OpenBare opens an empty store in memory without optional interfaces.
 func OpenBare(testing.TB) Harness {
 	m := memory.New()
-	return Harness{OneHandle: true, Open: func() (eventlog.Store, error) { return Bare{m.Handle()}, nil }}
+	return Harness{OneHandle: true, Open: func() (eventlog.Store, error) { return BareStore{m.Handle()}, nil }}
 }
 
-// TestNotices makes sure that promises can fail: each way of breaking a store is
-// noticed by the promises that notices names for it, as "group/promise".
-func TestNotices[T any](t *testing.T, groups []Group[T], in func(*Env) T, notices map[string][]string) {
+// TestDetection checks that promises can fail. detections lists the promises that must
+// fail for each broken store, as "group/promise".
+func TestDetection[T any](t *testing.T, groups []Group[T], newEnv func(*Env) T, detections map[string][]string) {
 	for _, b := range BrokenStores() {
 		t.Run(b.Name, func(t *testing.T) {
-			for _, name := range notices[b.Name] {
-				if !Attempt(t, Named(t, groups, name), b.Open, in) {
-					t.Errorf("%s: not noticed by %q", b.Name, name)
+			for _, name := range detections[b.Name] {
+				if !Fails(t, FindCase(t, groups, name), b.Open, newEnv) {
+					t.Errorf("broken store %q: promise %q does not fail", b.Name, name)
 				}
 			}
 		})
 	}
 }
 
-// TestNames makes sure that promises have names of their own, and say what they promise.
+// TestNames checks that every promise has a unique name and an explanation that is a
+// sentence.
 func TestNames[T any](t *testing.T, groups []Group[T]) {
 	seen := map[string]bool{}
 	for _, g := range groups {
 		for _, c := range g.Cases {
 			if name := g.Name + "/" + c.Name; seen[name] || len(c.Explanation) < 20 || !strings.HasSuffix(c.Explanation, ".") {
-				t.Errorf("promise %q: its name is taken, or its explanation is none: %q", name, c.Explanation)
+				t.Errorf("promise %q: the name is not unique, or the explanation is no sentence: %q", name, c.Explanation)
 			} else {
 				seen[name] = true
 			}
@@ -105,8 +107,8 @@ func TestNames[T any](t *testing.T, groups []Group[T]) {
 	}
 }
 
-// Named is the promise with a name, as "group/promise".
-func Named[T any](t *testing.T, groups []Group[T], name string) Case[T] {
+// FindCase returns the promise with a name, as "group/promise".
+func FindCase[T any](t *testing.T, groups []Group[T], name string) Case[T] {
 	t.Helper()
 	for _, g := range groups {
 		for _, c := range g.Cases {
@@ -115,23 +117,23 @@ func Named[T any](t *testing.T, groups []Group[T], name string) Case[T] {
 			}
 		}
 	}
-	t.Fatalf("there is no promise %q", name)
+	t.Fatalf("no promise is named %q", name)
 	return Case[T]{}
 }
 
-// Attempt tests a promise without failing t, and says whether it failed.
-func Attempt[T any](t *testing.T, c Case[T], open Opener, in func(*Env) T) bool {
+// Fails tests a promise without failing t. It reports whether the promise failed.
+func Fails[T any](t *testing.T, c Case[T], open Opener, newEnv func(*Env) T) bool {
 	r := &recorder{TB: t}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		c.Check(r, open, 3*time.Second, in)
+		c.Check(r, open, 3*time.Second, newEnv)
 	}()
 	<-done
 	return r.failed
 }
 
-// recorder takes the failures of a promise for itself.
+// recorder records the failures of a promise instead of failing the test.
 type recorder struct {
 	testing.TB
 	failed bool
@@ -169,17 +171,17 @@ func (s *acceptsStale) Append(ctx context.Context, session string, expect event.
 	return s.Store.Append(ctx, session, expect, events, durable)
 }
 
-type reorders struct{ *memory.Store }
+type reversesAppends struct{ *memory.Store }
 
-func (s *reorders) Append(ctx context.Context, session string, expect event.Head, events []event.Event, durable bool) error {
+func (s *reversesAppends) Append(ctx context.Context, session string, expect event.Head, events []event.Event, durable bool) error {
 	events = slices.Clone(events)
 	slices.Reverse(events)
 	return s.Store.Append(ctx, session, expect, events, durable)
 }
 
-type tears struct{ *memory.Store }
+type splitsAppends struct{ *memory.Store }
 
-func (s *tears) Append(ctx context.Context, session string, expect event.Head, events []event.Event, durable bool) error {
+func (s *splitsAppends) Append(ctx context.Context, session string, expect event.Head, events []event.Event, durable bool) error {
 	for i := range events {
 		if err := s.Store.Append(ctx, session, expect, events[i:i+1], durable); err != nil {
 			return err
@@ -199,36 +201,36 @@ func (s *emptyForMissing) Read(ctx context.Context, session string, r eventlog.S
 	return s.Store.Read(ctx, session, r)
 }
 
-type deaf struct{ *memory.Store }
+type ignoresContext struct{ *memory.Store }
 
-func (s *deaf) Append(ctx context.Context, session string, expect event.Head, events []event.Event, durable bool) error {
+func (s *ignoresContext) Append(ctx context.Context, session string, expect event.Head, events []event.Event, durable bool) error {
 	return s.Store.Append(context.WithoutCancel(ctx), session, expect, events, durable)
 }
 
-func (s *deaf) Read(ctx context.Context, session string, r eventlog.Span) iter.Seq2[event.Event, error] {
+func (s *ignoresContext) Read(ctx context.Context, session string, r eventlog.Span) iter.Seq2[event.Event, error] {
 	return s.Store.Read(context.WithoutCancel(ctx), session, r)
 }
 
-func (s *deaf) Lock(ctx context.Context, _ bool) (context.Context, func(), error) {
+func (s *ignoresContext) Lock(ctx context.Context, _ bool) (context.Context, func(), error) {
 	return ctx, func() {}, nil
 }
 
-// keepsBytes shares the caller's lines of the last append.
+// keepsBytes keeps a reference to the caller's lines of the last append.
 type keepsBytes struct {
 	*memory.Store
-	kept []event.Event
+	events []event.Event
 }
 
 func (s *keepsBytes) Append(ctx context.Context, session string, expect event.Head, events []event.Event, durable bool) error {
 	err := s.Store.Append(ctx, session, expect, events, durable)
 	if err == nil {
-		s.kept = events
+		s.events = events
 	}
 	return err
 }
 
 func (s *keepsBytes) Read(context.Context, string, eventlog.Span) iter.Seq2[event.Event, error] {
-	return Sequence(s.kept)
+	return Sequence(s.events)
 }
 
 type normalises struct{ *memory.Store }
@@ -237,14 +239,14 @@ func (s *normalises) Append(ctx context.Context, session string, expect event.He
 	events = slices.Clone(events)
 	for i := range events {
 		line := strings.ReplaceAll(strings.Replace(string(events[i].Line()), "{ ", "{", 1), "  ", "")
-		events[i] = Parsed(strings.TrimSuffix(line, " }")+strings.Repeat("}", strings.Count(line, " }")), session)
+		events[i] = MustParse(strings.TrimSuffix(line, " }")+strings.Repeat("}", strings.Count(line, " }")), session)
 	}
 	return s.Store.Append(ctx, session, expect, events, durable)
 }
 
-type readsOn struct{ *memory.Store }
+type readsLater struct{ *memory.Store }
 
-func (s *readsOn) Read(ctx context.Context, session string, r eventlog.Span) iter.Seq2[event.Event, error] {
+func (s *readsLater) Read(ctx context.Context, session string, r eventlog.Span) iter.Seq2[event.Event, error] {
 	if r.Backward || r.Limit > 0 {
 		return s.Store.Read(ctx, session, r)
 	}
@@ -270,10 +272,10 @@ func (s *unbounded) Read(ctx context.Context, session string, r eventlog.Span) i
 	return s.Store.Read(ctx, session, r)
 }
 
-// leaks reads in a goroutine that waits for ever when it is stopped early.
-type leaks struct{ *memory.Store }
+// leaksReaders reads in a goroutine that blocks for ever when the caller stops early.
+type leaksReaders struct{ *memory.Store }
 
-func (s *leaks) Read(ctx context.Context, session string, r eventlog.Span) iter.Seq2[event.Event, error] {
+func (s *leaksReaders) Read(ctx context.Context, session string, r eventlog.Span) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
 		events := make(chan event.Event)
 		go func() {
@@ -290,9 +292,9 @@ func (s *leaks) Read(ctx context.Context, session string, r eventlog.Span) iter.
 	}
 }
 
-type frozen struct{ *memory.Store }
+type constantVersion struct{ *memory.Store }
 
-func (s *frozen) Version(ctx context.Context, session string) (uint64, error) {
+func (s *constantVersion) Version(ctx context.Context, session string) (uint64, error) {
 	_, err := s.Store.Version(ctx, session)
 	return 7, err
 }
@@ -332,7 +334,7 @@ func (s *sweepsAll) RemoveBlobs(ctx context.Context, _ []event.Digest) error {
 	return nil
 }
 
-// neverRenews keeps the time at which a blob was put first.
+// neverRenews reports the time of the first put for every blob.
 type neverRenews struct {
 	*memory.Store
 	first time.Time
@@ -352,13 +354,13 @@ func (s *neverRenews) ListBlobs(ctx context.Context) iter.Seq2[eventlog.BlobInfo
 	}
 }
 
-type undead struct{ *memory.Store }
+type ignoresClose struct{ *memory.Store }
 
-func (s *undead) Close() error { return nil }
+func (s *ignoresClose) Close() error { return nil }
 
-type lists struct{ *memory.Store }
+type listsBackward struct{ *memory.Store }
 
-func (s *lists) Sessions(ctx context.Context) iter.Seq2[eventlog.SessionInfo, error] {
+func (s *listsBackward) Sessions(ctx context.Context) iter.Seq2[eventlog.SessionInfo, error] {
 	return func(yield func(eventlog.SessionInfo, error) bool) {
 		infos, err := Collect(s.Store.Sessions(ctx))
 		for _, info := range slices.Backward(infos) {
@@ -382,10 +384,10 @@ func (s *mixesCase) Read(ctx context.Context, session string, r eventlog.Span) i
 	return s.Store.Read(ctx, strings.ToLower(session), r)
 }
 
-// passesOver shows what stands around a damaged line as if that was all.
-type passesOver struct{ *memory.Store }
+// skipsDamage returns the lines around a damaged line without an error.
+type skipsDamage struct{ *memory.Store }
 
-func (s *passesOver) Read(ctx context.Context, session string, r eventlog.Span) iter.Seq2[event.Event, error] {
+func (s *skipsDamage) Read(ctx context.Context, session string, r eventlog.Span) iter.Seq2[event.Event, error] {
 	var events []event.Event
 	for seq := int64(1); seq < 100; seq++ {
 		for e, err := range s.Store.Read(ctx, session, eventlog.Span{From: seq, To: seq}) {
@@ -403,6 +405,6 @@ func (s *passesOver) Read(ctx context.Context, session string, r eventlog.Span) 
 	return Sequence(events)
 }
 
-// rapid ends a test in these ways too.
+// rapid also ends a test with Fail and FailNow.
 func (r *recorder) Fail()    { r.failed = true }
 func (r *recorder) FailNow() { r.Fatalf("") }

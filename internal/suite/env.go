@@ -21,19 +21,19 @@ import (
 	"github.com/convlog/convlog/upkeep/verify"
 )
 
-// Env is what a promise is tested with: its store, and helpers that end the
-// test when what they need fails.
+// Env is the environment of a promise: the store under test and helper methods. A
+// helper fails the test on an error. The helpers named Want check a result.
 type Env struct {
 	testing.TB
 	Ctx     context.Context
 	Harness Harness
-	Opener  Opener        // makes more stores like the harness's
-	Limit   time.Duration // of ctx
+	Opener  Opener        // makes more stores of the same kind
+	Limit   time.Duration // time limit of Ctx
 	OpenLog *eventlog.Log
 	opened  []interface{ Close() error }
 }
 
-// open opens a handle on the data, which is closed when the test ends.
+// Open opens a handle on the data. The handle is closed at the end of the test.
 func (t *Env) Open() eventlog.Store {
 	t.Helper()
 	s, err := t.Harness.Open()
@@ -44,35 +44,35 @@ func (t *Env) Open() eventlog.Store {
 	return s
 }
 
-// log is the log of the main handle, opened at the first call.
+// Main returns the log of the main handle. The first call opens it.
 func (t *Env) Main() *eventlog.Log {
 	t.Helper()
 	if t.OpenLog == nil {
-		t.OpenLog = t.Over(t.Open())
+		t.OpenLog = t.LogOver(t.Open())
 	}
 	return t.OpenLog
 }
 
-// store is the main handle.
+// Store returns the main handle.
 func (t *Env) Store() eventlog.Store {
 	t.Helper()
 	return t.Main().Store()
 }
 
-// over opens another log over a handle.
-func (t *Env) Over(s eventlog.Store, opts ...eventlog.Options) *eventlog.Log {
+// LogOver opens another log over a handle.
+func (t *Env) LogOver(s eventlog.Store, opts ...eventlog.Options) *eventlog.Log {
 	l := eventlog.Open(s, opts...)
 	t.opened = append(t.opened, l)
 	return l
 }
 
-// second opens a log over an independent handle on the same data.
+// Second opens a log over a second handle on the same data.
 func (t *Env) Second() *eventlog.Log {
 	t.Helper()
-	return t.Over(t.Open())
+	return t.LogOver(t.Open())
 }
 
-// reopen closes everything and opens the data again.
+// Reopen closes all handles and opens the data again.
 func (t *Env) Reopen() *eventlog.Log {
 	t.Helper()
 	if t.OpenLog != nil {
@@ -84,22 +84,22 @@ func (t *Env) Reopen() *eventlog.Log {
 	return t.Main()
 }
 
-// twice runs check now and again after a reopen.
-func (t *Env) Twice(check func(l *eventlog.Log)) {
+// NowAndAfterReopen runs check now and again after a reopen.
+func (t *Env) NowAndAfterReopen(check func(l *eventlog.Log)) {
 	t.Helper()
 	check(t.Main())
 	check(t.Reopen())
 }
 
-// aside opens a log over another store, which stays open until the test ends.
-func (t *Env) Aside(s eventlog.Store, opts ...eventlog.Options) *eventlog.Log {
+// OtherLog opens a log over another store. The log is closed at the end of the test.
+func (t *Env) OtherLog(s eventlog.Store, opts ...eventlog.Options) *eventlog.Log {
 	l := eventlog.Open(s, opts...)
 	t.Cleanup(func() { t.Must(l.Close()) })
 	return l
 }
 
-// close closes what is open, newest first. Logs share handles, so a second
-// Close may say that the handle is closed.
+// Close closes all logs and handles, newest first. Logs share handles, so ErrClosed is
+// no failure.
 func (t *Env) Close() {
 	t.Helper()
 	for i := len(t.opened) - 1; i >= 0; i-- {
@@ -110,7 +110,7 @@ func (t *Env) Close() {
 	t.opened, t.OpenLog = nil, nil
 }
 
-// readOnly closes everything and opens the data for reading.
+// ReadOnly closes all handles and opens the data for reading.
 func (t *Env) ReadOnly() *eventlog.Log {
 	t.Helper()
 	t.Close()
@@ -118,11 +118,11 @@ func (t *Env) ReadOnly() *eventlog.Log {
 	if err != nil {
 		t.Fatalf("open read-only: %v", err)
 	}
-	t.OpenLog = t.Over(s)
+	t.OpenLog = t.LogOver(s)
 	return t.OpenLog
 }
 
-// append appends and ends the test if that fails.
+// Append appends events through a log.
 func (t *Env) Append(l *eventlog.Log, session string, x eventlog.Expect, events ...event.Event) event.Head {
 	t.Helper()
 	h, err := l.Append(t.Ctx, session, x, events...)
@@ -132,7 +132,7 @@ func (t *Env) Append(l *eventlog.Log, session string, x eventlog.Expect, events 
 	return h
 }
 
-// fill appends n notes one by one.
+// Fill appends n notes, each in an append of its own.
 func (t *Env) Fill(l *eventlog.Log, session string, n int) (head event.Head) {
 	t.Helper()
 	for i := range n {
@@ -141,19 +141,19 @@ func (t *Env) Fill(l *eventlog.Log, session string, n int) (head event.Head) {
 	return head
 }
 
-// refused makes sure that an append fails with want and changes nothing.
-func (t *Env) Refused(want error, l *eventlog.Log, session string, x eventlog.Expect, events ...event.Event) error {
+// WantAppendError checks that an append fails with want and changes nothing.
+func (t *Env) WantAppendError(want error, l *eventlog.Log, session string, x eventlog.Expect, events ...event.Event) error {
 	t.Helper()
 	before := t.linesOrNone(l, session)
 	_, err := l.Append(t.Ctx, session, x, events...)
 	t.WantErr(want, err)
 	if diff := cmp.Diff(before, t.linesOrNone(l, session)); diff != "" {
-		t.Errorf("the refused append changed session %q (-before +after):\n%s", session, diff)
+		t.Errorf("the rejected append changed session %q (-before +after):\n%s", session, diff)
 	}
 	return err
 }
 
-// wantErr compares an error with a sentinel.
+// WantErr checks that got matches want.
 func (t *Env) WantErr(want, got error) {
 	t.Helper()
 	if !errors.Is(got, want) {
@@ -161,15 +161,15 @@ func (t *Env) WantErr(want, got error) {
 	}
 }
 
-// same compares two values.
-func (t *Env) Same(what string, want, got any) {
+// WantEqual checks that two values are equal.
+func (t *Env) WantEqual(what string, want, got any) {
 	t.Helper()
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", what, diff)
 	}
 }
 
-// must ends the test on an error.
+// Must fails the test on an error.
 func (t *Env) Must(err error) {
 	t.Helper()
 	if err != nil {
@@ -177,7 +177,7 @@ func (t *Env) Must(err error) {
 	}
 }
 
-// read reads a range of a session.
+// Read reads a range of a session.
 func (t *Env) Read(l *eventlog.Log, session string, r eventlog.Range) []event.Event {
 	t.Helper()
 	events, err := Collect(l.Read(t.Ctx, session, r))
@@ -187,7 +187,7 @@ func (t *Env) Read(l *eventlog.Log, session string, r eventlog.Range) []event.Ev
 	return events
 }
 
-// lines reads all stored lines of a session.
+// Lines reads all stored lines of a session.
 func (t *Env) Lines(l *eventlog.Log, session string) []string {
 	t.Helper()
 	lines := t.linesOrNone(l, session)
@@ -197,7 +197,8 @@ func (t *Env) Lines(l *eventlog.Log, session string) []string {
 	return lines
 }
 
-// linesOrNone is lines; nil is a session that is missing.
+// linesOrNone reads all stored lines of a session. It returns nil if the session is
+// missing.
 func (t *Env) linesOrNone(l *eventlog.Log, session string) []string {
 	t.Helper()
 	events, err := Collect(l.Store().Read(t.Ctx, session, eventlog.Span{}))
@@ -210,15 +211,15 @@ func (t *Env) linesOrNone(l *eventlog.Log, session string) []string {
 	return LinesOf(events)
 }
 
-// missing makes sure that a session does not exist.
-func (t *Env) Missing(l *eventlog.Log, session string) {
+// WantMissing checks that a session does not exist.
+func (t *Env) WantMissing(l *eventlog.Log, session string) {
 	t.Helper()
 	_, err := l.Head(t.Ctx, session)
 	t.WantErr(eventlog.ErrNotFound, err)
 }
 
-// sound makes sure that a session verifies: crc, chain, seqs, appends.
-func (t *Env) Sound(l *eventlog.Log, session string) {
+// WantVerified checks that a session has no defects: crc, chain, seqs and appends.
+func (t *Env) WantVerified(l *eventlog.Log, session string) {
 	t.Helper()
 	report, err := verify.Session(t.Ctx, l, session)
 	t.Must(err)
@@ -227,7 +228,7 @@ func (t *Env) Sound(l *eventlog.Log, session string) {
 	}
 }
 
-// head reads a session's head.
+// Head returns a session's head.
 func (t *Env) Head(l *eventlog.Log, session string) event.Head {
 	t.Helper()
 	h, err := l.Head(t.Ctx, session)
@@ -235,7 +236,7 @@ func (t *Env) Head(l *eventlog.Log, session string) event.Head {
 	return h
 }
 
-// collect gathers a sequence up to its first error.
+// Collect reads a sequence up to its first error.
 func Collect[T any](seq iter.Seq2[T, error]) (all []T, err error) {
 	for v, err := range seq {
 		if err != nil {
@@ -246,6 +247,7 @@ func Collect[T any](seq iter.Seq2[T, error]) (all []T, err error) {
 	return all, nil
 }
 
+// LinesOf returns the events' lines.
 func LinesOf(events []event.Event) []string {
 	lines := make([]string, len(events))
 	for i := range events {
@@ -254,7 +256,8 @@ func LinesOf(events []event.Event) []string {
 	return lines
 }
 
-func IdsOf(events []event.Event) []string {
+// IDsOf returns the events' ids.
+func IDsOf(events []event.Event) []string {
 	ids := make([]string, len(events))
 	for i := range events {
 		ids[i] = events[i].ID.String()
@@ -262,7 +265,8 @@ func IdsOf(events []event.Event) []string {
 	return ids
 }
 
-func SeqsIn(events []event.Event) []int64 {
+// SeqsOf returns the events' seqs.
+func SeqsOf(events []event.Event) []int64 {
 	seqs := []int64{}
 	for i := range events {
 		seqs = append(seqs, events[i].Seq)
@@ -270,7 +274,7 @@ func SeqsIn(events []event.Event) []int64 {
 	return seqs
 }
 
-// span reads finished events.
+// Span reads a span of a session from a store.
 func (t *Env) Span(s eventlog.Store, session string, r eventlog.Span) []event.Event {
 	t.Helper()
 	events, err := Collect(s.Read(t.Ctx, session, r))
@@ -280,8 +284,8 @@ func (t *Env) Span(s eventlog.Store, session string, r eventlog.Span) []event.Ev
 	return events
 }
 
-// conflict makes sure that err is a ConflictError between two heads.
-func (t *Env) Conflict(err error, expected, actual event.Head) {
+// WantConflict checks that err is a ConflictError with these heads.
+func (t *Env) WantConflict(err error, expected, actual event.Head) {
 	t.Helper()
 	var c *eventlog.ConflictError
 	if !errors.As(err, &c) || !errors.Is(err, eventlog.ErrConflict) {
@@ -289,12 +293,12 @@ func (t *Env) Conflict(err error, expected, actual event.Head) {
 		return
 	}
 	if c.Expected != expected || c.Actual != actual {
-		t.Errorf("the conflict says expected %v, actual %v; want %v and %v", c.Expected, c.Actual, expected, actual)
+		t.Errorf("the conflict has expected %v, actual %v; want %v and %v", c.Expected, c.Actual, expected, actual)
 	}
 }
 
-// together runs n functions at the same time and gathers their errors.
-func Together(n int, run func(i int) error) []error {
+// Concurrently runs n functions at the same time and returns their errors.
+func Concurrently(n int, run func(i int) error) []error {
 	errs := make([]error, n)
 	start := make(chan struct{})
 	var wg sync.WaitGroup
@@ -309,13 +313,14 @@ func Together(n int, run func(i int) error) []error {
 	return errs
 }
 
-func (t *Env) Ended() context.Context {
+// EndedContext returns a context that has ended.
+func (t *Env) EndedContext() context.Context {
 	ctx, cancel := context.WithCancel(t.Ctx)
 	cancel()
 	return ctx
 }
 
-// blob reads a whole blob.
+// Blob reads a blob.
 func (t *Env) Blob(l *eventlog.Log, d event.Digest) string {
 	t.Helper()
 	r, err := l.OpenBlob(t.Ctx, d)
@@ -325,7 +330,8 @@ func (t *Env) Blob(l *eventlog.Log, d event.Digest) string {
 	return string(body)
 }
 
-// damage changes the stored lines of a session while nothing is open.
+// Damage closes everything, edits the stored lines of a session and opens the main
+// log.
 func (t *Env) Damage(session string, edit func(lines []string) []string) *eventlog.Log {
 	t.Helper()
 	t.Close()
@@ -333,8 +339,8 @@ func (t *Env) Damage(session string, edit func(lines []string) []string) *eventl
 	return t.Main()
 }
 
-// stored are the raw lines of a session.
-func (t *Env) Stored(session string) (lines []string) {
+// RawLines closes everything and returns the stored lines of a session.
+func (t *Env) RawLines(session string) (lines []string) {
 	t.Helper()
 	t.Close()
 	t.Must(t.Harness.Damage(session, func(found []string) []string {
@@ -344,7 +350,7 @@ func (t *Env) Stored(session string) (lines []string) {
 	return lines
 }
 
-// files lists everything in the folder that holds the harness's path.
+// Files lists all files and folders next to the harness's path.
 func (t *Env) Files() []string {
 	t.Helper()
 	if t.Harness.Path == "" {
@@ -363,8 +369,7 @@ func (t *Env) Files() []string {
 	return names
 }
 
-// contents are the digests of all files in the folder that holds the harness's
-// path.
+// Contents returns the digests of all files next to the harness's path.
 func (t *Env) Contents() []event.Digest {
 	t.Helper()
 	var digests []event.Digest
@@ -381,8 +386,8 @@ func (t *Env) Contents() []event.Digest {
 	return digests
 }
 
-// contained makes sure that nothing was written beside the harness's path.
-func (t *Env) Contained() {
+// WantNoOtherFiles checks that the store wrote no files outside the harness's path.
+func (t *Env) WantNoOtherFiles() {
 	t.Helper()
 	base := ""
 	if t.Harness.Path != "" {
@@ -390,12 +395,12 @@ func (t *Env) Contained() {
 	}
 	for _, name := range t.Files() {
 		if name != "." && !strings.HasPrefix(name, base) {
-			t.Errorf("the store wrote outside its own place: %q", name)
+			t.Errorf("the store wrote a file outside its path: %q", name)
 		}
 	}
 }
 
-// path reads the active path.
+// Path reads the active path of a session.
 func (t *Env) Path(l *eventlog.Log, session string) []event.Event {
 	t.Helper()
 	events, err := Collect(l.Read(t.Ctx, session, eventlog.All().OnPath()))
@@ -403,7 +408,7 @@ func (t *Env) Path(l *eventlog.Log, session string) []event.Event {
 	return events
 }
 
-// forkAt makes the first event of a fork of the main log's session.
+// ForkAt returns the first event of a fork of the main log's session.
 func (t *Env) ForkAt(parent string, seq int64) event.Event {
 	t.Helper()
 	e, err := t.Main().Event(t.Ctx, parent, seq)
@@ -411,6 +416,7 @@ func (t *Env) ForkAt(parent string, seq int64) event.Event {
 	return ForkOf(parent, &e)
 }
 
+// EventAt reads the event of a seq.
 func (t *Env) EventAt(l *eventlog.Log, session string, seq int64) *event.Event {
 	t.Helper()
 	e, err := l.Event(t.Ctx, session, seq)
@@ -418,21 +424,24 @@ func (t *Env) EventAt(l *eventlog.Log, session string, seq int64) *event.Event {
 	return &e
 }
 
+// ForkOf returns the first event of a fork at e.
 func ForkOf(parent string, e *event.Event) event.Event {
 	return NewEvent(event.SessionForked, fmt.Sprintf(`{"parent":%q,"seq":%d,"event_id":"%s","hash":"%s"}`, parent, e.Seq, e.ID, e.Hash()))
 }
 
-// briefly is a context that ends soon: for waits that cannot succeed.
-func (t *Env) Briefly() (context.Context, context.CancelFunc) {
+// ShortContext returns a context that ends after 40 ms, for waits that cannot succeed.
+func (t *Env) ShortContext() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(t.Ctx, 40*time.Millisecond)
 }
 
-// text is a blob's body of n bytes that depend on seed.
+// Text returns a text of n bytes that repeats seed.
 func Text(seed string, n int) string { return strings.Repeat(seed, n/len(seed)+1)[:n] }
 
+// NewReader returns a reader of body.
 func NewReader(body string) io.Reader { return strings.NewReader(body) }
 
-// ability finds an ability that the harness does not lack.
+// Ability returns the store as the optional interface T. The promise must list the
+// interface in Needs.
 func Ability[T any](t testing.TB, s eventlog.Store) T {
 	t.Helper()
 	a, ok := eventlog.As[T](s)
@@ -442,11 +451,12 @@ func Ability[T any](t testing.TB, s eventlog.Store) T {
 	return a
 }
 
+// Ptr returns a pointer to v.
 func Ptr[T any](v T) *T { return &v }
 
-// nowhere makes sure that the stored bytes do not have a text, as far as the harness
-// can tell. Everything must be closed.
-func (t *Env) Nowhere(text string) {
+// WantErased checks that the store's data does not contain text. All handles must be
+// closed.
+func (t *Env) WantErased(text string) {
 	t.Helper()
 	if t.Harness.Holds != nil {
 		if where := t.Harness.Holds(text); where != "" {
@@ -467,8 +477,8 @@ func (t *Env) Nowhere(text string) {
 	}
 }
 
-// put appends finished events and ends the test if that fails.
-func (t *Env) Put(s eventlog.Store, expect event.Head, events []event.Event) event.Head {
+// AppendLines appends parsed lines to a store.
+func (t *Env) AppendLines(s eventlog.Store, expect event.Head, events []event.Event) event.Head {
 	t.Helper()
 	if err := s.Append(t.Ctx, events[0].SessionID, expect, events, false); err != nil {
 		t.Fatalf("append %d lines at %v: %v", len(events), expect, err)

@@ -9,18 +9,18 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-// The suite writes payloads as JSON, as docs/FORMAT.md has them, so that it
-// holds the log to the format and not to its own structs.
+// The suite writes payloads as JSON, by docs/FORMAT.md. So it tests the log against
+// the format and not against the log's own structs.
 
-// event makes an event of a type and a payload.
+// NewEvent returns an event with a type and a payload.
 func NewEvent(typ event.Type, data string) event.Event {
 	return event.Event{ID: event.NewID(), Type: typ, Data: jsontext.Value(data)}
 }
 
-// note is an event of a type that no program knows.
+// Note returns an event of an unknown type.
 func Note(n int) event.Event { return NewEvent("test:note", fmt.Sprintf(`{"n":%d}`, n)) }
 
-// notes are n of them.
+// Notes returns n notes.
 func Notes(n int) []event.Event {
 	events := make([]event.Event, n)
 	for i := range events {
@@ -29,18 +29,19 @@ func Notes(n int) []event.Event {
 	return events
 }
 
-// noted is a note with metadata.
-func Noted(n int, metadata string) event.Event {
+// NoteWithMetadata returns a note with metadata.
+func NoteWithMetadata(n int, metadata string) event.Event {
 	e := Note(n)
 	e.Metadata = jsontext.Value(metadata)
 	return e
 }
 
+// User returns a message of the user.
 func User(text string) event.Event {
 	return NewEvent(event.MessageAdded, fmt.Sprintf(`{"role":"user","parts":[{"type":"text","text":%q}]}`, text))
 }
 
-// calls is an assistant message that calls a tool once for each id.
+// Calls returns a message of the assistant with one tool call per id.
 func Calls(ids ...string) event.Event {
 	parts := ""
 	for i, id := range ids {
@@ -52,10 +53,10 @@ func Calls(ids ...string) event.Event {
 	return NewEvent(event.MessageAdded, `{"role":"assistant","parts":[`+parts+`]}`)
 }
 
-// result is the result of a call.
+// Result returns the result of a call.
 func Result(id string) event.Event { return resultWith(id, "") }
 
-// interrupted is the result of a call that did not finish.
+// Interrupted returns the result of an interrupted call.
 func Interrupted(id string) event.Event { return resultWith(id, `,"interrupted":true`) }
 
 func resultWith(id, more string) event.Event {
@@ -63,11 +64,12 @@ func resultWith(id, more string) event.Event {
 		`{"role":"tool","parts":[{"type":"tool_result","call_id":%q,"name":"lookup","content":[{"type":"text","text":"ok"}]%s}]}`, id, more))
 }
 
-// moved moves the session's head.
-func Moved(to int64) event.Event {
+// HeadMove returns an event that moves the session's head.
+func HeadMove(to int64) event.Event {
 	return NewEvent(event.HeadMoved, fmt.Sprintf(`{"to":%d}`, to))
 }
 
+// HostileIDs returns the invalid and the tricky ids.
 func HostileIDs() []string {
 	ids := append(InvalidIDs(), TrickyIDs()...)
 	for i, id := range ids {
@@ -78,13 +80,13 @@ func HostileIDs() []string {
 	return ids
 }
 
-// InvalidIDs can never name a session.
+// InvalidIDs returns ids that no session can have.
 func InvalidIDs() []string {
 	return []string{"", "\x00", "a\x00b", "a\nb", "a\rb", "\t", "\x1b[0m", "\x7f", "\u0085", "a\u009f", "\xff", "a\xc3", "\xed\xa0\x80",
 		Text("x", 201), strings.Repeat("é", 100) + "x"}
 }
 
-// TrickyIDs are ids that a careless store trips over.
+// TrickyIDs returns valid ids that a store may handle wrongly.
 func TrickyIDs() []string {
 	return []string{".", "..", "../x", "../../x", "a/b", "/etc/passwd", "/", "//", `a\b`, `\\host\share`, "C:", "c:\\x", "ancestry", "blobs",
 		"blobs/aa", ".lock", ".a", "a.", "a.jsonl", "a.jsonl.jsonl", "a.torn-0", "a~0123456789abcdef0123456789abcdef", "con", "nul", "aux.jsonl",

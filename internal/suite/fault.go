@@ -9,34 +9,35 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// faulty is a store whose appends can be made to go wrong.
-type Faulty struct {
+// FaultyStore is a store whose appends can fail on demand.
+type FaultyStore struct {
 	eventlog.Store
 	mu     sync.Mutex
 	script []Fault
 }
 
-// fault is what happens to one append.
+// Fault is the outcome of one append.
 type Fault int
 
 const (
-	// storedUnknown: the lines are written and the outcome is said to be unknown.
+	// StoredUnknown writes the lines and returns an unknown outcome.
 	StoredUnknown Fault = iota
-	// lostUnknown: nothing is written and the outcome is said to be unknown.
+	// LostUnknown writes nothing and returns an unknown outcome.
 	LostUnknown
 )
 
-// Unwrap lets the abilities of the store underneath be found.
-func (f *Faulty) Unwrap() eventlog.Store { return f.Store }
+// Unwrap returns the store under the FaultyStore, so that callers find its optional
+// interfaces.
+func (f *FaultyStore) Unwrap() eventlog.Store { return f.Store }
 
-// fail makes the next appends go wrong, in order.
-func (f *Faulty) Fail(script ...Fault) {
+// Fail makes the next appends fail, in order.
+func (f *FaultyStore) Fail(script ...Fault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.script = append(f.script, script...)
 }
 
-func (f *Faulty) next() (Fault, bool) {
+func (f *FaultyStore) next() (Fault, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.script) == 0 {
@@ -47,8 +48,8 @@ func (f *Faulty) next() (Fault, bool) {
 	return first, true
 }
 
-// Append implements Store.
-func (f *Faulty) Append(ctx context.Context, session string, expect event.Head, events []event.Event, durable bool) error {
+// Append implements eventlog.Store.
+func (f *FaultyStore) Append(ctx context.Context, session string, expect event.Head, events []event.Event, durable bool) error {
 	fault, ok := f.next()
 	if !ok {
 		return f.Store.Append(ctx, session, expect, events, durable)
@@ -67,21 +68,22 @@ func (injectedError) Error() string { return "injected fault" }
 
 var ErrInjected error = injectedError{}
 
-// watchful counts what reaches the store underneath.
-type Watchful struct {
+// CountingStore records the calls of Append and Sync.
+type CountingStore struct {
 	eventlog.Store
-	mu      sync.Mutex
-	appends int
-	Durable []bool
-	Synced  []string // sessions
-	Refuses bool     // it fails to sync
+	mu       sync.Mutex
+	appends  int
+	Durable  []bool
+	Synced   []string // sessions
+	FailSync bool     // make Sync fail
 }
 
-// Unwrap lets the abilities of the store underneath be found.
-func (w *Watchful) Unwrap() eventlog.Store { return w.Store }
+// Unwrap returns the store under the CountingStore, so that callers find its optional
+// interfaces.
+func (w *CountingStore) Unwrap() eventlog.Store { return w.Store }
 
-// Append implements Store.
-func (w *Watchful) Append(ctx context.Context, session string, expect event.Head, events []event.Event, durable bool) error {
+// Append implements eventlog.Store.
+func (w *CountingStore) Append(ctx context.Context, session string, expect event.Head, events []event.Event, durable bool) error {
 	w.mu.Lock()
 	w.appends++
 	w.Durable = append(w.Durable, durable)
@@ -89,11 +91,11 @@ func (w *Watchful) Append(ctx context.Context, session string, expect event.Head
 	return w.Store.Append(ctx, session, expect, events, durable)
 }
 
-// Sync implements Syncer, whether or not the store underneath does.
-func (w *Watchful) Sync(ctx context.Context, session string) error {
+// Sync implements eventlog.Syncer, even if the store under it does not.
+func (w *CountingStore) Sync(ctx context.Context, session string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.Synced = append(w.Synced, session); w.Refuses {
+	if w.Synced = append(w.Synced, session); w.FailSync {
 		return ErrInjected
 	}
 	if s, ok := eventlog.As[eventlog.Syncer](w.Store); ok {
@@ -102,10 +104,10 @@ func (w *Watchful) Sync(ctx context.Context, session string) error {
 	return nil
 }
 
-// bare hides the abilities of a store.
-type Bare struct{ eventlog.Store }
+// BareStore hides the optional interfaces of a store.
+type BareStore struct{ eventlog.Store }
 
-// sequence yields events.
+// Sequence yields events.
 func Sequence(events []event.Event) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
 		for i := range events {

@@ -14,21 +14,21 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-// line is what a finished line is made of. The suite renders lines itself,
-// from docs/FORMAT.md, for the promises of the store underneath.
+// Line describes a stored line. The suite renders lines by docs/FORMAT.md itself, to
+// test stores without a log.
 type Line struct {
 	session  string
 	seq      int64
 	Typ      string    // test:note if empty
-	ID       ulid.ULID // a new one if zero
+	ID       ulid.ULID // a new id if zero
 	more     int
 	Cut      string // SHA-256 of a torn tail of 41 bytes
 	Members  string // metadata and unknown members, as on the line
 	Data     string
-	redacted bool // commit and kept stand in the place of all content
+	redacted bool // has commit and kept instead of content
 }
 
-// batchAfter makes one append of n finished events behind after.
+// BatchAfter returns one append of n events after a head.
 func BatchAfter(session string, after event.Head, n int) []event.Event {
 	lines := make([]Line, n)
 	for i := range lines {
@@ -37,7 +37,7 @@ func BatchAfter(session string, after event.Head, n int) []event.Event {
 	return ChainAfter(session, after, lines...)
 }
 
-// chainAfter makes one append of lines behind after.
+// ChainAfter returns one append of lines after a head.
 func ChainAfter(session string, after event.Head, lines ...Line) []event.Event {
 	events := make([]event.Event, len(lines))
 	for i, l := range lines {
@@ -48,7 +48,7 @@ func ChainAfter(session string, after event.Head, lines ...Line) []event.Event {
 	return events
 }
 
-// headOf is the head behind events.
+// HeadOf returns the head of the last event.
 func HeadOf(events []event.Event) event.Head { return events[len(events)-1].Head() }
 
 // finish renders the line, chained to prev, and parses it.
@@ -58,8 +58,8 @@ func (l Line) finish(prev event.Hash) event.Event {
 	}
 	salt := sha256.Sum256([]byte(l.ID.String()))
 	header := l.header()
-	commit := sum(salt[:16], sumOf(l.Members), sumOf(l.Data))
-	link := sum(prev[:], sumOf(header), commit)
+	commit := hashParts(salt[:16], hashText(l.Members), hashText(l.Data))
+	link := hashParts(prev[:], hashText(header), commit)
 	body := header
 	if !l.redacted {
 		body += `,"salt":"` + hex.EncodeToString(salt[:16]) + `"`
@@ -73,7 +73,7 @@ func (l Line) finish(prev event.Hash) event.Event {
 	default:
 		body += `,"data":` + l.Data
 	}
-	return Parsed(sealed(body+"}"), l.session)
+	return MustParse(withCRC(body+"}"), l.session)
 }
 
 func (l Line) header() string {
@@ -83,7 +83,7 @@ func (l Line) header() string {
 	}
 	at := time.Unix(1_800_000_000+l.seq, 0).UTC().Format("2006-01-02T15:04:05.000000000Z")
 	header := fmt.Sprintf(`"v":1,"seq":%d,"id":"%s","session_id":%s,"type":%s,"timestamp":"%s"`,
-		l.seq, l.ID, Quoted(l.session), Quoted(typ), at)
+		l.seq, l.ID, Quote(l.session), Quote(typ), at)
 	if l.more > 0 {
 		header += `,"more":` + strconv.Itoa(l.more)
 	}
@@ -93,8 +93,8 @@ func (l Line) header() string {
 	return header
 }
 
-// erased is a redacted line in the place of e: same header, hash and commit.
-func Erased(e event.Event) event.Event {
+// RedactedLine returns e as a redacted line with the same header, hash and commit.
+func RedactedLine(e event.Event) event.Event {
 	text := string(e.Line())
 	at := bytes.Index(e.Line(), []byte(`,"salt":"`))
 	salt, err := hex.DecodeString(text[at+9 : at+9+32])
@@ -105,33 +105,34 @@ func Erased(e event.Event) event.Event {
 	if len(e.Metadata) > 0 {
 		meta = `"metadata":` + string(e.Metadata)
 	}
-	commit := sum(salt, sumOf(meta), sumOf(string(e.Data)))
+	commit := hashParts(salt, hashText(meta), hashText(string(e.Data)))
 	body := text[18:at] + `,"hash":"` + e.Hash().String() + `","commit":"` + hex.EncodeToString(commit) + `","kept":{}}`
-	return Parsed(sealed(body), e.SessionID)
+	return MustParse(withCRC(body), e.SessionID)
 }
 
-// tampered is e with its data replaced and its crc made right again.
-func Tampered(e event.Event, data string) event.Event {
+// WithData returns e with other data and a matching crc. The hash does not match.
+func WithData(e event.Event, data string) event.Event {
 	body := bytes.TrimSuffix(e.Line()[18:], append(bytes.Clone(e.Data), '}'))
-	return Parsed(sealed(string(body)+data+"}"), e.SessionID)
+	return MustParse(withCRC(string(body)+data+"}"), e.SessionID)
 }
 
-// sealed puts the crc before a line's body.
-func sealed(body string) string {
+// withCRC adds the crc to the start of a line's body.
+func withCRC(body string) string {
 	crc := crc32.Checksum([]byte(body), crc32.MakeTable(crc32.Castagnoli))
 	return fmt.Sprintf(`{"crc":"%08x",%s`, crc, body)
 }
 
-// parsed reads a line that the suite made itself.
-func Parsed(text, session string) event.Event {
+// MustParse parses a line that the suite rendered.
+func MustParse(text, session string) event.Event {
 	e, err := event.Parse([]byte(text), session)
 	if err != nil {
-		panic(fmt.Sprintf("the suite made a bad line: %v\n%s", err, text))
+		panic(fmt.Sprintf("the suite rendered an invalid line: %v\n%s", err, text))
 	}
 	return e
 }
 
-func Quoted(text string) string {
+// Quote returns text as a JSON string. It only escapes quotes and backslashes.
+func Quote(text string) string {
 	var b bytes.Buffer
 	b.WriteByte('"')
 	for i := range len(text) {
@@ -144,7 +145,7 @@ func Quoted(text string) string {
 	return b.String()
 }
 
-func sum(parts ...[]byte) []byte {
+func hashParts(parts ...[]byte) []byte {
 	h := sha256.New()
 	for _, p := range parts {
 		h.Write(p)
@@ -152,4 +153,4 @@ func sum(parts ...[]byte) []byte {
 	return h.Sum(nil)
 }
 
-func sumOf(text string) []byte { return sum([]byte(text)) }
+func hashText(text string) []byte { return hashParts([]byte(text)) }

@@ -10,37 +10,37 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// Harness is one empty store under test. Each promise gets a fresh one.
+// Harness describes one empty store under test. Each promise gets a new one.
 type Harness struct {
-	// Open opens the store's data for reading and writing. After Close it is
-	// called again and must show the same data.
+	// Open opens the store's data for reading and writing. The suite calls Open again
+	// after Close and expects the same data.
 	Open func() (eventlog.Store, error)
-	// OneHandle says that Open must not be called while another handle is open.
+	// OneHandle means that the data allows only one open handle at a time.
 	OneHandle bool
-	// OpenReadOnly opens the same data for reading, while no other handle is open. It
-	// is called also before anything was written. nil if the store cannot do that.
+	// OpenReadOnly opens the same data for reading while no other handle is open, also
+	// before the first write. It is nil if the store has no read-only mode.
 	OpenReadOnly func() (eventlog.Store, error)
-	// Path is the folder or file with the data. Its parent folder holds nothing else,
-	// but for files whose names begin with the same name. Empty if the data is not in
-	// files.
+	// Path is the file or folder with the data. The names of other files of the store
+	// must be in the same folder and begin with the name of Path. The folder must have
+	// no other files. Path is empty if the store has no files.
 	Path string
-	// Holds says where the store has a text in its data, for a store without files;
-	// empty if nowhere. No handle is open. nil if the store cannot tell: then
-	// erasures are checked through the log only.
+	// Holds returns the place in the data that contains text, or an empty string. It is
+	// for stores without files. No handle is open. If Holds is nil, the suite checks
+	// erasures through the log only.
 	Holds func(text string) (where string)
-	// Damage changes what is stored of a session, as a failing disk would: edit gets
-	// its raw lines, newlines included, and returns those to store. No handle is open.
-	// nil if the store's data cannot be changed that way.
+	// Damage edits the stored lines of a session, like a failing disk: edit receives the
+	// raw lines, including newlines, and returns the lines to store. No handle is open.
+	// Damage is nil if a test cannot edit the stored lines.
 	Damage func(session string, edit func(lines []string) []string) error
 }
 
-// Opener makes an empty store. t lives as long as the promise under test.
+// Opener returns the harness of a new, empty store. t ends with the promise's subtest.
 type Opener func(t testing.TB) Harness
 
-// Need is something that a promise needs and not every store has.
+// Need is a capability that a promise needs and not every store has.
 type Need string
 
-// What a promise may need. Of a store and its harness, Run finds it by itself.
+// The capabilities. Run finds the capabilities of a store and its harness.
 const (
 	Handles   Need = "several handles"
 	ReadOnly  Need = "read-only handles"
@@ -54,8 +54,8 @@ const (
 	Salvager  Need = "salvager"
 )
 
-// needsOf is what a store and its harness can do.
-func needsOf(t testing.TB, h Harness) []Need {
+// capabilities returns the capabilities of a store and its harness.
+func capabilities(t testing.TB, h Harness) []Need {
 	s, err := h.Open()
 	if err != nil {
 		t.Fatalf("open the store: %v", err)
@@ -82,7 +82,7 @@ func hasAbility[T any](s eventlog.Store) bool {
 	return ok
 }
 
-// Case is one promise. T is the environment that it runs in.
+// Case is one promise. T is the type of its environment.
 type Case[T any] struct {
 	Name        string
 	Explanation string
@@ -90,32 +90,32 @@ type Case[T any] struct {
 	Run         func(t T)
 }
 
-// Group is the promises about one noun.
+// Group has the promises about one subject.
 type Group[T any] struct {
 	Name  string
 	Cases []Case[T]
 }
 
-// RunGroups tests every promise as a subtest of t. in makes the environment of a
-// promise. Promises that need what the store lacks are left out.
-func RunGroups[T any](t *testing.T, open Opener, groups []Group[T], in func(*Env) T) {
-	has := needsOf(t, open(t))
+// RunGroups tests every promise as a subtest of t. newEnv makes the environment of a
+// promise. Promises with missing capabilities are skipped.
+func RunGroups[T any](t *testing.T, open Opener, groups []Group[T], newEnv func(*Env) T) {
+	has := capabilities(t, open(t))
 	for _, g := range groups {
 		t.Run(g.Name, func(t *testing.T) {
 			for _, c := range g.Cases {
 				if !slices.ContainsFunc(c.Needs, func(n Need) bool { return !slices.Contains(has, n) }) {
-					t.Run(c.Name, func(t *testing.T) { c.Check(t, open, longest, in) })
+					t.Run(c.Name, func(t *testing.T) { c.Check(t, open, caseTimeout, newEnv) })
 				}
 			}
 		})
 	}
 }
 
-// longest is when a promise counts as broken because nothing happens.
-const longest = 3 * time.Minute
+// caseTimeout is the time limit of a promise.
+const caseTimeout = 3 * time.Minute
 
-// Check tests one promise on a fresh store, within limit.
-func (c *Case[T]) Check(t testing.TB, open Opener, limit time.Duration, in func(*Env) T) {
+// Check tests one promise on a new store, within limit.
+func (c *Case[T]) Check(t testing.TB, open Opener, limit time.Duration, newEnv func(*Env) T) {
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	e := &Env{TB: t, Ctx: ctx, Harness: open(t), Opener: open, Limit: limit}
@@ -125,8 +125,8 @@ func (c *Case[T]) Check(t testing.TB, open Opener, limit time.Duration, in func(
 		}
 		e.Close()
 		if t.Failed() {
-			t.Logf("the promise: %s", c.Explanation)
+			t.Logf("promise: %s", c.Explanation)
 		}
 	}()
-	c.Run(in(e))
+	c.Run(newEnv(e))
 }

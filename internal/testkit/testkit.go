@@ -1,4 +1,4 @@
-// Package testkit has helpers that the tests of several packages share.
+// Package testkit has test helpers for several packages.
 package testkit
 
 import (
@@ -14,7 +14,8 @@ import (
 	"github.com/convlog/convlog/store/sqlite"
 )
 
-// Stores opens a store of each kind that keeps files in a directory. None is synced.
+// Stores has an opener for each kind of store with files in a directory. The stores
+// never sync.
 var Stores = map[string]func(dir string) eventlog.Store{
 	"jsonl": func(dir string) eventlog.Store { return jsonl.New(dir, jsonl.Options{Sync: jsonl.Never}) },
 	"sqlite": func(dir string) eventlog.Store {
@@ -22,7 +23,7 @@ var Stores = map[string]func(dir string) eventlog.Store{
 	},
 }
 
-// Open opens a log that the test closes.
+// Open opens a log and closes it at the end of the test.
 func Open(t testing.TB, s eventlog.Store, opts ...eventlog.Options) *eventlog.Log {
 	t.Helper()
 	l := eventlog.Open(s, opts...)
@@ -34,7 +35,7 @@ func Open(t testing.TB, s eventlog.Store, opts ...eventlog.Options) *eventlog.Lo
 	return l
 }
 
-// Fork begins a session as a fork of another at an event, with a message of its own.
+// Fork creates a fork of parent after seq, with one message.
 func Fork(ctx context.Context, l *eventlog.Log, name, parent string, seq int64) (event.Head, error) {
 	at, err := l.Event(ctx, parent, seq)
 	if err != nil {
@@ -44,7 +45,7 @@ func Fork(ctx context.Context, l *eventlog.Log, name, parent string, seq int64) 
 	return l.Append(ctx, name, eventlog.New(), fork, event.UserMessage("in the fork"))
 }
 
-// Collect is the events of a reading.
+// Collect returns the events of a sequence up to its first error.
 func Collect(events func(func(event.Event, error) bool)) (all []event.Event, err error) {
 	for e, err := range events {
 		if err != nil {
@@ -55,7 +56,7 @@ func Collect(events func(func(event.Event, error) bool)) (all []event.Event, err
 	return all, nil
 }
 
-// ReadFile reads a file.
+// ReadFile returns the content of a file.
 func ReadFile(t testing.TB, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -73,13 +74,13 @@ func WriteFile(t testing.TB, path, text string) {
 	}
 }
 
-// Tear appends bytes to a file, as an unfinished write leaves them.
+// Tear appends bytes to a file, like an unfinished write.
 func Tear(t testing.TB, path, rest string) {
 	t.Helper()
 	WriteFile(t, path, ReadFile(t, path)+rest)
 }
 
-// FilesOf reads every file below a directory, by name.
+// FilesOf returns the content of every file below a directory, by name.
 func FilesOf(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}

@@ -41,7 +41,7 @@ func TestCutAnywhere(t *testing.T) {
 		cuts++
 		p.heal()
 		p.damage(p.main[:cut])
-		look := p.Try
+		look := p.ExamineBriefly
 		if cuts%examineEvery == 0 {
 			look = p.Examine
 		}
@@ -112,7 +112,7 @@ func bitsOf(random *rand.Rand) []int {
 func (p *patient) flipped(session string, content []byte, at int, everySide bool) {
 	p.Helper()
 	s := p.open()
-	f := p.Look(p, s, session)
+	f := p.Inspect(p, s, session)
 	must(p, s.Close())
 	line := bytes.LastIndexByte(content[:at], '\n') + 1 // where the line begins
 	i := bytes.Count(content[:at], []byte("\n"))

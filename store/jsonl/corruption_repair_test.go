@@ -21,14 +21,14 @@ func TestRepairOfCorruption(t *testing.T) {
 			p.heal()
 			damaged := row.edit(&p)
 			p.damage(damaged)
-			m := p.Mend(t, p.open(), logtest.SampleMain)
+			m := p.Repair(t, p.open(), logtest.SampleMain)
 			switch want := row.want(&p); {
 			case m == nil:
 				if want.kind != newer && want.kind != gone && want.shown+want.behind > 0 {
 					t.Errorf("nothing was repaired, want %+v", want)
 				}
 			case want.kind == same, want.kind == older:
-				if m.Action != repair.None || len(m.Kept) != want.shown {
+				if m.Action != repair.None || len(m.KeptSeqs) != want.shown {
 					t.Errorf("%+v, want nothing to be repaired", m)
 				}
 			case m.Action == repair.None:
@@ -41,16 +41,16 @@ func TestRepairOfCorruption(t *testing.T) {
 }
 
 // kept checks that a repair kept what there was to be kept.
-func (p *patient) kept(m *logtest.Mended, damaged []byte) {
+func (p *patient) kept(m *logtest.RepairResult, damaged []byte) {
 	p.Helper()
 	for i, line := range p.lines {
 		seq := int64(i + 1)
 		at := int64(bytes.Index(damaged, bytes.TrimSpace(line)))
 		stands := at >= 0 && (m.Torn.Bytes == 0 || at < m.Torn.Offset)
-		if kept := slices.Contains(m.Kept, seq); stands && !kept {
+		if kept := slices.Contains(m.KeptSeqs, seq); stands && !kept {
 			p.Errorf("seq %d stands at byte %d and was not kept: %+v", seq, at, m)
 		}
-		if last := m.Head.Seq; !stands && seq <= last && !slices.Contains(m.Kept, seq) && !slices.Contains(m.Lost, seq) {
+		if last := m.Head.Seq; !stands && seq <= last && !slices.Contains(m.KeptSeqs, seq) && !slices.Contains(m.LostSeqs, seq) {
 			p.Errorf("seq %d is neither kept nor lost: %+v", seq, m)
 		}
 	}

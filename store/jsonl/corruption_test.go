@@ -83,7 +83,7 @@ func (p *patient) look() *logtest.Findings {
 	p.Helper()
 	s := p.open()
 	defer func() { must(p, s.Close()) }()
-	return p.Look(p, s, logtest.SampleMain)
+	return p.Inspect(p, s, logtest.SampleMain)
 }
 
 func (p *patient) examine(session string) *logtest.Findings {
@@ -234,7 +234,7 @@ func (p *patient) gone(f *logtest.Findings) {
 	p.Helper()
 	wantErr(p, f.Forward.Err, eventlog.ErrNotFound)
 	wantErr(p, f.Backward.Err, eventlog.ErrNotFound)
-	if !f.Noticed() || f.Listed != nil || f.Append != nil || !slices.Equal(f.After.Seqs, []int64{1}) {
+	if !f.Detected() || f.Listed != nil || f.Append != nil || !slices.Equal(f.After.Seqs, []int64{1}) {
 		p.Errorf("Verify: %v; listed: %v; append: %v, which leaves %v", f.VerifyErr, f.Listed, f.Append, f.After.Seqs)
 	}
 }

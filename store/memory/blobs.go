@@ -66,7 +66,8 @@ func (s *Store) RemoveBlobs(ctx context.Context, digests []event.Digest) error {
 	return nil
 }
 
-// Sweep implements eventlog.Sweeper. An interrupted write leaves nothing.
+// Sweep implements eventlog.Sweeper. It finds nothing: an interrupted write leaves no
+// bytes.
 func (s *Store) Sweep(ctx context.Context, remove bool) iter.Seq2[eventlog.Leftover, error] {
 	return func(yield func(eventlog.Leftover, error) bool) {
 		err := s.usable(ctx)
@@ -79,8 +80,8 @@ func (s *Store) Sweep(ctx context.Context, remove bool) iter.Seq2[eventlog.Lefto
 	}
 }
 
-// Mentioned implements eventlog.Sweeper. Copies that Replace made have no blobs of
-// their own.
+// Mentioned implements eventlog.Sweeper. The copies that Replace makes refer to no
+// blobs of their own.
 func (s *Store) Mentioned(ctx context.Context) iter.Seq2[event.Digest, error] {
 	return func(yield func(event.Digest, error) bool) {
 		if err := s.usable(ctx); err != nil {

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// Lock implements eventlog.Locker. It is never lost.
+// Lock implements eventlog.Locker. The lock lasts until unlock.
 func (s *Store) Lock(ctx context.Context, exclusive bool) (held context.Context, unlock func(), err error) {
 	if err := s.usable(ctx); err != nil {
 		return nil, nil, err
@@ -17,8 +17,8 @@ func (s *Store) Lock(ctx context.Context, exclusive bool) (held context.Context,
 	return ctx, sync.OnceFunc(func() { s.data.lock.release(exclusive) }), nil
 }
 
-// storeLock is a lock for many holders or an exclusive one. Waiting for it ends with a
-// context.
+// storeLock is a lock with many shared holders or one exclusive holder. A waiter stops
+// when its context ends.
 type storeLock struct {
 	mu        sync.Mutex
 	shared    int

@@ -10,7 +10,7 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// Fragments implements eventlog.Salvager. The pieces have no offsets.
+// Fragments implements eventlog.Salvager. The fragments have no offsets.
 func (s *Store) Fragments(ctx context.Context, session string) iter.Seq2[eventlog.Fragment, error] {
 	return func(yield func(eventlog.Fragment, error) bool) {
 		all, _, err := s.snapshot(ctx, session)
@@ -32,7 +32,8 @@ func (s *Store) Fragments(ctx context.Context, session string) iter.Seq2[eventlo
 	}
 }
 
-// Replace implements eventlog.Salvager. Copy returns the lines it copied.
+// Replace implements eventlog.Salvager. Pass the returned path to Copy to read the
+// replaced lines.
 func (s *Store) Replace(ctx context.Context, session string, at uint64, events iter.Seq2[event.Event, error]) (copied string, err error) {
 	if err := s.writable(ctx); err != nil {
 		return "", err
@@ -60,14 +61,15 @@ func (s *Store) Replace(ctx context.Context, session string, at uint64, events i
 	return copied, nil
 }
 
-// Copy returns the lines that Replace copied to a path.
+// Copy returns the lines of the backup copy that Replace made at path, without
+// newlines.
 func (s *Store) Copy(path string) [][]byte {
 	s.data.mu.RLock()
 	defer s.data.mu.RUnlock()
 	return slices.Clone(s.data.copies[path])
 }
 
-// Damage edits the stored lines of a session, newlines included, for tests of
+// Damage edits the stored lines of a session, including newlines, for tests of
 // verification and repair.
 func (s *Store) Damage(session string, edit func(lines []string) []string) error {
 	s.data.mu.Lock()

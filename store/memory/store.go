@@ -1,5 +1,5 @@
-// Package memory is a store in memory, for tests and for sessions that need not
-// outlive the process.
+// Package memory implements an eventlog.Store in memory, for tests and for sessions
+// that end with the process.
 package memory
 
 import (
@@ -15,12 +15,12 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// Store keeps sessions and blobs in memory. It has the abilities that the assertions
-// below list. Methods may be called concurrently.
+// Store stores sessions and blobs in memory. It implements the interfaces in the
+// assertions below. All methods are safe for concurrent use.
 //
-// A Store is one handle on its data. Handle and ReadOnly return further handles, as
-// other processes would have. The data lives as long as any handle is referenced,
-// closed or not.
+// A Store is one handle on its data. Handle and ReadOnly return more handles on the
+// same data, as other processes would have. The data lives as long as any handle is
+// referenced, closed or open.
 type Store struct {
 	data     *data
 	readOnly bool
@@ -40,7 +40,7 @@ var (
 	_ eventlog.Versioner = (*Store)(nil)
 )
 
-// New makes an empty store.
+// New returns an empty store.
 func New() *Store {
 	return &Store{data: &data{
 		sessions: make(map[string]*lines),
@@ -53,24 +53,24 @@ func New() *Store {
 // Handle returns another handle on the same data.
 func (s *Store) Handle() *Store { return &Store{data: s.data} }
 
-// ReadOnly returns another handle on the same data that refuses to write.
+// ReadOnly returns a read-only handle on the same data. Writes return ErrReadOnly.
 func (s *Store) ReadOnly() *Store { return &Store{data: s.data, readOnly: true} }
 
-// data is what all handles share. Lines are never changed in place: a reader may
-// keep the slice it found.
+// data is the data that all handles share. Lines never change in place, so a reader
+// may retain the slice it found.
 type data struct {
 	mu       sync.RWMutex
 	sessions map[string]*lines
 	blobs    map[event.Digest]blob
-	copies   map[string][][]byte // the lines that Replace replaced
+	copies   map[string][][]byte // lines that Replace replaced, by path
 	version  uint64
 	lock     *storeLock
 }
 
-// lines is what is stored of one session. version is that of its last change.
+// lines are the stored lines of one session. version changes with every write.
 type lines struct {
 	all     [][]byte
-	first   int64 // the seq of the first line
+	first   int64 // seq of the first line
 	head    event.Head
 	version uint64
 }
@@ -133,7 +133,7 @@ func (s *Store) Sessions(ctx context.Context) iter.Seq2[eventlog.SessionInfo, er
 	}
 }
 
-// info describes a session; ok is false if it is gone.
+// info describes a session. ok is false if the session was removed.
 func (s *Store) info(ctx context.Context, id string) (info eventlog.SessionInfo, ok bool, err error) {
 	if err := s.usable(ctx); err != nil {
 		return info, false, err
@@ -225,7 +225,7 @@ func (s *Store) Version(ctx context.Context, session string) (uint64, error) {
 	return found.version, nil
 }
 
-// Sync implements eventlog.Syncer. Nothing can be lost.
+// Sync implements eventlog.Syncer. It has nothing to write.
 func (s *Store) Sync(ctx context.Context, session string) error {
 	if err := s.writable(ctx); err != nil {
 		return err
@@ -234,7 +234,7 @@ func (s *Store) Sync(ctx context.Context, session string) error {
 	return err
 }
 
-// usable refuses a closed handle and an ended context.
+// usable returns an error if the handle is closed or ctx has ended.
 func (s *Store) usable(ctx context.Context) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -254,7 +254,7 @@ func (s *Store) writable(ctx context.Context) error {
 	return nil
 }
 
-// snapshot is the session as it is now.
+// snapshot returns the session's current lines and the seq of the first one.
 func (s *Store) snapshot(ctx context.Context, session string) (all [][]byte, first int64, err error) {
 	if err := s.usable(ctx); err != nil {
 		return nil, 0, err
@@ -282,7 +282,7 @@ func (d *data) at(session string, expect event.Head) (*lines, error) {
 	return found, nil
 }
 
-// end reports whether the newest line can be read.
+// end reports whether the newest line is readable.
 func (l *lines) end(session string) bool {
 	_, err := event.Parse(l.all[len(l.all)-1], session)
 	return err == nil
@@ -298,14 +298,14 @@ func (d *data) add(l *lines, events []event.Event) {
 	l.version = d.version
 }
 
-// parse reads a stored line, and honours ctx.
+// parse parses a stored line unless ctx has ended.
 func parse(ctx context.Context, session string, seq int64, line []byte) (event.Event, error) {
 	if err := context.Cause(ctx); err != nil {
 		return event.Event{}, err
 	}
 	e, err := event.Parse(line, session)
 	if err == nil && e.Seq != seq {
-		err = fmt.Errorf("found the line of seq %d", e.Seq)
+		err = fmt.Errorf("the row has the line of seq %d", e.Seq)
 	}
 	if errors.Is(err, event.ErrVersion) {
 		return event.Event{}, fmt.Errorf("session %q, seq %d: %w", session, seq, err)
@@ -316,7 +316,7 @@ func parse(ctx context.Context, session string, seq int64, line []byte) (event.E
 	return e, nil
 }
 
-// seqsOf yields the seqs that r selects from count events beginning at first.
+// seqsOf yields the seqs that r selects from count events that start at first.
 func seqsOf(r eventlog.Span, first, count int64) iter.Seq[int64] {
 	from, to := max(r.From, first), first+count-1
 	if r.To > 0 {

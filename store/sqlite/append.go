@@ -19,25 +19,25 @@ const (
 
 // Append implements eventlog.Store.
 func (s *Store) Append(ctx context.Context, session string, expect event.Head, events []event.Event, durable bool) error {
-	err := s.write(ctx, &appending{session: session, expect: expect, events: events}, durable)
+	err := s.write(ctx, &appendOp{session: session, expect: expect, events: events}, durable)
 	if err == nil || errors.Is(err, eventlog.ErrConflict) || errors.Is(err, eventlog.ErrUnknownOutcome) {
-		return err // they name the session
+		return err // these errors name the session already
 	}
 	return fmt.Errorf("append to session %q: %w", session, err)
 }
 
-// appending is an append in the writer's queue.
-type appending struct {
+// appendOp appends events to a session.
+type appendOp struct {
 	session string
 	expect  event.Head
 	events  []event.Event
 }
 
-func (a *appending) unknown(cause error) error {
+func (a *appendOp) unknown(cause error) error {
 	return &eventlog.UnknownOutcomeError{Session: a.session, Head: a.expect, Cause: cause}
 }
 
-func (a *appending) apply(w *writer) error {
+func (a *appendOp) apply(w *writer) error {
 	if len(a.events) == 0 {
 		_, err := w.compare(a.session, a.expect)
 		return err
@@ -49,8 +49,8 @@ func (a *appending) apply(w *writer) error {
 	return w.insert(key, a.events)
 }
 
-// move compares the session's head and sets it to the last event's, in one
-// statement, so that a loser changes nothing.
+// move sets the session's head from expect to the last of events. One statement
+// compares and writes, so a conflict changes nothing. It returns the session's key.
 func (w *writer) move(session string, expect event.Head, events []event.Event) (key int64, err error) {
 	head, size := events[len(events)-1].Head(), lineBytes(events)
 	if expect.IsZero() {
@@ -72,9 +72,9 @@ func (w *writer) move(session string, expect event.Head, events []event.Event) (
 	}
 	delete(w.keys, session)
 	if !cached {
-		return 0, fmt.Errorf("move head of session %q: %w", session, errors.New("row vanished"))
+		return 0, fmt.Errorf("move head of session %q: %w", session, errors.New("its row is missing"))
 	}
-	return w.move(session, expect, events) // the key was stale, or compare tells
+	return w.move(session, expect, events) // the cached key was stale, or compare finds the conflict
 }
 
 func (w *writer) create(session string, first int64, head event.Head, size int64) (int64, error) {
@@ -97,15 +97,15 @@ func (w *writer) create(session string, first int64, head event.Head, size int64
 	return key, err
 }
 
-// compare gives the key of a session whose head is expect, 0 if it is absent
-// as expected.
+// compare returns the key of the session. The error is a ConflictError unless the
+// session's head is expect. The key is 0 if the session is missing and expect is zero.
 func (w *writer) compare(session string, expect event.Head) (int64, error) {
 	key, actual, err := w.head(session)
 	if err != nil {
 		return 0, err
 	}
 	if actual != expect {
-		return 0, refused{&eventlog.ConflictError{Session: session, Expected: expect, Actual: actual}}
+		return 0, rejection{&eventlog.ConflictError{Session: session, Expected: expect, Actual: actual}}
 	}
 	return key, nil
 }
@@ -120,7 +120,7 @@ func (w *writer) head(session string) (key int64, head event.Head, err error) {
 	seq, ok2 := row[1].(int64)
 	hash, ok3 := row[2].([]byte)
 	if !ok || !ok2 || !ok3 || len(hash) != len(head.Hash) {
-		return 0, head, located(w.path, session, "sessions", 0, errRow)
+		return 0, head, corruptAt(w.path, session, "sessions", 0, errRow)
 	}
 	head.Seq = seq
 	copy(head.Hash[:], hash)
@@ -128,11 +128,11 @@ func (w *writer) head(session string) (key int64, head event.Head, err error) {
 }
 
 var (
-	errRow   = errors.New("row of an unexpected form")
-	errTaken = errors.New("a row with this seq is there already")
+	errRow   = errors.New("a row has a column of the wrong type or length")
+	errTaken = errors.New("a row with this seq exists already")
 )
 
-// wrap gives an error a phrase, and keeps nil nil.
+// wrap adds a phrase to an error. A nil error stays nil.
 func wrap(phrase string, err error) error {
 	if err == nil {
 		return nil
@@ -140,7 +140,7 @@ func wrap(phrase string, err error) error {
 	return fmt.Errorf("%s: %w", phrase, err)
 }
 
-// maxKeys bounds the memory of remembered keys.
+// maxKeys bounds the cache of session keys.
 const maxKeys = 10_000
 
 func (w *writer) remember(session string, key int64) {
@@ -155,7 +155,7 @@ func (w *writer) insert(key int64, events []event.Event) error {
 		e := &events[i]
 		_, err := w.conn.exec(insertEvent, key, e.Seq, e.ID.String(), string(e.Type), e.Timestamp.UnixMicro(), e.Line())
 		if isCode(err, codeUnique) {
-			return located(w.path, e.SessionID, "events", e.Seq, fmt.Errorf("%w: %w", errTaken, err))
+			return corruptAt(w.path, e.SessionID, "events", e.Seq, fmt.Errorf("%w: %w", errTaken, err))
 		}
 		if err != nil {
 			return fmt.Errorf("insert event %d: %w", e.Seq, err)
@@ -164,7 +164,7 @@ func (w *writer) insert(key int64, events []event.Event) error {
 	return nil
 }
 
-// lineBytes is the size of the events' lines, a newline each counted.
+// lineBytes returns the size of the events' lines, including one newline each.
 func lineBytes(events []event.Event) int64 {
 	var n int64
 	for i := range events {

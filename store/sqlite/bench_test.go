@@ -15,11 +15,11 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// benchText makes lines of about 700 bytes.
+// benchText gives lines of about 700 bytes.
 var benchText = strings.Repeat("lorem ips ", 38)
 
-// rawDatabase is the other side of each ratio: a plain table through
-// database/sql, with the settings that the store has.
+// rawDatabase opens a plain table through database/sql with the store's settings. The
+// benchmarks compare the store with it.
 func rawDatabase(b *testing.B, path string) *sql.DB {
 	b.Helper()
 	db, err := sql.Open("sqlite", path+"?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)")
@@ -31,13 +31,13 @@ func rawDatabase(b *testing.B, path string) *sql.DB {
 	return db
 }
 
-// BenchmarkAppend is one durable append of one event. The bar: at least 0.7 of
-// the raw insert's rate.
+// BenchmarkAppend measures durable appends of one event. Goal: at least 0.7 of the raw
+// insert's rate.
 func BenchmarkAppend(b *testing.B) {
-	events := chained("a", event.Head{}, 1, benchText)
+	events := eventChain("a", event.Head{}, 1, benchText)
 	b.Run("store", func(b *testing.B) {
 		s := open(b, tempPath(b))
-		lines := singles(b.N)
+		lines := singleEvents(b.N)
 		var head event.Head
 		b.ReportAllocs()
 		b.ResetTimer()
@@ -59,19 +59,19 @@ func BenchmarkAppend(b *testing.B) {
 	})
 }
 
-// singles makes n finished events, each an append of its own.
-func singles(n int) []event.Event {
+// singleEvents makes n events, one per append.
+func singleEvents(n int) []event.Event {
 	events := make([]event.Event, n)
 	var head event.Head
 	for i := range events {
-		events[i] = finished("a", head, 0, benchText)
+		events[i] = newEvent("a", head, 0, benchText)
 		head = events[i].Head()
 	}
 	return events
 }
 
-// BenchmarkAppendTogether is 16 goroutines on 16 sessions. The bars: at least 3
-// times the rate of BenchmarkAppend/store, and p99 at most 20 medians.
+// BenchmarkAppendTogether measures 16 goroutines on 16 sessions. Goals: at least 3
+// times the rate of BenchmarkAppend/store, and a p99 of at most 20 medians.
 func BenchmarkAppendTogether(b *testing.B) {
 	const writers = 16
 	s := open(b, tempPath(b))
@@ -93,7 +93,7 @@ func BenchmarkAppendTogether(b *testing.B) {
 func appendTimed(b *testing.B, s *Store, session string, n int) (took []time.Duration) {
 	var head event.Head
 	for range n {
-		events := chained(session, head, 1, benchText)
+		events := eventChain(session, head, 1, benchText)
 		start := time.Now()
 		if err := s.Append(context.Background(), session, head, events, false); err != nil {
 			b.Error(err)
@@ -105,15 +105,15 @@ func appendTimed(b *testing.B, s *Store, session string, n int) (took []time.Dur
 	return took
 }
 
-// BenchmarkRead is 100,000 events, each checked against its crc. The bar: at
-// most 1.5 times a bare scan of the same rows.
+// BenchmarkRead reads 100,000 events and checks each crc. Goal: at most 1.5 times the
+// time of a bare scan of the same rows.
 func BenchmarkRead(b *testing.B) {
 	const events = 100_000
 	path := filepath.Join(b.TempDir(), "s.db")
 	s := open(b, path)
 	var head event.Head
 	for range events / 1000 {
-		batch := chained("a", head, 1000, benchText)
+		batch := eventChain("a", head, 1000, benchText)
 		must(b, s.Append(b.Context(), "a", head, batch, false))
 		head = headOf(batch)
 	}
@@ -149,7 +149,7 @@ func BenchmarkRead(b *testing.B) {
 	})
 }
 
-// scan reads the session's rows in one query.
+// scan reads the session's rows with one query.
 func scan(b *testing.B, db *sql.DB, count int) {
 	rows, err := db.Query("SELECT line FROM events WHERE session = 1 ORDER BY seq")
 	must(b, err)

@@ -11,8 +11,8 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// OpenBlob implements eventlog.Blobs. The body is read piece by piece; a blob
-// that is removed meanwhile ends in ErrBlobNotFound.
+// OpenBlob implements eventlog.Blobs. The reader fetches 1 MiB at a time. If the blob
+// is removed in the meantime, the next Read returns ErrBlobNotFound.
 func (s *Store) OpenBlob(ctx context.Context, d event.Digest) (io.ReadCloser, error) {
 	row := make([]driver.Value, 2)
 	found := false
@@ -34,14 +34,14 @@ func (s *Store) OpenBlob(ctx context.Context, d event.Digest) (io.ReadCloser, er
 	return &blobReader{ctx: ctx, store: s, digest: d, key: key, left: size}, nil
 }
 
-// blobReader reads a blob; ctx is that of OpenBlob.
+// blobReader reads a blob. ctx is the context of OpenBlob.
 type blobReader struct {
 	ctx    context.Context
 	store  *Store
 	digest event.Digest
 	key    int64
-	left   int64 // bytes that were not fetched yet
-	piece  int64 // the next to fetch
+	left   int64 // bytes not fetched yet
+	piece  int64 // number of the next piece
 	body   []byte
 	closed bool
 }
@@ -89,19 +89,21 @@ func (r *blobReader) fetch() error {
 	return nil
 }
 
-// missing says why there is no piece: the blob was removed, or is damaged.
+// missing returns the reason of a missing piece: the blob was removed, or the database
+// is damaged.
 func (r *blobReader) missing() error {
 	again, err := r.store.OpenBlob(r.ctx, r.digest)
 	if err != nil {
 		return err
 	}
 	if again.(*blobReader).key != r.key {
-		return fmt.Errorf("read blob %s: replaced meanwhile: %w", r.digest, eventlog.ErrBlobNotFound)
+		return fmt.Errorf("read blob %s: the blob was removed and put again during the read: %w", r.digest, eventlog.ErrBlobNotFound)
 	}
 	return r.store.corrupt("", "blob_pieces", 0, fmt.Errorf("piece %d of %s is missing", r.piece, r.digest))
 }
 
-// Close ends the reading. It holds nothing, so that forgetting it is harmless.
+// Close ends reading. A reader uses no resources between two calls, so a reader that
+// is never closed leaks nothing.
 func (r *blobReader) Close() error {
 	r.closed, r.body = true, nil
 	return nil

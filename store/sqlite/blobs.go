@@ -32,18 +32,18 @@ const (
 )
 
 const (
-	// pieceBytes is the size of a row of a blob, and what a put keeps in memory.
+	// pieceBytes is the size of one row of a blob. PutBlob buffers at most one piece in
+	// memory.
 	pieceBytes = 1 << 20
-	// spoolInfix follows the path of the database in that of a body which waits to
-	// be written. The file loses its name at once.
+	// spoolInfix is the part of a spool file's name after the path of the database.
+	// PutBlob removes the name right after it creates the file.
 	spoolInfix = "-blob-"
-	// maxBlobBytes bounds a blob, since it is written in one transaction.
+	// maxBlobBytes bounds a blob, because one transaction writes all of it.
 	maxBlobBytes = 512 << 20
 )
 
-// PutBlob implements eventlog.Blobs. A body of more than 1 MiB waits in an
-// unnamed file beside the database until it is complete; one of more than
-// 512 MiB is refused.
+// PutBlob implements eventlog.Blobs. A body over 1 MiB is spooled to an unnamed file
+// beside the database. A body over 512 MiB is an ErrInvalidBlob.
 func (s *Store) PutBlob(ctx context.Context, r io.Reader) (event.Digest, int64, error) {
 	if s.options.ReadOnly {
 		return "", 0, eventlog.ErrReadOnly
@@ -65,10 +65,10 @@ func (s *Store) PutBlob(ctx context.Context, r io.Reader) (event.Digest, int64, 
 	return b.digest, b.size, nil
 }
 
-// RemoveBlobs implements eventlog.Blobs. The freed pages are overwritten, and
-// used again by what is written next: the file does not shrink.
+// RemoveBlobs implements eventlog.Blobs. SQLite overwrites the freed pages and uses
+// them for later writes. The file does not shrink.
 func (s *Store) RemoveBlobs(ctx context.Context, digests []event.Digest) error {
-	for some := range slices.Chunk(digests, removedAtOnce) {
+	for some := range slices.Chunk(digests, blobsPerRemoval) {
 		if err := s.write(ctx, blobRemovals(some), true); err != nil {
 			return fmt.Errorf("remove blobs: %w", err)
 		}
@@ -79,7 +79,7 @@ func (s *Store) RemoveBlobs(ctx context.Context, digests []event.Digest) error {
 	return wrap("remove blobs", s.scrub(ctx))
 }
 
-// blobRemovals removes the blobs that are there.
+// blobRemovals removes those of its blobs that exist.
 type blobRemovals []event.Digest
 
 func (r blobRemovals) apply(w *writer) error {
@@ -130,9 +130,9 @@ func (s *Store) blobPage(ctx context.Context, after string) (page []eventlog.Blo
 	return page, err
 }
 
-// spooled is a complete body that waits for the writer: in memory, or in an
-// unnamed file when it is more than a piece.
-type spooled struct {
+// blobSpool is a complete body that waits for the writer. A body over 1 MiB is in an
+// unnamed file, a shorter one in memory.
+type blobSpool struct {
 	memory []byte
 	file   *os.File
 	sum    hash.Hash
@@ -140,10 +140,10 @@ type spooled struct {
 	size   int64
 }
 
-// spool reads r to its end, or until it is longer than most. A long body goes to
-// a file whose name begins with place.
-func spool(ctx context.Context, place string, r io.Reader, most int64) (*spooled, error) {
-	b := &spooled{sum: sha256.New()}
+// spool reads r to its end. A body over 1 MiB goes to a file whose name begins with
+// place. A body over most bytes is an ErrInvalidBlob.
+func spool(ctx context.Context, place string, r io.Reader, most int64) (*blobSpool, error) {
+	b := &blobSpool{sum: sha256.New()}
 	r = io.LimitReader(contextReader{ctx, r}, most+1)
 	var head bytes.Buffer
 	_, err := io.Copy(io.MultiWriter(&head, b.sum), io.LimitReader(r, pieceBytes))
@@ -155,7 +155,7 @@ func spool(ctx context.Context, place string, r io.Reader, most int64) (*spooled
 		err = b.spill(place, r)
 	}
 	if err == nil && b.size > most {
-		err = fmt.Errorf("%w: longer than %d bytes, the most a sqlite store takes", event.ErrInvalidBlob, most)
+		err = fmt.Errorf("%w: the body is longer than %d bytes, the limit of a sqlite store", event.ErrInvalidBlob, most)
 	}
 	if err != nil {
 		return nil, errors.Join(err, b.close())
@@ -164,8 +164,8 @@ func spool(ctx context.Context, place string, r io.Reader, most int64) (*spooled
 	return b, nil
 }
 
-// spill moves the body to a file and reads the rest of it.
-func (b *spooled) spill(place string, r io.Reader) (err error) {
+// spill writes the first piece and the rest of r to a file.
+func (b *blobSpool) spill(place string, r io.Reader) (err error) {
 	if b.file, err = os.CreateTemp(filepath.Dir(place), filepath.Base(place)+"*"); err != nil {
 		return err
 	}
@@ -181,21 +181,21 @@ func (b *spooled) spill(place string, r io.Reader) (err error) {
 	return err
 }
 
-func (b *spooled) close() error {
+func (b *blobSpool) close() error {
 	if b.file == nil {
 		return nil
 	}
 	return b.file.Close()
 }
 
-// apply writes the blob, or renews one that is there, unless that is damaged.
-func (b *spooled) apply(w *writer) error {
+// apply writes the blob. If the same body is stored already, apply only sets its time.
+func (b *blobSpool) apply(w *writer) error {
 	now := time.Now().UnixMicro()
-	sound, err := b.stands(w)
+	same, err := b.isStored(w)
 	if err != nil {
 		return fmt.Errorf("compare blob: %w", err)
 	}
-	if sound {
+	if same {
 		_, err := w.conn.exec(renewBlob, now, string(b.digest))
 		return wrap("renew blob", err)
 	}
@@ -213,8 +213,8 @@ func (b *spooled) apply(w *writer) error {
 	return b.insertPieces(w, key)
 }
 
-// stands reports whether the blob is there with all its bytes.
-func (b *spooled) stands(w *writer) (bool, error) {
+// isStored reports whether the same body is stored already.
+func (b *blobSpool) isStored(w *writer) (bool, error) {
 	row := make([]driver.Value, 2)
 	found, err := w.conn.first(row, findBlob, string(b.digest))
 	if err != nil || !found || row[1] != driver.Value(b.size) {
@@ -231,15 +231,15 @@ func (b *spooled) stands(w *writer) (bool, error) {
 	return same, err
 }
 
-func (b *spooled) insertPieces(w *writer, key int64) error {
+func (b *blobSpool) insertPieces(w *writer, key int64) error {
 	return b.pieces(func(i int64, piece []byte) error {
 		_, err := w.conn.exec(insertPiece, key, i, piece)
 		return wrap("insert blob", err)
 	})
 }
 
-// pieces calls f with each piece of the body, which is not kept.
-func (b *spooled) pieces(f func(i int64, piece []byte) error) error {
+// pieces calls f with each piece of the body. f must not retain the piece.
+func (b *blobSpool) pieces(f func(i int64, piece []byte) error) error {
 	buf := b.memory
 	if b.file != nil {
 		buf = make([]byte, pieceBytes)
@@ -258,10 +258,10 @@ func (b *spooled) pieces(f func(i int64, piece []byte) error) error {
 	return nil
 }
 
-// unknown: putting a blob again does no harm, so that no special error is due.
-func (b *spooled) unknown(cause error) error { return cause }
+// unknown returns cause alone: the caller can put the blob again without harm.
+func (b *blobSpool) unknown(cause error) error { return cause }
 
-// contextReader ends with the context.
+// contextReader stops reading when its context ends.
 type contextReader struct {
 	ctx context.Context
 	r   io.Reader
@@ -274,7 +274,7 @@ func (r contextReader) Read(p []byte) (int, error) {
 	return r.r.Read(p)
 }
 
-// blobRemoval removes a blob if it is there.
+// blobRemoval removes a blob if it exists.
 type blobRemoval struct{ digest event.Digest }
 
 func (r blobRemoval) apply(w *writer) error {

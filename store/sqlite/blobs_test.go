@@ -39,7 +39,7 @@ func TestBlobs(t *testing.T) {
 		got, err := io.ReadAll(r)
 		must(t, errors.Join(err, r.Close()))
 		if !bytes.Equal(got, body) {
-			t.Errorf("%d bytes differ from what was put", size)
+			t.Errorf("%d bytes differ from the put body", size)
 		}
 	}
 	var listed []string
@@ -93,7 +93,7 @@ func TestBlobPutFails(t *testing.T) {
 	path := tempPath(t)
 	s := open(t, path)
 	failure := errors.New("reader failed")
-	_, _, err := s.PutBlob(t.Context(), io.MultiReader(strings.NewReader("some"), failing{failure}))
+	_, _, err := s.PutBlob(t.Context(), io.MultiReader(strings.NewReader("some"), failingReader{failure}))
 	want(t, failure, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -101,11 +101,11 @@ func TestBlobPutFails(t *testing.T) {
 	want(t, context.Canceled, err)
 }
 
-type failing struct{ err error }
+type failingReader struct{ err error }
 
-func (f failing) Read([]byte) (int, error) { return 0, f.err }
+func (f failingReader) Read([]byte) (int, error) { return 0, f.err }
 
-// A piece that is cut short is damage.
+// A truncated piece is damage.
 func TestBlobDamaged(t *testing.T) {
 	path := tempPath(t)
 	s := New(path)
@@ -123,8 +123,8 @@ func TestBlobDamaged(t *testing.T) {
 	}
 }
 
-// Putting a blob again replaces one that is damaged.
-func TestPutBlobHeals(t *testing.T) {
+// PutBlob replaces a damaged blob.
+func TestPutBlobReplacesDamage(t *testing.T) {
 	for _, body := range []string{"some text", strings.Repeat("text ", pieceBytes/2)} {
 		for _, damage := range []string{
 			"UPDATE blob_pieces SET body = x'00'",

@@ -15,14 +15,13 @@ import (
 )
 
 const (
-	// SQLite's own check stops after so many messages.
+	// SQLite's check stops after 20 messages.
 	integrity = `PRAGMA integrity_check(20)`
 	strays    = `SELECT session, count(*), min(seq), max(seq) FROM events WHERE session NOT IN (SELECT key FROM sessions) GROUP BY session`
 )
 
-// Check implements eventlog.Checker: SQLite checks its pages and indexes, events
-// are found that belong to no session, and the index of texts is compared with
-// some events that it should have.
+// Check implements eventlog.Checker. It runs SQLite's integrity check, finds events
+// without a session, and checks up to 500 events against the text index.
 func (s *Store) Check(ctx context.Context) iter.Seq2[eventlog.Defect, error] {
 	return func(yield func(eventlog.Defect, error) bool) {
 		var found []eventlog.Defect
@@ -33,7 +32,7 @@ func (s *Store) Check(ctx context.Context) iter.Seq2[eventlog.Defect, error] {
 				return err
 			})
 			if found = append(found, some...); isDamage(err) {
-				found = append(found, s.inFile("sqlite", err.Error()))
+				found = append(found, s.fileDefect("sqlite", err.Error()))
 			} else if err != nil {
 				yield(eventlog.Defect{}, fmt.Errorf("check %s: %w", s.path, err))
 				return
@@ -49,11 +48,12 @@ func (s *Store) Check(ctx context.Context) iter.Seq2[eventlog.Defect, error] {
 
 var _ eventlog.Checker = (*Store)(nil)
 
-func (s *Store) inFile(rule, detail string) eventlog.Defect {
+func (s *Store) fileDefect(rule, detail string) eventlog.Defect {
 	return eventlog.Defect{Path: filepath.Base(s.path), Offset: -1, Rule: rule, Detail: detail}
 }
 
-// checkIntegrity has the file checked. That takes long, and ends with ctx.
+// checkIntegrity runs SQLite's integrity check on the whole file. It may take long;
+// the check stops when ctx ends.
 func (s *Store) checkIntegrity(ctx context.Context, c *conn) (found []eventlog.Defect, err error) {
 	rows, err := c.raw.QueryContext(ctx, integrity, nil)
 	if err != nil {
@@ -65,7 +65,7 @@ func (s *Store) checkIntegrity(ctx context.Context, c *conn) (found []eventlog.D
 			break
 		}
 		if text, _ := row[0].(string); text != "ok" {
-			found = append(found, s.inFile("sqlite", text))
+			found = append(found, s.fileDefect("sqlite", text))
 		}
 	}
 	if errors.Is(err, io.EOF) {
@@ -77,7 +77,7 @@ func (s *Store) checkIntegrity(ctx context.Context, c *conn) (found []eventlog.D
 // checkStrays finds events without a session.
 func (s *Store) checkStrays(_ context.Context, c *conn) (found []eventlog.Defect, err error) {
 	err = c.each(func(row []driver.Value) {
-		found = append(found, s.inFile("stray", fmt.Sprintf("%v events, of seq %v to %v, belong to no session: its row %v in table sessions is missing",
+		found = append(found, s.fileDefect("stray", fmt.Sprintf("%v events (seq %v to %v) have no session: table sessions has no row with key %v",
 			row[1], row[2], row[3], row[0])))
 	}, 4, strays)
 	return found, err
@@ -86,14 +86,14 @@ func (s *Store) checkStrays(_ context.Context, c *conn) (found []eventlog.Defect
 const (
 	sampleRow  = `SELECT session, seq, line FROM events WHERE key >= ? AND key <= ? ORDER BY key LIMIT 1`
 	hasGrams   = `SELECT count(*) FROM search WHERE search MATCH ? AND rowid = ?`
-	mostSample = 500 // events
+	maxSamples = 500 // events
 
-	sampleGrams = 24 // of each
+	sampleGrams = 24 // per event
 )
 
-// checkIndex looks whether the index of texts has what it should have, of some
-// events: all at one moment, for what others erase meanwhile leaves the index,
-// and is taken in again later.
+// checkIndex checks that the text index has the text of some events. It reads in one
+// transaction: an erasure removes rows from the index and a later transaction adds
+// them again.
 func (s *Store) checkIndex(ctx context.Context, c *conn) (found []eventlog.Defect, err error) {
 	if err := c.run("BEGIN"); err != nil {
 		return nil, err
@@ -112,8 +112,8 @@ func (s *Store) checkIndex(ctx context.Context, c *conn) (found []eventlog.Defec
 	}
 	missing, looked := 0, 0
 	grams := newGramSet()
-	for key := int64(1); key <= state.watermark; key += max(1, state.watermark/mostSample) {
-		has, err := s.sampled(ctx, c, grams, key, state.watermark)
+	for key := int64(1); key <= state.watermark; key += max(1, state.watermark/maxSamples) {
+		has, err := s.isIndexed(ctx, c, grams, key, state.watermark)
 		if err != nil {
 			return nil, err
 		}
@@ -122,13 +122,14 @@ func (s *Store) checkIndex(ctx context.Context, c *conn) (found []eventlog.Defec
 		}
 	}
 	if missing > 0 {
-		found = append(found, s.inFile("index", fmt.Sprintf("%d of %d events are not in the index of texts as they should be: searches miss some; logtool gc --reindex makes it anew", missing, looked)))
+		found = append(found, s.fileDefect("index", fmt.Sprintf("the text index lacks the text of %d of %d checked events: searches miss events; rebuild the index with logtool gc --reindex", missing, looked)))
 	}
 	return found, nil
 }
 
-// sampled reports whether the index has the first event of a key or behind it.
-func (s *Store) sampled(ctx context.Context, c *conn, grams *gramSet, key, watermark int64) (bool, error) {
+// isIndexed reports whether the index has the text of the first event with at least
+// this key.
+func (s *Store) isIndexed(ctx context.Context, c *conn, grams *gramSet, key, watermark int64) (bool, error) {
 	row := make([]driver.Value, 3)
 	found, err := c.first(row, sampleRow, key, watermark)
 	if err != nil || !found {
@@ -139,10 +140,10 @@ func (s *Store) sampled(ctx context.Context, c *conn, grams *gramSet, key, water
 	line, _ := row[2].([]byte)
 	open := func(context.Context, event.Digest) (io.ReadCloser, error) { return nil, eventlog.ErrBlobNotFound }
 	text, err := textOf(ctx, line, open)
-	words := grams.of(event.Fold(text))
+	words := grams.words(text)
 	id, ok := docOf(session, seq)
 	if err != nil || words == "" || !ok {
-		return true, nil // its text stands elsewhere, or it has none
+		return true, nil // an unread blob has the text, or there is no text
 	}
 	if some := strings.Fields(words); len(some) > sampleGrams {
 		words = strings.Join(some[:sampleGrams], " ")

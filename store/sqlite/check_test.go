@@ -8,8 +8,8 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-// checked joins the rules and details of what Check finds.
-func checked(t testing.TB, s *Store) string {
+// checkDetails joins the rules and details of Check's defects.
+func checkDetails(t testing.TB, s *Store) string {
 	t.Helper()
 	var found []string
 	for d, err := range s.Check(t.Context()) {
@@ -27,20 +27,20 @@ func TestCheck(t *testing.T) {
 	s := New(path)
 	add(t, s, "a", event.Head{}, 5, "x")
 	add(t, s, "b", event.Head{}, 3, "x")
-	if got := checked(t, s); got != "" {
-		t.Errorf("found %s in a sound store", got)
+	if got := checkDetails(t, s); got != "" {
+		t.Errorf("found %s in an undamaged store", got)
 	}
 	must(t, s.Close())
 	change(t, path, "DELETE FROM sessions WHERE id = 'a'")
-	if got, want := checked(t, open(t, path)), "stray: 5 events, of seq 1 to 5, belong to no session"; !strings.HasPrefix(got, want) {
+	if got, want := checkDetails(t, open(t, path)), "stray: 5 events (seq 1 to 5) have no session"; !strings.HasPrefix(got, want) {
 		t.Errorf("found %q, want %q", got, want)
 	}
 }
 
-// An index that does not fit its table, and a damaged page, are found.
+// Check finds a damaged page, and an index that does not match its table.
 func TestCheckFindsDamagedPages(t *testing.T) {
 	s, _ := damagedPages(t, func(page, line []byte) bool { return bytes.Contains(page, line) })
-	if got := checked(t, s); !strings.HasPrefix(got, "sqlite: ") {
+	if got := checkDetails(t, s); !strings.HasPrefix(got, "sqlite: ") {
 		t.Errorf("found %q", got)
 	}
 }

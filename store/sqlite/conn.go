@@ -15,7 +15,7 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// SQLite's result codes that are told apart here.
+// Result codes of SQLite that the store handles.
 const (
 	codeError       = 1
 	codeBusy        = 5
@@ -33,15 +33,15 @@ const (
 	codeIndexSize   = codeIO | 19<<8
 )
 
-// conn is one connection to the database, with its prepared statements. It is
-// used by one goroutine at a time. No caller's context enters it: statements
-// run to their end, and waiting for locks is done outside.
+// conn is one connection to the database with its prepared statements. One goroutine
+// uses it at a time. Statements do not take the caller's context: each runs to its
+// end. The callers of conn wait for locks.
 type conn struct {
 	raw   driverConn
 	stmts map[string]*stmt
 }
 
-// driverConn is what the driver's connections can do.
+// driverConn lists the methods that the store needs from the driver's connection.
 type driverConn interface {
 	driver.Conn
 	driver.ConnPrepareContext
@@ -49,7 +49,8 @@ type driverConn interface {
 	driver.QueryerContext
 }
 
-// dial opens a connection that never waits for a lock by itself.
+// dial opens a connection. SQLite returns busy at once: the connection never waits for
+// a lock.
 func dial(path, parameters string) (*conn, error) {
 	absolute, err := filepath.Abs(path)
 	if err != nil {
@@ -62,7 +63,7 @@ func dial(path, parameters string) (*conn, error) {
 	}
 	able, ok := raw.(driverConn)
 	if !ok {
-		return nil, errors.Join(fmt.Errorf("driver connection %T lacks contexts", raw), raw.Close())
+		return nil, errors.Join(fmt.Errorf("driver connection %T does not support contexts", raw), raw.Close())
 	}
 	c := &conn{raw: able, stmts: map[string]*stmt{}}
 	if err := c.run("PRAGMA busy_timeout = 0"); err != nil {
@@ -71,13 +72,13 @@ func dial(path, parameters string) (*conn, error) {
 	return c, nil
 }
 
-// run executes statements that are not worth preparing, pragmas above all.
+// run executes unprepared statements, mostly pragmas.
 func (c *conn) run(query string) error {
 	_, err := c.raw.ExecContext(context.Background(), query, nil)
 	return err
 }
 
-// number is the single value of a query without parameters.
+// number returns the single value of a query without parameters.
 func (c *conn) number(query string) (int64, error) {
 	values, err := c.values(query, 1)
 	if err != nil {
@@ -85,12 +86,12 @@ func (c *conn) number(query string) (int64, error) {
 	}
 	n, ok := values[0].(int64)
 	if !ok {
-		return 0, fmt.Errorf("%s: found %T", query, values[0])
+		return 0, fmt.Errorf("%s: the result is a %T, want an integer", query, values[0])
 	}
 	return n, nil
 }
 
-// values is the first row of a query that is not prepared, of n columns.
+// values returns the first row, of n columns, of an unprepared query.
 func (c *conn) values(query string, n int) ([]driver.Value, error) {
 	rows, err := c.raw.QueryContext(context.Background(), query, nil)
 	if err != nil {
@@ -101,7 +102,7 @@ func (c *conn) values(query string, n int) ([]driver.Value, error) {
 	return row, finish(rows, err)
 }
 
-// exec runs a prepared statement and says how many rows it changed.
+// exec runs a prepared statement. The result has the number of changed rows.
 func (c *conn) exec(query string, args ...driver.Value) (driver.Result, error) {
 	s, err := c.prepared(query)
 	if err != nil {
@@ -110,8 +111,8 @@ func (c *conn) exec(query string, args ...driver.Value) (driver.Result, error) {
 	return s.raw.ExecContext(context.Background(), s.bind(args))
 }
 
-// query runs a prepared query. The rows must be closed before the same query
-// runs again.
+// query runs a prepared query. The caller must close the rows before it runs the same
+// query again.
 func (c *conn) query(query string, args ...driver.Value) (driver.Rows, error) {
 	s, err := c.prepared(query)
 	if err != nil {
@@ -120,8 +121,8 @@ func (c *conn) query(query string, args ...driver.Value) (driver.Rows, error) {
 	return s.raw.QueryContext(context.Background(), s.bind(args))
 }
 
-// first fills row with the first row of a prepared query; found is false when
-// there is none.
+// first fills row with the first row of a prepared query. found is false if the query
+// has no rows.
 func (c *conn) first(row []driver.Value, query string, args ...driver.Value) (found bool, err error) {
 	rows, err := c.query(query, args...)
 	if err != nil {
@@ -153,8 +154,8 @@ func (c *conn) each(f func(row []driver.Value), n int, query string, args ...dri
 	return finish(rows, err)
 }
 
-// finish closes rows; err is what ended the reading, nil for its natural end.
-// After an error closing only says the same again.
+// finish closes rows. err is the error that ended the iteration, or nil. After an
+// error, Close returns the same error again, and finish discards it.
 func finish(rows driver.Rows, err error) error {
 	closing := rows.Close()
 	if err != nil {
@@ -173,7 +174,7 @@ func (c *conn) prepared(query string) (*stmt, error) {
 	}
 	able, ok := raw.(driverStmt)
 	if !ok {
-		return nil, errors.Join(fmt.Errorf("driver statement %T lacks contexts", raw), raw.Close())
+		return nil, errors.Join(fmt.Errorf("driver statement %T does not support contexts", raw), raw.Close())
 	}
 	s := &stmt{raw: able}
 	c.stmts[query] = s
@@ -189,7 +190,7 @@ func (c *conn) close() error {
 	return errors.Join(append(errs, c.raw.Close())...)
 }
 
-// stmt is a prepared statement with room for its arguments.
+// stmt is a prepared statement and the buffer of its arguments.
 type stmt struct {
 	raw  driverStmt
 	args []driver.NamedValue
@@ -209,7 +210,8 @@ func (s *stmt) bind(args []driver.Value) []driver.NamedValue {
 	return s.args
 }
 
-// isCode reports whether err is SQLite's error with a code, extended or not.
+// isCode reports whether err is an SQLite error with one of the codes, extended or
+// primary.
 func isCode(err error, codes ...int) bool {
 	var e *sqlite3.Error
 	if !errors.As(err, &e) {
@@ -223,17 +225,17 @@ func isCode(err error, codes ...int) bool {
 	return false
 }
 
-// isBusy reports whether another connection is in the way for now: also one
-// that makes the file at the same time, and removed the journal first.
+// isBusy reports whether another connection blocks this one for now. A process that is
+// creating the database counts too: it may delete the journal during the read.
 func isBusy(err error) bool {
 	return errors.Is(err, errInUse) || isCode(err, codeBusy, codeLocked, codeProtocol, codeJournalGone)
 }
 
-// isDamage reports whether the file's content does not make sense. Our statements
-// do, so one that SQLite cannot compile tells of a schema that is damaged.
+// isDamage reports whether the file is damaged. A statement that SQLite cannot compile
+// counts too, because the schema must be damaged then.
 func isDamage(err error) bool { return isCode(err, codeError, codeCorrupt, codeNotADB, codeShortRead) }
 
-// backoff is how long to wait between attempts at a lock.
+// backoff is the time to wait before the next attempt at a lock.
 type backoff time.Duration
 
 const (
@@ -246,9 +248,9 @@ func (b *backoff) next() time.Duration {
 	return time.Duration(*b)
 }
 
-// within runs f, which waits for other processes, for as long as limit at most. No
-// limit is 0.
-func within(ctx context.Context, limit time.Duration, f func(context.Context) error) error {
+// withTimeout runs f with a context that ends after limit. A limit of 0 is no limit.
+// If the limit ends f, the error is ErrLocked.
+func withTimeout(ctx context.Context, limit time.Duration, f func(context.Context) error) error {
 	if limit <= 0 {
 		return f(ctx)
 	}
@@ -263,8 +265,8 @@ func within(ctx context.Context, limit time.Duration, f func(context.Context) er
 
 func lockedFor(limit time.Duration) error { return fmt.Errorf("%w for %v", eventlog.ErrLocked, limit) }
 
-// patiently repeats f while the database is busy, until ctx ends.
-func patiently(ctx context.Context, f func() error) error {
+// retryBusy repeats f while the database is busy, until ctx ends.
+func retryBusy(ctx context.Context, f func() error) error {
 	var b backoff
 	for {
 		err := f()

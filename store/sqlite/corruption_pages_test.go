@@ -15,25 +15,25 @@ import (
 	"github.com/convlog/convlog/eventlog/logtest"
 )
 
-// thorough makes the tests of damage flip every byte of the file.
-var thorough = flag.Bool("thorough", false, "damage every byte")
+// everyByte makes the damage tests flip every byte of the file.
+var everyByte = flag.Bool("thorough", false, "damage every byte")
 
-// seed of what is chosen.
+// seed seeds the random choices.
 const seed = 20261120
 
-// tally counts what became of damage to the file.
-type tally struct{ tried, noticed, harmless int }
+// counts counts the effects of damage to the file.
+type counts struct{ tried, noticed, harmless int }
 
-func (n tally) String() string {
-	return fmt.Sprintf("%d noticed, %d where nothing is kept, 0 unnoticed", n.noticed, n.harmless)
+func (n counts) String() string {
+	return fmt.Sprintf("%d noticed, %d in unused bytes, 0 unnoticed", n.noticed, n.harmless)
 }
 
 // TestPages overwrites every page of the file in several ways.
 func TestPages(t *testing.T) {
-	p := newPatient(t)
+	p := newFixture(t)
 	random := rand.New(rand.NewPCG(seed, 1))
 	const size = pageSize
-	var sum tally
+	var sum counts
 	for name, damage := range map[string]func(page []byte){
 		"zeroed": func(page []byte) { clear(page) },
 		"noise": func(page []byte) {
@@ -63,13 +63,13 @@ func TestPages(t *testing.T) {
 
 // TestHeader flips bits of every byte of the file's header.
 func TestHeader(t *testing.T) {
-	p := newPatient(t)
-	var sum tally
+	p := newFixture(t)
+	var sum counts
 	for bit := range 8 * 100 {
-		if !*thorough && bit%8 != 7-bit/8%8 && bit%8 != bit/8%8 {
+		if !*everyByte && bit%8 != 7-bit/8%8 && bit%8 != bit/8%8 {
 			continue
 		}
-		p.try(flippedAt(p.file, bit/8, 1<<(bit%8)), &sum)
+		p.try(withFlip(p.file, bit/8, 1<<(bit%8)), &sum)
 		if t.Failed() {
 			t.Fatalf("bit %d of byte %d", bit%8, bit/8)
 		}
@@ -77,10 +77,9 @@ func TestHeader(t *testing.T) {
 	t.Logf("%d flips: %v", sum.tried, sum)
 }
 
-// TestSchemaVersions gives the file versions of the schema that no program
-// writes.
+// TestSchemaVersions sets schema versions that no program writes.
 func TestSchemaVersions(t *testing.T) {
-	p := newPatient(t)
+	p := newFixture(t)
 	for version, target := range map[int32]error{-1: eventlog.ErrCorrupt, -1 << 31: eventlog.ErrCorrupt, 0: eventlog.ErrCorrupt,
 		schemaVersion + 1: event.ErrVersion, 1<<31 - 1: event.ErrVersion} {
 		p.put(p.file)
@@ -96,11 +95,11 @@ func TestSchemaVersions(t *testing.T) {
 	}
 }
 
-// TestTruncatedFile cuts the file off at every page and at some bytes.
+// TestTruncatedFile truncates the file at every page and at some bytes.
 func TestTruncatedFile(t *testing.T) {
-	p := newPatient(t)
+	p := newFixture(t)
 	random := rand.New(rand.NewPCG(seed, 3))
-	var sum tally
+	var sum counts
 	for page := 0; page < len(p.file); page += pageSize {
 		for _, cut := range []int{page, page + 1 + random.IntN(pageSize-1)} {
 			if cut == 0 {
@@ -115,17 +114,17 @@ func TestTruncatedFile(t *testing.T) {
 	t.Logf("%d cuts: %v", sum.tried, sum)
 }
 
-// TestFileFlips flips bits all over the file. Much of it is room that nothing is
-// kept in, or columns that nobody reads: flips there change nothing.
+// TestFileFlips flips bits all over the file. Flips in unused bytes and in columns
+// that no code reads change nothing.
 func TestFileFlips(t *testing.T) {
-	p := newPatient(t)
+	p := newFixture(t)
 	random := rand.New(rand.NewPCG(seed, 2))
-	var sum tally
+	var sum counts
 	for at := range p.file {
 		if at == lookupByte {
 			p.flip(at, 4, &sum)
 		}
-		if !*thorough && random.IntN(len(p.file)/400) > 0 {
+		if !*everyByte && random.IntN(len(p.file)/400) > 0 {
 			continue
 		}
 		bit := random.IntN(8)
@@ -134,12 +133,12 @@ func TestFileFlips(t *testing.T) {
 	t.Logf("%d flips in %d bytes: %v", sum.tried, len(p.file), sum)
 }
 
-// lookupByte is of a key in the table of events that only the lookup of single
-// rows meets: reading on from row to row does not.
+// lookupByte is part of a key in table events. Only lookups of single rows read the
+// key; reading rows in order does not.
 const lookupByte = 4*pageSize + 4090
 
-// flip tries the file with one bit flipped.
-func (p *patient) flip(at, bit int, sum *tally) {
+// flip tries the file with one flipped bit.
+func (p *fixture) flip(at, bit int, sum *counts) {
 	p.Helper()
 	damaged := bytes.Clone(p.file)
 	damaged[at] ^= 1 << bit
@@ -149,9 +148,9 @@ func (p *patient) flip(at, bit int, sum *tally) {
 	}
 }
 
-// try looks at all sessions of a damaged file. What is shown was written, what
-// is not shown is known to be damaged, and an append stands or is refused.
-func (p *patient) try(file []byte, sum *tally) {
+// try reads all sessions of a damaged file. Every event that is read must be one that
+// was written. Every missing event must be reported. An append must succeed or fail.
+func (p *fixture) try(file []byte, sum *counts) {
 	p.Helper()
 	p.put(file)
 	s := p.open()
@@ -163,13 +162,13 @@ func (p *patient) try(file []byte, sum *tally) {
 			err = info.Err
 		}
 		noticed = noticed || err != nil
-		p.Located(p, "the listing", err)
+		p.WantLocated(p, "the listing", err)
 	}
 	for session := range p.sessions() {
-		f := p.Look(p, s, session)
-		if f.Noticed() {
+		f := p.Inspect(p, s, session)
+		if f.Detected() {
 			noticed = true
-		} else if !p.Whole(f) {
+		} else if !p.Complete(f) {
 			silent = session
 		}
 	}
@@ -178,7 +177,7 @@ func (p *patient) try(file []byte, sum *tally) {
 	}
 	switch {
 	case silent != "":
-		p.Errorf("session %q is not as it was written, and Verify says nothing", silent)
+		p.Errorf("session %q differs from the written events, and Verify reports nothing", silent)
 	case noticed:
 		sum.noticed++
 	default:
@@ -186,21 +185,21 @@ func (p *patient) try(file []byte, sum *tally) {
 	}
 }
 
-func (p *patient) sessions() iter.Seq[string] {
+func (p *fixture) sessions() iter.Seq[string] {
 	return slices.Values([]string{logtest.SampleMain, logtest.SampleFork, logtest.SampleOther})
 }
 
-// appendTo appends to a session of a damaged file, and makes sure that nothing
-// else is there afterwards than what was written.
-func (p *patient) appendTo(s *Store, session string) {
+// appendTo appends to a session of a damaged file. Afterwards the session must have
+// written events only.
+func (p *fixture) appendTo(s *Store, session string) {
 	p.Helper()
 	l := eventlog.Open(s)
 	head, err := l.Append(p.Context(), session, eventlog.Any(), event.Event{Type: "test:note", Data: []byte("1")})
-	p.Located(p, "Append", err)
+	p.WantLocated(p, "Append", err)
 	written := p.Written(session)
 	for e, err := range l.Read(p.Context(), session, eventlog.All().Own()) {
 		if err != nil {
-			p.Located(p, "reading after an append", err)
+			p.WantLocated(p, "reading after an append", err)
 			return
 		}
 		if i := e.Seq - written[0].Seq; e.Head() != head && (i < 0 || i >= int64(len(written)) || e.Head() != written[i].Head()) {

@@ -10,10 +10,10 @@ import (
 	"github.com/convlog/convlog/upkeep/repair"
 )
 
-// TestRepairOfCorruption repairs what the table damages: every line of the
-// session's rows that can be read is kept, and every other is known to be lost.
+// TestRepairOfCorruption repairs the damage of the corruption table. The repair keeps
+// every readable line of the session and reports every other line as lost.
 func TestRepairOfCorruption(t *testing.T) {
-	p := newPatient(t)
+	p := newFixture(t)
 	for _, row := range corruptions {
 		t.Run(row.name, func(t *testing.T) {
 			p := *p
@@ -23,29 +23,29 @@ func TestRepairOfCorruption(t *testing.T) {
 				_, err := c.exec(row.change, p.key)
 				return err
 			})
-			stands := p.standing()
+			readable := p.readableSeqs()
 			if row.want.kind == bodiless {
-				stands = slices.DeleteFunc(stands, func(seq int64) bool { return seq == row.want.seq })
+				readable = slices.DeleteFunc(readable, func(seq int64) bool { return seq == row.want.seq })
 			}
-			m := p.Mend(t, p.open(), logtest.SampleMain)
+			m := p.Repair(t, p.open(), logtest.SampleMain)
 			switch {
 			case m == nil:
-				if row.want.kind != absent && row.want.kind != newer && len(stands) > 0 {
-					t.Errorf("nothing was repaired, but seqs %v can be read", stands)
+				if row.want.kind != absent && row.want.kind != newer && len(readable) > 0 {
+					t.Errorf("the repair did nothing, but seqs %v are readable", readable)
 				}
 			case m.Action == repair.None:
 				if row.want.kind != whole && row.want.kind != occupied {
-					t.Errorf("nothing to be repaired, want %+v", row.want)
+					t.Errorf("found nothing to repair, want %+v", row.want)
 				}
 			default:
-				p.kept(m, stands)
+				p.checkRepair(m, readable)
 			}
 		})
 	}
 }
 
-// standing are the seqs whose lines can be read.
-func (p *patient) standing() (seqs []int64) {
+// readableSeqs returns the seqs of the readable lines.
+func (p *fixture) readableSeqs() (seqs []int64) {
 	p.Helper()
 	p.sql(func(c *conn) error {
 		return c.each(func(row []driver.Value) {
@@ -58,16 +58,16 @@ func (p *patient) standing() (seqs []int64) {
 	return seqs
 }
 
-func (p *patient) kept(m *logtest.Mended, stands []int64) {
+func (p *fixture) checkRepair(m *logtest.RepairResult, readable []int64) {
 	p.Helper()
 	for seq := int64(1); seq <= m.Head.Seq && seq <= all; seq++ {
-		if slices.Contains(m.Kept, seq) == slices.Contains(m.Lost, seq) {
-			p.Errorf("seq %d: kept %v, lost %v", seq, m.Kept, m.Lost)
+		if slices.Contains(m.KeptSeqs, seq) == slices.Contains(m.LostSeqs, seq) {
+			p.Errorf("seq %d: kept %v, lost %v", seq, m.KeptSeqs, m.LostSeqs)
 		}
 	}
-	for _, seq := range stands {
-		if !slices.Contains(m.Kept, seq) {
-			p.Errorf("seq %d can be read and was not kept: %+v", seq, m)
+	for _, seq := range readable {
+		if !slices.Contains(m.KeptSeqs, seq) {
+			p.Errorf("seq %d is readable and was not kept: %+v", seq, m)
 		}
 	}
 }

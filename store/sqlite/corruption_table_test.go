@@ -11,64 +11,64 @@ import (
 	"github.com/convlog/convlog/eventlog/logtest"
 )
 
-// all is how many events the main session has.
+// all is the number of events in the main session.
 const all = 22
 
-// corruption is a row of the table: what happens to the tables, where ? is the
-// key of the main session, and what must be found then.
+// corruption is a row of the table: a statement that damages the tables, and the
+// expected findings. ? is the key of the main session.
 type corruption struct {
 	name   string
 	change string
 	want   outcome
 }
 
-// outcome is what must be found of the main session.
+// outcome is the expected state of the main session.
 type outcome struct {
-	shown, behind int    // events that are read before the damage, and backward
-	table         string // that the damage is in; empty if there is none
-	seq, back     int64  // that it is found at, and backward; 0 if that is unknown
-	kind          kind
+	shown, backward int    // events read before the damage, forward and backward
+	table           string // the damaged table; empty if there is no damage
+	seq, back       int64  // seq of the damage, forward and backward; 0 if unknown
+	kind            kind
 }
 
 type kind int
 
 const (
-	// refusing: an append is refused as damage.
+	// refusing: an append fails with damage.
 	refusing kind = iota
-	// whole: everything is read, and an append succeeds.
+	// whole: all events are readable, and an append succeeds.
 	whole
-	// occupied: everything is read, and an append finds its place taken, by a row
-	// that Verify reports.
+	// occupied: all events are readable. An append fails because a row with its seq
+	// exists; Verify reports the row.
 	occupied
-	// stray: as whole, but there is a row that Verify reports.
+	// stray: as whole, and Verify reports an extra row.
 	stray
-	// newer: a version that cannot be read stands there.
+	// newer: the session has an event of a newer version.
 	newer
-	// bodiless: a body is damaged, which keeps nobody from appending.
+	// bodiless: a body is damaged. Appends succeed.
 	bodiless
 	// absent: the session does not exist.
 	absent
 )
 
 var (
-	// unseen is damage to what nobody reads: columns beside the lines, which are
-	// for people and for indexes, and the size that a listing shows.
-	unseen = outcome{shown: all, behind: all, kind: whole}
+	// unseen is damage that no reader meets: in columns for people and indexes, and in
+	// the size that a listing shows.
+	unseen = outcome{shown: all, backward: all, kind: whole}
 	gone   = outcome{kind: absent}
-	blob   = outcome{shown: 7, behind: all - 8, table: "blob", seq: 8, kind: bodiless}
+	blob   = outcome{shown: 7, backward: all - 8, table: "blob", seq: 8, kind: bodiless}
 )
 
-func events(shown, behind int) outcome {
-	return outcome{shown: shown, behind: behind, table: "table events"}
+func events(shown, backward int) outcome {
+	return outcome{shown: shown, backward: backward, table: "table events"}
 }
 
-func sessions(shown, behind int) outcome {
-	return outcome{shown: shown, behind: behind, table: "table sessions"}
+func sessions(shown, backward int) outcome {
+	return outcome{shown: shown, backward: backward, table: "table sessions"}
 }
 
 func (o outcome) at(seq int64) outcome { return o.between(seq, seq) }
 
-// between is damage that begins at one seq and ends at another.
+// between expects damage from seq to back.
 func (o outcome) between(seq, back int64) outcome {
 	o.seq, o.back = seq, back
 	return o
@@ -123,7 +123,7 @@ var corruptions = []corruption{
 }
 
 func TestCorruption(t *testing.T) {
-	p := newPatient(t)
+	p := newFixture(t)
 	for _, row := range corruptions {
 		t.Run(row.name, func(t *testing.T) {
 			p := *p
@@ -143,14 +143,14 @@ func TestCorruption(t *testing.T) {
 	}
 }
 
-// check compares what was found with what must be.
-func (p *patient) check(f *logtest.Findings, o outcome) {
+// check compares the findings with the expected outcome.
+func (p *fixture) check(f *logtest.Findings, o outcome) {
 	p.Helper()
 	if got := f.Forward.Seqs; !slices.Equal(got, seqsBetween(1, o.shown)) {
 		p.Errorf("read %v, want %d events", got, o.shown)
 	}
-	if got := f.Backward.Seqs; len(got) != o.behind {
-		p.Errorf("read backward %v, want %d events", got, o.behind)
+	if got := f.Backward.Seqs; len(got) != o.backward {
+		p.Errorf("read backward %v, want %d events", got, o.backward)
 	}
 	switch o.kind {
 	case refusing:
@@ -171,7 +171,7 @@ func (p *patient) check(f *logtest.Findings, o outcome) {
 		p.noErrors(f.Append)
 	case whole:
 		p.noErrors(f.Forward.Err, f.Backward.Err, f.VerifyErr, f.Append)
-		if f.Noticed() {
+		if f.Detected() {
 			p.Errorf("Verify reports %v %v", f.Report.Defects, f.Report.Notes)
 		}
 	case stray:
@@ -184,7 +184,7 @@ func (p *patient) check(f *logtest.Findings, o outcome) {
 	}
 }
 
-func (p *patient) reported(f *logtest.Findings) {
+func (p *fixture) reported(f *logtest.Findings) {
 	p.Helper()
 	if len(f.Report.Defects) == 0 {
 		p.Errorf("Verify reports nothing")
@@ -198,14 +198,14 @@ func seqsBetween(from, to int) (all []int64) {
 	return all
 }
 
-func (p *patient) noErrors(errs ...error) {
+func (p *fixture) noErrors(errs ...error) {
 	p.Helper()
 	if err := errors.Join(errs...); err != nil {
 		p.Errorf("an error: %v", err)
 	}
 }
 
-func (p *patient) damaged(what string, err error, want outcome, seq int64) {
+func (p *fixture) damaged(what string, err error, want outcome, seq int64) {
 	p.Helper()
 	var damage *eventlog.CorruptError
 	if !errors.As(err, &damage) || !strings.Contains(damage.Path, want.table) || damage.Seq != seq {
@@ -213,7 +213,7 @@ func (p *patient) damaged(what string, err error, want outcome, seq int64) {
 	}
 }
 
-func (p *patient) defect(f *logtest.Findings, want outcome) {
+func (p *fixture) defect(f *logtest.Findings, want outcome) {
 	p.Helper()
 	if !slices.ContainsFunc(f.Report.Defects, func(d eventlog.Defect) bool { return d.Seq == want.seq || d.Rule == "version" }) {
 		p.Errorf("Verify has no defect at seq %d: %v", want.seq, f.Report.Defects)

@@ -11,23 +11,23 @@ import (
 	"github.com/convlog/convlog/eventlog/logtest"
 )
 
-// patient is a database that was written soundly, to be damaged.
-type patient struct {
+// fixture is an undamaged database for tests of damage.
+type fixture struct {
 	testing.TB
 	*logtest.Witness
 	path string
-	file []byte // as it was written, closed and folded
-	key  int64  // of the main session
+	file []byte // the undamaged file, closed and checkpointed
+	key  int64  // key of the main session
 }
 
-func newPatient(t testing.TB) *patient {
+func newFixture(t testing.TB) *fixture {
 	t.Helper()
-	p := &patient{TB: t, path: tempPath(t)}
+	p := &fixture{TB: t, path: tempPath(t)}
 	s := New(p.path, Options{Sync: Never})
 	logtest.WriteSample(t, s)
 	p.Witness = logtest.NewWitness(t, s)
 	must(t, s.Close())
-	// A header that says it is of a newer SQLite makes a file read-only.
+	// A header with a newer SQLite version makes a file read-only.
 	p.Tolerates = func(err error) bool { return errors.As(err, new(notDatabase)) || errors.Is(err, eventlog.ErrReadOnly) }
 	var err error
 	p.file, err = os.ReadFile(p.path)
@@ -39,8 +39,8 @@ func newPatient(t testing.TB) *patient {
 	return p
 }
 
-// put makes the database a file of these bytes, and nothing stands beside it.
-func (p *patient) put(file []byte) {
+// put replaces the database by file and removes the files beside it.
+func (p *fixture) put(file []byte) {
 	p.Helper()
 	found, err := filepath.Glob(p.path + "*")
 	must(p, err)
@@ -50,8 +50,8 @@ func (p *patient) put(file []byte) {
 	must(p, os.WriteFile(p.path, file, 0o600))
 }
 
-// sql changes the database with SQLite itself.
-func (p *patient) sql(change func(c *conn) error) {
+// sql changes the database with SQLite.
+func (p *fixture) sql(change func(c *conn) error) {
 	p.Helper()
 	c, err := dial(p.path, "mode=rw")
 	must(p, err)
@@ -59,4 +59,4 @@ func (p *patient) sql(change func(c *conn) error) {
 	must(p, c.close())
 }
 
-func (p *patient) open() *Store { return New(p.path, Options{Sync: Never}) }
+func (p *fixture) open() *Store { return New(p.path, Options{Sync: Never}) }

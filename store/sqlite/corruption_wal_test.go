@@ -12,22 +12,22 @@ import (
 	"github.com/convlog/convlog/eventlog/logtest"
 )
 
-// The write-ahead log: a header, then frames of a header and a page each.
+// The write-ahead log has a header and then frames. A frame has a header and a page.
 const walHeader, walFrame = 32, 24 + pageSize
 
-// TestWriteAheadLog damages the log that a killed process leaves. SQLite believes
-// it up to the first frame that is not sound, so that the store is what it was
-// after an earlier append: that cannot be told from a crash in the middle of
-// the next one, and is no defect. No append is shown in part.
+// TestWriteAheadLog damages the log of a killed process. SQLite ignores the log from
+// the first damaged frame on, so the store has the state after an earlier append. A
+// crash during the next append leaves the same state, so this is no defect. No append
+// is visible in part.
 func TestWriteAheadLog(t *testing.T) {
-	p := newPatient(t)
-	whole, wal := unfolded(t)
+	p := newFixture(t)
+	whole, wal := crashedFiles(t)
 	if n := (len(wal) - walHeader) % walFrame; n != 0 || len(wal) < 20*walFrame {
 		t.Fatalf("the log has %d bytes", len(wal))
 	}
 	p.putBoth(whole, wal)
-	if seen := p.earlier(); seen != p.count() {
-		t.Errorf("with the log as it was %d events are read, want %d", seen, p.count())
+	if seen := p.checkPrefix(); seen != p.count() {
+		t.Errorf("with the undamaged log %d events are readable, want %d", seen, p.count())
 	}
 	random := rand.New(rand.NewPCG(seed, 4))
 	fewest, most, tried := p.count(), 0, 0
@@ -35,11 +35,11 @@ func TestWriteAheadLog(t *testing.T) {
 		flip := at + random.IntN(min(walFrame, len(wal)-at))
 		for _, damaged := range [][]byte{
 			wal[:at], wal[:flip],
-			flippedAt(wal, flip, byte(1)<<random.IntN(8)), flippedAt(wal, at, 0xff),
+			withFlip(wal, flip, byte(1)<<random.IntN(8)), withFlip(wal, at, 0xff),
 			slices.Concat(wal[:at], make([]byte, len(wal)-at)),
 		} {
 			p.putBoth(whole, damaged)
-			seen := p.earlier()
+			seen := p.checkPrefix()
 			if t.Failed() {
 				t.Fatalf("frame %d, byte %d of %d", (at-walHeader)/walFrame+1, flip, len(wal))
 			}
@@ -47,19 +47,19 @@ func TestWriteAheadLog(t *testing.T) {
 		}
 	}
 	if fewest >= most {
-		t.Errorf("every damage leaves %d events: it is not spread over the log", fewest)
+		t.Errorf("every damage leaves %d events: the damage is not spread over the log", fewest)
 	}
 	t.Logf("%d logs damaged in %d frames: each an earlier state", tried, len(wal)/walFrame)
 }
 
-func flippedAt(b []byte, at int, bits byte) []byte {
+func withFlip(b []byte, at int, bits byte) []byte {
 	b = bytes.Clone(b)
 	b[at] ^= bits
 	return b
 }
 
-// unfolded are the files of a sample whose process was killed.
-func unfolded(t testing.TB) (file, wal []byte) {
+// crashedFiles returns the files of a sample whose process was killed.
+func crashedFiles(t testing.TB) (file, wal []byte) {
 	t.Helper()
 	path := tempPath(t)
 	s := New(path, Options{Sync: Never})
@@ -71,27 +71,27 @@ func unfolded(t testing.TB) (file, wal []byte) {
 	return file, wal
 }
 
-func (p *patient) putBoth(file, wal []byte) {
+func (p *fixture) putBoth(file, wal []byte) {
 	p.Helper()
 	p.put(file)
 	must(p, os.WriteFile(p.path+"-wal", wal, 0o600))
 }
 
-func (p *patient) count() (n int) {
+func (p *fixture) count() (n int) {
 	for session := range p.sessions() {
 		n += len(p.Written(session))
 	}
 	return n
 }
 
-// earlier makes sure that the store is what it was after some append, and
-// counts the events.
-func (p *patient) earlier() (n int) {
+// checkPrefix checks that the store has the state after some append. It returns the
+// number of events.
+func (p *fixture) checkPrefix() (n int) {
 	p.Helper()
 	s := p.open()
 	defer func() { must(p, s.Close()) }()
 	for session := range p.sessions() {
-		f := p.Look(p, s, session)
+		f := p.Inspect(p, s, session)
 		written := p.Written(session)
 		seen := len(f.Forward.Seqs)
 		if n += seen; seen > 0 && written[seen-1].More() > 0 || seen > 0 && f.Forward.Err != nil {
@@ -107,11 +107,11 @@ func (p *patient) earlier() (n int) {
 	return n
 }
 
-// TestStrangeLog puts the log of another time, and that of another database,
-// beside the file: nothing is shown that was not written.
-func TestStrangeLog(t *testing.T) {
-	p := newPatient(t)
-	_, wal := unfolded(t)
+// TestForeignWriteAheadLog puts an older log, and the log of another database, beside
+// the file. All readable events must be written events.
+func TestForeignWriteAheadLog(t *testing.T) {
+	p := newFixture(t)
+	_, wal := crashedFiles(t)
 	for name, strange := range map[string][]byte{
 		"earlier":      wal[:walHeader+walFrame*(len(wal)/walFrame/2)],
 		"of this time": wal,
@@ -126,9 +126,9 @@ func TestStrangeLog(t *testing.T) {
 			s := p.open()
 			defer func() { _ = s.Close() }()
 			for session := range p.sessions() {
-				f := p.Look(t, s, session)
+				f := p.Inspect(t, s, session)
 				if name == "garbage" || name == "empty" {
-					if !p.Whole(f) || f.Noticed() {
+					if !p.Complete(f) || f.Detected() {
 						t.Errorf("session %q: %+v", session, f)
 					}
 				}

@@ -15,14 +15,14 @@ import (
 	"github.com/convlog/convlog/upkeep/verify"
 )
 
-// Whatever happens to the bytes of a database file: what is read is what was
-// written, from either end; where something is missing an error says so; and an
-// append that is acknowledged stands behind what is there.
+// FuzzDatabase damages the bytes of a database file. All readable events must be
+// written events, in both directions. An error must report missing events. An
+// acknowledged append must follow the readable events.
 func FuzzDatabase(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "s.db")
-	sound, lines := smallDatabase(f, path)
+	undamaged, lines := smallDatabase(f, path)
 	f.Add([]byte{})
-	for i := range len(sound) / 512 {
+	for i := range len(undamaged) / 512 {
 		f.Add([]byte{byte(i), byte(7 * i), byte(31 * i), byte(i / 3)})
 	}
 	f.Fuzz(func(t *testing.T, edits []byte) {
@@ -34,15 +34,15 @@ func FuzzDatabase(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		must(t, os.WriteFile(path, edited(sound, edits), 0o600))
+		must(t, os.WriteFile(path, applyEdits(undamaged, edits), 0o600))
 		x := databaseFuzz{t, path, lines}
 		x.reads()
 		x.appends()
 	})
 }
 
-// smallDatabase makes a database of two sessions and a blob, and gives its bytes
-// and the lines of both.
+// smallDatabase makes a database of two sessions and a blob. It returns the file and
+// the lines of both sessions.
 func smallDatabase(t testing.TB, path string) (file []byte, lines map[string][]string) {
 	t.Helper()
 	s := New(path, Options{Sync: Never})
@@ -50,7 +50,7 @@ func smallDatabase(t testing.TB, path string) (file []byte, lines map[string][]s
 	for session, sizes := range map[string][]int{"s": {1, 3, 1, 2}, "t": {2, 1}} {
 		var head event.Head
 		for _, n := range sizes {
-			events := chained(session, head, n, strings.Repeat(session, 900))
+			events := eventChain(session, head, n, strings.Repeat(session, 900))
 			must(t, s.Append(t.Context(), session, head, events, false))
 			head = headOf(events)
 			for i := range events {
@@ -68,9 +68,9 @@ func smallDatabase(t testing.TB, path string) (file []byte, lines map[string][]s
 
 var blobBody = strings.Repeat("body", 700)
 
-// edited is a copy of the file with edits, of four bytes each: a place, a value
-// and what to do there.
-func edited(file, edits []byte) []byte {
+// applyEdits returns a copy of the file with edits. An edit has four bytes: a
+// position, a value and an action.
+func applyEdits(file, edits []byte) []byte {
 	const block = 512
 	file = slices.Clone(file)
 	for len(edits) >= 4 {
@@ -131,9 +131,9 @@ func (x *databaseFuzz) reads() {
 	_ = log.Close()
 }
 
-// session compares what is read of a session with what was written; sound says
-// that Verify found nothing wrong with it, so that Check must if it is not.
-func (x *databaseFuzz) session(log *eventlog.Log, session string, want []string, sound bool) {
+// session compares the readable events of a session with the written ones. verified is
+// true if Verify found no damage; Check must find damage then if events are missing.
+func (x *databaseFuzz) session(log *eventlog.Log, session string, want []string, verified bool) {
 	x.Helper()
 	for _, backward := range []bool{false, true} {
 		var got []string
@@ -151,18 +151,18 @@ func (x *databaseFuzz) session(log *eventlog.Log, session string, want []string,
 		}
 		for _, line := range got {
 			if !slices.Contains(want, line) {
-				x.Fatalf("read of %q what was not written: %s", session, line)
+				x.Fatalf("read a line of %q that was never written: %s", session, line)
 			}
 		}
-		if sound && (failed != nil || !slices.Equal(got, want)) && !x.checked(log) {
+		if verified && (failed != nil || !slices.Equal(got, want)) && !x.checkFindsDamage(log) {
 			x.Fatalf("read %d events of %q, of %d: %v, and Verify and Check find nothing wrong", len(got), session, len(want), failed)
 		}
 	}
 }
 
-// checked reports whether Check finds damage: of pages that reading the rows in
-// their order has no need of.
-func (x *databaseFuzz) checked(log *eventlog.Log) bool {
+// checkFindsDamage reports whether Check finds damage. Check also reads pages that a
+// read in order does not need.
+func (x *databaseFuzz) checkFindsDamage(log *eventlog.Log) bool {
 	x.Helper()
 	for _, err := range verify.Store(x.Context(), log) {
 		if err != nil && !damage(err) {
@@ -173,7 +173,7 @@ func (x *databaseFuzz) checked(log *eventlog.Log) bool {
 	return false
 }
 
-// appends appends to both sessions, or is refused.
+// appends appends to both sessions. An append may fail.
 func (x *databaseFuzz) appends() {
 	x.Helper()
 	log := x.open(false)
@@ -182,7 +182,7 @@ func (x *databaseFuzz) appends() {
 		e := event.Event{ID: event.NewID(), Type: "test:note", Data: []byte(`{}`)}
 		head, err := log.Append(x.Context(), session, eventlog.Any(), e)
 		if err != nil {
-			// A header may say that a newer SQLite wrote the file: then it is read-only.
+			// A header with a newer SQLite version makes a file read-only.
 			if !damage(err) && !errors.Is(err, eventlog.ErrUnknownOutcome) && !errors.Is(err, eventlog.ErrReadOnly) {
 				x.Fatalf("append to %q: %v", session, err)
 			}
@@ -208,7 +208,7 @@ func blobOf(x *databaseFuzz, log *eventlog.Log) error {
 	return err
 }
 
-// damage reports whether an error says that the file is damaged, or too new.
+// damage reports whether an error means a damaged or too new file.
 func damage(err error) bool {
 	return errors.Is(err, eventlog.ErrCorrupt) || errors.Is(err, event.ErrVersion)
 }

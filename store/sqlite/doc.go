@@ -1,42 +1,40 @@
-// Package sqlite keeps a log in one SQLite database file.
+// Package sqlite stores a log in one SQLite database file.
 //
 //	log := eventlog.Open(sqlite.New("s.db"))
 //
-// The file may be used by many goroutines and processes of one machine at the
-// same time; network file systems are not supported. Beside S.db stand
-// S.db-wal and S.db-shm, which belong to SQLite while the database is open,
-// and S.db-lock, the store lock.
+// Many goroutines and processes of one machine may use the file at the same time.
+// Network file systems are not supported. Beside s.db there may be these files:
 //
-// # How writes are ordered
+//	s.db-wal, s.db-shm               SQLite's write-ahead log and its index, while the database is open
+//	s.db-lock                        the store lock
+//	s.db.damaged-<16 hex>-<n>.jsonl  a backup copy of a session, made by Replace
 //
-// A store has one writer connection and a queue in front of it. Whoever writes
-// joins the queue; when the database's write lock has been taken, everything
-// that is queued by then goes into one transaction and is made durable by one
-// sync. So many sessions share the cost of a sync, and waiting for another
-// process is waiting in the queue: a caller whose context ends there leaves
-// at once, and nothing of its was written. The heads are compared inside the
-// transaction; an append that finds another head than it expects changes
-// nothing.
+// # Writes
 //
-// # How reads stay out of the way
+// A store has one writer connection with a queue. When the writer has the database's
+// write lock, it commits the whole queue in one transaction with one sync, so
+// concurrent appends share the cost of the sync. A caller whose context ends while its
+// write is still queued returns at once, and nothing is written. An append compares
+// the session's head inside the transaction; a conflict changes nothing.
 //
-// Reads go through a few connections of their own and in pages of at most
-// 1,000 rows and about 1 MiB, each a read transaction of its own. Between two
-// pages nothing is held, so that a slow reader neither blocks a writer nor
-// keeps the write-ahead log from being folded back.
+// # Reads
 //
-// # How texts are indexed
+// Up to four connections read. Each page has at most 1,000 rows or about 1 MiB and is
+// a read transaction of its own. Between two pages a reader has no lock, so a slow
+// reader neither blocks writers nor delays a checkpoint of the write-ahead log.
 //
-// The file has an index of the texts of events, for searches. It is filled behind
-// the appends, when nobody has written for a moment, and once more when a store
-// is closed; a batch ends as soon as somebody waits to write. A search reads what
-// the index lacks, and so misses nothing. What is erased leaves the index in the
-// same transaction. A store that is opened for reading only uses it as it is.
+// # Text index
 //
-// # A caveat of POSIX locks
+// The file has a text index for searches. The store updates the index in the
+// background when there are no writes for 100 ms, and again on Close. A batch stops
+// early when a write is queued. A search reads events that are not indexed yet, so it
+// misses nothing. An erasure removes the erased text from the index in the same
+// transaction. A read-only store uses the index but never updates it.
 //
-// When any code of a process opens and closes the database file by itself, the
-// system drops SQLite's locks of that process. Programs that read the file's
-// bytes while a store is open should enable open file description locks first
-// (modernc.org/sqlite.OFDLocking) or do it in another process.
+// # POSIX locks
+//
+// When a process opens the database file a second time and closes it, the operating
+// system drops SQLite's locks of the process. A program that reads the file's bytes
+// while a store is open must enable open file description locks first
+// (modernc.org/sqlite.OFDLocking) or read the file in another process.
 package sqlite

@@ -16,9 +16,9 @@ import (
 
 const canary = "canary-7c1f"
 
-// found counts the canary in the database's files. It reads them in another
-// process, since closing them in this one would drop SQLite's locks.
-func found(t testing.TB, path string) int {
+// countCanary counts the canary in the database's files. Another process reads the
+// files, because closing them in this process would drop SQLite's locks.
+func countCanary(t testing.TB, path string) int {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "cat", path, path+"-wal")
 	all, err := cmd.Output()
@@ -41,15 +41,15 @@ func TestErasedBytesAreGone(t *testing.T) {
 			path := tempPath(t)
 			s := open(t, path)
 			head := add(t, s, "a", event.Head{}, 20, "filler")
-			secret := chained("a", head, 1, c.text)
+			secret := eventChain("a", head, 1, c.text)
 			must(t, s.Append(t.Context(), "a", head, secret, false))
 			head = add(t, s, "a", headOf(secret), 20, "filler")
-			if found(t, path) == 0 {
+			if countCanary(t, path) == 0 {
 				t.Fatal("the canary is not there to begin with")
 			}
-			added := chained("a", head, 1, "redacted")
-			must(t, s.Rewrite(t.Context(), "a", head, []event.Event{altered(secret[0], c.by)}, added))
-			if n := found(t, path); n > 0 {
+			added := eventChain("a", head, 1, "redacted")
+			must(t, s.Rewrite(t.Context(), "a", head, []event.Event{withText(secret[0], c.by)}, added))
+			if n := countCanary(t, path); n > 0 {
 				t.Errorf("the canary is there %d times", n)
 			}
 			if got := seqs(t, s, "a", eventlog.Span{}); len(got) != 42 {
@@ -88,7 +88,7 @@ func TestRemovedBytesAreGone(t *testing.T) {
 	must(t, err)
 	must(t, s.RemoveSession(t.Context(), "a", head))
 	must(t, s.RemoveBlobs(t.Context(), []event.Digest{d}))
-	if n := found(t, path); n > 0 {
+	if n := countCanary(t, path); n > 0 {
 		t.Errorf("the canary is there %d times", n)
 	}
 	want(t, eventlog.ErrNotFound, s.RemoveSession(t.Context(), "a", event.Head{}))
@@ -100,18 +100,18 @@ func TestRewriteRefused(t *testing.T) {
 	head := add(t, s, "a", event.Head{}, 2, "x")
 	events, err := collect(s.Read(t.Context(), "a", eventlog.Span{}))
 	must(t, err)
-	beyond := chained("a", head, 1, "x")
-	want(t, eventlog.ErrEventNotFound, s.Rewrite(t.Context(), "a", head, []event.Event{altered(events[0], "y"), beyond[0]}, nil))
+	beyond := eventChain("a", head, 1, "x")
+	want(t, eventlog.ErrEventNotFound, s.Rewrite(t.Context(), "a", head, []event.Event{withText(events[0], "y"), beyond[0]}, nil))
 	want(t, eventlog.ErrConflict, s.Rewrite(t.Context(), "a", events[0].Head(), events[:1], nil))
 	again, err := collect(s.Read(t.Context(), "a", eventlog.Span{}))
 	must(t, err)
 	if !bytes.Equal(events[0].Line(), again[0].Line()) || len(again) != 2 {
-		t.Error("a refused rewrite changed the session")
+		t.Error("a rejected rewrite changed the session")
 	}
 }
 
-// While another process reads, the log cannot be emptied: the rewrite waits for
-// it, and says so when its context ends.
+// A rewrite waits for another process that reads the log, and returns an
+// UnknownOutcomeError when its context ends.
 func TestRewriteWaitsForReader(t *testing.T) {
 	path := tempPath(t)
 	s := open(t, path)
@@ -137,16 +137,16 @@ func TestRewriteWaitsForReader(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 	}()
-	err = s.Rewrite(ctx, "a", head, []event.Event{altered(events[0], "y"), altered(events[1], "y")}, nil)
+	err = s.Rewrite(ctx, "a", head, []event.Event{withText(events[0], "y"), withText(events[1], "y")}, nil)
 	want(t, eventlog.ErrUnknownOutcome, err)
 	must(t, errors.Join(reader.run("COMMIT"), reader.close()))
 	must(t, s.Rewrite(t.Context(), "a", head, nil, nil))
-	if n := found(t, path); n > 0 {
+	if n := countCanary(t, path); n > 0 {
 		t.Errorf("the canary is there %d times", n)
 	}
 }
 
-// A damaged page is located; the rest of the file stays readable.
+// An error locates a damaged page. The rest of the file stays readable.
 func TestDamageIsLocated(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -181,7 +181,7 @@ func TestDamageIsLocated(t *testing.T) {
 			}
 			events, err = collect(s.Read(t.Context(), "a", eventlog.Span{Backward: true, Limit: 50}))
 			if err != nil || len(events) != 50 {
-				t.Errorf("behind the damage: %d events, %v", len(events), err)
+				t.Errorf("after the damage: %d events, %v", len(events), err)
 			}
 		})
 	}
@@ -198,12 +198,12 @@ func wantDamage(t testing.TB, err error, seq int64, place, text string) {
 	}
 }
 
-// A row that is gone is damage, at either end and in the middle.
+// A missing row is damage, at both ends and in the middle.
 func TestMissingRow(t *testing.T) {
 	for _, seq := range []int64{1, 100, 200} {
 		path := tempPath(t)
 		s := New(path)
-		must(t, s.Append(t.Context(), "a", event.Head{}, chained("a", event.Head{}, 200, "x"), false))
+		must(t, s.Append(t.Context(), "a", event.Head{}, eventChain("a", event.Head{}, 200, "x"), false))
 		must(t, s.Close())
 		c, err := dial(path, "mode=rw")
 		must(t, err)
@@ -218,13 +218,13 @@ func TestMissingRow(t *testing.T) {
 	}
 }
 
-// Damage to SQLite's own structure is a CorruptError, and a listing goes on
-// with the other sessions.
+// Damage to SQLite's structure is a CorruptError. A listing still lists the other
+// sessions.
 func TestDamagedPages(t *testing.T) {
 	path := tempPath(t)
 	s := New(path)
 	for _, session := range []string{"a", "b", "c"} {
-		must(t, s.Append(t.Context(), session, event.Head{}, chained(session, event.Head{}, 400, session), false))
+		must(t, s.Append(t.Context(), session, event.Head{}, eventChain(session, event.Head{}, 400, session), false))
 	}
 	events, err := collect(s.Read(t.Context(), "b", eventlog.Span{From: 400}))
 	must(t, err)

@@ -14,47 +14,48 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// setBack deals with the jobs of a transaction that was rolled back because
-// of err: culprit failed, or all did if it is nil. What concerns all is said
-// to all; else the others are queued again. A full disk gets a second try.
-func (w *writer) setBack(culprit *job, others []*job, err error) {
+// handleRollback answers or requeues the jobs of a transaction that was rolled back
+// because of err. culprit is the job that failed, or nil if the whole transaction
+// failed. Damage, I/O errors and a full disk fail all jobs; another error fails
+// culprit only. After a full disk each job gets one retry.
+func (w *writer) handleRollback(culprit *job, others []*job, err error) {
 	all := others
 	if culprit != nil {
 		all = append([]*job{culprit}, others...)
 	}
 	switch {
-	case isCode(err, codeFull) && w.makeRoom(all):
+	case isCode(err, codeFull) && w.truncateWAL(all):
 		w.requeue(all)
 	case culprit == nil || isDamage(err) || isCode(err, codeFull, codeIO, codeReadOnly):
-		w.refuse(all, w.explain(err))
+		w.answer(all, w.explain(err))
 	default:
-		w.refuse(all[:1], w.explain(err))
+		w.answer(all[:1], w.explain(err))
 		w.requeue(others)
 	}
 }
 
-// refuse answers jobs that have changed nothing.
-func (w *writer) refuse(jobs []*job, err error) {
+// answer returns err to the callers of jobs that changed nothing.
+func (w *writer) answer(jobs []*job, err error) {
 	for _, j := range jobs {
 		j.done <- err
 	}
 }
 
-// makeRoom folds the write-ahead log into the database and truncates it, which
-// may give back more space than the folding needs. It does so once for a job.
-func (w *writer) makeRoom(jobs []*job) bool {
-	if slices.ContainsFunc(jobs, func(j *job) bool { return j.tried }) {
+// truncateWAL checkpoints and truncates the write-ahead log to free disk space. It
+// reports false if it failed, or if one of the jobs was retried before.
+func (w *writer) truncateWAL(jobs []*job) bool {
+	if slices.ContainsFunc(jobs, func(j *job) bool { return j.retried }) {
 		return false
 	}
 	for _, j := range jobs {
-		j.tried = true
+		j.retried = true
 	}
 	_, err := w.conn.values("PRAGMA wal_checkpoint(TRUNCATE)", 3)
 	return err == nil
 }
 
-// explain is explain for an error of the writer's connection, which is
-// replaced where that may help.
+// explain converts an error of the writer's connection for callers. After an I/O error
+// the next transaction uses a new connection.
 func (w *writer) explain(err error) error {
 	if isCode(err, codeReadOnly, codeIO, codeCannotOpen) {
 		w.suspect = true
@@ -65,16 +66,16 @@ func (w *writer) explain(err error) error {
 	return explain(w.path, err)
 }
 
-// explain makes an error match what callers look for: a full disk, a database
-// that cannot be written, and one that is damaged.
+// explain converts SQLite's error to one that callers can match: ENOSPC for a full
+// disk, ErrReadOnly, a permission error, or a CorruptError.
 func explain(path string, err error) error {
 	switch {
-	case isCode(err, codeFull), isCode(err, codeIndexSize) && full(path):
+	case isCode(err, codeFull), isCode(err, codeIndexSize) && diskFull(path):
 		return fmt.Errorf("%w: %w", syscall.ENOSPC, err)
 	case isCode(err, codeReadOnly):
 		return fmt.Errorf("%w: %w", eventlog.ErrReadOnly, err)
 	case isCode(err, codeCannotOpen):
-		return notAllowed(path, err)
+		return permissionError(path, err)
 	case isDamage(err) && !errors.Is(err, eventlog.ErrCorrupt):
 		return &eventlog.CorruptError{Path: filepath.Base(path), Offset: -1, Cause: err}
 	default:
@@ -82,31 +83,30 @@ func explain(path string, err error) error {
 	}
 }
 
-// notAllowed says what keeps SQLite from opening the file: that, or the write-ahead
-// log and its index beside it, which readers need too.
-func notAllowed(path string, err error) error {
+// permissionError returns the permission error of the database, its write-ahead log or
+// the log's index, if there is one. Otherwise it returns err.
+func permissionError(path string, err error) error {
 	for _, name := range []string{path, path + "-wal", path + "-shm"} {
 		f, opening := os.Open(name)
 		if errors.Is(opening, fs.ErrPermission) {
 			return opening
 		}
 		if opening == nil {
-			_ = f.Close() // only opened
+			_ = f.Close() // nothing was written
 		}
 	}
 	return err
 }
 
-// full reports whether the disk has no room for a step of the index of the
-// write-ahead log, which is 32 KiB.
-func full(path string) bool {
+// diskFull reports whether the disk has less than 32 KiB left. The index of the
+// write-ahead log grows by 32 KiB at a time.
+func diskFull(path string) bool {
 	var st unix.Statfs_t
 	return unix.Statfs(path, &st) == nil && int64(st.Bavail)*int64(st.Bsize) < 32<<10
 }
 
-// reconnect replaces a connection that failed by a new one, if there can be
-// one: a file that could not be written stays so for the old one even when it
-// can be again.
+// reconnect replaces a connection that failed. A connection that was opened on an
+// unwritable file stays read-only, even after the file is writable again.
 func (w *writer) reconnect() error {
 	if !w.suspect {
 		return nil
@@ -114,7 +114,7 @@ func (w *writer) reconnect() error {
 	if err := writable(w.path); err != nil {
 		return err
 	}
-	c, err := dial(w.path, writing)
+	c, err := dial(w.path, writerParameters)
 	if err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func (w *writer) reconnect() error {
 		_ = c.close()
 		return err
 	}
-	_ = w.conn.close() // it says again what it failed of
+	_ = w.conn.close() // closing repeats the earlier error
 	w.conn, w.suspect = c, false
 	clear(w.keys)
 	return nil

@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// createFile makes an empty database file, readable by its owner only, unless
-// there is one that can be written. An existing file is never opened here:
-// closing it would drop SQLite's locks on it.
+// createFile creates an empty database file with mode 0600 unless the file exists. It
+// never opens an existing file, because closing the file would drop SQLite's locks on
+// it.
 func createFile(path string) error {
 	if _, err := os.Lstat(path); err == nil {
 		return writable(path)
@@ -32,9 +32,9 @@ func createFile(path string) error {
 	return errors.Join(f.Close(), syncFolder(filepath.Dir(path)))
 }
 
-// writable asks the system whether the database and its folder, where the
-// write-ahead log stands, may be written. SQLite would open a database that
-// may not for reading, and its errors do not name the cause.
+// writable returns an error unless the process may write the database and its folder,
+// which has the write-ahead log. SQLite would open an unwritable database for reading,
+// and SQLite's error does not name the cause.
 func writable(path string) error {
 	for _, name := range []string{path, filepath.Dir(path)} {
 		if err := unix.Access(name, unix.W_OK); err != nil {
@@ -44,7 +44,7 @@ func writable(path string) error {
 	return nil
 }
 
-// createFolders makes the missing folders of a path, durably.
+// createFolders creates the missing folders of a path and syncs them.
 func createFolders(folder string) error {
 	if _, err := os.Stat(folder); err == nil {
 		return nil
@@ -76,16 +76,16 @@ func syncFolder(folder string) error {
 	return nil
 }
 
-// stamp tells one state of the files of a database from another, as far as
-// that can be seen without opening them.
+// stamp identifies one state of the database's files. It is read without opening the
+// files.
 type stamp struct {
-	live    bool // there is a write-ahead log
+	live    bool // the write-ahead log exists
 	size    int64
 	changed time.Time
 	inode   uint64
 }
 
-// fileStamp gives a function that takes the stamp of the database at path.
+// fileStamp returns a function that reads the stamp of the database at path.
 func fileStamp(path string) func() (stamp, error) {
 	return func() (stamp, error) {
 		info, err := os.Stat(path)
@@ -100,11 +100,11 @@ func fileStamp(path string) func() (stamp, error) {
 	}
 }
 
-// dialReadOnly gives a function that opens a connection which writes nothing.
+// dialReadOnly returns a function that opens a connection for reading only.
 //
-// A database without a write-ahead log is in nobody's use: it is opened as
-// immutable, so that SQLite does not create the log and its index only to read
-// an empty one. Whether it stays so is checked around every use.
+// A database without a write-ahead log is not in use. It is opened as immutable, so
+// SQLite does not create an empty write-ahead log and its index. The pool compares the
+// stamps before and after every use to notice a writer.
 func (s *Store) dialReadOnly() func(stamp) (*conn, error) {
 	return func(at stamp) (*conn, error) {
 		parameters := "mode=ro"
@@ -126,7 +126,7 @@ func (s *Store) dialReadOnly() func(stamp) (*conn, error) {
 	}
 }
 
-// inode identifies a file, so that one that was replaced is noticed.
+// inode identifies a file, so that the pool notices a replaced file.
 func inode(info fs.FileInfo) uint64 {
 	if s, ok := info.Sys().(*syscall.Stat_t); ok {
 		return s.Ino

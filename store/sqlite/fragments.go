@@ -20,9 +20,9 @@ const (
 	readRows    = `SELECT key, seq, line FROM events WHERE session = ? AND seq >= ? ORDER BY seq LIMIT ?`
 )
 
-// Fragments implements eventlog.Salvager. A row is a fragment, and so is one
-// that is missing. Where SQLite finds the file damaged, the rows are looked for
-// one by one, by the index and by the table.
+// Fragments implements eventlog.Salvager. Every row is a fragment, and so is every
+// missing row. Where SQLite reports damage, Fragments searches for each row through
+// the index and through the table.
 func (s *Store) Fragments(ctx context.Context, session string) iter.Seq2[eventlog.Fragment, error] {
 	return func(yield func(eventlog.Fragment, error) bool) {
 		v := salvage{store: s, session: session, path: filepath.Base(s.path) + ": table events", yield: yield}
@@ -42,11 +42,11 @@ func (s *Store) Fragments(ctx context.Context, session string) iter.Seq2[eventlo
 var (
 	_ eventlog.Salvager = (*Store)(nil)
 
-	// errStop ends a reading without an error.
+	// errStop ends an iteration early. It is not reported.
 	errStop = errors.New("stop")
 )
 
-// salvage is where somebody who reads on behind damage is.
+// salvage reads the rows of a damaged session in the order of their seqs.
 type salvage struct {
 	store   *Store
 	session string
@@ -54,22 +54,23 @@ type salvage struct {
 	yield   func(eventlog.Fragment, error) bool
 
 	key    int64
-	listed bool  // the session has a row that can be read
+	listed bool  // the session's row is readable
 	head   int64 // seq of the newest event at the start; 0 if unknown
-	next   int64 // the least seq that comes next
-	due    bool  // it is known to come
+	next   int64 // lowest seq not reported yet
+	due    bool  // next is certain to exist
 	rows   int64 // size of the last page
-	damage error // of the file, once it was met
+	damage error // the first damage found in the file
 }
 
-// record is a row: what it holds, or why that cannot be read.
+// record is a row of table events, or the error of reading the row.
 type record struct {
 	key, seq int64
 	line     []byte
 	err      error
 }
 
-// open finds the session by the index, by the table, or by its events.
+// open finds the session's key through the index, through the table, or through the
+// session's events.
 func (v *salvage) open(ctx context.Context) error {
 	err := v.store.read(ctx, func(c *conn) error {
 		row := make([]driver.Value, 3)
@@ -81,11 +82,11 @@ func (v *salvage) open(ctx context.Context) error {
 			v.key, _ = row[0].(int64)
 			v.next, v.due = row[1].(int64)
 			v.head, _ = row[2].(int64)
-			return v.begin(c)
+			return v.rewind(c)
 		}
 		if isDamage(err) {
 			v.damage = err
-			found, err = v.search(c)
+			found, err = v.findByEvents(c)
 		}
 		if err == nil && !found {
 			err = eventlog.ErrNotFound
@@ -95,13 +96,13 @@ func (v *salvage) open(ctx context.Context) error {
 	return v.store.locate(v.session, "sessions", 0, err)
 }
 
-// begin goes back to the first row, where the session's own row does not say
-// which that is, or a later one.
-func (v *salvage) begin(c *conn) error {
+// rewind moves next to the session's lowest seq if the session's row has no valid
+// first seq or a later one.
+func (v *salvage) rewind(c *conn) error {
 	row := make([]driver.Value, 1)
 	found, err := c.first(row, lowestSeq, v.key)
 	if isDamage(err) {
-		return nil // it will be met again
+		return nil // reading the rows finds the damage again
 	}
 	v.due = v.due && v.next >= 1
 	if lowest, ok := row[0].(int64); found && ok && (!v.due || lowest < v.next) {
@@ -110,8 +111,8 @@ func (v *salvage) begin(c *conn) error {
 	return err
 }
 
-// search finds the key whose first event is of the session.
-func (v *salvage) search(c *conn) (found bool, err error) {
+// findByEvents finds the key whose first event is an event of the session.
+func (v *salvage) findByEvents(c *conn) (found bool, err error) {
 	row := []driver.Value{int64(0), nil}
 	for {
 		if found, err = c.first(row, nextSession, row[0]); err != nil || !found {
@@ -129,12 +130,12 @@ func (v *salvage) run(ctx context.Context) error {
 	for {
 		page, more, err := v.page(ctx)
 		for _, r := range page {
-			if err := v.give(ctx, r); err != nil {
+			if err := v.emit(ctx, r); err != nil {
 				return err
 			}
 		}
 		if isDamage(err) {
-			return v.around(ctx, err)
+			return v.sweepDamage(ctx, err)
 		}
 		if err != nil || !more {
 			return err
@@ -142,7 +143,7 @@ func (v *salvage) run(ctx context.Context) error {
 	}
 }
 
-// page reads the next rows in order; more is true unless they are all.
+// page reads the next rows in order. more is false after the last row.
 func (v *salvage) page(ctx context.Context) (page []record, more bool, err error) {
 	v.rows = min(max(4*v.rows, firstPageRows), maxPageRows)
 	err = v.store.read(ctx, func(c *conn) error {
@@ -173,8 +174,8 @@ func (v *salvage) page(ctx context.Context) (page []record, more bool, err error
 	return page, more, err
 }
 
-// give yields a row, and before it those that should stand there.
-func (v *salvage) give(ctx context.Context, r record) error {
+// emit yields the missing rows before r, and then r.
+func (v *salvage) emit(ctx context.Context, r record) error {
 	if err := v.missing(ctx, r.seq); err != nil {
 		return err
 	}
@@ -187,13 +188,13 @@ func (v *salvage) give(ctx context.Context, r record) error {
 		f.Path = fmt.Sprintf("%s, rowid %d", v.path, r.key)
 	}
 	if v.head > 0 && r.seq > v.head {
-		f.Seq = 0 // the session ends before: only the line can say what it is
+		f.Seq = 0 // seq is beyond the head, so only the line can name the event
 	}
 	v.next, v.due = r.seq+1, true
-	return v.pass(ctx, f)
+	return v.yieldFragment(ctx, f)
 }
 
-// parse reads a line of whatever session.
+// parse parses a line of any session.
 func (v *salvage) parse(line []byte) (event.Event, error) {
 	e, err := event.Parse(line, v.session)
 	if err == nil {
@@ -205,7 +206,7 @@ func (v *salvage) parse(line []byte) (event.Event, error) {
 	return e, err
 }
 
-func (v *salvage) pass(ctx context.Context, f eventlog.Fragment) error {
+func (v *salvage) yieldFragment(ctx context.Context, f eventlog.Fragment) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -215,12 +216,11 @@ func (v *salvage) pass(ctx context.Context, f eventlog.Fragment) error {
 	return nil
 }
 
-// maxMissing bounds how many rows in a row are said to be missing one by one:
-// a damaged seq may leave any gap.
+// maxMissing bounds the number of consecutive missing rows that are reported one by
+// one. A damaged seq can leave a gap of any size.
 const maxMissing = 10_000
 
-// missing tells of the rows before seq, up to the session's head, that are not
-// there.
+// missing yields a fragment for each missing row before seq, up to the session's head.
 func (v *salvage) missing(ctx context.Context, seq int64) error {
 	if v.head > 0 {
 		seq = min(seq, v.head+1)
@@ -236,14 +236,14 @@ func (v *salvage) missing(ctx context.Context, seq int64) error {
 		cause = errMissing
 	}
 	for v.next = max(v.next, seq-maxMissing); v.next < seq; v.next++ {
-		if err := v.pass(ctx, eventlog.Fragment{Path: v.path, Offset: -1, Seq: v.next, Err: cause}); err != nil {
+		if err := v.yieldFragment(ctx, eventlog.Fragment{Path: v.path, Offset: -1, Seq: v.next, Err: cause}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// present makes sure that the session was not removed meanwhile.
+// present returns ErrNotFound if the session was removed since the start.
 func (v *salvage) present(ctx context.Context) error {
 	if !v.listed {
 		return nil
@@ -254,7 +254,7 @@ func (v *salvage) present(ctx context.Context) error {
 		return err
 	})
 	if err == nil && row[0] == driver.Value(int64(0)) {
-		return fmt.Errorf("removed meanwhile: %w", eventlog.ErrNotFound)
+		return fmt.Errorf("the session was removed during the read: %w", eventlog.ErrNotFound)
 	}
 	if isDamage(err) {
 		return nil

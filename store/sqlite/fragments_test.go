@@ -13,18 +13,18 @@ import (
 
 const pageSize = 4096
 
-// damagedPages makes a store of three sessions of 400 events and overwrites the
-// pages that pick says, by what they hold.
+// damagedPages makes a store of three sessions of 400 events and overwrites the pages
+// that pick selects.
 func damagedPages(t testing.TB, pick func(page []byte, line []byte) bool) (s *Store, damaged int) {
 	t.Helper()
 	path := tempPath(t)
 	s = New(path)
 	for _, session := range []string{"a", "b", "c"} {
-		must(t, s.Append(t.Context(), session, event.Head{}, chained(session, event.Head{}, 400, session), false))
+		must(t, s.Append(t.Context(), session, event.Head{}, eventChain(session, event.Head{}, 400, session), false))
 	}
 	events, err := collect(s.Read(t.Context(), "b", eventlog.Span{From: 200, To: 200}))
 	must(t, err)
-	must(t, s.Index(t.Context(), false)) // which closing need not wait for
+	must(t, s.Index(t.Context(), false)) // now, so that closing does not write
 	must(t, s.Close())
 	file, err := os.ReadFile(path)
 	must(t, err)
@@ -38,9 +38,9 @@ func damagedPages(t testing.TB, pick func(page []byte, line []byte) bool) (s *St
 	return open(t, path), damaged
 }
 
-// salvaged counts the events of session b that Fragments finds, and the pieces
-// that are none; each seq of the session is told once and in order.
-func salvaged(t testing.TB, s *Store) (events, bad int) {
+// countFragments counts the events of session b that Fragments finds, and the bad
+// fragments. Each seq must occur once and in order.
+func countFragments(t testing.TB, s *Store) (events, bad int) {
 	t.Helper()
 	for f, err := range s.Fragments(t.Context(), "b") {
 		must(t, err)
@@ -59,19 +59,19 @@ func salvaged(t testing.TB, s *Store) (events, bad int) {
 	return events, bad
 }
 
-// The rows on a damaged page are told, and all others found.
-func TestFragmentsAroundADamagedPage(t *testing.T) {
+// Fragments reports the rows of a damaged page and finds all others.
+func TestFragmentsWithADamagedPage(t *testing.T) {
 	s, pages := damagedPages(t, func(page, line []byte) bool { return bytes.Contains(page, line) })
 	if pages != 1 {
 		t.Fatalf("damaged %d pages", pages)
 	}
-	events, bad := salvaged(t, s)
+	events, bad := countFragments(t, s)
 	if bad < 2 || bad > 20 || events+bad != 400 {
 		t.Errorf("found %d events and %d bad rows", events, bad)
 	}
 }
 
-// Where pages of the index are damaged, the table has all rows.
+// Fragments finds all rows in the table when pages of the index are damaged.
 func TestFragmentsWithoutTheIndex(t *testing.T) {
 	s, pages := damagedPages(t, func(page, line []byte) bool {
 		const leafOfIndex = 0x0a
@@ -80,28 +80,29 @@ func TestFragmentsWithoutTheIndex(t *testing.T) {
 	if pages == 0 {
 		t.Fatal("found no page of the index")
 	}
-	if events, bad := salvaged(t, s); events != 400 || bad != 0 {
+	if events, bad := countFragments(t, s); events != 400 || bad != 0 {
 		t.Errorf("found %d events and %d bad rows", events, bad)
 	}
 }
 
-// Rows that are missing are told, wherever they stood.
+// Fragments reports missing rows everywhere in the session.
 func TestFragmentsOfMissingRows(t *testing.T) {
 	path := tempPath(t)
 	s := New(path)
-	must(t, s.Append(t.Context(), "b", event.Head{}, chained("b", event.Head{}, 100, "x"), false))
+	must(t, s.Append(t.Context(), "b", event.Head{}, eventChain("b", event.Head{}, 100, "x"), false))
 	must(t, s.Close())
 	change(t, path, "DELETE FROM events WHERE seq IN (1, 50, 51, 100)")
-	if events, bad := salvaged(t, open(t, path)); events != 96 || bad != 4 {
+	if events, bad := countFragments(t, open(t, path)); events != 96 || bad != 4 {
 		t.Errorf("found %d events and %d missing rows", events, bad)
 	}
 }
 
-// A row behind the session's head is an event, and says nothing of rows between.
-func TestFragmentsOfMisplacedRows(t *testing.T) {
+// A row after the session's head is an event. The rows between are not reported as
+// missing.
+func TestFragmentsBeyondTheHead(t *testing.T) {
 	path := tempPath(t)
 	s := New(path)
-	must(t, s.Append(t.Context(), "b", event.Head{}, chained("b", event.Head{}, 4, "x"), false))
+	must(t, s.Append(t.Context(), "b", event.Head{}, eventChain("b", event.Head{}, 4, "x"), false))
 	must(t, s.Close())
 	change(t, path, "UPDATE events SET seq = 9 WHERE seq = 2", "UPDATE events SET line = x'00ff' WHERE seq = 3")
 	var got []string
@@ -115,7 +116,7 @@ func TestFragmentsOfMisplacedRows(t *testing.T) {
 	}
 }
 
-// A session whose own row is lost is found by its events.
+// Fragments finds a session without a session row by its events.
 func TestFragmentsWithoutTheSessionsTable(t *testing.T) {
 	s, pages := damagedPages(t, func(page, line []byte) bool {
 		const leafOfTable = 0x0d
@@ -125,12 +126,12 @@ func TestFragmentsWithoutTheSessionsTable(t *testing.T) {
 	if pages == 0 {
 		t.Fatal("found no page of the table")
 	}
-	if events, bad := salvaged(t, s); events != 400 || bad != 0 {
+	if events, bad := countFragments(t, s); events != 400 || bad != 0 {
 		t.Errorf("found %d events and %d bad rows", events, bad)
 	}
 }
 
-// change runs statements on a database that no store has open.
+// change runs statements on a closed database.
 func change(t testing.TB, path string, statements ...string) {
 	t.Helper()
 	c, err := dial(path, "mode=rw")

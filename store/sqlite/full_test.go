@@ -13,11 +13,11 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// limit makes the database as good as full: room is how many pages it may grow.
+// limit simulates a full disk: the database can grow by room pages.
 func limit(t testing.TB, s *Store, room int64) {
 	t.Helper()
 	var err error
-	must(t, s.writer.do(t.Context(), &job{alone: true, op: action(func(w *writer) error {
+	must(t, s.writer.do(t.Context(), &job{standalone: true, op: action(func(w *writer) error {
 		var pages int64
 		if pages, err = w.conn.number("PRAGMA page_count"); err != nil {
 			return err
@@ -26,33 +26,33 @@ func limit(t testing.TB, s *Store, room int64) {
 	})}))
 }
 
-// action is an operation that is a function.
+// action is a function as an operation.
 type action func(w *writer) error
 
 func (f action) apply(w *writer) error   { return f(w) }
 func (action) unknown(cause error) error { return cause }
 
-// wantFull makes sure that an error says that the disk is full, and that
-// nothing was written.
+// wantFull checks that an error reports a full disk in one line, and that nothing was
+// written.
 func wantFull(t testing.TB, err error) {
 	t.Helper()
 	want(t, syscall.ENOSPC, err)
 	if errors.Is(err, eventlog.ErrUnknownOutcome) {
-		t.Errorf("the outcome is said to be unknown: %v", err)
+		t.Errorf("the error reports an unknown outcome: %v", err)
 	}
 	if strings.Contains(err.Error(), "\n") {
 		t.Errorf("%q is more than a line", err)
 	}
 }
 
-// An append that finds no room has written nothing, whatever else was in its
-// transaction; when there is room again the next one works.
+// An append without disk space writes nothing, and neither does the rest of its
+// transaction. Once there is space, the next append succeeds.
 func TestFullInTransaction(t *testing.T) {
 	s := open(t, tempPath(t))
 	head := add(t, s, "a", event.Head{}, 1, "x")
 	limit(t, s, 2)
 	big := strings.Repeat("x", 64<<10)
-	wantFull(t, s.Append(t.Context(), "a", head, chained("a", head, 1, big), false))
+	wantFull(t, s.Append(t.Context(), "a", head, eventChain("a", head, 1, big), false))
 	_, _, err := s.PutBlob(t.Context(), strings.NewReader(big))
 	wantFull(t, err)
 	if got := seqs(t, s, "a", eventlog.Span{}); len(got) != 1 {
@@ -66,19 +66,19 @@ func TestFullInTransaction(t *testing.T) {
 	}
 }
 
-// fullError is SQLite's own error of a full disk.
+// fullError returns SQLite's error of a full disk.
 func fullError(t testing.TB) error {
 	t.Helper()
 	s := open(t, tempPath(t))
 	add(t, s, "a", event.Head{}, 1, "x")
 	limit(t, s, 0)
-	err := s.Append(t.Context(), "b", event.Head{}, chained("b", event.Head{}, 1, strings.Repeat("x", 64<<10)), false)
+	err := s.Append(t.Context(), "b", event.Head{}, eventChain("b", event.Head{}, 1, strings.Repeat("x", 64<<10)), false)
 	wantFull(t, err)
 	return err
 }
 
-// failingCommits is a connection whose commits fail, as those do whose frames
-// do not all find room in the write-ahead log: the transaction is rolled back.
+// failingCommits is a connection whose commits fail. SQLite rolls a transaction back
+// when its frames do not fit into the write-ahead log.
 type failingCommits struct {
 	driverConn
 	failures []error
@@ -86,11 +86,11 @@ type failingCommits struct {
 	leave    chan struct{}
 }
 
-// failCommits makes the next commits of a store fail, one for each error.
+// failCommits makes the next commits of a store fail, one per error.
 func failCommits(t testing.TB, s *Store, failures ...error) *failingCommits {
 	t.Helper()
 	var f *failingCommits
-	must(t, s.writer.do(t.Context(), &job{alone: true, op: action(func(w *writer) error {
+	must(t, s.writer.do(t.Context(), &job{standalone: true, op: action(func(w *writer) error {
 		f = &failingCommits{driverConn: w.conn.raw, failures: failures}
 		w.conn.raw = f
 		delete(w.conn.stmts, "COMMIT")
@@ -130,8 +130,8 @@ func (c *failingCommit) ExecContext(ctx context.Context, args []driver.NamedValu
 	return nil, err
 }
 
-// A commit that finds no room is tried once more when the write-ahead log was
-// folded back, and then refused: nothing was written.
+// A commit without disk space is retried once after a checkpoint. If it fails again,
+// nothing is written.
 func TestFullAtCommit(t *testing.T) {
 	full := fullError(t)
 	s := open(t, tempPath(t))
@@ -139,15 +139,15 @@ func TestFullAtCommit(t *testing.T) {
 	failCommits(t, s, full)
 	head = add(t, s, "a", head, 1, "the second try works")
 	failCommits(t, s, full, full)
-	wantFull(t, s.Append(t.Context(), "a", head, chained("a", head, 1, "x"), false))
+	wantFull(t, s.Append(t.Context(), "a", head, eventChain("a", head, 1, "x"), false))
 	if got := seqs(t, s, "a", eventlog.Span{}); len(got) != 2 {
 		t.Errorf("got %v, want 2 events", got)
 	}
 	add(t, s, "a", head, 1, "x")
 }
 
-// Who left while his append was committed was told that its outcome is
-// unknown. It is not tried again, as its events are his.
+// A caller that leaves during the commit gets an unknown outcome. The store does not
+// retry its append, because the caller owns the events.
 func TestFullAtCommitAfterLeaving(t *testing.T) {
 	full := fullError(t)
 	s := open(t, tempPath(t))
@@ -157,7 +157,7 @@ func TestFullAtCommitAfterLeaving(t *testing.T) {
 	entered := f.entered
 	ctx, cancel := context.WithCancel(t.Context())
 	left := make(chan error, 1)
-	go func() { left <- s.Append(ctx, "a", head, chained("a", head, 1, "x"), false) }()
+	go func() { left <- s.Append(ctx, "a", head, eventChain("a", head, 1, "x"), false) }()
 	<-entered
 	cancel()
 	want(t, eventlog.ErrUnknownOutcome, <-left)
@@ -169,12 +169,12 @@ func TestFullAtCommitAfterLeaving(t *testing.T) {
 	add(t, s, "a", head, 1, "x")
 }
 
-// A connection that was made while the file could not be written is replaced.
-func TestWritableAgain(t *testing.T) {
+// The store replaces a connection that was opened while the file was unwritable.
+func TestReconnectWhenWritable(t *testing.T) {
 	path := tempPath(t)
 	s := open(t, path)
 	head := add(t, s, "a", event.Head{}, 1, "x")
-	must(t, s.writer.do(t.Context(), &job{alone: true, op: action(func(w *writer) error {
+	must(t, s.writer.do(t.Context(), &job{standalone: true, op: action(func(w *writer) error {
 		readOnly, err := dial(path, "mode=ro")
 		if err != nil {
 			return err
@@ -183,10 +183,10 @@ func TestWritableAgain(t *testing.T) {
 		w.conn = readOnly
 		return nil
 	})}))
-	err := s.Append(t.Context(), "a", head, chained("a", head, 1, "x"), false)
+	err := s.Append(t.Context(), "a", head, eventChain("a", head, 1, "x"), false)
 	want(t, eventlog.ErrReadOnly, err)
 	if errors.Is(err, eventlog.ErrUnknownOutcome) {
-		t.Errorf("the outcome is said to be unknown: %v", err)
+		t.Errorf("the error reports an unknown outcome: %v", err)
 	}
 	add(t, s, "a", head, 1, "x")
 	if got := seqs(t, s, "a", eventlog.Span{}); len(got) != 2 {

@@ -13,13 +13,13 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// removedAtOnce is how many blobs are removed in one transaction, while which
-// other writers wait.
-const removedAtOnce = 64
+// blobsPerRemoval is the number of blobs that one transaction removes. Other writers
+// wait during the transaction.
+const blobsPerRemoval = 64
 
-// Sweep implements eventlog.Sweeper: files of bodies that were never written.
-// With remove it empties the write-ahead log, in which an erasure that was
-// interrupted may have left bytes.
+// Sweep implements eventlog.Sweeper. The leftovers are spool files of bodies that were
+// never written. With remove, Sweep also empties the write-ahead log, because an
+// interrupted erasure may have left bytes there.
 func (s *Store) Sweep(ctx context.Context, remove bool) iter.Seq2[eventlog.Leftover, error] {
 	return func(yield func(eventlog.Leftover, error) bool) {
 		if err := s.sweep(ctx, remove, yield); err != nil && !errors.Is(err, errStop) {
@@ -55,8 +55,8 @@ func (s *Store) sweep(ctx context.Context, remove bool, yield func(eventlog.Left
 	return s.scrub(ctx)
 }
 
-// spools lists the files of bodies that wait to be written, which have a name
-// for a moment only.
+// spools lists the spool files that still have a name. A running PutBlob removes the
+// name at once.
 func (s *Store) spools() ([]eventlog.Leftover, error) {
 	folder := filepath.Dir(s.path)
 	entries, err := os.ReadDir(folder)

@@ -15,9 +15,8 @@ import (
 	"github.com/convlog/convlog/upkeep/verify"
 )
 
-// A redaction that was committed and did not come to empty the write-ahead log,
-// as another process was reading, is finished by asking for it again, or by a
-// sweep.
+// A committed redaction may fail to empty the write-ahead log while another process
+// reads. Another redaction or a sweep finishes it.
 func TestInterruptedErasureIsFinished(t *testing.T) {
 	for name, finish := range map[string]func(l *eventlog.Log, s *Store) error{
 		"redact again": func(l *eventlog.Log, _ *Store) error {
@@ -46,7 +45,7 @@ func TestInterruptedErasureIsFinished(t *testing.T) {
 			defer leave()
 			go func() {
 				defer leave()
-				for { // until it is committed
+				for { // until the redaction is committed
 					now, err := s.Version(context.Background(), "a")
 					if err != nil || now != before {
 						return
@@ -55,12 +54,12 @@ func TestInterruptedErasureIsFinished(t *testing.T) {
 				}
 			}()
 			_, err = erase.Redact(ctx, l, "a", []int64{1}, erase.RedactOptions{Reason: ""})
-			if err == nil || found(t, path) == 0 {
+			if err == nil || countCanary(t, path) == 0 {
 				t.Fatalf("the redaction is finished: %v", err)
 			}
 			must(t, errors.Join(reader.run("COMMIT"), reader.close()))
 			must(t, finish(l, s))
-			if n := found(t, path); n > 0 {
+			if n := countCanary(t, path); n > 0 {
 				t.Errorf("the canary is there %d times", n)
 			}
 			report, err := verify.Session(t.Context(), l, "a")
@@ -71,7 +70,7 @@ func TestInterruptedErasureIsFinished(t *testing.T) {
 	}
 }
 
-// A body that never came to be written goes, and nothing else of that folder.
+// Sweep removes the spool file of an unfinished body, and no other file.
 func TestSweepOfSpools(t *testing.T) {
 	path := tempPath(t)
 	s := open(t, path)
@@ -98,12 +97,12 @@ func TestSweepOfSpools(t *testing.T) {
 	_, _, err := s.PutBlob(t.Context(), strings.NewReader(strings.Repeat("long", pieceBytes)))
 	must(t, err)
 	names, err := filepath.Glob(filepath.Join(filepath.Dir(path), "*"))
-	if must(t, err); len(names) != len(stays)+3 { // and the database with its log and index
+	if must(t, err); len(names) != len(stays)+3 { // plus the database, its log and the log's index
 		t.Errorf("the folder holds %q", names)
 	}
 }
 
-// Removed blobs are gone from the file, and their space is used again.
+// The file has no bytes of removed blobs, and later writes use their space.
 func TestRemovedBlobsAreOverwritten(t *testing.T) {
 	path := tempPath(t)
 	s := open(t, path)
@@ -115,9 +114,9 @@ func TestRemovedBlobsAreOverwritten(t *testing.T) {
 		}
 		return digests
 	}
-	digests := put(2 * removedAtOnce)
+	digests := put(2 * blobsPerRemoval)
 	must(t, s.RemoveBlobs(t.Context(), append(digests, event.DigestOf(nil))))
-	if n := found(t, path); n > 0 {
+	if n := countCanary(t, path); n > 0 {
 		t.Errorf("the canary is there %d times", n)
 	}
 	size := func() int64 {
@@ -126,7 +125,7 @@ func TestRemovedBlobsAreOverwritten(t *testing.T) {
 		return info.Size()
 	}
 	before := size()
-	put(2 * removedAtOnce)
+	put(2 * blobsPerRemoval)
 	must(t, s.scrub(t.Context()))
 	if grown := size() - before; grown > 64<<10 {
 		t.Errorf("the file grew by %d bytes although there was room in it", grown)
@@ -154,8 +153,8 @@ func TestLockWaitsForWritesUnderWay(t *testing.T) {
 	unlock()
 }
 
-// A blob that only a kept copy names is not collected.
-func TestGarbageNamedByKeptCopies(t *testing.T) {
+// A blob that only a backup copy refers to is not collected.
+func TestGarbageInBackupCopies(t *testing.T) {
 	path := tempPath(t)
 	l := eventlog.Open(open(t, path))
 	kept, err := l.PutBlob(t.Context(), strings.NewReader("kept"))

@@ -2,45 +2,43 @@ package sqlite
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"strings"
 )
 
-// indexRules is the version of eventlog.SearchText, event.Fold and of
-// the pieces made here. Whoever changes one of them counts it up.
+// indexRules is the version of the text rules: event.TextReader, event.Fold and the
+// grams of this file. Increment it when one of them changes; stores then rebuild the
+// index.
 const indexRules = 1
 
-// The index knows an event by its grams: all runs of three bytes inside of its
-// words, which are separated by spaces. What contains a term contains the
-// term's grams; so those that have all of them are what a search looks at. In
-// UTF-8 three bytes are one character of most writing without spaces, so that
-// even one such character is found by the index; of ASCII it takes three.
+// The index stores the grams of an event: all sequences of three bytes inside the
+// words of its folded text. Spaces separate words. A text that contains a term
+// contains all grams of the term, so a search reads only the events that have all of
+// them. In UTF-8 one character of Chinese or Japanese has three bytes, so the index
+// finds a single such character. An ASCII term needs three characters.
 const gramBytes = 3
 
-// unreadGram is of events whose text cannot be told: each search looks at them.
+// unreadGram marks an event whose text is unreadable. Every search reads the event.
 const unreadGram = "unread"
 
-// gramAlphabet writes 5 bits as a character.
+// gramAlphabet encodes 5 bits as one character.
 const gramAlphabet = "abcdefghijklmnopqrstuvwxyz234567"
 
-// gramSet gathers the grams of one text at a time.
+// gramSet collects the distinct grams of one text at a time.
 type gramSet struct {
-	seen  []uint64 // a bit for each gram there can be
-	found []uint32 // those that were seen
+	seen  []uint64 // one bit for each possible gram
+	found []uint32 // distinct grams in order
 	text  []byte
 }
 
 func newGramSet() *gramSet { return &gramSet{seen: make([]uint64, 1<<(8*gramBytes)/64)} }
 
-// of gives the grams of a folded text as the words of the index's own text, each
-// once.
-func (g *gramSet) of(text string) string {
-	for i := 0; i+gramBytes <= len(text); i++ {
-		if space := strings.IndexByte(text[i:i+gramBytes], ' '); space >= 0 {
-			i += space
-			continue
-		}
-		g.add(gramAt(text, i))
+// words returns the distinct grams of a folded text as words for the index, separated
+// by spaces.
+func (g *gramSet) words(text string) string {
+	for gram := range gramsIn(text) {
+		g.add(gram)
 	}
 	g.text = g.text[:0]
 	for _, gram := range g.found {
@@ -71,17 +69,17 @@ func appendGram(to []byte, gram uint32) []byte {
 	return append(to, ' ')
 }
 
-// queryGrams is how many grams the index is asked for of each term: those that
-// are likely to be rare. Each is looked up in every part of the index, and what
-// has all of them and not the term is told apart later.
+// queryGrams is the number of grams per term in a query: the grams that are likely to
+// be rare. The index looks up each gram separately. The caller of Search checks the
+// events that match.
 const queryGrams = 4
 
-// indexQuery is what to ask the index for terms; ok is false when it cannot help:
-// all of them are too short.
+// indexQuery returns the index query for terms. ok is false if all terms are shorter
+// than a gram: the index cannot help then.
 func indexQuery(terms []string) (query string, ok bool) {
 	var all []string
 	for _, term := range terms {
-		grams := gramsIn(term)
+		grams := slices.Collect(gramsIn(term))
 		slices.SortFunc(grams, func(a, b uint32) int { return cmp.Or(commonness(a)-commonness(b), cmp.Compare(a, b)) })
 		grams = slices.Compact(grams)
 		for _, gram := range grams[:min(len(grams), queryGrams)] {
@@ -93,8 +91,8 @@ func indexQuery(terms []string) (query string, ok bool) {
 	return "(" + strings.Join(all, " AND ") + `) OR "` + unreadGram + `"`, len(all) > 0
 }
 
-// commonness orders grams by how common their bytes are, as far as that can be
-// said of all texts.
+// commonness estimates how common the bytes of a gram are in typical texts. A rare
+// gram has a low value.
 func commonness(gram uint32) (sum int) {
 	const rareFirst = "qzjxkv9876w5y4gbf3pm2ucd10lhr._/-nsioate"
 	for shift := 0; shift < 24; shift += 8 {
@@ -103,20 +101,23 @@ func commonness(gram uint32) (sum int) {
 	return sum
 }
 
-// gramsIn are the grams of a folded text in order.
-func gramsIn(text string) (grams []uint32) {
-	for i := 0; i+gramBytes <= len(text); i++ {
-		if space := strings.IndexByte(text[i:i+gramBytes], ' '); space >= 0 {
-			i += space
-			continue
+// gramsIn yields the grams of a folded text in order, with duplicates.
+func gramsIn(text string) iter.Seq[uint32] {
+	return func(yield func(uint32) bool) {
+		for i := 0; i+gramBytes <= len(text); i++ {
+			if space := strings.IndexByte(text[i:i+gramBytes], ' '); space >= 0 {
+				i += space
+				continue
+			}
+			if !yield(gramAt(text, i)) {
+				return
+			}
 		}
-		grams = append(grams, gramAt(text, i))
 	}
-	return grams
 }
 
-// docOf is the id of an event's row in the index; ok is false where there is no
-// room for it.
+// docOf returns the row id of an event in the index. ok is false if the session's key
+// or the seq is too large for a row id.
 func docOf(session, seq int64) (doc int64, ok bool) {
 	return session<<32 | seq, 0 <= session && session < 1<<31 && 0 <= seq && seq < 1<<32
 }

@@ -10,59 +10,57 @@ import (
 )
 
 const (
-	// indexBatch is how many events come into the index in one transaction.
-	indexBatch = 1000
-	// indexChunk is after how many of them it is seen whether anybody waits.
+	// indexBatchRows is the largest number of events in one index transaction.
+	indexBatchRows = 1000
+	// indexChunk is the number of events between two checks for queued writes.
 	indexChunk = 64
-	// indexRest is for how long nobody must have written before the index is
-	// brought up to date.
-	indexRest = 100 * time.Millisecond
-	// leastFinish is for how long closing may go on with the index in any case.
-	leastFinish = 50 * time.Millisecond
-	// mostFinish is for how long at most.
-	mostFinish = 10 * time.Second
+	// quietPeriod is the time without writes before the background update of the index
+	// starts.
+	quietPeriod = 100 * time.Millisecond
+	// minFinish is the time that Close always gives the update of the index.
+	minFinish = 50 * time.Millisecond
+	// maxFinish is the longest time that Close gives the update of the index.
+	maxFinish = 10 * time.Second
 )
 
-// indexer brings the index of texts up to date, behind the appends: when
-// nobody has written for a moment, and once more when the store is closed. As
-// long as it is behind, a search reads the events that it lacks; so its errors
-// need no report: what the index is to be made of is read, and so reported, by
-// others, and what is wrong with it is found by Check.
+// indexer updates the text index in the background and on Close. A search reads events
+// that are not indexed yet, so the indexer drops its errors: readers report unreadable
+// events, and Check reports a wrong index.
 type indexer struct {
-	store *Store
-	wake  chan struct{}
-	last  atomic.Int64 // when something was written, in nanoseconds
-	added atomic.Int64 // events since parts of the index were merged
+	store     *Store
+	wake      chan struct{}
+	lastWrite atomic.Int64 // time of the last write, in nanoseconds
+	added     atomic.Int64 // events added since the last merge
 
 	mu     sync.Mutex
 	opened time.Time
-	cancel context.CancelFunc // set while it is running
+	cancel context.CancelFunc // nil unless the goroutine is running
 	done   chan struct{}
 }
 
-// start begins to go along with a store that was opened for writing.
+// start starts the background goroutine of a writable store.
 func (x *indexer) start(s *Store) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.store, x.opened, x.done = s, time.Now(), make(chan struct{})
 	x.wake = make(chan struct{}, 1)
-	ctx, cancel := context.WithCancel(s.life)
+	ctx, cancel := context.WithCancel(s.lifetime)
 	x.cancel = cancel
 	go x.run(ctx, x.done)
-	x.touch()
+	x.notify()
 }
 
-// touch says that something was written.
-func (x *indexer) touch() {
-	x.last.Store(time.Now().UnixNano())
+// notify records a write and wakes the goroutine.
+func (x *indexer) notify() {
+	x.lastWrite.Store(time.Now().UnixNano())
 	select {
 	case x.wake <- struct{}{}:
 	default:
 	}
 }
 
-// finish stops it, and brings the index up to date unless that takes longer than
-// half of the time that the store was open, or 10 seconds.
+// finish stops the goroutine and updates the index. The update gets half of the time
+// that the store was open, but at least 50 ms and at most 10 s.
 func (x *indexer) finish() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -72,7 +70,7 @@ func (x *indexer) finish() {
 	x.cancel()
 	x.cancel = nil
 	<-x.done
-	ctx, cancel := context.WithTimeout(x.store.life, min(max(time.Since(x.opened)/2, leastFinish), mostFinish))
+	ctx, cancel := context.WithTimeout(x.store.lifetime, min(max(time.Since(x.opened)/2, minFinish), maxFinish))
 	defer cancel()
 	_ = x.catchUp(ctx)
 }
@@ -85,24 +83,25 @@ func (x *indexer) run(ctx context.Context, done chan struct{}) {
 			return
 		case <-x.wake:
 		}
-		for more := true; more && x.rest(ctx); {
+		for more := true; more && x.waitForQuiet(ctx); {
 			var err error
 			if more, err = x.step(ctx); isBusy(err) {
-				x.last.Store(time.Now().UnixNano())
+				x.lastWrite.Store(time.Now().UnixNano())
 				more = true
 			}
 		}
-		if x.added.Load() >= indexBatch && x.rest(ctx) {
+		if x.added.Load() >= indexBatchRows && x.waitForQuiet(ctx) {
 			x.added.Store(0)
 			_ = x.merge(ctx, mergePages)
 		}
 	}
 }
 
-// rest waits until nobody has written for a moment.
-func (x *indexer) rest(ctx context.Context) bool {
+// waitForQuiet waits until there are no writes for a quiet period. It returns false if
+// ctx ends first.
+func (x *indexer) waitForQuiet(ctx context.Context) bool {
 	for {
-		wait := indexRest - time.Since(time.Unix(0, x.last.Load()))
+		wait := quietPeriod - time.Since(time.Unix(0, x.lastWrite.Load()))
 		if wait <= 0 {
 			return ctx.Err() == nil
 		}
@@ -116,10 +115,10 @@ func (x *indexer) rest(ctx context.Context) bool {
 	}
 }
 
-// catchUp brings the index up to date.
+// catchUp indexes all events that are not indexed yet.
 func (x *indexer) catchUp(ctx context.Context) error {
 	for more := true; more; {
-		err := x.patiently(ctx, func(ctx context.Context) (err error) {
+		err := x.retryBusy(ctx, func(ctx context.Context) (err error) {
 			more, err = x.step(ctx)
 			return err
 		})
@@ -130,34 +129,34 @@ func (x *indexer) catchUp(ctx context.Context) error {
 	return nil
 }
 
-// patiently repeats a step while another process writes.
-func (x *indexer) patiently(ctx context.Context, step func(context.Context) error) error {
-	return within(ctx, x.store.options.LockTimeout, func(ctx context.Context) error {
-		return patiently(ctx, func() error { return step(ctx) })
+// retryBusy repeats a step while another process writes.
+func (x *indexer) retryBusy(ctx context.Context, step func(context.Context) error) error {
+	return withTimeout(ctx, x.store.options.LockTimeout, func(ctx context.Context) error {
+		return retryBusy(ctx, func() error { return step(ctx) })
 	})
 }
 
-// step brings some more events into the index; more is false when there are no
-// more. The texts are made before anybody is kept from writing.
+// step indexes the next batch. more is false when all events are indexed. It extracts
+// the texts before the transaction starts.
 func (x *indexer) step(ctx context.Context) (more bool, err error) {
-	b, err := x.behind(ctx)
+	b, err := x.nextBatch(ctx)
 	if err != nil || len(b.docs) == 0 {
 		return false, err
 	}
-	if err = x.store.writer.do(ctx, &job{op: b, alone: true}); err == nil {
+	if err = x.store.writer.do(ctx, &job{op: b, standalone: true}); err == nil {
 		x.added.Add(int64(len(b.docs)))
 	}
 	return err == nil, err
 }
 
-// Index implements eventlog.Searcher. It also makes one part of the parts that the
-// index consists of.
-func (s *Store) Index(ctx context.Context, anew bool) error {
+// Index implements eventlog.Searcher. It also merges the segments of the index into
+// one.
+func (s *Store) Index(ctx context.Context, rebuild bool) error {
 	if s.options.ReadOnly {
 		return eventlog.ErrReadOnly
 	}
-	if anew {
-		if err := s.write(ctx, reindexing{}, false); err != nil {
+	if rebuild {
+		if err := s.write(ctx, resetOp{}, false); err != nil {
 			return err
 		}
 	}
@@ -170,8 +169,8 @@ func (s *Store) Index(ctx context.Context, anew bool) error {
 	return s.index.merge(ctx, -mergePages)
 }
 
-// reindexing empties the index.
-type reindexing struct{}
+// resetOp empties the index.
+type resetOp struct{}
 
-func (reindexing) apply(w *writer) error     { return w.resetIndex() }
-func (reindexing) unknown(cause error) error { return cause }
+func (resetOp) apply(w *writer) error     { return w.resetIndex() }
+func (resetOp) unknown(cause error) error { return cause }

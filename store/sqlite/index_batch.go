@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	readState    = `SELECT rules, watermark, erasures FROM search_state`
-	readBehind   = `SELECT key, session, seq, line FROM events WHERE key > ? ORDER BY key LIMIT ?`
-	indexEvent   = `INSERT INTO search (rowid, grams) VALUES (?, ?)`
-	setWatermark = `UPDATE search_state SET rules = ?, watermark = ?`
+	readState       = `SELECT rules, watermark, erasures FROM search_state`
+	readBacklogRows = `SELECT key, session, seq, line FROM events WHERE key > ? ORDER BY key LIMIT ?`
+	indexEvent      = `INSERT INTO search (rowid, grams) VALUES (?, ?)`
+	setWatermark    = `UPDATE search_state SET rules = ?, watermark = ?`
 )
 
-// indexState is the row of search_state.
+// indexState is the single row of table search_state.
 type indexState struct{ rules, watermark, erasures int64 }
 
 func readIndexState(c *conn) (s indexState, err error) {
@@ -37,22 +37,22 @@ func readIndexState(c *conn) (s indexState, err error) {
 	return s, nil
 }
 
-// indexing is a batch of events for the index.
-type indexing struct {
-	state indexState // of when they were read
-	docs  []document // by key
+// indexBatch is a batch of events for the index.
+type indexBatch struct {
+	state indexState // at the time of the read
+	docs  []document // ordered by key
 }
 
-// document is an event as the index has it.
+// document is the index row of an event.
 type document struct {
 	key, id int64
 	grams   string
 }
 
-// behind reads the next events that the index lacks.
-func (x *indexer) behind(ctx context.Context) (*indexing, error) {
-	b := &indexing{}
-	var events []unindexed
+// nextBatch reads the next events that are not indexed yet and extracts their texts.
+func (x *indexer) nextBatch(ctx context.Context) (*indexBatch, error) {
+	b := &indexBatch{}
+	var events []backlogEvent
 	err := x.store.read(ctx, func(c *conn) (err error) {
 		b.state, events, err = readBacklog(c)
 		return err
@@ -75,15 +75,15 @@ func (x *indexer) behind(ctx context.Context) (*indexing, error) {
 	return b, nil
 }
 
-// unindexed is a row of an event that the index lacks.
-type unindexed struct {
+// backlogEvent is an event that is not indexed yet.
+type backlogEvent struct {
 	key, session, seq int64
 	line              []byte
 }
 
-// readBacklog reads the state of the index and the next events that it lacks, of
-// the same moment.
-func readBacklog(c *conn) (s indexState, events []unindexed, err error) {
+// readBacklog reads the index state and the next events that are not indexed yet, in
+// one transaction.
+func readBacklog(c *conn) (s indexState, events []backlogEvent, err error) {
 	if err := c.run("SAVEPOINT backlog"); err != nil {
 		return s, nil, err
 	}
@@ -103,8 +103,8 @@ func readBacklog(c *conn) (s indexState, events []unindexed, err error) {
 // maxBacklogBytes bounds the lines of a batch.
 const maxBacklogBytes = 8 << 20
 
-func readUnindexed(c *conn, from int64) (events []unindexed, err error) {
-	rows, err := c.query(readBehind, from, int64(indexBatch))
+func readUnindexed(c *conn, from int64) (events []backlogEvent, err error) {
+	rows, err := c.query(readBacklogRows, from, int64(indexBatchRows))
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func readUnindexed(c *conn, from int64) (events []unindexed, err error) {
 		if err = rows.Next(row); err != nil {
 			break
 		}
-		var e unindexed
+		var e backlogEvent
 		e.key, _ = row[0].(int64)
 		e.session, _ = row[1].(int64)
 		e.seq, _ = row[2].(int64)
@@ -128,7 +128,8 @@ func readUnindexed(c *conn, from int64) (events []unindexed, err error) {
 	return events, finish(rows, err)
 }
 
-// gramsOf is what the index has of an event, given its line. The error is ctx's.
+// gramsOf returns the index words of the event in line. The words are unreadGram if
+// the text is unreadable. The only error is ctx's error.
 func (s *Store) gramsOf(ctx context.Context, grams *gramSet, line []byte) (string, error) {
 	text, err := textOf(ctx, line, s.OpenBlob)
 	switch {
@@ -137,10 +138,10 @@ func (s *Store) gramsOf(ctx context.Context, grams *gramSet, line []byte) (strin
 	case err != nil:
 		return unreadGram, nil
 	}
-	return grams.of(event.Fold(text)), nil
+	return grams.words(text), nil
 }
 
-// textOf is the text of the event on a line.
+// textOf returns the folded text of the event in line.
 func textOf(ctx context.Context, line []byte, open func(context.Context, event.Digest) (io.ReadCloser, error)) (string, error) {
 	e, err := event.Parse(line, "")
 	if err != nil {
@@ -148,21 +149,23 @@ func textOf(ctx context.Context, line []byte, open func(context.Context, event.D
 	}
 	r := event.TextReader{Open: open}
 	text, err := r.Read(ctx, &e)
-	return string(text), err
+	if err != nil {
+		return "", err
+	}
+	return event.Fold(string(text)), nil
 }
 
-func (b *indexing) unknown(cause error) error { return cause }
+func (b *indexBatch) unknown(cause error) error { return cause }
 
-// apply puts the batch into the index, in a transaction of its own, or as much of
-// it as can be done before somebody else wants to write. It changes nothing if
-// the index is not any more as it was when the events were read. While another
-// process writes it is busy.
-func (b *indexing) apply(w *writer) error { return w.unsynced(func() error { return b.fill(w) }) }
+// apply indexes the batch in a transaction of its own. It stops early when a write is
+// queued. It changes nothing if the index state has changed since the batch was read.
+// The error is busy while another process writes.
+func (b *indexBatch) apply(w *writer) error { return w.runUnsynced(func() error { return b.fill(w) }) }
 
-// unsynced runs f in a transaction of its own. A loss of power may take it, since
-// it is not synced, but not what others were promised: the next commit that is
-// synced syncs all.
-func (w *writer) unsynced(f func() error) (err error) {
+// runUnsynced runs f in a transaction that is not synced. A loss of power may undo the
+// transaction, but no acknowledged append: the next synced commit syncs all earlier
+// commits.
+func (w *writer) runUnsynced(f func() error) (err error) {
 	if err := w.reconnect(); err != nil {
 		return err
 	}
@@ -172,7 +175,7 @@ func (w *writer) unsynced(f func() error) (err error) {
 		}
 		defer func() {
 			if again := w.conn.run(Always.pragma()); again != nil {
-				w.suspect = true // a new connection begins with the level as it should be
+				w.suspect = true // a new connection has the right sync level
 				err = errors.Join(err, again)
 			}
 		}()
@@ -189,7 +192,7 @@ func (w *writer) unsynced(f func() error) (err error) {
 	return err
 }
 
-func (b *indexing) fill(w *writer) error {
+func (b *indexBatch) fill(w *writer) error {
 	state, err := readIndexState(w.conn)
 	if err != nil || state != b.state {
 		return err
@@ -201,7 +204,7 @@ func (b *indexing) fill(w *writer) error {
 	}
 	last := int64(0)
 	for chunk := range slices.Chunk(b.docs, indexChunk) {
-		if last > 0 && w.wanted() {
+		if last > 0 && w.hasJobs() {
 			break
 		}
 		last = chunk[len(chunk)-1].key
@@ -213,7 +216,7 @@ func (b *indexing) fill(w *writer) error {
 	return err
 }
 
-// index puts documents into the index, in the order of their rows there.
+// index inserts documents in the order of their row ids.
 func (w *writer) index(docs []document) error {
 	slices.SortFunc(docs, func(a, b document) int { return cmp.Compare(a.id, b.id) })
 	for _, d := range docs {

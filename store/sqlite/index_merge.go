@@ -8,16 +8,17 @@ import (
 const (
 	mergeParts   = `INSERT INTO search (search, rank) VALUES ('merge', ?)`
 	countChanges = `SELECT total_changes()`
-	// mergePages is how much of the index is merged in one transaction.
+	// mergePages is the number of index pages that one transaction merges.
 	mergePages = 250
 )
 
-// merge makes fewer parts of those that the index consists of, which every search
-// looks through; one of all if pages is negative. It lets others write meanwhile.
+// merge merges segments of the index, because every search reads all segments. A
+// negative pages merges all segments into one. Other writes run between the
+// transactions.
 func (x *indexer) merge(ctx context.Context, pages int64) error {
 	for more := true; more; {
-		m := &merging{pages: pages}
-		err := x.patiently(ctx, func(ctx context.Context) error { return x.store.writer.do(ctx, &job{op: m, alone: true}) })
+		m := &mergeOp{pages: pages}
+		err := x.retryBusy(ctx, func(ctx context.Context) error { return x.store.writer.do(ctx, &job{op: m, standalone: true}) })
 		if err != nil {
 			return err
 		}
@@ -26,18 +27,20 @@ func (x *indexer) merge(ctx context.Context, pages int64) error {
 	return nil
 }
 
-// merging merges some pages.
-type merging struct {
+// mergeOp merges some pages in one transaction.
+type mergeOp struct {
 	pages int64
-	more  bool // there are more to merge
+	more  bool // there are pages left to merge
 }
 
-func (m *merging) unknown(cause error) error { return cause }
+func (m *mergeOp) unknown(cause error) error { return cause }
 
-func (m *merging) apply(w *writer) error { return w.unsynced(func() error { return m.merge(w.conn) }) }
+func (m *mergeOp) apply(w *writer) error {
+	return w.runUnsynced(func() error { return m.merge(w.conn) })
+}
 
-// merge goes on merging. SQLite says by the changes whether it has done anything.
-func (m *merging) merge(c *conn) error {
+// merge merges some pages. SQLite's count of changes shows whether any were merged.
+func (m *mergeOp) merge(c *conn) error {
 	before, after := make([]driver.Value, 1), make([]driver.Value, 1)
 	if _, err := c.first(before, countChanges); err != nil {
 		return err

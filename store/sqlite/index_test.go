@@ -15,8 +15,8 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// asleep opens a store whose index nobody brings up to date.
-func asleep(t testing.TB, path string) *Store {
+// openUnindexed opens a store without background updates of the index.
+func openUnindexed(t testing.TB, path string) *Store {
 	t.Helper()
 	s := open(t, path)
 	must(t, s.open(t.Context()))
@@ -28,8 +28,8 @@ func asleep(t testing.TB, path string) *Store {
 	return s
 }
 
-// look is what a search has to look at, as session:seq.
-func look(t testing.TB, s *Store, term, session string, to int64) []string {
+// candidates returns the events that a search must read, as session:seq.
+func candidates(t testing.TB, s *Store, term, session string, to int64) []string {
 	t.Helper()
 	seen := []string{}
 	for c, err := range s.Search(t.Context(), []string{term}, session, to) {
@@ -58,34 +58,33 @@ func stateOf(t testing.TB, s *Store) (state indexState) {
 	return state
 }
 
-// A process is killed between an append and what makes it known to the index:
-// what the index lacks is looked at, once, however far it has come.
-func TestSearchBehindIndex(t *testing.T) {
+// A process is killed between an append and the update of the index. A search reads
+// each event that is not indexed yet once.
+func TestSearchWithStaleIndex(t *testing.T) {
 	path := tempPath(t)
-	s := asleep(t, path)
+	s := openUnindexed(t, path)
 	head := add(t, s, "a", event.Head{}, 2, "apple")
-	wantSeen(t, "nothing indexed", look(t, s, "pear", "", 0), "a:2", "a:1")
+	wantSeen(t, "nothing indexed", candidates(t, s, "pear", "", 0), "a:2", "a:1")
 	must(t, s.Index(t.Context(), false))
-	wantSeen(t, "all indexed", look(t, s, "pear", "", 0))
-	wantSeen(t, "all indexed, found", look(t, s, "apple", "", 0), "a:2", "a:1")
+	wantSeen(t, "all indexed", candidates(t, s, "pear", "", 0))
+	wantSeen(t, "all indexed, found", candidates(t, s, "apple", "", 0), "a:2", "a:1")
 	head = add(t, s, "a", head, 2, "pear")
 	other := add(t, s, "b", event.Head{}, 1, "plum")
 	for range 2 {
-		wantSeen(t, "some behind", look(t, s, "apple", "", 0), "a:4", "a:3", "a:2", "a:1", "b:1")
-		wantSeen(t, "some behind, none found", look(t, s, "cherry", "", 0), "a:4", "a:3", "b:1")
-		wantSeen(t, "one session", look(t, s, "apple", "a", 3), "a:3", "a:2", "a:1")
+		wantSeen(t, "some not indexed", candidates(t, s, "apple", "", 0), "a:4", "a:3", "a:2", "a:1", "b:1")
+		wantSeen(t, "some not indexed, none found", candidates(t, s, "cherry", "", 0), "a:4", "a:3", "b:1")
+		wantSeen(t, "one session", candidates(t, s, "apple", "a", 3), "a:3", "a:2", "a:1")
 		must(t, s.Close())
-		s = asleep(t, path)
+		s = openUnindexed(t, path)
 	}
 	must(t, s.Index(t.Context(), true))
-	wantSeen(t, "made anew", look(t, s, "pear", "", 0), "a:4", "a:3")
+	wantSeen(t, "rebuilt", candidates(t, s, "pear", "", 0), "a:4", "a:3")
 	add(t, s, "a", head, 1, "x")
 	add(t, s, "b", other, 1, "x")
 }
 
-// A store goes on with its index by itself when nobody writes, and when it is
-// closed.
-func TestIndexByItself(t *testing.T) {
+// A store updates its index in the background, and when it is closed.
+func TestIndexInBackground(t *testing.T) {
 	path := tempPath(t)
 	s := open(t, path)
 	head := add(t, s, "a", event.Head{}, 3, "apple")
@@ -94,68 +93,68 @@ func TestIndexByItself(t *testing.T) {
 	}
 	head = add(t, s, "a", head, 1, "pear")
 	must(t, s.Close())
-	s = asleep(t, path)
+	s = openUnindexed(t, path)
 	if state := stateOf(t, s); state.watermark != 4 || state.rules != indexRules {
 		t.Errorf("after closing: %+v", state)
 	}
 	add(t, s, "a", head, 1, "x")
 }
 
-// A batch for the index ends as soon as somebody waits to write.
-func TestIndexYields(t *testing.T) {
-	s := asleep(t, tempPath(t))
+// An index batch ends early when a write is queued.
+func TestIndexBatchYieldsToWriters(t *testing.T) {
+	s := openUnindexed(t, tempPath(t))
 	add(t, s, "a", event.Head{}, 3*indexChunk, "apple")
-	b, err := s.index.behind(t.Context())
+	b, err := s.index.nextBatch(t.Context())
 	must(t, err)
 	var waiting sync.WaitGroup
-	op := meanwhile{indexing: b, before: func() {
+	op := beforeCommit{indexBatch: b, before: func() {
 		waiting.Go(func() { add(t, s, "b", event.Head{}, 1, "pear") })
-		for !s.writer.wanted() {
+		for !s.writer.hasJobs() {
 			must(t, t.Context().Err())
 		}
 	}}
-	must(t, s.writer.do(t.Context(), &job{op: op, alone: true}))
+	must(t, s.writer.do(t.Context(), &job{op: op, standalone: true}))
 	waiting.Wait()
 	if state := stateOf(t, s); state.watermark != indexChunk {
 		t.Errorf("the index came to %d, not %d", state.watermark, indexChunk)
 	}
-	wantSeen(t, "those behind", look(t, s, "cherry", "b", 0), "b:1")
-	if seen := look(t, s, "apple", "", 0); len(seen) != 3*indexChunk+1 {
+	wantSeen(t, "not indexed", candidates(t, s, "cherry", "b", 0), "b:1")
+	if seen := candidates(t, s, "apple", "", 0); len(seen) != 3*indexChunk+1 {
 		t.Errorf("looks at %d events", len(seen))
 	}
 }
 
-type meanwhile struct {
-	*indexing
+type beforeCommit struct {
+	*indexBatch
 	before func()
 }
 
-func (m meanwhile) apply(w *writer) error {
+func (m beforeCommit) apply(w *writer) error {
 	m.before()
-	return m.indexing.apply(w)
+	return m.indexBatch.apply(w)
 }
 
-// A batch is dropped when what it was made of was erased meanwhile.
-func TestIndexErasedMeanwhile(t *testing.T) {
-	s := asleep(t, tempPath(t))
-	events := chained("a", event.Head{}, 3, "secret")
+// A batch is dropped if an erasure ran since the batch was read.
+func TestIndexBatchAfterErasure(t *testing.T) {
+	s := openUnindexed(t, tempPath(t))
+	events := eventChain("a", event.Head{}, 3, "secret")
 	must(t, s.Append(t.Context(), "a", event.Head{}, events, false))
-	b, err := s.index.behind(t.Context())
+	b, err := s.index.nextBatch(t.Context())
 	must(t, err)
 	head := headOf(events)
-	must(t, s.Rewrite(t.Context(), "a", head, []event.Event{altered(events[1], "harmless")}, chained("a", head, 1, "note")))
-	must(t, s.writer.do(t.Context(), &job{op: b, alone: true}))
+	must(t, s.Rewrite(t.Context(), "a", head, []event.Event{withText(events[1], "harmless")}, eventChain("a", head, 1, "note")))
+	must(t, s.writer.do(t.Context(), &job{op: b, standalone: true}))
 	if state := stateOf(t, s); state.watermark != 0 {
 		t.Errorf("the index came to %d", state.watermark)
 	}
 	must(t, s.Index(t.Context(), false))
-	wantSeen(t, "secret", look(t, s, "secret", "", 0), "a:3", "a:1")
+	wantSeen(t, "secret", candidates(t, s, "secret", "", 0), "a:3", "a:1")
 }
 
-// vocabulary is all that the index has: its words, in how many rows and how often.
+// vocabulary returns the words of the index, with the number of rows and uses.
 func vocabulary(t testing.TB, s *Store) (words []string) {
 	t.Helper()
-	c, err := dial(s.path, writing)
+	c, err := dial(s.path, writerParameters)
 	must(t, err)
 	defer func() { must(t, c.close()) }()
 	must(t, c.run("CREATE VIRTUAL TABLE temp.vocabulary USING fts5vocab(main, search, 'row')"))
@@ -163,30 +162,29 @@ func vocabulary(t testing.TB, s *Store) (words []string) {
 	return words
 }
 
-// What was erased has left no trace in the index: it is like one that is made
-// anew.
-func TestIndexErased(t *testing.T) {
-	s := asleep(t, tempPath(t))
+// An erasure leaves no trace in the index: the index is equal to a rebuilt one.
+func TestErasureLeavesIndex(t *testing.T) {
+	s := openUnindexed(t, tempPath(t))
 	head := add(t, s, "a", event.Head{}, 300, "filler")
-	secret := chained("a", head, 2, "zyzzyva")
+	secret := eventChain("a", head, 2, "zyzzyva")
 	must(t, s.Append(t.Context(), "a", head, secret, false))
 	head = add(t, s, "a", headOf(secret), 5, "filler again")
 	other := add(t, s, "b", event.Head{}, 3, "quetzal")
 	must(t, s.Index(t.Context(), false))
 	before := vocabulary(t, s)
-	must(t, s.Rewrite(t.Context(), "a", head, []event.Event{altered(secret[0], "harmless"), altered(secret[1], "")}, chained("a", head, 1, "note")))
-	wantSeen(t, "what it became", look(t, s, "harmless", "a", 307), "a:301")
+	must(t, s.Rewrite(t.Context(), "a", head, []event.Event{withText(secret[0], "harmless"), withText(secret[1], "")}, eventChain("a", head, 1, "note")))
+	wantSeen(t, "what it became", candidates(t, s, "harmless", "a", 307), "a:301")
 	must(t, s.RemoveSession(t.Context(), "b", other))
 	must(t, s.Index(t.Context(), false))
 	after := vocabulary(t, s)
 	must(t, s.Index(t.Context(), true))
-	if anew := vocabulary(t, s); !slices.Equal(after, anew) || slices.Equal(before, anew) || len(anew) == 0 {
-		t.Errorf("the index has %d words, %d when made anew, had %d", len(after), len(anew), len(before))
+	if rebuilt := vocabulary(t, s); !slices.Equal(after, rebuilt) || slices.Equal(before, rebuilt) || len(rebuilt) == 0 {
+		t.Errorf("the index has %d words, %d when rebuilt, had %d", len(after), len(rebuilt), len(before))
 	}
 }
 
-// Two handles make the index of one file.
-func TestIndexByTwo(t *testing.T) {
+// Two stores update the index of one file.
+func TestIndexFromTwoStores(t *testing.T) {
 	path := tempPath(t)
 	stores := []*Store{open(t, path), open(t, path)}
 	var writers sync.WaitGroup
@@ -204,18 +202,18 @@ func TestIndexByTwo(t *testing.T) {
 	writers.Wait()
 	must(t, stores[0].Index(t.Context(), false))
 	both := vocabulary(t, stores[0])
-	wantSeen(t, "one word", look(t, stores[1], "word39", "s0", 0), "s0:120", "s0:119", "s0:118")
+	wantSeen(t, "one word", candidates(t, stores[1], "word39", "s0", 0), "s0:120", "s0:119", "s0:118")
 	must(t, stores[1].Index(t.Context(), true))
-	if anew := vocabulary(t, stores[0]); !slices.Equal(both, anew) {
-		t.Errorf("the index of two has %d words, made anew %d", len(both), len(anew))
+	if rebuilt := vocabulary(t, stores[0]); !slices.Equal(both, rebuilt) {
+		t.Errorf("the index of two has %d words, rebuilt %d", len(both), len(rebuilt))
 	}
 }
 
-// oldDatabase makes a file as programs did that had no index.
+// oldDatabase makes a file of schema version 1, without an index.
 func oldDatabase(t testing.TB) string {
 	t.Helper()
 	path := tempPath(t)
-	s := asleep(t, path)
+	s := openUnindexed(t, path)
 	add(t, s, "a", event.Head{}, 3, "apple")
 	must(t, s.Close())
 	makeDatabase(t, path, "DROP TABLE search; DROP TABLE search_state; PRAGMA user_version = 1; PRAGMA journal_mode = DELETE")
@@ -227,8 +225,8 @@ func TestOldSchema(t *testing.T) {
 	before, err := os.ReadFile(path)
 	must(t, err)
 	s := open(t, path, Options{ReadOnly: true})
-	wantSeen(t, "without an index", look(t, s, "apple", "", 0), "a:3", "a:2", "a:1")
-	wantSeen(t, "one session", look(t, s, "apple", "a", 2), "a:2", "a:1")
+	wantSeen(t, "without an index", candidates(t, s, "apple", "", 0), "a:3", "a:2", "a:1")
+	wantSeen(t, "one session", candidates(t, s, "apple", "a", 2), "a:2", "a:1")
 	defects, err := collect(s.Check(t.Context()))
 	must(t, err)
 	if len(defects) > 0 {
@@ -242,13 +240,12 @@ func TestOldSchema(t *testing.T) {
 	}
 	s = open(t, path)
 	must(t, s.Index(t.Context(), false))
-	wantSeen(t, "migrated", look(t, s, "pear", "", 0))
-	wantSeen(t, "migrated, found", look(t, s, "apple", "", 0), "a:3", "a:2", "a:1")
+	wantSeen(t, "migrated", candidates(t, s, "pear", "", 0))
+	wantSeen(t, "migrated, found", candidates(t, s, "apple", "", 0), "a:3", "a:2", "a:1")
 }
 
-// Where pages of the index are damaged all is read instead. Check names damage of
-// any kind, it does not keep anything from being erased, and the index can be made
-// anew.
+// When pages of the index are damaged, a search reads all events. Check reports the
+// damage, erasures still work, and the index can be rebuilt.
 func TestIndexDamaged(t *testing.T) {
 	for name, damage := range map[string]string{
 		"pages":     "UPDATE search_data SET block = x'00ff' WHERE id > 10",
@@ -258,15 +255,15 @@ func TestIndexDamaged(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := tempPath(t)
-			s := asleep(t, path)
-			events := chained("a", event.Head{}, 3, "apple")
+			s := openUnindexed(t, path)
+			events := eventChain("a", event.Head{}, 3, "apple")
 			must(t, s.Append(t.Context(), "a", event.Head{}, events, false))
 			must(t, s.Index(t.Context(), false))
 			must(t, s.Close())
 			makeDatabase(t, path, damage)
-			s = asleep(t, path)
+			s = openUnindexed(t, path)
 			if name == "pages" || name == "no pages" {
-				wantSeen(t, "damaged", look(t, s, "apple", "", 0), "a:3", "a:2", "a:1")
+				wantSeen(t, "damaged", candidates(t, s, "apple", "", 0), "a:3", "a:2", "a:1")
 			}
 			defects, err := collect(s.Check(t.Context()))
 			must(t, err)
@@ -274,17 +271,17 @@ func TestIndexDamaged(t *testing.T) {
 				t.Error("Check finds nothing")
 			}
 			head := headOf(events)
-			must(t, s.Rewrite(t.Context(), "a", head, []event.Event{altered(events[1], "")}, chained("a", head, 1, "note")))
+			must(t, s.Rewrite(t.Context(), "a", head, []event.Event{withText(events[1], "")}, eventChain("a", head, 1, "note")))
 			must(t, s.Index(t.Context(), true))
-			wantSeen(t, "made anew", look(t, s, "apple", "", 0), "a:3", "a:1")
+			wantSeen(t, "rebuilt", candidates(t, s, "apple", "", 0), "a:3", "a:1")
 			if defects, err = collect(s.Check(t.Context())); err != nil || len(defects) > 0 {
-				t.Errorf("made anew: %v, %v", defects, err)
+				t.Errorf("rebuilt: %v, %v", defects, err)
 			}
 		})
 	}
 }
 
-// The pieces of a term are among those of every text that contains it.
+// The grams of a term are among the grams of every text that contains the term.
 func FuzzGrams(f *testing.F) {
 	f.Add("the store.go of C++", 4, 8)
 	f.Add("日本語の検索 with spaces", 3, 9)
@@ -295,7 +292,7 @@ func FuzzGrams(f *testing.F) {
 		if from < 0 || to < from || to > len(text) {
 			return
 		}
-		all := strings.Fields(set.of(text))
+		all := strings.Fields(set.words(text))
 		seen := map[string]bool{}
 		for _, gram := range all {
 			if seen[gram] {
@@ -316,17 +313,17 @@ func FuzzGrams(f *testing.F) {
 	})
 }
 
-// An index that cannot be brought up to date is no error of those who close.
-func TestIndexGivesUp(t *testing.T) {
+// Close returns no error when it cannot update the index.
+func TestCloseIgnoresIndexErrors(t *testing.T) {
 	path := tempPath(t)
-	s := asleep(t, path)
+	s := openUnindexed(t, path)
 	add(t, s, "a", event.Head{}, 3, "apple")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := s.Index(ctx, false); !errors.Is(err, context.Canceled) {
 		t.Errorf("canceled: %v", err)
 	}
-	release := hold(t, path)
+	release := holdWriteLock(t, path)
 	s = open(t, path)
 	must(t, s.open(t.Context()))
 	must(t, s.Close())

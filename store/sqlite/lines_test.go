@@ -16,19 +16,18 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// chained makes n finished events of one append behind after, each with data
-// of the text given.
-func chained(session string, after event.Head, n int, text string) []event.Event {
+// eventChain makes n events of one append after a head. Each has the text.
+func eventChain(session string, after event.Head, n int, text string) []event.Event {
 	events := make([]event.Event, n)
 	for i := range events {
-		events[i] = finished(session, after, n-1-i, text)
+		events[i] = newEvent(session, after, n-1-i, text)
 		after = events[i].Head()
 	}
 	return events
 }
 
-// finished renders a line as docs/FORMAT.md has it, and parses it.
-func finished(session string, after event.Head, more int, text string) event.Event {
+// newEvent renders a line by docs/FORMAT.md and parses it.
+func newEvent(session string, after event.Head, more int, text string) event.Event {
 	header := fmt.Sprintf(`"v":1,"seq":%d,"id":"%s","session_id":"%s","type":"op_logged","timestamp":"2027-01-15T08:00:00.000000000Z"`,
 		after.Seq+1, event.NewID(), session)
 	if more > 0 {
@@ -42,10 +41,10 @@ func finished(session string, after event.Head, more int, text string) event.Eve
 	head := sha256.Sum256([]byte(header))
 	link := sha256.Sum256(join(after.Hash[:], head[:], commit[:]))
 	body := fmt.Sprintf(`%s,"salt":"%s","hash":"%s","data":%s}`, header, hex.EncodeToString(salt[:16]), hex.EncodeToString(link[:]), data)
-	return parsed(body, session)
+	return mustParse(body, session)
 }
 
-func parsed(body, session string) event.Event {
+func mustParse(body, session string) event.Event {
 	line := fmt.Sprintf(`{"crc":"%08x",%s`, crc32.Checksum([]byte(body), crc32.MakeTable(crc32.Castagnoli)), body)
 	e, err := event.Parse([]byte(line), session)
 	if err != nil {
@@ -54,10 +53,10 @@ func parsed(body, session string) event.Event {
 	return e
 }
 
-// altered is e with other text, under the same header and hash.
-func altered(e event.Event, text string) event.Event {
+// withText returns e with another text, and the same header and hash.
+func withText(e event.Event, text string) event.Event {
 	body, _, _ := strings.Cut(string(e.Line()[18:]), `,"data":`)
-	return parsed(fmt.Sprintf(`%s,"data":{"text":%q}}`, body, text), e.SessionID)
+	return mustParse(fmt.Sprintf(`%s,"data":{"text":%q}}`, body, text), e.SessionID)
 }
 
 func join(parts ...[]byte) (all []byte) {
@@ -69,7 +68,7 @@ func join(parts ...[]byte) (all []byte) {
 
 func headOf(events []event.Event) event.Head { return events[len(events)-1].Head() }
 
-// open opens a store of a test, closed at its end.
+// open opens a store and closes it at the end of the test.
 func open(t testing.TB, path string, opts ...Options) *Store {
 	t.Helper()
 	s := New(path, opts...)
@@ -83,11 +82,11 @@ func open(t testing.TB, path string, opts ...Options) *Store {
 
 func tempPath(t testing.TB) string { return filepath.Join(t.TempDir(), "s.db") }
 
-// add appends n events of one append each and returns the new head.
+// add appends n events in one append and returns the new head.
 func add(t testing.TB, s *Store, session string, after event.Head, n int, text string) event.Head {
 	t.Helper()
 	for range n {
-		events := chained(session, after, 1, text)
+		events := eventChain(session, after, 1, text)
 		must(t, s.Append(t.Context(), session, after, events, false))
 		after = headOf(events)
 	}
@@ -108,7 +107,7 @@ func want(t testing.TB, target, got error) {
 	}
 }
 
-// collect gathers a sequence up to its first error.
+// collect reads a sequence up to its first error.
 func collect[T any](seq iter.Seq2[T, error]) (all []T, err error) {
 	for v, err := range seq {
 		if err != nil {
@@ -119,7 +118,7 @@ func collect[T any](seq iter.Seq2[T, error]) (all []T, err error) {
 	return all, nil
 }
 
-// seqs reads the seqs that a span selects.
+// seqs returns the seqs of a span.
 func seqs(t testing.TB, s eventlog.Store, session string, r eventlog.Span) (all []int64) {
 	t.Helper()
 	events, err := collect(s.Read(context.Background(), session, r))

@@ -12,13 +12,12 @@ import (
 	"github.com/convlog/convlog/internal/flock"
 )
 
-// Lock implements eventlog.Locker with a lock of the file S.db-lock, which the
-// kernel releases when a process dies. A read-only store takes a shared lock if
-// the file is there, and creates nothing.
+// Lock implements eventlog.Locker with a lock on the file S.db-lock. The kernel
+// releases the lock when the process dies. A read-only store takes a shared lock if
+// the lock file exists and creates nothing.
 //
-// A caller that left while its write was under way gave its lock back before
-// that was over. An exclusive lock therefore waits for the write transaction of
-// that moment, too.
+// A caller may release its lock while its write is still running, because its context
+// ended. An exclusive lock therefore also waits for the running write transaction.
 func (s *Store) Lock(ctx context.Context, exclusive bool) (held context.Context, unlock func(), err error) {
 	if s.options.ReadOnly && exclusive {
 		return nil, nil, eventlog.ErrReadOnly
@@ -42,23 +41,22 @@ func (s *Store) Lock(ctx context.Context, exclusive bool) (held context.Context,
 	return ctx, unlock, nil
 }
 
-// barrier changes nothing: it has had the write lock, and so those before it
-// are done.
+// barrier changes nothing. When it returns, all earlier transactions have ended.
 type barrier struct{}
 
 func (barrier) apply(*writer) error { return nil }
 
 func (barrier) unknown(cause error) error { return cause }
 
-// storeLock is a lock between goroutines in front of one between processes,
-// so that only one of them polls. Who asks for it exclusively is not overtaken
-// by later ones.
+// storeLock is a lock between goroutines and, below it, a file lock between processes.
+// Only one goroutine polls the file lock. Waiters enter in order: a shared lock does
+// not overtake an exclusive one.
 type storeLock struct {
 	path  string
-	limit time.Duration // of waiting for other processes; none if 0
+	limit time.Duration // longest wait for other processes; 0 is no limit
 
 	mu      sync.Mutex
-	holders int // -1 is one that excludes the others
+	holders int // -1 is one exclusive holder
 	waiting []*waiter
 }
 
@@ -68,25 +66,25 @@ type waiter struct {
 }
 
 func (l *storeLock) lock(ctx context.Context, exclusive bool) (func(), error) {
-	if err := l.enter(ctx, exclusive); err != nil {
+	if err := l.join(ctx, exclusive); err != nil {
 		return nil, err
 	}
 	var release func()
-	err := within(ctx, l.limit, func(ctx context.Context) (err error) {
+	err := withTimeout(ctx, l.limit, func(ctx context.Context) (err error) {
 		release, err = flock.Lock(ctx, l.path, exclusive, 0o600)
 		return err
 	})
 	if err != nil {
-		l.exit()
+		l.leave()
 		return nil, err
 	}
 	return func() {
 		release()
-		l.exit()
+		l.leave()
 	}, nil
 }
 
-func (l *storeLock) enter(ctx context.Context, exclusive bool) error {
+func (l *storeLock) join(ctx context.Context, exclusive bool) error {
 	w := &waiter{exclusive: exclusive, admitted: make(chan struct{})}
 	l.mu.Lock()
 	l.waiting = append(l.waiting, w)
@@ -101,7 +99,8 @@ func (l *storeLock) enter(ctx context.Context, exclusive bool) error {
 	}
 }
 
-// admit lets in whoever is next in line, as far as they go together.
+// admit admits waiters in order, as long as the next one is compatible with the
+// holders.
 func (l *storeLock) admit() {
 	for len(l.waiting) > 0 {
 		w := l.waiting[0]
@@ -118,7 +117,7 @@ func (l *storeLock) admit() {
 	}
 }
 
-func (l *storeLock) exit() {
+func (l *storeLock) leave() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.holders < 0 {
@@ -129,7 +128,8 @@ func (l *storeLock) exit() {
 	l.admit()
 }
 
-// abandon takes w out of the line, or gives back what it was just given.
+// abandon removes w from the waiters. If w was admitted in the meantime, abandon
+// releases the lock.
 func (l *storeLock) abandon(w *waiter) {
 	l.mu.Lock()
 	for i, other := range l.waiting {
@@ -141,5 +141,5 @@ func (l *storeLock) abandon(w *waiter) {
 		}
 	}
 	l.mu.Unlock()
-	l.exit()
+	l.leave()
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/convlog/convlog/upkeep/erase"
 )
 
-// A lock that another process does not give back is waited for as long as the store
-// was told; nothing is written, and afterwards all goes on.
+// A store waits for a lock of another process as long as its LockTimeout. Then it
+// returns an error and writes nothing. Later calls succeed.
 func TestLockTimeout(t *testing.T) {
 	ctx, path := t.Context(), filepath.Join(t.TempDir(), "s.db")
 	open := func() *eventlog.Log {
@@ -45,10 +45,10 @@ func TestLockTimeout(t *testing.T) {
 	}
 	do("BEGIN IMMEDIATE")
 	if err := say(log); !errors.Is(err, eventlog.ErrLocked) {
-		t.Errorf("while somebody writes: %v", err)
+		t.Errorf("during a write of another process: %v", err)
 	}
 	if err := say(open()); !errors.Is(err, eventlog.ErrLocked) {
-		t.Errorf("opened while somebody writes: %v", err)
+		t.Errorf("opened during a write of another process: %v", err)
 	}
 	do("ROLLBACK")
 	unlock, err := flock.Lock(ctx, path+"-lock", false, 0o600)

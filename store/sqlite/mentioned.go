@@ -12,8 +12,8 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-// Mentioned implements eventlog.Sweeper: it looks through the kept copies of
-// sessions, which stand beside the database.
+// Mentioned implements eventlog.Sweeper. It reads the backup copies beside the
+// database.
 func (s *Store) Mentioned(ctx context.Context) iter.Seq2[event.Digest, error] {
 	return func(yield func(event.Digest, error) bool) {
 		err := s.open(ctx)
@@ -22,18 +22,18 @@ func (s *Store) Mentioned(ctx context.Context) iter.Seq2[event.Digest, error] {
 			entries, err = os.ReadDir(filepath.Dir(s.path))
 		}
 		for i := 0; i < len(entries) && err == nil; i++ {
-			if strings.HasPrefix(entries[i].Name(), filepath.Base(s.path)+keptInfix) {
-				err = mentioned(ctx, filepath.Join(filepath.Dir(s.path), entries[i].Name()), yield)
+			if strings.HasPrefix(entries[i].Name(), filepath.Base(s.path)+copyInfix) {
+				err = fileDigests(ctx, filepath.Join(filepath.Dir(s.path), entries[i].Name()), yield)
 			}
 		}
 		if err != nil && !errors.Is(err, errStop) {
-			yield("", fmt.Errorf("look for blobs beside %s: %w", s.path, err))
+			yield("", fmt.Errorf("read the backup copies beside %s: %w", s.path, err))
 		}
 	}
 }
 
-// mentioned yields the digests that stand in a file.
-func mentioned(ctx context.Context, path string, yield func(event.Digest, error) bool) error {
+// fileDigests yields the digests in a file.
+func fileDigests(ctx context.Context, path string, yield func(event.Digest, error) bool) error {
 	f, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil

@@ -10,20 +10,20 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// Another process makes the database, and stops in the middle of that. Who
-// waits for it without a deadline holds up neither one who has one nor Close.
+// Another process stops in the middle of creating the database. A caller without a
+// deadline blocks neither callers with a deadline nor Close.
 func TestOpenWhileAnotherMakesIt(t *testing.T) {
 	path := tempPath(t)
 	must(t, os.WriteFile(path, nil, 0o600))
-	maker, err := dial(path, writing)
+	maker, err := dial(path, writerParameters)
 	must(t, err)
 	must(t, maker.run("BEGIN EXCLUSIVE"))
 	s := New(path)
 	patient := make(chan error, 1)
 	go func() {
-		patient <- s.Append(context.Background(), "a", event.Head{}, chained("a", event.Head{}, 1, "x"), false)
+		patient <- s.Append(context.Background(), "a", event.Head{}, eventChain("a", event.Head{}, 1, "x"), false)
 	}()
-	for len(s.turn) == 0 {
+	for len(s.openLock) == 0 {
 		time.Sleep(time.Millisecond)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
@@ -37,8 +37,8 @@ func TestOpenWhileAnotherMakesIt(t *testing.T) {
 	add(t, open(t, path), "a", event.Head{}, 1, "x")
 }
 
-// A reader comes while another process makes the store: it waits for that, but not
-// for one that was ended before it had.
+// A reader waits for another process that is creating the store. It does not wait if
+// the process died.
 func TestReadWhileAnotherMakesIt(t *testing.T) {
 	for _, made := range []bool{true, false} {
 		path := tempPath(t)
@@ -49,11 +49,11 @@ func TestReadWhileAnotherMakesIt(t *testing.T) {
 			_, err := collect(reader.Sessions(context.Background()))
 			sessions <- err
 		}()
-		for len(reader.turn) == 0 {
+		for len(reader.openLock) == 0 {
 			time.Sleep(time.Millisecond)
 		}
 		if !made {
-			want(t, errUnmade, <-sessions)
+			want(t, errNoSchema, <-sessions)
 			continue
 		}
 		add(t, open(t, path), "a", event.Head{}, 1, "x")

@@ -9,20 +9,20 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// maxReaders is how many connections read at the same time.
+// maxReaders is the number of connections that read at the same time.
 const maxReaders = 4
 
-// pool holds a few connections for reading. Each is used for one page and then
-// given back, so that waiting for one is short.
+// pool is a pool of connections for reading. A reader uses a connection for one page
+// and returns it, so waiting times are short.
 type pool struct {
 	dial  func(stamp) (*conn, error)
-	stamp func() (stamp, error) // nil where SQLite's own locks do
-	limit time.Duration         // of waiting for other processes; none if 0
+	stamp func() (stamp, error) // nil if SQLite's locks are enough
+	limit time.Duration         // longest wait for other processes; 0 is no limit
 	slots chan struct{}
 
 	mu     sync.Mutex
 	idle   []*conn
-	at     stamp // what the idle connections were opened at
+	at     stamp // stamp of the idle connections
 	closed bool
 }
 
@@ -30,9 +30,9 @@ func newPool(dial func(stamp) (*conn, error), stamp func() (stamp, error), limit
 	return &pool{dial: dial, stamp: stamp, limit: limit, slots: make(chan struct{}, maxReaders)}
 }
 
-// with runs f on a connection, again while the database is busy or changes
-// beneath an immutable connection. A connection that f failed on is not used
-// again.
+// with runs f on a connection. It runs f again while the database is busy, or if a
+// writer changed the file under an immutable connection. A connection is closed after
+// an error of f.
 func (p *pool) with(ctx context.Context, f func(*conn) error) error {
 	select {
 	case p.slots <- struct{}{}:
@@ -40,14 +40,14 @@ func (p *pool) with(ctx context.Context, f func(*conn) error) error {
 		return ctx.Err()
 	}
 	defer func() { <-p.slots }()
-	return within(ctx, p.limit, func(ctx context.Context) error { return p.try(ctx, f) })
+	return withTimeout(ctx, p.limit, func(ctx context.Context) error { return p.retry(ctx, f) })
 }
 
-// try makes attempts until one counts, or ctx ends.
-func (p *pool) try(ctx context.Context, f func(*conn) error) error {
-	return patiently(ctx, func() error {
+// retry repeats attempts until the result is valid or ctx ends.
+func (p *pool) retry(ctx context.Context, f func(*conn) error) error {
+	return retryBusy(ctx, func() error {
 		for {
-			again, err := p.once(f)
+			again, err := p.attempt(f)
 			if !again {
 				return err
 			}
@@ -58,9 +58,9 @@ func (p *pool) try(ctx context.Context, f func(*conn) error) error {
 	})
 }
 
-// once is one attempt; again is true when the file changed meanwhile, so that
-// neither result nor error counts.
-func (p *pool) once(f func(*conn) error) (again bool, err error) {
+// attempt runs f once. again is true if the file changed during f: the result and the
+// error are invalid then.
+func (p *pool) attempt(f func(*conn) error) (again bool, err error) {
 	before, err := p.takeStamp()
 	if err != nil {
 		return false, err
@@ -86,7 +86,7 @@ func (p *pool) takeStamp() (stamp, error) {
 	}
 	at, err := p.stamp()
 	if at.live {
-		at = stamp{live: true, inode: at.inode} // SQLite sees the rest by itself
+		at = stamp{live: true, inode: at.inode} // SQLite notices the other changes
 	}
 	return at, err
 }
@@ -128,7 +128,7 @@ func (p *pool) give(c *conn, at stamp) error {
 	return c.close()
 }
 
-// close waits until no connection is in use, and closes them.
+// close waits for all connections and closes them.
 func (p *pool) close() error {
 	p.mu.Lock()
 	p.closed = true

@@ -10,27 +10,27 @@ import (
 
 // operation is one write. Its methods run on the writer's goroutine.
 type operation interface {
-	// apply makes the change inside the transaction. A refusal that has changed
-	// nothing is a refused error; any other error rolls everything back.
+	// apply makes the change inside the transaction. It returns a rejection if it
+	// changed nothing. Any other error rolls the transaction back.
 	apply(w *writer) error
-	// unknown is the error for a commit that may or may not stand.
+	// unknown returns the error for a commit with an unknown outcome.
 	unknown(cause error) error
 }
 
-// refused is the error of an operation that has changed nothing.
-type refused struct{ error }
+// rejection is the error of an operation that changed nothing.
+type rejection struct{ error }
 
 // job is an operation in the queue.
 type job struct {
-	op      operation
-	durable bool
-	alone   bool // runs outside a transaction
-	done    chan error
+	op         operation
+	durable    bool
+	standalone bool // runs outside a transaction
+	done       chan error
 
-	state   jobState      // guarded by writer.mu
-	left    bool          // its caller went away while it was committed; so too
-	tried   bool          // once, and found the disk full
-	applied chan struct{} // of its batch: closed once no event is read any more
+	state     jobState      // guarded by writer.mu
+	abandoned bool          // the caller returned during the commit; guarded by writer.mu
+	retried   bool          // the job was retried after a full disk
+	applied   chan struct{} // closed when the batch no longer reads the callers' events
 }
 
 type jobState int
@@ -41,8 +41,8 @@ const (
 	committing
 )
 
-// do queues j and waits for it. When ctx ends first, the answer is ctx's error
-// if j was still queued: it will not run.
+// do queues j and waits for its result. If ctx ends while j is still queued, do
+// returns ctx's error and j never runs.
 func (w *writer) do(ctx context.Context, j *job) error {
 	j.done = make(chan error, 1)
 	if err := w.enqueue(j); err != nil {
@@ -52,7 +52,7 @@ func (w *writer) do(ctx context.Context, j *job) error {
 	case err := <-j.done:
 		return err
 	case <-ctx.Done():
-		return w.leave(j, ctx.Err())
+		return w.abandon(j, ctx.Err())
 	}
 }
 
@@ -65,14 +65,14 @@ func (w *writer) enqueue(j *job) error {
 	w.queue = append(w.queue, j)
 	if !w.working {
 		w.working = true
-		go w.work()
+		go w.drain()
 	}
 	return nil
 }
 
-// leave gives up on j. It returns only when the writer no longer reads j's
-// events, which are the caller's.
-func (w *writer) leave(j *job, cause error) error {
+// abandon gives up on j. It returns only after the writer has stopped reading j's
+// events, because the caller owns them.
+func (w *writer) abandon(j *job, cause error) error {
 	for {
 		state, applied := w.withdraw(j)
 		select {
@@ -90,7 +90,7 @@ func (w *writer) leave(j *job, cause error) error {
 	}
 }
 
-// withdraw takes j out of the queue if it is there.
+// withdraw removes j from the queue if j is queued. It returns j's state.
 func (w *writer) withdraw(j *job) (jobState, chan struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -100,15 +100,16 @@ func (w *writer) withdraw(j *job) (jobState, chan struct{}) {
 			break
 		}
 	}
-	j.left = j.state == committing
+	j.abandoned = j.state == committing
 	return j.state, j.applied
 }
 
-// takeAlone takes the first job if it runs outside a transaction.
-func (w *writer) takeAlone() *job {
+// takeStandalone removes and returns the first job if the job runs outside a
+// transaction.
+func (w *writer) takeStandalone() *job {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.queue) == 0 || !w.queue[0].alone {
+	if len(w.queue) == 0 || !w.queue[0].standalone {
 		return nil
 	}
 	j := w.queue[0]
@@ -117,7 +118,7 @@ func (w *writer) takeAlone() *job {
 	return j
 }
 
-// fail answers jobs that were taken and not applied.
+// fail answers jobs of a batch that was never applied.
 func (w *writer) fail(jobs []*job, err error) {
 	for _, j := range jobs {
 		j.done <- err
@@ -127,29 +128,30 @@ func (w *writer) fail(jobs []*job, err error) {
 	}
 }
 
-func (w *writer) wanted() bool {
+func (w *writer) hasJobs() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.queue) > 0
 }
 
-// transactionWanted reports whether the next job runs inside a transaction.
-func (w *writer) transactionWanted() bool {
+// needsTransaction reports whether the next job runs inside a transaction.
+func (w *writer) needsTransaction() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return len(w.queue) > 0 && !w.queue[0].alone
+	return len(w.queue) > 0 && !w.queue[0].standalone
 }
 
-// take takes what goes into the next transaction, in order: all that is
-// queued, up to a job that runs alone or demands more durability.
-func (w *writer) take() []*job {
+// takeBatch removes and returns the jobs of the next transaction. The batch ends
+// before a standalone job, and before a job that needs more durability than the
+// current level.
+func (w *writer) takeBatch() []*job {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n := 0
 	applied := make(chan struct{})
 	for ; n < len(w.queue); n++ {
 		j := w.queue[n]
-		if j.alone || j.durable && w.level != Always {
+		if j.standalone || j.durable && w.level != Always {
 			break
 		}
 		j.state, j.applied = applying, applied
@@ -162,12 +164,12 @@ func (w *writer) take() []*job {
 	return jobs
 }
 
-// requeue puts jobs back in front of the queue, but for those whose callers
-// have left: their events are not the writer's any more.
+// requeue puts jobs back to the front of the queue. It drops abandoned jobs, because
+// the writer must not read their events any more.
 func (w *writer) requeue(jobs []*job) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	jobs = slices.DeleteFunc(jobs, func(j *job) bool { return j.left })
+	jobs = slices.DeleteFunc(jobs, func(j *job) bool { return j.abandoned })
 	for _, j := range jobs {
 		if w.closed {
 			j.done <- eventlog.ErrClosed

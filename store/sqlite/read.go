@@ -22,17 +22,17 @@ const (
 	countKey     = `SELECT count(*) FROM sessions WHERE key = ?`
 )
 
-// A page ends at either bound; the first pages are shorter, so that a reader
-// that stops early has read little.
+// A page ends at either limit. The first pages are shorter, so a reader that stops
+// early has read little.
 const (
 	firstPageRows = 64
 	maxPageRows   = 1000
 	maxPageBytes  = 1 << 20
 )
 
-// Read implements eventlog.Store. The head is captured at the start; the
-// events are read page by page as they are consumed. A reader that has come as
-// far as full pages gets the next one read while it consumes the last.
+// Read implements eventlog.Store. Read fixes the head at the start and then reads page
+// by page. Once pages have their full size, the next page is read while the caller
+// consumes the current one.
 func (s *Store) Read(ctx context.Context, session string, r eventlog.Span) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
 		c, err := s.cursor(ctx, session, r)
@@ -55,12 +55,12 @@ func (s *Store) Read(ctx context.Context, session string, r eventlog.Span) iter.
 	}
 }
 
-// cursor is where a reader is in a session.
+// cursor is the position of a reader in a session.
 type cursor struct {
 	store    *Store
 	session  string
 	row      sessionRow
-	from, to int64 // what is left, inclusive
+	from, to int64 // seqs still to read, inclusive
 	backward bool
 	rows     int64 // size of the next page
 }
@@ -75,7 +75,7 @@ func (s *Store) cursor(ctx context.Context, session string, r eventlog.Span) (*c
 	return c, nil
 }
 
-// sessionRow is a session as its row has it.
+// sessionRow is a row of table sessions.
 type sessionRow struct {
 	key, first int64
 	head       event.Head
@@ -101,7 +101,7 @@ func (s *Store) sessionRow(ctx context.Context, session string) (r sessionRow, e
 	return r, nil
 }
 
-// sessionRowOf reads the columns key, first, head and hash.
+// sessionRowOf parses the columns key, first, head and hash.
 func sessionRowOf(row []driver.Value) (r sessionRow, ok bool) {
 	key, ok := row[0].(int64)
 	first, ok2 := row[1].(int64)
@@ -112,13 +112,13 @@ func sessionRowOf(row []driver.Value) (r sessionRow, ok bool) {
 	return r, ok && ok2 && ok3 && ok4 && 1 <= first && first <= seq && len(hash) == len(r.head.Hash)
 }
 
-// describes reports whether an event may stand where it does, as one of the ends
-// that the row names or between them.
+// describes reports whether e is consistent with the row: the head has the row's hash,
+// and the first event is seq 1 or a fork.
 func (r *sessionRow) describes(e *event.Event) bool {
 	return (e.Seq != r.first || e.Seq == 1 || e.Type.Name() == event.SessionForked) && (e.Seq != r.head.Seq || e.Hash() == r.head.Hash)
 }
 
-// restrict applies the upper bound and the limit; seqs are contiguous.
+// restrict applies the upper bound and the limit of r. Seqs are contiguous.
 func (c *cursor) restrict(r eventlog.Span) {
 	if r.To > 0 {
 		c.to = min(c.to, r.To)
@@ -132,10 +132,10 @@ func (c *cursor) restrict(r eventlog.Span) {
 	}
 }
 
-// left is how many events were not fetched yet.
+// left returns the number of events not fetched yet.
 func (c *cursor) left() int64 { return c.to - c.from + 1 }
 
-// next is the seq of the first of them.
+// next returns the seq of the next event to fetch.
 func (c *cursor) next() int64 {
 	if c.backward {
 		return c.to
@@ -143,7 +143,7 @@ func (c *cursor) next() int64 {
 	return c.from
 }
 
-// advance counts n events as fetched.
+// advance marks n events as fetched.
 func (c *cursor) advance(n int) {
 	if c.backward {
 		c.to -= int64(n)
@@ -152,15 +152,15 @@ func (c *cursor) advance(n int) {
 	}
 }
 
-// page is a run of lines, and what ended it early.
+// page is a series of lines and the error that ended it early.
 type page struct {
 	due   int64 // seq of the first line
 	lines [][]byte
 	err   error
 }
 
-// deliver parses a page's lines and yields their events and its error; false
-// ends the reading. It does not touch what fetch changes.
+// deliver parses the lines of p and yields their events, then p's error. It returns
+// false when reading must stop. It uses no field that fetch changes.
 func (c *cursor) deliver(ctx context.Context, p page, yield func(event.Event, error) bool) bool {
 	step := int64(1)
 	if c.backward {
@@ -182,21 +182,21 @@ func (c *cursor) deliver(ctx context.Context, p page, yield func(event.Event, er
 	return p.err == nil
 }
 
-// event parses the line that is due.
+// event parses the line of seq due.
 func (c *cursor) event(ctx context.Context, due int64, line []byte) (event.Event, error) {
 	e, err := c.store.parse(c.session, due, line)
 	if err != nil {
 		return event.Event{}, c.store.atRow(ctx, c.row.key, due, err)
 	}
 	if !c.row.describes(&e) {
-		return e, c.misled(ctx, due)
+		return e, c.mismatch(ctx, due)
 	}
 	return e, nil
 }
 
-// misled says that the session's row does not describe its events, unless the
-// row was another meanwhile.
-func (c *cursor) misled(ctx context.Context, due int64) error {
+// mismatch returns the error for a session row that is inconsistent with the events.
+// It returns nil if the row changed in the meantime.
+func (c *cursor) mismatch(ctx context.Context, due int64) error {
 	row, err := c.store.sessionRow(ctx, c.session)
 	if err == nil && row == c.row {
 		err = c.store.corrupt(c.session, "sessions", due, errEnds)
@@ -209,11 +209,11 @@ func (c *cursor) misled(ctx context.Context, due int64) error {
 
 var (
 	errMissing = errors.New("row is missing")
-	errEnds    = errors.New("the session's row does not say how its events begin and end")
+	errEnds    = errors.New("the session's row does not match its first or last event")
 )
 
-// parse reads the line that is due at seq. Rows come in the order of their
-// seqs, so that one which is missing shows in the next one's line.
+// parse parses the line of seq. The rows are in the order of their seqs, so the line
+// after a missing row has a wrong seq.
 func (s *Store) parse(session string, seq int64, line []byte) (event.Event, error) {
 	e, err := event.Parse(line, session)
 	if err == nil && e.Seq == seq {
@@ -224,13 +224,13 @@ func (s *Store) parse(session string, seq int64, line []byte) (event.Event, erro
 		return event.Event{}, fmt.Errorf("session %q, seq %d: %w", session, seq, err)
 	}
 	if err == nil {
-		err = fmt.Errorf("found the line of seq %d", e.Seq)
+		err = fmt.Errorf("the row has the line of seq %d", e.Seq)
 	}
 	return event.Event{}, s.corrupt(session, "events", seq, err)
 }
 
-// fetchAhead starts to fetch the page after p, if that is likely to be wanted.
-// The cursor's position is the fetcher's until the page is received.
+// fetchAhead starts to fetch the page after p if the reader is likely to need it.
+// Until the page is received, only the fetching goroutine uses the cursor's position.
 func (c *cursor) fetchAhead(ctx context.Context, p page) <-chan page {
 	if p.err != nil || c.left() == 0 || c.rows < maxPageRows {
 		return nil
@@ -255,12 +255,12 @@ func (c *cursor) fetch(ctx context.Context) page {
 	case err != nil:
 		p.err = c.store.locate(c.session, "events", c.next(), err)
 	case !full && int64(len(p.lines)) < want:
-		p.err = c.shortage(ctx, c.next())
+		p.err = c.missingRows(ctx, c.next())
 	}
 	return p
 }
 
-// fill reads rows up to either bound of a page; full means that it was bytes.
+// fill reads the rows of one page. full is true if the page ended at its byte limit.
 func (c *cursor) fill(conn *conn, lines [][]byte, want int64) (_ [][]byte, full bool, err error) {
 	query := readForward
 	if c.backward {
@@ -287,9 +287,9 @@ func (c *cursor) fill(conn *conn, lines [][]byte, want int64) (_ [][]byte, full 
 	return lines, full, finish(rows, err)
 }
 
-// shortage says why rows are missing: the session was removed meanwhile, or
-// the table is damaged.
-func (c *cursor) shortage(ctx context.Context, due int64) error {
+// missingRows returns the reason for missing rows: the session was removed, or the
+// table is damaged.
+func (c *cursor) missingRows(ctx context.Context, due int64) error {
 	row := make([]driver.Value, 1)
 	err := c.store.read(ctx, func(conn *conn) error {
 		_, err := conn.first(row, countKey, c.row.key)
@@ -299,12 +299,13 @@ func (c *cursor) shortage(ctx context.Context, due int64) error {
 		return c.store.locate(c.session, "sessions", 0, err)
 	}
 	if row[0] == driver.Value(int64(0)) {
-		return fmt.Errorf("read session %q: removed meanwhile: %w", c.session, eventlog.ErrNotFound)
+		return fmt.Errorf("read session %q: the session was removed during the read: %w", c.session, eventlog.ErrNotFound)
 	}
 	return c.store.corrupt(c.session, "events", due, errMissing)
 }
 
-// locate makes damage that SQLite reports a CorruptError; other errors pass.
+// locate converts damage that SQLite reports into a CorruptError. Other errors stay
+// the same.
 func (s *Store) locate(session, table string, seq int64, err error) error {
 	if isDamage(err) {
 		return s.corrupt(session, table, seq, err)
@@ -313,15 +314,15 @@ func (s *Store) locate(session, table string, seq int64, err error) error {
 }
 
 func (s *Store) corrupt(session, table string, seq int64, cause error) error {
-	return located(s.path, session, table, seq, cause)
+	return corruptAt(s.path, session, table, seq, cause)
 }
 
-func located(path, session, table string, seq int64, cause error) error {
+func corruptAt(path, session, table string, seq int64, cause error) error {
 	where := fmt.Sprintf("%s: table %s", filepath.Base(path), table)
 	return &eventlog.CorruptError{Session: session, Path: where, Offset: -1, Seq: seq, Cause: cause}
 }
 
-// atRow adds the rowid of a damaged event to its error, if it can be found.
+// atRow adds the rowid of the damaged event to err, if the row exists.
 func (s *Store) atRow(ctx context.Context, key, seq int64, err error) error {
 	var damage *eventlog.CorruptError
 	if !errors.As(err, &damage) {

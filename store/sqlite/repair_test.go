@@ -16,7 +16,7 @@ import (
 	"github.com/convlog/convlog/upkeep/verify"
 )
 
-// logOver opens a log over a store, closed at the test's end.
+// logOver opens a log over a store and closes it at the end of the test.
 func logOver(t testing.TB, s eventlog.Store) *eventlog.Log {
 	t.Helper()
 	l := eventlog.Open(s)
@@ -28,8 +28,8 @@ func logOver(t testing.TB, s eventlog.Store) *eventlog.Log {
 	return l
 }
 
-// A database with a damaged page is not written to, but what can be read of it
-// can be brought to another store; so can what no index leads to any more.
+// Repair never writes to a database with a damaged page. It can copy the readable
+// events to another store, including rows that no index refers to.
 func TestRepairFromADamagedPage(t *testing.T) {
 	for name, pick := range map[string]func(page, line []byte) bool{
 		"page of the table": func(page, line []byte) bool { return bytes.Contains(page, line) },
@@ -50,7 +50,7 @@ func TestRepairFromADamagedPage(t *testing.T) {
 			after, err := os.ReadFile(s.Path())
 			must(t, err)
 			if !bytes.Equal(before, after) || len(keptCopies(t, s.Path())) > 0 {
-				t.Error("the refused repair left something")
+				t.Error("the rejected repair left files")
 			}
 			into := logOver(t, memory.New())
 			done, err := repair.Session(t.Context(), logOver(t, New(s.Path(), Options{ReadOnly: true})), "b", repair.Options{Into: into})
@@ -75,8 +75,8 @@ func keptCopies(t testing.TB, path string) []string {
 	return names
 }
 
-// The index of texts may be behind when a page is damaged. Bringing it up to date
-// while a repair is refused leaves the events as they are.
+// The text index may be stale when a page is damaged. Updating the index during a
+// rejected repair leaves the events unchanged.
 func TestRefusedRepairWhileTheIndexIsBehind(t *testing.T) {
 	s, pages := damagedPages(t, func(page, _ []byte) bool { return page[0] == 0x0a && int(page[3])<<8+int(page[4]) > 200 })
 	if pages == 0 {
@@ -91,13 +91,13 @@ func TestRefusedRepairWhileTheIndexIsBehind(t *testing.T) {
 		want(t, eventlog.ErrCorrupt, err)
 		must(t, search.Index(t.Context(), writing, false))
 	}
-	if events, bad := salvaged(t, store); events != 400 || bad != 0 || len(keptCopies(t, s.Path())) > 0 {
+	if events, bad := countFragments(t, store); events != 400 || bad != 0 || len(keptCopies(t, s.Path())) > 0 {
 		t.Errorf("%d events and %d bad rows, copies %v", events, bad, keptCopies(t, s.Path()))
 	}
 }
 
-// The kept copy has the lines of all rows, and goes when an event is redacted
-// or the session removed.
+// The backup copy has the lines of all rows. A redaction or a removal of the session
+// deletes the copy.
 func TestReplaceKeepsACopy(t *testing.T) {
 	path := tempPath(t)
 	s := New(path)
@@ -129,16 +129,16 @@ func TestReplaceKeepsACopy(t *testing.T) {
 	}
 }
 
-// A transaction that fails leaves the rows, and no copy.
+// A failed transaction changes no rows and leaves no copy.
 func TestReplaceFails(t *testing.T) {
 	path := tempPath(t)
 	s := open(t, path)
 	head := add(t, s, "a", event.Head{}, 3, "words")
 	at, err := s.Version(t.Context(), "a")
 	must(t, err)
-	twice := chained("a", event.Head{}, 1, "other")
+	twice := eventChain("a", event.Head{}, 1, "other")
 	_, err = s.Replace(t.Context(), "a", at, func(yield func(event.Event, error) bool) {
-		for range 2 { // which the database refuses
+		for range 2 { // the database refuses the second one
 			yield(twice[0], nil)
 		}
 	})

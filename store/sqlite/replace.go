@@ -20,40 +20,41 @@ import (
 
 const resetSession = `UPDATE sessions SET first = ?, head = ?, hash = ?, bytes = ?, revision = revision + 1 WHERE key = ?`
 
-// Replace implements eventlog.Salvager: the session's lines are written to a
-// file beside the database, then its rows are replaced in one transaction. A
-// file whose pages are damaged is refused: nothing should be written to it.
-func (s *Store) Replace(ctx context.Context, session string, at uint64, events iter.Seq2[event.Event, error]) (kept string, err error) {
+// Replace implements eventlog.Salvager. It writes the session's lines to a backup copy
+// beside the database and then replaces the rows in one transaction. If pages of the
+// file are damaged, Replace returns a CorruptError and writes nothing: copy the
+// sessions to another store instead.
+func (s *Store) Replace(ctx context.Context, session string, at uint64, events iter.Seq2[event.Event, error]) (backup string, err error) {
 	if s.options.ReadOnly {
 		return "", fmt.Errorf("replace session %q: %w", session, eventlog.ErrReadOnly)
 	}
 	if err := s.open(ctx); err != nil {
 		return "", err
 	}
-	if kept, err = s.keep(ctx, session); err != nil {
-		return "", fmt.Errorf("keep a copy of session %q: %w", session, err)
+	if backup, err = s.saveCopy(ctx, session); err != nil {
+		return "", fmt.Errorf("back up session %q: %w", session, err)
 	}
-	op := &replacing{session: session, at: at, events: events}
+	op := &replaceOp{session: session, at: at, events: events}
 	err = s.locate(session, "events", 0, s.write(ctx, op, true))
 	var unknown *eventlog.UnknownOutcomeError
 	if err != nil && !errors.As(err, &unknown) {
-		return "", errors.Join(fmt.Errorf("replace session %q: %w", session, err), os.Remove(kept))
+		return "", errors.Join(fmt.Errorf("replace session %q: %w", session, err), os.Remove(backup))
 	}
-	return kept, err
+	return backup, err
 }
 
-// replacing puts other events in the place of all that a session has.
-type replacing struct {
+// replaceOp replaces all events of a session.
+type replaceOp struct {
 	session string
 	at      uint64
 	events  iter.Seq2[event.Event, error]
 }
 
-func (r *replacing) unknown(cause error) error {
+func (r *replaceOp) unknown(cause error) error {
 	return &eventlog.UnknownOutcomeError{Session: r.session, Cause: cause}
 }
 
-func (r *replacing) apply(w *writer) error {
+func (r *replaceOp) apply(w *writer) error {
 	now, err := sessionVersion(w.conn, r.session)
 	if err != nil {
 		return err
@@ -63,7 +64,7 @@ func (r *replacing) apply(w *writer) error {
 		return err
 	}
 	if now != r.at {
-		return refused{&eventlog.ConflictError{Session: r.session, Actual: head}}
+		return rejection{&eventlog.ConflictError{Session: r.session, Actual: head}}
 	}
 	if err := w.resetIndex(); err != nil {
 		return err
@@ -86,16 +87,16 @@ func (r *replacing) apply(w *writer) error {
 		head, size = e.Head(), size+lineBytes(one)
 	}
 	if first == 0 {
-		return errors.New("no event to put in the session's place")
+		return errors.New("the replacement has no events")
 	}
 	_, err = w.conn.exec(resetSession, first, head.Seq, head.Hash[:], size, key)
 	return wrap("reset session", err)
 }
 
-// keep writes the session's lines, whatever they hold, to a new file beside the
-// database, durably.
-func (s *Store) keep(ctx context.Context, session string) (path string, err error) {
-	file, err := s.createKept(session)
+// saveCopy writes all lines of the session, readable or not, to a new file beside the
+// database and syncs the file.
+func (s *Store) saveCopy(ctx context.Context, session string) (path string, err error) {
+	file, err := s.createCopy(session)
 	if err != nil {
 		return "", err
 	}
@@ -112,18 +113,18 @@ func (s *Store) keep(ctx context.Context, session string) (path string, err erro
 	return file.Name(), nil
 }
 
-// keptPrefix is how the paths of a session's kept copies begin.
-func (s *Store) keptPrefix(session string) string {
+// copyPrefix returns the path of the session's backup copies up to the number.
+func (s *Store) copyPrefix(session string) string {
 	sum := sha256.Sum256([]byte(session))
-	return s.path + keptInfix + hex.EncodeToString(sum[:8]) + "-"
+	return s.path + copyInfix + hex.EncodeToString(sum[:8]) + "-"
 }
 
-// A kept copy is S.db.damaged-<16 hex>-<n>.jsonl.
-const keptInfix, keptSuffix = ".damaged-", ".jsonl"
+// A backup copy is S.db.damaged-<16 hex>-<n>.jsonl.
+const copyInfix, copySuffix = ".damaged-", ".jsonl"
 
-func (s *Store) createKept(session string) (*os.File, error) {
+func (s *Store) createCopy(session string) (*os.File, error) {
 	for n := 1; ; n++ {
-		path := s.keptPrefix(session) + strconv.Itoa(n) + keptSuffix
+		path := s.copyPrefix(session) + strconv.Itoa(n) + copySuffix
 		file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 		if !errors.Is(err, fs.ErrExist) {
 			return file, err
@@ -131,7 +132,7 @@ func (s *Store) createKept(session string) (*os.File, error) {
 	}
 }
 
-// dump writes the lines of a session's rows.
+// dump writes the lines of the session's rows.
 func (s *Store) dump(ctx context.Context, session string, out *bufio.Writer) error {
 	rows := salvage{store: s, session: session}
 	if err := rows.open(ctx); err != nil {
@@ -144,7 +145,7 @@ func (s *Store) dump(ctx context.Context, session string, out *bufio.Writer) err
 			return s.locate(session, "events", rows.next, err)
 		}
 		for _, r := range page {
-			_, _ = out.Write(r.line) // Flush tells
+			_, _ = out.Write(r.line) // Flush reports the error
 			_ = out.WriteByte('\n')
 			rows.next = r.seq + 1
 		}
@@ -152,17 +153,17 @@ func (s *Store) dump(ctx context.Context, session string, out *bufio.Writer) err
 	return s.locate(session, "sessions", 0, rows.damage)
 }
 
-// removeKept removes the kept copies of a session.
-func (s *Store) removeKept(session string) error {
+// removeCopies removes the backup copies of a session.
+func (s *Store) removeCopies(session string) error {
 	entries, err := os.ReadDir(filepath.Dir(s.path))
 	if err != nil {
 		return err
 	}
 	var errs []error
-	prefix := filepath.Base(s.keptPrefix(session))
+	prefix := filepath.Base(s.copyPrefix(session))
 	for _, entry := range entries {
 		number, ok := strings.CutPrefix(entry.Name(), prefix)
-		number, ended := strings.CutSuffix(number, keptSuffix)
+		number, ended := strings.CutSuffix(number, copySuffix)
 		if _, err := strconv.ParseUint(number, 10, 63); ok && ended && err == nil {
 			errs = append(errs, os.Remove(filepath.Join(filepath.Dir(s.path), entry.Name())))
 		}

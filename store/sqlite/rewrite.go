@@ -18,35 +18,35 @@ const (
 	deleteHead   = `DELETE FROM sessions WHERE key = ?`
 )
 
-// Rewrite implements eventlog.Eraser. The replaced bytes are overwritten in
-// the database file (secure_delete) and go with the write-ahead log, which is
-// emptied before Rewrite returns. When only that last step could not be done,
-// because ctx ended while another process was reading, the answer is an
-// UnknownOutcomeError although the new lines stand.
+// Rewrite implements eventlog.Eraser. SQLite overwrites the replaced bytes in the
+// database file (secure_delete), and Rewrite empties the write-ahead log before it
+// returns. If ctx ends while another process is still reading the log, the error is an
+// UnknownOutcomeError: the new lines are committed, but the log may still have the old
+// bytes.
 func (s *Store) Rewrite(ctx context.Context, session string, expect event.Head, replace, add []event.Event) error {
-	op := &rewriting{appending: appending{session: session, expect: expect, events: add}, replace: replace}
+	op := &rewriteOp{appendOp: appendOp{session: session, expect: expect, events: add}, replace: replace}
 	return s.eraseLines(ctx, session, op)
 }
 
-// RemoveSession implements eventlog.Eraser. What Rewrite says of erased bytes
-// holds here too.
+// RemoveSession implements eventlog.Eraser. It erases the bytes in the same way as
+// Rewrite, with the same error if ctx ends early.
 func (s *Store) RemoveSession(ctx context.Context, session string, expect event.Head) error {
-	return s.eraseLines(ctx, session, &removal{appending{session: session, expect: expect}})
+	return s.eraseLines(ctx, session, &removeOp{appendOp{session: session, expect: expect}})
 }
 
-// eraseLines is erase for lines of a session: its kept copies, which may hold
-// them, go as well.
+// eraseLines writes op, empties the write-ahead log and removes the session's backup
+// copies, which may have the erased lines.
 func (s *Store) eraseLines(ctx context.Context, session string, op operation) error {
 	if err := s.erase(ctx, op); err != nil {
 		return err
 	}
-	if err := s.removeKept(session); err != nil {
+	if err := s.removeCopies(session); err != nil {
 		return op.unknown(err)
 	}
 	return nil
 }
 
-// erase writes op and then empties the write-ahead log.
+// erase writes op and empties the write-ahead log.
 func (s *Store) erase(ctx context.Context, op operation) error {
 	if err := s.write(ctx, op, true); err != nil {
 		return err
@@ -57,26 +57,26 @@ func (s *Store) erase(ctx context.Context, op operation) error {
 	return nil
 }
 
-// scrub empties the write-ahead log, waiting for readers that need it.
+// scrub empties the write-ahead log. It waits for readers of the log.
 func (s *Store) scrub(ctx context.Context) error {
-	return within(ctx, s.options.LockTimeout, func(ctx context.Context) error {
-		return patiently(ctx, func() error { return s.writer.do(ctx, &job{op: scrub{}, alone: true}) })
+	return withTimeout(ctx, s.options.LockTimeout, func(ctx context.Context) error {
+		return retryBusy(ctx, func() error { return s.writer.do(ctx, &job{op: scrub{}, standalone: true}) })
 	})
 }
 
-// rewriting replaces lines and appends others.
-type rewriting struct {
-	appending
+// rewriteOp replaces lines and appends events.
+type rewriteOp struct {
+	appendOp
 	replace []event.Event
 }
 
-func (r *rewriting) apply(w *writer) error {
+func (r *rewriteOp) apply(w *writer) error {
 	key, err := w.compare(r.session, r.expect)
 	if err != nil {
 		return err
 	}
 	if key == 0 {
-		return refused{fmt.Errorf("rewrite %q: %w", r.session, eventlog.ErrNotFound)}
+		return rejection{fmt.Errorf("rewrite %q: %w", r.session, eventlog.ErrNotFound)}
 	}
 	grown, err := r.growth(w, key)
 	if err != nil {
@@ -92,7 +92,7 @@ func (r *rewriting) apply(w *writer) error {
 		}
 	}
 	if err := w.reindex(key, seqsOf(r.replace)); err != nil {
-		return fmt.Errorf("index what was replaced: %w", err)
+		return fmt.Errorf("index the replaced events: %w", err)
 	}
 	if _, err := w.conn.exec(revise, grown, key); err != nil {
 		return fmt.Errorf("revise session: %w", err)
@@ -100,11 +100,12 @@ func (r *rewriting) apply(w *writer) error {
 	if len(r.events) == 0 {
 		return nil
 	}
-	return r.appending.apply(w)
+	return r.appendOp.apply(w)
 }
 
-// growth is by how much the replaced lines grow; all of them must exist.
-func (r *rewriting) growth(w *writer, key int64) (n int64, err error) {
+// growth returns the change of the session's size in bytes. The error is
+// ErrEventNotFound if one of the events is missing.
+func (r *rewriteOp) growth(w *writer, key int64) (n int64, err error) {
 	row := make([]driver.Value, 1)
 	for i := range r.replace {
 		e := &r.replace[i]
@@ -114,27 +115,27 @@ func (r *rewriting) growth(w *writer, key int64) (n int64, err error) {
 		}
 		old, ok := row[0].(int64)
 		if !found || !ok {
-			return 0, refused{fmt.Errorf("rewrite %q: seq %d: %w", r.session, e.Seq, eventlog.ErrEventNotFound)}
+			return 0, rejection{fmt.Errorf("rewrite %q: seq %d: %w", r.session, e.Seq, eventlog.ErrEventNotFound)}
 		}
 		n += int64(len(e.Line())) - old
 	}
 	return n, nil
 }
 
-// removal deletes a session.
-type removal struct{ appending }
+// removeOp deletes a session.
+type removeOp struct{ appendOp }
 
-func (r *removal) apply(w *writer) error {
+func (r *removeOp) apply(w *writer) error {
 	key, err := w.compare(r.session, r.expect)
-	var no refused
-	if r.expect.IsZero() && errors.As(err, &no) {
-		key, err = w.headless(r.session, err)
+	var rejected rejection
+	if r.expect.IsZero() && errors.As(err, &rejected) {
+		key, err = w.keyWithoutHead(r.session, err)
 	}
 	if err != nil {
 		return err
 	}
 	if key == 0 {
-		return refused{fmt.Errorf("remove %q: %w", r.session, eventlog.ErrNotFound)}
+		return rejection{fmt.Errorf("remove %q: %w", r.session, eventlog.ErrNotFound)}
 	}
 	delete(w.keys, r.session)
 	if err := w.unindexSession(key); err != nil {
@@ -147,9 +148,10 @@ func (r *removal) apply(w *writer) error {
 	return wrap("delete session", err)
 }
 
-// headless is the key of a session whose newest event cannot be read, so that it
-// has no head for anybody; it answers with sound if it can.
-func (w *writer) headless(session string, sound error) (key int64, err error) {
+// keyWithoutHead returns the key of a session whose newest event is unreadable, so
+// that no caller can know the head. It returns conflict if the newest event is
+// readable.
+func (w *writer) keyWithoutHead(session string, conflict error) (key int64, err error) {
 	key, head, err := w.head(session)
 	if err != nil {
 		return 0, err
@@ -162,18 +164,18 @@ func (w *writer) headless(session string, sound error) (key int64, err error) {
 	line, _ := row[0].([]byte)
 	e, err := event.Parse(line, session)
 	if found && (err == nil && e.Seq == head.Seq || errors.Is(err, event.ErrVersion)) {
-		return 0, sound
+		return 0, conflict
 	}
 	return key, nil
 }
 
-// scrub folds the write-ahead log into the database and truncates it to
-// nothing. It is busy while a reader needs the log.
+// scrub checkpoints the write-ahead log and truncates it to zero bytes. The error is
+// busy while a reader needs the log.
 type scrub struct{}
 
-// apply keeps writers out for a moment, in which the readers of the log finish
-// their pages. Who begins to read meanwhile does without the log: so readers
-// that never rest cannot keep it from being emptied.
+// apply blocks writers for up to 100 ms while the current readers of the log finish
+// their pages. Readers that start in the meantime read the database file only, so
+// constant reading cannot delay the scrub for ever.
 func (scrub) apply(w *writer) error {
 	if err := w.conn.run("PRAGMA busy_timeout = 100"); err != nil {
 		return err
@@ -190,6 +192,6 @@ func (scrub) apply(w *writer) error {
 
 func (scrub) unknown(cause error) error { return cause }
 
-// errInUse is a busy checkpoint, which SQLite reports in a row and not as an
-// error.
+// errInUse is the error of a busy checkpoint. SQLite reports a busy checkpoint in a
+// row, not as an error.
 var errInUse = errors.New("write-ahead log is in use by a reader")

@@ -8,10 +8,9 @@ import (
 	"github.com/convlog/convlog/upkeep/verify"
 )
 
-// The row of a session that does not say how its events begin and end is
-// damage: to readers, and to an append, which would find another head than the
-// one it is refused with, for ever.
-func TestRowThatMisleads(t *testing.T) {
+// A session row that does not match the session's first or last event is damage, for
+// readers and for appends. Without the check an append would conflict for ever.
+func TestMismatchedSessionRow(t *testing.T) {
 	for name, change := range map[string]string{
 		"another hash":    "hash = randomblob(32)",
 		"a short hash":    "hash = randomblob(31)",
@@ -37,7 +36,7 @@ func TestRowThatMisleads(t *testing.T) {
 				t.Error("verify is silent")
 			}
 			if change == "first = 2" {
-				return // an append does not look there
+				return // an append does not read first
 			}
 			_, err = log.Append(t.Context(), "a", eventlog.Any(), event.Event{ID: event.NewID(), Type: "test:note", Data: []byte(`{}`)})
 			want(t, eventlog.ErrCorrupt, err)

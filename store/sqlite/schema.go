@@ -11,24 +11,24 @@ import (
 // applicationID marks the file as a log: "cvlg" in ASCII, at byte 68.
 const applicationID = 0x63766c67
 
-// schemaVersion is the version this program writes and the highest it reads.
-// It stands in the file as PRAGMA user_version.
+// schemaVersion is the version that this program writes and the newest it reads. The
+// file has it as PRAGMA user_version.
 const schemaVersion = 2
 
-// migrations lead from one version of the schema to the next: the first makes
-// an empty file version 1. Released entries never change; a new version is a
-// new entry.
+// migrations has the statements from each schema version to the next. The first entry
+// creates version 1 in an empty file. Released entries never change; a new version is
+// a new entry.
 var migrations = [schemaVersion]string{schema1, schema2}
 
-// schema1 is version 1.
+// schema1 creates version 1.
 //
-// Keys are AUTOINCREMENT so that none is ever used twice: a key that is
-// remembered can go stale but never means something else, and the rowids of
-// events increase in the order of the commits, for whoever follows them.
+// Keys are AUTOINCREMENT, so SQLite never uses a key twice: a cached key can be stale
+// but never refers to another session. The keys of events increase in the order of the
+// commits.
 //
-// The line is the truth. The columns before it are derived from it, for people
-// and for indexes; the line comes last so that reading them never follows a
-// long row to its overflow pages.
+// The line is the authority. The other columns of events are derived from it, for
+// people and for indexes. The line is the last column, so SQLite reads the other
+// columns without the overflow pages of a long row.
 const schema1 = `
 CREATE TABLE sessions (
 	key      INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -65,13 +65,13 @@ CREATE TABLE blob_pieces (
 );
 `
 
-// schema2 adds the index of texts (index.go). It is derived from the events, and
-// can be made anew at any time.
+// schema2 adds the text index (index.go). The index is derived from the events and can
+// be rebuilt at any time.
 //
-// The index keeps no text, nor words: an event's row has the pieces of three bytes
-// of its words (grams.go). A row's id is the session's key times 2^32 plus the
-// event's seq, so that a session's rows are together and in order. Rows are
-// taken out without a trace (secure-delete).
+// The index has no text and no words. The row of an event has the grams of its words
+// (grams.go). A row id is the session's key times 2^32 plus the event's seq, so the
+// rows of a session are adjacent and in order. SQLite overwrites deleted rows
+// (secure-delete).
 const schema2 = makeSearch + `
 CREATE TABLE search_state (
 	key       INTEGER PRIMARY KEY CHECK (key = 1),
@@ -88,21 +88,21 @@ INSERT INTO search (search, rank) VALUES ('secure-delete', 1);
 INSERT INTO search (search, rank) VALUES ('usermerge', 2);
 `
 
-// notDatabase is the error of a file that SQLite does not recognise. It
-// matches ErrCorrupt, since damage to a database's first bytes looks the same.
+// notDatabase is the error of a file that is not a database of this program. It
+// matches ErrCorrupt, because damage to the first bytes of a database looks the same.
 type notDatabase struct{ detail string }
 
 func (e notDatabase) Error() string        { return e.detail }
 func (e notDatabase) Is(target error) bool { return target == eventlog.ErrCorrupt }
 
-// fileKind is what stands in the header of a database file.
+// fileKind is the information in the header of a database file.
 type fileKind struct {
 	application, version int64
 	tables               int64
 }
 
-// inspect reads the kind of the file c is connected to, in one transaction,
-// so that a migration by another process is seen as a whole or not at all.
+// inspect reads the kind of c's file in one transaction, so it sees a concurrent
+// migration completely or not at all.
 func inspect(c *conn) (k fileKind, err error) {
 	if err := c.run("SAVEPOINT inspection"); err != nil {
 		return k, fmt.Errorf("read the schema: %w", err)
@@ -128,7 +128,7 @@ func inspect(c *conn) (k fileKind, err error) {
 	return k, wrap("read the schema", err)
 }
 
-// check refuses files that are not of this program or of a newer one.
+// check returns an error for a file of another program or of a newer version.
 func (k fileKind) check() error {
 	switch {
 	case k.application != applicationID && (k.application != 0 || k.tables > 0 || k.version != 0):
@@ -142,30 +142,30 @@ func (k fileKind) check() error {
 	}
 }
 
-// oldestReadable is the oldest version that is read without being migrated: it
-// lacks nothing but the index of texts.
+// oldestReadable is the oldest version that is readable without a migration. Version 1
+// only lacks the text index.
 const oldestReadable = 1
 
-// errUnmade is the error of a file without tables: another process is making the
-// store just now, or was ended before it had.
-var errUnmade = errors.New("an empty database, not a store yet")
+// errNoSchema is the error of a file without tables. Another process is creating the
+// store, or crashed before it created the tables.
+var errNoSchema = errors.New("the database is empty: open the store for writing once, to create its tables")
 
-// checkReadable is check for connections that may not migrate.
+// checkReadable is check for connections that must not migrate.
 func (k fileKind) checkReadable() error {
 	if err := k.check(); err != nil {
 		return err
 	}
 	if k == (fileKind{}) {
-		return errUnmade
+		return errNoSchema
 	}
 	if k.version < oldestReadable {
-		return fmt.Errorf("schema version %d: open it for writing once, to bring it to version %d", k.version, schemaVersion)
+		return fmt.Errorf("schema version %d: open the store for writing once, to migrate it to version %d", k.version, schemaVersion)
 	}
 	return nil
 }
 
-// migrate brings the file to the current schema, in one transaction. After an
-// error that is not busyness the connection must be closed.
+// migrate migrates the file to the current schema in one transaction. After an error
+// other than busy, the caller must close the connection.
 func migrate(c *conn) error {
 	kind, err := inspect(c)
 	if err == nil {
@@ -184,7 +184,7 @@ func migrate(c *conn) error {
 }
 
 func migrateLocked(c *conn) error {
-	kind, err := inspect(c) // again: another process may have been faster
+	kind, err := inspect(c) // again: another process may have migrated
 	if err == nil {
 		err = kind.check()
 	}

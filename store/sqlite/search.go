@@ -16,7 +16,7 @@ import (
 const (
 	findSearch = `SELECT 1 FROM sqlite_schema WHERE name = 'search'`
 	searchRows = `SELECT rowid FROM search WHERE search MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC`
-	// The plus keeps SQLite from going through the index of all events instead.
+	// The plus stops SQLite from scanning the index of all events.
 	freshSessions = `SELECT session, min(seq) FROM events WHERE key > ? GROUP BY +session`
 	freshSession  = `SELECT session, min(seq) FROM events WHERE key > ? AND +session = ?`
 	listActivity  = `SELECT s.key, s.id, e.timestamp FROM sessions s LEFT JOIN events e ON e.session = s.key AND e.seq = s.head`
@@ -24,60 +24,60 @@ const (
 	readSearched  = `SELECT seq, line FROM events WHERE session = ? AND seq = ?`
 )
 
-// Search implements eventlog.Searcher: what the index has, and all that it
-// lacks. A file that was made before there was an index, and an index that is
-// damaged, are passed over: then it is all events.
+// Search implements eventlog.Searcher. It reads the events that match in the index and
+// all events that are not indexed yet. Without an index, or with a damaged one, it
+// reads all events.
 func (s *Store) Search(ctx context.Context, terms []string, session string, to int64) iter.Seq2[eventlog.Candidates, error] {
 	return func(yield func(eventlog.Candidates, error) bool) {
-		p := picking{only: session}
+		p := searchPlan{only: session}
 		p.query, p.indexed = indexQuery(terms)
-		err := s.read(ctx, func(c *conn) error { return p.pick(ctx, c) })
+		err := s.read(ctx, func(c *conn) error { return p.build(ctx, c) })
 		if isDamage(err) && p.indexed {
 			p.indexed = false
-			err = s.read(ctx, func(c *conn) error { return p.pick(ctx, c) })
+			err = s.read(ctx, func(c *conn) error { return p.build(ctx, c) })
 		}
 		if err != nil {
 			yield(eventlog.Candidates{Session: session}, s.locate(session, "events", 0, err))
 			return
 		}
-		for _, one := range p.sorted() {
-			if !yield(eventlog.Candidates{Session: one.Session, Events: s.picked(ctx, one, to)}, nil) {
+		for _, one := range p.inOrder() {
+			if !yield(eventlog.Candidates{Session: one.Session, Events: s.candidates(ctx, one, to)}, nil) {
 				return
 			}
 		}
 	}
 }
 
-// picking finds the events that a search has to look at.
-type picking struct {
+// searchPlan collects the events that a search must read.
+type searchPlan struct {
 	query    string // for the index
-	indexed  bool   // there is one that can be asked
+	indexed  bool   // the index is usable
 	only     string // the session; "" is all
-	sessions map[int64]*picked
+	sessions map[int64]*sessionPlan
 }
 
-// picked is what there is to look at of a session.
-type picked struct {
+// sessionPlan lists the events of one session that a search must read.
+type sessionPlan struct {
 	eventlog.Activity
-	key   int64
-	fresh int64   // the seq from which on all is; 0 is none
-	seqs  []int64 // of those before, newest first
+	key      int64
+	scanFrom int64   // read all events from this seq on; 0 is none
+	seqs     []int64 // indexed matches before scanFrom, newest first
 }
 
-// pick does all of it in one transaction.
-func (p *picking) pick(ctx context.Context, c *conn) error {
-	p.sessions = map[int64]*picked{}
+// build fills the plan in one transaction.
+func (p *searchPlan) build(ctx context.Context, c *conn) error {
+	p.sessions = map[int64]*sessionPlan{}
 	if _, err := c.exec("SAVEPOINT picking"); err != nil {
 		return err
 	}
-	err := p.all(ctx, c)
+	err := p.collect(ctx, c)
 	if _, released := c.exec("RELEASE picking"); err == nil {
 		err = released
 	}
 	return err
 }
 
-func (p *picking) all(ctx context.Context, c *conn) error {
+func (p *searchPlan) collect(ctx context.Context, c *conn) error {
 	key := int64(0)
 	if p.only != "" {
 		row := make([]driver.Value, 3)
@@ -92,19 +92,19 @@ func (p *picking) all(ctx context.Context, c *conn) error {
 		return err
 	}
 	if !p.indexed || state.rules != indexRules {
-		return p.everything(c, key)
+		return p.addAll(c, key)
 	}
-	if err := p.ask(ctx, c, key); err != nil {
+	if err := p.queryIndex(ctx, c, key); err != nil {
 		return err
 	}
-	if err := p.lacking(c, key, state.watermark); err != nil {
+	if err := p.addUnindexed(c, key, state.watermark); err != nil {
 		return err
 	}
 	return p.describe(c)
 }
 
-// state is the index's, if there is one and it can be asked.
-func (p *picking) state(c *conn) (s indexState, err error) {
+// state returns the index state. It is zero if there is no usable index.
+func (p *searchPlan) state(c *conn) (s indexState, err error) {
 	if !p.indexed {
 		return s, nil
 	}
@@ -116,17 +116,17 @@ func (p *picking) state(c *conn) (s indexState, err error) {
 	return readIndexState(c)
 }
 
-// everything picks all events.
-func (p *picking) everything(c *conn, key int64) error {
+// addAll adds all events.
+func (p *searchPlan) addAll(c *conn, key int64) error {
 	query, args := listActivity, []driver.Value{}
 	if key > 0 {
 		query, args = readActivity, []driver.Value{key}
 	}
-	return c.each(func(row []driver.Value) { p.activity(row).fresh = 1 }, 3, query, args...)
+	return c.each(func(row []driver.Value) { p.addActivity(row).scanFrom = 1 }, 3, query, args...)
 }
 
-// ask picks what the index has.
-func (p *picking) ask(ctx context.Context, c *conn, key int64) error {
+// queryIndex adds the events that match in the index.
+func (p *searchPlan) queryIndex(ctx context.Context, c *conn, key int64) error {
 	from, to := int64(0), int64(1)<<62
 	if key > 0 {
 		from, _ = docOf(key, 0)
@@ -155,31 +155,31 @@ func (p *picking) ask(ctx context.Context, c *conn, key int64) error {
 	return finish(rows, err)
 }
 
-// lacking picks what the index lacks.
-func (p *picking) lacking(c *conn, key, watermark int64) error {
+// addUnindexed adds the events that are not indexed yet.
+func (p *searchPlan) addUnindexed(c *conn, key, watermark int64) error {
 	query, args := freshSessions, []driver.Value{watermark}
 	if key > 0 {
 		query, args = freshSession, []driver.Value{watermark, key}
 	}
 	return c.each(func(row []driver.Value) {
 		if session, ok := row[0].(int64); ok {
-			p.session(session).fresh, _ = row[1].(int64)
+			p.session(session).scanFrom, _ = row[1].(int64)
 		}
 	}, 2, query, args...)
 }
 
-// describe reads the ids of the sessions and when they were last active.
-func (p *picking) describe(c *conn) error {
+// describe reads the id and the last activity of each session in the plan.
+func (p *searchPlan) describe(c *conn) error {
 	for key := range p.sessions {
-		if err := c.each(func(row []driver.Value) { p.activity(row) }, 3, readActivity, key); err != nil {
+		if err := c.each(func(row []driver.Value) { p.addActivity(row) }, 3, readActivity, key); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// activity takes a row of listActivity.
-func (p *picking) activity(row []driver.Value) *picked {
+// addActivity adds a row of listActivity to the plan.
+func (p *searchPlan) addActivity(row []driver.Value) *sessionPlan {
 	key, _ := row[0].(int64)
 	one := p.session(key)
 	one.Session, _ = row[1].(string)
@@ -189,44 +189,44 @@ func (p *picking) activity(row []driver.Value) *picked {
 	return one
 }
 
-func (p *picking) session(key int64) *picked {
+func (p *searchPlan) session(key int64) *sessionPlan {
 	one, ok := p.sessions[key]
 	if !ok {
-		one = &picked{key: key}
+		one = &sessionPlan{key: key}
 		p.sessions[key] = one
 	}
 	return one
 }
 
-// sorted are the sessions in the order of a search. Events that belong to none
-// are no session's.
-func (p *picking) sorted() []*picked {
-	var all []*picked
+// inOrder returns the plans in the order of a search, latest activity first. It drops
+// events without a session.
+func (p *searchPlan) inOrder() []*sessionPlan {
+	var all []*sessionPlan
 	for _, one := range p.sessions {
 		if one.Session != "" {
 			all = append(all, one)
 		}
 	}
-	slices.SortFunc(all, func(a, b *picked) int { return eventlog.ByActivity(a.Activity, b.Activity) })
+	slices.SortFunc(all, func(a, b *sessionPlan) int { return eventlog.ByActivity(a.Activity, b.Activity) })
 	return all
 }
 
-// picked yields the events that were picked of a session, newest first.
-func (s *Store) picked(ctx context.Context, one *picked, to int64) iter.Seq2[event.Event, error] {
+// candidates yields the planned events of one session, newest first.
+func (s *Store) candidates(ctx context.Context, one *sessionPlan, to int64) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
-		if one.fresh > 0 && (to == 0 || one.fresh <= to) {
-			for e, err := range s.Read(ctx, one.Session, eventlog.Span{From: one.fresh, To: to, Backward: true}) {
+		if one.scanFrom > 0 && (to == 0 || one.scanFrom <= to) {
+			for e, err := range s.Read(ctx, one.Session, eventlog.Span{From: one.scanFrom, To: to, Backward: true}) {
 				if !yield(e, err) || err != nil {
 					return
 				}
 			}
 		}
 		seqs := slices.DeleteFunc(slices.Clone(one.seqs), func(seq int64) bool {
-			return one.fresh > 0 && seq >= one.fresh || to > 0 && seq > to
+			return one.scanFrom > 0 && seq >= one.scanFrom || to > 0 && seq > to
 		})
 		for rows := firstPageRows; len(seqs) > 0; rows = min(4*rows, maxPageRows) {
 			n := min(rows, len(seqs))
-			if !s.pickedPage(ctx, one, seqs[:n], yield) {
+			if !s.candidatePage(ctx, one, seqs[:n], yield) {
 				return
 			}
 			seqs = seqs[n:]
@@ -234,22 +234,22 @@ func (s *Store) picked(ctx context.Context, one *picked, to int64) iter.Seq2[eve
 	}
 }
 
-// searched is a line and the seq it stands at.
-type searched struct {
+// seqLine is a line and the seq of its row.
+type seqLine struct {
 	seq  int64
 	line []byte
 }
 
-// pickedPage yields the events of some seqs. Those that are gone were removed
-// meanwhile.
-func (s *Store) pickedPage(ctx context.Context, one *picked, seqs []int64, yield func(event.Event, error) bool) bool {
-	var lines []searched
+// candidatePage yields the events of seqs. It skips events that were removed in the
+// meantime.
+func (s *Store) candidatePage(ctx context.Context, one *sessionPlan, seqs []int64, yield func(event.Event, error) bool) bool {
+	var lines []seqLine
 	err := s.read(ctx, func(c *conn) error {
 		lines = lines[:0]
 		for _, seq := range seqs {
 			err := c.each(func(row []driver.Value) {
 				line, _ := row[1].([]byte)
-				lines = append(lines, searched{seq, line})
+				lines = append(lines, seqLine{seq, line})
 			}, 2, readSearched, one.key, seq)
 			if err != nil {
 				return err

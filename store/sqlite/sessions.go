@@ -51,8 +51,8 @@ func (s *Store) Sessions(ctx context.Context) iter.Seq2[eventlog.SessionInfo, er
 	}
 }
 
-// listPage lists sessions after an id. Where a table is damaged it goes on
-// with one session at a time.
+// listPage lists sessions after an id. Where a table is damaged, it lists each session
+// separately.
 func (s *Store) listPage(ctx context.Context, after string, limit int64) (page []eventlog.SessionInfo, more bool, err error) {
 	err = s.read(ctx, func(c *conn) (err error) {
 		page, more, err = s.list(c, page[:0], listSessions, limit, after, limit)
@@ -64,7 +64,7 @@ func (s *Store) listPage(ctx context.Context, after string, limit int64) (page [
 	return s.listSingly(ctx, after, limit)
 }
 
-// list reads rows of the listing; more is true unless they are all.
+// list reads rows of the listing. more is false after the last session.
 func (s *Store) list(c *conn, page []eventlog.SessionInfo, query string, limit int64, args ...driver.Value) (_ []eventlog.SessionInfo, more bool, err error) {
 	rows, err := c.query(query, args...)
 	if err != nil {
@@ -88,7 +88,7 @@ func (s *Store) list(c *conn, page []eventlog.SessionInfo, query string, limit i
 	return page, more, finish(rows, err)
 }
 
-// info makes a row of the listing.
+// info parses a row of the listing.
 func (s *Store) info(row []driver.Value, first, last []byte) (i eventlog.SessionInfo) {
 	i.ID, _ = row[0].(string)
 	i.Bytes, _ = row[1].(int64)
@@ -113,7 +113,7 @@ func (s *Store) info(row []driver.Value, first, last []byte) (i eventlog.Session
 	return i
 }
 
-// listSingly is listPage with a query per session.
+// listSingly is listPage with one query per session.
 func (s *Store) listSingly(ctx context.Context, after string, limit int64) (page []eventlog.SessionInfo, more bool, err error) {
 	ids, err := s.ids(ctx, after, limit)
 	if err != nil {

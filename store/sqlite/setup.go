@@ -7,18 +7,19 @@ import (
 	"fmt"
 )
 
-// writing are the parameters of a connection that writes. psow is SQLite's
-// default: no frame of the log is written behind the one that commits.
-const writing = "mode=rw&psow=1"
+// writerParameters are the parameters of a connection that writes. psow is SQLite's
+// default: SQLite does not pad the write-ahead log after a commit.
+const writerParameters = "mode=rw&psow=1"
 
-// dialWriter opens a connection that writes, waiting for others until ctx ends.
+// dialWriter opens a connection that writes. It waits for other processes until ctx
+// ends or the lock timeout is over.
 func dialWriter(ctx context.Context, path string, options Options) (*conn, error) {
-	c, err := dial(path, writing)
+	c, err := dial(path, writerParameters)
 	if err != nil {
 		return nil, err
 	}
-	err = within(ctx, options.LockTimeout, func(ctx context.Context) error {
-		return patiently(ctx, func() error { return c.setUp(options.Sync) })
+	err = withTimeout(ctx, options.LockTimeout, func(ctx context.Context) error {
+		return retryBusy(ctx, func() error { return c.setUp(options.Sync) })
 	})
 	if err != nil {
 		return nil, errors.Join(err, c.close())
@@ -26,8 +27,8 @@ func dialWriter(ctx context.Context, path string, options Options) (*conn, error
 	return c, nil
 }
 
-// setUp makes a connection ready for writing. The schema is checked first, so
-// that a file of another program or of a newer version stays as it is.
+// setUp prepares a connection for writing. It checks the schema first, so it never
+// changes a file of another program or of a newer version.
 func (c *conn) setUp(policy SyncPolicy) error {
 	kind, err := inspect(c)
 	if err == nil {
@@ -42,9 +43,9 @@ func (c *conn) setUp(policy SyncPolicy) error {
 	if err := migrate(c); err != nil {
 		return err
 	}
-	// A log of 8 MiB is folded into the file, which syncs both; of SQLite's own 4 MiB,
-	// imports would wait twice as often, while appends to a log that grows are slower. The limit gives back the disk space of an
-	// unusually long log.
+	// A checkpoint runs when the write-ahead log has 8 MiB. With SQLite's default of 4
+	// MiB imports wait for syncs twice as often; with a larger log appends are slower.
+	// journal_size_limit truncates a log that grew over 64 MiB.
 	return c.run("PRAGMA secure_delete = ON; PRAGMA wal_autocheckpoint = 2048; PRAGMA journal_size_limit = 67108864; " + policy.pragma())
 }
 

@@ -26,8 +26,7 @@ func openHarness(t testing.TB) storetest.Harness {
 	}
 }
 
-// damager edits the lines of a session's rows: the first row gets the first of
-// them, and so on.
+// damager returns a function that edits the lines of a session's rows, in order.
 func damager(path string) func(session string, edit func(lines []string) []string) error {
 	return func(session string, edit func(lines []string) []string) error {
 		db, err := sql.Open("sqlite", path)

@@ -11,54 +11,55 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// SyncPolicy says when an append is on disk. Every policy survives the death of the
-// process; the policies differ in what a loss of power may cost.
+// SyncPolicy says when an append is on disk. With every policy, appends survive the
+// death of the process. The policies differ in the appends that a loss of power can
+// undo.
 type SyncPolicy int
 
 const (
-	// Always syncs each append before the append returns. A loss of power costs
-	// nothing.
+	// Always syncs each append before the append returns. A loss of power loses nothing.
 	Always SyncPolicy = iota
-	// Periodic syncs when SQLite copies its write-ahead log into the database. A loss
-	// of power may cost the newest appends.
+	// Periodic syncs when SQLite copies its write-ahead log into the database. A loss of
+	// power may lose the newest appends.
 	Periodic
 	// Never leaves syncing to the operating system. A loss of power may damage the
-	// database back to the last durable append.
+	// database.
 	Never
 )
 
-// Options of a Store. The zero value is right for most programs.
+// Options configures a Store. The zero value is right for most programs.
 type Options struct {
-	// ReadOnly opens the file for reading only: it must exist, nothing is
-	// created beside it where SQLite lets that be avoided, and writes are
-	// refused with eventlog.ErrReadOnly.
+	// ReadOnly opens the file for reading only. The file must exist. Writes return
+	// eventlog.ErrReadOnly. The store creates no files, except SQLite's log index while
+	// a writer uses the database.
 	ReadOnly bool
-	// Sync is the policy of appends that do not demand durability themselves. Blobs,
-	// rewrites and removals are always synced.
+	// Sync is the sync policy of appends that are not durable by themselves
+	// (eventlog.Store.Append). Blobs, rewrites and removals are always synced.
 	Sync SyncPolicy
-	// LockTimeout bounds how long a lock that another process holds is waited for;
-	// then the answer is eventlog.ErrLocked. Without it the context alone does.
+	// LockTimeout bounds the wait for a lock of another process. After it the error is
+	// eventlog.ErrLocked. Without a LockTimeout only the caller's context bounds the
+	// wait.
 	LockTimeout time.Duration
 }
 
-// Store keeps sessions in one SQLite database file. It implements
-// eventlog.Store and its abilities Blobs, Locker, Rewriter, Remover,
-// Searcher, Sweeper, Syncer and Versioner. All methods may be called concurrently.
+// Store stores sessions in one SQLite database file. It implements eventlog.Store
+// and eventlog's interfaces Blobs, Checker, Eraser, Locker, Salvager, Searcher,
+// Sweeper, Syncer and Versioner. All methods are safe for concurrent use.
 type Store struct {
 	path    string
 	options Options
 	maxBlob int64
 
-	turn    chan struct{} // held by the one who opens or closes
-	opened  atomic.Bool
-	closed  bool            // guarded by turn
-	life    context.Context // ends with Close
-	end     context.CancelFunc
-	writer  *writer
-	readers *pool
-	watch   watcher
-	locks   storeLock
-	index   indexer
+	openLock chan struct{} // held during open and close
+	opened   atomic.Bool
+	closed   bool            // guarded by openLock
+	lifetime context.Context // ends with Close
+	cancel   context.CancelFunc
+	writer   *writer
+	readers  *pool
+	watch    watcher
+	locks    storeLock
+	index    indexer
 }
 
 var (
@@ -74,12 +75,12 @@ var (
 	_ eventlog.Checker   = (*Store)(nil)
 )
 
-// New makes a store of the database file at path. The file is opened at the
-// first use, and errors surface there; unless the store is read-only, a
-// missing file is created with mode 0600, missing folders with 0700.
+// New returns a store of the database file at path. The first use opens the file and
+// returns errors of opening it. Unless the store is read-only, it creates a missing
+// file with mode 0600 and missing folders with mode 0700.
 func New(path string, opts ...Options) *Store {
-	s := &Store{path: path, maxBlob: maxBlobBytes, turn: make(chan struct{}, 1)}
-	s.life, s.end = context.WithCancel(context.Background())
+	s := &Store{path: path, maxBlob: maxBlobBytes, openLock: make(chan struct{}, 1)}
+	s.lifetime, s.cancel = context.WithCancel(context.Background())
 	if len(opts) > 0 {
 		s.options = opts[0]
 	}
@@ -87,17 +88,17 @@ func New(path string, opts ...Options) *Store {
 	return s
 }
 
-// Path is the path of the database file.
+// Path returns the path of the database file.
 func (s *Store) Path() string { return s.path }
 
-// Close waits for writes in progress, refuses those still queued, and closes
-// the database. Under a relaxed sync policy it syncs what was acknowledged. The
-// index of texts is brought up to date before, unless that takes long.
+// Close waits for running writes, fails queued ones with ErrClosed and closes the
+// database. It first updates the text index, for at most 10 s. With a relaxed sync
+// policy it also syncs all acknowledged appends.
 func (s *Store) Close() error {
 	s.index.finish()
-	s.end()
-	s.turn <- struct{}{}
-	defer func() { <-s.turn }()
+	s.cancel()
+	s.openLock <- struct{}{}
+	defer func() { <-s.openLock }()
 	if s.closed || !s.opened.Load() {
 		return nil
 	}
@@ -105,8 +106,8 @@ func (s *Store) Close() error {
 	return errors.Join(s.watch.close(), s.readers.close(), s.closeWriter())
 }
 
-// closeTimeout bounds how long Close waits for another process's lock before
-// it gives up syncing.
+// closeTimeout bounds the wait of Close for a lock of another process before the last
+// sync.
 const closeTimeout = 10 * time.Second
 
 func (s *Store) closeWriter() error {
@@ -118,26 +119,26 @@ func (s *Store) closeWriter() error {
 	return errors.Join(s.writer.flush(ctx), s.writer.close())
 }
 
-// open opens the database once; after an error the next call tries again.
-// Another process may keep the file from being opened for as long as it likes,
-// while it makes it: each caller waits as long as his own context allows.
+// open opens the database once. After an error the next call tries again. A process
+// that is creating the file can block open, so each caller waits for openLock only as
+// long as its own context lives.
 func (s *Store) open(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if s.life.Err() != nil {
+	if s.lifetime.Err() != nil {
 		return eventlog.ErrClosed
 	}
 	if s.opened.Load() {
 		return nil
 	}
 	select {
-	case s.turn <- struct{}{}:
+	case s.openLock <- struct{}{}:
 	case <-ctx.Done():
-		return s.notOpened(ctx.Err())
+		return s.openError(ctx.Err())
 	}
-	defer func() { <-s.turn }()
-	if s.life.Err() != nil {
+	defer func() { <-s.openLock }()
+	if s.lifetime.Err() != nil {
 		return eventlog.ErrClosed
 	}
 	if s.opened.Load() {
@@ -145,18 +146,18 @@ func (s *Store) open(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(s.life, cancel)()
+	defer context.AfterFunc(s.lifetime, cancel)()
 	if err := s.openNow(ctx); err != nil {
-		return s.notOpened(err)
+		return s.openError(err)
 	}
 	s.opened.Store(true)
 	return nil
 }
 
-// notOpened says why the store could not be opened.
-func (s *Store) notOpened(err error) error {
+// openError converts the error of a failed open.
+func (s *Store) openError(err error) error {
 	switch {
-	case s.life.Err() != nil:
+	case s.lifetime.Err() != nil:
 		return eventlog.ErrClosed
 	case isDamage(err):
 		return fmt.Errorf("open sqlite store: %w", &eventlog.CorruptError{Path: s.path, Offset: -1, Cause: err})
@@ -168,7 +169,7 @@ func (s *Store) notOpened(err error) error {
 func (s *Store) openNow(ctx context.Context) error {
 	if s.options.ReadOnly {
 		s.readers = newPool(s.dialReadOnly(), fileStamp(s.path), s.options.LockTimeout)
-		return untilMade(ctx, func() error { return s.readers.with(ctx, func(*conn) error { return nil }) })
+		return waitForCreation(ctx, func() error { return s.readers.with(ctx, func(*conn) error { return nil }) })
 	}
 	if err := createFile(s.path); err != nil {
 		return err
@@ -183,16 +184,17 @@ func (s *Store) openNow(ctx context.Context) error {
 	return nil
 }
 
-// making bounds how long a reader waits for another process to make the store.
-const making = time.Second
+// creationTimeout bounds the wait of a reader for a process that is creating the
+// store.
+const creationTimeout = time.Second
 
-// untilMade repeats f while another process makes the store.
-func untilMade(ctx context.Context, f func() error) error {
-	bounded, cancel := context.WithTimeout(ctx, making)
+// waitForCreation repeats f while another process is creating the store.
+func waitForCreation(ctx context.Context, f func() error) error {
+	bounded, cancel := context.WithTimeout(ctx, creationTimeout)
 	defer cancel()
 	var last error
-	err := patiently(bounded, func() error {
-		if last = f(); errors.Is(last, errUnmade) {
+	err := retryBusy(bounded, func() error {
+		if last = f(); errors.Is(last, errNoSchema) {
 			return errInUse
 		}
 		return last
@@ -203,7 +205,7 @@ func untilMade(ctx context.Context, f func() error) error {
 	return err
 }
 
-// write queues an operation.
+// write queues an operation and waits for its result.
 func (s *Store) write(ctx context.Context, op operation, durable bool) error {
 	if s.options.ReadOnly {
 		return eventlog.ErrReadOnly
@@ -212,7 +214,7 @@ func (s *Store) write(ctx context.Context, op operation, durable bool) error {
 		return err
 	}
 	err := s.writer.do(ctx, &job{op: op, durable: durable})
-	s.index.touch()
+	s.index.notify()
 	if isDamage(err) && !errors.Is(err, eventlog.ErrUnknownOutcome) && !errors.Is(err, eventlog.ErrCorrupt) {
 		err = &eventlog.CorruptError{Path: filepath.Base(s.path), Offset: -1, Cause: err}
 	}

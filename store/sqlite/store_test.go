@@ -19,7 +19,7 @@ import (
 
 func TestReadSelectsSpan(t *testing.T) {
 	s := open(t, tempPath(t))
-	must(t, s.Append(t.Context(), "a", event.Head{}, chained("a", event.Head{}, 2500, "x"), false))
+	must(t, s.Append(t.Context(), "a", event.Head{}, eventChain("a", event.Head{}, 2500, "x"), false))
 	for _, c := range []struct {
 		name        string
 		span        eventlog.Span
@@ -55,7 +55,7 @@ func TestReadKeepsHeadOfItsStart(t *testing.T) {
 		must(t, err)
 		n++
 		if e.Seq == 1 {
-			add(t, s, "a", head, 1, "x") // a writer is not blocked either
+			add(t, s, "a", head, 1, "x") // writers are not blocked either
 		}
 	}
 	if n != 3 {
@@ -65,7 +65,7 @@ func TestReadKeepsHeadOfItsStart(t *testing.T) {
 
 func TestReadOfSessionRemovedMeanwhile(t *testing.T) {
 	s := open(t, tempPath(t))
-	events := chained("a", event.Head{}, 500, "x")
+	events := eventChain("a", event.Head{}, 500, "x")
 	must(t, s.Append(t.Context(), "a", event.Head{}, events, false))
 	var last error
 	for _, err := range s.Read(t.Context(), "a", eventlog.Span{}) {
@@ -81,7 +81,7 @@ func TestReadOfSessionRemovedMeanwhile(t *testing.T) {
 
 func TestReadEndsWithContext(t *testing.T) {
 	s := open(t, tempPath(t))
-	must(t, s.Append(t.Context(), "a", event.Head{}, chained("a", event.Head{}, 100, "x"), false))
+	must(t, s.Append(t.Context(), "a", event.Head{}, eventChain("a", event.Head{}, 100, "x"), false))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	n := 0
@@ -140,7 +140,7 @@ func TestOpenErrors(t *testing.T) {
 	}
 }
 
-// makeDatabase runs SQL on a file in a connection of its own.
+// makeDatabase runs SQL on a file, with a connection of its own.
 func makeDatabase(t testing.TB, path, sql string) {
 	t.Helper()
 	c, err := dial(path, "")
@@ -203,7 +203,7 @@ func TestReadOnly(t *testing.T) {
 	if _, err := ro.Version(t.Context(), "a"); err != nil {
 		t.Error(err)
 	}
-	want(t, eventlog.ErrReadOnly, ro.Append(t.Context(), "a", head, chained("a", head, 1, "x"), false))
+	want(t, eventlog.ErrReadOnly, ro.Append(t.Context(), "a", head, eventChain("a", head, 1, "x"), false))
 	want(t, eventlog.ErrReadOnly, ro.RemoveSession(t.Context(), "a", head))
 	_, _, err = ro.PutBlob(t.Context(), strings.NewReader("x"))
 	want(t, eventlog.ErrReadOnly, err)
@@ -214,8 +214,8 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
-// A reader that opened the quiescent file follows a writer that comes later,
-// while it is there and after it has gone.
+// A reader opened on an unused file sees the writes of a later writer, during and
+// after the writer's life.
 func TestReadOnlyFollowsWriter(t *testing.T) {
 	path := tempPath(t)
 	s := New(path)
@@ -250,7 +250,7 @@ func TestClosed(t *testing.T) {
 	head := add(t, s, "a", event.Head{}, 1, "x")
 	must(t, s.Close())
 	must(t, s.Close())
-	want(t, eventlog.ErrClosed, s.Append(t.Context(), "a", head, chained("a", head, 1, "x"), false))
+	want(t, eventlog.ErrClosed, s.Append(t.Context(), "a", head, eventChain("a", head, 1, "x"), false))
 	_, err := collect(s.Read(t.Context(), "a", eventlog.Span{}))
 	want(t, eventlog.ErrClosed, err)
 	_, err = s.Version(t.Context(), "a")
@@ -266,8 +266,7 @@ func (s *Store) closedAppend() error {
 	return s.Append(context.Background(), "a", event.Head{}, nil, false)
 }
 
-// The policy holds for an append that does not ask for more, and a durable one
-// is committed at FULL under each of them.
+// A store uses its policy for normal appends and level Always for durable appends.
 func TestSyncPolicy(t *testing.T) {
 	for _, policy := range []SyncPolicy{Always, Periodic, Never} {
 		t.Run(policy.pragma(), func(t *testing.T) {
@@ -277,14 +276,14 @@ func TestSyncPolicy(t *testing.T) {
 			if s.writer.level != policy {
 				t.Errorf("level %v after an append", s.writer.level)
 			}
-			events := chained("a", head, 1, "x")
+			events := eventChain("a", head, 1, "x")
 			must(t, s.Append(t.Context(), "a", head, events, true))
 			if s.writer.level != Always {
 				t.Errorf("level %v after a durable append", s.writer.level)
 			}
 			add(t, s, "a", headOf(events), 1, "x")
-			if s.writer.level != policy || s.writer.loose != (policy != Always) {
-				t.Errorf("level %v, loose %v after another append", s.writer.level, s.writer.loose)
+			if s.writer.level != policy || s.writer.unsyncedCommits != (policy != Always) {
+				t.Errorf("level %v, loose %v after another append", s.writer.level, s.writer.unsyncedCommits)
 			}
 			must(t, s.Close())
 			if got := seqs(t, open(t, path), "a", eventlog.Span{}); len(got) != 4 {
@@ -322,7 +321,7 @@ func TestVersion(t *testing.T) {
 	changed("an append")
 	events, err := collect(s.Read(t.Context(), "a", eventlog.Span{Limit: 1}))
 	must(t, err)
-	must(t, other.Rewrite(t.Context(), "a", head, []event.Event{altered(events[0], "y")}, nil))
+	must(t, other.Rewrite(t.Context(), "a", head, []event.Event{withText(events[0], "y")}, nil))
 	changed("a rewrite")
 	must(t, other.RemoveSession(t.Context(), "a", head))
 	_, err = s.Version(t.Context(), "a")

@@ -18,11 +18,11 @@ const (
 	readRow       = `SELECT line FROM events WHERE key = ?`
 )
 
-// around gives the rest of the rows where their pages are damaged: each that
-// can be found one way or another.
-func (v *salvage) around(ctx context.Context, damage error) error {
+// sweepDamage emits the remaining rows where pages are damaged. It finds rows through
+// the index and through the table.
+func (v *salvage) sweepDamage(ctx context.Context, damage error) error {
 	v.damage = damage
-	w := sweep{session: v.key, from: v.next}
+	w := rowSweep{session: v.key, from: v.next}
 	err := v.store.read(ctx, func(c *conn) error {
 		w.keys, w.tries = map[int64]int64{}, maxTries
 		return w.run(c)
@@ -31,19 +31,19 @@ func (v *salvage) around(ctx context.Context, damage error) error {
 		return err
 	}
 	for _, seq := range slices.Sorted(maps.Keys(w.keys)) {
-		if err := v.single(ctx, w.keys[seq], seq); err != nil {
+		if err := v.emitKey(ctx, w.keys[seq], seq); err != nil {
 			return err
 		}
 	}
 	if w.whole || v.head > 0 {
 		return nil
 	}
-	// Nothing says whether there were more.
-	return v.pass(ctx, eventlog.Fragment{Path: v.path, Offset: -1, Seq: v.next, Err: damage})
+	// There may be more rows: report damage without an end.
+	return v.yieldFragment(ctx, eventlog.Fragment{Path: v.path, Offset: -1, Seq: v.next, Err: damage})
 }
 
-// single gives one row by its key.
-func (v *salvage) single(ctx context.Context, key, seq int64) error {
+// emitKey emits the row with a key.
+func (v *salvage) emitKey(ctx context.Context, key, seq int64) error {
 	row := make([]driver.Value, 1)
 	r := record{key: key, seq: seq}
 	err := v.store.read(ctx, func(c *conn) error {
@@ -61,21 +61,21 @@ func (v *salvage) single(ctx context.Context, key, seq int64) error {
 		return err
 	}
 	r.line, _ = row[0].([]byte)
-	return v.give(ctx, r)
+	return v.emit(ctx, r)
 }
 
-// maxTries bounds how often damaged ranges of the table are halved.
+// maxTries bounds the number of times a damaged range of the table is split.
 const maxTries = 2000
 
-// sweep finds a session's rows where pages are damaged.
-type sweep struct {
+// rowSweep finds the rows of a session where pages are damaged.
+type rowSweep struct {
 	session, from int64
 	keys          map[int64]int64 // by seq
-	whole         bool            // the index could be read to its end
+	whole         bool            // the index was readable to its end
 	tries         int
 }
 
-func (w *sweep) run(c *conn) error {
+func (w *rowSweep) run(c *conn) error {
 	low, err := w.scan(c, 2, indexForward, w.session, w.from)
 	if w.whole = err == nil; w.whole || !isDamage(err) {
 		return err
@@ -95,8 +95,9 @@ func (w *sweep) run(c *conn) error {
 	return w.table(c, low+1, last)
 }
 
-// scan takes rows as far as they can be read, and gives the last one's key.
-func (w *sweep) scan(c *conn, columns int, query string, args ...driver.Value) (last int64, err error) {
+// scan collects rows up to the first unreadable one. It returns the key of the last
+// row.
+func (w *rowSweep) scan(c *conn, columns int, query string, args ...driver.Value) (last int64, err error) {
 	err = c.each(func(row []driver.Value) {
 		seq, _ := row[0].(int64)
 		last, _ = row[1].(int64)
@@ -107,10 +108,10 @@ func (w *sweep) scan(c *conn, columns int, query string, args ...driver.Value) (
 	return last, err
 }
 
-// table takes the rows of a range of keys from both its ends, and where those
-// do not meet, of the halves of what lies between. The keys of a session
-// increase with its seqs.
-func (w *sweep) table(c *conn, from, to int64) error {
+// table collects the rows of a range of keys from both ends. If damage lies between
+// the ends, it splits the rest and repeats. The keys of a session increase with its
+// seqs.
+func (w *rowSweep) table(c *conn, from, to int64) error {
 	if from > to || w.tries == 0 {
 		return nil
 	}

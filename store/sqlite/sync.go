@@ -7,10 +7,10 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// Sync implements eventlog.Syncer by a durable commit, which syncs those before
-// it. A process that was killed before it synced the write-ahead log has left a
-// commit there that is read and may not be on disk. That a session is missing
-// is made durable too.
+// Sync implements eventlog.Syncer with an empty durable commit. The commit syncs all
+// earlier commits, also the commits of a process that died before it synced the
+// write-ahead log. If the session is missing, Sync makes its absence durable and
+// returns ErrNotFound.
 func (s *Store) Sync(ctx context.Context, session string) error {
 	if s.options.ReadOnly {
 		return eventlog.ErrReadOnly
@@ -22,5 +22,5 @@ func (s *Store) Sync(ctx context.Context, session string) error {
 	if err != nil && !errors.Is(err, eventlog.ErrNotFound) {
 		return err
 	}
-	return errors.Join(err, s.write(ctx, touch{}, true))
+	return errors.Join(err, s.write(ctx, emptyCommit{}, true))
 }

@@ -12,20 +12,19 @@ import (
 )
 
 const (
-	readErased    = `SELECT key, line FROM events WHERE session = ? AND seq = ?`
-	rangeIndexed  = `SELECT min(seq), max(seq) FROM events WHERE session = ? AND key <= ?`
-	takeOut       = `INSERT INTO search (search, rowid, grams) VALUES ('delete', ?, ?)`
-	emptyIndex    = `INSERT INTO search (search) VALUES ('delete-all')`
-	countErasure  = `UPDATE search_state SET erasures = erasures + 1`
-	resetState    = `UPDATE search_state SET watermark = 0, erasures = erasures + 1`
-	dropSearch    = `DROP TABLE search`
-	maxUnindexed  = 500 // rows that are taken out one by one, which takes milliseconds each
-	resetPerIndex = 100 // the cost of taking a row out by that of making one
+	readErased     = `SELECT key, line FROM events WHERE session = ? AND seq = ?`
+	rangeIndexed   = `SELECT min(seq), max(seq) FROM events WHERE session = ? AND key <= ?`
+	deleteIndexRow = `INSERT INTO search (search, rowid, grams) VALUES ('delete', ?, ?)`
+	emptyIndex     = `INSERT INTO search (search) VALUES ('delete-all')`
+	countErasure   = `UPDATE search_state SET erasures = erasures + 1`
+	resetState     = `UPDATE search_state SET watermark = 0, erasures = erasures + 1`
+	dropSearch     = `DROP TABLE search`
+	maxUnindexed   = 500 // rows deleted one by one, some milliseconds each
+	resetPerIndex  = 100 // cost of deleting a row, relative to inserting one
 )
 
-// unindex takes events out of the index that are about to be erased, in the
-// transaction that erases them. Where that cannot be done row by row, or would
-// take longer than to make the index anew, it is emptied.
+// unindex removes the index rows of events in the transaction that erases the events.
+// It empties the index if that is cheaper, or if it cannot delete single rows.
 func (w *writer) unindex(session int64, seqs []int64) error {
 	state, err := readIndexState(w.conn)
 	if err != nil {
@@ -34,9 +33,9 @@ func (w *writer) unindex(session int64, seqs []int64) error {
 	if state.rules != indexRules || len(seqs) > maxUnindexed || int64(len(seqs)-1)*resetPerIndex > state.watermark {
 		return w.resetIndex()
 	}
-	return w.change(func(grams *gramSet) error {
+	return w.changeIndex(func(grams *gramSet) error {
 		for _, seq := range seqs {
-			if err := w.takeOut(grams, session, seq, state.watermark); err != nil {
+			if err := w.unindexEvent(grams, session, seq, state.watermark); err != nil {
 				return err
 			}
 		}
@@ -44,10 +43,10 @@ func (w *writer) unindex(session int64, seqs []int64) error {
 	})
 }
 
-// change makes a small change of the index, and empties it if that fails. What
-// is wrong with it shows with the statement after the last change, at the
-// latest.
-func (w *writer) change(f func(*gramSet) error) error {
+// changeIndex runs f, a small change of the index, in a savepoint. If f fails,
+// changeIndex empties the index. SQLite reports a damaged index with the statement
+// after the last change, at the latest.
+func (w *writer) changeIndex(f func(*gramSet) error) error {
 	if err := w.conn.run("SAVEPOINT small"); err != nil {
 		return fmt.Errorf("change the index: %w", err)
 	}
@@ -64,26 +63,26 @@ func (w *writer) change(f func(*gramSet) error) error {
 	return w.resetIndex()
 }
 
-// takeOut takes one event out of the index, if it is in it.
-func (w *writer) takeOut(grams *gramSet, session, seq, watermark int64) error {
-	id, words, err := w.indexed(grams, session, seq, watermark)
+// unindexEvent deletes the index row of one event, if there is one.
+func (w *writer) unindexEvent(grams *gramSet, session, seq, watermark int64) error {
+	id, words, err := w.indexRow(grams, session, seq, watermark)
 	if err != nil || words == "" {
 		return err
 	}
-	_, err = w.conn.exec(takeOut, id, words)
+	_, err = w.conn.exec(deleteIndexRow, id, words)
 	return err
 }
 
-// reindex puts events into the index whose lines were replaced, and which the
-// index is not to meet again.
+// reindex inserts index rows for replaced events. The background update does not visit
+// these events again.
 func (w *writer) reindex(session int64, seqs []int64) error {
 	state, err := readIndexState(w.conn)
 	if err != nil {
 		return err
 	}
-	return w.change(func(grams *gramSet) error {
+	return w.changeIndex(func(grams *gramSet) error {
 		for _, seq := range seqs {
-			id, words, err := w.indexed(grams, session, seq, state.watermark)
+			id, words, err := w.indexRow(grams, session, seq, state.watermark)
 			if err != nil {
 				words = unreadGram
 			}
@@ -95,9 +94,9 @@ func (w *writer) reindex(session int64, seqs []int64) error {
 	})
 }
 
-// indexed is what the index has of an event; nothing if the index has not come to
-// it yet.
-func (w *writer) indexed(grams *gramSet, session, seq, watermark int64) (id int64, words string, err error) {
+// indexRow returns the id and the words of an event's index row. words is empty if the
+// event is not indexed yet.
+func (w *writer) indexRow(grams *gramSet, session, seq, watermark int64) (id int64, words string, err error) {
 	row := make([]driver.Value, 2)
 	found, err := w.conn.first(row, readErased, session, seq)
 	if err != nil || !found {
@@ -113,7 +112,7 @@ func (w *writer) indexed(grams *gramSet, session, seq, watermark int64) (id int6
 	if err != nil {
 		return id, "", err
 	}
-	return id, grams.of(event.Fold(text)), nil
+	return id, grams.words(text), nil
 }
 
 // openBlob reads a blob on the writer's connection, in its transaction.
@@ -140,7 +139,7 @@ func (w *writer) openBlob(_ context.Context, d event.Digest) (io.ReadCloser, err
 	return io.NopCloser(&body), nil
 }
 
-// unindexSession takes all events of a session out of the index.
+// unindexSession removes all index rows of a session.
 func (w *writer) unindexSession(session int64) error {
 	state, err := readIndexState(w.conn)
 	if err != nil {
@@ -148,12 +147,12 @@ func (w *writer) unindexSession(session int64) error {
 	}
 	row := make([]driver.Value, 2)
 	if _, err := w.conn.first(row, rangeIndexed, session, state.watermark); err != nil {
-		return fmt.Errorf("find what is indexed: %w", err)
+		return fmt.Errorf("find the indexed events: %w", err)
 	}
 	first, _ := row[0].(int64)
 	last, _ := row[1].(int64)
 	if first == 0 {
-		_, err := w.conn.exec(countErasure) // a batch that is being made may have some of it
+		_, err := w.conn.exec(countErasure) // a batch in progress may contain events of the session
 		return wrap("count an erasure", err)
 	}
 	if last-first >= maxUnindexed {
@@ -166,7 +165,7 @@ func (w *writer) unindexSession(session int64) error {
 	return w.unindex(session, seqs)
 }
 
-// resetIndex empties the index, whatever state it is in, for it to be made anew
+// resetIndex empties the index, even a damaged one. The next update rebuilds the index
 // from the first event on.
 func (w *writer) resetIndex() error {
 	if _, err := w.conn.exec(emptyIndex); err != nil {

@@ -16,10 +16,10 @@ const (
 	readVersion = `SELECT hash, revision FROM sessions WHERE id = ?`
 )
 
-// Version implements eventlog.Versioner. It changes with the session's head
-// and with every rewrite, and with nothing else. As long as no other
-// connection, of this process or another, has committed anything, it is
-// answered without looking at the session.
+// Version implements eventlog.Versioner. The version changes with the session's head
+// and with every rewrite, and with nothing else. The store caches versions until a
+// connection of any process commits, so an unchanged database costs no query of the
+// session.
 func (s *Store) Version(ctx context.Context, session string) (uint64, error) {
 	if err := s.open(ctx); err != nil {
 		return 0, err
@@ -38,37 +38,37 @@ func (s *Store) versionReadOnly(ctx context.Context, session string) (v uint64, 
 	return v, err
 }
 
-// watcher is a connection that only asks whether something was committed, and
-// the versions found since. The zero value is ready.
+// watcher caches session versions until a commit. It uses a connection of its own. The
+// zero value is ready for use.
 type watcher struct {
-	mu     sync.Mutex
-	conn   *conn
-	at     int64 // data_version the known versions belong to
-	known  map[string]uint64
-	closed bool
+	mu       sync.Mutex
+	conn     *conn
+	at       int64 // PRAGMA data_version of the cached versions
+	versions map[string]uint64
+	closed   bool
 }
 
 func (w *watcher) version(ctx context.Context, path, session string) (v uint64, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	err = patiently(ctx, func() error {
+	err = retryBusy(ctx, func() error {
 		if err := w.refresh(path); err != nil {
 			return err
 		}
 		var ok bool
-		if v, ok = w.known[session]; ok {
+		if v, ok = w.versions[session]; ok {
 			return nil
 		}
 		v, err = sessionVersion(w.conn, session)
 		if err == nil {
-			w.known[session] = v
+			w.versions[session] = v
 		}
 		return err
 	})
 	return v, err
 }
 
-// refresh forgets the known versions if anything was committed.
+// refresh clears the cache after a commit of any connection.
 func (w *watcher) refresh(path string) error {
 	if w.closed {
 		return eventlog.ErrClosed
@@ -85,8 +85,8 @@ func (w *watcher) refresh(path string) error {
 		return fmt.Errorf("read data version: %w", err)
 	}
 	at, _ := row[0].(int64)
-	if at != w.at || w.known == nil || len(w.known) > maxKeys {
-		w.at, w.known = at, map[string]uint64{}
+	if at != w.at || w.versions == nil || len(w.versions) > maxKeys {
+		w.at, w.versions = at, map[string]uint64{}
 	}
 	return nil
 }
@@ -102,8 +102,7 @@ func (w *watcher) close() error {
 	return w.conn.close()
 }
 
-// sessionVersion mixes the head's hash, which no two heads share, with the
-// count of rewrites.
+// sessionVersion adds the number of rewrites to a part of the head's hash.
 func sessionVersion(c *conn, session string) (uint64, error) {
 	row := make([]driver.Value, 2)
 	found, err := c.first(row, readVersion, session)

@@ -11,27 +11,27 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// writer owns the one connection that writes, and the queue in front of it.
+// writer owns the one connection that writes, and its queue.
 //
-// While the queue is not empty one goroutine works on it: it takes the
-// database's write lock, then everything that is queued, writes that in one
-// transaction and commits once. Only this goroutine touches conn and keys.
+// While the queue is not empty, one goroutine drains it. The goroutine takes the
+// database's write lock, applies all queued jobs in one transaction and commits once.
+// Only this goroutine uses conn and keys.
 type writer struct {
 	path    string
 	conn    *conn
 	policy  SyncPolicy
-	level   SyncPolicy    // what conn is set to at present
-	limit   time.Duration // of waiting for other processes; none if 0
+	level   SyncPolicy    // current sync level of conn
+	limit   time.Duration // longest wait for other processes; 0 is no limit
 	keys    map[string]int64
-	suspect bool // conn failed in a way that a new one may not
+	suspect bool // conn failed, and a new connection may work
 
-	mu      sync.Mutex
-	queue   []*job
-	working bool
-	closed  bool
-	loose   bool // appends were acknowledged that a power failure may take
-	rest    sync.Cond
-	stop    chan struct{}
+	mu              sync.Mutex
+	queue           []*job
+	working         bool
+	closed          bool
+	unsyncedCommits bool // a power failure may undo acknowledged appends
+	idle            sync.Cond
+	stop            chan struct{}
 }
 
 func openWriter(ctx context.Context, path string, options Options) (*writer, error) {
@@ -43,20 +43,20 @@ func openWriter(ctx context.Context, path string, options Options) (*writer, err
 		path: path, conn: c, policy: options.Sync, level: options.Sync, limit: options.LockTimeout,
 		keys: map[string]int64{}, stop: make(chan struct{}),
 	}
-	w.rest.L = &w.mu
+	w.idle.L = &w.mu
 	return w, nil
 }
 
-// work empties the queue.
-func (w *writer) work() {
+// drain runs batches until the queue is empty.
+func (w *writer) drain() {
 	for w.pending() {
-		// Those whom the last commit woke join the next one.
+		// Callers that the last commit woke can join the next batch.
 		runtime.Gosched()
-		w.round()
+		w.runBatch()
 	}
 }
 
-// pending reports whether there is work; if not, the goroutine is to end.
+// pending reports whether there are jobs. If not, the goroutine must end.
 func (w *writer) pending() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -64,24 +64,24 @@ func (w *writer) pending() bool {
 		return true
 	}
 	w.working = false
-	w.rest.Broadcast()
+	w.idle.Broadcast()
 	return false
 }
 
-// round does what is queued, or as much of it as goes together.
-func (w *writer) round() {
-	if j := w.takeAlone(); j != nil {
+// runBatch runs a standalone job, or as many jobs as fit into one transaction.
+func (w *writer) runBatch() {
+	if j := w.takeStandalone(); j != nil {
 		j.done <- w.explain(j.op.apply(w))
 		return
 	}
 	switch err := w.begin(); {
-	case errors.Is(err, errNobody):
+	case errors.Is(err, errNoWaiter):
 		return
 	case err != nil:
-		w.fail(w.take(), fmt.Errorf("begin: %w", w.explain(err)))
+		w.fail(w.takeBatch(), fmt.Errorf("begin: %w", w.explain(err)))
 		return
 	}
-	jobs := w.take()
+	jobs := w.takeBatch()
 	if len(jobs) == 0 {
 		w.rollback()
 		return
@@ -91,7 +91,7 @@ func (w *writer) round() {
 	}
 }
 
-// begin waits for the write lock, as long as anyone is queued for it.
+// begin waits for the write lock as long as a job needs it.
 func (w *writer) begin() error {
 	if err := w.setLevel(); err != nil {
 		return err
@@ -110,8 +110,8 @@ func (w *writer) begin() error {
 			return eventlog.ErrClosed
 		case <-time.After(b.next()):
 		}
-		if !w.transactionWanted() {
-			return errNobody
+		if !w.needsTransaction() {
+			return errNoWaiter
 		}
 	}
 }
@@ -124,12 +124,12 @@ func (w *writer) tryBegin() error {
 	return err
 }
 
-// errNobody: all who waited for the write lock have left.
-var errNobody = errors.New("nobody is waiting")
+// errNoWaiter means that all callers that waited for the write lock have left.
+var errNoWaiter = errors.New("no job waits for the write lock")
 
-// setLevel raises the sync level for the next transaction if the first job
-// demands it, and lowers it again afterwards. A commit at FULL syncs the whole
-// write-ahead log, and so what earlier transactions left unsynced in it.
+// setLevel raises the sync level if the first job demands durability, and lowers it
+// again later. A commit at level Always syncs the whole write-ahead log, including
+// earlier unsynced commits.
 func (w *writer) setLevel() error {
 	if w.policy == Always {
 		return nil
@@ -150,23 +150,23 @@ func (w *writer) setLevel() error {
 	return nil
 }
 
-// applyAll applies the jobs in the open transaction, answers those that are
-// refused, and returns the others. When one fails in the middle everything is
-// rolled back: that one is answered, and the others are queued again.
+// applyAll applies the jobs in the open transaction and returns the jobs to commit. It
+// answers rejected jobs. If a job fails, it rolls back, answers the failed job and
+// requeues the others.
 func (w *writer) applyAll(jobs []*job) []*job {
 	defer close(jobs[0].applied)
 	good := jobs[:0:0]
 	for i, j := range jobs {
 		err := j.op.apply(w)
-		var no refused
+		var rejected rejection
 		switch {
 		case err == nil:
 			good = append(good, j)
-		case errors.As(err, &no):
-			j.done <- no.error
+		case errors.As(err, &rejected):
+			j.done <- rejected.error
 		default:
 			w.rollback()
-			w.setBack(j, append(good, jobs[i+1:]...), err)
+			w.handleRollback(j, append(good, jobs[i+1:]...), err)
 			return nil
 		}
 	}
@@ -184,18 +184,18 @@ func (w *writer) applyAll(jobs []*job) []*job {
 func (w *writer) commit(jobs []*job) {
 	_, err := w.conn.exec("COMMIT")
 	if err == nil && w.policy == Never && w.level == Always {
-		err = w.fold()
+		err = w.checkpoint()
 	} else if isCode(err, codeFull) {
-		// The frame that makes the transaction one was not written whole.
+		// SQLite did not write the whole commit frame, so the transaction does not count.
 		w.rollback()
-		w.setBack(nil, jobs, err)
+		w.handleRollback(nil, jobs, err)
 		return
 	}
 	if err != nil {
 		w.rollback()
 	}
 	w.mu.Lock()
-	w.loose = w.level != Always || err != nil && w.loose
+	w.unsyncedCommits = w.level != Always || err != nil && w.unsyncedCommits
 	w.mu.Unlock()
 	err = w.explain(err)
 	for _, j := range jobs {
@@ -207,58 +207,59 @@ func (w *writer) commit(jobs []*job) {
 	}
 }
 
-// fold copies the write-ahead log into the database file and syncs it. Under
-// Never earlier folds did not, so that a durable commit needs it.
-func (w *writer) fold() error {
+// checkpoint copies the write-ahead log into the database file and syncs the file.
+// With policy Never earlier checkpoints were not synced, so a durable commit needs
+// one.
+func (w *writer) checkpoint() error {
 	deadline := time.Now().Add(time.Second)
 	var b backoff
 	for {
 		row, err := w.conn.values("PRAGMA wal_checkpoint(PASSIVE)", 3)
 		if err != nil && !isBusy(err) {
-			return fmt.Errorf("fold the write-ahead log: %w", err)
+			return fmt.Errorf("checkpoint the write-ahead log: %w", err)
 		}
 		if err == nil && row[1] == row[2] {
 			return nil
 		}
 		if time.Now().After(deadline) {
-			return errors.New("fold the write-ahead log: a reader is in the way")
+			return errors.New("checkpoint the write-ahead log: a reader still uses the log")
 		}
 		time.Sleep(b.next())
 	}
 }
 
-// rollback ends the transaction, if SQLite has not done so already, and
-// forgets what was learned in it.
+// rollback ends the transaction, unless SQLite has ended it already, and clears the
+// key cache.
 func (w *writer) rollback() {
 	clear(w.keys)
-	// Outside a transaction this is an error that says nothing new.
+	// Outside a transaction ROLLBACK fails, which is harmless.
 	_, _ = w.conn.exec("ROLLBACK")
 }
 
-// flush makes everything acknowledged durable.
+// flush makes all acknowledged appends durable.
 func (w *writer) flush(ctx context.Context) error {
 	w.mu.Lock()
-	loose := w.loose
+	loose := w.unsyncedCommits
 	w.mu.Unlock()
 	if !loose {
 		return nil
 	}
-	if err := w.do(ctx, &job{op: touch{}, durable: true}); err != nil {
+	if err := w.do(ctx, &job{op: emptyCommit{}, durable: true}); err != nil {
 		return fmt.Errorf("sync on closing: %w", err)
 	}
 	return nil
 }
 
-// touch changes nothing, but its commit is one: it syncs those before it.
-type touch struct{}
+// emptyCommit changes nothing. Its commit syncs all earlier commits.
+type emptyCommit struct{}
 
-func (touch) apply(w *writer) error {
+func (emptyCommit) apply(w *writer) error {
 	return w.conn.run(fmt.Sprintf("PRAGMA user_version = %d", schemaVersion))
 }
 
-func (touch) unknown(cause error) error { return cause }
+func (emptyCommit) unknown(cause error) error { return cause }
 
-// close refuses what is queued, waits for what is in flight, and closes the
+// close fails queued jobs with ErrClosed, waits for the running batch and closes the
 // connection.
 func (w *writer) close() error {
 	w.mu.Lock()
@@ -269,7 +270,7 @@ func (w *writer) close() error {
 	w.queue = nil
 	close(w.stop)
 	for w.working {
-		w.rest.Wait()
+		w.idle.Wait()
 	}
 	w.mu.Unlock()
 	return w.conn.close()

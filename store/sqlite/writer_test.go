@@ -12,9 +12,9 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// hold takes the database's write lock on a connection of its own, as another
-// process would.
-func hold(t testing.TB, path string) (release func()) {
+// holdWriteLock takes the database's write lock on a connection of its own, like
+// another process.
+func holdWriteLock(t testing.TB, path string) (release func()) {
 	t.Helper()
 	c, err := dial(path, "mode=rw")
 	must(t, err)
@@ -30,18 +30,18 @@ func hold(t testing.TB, path string) (release func()) {
 	return release
 }
 
-// Who leaves the queue gets the context's error, and nothing was written.
+// A caller that leaves the queue gets the context's error, and nothing is written.
 func TestLeaveWhileQueued(t *testing.T) {
 	path := tempPath(t)
 	s := open(t, path)
 	head := add(t, s, "a", event.Head{}, 1, "x")
-	release := hold(t, path)
+	release := holdWriteLock(t, path)
 	ctx, cancel := context.WithCancel(t.Context())
 	stays := make(chan error, 1)
 	leaves := make(chan error, 1)
-	go func() { leaves <- s.Append(ctx, "a", head, chained("a", head, 1, "leaves"), false) }()
+	go func() { leaves <- s.Append(ctx, "a", head, eventChain("a", head, 1, "leaves"), false) }()
 	go func() {
-		stays <- s.Append(context.Background(), "b", event.Head{}, chained("b", event.Head{}, 1, "stays"), false)
+		stays <- s.Append(context.Background(), "b", event.Head{}, eventChain("b", event.Head{}, 1, "stays"), false)
 	}()
 	waitQueued(t, s, 2)
 	cancel()
@@ -68,26 +68,26 @@ func waitQueued(t testing.TB, s *Store, n int) {
 	t.Fatalf("the queue never held %d jobs", n)
 }
 
-// A deadline is honoured while another process has the write lock, and when
-// everybody has left the writer rests.
+// A deadline is honoured while another process has the write lock. When all callers
+// have left, the writer is idle.
 func TestDeadlineWhileBusy(t *testing.T) {
 	path := tempPath(t)
 	s := open(t, path)
 	head := add(t, s, "a", event.Head{}, 1, "x")
-	release := hold(t, path)
+	release := holdWriteLock(t, path)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	want(t, context.DeadlineExceeded, s.Append(ctx, "a", head, chained("a", head, 1, "x"), false))
+	want(t, context.DeadlineExceeded, s.Append(ctx, "a", head, eventChain("a", head, 1, "x"), false))
 	s.writer.mu.Lock()
 	for s.writer.working {
-		s.writer.rest.Wait()
+		s.writer.idle.Wait()
 	}
 	s.writer.mu.Unlock()
 	release()
 	add(t, s, "a", head, 1, "x")
 }
 
-// gate is an operation that waits inside the transaction or its commit.
+// gate is an operation that blocks inside the transaction or its commit.
 type gate struct {
 	entered, leave chan struct{}
 	result         error
@@ -105,18 +105,18 @@ func (g *gate) apply(*writer) error {
 
 func (g *gate) unknown(cause error) error { return cause }
 
-// Who leaves while the write is in flight does not know its outcome, and is
-// told so only when the events are not read any more.
+// A caller that leaves during a write gets an unknown outcome, and only after the
+// writer has stopped reading its events.
 func TestLeaveInFlight(t *testing.T) {
 	s := open(t, tempPath(t))
 	head := add(t, s, "a", event.Head{}, 1, "x")
 	g := newGate(nil)
 	first := newGate(nil)
 	go func() { _ = s.write(context.Background(), first, false) }()
-	<-first.entered // the next two go into one transaction
+	<-first.entered // the next two jobs go into one transaction
 	ctx, cancel := context.WithCancel(t.Context())
 	left := make(chan error, 1)
-	go func() { left <- s.Append(ctx, "a", head, chained("a", head, 1, "x"), false) }()
+	go func() { left <- s.Append(ctx, "a", head, eventChain("a", head, 1, "x"), false) }()
 	waitQueued(t, s, 1)
 	go func() { _ = s.write(context.Background(), g, false) }()
 	waitQueued(t, s, 2)
@@ -134,13 +134,13 @@ func TestLeaveInFlight(t *testing.T) {
 	if err != nil && (!errors.As(err, &unknown) || unknown.Head != head || !errors.Is(err, context.Canceled)) {
 		t.Fatalf("got %v", err)
 	}
-	add(t, s, "b", event.Head{}, 1, "x") // the commit is over when this one is
+	add(t, s, "b", event.Head{}, 1, "x") // this append returns after the first commit
 	if got := seqs(t, s, "a", eventlog.Span{}); len(got) != 2 {
 		t.Errorf("got %v, want 2 events", got)
 	}
 }
 
-// One that fails in the middle of a transaction takes nobody with it.
+// A job that fails in the middle of a transaction does not fail the other jobs.
 func TestFailureInTransaction(t *testing.T) {
 	s := open(t, tempPath(t))
 	head := add(t, s, "a", event.Head{}, 1, "x")
@@ -148,14 +148,14 @@ func TestFailureInTransaction(t *testing.T) {
 	go func() { _ = s.write(context.Background(), g, false) }()
 	<-g.entered
 	results := map[string]chan error{"a": make(chan error, 1), "b": make(chan error, 1), "c": make(chan error, 1)}
-	bad := []event.Event{chained("b", event.Head{}, 1, "x")[0], chained("b", event.Head{}, 1, "x")[0]}
+	bad := []event.Event{eventChain("b", event.Head{}, 1, "x")[0], eventChain("b", event.Head{}, 1, "x")[0]}
 	start := func(session string, expect event.Head, events []event.Event, n int) {
 		go func() { results[session] <- s.Append(context.Background(), session, expect, events, false) }()
 		waitQueued(t, s, n)
 	}
-	start("a", head, chained("a", head, 1, "x"), 1)
+	start("a", head, eventChain("a", head, 1, "x"), 1)
 	start("b", event.Head{}, bad, 2) // seq 1 twice
-	start("c", event.Head{}, chained("c", event.Head{}, 1, "x"), 3)
+	start("c", event.Head{}, eventChain("c", event.Head{}, 1, "x"), 3)
 	close(g.leave)
 	must(t, <-results["a"])
 	must(t, <-results["c"])
@@ -171,20 +171,20 @@ func TestFailureInTransaction(t *testing.T) {
 	}
 }
 
-// A commit that fails leaves the outcome open, and the store usable.
+// After a failed commit the outcome is unknown, and the store still works.
 func TestCommitFails(t *testing.T) {
 	s := open(t, tempPath(t))
 	head := add(t, s, "a", event.Head{}, 1, "x")
-	// A deferred constraint is the one error of a commit that can be had at will.
+	// Only a deferred constraint makes a commit fail on demand.
 	must(t, s.write(t.Context(), statement(`CREATE TABLE parent (x PRIMARY KEY);
 		CREATE TABLE child (x REFERENCES parent DEFERRABLE INITIALLY DEFERRED)`), false))
-	must(t, s.writer.do(t.Context(), &job{op: statement("PRAGMA foreign_keys = ON"), alone: true}))
+	must(t, s.writer.do(t.Context(), &job{op: statement("PRAGMA foreign_keys = ON"), standalone: true}))
 	g := newGate(nil)
 	go func() { _ = s.write(context.Background(), g, false) }()
 	<-g.entered
 	result := make(chan error, 1)
 	go func() {
-		result <- s.Append(context.Background(), "a", head, chained("a", head, 1, "x"), false)
+		result <- s.Append(context.Background(), "a", head, eventChain("a", head, 1, "x"), false)
 	}()
 	waitQueued(t, s, 1)
 	go func() { _ = s.write(context.Background(), statement("INSERT INTO child VALUES (1)"), false) }()
@@ -197,34 +197,34 @@ func TestCommitFails(t *testing.T) {
 	add(t, s, "a", head, 1, "x")
 }
 
-// statement is an operation of plain SQL.
+// statement is SQL text as an operation.
 type statement string
 
 func (q statement) apply(w *writer) error   { return w.conn.run(string(q)) }
 func (statement) unknown(cause error) error { return cause }
 
-// Losers are told the actual head, whether they lose to the file or to one of
-// their own transaction.
+// A conflict has the actual head, against the file and against another append of the
+// same transaction.
 func TestConflict(t *testing.T) {
 	path := tempPath(t)
 	s, other := open(t, path), open(t, path)
 	head := add(t, s, "a", event.Head{}, 2, "x")
 	moved := add(t, other, "a", head, 1, "y")
 	for _, expect := range []event.Head{{}, head, {Seq: 9, Hash: head.Hash}, {Seq: 3, Hash: head.Hash}} {
-		err := s.Append(t.Context(), "a", expect, chained("a", expect, 1, "x"), false)
+		err := s.Append(t.Context(), "a", expect, eventChain("a", expect, 1, "x"), false)
 		var conflict *eventlog.ConflictError
 		if !errors.As(err, &conflict) || conflict.Actual != moved || conflict.Expected != expect {
 			t.Errorf("expecting %v: got %v", expect, err)
 		}
 	}
-	err := s.Append(t.Context(), "none", head, chained("none", head, 1, "x"), false)
+	err := s.Append(t.Context(), "none", head, eventChain("none", head, 1, "x"), false)
 	want(t, eventlog.ErrConflict, err)
 
 	const racers = 8
 	results := make(chan error, racers)
 	for i := range racers {
 		go func() {
-			results <- s.Append(context.Background(), "a", moved, chained("a", moved, 2, fmt.Sprint(i)), false)
+			results <- s.Append(context.Background(), "a", moved, eventChain("a", moved, 2, fmt.Sprint(i)), false)
 		}()
 	}
 	won := 0
@@ -240,27 +240,26 @@ func TestConflict(t *testing.T) {
 	}
 }
 
-// A head remembered from before another process removed and recreated the
-// session does not match.
+// A cached head conflicts after another process removed and recreated the session.
 func TestConflictWithRecreatedSession(t *testing.T) {
 	path := tempPath(t)
 	s, other := open(t, path), open(t, path)
 	head := add(t, s, "a", event.Head{}, 1, "x")
 	must(t, other.RemoveSession(t.Context(), "a", head))
-	want(t, eventlog.ErrConflict, s.Append(t.Context(), "a", head, chained("a", head, 1, "x"), false))
+	want(t, eventlog.ErrConflict, s.Append(t.Context(), "a", head, eventChain("a", head, 1, "x"), false))
 	again := add(t, other, "a", event.Head{}, 1, "x")
-	want(t, eventlog.ErrConflict, s.Append(t.Context(), "a", head, chained("a", head, 1, "x"), false))
+	want(t, eventlog.ErrConflict, s.Append(t.Context(), "a", head, eventChain("a", head, 1, "x"), false))
 	add(t, s, "a", again, 1, "x")
 }
 
-// Close refuses what is queued behind another process's lock.
+// Close fails jobs that are queued while another process has the write lock.
 func TestCloseWhileQueued(t *testing.T) {
 	path := tempPath(t)
 	s := New(path)
 	head := add(t, s, "a", event.Head{}, 1, "x")
-	release := hold(t, path)
+	release := holdWriteLock(t, path)
 	result := make(chan error, 1)
-	go func() { result <- s.Append(context.Background(), "a", head, chained("a", head, 1, "x"), false) }()
+	go func() { result <- s.Append(context.Background(), "a", head, eventChain("a", head, 1, "x"), false) }()
 	waitQueued(t, s, 1)
 	must(t, s.Close())
 	want(t, eventlog.ErrClosed, <-result)

@@ -11,8 +11,8 @@ import (
 
 var abilityCases = []testCase{
 	{
-		Name:        "version tells changes",
-		Explanation: "Versioner: a version that is equal means that the session has not changed; a missing session is ErrNotFound.",
+		Name:        "version changes",
+		Explanation: "Versioner: equal versions mean that the session has not changed. A missing session is ErrNotFound.",
 		Needs:       []suite.Need{suite.Versioner},
 		Run:         testVersion,
 	},
@@ -24,46 +24,46 @@ var abilityCases = []testCase{
 	},
 	{
 		Name:        "sync",
-		Explanation: "Syncer: a session that is there can be synced at any time, a missing one is ErrNotFound.",
+		Explanation: "Syncer: an existing session can be synced at any time. A missing session is ErrNotFound.",
 		Needs:       []suite.Need{suite.Syncer},
 		Run: func(t *env) {
 			s := t.Store()
 			syncer := suite.Ability[eventlog.Syncer](t, s)
 			t.WantErr(eventlog.ErrNotFound, syncer.Sync(t.Ctx, "a"))
-			head := t.Put(s, event.Head{}, suite.BatchAfter("a", event.Head{}, 1))
+			head := t.AppendLines(s, event.Head{}, suite.BatchAfter("a", event.Head{}, 1))
 			t.Must(syncer.Sync(t.Ctx, "a"))
-			t.Put(s, head, suite.BatchAfter("a", head, 1))
+			t.AppendLines(s, head, suite.BatchAfter("a", head, 1))
 			t.Must(syncer.Sync(t.Ctx, "a"))
 			t.WantErr(eventlog.ErrNotFound, syncer.Sync(t.Ctx, "b"))
 		},
 	},
 	{
 		Name:        "rewrite",
-		Explanation: "Eraser: the named lines are replaced and the new ones added, in one step; all other lines stay byte for byte.",
+		Explanation: "Eraser: Rewrite replaces the given lines and appends the new ones in one step. All other lines keep their bytes.",
 		Needs:       []suite.Need{suite.Eraser},
 		Run:         testRewrite,
 	},
 	{
 		Name:        "rewrite compares the head",
-		Explanation: "Eraser: at another head than expected nothing changes, and the error is a ConflictError.",
+		Explanation: "Eraser: if the head differs from the expected head, Rewrite changes nothing and returns a ConflictError.",
 		Needs:       []suite.Need{suite.Eraser},
 		Run:         testRewriteConflict,
 	},
 	{
 		Name:        "remove compares the head",
-		Explanation: "Eraser: a session is removed only at the expected head; then it is missing and may be created anew.",
+		Explanation: "Eraser: RemoveSession removes a session only at the expected head. The session is missing afterwards and can be created again.",
 		Needs:       []suite.Need{suite.Eraser},
 		Run:         testRemoveSession,
 	},
 	{
 		Name:        "lock excludes",
-		Explanation: "Locker: shared locks go together, an exclusive one goes alone, and waiting ends with the context.",
+		Explanation: "Locker: several holders can share the lock, an exclusive lock has one holder, and waiting ends with the context.",
 		Needs:       []suite.Need{suite.Locker},
 		Run:         func(t *env) { testLock(t, t.Store(), t.Store()) },
 	},
 	{
 		Name:        "lock excludes other handles",
-		Explanation: "Locker: the lock holds between independent handles.",
+		Explanation: "Locker: the lock also excludes the holders of other handles.",
 		Needs:       []suite.Need{suite.Locker, suite.Handles},
 		Run:         func(t *env) { testLock(t, t.Store(), t.Open()) },
 	},
@@ -74,7 +74,7 @@ func testVersion(t *env) {
 	v := suite.Ability[eventlog.Versioner](t, s)
 	_, err := v.Version(t.Ctx, "a")
 	t.WantErr(eventlog.ErrNotFound, err)
-	head := t.Put(s, event.Head{}, suite.BatchAfter("a", event.Head{}, 1))
+	head := t.AppendLines(s, event.Head{}, suite.BatchAfter("a", event.Head{}, 1))
 	seen := map[uint64]bool{}
 	for range 20 {
 		version, err := v.Version(t.Ctx, "a")
@@ -84,24 +84,24 @@ func testVersion(t *env) {
 		if seen[version] {
 			t.Fatalf("version %d came again after an append", version)
 		}
-		t.Same("version without a change", version, again)
+		t.WantEqual("version without a change", version, again)
 		seen[version] = true
-		head = t.Put(s, head, suite.BatchAfter("a", head, 1))
+		head = t.AppendLines(s, head, suite.BatchAfter("a", head, 1))
 	}
 }
 
 func testVersionAcross(t *env) {
 	s, other := t.Store(), t.Open()
-	head := t.Put(s, event.Head{}, suite.BatchAfter("a", event.Head{}, 1))
+	head := t.AppendLines(s, event.Head{}, suite.BatchAfter("a", event.Head{}, 1))
 	v := suite.Ability[eventlog.Versioner](t, s)
 	for range 10 {
 		before, err := v.Version(t.Ctx, "a")
 		t.Must(err)
-		head = t.Put(other, head, suite.BatchAfter("a", head, 1))
+		head = t.AppendLines(other, head, suite.BatchAfter("a", head, 1))
 		after, err := v.Version(t.Ctx, "a")
 		t.Must(err)
 		if before == after {
-			t.Fatalf("the version is %d before and after an append of another handle", before)
+			t.Fatalf("the version is %d before and after an append through another handle", before)
 		}
 	}
 }
@@ -110,51 +110,51 @@ func testRewrite(t *env) {
 	s := t.Store()
 	secret := suite.Line{Data: `"the secret"`}
 	events := suite.ChainAfter("a", event.Head{}, suite.Line{Data: "1"}, secret, suite.Line{Data: "3"}, secret, suite.Line{Data: "5"})
-	head := t.Put(s, event.Head{}, events)
+	head := t.AppendLines(s, event.Head{}, events)
 	add := suite.BatchAfter("a", head, 1)
-	replace := []event.Event{suite.Erased(events[1]), suite.Erased(events[3])}
+	replace := []event.Event{suite.RedactedLine(events[1]), suite.RedactedLine(events[3])}
 	t.Must(suite.Ability[eventlog.Eraser](t, s).Rewrite(t.Ctx, "a", head, replace, add))
 	events[1], events[3] = replace[0], replace[1]
 	want := suite.LinesOf(append(events, add...))
-	t.Same("lines", want, t.Lines(t.Main(), "a"))
-	t.Same("newest", want[4:], suite.LinesOf(t.Span(s, "a", eventlog.Span{From: 5})))
-	next := t.Put(s, suite.HeadOf(add), suite.BatchAfter("a", suite.HeadOf(add), 2))
-	t.Same("head", next, t.Head(t.Main(), "a"))
-	t.Same("lines after a reopen", want, t.Lines(t.Reopen(), "a")[:6])
+	t.WantEqual("lines", want, t.Lines(t.Main(), "a"))
+	t.WantEqual("newest", want[4:], suite.LinesOf(t.Span(s, "a", eventlog.Span{From: 5})))
+	next := t.AppendLines(s, suite.HeadOf(add), suite.BatchAfter("a", suite.HeadOf(add), 2))
+	t.WantEqual("head", next, t.Head(t.Main(), "a"))
+	t.WantEqual("lines after a reopen", want, t.Lines(t.Reopen(), "a")[:6])
 }
 
 func testRewriteConflict(t *env) {
 	s := t.Store()
 	rewriter := suite.Ability[eventlog.Eraser](t, s)
 	first := suite.BatchAfter("a", event.Head{}, 2)
-	old := t.Put(s, event.Head{}, first)
-	head := t.Put(s, old, suite.BatchAfter("a", old, 1))
+	old := t.AppendLines(s, event.Head{}, first)
+	head := t.AppendLines(s, old, suite.BatchAfter("a", old, 1))
 	want := t.Lines(t.Main(), "a")
-	err := rewriter.Rewrite(t.Ctx, "a", old, []event.Event{suite.Erased(first[0])}, suite.BatchAfter("a", old, 1))
-	t.Conflict(err, old, head)
-	t.Same("lines", want, t.Lines(t.Main(), "a"))
+	err := rewriter.Rewrite(t.Ctx, "a", old, []event.Event{suite.RedactedLine(first[0])}, suite.BatchAfter("a", old, 1))
+	t.WantConflict(err, old, head)
+	t.WantEqual("lines", want, t.Lines(t.Main(), "a"))
 	err = rewriter.Rewrite(t.Ctx, "b", head, nil, suite.BatchAfter("b", head, 1))
 	if !errors.Is(err, eventlog.ErrConflict) && !errors.Is(err, eventlog.ErrNotFound) {
 		t.Errorf("rewriting a missing session: %v", err)
 	}
-	t.Missing(t.Main(), "b")
+	t.WantMissing(t.Main(), "b")
 }
 
 func testRemoveSession(t *env) {
 	s := t.Store()
 	remover := suite.Ability[eventlog.Eraser](t, s)
-	old := t.Put(s, event.Head{}, suite.BatchAfter("a", event.Head{}, 2))
-	head := t.Put(s, old, suite.BatchAfter("a", old, 1))
-	t.Put(s, event.Head{}, suite.BatchAfter("b", event.Head{}, 1))
-	t.Conflict(remover.RemoveSession(t.Ctx, "a", old), old, head)
-	t.Same("lines", 3, len(t.Lines(t.Main(), "a")))
+	old := t.AppendLines(s, event.Head{}, suite.BatchAfter("a", event.Head{}, 2))
+	head := t.AppendLines(s, old, suite.BatchAfter("a", old, 1))
+	t.AppendLines(s, event.Head{}, suite.BatchAfter("b", event.Head{}, 1))
+	t.WantConflict(remover.RemoveSession(t.Ctx, "a", old), old, head)
+	t.WantEqual("lines", 3, len(t.Lines(t.Main(), "a")))
 	t.Must(remover.RemoveSession(t.Ctx, "a", head))
 	_, err := suite.Collect(s.Read(t.Ctx, "a", eventlog.Span{}))
 	t.WantErr(eventlog.ErrNotFound, err)
-	t.Conflict(s.Append(t.Ctx, "a", head, suite.BatchAfter("a", head, 1), false), head, event.Head{})
-	again := t.Put(s, event.Head{}, suite.BatchAfter("a", event.Head{}, 4))
-	t.Same("head", again, t.Head(t.Reopen(), "a"))
-	t.Same("lines of the other session", 1, len(t.Lines(t.Main(), "b")))
+	t.WantConflict(s.Append(t.Ctx, "a", head, suite.BatchAfter("a", head, 1), false), head, event.Head{})
+	again := t.AppendLines(s, event.Head{}, suite.BatchAfter("a", event.Head{}, 4))
+	t.WantEqual("head", again, t.Head(t.Reopen(), "a"))
+	t.WantEqual("lines of the other session", 1, len(t.Lines(t.Main(), "b")))
 }
 
 func testLock(t *env, a, b eventlog.Store) {
@@ -163,7 +163,7 @@ func testLock(t *env, a, b eventlog.Store) {
 		_, held, err := first.Lock(t.Ctx, exclusive)
 		t.Must(err)
 		for _, other := range []bool{false, true} {
-			ctx, cancel := t.Briefly()
+			ctx, cancel := t.ShortContext()
 			_, unlock, err := second.Lock(ctx, other)
 			cancel()
 			switch free := !exclusive && !other; {
@@ -172,7 +172,7 @@ func testLock(t *env, a, b eventlog.Store) {
 			case free:
 				unlock()
 			case err == nil:
-				t.Fatalf("a lock (exclusive %v) was given while another (exclusive %v) was held", other, exclusive)
+				t.Fatalf("Lock (exclusive %v) succeeded while another handle had the lock (exclusive %v)", other, exclusive)
 			default:
 				t.WantErr(context.DeadlineExceeded, err)
 			}
@@ -182,7 +182,7 @@ func testLock(t *env, a, b eventlog.Store) {
 	testLockHandOver(t, first, second)
 }
 
-// testLockHandOver makes sure that a waiter gets the lock that is given back.
+// testLockHandOver checks that a waiter gets a released lock.
 func testLockHandOver(t *env, first, second eventlog.Locker) {
 	_, held, err := first.Lock(t.Ctx, true)
 	t.Must(err)

@@ -18,55 +18,55 @@ import (
 var blobCases = []testCase{
 	{
 		Name:        "put and open",
-		Explanation: "A blob is found by its digest, byte for byte, also after a reopen; its digest is that of its bytes.",
+		Explanation: "A blob's digest is the digest of its bytes. The store returns the same bytes for the digest, also after a reopen.",
 		Needs:       []suite.Need{suite.Blobs},
 		Run:         testBlobRoundTrip,
 	},
 	{
 		Name:        "equal bytes",
-		Explanation: "Equal bytes are kept once, also when put by many at the same time.",
+		Explanation: "The store stores equal bytes once, also when many callers put them at the same time.",
 		Needs:       []suite.Need{suite.Blobs},
 		Run:         testBlobEqual,
 	},
 	{
 		Name:        "missing",
-		Explanation: "Opening a blob that is not there is ErrBlobNotFound; removing it is no error.",
+		Explanation: "Opening a missing blob is ErrBlobNotFound. Removing a missing blob is no error.",
 		Needs:       []suite.Need{suite.Blobs},
 		Run:         testBlobMissing,
 	},
 	{
 		Name:        "listing",
-		Explanation: "ListBlobs yields every blob once, ordered by digest, with its size and when it was written.",
+		Explanation: "ListBlobs yields every blob once, ordered by digest, with its size and the time it was written.",
 		Needs:       []suite.Need{suite.Blobs},
 		Run:         testBlobListing,
 	},
 	{
-		Name:        "a reader that fails",
-		Explanation: "A body that cannot be read to its end is not kept, and the error is the reader's.",
+		Name:        "failing reader",
+		Explanation: "If the reader of a body fails, the store does not store the body, and the error is the reader's error.",
 		Needs:       []suite.Need{suite.Blobs},
 		Run: func(t *env) {
 			body := io.MultiReader(strings.NewReader(suite.Text("x", 100<<10)), iotest.ErrReader(suite.ErrInjected))
 			_, err := t.Main().PutBlob(t.Ctx, body)
 			t.WantErr(suite.ErrInjected, err)
-			t.Same("sizes of the blobs", []int64{}, t.sizesOfBlobs(t.Main()))
-			t.Contained()
+			t.WantEqual("sizes of the blobs", []int64{}, t.sizesOfBlobs(t.Main()))
+			t.WantNoOtherFiles()
 		},
 	},
 	{
-		Name:        "events that need them",
-		Explanation: "An event that refers to a blob that is not there is refused; one that refers to one that is lists it.",
+		Name:        "events that refer to blobs",
+		Explanation: "An event that refers to a missing blob is rejected. An event that refers to a stored blob lists the blob.",
 		Needs:       []suite.Need{suite.Blobs},
 		Run:         testBlobNeeded,
 	},
 	{
 		Name:        "artifacts",
-		Explanation: "An artifact's body is kept as a blob and found through its event, also after a reopen.",
+		Explanation: "StoreArtifact stores an artifact's body as a blob. OpenArtifact opens it through the event, also after a reopen.",
 		Needs:       []suite.Need{suite.Blobs},
 		Run:         testArtifacts,
 	},
 	{
 		Name:        "hostile digests",
-		Explanation: "A digest that is none is refused, and never reaches a file.",
+		Explanation: "An invalid digest is an error and never becomes a file name.",
 		Needs:       []suite.Need{suite.Blobs},
 		Run: func(t *env) {
 			for _, d := range []event.Digest{"", "sha256:", "sha256:../../../../etc/passwd", event.Digest("sha256:" + suite.Text("G", 64)),
@@ -78,7 +78,7 @@ var blobCases = []testCase{
 					t.Errorf("the store opened blob %q: %v", d, r.Close())
 				}
 			}
-			t.Contained()
+			t.WantNoOtherFiles()
 		},
 	},
 }
@@ -89,19 +89,19 @@ func testBlobRoundTrip(t *env) {
 	for _, body := range bodies {
 		ref, err := t.Main().PutBlob(t.Ctx, iotest.HalfReader(strings.NewReader(body)))
 		t.Must(err)
-		t.Same("reference", event.BlobRef{Blob: event.DigestOf([]byte(body)), Bytes: int64(len(body))}, ref)
+		t.WantEqual("reference", event.BlobRef{Blob: event.DigestOf([]byte(body)), Bytes: int64(len(body))}, ref)
 		refs = append(refs, ref)
 	}
-	t.Twice(func(l *eventlog.Log) {
+	t.NowAndAfterReopen(func(l *eventlog.Log) {
 		for i, body := range bodies {
-			t.Same("body is equal", true, t.Blob(l, refs[i].Blob) == body)
+			t.WantEqual("body is equal", true, t.Blob(l, refs[i].Blob) == body)
 		}
 	})
 }
 
 func testBlobEqual(t *env) {
 	l := t.Main()
-	errs := suite.Together(racers, func(i int) error {
+	errs := suite.Concurrently(racers, func(i int) error {
 		ref, err := l.PutBlob(t.Ctx, strings.NewReader(suite.Text("same", 50<<10)))
 		if err == nil && ref.Bytes != 50<<10 {
 			err = fmt.Errorf("stored %d bytes", ref.Bytes)
@@ -109,8 +109,8 @@ func testBlobEqual(t *env) {
 		return err
 	})
 	t.Must(errors.Join(errs...))
-	t.Same("sizes of the blobs", []int64{50 << 10}, t.sizesOfBlobs(l))
-	t.Same("body is equal", true, t.Blob(l, event.DigestOf([]byte(suite.Text("same", 50<<10)))) == suite.Text("same", 50<<10))
+	t.WantEqual("sizes of the blobs", []int64{50 << 10}, t.sizesOfBlobs(l))
+	t.WantEqual("body is equal", true, t.Blob(l, event.DigestOf([]byte(suite.Text("same", 50<<10)))) == suite.Text("same", 50<<10))
 }
 
 func testBlobMissing(t *env) {
@@ -127,7 +127,7 @@ func testBlobMissing(t *env) {
 	t.Must(blobs.RemoveBlobs(t.Ctx, []event.Digest{d}))
 	_, err = t.Main().PutBlob(t.Ctx, strings.NewReader("body"))
 	t.Must(err)
-	t.Same("body", "body", t.Blob(t.Main(), d))
+	t.WantEqual("body", "body", t.Blob(t.Main(), d))
 }
 
 func testBlobListing(t *env) {
@@ -143,10 +143,10 @@ func testBlobListing(t *env) {
 	var got []string
 	for _, info := range infos {
 		got = append(got, string(info.Digest))
-		t.Same("size", int64(len(t.Blob(t.Main(), info.Digest))), info.Bytes)
-		t.Same("written is known", false, info.Written.IsZero())
+		t.WantEqual("size", int64(len(t.Blob(t.Main(), info.Digest))), info.Bytes)
+		t.WantEqual("the time is set", false, info.Written.IsZero())
 	}
-	t.Same("digests", want, got)
+	t.WantEqual("digests", want, got)
 }
 
 func testBlobNeeded(t *env) {
@@ -157,21 +157,21 @@ func testBlobNeeded(t *env) {
 	own := suite.Note(1)
 	t.Must(own.AddBlobs(d))
 	for _, e := range []event.Event{image, own} {
-		t.Refused(event.ErrInvalidBlob, l, "a", eventlog.Any(), suite.Note(0), e)
+		t.WantAppendError(event.ErrInvalidBlob, l, "a", eventlog.Any(), suite.Note(0), e)
 	}
 	_, err := l.PutBlob(t.Ctx, strings.NewReader("image"))
 	t.Must(err)
 	t.Append(l, "a", eventlog.New(), image, own)
 	for _, e := range t.Read(t.Reopen(), "a", eventlog.All()) {
-		t.Same("blobs", []event.Digest{d}, e.Blobs())
+		t.WantEqual("blobs", []event.Digest{d}, e.Blobs())
 	}
-	t.Sound(t.Main(), "a")
+	t.WantVerified(t.Main(), "a")
 }
 
 func testArtifacts(t *env) {
 	a, head, err := t.Main().StoreArtifact(t.Ctx, "a", eventlog.New(), event.Artifact{ArtifactID: "r1", Name: "report"}, strings.NewReader("the report"))
 	t.Must(err)
-	t.Same("seq", int64(1), head.Seq)
+	t.WantEqual("seq", int64(1), head.Seq)
 	_, err = t.Main().Append(t.Ctx, "a", eventlog.At(head), event.New(event.Artifact{ArtifactID: "r2", URI: "https://example.org/r2"}))
 	t.Must(err)
 	_, _, err = t.Main().StoreArtifact(t.Ctx, "a", eventlog.New(), a, strings.NewReader("another"))
@@ -179,13 +179,13 @@ func testArtifacts(t *env) {
 	l := t.Reopen()
 	stored, _, err := event.Decode[event.Artifact](suite.Ptr(t.Read(l, "a", eventlog.All())[0]))
 	t.Must(err)
-	t.Same("artifact", a, stored)
+	t.WantEqual("artifact", a, stored)
 	r, err := l.OpenArtifact(t.Ctx, stored)
 	t.Must(err)
 	body, err := io.ReadAll(r)
 	t.Must(errors.Join(err, r.Close()))
-	t.Same("body", "the report", string(body))
+	t.WantEqual("body", "the report", string(body))
 	_, err = l.OpenArtifact(t.Ctx, event.Artifact{ArtifactID: "r2", URI: "https://example.org/r2"})
 	t.WantErr(eventlog.ErrBlobNotFound, err)
-	t.Same("data of the second", jsontext.Value(`{"artifact_id":"r2","uri":"https://example.org/r2"}`), t.Read(l, "a", eventlog.All())[1].Data)
+	t.WantEqual("data of the second", jsontext.Value(`{"artifact_id":"r2","uri":"https://example.org/r2"}`), t.Read(l, "a", eventlog.All())[1].Data)
 }

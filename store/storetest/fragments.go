@@ -10,19 +10,19 @@ import (
 var fragmentCases = []testCase{
 	{
 		Name:        "all lines in order",
-		Explanation: "Salvager: the fragments of an undamaged session are the lines that Read gives, each with its place and size, and no other bytes.",
+		Explanation: "Salvager: the fragments of an undamaged session are the lines that Read returns, with their paths and sizes, and no other bytes.",
 		Needs:       []suite.Need{suite.Salvager},
 		Run:         testFragments,
 	},
 	{
-		Name:        "the session's own",
-		Explanation: "Salvager: the fragments of a fork are its own lines, without those it shares with its parent; those of one session hold nothing of others.",
+		Name:        "own lines",
+		Explanation: "Salvager: the fragments of a fork are its own lines, without the lines of its parent. The fragments of a session contain no lines of other sessions.",
 		Needs:       []suite.Need{suite.Salvager},
 		Run:         testFragmentsOwn,
 	},
 	{
 		Name:        "missing session",
-		Explanation: "Salvager: the fragments of a session that does not exist are ErrNotFound.",
+		Explanation: "Salvager: the fragments of a missing session are ErrNotFound.",
 		Needs:       []suite.Need{suite.Salvager},
 		Run: func(t *env) {
 			t.Fill(t.Main(), "a", 1)
@@ -31,14 +31,14 @@ var fragmentCases = []testCase{
 		},
 	},
 	{
-		Name:        "appends go on",
-		Explanation: "Salvager: appends go on while somebody reads fragments; what is read are lines of the session, in order, and at least those that stood at its start.",
+		Name:        "concurrent appends",
+		Explanation: "Salvager: other callers can append while a caller reads fragments. The fragments are lines of the session in order, and at least the lines present at the start.",
 		Needs:       []suite.Need{suite.Salvager},
 		Run:         testFragmentsMeanwhile,
 	},
 	{
-		Name:        "end",
-		Explanation: "Salvager: reading fragments ends with the context, and with the store.",
+		Name:        "context and close",
+		Explanation: "Salvager: reading fragments ends when the context ends or the store is closed.",
 		Needs:       []suite.Need{suite.Salvager},
 		Run:         testFragmentsEnd,
 	},
@@ -47,14 +47,14 @@ var fragmentCases = []testCase{
 func testFragments(t *env) {
 	l := t.Main()
 	for n := range 30 {
-		t.Append(l, "a", eventlog.Any(), suite.Noted(n, `{"k":"`+suite.Text("body ", 1+n*997)+`"}`))
+		t.Append(l, "a", eventlog.Any(), suite.NoteWithMetadata(n, `{"k":"`+suite.Text("body ", 1+n*997)+`"}`))
 		t.Append(l, "a", eventlog.Any(), suite.Notes(1+n%3)...)
 	}
 	t.Append(l, "a", eventlog.Any(), suite.NewEvent("test:big", `"`+suite.Text("x", 200<<10)+`"`))
 	want := t.Lines(l, "a")
-	t.Twice(func(l *eventlog.Log) {
+	t.NowAndAfterReopen(func(l *eventlog.Log) {
 		fragments := t.fragments(l.Store(), "a")
-		t.Same("lines", want, linesIn(fragments))
+		t.WantEqual("lines", want, linesIn(fragments))
 		bytes := int64(0)
 		for i, f := range fragments {
 			if f.Err != nil || f.Path == "" || f.Bytes != int64(len(want[i]))+1 || f.Offset != -1 && f.Offset != bytes {
@@ -64,7 +64,7 @@ func testFragments(t *env) {
 		}
 		infos, err := suite.Collect(l.Sessions(t.Ctx))
 		t.Must(err)
-		t.Same("bytes", infos[0].Bytes, bytes)
+		t.WantEqual("bytes", infos[0].Bytes, bytes)
 	})
 }
 
@@ -89,8 +89,8 @@ func testFragmentsOwn(t *env) {
 	t.Append(l, "a", eventlog.New(), suite.Notes(3)...)
 	t.Append(l, "b", eventlog.New(), t.ForkAt("a", 3))
 	t.Fill(l, "b", 2)
-	t.Same("own lines", t.Lines(l, "b"), linesIn(t.fragments(t.Store(), "b")))
-	t.Same("own lines of the parent", t.Lines(l, "a"), linesIn(t.fragments(t.Store(), "a")))
+	t.WantEqual("own lines", t.Lines(l, "b"), linesIn(t.fragments(t.Store(), "b")))
+	t.WantEqual("own lines of the parent", t.Lines(l, "a"), linesIn(t.fragments(t.Store(), "a")))
 }
 
 func testFragmentsMeanwhile(t *env) {
@@ -100,7 +100,7 @@ func testFragmentsMeanwhile(t *env) {
 	for f, err := range suite.Ability[eventlog.Salvager](t, t.Store()).Fragments(t.Ctx, "a") {
 		t.Must(err)
 		if f.Err != nil || f.Event.Seq != due {
-			t.Fatalf("found %v, seq %d, where seq %d is due", f.Err, f.Event.Seq, due)
+			t.Fatalf("got %v, seq %d, want seq %d", f.Err, f.Event.Seq, due)
 		}
 		due, open = due+1, f.Event.More()
 		if due%10 == 0 {
@@ -111,7 +111,7 @@ func testFragmentsMeanwhile(t *env) {
 		}
 	}
 	if due <= 200 || open > 0 {
-		t.Errorf("ended before seq %d, inside an append: %v", due, open > 0)
+		t.Errorf("the fragments ended before seq %d; ended inside an append: %v", due, open > 0)
 	}
 }
 

@@ -8,28 +8,28 @@ import (
 var harnessCases = []testCase{
 	{
 		Name:        "open empty",
-		Explanation: "A store that nothing was written to has no sessions.",
+		Explanation: "An empty store has no sessions.",
 		Run: func(t *env) {
 			infos, err := suite.Collect(t.Store().Sessions(t.Ctx))
 			t.Must(err)
-			t.Same("number of sessions", 0, len(infos))
+			t.WantEqual("number of sessions", 0, len(infos))
 		},
 	},
 	{
 		Name:        "read-only creates nothing",
-		Explanation: "Opening a store for reading where nothing is must not create anything.",
+		Explanation: "Opening an empty store for reading creates no files.",
 		Needs:       []suite.Need{suite.ReadOnly},
 		Run:         testReadOnlyOfNothing,
 	},
 	{
 		Name:        "read-only reads",
-		Explanation: "A store opened for reading gives what was written, and leaves every file as it was.",
+		Explanation: "A read-only store returns the written events and changes no file.",
 		Needs:       []suite.Need{suite.ReadOnly},
 		Run:         testReadOnlyReads,
 	},
 	{
-		Name:        "read-only refuses",
-		Explanation: "A store opened for reading refuses every write with ErrReadOnly.",
+		Name:        "read-only rejects writes",
+		Explanation: "A read-only store rejects every write with ErrReadOnly.",
 		Needs:       []suite.Need{suite.ReadOnly},
 		Run:         testReadOnlyRefuses,
 	},
@@ -40,15 +40,15 @@ func testReadOnlyOfNothing(t *env) {
 	if s, err := t.Harness.OpenReadOnly(); err == nil {
 		infos, err := suite.Collect(s.Sessions(t.Ctx))
 		if err == nil && len(infos) > 0 {
-			t.Errorf("found %d sessions where nothing was written", len(infos))
+			t.Errorf("found %d sessions in an empty store", len(infos))
 		}
 		_, err = suite.Collect(s.Read(t.Ctx, "a", eventlog.Span{}))
 		if err == nil {
-			t.Errorf("reading a session that does not exist gave no error")
+			t.Errorf("reading a missing session returned no error")
 		}
 		t.Must(s.Close())
 	}
-	t.Same("files", before, t.Files())
+	t.WantEqual("files", before, t.Files())
 }
 
 func testReadOnlyReads(t *env) {
@@ -57,14 +57,14 @@ func testReadOnlyReads(t *env) {
 	t.Close()
 	before, bytesBefore := t.Files(), t.Contents()
 	l := t.ReadOnly()
-	t.Same("lines", want, t.Lines(l, "a"))
+	t.WantEqual("lines", want, t.Lines(l, "a"))
 	infos, err := suite.Collect(l.Sessions(t.Ctx))
 	t.Must(err)
-	t.Same("number of sessions", 1, len(infos))
-	t.Sound(l, "a")
+	t.WantEqual("number of sessions", 1, len(infos))
+	t.WantVerified(l, "a")
 	t.Close()
-	t.Same("files", before, t.Files())
-	t.Same("their contents", bytesBefore, t.Contents())
+	t.WantEqual("files", before, t.Files())
+	t.WantEqual("their contents", bytesBefore, t.Contents())
 }
 
 func testReadOnlyRefuses(t *env) {
@@ -72,9 +72,9 @@ func testReadOnlyRefuses(t *env) {
 	want := t.Lines(t.Main(), "a")
 	l := t.ReadOnly()
 	for _, x := range []eventlog.Expect{eventlog.Any(), eventlog.At(head)} {
-		t.Refused(eventlog.ErrReadOnly, l, "a", x, suite.Note(9))
+		t.WantAppendError(eventlog.ErrReadOnly, l, "a", x, suite.Note(9))
 	}
-	t.Refused(eventlog.ErrReadOnly, l, "b", eventlog.New(), suite.Note(9))
+	t.WantAppendError(eventlog.ErrReadOnly, l, "b", eventlog.New(), suite.Note(9))
 	if remover, ok := eventlog.As[eventlog.Eraser](l.Store()); ok {
 		t.WantErr(eventlog.ErrReadOnly, remover.RemoveSession(t.Ctx, "a", head))
 	}
@@ -86,5 +86,5 @@ func testReadOnlyRefuses(t *env) {
 		_, _, err := blobs.PutBlob(t.Ctx, suite.NewReader("body"))
 		t.WantErr(eventlog.ErrReadOnly, err)
 	}
-	t.Same("lines after a reopen", want, t.Lines(t.Reopen(), "a"))
+	t.WantEqual("lines after a reopen", want, t.Lines(t.Reopen(), "a"))
 }

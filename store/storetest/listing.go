@@ -11,7 +11,7 @@ import (
 var listingCases = []testCase{
 	{
 		Name:        "rows",
-		Explanation: "Sessions lists every session once, ordered by id, with its own first and last event and the size of its lines.",
+		Explanation: "Sessions lists every session once, ordered by id, with the session's own first and last event and the size of its lines.",
 		Run:         testListingRows,
 	},
 	{
@@ -21,12 +21,12 @@ var listingCases = []testCase{
 	},
 	{
 		Name:        "stopped early",
-		Explanation: "A listing may be stopped at any row, and writing goes on during it.",
+		Explanation: "A caller can stop a listing at any row and can write during it.",
 		Run:         testListingStopped,
 	},
 	{
 		Name:        "prefixes",
-		Explanation: "Resolve finds a session by its id or a unique prefix; an id wins over being a prefix of others.",
+		Explanation: "Resolve finds a session by its id or a unique prefix. A full id wins over a prefix of other ids.",
 		Run:         testListingResolve,
 	},
 }
@@ -37,20 +37,20 @@ func testListingRows(t *env) {
 	for session, n := range want {
 		t.Append(l, session, eventlog.New(), suite.Notes(n)...)
 	}
-	t.Twice(func(l *eventlog.Log) {
+	t.NowAndAfterReopen(func(l *eventlog.Log) {
 		infos, err := suite.Collect(l.Sessions(t.Ctx))
 		t.Must(err)
 		var ids []string
 		for i := range infos {
-			t.row(l, &infos[i], want[infos[i].ID])
+			t.wantRow(l, &infos[i], want[infos[i].ID])
 			ids = append(ids, infos[i].ID)
 		}
-		t.Same("ids", []string{"B", "a", "a.b", "ab", "b", "é"}, ids)
+		t.WantEqual("ids", []string{"B", "a", "a.b", "ab", "b", "é"}, ids)
 	})
 }
 
-// row compares a row of a listing with the session itself.
-func (t *env) row(l *eventlog.Log, info *eventlog.SessionInfo, events int) {
+// wantRow checks a row of a listing against the session.
+func (t *env) wantRow(l *eventlog.Log, info *eventlog.SessionInfo, events int) {
 	t.Helper()
 	if info.Err != nil {
 		t.Errorf("session %q: %v", info.ID, info.Err)
@@ -61,11 +61,11 @@ func (t *env) row(l *eventlog.Log, info *eventlog.SessionInfo, events int) {
 	for _, line := range lines {
 		size += int64(len(line)) + 1
 	}
-	t.Same("events of "+info.ID, int64(events), info.Events())
-	t.Same("first line of "+info.ID, lines[0], string(info.First.Line()))
-	t.Same("last line of "+info.ID, lines[len(lines)-1], string(info.Last.Line()))
+	t.WantEqual("events of "+info.ID, int64(events), info.Events())
+	t.WantEqual("first line of "+info.ID, lines[0], string(info.First.Line()))
+	t.WantEqual("last line of "+info.ID, lines[len(lines)-1], string(info.Last.Line()))
 	if diff := size - info.Bytes; diff < 0 || diff > int64(len(lines)) {
-		t.Errorf("session %q of %d lines: listed as %d bytes, its lines with newlines have %d", info.ID, len(lines), info.Bytes, size)
+		t.Errorf("session %q with %d lines: the listing has %d bytes, the lines and newlines have %d", info.ID, len(lines), info.Bytes, size)
 	}
 }
 
@@ -85,7 +85,7 @@ func testListingMany(t *env) {
 		ids = append(ids, infos[i].ID)
 		t.Must(infos[i].Err)
 	}
-	t.Same("ids", want, ids)
+	t.WantEqual("ids", want, ids)
 }
 
 func testListingStopped(t *env) {
@@ -103,7 +103,7 @@ func testListingStopped(t *env) {
 			}
 		}
 	}
-	t.Sound(l, "s05")
+	t.WantVerified(l, "s05")
 }
 
 func testListingResolve(t *env) {
@@ -114,11 +114,11 @@ func testListingResolve(t *env) {
 	for prefix, want := range map[string]string{"order-1": "order-1", "order-12": "order-12", "order-123": "order-123", "ot": "other", "Ü": "Über"} {
 		got, err := l.Resolve(t.Ctx, prefix)
 		t.Must(err)
-		t.Same("session of "+prefix, want, got)
+		t.WantEqual("session of "+prefix, want, got)
 	}
-	_, err := l.Resolve(t.Ctx, "nobody")
+	_, err := l.Resolve(t.Ctx, "missing")
 	t.WantErr(eventlog.ErrNotFound, err)
 	if got, err := l.Resolve(t.Ctx, "order"); err == nil {
-		t.Errorf("an ambiguous prefix gave %q", got)
+		t.Errorf("an ambiguous prefix resolved to %q", got)
 	}
 }

@@ -15,46 +15,46 @@ import (
 
 var raceCases = []testCase{
 	{
-		Name:        "one winner at a head",
-		Explanation: "Of 16 appends racing at one head exactly one wins; all others get a conflict.",
+		Name:        "one append at a head",
+		Explanation: "Of 16 concurrent appends at one head exactly one succeeds. All others get a conflict.",
 		Run:         func(t *env) { testRaceAt(t, t.Main(), t.Main()) },
 	},
 	{
-		Name:        "one winner at a head across handles",
-		Explanation: "Of 16 appends racing at one head through two handles exactly one wins; all others get a conflict.",
+		Name:        "one append at a head across handles",
+		Explanation: "Of 16 concurrent appends at one head through two handles exactly one succeeds. All others get a conflict.",
 		Needs:       []suite.Need{suite.Handles},
 		Run:         func(t *env) { testRaceAt(t, t.Main(), t.Second()) },
 	},
 	{
-		Name:        "one creates",
-		Explanation: "Of 16 appends that race to create a session exactly one wins.",
+		Name:        "one append creates",
+		Explanation: "Of 16 concurrent appends that create a session exactly one succeeds.",
 		Run:         func(t *env) { testRaceNew(t, t.Main(), t.Main()) },
 	},
 	{
-		Name:        "one creates across handles",
-		Explanation: "Of 16 appends that race to create a session through two handles exactly one wins.",
+		Name:        "one append creates across handles",
+		Explanation: "Of 16 concurrent appends that create a session through two handles exactly one succeeds.",
 		Needs:       []suite.Need{suite.Handles},
 		Run:         func(t *env) { testRaceNew(t, t.Main(), t.Second()) },
 	},
 	{
 		Name:        "nothing lost with Any",
-		Explanation: "Appends that race with Any are all stored, once each, and each writer's in its own order.",
+		Explanation: "Concurrent appends with Any are all stored once, and the appends of each writer are in order.",
 		Run:         func(t *env) { testRaceAny(t, t.Main(), t.Main()) },
 	},
 	{
 		Name:        "nothing lost with Any across handles",
-		Explanation: "Appends that race with Any through two handles are all stored, once each, and each writer's in its own order.",
+		Explanation: "Concurrent appends with Any through two handles are all stored once, and the appends of each writer are in order.",
 		Needs:       []suite.Need{suite.Handles},
 		Run:         func(t *env) { testRaceAny(t, t.Main(), t.Second()) },
 	},
 	{
-		Name:        "the same events",
-		Explanation: "16 retries of the same events that race all succeed with one head, and store them once.",
+		Name:        "retries of the same events",
+		Explanation: "16 concurrent retries of the same events all succeed with one head and store the events once.",
 		Run:         testRaceSame,
 	},
 	{
 		Name:        "sessions in parallel",
-		Explanation: "Appends to many sessions at once do not mix.",
+		Explanation: "Concurrent appends to many sessions do not mix.",
 		Run:         testRaceSessions,
 	},
 }
@@ -64,7 +64,7 @@ func testRaceAt(t *env, logs ...*eventlog.Log) {
 	for range 25 {
 		var won []event.Head
 		heads := make([]event.Head, racers)
-		errs := suite.Together(racers, func(i int) (err error) {
+		errs := suite.Concurrently(racers, func(i int) (err error) {
 			heads[i], err = logs[i%len(logs)].Append(t.Ctx, "a", eventlog.At(head), suite.Notes(1+i%3)...)
 			return err
 		})
@@ -76,32 +76,32 @@ func testRaceAt(t *env, logs ...*eventlog.Log) {
 			}
 		}
 		if len(won) != 1 {
-			t.Fatalf("%d of %d appends at %v won", len(won), racers, head)
+			t.Fatalf("%d of %d appends at %v succeeded, want 1", len(won), racers, head)
 		}
 		head = won[0]
-		t.Same("head", head, t.Head(logs[1], "a"))
+		t.WantEqual("head", head, t.Head(logs[1], "a"))
 	}
-	t.Sound(logs[0], "a")
+	t.WantVerified(logs[0], "a")
 }
 
 func testRaceNew(t *env, logs ...*eventlog.Log) {
 	for round := range 25 {
 		session := fmt.Sprintf("s%d", round)
-		errs := suite.Together(racers, func(i int) error {
+		errs := suite.Concurrently(racers, func(i int) error {
 			_, err := logs[i%len(logs)].Append(t.Ctx, session, eventlog.New(), suite.Note(i))
 			return err
 		})
 		errs = slices.DeleteFunc(errs, func(err error) bool { return errors.Is(err, eventlog.ErrConflict) })
 		if len(errs) != 1 || errs[0] != nil {
-			t.Fatalf("%d of %d creations of %q did not get a conflict: %v", len(errs), racers, session, errors.Join(errs...))
+			t.Fatalf("%d of %d creations of %q got no conflict, want 1 success: %v", len(errs), racers, session, errors.Join(errs...))
 		}
-		t.Same("events", 1, len(t.Lines(logs[1], session)))
+		t.WantEqual("events", 1, len(t.Lines(logs[1], session)))
 	}
 }
 
 func testRaceAny(t *env, logs ...*eventlog.Log) {
 	const each = 20
-	errs := suite.Together(racers, func(i int) error {
+	errs := suite.Concurrently(racers, func(i int) error {
 		for n := range each {
 			if _, err := logs[i%len(logs)].Append(t.Ctx, "a", eventlog.Any(), mark(i, n, 0), mark(i, n, 1)); err != nil {
 				return err
@@ -110,19 +110,20 @@ func testRaceAny(t *env, logs ...*eventlog.Log) {
 		return nil
 	})
 	t.Must(errors.Join(errs...))
-	t.marks(logs[1], racers, each)
-	t.Sound(t.Reopen(), "a")
-	t.marks(t.Main(), racers, each)
+	t.wantMarks(logs[1], racers, each)
+	t.WantVerified(t.Reopen(), "a")
+	t.wantMarks(t.Main(), racers, each)
 }
 
-// mark is an event that says who wrote it, as which of his appends, and its
-// place in that.
+// mark returns an event with the number of its writer, the number of the append and
+// its place in the append.
 func mark(writer, n, place int) event.Event {
 	return suite.NewEvent("test:mark", fmt.Sprintf(`[%d,%d,%d]`, writer, n, place))
 }
 
-// marks makes sure that every writer's marks stand once, in order, in pairs.
-func (t *env) marks(l *eventlog.Log, writers, each int) {
+// wantMarks checks that the marks of every writer are stored once, in order and in
+// pairs.
+func (t *env) wantMarks(l *eventlog.Log, writers, each int) {
 	t.Helper()
 	next := make([]int, writers)
 	events := t.Read(l, "a", eventlog.All())
@@ -131,13 +132,13 @@ func (t *env) marks(l *eventlog.Log, writers, each int) {
 		if _, err := fmt.Sscanf(string(events[i].Data), "[%d,%d,0]", &writer, &n); err != nil {
 			t.Fatalf("event %d is %s: %v", i+1, events[i].Data, err)
 		}
-		t.Same("the other half", fmt.Sprintf("[%d,%d,1]", writer, n), string(events[i+1].Data))
+		t.WantEqual("the other half", fmt.Sprintf("[%d,%d,1]", writer, n), string(events[i+1].Data))
 		if n != next[writer] {
-			t.Fatalf("append %d of writer %d stands where %d was due", n, writer, next[writer])
+			t.Fatalf("got append %d of writer %d, want append %d", n, writer, next[writer])
 		}
 		next[writer]++
 	}
-	t.Same("events", 2*writers*each, len(events))
+	t.WantEqual("events", 2*writers*each, len(events))
 }
 
 func testRaceSame(t *env) {
@@ -146,7 +147,7 @@ func testRaceSame(t *env) {
 	for range 20 {
 		events := suite.Notes(2)
 		heads := make([]event.Head, racers)
-		errs := suite.Together(racers, func(i int) (err error) {
+		errs := suite.Concurrently(racers, func(i int) (err error) {
 			x := eventlog.At(head)
 			if i%2 == 0 {
 				x = eventlog.Any()
@@ -156,15 +157,15 @@ func testRaceSame(t *env) {
 		})
 		t.Must(errors.Join(errs...))
 		head = heads[0]
-		t.Same("heads", 1, len(slices.Compact(heads)))
+		t.WantEqual("heads", 1, len(slices.Compact(heads)))
 	}
-	t.Same("events", 41, len(t.Lines(l, "a")))
+	t.WantEqual("events", 41, len(t.Lines(l, "a")))
 }
 
 func testRaceSessions(t *env) {
 	l := t.Main()
 	sessions := strings.Split("a b c d e f g h", " ")
-	errs := suite.Together(len(sessions), func(i int) error {
+	errs := suite.Concurrently(len(sessions), func(i int) error {
 		for n := range 30 {
 			e := suite.Note(n)
 			e.Data = jsontext.Value(`"` + sessions[i] + `"`)
@@ -177,8 +178,8 @@ func testRaceSessions(t *env) {
 	t.Must(errors.Join(errs...))
 	for _, session := range sessions {
 		for _, e := range t.Read(t.Main(), session, eventlog.All()) {
-			t.Same("session of the data", `"`+session+`"`, string(e.Data))
+			t.WantEqual("session of the data", `"`+session+`"`, string(e.Data))
 		}
-		t.Sound(t.Main(), session)
+		t.WantVerified(t.Main(), session)
 	}
 }

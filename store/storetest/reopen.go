@@ -11,37 +11,37 @@ import (
 var reopenCases = []testCase{
 	{
 		Name:        "a thousand events",
-		Explanation: "A session of a thousand events has the same head and lines after a reopen, and goes on from there.",
+		Explanation: "A session of a thousand events has the same head and lines after a reopen and accepts more appends.",
 		Run:         testReopenThousand,
 	},
 	{
 		Name:        "many times",
-		Explanation: "A store that is closed and opened after every append has lost nothing.",
+		Explanation: "A store that is closed and reopened after every append loses nothing.",
 		Run: func(t *env) {
 			head := event.Head{}
 			for n := range 12 {
 				head = t.Append(t.Reopen(), "a", eventlog.At(head), suite.Notes(1+n%3)...)
 			}
-			t.Same("events", 24, len(t.Lines(t.Reopen(), "a")))
-			t.Sound(t.Main(), "a")
+			t.WantEqual("events", 24, len(t.Lines(t.Reopen(), "a")))
+			t.WantVerified(t.Main(), "a")
 		},
 	},
 	{
-		Name:        "more sessions than are kept in memory",
-		Explanation: "Sessions that fell out of memory behave as those that did not.",
+		Name:        "uncached sessions",
+		Explanation: "Sessions that left the log's cache behave like cached sessions.",
 		Run:         testReopenCold,
 	},
 	{
 		Name:        "changes nothing",
-		Explanation: "Opening, reading and closing a store leaves every line as it was.",
+		Explanation: "Opening, reading and closing a store changes no line.",
 		Run: func(t *env) {
 			t.Append(t.Main(), "a", eventlog.New(), suite.Calls("c1"), suite.Result("c1"))
 			want := t.Lines(t.Main(), "a")
 			for range 3 {
 				t.Read(t.Reopen(), "a", eventlog.All())
-				t.Sound(t.Main(), "a")
+				t.WantVerified(t.Main(), "a")
 			}
-			t.Same("lines", want, t.Lines(t.Reopen(), "a"))
+			t.WantEqual("lines", want, t.Lines(t.Reopen(), "a"))
 		},
 	},
 }
@@ -54,15 +54,15 @@ func testReopenThousand(t *env) {
 	}
 	want := t.Lines(l, "a")
 	l = t.Reopen()
-	t.Same("head", head, t.Head(l, "a"))
-	t.Same("lines", want, t.Lines(l, "a"))
+	t.WantEqual("head", head, t.Head(l, "a"))
+	t.WantEqual("lines", want, t.Lines(l, "a"))
 	next := t.Append(l, "a", eventlog.At(head), suite.Note(1000))
-	t.Same("seq", int64(1001), next.Seq)
-	t.Sound(l, "a")
+	t.WantEqual("seq", int64(1001), next.Seq)
+	t.WantVerified(l, "a")
 }
 
 func testReopenCold(t *env) {
-	l := t.Over(t.Store(), eventlog.Options{HotSessions: 4})
+	l := t.LogOver(t.Store(), eventlog.Options{HotSessions: 4})
 	heads := map[string]event.Head{}
 	for n := range 150 {
 		session := fmt.Sprintf("s%d", n*7%15)
@@ -73,11 +73,11 @@ func testReopenCold(t *env) {
 			heads[session] = t.Append(l, session, eventlog.At(heads[session]), suite.Note(n))
 		default:
 			heads[session] = t.Append(l, session, eventlog.At(heads[session]), suite.Result("c"))
-			t.Refused(event.ErrInvalidResult, l, session, eventlog.Any(), suite.Result("c"))
+			t.WantAppendError(event.ErrInvalidResult, l, session, eventlog.Any(), suite.Result("c"))
 		}
 	}
 	for session, head := range heads {
-		t.Same("head of "+session, head, t.Head(t.Main(), session))
-		t.Sound(t.Main(), session)
+		t.WantEqual("head of "+session, head, t.Head(t.Main(), session))
+		t.WantVerified(t.Main(), session)
 	}
 }

@@ -13,71 +13,71 @@ import (
 var sizeCases = []testCase{
 	{
 		Name:        "fifty megabytes",
-		Explanation: "A body of 50 MB is spilled, and read back equal.",
+		Explanation: "Data of 50 MB is spilled, and a read returns the same bytes.",
 		Needs:       []suite.Need{suite.Blobs},
 		Run:         testSizeHuge,
 	},
 	{
 		Name:        "equal bodies",
-		Explanation: "Equal bodies are kept once, however often and in however many sessions they are appended.",
+		Explanation: "Equal spilled data is stored once, for all appends and sessions.",
 		Needs:       []suite.Need{suite.Blobs},
 		Run: func(t *env) {
 			body := `"` + suite.Text("0123456789", 300<<10) + `"`
 			for _, session := range []string{"a", "a", "b"} {
 				t.Append(t.Main(), session, eventlog.Any(), suite.NewEvent("test:big", body))
 			}
-			t.Same("data is equal", true, string(t.Read(t.Reopen(), "b", eventlog.All())[0].Data) == body)
-			t.Same("sizes of the blobs", []int64{int64(len(body))}, t.sizesOfBlobs(t.Main()))
+			t.WantEqual("data is equal", true, string(t.Read(t.Reopen(), "b", eventlog.All())[0].Data) == body)
+			t.WantEqual("sizes of the blobs", []int64{int64(len(body))}, t.sizesOfBlobs(t.Main()))
 		},
 	},
 	{
 		Name:        "threshold",
-		Explanation: "Data over the threshold is spilled and data at it is not; the hash chain does not care; readers see no difference.",
+		Explanation: "Data over the threshold is spilled; data at the threshold is not. The hash chain and readers see no difference.",
 		Needs:       []suite.Need{suite.Blobs},
 		Run:         testSizeThreshold,
 	},
 	{
 		Name:        "an append over 4 MiB",
-		Explanation: "An append whose lines would exceed 4 MiB spills its largest bodies, even where spilling is turned off.",
+		Explanation: "An append with lines over 4 MiB spills its largest data, even if spilling is turned off.",
 		Needs:       []suite.Need{suite.Blobs},
 		Run:         testSizeAppend,
 	},
 	{
-		Name:        "an append that cannot shrink",
-		Explanation: "An append whose lines exceed 4 MiB although nothing is left to spill is refused, and nothing is written.",
+		Name:        "an append that is too large",
+		Explanation: "An append with lines over 4 MiB and no data to spill is rejected, and nothing is written.",
 		Run: func(t *env) {
 			events := suite.Notes(90)
 			for i := range events {
 				events[i].Metadata = jsontext.Value(`{"k":"` + suite.Text("m", 60<<10) + `"}`)
 			}
-			t.Refused(event.ErrInvalidSize, t.Main(), "a", eventlog.New(), events...)
-			t.Missing(t.Main(), "a")
+			t.WantAppendError(event.ErrInvalidSize, t.Main(), "a", eventlog.New(), events...)
+			t.WantMissing(t.Main(), "a")
 		},
 	},
 	{
 		Name:        "metadata",
-		Explanation: "Metadata of 64 KiB is kept; more is refused.",
+		Explanation: "Metadata of 64 KiB is stored. Larger metadata is rejected.",
 		Run: func(t *env) {
 			fits := `{"k":"` + suite.Text("m", 64<<10-len(`{"k":""}`)) + `"}`
-			t.Append(t.Main(), "a", eventlog.New(), suite.Noted(1, fits))
-			t.Refused(event.ErrInvalidMetadata, t.Main(), "a", eventlog.Any(), suite.Noted(1, fits[:9]+fits[8:]))
-			t.Same("metadata", fits, string(t.Read(t.Reopen(), "a", eventlog.All())[0].Metadata))
+			t.Append(t.Main(), "a", eventlog.New(), suite.NoteWithMetadata(1, fits))
+			t.WantAppendError(event.ErrInvalidMetadata, t.Main(), "a", eventlog.Any(), suite.NoteWithMetadata(1, fits[:9]+fits[8:]))
+			t.WantEqual("metadata", fits, string(t.Read(t.Reopen(), "a", eventlog.All())[0].Metadata))
 		},
 	},
 	{
 		Name:        "lines of every length",
-		Explanation: "Lines around the sizes of buffers and pages are read back equal, forward and backward.",
+		Explanation: "Lines with lengths near the sizes of buffers and pages are read without changes, forward and backward.",
 		Run:         testSizeLines,
 	},
 	{
 		Name:        "long appends",
-		Explanation: "Thousands of events in one append are atomic and stay so.",
+		Explanation: "An append of thousands of events is atomic, also after a reopen.",
 		Run: func(t *env) {
 			t.Append(t.Main(), "a", eventlog.New(), suite.Notes(5000)...)
 			got := t.Read(t.Reopen(), "a", eventlog.All())
-			t.Same("events", 5000, len(got))
-			t.Same("more of the first", 4999, got[0].More())
-			t.Sound(t.Main(), "a")
+			t.WantEqual("events", 5000, len(got))
+			t.WantEqual("events after the first", 4999, got[0].More())
+			t.WantVerified(t.Main(), "a")
 		},
 	},
 }
@@ -102,13 +102,13 @@ func testSizeHuge(t *env) {
 	t.Append(t.Main(), "a", eventlog.New(), suite.NewEvent("test:big", string(body)))
 	l := t.Reopen()
 	e := t.Read(l, "a", eventlog.All())[0]
-	t.Same("data is equal", true, bytes.Equal(e.Data, body))
-	t.Same("the line is short", true, len(e.Line()) < 1000)
-	t.Same("sizes of the blobs", []int64{size}, t.sizesOfBlobs(l))
+	t.WantEqual("data is equal", true, bytes.Equal(e.Data, body))
+	t.WantEqual("the line is short", true, len(e.Line()) < 1000)
+	t.WantEqual("sizes of the blobs", []int64{size}, t.sizesOfBlobs(l))
 }
 
 func testSizeThreshold(t *env) {
-	l := t.Over(t.Store(), eventlog.Options{SpillOver: 100})
+	l := t.LogOver(t.Store(), eventlog.Options{SpillOver: 100})
 	for n := range 5 {
 		data := `"` + suite.Text("x", 96+n) + `"` // 98…102 bytes
 		t.Append(l, "a", eventlog.Any(), suite.NewEvent("test:note", data))
@@ -116,19 +116,19 @@ func testSizeThreshold(t *env) {
 	for _, l := range []*eventlog.Log{l, t.Main()} {
 		for i, e := range t.Read(l, "a", eventlog.All()) {
 			_, size, spilled := e.Spilled()
-			t.Same("spilled", i > 2, spilled)
-			t.Same("data", `"`+suite.Text("x", 96+i)+`"`, string(e.Data))
+			t.WantEqual("spilled", i > 2, spilled)
+			t.WantEqual("data", `"`+suite.Text("x", 96+i)+`"`, string(e.Data))
 			if spilled {
-				t.Same("bytes", int64(98+i), size)
-				t.Same("blobs", []event.Digest{event.DigestOf(e.Data)}, e.Blobs())
+				t.WantEqual("bytes", int64(98+i), size)
+				t.WantEqual("blobs", []event.Digest{event.DigestOf(e.Data)}, e.Blobs())
 			}
 		}
-		t.Sound(l, "a")
+		t.WantVerified(l, "a")
 	}
 }
 
 func testSizeAppend(t *env) {
-	l := t.Over(t.Store(), eventlog.Options{SpillOver: -1})
+	l := t.LogOver(t.Store(), eventlog.Options{SpillOver: -1})
 	events := make([]event.Event, 7)
 	for i := range events {
 		events[i] = suite.NewEvent("test:note", `"`+suite.Text(string(rune('a'+i)), 900<<10+i)+`"`)
@@ -138,18 +138,18 @@ func testSizeAppend(t *env) {
 	size := 0
 	for i, e := range t.Read(t.Reopen(), "a", eventlog.All()) {
 		size += len(e.Line()) + 1
-		t.Same("data is equal", true, bytes.Equal(e.Data, events[i].Data))
+		t.WantEqual("data is equal", true, bytes.Equal(e.Data, events[i].Data))
 		_, _, spilled := e.Spilled()
-		t.Same("the largest are spilled", i >= 4, spilled)
+		t.WantEqual("the largest are spilled", i >= 4, spilled)
 	}
-	t.Same("the lines fit", true, size <= 4<<20)
+	t.WantEqual("the lines fit", true, size <= 4<<20)
 	_, _, spilled := suite.Ptr(t.Read(t.Main(), "b", eventlog.All())[0]).Spilled()
-	t.Same("one body that fits is spilled", false, spilled)
-	t.Sound(t.Main(), "a")
+	t.WantEqual("one body that fits is spilled", false, spilled)
+	t.WantVerified(t.Main(), "a")
 }
 
 func testSizeLines(t *env) {
-	l := t.Over(t.Store(), eventlog.Options{SpillOver: -1})
+	l := t.LogOver(t.Store(), eventlog.Options{SpillOver: -1})
 	var want []string
 	for _, around := range []int{512, 4096, 8192, 32 << 10, 64 << 10, 128 << 10} {
 		for _, n := range []int{-700, -340, -2, -1, 0, 1, 2} {
@@ -160,9 +160,9 @@ func testSizeLines(t *env) {
 	}
 	l = t.Reopen()
 	for i, e := range t.Read(l, "a", eventlog.All()) {
-		t.Same("data", want[i], string(e.Data))
+		t.WantEqual("data", want[i], string(e.Data))
 	}
 	for i, e := range t.Read(l, "a", eventlog.All().Backward()) {
-		t.Same("data backward", want[len(want)-1-i], string(e.Data))
+		t.WantEqual("data backward", want[len(want)-1-i], string(e.Data))
 	}
 }

@@ -14,52 +14,52 @@ import (
 var storeCases = []testCase{
 	{
 		Name:        "append and read back",
-		Explanation: "Lines are kept verbatim: what is read is byte for byte what was appended, in order.",
+		Explanation: "A read returns the appended lines byte for byte and in order.",
 		Run:         testStoreRoundTrip,
 	},
 	{
-		Name:        "keeps its own copy",
-		Explanation: "A store does not keep the caller's bytes: they may be reused once Append has returned.",
+		Name:        "copies the events",
+		Explanation: "A store copies the caller's bytes. The caller may reuse them after Append.",
 		Run:         testStoreCopies,
 	},
 	{
-		Name:        "lines of any shape",
-		Explanation: "Lines with white space, another member order or unknown members are kept verbatim.",
+		Name:        "lines in any layout",
+		Explanation: "Lines with white space, another member order or unknown members are stored byte for byte.",
 		Run:         testStoreVerbatim,
 	},
 	{
 		Name:        "compares the head",
-		Explanation: "Append compares the expected head, seq and hash both, and names the actual one; nothing is written on a mismatch.",
+		Explanation: "Append compares the seq and the hash of the expected head. On a mismatch it writes nothing and returns a ConflictError with the actual head.",
 		Run:         testStoreCompares,
 	},
 	{
-		Name:        "zero head is an absent session",
-		Explanation: "The zero head means that the session must not exist, and any other that it must.",
+		Name:        "zero head",
+		Explanation: "The zero head requires that the session is missing. Any other head requires that the session exists.",
 		Run:         testStoreZeroHead,
 	},
 	{
 		Name:        "missing session",
-		Explanation: "Reading a session that does not exist is ErrNotFound, whatever the span; it is not an empty sequence.",
+		Explanation: "Reading a missing session is ErrNotFound for every span, never an empty sequence.",
 		Run:         testStoreMissing,
 	},
 	{
-		Name:        "one writer wins",
-		Explanation: "Of writers racing at one head exactly one wins; the others get a ConflictError that names the winner's head.",
+		Name:        "one writer succeeds",
+		Explanation: "Of concurrent writers at one head exactly one succeeds. The others get a ConflictError with the new head.",
 		Run:         testStoreRace,
 	},
 	{
 		Name:        "starts at any seq",
-		Explanation: "A session's first event may have any seq: a fork's own events begin behind its parent's.",
+		Explanation: "The first event of a session may have any seq: a fork's own events start after the parent's events.",
 		Run:         testStoreLateStart,
 	},
 	{
 		Name:        "ended context",
-		Explanation: "Every method honours a context that has ended, with its error, and writes nothing.",
+		Explanation: "Every method returns the error of an ended context and writes nothing.",
 		Run:         testStoreEndedContext,
 	},
 	{
-		Name:        "session is not a path",
-		Explanation: "Asking for a session by a hostile id gives an error, and never touches anything outside the store.",
+		Name:        "hostile session ids",
+		Explanation: "A hostile session id is an error and never touches a file outside the store.",
 		Run:         testStoreHostile,
 	},
 }
@@ -70,25 +70,25 @@ func testStoreRoundTrip(t *env) {
 	head := event.Head{}
 	for n := range 5 {
 		batch := suite.BatchAfter("a", head, n+1)
-		head = t.Put(s, head, batch)
+		head = t.AppendLines(s, head, batch)
 		want = append(want, suite.LinesOf(batch)...)
 	}
 	got := t.Span(s, "a", eventlog.Span{})
-	t.Same("lines", want, suite.LinesOf(got))
-	t.Same("head", head, suite.HeadOf(got))
+	t.WantEqual("lines", want, suite.LinesOf(got))
+	t.WantEqual("head", head, suite.HeadOf(got))
 }
 
 func testStoreCopies(t *env) {
 	s := t.Store()
-	head := t.Put(s, event.Head{}, suite.BatchAfter("a", event.Head{}, 1))
+	head := t.AppendLines(s, event.Head{}, suite.BatchAfter("a", event.Head{}, 1))
 	batch := suite.BatchAfter("a", head, 3)
 	want := suite.LinesOf(batch)
-	t.Put(s, head, batch)
+	t.AppendLines(s, head, batch)
 	for i := range batch {
 		clear(batch[i].Line())
 		batch[i] = event.Event{}
 	}
-	t.Same("lines", want, suite.LinesOf(t.Span(s, "a", eventlog.Span{From: 2})))
+	t.WantEqual("lines", want, suite.LinesOf(t.Span(s, "a", eventlog.Span{From: 2})))
 }
 
 func testStoreVerbatim(t *env) {
@@ -96,43 +96,43 @@ func testStoreVerbatim(t *env) {
 	plain := suite.ChainAfter("a", event.Head{},
 		suite.Line{Data: `{"text":"\u00e9 \/ \"é"}`, Members: `"metadata":{"n":1.0},"x-later":[1,{"deep":-0}],"y":1E400`})[0]
 	text := string(plain.Line())
-	loose := suite.Parsed(text[:1]+" "+text[1:17]+"  "+text[17:len(text)-1]+" }", "a")
-	t.Put(s, event.Head{}, []event.Event{loose})
-	t.Same("line", []string{string(loose.Line())}, suite.LinesOf(t.Span(s, "a", eventlog.Span{})))
-	t.Same("line after a reopen", []string{string(loose.Line())}, t.Lines(t.Reopen(), "a"))
+	loose := suite.MustParse(text[:1]+" "+text[1:17]+"  "+text[17:len(text)-1]+" }", "a")
+	t.AppendLines(s, event.Head{}, []event.Event{loose})
+	t.WantEqual("line", []string{string(loose.Line())}, suite.LinesOf(t.Span(s, "a", eventlog.Span{})))
+	t.WantEqual("line after a reopen", []string{string(loose.Line())}, t.Lines(t.Reopen(), "a"))
 }
 
 func testStoreCompares(t *env) {
 	s := t.Store()
-	first := t.Put(s, event.Head{}, suite.BatchAfter("a", event.Head{}, 2))
-	actual := t.Put(s, first, suite.BatchAfter("a", first, 2))
+	first := t.AppendLines(s, event.Head{}, suite.BatchAfter("a", event.Head{}, 2))
+	actual := t.AppendLines(s, first, suite.BatchAfter("a", first, 2))
 	want := suite.LinesOf(t.Span(s, "a", eventlog.Span{}))
 	forged := actual
 	forged.Hash[31] ^= 1
 	for _, expect := range []event.Head{{}, first, forged, {Seq: 9, Hash: actual.Hash}, {Seq: 4}} {
 		err := s.Append(t.Ctx, "a", expect, suite.BatchAfter("a", expect, 1), false)
-		t.Conflict(err, expect, actual)
+		t.WantConflict(err, expect, actual)
 	}
-	t.Same("lines", want, suite.LinesOf(t.Span(s, "a", eventlog.Span{})))
+	t.WantEqual("lines", want, suite.LinesOf(t.Span(s, "a", eventlog.Span{})))
 }
 
 func testStoreZeroHead(t *env) {
 	s := t.Store()
 	elsewhere := suite.HeadOf(suite.BatchAfter("a", event.Head{}, 3))
 	err := s.Append(t.Ctx, "a", elsewhere, suite.BatchAfter("a", elsewhere, 1), false)
-	t.Conflict(err, elsewhere, event.Head{})
+	t.WantConflict(err, elsewhere, event.Head{})
 	_, err = suite.Collect(s.Read(t.Ctx, "a", eventlog.Span{}))
 	t.WantErr(eventlog.ErrNotFound, err)
-	t.Put(s, event.Head{}, suite.BatchAfter("a", event.Head{}, 1))
+	t.AppendLines(s, event.Head{}, suite.BatchAfter("a", event.Head{}, 1))
 }
 
 func testStoreMissing(t *env) {
 	s := t.Store()
-	t.Put(s, event.Head{}, suite.BatchAfter("b", event.Head{}, 1))
+	t.AppendLines(s, event.Head{}, suite.BatchAfter("b", event.Head{}, 1))
 	for _, r := range []eventlog.Span{{}, {From: 3}, {To: 3}, {Backward: true, Limit: 1}, {From: 5, To: 2}} {
 		events, err := suite.Collect(s.Read(t.Ctx, "a", r))
 		if !errors.Is(err, eventlog.ErrNotFound) {
-			t.Errorf("reading %+v gave %d events and error %v, want ErrNotFound", r, len(events), err)
+			t.Errorf("reading %+v returned %d events and error %v, want ErrNotFound", r, len(events), err)
 		}
 	}
 }
@@ -147,18 +147,18 @@ func testStoreRace(t *env) {
 		for i := range batches {
 			batches[i] = suite.BatchAfter("a", head, 1+i%3)
 		}
-		errs := suite.Together(racers, func(i int) error { return s.Append(t.Ctx, "a", head, batches[i], false) })
+		errs := suite.Concurrently(racers, func(i int) error { return s.Append(t.Ctx, "a", head, batches[i], false) })
 		won := slices.Index(errs, nil)
 		if won < 0 {
-			t.Fatalf("round %d: nobody won: %v", round, errs[0])
+			t.Fatalf("round %d: no append succeeded: %v", round, errs[0])
 		}
 		next := suite.HeadOf(batches[won])
 		for i, err := range errs {
 			if i != won {
-				t.Conflict(err, head, next)
+				t.WantConflict(err, head, next)
 			}
 		}
-		t.Same("what the winner wrote", suite.LinesOf(batches[won]), suite.LinesOf(t.Span(s, "a", eventlog.Span{From: head.Seq + 1})))
+		t.WantEqual("lines of the successful append", suite.LinesOf(batches[won]), suite.LinesOf(t.Span(s, "a", eventlog.Span{From: head.Seq + 1})))
 		head = next
 	}
 }
@@ -168,18 +168,18 @@ func testStoreLateStart(t *env) {
 	parent := suite.HeadOf(suite.BatchAfter("p", event.Head{}, 41))
 	events := suite.ChainAfter("f", parent, suite.Line{Typ: "session_forked", Data: fmt.Sprintf(
 		`{"parent":"p","seq":41,"event_id":"%s","hash":"%s"}`, event.NewID(), parent.Hash)}, suite.Line{Data: "1"}, suite.Line{Data: "2"})
-	t.Put(s, event.Head{}, events)
-	head := t.Put(s, suite.HeadOf(events), suite.BatchAfter("f", suite.HeadOf(events), 2))
-	t.Same("seqs", []int64{42, 43, 44, 45, 46}, suite.SeqsIn(t.Span(s, "f", eventlog.Span{})))
-	t.Same("seqs from 45", []int64{45, 46}, suite.SeqsIn(t.Span(s, "f", eventlog.Span{From: 45})))
-	t.Same("seqs below the first", []int64{}, suite.SeqsIn(t.Span(s, "f", eventlog.Span{To: 41})))
-	t.Same("newest", []int64{46, 45}, suite.SeqsIn(t.Span(s, "f", eventlog.Span{Backward: true, Limit: 2})))
-	t.Same("head after a reopen", head, t.Head(t.Reopen(), "f"))
+	t.AppendLines(s, event.Head{}, events)
+	head := t.AppendLines(s, suite.HeadOf(events), suite.BatchAfter("f", suite.HeadOf(events), 2))
+	t.WantEqual("seqs", []int64{42, 43, 44, 45, 46}, suite.SeqsOf(t.Span(s, "f", eventlog.Span{})))
+	t.WantEqual("seqs from 45", []int64{45, 46}, suite.SeqsOf(t.Span(s, "f", eventlog.Span{From: 45})))
+	t.WantEqual("seqs below the first", []int64{}, suite.SeqsOf(t.Span(s, "f", eventlog.Span{To: 41})))
+	t.WantEqual("newest", []int64{46, 45}, suite.SeqsOf(t.Span(s, "f", eventlog.Span{Backward: true, Limit: 2})))
+	t.WantEqual("head after a reopen", head, t.Head(t.Reopen(), "f"))
 }
 
 func testStoreEndedContext(t *env) {
 	s := t.Store()
-	head := t.Put(s, event.Head{}, suite.BatchAfter("a", event.Head{}, 2))
+	head := t.AppendLines(s, event.Head{}, suite.BatchAfter("a", event.Head{}, 2))
 	ctx, cancel := context.WithCancel(t.Ctx)
 	cancel()
 	t.WantErr(context.Canceled, s.Append(ctx, "a", head, suite.BatchAfter("a", head, 1), false))
@@ -188,21 +188,21 @@ func testStoreEndedContext(t *env) {
 	t.WantErr(context.Canceled, err)
 	_, err = suite.Collect(s.Sessions(ctx))
 	t.WantErr(context.Canceled, err)
-	t.Same("events", 2, len(t.Span(s, "a", eventlog.Span{})))
-	t.Missing(t.Main(), "b")
+	t.WantEqual("events", 2, len(t.Span(s, "a", eventlog.Span{})))
+	t.WantMissing(t.Main(), "b")
 }
 
 func testStoreHostile(t *env) {
 	s := t.Store()
-	t.Put(s, event.Head{}, suite.BatchAfter("a", event.Head{}, 1))
+	t.AppendLines(s, event.Head{}, suite.BatchAfter("a", event.Head{}, 1))
 	for _, id := range suite.HostileIDs() {
 		events, err := suite.Collect(s.Read(t.Ctx, id, eventlog.Span{}))
 		if !errors.Is(err, eventlog.ErrNotFound) && !errors.Is(err, event.ErrInvalidSession) {
-			t.Errorf("reading session %q gave %d events and error %v", id, len(events), err)
+			t.Errorf("reading session %q returned %d events and error %v", id, len(events), err)
 		}
 	}
-	t.Contained()
+	t.WantNoOtherFiles()
 	infos, err := suite.Collect(s.Sessions(t.Ctx))
 	t.Must(err)
-	t.Same("number of sessions", 1, len(infos))
+	t.WantEqual("number of sessions", 1, len(infos))
 }

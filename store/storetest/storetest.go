@@ -1,5 +1,6 @@
-// Package storetest tests that a store keeps every promise of eventlog.Store and of
-// the abilities it has. Package eventlog/logtest tests a log over the same store.
+// Package storetest tests a store against every promise of eventlog.Store and of
+// eventlog's optional interfaces. Package eventlog/logtest tests a log over the same
+// store. Run both:
 //
 //	func TestStore(t *testing.T) { storetest.Run(t, open) }
 //	func TestLog(t *testing.T)   { logtest.Run(t, open) }
@@ -13,8 +14,12 @@
 //		}
 //	}
 //
-// Each promise is a subtest with the promise's name. It prints its explanation if it
-// fails. There is a file for each group.
+// Each promise is a subtest, for example TestStore/span/selects. A failing subtest
+// prints the promise in one or two sentences. Promises of an optional interface are
+// skipped if the store does not implement it.
+//
+// Start with the groups harness, store and span: they need only the methods of
+// eventlog.Store. Each group has a file of its own.
 package storetest
 
 import (
@@ -39,13 +44,14 @@ func groups() []group {
 	}
 }
 
-// Run tests every promise as a subtest of t.
-func Run(t *testing.T, open Opener) { suite.RunGroups(t, open, groups(), in) }
+// Run tests every promise of a store as a subtest of t. open is called for each
+// subtest.
+func Run(t *testing.T, open Opener) { suite.RunGroups(t, open, groups(), newEnv) }
 
-// Harness is one empty store under test. Each promise gets a fresh one.
+// Harness describes one empty store under test. Each promise gets a new one.
 type Harness = suite.Harness
 
-// Opener makes an empty store. t lives as long as the promise under test.
+// Opener returns the harness of a new, empty store. t ends with the promise's subtest.
 type Opener = suite.Opener
 
 type (
@@ -53,7 +59,7 @@ type (
 	group    = suite.Group[*env]
 )
 
-// env is what a promise is tested with.
+// env is the environment of a promise.
 type env struct{ *suite.Env }
 
-func in(e *suite.Env) *env { return &env{e} }
+func newEnv(e *suite.Env) *env { return &env{e} }

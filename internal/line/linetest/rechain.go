@@ -1,4 +1,4 @@
-// Package linetest forges lines, for tests of what reads them.
+// Package linetest forges lines for tests of verification.
 package linetest
 
 import (
@@ -12,11 +12,11 @@ import (
 	"github.com/convlog/convlog/internal/rawjson"
 )
 
-// Rechain gives every line of a stream the hash and the crc that follow from the lines
-// before it, as a forger would who knows the format: only content can be wrong with
-// the lines then. Lines without a valid envelope stay as they are.
+// Rechain recomputes the hash and the crc of every line of a stream, like a forger who
+// knows the format. Afterwards only the content of the lines can be wrong. Lines
+// without a valid envelope stay unchanged.
 func Rechain(stream []byte) []byte {
-	r := rechainer{last: map[string]line.Hash{}, now: map[point]line.Hash{}}
+	r := rechainer{last: map[string]line.Hash{}, replaced: map[eventKey]line.Hash{}}
 	var out []byte
 	for text := range bytes.Lines(stream) {
 		out = append(append(out, r.line(bytes.TrimRight(text, "\r\n"))...), '\n')
@@ -24,15 +24,15 @@ func Rechain(stream []byte) []byte {
 	return out
 }
 
-// point names an event by the hash it had.
-type point struct {
+// eventKey identifies an event by its seq and its old hash.
+type eventKey struct {
 	seq  int64
 	hash line.Hash
 }
 
 type rechainer struct {
-	last map[string]line.Hash // of a session's newest line
-	now  map[point]line.Hash  // the hash that replaced another
+	last     map[string]line.Hash   // newest hash of each session
+	replaced map[eventKey]line.Hash // the new hash of each event
 }
 
 func (r *rechainer) line(text []byte) []byte {
@@ -48,19 +48,19 @@ func (r *rechainer) line(text []byte) []byte {
 		}
 		if json.Unmarshal(l.Data, &fork) == nil {
 			if prev, _ = line.ParseHash(fork.Hash); fork.Seq > 0 {
-				prev = r.now[point{fork.Seq, prev}]
+				prev = r.replaced[eventKey{fork.Seq, prev}]
 				l.Data = bytes.Replace(l.Data, []byte(fork.Hash), fmt.Appendf(nil, "%x", prev[:]), 1)
 			}
 		}
 	}
 	fresh := l.Reseal(prev)
 	if l, ok = parse(fresh); ok {
-		r.last[l.Session], r.now[point{l.Seq, was}] = l.Hash(), l.Hash()
+		r.last[l.Session], r.replaced[eventKey{l.Seq, was}] = l.Hash(), l.Hash()
 	}
 	return fresh
 }
 
-// parse reads a line whose crc may be wrong.
+// parse parses a line with any crc.
 func parse(text []byte) (l line.Line, ok bool) {
 	if l.Parse(withCRC(text), line.Strings{}) == nil {
 		return l, true

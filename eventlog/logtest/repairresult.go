@@ -13,44 +13,44 @@ import (
 	"github.com/convlog/convlog/upkeep/verify"
 )
 
-// Mended is what a repair made of a damaged session.
-type Mended struct {
+// RepairResult is the result of repairing a damaged session.
+type RepairResult struct {
 	repair.Report
-	// Kept are the seqs of events that were written, and Lost those that have a
-	// lost event now.
-	Kept, Lost []int64
+	// KeptSeqs are the seqs of the written events in the repaired session. LostSeqs are
+	// the seqs of its lost events.
+	KeptSeqs, LostSeqs []int64
 }
 
-// Mend repairs a damaged session into a new one, or by cutting its torn tail,
-// and makes sure that the result verifies, goes on, and holds nothing but what
-// was written. s is closed. Nil is a session that has nothing to be repaired.
-func (w *Witness) Mend(t testing.TB, s eventlog.Store, session string) *Mended {
+// Repair repairs a damaged session into a new one, or truncates its torn tail. It
+// checks that the result verifies, accepts appends and has written events only. It
+// closes s. It returns nil if there is nothing to repair.
+func (w *Witness) Repair(t testing.TB, s eventlog.Store, session string) *RepairResult {
 	t.Helper()
 	l := eventlog.Open(s)
-	defer closed(t, l)
+	defer closeLog(t, l)
 	done, err := repair.Session(t.Context(), l, session, repair.Options{})
 	if err != nil {
 		if !errors.As(err, new(*repair.Error)) {
-			w.Located(t, "Repair", err)
+			w.WantLocated(t, "Repair", err)
 		}
 		return nil
 	}
 	if done.Action == repair.Cut && done.Head.IsZero() {
-		return &Mended{Report: done} // the session was nothing but a torn tail
+		return &RepairResult{Report: done} // the session only had a torn tail
 	}
-	m := &Mended{Report: done}
+	m := &RepairResult{Report: done}
 	fixed := session
 	if done.Action == repair.Salvage {
 		fixed = done.As
 	}
-	w.mended(t, l, m, session, fixed)
+	w.sortSeqs(t, l, m, session, fixed)
 	report, err := verify.Session(t.Context(), l, fixed)
 	if err != nil {
 		t.Errorf("Verify of the repaired session: %v", err)
 	}
 	for _, d := range slices.Concat(report.Defects, report.Notes) {
 		known := slices.ContainsFunc(done.Unmended, func(u eventlog.Defect) bool { return u.Seq == d.Seq })
-		// What named a redacted event, or made a call, may be lost.
+		// An event that a redacted event or a result refers to may be lost.
 		if !known && d.Rule != "redaction" && d.Rule != "orphan_result" {
 			t.Errorf("Verify of the repaired session: %v", d)
 		}
@@ -61,8 +61,8 @@ func (w *Witness) Mend(t testing.TB, s eventlog.Store, session string) *Mended {
 	return m
 }
 
-// mended sorts the events of a repaired session into kept and lost.
-func (w *Witness) mended(t testing.TB, l *eventlog.Log, m *Mended, session, fixed string) {
+// sortSeqs fills in the seqs of m.
+func (w *Witness) sortSeqs(t testing.TB, l *eventlog.Log, m *RepairResult, session, fixed string) {
 	t.Helper()
 	written := w.written[session]
 	next := written[0].Seq
@@ -74,22 +74,22 @@ func (w *Witness) mended(t testing.TB, l *eventlog.Log, m *Mended, session, fixe
 			return
 		}
 		if e.Seq != next {
-			t.Errorf("seq %d stands in the repaired session where %d is due", e.Seq, next)
+			t.Errorf("the repaired session has seq %d, want seq %d", e.Seq, next)
 		}
 		next = e.Seq + 1
 		i := int(e.Seq - written[0].Seq)
 		switch {
 		case e.Type == event.Lost && i >= 0:
-			m.Lost = append(m.Lost, e.Seq)
+			m.LostSeqs = append(m.LostSeqs, e.Seq)
 		case i >= 0 && i < len(written) && sameContent(&e, &written[i]):
-			m.Kept = append(m.Kept, e.Seq)
+			m.KeptSeqs = append(m.KeptSeqs, e.Seq)
 		default:
-			t.Errorf("the repaired session has %v, which was not written: %s", &e, e.Line())
+			t.Errorf("the repaired session has %v, which was never written: %s", &e, e.Line())
 		}
 	}
 }
 
-// sameContent compares all but what a repair must change.
+// sameContent compares the parts of two events that a repair must not change.
 func sameContent(a, b *event.Event) bool {
 	return a.Type == b.Type && a.ID == b.ID && a.Cost == b.Cost && a.Timestamp.Equal(b.Timestamp) &&
 		bytes.Equal(a.Metadata, b.Metadata) && bytes.Equal(a.Data, b.Data) &&
