@@ -171,12 +171,3 @@ func newlines(to []int, b []byte) []int {
 		to = append(to, at)
 	}
 }
-
-// readFull reads until b is full or the file ends.
-func readFull(f io.ReaderAt, b []byte, at int64) (int, error) {
-	n, err := f.ReadAt(b, at)
-	if errors.Is(err, io.EOF) {
-		err = nil
-	}
-	return n, err
-}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 
@@ -152,52 +151,4 @@ func (h *handle) save(bad []byte, end int64) error {
 // torn is the name of a torn tail.
 func (h *handle) torn(end int64) string {
 	return strings.TrimSuffix(h.name, extension) + tornInfix + strconv.FormatInt(end, 10)
-}
-
-// readAll reads a small file.
-func (s *Store) readAll(name string) (b []byte, err error) {
-	file, err := s.fs.Open(name, os.O_RDONLY)
-	if err != nil {
-		return nil, err
-	}
-	defer closeInto(&err, file)
-	info, err := file.Stat()
-	if err != nil {
-		return nil, err
-	}
-	b = make([]byte, info.Size)
-	n, err := readFull(file, b, 0)
-	return b[:n], err
-}
-
-// replace makes name a file with content b, all or nothing.
-func (s *Store) replace(name string, b []byte) error {
-	temp := name + tempSuffix
-	if err := s.writeFile(temp, b); err != nil {
-		_ = s.fs.Remove(temp)
-		return err
-	}
-	if err := s.fs.Rename(temp, name); err != nil {
-		return err
-	}
-	return s.fs.SyncDir(".")
-}
-
-func (s *Store) writeFile(name string, b []byte) (err error) {
-	file, err := s.fs.Open(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC)
-	if err != nil {
-		return err
-	}
-	defer closeInto(&err, file)
-	if _, err := file.Write(b); err != nil {
-		return err
-	}
-	return file.Sync()
-}
-
-// closeInto closes a file and reports that error if there is no other.
-func closeInto(err *error, file File) {
-	if closing := file.Close(); *err == nil {
-		*err = closing
-	}
 }

@@ -72,3 +72,27 @@ func (s *source) hasNUL(from, to int64) (bool, error) {
 	}
 	return false, nil
 }
+
+// block is what reaches a disk whole or not at all.
+const block = 512
+
+// holed reports whether the bad line at v.at lacks blocks that were never
+// written: a run of NULs from the start of the line or of a block up to the end
+// of a block or of the file. Other NULs are damage.
+func (v *surveyor) holed(bad []byte) bool {
+	at := v.base + int64(v.at)
+	for end := 0; ; {
+		i := bytes.IndexByte(bad[end:], 0)
+		if i < 0 {
+			return false
+		}
+		i += end
+		for end = i; end < len(bad) && bad[end] == 0; end++ {
+		}
+		starts := i == 0 || (at+int64(i))%block == 0
+		ends := v.at+end == len(v.buf) || (at+int64(end))%block == 0
+		if starts && ends {
+			return true
+		}
+	}
+}
