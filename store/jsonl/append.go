@@ -15,18 +15,18 @@ import (
 
 // keptBuffer bounds the buffer that a session keeps between appends. Larger ones
 // are for all.
-const keptBuffer = 64 << 10
+const maxHandleBuffer = 64 << 10
 
 var largeBuffers sync.Pool
 
 // Append implements eventlog.Store: one write of all lines, under the
 // session's lock.
 func (s *Store) Append(ctx context.Context, session string, expect event.Head, events []event.Event, durable bool) error {
-	h, err := s.begin(ctx, "append to session", session)
+	h, err := s.beginWrite(ctx, "append to session", session)
 	if err != nil {
 		return err
 	}
-	defer s.end(h)
+	defer s.endWrite(h)
 	if len(events) == 0 {
 		return nil
 	}
@@ -37,7 +37,7 @@ func (s *Store) Append(ctx context.Context, session string, expect event.Head, e
 		return err
 	}
 	defer h.unlock()
-	if err := h.refresh(); err != nil {
+	if _, err := h.recoverTail(); err != nil {
 		return err
 	}
 	if err := h.compare(expect, events); err != nil {
@@ -47,7 +47,7 @@ func (s *Store) Append(ctx context.Context, session string, expect event.Head, e
 }
 
 // begin gives the caller the session's turn, until end.
-func (s *Store) begin(ctx context.Context, verb, session string) (*handle, error) {
+func (s *Store) beginWrite(ctx context.Context, verb, session string) (*handle, error) {
 	if err := s.writable(verb, session); err != nil {
 		return nil, err
 	}
@@ -63,14 +63,14 @@ func (s *Store) begin(ctx context.Context, verb, session string) (*handle, error
 		return nil, fmt.Errorf("%s %q: %w", verb, session, err)
 	}
 	if err := h.poisoned(verb); err != nil {
-		s.end(h)
+		s.endWrite(h)
 		return nil, err
 	}
 	return h, nil
 }
 
 // end gives the turn back; the file of a poisoned handle is closed.
-func (s *Store) end(h *handle) {
+func (s *Store) endWrite(h *handle) {
 	if h.poison != nil {
 		_ = h.drop()
 	}
@@ -80,13 +80,13 @@ func (s *Store) end(h *handle) {
 
 // compare decides whether events may follow what is there.
 func (h *handle) compare(expect event.Head, events []event.Event) error {
-	owed := h.cut != nil && !names(events, *h.cut)
+	owed := h.pendingCut != nil && !names(events, *h.pendingCut)
 	if expect == h.head && !owed {
 		return nil
 	}
 	conflict := &eventlog.ConflictError{Session: h.session, Expected: expect, Actual: h.head}
 	if owed {
-		cut := *h.cut
+		cut := *h.pendingCut
 		conflict.Cut = &cut
 	}
 	return conflict
@@ -108,10 +108,10 @@ func (h *handle) append(events []event.Event, durable bool) error {
 		h.buf = nil
 		return fmt.Errorf("append to session %q: %w: over %d bytes at once", h.session, event.ErrInvalidSize, maxAppend)
 	}
-	if err := h.bound(); err != nil {
+	if err := h.limitUnsynced(); err != nil {
 		return err
 	}
-	h.show(view{inode: h.info.Inode, visible: h.size, pending: h.size + int64(len(h.buf))})
+	h.setView(view{inode: h.info.Inode, visible: h.size, pending: h.size + int64(len(h.buf))})
 	n, err := h.file.Write(h.buf)
 	if err == nil && n < len(h.buf) {
 		err = io.ErrShortWrite
@@ -119,8 +119,8 @@ func (h *handle) append(events []event.Event, durable bool) error {
 	if err != nil {
 		return h.undo(err)
 	}
-	if err := h.settle(durable); err != nil {
-		return h.retract(err)
+	if err := h.syncAppend(durable); err != nil {
+		return h.undoUnsynced(err)
 	}
 	h.advance(&events[len(events)-1])
 	return nil
@@ -131,7 +131,7 @@ func appendLines(dst []byte, events []event.Event) []byte {
 	for i := range events {
 		size += len(events[i].Line()) + 1
 	}
-	if size > max(cap(dst), keptBuffer) {
+	if size > max(cap(dst), maxHandleBuffer) {
 		if spare, ok := largeBuffers.Get().(*[]byte); ok {
 			dst = (*spare)[:0]
 		}
@@ -145,7 +145,7 @@ func appendLines(dst []byte, events []event.Event) []byte {
 
 // bound syncs earlier appends before so many bytes wait that recovery would not
 // reach back to the first of them.
-func (h *handle) bound() error {
+func (h *handle) limitUnsynced() error {
 	if h.size+int64(len(h.buf))-h.onDisk <= maxAppend {
 		return nil
 	}
@@ -156,7 +156,7 @@ func (h *handle) bound() error {
 }
 
 // settle makes the append as durable as it is asked to be.
-func (h *handle) settle(durable bool) error {
+func (h *handle) syncAppend(durable bool) error {
 	if !durable && h.store.opts.Sync != Always {
 		if !h.unsynced {
 			h.unsynced = true
@@ -194,11 +194,11 @@ func (h *handle) advance(last *event.Event) {
 	line := last.Line()
 	h.size += int64(len(h.buf))
 	h.lastAt = h.size - int64(len(line)) - 1
-	copy(h.mark[:], line[markAt:])
+	copy(h.lastCRC[:], line[crcOffset:])
 	h.head = last.Head()
-	h.cut, h.created = nil, false
-	h.show(view{inode: h.info.Inode, visible: h.size, pending: h.size})
-	if cap(h.buf) > keptBuffer {
+	h.pendingCut, h.created = nil, false
+	h.setView(view{inode: h.info.Inode, visible: h.size, pending: h.size})
+	if cap(h.buf) > maxHandleBuffer {
 		spare := h.buf
 		largeBuffers.Put(&spare)
 		h.buf = nil
@@ -208,21 +208,21 @@ func (h *handle) advance(last *event.Event) {
 // undo takes a write back that failed, so that nothing was written. What of it
 // had reached the disk may be whole appends, and must not come back.
 func (h *handle) undo(cause error) error {
-	if err := h.shrink(); err != nil {
-		return h.unknown(cause, err)
+	if err := h.truncateAppend(); err != nil {
+		return h.unknownOutcome(cause, err)
 	}
 	return fmt.Errorf("append to session %q: %w", h.session, cause)
 }
 
 // shrink cuts off what stands behind the last append, durably.
-func (h *handle) shrink() error {
+func (h *handle) truncateAppend() error {
 	if err := h.file.Truncate(h.size); err != nil {
 		return err
 	}
 	if err := h.file.Sync(); err != nil {
 		return err
 	}
-	h.show(view{inode: h.info.Inode, visible: h.size, pending: h.size})
+	h.setView(view{inode: h.info.Inode, visible: h.size, pending: h.size})
 	return nil
 }
 
@@ -230,21 +230,21 @@ func (h *handle) shrink() error {
 // on disk is unknown in any case. Where lines that were acknowledged without
 // a sync stand before it, they may be lost as well: the kernel reports a
 // failed write once and forgets it.
-func (h *handle) retract(cause error) error {
+func (h *handle) undoUnsynced(cause error) error {
 	if h.unsynced {
-		return h.unknown(cause, errors.New("earlier appends were not synced"))
+		return h.unknownOutcome(cause, errors.New("earlier appends were not synced"))
 	}
-	return h.unknown(cause, h.shrink())
+	return h.unknownOutcome(cause, h.truncateAppend())
 }
 
 // unknown reports an open outcome. If the tail could not be restored either,
 // nothing more is appended until the store is reopened, and readers of this
 // process see nothing behind what was acknowledged.
-func (h *handle) unknown(cause, restoring error) error {
+func (h *handle) unknownOutcome(cause, restoring error) error {
 	if restoring != nil {
 		cause = errors.Join(cause, fmt.Errorf("restore the tail: %w", restoring))
 		h.poison = cause
-		h.show(view{inode: h.info.Inode, visible: h.size, pending: math.MaxInt64})
+		h.setView(view{inode: h.info.Inode, visible: h.size, pending: math.MaxInt64})
 	}
 	return &eventlog.UnknownOutcomeError{Session: h.session, Head: h.head, Cause: cause}
 }

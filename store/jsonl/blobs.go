@@ -27,9 +27,9 @@ const (
 )
 
 // fans remembers which of the blobs' directories are known to be on disk.
-type fans struct {
+type blobDirs struct {
 	mu    sync.Mutex
-	known [256]bool
+	synced [256]bool
 }
 
 // PutBlob implements eventlog.Blobs: the body is hashed while it is written to
@@ -42,9 +42,9 @@ func (s *Store) PutBlob(ctx context.Context, r io.Reader) (event.Digest, int64, 
 		return "", 0, fmt.Errorf("put blob: %w", err)
 	}
 	temp := blobDir + "/" + tempPrefix + rand.Text()
-	sum, size, err := s.spool(ctx, temp, r)
+	sum, size, err := s.writeBlob(ctx, temp, r)
 	if err == nil {
-		err = s.place(temp, sum)
+		err = s.nameBlob(temp, sum)
 	}
 	if err != nil {
 		_ = s.fs.Remove(temp)
@@ -68,14 +68,14 @@ func (s *Store) makeBlobDir() error {
 }
 
 // spool writes everything r yields to the file temp, durably.
-func (s *Store) spool(ctx context.Context, temp string, r io.Reader) (sum []byte, size int64, err error) {
+func (s *Store) writeBlob(ctx context.Context, temp string, r io.Reader) (sum []byte, size int64, err error) {
 	file, err := s.fs.Open(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
 	if err != nil {
 		return nil, 0, err
 	}
 	defer closeInto(&err, file)
 	hash := sha256.New()
-	size, err = io.Copy(io.MultiWriter(file, hash), &canceled{ctx: ctx, r: r})
+	size, err = io.Copy(io.MultiWriter(file, hash), &contextReader{ctx: ctx, r: r})
 	if err != nil {
 		return nil, 0, err
 	}
@@ -83,12 +83,12 @@ func (s *Store) spool(ctx context.Context, temp string, r io.Reader) (sum []byte
 }
 
 // canceled is r until ctx ends.
-type canceled struct {
+type contextReader struct {
 	ctx context.Context
 	r   io.Reader
 }
 
-func (c *canceled) Read(p []byte) (int, error) {
+func (c *contextReader) Read(p []byte) (int, error) {
 	if err := c.ctx.Err(); err != nil {
 		return 0, err
 	}
@@ -97,7 +97,7 @@ func (c *canceled) Read(p []byte) (int, error) {
 
 // place gives a spooled body its name, also where the blob is there already:
 // that one may be damaged.
-func (s *Store) place(temp string, sum []byte) error {
+func (s *Store) nameBlob(temp string, sum []byte) error {
 	name := blobName(digestOf(sum))
 	dir := name[:strings.LastIndexByte(name, '/')]
 	if err := s.fs.Mkdir(dir); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -106,24 +106,24 @@ func (s *Store) place(temp string, sum []byte) error {
 	if err := s.fs.Rename(temp, name); err != nil {
 		return err
 	}
-	return s.syncFan(dir, sum[0])
+	return s.syncBlobDir(dir, sum[0])
 }
 
 // syncFan makes the names in one of the blobs' directories durable, and, once,
 // those of the directories themselves.
-func (s *Store) syncFan(dir string, first byte) error {
+func (s *Store) syncBlobDir(dir string, first byte) error {
 	if err := s.fs.SyncDir(dir); err != nil {
 		return err
 	}
-	s.fans.mu.Lock()
-	defer s.fans.mu.Unlock()
-	if s.fans.known[first] {
+	s.blobDirs.mu.Lock()
+	defer s.blobDirs.mu.Unlock()
+	if s.blobDirs.synced[first] {
 		return nil
 	}
 	if err := errors.Join(s.fs.SyncDir(blobDir), s.fs.SyncDir(".")); err != nil {
 		return err
 	}
-	s.fans.known[first] = true
+	s.blobDirs.synced[first] = true
 	return nil
 }
 

@@ -25,7 +25,7 @@ type cache struct {
 }
 
 // retired is the number of users of a handle that was evicted.
-const retired = -1 << 30
+const evicted = -1 << 30
 
 func (c *cache) init(most int) {
 	c.max = int64(most)
@@ -93,7 +93,7 @@ func (c *cache) release(h *handle) {
 }
 
 // shed closes the files of all idle handles; it reports whether there were any.
-func (c *cache) shed() bool { return c.evict(0) }
+func (c *cache) closeIdle() bool { return c.evict(0) }
 
 // evict closes the least recently used idle handles beyond a number. A poisoned
 // one is kept, without its file: its session stays refused.
@@ -104,7 +104,7 @@ func (c *cache) evict(most int64) bool {
 		if c.count.Load() <= most {
 			break
 		}
-		if !h.users.CompareAndSwap(0, retired) {
+		if !h.users.CompareAndSwap(0, evicted) {
 			continue
 		}
 		if h.poison != nil {
@@ -147,9 +147,9 @@ func (c *cache) view(session string) (view, bool) {
 	if h == nil {
 		return view{}, false
 	}
-	h.viewing.Lock()
-	defer h.viewing.Unlock()
-	return h.seen, h.seen.inode != 0
+	h.viewMu.Lock()
+	defer h.viewMu.Unlock()
+	return h.view, h.view.inode != 0
 }
 
 // drain refuses new users and waits for those there are.

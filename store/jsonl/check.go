@@ -52,7 +52,7 @@ func (s *Store) checkNames(_ context.Context, yield func(eventlog.Defect, error)
 
 // checkUnlisted finds sessions without a complete append.
 func (s *Store) checkUnlisted(ctx context.Context, yield func(eventlog.Defect, error) bool) error {
-	rows, err := s.rows()
+	rows, err := s.sessionFiles()
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (s *Store) checkUnlisted(ctx context.Context, yield func(eventlog.Defect, e
 
 // isTornOnly reports that a file has bytes and no complete append. One that
 // cannot be read is listed with its error.
-func (s *Store) isTornOnly(row row) bool {
+func (s *Store) isTornOnly(row sessionFile) bool {
 	r := &reader{store: s, name: row.name, source: source{session: row.id, path: s.path(row.name)}}
 	err := r.open()
 	defer r.close()

@@ -103,7 +103,7 @@ func repairAgain(ctx context.Context, disk *crashfs.Disk, opts repair.Options, r
 	if !bytes.Equal(got, want) {
 		return errors.New("the repair gives something else")
 	}
-	if opts.InPlace && report.Action == repair.Salvage && !isKept(disk, damaged) {
+	if opts.InPlace && report.Action == repair.Salvage && !isBackupNumber(disk, damaged) {
 		return errors.New("what was replaced is not kept")
 	}
 	got, _, err = repaired(ctx, disk.Crash(seed), opts)
@@ -113,7 +113,7 @@ func repairAgain(ctx context.Context, disk *crashfs.Disk, opts repair.Options, r
 	return nil
 }
 
-func isKept(disk *crashfs.Disk, b []byte) bool {
+func isBackupNumber(disk *crashfs.Disk, b []byte) bool {
 	for name, kept := range disk.Files() {
 		if strings.HasPrefix(name, "a.damaged-") && bytes.Equal(kept, b) {
 			return true

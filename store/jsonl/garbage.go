@@ -35,17 +35,17 @@ func (s *Store) Sweep(ctx context.Context, remove bool) iter.Seq2[eventlog.Lefto
 }
 
 func (s *Store) sweep(ctx context.Context, remove bool, yield func(eventlog.Leftover, error) bool) error {
-	spools, err := s.sweepable(blobDir, func(name string) bool { return strings.HasPrefix(name, tempPrefix) })
+	spools, err := s.listFiles(blobDir, func(name string) bool { return strings.HasPrefix(name, tempPrefix) })
 	if err != nil {
 		return err
 	}
-	files, err := s.sweepable(".", func(name string) bool { return ownerOf(name) != "" })
+	files, err := s.listFiles(".", func(name string) bool { return ownerOf(name) != "" })
 	if err != nil {
 		return err
 	}
 	swept := false
 	for _, name := range append(spools, files...) {
-		leftover, err := s.leftover(name, remove)
+		leftover, err := s.inspectLeftover(name, remove)
 		if err = errors.Join(err, ctx.Err()); err != nil {
 			return err
 		}
@@ -64,7 +64,7 @@ func (s *Store) sweep(ctx context.Context, remove bool, yield func(eventlog.Left
 }
 
 // sweepable lists the files of a directory that are picked by name, sorted.
-func (s *Store) sweepable(dir string, pick func(name string) bool) ([]string, error) {
+func (s *Store) listFiles(dir string, pick func(name string) bool) ([]string, error) {
 	entries, err := s.fs.ReadDir(dir)
 	if isAbsent(err) {
 		return nil, nil
@@ -109,9 +109,9 @@ func ownerOf(name string) string {
 
 // leftover looks at a file, under the lock of its owner; nothing if it is in
 // use, or holds a session.
-func (s *Store) leftover(name string, remove bool) (l eventlog.Leftover, err error) {
+func (s *Store) inspectLeftover(name string, remove bool) (l eventlog.Leftover, err error) {
 	if owner := ownerOf(name); owner != "" {
-		free, unlock, err := s.free(owner)
+		free, unlock, err := s.tryOwnerLock(owner)
 		if err != nil || !free {
 			return l, err
 		}
@@ -134,7 +134,7 @@ func (s *Store) leftover(name string, remove bool) (l eventlog.Leftover, err err
 
 // free takes the lock of a session file if nobody holds it. One that does not
 // exist is free.
-func (s *Store) free(name string) (free bool, unlock func(), err error) {
+func (s *Store) tryOwnerLock(name string) (free bool, unlock func(), err error) {
 	file, err := s.fs.Open(name, os.O_RDONLY)
 	if isAbsent(err) {
 		return true, func() {}, nil
@@ -145,7 +145,7 @@ func (s *Store) free(name string) (free bool, unlock func(), err error) {
 	unlock = func() { _ = file.Close() }
 	free, err = file.TryLock(true)
 	if free {
-		free, err = s.named(file, name)
+		free, err = s.hasName(file, name)
 	}
 	if err != nil || !free {
 		unlock()
@@ -154,7 +154,7 @@ func (s *Store) free(name string) (free bool, unlock func(), err error) {
 }
 
 // named reports whether an open file is the one of that name.
-func (s *Store) named(file File, name string) (bool, error) {
+func (s *Store) hasName(file File, name string) (bool, error) {
 	open, err := file.Stat()
 	if err != nil {
 		return false, err
@@ -170,11 +170,11 @@ func (s *Store) named(file File, name string) (bool, error) {
 // sessions, whoever put it there.
 func (s *Store) Mentioned(ctx context.Context) iter.Seq2[event.Digest, error] {
 	return func(yield func(event.Digest, error) bool) {
-		names, err := s.sweepable(".", func(name string) bool {
+		names, err := s.listFiles(".", func(name string) bool {
 			return name != lockName && name != gateName && !strings.HasSuffix(name, extension) && !strings.HasSuffix(name, tempSuffix)
 		})
 		for i := 0; i < len(names) && err == nil; i++ {
-			err = s.mentioned(ctx, names[i], yield)
+			err = s.yieldDigests(ctx, names[i], yield)
 		}
 		if err != nil && !errors.Is(err, errStop) {
 			yield("", fmt.Errorf("look for blobs in %s: %w", s.dir, err))
@@ -183,7 +183,7 @@ func (s *Store) Mentioned(ctx context.Context) iter.Seq2[event.Digest, error] {
 }
 
 // mentioned yields the digests that stand in a file.
-func (s *Store) mentioned(ctx context.Context, name string, yield func(event.Digest, error) bool) (err error) {
+func (s *Store) yieldDigests(ctx context.Context, name string, yield func(event.Digest, error) bool) (err error) {
 	file, err := s.fs.Open(name, os.O_RDONLY)
 	if isAbsent(err) {
 		return nil
@@ -193,7 +193,7 @@ func (s *Store) mentioned(ctx context.Context, name string, yield func(event.Dig
 	}
 	defer closeInto(&err, file)
 	whole := io.NewSectionReader(file, 0, math.MaxInt64)
-	for d, err := range event.DigestsIn(&canceled{ctx: ctx, r: whole}) {
+	for d, err := range event.DigestsIn(&contextReader{ctx: ctx, r: whole}) {
 		if err != nil {
 			return err
 		}

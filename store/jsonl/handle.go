@@ -28,7 +28,7 @@ type handle struct {
 	created  bool // the file is ours and has no line yet
 	dirSync  bool // the file's name is known to be on disk
 	unsynced bool // appends were acknowledged without a sync
-	shrunk   bool // a torn tail was cut off, and that may not be on disk
+	unsyncedCut   bool // a torn tail was cut off, and that may not be on disk
 
 	// What is known of the file; known is false until it was surveyed.
 	known  bool
@@ -37,22 +37,22 @@ type handle struct {
 	onDisk int64 // how much of it this handle has synced
 	head   event.Head
 	lastAt int64
-	mark   [markLen]byte // bytes of the last line that hold its checksum
-	cut    *event.Cut    // owed by the next append
+	lastCRC   [crcLen]byte // bytes of the last line that hold its checksum
+	pendingCut    *event.Cut    // owed by the next append
 
 	buf    []byte
-	probe  [markLen]byte
+	probeCRC  [crcLen]byte
 	poison error
 
-	viewing sync.Mutex
-	seen    view
+	viewMu sync.Mutex
+	view    view
 
 	users atomic.Int32 // see cache
 	used  atomic.Int64 // the cache's epoch when it was used last
 }
 
 // The checksum of a canonical line stands at a fixed place.
-const markAt, markLen = int64(len(`{"crc":"`)), 8
+const crcOffset, crcLen = int64(len(`{"crc":"`)), 8
 
 // view is the part of a file that readers of this process may see. Between
 // visible and pending stands an append that is not acknowledged.
@@ -104,7 +104,7 @@ func (h *handle) lock(ctx context.Context, create bool) error {
 				continue // another process has created it just now
 			}
 		}
-		if err := h.wait(ctx); err != nil {
+		if err := h.waitLock(ctx); err != nil {
 			return err
 		}
 		info, err := h.store.fs.Stat(h.name)
@@ -132,7 +132,7 @@ func (h *handle) open(create bool) error {
 	if err != nil {
 		return fmt.Errorf("open session %q: %w", h.session, err)
 	}
-	return h.hold(file, false)
+	return h.setFile(file, false)
 }
 
 func (h *handle) create() error {
@@ -146,12 +146,12 @@ func (h *handle) create() error {
 	if err != nil {
 		return fmt.Errorf("create session %q: %w", h.session, err)
 	}
-	return h.hold(file, true)
+	return h.setFile(file, true)
 }
 
 // hold makes file the one that is open. While it is, no other file has its
 // inode.
-func (h *handle) hold(file File, created bool) error {
+func (h *handle) setFile(file File, created bool) error {
 	info, err := file.Stat()
 	if err != nil {
 		return errors.Join(fmt.Errorf("inspect %s: %w", h.path, err), file.Close())
@@ -161,20 +161,20 @@ func (h *handle) hold(file File, created bool) error {
 }
 
 // wait takes the flock, which writers of other processes may hold.
-func (h *handle) wait(ctx context.Context) error {
+func (h *handle) waitLock(ctx context.Context) error {
 	if ok, err := h.file.TryLock(true); ok {
 		return nil
 	} else if err != nil {
 		return fmt.Errorf("lock session %q: %w", h.session, err)
 	}
-	if err := h.store.await(ctx, h.file, true); err != nil {
+	if err := h.store.awaitLock(ctx, h.file, true); err != nil {
 		return fmt.Errorf("lock session %q: %w", h.session, err)
 	}
 	return nil
 }
 
 // await waits for a file's lock until ctx ends or the store is closed.
-func (s *Store) await(ctx context.Context, file File, exclusive bool) error {
+func (s *Store) awaitLock(ctx context.Context, file File, exclusive bool) error {
 	lock := s.whileOpen(file)
 	return flock.Wait(ctx, func() (bool, error) { return lock.TryLock(exclusive) })
 }
@@ -203,18 +203,18 @@ func (h *handle) drop() error {
 	err := h.file.Close()
 	h.file = nil
 	h.created, h.dirSync, h.known = false, false, false
-	h.size, h.onDisk, h.head, h.cut, h.buf = 0, 0, event.Head{}, nil, nil
+	h.size, h.onDisk, h.head, h.pendingCut, h.buf = 0, 0, event.Head{}, nil, nil
 	if h.poison == nil {
-		h.show(view{})
+		h.setView(view{})
 	}
 	return err
 }
 
 // show sets what readers may see.
-func (h *handle) show(v view) {
-	h.viewing.Lock()
-	h.seen = v
-	h.viewing.Unlock()
+func (h *handle) setView(v view) {
+	h.viewMu.Lock()
+	h.view = v
+	h.viewMu.Unlock()
 }
 
 // poisoned refuses a session whose file could not be restored.

@@ -8,25 +8,25 @@ import (
 // solid remembers the files in which this process has looked for holes and
 // found none. A loss of power makes holes, and no process survives one: so one
 // look at a file is enough, whatever is appended later.
-type solid struct {
+type holeFree struct {
 	mu     sync.Mutex
 	inodes map[uint64]struct{}
 }
 
 // maxSolid bounds how many files are remembered.
-const maxSolid = 1 << 16
+const maxHoleFree = 1 << 16
 
-func (s *solid) has(inode uint64) bool {
+func (s *holeFree) has(inode uint64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, ok := s.inodes[inode]
 	return ok
 }
 
-func (s *solid) add(inode uint64) {
+func (s *holeFree) add(inode uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.inodes == nil || len(s.inodes) >= maxSolid {
+	if s.inodes == nil || len(s.inodes) >= maxHoleFree {
 		s.inodes = map[uint64]struct{}{}
 	}
 	s.inodes[inode] = struct{}{}
@@ -35,8 +35,8 @@ func (s *solid) add(inode uint64) {
 // beforeHole finds the tail that ends before a hole, as far back as unfinished
 // writes can reach. Complete appends may follow a hole, of the same write or of
 // others that were not synced, and must not be shown.
-func (r *reader) beforeHole() (t tail, found bool, err error) {
-	if r.store.solid.has(r.info.Inode) {
+func (r *reader) tailBeforeHole() (t tail, found bool, err error) {
+	if r.store.holeFree.has(r.info.Inode) {
 		return t, false, nil
 	}
 	hollow, err := r.hasNUL(max(0, r.info.Size-window), r.info.Size)
@@ -44,10 +44,10 @@ func (r *reader) beforeHole() (t tail, found bool, err error) {
 		return t, false, err
 	}
 	if !hollow {
-		r.store.solid.add(r.info.Inode)
+		r.store.holeFree.add(r.info.Inode)
 		return t, false, nil
 	}
-	t, err = r.survey(r.info.Size, 0, 0)
+	t, err = r.scanTail(r.info.Size, 0, 0)
 	return t, t.damage == nil, err
 }
 
@@ -79,7 +79,7 @@ const block = 512
 // holed reports whether the bad line at v.at lacks blocks that were never
 // written: a run of NULs from the start of the line or of a block up to the end
 // of a block or of the file. Other NULs are damage.
-func (v *surveyor) holed(bad []byte) bool {
+func (v *tailScanner) isHole(bad []byte) bool {
 	at := v.base + int64(v.at)
 	for end := 0; ; {
 		i := bytes.IndexByte(bad[end:], 0)

@@ -48,7 +48,7 @@ func legal(t *testing.T, id string) {
 	case ok != !strings.Contains(name, "~"), ok && back != id:
 		t.Fatalf("%q has the name %q, which gives %q, %v", id, name, back, ok)
 	}
-	longest := name + ".torn-" + strconv.Itoa(math.MaxInt64) + "." + strings.Repeat("0", settledLen) + ".tmp"
+	longest := name + ".torn-" + strconv.Itoa(math.MaxInt64) + "." + strings.Repeat("0", retiredDigits) + ".tmp"
 	if len(longest) > 255 {
 		t.Fatalf("%q has the name %q: %d bytes are too long", id, name, len(longest))
 	}

@@ -35,7 +35,7 @@ var (
 	// errStop ends a reading without an error.
 	errStop = errors.New("stop")
 	// errCutOff is of what a reading backward has begun with.
-	errCutOff = errors.New("what stood behind here was cut off, or is to be: it follows a hole")
+	errTruncated = errors.New("what stood behind here was cut off, or is to be: it follows a hole")
 )
 
 // reader reads one session, up to the head it had at the start.
@@ -48,7 +48,7 @@ type reader struct {
 	span  eventlog.Span
 	// thorough readers look for a hole that complete appends follow; others look
 	// at the two ends of the file only.
-	thorough bool
+	checkHoles bool
 }
 
 // openReader opens a session that has at least one event.
@@ -57,7 +57,7 @@ func (s *Store) openReader(session string) (*reader, error) {
 		return nil, err
 	}
 	name := escape(session) + extension
-	r := &reader{store: s, name: name, thorough: true, source: source{session: session, path: s.path(name)}}
+	r := &reader{store: s, name: name, checkHoles: true, source: source{session: session, path: s.path(name)}}
 	err := r.open()
 	if err == nil && r.end == 0 {
 		r.close()
@@ -79,7 +79,7 @@ func (r *reader) open() error {
 	}
 	r.file = file
 	if r.info, err = file.Stat(); err == nil {
-		r.tail, err = r.boundary()
+		r.tail, err = r.visibleTail()
 	}
 	if err != nil {
 		r.close()
@@ -96,7 +96,7 @@ func (r *reader) close() {
 
 // boundary is the end of what may be shown: what this process's own writer has
 // acknowledged, or else the end of the last complete append.
-func (r *reader) boundary() (tail, error) {
+func (r *reader) visibleTail() (tail, error) {
 	if v, ok := r.store.cache.view(r.session); ok && v.inode == r.info.Inode && r.info.Size <= v.pending {
 		if r.info.Size < v.visible { // it grew since
 			again, err := r.file.Stat()
@@ -109,13 +109,13 @@ func (r *reader) boundary() (tail, error) {
 			return tail{end: v.visible}, nil
 		}
 	}
-	if r.thorough {
-		t, found, err := r.beforeHole()
+	if r.checkHoles {
+		t, found, err := r.tailBeforeHole()
 		if found || err != nil {
 			return t, err
 		}
 	}
-	return r.find(r.info.Size)
+	return r.findTail(r.info.Size)
 }
 
 func (r *reader) run(ctx context.Context, yield func(event.Event, error) bool) error {
@@ -138,11 +138,11 @@ func (r *reader) forward(ctx context.Context, yield func(event.Event, error) boo
 		}
 		line, at, err := lines.line()
 		if errors.Is(err, io.EOF) {
-			return r.confirm(ctx)
+			return r.confirmDamage(ctx)
 		}
 		e, err := r.check(line, at, due, err)
 		if err != nil {
-			if e, at, err = r.again(ctx, at, due, err); err != nil {
+			if e, at, err = r.readAgain(ctx, at, due, err); err != nil {
 				return err
 			}
 			lines = forward{file: r.file, next: at + int64(len(e.Line())) + 1, end: r.end}
@@ -179,7 +179,7 @@ func (r *reader) backward(ctx context.Context, yield func(event.Event, error) bo
 		return err
 	}
 	if end == r.end { // the last line need not be the newest
-		if err := r.confirm(ctx); err != nil {
+		if err := r.confirmDamage(ctx); err != nil {
 			return err
 		}
 		end = r.end
@@ -202,7 +202,7 @@ func (r *reader) backward(ctx context.Context, yield func(event.Event, error) bo
 		}
 		e, err := r.check(line, at, due, err)
 		if err != nil {
-			if e, at, err = r.again(ctx, at, due, err); err != nil {
+			if e, at, err = r.readAgain(ctx, at, due, err); err != nil {
 				return err
 			}
 			lines = backward{file: r.file, end: at}
@@ -233,7 +233,7 @@ func (r *reader) stop() (end, due int64, err error) {
 
 // confirm reports damage behind what may be shown, if it is still there when
 // nobody writes.
-func (r *reader) confirm(ctx context.Context) error {
+func (r *reader) confirmDamage(ctx context.Context) error {
 	if r.damage == nil {
 		return nil
 	}
@@ -251,7 +251,7 @@ func (r *reader) confirm(ctx context.Context) error {
 // has the session's name now: a writer may have cut the file, or replaced it,
 // under the reader. Only what is bad then is damage. errStop says that the
 // line is gone with a tail that was cut.
-func (r *reader) again(ctx context.Context, at, due int64, cause error) (event.Event, int64, error) {
+func (r *reader) readAgain(ctx context.Context, at, due int64, cause error) (event.Event, int64, error) {
 	if errors.Is(cause, event.ErrVersion) {
 		return event.Event{}, at, r.corrupt(at, due, cause)
 	}
@@ -264,9 +264,9 @@ func (r *reader) again(ctx context.Context, at, due int64, cause error) (event.E
 		return event.Event{}, at, fmt.Errorf("read session %q again: %w", r.session, err)
 	}
 	if r.info.Inode == inode && at < r.end {
-		return r.reread(at, due)
+		return r.readSameFile(at, due)
 	}
-	if at, err = r.place(at, due); err != nil {
+	if at, err = r.locate(at, due); err != nil {
 		return event.Event{}, at, err
 	}
 	line, _, err := r.lineAt(at, r.end)
@@ -280,13 +280,13 @@ func (r *reader) again(ctx context.Context, at, due int64, cause error) (event.E
 // reread reads a line of a file that nobody has replaced. If it is still bad,
 // the first bad line of the file is reported, as damage before it may have
 // misled the search for this one.
-func (r *reader) reread(at, due int64) (event.Event, int64, error) {
+func (r *reader) readSameFile(at, due int64) (event.Event, int64, error) {
 	line, _, err := r.lineAt(at, r.end)
 	e, err := r.check(line, at, due, err)
 	if err == nil {
 		return e, at, nil
 	}
-	first, damage := r.walk(math.MaxInt64)
+	first, damage := r.checkUpTo(math.MaxInt64)
 	if errors.Is(damage, io.EOF) {
 		first, damage = at, r.corrupt(at, due, err)
 	}
@@ -306,7 +306,7 @@ func (r *reader) relock(ctx context.Context) (unlock func(), err error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := r.store.await(ctx, file, false); err != nil {
+		if err := r.store.awaitLock(ctx, file, false); err != nil {
 			_ = file.Close()
 			return nil, err
 		}
@@ -319,7 +319,7 @@ func (r *reader) relock(ctx context.Context) (unlock func(), err error) {
 		r.close()
 		r.file, r.info = file, info
 		if err == nil {
-			r.tail, err = r.survey(info.Size, 0, 0)
+			r.tail, err = r.scanTail(info.Size, 0, 0)
 		}
 		if info.Inode == before {
 			r.end = min(r.end, was) // not what was appended since
@@ -330,7 +330,7 @@ func (r *reader) relock(ctx context.Context) (unlock func(), err error) {
 
 // place finds the line with the seq that is due. Where damage misleads the
 // search, the file is walked from its start, and the first bad line reported.
-func (r *reader) place(at, due int64) (int64, error) {
+func (r *reader) locate(at, due int64) (int64, error) {
 	if due <= 0 {
 		if r.span.Backward {
 			l := backward{file: r.file, end: r.end}
@@ -347,15 +347,15 @@ func (r *reader) place(at, due int64) (int64, error) {
 			return at, nil
 		}
 	}
-	return r.walkTo(due)
+	return r.findLine(due)
 }
 
 // walkTo is walk, and where the session ends before due, it was cut meanwhile:
 // that ends a reading, but for one that has shown later events already.
-func (r *reader) walkTo(due int64) (int64, error) {
-	at, err := r.walk(due)
+func (r *reader) findLine(due int64) (int64, error) {
+	at, err := r.checkUpTo(due)
 	if errors.Is(err, io.EOF) && r.span.Backward {
-		return at, r.corrupt(at, due, errCutOff)
+		return at, r.corrupt(at, due, errTruncated)
 	}
 	if errors.Is(err, io.EOF) {
 		return at, errStop
@@ -365,7 +365,7 @@ func (r *reader) walkTo(due int64) (int64, error) {
 
 // walk checks every line up to the one with seq due, and gives its place; io.EOF
 // if there is none.
-func (r *reader) walk(due int64) (int64, error) {
+func (r *reader) checkUpTo(due int64) (int64, error) {
 	lines := forward{file: r.file, end: r.end}
 	for next := int64(0); ; next++ {
 		line, at, err := lines.line()

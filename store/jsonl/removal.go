@@ -15,20 +15,20 @@ import (
 // RemoveSession implements eventlog.Eraser. What was saved beside the session
 // goes first, and durably, so that it is not left for another one of that name.
 func (s *Store) RemoveSession(ctx context.Context, session string, expect event.Head) error {
-	h, err := s.begin(ctx, "remove session", session)
+	h, err := s.beginWrite(ctx, "remove session", session)
 	if err != nil {
 		return err
 	}
-	defer s.end(h)
-	if err := h.lockPresent(ctx); err != nil {
+	defer s.endWrite(h)
+	if err := h.lockFile(ctx); err != nil {
 		return err
 	}
 	defer h.unlock()
-	if err := h.compareAlone(expect); err != nil {
+	if err := h.compareForRemoval(expect); err != nil {
 		return err
 	}
 	_ = s.fs.Remove(h.rewriteName()) // as a rule there is none
-	if err = h.removeTorn(); err == nil {
+	if err = h.removeSaved(); err == nil {
 		err = s.fs.Remove(h.name)
 	}
 	if err != nil {
@@ -43,11 +43,11 @@ func (s *Store) RemoveSession(ctx context.Context, session string, expect event.
 
 // compareAlone is compare for a session that is to be removed. One that is damaged
 // has no head to compare; if its file is another session's it is left.
-func (h *handle) compareAlone(expect event.Head) error {
-	err := h.refresh()
+func (h *handle) compareForRemoval(expect event.Head) error {
+	_, err := h.recoverTail()
 	switch {
 	case errors.Is(err, eventlog.ErrCorrupt) && expect.IsZero():
-		if other := h.store.claimed(h.name); other == "" || other == h.session {
+		if other := h.store.idInFirstLine(h.name); other == "" || other == h.session {
 			return nil
 		}
 		return err
@@ -56,13 +56,13 @@ func (h *handle) compareAlone(expect event.Head) error {
 	case h.size == 0:
 		return fmt.Errorf("session %q: %w", h.session, eventlog.ErrNotFound)
 	}
-	h.cut = nil // what is owed goes with the session
+	h.pendingCut = nil // what is owed goes with the session
 	return h.compare(expect, nil)
 }
 
 // removeTorn removes the saved torn tails and the kept copies of the session,
 // durably.
-func (h *handle) removeTorn() error {
+func (h *handle) removeSaved() error {
 	entries, err := h.store.fs.ReadDir(".")
 	if err != nil {
 		return err
@@ -72,13 +72,13 @@ func (h *handle) removeTorn() error {
 		rest, ok := strings.CutPrefix(name, base)
 		offset, torn := strings.CutPrefix(rest, tornInfix)
 		number, kept := strings.CutPrefix(rest, damagedInfix)
-		return ok && (torn && isTorn(offset) || kept && isKept(number))
+		return ok && (torn && isTailOffset(offset) || kept && isBackupNumber(number))
 	})
 }
 
 // removeSpools removes the temporary files of blobs, durably. They are
 // leftovers, as nobody puts a blob while a session is rewritten.
-func (s *Store) removeSpools() error {
+func (s *Store) removeBlobTemps() error {
 	entries, err := s.fs.ReadDir(blobDir)
 	if isAbsent(err) {
 		return nil
@@ -92,7 +92,7 @@ func (s *Store) removeSpools() error {
 // isTorn reports whether rest is what follows ".torn-" in the name of a torn
 // tail: an offset, alone or with the suffix of a file being written or of one
 // that an adoption settled. Names of other sessions end in ".jsonl".
-func isTorn(rest string) bool {
+func isTailOffset(rest string) bool {
 	offset, suffix, suffixed := strings.Cut(rest, ".")
 	if _, err := strconv.ParseUint(offset, 10, 63); err != nil {
 		return false
@@ -101,11 +101,11 @@ func isTorn(rest string) bool {
 		return true
 	}
 	_, err := hex.DecodeString(suffix)
-	return err == nil && len(suffix) == settledLen
+	return err == nil && len(suffix) == retiredDigits
 }
 
 // isKept is isTorn for what follows ".damaged-" in the name of a kept copy.
-func isKept(rest string) bool {
+func isBackupNumber(rest string) bool {
 	number, suffix, suffixed := strings.Cut(rest, ".")
 	_, err := strconv.ParseUint(number, 10, 63)
 	return err == nil && (!suffixed || "."+suffix == tempSuffix)

@@ -20,11 +20,11 @@ import (
 // <name>.damaged-<n>, and a new file takes its name. Readers that are under way
 // finish in the old one.
 func (s *Store) Replace(ctx context.Context, session string, at uint64, events iter.Seq2[event.Event, error]) (kept string, err error) {
-	h, err := s.begin(ctx, "replace session", session)
+	h, err := s.beginWrite(ctx, "replace session", session)
 	if err != nil {
 		return "", err
 	}
-	defer s.end(h)
+	defer s.endWrite(h)
 	if _, err := s.Version(ctx, session); err != nil {
 		return "", err
 	}
@@ -69,7 +69,7 @@ func (s *Store) writeEvents(ctx context.Context, name string, events iter.Seq2[e
 // replace gives the file temp the session's name, if the session's version is
 // still at.
 func (h *handle) replace(ctx context.Context, at uint64, temp string) (kept string, err error) {
-	if err := h.lockPresent(ctx); err != nil {
+	if err := h.lockFile(ctx); err != nil {
 		return "", err
 	}
 	defer h.unlock()
@@ -80,9 +80,9 @@ func (h *handle) replace(ctx context.Context, at uint64, temp string) (kept stri
 	if now != at {
 		return "", &eventlog.ConflictError{Session: h.session}
 	}
-	name, err := h.keep(ctx)
+	name, err := h.backUp(ctx)
 	if err == nil {
-		err = h.settleTorn()
+		err = h.retireSavedTails()
 	}
 	if err == nil {
 		err = h.store.fs.Rename(temp, h.name)
@@ -102,7 +102,7 @@ func (h *handle) replace(ctx context.Context, at uint64, temp string) (kept stri
 const damagedInfix = ".damaged-"
 
 // keep copies the locked file, durably, and says to which name.
-func (h *handle) keep(ctx context.Context) (name string, err error) {
+func (h *handle) backUp(ctx context.Context) (name string, err error) {
 	base := strings.TrimSuffix(h.name, extension) + damagedInfix
 	for n := 1; ; n++ {
 		name = base + strconv.Itoa(n)
@@ -148,12 +148,12 @@ func (h *handle) copyTo(ctx context.Context, name string) (err error) {
 
 // settleTorn gives the session's saved torn tails names that no later size of
 // its file makes a cut that is owed, durably.
-func (h *handle) settleTorn() error {
+func (h *handle) retireSavedTails() error {
 	entries, err := h.store.fs.ReadDir(".")
 	if err != nil {
 		return err
 	}
-	prefix := strings.TrimSuffix(h.torn(0), "0")
+	prefix := strings.TrimSuffix(h.savedTail(0), "0")
 	found := false
 	for _, entry := range entries {
 		offset, ok := strings.CutPrefix(entry.Name(), prefix)
@@ -165,7 +165,7 @@ func (h *handle) settleTorn() error {
 			return err
 		}
 		sum := sha256.Sum256(b)
-		settled := entry.Name() + "." + hex.EncodeToString(sum[:])[:settledLen]
+		settled := entry.Name() + "." + hex.EncodeToString(sum[:])[:retiredDigits]
 		if err := h.store.fs.Rename(entry.Name(), settled); err != nil {
 			return err
 		}

@@ -19,12 +19,12 @@ import (
 // first, and durably: whoever finds the new lines, after a crash as well, has
 // nothing more to erase.
 func (s *Store) Rewrite(ctx context.Context, session string, expect event.Head, replace, add []event.Event) error {
-	h, err := s.begin(ctx, "rewrite session", session)
+	h, err := s.beginWrite(ctx, "rewrite session", session)
 	if err != nil {
 		return err
 	}
-	defer s.end(h)
-	if err := h.claim(ctx); err != nil {
+	defer s.endWrite(h)
+	if err := h.lockExisting(ctx); err != nil {
 		return err
 	}
 	defer h.unlock()
@@ -36,7 +36,7 @@ func (s *Store) Rewrite(ctx context.Context, session string, expect event.Head, 
 		_ = s.fs.Remove(temp)
 		return fmt.Errorf("rewrite session %q: %w", session, err)
 	}
-	err = errors.Join(h.removeTorn(), s.removeSpools())
+	err = errors.Join(h.removeSaved(), s.removeBlobTemps())
 	if err == nil {
 		err = s.fs.Rename(temp, h.name)
 	}
@@ -52,11 +52,11 @@ func (s *Store) Rewrite(ctx context.Context, session string, expect event.Head, 
 }
 
 // claim locks a session that exists.
-func (h *handle) claim(ctx context.Context) error {
-	if err := h.lockPresent(ctx); err != nil {
+func (h *handle) lockExisting(ctx context.Context) error {
+	if err := h.lockFile(ctx); err != nil {
 		return err
 	}
-	err := h.refresh()
+	_, err := h.recoverTail()
 	if err == nil && h.size == 0 {
 		err = fmt.Errorf("session %q: %w", h.session, eventlog.ErrNotFound)
 	}
@@ -67,7 +67,7 @@ func (h *handle) claim(ctx context.Context) error {
 }
 
 // lockPresent locks a session that has a file.
-func (h *handle) lockPresent(ctx context.Context) error {
+func (h *handle) lockFile(ctx context.Context) error {
 	err := h.lock(ctx, false)
 	if errors.Is(err, errAbsent) {
 		return fmt.Errorf("session %q: %w", h.session, eventlog.ErrNotFound)

@@ -17,25 +17,25 @@ import (
 type salvager struct {
 	*source
 	lines forward
-	found []eventlog.Fragment // what was taken apart
-	given int                 // how many of them next gave
-	told  int64               // up to where everything was found
+	queue []eventlog.Fragment // what was taken apart
+	served int                 // how many of them next gave
+	done  int64               // up to where everything was found
 	cause error               // of the bad bytes from told on
-	spent int64               // how many bytes were searched for the end of an object
+	searched int64               // how many bytes were searched for the end of an object
 }
 
 // next gives the fragment that comes next; io.EOF at the end of the file.
 func (s *salvager) next(ctx context.Context) (eventlog.Fragment, error) {
-	if s.given == len(s.found) {
-		s.found, s.given = s.found[:0], 0
+	if s.served == len(s.queue) {
+		s.queue, s.served = s.queue[:0], 0
 	}
-	for len(s.found) == 0 {
+	for len(s.queue) == 0 {
 		if err := ctx.Err(); err != nil {
 			return eventlog.Fragment{}, err
 		}
 		line, at, err := s.lines.line()
 		if err == nil {
-			err = s.event(line, at, int64(len(line))+1)
+			err = s.addEvent(line, at, int64(len(line))+1)
 		}
 		if err != nil {
 			err = s.split(line, at, err)
@@ -44,14 +44,14 @@ func (s *salvager) next(ctx context.Context) (eventlog.Fragment, error) {
 			return eventlog.Fragment{}, err
 		}
 	}
-	s.given++
-	return s.found[s.given-1], nil
+	s.served++
+	return s.queue[s.served-1], nil
 }
 
 // restart goes on from an offset, in a file of size bytes.
 func (s *salvager) restart(at, size int64) {
 	s.lines = forward{file: s.file, next: at, end: size}
-	s.found, s.given, s.told, s.cause = nil, 0, at, nil
+	s.queue, s.served, s.done, s.cause = nil, 0, at, nil
 }
 
 // unreadable is an error of a line, and not of reading it.
@@ -61,7 +61,7 @@ func (u unreadable) Unwrap() error { return u.error }
 
 // event takes a line of whatever session that can be read. size counts its
 // newline, if it has one.
-func (s *salvager) event(line []byte, at, size int64) error {
+func (s *salvager) addEvent(line []byte, at, size int64) error {
 	e, err := event.Parse(line, s.session)
 	if err != nil {
 		var wrong error
@@ -69,17 +69,17 @@ func (s *salvager) event(line []byte, at, size int64) error {
 			return unreadable{err}
 		}
 	}
-	s.reject(at)
-	s.found = append(s.found, eventlog.Fragment{Event: e, Path: s.path, Offset: at, Bytes: size})
-	s.told = at + size
+	s.addBad(at)
+	s.queue = append(s.queue, eventlog.Fragment{Event: e, Path: s.path, Offset: at, Bytes: size})
+	s.done = at + size
 	return nil
 }
 
 // reject takes the bytes before an offset that are in no line.
-func (s *salvager) reject(at int64) {
-	if s.told < at {
-		s.found = append(s.found, eventlog.Fragment{Path: s.path, Offset: s.told, Bytes: at - s.told, Err: s.cause})
-		s.told = at
+func (s *salvager) addBad(at int64) {
+	if s.done < at {
+		s.queue = append(s.queue, eventlog.Fragment{Path: s.path, Offset: s.done, Bytes: at - s.done, Err: s.cause})
+		s.done = at
 	}
 }
 
@@ -90,27 +90,27 @@ func (s *salvager) split(line []byte, at int64, failed error) error {
 	switch {
 	case whole:
 		failed = bad.error
-	case errors.Is(failed, io.EOF) && s.told < at:
-		s.reject(at)
-		s.found[len(s.found)-1].Unended = true
+	case errors.Is(failed, io.EOF) && s.done < at:
+		s.addBad(at)
+		s.queue[len(s.queue)-1].Unended = true
 		return nil
 	case !errors.Is(failed, errUnterminated) && !errors.Is(failed, errTooLong):
 		return failed
 	}
-	if s.told == at {
+	if s.done == at {
 		s.cause = failed
 	}
 	switch {
 	case whole:
 		s.search(line, at, len(line), 1)
-		s.reject(s.lines.next)
+		s.addBad(s.lines.next)
 	case errors.Is(failed, errTooLong):
 		s.lines.skip(s.search(line, at, maxAppend, 0))
 	default:
 		s.search(line, at, len(line), 0)
 		s.lines.skip(len(line))
-		s.reject(s.lines.next)
-		s.found[len(s.found)-1].Unended = true
+		s.addBad(s.lines.next)
+		s.queue[len(s.queue)-1].Unended = true
 	}
 	return nil
 }
@@ -137,7 +137,7 @@ func (s *salvager) search(b []byte, at int64, limit, newline int) int {
 		if end == len(b) {
 			size += int64(newline)
 		}
-		if s.event(b[start:end:end], at+int64(start), size) == nil {
+		if s.addEvent(b[start:end:end], at+int64(start), size) == nil {
 			from = end
 		}
 	}
@@ -155,7 +155,7 @@ func nested(b []byte, start, end int) bool {
 // after a while, so that taking a file apart takes time in proportion to it.
 func (s *salvager) object(b []byte, start int, at int64) (end int) {
 	const grace, factor = 16 << 20, 8
-	if s.spent > grace+factor*(at+int64(start)) {
+	if s.searched > grace+factor*(at+int64(start)) {
 		return 0
 	}
 	depth, quoted := 0, false
@@ -172,11 +172,11 @@ func (s *salvager) object(b []byte, start int, at int64) (end int) {
 		case c == '}':
 			if depth--; depth == 0 {
 				end = i + 1
-				s.spent += int64(end - start)
+				s.searched += int64(end - start)
 				return end
 			}
 		}
 	}
-	s.spent += int64(i - start)
+	s.searched += int64(i - start)
 	return 0
 }

@@ -19,7 +19,7 @@ var errName = errors.New("the file's name is not that of its session")
 // Sessions implements eventlog.Store: it reads the two ends of every file.
 func (s *Store) Sessions(ctx context.Context) iter.Seq2[eventlog.SessionInfo, error] {
 	return func(yield func(eventlog.SessionInfo, error) bool) {
-		rows, err := s.rows()
+		rows, err := s.sessionFiles()
 		if err != nil {
 			yield(eventlog.SessionInfo{}, fmt.Errorf("list sessions: %w", err))
 			return
@@ -29,7 +29,7 @@ func (s *Store) Sessions(ctx context.Context) iter.Seq2[eventlog.SessionInfo, er
 				yield(eventlog.SessionInfo{}, err)
 				return
 			}
-			info, err := s.describe(row)
+			info, err := s.sessionInfo(row)
 			if errors.Is(err, eventlog.ErrNotFound) {
 				continue
 			}
@@ -42,10 +42,10 @@ func (s *Store) Sessions(ctx context.Context) iter.Seq2[eventlog.SessionInfo, er
 }
 
 // row is a file of the directory and the session it should be of.
-type row struct{ id, name string }
+type sessionFile struct{ id, name string }
 
 // rows lists the session files ordered by session id.
-func (s *Store) rows() ([]row, error) {
+func (s *Store) sessionFiles() ([]sessionFile, error) {
 	if err := s.usable("list", s.dir); err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func (s *Store) rows() ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows := make([]row, 0, len(entries))
+	rows := make([]sessionFile, 0, len(entries))
 	for _, entry := range entries {
 		name, ok := strings.CutSuffix(entry.Name(), extension)
 		if !ok || !entry.Type().IsRegular() {
@@ -64,11 +64,11 @@ func (s *Store) rows() ([]row, error) {
 		}
 		id, ok := unescape(name)
 		if !ok {
-			id = s.claimed(entry.Name())
+			id = s.idInFirstLine(entry.Name())
 		}
-		rows = append(rows, row{id: id, name: entry.Name()})
+		rows = append(rows, sessionFile{id: id, name: entry.Name()})
 	}
-	slices.SortFunc(rows, func(a, b row) int {
+	slices.SortFunc(rows, func(a, b sessionFile) int {
 		return cmp.Or(cmp.Compare(a.id, b.id), cmp.Compare(a.name, b.name))
 	})
 	return rows, nil
@@ -76,7 +76,7 @@ func (s *Store) rows() ([]row, error) {
 
 // claimed is the session that a file's first line names; empty if that cannot
 // be read.
-func (s *Store) claimed(name string) string {
+func (s *Store) idInFirstLine(name string) string {
 	r := &reader{store: s, name: name, source: source{path: s.path(name)}}
 	if r.open() != nil {
 		return ""
@@ -92,17 +92,17 @@ func (s *Store) claimed(name string) string {
 
 // describe reads a session's first and last event. Where they look damaged a
 // hole may have taken them, which only a thorough look tells.
-func (s *Store) describe(row row) (eventlog.SessionInfo, error) {
-	info, err := s.glimpse(row, false)
+func (s *Store) sessionInfo(row sessionFile) (eventlog.SessionInfo, error) {
+	info, err := s.readInfo(row, false)
 	if errors.Is(err, eventlog.ErrCorrupt) {
-		return s.glimpse(row, true)
+		return s.readInfo(row, true)
 	}
 	return info, err
 }
 
-func (s *Store) glimpse(row row, thorough bool) (eventlog.SessionInfo, error) {
+func (s *Store) readInfo(row sessionFile, thorough bool) (eventlog.SessionInfo, error) {
 	info := eventlog.SessionInfo{ID: row.id}
-	r := &reader{store: s, name: row.name, thorough: thorough, source: source{session: row.id, path: s.path(row.name)}}
+	r := &reader{store: s, name: row.name, checkHoles: thorough, source: source{session: row.id, path: s.path(row.name)}}
 	if row.id != "" && escape(row.id)+extension != row.name {
 		return info, r.corrupt(0, 0, fmt.Errorf("%w: %q", errName, row.id))
 	}
@@ -114,15 +114,15 @@ func (s *Store) glimpse(row row, thorough bool) (eventlog.SessionInfo, error) {
 		return info, eventlog.ErrNotFound
 	}
 	info.Bytes = r.end
-	return info, r.ends(&info)
+	return info, r.readEnds(&info)
 }
 
 // ends reads the first line, and the last if finding the end did not.
-func (r *reader) ends(info *eventlog.SessionInfo) error {
+func (r *reader) readEnds(info *eventlog.SessionInfo) error {
 	if r.session == "" {
 		return r.corrupt(0, 0, errName)
 	}
-	if err := r.firstAppend(info); err != nil {
+	if err := r.readFirstAppend(info); err != nil {
 		return err
 	}
 	if info.Last = r.last; info.Last.Seq > 0 {
@@ -138,7 +138,7 @@ func (r *reader) ends(info *eventlog.SessionInfo) error {
 
 // firstAppend reads the first line, and the others of its append: a session
 // that has not all of them is none.
-func (r *reader) firstAppend(info *eventlog.SessionInfo) error {
+func (r *reader) readFirstAppend(info *eventlog.SessionInfo) error {
 	lines := forward{file: r.file, end: r.end, chunk: page}
 	for more, due := -1, int64(0); more != 0; {
 		line, at, err := lines.line()

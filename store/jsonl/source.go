@@ -63,7 +63,7 @@ func (s *source) check(line []byte, at, due int64, failed error) (e event.Event,
 
 // alien reports an error of a line that is whole, so that no unfinished write
 // explains it: it is never cut off.
-func alien(err error) bool {
+func isWholeLine(err error) bool {
 	return errors.Is(err, event.ErrVersion) || errors.Is(err, event.ErrForeign) || errors.Is(err, errOtherSession)
 }
 
@@ -104,7 +104,7 @@ func (s *source) seek(seq, end int64) (int64, error) {
 		found, ok := s.seqAt(at)
 		switch {
 		case !ok:
-			return s.walk(low, seq, end)
+			return s.scanFor(low, seq, end)
 		case found == seq:
 			return at, nil
 		case found > seq:
@@ -113,11 +113,11 @@ func (s *source) seek(seq, end int64) (int64, error) {
 			low = at
 		}
 	}
-	return s.walk(low, seq, end)
+	return s.scanFor(low, seq, end)
 }
 
 // walk is seek from the start of a line on, line by line.
-func (s *source) walk(from, seq, end int64) (int64, error) {
+func (s *source) scanFor(from, seq, end int64) (int64, error) {
 	l := forward{file: s.file, next: from, end: end}
 	for {
 		line, at, err := l.line()

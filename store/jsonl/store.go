@@ -57,9 +57,9 @@ type Store struct {
 	once    sync.Once
 	closed  error
 
-	dirty dirty
-	fans  fans
-	solid solid
+	dirty unsyncedSet
+	blobDirs  blobDirs
+	holeFree holeFree
 }
 
 // New makes a store of the directory dir. It touches nothing: the directory is
@@ -79,7 +79,7 @@ func New(dir string, opts ...Options) *Store {
 	if s.fs == nil {
 		s.fs = Dir(dir)
 	}
-	s.fs = &spareFS{s.fs, &s.cache}
+	s.fs = &retryFS{s.fs, &s.cache}
 	s.cache.init(s.opts.OpenFiles)
 	s.dirty.sessions = make(map[string]struct{})
 	return s

@@ -16,27 +16,27 @@ import (
 
 // dirty knows the sessions with appends that were acknowledged but not synced,
 // whether or not their files are still open.
-type dirty struct {
+type unsyncedSet struct {
 	mu       sync.Mutex
 	sessions map[string]struct{}
 	started  bool
 	syncer   sync.WaitGroup
 }
 
-func (d *dirty) has(session string) bool {
+func (d *unsyncedSet) has(session string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	_, ok := d.sessions[session]
 	return ok
 }
 
-func (d *dirty) remove(session string) {
+func (d *unsyncedSet) remove(session string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.sessions, session)
 }
 
-func (d *dirty) all() []string {
+func (d *unsyncedSet) all() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Sorted(maps.Keys(d.sessions))
@@ -83,7 +83,7 @@ func (s *Store) syncSession(session string) error {
 		return err
 	}
 	h.turn <- struct{}{}
-	defer s.end(h)
+	defer s.endWrite(h)
 	if h.poison != nil {
 		s.dirty.remove(session)
 		return fmt.Errorf("sync session %q: %w", session, h.poison)
@@ -126,11 +126,11 @@ func (h *handle) syncAll() error {
 // Sync implements eventlog.Syncer. It needs no lock: what others append
 // meanwhile is theirs to sync. That a session is missing is made durable too.
 func (s *Store) Sync(ctx context.Context, session string) error {
-	h, err := s.begin(ctx, "sync session", session)
+	h, err := s.beginWrite(ctx, "sync session", session)
 	if err != nil {
 		return err
 	}
-	defer s.end(h)
+	defer s.endWrite(h)
 	if h.onDiskWhole() {
 		return nil
 	}
@@ -154,7 +154,7 @@ func (s *Store) Sync(ctx context.Context, session string) error {
 // onDiskWhole reports whether the file is the one, and ends as it did, when this
 // handle last synced all of it and its name.
 func (h *handle) onDiskWhole() bool {
-	if h.file == nil || !h.known || !h.dirSync || h.unsynced || h.shrunk || h.onDisk != h.size {
+	if h.file == nil || !h.known || !h.dirSync || h.unsynced || h.unsyncedCut || h.onDisk != h.size {
 		return false
 	}
 	info, err := h.store.fs.Stat(h.name)

@@ -35,18 +35,18 @@ type tail struct {
 
 // glance finds the tail of a file whose final append is whole, reading no more
 // than that append and the line before it. ok is false for any other file.
-func (s *source) glance(size int64) (t tail, ok bool) {
+func (s *source) quickTail(size int64) (t tail, ok bool) {
 	l := backward{file: s.file, end: size, chunk: page}
 	if size == 0 {
 		return tail{}, true
 	}
-	last, at, err := s.back(&l)
+	last, at, err := s.readBack(&l)
 	if err != nil || last.More() != 0 {
 		return t, false
 	}
 	t = tail{end: size, last: last, lastAt: at}
 	for seq, more := last.Seq, 0; ; seq, more = seq-1, more+1 {
-		before, _, err := s.back(&l)
+		before, _, err := s.readBack(&l)
 		if errors.Is(err, io.EOF) {
 			return t, true
 		}
@@ -59,31 +59,31 @@ func (s *source) glance(size int64) (t tail, ok bool) {
 	}
 }
 
-func (s *source) back(l *backward) (event.Event, int64, error) {
+func (s *source) readBack(l *backward) (event.Event, int64, error) {
 	line, at, err := l.line()
 	e, err := s.check(line, at, 0, err)
 	return e, at, err
 }
 
 // find is glance, and where that does not do, survey.
-func (s *source) find(size int64) (tail, error) {
-	if t, ok := s.glance(size); ok {
+func (s *source) findTail(size int64) (tail, error) {
+	if t, ok := s.quickTail(size); ok {
 		return t, nil
 	}
-	return s.survey(size, 0, 0)
+	return s.scanTail(size, 0, 0)
 }
 
 // survey checks the end of the file line by line, as far back as an unfinished
 // append can reach. from is an offset that is known to end a complete append
 // whose last seq is seq; zeros if none is known.
-func (s *source) survey(size, from, seq int64) (tail, error) {
+func (s *source) scanTail(size, from, seq int64) (tail, error) {
 	start := max(from, size-window)
 	buf := make([]byte, size-start)
 	n, err := readFull(s.file, buf, start)
 	if err != nil {
 		return tail{}, err
 	}
-	v := surveyor{source: s, buf: buf[:n], base: start}
+	v := tailScanner{source: s, buf: buf[:n], base: start}
 	if start > from {
 		i := bytes.IndexByte(v.buf, '\n')
 		if i < 0 {
@@ -93,7 +93,7 @@ func (s *source) survey(size, from, seq int64) (tail, error) {
 	} else {
 		v.seq = seq
 	}
-	t := v.survey()
+	t := v.scan()
 	if t.damage == nil && t.last.Seq == 0 && t.end > 0 {
 		return s.lastBefore(t)
 	}
@@ -104,7 +104,7 @@ func (s *source) survey(size, from, seq int64) (tail, error) {
 func (s *source) lastBefore(t tail) (tail, error) {
 	l := backward{file: s.file, end: t.end, chunk: page}
 	var err error
-	t.last, t.lastAt, err = s.back(&l)
+	t.last, t.lastAt, err = s.readBack(&l)
 	if err == nil && t.last.More() != 0 {
 		err = errUnfinished
 	}
@@ -115,7 +115,7 @@ func (s *source) lastBefore(t tail) (tail, error) {
 }
 
 // surveyor walks the lines of a window.
-type surveyor struct {
+type tailScanner struct {
 	*source
 	buf  []byte
 	base int64 // offset of buf in the file
@@ -126,22 +126,22 @@ type surveyor struct {
 	tail tail
 }
 
-func (v *surveyor) survey() tail {
+func (v *tailScanner) scan() tail {
 	v.tail.end = v.base + int64(v.at)
 	for v.at < len(v.buf) {
 		line, next, whole := v.line()
-		e, err := v.good(line, whole)
+		e, err := v.checkLine(line, whole)
 		if err != nil {
-			v.judge(line, whole, err)
+			v.judgeBadLine(line, whole, err)
 			return v.tail
 		}
-		v.step(e, next)
+		v.accept(e, next)
 	}
 	return v.tail // an append that is still open here lost its rest
 }
 
 // line is the line at v.at, and where the next one starts.
-func (v *surveyor) line() (line []byte, next int, whole bool) {
+func (v *tailScanner) line() (line []byte, next int, whole bool) {
 	i := bytes.IndexByte(v.buf[v.at:], '\n')
 	if i < 0 {
 		return v.buf[v.at:], len(v.buf), false
@@ -150,7 +150,7 @@ func (v *surveyor) line() (line []byte, next int, whole bool) {
 }
 
 // good checks the line at v.at against the lines before it.
-func (v *surveyor) good(line []byte, whole bool) (event.Event, error) {
+func (v *tailScanner) checkLine(line []byte, whole bool) (event.Event, error) {
 	if !whole {
 		return event.Event{}, errUnterminated
 	}
@@ -162,22 +162,22 @@ func (v *surveyor) good(line []byte, whole bool) (event.Event, error) {
 }
 
 // step takes a good line.
-func (v *surveyor) step(e event.Event, next int) {
+func (v *tailScanner) accept(e event.Event, next int) {
 	if v.more > 0 && e.More() != v.more-1 {
-		v.damaged(errUnfinished)
+		v.setDamage(errUnfinished)
 	}
 	if e.More() == 0 {
-		v.complete(e, next)
+		v.endAppend(e, next)
 	}
 	v.seq, v.more, v.at = e.Seq, e.More(), next
 }
 
-func (v *surveyor) complete(e event.Event, next int) {
+func (v *tailScanner) endAppend(e event.Event, next int) {
 	v.tail.end = v.base + int64(next)
 	v.tail.last, v.tail.lastAt = e, v.base+int64(v.at)
 }
 
-func (v *surveyor) damaged(cause error) {
+func (v *tailScanner) setDamage(cause error) {
 	if v.tail.damage == nil {
 		due := int64(0)
 		if v.seq > 0 {
@@ -194,11 +194,11 @@ func (v *surveyor) damaged(cause error) {
 // The blocks of one write need not reach the disk in order. So lines of the bad
 // one's own append, those up to own, prove nothing, and a hole swallows all that follows: one
 // write may hold many appends.
-func (v *surveyor) judge(bad []byte, whole bool, cause error) {
+func (v *tailScanner) judgeBadLine(bad []byte, whole bool, cause error) {
 	_, err := v.parse(bad)
-	if whole && (err == nil || alien(err)) {
-		v.damaged(cause)
-	} else if v.holed(bad) {
+	if whole && (err == nil || isWholeLine(err)) {
+		v.setDamage(cause)
+	} else if v.isHole(bad) {
 		return
 	}
 	own := v.seq + int64(v.more) // the last seq of the append that is open
@@ -208,12 +208,12 @@ func (v *surveyor) judge(bad []byte, whole bool, cause error) {
 		e, err := v.parse(line)
 		switch {
 		case !whole:
-		case err != nil && alien(err):
-			v.complete(event.Event{}, next)
-			v.evidence(first, cause)
+		case err != nil && isWholeLine(err):
+			v.endAppend(event.Event{}, next)
+			v.markBadLine(first, cause)
 		case err == nil && e.More() == 0 && (v.more == 0 || e.Seq <= v.seq || e.Seq > own):
-			v.complete(e, next)
-			v.evidence(first, cause)
+			v.endAppend(e, next)
+			v.markBadLine(first, cause)
 		}
 		v.at = next
 	}
@@ -223,9 +223,9 @@ func (v *surveyor) judge(bad []byte, whole bool, cause error) {
 }
 
 // evidence notes that the bad line at first is damage.
-func (v *surveyor) evidence(first int, cause error) {
+func (v *tailScanner) markBadLine(first int, cause error) {
 	at := v.at
 	v.at = first
-	v.damaged(fmt.Errorf("%w, and complete appends follow", cause))
+	v.setDamage(fmt.Errorf("%w, and complete appends follow", cause))
 	v.at = at
 }

@@ -16,10 +16,10 @@ import (
 // that cannot be read does not end the list.
 func (s *Store) TornTails(ctx context.Context, session string) iter.Seq2[eventlog.TornTail, error] {
 	return func(yield func(eventlog.TornTail, error) bool) {
-		rows := []row{{id: session, name: escape(session) + extension}}
+		rows := []sessionFile{{id: session, name: escape(session) + extension}}
 		if session == "" {
 			var err error
-			if rows, err = s.rows(); err != nil {
+			if rows, err = s.sessionFiles(); err != nil {
 				yield(eventlog.TornTail{}, fmt.Errorf("list torn tails: %w", err))
 				return
 			}
@@ -39,12 +39,12 @@ func (s *Store) TornTails(ctx context.Context, session string) iter.Seq2[eventlo
 // tornTail describes what stands behind the last complete append of a file;
 // nothing where the file is damaged otherwise, as reading it reports that. It
 // looks thoroughly, as nobody else may see what stands behind a hole.
-func (s *Store) tornTail(ctx context.Context, row row) (t eventlog.TornTail, err error) {
+func (s *Store) tornTail(ctx context.Context, row sessionFile) (t eventlog.TornTail, err error) {
 	r := &reader{store: s, name: row.name, source: source{session: row.id, path: s.path(row.name)}}
 	err = r.open()
 	defer r.close()
 	if err == nil {
-		r.tail, err = r.survey(r.info.Size, 0, 0)
+		r.tail, err = r.scanTail(r.info.Size, 0, 0)
 	}
 	if errors.Is(err, eventlog.ErrNotFound) || err == nil && r.info.Size <= r.end {
 		return t, nil
@@ -88,52 +88,52 @@ func (s *source) looksWhole(bad []byte) bool {
 
 // settledLen is how many digits of its SHA-256 the name of a settled torn tail
 // ends in.
-const settledLen = 16
+const retiredDigits = 16
 
 // ForgetCut implements eventlog.TailKeeper: the saved torn tail gets a name
 // that is not read as a cut owed by the next append.
 func (s *Store) ForgetCut(ctx context.Context, session string, expect event.Head) error {
-	h, err := s.begin(ctx, "settle the cut of session", session)
+	h, err := s.beginWrite(ctx, "settle the cut of session", session)
 	if err != nil {
 		return err
 	}
-	defer s.end(h)
-	if err := h.lockPresent(ctx); err != nil {
+	defer s.endWrite(h)
+	if err := h.lockFile(ctx); err != nil {
 		return err
 	}
 	defer h.unlock()
-	if err := h.refresh(); err != nil {
+	if _, err := h.recoverTail(); err != nil {
 		return err
 	}
 	if h.head != expect {
 		return &eventlog.ConflictError{Session: session, Expected: expect, Actual: h.head}
 	}
-	if h.cut == nil {
+	if h.pendingCut == nil {
 		return nil
 	}
-	name := h.torn(h.size)
-	if err := s.fs.Rename(name, name+"."+h.cut.SHA256.String()[:settledLen]); err != nil {
+	name := h.savedTail(h.size)
+	if err := s.fs.Rename(name, name+"."+h.pendingCut.SHA256.String()[:retiredDigits]); err != nil {
 		return fmt.Errorf("settle the cut of session %q: %w", session, err)
 	}
-	h.cut = nil
+	h.pendingCut = nil
 	return s.fs.SyncDir(".")
 }
 
 // CutTail implements eventlog.TailKeeper.
 func (s *Store) CutTail(ctx context.Context, session string) (cut eventlog.TornTail, saved string, err error) {
-	h, err := s.begin(ctx, "cut the torn tail of session", session)
+	h, err := s.beginWrite(ctx, "cut the torn tail of session", session)
 	if err != nil {
 		return cut, "", err
 	}
-	defer s.end(h)
-	if err := h.lockPresent(ctx); err != nil {
+	defer s.endWrite(h)
+	if err := h.lockFile(ctx); err != nil {
 		return cut, "", err
 	}
 	defer h.unlock()
-	n, err := h.recover()
+	n, err := h.recoverTail()
 	if err != nil || n == 0 {
 		return cut, "", err
 	}
 	cut = eventlog.TornTail{Session: session, Path: h.path, Offset: h.size, Bytes: n}
-	return cut, s.path(h.torn(h.size)), nil
+	return cut, s.path(h.savedTail(h.size)), nil
 }
