@@ -8,7 +8,7 @@ import (
 	"path"
 )
 
-// readAll reads a small file.
+// readAll returns the content of a small file.
 func (s *Store) readAll(name string) (b []byte, err error) {
 	file, err := s.fs.Open(name, os.O_RDONLY)
 	if err != nil {
@@ -24,7 +24,7 @@ func (s *Store) readAll(name string) (b []byte, err error) {
 	return b[:n], err
 }
 
-// replace makes name a file with content b, all or nothing.
+// replace writes b to the file name durably. A crash leaves the old content or b.
 func (s *Store) replace(name string, b []byte) error {
 	temp := name + tempSuffix
 	if err := s.writeFile(temp, b); err != nil {
@@ -49,14 +49,14 @@ func (s *Store) writeFile(name string, b []byte) (err error) {
 	return file.Sync()
 }
 
-// closeInto closes a file and reports that error if there is no other.
+// closeInto closes file and sets *err if closing fails and *err is nil.
 func closeInto(err *error, file File) {
 	if closing := file.Close(); *err == nil {
 		*err = closing
 	}
 }
 
-// readFull reads until b is full or the file ends.
+// readFull reads until b is full or the file ends. It returns no io.EOF.
 func readFull(f io.ReaderAt, b []byte, at int64) (int, error) {
 	n, err := f.ReadAt(b, at)
 	if errors.Is(err, io.EOF) {
@@ -73,8 +73,7 @@ func writeAll(to io.Writer, b []byte) error {
 	return err
 }
 
-// removeNames removes the files of a directory that are picked by name,
-// durably.
+// removeNames removes the entries of dir for which pick is true, and syncs dir.
 func (s *Store) removeNames(dir string, entries []fs.DirEntry, pick func(name string) bool) error {
 	var errs []error
 	found := false

@@ -10,8 +10,9 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// Fragments implements eventlog.Salvager. Like Read it takes no lock until it
-// meets bytes that look damaged, or an append that looks unfinished.
+// Fragments implements eventlog.Salvager. It takes no lock until it meets bytes that
+// look damaged or an append that looks unfinished. Then it waits for the writer and
+// reads again.
 func (s *Store) Fragments(ctx context.Context, session string) iter.Seq2[eventlog.Fragment, error] {
 	return func(yield func(eventlog.Fragment, error) bool) {
 		w, err := s.openFragments(ctx, session)
@@ -25,16 +26,16 @@ func (s *Store) Fragments(ctx context.Context, session string) iter.Seq2[eventlo
 	}
 }
 
-// walk goes through all of a session's file.
+// fragmentReader reads a whole session file, damaged parts included.
 type fragmentReader struct {
 	*reader
 	salvager salvager
 }
 
-// openWalk opens a session that has at least one byte. It ends where the file
-// does, not in an append that is being written.
+// openFragments opens a file that has at least one byte. If the file seems to end in an
+// unfinished append, it waits for the writer to finish.
 func (s *Store) openFragments(ctx context.Context, session string) (*fragmentReader, error) {
-	if err := s.usable("salvage session", session); err != nil {
+	if err := s.checkOpen("salvage session", session); err != nil {
 		return nil, err
 	}
 	name := escape(session) + extension
@@ -62,7 +63,7 @@ func (s *Store) openFragments(ctx context.Context, session string) (*fragmentRea
 	return w, nil
 }
 
-// steady runs f while nobody writes to the file.
+// withLock calls f with the file size, under a shared lock that excludes writers.
 func (w *fragmentReader) withLock(ctx context.Context, f func(size int64) error) error {
 	if err := w.store.awaitLock(ctx, w.file, false); err != nil {
 		return err
@@ -98,8 +99,8 @@ func (w *fragmentReader) run(ctx context.Context, yield func(eventlog.Fragment, 
 	}
 }
 
-// again reads fragments from an offset on while nobody writes: those that are
-// bad then are damage, and not a write that was under way.
+// readAgain reads fragments from an offset under the lock. Bytes that are bad now are
+// damage, not an append in progress.
 func (w *fragmentReader) readAgain(ctx context.Context, at int64) (found []eventlog.Fragment, err error) {
 	const most, stretch = 512, 1 << 20
 	err = w.withLock(ctx, func(size int64) error {

@@ -16,14 +16,14 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// Sweep implements eventlog.Sweeper: temporary files, and session files that
-// never got a line. Those of a session are left while anyone holds its lock.
-// Erased bytes are in no file, so that there is nothing more to finish.
+// Sweep implements eventlog.Sweeper. It yields, and with remove deletes, temporary
+// files and empty session files. It skips the files of a session while another process
+// holds the session's lock.
 func (s *Store) Sweep(ctx context.Context, remove bool) iter.Seq2[eventlog.Leftover, error] {
 	return func(yield func(eventlog.Leftover, error) bool) {
-		err := s.usable("sweep", s.dir)
+		err := s.checkOpen("sweep", s.dir)
 		if remove {
-			err = s.writable("sweep", s.dir)
+			err = s.checkWritable("sweep", s.dir)
 		}
 		if err == nil {
 			err = s.sweep(ctx, remove, yield)
@@ -63,7 +63,8 @@ func (s *Store) sweep(ctx context.Context, remove bool, yield func(eventlog.Left
 	return nil
 }
 
-// sweepable lists the files of a directory that are picked by name, sorted.
+// listFiles returns the sorted paths of the regular files in dir for which pick is
+// true.
 func (s *Store) listFiles(dir string, pick func(name string) bool) ([]string, error) {
 	entries, err := s.fs.ReadDir(dir)
 	if isAbsent(err) {
@@ -82,8 +83,9 @@ func (s *Store) listFiles(dir string, pick func(name string) bool) ([]string, er
 	return names, nil
 }
 
-// ownerOf is the session file whose lock guards a file that may be a leftover:
-// a temporary file, or the session file itself. Empty for all other names.
+// ownerOf returns the session file whose lock guards name: for a temporary file, the
+// session file it belongs to; for a session file, the file itself. It returns "" for
+// other names.
 func ownerOf(name string) string {
 	if strings.HasSuffix(name, extension) {
 		return name
@@ -107,8 +109,8 @@ func ownerOf(name string) string {
 	return ""
 }
 
-// leftover looks at a file, under the lock of its owner; nothing if it is in
-// use, or holds a session.
+// inspectLeftover returns the leftover at name and removes it if remove is true. It
+// returns the zero Leftover if the file is in use or holds a session.
 func (s *Store) inspectLeftover(name string, remove bool) (l eventlog.Leftover, err error) {
 	if owner := ownerOf(name); owner != "" {
 		free, unlock, err := s.tryOwnerLock(owner)
@@ -132,8 +134,8 @@ func (s *Store) inspectLeftover(name string, remove bool) (l eventlog.Leftover, 
 	return eventlog.Leftover{Path: s.path(name), Bytes: info.Size}, nil
 }
 
-// free takes the lock of a session file if nobody holds it. One that does not
-// exist is free.
+// tryOwnerLock takes the lock of a session file, or returns false if another open file
+// holds it. A missing file counts as free.
 func (s *Store) tryOwnerLock(name string) (free bool, unlock func(), err error) {
 	file, err := s.fs.Open(name, os.O_RDONLY)
 	if isAbsent(err) {
@@ -153,7 +155,7 @@ func (s *Store) tryOwnerLock(name string) (free bool, unlock func(), err error) 
 	return free, unlock, err
 }
 
-// named reports whether an open file is the one of that name.
+// hasName reports whether an open file still has the given name.
 func (s *Store) hasName(file File, name string) (bool, error) {
 	open, err := file.Stat()
 	if err != nil {
@@ -166,8 +168,9 @@ func (s *Store) hasName(file File, name string) (bool, error) {
 	return err == nil && open.Inode == there.Inode, err
 }
 
-// Mentioned implements eventlog.Sweeper: it looks through every file beside the
-// sessions, whoever put it there.
+// Mentioned implements eventlog.Sweeper. It yields each digest in the files that are
+// neither session files nor temporary: saved tails, backup copies and files of other
+// programs.
 func (s *Store) Mentioned(ctx context.Context) iter.Seq2[event.Digest, error] {
 	return func(yield func(event.Digest, error) bool) {
 		names, err := s.listFiles(".", func(name string) bool {
@@ -177,12 +180,12 @@ func (s *Store) Mentioned(ctx context.Context) iter.Seq2[event.Digest, error] {
 			err = s.yieldDigests(ctx, names[i], yield)
 		}
 		if err != nil && !errors.Is(err, errStop) {
-			yield("", fmt.Errorf("look for blobs in %s: %w", s.dir, err))
+			yield("", fmt.Errorf("search for digests in %s: %w", s.dir, err))
 		}
 	}
 }
 
-// mentioned yields the digests that stand in a file.
+// yieldDigests yields the digests in one file.
 func (s *Store) yieldDigests(ctx context.Context, name string, yield func(event.Digest, error) bool) (err error) {
 	file, err := s.fs.Open(name, os.O_RDONLY)
 	if isAbsent(err) {

@@ -5,15 +5,15 @@ import (
 	"sync"
 )
 
-// solid remembers the files in which this process has looked for holes and
-// found none. A loss of power makes holes, and no process survives one: so one
-// look at a file is enough, whatever is appended later.
+// holeFree records the files that this process has scanned for holes without finding
+// one. Only a loss of power makes holes, and no process survives it. So one scan per
+// file and process is enough.
 type holeFree struct {
 	mu     sync.Mutex
 	inodes map[uint64]struct{}
 }
 
-// maxSolid bounds how many files are remembered.
+// maxHoleFree bounds the number of recorded files.
 const maxHoleFree = 1 << 16
 
 func (s *holeFree) has(inode uint64) bool {
@@ -32,18 +32,18 @@ func (s *holeFree) add(inode uint64) {
 	s.inodes[inode] = struct{}{}
 }
 
-// beforeHole finds the tail that ends before a hole, as far back as unfinished
-// writes can reach. Complete appends may follow a hole, of the same write or of
-// others that were not synced, and must not be shown.
+// tailBeforeHole scans the last bytes of the file for holes. If there is one, it
+// returns the tail that ends before it. Complete appends may follow a hole, but were
+// not acknowledged as durable; readers must not see them.
 func (r *reader) tailBeforeHole() (t tail, found bool, err error) {
 	if r.store.holeFree.has(r.info.Inode) {
 		return t, false, nil
 	}
-	hollow, err := r.hasNUL(max(0, r.info.Size-window), r.info.Size)
+	hasHole, err := r.hasNUL(max(0, r.info.Size-window), r.info.Size)
 	if err != nil {
 		return t, false, err
 	}
-	if !hollow {
+	if !hasHole {
 		r.store.holeFree.add(r.info.Inode)
 		return t, false, nil
 	}
@@ -53,7 +53,7 @@ func (r *reader) tailBeforeHole() (t tail, found bool, err error) {
 
 var chunks = sync.Pool{New: func() any { return new([largestChunk]byte) }}
 
-// hasNUL looks for a NUL byte, which no line has.
+// hasNUL reports whether the bytes from from to to include a NUL. A line never has one.
 func (s *source) hasNUL(from, to int64) (bool, error) {
 	chunk := chunks.Get().(*[largestChunk]byte)
 	defer chunks.Put(chunk)
@@ -63,7 +63,7 @@ func (s *source) hasNUL(from, to int64) (bool, error) {
 			return false, err
 		}
 		if n == 0 {
-			break // the file was cut meanwhile
+			break // the file was truncated
 		}
 		if bytes.IndexByte(chunk[:n], 0) >= 0 {
 			return true, nil
@@ -73,12 +73,12 @@ func (s *source) hasNUL(from, to int64) (bool, error) {
 	return false, nil
 }
 
-// block is what reaches a disk whole or not at all.
+// block is the size that a disk writes completely or not at all.
 const block = 512
 
-// holed reports whether the bad line at v.at lacks blocks that were never
-// written: a run of NULs from the start of the line or of a block up to the end
-// of a block or of the file. Other NULs are damage.
+// isHole reports whether the bad line at v.at has a hole: a run of NULs that begins at
+// the start of the line or of a block, and ends at the end of a block or of the file.
+// Other NULs are damage.
 func (v *tailScanner) isHole(bad []byte) bool {
 	at := v.base + int64(v.at)
 	for end := 0; ; {

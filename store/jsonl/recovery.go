@@ -10,7 +10,9 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-// recover is refresh, and says how many bytes it cut off.
+// recoverTail brings the handle up to date with the locked file: it reads appends of
+// other processes, saves a torn tail and truncates it. It returns how many bytes it
+// truncated. If no other process wrote, it reads 8 bytes only.
 func (h *handle) recoverTail() (cut int64, err error) {
 	if err := h.syncTruncation(); err != nil {
 		return 0, err
@@ -27,41 +29,42 @@ func (h *handle) recoverTail() (cut int64, err error) {
 		return 0, fmt.Errorf("inspect %s: %w", h.path, err)
 	}
 	if t.damage != nil {
-		h.known = false
+		h.tailKnown = false
 		return 0, t.damage
 	}
 	if cut = h.info.Size - t.end; cut > 0 {
 		if err := h.truncateTail(t.end); err != nil {
-			h.known = false
-			return 0, fmt.Errorf("cut torn tail of %s: %w", h.path, err)
+			h.tailKnown = false
+			return 0, fmt.Errorf("truncate torn tail of %s: %w", h.path, err)
 		}
 	}
 	if err := h.setTail(t); err != nil {
 		return cut, err
 	}
 	if h.pendingCut != nil {
-		h.unsyncedCut = true // perhaps by a process that was killed before it synced
+		h.unsyncedCut = true // another process may have died before it synced
 	}
 	return cut, h.syncTruncation()
 }
 
-// settleCut makes an earlier cut durable before anything is written over what
-// was there: of the two, blocks could be mixed.
+// syncTruncation syncs an earlier truncation before the next write. Otherwise a crash
+// could mix blocks of the torn tail with blocks of the new append.
 func (h *handle) syncTruncation() error {
 	if !h.unsyncedCut {
 		return nil
 	}
 	if err := h.file.Sync(); err != nil {
-		return fmt.Errorf("cut torn tail of %s: %w", h.path, err)
+		return fmt.Errorf("truncate torn tail of %s: %w", h.path, err)
 	}
 	h.unsyncedCut = false
 	return nil
 }
 
-// unchanged reports whether the file ends as it did when this handle last had
-// the lock. What stands before may still be told from it.
+// unchanged reports whether the file ends as the handle remembers it. If the remembered
+// last line is gone, it clears tailKnown; if lines were only added, tailKnown stays
+// true.
 func (h *handle) unchanged() (bool, error) {
-	if !h.known {
+	if !h.tailKnown {
 		return false, nil
 	}
 	if h.size > 0 {
@@ -70,21 +73,23 @@ func (h *handle) unchanged() (bool, error) {
 			return false, err
 		}
 		if n < crcLen || h.probeCRC != h.lastCRC {
-			h.known = false
+			h.tailKnown = false
 		}
 	}
-	return h.known && h.info.Size == h.size, nil
+	return h.tailKnown && h.info.Size == h.size, nil
 }
 
-// examine surveys the file from what is known on.
+// scanChanges scans the lines after the remembered size, or the whole end of the file
+// if nothing is remembered.
 func (h *handle) scanChanges() (tail, error) {
-	if h.known && h.info.Size >= h.size {
+	if h.tailKnown && h.info.Size >= h.size {
 		return h.scanTail(h.info.Size, h.size, h.head.Seq)
 	}
 	return h.scanTail(h.info.Size, 0, 0)
 }
 
-// learn takes a tail for what is known, and looks for a cut that is owed.
+// setTail makes t the remembered state. If a torn tail was saved at t.end, it sets
+// pendingCut.
 func (h *handle) setTail(t tail) error {
 	h.head, h.lastAt = event.Head{}, t.lastAt
 	h.pendingCut = nil
@@ -92,23 +97,23 @@ func (h *handle) setTail(t tail) error {
 		h.head = t.last.Head()
 		copy(h.lastCRC[:], t.last.Line()[crcOffset:])
 	}
-	h.size, h.known = t.end, true
+	h.size, h.tailKnown = t.end, true
 	h.onDisk = min(h.onDisk, h.size)
 	h.setView(view{inode: h.info.Inode, visible: t.end, pending: t.end})
-	kept, err := h.store.readAll(h.savedTail(t.end))
+	saved, err := h.store.readAll(h.savedTail(t.end))
 	if isAbsent(err) {
 		return nil
 	}
 	if err != nil {
-		h.known = false
+		h.tailKnown = false
 		return fmt.Errorf("read torn tail: %w", err)
 	}
-	h.pendingCut = &event.Cut{Bytes: int64(len(kept)), SHA256: sha256.Sum256(kept)}
+	h.pendingCut = &event.Cut{Bytes: int64(len(saved)), SHA256: sha256.Sum256(saved)}
 	return nil
 }
 
-// cutTail saves what stands behind end, durably, and then cuts it off, which
-// settleCut makes durable.
+// truncateTail saves the bytes after end durably, then truncates the file.
+// syncTruncation makes the truncation durable.
 func (h *handle) truncateTail(end int64) error {
 	bad := make([]byte, h.info.Size-end)
 	n, err := readFull(h.file, bad, end)
@@ -125,9 +130,9 @@ func (h *handle) truncateTail(end int64) error {
 	return nil
 }
 
-// save writes a torn tail to its file. One that is there already was saved
-// before a crash, and ends with these bytes, or was cut off at this very place
-// earlier: then both are kept, in order.
+// saveTail writes bad to the file of the torn tail. If that file exists and ends with
+// bad, an earlier recovery was interrupted after saving: nothing is written. Otherwise
+// an earlier torn tail began at the same offset: bad is appended to it.
 func (h *handle) saveTail(bad []byte, end int64) error {
 	name := h.savedTail(end)
 	old, err := h.store.readAll(name)
@@ -140,7 +145,7 @@ func (h *handle) saveTail(bad []byte, end int64) error {
 	return h.store.replace(name, append(old, bad...))
 }
 
-// torn is the name of a torn tail.
+// savedTail returns the file name of a torn tail that begins at end.
 func (h *handle) savedTail(end int64) string {
 	return strings.TrimSuffix(h.name, extension) + tornInfix + strconv.FormatInt(end, 10)
 }

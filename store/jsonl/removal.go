@@ -12,8 +12,8 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// RemoveSession implements eventlog.Eraser. What was saved beside the session
-// goes first, and durably, so that it is not left for another one of that name.
+// RemoveSession implements eventlog.Eraser. It first removes saved tails and backup
+// copies durably: a later session with the same id must not find them.
 func (s *Store) RemoveSession(ctx context.Context, session string, expect event.Head) error {
 	h, err := s.beginWrite(ctx, "remove session", session)
 	if err != nil {
@@ -27,7 +27,7 @@ func (s *Store) RemoveSession(ctx context.Context, session string, expect event.
 	if err := h.compareForRemoval(expect); err != nil {
 		return err
 	}
-	_ = s.fs.Remove(h.rewriteName()) // as a rule there is none
+	_ = s.fs.Remove(h.rewriteName()) // rarely exists
 	if err = h.removeSaved(); err == nil {
 		err = s.fs.Remove(h.name)
 	}
@@ -41,8 +41,9 @@ func (s *Store) RemoveSession(ctx context.Context, session string, expect event.
 	return nil
 }
 
-// compareAlone is compare for a session that is to be removed. One that is damaged
-// has no head to compare; if its file is another session's it is left.
+// compareForRemoval compares the head of a session that is to be removed. A damaged
+// session has no head: expect must be zero. If the file holds events of another
+// session, it returns the damage and keeps the file.
 func (h *handle) compareForRemoval(expect event.Head) error {
 	_, err := h.recoverTail()
 	switch {
@@ -56,11 +57,11 @@ func (h *handle) compareForRemoval(expect event.Head) error {
 	case h.size == 0:
 		return fmt.Errorf("session %q: %w", h.session, eventlog.ErrNotFound)
 	}
-	h.pendingCut = nil // what is owed goes with the session
+	h.pendingCut = nil // the pending cut is removed with the session
 	return h.compare(expect, nil)
 }
 
-// removeTorn removes the saved torn tails and the kept copies of the session,
+// removeSaved removes the saved torn tails and the backup copies of the session,
 // durably.
 func (h *handle) removeSaved() error {
 	entries, err := h.store.fs.ReadDir(".")
@@ -76,8 +77,8 @@ func (h *handle) removeSaved() error {
 	})
 }
 
-// removeSpools removes the temporary files of blobs, durably. They are
-// leftovers, as nobody puts a blob while a session is rewritten.
+// removeBlobTemps removes the temporary files of blobs, durably. All are leftovers: the
+// store lock excludes PutBlob during a rewrite.
 func (s *Store) removeBlobTemps() error {
 	entries, err := s.fs.ReadDir(blobDir)
 	if isAbsent(err) {
@@ -89,9 +90,9 @@ func (s *Store) removeBlobTemps() error {
 	return s.removeNames(blobDir, entries, func(name string) bool { return strings.HasPrefix(name, tempPrefix) })
 }
 
-// isTorn reports whether rest is what follows ".torn-" in the name of a torn
-// tail: an offset, alone or with the suffix of a file being written or of one
-// that an adoption settled. Names of other sessions end in ".jsonl".
+// isTailOffset reports whether rest is the part after ".torn-" in the name of a saved
+// torn tail: an offset, and for a temporary file or a retired tail a suffix. Names of
+// other sessions end in ".jsonl".
 func isTailOffset(rest string) bool {
 	offset, suffix, suffixed := strings.Cut(rest, ".")
 	if _, err := strconv.ParseUint(offset, 10, 63); err != nil {
@@ -104,7 +105,8 @@ func isTailOffset(rest string) bool {
 	return err == nil && len(suffix) == retiredDigits
 }
 
-// isKept is isTorn for what follows ".damaged-" in the name of a kept copy.
+// isBackupNumber reports whether rest is the part after ".damaged-" in the name of a
+// backup copy.
 func isBackupNumber(rest string) bool {
 	number, suffix, suffixed := strings.Cut(rest, ".")
 	_, err := strconv.ParseUint(number, 10, 63)

@@ -12,7 +12,7 @@ import (
 	"github.com/convlog/convlog/upkeep/erase"
 )
 
-// The torn tails of session "a" are not those of session "a.torn-5".
+// Rewriting session "a" keeps the torn tails of session "a.torn-5".
 func TestRewriteKeepsFilesOfOtherSessions(t *testing.T) {
 	ctx := context.Background()
 	dir := t.TempDir()
@@ -24,7 +24,7 @@ func TestRewriteKeepsFilesOfOtherSessions(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for name, goes := range map[string]bool{
+	for name, removed := range map[string]bool{
 		"a.torn-5": true, "a.torn-5.tmp": true, "a.torn-5.0123456789abcdef": true, "a.torn-5.notes": false, "a.torn-x": false,
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600); err != nil {
@@ -41,8 +41,8 @@ func TestRewriteKeepsFilesOfOtherSessions(t *testing.T) {
 		if _, err := erase.Redact(ctx, l, "a", []int64{head.Seq}, erase.RedactOptions{Reason: ""}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := os.Stat(filepath.Join(dir, name)); os.IsNotExist(err) != goes {
-			t.Errorf("%s: gone is %v, want %v", name, os.IsNotExist(err), goes)
+		if _, err := os.Stat(filepath.Join(dir, name)); os.IsNotExist(err) != removed {
+			t.Errorf("%s: missing is %v, want %v", name, os.IsNotExist(err), removed)
 		}
 	}
 	if _, err := l.Head(ctx, "a.torn-5"); err != nil {

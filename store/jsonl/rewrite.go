@@ -12,12 +12,11 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// Rewrite implements eventlog.Eraser: a new file with the replaced and the
-// added lines takes the name of the old one. Readers that are under way finish
-// in the old one. Saved torn tails and kept copies of the session go, as they
-// may hold what is replaced, and so do the temporary files of blobs. They go
-// first, and durably: whoever finds the new lines, after a crash as well, has
-// nothing more to erase.
+// Rewrite implements eventlog.Eraser. It writes a new file with the replaced and added
+// lines and renames it over the old one. Readers in progress finish in the old file.
+// Before the rename it removes, durably, the session's saved tails and backup copies
+// and all temporary files of blobs: they may contain the erased data. So when the new
+// lines are on disk, the erasure is complete.
 func (s *Store) Rewrite(ctx context.Context, session string, expect event.Head, replace, add []event.Event) error {
 	h, err := s.beginWrite(ctx, "rewrite session", session)
 	if err != nil {
@@ -51,7 +50,7 @@ func (s *Store) Rewrite(ctx context.Context, session string, expect event.Head, 
 	return nil
 }
 
-// claim locks a session that exists.
+// lockExisting locks a session that has at least one event, and truncates a torn tail.
 func (h *handle) lockExisting(ctx context.Context) error {
 	if err := h.lockFile(ctx); err != nil {
 		return err
@@ -66,7 +65,7 @@ func (h *handle) lockExisting(ctx context.Context) error {
 	return err
 }
 
-// lockPresent locks a session that has a file.
+// lockFile locks a session that has a file.
 func (h *handle) lockFile(ctx context.Context) error {
 	err := h.lock(ctx, false)
 	if errors.Is(err, errAbsent) {
@@ -75,7 +74,7 @@ func (h *handle) lockFile(ctx context.Context) error {
 	return err
 }
 
-// rewriteTo writes the session's new lines to the file temp, durably.
+// rewriteTo writes the session's new lines to the file temp and syncs it.
 func (h *handle) rewriteTo(ctx context.Context, temp string, replace, add []event.Event) (err error) {
 	tail := appendLines(nil, add)
 	if len(tail) > maxAppend {
@@ -95,13 +94,14 @@ func (h *handle) rewriteTo(ctx context.Context, temp string, replace, add []even
 	return file.Sync()
 }
 
-// copyLines copies the session, checked, with the replacements.
+// copyLines writes the session's lines, with replacements, and checks each line it
+// reads.
 func (h *handle) copyLines(ctx context.Context, to io.Writer, replace []event.Event) error {
 	fresh := make(map[int64][]byte, len(replace))
 	for i := range replace {
 		fresh[replace[i].Seq] = replace[i].Line()
 	}
-	lines := forward{file: h.file, end: h.size}
+	lines := forwardLines{file: h.file, end: h.size}
 	var out []byte
 	for due := int64(0); ; due++ {
 		line, at, err := lines.line()
@@ -131,5 +131,5 @@ func (h *handle) copyLines(ctx context.Context, to io.Writer, replace []event.Ev
 	return writeAll(to, out)
 }
 
-// rewriteName is the file that a rewrite prepares.
+// rewriteName returns the temporary name of a rewritten file.
 func (h *handle) rewriteName() string { return strings.TrimSuffix(h.name, extension) + rewriteSuffix }

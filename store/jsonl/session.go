@@ -14,9 +14,9 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-var errName = errors.New("the file's name is not that of its session")
+var errName = errors.New("the file name does not match the session id")
 
-// Sessions implements eventlog.Store: it reads the two ends of every file.
+// Sessions implements eventlog.Store. It reads the start and the end of every file.
 func (s *Store) Sessions(ctx context.Context) iter.Seq2[eventlog.SessionInfo, error] {
 	return func(yield func(eventlog.SessionInfo, error) bool) {
 		rows, err := s.sessionFiles()
@@ -41,12 +41,12 @@ func (s *Store) Sessions(ctx context.Context) iter.Seq2[eventlog.SessionInfo, er
 	}
 }
 
-// row is a file of the directory and the session it should be of.
+// sessionFile is a file name and the session id that it should hold.
 type sessionFile struct{ id, name string }
 
-// rows lists the session files ordered by session id.
+// sessionFiles returns the session files, ordered by session id.
 func (s *Store) sessionFiles() ([]sessionFile, error) {
-	if err := s.usable("list", s.dir); err != nil {
+	if err := s.checkOpen("list", s.dir); err != nil {
 		return nil, err
 	}
 	entries, err := s.fs.ReadDir(".")
@@ -74,8 +74,8 @@ func (s *Store) sessionFiles() ([]sessionFile, error) {
 	return rows, nil
 }
 
-// claimed is the session that a file's first line names; empty if that cannot
-// be read.
+// idInFirstLine returns the session id in a file's first line, or "" if the line is
+// unreadable.
 func (s *Store) idInFirstLine(name string) string {
 	r := &reader{store: s, name: name, source: source{path: s.path(name)}}
 	if r.open() != nil {
@@ -90,8 +90,8 @@ func (s *Store) idInFirstLine(name string) string {
 	return e.SessionID
 }
 
-// describe reads a session's first and last event. Where they look damaged a
-// hole may have taken them, which only a thorough look tells.
+// sessionInfo reads a session's first and last event. If they look damaged, it tries
+// again with a scan for holes: a hole may have taken them.
 func (s *Store) sessionInfo(row sessionFile) (eventlog.SessionInfo, error) {
 	info, err := s.readInfo(row, false)
 	if errors.Is(err, eventlog.ErrCorrupt) {
@@ -117,7 +117,8 @@ func (s *Store) readInfo(row sessionFile, thorough bool) (eventlog.SessionInfo, 
 	return info, r.readEnds(&info)
 }
 
-// ends reads the first line, and the last if finding the end did not.
+// readEnds reads the first append, and the last line unless finding the end has read
+// it.
 func (r *reader) readEnds(info *eventlog.SessionInfo) error {
 	if r.session == "" {
 		return r.corrupt(0, 0, errName)
@@ -128,7 +129,7 @@ func (r *reader) readEnds(info *eventlog.SessionInfo) error {
 	if info.Last = r.last; info.Last.Seq > 0 {
 		return r.damage
 	}
-	l := backward{file: r.file, end: r.end, chunk: page}
+	l := backwardLines{file: r.file, end: r.end, chunk: page}
 	line, at, err := l.line()
 	if info.Last, err = r.check(line, at, 0, err); err != nil {
 		return r.corrupt(at, 0, err)
@@ -136,10 +137,10 @@ func (r *reader) readEnds(info *eventlog.SessionInfo) error {
 	return r.damage
 }
 
-// firstAppend reads the first line, and the others of its append: a session
-// that has not all of them is none.
+// readFirstAppend checks all lines of the first append and stores the first one in
+// info.
 func (r *reader) readFirstAppend(info *eventlog.SessionInfo) error {
-	lines := forward{file: r.file, end: r.end, chunk: page}
+	lines := forwardLines{file: r.file, end: r.end, chunk: page}
 	for more, due := -1, int64(0); more != 0; {
 		line, at, err := lines.line()
 		e, err := r.check(line, at, due, err)
@@ -157,15 +158,14 @@ func (r *reader) readFirstAppend(info *eventlog.SessionInfo) error {
 	return nil
 }
 
-// versions differ between processes: an answer is only ever compared with one
-// of the same store.
+// versions seeds the hashes: a version is valid within one process only.
 var versions = maphash.MakeSeed()
 
-// Version implements eventlog.Versioner by one stat. An append that this
-// process has written and not yet acknowledged does not count, so that it
-// changes the answer when it is.
+// Version implements eventlog.Versioner with one stat. While an append of this process
+// is written but not acknowledged, the version differs from the version after it. So
+// watchers see the change.
 func (s *Store) Version(ctx context.Context, session string) (uint64, error) {
-	if err := s.usable("inspect session", session); err != nil {
+	if err := s.checkOpen("inspect session", session); err != nil {
 		return 0, err
 	}
 	if err := ctx.Err(); err != nil {

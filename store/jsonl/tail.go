@@ -10,33 +10,34 @@ import (
 )
 
 const (
-	// maxAppend bounds the bytes of one append: 4 MiB of lines (the Log sees to
-	// that) and their newlines.
+	// maxAppend bounds the bytes of one append: 4 MiB of lines, which eventlog.Log
+	// enforces, and their newlines.
 	maxAppend = 4<<20 + 64<<10
-	// window is how far back an unfinished append can begin, and the newline
-	// before it.
+	// window is how far before the end of a file an unfinished append can begin,
+	// including the newline before it.
 	window = maxAppend + 1
 )
 
 var (
-	errUnfinished = errors.New("the append before this line is not finished")
-	errNoLine     = errors.New("no line ends within the window of recovery")
+	errUnfinished = errors.New("the append before this line is incomplete")
+	errNoLine     = errors.New("no line ends in the last 4 MiB of the file")
 )
 
-// tail says where a file's complete appends end.
+// tail is the end of a file's complete appends. The bytes after end are a torn tail,
+// unless damage is set.
 type tail struct {
-	end    int64       // after the last complete append; 0 when there is none
-	last   event.Event // the line before end
-	lastAt int64       // its offset
-	// damage is what an unfinished append does not explain: nothing may be
-	// appended or cut. Complete appends may stand behind it.
+	end    int64       // offset after the last complete append; 0 if there is none
+	last   event.Event // the last line before end
+	lastAt int64       // the offset of last
+	// damage is set if an unfinished write cannot explain the bad bytes. Then nothing
+	// may be appended or truncated. Complete appends may follow the damage.
 	damage error
 }
 
-// glance finds the tail of a file whose final append is whole, reading no more
-// than that append and the line before it. ok is false for any other file.
+// quickTail finds the tail of a file that ends with a complete append. It reads only
+// that append and the line before it. ok is false if the file ends otherwise.
 func (s *source) quickTail(size int64) (t tail, ok bool) {
-	l := backward{file: s.file, end: size, chunk: page}
+	l := backwardLines{file: s.file, end: size, chunk: page}
 	if size == 0 {
 		return tail{}, true
 	}
@@ -59,13 +60,13 @@ func (s *source) quickTail(size int64) (t tail, ok bool) {
 	}
 }
 
-func (s *source) readBack(l *backward) (event.Event, int64, error) {
+func (s *source) readBack(l *backwardLines) (event.Event, int64, error) {
 	line, at, err := l.line()
 	e, err := s.check(line, at, 0, err)
 	return e, at, err
 }
 
-// find is glance, and where that does not do, survey.
+// findTail tries quickTail, then scanTail.
 func (s *source) findTail(size int64) (tail, error) {
 	if t, ok := s.quickTail(size); ok {
 		return t, nil
@@ -73,9 +74,9 @@ func (s *source) findTail(size int64) (tail, error) {
 	return s.scanTail(size, 0, 0)
 }
 
-// survey checks the end of the file line by line, as far back as an unfinished
-// append can reach. from is an offset that is known to end a complete append
-// whose last seq is seq; zeros if none is known.
+// scanTail checks the lines at the end of the file, as far back as an unfinished append
+// can begin. If from is not 0, a complete append is known to end there, and seq is the
+// seq of its last line.
 func (s *source) scanTail(size, from, seq int64) (tail, error) {
 	start := max(from, size-window)
 	buf := make([]byte, size-start)
@@ -100,9 +101,9 @@ func (s *source) scanTail(size, from, seq int64) (tail, error) {
 	return t, nil
 }
 
-// lastBefore completes a tail whose last line lies before what was surveyed.
+// lastBefore completes t if its last line begins before the scanned window.
 func (s *source) lastBefore(t tail) (tail, error) {
-	l := backward{file: s.file, end: t.end, chunk: page}
+	l := backwardLines{file: s.file, end: t.end, chunk: page}
 	var err error
 	t.last, t.lastAt, err = s.readBack(&l)
 	if err == nil && t.last.More() != 0 {
@@ -114,15 +115,15 @@ func (s *source) lastBefore(t tail) (tail, error) {
 	return t, nil
 }
 
-// surveyor walks the lines of a window.
+// tailScanner scans the lines of a window.
 type tailScanner struct {
 	*source
 	buf  []byte
 	base int64 // offset of buf in the file
-	at   int   // start of the line that comes next
+	at   int   // start of the next line in buf
 
-	seq  int64 // of the line before; 0 if unknown
-	more int   // how many lines its append still needs
+	seq  int64 // seq of the previous line; 0 if unknown
+	more int   // how many lines the current append still needs
 	tail tail
 }
 
@@ -137,10 +138,11 @@ func (v *tailScanner) scan() tail {
 		}
 		v.accept(e, next)
 	}
-	return v.tail // an append that is still open here lost its rest
+	return v.tail // an append that is incomplete here is a torn tail
 }
 
-// line is the line at v.at, and where the next one starts.
+// line returns the line at v.at and the start of the next one. whole is false if the
+// line has no newline.
 func (v *tailScanner) line() (line []byte, next int, whole bool) {
 	i := bytes.IndexByte(v.buf[v.at:], '\n')
 	if i < 0 {
@@ -149,7 +151,7 @@ func (v *tailScanner) line() (line []byte, next int, whole bool) {
 	return v.buf[v.at : v.at+i : v.at+i], v.at + i + 1, true
 }
 
-// good checks the line at v.at against the lines before it.
+// checkLine checks the line at v.at against the lines before it.
 func (v *tailScanner) checkLine(line []byte, whole bool) (event.Event, error) {
 	if !whole {
 		return event.Event{}, errUnterminated
@@ -161,7 +163,7 @@ func (v *tailScanner) checkLine(line []byte, whole bool) (event.Event, error) {
 	return v.check(line, v.base+int64(v.at), due, nil)
 }
 
-// step takes a good line.
+// accept records a good line.
 func (v *tailScanner) accept(e event.Event, next int) {
 	if v.more > 0 && e.More() != v.more-1 {
 		v.setDamage(errUnfinished)
@@ -187,13 +189,12 @@ func (v *tailScanner) setDamage(cause error) {
 	}
 }
 
-// judge decides what the first bad line is: the remains of one unfinished
-// write, which the tail then leaves out, or damage, for which a complete
-// append behind it is the evidence.
+// judgeBadLine decides if the first bad line begins a torn tail or is damage. It is
+// damage if a complete append follows: an unfinished write is the last write of a file.
 //
-// The blocks of one write need not reach the disk in order. So lines of the bad
-// one's own append, those up to own, prove nothing, and a hole swallows all that follows: one
-// write may hold many appends.
+// There are two exceptions. Blocks of one write can reach the disk in any order, so
+// later lines of the same append, up to seq own, are no evidence. And after a hole
+// everything belongs to the torn tail, because one write may hold many appends.
 func (v *tailScanner) judgeBadLine(bad []byte, whole bool, cause error) {
 	_, err := v.parse(bad)
 	if whole && (err == nil || isWholeLine(err)) {
@@ -201,7 +202,7 @@ func (v *tailScanner) judgeBadLine(bad []byte, whole bool, cause error) {
 	} else if v.isHole(bad) {
 		return
 	}
-	own := v.seq + int64(v.more) // the last seq of the append that is open
+	own := v.seq + int64(v.more) // last seq of the current append
 	was, first := v.tail, v.at
 	for v.at < len(v.buf) {
 		line, next, whole := v.line()
@@ -222,7 +223,7 @@ func (v *tailScanner) judgeBadLine(bad []byte, whole bool, cause error) {
 	}
 }
 
-// evidence notes that the bad line at first is damage.
+// markBadLine sets damage at the bad line that starts at first.
 func (v *tailScanner) markBadLine(first int, cause error) {
 	at := v.at
 	v.at = first

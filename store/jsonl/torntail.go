@@ -11,9 +11,9 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// TornTails implements eventlog.TailKeeper. A tail that looks torn is looked at
-// again under the session's lock, so that an append under way is none. A file
-// that cannot be read does not end the list.
+// TornTails implements eventlog.TailKeeper. It checks each torn tail a second time
+// under the session's lock, so it does not report an append in progress. An unreadable
+// file yields an error, and the sequence continues.
 func (s *Store) TornTails(ctx context.Context, session string) iter.Seq2[eventlog.TornTail, error] {
 	return func(yield func(eventlog.TornTail, error) bool) {
 		rows := []sessionFile{{id: session, name: escape(session) + extension}}
@@ -36,9 +36,8 @@ func (s *Store) TornTails(ctx context.Context, session string) iter.Seq2[eventlo
 	}
 }
 
-// tornTail describes what stands behind the last complete append of a file;
-// nothing where the file is damaged otherwise, as reading it reports that. It
-// looks thoroughly, as nobody else may see what stands behind a hole.
+// tornTail describes the torn tail of a file. It returns the zero value if there is
+// none, or if the file is damaged: reads report that. It always scans for holes.
 func (s *Store) tornTail(ctx context.Context, row sessionFile) (t eventlog.TornTail, err error) {
 	r := &reader{store: s, name: row.name, source: source{session: row.id, path: s.path(row.name)}}
 	err = r.open()
@@ -74,9 +73,9 @@ func (s *Store) tornTail(ctx context.Context, row sessionFile) (t eventlog.TornT
 	return eventlog.TornTail{Session: row.id, Path: r.path, Offset: end, Bytes: int64(n), Whole: r.looksWhole(bad[:n])}, nil
 }
 
-// looksWhole reports whether a torn tail ends like a finished write, with a
-// line that is the last of its append or is itself bad, or with lines behind a
-// hole: then acknowledged events may be in it.
+// looksWhole reports whether a torn tail may contain acknowledged events. It does if
+// it ends with a newline, and the last line is bad, or ends an append, or the tail has
+// a NUL.
 func (s *source) looksWhole(bad []byte) bool {
 	body, ended := bytes.CutSuffix(bad, []byte("\n"))
 	if !ended || len(bytes.TrimSpace(body)) == 0 {
@@ -86,14 +85,13 @@ func (s *source) looksWhole(bad []byte) bool {
 	return err != nil || last.More() == 0 || bytes.IndexByte(bad, 0) >= 0
 }
 
-// settledLen is how many digits of its SHA-256 the name of a settled torn tail
-// ends in.
+// retiredDigits is how many digits of its SHA-256 a retired torn tail has in its name.
 const retiredDigits = 16
 
-// ForgetCut implements eventlog.TailKeeper: the saved torn tail gets a name
-// that is not read as a cut owed by the next append.
+// ForgetCut implements eventlog.TailKeeper. It renames the saved torn tail, so that
+// later appends need not name the cut.
 func (s *Store) ForgetCut(ctx context.Context, session string, expect event.Head) error {
-	h, err := s.beginWrite(ctx, "settle the cut of session", session)
+	h, err := s.beginWrite(ctx, "forget the cut of session", session)
 	if err != nil {
 		return err
 	}
@@ -113,15 +111,16 @@ func (s *Store) ForgetCut(ctx context.Context, session string, expect event.Head
 	}
 	name := h.savedTail(h.size)
 	if err := s.fs.Rename(name, name+"."+h.pendingCut.SHA256.String()[:retiredDigits]); err != nil {
-		return fmt.Errorf("settle the cut of session %q: %w", session, err)
+		return fmt.Errorf("forget the cut of session %q: %w", session, err)
 	}
 	h.pendingCut = nil
 	return s.fs.SyncDir(".")
 }
 
-// CutTail implements eventlog.TailKeeper.
+// CutTail implements eventlog.TailKeeper. It saves the torn tail and truncates the
+// file, without an append.
 func (s *Store) CutTail(ctx context.Context, session string) (cut eventlog.TornTail, saved string, err error) {
-	h, err := s.beginWrite(ctx, "cut the torn tail of session", session)
+	h, err := s.beginWrite(ctx, "truncate the torn tail of session", session)
 	if err != nil {
 		return cut, "", err
 	}

@@ -13,9 +13,9 @@ import (
 	"github.com/convlog/convlog/upkeep/transfer"
 )
 
-// A convert that is killed in the middle of a write leaves a torn tail of lines
-// that it will write again: running it again must finish the copy.
-func TestAdoptBehindTornTail(t *testing.T) {
+// A conversion that is killed during a write leaves a torn tail. Running it again must
+// complete the copy.
+func TestAdoptAfterTornTail(t *testing.T) {
 	ctx := context.Background()
 	src := eventlog.Open(jsonl.New(t.TempDir()))
 	defer src.Close()
