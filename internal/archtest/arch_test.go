@@ -13,105 +13,105 @@ import (
 
 const module = "github.com/convlog/convlog"
 
-// room is a row of the table: what a package may import besides the standard
-// library. A name ending in /... stands for a folder and all below it.
-type room struct {
-	rooms   []string // packages of this module
-	modules []string // modules of others
-	tests   []string // packages of this module that its tests may import too
+// rule is a row of the table: the imports that a package may have besides the standard
+// library. A name that ends in /... means a folder and everything below it.
+type rule struct {
+	packages []string // packages of this module
+	modules  []string // modules of others
+	tests    []string // more packages of this module for the tests
 }
 
-// given are the modules that every room may use: ids and JSON.
-var given = []string{"github.com/oklog/ulid/v2", "github.com/google/uuid", "github.com/go-json-experiment/json"}
+// commonModules may be imported everywhere: ids and JSON.
+var commonModules = []string{"github.com/oklog/ulid/v2", "github.com/google/uuid", "github.com/go-json-experiment/json"}
 
-// The modules and packages that any test may use.
+// All tests may import these modules and packages.
 var (
-	testModules = []string{"github.com/google/go-cmp", "pgregory.net/rapid", "github.com/rogpeppe/go-internal"}
-	testRooms   = []string{"event", "eventlog/...", "store/...", "replay/..."}
+	testModules  = []string{"github.com/google/go-cmp", "pgregory.net/rapid", "github.com/rogpeppe/go-internal"}
+	testPackages = []string{"event", "eventlog/...", "store/...", "replay/..."}
 )
 
-// table is the policy: arrows point down only. A row may stand here before
-// its package does.
-var table = map[string]room{
-	"event":                  {rooms: []string{"internal/line", "internal/rawjson"}, modules: given},
-	"internal/line":          {rooms: []string{"internal/rawjson"}, modules: given},
-	"internal/line/linetest": {rooms: []string{"internal/line", "internal/rawjson"}, modules: given},
-	"internal/rawjson":       {modules: given},
+// table has the allowed imports of each package. A row may exist before its package
+// does.
+var table = map[string]rule{
+	"event":                  {packages: []string{"internal/line", "internal/rawjson"}, modules: commonModules},
+	"internal/line":          {packages: []string{"internal/rawjson"}, modules: commonModules},
+	"internal/line/linetest": {packages: []string{"internal/line", "internal/rawjson"}, modules: commonModules},
+	"internal/rawjson":       {modules: commonModules},
 
 	"eventlog": {
-		rooms: []string{"event", "internal/line", "internal/rawjson", "internal/engine"}, modules: given,
+		packages: []string{"event", "internal/line", "internal/rawjson", "internal/engine"}, modules: commonModules,
 		tests: []string{"upkeep/...", "internal/testkit"},
 	},
-	"internal/engine": {rooms: []string{"event"}},
+	"internal/engine": {packages: []string{"event"}},
 	"search": {
-		rooms: []string{"event", "eventlog", "internal/engine", "internal/rawjson"}, modules: given,
+		packages: []string{"event", "eventlog", "internal/engine", "internal/rawjson"}, modules: commonModules,
 	},
 	"upkeep/verify": {
-		rooms: []string{"event", "eventlog", "projection", "internal/engine", "internal/line"}, modules: given,
+		packages: []string{"event", "eventlog", "projection", "internal/engine", "internal/line"}, modules: commonModules,
 		tests: []string{"upkeep/...", "internal/testkit", "internal/line/linetest"},
 	},
 	"upkeep/erase": {
-		rooms: []string{"event", "eventlog", "internal/engine", "internal/line"}, modules: given,
+		packages: []string{"event", "eventlog", "internal/engine", "internal/line"}, modules: commonModules,
 		tests: []string{"upkeep/...", "internal/testkit"},
 	},
 	"upkeep/transfer": {
-		rooms: []string{"event", "eventlog", "internal/engine", "internal/line", "upkeep/erase"}, modules: given,
+		packages: []string{"event", "eventlog", "internal/engine", "internal/line", "upkeep/erase"}, modules: commonModules,
 		tests: []string{"upkeep/...", "internal/testkit", "internal/line/linetest"},
 	},
 	"upkeep/repair": {
-		rooms: []string{"event", "eventlog", "internal/engine", "internal/line", "internal/rawjson", "upkeep/verify", "upkeep/erase", "upkeep/transfer"}, modules: given,
+		packages: []string{"event", "eventlog", "internal/engine", "internal/line", "internal/rawjson", "upkeep/verify", "upkeep/erase", "upkeep/transfer"}, modules: commonModules,
 		tests: []string{"internal/testkit"},
 	},
 
-	"replay":            {rooms: []string{"event", "eventlog"}, modules: given, tests: []string{"upkeep/..."}},
-	"replay/replaytest": {rooms: []string{"event", "eventlog", "replay", "store/memory", "upkeep/transfer"}, modules: given, tests: []string{"upkeep/..."}},
-	"projection":        {rooms: []string{"event", "eventlog", "internal/rawjson"}, modules: given, tests: []string{"fork", "runlog", "upkeep/...", "internal/garden"}},
-	"runlog":            {rooms: []string{"event", "eventlog", "projection", "internal/rawjson"}, modules: given, tests: []string{"fork", "upkeep/...", "internal/garden"}},
-	"fork":              {rooms: []string{"event", "eventlog", "upkeep/erase", "internal/rawjson"}, modules: given, tests: []string{"projection", "upkeep/..."}},
+	"replay":            {packages: []string{"event", "eventlog"}, modules: commonModules, tests: []string{"upkeep/..."}},
+	"replay/replaytest": {packages: []string{"event", "eventlog", "replay", "store/memory", "upkeep/transfer"}, modules: commonModules, tests: []string{"upkeep/..."}},
+	"projection":        {packages: []string{"event", "eventlog", "internal/rawjson"}, modules: commonModules, tests: []string{"fork", "runlog", "upkeep/...", "internal/garden"}},
+	"runlog":            {packages: []string{"event", "eventlog", "projection", "internal/rawjson"}, modules: commonModules, tests: []string{"fork", "upkeep/...", "internal/garden"}},
+	"fork":              {packages: []string{"event", "eventlog", "upkeep/erase", "internal/rawjson"}, modules: commonModules, tests: []string{"projection", "upkeep/..."}},
 	"flow": {
-		rooms:   []string{"event", "eventlog", "replay", "projection", "fork"},
-		modules: append([]string{"go.opentelemetry.io/otel"}, given...),
+		packages: []string{"event", "eventlog", "replay", "projection", "fork"},
+		modules:  append([]string{"go.opentelemetry.io/otel"}, commonModules...),
 	},
 
-	"store/memory":    {rooms: []string{"event", "eventlog"}, modules: given},
-	"store/storetest": {rooms: []string{"event", "eventlog", "internal/suite", "upkeep/..."}, modules: append(testModules, given...)},
+	"store/memory":    {packages: []string{"event", "eventlog"}, modules: commonModules},
+	"store/storetest": {packages: []string{"event", "eventlog", "internal/suite", "upkeep/..."}, modules: append(testModules, commonModules...)},
 	"eventlog/logtest": {
-		rooms: []string{"event", "eventlog", "search", "store/memory", "store/storetest", "upkeep/...", "internal/suite"}, modules: append(testModules, given...),
+		packages: []string{"event", "eventlog", "search", "store/memory", "store/storetest", "upkeep/...", "internal/suite"}, modules: append(testModules, commonModules...),
 	},
-	"internal/suite": {rooms: []string{"event", "eventlog", "store/memory", "upkeep/verify"}, modules: append(testModules, given...)},
+	"internal/suite": {packages: []string{"event", "eventlog", "store/memory", "upkeep/verify"}, modules: append(testModules, commonModules...)},
 	"store/jsonl": {
-		rooms:   []string{"event", "eventlog", "internal/flock"},
-		modules: append([]string{"golang.org/x/sys"}, given...),
-		tests:   []string{"internal/crashfs", "upkeep/...", "search"},
+		packages: []string{"event", "eventlog", "internal/flock"},
+		modules:  append([]string{"golang.org/x/sys"}, commonModules...),
+		tests:    []string{"internal/crashfs", "upkeep/...", "search"},
 	},
 	"store/sqlite": {
-		rooms:   []string{"event", "eventlog", "internal/flock"},
-		modules: append([]string{"golang.org/x/sys", "modernc.org/sqlite"}, given...),
-		tests:   []string{"upkeep/...", "search"},
+		packages: []string{"event", "eventlog", "internal/flock"},
+		modules:  append([]string{"golang.org/x/sys", "modernc.org/sqlite"}, commonModules...),
+		tests:    []string{"upkeep/...", "search"},
 	},
 
-	"interop":     {rooms: []string{"event", "eventlog", "fork", "projection", "internal/rawjson"}, modules: given, tests: []string{"interop/...", "upkeep/..."}},
-	"interop/...": {rooms: []string{"event", "eventlog", "fork", "projection", "runlog", "internal/rawjson", "interop/..."}, modules: given, tests: []string{"upkeep/..."}},
+	"interop":     {packages: []string{"event", "eventlog", "fork", "projection", "internal/rawjson"}, modules: commonModules, tests: []string{"interop/...", "upkeep/..."}},
+	"interop/...": {packages: []string{"event", "eventlog", "fork", "projection", "runlog", "internal/rawjson", "interop/..."}, modules: commonModules, tests: []string{"upkeep/..."}},
 
 	"interop/internal/importtest": {
-		rooms: []string{"event", "eventlog", "interop", "projection", "store/memory", "upkeep/verify"}, modules: append(testModules, given...),
+		packages: []string{"event", "eventlog", "interop", "projection", "store/memory", "upkeep/verify"}, modules: append(testModules, commonModules...),
 	},
 
-	"cmd/logtool": {rooms: []string{"..."}, modules: append([]string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/sys"}, given...)},
+	"cmd/logtool": {packages: []string{"..."}, modules: append([]string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/sys"}, commonModules...)},
 
 	"internal/flock":    {modules: []string{"golang.org/x/sys"}},
-	"internal/crashfs":  {rooms: []string{"store/jsonl"}, modules: []string{"golang.org/x/sys"}},
-	"internal/bench":    {rooms: []string{"..."}, modules: append([]string{"golang.org/x/sys", "modernc.org/sqlite"}, given...)},
+	"internal/crashfs":  {packages: []string{"store/jsonl"}, modules: []string{"golang.org/x/sys"}},
+	"internal/bench":    {packages: []string{"..."}, modules: append([]string{"golang.org/x/sys", "modernc.org/sqlite"}, commonModules...)},
 	"internal/archtest": {},
 	"internal/garden": {
-		rooms: []string{"event", "eventlog", "projection", "fork", "store/...", "upkeep/..."}, modules: append(testModules, given...),
+		packages: []string{"event", "eventlog", "projection", "fork", "store/...", "upkeep/..."}, modules: append(testModules, commonModules...),
 	},
-	"internal/testkit":          {rooms: []string{"event", "eventlog", "store/jsonl", "store/sqlite"}},
+	"internal/testkit":          {packages: []string{"event", "eventlog", "store/jsonl", "store/sqlite"}},
 	"internal/torture":          {tests: []string{"internal/flock", "upkeep/..."}},
-	"internal/torture/diskfull": {rooms: []string{"event", "eventlog", "store/jsonl", "store/sqlite", "upkeep/verify"}, modules: given},
+	"internal/torture/diskfull": {packages: []string{"event", "eventlog", "store/jsonl", "store/sqlite", "upkeep/verify"}, modules: commonModules},
 }
 
-func TestEveryImportIsAnArrowOfTheTable(t *testing.T) {
+func TestImports(t *testing.T) {
 	root := moduleRoot(t)
 	packages := 0
 	err := filepath.WalkDir(root, func(dir string, d fs.DirEntry, err error) error {
@@ -139,11 +139,11 @@ func TestEveryImportIsAnArrowOfTheTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	if packages < 3 {
-		t.Fatalf("found %d packages below %s: the walk looks in the wrong place", packages, root)
+		t.Fatalf("found %d packages below %s: the wrong folder?", packages, root)
 	}
 }
 
-func TestAWrongArrowIsSeen(t *testing.T) {
+func TestForbiddenImports(t *testing.T) {
 	for _, c := range []struct {
 		dir  string
 		pkg  build.Package
@@ -155,7 +155,7 @@ func TestAWrongArrowIsSeen(t *testing.T) {
 		{"replay", build.Package{TestImports: []string{module + "/flow"}}, "replay imports flow in its tests"},
 		{"interop/claude", build.Package{Imports: []string{module + "/cmd/logtool"}}, "interop/claude imports cmd/logtool"},
 		{"attic", build.Package{}, "attic has no row in the table"},
-		{"eventlog", build.Package{Imports: []string{"io", given[0]}}, ""},
+		{"eventlog", build.Package{Imports: []string{"io", commonModules[0]}}, ""},
 		{"eventlog", build.Package{XTestImports: []string{module + "/store/jsonl", testModules[0] + "/cmp"}}, ""},
 		{"interop/claude", build.Package{Imports: []string{module + "/interop"}}, ""},
 	} {
@@ -165,7 +165,7 @@ func TestAWrongArrowIsSeen(t *testing.T) {
 	}
 }
 
-// moduleRoot is the nearest folder above the test that has a go.mod.
+// moduleRoot returns the nearest parent folder that has a go.mod.
 func moduleRoot(t *testing.T) string {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -183,9 +183,8 @@ func moduleRoot(t *testing.T) string {
 	}
 }
 
-// load reads the imports of every Go file in dir, whatever its build tags. It
-// uses go/build and not the go command, so that the test cache knows which
-// files the outcome depends on.
+// load reads the imports of all Go files in dir, whatever their build tags. It uses
+// go/build instead of the go command, so that the test cache tracks the files.
 func load(t *testing.T, dir string) (build.Package, bool) {
 	everything := build.Default
 	everything.UseAllFiles = true
@@ -199,7 +198,7 @@ func load(t *testing.T, dir string) (build.Package, bool) {
 	return *pkg, true
 }
 
-// check says what a package imports that its row does not allow.
+// check returns the imports of a package that its row does not allow.
 func check(dir string, pkg build.Package) []string {
 	row, ok := rowOf(dir)
 	if !ok {
@@ -219,8 +218,8 @@ func check(dir string, pkg build.Package) []string {
 	return complaints
 }
 
-// rowOf is a package's own row, or the one of the nearest folder/... above it.
-func rowOf(dir string) (room, bool) {
+// rowOf returns the row of a package, or the row of the nearest folder/... above it.
+func rowOf(dir string) (rule, bool) {
 	if row, ok := table[dir]; ok {
 		return row, true
 	}
@@ -229,26 +228,26 @@ func rowOf(dir string) (room, bool) {
 			return row, true
 		}
 	}
-	return room{}, false
+	return rule{}, false
 }
 
-func (r room) allows(imported string) bool {
+func (r rule) allows(imported string) bool {
 	if inside, ok := strings.CutPrefix(imported, module+"/"); ok {
-		return slices.ContainsFunc(r.rooms, func(pattern string) bool { return within(inside, pattern) })
+		return slices.ContainsFunc(r.packages, func(pattern string) bool { return within(inside, pattern) })
 	}
 	first, _, _ := strings.Cut(imported, "/")
 	return !strings.Contains(first, ".") || ofModule(imported, r.modules)
 }
 
-func (r room) allowsInTests(imported string) bool {
+func (r rule) allowsInTests(imported string) bool {
 	inside, ok := strings.CutPrefix(imported, module+"/")
 	if !ok {
-		return ofModule(imported, testModules) || ofModule(imported, given)
+		return ofModule(imported, testModules) || ofModule(imported, commonModules)
 	}
-	return slices.ContainsFunc(append(slices.Clone(testRooms), r.tests...), func(pattern string) bool { return within(inside, pattern) })
+	return slices.ContainsFunc(append(slices.Clone(testPackages), r.tests...), func(pattern string) bool { return within(inside, pattern) })
 }
 
-// within reports whether dir matches a pattern such as "fork", "store/..." or "...".
+// within reports whether dir matches a pattern like "fork", "store/..." or "...".
 func within(dir, pattern string) bool {
 	folder, tree := strings.CutSuffix(pattern, "...")
 	folder = strings.TrimSuffix(folder, "/")
