@@ -21,7 +21,7 @@ var errAbsent = errors.New("no such file")
 type handle struct {
 	store *Store
 	name  string
-	turn  chan struct{}
+	turn  chan struct{} // a mutex of capacity 1; see enter
 
 	source
 	inode       uint64
@@ -42,7 +42,7 @@ type handle struct {
 
 	buf      []byte
 	probeCRC [crcLen]byte
-	poison   error
+	poison   error // why the file could not be restored; refuses all appends
 
 	viewMu sync.Mutex
 	view   view
