@@ -42,7 +42,7 @@ func (s *Store) checkNames(_ context.Context, yield func(eventlog.Defect, error)
 			continue
 		}
 		d := eventlog.Defect{Path: s.path(entry.Name()), Offset: -1, Rule: "file",
-			Detail: fmt.Sprintf("the name is of a session file, but the entry is not a regular file: %v", entry.Type())}
+			Detail: fmt.Sprintf("it has the name of a session file and is not a regular file: %v", entry.Type())}
 		if !yield(d, nil) {
 			return errStop
 		}
