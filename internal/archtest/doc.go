@@ -1,2 +1,3 @@
-// Package archtest holds the import graph of the module as a table, in a test.
+// Package archtest tests the import graph of the module against a table, and
+// docs/PROMISES.md against the names of the tests.
 package archtest

@@ -14,15 +14,15 @@ import (
 	"testing"
 )
 
-// Names of tests on the page of promises: `store/jsonl.TestTails` is a function
-// of a package, `logtest: call/result twice` a promise that every store passes.
+// The names of tests in docs/PROMISES.md: `store/jsonl.TestTails` is a function of a
+// package, `logtest: call/result twice` is a subtest of a suite.
 var (
 	namedFunction = regexp.MustCompile("`([a-z/]+)\\.((?:Test|Fuzz)[A-Za-z0-9_]+)`")
 	namedPromise  = regexp.MustCompile("`(storetest|logtest): [a-z]+/([^`]+)`")
 	anyTest       = regexp.MustCompile("`[^`]*(?:Test|Fuzz)[A-Z][^` ]*`|`(?:storetest|logtest): [^`]*`")
 )
 
-// The page that says how each promise is tested names tests that exist.
+// Every test that docs/PROMISES.md names exists.
 func TestPromisesNameTheirTests(t *testing.T) {
 	root := moduleRoot(t)
 	page, err := os.ReadFile(filepath.Join(root, "docs", "PROMISES.md"))
@@ -44,12 +44,12 @@ func TestPromisesNameTheirTests(t *testing.T) {
 		}
 	}
 	if all := len(anyTest.FindAllString(string(page), -1)); all != found || found == 0 {
-		t.Errorf("%d tests are named, %d of them in a form that can be looked up", all, found)
+		t.Errorf("%d tests are named, %d of them in a known form", all, found)
 	}
 }
 
-// testsOf finds the test functions of the module as package.Function, and the
-// names of the promises of store/storetest.
+// testsOf returns the test functions of the module as package.Function, and the names
+// of the subtests of the suites.
 func testsOf(t *testing.T, root string) (functions, promises map[string]bool) {
 	functions, promises = map[string]bool{}, map[string]bool{}
 	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
@@ -65,7 +65,7 @@ func testsOf(t *testing.T, root string) (functions, promises map[string]bool) {
 			return err
 		}
 		if suite := path.Base(filepath.ToSlash(dir)); suite == "storetest" || suite == "logtest" {
-			literals(file, suite+": ", promises)
+			nameFields(file, suite+": ", promises)
 		}
 		dir = filepath.ToSlash(dir)
 		for _, decl := range file.Decls {
@@ -81,8 +81,8 @@ func testsOf(t *testing.T, root string) (functions, promises map[string]bool) {
 	return functions, promises
 }
 
-// literals collects the values of the fields called Name, behind a prefix.
-func literals(file *ast.File, prefix string, names map[string]bool) {
+// nameFields adds to names the values of all fields called Name, with a prefix.
+func nameFields(file *ast.File, prefix string, names map[string]bool) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		pair, ok := n.(*ast.KeyValueExpr)
 		if !ok {

@@ -18,7 +18,7 @@ const (
 	always = jsonl.Always
 )
 
-// workers is how many goroutines append at once where there are many sessions.
+// workers is how many goroutines append concurrently to many sessions.
 const workers = 16
 
 var appendTrials = []trial{
@@ -97,12 +97,12 @@ func (b *bench) appendAgainstRaw(ctx context.Context, ours func(*eventlog.Log, [
 	if err != nil {
 		return nil, err
 	}
-	raw := func(context.Context) (float64, error) { return b.timeRaw(lines, (*rawFile).locked) }
+	raw := func(context.Context) (float64, error) { return b.timeRaw(lines, (*rawFile).appendLocked) }
 	return compare(ctx, b.sizes.rounds, ours(log, events), raw, samples.times)
 }
 
-// timeAppends appends the events to a new session; the first turn, which
-// creates it, is not timed.
+// timeAppends appends the events to a new session. It does not time the first turn,
+// which creates the session.
 func (b *bench) timeAppends(ctx context.Context, log *eventlog.Log, events []event.Event) (float64, error) {
 	session := b.name()
 	if err := appendEach(ctx, log, session, events[:turnLen]); err != nil {
@@ -110,10 +110,10 @@ func (b *bench) timeAppends(ctx context.Context, log *eventlog.Log, events []eve
 	}
 	start := time.Now()
 	err := appendEach(ctx, log, session, events[turnLen:])
-	return each(start, len(events)-turnLen), err
+	return perItem(start, len(events)-turnLen), err
 }
 
-// timeMaking appends n events to a new session, each made just before.
+// timeMaking creates and appends n events to a new session.
 func (b *bench) timeMaking(ctx context.Context, log *eventlog.Log, n int) (float64, error) {
 	session, w := b.name(), newWriter()
 	var took time.Duration
@@ -147,7 +147,7 @@ func (b *bench) timeRaw(lines [][]byte, write func(*rawFile, []byte) error) (too
 			return 0, err
 		}
 	}
-	return each(start, len(lines)-turnLen), nil
+	return perItem(start, len(lines)-turnLen), nil
 }
 
 func appendAllocs(ctx context.Context, b *bench) ([]figure, error) {
@@ -166,7 +166,7 @@ func appendAllocs(ctx context.Context, b *bench) ([]figure, error) {
 		return nil, err
 	}
 	runtime.ReadMemStats(&after)
-	return []figure{alone(float64(after.Mallocs-before.Mallocs) / float64(len(events)-turnLen))}, nil
+	return []figure{single(float64(after.Mallocs-before.Mallocs) / float64(len(events)-turnLen))}, nil
 }
 
 func appendLarge(ctx context.Context, b *bench) ([]figure, error) {
@@ -180,7 +180,7 @@ func appendLarge(ctx context.Context, b *bench) ([]figure, error) {
 	}
 	in := func(log *eventlog.Log) side {
 		return func(ctx context.Context) (float64, error) {
-			// What stays in the large store would count in its listing.
+			// Do not use the large store: more sessions would change its listing.
 			took, err := b.timeAppends(ctx, log, events)
 			return took, errors.Join(err, erase.Remove(ctx, log, b.last))
 		}
@@ -189,8 +189,8 @@ func appendLarge(ctx context.Context, b *bench) ([]figure, error) {
 	return compare(ctx, b.sizes.rounds, in(large.log), in(small), samples.times)
 }
 
-// appendInTurn adds an event to each session of the large store, so that each
-// finds its file closed and its head forgotten.
+// appendInTurn appends an event to each session of the large store. Each append finds
+// its file closed and its head unknown.
 func appendInTurn(ctx context.Context, b *bench) ([]figure, error) {
 	large, err := b.largeStore(ctx)
 	if err != nil {
@@ -209,7 +209,7 @@ func appendInTurn(ctx context.Context, b *bench) ([]figure, error) {
 				return 0, err
 			}
 		}
-		return each(start, len(large.sessions)), nil
+		return perItem(start, len(large.sessions)), nil
 	}
 	one := func(ctx context.Context) (float64, error) { return b.timeAppends(ctx, small, events) }
 	return compare(ctx, 1, inTurn, one, samples.times)
@@ -230,7 +230,7 @@ func appendMany(ctx context.Context, b *bench) ([]figure, error) {
 	return compare(ctx, b.sizes.rounds, ours, raw, samples.rates)
 }
 
-// timeSessions lets each worker append all the events to a session of its own.
+// timeSessions lets each worker append all events to its own session.
 func (b *bench) timeSessions(ctx context.Context, log *eventlog.Log, events []event.Event) (float64, error) {
 	sessions := make([]string, workers)
 	for i := range sessions {
@@ -240,13 +240,13 @@ func (b *bench) timeSessions(ctx context.Context, log *eventlog.Log, events []ev
 		}
 	}
 	start := time.Now()
-	err := together(workers, func(i int) error {
+	err := parallel(workers, func(i int) error {
 		return appendEach(ctx, log, sessions[i], events[turnLen:])
 	})
-	return each(start, workers*(len(events)-turnLen)), err
+	return perItem(start, workers*(len(events)-turnLen)), err
 }
 
-// timeFiles lets each worker write all the lines to a file of its own.
+// timeFiles lets each worker write all lines to its own file.
 func (b *bench) timeFiles(lines [][]byte) (took float64, err error) {
 	files := make([]*rawFile, workers)
 	for i := range files {
@@ -256,19 +256,19 @@ func (b *bench) timeFiles(lines [][]byte) (took float64, err error) {
 		defer func() { err = errors.Join(err, files[i].close()) }()
 	}
 	start := time.Now()
-	err = together(workers, func(i int) error {
+	err = parallel(workers, func(i int) error {
 		for _, line := range lines {
-			if err := files[i].locked(line); err != nil {
+			if err := files[i].appendLocked(line); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	return each(start, workers*len(lines)), err
+	return perItem(start, workers*len(lines)), err
 }
 
-// together runs f(0), …, f(n−1) at once.
-func together(n int, f func(i int) error) error {
+// parallel runs f(0), …, f(n−1) concurrently.
+func parallel(n int, f func(i int) error) error {
 	errs := make([]error, n)
 	var all sync.WaitGroup
 	for i := range n {

@@ -11,26 +11,25 @@ import (
 	"github.com/convlog/convlog/store/sqlite"
 )
 
-// bench is one run: where it works, how much it measures, and what several
-// trials use.
+// bench is one run: its folder, its sizes, and data that several trials share.
 type bench struct {
 	dir    string
 	sizes  sizes
 	names  int
-	last   string // the id that name gave last
+	last   string // the last id of name
 	closes []func() error
 	shared fixtures
 }
 
 // sizes say how much is measured.
 type sizes struct {
-	rounds   int // counted rounds of a comparison
+	rounds   int // measured rounds of a comparison
 	events   int // events of a round that is not durable
-	durable  int // events of a round that is
-	sessions int // of a large store
-	history  int // events of a long session
+	durable  int // events of a durable round
+	sessions int // sessions of the large store
+	history  int // events of the long session
 	turns    int // tool results of a round
-	verify   int // bytes of lines that are verified
+	verify   int // bytes of lines to verify
 }
 
 var (
@@ -38,9 +37,8 @@ var (
 	quick = sizes{rounds: 3, events: 6_000, durable: 320, sessions: 10_000, history: 100_000, turns: 300, verify: 64 << 20}
 )
 
-// newBench makes a folder to work in, below dir or where temporary files are.
-// Where those are kept in memory the current folder serves, since a disk is
-// to be measured.
+// newBench creates a work folder in dir or in the folder for temporary files. If that
+// folder is in memory, it uses the current folder, because the bench measures a disk.
 func newBench(dir string, fast bool) (*bench, error) {
 	b := &bench{sizes: full}
 	if fast {
@@ -57,8 +55,8 @@ func newBench(dir string, fast bool) (*bench, error) {
 	return b, nil
 }
 
-// close removes what was written before the stores are closed, so that they
-// need not bring it to disk.
+// close removes the files before it closes the stores, so that no time goes into
+// flushing them.
 func (b *bench) close() error {
 	errs := []error{os.RemoveAll(b.dir)}
 	for _, c := range b.closes {
@@ -67,13 +65,13 @@ func (b *bench) close() error {
 	return errors.Join(errs...)
 }
 
-// path is a new name in the work folder.
+// path returns a new name in the work folder.
 func (b *bench) path(suffix string) string {
 	b.names++
 	return filepath.Join(b.dir, strconv.Itoa(b.names)+suffix)
 }
 
-// name is a new session id.
+// name returns a new session id.
 func (b *bench) name() string {
 	b.names++
 	b.last = "session-" + strconv.Itoa(b.names)

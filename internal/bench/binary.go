@@ -31,8 +31,8 @@ var binaryTrials = []trial{
 	},
 }
 
-// nothing is a program that does nothing.
-const nothing = "package main\n\nfunc main() {}\n"
+// emptyProgram is a program that does nothing.
+const emptyProgram = "package main\n\nfunc main() {}\n"
 
 func start(ctx context.Context, b *bench) ([]figure, error) {
 	logtool, err := b.logtool(ctx)
@@ -40,7 +40,7 @@ func start(ctx context.Context, b *bench) ([]figure, error) {
 		return nil, err
 	}
 	source, bare := b.path(".go"), b.path("")
-	if err := os.WriteFile(source, []byte(nothing), 0o600); err != nil {
+	if err := os.WriteFile(source, []byte(emptyProgram), 0o600); err != nil {
 		return nil, err
 	}
 	if err := build(ctx, bare, source); err != nil {
@@ -55,7 +55,7 @@ func start(ctx context.Context, b *bench) ([]figure, error) {
 					return 0, err
 				}
 			}
-			return each(began, times), nil
+			return perItem(began, times), nil
 		}
 	}
 	return compare(ctx, b.sizes.rounds, exec(logtool, "version"), exec(bare), samples.times)
@@ -74,17 +74,17 @@ func listWithLogtool(ctx context.Context, b *bench) ([]figure, error) {
 	list := func(ctx context.Context) (float64, error) {
 		began := time.Now()
 		err := execute(ctx, logtool, "--store", large.dir, "ls")
-		return each(began, want), err
+		return perItem(began, want), err
 	}
 	raw := func(context.Context) (float64, error) {
 		began := time.Now()
 		_, err := rawList(large.dir)
-		return each(began, want), err
+		return perItem(began, want), err
 	}
 	return compare(ctx, b.sizes.rounds, list, raw, samples.times)
 }
 
-// logtool builds the program at the first call. The bench runs in the module.
+// logtool builds logtool on the first call. The bench must run in the module.
 func (b *bench) logtool(ctx context.Context) (path string, err error) {
 	path = filepath.Join(b.dir, "logtool")
 	if _, err := os.Stat(path); err == nil {

@@ -27,7 +27,7 @@ var copyTrials = []trial{
 	{
 		rows: []row{{
 			name:     "fork/bytes",
-			measured: "what 1,000 forks of a session of 100,000 events add to the store, jsonl",
+			measured: "bytes that 1,000 forks of a session of 100,000 events add to the store, jsonl",
 			against:  "1 MB",
 			unit:     sizeInBytes, bar: atMost(1),
 		}},
@@ -52,7 +52,7 @@ func copies(ctx context.Context, b *bench) ([]figure, error) {
 	ours := func(ctx context.Context) (float64, error) {
 		to := b.name()
 		start := time.Now()
-		_, err := fork.Copy(ctx, h.log, long, fork.CopyOptions{ID: to})
+		_, err := fork.Copy(ctx, h.log, longSession, fork.CopyOptions{ID: to})
 		took := float64(time.Since(start).Nanoseconds())
 		return took, errors.Join(err, erase.Remove(ctx, h.log, to))
 	}
@@ -66,7 +66,7 @@ func copies(ctx context.Context, b *bench) ([]figure, error) {
 	return compare(ctx, b.sizes.rounds, ours, theirs, samples.times)
 }
 
-// readAndAppend writes the payloads of the long session to another one.
+// readAndAppend appends the payloads of the long session to another session.
 func readAndAppend(ctx context.Context, log *eventlog.Log, to string, batch int) error {
 	var events []event.Event
 	flush := func() error {
@@ -74,7 +74,7 @@ func readAndAppend(ctx context.Context, log *eventlog.Log, to string, batch int)
 		events = events[:0]
 		return err
 	}
-	for e, err := range log.Read(ctx, long, eventlog.All()) {
+	for e, err := range log.Read(ctx, longSession, eventlog.All()) {
 		if err != nil {
 			return err
 		}
@@ -90,13 +90,13 @@ func readAndAppend(ctx context.Context, log *eventlog.Log, to string, batch int)
 
 func forkBytes(ctx context.Context, b *bench) ([]figure, error) {
 	log, dir := b.jsonl(never)
-	if err := fill(ctx, log, long, b.sizes.history); err != nil {
+	if err := fill(ctx, log, longSession, b.sizes.history); err != nil {
 		return nil, err
 	}
 	before, err := sizeOf(dir)
 	for range 1000 {
 		if err == nil {
-			_, err = fork.At(ctx, log, long, fork.Head(), fork.Options{Force: true})
+			_, err = fork.At(ctx, log, longSession, fork.Head(), fork.Options{Force: true})
 		}
 	}
 	after, sizeErr := sizeOf(dir)
@@ -114,7 +114,7 @@ func snapshotBytes(ctx context.Context, b *bench) ([]figure, error) {
 		return nil, err
 	}
 	var others float64
-	for e, err := range log.Read(ctx, long, eventlog.All()) {
+	for e, err := range log.Read(ctx, longSession, eventlog.All()) {
 		if err != nil {
 			return nil, err
 		}
@@ -126,22 +126,22 @@ func snapshotBytes(ctx context.Context, b *bench) ([]figure, error) {
 	return []figure{{ours: all - others, theirs: others, ratio: (all - others) / others}}, err
 }
 
-// runTurns appends turns as an agent does, with a snapshot behind each.
+// runTurns appends turns as an agent does, with a snapshot after each.
 func runTurns(ctx context.Context, log *eventlog.Log, events []event.Event) error {
-	if err := appendEach(ctx, log, long, events[:turnLen]); err != nil {
+	if err := appendEach(ctx, log, longSession, events[:turnLen]); err != nil {
 		return err
 	}
-	live, err := projection.Resume(ctx, log, long, projection.Session())
+	live, err := projection.Resume(ctx, log, longSession, projection.Session())
 	for at := turnLen; err == nil; at += turnLen {
 		if _, _, err = live.Snapshot(ctx, projection.Request{Trigger: projection.TurnEnd, TurnIndex: at / turnLen}); err != nil || at == len(events) {
 			return err
 		}
-		err = errors.Join(appendEach(ctx, log, long, events[at:at+turnLen]), live.Follow(ctx))
+		err = errors.Join(appendEach(ctx, log, longSession, events[at:at+turnLen]), live.Follow(ctx))
 	}
 	return err
 }
 
-// sizeOf is the size of all files below a folder.
+// sizeOf returns the total size of the files below a folder.
 func sizeOf(dir string) (total float64, err error) {
 	err = filepath.WalkDir(dir, func(_ string, entry os.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {

@@ -16,26 +16,26 @@ import (
 	"github.com/convlog/convlog/store/sqlite"
 )
 
-// turnLen is how many events a turn has: the user, an assistant that calls a
-// tool, its result, another call, its result, the answer. With the texts
-// below their lines take 708 bytes on average.
+// turnLen is the number of events in a turn: the user's message, an assistant message
+// with a tool call, its result, another call, its result, the answer. The lines have
+// 708 bytes on average.
 const turnLen = 6
 
-// turns makes n events, in turns, through the constructors. The events may be
-// appended once to each of several sessions.
+// turns returns n events, in turns. They may be appended once to each of several
+// sessions.
 func turns(n int) ([]event.Event, error) {
 	w := newWriter()
 	return makeEvents(n, w.payload)
 }
 
-// transcript makes n events, in turns with texts that are longer by a factor.
+// transcript returns n events, in turns with texts that are longer by a factor.
 func transcript(n, scale int) ([]event.Event, error) {
 	w := newWriter()
 	w.scale = scale
 	return makeEvents(n, w.payload)
 }
 
-// users makes n events that need no order: messages as long as the average.
+// users returns n user messages of average length, which need no order.
 func users(n int) ([]event.Event, error) {
 	w := newWriter()
 	return makeEvents(n, func(int) event.Message {
@@ -52,15 +52,15 @@ func makeEvents(n int, payload func(i int) event.Message) ([]event.Event, error)
 	return events, nil
 }
 
-// writer makes up conversations, the same ones each time.
+// writer generates conversations, the same ones each time.
 type writer struct {
 	rand  *rand.Rand
-	scale int // of the texts' lengths
+	scale int // factor of the texts' lengths
 }
 
 func newWriter() *writer { return &writer{rand: rand.New(rand.NewPCG(1, 2)), scale: 1} }
 
-// payload makes up the payload at place i of a session.
+// payload returns the payload at place i of a session.
 func (w *writer) payload(i int) event.Message {
 	call := fmt.Sprintf("call_%08d", i/turnLen*turnLen+(i%turnLen-1)/2)
 	switch i % turnLen {
@@ -85,7 +85,7 @@ func result(call, text string) event.Message {
 	return event.Message{Role: event.Tool, Parts: []event.Part{part}}
 }
 
-// text is prose of about n bytes with a line break now and then.
+// text returns about n bytes of prose with some line breaks.
 func (w *writer) text(n int) string {
 	var b strings.Builder
 	n *= w.scale
@@ -128,7 +128,7 @@ func appendAll(ctx context.Context, log *eventlog.Log, session string, events []
 	return nil
 }
 
-// fill makes a session of n events.
+// fill creates a session of n events.
 func fill(ctx context.Context, log *eventlog.Log, session string, n int) error {
 	events, err := turns(n)
 	if err != nil {
@@ -137,20 +137,20 @@ func fill(ctx context.Context, log *eventlog.Log, session string, n int) error {
 	if err := appendAll(ctx, log, session, events, 100*turnLen); err != nil {
 		return err
 	}
-	return settle(ctx, log)
+	return finishIndexing(ctx, log)
 }
 
-// settle lets the store finish what it does behind the appends, so that it is not
-// measured with what comes next.
-func settle(ctx context.Context, log *eventlog.Log) error {
+// finishIndexing waits until the store has finished background work, so that the next
+// measurement does not include it.
+func finishIndexing(ctx context.Context, log *eventlog.Log) error {
 	if err := search.Index(ctx, log, false); !errors.Is(err, eventlog.ErrUnsupported) {
 		return err
 	}
 	return nil
 }
 
-// linesOf gives the bytes that appending the events wrote: what the raw side
-// has to write. Newlines are included.
+// linesOf returns the lines that the events' append wrote, newlines included. The raw
+// side writes the same bytes.
 func linesOf(ctx context.Context, log *eventlog.Log, session string, events []event.Event) ([][]byte, error) {
 	if err := appendEach(ctx, log, session, events); err != nil {
 		return nil, err
@@ -165,28 +165,28 @@ func linesOf(ctx context.Context, log *eventlog.Log, session string, events []ev
 	return lines, nil
 }
 
-// fixtures are made at their first use.
+// fixtures are created on first use.
 type fixtures struct {
 	jsonl, sqlite *history
 	store         *store
 }
 
-// history is a log with one long session, and the file that holds it.
+// history is a log with one long session, and the session's file.
 type history struct {
 	log  *eventlog.Log
 	file string
 }
 
-// long is the id of the long session.
-const long = "long"
+// longSession is the id of the long session.
+const longSession = "long"
 
 func (b *bench) longJSONL(ctx context.Context) (*history, error) {
 	if b.shared.jsonl == nil {
 		log, dir := b.jsonl(never)
-		if err := fill(ctx, log, long, b.sizes.history); err != nil {
+		if err := fill(ctx, log, longSession, b.sizes.history); err != nil {
 			return nil, err
 		}
-		b.shared.jsonl = &history{log: log, file: filepath.Join(dir, long+".jsonl")}
+		b.shared.jsonl = &history{log: log, file: filepath.Join(dir, longSession+".jsonl")}
 	}
 	return b.shared.jsonl, nil
 }
@@ -194,7 +194,7 @@ func (b *bench) longJSONL(ctx context.Context) (*history, error) {
 func (b *bench) longSQLite(ctx context.Context) (*history, error) {
 	if b.shared.sqlite == nil {
 		log, path := b.sqlite(unsynced)
-		err := errors.Join(fill(ctx, log, long, b.sizes.history), log.Close()) // so that nothing goes on behind what is measured
+		err := errors.Join(fill(ctx, log, longSession, b.sizes.history), log.Close()) // so that no background work runs during the measurement
 		if err != nil {
 			return nil, err
 		}

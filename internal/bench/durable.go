@@ -13,8 +13,8 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// group is how many writers share a sync, and how many events a batch has.
-const group = 64
+// groupSize is how many writers share a sync, and how many events a batch has.
+const groupSize = 64
 
 var durableTrials = []trial{
 	{
@@ -27,11 +27,11 @@ var durableTrials = []trial{
 		measure: durableOne,
 	},
 	{
-		// The limit of a group commit is a group commit: 64 writers on both sides.
+		// The reference for a group commit is a group commit: 64 writers on both sides.
 		rows: []row{{
 			name:     "durable/jsonl-64-writers",
 			measured: "events a second by 64 goroutines appending to one session, durable",
-			against:  "64 goroutines handing lines to one that writes what waits and calls fdatasync, same bytes",
+			against:  "64 goroutines queue lines for one that writes the queue and calls fdatasync, same bytes",
 			unit:     perSecond, bar: atLeast(0.5),
 		}},
 		measure: durableHanded,
@@ -56,8 +56,9 @@ var durableTrials = []trial{
 	},
 }
 
-// durably prepares a trial: ours is measured against raw on the same lines.
-func durably(
+// durableTrial returns a trial that measures the log and the raw side with the same
+// lines.
+func durableTrial(
 	ctx context.Context, b *bench, n int,
 	ours func(*eventlog.Log, []event.Event) side, raw func(lines [][]byte) (float64, error),
 ) ([]figure, error) {
@@ -71,27 +72,26 @@ func durably(
 	if err != nil {
 		return nil, err
 	}
-	unix.Sync() // what other trials wrote is not to be paid here
+	unix.Sync() // flush the writes of other trials
 	theirs := func(context.Context) (float64, error) { return raw(lines) }
 	return compare(ctx, b.sizes.rounds, ours(log, events), theirs, samples.rates)
 }
 
 func durableOne(ctx context.Context, b *bench) ([]figure, error) {
-	return durably(ctx, b, b.sizes.durable, func(log *eventlog.Log, events []event.Event) side {
+	return durableTrial(ctx, b, b.sizes.durable, func(log *eventlog.Log, events []event.Event) side {
 		return func(ctx context.Context) (float64, error) { return b.timeAppends(ctx, log, events) }
-	}, func(lines [][]byte) (float64, error) { return b.timeRaw(lines, (*rawFile).synced) })
+	}, func(lines [][]byte) (float64, error) { return b.timeRaw(lines, (*rawFile).appendSynced) })
 }
 
 func durableGroup(ctx context.Context, b *bench) ([]figure, error) {
-	return durably(ctx, b, b.sizes.durable*group/4, b.groupSide, b.timeRawBatches)
+	return durableTrial(ctx, b, b.sizes.durable*groupSize/4, b.groupSide, b.timeRawBatches)
 }
 
 func durableHanded(ctx context.Context, b *bench) ([]figure, error) {
-	return durably(ctx, b, b.sizes.durable*group/4, b.groupSide, b.timeHanded)
+	return durableTrial(ctx, b, b.sizes.durable*groupSize/4, b.groupSide, b.timeGroupCommit)
 }
 
-// groupSide lets each of many goroutines append its share of the events to one
-// session.
+// groupSide lets many goroutines append to one session, each its share of the events.
 func (b *bench) groupSide(log *eventlog.Log, events []event.Event) side {
 	return func(ctx context.Context) (float64, error) {
 		session := b.name()
@@ -102,93 +102,94 @@ func (b *bench) groupSide(log *eventlog.Log, events []event.Event) side {
 		if err := appendEach(ctx, log, session, events[:1]); err != nil {
 			return 0, err
 		}
-		shares := slices.Collect(slices.Chunk(notes, len(notes)/group))
+		shares := slices.Collect(slices.Chunk(notes, len(notes)/groupSize))
 		start := time.Now()
-		err = together(group, func(i int) error { return appendEach(ctx, log, session, shares[i]) })
-		return each(start, len(notes)), err
+		err = parallel(groupSize, func(i int) error { return appendEach(ctx, log, session, shares[i]) })
+		return perItem(start, len(notes)), err
 	}
 }
 
 func durableBatch(ctx context.Context, b *bench) ([]figure, error) {
-	return durably(ctx, b, b.sizes.durable*group/4, func(log *eventlog.Log, events []event.Event) side {
+	return durableTrial(ctx, b, b.sizes.durable*groupSize/4, func(log *eventlog.Log, events []event.Event) side {
 		return func(ctx context.Context) (float64, error) {
 			session := b.name()
-			if err := appendAll(ctx, log, session, events[:group], group); err != nil {
+			if err := appendAll(ctx, log, session, events[:groupSize], groupSize); err != nil {
 				return 0, err
 			}
 			start := time.Now()
-			err := appendAll(ctx, log, session, events[group:], group)
-			return each(start, len(events)-group), err
+			err := appendAll(ctx, log, session, events[groupSize:], groupSize)
+			return perItem(start, len(events)-groupSize), err
 		}
 	}, b.timeRawBatches)
 }
 
-// timeRawBatches writes the lines 64 at a time, each write made durable. As on
-// the other side, joining the lines is part of it.
+// timeRawBatches writes the lines in batches of 64, each with a sync. Joining the lines
+// counts, as on the other side.
 func (b *bench) timeRawBatches(lines [][]byte) (took float64, err error) {
 	f, err := createRaw(b.path(".raw"))
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, f.close()) }()
-	if err := f.synced(lines[0]); err != nil {
+	if err := f.appendSynced(lines[0]); err != nil {
 		return 0, err
 	}
 	var buf []byte
 	start := time.Now()
-	for batch := range slices.Chunk(lines, group) {
+	for batch := range slices.Chunk(lines, groupSize) {
 		buf = buf[:0]
 		for _, line := range batch {
 			buf = append(buf, line...)
 		}
-		if err := f.synced(buf); err != nil {
+		if err := f.appendSynced(buf); err != nil {
 			return 0, err
 		}
 	}
-	return each(start, len(lines)), nil
+	return perItem(start, len(lines)), nil
 }
 
-// timeHanded is a bare group commit: goroutines hand over a line each and wait.
-func (b *bench) timeHanded(lines [][]byte) (took float64, err error) {
+// timeGroupCommit measures a minimal group commit: goroutines queue one line each and
+// wait.
+func (b *bench) timeGroupCommit(lines [][]byte) (took float64, err error) {
 	f, err := createRaw(b.path(".raw"))
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, f.close()) }()
-	queue := make(chan handed, group)
+	queue := make(chan queuedLine, groupSize)
 	committed := make(chan struct{})
 	go func() {
 		defer close(committed)
-		commitHanded(f, queue)
+		commitQueue(f, queue)
 	}()
-	shares := slices.Collect(slices.Chunk(lines, len(lines)/group))
+	shares := slices.Collect(slices.Chunk(lines, len(lines)/groupSize))
 	start := time.Now()
-	err = together(group, func(i int) error {
+	err = parallel(groupSize, func(i int) error {
 		done := make(chan error, 1)
 		for _, line := range shares[i] {
-			queue <- handed{line: line, done: done}
+			queue <- queuedLine{line: line, done: done}
 			if err := <-done; err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	took = each(start, len(lines))
+	took = perItem(start, len(lines))
 	close(queue)
 	<-committed
 	return took, err
 }
 
-// handed is a line that waits to be written.
-type handed struct {
+// queuedLine is a line that waits to be written.
+type queuedLine struct {
 	line []byte
 	done chan error
 }
 
-// commitHanded writes what waits, makes it durable, and tells who waited.
-func commitHanded(f *rawFile, queue <-chan handed) {
+// commitQueue writes the queued lines, syncs, and wakes their writers.
+func commitQueue(f *rawFile, queue <-chan queuedLine) {
 	for first := range queue {
-		batch := []handed{first}
+		batch := []queuedLine{first}
 		for len(queue) > 0 {
 			batch = append(batch, <-queue)
 		}
@@ -196,7 +197,7 @@ func commitHanded(f *rawFile, queue <-chan handed) {
 		for _, h := range batch {
 			buf.Write(h.line)
 		}
-		err := f.synced(buf.Bytes())
+		err := f.appendSynced(buf.Bytes())
 		for _, h := range batch {
 			h.done <- err
 		}

@@ -12,8 +12,8 @@ import (
 	"github.com/convlog/convlog/store/sqlite"
 )
 
-// short is how many events the session has that a long one is compared with.
-const short = 1000
+// shortLen is the number of events in the short session.
+const shortLen = 1000
 
 var growthTrials = []trial{
 	{
@@ -66,15 +66,15 @@ var growthTrials = []trial{
 	},
 }
 
-// grown makes sessions of 100,000 and 1,000 events.
-func (b *bench) grown(ctx context.Context, log *eventlog.Log) (old, young string, err error) {
+// growSessions creates sessions of 100,000 and 1,000 events.
+func (b *bench) growSessions(ctx context.Context, log *eventlog.Log) (old, young string, err error) {
 	old, young = b.name(), b.name()
-	return old, young, errors.Join(fill(ctx, log, old, b.sizes.history), fill(ctx, log, young, short))
+	return old, young, errors.Join(fill(ctx, log, old, b.sizes.history), fill(ctx, log, young, shortLen))
 }
 
 func resultHot(ctx context.Context, b *bench, open func() *eventlog.Log) ([]figure, error) {
 	log := open()
-	old, young, err := b.grown(ctx, log)
+	old, young, err := b.growSessions(ctx, log)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func resultHot(ctx context.Context, b *bench, open func() *eventlog.Log) ([]figu
 	return compare(ctx, b.sizes.rounds, at(old), at(young), samples.times)
 }
 
-// timeResults appends n calls and their results; the results are timed.
+// timeResults appends n calls and their results, and times the results.
 func (b *bench) timeResults(ctx context.Context, log *eventlog.Log, session string, n int) (float64, error) {
 	var took time.Duration
 	for range n {
@@ -101,7 +101,7 @@ func (b *bench) timeResults(ctx context.Context, log *eventlog.Log, session stri
 	return float64(took.Nanoseconds()) / float64(n), nil
 }
 
-// callTool appends a call and makes its result.
+// callTool appends a call and returns its result.
 func (b *bench) callTool(ctx context.Context, log *eventlog.Log, session string) (event.Event, error) {
 	b.names++
 	id := fmt.Sprintf("call_%d", b.names)
@@ -112,10 +112,10 @@ func (b *bench) callTool(ctx context.Context, log *eventlog.Log, session string)
 	return event.New(result(id, newWriter().text(455))), nil
 }
 
-// resultCold opens the store anew for each result.
+// resultCold opens the store again for each result.
 func resultCold(ctx context.Context, b *bench, open func() eventlog.Store) ([]figure, error) {
 	log := eventlog.Open(open())
-	old, young, err := b.grown(ctx, log)
+	old, young, err := b.growSessions(ctx, log)
 	if err = errors.Join(err, log.Close()); err != nil {
 		return nil, err
 	}

@@ -74,7 +74,7 @@ func importTranscripts(ctx context.Context, b *bench, open func() eventlog.Store
 	if err != nil {
 		return nil, err
 	}
-	return imports(ctx, b, b.sizes.rounds, claude.Format{}, dir, files, open)
+	return importTrial(ctx, b, b.sizes.rounds, claude.Format{}, dir, files, open)
 }
 
 func importMessages(ctx context.Context, b *bench, before, between, behind string) ([]figure, error) {
@@ -82,11 +82,11 @@ func importMessages(ctx context.Context, b *bench, before, between, behind strin
 	if err != nil {
 		return nil, err
 	}
-	return imports(ctx, b, min(b.sizes.rounds, 3), lists.Format{}, path, [][]byte{file}, func() eventlog.Store { return jsonl.New(b.path("")) })
+	return importTrial(ctx, b, min(b.sizes.rounds, 3), lists.Format{}, path, [][]byte{file}, func() eventlog.Store { return jsonl.New(b.path("")) })
 }
 
-// imports measures the import of the files at path.
-func imports(ctx context.Context, b *bench, rounds int, format interop.Format, path string, files [][]byte, open func() eventlog.Store) ([]figure, error) {
+// importTrial measures the import of the files at path.
+func importTrial(ctx context.Context, b *bench, rounds int, format interop.Format, path string, files [][]byte, open func() eventlog.Store) ([]figure, error) {
 	mib := float64(0)
 	for _, file := range files {
 		mib += float64(len(file)) / (1 << 20)
@@ -96,7 +96,7 @@ func imports(ctx context.Context, b *bench, rounds int, format interop.Format, p
 		start := time.Now()
 		_, err := interop.Import(ctx, log, []interop.Format{format}, []string{path}, interop.Options{})
 		took := float64(time.Since(start).Nanoseconds()) / mib
-		return took, errors.Join(err, log.Close()) // which lets nothing go on behind the other side
+		return took, errors.Join(err, log.Close()) // no background work may run during the other side
 	}
 	theirs := func(context.Context) (float64, error) {
 		start := time.Now()
@@ -113,7 +113,7 @@ func imports(ctx context.Context, b *bench, rounds int, format interop.Format, p
 	return compare(ctx, rounds, ours, theirs, samples.rates)
 }
 
-// messages writes n messages in the shape of Chat Completions to a file.
+// messages writes n Chat Completions messages to a file.
 func (b *bench) messages(n int, before, between, behind string) (path string, file []byte, err error) {
 	w := newWriter()
 	roles := []event.Role{event.User, event.Assistant}
@@ -134,11 +134,11 @@ func (b *bench) messages(n int, before, between, behind string) (path string, fi
 	return path, file, os.WriteFile(path, file, 0o600)
 }
 
-// claudeScale makes records as long as those of real transcripts: 2.5 KB.
+// claudeScale makes records as long as real ones: 2.5 KB on average.
 const claudeScale = 6
 
-// transcripts writes transcripts as Claude Code does, n of them, and gives the
-// folder and what is in the files.
+// transcripts writes n transcripts in Claude Code's format, and returns the folder and
+// the content of the files.
 func (b *bench) transcripts(n, records int) (dir string, files [][]byte, err error) {
 	dir = b.path("")
 	if err := os.Mkdir(dir, 0o700); err != nil {
@@ -164,8 +164,8 @@ func (b *bench) transcripts(n, records int) (dir string, files [][]byte, err err
 	return dir, files, nil
 }
 
-// claudeLine is the record at a place of a transcript: turns as of the logs that
-// are measured, in Claude Code's form.
+// claudeLine returns a record of a transcript. It has the same turns as the other logs,
+// in Claude Code's format.
 func claudeLine(w *writer, session string, at int) ([]byte, error) {
 	uuid := func(at int) string { return fmt.Sprintf("%s-%04d", strings.TrimPrefix(session, "00000000-"), at) }
 	m := w.payload(at)

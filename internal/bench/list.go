@@ -31,12 +31,12 @@ func listAll(ctx context.Context, b *bench) ([]figure, error) {
 	list := func(ctx context.Context) (float64, error) {
 		start := time.Now()
 		n, err := countSessions(ctx, log)
-		return each(start, want), errors.Join(err, expectCount(n, want))
+		return perItem(start, want), errors.Join(err, expectCount(n, want))
 	}
 	raw := func(context.Context) (float64, error) {
 		start := time.Now()
 		n, err := rawList(large.dir)
-		return each(start, want), errors.Join(err, expectCount(n, want))
+		return perItem(start, want), errors.Join(err, expectCount(n, want))
 	}
 	return compare(ctx, b.sizes.rounds, list, raw, samples.times)
 }

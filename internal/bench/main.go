@@ -1,12 +1,12 @@
-// Command bench measures the log against the raw operations it is made of, both
-// sides in one run, and compares their ratios with the project's bars.
+// Command bench compares the log with the raw operations it consists of. It measures
+// both sides in one run and compares the ratios with the project's bars.
 //
 //	go run ./internal/bench            every row, about five minutes
 //	go run ./internal/bench -quick     smaller and noisier, under a minute
 //	go run ./internal/bench -run jsonl -json
 //
-// Ratios travel between machines, microseconds do not. The program exits with 1
-// when a bar falls short; rows without a bar inform.
+// Ratios are comparable between machines, times are not. The exit code is 1 if a ratio
+// misses its bar. Rows without a bar are for information.
 package main
 
 import (
@@ -22,11 +22,11 @@ import (
 	"slices"
 )
 
-// trials are all there is to measure, in the order of the table.
+// trials has all trials, in the order of the table.
 var trials = slices.Concat(appendTrials, durableTrials, sqliteTrials, readTrials, replayTrials, growthTrials, treeTrials, copyTrials, importTrials, watchTrials, listTrials, binaryTrials, verifyTrials, searchTrials)
 
-// errShort ends a run in which a bar fell short.
-var errShort = errors.New("a bar falls short")
+// errBarMissed means that a ratio missed its bar.
+var errBarMissed = errors.New("a bar falls short")
 
 // flags of the command line.
 type flags struct {
@@ -101,7 +101,7 @@ func measure(ctx context.Context, b *bench, wanted *regexp.Regexp, print func(ro
 		}
 	}
 	if short {
-		return errShort
+		return errBarMissed
 	}
 	return nil
 }

@@ -15,10 +15,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What the log is compared with: the same bytes, by the calls that cannot be
-// left out, and nothing else.
+// The raw side of the comparisons: the same bytes, with only the necessary system
+// calls.
 
-// rawFile is a file held open for appending.
+// rawFile is a file opened for appending.
 type rawFile struct{ fd int }
 
 func createRaw(path string) (*rawFile, error) {
@@ -39,9 +39,9 @@ func (f *rawFile) write(b []byte) error {
 	return err
 }
 
-// locked appends b as a writer among several processes must: lock, look
-// whether the file is as it was, write, unlock.
-func (f *rawFile) locked(b []byte) error {
+// appendLocked appends b as one of several processes must: lock, check that the file is
+// unchanged, write, unlock.
+func (f *rawFile) appendLocked(b []byte) error {
 	var st unix.Stat_t
 	return errors.Join(
 		unix.Flock(f.fd, unix.LOCK_EX|unix.LOCK_NB),
@@ -51,8 +51,8 @@ func (f *rawFile) locked(b []byte) error {
 	)
 }
 
-// synced appends b durably.
-func (f *rawFile) synced(b []byte) error {
+// appendSynced appends b durably.
+func (f *rawFile) appendSynced(b []byte) error {
 	if err := f.write(b); err != nil {
 		return err
 	}
@@ -61,11 +61,11 @@ func (f *rawFile) synced(b []byte) error {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// crcStart and bodyStart are where a line's checksum stands, and what it covers.
+// crcStart is the offset of a line's checksum; the checksum covers the bytes from
+// bodyStart on.
 const crcStart, bodyStart = len(`{"crc":"`), len(`{"crc":"00000000",`)
 
-// rawRead splits a file into lines and checks each checksum, in a buffer that
-// is used again.
+// rawRead splits a file into lines and checks each checksum. It reuses its buffer.
 func rawRead(path string) (lines int, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -96,10 +96,10 @@ func sumHolds(line []byte) bool {
 	return binary.BigEndian.Uint32(want[:]) == crc32.Checksum(line[bodyStart:], castagnoli)
 }
 
-// endSize is how much rawList reads of each end of a file.
+// endSize is how many bytes rawList reads at each end of a file.
 const endSize = 4096
 
-// rawList opens every file of a folder and reads its two ends.
+// rawList opens every file of a folder and reads its start and its end.
 func rawList(dir string) (files int, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// syncData is what os.File.Sync is, on macOS F_FULLFSYNC.
+// syncData does the same as os.File.Sync: on macOS F_FULLFSYNC.
 func syncData(fd int) error {
 	copied, err := unix.Dup(fd)
 	if err != nil {

@@ -25,7 +25,7 @@ var readTrials = []trial{
 	{
 		rows: []row{{
 			name:     "read/jsonl-kept",
-			measured: "live heap of 100,000 events that were read and kept",
+			measured: "live heap of 100,000 events in memory",
 			against:  "size of the file",
 			unit:     sizeInBytes, bar: atMost(1.3),
 		}},
@@ -92,7 +92,7 @@ func (h *history) readAll(want int) side {
 }
 
 func countEvents(ctx context.Context, log *eventlog.Log, r eventlog.Range) (n int, err error) {
-	for _, err := range log.Read(ctx, long, r) {
+	for _, err := range log.Read(ctx, longSession, r) {
 		if err != nil {
 			return n, err
 		}
@@ -119,7 +119,7 @@ func readKept(ctx context.Context, b *bench) ([]figure, error) {
 	}
 	before := liveHeap()
 	kept := make([]event.Event, 0, b.sizes.history)
-	for e, err := range h.log.Read(ctx, long, eventlog.All()) {
+	for e, err := range h.log.Read(ctx, longSession, eventlog.All()) {
 		if err != nil {
 			return nil, err
 		}
@@ -130,7 +130,7 @@ func readKept(ctx context.Context, b *bench) ([]figure, error) {
 	return []figure{{ours: grown, theirs: size, ratio: grown / size}}, nil
 }
 
-// readStreamed compares the live heap late and early in one reading.
+// readStreamed compares the live heap late and early in one read.
 func readStreamed(ctx context.Context, b *bench) ([]figure, error) {
 	h, err := b.longJSONL(ctx)
 	if err != nil {
@@ -140,7 +140,7 @@ func readStreamed(ctx context.Context, b *bench) ([]figure, error) {
 	var early, late float64
 	before := liveHeap()
 	n := 0
-	for e, err := range h.log.Read(ctx, long, eventlog.All()) {
+	for e, err := range h.log.Read(ctx, longSession, eventlog.All()) {
 		if err != nil {
 			return nil, err
 		}
@@ -155,7 +155,7 @@ func readStreamed(ctx context.Context, b *bench) ([]figure, error) {
 	return []figure{{ours: late, theirs: early, ratio: late / early}}, nil
 }
 
-// liveHeap is what is in use after a collection.
+// liveHeap returns the bytes in use after a garbage collection.
 func liveHeap() float64 {
 	runtime.GC()
 	var m runtime.MemStats
@@ -184,7 +184,7 @@ func readSQLite(ctx context.Context, b *bench) ([]figure, error) {
 const bareSelect = `SELECT line FROM events WHERE session = (SELECT key FROM sessions WHERE id = ?) ORDER BY seq`
 
 func bareScan(ctx context.Context, db *sql.DB) (n int, err error) {
-	rows, err := db.QueryContext(ctx, bareSelect, long)
+	rows, err := db.QueryContext(ctx, bareSelect, longSession)
 	if err != nil {
 		return 0, err
 	}
@@ -199,7 +199,7 @@ func bareScan(ctx context.Context, db *sql.DB) (n int, err error) {
 	return n, rows.Err()
 }
 
-// readLast times short readings, a few at once.
+// readLast times short reads, several per measurement.
 func readLast(ctx context.Context, b *bench, of func(context.Context) (*history, error)) ([]figure, error) {
 	h, err := of(ctx)
 	if err != nil {
@@ -214,7 +214,7 @@ func readLast(ctx context.Context, b *bench, of func(context.Context) (*history,
 				return 0, err
 			}
 		}
-		return each(start, times), nil
+		return perItem(start, times), nil
 	}
 	return compare(ctx, b.sizes.rounds, last, h.readAll(b.sizes.history), samples.times)
 }

@@ -26,7 +26,7 @@ var replayTrials = []trial{
 		rows: []row{{
 			name:     "replay/messages",
 			measured: "the same Load, and Messages rendered of it",
-			against:  "Read of all events and json.Unmarshal of their payloads into Messages that are kept",
+			against:  "Read of all events and json.Unmarshal of their payloads into Messages that stay in memory",
 			unit:     nanoseconds,
 		}},
 		measure: replayMessages,
@@ -43,7 +43,7 @@ var replayTrials = []trial{
 }
 
 func (h *history) replay(ctx context.Context) (*projection.HistoryState, error) {
-	v, err := projection.Load(ctx, h.log, long, projection.History(), projection.Options{Replay: true})
+	v, err := projection.Load(ctx, h.log, longSession, projection.History(), projection.Options{Replay: true})
 	return &v.State, err
 }
 
@@ -77,10 +77,10 @@ func replayHistory(ctx context.Context, b *bench) ([]figure, error) {
 	return compare(ctx, b.sizes.rounds, load, decode, samples.times)
 }
 
-// events are those of the long session.
+// events returns the events of the long session.
 func (h *history) events(ctx context.Context, want int) ([]event.Event, error) {
 	events := make([]event.Event, 0, want)
-	for e, err := range h.log.Read(ctx, long, eventlog.All()) {
+	for e, err := range h.log.Read(ctx, longSession, eventlog.All()) {
 		if err != nil {
 			return nil, err
 		}
@@ -109,7 +109,7 @@ func replayMessages(ctx context.Context, b *bench) ([]figure, error) {
 		start := time.Now()
 		messages := make([]event.Message, b.sizes.history)
 		n := 0
-		for e, err := range h.log.Read(ctx, long, eventlog.All()) {
+		for e, err := range h.log.Read(ctx, longSession, eventlog.All()) {
 			if err != nil {
 				return 0, err
 			}

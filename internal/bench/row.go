@@ -10,24 +10,24 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// trial measures one row, or several at once.
+// trial measures one or more rows.
 type trial struct {
 	rows []row
-	// measure gives a figure per row.
+	// measure returns a figure per row.
 	measure func(ctx context.Context, b *bench) ([]figure, error)
 }
 
-// row is a line of the table: what is measured, what it is compared with, and
-// the bar for the ratio of the two.
+// row is a line of the table: a measured operation, the operation it is compared with,
+// and the bar for their ratio.
 type row struct {
 	name     string
 	measured string
-	against  string // empty: the measured value is compared with the bar itself
+	against  string // empty: the measured value is compared with the bar
 	unit     unit
 	bar      bar
 }
 
-// unit is what the figures of a row count.
+// unit is the unit of a row's figures.
 type unit string
 
 const (
@@ -44,12 +44,12 @@ type bar struct{ most, least float64 }
 func atMost(ratio float64) bar  { return bar{most: ratio} }
 func atLeast(ratio float64) bar { return bar{least: ratio} }
 
-// none is met by 0 only.
-var none = bar{most: -1}
+// zero is met only by the value 0.
+var zero = bar{most: -1}
 
 func (b bar) met(ratio float64) bool {
 	switch {
-	case b == none:
+	case b == zero:
 		return ratio == 0
 	case b.most != 0:
 		return ratio <= b.most
@@ -60,7 +60,7 @@ func (b bar) met(ratio float64) bool {
 
 func (b bar) String() string {
 	switch {
-	case b == none:
+	case b == zero:
 		return "0"
 	case b.most != 0:
 		return fmt.Sprintf("<= %g", b.most)
@@ -71,7 +71,7 @@ func (b bar) String() string {
 	}
 }
 
-// verdict is the last column.
+// verdict returns the last column.
 func (b bar) verdict(ratio float64) string {
 	switch {
 	case b == bar{}:
@@ -83,20 +83,20 @@ func (b bar) verdict(ratio float64) string {
 	}
 }
 
-// figure is what was measured for a row, in the row's unit.
+// figure is the result of a row, in the row's unit.
 type figure struct{ ours, theirs, ratio float64 }
 
-// alone is the figure of a row that is compared with nothing.
-func alone(value float64) figure { return figure{ours: value, ratio: value} }
+// single is the figure of a row without a comparison.
+func single(value float64) figure { return figure{ours: value, ratio: value} }
 
-// side is one side of a comparison. It runs once and says how many
-// nanoseconds an event, or whatever the row counts, took.
+// side is one side of a comparison. It runs once and returns the nanoseconds per event,
+// or per other item that the row counts.
 type side func(ctx context.Context) (float64, error)
 
-// samples are those of both sides, round by round.
+// samples are the results of both sides, one per round.
 type samples struct{ ours, theirs []float64 }
 
-// pair runs both sides in turn, A B A B, after a round that does not count.
+// pair runs both sides alternately: A B A B. The first round does not count.
 func pair(ctx context.Context, rounds int, ours, theirs side) (samples, error) {
 	var s samples
 	for i := range rounds + 1 {
@@ -126,7 +126,7 @@ func (s samples) times() figure {
 	return figure{ours: median(s.ours), theirs: median(s.theirs), ratio: median(ratios)}
 }
 
-// rates compares how many a second.
+// rates compares items per second.
 func (s samples) rates() figure {
 	f := s.times()
 	return figure{ours: 1e9 / f.ours, theirs: 1e9 / f.theirs, ratio: 1 / f.ratio}
@@ -147,8 +147,8 @@ func median(values []float64) float64 {
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
-// each is how many nanoseconds one of n took since start.
-func each(start time.Time, n int) float64 {
+// perItem returns the nanoseconds per item since start, for n items.
+func perItem(start time.Time, n int) float64 {
 	return float64(time.Since(start).Nanoseconds()) / float64(n)
 }
 
@@ -169,7 +169,8 @@ func (u unit) format(value float64) string {
 
 func duration(ns float64) string { return scaled(ns, 1000, " ns", " µs", " ms", " s") }
 
-// scaled shows value in the largest of the units that step apart.
+// scaled formats value in the largest fitting unit; each unit is step times the
+// previous one.
 func scaled(value, step float64, units ...string) string {
 	i := 0
 	for ; i < len(units)-1 && value >= step; i++ {

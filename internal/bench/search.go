@@ -15,17 +15,17 @@ import (
 var searchTrials = []trial{
 	{
 		rows: []row{
-			searchRow("rare", "which 10 hold"),
-			searchRow("common", "which most hold"),
-			searchRow("none", "which none holds"),
+			searchRow("rare", "that 10 events have"),
+			searchRow("common", "that most events have"),
+			searchRow("none", "that no event has"),
 		},
 		measure: searchSQLite,
 	},
 	{
 		rows: []row{{
 			name:     "search/short",
-			measured: "newest 20 hits of a word of two letters, which the index does not help to find",
-			against:  "all hits of a word which most hold",
+			measured: "newest 20 hits of a word of two letters, which is not in the index",
+			against:  "all hits of a word that most events have",
 			unit:     nanoseconds, bar: atMost(1),
 		}},
 		measure: searchShort,
@@ -33,7 +33,7 @@ var searchTrials = []trial{
 	{
 		rows: []row{{
 			name:     "search/jsonl",
-			measured: "search for a word which none of 100,000 events holds, in one session",
+			measured: "search for a word that none of 100,000 events has, in one session",
 			against:  "Read of all of them, payloads not decoded",
 			unit:     nanoseconds, bar: atMost(2),
 		}},
@@ -62,7 +62,7 @@ const (
 type searchable struct {
 	log    *eventlog.Log
 	bare   *bareTexts
-	counts map[string]int // of hits
+	counts map[string]int // number of hits
 }
 
 func newSearchable(ctx context.Context, b *bench) (*searchable, error) {
@@ -86,7 +86,7 @@ func newSearchable(ctx context.Context, b *bench) (*searchable, error) {
 	return s, search.Index(ctx, log, false)
 }
 
-// fill makes a session; the rare word is in each second one.
+// fill creates a session; every second one has the rare word.
 func (s *searchable) fill(ctx context.Context, session string, i int) error {
 	w := newWriter()
 	events, err := makeEvents(searched/searchedSessions, func(n int) event.Message {
@@ -112,7 +112,7 @@ func searchSQLite(ctx context.Context, b *bench) ([]figure, error) {
 	}
 	var figures []figure
 	for _, word := range []string{rareWord, commonWord, noWord} {
-		some, err := compare(ctx, b.sizes.rounds, often(s.ours(word, 0)), often(s.theirs(word)), samples.times)
+		some, err := compare(ctx, b.sizes.rounds, tenTimes(s.ours(word, 0)), tenTimes(s.theirs(word)), samples.times)
 		if err != nil {
 			return nil, err
 		}
@@ -121,9 +121,9 @@ func searchSQLite(ctx context.Context, b *bench) ([]figure, error) {
 	return figures, nil
 }
 
-// often is a side ten times over: one search takes less than what a collection of
-// garbage before it leaves to be done.
-func often(one side) side {
+// tenTimes is a side that runs ten times. One search takes less time than a garbage
+// collection left over from before.
+func tenTimes(one side) side {
 	const times = 10
 	return func(ctx context.Context) (sum float64, err error) {
 		for range times {
@@ -179,7 +179,7 @@ func (s *searchable) theirs(word string) side {
 	}
 }
 
-// bareTexts is a full-text table and a table of events, with nothing around them.
+// bareTexts is a full-text table and a table of events, without a log.
 type bareTexts struct{ *bareDB }
 
 const (
@@ -201,7 +201,7 @@ func openBareTexts(ctx context.Context, path string) (*bareTexts, error) {
 	return &bareTexts{bare}, nil
 }
 
-// insert puts a session's events and their texts into the tables.
+// insert inserts a session's events and their texts into the tables.
 func (d *bareTexts) insert(ctx context.Context, session int, events func(func(event.Event, error) bool)) error {
 	tx, err := d.db.BeginTx(ctx, nil)
 	if err != nil {

@@ -38,7 +38,7 @@ var sqliteTrials = []trial{
 			unit:     perSecond, bar: atLeast(3),
 		}, {
 			name:     "sqlite/append-16-p99",
-			measured: "99th percentile of how long each of those took",
+			measured: "99th percentile of the duration of those appends",
 			against:  "their median",
 			unit:     nanoseconds, bar: atMost(20),
 		}},
@@ -67,7 +67,7 @@ func sqliteOne(ctx context.Context, b *bench) ([]figure, error) {
 	return compare(ctx, b.sizes.rounds, ours, raw, samples.rates)
 }
 
-// storedEvents gives the events as a log stores them.
+// storedEvents returns the events as a log stores them.
 func (b *bench) storedEvents(ctx context.Context, events []event.Event) (stored []event.Event, err error) {
 	log, _ := b.jsonl(never)
 	session := b.name()
@@ -83,7 +83,7 @@ func (b *bench) storedEvents(ctx context.Context, events []event.Event) (stored 
 	return stored, nil
 }
 
-// bareDB is a table of events with nothing around it.
+// bareDB is a table of events without a log.
 type bareDB struct {
 	db      *sql.DB
 	insert  *sql.Stmt
@@ -132,7 +132,7 @@ func (d *bareDB) timeInserts(ctx context.Context, events []event.Event) (float64
 			return 0, err
 		}
 	}
-	return each(start, len(events)), nil
+	return perItem(start, len(events)), nil
 }
 
 func sqliteMany(ctx context.Context, b *bench) ([]figure, error) {
@@ -161,7 +161,7 @@ func sqliteMany(ctx context.Context, b *bench) ([]figure, error) {
 	return []figure{s.rates(), samples{ours: tails, theirs: medians}.times()}, nil
 }
 
-// timeLatencies is timeSessions that notes how long each append took.
+// timeLatencies is timeSessions with the duration of each append.
 func (b *bench) timeLatencies(ctx context.Context, log *eventlog.Log, events []event.Event) (float64, []time.Duration, error) {
 	sessions := make([]string, workers)
 	for i := range sessions {
@@ -169,7 +169,7 @@ func (b *bench) timeLatencies(ctx context.Context, log *eventlog.Log, events []e
 	}
 	latencies := make([]time.Duration, workers*len(events))
 	start := time.Now()
-	err := together(workers, func(i int) error {
+	err := parallel(workers, func(i int) error {
 		for j := range events {
 			before := time.Now()
 			if _, err := log.Append(ctx, sessions[i], eventlog.Any(), events[j]); err != nil {
@@ -179,5 +179,5 @@ func (b *bench) timeLatencies(ctx context.Context, log *eventlog.Log, events []e
 		}
 		return nil
 	})
-	return each(start, len(latencies)), latencies, err
+	return perItem(start, len(latencies)), latencies, err
 }

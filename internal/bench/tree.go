@@ -13,8 +13,7 @@ import (
 	"github.com/convlog/convlog/store/sqlite"
 )
 
-// treeStores are the stores that forks and resumes are measured on, as they
-// are opened by default.
+// treeStores are the stores for forks and resumes, with default options.
 var treeStores = []struct {
 	name string
 	open func(b *bench) *eventlog.Log
@@ -35,7 +34,7 @@ var treeTrials = func() (trials []trial) {
 			measure: func(ctx context.Context, b *bench) ([]figure, error) { return forks(ctx, b, s.open(b)) },
 		}, trial{
 			rows: []row{
-				{name: "resume/" + s.name, measured: "Load of the effective history of 100,000 events, 60 of them behind a compaction and a snapshot",
+				{name: "resume/" + s.name, measured: "Load of the effective history of 100,000 events, 60 of them after a compaction and a snapshot",
 					against: "the same without snapshots", unit: nanoseconds, bar: atMost(1.0 / 50)},
 				{name: "resume/" + s.name + "-growth", measured: "Load of the effective history of 100,000 events, from a snapshot",
 					against: "the same of 1,000", unit: nanoseconds, bar: atMost(1.5)},
@@ -47,7 +46,7 @@ var treeTrials = func() (trials []trial) {
 }()
 
 func forks(ctx context.Context, b *bench, log *eventlog.Log) ([]figure, error) {
-	old, young, err := b.grown(ctx, log)
+	old, young, err := b.growSessions(ctx, log)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +62,7 @@ func forks(ctx context.Context, b *bench, log *eventlog.Log) ([]figure, error) {
 	return append(against, growth...), err
 }
 
-// treeTimes is how many forks, appends or loads are timed as one.
+// treeTimes is how many forks, appends or loads are timed together.
 const treeTimes = 20
 
 func (b *bench) timeForks(ctx context.Context, log *eventlog.Log, session string) (float64, error) {
@@ -91,7 +90,7 @@ func (b *bench) timeNotes(ctx context.Context, log *eventlog.Log, session string
 }
 
 func resumes(ctx context.Context, b *bench, log *eventlog.Log) ([]figure, error) {
-	old, young, err := b.grown(ctx, log)
+	old, young, err := b.growSessions(ctx, log)
 	if err = errors.Join(err, b.compactAndSnapshot(ctx, log, old), b.compactAndSnapshot(ctx, log, young)); err != nil {
 		return nil, err
 	}
@@ -115,8 +114,8 @@ func resumes(ctx context.Context, b *bench, log *eventlog.Log) ([]figure, error)
 	return append(against, growth...), err
 }
 
-// compactAndSnapshot ends a session with a compaction of everything, a snapshot,
-// and 60 more events.
+// compactAndSnapshot appends a compaction of all events, a snapshot, and 60 more
+// events.
 func (b *bench) compactAndSnapshot(ctx context.Context, log *eventlog.Log, session string) error {
 	compaction := event.New(event.Compaction{Replace: true, Summary: newWriter().text(4000)})
 	if _, err := log.Append(ctx, session, eventlog.Any(), compaction); err != nil {

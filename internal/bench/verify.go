@@ -66,7 +66,7 @@ var verifyTrials = []trial{
 	},
 }
 
-// verifyJSONL compares with hashing on one processor and on all.
+// verifyJSONL compares Verify with hashing on one processor and on all.
 func verifyJSONL(ctx context.Context, b *bench, sessions, scale int) ([]figure, error) {
 	log, dir := b.jsonl(never)
 	ids, err := b.fillSessions(ctx, log, sessions, scale)
@@ -98,7 +98,7 @@ func verifySQLite(ctx context.Context, b *bench) ([]figure, error) {
 	return b.compareVerify(ctx, reader, ids, files)
 }
 
-// fillSessions makes sessions that have b.sizes.verify bytes together.
+// fillSessions creates sessions that have b.sizes.verify bytes in total.
 func (b *bench) fillSessions(ctx context.Context, log *eventlog.Log, sessions, scale int) (ids []string, err error) {
 	const batch = turnLen
 	perSession := b.sizes.verify / sessions / (440 + scale*270) / batch * batch
@@ -112,7 +112,7 @@ func (b *bench) fillSessions(ctx context.Context, log *eventlog.Log, sessions, s
 			return nil, err
 		}
 	}
-	return ids, settle(ctx, log)
+	return ids, finishIndexing(ctx, log)
 }
 
 func exportLines(ctx context.Context, log *eventlog.Log, session, path string) error {
@@ -137,12 +137,12 @@ func (b *bench) compareVerify(ctx context.Context, log *eventlog.Log, ids, files
 	}
 	verify := func(ctx context.Context) (float64, error) {
 		start, v := time.Now(), verify.New(log)
-		return took(start, spread(runtime.GOMAXPROCS(0), len(ids), func(i int) error { return verifySound(ctx, v, ids[i]) }))
+		return took(start, parallelN(runtime.GOMAXPROCS(0), len(ids), func(i int) error { return verifySound(ctx, v, ids[i]) }))
 	}
 	hash := func(processors int) side {
 		return func(context.Context) (float64, error) {
 			start := time.Now()
-			return took(start, spread(processors, len(files), func(i int) error { return hashFile(files[i]) }))
+			return took(start, parallelN(processors, len(files), func(i int) error { return hashFile(files[i]) }))
 		}
 	}
 	one, err := compare(ctx, b.sizes.rounds, verify, hash(1), samples.rates)
@@ -153,10 +153,10 @@ func (b *bench) compareVerify(ctx context.Context, log *eventlog.Log, ids, files
 	return append(one, all...), err
 }
 
-// spread does n things, so many at a time.
-func spread(atATime, n int, do func(i int) error) error {
+// parallelN calls do n times, at most atATime calls concurrently.
+func parallelN(atATime, n int, do func(i int) error) error {
 	var next atomic.Int64
-	return together(atATime, func(int) error {
+	return parallel(atATime, func(int) error {
 		for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
 			if err := do(i); err != nil {
 				return err
@@ -180,7 +180,7 @@ func hashFile(path string) error {
 		return err
 	}
 	h := sha256.New()
-	// The buffer is used: neither side has another way to copy.
+	// The wrappers hide WriteTo and ReadFrom, so that CopyBuffer uses the buffer.
 	_, err = io.CopyBuffer(struct{ io.Writer }{h}, struct{ io.Reader }{f}, make([]byte, 256<<10))
 	return errors.Join(err, f.Close())
 }

@@ -13,12 +13,12 @@ var watchTrials = []trial{
 		rows: []row{{
 			name:     "watch/dropped",
 			measured: "events of a session appended without a pause that its watcher missed or met out of order",
-			unit:     count, bar: none,
+			unit:     count, bar: zero,
 		}, {
 			name: "watch/cost",
 			measured: "time per event that a watcher adds: from the first Append until it has the last event, " +
 				"less the same appends unwatched, no sync",
-			against: "those appends unwatched",
+			against: "the same appends without a watcher",
 			unit:    nanoseconds, bar: atMost(0.5),
 		}},
 		measure: watchFlatOut,
@@ -70,11 +70,10 @@ func (b *bench) timeWatched(ctx context.Context, log *eventlog.Log, events []eve
 		return 0, 0, err
 	}
 	err := <-watching
-	return each(start, len(events)-turnLen), missed, err
+	return perItem(start, len(events)-turnLen), missed, err
 }
 
-// watchAll watches a session up to event n. It closes started when it has met
-// the first turn.
+// watchAll watches a session up to event n. It closes started after the first turn.
 func watchAll(ctx context.Context, log *eventlog.Log, session string, n int, started chan<- struct{}) (missed int, err error) {
 	due := int64(1)
 	for e, err := range log.Watch(ctx, session, 1) {

@@ -2,21 +2,21 @@ package crashfs
 
 import "slices"
 
-// block is what a disk writes whole or not at all.
+// block is the size in bytes that a disk writes completely or not at all.
 const block = 512
 
-// content is the bytes of a file. Bytes once written are never overwritten in
-// place, so that copies may share them.
+// content is the bytes of a file. Written bytes are never changed in place, so copies
+// may share them.
 type content struct {
-	data    []byte // as processes see them
+	data    []byte // as processes read them
 	synced  []byte // as they are on disk
-	changes []edit // since
-	// lost are the blocks whose bytes a failed sync gave up: they are seen, but
-	// no later sync writes them.
+	changes []edit // since the last sync
+	// lost are the blocks that a failed sync dropped: processes read them, but no later
+	// sync writes them.
 	lost map[int]bool
 }
 
-// edit is a write of data at an offset, or, without data, a truncation there.
+// edit is a write of data at an offset. Without data it is a truncation to at.
 type edit struct {
 	at   int64
 	data []byte
@@ -45,7 +45,7 @@ func (c *content) truncate(size int64) {
 	}
 }
 
-// apply gives the bytes after the edit, and leaves those before as they are.
+// apply returns the bytes after the edit. It does not modify data.
 func (e *edit) apply(data []byte) []byte {
 	size := int64(len(data))
 	if e.data == nil {
@@ -62,28 +62,28 @@ func (e *edit) apply(data []byte) []byte {
 	return append(data, e.data[n:]...)
 }
 
-// sync puts the bytes on disk, but for those that were given up.
+// sync writes the bytes to disk, except lost blocks.
 func (c *content) sync() {
-	c.synced = c.onDisk(c.data)
+	c.synced = c.withLost(c.data)
 	c.changes = nil
 }
 
-// onDisk is data with what is on disk in the place of lost blocks.
-func (c *content) onDisk(data []byte) []byte {
+// withLost returns data, with the on-disk bytes in lost blocks.
+func (c *content) withLost(data []byte) []byte {
 	data = data[:len(data):len(data)]
 	if len(c.lost) == 0 {
 		return data
 	}
 	data = slices.Clone(data)
 	for i := range c.lost {
-		put(data, i, block, c.synced)
+		copyBlock(data, i, block, c.synced)
 	}
 	return data
 }
 
-// put makes a block of dst that of src, as far as dst reaches; behind the end
-// of src it is NULs.
-func put(dst []byte, i, size int, src []byte) {
+// copyBlock copies block i of src to dst, as far as dst reaches. Bytes after the end of
+// src are NULs.
+func copyBlock(dst []byte, i, size int, src []byte) {
 	from, to := i*size, min((i+1)*size, len(dst))
 	if from >= to {
 		return
@@ -95,20 +95,20 @@ func put(dst []byte, i, size int, src []byte) {
 	clear(dst[from+n : to])
 }
 
-// fail is a sync that fails: some blocks were written, the others are given up.
-func (c *content) fail(l *lottery) {
+// syncPartly is a failed sync: it writes some blocks and loses the others.
+func (c *content) syncPartly(l *chooser) {
 	if c.lost == nil {
 		c.lost = map[int]bool{}
 	}
 	for i := range blocks(int64(len(c.data)), block) {
-		if c.dirty(i, block) && l.coin() {
+		if c.dirty(i, block) && l.flip() {
 			c.lost[i] = true
 		}
 	}
 	c.sync()
 }
 
-// dirty reports whether a block was changed since the last sync.
+// dirty reports whether a block has changed since the last sync.
 func (c *content) dirty(i, size int) bool {
 	from, to := int64(i)*int64(size), int64(i+1)*int64(size)
 	return slices.ContainsFunc(c.changes, func(e edit) bool {
@@ -118,8 +118,8 @@ func (c *content) dirty(i, size int) bool {
 
 func blocks(bytes int64, size int) int { return int((bytes + int64(size) - 1) / int64(size)) }
 
-// surviving is the content after a loss of power.
-func (c *content) surviving(l *lottery) []byte {
+// afterCrash returns the content after a loss of power.
+func (c *content) afterCrash(l *chooser) []byte {
 	if len(c.changes) == 0 {
 		return c.synced
 	}
@@ -132,15 +132,15 @@ func (c *content) surviving(l *lottery) []byte {
 	left := make([]byte, longest)
 	of, end := l.moments(len(moments), blocks(int64(longest), size), func(i int) bool { return c.dirty(i, size) })
 	for i := range blocks(int64(longest), size) {
-		put(left, i, size, moments[of(i)])
+		copyBlock(left, i, size, moments[of(i)])
 	}
 	for i := range c.lost {
-		put(left, i, block, c.synced)
+		copyBlock(left, i, block, c.synced)
 	}
 	return left[:len(moments[end])]
 }
 
-// history is the bytes at the last sync and after each change since.
+// history returns the bytes at the last sync and after each later change.
 func (c *content) history() [][]byte {
 	moments := [][]byte{c.synced}
 	data := c.synced[:len(c.synced):len(c.synced)]

@@ -15,8 +15,8 @@ import (
 	"github.com/convlog/convlog/store/jsonl"
 )
 
-// mounted is a process on a disk whose directory was made.
-func mounted(t *testing.T) (*crashfs.Disk, *crashfs.FS) {
+// mount returns a disk with a directory, and a process.
+func mount(t *testing.T) (*crashfs.Disk, *crashfs.FS) {
 	t.Helper()
 	disk := crashfs.New()
 	process := disk.Mount()
@@ -38,8 +38,9 @@ func open(t *testing.T, process *crashfs.FS, name string, flag int) jsonl.File {
 	return file
 }
 
-// created opens a file that is there, synced with these bytes, name and all.
-func created(t *testing.T, process *crashfs.FS, name string, b []byte) jsonl.File {
+// createSynced returns an open file with content b. The content and the name are
+// synced.
+func createSynced(t *testing.T, process *crashfs.FS, name string, b []byte) jsonl.File {
 	t.Helper()
 	file := open(t, process, name, os.O_RDWR|os.O_APPEND|os.O_CREATE)
 	write(t, file, b)
@@ -55,7 +56,7 @@ func write(t *testing.T, file jsonl.File, b []byte) {
 	}
 }
 
-// outcomes are the different things that crashes leave, as describe says.
+// outcomes returns the different states after many crashes, as described by describe.
 func outcomes(disk *crashfs.Disk, describe func(files map[string][]byte) string) map[string]bool {
 	found := map[string]bool{}
 	for seed := range uint64(500) {
@@ -78,8 +79,8 @@ func wantOutcomes(t *testing.T, got map[string]bool, want ...string) {
 }
 
 func TestSyncedContentIsKept(t *testing.T) {
-	disk, process := mounted(t)
-	file := created(t, process, "a", []byte("kept"))
+	disk, process := mount(t)
+	file := createSynced(t, process, "a", []byte("kept"))
 	for seed := range uint64(100) {
 		if got := disk.Crash(seed).Files()["a"]; string(got) != "kept" {
 			t.Fatalf("seed %d leaves %q", seed, got)
@@ -92,10 +93,10 @@ func TestSyncedContentIsKept(t *testing.T) {
 	wantOutcomes(t, outcomes(disk, func(files map[string][]byte) string { return string(files["a"]) }), "kept and more")
 }
 
-// Blocks are lost and kept one by one.
+// Each block survives or is lost independently.
 func TestLostBlocks(t *testing.T) {
-	disk, process := mounted(t)
-	file := created(t, process, "a", nil)
+	disk, process := mount(t)
+	file := createSynced(t, process, "a", nil)
 	for _, c := range "12345678" {
 		write(t, file, bytes.Repeat([]byte{byte(c)}, 512))
 	}
@@ -121,16 +122,16 @@ func TestLostBlocks(t *testing.T) {
 }
 
 func TestUnsyncedTruncation(t *testing.T) {
-	disk, process := mounted(t)
-	file := created(t, process, "a", []byte("12345678"))
+	disk, process := mount(t)
+	file := createSynced(t, process, "a", []byte("12345678"))
 	must(t, file.Truncate(2))
 	wantOutcomes(t, outcomes(disk, func(files map[string][]byte) string { return string(files["a"]) }),
 		"12", "12345678", "12"+strings.Repeat("\x00", 6))
 }
 
 func TestNames(t *testing.T) {
-	disk, process := mounted(t)
-	created(t, process, "old", []byte("1"))
+	disk, process := mount(t)
+	createSynced(t, process, "old", []byte("1"))
 	must(t, process.Rename("old", "new"))
 	must(t, open(t, process, "fresh", os.O_WRONLY|os.O_CREATE).Sync())
 	list := func(files map[string][]byte) string {
@@ -149,10 +150,10 @@ func TestNames(t *testing.T) {
 	wantOutcomes(t, outcomes(disk, list), "fresh")
 }
 
-// A file that was renamed before it was synced may be there without its bytes.
+// A file that was renamed before it was synced may exist without its bytes.
 func TestRenamedBeforeItWasSynced(t *testing.T) {
-	disk, process := mounted(t)
-	created(t, process, "a", []byte("old"))
+	disk, process := mount(t)
+	createSynced(t, process, "a", []byte("old"))
 	write(t, open(t, process, "a.tmp", os.O_WRONLY|os.O_CREATE), []byte("fresh"))
 	must(t, process.Rename("a.tmp", "a"))
 	must(t, process.SyncDir("."))
@@ -160,10 +161,10 @@ func TestRenamedBeforeItWasSynced(t *testing.T) {
 		"fresh", "", "\x00\x00\x00\x00\x00")
 }
 
-// A name is kept only in a directory that is kept.
+// A name survives only if its directory survives.
 func TestNamesInANewDirectory(t *testing.T) {
-	disk, process := mounted(t)
-	created(t, process, "a", []byte("1"))
+	disk, process := mount(t)
+	createSynced(t, process, "a", []byte("1"))
 	must(t, process.Mkdir("dir"))
 	must(t, process.Rename("a", "dir/a"))
 	must(t, process.SyncDir("dir"))
@@ -173,10 +174,10 @@ func TestNamesInANewDirectory(t *testing.T) {
 	wantOutcomes(t, outcomes(disk, where), "0 1")
 }
 
-// The end of all processes loses nothing, but what was not synced still may be.
+// Clone keeps unsynced changes, and they can still be lost in a crash.
 func TestClone(t *testing.T) {
-	disk, process := mounted(t)
-	file := created(t, process, "a", []byte("kept"))
+	disk, process := mount(t)
+	file := createSynced(t, process, "a", []byte("kept"))
 	write(t, file, []byte(" more"))
 	if ok, err := file.TryLock(true); !ok || err != nil {
 		t.Fatal(ok, err)
@@ -194,9 +195,9 @@ func TestClone(t *testing.T) {
 }
 
 func TestLocksAndProcesses(t *testing.T) {
-	disk, one := mounted(t)
+	disk, one := mount(t)
 	two := disk.Mount()
-	a, b := created(t, one, "a", nil), open(t, two, "a", os.O_RDWR)
+	a, b := createSynced(t, one, "a", nil), open(t, two, "a", os.O_RDWR)
 	try := func(file jsonl.File, exclusive, want bool) {
 		t.Helper()
 		if ok, err := file.TryLock(exclusive); ok != want || err != nil {
@@ -215,17 +216,17 @@ func TestLocksAndProcesses(t *testing.T) {
 		t.Error("a killed process wrote")
 	}
 	if disk.Files()["a"] != nil {
-		t.Error("bytes of a killed process are there")
+		t.Error("bytes of a killed process are in the file")
 	}
 }
 
 func TestFaults(t *testing.T) {
-	disk, process := mounted(t)
-	file := created(t, process, "a", []byte("kept"))
+	disk, process := mount(t)
+	file := createSynced(t, process, "a", []byte("kept"))
 	disk.SetFault(crashfs.Full)
 	n, err := file.Write([]byte("12345678"))
 	if n != 4 || !errors.Is(err, unix.ENOSPC) {
-		t.Errorf("a full disk took %d bytes: %v", n, err)
+		t.Errorf("a full disk stored %d bytes: %v", n, err)
 	}
 	if _, err := process.Open("b", os.O_CREATE); !errors.Is(err, unix.ENOSPC) {
 		t.Errorf("a file was created on a full disk: %v", err)
@@ -243,19 +244,19 @@ func TestFaults(t *testing.T) {
 	must(t, file.Sync())
 	must(t, process.SyncDir("."))
 	if got := disk.Files()["b"]; string(got) != "kept1234" {
-		t.Errorf("the file holds %q", got)
+		t.Errorf("the file has %q", got)
 	}
 	if _, err := process.Stat("a"); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
 }
 
-// What a failed sync gave up is lost, however often the file is synced later.
+// Blocks that a failed sync lost stay lost, even if a later sync succeeds.
 func TestLostBySync(t *testing.T) {
 	lost := 0
 	for n := range 20 {
-		disk, process := mounted(t)
-		file := created(t, process, "a", nil)
+		disk, process := mount(t)
+		file := createSynced(t, process, "a", nil)
 		write(t, file, bytes.Repeat([]byte{'x'}, 512*(n+1)))
 		disk.SetFault(func(crashfs.Op) crashfs.Fault { return crashfs.Fault{Err: unix.EIO, Lost: true} })
 		if err := file.Sync(); err == nil {
@@ -264,7 +265,7 @@ func TestLostBySync(t *testing.T) {
 		disk.SetFault(nil)
 		must(t, file.Sync())
 		if !bytes.Equal(disk.Files()["a"], bytes.Repeat([]byte{'x'}, 512*(n+1))) {
-			t.Fatal("what was written is not seen")
+			t.Fatal("written bytes are not readable")
 		}
 		lost += bytes.Count(disk.Crash(0).Files()["a"], make([]byte, 512))
 	}
@@ -281,7 +282,7 @@ func TestOperations(t *testing.T) {
 	})
 	process := disk.Mount()
 	must(t, process.MakeRoot())
-	file := created(t, process, "a", []byte("1"))
+	file := createSynced(t, process, "a", []byte("1"))
 	must(t, file.Truncate(0))
 	must(t, process.Mkdir("dir"))
 	must(t, process.Rename("a", "dir/a"))

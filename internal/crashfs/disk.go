@@ -8,37 +8,37 @@ import (
 	"time"
 )
 
-// Disk is a directory of a disk: what the processes that have mounted it see,
-// and what is on it for certain. All methods may be called concurrently.
+// Disk is a directory on a simulated disk. It has the state that processes see and the
+// state that is on disk. All methods may be called concurrently.
 type Disk struct {
 	mu      sync.Mutex
 	ops     int
 	mounts  int
-	names   map[string]*node // as processes see them; "." is there once the directory was made
+	names   map[string]*node // as processes see them; has "." once the directory exists
 	synced  map[string]*node // as they are on disk
-	journal []entry          // the changes of names since
-	free    []uint64         // inode numbers
-	inodes  uint64           // how many numbers were given
+	journal []entry          // unsynced changes of names
+	free    []uint64         // free inode numbers
+	inodes  uint64           // the highest inode number
 
 	fault func(Op) Fault
 	onOp  func(Op, func() *Disk)
 }
 
-// Op is an operation that changes something.
+// Op is an operation that changes the disk.
 type Op struct {
-	N       int    // counts from 1
+	N       int    // number of the operation, from 1
 	Kind    string // makeroot, mkdir, create, write, truncate, sync, syncdir, rename, remove or touch
-	Name    string // of the file; of a rename, the new name
-	Bytes   int    // of a write
-	Process int    // which Mount; counts from 1
+	Name    string // file name; for a rename, the new name
+	Bytes   int    // size of a write
+	Process int    // number of the Mount, from 1
 }
 
-// New is a disk without the directory, which MakeRoot makes.
+// New returns a disk without the directory: FS.MakeRoot creates it.
 func New() *Disk {
 	return &Disk{names: map[string]*node{}, synced: map[string]*node{}}
 }
 
-// Mount starts a process.
+// Mount returns the disk as a new process sees it.
 func (d *Disk) Mount() *FS {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -46,29 +46,29 @@ func (d *Disk) Mount() *FS {
 	return &FS{disk: d, process: d.mounts, open: map[*File]struct{}{}}
 }
 
-// OnOp has f called after every operation, done or failed, while no other goes
-// on. image gives a Clone of the disk as it is then; only f may call it.
+// OnOp makes the disk call f after each operation, also after a failed one. No other
+// operation runs meanwhile. image returns a Clone of the disk; only f may call it.
 func (d *Disk) OnOp(f func(op Op, image func() *Disk)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.onOp = f
 }
 
-// SetFault has f decide on every operation to come.
+// SetFault makes f choose a fault for each later operation.
 func (d *Disk) SetFault(f func(Op) Fault) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.fault = f
 }
 
-// Ops is how many operations there were.
+// Ops returns the number of operations so far.
 func (d *Disk) Ops() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.ops
 }
 
-// Files are the bytes of every file, by name. They must not be modified.
+// Files returns the content of each file, by name. The caller must not modify it.
 func (d *Disk) Files() map[string][]byte {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -81,8 +81,7 @@ func (d *Disk) Files() map[string][]byte {
 	return files
 }
 
-// Damage changes the bytes of a file behind the back of all processes, on disk
-// for certain.
+// Damage changes the content of a file on disk directly, without an operation.
 func (d *Disk) Damage(name string, change func(b []byte) []byte) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -91,7 +90,7 @@ func (d *Disk) Damage(name string, change func(b []byte) []byte) {
 	n.sync()
 }
 
-// now is the disk's clock: an operation takes a millisecond.
+// now returns the disk's time: one millisecond per operation.
 func (d *Disk) now() time.Time {
 	return time.Unix(1_000_000_000, 0).Add(time.Duration(d.ops) * time.Millisecond)
 }
@@ -103,7 +102,7 @@ type node struct {
 	changed time.Time
 	opens   int
 	named   bool
-	locks   map[*File]bool // the holders of its lock; true is exclusive
+	locks   map[*File]bool // lock holders; true is exclusive
 	content
 }
 
@@ -118,27 +117,27 @@ func (d *Disk) makeNode(dir bool) *node {
 	return n
 }
 
-// unname takes a node's name away.
-func (d *Disk) unname(n *node) {
+// removeName records that n has no name any more.
+func (d *Disk) removeName(n *node) {
 	n.named = false
-	d.reclaim(n)
+	d.freeInode(n)
 }
 
-// reclaim gives the number of a node that nobody can reach to the next one.
-func (d *Disk) reclaim(n *node) {
+// freeInode makes the inode number reusable if the node has no name and is not open.
+func (d *Disk) freeInode(n *node) {
 	if !n.named && n.opens == 0 {
 		d.free = append(d.free, n.inode)
 	}
 }
 
-// find gives the node of a name, if the directory it is in exists.
-func (d *Disk) find(name string) (n *node, dir bool) {
+// lookup returns the node of a name, and whether the parent directory exists.
+func (d *Disk) lookup(name string) (n *node, dir bool) {
 	up, ok := d.names[path.Dir(name)]
 	return d.names[name], ok && up.dir
 }
 
-// Clone is the disk after all processes ended: nothing is open or locked.
-// Unsynced changes are still unsynced.
+// Clone returns the disk after the death of all processes: no file is open or locked.
+// Unsynced changes stay unsynced.
 func (d *Disk) Clone() *Disk {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -151,7 +150,7 @@ func (d *Disk) clone() *Disk {
 	copies := map[*node]*node{}
 	twin := func(n *node) *node {
 		if copies[n] == nil {
-			copies[n] = n.twin()
+			copies[n] = n.copyNode()
 		}
 		return copies[n]
 	}
@@ -167,13 +166,13 @@ func (d *Disk) clone() *Disk {
 	}
 	for n, copied := range copies {
 		if !n.named && n.opens > 0 {
-			c.reclaim(copied)
+			c.freeInode(copied)
 		}
 	}
 	return c
 }
 
-func (n *node) twin() *node {
+func (n *node) copyNode() *node {
 	t := *n
 	t.opens, t.locks = 0, map[*File]bool{}
 	t.lost = maps.Clone(n.lost)

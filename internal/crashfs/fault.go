@@ -7,23 +7,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Fault is how an operation fails. The zero Fault is none.
+// Fault is how an operation fails. With the zero Fault it succeeds.
 type Fault struct {
-	// Err is what the operation answers.
+	// Err is the error that the operation returns.
 	Err error
-	// Done has it done all the same.
+	// Done makes the operation take effect although it fails.
 	Done bool
-	// Bytes of a write are stored although it fails.
+	// Bytes is how many bytes of a failed write are stored.
 	Bytes int
-	// Lost is of a sync: some of what it should have written is given up, as
-	// Linux does. It is seen until a crash, and no later sync writes it.
+	// Lost makes a failed sync drop some of the blocks, as Linux does. Processes read
+	// them until a crash, and no later sync writes them.
 	Lost bool
 	// Kill ends the process before the operation.
 	Kill bool
 }
 
-// Full is the fault of a disk without room: a write stores about half of its
-// bytes, and nothing is created.
+// Full is the fault of a full disk: a write stores half of its bytes, and nothing can
+// be created.
 func Full(op Op) Fault {
 	switch op.Kind {
 	case "write":
@@ -34,12 +34,12 @@ func Full(op Op) Fault {
 	return Fault{}
 }
 
-// do numbers an operation and does it, unless it is to fail.
+// do numbers an operation and runs act, unless the operation fails.
 func (f *FS) do(kind, name string, bytes int, act func(Fault) error) error {
 	d := f.disk
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if f.dead {
+	if f.killed {
 		return &fs.PathError{Op: kind, Path: name, Err: ErrKilled}
 	}
 	d.ops++
@@ -65,5 +65,5 @@ func (f *FS) do(kind, name string, bytes int, act func(Fault) error) error {
 	return err
 }
 
-// lottery draws what a fault loses.
-func (d *Disk) lottery() *lottery { return &lottery{rand.New(rand.NewPCG(0, uint64(d.ops)))} }
+// chooser returns the random choices of a fault.
+func (d *Disk) chooser() *chooser { return &chooser{rand.New(rand.NewPCG(0, uint64(d.ops)))} }

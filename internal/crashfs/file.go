@@ -16,18 +16,18 @@ type File struct {
 	node   *node
 	name   string
 	flag   int
-	at     int64 // where the next write goes, unless it appends
+	at     int64 // offset of the next write, without O_APPEND
 	closed bool
 }
 
 // Write implements io.Writer.
 func (f *File) Write(b []byte) (n int, err error) {
 	if f.flag&(os.O_WRONLY|os.O_RDWR) == 0 {
-		return 0, missing("write", f.name, unix.EBADF)
+		return 0, pathError("write", f.name, unix.EBADF)
 	}
 	err = f.fs.do("write", f.name, len(b), func(fault Fault) error {
 		if f.closed {
-			return missing("write", f.name, fs.ErrClosed)
+			return pathError("write", f.name, fs.ErrClosed)
 		}
 		if n = len(b); fault.Err != nil && !fault.Done {
 			n = min(n, fault.Bytes)
@@ -47,7 +47,7 @@ func (f *File) Write(b []byte) (n int, err error) {
 func (f *File) Truncate(size int64) error {
 	return f.fs.do("truncate", f.name, 0, func(Fault) error {
 		if f.closed {
-			return missing("truncate", f.name, fs.ErrClosed)
+			return pathError("truncate", f.name, fs.ErrClosed)
 		}
 		f.node.truncate(size)
 		f.node.changed = f.fs.disk.now()
@@ -60,9 +60,9 @@ func (f *File) Sync() error {
 	return f.fs.do("sync", f.name, 0, func(fault Fault) error {
 		switch {
 		case f.closed:
-			return missing("sync", f.name, fs.ErrClosed)
+			return pathError("sync", f.name, fs.ErrClosed)
 		case fault.Lost:
-			f.node.fail(f.fs.disk.lottery())
+			f.node.syncPartly(f.fs.disk.chooser())
 		default:
 			f.node.sync()
 		}
@@ -124,12 +124,12 @@ func (f *File) Unlock() error {
 	return nil
 }
 
-// Close implements io.Closer and gives the lock back.
+// Close implements io.Closer and releases the lock.
 func (f *File) Close() error {
 	f.fs.disk.mu.Lock()
 	defer f.fs.disk.mu.Unlock()
 	if f.closed {
-		return missing("close", f.name, fs.ErrClosed)
+		return pathError("close", f.name, fs.ErrClosed)
 	}
 	f.close()
 	return nil
@@ -140,15 +140,15 @@ func (f *File) close() {
 	delete(f.fs.open, f)
 	delete(f.node.locks, f)
 	f.node.opens--
-	f.fs.disk.reclaim(f.node)
+	f.fs.disk.freeInode(f.node)
 }
 
 func (f *File) usable(op string) error {
-	if f.fs.dead {
-		return missing(op, f.name, ErrKilled)
+	if f.fs.killed {
+		return pathError(op, f.name, ErrKilled)
 	}
 	if f.closed {
-		return missing(op, f.name, fs.ErrClosed)
+		return pathError(op, f.name, fs.ErrClosed)
 	}
 	return nil
 }

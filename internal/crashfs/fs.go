@@ -13,21 +13,21 @@ import (
 	"github.com/convlog/convlog/store/jsonl"
 )
 
-// ErrKilled is what every operation of a killed process answers.
+// ErrKilled is the error of every operation of a killed process.
 var ErrKilled = errors.New("the process was killed")
 
-// FS is a process with the disk mounted. It implements jsonl.FS.
+// FS is a process that has mounted the disk. It implements jsonl.FS.
 type FS struct {
 	disk    *Disk
 	process int
-	dead    bool
+	killed  bool
 	open    map[*File]struct{}
 }
 
 var _ jsonl.FS = (*FS)(nil)
 
-// Kill ends the process: its files are closed, its locks given back, and
-// whatever still runs of it changes nothing more.
+// Kill ends the process: it closes the files and releases the locks. Later operations
+// fail.
 func (f *FS) Kill() {
 	f.disk.mu.Lock()
 	defer f.disk.mu.Unlock()
@@ -35,7 +35,7 @@ func (f *FS) Kill() {
 }
 
 func (f *FS) kill() {
-	f.dead = true
+	f.killed = true
 	for file := range f.open {
 		file.close()
 	}
@@ -58,17 +58,17 @@ func (f *FS) MakeRoot() error {
 // Mkdir implements jsonl.FS.
 func (f *FS) Mkdir(name string) error {
 	if _, err := f.Stat(name); err == nil {
-		return missing("mkdir", name, fs.ErrExist)
+		return pathError("mkdir", name, fs.ErrExist)
 	}
 	return f.do("mkdir", name, 0, func(Fault) error {
-		n, dir := f.disk.find(name)
+		n, dir := f.disk.lookup(name)
 		if !dir {
-			return missing("mkdir", name, fs.ErrNotExist)
+			return pathError("mkdir", name, fs.ErrNotExist)
 		}
 		if n != nil {
-			return missing("mkdir", name, fs.ErrExist)
+			return pathError("mkdir", name, fs.ErrExist)
 		}
-		f.disk.log(entry{kind: created, name: name, node: f.disk.makeNode(true)})
+		f.disk.log(entry{kind: createSynced, name: name, node: f.disk.makeNode(true)})
 		return nil
 	})
 }
@@ -78,17 +78,17 @@ func (f *FS) Open(name string, flag int) (jsonl.File, error) {
 	for {
 		file, err := f.openExisting(name, flag)
 		if flag&os.O_CREATE == 0 || !errors.Is(err, fs.ErrNotExist) {
-			return opened(file, err)
+			return asFile(file, err)
 		}
 		err = f.do("create", name, 0, func(Fault) error {
-			n, dir := f.disk.find(name)
+			n, dir := f.disk.lookup(name)
 			if !dir {
-				return missing("open", name, fs.ErrNotExist)
+				return pathError("open", name, fs.ErrNotExist)
 			}
 			if n == nil {
 				n = f.disk.makeNode(false)
-				f.disk.log(entry{kind: created, name: name, node: n})
-				file = f.hold(n, name, flag)
+				f.disk.log(entry{kind: createSynced, name: name, node: n})
+				file = f.openNode(n, name, flag)
 			}
 			return nil
 		})
@@ -96,13 +96,13 @@ func (f *FS) Open(name string, flag int) (jsonl.File, error) {
 			_ = file.Close()
 		}
 		if file != nil || err != nil {
-			return opened(file, err)
+			return asFile(file, err)
 		}
 	}
 }
 
-// opened keeps a nil *File from being a File.
-func opened(file *File, err error) (jsonl.File, error) {
+// asFile returns a nil interface for a nil *File.
+func asFile(file *File, err error) (jsonl.File, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -111,10 +111,10 @@ func opened(file *File, err error) (jsonl.File, error) {
 
 func (f *FS) openExisting(name string, flag int) (*File, error) {
 	f.disk.mu.Lock()
-	n, dir := f.disk.find(name)
+	n, dir := f.disk.lookup(name)
 	var err error
 	switch {
-	case f.dead:
+	case f.killed:
 		err = ErrKilled
 	case !dir || n == nil:
 		err = fs.ErrNotExist
@@ -125,9 +125,9 @@ func (f *FS) openExisting(name string, flag int) (*File, error) {
 	}
 	if err != nil {
 		f.disk.mu.Unlock()
-		return nil, missing("open", name, err)
+		return nil, pathError("open", name, err)
 	}
-	file := f.hold(n, name, flag)
+	file := f.openNode(n, name, flag)
 	f.disk.mu.Unlock()
 	if flag&os.O_TRUNC == 0 {
 		return file, nil
@@ -139,8 +139,8 @@ func (f *FS) openExisting(name string, flag int) (*File, error) {
 	return file, nil
 }
 
-// hold makes an open file of a node.
-func (f *FS) hold(n *node, name string, flag int) *File {
+// openNode returns an open file of a node.
+func (f *FS) openNode(n *node, name string, flag int) *File {
 	file := &File{fs: f, node: n, name: name, flag: flag}
 	n.opens++
 	f.open[file] = struct{}{}
@@ -152,13 +152,13 @@ func (f *FS) Rename(from, to string) error {
 	return f.do("rename", to, 0, func(Fault) error {
 		d := f.disk
 		n := d.names[from]
-		old, dir := d.find(to)
+		old, dir := d.lookup(to)
 		if n == nil || !dir {
-			return missing("rename", from, fs.ErrNotExist)
+			return pathError("rename", from, fs.ErrNotExist)
 		}
 		d.log(entry{kind: renamed, name: from, to: to, node: n})
 		if old != nil {
-			d.unname(old)
+			d.removeName(old)
 		}
 		return nil
 	})
@@ -172,10 +172,10 @@ func (f *FS) Remove(name string) error {
 	return f.do("remove", name, 0, func(Fault) error {
 		n := f.disk.names[name]
 		if n == nil {
-			return missing("remove", name, fs.ErrNotExist)
+			return pathError("remove", name, fs.ErrNotExist)
 		}
 		f.disk.log(entry{kind: removed, name: name, node: n})
-		f.disk.unname(n)
+		f.disk.removeName(n)
 		return nil
 	})
 }
@@ -185,11 +185,11 @@ func (f *FS) Stat(name string) (jsonl.Info, error) {
 	f.disk.mu.Lock()
 	defer f.disk.mu.Unlock()
 	n := f.disk.names[name]
-	if f.dead {
-		return jsonl.Info{}, missing("stat", name, ErrKilled)
+	if f.killed {
+		return jsonl.Info{}, pathError("stat", name, ErrKilled)
 	}
 	if n == nil {
-		return jsonl.Info{}, missing("stat", name, fs.ErrNotExist)
+		return jsonl.Info{}, pathError("stat", name, fs.ErrNotExist)
 	}
 	return n.info(), nil
 }
@@ -202,12 +202,12 @@ func (n *node) info() jsonl.Info {
 	return info
 }
 
-// ReadDir implements jsonl.FS: the last name comes first.
+// ReadDir implements jsonl.FS. The order is descending by name.
 func (f *FS) ReadDir(name string) ([]fs.DirEntry, error) {
 	f.disk.mu.Lock()
 	defer f.disk.mu.Unlock()
-	if f.dead || f.disk.names[name] == nil {
-		return nil, missing("open", name, fs.ErrNotExist)
+	if f.killed || f.disk.names[name] == nil {
+		return nil, pathError("open", name, fs.ErrNotExist)
 	}
 	var entries []fs.DirEntry
 	for other, n := range f.disk.names {
@@ -239,12 +239,12 @@ func (f *FS) SyncDir(name string) error {
 	})
 }
 
-// Close implements jsonl.FS. Files that are open stay so.
+// Close implements jsonl.FS. Open files stay open.
 func (f *FS) Close() error { return nil }
 
-func missing(op, name string, err error) error { return &fs.PathError{Op: op, Path: name, Err: err} }
+func pathError(op, name string, err error) error { return &fs.PathError{Op: op, Path: name, Err: err} }
 
-// fileInfo is an Info as the standard library has it.
+// fileInfo is a jsonl.Info as an fs.FileInfo.
 type fileInfo struct {
 	name string
 	jsonl.Info

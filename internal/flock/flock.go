@@ -1,7 +1,7 @@
-// Package flock waits for advisory locks of open files (flock(2)). A lock
-// belongs to the open file, not to the process: two opens of one file in one
-// process exclude each other, and the kernel releases the lock of a process
-// that dies. Network file systems are not supported.
+// Package flock waits for advisory locks of open files (flock(2)). A lock belongs to
+// the open file, not to the process: two opens of one file in one process exclude each
+// other. The kernel releases the locks of a process that dies. Network file systems are
+// not supported.
 package flock
 
 import (
@@ -14,18 +14,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The pause between two tries grows from the shortest to the longest.
+// The pause between two tries grows from shortestPause to longestPause.
 const (
 	shortestPause = 200 * time.Microsecond
 	longestPause  = 20 * time.Millisecond
 )
 
-// Lock opens path, creating it with perm if it is missing, and waits for its
-// lock until ctx ends. Call unlock exactly once. The file stays: removing a
-// lock file would let two holders in.
+// Lock opens path, creates it with perm if it is missing, and waits for its lock until
+// ctx ends. Call unlock exactly once. The file stays, because removing a lock file
+// could let two holders in.
 //
-// Many who share the lock do not keep out one who wants it for himself. Where he
-// has to wait he makes a second file, path and GateSuffix, which stays as well.
+// Shared callers cannot starve an exclusive one (see WaitFairly). A waiting exclusive
+// caller creates a second file, path plus GateSuffix, which also stays.
 func Lock(ctx context.Context, path string, exclusive bool, perm os.FileMode) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, perm)
 	if err != nil {
@@ -46,18 +46,18 @@ func Lock(ctx context.Context, path string, exclusive bool, perm os.FileMode) (u
 	return func() { _ = f.Close() }, nil
 }
 
-// GateSuffix is the ending of the gate's name. See WaitFairly.
+// GateSuffix is the suffix of the gate's file name. See WaitFairly.
 const GateSuffix = "-next"
 
-// file is an open file as a Locker.
+// file implements Locker.
 type file struct{ *os.File }
 
 func (f file) TryLock(exclusive bool) (bool, error) { return Try(int(f.Fd()), exclusive) }
 
 func (f file) Unlock() error { return Unlock(int(f.Fd())) }
 
-// Wait calls try, with growing pauses, until it answers true or an error, or
-// ctx ends. Once ctx has ended it does not try.
+// Wait calls try with growing pauses until it returns true or an error, or ctx ends. If
+// ctx has ended already, it does not call try.
 func Wait(ctx context.Context, try func() (bool, error)) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -76,8 +76,8 @@ func Wait(ctx context.Context, try func() (bool, error)) error {
 	}
 }
 
-// Try takes the lock of the open file fd if that is possible at once. A shared
-// lock that is held is turned into an exclusive one and back.
+// Try takes the lock of the open file fd, or returns false if another open file has it.
+// It converts a lock that fd already has.
 func Try(fd int, exclusive bool) (bool, error) {
 	how := unix.LOCK_SH | unix.LOCK_NB
 	if exclusive {
@@ -90,7 +90,7 @@ func Try(fd int, exclusive bool) (bool, error) {
 	return err == nil, err
 }
 
-// Unlock gives the lock of the open file fd back.
+// Unlock releases the lock of the open file fd.
 func Unlock(fd int) error { return flock(fd, unix.LOCK_UN) }
 
 func flock(fd, how int) error {

@@ -20,7 +20,7 @@ func lock(t *testing.T, path string, exclusive bool) func() {
 	return unlock
 }
 
-// refused waits for a lock until its deadline, which must be honoured.
+// refused checks that waiting for a lock ends at the deadline.
 func refused(t *testing.T, path string, exclusive bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)

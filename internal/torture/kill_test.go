@@ -7,45 +7,45 @@ import (
 )
 
 const (
-	// crewSize is how many processes write at the same time.
-	crewSize = 4
-	// killsOfRound is how many die in one store, before the next one begins.
-	killsOfRound = 40
-	// killsBetweenChecks is how many die between two checks of a store.
+	// groupSize is how many processes write concurrently.
+	groupSize = 4
+	// killsPerStore is how many processes are killed before a new store is used.
+	killsPerStore = 40
+	// killsBetweenChecks is how many processes are killed between two checks of a
+	// store.
 	killsBetweenChecks = 5
 )
 
-// Writers are killed at any moment: while they append, open the store, make
-// it, or fold back its log; one beside others that go on, or all at once. What
-// was acknowledged is there, once and as it was made; what was not is whole or
-// absent, and doing it again stores it once.
+// Writers are killed at any moment: during an append, while they open or create the
+// store, or during a checkpoint. Sometimes one is killed while others continue,
+// sometimes all. Every acknowledged step is stored once and unchanged. Every other step
+// is stored completely or not at all, and a retry stores it once.
 func TestKill(t *testing.T) {
-	onEach(t, func(t *testing.T, s *scene) {
+	onEach(t, func(t *testing.T, s *fixture) {
 		kills, within, events := 0, 0, 0
 		for kills < *killsFlag {
-			c := s.another().crew(crewSize, job{})
-			c.massacre(min(killsOfRound, *killsFlag-kills))
-			kills, within, events = kills+c.killed, within+c.within, events+c.ledger.events()
+			c := s.withEmptyStore().startGroup(groupSize, job{})
+			c.killMany(min(killsPerStore, *killsFlag-kills))
+			kills, within, events = kills+c.killed, within+c.inStep, events+c.ledger.events()
 		}
 		t.Logf("%d kills, %d of them within a step; %d events acknowledged, none lost", kills, within, events)
 	})
 }
 
-// massacre kills n members of the crew, in the end all at once, and checks the
-// store all the while.
-func (c *crew) massacre(n int) {
+// killMany kills n members, the last ones all at once, and checks the store in between.
+func (c *group) killMany(n int) {
 	c.Helper()
-	for checked := 0; c.killed+crewSize < n; {
-		switch i := c.random.IntN(crewSize); c.random.IntN(12) {
+	for checked := 0; c.killed+groupSize < n; {
+		switch i := c.random.IntN(groupSize); c.random.IntN(12) {
 		case 0:
-			c.killAll()
+			c.crashAll()
 			c.relaunch()
-		case 1: // wherever it is, perhaps not even born
-			c.linger(30 * time.Millisecond)
+		case 1: // at any moment, perhaps before its first step
+			c.waitRandom(30 * time.Millisecond)
 			c.replace(i)
 		default:
-			c.busy(c.members[i])
-			c.linger(5 * time.Millisecond)
+			c.waitBusy(c.members[i])
+			c.waitRandom(5 * time.Millisecond)
 			c.replace(i)
 		}
 		if c.killed-checked >= killsBetweenChecks {
@@ -53,23 +53,22 @@ func (c *crew) massacre(n int) {
 			checked = c.killed
 		}
 	}
-	c.killAll()
+	c.crashAll()
 }
 
-// killAll kills everybody, so that the next to open the store finds it as they
-// left it, and repeats what they were doing.
-func (c *crew) killAll() {
+// crashAll kills all members, checks the store, and repeats the interrupted steps.
+func (c *group) crashAll() {
 	c.Helper()
-	c.busy(c.members[c.random.IntN(len(c.members))])
-	c.linger(3 * time.Millisecond)
-	c.buryAll()
+	c.waitBusy(c.members[c.random.IntN(len(c.members))])
+	c.waitRandom(3 * time.Millisecond)
+	c.killAll()
 	c.check(true)
-	c.succeed()
+	c.takeOver()
 	c.check(true)
 }
 
-// linger waits for a random time up to most, short ones as likely as long.
-func (c *crew) linger(most time.Duration) {
+// waitRandom waits for a random time up to most. The distribution is logarithmic.
+func (c *group) waitRandom(most time.Duration) {
 	until := time.Now().Add(time.Duration(math.Exp(c.random.Float64() * math.Log(float64(most)))))
 	if wait := time.Until(until); wait > time.Millisecond {
 		time.Sleep(wait)

@@ -11,42 +11,42 @@ import (
 // pauses is how many processes are stopped in one store.
 const pauses = 12
 
-// Writers are stopped wherever they are, with a lock or without. Meanwhile
-// this process appends under a deadline, which it gets or which ends, and
-// reads. Then the stopped one goes on, or is killed, and nothing waits any more.
+// A writer is stopped at a random moment, with or without a lock. Meanwhile this
+// process appends with a deadline and reads. Then the writer is continued or killed,
+// and appends succeed.
 func TestStoppedAnywhere(t *testing.T) {
-	onEach(t, func(t *testing.T, s *scene) {
-		c := s.crew(3, job{})
+	onEach(t, func(t *testing.T, s *fixture) {
+		c := s.startGroup(3, job{})
 		log := s.log()
-		me := &writer{log: log, seed: s.seed, name: len(c.members), say: func(verb string, n int, seq int64) {}}
-		done := c.attempt(me, 0, patience) // nobody reads a store that is half made
+		me := &writer{log: log, seed: s.seed, name: len(c.members), report: func(verb string, n int, seq int64) {}}
+		done := c.attempt(me, 0, testTimeout) // the store must exist before a process is stopped
 		for range pauses {
 			i := s.random.IntN(len(c.members))
 			m := c.members[i]
-			c.busy(m)
-			c.linger(3 * time.Millisecond)
+			c.waitBusy(m)
+			c.waitRandom(3 * time.Millisecond)
 			s.must(m.cmd.Process.Signal(syscall.SIGSTOP))
 			m.waitStopped()
 			for range 4 {
 				done += c.attempt(me, done, 20*time.Millisecond)
 			}
-			w := walk{seed: s.seed, session: shared}
+			w := checker{seed: s.seed, session: shared}
 			s.must(ignoreMissing(w.all(log.Read(s.ctx, shared, everything))))
 			if s.random.IntN(2) == 0 {
 				c.replace(i)
 			} else {
 				s.must(m.cmd.Process.Signal(syscall.SIGCONT))
 			}
-			done += c.attempt(me, done, patience)
+			done += c.attempt(me, done, testTimeout)
 		}
-		c.buryAll()
+		c.killAll()
 		c.check(true)
 		t.Logf("%d processes stopped, %d events acknowledged, none lost", pauses, c.ledger.events())
 	})
 }
 
-// attempt tries a step under a deadline, and says how many steps were done.
-func (c *crew) attempt(w *writer, n int, patience time.Duration) int {
+// attempt tries a step with a deadline, and returns the number of steps done: 0 or 1.
+func (c *group) attempt(w *writer, n int, patience time.Duration) int {
 	c.Helper()
 	ctx, cancel := context.WithTimeout(c.ctx, patience)
 	defer cancel()
@@ -56,7 +56,7 @@ func (c *crew) attempt(w *writer, n int, patience time.Duration) int {
 		return 0
 	}
 	c.must(err)
-	c.must(c.ledger.note(w.name, tried, n, 0))
-	c.must(c.ledger.note(w.name, acknowledged, n, seq))
+	c.must(c.ledger.record(w.name, tried, n, 0))
+	c.must(c.ledger.record(w.name, acknowledged, n, seq))
 	return 1
 }

@@ -14,24 +14,24 @@ import (
 	"time"
 )
 
-// jobVariable holds the job of a child process, as JSON.
+// jobVariable is the environment variable with the job of a child process, as JSON.
 const jobVariable = "CONVLOG_TORTURE_JOB"
 
-// job is what a child process does.
+// job is the work of a child process.
 type job struct {
 	Do      string // write, read, watch, hold
 	Backend string
 	Dir     string
 	Seed    uint64
-	Writer  int           // of write
-	From    int           // of write: the first step
-	To      int           // of write: where to stop; 0 is never
-	Pause   time.Duration // of write: between two steps
-	How     string        // of hold
+	Writer  int           // write: number of the writer
+	From    int           // write: first step
+	To      int           // write: step to stop before; 0 is never
+	Pause   time.Duration // write: pause between two steps
+	How     string        // hold: where to stop; watch: the expected error
 }
 
-// runJob is the child process. It ends when its standard input does, so that
-// none outlives the test.
+// runJob runs the child process. It ends when its standard input ends, so that no child
+// outlives the test.
 func runJob(text string) error {
 	var j job
 	if err := json.Unmarshal([]byte(text), &j); err != nil {
@@ -66,32 +66,32 @@ func runJob(text string) error {
 
 func writeJob(ctx context.Context, b backend, j job) error {
 	log := b.log(j.Dir)
-	w := writer{log: log, seed: j.Seed, name: j.Writer, pause: j.Pause, say: say}
+	w := writer{log: log, seed: j.Seed, name: j.Writer, pause: j.Pause, report: report}
 	return errors.Join(w.run(ctx, j.From, j.To), log.Close())
 }
 
-// say prints a line for the parent, in one write.
-func say(verb string, n int, seq int64) { fmt.Printf("%s %d %d\n", verb, n, seq) }
+// report prints a line for the parent, in one write.
+func report(verb string, n int, seq int64) { fmt.Printf("%s %d %d\n", verb, n, seq) }
 
-// child is a child process, as its parent sees it.
+// child is a child process.
 type child struct {
-	scene *scene
-	cmd   *exec.Cmd
-	in    io.Closer
-	mute  chan struct{} // closed when all it said was heard
-	errs  *firstWords
+	fixture *fixture
+	cmd     *exec.Cmd
+	in      io.Closer
+	silent  chan struct{} // closed when all its output was handled
+	errs    *limitedBuffer
 }
 
-// start starts a child process, which is killed when the test ends. hear is
-// called with each line that it says.
-func (s *scene) start(j job, hear func(line string)) *child {
+// start starts a child process, which is killed when the test ends. It calls hear with
+// each line of output.
+func (s *fixture) start(j job, hear func(line string)) *child {
 	s.Helper()
 	j.Backend, j.Dir, j.Seed = s.backend.name, s.dir, s.seed
 	text, err := json.Marshal(j)
 	s.must(err)
 	exe, err := os.Executable()
 	s.must(err)
-	c := &child{scene: s, cmd: exec.Command(exe), mute: make(chan struct{}), errs: new(firstWords)}
+	c := &child{fixture: s, cmd: exec.Command(exe), silent: make(chan struct{}), errs: new(limitedBuffer)}
 	c.cmd.Env = append(os.Environ(), jobVariable+"="+string(text))
 	c.cmd.Stderr = c.errs
 	out, err := c.cmd.StdoutPipe()
@@ -105,18 +105,18 @@ func (s *scene) start(j job, hear func(line string)) *child {
 }
 
 func (c *child) listen(out io.Reader, hear func(line string)) {
-	defer close(c.mute)
+	defer close(c.silent)
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		hear(lines.Text())
 	}
 }
 
-// kill kills the child, stopped or not, hears what it has said, and buries it.
-// It is an error if it has ended by itself.
+// kill kills the child, stopped or not, and waits for its output. It returns an error
+// if the child has ended by itself.
 func (c *child) kill() error {
 	killing := c.cmd.Process.Kill()
-	<-c.mute
+	<-c.silent
 	err := c.cmd.Wait()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL {
@@ -127,20 +127,20 @@ func (c *child) kill() error {
 
 // finish waits for a child that ends by itself.
 func (c *child) finish() error {
-	<-c.mute
+	<-c.silent
 	if err := c.cmd.Wait(); err != nil {
 		return fmt.Errorf("child: %w: %s", err, c.errs)
 	}
 	return nil
 }
 
-// firstWords keeps the beginning of what is written to it.
-type firstWords struct {
+// limitedBuffer keeps the first 4 KiB written to it.
+type limitedBuffer struct {
 	mu   sync.Mutex
 	text []byte
 }
 
-func (l *firstWords) Write(b []byte) (int, error) {
+func (l *limitedBuffer) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.text) < 4<<10 {
@@ -149,7 +149,7 @@ func (l *firstWords) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-func (l *firstWords) String() string {
+func (l *limitedBuffer) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return string(l.text)

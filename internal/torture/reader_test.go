@@ -16,22 +16,21 @@ import (
 // everything is the session's own events, oldest first.
 var everything = eventlog.All().Own()
 
-// reader reads sessions in every way there is, and holds what it gets against
-// the steps that made it. It remembers how far each session had come.
+// reader reads sessions in every way and compares the events with the steps that made
+// them. A session must never become shorter.
 type reader struct {
-	log    *eventlog.Log
-	seed   uint64
-	random *rand.Rand
-	heads  map[string]event.Head
-	life   life // of the mortal session, as it was last seen
+	log        *eventlog.Log
+	seed       uint64
+	random     *rand.Rand
+	heads      map[string]event.Head
+	generation generation // of the recreated session, at the last read
 }
 
 func newReader(log *eventlog.Log, seed, number uint64) *reader {
 	return &reader{log: log, seed: seed, random: rand.New(rand.NewPCG(seed, number)), heads: map[string]event.Head{}}
 }
 
-// readJob reads until it is told to stop: the session of all writers, in every
-// way, and the mortal one.
+// readJob reads and watches the shared and the recreated session until ctx ends.
 func readJob(ctx context.Context, b backend, j job) error {
 	log := b.log(j.Dir)
 	var wg sync.WaitGroup
@@ -40,8 +39,8 @@ func readJob(ctx context.Context, b backend, j job) error {
 	defer cancel()
 	for i, run := range []func() error{
 		func() error { return newReader(log, j.Seed, uint64(j.Writer)).run(ctx) },
-		func() error { return watchShared(ctx, log, j.Seed, func(seq int64) { say("seen", 0, seq) }) },
-		func() error { return watchMortal(ctx, log) },
+		func() error { return watchShared(ctx, log, j.Seed, func(seq int64) { report("seen", 0, seq) }) },
+		func() error { return watchRecreated(ctx, log) },
 	} {
 		wg.Go(func() {
 			if errs[i] = run(); errs[i] != nil {
@@ -49,7 +48,7 @@ func readJob(ctx context.Context, b backend, j job) error {
 			}
 		})
 	}
-	say("reading", 0, 0)
+	report("reading", 0, 0)
 	wg.Wait()
 	return errors.Join(append(errs, log.Close())...)
 }
@@ -77,16 +76,16 @@ var ways = []struct {
 	{"until an event", (*reader).until},
 	{"the active path", (*reader).path},
 	{"a fork", (*reader).fork},
-	{"a session that comes and goes", (*reader).mortal},
+	{"the recreated session", (*reader).readRecreated},
 }
 
-// forward reads all, which must be no less than before.
+// forward reads the shared session, which must not be shorter than before.
 func (r *reader) forward(ctx context.Context) error {
-	w := walk{seed: r.seed, session: shared}
+	w := checker{seed: r.seed, session: shared}
 	if err := ignoreMissing(w.all(r.log.Read(ctx, shared, everything))); err != nil {
 		return err
 	}
-	return r.reached(shared, w.last)
+	return r.checkLength(shared, w.last)
 }
 
 func ignoreMissing(err error) error {
@@ -96,8 +95,8 @@ func ignoreMissing(err error) error {
 	return err
 }
 
-// reached makes sure that a session never gets shorter.
-func (r *reader) reached(session string, head event.Head) error {
+// checkLength checks that a session has not become shorter.
+func (r *reader) checkLength(session string, head event.Head) error {
 	if before := r.heads[session]; head.Seq < before.Seq {
 		return fmt.Errorf("session %q ends at %v, after it had ended at %v", session, head, before)
 	}
@@ -105,31 +104,31 @@ func (r *reader) reached(session string, head event.Head) error {
 	return nil
 }
 
-// backward reads all from the end.
+// backward reads the shared session from the end.
 func (r *reader) backward(ctx context.Context) error {
 	events, err := collect(r.log.Read(ctx, shared, everything.Backward()))
 	if err != nil {
 		return ignoreMissing(err)
 	}
-	return r.whole(events, 1)
+	return r.checkReversed(events, 1)
 }
 
-// whole walks events that were read newest first.
-func (r *reader) whole(events []event.Event, from int64) error {
+// checkReversed checks events that were read newest first.
+func (r *reader) checkReversed(events []event.Event, from int64) error {
 	slices.Reverse(events)
 	if len(events) > 0 && events[0].Seq != from {
 		return fmt.Errorf("it begins with seq %d, not %d", events[0].Seq, from)
 	}
-	w := walk{seed: r.seed, session: shared}
+	w := checker{seed: r.seed, session: shared}
 	if err := w.all(values(events)); err != nil || len(events) == 0 {
 		return err
 	}
-	return r.reached(shared, w.last)
+	return r.checkLength(shared, w.last)
 }
 
 func (r *reader) from(ctx context.Context) error {
 	from := 1 + r.random.Int64N(max(r.heads[shared].Seq, 1))
-	w := walk{seed: r.seed, session: shared}
+	w := checker{seed: r.seed, session: shared}
 	first := true
 	for e, err := range r.log.Read(ctx, shared, eventlog.From(from)) {
 		if err == nil && first && e.Seq != from {
@@ -146,7 +145,7 @@ func (r *reader) from(ctx context.Context) error {
 	if err := w.end(); err != nil || first {
 		return err
 	}
-	return r.reached(shared, w.last)
+	return r.checkLength(shared, w.last)
 }
 
 func (r *reader) last(ctx context.Context) error {
@@ -157,13 +156,13 @@ func (r *reader) last(ctx context.Context) error {
 	}
 	newest := events[len(events)-1].Seq
 	if int64(len(events)) != min(int64(n), newest) {
-		return fmt.Errorf("%d events of %d, where %d were asked for", len(events), newest, n)
+		return fmt.Errorf("%d events of %d, want the last %d", len(events), newest, n)
 	}
 	slices.Reverse(events)
-	return r.whole(events, newest-int64(len(events))+1)
+	return r.checkReversed(events, newest-int64(len(events))+1)
 }
 
-// until reads to an event that is there, from either end.
+// until reads up to an existing event, in both directions.
 func (r *reader) until(ctx context.Context) error {
 	head := r.heads[shared].Seq
 	if head == 0 {
@@ -178,17 +177,17 @@ func (r *reader) until(ctx context.Context) error {
 		return err
 	}
 	if last := events[len(events)-1]; last.Hash() != e.Hash() || int64(len(events)) != e.Seq {
-		return fmt.Errorf("%d events up to seq %d, which are to end with seq %d", len(events), last.Seq, e.Seq)
+		return fmt.Errorf("%d events up to seq %d, want %d", len(events), last.Seq, e.Seq)
 	}
 	if events, err = collect(r.log.Read(ctx, shared, eventlog.Until(e.ID).Backward())); err != nil {
 		return err
 	}
-	return r.whole(events, e.Seq)
+	return r.checkReversed(events, e.Seq)
 }
 
-// path reads the active path of a session where the head moves.
+// path reads the active path of a session with head moves.
 func (r *reader) path(ctx context.Context) error {
-	session := ownSession(r.random.IntN(crewSize), r.random.IntN(3)*era)
+	session := ownSession(r.random.IntN(groupSize), r.random.IntN(3)*stepsPerSession)
 	events, err := collect(r.log.Read(ctx, session, eventlog.All().OnPath()))
 	if err != nil {
 		return ignoreMissing(err)
@@ -202,18 +201,18 @@ func (r *reader) path(ctx context.Context) error {
 			parent = m.To
 		}
 		if parent != before {
-			return fmt.Errorf("seq %d of %q stands on the path behind %d, its parent is %d", e.Seq, session, before, parent)
+			return fmt.Errorf("seq %d of %q follows %d on the path, but its parent is %d", e.Seq, session, before, parent)
 		}
 		before = e.Seq
 	}
-	return r.reached(session, events[len(events)-1].Head())
+	return r.checkLength(session, events[len(events)-1].Head())
 }
 
-// fork reads a fork through its parent.
+// fork reads a fork with its parent's events.
 func (r *reader) fork(ctx context.Context) error {
 	for info, err := range r.log.Sessions(ctx) {
-		if info.ID == mortal {
-			continue // it may be damaged just now
+		if info.ID == recreated {
+			continue // it may be damaged at the moment
 		}
 		if err = errors.Join(err, info.Err); err != nil {
 			return err
@@ -227,7 +226,7 @@ func (r *reader) fork(ctx context.Context) error {
 		}
 		for i, e := range events {
 			if e.Seq != int64(i)+1 {
-				return fmt.Errorf("seq %d of fork %q stands at place %d", e.Seq, info.ID, i+1)
+				return fmt.Errorf("seq %d of fork %q is at place %d", e.Seq, info.ID, i+1)
 			}
 		}
 		return nil
@@ -235,24 +234,24 @@ func (r *reader) fork(ctx context.Context) error {
 	return nil
 }
 
-// mortal reads a session that is removed, made anew, damaged and repaired.
-func (r *reader) mortal(ctx context.Context) error {
-	life := life{}
-	for e, err := range r.log.Read(ctx, mortal, eventlog.All()) {
+// readRecreated reads the recreated session.
+func (r *reader) readRecreated(ctx context.Context) error {
+	life := generation{}
+	for e, err := range r.log.Read(ctx, recreated, eventlog.All()) {
 		if err == nil {
 			err = life.next(&e)
 		}
-		if vanished(err) {
+		if isLoss(err) {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if before := r.life; life.n == before.n && life.at < before.at || life.n < before.n {
-		return fmt.Errorf("event %d of life %d is the last, after event %d of life %d was there", life.at, life.n, before.at, before.n)
+	if before := r.generation; life.n == before.n && life.at < before.at || life.n < before.n {
+		return fmt.Errorf("event %d of generation %d is the last, but event %d of generation %d was read before", life.at, life.n, before.at, before.n)
 	}
-	r.life = life
+	r.generation = life
 	return life.end()
 }
 
@@ -266,7 +265,7 @@ func collect(events iter.Seq2[event.Event, error]) (all []event.Event, err error
 	return all, nil
 }
 
-// values is a sequence of events without an error.
+// values returns the events as a sequence.
 func values(events []event.Event) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
 		for _, e := range events {

@@ -11,21 +11,21 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-// kind is what a step does.
+// kind is the kind of a step.
 type kind string
 
 const (
-	note     kind = "note"     // an event by itself
+	note     kind = "note"     // one event
 	batch    kind = "batch"    // several events, atomically
 	spill    kind = "spill"    // an event whose data becomes a blob
 	artifact kind = "artifact" // an event that refers to a blob
-	snapshot kind = "snapshot" // a projection_snapshotted, its state inline or a blob
-	move     kind = "move"     // a head_moved
-	forking  kind = "fork"     // a new session that shares the writer's own
-	redact   kind = "redact"   // erases the events of an earlier step
+	snapshot kind = "snapshot" // a projection_snapshotted event; the state is inline or a blob
+	move     kind = "move"     // a head_moved event
+	forking  kind = "fork"     // a fork of the writer's own session
+	redact   kind = "redact"   // erases the first event of an earlier step
 )
 
-// kinds are drawn from with these weights.
+// kinds has the probability of each kind, in percent.
 var kinds = []struct {
 	kind   kind
 	weight int
@@ -34,31 +34,30 @@ var kinds = []struct {
 // shared is the session that all writers append to.
 const shared = "shared"
 
-// era is how many steps a writer's own session lasts.
-const era = 50
+// stepsPerSession is after how many steps a writer begins a new session of its own.
+const stepsPerSession = 50
 
-// step is the n-th thing that a writer does, and follows from the seed, the
-// writer and n alone.
+// step is a writer's n-th step. It depends only on the seed, the writer and n.
 type step struct {
 	writer, n int
 	kind      kind
 	session   string
 	events    []event.Event
-	blob      string // the body that events refer to, to be put first
-	target    *step  // what a redact erases
-	anyway    bool   // appends to its own session without looking at its head
+	blob      string // the body of the blob that events refer to
+	target    *step  // the step that a redact step erases
+	anyHead   bool   // append without an expected head
 }
 
-// stepOf is what writer does as its n-th step.
+// stepOf returns a writer's n-th step.
 func stepOf(seed uint64, writer, n int) *step {
 	r := rand.New(rand.NewPCG(seed, uint64(writer)<<32|uint64(n)))
 	s := &step{writer: writer, n: n, kind: drawKind(r), session: ownSession(writer, n)}
 	inShared := r.IntN(100) < 45
-	s.anyway = r.IntN(2) == 0
-	first := n%era == 0 // it makes the own session
+	s.anyHead = r.IntN(2) == 0
+	first := n%stepsPerSession == 0 // it creates the writer's own session
 	switch {
 	case first:
-		s.kind, s.anyway = note, true
+		s.kind, s.anyHead = note, true
 	case s.kind == redact:
 		if s.target = targetOf(seed, writer, n, r); s.target == nil {
 			s.kind = note
@@ -93,12 +92,12 @@ func drawKind(r *rand.Rand) kind {
 	return note
 }
 
-func ownSession(writer, n int) string { return fmt.Sprintf("own-%d-%d", writer, n/era) }
+func ownSession(writer, n int) string { return fmt.Sprintf("own-%d-%d", writer, n/stepsPerSession) }
 
-// targetOf draws an earlier step of the same era whose events can be redacted.
+// targetOf picks an earlier step in the same session that can be redacted.
 func targetOf(seed uint64, writer, n int, r *rand.Rand) *step {
 	for range 5 {
-		m := n - 1 - r.IntN(n%era)
+		m := n - 1 - r.IntN(n%stepsPerSession)
 		if s := stepOf(seed, writer, m); s.kind != redact && s.kind != forking && s.kind != move {
 			return s
 		}
@@ -106,8 +105,7 @@ func targetOf(seed uint64, writer, n int, r *rand.Rand) *step {
 	return nil
 }
 
-// make makes the events of a step. The one that refers to the point of a fork
-// is made by whoever does the step.
+// make returns the events of a step. writer.fork completes the fork event.
 func (s *step) make(seed uint64, r *rand.Rand) []event.Event {
 	switch s.kind {
 	case batch:
@@ -149,13 +147,13 @@ func (s *step) snapshot(r *rand.Rand) event.Snapshot {
 	return p
 }
 
-// note is the i-th of n events of a step.
+// note returns event i of n of a step.
 func (s *step) note(seed uint64, r *rand.Rand, i, n, size int) event.Event {
 	data := fmt.Appendf(nil, `{"step":%q,"i":%d,"of":%d,"text":%q}`, s, i, n, text(r, size))
 	return event.Event{ID: idOf(seed, s.writer, s.n, i), Type: "test:note", Data: data}
 }
 
-// event is the i-th event of a step, of one of the known types.
+// event returns event i of a step, with a known type.
 func (s *step) event(seed uint64, i int, p event.Payload) event.Event {
 	e := event.New(p)
 	e.ID = idOf(seed, s.writer, s.n, i)
@@ -168,7 +166,7 @@ func ref(body string) event.BlobRef {
 	return event.BlobRef{Blob: event.DigestOf([]byte(body)), Bytes: int64(len(body))}
 }
 
-// text is n bytes that no two events have in common.
+// text returns n random bytes of text.
 func text(r *rand.Rand, n int) string {
 	b := make([]byte, 0, n+16)
 	for len(b) < n {
@@ -177,7 +175,7 @@ func text(r *rand.Rand, n int) string {
 	return string(b[:n])
 }
 
-// idOf is the id of a step's i-th event, which says what it is of.
+// idOf returns the id of a step's event i. The id encodes the step.
 func idOf(seed uint64, writer, n, i int) (id ulid.ULID) {
 	const someday = 1_900_000_000_000
 	if err := id.SetTime(someday + uint64(n)); err != nil {
@@ -190,7 +188,7 @@ func idOf(seed uint64, writer, n, i int) (id ulid.ULID) {
 	return id
 }
 
-// placeOf is what an id is of; ok is false for one that no step has.
+// placeOf is the inverse of idOf. ok is false for an id of no step.
 func placeOf(seed uint64, id ulid.ULID) (writer, n, i int, ok bool) {
 	writer, n = int(binary.BigEndian.Uint16(id[8:])), int(binary.BigEndian.Uint32(id[10:]))
 	i = int(binary.BigEndian.Uint16(id[14:]))

@@ -19,34 +19,33 @@ import (
 	"github.com/convlog/convlog/upkeep/erase"
 )
 
-// held is the session whose lock the stopped process has, or whose events
-// vanish.
-const held = "held"
+// heldSession is the session that the stopped process locks. In the tests of watchers
+// it is the watched session.
+const heldSession = "held"
 
 // heldBatch is how many events the stopped process appends at once.
 const heldBatch = 3
 
-// stop is a place where a process is stopped, and what that keeps the others
-// from.
-type stop struct {
+// stopPoint is a point at which a process is stopped.
+type stopPoint struct {
 	how     string
-	backend string // "" is each
-	// shown is how many events of the stopped append others see.
+	backend string // "" is both
+	// shown is how many events of the stopped append others read.
 	shown int
-	// blocks is what must wait, goes what must not.
-	blocks, goes func(ctx context.Context, l *eventlog.Log) error
+	// blocks is an operation that must wait, allows one that must succeed.
+	blocks, allows func(ctx context.Context, l *eventlog.Log) error
 }
 
-var stops = []stop{
-	{how: "before its write", backend: "jsonl", blocks: appendTo(held), goes: appendTo("other")},
-	{how: "in the middle of a line", backend: "jsonl", blocks: appendTo(held), goes: appendTo("other")},
-	{how: "between two lines", backend: "jsonl", blocks: appendTo(held), goes: appendTo("other")},
-	{how: "before its sync", backend: "jsonl", shown: heldBatch, blocks: appendTo(held), goes: appendTo("other")},
-	{how: "in a transaction", backend: "sqlite", blocks: appendTo("other"), goes: readAll(held)},
-	{how: "with the store lock", blocks: redactIn(held), goes: appendTo(held)},
+var stops = []stopPoint{
+	{how: "before its write", backend: "jsonl", blocks: appendTo(heldSession), allows: appendTo("other")},
+	{how: "in the middle of a line", backend: "jsonl", blocks: appendTo(heldSession), allows: appendTo("other")},
+	{how: "between two lines", backend: "jsonl", blocks: appendTo(heldSession), allows: appendTo("other")},
+	{how: "before its sync", backend: "jsonl", shown: heldBatch, blocks: appendTo(heldSession), allows: appendTo("other")},
+	{how: "in a transaction", backend: "sqlite", blocks: appendTo("other"), allows: readAll(heldSession)},
+	{how: "with the store lock", blocks: redactIn(heldSession), allows: appendTo(heldSession)},
 }
 
-// holdJob appends to held and stops itself on the way.
+// holdJob appends to heldSession and stops itself at the stop point.
 func holdJob(ctx context.Context, b backend, j job) error {
 	if j.How == "in a transaction" {
 		return holdTransaction(ctx, databaseIn(j.Dir))
@@ -61,18 +60,18 @@ func holdJob(ctx context.Context, b backend, j job) error {
 			return err
 		}
 	}
-	_, err := log.Append(ctx, held, eventlog.Any(), plainNote(), plainNote(), plainNote())
+	_, err := log.Append(ctx, heldSession, eventlog.Any(), plainNote(), plainNote(), plainNote())
 	return errors.Join(err, log.Close())
 }
 
-// stopMyself returns when another process says that this one is to go on.
+// stopMyself stops the process. It returns when another process continues it.
 func stopMyself() error {
 	err := syscall.Kill(syscall.Getpid(), syscall.SIGSTOP)
-	time.Sleep(10 * time.Millisecond) // for systems that stop a process a little later
+	time.Sleep(10 * time.Millisecond) // some systems stop the process a little later
 	return err
 }
 
-// stoppingFS is a directory whose session files stop the process.
+// stoppingFS is an FS whose session files stop the process.
 type stoppingFS struct {
 	jsonl.FS
 	how string
@@ -128,8 +127,8 @@ func (stoppingReader) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-// holdTransaction stops in a transaction that has written, and rolls it back. It
-// waits for the index of the others, which may be written just now.
+// holdTransaction stops in a transaction that has written, and rolls it back. It waits
+// for a transaction of the search index.
 func holdTransaction(ctx context.Context, file string) error {
 	db, err := sql.Open("sqlite", file)
 	if err != nil {
@@ -178,7 +177,7 @@ func readAll(session string) func(context.Context, *eventlog.Log) error {
 	}
 }
 
-// count reads a session from both ends.
+// count reads a session in both directions and returns the number of events.
 func count(ctx context.Context, l *eventlog.Log, session string) (forward int, err error) {
 	backward := 0
 	for _, err := range l.Read(ctx, session, eventlog.All()) {
@@ -199,8 +198,8 @@ func count(ctx context.Context, l *eventlog.Log, session string) (forward int, e
 	return forward, nil
 }
 
-// A process is stopped while it has a lock. Others honour their deadlines,
-// readers are not held up, and once it goes on, or is killed, so do they.
+// A process is stopped while it has a lock. Others return at their deadlines, readers
+// do not wait, and after the process is continued or killed the others succeed.
 func TestStopped(t *testing.T) {
 	for _, b := range backends {
 		for _, place := range stops {
@@ -209,24 +208,24 @@ func TestStopped(t *testing.T) {
 			}
 			for _, killed := range []bool{false, true} {
 				t.Run(fmt.Sprintf("%s %s, killed %v", b.name, place.how, killed), func(t *testing.T) {
-					newScene(t, b).stopped(place, killed)
+					newFixture(t, b).stopProcess(place, killed)
 				})
 			}
 		}
 	}
 }
 
-func (s *scene) stopped(place stop, killed bool) {
+func (s *fixture) stopProcess(place stopPoint, killed bool) {
 	l := s.log()
 	for range 3 {
-		s.must(appendTo(held)(s.ctx, l))
+		s.must(appendTo(heldSession)(s.ctx, l))
 		s.must(appendTo("other")(s.ctx, l))
 	}
 	c := s.start(job{Do: "hold", How: place.how}, func(string) {})
 	c.waitStopped()
-	s.meanwhile(l, place)
+	s.checkOthers(l, place)
 
-	before, err := count(s.ctx, l, held)
+	before, err := count(s.ctx, l, heldSession)
 	s.must(err)
 	waiting := make(chan error, 1)
 	go func() { waiting <- place.blocks(s.ctx, l) }()
@@ -239,13 +238,13 @@ func (s *scene) stopped(place stop, killed bool) {
 	}
 	s.must(<-waiting)
 	s.must(place.blocks(s.ctx, l))
-	s.settled(l, place, killed, after)
+	s.checkEnd(l, place, killed, after)
 }
 
-// meanwhile makes sure of what the others can do while one is stopped.
-func (s *scene) meanwhile(l *eventlog.Log, place stop) {
+// checkOthers checks the operations of other processes while one is stopped.
+func (s *fixture) checkOthers(l *eventlog.Log, place stopPoint) {
 	s.Helper()
-	seen, err := count(s.ctx, l, held)
+	seen, err := count(s.ctx, l, heldSession)
 	s.must(err)
 	if want := 3 + place.shown; seen != want {
 		s.Errorf("readers see %d events, want %d", seen, want)
@@ -261,44 +260,44 @@ func (s *scene) meanwhile(l *eventlog.Log, place stop) {
 			s.Errorf("got error %v", err)
 		}
 	}
-	for session, want := range map[string]int{held: seen, "other": other} {
+	for session, want := range map[string]int{heldSession: seen, "other": other} {
 		got, err := count(s.ctx, l, session)
 		s.must(err)
 		if got != want {
-			s.Errorf("session %q has %d events after appends that were given up, want %d", session, got, want)
+			s.Errorf("session %q has %d events after abandoned appends, want %d", session, got, want)
 		}
 	}
-	s.must(place.goes(s.ctx, l))
-	s.must(readAll("other")(s.ctx, s.log())) // which has to open the store first
+	s.must(place.allows(s.ctx, l))
+	s.must(readAll("other")(s.ctx, s.log())) // this log has to open the store first
 	for info, err := range l.Sessions(s.ctx) {
 		s.must(errors.Join(err, info.Err))
 	}
 }
 
-// settled makes sure that everything stands that was acknowledged, and that
-// nothing is torn. events is how many events held had for certain.
-func (s *scene) settled(l *eventlog.Log, place stop, killed bool, events int) {
+// checkEnd checks that all acknowledged events are stored and no tail is torn. events
+// is how many events the session had before the stopped append.
+func (s *fixture) checkEnd(l *eventlog.Log, place stopPoint, killed bool, events int) {
 	s.Helper()
-	got, err := count(s.ctx, l, held)
+	got, err := count(s.ctx, l, heldSession)
 	s.must(err)
 	want := map[string]int{"jsonl": events + 2, "sqlite": events}[place.backend]
 	if place.backend == "" {
-		want = events + 1 // the redacted event; asked for again there is none
+		want = events + 1 // one redacted event: the second redaction adds none
 	}
 	if appends := place.how != "in a transaction"; appends && (!killed || place.shown > 0) {
 		want += heldBatch
 	}
 	if got != want {
-		s.Errorf("%d events in the end, want %d", got, want)
+		s.Errorf("%d events at the end, want %d", got, want)
 	}
-	for _, session := range []string{held, "other"} {
-		s.must(sound(s.ctx, l, session))
+	for _, session := range []string{heldSession, "other"} {
+		s.must(verifyClean(s.ctx, l, session))
 	}
 }
 
 // waitStopped waits until the child has stopped itself.
 func (c *child) waitStopped() {
-	c.scene.Helper()
+	c.fixture.Helper()
 	for {
 		var status syscall.WaitStatus
 		_, err := syscall.Wait4(c.cmd.Process.Pid, &status, syscall.WUNTRACED, nil)
@@ -306,7 +305,7 @@ func (c *child) waitStopped() {
 			continue
 		}
 		if err != nil || !status.Stopped() {
-			c.scene.Fatalf("the child did not stop: %v, %v: %s", status, err, c.errs)
+			c.fixture.Fatalf("the child did not stop: %v, %v: %s", status, err, c.errs)
 		}
 		return
 	}

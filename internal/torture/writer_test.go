@@ -14,28 +14,27 @@ import (
 	"github.com/convlog/convlog/upkeep/erase"
 )
 
-// writer does its steps, one after another. The first of them may have been
-// done already, by one that died before he could say so.
+// writer runs its steps in order. A killed predecessor may have stored the first of
+// them.
 type writer struct {
 	log   *eventlog.Log
 	seed  uint64
 	name  int
 	pause time.Duration // between two steps
-	// say is told of each step before it is tried, and once it was
-	// acknowledged, with the seq of its last event.
-	say func(verb string, n int, seq int64)
+	// report is called before each step, and after it with the seq of its last event.
+	report func(verb string, n int, seq int64)
 }
 
-// run does the steps from on, until to, or for ever if that is 0.
+// run runs the steps from from up to to, or forever if to is 0.
 func (w *writer) run(ctx context.Context, from, to int) error {
 	for n := from; to == 0 || n < to; n++ {
 		s := stepOf(w.seed, w.name, n)
-		w.say(tried, n, 0)
+		w.report(tried, n, 0)
 		seq, err := w.do(ctx, s, n == from)
 		if err != nil {
 			return fmt.Errorf("step %v (%s in %q): %w", s, s.kind, s.session, err)
 		}
-		w.say(acknowledged, n, seq)
+		w.report(acknowledged, n, seq)
 		time.Sleep(w.pause)
 	}
 	return nil
@@ -46,7 +45,7 @@ const (
 	acknowledged = "ack"
 )
 
-// do does a step; again says that it may stand already.
+// do runs a step. again means that the step may be stored already.
 func (w *writer) do(ctx context.Context, s *step, again bool) (seq int64, err error) {
 	if s.blob != "" {
 		if _, err := w.log.PutBlob(ctx, strings.NewReader(s.blob)); err != nil {
@@ -71,15 +70,15 @@ func (w *writer) expect(ctx context.Context, s *step, again bool) (eventlog.Expe
 	switch {
 	case again:
 		return eventlog.AnyAfter(event.Head{}), nil
-	case s.session == shared || s.anyway:
+	case s.session == shared || s.anyHead:
 		return eventlog.Any(), nil
 	}
 	head, err := w.log.Head(ctx, s.session)
 	return eventlog.At(head), err
 }
 
-// fork forks the writer's own session at its head, which is the same whenever
-// the step is tried, as nobody else appends there.
+// fork forks the writer's own session at its head. A retry finds the same head, because
+// no other writer appends there.
 func (w *writer) fork(ctx context.Context, s *step) (int64, error) {
 	parent := ownSession(s.writer, s.n)
 	point, err := w.newest(ctx, parent)
@@ -109,10 +108,10 @@ func (w *writer) redact(ctx context.Context, s *step) (int64, error) {
 	for {
 		_, err = erase.Redact(ctx, w.log, s.session, []int64{seq}, erase.RedactOptions{Reason: "torture"})
 		var damage *eventlog.CorruptError
-		if !errors.As(err, &damage) || damage.Session != mortal {
+		if !errors.As(err, &damage) || damage.Session != recreated {
 			return seq, err
 		}
-		time.Sleep(time.Millisecond) // which blobs it needs cannot be told until it is repaired
+		time.Sleep(time.Millisecond) // damage hides which blobs are needed: wait for the repair
 	}
 }
 

@@ -13,20 +13,22 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// keptBuffer bounds the buffer that a session keeps between appends. Larger ones
-// are for all.
-const keptBuffer = 64 << 10
+// maxHandleBuffer bounds the write buffer that a handle keeps between appends. Larger
+// buffers are shared by all handles.
+const maxHandleBuffer = 64 << 10
 
 var largeBuffers sync.Pool
 
-// Append implements eventlog.Store: one write of all lines, under the
-// session's lock.
+// Append implements eventlog.Store. It compares the head and writes all lines with one
+// write, under the flock of the session's file. A torn tail is truncated first (see
+// recoverTail); until an event names the cut, Append returns a ConflictError with Cut
+// set.
 func (s *Store) Append(ctx context.Context, session string, expect event.Head, events []event.Event, durable bool) error {
-	h, err := s.begin(ctx, "append to session", session)
+	h, err := s.beginWrite(ctx, "append to session", session)
 	if err != nil {
 		return err
 	}
-	defer s.end(h)
+	defer s.endWrite(h)
 	if len(events) == 0 {
 		return nil
 	}
@@ -37,7 +39,7 @@ func (s *Store) Append(ctx context.Context, session string, expect event.Head, e
 		return err
 	}
 	defer h.unlock()
-	if err := h.refresh(); err != nil {
+	if _, err := h.recoverTail(); err != nil {
 		return err
 	}
 	if err := h.compare(expect, events); err != nil {
@@ -46,9 +48,10 @@ func (s *Store) Append(ctx context.Context, session string, expect event.Head, e
 	return h.append(events, durable)
 }
 
-// begin gives the caller the session's turn, until end.
-func (s *Store) begin(ctx context.Context, verb, session string) (*handle, error) {
-	if err := s.writable(verb, session); err != nil {
+// beginWrite returns the session's handle, locked against other writers of this
+// process. The caller must call endWrite.
+func (s *Store) beginWrite(ctx context.Context, verb, session string) (*handle, error) {
+	if err := s.checkWritable(verb, session); err != nil {
 		return nil, err
 	}
 	if session == "" {
@@ -62,15 +65,15 @@ func (s *Store) begin(ctx context.Context, verb, session string) (*handle, error
 		s.cache.release(h)
 		return nil, fmt.Errorf("%s %q: %w", verb, session, err)
 	}
-	if err := h.poisoned(verb); err != nil {
-		s.end(h)
+	if err := h.checkPoison(verb); err != nil {
+		s.endWrite(h)
 		return nil, err
 	}
 	return h, nil
 }
 
-// end gives the turn back; the file of a poisoned handle is closed.
-func (s *Store) end(h *handle) {
+// endWrite unlocks and releases h. It closes the file of a poisoned handle.
+func (s *Store) endWrite(h *handle) {
 	if h.poison != nil {
 		_ = h.drop()
 	}
@@ -78,22 +81,23 @@ func (s *Store) end(h *handle) {
 	s.cache.release(h)
 }
 
-// compare decides whether events may follow what is there.
+// compare returns a ConflictError if the session's head differs from expect, or if a
+// cut is pending and events do not name it.
 func (h *handle) compare(expect event.Head, events []event.Event) error {
-	owed := h.cut != nil && !names(events, *h.cut)
-	if expect == h.head && !owed {
+	unnamed := h.pendingCut != nil && !namesCut(events, *h.pendingCut)
+	if expect == h.head && !unnamed {
 		return nil
 	}
 	conflict := &eventlog.ConflictError{Session: h.session, Expected: expect, Actual: h.head}
-	if owed {
-		cut := *h.cut
+	if unnamed {
+		cut := *h.pendingCut
 		conflict.Cut = &cut
 	}
 	return conflict
 }
 
-// names reports whether the first of the events names a cut.
-func names(events []event.Event, cut event.Cut) bool {
+// namesCut reports whether the first event names cut.
+func namesCut(events []event.Event, cut event.Cut) bool {
 	if len(events) == 0 {
 		return false
 	}
@@ -101,17 +105,17 @@ func names(events []event.Event, cut event.Cut) bool {
 	return ok && named == cut
 }
 
-// append writes the lines behind the last one.
+// append writes the events' lines at the end of the file and syncs as the policy says.
 func (h *handle) append(events []event.Event, durable bool) error {
 	h.buf = appendLines(h.buf[:0], events)
 	if len(h.buf) > maxAppend {
 		h.buf = nil
 		return fmt.Errorf("append to session %q: %w: over %d bytes at once", h.session, event.ErrInvalidSize, maxAppend)
 	}
-	if err := h.bound(); err != nil {
+	if err := h.limitUnsynced(); err != nil {
 		return err
 	}
-	h.show(view{inode: h.info.Inode, visible: h.size, pending: h.size + int64(len(h.buf))})
+	h.setView(view{inode: h.info.Inode, visible: h.size, pending: h.size + int64(len(h.buf))})
 	n, err := h.file.Write(h.buf)
 	if err == nil && n < len(h.buf) {
 		err = io.ErrShortWrite
@@ -119,8 +123,8 @@ func (h *handle) append(events []event.Event, durable bool) error {
 	if err != nil {
 		return h.undo(err)
 	}
-	if err := h.settle(durable); err != nil {
-		return h.retract(err)
+	if err := h.syncAppend(durable); err != nil {
+		return h.undoUnsynced(err)
 	}
 	h.advance(&events[len(events)-1])
 	return nil
@@ -131,7 +135,7 @@ func appendLines(dst []byte, events []event.Event) []byte {
 	for i := range events {
 		size += len(events[i].Line()) + 1
 	}
-	if size > max(cap(dst), keptBuffer) {
+	if size > max(cap(dst), maxHandleBuffer) {
 		if spare, ok := largeBuffers.Get().(*[]byte); ok {
 			dst = (*spare)[:0]
 		}
@@ -143,9 +147,9 @@ func appendLines(dst []byte, events []event.Event) []byte {
 	return dst
 }
 
-// bound syncs earlier appends before so many bytes wait that recovery would not
-// reach back to the first of them.
-func (h *handle) bound() error {
+// limitUnsynced syncs earlier appends if more than maxAppend bytes would be unsynced.
+// Recovery scans no more than that.
+func (h *handle) limitUnsynced() error {
 	if h.size+int64(len(h.buf))-h.onDisk <= maxAppend {
 		return nil
 	}
@@ -155,8 +159,9 @@ func (h *handle) bound() error {
 	return nil
 }
 
-// settle makes the append as durable as it is asked to be.
-func (h *handle) settle(durable bool) error {
+// syncAppend syncs the file if durable is true or the policy is Always. Otherwise it
+// registers the session to be synced later.
+func (h *handle) syncAppend(durable bool) error {
 	if !durable && h.store.opts.Sync != Always {
 		if !h.unsynced {
 			h.unsynced = true
@@ -171,7 +176,8 @@ func (h *handle) settle(durable bool) error {
 	return nil
 }
 
-// sync makes the file durable, and its name at the first call.
+// sync syncs the file, and on the first call also the directory, so that the file name
+// is durable.
 func (h *handle) sync() error {
 	if err := h.file.Sync(); err != nil {
 		return err
@@ -184,67 +190,66 @@ func (h *handle) sync() error {
 	}
 	if h.unsynced {
 		h.unsynced = false
-		h.store.dirty.remove(h.session)
+		h.store.unsynced.remove(h.session)
 	}
 	return nil
 }
 
-// advance makes the last line that was written the head.
+// advance updates the handle after a write: last is the new head.
 func (h *handle) advance(last *event.Event) {
 	line := last.Line()
 	h.size += int64(len(h.buf))
 	h.lastAt = h.size - int64(len(line)) - 1
-	copy(h.mark[:], line[markAt:])
+	copy(h.lastCRC[:], line[crcOffset:])
 	h.head = last.Head()
-	h.cut, h.created = nil, false
-	h.show(view{inode: h.info.Inode, visible: h.size, pending: h.size})
-	if cap(h.buf) > keptBuffer {
+	h.pendingCut, h.isNew = nil, false
+	h.setView(view{inode: h.info.Inode, visible: h.size, pending: h.size})
+	if cap(h.buf) > maxHandleBuffer {
 		spare := h.buf
 		largeBuffers.Put(&spare)
 		h.buf = nil
 	}
 }
 
-// undo takes a write back that failed, so that nothing was written. What of it
-// had reached the disk may be whole appends, and must not come back.
+// undo truncates the file after a failed write. Parts of the write may be complete
+// appends: without the truncation a crash could bring them back.
 func (h *handle) undo(cause error) error {
-	if err := h.shrink(); err != nil {
-		return h.unknown(cause, err)
+	if err := h.truncateAppend(); err != nil {
+		return h.unknownOutcome(cause, err)
 	}
 	return fmt.Errorf("append to session %q: %w", h.session, cause)
 }
 
-// shrink cuts off what stands behind the last append, durably.
-func (h *handle) shrink() error {
+// truncateAppend truncates the file to the last acknowledged append and syncs it.
+func (h *handle) truncateAppend() error {
 	if err := h.file.Truncate(h.size); err != nil {
 		return err
 	}
 	if err := h.file.Sync(); err != nil {
 		return err
 	}
-	h.show(view{inode: h.info.Inode, visible: h.size, pending: h.size})
+	h.setView(view{inode: h.info.Inode, visible: h.size, pending: h.size})
 	return nil
 }
 
-// retract takes an append back that could not be synced. What became of it
-// on disk is unknown in any case. Where lines that were acknowledged without
-// a sync stand before it, they may be lost as well: the kernel reports a
-// failed write once and forgets it.
-func (h *handle) retract(cause error) error {
+// undoUnsynced truncates an append whose sync failed. The outcome is unknown in any
+// case. If earlier acknowledged appends are unsynced too, they may be lost as well,
+// because the kernel reports a failed write only once. Then the handle is poisoned.
+func (h *handle) undoUnsynced(cause error) error {
 	if h.unsynced {
-		return h.unknown(cause, errors.New("earlier appends were not synced"))
+		return h.unknownOutcome(cause, errors.New("earlier appends were not synced"))
 	}
-	return h.unknown(cause, h.shrink())
+	return h.unknownOutcome(cause, h.truncateAppend())
 }
 
-// unknown reports an open outcome. If the tail could not be restored either,
-// nothing more is appended until the store is reopened, and readers of this
-// process see nothing behind what was acknowledged.
-func (h *handle) unknown(cause, restoring error) error {
+// unknownOutcome returns an UnknownOutcomeError. If restoring is not nil, the tail
+// could not be restored: the handle is poisoned, appends fail until the store is
+// reopened, and readers of this process see only acknowledged events.
+func (h *handle) unknownOutcome(cause, restoring error) error {
 	if restoring != nil {
-		cause = errors.Join(cause, fmt.Errorf("restore the tail: %w", restoring))
+		cause = errors.Join(cause, fmt.Errorf("truncate the append: %w", restoring))
 		h.poison = cause
-		h.show(view{inode: h.info.Inode, visible: h.size, pending: math.MaxInt64})
+		h.setView(view{inode: h.info.Inode, visible: h.size, pending: math.MaxInt64})
 	}
 	return &eventlog.UnknownOutcomeError{Session: h.session, Head: h.head, Cause: cause}
 }

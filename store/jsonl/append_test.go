@@ -16,8 +16,8 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// A write that fails leaves no byte, whatever part of it was stored, and the
-// session goes on.
+// A failed write leaves no byte in the file, however much of it was stored. The next
+// append succeeds.
 func TestFailedWriteLeavesNothing(t *testing.T) {
 	events := sealed(t, "s", 1, 3)
 	for _, short := range []int{1, 100, len(content(events[1:]))} {
@@ -31,7 +31,7 @@ func TestFailedWriteLeavesNothing(t *testing.T) {
 				err := s.Append(t.Context(), "s", head(events[:before]), events[before:], false)
 				wantErr(t, err, errNoSpace)
 				if errors.Is(err, eventlog.ErrUnknownOutcome) {
-					t.Error("the outcome is known: nothing was written")
+					t.Error("got an unknown outcome, but nothing was written")
 				}
 				got, err := os.ReadFile(filepath.Join(dir, "s.jsonl"))
 				if before == 0 && !errors.Is(err, os.ErrNotExist) {
@@ -47,7 +47,8 @@ func TestFailedWriteLeavesNothing(t *testing.T) {
 	}
 }
 
-// A failed sync takes the append back; whether it reached the disk is unknown.
+// A failed sync removes the append from the file. The outcome is unknown, because the
+// append may be on disk.
 func TestFailedSync(t *testing.T) {
 	events := sealed(t, "s", 1, 1)
 	for _, op := range []string{"sync", "syncdir"} {
@@ -65,7 +66,7 @@ func TestFailedSync(t *testing.T) {
 		err := s.Append(t.Context(), "s", event.Head{}, events[:1], false)
 		var unknown *eventlog.UnknownOutcomeError
 		if !errors.As(err, &unknown) || !unknown.Head.IsZero() {
-			t.Fatalf("failed %s: %v, want an unknown outcome at the head before", op, err)
+			t.Fatalf("failed %s: %v, want an unknown outcome at the previous head", op, err)
 		}
 		_, err = read(t, s, "s", eventlog.Span{})
 		wantErr(t, err, eventlog.ErrNotFound)
@@ -74,8 +75,8 @@ func TestFailedSync(t *testing.T) {
 	}
 }
 
-// Where the tail cannot be restored the session is refused until the store is
-// opened again, and then what is there is looked at anew.
+// If the tail cannot be restored, the session refuses appends until the store is
+// reopened. Then the file is scanned again.
 func TestPoisoned(t *testing.T) {
 	events := sealed(t, "s", 1, 1, 1)
 	for name, fail := range map[string]func(op, name string) error{
@@ -124,7 +125,7 @@ func TestShortWriteThatCannotBeUndone(t *testing.T) {
 	recovered(t, open(t, dir), events[:1], torn[:len(torn)-20])
 }
 
-// A tail that cannot be saved is not cut.
+// A torn tail that cannot be saved is not truncated.
 func TestCutThatFails(t *testing.T) {
 	events := sealed(t, "s", 1, 1)
 	torn := content(events)[:len(content(events))-9]
@@ -141,7 +142,7 @@ func TestCutThatFails(t *testing.T) {
 		now, err := os.ReadFile(path)
 		must(t, err)
 		if op != "sync" && !bytes.Equal(now, torn) {
-			t.Errorf("failed %s: the tail is gone", op)
+			t.Errorf("failed %s: the tail was truncated", op)
 		}
 		f.set(nil)
 		recovered(t, s, events[:1], torn[len(content(events[:1])):])
@@ -202,7 +203,7 @@ func TestIntervalSyncs(t *testing.T) {
 	})
 }
 
-// Relaxed appends whose handle was closed meanwhile are synced by Close.
+// Close syncs relaxed appends of sessions whose handles were evicted.
 func TestCloseSyncsEvictedSessions(t *testing.T) {
 	dir := t.TempDir()
 	f := newFaults(dir)
@@ -247,7 +248,7 @@ func TestDeadlineWhileLocked(t *testing.T) {
 	wantErr(t, err, context.DeadlineExceeded)
 
 	waiting := make(chan error, 2)
-	for range 2 { // one for the file's lock, one for the other's turn
+	for range 2 { // one waits for the flock, the other for the first one's turn
 		go func() { waiting <- s.Append(context.Background(), "s", head(events[:1]), events[1:], false) }()
 	}
 	wantSeqs(t, s, "s", eventlog.Span{}, 1)
@@ -284,7 +285,7 @@ func TestUnlinkedWhileHeld(t *testing.T) {
 	wantSeqs(t, s, "s", eventlog.Span{}, 1, 2)
 }
 
-// A file with a second name is still told from one that took its name.
+// A replaced file is detected even if it still has another name.
 func TestReplacedWhileHeldAndLinked(t *testing.T) {
 	events := sealed(t, "s", 1, 1)
 	dir := t.TempDir()
@@ -298,7 +299,7 @@ func TestReplacedWhileHeldAndLinked(t *testing.T) {
 	wantSeqs(t, s, "s", eventlog.Span{}, 1, 2, 3)
 }
 
-// Another writer's appends are seen, also one that left the size as it was.
+// The store notices appends of other writers, even if the file size is unchanged.
 func TestOtherWriters(t *testing.T) {
 	dir := t.TempDir()
 	a, b := open(t, dir), open(t, dir)
@@ -314,7 +315,7 @@ func TestOtherWriters(t *testing.T) {
 	appendAll(t, b, "s", head(events[:4]), events[4:])
 	wantSeqs(t, a, "s", eventlog.Span{}, 1, 2, 3, 4, 5)
 
-	other := sealed(t, "s", 1, 2, 1, 1) // as long, with other ids
+	other := sealed(t, "s", 1, 2, 1, 1) // same length, other ids
 	must(t, os.WriteFile(filepath.Join(dir, "s.jsonl"), content(other), 0o600))
 	err = b.Append(t.Context(), "s", head(events), []event.Event{seal(t, events, nil)}, false)
 	if !errors.As(err, &conflict) || conflict.Actual != head(other) {
@@ -342,7 +343,7 @@ func TestManySessionsAndFewDescriptors(t *testing.T) {
 	}
 	wg.Wait()
 	if n := s.cache.count.Load(); n > 4 {
-		t.Errorf("%d handles are kept, want at most 4", n)
+		t.Errorf("%d open handles, want at most 4", n)
 	}
 	for i := range events {
 		wantSeqs(t, s, fmt.Sprint("s", i), eventlog.Span{}, upTo(10)...)
@@ -359,7 +360,7 @@ func TestTenThousandSessions(t *testing.T) {
 		must(t, err)
 	}
 	if n := s.cache.count.Load(); n > 256 {
-		t.Errorf("%d handles are kept, want at most 256", n)
+		t.Errorf("%d open handles, want at most 256", n)
 	}
 	i := 0
 	for info, err := range s.Sessions(t.Context()) {

@@ -16,10 +16,10 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// Each benchmark has its raw side beside it, which does with the operating
-// system alone what cannot be left out; docs hold the ratios that are promised.
+// Each benchmark runs next to a raw variant that makes only the necessary system calls.
+// docs has the promised ratios.
 
-// lineText makes lines of some 700 bytes, the average of real sessions.
+// lineText makes lines of about 700 bytes, the average of real sessions.
 var lineText = strings.Repeat("seven hundred bytes of text. ", 14)
 
 func chain(b *testing.B, session string, n int) []event.Event {
@@ -35,8 +35,8 @@ func chain(b *testing.B, session string, n int) []event.Event {
 	return r.events
 }
 
-// appender appends the same prepared events to a session again and again: when
-// they are used up the session is removed.
+// appender appends prepared events to a session. When all are used it removes the
+// session and starts again.
 type appender struct {
 	session string
 	events  []event.Event
@@ -60,7 +60,7 @@ func (a *appender) append(b *testing.B, s *Store) {
 	a.at++
 }
 
-// raw is an append without a store: lock, fstat, write, unlock.
+// raw appends without a store: lock, fstat, write, unlock.
 type raw struct {
 	f  *os.File
 	fd int
@@ -113,7 +113,7 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
-// Sixteen goroutines append to a session each.
+// Sixteen goroutines append, each to its own session.
 func BenchmarkAppend16(b *testing.B) {
 	const writers = 16
 	b.Run("store", func(b *testing.B) {
@@ -125,7 +125,7 @@ func BenchmarkAppend16(b *testing.B) {
 			all[i].append(b, s)
 		}
 		b.ResetTimer()
-		together(b, writers, func(i int) { all[i].append(b, s) })
+		parallel(b, writers, func(i int) { all[i].append(b, s) })
 	})
 	b.Run("raw", func(b *testing.B) {
 		dir := b.TempDir()
@@ -135,11 +135,11 @@ func BenchmarkAppend16(b *testing.B) {
 		}
 		line := content(chain(b, "s", 1))
 		b.ResetTimer()
-		together(b, writers, func(i int) { all[i].append(b, line, false) })
+		parallel(b, writers, func(i int) { all[i].append(b, line, false) })
 	})
 }
 
-func together(b *testing.B, writers int, do func(i int)) {
+func parallel(b *testing.B, writers int, do func(i int)) {
 	var wg sync.WaitGroup
 	for i := range writers {
 		wg.Go(func() {
@@ -193,7 +193,7 @@ func BenchmarkRead100k(b *testing.B) {
 	})
 }
 
-// splitAndSum is the bare line split and checksum of a file.
+// splitAndSum splits a file into lines and computes their checksums.
 func splitAndSum(b *testing.B, path string) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -242,13 +242,13 @@ func BenchmarkSessions(b *testing.B) {
 		buf := make([]byte, page)
 		for b.Loop() {
 			for i := range n {
-				twoEnds(b, filepath.Join(dir, fmt.Sprintf("session-%d.jsonl", i)), buf)
+				readBothEnds(b, filepath.Join(dir, fmt.Sprintf("session-%d.jsonl", i)), buf)
 			}
 		}
 	})
 }
 
-func twoEnds(b *testing.B, path string, buf []byte) {
+func readBothEnds(b *testing.B, path string, buf []byte) {
 	f, err := os.Open(path)
 	if err != nil {
 		b.Fatal(err)

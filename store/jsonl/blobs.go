@@ -26,25 +26,26 @@ const (
 	tempPrefix = "tmp-"
 )
 
-// fans remembers which of the blobs' directories are known to be on disk.
-type fans struct {
-	mu    sync.Mutex
-	known [256]bool
+// blobDirs records which blob directories have a durable name. There are 256, one per
+// first byte of a digest.
+type blobDirs struct {
+	mu     sync.Mutex
+	synced [256]bool
 }
 
-// PutBlob implements eventlog.Blobs: the body is hashed while it is written to
-// a temporary file, which then takes the name of its digest.
+// PutBlob implements eventlog.Blobs. It hashes the body while it writes a temporary
+// file, then renames the file to the digest. The blob is durable when PutBlob returns.
 func (s *Store) PutBlob(ctx context.Context, r io.Reader) (event.Digest, int64, error) {
-	if err := s.writable("put blob", s.dir); err != nil {
+	if err := s.checkWritable("put blob", s.dir); err != nil {
 		return "", 0, err
 	}
 	if err := s.makeBlobDir(); err != nil {
 		return "", 0, fmt.Errorf("put blob: %w", err)
 	}
 	temp := blobDir + "/" + tempPrefix + rand.Text()
-	sum, size, err := s.spool(ctx, temp, r)
+	sum, size, err := s.writeBlob(ctx, temp, r)
 	if err == nil {
-		err = s.place(temp, sum)
+		err = s.nameBlob(temp, sum)
 	}
 	if err != nil {
 		_ = s.fs.Remove(temp)
@@ -67,37 +68,38 @@ func (s *Store) makeBlobDir() error {
 	return nil
 }
 
-// spool writes everything r yields to the file temp, durably.
-func (s *Store) spool(ctx context.Context, temp string, r io.Reader) (sum []byte, size int64, err error) {
+// writeBlob copies r to the new file temp and syncs it. It returns the SHA-256 and the
+// size in bytes.
+func (s *Store) writeBlob(ctx context.Context, temp string, r io.Reader) (sum []byte, size int64, err error) {
 	file, err := s.fs.Open(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
 	if err != nil {
 		return nil, 0, err
 	}
 	defer closeInto(&err, file)
 	hash := sha256.New()
-	size, err = io.Copy(io.MultiWriter(file, hash), &canceled{ctx: ctx, r: r})
+	size, err = io.Copy(io.MultiWriter(file, hash), &contextReader{ctx: ctx, r: r})
 	if err != nil {
 		return nil, 0, err
 	}
 	return hash.Sum(nil), size, file.Sync()
 }
 
-// canceled is r until ctx ends.
-type canceled struct {
+// contextReader reads from r until ctx ends.
+type contextReader struct {
 	ctx context.Context
 	r   io.Reader
 }
 
-func (c *canceled) Read(p []byte) (int, error) {
+func (c *contextReader) Read(p []byte) (int, error) {
 	if err := c.ctx.Err(); err != nil {
 		return 0, err
 	}
 	return c.r.Read(p)
 }
 
-// place gives a spooled body its name, also where the blob is there already:
-// that one may be damaged.
-func (s *Store) place(temp string, sum []byte) error {
+// nameBlob renames temp to the name of the blob. It also replaces an existing file,
+// because that file may be damaged.
+func (s *Store) nameBlob(temp string, sum []byte) error {
 	name := blobName(digestOf(sum))
 	dir := name[:strings.LastIndexByte(name, '/')]
 	if err := s.fs.Mkdir(dir); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -106,28 +108,28 @@ func (s *Store) place(temp string, sum []byte) error {
 	if err := s.fs.Rename(temp, name); err != nil {
 		return err
 	}
-	return s.syncFan(dir, sum[0])
+	return s.syncBlobDir(dir, sum[0])
 }
 
-// syncFan makes the names in one of the blobs' directories durable, and, once,
-// those of the directories themselves.
-func (s *Store) syncFan(dir string, first byte) error {
+// syncBlobDir syncs dir. The first time, it also syncs the parents, so that dir itself
+// is durable.
+func (s *Store) syncBlobDir(dir string, first byte) error {
 	if err := s.fs.SyncDir(dir); err != nil {
 		return err
 	}
-	s.fans.mu.Lock()
-	defer s.fans.mu.Unlock()
-	if s.fans.known[first] {
+	s.blobDirs.mu.Lock()
+	defer s.blobDirs.mu.Unlock()
+	if s.blobDirs.synced[first] {
 		return nil
 	}
 	if err := errors.Join(s.fs.SyncDir(blobDir), s.fs.SyncDir(".")); err != nil {
 		return err
 	}
-	s.fans.known[first] = true
+	s.blobDirs.synced[first] = true
 	return nil
 }
 
-// blobName is the file of a blob; empty for a malformed digest.
+// blobName returns the path of a blob's file, or "" if d is malformed.
 func blobName(d event.Digest) string {
 	digits := d.Hex()
 	if digits == "" {
@@ -136,9 +138,9 @@ func blobName(d event.Digest) string {
 	return blobDir + "/" + digits[:2] + "/" + digits
 }
 
-// OpenBlob implements eventlog.Blobs.
+// OpenBlob implements eventlog.Blobs. It does not compare the content with the digest.
 func (s *Store) OpenBlob(ctx context.Context, d event.Digest) (io.ReadCloser, error) {
-	if err := errors.Join(ctx.Err(), s.usable("open blob", string(d))); err != nil {
+	if err := errors.Join(ctx.Err(), s.checkOpen("open blob", string(d))); err != nil {
 		return nil, err
 	}
 	name := blobName(d)
@@ -167,9 +169,9 @@ type blobReader struct {
 
 func (b *blobReader) Close() error { return b.file.Close() }
 
-// RemoveBlobs implements eventlog.Blobs. Each directory is synced once.
+// RemoveBlobs implements eventlog.Blobs. It syncs each directory once.
 func (s *Store) RemoveBlobs(ctx context.Context, digests []event.Digest) error {
-	if err := s.writable("remove blobs", s.dir); err != nil {
+	if err := s.checkWritable("remove blobs", s.dir); err != nil {
 		return err
 	}
 	dirs := map[string]bool{}
@@ -184,7 +186,7 @@ func (s *Store) RemoveBlobs(ctx context.Context, digests []event.Digest) error {
 		}
 		err := s.fs.Remove(name)
 		if isAbsent(err) {
-			err = nil // it may be one whose removal is not durable yet
+			err = nil // an earlier removal may be unsynced: sync again
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("remove blob %s: %w", d, err))
@@ -200,7 +202,7 @@ func (s *Store) RemoveBlobs(ctx context.Context, digests []event.Digest) error {
 	return errors.Join(errs...)
 }
 
-// ListBlobs implements eventlog.Blobs.
+// ListBlobs implements eventlog.Blobs. The order is by digest.
 func (s *Store) ListBlobs(ctx context.Context) iter.Seq2[eventlog.BlobInfo, error] {
 	return func(yield func(eventlog.BlobInfo, error) bool) {
 		if err := s.listBlobs(ctx, yield); err != nil && !errors.Is(err, errStop) {
@@ -210,7 +212,7 @@ func (s *Store) ListBlobs(ctx context.Context) iter.Seq2[eventlog.BlobInfo, erro
 }
 
 func (s *Store) listBlobs(ctx context.Context, yield func(eventlog.BlobInfo, error) bool) error {
-	if err := s.usable("list blobs of", s.dir); err != nil {
+	if err := s.checkOpen("list blobs of", s.dir); err != nil {
 		return err
 	}
 	dirs, err := s.names(blobDir, 2)
@@ -231,7 +233,8 @@ func (s *Store) listBlobs(ctx context.Context, yield func(eventlog.BlobInfo, err
 	return nil
 }
 
-// names lists the names in a directory that are so many hex digits, sorted.
+// names returns the sorted names in dir that have the given number of lower-case hex
+// digits.
 func (s *Store) names(dir string, digits int) ([]string, error) {
 	entries, err := s.fs.ReadDir(dir)
 	if isAbsent(err) {
@@ -255,7 +258,7 @@ func (s *Store) yieldBlob(digits string, yield func(eventlog.BlobInfo, error) bo
 	d := event.Digest("sha256:" + digits)
 	info, err := s.fs.Stat(blobName(d))
 	if isAbsent(err) {
-		return nil // removed meanwhile
+		return nil // another process removed it
 	}
 	if err != nil {
 		return err

@@ -35,7 +35,7 @@ func TestBlobs(t *testing.T) {
 	}
 }
 
-// Putting a blob again renews its age, and replaces one that is damaged.
+// Putting a blob again updates its modification time and replaces a damaged file.
 func TestPutBlobAgain(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
@@ -49,7 +49,7 @@ func TestPutBlobAgain(t *testing.T) {
 	info, err := os.Stat(path)
 	must(t, err)
 	if !info.ModTime().After(old.Add(time.Hour)) {
-		t.Errorf("the blob's time is %v, want it renewed", info.ModTime())
+		t.Errorf("the blob's time is %v, want a new one", info.ModTime())
 	}
 	for _, damaged := range []string{"bo", "b0dy", "body and more"} {
 		must(t, os.WriteFile(path, []byte(damaged), 0o600))
@@ -94,7 +94,7 @@ func TestListAndRemoveBlobs(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
 	for _, err := range s.ListBlobs(t.Context()) {
-		t.Errorf("a blob, or error %v, in a store without", err)
+		t.Errorf("a blob, or error %v, in a store without blobs", err)
 	}
 	for i := range 40 {
 		_, _, err := s.PutBlob(t.Context(), bytes.NewReader(bytes.Repeat([]byte{'x'}, i)))

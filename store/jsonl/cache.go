@@ -10,35 +10,36 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// cache holds the handles of the sessions in use, and of those used last, up
-// to a bound. A handle in use is never closed. Finding a handle that is there
-// takes no lock, so that appends to different sessions do not meet.
+// cache holds the handles of sessions in use and of recently used sessions, up to max.
+// It never closes a handle in use. Finding an existing handle takes no lock, so appends
+// to different sessions do not contend.
 type cache struct {
-	handles sync.Map // of *handle, by session
+	handles sync.Map // session id to *handle
 	max     int64
 	count   atomic.Int64
-	epoch   atomic.Int64 // how many handles were made
+	epoch   atomic.Int64 // counts created handles; orders handles by last use
 	closed  atomic.Bool
 
-	mu      sync.Mutex // of those who make and evict handles, and of drained
-	drained *sync.Cond // a handle was given back after closed was set
+	mu      sync.Mutex // guards creation and eviction of handles, and drained
+	drained *sync.Cond // signals releases after closed was set
 }
 
-// retired is the number of users of a handle that was evicted.
-const retired = -1 << 30
+// evicted is the user count of an evicted handle.
+const evicted = -1 << 30
 
 func (c *cache) init(most int) {
 	c.max = int64(most)
 	c.drained = sync.NewCond(&c.mu)
 }
 
-// acquire gives the handle of a session for use until release.
+// acquire returns the handle of a session and counts the caller as a user. The caller
+// must call release. After drain, acquire fails unless closing is true.
 func (c *cache) acquire(s *Store, session string, closing bool) (*handle, error) {
 	h := c.find(session)
 	if h == nil || !h.pin() {
 		h = c.make(s, session)
 	}
-	h.used.Store(c.epoch.Load())
+	h.lastUse.Store(c.epoch.Load())
 	if c.closed.Load() && !closing {
 		c.release(h)
 		return nil, eventlog.ErrClosed
@@ -66,7 +67,7 @@ func (c *cache) make(s *Store, session string) *handle {
 	return h
 }
 
-// pin counts a user in, unless h was evicted.
+// pin adds a user, unless h was evicted.
 func (h *handle) pin() bool {
 	for {
 		n := h.users.Load()
@@ -79,7 +80,7 @@ func (h *handle) pin() bool {
 	}
 }
 
-// release gives a handle back and closes what exceeds the bound.
+// release removes a user and evicts idle handles above the limit.
 func (c *cache) release(h *handle) {
 	h.users.Add(-1)
 	if c.closed.Load() {
@@ -88,15 +89,15 @@ func (c *cache) release(h *handle) {
 		c.mu.Unlock()
 	}
 	if c.count.Load() > c.max {
-		c.evict(c.max - c.max/8) // several at once, as finding the oldest takes a look at all
+		c.evict(c.max - c.max/8) // evict several at once: sorting the idle handles is slow
 	}
 }
 
-// shed closes the files of all idle handles; it reports whether there were any.
-func (c *cache) shed() bool { return c.evict(0) }
+// closeIdle closes the files of all idle handles. It reports whether it closed any.
+func (c *cache) closeIdle() bool { return c.evict(0) }
 
-// evict closes the least recently used idle handles beyond a number. A poisoned
-// one is kept, without its file: its session stays refused.
+// evict closes the least recently used idle handles until at most most are left. A
+// poisoned handle stays, so that its session stays refused.
 func (c *cache) evict(most int64) bool {
 	var victims []*handle
 	c.mu.Lock()
@@ -104,7 +105,7 @@ func (c *cache) evict(most int64) bool {
 		if c.count.Load() <= most {
 			break
 		}
-		if !h.users.CompareAndSwap(0, retired) {
+		if !h.users.CompareAndSwap(0, evicted) {
 			continue
 		}
 		if h.poison != nil {
@@ -122,14 +123,14 @@ func (c *cache) evict(most int64) bool {
 	return len(victims) > 0
 }
 
-// idle lists the handles that nobody uses, the least recently used first.
+// idle returns the handles without users, least recently used first.
 func (c *cache) idle() (handles []*handle) {
 	for _, h := range c.all() {
 		if h.users.Load() == 0 {
 			handles = append(handles, h)
 		}
 	}
-	slices.SortFunc(handles, func(a, b *handle) int { return cmp.Compare(a.used.Load(), b.used.Load()) })
+	slices.SortFunc(handles, func(a, b *handle) int { return cmp.Compare(a.lastUse.Load(), b.lastUse.Load()) })
 	return handles
 }
 
@@ -141,18 +142,19 @@ func (c *cache) all() (handles []*handle) {
 	return handles
 }
 
-// view is what readers of this process may see of a session that has a handle.
+// view returns the readable part of a session's file. ok is false if the session has no
+// handle or no open file.
 func (c *cache) view(session string) (view, bool) {
 	h := c.find(session)
 	if h == nil {
 		return view{}, false
 	}
-	h.viewing.Lock()
-	defer h.viewing.Unlock()
-	return h.seen, h.seen.inode != 0
+	h.viewMu.Lock()
+	defer h.viewMu.Unlock()
+	return h.view, h.view.inode != 0
 }
 
-// drain refuses new users and waits for those there are.
+// drain refuses new users and waits until all users have left.
 func (c *cache) drain() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

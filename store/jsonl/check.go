@@ -12,9 +12,8 @@ import (
 
 var _ eventlog.Checker = (*Store)(nil)
 
-// Check implements eventlog.Checker: it finds names that are not those of
-// session files and look like them, and sessions that have nothing but a torn
-// tail.
+// Check implements eventlog.Checker. It reports entries that have the name of a session
+// file but are not regular files, and sessions that have only a torn tail.
 func (s *Store) Check(ctx context.Context) iter.Seq2[eventlog.Defect, error] {
 	return func(yield func(eventlog.Defect, error) bool) {
 		for _, check := range []func(context.Context, func(eventlog.Defect, error) bool) error{s.checkNames, s.checkUnlisted} {
@@ -28,9 +27,10 @@ func (s *Store) Check(ctx context.Context) iter.Seq2[eventlog.Defect, error] {
 	}
 }
 
-// checkNames finds what has the name of a session file and is none.
+// checkNames reports directories and other special files with the extension of a
+// session file.
 func (s *Store) checkNames(_ context.Context, yield func(eventlog.Defect, error) bool) error {
-	if err := s.usable("check", s.dir); err != nil {
+	if err := s.checkOpen("check", s.dir); err != nil {
 		return err
 	}
 	entries, err := s.fs.ReadDir(".")
@@ -42,7 +42,7 @@ func (s *Store) checkNames(_ context.Context, yield func(eventlog.Defect, error)
 			continue
 		}
 		d := eventlog.Defect{Path: s.path(entry.Name()), Offset: -1, Rule: "file",
-			Detail: fmt.Sprintf("it has the name of a session's file and is none: %v", entry.Type())}
+			Detail: fmt.Sprintf("it has the name of a session file and is not a regular file: %v", entry.Type())}
 		if !yield(d, nil) {
 			return errStop
 		}
@@ -50,9 +50,10 @@ func (s *Store) checkNames(_ context.Context, yield func(eventlog.Defect, error)
 	return err
 }
 
-// checkUnlisted finds sessions without a complete append.
+// checkUnlisted reports sessions without a complete append: Sessions does not list
+// them.
 func (s *Store) checkUnlisted(ctx context.Context, yield func(eventlog.Defect, error) bool) error {
-	rows, err := s.rows()
+	rows, err := s.sessionFiles()
 	if err != nil {
 		return err
 	}
@@ -63,7 +64,7 @@ func (s *Store) checkUnlisted(ctx context.Context, yield func(eventlog.Defect, e
 		if row.id == "" || !s.isTornOnly(row) {
 			continue
 		}
-		d := eventlog.Defect{Session: row.id, Path: s.path(row.name), Rule: "unlisted", Detail: "it has nothing but a torn tail"}
+		d := eventlog.Defect{Session: row.id, Path: s.path(row.name), Rule: "unlisted", Detail: "the session has only a torn tail"}
 		if !yield(d, nil) {
 			return errStop
 		}
@@ -71,9 +72,9 @@ func (s *Store) checkUnlisted(ctx context.Context, yield func(eventlog.Defect, e
 	return nil
 }
 
-// isTornOnly reports that a file has bytes and no complete append. One that
-// cannot be read is listed with its error.
-func (s *Store) isTornOnly(row row) bool {
+// isTornOnly reports whether a file has bytes but no complete append. It is false for
+// an unreadable file, which Sessions lists with its error.
+func (s *Store) isTornOnly(row sessionFile) bool {
 	r := &reader{store: s, name: row.name, source: source{session: row.id, path: s.path(row.name)}}
 	err := r.open()
 	defer r.close()

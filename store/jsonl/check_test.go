@@ -8,7 +8,7 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// What is in nobody's listing is found all the same.
+// Check finds entries that Sessions does not list.
 func TestCheck(t *testing.T) {
 	dir := t.TempDir()
 	b := content(sealed(t, "a", 1))
@@ -27,6 +27,6 @@ func TestCheck(t *testing.T) {
 		t.Errorf("found %v", found)
 	}
 	for d, err := range New(filepath.Join(dir, "none")).Check(t.Context()) {
-		t.Errorf("found %v, %v where nothing is", d, err)
+		t.Errorf("found %v, %v in an empty directory", d, err)
 	}
 }

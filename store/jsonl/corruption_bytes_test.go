@@ -17,29 +17,28 @@ import (
 	"github.com/convlog/convlog/eventlog/logtest"
 )
 
-// thorough makes the tests of damage flip every bit and cut at every byte.
+// thorough makes the damage tests flip every bit and truncate at every byte.
 var thorough = flag.Bool("thorough", false, "damage every bit and byte")
 
-// examineEvery is how many flips or cuts come to one that is looked at from every
-// side.
+// examineEvery is how many damaged files there are per file that is examined in every
+// way.
 const examineEvery = 16
 
-// seed of what is chosen when not everything is damaged.
+// seed chooses the damage when not all of it is tested.
 const seed = 20261120
 
-// TestCutAnywhere cuts the file off at every byte of the last line and at some
-// of the bytes before: what is left is the whole appends before the cut,
-// and the rest is a torn tail.
+// TestCutAnywhere truncates the file at every byte of the last line and at some earlier
+// bytes. The complete appends before must be readable; the rest is a torn tail.
 func TestCutAnywhere(t *testing.T) {
-	p := newPatient(t)
+	p := newFixture(t)
 	random := rand.New(rand.NewPCG(seed, 1))
 	cuts := 0
 	for cut := range int64(len(p.main)) {
-		if !*thorough && cut < p.start[all-1] && random.IntN(40) > 0 && p.complete(cut) == p.complete(cut-1) {
+		if !*thorough && cut < p.start[all-1] && random.IntN(40) > 0 && p.completeLines(cut) == p.completeLines(cut-1) {
 			continue
 		}
 		cuts++
-		p.heal()
+		p.restore()
 		p.damage(p.main[:cut])
 		look := p.ExamineBriefly
 		if cuts%examineEvery == 0 {
@@ -53,23 +52,23 @@ func TestCutAnywhere(t *testing.T) {
 	t.Logf("%d cuts of a session of %d bytes: 0 unnoticed", cuts, len(p.main))
 }
 
-// cut is what must be left of the first so many bytes.
-func (p *patient) cut(at int64) outcome {
-	n := p.complete(at)
+// cut returns the outcome of a file truncated to at bytes.
+func (p *fixture) cut(at int64) outcome {
+	n := p.completeLines(at)
 	switch {
 	case n == 0:
-		return outcome{kind: gone}
+		return outcome{kind: missing}
 	case p.start[n] == at:
-		return outcome{kind: older, shown: n}
+		return outcome{kind: older, forward: n}
 	default:
-		return outcome{kind: torn, shown: n, at: p.start[n]}
+		return outcome{kind: torn, forward: n, at: p.start[n]}
 	}
 }
 
-// TestFlips flips bits in every file of the store, blobs included. None stays
-// unnoticed: a flip is located by Verify, and readers stop before it.
+// TestFlips flips bits in every file of the store, including blobs. Verify must locate
+// each flip, and readers must stop before it.
 func TestFlips(t *testing.T) {
-	p := newPatient(t)
+	p := newFixture(t)
 	random := rand.New(rand.NewPCG(seed, 2))
 	for _, name := range slices.Sorted(maps.Keys(p.files)) {
 		content := p.files[name]
@@ -96,7 +95,7 @@ func TestFlips(t *testing.T) {
 	}
 }
 
-// bitsOf are the bits of a byte that are flipped: all, or now and then one.
+// bitsOf returns the bits of a byte to flip: all with -thorough, else at most one.
 func bitsOf(random *rand.Rand) []int {
 	switch {
 	case *thorough:
@@ -108,16 +107,16 @@ func bitsOf(random *rand.Rand) []int {
 	}
 }
 
-// flipped checks that a flip within a line of a session is noticed where it is.
-func (p *patient) flipped(session string, content []byte, at int, everySide bool) {
+// flipped checks that a flip in a line of a session is reported at its place.
+func (p *fixture) flipped(session string, content []byte, at int, everySide bool) {
 	p.Helper()
 	s := p.open()
 	f := p.Inspect(p, s, session)
 	must(p, s.Close())
-	line := bytes.LastIndexByte(content[:at], '\n') + 1 // where the line begins
+	line := bytes.LastIndexByte(content[:at], '\n') + 1 // start of the line
 	i := bytes.Count(content[:at], []byte("\n"))
 	written := p.Written(session)
-	begins := i // the first line of its append
+	begins := i // first line of its append
 	for begins > 0 && written[begins-1].More() > 0 {
 		begins--
 	}
@@ -129,18 +128,18 @@ func (p *patient) flipped(session string, content []byte, at int, everySide bool
 	}
 	if everySide {
 		p.examine(session)
-		p.heal()
+		p.restore()
 	}
 }
 
-// offsetOf is where line i begins.
+// offsetOf returns the offset of line i.
 func offsetOf(content []byte, i int) int64 {
 	return int64(len(bytes.Join(bytes.SplitAfter(content, []byte("\n"))[:i], nil)))
 }
 
-// pointsAt reports whether Verify points at the line of seq, or at a torn tail
-// that is the append it is in and names the line. One that lacks its end is
-// named by the tail alone.
+// pointsAt reports whether Verify names the line of seq, or a torn tail at the line's
+// append that also names the line. For a line without a newline the torn tail is
+// enough.
 func pointsAt(f *logtest.Findings, line, tail, seq int64, unended bool) bool {
 	return slices.ContainsFunc(slices.Concat(f.Report.Defects, f.Report.Notes), func(d eventlog.Defect) bool {
 		if d.Rule == "torn" {
@@ -150,11 +149,11 @@ func pointsAt(f *logtest.Findings, line, tail, seq int64, unended bool) bool {
 	})
 }
 
-// blobFlipped checks that the events which need a blob are reported, and that
-// nothing but its own event is kept from being read.
-func (p *patient) blobFlipped(name string) {
+// blobFlipped checks that Verify reports the events that need the blob, and that all
+// other events are readable.
+func (p *fixture) blobFlipped(name string) {
 	p.Helper()
-	f := p.look()
+	f := p.inspect()
 	digest := event.Digest("sha256:" + filepath.Base(name))
 	for _, e := range p.Written(logtest.SampleMain) {
 		if !slices.Contains(e.Blobs(), digest) {
@@ -173,10 +172,10 @@ func (p *patient) blobFlipped(name string) {
 	}
 }
 
-// TestVerifyFindsAll damages several lines at once: every one is located, and
-// those between them are not blamed.
+// TestVerifyFindsAll damages several lines at once. Verify must locate each of them and
+// report no other line.
 func TestVerifyFindsAll(t *testing.T) {
-	p := newPatient(t)
+	p := newFixture(t)
 	random := rand.New(rand.NewPCG(seed, 3))
 	for range 40 {
 		damaged, bad := bytes.Clone(p.main), map[int64]bool{}
@@ -188,10 +187,10 @@ func TestVerifyFindsAll(t *testing.T) {
 			bad[p.start[i]] = true
 			damaged[p.start[i]+random.Int64N(int64(len(p.lines[i])-1))] ^= 1 << random.IntN(8)
 		}
-		p.heal()
+		p.restore()
 		p.damage(damaged)
 		found := map[int64]bool{}
-		for _, d := range p.look().Report.Defects {
+		for _, d := range p.inspect().Report.Defects {
 			if d.Rule == "crc" || d.Rule == "line" || d.Rule == "version" {
 				found[d.Offset] = true
 			}

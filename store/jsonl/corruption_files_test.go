@@ -17,47 +17,47 @@ import (
 	"github.com/convlog/convlog/upkeep/verify"
 )
 
-// fileDamages are what happens to whole files, each with what must be found of
-// each session that is not as it was.
+// fileDamages damage whole files. Each row has the expected outcome of every affected
+// session.
 var fileDamages = []struct {
 	name string
-	do   func(p *patient) error
-	want map[string]func(p *patient) outcome
+	do   func(p *fixture) error
+	want map[string]func(p *fixture) outcome
 }{
-	{"two sessions change files", func(p *patient) error {
+	{"two sessions change files", func(p *fixture) error {
 		main, other := p.files["main.jsonl"], p.files["other.jsonl"]
 		return errors.Join(p.write("main.jsonl", other), p.write("other.jsonl", main))
-	}, map[string]func(*patient) outcome{logtest.SampleMain: alienAt(0), logtest.SampleOther: alienAt(0)}},
-	{"one session's file is copied over another's", func(p *patient) error {
+	}, map[string]func(*fixture) outcome{logtest.SampleMain: foreignAt(0), logtest.SampleOther: foreignAt(0)}},
+	{"one session's file is copied over another's", func(p *fixture) error {
 		return p.write("main.jsonl", p.files["fork.jsonl"])
-	}, map[string]func(*patient) outcome{logtest.SampleMain: alienAt(0)}},
-	{"a fork's file is copied over an unrelated session's", func(p *patient) error {
+	}, map[string]func(*fixture) outcome{logtest.SampleMain: foreignAt(0)}},
+	{"a fork's file is copied over an unrelated session's", func(p *fixture) error {
 		return p.write("other.jsonl", p.files["fork.jsonl"])
-	}, map[string]func(*patient) outcome{logtest.SampleOther: alienAt(0)}},
-	{"a session's file is gone", func(p *patient) error {
+	}, map[string]func(*fixture) outcome{logtest.SampleOther: foreignAt(0)}},
+	{"a session file is missing", func(p *fixture) error {
 		return os.Remove(p.path(logtest.SampleMain))
-	}, map[string]func(*patient) outcome{logtest.SampleMain: always(outcome{kind: gone})}},
-	{"an earlier copy of a session's file", func(p *patient) error {
+	}, map[string]func(*fixture) outcome{logtest.SampleMain: always(outcome{kind: missing})}},
+	{"an earlier copy of a session's file", func(p *fixture) error {
 		return p.write("main.jsonl", p.main[:p.start[15]])
-	}, map[string]func(*patient) outcome{logtest.SampleMain: always(outcome{kind: older, shown: 15})}},
+	}, map[string]func(*fixture) outcome{logtest.SampleMain: always(outcome{kind: older, forward: 15})}},
 }
 
-func alienAt(at int64) func(*patient) outcome {
+func foreignAt(at int64) func(*fixture) outcome {
 	return always(outcome{kind: corrupt, at: at})
 }
 
-func (p *patient) write(name string, content []byte) error {
+func (p *fixture) write(name string, content []byte) error {
 	return os.WriteFile(filepath.Join(p.dir, name), content, 0o600)
 }
 
 func TestDamagedFiles(t *testing.T) {
-	p := newPatient(t)
+	p := newFixture(t)
 	for _, row := range fileDamages {
 		t.Run(row.name, func(t *testing.T) {
 			p := *p
 			p.TB = t
 			for session, want := range row.want {
-				p.heal()
+				p.restore()
 				must(t, row.do(&p))
 				w := *p.Witness
 				w.Damaged = slices.Collect(maps.Keys(row.want))
@@ -68,11 +68,11 @@ func TestDamagedFiles(t *testing.T) {
 	}
 }
 
-// TestRollback puts an earlier copy of a session's file back under those who
-// have seen what came later: they notice, as nobody else can.
+// TestRollback replaces a session's file with an earlier copy. A process that has seen
+// the later events must notice. No other process can.
 func TestRollback(t *testing.T) {
-	p := newPatient(t)
-	p.heal()
+	p := newFixture(t)
+	p.restore()
 	s := p.open()
 	l := eventlog.Open(s)
 	defer func() { must(t, l.Close()) }()
@@ -92,17 +92,17 @@ func TestRollback(t *testing.T) {
 	wantErr(t, err, eventlog.ErrConflict)
 	var conflict *eventlog.ConflictError
 	if !errors.As(err, &conflict) || conflict.Actual.Seq != 15 {
-		t.Errorf("append at the head that was seen: %v", err)
+		t.Errorf("append at the later head: %v", err)
 	}
 	report, err := verify.Session(t.Context(), l, logtest.SampleMain)
 	must(t, err)
-	p.reports(notRedactions(report.Defects), report.Notes)
+	p.wantNoDefects(withoutRedactions(report.Defects), report.Notes)
 }
 
-// TestDamagedBlobs damages bodies: the events that need them are reported, what
-// lies around a spilled one is read, and appends go on.
+// TestDamagedBlobs damages blobs. Verify reports the events that need them, reads yield
+// the other events, and appends succeed.
 func TestDamagedBlobs(t *testing.T) {
-	p := newPatient(t)
+	p := newFixture(t)
 	for name, damage := range map[string]func(path string, body []byte) error{
 		"missing":   func(path string, _ []byte) error { return os.Remove(path) },
 		"empty":     func(path string, _ []byte) error { return os.Truncate(path, 0) },
@@ -114,7 +114,7 @@ func TestDamagedBlobs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := *p
 			p.TB = t
-			p.heal()
+			p.restore()
 			w := *p.Witness
 			w.Tolerates = func(err error) bool { return errors.Is(err, syscall.EISDIR) }
 			p.Witness = &w
@@ -136,15 +136,15 @@ func TestDamagedBlobs(t *testing.T) {
 	}
 }
 
-// TestUnreadableFiles has a session's file that cannot be opened: that is no
-// damage, and every answer names the file.
+// TestUnreadableFiles makes a session's file unreadable. That is not damage, and every
+// error names the file.
 func TestUnreadableFiles(t *testing.T) {
-	p := newPatient(t)
+	p := newFixture(t)
 	for name, c := range map[string]struct {
 		fs     func() FS
 		do     func() error
 		target error
-		listed bool // with its error; a folder is no session
+		listed bool // listed with its error; a directory is not a session
 	}{
 		"a folder": {func() FS { return newFaults(p.dir) }, func() error {
 			return errors.Join(os.Remove(p.path(logtest.SampleMain)), os.Mkdir(p.path(logtest.SampleMain), 0o700))
@@ -154,7 +154,7 @@ func TestUnreadableFiles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := *p
 			p.TB = t
-			p.heal()
+			p.restore()
 			must(t, c.do())
 			w := *p.Witness
 			w.Tolerates = func(err error) bool {

@@ -16,20 +16,20 @@ import (
 	"github.com/convlog/convlog/eventlog/logtest"
 )
 
-// patient is a store that was written soundly, to be damaged.
-type patient struct {
+// fixture is an intact store that a test damages.
+type fixture struct {
 	testing.TB
 	*logtest.Witness
 	dir   string
-	files map[string][]byte // as they were written, by path below dir
+	files map[string][]byte // original content, by path in dir
 	main  []byte
-	lines [][]byte // of main, newlines included
-	start []int64  // offset of each line, and the size behind them
+	lines [][]byte // lines of main, newlines included
+	start []int64  // offset of each line, and the file size
 }
 
-func newPatient(t testing.TB) *patient {
+func newFixture(t testing.TB) *fixture {
 	t.Helper()
-	p := &patient{TB: t, dir: t.TempDir(), files: map[string][]byte{}}
+	p := &fixture{TB: t, dir: t.TempDir(), files: map[string][]byte{}}
 	s := New(p.dir, Options{FS: newFaults(p.dir)})
 	logtest.WriteSample(t, s)
 	p.Witness = logtest.NewWitness(t, s)
@@ -51,8 +51,8 @@ func newPatient(t testing.TB) *patient {
 	return p
 }
 
-// heal puts all files back as they were written.
-func (p *patient) heal() {
+// restore writes the original files again.
+func (p *fixture) restore() {
 	p.Helper()
 	entries, err := os.ReadDir(p.dir)
 	must(p, err)
@@ -67,33 +67,33 @@ func (p *patient) heal() {
 }
 
 // damage replaces the main session's file.
-func (p *patient) damage(file []byte) {
+func (p *fixture) damage(file []byte) {
 	p.Helper()
 	write(p, p.dir, logtest.SampleMain, file)
 }
 
-func (p *patient) path(session string) string {
+func (p *fixture) path(session string) string {
 	return filepath.Join(p.dir, escape(session)+extension)
 }
 
-func (p *patient) open() *Store { return New(p.dir, Options{FS: newFaults(p.dir)}) }
+func (p *fixture) open() *Store { return New(p.dir, Options{FS: newFaults(p.dir)}) }
 
-// look is what a new handle finds.
-func (p *patient) look() *logtest.Findings {
+// inspect returns the findings of a new store.
+func (p *fixture) inspect() *logtest.Findings {
 	p.Helper()
 	s := p.open()
 	defer func() { must(p, s.Close()) }()
 	return p.Inspect(p, s, logtest.SampleMain)
 }
 
-func (p *patient) examine(session string) *logtest.Findings {
+func (p *fixture) examine(session string) *logtest.Findings {
 	p.Helper()
 	return p.Examine(p, p.open(), session)
 }
 
-// complete is how many of the first lines are whole appends, of those that end
-// at or before an offset.
-func (p *patient) complete(at int64) (n int) {
+// completeLines returns how many lines belong to complete appends that end at or before
+// an offset.
+func (p *fixture) completeLines(at int64) (n int) {
 	for i, e := range p.Written(logtest.SampleMain) {
 		if p.start[i+1] <= at && e.More() == 0 {
 			n = i + 1
@@ -102,11 +102,11 @@ func (p *patient) complete(at int64) (n int) {
 	return n
 }
 
-// outcome is what must be found of a damaged session.
+// outcome is the expected result for a damaged session.
 type outcome struct {
-	shown  int // events that are read before the damage
-	behind int // events that are read backward, before the damage
-	// at and seq locate the damage; kind says what it is.
+	forward  int // events that a forward read yields
+	backward int // events that a backward read yields
+	// at and seq are the place of the damage.
 	at   int64
 	seq  int64
 	kind kind
@@ -115,33 +115,33 @@ type outcome struct {
 type kind int
 
 const (
-	// same: the bytes mean what they meant, all is read and nothing is wrong.
+	// same: all events are readable and nothing is reported.
 	same kind = iota
-	// older: the bytes are an earlier state of the session.
+	// older: the file equals an earlier state of the session.
 	older
-	// torn: the tail that begins at the place is shown to nobody, and an append
-	// cuts it off. Verify has a note.
+	// torn: a torn tail begins at the place. No read yields it, an append truncates it,
+	// and Verify has a note.
 	torn
-	// lostTail is torn, but since the tail ends like a finished write, or has
-	// appends behind a hole, Verify reports damage.
+	// lostTail: like torn, but Verify reports a defect. The tail ends like a finished
+	// write, or appends follow a hole.
 	lostTail
-	// corrupt: damage at the place; an append is refused.
+	// corrupt: damage at the place; an append fails.
 	corrupt
-	// newer: a version that cannot be read stands at the place.
+	// newer: the line at the place has a newer version.
 	newer
-	// gone: the session does not exist.
-	gone
-	// forged: all lines are read, and Verify reports damage at the place.
+	// missing: the session does not exist.
+	missing
+	// forged: all lines are readable, and Verify reports a defect at the place.
 	forged
 )
 
-// check compares what was found with what must be.
-func (p *patient) check(f *logtest.Findings, session string, want outcome) {
+// check compares findings with the expected outcome.
+func (p *fixture) check(f *logtest.Findings, session string, want outcome) {
 	p.Helper()
 	first := p.Written(session)[0].Seq
 	last := p.Written(session)[len(p.Written(session))-1].Seq
-	forward := between(first, first+int64(want.shown)-1)
-	backward := backwards(between(last-int64(want.behind)+1, last))
+	forward := between(first, first+int64(want.forward)-1)
+	backward := backwards(between(last-int64(want.backward)+1, last))
 	if want.kind == torn || want.kind == lostTail || want.kind == older {
 		backward = backwards(forward)
 	}
@@ -150,49 +150,49 @@ func (p *patient) check(f *logtest.Findings, session string, want outcome) {
 	}
 	switch want.kind {
 	case same:
-		p.noErrors(f)
-		p.reports(f.Report.Defects, f.Report.Notes)
+		p.wantNoErrors(f)
+		p.wantNoDefects(f.Report.Defects, f.Report.Notes)
 	case older:
-		p.noErrors(f)
-		p.reports(notRedactions(f.Report.Defects), f.Report.Notes)
+		p.wantNoErrors(f)
+		p.wantNoDefects(withoutRedactions(f.Report.Defects), f.Report.Notes)
 	case torn, lostTail:
-		p.noErrors(f)
-		p.cutOff(f, session, want)
+		p.wantNoErrors(f)
+		p.checkTruncated(f, session, want)
 	case corrupt:
-		p.located(f, session, want)
+		p.checkLocation(f, session, want)
 	case newer:
-		p.newer(f, session, want)
-	case gone:
-		p.gone(f)
+		p.checkNewer(f, session, want)
+	case missing:
+		p.checkMissing(f)
 	case forged:
-		p.noErrors(f)
-		p.defect(f, want)
+		p.wantNoErrors(f)
+		p.checkDefect(f, want)
 	}
 }
 
-func (p *patient) noErrors(f *logtest.Findings) {
+func (p *fixture) wantNoErrors(f *logtest.Findings) {
 	p.Helper()
 	if err := errors.Join(f.Forward.Err, f.Backward.Err, f.VerifyErr, f.Append); err != nil {
-		p.Errorf("an error: %v", err)
+		p.Errorf("unexpected error: %v", err)
 	}
 }
 
-// reports fails if Verify reports any of these.
-func (p *patient) reports(defects ...[]eventlog.Defect) {
+// wantNoDefects fails if there are any defects.
+func (p *fixture) wantNoDefects(defects ...[]eventlog.Defect) {
 	p.Helper()
 	for _, d := range slices.Concat(defects...) {
 		p.Errorf("Verify reports %v", d)
 	}
 }
 
-// notRedactions leaves out that nothing names a redacted event: what named it
-// may be in the part that is gone.
-func notRedactions(defects []eventlog.Defect) []eventlog.Defect {
+// withoutRedactions drops defects about a redacted event that no redaction names: the
+// redaction may be in the lost part.
+func withoutRedactions(defects []eventlog.Defect) []eventlog.Defect {
 	return slices.DeleteFunc(slices.Clone(defects), func(d eventlog.Defect) bool { return d.Rule == "redaction" })
 }
 
-// cutOff checks a torn tail that an append has removed and named.
-func (p *patient) cutOff(f *logtest.Findings, session string, want outcome) {
+// checkTruncated checks that an append has truncated the torn tail and named it.
+func (p *fixture) checkTruncated(f *logtest.Findings, session string, want outcome) {
 	p.Helper()
 	if f.Append != nil {
 		p.Errorf("append: %v", f.Append)
@@ -207,15 +207,15 @@ func (p *patient) cutOff(f *logtest.Findings, session string, want outcome) {
 		p.Errorf("Verify has no torn tail at %d in %v; all: %v %v", want.at, found, f.Report.Defects, f.Report.Notes)
 	}
 	if want.kind == torn {
-		p.reports(notRedactions(f.Report.Defects))
+		p.wantNoDefects(withoutRedactions(f.Report.Defects))
 	}
 	if _, err := os.Stat(strings.TrimSuffix(p.path(session), extension) + fmt.Sprintf(".torn-%d", want.at)); err != nil {
-		p.Errorf("the torn tail is not kept: %v", err)
+		p.Errorf("the torn tail is not saved: %v", err)
 	}
 }
 
-// located checks that every way to the damage names its place.
-func (p *patient) located(f *logtest.Findings, session string, want outcome) {
+// checkLocation checks that every operation that meets the damage names its place.
+func (p *fixture) checkLocation(f *logtest.Findings, session string, want outcome) {
 	p.Helper()
 	for what, err := range map[string]error{"forward": f.Forward.Err, "backward": f.Backward.Err, "append": f.Append} {
 		var damage *eventlog.CorruptError
@@ -226,11 +226,11 @@ func (p *patient) located(f *logtest.Findings, session string, want outcome) {
 	if f.Listed == nil || f.Listed.Err != nil && !errors.Is(f.Listed.Err, eventlog.ErrCorrupt) {
 		p.Errorf("the listing has %+v", f.Listed)
 	}
-	p.defect(f, want)
+	p.checkDefect(f, want)
 }
 
-// gone checks that there is no session: an append makes it anew.
-func (p *patient) gone(f *logtest.Findings) {
+// checkMissing checks that the session does not exist and an append creates it.
+func (p *fixture) checkMissing(f *logtest.Findings) {
 	p.Helper()
 	wantErr(p, f.Forward.Err, eventlog.ErrNotFound)
 	wantErr(p, f.Backward.Err, eventlog.ErrNotFound)
@@ -239,7 +239,7 @@ func (p *patient) gone(f *logtest.Findings) {
 	}
 }
 
-func (p *patient) defect(f *logtest.Findings, want outcome) {
+func (p *fixture) checkDefect(f *logtest.Findings, want outcome) {
 	p.Helper()
 	if !slices.ContainsFunc(f.Report.Defects, func(d eventlog.Defect) bool {
 		return (d.Offset == want.at || want.at < 0) && (d.Seq == want.seq || d.Seq == 0 || want.seq == 0)
@@ -248,7 +248,7 @@ func (p *patient) defect(f *logtest.Findings, want outcome) {
 	}
 }
 
-func (p *patient) newer(f *logtest.Findings, session string, want outcome) {
+func (p *fixture) checkNewer(f *logtest.Findings, session string, want outcome) {
 	p.Helper()
 	place := fmt.Sprintf("%s at byte %d", p.path(session), want.at)
 	for what, err := range map[string]error{"forward": f.Forward.Err, "append": f.Append} {
@@ -256,5 +256,5 @@ func (p *patient) newer(f *logtest.Findings, session string, want outcome) {
 			p.Errorf("%s: %v, want a newer version in %s", what, err, place)
 		}
 	}
-	p.defect(f, outcome{at: -1})
+	p.checkDefect(f, outcome{at: -1})
 }

@@ -17,36 +17,35 @@ import (
 	"github.com/convlog/convlog/upkeep/transfer"
 )
 
-// action is something that a user does, and does again when its outcome was
-// unknown.
+// action is an operation of a user. It is retried if its outcome is unknown.
 type action struct {
 	what    string
-	groups  []group // what it appends
+	groups  []group // the appends it makes
 	secrets map[ulid.ULID]string
-	erases  bool   // it redacts
-	removes string // the session that it removes
-	durable bool   // it demands durability
+	erases  bool   // it redacts an event
+	removes string // the session it removes
+	durable bool   // it asks for durability
 	atomic  bool   // it is one append, or several that are written together
 	run     func(ctx context.Context, log *eventlog.Log) error
 }
 
-// spillOver is small, so that many bodies are spilled.
+// spillOver is small, so that many bodies become blobs.
 const spillOver = 1500
 
-// author makes actions, by chance and by what the model knows.
+// author creates random actions that fit the model.
 type author struct {
 	*rand.Rand
 	model *model
 	made  int
-	// calm authors only append, and expect no head: what others do at the same
-	// time does not matter to them.
-	calm    bool
-	brief   bool // nothing long is said
-	relaxed bool // now and then one demands durability
-	stream  stream
+	// appendsOnly authors only append, with eventlog.Any: concurrent actions cannot
+	// make them fail.
+	appendsOnly bool
+	shortTexts  bool // all texts are short
+	relaxed     bool // some appends ask for durability
+	stream      stream
 }
 
-// stream is an export that may be imported.
+// stream is an export to import.
 type stream struct {
 	bytes   []byte
 	groups  []group
@@ -66,7 +65,7 @@ func (w *author) next() *action {
 			a = w.append(session, w.messages(1), w.messages(1+w.IntN(3)), w.messages(1))
 		case n < 25:
 			a = w.artifact(session)
-		case w.calm:
+		case w.appendsOnly:
 			a = w.append(session, w.messages(1))
 		case n < 27:
 			a = w.imports()
@@ -86,7 +85,7 @@ func (w *author) next() *action {
 	}
 }
 
-// secret is text that no other event has, repeated up to a size.
+// secret returns a unique text, and the text repeated up to a size.
 func (w *author) secret(size int) (secret, text string) {
 	w.made++
 	secret = fmt.Sprintf("secret-%d-%d.", w.made, w.Uint32())
@@ -95,7 +94,7 @@ func (w *author) secret(size int) (secret, text string) {
 
 func (w *author) size() int {
 	switch n := w.IntN(8); {
-	case w.brief || n > 2:
+	case w.shortTexts || n > 2:
 		return w.IntN(200)
 	case n == 0:
 		return spillOver + w.IntN(2000)
@@ -103,21 +102,21 @@ func (w *author) size() int {
 	return 300 + w.IntN(1000)
 }
 
-// written is an event and what it can be told by.
-type written struct {
+// textEvent is an event and the unique text in it.
+type textEvent struct {
 	event.Event
 	secret string
 }
 
-func (w *author) messages(n int) (events []written) {
+func (w *author) messages(n int) (events []textEvent) {
 	for range n {
 		secret, text := w.secret(w.size())
-		events = append(events, written{event.UserMessage(text), secret})
+		events = append(events, textEvent{event.UserMessage(text), secret})
 	}
 	return events
 }
 
-// must is for events that a test makes right.
+// must panics if err is not nil.
 func must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)
@@ -125,7 +124,7 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-func (w *author) append(session string, appends ...[]written) *action {
+func (w *author) append(session string, appends ...[]textEvent) *action {
 	expect := w.expectation(session)
 	a := &action{what: fmt.Sprintf("%d appends to %s", len(appends), session), atomic: true, secrets: map[ulid.ULID]string{}}
 	if w.relaxed && w.IntN(4) == 0 {
@@ -155,7 +154,8 @@ func (w *author) append(session string, appends ...[]written) *action {
 	return a
 }
 
-// appendRest adds the appends that are missing where the first of several stand.
+// appendRest retries several appends of which the first is stored: it adds the missing
+// ones.
 func appendRest(ctx context.Context, log *eventlog.Log, session string, durable bool, each [][]event.Event) error {
 	expect := eventlog.Any()
 	if durable {
@@ -169,7 +169,7 @@ func appendRest(ctx context.Context, log *eventlog.Log, session string, durable 
 		return slices.ContainsFunc(events, func(e event.Event) bool { return e.ID == one[0].ID })
 	}
 	if !there(each[0]) {
-		return fmt.Errorf("session %q is not what the append expects: %w", session, eventlog.ErrConflict)
+		return fmt.Errorf("session %q has another head than expected: %w", session, eventlog.ErrConflict)
 	}
 	for _, one := range each {
 		if there(one) {
@@ -182,11 +182,11 @@ func appendRest(ctx context.Context, log *eventlog.Log, session string, durable 
 	return nil
 }
 
-// expectation is one that an append may have now.
+// expectation returns a random expectation that holds now.
 func (w *author) expectation(session string) eventlog.Expect {
 	head := w.model.head(session)
 	switch {
-	case w.calm || w.IntN(3) == 0:
+	case w.appendsOnly || w.IntN(3) == 0:
 		return eventlog.Any()
 	case w.IntN(2) == 0 && !head.IsZero():
 		return eventlog.AnyAfter(head)
@@ -194,7 +194,7 @@ func (w *author) expectation(session string) eventlog.Expect {
 	return eventlog.At(head)
 }
 
-// head is the last acknowledged event of a session.
+// head returns the last acknowledged event of a session.
 func (m *model) head(session string) (head event.Head) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -211,7 +211,7 @@ func (w *author) artifact(session string) *action {
 	secret, body := w.secret(w.IntN(3000))
 	ref := event.BlobRef{Blob: event.DigestOf([]byte(body)), Bytes: int64(len(body))}
 	e := event.New(event.Artifact{ArtifactID: "artifact", Body: ref})
-	a := w.append(session, []written{{e, secret}})
+	a := w.append(session, []textEvent{{e, secret}})
 	appending := a.run
 	a.what = "an artifact of " + session
 	a.run = func(ctx context.Context, log *eventlog.Log) error {
@@ -231,7 +231,7 @@ func (w *author) snapshot(session string) *action {
 	secret, text := w.secret(w.size())
 	state := fmt.Appendf(nil, "{%q:%q}", "state", text)
 	e := event.New(event.Snapshot{Projection: "state", Version: 1, Seq: head.Seq, State: state})
-	a := w.append(session, []written{{e, secret}})
+	a := w.append(session, []textEvent{{e, secret}})
 	a.what = "a snapshot of " + session
 	return a
 }
@@ -243,7 +243,7 @@ func (w *author) fork(session, child string) *action {
 	}
 	line := w.model.lineAt(session, head.Seq)
 	e := event.New(event.Fork{Parent: session, Seq: head.Seq, EventID: line.ID, Hash: line.Hash()})
-	first := append([]written{{e, ""}}, w.messages(w.IntN(2))...)
+	first := append([]textEvent{{e, ""}}, w.messages(w.IntN(2))...)
 	a := w.append(child, first)
 	a.what = "a fork of " + session
 	a.groups[0].parent = session
@@ -301,7 +301,7 @@ func (w *author) remove(session string) *action {
 		}}
 }
 
-// imports adopts the stream, of which some may be there.
+// imports imports the stream. Some of its events may be stored already.
 func (w *author) imports() *action {
 	if w.stream.bytes == nil {
 		return nil
@@ -313,8 +313,7 @@ func (w *author) imports() *action {
 		}}
 }
 
-// makeStream exports what an author writes to another store: two sessions, one
-// of them a fork.
+// makeStream exports two sessions from another store. One is a fork of the other.
 func makeStream(ctx context.Context, r *rand.Rand, log *eventlog.Log) stream {
 	w := &author{Rand: r, model: newModel()}
 	for _, make := range []func() *action{

@@ -13,20 +13,20 @@ import (
 	"github.com/convlog/convlog/store/jsonl"
 )
 
-// failure is a way in which an operation can fail, and with it others until the
-// action it was part of has failed.
+// failure is a way in which one operation fails, and others with it, until the action
+// has failed.
 type failure struct {
 	name string
-	// of says which kinds of operation can fail so; empty is all.
-	of string
-	// at is what becomes of the operation, later of those that follow it.
+	// kinds lists the operations that can fail this way; empty means all.
+	kinds string
+	// at is the fault of the operation, later the fault of the operations after it.
 	at    func(op crashfs.Op) crashfs.Fault
 	later func(op crashfs.Op) crashfs.Fault
-	// forgets is of a disk that gives up what it was to sync, and says so once: a
-	// new process is told of syncs that succeed. What the old one could neither
-	// sync nor take back is then lost in a crash.
-	forgets bool
-	// relaxed says that it forgets what was acknowledged without a sync only.
+	// losesUnsynced means that the disk drops unsynced data and reports it only once:
+	// in a new process syncs succeed. A crash loses appends that the old process could
+	// neither sync nor undo.
+	losesUnsynced bool
+	// relaxed means that only appends acknowledged without a sync can be lost.
 	relaxed bool
 }
 
@@ -34,7 +34,7 @@ func always(f crashfs.Fault) func(crashfs.Op) crashfs.Fault {
 	return func(crashfs.Op) crashfs.Fault { return f }
 }
 
-// failing fails operations of some kinds.
+// failing fails operations of the given kinds.
 func failing(kinds string) func(crashfs.Op) crashfs.Fault {
 	return func(op crashfs.Op) crashfs.Fault {
 		if strings.Contains(kinds, op.Kind) {
@@ -61,29 +61,29 @@ var failures = []failure{
 	{name: "fails", at: always(crashfs.Fault{Err: unix.EIO}), later: none},
 	{name: "is done and fails", at: always(crashfs.Fault{Err: unix.EIO, Done: true}), later: none},
 	{name: "the process is killed", at: always(crashfs.Fault{Kill: true}), later: none},
-	{name: "the disk is full", of: "write create mkdir makeroot", at: crashfs.Full, later: crashfs.Full},
-	{name: "one byte is written", of: "write", at: short(func(int) int { return 1 }), later: none},
-	{name: "one byte is missing", of: "write", at: short(func(n int) int { return n - 1 }), later: none},
-	{name: "a short write, and no truncation", of: "write", at: half, later: failing("truncate")},
-	{name: "a short write, and no sync", of: "write", at: half, later: failing("sync")},
-	{name: "all is written, and no truncation", of: "write", at: short(func(n int) int { return n }), later: failing("truncate")},
-	{name: "a sync loses pages", of: "sync", at: lostPages, later: none, relaxed: true},
-	{name: "every sync fails", of: "sync", at: failing("sync"), later: failing("sync")},
-	{name: "a sync fails, and truncations", of: "sync", at: failing("sync"), later: failing("truncate")},
-	{name: "a sync loses pages, and truncations fail", of: "sync", at: lostPages, later: failing("truncate"), forgets: true},
-	{name: "a sync of names fails, and truncations", of: "syncdir", at: failing("syncdir"), later: failing("truncate")},
+	{name: "the disk is full", kinds: "write create mkdir makeroot", at: crashfs.Full, later: crashfs.Full},
+	{name: "one byte is written", kinds: "write", at: short(func(int) int { return 1 }), later: none},
+	{name: "one byte is missing", kinds: "write", at: short(func(n int) int { return n - 1 }), later: none},
+	{name: "a short write, and no truncation", kinds: "write", at: half, later: failing("truncate")},
+	{name: "a short write, and no sync", kinds: "write", at: half, later: failing("sync")},
+	{name: "all is written, and no truncation", kinds: "write", at: short(func(n int) int { return n }), later: failing("truncate")},
+	{name: "a sync loses pages", kinds: "sync", at: lostPages, later: none, relaxed: true},
+	{name: "every sync fails", kinds: "sync", at: failing("sync"), later: failing("sync")},
+	{name: "a sync fails, and truncations", kinds: "sync", at: failing("sync"), later: failing("truncate")},
+	{name: "a sync loses pages, and truncations fail", kinds: "sync", at: lostPages, later: failing("truncate"), losesUnsynced: true},
+	{name: "a sync of names fails, and truncations", kinds: "syncdir", at: failing("syncdir"), later: failing("truncate")},
 }
 
 func (f *failure) canFail(op crashfs.Op) bool {
-	return f.of == "" || strings.Contains(" "+f.of+" ", " "+op.Kind+" ")
+	return f.kinds == "" || strings.Contains(" "+f.kinds+" ", " "+op.Kind+" ")
 }
 
-// faultSteps is how many actions the workload of TestFaults has.
+// faultSteps is the number of actions in the workload of TestFaults.
 const faultSteps = 14
 
-// Every operation of a workload fails in every way that it can. What failed with
-// a plain error left nothing, also after a crash; what has an open outcome is not
-// shown; done again it is done once; and nothing else is lost.
+// Each operation of a workload fails in each possible way. An append that failed with a
+// plain error leaves nothing, even after a crash. An append with an unknown outcome is
+// not readable in its process. A retry stores it once. No other event is lost.
 func TestFaults(t *testing.T) {
 	for _, policy := range []jsonl.SyncPolicy{jsonl.Always, jsonl.Never} {
 		runs := 0
@@ -104,9 +104,9 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// operations are those of the workload when nothing fails.
+// operations returns the operations of the workload when nothing fails.
 func operations(t *testing.T, seed uint64, policy jsonl.SyncPolicy) (ops []crashfs.Op) {
-	w := newWorld(t, seed, policy, 2)
+	w := newSimulation(t, seed, policy, 2)
 	w.disk.OnOp(func(op crashfs.Op, _ func() *crashfs.Disk) { ops = append(ops, op) })
 	if err := w.failing(0); err != nil {
 		t.Fatal(err)
@@ -116,7 +116,7 @@ func operations(t *testing.T, seed uint64, policy jsonl.SyncPolicy) (ops []crash
 
 // fail runs the workload with a failure at its nth operation.
 func fail(t *testing.T, seed uint64, policy jsonl.SyncPolicy, f *failure, n int) error {
-	w := newWorld(t, seed, policy, 2)
+	w := newSimulation(t, seed, policy, 2)
 	w.disk.SetFault(func(op crashfs.Op) crashfs.Fault {
 		switch {
 		case op.N < n:
@@ -130,11 +130,11 @@ func fail(t *testing.T, seed uint64, policy jsonl.SyncPolicy, f *failure, n int)
 		return err
 	}
 	w.disk.SetFault(nil)
-	return w.afterAll(f)
+	return w.checkEnd(f)
 }
 
-// failing does the actions of the workload, of whose operations the nth fails.
-func (w *world) failing(n int) error {
+// failing runs the actions of the workload; their nth operation fails.
+func (w *simulation) failing(n int) error {
 	ctx := w.t.Context()
 	for range faultSteps {
 		a := w.next()
@@ -157,14 +157,14 @@ func (w *world) failing(n int) error {
 	return nil
 }
 
-// afterFailure checks what a failed action left, and does it again.
-func (w *world) afterFailure(a *action, i int, failed error) error {
+// afterFailure checks the store after a failed action, and retries the action.
+func (w *simulation) afterFailure(a *action, i int, failed error) error {
 	if errors.Is(failed, eventlog.ErrCorrupt) || errors.Is(failed, eventlog.ErrConflict) {
 		return failed
 	}
 	if a.atomic {
 		open := errors.Is(failed, eventlog.ErrUnknownOutcome) || errors.Is(failed, crashfs.ErrKilled)
-		if err := w.leftNothing(a, i, open); err != nil {
+		if err := w.checkUndone(a, i, open); err != nil {
 			return fmt.Errorf("after %w: %w", failed, err)
 		}
 	}
@@ -184,9 +184,9 @@ func (w *world) afterFailure(a *action, i int, failed error) error {
 	return nil
 }
 
-// leftNothing checks that a failed append is not shown to its own process, and
-// if its outcome is known to no other either, after a crash neither.
-func (w *world) leftNothing(a *action, i int, open bool) error {
+// checkUndone checks that a failed append is not readable in its own process. If its
+// outcome is known, it is not readable in another process or after a crash either.
+func (w *simulation) checkUndone(a *action, i int, open bool) error {
 	without := w.model.clone()
 	without.forget(a)
 	ctx := w.t.Context()
@@ -207,17 +207,17 @@ func (w *world) leftNothing(a *action, i int, open bool) error {
 	return nil
 }
 
-// afterAll checks that everything is there at the end, and after a crash.
-func (w *world) afterAll(f *failure) error {
+// checkEnd checks all events at the end, and after a crash.
+func (w *simulation) checkEnd(f *failure) error {
 	ctx := w.t.Context()
 	last := startWriter(w.disk, w.policy)
-	if err := w.goOn(ctx, last.log, w.model, append(w.model.sessions(), "new")); err != nil {
+	if err := w.resume(ctx, last.log, w.model, append(w.model.sessions(), "new")); err != nil {
 		return err
 	}
-	if err := errors.Join(w.model.compare(ctx, last.log, false), sound(ctx, last.log, w.model), w.model.compareBytes(w.disk), tornAgree(w.disk)); err != nil {
+	if err := errors.Join(w.model.compare(ctx, last.log, false), verifyClean(ctx, last.log, w.model), w.model.compareBytes(w.disk), checkSavedTails(w.disk)); err != nil {
 		return fmt.Errorf("at the end: %w", err)
 	}
-	if f.forgets || f.relaxed && w.policy != jsonl.Always {
+	if f.losesUnsynced || f.relaxed && w.policy != jsonl.Always {
 		return nil
 	}
 	err := w.model.compare(ctx, startWriter(w.disk.Crash(w.Uint64()), w.policy).log, w.policy != jsonl.Always)

@@ -15,26 +15,26 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// group is the events of one append: they are all there, or none is.
+// group is the events of one append: all are stored, or none.
 type group struct {
 	session string
 	ids     []ulid.ULID
-	parent  string // of a fork's first append
+	parent  string // the parent session, in a fork's first append
 
 	acknowledged bool
 	durable      bool
-	first        int64    // seq, once it is acknowledged
-	lines        [][]byte // as they were stored
+	first        int64    // seq, once acknowledged
+	lines        [][]byte // the stored lines
 }
 
-// model knows what was done to a store, and what is being done.
+// model records completed actions and actions in progress.
 type model struct {
-	mu      sync.Mutex
-	groups  map[ulid.ULID]group // by their first id
-	flying  []*action
-	secrets map[ulid.ULID]string // what an event's content can be told by
-	erased  []string             // secrets that must not be found again
-	lossy   bool                 // unsynced appends were lost, and what expected them cannot be done
+	mu       sync.Mutex
+	groups   map[ulid.ULID]group // by their first id
+	inFlight []*action
+	secrets  map[ulid.ULID]string // a unique text in each event's content
+	erased   []string             // secrets that no file may contain
+	lossy    bool                 // unsynced appends were lost: actions that expected them fail
 }
 
 func newModel() *model {
@@ -44,16 +44,16 @@ func newModel() *model {
 func (m *model) clone() *model {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return &model{groups: maps.Clone(m.groups), flying: slices.Clone(m.flying), secrets: maps.Clone(m.secrets),
+	return &model{groups: maps.Clone(m.groups), inFlight: slices.Clone(m.inFlight), secrets: maps.Clone(m.secrets),
 		erased: slices.Clone(m.erased), lossy: m.lossy}
 }
 
-// begin notes that an action is under way, whose outcome is open.
+// begin records that an action has started; its outcome is open.
 func (m *model) begin(a *action) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !slices.Contains(m.flying, a) {
-		m.flying = append(m.flying, a)
+	if !slices.Contains(m.inFlight, a) {
+		m.inFlight = append(m.inFlight, a)
 	}
 	for _, g := range a.groups {
 		if !m.groups[g.ids[0]].acknowledged {
@@ -63,16 +63,16 @@ func (m *model) begin(a *action) {
 	maps.Copy(m.secrets, a.secrets)
 }
 
-// forget ends an action that left nothing.
+// forget drops an action that left nothing.
 func (m *model) forget(a *action) {
-	m.flying = slices.DeleteFunc(m.flying, func(other *action) bool { return other == a })
+	m.inFlight = slices.DeleteFunc(m.inFlight, func(other *action) bool { return other == a })
 	for _, g := range a.groups {
 		delete(m.groups, g.ids[0])
 	}
 }
 
-// giveUp ends an action that can no longer be done. What stands of it stays.
-func (m *model) giveUp(ctx context.Context, log *eventlog.Log, a *action) error {
+// abandon drops an action that can no longer succeed. Its stored events stay.
+func (m *model) abandon(ctx context.Context, log *eventlog.Log, a *action) error {
 	for _, g := range a.groups {
 		events, err := readOwn(ctx, log, g.session)
 		if err != nil {
@@ -89,12 +89,12 @@ func (m *model) giveUp(ctx context.Context, log *eventlog.Log, a *action) error 
 			return err
 		}
 	}
-	m.flying = slices.DeleteFunc(m.flying, func(other *action) bool { return other == a })
+	m.inFlight = slices.DeleteFunc(m.inFlight, func(other *action) bool { return other == a })
 	return nil
 }
 
-// finish notes that an action was acknowledged, and learns from the log where
-// its events stand. Each of its groups must be there, once.
+// finish records that an action succeeded, and reads the places of its events. Each of
+// its groups must be stored once.
 func (m *model) finish(ctx context.Context, log *eventlog.Log, a *action, durable bool) error {
 	found := map[string][]event.Event{}
 	for _, session := range m.touched(a) {
@@ -115,13 +115,13 @@ func (m *model) finish(ctx context.Context, log *eventlog.Log, a *action, durabl
 		maps.DeleteFunc(m.groups, func(_ ulid.ULID, g group) bool { return g.session == a.removes })
 	}
 	if a.erases {
-		m.relearn(found)
+		m.applyErasure(found)
 	}
-	m.flying = slices.DeleteFunc(m.flying, func(other *action) bool { return other == a })
+	m.inFlight = slices.DeleteFunc(m.inFlight, func(other *action) bool { return other == a })
 	return nil
 }
 
-// touched are the sessions that an action may have changed.
+// touched returns the sessions that an action may have changed.
 func (m *model) touched(a *action) []string {
 	if a.erases {
 		return m.sessions()
@@ -143,11 +143,11 @@ func (m *model) sessions() []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// acknowledge notes where a group stands.
+// acknowledge records the place of a group.
 func (m *model) acknowledge(g group, events []event.Event, durable bool) error {
 	at := slices.IndexFunc(events, func(e event.Event) bool { return e.ID == g.ids[0] })
 	if at < 0 || at+len(g.ids) > len(events) {
-		return fmt.Errorf("session %q: an acknowledged append of %d events is not there", g.session, len(g.ids))
+		return fmt.Errorf("session %q: an acknowledged append of %d events is missing", g.session, len(g.ids))
 	}
 	durable = durable || m.groups[g.ids[0]].durable
 	g.acknowledged, g.durable, g.first, g.lines = true, durable, events[at].Seq, nil
@@ -155,7 +155,7 @@ func (m *model) acknowledge(g group, events []event.Event, durable bool) error {
 		g.lines = append(g.lines, e.Line())
 	}
 	m.groups[g.ids[0]] = g
-	if durable { // a file is synced as a whole
+	if durable { // a sync covers the whole file
 		for id, other := range m.groups {
 			if other.session == g.session && other.acknowledged && other.first < g.first {
 				other.durable = true
@@ -166,9 +166,9 @@ func (m *model) acknowledge(g group, events []event.Event, durable bool) error {
 	return nil
 }
 
-// relearn takes in what a redaction did: lines that have changed, events that
-// name them, and that the sessions it changed are on disk.
-func (m *model) relearn(found map[string][]event.Event) {
+// applyErasure updates the model after a redaction: changed lines, the redaction
+// events, and that the changed sessions are durable.
+func (m *model) applyErasure(found map[string][]event.Event) {
 	for session, events := range found {
 		rewritten := false
 		for i := range events {
@@ -182,12 +182,12 @@ func (m *model) relearn(found map[string][]event.Event) {
 			}
 		}
 		if rewritten {
-			m.reread(session, events)
+			m.reloadLines(session, events)
 		}
 	}
 }
 
-func (m *model) reread(session string, events []event.Event) {
+func (m *model) reloadLines(session string, events []event.Event) {
 	for id, g := range m.groups {
 		if g.session != session || !g.acknowledged {
 			continue
@@ -201,9 +201,8 @@ func (m *model) reread(session string, events []event.Event) {
 	}
 }
 
-// settle takes what is there for all there is: unsynced appends that were lost
-// are gone for good.
-func (m *model) settle(ctx context.Context, log *eventlog.Log) error {
+// acceptLosses drops the groups that a crash lost.
+func (m *model) acceptLosses(ctx context.Context, log *eventlog.Log) error {
 	there := map[ulid.ULID]bool{}
 	for _, session := range m.sessions() {
 		events, err := readOwn(ctx, log, session)
@@ -215,7 +214,7 @@ func (m *model) settle(ctx context.Context, log *eventlog.Log) error {
 		}
 	}
 	maps.DeleteFunc(m.groups, func(id ulid.ULID, g group) bool { return g.acknowledged && !there[id] })
-	for _, a := range m.flying { // which may bring some of them again
+	for _, a := range m.inFlight { // these actions may store them again
 		for _, g := range a.groups {
 			if _, known := m.groups[g.ids[0]]; !known {
 				m.groups[g.ids[0]] = g
@@ -240,8 +239,8 @@ func readOwn(ctx context.Context, log *eventlog.Log, session string) (events []e
 	return events, nil
 }
 
-// compare checks that a log has what the model knows. lossy says that appends
-// which were acknowledged without a sync may be lost.
+// compare checks that a log matches the model. With lossy, appends that were
+// acknowledged without a sync may be missing.
 func (m *model) compare(ctx context.Context, log *eventlog.Log, lossy bool) error {
 	listed, err := listSessions(ctx, log)
 	if err != nil {
@@ -256,12 +255,12 @@ func (m *model) compare(ctx context.Context, log *eventlog.Log, lossy bool) erro
 			return fmt.Errorf("session %q of %d events: listed is %v", session, len(events), listed[session])
 		}
 		delete(listed, session)
-		if err := errors.Join(m.compareSession(session, events, lossy), sameFromAllSides(ctx, log, session, events)); err != nil {
+		if err := errors.Join(m.compareSession(session, events, lossy), compareRanges(ctx, log, session, events)); err != nil {
 			return fmt.Errorf("session %q: %w", session, err)
 		}
 	}
 	for session := range listed {
-		return fmt.Errorf("session %q is there and should not be", session)
+		return fmt.Errorf("session %q should not exist", session)
 	}
 	return nil
 }
@@ -285,7 +284,7 @@ func (m *model) compareSession(session string, events []event.Event, lossy bool)
 		g, known := m.groups[e.ID]
 		switch {
 		case known && seen[e.ID]:
-			return fmt.Errorf("event %d: an append stands twice", e.Seq)
+			return fmt.Errorf("event %d: an append is stored twice", e.Seq)
 		case known:
 			if err := m.compareGroup(g, events[i:]); err != nil {
 				return err
@@ -302,7 +301,7 @@ func (m *model) compareSession(session string, events []event.Event, lossy bool)
 	return m.compareMissing(session, events, seen, lossy)
 }
 
-// compareGroup checks that the events begin with a group, as it was stored.
+// compareGroup checks that events begin with a group, unchanged.
 func (m *model) compareGroup(g group, events []event.Event) error {
 	for i, id := range g.ids {
 		if i >= len(events) || events[i].ID != id {
@@ -314,13 +313,13 @@ func (m *model) compareGroup(g group, events []event.Event) error {
 		e := &events[i]
 		stored := bytes.Equal(e.Line(), g.lines[i]) || e.Redacted() && m.erasing()
 		if e.Seq != g.first+int64(i) || !stored {
-			return fmt.Errorf("event %d is not what was acknowledged as event %d:\n%s\n%s", e.Seq, g.first+int64(i), e.Line(), g.lines[i])
+			return fmt.Errorf("event %d differs from the acknowledged event %d:\n%s\n%s", e.Seq, g.first+int64(i), e.Line(), g.lines[i])
 		}
 	}
 	return nil
 }
 
-// compareMissing checks that what was acknowledged and is not there may be lost.
+// compareMissing checks that the model allows each missing group to be lost.
 func (m *model) compareMissing(session string, events []event.Event, seen map[ulid.ULID]bool, lossy bool) error {
 	if len(events) == 0 && m.removing(session) {
 		return nil
@@ -341,16 +340,16 @@ func (m *model) compareMissing(session string, events []event.Event, seen map[ul
 }
 
 func (m *model) erasing() bool {
-	return slices.ContainsFunc(m.flying, func(a *action) bool { return a.erases })
+	return slices.ContainsFunc(m.inFlight, func(a *action) bool { return a.erases })
 }
 
 func (m *model) removing(session string) bool {
-	return slices.ContainsFunc(m.flying, func(a *action) bool { return a.removes == session })
+	return slices.ContainsFunc(m.inFlight, func(a *action) bool { return a.removes == session })
 }
 
-// sameFromAllSides checks that a session's events are the same in every
-// direction and from every place.
-func sameFromAllSides(ctx context.Context, log *eventlog.Log, session string, events []event.Event) error {
+// compareRanges checks that reads in each direction and from several places yield the
+// same events.
+func compareRanges(ctx context.Context, log *eventlog.Log, session string, events []event.Event) error {
 	if len(events) == 0 {
 		return nil
 	}
@@ -373,7 +372,7 @@ func sameFromAllSides(ctx context.Context, log *eventlog.Log, session string, ev
 				return fmt.Errorf("read %s: %w", name, err)
 			}
 			if n >= len(side.want) || !bytes.Equal(e.Line(), side.want[n].Line()) {
-				return fmt.Errorf("read %s: event %d differs from the reading of all, which ends at %d", name, e.Seq, last)
+				return fmt.Errorf("read %s: event %d differs from a full read, which ends at %d", name, e.Seq, last)
 			}
 			n++
 		}

@@ -15,10 +15,10 @@ import (
 	"github.com/convlog/convlog/upkeep/verify"
 )
 
-// damagedDisk is a disk with one session, of which a bit was flipped.
+// damagedDisk returns a disk with one session that has a flipped bit.
 func damagedDisk(ctx context.Context, r *rand.Rand) (disk *crashfs.Disk, damaged []byte) {
 	disk = crashfs.New()
-	w := &author{Rand: r, model: newModel(), calm: true}
+	w := &author{Rand: r, model: newModel(), appendsOnly: true}
 	log := startWriter(disk, jsonl.Always).log
 	for range 6 {
 		mustDo(w.append("a", w.messages(1+r.IntN(3))).run(ctx, log))
@@ -35,8 +35,8 @@ func damagedDisk(ctx context.Context, r *rand.Rand) (disk *crashfs.Disk, damaged
 	return disk, damaged
 }
 
-// repaired gives the lines of the repaired session.
-func repaired(ctx context.Context, disk *crashfs.Disk, opts repair.Options) (lines []byte, report repair.Report, err error) {
+// repairSession repairs session a and returns its lines.
+func repairSession(ctx context.Context, disk *crashfs.Disk, opts repair.Options) (lines []byte, report repair.Report, err error) {
 	log := startWriter(disk, jsonl.Always).log
 	if report, err = repair.Session(ctx, log, "a", opts); err != nil {
 		return nil, report, err
@@ -59,8 +59,8 @@ func repaired(ctx context.Context, disk *crashfs.Disk, opts repair.Options) (lin
 	return lines, report, err
 }
 
-// A repair that is interrupted has done nothing or all of it, and done again
-// gives the same. What it replaces is kept.
+// An interrupted repair has changed everything or nothing. A second repair gives the
+// same result. The replaced file is kept.
 func TestCrashRepair(t *testing.T) {
 	total := new(crashes)
 	workloads(t, 6, func(t *testing.T, seed uint64) {
@@ -68,10 +68,10 @@ func TestCrashRepair(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		disk, damaged := damagedDisk(ctx, r)
 		opts := repair.Options{InPlace: r.IntN(3) > 0}
-		want, report, err := repaired(ctx, disk.Clone(), opts)
+		want, report, err := repairSession(ctx, disk.Clone(), opts)
 		if err != nil {
 			if refusal := new(repair.Error); errors.As(err, &refusal) {
-				return // nothing is left to repair
+				return // nothing left to repair
 			}
 			t.Fatalf("seed %d: %v", seed, err)
 		}
@@ -84,36 +84,36 @@ func TestCrashRepair(t *testing.T) {
 				}
 			}
 		})
-		if _, _, err := repaired(ctx, disk, opts); err != nil {
+		if _, _, err := repairSession(ctx, disk, opts); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 	})
 	t.Log(total)
 }
 
-// repairAgain checks what an interrupted repair left, and finishes it.
+// repairAgain checks the disk after an interrupted repair, and repeats the repair.
 func repairAgain(ctx context.Context, disk *crashfs.Disk, opts repair.Options, report repair.Report, damaged, want []byte, seed uint64) error {
 	if now := disk.Files()["a.jsonl"]; !bytes.Equal(now, damaged) && !(opts.InPlace && bytes.Equal(now, want)) && report.Action != repair.Cut {
-		return errors.New("the damaged session is neither as it was nor repaired")
+		return errors.New("the damaged session is neither unchanged nor repaired")
 	}
-	got, _, err := repaired(ctx, disk, opts)
+	got, _, err := repairSession(ctx, disk, opts)
 	if err != nil {
 		return fmt.Errorf("again: %w", err)
 	}
 	if !bytes.Equal(got, want) {
-		return errors.New("the repair gives something else")
+		return errors.New("the second repair gives other lines")
 	}
-	if opts.InPlace && report.Action == repair.Salvage && !isKept(disk, damaged) {
-		return errors.New("what was replaced is not kept")
+	if opts.InPlace && report.Action == repair.Salvage && !hasBackup(disk, damaged) {
+		return errors.New("the replaced file has no backup copy")
 	}
-	got, _, err = repaired(ctx, disk.Crash(seed), opts)
+	got, _, err = repairSession(ctx, disk.Crash(seed), opts)
 	if err != nil || !bytes.Equal(got, want) {
 		return fmt.Errorf("after another crash: %w", err)
 	}
 	return nil
 }
 
-func isKept(disk *crashfs.Disk, b []byte) bool {
+func hasBackup(disk *crashfs.Disk, b []byte) bool {
 	for name, kept := range disk.Files() {
 		if strings.HasPrefix(name, "a.damaged-") && bytes.Equal(kept, b) {
 			return true

@@ -29,7 +29,7 @@ var (
 	crashFirst = flag.Uint64("crash.first", 1, "the first seed of the crash tests")
 )
 
-// crashes counts what was tried.
+// crashes counts the simulated crashes.
 type crashes struct{ process, machine, twice atomic.Int64 }
 
 func (c *crashes) String() string {
@@ -49,9 +49,9 @@ func startWriter(disk *crashfs.Disk, policy jsonl.SyncPolicy) *writer {
 	return &writer{process, eventlog.Open(store, eventlog.Options{SpillOver: spillOver, HotSessions: 2})}
 }
 
-// world is a disk with writers, a model of what they did, and crashes after
-// each operation of theirs.
-type world struct {
+// simulation is a disk with writers and a model of their actions. After each operation
+// it simulates crashes.
+type simulation struct {
 	*author
 	t       testing.TB
 	seed    uint64
@@ -59,14 +59,14 @@ type world struct {
 	disk    *crashfs.Disk
 	writers []*writer
 	crashes *crashes
-	images  int // how many losses of power are tried after each operation
-	double  int // one in so many recoveries is crashed as well
+	images  int // losses of power to try after each operation
+	double  int // one in this many recoveries is crashed too
 	failed  bool
 }
 
-func newWorld(t testing.TB, seed uint64, policy jsonl.SyncPolicy, writers int) *world {
+func newSimulation(t testing.TB, seed uint64, policy jsonl.SyncPolicy, writers int) *simulation {
 	r := rand.New(rand.NewPCG(seed, 1))
-	w := &world{author: &author{Rand: r, model: newModel(), relaxed: policy != jsonl.Always}, t: t, seed: seed, policy: policy,
+	w := &simulation{author: &author{Rand: r, model: newModel(), relaxed: policy != jsonl.Always}, t: t, seed: seed, policy: policy,
 		disk: crashfs.New(), crashes: new(crashes), images: 2, double: 20}
 	source := startWriter(crashfs.New(), jsonl.Always)
 	w.stream = makeStream(t.Context(), r, source.log)
@@ -76,8 +76,8 @@ func newWorld(t testing.TB, seed uint64, policy jsonl.SyncPolicy, writers int) *
 	return w
 }
 
-// do has one of the writers do something, or restarts it.
-func (w *world) do(a *action) {
+// do runs an action in one writer, and sometimes restarts the writer.
+func (w *simulation) do(a *action) {
 	i := w.IntN(len(w.writers))
 	ctx := w.t.Context()
 	w.model.begin(a)
@@ -100,18 +100,17 @@ func (w *world) do(a *action) {
 	w.writers[i] = startWriter(w.disk, w.policy)
 }
 
-func (w *world) isDurable(a *action) bool { return a.durable || w.policy == jsonl.Always }
+func (w *simulation) isDurable(a *action) bool { return a.durable || w.policy == jsonl.Always }
 
-// crash tries what the end of all processes, and of power, would leave after an
-// operation.
-func (w *world) crash(op crashfs.Op, image *crashfs.Disk) {
+// crash checks the disk after the death of all processes, and after a loss of power.
+func (w *simulation) crash(op crashfs.Op, image *crashfs.Disk) {
 	if w.failed {
 		return
 	}
 	m := w.model.clone()
 	what := "between actions"
-	if len(m.flying) > 0 {
-		what = "during " + m.flying[0].what
+	if len(m.inFlight) > 0 {
+		what = "during " + m.inFlight[0].what
 	}
 	try := func(kind string, seed uint64, disk *crashfs.Disk, lossy bool) {
 		err := w.recover(disk, m.clone(), lossy, w.IntN(w.double) == 0, seed)
@@ -134,9 +133,9 @@ func policyName(policy jsonl.SyncPolicy) string {
 	return map[jsonl.SyncPolicy]string{jsonl.Always: "always", jsonl.Never: "never"}[policy]
 }
 
-// recover checks what a crash left: first as a reader sees it, then by going
-// on, and last after another crash.
-func (w *world) recover(disk *crashfs.Disk, m *model, lossy, twice bool, seed uint64) error {
+// recover checks the disk after a crash: first by reading, then by appending, then
+// after another crash.
+func (w *simulation) recover(disk *crashfs.Disk, m *model, lossy, twice bool, seed uint64) error {
 	ctx := w.t.Context()
 	fresh := startWriter(disk, w.policy)
 	sessions := append(m.sessions(), "new")
@@ -147,29 +146,29 @@ func (w *world) recover(disk *crashfs.Disk, m *model, lossy, twice bool, seed ui
 		return err
 	}
 	if lossy {
-		if err := m.settle(ctx, fresh.log); err != nil {
+		if err := m.acceptLosses(ctx, fresh.log); err != nil {
 			return err
 		}
 	}
 	if twice {
 		disk.OnOp(func(op crashfs.Op, image func() *crashfs.Disk) { w.crashAgain(op, image(), m, seed) })
 	}
-	if err := w.goOn(ctx, fresh.log, m, sessions); err != nil {
+	if err := w.resume(ctx, fresh.log, m, sessions); err != nil {
 		return err
 	}
 	disk.OnOp(nil)
-	if err := errors.Join(m.compare(ctx, fresh.log, false), sound(ctx, fresh.log, m), m.compareBytes(disk), tornAgree(disk)); err != nil {
+	if err := errors.Join(m.compare(ctx, fresh.log, false), verifyClean(ctx, fresh.log, m), m.compareBytes(disk), checkSavedTails(disk)); err != nil {
 		return fmt.Errorf("after recovery: %w", err)
 	}
 	again := startWriter(disk.Crash(seed), w.policy)
 	if err := m.compare(ctx, again.log, w.policy != jsonl.Always); err != nil {
-		return fmt.Errorf("lost again after recovery: %w", err)
+		return fmt.Errorf("after a crash after recovery: %w", err)
 	}
 	return nil
 }
 
-// crashAgain is a crash during the recovery from another.
-func (w *world) crashAgain(op crashfs.Op, image *crashfs.Disk, m *model, seed uint64) {
+// crashAgain simulates a crash during recovery.
+func (w *simulation) crashAgain(op crashfs.Op, image *crashfs.Disk, m *model, seed uint64) {
 	lossy := false
 	if w.IntN(2) == 0 {
 		seed = w.Uint64()
@@ -185,12 +184,12 @@ func (w *world) crashAgain(op crashfs.Op, image *crashfs.Disk, m *model, seed ui
 	}
 }
 
-// goOn does again what was under way, and appends once more to every session.
-// What holes took away may have to be cut off before anything can be erased.
-func (w *world) goOn(ctx context.Context, log *eventlog.Log, m *model, sessions []string) error {
+// resume retries the actions in progress and appends to every session. A redaction may
+// need the append first, because the append truncates a tail with a hole.
+func (w *simulation) resume(ctx context.Context, log *eventlog.Log, m *model, sessions []string) error {
 	var later []*action
-	for _, a := range slices.Clone(m.flying) {
-		err := w.again(ctx, log, m, a)
+	for _, a := range slices.Clone(m.inFlight) {
+		err := w.retry(ctx, log, m, a)
 		if m.lossy && a.erases && errors.Is(err, eventlog.ErrCorrupt) {
 			later, err = append(later, a), nil
 		}
@@ -198,7 +197,7 @@ func (w *world) goOn(ctx context.Context, log *eventlog.Log, m *model, sessions 
 			return err
 		}
 	}
-	next := &author{Rand: w.Rand, model: m, calm: true, brief: true, made: 1_000_000}
+	next := &author{Rand: w.Rand, model: m, appendsOnly: true, shortTexts: true, made: 1_000_000}
 	for _, session := range sessions {
 		a := next.append(session, next.messages(1))
 		m.begin(a)
@@ -210,17 +209,17 @@ func (w *world) goOn(ctx context.Context, log *eventlog.Log, m *model, sessions 
 		}
 	}
 	for _, a := range later {
-		if err := w.again(ctx, log, m, a); err != nil {
+		if err := w.retry(ctx, log, m, a); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (w *world) again(ctx context.Context, log *eventlog.Log, m *model, a *action) error {
+func (w *simulation) retry(ctx context.Context, log *eventlog.Log, m *model, a *action) error {
 	err := a.run(ctx, log)
 	if m.lossy && (errors.Is(err, eventlog.ErrConflict) || errors.Is(err, eventlog.ErrNotFound) || errors.Is(err, eventlog.ErrEventNotFound)) {
-		return m.giveUp(ctx, log, a) // what it expected is lost
+		return m.abandon(ctx, log, a) // the events it expected are lost
 	}
 	if err != nil {
 		return fmt.Errorf("%s again: %w", a.what, err)
@@ -228,8 +227,8 @@ func (w *world) again(ctx context.Context, log *eventlog.Log, m *model, a *actio
 	return m.finish(ctx, log, a, w.isDurable(a))
 }
 
-// sound checks that Verify finds nothing in any session.
-func sound(ctx context.Context, log *eventlog.Log, m *model) error {
+// verifyClean checks that Verify reports nothing.
+func verifyClean(ctx context.Context, log *eventlog.Log, m *model) error {
 	for _, session := range m.sessions() {
 		report, err := verify.Session(ctx, log, session)
 		if err != nil {
@@ -242,7 +241,7 @@ func sound(ctx context.Context, log *eventlog.Log, m *model) error {
 	return nil
 }
 
-// compareBytes checks that what was erased is in no file.
+// compareBytes checks that no file contains erased content.
 func (m *model) compareBytes(disk *crashfs.Disk) error {
 	for name, b := range disk.Files() {
 		for _, secret := range m.erased {
@@ -254,10 +253,9 @@ func (m *model) compareBytes(disk *crashfs.Disk) error {
 	return nil
 }
 
-// tornAgree checks that each saved torn tail is named by the event that stands
-// at its place, and each cut that an event names was saved, unless a rewrite
-// removed it.
-func tornAgree(disk *crashfs.Disk) error {
+// checkSavedTails checks that the event at the place of each saved torn tail names it,
+// with its size and digest.
+func checkSavedTails(disk *crashfs.Disk) error {
 	files := disk.Files()
 	for name, b := range files {
 		base, rest, ok := strings.Cut(name, ".torn-")
@@ -278,7 +276,7 @@ func tornAgree(disk *crashfs.Disk) error {
 		}
 		session := files[base+".jsonl"]
 		if at >= len(session) {
-			return fmt.Errorf("%s: the session ends at %d, and nothing names the cut", name, len(session))
+			return fmt.Errorf("%s: the session ends at %d, and no event names the cut", name, len(session))
 		}
 		line, _, _ := bytes.Cut(session[at:], []byte("\n"))
 		e, err := event.Parse(line, "")
@@ -292,7 +290,7 @@ func tornAgree(disk *crashfs.Disk) error {
 	return nil
 }
 
-// workloads gives the seeds to try, each as a subtest.
+// workloads calls run with each seed.
 func workloads(t *testing.T, short int, run func(t *testing.T, seed uint64)) {
 	n := *crashSeeds
 	if n == 0 {
@@ -306,15 +304,15 @@ func workloads(t *testing.T, short int, run func(t *testing.T, seed uint64)) {
 	}
 }
 
-// Whatever the writers do, and whenever all of them or the machine ends: what was
-// acknowledged is there, an append is whole or absent, an action that is done
-// again is done once, and everything goes on.
+// Several processes write, and after each operation all processes or the machine crash.
+// Acknowledged events are stored, each append is complete or absent, a retried action
+// is stored once, and writers can continue.
 func TestCrash(t *testing.T) {
 	for _, policy := range []jsonl.SyncPolicy{jsonl.Always, jsonl.Never} {
 		total := new(crashes)
 		t.Run(policyName(policy), func(t *testing.T) {
 			workloads(t, 1, func(t *testing.T, seed uint64) {
-				w := newWorld(t, seed, policy, 3)
+				w := newSimulation(t, seed, policy, 3)
 				w.crashes = total
 				w.disk.OnOp(func(op crashfs.Op, image func() *crashfs.Disk) { w.crash(op, image()) })
 				steps := 25
@@ -330,16 +328,16 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// The same while writers append at the same time.
+// TestCrash with concurrent appends.
 func TestCrashConcurrent(t *testing.T) {
 	total := new(crashes)
 	workloads(t, 1, func(t *testing.T, seed uint64) {
-		w := newWorld(t, seed, jsonl.Always, 2)
+		w := newSimulation(t, seed, jsonl.Always, 2)
 		w.crashes = total
 		w.disk.OnOp(func(op crashfs.Op, image func() *crashfs.Disk) { w.crash(op, image()) })
 		var wg sync.WaitGroup
 		for i := range 4 {
-			own := &author{Rand: rand.New(rand.NewPCG(seed, uint64(i+10))), model: w.model, made: i * 1000, calm: true}
+			own := &author{Rand: rand.New(rand.NewPCG(seed, uint64(i+10))), model: w.model, made: i * 1000, appendsOnly: true}
 			log := w.writers[i%2].log
 			wg.Go(func() {
 				for range 6 {

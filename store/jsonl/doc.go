@@ -1,37 +1,51 @@
-// Package jsonl keeps every session of a log in one file, a line per event:
-// <dir>/<name>.jsonl, readable with any tool that reads text.
+// Package jsonl stores each session of a log in a text file, one event per line:
+// <dir>/<name>.jsonl.
 //
 //	log := eventlog.Open(jsonl.New("conversations"))
 //
-// # What it promises
+// # Guarantees
 //
-// An append is one write of whole lines under an exclusive flock, synced to
-// disk before it is acknowledged (Options.Sync relaxes that). A process that
-// dies, or a machine that loses power, leaves at most one unfinished write
-// at the end of a file: readers do not show it, and the next writer saves it
-// to <name>.torn-<offset>, cuts it off, and has the next event name it.
-// Anything else that is damaged is reported with its file, offset and seq, and
-// never skipped. docs/FORMAT.md, chapters 4 and 8, fixes the details.
+// An append is one write of whole lines under an exclusive flock. The lines are synced
+// before the append returns (Options.Sync relaxes this). An error other than
+// ErrUnknownOutcome means that nothing was written, and that nothing reappears after a
+// crash. If a file can be neither synced nor restored, its session refuses appends
+// until the store is reopened.
 //
-// An error that is not ErrUnknownOutcome means that nothing was written, and
-// that nothing comes back after a crash. A session whose file could be neither
-// synced nor restored is refused until the store is reopened.
+// Damage is reported with file, offset and seq, and never skipped. docs/FORMAT.md,
+// chapters 4 and 8, has the details.
 //
-// With a relaxed policy a loss of power may take the appends that were not
-// synced, and of these any blocks: what is left are the whole appends before the
-// first hole. At most 4 MiB of a session wait for a sync, which is how far
-// recovery reaches.
+// # Torn-tail recovery
 //
-// Any number of processes may share a directory. Readers take no lock. There
-// is no index beside the files: a seq is found by binary search over the
-// file, a head by reading the file's end. The first reading of a session in a
-// process looks through the last 4 MiB for holes, so that all readings end
-// before one. A listing looks at the two ends of a file only: until a writer
-// cuts the tail off, it may show a last event that stands behind a hole.
+// A process that dies, or a machine that loses power, can leave an unfinished write at
+// the end of a file: a torn tail. Recovery takes these steps:
+//
+//   - tail.go finds the end of the last complete append. hole.go finds holes:
+//     blocks that never reached the disk and read as NULs. Complete appends may
+//     follow a hole; they belong to the torn tail.
+//   - Readers stop there. They change nothing.
+//   - recovery.go runs before the next append: it saves the torn tail to
+//     <name>.torn-<offset>, truncates the file, and refuses appends until an
+//     event names the cut.
+//   - torntail.go lists, truncates and retires torn tails on request.
+//
+// A file with complete appends after a bad line has no torn tail: it is damaged, and
+// nothing is truncated.
+//
+// With a relaxed sync policy a loss of power can lose any blocks of the unsynced
+// appends. The appends before the first hole survive. At most 4 MiB per session are
+// unsynced at any time, so recovery scans only the last 4 MiB.
+//
+// # Concurrency
+//
+// Any number of processes may share a directory. Readers take no lock. There is no
+// index: a seq is found by binary search in the file, the head by reading the end of
+// the file. The first read of a file in a process scans the last 4 MiB for holes.
+// Sessions reads only the start and the end of each file. Until a writer truncates the
+// tail, it may report a last event that follows a hole.
 //
 // # Caveats
 //
-// Local file systems of Linux and macOS only: flock and the order of writes
-// are not dependable on NFS. Rewrites (redaction) make a new file and rename
-// it over the old one: copies and hard links that you keep are yours to clean.
+// Use local file systems on Linux and macOS only: flock and the order of writes are
+// unreliable on NFS. A redaction writes a new file and renames it over the old one.
+// Copies and hard links that you made keep the redacted content.
 package jsonl

@@ -6,30 +6,30 @@ import (
 	"sync"
 )
 
-// faults is a directory whose changes can be made to fail. Syncs are counted
-// and not done, as no test can tell.
+// faults is an FS whose operations can fail. It counts syncs and does not run them, for
+// speed.
 type faults struct {
 	FS
 	mu    sync.Mutex
 	fail  func(op, name string) error
-	short int // the next write stores so many bytes less, and says ENOSPC
+	short int // the next write stores this many bytes less and returns ENOSPC
 	trace []string
 
-	syncing func() // called while a file is synced
+	syncing func() // called during a file sync
 }
 
 var errNoSpace = errors.New("no space left")
 
 func newFaults(dir string) *faults { return &faults{FS: Dir(dir)} }
 
-// set makes the operations for which fail answers an error fail.
+// set makes operations fail with the error that fail returns.
 func (f *faults) set(fail func(op, name string) error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.fail, f.trace = fail, nil
 }
 
-// failing fails every one of the operations.
+// failing fails the given operations.
 func failing(ops ...string) func(op, name string) error {
 	return func(op, name string) error {
 		for _, one := range ops {

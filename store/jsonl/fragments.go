@@ -10,11 +10,12 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// Fragments implements eventlog.Salvager. Like Read it takes no lock until it
-// meets bytes that look damaged, or an append that looks unfinished.
+// Fragments implements eventlog.Salvager. It takes no lock until it meets bytes that
+// look damaged or an append that looks unfinished. Then it waits for the writer and
+// reads again.
 func (s *Store) Fragments(ctx context.Context, session string) iter.Seq2[eventlog.Fragment, error] {
 	return func(yield func(eventlog.Fragment, error) bool) {
-		w, err := s.openWalk(ctx, session)
+		w, err := s.openFragments(ctx, session)
 		if err == nil {
 			defer w.close()
 			err = w.run(ctx, yield)
@@ -25,27 +26,27 @@ func (s *Store) Fragments(ctx context.Context, session string) iter.Seq2[eventlo
 	}
 }
 
-// walk goes through all of a session's file.
-type walk struct {
+// fragmentReader reads a whole session file, damaged parts included.
+type fragmentReader struct {
 	*reader
 	salvager salvager
 }
 
-// openWalk opens a session that has at least one byte. It ends where the file
-// does, not in an append that is being written.
-func (s *Store) openWalk(ctx context.Context, session string) (*walk, error) {
-	if err := s.usable("salvage session", session); err != nil {
+// openFragments opens a file that has at least one byte. If the file seems to end in an
+// unfinished append, it waits for the writer to finish.
+func (s *Store) openFragments(ctx context.Context, session string) (*fragmentReader, error) {
+	if err := s.checkOpen("salvage session", session); err != nil {
 		return nil, err
 	}
 	name := escape(session) + extension
-	w := &walk{reader: &reader{store: s, name: name, source: source{session: session, path: s.path(name)}}}
+	w := &fragmentReader{reader: &reader{store: s, name: name, source: source{session: session, path: s.path(name)}}}
 	if err := w.open(); err != nil {
 		return nil, err
 	}
 	var err error
 	size := w.info.Size
 	if w.end < size {
-		err = w.steady(ctx, func(now int64) error {
+		err = w.withLock(ctx, func(now int64) error {
 			size = now
 			return nil
 		})
@@ -62,9 +63,9 @@ func (s *Store) openWalk(ctx context.Context, session string) (*walk, error) {
 	return w, nil
 }
 
-// steady runs f while nobody writes to the file.
-func (w *walk) steady(ctx context.Context, f func(size int64) error) error {
-	if err := w.store.await(ctx, w.file, false); err != nil {
+// withLock calls f with the file size, under a shared lock that excludes writers.
+func (w *fragmentReader) withLock(ctx context.Context, f func(size int64) error) error {
+	if err := w.store.awaitLock(ctx, w.file, false); err != nil {
 		return err
 	}
 	info, err := w.file.Stat()
@@ -74,7 +75,7 @@ func (w *walk) steady(ctx context.Context, f func(size int64) error) error {
 	return errors.Join(err, w.file.Unlock())
 }
 
-func (w *walk) run(ctx context.Context, yield func(eventlog.Fragment, error) bool) error {
+func (w *fragmentReader) run(ctx context.Context, yield func(eventlog.Fragment, error) bool) error {
 	for {
 		f, err := w.salvager.next(ctx)
 		if err != nil {
@@ -86,7 +87,7 @@ func (w *walk) run(ctx context.Context, yield func(eventlog.Fragment, error) boo
 			}
 			continue
 		}
-		found, err := w.again(ctx, f.Offset)
+		found, err := w.readAgain(ctx, f.Offset)
 		if err != nil {
 			return err
 		}
@@ -98,13 +99,13 @@ func (w *walk) run(ctx context.Context, yield func(eventlog.Fragment, error) boo
 	}
 }
 
-// again reads fragments from an offset on while nobody writes: those that are
-// bad then are damage, and not a write that was under way.
-func (w *walk) again(ctx context.Context, at int64) (found []eventlog.Fragment, err error) {
+// readAgain reads fragments from an offset under the lock. Bytes that are bad now are
+// damage, not an append in progress.
+func (w *fragmentReader) readAgain(ctx context.Context, at int64) (found []eventlog.Fragment, err error) {
 	const most, stretch = 512, 1 << 20
-	err = w.steady(ctx, func(size int64) error {
+	err = w.withLock(ctx, func(size int64) error {
 		w.salvager.restart(at, size)
-		for len(found) < most && w.salvager.told < at+stretch {
+		for len(found) < most && w.salvager.done < at+stretch {
 			f, err := w.salvager.next(ctx)
 			if err != nil {
 				return ignore(err, io.EOF)

@@ -11,8 +11,8 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-// damages are ways of damaging a session of six events, an append each, and
-// what can be read then: seqs, and an x for bytes that cannot.
+// damages damage a session of six events, one append each. Each row has the readable
+// seqs, with an x for unreadable bytes.
 var damages = []struct {
 	name   string
 	damage func(lines [][]byte) []byte
@@ -25,7 +25,7 @@ var damages = []struct {
 	{"a lost newline", func(l [][]byte) []byte { l[1] = bytes.TrimSpace(l[1]); return joined(l) }, "1 2 3 4 5 6"},
 	{"all newlines lost", func(l [][]byte) []byte { return bytes.ReplaceAll(joined(l), []byte("\n"), nil) }, "1 2 3 4 5 6"},
 	{"NULs before a line", func(l [][]byte) []byte { l[3] = append(make([]byte, 700), l[3]...); return joined(l) }, "1 2 3 x 4 5 6"},
-	{"NULs behind a line", func(l [][]byte) []byte {
+	{"NULs after a line", func(l [][]byte) []byte {
 		l[3] = append(append(bytes.TrimSpace(l[3]), make([]byte, 700)...), '\n')
 		return joined(l)
 	}, "1 2 3 4 x 5 6"},
@@ -59,7 +59,7 @@ var damages = []struct {
 
 func joined(lines [][]byte) []byte { return bytes.Join(lines, nil) }
 
-// Fragments finds all that can be read behind damage, and covers every byte.
+// Fragments finds every readable line after damage and covers every byte.
 func TestFragments(t *testing.T) {
 	for _, d := range damages {
 		t.Run(d.name, func(t *testing.T) {
@@ -73,8 +73,8 @@ func TestFragments(t *testing.T) {
 	}
 }
 
-// salvaged names the fragments of session a, and compares each with the bytes
-// at its place.
+// salvaged describes the fragments of session a, and compares each with the bytes at
+// its place.
 func salvaged(t testing.TB, s *Store, path string, b []byte) string {
 	t.Helper()
 	var names []string
@@ -88,7 +88,7 @@ func salvaged(t testing.TB, s *Store, path string, b []byte) string {
 		if f.Err == nil {
 			name = fmt.Sprint(f.Event.Seq)
 			if !bytes.HasPrefix(b[at:], f.Event.Line()) || f.Bytes > int64(len(f.Event.Line()))+1 {
-				t.Errorf("line of seq %s is not what stands at byte %d", name, at)
+				t.Errorf("line of seq %s differs from the bytes at %d", name, at)
 			}
 		}
 		names = append(names, name)
@@ -103,7 +103,7 @@ func salvaged(t testing.TB, s *Store, path string, b []byte) string {
 	return strings.Join(names, " ")
 }
 
-// Lines of other sessions are found as what they are.
+// Fragments returns lines of other sessions with their own session id.
 func TestFragmentsOfAnotherSession(t *testing.T) {
 	dir := t.TempDir()
 	own, other := sealed(t, "a", 1, 1), sealed(t, "b", 1, 1)
@@ -118,7 +118,7 @@ func TestFragmentsOfAnotherSession(t *testing.T) {
 	}
 }
 
-// What a writer has not finished is waited for, and is no damage.
+// Fragments waits for an append in progress, and does not report it as damage.
 func TestFragmentsWaitForAWriter(t *testing.T) {
 	dir := t.TempDir()
 	b := content(sealed(t, "a", 1, 3))
@@ -130,7 +130,7 @@ func TestFragmentsWaitForAWriter(t *testing.T) {
 	if locked, err := file.TryLock(true); !locked {
 		t.Fatal(err)
 	}
-	s := open(t, dir, Options{FS: &onLock{FS: Dir(dir), refused: func() {
+	s := open(t, dir, Options{FS: &lockHook{FS: Dir(dir), refused: func() {
 		_, err := writer.Write(b[len(b)-40:])
 		must(t, err)
 		must(t, file.Unlock())
@@ -140,23 +140,23 @@ func TestFragmentsWaitForAWriter(t *testing.T) {
 	}
 }
 
-// onLock calls refused once, when a lock was not to be had.
-type onLock struct {
+// lockHook calls refused once when a lock is not available.
+type lockHook struct {
 	FS
 	refused func()
 }
 
-func (o *onLock) Open(name string, flag int) (File, error) {
+func (o *lockHook) Open(name string, flag int) (File, error) {
 	file, err := o.FS.Open(name, flag)
-	return &onLockFile{file, o}, err
+	return &lockHookFile{file, o}, err
 }
 
-type onLockFile struct {
+type lockHookFile struct {
 	File
-	fs *onLock
+	fs *lockHook
 }
 
-func (f *onLockFile) TryLock(exclusive bool) (bool, error) {
+func (f *lockHookFile) TryLock(exclusive bool) (bool, error) {
 	ok, err := f.File.TryLock(exclusive)
 	if !ok && err == nil && f.fs.refused != nil {
 		f.fs.refused()
@@ -165,8 +165,7 @@ func (f *onLockFile) TryLock(exclusive bool) (bool, error) {
 	return ok, err
 }
 
-// Objects that begin everywhere and end nowhere do not cost more than their
-// length.
+// Many objects without an end take only linear time.
 func TestFragmentsOfHostileBytes(t *testing.T) {
 	dir := t.TempDir()
 	b := append(bytes.Repeat([]byte(lineStart), 2<<20), '\n')

@@ -15,21 +15,21 @@ import (
 	"github.com/convlog/convlog/internal/flock"
 )
 
-// FS is the directory of a store, as the store sees it: names are relative to
-// it and use slashes. Everything the store changes on disk goes through an FS
-// and its Files, so that a test can fail or forget any single change.
+// FS is the directory of a store. Names are relative to it and use slashes. The store
+// makes all changes through an FS and its Files, so a test can make any change fail or
+// disappear.
 //
-// Errors match fs.ErrNotExist and fs.ErrExist where those apply. All methods
-// may be called concurrently.
+// Errors match fs.ErrNotExist and fs.ErrExist where these apply. All methods may be
+// called concurrently.
 type FS interface {
-	// MakeRoot creates the directory itself, and its parents, if missing.
+	// MakeRoot creates the directory and its parents, if missing.
 	MakeRoot() error
-	// Mkdir creates a directory below it.
+	// Mkdir creates a directory inside the root.
 	Mkdir(name string) error
-	// Open opens a file with the flags of os.OpenFile; a file it creates is
-	// for its owner only.
+	// Open opens a file with the flags of os.OpenFile. New files are readable and
+	// writable by their owner only.
 	Open(name string, flag int) (File, error)
-	// Rename replaces what stands at the new name.
+	// Rename replaces an existing file.
 	Rename(from, to string) error
 	Remove(name string) error
 	Stat(name string) (Info, error)
@@ -49,35 +49,36 @@ type File interface {
 	// Sync makes the content and the size durable.
 	Sync() error
 	Stat() (Info, error)
-	// TryLock takes the file's advisory lock if that is possible at once.
+	// TryLock takes the file's advisory lock, or returns false if another open file
+	// holds it.
 	TryLock(exclusive bool) (bool, error)
 	Unlock() error
 }
 
-// Info is what the store needs to know of a file.
+// Info is the file metadata that the store uses.
 type Info struct {
 	Size    int64
 	ModTime time.Time
 	Inode   uint64
-	// Links is how many names the file has: 0 once it was removed. The store
-	// asks only whether it is 0.
+	// Links counts the file's names: 0 after the file was removed. The store only tests
+	// for 0.
 	Links uint64
 }
 
-// Dir is the FS of a directory of the operating system, confined to it by
-// os.Root. The directory need not exist yet.
+// Dir returns the FS of an operating system directory. All access stays inside the
+// directory (os.Root). The directory need not exist yet.
 func Dir(path string) FS { return &osFS{dir: path} }
 
 type osFS struct {
 	dir    string
-	mu     sync.Mutex // of those who open it
+	mu     sync.Mutex // guards opening the directory
 	opened atomic.Pointer[openDir]
 }
 
-// openDir is a directory that was found.
+// openDir is an open directory.
 type openDir struct {
 	*os.Root
-	self *os.File // the directory itself
+	self *os.File // the directory itself, for fstatat and fsync
 }
 
 func (o *osFS) MakeRoot() error {
@@ -97,7 +98,7 @@ func (o *osFS) MakeRoot() error {
 	return err
 }
 
-// missingDirs lists dir and those of its parents that do not exist.
+// missingDirs returns dir and its parents that do not exist, innermost first.
 func missingDirs(dir string) (missing []string) {
 	for dir = filepath.Clean(dir); ; dir = filepath.Dir(dir) {
 		if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
@@ -107,7 +108,7 @@ func missingDirs(dir string) (missing []string) {
 	}
 }
 
-// root opens the directory at the first call that finds it.
+// root opens the directory on the first call after it exists.
 func (o *osFS) root() (*openDir, error) {
 	if root := o.opened.Load(); root != nil {
 		return root, nil
@@ -150,7 +151,7 @@ func (o *osFS) Open(name string, flag int) (File, error) {
 	return &osFile{File: f, fd: int(f.Fd())}, nil
 }
 
-// located names the file in full, which os.Root leaves to its callers.
+// located adds the directory to the path in an error of os.Root.
 func (o *osFS) located(err error) error {
 	if at, ok := err.(*fs.PathError); ok {
 		return &fs.PathError{Op: "open", Path: filepath.Join(o.dir, at.Path), Err: at.Err}
@@ -245,7 +246,7 @@ func syncPath(dir string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// osFile is an os.File whose descriptor is at hand for what os lacks.
+// osFile is an os.File with its descriptor.
 type osFile struct {
 	*os.File
 	fd int
@@ -266,3 +267,44 @@ func (f *osFile) Stat() (Info, error) {
 func (f *osFile) TryLock(exclusive bool) (bool, error) { return flock.Try(f.fd, exclusive) }
 
 func (f *osFile) Unlock() error { return flock.Unlock(f.fd) }
+
+// retryFS is an FS that closes the files of idle sessions and tries again when no file
+// descriptor is left.
+type retryFS struct {
+	FS
+	cache *cache
+}
+
+func (s *retryFS) Open(name string, flag int) (file File, err error) {
+	return file, s.retry(func() error {
+		file, err = s.FS.Open(name, flag)
+		return err
+	})
+}
+
+func (s *retryFS) ReadDir(name string) (entries []fs.DirEntry, err error) {
+	return entries, s.retry(func() error {
+		entries, err = s.FS.ReadDir(name)
+		return err
+	})
+}
+
+func (s *retryFS) SyncDir(name string) error {
+	return s.retry(func() error { return s.FS.SyncDir(name) })
+}
+
+func (s *retryFS) MakeRoot() error { return s.retry(s.FS.MakeRoot) }
+
+func (s *retryFS) retry(open func() error) error {
+	err := open()
+	if outOfDescriptors(err) && s.cache.closeIdle() {
+		err = open()
+	}
+	return err
+}
+
+// outOfDescriptors reports whether the process or the system has no file descriptor
+// left.
+func outOfDescriptors(err error) bool {
+	return errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE)
+}

@@ -4,23 +4,26 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
+	"math"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
 
-// Sweep implements eventlog.Sweeper: temporary files, and session files that
-// never got a line. Those of a session are left while anyone holds its lock.
-// Erased bytes are in no file, so that there is nothing more to finish.
+// Sweep implements eventlog.Sweeper. It yields, and with remove deletes, temporary
+// files and empty session files. It skips the files of a session while another process
+// holds the session's lock.
 func (s *Store) Sweep(ctx context.Context, remove bool) iter.Seq2[eventlog.Leftover, error] {
 	return func(yield func(eventlog.Leftover, error) bool) {
-		err := s.usable("sweep", s.dir)
+		err := s.checkOpen("sweep", s.dir)
 		if remove {
-			err = s.writable("sweep", s.dir)
+			err = s.checkWritable("sweep", s.dir)
 		}
 		if err == nil {
 			err = s.sweep(ctx, remove, yield)
@@ -32,17 +35,17 @@ func (s *Store) Sweep(ctx context.Context, remove bool) iter.Seq2[eventlog.Lefto
 }
 
 func (s *Store) sweep(ctx context.Context, remove bool, yield func(eventlog.Leftover, error) bool) error {
-	spools, err := s.sweepable(blobDir, func(name string) bool { return strings.HasPrefix(name, tempPrefix) })
+	spools, err := s.listFiles(blobDir, func(name string) bool { return strings.HasPrefix(name, tempPrefix) })
 	if err != nil {
 		return err
 	}
-	files, err := s.sweepable(".", func(name string) bool { return ownerOf(name) != "" })
+	files, err := s.listFiles(".", func(name string) bool { return ownerOf(name) != "" })
 	if err != nil {
 		return err
 	}
 	swept := false
 	for _, name := range append(spools, files...) {
-		leftover, err := s.leftover(name, remove)
+		leftover, err := s.inspectLeftover(name, remove)
 		if err = errors.Join(err, ctx.Err()); err != nil {
 			return err
 		}
@@ -60,8 +63,9 @@ func (s *Store) sweep(ctx context.Context, remove bool, yield func(eventlog.Left
 	return nil
 }
 
-// sweepable lists the files of a directory that are picked by name, sorted.
-func (s *Store) sweepable(dir string, pick func(name string) bool) ([]string, error) {
+// listFiles returns the sorted paths of the regular files in dir for which pick is
+// true.
+func (s *Store) listFiles(dir string, pick func(name string) bool) ([]string, error) {
 	entries, err := s.fs.ReadDir(dir)
 	if isAbsent(err) {
 		return nil, nil
@@ -79,8 +83,9 @@ func (s *Store) sweepable(dir string, pick func(name string) bool) ([]string, er
 	return names, nil
 }
 
-// ownerOf is the session file whose lock guards a file that may be a leftover:
-// a temporary file, or the session file itself. Empty for all other names.
+// ownerOf returns the session file whose lock guards name: for a temporary file, the
+// session file it belongs to; for a session file, the file itself. It returns "" for
+// other names.
 func ownerOf(name string) string {
 	if strings.HasSuffix(name, extension) {
 		return name
@@ -104,11 +109,11 @@ func ownerOf(name string) string {
 	return ""
 }
 
-// leftover looks at a file, under the lock of its owner; nothing if it is in
-// use, or holds a session.
-func (s *Store) leftover(name string, remove bool) (l eventlog.Leftover, err error) {
+// inspectLeftover returns the leftover at name and removes it if remove is true. It
+// returns the zero Leftover if the file is in use or holds a session.
+func (s *Store) inspectLeftover(name string, remove bool) (l eventlog.Leftover, err error) {
 	if owner := ownerOf(name); owner != "" {
-		free, unlock, err := s.free(owner)
+		free, unlock, err := s.tryOwnerLock(owner)
 		if err != nil || !free {
 			return l, err
 		}
@@ -129,9 +134,9 @@ func (s *Store) leftover(name string, remove bool) (l eventlog.Leftover, err err
 	return eventlog.Leftover{Path: s.path(name), Bytes: info.Size}, nil
 }
 
-// free takes the lock of a session file if nobody holds it. One that does not
-// exist is free.
-func (s *Store) free(name string) (free bool, unlock func(), err error) {
+// tryOwnerLock takes the lock of a session file, or returns false if another open file
+// holds it. A missing file counts as free.
+func (s *Store) tryOwnerLock(name string) (free bool, unlock func(), err error) {
 	file, err := s.fs.Open(name, os.O_RDONLY)
 	if isAbsent(err) {
 		return true, func() {}, nil
@@ -142,7 +147,7 @@ func (s *Store) free(name string) (free bool, unlock func(), err error) {
 	unlock = func() { _ = file.Close() }
 	free, err = file.TryLock(true)
 	if free {
-		free, err = s.named(file, name)
+		free, err = s.hasName(file, name)
 	}
 	if err != nil || !free {
 		unlock()
@@ -150,8 +155,8 @@ func (s *Store) free(name string) (free bool, unlock func(), err error) {
 	return free, unlock, err
 }
 
-// named reports whether an open file is the one of that name.
-func (s *Store) named(file File, name string) (bool, error) {
+// hasName reports whether an open file still has the given name.
+func (s *Store) hasName(file File, name string) (bool, error) {
 	open, err := file.Stat()
 	if err != nil {
 		return false, err
@@ -161,4 +166,43 @@ func (s *Store) named(file File, name string) (bool, error) {
 		return false, nil
 	}
 	return err == nil && open.Inode == there.Inode, err
+}
+
+// Mentioned implements eventlog.Sweeper. It yields each digest in the files that are
+// neither session files nor temporary: saved tails, backup copies and files of other
+// programs.
+func (s *Store) Mentioned(ctx context.Context) iter.Seq2[event.Digest, error] {
+	return func(yield func(event.Digest, error) bool) {
+		names, err := s.listFiles(".", func(name string) bool {
+			return name != lockName && name != gateName && !strings.HasSuffix(name, extension) && !strings.HasSuffix(name, tempSuffix)
+		})
+		for i := 0; i < len(names) && err == nil; i++ {
+			err = s.yieldDigests(ctx, names[i], yield)
+		}
+		if err != nil && !errors.Is(err, errStop) {
+			yield("", fmt.Errorf("search for digests in %s: %w", s.dir, err))
+		}
+	}
+}
+
+// yieldDigests yields the digests in one file.
+func (s *Store) yieldDigests(ctx context.Context, name string, yield func(event.Digest, error) bool) (err error) {
+	file, err := s.fs.Open(name, os.O_RDONLY)
+	if isAbsent(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer closeInto(&err, file)
+	whole := io.NewSectionReader(file, 0, math.MaxInt64)
+	for d, err := range event.DigestsIn(&contextReader{ctx: ctx, r: whole}) {
+		if err != nil {
+			return err
+		}
+		if !yield(d, nil) {
+			return errStop
+		}
+	}
+	return nil
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/convlog/convlog/upkeep/verify"
 )
 
-// sweep gives the names of what a sweep finds.
+// sweep returns the names that Sweep yields.
 func sweep(t testing.TB, s *Store, remove bool) []string {
 	t.Helper()
 	names := []string{}
@@ -29,8 +29,7 @@ func sweep(t testing.TB, s *Store, remove bool) []string {
 	return names
 }
 
-// Temporary files and session files without a line go; whatever else lies in the
-// folder, and may be of use to somebody, stays.
+// Sweep removes temporary files and empty session files, and keeps all other files.
 func TestSweep(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
@@ -82,9 +81,8 @@ func TestSweep(t *testing.T) {
 	wantSeqs(t, s, "a", eventlog.Span{}, 1)
 }
 
-// While somebody holds a session's lock, its temporary files are not leftovers,
-// and neither is its empty file.
-func TestSweepLeavesWhatIsInUse(t *testing.T) {
+// Sweep skips the temporary files and the empty file of a session whose lock is held.
+func TestSweepKeepsFilesInUse(t *testing.T) {
 	dir := t.TempDir()
 	must(t, os.WriteFile(filepath.Join(dir, "a.jsonl"), nil, 0o600))
 	must(t, os.WriteFile(filepath.Join(dir, "a.torn-0.tmp"), nil, 0o600))
@@ -104,8 +102,8 @@ func TestSweepLeavesWhatIsInUse(t *testing.T) {
 	}
 }
 
-// Sessions are created and torn tails cut while a sweep runs again and again:
-// no append fails, none is lost.
+// Sessions are created and torn tails truncated while Sweep runs repeatedly. No append
+// fails or is lost.
 func TestSweepWhileOthersCreate(t *testing.T) {
 	dir := t.TempDir()
 	sweeper, s := open(t, dir), open(t, dir, Options{Sync: Never})
@@ -119,7 +117,7 @@ func TestSweepWhileOthersCreate(t *testing.T) {
 			if _, failed = log.Append(t.Context(), session, eventlog.New(), note("first")); failed != nil {
 				return
 			}
-			if failed = tornBy(dir, session); failed != nil {
+			if failed = leaveTornTail(dir, session); failed != nil {
 				return
 			}
 			if _, failed = log.Append(t.Context(), session, eventlog.Any(), note("second")); failed != nil {
@@ -149,8 +147,8 @@ func TestSweepWhileOthersCreate(t *testing.T) {
 	}
 }
 
-// tornBy leaves the beginning of a line at the end of a session.
-func tornBy(dir, session string) error {
+// leaveTornTail writes the start of a line at the end of a session.
+func leaveTornTail(dir, session string) error {
 	f, err := os.OpenFile(filepath.Join(dir, escape(session)+extension), os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
 		return err
@@ -159,8 +157,8 @@ func tornBy(dir, session string) error {
 	return errors.Join(err, f.Close())
 }
 
-// The blobs that a saved torn tail or a kept copy names are told, wherever in
-// the file and in whatever state.
+// Mentioned yields the digests in saved torn tails and backup copies, at any place in
+// the file.
 func TestMentioned(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
@@ -170,7 +168,7 @@ func TestMentioned(t *testing.T) {
 		want = append(want, d)
 		return string(d)
 	}
-	across := 64<<10 - 20 // it stands across two parts
+	across := 64<<10 - 20 // spans two reads
 	for name, text := range map[string]string{
 		"a.torn-7":    `{"crc":"00000000","blobs":["` + digest("1") + `","` + digest("2") + `"],"da`,
 		"a.damaged-1": strings.Repeat("x", across) + digest("3") + strings.Repeat("y", 1<<20) + digest("4"),
@@ -193,8 +191,8 @@ func TestMentioned(t *testing.T) {
 	}
 }
 
-// A blob that only a kept copy names is not collected.
-func TestGarbageNamedByKeptCopies(t *testing.T) {
+// A blob that only a backup copy refers to is not collected.
+func TestBackupCopiesKeepBlobs(t *testing.T) {
 	dir := t.TempDir()
 	l := eventlog.Open(open(t, dir))
 	ctx := context.Background()
@@ -210,8 +208,7 @@ func TestGarbageNamedByKeptCopies(t *testing.T) {
 	}
 }
 
-// A hole at the start of a file hides the session, and one behind it what
-// follows: the bodies that are needed there cannot be told.
+// While a hole hides events, the blobs they need are unknown: no blob is collected.
 func TestNoGarbageWhileAHoleHidesEvents(t *testing.T) {
 	for _, at := range []int{0, 2 * block} {
 		dir := t.TempDir()

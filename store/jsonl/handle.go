@@ -15,47 +15,47 @@ import (
 
 var errAbsent = errors.New("no such file")
 
-// handle is the one writer of a session in this process: the open file, and
-// what is known of its end. Everything but view and links belongs to whoever
-// holds turn.
+// handle is the only writer of a session in this process. It has the open file and
+// caches the position of the tail. The holder of turn owns all fields except view
+// (guarded by viewMu) and the atomic ones.
 type handle struct {
 	store *Store
 	name  string
-	turn  chan struct{}
+	turn  chan struct{} // a mutex of capacity 1; see enter
 
 	source
-	inode    uint64
-	created  bool // the file is ours and has no line yet
-	dirSync  bool // the file's name is known to be on disk
-	unsynced bool // appends were acknowledged without a sync
-	shrunk   bool // a torn tail was cut off, and that may not be on disk
+	inode       uint64
+	isNew       bool // this handle created the file, which has no line yet
+	dirSync     bool // the file name is durable
+	unsynced    bool // acknowledged appends are unsynced
+	unsyncedCut bool // the file was truncated; that may be unsynced
 
-	// What is known of the file; known is false until it was surveyed.
-	known  bool
-	info   Info
-	size   int64
-	onDisk int64 // how much of it this handle has synced
-	head   event.Head
-	lastAt int64
-	mark   [markLen]byte // bytes of the last line that hold its checksum
-	cut    *event.Cut    // owed by the next append
+	// The state of the file at the last scan; valid if tailKnown.
+	tailKnown  bool
+	info       Info
+	size       int64
+	onDisk     int64 // bytes that this handle has synced
+	head       event.Head
+	lastAt     int64
+	lastCRC    [crcLen]byte // checksum of the last line
+	pendingCut *event.Cut   // the next append must name it
 
-	buf    []byte
-	probe  [markLen]byte
-	poison error
+	buf      []byte
+	probeCRC [crcLen]byte
+	poison   error // why the file could not be restored; refuses all appends
 
-	viewing sync.Mutex
-	seen    view
+	viewMu sync.Mutex
+	view   view
 
-	users atomic.Int32 // see cache
-	used  atomic.Int64 // the cache's epoch when it was used last
+	users   atomic.Int32 // see cache.acquire
+	lastUse atomic.Int64 // cache.epoch at the last use
 }
 
-// The checksum of a canonical line stands at a fixed place.
-const markAt, markLen = int64(len(`{"crc":"`)), 8
+// The checksum of a canonical line is at a fixed offset.
+const crcOffset, crcLen = int64(len(`{"crc":"`)), 8
 
-// view is the part of a file that readers of this process may see. Between
-// visible and pending stands an append that is not acknowledged.
+// view is the part of a file that readers of this process may read. The bytes from
+// visible to pending are an append that is not acknowledged yet.
 type view struct {
 	inode            uint64
 	visible, pending int64
@@ -66,11 +66,11 @@ func newHandle(s *Store, session string) *handle {
 	return &handle{
 		store: s, name: name, turn: make(chan struct{}, 1),
 		source:   source{session: session, path: s.path(name)},
-		unsynced: s.dirty.has(session),
+		unsynced: s.unsynced.has(session),
 	}
 }
 
-// enter waits for this process's other writers of the session.
+// enter waits until no other goroutine of this process writes to the session.
 func (h *handle) enter(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -92,8 +92,9 @@ func (h *handle) enter(ctx context.Context) error {
 
 func (h *handle) leave() { <-h.turn }
 
-// lock opens the file, and creates it if asked to, and takes its lock. The
-// locked file is the one that has the session's name. errAbsent is no file.
+// lock opens the session's file, creates it if create is true, and takes the flock. It
+// opens the file again if another process has replaced it. It returns errAbsent if
+// there is no file.
 func (h *handle) lock(ctx context.Context, create bool) error {
 	for {
 		if h.file == nil {
@@ -101,10 +102,10 @@ func (h *handle) lock(ctx context.Context, create bool) error {
 				return err
 			}
 			if h.file == nil {
-				continue // another process has created it just now
+				continue // another process created the file: open it
 			}
 		}
-		if err := h.wait(ctx); err != nil {
+		if err := h.waitLock(ctx); err != nil {
 			return err
 		}
 		info, err := h.store.fs.Stat(h.name)
@@ -132,7 +133,7 @@ func (h *handle) open(create bool) error {
 	if err != nil {
 		return fmt.Errorf("open session %q: %w", h.session, err)
 	}
-	return h.hold(file, false)
+	return h.setFile(file, false)
 }
 
 func (h *handle) create() error {
@@ -141,84 +142,86 @@ func (h *handle) create() error {
 	}
 	file, err := h.store.fs.Open(h.name, os.O_RDWR|os.O_APPEND|os.O_CREATE|os.O_EXCL)
 	if errors.Is(err, os.ErrExist) {
-		return nil // another process was faster: open it
+		return nil // another process created the file
 	}
 	if err != nil {
 		return fmt.Errorf("create session %q: %w", h.session, err)
 	}
-	return h.hold(file, true)
+	return h.setFile(file, true)
 }
 
-// hold makes file the one that is open. While it is, no other file has its
-// inode.
-func (h *handle) hold(file File, created bool) error {
+// setFile makes file the open file. As long as it is open, no other file can have its
+// inode number.
+func (h *handle) setFile(file File, created bool) error {
 	info, err := file.Stat()
 	if err != nil {
 		return errors.Join(fmt.Errorf("inspect %s: %w", h.path, err), file.Close())
 	}
-	h.file, h.inode, h.created = file, info.Inode, created
+	h.file, h.inode, h.isNew = file, info.Inode, created
 	return nil
 }
 
-// wait takes the flock, which writers of other processes may hold.
-func (h *handle) wait(ctx context.Context) error {
+// waitLock takes the exclusive flock. It waits for writers of other processes.
+func (h *handle) waitLock(ctx context.Context) error {
 	if ok, err := h.file.TryLock(true); ok {
 		return nil
 	} else if err != nil {
 		return fmt.Errorf("lock session %q: %w", h.session, err)
 	}
-	if err := h.store.await(ctx, h.file, true); err != nil {
+	if err := h.store.awaitLock(ctx, h.file, true); err != nil {
 		return fmt.Errorf("lock session %q: %w", h.session, err)
 	}
 	return nil
 }
 
-// await waits for a file's lock until ctx ends or the store is closed.
-func (s *Store) await(ctx context.Context, file File, exclusive bool) error {
-	lock := s.whileOpen(file)
+// awaitLock waits for a file's lock until ctx ends, the store is closed or the lock
+// timeout passes.
+func (s *Store) awaitLock(ctx context.Context, file File, exclusive bool) error {
+	lock := s.waitingFile(file)
 	return flock.Wait(ctx, func() (bool, error) { return lock.TryLock(exclusive) })
 }
 
-// unlock gives the flock back. A file that was made for an append which was
-// not written is removed again.
+// unlock releases the flock. It removes a file that was created for an append that
+// failed.
 func (h *handle) unlock() {
 	if h.file == nil {
 		return
 	}
-	if h.created && h.size == 0 {
-		_ = h.store.fs.Remove(h.name) // an empty file is no session either
+	if h.isNew && h.size == 0 {
+		_ = h.store.fs.Remove(h.name) // an empty file is not a session
 		_ = h.drop()
 		return
 	}
 	if h.file.Unlock() != nil {
-		_ = h.drop() // closing gives the lock back in any case
+		_ = h.drop() // closing releases the lock
 	}
 }
 
-// drop closes the file and forgets what was known of it.
+// drop closes the file and resets the cached state.
 func (h *handle) drop() error {
 	if h.file == nil {
 		return nil
 	}
 	err := h.file.Close()
 	h.file = nil
-	h.created, h.dirSync, h.known = false, false, false
-	h.size, h.onDisk, h.head, h.cut, h.buf = 0, 0, event.Head{}, nil, nil
+	h.isNew, h.dirSync, h.tailKnown = false, false, false
+	h.size, h.onDisk, h.head, h.pendingCut, h.buf = 0, 0, event.Head{}, nil, nil
 	if h.poison == nil {
-		h.show(view{})
+		h.setView(view{})
 	}
 	return err
 }
 
-// show sets what readers may see.
-func (h *handle) show(v view) {
-	h.viewing.Lock()
-	h.seen = v
-	h.viewing.Unlock()
+// setView sets the part of the file that readers may read.
+func (h *handle) setView(v view) {
+	h.viewMu.Lock()
+	h.view = v
+	h.viewMu.Unlock()
 }
 
-// poisoned refuses a session whose file could not be restored.
-func (h *handle) poisoned(verb string) error {
+// checkPoison returns an error if the session's file could not be restored after a
+// failed append.
+func (h *handle) checkPoison(verb string) error {
 	if h.poison == nil {
 		return nil
 	}

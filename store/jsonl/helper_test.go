@@ -16,8 +16,7 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// recorder is the smallest store: one session in memory. It makes finished
-// events for tests of the real one.
+// recorder is a store of one session in memory. Tests use it to seal events.
 type recorder struct{ events []event.Event }
 
 func (r *recorder) Append(_ context.Context, session string, expect event.Head, events []event.Event, _ bool) error {
@@ -62,7 +61,7 @@ func (r *recorder) Sessions(context.Context) iter.Seq2[eventlog.SessionInfo, err
 
 func (r *recorder) Close() error { return nil }
 
-// sealed makes finished events of one session: an append for each size.
+// sealed returns sealed events of one session; sizes are the events per append.
 func sealed(t testing.TB, session string, sizes ...int) []event.Event {
 	t.Helper()
 	r := new(recorder)
@@ -85,7 +84,7 @@ func note(text string) event.Event {
 	return event.Event{ID: event.NewID(), Type: "test:note", Data: fmt.Appendf(nil, `{"text":%q}`, text)}
 }
 
-// ones is n appends of one event each.
+// ones returns n appends of one event each.
 func ones(n int) []int { return slices.Repeat([]int{1}, n) }
 
 func content(events []event.Event) []byte { return appendLines(nil, events) }
@@ -97,7 +96,7 @@ func head(events []event.Event) event.Head {
 	return events[len(events)-1].Head()
 }
 
-// open makes a store in dir that the test closes.
+// open returns a store in dir that the test closes.
 func open(t testing.TB, dir string, opts ...Options) *Store {
 	t.Helper()
 	s := New(dir, opts...)
@@ -105,7 +104,7 @@ func open(t testing.TB, dir string, opts ...Options) *Store {
 	return s
 }
 
-// write makes the file of a session.
+// write writes the file of a session.
 func write(t testing.TB, dir, session string, b []byte) string {
 	t.Helper()
 	path := filepath.Join(dir, escape(session)+extension)
@@ -129,7 +128,7 @@ func wantErr(t testing.TB, err, want error) {
 	}
 }
 
-// appendAll appends events to s, an append for each of theirs.
+// appendAll appends events to s, with their original append boundaries.
 func appendAll(t testing.TB, s *Store, session string, expect event.Head, events []event.Event) {
 	t.Helper()
 	for len(events) > 0 {
@@ -139,7 +138,7 @@ func appendAll(t testing.TB, s *Store, session string, expect event.Head, events
 	}
 }
 
-// read gives the seqs of a reading, and its error.
+// read returns the seqs that a read yields, and its error.
 func read(t testing.TB, s *Store, session string, span eventlog.Span) (seqs []int64, err error) {
 	t.Helper()
 	for e, err := range s.Read(t.Context(), session, span) {
@@ -168,7 +167,7 @@ func upTo(n int) []int64 {
 	return seqs
 }
 
-// fileNames lists the store's directory.
+// fileNames returns the names in the store's directory.
 func fileNames(t testing.TB, dir string) string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -180,13 +179,13 @@ func fileNames(t testing.TB, dir string) string {
 	return strings.Join(names, " ")
 }
 
-// owing is a recorder that once claims to have cut a torn tail.
-type owing struct {
+// cutNamer is a recorder with a pending cut, so that the next event names it.
+type cutNamer struct {
 	recorder
 	cut *event.Cut
 }
 
-func (o *owing) Append(ctx context.Context, session string, expect event.Head, events []event.Event, durable bool) error {
+func (o *cutNamer) Append(ctx context.Context, session string, expect event.Head, events []event.Event, durable bool) error {
 	if _, named := events[0].Cut(); o.cut != nil && !named {
 		return &eventlog.ConflictError{Session: session, Expected: expect, Actual: head(o.events), Cut: o.cut}
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/convlog/convlog/store/storetest"
 )
 
-// What all stores promise, and logs over them. Syncs are left out, for speed.
+// The suites of stores and logs. Syncs are skipped, for speed.
 func TestStore(t *testing.T) { storetest.Run(t, openHarness) }
 func TestLog(t *testing.T)   { logtest.Run(t, openHarness) }
 
@@ -27,7 +27,7 @@ func openHarness(t testing.TB) storetest.Harness {
 	return storetest.Harness{Open: open(false), OpenReadOnly: open(true), Path: dir, Damage: damager(dir)}
 }
 
-// damager edits the lines of a session's file.
+// damager returns a function that edits the lines of a session's file.
 func damager(dir string) func(session string, edit func(lines []string) []string) error {
 	return func(session string, edit func(lines []string) []string) error {
 		path := filepath.Join(dir, escape(session)+extension)
@@ -40,7 +40,7 @@ func damager(dir string) func(session string, edit func(lines []string) []string
 	}
 }
 
-// The error of a file that cannot be opened says which file of which store.
+// The error of a file that cannot be opened has the full path.
 func TestOpenErrorsNameTheFile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a.jsonl")

@@ -6,24 +6,22 @@ import (
 	"io"
 )
 
-// Chunks grow from the smallest to the largest as a reading goes on, so that a
-// short one reads little and a long one makes few calls. A chunk is never
-// reused: events share its bytes.
+// Chunk sizes double from smallestChunk to largestChunk: a short read reads little, a
+// long read makes few calls. A chunk is not reused, because events share its bytes.
 const (
 	page          = 4 << 10
 	smallestChunk = 32 << 10
 	largestChunk  = 256 << 10
 )
 
-// longestLine is how much of a line is looked at as a whole. Lines of one append
-// are shorter together; a file that another program damaged may have none that
-// ends, and is not read into memory.
+// longestLine bounds how much of a line is in memory. A line of an append is shorter; a
+// file that another program damaged may have no newline at all.
 const longestLine = 2 * maxAppend
 
-// chunk is how much is read next; zero is smallestChunk.
+// chunk is the size of the next read; 0 is smallestChunk.
 type chunk int
 
-func (c *chunk) take() int {
+func (c *chunk) next() int {
 	size := int(*c)
 	if size == 0 {
 		size = smallestChunk
@@ -33,24 +31,25 @@ func (c *chunk) take() int {
 }
 
 var (
-	errUnterminated = errors.New("line has no end")
-	errTooLong      = errors.New("line is longer than any append")
+	errUnterminated = errors.New("the line has no newline")
+	errTooLong      = errors.New("the line is longer than the largest append")
 )
 
-// forward yields the lines of file from next up to end, oldest first.
-type forward struct {
+// forwardLines reads the lines of file from next to end, oldest first.
+type forwardLines struct {
 	file io.ReaderAt
-	next int64 // offset of the line that comes next
+	next int64 // offset of the next line
 	end  int64
 
-	buf   []byte // the bytes from next on that were read
+	buf   []byte // bytes read from next on
 	chunk chunk
 }
 
-// line gives the next line without its newline, and its offset; io.EOF at end.
-// What stands between the last newline and end is errUnterminated; errTooLong
-// gives a part of a line. Neither goes on by itself.
-func (l *forward) line() (line []byte, at int64, err error) {
+// line returns the next line without its newline, and its offset. It returns io.EOF at
+// end, errUnterminated for bytes after the last newline, and errTooLong with the first
+// part of a line over longestLine. After errUnterminated and errTooLong the position
+// stays; see skip.
+func (l *forwardLines) line() (line []byte, at int64, err error) {
 	at = l.next
 	for searched := 0; ; {
 		if i := bytes.IndexByte(l.buf[searched:], '\n'); i >= 0 {
@@ -76,19 +75,19 @@ func (l *forward) line() (line []byte, at int64, err error) {
 	return l.buf, at, errUnterminated
 }
 
-// skip goes on n bytes behind a line that was given with an error.
-func (l *forward) skip(n int) {
+// skip moves the position n bytes forward, after a line that was returned with an
+// error.
+func (l *forwardLines) skip(n int) {
 	l.buf = l.buf[n:]
 	l.next += int64(n)
 }
 
-// fill reads the next chunk behind what is left of the last one. A file that
-// turns out shorter moves end.
-func (l *forward) fill() error {
+// fill reads the next chunk. If the file has become shorter, it reduces end.
+func (l *forwardLines) fill() error {
 	have := len(l.buf)
 	from := l.next + int64(have)
-	// The whole buffer is a chunk, so that the allocator rounds nothing up.
-	want := min(int64(max(l.chunk.take()-have, have)), l.end-from)
+	// Allocate full chunks: the allocator rounds other sizes up.
+	want := min(int64(max(l.chunk.next()-have, have)), l.end-from)
 	buf := make([]byte, have+int(want))
 	copy(buf, l.buf)
 	n, err := readFull(l.file, buf[have:], from)
@@ -102,20 +101,20 @@ func (l *forward) fill() error {
 	return nil
 }
 
-// backward yields the lines of file that end at end or before, newest first.
-type backward struct {
+// backwardLines reads the lines of file that end at or before end, newest first.
+type backwardLines struct {
 	file io.ReaderAt
-	end  int64 // where the line that comes next ends, newline included
+	end  int64 // end of the next line, newline included
 
-	buf   []byte // the bytes before end that were read
-	ends  []int  // where newlines are in buf
+	buf   []byte // bytes read before end
+	ends  []int  // offsets of newlines in buf
 	chunk chunk
 }
 
-// line gives the line before, without its newline, and its offset; io.EOF at
-// the start of the file, errUnterminated if end does not follow a newline, and
-// errTooLong where none is found before.
-func (l *backward) line() (line []byte, at int64, err error) {
+// line returns the previous line without its newline, and its offset. It returns io.EOF
+// at the start of the file, errUnterminated if the byte before end is not a newline,
+// and errTooLong if the line is over longestLine.
+func (l *backwardLines) line() (line []byte, at int64, err error) {
 	if l.end == 0 {
 		return nil, 0, io.EOF
 	}
@@ -143,24 +142,23 @@ func (l *backward) line() (line []byte, at int64, err error) {
 	}
 }
 
-// fill reads a chunk that ends at end. The start of a line that stood in the
-// last chunk is read again.
-func (l *backward) fill() error {
-	size := min(int64(max(l.chunk.take(), 2*len(l.buf))), l.end)
+// fill reads a chunk that ends at end. It reads the unfinished start of a line again.
+func (l *backwardLines) fill() error {
+	size := min(int64(max(l.chunk.next(), 2*len(l.buf))), l.end)
 	buf := make([]byte, size)
 	n, err := readFull(l.file, buf, l.end-size)
 	if err != nil {
 		return err
 	}
 	if int64(n) < size {
-		return errUnterminated // the file was cut meanwhile
+		return errUnterminated // the file was truncated
 	}
 	l.buf, l.ends = buf, newlines(l.ends[:0], buf)
 	return nil
 }
 
-// newlines appends where the newlines are in b. Looking for them from the front
-// is several times as fast as from the back.
+// newlines appends the offsets of the newlines in b to to. Searching from the front is
+// several times as fast as from the back.
 func newlines(to []int, b []byte) []int {
 	for at := 0; ; at++ {
 		i := bytes.IndexByte(b[at:], '\n')
@@ -170,13 +168,4 @@ func newlines(to []int, b []byte) []int {
 		at += i
 		to = append(to, at)
 	}
-}
-
-// readFull reads until b is full or the file ends.
-func readFull(f io.ReaderAt, b []byte, at int64) (int, error) {
-	n, err := f.ReadAt(b, at)
-	if errors.Is(err, io.EOF) {
-		err = nil
-	}
-	return n, err
 }

@@ -10,12 +10,12 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// endless is a file that has no newline, and says how much of it was read.
-type endless struct{ read int64 }
+// endlessReader is a file without a newline that counts the bytes read.
+type endlessReader struct{ read int64 }
 
 var errReadOn = errors.New("read on and on")
 
-func (e *endless) ReadAt(p []byte, _ int64) (int, error) {
+func (e *endlessReader) ReadAt(p []byte, _ int64) (int, error) {
 	if e.read += int64(len(p)); e.read > 8*longestLine {
 		return 0, errReadOn
 	}
@@ -25,38 +25,37 @@ func (e *endless) ReadAt(p []byte, _ int64) (int, error) {
 	return len(p), nil
 }
 
-// A file that something else damaged may be one endless line: nobody reads it
-// into memory.
+// A damaged file may be one endless line. No operation reads it into memory.
 func TestEndlessLine(t *testing.T) {
 	const end = math.MaxInt64 / 2
-	l := forward{file: &endless{}, end: end}
+	l := forwardLines{file: &endlessReader{}, end: end}
 	if line, at, err := l.line(); !errors.Is(err, errTooLong) || at != 0 || len(line) > 2*longestLine {
 		t.Errorf("forward: %d bytes at %d, %v", len(line), at, err)
 	}
-	b := backward{file: &last{endless{}, end}, end: end}
+	b := backwardLines{file: &last{endlessReader{}, end}, end: end}
 	if line, at, err := b.line(); !errors.Is(err, errTooLong) || at != end-int64(len(line)) || len(line) > 2*longestLine {
 		t.Errorf("backward: %d bytes at %d, %v", len(line), at, err)
 	}
 }
 
-// last is an endless line that ends.
+// last is an endless line with a newline at the end.
 type last struct {
-	endless
+	endlessReader
 	end int64
 }
 
 func (l *last) ReadAt(p []byte, at int64) (int, error) {
-	n, err := l.endless.ReadAt(p, at)
+	n, err := l.endlessReader.ReadAt(p, at)
 	if at+int64(n) == l.end {
 		p[n-1] = '\n'
 	}
 	return n, err
 }
 
-// A hole of any size in the middle of a session is damage where it begins, for
-// whoever reads through it. What is behind it can be read by itself.
+// A large hole in the middle of a session is reported as damage at its start. Events
+// after it are readable.
 func TestHugeHole(t *testing.T) {
-	events := noted(t, "s", 40)
+	events := noteEvents(t, "s", 40)
 	dir := t.TempDir()
 	front, back := content(events[:20]), content(events[20:])
 	hole := int64(8 * longestLine)

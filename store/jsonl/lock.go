@@ -15,12 +15,12 @@ const (
 	gateName = lockName + flock.GateSuffix
 )
 
-// Lock implements eventlog.Locker with a flock on <dir>/.lock. A read-only
-// store takes a shared lock if the file is there, and creates nothing. Those
-// who share the lock do not keep out one who wants it for himself, who closes
-// the gate <dir>/.lock-next if he has to wait.
+// Lock implements eventlog.Locker with a flock on <dir>/.lock. A waiting exclusive
+// caller also locks <dir>/.lock-next, so that new shared callers wait until it has had
+// its turn. A read-only store takes a shared lock if the file exists, and creates
+// nothing.
 func (s *Store) Lock(ctx context.Context, exclusive bool) (held context.Context, unlock func(), err error) {
-	if err := s.usable("lock", s.dir); err != nil {
+	if err := s.checkOpen("lock", s.dir); err != nil {
 		return nil, nil, err
 	}
 	if s.opts.ReadOnly && exclusive {
@@ -33,7 +33,7 @@ func (s *Store) Lock(ctx context.Context, exclusive bool) (held context.Context,
 	if err != nil {
 		return nil, nil, fmt.Errorf("open store lock: %w", err)
 	}
-	if err := flock.WaitFairly(ctx, exclusive, s.whileOpen(file), s.openGate); err != nil {
+	if err := flock.WaitFairly(ctx, exclusive, s.waitingFile(file), s.openGate); err != nil {
 		_ = file.Close()
 		return nil, nil, fmt.Errorf("lock %s: %w", s.path(lockName), err)
 	}
@@ -50,8 +50,7 @@ func (s *Store) openLock() (File, error) {
 	return s.fs.Open(lockName, os.O_RDWR|os.O_CREATE)
 }
 
-// openGate opens what keeps others from sharing the lock while somebody waits
-// for it.
+// openGate opens the second lock file, which an exclusive caller locks while it waits.
 func (s *Store) openGate(create bool) (flock.Locker, error) {
 	flag := os.O_RDONLY
 	if create {
@@ -61,17 +60,17 @@ func (s *Store) openGate(create bool) (flock.Locker, error) {
 	return gate, err
 }
 
-// whileOpen is a file whose lock is waited for until the store is closed, or for as
-// long as the options say.
-type whileOpen struct {
+// waitingFile is a file whose TryLock fails once the store is closed or
+// Options.LockTimeout has passed.
+type waitingFile struct {
 	File
 	store *Store
 	since time.Time
 }
 
-func (s *Store) whileOpen(file File) whileOpen { return whileOpen{file, s, time.Now()} }
+func (s *Store) waitingFile(file File) waitingFile { return waitingFile{file, s, time.Now()} }
 
-func (w whileOpen) TryLock(exclusive bool) (bool, error) {
+func (w waitingFile) TryLock(exclusive bool) (bool, error) {
 	if w.store.isClosed() {
 		return false, eventlog.ErrClosed
 	}

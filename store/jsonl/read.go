@@ -13,8 +13,8 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// Read implements eventlog.Store. It takes no lock unless it meets a line that
-// looks damaged. A rewrite does not disturb it: it goes on in the old file.
+// Read implements eventlog.Store. It takes no lock unless it meets a line that looks
+// damaged. A concurrent rewrite does not disturb it: Read continues in the old file.
 func (s *Store) Read(ctx context.Context, session string, span eventlog.Span) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
 		r, err := s.openReader(session)
@@ -32,32 +32,33 @@ func (s *Store) Read(ctx context.Context, session string, span eventlog.Span) it
 }
 
 var (
-	// errStop ends a reading without an error.
+	// errStop ends a read without an error.
 	errStop = errors.New("stop")
-	// errCutOff is of what a reading backward has begun with.
-	errCutOff = errors.New("what stood behind here was cut off, or is to be: it follows a hole")
+	// errTruncated means that a backward read began after a hole: it has already
+	// yielded events that recovery removes.
+	errTruncated = errors.New("the lines after this one follow a hole: they were truncated or will be")
 )
 
-// reader reads one session, up to the head it had at the start.
+// reader reads one session, up to the head at the time it was opened.
 type reader struct {
 	source
 	store *Store
 	name  string
 	info  Info
-	tail  // of what may be shown; last is set where it had to be read
+	tail  // the end of the readable part; last is set only if finding the end read it
 	span  eventlog.Span
-	// thorough readers look for a hole that complete appends follow; others look
-	// at the two ends of the file only.
-	thorough bool
+	// checkHoles makes open scan for holes. Without it, only the end of the file is
+	// read.
+	checkHoles bool
 }
 
 // openReader opens a session that has at least one event.
 func (s *Store) openReader(session string) (*reader, error) {
-	if err := s.usable("read session", session); err != nil {
+	if err := s.checkOpen("read session", session); err != nil {
 		return nil, err
 	}
 	name := escape(session) + extension
-	r := &reader{store: s, name: name, thorough: true, source: source{session: session, path: s.path(name)}}
+	r := &reader{store: s, name: name, checkHoles: true, source: source{session: session, path: s.path(name)}}
 	err := r.open()
 	if err == nil && r.end == 0 {
 		r.close()
@@ -79,7 +80,7 @@ func (r *reader) open() error {
 	}
 	r.file = file
 	if r.info, err = file.Stat(); err == nil {
-		r.tail, err = r.boundary()
+		r.tail, err = r.visibleTail()
 	}
 	if err != nil {
 		r.close()
@@ -94,11 +95,11 @@ func (r *reader) close() {
 	}
 }
 
-// boundary is the end of what may be shown: what this process's own writer has
-// acknowledged, or else the end of the last complete append.
-func (r *reader) boundary() (tail, error) {
+// visibleTail returns the end of the readable part: the last acknowledged append if
+// this process has a writer of the session, else the last complete append.
+func (r *reader) visibleTail() (tail, error) {
 	if v, ok := r.store.cache.view(r.session); ok && v.inode == r.info.Inode && r.info.Size <= v.pending {
-		if r.info.Size < v.visible { // it grew since
+		if r.info.Size < v.visible { // the file has grown since Stat
 			again, err := r.file.Stat()
 			if err != nil {
 				return tail{}, err
@@ -109,13 +110,13 @@ func (r *reader) boundary() (tail, error) {
 			return tail{end: v.visible}, nil
 		}
 	}
-	if r.thorough {
-		t, found, err := r.beforeHole()
+	if r.checkHoles {
+		t, found, err := r.tailBeforeHole()
 		if found || err != nil {
 			return t, err
 		}
 	}
-	return r.find(r.info.Size)
+	return r.findTail(r.info.Size)
 }
 
 func (r *reader) run(ctx context.Context, yield func(event.Event, error) bool) error {
@@ -130,27 +131,27 @@ func (r *reader) forward(ctx context.Context, yield func(event.Event, error) boo
 	if err != nil {
 		return err
 	}
-	lines := forward{file: r.file, next: at, end: r.end}
-	before := 0 // how many events of its append were to follow the last one
+	lines := forwardLines{file: r.file, next: at, end: r.end}
+	before := 0 // how many events of the current append follow the previous line
 	for n := 0; r.span.Limit <= 0 || n < r.span.Limit; n++ {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		line, at, err := lines.line()
 		if errors.Is(err, io.EOF) {
-			return r.confirm(ctx)
+			return r.confirmDamage(ctx)
 		}
 		e, err := r.check(line, at, due, err)
 		if err != nil {
-			if e, at, err = r.again(ctx, at, due, err); err != nil {
+			if e, at, err = r.readAgain(ctx, at, due, err); err != nil {
 				return err
 			}
-			lines = forward{file: r.file, next: at + int64(len(e.Line())) + 1, end: r.end}
+			lines = forwardLines{file: r.file, next: at + int64(len(e.Line())) + 1, end: r.end}
 		}
 		if before > 0 && e.More() != before-1 {
 			return r.corrupt(at, due, errUnfinished)
 		}
-		if past(e.Seq, r.span.To) || !yield(e, nil) || e.Seq == r.span.To {
+		if isAfter(e.Seq, r.span.To) || !yield(e, nil) || e.Seq == r.span.To {
 			return nil
 		}
 		due, before = e.Seq+1, e.More()
@@ -158,8 +159,7 @@ func (r *reader) forward(ctx context.Context, yield func(event.Event, error) boo
 	return nil
 }
 
-// start is where the first event of the span stands, and its seq if that is
-// certain.
+// start returns the offset of the first event of the span, and its seq if known.
 func (r *reader) start() (at, due int64, err error) {
 	if r.span.From <= 1 {
 		return 0, 0, nil
@@ -171,20 +171,20 @@ func (r *reader) start() (at, due int64, err error) {
 	return at, due, err
 }
 
-func past(seq, to int64) bool { return to > 0 && seq > to }
+func isAfter(seq, to int64) bool { return to > 0 && seq > to }
 
 func (r *reader) backward(ctx context.Context, yield func(event.Event, error) bool) error {
 	end, due, err := r.stop()
 	if err != nil {
 		return err
 	}
-	if end == r.end { // the last line need not be the newest
-		if err := r.confirm(ctx); err != nil {
+	if end == r.end { // the newest events may be unreadable: report that
+		if err := r.confirmDamage(ctx); err != nil {
 			return err
 		}
 		end = r.end
 	}
-	lines := backward{file: r.file, end: end}
+	lines := backwardLines{file: r.file, end: end}
 	var after event.Event
 	for n := 0; r.span.Limit <= 0 || n < r.span.Limit; n++ {
 		if err := ctx.Err(); err != nil {
@@ -202,10 +202,10 @@ func (r *reader) backward(ctx context.Context, yield func(event.Event, error) bo
 		}
 		e, err := r.check(line, at, due, err)
 		if err != nil {
-			if e, at, err = r.again(ctx, at, due, err); err != nil {
+			if e, at, err = r.readAgain(ctx, at, due, err); err != nil {
 				return err
 			}
-			lines = backward{file: r.file, end: at}
+			lines = backwardLines{file: r.file, end: at}
 		}
 		if after.Seq > 0 && e.More() > 0 && after.More() != e.More()-1 {
 			return r.corrupt(at+int64(len(e.Line()))+1, after.Seq, errUnfinished)
@@ -218,8 +218,8 @@ func (r *reader) backward(ctx context.Context, yield func(event.Event, error) bo
 	return nil
 }
 
-// stop is where the last event of the span ends, and its seq if that is
-// certain.
+// stop returns the offset after the last event of the span, and the event's seq if
+// known.
 func (r *reader) stop() (end, due int64, err error) {
 	if r.span.To <= 0 {
 		return r.end, 0, nil
@@ -231,9 +231,9 @@ func (r *reader) stop() (end, due int64, err error) {
 	return end, due, err
 }
 
-// confirm reports damage behind what may be shown, if it is still there when
-// nobody writes.
-func (r *reader) confirm(ctx context.Context) error {
+// confirmDamage reports damage after the readable part, if a second read under the lock
+// finds it too.
+func (r *reader) confirmDamage(ctx context.Context) error {
 	if r.damage == nil {
 		return nil
 	}
@@ -247,11 +247,11 @@ func (r *reader) confirm(ctx context.Context) error {
 	return r.damage
 }
 
-// again reads a bad line once more, under a shared lock and in the file that
-// has the session's name now: a writer may have cut the file, or replaced it,
-// under the reader. Only what is bad then is damage. errStop says that the
-// line is gone with a tail that was cut.
-func (r *reader) again(ctx context.Context, at, due int64, cause error) (event.Event, int64, error) {
+// readAgain reads a bad line again, under a shared lock, in the file that has the
+// session's name now. A writer may have truncated or replaced the file in between. If
+// the line is still bad, it is damage. errStop means that the line was truncated with a
+// torn tail.
+func (r *reader) readAgain(ctx context.Context, at, due int64, cause error) (event.Event, int64, error) {
 	if errors.Is(cause, event.ErrVersion) {
 		return event.Event{}, at, r.corrupt(at, due, cause)
 	}
@@ -264,9 +264,9 @@ func (r *reader) again(ctx context.Context, at, due int64, cause error) (event.E
 		return event.Event{}, at, fmt.Errorf("read session %q again: %w", r.session, err)
 	}
 	if r.info.Inode == inode && at < r.end {
-		return r.reread(at, due)
+		return r.readSameFile(at, due)
 	}
-	if at, err = r.place(at, due); err != nil {
+	if at, err = r.locate(at, due); err != nil {
 		return event.Event{}, at, err
 	}
 	line, _, err := r.lineAt(at, r.end)
@@ -277,26 +277,27 @@ func (r *reader) again(ctx context.Context, at, due int64, cause error) (event.E
 	return e, at, nil
 }
 
-// reread reads a line of a file that nobody has replaced. If it is still bad,
-// the first bad line of the file is reported, as damage before it may have
-// misled the search for this one.
-func (r *reader) reread(at, due int64) (event.Event, int64, error) {
+// readSameFile reads the line again in a file that was not replaced. If the line is
+// still bad, it reports the first bad line of the file: earlier damage may have misled
+// the search.
+func (r *reader) readSameFile(at, due int64) (event.Event, int64, error) {
 	line, _, err := r.lineAt(at, r.end)
 	e, err := r.check(line, at, due, err)
 	if err == nil {
 		return e, at, nil
 	}
-	first, damage := r.walk(math.MaxInt64)
+	first, damage := r.checkUpTo(math.MaxInt64)
 	if errors.Is(damage, io.EOF) {
 		first, damage = at, r.corrupt(at, due, err)
 	}
 	return event.Event{}, first, damage
 }
 
-// relock opens the session anew and takes a shared lock.
+// relock opens the session again and takes a shared lock. unlock may be nil if err is
+// not nil.
 func (r *reader) relock(ctx context.Context) (unlock func(), err error) {
 	for {
-		if err := r.store.usable("read session", r.session); err != nil {
+		if err := r.store.checkOpen("read session", r.session); err != nil {
 			return nil, err
 		}
 		file, err := r.store.fs.Open(r.name, os.O_RDONLY)
@@ -306,7 +307,7 @@ func (r *reader) relock(ctx context.Context) (unlock func(), err error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := r.store.await(ctx, file, false); err != nil {
+		if err := r.store.awaitLock(ctx, file, false); err != nil {
 			_ = file.Close()
 			return nil, err
 		}
@@ -319,21 +320,21 @@ func (r *reader) relock(ctx context.Context) (unlock func(), err error) {
 		r.close()
 		r.file, r.info = file, info
 		if err == nil {
-			r.tail, err = r.survey(info.Size, 0, 0)
+			r.tail, err = r.scanTail(info.Size, 0, 0)
 		}
 		if info.Inode == before {
-			r.end = min(r.end, was) // not what was appended since
+			r.end = min(r.end, was) // exclude appends since the first open
 		}
 		return func() { _ = file.Unlock() }, err
 	}
 }
 
-// place finds the line with the seq that is due. Where damage misleads the
-// search, the file is walked from its start, and the first bad line reported.
-func (r *reader) place(at, due int64) (int64, error) {
+// locate finds the line with seq due, in case the file was replaced. If damage misleads
+// the search, it checks all lines from the start and reports the first bad one.
+func (r *reader) locate(at, due int64) (int64, error) {
 	if due <= 0 {
 		if r.span.Backward {
-			l := backward{file: r.file, end: r.end}
+			l := backwardLines{file: r.file, end: r.end}
 			_, at, err := l.line()
 			if errors.Is(err, io.EOF) {
 				return at, errStop
@@ -347,15 +348,16 @@ func (r *reader) place(at, due int64) (int64, error) {
 			return at, nil
 		}
 	}
-	return r.walkTo(due)
+	return r.findLine(due)
 }
 
-// walkTo is walk, and where the session ends before due, it was cut meanwhile:
-// that ends a reading, but for one that has shown later events already.
-func (r *reader) walkTo(due int64) (int64, error) {
-	at, err := r.walk(due)
+// findLine returns the offset of the line with seq due. If the session ends before due,
+// it was truncated: a forward read ends without an error, a backward read returns
+// errTruncated because it has yielded later events.
+func (r *reader) findLine(due int64) (int64, error) {
+	at, err := r.checkUpTo(due)
 	if errors.Is(err, io.EOF) && r.span.Backward {
-		return at, r.corrupt(at, due, errCutOff)
+		return at, r.corrupt(at, due, errTruncated)
 	}
 	if errors.Is(err, io.EOF) {
 		return at, errStop
@@ -363,10 +365,10 @@ func (r *reader) walkTo(due int64) (int64, error) {
 	return at, err
 }
 
-// walk checks every line up to the one with seq due, and gives its place; io.EOF
-// if there is none.
-func (r *reader) walk(due int64) (int64, error) {
-	lines := forward{file: r.file, end: r.end}
+// checkUpTo checks every line up to seq due and returns the offset of that line. It
+// returns io.EOF if the session ends before.
+func (r *reader) checkUpTo(due int64) (int64, error) {
+	lines := forwardLines{file: r.file, end: r.end}
 	for next := int64(0); ; next++ {
 		line, at, err := lines.line()
 		if errors.Is(err, io.EOF) {

@@ -15,8 +15,8 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// noted makes appends whose lines are of very different lengths.
-func noted(t testing.TB, session string, n int) []event.Event {
+// noteEvents returns appends with lines of very different lengths.
+func noteEvents(t testing.TB, session string, n int) []event.Event {
 	t.Helper()
 	r := new(recorder)
 	log := eventlog.Open(r, eventlog.Options{SpillOver: -1})
@@ -49,7 +49,7 @@ func backwards(seqs []int64) []int64 {
 
 func TestSpans(t *testing.T) {
 	const n = 400
-	events := noted(t, "s", n)
+	events := noteEvents(t, "s", n)
 	dir := t.TempDir()
 	write(t, dir, "s", content(events))
 	s := open(t, dir)
@@ -77,7 +77,7 @@ func TestSpans(t *testing.T) {
 	}
 }
 
-// counting is a file that counts the bytes that are read.
+// counting is an FS that counts the bytes read.
 type counting struct {
 	FS
 	bytes int
@@ -99,14 +99,14 @@ func (c *countingFile) ReadAt(p []byte, at int64) (int, error) {
 	return n, err
 }
 
-// What a span does not cover is not read.
+// A read of a span reads only the span's part of the file.
 func TestSpansReadLittle(t *testing.T) {
-	events := noted(t, "s", 2000)
+	events := noteEvents(t, "s", 2000)
 	dir := t.TempDir()
 	write(t, dir, "s", content(events))
 	c := &counting{FS: Dir(dir)}
 	s := open(t, dir, Options{FS: c})
-	_, err := read(t, s, "s", eventlog.Span{Limit: 1, Backward: true}) // looks for holes, once
+	_, err := read(t, s, "s", eventlog.Span{Limit: 1, Backward: true}) // the first read scans for holes
 	must(t, err)
 	for _, span := range []eventlog.Span{
 		{Limit: 3}, {Limit: 3, Backward: true}, {From: 1000, Limit: 3}, {To: 1000, Backward: true, Limit: 3}, {From: 1998},
@@ -120,10 +120,10 @@ func TestSpansReadLittle(t *testing.T) {
 	}
 }
 
-// A reading from the middle, and one from the end, locate damage as one from
-// the start does.
+// Reads from the middle and from the end report the same damage as a read from the
+// start.
 func TestDamageIsLocatedFromAnywhere(t *testing.T) {
-	events := noted(t, "s", 300)
+	events := noteEvents(t, "s", 300)
 	at := int64(len(content(events[:150])))
 	for name, hit := range map[string]int64{"in the seq": 30, "in the data": 200, "in the newline before": -1} {
 		file := content(events)
@@ -147,12 +147,11 @@ func TestDamageIsLocatedFromAnywhere(t *testing.T) {
 	}
 }
 
-// Readers see every acknowledged append and nothing unfinished, while writers
-// of this store and another one go on.
+// Readers see every acknowledged append and no unfinished one, while two stores write.
 func TestReadersDuringAppends(t *testing.T) {
 	dir := t.TempDir()
 	a, b := open(t, dir, Options{FS: newFaults(dir)}), open(t, dir, Options{FS: newFaults(dir)})
-	events := noted(t, "s", 300)
+	events := noteEvents(t, "s", 300)
 	appendAll(t, a, "s", event.Head{}, events[:1])
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -173,7 +172,7 @@ func TestReadersDuringAppends(t *testing.T) {
 					}
 				}
 				if last > 0 && events[last-1].More() != 0 {
-					t.Errorf("a reading ended at %d, within an append", last)
+					t.Errorf("a read ended at %d, within an append", last)
 				}
 			}
 		})
@@ -194,7 +193,7 @@ func TestReadersDuringAppends(t *testing.T) {
 	}
 }
 
-// An append that is written and not yet synced is not shown.
+// An append that is written but not synced is not readable.
 func TestUnacknowledgedIsNotShown(t *testing.T) {
 	events := sealed(t, "s", 1, 1)
 	dir := t.TempDir()
@@ -211,7 +210,7 @@ func TestUnacknowledgedIsNotShown(t *testing.T) {
 	}
 	appendAll(t, s, "s", head(events[:1]), events[1:])
 	if len(seen) != 1 {
-		t.Errorf("while syncing seqs %v were shown, want 1 alone", seen)
+		t.Errorf("while syncing seqs %v were read, want only 1", seen)
 	}
 	after, err := s.Version(t.Context(), "s")
 	must(t, err)
@@ -220,9 +219,9 @@ func TestUnacknowledgedIsNotShown(t *testing.T) {
 	}
 }
 
-// A reading that is under way is not disturbed by a rewrite or a removal.
+// A rewrite or a removal does not disturb a read in progress.
 func TestReadDuringRewrite(t *testing.T) {
-	events := noted(t, "s", 300)
+	events := noteEvents(t, "s", 300)
 	dir := t.TempDir()
 	s := open(t, dir)
 	write(t, dir, "s", content(events))
@@ -230,7 +229,7 @@ func TestReadDuringRewrite(t *testing.T) {
 	for e, err := range s.Read(t.Context(), "s", eventlog.Span{}) {
 		must(t, err)
 		if seq++; e.Seq != seq || !bytes.Equal(e.Line(), events[seq-1].Line()) {
-			t.Fatalf("seq %d where %d is due, or another line", e.Seq, seq)
+			t.Fatalf("seq %d, want %d with the same line", e.Seq, seq)
 		}
 		switch e.Seq {
 		case 100:
@@ -243,15 +242,15 @@ func TestReadDuringRewrite(t *testing.T) {
 		}
 	}
 	if seq != 300 {
-		t.Errorf("the reading ended at %d", seq)
+		t.Errorf("the read ended at %d", seq)
 	}
 	_, err := read(t, s, "s", eventlog.Span{})
 	wantErr(t, err, eventlog.ErrNotFound)
 }
 
-// A tail that is cut under a reader ends its reading without an error.
+// A read ends without an error if the tail it reads is truncated.
 func TestTailCutUnderReader(t *testing.T) {
-	events := noted(t, "s", 400)
+	events := noteEvents(t, "s", 400)
 	n := 390
 	for events[n-1].More() != 0 {
 		n--
@@ -267,7 +266,7 @@ func TestTailCutUnderReader(t *testing.T) {
 		}
 	}
 	if last != int64(n) {
-		t.Errorf("the reading ended at %d, want %d", last, n)
+		t.Errorf("the read ended at %d, want %d", last, n)
 	}
 }
 
@@ -290,8 +289,8 @@ func TestReadHonoursContext(t *testing.T) {
 	}
 }
 
-// A first line that stands elsewhere ends a reading backward, which it would
-// otherwise begin anew.
+// A backward read ends with an error at a first line that is not at the start of the
+// file.
 func TestReadBackwardPastTheFirst(t *testing.T) {
 	events := sealed(t, "s", ones(4)...)
 	dir := t.TempDir()
@@ -304,7 +303,7 @@ func TestReadBackwardPastTheFirst(t *testing.T) {
 			break
 		}
 		if got = append(got, e.Seq); len(got) > len(events) {
-			t.Fatalf("the reading does not end: %v", got)
+			t.Fatalf("the read does not end: %v", got)
 		}
 	}
 	if !slices.Equal(got, []int64{2, 1}) {
@@ -312,9 +311,8 @@ func TestReadBackwardPastTheFirst(t *testing.T) {
 	}
 }
 
-// Damage may begin where an append that is not finished ends: what is shown
-// ends before it, and so must not end without an error.
-func TestDamageBehindAnUnfinishedAppend(t *testing.T) {
+// Damage may begin where an unfinished append ends. A read must report it.
+func TestDamageAfterUnfinishedAppend(t *testing.T) {
 	events := sealed(t, "s", 1, 3)
 	half := content(events[:3])
 	for _, again := range [][]byte{content(events[:1]), half} {

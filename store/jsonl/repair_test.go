@@ -18,9 +18,8 @@ import (
 	"github.com/convlog/convlog/upkeep/verify"
 )
 
-// spoiled makes a store whose session a has events 1–9, and what edit leaves of
-// them.
-func spoiled(t testing.TB, edit func(lines []string) []string) (dir string, l *eventlog.Log) {
+// damagedLog returns a store with session a, events 1–9, after an edit of its lines.
+func damagedLog(t testing.TB, edit func(lines []string) []string) (dir string, l *eventlog.Log) {
 	t.Helper()
 	dir = t.TempDir()
 	write(t, dir, "a", content(sealed(t, "a", 1, 1, 1, 1, 1, 1, 1, 2)))
@@ -34,7 +33,7 @@ func logOver(t testing.TB, dir string, opts ...Options) *eventlog.Log {
 	return l
 }
 
-func wrong(line string) string { return strings.Replace(line, "note", "nose", 1) }
+func damageLine(line string) string { return strings.Replace(line, "note", "nose", 1) }
 
 func readFile(t testing.TB, dir, name string) string {
 	t.Helper()
@@ -43,10 +42,10 @@ func readFile(t testing.TB, dir, name string) string {
 	return string(b)
 }
 
-// What an unfinished write left is cut off at once, and the next event says so.
-func TestRepairCutsATornTail(t *testing.T) {
+// Repair truncates a torn tail at once, and the next event names the cut.
+func TestRepairTruncatesTornTail(t *testing.T) {
 	for _, torn := range []string{"{", `{"crc":"0123`, strings.Repeat("\x00", 700)} {
-		dir, l := spoiled(t, func(lines []string) []string { return append(lines, torn) })
+		dir, l := damagedLog(t, func(lines []string) []string { return append(lines, torn) })
 		before := readFile(t, dir, "a.jsonl")
 		plan, err := repair.Session(t.Context(), l, "a", repair.Options{DryRun: true})
 		must(t, err)
@@ -64,7 +63,7 @@ func TestRepairCutsATornTail(t *testing.T) {
 			t.Errorf("repair: %+v", done)
 		}
 		if now := readFile(t, dir, "a.jsonl"); now != before[:size] {
-			t.Error("what is left is not what was there before the torn tail")
+			t.Error("the lines before the torn tail changed")
 		}
 		_, err = l.Append(t.Context(), "a", eventlog.At(done.Head), note("next"))
 		must(t, err)
@@ -76,9 +75,9 @@ func TestRepairCutsATornTail(t *testing.T) {
 	}
 }
 
-// Nothing but a torn tail: the session is as if it never was.
-func TestRepairCutsASessionThatNeverBegan(t *testing.T) {
-	dir, l := spoiled(t, func([]string) []string { return []string{`{"crc":"01234567","v":1,`} })
+// A session that has only a torn tail no longer exists after repair.
+func TestRepairTruncatesSessionWithoutAppend(t *testing.T) {
+	dir, l := damagedLog(t, func([]string) []string { return []string{`{"crc":"01234567","v":1,`} })
 	done, err := repair.Session(t.Context(), l, "a", repair.Options{})
 	must(t, err)
 	if done.Action != repair.Cut || readFile(t, dir, "a.torn-0") == "" {
@@ -90,28 +89,28 @@ func TestRepairCutsASessionThatNeverBegan(t *testing.T) {
 	must(t, err)
 }
 
-// What stands at the end tells what was acknowledged.
+// The last bytes decide whether acknowledged events may be lost.
 func TestRepairOfTheEnd(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		edit func(lines []string) []string
-		lost string // the ranges
+		lost string // lost ranges
 		last int64
-		torn bool // something is left out
+		torn bool // some bytes are dropped
 	}{
-		{"the last line is bad", func(l []string) []string { l[8] = wrong(l[8]); return l }, "9-9", 9, false},
-		{"the last append is bad", func(l []string) []string { l[7], l[8] = wrong(l[7]), wrong(l[8]); return l }, "8-8 9-9", 9, false},
-		{"damage, then an append that lacks its end", func(l []string) []string { l[3] = wrong(l[3]); return l[:8] }, "4-4", 7, true},
-		{"damage, then half a line", func(l []string) []string { l[3] = wrong(l[3]); l[8] = l[8][:50]; return l }, "4-4", 7, true},
+		{"the last line is bad", func(l []string) []string { l[8] = damageLine(l[8]); return l }, "9-9", 9, false},
+		{"the last append is bad", func(l []string) []string { l[7], l[8] = damageLine(l[7]), damageLine(l[8]); return l }, "8-8 9-9", 9, false},
+		{"damage, then an append that lacks its end", func(l []string) []string { l[3] = damageLine(l[3]); return l[:8] }, "4-4", 7, true},
+		{"damage, then half a line", func(l []string) []string { l[3] = damageLine(l[3]); l[8] = l[8][:50]; return l }, "4-4", 7, true},
 		{"damage, then a line that lacks its newline", func(l []string) []string {
-			l[3] = wrong(l[3])
+			l[3] = damageLine(l[3])
 			l[6] = strings.TrimSuffix(l[6], "\n")
 			return l[:7]
 		}, "4-4", 6, true},
 		{"two lines on one", func(l []string) []string { l[4] = strings.TrimSuffix(l[4], "\n"); return l }, "", 9, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			_, l := spoiled(t, test.edit)
+			_, l := damagedLog(t, test.edit)
 			done, err := repair.Session(t.Context(), l, "a", repair.Options{})
 			must(t, err)
 			var lost []string
@@ -130,10 +129,10 @@ func TestRepairOfTheEnd(t *testing.T) {
 	}
 }
 
-// A block that never reached the disk is lost, and not what stands behind it.
+// A repair loses a block that never reached the disk, and keeps the lines after it.
 func TestRepairOfAHole(t *testing.T) {
 	hit := int64(0)
-	_, l := spoiled(t, func(lines []string) []string {
+	_, l := damagedLog(t, func(lines []string) []string {
 		at := 0
 		for i, line := range lines {
 			if n := block - at%block; i > 1 && n < len(line)-1 {
@@ -151,10 +150,10 @@ func TestRepairOfAHole(t *testing.T) {
 	}
 }
 
-// A line of a newer version is no damage.
+// A line of a newer version is not damage.
 func TestRepairLeavesNewerVersionsAlone(t *testing.T) {
-	dir, l := spoiled(t, func(lines []string) []string {
-		lines[2] = wrong(lines[2])
+	dir, l := damagedLog(t, func(lines []string) []string {
+		lines[2] = damageLine(lines[2])
 		lines[5] = `{"v":2,"seq":6}` + "\n"
 		return lines
 	})
@@ -165,11 +164,11 @@ func TestRepairLeavesNewerVersionsAlone(t *testing.T) {
 	}
 }
 
-// The kept copy has every byte, is no session and no torn tail, and goes when
-// an event is redacted.
+// The backup copy has every byte, and is neither a session nor a torn tail. A redaction
+// removes it.
 func TestReplaceKeepsACopy(t *testing.T) {
-	dir, l := spoiled(t, func(lines []string) []string {
-		lines[4] = wrong(lines[4])
+	dir, l := damagedLog(t, func(lines []string) []string {
+		lines[4] = damageLine(lines[4])
 		return append(lines, "{")
 	})
 	must(t, os.WriteFile(filepath.Join(dir, "a.torn-99"), []byte("an older tail"), 0o600))
@@ -177,13 +176,13 @@ func TestReplaceKeepsACopy(t *testing.T) {
 	done, err := repair.Session(t.Context(), l, "a", repair.Options{InPlace: true})
 	must(t, err)
 	if done.Copy != filepath.Join(dir, "a.damaged-1") || readFile(t, dir, "a.damaged-1") != before {
-		t.Errorf("kept at %q", done.Copy)
+		t.Errorf("copy at %q", done.Copy)
 	}
-	must(t, damager(dir)("a", func(lines []string) []string { lines[7] = wrong(lines[7]); return lines }))
+	must(t, damager(dir)("a", func(lines []string) []string { lines[7] = damageLine(lines[7]); return lines }))
 	again, err := repair.Session(t.Context(), l, "a", repair.Options{InPlace: true})
 	must(t, err)
 	if again.Copy != filepath.Join(dir, "a.damaged-2") {
-		t.Errorf("kept at %q", again.Copy)
+		t.Errorf("copy at %q", again.Copy)
 	}
 	names := fileNames(t, dir)
 	if !strings.HasPrefix(names, ".lock a.damaged-1 a.damaged-2 a.jsonl a.torn-99.") || strings.Contains(names, "tmp") {
@@ -204,11 +203,11 @@ func TestReplaceKeepsACopy(t *testing.T) {
 	}
 }
 
-// Whatever fails, the session is what it was or what it was to be.
+// If the repair fails, the session is unchanged or fully repaired.
 func TestReplaceFails(t *testing.T) {
 	ops := []string{"write", "rename", "sync", "syncdir", "remove"}
 	for after := range 12 {
-		dir, plain := spoiled(t, func(lines []string) []string { lines[4] = wrong(lines[4]); return lines })
+		dir, plain := damagedLog(t, func(lines []string) []string { lines[4] = damageLine(lines[4]); return lines })
 		before := readFile(t, dir, "a.jsonl")
 		must(t, plain.Close())
 		disk := newFaults(dir)
@@ -236,13 +235,12 @@ func TestReplaceFails(t *testing.T) {
 			t.Fatalf("after %d operations: %+v", after, report)
 		}
 		if !bytes.Contains([]byte(readFile(t, dir, "a.damaged-1")), []byte("nose")) {
-			t.Fatalf("after %d operations: the copy is not what was there", after)
+			t.Fatalf("after %d operations: the copy differs from the file", after)
 		}
 	}
 }
 
-// Others append to a session that is damaged far from its end, while it is
-// repaired: nothing of theirs is lost.
+// Others append to a damaged session during its repair. No append is lost.
 func TestRepairWhileOthersAppend(t *testing.T) {
 	dir := t.TempDir()
 	l := logOver(t, dir, Options{Sync: Never})

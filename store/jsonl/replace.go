@@ -16,15 +16,15 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// Replace implements eventlog.Salvager: the file is copied to
-// <name>.damaged-<n>, and a new file takes its name. Readers that are under way
-// finish in the old one.
+// Replace implements eventlog.Salvager. It copies the damaged file to
+// <name>.damaged-<n> and renames a new file over it. Readers in progress finish in the
+// old file. It returns the path of the copy.
 func (s *Store) Replace(ctx context.Context, session string, at uint64, events iter.Seq2[event.Event, error]) (kept string, err error) {
-	h, err := s.begin(ctx, "replace session", session)
+	h, err := s.beginWrite(ctx, "replace session", session)
 	if err != nil {
 		return "", err
 	}
-	defer s.end(h)
+	defer s.endWrite(h)
 	if _, err := s.Version(ctx, session); err != nil {
 		return "", err
 	}
@@ -40,7 +40,7 @@ func (s *Store) Replace(ctx context.Context, session string, at uint64, events i
 	return kept, err
 }
 
-// writeEvents makes name a file of the events' lines, durably.
+// writeEvents writes the events' lines to the file name and syncs it.
 func (s *Store) writeEvents(ctx context.Context, name string, events iter.Seq2[event.Event, error]) (err error) {
 	file, err := s.fs.Open(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC)
 	if err != nil {
@@ -66,10 +66,9 @@ func (s *Store) writeEvents(ctx context.Context, name string, events iter.Seq2[e
 	return file.Sync()
 }
 
-// replace gives the file temp the session's name, if the session's version is
-// still at.
+// replace renames temp to the session's file, if the session's version is still at.
 func (h *handle) replace(ctx context.Context, at uint64, temp string) (kept string, err error) {
-	if err := h.lockPresent(ctx); err != nil {
+	if err := h.lockFile(ctx); err != nil {
 		return "", err
 	}
 	defer h.unlock()
@@ -80,9 +79,9 @@ func (h *handle) replace(ctx context.Context, at uint64, temp string) (kept stri
 	if now != at {
 		return "", &eventlog.ConflictError{Session: h.session}
 	}
-	name, err := h.keep(ctx)
+	name, err := h.backUp(ctx)
 	if err == nil {
-		err = h.settleTorn()
+		err = h.retireSavedTails()
 	}
 	if err == nil {
 		err = h.store.fs.Rename(temp, h.name)
@@ -97,12 +96,11 @@ func (h *handle) replace(ctx context.Context, at uint64, temp string) (kept stri
 	return kept, nil
 }
 
-// damagedInfix stands between the name of a session and the number of a kept
-// copy.
+// damagedInfix separates the name of a session and the number of a backup copy.
 const damagedInfix = ".damaged-"
 
-// keep copies the locked file, durably, and says to which name.
-func (h *handle) keep(ctx context.Context) (name string, err error) {
+// backUp copies the locked file to a new name, durably, and returns the name.
+func (h *handle) backUp(ctx context.Context) (name string, err error) {
 	base := strings.TrimSuffix(h.name, extension) + damagedInfix
 	for n := 1; ; n++ {
 		name = base + strconv.Itoa(n)
@@ -115,10 +113,10 @@ func (h *handle) keep(ctx context.Context) (name string, err error) {
 	temp := name + tempSuffix
 	if err := h.copyTo(ctx, temp); err != nil {
 		_ = h.store.fs.Remove(temp)
-		return "", fmt.Errorf("keep a copy: %w", err)
+		return "", fmt.Errorf("copy the damaged file: %w", err)
 	}
 	if err := h.store.fs.Rename(temp, name); err != nil {
-		return "", fmt.Errorf("keep a copy: %w", err)
+		return "", fmt.Errorf("copy the damaged file: %w", err)
 	}
 	return name, h.store.fs.SyncDir(".")
 }
@@ -146,14 +144,14 @@ func (h *handle) copyTo(ctx context.Context, name string) (err error) {
 	return file.Sync()
 }
 
-// settleTorn gives the session's saved torn tails names that no later size of
-// its file makes a cut that is owed, durably.
-func (h *handle) settleTorn() error {
+// retireSavedTails renames the session's saved torn tails, durably. Otherwise a new
+// file that ends at one of their offsets would have a pending cut.
+func (h *handle) retireSavedTails() error {
 	entries, err := h.store.fs.ReadDir(".")
 	if err != nil {
 		return err
 	}
-	prefix := strings.TrimSuffix(h.torn(0), "0")
+	prefix := strings.TrimSuffix(h.savedTail(0), "0")
 	found := false
 	for _, entry := range entries {
 		offset, ok := strings.CutPrefix(entry.Name(), prefix)
@@ -165,7 +163,7 @@ func (h *handle) settleTorn() error {
 			return err
 		}
 		sum := sha256.Sum256(b)
-		settled := entry.Name() + "." + hex.EncodeToString(sum[:])[:settledLen]
+		settled := entry.Name() + "." + hex.EncodeToString(sum[:])[:retiredDigits]
 		if err := h.store.fs.Rename(entry.Name(), settled); err != nil {
 			return err
 		}

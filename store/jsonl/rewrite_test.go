@@ -12,7 +12,7 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// other is an event that may stand in e's place: the same seq and other data.
+// other returns an event that can replace e: the same seq, other data.
 func other(t testing.TB, events []event.Event, seq int64) event.Event {
 	t.Helper()
 	return seal(t, events[:seq-1], nil)
@@ -49,7 +49,7 @@ func TestRewriteRefuses(t *testing.T) {
 	wantErr(t, s.Rewrite(t.Context(), "s", head(events), nil, nil), eventlog.ErrNotFound)
 	appendAll(t, s, "s", event.Head{}, events)
 	wantErr(t, s.Rewrite(t.Context(), "s", head(events[:1]), nil, nil), eventlog.ErrConflict)
-	strange := seal(t, events, nil) // of a seq that is not there
+	strange := seal(t, events, nil) // has a seq that does not exist
 	wantErr(t, s.Rewrite(t.Context(), "s", head(events), []event.Event{strange}, nil), eventlog.ErrEventNotFound)
 	for _, op := range []string{"write", "sync", "rename"} {
 		f.set(failing(op))
@@ -68,7 +68,7 @@ func TestRewriteRefuses(t *testing.T) {
 	}
 }
 
-// Another handle that holds the replaced file goes on in the new one.
+// A handle with the replaced file open continues in the new one.
 func TestRewriteUnderAnotherHandle(t *testing.T) {
 	events := sealed(t, "s", 1, 1)
 	dir := t.TempDir()
@@ -136,8 +136,8 @@ func TestHostileSessions(t *testing.T) {
 	wantErr(t, s.Append(t.Context(), "", event.Head{}, sealed(t, "s", 1), false), event.ErrInvalidSession)
 }
 
-// A damaged session has no head to compare; a file with another session's events is
-// not taken for it.
+// A damaged session has no head to compare. A file with another session's events is not
+// removed.
 func TestRemoveDamagedSession(t *testing.T) {
 	events := sealed(t, "s", 1, 1)
 	bad := content(events)

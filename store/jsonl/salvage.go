@@ -10,32 +10,31 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// salvager takes a file apart into lines that can be read and bytes that
-// cannot. In a bad line it looks for good ones: a newline may be lost, or
-// something else stand before a line. A line that begins in the first half of
-// longestLine ends in it.
+// salvager splits a file into readable lines and unreadable bytes. It searches bad
+// lines for good ones: a newline may be lost, or other bytes may precede a line. It
+// also searches lines over longestLine, one half at a time.
 type salvager struct {
 	*source
-	lines forward
-	found []eventlog.Fragment // what was taken apart
-	given int                 // how many of them next gave
-	told  int64               // up to where everything was found
-	cause error               // of the bad bytes from told on
-	spent int64               // how many bytes were searched for the end of an object
+	lines    forwardLines
+	queue    []eventlog.Fragment // fragments found and not all returned yet
+	served   int                 // how many of queue next has returned
+	done     int64               // all fragments before this offset are in queue or returned
+	cause    error               // the error of the bad bytes from done on
+	searched int64               // bytes that object has searched
 }
 
-// next gives the fragment that comes next; io.EOF at the end of the file.
+// next returns the next fragment, or io.EOF at the end of the file.
 func (s *salvager) next(ctx context.Context) (eventlog.Fragment, error) {
-	if s.given == len(s.found) {
-		s.found, s.given = s.found[:0], 0
+	if s.served == len(s.queue) {
+		s.queue, s.served = s.queue[:0], 0
 	}
-	for len(s.found) == 0 {
+	for len(s.queue) == 0 {
 		if err := ctx.Err(); err != nil {
 			return eventlog.Fragment{}, err
 		}
 		line, at, err := s.lines.line()
 		if err == nil {
-			err = s.event(line, at, int64(len(line))+1)
+			err = s.addEvent(line, at, int64(len(line))+1)
 		}
 		if err != nil {
 			err = s.split(line, at, err)
@@ -44,82 +43,82 @@ func (s *salvager) next(ctx context.Context) (eventlog.Fragment, error) {
 			return eventlog.Fragment{}, err
 		}
 	}
-	s.given++
-	return s.found[s.given-1], nil
+	s.served++
+	return s.queue[s.served-1], nil
 }
 
-// restart goes on from an offset, in a file of size bytes.
+// restart continues at an offset, in a file of size bytes.
 func (s *salvager) restart(at, size int64) {
-	s.lines = forward{file: s.file, next: at, end: size}
-	s.found, s.given, s.told, s.cause = nil, 0, at, nil
+	s.lines = forwardLines{file: s.file, next: at, end: size}
+	s.queue, s.served, s.done, s.cause = nil, 0, at, nil
 }
 
-// unreadable is an error of a line, and not of reading it.
-type unreadable struct{ error }
+// lineError is an error in the content of a line, not in reading it.
+type lineError struct{ error }
 
-func (u unreadable) Unwrap() error { return u.error }
+func (u lineError) Unwrap() error { return u.error }
 
-// event takes a line of whatever session that can be read. size counts its
-// newline, if it has one.
-func (s *salvager) event(line []byte, at, size int64) error {
+// addEvent queues a line if it parses, for any session. size includes the newline, if
+// the line has one.
+func (s *salvager) addEvent(line []byte, at, size int64) error {
 	e, err := event.Parse(line, s.session)
 	if err != nil {
 		var wrong error
 		if e, wrong = event.Parse(line, ""); wrong != nil {
-			return unreadable{err}
+			return lineError{err}
 		}
 	}
-	s.reject(at)
-	s.found = append(s.found, eventlog.Fragment{Event: e, Path: s.path, Offset: at, Bytes: size})
-	s.told = at + size
+	s.addBad(at)
+	s.queue = append(s.queue, eventlog.Fragment{Event: e, Path: s.path, Offset: at, Bytes: size})
+	s.done = at + size
 	return nil
 }
 
-// reject takes the bytes before an offset that are in no line.
-func (s *salvager) reject(at int64) {
-	if s.told < at {
-		s.found = append(s.found, eventlog.Fragment{Path: s.path, Offset: s.told, Bytes: at - s.told, Err: s.cause})
-		s.told = at
+// addBad queues the unreadable bytes from done to at.
+func (s *salvager) addBad(at int64) {
+	if s.done < at {
+		s.queue = append(s.queue, eventlog.Fragment{Path: s.path, Offset: s.done, Bytes: at - s.done, Err: s.cause})
+		s.done = at
 	}
 }
 
-// split takes apart what failed to be a line. Of a line that is too long to be
-// held it takes the front half.
+// split queues the fragments of a line that failed to parse. Of a line over longestLine
+// it handles the first half.
 func (s *salvager) split(line []byte, at int64, failed error) error {
-	bad, whole := failed.(unreadable)
+	bad, whole := failed.(lineError)
 	switch {
 	case whole:
 		failed = bad.error
-	case errors.Is(failed, io.EOF) && s.told < at:
-		s.reject(at)
-		s.found[len(s.found)-1].Unended = true
+	case errors.Is(failed, io.EOF) && s.done < at:
+		s.addBad(at)
+		s.queue[len(s.queue)-1].Unended = true
 		return nil
 	case !errors.Is(failed, errUnterminated) && !errors.Is(failed, errTooLong):
 		return failed
 	}
-	if s.told == at {
+	if s.done == at {
 		s.cause = failed
 	}
 	switch {
 	case whole:
 		s.search(line, at, len(line), 1)
-		s.reject(s.lines.next)
+		s.addBad(s.lines.next)
 	case errors.Is(failed, errTooLong):
 		s.lines.skip(s.search(line, at, maxAppend, 0))
 	default:
 		s.search(line, at, len(line), 0)
 		s.lines.skip(len(line))
-		s.reject(s.lines.next)
-		s.found[len(s.found)-1].Unended = true
+		s.addBad(s.lines.next)
+		s.queue[len(s.queue)-1].Unended = true
 	}
 	return nil
 }
 
-// lineStart is how a line in canonical order begins.
+// lineStart is how a canonical line begins.
 const lineStart = `{"crc":"`
 
-// search finds lines that begin in b before limit. A newline of so many bytes
-// follows b. It says how much of b is settled.
+// search queues the good lines that begin in b before limit. newline is the length of
+// the newline after b: 0 or 1. It returns how many bytes of b are done.
 func (s *salvager) search(b []byte, at int64, limit, newline int) int {
 	from := 0
 	for from < limit {
@@ -130,32 +129,32 @@ func (s *salvager) search(b []byte, at int64, limit, newline int) int {
 		start := from + i
 		from = start + 1
 		end := s.object(b, start, at)
-		if end == 0 || nested(b, start, end) {
+		if end == 0 || isNested(b, start, end) {
 			continue
 		}
 		size := int64(end - start)
 		if end == len(b) {
 			size += int64(newline)
 		}
-		if s.event(b[start:end:end], at+int64(start), size) == nil {
+		if s.addEvent(b[start:end:end], at+int64(start), size) == nil {
 			from = end
 		}
 	}
 	return from
 }
 
-// nested reports whether the object b[start:end] looks like a value inside
-// another one, which is damaged: it is content then, and no line.
-func nested(b []byte, start, end int) bool {
+// isNested reports whether the object b[start:end] looks like a value inside a larger
+// damaged object. Then it is content, not a line.
+func isNested(b []byte, start, end int) bool {
 	return start > 0 && end < len(b) && bytes.IndexByte([]byte(":,["), b[start-1]) >= 0 && bytes.IndexByte([]byte(",]}"), b[end]) >= 0
 }
 
-// object finds the end of the JSON object that begins at b[start]; 0 if there
-// is none. Objects that begin again and again and do not end are given up
-// after a while, so that taking a file apart takes time in proportion to it.
+// object returns the end of the JSON object that begins at b[start], or 0 if it has no
+// end. It gives up if unclosed objects make the search longer than a fixed multiple of
+// the file: so salvage takes linear time.
 func (s *salvager) object(b []byte, start int, at int64) (end int) {
 	const grace, factor = 16 << 20, 8
-	if s.spent > grace+factor*(at+int64(start)) {
+	if s.searched > grace+factor*(at+int64(start)) {
 		return 0
 	}
 	depth, quoted := 0, false
@@ -172,11 +171,11 @@ func (s *salvager) object(b []byte, start int, at int64) (end int) {
 		case c == '}':
 			if depth--; depth == 0 {
 				end = i + 1
-				s.spent += int64(end - start)
+				s.searched += int64(end - start)
 				return end
 			}
 		}
 	}
-	s.spent += int64(i - start)
+	s.searched += int64(i - start)
 	return 0
 }

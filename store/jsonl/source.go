@@ -16,14 +16,14 @@ var (
 	errFirstLine    = errors.New("the first line is neither seq 1 nor a fork")
 )
 
-// source is an open file and the session it must be of.
+// source is an open file and the session id it must hold.
 type source struct {
 	file    File
 	session string
-	path    string // for errors
+	path    string // for error messages
 }
 
-// parse reads a line of the session.
+// parse parses a line of the session.
 func (s *source) parse(line []byte) (event.Event, error) {
 	e, err := event.Parse(line, s.session)
 	if err != nil {
@@ -32,7 +32,7 @@ func (s *source) parse(line []byte) (event.Event, error) {
 	return e, err
 }
 
-// explain tells a line of another session from a damaged one.
+// explain replaces err if the line belongs to another session and is intact.
 func (s *source) explain(line []byte, err error) error {
 	if errors.Is(err, event.ErrVersion) || errors.Is(err, event.ErrForeign) {
 		return err
@@ -43,8 +43,8 @@ func (s *source) explain(line []byte, err error) error {
 	return err
 }
 
-// check parses a line at its place, if reading it did not fail. due is the seq
-// it must have, 0 if unknown.
+// check parses the line at offset at and checks its place. due is the seq it must have,
+// or 0 if unknown. If failed is not nil, check returns it.
 func (s *source) check(line []byte, at, due int64, failed error) (e event.Event, err error) {
 	if failed != nil {
 		return e, failed
@@ -53,7 +53,7 @@ func (s *source) check(line []byte, at, due int64, failed error) (e event.Event,
 		return e, s.explain(line, err)
 	}
 	if due > 0 && e.Seq != due {
-		return e, fmt.Errorf("seq %d stands where %d is due", e.Seq, due)
+		return e, fmt.Errorf("seq is %d, want %d", e.Seq, due)
 	}
 	if at == 0 && e.Seq != 1 && e.Type.Name() != event.SessionForked {
 		return e, fmt.Errorf("%w but seq %d, %s", errFirstLine, e.Seq, e.Type)
@@ -61,13 +61,15 @@ func (s *source) check(line []byte, at, due int64, failed error) (e event.Event,
 	return e, nil
 }
 
-// alien reports an error of a line that is whole, so that no unfinished write
-// explains it: it is never cut off.
-func alien(err error) bool {
+// isWholeLine reports whether err is about an intact line: a newer version, or a line
+// of another session. An unfinished write cannot cause it, so such a line is never
+// truncated.
+func isWholeLine(err error) bool {
 	return errors.Is(err, event.ErrVersion) || errors.Is(err, event.ErrForeign) || errors.Is(err, errOtherSession)
 }
 
-// corrupt locates damage; a newer version is not damage and stays what it is.
+// corrupt returns a CorruptError at offset at. For a newer version, which is not
+// damage, it returns an ErrVersion with the place.
 func (s *source) corrupt(at, due int64, cause error) error {
 	if errors.Is(cause, event.ErrVersion) {
 		return fmt.Errorf("%s at byte %d: %w", s.path, at, cause)
@@ -75,19 +77,19 @@ func (s *source) corrupt(at, due int64, cause error) error {
 	return &eventlog.CorruptError{Session: s.session, Path: s.path, Offset: at, Seq: max(due, 0), Cause: cause}
 }
 
-// lineAt reads the line that starts at offset at.
+// lineAt reads the line that starts at offset at. next is the offset after it.
 func (s *source) lineAt(at, end int64) (line []byte, next int64, err error) {
-	l := forward{file: s.file, next: at, end: end, chunk: page}
+	l := forwardLines{file: s.file, next: at, end: end, chunk: page}
 	line, _, err = l.line()
 	return line, l.next, err
 }
 
-// seek finds the first line whose seq is at least seq, by halving the file;
-// end if there is none. It believes the lines' prefixes: what stands at the
-// offset is still to be checked.
+// seek returns the offset of the first line whose seq is at least seq, or end if there
+// is none. It uses binary search and reads only the start of each line: the caller must
+// check the line it finds.
 func (s *source) seek(seq, end int64) (int64, error) {
 	const near = 16 << 10
-	low, high := int64(0), end // the line starts in [low, high], or is none
+	low, high := int64(0), end // the line starts in [low, high], or does not exist
 	if first, ok := s.seqAt(0); !ok || first >= seq {
 		return 0, nil
 	}
@@ -104,7 +106,7 @@ func (s *source) seek(seq, end int64) (int64, error) {
 		found, ok := s.seqAt(at)
 		switch {
 		case !ok:
-			return s.walk(low, seq, end)
+			return s.scanFor(low, seq, end)
 		case found == seq:
 			return at, nil
 		case found > seq:
@@ -113,19 +115,19 @@ func (s *source) seek(seq, end int64) (int64, error) {
 			low = at
 		}
 	}
-	return s.walk(low, seq, end)
+	return s.scanFor(low, seq, end)
 }
 
-// walk is seek from the start of a line on, line by line.
-func (s *source) walk(from, seq, end int64) (int64, error) {
-	l := forward{file: s.file, next: from, end: end}
+// scanFor is seek, line by line from the start of a line at from.
+func (s *source) scanFor(from, seq, end int64) (int64, error) {
+	l := forwardLines{file: s.file, next: from, end: end}
 	for {
 		line, at, err := l.line()
 		if errors.Is(err, io.EOF) {
 			return end, nil
 		}
 		if err != nil {
-			return at, nil // whoever reads there meets the damage
+			return at, nil // the reader of this line finds the damage
 		}
 		if found, ok := s.seqOf(line); !ok || found >= seq {
 			return at, nil
@@ -133,8 +135,8 @@ func (s *source) walk(from, seq, end int64) (int64, error) {
 	}
 }
 
-// nextStart finds the first start of a line after offset at; limit if there is
-// none before it.
+// nextStart returns the first start of a line after offset at, or limit if there is
+// none before limit.
 func (s *source) nextStart(at, limit int64) (int64, error) {
 	for size := int64(page); at < limit; size = min(4*size, largestChunk) {
 		buf := make([]byte, min(size, limit-at))
@@ -174,7 +176,8 @@ func (s *source) seqAt(at int64) (int64, bool) {
 	return s.seqOf(line)
 }
 
-// seqOf is the seq that a line claims.
+// seqOf returns the seq in a line. It checks the checksum only if the line is not
+// canonical.
 func (s *source) seqOf(line []byte) (int64, bool) {
 	if seq, ok := seqPrefix(line); ok {
 		return seq, true
@@ -183,7 +186,8 @@ func (s *source) seqOf(line []byte) (int64, bool) {
 	return e.Seq, err == nil
 }
 
-// seqPrefix reads the seq of a line in canonical order without its checksum.
+// seqPrefix reads the seq at the start of a canonical line, without checking the
+// checksum.
 func seqPrefix(line []byte) (int64, bool) {
 	const crc, v = `{"crc":"`, `","v":1,"seq":`
 	const digits = len(crc) + 8 + len(v)

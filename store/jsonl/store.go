@@ -11,59 +11,61 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// SyncPolicy says when an append is on disk. Every policy survives the death of the
-// process; the policies differ in what a loss of power may cost.
+// SyncPolicy says when an append is synced to disk. No policy loses an event when a
+// process dies. The policies differ in the events that a loss of power can lose.
 type SyncPolicy int
 
 const (
-	// Always syncs each append before the append returns. A loss of power costs
+	// Always syncs each append before the append returns. A loss of power loses
 	// nothing.
 	Always SyncPolicy = iota
-	// Periodic syncs in the background. A loss of power may cost the appends of the
+	// Periodic syncs in the background. A loss of power can lose the appends of the
 	// last Options.Every.
 	Periodic
-	// Never leaves syncing to the operating system until Close, or until 4 MiB of a
-	// session are not synced. A loss of power may cost these appends.
+	// Never leaves syncing to the operating system. The store syncs on Close, and when
+	// 4 MiB of a session are unsynced. A loss of power can lose the unsynced appends.
 	Never
 )
 
-// Options configure a Store. The zero value is right for most.
+// Options configure a Store. The zero value is the safe default.
 type Options struct {
-	// ReadOnly makes every change answer ErrReadOnly. Nothing is created or cut.
+	// ReadOnly makes every change return ErrReadOnly. The store creates no file and
+	// truncates no torn tail.
 	ReadOnly bool
-	// Sync is the policy of appends that do not demand durability themselves.
+	// Sync is the policy for appends that do not ask for durability.
 	Sync SyncPolicy
-	// Every is the time between the syncs of Periodic; one second if 0.
+	// Every is the time between syncs with Periodic; 0 is one second.
 	Every time.Duration
-	// OpenFiles bounds how many files of idle sessions are kept open; 256 if 0.
-	// They are closed as well when the process has no descriptor left.
+	// OpenFiles bounds the open files of idle sessions; 0 is 256. They are also closed
+	// when the process has no file descriptor left.
 	OpenFiles int
-	// LockTimeout bounds how long a lock that another process holds is waited for;
-	// then the answer is ErrLocked. Without it the context alone does.
+	// LockTimeout bounds the wait for a lock of another process; then the call returns
+	// ErrLocked. With 0 only the context ends the wait.
 	LockTimeout time.Duration
-	// FS replaces the directory of the operating system.
+	// FS replaces the operating system's directory, for tests.
 	FS FS
 }
 
-// Store keeps a log in a directory. It implements eventlog.Store, Blobs, Locker,
-// Rewriter, Remover, Sweeper, Syncer and Versioner. All methods may be called concurrently.
+// Store keeps a log in a directory. It implements eventlog.Store and, from eventlog,
+// Blobs, Locker, Eraser, Salvager, TailKeeper, Checker, Sweeper, Syncer and Versioner.
+// All methods may be called concurrently.
 type Store struct {
 	dir  string
 	opts Options
 	fs   FS
 
 	cache   cache
-	closing chan struct{} // closed by Close: whoever waits gives up
+	closing chan struct{} // closed by Close: ends all waits
 	once    sync.Once
 	closed  error
 
-	dirty dirty
-	fans  fans
-	solid solid
+	unsynced unsyncedSet
+	blobDirs blobDirs
+	holeFree holeFree
 }
 
-// New makes a store of the directory dir. It touches nothing: the directory is
-// made at the first write, and errors surface at the first use.
+// New returns a store of the directory dir. It does no I/O: the first write creates the
+// directory, and errors appear at the first use.
 func New(dir string, opts ...Options) *Store {
 	s := &Store{dir: dir, closing: make(chan struct{})}
 	if len(opts) > 0 {
@@ -79,21 +81,20 @@ func New(dir string, opts ...Options) *Store {
 	if s.fs == nil {
 		s.fs = Dir(dir)
 	}
-	s.fs = &spareFS{s.fs, &s.cache}
+	s.fs = &retryFS{s.fs, &s.cache}
 	s.cache.init(s.opts.OpenFiles)
-	s.dirty.sessions = make(map[string]struct{})
+	s.unsynced.sessions = make(map[string]struct{})
 	return s
 }
 
-// Close waits for the appends that are being written, syncs what was
-// acknowledged without, and closes the files. Appends that still wait for a
-// lock, and all later calls, answer ErrClosed.
+// Close waits for appends in progress, syncs unsynced appends and closes the files.
+// Appends that wait for a lock, and all later calls, return ErrClosed.
 func (s *Store) Close() error {
 	s.once.Do(func() {
 		close(s.closing)
 		s.cache.drain()
-		s.dirty.syncer.Wait()
-		errs := []error{s.syncDirty()}
+		s.unsynced.syncer.Wait()
+		errs := []error{s.syncUnsynced()}
 		errs = append(errs, s.cache.closeAll(), s.fs.Close())
 		s.closed = errors.Join(errs...)
 	})
@@ -109,24 +110,24 @@ func (s *Store) isClosed() bool {
 	}
 }
 
-// usable refuses a closed store.
-func (s *Store) usable(verb, session string) error {
+// checkOpen returns ErrClosed after Close.
+func (s *Store) checkOpen(verb, session string) error {
 	if s.isClosed() {
 		return fmt.Errorf("%s %q: %w", verb, session, eventlog.ErrClosed)
 	}
 	return nil
 }
 
-// writable refuses a store that must not change.
-func (s *Store) writable(verb, session string) error {
+// checkWritable returns an error if the store is read-only or closed.
+func (s *Store) checkWritable(verb, session string) error {
 	if s.opts.ReadOnly {
 		return fmt.Errorf("%s %q: %w", verb, session, eventlog.ErrReadOnly)
 	}
-	return s.usable(verb, session)
+	return s.checkOpen(verb, session)
 }
 
-// path is a name of the directory for people.
+// path returns the path of a file, for messages.
 func (s *Store) path(name string) string { return filepath.Join(s.dir, name) }
 
-// isAbsent reports that a file, or the whole directory, does not exist.
+// isAbsent reports whether err means that a file or the directory does not exist.
 func isAbsent(err error) bool { return errors.Is(err, fs.ErrNotExist) }

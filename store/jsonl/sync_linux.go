@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// syncData writes the content and the size to disk, without the times.
+// syncData syncs the content and the size, not the times.
 func syncData(_ *os.File, fd int) error {
 	for {
 		err := unix.Fdatasync(fd)

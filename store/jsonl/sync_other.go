@@ -4,6 +4,6 @@ package jsonl
 
 import "os"
 
-// syncData writes the file to disk. On macOS os.File.Sync is F_FULLFSYNC, which
-// empties the drive's own cache too; there is no fdatasync to prefer.
+// syncData syncs the file. On macOS os.File.Sync uses F_FULLFSYNC, which also flushes
+// the drive's cache.
 func syncData(f *os.File, _ int) error { return f.Sync() }

@@ -10,43 +10,44 @@ import (
 )
 
 const (
-	// maxAppend bounds the bytes of one append: 4 MiB of lines (the Log sees to
-	// that) and their newlines.
+	// maxAppend bounds the bytes of one append: 4 MiB of lines, which eventlog.Log
+	// enforces, and their newlines.
 	maxAppend = 4<<20 + 64<<10
-	// window is how far back an unfinished append can begin, and the newline
-	// before it.
+	// window is how far before the end of a file an unfinished append can begin,
+	// including the newline before it.
 	window = maxAppend + 1
 )
 
 var (
-	errUnfinished = errors.New("the append before this line is not finished")
-	errNoLine     = errors.New("no line ends within the window of recovery")
+	errUnfinished = errors.New("the append before this line is incomplete")
+	errNoLine     = errors.New("no line ends in the last 4 MiB of the file")
 )
 
-// tail says where a file's complete appends end.
+// tail is the end of a file's complete appends. The bytes after end are a torn tail,
+// unless damage is set.
 type tail struct {
-	end    int64       // after the last complete append; 0 when there is none
-	last   event.Event // the line before end
-	lastAt int64       // its offset
-	// damage is what an unfinished append does not explain: nothing may be
-	// appended or cut. Complete appends may stand behind it.
+	end    int64       // offset after the last complete append; 0 if there is none
+	last   event.Event // the last line before end
+	lastAt int64       // the offset of last
+	// damage is set if an unfinished write cannot explain the bad bytes. Then nothing
+	// may be appended or truncated. Complete appends may follow the damage.
 	damage error
 }
 
-// glance finds the tail of a file whose final append is whole, reading no more
-// than that append and the line before it. ok is false for any other file.
-func (s *source) glance(size int64) (t tail, ok bool) {
-	l := backward{file: s.file, end: size, chunk: page}
+// quickTail finds the tail of a file that ends with a complete append. It reads only
+// that append and the line before it. ok is false if the file ends otherwise.
+func (s *source) quickTail(size int64) (t tail, ok bool) {
+	l := backwardLines{file: s.file, end: size, chunk: page}
 	if size == 0 {
 		return tail{}, true
 	}
-	last, at, err := s.back(&l)
+	last, at, err := s.readBack(&l)
 	if err != nil || last.More() != 0 {
 		return t, false
 	}
 	t = tail{end: size, last: last, lastAt: at}
 	for seq, more := last.Seq, 0; ; seq, more = seq-1, more+1 {
-		before, _, err := s.back(&l)
+		before, _, err := s.readBack(&l)
 		if errors.Is(err, io.EOF) {
 			return t, true
 		}
@@ -59,31 +60,31 @@ func (s *source) glance(size int64) (t tail, ok bool) {
 	}
 }
 
-func (s *source) back(l *backward) (event.Event, int64, error) {
+func (s *source) readBack(l *backwardLines) (event.Event, int64, error) {
 	line, at, err := l.line()
 	e, err := s.check(line, at, 0, err)
 	return e, at, err
 }
 
-// find is glance, and where that does not do, survey.
-func (s *source) find(size int64) (tail, error) {
-	if t, ok := s.glance(size); ok {
+// findTail tries quickTail, then scanTail.
+func (s *source) findTail(size int64) (tail, error) {
+	if t, ok := s.quickTail(size); ok {
 		return t, nil
 	}
-	return s.survey(size, 0, 0)
+	return s.scanTail(size, 0, 0)
 }
 
-// survey checks the end of the file line by line, as far back as an unfinished
-// append can reach. from is an offset that is known to end a complete append
-// whose last seq is seq; zeros if none is known.
-func (s *source) survey(size, from, seq int64) (tail, error) {
+// scanTail checks the lines at the end of the file, as far back as an unfinished append
+// can begin. If from is not 0, a complete append is known to end there, and seq is the
+// seq of its last line.
+func (s *source) scanTail(size, from, seq int64) (tail, error) {
 	start := max(from, size-window)
 	buf := make([]byte, size-start)
 	n, err := readFull(s.file, buf, start)
 	if err != nil {
 		return tail{}, err
 	}
-	v := surveyor{source: s, buf: buf[:n], base: start}
+	v := tailScanner{source: s, buf: buf[:n], base: start}
 	if start > from {
 		i := bytes.IndexByte(v.buf, '\n')
 		if i < 0 {
@@ -93,18 +94,18 @@ func (s *source) survey(size, from, seq int64) (tail, error) {
 	} else {
 		v.seq = seq
 	}
-	t := v.survey()
+	t := v.scan()
 	if t.damage == nil && t.last.Seq == 0 && t.end > 0 {
 		return s.lastBefore(t)
 	}
 	return t, nil
 }
 
-// lastBefore completes a tail whose last line lies before what was surveyed.
+// lastBefore completes t if its last line begins before the scanned window.
 func (s *source) lastBefore(t tail) (tail, error) {
-	l := backward{file: s.file, end: t.end, chunk: page}
+	l := backwardLines{file: s.file, end: t.end, chunk: page}
 	var err error
-	t.last, t.lastAt, err = s.back(&l)
+	t.last, t.lastAt, err = s.readBack(&l)
 	if err == nil && t.last.More() != 0 {
 		err = errUnfinished
 	}
@@ -114,34 +115,35 @@ func (s *source) lastBefore(t tail) (tail, error) {
 	return t, nil
 }
 
-// surveyor walks the lines of a window.
-type surveyor struct {
+// tailScanner scans the lines of a window.
+type tailScanner struct {
 	*source
 	buf  []byte
 	base int64 // offset of buf in the file
-	at   int   // start of the line that comes next
+	at   int   // start of the next line in buf
 
-	seq  int64 // of the line before; 0 if unknown
-	more int   // how many lines its append still needs
+	seq  int64 // seq of the previous line; 0 if unknown
+	more int   // how many lines the current append still needs
 	tail tail
 }
 
-func (v *surveyor) survey() tail {
+func (v *tailScanner) scan() tail {
 	v.tail.end = v.base + int64(v.at)
 	for v.at < len(v.buf) {
 		line, next, whole := v.line()
-		e, err := v.good(line, whole)
+		e, err := v.checkLine(line, whole)
 		if err != nil {
-			v.judge(line, whole, err)
+			v.judgeBadLine(line, whole, err)
 			return v.tail
 		}
-		v.step(e, next)
+		v.accept(e, next)
 	}
-	return v.tail // an append that is still open here lost its rest
+	return v.tail // an append that is incomplete here is a torn tail
 }
 
-// line is the line at v.at, and where the next one starts.
-func (v *surveyor) line() (line []byte, next int, whole bool) {
+// line returns the line at v.at and the start of the next one. whole is false if the
+// line has no newline.
+func (v *tailScanner) line() (line []byte, next int, whole bool) {
 	i := bytes.IndexByte(v.buf[v.at:], '\n')
 	if i < 0 {
 		return v.buf[v.at:], len(v.buf), false
@@ -149,8 +151,8 @@ func (v *surveyor) line() (line []byte, next int, whole bool) {
 	return v.buf[v.at : v.at+i : v.at+i], v.at + i + 1, true
 }
 
-// good checks the line at v.at against the lines before it.
-func (v *surveyor) good(line []byte, whole bool) (event.Event, error) {
+// checkLine checks the line at v.at against the lines before it.
+func (v *tailScanner) checkLine(line []byte, whole bool) (event.Event, error) {
 	if !whole {
 		return event.Event{}, errUnterminated
 	}
@@ -161,23 +163,23 @@ func (v *surveyor) good(line []byte, whole bool) (event.Event, error) {
 	return v.check(line, v.base+int64(v.at), due, nil)
 }
 
-// step takes a good line.
-func (v *surveyor) step(e event.Event, next int) {
+// accept records a good line.
+func (v *tailScanner) accept(e event.Event, next int) {
 	if v.more > 0 && e.More() != v.more-1 {
-		v.damaged(errUnfinished)
+		v.setDamage(errUnfinished)
 	}
 	if e.More() == 0 {
-		v.complete(e, next)
+		v.endAppend(e, next)
 	}
 	v.seq, v.more, v.at = e.Seq, e.More(), next
 }
 
-func (v *surveyor) complete(e event.Event, next int) {
+func (v *tailScanner) endAppend(e event.Event, next int) {
 	v.tail.end = v.base + int64(next)
 	v.tail.last, v.tail.lastAt = e, v.base+int64(v.at)
 }
 
-func (v *surveyor) damaged(cause error) {
+func (v *tailScanner) setDamage(cause error) {
 	if v.tail.damage == nil {
 		due := int64(0)
 		if v.seq > 0 {
@@ -187,33 +189,32 @@ func (v *surveyor) damaged(cause error) {
 	}
 }
 
-// judge decides what the first bad line is: the remains of one unfinished
-// write, which the tail then leaves out, or damage, for which a complete
-// append behind it is the evidence.
+// judgeBadLine decides if the first bad line begins a torn tail or is damage. It is
+// damage if a complete append follows: an unfinished write is the last write of a file.
 //
-// The blocks of one write need not reach the disk in order. So lines of the bad
-// one's own append, those up to own, prove nothing, and a hole swallows all that follows: one
-// write may hold many appends.
-func (v *surveyor) judge(bad []byte, whole bool, cause error) {
+// There are two exceptions. Blocks of one write can reach the disk in any order, so
+// later lines of the same append, up to seq own, are no evidence. And after a hole
+// everything belongs to the torn tail, because one write may hold many appends.
+func (v *tailScanner) judgeBadLine(bad []byte, whole bool, cause error) {
 	_, err := v.parse(bad)
-	if whole && (err == nil || alien(err)) {
-		v.damaged(cause)
-	} else if v.holed(bad) {
+	if whole && (err == nil || isWholeLine(err)) {
+		v.setDamage(cause)
+	} else if v.isHole(bad) {
 		return
 	}
-	own := v.seq + int64(v.more) // the last seq of the append that is open
+	own := v.seq + int64(v.more) // last seq of the current append
 	was, first := v.tail, v.at
 	for v.at < len(v.buf) {
 		line, next, whole := v.line()
 		e, err := v.parse(line)
 		switch {
 		case !whole:
-		case err != nil && alien(err):
-			v.complete(event.Event{}, next)
-			v.evidence(first, cause)
+		case err != nil && isWholeLine(err):
+			v.endAppend(event.Event{}, next)
+			v.markBadLine(first, cause)
 		case err == nil && e.More() == 0 && (v.more == 0 || e.Seq <= v.seq || e.Seq > own):
-			v.complete(e, next)
-			v.evidence(first, cause)
+			v.endAppend(e, next)
+			v.markBadLine(first, cause)
 		}
 		v.at = next
 	}
@@ -222,34 +223,10 @@ func (v *surveyor) judge(bad []byte, whole bool, cause error) {
 	}
 }
 
-// block is what reaches a disk whole or not at all.
-const block = 512
-
-// holed reports whether the bad line at v.at lacks blocks that were never
-// written: a run of NULs from the start of the line or of a block up to the end
-// of a block or of the file. Other NULs are damage.
-func (v *surveyor) holed(bad []byte) bool {
-	at := v.base + int64(v.at)
-	for end := 0; ; {
-		i := bytes.IndexByte(bad[end:], 0)
-		if i < 0 {
-			return false
-		}
-		i += end
-		for end = i; end < len(bad) && bad[end] == 0; end++ {
-		}
-		starts := i == 0 || (at+int64(i))%block == 0
-		ends := v.at+end == len(v.buf) || (at+int64(end))%block == 0
-		if starts && ends {
-			return true
-		}
-	}
-}
-
-// evidence notes that the bad line at first is damage.
-func (v *surveyor) evidence(first int, cause error) {
+// markBadLine sets damage at the bad line that starts at first.
+func (v *tailScanner) markBadLine(first int, cause error) {
 	at := v.at
 	v.at = first
-	v.damaged(fmt.Errorf("%w, and complete appends follow", cause))
+	v.setDamage(fmt.Errorf("%w, and complete appends follow", cause))
 	v.at = at
 }

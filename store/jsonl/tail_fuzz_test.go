@@ -19,9 +19,9 @@ import (
 	"github.com/convlog/convlog/upkeep/verify"
 )
 
-// Whatever stands in a session's file: its complete appends up to the first
-// fault are read, from either end; an append stands behind them, what it cut off
-// is kept, or it is refused and nothing changes.
+// For any content of a session's file: forward and backward reads yield the complete
+// appends up to the first fault. An append follows them and saves the truncated bytes,
+// or it fails and changes nothing.
 func FuzzTail(f *testing.F) {
 	for _, name := range []string{"basic", "batch", "cut", "torn", "redacted", "unknown", "parent", "child"} {
 		text, err := os.ReadFile("../../testdata/golden/" + name + ".jsonl")
@@ -57,7 +57,7 @@ func FuzzTail(f *testing.F) {
 		x.good, x.end, x.faulty = goodLines(file)
 		x.write("s.jsonl", file)
 		x.reads()
-		x.write("parent.jsonl", parent) // what goldens are forked from
+		x.write("parent.jsonl", parent) // parent of the golden forks
 		x.appends()
 	})
 }
@@ -68,12 +68,12 @@ type tailFuzz struct {
 	*testing.T
 	disk   *crashfs.Disk
 	file   []byte
-	good   []string // the lines of the complete appends before the first fault
-	end    int      // where they end
-	faulty bool     // whether anything stands behind them
+	good   []string // lines of the complete appends before the first fault
+	end    int      // offset after them
+	faulty bool     // other bytes follow
 }
 
-// goodLines reads a file in the simplest way.
+// goodLines reads a file with the simplest algorithm.
 func goodLines(file []byte) (good []string, end int, faulty bool) {
 	var open []string
 	at, seq, more := 0, int64(0), 0
@@ -94,7 +94,7 @@ func goodLines(file []byte) (good []string, end int, faulty bool) {
 	return good, end, len(open) > 0
 }
 
-// withCRCs gives every line the crc of its bytes.
+// withCRCs corrects the crc of every line.
 func withCRCs(file []byte) []byte {
 	const start, body = len(`{"crc":"`), len(`{"crc":"00000000",`)
 	file = bytes.Clone(file)
@@ -115,7 +115,7 @@ func (x *tailFuzz) must(err error) {
 	}
 }
 
-// write makes a file of the store.
+// write creates a file of the store.
 func (x *tailFuzz) write(name string, content []byte) {
 	x.Helper()
 	root := x.disk.Mount()
@@ -126,7 +126,7 @@ func (x *tailFuzz) write(name string, content []byte) {
 	x.must(errors.Join(err, file.Close(), root.Close()))
 }
 
-// content reads a file of the store; nil if there is none.
+// content returns the content of a file, or nil if it does not exist.
 func (x *tailFuzz) content(name string) []byte {
 	x.Helper()
 	root := x.disk.Mount()
@@ -151,7 +151,7 @@ func (x *tailFuzz) open(readOnly bool) *eventlog.Log {
 	return eventlog.Open(jsonl.New("store", jsonl.Options{FS: x.disk.Mount(), ReadOnly: readOnly}))
 }
 
-// lines reads the session's lines as they are stored.
+// lines returns the session's stored lines.
 func (x *tailFuzz) lines(log *eventlog.Log, backward bool) (lines []string, err error) {
 	for e, err := range log.Store().Read(x.Context(), "s", eventlog.Span{Backward: backward}) {
 		if err != nil {
@@ -162,7 +162,8 @@ func (x *tailFuzz) lines(log *eventlog.Log, backward bool) (lines []string, err 
 	return lines, nil
 }
 
-// reads reads the file in every way and for reading only, which changes nothing.
+// reads reads the file in every way through a read-only store, which must not change
+// it.
 func (x *tailFuzz) reads() {
 	x.Helper()
 	log := x.open(true)
@@ -170,34 +171,34 @@ func (x *tailFuzz) reads() {
 	switch {
 	case len(x.good) == 0 && errors.Is(err, eventlog.ErrNotFound):
 	case len(x.good) == 0 && err == nil:
-		x.Fatalf("read %q of nothing", forward)
+		x.Fatalf("read %q from a file without a complete append", forward)
 	case err == nil:
 		if !slices.Equal(forward, x.good) {
 			x.Fatalf("read %q\nof %q", forward, x.good)
 		}
-	case !damage(err) || !x.faulty:
+	case !isDamage(err) || !x.faulty:
 		x.Fatalf("read: %v\nof %q", err, x.good)
 	case len(forward) < len(x.good) || !slices.Equal(forward[:len(x.good)], x.good):
 		x.Fatalf("read %q before %v\nof %q", forward, err, x.good)
 	}
 	x.backward(log, forward, err)
-	x.looks(log, err)
+	x.checkReports(log, err)
 	x.must(log.Close())
 	if !bytes.Equal(x.content("s.jsonl"), x.file) {
 		x.Fatalf("reading changed the file")
 	}
 }
 
-// damage reports whether an error says that the file is damaged, or too new.
-func damage(err error) bool {
+// isDamage reports whether err is about damage or a newer version.
+func isDamage(err error) bool {
 	return errors.Is(err, eventlog.ErrCorrupt) || errors.Is(err, event.ErrVersion)
 }
 
-// backward compares the reading from the other end.
+// backward compares a backward read with the forward read.
 func (x *tailFuzz) backward(log *eventlog.Log, forward []string, forwardErr error) {
 	x.Helper()
 	backward, err := x.lines(log, true)
-	if (err == nil) != (forwardErr == nil) || err != nil && !damage(err) && !errors.Is(err, eventlog.ErrNotFound) {
+	if (err == nil) != (forwardErr == nil) || err != nil && !isDamage(err) && !errors.Is(err, eventlog.ErrNotFound) {
 		x.Fatalf("forward: %v, backward: %v", forwardErr, err)
 	}
 	slices.Reverse(backward)
@@ -206,19 +207,19 @@ func (x *tailFuzz) backward(log *eventlog.Log, forward []string, forwardErr erro
 	}
 }
 
-// looks makes sure that what only looks gets through, and that damage is
-// reported.
-func (x *tailFuzz) looks(log *eventlog.Log, found error) {
+// checkReports checks that Verify and Sessions succeed, and that Verify reports the
+// damage.
+func (x *tailFuzz) checkReports(log *eventlog.Log, found error) {
 	x.Helper()
 	report, err := verify.Session(x.Context(), log, "s")
 	if err != nil && !errors.Is(err, eventlog.ErrNotFound) {
 		x.Fatalf("verify: %v", err)
 	}
-	if damage(found) && len(report.Defects) == 0 {
-		x.Fatalf("verify is silent of %v", found)
+	if isDamage(found) && len(report.Defects) == 0 {
+		x.Fatalf("verify does not report %v", found)
 	}
 	if found == nil && x.faulty && len(report.Defects)+len(report.Notes) == 0 {
-		x.Fatalf("verify is silent of what stands behind byte %d", x.end)
+		x.Fatalf("verify reports nothing after byte %d", x.end)
 	}
 	for info, err := range log.Sessions(x.Context()) {
 		if err != nil || info.ID != "s" {
@@ -227,7 +228,7 @@ func (x *tailFuzz) looks(log *eventlog.Log, found error) {
 	}
 }
 
-// appends appends an event, or is refused and changes nothing.
+// appends appends an event, which succeeds or changes nothing.
 func (x *tailFuzz) appends() {
 	x.Helper()
 	log := x.open(false)
@@ -235,31 +236,32 @@ func (x *tailFuzz) appends() {
 	x.must(log.Close())
 	after := x.content("s.jsonl")
 	if err != nil {
-		if !damage(err) && !errors.Is(err, event.ErrInvalid) && !errors.Is(err, eventlog.ErrNotFound) { // its parent
+		if !isDamage(err) && !errors.Is(err, event.ErrInvalid) && !errors.Is(err, eventlog.ErrNotFound) { // the parent is missing
 			x.Fatalf("append: %v", err)
 		}
-		if !bytes.Equal(after, x.file) && !x.savedBehind(after) {
+		if !bytes.Equal(after, x.file) && !x.isSaved(after) {
 			x.Fatalf("the refused append changed the file: %v", err)
 		}
 		return
 	}
 	if !x.faulty && !bytes.HasPrefix(after, x.file) || !bytes.HasPrefix(after, x.file[:x.end]) {
-		x.Fatalf("the append changed what stood before it")
+		x.Fatalf("the append changed earlier lines")
 	}
 	line := after[bytes.LastIndexByte(after[:len(after)-1], '\n')+1:]
-	kept := after[:len(after)-len(line)]
+	saved := after[:len(after)-len(line)]
 	e, err := event.Parse(bytes.TrimSuffix(line, []byte("\n")), "s")
 	x.must(err)
-	if _, ok := e.Cut(); !ok && !bytes.Equal(kept, x.file) {
-		x.Fatalf("the append cut off %d bytes and does not say so", len(x.file)-len(kept))
+	if _, ok := e.Cut(); !ok && !bytes.Equal(saved, x.file) {
+		x.Fatalf("the append truncated %d bytes and names no cut", len(x.file)-len(saved))
 	}
-	if !bytes.Equal(kept, x.file) && !x.savedBehind(kept) {
-		x.Fatalf("what was cut off is not kept")
+	if !bytes.Equal(saved, x.file) && !x.isSaved(saved) {
+		x.Fatalf("the truncated bytes are not saved")
 	}
 }
 
-// savedBehind reports whether kept is a beginning of the file whose rest was saved.
-func (x *tailFuzz) savedBehind(kept []byte) bool {
-	name := "s.torn-" + strconv.Itoa(len(kept))
-	return bytes.HasPrefix(x.file, kept) && bytes.Equal(x.content(name), x.file[len(kept):])
+// isSaved reports whether the file was truncated to saved and the rest is in a saved
+// torn tail.
+func (x *tailFuzz) isSaved(saved []byte) bool {
+	name := "s.torn-" + strconv.Itoa(len(saved))
+	return bytes.HasPrefix(x.file, saved) && bytes.Equal(x.content(name), x.file[len(saved):])
 }

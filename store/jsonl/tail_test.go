@@ -15,22 +15,22 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// seal chains one more event behind events, naming the cut if there is one.
+// seal returns one more event after events; it names cut if cut is not nil.
 func seal(t testing.TB, events []event.Event, cut *event.Cut) event.Event {
 	t.Helper()
 	session := "s"
 	if len(events) > 0 {
 		session = events[0].SessionID
 	}
-	r := &owing{recorder: recorder{events: slices.Clone(events)}, cut: cut}
+	r := &cutNamer{recorder: recorder{events: slices.Clone(events)}, cut: cut}
 	log := eventlog.Open(r, eventlog.Options{SpillOver: -1})
 	_, err := log.Append(t.Context(), session, eventlog.Any(), note("after"))
 	must(t, err)
 	return r.events[len(r.events)-1]
 }
 
-// recovered appends behind events as a Log does, over a tail that must be torn
-// and is torn: the first append is refused with the cut, the next names it.
+// recovered appends after events as eventlog.Log does, to a file with a torn tail: the
+// first append fails with the cut, the next one names it.
 func recovered(t *testing.T, s *Store, events []event.Event, torn []byte) {
 	t.Helper()
 	next := seal(t, events, nil)
@@ -53,7 +53,7 @@ func recovered(t *testing.T, s *Store, events []event.Event, torn []byte) {
 	wantSeqs(t, s, next.SessionID, eventlog.Span{}, upTo(len(events)+1)...)
 }
 
-// Every byte at which the last append can break off leaves a torn tail.
+// A torn tail at every byte of the last append is recovered.
 func TestTornAtEveryByte(t *testing.T) {
 	for _, size := range []int{1, 3} {
 		for _, before := range [][]int{nil, {1}, {2, 1}} {
@@ -92,7 +92,7 @@ func TestTails(t *testing.T) {
 	}
 	hole := bytes.Clone(all)
 	clear(hole[four+20 : five+30])
-	block := (three + 511) &^ 511 // within the append that four ends
+	block := (three + 511) &^ 511 // within the append that ends at four
 	lost := slices.Concat(all[:three], make([]byte, block-three), all[block:])
 	nul := func(at int) []byte {
 		b := bytes.Clone(all)
@@ -105,11 +105,11 @@ func TestTails(t *testing.T) {
 		name string
 		file []byte
 		good int   // events before the torn tail
-		at   int64 // of damage, -1 if the tail is torn
+		at   int64 // offset of damage; -1 if the tail is torn
 		seq  int64
 	}{
-		{"nuls behind the last line", append(bytes.Clone(all), make([]byte, 9000)...), 6, -1, 0},
-		{"nuls behind an unfinished append", append(bytes.Clone(all[:four]), make([]byte, 100)...), 3, -1, 0},
+		{"NULs after the last line", append(bytes.Clone(all), make([]byte, 9000)...), 6, -1, 0},
+		{"NULs after an unfinished append", append(bytes.Clone(all[:four]), make([]byte, 100)...), 3, -1, 0},
 		{"a hole within the last append", hole, 3, -1, 0},
 		{"a lost block at the start of the last append", lost, 3, -1, 0},
 		{"a NUL in the first line", nul(60), 0, 0, 0},
@@ -143,7 +143,7 @@ func TestTails(t *testing.T) {
 	}
 }
 
-// damaged checks that a session's damage is located, and nothing changed.
+// damaged checks that the damage is located and the file is unchanged.
 func damaged(t *testing.T, s *Store, path string, file []byte, at, seq int64) {
 	t.Helper()
 	_, reading := read(t, s, "s", eventlog.Span{})
@@ -185,7 +185,7 @@ func TestNewerVersionIsNeverCut(t *testing.T) {
 	}
 }
 
-// A file that an editor gave other line ends is still read and continued.
+// A file with carriage returns is readable, and appends succeed.
 func TestCarriageReturns(t *testing.T) {
 	events := sealed(t, "s", 1, 2)
 	dir := t.TempDir()
@@ -197,9 +197,9 @@ func TestCarriageReturns(t *testing.T) {
 	wantSeqs(t, s, "s", eventlog.Span{From: 3}, 3, 4)
 }
 
-// A cut is owed until an event that names it is there, across a reopening, and
-// also where a crash came between saving the tail and cutting it.
-func TestCutIsOwedAcrossReopening(t *testing.T) {
+// A cut stays pending until an event names it. That holds after reopening, and after a
+// crash between saving and truncating the tail.
+func TestPendingCutSurvivesReopening(t *testing.T) {
 	events := sealed(t, "s", 1, 1)
 	good, torn := content(events[:1]), content(events[1:])[:50]
 	for _, crash := range []string{"before the cut", "after the cut"} {
@@ -221,7 +221,7 @@ func TestCutIsOwedAcrossReopening(t *testing.T) {
 	}
 }
 
-// A tail torn twice at one place keeps both remains.
+// Two torn tails at one offset are both saved.
 func TestTornTwiceAtOnePlace(t *testing.T) {
 	events := sealed(t, "s", 1, 1)
 	good := content(events[:1])
@@ -231,8 +231,8 @@ func TestTornTwiceAtOnePlace(t *testing.T) {
 	recovered(t, open(t, dir), events[:1], []byte("firstsecond"))
 }
 
-// Damage before the window of recovery is none of an append's business, but
-// what a torn tail reaches back to is: a whole window without a line end.
+// An append ignores damage before the recovery window. A window without a newline is
+// damage.
 func TestNoLineWithinTheWindow(t *testing.T) {
 	dir := t.TempDir()
 	file := append(content(sealed(t, "s", 1)), make([]byte, window+10)...)
@@ -262,7 +262,7 @@ func TestEmptyFileIsNoSession(t *testing.T) {
 	wantSeqs(t, s, "s", eventlog.Span{}, 1, 2)
 }
 
-// locked is an FS with one file that may not be opened.
+// locked is an FS with one file that cannot be opened.
 type locked struct {
 	FS
 	name string
@@ -275,7 +275,7 @@ func (l locked) Open(name string, flag int) (File, error) {
 	return l.FS.Open(name, flag)
 }
 
-func TestTornTailsOfTheOthersFollowAnUnreadableFile(t *testing.T) {
+func TestTornTailsContinueAfterUnreadableFile(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "a", []byte(`{"crc":"`))
 	write(t, dir, "b", []byte(`{"crc":"`))

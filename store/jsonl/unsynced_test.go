@@ -18,9 +18,9 @@ import (
 	"github.com/convlog/convlog/upkeep/verify"
 )
 
-func says(text string) event.Event { return event.UserMessage(text) }
+func userText(text string) event.Event { return event.UserMessage(text) }
 
-// afterCrashes calls check with a log over what each of many crashes leaves.
+// afterCrashes calls check with a log on the disk after each of many crashes.
 func afterCrashes(t *testing.T, disk *crashfs.Disk, check func(log *eventlog.Log) error) {
 	t.Helper()
 	afterManyCrashes(t, disk, 200, check)
@@ -35,8 +35,8 @@ func afterManyCrashes(t *testing.T, disk *crashfs.Disk, n uint64, check func(log
 	}
 }
 
-// holds reports an error unless a session has so many events.
-func holds(ctx context.Context, log *eventlog.Log, session string, want int) error {
+// wantEvents returns an error unless a session has want events.
+func wantEvents(ctx context.Context, log *eventlog.Log, session string, want int) error {
 	events, err := readOwn(ctx, log, session)
 	if err == nil && len(events) != want {
 		err = fmt.Errorf("session %q has %d events, want %d", session, len(events), want)
@@ -44,7 +44,7 @@ func holds(ctx context.Context, log *eventlog.Log, session string, want int) err
 	return err
 }
 
-// stopAt ends the process that does the first operation of a kind.
+// stopAt kills the process at its first operation of a kind.
 func stopAt(disk *crashfs.Disk, kind string) {
 	stopped := false
 	disk.SetFault(func(op crashfs.Op) crashfs.Fault {
@@ -54,88 +54,87 @@ func stopAt(disk *crashfs.Disk, kind string) {
 	})
 }
 
-// A process that is killed before it synced leaves events that are there and not
-// on disk. Whoever appends them again may rely on them.
-func TestRetryOfWhatWasNotSynced(t *testing.T) {
+// A process dies before it syncs: its events are readable but not durable. A retry of
+// the append makes them durable.
+func TestRetryOfUnsyncedAppend(t *testing.T) {
 	ctx := t.Context()
 	for _, kind := range []string{"sync", "syncdir"} {
 		disk := crashfs.New()
 		stopAt(disk, kind)
-		e := says("hello")
+		e := userText("hello")
 		if _, err := startWriter(disk, jsonl.Always).log.Append(ctx, "s", eventlog.New(), e); !errors.Is(err, crashfs.ErrKilled) {
 			t.Fatal(err)
 		}
 		second := startWriter(disk, jsonl.Always).log
-		mustDo(holds(ctx, second, "s", 1))
+		mustDo(wantEvents(ctx, second, "s", 1))
 		if _, err := second.Append(ctx, "s", eventlog.New(), e); err != nil {
 			t.Fatal(err)
 		}
-		afterCrashes(t, disk, func(log *eventlog.Log) error { return holds(ctx, log, "s", 1) })
+		afterCrashes(t, disk, func(log *eventlog.Log) error { return wantEvents(ctx, log, "s", 1) })
 	}
 }
 
-// The same of an import, and of events that a relaxed policy did not sync.
-func TestDemandOfDurabilityComesLater(t *testing.T) {
+// The same for an import, and for events of a relaxed policy.
+func TestDurableRetryOfUnsyncedAppend(t *testing.T) {
 	ctx := t.Context()
 	disk := crashfs.New()
 	log := startWriter(disk, jsonl.Never).log
-	e := says("hello")
+	e := userText("hello")
 	head, err := log.Append(ctx, "s", eventlog.New(), e)
 	mustDo(err)
 	again, err := log.Append(ctx, "s", eventlog.New().Durable(), e)
 	if err != nil || again != head {
 		t.Fatalf("again: %v at %v, want %v", err, again, head)
 	}
-	afterCrashes(t, disk, func(log *eventlog.Log) error { return holds(ctx, log, "s", 1) })
+	afterCrashes(t, disk, func(log *eventlog.Log) error { return wantEvents(ctx, log, "s", 1) })
 
 	other := crashfs.New()
 	for range 2 {
 		_, err := startWriter(other, jsonl.Never).log.Adopt(ctx, "s", log.Store().Read(ctx, "s", eventlog.Span{}))
 		mustDo(err)
 	}
-	afterCrashes(t, other, func(log *eventlog.Log) error { return holds(ctx, log, "s", 1) })
+	afterCrashes(t, other, func(log *eventlog.Log) error { return wantEvents(ctx, log, "s", 1) })
 }
 
-// A fork that is on disk has its past on disk.
+// If a fork is durable, its parent is durable.
 func TestForkSyncsItsParent(t *testing.T) {
 	ctx := t.Context()
 	disk := crashfs.New()
 	log := startWriter(disk, jsonl.Never).log
-	e := says("hello")
+	e := userText("hello")
 	head := must(log.Append(ctx, "parent", eventlog.New(), e))
 	fork := event.New(event.Fork{Parent: "parent", Seq: 1, EventID: e.ID, Hash: head.Hash})
 	must(log.Append(ctx, "fork", eventlog.New().Durable(), fork))
 	afterCrashes(t, disk, func(log *eventlog.Log) error {
-		return errors.Join(holds(ctx, log, "parent", 1), holds(ctx, log, "fork", 1))
+		return errors.Join(wantEvents(ctx, log, "parent", 1), wantEvents(ctx, log, "fork", 1))
 	})
 }
 
-// The same where this process has synced all it wrote, and another one, which
-// syncs nothing, went on.
-func TestForkSyncsWhatOthersAppended(t *testing.T) {
+// The same if this process has synced its appends and another one has appended without
+// a sync.
+func TestForkSyncsAppendsOfOthers(t *testing.T) {
 	ctx := t.Context()
 	for _, others := range []int{0, 1, 3} {
 		disk := crashfs.New()
 		log := startWriter(disk, jsonl.Always).log
-		head := must(log.Append(ctx, "parent", eventlog.New(), says("hello")))
-		last := says("again")
+		head := must(log.Append(ctx, "parent", eventlog.New(), userText("hello")))
+		last := userText("again")
 		head = must(log.Append(ctx, "parent", eventlog.At(head), last))
 		other := startWriter(disk, jsonl.Never).log
 		for range others {
-			last = says("and again")
+			last = userText("and again")
 			head = must(other.Append(ctx, "parent", eventlog.At(head), last))
 		}
 		fork := event.New(event.Fork{Parent: "parent", Seq: head.Seq, EventID: last.ID, Hash: head.Hash})
 		must(log.Append(ctx, "fork", eventlog.New().Durable(), fork))
 		afterCrashes(t, disk, func(log *eventlog.Log) error {
-			return errors.Join(holds(ctx, log, "parent", 2+others), holds(ctx, log, "fork", 1))
+			return errors.Join(wantEvents(ctx, log, "parent", 2+others), wantEvents(ctx, log, "fork", 1))
 		})
 	}
 }
 
-// A blob that a killed process has put may not be on disk: a conversion does not
-// rely on it.
-func TestConvertBringsBlobsThatWereNotSynced(t *testing.T) {
+// A blob of a killed process may be unsynced. A conversion writes it again.
+func TestConvertCopiesUnsyncedBlobs(t *testing.T) {
 	ctx := t.Context()
 	src := startWriter(crashfs.New(), jsonl.Always).log
 	const body = "the body of an artifact"
@@ -158,13 +157,12 @@ func TestConvertBringsBlobsThatWereNotSynced(t *testing.T) {
 	})
 }
 
-// A removal that another process did not finish is finished by who finds the
-// session gone.
-func TestRemovalThatWasNotSynced(t *testing.T) {
+// A removal that another process did not sync is made durable by the next removal.
+func TestUnsyncedRemoval(t *testing.T) {
 	ctx := t.Context()
 	disk := crashfs.New()
 	first := startWriter(disk, jsonl.Always).log
-	must(first.Append(ctx, "s", eventlog.New(), says("hello")))
+	must(first.Append(ctx, "s", eventlog.New(), userText("hello")))
 	stopAt(disk, "syncdir")
 	if err := erase.Remove(ctx, first, "s"); err == nil {
 		t.Fatal("the removal was not interrupted")
@@ -172,36 +170,36 @@ func TestRemovalThatWasNotSynced(t *testing.T) {
 	if err := erase.Remove(ctx, startWriter(disk, jsonl.Always).log, "s"); !errors.Is(err, eventlog.ErrNotFound) {
 		t.Fatal(err)
 	}
-	afterCrashes(t, disk, func(log *eventlog.Log) error { return holds(ctx, log, "s", 0) })
+	afterCrashes(t, disk, func(log *eventlog.Log) error { return wantEvents(ctx, log, "s", 0) })
 }
 
-// Of appends that are written together and fail, the first may have reached the
-// disk: it does not come back.
+// If appends that are written together fail, a prefix may be on disk. It does not
+// reappear after a crash.
 func TestFailedWriteDoesNotComeBack(t *testing.T) {
 	ctx := t.Context()
 	disk := crashfs.New()
 	log := startWriter(disk, jsonl.Always).log
-	head := must(log.Append(ctx, "s", eventlog.New(), says("hello")))
+	head := must(log.Append(ctx, "s", eventlog.New(), userText("hello")))
 	disk.SetFault(crashfs.Full)
-	_, err := log.AppendEach(ctx, "s", eventlog.At(head), []event.Event{says("one")}, []event.Event{says("two"), says(strings.Repeat("long ", 200))})
+	_, err := log.AppendEach(ctx, "s", eventlog.At(head), []event.Event{userText("one")}, []event.Event{userText("two"), userText(strings.Repeat("long ", 200))})
 	if !errors.Is(err, unix.ENOSPC) || errors.Is(err, eventlog.ErrUnknownOutcome) {
 		t.Fatalf("got %v, want no space, and nothing written", err)
 	}
-	afterCrashes(t, disk, func(log *eventlog.Log) error { return holds(ctx, log, "s", 1) })
+	afterCrashes(t, disk, func(log *eventlog.Log) error { return wantEvents(ctx, log, "s", 1) })
 }
 
-// A process that is killed between cutting a tail off and syncing that leaves
-// blocks on disk that must not mix with what is appended next.
-func TestCutThatWasNotSynced(t *testing.T) {
+// A process dies after truncating a tail and before syncing. Blocks of the tail must
+// not mix with the next append.
+func TestUnsyncedTruncation(t *testing.T) {
 	ctx := t.Context()
 	disk := crashfs.New()
 	log := startWriter(disk, jsonl.Always).log
 	for range 6 {
-		must(log.Append(ctx, "s", eventlog.Any(), says(strings.Repeat("long ", 100))))
+		must(log.Append(ctx, "s", eventlog.Any(), userText(strings.Repeat("long ", 100))))
 	}
 	disk = disk.Crash(0)
 	disk.Damage("s.jsonl", func(b []byte) []byte {
-		clear(b[1024:1536]) // a lost block, and whole appends behind it
+		clear(b[1024:1536]) // a lost block, with complete appends after it
 		return b
 	})
 	cut := false
@@ -209,13 +207,13 @@ func TestCutThatWasNotSynced(t *testing.T) {
 		cut = cut || op.Kind == "truncate"
 		return crashfs.Fault{Kill: cut && op.Kind == "sync"}
 	})
-	if _, err := startWriter(disk, jsonl.Always).log.Append(ctx, "s", eventlog.Any(), says("next")); !errors.Is(err, crashfs.ErrKilled) {
+	if _, err := startWriter(disk, jsonl.Always).log.Append(ctx, "s", eventlog.Any(), userText("next")); !errors.Is(err, crashfs.ErrKilled) {
 		t.Fatal(err)
 	}
 	disk.SetFault(nil)
-	must(startWriter(disk, jsonl.Never).log.Append(ctx, "s", eventlog.Any(), says(strings.Repeat("after ", 300))))
+	must(startWriter(disk, jsonl.Never).log.Append(ctx, "s", eventlog.Any(), userText(strings.Repeat("after ", 300))))
 	afterManyCrashes(t, disk, 4000, func(log *eventlog.Log) error {
-		if _, err := log.Append(ctx, "s", eventlog.Any(), says("last")); err != nil {
+		if _, err := log.Append(ctx, "s", eventlog.Any(), userText("last")); err != nil {
 			return err
 		}
 		report, err := verify.Session(ctx, log, "s")
@@ -226,36 +224,36 @@ func TestCutThatWasNotSynced(t *testing.T) {
 	})
 }
 
-// An append that could be neither synced nor taken back is not shown to its own
-// process, and appending it again does not find it.
-func TestPoisonedHidesWhatItCannotTakeBack(t *testing.T) {
+// An append that could be neither synced nor undone is not readable in its process, and
+// a retry does not find it.
+func TestPoisonedHidesFailedAppend(t *testing.T) {
 	ctx := t.Context()
 	disk := crashfs.New()
 	log := startWriter(disk, jsonl.Always).log
-	head := must(log.Append(ctx, "s", eventlog.New(), says("hello")))
+	head := must(log.Append(ctx, "s", eventlog.New(), userText("hello")))
 	disk.SetFault(failing("sync truncate"))
-	e := says("again")
+	e := userText("again")
 	if _, err := log.Append(ctx, "s", eventlog.At(head), e); !errors.Is(err, eventlog.ErrUnknownOutcome) {
 		t.Fatal(err)
 	}
 	disk.SetFault(nil)
 	for range 2 {
-		mustDo(holds(ctx, log, "s", 1))
+		mustDo(wantEvents(ctx, log, "s", 1))
 		if _, err := log.Append(ctx, "s", eventlog.At(head), e); !errors.Is(err, eventlog.ErrReadOnly) {
 			t.Fatalf("got %v, want a session that is refused", err)
 		}
 	}
 }
 
-// However much is appended without a sync, what a crash leaves is within reach of
-// recovery: whole appends and no damage.
+// However much is appended without a sync, recovery after a crash finds complete
+// appends and no damage.
 func TestUnsyncedAppendsStayWithinReach(t *testing.T) {
 	ctx := t.Context()
 	disk := crashfs.New()
 	log := eventlog.Open(jsonl.New("store", jsonl.Options{FS: disk.Mount(), Sync: jsonl.Never}), eventlog.Options{SpillOver: -1})
 	const events = 6
 	for range events {
-		must(log.Append(ctx, "s", eventlog.Any(), says(strings.Repeat("1234567 ", 150_000))))
+		must(log.Append(ctx, "s", eventlog.Any(), userText(strings.Repeat("1234567 ", 150_000))))
 	}
 	left := map[int]bool{}
 	for seed := range uint64(4) {
@@ -263,7 +261,7 @@ func TestUnsyncedAppendsStayWithinReach(t *testing.T) {
 		there, err := readOwn(ctx, after, "s")
 		mustDo(err)
 		left[len(there)] = true
-		must(after.Append(ctx, "s", eventlog.Any(), says("next")))
+		must(after.Append(ctx, "s", eventlog.Any(), userText("next")))
 		report, err := verify.Session(ctx, after, "s")
 		if err != nil || len(report.Defects) > 0 || report.Events != int64(len(there))+1 {
 			t.Fatalf("crash %d: %d events, %v, %v", seed, report.Events, report.Defects, err)
@@ -274,22 +272,22 @@ func TestUnsyncedAppendsStayWithinReach(t *testing.T) {
 	}
 }
 
-// A retry names the head it started from. Where that was lost in a crash, what it
-// stored since is found all the same.
+// A retry names the head it started from. If a crash lost that head, the retry still
+// finds its own stored events.
 func TestRetryAfterALostHead(t *testing.T) {
 	ctx := t.Context()
 	disk := crashfs.New()
 	log := startWriter(disk, jsonl.Never).log
-	must(log.Append(ctx, "s", eventlog.New().Durable(), says("kept")))
+	must(log.Append(ctx, "s", eventlog.New().Durable(), userText("kept")))
 	disk = disk.Crash(0)
-	must(log.Append(ctx, "s", eventlog.Any(), says("lost")))
-	lost := must(log.Append(ctx, "s", eventlog.Any(), says("lost too")))
+	must(log.Append(ctx, "s", eventlog.Any(), userText("lost")))
+	lost := must(log.Append(ctx, "s", eventlog.Any(), userText("lost too")))
 	after := startWriter(disk, jsonl.Never).log
-	e := says("again")
+	e := userText("again")
 	head := must(after.Append(ctx, "s", eventlog.AnyAfter(lost), e))
 	again, err := after.Append(ctx, "s", eventlog.AnyAfter(lost), e)
 	if err != nil || again != head {
 		t.Fatalf("again: %v at %v, want %v", err, again, head)
 	}
-	mustDo(holds(ctx, after, "s", 2))
+	mustDo(wantEvents(ctx, after, "s", 2))
 }

@@ -1,12 +1,12 @@
-// Command diskfull fills a small file system with a log, gives some of it
-// back, and goes on, again and again. What was acknowledged must be there, what
-// was refused must not, with an error that says why, and when there is room
-// again the next append works.
+// Command diskfull fills a small file system with a log, frees some of it and appends
+// again, repeatedly. It checks that every acknowledged event is stored, that every
+// failed append left nothing and returned a clear error, and that appends succeed when
+// there is room again.
 //
 //	unshare -rm sh -c 'mount -t tmpfs -o size=16m none /mnt && diskfull /mnt'
 //
-// The file system should have 12 MiB or more, since a sqlite store needs room
-// for its write-ahead log twice. The exit code is 1 if a promise was broken.
+// The file system needs 12 MiB or more, because a sqlite store needs room for its
+// write-ahead log twice. The exit code is 1 if a check fails.
 package main
 
 import (
@@ -30,7 +30,7 @@ import (
 
 func main() {
 	cycles := flag.Int("cycles", 20, "how many stores to fill, of each kind")
-	seed := flag.Uint64("seed", 1, "what the sizes follow from")
+	seed := flag.Uint64("seed", 1, "seed of the event sizes")
 	flag.Parse()
 	if flag.NArg() != 1 {
 		fmt.Fprintln(os.Stderr, "usage: diskfull [flags] DIR")
@@ -59,11 +59,11 @@ type filler struct {
 	log    *eventlog.Log
 	random *rand.Rand
 	acked  map[string]bool
-	failed []event.Event // refused and not tried again yet
+	failed []event.Event // events to retry
 }
 
-// cycle fills a store beside a file that takes up half of the room, removes
-// that file, and goes on.
+// cycle fills a store next to a file that takes half of the disk, removes that file,
+// and appends again.
 func cycle(disk string, open func(dir string) eventlog.Store, random *rand.Rand, total *tally) error {
 	dir, ballast := filepath.Join(disk, "store"), filepath.Join(disk, "ballast")
 	defer os.RemoveAll(dir)
@@ -82,23 +82,23 @@ func cycle(disk string, open func(dir string) eventlog.Store, random *rand.Rand,
 	if err := f.fill(); err != nil {
 		return err
 	}
-	if err := f.killed(dir, open); err != nil {
+	if err := f.checkKilled(dir, open); err != nil {
 		return fmt.Errorf("killed on a full disk: %w", err)
 	}
 	if err := os.Remove(ballast); err != nil {
 		return err
 	}
-	return errors.Join(f.goOn(), f.check(f.log), f.log.Close())
+	return errors.Join(f.retry(), f.check(f.log), f.log.Close())
 }
 
-// room is how many bytes are free.
+// room returns the number of free bytes.
 func room(disk string) (int64, error) {
 	var st syscall.Statfs_t
 	err := syscall.Statfs(disk, &st)
 	return int64(st.Bavail) * int64(st.Bsize), err
 }
 
-// fill appends until the disk has refused ten times.
+// fill appends until ten appends have failed.
 func (f *filler) fill() error {
 	for len(f.failed) < 10 {
 		if err := f.append(f.event()); err != nil {
@@ -108,16 +108,16 @@ func (f *filler) fill() error {
 	return nil
 }
 
-// killed looks at what a process would leave that is killed now: the files as
-// they are, but for what lives in shared memory.
-func (f *filler) killed(dir string, open func(dir string) eventlog.Store) error {
+// checkKilled checks the files that a process would leave if it were killed now: a copy
+// without the shared memory file.
+func (f *filler) checkKilled(dir string, open func(dir string) eventlog.Store) error {
 	temp, err := os.MkdirTemp("", "diskfull-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(temp)
 	left := filepath.Join(temp, "store")
-	// Another process copies: if this one did, it would lose its locks.
+	// Copy in another process: copying in this one would release its locks.
 	if out, err := exec.Command("cp", "-r", dir, left).CombinedOutput(); err != nil {
 		return fmt.Errorf("cp: %w: %s", err, out)
 	}
@@ -128,8 +128,8 @@ func (f *filler) killed(dir string, open func(dir string) eventlog.Store) error 
 	return errors.Join(f.check(log), log.Close())
 }
 
-// goOn appends what was refused, and more, now that there is room.
-func (f *filler) goOn() error {
+// retry appends the failed events, and more, now that there is room.
+func (f *filler) retry() error {
 	again := append(f.failed, f.event(), f.event())
 	f.failed = nil
 	for _, e := range again {
@@ -138,12 +138,12 @@ func (f *filler) goOn() error {
 		}
 	}
 	if len(f.failed) > 0 {
-		return fmt.Errorf("%d of %d appends were refused when there was room again", len(f.failed), len(again))
+		return fmt.Errorf("%d of %d appends failed although there was room again", len(f.failed), len(again))
 	}
 	return nil
 }
 
-// event has data of any size; the largest becomes a blob.
+// event returns an event with data of random size; the largest becomes a blob.
 func (f *filler) event() event.Event {
 	size := []int{10, 300, 3000, 20_000, 300_000}[f.random.IntN(5)]
 	return event.Event{ID: event.NewID(), Type: "test:note", Data: fmt.Appendf(nil, "%q", strings.Repeat("x", size))}
@@ -157,14 +157,14 @@ func (f *filler) append(e event.Event) error {
 		f.acked[e.ID.String()] = true
 		return nil
 	case !errors.Is(err, syscall.ENOSPC), errors.Is(err, eventlog.ErrUnknownOutcome), strings.Contains(err.Error(), "\n"):
-		return fmt.Errorf("a full disk is refused with %q", err)
+		return fmt.Errorf("a full disk gives the error %q", err)
 	}
 	f.refused++
 	f.failed = append(f.failed, e)
 	return nil
 }
 
-// check makes sure that exactly what was acknowledged is there.
+// check checks that exactly the acknowledged events are stored.
 func (f *filler) check(log *eventlog.Log) error {
 	found := 0
 	for e, err := range log.Read(context.Background(), "a", eventlog.All()) {
@@ -172,12 +172,12 @@ func (f *filler) check(log *eventlog.Log) error {
 			return err
 		}
 		if !f.acked[e.ID.String()] {
-			return fmt.Errorf("event %d was refused and stands", e.Seq)
+			return fmt.Errorf("event %d was refused but is stored", e.Seq)
 		}
 		found++
 	}
 	if found != len(f.acked) {
-		return fmt.Errorf("%d events were acknowledged, %d are there", len(f.acked), found)
+		return fmt.Errorf("%d events were acknowledged, %d are stored", len(f.acked), found)
 	}
 	report, err := verify.Session(context.Background(), log, "a")
 	if err == nil && len(report.Defects) > 0 {

@@ -11,9 +11,9 @@ import (
 	"github.com/convlog/convlog/internal/flock"
 )
 
-// tear leaves a torn tail behind a session, as a writer does that is killed in
-// the middle of a write. In a database there is no such place.
-func (s *scene) tear(session string) {
+// leaveTornTail adds a torn tail to a session, like a writer that is killed during a
+// write. A database has no torn tails.
+func (s *fixture) leaveTornTail(session string) {
 	s.Helper()
 	if s.backend.name != "jsonl" {
 		return
@@ -25,8 +25,8 @@ func (s *scene) tear(session string) {
 	})
 }
 
-// damage spoils the line of an event.
-func (s *scene) damage(session string, seq int64) {
+// damage changes a byte in the line of an event.
+func (s *fixture) damage(session string, seq int64) {
 	s.Helper()
 	if s.backend.name == "sqlite" {
 		s.exec(`UPDATE events SET line = CAST(replace(line, '"v":1', '"v":!') AS BLOB)
@@ -40,9 +40,9 @@ func (s *scene) damage(session string, seq int64) {
 	})
 }
 
-// rollBack takes the newest events of a session away, as if it had been
-// restored from a copy that was made before.
-func (s *scene) rollBack(session string, to int64) {
+// rollBack removes the newest events of a session, as if an old backup had been
+// restored.
+func (s *fixture) rollBack(session string, to int64) {
 	s.Helper()
 	if s.backend.name == "sqlite" {
 		head, err := s.log().Event(s.ctx, session, to)
@@ -62,7 +62,7 @@ func (s *scene) rollBack(session string, to int64) {
 }
 
 // edit changes a session's file under its lock.
-func (s *scene) edit(session string, change func(f *os.File, content []byte) error) {
+func (s *fixture) edit(session string, change func(f *os.File, content []byte) error) {
 	s.Helper()
 	file := filepath.Join(s.dir, session+".jsonl")
 	unlock, err := flock.Lock(s.ctx, file, true, 0o600)
@@ -75,8 +75,8 @@ func (s *scene) edit(session string, change func(f *os.File, content []byte) err
 	s.must(errors.Join(change(f, content), f.Close()))
 }
 
-// exec changes the database, which must change one row or more.
-func (s *scene) exec(statement string, args ...any) {
+// exec runs a statement that must change at least one row.
+func (s *fixture) exec(statement string, args ...any) {
 	s.Helper()
 	db, err := sql.Open("sqlite", databaseIn(s.dir)+"?_pragma=busy_timeout(10000)&_txlock=immediate")
 	s.must(err)

@@ -14,38 +14,38 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// dirty knows the sessions with appends that were acknowledged but not synced,
-// whether or not their files are still open.
-type dirty struct {
+// unsyncedSet has the ids of sessions with acknowledged but unsynced appends. Their
+// files may be closed.
+type unsyncedSet struct {
 	mu       sync.Mutex
 	sessions map[string]struct{}
 	started  bool
 	syncer   sync.WaitGroup
 }
 
-func (d *dirty) has(session string) bool {
+func (d *unsyncedSet) has(session string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	_, ok := d.sessions[session]
 	return ok
 }
 
-func (d *dirty) remove(session string) {
+func (d *unsyncedSet) remove(session string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.sessions, session)
 }
 
-func (d *dirty) all() []string {
+func (d *unsyncedSet) all() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Sorted(maps.Keys(d.sessions))
 }
 
-// syncLater notes an append that is to be synced later, and starts whoever
-// does that.
+// syncLater registers a session with an unsynced append. With Periodic it starts the
+// background goroutine on the first call.
 func (s *Store) syncLater(session string) {
-	d := &s.dirty
+	d := &s.unsynced
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.sessions[session] = struct{}{}
@@ -61,17 +61,17 @@ func (s *Store) syncForever() {
 	for {
 		select {
 		case <-tick.C:
-			_ = s.syncDirty() // a failure poisons its session, whose next append reports it
+			_ = s.syncUnsynced() // a failure poisons its session: the next append reports it
 		case <-s.closing:
 			return
 		}
 	}
 }
 
-// syncDirty syncs every session that needs it.
-func (s *Store) syncDirty() error {
+// syncUnsynced syncs every registered session.
+func (s *Store) syncUnsynced() error {
 	var errs []error
-	for _, session := range s.dirty.all() {
+	for _, session := range s.unsynced.all() {
 		errs = append(errs, s.syncSession(session))
 	}
 	return errors.Join(errs...)
@@ -83,9 +83,9 @@ func (s *Store) syncSession(session string) error {
 		return err
 	}
 	h.turn <- struct{}{}
-	defer s.end(h)
+	defer s.endWrite(h)
 	if h.poison != nil {
-		s.dirty.remove(session)
+		s.unsynced.remove(session)
 		return fmt.Errorf("sync session %q: %w", session, h.poison)
 	}
 	if err := h.syncEarlier(); err != nil {
@@ -94,14 +94,14 @@ func (s *Store) syncSession(session string) error {
 	return nil
 }
 
-// syncEarlier is syncAll of a file that may have been closed, or removed, since
-// the append.
+// syncEarlier is syncAll for a file that may have been closed or removed since the
+// append.
 func (h *handle) syncEarlier() error {
 	if h.file == nil {
 		err := h.open(false)
 		if errors.Is(err, errAbsent) {
 			h.unsynced = false
-			h.store.dirty.remove(h.session)
+			h.store.unsynced.remove(h.session)
 			return nil
 		}
 		if err != nil {
@@ -112,8 +112,8 @@ func (h *handle) syncEarlier() error {
 	return h.syncAll()
 }
 
-// syncAll syncs what was acknowledged. When that fails, some of it may be lost:
-// the kernel reports a failed write once and forgets it.
+// syncAll syncs the file. If that fails, acknowledged appends may be lost, because the
+// kernel reports a failed write only once: the handle is poisoned.
 func (h *handle) syncAll() error {
 	if err := h.sync(); err != nil {
 		h.poison = fmt.Errorf("sync earlier appends: %w", err)
@@ -123,15 +123,16 @@ func (h *handle) syncAll() error {
 	return nil
 }
 
-// Sync implements eventlog.Syncer. It needs no lock: what others append
-// meanwhile is theirs to sync. That a session is missing is made durable too.
+// Sync implements eventlog.Syncer. It takes no flock: it syncs the file as it is when
+// Sync is called. If the session does not exist, it makes that durable and returns
+// ErrNotFound.
 func (s *Store) Sync(ctx context.Context, session string) error {
-	h, err := s.begin(ctx, "sync session", session)
+	h, err := s.beginWrite(ctx, "sync session", session)
 	if err != nil {
 		return err
 	}
-	defer s.end(h)
-	if h.onDiskWhole() {
+	defer s.endWrite(h)
+	if h.isSynced() {
 		return nil
 	}
 	file, err := s.fs.Open(h.name, os.O_RDWR|os.O_APPEND)
@@ -147,14 +148,14 @@ func (s *Store) Sync(ctx context.Context, session string) error {
 		return fmt.Errorf("sync session %q: %w", session, err)
 	}
 	h.unsynced = false
-	s.dirty.remove(session)
+	s.unsynced.remove(session)
 	return nil
 }
 
-// onDiskWhole reports whether the file is the one, and ends as it did, when this
-// handle last synced all of it and its name.
-func (h *handle) onDiskWhole() bool {
-	if h.file == nil || !h.known || !h.dirSync || h.unsynced || h.shrunk || h.onDisk != h.size {
+// isSynced reports whether the session's file and its name are durable, and no other
+// process has changed the file since this handle synced it.
+func (h *handle) isSynced() bool {
+	if h.file == nil || !h.tailKnown || !h.dirSync || h.unsynced || h.unsyncedCut || h.onDisk != h.size {
 		return false
 	}
 	info, err := h.store.fs.Stat(h.name)
@@ -166,7 +167,7 @@ func (h *handle) onDiskWhole() bool {
 	return same && err == nil
 }
 
-// syncRoot makes the names in the directory durable, if it is there.
+// syncRoot makes the names in the directory durable, if the directory exists.
 func (s *Store) syncRoot() error {
 	err := s.fs.SyncDir(".")
 	if isAbsent(err) {

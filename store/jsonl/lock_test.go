@@ -13,8 +13,8 @@ import (
 	"github.com/convlog/convlog/upkeep/erase"
 )
 
-// A lock that another process does not give back is waited for as long as the store
-// was told; nothing is written, and afterwards all goes on.
+// An append waits for another process's lock until the timeout and writes nothing.
+// Later appends succeed.
 func TestLockTimeout(t *testing.T) {
 	ctx, dir := t.Context(), t.TempDir()
 	log := eventlog.Open(jsonl.New(dir, jsonl.Options{LockTimeout: time.Millisecond}))

@@ -9,7 +9,7 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-func TestListingGoesOnPastDamage(t *testing.T) {
+func TestListingContinuesAfterDamage(t *testing.T) {
 	dir := t.TempDir()
 	good := content(sealed(t, "b", 1, 1))
 	flipped := content(sealed(t, "c", 1, 1))
@@ -17,10 +17,10 @@ func TestListingGoesOnPastDamage(t *testing.T) {
 	for name, file := range map[string][]byte{
 		"b.jsonl":       append(append([]byte(nil), good...), "torn"...),
 		"c.jsonl":       flipped,
-		"d.jsonl":       good,                       // names session b
-		"E.jsonl":       content(sealed(t, "E", 1)), // not the name for E
+		"d.jsonl":       good,                       // holds session b
+		"E.jsonl":       content(sealed(t, "E", 1)), // wrong name for E
 		"f.jsonl":       []byte(`{"type":"summary"}` + "\n"),
-		"g.jsonl":       []byte(`{"crc":"`), // nothing whole: no session
+		"g.jsonl":       []byte(`{"crc":"`), // no complete append: not a session
 		"h.jsonl":       nil,
 		"notes.txt":     []byte("x"),
 		"b.torn-3":      []byte("x"),

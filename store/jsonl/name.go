@@ -8,30 +8,31 @@ import (
 
 const (
 	extension = ".jsonl"
-	// What follows the name of a session in those of its other files.
+	// The other files of a session have its name and one of these suffixes.
 	tornInfix     = ".torn-"
 	tempSuffix    = ".tmp"
 	rewriteSuffix = ".rewrite" + tempSuffix
 
-	// maxName bounds a name before its extension, so that ".torn-<offset>"
-	// fits into the 255 bytes of a directory entry too.
+	// maxName bounds the name without extension, so that it fits into 255 bytes with
+	// ".torn-<offset>".
 	maxName = 180
-	// A longer name is cut to shortName bytes, then '~' and hashDigits digits.
+	// A longer name is cut to shortName bytes and gets a suffix: '~' and hashDigits
+	// digits of the id's hash.
 	shortName  = 147
 	hashDigits = 32
 )
 
-// escape gives the file name, without extension, of a session id. Distinct ids
-// have distinct names on file systems that fold case, too, and no name
-// is, or leads to, another directory.
+// escape returns the file name, without extension, of a session id. Distinct ids have
+// distinct names, also on file systems that ignore case. No name contains a path
+// separator or begins with a dot.
 func escape(id string) string {
-	if plain(id) {
+	if isPlain(id) {
 		return id
 	}
 	var b strings.Builder
-	cut := 0 // the longest prefix of whole bytes within shortName
+	cut := 0 // longest prefix within shortName that does not split an escaped byte
 	for i := range len(id) {
-		if c := id[i]; safe(c) && (c != '.' || i > 0) {
+		if c := id[i]; isSafe(c) && (c != '.' || i > 0) {
 			b.WriteByte(c)
 		} else {
 			b.WriteByte('%')
@@ -48,8 +49,9 @@ func escape(id string) string {
 	return b.String()[:cut] + "~" + hex.EncodeToString(sum[:])[:hashDigits]
 }
 
-// unescape is the inverse of escape. ok is false for a name that escape does
-// not give, and for one that was cut: the first line of the file has the id.
+// unescape returns the session id of a file name. ok is false if escape does not
+// produce the name, and for a shortened name: then the first line of the file has the
+// id.
 func unescape(name string) (id string, ok bool) {
 	b := make([]byte, 0, len(name))
 	for i := 0; i < len(name); i++ {
@@ -71,19 +73,19 @@ func unescape(name string) (id string, ok bool) {
 	return id, id != "" && escape(id) == name
 }
 
-// plain reports whether id is its own name.
-func plain(id string) bool {
+// isPlain reports whether escape returns id unchanged.
+func isPlain(id string) bool {
 	if len(id) > maxName || id == "" || id[0] == '.' {
 		return false
 	}
 	for i := range len(id) {
-		if !safe(id[i]) {
+		if !isSafe(id[i]) {
 			return false
 		}
 	}
 	return true
 }
 
-func safe(c byte) bool {
+func isSafe(c byte) bool {
 	return 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '.' || c == '_' || c == '-'
 }

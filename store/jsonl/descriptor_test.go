@@ -11,18 +11,18 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// scarce is a directory that has so many descriptors left.
-type scarce struct {
+// limitedFS is an FS with a limited number of file descriptors.
+type limitedFS struct {
 	FS
 	left atomic.Int32
 }
 
-type scarceFile struct {
+type limitedFile struct {
 	File
-	fs *scarce
+	fs *limitedFS
 }
 
-func (s *scarce) Open(name string, flag int) (File, error) {
+func (s *limitedFS) Open(name string, flag int) (File, error) {
 	if s.left.Add(-1) < 0 {
 		s.left.Add(1)
 		return nil, &os.PathError{Op: "open", Path: name, Err: unix.EMFILE}
@@ -32,18 +32,18 @@ func (s *scarce) Open(name string, flag int) (File, error) {
 		s.left.Add(1)
 		return nil, err
 	}
-	return &scarceFile{file, s}, nil
+	return &limitedFile{file, s}, nil
 }
 
-func (f *scarceFile) Close() error {
+func (f *limitedFile) Close() error {
 	f.fs.left.Add(1)
 	return f.File.Close()
 }
 
-// Idle sessions give their descriptors up when there is none left.
+// When no descriptor is left, the store closes the files of idle sessions.
 func TestFewDescriptors(t *testing.T) {
 	dir := t.TempDir()
-	few := &scarce{FS: newFaults(dir)}
+	few := &limitedFS{FS: newFaults(dir)}
 	few.left.Store(5)
 	log := eventlog.Open(New(dir, Options{FS: few}))
 	defer log.Close()

@@ -21,7 +21,7 @@ func gateOf(t *testing.T, path string) *os.File {
 	return gate
 }
 
-// closed reports whether somebody holds the gate.
+// closed reports whether another file holds the gate.
 func closed(t *testing.T, gate *os.File) bool {
 	t.Helper()
 	open, err := flock.Try(int(gate.Fd()), true)
@@ -36,7 +36,7 @@ func closed(t *testing.T, gate *os.File) bool {
 	return !open
 }
 
-// Who waits for the lock alone is not overtaken by those who would share it.
+// New shared callers do not overtake a waiting exclusive caller.
 func TestSharersDoNotOvertake(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	first := lock(t, path, false)
@@ -64,7 +64,7 @@ func TestSharersDoNotOvertake(t *testing.T) {
 	lock(t, path, false)()
 }
 
-// Who holds the gate and does nothing keeps nobody from a lock that is free.
+// A process that holds the gate forever does not block a free lock.
 func TestGateIsACourtesy(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	gate := gateOf(t, path)

@@ -8,25 +8,25 @@ import (
 	"time"
 )
 
-// courtesy is how long a gate is waited for at most. Whoever holds it may be
-// stopped, and must not keep others from a lock that is free.
-const courtesy = 500 * time.Millisecond
+// gateTimeout bounds the wait for a gate. The gate's holder may be a stopped process,
+// which must not block a free lock for others.
+const gateTimeout = 500 * time.Millisecond
 
 // Locker is an open file with a lock.
 type Locker interface {
-	// TryLock takes the lock if that is possible at once.
+	// TryLock takes the lock, or returns false if another open file has it.
 	TryLock(exclusive bool) (bool, error)
 	Unlock() error
 	Close() error
 }
 
-// WaitFairly waits for a lock until ctx ends, so that many who share it, and
-// relieve each other without a pause, cannot keep out one who wants it for
-// himself: he closes the gate, another lock, while he waits, and they wait
-// before it.
+// WaitFairly waits for a lock until ctx ends. Without it, many shared callers that
+// overlap could keep an exclusive caller waiting forever. An exclusive caller that must
+// wait holds a second lock, the gate; new shared callers pass the gate first, and wait
+// there for at most half a second.
 //
-// open opens the gate; who shares the lock does not create it, so that there
-// is none (fs.ErrNotExist) until somebody has had to wait.
+// open opens the gate. A shared caller does not create it: it gets fs.ErrNotExist until
+// an exclusive caller has had to wait.
 func WaitFairly(ctx context.Context, exclusive bool, lock Locker, open func(create bool) (Locker, error)) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -45,16 +45,16 @@ func WaitFairly(ctx context.Context, exclusive bool, lock Locker, open func(crea
 		return fmt.Errorf("open gate: %w", err)
 	}
 	defer func() { _ = gate.Close() }()
-	if err := pass(ctx, exclusive, gate); err != nil {
+	if err := passGate(ctx, exclusive, gate); err != nil {
 		return err
 	}
 	return Wait(ctx, try)
 }
 
-// pass goes through the gate, and closes it if exclusive. Who has waited there
-// for long enough goes past it.
-func pass(ctx context.Context, exclusive bool, gate Locker) error {
-	brief, cancel := context.WithTimeout(ctx, courtesy)
+// passGate waits at the gate. An exclusive caller keeps the gate locked. After
+// gateTimeout it returns without the gate.
+func passGate(ctx context.Context, exclusive bool, gate Locker) error {
+	brief, cancel := context.WithTimeout(ctx, gateTimeout)
 	defer cancel()
 	err := Wait(brief, func() (bool, error) { return gate.TryLock(exclusive) })
 	switch {

@@ -10,8 +10,8 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-// The name of every session is legal, in one folder, short enough for all that
-// is put behind it, and no other session's, also where case is folded.
+// Each session's name is legal in one directory, leaves room for suffixes, and differs
+// from the names of other sessions even if case is ignored.
 func FuzzEscape(f *testing.F) {
 	long := strings.Repeat("x", 200)
 	for _, ids := range [][2]string{
@@ -23,7 +23,7 @@ func FuzzEscape(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, a, b string) {
 		if id, ok := unescape(a); ok && escape(id) != a {
-			t.Fatalf("unescape(%q) = %q, whose name is %q", a, id, escape(id))
+			t.Fatalf("unescape(%q) = %q, but the name of that id is %q", a, id, escape(id))
 		}
 		if event.CheckSessionID(a) != nil {
 			return
@@ -46,9 +46,9 @@ func legal(t *testing.T, id string) {
 	case strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789._-%~") != "", name[0] == '.', filepath.Base(name) != name:
 		t.Fatalf("%q has the name %q", id, name)
 	case ok != !strings.Contains(name, "~"), ok && back != id:
-		t.Fatalf("%q has the name %q, which gives %q, %v", id, name, back, ok)
+		t.Fatalf("%q has the name %q, which unescapes to %q, %v", id, name, back, ok)
 	}
-	longest := name + ".torn-" + strconv.Itoa(math.MaxInt64) + "." + strings.Repeat("0", settledLen) + ".tmp"
+	longest := name + ".torn-" + strconv.Itoa(math.MaxInt64) + "." + strings.Repeat("0", retiredDigits) + ".tmp"
 	if len(longest) > 255 {
 		t.Fatalf("%q has the name %q: %d bytes are too long", id, name, len(longest))
 	}

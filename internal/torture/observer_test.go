@@ -14,34 +14,33 @@ import (
 	"github.com/convlog/convlog/upkeep/repair"
 )
 
-// Readers and watchers, in this process and others, look on while writers
-// append, redact, fork, are killed, leave torn tails, and a session is removed
-// and made anew, damaged and repaired. They see neither a torn nor a mixed
-// line, miss nothing and see nothing twice.
-func TestReadersUnderFire(t *testing.T) {
-	onEach(t, func(t *testing.T, s *scene) {
-		c := s.crew(2, job{Pause: 2 * time.Millisecond})
-		c.busy(c.members[0])
-		a := s.spectators()
+// Readers and watchers, in this process and others, read while writers append, redact,
+// fork, are killed and leave torn tails, and while a session is removed, recreated,
+// damaged and repaired. They see every event once and no incomplete line.
+func TestReadersDuringIncidents(t *testing.T) {
+	onEach(t, func(t *testing.T, s *fixture) {
+		c := s.startGroup(2, job{Pause: 2 * time.Millisecond})
+		c.waitBusy(c.members[0])
+		a := s.startObservers()
 		for n := range *incidentsFlag {
 			c.incident(n)
 		}
-		c.buryAll()
-		c.succeed()
+		c.killAll()
+		c.takeOver()
 		log := s.log()
 		head, err := log.Head(s.ctx, shared)
 		s.must(err)
-		a.dismiss(head.Seq)
+		a.finish(head.Seq)
 		c.check(true)
 		t.Logf("%d incidents, %d kills, %d events acknowledged", *incidentsFlag, c.killed, c.ledger.events())
 	})
 }
 
-// audience is readers and watchers, in this process and in others.
-type audience struct {
-	*scene
+// observers are readers and watchers, in this process and in others.
+type observers struct {
+	*fixture
 	children []*child
-	seen     []*atomic.Int64 // by watchers of the shared session: how far they are
+	seen     []*atomic.Int64 // the last seq seen, per watcher of the shared session
 
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
@@ -49,32 +48,32 @@ type audience struct {
 	errs   []error
 }
 
-// spectators starts an audience, and waits until it is there.
-func (s *scene) spectators() *audience {
+// startObservers starts observers and waits until they read.
+func (s *fixture) startObservers() *observers {
 	s.Helper()
 	ctx, cancel := context.WithCancel(s.ctx)
-	a := &audience{scene: s, cancel: cancel}
+	a := &observers{fixture: s, cancel: cancel}
 	for range 2 {
-		a.elsewhere()
+		a.startProcess()
 	}
 	log := s.log()
-	a.here(func() error { return newReader(log, s.seed, 10).run(ctx) })
-	a.here(func() error { return watchMortal(ctx, log) })
+	a.startLocal(func() error { return newReader(log, s.seed, 10).run(ctx) })
+	a.startLocal(func() error { return watchRecreated(ctx, log) })
 	for range 2 {
 		seen := a.progress()
-		a.here(func() error { return watchShared(ctx, log, s.seed, seen.Store) })
+		a.startLocal(func() error { return watchShared(ctx, log, s.seed, seen.Store) })
 	}
 	return a
 }
 
-func (a *audience) progress() *atomic.Int64 {
+func (a *observers) progress() *atomic.Int64 {
 	seen := new(atomic.Int64)
 	a.seen = append(a.seen, seen)
 	return seen
 }
 
-// elsewhere starts a process that reads and watches.
-func (a *audience) elsewhere() {
+// startProcess starts a process that reads and watches.
+func (a *observers) startProcess() {
 	seen := a.progress()
 	ready := make(chan struct{}, 1)
 	c := a.start(job{Do: "read", Writer: len(a.children)}, func(line string) {
@@ -89,14 +88,14 @@ func (a *audience) elsewhere() {
 	})
 	select {
 	case <-ready:
-	case <-c.mute:
+	case <-c.silent:
 		a.Fatalf("a reader did not begin: %v", c.finish())
 	}
 	a.children = append(a.children, c)
 }
 
-// here starts a reader or watcher in this process.
-func (a *audience) here(look func() error) {
+// startLocal starts a reader or watcher in this process.
+func (a *observers) startLocal(look func() error) {
 	a.wg.Go(func() {
 		if err := look(); err != nil {
 			a.mu.Lock()
@@ -107,9 +106,9 @@ func (a *audience) here(look func() error) {
 	})
 }
 
-// dismiss waits until all watchers have seen the newest event, sends the
-// audience away, and reports what went wrong for it.
-func (a *audience) dismiss(newest int64) {
+// finish waits until all watchers have seen the newest event, ends the observers and
+// reports their errors.
+func (a *observers) finish(newest int64) {
 	a.Helper()
 	for _, seen := range a.seen {
 		for seen.Load() < newest && !a.failed() {
@@ -125,11 +124,11 @@ func (a *audience) dismiss(newest int64) {
 	}
 }
 
-// failed reports whether somebody of the audience has left early.
-func (a *audience) failed() bool {
+// failed reports whether an observer has ended.
+func (a *observers) failed() bool {
 	for _, c := range a.children {
 		select {
-		case <-c.mute:
+		case <-c.silent:
 			return true
 		default:
 		}
@@ -139,13 +138,13 @@ func (a *audience) failed() bool {
 	return len(a.errs) > 0 || a.ctx.Err() != nil
 }
 
-// watchShared watches the session of all writers until ctx ends.
+// watchShared watches the shared session until ctx ends.
 func watchShared(ctx context.Context, log *eventlog.Log, seed uint64, seen func(seq int64)) error {
-	w := walk{seed: seed, session: shared}
+	w := checker{seed: seed, session: shared}
 	for ctx.Err() == nil {
 		for e, err := range log.Watch(ctx, shared, 1) {
 			if errors.Is(err, eventlog.ErrNotFound) && w.last.Seq == 0 {
-				break // it was not made yet
+				break // the session does not exist yet
 			}
 			if ctx.Err() != nil {
 				break
@@ -162,55 +161,55 @@ func watchShared(ctx context.Context, log *eventlog.Log, seed uint64, seen func(
 	return nil
 }
 
-// incident is one thing that happens to the store.
-func (c *crew) incident(n int) {
+// incident makes the n-th incident happen.
+func (c *group) incident(n int) {
 	c.Helper()
 	switch n % 4 {
 	case 0:
 		c.replaceBusy()
 	case 1:
-		c.rebirth(n)
+		c.recreate(n)
 	case 2:
-		c.busy(c.members[0])
-		c.tear(shared)
+		c.waitBusy(c.members[0])
+		c.leaveTornTail(shared)
 	case 3:
-		c.mend()
+		c.damageAndRepair()
 	}
 }
 
-func (c *crew) replaceBusy() {
+func (c *group) replaceBusy() {
 	c.Helper()
 	i := c.random.IntN(len(c.members))
-	c.busy(c.members[i])
-	c.linger(5 * time.Millisecond)
+	c.waitBusy(c.members[i])
+	c.waitRandom(5 * time.Millisecond)
 	c.replace(i)
 }
 
-// rebirth removes the mortal session and makes it anew, sometimes with more
-// events than a page holds.
-func (c *crew) rebirth(n int) {
+// recreate removes the recreated session and creates it again, sometimes with more than
+// a page of events.
+func (c *group) recreate(n int) {
 	c.Helper()
 	log := c.backend.log(c.dir)
 	if n > 1 {
-		c.must(erase.Remove(c.ctx, log, mortal))
+		c.must(erase.Remove(c.ctx, log, recreated))
 	}
-	c.must(live(c.ctx, log, n, 1+c.random.IntN(10), 10+600*(n/4%2)))
+	c.must(recreate(c.ctx, log, n, 1+c.random.IntN(10), 10+600*(n/4%2)))
 	c.must(log.Close())
 }
 
-// mend damages an event of the mortal session, and repairs it in place.
-func (c *crew) mend() {
+// damageAndRepair damages an event of the recreated session and repairs it in place.
+func (c *group) damageAndRepair() {
 	c.Helper()
 	log := c.backend.log(c.dir)
-	head, err := log.Head(c.ctx, mortal)
+	head, err := log.Head(c.ctx, recreated)
 	c.must(err)
 	seq := 1 + c.random.Int64N(head.Seq-5)
-	c.damage(mortal, seq)
-	r, err := repair.Session(c.ctx, log, mortal, repair.Options{InPlace: true})
+	c.damage(recreated, seq)
+	r, err := repair.Session(c.ctx, log, recreated, repair.Options{InPlace: true})
 	c.must(err)
 	if len(r.Lost) != 1 || r.Lost[0].From > seq || r.Lost[0].To < seq || r.Head.Seq != head.Seq {
 		c.Errorf("damaged event %d of %d, repaired %+v", seq, head.Seq, r)
 	}
-	c.must(sound(c.ctx, log, mortal))
+	c.must(verifyClean(c.ctx, log, recreated))
 	c.must(log.Close())
 }

@@ -19,11 +19,11 @@ import (
 var (
 	killsFlag     = flag.Int("torture.kills", 40, "how many processes TestKill kills, for each store")
 	stepsFlag     = flag.Int("torture.steps", 60, "how many steps each writer of TestProcesses makes")
-	incidentsFlag = flag.Int("torture.incidents", 16, "how many incidents the readers of TestReadersUnderFire see")
-	seedFlag      = flag.Uint64("torture.seed", 0, "what the steps follow from; 0 is another one each time")
+	incidentsFlag = flag.Int("torture.incidents", 16, "how many incidents happen in TestReadersDuringIncidents")
+	seedFlag      = flag.Uint64("torture.seed", 0, "seed of the steps; 0 is a random seed")
 )
 
-// The test binary runs again as a process that appends, reads or holds a lock.
+// The test binary is also the child process that appends, reads or holds a lock.
 func TestMain(m *testing.M) {
 	if text := os.Getenv(jobVariable); text != "" {
 		if err := runJob(text); err != nil {
@@ -48,7 +48,7 @@ var backends = []backend{
 
 func databaseIn(dir string) string { return filepath.Join(dir, "s.db") }
 
-// log opens the log in dir. Data is spilled early, so that blobs are common.
+// log opens the log in dir. SpillOver is small, so that blobs are common.
 func (b backend) log(dir string) *eventlog.Log {
 	return eventlog.Open(b.open(dir), eventlog.Options{SpillOver: spillOver})
 }
@@ -64,15 +64,15 @@ func backendNamed(name string) (backend, error) {
 	return backend{}, fmt.Errorf("no store %q", name)
 }
 
-// onEach runs a test on every store, with a log's folder of its own.
-func onEach(t *testing.T, test func(t *testing.T, s *scene)) {
+// onEach runs a test on every store, each in its own folder.
+func onEach(t *testing.T, test func(t *testing.T, s *fixture)) {
 	for _, b := range backends {
-		t.Run(b.name, func(t *testing.T) { test(t, newScene(t, b)) })
+		t.Run(b.name, func(t *testing.T) { test(t, newFixture(t, b)) })
 	}
 }
 
-// scene is a store in a folder, and the seed of all that happens to it.
-type scene struct {
+// fixture is a store in a folder, and a seed.
+type fixture struct {
 	testing.TB
 	backend backend
 	dir     string
@@ -81,29 +81,29 @@ type scene struct {
 	ctx     context.Context
 }
 
-// patience bounds a test that hangs.
-const patience = 20 * time.Minute
+// testTimeout bounds a test that hangs.
+const testTimeout = 20 * time.Minute
 
-func newScene(t testing.TB, b backend) *scene {
+func newFixture(t testing.TB, b backend) *fixture {
 	seed := *seedFlag
 	if seed == 0 {
 		seed = rand.Uint64()
 	}
 	t.Logf("-torture.seed %d", seed)
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	t.Cleanup(cancel)
-	return &scene{TB: t, backend: b, dir: t.TempDir(), seed: seed, random: rand.New(rand.NewPCG(seed, 0)), ctx: ctx}
+	return &fixture{TB: t, backend: b, dir: t.TempDir(), seed: seed, random: rand.New(rand.NewPCG(seed, 0)), ctx: ctx}
 }
 
-// another is a scene with an empty store and other steps.
-func (s *scene) another() *scene {
+// withEmptyStore returns a fixture with an empty store and other steps.
+func (s *fixture) withEmptyStore() *fixture {
 	next := *s
 	next.dir, next.seed = s.TempDir(), s.random.Uint64()
 	return &next
 }
 
-// log opens the scene's log until the test ends.
-func (s *scene) log() *eventlog.Log {
+// log opens the fixture's log until the test ends.
+func (s *fixture) log() *eventlog.Log {
 	l := s.backend.log(s.dir)
 	s.Cleanup(func() {
 		if err := l.Close(); err != nil {
@@ -113,7 +113,7 @@ func (s *scene) log() *eventlog.Log {
 	return l
 }
 
-func (s *scene) must(err error) {
+func (s *fixture) must(err error) {
 	s.Helper()
 	if err != nil {
 		s.Fatalf("unexpected error: %v", err)
@@ -121,7 +121,7 @@ func (s *scene) must(err error) {
 }
 
 // wantErr ends the test unless err matches want.
-func (s *scene) wantErr(want, err error) {
+func (s *fixture) wantErr(want, err error) {
 	s.Helper()
 	if !errors.Is(err, want) {
 		s.Fatalf("got error %v, want %v", err, want)

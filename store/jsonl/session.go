@@ -1,0 +1,192 @@
+package jsonl
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/convlog/convlog/eventlog"
+)
+
+var errName = errors.New("the file name does not match the session id")
+
+// Sessions implements eventlog.Store. It reads the start and the end of every file.
+func (s *Store) Sessions(ctx context.Context) iter.Seq2[eventlog.SessionInfo, error] {
+	return func(yield func(eventlog.SessionInfo, error) bool) {
+		rows, err := s.sessionFiles()
+		if err != nil {
+			yield(eventlog.SessionInfo{}, fmt.Errorf("list sessions: %w", err))
+			return
+		}
+		for _, row := range rows {
+			if err := ctx.Err(); err != nil {
+				yield(eventlog.SessionInfo{}, err)
+				return
+			}
+			info, err := s.sessionInfo(row)
+			if errors.Is(err, eventlog.ErrNotFound) {
+				continue
+			}
+			info.Err = err
+			if !yield(info, nil) {
+				return
+			}
+		}
+	}
+}
+
+// sessionFile is a file name and the session id that it should hold.
+type sessionFile struct{ id, name string }
+
+// sessionFiles returns the session files, ordered by session id.
+func (s *Store) sessionFiles() ([]sessionFile, error) {
+	if err := s.checkOpen("list", s.dir); err != nil {
+		return nil, err
+	}
+	entries, err := s.fs.ReadDir(".")
+	if isAbsent(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	rows := make([]sessionFile, 0, len(entries))
+	for _, entry := range entries {
+		name, ok := strings.CutSuffix(entry.Name(), extension)
+		if !ok || !entry.Type().IsRegular() {
+			continue
+		}
+		id, ok := unescape(name)
+		if !ok {
+			id = s.idInFirstLine(entry.Name())
+		}
+		rows = append(rows, sessionFile{id: id, name: entry.Name()})
+	}
+	slices.SortFunc(rows, func(a, b sessionFile) int {
+		return cmp.Or(cmp.Compare(a.id, b.id), cmp.Compare(a.name, b.name))
+	})
+	return rows, nil
+}
+
+// idInFirstLine returns the session id in a file's first line, or "" if the line is
+// unreadable.
+func (s *Store) idInFirstLine(name string) string {
+	r := &reader{store: s, name: name, source: source{path: s.path(name)}}
+	if r.open() != nil {
+		return ""
+	}
+	defer r.close()
+	line, _, err := r.lineAt(0, r.end)
+	if err != nil {
+		return ""
+	}
+	e, _ := r.parse(line)
+	return e.SessionID
+}
+
+// sessionInfo reads a session's first and last event. If they look damaged, it tries
+// again with a scan for holes: a hole may have taken them.
+func (s *Store) sessionInfo(row sessionFile) (eventlog.SessionInfo, error) {
+	info, err := s.readInfo(row, false)
+	if errors.Is(err, eventlog.ErrCorrupt) {
+		return s.readInfo(row, true)
+	}
+	return info, err
+}
+
+func (s *Store) readInfo(row sessionFile, thorough bool) (eventlog.SessionInfo, error) {
+	info := eventlog.SessionInfo{ID: row.id}
+	r := &reader{store: s, name: row.name, checkHoles: thorough, source: source{session: row.id, path: s.path(row.name)}}
+	if row.id != "" && escape(row.id)+extension != row.name {
+		return info, r.corrupt(0, 0, fmt.Errorf("%w: %q", errName, row.id))
+	}
+	if err := r.open(); err != nil {
+		return info, err
+	}
+	defer r.close()
+	if r.end == 0 {
+		return info, eventlog.ErrNotFound
+	}
+	info.Bytes = r.end
+	return info, r.readEnds(&info)
+}
+
+// readEnds reads the first append, and the last line unless finding the end has read
+// it.
+func (r *reader) readEnds(info *eventlog.SessionInfo) error {
+	if r.session == "" {
+		return r.corrupt(0, 0, errName)
+	}
+	if err := r.readFirstAppend(info); err != nil {
+		return err
+	}
+	if info.Last = r.last; info.Last.Seq > 0 {
+		return r.damage
+	}
+	l := backwardLines{file: r.file, end: r.end, chunk: page}
+	line, at, err := l.line()
+	if info.Last, err = r.check(line, at, 0, err); err != nil {
+		return r.corrupt(at, 0, err)
+	}
+	return r.damage
+}
+
+// readFirstAppend checks all lines of the first append and stores the first one in
+// info.
+func (r *reader) readFirstAppend(info *eventlog.SessionInfo) error {
+	lines := forwardLines{file: r.file, end: r.end, chunk: page}
+	for more, due := -1, int64(0); more != 0; {
+		line, at, err := lines.line()
+		e, err := r.check(line, at, due, err)
+		if err == nil && more > 0 && e.More() != more-1 {
+			err = errUnfinished
+		}
+		if err != nil {
+			return r.corrupt(at, due, err)
+		}
+		if at == 0 {
+			info.First = e
+		}
+		more, due = e.More(), e.Seq+1
+	}
+	return nil
+}
+
+// versions seeds the hashes: a version is valid within one process only.
+var versions = maphash.MakeSeed()
+
+// Version implements eventlog.Versioner with one stat. While an append of this process
+// is written but not acknowledged, the version differs from the version after it. So
+// watchers see the change.
+func (s *Store) Version(ctx context.Context, session string) (uint64, error) {
+	if err := s.checkOpen("inspect session", session); err != nil {
+		return 0, err
+	}
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	name := escape(session) + extension
+	info, err := s.fs.Stat(name)
+	if isAbsent(err) || err == nil && info.Size == 0 {
+		return 0, fmt.Errorf("session %q: %w", session, eventlog.ErrNotFound)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("inspect session %q: %w", session, err)
+	}
+	v, _ := s.cache.view(session)
+	inFlight := v.inode == info.Inode && v.visible < v.pending
+	var b [25]byte
+	binary.LittleEndian.PutUint64(b[0:], uint64(info.Size))
+	binary.LittleEndian.PutUint64(b[8:], uint64(info.ModTime.UnixNano()))
+	binary.LittleEndian.PutUint64(b[16:], info.Inode)
+	if inFlight {
+		b[24] = 1
+	}
+	return maphash.Bytes(versions, b[:]), nil
+}
