@@ -146,7 +146,7 @@ func (s *session) took(p event.Payload, id ulid.ULID, seq int64) {
 		s.turn.steps++
 	case event.HeadMove:
 		s.turn, s.group = openTurn{}, ""
-		s.path.moves = append(s.path.moves, move{seq, p.To})
+		s.path.tree = append(s.path.tree, event.Move{Seq: seq, To: p.To})
 	case event.Compaction:
 		s.group = ""
 	case event.Child:
@@ -227,7 +227,7 @@ func extraText(extra jsontext.Value, name string) string {
 type path struct {
 	notes []note
 	turns []int64 // seqs of turn_started
-	moves []move
+	tree  event.Tree
 }
 
 // note is a message.
@@ -240,27 +240,14 @@ type note struct {
 	cut int64
 }
 
-type move struct{ seq, to int64 }
-
-// active are the stretches of the active path, newest first; the newest has no
-// end.
-func (p *path) active() (stretches []event.Stretch) {
-	head := int64(math.MaxInt64)
-	for _, m := range slices.Backward(p.moves) {
-		if m.seq > head {
-			continue
-		}
-		stretches = append(stretches, event.Stretch{From: m.seq, To: head})
-		head = m.to
-	}
-	return append(stretches, event.Stretch{From: 1, To: head})
-}
+// active is the active path, up to whatever event is the newest.
+func (p *path) active() event.Path { return p.tree.Path(math.MaxInt64) }
 
 // messages are those on the active path.
 func (p *path) messages() (active []note) {
 	on := p.active()
 	for _, n := range p.notes {
-		if contains(on, n.seq) {
+		if on.Has(n.seq) {
 			active = append(active, n)
 		}
 	}
@@ -272,7 +259,7 @@ func (p *path) messages() (active []note) {
 func (p *path) begins(turn int64) bool {
 	on := p.active()
 	for _, n := range slices.Backward(p.notes) {
-		if n.cut > 0 && contains(on, n.seq) {
+		if n.cut > 0 && on.Has(n.seq) {
 			return true
 		}
 	}
@@ -284,13 +271,9 @@ func (p *path) begins(turn int64) bool {
 func (p *path) turnCount() (count int) {
 	on := p.active()
 	for _, seq := range p.turns {
-		if contains(on, seq) {
+		if on.Has(seq) {
 			count++
 		}
 	}
 	return count
-}
-
-func contains(on []event.Stretch, seq int64) bool {
-	return slices.ContainsFunc(on, func(s event.Stretch) bool { return s.From <= seq && seq <= s.To })
 }
