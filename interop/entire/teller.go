@@ -17,7 +17,7 @@ type teller struct {
 	agent string         // that of the first line
 	cli   jsontext.Value // the version that wrote it; nil if it does not say
 	items []document.Item
-	spent document.Spent
+	spent document.Totals
 	chain event.Digest // of all that was said so far, but for results
 }
 

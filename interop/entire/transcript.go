@@ -40,7 +40,7 @@ func (t *transcript) read(f *document.File, rec *interop.Record) ([]document.Ses
 		teller.line(&t.lines[i])
 	}
 	return []document.Session{{
-		ID: first.session(f), Version: version, Rec: rec, At: first.at, Items: teller.items, Spent: teller.spent,
+		ID: first.session(f), Version: version, Rec: rec, At: first.at, Items: teller.items, Totals: teller.spent,
 		About: event.Session{Agent: teller.agent, Extra: about(teller.cli)},
 	}}, nil
 }

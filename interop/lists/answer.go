@@ -61,7 +61,7 @@ func arrayOf(elements []jsontext.Value) jsontext.Value {
 func (c *conversation) ends(o *parts.Members, lists []string) {
 	switch lists[len(lists)-1] {
 	case choicesName:
-		c.answered = o.PeekText("id")
+		c.responseID = o.PeekText("id")
 		c.usage = o.Peek("usage")
 	case "output":
 		c.usage = o.Peek("usage")

@@ -19,12 +19,12 @@ type conversation struct {
 	title  string
 	model  string
 	at     time.Time
-	// answered is the id of the response that ends it, usage what that took.
-	answered string
-	usage    jsontext.Value
-	settings jsontext.Value // all other members; nil if there are none
-	elements []element
-	shape    shape // empty until a reader is made
+	// responseID and usage belong to the response at the end, if there is one.
+	responseID string
+	usage      jsontext.Value
+	settings   jsontext.Value // all other members; nil if there are none
+	elements   []element
+	shape      shape // empty until a reader is made
 }
 
 // element is a message or an item.
@@ -32,15 +32,6 @@ type element struct {
 	value jsontext.Value
 	rec   *interop.Record
 	part  int // among the elements of rec
-}
-
-// time is when the element says it was said; zero if it does not.
-func (e *element) time() time.Time {
-	o, err := parts.Open(e.value)
-	if err != nil {
-		return time.Time{}
-	}
-	return timeOf(&o)
 }
 
 // The members that hold messages, and those that hold the text before them.

@@ -192,6 +192,20 @@ func TestRedactedStaysRedacted(t *testing.T) {
 	}
 }
 
+// An import does not bring redacted settings of a session_updated back.
+func TestRedactedSettingsStayRedacted(t *testing.T) {
+	log := importtest.NewLog(t)
+	const later = `{"id":"conversation-1","key":"secret","messages":[{"role":"user","content":"a"}]}`
+	load(t, log, `{"id":"conversation-1","messages":[{"role":"user","content":"a"}]}`)
+	load(t, log, later)
+	if _, err := erase.Redact(t.Context(), log, "conversation-1", []int64{3}, erase.RedactOptions{Reason: "a leak"}); err != nil {
+		t.Fatal(err)
+	}
+	if got := load(t, log, later); got.Events != 0 {
+		t.Errorf("%+v: %q", got, draw(t, log, "conversation-1"))
+	}
+}
+
 // Conversations stand in lists, on lines, or both; those without an id that is
 // theirs alone are named by the file.
 func TestSessions(t *testing.T) {

@@ -20,10 +20,12 @@ type reader struct {
 	shape        shape
 	model        string
 	number       int // of the elements read
-	// at is when the element that was read last says it was said; zero if it does
-	// not.
-	at time.Time
-	// unnamed is the newest call that had no id.
+	// at, kind and hasRole describe the newest element: its time, zero if it has none;
+	// its type, empty if it has none; and whether it has a role.
+	at      time.Time
+	kind    string
+	hasRole bool
+	// unnamed is the id of the newest call without one.
 	unnamed string
 }
 
@@ -37,14 +39,14 @@ func newReader(c *conversation) *reader {
 // message reads the next element; ok is false when it is none.
 func (r *reader) message(v jsontext.Value) (m event.Message, ok bool, err error) {
 	r.number++
-	r.at = time.Time{}
+	r.at, r.kind, r.hasRole = time.Time{}, "", false
 	o, err := parts.Open(v)
 	if err != nil {
 		return m, false, nil
 	}
-	r.at = timeOf(&o)
-	if kind := o.PeekText("type"); !o.Has("role") && isItemType(kind) {
-		m, ok, err = r.item(&o, kind, v)
+	r.at, r.kind, r.hasRole = timeOf(&o), o.PeekText("type"), o.Has("role")
+	if !r.hasRole && isItemType(r.kind) {
+		m, ok, err = r.item(&o, r.kind, v)
 	} else {
 		m, ok, err = r.said(&o)
 	}

@@ -36,13 +36,13 @@ func read(f *document.File, rec *interop.Record) ([]document.Session, error) {
 	if s.Own == "" && filepath.Base(f.Path) == lastRun {
 		s.ID = f.Inner(taskOf(messages))
 	}
-	s.Spent = spentOf(info)
-	t := newTeller(messages, s.Spent.Model)
+	s.Totals = spentOf(info)
+	t := newTeller(messages, s.Totals.Model)
 	if err := t.tell(); err != nil {
 		return nil, err
 	}
 	if s.Items = t.items; len(s.Items) > 0 && info != nil {
-		last := document.Raw(document.Told(rec, info), "info")
+		last := document.Raw(document.Subrecord(rec, info), "info")
 		last.Name = "info " + string(last.Rec.Digest)
 		s.Items = append(s.Items, last)
 	}
@@ -66,7 +66,7 @@ func taskOf(messages []interop.Record) string {
 }
 
 // spentOf reads what the run took, and by which model.
-func spentOf(info jsontext.Value) (s document.Spent) {
+func spentOf(info jsontext.Value) (s document.Totals) {
 	var told struct {
 		Stats struct {
 			Cost float64 `json:"instance_cost"`
@@ -142,7 +142,7 @@ func (t *teller) message(rec *interop.Record, o *parts.Members) error {
 		}
 		t.acts(&m, told)
 	case m.Role == event.User && t.shell.Open():
-		t.shell.Prints(&m)
+		t.shell.Result(&m)
 	}
 	it.Payload = m
 	t.items = append(t.items, it)
@@ -161,12 +161,12 @@ func kindOf(o *parts.Members) string {
 
 // acts makes a command in an answer a call.
 func (t *teller) acts(m *event.Message, told extra) {
-	t.shell.Passes()
+	t.shell.Forget()
 	if len(m.ToolCalls()) > 0 {
 		return
 	}
 	if said, command, ok := commandIn(m.Text(), told.commands); ok {
-		t.shell.Runs(m, said, command)
+		t.shell.Call(m, said, command)
 	}
 }
 
@@ -203,6 +203,6 @@ func (t *teller) response(rec *interop.Record, o *parts.Members, output []intero
 		it.Payload = m
 		t.items = append(t.items, it)
 	}
-	t.items = append(t.items, document.Raw(document.Told(rec, o.Rest()), "response"))
+	t.items = append(t.items, document.Raw(document.Subrecord(rec, o.Rest()), "response"))
 	return nil
 }

@@ -255,7 +255,7 @@ func (t *teller) state(o *parts.Members) {
 	if v.Kind() != '{' || json.Unmarshal(v, &told) != nil || len(told.All) == 0 {
 		return
 	}
-	var sum document.Spent
+	var sum document.Totals
 	for _, m := range told.All {
 		sum.Usage, sum.Cost = sum.Usage.Add(m.Total.usage()), sum.Cost.Add(m.cost())
 	}

@@ -83,7 +83,7 @@ func (t *teller) message(rec *interop.Record) error {
 		t.acted = !demo && (t.shell.Open() || len(m.ToolCalls()) > 0)
 	case event.User:
 		if t.shell.Open() {
-			t.shell.Prints(&m)
+			t.shell.Result(&m)
 		}
 	}
 	t.items = append(t.items, document.Item{Rec: *rec, Payload: m, Kind: "message"})
@@ -118,7 +118,7 @@ func (t *teller) rest(rec *interop.Record, told bool) {
 		}
 	}
 	if left := o.Rest(); left != nil {
-		t.items = append(t.items, document.Raw(document.Told(rec, left), "step"))
+		t.items = append(t.items, document.Raw(document.Subrecord(rec, left), "step"))
 	}
 }
 
@@ -144,7 +144,7 @@ func (t *teller) last() {
 
 // speaks tells what the agent thought and did.
 func (t *teller) speaks(m *event.Message, o *parts.Members) {
-	t.shell.Passes()
+	t.shell.Forget()
 	t.told = t.told[:0]
 	for _, name := range []string{"content", "thought", "action"} {
 		text := o.PeekText(name)
@@ -153,7 +153,7 @@ func (t *teller) speaks(m *event.Message, o *parts.Members) {
 	action := o.PeekText("action")
 	t.action = action
 	if thought, ok := rawjson.Text(o.Peek("thought")); ok && action != "" && len(m.ToolCalls()) == 0 {
-		t.shell.Runs(m, thought, action)
+		t.shell.Call(m, thought, action)
 	}
 	blocks, err := rawjson.Elements(o.Peek("thinking_blocks"))
 	if err != nil {
@@ -207,7 +207,7 @@ func (t *teller) step(rec *interop.Record) {
 		m.Parts = []event.Part{event.Text(said)}
 	}
 	if strings.TrimSpace(action) != "" {
-		t.shell.Runs(&m, thought, action)
+		t.shell.Call(&m, thought, action)
 	}
 	t.items = append(t.items, document.Item{Rec: *rec, Payload: m, Kind: "step", Part: 1})
 	if t.shell.Open() {
@@ -226,6 +226,6 @@ func (t *teller) observe(rec *interop.Record) {
 		m.Parts = []event.Part{event.Text(text)}
 		t.told = append(t.told, text)
 	}
-	t.shell.Prints(&m)
+	t.shell.Result(&m)
 	t.items = append(t.items, document.Item{Rec: *rec, Payload: m, Kind: "step", Part: 2})
 }
