@@ -87,12 +87,12 @@ func (Format) Import(ctx context.Context, log *eventlog.Log, src interop.Source)
 // file finds the conversations of a file.
 type file struct {
 	count int // of the conversations so far
-	// lines is the conversation whose messages are on lines; nil if there is none.
+	// lines is the conversation with one message a line; nil if there is none.
 	lines *conversation
 }
 
-// records yields the values of the file. It collects the messages on lines instead,
-// and yields the first of them at the end.
+// records yields the values of the file, without the messages on lines. It collects
+// these in f.lines, and yields the first of them at the end.
 func (f *file) records(src interop.Source) iter.Seq2[interop.Record, error] {
 	return func(yield func(interop.Record, error) bool) {
 		for rec, err := range interop.Values(src) {
@@ -123,7 +123,7 @@ func salvage(rec *interop.Record, err error) []byte {
 	if !errors.As(err, &rejected) || !errors.Is(rejected.Cause, io.ErrUnexpectedEOF) {
 		return nil
 	}
-	return closed(rec.Value)
+	return closeList(rec.Value)
 }
 
 // addLine adds a message on a line.
