@@ -101,31 +101,19 @@ func madeOfRecord(e *event.Event) (bool, error) {
 }
 
 // payloadOf reads an event that the session learns from; nil if it is none.
-func payloadOf(e *event.Event) (p event.Payload, err error) {
+func payloadOf(e *event.Event) (event.Payload, error) {
 	if e.Redacted() {
 		return nil, nil
 	}
 	switch e.Type.Name() {
-	case event.MessageAdded:
-		p, _, err = event.Decode[event.Message](e)
-	case event.SessionStarted, event.SessionUpdated:
-		p, _, err = event.Decode[event.Session](e)
-	case event.TurnStarted:
-		p, _, err = event.Decode[event.TurnStart](e)
-	case event.TurnCompleted:
-		p, _, err = event.Decode[event.TurnCompletion](e)
-	case event.StepCompleted:
-		p, _, err = event.Decode[event.StepCompletion](e)
-	case event.HeadMoved:
-		p, _, err = event.Decode[event.HeadMove](e)
-	case event.CompactionTriggered:
-		p, _, err = event.Decode[event.Compaction](e)
-	default:
-		if c, ok, err := event.Decode[event.Child](e); ok {
-			return c, err
-		}
+	case event.MessageAdded, event.SessionStarted, event.SessionUpdated, event.TurnStarted, event.TurnCompleted,
+		event.StepCompleted, event.HeadMoved, event.CompactionTriggered:
+		return e.Payload()
 	}
-	return p, err
+	if c, ok, err := event.Decode[event.Child](e); ok || err != nil {
+		return c, err
+	}
+	return nil, nil
 }
 
 // took takes in an event with a payload.

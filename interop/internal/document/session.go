@@ -85,19 +85,18 @@ func (s *session) redacted(e *event.Event) {
 // decode decodes an event that note wants; any other payload is nil.
 func (s *session) decode(e *event.Event) (p event.Payload, err error) {
 	switch e.Type.Name() {
-	case event.SessionStarted, event.SessionUpdated:
-		p, _, err = event.Decode[event.Session](e)
-	case event.CompactionTriggered:
-		p, _, err = event.Decode[event.Compaction](e)
-	case event.StepCompleted:
-		p, _, err = event.Decode[event.StepCompletion](e)
+	case event.SessionStarted, event.SessionUpdated, event.CompactionTriggered, event.StepCompleted:
 	case event.MessageAdded:
-		p, _, err = event.Decode[event.Message](e)
-		if err == nil && s.hasNames {
+		if s.hasNames {
 			s.contents[e.Seq], err = contentOf(e)
 		}
+	default:
+		return nil, nil
 	}
-	return p, err
+	if err != nil {
+		return nil, err
+	}
+	return e.Payload()
 }
 
 // note notes the payload of an event of the session.

@@ -28,21 +28,20 @@ func Sessions(t TB, log *eventlog.Log) (ids []string) {
 }
 
 // Events are all events of a session.
-func Events(t TB, log *eventlog.Log, session string) (all []event.Event) {
+func Events(t TB, log *eventlog.Log, session string) []event.Event {
 	t.Helper()
-	for e, err := range log.Read(t.Context(), session, eventlog.All()) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, e)
-	}
-	return all
+	return read(t, log, session, eventlog.All())
 }
 
 // ActivePath are the events of the active path.
-func ActivePath(t TB, log *eventlog.Log, session string) (all []event.Event) {
+func ActivePath(t TB, log *eventlog.Log, session string) []event.Event {
 	t.Helper()
-	for e, err := range log.Read(t.Context(), session, eventlog.All().OnPath()) {
+	return read(t, log, session, eventlog.All().OnPath())
+}
+
+func read(t TB, log *eventlog.Log, session string, events eventlog.Range) (all []event.Event) {
+	t.Helper()
+	for e, err := range log.Read(t.Context(), session, events) {
 		if err != nil {
 			t.Fatal(err)
 		}
