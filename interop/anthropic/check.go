@@ -174,13 +174,13 @@ func (c *checker) spoken(b *render.Object, kind string, served map[string]string
 		if _, err := b.Text("thinking"); err != nil {
 			return err
 		}
-		_, err := b.Said("signature")
+		_, err := b.NonBlank("signature")
 		return err
 	case "redacted_thinking":
 		if err := b.Only([]string{"type", "data"}); err != nil {
 			return err
 		}
-		_, err := b.Said("data")
+		_, err := b.NonBlank("data")
 		return err
 	case "tool_use", "server_tool_use":
 		return c.call(b, kind, served)
@@ -211,7 +211,7 @@ func serverResultOf(b *render.Object, kind string, served map[string]string) err
 	if list := b.Value("content").Kind() == '['; list && tool == webSearch {
 		found, err := b.Objects("content")
 		for i := 0; i < len(found) && err == nil; i++ {
-			_, err = found[i].Said("type")
+			_, err = found[i].NonBlank("type")
 		}
 		return err
 	}
@@ -219,7 +219,7 @@ func serverResultOf(b *render.Object, kind string, served map[string]string) err
 	if err != nil {
 		return err
 	}
-	given, err := one.Said("type")
+	given, err := one.NonBlank("type")
 	if err == nil && tool == webSearch && !strings.HasSuffix(given, "_error") {
 		err = one.Fail("%q is no list", given)
 	}
@@ -268,7 +268,7 @@ func checkText(b *render.Object) error {
 	if kind, err := b.Text("type"); err != nil || kind != "text" {
 		return b.Fail("not a text block")
 	}
-	_, err := b.Said("text")
+	_, err := b.NonBlank("text")
 	return err
 }
 
@@ -291,7 +291,7 @@ func checkMedia(b *render.Object, kind string) error {
 	if err := b.Only([]string{"type", "source"}, optional...); err != nil {
 		return err
 	}
-	if _, err := b.Said("title"); err != nil && b.Has("title") {
+	if _, err := b.NonBlank("title"); err != nil && b.Has("title") {
 		return err
 	}
 	s, err := b.Object("source")
@@ -318,7 +318,7 @@ func checkMedia(b *render.Object, kind string) error {
 	if from == "base64" {
 		return s.Base64("data")
 	}
-	_, err = s.Said("data")
+	_, err = s.NonBlank("data")
 	return err
 }
 

@@ -174,5 +174,5 @@ func nameOf(kind string) string {
 // image reads an image: an address, or data in one. It has no type where there is
 // none.
 func (c *converter) image(address string) event.Part {
-	return parts.Linked(event.ImagePart, c.text(address))
+	return parts.FromURL(event.ImagePart, c.text(address))
 }

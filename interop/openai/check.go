@@ -98,7 +98,7 @@ func (c *checker) reply(o *render.Object) error {
 		}
 	}
 	if silent := o.Value("content").Kind() == 'n'; silent && len(made) == 0 || !silent {
-		_, err = o.Said("content")
+		_, err = o.NonBlank("content")
 	}
 	return err
 }
@@ -178,7 +178,7 @@ func (c *checker) closes(o *render.Object, idName string) error {
 // checkContent checks a text, or parts where these may stand.
 func checkContent(o *render.Object, parts bool) error {
 	if o.Value("content").Kind() == '"' || !parts {
-		_, err := o.Said("content")
+		_, err := o.NonBlank("content")
 		return err
 	}
 	all, err := o.Objects("content")
@@ -237,7 +237,7 @@ func checkPart(o *render.Object, table map[string]known) error {
 
 // checkMember checks what a member of a part holds.
 func checkMember(o *render.Object, name string) error {
-	s, err := o.Said(name)
+	s, err := o.NonBlank(name)
 	switch name {
 	case "url", "image_url":
 		return o.Address(name, "image/png", "image/jpeg", "image/gif", "image/webp")

@@ -193,7 +193,7 @@ func block(v jsontext.Value) (all []event.Part) {
 	var addresses []string
 	if err == nil && o.PeekText("type") == "image" && json.Unmarshal(o.Peek("image_urls"), &addresses) == nil {
 		for _, address := range addresses {
-			if p := parts.Linked(event.ImagePart, address); p.Type != "" {
+			if p := parts.FromURL(event.ImagePart, address); p.Type != "" {
 				all = append(all, p)
 			}
 		}

@@ -253,7 +253,7 @@ func (a *adding) event(it *Item) (event.Event, event.Payload, error) {
 func (a *adding) payload(it *Item) (event.Payload, error) {
 	switch p := it.Payload.(type) {
 	case event.Message:
-		return p, parts.Settle(p.Parts, parts.Keep(a.ctx, a.log))
+		return p, parts.StoreBodies(p.Parts, parts.PutBlob(a.ctx, a.log))
 	case event.Compaction:
 		if it.Forgets != nil {
 			return a.compaction(p, it)

@@ -85,9 +85,9 @@ func (o *Members) replace(name string, inner *Members) {
 	}
 }
 
-// Linked makes a part of a URL. The body of a data: URL goes to the Data of the
+// FromURL makes a part of a URL. The body of a data: URL goes to the Data of the
 // part. Without a URL the part has no type.
-func Linked(t event.PartType, address string) event.Part {
+func FromURL(t event.PartType, address string) event.Part {
 	if address == "" {
 		return event.Part{}
 	}
@@ -143,13 +143,13 @@ func (r *Reader) store(p *event.Part) (err error) {
 	return err
 }
 
-// Keep returns a Put that stores bodies as blobs of a log.
-func Keep(ctx context.Context, log *eventlog.Log) func(body []byte) (event.BlobRef, error) {
+// PutBlob returns a Put that stores bodies as blobs of a log.
+func PutBlob(ctx context.Context, log *eventlog.Log) func(body []byte) (event.BlobRef, error) {
 	return func(body []byte) (event.BlobRef, error) { return log.PutBlob(ctx, bytes.NewReader(body)) }
 }
 
-// Settle stores the bodies of parts, and of parts in results, with put.
-func Settle(all []event.Part, put func([]byte) (event.BlobRef, error)) error {
+// StoreBodies stores the bodies of parts, and of parts in results, with put.
+func StoreBodies(all []event.Part, put func([]byte) (event.BlobRef, error)) error {
 	r := Reader{Put: put}
 	for i := range all {
 		p := &all[i]
@@ -158,7 +158,7 @@ func Settle(all []event.Part, put func([]byte) (event.BlobRef, error)) error {
 				return err
 			}
 		}
-		if err := Settle(p.Content, put); err != nil {
+		if err := StoreBodies(p.Content, put); err != nil {
 			return err
 		}
 	}

@@ -70,8 +70,8 @@ func (o *Object) Text(name string) (string, error) {
 	return s, nil
 }
 
-// Said is the text of a member, which must not be blank.
-func (o *Object) Said(name string) (string, error) {
+// NonBlank is the text of a member, which must not be blank.
+func (o *Object) NonBlank(name string) (string, error) {
 	s, err := o.Text(name)
 	if err == nil && Blank(s) {
 		err = o.Fail("%q is empty", name)
@@ -81,7 +81,7 @@ func (o *Object) Said(name string) (string, error) {
 
 // Base64 checks that a member is base64 and not empty.
 func (o *Object) Base64(name string) error {
-	s, err := o.Said(name)
+	s, err := o.NonBlank(name)
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (o *Object) Base64(name string) error {
 
 // Address checks that a member is an HTTP URL, or a data: URL of one of the types.
 func (o *Object) Address(name string, types ...string) error {
-	s, err := o.Said(name)
+	s, err := o.NonBlank(name)
 	if err != nil {
 		return err
 	}
