@@ -29,8 +29,9 @@
 // conversation_id, thread_id, chat_id and uuid. An id of 12 characters or more
 // becomes the session id. A shorter id may be unique in its file only. Without a
 // long id the session id is "<file>-<id, or number in the file>-<digest of the
-// absolute path>", so a file that moves becomes a new session. The same id serves
-// a conversation with an id that a different conversation of another file has.
+// absolute path>", so a file that moves becomes a new session. If another file has a
+// different conversation with the same id, the second one gets a session id of this
+// form, too.
 //
 // # A conversation that grows
 //
