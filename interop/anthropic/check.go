@@ -178,13 +178,13 @@ func (c *checker) assistantBlock(b *render.Object, kind string, serverCalls map[
 		if _, err := b.Text("thinking"); err != nil {
 			return err
 		}
-		_, err := b.Said("signature")
+		_, err := b.NonBlank("signature")
 		return err
 	case "redacted_thinking":
 		if err := b.Only([]string{"type", "data"}); err != nil {
 			return err
 		}
-		_, err := b.Said("data")
+		_, err := b.NonBlank("data")
 		return err
 	case "tool_use", "server_tool_use":
 		return c.call(b, kind, serverCalls)
@@ -216,7 +216,7 @@ func checkServerResult(b *render.Object, kind string, serverCalls map[string]str
 	if list := b.Value("content").Kind() == '['; list && tool == webSearch {
 		found, err := b.Objects("content")
 		for i := 0; i < len(found) && err == nil; i++ {
-			_, err = found[i].Said("type")
+			_, err = found[i].NonBlank("type")
 		}
 		return err
 	}
@@ -224,7 +224,7 @@ func checkServerResult(b *render.Object, kind string, serverCalls map[string]str
 	if err != nil {
 		return err
 	}
-	contentType, err := one.Said("type")
+	contentType, err := one.NonBlank("type")
 	if err == nil && tool == webSearch && !strings.HasSuffix(contentType, "_error") {
 		err = one.Fail("content of type %q: a web search gives a list or an error", contentType)
 	}
@@ -273,7 +273,7 @@ func checkText(b *render.Object) error {
 	if kind, err := b.Text("type"); err != nil || kind != "text" {
 		return b.Fail("not a text block")
 	}
-	_, err := b.Said("text")
+	_, err := b.NonBlank("text")
 	return err
 }
 
@@ -296,7 +296,7 @@ func checkMedia(b *render.Object, kind string) error {
 	if err := b.Only([]string{"type", "source"}, optional...); err != nil {
 		return err
 	}
-	if _, err := b.Said("title"); err != nil && b.Has("title") {
+	if _, err := b.NonBlank("title"); err != nil && b.Has("title") {
 		return err
 	}
 	s, err := b.Object("source")
@@ -323,7 +323,7 @@ func checkMedia(b *render.Object, kind string) error {
 	if from == "base64" {
 		return s.Base64("data")
 	}
-	_, err = s.Said("data")
+	_, err = s.NonBlank("data")
 	return err
 }
 

@@ -22,7 +22,7 @@ type converter struct {
 
 // content converts what a message says.
 func (c *converter) content(v jsontext.Value) ([]event.Part, error) {
-	r := parts.Reader{Names: c.calls, Put: parts.Keep(c.ctx, c.log)}
+	r := parts.Reader{Names: c.calls, Put: parts.PutBlob(c.ctx, c.log)}
 	return r.Content(v)
 }
 

@@ -39,7 +39,7 @@ func (im *importer) item(l *line, id string) (event.Payload, error) {
 // message converts an item; ok is false if it is none that is said. id names
 // calls that have no name.
 func (im *importer) message(item jsontext.Value, id string) (m event.Message, ok bool, err error) {
-	r := parts.Reader{Names: im.s.calls, Put: parts.Keep(im.ctx, im.log)}
+	r := parts.Reader{Names: im.s.calls, Put: parts.PutBlob(im.ctx, im.log)}
 	o, err := parts.Open(item)
 	if err != nil {
 		return m, false, nil

@@ -101,31 +101,19 @@ func madeOfRecord(e *event.Event) (bool, error) {
 }
 
 // payloadOf reads an event that the session learns from; nil if it is none.
-func payloadOf(e *event.Event) (p event.Payload, err error) {
+func payloadOf(e *event.Event) (event.Payload, error) {
 	if e.Redacted() {
 		return nil, nil
 	}
 	switch e.Type.Name() {
-	case event.MessageAdded:
-		p, _, err = event.Decode[event.Message](e)
-	case event.SessionStarted, event.SessionUpdated:
-		p, _, err = event.Decode[event.Session](e)
-	case event.TurnStarted:
-		p, _, err = event.Decode[event.TurnStart](e)
-	case event.TurnCompleted:
-		p, _, err = event.Decode[event.TurnCompletion](e)
-	case event.StepCompleted:
-		p, _, err = event.Decode[event.StepCompletion](e)
-	case event.HeadMoved:
-		p, _, err = event.Decode[event.HeadMove](e)
-	case event.CompactionTriggered:
-		p, _, err = event.Decode[event.Compaction](e)
-	default:
-		if c, ok, err := event.Decode[event.Child](e); ok {
-			return c, err
-		}
+	case event.MessageAdded, event.SessionStarted, event.SessionUpdated, event.TurnStarted, event.TurnCompleted,
+		event.StepCompleted, event.HeadMoved, event.CompactionTriggered:
+		return e.Payload()
 	}
-	return p, err
+	if c, ok, err := event.Decode[event.Child](e); ok || err != nil {
+		return c, err
+	}
+	return nil, nil
 }
 
 // took takes in an event with a payload.
@@ -146,7 +134,7 @@ func (s *session) took(p event.Payload, id ulid.ULID, seq int64) {
 		s.turn.steps++
 	case event.HeadMove:
 		s.turn, s.group = openTurn{}, ""
-		s.path.moves = append(s.path.moves, move{seq, p.To})
+		s.path.tree = append(s.path.tree, event.Move{Seq: seq, To: p.To})
 	case event.Compaction:
 		s.group = ""
 	case event.Child:
@@ -227,7 +215,7 @@ func extraText(extra jsontext.Value, name string) string {
 type path struct {
 	notes []note
 	turns []int64 // seqs of turn_started
-	moves []move
+	tree  event.Tree
 }
 
 // note is a message.
@@ -240,27 +228,14 @@ type note struct {
 	cut int64
 }
 
-type move struct{ seq, to int64 }
-
-// active are the stretches of the active path, newest first; the newest has no
-// end.
-func (p *path) active() (stretches []event.Stretch) {
-	head := int64(math.MaxInt64)
-	for _, m := range slices.Backward(p.moves) {
-		if m.seq > head {
-			continue
-		}
-		stretches = append(stretches, event.Stretch{From: m.seq, To: head})
-		head = m.to
-	}
-	return append(stretches, event.Stretch{From: 1, To: head})
-}
+// active is the active path, up to whatever event is the newest.
+func (p *path) active() event.Path { return p.tree.Path(math.MaxInt64) }
 
 // messages are those on the active path.
 func (p *path) messages() (active []note) {
 	on := p.active()
 	for _, n := range p.notes {
-		if contains(on, n.seq) {
+		if on.Has(n.seq) {
 			active = append(active, n)
 		}
 	}
@@ -272,7 +247,7 @@ func (p *path) messages() (active []note) {
 func (p *path) begins(turn int64) bool {
 	on := p.active()
 	for _, n := range slices.Backward(p.notes) {
-		if n.cut > 0 && contains(on, n.seq) {
+		if n.cut > 0 && on.Has(n.seq) {
 			return true
 		}
 	}
@@ -284,13 +259,9 @@ func (p *path) begins(turn int64) bool {
 func (p *path) turnCount() (count int) {
 	on := p.active()
 	for _, seq := range p.turns {
-		if contains(on, seq) {
+		if on.Has(seq) {
 			count++
 		}
 	}
 	return count
-}
-
-func contains(on []event.Stretch, seq int64) bool {
-	return slices.ContainsFunc(on, func(s event.Stretch) bool { return s.From <= seq && seq <= s.To })
 }

@@ -80,7 +80,7 @@ func (l *line) blocks() ([]interop.Record, error) {
 	case '[':
 		return document.Elements(l.rec, content)
 	case '"':
-		return []interop.Record{document.Told(l.rec, content)}, nil
+		return []interop.Record{document.Subrecord(l.rec, content)}, nil
 	}
 	return nil, nil
 }

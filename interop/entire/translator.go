@@ -17,7 +17,7 @@ type translator struct {
 	agent string         // of the first line
 	cli   jsontext.Value // version of the CLI; nil if unknown
 	items []document.Item
-	spent document.Spent
+	spent document.Totals
 	chain event.Digest // of all content so far, without results
 }
 

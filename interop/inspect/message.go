@@ -174,5 +174,5 @@ func nameOf(kind string) string {
 // image parses an image: a URL, or data in a data URL. The part has no type if the
 // address is invalid.
 func (c *converter) image(address string) event.Part {
-	return parts.Linked(event.ImagePart, c.text(address))
+	return parts.FromURL(event.ImagePart, c.text(address))
 }

@@ -59,7 +59,7 @@ func read(_ *document.File, rec *interop.Record) (all []document.Session, err er
 	for i := range samples {
 		s, err := e.sample(&samples[i])
 		if err != nil {
-			s = document.Session{Rec: &samples[i], Refused: err}
+			s = document.Session{Rec: &samples[i], Rejected: err}
 		}
 		all = append(all, s)
 	}
@@ -78,7 +78,7 @@ func addResults(s *document.Session, rec *interop.Record, rest jsontext.Value) e
 	if err != nil {
 		return err
 	}
-	results := document.Raw(document.Told(rec, rest), "log")
+	results := document.Raw(document.Subrecord(rec, rest), "log")
 	results.Name = "log " + string(d)
 	s.Items = append(s.Items, results)
 	return nil
@@ -139,12 +139,12 @@ func (e *evaluation) sample(rec *interop.Record) (s document.Session, err error)
 	for i := range messages {
 		s.Items = append(s.Items, c.item(&messages[i]))
 	}
-	s.Spent = h.spent(e.task.Model)
+	s.Totals = h.spent(e.task.Model)
 	for i := range events {
 		s.Items = append(s.Items, document.Raw(events[i], kindOf(events[i].Value)))
 	}
 	if v := o.Take("attachments"); len(h.Attach) > 0 {
-		s.Items = append(s.Items, document.Raw(document.Told(rec, v), "attachments"))
+		s.Items = append(s.Items, document.Raw(document.Subrecord(rec, v), "attachments"))
 	}
 	about := e.about[:len(e.about):len(e.about)]
 	if rest := o.Rest(); rest != nil {
@@ -214,7 +214,7 @@ func usageByMessage(events []interop.Record) map[string]event.Usage {
 }
 
 // spent returns the tokens of the sample.
-func (h *sampleHeader) spent(model string) (s document.Spent) {
+func (h *sampleHeader) spent(model string) (s document.Totals) {
 	for name, v := range h.Used {
 		s.Usage = s.Usage.Add(usageOf(v))
 		if s.Model = name; len(h.Used) > 1 {
@@ -222,7 +222,7 @@ func (h *sampleHeader) spent(model string) (s document.Spent) {
 		}
 	}
 	if len(h.Used) == 0 {
-		s = document.Spent{Model: model, Usage: usageOf(h.Output.Usage)}
+		s = document.Totals{Model: model, Usage: usageOf(h.Output.Usage)}
 	}
 	return s
 }

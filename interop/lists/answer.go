@@ -10,18 +10,18 @@ import (
 	"github.com/convlog/convlog/interop/internal/parts"
 )
 
-// choicesName is the member that holds the answers of Chat Completions. The first of
-// them is the answer; others stay among the settings.
+// choicesName is the member with the choices of Chat Completions. The first choice is
+// the answer; the others stay in the settings.
 const choicesName = "choices"
 
-// isChoice reports whether a value is an answer among several.
+// isChoice reports whether a value is a choice of Chat Completions.
 func isChoice(v jsontext.Value) bool {
 	o, err := parts.Open(v)
 	return err == nil && isMessage(o.Peek("message"))
 }
 
-// chosen is the message of an answer, with what stands around it.
-func chosen(choice jsontext.Value) jsontext.Value {
+// choiceMessage is the message of a choice, with the other members of the choice.
+func choiceMessage(choice jsontext.Value) jsontext.Value {
 	o, err := parts.Open(choice)
 	if err != nil {
 		return choice
@@ -42,7 +42,7 @@ func chosen(choice jsontext.Value) jsontext.Value {
 	return m.Rest()
 }
 
-// arrayOf is a list of elements; nil if there are none.
+// arrayOf is a JSON array of the elements; nil if there are none.
 func arrayOf(elements []jsontext.Value) jsontext.Value {
 	if len(elements) == 0 {
 		return nil
@@ -57,36 +57,36 @@ func arrayOf(elements []jsontext.Value) jsontext.Value {
 	return append(list, ']')
 }
 
-// ends takes in what is told of the response that the lists end with, if they do.
-func (c *conversation) ends(o *parts.Members, lists []string) {
+// response reads the id and the usage of a response, if the last list is its answer.
+func (c *conversation) response(o *parts.Members, lists []string) {
 	switch lists[len(lists)-1] {
 	case choicesName:
-		c.answered = o.PeekText("id")
+		c.responseID = o.PeekText("id")
 		c.usage = o.Peek("usage")
 	case "output":
 		c.usage = o.Peek("usage")
 	}
 }
 
-// The members that hold what a model was asked, and what it answered.
+// The members with the request and the response of a model.
 var (
 	requestNames  = []string{"request", "body"}
 	responseNames = []string{"response"}
 )
 
-// fromPair makes a conversation of an object that holds a request, a response, or
-// both; ok is false where it does not. The lists of the request may stand in the
-// object itself.
+// fromPair makes a conversation of an object with a request, a response, or both; ok
+// is false for any other object. The lists of the request may be members of the
+// object.
 func fromPair(rec *interop.Record, o *parts.Members) (c conversation, ok bool) {
-	response, answered := within(o, responseNames)
-	answered = answered && answers(&response.inner)
+	response, answered := openNested(o, responseNames)
+	answered = answered && hasAnswer(&response.inner)
 	if lists := listsOf(o); len(lists) > 0 {
 		if !answered {
 			return c, false
 		}
 		c.take(rec, o, lists)
 		c.facts(o, lists)
-	} else if request, asked := within(o, requestNames); asked && len(requestLists(&request.inner, answered)) > 0 {
+	} else if request, asked := openNested(o, requestNames); asked && len(requestLists(&request.inner, answered)) > 0 {
 		lists := requestLists(&request.inner, answered)
 		c.take(rec, &request.inner, lists)
 		c.facts(&request.inner, lists)
@@ -98,13 +98,13 @@ func fromPair(rec *interop.Record, o *parts.Members) (c conversation, ok bool) {
 		c.answer(rec, &response.inner)
 		response.close(o)
 	}
-	c.named(o)
+	c.outerFacts(o)
 	c.settings = o.Rest()
 	return c, true
 }
 
-// named takes in the id and the time that stand around a request and its response.
-func (c *conversation) named(o *parts.Members) {
+// outerFacts reads the id and the time of an object with a request and a response.
+func (c *conversation) outerFacts(o *parts.Members) {
 	for _, name := range idNames {
 		if id := idOf(o.Peek(name)); id != "" {
 			c.id = id
@@ -116,8 +116,8 @@ func (c *conversation) named(o *parts.Members) {
 	}
 }
 
-// requestLists names the lists in a request, which may be a text where there is a
-// response.
+// requestLists names the lists in a request. The input of a request with a response
+// may be a text.
 func requestLists(o *parts.Members, answered bool) []string {
 	if input := o.Peek("input"); answered && input.Kind() == '"' {
 		return []string{"input"}
@@ -125,8 +125,8 @@ func requestLists(o *parts.Members, answered bool) []string {
 	return listsOf(o)
 }
 
-// answers reports whether a response says something.
-func answers(o *parts.Members) bool {
+// hasAnswer reports whether a response has an answer.
+func hasAnswer(o *parts.Members) bool {
 	return isMessage(o.Rest()) || len(answerLists(o)) > 0
 }
 
@@ -135,7 +135,7 @@ func answerLists(o *parts.Members) []string {
 	return slices.DeleteFunc(listsOf(o), func(name string) bool { return name != choicesName && name != "output" })
 }
 
-// answer adds what a response says.
+// answer adds the answer of a response.
 func (c *conversation) answer(rec *interop.Record, o *parts.Members) {
 	if v := o.Rest(); isMessage(v) {
 		c.add(rec, []jsontext.Value{v})
@@ -150,16 +150,16 @@ func (c *conversation) answer(rec *interop.Record, o *parts.Members) {
 	*c = of
 }
 
-// nested is an object in a member, or in the body of one.
+// nested is an object in a member, or in the "body" of the object in a member.
 type nested struct {
 	name  string
-	outer parts.Members // with the body
+	outer parts.Members // the object with the body
 	body  bool
 	inner parts.Members
 }
 
-// within opens the first member of the names that is an object.
-func within(o *parts.Members, names []string) (n nested, ok bool) {
+// openNested opens the first of the members that is an object.
+func openNested(o *parts.Members, names []string) (n nested, ok bool) {
 	for _, name := range names {
 		v, err := parts.Open(o.Peek(name))
 		if err != nil {
@@ -174,7 +174,7 @@ func within(o *parts.Members, names []string) (n nested, ok bool) {
 	return n, false
 }
 
-// close leaves in the member what was not taken out of it.
+// close replaces the member with its remaining members.
 func (n *nested) close(o *parts.Members) {
 	o.Take(n.name)
 	rest := n.inner.Rest()

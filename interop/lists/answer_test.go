@@ -19,8 +19,8 @@ const (
 	message = `{"id":"msg_0000000001","type":"message","role":"assistant","model":"m-4","content":[{"type":"text","text":"Ha"}],"stop_reason":"end_turn","usage":{"input_tokens":3,"output_tokens":2}}`
 )
 
-// Responses, with their requests and without, are messages with what is told of
-// them.
+// A response becomes a message with the model and the usage of the response, with or
+// without its request.
 func TestResponses(t *testing.T) {
 	system, user := "system Be…", "user Hi…"
 	for name, c := range map[string]struct {
@@ -65,7 +65,7 @@ func TestResponses(t *testing.T) {
 	}
 }
 
-// What is not the answer stays.
+// The members besides the answer stay in the settings.
 func TestWhatStandsAroundAResponse(t *testing.T) {
 	log := importtest.NewLog(t)
 	got := importtest.Load(t, log, lists.Format{}, "f.json", `{"id":"pair-000000001","ms":5,"request":`+asked+`,"response":`+completion+`}`)

@@ -12,19 +12,19 @@ import (
 	"github.com/convlog/convlog/interop/internal/parts"
 )
 
-// conversation is a list of messages and what stands around it.
+// conversation is a list of messages with the members around it.
 type conversation struct {
 	number int // in the file, from 1
 	id     string
 	title  string
 	model  string
 	at     time.Time
-	// answered is the id of the response that ends it, usage what that took.
-	answered string
-	usage    jsontext.Value
-	settings jsontext.Value // all other members; nil if there are none
-	elements []element
-	shape    shape // empty until a reader is made
+	// responseID and usage belong to the response at the end, if there is one.
+	responseID string
+	usage      jsontext.Value
+	settings   jsontext.Value // the members around the list; nil if there are none
+	elements   []element
+	shape      shape // empty until a reader is made
 }
 
 // element is a message or an item.
@@ -34,23 +34,15 @@ type element struct {
 	part  int // among the elements of rec
 }
 
-// time is when the element says it was said; zero if it does not.
-func (e *element) time() time.Time {
-	o, err := parts.Open(e.value)
-	if err != nil {
-		return time.Time{}
-	}
-	return timeOf(&o)
-}
-
-// The members that hold messages, and those that hold the text before them.
+// The members with messages, the members with the system prompt, and the members with
+// the id.
 var (
 	listNames   = []string{"messages", "conversations", "input", "output", "choices"}
 	systemNames = []string{"system", "instructions"}
 	idNames     = []string{"id", "session_id", "conversation_id", "thread_id", "chat_id", "uuid"}
 )
 
-// split finds the conversations in a value; ok is false where there is none.
+// split returns the conversations in a value; ok is false if there is none.
 func split(rec *interop.Record) (all []conversation, ok bool) {
 	if rec.Value.Kind() == '{' {
 		c, ok := fromObject(rec, rec.Value)
@@ -88,7 +80,7 @@ func fromElement(rec *interop.Record, v jsontext.Value) (c conversation, ok bool
 	return c, true
 }
 
-// fromObject makes a conversation of an object that holds lists.
+// fromObject makes a conversation of an object with lists.
 func fromObject(rec *interop.Record, v jsontext.Value) (c conversation, ok bool) {
 	o, err := parts.Open(v)
 	if err != nil {
@@ -106,25 +98,25 @@ func fromObject(rec *interop.Record, v jsontext.Value) (c conversation, ok bool)
 	return c, true
 }
 
-// take takes the lists out of an object.
+// take moves the lists of an object to the conversation.
 func (c *conversation) take(rec *interop.Record, o *parts.Members, names []string) {
 	for _, name := range systemNames {
 		if text := o.Peek(name); text.Kind() == '"' || text.Kind() == '[' {
 			o.Take(name)
-			c.add(rec, []jsontext.Value{said("system", text)})
+			c.add(rec, []jsontext.Value{textMessage("system", text)})
 		}
 	}
 	for _, name := range names {
 		list := o.Take(name)
 		if list.Kind() == '"' {
-			c.add(rec, []jsontext.Value{said("user", list)})
+			c.add(rec, []jsontext.Value{textMessage("user", list)})
 			continue
 		}
-		elements, _ := rawjson.Elements(list) // listsOf made sure
+		elements, _ := rawjson.Elements(list) // listsOf has checked it
 		switch name {
 		case choicesName:
 			o.Put(name, arrayOf(elements[1:]))
-			elements = []jsontext.Value{chosen(elements[0])}
+			elements = []jsontext.Value{choiceMessage(elements[0])}
 		case turnsName:
 			elements = messagesOf(elements)
 		}
@@ -132,15 +124,15 @@ func (c *conversation) take(rec *interop.Record, o *parts.Members, names []strin
 	}
 }
 
-// said is a message of the file's own words.
-func said(role string, content jsontext.Value) jsontext.Value {
+// textMessage is a message with a text that is a member of its own in the file.
+func textMessage(role string, content jsontext.Value) jsontext.Value {
 	return rawjson.NonEmpty([]rawjson.Member{
 		{Name: "role", Value: jsontext.Value(`"` + role + `"`)}, {Name: "content", Value: content},
 	})
 }
 
 // listsOf names the lists of messages in an object: messages or conversations, or
-// else input, which may be a text, and output; and choices behind them.
+// else input and output. The input may be a text. Choices come last.
 func listsOf(o *parts.Members) (names []string) {
 	for _, name := range listNames {
 		v := o.Peek(name)
@@ -164,13 +156,13 @@ func isEmpty(v jsontext.Value) bool {
 	return err == nil && len(elements) == 0
 }
 
-// beginsWith reports whether the first element of a list is of a kind.
+// beginsWith reports whether is accepts the first element of a list.
 func beginsWith(v jsontext.Value, is func(jsontext.Value) bool) bool {
 	elements, err := rawjson.Elements(v)
 	return err == nil && len(elements) > 0 && is(elements[0])
 }
 
-// facts reads what stands around the lists.
+// facts reads the members around the lists.
 func (c *conversation) facts(o *parts.Members, lists []string) {
 	for _, name := range idNames {
 		if c.id == "" {
@@ -180,7 +172,7 @@ func (c *conversation) facts(o *parts.Members, lists []string) {
 	c.title = o.PeekText("title")
 	c.model = o.PeekText("model")
 	c.at = timeOf(o)
-	c.ends(o, lists)
+	c.response(o, lists)
 	c.settings = o.Rest()
 }
 
@@ -198,7 +190,7 @@ func (c *conversation) add(rec *interop.Record, elements []jsontext.Value) {
 	}
 }
 
-// timeOf reads when something was said, from the first of its members that tells.
+// timeOf is the time in the first member with one; zero if there is none.
 func timeOf(o *parts.Members) time.Time {
 	for _, name := range []string{"timestamp", "created_at", "created", "create_time"} {
 		v := o.Peek(name)
@@ -214,7 +206,7 @@ func timeOf(o *parts.Members) time.Time {
 	return time.Time{}
 }
 
-// unixTime reads a number of seconds, or of milliseconds.
+// unixTime parses a number of seconds or milliseconds; zero if v is neither.
 func unixTime(v jsontext.Value) time.Time {
 	if v.Kind() != '0' {
 		return time.Time{}

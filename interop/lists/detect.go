@@ -11,11 +11,11 @@ import (
 	"github.com/convlog/convlog/interop/internal/parts"
 )
 
-// Detect reports whether a file begins with messages, or with an object that
-// holds a list of them. The head may end anywhere.
+// Detect reports whether a file begins with messages, or with an object with a list
+// of messages. The head may end anywhere.
 func (Format) Detect(_ string, first []byte) bool {
 	first = head.Trim(first)
-	for range 2 { // a list of conversations, at most
+	for range 2 { // at most a list of conversations
 		if !bytes.HasPrefix(first, []byte{'['}) {
 			break
 		}
@@ -36,7 +36,7 @@ func (Format) Detect(_ string, first []byte) bool {
 	return isPair || isMessage(v) || len(listsOf(&o)) > 0
 }
 
-// beginsPair looks for a request or a response in an object that is cut off.
+// beginsPair reports whether a truncated object has a request or a response.
 func beginsPair(b []byte) bool {
 	h := head.Object(b)
 	for _, name := range []string{"request", "body", "response"} {
@@ -53,8 +53,8 @@ func lax(b []byte) *jsontext.Decoder {
 	return jsontext.NewDecoder(bytes.NewBuffer(b), jsontext.AllowInvalidUTF8(true))
 }
 
-// beginsMessage looks at the whole members of an object that is cut off, and at
-// the name of the one that is not.
+// beginsMessage reports whether a truncated object is a message. It checks all whole
+// members, and the name of the last one.
 func beginsMessage(b []byte) bool {
 	d := lax(b)
 	if _, err := d.ReadToken(); err != nil {
@@ -78,7 +78,7 @@ func beginsMessage(b []byte) bool {
 	return err == nil && (isMessage(cut) || o.Has("model") && o.Has("tools"))
 }
 
-// beginsList looks for a list of messages in an object that is cut off.
+// beginsList reports whether a truncated object has a list of messages.
 func beginsList(b []byte) bool {
 	d := lax(b)
 	if intoList(d) == "" {
@@ -97,14 +97,14 @@ func beginsList(b []byte) bool {
 	return beginsMessage(first) || beginsTurn(first)
 }
 
-// beginsTurn looks at the beginning of a turn, or of a choice.
+// beginsTurn reports whether a truncated object is a turn or a choice.
 func beginsTurn(b []byte) bool {
 	h := head.Object(b)
 	return speakers[h.Text("from")] != "" && h.Has("value") || beginsMessage(h["message"])
 }
 
-// intoList passes over the members before a list of messages, and gives its name;
-// empty if there is none.
+// intoList skips the members before a list of messages, and returns the name of the
+// list; empty if there is none.
 func intoList(d *jsontext.Decoder) (list string) {
 	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
 		return ""
@@ -124,10 +124,11 @@ func intoList(d *jsontext.Decoder) (list string) {
 	return ""
 }
 
-// closed makes a value of one that was cut off: its list ends behind the last
-// whole element. It is nil where there is none, and for a response: what it took
-// stands behind its list, and would not come later.
-func closed(b []byte) []byte {
+// closeList makes a valid value of a truncated one: its list ends after the last
+// whole element. closeList returns nil if there is no whole element. It also returns
+// nil for a response: the missing usage comes after the list, and no later import
+// would add it.
+func closeList(b []byte) []byte {
 	d := jsontext.NewDecoder(bytes.NewBuffer(b))
 	end := "]"
 	if d.PeekKind() == '{' {

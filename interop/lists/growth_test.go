@@ -20,7 +20,7 @@ import (
 	"github.com/convlog/convlog/upkeep/verify"
 )
 
-// pool are elements that any list may have, of all shapes and of none.
+// pool are elements for any list: of each shape, and of no shape.
 var pool = []string{
 	`{"role":"system","content":"Be brief."}`, `{"role":"developer","content":"Be kind."}`,
 	`{"role":"user","content":"one"}`, `{"role":"user","content":"two"}`, `{"role":"user","content":""}`,
@@ -51,7 +51,8 @@ func document(elements []string) string {
 	return `{"id":"conversation-1","messages":[` + strings.Join(elements, ",") + `]}`
 }
 
-// Law: what any list is exported as comes back byte for byte, in each shape.
+// Law: an import of an exported list, exported again, gives the same bytes in each
+// shape.
 func TestExportsOfAnyListComeBack(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		list := anyList(r)
@@ -62,7 +63,7 @@ func TestExportsOfAnyListComeBack(t *testing.T) {
 			second := importtest.NewLog(t)
 			got := load(t, second, string(once))
 			if len(got.Sessions) == 0 {
-				continue // nothing of it could be exported
+				continue // the export is empty
 			}
 			if diff := cmp.Diff(string(once), string(exported(t, second, got.Sessions[0], format))); diff != "" {
 				r.Fatalf("%s of %s (+):\n%s", format, document(list), diff)
@@ -71,8 +72,8 @@ func TestExportsOfAnyListComeBack(t *testing.T) {
 	})
 }
 
-// Law: a list that is imported while it grows gives the same messages as the
-// whole, and the same title.
+// Law: a list that is imported while it grows gives the same messages and the same
+// title as the whole list.
 func TestAListThatGrows(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		list := anyList(r)
@@ -82,14 +83,15 @@ func TestAListThatGrows(t *testing.T) {
 			load(t, grown, document(list[:n]))
 		}
 		load(t, grown, document(list))
-		if diff := cmp.Diff(said(t, whole), said(t, grown)); diff != "" {
+		if diff := cmp.Diff(contents(t, whole), contents(t, grown)); diff != "" {
 			r.Fatalf("grown (+):\n%s", diff)
 		}
 	})
 }
 
-// said is the title of the session, and its events but for what they tell of it.
-func said(t *testing.T, log *eventlog.Log) []string {
+// contents is the title of the session, and its events except those about the
+// session.
+func contents(t *testing.T, log *eventlog.Log) []string {
 	info, err := projection.Load(t.Context(), log, "conversation-1", projection.Info())
 	if err != nil {
 		t.Fatal(err)
@@ -99,8 +101,8 @@ func said(t *testing.T, log *eventlog.Log) []string {
 	})...)
 }
 
-// Law: whatever lists are imported into one session one after the other, each
-// with something new is what the model sees then; none is ever imported twice.
+// Law: any lists are imported into one session. After a list with a new element, the
+// model sees that list. No list is imported twice.
 func TestListsThatPart(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		log := importtest.NewLog(t)
@@ -129,8 +131,8 @@ func TestListsThatPart(t *testing.T) {
 	})
 }
 
-// What the assistant says and the call behind it are one message, also where the
-// call came later and is the first item of Responses in the list.
+// An answer and the call after it are one message. This is so even if the call comes
+// with a later import, and is the first item of Responses in the list.
 func TestAChatThatGoesOnWithItems(t *testing.T) {
 	list := []string{`{"role":"user","content":"one"}`, `{"role":"assistant","content":"1"}`, `{"type":"function_call","call_id":"c1","name":"f","arguments":"{}"}`}
 	whole, grown := importtest.NewLog(t), importtest.NewLog(t)
@@ -144,8 +146,8 @@ func TestAChatThatGoesOnWithItems(t *testing.T) {
 	}
 }
 
-// A changed message begins another branch at the last one that is the same; what
-// is no part of what a message says begins none.
+// A changed message begins another branch after the last equal message. A change of
+// unknown members begins none.
 func TestBranches(t *testing.T) {
 	log := importtest.NewLog(t)
 	load(t, log, `{"id":"conversation-1","messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"},{"role":"user","content":"c"}]}`)
@@ -163,7 +165,7 @@ func TestBranches(t *testing.T) {
 	}
 }
 
-// What was appended to a session by others stays, on a branch of its own.
+// A message that another program appended stays, on another branch.
 func TestASessionThatWentOn(t *testing.T) {
 	log := importtest.NewLog(t)
 	load(t, log, `{"id":"conversation-1","messages":[{"role":"user","content":"a"}]}`)
@@ -178,7 +180,7 @@ func TestASessionThatWentOn(t *testing.T) {
 	}
 }
 
-// What was redacted does not come back with the next import.
+// The next import does not bring redacted events back.
 func TestRedactedStaysRedacted(t *testing.T) {
 	log := importtest.NewLog(t)
 	const secret = `{"id":"conversation-1","key":"secret","messages":[{"role":"user","content":"secret"}]}`
@@ -192,8 +194,22 @@ func TestRedactedStaysRedacted(t *testing.T) {
 	}
 }
 
-// Conversations stand in lists, on lines, or both; those without an id that is
-// theirs alone are named by the file.
+// An import does not bring redacted settings of a session_updated back.
+func TestRedactedSettingsStayRedacted(t *testing.T) {
+	log := importtest.NewLog(t)
+	const later = `{"id":"conversation-1","key":"secret","messages":[{"role":"user","content":"a"}]}`
+	load(t, log, `{"id":"conversation-1","messages":[{"role":"user","content":"a"}]}`)
+	load(t, log, later)
+	if _, err := erase.Redact(t.Context(), log, "conversation-1", []int64{3}, erase.RedactOptions{Reason: "a leak"}); err != nil {
+		t.Fatal(err)
+	}
+	if got := load(t, log, later); got.Events != 0 {
+		t.Errorf("%+v: %q", got, draw(t, log, "conversation-1"))
+	}
+}
+
+// Conversations are in lists, on lines, or both. The file names a conversation
+// without a unique id.
 func TestSessions(t *testing.T) {
 	const hi = `[{"role":"user","content":"hi"}]`
 	for content, want := range map[string]string{
@@ -225,8 +241,8 @@ func TestSessions(t *testing.T) {
 	}
 }
 
-// Conversations of two files that happen to have one id stay apart, unless one
-// continues the other.
+// Conversations of two files with one id become two sessions, unless one continues
+// the other.
 func TestOneIDInTwoFiles(t *testing.T) {
 	const system, a, b = `{"role":"system","content":"s"}`, `{"role":"user","content":"a"}`, `{"role":"user","content":"b"}`
 	log := importtest.NewLog(t)
@@ -243,8 +259,8 @@ func TestOneIDInTwoFiles(t *testing.T) {
 	}
 }
 
-// What stands before the place where a file is cut off is imported, and the rest
-// when it is there.
+// The whole elements of a truncated file are imported, and the rest when the file is
+// complete.
 func TestTruncated(t *testing.T) {
 	const first, second = `{"role":"user","content":"hi"}`, `{"role":"assistant","content":"ho"}`
 	for _, whole := range []string{
@@ -266,8 +282,8 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
-// What a response took stands behind what it says: one that is cut off is not taken
-// without it, and all is there when the rest is.
+// The usage of a response comes after its answer. So a truncated response is rejected,
+// and imported as a whole when the file is complete.
 func TestTruncatedResponse(t *testing.T) {
 	for _, whole := range []string{
 		`{"id":"resp_1","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"ho"}]}],"usage":{"input_tokens":9,"output_tokens":5}}`,
@@ -286,7 +302,7 @@ func TestTruncatedResponse(t *testing.T) {
 	}
 }
 
-// Lines that are no conversation are refused, and those around them are read.
+// Lines without a conversation are rejected, and the other lines are imported.
 func TestRefused(t *testing.T) {
 	log := importtest.NewLog(t)
 	content := strings.Join([]string{`[{"role":"user","content":"hi"}]`, `{"text":"no list"}`, `{"messages":[`, `7`, `[{"role":"user","content":"\ud800"}]`, `{"id":"x","id":"y"}`, `["no list"]`}, "\n")
@@ -300,8 +316,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// A session of the same name that another program left is not touched, and the
-// rest of the file is imported.
+// A session with the same id from another program stays as it is. The other sessions
+// of the file are imported.
 func TestAnothersSession(t *testing.T) {
 	log := importtest.NewLog(t)
 	importtest.Say(t, log, "conversation-1", event.Message{Role: event.User, Parts: []event.Part{event.Text("mine")}})

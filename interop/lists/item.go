@@ -9,10 +9,10 @@ import (
 	"github.com/convlog/convlog/interop/internal/parts"
 )
 
-// item reads an item of Responses that has no role.
+// item parses an item of Responses without a role.
 func (r *reader) item(o *parts.Members, kind string, v jsontext.Value) (m event.Message, ok bool, err error) {
 	if strings.HasSuffix(kind, "_call") && !o.Has("call_id") || kind == "mcp_list_tools" {
-		// The provider's own tools: what they did stays as it is.
+		// A call of a server tool stays as it is.
 		m.Role, m.Parts = event.Assistant, []event.Part{event.Opaque(kind, v)}
 		*o = parts.Members{}
 		return m, true, nil

@@ -1,56 +1,59 @@
-// Package lists imports lists of messages, the shapes that any program can
-// write: those of OpenAI's Chat Completions and Responses, and of Anthropic's
-// Messages. A file holds JSON or lines of it:
+// Package lists imports lists of messages. It reads the formats of OpenAI's Chat
+// Completions and Responses and of Anthropic's Messages, and the turns of ShareGPT.
+// A file holds JSON or JSON lines:
 //
-//   - a list of messages, or an object with one under "messages" or
-//     "conversations", or under "input" and "output", and whatever else: one
-//     conversation
-//   - a response: with "choices", of which the first is the answer, or with "output";
-//     behind its request where both stand in one object, as "request" (or "body")
-//     and "response", or as a list of messages and "response": one conversation
-//   - a list of such, or one on each line: several
-//   - messages, one on each line: one
+//	a list of messages              one conversation
+//	an object with a list           one conversation; the list is under "messages" or
+//	                                "conversations", or under "input" and "output"
+//	a response                      one conversation; the answer is the first of
+//	                                "choices", or under "output"
+//	a request and a response        one conversation; the object has "request" or "body"
+//	                                or a list, and "response"
+//	a list of these, or JSON lines  a conversation each
+//	messages on lines               one conversation
 //
-// Under "conversations" there may be turns, which have "from" and "value". An
-// answer has the model, the tokens and the id that are told of its response.
+// The messages under "conversations" may be turns with "from" and "value". An
+// answer gets the model, the tokens and the id of its response.
 //
-// The shapes may be mixed; shapeOf says which one a conversation is of. Each
-// message or item becomes a message_added; system and instructions become the
-// first one. Items of Responses that follow each other are pieces of one message
-// of the assistant, told by its group. What a message has no member for stays in
-// its extra, and all members of the conversation in that of session_started;
-// others than when it began become a session_updated. An element that is no
-// message is kept raw as "messages:<its type>".
+// One list may mix the formats; shapeOf finds the format of a conversation. Each
+// message or item becomes a message_added. System and instructions become the
+// first message. Consecutive items of Responses from the assistant are pieces of
+// one message: they have one group. Unknown members of a message go to its extra.
+// The members of the conversation go to the extra of session_started; new ones
+// become a session_updated. An element that is no message is kept raw as
+// "messages:<its type>".
 //
-// # Which session
+// # The session id
 //
-// The id of a conversation is its own: the first of id, session_id,
-// conversation_id, thread_id, chat_id and uuid that it has. One of fewer than 12
-// characters is taken to be unique in its file only. Then, and without any, the
-// session is named by the file: "<name>-<id, or number in the file>-<digits of
-// the absolute path>". A file that moves is another conversation. So is a session
-// named where another file's conversation has the same id and begins otherwise.
+// The id of a conversation is the first of its members id, session_id,
+// conversation_id, thread_id, chat_id and uuid. An id of 12 characters or more
+// becomes the session id. A shorter id may be unique in its file only. Without a
+// long id the session id is "<file>-<id, or number in the file>-<digest of the
+// absolute path>", so a file that moves becomes a new session. If another file has a
+// different conversation with the same id, the second one gets a session id of this
+// form, too.
 //
 // # A conversation that grows
 //
-// A message is known again by what it says and by all that was said before it.
-// Importing again adds nothing, a longer list appends the rest. Where a list
-// parts from what the session has, a head_moved leads to the last message that
-// is the same, and the rest follows as another branch; a list that the session
-// has already moves nothing. Unknown members are no part of what a message
-// says: they stay as they were first read.
+// Package document identifies a message by its content and by the content of all
+// messages before it. A second import adds nothing, a longer list appends its new
+// messages. If a list differs from the session, a head_moved leads to the last
+// common message, and the rest of the list becomes another branch. Unknown members
+// are no part of the content: the first import decides them.
 //
-// Messages have the time that they name, else that of the message before, else
-// that of the conversation, else that of the file's last change.
+// The time of a message is its own, or else the time of the message before, of
+// the conversation or of the file's last change.
 package lists
 
 import (
 	"context"
 	"errors"
 	"io"
+	"iter"
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/document"
 	"github.com/convlog/convlog/interop/internal/head"
 )
 
@@ -63,8 +66,7 @@ type Format struct{}
 // Name is "messages".
 func (Format) Name() string { return Name }
 
-// Lane is the id of the first conversation, where that names it before its
-// messages.
+// Lane is the id of the first conversation, if the id comes before the messages.
 func (Format) Lane(first []byte) string {
 	h := head.Begins(first)
 	for _, of := range []head.Head{h, h.In("request"), h.In("response")} {
@@ -77,84 +79,88 @@ func (Format) Lane(first []byte) string {
 	return ""
 }
 
-// Import appends what the source holds and the log does not have yet.
+// Import appends the messages that are missing in the log.
 func (Format) Import(ctx context.Context, log *eventlog.Log, src interop.Source) (interop.Result, error) {
-	im := importer{ctx: ctx, log: log, file: newFile(src)}
-	err := im.run(src)
-	return im.result, err
+	var f file
+	return document.ImportRecords(ctx, log, src, Name, f.records(src), f.read)
 }
 
-// run imports value by value. A conversation that stops does not undo those
-// before it.
-func (im *importer) run(src interop.Source) error {
-	for rec, err := range interop.Values(src) {
-		var refused *interop.RecordError
-		if err != nil && !errors.As(err, &refused) {
-			return err
+// file finds the conversations of a file.
+type file struct {
+	count int // of the conversations so far
+	// lines is the conversation with one message a line; nil if there is none.
+	lines *conversation
+}
+
+// records yields the values of the file, without the messages on lines. It collects
+// these in f.lines, and yields the first of them at the end.
+func (f *file) records(src interop.Source) iter.Seq2[interop.Record, error] {
+	return func(yield func(interop.Record, error) bool) {
+		for rec, err := range interop.Values(src) {
+			if err != nil {
+				if !yield(rec, err) {
+					return
+				}
+				if rec.Value = salvage(&rec, err); rec.Value == nil {
+					continue
+				}
+			}
+			if isMessage(rec.Value) {
+				f.addLine(&rec)
+			} else if !yield(rec, nil) {
+				return
+			}
 		}
-		if refused != nil {
-			im.refuse(refused)
-			rec.Value = salvaged(&rec, refused)
-		}
-		if len(rec.Value) == 0 {
-			continue
-		}
-		if err := im.value(&rec); err != nil {
-			return err
+		if f.lines != nil {
+			yield(*f.lines.elements[0].rec, nil)
 		}
 	}
-	if im.lines != nil {
-		im.others = append(im.others, im.conversation(im.lines))
-	}
-	return errors.Join(im.others...)
 }
 
-func (im *importer) refuse(e *interop.RecordError) {
-	im.result.Records++
-	im.result.Refuse(e)
-}
-
-// salvaged is what stands before the place where a value is cut off; nil if the
-// value is bad for another reason.
-func salvaged(rec *interop.Record, refused *interop.RecordError) []byte {
-	if !errors.Is(refused.Cause, io.ErrUnexpectedEOF) {
+// salvage returns the part of a truncated value that can be imported; nil if there
+// is none.
+func salvage(rec *interop.Record, err error) []byte {
+	var rejected *interop.RecordError
+	if !errors.As(err, &rejected) || !errors.Is(rejected.Cause, io.ErrUnexpectedEOF) {
 		return nil
 	}
-	return closed(rec.Value)
+	return closeList(rec.Value)
 }
 
-// value imports a value of the file.
-func (im *importer) value(rec *interop.Record) error {
-	if isMessage(rec.Value) {
-		im.onLine(rec)
-		return nil
+// addLine adds a message on a line.
+func (f *file) addLine(rec *interop.Record) {
+	if f.lines == nil {
+		f.lines = &conversation{number: f.next()}
 	}
-	conversations, ok := split(rec)
-	if !ok {
-		im.refuse(rec.Refuse(errNoList))
-		return nil
-	}
-	for i := range conversations {
-		im.file.count++
-		conversations[i].number = im.file.count
-		err := im.conversation(&conversations[i])
-		if errors.Is(err, interop.ErrHistory) {
-			im.others = append(im.others, err)
-		} else if err != nil {
-			return err
-		}
-	}
-	return nil
+	kept := rec.Kept()
+	f.lines.elements = append(f.lines.elements, element{kept.Value, &kept, 0})
+}
+
+func (f *file) next() int {
+	f.count++
+	return f.count
 }
 
 var errNoList = errors.New("neither a message nor a list of messages")
 
-// onLine takes in a message that stands on a line of its own.
-func (im *importer) onLine(rec *interop.Record) {
-	if im.lines == nil {
-		im.file.count++
-		im.lines = &conversation{number: im.file.count}
+// read returns the sessions of a value.
+func (f *file) read(of *document.File, rec *interop.Record) (all []document.Session, err error) {
+	if isMessage(rec.Value) {
+		s, err := f.lines.session(of, rec)
+		return []document.Session{s}, err
 	}
-	kept := rec.Kept()
-	im.lines.elements = append(im.lines.elements, element{kept.Value, &kept, 0})
+	conversations, ok := split(rec)
+	if !ok {
+		return nil, errNoList
+	}
+	for i := range conversations {
+		c := &conversations[i]
+		c.number = f.next()
+		s, err := c.session(of, rec)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, s)
+	}
+	return all, nil
 }

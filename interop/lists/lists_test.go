@@ -19,13 +19,13 @@ import (
 	"github.com/convlog/convlog/projection"
 )
 
-// load imports a file of that content, which must be detected and succeed.
+// load imports a file with the content. The test fails if the import does.
 func load(t testing.TB, log *eventlog.Log, content string) interop.Result {
 	t.Helper()
 	return importtest.Load(t, log, lists.Format{}, "talk.json", content)
 }
 
-// draw is a short line for each event of a session.
+// draw draws a short line for each event of a session.
 func draw(t testing.TB, log *eventlog.Log, session string) (lines []string) {
 	t.Helper()
 	for _, e := range importtest.Events(t, log, session) {
@@ -102,7 +102,7 @@ func rendered(t testing.TB, log *eventlog.Log, entries []projection.Entry, forma
 
 const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
-// Lists that are written as the exporters write them come back byte for byte.
+// A list in the form of the exporters comes back byte for byte.
 func TestWhatIsExportedComesBack(t *testing.T) {
 	for name, c := range map[string]struct{ format, list string }{
 		"chat": {"openai", `{"messages":[{"role":"developer","content":"Be brief."},{"role":"user","content":[{"type":"text","text":"What is this?"},{"type":"image_url","image_url":{"url":"data:image/png;base64,` + pixel + `"}}]},` +

@@ -11,19 +11,21 @@ import (
 	"github.com/convlog/convlog/interop/internal/parts"
 )
 
-// legacyTool is the role of results before calls had ids.
+// legacyTool is the role of a result in the times before call ids.
 const legacyTool = "function"
 
-// reader turns the elements of a conversation into messages, in order.
+// reader parses the elements of a conversation as messages, in order.
 type reader struct {
-	parts.Reader // Names grow with the calls
+	parts.Reader // with the Names of all calls so far
 	shape        shape
 	model        string
-	number       int // of the elements read
-	// at is when the element that was read last says it was said; zero if it does
-	// not.
-	at time.Time
-	// unnamed is the newest call that had no id.
+	number       int // of the elements so far
+	// at, kind and hasRole describe the newest element: its time, zero if it has none;
+	// its type, empty if it has none; and whether it has a role.
+	at      time.Time
+	kind    string
+	hasRole bool
+	// unnamed is the id of the newest call without one.
 	unnamed string
 }
 
@@ -34,26 +36,26 @@ func newReader(c *conversation) *reader {
 	return &reader{Reader: parts.Reader{Names: map[string]string{}}, shape: c.shape, model: c.model}
 }
 
-// message reads the next element; ok is false when it is none.
+// message parses the next element; ok is false if it is no message.
 func (r *reader) message(v jsontext.Value) (m event.Message, ok bool, err error) {
 	r.number++
-	r.at = time.Time{}
+	r.at, r.kind, r.hasRole = time.Time{}, "", false
 	o, err := parts.Open(v)
 	if err != nil {
 		return m, false, nil
 	}
-	r.at = timeOf(&o)
-	if kind := o.PeekText("type"); !o.Has("role") && isItemType(kind) {
-		m, ok, err = r.item(&o, kind, v)
+	r.at, r.kind, r.hasRole = timeOf(&o), o.PeekText("type"), o.Has("role")
+	if !r.hasRole && isItemType(r.kind) {
+		m, ok, err = r.item(&o, r.kind, v)
 	} else {
-		m, ok, err = r.said(&o)
+		m, ok, err = r.withRole(&o)
 	}
 	if !ok || err != nil || o.Failed {
 		return m, false, err
 	}
 	m.Extra = o.Rest()
 	if m.Role == event.Assistant {
-		r.replied(&m)
+		r.fillIn(&m)
 	}
 	for _, call := range m.ToolCalls() {
 		r.Names[call.CallID] = call.Name
@@ -61,18 +63,18 @@ func (r *reader) message(v jsontext.Value) (m event.Message, ok bool, err error)
 	return m, true, nil
 }
 
-// replied fills in what is known of an answer of a model.
-func (r *reader) replied(m *event.Message) {
+// fillIn sets the provider and the model of an answer.
+func (r *reader) fillIn(m *event.Message) {
 	m.Provider = r.shape.provider()
 	if m.Model == "" {
 		m.Model = r.model
 	}
 }
 
-// said reads a message that has a role.
-func (r *reader) said(o *parts.Members) (m event.Message, ok bool, err error) {
+// withRole parses a message with a role.
+func (r *reader) withRole(o *parts.Members) (m event.Message, ok bool, err error) {
 	role := o.Text("role")
-	if !speaks(role) {
+	if !isRole(role) {
 		return m, false, nil
 	}
 	m.Role = event.Role(role)
@@ -99,7 +101,7 @@ func (r *reader) said(o *parts.Members) (m event.Message, ok bool, err error) {
 	return m, true, err
 }
 
-// content reads what a message says; nothing is said by an empty text.
+// content parses the content of a message. An empty text makes no part.
 func (r *reader) content(o *parts.Members) ([]event.Part, error) {
 	v := o.Take("content")
 	if text, ok := rawjson.Text(v); v == nil || ok && text == "" {
@@ -112,7 +114,7 @@ func (r *reader) content(o *parts.Members) ([]event.Part, error) {
 	return r.Content(v)
 }
 
-// reply reads what only the assistant's messages have.
+// reply parses the members that only the assistant's messages have.
 func (r *reader) reply(m *event.Message, o *parts.Members) {
 	if text := o.Maybe("refusal"); text != "" {
 		p := event.Text(text)
@@ -143,7 +145,7 @@ func (r *reader) reply(m *event.Message, o *parts.Members) {
 	}
 }
 
-// call reads an element of tool_calls, the n-th of its message.
+// call parses the n-th element of tool_calls.
 func (r *reader) call(v jsontext.Value, n int) event.Part {
 	o, err := parts.Open(v)
 	if err != nil {
@@ -176,13 +178,13 @@ func (r *reader) call(v jsontext.Value, n int) event.Part {
 	return p
 }
 
-// madeID is an id for the n-th call of the element, which has none.
+// madeID makes an id for the n-th call of the element.
 func (r *reader) madeID(n int) string { return fmt.Sprintf("call_%d_%d", r.number, n) }
 
-// function reads the name and the arguments of a call.
+// function parses the name and the arguments of a call.
 func function(f *parts.Members, id string) event.Part {
 	name := f.Required("name")
-	arguments := f.Take("input") // of a custom tool: a text
+	arguments := f.Take("input") // the text for a custom tool
 	if v := f.Take("arguments"); v != nil {
 		arguments = parts.Arguments(v)
 	}
@@ -191,7 +193,7 @@ func function(f *parts.Members, id string) event.Part {
 	return p
 }
 
-// answer reads a message of a tool.
+// answer parses a message of a tool.
 func (r *reader) answer(m *event.Message, o *parts.Members) error {
 	id := o.Maybe("tool_call_id")
 	if id == "" {
@@ -211,7 +213,7 @@ func (r *reader) answer(m *event.Message, o *parts.Members) error {
 	name := r.Names[id]
 	if name == "" {
 		name = o.Maybe("name")
-	} else if told := o.PeekText("name"); told == name {
+	} else if o.PeekText("name") == name {
 		o.Take("name")
 	}
 	p := event.ToolResult(id, name, content...)

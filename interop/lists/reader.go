@@ -6,12 +6,11 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-// Reader reads the messages of a list, for formats that hold such lists. It is
-// used by one goroutine.
+// Reader parses the messages of a list, for importers of formats with such lists. It
+// is used by one goroutine.
 type Reader struct{ r *reader }
 
-// NewReader makes a reader of a list whose answers are of the model, if they
-// name no other.
+// NewReader returns a reader for a list. Answers without a model get the given one.
 func NewReader(elements []jsontext.Value, model string) *Reader {
 	c := &conversation{model: model}
 	for _, v := range elements {
@@ -20,12 +19,12 @@ func NewReader(elements []jsontext.Value, model string) *Reader {
 	return &Reader{newReader(c)}
 }
 
-// Message reads the next element; ok is false when it is no message. Bodies of
-// images stay in the Data of their parts.
+// Message parses the next element; ok is false if it is no message. Bodies of images
+// stay in the Data of their parts.
 func (r *Reader) Message(v jsontext.Value) (m event.Message, ok bool, err error) {
 	return r.r.message(v)
 }
 
-// UsageOf reads token counts as OpenAI or Anthropic write them; ok is false
-// where there are none.
+// UsageOf parses the token counts of OpenAI or Anthropic; ok is false if there are
+// none.
 func UsageOf(v jsontext.Value) (u event.Usage, ok bool) { return usageOf(v) }

@@ -1,109 +1,136 @@
 package lists
 
 import (
-	"context"
-
-	"github.com/go-json-experiment/json/jsontext"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"strconv"
 
 	"github.com/convlog/convlog/event"
-	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
 )
 
-// session is a session that a conversation is added to.
-type session struct {
-	*interop.Session
-	start int64  // the seq of session_started
-	path  string // where it was imported from
-	// tip is the newest event of the active path that is part of what is said.
-	tip    int64
-	titled bool
-	// erased: what it says of itself was redacted, and is not to come back.
-	erased   bool
-	settings document.Settings
-}
-
-func openSession(ctx context.Context, log *eventlog.Log, id string) (*session, error) {
-	s := &session{settings: document.Settings{}}
-	opened, err := interop.OpenSession(ctx, log, id, s.remember)
-	s.Session = opened
+// session is the session of a conversation in the record.
+func (c *conversation) session(f *document.File, rec *interop.Record) (document.Session, error) {
+	items, err := c.items()
+	id := c.sessionID(f)
+	s := document.Session{
+		ID: id, Rec: rec, At: c.at, Items: items,
+		Formats: []string{string(chatShape), string(responsesShape), string(anthropicShape)},
+		About: event.Session{
+			Title: c.title, Source: event.SessionSource{Format: string(c.shape), SessionID: c.id}, Extra: c.settings,
+		},
+	}
+	if c.hasUniqueID() {
+		s.ID, s.FallbackID = c.id, id
+	}
 	return s, err
 }
 
-// ours reports whether this package can add to the session.
-func (s *session) ours() bool {
-	return s.From(string(chatShape), string(responsesShape), string(anthropicShape))
+// uniqueLength is the length of an id that is unique beyond its file.
+const uniqueLength = 12
+
+// hasUniqueID reports whether the id of the conversation can be a session id.
+func (c *conversation) hasUniqueID() bool {
+	return len(c.id) >= uniqueLength && event.CheckSessionID(c.id) == nil
 }
 
-// remember takes in an event that the log holds.
-func (s *session) remember(e *event.Event) error {
-	name := e.Type.Name()
-	switch {
-	case name == event.HeadMoved:
-		to, err := e.Parent()
-		s.tip = to
-		return err
-	case name == event.SessionStarted, name == event.SessionUpdated:
-		if name == event.SessionStarted {
-			s.start = e.Seq
-		}
-		if e.Redacted() {
-			s.erased, s.titled = true, true
-			return nil
-		}
-		about, _, err := event.Decode[event.Session](e)
-		if err == nil {
-			_, err = s.settled(about.Extra)
-		}
-		s.titled = s.titled || about.Title != ""
-		s.path += about.Source.Path
-		return err
-	case e.Type.Scope() == event.PathScope && name != event.ProjectionSnapshotted:
-		s.tip = e.Seq
+// sessionID is the id that the file gives to the conversation.
+func (c *conversation) sessionID(f *document.File) string {
+	name := strconv.Itoa(c.number)
+	if c.id != "" {
+		name = namePart(c.id)
 	}
-	return nil
+	sum := sha256.Sum256([]byte(f.Path + "\x00" + name + "\x00" + c.id))
+	return namePart(f.Stem) + "-" + name + "-" + hex.EncodeToString(sum[:4])
 }
 
-// settled reports whether the session knows the settings, which it does from
-// then on.
-func (s *session) settled(settings jsontext.Value) (known bool, err error) {
-	if s.erased {
-		return true, nil
-	}
-	return s.settings.Know(settings)
-}
+func namePart(s string) string { return cmp.Or(document.Name(s), "list") }
 
-// parent is the event that what follows the event at seq continues; seq is 0 for
-// what begins the conversation.
-func (s *session) parent(seq int64) int64 {
-	if seq == 0 {
-		return s.start
-	}
-	return seq
-}
-
-// follows reports whether what is added to the session continues the event at
-// seq.
-func (s *session) follows(seq int64) bool { return s.tip == seq || seq == 0 && s.tip == s.start }
-
-// begins reports whether the session has what a conversation begins with: all up
-// to what the user says first, or else its first element.
-func (s *session) begins(c *conversation) (bool, error) {
-	r, at := newReader(c), chain("")
-	known := false
+// items are the items of the conversation.
+func (c *conversation) items() ([]document.Item, error) {
+	b := builder{reader: newReader(c)}
+	all := make([]document.Item, 0, len(c.elements))
 	for i := range c.elements {
-		m, ok, err := r.message(c.elements[i].value)
-		if err == nil {
-			at, err = at.with(&c.elements[i], &m, ok)
-		}
+		it, err := b.item(&c.elements[i])
 		if err != nil {
-			return false, err
+			return nil, err
 		}
-		_, found := s.Find(at.key(s.ID, ownPart))
-		if known = known || i == 0 && found; ok && m.Role == event.User {
-			return found, nil
-		}
+		all = append(all, it)
 	}
-	return known, nil
+	if len(all) > 0 {
+		c.finish(&all[len(all)-1])
+	}
+	return all, nil
+}
+
+// finish adds the id and the usage of the response to the last message, if it is
+// the assistant's.
+func (c *conversation) finish(last *document.Item) {
+	m, ok := last.Payload.(event.Message)
+	if !ok || m.Role != event.Assistant {
+		return
+	}
+	if m.Usage.IsZero() {
+		m.Usage, _ = usageOf(c.usage)
+	}
+	m.ResponseID = cmp.Or(m.ResponseID, c.responseID)
+	last.Payload = m
+}
+
+// builder makes items of the elements of a conversation, in order.
+type builder struct {
+	reader *reader
+	chain  document.Chain
+	// group is the group of the newest message, if it is the assistant's.
+	group string
+	// hasRole says that the newest element was a message of the assistant with a role.
+	hasRole bool
+}
+
+// item makes the item of an element.
+func (b *builder) item(e *element) (it document.Item, err error) {
+	m, ok, err := b.reader.message(e.value)
+	if err != nil {
+		return it, err
+	}
+	if b.chain, err = e.chain(b.chain, &m, ok); err != nil {
+		return it, err
+	}
+	it = document.Item{
+		Rec: *e.rec, Part: e.part, Chain: b.chain, At: b.reader.at, Kind: cmp.Or(b.reader.kind, "element"),
+	}
+	it.Rec.Value = e.value
+	if b.join(&m, ok); ok {
+		it.Payload = m
+	}
+	return it, nil
+}
+
+// chain is the chain with the element; m is its message, if it is one.
+func (e *element) chain(before document.Chain, m *event.Message, isMessage bool) (document.Chain, error) {
+	if !isMessage {
+		return before.Then(e.value)
+	}
+	content, err := document.Content(m)
+	if err != nil {
+		return "", err
+	}
+	return before.Then(content)
+}
+
+// join gives consecutive items of the assistant one group: they are pieces of one
+// message. A message with a role begins a new group after another such message.
+// Any message of the assistant may begin a group, because a list of any shape may
+// continue with items of Responses.
+func (b *builder) join(m *event.Message, isMessage bool) {
+	if !isMessage || m.Role != event.Assistant {
+		b.group, b.hasRole = "", false
+		return
+	}
+	if b.group == "" || b.reader.hasRole && b.hasRole {
+		b.group = "run-" + event.Digest(b.chain).Hex()[:24]
+	}
+	b.hasRole, m.Group = b.reader.hasRole, b.group
 }

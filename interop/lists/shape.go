@@ -14,14 +14,15 @@ import (
 // shape is the API whose shape a conversation has.
 type shape string
 
-// The shapes, by the names that their formats have in the log and in exports.
+// The shapes, by the names of their formats in the log and in exports.
 const (
 	chatShape      shape = "openai"
 	responsesShape shape = "responses"
 	anthropicShape shape = "anthropic"
 )
 
-// provider is who speaks the shape. That of Chat Completions is spoken by many.
+// provider is the provider with the shape; empty for Chat Completions, which many
+// providers have.
 func (s shape) provider() string {
 	switch s {
 	case responsesShape:
@@ -32,8 +33,8 @@ func (s shape) provider() string {
 	return ""
 }
 
-// shapeOf tells the shape of a conversation: by the first message that has what
-// only one shape has. Where none does, Chat Completions is it.
+// shapeOf is the shape of the first message with a member or block that only one
+// shape has; Chat Completions if there is none.
 func shapeOf(c *conversation) shape {
 	for _, e := range c.elements {
 		if s := elementShape(e.value); s != "" {
@@ -47,7 +48,7 @@ func shapeOf(c *conversation) shape {
 	return chatShape
 }
 
-// itemTypes are the types of items that do not end in _call or _output.
+// itemTypes are the types of items without the suffix _call or _call_output.
 var itemTypes = []string{"reasoning", "item_reference", "mcp_list_tools", "mcp_approval_request", "mcp_approval_response", "compaction"}
 
 func isItemType(kind string) bool {
@@ -81,7 +82,7 @@ func elementShape(v jsontext.Value) shape {
 	return ""
 }
 
-// blockShape is the shape that alone has such blocks; empty if several have.
+// blockShape is the only shape with such a block; empty if several have it.
 func blockShape(v jsontext.Value) shape {
 	o, err := parts.Open(v)
 	if err != nil {
@@ -101,8 +102,7 @@ func blockShape(v jsontext.Value) shape {
 	return ""
 }
 
-// isMessage reports whether a value is a message, or an item that may stand among
-// messages.
+// isMessage reports whether a value is a message or an item.
 func isMessage(v jsontext.Value) bool {
 	o, err := parts.Open(v)
 	if err != nil {
@@ -110,12 +110,12 @@ func isMessage(v jsontext.Value) bool {
 	}
 	role := o.PeekText("role")
 	kind := o.PeekText("type")
-	return speaks(role) && (o.Has("content") || o.Has("tool_calls") || o.Has("function_call") || o.Has("refusal")) ||
+	return isRole(role) && (o.Has("content") || o.Has("tool_calls") || o.Has("function_call") || o.Has("refusal")) ||
 		role == "" && isItemType(kind) && (o.Has("call_id") || o.Has("id") || o.Has("summary") || o.Has("encrypted_content"))
 }
 
-// speaks reports whether a role is one that messages have.
-func speaks(role string) bool {
+// isRole reports whether messages can have the role.
+func isRole(role string) bool {
 	switch event.Role(role) {
 	case event.System, event.Developer, event.User, event.Assistant, event.Tool:
 		return true

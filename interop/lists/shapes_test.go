@@ -43,8 +43,7 @@ func TestDetect(t *testing.T) {
 	}
 }
 
-// importable are lists that hold what the exports do not, with what becomes of
-// them.
+// importable are lists with elements that no exporter writes, and the expected events.
 var importable = map[string]struct {
 	content string
 	shape   string
@@ -118,8 +117,8 @@ var importable = map[string]struct {
 	},
 }
 
-// Nothing of a list is lost: what a message has no member for is in its extra, what
-// is no message is kept raw.
+// An import loses nothing: unknown members are in the extra of the message, and an
+// element that is no message is kept raw.
 func TestWhatBecomesOfLists(t *testing.T) {
 	for name, c := range importable {
 		t.Run(name, func(t *testing.T) {
@@ -144,7 +143,7 @@ func TestWhatBecomesOfLists(t *testing.T) {
 	}
 }
 
-// The counts of tokens stand for the same whoever counted.
+// The token counts of all shapes mean the same.
 func TestUsage(t *testing.T) {
 	want := map[string]event.Usage{
 		"a chat with everything around it": {InputTokens: 6, CacheReadTokens: 4, OutputTokens: 2},
@@ -168,7 +167,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// Rules of conversation that a list breaks are marked, and break nothing.
+// A message that breaks a rule of conversation is imported and marked.
 func TestBrokenRulesAreMarked(t *testing.T) {
 	log := importtest.NewLog(t)
 	got := load(t, log, importable["Anthropic's own members"].content)

@@ -7,11 +7,11 @@ import (
 	"github.com/convlog/convlog/interop/internal/parts"
 )
 
-// turnsName is the member that holds turns, which name who speaks under "from", and
-// what is said under "value".
+// turnsName is the member with turns. A turn has its speaker under "from", and its
+// text under "value".
 const turnsName = "conversations"
 
-// speakers are the roles of those who speak in turns.
+// speakers maps the speaker of a turn to the role of its message.
 var speakers = map[string]string{
 	"human": "user", "user": "user", "gpt": "assistant", "chatgpt": "assistant", "assistant": "assistant", "model": "assistant",
 	"bard": "assistant", "bing": "assistant", "system": "system", "function_call": "assistant", "tool_call": "assistant",
@@ -24,7 +24,7 @@ func isTurn(v jsontext.Value) bool {
 	return err == nil && speakers[o.PeekText("from")] != "" && o.Peek("value").Kind() == '"'
 }
 
-// messagesOf makes messages of turns. What is none stays.
+// messagesOf makes messages of turns, and keeps all other elements.
 func messagesOf(turns []jsontext.Value) (all []jsontext.Value) {
 	for _, v := range turns {
 		if isTurn(v) {
@@ -35,10 +35,10 @@ func messagesOf(turns []jsontext.Value) (all []jsontext.Value) {
 	return all
 }
 
-// messageOf makes a message of a turn. A call is one where its value says what is
-// called.
+// messageOf makes a message of a turn. A turn with a call becomes a function_call if
+// its value has the name of a function.
 func messageOf(turn jsontext.Value) jsontext.Value {
-	o, _ := parts.Open(turn) // isTurn made sure
+	o, _ := parts.Open(turn) // isTurn has checked it
 	from := o.PeekText("from")
 	text, _ := rawjson.Text(o.Peek("value"))
 	role := []rawjson.Member{{Name: "role", Value: jsontext.Value(`"` + speakers[from] + `"`)}}
@@ -56,14 +56,14 @@ func messageOf(turn jsontext.Value) jsontext.Value {
 			m.Put("turn_"+name, v)
 		}
 	}
-	rest, _ := rawjson.Members(o.Rest()) // nothing, or an object
+	rest, _ := rawjson.Members(o.Rest()) // nil or an object
 	for _, member := range rest {
 		m.Put(member.Name, member.Value)
 	}
 	return m.Rest()
 }
 
-// isCall reports whether a value says what is called.
+// isCall reports whether a value has the name of a function.
 func isCall(v jsontext.Value) bool {
 	if !v.IsValid() {
 		return false

@@ -8,9 +8,9 @@ import (
 	"github.com/convlog/convlog/interop/internal/parts"
 )
 
-// usageOf reads the token counts of any of the three shapes; ok is false where
-// there are none. OpenAI counts what was read from a cache among its input, the
-// log and Anthropic do not.
+// usageOf parses the token counts of any of the three shapes; ok is false if there
+// are none. OpenAI's input tokens include the cached tokens; in the log and in
+// Anthropic's counts they do not.
 func usageOf(v jsontext.Value) (u event.Usage, ok bool) {
 	o, err := parts.Open(v)
 	if err != nil {
@@ -51,7 +51,7 @@ func (c *counter) take(name string) (n int64) {
 	return n
 }
 
-// within reads a number of an object that stays as it is.
+// within returns a number in an object, and does not remove it.
 func (c *counter) within(name, inner string) int64 {
 	o, err := parts.Open(c.o.Peek(name))
 	if err != nil {

@@ -36,13 +36,13 @@ func read(f *document.File, rec *interop.Record) ([]document.Session, error) {
 	if s.Own == "" && filepath.Base(f.Path) == defaultFile {
 		s.ID = f.Inner(taskOf(messages))
 	}
-	s.Spent = spentOf(info)
-	t := newTranslator(messages, s.Spent.Model)
+	s.Totals = spentOf(info)
+	t := newTranslator(messages, s.Totals.Model)
 	if err := t.translate(); err != nil {
 		return nil, err
 	}
 	if s.Items = t.items; len(s.Items) > 0 && info != nil {
-		last := document.Raw(document.Told(rec, info), "info")
+		last := document.Raw(document.Subrecord(rec, info), "info")
 		last.Name = "info " + string(last.Rec.Digest)
 		s.Items = append(s.Items, last)
 	}
@@ -67,7 +67,7 @@ func taskOf(messages []interop.Record) string {
 }
 
 // spentOf returns the model and the cost of the run.
-func spentOf(info jsontext.Value) (s document.Spent) {
+func spentOf(info jsontext.Value) (s document.Totals) {
 	var fields struct {
 		Stats struct {
 			Cost float64 `json:"instance_cost"`
@@ -143,7 +143,7 @@ func (t *translator) message(rec *interop.Record, o *parts.Members) error {
 		}
 		t.addCommand(&m, x)
 	case m.Role == event.User && t.shell.Open():
-		t.shell.Prints(&m)
+		t.shell.Result(&m)
 	}
 	it.Payload = m
 	t.items = append(t.items, it)
@@ -162,12 +162,12 @@ func kindOf(o *parts.Members) string {
 
 // addCommand turns the command of an answer into a call.
 func (t *translator) addCommand(m *event.Message, x extra) {
-	t.shell.Passes()
+	t.shell.Forget()
 	if len(m.ToolCalls()) > 0 {
 		return
 	}
 	if text, command, ok := commandIn(m.Text(), x.commands); ok {
-		t.shell.Runs(m, text, command)
+		t.shell.Call(m, text, command)
 	}
 }
 
@@ -204,6 +204,6 @@ func (t *translator) response(rec *interop.Record, o *parts.Members, output []in
 		it.Payload = m
 		t.items = append(t.items, it)
 	}
-	t.items = append(t.items, document.Raw(document.Told(rec, o.Rest()), "response"))
+	t.items = append(t.items, document.Raw(document.Subrecord(rec, o.Rest()), "response"))
 	return nil
 }

@@ -69,7 +69,7 @@ func read(_ *document.File, rec *interop.Record) ([]document.Session, error) {
 	s := document.Session{Rec: rec, About: event.Session{Agent: "Open Assistant"}}
 	top := *rec
 	if v := o.Take("prompt"); v != nil {
-		top = document.Told(rec, v)
+		top = document.Subrecord(rec, v)
 		s.About.Extra = o.Rest()
 	}
 	n, err := nodeOf(&top, 0)
@@ -104,7 +104,7 @@ func nodeOf(rec *interop.Record, depth int) (n node, err error) {
 		return n, document.ErrShape
 	}
 	replies := o.Take("replies")
-	n.rec = document.Told(rec, o.Rest())
+	n.rec = document.Subrecord(rec, o.Rest())
 	var fields struct {
 		ID      string   `json:"message_id"`
 		Parent  string   `json:"parent_id"`

@@ -101,7 +101,7 @@ func (c *checker) assistant(o *render.Object) error {
 		}
 	}
 	if silent := o.Value("content").Kind() == 'n'; silent && len(calls) == 0 || !silent {
-		_, err = o.Said("content")
+		_, err = o.NonBlank("content")
 	}
 	return err
 }
@@ -181,7 +181,7 @@ func (c *checker) closeCall(o *render.Object, idName string) error {
 // checkContent checks a text; with parts, it accepts a list of parts too.
 func checkContent(o *render.Object, parts bool) error {
 	if o.Value("content").Kind() == '"' || !parts {
-		_, err := o.Said("content")
+		_, err := o.NonBlank("content")
 		return err
 	}
 	all, err := o.Objects("content")
@@ -240,7 +240,7 @@ func checkPart(o *render.Object, table map[string]partShape) error {
 
 // checkMember checks a member of a part.
 func checkMember(o *render.Object, name string) error {
-	s, err := o.Said(name)
+	s, err := o.NonBlank(name)
 	switch name {
 	case "url", "image_url":
 		return o.Address(name, "image/png", "image/jpeg", "image/gif", "image/webp")

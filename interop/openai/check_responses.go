@@ -87,7 +87,7 @@ func checkReasoning(o *render.Object) error {
 	if err := o.Only([]string{"type", "summary", "encrypted_content"}); err != nil {
 		return err
 	}
-	if _, err := o.Said("encrypted_content"); err != nil {
+	if _, err := o.NonBlank("encrypted_content"); err != nil {
 		return err
 	}
 	parts, err := o.Objects("summary")

@@ -181,7 +181,7 @@ func (t *teller) failure() {
 	}
 	info, err := parts.Open(o.Peek("info"))
 	if v := info.Peek("error"); err == nil && v.Kind() == '{' {
-		it := document.Raw(document.Told(t.rec, v), "error")
+		it := document.Raw(document.Subrecord(t.rec, v), "error")
 		it.Name, it.At, it.Part = "error "+t.info.ID, t.at, 2
 		t.items = append(t.items, it)
 	}

@@ -182,7 +182,7 @@ func file(o *parts.Members) (p event.Part) {
 	if o.Failed {
 		return p
 	}
-	p = parts.Linked(event.ImagePart, address)
+	p = parts.FromURL(event.ImagePart, address)
 	if len(media) < 6 || media[:6] != "image/" {
 		p.Type = event.DocumentPart
 	}

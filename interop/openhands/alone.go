@@ -27,7 +27,7 @@ func (r *reader) alone(f *document.File, rec *interop.Record) document.Session {
 		}
 	}
 	s := piece(f, rec)
-	s.Items, s.Spent = t.items, t.stats
+	s.Items, s.Totals = t.items, t.stats
 	return s
 }
 

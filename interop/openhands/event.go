@@ -26,7 +26,7 @@ type teller struct {
 	calls    map[string]call
 	cost     event.Cost // of all so far
 	// stats are what was told last of all that models took.
-	stats document.Spent
+	stats document.Totals
 }
 
 // call is a call that an action was.

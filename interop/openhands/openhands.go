@@ -155,9 +155,9 @@ func (r *reader) read(f *document.File, rec *interop.Record) ([]document.Session
 	if err := t.all(events); err != nil {
 		return nil, err
 	}
-	s.Items, s.Spent = t.items, told.spent()
-	if s.Spent.Cost == 0 && s.Spent.Usage.IsZero() {
-		s.Spent = t.stats
+	s.Items, s.Totals = t.items, told.spent()
+	if s.Totals.Cost == 0 && s.Totals.Usage.IsZero() {
+		s.Totals = t.stats
 	}
 	return []document.Session{s}, nil
 }
@@ -246,6 +246,6 @@ func (f *facts) used() map[string]event.Usage {
 	return used
 }
 
-func (f *facts) spent() document.Spent {
-	return document.Spent{Model: f.Metadata.Model.Name, Usage: f.Metrics.Total.usage(), Cost: f.Metrics.cost()}
+func (f *facts) spent() document.Totals {
+	return document.Totals{Model: f.Metadata.Model.Name, Usage: f.Metrics.Total.usage(), Cost: f.Metrics.cost()}
 }

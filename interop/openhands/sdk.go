@@ -193,7 +193,7 @@ func block(v jsontext.Value) (all []event.Part) {
 	var addresses []string
 	if err == nil && o.PeekText("type") == "image" && json.Unmarshal(o.Peek("image_urls"), &addresses) == nil {
 		for _, address := range addresses {
-			if p := parts.Linked(event.ImagePart, address); p.Type != "" {
+			if p := parts.FromURL(event.ImagePart, address); p.Type != "" {
 				all = append(all, p)
 			}
 		}
@@ -255,7 +255,7 @@ func (t *teller) state(o *parts.Members) {
 	if v.Kind() != '{' || json.Unmarshal(v, &told) != nil || len(told.All) == 0 {
 		return
 	}
-	var sum document.Spent
+	var sum document.Totals
 	for _, m := range told.All {
 		sum.Usage, sum.Cost = sum.Usage.Add(m.Total.usage()), sum.Cost.Add(m.cost())
 	}

@@ -165,7 +165,7 @@ func (s *session) compaction(f *facts) event.Compaction {
 		Summary: f.text("summary"), TokensBefore: before, Extra: f.without(taken...),
 	}
 	c.ReadFiles, c.ModifiedFiles = f.files()
-	kept := s.trail.SaidSince(s.firstKept(f))
+	kept := s.trail.ShownSince(s.firstKept(f))
 	if len(kept) == 0 {
 		return c
 	}

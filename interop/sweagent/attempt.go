@@ -66,7 +66,7 @@ func attempt(rec *interop.Record) ([]document.Item, error) {
 		return nil, err
 	}
 	if rest := o.Rest(); rest != nil {
-		t.items = append(t.items, document.Raw(document.Told(rec, rest), "attempt"))
+		t.items = append(t.items, document.Raw(document.Subrecord(rec, rest), "attempt"))
 	}
 	if len(t.items) > 0 {
 		t.items[0].After, t.items[0].Label = startName, "another attempt"

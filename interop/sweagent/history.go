@@ -83,7 +83,7 @@ func (t *translator) message(rec *interop.Record) error {
 		t.pending = !demo && (t.shell.Open() || len(m.ToolCalls()) > 0)
 	case event.User:
 		if t.shell.Open() {
-			t.shell.Prints(&m)
+			t.shell.Result(&m)
 		}
 	}
 	t.items = append(t.items, document.Item{Rec: *rec, Payload: m, Kind: "message"})
@@ -119,7 +119,7 @@ func (t *translator) stepRest(rec *interop.Record, inHistory bool) {
 		}
 	}
 	if left := o.Rest(); left != nil {
-		t.items = append(t.items, document.Raw(document.Told(rec, left), "step"))
+		t.items = append(t.items, document.Raw(document.Subrecord(rec, left), "step"))
 	}
 }
 
@@ -144,7 +144,7 @@ func (t *translator) lastStep() {
 
 // answer parses the thought and the action of the agent.
 func (t *translator) answer(m *event.Message, o *parts.Members) {
-	t.shell.Passes()
+	t.shell.Forget()
 	t.recent = t.recent[:0]
 	for _, name := range []string{"content", "thought", "action"} {
 		text := o.PeekText(name)
@@ -153,7 +153,7 @@ func (t *translator) answer(m *event.Message, o *parts.Members) {
 	action := o.PeekText("action")
 	t.action = action
 	if thought, ok := rawjson.Text(o.Peek("thought")); ok && action != "" && len(m.ToolCalls()) == 0 {
-		t.shell.Runs(m, thought, action)
+		t.shell.Call(m, thought, action)
 	}
 	blocks, err := rawjson.Elements(o.Peek("thinking_blocks"))
 	if err != nil {
@@ -207,7 +207,7 @@ func (t *translator) step(rec *interop.Record) {
 		m.Parts = []event.Part{event.Text(response)}
 	}
 	if strings.TrimSpace(action) != "" {
-		t.shell.Runs(&m, thought, action)
+		t.shell.Call(&m, thought, action)
 	}
 	t.items = append(t.items, document.Item{Rec: *rec, Payload: m, Kind: "step", Part: 1})
 	if t.shell.Open() {
@@ -226,6 +226,6 @@ func (t *translator) observe(rec *interop.Record) {
 		m.Parts = []event.Part{event.Text(text)}
 		t.recent = append(t.recent, text)
 	}
-	t.shell.Prints(&m)
+	t.shell.Result(&m)
 	t.items = append(t.items, document.Item{Rec: *rec, Payload: m, Kind: "step", Part: 2})
 }

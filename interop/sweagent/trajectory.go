@@ -31,10 +31,10 @@ func read(f *document.File, rec *interop.Record) ([]document.Session, error) {
 	info := o.Take("info")
 	s := document.Session{ID: f.Session(""), Rec: rec, About: event.Session{Agent: "SWE-agent", Extra: o.Rest()}}
 	run := configOf(o.Peek("replay_config"))
-	s.Spent = spentOf(info)
-	s.Spent.Model = run.Agent.Model.Name
+	s.Totals = spentOf(info)
+	s.Totals.Model = run.Agent.Model.Name
 	s.About.Title = interop.Title(run.Problem.Text)
-	t.model, t.finished = s.Spent.Model, isFinished(info)
+	t.model, t.finished = s.Totals.Model, isFinished(info)
 	if err := t.translate(); err != nil {
 		return nil, err
 	}
@@ -43,7 +43,7 @@ func read(f *document.File, rec *interop.Record) ([]document.Session, error) {
 	}
 	s.About.Title = cmp.Or(s.About.Title, issue(s.Items))
 	if len(s.Items) > 0 && info != nil {
-		last := document.Raw(document.Told(rec, info), "info")
+		last := document.Raw(document.Subrecord(rec, info), "info")
 		last.Name = "info " + string(last.Rec.Digest)
 		s.Items = append(s.Items, last)
 	}
@@ -92,7 +92,7 @@ func configOf(v jsontext.Value) (c config) {
 }
 
 // spentOf returns the tokens and the cost of the run.
-func spentOf(info jsontext.Value) (s document.Spent) {
+func spentOf(info jsontext.Value) (s document.Totals) {
 	var fields struct {
 		Stats struct {
 			Cost     float64 `json:"instance_cost"`

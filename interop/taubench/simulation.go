@@ -54,7 +54,7 @@ func readResults(f *document.File, rec *interop.Record) (all []document.Session,
 	for i := range simulations {
 		s, err := r.simulation(f, &simulations[i])
 		if err != nil {
-			s = document.Session{Rec: &simulations[i], Refused: err}
+			s = document.Session{Rec: &simulations[i], Rejected: err}
 		}
 		all = append(all, s)
 	}
@@ -79,11 +79,11 @@ func (r *results) simulation(f *document.File, rec *interop.Record) (s document.
 		return s, document.ErrShape
 	}
 	task, trial := plain(o.Peek("task_id")), plain(o.Peek("trial"))
-	s = document.Session{Rec: rec, ID: o.PeekText("id"), Own: task + "/" + trial, Over: true, At: document.Time(fields.Start)}
+	s = document.Session{Rec: rec, ID: o.PeekText("id"), Own: task + "/" + trial, Ended: true, At: document.Time(fields.Start)}
 	if len(s.ID) < minID || event.CheckSessionID(s.ID) != nil {
 		s.ID = f.Inner("task-" + task + "-trial-" + trial)
 	}
-	s.Spent = document.Spent{Agent: "user simulator", Cost: costOf(fields.Agent).Add(costOf(fields.User))}
+	s.Totals = document.Totals{Agent: "user simulator", Cost: costOf(fields.Agent).Add(costOf(fields.User))}
 	messages, err := document.Elements(rec, o.Take("messages"))
 	if err != nil {
 		return s, document.ErrShape

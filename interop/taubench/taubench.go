@@ -81,7 +81,7 @@ func read(f *document.File, rec *interop.Record) (all []document.Session, err er
 	for i := range attempts {
 		s, err := attempt(f, &attempts[i])
 		if err != nil {
-			s = document.Session{Rec: &attempts[i], Refused: err}
+			s = document.Session{Rec: &attempts[i], Rejected: err}
 		}
 		all = append(all, s)
 	}
@@ -95,10 +95,10 @@ func attempt(f *document.File, rec *interop.Record) (s document.Session, err err
 		return s, document.ErrShape
 	}
 	task, trial := plain(o.Peek("task_id")), plain(o.Peek("trial"))
-	s.Over = true // the benchmark writes an attempt after its end
+	s.Ended = true // the benchmark writes an attempt after its end
 	s.Rec, s.ID = rec, f.Inner("task-"+task+"-trial-"+trial)
 	s.Own = task + "/" + trial
-	s.Spent = document.Spent{Agent: "user simulator", Cost: userCost(o.Peek("info"))}
+	s.Totals = document.Totals{Agent: "user simulator", Cost: userCost(o.Peek("info"))}
 	messages, err := document.Elements(rec, o.Take("traj"))
 	if err != nil {
 		return s, document.ErrShape

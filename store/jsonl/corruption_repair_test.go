@@ -50,7 +50,7 @@ func (p *fixture) wantBackup(m *logtest.RepairResult, damaged []byte) {
 		if kept := slices.Contains(m.KeptSeqs, seq); stands && !kept {
 			p.Errorf("seq %d at byte %d was not kept: %+v", seq, at, m)
 		}
-		if last := m.Head.Seq; !stands && seq <= last && !slices.Contains(m.KeptSeqs, seq) && !slices.Contains(m.Lost, seq) {
+		if last := m.Head.Seq; !stands && seq <= last && !slices.Contains(m.KeptSeqs, seq) && !slices.Contains(m.LostSeqs, seq) {
 			p.Errorf("seq %d is neither kept nor reported lost: %+v", seq, m)
 		}
 	}

@@ -2,106 +2,42 @@ package document
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/convlog/convlog/event"
-	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/parts"
 )
 
-// The kinds of events of an item, for their keys.
-const (
-	ownPart    = iota // the item's own event
-	movePart          // head_moved before it
-	changePart        // the item as it is after a change
-)
-
-// importer imports one file.
-type importer struct {
-	ctx    context.Context
-	log    *eventlog.Log
-	format string
-	file   File
-	result interop.Result
-	held   *Session // pieces of a session; nil if there are none
-	// stopped are sessions in whose place the log has others.
-	stopped []error
-}
-
-// all adds sessions.
-func (im *importer) all(sessions []Session) error {
-	for i := range sessions {
-		err := im.session(&sessions[i])
-		if errors.Is(err, interop.ErrHistory) {
-			im.stopped = append(im.stopped, err)
-		} else if err != nil {
-			return errors.Join(append(im.stopped, err)...)
-		}
-	}
-	return nil
-}
-
-// adding is a session of the document on its way into one of the log.
+// adding adds a session of a document to the session in the log.
 type adding struct {
 	*importer
 	doc *Session
 	s   *session
-	// at are the seqs of items by their names, said what was said up to them.
-	at   map[string]place
-	last place
-	// late are the seqs of items that may come late.
-	late map[int64]bool
-	// now is the time of the newest item that has one.
-	now time.Time
-	// found is how many events the log had.
-	found int64
+	// places are the items with a name; last is the item before.
+	places map[string]place
+	last   place
+	late   map[int64]bool // seqs of late items
+	now    time.Time      // the newest time of an item
+	before int64          // the newest seq before the import
 }
 
-// place is where an item is in the session.
+// place is an event of the session, and the chain up to it.
 type place struct {
-	seq  int64
-	said event.Digest // all up to it
+	seq   int64
+	chain Chain
 }
 
-// session adds a session. One without items is held until something was said,
-// unless it is over.
-func (im *importer) session(doc *Session) error {
-	if err := cmp.Or(doc.Refused, event.CheckSessionID(doc.ID)); err != nil {
-		im.result.Records++
-		im.result.Refuse(doc.Rec.Refuse(err))
-		return nil
+func newAdding(im *importer, doc *Session, s *session) *adding {
+	return &adding{
+		importer: im, doc: doc, s: s,
+		places: map[string]place{}, last: place{seq: start}, late: map[int64]bool{}, before: s.Seq(),
 	}
-	im.result.Records += doc.Held
-	im.result.Held += doc.Held
-	if len(doc.Items) == 0 && !doc.Over {
-		im.result.Records++
-		im.result.Held++
-		return nil
-	}
-	s, err := openSession(im.ctx, im.log, doc.ID)
-	if err != nil {
-		return err
-	}
-	a := adding{importer: im, doc: doc, s: s, at: map[string]place{}, late: map[int64]bool{}, last: place{seq: start}, found: s.Seq()}
-	if !s.From(im.format) {
-		return doc.Rec.Conflict(doc.ID, "the session was not imported from "+im.format)
-	}
-	im.result.Touch(doc.ID)
-	if err := a.run(); err != nil {
-		s.Drop()
-		im.result.Events += s.Written()
-		return doc.Rec.Located(err)
-	}
-	err = s.Flush(im.ctx)
-	im.result.Events += s.Written()
-	return err
 }
 
-// run adds the start, the items, and what they took.
+// run adds the start, the items and the rest of the totals, and moves the head.
 func (a *adding) run() error {
 	if err := a.about(); err != nil {
 		return err
@@ -124,7 +60,7 @@ func (a *adding) run() error {
 			}
 		}
 	}
-	if err := a.spend(); err != nil {
+	if err := a.addTotals(); err != nil {
 		return err
 	}
 	return a.head()
@@ -133,156 +69,146 @@ func (a *adding) run() error {
 // empty counts the record of a session without items.
 func (a *adding) empty() {
 	a.result.Records++
-	if a.found > 0 {
+	if a.before > 0 {
 		a.result.Present++
 	} else {
 		a.result.Imported++
 	}
 }
 
-// head moves the head to where the document has it, if something was added.
-func (a *adding) head() error {
-	before := a.s.Seq()
-	if a.doc.Head == "" || before == a.found {
-		return nil
-	}
-	it := Item{Rec: *a.doc.Rec, At: a.time(time.Time{})}
-	return a.move(&it, interop.FixedKey(a.s.ID, fmt.Sprint("head ", before)), a.named(a.doc.Head).seq)
-}
-
-// about begins the session, or tells what it does not know of itself.
-func (a *adding) about() error {
-	about := a.doc.About
-	if about.Title == "" && a.s.title == "" {
-		about.Title = a.firstWords()
-	}
-	known, err := a.s.settled(about.Extra)
-	if err != nil {
-		return err
-	}
-	it := Item{At: a.newest(), Payload: about}
-	name := "session_started"
-	if a.s.New() {
-		it.At = a.begun()
-		about.Source = event.SessionSource{
-			Format: a.format, Version: a.doc.Version, Path: a.doc.Rec.Origin(0).Source, SessionID: cmp.Or(a.doc.Own, a.doc.ID),
-		}
-	} else {
-		titled := about.Title == "" || about.Title == a.s.title || a.s.erased
-		if known && titled {
-			return nil
-		}
-		about.State, about.Parent = event.SessionStateUpdated, event.SessionParent{}
-		if known {
-			about.Extra = nil
-		}
-		name = "about " + about.Title + string(event.DigestOf(about.Extra))
-	}
-	a.s.title = cmp.Or(about.Title, a.s.title)
-	key := interop.FixedKey(a.s.ID, name)
-	if _, ok := a.s.Find(key); ok {
-		return nil
-	}
-	e, err := a.doc.Rec.Event(0, about)
-	if err != nil {
-		return err
-	}
-	_, err = a.s.add(key, &it, e)
-	return err
-}
-
-// firstWords are the beginning of the first text of the user.
-func (a *adding) firstWords() string {
-	for i := range a.doc.Items {
-		m, ok := a.doc.Items[i].Payload.(event.Message)
-		if !ok || m.Role != event.User {
-			continue
-		}
-		for _, p := range m.Parts {
-			if title := interop.Title(p.Text); p.Type == event.TextPart && title != "" {
-				return title
-			}
-		}
-	}
-	return ""
-}
-
 // item adds an item, unless the session has it.
 func (a *adding) item(it *Item) error {
 	a.result.Records++
-	parent := a.last
-	if it.After != "" {
-		parent = a.named(it.After)
-	}
-	e, raw, err := a.event(it)
-	if err != nil {
-		return err
-	}
-	says, err := saying(&e)
-	if err != nil {
-		return err
-	}
-	here, key := place{said: then(parent.said, says)}, interop.Key{}
-	if it.Name == "" {
-		key = interop.RecordKey(a.s.ID, here.said, 0, ownPart)
-	} else {
-		here.said = then(parent.said, event.DigestOf([]byte(it.Name)))
-		key = interop.FixedKey(a.s.ID, "item "+it.Name)
-	}
-	seq, known := a.s.Find(key)
-	if known {
-		here.seq = seq
-		a.settle(it, here)
-		if before, heard := a.s.said[seq]; it.Name != "" && heard && before != says {
-			return a.changed(it)
-		}
+	if seq, ok := a.s.Find(it.Chain.key(a.s.ID)); ok && it.Chain != "" {
+		a.settle(it, place{seq, it.Chain})
 		a.result.Present++
 		return nil
 	}
-	if !a.behindLate(parent.seq) {
-		if err := a.move(it, interop.FixedKey(a.s.ID, "move "+string(key[:])), parent.seq); err != nil {
+	e, payload, err := a.event(it)
+	if err != nil {
+		return err
+	}
+	var content event.Digest
+	if it.Chain == "" {
+		if content, err = contentOf(&e); err != nil {
 			return err
 		}
 	}
-	if here.seq, err = a.s.add(key, it, e); err != nil {
+	parent := a.parent(it)
+	here, key := a.identify(it, parent, content)
+	if seq, ok := a.s.Find(key); ok {
+		here.seq = seq
+		a.settle(it, here)
+		return a.known(it, seq, content)
+	}
+	if err := a.follow(it, parent.seq, key); err != nil {
 		return err
 	}
+	here.seq = a.s.add(key, it, e, payload)
+	if it.Name != "" && e.Type == event.MessageAdded {
+		a.s.contents[here.seq] = content
+	}
 	a.settle(it, here)
-	a.count(raw)
+	a.count(payload)
 	return nil
 }
 
-// named is where an item is: at the start if there is none of that name.
+func (a *adding) parent(it *Item) place {
+	if it.After == "" {
+		return a.last
+	}
+	return a.named(it.After)
+}
+
+// named is the place of the item with the name; the start if there is none.
 func (a *adding) named(name string) place {
-	if here, ok := a.at[name]; ok {
+	if here, ok := a.places[name]; ok {
 		return here
 	}
-	if seq, ok := a.s.Find(interop.FixedKey(a.s.ID, "item "+name)); ok {
+	if seq, ok := a.s.Find(nameKey(a.s.ID, name)); ok {
 		return place{seq: seq}
 	}
 	return place{seq: start}
 }
 
+func nameKey(session, name string) interop.Key { return interop.FixedKey(session, "item "+name) }
+
+// identify returns the chain and the key of an item.
+func (a *adding) identify(it *Item, parent place, content event.Digest) (place, interop.Key) {
+	switch {
+	case it.Name != "":
+		return place{chain: parent.chain.then(event.DigestOf([]byte(it.Name)))}, nameKey(a.s.ID, it.Name)
+	case it.Chain != "":
+		return place{chain: it.Chain}, it.Chain.key(a.s.ID)
+	}
+	chain := parent.chain.then(content)
+	return place{chain: chain}, chain.key(a.s.ID)
+}
+
+// settle notes the place of an item.
 func (a *adding) settle(it *Item, here place) {
 	a.last = here
 	if it.Late {
 		a.late[here.seq] = true
 	}
 	if it.Name != "" {
-		a.at[it.Name] = here
+		a.places[it.Name] = here
 	}
 }
 
-func (a *adding) count(raw bool) {
-	if raw {
+// known counts an item that the session has. An item with a name and new content
+// is kept raw.
+func (a *adding) known(it *Item, seq int64, content event.Digest) error {
+	if before, ok := a.s.contents[seq]; it.Name == "" || !ok || before == content {
+		a.result.Present++
+		return nil
+	}
+	key := interop.RecordKey(a.s.ID, it.Rec.Digest, 0, changePart)
+	if _, ok := a.s.Find(key); ok {
+		a.result.Present++
+		return nil
+	}
+	e, err := it.raw(a.format)
+	if err != nil {
+		return err
+	}
+	a.count(nil)
+	a.s.add(key, &Item{At: it.At}, e, nil)
+	return nil
+}
+
+// count counts a new item; the payload is nil if the item is kept raw.
+func (a *adding) count(payload event.Payload) {
+	if payload == nil {
 		a.result.Raw++
 	} else {
 		a.result.Imported++
 	}
 }
 
-// move moves the head where what is added next follows something else than the
-// newest.
+// follow makes the event at parent the parent of the next event, the item's.
+func (a *adding) follow(it *Item, parent int64, key interop.Key) error {
+	if a.onlyLateAfter(parent) {
+		return nil
+	}
+	return a.move(it, interop.FixedKey(a.s.ID, "move "+string(key[:])), parent)
+}
+
+// onlyLateAfter reports whether late items are all that comes after the event at
+// seq on the active path. The next item follows them.
+func (a *adding) onlyLateAfter(seq int64) bool {
+	if len(a.late) == 0 || !a.s.trail.Holds(seq) {
+		return false
+	}
+	for _, after := range a.s.trail.TalkSince(seq) {
+		if after > seq && !a.late[after] {
+			return false
+		}
+	}
+	return true
+}
+
+// move moves the head to parent, unless the next event continues it anyway.
 func (a *adding) move(it *Item, key interop.Key, parent int64) error {
 	if !a.s.trail.Leaves(parent) || it.Late && a.s.trail.Holds(parent) {
 		return nil
@@ -295,87 +221,52 @@ func (a *adding) move(it *Item, key interop.Key, parent int64) error {
 	return nil
 }
 
-// behindLate reports whether nothing follows the event at seq on the path but items
-// that came late, which stand before what is next.
-func (a *adding) behindLate(seq int64) bool {
-	if len(a.late) == 0 || !a.s.trail.Holds(seq) {
-		return false
-	}
-	for _, after := range a.s.trail.TalkSince(seq) {
-		if after > seq && !a.late[after] {
-			return false
-		}
-	}
-	return true
-}
-
-// changed keeps an item that the log has otherwise.
-func (a *adding) changed(it *Item) error {
-	key := interop.RecordKey(a.s.ID, it.Rec.Digest, 0, changePart)
-	if _, ok := a.s.Find(key); ok {
-		a.result.Present++
+// head moves the head to the document's, if the import added an event.
+func (a *adding) head() error {
+	newest := a.s.Seq()
+	if a.doc.Head == "" || newest == a.before {
 		return nil
 	}
-	e, err := it.raw(a.format)
-	if err != nil {
-		return err
-	}
-	a.result.Raw++
-	_, err = a.s.add(key, &Item{At: it.At}, e)
-	return err
+	it := Item{Rec: *a.doc.Rec, At: a.time(time.Time{})}
+	return a.move(&it, interop.FixedKey(a.s.ID, fmt.Sprint("head ", newest)), a.named(a.doc.Head).seq)
 }
 
-// event makes the event of an item. raw says that it keeps the record as it is.
-func (a *adding) event(it *Item) (e event.Event, raw bool, err error) {
-	if m, ok := it.Payload.(event.Message); ok {
-		if err := parts.Settle(m.Parts, parts.Keep(a.ctx, a.log)); err != nil {
-			return e, false, err
-		}
-	}
+// event makes the event of an item. The payload is nil if the event keeps the
+// record raw.
+func (a *adding) event(it *Item) (event.Event, event.Payload, error) {
 	payload, err := a.payload(it)
 	if payload != nil && err == nil {
+		var e event.Event
 		e, err = it.Rec.Event(it.Part, payload)
-		if err == nil || !errors.Is(err, event.ErrInvalid) {
-			return e, false, err
+		if err == nil {
+			return e, payload, nil
 		}
 	}
-	if err == nil || errors.Is(err, event.ErrInvalid) {
-		e, err = it.raw(a.format)
+	if err != nil && !errors.Is(err, event.ErrInvalid) {
+		return event.Event{}, nil, err
 	}
-	return e, true, err
+	e, err := it.raw(a.format)
+	return e, nil, err
 }
 
-// payload is what an item becomes; nil if it is kept raw.
+// payload is the payload of an item; nil if it is kept raw.
 func (a *adding) payload(it *Item) (event.Payload, error) {
-	c, ok := it.Payload.(event.Compaction)
-	if !ok || it.Forgets == nil {
-		return it.Payload, nil
+	switch p := it.Payload.(type) {
+	case event.Message:
+		return p, parts.StoreBodies(p.Parts, parts.PutBlob(a.ctx, a.log))
+	case event.Compaction:
+		if it.Forgets != nil {
+			return a.compaction(p, it)
+		}
 	}
-	return a.compaction(c, it)
+	return it.Payload, nil
 }
 
+// raw makes an event that keeps the record of the item.
 func (it *Item) raw(format string) (event.Event, error) {
-	return it.Rec.Raw(interop.RawType(format, cmp.Or(it.Kind, "other")))
-}
-
-// spend adds what all of it took and single messages do not tell. Where they
-// cannot tell any more, nothing is known of the rest.
-func (a *adding) spend() error {
-	if a.s.untold {
-		return nil
+	e, err := it.Rec.Raw(interop.RawType(format, cmp.Or(it.Kind, "other")))
+	if err != nil || it.Part == 0 {
+		return e, err
 	}
-	rest, ok := less(a.doc.Spent, a.s.taken())
-	if !ok || !a.s.trail.Holds(a.last.seq) {
-		return nil
-	}
-	e, err := a.doc.Rec.Event(0, event.StepCompletion{Model: rest.Model, Agent: rest.Agent, Usage: rest.Usage})
-	if err != nil {
-		return err
-	}
-	key := interop.RecordKey(a.s.ID, then(a.last.said, event.DigestOf(e.Data)), 0, ownPart)
-	if _, ok := a.s.Find(key); ok {
-		return nil
-	}
-	_, err = a.s.add(key, &Item{At: a.time(time.Time{}), Cost: rest.Cost}, e)
-	return err
+	return e, e.SetMetadata(interop.OriginKey, it.Rec.Origin(it.Part))
 }

@@ -6,9 +6,10 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-// compaction fills in what c stands for: the events from the first to the last of
-// those that are forgotten. In their place stand the summary, if there is one, and
-// what of them is still shown. It is nil where the session has none of the items.
+// compaction fills in the Covers and the Entries of c. It covers the events from
+// the first to the last forgotten item. The entries are the summary, if there is
+// one, and the covered events that are not forgotten. The payload is nil if the
+// session has none of the items.
 func (a *adding) compaction(c event.Compaction, it *Item) (event.Payload, error) {
 	f := forgotten{covers: event.Covers{From: math.MaxInt64}, seqs: map[int64]bool{}}
 	for _, name := range it.Forgets {
@@ -18,26 +19,28 @@ func (a *adding) compaction(c event.Compaction, it *Item) (event.Payload, error)
 		return nil, nil
 	}
 	if it.Renews {
-		a.forget(&f, a.compacted())
+		a.forget(&f, a.newestCompaction())
 	}
 	c.Covers = f.covers
-	if kept := a.shown(&f); len(kept) > 0 {
+	if visible := a.visible(&f); len(visible) > 0 {
 		if c.Summary != "" {
 			m := event.Message{Role: event.User, Parts: []event.Part{event.Text(c.Summary)}}
 			c.Entries = append(c.Entries, event.CompactionEntry{Message: &m})
 		}
-		c.Entries = append(c.Entries, kept...)
+		c.Entries = append(c.Entries, visible...)
 	}
 	return c, nil
 }
 
-// forgotten are the events that are forgotten, and the range they are in.
+// forgotten are the events that a compaction forgets, and the range with all of
+// them.
 type forgotten struct {
 	covers event.Covers
 	seqs   map[int64]bool
 }
 
-// forget forgets the event at seq; of a compaction, all that it stands for.
+// forget forgets the event at seq. If the event is a compaction, forget also
+// forgets the events that the compaction replaced.
 func (a *adding) forget(f *forgotten, seq int64) {
 	if seq == start {
 		return // no item
@@ -49,19 +52,20 @@ func (a *adding) forget(f *forgotten, seq int64) {
 		return
 	}
 	f.covers.From = min(f.covers.From, c.Covers.From)
-	kept := map[int64]bool{}
+	visible := map[int64]bool{}
 	for _, entry := range c.Entries {
-		kept[entry.Seq] = true
+		visible[entry.Seq] = true
 	}
-	for _, said := range a.s.trail.SaidSince(c.Covers.From) {
-		if said <= c.Covers.To && !kept[said] {
-			f.seqs[said] = true
+	for _, shown := range a.s.trail.ShownSince(c.Covers.From) {
+		if shown <= c.Covers.To && !visible[shown] {
+			f.seqs[shown] = true
 		}
 	}
 }
 
-// compacted is the seq of the newest compaction on the path; start if there is none.
-func (a *adding) compacted() (newest int64) {
+// newestCompaction is the seq of the newest compaction on the active path; start
+// if there is none.
+func (a *adding) newestCompaction() (newest int64) {
 	newest = start
 	for seq := range a.s.compactions {
 		if seq > newest && a.s.trail.Holds(seq) {
@@ -71,9 +75,9 @@ func (a *adding) compacted() (newest int64) {
 	return newest
 }
 
-// shown are the events in the range that are not forgotten.
-func (a *adding) shown(f *forgotten) (entries []event.CompactionEntry) {
-	for _, seq := range a.s.trail.SaidSince(f.covers.From) {
+// visible are the covered events that are not forgotten.
+func (a *adding) visible(f *forgotten) (entries []event.CompactionEntry) {
+	for _, seq := range a.s.trail.ShownSince(f.covers.From) {
 		if seq <= f.covers.To && !f.seqs[seq] {
 			entries = append(entries, event.CompactionEntry{Seq: seq})
 		}

@@ -1,16 +1,17 @@
-// Package document adds to a log what documents tell of sessions: files of JSON
-// whose messages stand in a list or a tree, written anew whenever they grow.
+// Package document imports documents: JSON files with whole sessions, which their
+// program rewrites when a session grows. The messages are a list or a tree.
 //
-// An Item that has a name is known again by it, any other by what it says and by
-// all that is said before it. So a second import adds nothing, and that of a
-// longer document what is new. Where what is new follows something that others
-// followed already, a head_moved leads there.
+// An importer parses a file into Sessions of Items. The package finds out which
+// items the log has, and appends the others. An item with a name has the name as
+// its identity. The identity of any other item is its content and the content of
+// all items before it. So a second import adds nothing, and the import of a longer
+// document adds the new items. If the parent of a new item has another child
+// already, a head_moved to the parent comes first.
 package document
 
 import (
 	"context"
 	"errors"
-	"iter"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -20,166 +21,106 @@ import (
 	"github.com/convlog/convlog/interop"
 )
 
-// Session is what a document tells of a session.
+// Session is a session of a document.
 type Session struct {
 	ID string
-	// Own is the id that the document gives it, if it does.
+	// FallbackID replaces ID if the log has a session ID from another file and with
+	// another opening. All items need a Chain then.
+	FallbackID string
+	// Own is the session's id in the document, if it has one.
 	Own string
-	// Version is that of the format, if it is told.
+	// Version is the version of the format, if the document says it.
 	Version string
-	// About is how it starts. Without a title, the first words of the user
-	// become it. Extra is what stands around the items: where it is another one
-	// than before, it becomes a session_updated.
+	// Formats are more formats, besides the import's own, whose sessions can get the
+	// items.
+	Formats []string
+	// About is the session_started. An empty title becomes the first words of the
+	// user, a Source without a format the format of the import. Extra holds the
+	// members around the items: an Extra that is new to the session becomes a
+	// session_updated.
 	About event.Session
-	// At is when it started; zero if that is not told.
+	// At is the time of the start; zero if the document does not say it.
 	At time.Time
 	// Items are in the order in which they are added.
 	Items []Item
-	// Held is how much more there is, which waits until all of it is there.
+	// Held counts further records, which are held until the rest of them is there.
 	Held int
-	// Over says that it has ended: without items it is a session, too.
-	Over bool
-	// Head names the item that the path ends at once something was added; if
-	// empty it is the newest.
+	// Ended says that no more items come: the session is imported without items,
+	// too.
+	Ended bool
+	// Head names the item at the end of the active path. It has an effect if the
+	// import adds an event. Empty is the newest item.
 	Head string
-	// Spent is what all of it took. What is not told of single messages becomes
-	// a step_completed behind the items.
-	Spent Spent
-	// Piece says that this is a piece of the session, whose items name what they
-	// follow: more may stand in the next value.
+	// Totals is the usage of the whole session. The part that single messages do not
+	// account for becomes a step_completed after the items.
+	Totals Totals
+	// Piece says that the next values of the file may hold more items of the session.
+	// All items name their parents then.
 	Piece bool
-	// Rec is the record that the session stands in, and Refused why that cannot be
-	// read; nil if it can.
-	Rec     *interop.Record
-	Refused error
+	// Rec is the record with the session. Rejected is the reason why the record
+	// cannot be imported; nil if it can.
+	Rec      *interop.Record
+	Rejected error
 }
 
-// Spent is what models took.
-type Spent struct {
+// Totals is the usage of models.
+type Totals struct {
 	Model, Agent string
 	Usage        event.Usage
 	Cost         event.Cost
 }
 
-func (s *Spent) isZero() bool { return s.Cost == 0 && s.Usage.IsZero() }
+func (t *Totals) isZero() bool { return t.Cost == 0 && t.Usage.IsZero() }
 
-// Item is something that a session holds.
+// Item is a message or another element of a session.
 type Item struct {
-	// Rec is where it stands, and what there is of it.
+	// Rec is the record of the item; its value is the item's.
 	Rec interop.Record
-	// Part tells apart several items of one record; 0 is the first.
+	// Part numbers the items of one record from 0.
 	Part int
-	// Name is unique in the session, and stays; empty if the item has none.
+	// Name is unique in the session and never changes; empty if the item has none.
 	Name string
-	// After is the name of the item that it follows; if empty it follows the one
-	// before it. It may be in the log alone. Label names the branch, where that
-	// leaves a path.
+	// Chain identifies an item without a name; empty if the package computes it from
+	// the event.
+	Chain Chain
+	// After names the parent, which may be in the log only. Empty is the item before.
+	// Label is the label of the head_moved, if there is one.
 	After, Label string
-	// Late says that it may come when others followed already what it follows: it
-	// is added behind them then.
+	// Late says that the item may arrive after its siblings: it is added after them,
+	// on the same path.
 	Late bool
 	At   time.Time
-	// Forgets names items that the model is shown no more from here on. Payload is a
-	// Compaction then, whose Covers and Entries follow from them; it is kept raw
-	// where the session has none of them.
+	// Forgets names the items that a compaction removes from the context. The Payload
+	// is a Compaction, whose Covers and Entries the package fills in. If the session
+	// has none of the items, the item is kept raw.
 	Forgets []string
-	// Renews says that the compaction before it is forgotten, too.
+	// Renews says that the compaction replaces the one before it, too.
 	Renews bool
-	// Payload is what it becomes. Without one, it is kept raw, as Kind.
+	// Payload is the item's payload. An item without one is kept raw, as Kind.
 	Payload event.Payload
 	Kind    string
 	Cost    event.Cost
 }
 
-// Read finds the sessions in a value of a file. An error refuses the value.
+// Read parses the sessions in a value of a file. An error rejects the value.
 type Read func(f *File, rec *interop.Record) ([]Session, error)
 
-// Import appends to the log what a source holds and the log does not have yet,
-// for the format of that name. A value that cannot be read is refused, and so is
-// one that is cut off. A session that stops does not stop the others.
+// Import appends the events of a source that are missing in the log, for the
+// format with the name. An invalid or truncated value is rejected. A session that
+// fails with interop.ErrHistory does not stop the others.
 func Import(ctx context.Context, log *eventlog.Log, src interop.Source, format string, read Read) (interop.Result, error) {
 	return ImportRecords(ctx, log, src, format, interop.Values(src), read)
 }
 
-// ImportRecords imports, as Import does, the records that were found in a source.
-func ImportRecords(
-	ctx context.Context, log *eventlog.Log, src interop.Source, format string, records iter.Seq2[interop.Record, error], read Read,
-) (interop.Result, error) {
-	im := importer{ctx: ctx, log: log, format: format, file: NewFile(src)}
-	for rec, err := range records {
-		var refused *interop.RecordError
-		if err != nil && !errors.As(err, &refused) {
-			return im.result, errors.Join(append(im.stopped, err)...)
-		}
-		if refused == nil {
-			rec.Value = rec.Value.Clone() // pieces stay until all are there
-			refused, err = im.value(&rec, read)
-		}
-		if refused != nil {
-			im.result.Records++
-			im.result.Refuse(refused)
-		} else if err != nil {
-			return im.result, err
-		}
-	}
-	if err := im.flush(); err != nil {
-		return im.result, err
-	}
-	return im.result, errors.Join(im.stopped...)
-}
-
-// value adds the sessions in a value.
-func (im *importer) value(rec *interop.Record, read Read) (*interop.RecordError, error) {
-	sessions, err := read(&im.file, rec)
-	if err != nil {
-		return rec.Refuse(err), nil
-	}
-	if len(sessions) == 1 && sessions[0].Piece {
-		return nil, im.piece(&sessions[0])
-	}
-	if err := im.flush(); err != nil {
-		return nil, err
-	}
-	return nil, im.all(sessions)
-}
-
-// mostPieces bounds how many are held before they are added.
-const mostPieces = 1024
-
-// piece holds a piece of a session, behind those before it.
-func (im *importer) piece(s *Session) error {
-	if h := im.held; h != nil && h.ID == s.ID && len(h.Items) < mostPieces {
-		h.Items, h.Head = append(h.Items, s.Items...), s.Head
-		if !s.Spent.isZero() {
-			h.Spent = s.Spent
-		}
-		return nil
-	}
-	err := im.flush()
-	im.held = s
-	return err
-}
-
-// flush adds what is held.
-func (im *importer) flush() error {
-	if im.held == nil {
-		return nil
-	}
-	held := *im.held
-	im.held = nil
-	return im.all([]Session{held})
-}
-
-// ErrShape: a value is not what the format has.
+// ErrShape reports a value that does not have the structure of the format.
 var ErrShape = errors.New("not of this format")
 
-// Raw makes an item of a value that is kept as it is.
+// Raw returns an item that keeps the record as it is.
 func Raw(rec interop.Record, kind string) Item { return Item{Rec: rec, Kind: kind} }
 
-// Told makes a record of members that have no place of their own, of what rec
-// is.
-func Told(rec *interop.Record, members jsontext.Value) interop.Record {
-	told := *rec
-	told.Value, told.Digest, told.Size = members, event.DigestOf(members), int64(len(members))
-	return told
+// Subrecord returns a record for some members of rec.
+func Subrecord(rec *interop.Record, members jsontext.Value) interop.Record {
+	sub := *rec
+	sub.Value, sub.Digest, sub.Size = members, event.DigestOf(members), int64(len(members))
+	return sub
 }

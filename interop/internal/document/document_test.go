@@ -20,8 +20,7 @@ import (
 	"github.com/convlog/convlog/upkeep/erase"
 )
 
-// notes is a format for these tests: a list of items in the order in which they
-// are added.
+// notes is a format for these tests: a list of items in their order.
 type notes struct{}
 
 func (notes) Name() string                   { return "notes" }
@@ -64,7 +63,7 @@ func read(_ *document.File, rec *interop.Record) ([]document.Session, error) {
 		} else if n.Text != "" {
 			it.Payload = event.Message{Role: event.User, Parts: []event.Part{event.Text(n.Text)}}
 		}
-		s.Spent.Cost += event.Cost(n.Cost)
+		s.Totals.Cost += event.Cost(n.Cost)
 		s.Items = append(s.Items, it)
 	}
 	return []document.Session{s}, nil
@@ -99,8 +98,8 @@ func anyNotes(r *rapid.T) (all []note) {
 	return all
 }
 
-// Law: whatever a document holds, the log is the same whether it was imported
-// whole or while it grew, and importing it again writes nothing.
+// Law: a document that is imported while it grows gives the same log as the whole
+// document, and a second import adds nothing.
 func TestAnyDocumentThatGrowsGivesTheSameLog(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		all := anyNotes(r)
@@ -112,8 +111,8 @@ func TestAnyDocumentThatGrowsGivesTheSameLog(t *testing.T) {
 	})
 }
 
-// Law: what single items do not tell of the cost is told once, whatever was told
-// of it before.
+// Law: the cost that single items do not account for is added once, however often
+// the document grows.
 func TestCostsAreToldOnce(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		log := importtest.NewLog(r)
@@ -134,8 +133,8 @@ func TestCostsAreToldOnce(t *testing.T) {
 	})
 }
 
-// A compaction stands for the items that it names, for those that a compaction among
-// them stood for, and not for what was said between.
+// A compaction replaces the items that it names and the items of a compaction among
+// them. The items between stay in the history.
 func TestItemsThatAreForgotten(t *testing.T) {
 	log := importtest.NewLog(t)
 	text := write(t, []note{
@@ -159,8 +158,8 @@ func TestItemsThatAreForgotten(t *testing.T) {
 	}
 }
 
-// A session begins with its first item that has a time, and what comes behind the
-// items has the time of the last that has one, whenever the file changed.
+// A session has the time of its first item with a time. An event after the items has
+// the time of the last item with one. The time of the file does not matter.
 func TestWhatHasNoTimeIsOfTheItemBefore(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "notes.json")
 	text := write(t, []note{{Text: "a"}, {Text: "b", At: 100}, {Text: "c"}, {Text: "d", At: 300, Cost: 5}, {Text: "e"}})
@@ -179,8 +178,8 @@ func TestWhatHasNoTimeIsOfTheItemBefore(t *testing.T) {
 	}
 }
 
-// A list that parts from what the log has is another branch, and one that the log
-// has moves nothing.
+// A list that differs from the log becomes another branch; a list that the log has
+// does not move the head.
 func TestALogOfTwoLists(t *testing.T) {
 	log := importtest.NewLog(t)
 	one, other := write(t, []note{{Text: "a"}, {Text: "b"}, {Text: "c"}}), write(t, []note{{Text: "a"}, {Text: "d"}})
@@ -190,8 +189,7 @@ func TestALogOfTwoLists(t *testing.T) {
 	importtest.Same(t, "log", []string{"session_started", "user a…", "user b…", "user c…", "head_moved to 2", "user d…"}, lines(t, log))
 }
 
-// What follows an item that came late stands behind it; what parts from the list
-// leaves it.
+// The next item follows a late item; an item of another branch does not.
 func TestWhatComesLate(t *testing.T) {
 	log := importtest.NewLog(t)
 	a, b, late := note{Name: "a", Text: "a"}, note{Name: "b", Text: "b"}, note{Name: "late", Text: "late", Late: true}
@@ -206,7 +204,7 @@ func TestWhatComesLate(t *testing.T) {
 	}, lines(t, log))
 }
 
-// What was redacted does not come back.
+// A second import does not bring redacted events back.
 func TestRedactedItemsStayAway(t *testing.T) {
 	log := importtest.NewLog(t)
 	text := write(t, []note{{Text: "a"}, {Name: "n", Text: "b"}, {Text: "c", Cost: 7}})
@@ -217,7 +215,19 @@ func TestRedactedItemsStayAway(t *testing.T) {
 	importtest.Again(t, log, notes{}, "f", text)
 }
 
-// A session of another origin stays as it is.
+// A title that the user gave to the session stays.
+func TestANewTitleStays(t *testing.T) {
+	log := importtest.NewLog(t)
+	text := write(t, []note{{Text: "a"}})
+	importtest.Load(t, log, notes{}, "f", text)
+	renamed := event.New(event.Session{State: event.SessionStateUpdated, Title: "Mine"})
+	if _, err := log.Append(t.Context(), "s", eventlog.Any(), renamed); err != nil {
+		t.Fatal(err)
+	}
+	importtest.Again(t, log, notes{}, "f", text)
+}
+
+// An import does not change a session of another origin.
 func TestAnotherHistory(t *testing.T) {
 	log := importtest.NewLog(t)
 	e := event.UserMessage("mine")

@@ -17,16 +17,15 @@ import (
 	"github.com/convlog/convlog/interop"
 )
 
-// File is the file that is being imported.
+// File is the file of an import.
 type File struct {
-	Path string // absolute; the name of what is no file
-	Stem string // begins the ids of sessions without one
-	// At is when it last changed; zero if it is no file.
+	Path string // absolute; for standard input, the source's name
+	Stem string // the first part of an id that the file gives to a session
+	// At is the time of the last change; zero for standard input.
 	At time.Time
 }
 
-// NewFile looks at the file. What is no file, such as standard input, has no time
-// and is known by its name.
+// NewFile describes the file of a source.
 func NewFile(src interop.Source) File {
 	f := File{Path: src.Name}
 	if info, err := os.Stat(src.Name); err == nil {
@@ -40,16 +39,16 @@ func NewFile(src interop.Source) File {
 	return f
 }
 
-// Session is the id of a session that has none of its own, or one that is only
-// unique in its file: the name, or that of the file, and digits of the path. A
-// file that moves holds other sessions.
+// Session is the id of a session whose name is unique in its file, or empty. The id
+// is the name, or else the name of the file, and a digest of the path. So a file
+// that moves holds new sessions.
 func (f *File) Session(name string) string { return f.id(cmp.Or(Name(name), f.Stem), name) }
 
-// Inner is the id of one of several sessions of the file.
+// Inner is the id of one of several sessions of a file.
 func (f *File) Inner(name string) string { return f.id(f.Stem+"-"+Name(name), name) }
 
-// Folder is the id of a session whose files stand in a folder of that name, next to
-// the folder's others.
+// Folder is the id of a session whose files are in a folder with the name, beside
+// the file's other sessions.
 func (f *File) Folder(name string) string {
 	folder := File{Path: filepath.Dir(f.Path)}
 	return folder.id(Name(name), name)
@@ -60,7 +59,8 @@ func (f *File) id(text, name string) string {
 	return cmp.Or(strings.Trim(text, "-"), "session") + "-" + hex.EncodeToString(sum[:4])
 }
 
-// Name keeps of a text what is pleasant in an id.
+// Name makes a text a part of an id: 40 ASCII letters, digits, dots, underscores
+// and dashes at most.
 func Name(s string) string {
 	const most = 40
 	name := strings.Map(func(r rune) rune {
@@ -73,7 +73,7 @@ func Name(s string) string {
 	return strings.Trim(name[:min(len(name), most)], "-.")
 }
 
-// Elements splits an array that stands in a record into records of their own.
+// Elements splits an array in the value of rec into records.
 func Elements(rec *interop.Record, array jsontext.Value) ([]interop.Record, error) {
 	values, err := rawjson.Elements(array)
 	if err != nil {
@@ -86,7 +86,7 @@ func Elements(rec *interop.Record, array jsontext.Value) ([]interop.Record, erro
 			Source: rec.Source, Line: line, Offset: rec.Offset, Value: v,
 			Digest: event.DigestOf(v), Size: int64(len(v)), Repaired: rec.Repaired,
 		}
-		if start, ok := within(rec.Value, v); ok && !rec.Repaired && start >= at {
+		if start, ok := offsetIn(rec.Value, v); ok && !rec.Repaired && start >= at {
 			line += int64(bytes.Count(rec.Value[at:start], []byte{'\n'}))
 			at = start
 			r.Line, r.Offset = line, rec.Offset+int64(start)
@@ -96,18 +96,17 @@ func Elements(rec *interop.Record, array jsontext.Value) ([]interop.Record, erro
 	return all, nil
 }
 
-// Time reads a time, which is UTC where it does not say; zero if it is none.
+// Time parses a time; UTC if it has no zone, zero if it is invalid.
 func Time(text string) time.Time {
 	if at := interop.Time(text); !at.IsZero() {
 		return at
 	}
-	at, _ := time.Parse("2006-01-02T15:04:05", text) // zero, where it is none
+	at, _ := time.Parse("2006-01-02T15:04:05", text) // zero if invalid
 	return at
 }
 
-// within is where a value stands in what it was split from, whose bytes it
-// shares.
-func within(whole, v jsontext.Value) (start int, ok bool) {
+// offsetIn is the offset of v in whole, if v is a slice of its bytes.
+func offsetIn(whole, v jsontext.Value) (start int, ok bool) {
 	start = cap(whole) - cap(v)
 	ok = len(v) > 0 && start >= 0 && start+len(v) <= len(whole) && &whole[start] == &v[0]
 	return start, ok

@@ -3,6 +3,7 @@ package document
 import (
 	"cmp"
 	"context"
+	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -10,131 +11,147 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/trail"
+	"github.com/convlog/convlog/projection"
 )
 
 // start is the seq of the first event of a session.
 const start = 1
 
-// session is a session of the log that items are added to.
+// session is the session in the log.
 type session struct {
 	*interop.Session
 	trail *trail.Trail
-	// said is what the messages of the log say, by seq.
-	said map[int64]event.Digest
-	// compactions are those of the log, by seq.
-	compactions map[int64]event.Compaction
-	// spent is what its events tell of models.
-	spent []spending
-	title string
-	// erased: what it says of itself was redacted, and is not to come back.
-	erased   bool
-	settings Settings
-	// untold: what some of its events told of models was redacted.
-	untold bool
+	path  string // the file of the first import
+	// contents are the digests of the messages, by seq. It is empty if the document
+	// has no items with names.
+	contents    map[int64]event.Digest
+	hasNames    bool
+	compactions map[int64]event.Compaction // by seq
+	usages      []usage
+	titles      map[string]bool // all titles that the session had
+	// settings are the digests of all settings that the session had: of the members of
+	// the document around the items.
+	settings map[event.Digest]bool
+	// erased says that an event about the session was redacted: no import brings the
+	// title or the settings back.
+	erased bool
+	// usageErased says that an event with usage was redacted.
+	usageErased bool
 }
 
-// spending is what an event tells.
-type spending struct {
-	seq   int64
-	usage event.Usage
-	cost  event.Cost
-}
-
-// openSession finds a session in the log, or prepares a new one.
-func openSession(ctx context.Context, log *eventlog.Log, id string) (*session, error) {
+// openSession opens a session in the log, or prepares a new one.
+func openSession(ctx context.Context, log *eventlog.Log, id string, doc *Session) (*session, error) {
 	s := &session{
-		trail: trail.New(), said: map[int64]event.Digest{}, settings: Settings{}, compactions: map[int64]event.Compaction{},
+		trail: trail.New(), contents: map[int64]event.Digest{}, compactions: map[int64]event.Compaction{},
+		titles: map[string]bool{}, settings: map[event.Digest]bool{},
+		hasNames: slices.ContainsFunc(doc.Items, func(it Item) bool { return it.Name != "" }),
 	}
 	opened, err := interop.OpenSession(ctx, log, id, s.remember)
 	s.Session = opened
 	return s, err
 }
 
-// remember takes in an event that the log holds.
+// remember notes an event of the log.
 func (s *session) remember(e *event.Event) error {
 	if err := s.trail.Remember(e); err != nil {
 		return err
 	}
 	if e.Redacted() {
-		s.erased = s.erased || e.Type.Name() == event.SessionStarted
-		s.untold = s.untold || e.Type.Name() == event.MessageAdded || e.Type.Name() == event.StepCompleted
+		s.redacted(e)
 		return nil
 	}
-	if about, ok, err := event.Decode[event.Session](e); ok || err != nil {
-		if err == nil {
-			s.title = cmp.Or(about.Title, s.title)
-			_, err = s.settled(about.Extra)
-		}
-		return err
-	}
-	return s.heard(e)
-}
-
-// heard takes in what an event says and tells.
-func (s *session) heard(e *event.Event) error {
-	if c, ok, err := event.Decode[event.Compaction](e); ok || err != nil {
-		s.compactions[e.Seq] = c
-		return err
-	}
-	told := spending{seq: e.Seq, cost: e.Cost}
-	if step, ok, err := event.Decode[event.StepCompletion](e); err != nil {
-		return err
-	} else if ok {
-		told.usage = step.Usage
-	}
-	m, ok, err := event.Decode[event.Message](e)
+	p, err := s.decode(e)
 	if err != nil {
 		return err
 	}
-	if ok {
-		told.usage = m.Usage
-		if s.said[e.Seq], err = saying(e); err != nil {
+	if about, ok := p.(event.Session); ok {
+		if _, err := s.knows(about.Extra); err != nil {
 			return err
 		}
 	}
-	if told.cost != 0 || !told.usage.IsZero() {
-		s.spent = append(s.spent, told)
-	}
+	s.note(e.Seq, p, e.Cost)
 	return nil
 }
 
-// settled reports whether the session knows the settings, which it does from
-// then on.
-func (s *session) settled(settings jsontext.Value) (known bool, err error) {
-	if s.erased {
+func (s *session) redacted(e *event.Event) {
+	switch e.Type.Name() {
+	case event.SessionStarted, event.SessionUpdated:
+		s.erased = true
+	case event.MessageAdded, event.StepCompleted:
+		s.usageErased = true
+	}
+}
+
+// decode decodes an event that note wants; any other payload is nil.
+func (s *session) decode(e *event.Event) (p event.Payload, err error) {
+	switch e.Type.Name() {
+	case event.SessionStarted, event.SessionUpdated, event.CompactionTriggered, event.StepCompleted:
+	case event.MessageAdded:
+		if s.hasNames {
+			s.contents[e.Seq], err = contentOf(e)
+		}
+	default:
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return e.Payload()
+}
+
+// note notes the payload of an event of the session.
+func (s *session) note(seq int64, p event.Payload, cost event.Cost) {
+	u := usage{seq: seq, cost: cost}
+	switch p := p.(type) {
+	case event.Session:
+		s.path = cmp.Or(s.path, p.Source.Path)
+		if p.Title != "" {
+			s.titles[p.Title] = true
+		}
+	case event.Compaction:
+		s.compactions[seq] = p
+		return
+	case event.StepCompletion:
+		u.usage = p.Usage
+	case event.Message:
+		u.usage = p.Usage
+	}
+	if u.cost != 0 || !u.usage.IsZero() {
+		s.usages = append(s.usages, u)
+	}
+}
+
+// knows reports whether the session had the settings before, and notes them. Empty
+// settings are always known.
+func (s *session) knows(settings jsontext.Value) (known bool, err error) {
+	if s.erased || len(settings) == 0 {
 		return true, nil
 	}
-	return s.settings.Know(settings)
-}
-
-// taken is what was spent on the active path.
-func (s *session) taken() (sum Spent) {
-	for _, told := range s.spent {
-		if s.trail.Holds(told.seq) {
-			sum.Usage = sum.Usage.Add(told.usage)
-			sum.Cost = sum.Cost.Add(told.cost)
-		}
+	d, err := projection.CanonicalDigest(settings)
+	if err != nil {
+		return false, err
 	}
-	return sum
+	known = s.settings[d]
+	s.settings[d] = true
+	return known, nil
 }
 
-// add adds an event to the path.
-func (s *session) add(key interop.Key, it *Item, e event.Event) (int64, error) {
+// opensWith reports whether the session has the items up to the user's first
+// message, or the first item if the user has none.
+func (s *session) opensWith(items []Item) bool {
+	first := slices.IndexFunc(items, func(it Item) bool {
+		m, ok := it.Payload.(event.Message)
+		return ok && m.Role == event.User
+	})
+	_, ok := s.Find(items[max(first, 0)].Chain.key(s.ID))
+	return ok
+}
+
+// add adds an event to the active path.
+func (s *session) add(key interop.Key, it *Item, e event.Event, p event.Payload) int64 {
 	e.Cost = it.Cost
 	seq := s.Add(key, it.At, e)
-	e.Seq = seq
 	s.trail.Grow(seq, e.Type)
-	return seq, s.heard(&e)
-}
-
-// less is what of a is not in b; ok says that there is something.
-func less(a, b Spent) (rest Spent, ok bool) {
-	rest = Spent{Model: a.Model, Agent: a.Agent, Cost: max(0, a.Cost-b.Cost), Usage: event.Usage{
-		InputTokens:      max(0, a.Usage.InputTokens-b.Usage.InputTokens),
-		OutputTokens:     max(0, a.Usage.OutputTokens-b.Usage.OutputTokens),
-		CacheReadTokens:  max(0, a.Usage.CacheReadTokens-b.Usage.CacheReadTokens),
-		CacheWriteTokens: max(0, a.Usage.CacheWriteTokens-b.Usage.CacheWriteTokens),
-		ReasoningTokens:  max(0, a.Usage.ReasoningTokens-b.Usage.ReasoningTokens),
-	}}
-	return rest, rest.Cost > 0 || !rest.Usage.IsZero()
+	s.note(seq, p, e.Cost)
+	return seq
 }

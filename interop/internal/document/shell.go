@@ -11,19 +11,19 @@ import (
 	"github.com/convlog/convlog/interop/internal/parts"
 )
 
-// ShellTool is the name of the tool whose calls are commands in a text.
+// ShellTool is the tool name of shell commands in the text of a message.
 const ShellTool = "bash"
 
-// Shell pairs commands that stand in texts with what they print, which the next
-// message of the user says.
+// Shell turns shell commands in the text of answers into tool calls, and the next
+// message of the user into the result.
 type Shell struct {
 	number int
-	open   string // the call without a result; empty if there is none
+	open   string // the id of the call without a result; empty if there is none
 }
 
-// Runs makes an answer a call of a command, behind what else is said. What was
-// said as it stands is kept in the message's extra.
-func (s *Shell) Runs(m *event.Message, said, command string) {
+// Call makes an answer a call of a command, after the text that comes before the
+// command. The whole text of the answer stays in the extra of the message.
+func (s *Shell) Call(m *event.Message, text, command string) {
 	s.number++
 	s.open = fmt.Sprintf("command_%d", s.number)
 	content, _ := json.Marshal(m.Text())
@@ -34,22 +34,22 @@ func (s *Shell) Runs(m *event.Message, said, command string) {
 	extra.Put("content", content)
 	m.Extra = extra.Rest()
 	m.Parts = nil
-	if said = strings.TrimSpace(said); said != "" {
-		m.Parts = []event.Part{event.Text(said)}
+	if text = strings.TrimSpace(text); text != "" {
+		m.Parts = []event.Part{event.Text(text)}
 	}
 	arguments, _ := json.Marshal(map[string]string{"command": command})
 	m.Parts = append(m.Parts, event.ToolCall(s.open, ShellTool, jsontext.Value(arguments)))
 }
 
-// Open reports whether a command has not printed anything yet.
+// Open reports whether the newest command has no result yet.
 func (s *Shell) Open() bool { return s.open != "" }
 
-// Prints makes a message the result of the newest command.
-func (s *Shell) Prints(m *event.Message) {
+// Result makes a message the result of the newest command.
+func (s *Shell) Result(m *event.Message) {
 	m.Role = event.Tool
 	m.Parts = []event.Part{event.ToolResult(s.open, ShellTool, m.Parts...)}
 	s.open = ""
 }
 
-// Passes forgets the newest command, which something else follows.
-func (s *Shell) Passes() { s.open = "" }
+// Forget forgets the newest command: no result follows.
+func (s *Shell) Forget() { s.open = "" }

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// time is when something was said, for all that is known: when it says, else when
-// the item before it was, else when the session began.
+// time is the time of an item: its own, or else the time of the item before, of
+// the session or of the file.
 func (a *adding) time(own time.Time) time.Time {
 	for _, t := range []time.Time{own, a.now, a.doc.At} {
 		if !t.IsZero() {
@@ -16,8 +16,8 @@ func (a *adding) time(own time.Time) time.Time {
 	return a.file.At
 }
 
-// begun is when the session began.
-func (a *adding) begun() time.Time {
+// startTime is the time of the session_started.
+func (a *adding) startTime() time.Time {
 	for i := range a.doc.Items {
 		if t := a.doc.Items[i].At; a.doc.At.IsZero() && !t.IsZero() {
 			return t
@@ -26,8 +26,8 @@ func (a *adding) begun() time.Time {
 	return a.time(time.Time{})
 }
 
-// newest is when the last item that says so was said.
-func (a *adding) newest() time.Time {
+// newestTime is the time of the last item that has one.
+func (a *adding) newestTime() time.Time {
 	for i := range slices.Backward(a.doc.Items) {
 		if t := a.doc.Items[i].At; !t.IsZero() {
 			return t

@@ -1,20 +1,19 @@
-// Package fence finds blocks of code in Markdown, and makes fences that what
-// they hold cannot end.
+// Package fence finds blocks of code in Markdown, and makes fences that no line of
+// the code can close.
 package fence
 
 import "strings"
 
-// Segment is a run of lines of a text: a block of code without its fences, or what
-// stands between such.
+// Segment is a block of code without its fences, or the text between two blocks.
 type Segment struct {
 	Code bool
-	// Info is what the fence says, such as the language.
+	// Info is the rest of the opening fence, for example the language.
 	Info string
 	Text string
 }
 
-// Split cuts a text into segments, in order. A block that is not closed goes on to
-// the end.
+// Split splits a text into segments, in order. A block without a closing fence ends
+// with the text.
 func Split(text string) (all []Segment) {
 	var s Segment
 	var open mark
@@ -67,8 +66,8 @@ func (m *mark) closes(open *mark) bool {
 	return m.sign == open.sign && m.length >= open.length && m.info == ""
 }
 
-// Around is a fence of backticks that nothing in the text ends: at least three,
-// and more than any run of them in it.
+// Around is a fence for a text: three backticks, or one more than the longest run
+// of backticks in the text.
 func Around(text string) string {
 	longest, run := 0, 0
 	for i := range len(text) {

@@ -1,4 +1,5 @@
-// Package head looks at the beginning of a file, to tell its format.
+// Package head parses the beginning of a file, for importers that detect their
+// format.
 package head
 
 import (
@@ -8,13 +9,12 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Head is the beginning of a value: of an object the members, of which the last
-// may be cut off.
+// Head holds the members of an object. The value of the last one may be truncated.
 type Head map[string][]byte
 
-// Begins reads the beginning of a file, or of a member of a Head, whose end may
-// be missing. Of an array it reads the first element, or of lists in it the
-// first of those. It is nil where there is no object.
+// Begins parses the first object of a file or of a member of a Head. The object may
+// be in an array, and its end may be missing. Begins returns nil if there is no
+// object.
 func Begins(head []byte) Head {
 	for head = Trim(head); len(head) > 0 && head[0] == '['; head = Trim(head) {
 		head = head[1:]
@@ -22,7 +22,7 @@ func Begins(head []byte) Head {
 	return Object(head)
 }
 
-// Object reads the beginning of an object; it is nil where there is none.
+// Object parses an object whose end may be missing; nil if there is none.
 func Object(head []byte) Head {
 	head = Trim(head)
 	d := jsontext.NewDecoder(bytes.NewBuffer(head), jsontext.AllowInvalidUTF8(true))
@@ -46,8 +46,8 @@ func Object(head []byte) Head {
 	return h
 }
 
-// Lines yields the lines of the beginning of a file, but empty ones. The last may
-// be cut off.
+// Lines yields the lines of the beginning of a file, without empty lines. The last
+// line may be truncated.
 func Lines(head []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		for line := range bytes.Lines(Trim(head)) {
@@ -58,12 +58,12 @@ func Lines(head []byte) iter.Seq[[]byte] {
 	}
 }
 
-// Trim leaves out what may stand before the first value of a file.
+// Trim removes the byte order mark and the white space before the first value.
 func Trim(b []byte) []byte {
 	return bytes.TrimLeft(bytes.TrimPrefix(b, []byte("\xef\xbb\xbf")), " \t\r\n")
 }
 
-// Has reports whether it has all of the members.
+// Has reports whether h has all of the members.
 func (h Head) Has(names ...string) bool {
 	for _, name := range names {
 		if _, ok := h[name]; !ok {
@@ -73,10 +73,10 @@ func (h Head) Has(names ...string) bool {
 	return len(h) > 0
 }
 
-// In is the beginning of what a member holds.
+// In is the Head of a member.
 func (h Head) In(name string) Head { return Begins(h[name]) }
 
-// Text is a member that is a string; empty if it is none, or cut off.
+// Text is the text of a member; empty if the member is no string, or truncated.
 func (h Head) Text(name string) string {
 	v := jsontext.Value(h[name])
 	if v.Kind() != '"' {

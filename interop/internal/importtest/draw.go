@@ -8,8 +8,8 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// Path is what is drawn of the active path, a line for each event, with the
-// arguments and the results of calls.
+// Path draws a line for each event of the active path, with the arguments and the
+// results of calls.
 func Path(t TB, log *eventlog.Log, session string) (lines []string) {
 	t.Helper()
 	for _, e := range ActivePath(t, log, session) {
@@ -18,13 +18,14 @@ func Path(t TB, log *eventlog.Log, session string) (lines []string) {
 	return lines
 }
 
-// Outline is what is drawn of the active path, without what calls say.
+// Outline draws a line for each event of the active path, without arguments and
+// results.
 func Outline(t TB, log *eventlog.Log, session string) []string {
 	t.Helper()
 	return Outlines(t, ActivePath(t, log, session))
 }
 
-// Outlines are short lines for events.
+// Outlines draws a short line for each event.
 func Outlines(t TB, all []event.Event) (lines []string) {
 	t.Helper()
 	for i := range all {
@@ -41,7 +42,7 @@ func outline(t TB, e *event.Event) string {
 	return draw(t, e, outlinePart)
 }
 
-// Draw is a line for an event.
+// Draw draws a line for an event.
 func Draw(t TB, e *event.Event) string {
 	t.Helper()
 	if s, ok, err := event.Decode[event.StepCompletion](e); ok && err == nil {
@@ -65,7 +66,7 @@ func draw(t TB, e *event.Event, part func(*event.Part) string) string {
 	return drawMessage(&m, part)
 }
 
-// MessageOutline is a short line for a message.
+// MessageOutline draws a short line for a message.
 func MessageOutline(m *event.Message) string { return drawMessage(m, outlinePart) }
 
 func drawMessage(m *event.Message, part func(*event.Part) string) string {

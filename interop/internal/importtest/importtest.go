@@ -1,5 +1,5 @@
-// Package importtest holds what the tests of formats share: imports of files and
-// of text, what a log looks like after them, and the laws that every import keeps.
+// Package importtest helps to test importers: it imports files and text, draws the
+// log after an import, and checks the laws of all imports.
 package importtest
 
 import (
@@ -31,14 +31,14 @@ func NewLog(t TB) *eventlog.Log {
 	return log
 }
 
-// Source is what might stand in a file of that name.
+// Source is a source with the name and the content.
 func Source(name, content string) interop.Source {
 	return interop.Source{Name: name, Open: func() (io.ReadCloser, error) {
 		return io.NopCloser(strings.NewReader(content)), nil
 	}}
 }
 
-// ReadFile reads a file of the test.
+// ReadFile returns the content of a test file.
 func ReadFile(t TB, path string) string {
 	t.Helper()
 	b, err := os.ReadFile(path)
@@ -48,14 +48,15 @@ func ReadFile(t TB, path string) string {
 	return string(b)
 }
 
-// Files imports files and folders, which must succeed.
+// Files imports files and folders. The test fails if the import does.
 func Files(t TB, log *eventlog.Log, format interop.Format, paths ...string) interop.Result {
 	t.Helper()
 	table := Table(t, log, format, paths...)
 	return table.Total()
 }
 
-// Table imports files and folders, which must succeed, and tells of each file.
+// Table imports files and folders, and returns the result of each file. The test
+// fails if the import does.
 func Table(t TB, log *eventlog.Log, format interop.Format, paths ...string) interop.Table {
 	t.Helper()
 	table, err := interop.Import(t.Context(), log, []interop.Format{format}, paths, interop.Options{})
@@ -68,8 +69,8 @@ func Table(t TB, log *eventlog.Log, format interop.Format, paths ...string) inte
 	return table
 }
 
-// Load imports a file of that name and content, which must be of the format and
-// succeed.
+// Load imports a file with the name and the content. The test fails if the format
+// does not detect the file, or the import fails.
 func Load(t TB, log *eventlog.Log, format interop.Format, name, content string) interop.Result {
 	t.Helper()
 	if !format.Detect(name, []byte(content[:min(len(content), interop.HeadBytes)])) {
@@ -78,7 +79,8 @@ func Load(t TB, log *eventlog.Log, format interop.Format, name, content string) 
 	return Text(t, log, format, name, content)
 }
 
-// Text imports what might stand in a file of that name, which must succeed.
+// Text imports a file with the name and the content. The test fails if the import
+// does.
 func Text(t TB, log *eventlog.Log, format interop.Format, name, content string) interop.Result {
 	t.Helper()
 	got, err := format.Import(t.Context(), log, Source(name, content))
@@ -89,7 +91,7 @@ func Text(t TB, log *eventlog.Log, format interop.Format, name, content string) 
 	return got
 }
 
-// checkSum makes sure that every record is counted once.
+// checkSum checks that every record is counted once.
 func checkSum(t TB, r *interop.Result) {
 	t.Helper()
 	if sum := r.Imported + r.Raw + r.Present + r.Held + len(r.Refused); sum != r.Records {

@@ -11,8 +11,8 @@ import (
 	"github.com/convlog/convlog/interop"
 )
 
-// Detects checks by what files of that name are known: beginnings of them are of
-// the format, or not.
+// Detects checks whether the format detects a file with the name by its head; heads
+// maps each head to the expected answer.
 func Detects(t TB, format interop.Format, name string, heads map[string]bool) {
 	t.Helper()
 	for head, want := range heads {
@@ -22,8 +22,8 @@ func Detects(t TB, format interop.Format, name string, heads map[string]bool) {
 	}
 }
 
-// Repairs is the law that text that is no valid Unicode is repaired, and that this
-// is noted. The only message of the text says "Cut: " and half a character.
+// Repairs is the law that an import repairs invalid Unicode and notes the repair in
+// the metadata. The only message of the text is "Cut: " and half a character.
 func Repairs(t TB, format interop.Format, session, text string) {
 	t.Helper()
 	log := NewLog(t)
@@ -41,8 +41,8 @@ func Repairs(t TB, format interop.Format, session, text string) {
 	}
 }
 
-// Again imports a file once more, which must write nothing, and verifies the
-// log.
+// Again imports a file a second time, and verifies the log. The test fails if the
+// import writes an event.
 func Again(t TB, log *eventlog.Log, format interop.Format, name, content string) {
 	t.Helper()
 	if got := Text(t, log, format, name, content); got.Events != 0 {
@@ -51,8 +51,8 @@ func Again(t TB, log *eventlog.Log, format interop.Format, name, content string)
 	Verify(t, log)
 }
 
-// Grows is the law that versions of a document, each longer than the one before,
-// give the same log as the last alone.
+// Grows is the law that an import of all versions of a growing document gives the
+// same log as an import of the last version.
 func Grows(t TB, format interop.Format, name string, versions ...string) {
 	t.Helper()
 	grown, whole := NewLog(t), NewLog(t)
@@ -64,14 +64,14 @@ func Grows(t TB, format interop.Format, name string, versions ...string) {
 	Same(t, "whole and grown", Dump(t, whole), Dump(t, grown))
 }
 
-// Lines is a file that grows at its end.
+// Lines checks the laws of files that grow at their end.
 type Lines struct {
 	Format interop.Format
-	// Before is the content of a file that is imported before it; none if empty.
+	// Before is the content of a file that is imported first; empty for none.
 	Before string
 }
 
-// log makes the log that the file is imported into.
+// log makes a log with the Before file.
 func (l Lines) log(t TB) *eventlog.Log {
 	t.Helper()
 	log := NewLog(t)
@@ -81,8 +81,9 @@ func (l Lines) log(t TB) *eventlog.Log {
 	return log
 }
 
-// Grows is the law that the first lines up to each cut, and then all, give the
-// same log as all lines alone. Cuts need not be in order. No line is refused.
+// Grows is the law that an import of the first lines up to each cut, and then of all
+// lines, gives the same log as one import of all lines. No line is rejected. The
+// cuts need no order.
 func (l Lines) Grows(t TB, lines []string, cuts []int) {
 	t.Helper()
 	grown, whole := l.log(t), l.log(t)
@@ -100,9 +101,9 @@ func (l Lines) Grows(t TB, lines []string, cuts []int) {
 	Again(t, grown, l.Format, "f", strings.Join(lines, ""))
 }
 
-// GrowsByBytes is the law that the text up to any of the cuts and then all of it,
-// and the text up to each of them one after the other, give the same log as all
-// of it alone.
+// GrowsByBytes is the law that three ways to import a text give the same log: the
+// text up to one cut and then the whole text; the text up to each cut in turn; and
+// the whole text alone.
 func (l Lines) GrowsByBytes(t TB, text string, cuts []int) {
 	t.Helper()
 	put := func(log *eventlog.Log, versions ...string) []Content {
@@ -120,7 +121,7 @@ func (l Lines) GrowsByBytes(t TB, text string, cuts []int) {
 	Same(t, "step by step", want, put(stepwise, text))
 }
 
-// Cuts are the ends of all lines, and a place inside each.
+// Cuts are the ends and the middles of all lines.
 func Cuts(text string) (all []int) {
 	at := 0
 	for line := range strings.Lines(text) {
@@ -130,12 +131,11 @@ func Cuts(text string) (all []int) {
 	return all
 }
 
-const maxFuzzed = 16 << 10 // larger inputs find nothing more, and take their time
+const maxFuzzed = 16 << 10 // larger inputs are slow and find no more failures
 
-// Sound is the law that, whatever a file holds, every record is counted once, a
-// second import writes nothing, and what was written is sound. It may contradict
-// what was imported before, and is then refused both times. The law says nothing
-// of long texts.
+// Sound is the law for any file: every record is counted once, a second import
+// writes nothing, and the log verifies. A file that contradicts the Before file
+// fails with interop.ErrHistory both times. Sound skips long texts.
 func (l Lines) Sound(t TB, name, text string) {
 	t.Helper()
 	if len(text) > maxFuzzed {
@@ -157,7 +157,7 @@ func (l Lines) Sound(t TB, name, text string) {
 	Verify(t, log)
 }
 
-// Fuzz checks that imports of any text are sound. Seeds are paths.
+// Fuzz fuzzes the law Sound. Seeds are paths.
 func Fuzz(f *testing.F, format interop.Format, name string, seeds ...string) {
 	for _, path := range seeds {
 		f.Add(ReadFile(f, path))

@@ -28,21 +28,20 @@ func Sessions(t TB, log *eventlog.Log) (ids []string) {
 }
 
 // Events are all events of a session.
-func Events(t TB, log *eventlog.Log, session string) (all []event.Event) {
+func Events(t TB, log *eventlog.Log, session string) []event.Event {
 	t.Helper()
-	for e, err := range log.Read(t.Context(), session, eventlog.All()) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, e)
-	}
-	return all
+	return read(t, log, session, eventlog.All())
 }
 
 // ActivePath are the events of the active path.
-func ActivePath(t TB, log *eventlog.Log, session string) (all []event.Event) {
+func ActivePath(t TB, log *eventlog.Log, session string) []event.Event {
 	t.Helper()
-	for e, err := range log.Read(t.Context(), session, eventlog.All().OnPath()) {
+	return read(t, log, session, eventlog.All().OnPath())
+}
+
+func read(t TB, log *eventlog.Log, session string, events eventlog.Range) (all []event.Event) {
+	t.Helper()
+	for e, err := range log.Read(t.Context(), session, events) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -51,7 +50,7 @@ func ActivePath(t TB, log *eventlog.Log, session string) (all []event.Event) {
 	return all
 }
 
-// Start is what a session says of itself as it starts.
+// Start is the payload of the session_started.
 func Start(t TB, log *eventlog.Log, session string) event.Session {
 	t.Helper()
 	all := Events(t, log, session)
@@ -62,7 +61,7 @@ func Start(t TB, log *eventlog.Log, session string) event.Session {
 	return about
 }
 
-// Messages are those of the active path.
+// Messages are the messages of the active path.
 func Messages(t TB, log *eventlog.Log, session string) (all []event.Message) {
 	t.Helper()
 	for _, e := range ActivePath(t, log, session) {
@@ -77,7 +76,7 @@ func Messages(t TB, log *eventlog.Log, session string) (all []event.Message) {
 	return all
 }
 
-// History are the entries of the effective history, as a model is sent them.
+// History is the effective history that a model gets.
 func History(t TB, log *eventlog.Log, session string, options ...projection.Options) []projection.Entry {
 	t.Helper()
 	h, err := projection.Load(t.Context(), log, session, projection.History(), options...)
@@ -91,8 +90,8 @@ func History(t TB, log *eventlog.Log, session string, options ...projection.Opti
 	return entries
 }
 
-// Say appends payloads to a session, each in an append of its own, a second
-// apart. They may break rules of conversation.
+// Say appends each payload to a session in its own append. The events are a second
+// apart, and may break rules of conversation.
 func Say(t TB, log *eventlog.Log, session string, payloads ...event.Payload) {
 	t.Helper()
 	for _, p := range payloads {
@@ -109,7 +108,7 @@ func Say(t TB, log *eventlog.Log, session string, payloads ...event.Payload) {
 	}
 }
 
-// Rewind moves the head of a session, as another program might.
+// Rewind moves the head of a session.
 func Rewind(t TB, log *eventlog.Log, session string, to int64) {
 	t.Helper()
 	move := event.New(event.HeadMove{To: to})
@@ -118,8 +117,7 @@ func Rewind(t TB, log *eventlog.Log, session string, to int64) {
 	}
 }
 
-// Content is what an event says, without salts, hashes and how appends were
-// grouped.
+// Content is an event without its salt, its hashes and its place in an append.
 type Content struct {
 	Seq            int64
 	ID, Session    string
@@ -129,10 +127,10 @@ type Content struct {
 	Metadata, Data string
 }
 
-// hash is one that an event names, as a fork that of its parent.
+// hash matches a hash in a payload, for example the parent's in a fork.
 var hash = regexp.MustCompile(`"hash":"[0-9a-f]{64}"`)
 
-// Contents are all that a log says.
+// Contents are the contents of all events of a log.
 func Contents(t TB, log *eventlog.Log) (all []Content) {
 	t.Helper()
 	for _, id := range Sessions(t, log) {
@@ -146,7 +144,7 @@ func Contents(t TB, log *eventlog.Log) (all []Content) {
 	return all
 }
 
-// Dump is all that a log says, but for where it came from.
+// Dump is Contents without metadata.
 func Dump(t TB, log *eventlog.Log) []Content {
 	t.Helper()
 	all := Contents(t, log)
@@ -156,7 +154,7 @@ func Dump(t TB, log *eventlog.Log) []Content {
 	return all
 }
 
-// Verify looks for damage and broken rules in every session.
+// Verify fails the test if a session is damaged or breaks a rule.
 func Verify(t TB, log *eventlog.Log) {
 	t.Helper()
 	for _, id := range Sessions(t, log) {
@@ -166,7 +164,7 @@ func Verify(t TB, log *eventlog.Log) {
 	}
 }
 
-// Same complains where two values differ.
+// Same fails the test if two values differ.
 func Same[T any](t TB, what string, want, got T) {
 	t.Helper()
 	if diff := cmp.Diff(want, got); diff != "" {

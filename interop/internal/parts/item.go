@@ -9,10 +9,9 @@ import (
 	"github.com/convlog/convlog/internal/rawjson"
 )
 
-// Item reads an item of Responses that is no message: reasoning, a call, or the
-// output of a call. What the part has no member for is left in o. ok is false
-// where the item is something else. A call of the provider's own tools has its id
-// as its call id, which may be empty.
+// Item parses an item of Responses that is no message: reasoning, a call, or the
+// output of a call. Unknown members stay in o. ok is false for any other item. The
+// call id of a server tool is the id of its item, which may be empty.
 func (r *Reader) Item(o *Members) (role event.Role, p event.Part, ok bool, err error) {
 	kind := o.PeekText("type")
 	if tool, isOutput := strings.CutSuffix(kind, "_call_output"); isOutput {
@@ -35,17 +34,17 @@ func (r *Reader) Item(o *Members) (role event.Role, p event.Part, ok bool, err e
 	return "", p, false, nil
 }
 
-// servers are the tools that the provider runs itself. It may run tool_search
-// too, whose calls have no call id then.
+// servers are the tools that the provider runs. It may run tool_search, too: the
+// calls have no call id then.
 var servers = map[string]bool{
 	"web_search": true, "file_search": true, "image_generation": true, "code_interpreter": true, "mcp": true,
 }
 
-// itemCall reads a call that the caller answers.
+// itemCall parses a call of a tool that the client runs.
 func itemCall(o *Members, tool string) event.Part {
 	p := event.Part{Type: event.ToolCallPart, ID: o.Maybe("id"), Name: tool}
 	if p.CallID = o.Maybe("call_id"); p.CallID == "" {
-		p.CallID = p.ID // as the first local shells had it
+		p.CallID = p.ID // as in the first versions of local_shell
 	}
 	o.Failed = o.Failed || p.CallID == ""
 	if tool == "function" {
@@ -75,7 +74,7 @@ func takeArguments(o *Members) jsontext.Value {
 	return jsontext.Value(`{}`)
 }
 
-// output reads the result of a call.
+// output parses the result of a call.
 func (r *Reader) output(o *Members, tool string) (event.Part, error) {
 	if tool == "function" {
 		o.Take("type")
@@ -96,8 +95,8 @@ func (r *Reader) output(o *Members, tool string) (event.Part, error) {
 	return p, err
 }
 
-// reasoning reads what a model thought. Summaries become one text; where they
-// were several, they also stay as they were.
+// reasoning parses reasoning. Its summaries become one text. Several summaries also
+// stay in the members.
 func reasoning(o *Members) event.Part {
 	p := event.Part{Type: event.ReasoningPart, ID: o.Maybe("id"), Encrypted: o.Maybe("encrypted_content")}
 	o.Take("type")
@@ -113,8 +112,8 @@ func reasoning(o *Members) event.Part {
 	return p
 }
 
-// textsOf are the texts of a list of blocks. plain says that there is nothing
-// else in it.
+// textsOf returns the texts of a list of blocks; plain says that the list holds texts
+// only.
 func textsOf(v jsontext.Value) (texts []string, plain bool) {
 	if v == nil || v.Kind() == 'n' {
 		return nil, true

@@ -14,9 +14,9 @@ import (
 	"github.com/convlog/convlog/interop/internal/render"
 )
 
-// sourced reads an image or a document of Anthropic's: base64 becomes a body, an
-// address stays one.
-func (r *Reader) sourced(o *Members, name string) (p event.Part, err error) {
+// anthropicMedia parses an image or a document of Anthropic. Base64 becomes a body, a
+// URL stays a URL.
+func (r *Reader) anthropicMedia(o *Members, name string) (p event.Part, err error) {
 	var source struct {
 		Type      string `json:"type"`
 		MediaType string `json:"media_type"`
@@ -34,9 +34,9 @@ func (r *Reader) sourced(o *Members, name string) (p event.Part, err error) {
 		if err != nil {
 			return event.Part{}, nil
 		}
-		return r.holding(p, body)
+		return r.withBody(p, body)
 	case "text":
-		return r.holding(p, []byte(source.Data))
+		return r.withBody(p, []byte(source.Data))
 	case "url":
 		p.URL = source.URL
 		o.Failed = o.Failed || p.URL == ""
@@ -45,19 +45,19 @@ func (r *Reader) sourced(o *Members, name string) (p event.Part, err error) {
 	return event.Part{}, nil
 }
 
-// attached reads an image, a sound or a file of OpenAI's.
-func (r *Reader) attached(o *Members, name string) (p event.Part, err error) {
+// openaiMedia parses an image, a sound or a file of OpenAI.
+func (r *Reader) openaiMedia(o *Members, name string) (p event.Part, err error) {
 	switch name {
 	case "image_url":
 		inner, err := Open(o.Peek("image_url"))
 		if err != nil {
-			return r.located(event.ImagePart, "", o.Required("image_url"))
+			return r.linked(event.ImagePart, "", o.Required("image_url"))
 		}
 		address := inner.Required("url")
 		o.replace("image_url", &inner)
-		return r.located(event.ImagePart, "", address)
+		return r.linked(event.ImagePart, "", address)
 	case "input_image":
-		return r.located(event.ImagePart, "", o.Required("image_url"))
+		return r.linked(event.ImagePart, "", o.Required("image_url"))
 	case "input_audio":
 		return r.sound(o)
 	case "file":
@@ -67,16 +67,16 @@ func (r *Reader) attached(o *Members, name string) (p event.Part, err error) {
 		}
 		title, address := inner.Text("filename"), inner.Required("file_data")
 		o.replace("file", &inner)
-		return r.located(event.DocumentPart, title, address)
+		return r.linked(event.DocumentPart, title, address)
 	}
 	title := o.Text("filename")
 	if o.Has("file_url") {
-		return r.located(event.DocumentPart, title, o.Required("file_url"))
+		return r.linked(event.DocumentPart, title, o.Required("file_url"))
 	}
-	return r.located(event.DocumentPart, title, o.Required("file_data"))
+	return r.linked(event.DocumentPart, title, o.Required("file_data"))
 }
 
-// replace leaves of a member what is left of the object that it holds.
+// replace replaces a member with the remaining members of its object.
 func (o *Members) replace(name string, inner *Members) {
 	o.Failed = o.Failed || inner.Failed
 	o.Take(name)
@@ -85,26 +85,25 @@ func (o *Members) replace(name string, inner *Members) {
 	}
 }
 
-// Linked makes a part of an address. One that holds the body is taken apart, and
-// the body stays in the Data of the part, which has no type where there is no
-// address.
-func Linked(t event.PartType, address string) event.Part {
+// FromURL makes a part of a URL. The body of a data: URL goes to the Data of the
+// part. Without a URL the part has no type.
+func FromURL(t event.PartType, address string) event.Part {
 	if address == "" {
 		return event.Part{}
 	}
-	p, _ := (&Reader{}).located(t, "", address) // without Put nothing can fail
+	p, _ := (&Reader{}).linked(t, "", address) // only Put fails
 	return p
 }
 
-// located makes a part of an address. One that holds the body is taken apart.
-func (r *Reader) located(t event.PartType, title, address string) (event.Part, error) {
+// linked makes a part of a URL, and stores the body of a data: URL.
+func (r *Reader) linked(t event.PartType, title, address string) (event.Part, error) {
 	p := event.Part{Type: t, Name: title, URL: address}
 	m, ok, err := render.Load(&p, nil)
 	if err != nil || !ok || len(m.Data) == 0 {
 		return p, err
 	}
 	p.URL, p.MediaType = "", m.Type
-	return r.holding(p, m.Data)
+	return r.withBody(p, m.Data)
 }
 
 func (r *Reader) sound(o *Members) (p event.Part, err error) {
@@ -122,11 +121,11 @@ func (r *Reader) sound(o *Members) (p event.Part, err error) {
 	if format == "mp3" {
 		kind = "audio/mpeg"
 	}
-	return r.holding(event.Part{Type: event.AudioPart, MediaType: kind}, body)
+	return r.withBody(event.Part{Type: event.AudioPart, MediaType: kind}, body)
 }
 
-// holding gives a part its body. There is no part without one.
-func (r *Reader) holding(p event.Part, body []byte) (event.Part, error) {
+// withBody adds the body to a part. An empty body makes a part without a type.
+func (r *Reader) withBody(p event.Part, body []byte) (event.Part, error) {
 	if len(body) == 0 {
 		return event.Part{}, nil
 	}
@@ -134,41 +133,40 @@ func (r *Reader) holding(p event.Part, body []byte) (event.Part, error) {
 	if r.Put == nil {
 		return p, nil
 	}
-	return p, r.settle(&p)
+	return p, r.store(&p)
 }
 
-// settle moves a body from the part to where Put keeps it.
-func (r *Reader) settle(p *event.Part) (err error) {
+// store stores the body of a part with Put.
+func (r *Reader) store(p *event.Part) (err error) {
 	p.Blob, err = r.Put(p.Data)
 	p.Data = nil
 	return err
 }
 
-// Keep is a Put that makes bodies blobs of a log.
-func Keep(ctx context.Context, log *eventlog.Log) func(body []byte) (event.BlobRef, error) {
+// PutBlob returns a Put that stores bodies as blobs of a log.
+func PutBlob(ctx context.Context, log *eventlog.Log) func(body []byte) (event.BlobRef, error) {
 	return func(body []byte) (event.BlobRef, error) { return log.PutBlob(ctx, bytes.NewReader(body)) }
 }
 
-// Settle moves the bodies of parts, and of results among them, to where put
-// keeps them.
-func Settle(all []event.Part, put func([]byte) (event.BlobRef, error)) error {
+// StoreBodies stores the bodies of parts, and of parts in results, with put.
+func StoreBodies(all []event.Part, put func([]byte) (event.BlobRef, error)) error {
 	r := Reader{Put: put}
 	for i := range all {
 		p := &all[i]
 		if p.Data != nil {
-			if err := r.settle(p); err != nil {
+			if err := r.store(p); err != nil {
 				return err
 			}
 		}
-		if err := Settle(p.Content, put); err != nil {
+		if err := StoreBodies(p.Content, put); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Arguments reads the arguments of a call as OpenAI writes them: JSON in a
-// string. A string that holds none, or what no record could, is the value itself.
+// Arguments parses the arguments of a call of OpenAI, which are JSON in a string. If
+// the string is no JSON, or too deep for a record, Arguments returns v.
 func Arguments(v jsontext.Value) jsontext.Value {
 	var text string
 	if v.Kind() != '"' || json.Unmarshal(v, &text) != nil {

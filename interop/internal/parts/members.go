@@ -8,25 +8,25 @@ import (
 	"github.com/convlog/convlog/internal/rawjson"
 )
 
-// Members are what is left of an object that is being read.
+// Members are the members of an object that are not parsed yet.
 type Members struct {
 	members []rawjson.Member
-	// Failed says that a member was not what it should be.
+	// Failed says that a member was missing or of the wrong type.
 	Failed bool
 }
 
-// Open begins to read an object.
+// Open returns the members of an object.
 func Open(object jsontext.Value) (Members, error) {
 	members, err := rawjson.Members(object)
 	return Members{members: members}, err
 }
 
-// Has reports whether a member is left.
+// Has reports whether there is a member with the name.
 func (o *Members) Has(name string) bool {
 	return slices.ContainsFunc(o.members, func(m rawjson.Member) bool { return m.Name == name })
 }
 
-// Peek is the value of a member, which stays; nil if there is none.
+// Peek returns the value of a member, and does not remove it; nil if there is none.
 func (o *Members) Peek(name string) jsontext.Value {
 	for _, m := range o.members {
 		if m.Name == name {
@@ -36,13 +36,14 @@ func (o *Members) Peek(name string) jsontext.Value {
 	return nil
 }
 
-// PeekText is a member that is a string, which stays; empty if it is none.
+// PeekText returns the text of a member, and does not remove it; empty if the member
+// is no string.
 func (o *Members) PeekText(name string) string {
 	s, _ := rawjson.Text(o.Peek(name))
 	return s
 }
 
-// Take removes a member and gives its value; nil if there is none.
+// Take removes a member and returns its value; nil if there is none.
 func (o *Members) Take(name string) jsontext.Value {
 	for i, m := range o.members {
 		if m.Name == name {
@@ -53,7 +54,7 @@ func (o *Members) Take(name string) jsontext.Value {
 	return nil
 }
 
-// Put adds a member to what is left; nil adds none.
+// Put adds a member, unless the value is nil.
 func (o *Members) Put(name string, v jsontext.Value) {
 	if v == nil {
 		return
@@ -61,7 +62,7 @@ func (o *Members) Put(name string, v jsontext.Value) {
 	o.members = append(o.members, rawjson.Member{Name: name, Value: v})
 }
 
-// Text takes a string. Reading fails where the member is something else.
+// Text takes a string. It sets Failed if the member is no string.
 func (o *Members) Text(name string) string {
 	v := o.Take(name)
 	if v == nil {
@@ -72,14 +73,14 @@ func (o *Members) Text(name string) string {
 	return s
 }
 
-// Required takes a string that must not be empty.
+// Required takes a string. It sets Failed if the string is empty or missing.
 func (o *Members) Required(name string) string {
 	s := o.Text(name)
 	o.Failed = o.Failed || s == ""
 	return s
 }
 
-// Maybe takes a string, and leaves a member that is something else.
+// Maybe takes a string. It does not remove a member that is no string.
 func (o *Members) Maybe(name string) string {
 	s, ok := rawjson.Text(o.Peek(name))
 	if ok {
@@ -88,12 +89,12 @@ func (o *Members) Maybe(name string) string {
 	return s
 }
 
-// Flag takes a boolean; null is false.
+// Flag takes a boolean; null is false. It sets Failed if the member is neither.
 func (o *Members) Flag(name string) bool {
 	v := o.Take(name)
 	o.Failed = o.Failed || v != nil && v.Kind() != 't' && v.Kind() != 'f' && v.Kind() != 'n'
 	return v.Kind() == 't'
 }
 
-// Rest is an object of the members that are left, in order; nil if none is.
+// Rest is an object of the remaining members, in order; nil if there are none.
 func (o *Members) Rest() jsontext.Value { return rawjson.NonEmpty(o.members) }

@@ -1,6 +1,6 @@
-// Package parts reads the content of messages in the shapes of Anthropic's
-// Messages, OpenAI's Chat Completions and OpenAI's Responses, whose names for
-// the pieces of content do not collide.
+// Package parts parses the content of messages in the formats of Anthropic's
+// Messages, OpenAI's Chat Completions and OpenAI's Responses. One reader serves all
+// of them, because their names for content do not collide.
 package parts
 
 import (
@@ -12,21 +12,21 @@ import (
 	"github.com/convlog/convlog/internal/rawjson"
 )
 
-// Reader reads content. It is used by one goroutine.
+// Reader parses content. It is used by one goroutine.
 type Reader struct {
-	// Names are the names of the tools called so far, by call id. Calls that are
-	// read are not added.
+	// Names are the names of the tools called so far, by call id. The caller adds the
+	// calls.
 	Names map[string]string
-	// Put keeps the body of an image, a sound or a document. Without it, bodies
-	// stay in the Data of their parts.
+	// Put stores the body of an image, a sound or a document. If it is nil, the body
+	// stays in the Data of the part.
 	Put func(body []byte) (event.BlobRef, error)
-	// Known reads a block of another format's types. The part has no type where
-	// there is no such. Without it, the types are those of the shapes.
+	// Known parses a block of another format. It returns a part without a type for an
+	// unknown block. If it is nil, the reader uses the three formats of the package.
 	Known func(o *Members, name string) (event.Part, error)
 }
 
-// Content reads what a message or a tool result says: a text, blocks, one
-// block, or null. An error is one of Put.
+// Content parses the content of a message or a tool result: a text, blocks, one
+// block, or null. Its errors are the errors of Put.
 func (r *Reader) Content(v jsontext.Value) (parts []event.Part, err error) {
 	switch v.Kind() {
 	case '"':
@@ -52,8 +52,8 @@ func (r *Reader) Content(v jsontext.Value) (parts []event.Part, err error) {
 	return parts, nil
 }
 
-// Block reads a piece of content. What the part has no member for stays in its
-// Extra. One that is not of a known shape becomes an opaque part.
+// Block parses a block of content. Unknown members go to the Extra of the part. An
+// unknown block becomes an opaque part.
 func (r *Reader) Block(v jsontext.Value) (event.Part, error) {
 	if s, ok := rawjson.Text(v); ok {
 		return event.Text(s), nil
@@ -81,8 +81,8 @@ func (r *Reader) Block(v jsontext.Value) (event.Part, error) {
 	return p, nil
 }
 
-// known reads a block of a known type. The part has no type where there is no
-// such, or the block lacks what it needs.
+// known parses a block. The part has no type if the type of the block is unknown or
+// a member is missing.
 func (r *Reader) known(o *Members, name string) (p event.Part, err error) {
 	switch name {
 	case "text", "input_text", "output_text":
@@ -100,9 +100,9 @@ func (r *Reader) known(o *Members, name string) (p event.Part, err error) {
 	case "tool_result":
 		return r.result(o)
 	case "image", "document":
-		return r.sourced(o, name)
+		return r.anthropicMedia(o, name)
 	case "image_url", "input_image", "input_audio", "file", "input_file":
-		return r.attached(o, name)
+		return r.openaiMedia(o, name)
 	}
 	return p, nil
 }

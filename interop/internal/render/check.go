@@ -14,17 +14,17 @@ import (
 	"github.com/convlog/convlog/internal/rawjson"
 )
 
-// ErrRequest: a request that a provider would refuse.
+// ErrRequest reports a request that a provider rejects.
 var ErrRequest = errors.New("not a valid request")
 
 // Object is an object of a request that is being checked.
 type Object struct {
-	// Path says where it stands, such as messages[3].content[0].
+	// Path is the object's path in the request, for example messages[3].content[0].
 	Path    string
 	members map[string]jsontext.Value
 }
 
-// ReadObject reads an object.
+// ReadObject parses an object.
 func ReadObject(path string, v jsontext.Value) (o Object, err error) {
 	o.Path = path
 	if !v.IsValid() || v.Kind() != '{' {
@@ -33,16 +33,16 @@ func ReadObject(path string, v jsontext.Value) (o Object, err error) {
 	return o, json.Unmarshal(v, &o.members)
 }
 
-// Fail makes the error that says what is wrong with o.
+// Fail makes an error about o.
 func (o *Object) Fail(format string, args ...any) error {
 	return fmt.Errorf("%w: %s: %s", ErrRequest, o.Path, fmt.Sprintf(format, args...))
 }
 
-// Has reports whether there is such a member.
+// Has reports whether o has the member.
 func (o *Object) Has(name string) bool { return o.members[name] != nil }
 
-// Only refuses members that are neither required nor optional, and required
-// ones that are missing.
+// Only checks that o has all required members, and no other members than the
+// required and the optional ones.
 func (o *Object) Only(required []string, optional ...string) error {
 	for name := range o.members {
 		if !slices.Contains(required, name) && !slices.Contains(optional, name) {
@@ -57,7 +57,7 @@ func (o *Object) Only(required []string, optional ...string) error {
 	return nil
 }
 
-// Text is a member that must be a string, if it is there.
+// Text is the text of a member, which may be missing and must be a string.
 func (o *Object) Text(name string) (string, error) {
 	v, ok := o.members[name]
 	if !ok {
@@ -70,8 +70,8 @@ func (o *Object) Text(name string) (string, error) {
 	return s, nil
 }
 
-// Said is a member that must be a string with something in it.
-func (o *Object) Said(name string) (string, error) {
+// NonBlank is the text of a member, which must not be blank.
+func (o *Object) NonBlank(name string) (string, error) {
 	s, err := o.Text(name)
 	if err == nil && Blank(s) {
 		err = o.Fail("%q is empty", name)
@@ -79,9 +79,9 @@ func (o *Object) Said(name string) (string, error) {
 	return s, err
 }
 
-// Base64 checks a member that must be base64 of something.
+// Base64 checks that a member is base64 and not empty.
 func (o *Object) Base64(name string) error {
-	s, err := o.Said(name)
+	s, err := o.NonBlank(name)
 	if err != nil {
 		return err
 	}
@@ -91,10 +91,9 @@ func (o *Object) Base64(name string) error {
 	return nil
 }
 
-// Address checks a member that must be an address that a provider can fetch, or
-// else, where media types are named, one that holds a body of such a type.
+// Address checks that a member is an HTTP URL, or a data: URL of one of the types.
 func (o *Object) Address(name string, types ...string) error {
-	s, err := o.Said(name)
+	s, err := o.NonBlank(name)
 	if err != nil {
 		return err
 	}
@@ -106,20 +105,20 @@ func (o *Object) Address(name string, types ...string) error {
 		}
 	}
 	if u, err := url.Parse(s); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return o.Fail("%q is no address of such a body", name)
+		return o.Fail("%q is neither an http(s) URL nor a data URL of an accepted type", name)
 	}
 	return nil
 }
 
-// Value is a member as it stands.
+// Value is the value of a member; nil if it is missing.
 func (o *Object) Value(name string) jsontext.Value { return o.members[name] }
 
-// Object is a member that must be an object.
+// Object is the object in a member.
 func (o *Object) Object(name string) (Object, error) {
 	return ReadObject(o.Path+"."+name, o.members[name])
 }
 
-// Objects is a member that must be an array of objects; nil if it is missing.
+// Objects are the objects of the array in a member; nil if the member is missing.
 func (o *Object) Objects(name string) (all []Object, err error) {
 	v, ok := o.members[name]
 	if !ok {

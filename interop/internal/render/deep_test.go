@@ -13,8 +13,7 @@ import (
 	"github.com/convlog/convlog/upkeep/transfer"
 )
 
-// What is nested as deeply as an event may be can be snapshotted, rendered and
-// exported.
+// An event with the maximum depth can be snapshotted, rendered and exported.
 func TestWhatIsNestedDeeply(t *testing.T) {
 	const levels = event.MaxDepth - 5 // data, parts, part, arguments, a
 	deep := jsontext.Value(`{"a":` + strings.Repeat("[", levels) + strings.Repeat("]", levels) + `}`)

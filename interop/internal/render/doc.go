@@ -1,4 +1,4 @@
-// Package render holds what the renderings of a history into providers'
-// requests share: names and ids that a provider takes, bodies of images and
-// documents, and reading a request back to check it.
+// Package render serves the exporters that render a history as a request of a
+// provider. It makes valid names and ids, loads the bodies of images and documents,
+// and parses a request to check it.
 package render

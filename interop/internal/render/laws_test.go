@@ -18,13 +18,13 @@ import (
 	"github.com/convlog/convlog/store/memory"
 )
 
-// shape is a rendering, with its check.
+// shape is a renderer, with its check.
 type shape struct {
 	name   string
 	render func([]projection.Entry) (jsontext.Value, error)
 	check  func(jsontext.Value) error
-	// end is what stands behind the messages; openEnd, what may stand behind the
-	// last of them when it is one to which more is added.
+	// end is the text after the messages; openEnd is the text after a last message that
+	// later events extend.
 	end string
 }
 
@@ -94,7 +94,7 @@ func anyPart(t *rapid.T, depth int) event.Part {
 
 var roles = []event.Role{event.System, event.Developer, event.User, event.User, event.Assistant, event.Assistant, event.Tool, event.Tool}
 
-// anyMessage is any message, whoever says what.
+// anyMessage is any message of any role.
 func anyMessage(t *rapid.T) event.Message {
 	m := event.Message{
 		Role:     rapid.SampledFrom(roles).Draw(t, "role"),
@@ -106,8 +106,8 @@ func anyMessage(t *rapid.T) event.Message {
 	return m
 }
 
-// Law: whatever a list of messages is, its rendering is a valid request, the
-// same each time.
+// Law: any list of messages renders to a valid request, and to the same request
+// each time.
 func TestAnyMessagesGiveAValidRequest(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		var history []projection.Entry
@@ -126,8 +126,8 @@ func TestAnyMessagesGiveAValidRequest(t *testing.T) {
 	})
 }
 
-// Law: what an effective history renders to is valid, and a prefix of what it
-// renders to when it has grown, wherever each call has its result.
+// Law: an effective history renders to a valid request. If each call has its result,
+// the request is a prefix of the request of a longer history.
 func TestALongerHistoryBeginsLikeTheShorter(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		log := eventlog.Open(memory.New())
@@ -153,7 +153,7 @@ func TestALongerHistoryBeginsLikeTheShorter(t *testing.T) {
 	})
 }
 
-// messagesOf is a request from its messages on, without its end.
+// messagesOf is the text of a request from the messages on, without the end.
 func messagesOf(raw jsontext.Value, end string) []byte {
 	for _, name := range []string{`"messages":[`, `"input":[`} {
 		if i := bytes.Index(raw, []byte(name)); i >= 0 {
@@ -175,8 +175,7 @@ func rendered(r *rapid.T, s shape, history []projection.Entry) jsontext.Value {
 	return raw
 }
 
-// say appends a message, and the results of the calls that it makes, in any
-// order.
+// say appends a message and the results of its calls, in any order.
 func say(t *testing.T, r *rapid.T, log *eventlog.Log) {
 	m := anyMessage(r)
 	var kept []event.Part
@@ -211,7 +210,7 @@ func keysOf(set map[string]bool) (all []string) {
 	return all
 }
 
-// write appends a message as imports do, unless its structure is wrong.
+// write appends a message leniently, and ignores an invalid one.
 func write(t *testing.T, r *rapid.T, log *eventlog.Log, m event.Message) {
 	e := event.New(m)
 	head, err := log.Head(t.Context(), "s")

@@ -12,18 +12,18 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-// Media is the body of an image, a sound or a document: an address, or bytes.
+// Media is the body of an image, a sound or a document: a URL, or bytes.
 type Media struct {
-	// Type is the media type without parameters, in lower case; what the bytes
-	// say counts more than what the part says.
+	// Type is the media type, in lower case and without parameters. The bytes decide
+	// it if they are of a known type, else the part does.
 	Type string
 	Name string
 	URL  string
 	Data []byte
 }
 
-// Load gets the body of a part with blob. ok is false where there is none to be
-// had: without blob, or of zero bytes.
+// Load loads the body of a part with blob. ok is false if there is no body: blob is
+// nil, or the body is empty.
 func Load(p *event.Part, blob func(event.BlobRef) ([]byte, error)) (m Media, ok bool, err error) {
 	m = Media{Type: mediaType(p.MediaType), Name: p.Name, URL: p.URL, Data: p.Data}
 	if !p.Blob.IsZero() && blob != nil {
@@ -40,13 +40,13 @@ func Load(p *event.Part, blob func(event.BlobRef) ([]byte, error)) (m Media, ok 
 	return m, len(m.Data) > 0 || m.remote(), nil
 }
 
-// remote reports whether the body is at an address that a provider can fetch.
+// remote reports whether the body has a URL that a provider can fetch.
 func (m *Media) remote() bool {
 	u, err := url.Parse(m.URL)
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
 }
 
-// inline takes in the rest of a data: address.
+// inline parses the rest of a data: URL.
 func (m *Media) inline(rest string) {
 	m.URL = ""
 	head, body, _ := strings.Cut(rest, ",")
@@ -66,10 +66,10 @@ func (m *Media) inline(rest string) {
 	}
 }
 
-// Base64 is the body as providers want it.
+// Base64 is the body in base64.
 func (m *Media) Base64() string { return base64.StdEncoding.EncodeToString(m.Data) }
 
-// Address is where the body is: its own address, or one that holds it.
+// Address is the URL of the body, or a data: URL with the body.
 func (m *Media) Address() string {
 	if m.URL != "" {
 		return m.URL
@@ -77,7 +77,7 @@ func (m *Media) Address() string {
 	return "data:" + m.Type + ";base64," + m.Base64()
 }
 
-// FileName is the name of the body, which some providers insist on.
+// FileName is the name of the body, or a default: some providers require a name.
 func (m *Media) FileName() string {
 	if Blank(m.Name) {
 		return "document"
@@ -90,7 +90,8 @@ func HasBody(p *event.Part) bool {
 	return p.Type == event.ImagePart || p.Type == event.AudioPart || p.Type == event.DocumentPart
 }
 
-// Words is what a part says in a place that takes text only; empty if nothing.
+// Words is the text of a part for a place that accepts text only; empty if there is
+// none.
 func Words(p *event.Part) string {
 	switch {
 	case HasBody(p):
@@ -102,7 +103,7 @@ func Words(p *event.Part) string {
 	}
 }
 
-// IsImage reports whether the body is an image that models look at.
+// IsImage reports whether the body is an image that models accept, or a URL.
 func (m *Media) IsImage() bool {
 	switch m.Type {
 	case "image/png", "image/jpeg", "image/gif", "image/webp":
@@ -112,13 +113,13 @@ func (m *Media) IsImage() bool {
 	}
 }
 
-// IsText reports whether the body is text that can be read.
+// IsText reports whether the body is valid text, and not blank.
 func (m *Media) IsText() bool {
 	text := strings.HasPrefix(m.Type, "text/") || m.Type == "application/json" || m.Type == "application/xml"
 	return text && utf8.Valid(m.Data) && !Blank(string(m.Data))
 }
 
-// Placeholder says in words what stands where a body cannot.
+// Placeholder describes a body in words, for a place that accepts text only.
 func Placeholder(p *event.Part) string {
 	words := []string{string(p.Type)}
 	for _, w := range []string{p.MediaType, p.Name} {
@@ -145,7 +146,8 @@ func mediaType(s string) string {
 	return strings.ToLower(strings.TrimSpace(s))
 }
 
-// sniff knows the formats that providers take by how they begin.
+// sniff returns the media type of a body that begins like a format that providers
+// accept; empty for any other body.
 func sniff(b []byte) string {
 	switch {
 	case bytes.HasPrefix(b, []byte("\x89PNG\r\n\x1a\n")):

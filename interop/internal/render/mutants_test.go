@@ -13,8 +13,7 @@ import (
 	"github.com/convlog/convlog/interop/internal/render"
 )
 
-// Requests that have everything that a rendering can have. The members are those
-// that the references of the APIs name, whatever the renderings write.
+// whole are requests with all members in the references of the APIs.
 var whole = map[string]string{
 	"anthropic": `{"system":[{"type":"text","text":"Be brief."}],"messages":[
 {"role":"user","content":[{"type":"text","text":"Look."},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"iVBORw=="}},
@@ -48,14 +47,14 @@ var whole = map[string]string{
 {"type":"message","role":"assistant","content":[{"type":"output_text","text":"Done."}]}]}`,
 }
 
-// mutant is a request with one thing changed.
+// mutant is a request with one change.
 type mutant struct {
 	change string
 	raw    []byte
 }
 
-// mutants are what comes of a request by one change anywhere: a member that is
-// gone, unknown or something else, an element that is gone, twice or out of place.
+// mutants are the requests with one change: a member is removed, added or replaced,
+// or an element is removed, repeated or swapped.
 func mutants(t *testing.T, whole string) (all []mutant) {
 	t.Helper()
 	var v any
@@ -73,11 +72,11 @@ func mutants(t *testing.T, whole string) (all []mutant) {
 	return all
 }
 
-// others are what may stand in the place of a value.
+// others are the replacements for a value.
 var others = []any{nil, true, 7.0, "", " ", "other", []any{}, []any{"x"}, map[string]any{}}
 
-// change changes what is at a path, and below it, in all ways, one after the
-// other. put puts another value there.
+// change makes all changes at a path and below it, one at a time. put replaces the
+// value at the path.
 func change(v any, path string, put func(any), try func(string, ...any)) {
 	for _, o := range others {
 		put(o)
@@ -104,7 +103,7 @@ func change(v any, path string, put func(any), try func(string, ...any)) {
 	}
 }
 
-// elements changes which elements there are, and where.
+// elements removes, repeats and swaps elements.
 func elements(v []any, path string, put func(any), try func(string, ...any)) {
 	for i := range v {
 		put(slices.Concat(v[:i], v[i+1:]))
@@ -123,24 +122,23 @@ func elements(v []any, path string, put func(any), try func(string, ...any)) {
 	put(v)
 }
 
-// harmless are the changes, as mutants names them, after which a request is still
-// one that the API takes.
+// harmless match the names of the changes that leave a request valid.
 var harmless = map[string][]string{
 	"anthropic": {
 		`^request.messages = \[\]$`,
 		`^request.messages\[3\] is gone$`,   // the conversation ends with the user
 		`^request.messages\[0\] also at 4$`, // or goes on
-		`^request.messages\[0\].content\[\d\] (is gone|also at \d|and \[\d\] swapped)$`, // what the user says, in whatever order
+		`^request.messages\[0\].content\[\d\] (is gone|also at \d|and \[\d\] swapped)$`, // the user's parts, in any order
 		`^request.messages\[[023]\].content\[\d\].text = other$`,
 		`^request.messages\[0\].content\[3\].(title = other|title is gone|source.data = other)$`,
 		`^request.messages\[1\].content\[[01]\] (is gone|also at \d)$`,                 // thinking
-		`^request.messages\[1\].content\[[01]\].(signature|thinking|data) = other$`,    // which only the provider can check
-		`^request.messages\[1\].content\[0\].thinking = ?`,                             // and need not show
-		`^request.messages\[1\].content\[[01]\] and \[[124]\] swapped$`,                // calls stand anywhere
-		`^request.messages\[1\].content\[[34]\] and \[[45]\] swapped$`,                 // but before a result
-		`^request.messages\[1\].content\[[245]\].input( = map\[\]|\.\w+)`,              // what a tool takes
-		`^request.messages\[1\].content\[[45]\].name = other$`,                         // tools of one's own
-		`^request.messages\[1\].content\[3\].content( = \[\]|\[0\] (is gone|also at))`, // what was found
+		`^request.messages\[1\].content\[[01]\].(signature|thinking|data) = other$`,    // only the provider can check it
+		`^request.messages\[1\].content\[0\].thinking = ?`,                             // may be empty
+		`^request.messages\[1\].content\[[01]\] and \[[124]\] swapped$`,                // calls may be anywhere
+		`^request.messages\[1\].content\[[34]\] and \[[45]\] swapped$`,                 // before a result
+		`^request.messages\[1\].content\[[245]\].input( = map\[\]|\.\w+)`,              // the input of a tool
+		`^request.messages\[1\].content\[[45]\].name = other$`,                         // tools of the client
+		`^request.messages\[1\].content\[3\].content( = \[\]|\[0\] (is gone|also at))`, // search results
 		`^request.messages\[1\].content\[3\].content\[0\].(surprise|url|type = other)`,
 		`^request.messages\[2\].content\[0\] and \[1\] swapped$`, // results
 		`^request.messages\[2\].content\[2\] (is gone|also at [23])$`,
@@ -151,11 +149,11 @@ var harmless = map[string][]string{
 	},
 	"openai chat": {
 		`^request.messages = \[\]$`,
-		`^request.messages\[[015]\] (is gone|also at [01256])$`, // what has no part in calls
+		`^request.messages\[[015]\] (is gone|also at [01256])$`, // neither a call nor a result
 		`^request.messages\[[01]\] and \[[15]\] swapped$`,
 		`^request.messages\[3\] and \[4\] swapped$`, // results
 		`^request.messages\[\d\].content = other$`,
-		`^request.messages\[[34]\].content = ?`, // a tool may say nothing
+		`^request.messages\[[34]\].content = ?`, // a result may be empty
 		`^request.messages\[2\].content = <nil>$`,
 		`^request.messages\[1\].content\[\d\] (is gone|also at \d|and \[\d\] swapped)$`,
 		`^request.messages\[1\].content\[\d\].(text|file.filename) = other$`,
@@ -166,7 +164,7 @@ var harmless = map[string][]string{
 		`^request.input = \[\]$`,
 		`^request.input\[[016]\] is gone$`,
 		`^request.input\[0\] also at [0167]$`, // not between calls and results
-		`^request.input\[1\] also at [1236]$`, // before something of the model's
+		`^request.input\[1\] also at [1236]$`, // before an item of the model
 		`^request.input\[6\] also at \d$`,
 		`^request.input\[(1\] and \[2|2\] and \[3|3\] and \[4|4\] and \[5|[045]\] and \[6)\] swapped$`,
 		`^request.input\[0\].content\[\d\] (is gone|also at \d|and \[\d\] swapped)$`,
@@ -179,7 +177,7 @@ var harmless = map[string][]string{
 	},
 }
 
-// Every change that makes a request one that the API would refuse is found.
+// Check finds every change that makes a request invalid.
 func TestChecksFindEveryChange(t *testing.T) {
 	for _, s := range shapes {
 		t.Run(s.name, func(t *testing.T) {

@@ -9,9 +9,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Name makes a name or id that a provider takes: 1 to limit letters, digits,
-// "_" and "-". What is one already stays. Others keep what they can, and end in
-// digits of their hash, so that different names stay different.
+// Name makes a valid name or id of s: 1 to limit letters, digits, "_" and "-". A
+// valid s stays as it is. Any other s ends in digits of its hash, so different names
+// stay different.
 func Name(s string, limit int) string {
 	if IsName(s, limit) {
 		return s
@@ -27,7 +27,7 @@ func Name(s string, limit int) string {
 	return kept[:min(len(kept), limit-len(tail))] + tail
 }
 
-// IsName reports whether Name leaves s as it is.
+// IsName reports whether s is a valid name.
 func IsName(s string, limit int) bool {
 	return s != "" && len(s) <= limit && !strings.ContainsFunc(s, func(r rune) bool { return !nameRune(r) })
 }
@@ -36,17 +36,17 @@ func nameRune(r rune) bool {
 	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '_' || r == '-'
 }
 
-// CallIDs gives each call of a request an id of its own.
+// CallIDs gives each call of a request a unique id.
 type CallIDs struct {
-	// Limit is how long an id may be.
+	// Limit is the maximum length of an id.
 	Limit int
 	used  map[string]bool
 }
 
-// Taken reports whether a call has the id already.
+// Taken reports whether a call has the id.
 func (c *CallIDs) Taken(id string) bool { return c.used[id] }
 
-// Take makes the id one that a call has.
+// Take gives the id to a call.
 func (c *CallIDs) Take(id string) {
 	if c.used == nil {
 		c.used = map[string]bool{}
@@ -54,7 +54,7 @@ func (c *CallIDs) Take(id string) {
 	c.used[id] = true
 }
 
-// Next is the id for the next call, whose id in the log is id.
+// Next takes an id for the next call, whose id in the log is id.
 func (c *CallIDs) Next(id string) string {
 	free := Name(id, c.Limit)
 	for n := 2; c.used[free]; n++ {
@@ -64,8 +64,8 @@ func (c *CallIDs) Next(id string) string {
 	return free
 }
 
-// Arguments makes an object of the arguments of a call, as providers want them.
-// What is none becomes the only member of one.
+// Arguments makes an object of the arguments of a call: providers accept no other
+// value. A value that is no object becomes the member "input".
 func Arguments(v jsontext.Value) jsontext.Value {
 	switch v.Kind() {
 	case '{':
@@ -77,5 +77,5 @@ func Arguments(v jsontext.Value) jsontext.Value {
 	}
 }
 
-// Blank reports whether a text says nothing: providers refuse such text.
+// Blank reports whether a text is empty or white space: providers reject it.
 func Blank(text string) bool { return strings.TrimSpace(text) == "" }

@@ -18,9 +18,8 @@ import (
 	"github.com/convlog/convlog/store/sqlite"
 )
 
-// Law: what a step sent to the model stays, byte for byte, the beginning of what
-// every later request of its path sends, until a compaction. Rewinds, forks and
-// snapshots change nothing about it.
+// Law: the request of a step is, byte for byte, a prefix of every later request of
+// its path, until a compaction. Rewinds, forks and snapshots do not change this.
 func TestARequestStaysABeginningUntilACompaction(t *testing.T) {
 	for name, open := range map[string]func(dir string) eventlog.Store{
 		"jsonl": func(dir string) eventlog.Store { return jsonl.New(dir, jsonl.Options{Sync: jsonl.Never}) },
@@ -45,7 +44,7 @@ func TestARequestStaysABeginningUntilACompaction(t *testing.T) {
 	}
 }
 
-// work makes up sessions in which an agent works.
+// work generates sessions of an agent.
 type work struct {
 	*rapid.T
 	t     *testing.T
@@ -106,7 +105,7 @@ func (w *work) act() {
 	}
 }
 
-// call is an answer that thinks, speaks and calls.
+// call is an answer with reasoning, text and calls.
 func (w *work) call(id string) event.Message {
 	thought := event.Reasoning("hm", "signed")
 	thought.Encrypted = "secret"

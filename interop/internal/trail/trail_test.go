@@ -10,13 +10,13 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-// plain knows the same by the parents of events alone.
+// plain is a trail that knows the parent of each event and nothing else.
 type plain struct {
 	parent []int64 // by seq
 	kinds  []event.Type
 }
 
-// path is that which ends at seq, newest first.
+// path is the path that ends with seq, newest first.
 func (p *plain) path(seq int64) (all []int64) {
 	for ; seq > 0; seq = p.parent[seq] {
 		all = append(all, seq)
@@ -49,19 +49,19 @@ func (p *plain) talkBefore(seq int64) int64 {
 	return 0
 }
 
-func (p *plain) saidSince(seq int64) (said []int64) {
+func (p *plain) shownSince(seq int64) (shown []int64) {
 	for _, at := range p.path(int64(len(p.parent) - 1)) {
 		if p.kinds[at] == event.MessageAdded {
-			said = append([]int64{at}, said...)
+			shown = append([]int64{at}, shown...)
 		}
 		if at == seq {
-			return said
+			return shown
 		}
 	}
 	return nil
 }
 
-// Law: a trail answers as a walk over the parents of all events does.
+// Law: a trail gives the answers of a walk over the parents of all events.
 func TestAnyTrail(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		trail, p := New(), &plain{parent: []int64{0}, kinds: []event.Type{""}}
@@ -88,8 +88,8 @@ func TestAnyTrail(t *testing.T) {
 			if got, want := trail.TalkBefore(seq), p.talkBefore(seq); got != want {
 				r.Fatalf("talk before %d is %d, not %d", seq, got, want)
 			}
-			if diff := cmp.Diff(p.saidSince(seq), trail.SaidSince(seq)); diff != "" {
-				r.Fatalf("said since %d (-want +got):\n%s", seq, diff)
+			if diff := cmp.Diff(p.shownSince(seq), trail.ShownSince(seq)); diff != "" {
+				r.Fatalf("shown since %d (-want +got):\n%s", seq, diff)
 			}
 		}
 	})
@@ -104,8 +104,8 @@ func TestRemember(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if diff := cmp.Diff([]int64{1, 4}, trail.SaidSince(1)); diff != "" {
-		t.Errorf("said since the start (-want +got):\n%s", diff)
+	if diff := cmp.Diff([]int64{1, 4}, trail.ShownSince(1)); diff != "" {
+		t.Errorf("shown since the start (-want +got):\n%s", diff)
 	}
 	moved.Seq = 1
 	if err := trail.Remember(&moved); err == nil {

@@ -1,0 +1,74 @@
+package document
+
+import (
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/interop"
+)
+
+// about starts the session, or adds a session_updated with a new title or new
+// settings.
+func (a *adding) about() error {
+	about := a.doc.About
+	if about.Title == "" && len(a.s.titles) == 0 {
+		about.Title = a.firstWords()
+	}
+	known, err := a.s.knows(about.Extra)
+	if err != nil {
+		return err
+	}
+	if a.s.New() {
+		about.Source = a.source()
+		return a.addAbout("session_started", &Item{At: a.startTime()}, about)
+	}
+	if known && (about.Title == "" || a.s.titles[about.Title] || a.s.erased) {
+		return nil
+	}
+	about.State, about.Source, about.Parent = event.SessionStateUpdated, event.SessionSource{}, event.SessionParent{}
+	if known {
+		about.Extra = nil
+	}
+	return a.addAbout("about "+about.Title+string(event.DigestOf(about.Extra)), &Item{At: a.newestTime()}, about)
+}
+
+// source is the source of a new session.
+func (a *adding) source() event.SessionSource {
+	source := a.doc.About.Source
+	if source.Format == "" {
+		source = event.SessionSource{Format: a.format, Version: a.doc.Version, SessionID: a.doc.Own}
+		if source.SessionID == "" {
+			source.SessionID = a.doc.ID
+		}
+	}
+	source.Path = a.doc.Rec.Origin(0).Source
+	return source
+}
+
+// addAbout adds an event about the session, unless the session has it.
+func (a *adding) addAbout(name string, it *Item, about event.Session) error {
+	key := interop.FixedKey(a.s.ID, name)
+	if _, ok := a.s.Find(key); ok {
+		return nil
+	}
+	e, err := a.doc.Rec.Event(0, about)
+	if err != nil {
+		return err
+	}
+	a.s.add(key, it, e, about)
+	return nil
+}
+
+// firstWords is the start of the first text of the user.
+func (a *adding) firstWords() string {
+	for i := range a.doc.Items {
+		m, ok := a.doc.Items[i].Payload.(event.Message)
+		if !ok || m.Role != event.User {
+			continue
+		}
+		for _, p := range m.Parts {
+			if title := interop.Title(p.Text); p.Type == event.TextPart && title != "" {
+				return title
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,167 @@
+package document
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"iter"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop"
+)
+
+// importer imports one file.
+type importer struct {
+	ctx    context.Context
+	log    *eventlog.Log
+	format string
+	file   File
+	result interop.Result
+	held   *Session // the pieces of a session so far; nil if there are none
+	// conflicts are the errors of sessions with another history in the log.
+	conflicts []error
+}
+
+// ImportRecords imports the records of a source, as Import imports its values.
+func ImportRecords(
+	ctx context.Context, log *eventlog.Log, src interop.Source, format string, records iter.Seq2[interop.Record, error], read Read,
+) (interop.Result, error) {
+	im := importer{ctx: ctx, log: log, format: format, file: NewFile(src)}
+	for rec, err := range records {
+		var rejected *interop.RecordError
+		if err != nil && !errors.As(err, &rejected) {
+			return im.result, errors.Join(append(im.conflicts, err)...)
+		}
+		if rejected == nil {
+			rec.Value = rec.Value.Clone() // im.held refers to it
+			rejected, err = im.value(&rec, read)
+		}
+		if rejected != nil {
+			im.reject(rejected)
+		} else if err != nil {
+			return im.result, err
+		}
+	}
+	if err := im.flush(); err != nil {
+		return im.result, err
+	}
+	return im.result, errors.Join(im.conflicts...)
+}
+
+func (im *importer) reject(e *interop.RecordError) {
+	im.result.Records++
+	im.result.Refuse(e)
+}
+
+// value imports the sessions in a value.
+func (im *importer) value(rec *interop.Record, read Read) (*interop.RecordError, error) {
+	sessions, err := read(&im.file, rec)
+	if err != nil {
+		return rec.Refuse(err), nil
+	}
+	if len(sessions) == 1 && sessions[0].Piece {
+		return nil, im.piece(&sessions[0])
+	}
+	if err := im.flush(); err != nil {
+		return nil, err
+	}
+	return nil, im.sessions(sessions)
+}
+
+// maxHeld bounds the items in held.
+const maxHeld = 1024
+
+// piece holds a piece of a session, after the pieces before it.
+func (im *importer) piece(s *Session) error {
+	if h := im.held; h != nil && h.ID == s.ID && len(h.Items) < maxHeld {
+		h.Items, h.Head = append(h.Items, s.Items...), s.Head
+		if !s.Totals.isZero() {
+			h.Totals = s.Totals
+		}
+		return nil
+	}
+	err := im.flush()
+	im.held = s
+	return err
+}
+
+// flush imports the held pieces.
+func (im *importer) flush() error {
+	if im.held == nil {
+		return nil
+	}
+	held := *im.held
+	im.held = nil
+	return im.sessions([]Session{held})
+}
+
+func (im *importer) sessions(all []Session) error {
+	for i := range all {
+		err := im.session(&all[i])
+		if errors.Is(err, interop.ErrHistory) {
+			im.conflicts = append(im.conflicts, err)
+		} else if err != nil {
+			return errors.Join(append(im.conflicts, err)...)
+		}
+	}
+	return nil
+}
+
+// session imports a session. A session without items is held, unless it has ended.
+func (im *importer) session(doc *Session) error {
+	if err := cmp.Or(doc.Rejected, event.CheckSessionID(doc.ID)); err != nil {
+		im.reject(doc.Rec.Refuse(err))
+		return nil
+	}
+	im.result.Records += doc.Held
+	im.result.Held += doc.Held
+	if len(doc.Items) == 0 && !doc.Ended {
+		im.result.Records++
+		im.result.Held++
+		return nil
+	}
+	s, err := im.open(doc)
+	if err != nil {
+		return err
+	}
+	if !im.accepts(s, doc) {
+		return doc.Rec.Conflict(s.ID, "the session was not imported from "+im.format)
+	}
+	im.result.Touch(s.ID)
+	return im.add(newAdding(im, doc, s))
+}
+
+// open opens the session with the document's id or, if the id is another
+// document's, with the fallback id.
+func (im *importer) open(doc *Session) (*session, error) {
+	s, err := openSession(im.ctx, im.log, doc.ID, doc)
+	if err != nil || doc.FallbackID == "" || !im.isAnother(s, doc) {
+		return s, err
+	}
+	return openSession(im.ctx, im.log, doc.FallbackID, doc)
+}
+
+// isAnother reports whether the session comes from another file and opens with
+// other items.
+func (im *importer) isAnother(s *session, doc *Session) bool {
+	return !s.New() && im.accepts(s, doc) && s.path != "" && s.path != doc.Rec.Origin(0).Source && !s.opensWith(doc.Items)
+}
+
+// accepts reports whether the session can get the items of the document.
+func (im *importer) accepts(s *session, doc *Session) bool {
+	return s.From(append([]string{im.format}, doc.Formats...)...)
+}
+
+// add runs a, and appends its events.
+func (im *importer) add(a *adding) error {
+	err := a.run()
+	if err != nil {
+		a.s.Drop()
+		err = a.doc.Rec.Located(err)
+	} else {
+		err = a.s.Flush(im.ctx)
+	}
+	im.result.Events += a.s.Written()
+	return err
+}
