@@ -26,7 +26,7 @@ type child struct {
 }
 
 // child takes in a child_* event.
-func (s *session) child(c *event.Child) {
+func (s *session) indexChild(c *event.Child) {
 	known := s.children[c.ChildID]
 	if known == nil {
 		known = &child{}
@@ -49,7 +49,7 @@ func (s *session) claim(side, prompt string, claimed map[string]bool) task {
 		}
 	}
 	for _, t := range s.tasks {
-		if t.prompt == prompt && prompt != "" && !claimed[t.id] && (len(s.seen) == 0 || t.seq <= s.passed) {
+		if t.prompt == prompt && prompt != "" && !claimed[t.id] && (len(s.occurrences) == 0 || t.seq <= s.lastRead) {
 			return t
 		}
 	}
@@ -77,10 +77,10 @@ func taskOf(call event.Part) (t task, ok bool) {
 
 // tellOfChildren adds what a record that was just added says of sub-agents:
 // which were called, which session is theirs, and how they ended.
-func (im *importer) tellOfChildren(s *session, rec *interop.Record, f *facts, at time.Time, m *event.Message) error {
+func (im *importer) addChildren(s *session, rec *interop.Record, f *facts, at time.Time, m *event.Message) error {
 	told := []event.Child{}
 	if m != nil {
-		told = append(s.requested(m), s.answered(f, m)...)
+		told = append(s.requestedChildren(m), s.answeredChildren(f, m)...)
 	}
 	told = append(told, s.noticed(f)...)
 	for i, c := range told {
@@ -88,8 +88,8 @@ func (im *importer) tellOfChildren(s *session, rec *interop.Record, f *facts, at
 		if err != nil {
 			return err
 		}
-		s.tree.grow(s.Join(childKey(s, &c), at, e))
-		s.child(&c)
+		s.tree.extend(s.Join(childKey(s, &c), at, e))
+		s.indexChild(&c)
 	}
 	return nil
 }
@@ -105,9 +105,9 @@ func childKey(s *session, c *event.Child) interop.Key {
 }
 
 // requested are the sub-agents that a message calls.
-func (s *session) requested(m *event.Message) (told []event.Child) {
+func (s *session) requestedChildren(m *event.Message) (told []event.Child) {
 	for _, call := range m.ToolCalls() {
-		if t, ok := taskOf(call); ok && s.children[t.id] == nil && !names(told, t.id) {
+		if t, ok := taskOf(call); ok && s.children[t.id] == nil && !containsChild(told, t.id) {
 			told = append(told, event.Child{
 				State: event.ChildStateRequested, ChildID: t.id, CallID: t.id, Agent: t.agent, Mode: event.ChildFresh, Task: t.title,
 			})
@@ -116,7 +116,7 @@ func (s *session) requested(m *event.Message) (told []event.Child) {
 	return told
 }
 
-func names(told []event.Child, id string) bool {
+func containsChild(told []event.Child, id string) bool {
 	for i := range told {
 		if told[i].ChildID == id {
 			return true
@@ -133,7 +133,7 @@ type outcome struct {
 }
 
 // answered are the sub-agents whose results a message has.
-func (s *session) answered(f *facts, m *event.Message) (told []event.Child) {
+func (s *session) answeredChildren(f *facts, m *event.Message) (told []event.Child) {
 	results := m.ToolResults()
 	var o outcome
 	if len(results) == 1 && f.ToolUseResult.Kind() == '{' && json.Unmarshal(f.ToolUseResult, &o) != nil {
@@ -142,7 +142,7 @@ func (s *session) answered(f *facts, m *event.Message) (told []event.Child) {
 	for i := range results {
 		r := &results[i]
 		c := s.children[r.CallID]
-		if c == nil || c.ended || names(told, r.CallID) {
+		if c == nil || c.ended || containsChild(told, r.CallID) {
 			continue
 		}
 		session := c.session
@@ -153,13 +153,13 @@ func (s *session) answered(f *facts, m *event.Message) (told []event.Child) {
 		if o.IsAsync || o.Status == "async_launched" {
 			continue
 		}
-		told = append(told, ended(r, session, string(o.Status), f.ToolUseResult))
+		told = append(told, childEnd(r, session, string(o.Status), f.ToolUseResult))
 	}
 	return told
 }
 
 // ended says how a sub-agent ended by the result of its call.
-func ended(r *event.Part, session, status string, structured jsontext.Value) event.Child {
+func childEnd(r *event.Part, session, status string, structured jsontext.Value) event.Child {
 	c := event.Child{State: event.ChildStateCompleted, ChildID: r.CallID, ChildSessionID: session, CallID: r.CallID, Status: status}
 	if !r.IsError {
 		return c
@@ -193,18 +193,18 @@ func (s *session) noticed(f *facts) []event.Child {
 	if !strings.HasPrefix(said, "<task-notification>") {
 		return nil
 	}
-	session := f.SessionID + ".agent-" + inside(said, "task-id")
+	session := f.SessionID + ".agent-" + elementText(said, "task-id")
 	for _, t := range s.tasks {
 		c := s.children[t.id]
 		if c == nil || c.session != session || c.ended {
 			continue
 		}
-		told := event.Child{State: event.ChildStateCompleted, ChildID: t.id, ChildSessionID: session, CallID: t.id, Status: inside(said, "status")}
+		told := event.Child{State: event.ChildStateCompleted, ChildID: t.id, ChildSessionID: session, CallID: t.id, Status: elementText(said, "status")}
 		switch told.Status {
 		case "failed":
-			told.State, told.Error = event.ChildStateFailed, inside(said, "summary")
+			told.State, told.Error = event.ChildStateFailed, elementText(said, "summary")
 		case "killed", "stopped":
-			told.State, told.Reason = event.ChildStateCanceled, inside(said, "summary")
+			told.State, told.Reason = event.ChildStateCanceled, elementText(said, "summary")
 		}
 		return []event.Child{told}
 	}
@@ -212,7 +212,7 @@ func (s *session) noticed(f *facts) []event.Child {
 }
 
 // inside is the text of an element.
-func inside(s, tag string) string {
+func elementText(s, tag string) string {
 	_, rest, _ := strings.Cut(s, "<"+tag+">")
 	inner, _, ok := strings.Cut(rest, "</"+tag+">")
 	if !ok {
@@ -223,9 +223,9 @@ func inside(s, tag string) string {
 
 // tellOfStart adds to the session that a sub-agent's call stands in which
 // session is the sub-agent's, when the same file has both.
-func (im *importer) tellOfStart(s *session, rec *interop.Record, f *facts, call string) error {
+func (im *importer) addChildStart(s *session, rec *interop.Record, f *facts, call string) error {
 	parent := im.sessions[f.SessionID]
-	if parent == nil || len(parent.seen) == 0 || parent.children[call] == nil || parent.children[call].session != "" {
+	if parent == nil || len(parent.occurrences) == 0 || parent.children[call] == nil || parent.children[call].session != "" {
 		return nil
 	}
 	c := event.Child{State: event.ChildStateStarted, ChildID: call, ChildSessionID: s.ID, CallID: call}
@@ -233,7 +233,7 @@ func (im *importer) tellOfStart(s *session, rec *interop.Record, f *facts, call 
 	if err != nil {
 		return rec.Located(err)
 	}
-	parent.tree.grow(parent.Add(childKey(parent, &c), im.at, e))
-	parent.child(&c)
+	parent.tree.extend(parent.Add(childKey(parent, &c), im.at, e))
+	parent.indexChild(&c)
 	return nil
 }

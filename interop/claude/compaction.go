@@ -10,27 +10,27 @@ import (
 // owedCompaction is what a compact_boundary says. It becomes an event with the
 // line that summarises what was said before, or before the next message, should
 // that be something else.
-type owedCompaction struct {
+type pendingCompaction struct {
 	facts compactFacts
 	kept  []int64 // messages that the model sees behind the summary
 }
 
 // owe takes in a compact_boundary that is about to be added. There is nothing to
 // compact before the first line of conversation.
-func (s *session) owe(f *facts) {
+func (s *session) expectSummary(f *facts) {
 	if s.tree.last == nil {
 		return
 	}
-	s.owed = &owedCompaction{facts: f.compaction()}
-	head := s.owed.facts.Preserved.Head
+	s.pending = &pendingCompaction{facts: f.compaction()}
+	head := s.pending.facts.Preserved.Head
 	if n := s.tree.nodes[head]; head != "" && n != nil && n != root {
-		s.owed.kept = s.tree.since(n.seq)
+		s.pending.kept = s.tree.messagesSince(n.seq)
 	}
 }
 
 // compaction covers everything up to a seq. In its place stand the summary, if
 // there is one, and what was kept.
-func (o *owedCompaction) compaction(to int64, summary *event.Message) event.Compaction {
+func (o *pendingCompaction) compaction(to int64, summary *event.Message) event.Compaction {
 	c := event.Compaction{
 		Strategy: "summary", Trigger: o.facts.Trigger, Covers: event.Covers{From: 1, To: to},
 		TokensBefore: max(o.facts.PreTokens, 0), TokensAfter: max(o.facts.PostTokens, 0),
@@ -55,8 +55,8 @@ func isText(m *event.Message) bool {
 }
 
 // cleared leaves out the results of calls.
-func (f *facts) cleared(record jsontext.Value) event.Payload {
-	var m microFacts
+func (f *facts) clearing(record jsontext.Value) event.Payload {
+	var m clearFacts
 	if len(f.Microcompact) == 0 || json.Unmarshal(f.Microcompact, &m) != nil {
 		return nil
 	}

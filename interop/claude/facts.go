@@ -34,7 +34,7 @@ type facts struct {
 func factsOf(record jsontext.Value) (f facts, err error) {
 	f.members, err = rawjson.Members(record)
 	for i := range f.members {
-		f.take(&f.members[i])
+		f.set(&f.members[i])
 	}
 	if len(f.Message) > 0 {
 		f.message, _ = rawjson.Members(f.Message)
@@ -42,7 +42,7 @@ func factsOf(record jsontext.Value) (f facts, err error) {
 	return f, err
 }
 
-func (f *facts) take(m *rawjson.Member) {
+func (f *facts) set(m *rawjson.Member) {
 	switch m.Name {
 	case "type":
 		f.Type = textOf(m)
@@ -118,7 +118,7 @@ type compactFacts struct {
 }
 
 // microFacts are the microcompactMetadata of a removal of tool results.
-type microFacts struct {
+type clearFacts struct {
 	Trigger     string   `json:"trigger"`
 	PreTokens   int64    `json:"preTokens"`
 	TokensSaved int64    `json:"tokensSaved"`
@@ -164,20 +164,20 @@ func (f *facts) time() time.Time {
 }
 
 // says reports whether the record is a line of conversation.
-func (f *facts) says() bool { return f.Type == "user" || f.Type == "assistant" }
+func (f *facts) isMessage() bool { return f.Type == "user" || f.Type == "assistant" }
 
 // begins reports whether a session begins with the record: with a prompt, an
 // assistant line or tool results, not with what Claude Code wrote for itself.
-func (f *facts) begins() bool {
+func (f *facts) beginsSession() bool {
 	if f.SessionID == "" || f.Type != "user" {
 		return f.SessionID != "" && f.Type == "assistant"
 	}
 	o := f.opening()
-	return o.results || o.prompts()
+	return o.hasResults || o.isPrompt()
 }
 
 // kindName is the record's type with its subtype.
-func (f *facts) kindName() string {
+func (f *facts) typeName() string {
 	name := f.Type
 	if name == "" {
 		name = "untyped"
@@ -248,18 +248,18 @@ func (b block) text(name string) string {
 
 // line is what the tree needs of the record. results says that it carries tool
 // results, group is the message it is a piece of.
-func (f *facts) line(results bool, group string) line {
+func (f *facts) treeLine(results bool, group string) line {
 	l := line{uuid: f.UUID, parent: f.ParentUUID, group: group}
 	l.retracts = append(stringsOf(f.Supersedes), stringsOf(f.Retracted)...)
 	switch {
 	case f.Type == "assistant":
-		l.kind = reply
+		l.kind = assistantLine
 	case f.Type == "user" && (results || f.SourceToolUseID != "" || f.IsCompactSummary):
-		l.kind = answer
+		l.kind = toolLine
 	case f.Type == "user":
-		l.kind = prompt
-	case f.compacts():
-		l.kind = barrier
+		l.kind = promptLine
+	case f.isCompaction():
+		l.kind = boundaryLine
 		if l.parent == "" {
 			l.parent = f.LogicalParentUUID
 		}
@@ -268,9 +268,9 @@ func (f *facts) line(results bool, group string) line {
 	return l
 }
 
-func (f *facts) compacts() bool { return f.Type == "system" && f.Subtype == "compact_boundary" }
+func (f *facts) isCompaction() bool { return f.Type == "system" && f.Subtype == "compact_boundary" }
 
-func (f *facts) clears() bool { return f.Type == "system" && f.Subtype == "microcompact_boundary" }
+func (f *facts) isClearing() bool { return f.Type == "system" && f.Subtype == "microcompact_boundary" }
 
 // compaction reads what it can of the metadata of a compaction.
 func (f *facts) compaction() (c compactFacts) {

@@ -39,7 +39,7 @@ type importer struct {
 	// lastSide is the newest sub-agent of each session.
 	lastSide map[string]string
 	// claimed are the calls known to have started one.
-	claimed map[string]bool
+	claimedCalls map[string]bool
 }
 
 type heldRecord struct {
@@ -51,14 +51,14 @@ type heldRecord struct {
 
 // of reports whether the record is one of s, or names no session and unnamed
 // ones are to be its as well.
-func (h *heldRecord) of(s *session, unnamed bool) bool {
+func (h *heldRecord) belongsTo(s *session, unnamed bool) bool {
 	return h.session == s.ID || unnamed && h.session == ""
 }
 
 func newImporter(ctx context.Context, log *eventlog.Log) *importer {
 	return &importer{
 		ctx: ctx, log: log, later: interop.Later(ctx), awaited: map[string]bool{},
-		sessions: map[string]*session{}, sides: map[string]string{}, lastSide: map[string]string{}, claimed: map[string]bool{},
+		sessions: map[string]*session{}, sides: map[string]string{}, lastSide: map[string]string{}, claimedCalls: map[string]bool{},
 	}
 }
 
@@ -69,7 +69,7 @@ func (im *importer) record(rec interop.Record) error {
 	if err != nil {
 		return rec.Refuse(err)
 	}
-	im.passes(f.time())
+	im.advanceTime(f.time())
 	id := im.sessionOf(&f)
 	if im.awaited[f.SessionID] || im.awaited[id] || id == "" && im.skipping {
 		im.left++
@@ -88,7 +88,7 @@ func (im *importer) record(rec interop.Record) error {
 	if err != nil {
 		return err
 	}
-	begins := im.goesOn(s) || f.begins()
+	begins := im.continues(s) || f.beginsSession()
 	if s.New() && !begins {
 		return im.hold(rec, id)
 	}
@@ -101,13 +101,13 @@ func (im *importer) record(rec interop.Record) error {
 
 // goesOn reports whether it makes no difference if a session could begin with the
 // next record of s.
-func (im *importer) goesOn(s *session) bool {
+func (im *importer) continues(s *session) bool {
 	return !s.New() && s == im.current && len(im.held) == 0
 }
 
 // passes takes in the time of the next record, if it has one. What was held
 // before the first such gets its time.
-func (im *importer) passes(at time.Time) {
+func (im *importer) advanceTime(at time.Time) {
 	if at.IsZero() {
 		return
 	}
@@ -122,7 +122,7 @@ func (im *importer) passes(at time.Time) {
 // applyTo applies a record that names its session, and before it what was held
 // for that. begins says that a session can begin with the record.
 func (im *importer) applyTo(s *session, rec interop.Record, f *facts, begins bool) error {
-	by, err := im.callOf(s, f)
+	by, err := im.startingCall(s, f)
 	if err != nil {
 		return err
 	}
@@ -132,11 +132,11 @@ func (im *importer) applyTo(s *session, rec interop.Record, f *facts, begins boo
 		}
 	}
 	if by.id != "" {
-		if err := im.tellOfStart(s, &rec, f, by.id); err != nil {
+		if err := im.addChildStart(s, &rec, f, by.id); err != nil {
 			return err
 		}
 	}
-	if err := im.release(s, begins); err != nil {
+	if err := im.applyHeld(s, begins); err != nil {
 		return err
 	}
 	if begins && (!f.IsSidechain || im.current == nil || im.current.side) {
@@ -165,8 +165,8 @@ func (im *importer) await(session string) (waits bool) {
 
 // callOf finds the call that started the sub-agent whose session s is, with the
 // first record of s. What the log says of a session that it holds stands.
-func (im *importer) callOf(s *session, f *facts) (by task, err error) {
-	if !s.side || len(s.seen) > 0 {
+func (im *importer) startingCall(s *session, f *facts) (by task, err error) {
+	if !s.side || len(s.occurrences) > 0 {
 		return by, nil
 	}
 	by.id = s.call
@@ -175,9 +175,9 @@ func (im *importer) callOf(s *session, f *facts) (by task, err error) {
 		if err != nil {
 			return by, err
 		}
-		by = parent.claim(s.ID, f.prompt(), im.claimed)
+		by = parent.claim(s.ID, f.prompt(), im.claimedCalls)
 	}
-	im.claimed[by.id] = true
+	im.claimedCalls[by.id] = true
 	return by, nil
 }
 
@@ -194,10 +194,10 @@ func (im *importer) hold(rec interop.Record, session string) error {
 
 // release applies the records held for s, and those that name no session if
 // they are to be its as well.
-func (im *importer) release(s *session, unnamed bool) error {
+func (im *importer) applyHeld(s *session, unnamed bool) error {
 	held, rest := im.held, im.held[:0:0]
 	for i, h := range held {
-		if !h.of(s, unnamed) {
+		if !h.belongsTo(s, unnamed) {
 			rest = append(rest, h)
 			continue
 		}
@@ -235,7 +235,7 @@ func (im *importer) sessionOf(f *facts) string {
 	case f.IsSidechain && f.AgentID != "":
 		return id + ".agent-" + f.AgentID
 	case f.IsSidechain:
-		id = im.sideOf(f)
+		id = im.sidechainOf(f)
 	}
 	if f.UUID != "" {
 		im.sides[f.UUID] = id
@@ -246,7 +246,7 @@ func (im *importer) sessionOf(f *facts) string {
 // sideOf finds the sub-agent of a line by the line's parent. A line without a
 // parent, or with one in the session itself, begins a new one; a line whose
 // parent is missing is the newest one's.
-func (im *importer) sideOf(f *facts) string {
+func (im *importer) sidechainOf(f *facts) string {
 	main := f.SessionID
 	side, prefix := im.sides[f.ParentUUID], main+".side-"
 	if strings.HasPrefix(side, prefix) {

@@ -36,7 +36,7 @@ func (c *converter) message(f *facts) (m event.Message, ok bool, err error) {
 	m.Role = event.Role(f.Type)
 	rest := f.message[:0:0]
 	for _, member := range f.message {
-		taken, err := c.take(&m, member)
+		taken, err := c.set(&m, member)
 		if err != nil {
 			return m, false, err
 		}
@@ -55,7 +55,7 @@ func (c *converter) message(f *facts) (m event.Message, ok bool, err error) {
 }
 
 // take converts one member of the provider's message.
-func (c *converter) take(m *event.Message, member rawjson.Member) (taken bool, err error) {
+func (c *converter) set(m *event.Message, member rawjson.Member) (taken bool, err error) {
 	switch member.Name {
 	case "role":
 		role, _ := rawjson.Text(member.Value)

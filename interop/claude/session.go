@@ -18,8 +18,8 @@ type session struct {
 	side bool
 	// found is how many events the log held; matched, that records of this file
 	// are among them, or follow one.
-	found   int64
-	matched bool
+	initialSeq int64
+	matched    bool
 
 	tree  *tree
 	calls map[string]string // names of the tools called, by call id
@@ -27,32 +27,32 @@ type session struct {
 	// children are the sub-agents, by the ids of their calls.
 	children map[string]*child
 	// owed is the compaction whose summary is yet to come; nil if there is none.
-	owed *owedCompaction
+	pending *pendingCompaction
 	// passed is the newest event whose record this file holds so far.
-	passed int64
+	lastRead int64
 	// call is the one that started the session, if it is a sub-agent's and known.
-	call string
-	seen map[event.Digest]int
+	call        string
+	occurrences map[event.Digest]int
 }
 
 // openSession finds a session in the log, or prepares a new one.
 func openSession(ctx context.Context, log *eventlog.Log, id string) (*session, error) {
-	s := &session{tree: newTree(), calls: map[string]string{}, children: map[string]*child{}, seen: map[event.Digest]int{}}
-	opened, err := interop.OpenSession(ctx, log, id, s.remember)
+	s := &session{tree: newTree(), calls: map[string]string{}, children: map[string]*child{}, occurrences: map[event.Digest]int{}}
+	opened, err := interop.OpenSession(ctx, log, id, s.restore)
 	if err != nil {
 		return nil, err
 	}
-	s.Session, s.found = opened, opened.Seq()
+	s.Session, s.initialSeq = opened, opened.Seq()
 	return s, nil
 }
 
 // remember takes in an event that the log holds, as if it had been added now.
-func (s *session) remember(e *event.Event) error {
+func (s *session) restore(e *event.Event) error {
 	if to, ok, err := headMove(e); ok || err != nil {
-		s.moved(e.Seq, to)
+		s.indexMove(e.Seq, to)
 		return err
 	}
-	s.tree.grow(e.Seq)
+	s.tree.extend(e.Seq)
 	if e.Redacted() {
 		return nil
 	}
@@ -60,12 +60,12 @@ func (s *session) remember(e *event.Event) error {
 		s.call = start.Parent.CallID
 	}
 	if c, ok, err := event.Decode[event.Child](e); ok || err != nil {
-		s.child(&c)
+		s.indexChild(&c)
 		return err
 	}
 	if m, ok, err := event.Decode[event.Message](e); ok || err != nil {
 		if err == nil {
-			s.said(&m, e)
+			s.indexMessage(&m, e)
 		}
 		return err
 	}
@@ -77,44 +77,44 @@ func (s *session) remember(e *event.Event) error {
 	if err != nil {
 		return err
 	}
-	s.took(&f, f.line(false, ""), nil, e, e.Seq)
+	s.index(&f, f.treeLine(false, ""), nil, e, e.Seq)
 	return nil
 }
 
 // said takes in a message that the log holds.
-func (s *session) said(m *event.Message, e *event.Event) {
+func (s *session) indexMessage(m *event.Message, e *event.Event) {
 	f, err := factsOf(m.Extra)
-	if err != nil || !f.says() {
-		s.called(m, e.Seq) // a message that this package did not import
+	if err != nil || !f.isMessage() {
+		s.indexCalls(m, e.Seq) // a message that this package did not import
 		return
 	}
-	s.took(&f, f.line(m.Role == event.Tool, m.Group), m, e, e.Seq)
+	s.index(&f, f.treeLine(m.Role == event.Tool, m.Group), m, e, e.Seq)
 }
 
 // took takes in that a record became the event e at seq; m is the message that
 // it is, if it is one.
-func (s *session) took(f *facts, l line, m *event.Message, e *event.Event, seq int64) {
+func (s *session) index(f *facts, l line, m *event.Message, e *event.Event, seq int64) {
 	switch {
-	case f.compacts():
-		s.owe(f)
-	case e.Type == event.MessageAdded || e.Type == event.CompactionTriggered && !f.clears():
-		s.owed = nil
+	case f.isCompaction():
+		s.expectSummary(f)
+	case e.Type == event.MessageAdded || e.Type == event.CompactionTriggered && !f.isClearing():
+		s.pending = nil
 	}
-	l.silent = e.Type != event.MessageAdded
+	l.nonMessage = e.Type != event.MessageAdded
 	s.tree.add(l, seq)
 	if m != nil {
-		s.called(m, seq)
+		s.indexCalls(m, seq)
 	}
 }
 
 // moved takes in that the head was moved.
-func (s *session) moved(seq, to int64) {
-	s.owed = nil
+func (s *session) indexMove(seq, to int64) {
+	s.pending = nil
 	s.tree.moved(seq, to)
 }
 
 // called notes the calls of a message at seq.
-func (s *session) called(m *event.Message, seq int64) {
+func (s *session) indexCalls(m *event.Message, seq int64) {
 	for _, call := range m.ToolCalls() {
 		s.calls[call.CallID] = call.Name
 		if t, ok := taskOf(call); ok {
@@ -126,8 +126,8 @@ func (s *session) called(m *event.Message, seq int64) {
 
 // occurrence counts equal records of the session in this file, from 0.
 func (s *session) occurrence(d event.Digest) int {
-	n := s.seen[d]
-	s.seen[d]++
+	n := s.occurrences[d]
+	s.occurrences[d]++
 	return n
 }
 

@@ -18,7 +18,7 @@ type tree struct {
 	// conversation it hangs on.
 	nodes map[string]*node
 	// heirs are what is followed instead of retracted lines.
-	heirs map[*node]*node
+	replacements map[*node]*node
 	// groups are the assistant messages seen.
 	groups map[string]bool
 	// last is the newest line of conversation; nil before the first.
@@ -28,10 +28,10 @@ type tree struct {
 
 // node is a line of conversation. The root, before the first line, has seq 0.
 type node struct {
-	seq    int64
-	parent *node
-	mark   bool
-	silent bool
+	seq        int64
+	parent     *node
+	mark       bool
+	nonMessage bool
 }
 
 var root = &node{}
@@ -46,7 +46,7 @@ type segment struct {
 
 func newTree() *tree {
 	return &tree{
-		nodes: map[string]*node{}, heirs: map[*node]*node{}, groups: map[string]bool{}, segments: []segment{{from: 1}},
+		nodes: map[string]*node{}, replacements: map[*node]*node{}, groups: map[string]bool{}, segments: []segment{{from: 1}},
 	}
 }
 
@@ -59,7 +59,7 @@ type line struct {
 	// retracts are lines that this one replaces.
 	retracts []string
 	// silent: the event is no message.
-	silent bool
+	nonMessage bool
 	// tail is, for a compaction, the last of the lines that it kept: what
 	// follows it follows the compaction.
 	tail string
@@ -69,10 +69,10 @@ type kind int
 
 const (
 	annotation kind = iota
-	prompt
-	reply   // a line of an assistant message
-	answer  // tool results, and text that came with a tool
-	barrier // a compaction
+	promptLine
+	assistantLine // a line of an assistant message
+	toolLine      // tool results, and text that came with a tool
+	boundaryLine  // a compaction
 )
 
 // move says where the head must be before l is appended: at seq to, if ok.
@@ -85,28 +85,28 @@ func (t *tree) move(l line) (to int64, ok bool) {
 	}
 	p := t.resolve(l.parent)
 	s := t.newestWith(p.seq)
-	if t.marks(l) && l.kind != barrier {
+	if t.isMark(l) && l.kind != boundaryLine {
 		if next := t.markAfter(s, p.seq); next > 0 {
-			return t.before(next), true
+			return t.headBefore(next), true
 		}
 	}
 	if s == len(t.segments)-1 {
 		return 0, false
 	}
-	return t.tip(s), true
+	return t.headAt(s), true
 }
 
 // add takes in that l was appended at seq.
 func (t *tree) add(l line, seq int64) {
-	t.grow(seq)
-	t.forget(l.retracts)
+	t.extend(seq)
+	t.skipRetracted(l.retracts)
 	if l.kind == annotation {
 		if l.uuid != "" {
 			t.nodes[l.uuid] = t.resolve(l.parent)
 		}
 		return
 	}
-	n := &node{seq: seq, parent: t.resolve(l.parent), mark: t.marks(l), silent: l.silent}
+	n := &node{seq: seq, parent: t.resolve(l.parent), mark: t.isMark(l), nonMessage: l.nonMessage}
 	if l.group != "" {
 		t.groups[l.group] = true
 	}
@@ -123,12 +123,12 @@ func (t *tree) add(l line, seq int64) {
 
 // moved takes in that the head was moved to an earlier seq, by the event at seq.
 func (t *tree) moved(seq, to int64) {
-	t.grow(seq - 1)
+	t.extend(seq - 1)
 	t.segments = append(t.segments, segment{from: seq, to: seq, parent: to})
 }
 
 // grow takes in that the log has grown to seq.
-func (t *tree) grow(seq int64) {
+func (t *tree) extend(seq int64) {
 	s := &t.segments[len(t.segments)-1]
 	s.to = max(s.to, seq)
 }
@@ -143,8 +143,8 @@ func (t *tree) resolve(uuid string) *node {
 	if n == nil || uuid == "" {
 		n = t.last
 	}
-	for n != nil && t.heirs[n] != nil {
-		n = t.heirs[n]
+	for n != nil && t.replacements[n] != nil {
+		n = t.replacements[n]
 	}
 	if n == nil {
 		return root
@@ -154,14 +154,14 @@ func (t *tree) resolve(uuid string) *node {
 
 // marks reports whether l begins something: a line that was seen before does
 // not, nor does a further piece of a message.
-func (t *tree) marks(l line) bool {
+func (t *tree) isMark(l line) bool {
 	switch l.kind {
-	case prompt:
+	case promptLine:
 		return !t.known(l.uuid)
-	case reply:
+	case assistantLine:
 		return !t.known(l.uuid) && (l.group == "" || !t.groups[l.group])
 	default:
-		return l.kind == barrier
+		return l.kind == boundaryLine
 	}
 }
 
@@ -216,11 +216,11 @@ func (t *tree) markAfter(s int, seq int64) int64 {
 }
 
 // since are the messages on the path from seq on.
-func (t *tree) since(seq int64) (seqs []int64) {
+func (t *tree) messagesSince(seq int64) (seqs []int64) {
 	for i, upTo := range t.path(len(t.segments) - 1) {
 		nodes := t.segments[i].nodes
 		for k := len(nodes) - 1; k >= 0; k-- {
-			if n := nodes[k]; seq <= n.seq && n.seq <= upTo && !n.silent {
+			if n := nodes[k]; seq <= n.seq && n.seq <= upTo && !n.nonMessage {
 				seqs = append(seqs, n.seq)
 			}
 		}
@@ -231,7 +231,7 @@ func (t *tree) since(seq int64) (seqs []int64) {
 
 // before is where the head must be so that the event at seq is not on the path,
 // and nothing before it is lost.
-func (t *tree) before(seq int64) int64 {
+func (t *tree) headBefore(seq int64) int64 {
 	if s := t.segmentOf(seq); t.segments[s].from == seq-1 && s > 0 {
 		return t.segments[s].parent
 	}
@@ -239,7 +239,7 @@ func (t *tree) before(seq int64) int64 {
 }
 
 // tip is where the head must be to continue segment s.
-func (t *tree) tip(s int) int64 {
+func (t *tree) headAt(s int) int64 {
 	if t.segments[s].to == t.segments[s].from && s > 0 {
 		return t.segments[s].parent
 	}
@@ -252,7 +252,7 @@ func (t *tree) retract(uuids []string) (to int64, ok bool) {
 	if len(uuids) == 0 {
 		return 0, false
 	}
-	gone := t.find(uuids)
+	gone := t.nodesOf(uuids)
 	first := int64(0)
 	for i, upTo := range t.path(len(t.segments) - 1) {
 		nodes := t.segments[i].nodes
@@ -262,24 +262,24 @@ func (t *tree) retract(uuids []string) (to int64, ok bool) {
 			case slices.Contains(gone, nodes[k]):
 				first = nodes[k].seq
 			default:
-				return t.before(first), first > 0
+				return t.headBefore(first), first > 0
 			}
 		}
 	}
-	return t.before(first), first > 0
+	return t.headBefore(first), first > 0
 }
 
 // forget makes lines that follow retracted ones follow what was before these.
 // Retracted lines that are still on the path stay.
-func (t *tree) forget(uuids []string) {
-	for _, n := range t.find(uuids) {
+func (t *tree) skipRetracted(uuids []string) {
+	for _, n := range t.nodesOf(uuids) {
 		if t.newestWith(n.seq) < len(t.segments)-1 {
-			t.heirs[n] = n.parent
+			t.replacements[n] = n.parent
 		}
 	}
 }
 
-func (t *tree) find(uuids []string) (nodes []*node) {
+func (t *tree) nodesOf(uuids []string) (nodes []*node) {
 	for _, uuid := range uuids {
 		if n := t.nodes[uuid]; n != nil && n != root {
 			nodes = append(nodes, n)

@@ -13,7 +13,7 @@ import (
 // event n (from 1).
 func script(t *testing.T, steps ...string) string {
 	t.Helper()
-	kinds := map[string]kind{"note": annotation, "prompt": prompt, "reply": reply, "answer": answer, "compact": barrier}
+	kinds := map[string]kind{"note": annotation, "prompt": promptLine, "reply": assistantLine, "answer": toolLine, "compact": boundaryLine}
 	tr, seq := newTree(), int64(0)
 	var log []string
 	for _, step := range steps {
@@ -24,11 +24,11 @@ func script(t *testing.T, steps ...string) string {
 		}
 		l := line{uuid: f[0], kind: k, parent: strings.Trim(f[2], "-")}
 		switch {
-		case k == reply:
+		case k == assistantLine:
 			l.group = f[3]
 		case strings.HasPrefix(f[3], "x="):
 			l.retracts = strings.Split(f[3][2:], ",")
-		case k == barrier:
+		case k == boundaryLine:
 			l.tail = f[3]
 		}
 		if to, ok := tr.move(l); ok {

@@ -82,7 +82,7 @@ func (Format) Rank(_ string, first []byte) int {
 }
 
 // kinds are the types of records that stand around a payload.
-var kinds = []string{metaKind, itemKind, eventKind, "turn_context", "compacted", "world_state", "inter_agent_communication_metadata"}
+var recordTypes = []string{metaKind, itemKind, eventKind, "turn_context", "compacted", "world_state", "inter_agent_communication_metadata"}
 
 // Detect looks for a record of Codex among the first lines.
 func (Format) Detect(_ string, first []byte) bool {
@@ -98,7 +98,7 @@ func (Format) Detect(_ string, first []byte) bool {
 // header of an older file.
 func isRecord(h head.Head) bool {
 	if h.Has("type") {
-		return h.Has("payload") && slices.Contains(kinds, h.Text("type"))
+		return h.Has("payload") && slices.Contains(recordTypes, h.Text("type"))
 	}
 	return h.Has("id", "timestamp", "instructions")
 }

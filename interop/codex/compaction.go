@@ -20,9 +20,9 @@ func (im *importer) compaction(l *line) (event.Payload, error) {
 	history := o.Take("replacement_history")
 	items, err := rawjson.Elements(history)
 	if err != nil || len(items) == 0 {
-		return s.summarised(c, l), nil
+		return s.summaryOnly(c, l), nil
 	}
-	left := s.path.messages()
+	left := s.path.activeMessages()
 	var rest []rawjson.Member // of entries that refer to messages, by their index
 	for _, v := range items {
 		m, ok, err := im.message(v, "")
@@ -52,7 +52,7 @@ func (im *importer) compaction(l *line) (event.Payload, error) {
 // entry refers to the first of the messages left that says the same, or holds
 // the message itself. same is false where the message has an extra which the one
 // that is referred to has not.
-func entry(left *[]note, m *event.Message) (e event.CompactionEntry, same bool) {
+func entry(left *[]pathMessage, m *event.Message) (e event.CompactionEntry, same bool) {
 	d := digestOf(m)
 	for i, n := range *left {
 		if n.digest == d {
@@ -64,11 +64,11 @@ func entry(left *[]note, m *event.Message) (e event.CompactionEntry, same bool) 
 }
 
 // summarised keeps what the user said, and the summary; nil if there is none.
-func (s *session) summarised(c event.Compaction, l *line) event.Payload {
+func (s *session) summaryOnly(c event.Compaction, l *line) event.Payload {
 	if c.Summary == "" {
 		return nil
 	}
-	for _, n := range s.path.messages() {
+	for _, n := range s.path.activeMessages() {
 		if n.role == event.User || n.role == event.Developer || n.role == event.System {
 			c.Entries = append(c.Entries, event.CompactionEntry{Seq: n.seq})
 		}

@@ -35,9 +35,9 @@ func (im *importer) add(l *line, n int) error {
 		im.result.Raw++
 	} else {
 		im.result.Imported++
-		im.s.took(p, id, seq)
+		im.s.index(p, id, seq)
 	}
-	return im.join(l, p, key)
+	return im.addFollowing(l, p, key)
 }
 
 // event makes an event of a payload, or of the raw record where there is none,
@@ -50,21 +50,21 @@ func (im *importer) event(l *line, p event.Payload) (e event.Event, kept bool, e
 	if !kept {
 		e, err = l.rec.Raw(l.rawType())
 	}
-	if err == nil && !kept && l.repeats() {
+	if err == nil && !kept && l.isRepeat() {
 		err = e.SetMetadata("repeats", true)
 	}
-	if m, ok := p.(event.Message); ok && err == nil && kept && m.Role == event.User && !isBoundary(&m) {
+	if m, ok := p.(event.Message); ok && err == nil && kept && m.Role == event.User && !isRollbackPoint(&m) {
 		err = e.SetMetadata("context", true)
 	}
 	if err == nil {
-		err = im.inherit(&e)
+		err = im.markInherited(&e)
 	}
 	return e, kept, err
 }
 
 // repeats reports whether the record is the note of a message that is an item as
 // well.
-func (l *line) repeats() bool {
+func (l *line) isRepeat() bool {
 	if l.kind != eventKind {
 		return false
 	}
@@ -76,8 +76,8 @@ func (l *line) repeats() bool {
 }
 
 // inherit marks what was copied from another session: its cost counts there.
-func (im *importer) inherit(e *event.Event) error {
-	if !im.copying() {
+func (im *importer) markInherited(e *event.Event) error {
+	if !im.inCopies() {
 		return nil
 	}
 	return e.SetMetadata("inherited", true)
@@ -85,25 +85,25 @@ func (im *importer) inherit(e *event.Event) error {
 
 // join adds the title that a prompt gives, and what the record says of
 // sub-agents.
-func (im *importer) join(l *line, p event.Payload, key func(part int) interop.Key) error {
+func (im *importer) addFollowing(l *line, p event.Payload, key func(part int) interop.Key) error {
 	put := func(part int, p event.Payload) error {
 		e, err := l.rec.Event(part, p)
 		if err == nil {
-			err = im.inherit(&e)
+			err = im.markInherited(&e)
 		}
 		if err != nil {
 			return err
 		}
 		seq := im.s.Join(key(part), im.at, e)
-		im.s.took(p, key(part).ID(im.at), seq)
+		im.s.index(p, key(part).ID(im.at), seq)
 		return nil
 	}
-	if title := im.called(p); title != "" {
+	if title := im.titleFrom(p); title != "" {
 		if err := put(titlePart, event.Session{State: event.SessionStateUpdated, Title: title}); err != nil {
 			return err
 		}
 	}
-	for i, c := range im.s.tells(l, p) {
+	for i, c := range im.s.childEvents(l, p) {
 		if err := put(childPart+i, c); err != nil {
 			return err
 		}
@@ -112,9 +112,9 @@ func (im *importer) join(l *line, p event.Payload, key func(part int) interop.Ke
 }
 
 // called is what a session without a title is called by a prompt.
-func (im *importer) called(p event.Payload) string {
+func (im *importer) titleFrom(p event.Payload) string {
 	m, ok := p.(event.Message)
-	if !ok || im.s.titled || im.copying() || !isPrompt(&m) {
+	if !ok || im.s.hasTitle || im.inCopies() || !isPrompt(&m) {
 		return ""
 	}
 	return titleOf(&m)
@@ -128,25 +128,25 @@ func (im *importer) payload(l *line, id string) (event.Payload, error) {
 	}
 	switch l.kind {
 	case metaKind:
-		return im.meta(l), nil
+		return im.metaPayload(l), nil
 	case "turn_context":
-		return im.s.context(l, l.members.Peek), nil
+		return im.s.settings(l, l.members.Peek), nil
 	case itemKind:
 		return im.item(l, id)
 	case "compacted":
 		return im.compaction(l)
 	case eventKind:
-		return im.note(l), nil
+		return im.eventPayload(l), nil
 	}
 	return nil, nil
 }
 
 // note is what becomes of an event_msg.
-func (im *importer) note(l *line) event.Payload {
+func (im *importer) eventPayload(l *line) event.Payload {
 	s := im.s
 	switch l.text("type") {
 	case "task_started", "turn_started":
-		return event.TurnStart{Index: s.path.turnCount(), Extra: l.all()}
+		return event.TurnStart{Index: s.path.turnCount(), Extra: l.payloadExtra()}
 	case "task_complete", "turn_complete", "turn_aborted":
 		return s.turnEnd(l)
 	case "token_count":
@@ -155,28 +155,28 @@ func (im *importer) note(l *line) event.Payload {
 		return s.rollback(l)
 	case "thread_settings_applied":
 		settings := l.members.Peek("thread_settings")
-		return s.context(l, func(name string) jsontext.Value { return member(settings, name) })
+		return s.settings(l, func(name string) jsontext.Value { return member(settings, name) })
 	case "thread_name_updated":
 		if name := strings.TrimSpace(l.text("thread_name")); name != "" && l.text("thread_id") == s.ID {
-			return event.Session{State: event.SessionStateUpdated, Title: name, Extra: l.all()}
+			return event.Session{State: event.SessionStateUpdated, Title: name, Extra: l.payloadExtra()}
 		}
 	case "collab_agent_spawn_end", "sub_agent_activity":
-		return s.spawned(l)
+		return s.spawnEvent(l)
 	}
 	return nil
 }
 
 // meta is what becomes of a session_meta.
-func (im *importer) meta(l *line) event.Payload {
+func (im *importer) metaPayload(l *line) event.Payload {
 	h, s := headerOf(l), im.s
 	if h.id != s.ID {
 		return nil
 	}
-	p := event.Session{State: event.SessionStateUpdated, Labels: s.changes(h.labels), Extra: l.all()}
+	p := event.Session{State: event.SessionStateUpdated, Labels: s.changes(h.labels), Extra: l.payloadExtra()}
 	if h.cwd != s.cwd {
 		p.CWD = h.cwd
 	}
-	if s.started {
+	if s.hasSource {
 		if p.Labels == nil && p.CWD == "" {
 			return nil
 		}
@@ -184,7 +184,7 @@ func (im *importer) meta(l *line) event.Payload {
 	}
 	p.Agent, p.Source = "codex", h.source(l.rec)
 	if s.New() {
-		p.State, p.Parent, p.Title = "", im.startedBy(&h), im.title
+		p.State, p.Parent, p.Title = "", im.parentCall(&h), im.title
 		if h.forkedFrom != "" && h.spawnedBy != "" {
 			p.Title = h.labels["agent_nickname"] // the prompt is a copy of another's
 		}
@@ -194,7 +194,7 @@ func (im *importer) meta(l *line) event.Payload {
 
 // startedBy is the call that the session, a sub-agent's, was started by, as far
 // as it is known.
-func (im *importer) startedBy(h *header) event.SessionParent {
+func (im *importer) parentCall(h *header) event.SessionParent {
 	p := event.SessionParent{SessionID: h.spawnedBy}
 	if im.parent != nil && h.spawnedBy == im.parent.id {
 		p.CallID, p.Seq = im.parent.call(h.id)
@@ -204,7 +204,7 @@ func (im *importer) startedBy(h *header) event.SessionParent {
 
 // context is what becomes of the settings of a turn: an update, if they say
 // anything new.
-func (s *session) context(l *line, value func(name string) jsontext.Value) event.Payload {
+func (s *session) settings(l *line, value func(name string) jsontext.Value) event.Payload {
 	text := func(names ...string) string {
 		for _, name := range names {
 			if said, _ := rawjson.Text(value(name)); said != "" {
@@ -218,7 +218,7 @@ func (s *session) context(l *line, value func(name string) jsontext.Value) event
 	if !ok {
 		sandbox, _ = rawjson.Text(member(policy, "mode"))
 	}
-	p := event.Session{State: event.SessionStateUpdated, Extra: l.all(), Labels: s.changes(named(map[string]string{
+	p := event.Session{State: event.SessionStateUpdated, Extra: l.payloadExtra(), Labels: s.changes(withoutEmpty(map[string]string{
 		modelLabel: text("model"), "effort": text("effort", "reasoning_effort"), "approval_policy": text("approval_policy"), "sandbox": sandbox,
 	}))}
 	if cwd := text("cwd"); cwd != s.cwd {
@@ -236,11 +236,11 @@ func (s *session) rollback(l *line) event.Payload {
 	var p struct {
 		Turns int `json:"num_turns"`
 	}
-	l.into(&p)
+	l.decode(&p)
 	var cuts []int64
-	for _, n := range s.path.messages() {
-		if n.cut > 0 {
-			cuts = append(cuts, n.cut)
+	for _, n := range s.path.activeMessages() {
+		if n.turnStart > 0 {
+			cuts = append(cuts, n.turnStart)
 		}
 	}
 	if p.Turns <= 0 || len(cuts) == 0 {
@@ -251,5 +251,5 @@ func (s *session) rollback(l *line) event.Payload {
 	if p.Turns == 1 {
 		reason = "rolled back a turn"
 	}
-	return event.HeadMove{To: to, Reason: reason, Extra: l.all()}
+	return event.HeadMove{To: to, Reason: reason, Extra: l.payloadExtra()}
 }

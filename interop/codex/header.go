@@ -42,13 +42,13 @@ func headerOf(l *line) header {
 			Repository string `json:"repository_url"`
 		} `json:"git"`
 	}
-	l.into(&p)
+	l.decode(&p)
 	origin, spawner := sourceOf(p.Source)
 	h := header{id: p.ID, at: l.at, forkedFrom: p.ForkedFrom, spawnedBy: cmp.Or(spawner, p.Parent), cwd: p.CWD, version: p.Version}
 	if h.id == "" {
 		h.id = l.text("id")
 	}
-	h.labels = named(map[string]string{
+	h.labels = withoutEmpty(map[string]string{
 		"originator": p.Originator, providerLabel: p.Provider, "agent_nickname": p.Nickname, "agent_role": p.Role,
 		"source": cmp.Or(origin, p.ThreadSource), "git_branch": p.Git.Branch, "git_commit": p.Git.Commit,
 		"git_repository": p.Git.Repository, "forked_from": p.ForkedFrom,
@@ -72,25 +72,8 @@ func sourceOf(v jsontext.Value) (origin, spawner string) {
 	return "subagent", spawner
 }
 
-// member is a member of an object; nil if there is none.
-func member(object jsontext.Value, name string) jsontext.Value {
-	if object.Kind() != '{' {
-		return nil
-	}
-	members, err := rawjson.Members(object)
-	if err != nil {
-		return nil
-	}
-	for _, m := range members {
-		if m.Name == name {
-			return m.Value
-		}
-	}
-	return nil
-}
-
 // named leaves out what is empty.
-func named(labels map[string]string) map[string]string {
+func withoutEmpty(labels map[string]string) map[string]string {
 	for name, text := range labels {
 		if text == "" {
 			delete(labels, name)
@@ -111,11 +94,11 @@ func (h *header) source(rec *interop.Record) event.SessionSource {
 // one that it was forked from: ids that begin with their time say so, else the
 // time of the record does, for copies are all made at once.
 func (h *header) ownTurn(id string, at time.Time) bool {
-	if timed(id) && timed(h.id) {
+	if isTimeOrdered(id) && isTimeOrdered(h.id) {
 		return id >= h.id
 	}
 	return at.Sub(h.at) > time.Second
 }
 
 // timed reports whether an id is a UUID of version 7, which sorts by its time.
-func timed(id string) bool { return len(id) == 36 && id[14] == '7' }
+func isTimeOrdered(id string) bool { return len(id) == 36 && id[14] == '7' }

@@ -23,7 +23,7 @@ const agentMessage = "agent_message"
 func (im *importer) item(l *line, id string) (event.Payload, error) {
 	s := im.s
 	m, ok, err := im.message(l.payload, id)
-	if err != nil || !ok || empty(&m) {
+	if err != nil || !ok || isEmptyReasoning(&m) {
 		return nil, err
 	}
 	m.Extra = l.extra(m.Extra)
@@ -61,13 +61,13 @@ func (im *importer) message(item jsontext.Value, id string) (m event.Message, ok
 		if p.Type == event.ServerToolCallPart && p.CallID == "" {
 			p.CallID = p.Name + "_" + id
 		}
-		if p.Type == event.ToolResultPart && aborted(&p) {
+		if p.Type == event.ToolResultPart && isAborted(&p) {
 			p.IsError, p.Interrupted = true, true
 		}
 		m.Parts = []event.Part{p}
 	}
 	m.Extra = o.Rest()
-	return m, !o.Failed && speaks(m.Role), err
+	return m, !o.Failed && isKnownRole(m.Role), err
 }
 
 // kindOf is the type of an item.
@@ -76,7 +76,7 @@ func kindOf(item jsontext.Value) string {
 	return cmp.Or(kind, "item")
 }
 
-func speaks(role event.Role) bool {
+func isKnownRole(role event.Role) bool {
 	switch role {
 	case event.System, event.Developer, event.User, event.Assistant, event.Tool:
 		return true
@@ -85,7 +85,7 @@ func speaks(role event.Role) bool {
 }
 
 // empty reports whether a message is reasoning of which the file kept nothing.
-func empty(m *event.Message) bool {
+func isEmptyReasoning(m *event.Message) bool {
 	if len(m.Parts) != 1 || m.Parts[0].Type != event.ReasoningPart {
 		return false
 	}
@@ -93,7 +93,7 @@ func empty(m *event.Message) bool {
 }
 
 // aborted reports whether a result ends a call that was interrupted.
-func aborted(p *event.Part) bool {
+func isAborted(p *event.Part) bool {
 	if len(p.Content) != 1 {
 		return false
 	}
@@ -104,24 +104,24 @@ func aborted(p *event.Part) bool {
 // isPrompt reports whether a message is what a user said, and not what Codex
 // says in the user's name.
 func isPrompt(m *event.Message) bool {
-	if m.Role != event.User || len(m.Parts) == 0 || isOfAgent(m) {
+	if m.Role != event.User || len(m.Parts) == 0 || isFromAgent(m) {
 		return false
 	}
 	text := strings.TrimSpace(m.Text())
-	return !slices.ContainsFunc(instructions, func(beginning string) bool { return strings.HasPrefix(text, beginning) })
+	return !slices.ContainsFunc(generatedPrefixes, func(beginning string) bool { return strings.HasPrefix(text, beginning) })
 }
 
 // instructions are how messages begin that Codex says in the user's name.
-var instructions = []string{
+var generatedPrefixes = []string{
 	"# AGENTS.md instructions for ", "<user_instructions>", "<environment_context>", "<skill>", "<user_shell_command>",
-	"<user_action>", "<turn_aborted>", notification, "<subagents>", "<hook_prompt", "<goal_context>", "<codex_internal_context",
+	"<user_action>", "<turn_aborted>", notificationTag, "<subagents>", "<hook_prompt", "<goal_context>", "<codex_internal_context",
 }
 
 // isBoundary reports whether a rollback counts a message: a prompt, or what
 // another agent asks.
-func isBoundary(m *event.Message) bool { return isPrompt(m) || isOfAgent(m) }
+func isRollbackPoint(m *event.Message) bool { return isPrompt(m) || isFromAgent(m) }
 
-func isOfAgent(m *event.Message) bool {
+func isFromAgent(m *event.Message) bool {
 	return m.Role == event.User && extraText(m.Extra, "type") == agentMessage
 }
 

@@ -29,13 +29,13 @@ type line struct {
 	members parts.Members  // of the payload, if it is an object
 	at      time.Time      // zero if it does not say
 	// around are the members beside type, timestamp and payload.
-	around []rawjson.Member
+	envelope []rawjson.Member
 	// digest identifies what is recorded, whenever it was.
 	digest event.Digest
 }
 
 // bareItems are the types of items in files of older versions.
-var bareItems = []string{
+var olderItems = []string{
 	"message", "reasoning", "function_call", "function_call_output", "local_shell_call", "local_shell_call_output",
 	"custom_tool_call", "custom_tool_call_output", "web_search_call",
 }
@@ -48,10 +48,10 @@ func readLine(rec *interop.Record) (*line, error) {
 	}
 	l := &line{rec: rec}
 	for _, m := range members {
-		l.member(m)
+		l.addMember(m)
 	}
 	if l.payload == nil {
-		l.bare()
+		l.readOlder()
 	}
 	l.members, _ = parts.Open(l.payload)
 	if l.at.IsZero() {
@@ -61,7 +61,7 @@ func readLine(rec *interop.Record) (*line, error) {
 	return l, nil
 }
 
-func (l *line) member(m rawjson.Member) {
+func (l *line) addMember(m rawjson.Member) {
 	switch m.Name {
 	case "type":
 		l.kind, _ = rawjson.Text(m.Value)
@@ -70,22 +70,22 @@ func (l *line) member(m rawjson.Member) {
 	case "timestamp":
 		said, _ := rawjson.Text(m.Value)
 		if l.at = interop.Time(said); l.at.IsZero() {
-			l.around = append(l.around, m)
+			l.envelope = append(l.envelope, m)
 		}
 	default:
-		l.around = append(l.around, m)
+		l.envelope = append(l.envelope, m)
 	}
 }
 
 // bare makes the record its own payload, as in files of older versions.
-func (l *line) bare() {
+func (l *line) readOlder() {
 	around := parts.Members{}
-	for _, m := range l.around {
+	for _, m := range l.envelope {
 		around.Put(m.Name, m.Value)
 	}
 	record := around.PeekText("record_type")
 	switch {
-	case slices.Contains(bareItems, l.kind):
+	case slices.Contains(olderItems, l.kind):
 		l.kind = itemKind
 	case l.kind != "":
 	case record != "":
@@ -93,7 +93,7 @@ func (l *line) bare() {
 	case around.Has("id") && !l.at.IsZero():
 		l.kind = metaKind
 	}
-	l.payload, l.around = l.rec.Value, nil
+	l.payload, l.envelope = l.rec.Value, nil
 }
 
 // text is a member of the payload that is a string; empty if it is none.
@@ -102,12 +102,12 @@ func (l *line) text(name string) string {
 }
 
 // into decodes the payload, as far as it is of the shape; the rest stays zero.
-func (l *line) into(v any) {
+func (l *line) decode(v any) {
 	_ = json.Unmarshal(l.payload, v) // a payload of another shape says nothing
 }
 
 // name is the type of the payload, of items and events.
-func (l *line) name() string {
+func (l *line) payloadType() string {
 	if l.kind == itemKind || l.kind == eventKind {
 		return l.text("type")
 	}
@@ -115,14 +115,14 @@ func (l *line) name() string {
 }
 
 // is reports whether the record is an event of one of the types.
-func (l *line) is(names ...string) bool {
+func (l *line) isEvent(names ...string) bool {
 	return l.kind == eventKind && slices.Contains(names, l.text("type"))
 }
 
 // rawType is the type of the event that the record is kept raw in.
 func (l *line) rawType() event.Type {
 	kind := cmp.Or(l.kind, "untyped")
-	if name := l.name(); name != "" {
+	if name := l.payloadType(); name != "" {
 		kind += ":" + name
 	}
 	return interop.RawType(Name, kind)
@@ -131,18 +131,41 @@ func (l *line) rawType() event.Type {
 // extra is what of the record an event keeps in its extra: rest, of the payload,
 // and what stands around that.
 func (l *line) extra(rest jsontext.Value) jsontext.Value {
-	if len(l.around) == 0 {
+	if len(l.envelope) == 0 {
 		return rest
 	}
 	var all []rawjson.Member
 	if rest != nil {
 		all, _ = rawjson.Members(rest) // rest is an object
 	}
-	return rawjson.NonEmpty(append(all, rawjson.Member{Name: "record", Value: rawjson.NonEmpty(l.around)}))
+	return rawjson.NonEmpty(append(all, rawjson.Member{Name: "record", Value: rawjson.NonEmpty(l.envelope)}))
 }
 
 // all is the whole payload as an extra.
-func (l *line) all() jsontext.Value { return l.extra(l.payload) }
+func (l *line) payloadExtra() jsontext.Value { return l.extra(l.payload) }
 
 // isObject reports whether the payload has members.
 func (l *line) isObject() bool { return l.payload.Kind() == '{' }
+
+// member is a member of an object; nil if there is none.
+func member(object jsontext.Value, name string) jsontext.Value {
+	if object.Kind() != '{' {
+		return nil
+	}
+	members, err := rawjson.Members(object)
+	if err != nil {
+		return nil
+	}
+	for _, m := range members {
+		if m.Name == name {
+			return m.Value
+		}
+	}
+	return nil
+}
+
+// extraText is a member of an extra that is a string; empty if it is none.
+func extraText(extra jsontext.Value, name string) string {
+	s, _ := rawjson.Text(member(extra, name))
+	return s
+}

@@ -15,17 +15,17 @@ func (s *session) turnEnd(l *line) event.Payload {
 	var p struct {
 		Duration int64 `json:"duration_ms"`
 	}
-	l.into(&p)
+	l.decode(&p)
 	end := event.TurnCompletion{
 		TurnID: s.turns[l.text("turn_id")], Status: event.TurnStatusCompleted, Steps: s.turn.steps,
-		DurationMS: max(0, p.Duration), Extra: l.all(),
+		DurationMS: max(0, p.Duration), Extra: l.payloadExtra(),
 	}
 	if end.TurnID.IsZero() {
 		end.TurnID = s.turn.id
 	}
 	failure := l.members.Peek("error")
 	switch {
-	case l.is("turn_aborted"):
+	case l.isEvent("turn_aborted"):
 		end.StopReason = l.text("reason")
 		end.Status = event.TurnStatusAborted
 		if end.StopReason == "interrupted" {
@@ -41,7 +41,7 @@ func (s *session) turnEnd(l *line) event.Payload {
 // step is what becomes of a count of tokens; nil if it says nothing new. The
 // total is that of the session so far, the last that of the newest response.
 func (s *session) step(l *line) event.Payload {
-	extra := l.all()
+	extra := l.payloadExtra()
 	total := totalOf(extra)
 	usage, ok := usageOf(member(l.members.Peek("info"), "last_token_usage"))
 	if total == "" || total == s.total || !ok {

@@ -23,34 +23,34 @@ const (
 )
 
 // adding adds the events of a record to its session.
-type adding struct {
+type recordWriter struct {
 	im *importer
 	s  *session
 	r  *record
 	// follows is the seq that the first of them follows; 0 where they go on at the
 	// head.
-	follows int64
+	parent int64
 	// n counts equal records of the file before it.
-	n int
+	occurrence int
 	// newest is the seq of the newest of them, added how many the log did not
 	// have, kept that one of these is the raw record.
 	newest int64
 	added  int
-	kept   bool
+	isRaw  bool
 }
 
 // apply adds to the session what it does not have of a record yet.
 func (im *importer) apply(s *session, r *record) error {
-	a := adding{im: im, s: s, r: r, follows: s.last, n: s.seen[r.digest]}
-	s.seen[r.digest]++
-	if err := a.all(); err != nil {
+	a := recordWriter{im: im, s: s, r: r, parent: s.lastSeq, occurrence: s.occurrences[r.digest]}
+	s.occurrences[r.digest]++
+	if err := a.write(); err != nil {
 		return err
 	}
 	switch {
 	case a.added == 0:
 		s.matched = true
 		im.result.Present++
-	case a.kept:
+	case a.isRaw:
 		im.result.Raw++
 	default:
 		im.result.Imported++
@@ -62,71 +62,71 @@ func (im *importer) apply(s *session, r *record) error {
 }
 
 // all adds the events of the record.
-func (a *adding) all() (err error) {
-	last := &a.s.last
+func (a *recordWriter) write() (err error) {
+	last := &a.s.lastSeq
 	switch {
 	case a.r.members.Has("$rewindTo"):
-		a.follows = a.s.rewound(a.r.text("$rewindTo"))
+		a.parent = a.s.rewindTarget(a.r.text("$rewindTo"))
 		*last = 0
-		err = a.raw()
-	case a.r.says():
-		err = a.message()
-	case a.r.set() != nil:
-		err = a.change()
+		err = a.addRaw()
+	case a.r.isMessage():
+		err = a.addMessage()
+	case a.r.change() != nil:
+		err = a.addChange()
 	default:
-		err = a.raw()
+		err = a.addRaw()
 	}
 	*last = max(*last, a.newest)
 	return err
 }
 
 // rewound is what is followed after a rewind to before a message.
-func (s *session) rewound(id string) int64 {
-	if seq, ok := s.before[id]; ok {
+func (s *session) rewindTarget(id string) int64 {
+	if seq, ok := s.parents[id]; ok {
 		return seq
 	}
-	return start
+	return startSeq
 }
 
 // message adds a message, or what has grown of it.
-func (a *adding) message() error {
-	if _, again := a.s.before[a.r.id]; !again {
-		a.s.before[a.r.id] = a.s.last
+func (a *recordWriter) addMessage() error {
+	if _, again := a.s.parents[a.r.id]; !again {
+		a.s.parents[a.r.id] = a.s.lastSeq
 	}
 	c := converter{ctx: a.im.ctx, log: a.im.log}
 	pieces, err := c.pieces(a.r)
 	if err != nil {
 		return a.r.Located(err)
 	}
-	known, redacted := a.known(pieces)
+	known, redacted := a.newestPiece(pieces)
 	if known > 0 {
-		a.follows, a.s.matched = a.resumes(known), true
+		a.parent, a.s.matched = a.parentOfGrowth(known), true
 	}
 	usage, changed := a.r.usage(), false
-	if redacted || a.s.counted(a.r.id, usage) {
+	if redacted || a.s.hasUsage(a.r.id, usage) {
 		usage = event.Usage{}
 	}
 	for i := range pieces {
 		p := &pieces[i]
 		if seq, ok := a.s.Find(a.key(p.name)); ok {
-			changed = changed || !redacted && a.s.said[seq] != content(&p.m)
+			changed = changed || !redacted && a.s.digests[seq] != contentDigest(&p.m)
 			a.newest = max(a.newest, seq)
 			continue
 		}
 		if p.m.Role == event.Assistant {
 			p.m.Usage, usage = usage, event.Usage{}
 		}
-		if err := a.put(a.key(p.name), part(i), p.m); err != nil {
+		if err := a.addPayload(a.key(p.name), part(i), p.m); err != nil {
 			return err
 		}
-		a.s.heard(a.newest, &p.m)
+		a.s.indexMessage(a.newest, &p.m)
 	}
-	return a.rest(usage, changed)
+	return a.addRest(usage, changed)
 }
 
 // known is the newest piece that the session has, 0 if it has none. redacted says
 // that one of them was redacted, so that nothing is known of what has changed.
-func (a *adding) known(pieces []piece) (newest int64, redacted bool) {
+func (a *recordWriter) newestPiece(pieces []piece) (newest int64, redacted bool) {
 	for i := range pieces {
 		if seq, ok := a.s.Find(a.key(pieces[i].name)); ok {
 			newest = max(newest, seq)
@@ -138,7 +138,7 @@ func (a *adding) known(pieces []piece) (newest int64, redacted bool) {
 
 // resumes is the seq that what has grown of a message follows: 0, the head, where
 // the rest of it, up to the newest, is on the path.
-func (a *adding) resumes(newest int64) int64 {
+func (a *recordWriter) parentOfGrowth(newest int64) int64 {
 	if a.s.trail.Holds(newest) {
 		return 0
 	}
@@ -154,54 +154,54 @@ func part(piece int) int {
 }
 
 // rest adds tokens that came late, and keeps a message that changed.
-func (a *adding) rest(usage event.Usage, changed bool) error {
-	key := a.key(fmt.Sprint("usage ", a.r.id, tokens(usage)))
+func (a *recordWriter) addRest(usage event.Usage, changed bool) error {
+	key := a.key(fmt.Sprint("usage ", a.r.id, counters(usage)))
 	if _, told := a.s.Find(key); !told && !usage.IsZero() {
 		model := a.r.text("model")
-		err := a.put(key, usagePart, event.StepCompletion{Provider: "google", Model: model, ResponseID: a.r.id, Usage: usage})
+		err := a.addPayload(key, usagePart, event.StepCompletion{Provider: "google", Model: model, ResponseID: a.r.id, Usage: usage})
 		if err != nil {
 			return err
 		}
-		a.s.count(a.r.id, usage)
+		a.s.addUsage(a.r.id, usage)
 	}
 	if changed {
-		return a.raw()
+		return a.addRaw()
 	}
 	return nil
 }
 
 // key is that of what the session has once.
-func (a *adding) key(name string) interop.Key { return interop.FixedKey(a.s.ID, name) }
+func (a *recordWriter) key(name string) interop.Key { return interop.FixedKey(a.s.ID, name) }
 
 // change adds a change of the session: a summary, another history, or else the raw
 // record.
-func (a *adding) change() error {
-	key := interop.RecordKey(a.s.ID, a.r.digest, a.n, ownPart)
+func (a *recordWriter) addChange() error {
+	key := interop.RecordKey(a.s.ID, a.r.digest, a.occurrence, ownPart)
 	if seq, ok := a.s.Find(key); ok {
 		a.newest = seq
 		return nil
 	}
-	set, err := parts.Open(a.r.set())
+	set, err := parts.Open(a.r.change())
 	if err != nil {
-		return a.raw()
+		return a.addRaw()
 	}
 	if messages := set.Peek("messages"); messages.Kind() == '[' {
-		p, err := a.replaced(messages)
+		p, err := a.replacement(messages)
 		if err != nil {
 			return a.r.Located(err)
 		}
-		return a.put(key, ownPart, p)
+		return a.addPayload(key, ownPart, p)
 	}
 	title := interop.Title(set.Maybe("summary"))
 	if title == "" {
-		return a.raw()
+		return a.addRaw()
 	}
-	return a.put(key, ownPart, event.Session{State: event.SessionStateUpdated, Title: title, Extra: a.r.Value})
+	return a.addPayload(key, ownPart, event.Session{State: event.SessionStateUpdated, Title: title, Extra: a.r.Value})
 }
 
 // replaced is a compaction: the messages that the model sees from here on. Those
 // that the session has stand there by their seqs.
-func (a *adding) replaced(messages jsontext.Value) (p event.Compaction, err error) {
+func (a *recordWriter) replacement(messages jsontext.Value) (p event.Compaction, err error) {
 	p = event.Compaction{Strategy: "replace", Replace: true, Extra: a.r.Value}
 	c := converter{ctx: a.im.ctx, log: a.im.log}
 	elements, err := rawjson.Elements(messages)
@@ -209,8 +209,8 @@ func (a *adding) replaced(messages jsontext.Value) (p event.Compaction, err erro
 		return p, err
 	}
 	for _, v := range elements {
-		r, err := read(interop.Record{Value: v})
-		if err != nil || !r.says() {
+		r, err := readRecord(interop.Record{Value: v})
+		if err != nil || !r.isMessage() {
 			continue
 		}
 		pieces, err := c.pieces(&r)
@@ -218,15 +218,15 @@ func (a *adding) replaced(messages jsontext.Value) (p event.Compaction, err erro
 			return p, err
 		}
 		for i := range pieces {
-			p.Entries = append(p.Entries, a.entry(&pieces[i]))
+			p.Entries = append(p.Entries, a.compactionEntry(&pieces[i]))
 		}
 	}
 	return p, nil
 }
 
 // entry refers to a piece of a message, if the session has it, or holds it.
-func (a *adding) entry(p *piece) event.CompactionEntry {
-	if seq, ok := a.s.Find(a.key(p.name)); ok && a.s.said[seq] == content(&p.m) {
+func (a *recordWriter) compactionEntry(p *piece) event.CompactionEntry {
+	if seq, ok := a.s.Find(a.key(p.name)); ok && a.s.digests[seq] == contentDigest(&p.m) {
 		return event.CompactionEntry{Seq: seq}
 	}
 	p.m.Extra = nil // it stands in that of the compaction
@@ -234,46 +234,46 @@ func (a *adding) entry(p *piece) event.CompactionEntry {
 }
 
 // raw keeps the record as it is.
-func (a *adding) raw() error {
-	key := interop.RecordKey(a.s.ID, a.r.digest, a.n, ownPart)
+func (a *recordWriter) addRaw() error {
+	key := interop.RecordKey(a.s.ID, a.r.digest, a.occurrence, ownPart)
 	if seq, ok := a.s.Find(key); ok {
 		a.newest = max(a.newest, seq)
 		return nil
 	}
-	e, err := a.r.Raw(interop.RawType(Name, a.r.kindName()))
+	e, err := a.r.Raw(interop.RawType(Name, a.r.typeName()))
 	if err != nil {
 		return a.r.Located(err)
 	}
-	a.kept = true
-	return a.add(key, e)
+	a.isRaw = true
+	return a.addEvent(key, e)
 }
 
 // put adds an event of a payload. Where the log does not take it, the raw record
 // is kept.
-func (a *adding) put(key interop.Key, part int, p event.Payload) error {
+func (a *recordWriter) addPayload(key interop.Key, part int, p event.Payload) error {
 	e, err := a.r.Event(part, p)
 	if errors.Is(err, event.ErrInvalid) {
-		return a.raw()
+		return a.addRaw()
 	}
 	if err != nil {
 		return a.r.Located(err)
 	}
-	return a.add(key, e)
+	return a.addEvent(key, e)
 }
 
 // add adds an event, and before the record's first what moves the head there.
-func (a *adding) add(key interop.Key, e event.Event) error {
-	if reason := a.s.parts(); reason != "" {
+func (a *recordWriter) addEvent(key interop.Key, e event.Event) error {
+	if reason := a.s.conflict(); reason != "" {
 		a.s.Drop()
 		return a.r.Conflict(a.s.ID, reason)
 	}
-	if a.added == 0 && a.follows > 0 && a.s.trail.Leaves(a.follows) {
-		move, err := a.r.Event(movePart, event.HeadMove{To: a.follows, Reason: "the session was rewound"})
+	if a.added == 0 && a.parent > 0 && a.s.trail.Leaves(a.parent) {
+		move, err := a.r.Event(movePart, event.HeadMove{To: a.parent, Reason: "the session was rewound"})
 		if err != nil {
 			return a.r.Located(err)
 		}
-		key := interop.RecordKey(a.s.ID, a.r.digest, a.n, movePart)
-		a.s.trail.Moved(a.s.Add(key, a.r.at, move), a.follows)
+		key := interop.RecordKey(a.s.ID, a.r.digest, a.occurrence, movePart)
+		a.s.trail.Moved(a.s.Add(key, a.r.at, move), a.parent)
 	}
 	a.newest = a.s.Add(key, a.r.at, e)
 	a.s.trail.Grow(a.newest, e.Type)
@@ -282,14 +282,14 @@ func (a *adding) add(key interop.Key, e event.Event) error {
 }
 
 // summary adds the summary of a header, if it titles the session anew.
-func (im *importer) summary(s *session, r *record) error {
+func (im *importer) addSummary(s *session, r *record) error {
 	title := interop.Title(r.text("summary"))
 	key := interop.FixedKey(s.ID, "summary "+r.text("summary"))
-	if _, ok := s.Find(key); ok || title == "" || title == s.title || s.erased {
+	if _, ok := s.Find(key); ok || title == "" || title == s.title || s.startRedacted {
 		return nil
 	}
 	s.title = title
-	a := adding{im: im, s: s, r: r}
+	a := recordWriter{im: im, s: s, r: r}
 	s.matched = true // by its header
-	return a.put(key, summaryPart, event.Session{State: event.SessionStateUpdated, Title: title})
+	return a.addPayload(key, summaryPart, event.Session{State: event.SessionStateUpdated, Title: title})
 }

@@ -66,7 +66,7 @@ func (im *importer) run(src interop.Source) error {
 		case err == nil:
 			err = im.value(&rec)
 		case errors.As(err, &refused):
-			err = im.before(&rec)
+			err = im.truncated(&rec)
 			im.result.Records++
 			im.result.Refuse(refused)
 		}

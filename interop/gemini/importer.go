@@ -24,15 +24,15 @@ type importer struct {
 
 // value takes in a document, or a line.
 func (im *importer) value(rec *interop.Record) error {
-	if header, messages, ok := split(rec); ok {
+	if header, messages, ok := splitDocument(rec); ok {
 		return im.document(header, messages)
 	}
 	return im.record(*rec)
 }
 
 // before takes in what stands before the place where a document is cut off.
-func (im *importer) before(rec *interop.Record) error {
-	if header, messages, ok := split(rec); ok {
+func (im *importer) truncated(rec *interop.Record) error {
+	if header, messages, ok := splitDocument(rec); ok {
 		return im.document(header, messages)
 	}
 	return nil
@@ -54,7 +54,7 @@ func (im *importer) document(header interop.Record, messages []interop.Record) e
 // import.
 func (im *importer) record(rec interop.Record) error {
 	im.result.Records++
-	r, err := read(rec)
+	r, err := readRecord(rec)
 	if err != nil {
 		im.result.Refuse(rec.Refuse(err))
 		return nil
@@ -63,7 +63,7 @@ func (im *importer) record(rec interop.Record) error {
 		r.at = im.at
 	}
 	im.at = r.at
-	err = im.take(&r)
+	err = im.dispatch(&r)
 	var refused *interop.RecordError
 	if errors.As(err, &refused) {
 		im.result.Refuse(refused)
@@ -73,18 +73,18 @@ func (im *importer) record(rec interop.Record) error {
 }
 
 // take gives a record to its session.
-func (im *importer) take(r *record) error {
+func (im *importer) dispatch(r *record) error {
 	switch {
-	case r.starts() && (im.s == nil || im.s.ID != r.text("sessionId")):
-		return im.start(r)
+	case r.isHeader() && (im.s == nil || im.s.ID != r.text("sessionId")):
+		return im.startSession(r)
 	case im.s == nil:
 		im.result.Held++
 		return nil
-	case im.s.New() && !r.says():
+	case im.s.New() && !r.isMessage():
 		im.s.held = append(im.s.held, r)
 		return nil
 	case im.s.New():
-		if err := im.begin(r); err != nil {
+		if err := im.beginSession(r); err != nil {
 			return err
 		}
 	}
@@ -92,12 +92,12 @@ func (im *importer) take(r *record) error {
 }
 
 // start makes the session of a header the current one.
-func (im *importer) start(r *record) error {
+func (im *importer) startSession(r *record) error {
 	id := r.text("sessionId")
 	if err := event.CheckSessionID(id); err != nil {
 		return r.Refuse(err)
 	}
-	if err := im.leave(); err != nil {
+	if err := im.closeSession(); err != nil {
 		return err
 	}
 	s, err := openSession(im.ctx, im.log, id)
@@ -107,7 +107,7 @@ func (im *importer) start(r *record) error {
 	im.s = s
 	if _, ok := s.Find(s.headerKey()); ok {
 		im.result.Present++
-		return im.summary(s, r)
+		return im.addSummary(s, r)
 	}
 	s.header = r
 	return nil
@@ -117,7 +117,7 @@ func (s *session) headerKey() interop.Key { return interop.FixedKey(s.ID, "sessi
 
 // begin adds the start of a session, whose first message is r, and what was held
 // for it.
-func (im *importer) begin(r *record) error {
+func (im *importer) beginSession(r *record) error {
 	s := im.s
 	c := converter{ctx: im.ctx, log: im.log}
 	said, err := c.content(r.members.Peek("content"))
@@ -152,12 +152,12 @@ func (im *importer) begin(r *record) error {
 }
 
 // leave appends what was added to the current session, before another one.
-func (im *importer) leave() error {
+func (im *importer) closeSession() error {
 	if im.s == nil {
 		return nil
 	}
 	err := im.flush()
-	im.count()
+	im.addCounts()
 	im.s = nil
 	return err
 }
@@ -172,11 +172,11 @@ func (im *importer) flush() error {
 // finish fills in what is known at the end of the file.
 func (im *importer) finish() {
 	if im.s != nil {
-		im.count()
+		im.addCounts()
 	}
 }
 
-func (im *importer) count() {
+func (im *importer) addCounts() {
 	if im.s.Seq() > 0 { // it has begun
 		im.result.Touch(im.s.ID)
 	}

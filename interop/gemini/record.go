@@ -24,7 +24,7 @@ type record struct {
 }
 
 // read looks at a record.
-func read(rec interop.Record) (r record, err error) {
+func readRecord(rec interop.Record) (r record, err error) {
 	r.Record = rec
 	r.Value = rec.Value.Clone()
 	if err := r.Value.Compact(); err != nil {
@@ -45,15 +45,15 @@ func (r *record) text(name string) string {
 }
 
 // says reports whether the record is a message of the user or the model.
-func (r *record) says() bool { return r.id != "" && (r.kind == "user" || r.kind == "gemini") }
+func (r *record) isMessage() bool { return r.id != "" && (r.kind == "user" || r.kind == "gemini") }
 
 // starts reports whether the record is the header of a session.
-func (r *record) starts() bool {
+func (r *record) isHeader() bool {
 	return r.id == "" && r.text("sessionId") != "" && r.members.Has("projectHash")
 }
 
 // set is what a record changes of the session; nil if it is no such record.
-func (r *record) set() jsontext.Value {
+func (r *record) change() jsontext.Value {
 	if v := r.members.Peek("$set"); v.Kind() == '{' {
 		return v
 	}
@@ -61,11 +61,11 @@ func (r *record) set() jsontext.Value {
 }
 
 // kindName names what the record is.
-func (r *record) kindName() string {
+func (r *record) typeName() string {
 	switch {
 	case r.kind != "":
 		return r.kind
-	case r.starts():
+	case r.isHeader():
 		return "session"
 	case r.members.Has("$set"):
 		return "$set"
@@ -77,7 +77,7 @@ func (r *record) kindName() string {
 
 // split takes a document apart, which may be cut off: its members without the
 // messages, and the messages. ok is false for what is no document.
-func split(rec *interop.Record) (header interop.Record, messages []interop.Record, ok bool) {
+func splitDocument(rec *interop.Record) (header interop.Record, messages []interop.Record, ok bool) {
 	d := jsontext.NewDecoder(bytes.NewBuffer(rec.Value))
 	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
 		return header, nil, false

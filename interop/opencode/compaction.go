@@ -14,37 +14,37 @@ import (
 )
 
 // compactionPart asks for a summary of what was said before.
-type compactionPart struct {
+type compactionRequest struct {
 	Auto bool `json:"auto"`
 	// Tail is the first message that stays as it was; empty if none does.
 	Tail string `json:"tail_start_id"`
 }
 
 // asks takes in that the message asks for a summary.
-func (t *teller) asks(part jsontext.Value) {
-	var p compactionPart
+func (t *builder) addRequest(part jsontext.Value) {
+	var p compactionRequest
 	if json.Unmarshal(part, &p) == nil {
-		t.asked[t.info.ID] = p
+		t.requests[t.info.ID] = p
 	}
 }
 
 // compact adds a compaction if the answer is the summary that was asked for. What
 // asked for it and the answer itself are shown no more, too: the summary stands
 // for them.
-func (t *teller) compact() {
-	asked, ok := t.asked[t.info.Parent]
+func (t *builder) addCompaction() {
+	asked, ok := t.requests[t.info.Parent]
 	if !ok || t.info.Summary.Kind() != 't' || t.info.Finish == "" || len(t.info.Error) > 0 {
 		return
 	}
 	forgotten := t.items
-	if tail, ok := t.began[asked.Tail]; ok && tail <= t.began[t.info.Parent] {
-		forgotten = append(slices.Clone(t.items[:tail]), t.items[t.began[t.info.Parent]:]...)
+	if tail, ok := t.firstItems[asked.Tail]; ok && tail <= t.firstItems[t.info.Parent] {
+		forgotten = append(slices.Clone(t.items[:tail]), t.items[t.firstItems[t.info.Parent]:]...)
 	}
 	it := document.Item{Rec: *t.rec, Part: 3, Name: "compaction " + t.info.ID, At: t.at, Kind: "message", Forgets: []string{}}
 	for i := range forgotten {
 		it.Forgets = append(it.Forgets, forgotten[i].Name)
 	}
-	c := event.Compaction{Strategy: "summary", Trigger: "manual", Summary: t.said()}
+	c := event.Compaction{Strategy: "summary", Trigger: "manual", Summary: t.answerText()}
 	if asked.Auto {
 		c.Trigger = "auto"
 	}
@@ -53,8 +53,8 @@ func (t *teller) compact() {
 }
 
 // said are the texts of the message.
-func (t *teller) said() (text string) {
-	for _, it := range t.items[t.began[t.info.ID]:] {
+func (t *builder) answerText() (text string) {
+	for _, it := range t.items[t.firstItems[t.info.ID]:] {
 		if m, ok := it.Payload.(event.Message); ok && m.Role == event.Assistant {
 			text += m.Text()
 		}
@@ -63,7 +63,7 @@ func (t *teller) said() (text string) {
 }
 
 // prunedResult is a result that is shown no more.
-type prunedResult struct {
+type clearing struct {
 	since time.Time
 	item  document.Item
 }
@@ -72,25 +72,25 @@ type prunedResult struct {
 var forever = time.Unix(1<<40, 0)
 
 // prune takes in that the result of a call is shown no more, if so.
-func (t *teller) prune(rec *interop.Record, p *toolPart) {
+func (t *builder) addClearing(rec *interop.Record, p *toolPart) {
 	since := milli(p.State.Time.Compacted)
 	if since.IsZero() || p.ID == "" {
 		return
 	}
 	it := document.Item{Rec: *rec, Part: 2, Name: "cleared " + p.ID, At: since, Kind: "tool"}
 	it.Payload = event.Compaction{Strategy: "clear_results", Trigger: "auto", Cleared: []string{p.Call}}
-	t.pruned = append(t.pruned, prunedResult{since, it})
+	t.clearings = append(t.clearings, clearing{since, it})
 }
 
 // clear adds what was said to be shown no more before a message came.
-func (t *teller) clear(before time.Time) {
-	slices.SortStableFunc(t.pruned, func(a, b prunedResult) int {
+func (t *builder) flushClearings(before time.Time) {
+	slices.SortStableFunc(t.clearings, func(a, b clearing) int {
 		return cmp.Or(a.since.Compare(b.since), cmp.Compare(a.item.Name, b.item.Name))
 	})
 	n := 0
-	for n < len(t.pruned) && t.pruned[n].since.Before(before) {
-		t.items = append(t.items, t.pruned[n].item)
+	for n < len(t.clearings) && t.clearings[n].since.Before(before) {
+		t.items = append(t.items, t.clearings[n].item)
 		n++
 	}
-	t.pruned = t.pruned[n:]
+	t.clearings = t.clearings[n:]
 }

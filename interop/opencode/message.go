@@ -15,25 +15,25 @@ import (
 )
 
 // teller makes items of messages.
-type teller struct {
+type builder struct {
 	items []document.Item
 
 	rec  *interop.Record // the message
 	info messageInfo
 	// about is what is told of the message; the first of its items has it.
-	about jsontext.Value
-	at    time.Time
+	infoValue jsontext.Value
+	at        time.Time
 	// newest says that it is the last one; held is how much of that waits until all of
 	// it is there.
-	newest bool
+	isLast bool
 	held   int
 
 	// began are the indexes of the first items of messages, by their ids; asked
 	// are the messages that ask for a summary; pruned are results that are shown no
 	// more, since when that is so.
-	began  map[string]int
-	asked  map[string]compactionPart
-	pruned []prunedResult
+	firstItems map[string]int
+	requests   map[string]compactionRequest
+	clearings  []clearing
 }
 
 // messageInfo is what is known of a message.
@@ -72,40 +72,40 @@ func (t *tokens) usage() event.Usage {
 }
 
 // message tells a message.
-func (t *teller) message(rec *interop.Record) error {
+func (t *builder) addMessage(rec *interop.Record) error {
 	o, err := parts.Open(rec.Value)
 	if err != nil {
 		t.items = append(t.items, document.Raw(*rec, "message"))
 		return nil
 	}
-	t.rec, t.info, t.about = rec, messageInfo{}, o.Peek("info")
+	t.rec, t.info, t.infoValue = rec, messageInfo{}, o.Peek("info")
 	pieces, err := document.Elements(rec, o.Peek("parts"))
-	known := t.about.Kind() == '{' && json.Unmarshal(t.about, &t.info) == nil && t.info.ID != ""
+	known := t.infoValue.Kind() == '{' && json.Unmarshal(t.infoValue, &t.info) == nil && t.info.ID != ""
 	if err != nil || !known || t.info.Role != "user" && t.info.Role != "assistant" {
 		t.items = append(t.items, document.Raw(*rec, "message"))
 		return nil
 	}
 	t.at = t.info.Time.at()
-	t.clear(t.at)
-	if pieces = t.ready(pieces); t.held > 0 && len(pieces) == 0 {
+	t.flushClearings(t.at)
+	if pieces = t.finishedParts(pieces); t.held > 0 && len(pieces) == 0 {
 		return nil
 	}
-	t.began[t.info.ID] = len(t.items)
+	t.firstItems[t.info.ID] = len(t.items)
 	if t.info.Role == "user" {
-		t.user(pieces)
+		t.addUser(pieces)
 		return nil
 	}
-	t.answer(pieces)
-	t.compact()
+	t.addAnswer(pieces)
+	t.addCompaction()
 	return nil
 }
 
 // extra is what an item tells of its message, if it is the first, and of its part.
-func (t *teller) extra(part jsontext.Value) jsontext.Value {
+func (t *builder) extra(part jsontext.Value) jsontext.Value {
 	var all []rawjson.Member
-	if t.about != nil {
-		all = append(all, rawjson.Member{Name: "info", Value: t.about})
-		t.about = nil
+	if t.infoValue != nil {
+		all = append(all, rawjson.Member{Name: "info", Value: t.infoValue})
+		t.infoValue = nil
 	}
 	if part != nil {
 		all = append(all, rawjson.Member{Name: "part", Value: part})
@@ -114,26 +114,26 @@ func (t *teller) extra(part jsontext.Value) jsontext.Value {
 }
 
 // user tells what the user says, and behind it the parts that say nothing.
-func (t *teller) user(pieces []interop.Record) {
+func (t *builder) addUser(pieces []interop.Record) {
 	m := event.Message{Role: event.User, Extra: t.extra(nil)}
 	var others []document.Item
 	for i := range pieces {
-		p, kind, ok := said(pieces[i].Value)
+		p, kind, ok := contentPart(pieces[i].Value)
 		if ok {
 			m.Parts = append(m.Parts, p)
 			continue
 		}
 		if kind == "compaction" {
-			t.asks(pieces[i].Value)
+			t.addRequest(pieces[i].Value)
 		}
-		others = append(others, t.raw(&pieces[i], kind))
+		others = append(others, t.rawPart(&pieces[i], kind))
 	}
 	it := document.Item{Rec: *t.rec, Name: t.info.ID, At: t.at, Payload: m, Kind: "message"}
 	t.items = append(append(t.items, it), others...)
 }
 
 // raw keeps a part as it is.
-func (t *teller) raw(rec *interop.Record, kind string) document.Item {
+func (t *builder) rawPart(rec *interop.Record, kind string) document.Item {
 	it := document.Raw(*rec, cmp.Or(kind, "part"))
 	it.Name, it.At = idOf(rec), t.at
 	return it
@@ -151,7 +151,7 @@ func idOf(rec *interop.Record) string {
 
 // said reads a part that says something: a text, a thought or a file. kind is what
 // it is called.
-func said(v jsontext.Value) (p event.Part, kind string, ok bool) {
+func contentPart(v jsontext.Value) (p event.Part, kind string, ok bool) {
 	o, err := parts.Open(v)
 	if err != nil {
 		return p, "", false
@@ -163,7 +163,7 @@ func said(v jsontext.Value) (p event.Part, kind string, ok bool) {
 	case "reasoning":
 		p = event.Reasoning(o.Text("text"), "")
 	case "file":
-		p = file(&o)
+		p = filePart(&o)
 	}
 	if p.Type == "" || o.Failed {
 		return p, kind, false
@@ -177,7 +177,7 @@ func said(v jsontext.Value) (p event.Part, kind string, ok bool) {
 }
 
 // file reads a file, whose address may hold it. It has no type where there is none.
-func file(o *parts.Members) (p event.Part) {
+func filePart(o *parts.Members) (p event.Part) {
 	media, name, address := o.Maybe("mime"), o.Maybe("filename"), o.Required("url")
 	if o.Failed {
 		return p

@@ -40,30 +40,30 @@ func read(_ *document.File, rec *interop.Record) ([]document.Session, error) {
 		return nil, document.ErrShape
 	}
 	s := document.Session{ID: info.ID, Version: info.Version, Rec: rec, At: info.Time.at(), About: event.Session{
-		Title: info.Title, Agent: "OpenCode", CWD: info.Directory, Extra: lasting(&o),
+		Title: info.Title, Agent: "OpenCode", CWD: info.Directory, Extra: stableMembers(&o),
 		Parent: event.SessionParent{SessionID: info.Parent},
 	}}
-	t := teller{began: map[string]int{}, asked: map[string]compactionPart{}}
+	t := builder{firstItems: map[string]int{}, requests: map[string]compactionRequest{}}
 	for i := range messages {
-		t.newest = i == len(messages)-1
-		if err := t.message(&messages[i]); err != nil {
+		t.isLast = i == len(messages)-1
+		if err := t.addMessage(&messages[i]); err != nil {
 			return nil, err
 		}
 	}
-	t.clear(forever)
+	t.flushClearings(forever)
 	for i := range t.items {
 		t.items[i].Late = true // parts grow while others follow
 	}
 	s.Items, s.Held = t.items, t.held
-	if first, ok := t.began[info.Revert.Message]; ok {
-		s.Head = t.before(first, info.Revert.Part)
+	if first, ok := t.firstItems[info.Revert.Message]; ok {
+		s.Head = t.itemBefore(first, info.Revert.Part)
 	}
 	return []document.Session{s}, nil
 }
 
 // before names the item before a message, or before a part of it; none has the name
 // where the message is the first.
-func (t *teller) before(first int, part string) string {
+func (t *builder) itemBefore(first int, part string) string {
 	end := first
 	for i := first; i < len(t.items) && part != ""; i++ {
 		if t.items[i].Name == part {
@@ -80,7 +80,7 @@ func (t *teller) before(first int, part string) string {
 }
 
 // lasting is what stands around the messages, without what changes with each.
-func lasting(o *parts.Members) jsontext.Value {
+func stableMembers(o *parts.Members) jsontext.Value {
 	info, err := parts.Open(o.Take("info"))
 	if err != nil {
 		return o.Rest()

@@ -13,18 +13,18 @@ import (
 )
 
 // teller makes items of events.
-type teller struct {
+type builder struct {
 	model string
 	// alone: the events of a session stand in values of their own, so that those
 	// before are not known.
-	alone bool
-	used  map[string]event.Usage // by response
-	items []document.Item
+	single bool
+	usages map[string]event.Usage // by response
+	items  []document.Item
 	// answered are the responses that were told, calls the calls without a result
 	// by the ids of their actions, and by their own.
-	answered map[string]bool
-	calls    map[string]call
-	cost     event.Cost // of all so far
+	responses map[string]bool
+	calls     map[string]call
+	cost      event.Cost // of all so far
 	// stats are what was told last of all that models took.
 	stats document.Spent
 }
@@ -33,7 +33,7 @@ type teller struct {
 type call struct{ id, name string }
 
 // all tells events. Older versions pair each action with its observation.
-func (t *teller) all(events []interop.Record) error {
+func (t *builder) addAll(events []interop.Record) error {
 	for i := range events {
 		rec := &events[i]
 		if rec.Value.Kind() == '[' {
@@ -41,12 +41,12 @@ func (t *teller) all(events []interop.Record) error {
 			if err != nil {
 				return err
 			}
-			if err := t.all(pair); err != nil {
+			if err := t.addAll(pair); err != nil {
 				return err
 			}
 			continue
 		}
-		t.event(rec)
+		t.addEvent(rec)
 	}
 	return nil
 }
@@ -78,10 +78,10 @@ type step struct {
 }
 
 // event tells an event.
-func (t *teller) event(rec *interop.Record) {
+func (t *builder) addEvent(rec *interop.Record) {
 	var e step
 	if o, err := parts.Open(rec.Value); err == nil && o.PeekText("kind") != "" {
-		t.items = append(t.items, t.told(rec, &o))
+		t.items = append(t.items, t.sdkItem(rec, &o))
 		return
 	}
 	if rec.Value.Kind() != '{' || json.Unmarshal(rec.Value, &e) != nil {
@@ -99,28 +99,28 @@ func (t *teller) event(rec *interop.Record) {
 		m.Extra = extra(rec.Value, &e, m.Role)
 		it.Payload = m
 	} else if e.Action == "condensation" && it.Name != "" {
-		condense(&it, rec)
+		setCondensation(&it, rec)
 	}
 	t.items = append(t.items, it)
 }
 
 // message makes a message of an event; ok is false where it is none.
-func (t *teller) message(e *step, it *document.Item) (m event.Message, ok bool) {
+func (t *builder) message(e *step, it *document.Item) (m event.Message, ok bool) {
 	switch {
 	case e.Observation != "":
-		return t.result(e)
+		return t.resultMessage(e)
 	case e.Action == "system":
-		return event.Message{Role: event.System, Parts: e.said()}, true
+		return event.Message{Role: event.System, Parts: e.contentParts()}, true
 	case e.Action == "message" && e.Source == "user":
-		return event.Message{Role: event.User, Parts: e.said()}, true
-	case e.Source == "agent" && acts(e.Action):
-		return t.answer(e, it), true
+		return event.Message{Role: event.User, Parts: e.contentParts()}, true
+	case e.Source == "agent" && isModelAction(e.Action):
+		return t.agentMessage(e, it), true
 	}
 	return m, false
 }
 
 // acts reports whether an action is what the model wants, and not bookkeeping.
-func acts(action string) bool {
+func isModelAction(action string) bool {
 	switch action {
 	case "", "null", "recall", "change_agent_state", "condensation", "condensation_request", "pause", "resume", "stop":
 		return false
@@ -129,7 +129,7 @@ func acts(action string) bool {
 }
 
 // said is what a message says.
-func (e *step) said() (all []event.Part) {
+func (e *step) contentParts() (all []event.Part) {
 	if e.Args.Content != "" {
 		all = append(all, event.Text(e.Args.Content))
 	}
@@ -144,17 +144,17 @@ func (e *step) said() (all []event.Part) {
 }
 
 // answer tells what the model said and did.
-func (t *teller) answer(e *step, it *document.Item) event.Message {
+func (t *builder) agentMessage(e *step, it *document.Item) event.Message {
 	r := &e.Called.Response
 	m := event.Message{Role: event.Assistant, Model: r.Model, Group: r.ID, ResponseID: r.ID, StopReason: r.stop()}
 	if m.Model == "" {
 		m.Model = t.model
 	}
-	if t.first(e) {
-		t.answered[r.ID] = true
-		m.Parts = t.says(e)
-		m.Usage = r.usage(t.used)
-		it.Cost = t.costs(e)
+	if t.isFirstOfResponse(e) {
+		t.responses[r.ID] = true
+		m.Parts = t.responseParts(e)
+		m.Usage = r.usage(t.usages)
+		it.Cost = t.responseCost(e)
 	}
 	switch {
 	case e.Called.ID != "":
@@ -170,17 +170,17 @@ func (t *teller) answer(e *step, it *document.Item) event.Message {
 }
 
 // first reports whether an event is the first of its response.
-func (t *teller) first(e *step) bool {
+func (t *builder) isFirstOfResponse(e *step) bool {
 	r := &e.Called.Response
-	if r.ID == "" || !t.alone {
-		return !t.answered[r.ID] || r.ID == ""
+	if r.ID == "" || !t.single {
+		return !t.responses[r.ID] || r.ID == ""
 	}
 	first := r.firstCall()
 	return first == "" || first == e.Called.ID
 }
 
 // says is what the model thought and said.
-func (t *teller) says(e *step) (all []event.Part) {
+func (t *builder) responseParts(e *step) (all []event.Part) {
 	r := &e.Called.Response
 	for _, text := range []string{r.reasoning(), e.Args.Reasoning} {
 		if text != "" {
@@ -189,7 +189,7 @@ func (t *teller) says(e *step) (all []event.Part) {
 		}
 	}
 	if e.Action == "message" {
-		return append(all, e.said()...)
+		return append(all, e.contentParts()...)
 	}
 	text := r.text()
 	if text == "" && (e.Called.ID == "" || e.Action != "think") {
@@ -202,12 +202,12 @@ func (t *teller) says(e *step) (all []event.Part) {
 }
 
 // costs is what the response of an event cost, of what all cost so far.
-func (t *teller) costs(e *step) event.Cost {
+func (t *builder) responseCost(e *step) event.Cost {
 	sum, err := event.USD(max(0, e.Metrics.Cost))
 	if err != nil || sum <= t.cost {
 		return 0
 	}
-	if t.alone {
+	if t.single {
 		t.stats.Cost = sum // what was told before is known to the log
 		return 0
 	}
@@ -217,9 +217,9 @@ func (t *teller) costs(e *step) event.Cost {
 }
 
 // result tells what a call led to.
-func (t *teller) result(e *step) (m event.Message, ok bool) {
+func (t *builder) resultMessage(e *step) (m event.Message, ok bool) {
 	c, ok := t.calls[e.Called.ID]
-	if !ok && t.alone && e.Called.ID != "" {
+	if !ok && t.single && e.Called.ID != "" {
 		c, ok = call{e.Called.ID, e.Called.Name}, true
 	}
 	if !ok {

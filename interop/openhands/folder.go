@@ -9,7 +9,6 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/convlog/convlog/interop"
 )
@@ -37,7 +36,7 @@ func numberOf(path string) (n int, ok bool) {
 
 // conversation is the name of the folder of a conversation; empty for files that
 // belong to none.
-func conversation(path string) string {
+func conversationName(path string) string {
 	if _, ok := numberOf(path); ok {
 		return filepath.Base(filepath.Dir(filepath.Dir(path)))
 	}
@@ -80,7 +79,7 @@ func (Format) Rank(name string, _ []byte) int {
 
 // gather makes a source of all files of a conversation, if the source is one of
 // them. Each is a value of it.
-func gather(src interop.Source) (interop.Source, error) {
+func gatherFiles(src interop.Source) (interop.Source, error) {
 	first := first(src.Name)
 	if first == "" {
 		return src, nil
@@ -116,56 +115,4 @@ func filesOf(first string) (files []string, err error) {
 		return cmp.Compare(m, n)
 	})
 	return append(files, numbered...), nil
-}
-
-// chain reads files one behind the other, with a line's end behind each.
-type chain struct {
-	left []string
-	open *os.File
-	end  io.Reader // of the file that was read last
-}
-
-func (c *chain) Read(b []byte) (int, error) {
-	for {
-		r := io.Reader(c.open)
-		switch {
-		case c.end != nil:
-			r = c.end
-		case c.open == nil && len(c.left) == 0:
-			return 0, io.EOF
-		case c.open == nil:
-			f, err := os.Open(c.left[0])
-			if err != nil {
-				return 0, err
-			}
-			c.open, c.left, r = f, c.left[1:], f
-		}
-		n, err := r.Read(b)
-		if err == io.EOF {
-			err = c.next()
-		}
-		if n > 0 || err != nil {
-			return n, err
-		}
-	}
-}
-
-// next goes on behind what was read to its end.
-func (c *chain) next() error {
-	if c.end != nil {
-		c.end = nil
-		return nil
-	}
-	c.end = strings.NewReader("\n")
-	return c.Close()
-}
-
-// Close closes the file that is being read.
-func (c *chain) Close() error {
-	if c.open == nil {
-		return nil
-	}
-	err := c.open.Close()
-	c.open = nil
-	return err
 }

@@ -30,20 +30,13 @@
 package openhands
 
 import (
-	"cmp"
 	"context"
 	"path/filepath"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-
-	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
 	"github.com/convlog/convlog/interop/internal/head"
-	"github.com/convlog/convlog/interop/internal/parts"
 )
 
 // Name is the name of the format.
@@ -109,143 +102,10 @@ func isOfKind(h head.Head) bool {
 
 // Import appends what the source holds and the log does not have yet.
 func (Format) Import(ctx context.Context, log *eventlog.Log, src interop.Source) (interop.Result, error) {
-	src, err := gather(src)
+	src, err := gatherFiles(src)
 	if err != nil {
 		return interop.Result{}, err
 	}
 	var r reader
 	return document.Import(ctx, log, src, Name, r.read)
-}
-
-// reader reads the values of a file.
-type reader struct {
-	model string // of a conversation, once its state tells it
-}
-
-// read reads an instance of an evaluation, a list of events, or an event.
-func (r *reader) read(f *document.File, rec *interop.Record) ([]document.Session, error) {
-	s := document.Session{ID: f.Session(""), Rec: rec, About: event.Session{Agent: "OpenHands"}}
-	list := rec.Value
-	var told facts
-	if list.Kind() == '{' {
-		o, err := parts.Open(rec.Value)
-		if err != nil {
-			return nil, document.ErrShape
-		}
-		if isOne(&o) {
-			return []document.Session{r.alone(f, rec)}, nil
-		}
-		if filepath.Base(f.Path) == stateName && o.Has("agent") {
-			return []document.Session{r.state(f, rec, &o)}, nil
-		}
-		if list = takeList(&o); list == nil {
-			return nil, document.ErrShape
-		}
-		told = factsOf(rec.Value)
-		if s.Own = told.Instance; s.Own != "" {
-			s.ID = f.Session(s.Own)
-		}
-		s.About = event.Session{Agent: cmp.Or(told.Metadata.Agent, "OpenHands"), Title: interop.Title(told.Task.Statement), Extra: o.Rest()}
-	}
-	events, err := document.Elements(rec, list)
-	if err != nil {
-		return nil, err
-	}
-	t := teller{model: told.Metadata.Model.Name, used: told.used(), answered: map[string]bool{}, calls: map[string]call{}}
-	if err := t.all(events); err != nil {
-		return nil, err
-	}
-	s.Items, s.Spent = t.items, told.spent()
-	if s.Spent.Cost == 0 && s.Spent.Usage.IsZero() {
-		s.Spent = t.stats
-	}
-	return []document.Session{s}, nil
-}
-
-func takeList(o *parts.Members) jsontext.Value {
-	for _, name := range listNames {
-		if v := o.Take(name); v.Kind() == '[' {
-			return v
-		}
-	}
-	return nil
-}
-
-// facts are what is told around the history.
-type facts struct {
-	Instance string `json:"instance_id"`
-	Task     struct {
-		Statement string `json:"problem_statement"`
-	} `json:"instance"`
-	Metadata struct {
-		Agent string `json:"agent_class"`
-		Model struct {
-			Name string `json:"model"`
-		} `json:"llm_config"`
-	} `json:"metadata"`
-	Metrics metrics `json:"metrics"`
-}
-
-// metrics are what models took.
-type metrics struct {
-	Cost   float64 `json:"accumulated_cost"`
-	Total  tokens  `json:"accumulated_token_usage"`
-	Tokens []struct {
-		tokens
-		Response string `json:"response_id"`
-	} `json:"token_usages"`
-}
-
-func (m *metrics) cost() event.Cost {
-	cost, err := event.USD(max(0, m.Cost))
-	if err != nil {
-		return 0
-	}
-	return cost
-}
-
-// factsOf reads what is told; members that are not what they should be are not
-// told.
-func factsOf(v jsontext.Value) (f facts) {
-	members, err := rawjson.Members(v)
-	if err != nil {
-		return f
-	}
-	for _, m := range members {
-		one, next := rawjson.NonEmpty([]rawjson.Member{m}), f
-		if json.Unmarshal(one, &next) == nil {
-			f = next
-		}
-	}
-	return f
-}
-
-// tokens are the counts of a response, or of all of them. Those read from a cache
-// or written to it are in the prompt.
-type tokens struct {
-	Prompt     int64 `json:"prompt_tokens"`
-	Completion int64 `json:"completion_tokens"`
-	Read       int64 `json:"cache_read_tokens"`
-	Written    int64 `json:"cache_write_tokens"`
-}
-
-func (c tokens) usage() event.Usage {
-	read, written := max(0, c.Read), max(0, c.Written)
-	return event.Usage{
-		InputTokens: max(0, c.Prompt-read-written), OutputTokens: max(0, c.Completion), CacheReadTokens: read, CacheWriteTokens: written,
-	}
-}
-
-// used are the tokens of responses, by their ids.
-func (f *facts) used() map[string]event.Usage {
-	used := map[string]event.Usage{}
-	for _, u := range f.Metrics.Tokens {
-		used[u.Response] = used[u.Response].Add(u.usage())
-	}
-	delete(used, "")
-	return used
-}
-
-func (f *facts) spent() document.Spent {
-	return document.Spent{Model: f.Metadata.Model.Name, Usage: f.Metrics.Total.usage(), Cost: f.Metrics.cost()}
 }

@@ -14,35 +14,35 @@ import (
 )
 
 // told tells an event of the software agent SDK, which names its kind.
-func (t *teller) told(rec *interop.Record, o *parts.Members) document.Item {
+func (t *builder) sdkItem(rec *interop.Record, o *parts.Members) document.Item {
 	it := document.Item{Rec: *rec, At: document.Time(o.Text("timestamp")), Kind: o.Text("kind")}
 	id := o.Text("id")
 	if o.Failed {
 		return document.Raw(*rec, "event")
 	}
 	if id != "" {
-		it.Name = named(id)
+		it.Name = itemName(id)
 	}
 	if it.Kind == "Condensation" && it.Name != "" {
-		condensing(&it, o)
+		setSDKCondensation(&it, o)
 		return it
 	}
 	var m event.Message
 	switch it.Kind {
 	case "SystemPromptEvent":
-		m = system(o)
+		m = systemMessage(o)
 	case "MessageEvent":
-		m = t.speaks(o)
+		m = t.sdkMessage(o)
 	case "ActionEvent":
-		m = t.calling(o)
+		m = t.callMessage(o)
 	case "ObservationEvent":
-		m = observed(o)
+		m = observationMessage(o)
 	case "AgentErrorEvent":
-		m = failed(o, o.Text("error"))
+		m = errorMessage(o, o.Text("error"))
 	case "UserRejectObservation":
-		m = failed(o, o.Text("rejection_reason"))
+		m = errorMessage(o, o.Text("rejection_reason"))
 	case "ConversationStateUpdateEvent":
-		t.state(o)
+		t.addStats(o)
 		return it
 	default:
 		return it
@@ -56,7 +56,7 @@ func (t *teller) told(rec *interop.Record, o *parts.Members) document.Item {
 }
 
 // system is what the model is told first.
-func system(o *parts.Members) event.Message {
+func systemMessage(o *parts.Members) event.Message {
 	m := event.Message{Role: event.System}
 	for _, name := range []string{"system_prompt", "dynamic_context"} {
 		if v := o.Peek(name); v.Kind() == '{' {
@@ -68,7 +68,7 @@ func system(o *parts.Members) event.Message {
 }
 
 // speaks is a message of the user or the model.
-func (t *teller) speaks(o *parts.Members) (m event.Message) {
+func (t *builder) sdkMessage(o *parts.Members) (m event.Message) {
 	said, err := parts.Open(o.Take("llm_message"))
 	if err != nil {
 		return m
@@ -80,7 +80,7 @@ func (t *teller) speaks(o *parts.Members) (m event.Message) {
 	thoughts := reasoning(&said)
 	m.Parts = content(said.Take("content"))
 	if m.Role == event.Assistant {
-		t.replies(&m, o)
+		t.setResponse(&m, o)
 		m.Parts = append(thoughts, m.Parts...)
 	}
 	m.Parts = append(m.Parts, content(o.Take("extended_content"))...)
@@ -94,19 +94,19 @@ func (t *teller) speaks(o *parts.Members) (m event.Message) {
 }
 
 // replies says of which response of the model a message is.
-func (t *teller) replies(m *event.Message, o *parts.Members) {
+func (t *builder) setResponse(m *event.Message, o *parts.Members) {
 	m.Role, m.Model = event.Assistant, t.model
 	m.Group = o.Maybe("llm_response_id")
 	m.ResponseID = m.Group
-	if first := !t.answered[m.Group]; first && m.Group != "" {
-		t.answered[m.Group] = true
-		m.Usage = t.used[m.Group]
+	if first := !t.responses[m.Group]; first && m.Group != "" {
+		t.responses[m.Group] = true
+		m.Usage = t.usages[m.Group]
 	}
 }
 
 // calling is a call, behind what the model thought and said before it.
-func (t *teller) calling(o *parts.Members) (m event.Message) {
-	t.replies(&m, o)
+func (t *builder) callMessage(o *parts.Members) (m event.Message) {
+	t.setResponse(&m, o)
 	thoughts := reasoning(o)
 	m.Parts = append(thoughts, content(o.Take("thought"))...)
 	id, name := o.Text("tool_call_id"), o.Text("tool_name")
@@ -208,7 +208,7 @@ func block(v jsontext.Value) (all []event.Part) {
 }
 
 // observed is what a call led to.
-func observed(o *parts.Members) event.Message {
+func observationMessage(o *parts.Members) event.Message {
 	p := result(o)
 	seen, err := parts.Open(o.Take("observation"))
 	if err != nil {
@@ -229,7 +229,7 @@ func observed(o *parts.Members) event.Message {
 }
 
 // failed is why a call led to nothing.
-func failed(o *parts.Members, reason string) event.Message {
+func errorMessage(o *parts.Members, reason string) event.Message {
 	p := result(o)
 	p.IsError = true
 	if reason != "" {
@@ -244,7 +244,7 @@ func result(o *parts.Members) event.Part {
 }
 
 // state takes in what a state tells of tokens and costs.
-func (t *teller) state(o *parts.Members) {
+func (t *builder) addStats(o *parts.Members) {
 	var told struct {
 		All map[string]metrics `json:"usage_to_metrics"`
 	}

@@ -11,13 +11,13 @@ import (
 	"github.com/convlog/convlog/interop/openhands"
 )
 
-const conversation = "5f4e3d2c1b0a49788796a5b4c3d2e1f0"
+const conversationName = "5f4e3d2c1b0a49788796a5b4c3d2e1f0"
 
 var (
 	lines     = filepath.Join(transcripts, "events.jsonl")
 	sdkOutput = filepath.Join(transcripts, "sdk-output.jsonl")
 	condensed = filepath.Join(transcripts, "condensed.json")
-	folder    = filepath.Join(transcripts, "conversations", conversation)
+	folder    = filepath.Join(transcripts, "conversations", conversationName)
 	gulls     = filepath.Join(transcripts, "sessions", "gulls")
 )
 
@@ -100,11 +100,11 @@ func TestAConversationInAFolder(t *testing.T) {
 		t.Fatalf("%d files, skipped %q", len(table.Rows), table.Skipped)
 	}
 	ids := importtest.Sessions(t, log)
-	if len(ids) != 2 || ids[0] != conversation || !strings.HasPrefix(ids[1], "gulls-") {
+	if len(ids) != 2 || ids[0] != conversationName || !strings.HasPrefix(ids[1], "gulls-") {
 		t.Errorf("sessions %q", ids)
 	}
-	start := importtest.Start(t, log, conversation)
-	if start.CWD != "/home/ada/light" || importtest.Messages(t, log, conversation)[2].Model != "tidal-9" {
+	start := importtest.Start(t, log, conversationName)
+	if start.CWD != "/home/ada/light" || importtest.Messages(t, log, conversationName)[2].Model != "tidal-9" {
 		t.Errorf("the session starts with %+v", start)
 	}
 	named := importtest.NewLog(t)
@@ -115,7 +115,7 @@ func TestAConversationInAFolder(t *testing.T) {
 // A conversation grows by files. Without its state, they are imported one by one.
 func TestAConversationThatGrows(t *testing.T) {
 	grown, whole := importtest.NewLog(t), importtest.NewLog(t)
-	dir := filepath.Join(t.TempDir(), conversation)
+	dir := filepath.Join(t.TempDir(), conversationName)
 	if err := os.CopyFS(dir, os.DirFS(folder)); err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func TestAConversationThatGrows(t *testing.T) {
 	}
 	single := importtest.NewLog(t)
 	importtest.Files(t, single, format, dir)
-	if path := importtest.Path(t, single, conversation); len(path) != len(lamp)+1 || path[len(path)-1] != lamp[len(lamp)-1] {
+	if path := importtest.Path(t, single, conversationName); len(path) != len(lamp)+1 || path[len(path)-1] != lamp[len(lamp)-1] {
 		t.Errorf("file by file the path is %q", path)
 	}
 }

@@ -20,14 +20,14 @@ func (im *importer) apply(s *session, rec interop.Record, f *facts) error {
 	if seq, ok := s.find(f); ok {
 		im.result.Present++
 		s.matched = true
-		s.place(f, seq)
+		s.indexRecord(f, seq)
 		return nil
 	}
-	if reason := s.parts(); reason != "" {
+	if reason := s.conflict(); reason != "" {
 		s.Drop()
 		return rec.Conflict(s.ID, reason)
 	}
-	if err := im.open(s); err != nil {
+	if err := im.addHeader(s); err != nil {
 		return rec.Located(err)
 	}
 	if err := im.add(s, &rec, f); err != nil {
@@ -41,7 +41,7 @@ func (im *importer) apply(s *session, rec interop.Record, f *facts) error {
 
 // open adds what the header says, if the log does not have it: a session_started,
 // or a session_updated in a fork.
-func (im *importer) open(s *session) error {
+func (im *importer) addHeader(s *session) error {
 	h := s.header
 	if h == nil {
 		return nil
@@ -56,11 +56,11 @@ func (im *importer) open(s *session) error {
 	if s.New() {
 		said.State = event.SessionStateStarted
 	}
-	if s.New() && !s.copy {
+	if s.New() && !s.hasCopies {
 		said.Parent.SessionID = s.parent
 	}
 	e, err := h.rec.Event(ownPart, said)
-	if err == nil && s.New() && s.copy {
+	if err == nil && s.New() && s.hasCopies {
 		err = e.SetMetadata("copy_of", fork.CopyOrigin{Session: s.parent})
 	}
 	if err != nil {
@@ -87,8 +87,8 @@ func (im *importer) add(s *session, rec *interop.Record, f *facts) error {
 	if err != nil {
 		return err
 	}
-	if to := s.follows(f); s.trail.Leaves(to) {
-		if err := im.move(s, rec, f, to); err != nil {
+	if to := s.parentSeq(f); s.trail.Leaves(to) {
+		if err := im.addMove(s, rec, f, to); err != nil {
 			return err
 		}
 	}
@@ -100,24 +100,24 @@ func (im *importer) add(s *session, rec *interop.Record, f *facts) error {
 		return err
 	}
 	e.Cost = cost
-	if s.copied(f) {
+	if s.isCopied(f) {
 		if err := e.SetMetadata("inherited", true); err != nil {
 			return err
 		}
 	}
-	seq := s.Add(interop.RecordKey(s.ID, f.digest, f.n, ownPart), f.at, e)
+	seq := s.Add(interop.RecordKey(s.ID, f.digest, f.occurrence, ownPart), f.at, e)
 	s.trail.Grow(seq, e.Type)
-	s.place(f, seq)
+	s.indexRecord(f, seq)
 	return nil
 }
 
 // move leads the head to where the record goes on from.
-func (im *importer) move(s *session, rec *interop.Record, f *facts, to int64) error {
+func (im *importer) addMove(s *session, rec *interop.Record, f *facts, to int64) error {
 	e, err := rec.Event(movePart, event.HeadMove{To: to, Reason: "another branch of the session"})
 	if err != nil {
 		return err
 	}
-	s.trail.Moved(s.Add(interop.RecordKey(s.ID, f.digest, f.n, movePart), f.at, e), to)
+	s.trail.Moved(s.Add(interop.RecordKey(s.ID, f.digest, f.occurrence, movePart), f.at, e), to)
 	return nil
 }
 
@@ -132,7 +132,7 @@ func (im *importer) event(rec *interop.Record, f *facts, p event.Payload) (event
 		}
 	}
 	im.result.Raw++
-	return rec.Raw(interop.RawType(Name, f.kindName()))
+	return rec.Raw(interop.RawType(Name, f.typeName()))
 }
 
 // payload is what becomes of a record; nil if it is kept raw, or a compaction.
@@ -147,7 +147,7 @@ func (im *importer) payload(f *facts) (p event.Payload, cost event.Cost, err err
 		p, err = c.context(f, f.kind, f.value("summary"), "summary")
 	case "session_info":
 		if name := f.text("name"); name != "" {
-			p = event.Session{State: event.SessionStateUpdated, Title: name, Extra: f.without("name")}
+			p = event.Session{State: event.SessionStateUpdated, Title: name, Extra: f.withoutMembers("name")}
 		}
 	}
 	return p, 0, err
@@ -163,7 +163,7 @@ func (s *session) compaction(f *facts) event.Compaction {
 	}
 	c := event.Compaction{
 		Strategy: "summary", Covers: event.Covers{From: 1, To: s.Seq()},
-		Summary: f.text("summary"), TokensBefore: before, Extra: f.without(taken...),
+		Summary: f.text("summary"), TokensBefore: before, Extra: f.withoutMembers(taken...),
 	}
 	c.ReadFiles, c.ModifiedFiles = f.files()
 	kept := s.trail.SaidSince(s.firstKept(f))

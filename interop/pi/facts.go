@@ -18,7 +18,7 @@ import (
 type facts struct {
 	kind, id, parent string
 	// linked: the record has an id, and says what its parent is.
-	linked bool
+	hasParent bool
 	// members are those of the record, message those of its message.
 	members []rawjson.Member
 	message parts.Members
@@ -26,8 +26,8 @@ type facts struct {
 	at      time.Time // zero where the record does not say
 	// digest tells what the record says, n counts those that say the same before
 	// it in the session.
-	digest event.Digest
-	n      int
+	digest     event.Digest
+	occurrence int
 }
 
 // read splits a record.
@@ -36,7 +36,7 @@ func read(rec *interop.Record) (f facts, err error) {
 		return f, err
 	}
 	f.kind, f.id, f.parent = f.text("type"), f.text("id"), f.text("parentId")
-	f.linked = f.id != "" && f.value("parentId") != nil
+	f.hasParent = f.id != "" && f.value("parentId") != nil
 	f.at = interop.Time(f.text("timestamp"))
 	if v := f.value("message"); v.Kind() == '{' {
 		if f.message, err = parts.Open(v); err != nil {
@@ -47,7 +47,7 @@ func read(rec *interop.Record) (f facts, err error) {
 	if f.at.IsZero() {
 		f.at = unixMilli(f.message.Peek("timestamp"))
 	}
-	f.digest = f.identity()
+	f.digest = f.stableDigest()
 	return f, nil
 }
 
@@ -78,7 +78,7 @@ func (f *facts) count(name string) (n int64, ok bool) {
 
 // identity is a digest of what the record says, which stays when pi rewrites a
 // file of an older version.
-func (f *facts) identity() event.Digest {
+func (f *facts) stableDigest() event.Digest {
 	kept := make([]rawjson.Member, 0, len(f.members))
 	for _, m := range f.members {
 		switch m.Name {
@@ -95,7 +95,7 @@ func (f *facts) identity() event.Digest {
 }
 
 // kindName is the record's type, with the role of a message.
-func (f *facts) kindName() string {
+func (f *facts) typeName() string {
 	switch {
 	case f.kind == "":
 		return "untyped"
@@ -107,7 +107,7 @@ func (f *facts) kindName() string {
 
 // begins reports whether a session begins with the record: with conversation,
 // other than what an extension puts before it.
-func (f *facts) begins() bool {
+func (f *facts) beginsSession() bool {
 	switch f.kind {
 	case "compaction", "branch_summary":
 		return true
@@ -141,7 +141,7 @@ func (f *facts) prompt() string {
 }
 
 // with is the record with v in the place of a member.
-func (f *facts) with(name string, v jsontext.Value) jsontext.Value {
+func (f *facts) replaceMember(name string, v jsontext.Value) jsontext.Value {
 	kept := make([]rawjson.Member, 0, len(f.members))
 	for _, m := range f.members {
 		if m.Name == name {
@@ -155,7 +155,7 @@ func (f *facts) with(name string, v jsontext.Value) jsontext.Value {
 }
 
 // without is the record without some of its members.
-func (f *facts) without(names ...string) jsontext.Value {
+func (f *facts) withoutMembers(names ...string) jsontext.Value {
 	kept := make([]rawjson.Member, 0, len(f.members))
 	for _, m := range f.members {
 		if !slices.Contains(names, m.Name) {

@@ -58,9 +58,9 @@ func (im *importer) header(rec interop.Record, f *facts) error {
 	if err != nil {
 		return err
 	}
-	s.takeHeader(rec, f)
+	s.setHeader(rec, f)
 	if s.New() && im.current == nil { // a file that pi made has one header
-		if err := im.look(s); err != nil {
+		if err := im.startSearch(s); err != nil {
 			return err
 		}
 	}
@@ -75,32 +75,32 @@ func (im *importer) header(rec interop.Record, f *facts) error {
 
 // entry takes in a record of a session.
 func (im *importer) entry(s *session, rec interop.Record, f *facts) error {
-	s.meet(f)
+	s.observe(f)
 	if s.search != nil {
-		if s.search.take(f) {
+		if s.search.match(f) {
 			return nil
 		}
 		var err error
-		if s, err = im.part(s); err != nil {
+		if s, err = im.endSearch(s); err != nil {
 			return rec.Located(err)
 		}
 	}
 	if !s.New() {
 		return im.apply(s, rec, f)
 	}
-	if !f.begins() {
-		s.held = append(s.held, held(rec, f))
+	if !f.beginsSession() {
+		s.held = append(s.held, newHeldRecord(rec, f))
 		return nil
 	}
-	if err := im.begin(s); err != nil {
+	if err := im.beginSession(s); err != nil {
 		return rec.Located(err)
 	}
 	return im.apply(s, rec, f)
 }
 
 // part ends the search: the session parts from its parent here.
-func (im *importer) part(s *session) (*session, error) {
-	if len(s.search.found) == 0 {
+func (im *importer) endSearch(s *session) (*session, error) {
+	if len(s.search.matches) == 0 {
 		s.search = nil
 		return s, nil
 	}
@@ -108,14 +108,14 @@ func (im *importer) part(s *session) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	im.result.Present += len(s.search.found)
+	im.result.Present += len(s.search.matches)
 	im.sessions[s.ID], im.current = forked, forked
 	return forked, nil
 }
 
 // begin adds the start of a session, and what was held for it.
-func (im *importer) begin(s *session) error {
-	if err := im.open(s); err != nil {
+func (im *importer) beginSession(s *session) error {
+	if err := im.addHeader(s); err != nil {
 		return err
 	}
 	waiting := s.held
@@ -140,19 +140,19 @@ func (im *importer) flush() (err error) {
 func (im *importer) finish() {
 	for _, s := range im.sessions {
 		im.result.Events += s.Written()
-		im.result.Held += s.waiting()
+		im.result.Held += s.heldCount()
 	}
 }
 
 // waiting is how many records are held for the session, or are its parent's in a
 // copy that has none of its own.
-func (s *session) waiting() int {
+func (s *session) heldCount() int {
 	n := len(s.held)
 	if s.header != nil {
 		n++
 	}
 	if s.search != nil {
-		n += len(s.search.found)
+		n += len(s.search.matches)
 	}
 	return n
 }

@@ -31,7 +31,7 @@ func (c *converter) message(f *facts) (p event.Payload, cost event.Cost, err err
 		m.Role = event.User
 	case "assistant":
 		m.Role = event.Assistant
-		cost = c.answer(&m, &o)
+		cost = c.assistant(&m, &o)
 	case "toolResult":
 		m.Role = event.Tool
 		m.Parts, err = c.result(&o)
@@ -50,12 +50,12 @@ func (c *converter) message(f *facts) (p event.Payload, cost event.Cost, err err
 		return nil, 0, err
 	}
 	o.Take("role")
-	m.Extra = f.with("message", o.Rest())
+	m.Extra = f.replaceMember("message", o.Rest())
 	return m, cost, nil
 }
 
 // answer takes what is the assistant's, and tells what it cost.
-func (c *converter) answer(m *event.Message, o *parts.Members) (cost event.Cost) {
+func (c *converter) assistant(m *event.Message, o *parts.Members) (cost event.Cost) {
 	m.Provider, m.Model = o.Maybe("provider"), o.Maybe("model")
 	m.ResponseID, m.StopReason = o.Maybe("responseId"), o.Maybe("stopReason")
 	var ok bool
@@ -97,7 +97,7 @@ func (c *converter) command(f *facts) event.Payload {
 	rest.Take("output")
 	return event.ContextEntry{
 		Kind: f.role, Placement: event.InHistory, Parts: []event.Part{event.Text(said)},
-		Extra: f.with("message", rest.Rest()),
+		Extra: f.replaceMember("message", rest.Rest()),
 	}
 }
 
@@ -111,11 +111,11 @@ func (c *converter) context(f *facts, kind string, v jsontext.Value, taken strin
 	if err != nil || len(said) == 0 {
 		return nil, err
 	}
-	extra := f.without(taken)
+	extra := f.withoutMembers(taken)
 	if taken == "" {
 		o := f.message
 		o.Take("content")
-		extra = f.with("message", o.Rest())
+		extra = f.replaceMember("message", o.Rest())
 	}
 	return event.ContextEntry{Kind: kind, Placement: event.InHistory, Parts: said, Extra: extra}, nil
 }

@@ -14,16 +14,16 @@ import (
 
 // start is the seq of the first event of a session, which the first record
 // follows.
-const start = 1
+const startSeq = 1
 
 // session is a session that records are added to.
 type session struct {
 	*interop.Session
 	// found is how many events the log held, own those of them that are not its
 	// parent's; matched, that records of this file are among them.
-	found   int64
-	own     int
-	matched bool
+	initialSeq int64
+	ownEvents  int
+	matched    bool
 	// lineage are the sessions whose events it holds, itself last.
 	lineage []string
 	trail   *trail.Trail
@@ -32,9 +32,9 @@ type session struct {
 	header *heldRecord
 	// parent is the session that the file was made from, made is when; copy says
 	// that records were copied along.
-	parent string
-	made   time.Time
-	copy   bool
+	parent    string
+	createdAt time.Time
+	hasCopies bool
 	// held are records before the session begins.
 	held []*heldRecord
 	// search looks for the records in the parent; nil if that is over.
@@ -43,10 +43,10 @@ type session struct {
 	name, prompt string
 
 	// seqs are those of the records of the file, by index; 0 for the header.
-	seqs  []int64
-	nodes map[string]int64 // seqs, by the ids of records
-	last  int64            // seq of the record before
-	seen  map[event.Digest]int
+	seqs        []int64
+	nodes       map[string]int64 // seqs, by the ids of records
+	lastSeq     int64            // seq of the record before
+	occurrences map[event.Digest]int
 }
 
 // heldRecord is a record that waits for its session to begin.
@@ -57,13 +57,13 @@ type heldRecord struct {
 
 // openSession finds a session in the log, or prepares a new one.
 func openSession(ctx context.Context, log *eventlog.Log, id string) (*session, error) {
-	s := &session{trail: trail.New(), nodes: map[string]int64{}, seen: map[event.Digest]int{}, last: start}
-	remember := func(e *event.Event) error { return s.remember(e, id) }
+	s := &session{trail: trail.New(), nodes: map[string]int64{}, occurrences: map[event.Digest]int{}, lastSeq: startSeq}
+	remember := func(e *event.Event) error { return s.restore(e, id) }
 	opened, err := interop.OpenSession(ctx, log, id, remember)
 	if err != nil {
 		return nil, err
 	}
-	s.Session, s.found = opened, opened.Seq()
+	s.Session, s.initialSeq = opened, opened.Seq()
 	if !slices.Contains(s.lineage, id) {
 		s.lineage = append(s.lineage, id)
 	}
@@ -71,31 +71,31 @@ func openSession(ctx context.Context, log *eventlog.Log, id string) (*session, e
 }
 
 // remember takes in an event that the log holds.
-func (s *session) remember(e *event.Event, id string) error {
+func (s *session) restore(e *event.Event, id string) error {
 	if n := len(s.lineage); n == 0 || s.lineage[n-1] != e.SessionID {
 		s.lineage = append(s.lineage, e.SessionID)
 	}
 	if e.SessionID == id {
-		s.own++
+		s.ownEvents++
 	}
 	return s.trail.Remember(e)
 }
 
 // takeHeader takes in the header of a file.
-func (s *session) takeHeader(rec interop.Record, f *facts) {
+func (s *session) setHeader(rec interop.Record, f *facts) {
 	s.seqs = append(s.seqs, 0)
-	s.parent, s.made = parentOf(f), f.at
+	s.parent, s.createdAt = parentOf(f), f.at
 	if _, ok := s.Find(s.headerKey()); ok {
 		return
 	}
-	s.header = held(rec, f)
+	s.header = newHeldRecord(rec, f)
 }
 
 // held keeps a record, whose bytes are about to be reused.
-func held(rec interop.Record, f *facts) *heldRecord {
+func newHeldRecord(rec interop.Record, f *facts) *heldRecord {
 	h := &heldRecord{rec: rec.Kept()}
 	h.facts, _ = read(&h.rec) // it was read before
-	h.facts.at, h.facts.n = f.at, f.n
+	h.facts.at, h.facts.occurrence = f.at, f.occurrence
 	return h
 }
 
@@ -119,16 +119,16 @@ func parentOf(header *facts) string {
 
 // copied reports whether a record was copied from the parent: it is older than
 // the file.
-func (s *session) copied(f *facts) bool { return s.parent != "" && f.at.Before(s.made) }
+func (s *session) isCopied(f *facts) bool { return s.parent != "" && f.at.Before(s.createdAt) }
 
 // meet takes in what every record says, whatever becomes of it.
-func (s *session) meet(f *facts) {
-	f.n = s.seen[f.digest]
-	s.seen[f.digest]++
+func (s *session) observe(f *facts) {
+	f.occurrence = s.occurrences[f.digest]
+	s.occurrences[f.digest]++
 	if s.header == nil {
 		return
 	}
-	s.copy = s.copy || s.copied(f)
+	s.hasCopies = s.hasCopies || s.isCopied(f)
 	if name := interop.Title(f.text("name")); f.kind == "session_info" && name != "" {
 		s.name = name
 	}
@@ -140,7 +140,7 @@ func (s *session) meet(f *facts) {
 // find gives the seq of the event made of a record, if the session has it.
 func (s *session) find(f *facts) (seq int64, ok bool) {
 	for _, id := range s.lineage {
-		if seq, ok = s.Find(interop.RecordKey(id, f.digest, f.n, ownPart)); ok {
+		if seq, ok = s.Find(interop.RecordKey(id, f.digest, f.occurrence, ownPart)); ok {
 			break
 		}
 	}
@@ -148,37 +148,37 @@ func (s *session) find(f *facts) (seq int64, ok bool) {
 }
 
 // place takes in that a record is the event at seq.
-func (s *session) place(f *facts, seq int64) {
+func (s *session) indexRecord(f *facts, seq int64) {
 	if f.id != "" {
 		s.nodes[f.id] = seq
 	}
-	s.seqs, s.last = append(s.seqs, seq), seq
+	s.seqs, s.lastSeq = append(s.seqs, seq), seq
 }
 
 // follows is the seq of the event that a record follows. Where its parent is
 // missing that is the record before it.
-func (s *session) follows(f *facts) int64 {
-	if !f.linked {
-		return s.last
+func (s *session) parentSeq(f *facts) int64 {
+	if !f.hasParent {
+		return s.lastSeq
 	}
 	if f.parent == "" {
-		return start
+		return startSeq
 	}
 	if seq, ok := s.nodes[f.parent]; ok && f.parent != f.id {
 		return seq
 	}
-	return s.last
+	return s.lastSeq
 }
 
 // parts says why a record that the session does not have cannot be added to it,
 // if so. A file holds its session from the start.
-func (s *session) parts() (reason string) {
+func (s *session) conflict() (reason string) {
 	switch {
-	case s.found == 0 || s.matched:
+	case s.initialSeq == 0 || s.matched:
 		return ""
 	case !s.From(Name):
 		return "the session was not imported from pi"
-	case s.own == 1 && len(s.lineage) > 1: // the fork was made, and no more
+	case s.ownEvents == 1 && len(s.lineage) > 1: // the fork was made, and no more
 		s.matched = true
 		return ""
 	}

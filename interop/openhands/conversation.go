@@ -10,33 +10,33 @@ import (
 )
 
 // isOne reports whether a value is an event.
-func isOne(o *parts.Members) bool {
+func isEventObject(o *parts.Members) bool {
 	return o.Has("id") && o.Has("source") && o.Has("timestamp") &&
 		(o.PeekText("kind") != "" || o.PeekText("action") != "" || o.PeekText("observation") != "")
 }
 
 // alone reads an event that stands alone, in a file or on a line of one: it comes
 // behind those that the session has.
-func (r *reader) alone(f *document.File, rec *interop.Record) document.Session {
-	t := teller{model: r.model, alone: true, answered: map[string]bool{}, calls: map[string]call{}}
-	t.event(rec)
+func (r *reader) readEvent(f *document.File, rec *interop.Record) document.Session {
+	t := builder{model: r.model, single: true, responses: map[string]bool{}, calls: map[string]call{}}
+	t.addEvent(rec)
 	for i := range t.items {
 		t.items[i].Late = true
 		if t.items[i].Name == "" {
 			t.items[i].Name = "value " + string(rec.Digest)
 		}
 	}
-	s := piece(f, rec)
+	s := newPiece(f, rec)
 	s.Items, s.Spent = t.items, t.stats
 	return s
 }
 
 // piece is a piece of the session whose events stand alone.
-func piece(f *document.File, rec *interop.Record) document.Session {
+func newPiece(f *document.File, rec *interop.Record) document.Session {
 	s := document.Session{ID: f.Session(""), Rec: rec, Piece: true, About: event.Session{Agent: "OpenHands"}}
-	if name := conversation(f.Path); name != "" {
+	if name := conversationName(f.Path); name != "" {
 		s.ID, s.Own = name, name
-		if len(name) < ownName || event.CheckSessionID(name) != nil {
+		if len(name) < minUniqueName || event.CheckSessionID(name) != nil {
 			s.ID = f.Folder(name)
 		}
 	}
@@ -44,11 +44,11 @@ func piece(f *document.File, rec *interop.Record) document.Session {
 }
 
 // ownName is how long the name of a conversation must be to be nobody else's.
-const ownName = 12
+const minUniqueName = 12
 
 // state reads what stands beside the events of a conversation.
-func (r *reader) state(f *document.File, rec *interop.Record, o *parts.Members) document.Session {
-	s := piece(f, rec)
+func (r *reader) readState(f *document.File, rec *interop.Record, o *parts.Members) document.Session {
+	s := newPiece(f, rec)
 	var told struct {
 		LLM struct {
 			Model string `json:"model"`

@@ -12,15 +12,15 @@ import (
 // ready are the parts of the message up to the first that is still being written;
 // the rest is held, and so is the message where none of it is there yet. Only the
 // newest message is written.
-func (t *teller) ready(pieces []interop.Record) []interop.Record {
-	if !t.newest {
+func (t *builder) finishedParts(pieces []interop.Record) []interop.Record {
+	if !t.isLast {
 		return pieces
 	}
-	if len(pieces) == 0 && (t.info.Role == "user" || t.waits()) {
+	if len(pieces) == 0 && (t.info.Role == "user" || t.isUnfinished()) {
 		t.held++
 	}
-	for i := lastStep(pieces); i < len(pieces) && t.waits(); i++ {
-		if grows(&pieces[i]) {
+	for i := lastStep(pieces); i < len(pieces) && t.isUnfinished(); i++ {
+		if isUnfinishedPart(&pieces[i]) {
 			t.held += len(pieces) - i
 			return pieces[:i]
 		}
@@ -40,13 +40,13 @@ func lastStep(pieces []interop.Record) int {
 
 // waits reports whether the message is an answer that goes on: it neither was
 // completed nor failed.
-func (t *teller) waits() bool {
-	return t.newest && t.info.Role == "assistant" && t.info.Time.Completed == 0 && t.info.Finish == "" && t.info.Error.Kind() != '{'
+func (t *builder) isUnfinished() bool {
+	return t.isLast && t.info.Role == "assistant" && t.info.Time.Completed == 0 && t.info.Finish == "" && t.info.Error.Kind() != '{'
 }
 
 // grows reports whether a part is still being written: a text or a thought that has
 // no end yet, or a call without its arguments.
-func grows(rec *interop.Record) bool {
+func isUnfinishedPart(rec *interop.Record) bool {
 	var part struct {
 		Type  string `json:"type"`
 		Time  clock  `json:"time"`

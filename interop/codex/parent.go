@@ -1,0 +1,73 @@
+package codex
+
+import (
+	"context"
+	"errors"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/interop"
+)
+
+// parent is a session in the log that another comes from.
+type parent struct {
+	ancestry
+	id       string
+	children map[string]*child // by the ids of their calls
+}
+
+// openParent reads the session that another comes from; nil if the log does not
+// have it, or it was not imported from Codex.
+func openParent(ctx context.Context, log *eventlog.Log, id string) (*parent, error) {
+	if event.CheckSessionID(id) != nil {
+		return nil, nil
+	}
+	p := &parent{id: id}
+	known := session{children: map[string]*child{}}
+	s, err := interop.OpenSession(ctx, log, id, func(e *event.Event) error {
+		p.add(e)
+		if e.Type.Name() == event.SessionForked {
+			known.resetForFork()
+		}
+		c, ok, err := event.Decode[event.Child](e)
+		if !ok || e.Redacted() {
+			return nil
+		}
+		known.indexChild(&c, e.Seq)
+		return err
+	})
+	if err != nil || s.New() || s.Format != Name {
+		return nil, err
+	}
+	p.children = known.children
+	return p, nil
+}
+
+// call is the call that started the sub-agent with a session, and the seq of
+// the event that says so.
+func (p *parent) call(session string) (callID string, seq int64) {
+	for id, c := range p.children {
+		if c.session == session {
+			return id, c.seq
+		}
+	}
+	return "", 0
+}
+
+// fork makes the session of h a fork of the parent, where the two part; made is
+// false where another import did so meanwhile.
+func (p *parent) fork(ctx context.Context, log *eventlog.Log, h *header) (made bool, err error) {
+	key := interop.FixedKey(h.id, "session_forked")
+	reason := "forked in Codex"
+	if h.spawnedBy != "" {
+		reason = "a sub-agent"
+	}
+	_, err = fork.At(ctx, log, p.id, fork.AtSeq(p.forkPoint), fork.Options{
+		ID: h.id, Label: h.labels["agent_nickname"], Reason: reason, Force: true, EventID: key.ID(h.at), Time: h.at,
+	})
+	if errors.Is(err, eventlog.ErrExists) {
+		return false, nil
+	}
+	return err == nil, err
+}

@@ -1,0 +1,114 @@
+package gemini
+
+import (
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/rawjson"
+	"github.com/convlog/convlog/interop/internal/parts"
+)
+
+// calls converts the tool calls of a message: each is a piece, and so is its
+// result. whole is false where they are not what they should be.
+func (c *converter) calls(id string, m *event.Message, v jsontext.Value) (all []piece, whole bool, err error) {
+	if v.Kind() != '[' {
+		return nil, v == nil, nil
+	}
+	elements, err := rawjson.Elements(v)
+	if err != nil {
+		return nil, false, nil
+	}
+	for _, e := range elements {
+		o, err := parts.Open(e)
+		if err != nil {
+			return nil, false, nil
+		}
+		call := event.ToolCall(o.Required("id"), o.Required("name"), o.Take("args"))
+		if o.Failed {
+			return nil, false, nil
+		}
+		made := event.Message{Role: m.Role, Provider: m.Provider, Model: m.Model, Group: m.Group, Parts: []event.Part{call}}
+		result, answered, err := c.result(&call, &o)
+		if err != nil {
+			return nil, false, err
+		}
+		if !answered {
+			made.Parts[0].Extra = o.Rest()
+		}
+		all = append(all, piece{"call " + id + " " + call.CallID, made})
+		if answered {
+			extra, _ := jsontext.AppendQuote([]byte(`{"id":`), id) // it was read
+			all = append(all, piece{"result " + id + " " + call.CallID, event.Message{
+				Role: event.Tool, Parts: []event.Part{result}, Extra: append(extra, '}'),
+			}})
+		}
+	}
+	return all, true, nil
+}
+
+// result converts the result of a call, with all that is told of the call.
+// answered is false while there is none.
+func (c *converter) result(call *event.Part, o *parts.Members) (p event.Part, answered bool, err error) {
+	v := o.Peek("result")
+	if v == nil || v.Kind() == 'n' {
+		return p, false, nil
+	}
+	p = event.ToolResult(call.CallID, call.Name)
+	status := o.PeekText("status")
+	p.IsError = status == "error" || status == "cancelled"
+	told := true
+	for _, e := range listOf(v) {
+		said, a, err := c.response(call, e)
+		if err != nil {
+			return p, false, err
+		}
+		p.IsError, told = p.IsError || a.failed, told && !a.incomplete
+		p.Content = append(p.Content, said...)
+	}
+	if told {
+		o.Take("result")
+	}
+	p.Extra = o.Rest()
+	return p, true, nil
+}
+
+// answered is what else there is to a part of a result: that the tool failed, and
+// that there is more than was converted.
+type resultState struct{ failed, incomplete bool }
+
+// response converts a part of a result.
+func (c *converter) response(call *event.Part, v jsontext.Value) (said []event.Part, a resultState, err error) {
+	outer, err := parts.Open(v)
+	if err != nil || !outer.Has("functionResponse") {
+		p, err := c.part(v)
+		return []event.Part{p}, a, err
+	}
+	o, err := parts.Open(outer.Take("functionResponse"))
+	if err != nil || !o.Has("response") {
+		return []event.Part{event.Opaque("functionResponse", v)}, a, nil
+	}
+	text, failed := outputOf(o.Take("response"))
+	media, err := c.content(o.Take("parts"))
+	for name, told := range map[string]string{"id": call.CallID, "name": call.Name} {
+		if s, ok := rawjson.Text(o.Peek(name)); ok && s == told {
+			o.Take(name)
+		}
+	}
+	return append([]event.Part{event.Text(text)}, media...), resultState{failed, o.Rest() != nil || outer.Rest() != nil}, err
+}
+
+// outputOf is what a tool said: its output or its error, or else the whole
+// response.
+func outputOf(response jsontext.Value) (text string, failed bool) {
+	o, err := parts.Open(response)
+	if err != nil {
+		return string(response), false
+	}
+	failed = o.Has("error")
+	for _, name := range []string{"output", "error"} {
+		if text := o.Maybe(name); text != "" && o.Rest() == nil {
+			return text, failed
+		}
+	}
+	return string(response), failed
+}

@@ -1,0 +1,99 @@
+package opencode
+
+import (
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/document"
+	"github.com/convlog/convlog/interop/internal/parts"
+)
+
+// toolPart is a call, and its result once it has one.
+type toolPart struct {
+	ID    string `json:"id"`
+	Call  string `json:"callID"`
+	Tool  string `json:"tool"`
+	State struct {
+		Status      string           `json:"status"`
+		Input       jsontext.Value   `json:"input"`
+		Output      string           `json:"output"`
+		Error       string           `json:"error"`
+		Time        clock            `json:"time"`
+		Attachments []jsontext.Value `json:"attachments"`
+		Metadata    struct {
+			Interrupted bool `json:"interrupted"`
+		} `json:"metadata"`
+	} `json:"state"`
+}
+
+// tool tells a call and its result.
+func (t *builder) addTool(rec *interop.Record) {
+	var p toolPart
+	if json.Unmarshal(rec.Value, &p) != nil || p.Call == "" || p.Tool == "" {
+		t.items = append(t.items, t.rawPart(rec, "tool"))
+		return
+	}
+	var told jsontext.Value
+	done := p.State.Status == "completed" || p.State.Status == "error"
+	if !done {
+		told = rec.Value
+	}
+	t.addPiece(rec, p.ID, told, event.ToolCall(p.Call, p.Tool, p.State.Input))
+	t.items[len(t.items)-1].At = latest(t.at, p.State.Time.at())
+	if !done {
+		return
+	}
+	t.addClearing(rec, &p)
+	result := event.ToolResult(p.Call, p.Tool, p.content()...)
+	result.IsError, result.Interrupted = p.State.Status == "error", p.State.Metadata.Interrupted
+	result.Extra = toolExtra(rec.Value)
+	name := ""
+	if p.ID != "" {
+		name = "result " + p.ID
+	}
+	t.items = append(t.items, document.Item{
+		Rec: *rec, Part: 1, Name: name, At: latest(t.at, p.State.Time.end()), Kind: "tool",
+		Payload: event.Message{Role: event.Tool, Parts: []event.Part{result}},
+	})
+}
+
+// content is what a tool said, and what it attached.
+func (p *toolPart) content() (all []event.Part) {
+	text := p.State.Output
+	if p.State.Status == "error" && text == "" {
+		text = p.State.Error
+	}
+	if text != "" {
+		all = append(all, event.Text(text))
+	}
+	for _, v := range p.State.Attachments {
+		if a, _, ok := contentPart(v); ok {
+			all = append(all, a)
+		} else {
+			all = append(all, event.Opaque("attachment", v))
+		}
+	}
+	return all
+}
+
+// without is a part without what its call and its result say.
+func toolExtra(v jsontext.Value) jsontext.Value {
+	o, err := parts.Open(v)
+	if err != nil {
+		return nil
+	}
+	state, err := parts.Open(o.Take("state"))
+	if err != nil {
+		return nil
+	}
+	for _, name := range []string{"callID", "tool", "messageID", "sessionID", "type"} {
+		o.Take(name)
+	}
+	for _, name := range []string{"input", "output", "attachments"} {
+		state.Take(name)
+	}
+	o.Put("state", state.Rest())
+	return o.Rest()
+}

@@ -1,0 +1,59 @@
+package openhands
+
+import (
+	"io"
+	"os"
+	"strings"
+)
+
+// chain reads files one behind the other, with a line's end behind each.
+type chain struct {
+	left []string
+	open *os.File
+	end  io.Reader // of the file that was read last
+}
+
+func (c *chain) Read(b []byte) (int, error) {
+	for {
+		r := io.Reader(c.open)
+		switch {
+		case c.end != nil:
+			r = c.end
+		case c.open == nil && len(c.left) == 0:
+			return 0, io.EOF
+		case c.open == nil:
+			f, err := os.Open(c.left[0])
+			if err != nil {
+				return 0, err
+			}
+			c.open, c.left, r = f, c.left[1:], f
+		}
+		n, err := r.Read(b)
+		if err == io.EOF {
+			err = c.next()
+		}
+		if n > 0 || err != nil {
+			return n, err
+		}
+	}
+}
+
+// next goes on behind what was read to its end.
+func (c *chain) next() error {
+	if c.end != nil {
+		c.end = nil
+		return nil
+	}
+	c.end = strings.NewReader("\n")
+	return c.Close()
+}
+
+// Close closes the file that is being read.
+func (c *chain) Close() error {
+	if c.open == nil {
+		return nil
+	}
+	err := c.open.Close()
+	c.open = nil
+	return err
+}

@@ -1,0 +1,67 @@
+package openhands
+
+import (
+	"cmp"
+	"path/filepath"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/document"
+	"github.com/convlog/convlog/interop/internal/parts"
+)
+
+// reader reads the values of a file.
+type reader struct {
+	model string // of a conversation, once its state tells it
+}
+
+// read reads an instance of an evaluation, a list of events, or an event.
+func (r *reader) read(f *document.File, rec *interop.Record) ([]document.Session, error) {
+	s := document.Session{ID: f.Session(""), Rec: rec, About: event.Session{Agent: "OpenHands"}}
+	list := rec.Value
+	var told facts
+	if list.Kind() == '{' {
+		o, err := parts.Open(rec.Value)
+		if err != nil {
+			return nil, document.ErrShape
+		}
+		if isEventObject(&o) {
+			return []document.Session{r.readEvent(f, rec)}, nil
+		}
+		if filepath.Base(f.Path) == stateName && o.Has("agent") {
+			return []document.Session{r.readState(f, rec, &o)}, nil
+		}
+		if list = takeList(&o); list == nil {
+			return nil, document.ErrShape
+		}
+		told = factsOf(rec.Value)
+		if s.Own = told.Instance; s.Own != "" {
+			s.ID = f.Session(s.Own)
+		}
+		s.About = event.Session{Agent: cmp.Or(told.Metadata.Agent, "OpenHands"), Title: interop.Title(told.Task.Statement), Extra: o.Rest()}
+	}
+	events, err := document.Elements(rec, list)
+	if err != nil {
+		return nil, err
+	}
+	t := builder{model: told.Metadata.Model.Name, usages: told.usages(), responses: map[string]bool{}, calls: map[string]call{}}
+	if err := t.addAll(events); err != nil {
+		return nil, err
+	}
+	s.Items, s.Spent = t.items, told.spent()
+	if s.Spent.Cost == 0 && s.Spent.Usage.IsZero() {
+		s.Spent = t.stats
+	}
+	return []document.Session{s}, nil
+}
+
+func takeList(o *parts.Members) jsontext.Value {
+	for _, name := range listNames {
+		if v := o.Take(name); v.Kind() == '[' {
+			return v
+		}
+	}
+	return nil
+}
