@@ -19,13 +19,13 @@ type task struct {
 	seq                      int64
 }
 
-// child is what the session says of a sub-agent.
+// child is the state of a sub-agent in the calling session.
 type child struct {
-	session string // empty while it is not known
+	session string // empty while unknown
 	ended   bool
 }
 
-// child takes in a child_* event.
+// indexChild indexes a child event.
 func (s *session) indexChild(c *event.Child) {
 	known := s.children[c.ChildID]
 	if known == nil {
@@ -39,9 +39,9 @@ func (s *session) indexChild(c *event.Child) {
 	}
 }
 
-// claim finds the call that started the sub-agent with a session: the one that
-// is known to, or by its prompt. Only calls that stand before the sub-agent's
-// first line count, where the file holds both.
+// claim finds the call that started the sub-agent of session side: a call whose child
+// event names the session, or else a call with the same prompt. If the file has both
+// sessions, the call must come before the first line of the sub-agent.
 func (s *session) claim(side, prompt string, claimed map[string]bool) task {
 	for _, t := range s.tasks {
 		if c := s.children[t.id]; c != nil && c.session == side && !claimed[t.id] {
@@ -56,7 +56,7 @@ func (s *session) claim(side, prompt string, claimed map[string]bool) task {
 	return task{}
 }
 
-// taskOf reads the call of a tool that starts sub-agents.
+// taskOf parses a call; ok is false if it does not start a sub-agent.
 func taskOf(call event.Part) (t task, ok bool) {
 	if call.Name != "Task" && call.Name != "Agent" {
 		return t, false
@@ -75,14 +75,14 @@ func taskOf(call event.Part) (t task, ok bool) {
 	}, true
 }
 
-// tellOfChildren adds what a record that was just added says of sub-agents:
-// which were called, which session is theirs, and how they ended.
+// addChildren appends child events after a record: sub-agents that it calls, sessions
+// that it names, and sub-agents that it ends.
 func (im *importer) addChildren(s *session, rec *interop.Record, f *facts, at time.Time, m *event.Message) error {
 	told := []event.Child{}
 	if m != nil {
 		told = append(s.requestedChildren(m), s.answeredChildren(f, m)...)
 	}
-	told = append(told, s.noticed(f)...)
+	told = append(told, s.childOfRecord(f)...)
 	for i, c := range told {
 		e, err := rec.Event(childPart+i, c)
 		if err != nil {
@@ -94,7 +94,7 @@ func (im *importer) addChildren(s *session, rec *interop.Record, f *facts, at ti
 	return nil
 }
 
-// childKey is that of what a session says once of each sub-agent.
+// childKey is the key of a child event. The session has each state of a sub-agent once.
 func childKey(s *session, c *event.Child) interop.Key {
 	name := string(c.EventType())
 	switch c.State {
@@ -104,7 +104,7 @@ func childKey(s *session, c *event.Child) interop.Key {
 	return interop.FixedKey(s.ID, name+" "+c.ChildID)
 }
 
-// requested are the sub-agents that a message calls.
+// requestedChildren returns child_requested for the sub-agents that a message calls.
 func (s *session) requestedChildren(m *event.Message) (told []event.Child) {
 	for _, call := range m.ToolCalls() {
 		if t, ok := taskOf(call); ok && s.children[t.id] == nil && !containsChild(told, t.id) {
@@ -132,7 +132,7 @@ type outcome struct {
 	IsAsync flag `json:"isAsync"`
 }
 
-// answered are the sub-agents whose results a message has.
+// answeredChildren returns child events for the sub-agents whose results a message has.
 func (s *session) answeredChildren(f *facts, m *event.Message) (told []event.Child) {
 	results := m.ToolResults()
 	var o outcome
@@ -158,7 +158,7 @@ func (s *session) answeredChildren(f *facts, m *event.Message) (told []event.Chi
 	return told
 }
 
-// ended says how a sub-agent ended by the result of its call.
+// childEnd returns the end of a sub-agent, from the result of its call.
 func childEnd(r *event.Part, session, status string, structured jsontext.Value) event.Child {
 	c := event.Child{State: event.ChildStateCompleted, ChildID: r.CallID, ChildSessionID: session, CallID: r.CallID, Status: status}
 	if !r.IsError {
@@ -172,9 +172,9 @@ func childEnd(r *event.Part, session, status string, structured jsontext.Value) 
 	return c
 }
 
-// noticed is the sub-agent that a record tells of which is none of its results:
-// one that is under way, or that ran in the background and has ended.
-func (s *session) noticed(f *facts) []event.Child {
+// childOfRecord returns the child event of a progress record, or of the notification that a
+// background sub-agent has ended.
+func (s *session) childOfRecord(f *facts) []event.Child {
 	if id := f.ParentToolUseID; f.Type == "progress" && s.children[id] != nil {
 		var progress struct {
 			Type    text `json:"type"`
@@ -211,7 +211,7 @@ func (s *session) noticed(f *facts) []event.Child {
 	return nil
 }
 
-// inside is the text of an element.
+// elementText is the text of the first element with the tag.
 func elementText(s, tag string) string {
 	_, rest, _ := strings.Cut(s, "<"+tag+">")
 	inner, _, ok := strings.Cut(rest, "</"+tag+">")
@@ -221,8 +221,8 @@ func elementText(s, tag string) string {
 	return strings.TrimSpace(inner)
 }
 
-// tellOfStart adds to the session that a sub-agent's call stands in which
-// session is the sub-agent's, when the same file has both.
+// addChildStart adds child_started to the calling session when the first line of the
+// sub-agent arrives, if the file has both sessions.
 func (im *importer) addChildStart(s *session, rec *interop.Record, f *facts, call string) error {
 	parent := im.sessions[f.SessionID]
 	if parent == nil || len(parent.occurrences) == 0 || parent.children[call] == nil || parent.children[call].session != "" {

@@ -9,16 +9,17 @@ import (
 	"github.com/convlog/convlog/interop"
 )
 
-// The parts that a record's events have in their keys and origins.
+// The parts of a record's events, for their keys and origins.
 const (
-	ownPart     = iota // the record's own event
-	startPart          // session_started, made of the record that the session begins with
-	movePart           // head_moved before the record's own event
-	compactPart        // a compaction without a summary, before the record's own event
-	childPart          // what the record says of sub-agents, and after it
+	ownPart     = iota // the event of the record itself
+	startPart          // session_started, from the first record of the session
+	movePart           // head_moved before the record
+	compactPart        // compaction without a summary, before the record
+	childPart          // child events after the record
 )
 
-// apply adds a record, made at at, to its session, unless the session has it already.
+// apply adds a record with timestamp at to its session, unless the session has it
+// already.
 func (im *importer) apply(s *session, rec interop.Record, f *facts, at time.Time) error {
 	im.result.Touch(s.ID)
 	n := s.occurrence(rec.Digest)
@@ -44,8 +45,8 @@ func (im *importer) apply(s *session, rec interop.Record, f *facts, at time.Time
 	return nil
 }
 
-// parts says why a record that the session does not have cannot be added to
-// it, if so.
+// conflict returns the reason why a new record cannot be added to the session; empty if
+// it can.
 func (s *session) conflict(f *facts) (reason string) {
 	switch {
 	case s.initialSeq == 0 || s.matched:
@@ -58,11 +59,11 @@ func (s *session) conflict(f *facts) (reason string) {
 		s.matched = true
 		return ""
 	}
-	return "the record neither is in the session nor follows one that is"
+	return "the record is not in the session, and does not follow one of its records"
 }
 
-// add adds the record's own event, before it what moves the head there, and
-// behind it what the record says of sub-agents.
+// add queues the event of the record, with a head_moved and a compaction before it and
+// child events after it, where they are needed.
 func (im *importer) add(s *session, rec *interop.Record, f *facts, at time.Time, n int) error {
 	p, err := im.plan(s, rec, f)
 	if err != nil {
@@ -99,11 +100,11 @@ func (im *importer) add(s *session, rec *interop.Record, f *facts, at time.Time,
 	return im.addChildren(s, rec, f, at, p.message)
 }
 
-// plan is what becomes of a record.
+// plan is the event that a record becomes.
 type plan struct {
 	treeLine line
-	message  *event.Message // nil if the record is none
-	// event makes the event, once the head is where it must be.
+	message  *event.Message // nil if the record is not a message
+	// event makes the event, after the head has moved.
 	event func() (event.Event, error)
 }
 
@@ -137,7 +138,7 @@ func (im *importer) plan(s *session, rec *interop.Record, f *facts) (plan, error
 	return plan{l, nil, func() (event.Event, error) { return rec.Raw(interop.RawType(Name, f.typeName())) }}, nil
 }
 
-// payload is what becomes of a record that is no message; nil if it is kept raw.
+// payload converts a record that is not a message; nil if the record stays raw.
 func (f *facts) payload(record jsontext.Value) event.Payload {
 	switch title := f.title(); {
 	case title != "":

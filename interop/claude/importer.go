@@ -20,37 +20,39 @@ type importer struct {
 
 	sessions map[string]*session
 	order    []*session
-	// current is the session of records that name none; nil before the first.
+	// current is the session of records without a session id; nil before the first
+	// session.
 	current *session
-	// later, if set, is the error that has the file imported once more, behind others;
-	// awaited are the sessions whose records are left out until then, and left how
-	// many of them are. skipping: records that name no session are such ones.
+	// later, if set, is the error that repeats the import of this file after the other
+	// files. awaited are the sessions whose records wait for that second import, and
+	// left is the number of these records. While skipping is true, records without a
+	// session id belong to an awaited session.
 	later    error
 	awaited  map[string]bool
 	left     int
 	skipping bool
-	// held are records of sessions that have not begun, in order.
+	// held are the records of sessions that have not begun, in file order.
 	held []heldRecord
-	// at is the time of the newest record that had one.
+	// at is the newest timestamp in the file so far.
 	at time.Time
-	// sides are the sessions of sub-agents without an id, and of lines that are
-	// not a sub-agent's, by the uuids of the lines of this file.
+	// sides maps the uuid of each line to the session of the line. It lacks lines whose
+	// sub-agent has an id.
 	sides map[string]string
-	// lastSide is the newest sub-agent of each session.
+	// lastSide is the newest sub-agent without an id, by session.
 	lastSide map[string]string
-	// claimed are the calls known to have started one.
+	// claimedCalls are the calls whose sub-agent is known.
 	claimedCalls map[string]bool
 }
 
 type heldRecord struct {
 	rec     interop.Record
 	facts   facts
-	at      time.Time // zero while no record had one
-	session string    // empty where the record names none
+	at      time.Time // zero if no record before it has a timestamp
+	session string    // empty if the record has no session id
 }
 
-// of reports whether the record is one of s, or names no session and unnamed
-// ones are to be its as well.
+// belongsTo reports whether the record belongs to s. If unnamed is true, so do records
+// without a session id.
 func (h *heldRecord) belongsTo(s *session, unnamed bool) bool {
 	return h.session == s.ID || unnamed && h.session == ""
 }
@@ -62,8 +64,8 @@ func newImporter(ctx context.Context, log *eventlog.Log) *importer {
 	}
 }
 
-// record takes in the next record of the file. A *interop.RecordError refuses
-// it; any other error stops the import.
+// record imports the next record of the file. A *interop.RecordError rejects the record;
+// any other error stops the import.
 func (im *importer) record(rec interop.Record) error {
 	f, err := factsOf(rec.Value)
 	if err != nil {
@@ -99,14 +101,14 @@ func (im *importer) record(rec interop.Record) error {
 	return im.applyTo(s, rec, &f, begins)
 }
 
-// goesOn reports whether it makes no difference if a session could begin with the
-// next record of s.
+// continues reports whether s has begun, is the current session, and no records are
+// held. Then it does not matter whether a session could begin with the next record.
 func (im *importer) continues(s *session) bool {
 	return !s.New() && s == im.current && len(im.held) == 0
 }
 
-// passes takes in the time of the next record, if it has one. What was held
-// before the first such gets its time.
+// advanceTime sets the time of the next record, if it has one. Records held before the
+// first timestamp get it too.
 func (im *importer) advanceTime(at time.Time) {
 	if at.IsZero() {
 		return
@@ -119,8 +121,8 @@ func (im *importer) advanceTime(at time.Time) {
 	im.at = at
 }
 
-// applyTo applies a record that names its session, and before it what was held
-// for that. begins says that a session can begin with the record.
+// applyTo adds a record to its session, after the records held for the session. begins
+// is true if a session can begin with the record.
 func (im *importer) applyTo(s *session, rec interop.Record, f *facts, begins bool) error {
 	by, err := im.startingCall(s, f)
 	if err != nil {
@@ -145,14 +147,13 @@ func (im *importer) applyTo(s *session, rec interop.Record, f *facts, begins boo
 	return im.apply(s, rec, f, im.at)
 }
 
-// misses reports whether s would begin with a line whose parent stands in none of
-// the file's.
+// misses reports whether s would begin with a line whose parent is not in the file.
 func (im *importer) misses(s *session, f *facts) bool {
 	return s.New() && !f.IsSidechain && f.ParentUUID != "" && im.sides[f.ParentUUID] == ""
 }
 
-// await leaves out the records of a session from here on, and those of its
-// sub-agents, if another file may be imported before them: see interop.Later.
+// await leaves the remaining records of a session, and of its sub-agents, for a second
+// import of the file. It reports false if there is no second import; see interop.Later.
 func (im *importer) await(session string) (waits bool) {
 	if im.later == nil {
 		return false
@@ -163,8 +164,8 @@ func (im *importer) await(session string) (waits bool) {
 	return true
 }
 
-// callOf finds the call that started the sub-agent whose session s is, with the
-// first record of s. What the log says of a session that it holds stands.
+// startingCall finds the call that started the sub-agent of session s, when the first
+// record of s arrives. If the log has s, the call is the one in its session_started.
 func (im *importer) startingCall(s *session, f *facts) (by task, err error) {
 	if !s.side || len(s.occurrences) > 0 {
 		return by, nil
@@ -192,8 +193,8 @@ func (im *importer) hold(rec interop.Record, session string) error {
 	return nil
 }
 
-// release applies the records held for s, and those that name no session if
-// they are to be its as well.
+// applyHeld adds the records held for s. If unnamed is true, it adds the held records
+// without a session id too.
 func (im *importer) applyHeld(s *session, unnamed bool) error {
 	held, rest := im.held, im.held[:0:0]
 	for i, h := range held {
@@ -210,7 +211,7 @@ func (im *importer) applyHeld(s *session, unnamed bool) error {
 	return nil
 }
 
-// open finds the session in this file or in the log.
+// open returns the session from this file, from the log, or a new one.
 func (im *importer) open(id string, f *facts) (*session, error) {
 	if s := im.sessions[id]; s != nil {
 		return s, nil
@@ -225,8 +226,8 @@ func (im *importer) open(id string, f *facts) (*session, error) {
 	return s, nil
 }
 
-// sessionOf is the id of the session that a record belongs to; empty if it names
-// none.
+// sessionOf returns the id of the session that a record belongs to; empty if the record
+// has no session id.
 func (im *importer) sessionOf(f *facts) string {
 	id := f.SessionID
 	switch {
@@ -243,9 +244,9 @@ func (im *importer) sessionOf(f *facts) string {
 	return id
 }
 
-// sideOf finds the sub-agent of a line by the line's parent. A line without a
-// parent, or with one in the session itself, begins a new one; a line whose
-// parent is missing is the newest one's.
+// sidechainOf finds the sub-agent of a line without an agent id, by the parent of the
+// line. A line without a parent, or with a parent in the main session, begins a new
+// sub-agent. If the parent is missing, the line belongs to the newest sub-agent.
 func (im *importer) sidechainOf(f *facts) string {
 	main := f.SessionID
 	side, prefix := im.sides[f.ParentUUID], main+".side-"
@@ -262,7 +263,7 @@ func (im *importer) sidechainOf(f *facts) string {
 	return im.lastSide[main]
 }
 
-// flush appends what was added to every session.
+// flush appends the queued events of every session.
 func (im *importer) flush() (err error) {
 	for _, s := range im.order {
 		err = errors.Join(err, s.Flush(im.ctx))
@@ -270,8 +271,8 @@ func (im *importer) flush() (err error) {
 	return err
 }
 
-// waits is the error that has the file imported once more, if records are left that
-// another file may bring a session for.
+// waits returns the error that repeats the import of this file, if records wait for a
+// session that another file may begin.
 func (im *importer) waits() error {
 	if im.left > 0 || slices.ContainsFunc(im.held, func(h heldRecord) bool { return h.session != "" }) {
 		return im.later
@@ -279,7 +280,7 @@ func (im *importer) waits() error {
 	return nil
 }
 
-// finish fills in what is known at the end of the file.
+// finish completes the result at the end of the file.
 func (im *importer) finish() {
 	im.result.Held = len(im.held) + im.left
 	for _, s := range im.order {

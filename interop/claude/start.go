@@ -8,7 +8,7 @@ import (
 	"github.com/convlog/convlog/interop"
 )
 
-// begin adds the start of a session, made of the record that it begins with.
+// begin adds the session_started of a session, from its first record.
 func (im *importer) begin(s *session, rec interop.Record, f *facts, by task) error {
 	start := event.Session{
 		Title: im.titleOf(s, f), Agent: "claude-code", CWD: f.CWD,
@@ -27,8 +27,8 @@ func (im *importer) begin(s *session, rec interop.Record, f *facts, by task) err
 	return nil
 }
 
-// titleOf is the title of a session that begins with the record of f: the newest
-// one among the records held for it, or else what the prompt says.
+// titleOf returns the first title of a session: the newest title among its held records,
+// or else the title of its prompt.
 func (im *importer) titleOf(s *session, f *facts) string {
 	known := map[string]string{}
 	for i := range im.held {
