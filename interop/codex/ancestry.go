@@ -7,30 +7,32 @@ import (
 	"github.com/convlog/convlog/interop"
 )
 
-// shared are the events of a session, and of those that it was forked from,
-// with which the copies that a fork's file begins with are compared, one after
-// the other.
+// ancestry holds the events that a session shares with its ancestors. The first lines of
+// a fork's file are copies of ancestor lines; match compares them with these events in
+// order.
 type ancestry struct {
-	ids    []string // of the sessions
+	ids    []string // session ids
 	events []ancestorEvent
 	index  map[interop.Key]int
 
-	next int // behind the newest event that a copy was found of
-	// point is where a fork can begin: all that was said before it was copied.
+	next int // index after the newest event with a copy
+	// forkPoint is the seq to fork at: the file has copies of all conversation before
+	// it.
 	forkPoint int64
-	// talked: a message is before the point; heard: a copy of one was found.
+	// hasMessage: a message with a copy comes before forkPoint. matchedMessage: a
+	// message has a copy.
 	hasMessage, matchedMessage bool
-	// parted: a record was none of the copies.
+	// diverged is true after a record that is not a copy.
 	diverged bool
 }
 
 type ancestorEvent struct {
 	seq, end     int64 // end is the last event of its append
-	conversation bool  // part of the conversation
+	conversation bool  // it is part of the conversation
 	message      bool
 }
 
-// add takes in the next event.
+// add indexes the next event.
 func (s *ancestry) add(e *event.Event) {
 	if s.index == nil {
 		s.index = map[interop.Key]int{}
@@ -42,7 +44,8 @@ func (s *ancestry) add(e *event.Event) {
 	s.events = append(s.events, ancestorEvent{e.Seq, e.Seq + int64(e.More()), isConversation(e.Type), e.Type.Name() == event.MessageAdded})
 }
 
-// isTalk reports whether events of a type shape what the model sees, or turns.
+// isConversation reports whether events of a type change the model's context or begin
+// turns.
 func isConversation(t event.Type) bool {
 	switch t.Name() {
 	case event.MessageAdded, event.ContextAdded, event.CompactionTriggered, event.HeadMoved, event.TurnStarted:
@@ -51,7 +54,7 @@ func isConversation(t event.Type) bool {
 	return false
 }
 
-// find looks for the event that the n-th of equal records became.
+// find returns the index of the event of the n-th equal record.
 func (s *ancestry) find(l *line, n int) (at int, ok bool) {
 	for _, id := range s.ids {
 		if at, ok := s.index[interop.RecordKey(id, l.digest, n, ownPart)]; ok {
@@ -61,8 +64,8 @@ func (s *ancestry) find(l *line, n int) (at int, ok bool) {
 	return 0, false
 }
 
-// take reports whether the record is a copy, and the next one: nothing that was
-// said may have been left out before it.
+// match reports whether the record is the next copy. It is not a copy if the file skips
+// conversation before it.
 func (s *ancestry) match(l *line, n int) bool {
 	if s.diverged {
 		return false
@@ -85,7 +88,7 @@ func (s *ancestry) match(l *line, n int) bool {
 	return true
 }
 
-// talks reports whether any of the events from..to-1 is conversation.
+// hasConversation reports whether one of the events from..to-1 is conversation.
 func (s *ancestry) hasConversation(from, to int) bool {
 	return slices.ContainsFunc(s.events[from:to], func(e ancestorEvent) bool { return e.conversation })
 }

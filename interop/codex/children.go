@@ -17,18 +17,18 @@ import (
 const (
 	// spawnTool is the tool that starts a sub-agent.
 	spawnTool = "spawn_agent"
-	// notification begins a note that one has ended.
+	// notificationTag begins a note that a sub-agent has ended.
 	notificationTag = "<subagent_notification>"
 )
 
-// child is what the session says of a sub-agent.
+// child is the state of a sub-agent in the calling session.
 type child struct {
-	session string // empty while it is not known
-	seq     int64  // of the first event that tells of it
+	session string // empty while unknown
+	seq     int64  // first event about the sub-agent
 	ended   bool
 }
 
-// told takes in a child_* event.
+// indexChild indexes a child event.
 func (s *session) indexChild(c *event.Child, seq int64) {
 	known := s.children[c.ChildID]
 	if known == nil {
@@ -42,7 +42,7 @@ func (s *session) indexChild(c *event.Child, seq int64) {
 	}
 }
 
-// tells is what a record says of sub-agents beside its own event.
+// childEvents returns the child events that a record adds after its own event.
 func (s *session) childEvents(l *line, p event.Payload) (told []event.Child) {
 	if m, ok := p.(event.Message); ok {
 		for i := range m.Parts {
@@ -62,7 +62,7 @@ func (s *session) childEvents(l *line, p event.Payload) (told []event.Child) {
 	return nil
 }
 
-// heard is what a call or a result says of sub-agents.
+// childrenOfPart returns the child events of a call or a result.
 func (s *session) childrenOfPart(p *event.Part) []event.Child {
 	switch {
 	case p.Type == event.ToolCallPart && p.Name == spawnTool && s.children[p.CallID] == nil:
@@ -75,8 +75,7 @@ func (s *session) childrenOfPart(p *event.Part) []event.Child {
 	return nil
 }
 
-// notified is what a note in the user's name says of a sub-agent: that it has
-// ended.
+// childOfNotification returns the end of a sub-agent, from a note in the user's name.
 func (s *session) childOfNotification(text string) []event.Child {
 	inner, ok := strings.CutPrefix(strings.TrimSpace(text), notificationTag)
 	if !ok {
@@ -90,14 +89,14 @@ func (s *session) childOfNotification(text string) []event.Child {
 	return s.childEnd(session, member(note, "status"), false)
 }
 
-// requested is a call that starts a sub-agent.
+// spawnRequest returns child_requested for a call of spawn_agent.
 func spawnRequest(p *event.Part) event.Child {
 	var a struct {
 		Agent   string `json:"agent_type"`
 		Message string `json:"message"`
 		Fork    bool   `json:"fork_context"`
 	}
-	_ = json.Unmarshal(p.Arguments, &a) // what is of another shape says nothing
+	_ = json.Unmarshal(p.Arguments, &a) // malformed arguments count as empty
 	c := event.Child{
 		State: event.ChildStateRequested, ChildID: p.CallID, CallID: p.CallID, Agent: a.Agent, Mode: event.ChildFresh,
 		Task: interop.Title(a.Message),
@@ -108,8 +107,7 @@ func spawnRequest(p *event.Part) event.Child {
 	return c
 }
 
-// answered is what the result of such a call says: the sub-agent's session, or
-// that there is none.
+// spawnResult returns child_started or child_failed, from the result of spawn_agent.
 func (s *session) spawnResult(p *event.Part) []event.Child {
 	c := s.children[p.CallID]
 	if c == nil || c.ended || c.session != "" {
@@ -125,12 +123,12 @@ func (s *session) spawnResult(p *event.Part) []event.Child {
 	return nil
 }
 
-// said is the text of a result.
+// resultText is the text of a tool result.
 func resultText(p *event.Part) string {
 	return strings.TrimSpace(event.Message{Parts: p.Content}.Text())
 }
 
-// spawned is what becomes of a record that a sub-agent has started, or has not.
+// spawnEvent converts a record that reports the start of a sub-agent.
 func (s *session) spawnEvent(l *line) event.Payload {
 	id, session := l.text("call_id"), l.text("new_thread_id")
 	if l.isEvent("sub_agent_activity") {
@@ -156,7 +154,7 @@ func (s *session) spawnEvent(l *line) event.Payload {
 	return c
 }
 
-// statuses are the ends of sub-agents among their statuses, by their sessions.
+// childEnds returns the ends of sub-agents from an object of statuses by session id.
 func (s *session) childEnds(v jsontext.Value) (told []event.Child) {
 	if v.Kind() != '{' {
 		return nil
@@ -171,12 +169,13 @@ func (s *session) childEnds(v jsontext.Value) (told []event.Child) {
 	return told
 }
 
-// closed is the end of a sub-agent that is done with.
+// closed returns the end of a sub-agent that was closed.
 func (s *session) closed(session string, status jsontext.Value) []event.Child {
 	return s.childEnd(session, status, true)
 }
 
-// ended says how a sub-agent ended, by its status; it has anyhow if closed.
+// childEnd returns the end of a sub-agent, from its status. A closed sub-agent has ended
+// with any status.
 func (s *session) childEnd(session string, status jsontext.Value, closed bool) []event.Child {
 	call, ok := s.openChild(session)
 	if !ok {
@@ -199,7 +198,7 @@ func (s *session) childEnd(session string, status jsontext.Value, closed bool) [
 	return []event.Child{c}
 }
 
-// childOf is the call of a sub-agent that is under way, by its session.
+// openChild returns the call of a running sub-agent, by the session of the sub-agent.
 func (s *session) openChild(session string) (call string, ok bool) {
 	for _, id := range slices.Sorted(maps.Keys(s.children)) {
 		if c := s.children[id]; c.session == session && session != "" && !c.ended {

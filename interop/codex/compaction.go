@@ -7,9 +7,9 @@ import (
 	"github.com/convlog/convlog/internal/rawjson"
 )
 
-// compaction is what becomes of a compacted record: the history that the model
-// sees from there on, whose messages refer to those that were said where they
-// are the same. Older versions tell of a summary only: behind what the user said.
+// compaction converts a compacted record to the new context of the model. An entry
+// refers to an earlier message if the two are equal, and holds the message otherwise.
+// Older versions record only a summary: it follows the messages of the user.
 func (im *importer) compaction(l *line) (event.Payload, error) {
 	s := im.s
 	if s.Seq() == 0 {
@@ -23,7 +23,7 @@ func (im *importer) compaction(l *line) (event.Payload, error) {
 		return s.summaryOnly(c, l), nil
 	}
 	left := s.path.activeMessages()
-	var rest []rawjson.Member // of entries that refer to messages, by their index
+	var rest []rawjson.Member // extras of entries with a message, by index
 	for _, v := range items {
 		m, ok, err := im.message(v, "")
 		if err != nil {
@@ -49,9 +49,8 @@ func (im *importer) compaction(l *line) (event.Payload, error) {
 	return c, nil
 }
 
-// entry refers to the first of the messages left that says the same, or holds
-// the message itself. same is false where the message has an extra which the one
-// that is referred to has not.
+// entry refers to the first equal message in left, and removes it from left. If there is
+// none, the entry holds the message. same is false if the extra of m must be stored too.
 func entry(left *[]pathMessage, m *event.Message) (e event.CompactionEntry, same bool) {
 	d := digestOf(m)
 	for i, n := range *left {
@@ -63,7 +62,7 @@ func entry(left *[]pathMessage, m *event.Message) (e event.CompactionEntry, same
 	return event.CompactionEntry{Message: m}, true
 }
 
-// summarised keeps what the user said, and the summary; nil if there is none.
+// summaryOnly keeps the messages of the user, and adds the summary; nil if it is empty.
 func (s *session) summaryOnly(c event.Compaction, l *line) event.Payload {
 	if c.Summary == "" {
 		return nil

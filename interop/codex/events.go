@@ -11,14 +11,14 @@ import (
 	"github.com/convlog/convlog/interop"
 )
 
-// The parts that a record's events have in their keys and origins.
+// The parts of a record's events, for their keys and origins.
 const (
-	ownPart   = iota // the record's own event
-	titlePart        // the title that a prompt gives the session
-	childPart        // what the record says of sub-agents, and after it
+	ownPart   = iota // the event of the record itself
+	titlePart        // session_updated with the title, from a prompt
+	childPart        // child events after the record
 )
 
-// add adds the record's own event, and behind it what else the record says.
+// add queues the event of the record, and the events that follow from it.
 func (im *importer) add(l *line, n int) error {
 	key := func(part int) interop.Key { return interop.RecordKey(im.s.ID, l.digest, n, part) }
 	id := key(ownPart).ID(im.at)
@@ -40,8 +40,8 @@ func (im *importer) add(l *line, n int) error {
 	return im.addFollowing(l, p, key)
 }
 
-// event makes an event of a payload, or of the raw record where there is none,
-// or none that the log takes; kept says which.
+// event makes the event of a payload. Without a payload, or if the log does not accept
+// it, the event holds the raw record, and kept is false.
 func (im *importer) event(l *line, p event.Payload) (e event.Event, kept bool, err error) {
 	if p != nil {
 		e, err = l.rec.Event(ownPart, p)
@@ -62,8 +62,7 @@ func (im *importer) event(l *line, p event.Payload) (e event.Event, kept bool, e
 	return e, kept, err
 }
 
-// repeats reports whether the record is the note of a message that is an item as
-// well.
+// isRepeat reports whether the record repeats the text of a response_item.
 func (l *line) isRepeat() bool {
 	if l.kind != eventKind {
 		return false
@@ -75,7 +74,8 @@ func (l *line) isRepeat() bool {
 	return false
 }
 
-// inherit marks what was copied from another session: its cost counts there.
+// markInherited marks an event that the file of a fork copied. Its cost counts in the
+// parent.
 func (im *importer) markInherited(e *event.Event) error {
 	if !im.inCopies() {
 		return nil
@@ -83,8 +83,7 @@ func (im *importer) markInherited(e *event.Event) error {
 	return e.SetMetadata("inherited", true)
 }
 
-// join adds the title that a prompt gives, and what the record says of
-// sub-agents.
+// addFollowing adds the events that follow a record: a title and child events.
 func (im *importer) addFollowing(l *line, p event.Payload, key func(part int) interop.Key) error {
 	put := func(part int, p event.Payload) error {
 		e, err := l.rec.Event(part, p)
@@ -111,7 +110,7 @@ func (im *importer) addFollowing(l *line, p event.Payload, key func(part int) in
 	return nil
 }
 
-// called is what a session without a title is called by a prompt.
+// titleFrom returns the title from a prompt, if the session has none.
 func (im *importer) titleFrom(p event.Payload) string {
 	m, ok := p.(event.Message)
 	if !ok || im.s.hasTitle || im.inCopies() || !isPrompt(&m) {
@@ -120,8 +119,7 @@ func (im *importer) titleFrom(p event.Payload) string {
 	return titleOf(&m)
 }
 
-// payload is what becomes of a record; nil if it is kept raw. id is that of its
-// event.
+// payload converts a record; nil if the record stays raw. id is the id of its event.
 func (im *importer) payload(l *line, id string) (event.Payload, error) {
 	if !l.isObject() {
 		return nil, nil
@@ -141,7 +139,7 @@ func (im *importer) payload(l *line, id string) (event.Payload, error) {
 	return nil, nil
 }
 
-// note is what becomes of an event_msg.
+// eventPayload converts an event_msg.
 func (im *importer) eventPayload(l *line) event.Payload {
 	s := im.s
 	switch l.text("type") {
@@ -166,7 +164,7 @@ func (im *importer) eventPayload(l *line) event.Payload {
 	return nil
 }
 
-// meta is what becomes of a session_meta.
+// metaPayload converts a session_meta.
 func (im *importer) metaPayload(l *line) event.Payload {
 	h, s := headerOf(l), im.s
 	if h.id != s.ID {
@@ -186,14 +184,13 @@ func (im *importer) metaPayload(l *line) event.Payload {
 	if s.New() {
 		p.State, p.Parent, p.Title = "", im.parentCall(&h), im.title
 		if h.forkedFrom != "" && h.spawnedBy != "" {
-			p.Title = h.labels["agent_nickname"] // the prompt is a copy of another's
+			p.Title = h.labels["agent_nickname"] // the prompt is a copy from the parent
 		}
 	}
 	return p
 }
 
-// startedBy is the call that the session, a sub-agent's, was started by, as far
-// as it is known.
+// parentCall returns the parent of a sub-agent, with the call if the parent has it.
 func (im *importer) parentCall(h *header) event.SessionParent {
 	p := event.SessionParent{SessionID: h.spawnedBy}
 	if im.parent != nil && h.spawnedBy == im.parent.id {
@@ -202,8 +199,7 @@ func (im *importer) parentCall(h *header) event.SessionParent {
 	return p
 }
 
-// context is what becomes of the settings of a turn: an update, if they say
-// anything new.
+// settings converts the settings of a turn; nil if nothing changed.
 func (s *session) settings(l *line, value func(name string) jsontext.Value) event.Payload {
 	text := func(names ...string) string {
 		for _, name := range names {
@@ -230,8 +226,8 @@ func (s *session) settings(l *line, value func(name string) jsontext.Value) even
 	return p
 }
 
-// rollback is what becomes of a thread_rolled_back: the head moves to before the
-// first of so many prompts, and to the start of the turn it began.
+// rollback converts a thread_rolled_back. The head moves to before the first of the
+// prompts that are rolled back, and to before the turn that the prompt began.
 func (s *session) rollback(l *line) event.Payload {
 	var p struct {
 		Turns int `json:"num_turns"`

@@ -19,24 +19,24 @@ type importer struct {
 	result interop.Result
 
 	header header
-	s      *session // nil until it is known which it is, and where it begins
-	// parent is the session that this one comes from, if the log has it.
+	s      *session // nil until the session begins
+	// parent is the parent session; nil if there is none, or the log lacks it.
 	parent *parent
-	// held are the records before the session begins, in order; seen counts
-	// equal ones.
+	// held are the records before the session begins. occurrences counts equal records
+	// in it.
 	held        []interop.Record
 	occurrences map[event.Digest]int
-	// title is what the session is called when it begins.
+	// title is the title for session_started.
 	title string
-	// forked: a session_forked was written. copies: the file begins with copies
-	// of another session; own: it is past them.
+	// madeFork: this import made the fork. hasCopies: the file begins with copies from
+	// another session. pastCopies: the records after the copies have begun.
 	madeFork, hasCopies, pastCopies bool
-	// at is the time of the newest record that had one.
+	// at is the newest timestamp in the file so far.
 	at time.Time
 }
 
-// record takes in the next record of the file. A *interop.RecordError refuses
-// it; any other error stops the import.
+// record imports the next record of the file. A *interop.RecordError rejects the record;
+// any other error stops the import.
 func (im *importer) record(rec interop.Record) error {
 	l, err := readLine(&rec)
 	if err != nil {
@@ -57,8 +57,8 @@ func (im *importer) record(rec interop.Record) error {
 	return im.apply(l)
 }
 
-// first takes in a record before it is known which session it is, and finds out
-// if the record tells. What came before such a record follows it.
+// findHeader holds a record before the header. The header names the session, and moves
+// to the front of the held records.
 func (im *importer) findHeader(l *line) error {
 	im.hold(l.rec)
 	if l.kind != metaKind {
@@ -90,8 +90,8 @@ func (im *importer) findHeader(l *line) error {
 	return im.begin()
 }
 
-// waits reports whether a record does not begin the session yet: it is a copy of
-// what the parent has, or stands before the first prompt.
+// mustHold reports whether the session does not begin with the record: the record is a
+// copy from the parent, or comes before the first prompt.
 func (im *importer) mustHold(l *line) bool {
 	if im.parent != nil && im.header.forkedFrom != "" {
 		return im.isCopy(l)
@@ -99,8 +99,8 @@ func (im *importer) mustHold(l *line) bool {
 	return !im.beginsSession(l)
 }
 
-// opens reports whether a session begins with the record: with a prompt, which
-// it is called by, or with what the model did.
+// beginsSession reports whether the session begins with the record: a prompt or an item
+// of the model. A prompt or a thread name sets the title.
 func (im *importer) beginsSession(l *line) bool {
 	if name := l.text("thread_name"); l.isEvent("thread_name_updated") && name != "" {
 		im.title = strings.TrimSpace(name)
@@ -121,8 +121,8 @@ func (im *importer) beginsSession(l *line) bool {
 	return true
 }
 
-// copied reports whether a record that comes before the session begins is a copy
-// of the parent's, or tells whose copies follow.
+// isCopy reports whether a record before the session begins is a session_meta, or a copy
+// from the parent.
 func (im *importer) isCopy(l *line) bool {
 	if l.kind == metaKind {
 		return true
@@ -137,7 +137,7 @@ func (im *importer) hold(rec *interop.Record) {
 	im.held = append(im.held, rec.Kept())
 }
 
-// begin begins the session, and applies what was held for it.
+// begin begins the session, and adds the held records.
 func (im *importer) begin() error {
 	if im.s == nil && im.parent != nil && im.parent.hasMessage {
 		made, err := im.parent.fork(im.ctx, im.log, &im.header)
@@ -198,7 +198,7 @@ func (im *importer) apply(l *line) error {
 	return nil
 }
 
-// passes takes in when a record was made, and whether copies begin or end.
+// advance updates the time, and notes where copies begin and end.
 func (im *importer) advance(l *line) {
 	if !l.at.IsZero() {
 		im.at = l.at
@@ -211,11 +211,11 @@ func (im *importer) advance(l *line) {
 	}
 }
 
-// copying reports whether the records are copies of another session's.
+// inCopies reports whether the current records are copies from another session.
 func (im *importer) inCopies() bool { return im.hasCopies && !im.pastCopies }
 
-// has reports whether the record is a copy of what the session shares with those
-// that it was forked from.
+// isCopy reports whether the record is a copy of an event that the session shares with
+// an ancestor.
 func (s *session) isCopy(l *line, n int) bool {
 	if l.kind == metaKind {
 		_, ok := s.ancestry.find(l, n)
@@ -224,19 +224,19 @@ func (s *session) isCopy(l *line, n int) bool {
 	return s.ancestry.match(l, n)
 }
 
-// differs says why a record that the session does not have cannot be added to
-// it, if so.
+// conflict returns the reason why a new record cannot be added to the session; empty if
+// it can.
 func (s *session) conflict() string {
 	switch {
 	case s.existed && !s.From(Name):
 		return "the session was not imported from Codex"
 	case s.existed && s.lastRead < s.last:
-		return "the record is not in the session, which goes on after what stands before it"
+		return "the session has other records after the last record that the file shares with it"
 	}
 	return ""
 }
 
-// flush appends what was added.
+// flush appends the queued events.
 func (im *importer) flush() error {
 	if im.s == nil {
 		return nil
@@ -244,7 +244,7 @@ func (im *importer) flush() error {
 	return im.s.Flush(im.ctx)
 }
 
-// finish fills in what is known at the end of the file.
+// finish completes the result at the end of the file.
 func (im *importer) finish() {
 	im.result.Held = len(im.held)
 	if im.s != nil {

@@ -14,33 +14,33 @@ import (
 	"github.com/convlog/convlog/interop/internal/parts"
 )
 
-// The types of records that this package tells apart.
+// The types of records with special handling.
 const (
 	metaKind  = "session_meta"
 	itemKind  = "response_item"
 	eventKind = "event_msg"
 )
 
-// line is a record of a file.
+// line is a parsed record of a file.
 type line struct {
 	rec     *interop.Record
 	kind    string
-	payload jsontext.Value // the record itself where it has none
+	payload jsontext.Value // the record itself if it has no payload
 	members parts.Members  // of the payload, if it is an object
-	at      time.Time      // zero if it does not say
-	// around are the members beside type, timestamp and payload.
+	at      time.Time      // zero if it has none
+	// envelope are the members other than type, timestamp and payload.
 	envelope []rawjson.Member
-	// digest identifies what is recorded, whenever it was.
+	// digest identifies the type and payload, without the timestamp.
 	digest event.Digest
 }
 
-// bareItems are the types of items in files of older versions.
+// olderItems are the types of items in older files.
 var olderItems = []string{
 	"message", "reasoning", "function_call", "function_call_output", "local_shell_call", "local_shell_call_output",
 	"custom_tool_call", "custom_tool_call_output", "web_search_call",
 }
 
-// readLine reads a record. It shares the bytes of rec.
+// readLine parses a record. The line shares the bytes of rec.
 func readLine(rec *interop.Record) (*line, error) {
 	members, err := rawjson.Members(rec.Value)
 	if err != nil {
@@ -77,7 +77,7 @@ func (l *line) addMember(m rawjson.Member) {
 	}
 }
 
-// bare makes the record its own payload, as in files of older versions.
+// readOlder makes the record its own payload, for older files.
 func (l *line) readOlder() {
 	around := parts.Members{}
 	for _, m := range l.envelope {
@@ -96,17 +96,17 @@ func (l *line) readOlder() {
 	l.payload, l.envelope = l.rec.Value, nil
 }
 
-// text is a member of the payload that is a string; empty if it is none.
+// text is the value of a string member of the payload; empty if there is none.
 func (l *line) text(name string) string {
 	return l.members.PeekText(name)
 }
 
-// into decodes the payload, as far as it is of the shape; the rest stays zero.
+// decode decodes the payload into v. Members of the wrong type stay zero.
 func (l *line) decode(v any) {
-	_ = json.Unmarshal(l.payload, v) // a payload of another shape says nothing
+	_ = json.Unmarshal(l.payload, v) // a malformed payload counts as empty
 }
 
-// name is the type of the payload, of items and events.
+// payloadType is the type of the payload, for items and events.
 func (l *line) payloadType() string {
 	if l.kind == itemKind || l.kind == eventKind {
 		return l.text("type")
@@ -114,12 +114,12 @@ func (l *line) payloadType() string {
 	return ""
 }
 
-// is reports whether the record is an event of one of the types.
+// isEvent reports whether the record is an event_msg of one of the types.
 func (l *line) isEvent(names ...string) bool {
 	return l.kind == eventKind && slices.Contains(names, l.text("type"))
 }
 
-// rawType is the type of the event that the record is kept raw in.
+// rawType is the event type for the raw record.
 func (l *line) rawType() event.Type {
 	kind := cmp.Or(l.kind, "untyped")
 	if name := l.payloadType(); name != "" {
@@ -128,8 +128,7 @@ func (l *line) rawType() event.Type {
 	return interop.RawType(Name, kind)
 }
 
-// extra is what of the record an event keeps in its extra: rest, of the payload,
-// and what stands around that.
+// extra joins rest, the remaining members of the payload, with the envelope.
 func (l *line) extra(rest jsontext.Value) jsontext.Value {
 	if len(l.envelope) == 0 {
 		return rest
@@ -141,13 +140,13 @@ func (l *line) extra(rest jsontext.Value) jsontext.Value {
 	return rawjson.NonEmpty(append(all, rawjson.Member{Name: "record", Value: rawjson.NonEmpty(l.envelope)}))
 }
 
-// all is the whole payload as an extra.
+// payloadExtra is the whole payload as an extra.
 func (l *line) payloadExtra() jsontext.Value { return l.extra(l.payload) }
 
-// isObject reports whether the payload has members.
+// isObject reports whether the payload is an object.
 func (l *line) isObject() bool { return l.payload.Kind() == '{' }
 
-// member is a member of an object; nil if there is none.
+// member is the value of a member; nil if there is none.
 func member(object jsontext.Value, name string) jsontext.Value {
 	if object.Kind() != '{' {
 		return nil
@@ -164,7 +163,7 @@ func member(object jsontext.Value, name string) jsontext.Value {
 	return nil
 }
 
-// extraText is a member of an extra that is a string; empty if it is none.
+// extraText is the value of a string member of an extra; empty if there is none.
 func extraText(extra jsontext.Value, name string) string {
 	s, _ := rawjson.Text(member(extra, name))
 	return s

@@ -10,15 +10,14 @@ import (
 	"github.com/convlog/convlog/interop"
 )
 
-// parent is a session in the log that another comes from.
+// parent is the parent of the session, in the log.
 type parent struct {
 	ancestry
 	id       string
-	children map[string]*child // by the ids of their calls
+	children map[string]*child // by call id
 }
 
-// openParent reads the session that another comes from; nil if the log does not
-// have it, or it was not imported from Codex.
+// openParent reads the parent; nil if the log lacks it, or it is not from Codex.
 func openParent(ctx context.Context, log *eventlog.Log, id string) (*parent, error) {
 	if event.CheckSessionID(id) != nil {
 		return nil, nil
@@ -44,8 +43,8 @@ func openParent(ctx context.Context, log *eventlog.Log, id string) (*parent, err
 	return p, nil
 }
 
-// call is the call that started the sub-agent with a session, and the seq of
-// the event that says so.
+// call returns the call that started the sub-agent of a session, and the seq of the
+// first event about it.
 func (p *parent) call(session string) (callID string, seq int64) {
 	for id, c := range p.children {
 		if c.session == session {
@@ -55,8 +54,8 @@ func (p *parent) call(session string) (callID string, seq int64) {
 	return "", 0
 }
 
-// fork makes the session of h a fork of the parent, where the two part; made is
-// false where another import did so meanwhile.
+// fork makes the session of h a fork of the parent at the fork point. made is false if
+// the session exists already.
 func (p *parent) fork(ctx context.Context, log *eventlog.Log, h *header) (made bool, err error) {
 	key := interop.FixedKey(h.id, "session_forked")
 	reason := "forked in Codex"

@@ -7,28 +7,28 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-// path is what a rollback and a compaction must know of what was said. Its
-// events are in order of their seqs; what the head moved away from is among them.
+// path indexes the messages, turns and head moves of a session, in order of seq. It
+// includes the events that are not on the active path.
 type path struct {
 	messages []pathMessage
 	turns    []int64 // seqs of turn_started
 	moves    []move
 }
 
-// note is a message.
+// pathMessage is a message in the log.
 type pathMessage struct {
 	seq    int64
 	role   event.Role
 	digest event.Digest
 	extra  string
-	// cut is, of a prompt, the first event of its turn; 0 for other messages.
+	// turnStart is the seq of the first event of a prompt's turn; 0 for other messages.
 	turnStart int64
 }
 
 type move struct{ seq, to int64 }
 
-// active are the stretches of the active path, newest first; the newest has no
-// end.
+// activeStretches returns the seqs on the active path, newest first. The newest stretch
+// has no end.
 func (p *path) activeStretches() (stretches []event.Stretch) {
 	head := int64(math.MaxInt64)
 	for _, m := range slices.Backward(p.moves) {
@@ -41,7 +41,7 @@ func (p *path) activeStretches() (stretches []event.Stretch) {
 	return append(stretches, event.Stretch{From: 1, To: head})
 }
 
-// messages are those on the active path.
+// activeMessages returns the messages on the active path.
 func (p *path) activeMessages() (active []pathMessage) {
 	on := p.activeStretches()
 	for _, n := range p.messages {
@@ -52,8 +52,8 @@ func (p *path) activeMessages() (active []pathMessage) {
 	return active
 }
 
-// begins reports whether a turn begins with its next prompt, and not with what a
-// conversation begins with.
+// promptBeginsTurn reports whether the next prompt is the start of the turn at seq turn.
+// The first turn of a session may begin before the context of the conversation.
 func (p *path) promptBeginsTurn(turn int64) bool {
 	on := p.activeStretches()
 	for _, n := range slices.Backward(p.messages) {
@@ -65,7 +65,7 @@ func (p *path) promptBeginsTurn(turn int64) bool {
 	return n == 0 || p.messages[n-1].seq < turn
 }
 
-// turnCount is how many turns the active path has.
+// turnCount is the number of turns on the active path.
 func (p *path) turnCount() (count int) {
 	on := p.activeStretches()
 	for _, seq := range p.turns {

@@ -11,39 +11,39 @@ import (
 	"github.com/convlog/convlog/interop"
 )
 
-// The labels that later records are understood by.
+// The labels that apply to later records.
 const (
 	providerLabel = "model_provider"
 	modelLabel    = "model"
 )
 
-// session is the session that records are added to. What it knows it knows from
-// events, so that a file that grows is imported as if it had been whole.
+// session is the session of the file. Its state comes from its events only. So a file
+// that grows gives the same events as the whole file.
 type session struct {
 	*interop.Session
-	// found: the log held the session. last is the newest of its events that
-	// has a record of its own, passed the newest whose record this file holds so far.
+	// existed: the log had the session. last is the seq of its newest event with a
+	// record, lastRead the seq of the newest event whose record was read from this file.
 	existed        bool
 	last, lastRead int64
-	// shared are the events of the sessions that this one was forked from.
+	// ancestry has the events of the sessions that this session was forked from.
 	ancestry    ancestry
 	occurrences map[event.Digest]int
 
-	hasSource bool // it says what it was imported from
+	hasSource bool // an event has its source
 	hasTitle  bool
 	cwd       string
 	labels    map[string]string
 
 	path     path
-	calls    map[string]string // names of the tools called, by call id
-	group    string            // the response under way
-	total    string            // the newest count of all tokens
+	calls    map[string]string // names of tools, by call id
+	group    string            // the current response
+	total    string            // the newest total token count
 	turns    map[string]ulid.ULID
 	turn     openTurn
-	children map[string]*child // by the ids of their calls
+	children map[string]*child // by call id
 }
 
-// openTurn is the turn under way.
+// openTurn is the current turn.
 type openTurn struct {
 	id       ulid.ULID
 	seq      int64
@@ -51,7 +51,7 @@ type openTurn struct {
 	prompted bool
 }
 
-// openSession finds a session in the log, or prepares a new one.
+// openSession opens a session of the log, or prepares a new one.
 func openSession(ctx context.Context, log *eventlog.Log, id string) (*session, error) {
 	s := &session{
 		occurrences: map[event.Digest]int{}, labels: map[string]string{}, calls: map[string]string{},
@@ -65,7 +65,7 @@ func openSession(ctx context.Context, log *eventlog.Log, id string) (*session, e
 	return s, nil
 }
 
-// remember takes in an event that the log holds.
+// restore indexes an event of the log.
 func (s *session) restore(id string, e *event.Event) error {
 	if e.SessionID != id {
 		s.ancestry.add(e)
@@ -85,7 +85,8 @@ func (s *session) restore(id string, e *event.Event) error {
 	return nil
 }
 
-// madeOfRecord reports whether an event is a record's own.
+// isOwnEvent reports whether a record became the event itself, and not a following
+// event.
 func isOwnEvent(e *event.Event) (bool, error) {
 	v, ok := e.MetadataValue(interop.OriginKey)
 	if !ok {
@@ -96,7 +97,7 @@ func isOwnEvent(e *event.Event) (bool, error) {
 	return origin.Part == ownPart, err
 }
 
-// payloadOf reads an event that the session learns from; nil if it is none.
+// payloadOf decodes an event that the session indexes; nil for other events.
 func payloadOf(e *event.Event) (p event.Payload, err error) {
 	if e.Redacted() {
 		return nil, nil
@@ -124,7 +125,7 @@ func payloadOf(e *event.Event) (p event.Payload, err error) {
 	return p, err
 }
 
-// took takes in an event with a payload.
+// index updates the state from a payload.
 func (s *session) index(p event.Payload, id ulid.ULID, seq int64) {
 	switch p := p.(type) {
 	case event.Session:
@@ -150,7 +151,7 @@ func (s *session) index(p event.Payload, id ulid.ULID, seq int64) {
 	}
 }
 
-// says takes in what the session says of itself.
+// indexSession indexes a session_started or session_updated.
 func (s *session) indexSession(p *event.Session) {
 	s.hasSource = s.hasSource || p.Source.Format == Name
 	s.hasTitle = s.hasTitle || p.Title != ""
@@ -164,12 +165,12 @@ func (s *session) indexSession(p *event.Session) {
 	}
 }
 
-// forked forgets what is only the parent's.
+// resetForFork drops the state of the parent that a fork does not inherit.
 func (s *session) resetForFork() {
 	s.hasSource, s.hasTitle, s.children = false, false, map[string]*child{}
 }
 
-// said takes in a message.
+// indexMessage indexes a message.
 func (s *session) indexMessage(m *event.Message, seq int64) {
 	s.group = ""
 	if m.Role == event.Assistant {
@@ -191,14 +192,14 @@ func (s *session) indexMessage(m *event.Message, seq int64) {
 	s.path.messages = append(s.path.messages, n)
 }
 
-// occurrence counts equal records of the session in this file, from 0.
+// occurrence numbers equal records of the session in this file, from 0.
 func (s *session) occurrence(d event.Digest) int {
 	n := s.occurrences[d]
 	s.occurrences[d]++
 	return n
 }
 
-// changes are the labels that would change.
+// changes returns the labels that differ from the current labels; nil if none do.
 func (s *session) changes(labels map[string]string) event.Labels {
 	changed := event.Labels{}
 	for name, text := range labels {
