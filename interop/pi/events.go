@@ -8,11 +8,11 @@ import (
 	"github.com/convlog/convlog/interop"
 )
 
-// The parts that a record's events have in their keys and origins.
+// The parts of a record's events, for their keys and origins.
 const (
-	ownPart  = iota // the record's own event
+	ownPart  = iota // the event of the record itself
 	movePart        // head_moved before it
-	forkPart        // session_forked, made of the header
+	forkPart        // session_forked, from the header
 )
 
 // apply adds a record to its session, unless the session has it already.
@@ -39,8 +39,8 @@ func (im *importer) apply(s *session, rec interop.Record, f *facts) error {
 	return nil
 }
 
-// open adds what the header says, if the log does not have it: a session_started,
-// or a session_updated in a fork.
+// addHeader queues the event of the header, if the log lacks it: session_started, or
+// session_updated in a fork.
 func (im *importer) addHeader(s *session) error {
 	h := s.header
 	if h == nil {
@@ -72,7 +72,7 @@ func (im *importer) addHeader(s *session) error {
 	return nil
 }
 
-// version is that of the format. Version 1 does not say.
+// version is the version of the format. The header of version 1 has none.
 func version(header *facts) string {
 	v := header.value("version")
 	if v.Kind() != '0' {
@@ -81,7 +81,7 @@ func version(header *facts) string {
 	return string(v)
 }
 
-// add adds the record's own event, and before it what moves the head there.
+// add queues the event of the record, after a head_moved if it continues elsewhere.
 func (im *importer) add(s *session, rec *interop.Record, f *facts) error {
 	p, cost, err := im.payload(f)
 	if err != nil {
@@ -111,7 +111,7 @@ func (im *importer) add(s *session, rec *interop.Record, f *facts) error {
 	return nil
 }
 
-// move leads the head to where the record goes on from.
+// addMove queues the head_moved to the event that the record follows.
 func (im *importer) addMove(s *session, rec *interop.Record, f *facts, to int64) error {
 	e, err := rec.Event(movePart, event.HeadMove{To: to, Reason: "another branch of the session"})
 	if err != nil {
@@ -121,8 +121,8 @@ func (im *importer) addMove(s *session, rec *interop.Record, f *facts, to int64)
 	return nil
 }
 
-// event makes the record's own event. Without a payload, or where the log does
-// not take it, that keeps the record as it is.
+// event makes the event of the record. Without a payload, or if the log does not accept
+// it, the event holds the raw record.
 func (im *importer) event(rec *interop.Record, f *facts, p event.Payload) (event.Event, error) {
 	if p != nil {
 		e, err := rec.Event(ownPart, p)
@@ -135,7 +135,7 @@ func (im *importer) event(rec *interop.Record, f *facts, p event.Payload) (event
 	return rec.Raw(interop.RawType(Name, f.typeName()))
 }
 
-// payload is what becomes of a record; nil if it is kept raw, or a compaction.
+// payload converts a record; nil if it stays raw, or is a compaction.
 func (im *importer) payload(f *facts) (p event.Payload, cost event.Cost, err error) {
 	c := converter{ctx: im.ctx, log: im.log}
 	switch f.kind {
@@ -153,8 +153,8 @@ func (im *importer) payload(f *facts) (p event.Payload, cost event.Cost, err err
 	return p, 0, err
 }
 
-// compaction covers everything before it. In its place stand the summary, and
-// what was kept.
+// compaction covers all events before it. The model sees the summary and the kept
+// messages instead.
 func (s *session) compaction(f *facts) event.Compaction {
 	taken := []string{"summary"}
 	before, ok := f.count("tokensBefore")
@@ -180,8 +180,8 @@ func (s *session) compaction(f *facts) event.Compaction {
 	return c
 }
 
-// firstKept is the seq of the first record that a compaction kept; beyond the
-// newest event if it kept none. Version 1 counts the records of the file.
+// firstKept is the seq of the first record that a compaction kept, or a seq after the
+// newest event if it kept none. Version 1 has the index of the record.
 func (s *session) firstKept(f *facts) int64 {
 	if seq, ok := s.nodes[f.text("firstKeptEntryId")]; ok {
 		return seq

@@ -5,20 +5,20 @@ import (
 	"github.com/convlog/convlog/interop"
 )
 
-// search finds the longest prefix of a file that its parent has as well.
+// search finds the longest common prefix of a copy and its parent.
 type search struct {
 	parent  *session
 	matches []match
-	inBoth  map[int64]bool // the parent's events that are among them
+	inBoth  map[int64]bool // seqs in the parent of the matches
 }
 
-// match is a record that is an event of the parent.
+// match is a record that the parent has too.
 type match struct {
 	id  string
 	seq int64
 }
 
-// look prepares the search, if the log has the parent.
+// startSearch begins the comparison with the parent, if the log has it.
 func (im *importer) startSearch(s *session) error {
 	if s.parent == "" || s.parent == s.ID {
 		return nil
@@ -31,9 +31,8 @@ func (im *importer) startSearch(s *session) error {
 	return nil
 }
 
-// take takes in the next record of the file; ok is false when it is not the
-// parent's next: not among its events, or where it stands there something was
-// said that the file does not have.
+// match reports whether the next record of the file is also the next record of the
+// parent. It is not, if the file lacks a message that precedes it in the parent.
 func (x *search) match(f *facts) (ok bool) {
 	seq, ok := x.parent.find(f)
 	if n := len(x.matches); !ok || n > 0 && seq <= x.matches[n-1].seq {
@@ -47,8 +46,7 @@ func (x *search) match(f *facts) (ok bool) {
 	return true
 }
 
-// fork makes the session a fork of its parent, behind the last record that both
-// have.
+// fork makes the session a fork of its parent, after the last common record.
 func (im *importer) fork(s *session) (*session, error) {
 	x := s.search
 	h := s.header
@@ -68,7 +66,7 @@ func (im *importer) fork(s *session) (*session, error) {
 	return forked, nil
 }
 
-// resume takes over what is known of the file.
+// continueFrom takes over the state of the file from before the fork.
 func (s *session) continueFrom(before *session) {
 	s.header, s.parent, s.createdAt, s.occurrences = before.header, before.parent, before.createdAt, before.occurrences
 	s.hasCopies, s.name, s.prompt, s.seqs = before.hasCopies, before.name, before.prompt, before.seqs

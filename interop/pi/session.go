@@ -12,40 +12,41 @@ import (
 	"github.com/convlog/convlog/interop/internal/trail"
 )
 
-// start is the seq of the first event of a session, which the first record
-// follows.
+// startSeq is the seq of the first event of a session. The first record follows it.
 const startSeq = 1
 
-// session is a session that records are added to.
+// session is a session of the file, with an index of its events.
 type session struct {
 	*interop.Session
-	// found is how many events the log held, own those of them that are not its
-	// parent's; matched, that records of this file are among them.
+	// initialSeq is the seq of the newest event when the session was opened. ownEvents
+	// counts the events that are not the parent's. matched is true after a record of
+	// this file is found in the log.
 	initialSeq int64
 	ownEvents  int
 	matched    bool
-	// lineage are the sessions whose events it holds, itself last.
+	// lineage are the ids of the session's ancestors and of the session, oldest first.
 	lineage []string
 	trail   *trail.Trail
 
-	// header is that of the file, while the log does not have it.
+	// header is the header of the file; nil if the log has it.
 	header *heldRecord
-	// parent is the session that the file was made from, made is when; copy says
-	// that records were copied along.
+	// parent is the id of the session that the file is a copy of. hasCopies is true
+	// after a copied record.
 	parent    string
 	createdAt time.Time
 	hasCopies bool
-	// held are records before the session begins.
+	// held are the records before the session begins.
 	held []*heldRecord
-	// search looks for the records in the parent; nil if that is over.
+	// search compares the records with the parent; nil if there is nothing left to
+	// compare.
 	search *search
-	// name is what the session was called, prompt what the user said first.
+	// name is the newest name of the session, prompt its first prompt.
 	name, prompt string
 
-	// seqs are those of the records of the file, by index; 0 for the header.
+	// seqs are the seqs of the file's records, by index; 0 for the header.
 	seqs        []int64
-	nodes       map[string]int64 // seqs, by the ids of records
-	lastSeq     int64            // seq of the record before
+	nodes       map[string]int64 // seqs by record id
+	lastSeq     int64            // seq of the previous record
 	occurrences map[event.Digest]int
 }
 
@@ -55,7 +56,7 @@ type heldRecord struct {
 	facts facts
 }
 
-// openSession finds a session in the log, or prepares a new one.
+// openSession opens a session of the log, or prepares a new one.
 func openSession(ctx context.Context, log *eventlog.Log, id string) (*session, error) {
 	s := &session{trail: trail.New(), nodes: map[string]int64{}, occurrences: map[event.Digest]int{}, lastSeq: startSeq}
 	remember := func(e *event.Event) error { return s.restore(e, id) }
@@ -70,7 +71,7 @@ func openSession(ctx context.Context, log *eventlog.Log, id string) (*session, e
 	return s, nil
 }
 
-// remember takes in an event that the log holds.
+// restore indexes an event of the log.
 func (s *session) restore(e *event.Event, id string) error {
 	if n := len(s.lineage); n == 0 || s.lineage[n-1] != e.SessionID {
 		s.lineage = append(s.lineage, e.SessionID)
@@ -81,7 +82,7 @@ func (s *session) restore(e *event.Event, id string) error {
 	return s.trail.Remember(e)
 }
 
-// takeHeader takes in the header of a file.
+// setHeader sets the header of the file, and the parent.
 func (s *session) setHeader(rec interop.Record, f *facts) {
 	s.seqs = append(s.seqs, 0)
 	s.parent, s.createdAt = parentOf(f), f.at
@@ -91,18 +92,18 @@ func (s *session) setHeader(rec interop.Record, f *facts) {
 	s.header = newHeldRecord(rec, f)
 }
 
-// held keeps a record, whose bytes are about to be reused.
+// newHeldRecord copies a record, since the caller reuses its bytes.
 func newHeldRecord(rec interop.Record, f *facts) *heldRecord {
 	h := &heldRecord{rec: rec.Kept()}
-	h.facts, _ = read(&h.rec) // it was read before
+	h.facts, _ = read(&h.rec) // read before without an error
 	h.facts.at, h.facts.occurrence = f.at, f.occurrence
 	return h
 }
 
 func (s *session) headerKey() interop.Key { return interop.FixedKey(s.ID, "session_started") }
 
-// parentOf is the id of the session that a header says the session is a copy of.
-// pi names the file.
+// parentOf is the id of the session that a header names as its original. pi names the
+// file.
 func parentOf(header *facts) string {
 	name := header.text("parentSession")
 	if name == "" {
@@ -117,11 +118,11 @@ func parentOf(header *facts) string {
 	return name
 }
 
-// copied reports whether a record was copied from the parent: it is older than
-// the file.
+// isCopied reports whether a record is a copy from the parent: it is older than the
+// header.
 func (s *session) isCopied(f *facts) bool { return s.parent != "" && f.at.Before(s.createdAt) }
 
-// meet takes in what every record says, whatever becomes of it.
+// observe counts the record, and takes the title and the first prompt from it.
 func (s *session) observe(f *facts) {
 	f.occurrence = s.occurrences[f.digest]
 	s.occurrences[f.digest]++
@@ -137,7 +138,7 @@ func (s *session) observe(f *facts) {
 	}
 }
 
-// find gives the seq of the event made of a record, if the session has it.
+// find returns the seq of the record's event, if the session has it.
 func (s *session) find(f *facts) (seq int64, ok bool) {
 	for _, id := range s.lineage {
 		if seq, ok = s.Find(interop.RecordKey(id, f.digest, f.occurrence, ownPart)); ok {
@@ -147,7 +148,7 @@ func (s *session) find(f *facts) (seq int64, ok bool) {
 	return seq, ok
 }
 
-// place takes in that a record is the event at seq.
+// indexRecord sets the seq of a record.
 func (s *session) indexRecord(f *facts, seq int64) {
 	if f.id != "" {
 		s.nodes[f.id] = seq
@@ -155,8 +156,8 @@ func (s *session) indexRecord(f *facts, seq int64) {
 	s.seqs, s.lastSeq = append(s.seqs, seq), seq
 }
 
-// follows is the seq of the event that a record follows. Where its parent is
-// missing that is the record before it.
+// parentSeq is the seq that the record follows. If its parent is missing, the record
+// follows the previous record.
 func (s *session) parentSeq(f *facts) int64 {
 	if !f.hasParent {
 		return s.lastSeq
@@ -170,17 +171,18 @@ func (s *session) parentSeq(f *facts) int64 {
 	return s.lastSeq
 }
 
-// parts says why a record that the session does not have cannot be added to it,
-// if so. A file holds its session from the start.
+// conflict returns the reason why a new record cannot be added to the session; empty if
+// it can. A file holds its session from the start, so one of its records must be in the
+// log.
 func (s *session) conflict() (reason string) {
 	switch {
 	case s.initialSeq == 0 || s.matched:
 		return ""
 	case !s.From(Name):
 		return "the session was not imported from pi"
-	case s.ownEvents == 1 && len(s.lineage) > 1: // the fork was made, and no more
+	case s.ownEvents == 1 && len(s.lineage) > 1: // the fork has no records yet
 		s.matched = true
 		return ""
 	}
-	return "the session begins otherwise"
+	return "the session in the log begins with other records"
 }
