@@ -12,34 +12,32 @@ import (
 	"github.com/convlog/convlog/interop/internal/parts"
 )
 
-// The parts that a record's events have in their origins; those of calls and
-// results come behind them.
+// The parts of a record's events, for their origins. Calls and results follow piecePart.
 const (
-	ownPart     = iota // the record's own event
+	ownPart     = iota // the event of the record itself
 	movePart           // head_moved before it
-	summaryPart        // the summary of a header
-	usagePart          // tokens that came late
-	piecePart          // further pieces of a message
+	summaryPart        // title from the summary of a header
+	usagePart          // tokens that came later than the message
+	piecePart          // the second and later pieces of a message
 )
 
-// adding adds the events of a record to its session.
+// recordWriter adds the events of a record to its session.
 type recordWriter struct {
 	im *importer
 	s  *session
 	r  *record
-	// follows is the seq that the first of them follows; 0 where they go on at the
-	// head.
+	// parent is the seq that the first event follows; 0 if it follows the head.
 	parent int64
-	// n counts equal records of the file before it.
+	// occurrence numbers equal records of the file.
 	occurrence int
-	// newest is the seq of the newest of them, added how many the log did not
-	// have, kept that one of these is the raw record.
+	// newest is the seq of the newest event of the record. added counts events that are
+	// new to the log. isRaw is true if one of them holds the raw record.
 	newest int64
 	added  int
 	isRaw  bool
 }
 
-// apply adds to the session what it does not have of a record yet.
+// apply adds the events of a record that the session does not have yet.
 func (im *importer) apply(s *session, r *record) error {
 	a := recordWriter{im: im, s: s, r: r, parent: s.lastSeq, occurrence: s.occurrences[r.digest]}
 	s.occurrences[r.digest]++
@@ -61,7 +59,7 @@ func (im *importer) apply(s *session, r *record) error {
 	return nil
 }
 
-// all adds the events of the record.
+// write adds the events of the record.
 func (a *recordWriter) write() (err error) {
 	last := &a.s.lastSeq
 	switch {
@@ -80,7 +78,7 @@ func (a *recordWriter) write() (err error) {
 	return err
 }
 
-// rewound is what is followed after a rewind to before a message.
+// rewindTarget is the seq to follow after a rewind to before a message.
 func (s *session) rewindTarget(id string) int64 {
 	if seq, ok := s.parents[id]; ok {
 		return seq
@@ -88,7 +86,7 @@ func (s *session) rewindTarget(id string) int64 {
 	return startSeq
 }
 
-// message adds a message, or what has grown of it.
+// addMessage adds the pieces of a message that the session does not have yet.
 func (a *recordWriter) addMessage() error {
 	if _, again := a.s.parents[a.r.id]; !again {
 		a.s.parents[a.r.id] = a.s.lastSeq
@@ -124,8 +122,8 @@ func (a *recordWriter) addMessage() error {
 	return a.addRest(usage, changed)
 }
 
-// known is the newest piece that the session has, 0 if it has none. redacted says
-// that one of them was redacted, so that nothing is known of what has changed.
+// newestPiece is the seq of the newest piece in the session; 0 if there is none.
+// redacted is true if a piece is redacted: then changes cannot be detected.
 func (a *recordWriter) newestPiece(pieces []piece) (newest int64, redacted bool) {
 	for i := range pieces {
 		if seq, ok := a.s.Find(a.key(pieces[i].name)); ok {
@@ -136,8 +134,8 @@ func (a *recordWriter) newestPiece(pieces []piece) (newest int64, redacted bool)
 	return newest, redacted
 }
 
-// resumes is the seq that what has grown of a message follows: 0, the head, where
-// the rest of it, up to the newest, is on the path.
+// parentOfGrowth is the seq that new pieces of a stored message follow. It is 0, the
+// head, if the newest stored piece is on the active path.
 func (a *recordWriter) parentOfGrowth(newest int64) int64 {
 	if a.s.trail.Holds(newest) {
 		return 0
@@ -145,7 +143,7 @@ func (a *recordWriter) parentOfGrowth(newest int64) int64 {
 	return newest
 }
 
-// part numbers the pieces of a message.
+// part is the part number of a piece.
 func part(piece int) int {
 	if piece == 0 {
 		return ownPart
@@ -153,7 +151,8 @@ func part(piece int) int {
 	return piecePart + piece - 1
 }
 
-// rest adds tokens that came late, and keeps a message that changed.
+// addRest adds tokens that came later than the message, and the raw record if it
+// changed.
 func (a *recordWriter) addRest(usage event.Usage, changed bool) error {
 	key := a.key(fmt.Sprint("usage ", a.r.id, counters(usage)))
 	if _, told := a.s.Find(key); !told && !usage.IsZero() {
@@ -170,11 +169,10 @@ func (a *recordWriter) addRest(usage event.Usage, changed bool) error {
 	return nil
 }
 
-// key is that of what the session has once.
+// key is the key of an event that the session has once.
 func (a *recordWriter) key(name string) interop.Key { return interop.FixedKey(a.s.ID, name) }
 
-// change adds a change of the session: a summary, another history, or else the raw
-// record.
+// addChange adds the event of a $set: messages, a summary, or the raw record.
 func (a *recordWriter) addChange() error {
 	key := interop.RecordKey(a.s.ID, a.r.digest, a.occurrence, ownPart)
 	if seq, ok := a.s.Find(key); ok {
@@ -199,8 +197,8 @@ func (a *recordWriter) addChange() error {
 	return a.addPayload(key, ownPart, event.Session{State: event.SessionStateUpdated, Title: title, Extra: a.r.Value})
 }
 
-// replaced is a compaction: the messages that the model sees from here on. Those
-// that the session has stand there by their seqs.
+// replacement returns a compaction to the given messages. It refers to messages that the
+// session has by seq.
 func (a *recordWriter) replacement(messages jsontext.Value) (p event.Compaction, err error) {
 	p = event.Compaction{Strategy: "replace", Replace: true, Extra: a.r.Value}
 	c := converter{ctx: a.im.ctx, log: a.im.log}
@@ -224,16 +222,17 @@ func (a *recordWriter) replacement(messages jsontext.Value) (p event.Compaction,
 	return p, nil
 }
 
-// entry refers to a piece of a message, if the session has it, or holds it.
+// compactionEntry refers to a piece if the session has it, and holds the piece
+// otherwise.
 func (a *recordWriter) compactionEntry(p *piece) event.CompactionEntry {
 	if seq, ok := a.s.Find(a.key(p.name)); ok && a.s.digests[seq] == contentDigest(&p.m) {
 		return event.CompactionEntry{Seq: seq}
 	}
-	p.m.Extra = nil // it stands in that of the compaction
+	p.m.Extra = nil // the extra of the compaction has it
 	return event.CompactionEntry{Message: &p.m}
 }
 
-// raw keeps the record as it is.
+// addRaw adds the raw record.
 func (a *recordWriter) addRaw() error {
 	key := interop.RecordKey(a.s.ID, a.r.digest, a.occurrence, ownPart)
 	if seq, ok := a.s.Find(key); ok {
@@ -248,8 +247,8 @@ func (a *recordWriter) addRaw() error {
 	return a.addEvent(key, e)
 }
 
-// put adds an event of a payload. Where the log does not take it, the raw record
-// is kept.
+// addPayload adds the event of a payload. If the log does not accept it, addPayload adds
+// the raw record.
 func (a *recordWriter) addPayload(key interop.Key, part int, p event.Payload) error {
 	e, err := a.r.Event(part, p)
 	if errors.Is(err, event.ErrInvalid) {
@@ -261,7 +260,7 @@ func (a *recordWriter) addPayload(key interop.Key, part int, p event.Payload) er
 	return a.addEvent(key, e)
 }
 
-// add adds an event, and before the record's first what moves the head there.
+// addEvent queues an event, after a head_moved if it continues elsewhere.
 func (a *recordWriter) addEvent(key interop.Key, e event.Event) error {
 	if reason := a.s.conflict(); reason != "" {
 		a.s.Drop()
@@ -281,7 +280,7 @@ func (a *recordWriter) addEvent(key interop.Key, e event.Event) error {
 	return nil
 }
 
-// summary adds the summary of a header, if it titles the session anew.
+// addSummary adds the summary of a header as the title, if it is new.
 func (im *importer) addSummary(s *session, r *record) error {
 	title := interop.Title(r.text("summary"))
 	key := interop.FixedKey(s.ID, "summary "+r.text("summary"))
@@ -290,6 +289,6 @@ func (im *importer) addSummary(s *session, r *record) error {
 	}
 	s.title = title
 	a := recordWriter{im: im, s: s, r: r}
-	s.matched = true // by its header
+	s.matched = true // the header matches
 	return a.addPayload(key, summaryPart, event.Session{State: event.SessionStateUpdated, Title: title})
 }

@@ -18,11 +18,11 @@ type importer struct {
 	result interop.Result
 
 	s *session // nil before the header
-	// at is the time of the newest record that had one.
+	// at is the newest timestamp in the file so far.
 	at time.Time
 }
 
-// value takes in a document, or a line.
+// value imports a document or a line.
 func (im *importer) value(rec *interop.Record) error {
 	if header, messages, ok := splitDocument(rec); ok {
 		return im.document(header, messages)
@@ -30,7 +30,7 @@ func (im *importer) value(rec *interop.Record) error {
 	return im.record(*rec)
 }
 
-// before takes in what stands before the place where a document is cut off.
+// truncated imports the records before the point where a document is truncated.
 func (im *importer) truncated(rec *interop.Record) error {
 	if header, messages, ok := splitDocument(rec); ok {
 		return im.document(header, messages)
@@ -50,8 +50,7 @@ func (im *importer) document(header interop.Record, messages []interop.Record) e
 	return nil
 }
 
-// record takes in a record. One that cannot be read is refused; an error stops the
-// import.
+// record imports a header, message or change, or rejects it. An error stops the import.
 func (im *importer) record(rec interop.Record) error {
 	im.result.Records++
 	r, err := readRecord(rec)
@@ -72,7 +71,7 @@ func (im *importer) record(rec interop.Record) error {
 	return err
 }
 
-// take gives a record to its session.
+// dispatch adds a record to its session, or holds it until the session begins.
 func (im *importer) dispatch(r *record) error {
 	switch {
 	case r.isHeader() && (im.s == nil || im.s.ID != r.text("sessionId")):
@@ -91,7 +90,7 @@ func (im *importer) dispatch(r *record) error {
 	return im.apply(im.s, r)
 }
 
-// start makes the session of a header the current one.
+// startSession makes the session of a header the current session.
 func (im *importer) startSession(r *record) error {
 	id := r.text("sessionId")
 	if err := event.CheckSessionID(id); err != nil {
@@ -115,8 +114,7 @@ func (im *importer) startSession(r *record) error {
 
 func (s *session) headerKey() interop.Key { return interop.FixedKey(s.ID, "session_started") }
 
-// begin adds the start of a session, whose first message is r, and what was held
-// for it.
+// beginSession adds the start of a session with first message r, and its held records.
 func (im *importer) beginSession(r *record) error {
 	s := im.s
 	c := converter{ctx: im.ctx, log: im.log}
@@ -151,7 +149,7 @@ func (im *importer) beginSession(r *record) error {
 	return nil
 }
 
-// leave appends what was added to the current session, before another one.
+// closeSession flushes the current session before the next one.
 func (im *importer) closeSession() error {
 	if im.s == nil {
 		return nil
@@ -169,7 +167,7 @@ func (im *importer) flush() error {
 	return im.s.Flush(im.ctx)
 }
 
-// finish fills in what is known at the end of the file.
+// finish completes the result at the end of the file.
 func (im *importer) finish() {
 	if im.s != nil {
 		im.addCounts()
@@ -177,7 +175,7 @@ func (im *importer) finish() {
 }
 
 func (im *importer) addCounts() {
-	if im.s.Seq() > 0 { // it has begun
+	if im.s.Seq() > 0 { // the session has begun
 		im.result.Touch(im.s.ID)
 	}
 	im.result.Events += im.s.Written()

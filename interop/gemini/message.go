@@ -14,16 +14,16 @@ import (
 	"github.com/convlog/convlog/interop/internal/parts"
 )
 
-// converter turns messages of Gemini CLI into messages of the log. What those have
-// no member for stays in their extra.
+// converter converts records to messages. The extra of a message has the members that
+// were not converted.
 type converter struct {
 	ctx context.Context
 	log *eventlog.Log
 }
 
-// piece is a message that a record becomes, or one of several.
+// piece is one of the messages that a record becomes.
 type piece struct {
-	name string // tells it apart from others of the session
+	name string // unique in the session
 	m    event.Message
 }
 
@@ -63,8 +63,7 @@ func (c *converter) pieces(r *record) (all []piece, err error) {
 	return append(all, calls...), nil
 }
 
-// thoughtsOf converts thoughts; whole is false where they are not what they
-// should be.
+// thoughtsOf converts thoughts; whole is false if they are malformed.
 func thoughtsOf(v jsontext.Value) (all []event.Part, whole bool) {
 	if v.Kind() != '[' {
 		return nil, v == nil
@@ -86,7 +85,7 @@ func thoughtsOf(v jsontext.Value) (all []event.Part, whole bool) {
 	return all, true
 }
 
-// content converts what is said: a text, a part or several.
+// content converts a text, a part or a list of parts.
 func (c *converter) content(v jsontext.Value) (all []event.Part, err error) {
 	if v == nil || v.Kind() == 'n' {
 		return nil, nil
@@ -104,7 +103,7 @@ func (c *converter) content(v jsontext.Value) (all []event.Part, err error) {
 	return all, nil
 }
 
-// listOf are the elements of an array, or the value itself.
+// listOf returns the elements of an array, or the value itself.
 func listOf(v jsontext.Value) []jsontext.Value {
 	if v.Kind() != '[' {
 		return []jsontext.Value{v}
@@ -116,8 +115,7 @@ func listOf(v jsontext.Value) []jsontext.Value {
 	return all
 }
 
-// part converts a piece of content. One that is not of a known shape becomes an
-// opaque part.
+// part converts a content part. An unknown part becomes opaque.
 func (c *converter) part(v jsontext.Value) (p event.Part, err error) {
 	if s, ok := rawjson.Text(v); ok {
 		return event.Text(s), nil
@@ -147,7 +145,7 @@ func (c *converter) part(v jsontext.Value) (p event.Part, err error) {
 	return p, nil
 }
 
-// kindOf names a part by its first member.
+// kindOf is the name of the first member of a part.
 func kindOf(v jsontext.Value) string {
 	members, err := rawjson.Members(v)
 	if err != nil || len(members) == 0 || members[0].Name == "" {
@@ -156,7 +154,7 @@ func kindOf(v jsontext.Value) string {
 	return members[0].Name
 }
 
-// inline takes the body of a file, which becomes a blob.
+// inline converts a file with a body. The body becomes a blob.
 func (c *converter) inline(v jsontext.Value) (p event.Part, err error) {
 	o, err := parts.Open(v)
 	if err != nil {
@@ -172,7 +170,7 @@ func (c *converter) inline(v jsontext.Value) (p event.Part, err error) {
 	return p, err
 }
 
-// linked takes the address of a file.
+// linked converts a file with an address.
 func linked(v jsontext.Value) (p event.Part) {
 	o, err := parts.Open(v)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/convlog/convlog/interop/internal/parts"
 )
 
-// calls converts the tool calls of a message: each is a piece, and so is its
-// result. whole is false where they are not what they should be.
+// calls converts tool calls: each call is a piece, and so is its result. whole is false
+// if the calls are malformed.
 func (c *converter) calls(id string, m *event.Message, v jsontext.Value) (all []piece, whole bool, err error) {
 	if v.Kind() != '[' {
 		return nil, v == nil, nil
@@ -37,7 +37,7 @@ func (c *converter) calls(id string, m *event.Message, v jsontext.Value) (all []
 		}
 		all = append(all, piece{"call " + id + " " + call.CallID, made})
 		if answered {
-			extra, _ := jsontext.AppendQuote([]byte(`{"id":`), id) // it was read
+			extra, _ := jsontext.AppendQuote([]byte(`{"id":`), id) // the id was parsed from JSON
 			all = append(all, piece{"result " + id + " " + call.CallID, event.Message{
 				Role: event.Tool, Parts: []event.Part{result}, Extra: append(extra, '}'),
 			}})
@@ -46,8 +46,8 @@ func (c *converter) calls(id string, m *event.Message, v jsontext.Value) (all []
 	return all, true, nil
 }
 
-// result converts the result of a call, with all that is told of the call.
-// answered is false while there is none.
+// result converts the result of a call, with the other members of the call in its extra.
+// answered is false if there is no result yet.
 func (c *converter) result(call *event.Part, o *parts.Members) (p event.Part, answered bool, err error) {
 	v := o.Peek("result")
 	if v == nil || v.Kind() == 'n' {
@@ -72,8 +72,8 @@ func (c *converter) result(call *event.Part, o *parts.Members) (p event.Part, an
 	return p, true, nil
 }
 
-// answered is what else there is to a part of a result: that the tool failed, and
-// that there is more than was converted.
+// resultState reports whether the tool failed, and whether the part has members that
+// were not converted.
 type resultState struct{ failed, incomplete bool }
 
 // response converts a part of a result.
@@ -97,8 +97,7 @@ func (c *converter) response(call *event.Part, v jsontext.Value) (said []event.P
 	return append([]event.Part{event.Text(text)}, media...), resultState{failed, o.Rest() != nil || outer.Rest() != nil}, err
 }
 
-// outputOf is what a tool said: its output or its error, or else the whole
-// response.
+// outputOf is the output or error of a tool, or else its whole response.
 func outputOf(response jsontext.Value) (text string, failed bool) {
 	o, err := parts.Open(response)
 	if err != nil {

@@ -15,44 +15,43 @@ import (
 	"github.com/convlog/convlog/interop/internal/trail"
 )
 
-// start is the seq of the first event of a session, which the first message
-// follows.
+// startSeq is the seq of the first event of a session. The first message follows it.
 const startSeq = 1
 
-// session is a session that records are added to.
+// session is a session of the file, with an index of its events.
 type session struct {
 	*interop.Session
-	// found is how many events the log held; matched, that records of this file
-	// are among them.
+	// initialSeq is the seq of the newest event when the session was opened. matched is
+	// true after a record of this file is found in the log.
 	initialSeq int64
 	matched    bool
 	trail      *trail.Trail
 
-	// header is that of the file, while the log does not have it; held are records
+	// header is the header of the file; nil if the log has it. held are the records
 	// before the session begins.
 	header *record
 	held   []*record
 
 	title string
-	// erased: what it said of itself was redacted, and is not to come back; redacted
-	// are the seqs of messages of which the same holds.
+	// startRedacted: the session_started is redacted, so its title must not come back.
+	// redacted has the seqs of redacted messages.
 	startRedacted bool
 	redacted      map[int64]bool
 
-	// said are digests of the messages that the log has, by their seqs; used what
-	// was counted for answers, by the ids of their messages.
+	// digests are the digests of messages by seq. usages are the token counts by message
+	// id.
 	digests map[int64]event.Digest
 	usages  map[string][]event.Usage
 
-	// last is the seq that the next record of the file follows; before are those
-	// that its messages follow, by their ids.
+	// lastSeq is the seq that the next record follows. parents are the seqs that
+	// messages follow, by message id.
 	lastSeq int64
 	parents map[string]int64
-	// seen counts equal records of the file.
+	// occurrences counts equal records of the file.
 	occurrences map[event.Digest]int
 }
 
-// openSession finds a session in the log, or prepares a new one.
+// openSession opens a session of the log, or prepares a new one.
 func openSession(ctx context.Context, log *eventlog.Log, id string) (*session, error) {
 	s := &session{
 		trail: trail.New(), lastSeq: startSeq, digests: map[int64]event.Digest{}, usages: map[string][]event.Usage{},
@@ -66,7 +65,7 @@ func openSession(ctx context.Context, log *eventlog.Log, id string) (*session, e
 	return s, nil
 }
 
-// remember takes in an event that the log holds.
+// restore indexes an event of the log.
 func (s *session) restore(e *event.Event) error {
 	if err := s.trail.Remember(e); err != nil {
 		return err
@@ -92,7 +91,7 @@ func (s *session) restore(e *event.Event) error {
 	return nil
 }
 
-// heard takes in that the message at seq is in the log.
+// indexMessage indexes the message at seq.
 func (s *session) indexMessage(seq int64, m *event.Message) {
 	id := m.Group
 	if id == "" {
@@ -102,24 +101,24 @@ func (s *session) indexMessage(seq int64, m *event.Message) {
 	s.digests[seq] = contentDigest(m)
 }
 
-// count takes in what was counted for an answer.
+// addUsage indexes the token counts of a message.
 func (s *session) addUsage(id string, u event.Usage) {
 	if !u.IsZero() {
 		s.usages[id] = append(s.usages[id], u)
 	}
 }
 
-// counted reports whether that was counted for an answer.
+// hasUsage reports whether the log has these token counts for a message.
 func (s *session) hasUsage(id string, u event.Usage) bool {
 	return slices.ContainsFunc(s.usages[id], func(v event.Usage) bool { return counters(u) == counters(v) })
 }
 
-// tokens are the counters of u.
+// counters are the token counts of u.
 func counters(u event.Usage) [4]int64 {
 	return [4]int64{u.InputTokens, u.OutputTokens, u.CacheReadTokens, u.ReasoningTokens}
 }
 
-// idIn is the id of the message that an extra is of.
+// messageID is the message id in an extra.
 func messageID(extra jsontext.Value) string {
 	var message struct {
 		ID jsontext.Value `json:"id"`
@@ -131,8 +130,8 @@ func messageID(extra jsontext.Value) string {
 	return id
 }
 
-// content is a digest of what a message says: without what is counted, and what
-// is told of a call before it has a result.
+// contentDigest is a digest of a message without its usage. A call counts without the
+// extra that it has before its result.
 func contentDigest(m *event.Message) event.Digest {
 	said := *m
 	said.Usage = event.Usage{}
@@ -147,8 +146,9 @@ func contentDigest(m *event.Message) event.Digest {
 	return event.DigestOf(b)
 }
 
-// parts says why a record that the session does not have cannot be added to it,
-// if so. A file holds its session from the start.
+// conflict returns the reason why a new record cannot be added to the session; empty if
+// it can. A file holds its session from the start, so one of its records must be in the
+// log.
 func (s *session) conflict() (reason string) {
 	switch {
 	case s.initialSeq == 0 || s.matched:
@@ -156,5 +156,5 @@ func (s *session) conflict() (reason string) {
 	case !s.From(Name):
 		return "the session was not imported from Gemini CLI"
 	}
-	return "the session begins otherwise"
+	return "the session in the log begins with other records"
 }
