@@ -12,7 +12,7 @@ import (
 	"github.com/convlog/convlog/interop/internal/parts"
 )
 
-// answer tells what a model said and did, part by part.
+// addAnswer adds the items of an answer, part by part.
 func (t *builder) addAnswer(pieces []interop.Record) {
 	stepped := false
 	for i := range pieces {
@@ -21,7 +21,7 @@ func (t *builder) addAnswer(pieces []interop.Record) {
 	switch {
 	case t.infoValue == nil:
 	case t.isUnfinished():
-		t.held++ // something may be said
+		t.held++ // the text may follow
 	default:
 		t.addPiece(t.rec, t.info.ID, nil)
 	}
@@ -34,7 +34,7 @@ func (t *builder) addAnswer(pieces []interop.Record) {
 	t.addError()
 }
 
-// piece tells a part; stepped says that it is the end of a step.
+// addPart adds the items of a part; stepped is true for a step-finish part.
 func (t *builder) addPart(rec *interop.Record) (stepped bool) {
 	p, kind, ok := contentPart(rec.Value)
 	switch {
@@ -50,7 +50,7 @@ func (t *builder) addPart(rec *interop.Record) (stepped bool) {
 	return false
 }
 
-// add adds a piece of the answer.
+// addPiece adds a message of the answer.
 func (t *builder) addPiece(rec *interop.Record, name string, part jsontext.Value, said ...event.Part) {
 	m := event.Message{
 		Role: event.Assistant, Provider: t.info.Provider, Model: t.info.Model, Group: t.info.ID, Parts: said, Extra: t.extra(part),
@@ -58,7 +58,7 @@ func (t *builder) addPiece(rec *interop.Record, name string, part jsontext.Value
 	t.items = append(t.items, document.Item{Rec: *rec, Name: name, At: t.at, Payload: m, Kind: "part"})
 }
 
-// step tells the end of a step.
+// addStep adds a step_completed.
 func (t *builder) addStep(rec *interop.Record) bool {
 	var told struct {
 		Reason string  `json:"reason"`
@@ -85,7 +85,7 @@ func costOf(amount float64) event.Cost {
 	return cost
 }
 
-// failure keeps why an answer failed.
+// addError adds the error of an answer.
 func (t *builder) addError() {
 	o, err := parts.Open(t.rec.Value)
 	if err != nil {

@@ -13,14 +13,15 @@ import (
 	"github.com/convlog/convlog/interop/internal/document"
 )
 
-// compactionPart asks for a summary of what was said before.
+// compactionRequest requests a summary of the earlier messages.
 type compactionRequest struct {
 	Auto bool `json:"auto"`
-	// Tail is the first message that stays as it was; empty if none does.
+	// Tail is the id of the first message that the model still sees; empty if there is
+	// none.
 	Tail string `json:"tail_start_id"`
 }
 
-// asks takes in that the message asks for a summary.
+// addRequest records that the message requests a summary.
 func (t *builder) addRequest(part jsontext.Value) {
 	var p compactionRequest
 	if json.Unmarshal(part, &p) == nil {
@@ -28,9 +29,8 @@ func (t *builder) addRequest(part jsontext.Value) {
 	}
 }
 
-// compact adds a compaction if the answer is the summary that was asked for. What
-// asked for it and the answer itself are shown no more, too: the summary stands
-// for them.
+// addCompaction adds a compaction if the answer is a requested summary. The summary also
+// replaces the request and the answer.
 func (t *builder) addCompaction() {
 	asked, ok := t.requests[t.info.Parent]
 	if !ok || t.info.Summary.Kind() != 't' || t.info.Finish == "" || len(t.info.Error) > 0 {
@@ -52,7 +52,7 @@ func (t *builder) addCompaction() {
 	t.items = append(t.items, it)
 }
 
-// said are the texts of the message.
+// answerText is the text of the answer.
 func (t *builder) answerText() (text string) {
 	for _, it := range t.items[t.firstItems[t.info.ID]:] {
 		if m, ok := it.Payload.(event.Message); ok && m.Role == event.Assistant {
@@ -62,16 +62,16 @@ func (t *builder) answerText() (text string) {
 	return text
 }
 
-// prunedResult is a result that is shown no more.
+// clearing is a result to clear, and the time.
 type clearing struct {
 	since time.Time
 	item  document.Item
 }
 
-// forever is later than anything.
+// forever is later than any message.
 var forever = time.Unix(1<<40, 0)
 
-// prune takes in that the result of a call is shown no more, if so.
+// addClearing records that the result of a call was cleared.
 func (t *builder) addClearing(rec *interop.Record, p *toolPart) {
 	since := milli(p.State.Time.Compacted)
 	if since.IsZero() || p.ID == "" {
@@ -82,7 +82,7 @@ func (t *builder) addClearing(rec *interop.Record, p *toolPart) {
 	t.clearings = append(t.clearings, clearing{since, it})
 }
 
-// clear adds what was said to be shown no more before a message came.
+// flushClearings adds the results that were cleared before a time.
 func (t *builder) flushClearings(before time.Time) {
 	slices.SortStableFunc(t.clearings, func(a, b clearing) int {
 		return cmp.Or(a.since.Compare(b.since), cmp.Compare(a.item.Name, b.item.Name))

@@ -17,8 +17,7 @@ import (
 	"github.com/convlog/convlog/interop"
 )
 
-// storage reads a session from the files that it is kept in, as it would have been
-// exported.
+// storage reads a session from the storage, in the layout of an exported document.
 func storage(src interop.Source) iter.Seq2[interop.Record, error] {
 	return func(yield func(interop.Record, error) bool) {
 		root, _, _ := stored(src.Name)
@@ -40,13 +39,14 @@ func storage(src interop.Source) iter.Seq2[interop.Record, error] {
 	}
 }
 
-// gatherer gathers the files of a session.
+// gatherer reads the files of a session.
 type gatherer struct {
 	root     string
-	rejected []*interop.RecordError // files that cannot be read
+	rejected []*interop.RecordError // unreadable files
 }
 
-// session puts a session together. What was said is in the order of the ids.
+// session builds the document of a session, with messages and parts in order of their
+// ids.
 func (g *gatherer) session(info jsontext.Value, id string) jsontext.Value {
 	var messages []jsontext.Value
 	for _, m := range g.files(messageFolder, id) {
@@ -56,16 +56,16 @@ func (g *gatherer) session(info jsontext.Value, id string) jsontext.Value {
 	return rawjson.NonEmpty([]rawjson.Member{{Name: "info", Value: info}, {Name: "messages", Value: arrayOf(messages)}})
 }
 
-// kept is a file of the storage.
+// storedFile is a parsed file of the storage.
 type storedFile struct {
 	id    string
 	value jsontext.Value
 }
 
-// files are those of a folder, ordered by their ids.
+// files parses the files of a folder, in order of their ids.
 func (g *gatherer) files(kind, of string) (all []storedFile) {
 	dir := filepath.Join(g.root, kind, of)
-	entries, _ := os.ReadDir(dir) // there may be none
+	entries, _ := os.ReadDir(dir) // a missing folder is empty
 	for _, entry := range entries {
 		id, ok := strings.CutSuffix(entry.Name(), ".json")
 		if !ok || !entry.Type().IsRegular() {
@@ -87,7 +87,8 @@ func (g *gatherer) values(kind, of string) (all []jsontext.Value) {
 	return all
 }
 
-// content is the object in a file; nil if there is none, which is noted.
+// object returns the object in a file. If there is none, it rejects the file and returns
+// nil.
 func (g *gatherer) object(src interop.Source) jsontext.Value {
 	rec := interop.Record{Source: src.Name, Line: 1}
 	for found, err := range interop.Values(src) {
@@ -101,11 +102,11 @@ func (g *gatherer) object(src interop.Source) jsontext.Value {
 		g.rejected = append(g.rejected, rec.Refuse(fmt.Errorf("%s: %w", filepath.Base(src.Name), err)))
 		return nil
 	}
-	g.rejected = append(g.rejected, rec.Refuse(fmt.Errorf("%s: it is empty", filepath.Base(src.Name))))
+	g.rejected = append(g.rejected, rec.Refuse(fmt.Errorf("%s: the file is empty", filepath.Base(src.Name))))
 	return nil
 }
 
-// list is a list of values.
+// arrayOf returns a JSON array of values.
 func arrayOf(values []jsontext.Value) jsontext.Value {
 	b := []byte{'['}
 	for i, v := range values {

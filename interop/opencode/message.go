@@ -14,29 +14,29 @@ import (
 	"github.com/convlog/convlog/interop/internal/parts"
 )
 
-// teller makes items of messages.
+// builder turns messages into items.
 type builder struct {
 	items []document.Item
 
-	rec  *interop.Record // the message
+	rec  *interop.Record // the current message
 	info messageInfo
-	// about is what is told of the message; the first of its items has it.
+	// infoValue is the info of the message, for the extra of its first item.
 	infoValue jsontext.Value
 	at        time.Time
-	// newest says that it is the last one; held is how much of that waits until all of
-	// it is there.
+	// isLast is true for the last message. held counts its records that wait until they
+	// are complete.
 	isLast bool
 	held   int
 
-	// began are the indexes of the first items of messages, by their ids; asked
-	// are the messages that ask for a summary; pruned are results that are shown no
-	// more, since when that is so.
+	// firstItems are the indexes of the messages' first items, by message id. requests
+	// are the messages that request a summary, by id. clearings are the results to
+	// clear, with times.
 	firstItems map[string]int
 	requests   map[string]compactionRequest
 	clearings  []clearing
 }
 
-// messageInfo is what is known of a message.
+// messageInfo is the info of a message.
 type messageInfo struct {
 	ID       string  `json:"id"`
 	Role     string  `json:"role"`
@@ -45,14 +45,14 @@ type messageInfo struct {
 	Cost     float64 `json:"cost"`
 	Tokens   tokens  `json:"tokens"`
 	Time     clock   `json:"time"`
-	// Of an answer: what it answers, whether that is a summary, and how it ended.
+	// Members of an answer. Parent is the message that it answers.
 	Parent  string         `json:"parentID"`
 	Summary jsontext.Value `json:"summary"`
 	Finish  string         `json:"finish"`
 	Error   jsontext.Value `json:"error"`
 }
 
-// tokens are the counts of a step. Those of reasoning are apart from the output.
+// tokens are the token counts of a step. Output does not include reasoning.
 type tokens struct {
 	Input     int64 `json:"input"`
 	Output    int64 `json:"output"`
@@ -71,7 +71,7 @@ func (t *tokens) usage() event.Usage {
 	}
 }
 
-// message tells a message.
+// addMessage adds the items of a message.
 func (t *builder) addMessage(rec *interop.Record) error {
 	o, err := parts.Open(rec.Value)
 	if err != nil {
@@ -100,7 +100,7 @@ func (t *builder) addMessage(rec *interop.Record) error {
 	return nil
 }
 
-// extra is what an item tells of its message, if it is the first, and of its part.
+// extra joins the info of the message, if the item is its first, with a part.
 func (t *builder) extra(part jsontext.Value) jsontext.Value {
 	var all []rawjson.Member
 	if t.infoValue != nil {
@@ -113,7 +113,7 @@ func (t *builder) extra(part jsontext.Value) jsontext.Value {
 	return rawjson.NonEmpty(all)
 }
 
-// user tells what the user says, and behind it the parts that say nothing.
+// addUser adds the message of a user, then its parts without content.
 func (t *builder) addUser(pieces []interop.Record) {
 	m := event.Message{Role: event.User, Extra: t.extra(nil)}
 	var others []document.Item
@@ -132,7 +132,7 @@ func (t *builder) addUser(pieces []interop.Record) {
 	t.items = append(append(t.items, it), others...)
 }
 
-// raw keeps a part as it is.
+// rawPart returns an item with the raw part.
 func (t *builder) rawPart(rec *interop.Record, kind string) document.Item {
 	it := document.Raw(*rec, cmp.Or(kind, "part"))
 	it.Name, it.At = idOf(rec), t.at
@@ -149,8 +149,8 @@ func idOf(rec *interop.Record) string {
 	return id
 }
 
-// said reads a part that says something: a text, a thought or a file. kind is what
-// it is called.
+// contentPart parses a text, reasoning or file part. kind is the type of the part; ok is
+// false for other types.
 func contentPart(v jsontext.Value) (p event.Part, kind string, ok bool) {
 	o, err := parts.Open(v)
 	if err != nil {
@@ -176,7 +176,8 @@ func contentPart(v jsontext.Value) (p event.Part, kind string, ok bool) {
 	return p, kind, true
 }
 
-// file reads a file, whose address may hold it. It has no type where there is none.
+// filePart parses a file part. Its url may contain the body. The result has no type if
+// the part is malformed.
 func filePart(o *parts.Members) (p event.Part) {
 	media, name, address := o.Maybe("mime"), o.Maybe("filename"), o.Required("url")
 	if o.Failed {

@@ -9,9 +9,9 @@ import (
 	"github.com/convlog/convlog/interop/internal/parts"
 )
 
-// ready are the parts of the message up to the first that is still being written;
-// the rest is held, and so is the message where none of it is there yet. Only the
-// newest message is written.
+// finishedParts returns the parts before the first unfinished part. The others are held,
+// and so is a message without a finished part. Only the newest message can be
+// unfinished.
 func (t *builder) finishedParts(pieces []interop.Record) []interop.Record {
 	if !t.isLast {
 		return pieces
@@ -28,7 +28,7 @@ func (t *builder) finishedParts(pieces []interop.Record) []interop.Record {
 	return pieces
 }
 
-// lastStep is where the parts begin that are behind the end of a step.
+// lastStep is the index after the last step-finish part.
 func lastStep(pieces []interop.Record) int {
 	for i := range slices.Backward(pieces) {
 		if o, err := parts.Open(pieces[i].Value); err == nil && o.Maybe("type") == "step-finish" {
@@ -38,14 +38,14 @@ func lastStep(pieces []interop.Record) int {
 	return 0
 }
 
-// waits reports whether the message is an answer that goes on: it neither was
-// completed nor failed.
+// isUnfinished reports whether the message is an answer that is neither completed nor
+// failed.
 func (t *builder) isUnfinished() bool {
 	return t.isLast && t.info.Role == "assistant" && t.info.Time.Completed == 0 && t.info.Finish == "" && t.info.Error.Kind() != '{'
 }
 
-// grows reports whether a part is still being written: a text or a thought that has
-// no end yet, or a call without its arguments.
+// isUnfinishedPart reports whether OpenCode is still writing a part: a text or reasoning
+// without an end, or a call without arguments.
 func isUnfinishedPart(rec *interop.Record) bool {
 	var part struct {
 		Type  string `json:"type"`

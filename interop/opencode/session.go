@@ -13,7 +13,7 @@ import (
 	"github.com/convlog/convlog/interop/internal/parts"
 )
 
-// read reads a session.
+// read parses a document into a session.
 func read(_ *document.File, rec *interop.Record) ([]document.Session, error) {
 	o, err := parts.Open(rec.Value)
 	if err != nil {
@@ -26,7 +26,8 @@ func read(_ *document.File, rec *interop.Record) ([]document.Session, error) {
 		Directory string `json:"directory"`
 		Version   string `json:"version"`
 		Time      clock  `json:"time"`
-		// Revert is up to where the session was rewound, until it goes on.
+		// Revert is the point that the session was rewound to. The next message clears
+		// it.
 		Revert struct {
 			Message string `json:"messageID"`
 			Part    string `json:"partID"`
@@ -52,7 +53,7 @@ func read(_ *document.File, rec *interop.Record) ([]document.Session, error) {
 	}
 	t.flushClearings(forever)
 	for i := range t.items {
-		t.items[i].Late = true // parts grow while others follow
+		t.items[i].Late = true // parts grow after later parts were added
 	}
 	s.Items, s.Held = t.items, t.held
 	if first, ok := t.firstItems[info.Revert.Message]; ok {
@@ -61,8 +62,8 @@ func read(_ *document.File, rec *interop.Record) ([]document.Session, error) {
 	return []document.Session{s}, nil
 }
 
-// before names the item before a message, or before a part of it; none has the name
-// where the message is the first.
+// itemBefore is the name of the item before a message, or before one of its parts. If
+// there is none, the name matches no item.
 func (t *builder) itemBefore(first int, part string) string {
 	end := first
 	for i := first; i < len(t.items) && part != ""; i++ {
@@ -79,7 +80,8 @@ func (t *builder) itemBefore(first int, part string) string {
 	return "before " + t.items[first].Name
 }
 
-// lasting is what stands around the messages, without what changes with each.
+// stableMembers returns the members of the document that do not change with each
+// message.
 func stableMembers(o *parts.Members) jsontext.Value {
 	info, err := parts.Open(o.Take("info"))
 	if err != nil {
@@ -94,14 +96,14 @@ func stableMembers(o *parts.Members) jsontext.Value {
 	return o.Rest()
 }
 
-// clock is when something was made, began or ended, in milliseconds.
+// clock has times in milliseconds.
 type clock struct {
 	Created float64 `json:"created"`
 	Start   float64 `json:"start"`
 	End     float64 `json:"end"`
-	// Completed is when an answer was.
+	// Completed is the end of an answer.
 	Completed float64 `json:"completed"`
-	// Compacted is since when a result is shown no more.
+	// Compacted is the time when a result was cleared.
 	Compacted float64 `json:"compacted"`
 }
 

@@ -8,8 +8,7 @@ import (
 	"github.com/convlog/convlog/interop/internal/head"
 )
 
-// The folders of the storage: session/<project>/<session>.json,
-// message/<session>/<message>.json and part/<message>/<part>.json.
+// The folders of the storage; see the package comment.
 const (
 	storageFolder = "storage"
 	sessionFolder = "session"
@@ -17,11 +16,11 @@ const (
 	partFolder    = "part"
 )
 
-// errAlone: a message or a part is there without its session.
-var errNoSession = errors.New("its session is not in the storage")
+// errNoSession rejects a message or a part without its session.
+var errNoSession = errors.New("the file of its session is missing from the storage")
 
-// stored is what a file of the storage holds, by its path: a session, a message or a
-// part, of what the folder that it is in names; empty for other files.
+// stored splits the path of a file of the storage into the root, the kind of file, and
+// the id of its folder. All are empty for other files.
 func stored(path string) (root, kind, of string) {
 	dir := filepath.Dir(path)
 	root, kind = filepath.Dir(filepath.Dir(dir)), filepath.Base(filepath.Dir(dir))
@@ -35,7 +34,7 @@ func stored(path string) (root, kind, of string) {
 	return "", "", ""
 }
 
-// isStored reports whether a file is one of the storage.
+// isStored reports whether a file belongs to the storage.
 func isStored(path string, h head.Head) bool {
 	switch _, kind, _ := stored(path); kind {
 	case sessionFolder:
@@ -48,7 +47,7 @@ func isStored(path string, h head.Head) bool {
 	return false
 }
 
-// Gathered is the file of the session that a message or a part belongs to.
+// Gathered returns the session file of a message or a part.
 func (Format) Gathered(path string, begin []byte) string {
 	root, kind, _ := stored(path)
 	if session := head.Begins(begin).Text("sessionID"); kind == partFolder && session != "" {
@@ -57,7 +56,7 @@ func (Format) Gathered(path string, begin []byte) string {
 	return sessionOf(path)
 }
 
-// sessionOfMessage is the session of a message; empty if it is not in the storage.
+// sessionOfMessage returns the session id of a message; empty if the storage lacks it.
 func sessionOfMessage(root, message string) string {
 	if file := findFile(filepath.Join(root, messageFolder), message); file != "" {
 		return filepath.Base(filepath.Dir(file))
@@ -65,18 +64,18 @@ func sessionOfMessage(root, message string) string {
 	return ""
 }
 
-// sessionFile is the file of a session; empty if it is not in the storage.
+// sessionFile returns the file of a session; empty if the storage lacks it.
 func sessionFile(root, session string) string {
 	return findFile(filepath.Join(root, sessionFolder), session)
 }
 
-// inSome is the file of that name in one of the folders in a folder; empty if none
-// has it.
+// findFile returns the file with the name in one of the subfolders; empty if there is
+// none.
 func findFile(folder, name string) string {
 	if name == "" || name != filepath.Base(name) {
 		return ""
 	}
-	entries, _ := os.ReadDir(folder) // there may be none
+	entries, _ := os.ReadDir(folder) // a missing folder is empty
 	for _, entry := range entries {
 		file := filepath.Join(folder, entry.Name(), name+".json")
 		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
@@ -86,8 +85,7 @@ func findFile(folder, name string) string {
 	return ""
 }
 
-// sessionOf is the file of the session that a file of the storage belongs to; empty
-// if it is not there.
+// sessionOf returns the session file for a file of the storage; empty if it is missing.
 func sessionOf(path string) string {
 	root, kind, of := stored(path)
 	switch kind {

@@ -111,7 +111,7 @@ func TestAMessageWithoutItsSession(t *testing.T) {
 	}
 	for _, path := range []string{filepath.Join(root, "message", "ses_gull", "msg_11.json"), filepath.Join(root, "part", "msg_11", "prt_110.json")} {
 		got := importtest.Files(t, importtest.NewLog(t), format, path)
-		if got.Events != 0 || len(got.Refused) != 1 || got.Refused[0].Reason != "its session is not in the storage" {
+		if got.Events != 0 || len(got.Refused) != 1 || got.Refused[0].Reason != "the file of its session is missing from the storage" {
 			t.Errorf("import: %+v", got)
 		}
 	}

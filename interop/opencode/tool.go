@@ -10,7 +10,7 @@ import (
 	"github.com/convlog/convlog/interop/internal/parts"
 )
 
-// toolPart is a call, and its result once it has one.
+// toolPart is a call, with its result if it has one.
 type toolPart struct {
 	ID    string `json:"id"`
 	Call  string `json:"callID"`
@@ -28,7 +28,7 @@ type toolPart struct {
 	} `json:"state"`
 }
 
-// tool tells a call and its result.
+// addTool adds a call and its result.
 func (t *builder) addTool(rec *interop.Record) {
 	var p toolPart
 	if json.Unmarshal(rec.Value, &p) != nil || p.Call == "" || p.Tool == "" {
@@ -59,7 +59,7 @@ func (t *builder) addTool(rec *interop.Record) {
 	})
 }
 
-// content is what a tool said, and what it attached.
+// content is the output of a tool, with attachments.
 func (p *toolPart) content() (all []event.Part) {
 	text := p.State.Output
 	if p.State.Status == "error" && text == "" {
@@ -78,7 +78,7 @@ func (p *toolPart) content() (all []event.Part) {
 	return all
 }
 
-// without is a part without what its call and its result say.
+// toolExtra is a tool part without the members that the call and the result have.
 func toolExtra(v jsontext.Value) jsontext.Value {
 	o, err := parts.Open(v)
 	if err != nil {
