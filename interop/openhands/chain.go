@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// chain reads files one behind the other, with a line's end behind each.
+// chain reads files one after the other, with a newline after each.
 type chain struct {
 	left []string
 	open *os.File
-	end  io.Reader // of the file that was read last
+	end  io.Reader // the newline after a file; nil before its end
 }
 
 func (c *chain) Read(b []byte) (int, error) {
@@ -38,7 +38,7 @@ func (c *chain) Read(b []byte) (int, error) {
 	}
 }
 
-// next goes on behind what was read to its end.
+// next moves on at the end of a file or of the newline after it.
 func (c *chain) next() error {
 	if c.end != nil {
 		c.end = nil
@@ -48,7 +48,7 @@ func (c *chain) next() error {
 	return c.Close()
 }
 
-// Close closes the file that is being read.
+// Close closes the open file.
 func (c *chain) Close() error {
 	if c.open == nil {
 		return nil

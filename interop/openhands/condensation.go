@@ -13,10 +13,10 @@ import (
 	"github.com/convlog/convlog/interop/internal/parts"
 )
 
-// mostForgotten bounds a range of events that are forgotten.
+// maxForgotten limits a range of forgotten events.
 const maxForgotten = 1 << 16
 
-// condensation says which events the model is shown no more: some, or a range.
+// condensation names the events that the model no longer sees, by id or as a range.
 type condensation struct {
 	IDs     []int64 `json:"forgotten_event_ids"`
 	Start   *int64  `json:"forgotten_events_start_id"`
@@ -24,7 +24,7 @@ type condensation struct {
 	Summary string  `json:"summary"`
 }
 
-// forgotten are the names of the events.
+// forgotten are the item names of the events.
 func (c *condensation) forgotten() (names []string) {
 	ids := c.IDs
 	if c.Start != nil && c.End != nil && 0 <= *c.Start && *c.Start <= *c.End && *c.End-*c.Start < maxForgotten {
@@ -38,10 +38,10 @@ func (c *condensation) forgotten() (names []string) {
 	return names
 }
 
-// named is the name of the item of an event.
+// itemName is the name of an event's item.
 func itemName(id string) string { return "event " + id }
 
-// condense makes an action that condenses the history a compaction.
+// setCondensation makes the item of a condensation action a compaction.
 func setCondensation(it *document.Item, rec *interop.Record) {
 	var told struct {
 		Args condensation `json:"args"`
@@ -61,11 +61,10 @@ func setCondensation(it *document.Item, rec *interop.Record) {
 	setCompaction(it, told.Args.forgotten(), told.Args.Summary, o.Rest())
 }
 
-// summarySuffix ends the ids of the events that condensations put in the place of
-// others.
+// summarySuffix ends the id of the summary that replaces forgotten events.
 const summarySuffix = "-summary"
 
-// condensing makes an event that condenses the history a compaction.
+// setSDKCondensation makes the item of a Condensation event a compaction.
 func setSDKCondensation(it *document.Item, o *parts.Members) {
 	var ids []string
 	if json.Unmarshal(o.Peek("forgotten_event_ids"), &ids) != nil {
@@ -79,7 +78,7 @@ func setSDKCondensation(it *document.Item, o *parts.Members) {
 	setCompaction(it, forgets, o.Maybe("summary"), o.Rest())
 }
 
-// compact makes an item a compaction, which takes the place of the one before.
+// setCompaction makes an item a compaction, which replaces the compaction before it.
 func setCompaction(it *document.Item, forgets []string, summary string, extra jsontext.Value) {
 	it.Forgets, it.Renews = forgets, true
 	it.Payload = event.Compaction{Strategy: "summary", Trigger: "auto", Summary: summary, Extra: extra}

@@ -9,14 +9,14 @@ import (
 	"github.com/convlog/convlog/interop/internal/parts"
 )
 
-// isOne reports whether a value is an event.
+// isEventObject reports whether a value is an event.
 func isEventObject(o *parts.Members) bool {
 	return o.Has("id") && o.Has("source") && o.Has("timestamp") &&
 		(o.PeekText("kind") != "" || o.PeekText("action") != "" || o.PeekText("observation") != "")
 }
 
-// alone reads an event that stands alone, in a file or on a line of one: it comes
-// behind those that the session has.
+// readEvent parses an event on a line or in a file of its own. Its items follow the
+// items that the session has.
 func (r *reader) readEvent(f *document.File, rec *interop.Record) document.Session {
 	t := builder{model: r.model, single: true, responses: map[string]bool{}, calls: map[string]call{}}
 	t.addEvent(rec)
@@ -31,7 +31,7 @@ func (r *reader) readEvent(f *document.File, rec *interop.Record) document.Sessi
 	return s
 }
 
-// piece is a piece of the session whose events stand alone.
+// newPiece returns an empty piece of the session, for one event or the state.
 func newPiece(f *document.File, rec *interop.Record) document.Session {
 	s := document.Session{ID: f.Session(""), Rec: rec, Piece: true, About: event.Session{Agent: "OpenHands"}}
 	if name := conversationName(f.Path); name != "" {
@@ -43,10 +43,11 @@ func newPiece(f *document.File, rec *interop.Record) document.Session {
 	return s
 }
 
-// ownName is how long the name of a conversation must be to be nobody else's.
+// minUniqueName is the length of a folder name that is unique without digits of the
+// path.
 const minUniqueName = 12
 
-// state reads what stands beside the events of a conversation.
+// readState parses the state of a conversation.
 func (r *reader) readState(f *document.File, rec *interop.Record, o *parts.Members) document.Session {
 	s := newPiece(f, rec)
 	var told struct {

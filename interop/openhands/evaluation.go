@@ -9,7 +9,7 @@ import (
 	"github.com/convlog/convlog/interop/internal/document"
 )
 
-// facts are what is told around the history.
+// facts are the members of an instance beside its history.
 type facts struct {
 	Instance string `json:"instance_id"`
 	Task     struct {
@@ -24,8 +24,7 @@ type facts struct {
 	Metrics metrics `json:"metrics"`
 }
 
-// factsOf reads what is told; members that are not what they should be are not
-// told.
+// factsOf parses the members of an instance. A malformed member is ignored.
 func factsOf(v jsontext.Value) (f facts) {
 	members, err := rawjson.Members(v)
 	if err != nil {
@@ -40,7 +39,7 @@ func factsOf(v jsontext.Value) (f facts) {
 	return f
 }
 
-// used are the tokens of responses, by their ids.
+// usages are the tokens of responses, by response id.
 func (f *facts) usages() map[string]event.Usage {
 	used := map[string]event.Usage{}
 	for _, u := range f.Metrics.Tokens {
@@ -54,7 +53,7 @@ func (f *facts) spent() document.Spent {
 	return document.Spent{Model: f.Metadata.Model.Name, Usage: f.Metrics.Total.usage(), Cost: f.Metrics.cost()}
 }
 
-// metrics are what models took.
+// metrics are the tokens and the cost of an instance.
 type metrics struct {
 	Cost   float64 `json:"accumulated_cost"`
 	Total  tokens  `json:"accumulated_token_usage"`
@@ -72,8 +71,8 @@ func (m *metrics) cost() event.Cost {
 	return cost
 }
 
-// tokens are the counts of a response, or of all of them. Those read from a cache
-// or written to it are in the prompt.
+// tokens are the token counts of a response or an instance. The prompt includes the
+// tokens read from a cache and written to one.
 type tokens struct {
 	Prompt     int64 `json:"prompt_tokens"`
 	Completion int64 `json:"completion_tokens"`

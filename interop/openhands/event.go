@@ -12,27 +12,27 @@ import (
 	"github.com/convlog/convlog/interop/internal/parts"
 )
 
-// teller makes items of events.
+// builder turns events into items.
 type builder struct {
 	model string
-	// alone: the events of a session stand in values of their own, so that those
-	// before are not known.
+	// single is true if each event is a value of its own: the builder does not see
+	// earlier events.
 	single bool
-	usages map[string]event.Usage // by response
+	usages map[string]event.Usage // by response id
 	items  []document.Item
-	// answered are the responses that were told, calls the calls without a result
-	// by the ids of their actions, and by their own.
+	// responses are the ids of responses with an item. calls are the calls without a
+	// result, by action id and by call id.
 	responses map[string]bool
 	calls     map[string]call
-	cost      event.Cost // of all so far
-	// stats are what was told last of all that models took.
+	cost      event.Cost // of all responses so far
+	// stats is the newest sum of tokens and cost in a state.
 	stats document.Spent
 }
 
-// call is a call that an action was.
+// call is the call of an action.
 type call struct{ id, name string }
 
-// all tells events. Older versions pair each action with its observation.
+// addAll adds the items of events. Older versions pair each action with its observation.
 func (t *builder) addAll(events []interop.Record) error {
 	for i := range events {
 		rec := &events[i]
@@ -77,7 +77,7 @@ type step struct {
 	} `json:"llm_metrics"`
 }
 
-// event tells an event.
+// addEvent adds the item of an event.
 func (t *builder) addEvent(rec *interop.Record) {
 	var e step
 	if o, err := parts.Open(rec.Value); err == nil && o.PeekText("kind") != "" {
@@ -104,7 +104,7 @@ func (t *builder) addEvent(rec *interop.Record) {
 	t.items = append(t.items, it)
 }
 
-// message makes a message of an event; ok is false where it is none.
+// message converts an event; ok is false if it is not a message.
 func (t *builder) message(e *step, it *document.Item) (m event.Message, ok bool) {
 	switch {
 	case e.Observation != "":
@@ -119,7 +119,8 @@ func (t *builder) message(e *step, it *document.Item) (m event.Message, ok bool)
 	return m, false
 }
 
-// acts reports whether an action is what the model wants, and not bookkeeping.
+// isModelAction reports whether the model chose the action. Other actions are
+// bookkeeping.
 func isModelAction(action string) bool {
 	switch action {
 	case "", "null", "recall", "change_agent_state", "condensation", "condensation_request", "pause", "resume", "stop":
@@ -128,7 +129,7 @@ func isModelAction(action string) bool {
 	return true
 }
 
-// said is what a message says.
+// contentParts are the text and images of a message.
 func (e *step) contentParts() (all []event.Part) {
 	if e.Args.Content != "" {
 		all = append(all, event.Text(e.Args.Content))
@@ -136,14 +137,14 @@ func (e *step) contentParts() (all []event.Part) {
 	for _, address := range e.Args.Images {
 		v, err := json.Marshal(map[string]any{"type": "image_url", "image_url": map[string]string{"url": address}})
 		if err == nil {
-			p, _ := (&parts.Reader{}).Block(v) // without Put nothing can fail
+			p, _ := (&parts.Reader{}).Block(v) // a Reader without Put returns no error
 			all = append(all, p)
 		}
 	}
 	return all
 }
 
-// answer tells what the model said and did.
+// agentMessage converts an action of the agent.
 func (t *builder) agentMessage(e *step, it *document.Item) event.Message {
 	r := &e.Called.Response
 	m := event.Message{Role: event.Assistant, Model: r.Model, Group: r.ID, ResponseID: r.ID, StopReason: r.stop()}
@@ -169,7 +170,7 @@ func (t *builder) agentMessage(e *step, it *document.Item) event.Message {
 	return m
 }
 
-// first reports whether an event is the first of its response.
+// isFirstOfResponse reports whether an event is the first of its response.
 func (t *builder) isFirstOfResponse(e *step) bool {
 	r := &e.Called.Response
 	if r.ID == "" || !t.single {
@@ -179,7 +180,7 @@ func (t *builder) isFirstOfResponse(e *step) bool {
 	return first == "" || first == e.Called.ID
 }
 
-// says is what the model thought and said.
+// responseParts are the reasoning and text of a response.
 func (t *builder) responseParts(e *step) (all []event.Part) {
 	r := &e.Called.Response
 	for _, text := range []string{r.reasoning(), e.Args.Reasoning} {
@@ -201,14 +202,14 @@ func (t *builder) responseParts(e *step) (all []event.Part) {
 	return all
 }
 
-// costs is what the response of an event cost, of what all cost so far.
+// responseCost is the cost of an event's response: the new sum less the sum so far.
 func (t *builder) responseCost(e *step) event.Cost {
 	sum, err := event.USD(max(0, e.Metrics.Cost))
 	if err != nil || sum <= t.cost {
 		return 0
 	}
 	if t.single {
-		t.stats.Cost = sum // what was told before is known to the log
+		t.stats.Cost = sum // the log has the costs before it
 		return 0
 	}
 	one := sum - t.cost
@@ -216,7 +217,7 @@ func (t *builder) responseCost(e *step) event.Cost {
 	return one
 }
 
-// result tells what a call led to.
+// resultMessage converts an observation; ok is false if it has no call.
 func (t *builder) resultMessage(e *step) (m event.Message, ok bool) {
 	c, ok := t.calls[e.Called.ID]
 	if !ok && t.single && e.Called.ID != "" {

@@ -14,10 +14,10 @@ import (
 
 // reader reads the values of a file.
 type reader struct {
-	model string // of a conversation, once its state tells it
+	model string // of a conversation, from its state
 }
 
-// read reads an instance of an evaluation, a list of events, or an event.
+// read parses an instance of an evaluation, a list of events, an event or a state.
 func (r *reader) read(f *document.File, rec *interop.Record) ([]document.Session, error) {
 	s := document.Session{ID: f.Session(""), Rec: rec, About: event.Session{Agent: "OpenHands"}}
 	list := rec.Value

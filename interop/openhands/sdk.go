@@ -13,7 +13,7 @@ import (
 	"github.com/convlog/convlog/interop/internal/parts"
 )
 
-// told tells an event of the software agent SDK, which names its kind.
+// sdkItem converts an event of the software agent SDK.
 func (t *builder) sdkItem(rec *interop.Record, o *parts.Members) document.Item {
 	it := document.Item{Rec: *rec, At: document.Time(o.Text("timestamp")), Kind: o.Text("kind")}
 	id := o.Text("id")
@@ -55,7 +55,7 @@ func (t *builder) sdkItem(rec *interop.Record, o *parts.Members) document.Item {
 	return it
 }
 
-// system is what the model is told first.
+// systemMessage converts the system prompt.
 func systemMessage(o *parts.Members) event.Message {
 	m := event.Message{Role: event.System}
 	for _, name := range []string{"system_prompt", "dynamic_context"} {
@@ -67,7 +67,7 @@ func systemMessage(o *parts.Members) event.Message {
 	return m
 }
 
-// speaks is a message of the user or the model.
+// sdkMessage converts a message of the user, the model or the system.
 func (t *builder) sdkMessage(o *parts.Members) (m event.Message) {
 	said, err := parts.Open(o.Take("llm_message"))
 	if err != nil {
@@ -93,7 +93,7 @@ func (t *builder) sdkMessage(o *parts.Members) (m event.Message) {
 	return m
 }
 
-// replies says of which response of the model a message is.
+// setResponse sets the model, group and usage of a message, from its response.
 func (t *builder) setResponse(m *event.Message, o *parts.Members) {
 	m.Role, m.Model = event.Assistant, t.model
 	m.Group = o.Maybe("llm_response_id")
@@ -104,7 +104,7 @@ func (t *builder) setResponse(m *event.Message, o *parts.Members) {
 	}
 }
 
-// calling is a call, behind what the model thought and said before it.
+// callMessage converts a call, with the reasoning and text before it.
 func (t *builder) callMessage(o *parts.Members) (m event.Message) {
 	t.setResponse(&m, o)
 	thoughts := reasoning(o)
@@ -115,7 +115,7 @@ func (t *builder) callMessage(o *parts.Members) (m event.Message) {
 		o.Failed = true
 		return m
 	}
-	if f, err := parts.Open(c.Peek("function")); err == nil { // as it was before
+	if f, err := parts.Open(c.Peek("function")); err == nil { // the layout of older versions
 		c.Take("function")
 		c.Put("arguments", f.Take("arguments"))
 	}
@@ -133,8 +133,8 @@ func (t *builder) callMessage(o *parts.Members) (m event.Message) {
 	return m
 }
 
-// reasoning is what the model thought: blocks of Anthropic's, an item of OpenAI's,
-// or else a text.
+// reasoning converts the reasoning: Anthropic's blocks, an item of OpenAI, or else a
+// text.
 func reasoning(o *parts.Members) (all []event.Part) {
 	if blocks, err := rawjson.Elements(o.Peek("thinking_blocks")); err == nil {
 		o.Take("thinking_blocks")
@@ -156,7 +156,7 @@ func reasoning(o *parts.Members) (all []event.Part) {
 	return all
 }
 
-// reasoningItem reads an item whose texts stand in lists.
+// reasoningItem converts a reasoning item with lists of texts.
 func reasoningItem(item *parts.Members) event.Part {
 	p := event.Part{Type: event.ReasoningPart, ID: item.Maybe("id"), Encrypted: item.Maybe("encrypted_content")}
 	var texts []string
@@ -172,7 +172,7 @@ func reasoningItem(item *parts.Members) event.Part {
 	return p
 }
 
-// content reads a list of texts and images.
+// content converts a text, or a list of texts and images.
 func content(v jsontext.Value) (all []event.Part) {
 	blocks, err := rawjson.Elements(v)
 	if text, ok := rawjson.Text(v); ok && text != "" {
@@ -187,7 +187,7 @@ func content(v jsontext.Value) (all []event.Part) {
 	return all
 }
 
-// block reads a text, a thought, or images.
+// block converts a text, reasoning or images.
 func block(v jsontext.Value) (all []event.Part) {
 	o, err := parts.Open(v)
 	var addresses []string
@@ -203,11 +203,11 @@ func block(v jsontext.Value) (all []event.Part) {
 		o.Take("cache_prompt")
 		v = o.Rest()
 	}
-	p, _ := (&parts.Reader{}).Block(v) // without Put nothing can fail
+	p, _ := (&parts.Reader{}).Block(v) // a Reader without Put returns no error
 	return []event.Part{p}
 }
 
-// observed is what a call led to.
+// observationMessage converts the result of a call.
 func observationMessage(o *parts.Members) event.Message {
 	p := result(o)
 	seen, err := parts.Open(o.Take("observation"))
@@ -228,7 +228,7 @@ func observationMessage(o *parts.Members) event.Message {
 	return event.Message{Role: event.Tool, Parts: []event.Part{p}}
 }
 
-// failed is why a call led to nothing.
+// errorMessage converts a call that failed or was rejected.
 func errorMessage(o *parts.Members, reason string) event.Message {
 	p := result(o)
 	p.IsError = true
@@ -238,12 +238,12 @@ func errorMessage(o *parts.Members, reason string) event.Message {
 	return event.Message{Role: event.Tool, Parts: []event.Part{p}}
 }
 
-// result is that of the call which an event names.
+// result returns an empty result for the call of an event.
 func result(o *parts.Members) event.Part {
 	return event.ToolResult(o.Required("tool_call_id"), o.Text("tool_name"))
 }
 
-// state takes in what a state tells of tokens and costs.
+// addStats takes the sum of tokens and cost from a state.
 func (t *builder) addStats(o *parts.Members) {
 	var told struct {
 		All map[string]metrics `json:"usage_to_metrics"`
