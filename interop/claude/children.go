@@ -78,12 +78,12 @@ func taskOf(call event.Part) (t task, ok bool) {
 // addChildren appends child events after a record: sub-agents that it calls, sessions
 // that it names, and sub-agents that it ends.
 func (im *importer) addChildren(s *session, rec *interop.Record, f *facts, at time.Time, m *event.Message) error {
-	told := []event.Child{}
+	children := []event.Child{}
 	if m != nil {
-		told = append(s.requestedChildren(m), s.answeredChildren(f, m)...)
+		children = append(s.requestedChildren(m), s.answeredChildren(f, m)...)
 	}
-	told = append(told, s.childOfRecord(f)...)
-	for i, c := range told {
+	children = append(children, s.childOfRecord(f)...)
+	for i, c := range children {
 		e, err := rec.Event(childPart+i, c)
 		if err != nil {
 			return err
@@ -105,20 +105,20 @@ func childKey(s *session, c *event.Child) interop.Key {
 }
 
 // requestedChildren returns child_requested for the sub-agents that a message calls.
-func (s *session) requestedChildren(m *event.Message) (told []event.Child) {
+func (s *session) requestedChildren(m *event.Message) (children []event.Child) {
 	for _, call := range m.ToolCalls() {
-		if t, ok := taskOf(call); ok && s.children[t.id] == nil && !containsChild(told, t.id) {
-			told = append(told, event.Child{
+		if t, ok := taskOf(call); ok && s.children[t.id] == nil && !containsChild(children, t.id) {
+			children = append(children, event.Child{
 				State: event.ChildStateRequested, ChildID: t.id, CallID: t.id, Agent: t.agent, Mode: event.ChildFresh, Task: t.title,
 			})
 		}
 	}
-	return told
+	return children
 }
 
-func containsChild(told []event.Child, id string) bool {
-	for i := range told {
-		if told[i].ChildID == id {
+func containsChild(children []event.Child, id string) bool {
+	for i := range children {
+		if children[i].ChildID == id {
 			return true
 		}
 	}
@@ -133,7 +133,7 @@ type outcome struct {
 }
 
 // answeredChildren returns child events for the sub-agents whose results a message has.
-func (s *session) answeredChildren(f *facts, m *event.Message) (told []event.Child) {
+func (s *session) answeredChildren(f *facts, m *event.Message) (children []event.Child) {
 	results := m.ToolResults()
 	var o outcome
 	if len(results) == 1 && f.ToolUseResult.Kind() == '{' && json.Unmarshal(f.ToolUseResult, &o) != nil {
@@ -142,20 +142,20 @@ func (s *session) answeredChildren(f *facts, m *event.Message) (told []event.Chi
 	for i := range results {
 		r := &results[i]
 		c := s.children[r.CallID]
-		if c == nil || c.ended || containsChild(told, r.CallID) {
+		if c == nil || c.ended || containsChild(children, r.CallID) {
 			continue
 		}
 		session := c.session
 		if o.AgentID != "" && session == "" {
 			session = f.SessionID + ".agent-" + string(o.AgentID)
-			told = append(told, event.Child{State: event.ChildStateStarted, ChildID: r.CallID, ChildSessionID: session, CallID: r.CallID})
+			children = append(children, event.Child{State: event.ChildStateStarted, ChildID: r.CallID, ChildSessionID: session, CallID: r.CallID})
 		}
 		if o.IsAsync || o.Status == "async_launched" {
 			continue
 		}
-		told = append(told, childEnd(r, session, string(o.Status), f.ToolUseResult))
+		children = append(children, childEnd(r, session, string(o.Status), f.ToolUseResult))
 	}
-	return told
+	return children
 }
 
 // childEnd returns the end of a sub-agent, from the result of its call.
@@ -166,7 +166,7 @@ func childEnd(r *event.Part, session, status string, structured jsontext.Value) 
 	}
 	c.State = event.ChildStateFailed
 	c.Error = opening{text: event.Message{Parts: r.Content}.Text()}.title()
-	if said, _ := rawjson.Text(structured); said == "User rejected tool use" {
+	if reason, _ := rawjson.Text(structured); reason == "User rejected tool use" {
 		c.State, c.Reason, c.Error = event.ChildStateCanceled, c.Error, ""
 	}
 	return c
@@ -189,24 +189,24 @@ func (s *session) childOfRecord(f *facts) []event.Child {
 	if len(s.tasks) == 0 {
 		return nil
 	}
-	said := strings.TrimSpace(f.prompt())
-	if !strings.HasPrefix(said, "<task-notification>") {
+	note := strings.TrimSpace(f.prompt())
+	if !strings.HasPrefix(note, "<task-notification>") {
 		return nil
 	}
-	session := f.SessionID + ".agent-" + elementText(said, "task-id")
+	session := f.SessionID + ".agent-" + elementText(note, "task-id")
 	for _, t := range s.tasks {
 		c := s.children[t.id]
 		if c == nil || c.session != session || c.ended {
 			continue
 		}
-		told := event.Child{State: event.ChildStateCompleted, ChildID: t.id, ChildSessionID: session, CallID: t.id, Status: elementText(said, "status")}
-		switch told.Status {
+		end := event.Child{State: event.ChildStateCompleted, ChildID: t.id, ChildSessionID: session, CallID: t.id, Status: elementText(note, "status")}
+		switch end.Status {
 		case "failed":
-			told.State, told.Error = event.ChildStateFailed, elementText(said, "summary")
+			end.State, end.Error = event.ChildStateFailed, elementText(note, "summary")
 		case "killed", "stopped":
-			told.State, told.Reason = event.ChildStateCanceled, elementText(said, "summary")
+			end.State, end.Reason = event.ChildStateCanceled, elementText(note, "summary")
 		}
-		return []event.Child{told}
+		return []event.Child{end}
 	}
 	return nil
 }

@@ -184,12 +184,12 @@ func (im *importer) startingCall(s *session, f *facts) (by task, err error) {
 
 // hold keeps a record until its session begins.
 func (im *importer) hold(rec interop.Record, session string) error {
-	kept := rec.Kept()
-	f, err := factsOf(kept.Value)
+	clone := rec.Kept()
+	f, err := factsOf(clone.Value)
 	if err != nil {
 		return rec.Refuse(err)
 	}
-	im.held = append(im.held, heldRecord{kept, f, im.at, session})
+	im.held = append(im.held, heldRecord{clone, f, im.at, session})
 	return nil
 }
 

@@ -35,11 +35,11 @@ func (c *converter) message(f *facts) (m event.Message, ok bool, err error) {
 	m.Role = event.Role(f.Type)
 	rest := f.message[:0:0]
 	for _, member := range f.message {
-		taken, err := c.set(&m, member)
+		converted, err := c.set(&m, member)
 		if err != nil {
 			return m, false, err
 		}
-		if !taken {
+		if !converted {
 			rest = append(rest, member)
 		}
 	}
@@ -53,40 +53,40 @@ func (c *converter) message(f *facts) (m event.Message, ok bool, err error) {
 	return m, true, nil
 }
 
-// set converts one member of the provider's message; taken is false if it must stay in
-// the extra.
-func (c *converter) set(m *event.Message, member rawjson.Member) (taken bool, err error) {
+// set converts one member of the provider's message. converted is false if the member
+// must stay in the extra.
+func (c *converter) set(m *event.Message, member rawjson.Member) (converted bool, err error) {
 	switch member.Name {
 	case "role":
 		role, _ := rawjson.Text(member.Value)
 		return role == string(m.Role), nil
 	case "model":
-		m.Model, taken = rawjson.Text(member.Value)
+		m.Model, converted = rawjson.Text(member.Value)
 	case "id":
-		m.ResponseID, taken = rawjson.Text(member.Value)
+		m.ResponseID, converted = rawjson.Text(member.Value)
 	case "stop_reason":
-		m.StopReason, taken = rawjson.Text(member.Value)
+		m.StopReason, converted = rawjson.Text(member.Value)
 	case "usage":
-		m.Usage, taken = usageOf(member.Value)
+		m.Usage, converted = usageOf(member.Value)
 	case "content":
 		m.Parts, err = c.content(member.Value)
 		return err == nil, err
 	}
-	return taken, nil
+	return converted, nil
 }
 
 // extra is the record with rest in place of its message.
 func (f *facts) extra(rest jsontext.Value) jsontext.Value {
-	kept := make([]rawjson.Member, 0, len(f.members))
+	members := make([]rawjson.Member, 0, len(f.members))
 	for _, member := range f.members {
 		if member.Name == "message" {
 			member.Value = rest
 		}
 		if member.Value != nil {
-			kept = append(kept, member)
+			members = append(members, member)
 		}
 	}
-	return rawjson.NonEmpty(kept)
+	return rawjson.NonEmpty(members)
 }
 
 // usageOf reads token counts; ok is false if a count is invalid.

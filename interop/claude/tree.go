@@ -251,14 +251,14 @@ func (t *tree) retract(uuids []string) (to int64, ok bool) {
 	if len(uuids) == 0 {
 		return 0, false
 	}
-	gone := t.nodesOf(uuids)
+	retracted := t.nodesOf(uuids)
 	first := int64(0)
 	for i, upTo := range t.path(len(t.segments) - 1) {
 		nodes := t.segments[i].nodes
 		for k := len(nodes) - 1; k >= 0; k-- {
 			switch {
 			case nodes[k].seq > upTo:
-			case slices.Contains(gone, nodes[k]):
+			case slices.Contains(retracted, nodes[k]):
 				first = nodes[k].seq
 			default:
 				return t.headBefore(first), first > 0
