@@ -43,21 +43,21 @@ func (s *session) indexChild(c *event.Child, seq int64) {
 }
 
 // childEvents returns the child events that a record adds after its own event.
-func (s *session) childEvents(l *line, p event.Payload) (told []event.Child) {
+func (s *session) childEvents(l *line, p event.Payload) (children []event.Child) {
 	if m, ok := p.(event.Message); ok {
 		for i := range m.Parts {
-			told = append(told, s.childrenOfPart(&m.Parts[i])...)
+			children = append(children, s.childrenOfPart(&m.Parts[i])...)
 		}
 		if m.Role == event.User {
-			told = append(told, s.childOfNotification(m.Text())...)
+			children = append(children, s.childOfNotification(m.Text())...)
 		}
-		return told
+		return children
 	}
 	switch {
 	case l.isEvent("collab_waiting_end"):
 		return s.childEnds(l.members.Peek("statuses"))
 	case l.isEvent("collab_close_end"):
-		return s.closed(l.text("receiver_thread_id"), l.members.Peek("status"))
+		return s.childEnd(l.text("receiver_thread_id"), l.members.Peek("status"), true)
 	}
 	return nil
 }
@@ -155,7 +155,7 @@ func (s *session) spawnEvent(l *line) event.Payload {
 }
 
 // childEnds returns the ends of sub-agents from an object of statuses by session id.
-func (s *session) childEnds(v jsontext.Value) (told []event.Child) {
+func (s *session) childEnds(v jsontext.Value) (children []event.Child) {
 	if v.Kind() != '{' {
 		return nil
 	}
@@ -164,14 +164,9 @@ func (s *session) childEnds(v jsontext.Value) (told []event.Child) {
 		return nil
 	}
 	for _, m := range members {
-		told = append(told, s.childEnd(m.Name, m.Value, false)...)
+		children = append(children, s.childEnd(m.Name, m.Value, false)...)
 	}
-	return told
-}
-
-// closed returns the end of a sub-agent that was closed.
-func (s *session) closed(session string, status jsontext.Value) []event.Child {
-	return s.childEnd(session, status, true)
+	return children
 }
 
 // childEnd returns the end of a sub-agent, from its status. A closed sub-agent has ended

@@ -22,7 +22,7 @@ func (im *importer) compaction(l *line) (event.Payload, error) {
 	if err != nil || len(items) == 0 {
 		return s.summaryOnly(c, l), nil
 	}
-	left := s.path.activeMessages()
+	candidates := s.path.activeMessages()
 	var rest []rawjson.Member // extras of entries with a message, by index
 	for _, v := range items {
 		m, ok, err := im.message(v, "")
@@ -35,7 +35,7 @@ func (im *importer) compaction(l *line) (event.Payload, error) {
 		if m.Role == event.Assistant {
 			m.Provider, m.Model = s.labels[providerLabel], s.labels[modelLabel]
 		}
-		e, same := entry(&left, &m)
+		e, same := entry(&candidates, &m)
 		if !same {
 			rest = append(rest, rawjson.Member{Name: strconv.Itoa(len(c.Entries)), Value: m.Extra})
 		}
@@ -49,13 +49,14 @@ func (im *importer) compaction(l *line) (event.Payload, error) {
 	return c, nil
 }
 
-// entry refers to the first equal message in left, and removes it from left. If there is
-// none, the entry holds the message. same is false if the extra of m must be stored too.
-func entry(left *[]pathMessage, m *event.Message) (e event.CompactionEntry, same bool) {
+// entry refers to the first equal message among the candidates, and removes it from
+// them. If there is none, the entry holds the message. same is false if the extra of m
+// must be stored too.
+func entry(candidates *[]pathMessage, m *event.Message) (e event.CompactionEntry, same bool) {
 	d := digestOf(m)
-	for i, n := range *left {
+	for i, n := range *candidates {
 		if n.digest == d {
-			*left = append((*left)[:i:i], (*left)[i+1:]...)
+			*candidates = append((*candidates)[:i:i], (*candidates)[i+1:]...)
 			return event.CompactionEntry{Seq: n.seq}, m.Extra == nil || canonical(m.Extra) == n.extra
 		}
 	}

@@ -26,12 +26,12 @@ func (im *importer) add(l *line, n int) error {
 	if err != nil {
 		return err
 	}
-	e, kept, err := im.event(l, p)
+	e, converted, err := im.event(l, p)
 	if err != nil {
 		return err
 	}
 	seq := im.s.Add(key(ownPart), im.at, e)
-	if !kept {
+	if !converted {
 		im.result.Raw++
 	} else {
 		im.result.Imported++
@@ -41,25 +41,25 @@ func (im *importer) add(l *line, n int) error {
 }
 
 // event makes the event of a payload. Without a payload, or if the log does not accept
-// it, the event holds the raw record, and kept is false.
-func (im *importer) event(l *line, p event.Payload) (e event.Event, kept bool, err error) {
+// it, the event holds the raw record, and converted is false.
+func (im *importer) event(l *line, p event.Payload) (e event.Event, converted bool, err error) {
 	if p != nil {
 		e, err = l.rec.Event(ownPart, p)
-		kept = err == nil
+		converted = err == nil
 	}
-	if !kept {
+	if !converted {
 		e, err = l.rec.Raw(l.rawType())
 	}
-	if err == nil && !kept && l.isRepeat() {
+	if err == nil && !converted && l.isRepeat() {
 		err = e.SetMetadata("repeats", true)
 	}
-	if m, ok := p.(event.Message); ok && err == nil && kept && m.Role == event.User && !isRollbackPoint(&m) {
+	if m, ok := p.(event.Message); ok && err == nil && converted && m.Role == event.User && !isRollbackPoint(&m) {
 		err = e.SetMetadata("context", true)
 	}
 	if err == nil {
 		err = im.markInherited(&e)
 	}
-	return e, kept, err
+	return e, converted, err
 }
 
 // isRepeat reports whether the record repeats the text of a response_item.
@@ -203,8 +203,8 @@ func (im *importer) parentCall(h *header) event.SessionParent {
 func (s *session) settings(l *line, value func(name string) jsontext.Value) event.Payload {
 	text := func(names ...string) string {
 		for _, name := range names {
-			if said, _ := rawjson.Text(value(name)); said != "" {
-				return said
+			if text, _ := rawjson.Text(value(name)); text != "" {
+				return text
 			}
 		}
 		return ""

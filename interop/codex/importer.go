@@ -112,8 +112,8 @@ func (im *importer) beginsSession(l *line) bool {
 		return true
 	}
 	var r parts.Reader
-	said, err := r.Content(l.members.Peek("content"))
-	m := event.Message{Role: event.Role(l.text("role")), Parts: said}
+	content, err := r.Content(l.members.Peek("content"))
+	m := event.Message{Role: event.Role(l.text("role")), Parts: content}
 	if err != nil || !isPrompt(&m) {
 		return false
 	}
@@ -140,11 +140,11 @@ func (im *importer) hold(rec *interop.Record) {
 // begin begins the session, and adds the held records.
 func (im *importer) begin() error {
 	if im.s == nil && im.parent != nil && im.parent.hasMessage {
-		made, err := im.parent.fork(im.ctx, im.log, &im.header)
+		created, err := im.parent.fork(im.ctx, im.log, &im.header)
 		if err != nil {
 			return err
 		}
-		im.madeFork = made
+		im.madeFork = created
 	}
 	if im.s == nil {
 		s, err := openSession(im.ctx, im.log, im.header.id)

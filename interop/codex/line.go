@@ -68,8 +68,8 @@ func (l *line) addMember(m rawjson.Member) {
 	case "payload":
 		l.payload = m.Value
 	case "timestamp":
-		said, _ := rawjson.Text(m.Value)
-		if l.at = interop.Time(said); l.at.IsZero() {
+		timestamp, _ := rawjson.Text(m.Value)
+		if l.at = interop.Time(timestamp); l.at.IsZero() {
 			l.envelope = append(l.envelope, m)
 		}
 	default:

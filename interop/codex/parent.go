@@ -54,9 +54,9 @@ func (p *parent) call(session string) (callID string, seq int64) {
 	return "", 0
 }
 
-// fork makes the session of h a fork of the parent at the fork point. made is false if
-// the session exists already.
-func (p *parent) fork(ctx context.Context, log *eventlog.Log, h *header) (made bool, err error) {
+// fork makes the session of h a fork of the parent at the fork point. created is false
+// if the session exists already.
+func (p *parent) fork(ctx context.Context, log *eventlog.Log, h *header) (created bool, err error) {
 	key := interop.FixedKey(h.id, "session_forked")
 	reason := "forked in Codex"
 	if h.spawnedBy != "" {
