@@ -46,20 +46,20 @@ func (im *importer) addHeader(s *session) error {
 	if h == nil {
 		return nil
 	}
-	said := event.Session{
+	payload := event.Session{
 		State: event.SessionStateUpdated, Title: s.name, Agent: Name, CWD: h.facts.text("cwd"), Extra: h.rec.Value,
 		Source: event.SessionSource{Format: Name, Version: version(&h.facts), Path: h.rec.Origin(0).Source, SessionID: s.ID},
 	}
-	if said.Title == "" {
-		said.Title = s.prompt
+	if payload.Title == "" {
+		payload.Title = s.prompt
 	}
 	if s.New() {
-		said.State = event.SessionStateStarted
+		payload.State = event.SessionStateStarted
 	}
 	if s.New() && !s.hasCopies {
-		said.Parent.SessionID = s.parent
+		payload.Parent.SessionID = s.parent
 	}
-	e, err := h.rec.Event(ownPart, said)
+	e, err := h.rec.Event(ownPart, payload)
 	if err == nil && s.New() && s.hasCopies {
 		err = e.SetMetadata("copy_of", fork.CopyOrigin{Session: s.parent})
 	}
@@ -156,25 +156,25 @@ func (im *importer) payload(f *facts) (p event.Payload, cost event.Cost, err err
 // compaction covers all events before it. The model sees the summary and the kept
 // messages instead.
 func (s *session) compaction(f *facts) event.Compaction {
-	taken := []string{"summary"}
+	converted := []string{"summary"}
 	before, ok := f.count("tokensBefore")
 	if ok {
-		taken = append(taken, "tokensBefore")
+		converted = append(converted, "tokensBefore")
 	}
 	c := event.Compaction{
 		Strategy: "summary", Covers: event.Covers{From: 1, To: s.Seq()},
-		Summary: f.text("summary"), TokensBefore: before, Extra: f.withoutMembers(taken...),
+		Summary: f.text("summary"), TokensBefore: before, Extra: f.withoutMembers(converted...),
 	}
 	c.ReadFiles, c.ModifiedFiles = f.files()
-	kept := s.trail.SaidSince(s.firstKept(f))
-	if len(kept) == 0 {
+	messages := s.trail.SaidSince(s.firstKept(f))
+	if len(messages) == 0 {
 		return c
 	}
 	if c.Summary != "" {
 		m := event.Message{Role: event.User, Parts: []event.Part{event.Text(c.Summary)}}
 		c.Entries = append(c.Entries, event.CompactionEntry{Message: &m})
 	}
-	for _, seq := range kept {
+	for _, seq := range messages {
 		c.Entries = append(c.Entries, event.CompactionEntry{Seq: seq})
 	}
 	return c

@@ -78,7 +78,7 @@ func (f *facts) count(name string) (n int64, ok bool) {
 
 // stableDigest is a digest of the record that stays the same when pi upgrades the file.
 func (f *facts) stableDigest() event.Digest {
-	kept := make([]rawjson.Member, 0, len(f.members))
+	members := make([]rawjson.Member, 0, len(f.members))
 	for _, m := range f.members {
 		switch m.Name {
 		case "id", "parentId", "firstKeptEntryId", "firstKeptEntryIndex":
@@ -88,9 +88,9 @@ func (f *facts) stableDigest() event.Digest {
 				m.Value = bytes.Replace(m.Value, []byte(`"hookMessage"`), []byte(`"custom"`), 1)
 			}
 		}
-		kept = append(kept, m)
+		members = append(members, m)
 	}
-	return event.DigestOf(rawjson.NonEmpty(kept))
+	return event.DigestOf(rawjson.NonEmpty(members))
 }
 
 // typeName is the type of the record, with the role of a message.
@@ -142,27 +142,27 @@ func (f *facts) prompt() string {
 // replaceMember is the record with v as the value of a member. A nil v removes the
 // member.
 func (f *facts) replaceMember(name string, v jsontext.Value) jsontext.Value {
-	kept := make([]rawjson.Member, 0, len(f.members))
+	members := make([]rawjson.Member, 0, len(f.members))
 	for _, m := range f.members {
 		if m.Name == name {
 			m.Value = v
 		}
 		if m.Value != nil {
-			kept = append(kept, m)
+			members = append(members, m)
 		}
 	}
-	return rawjson.NonEmpty(kept)
+	return rawjson.NonEmpty(members)
 }
 
 // withoutMembers is the record without some of its members.
 func (f *facts) withoutMembers(names ...string) jsontext.Value {
-	kept := make([]rawjson.Member, 0, len(f.members))
+	members := make([]rawjson.Member, 0, len(f.members))
 	for _, m := range f.members {
 		if !slices.Contains(names, m.Name) {
-			kept = append(kept, m)
+			members = append(members, m)
 		}
 	}
-	return rawjson.NonEmpty(kept)
+	return rawjson.NonEmpty(members)
 }
 
 // files returns the paths in the details of a summary.

@@ -82,41 +82,41 @@ func (c *converter) command(f *facts) event.Payload {
 	if o.Take("excludeFromContext").Kind() == 't' {
 		return nil
 	}
-	said := "$ " + o.Maybe("command") + "\n" + o.Maybe("output")
+	text := "$ " + o.Maybe("command") + "\n" + o.Maybe("output")
 	if code := o.Peek("exitCode"); code.Kind() == '0' && string(code) != "0" {
-		said = strings.TrimRight(said, "\n") + "\n[exit code " + string(code) + "]"
+		text = strings.TrimRight(text, "\n") + "\n[exit code " + string(code) + "]"
 	}
 	if o.Peek("cancelled").Kind() == 't' {
-		said = strings.TrimRight(said, "\n") + "\n[canceled]"
+		text = strings.TrimRight(text, "\n") + "\n[canceled]"
 	}
 	if path := o.PeekText("fullOutputPath"); path != "" {
-		said = strings.TrimRight(said, "\n") + "\n[cut; all of it is in " + path + "]"
+		text = strings.TrimRight(text, "\n") + "\n[cut; all of it is in " + path + "]"
 	}
 	rest := f.message
 	rest.Take("output")
 	return event.ContextEntry{
-		Kind: f.role, Placement: event.InHistory, Parts: []event.Part{event.Text(said)},
+		Kind: f.role, Placement: event.InHistory, Parts: []event.Part{event.Text(text)},
 		Extra: f.replaceMember("message", rest.Rest()),
 	}
 }
 
-// context converts content that is not a message; nil if it is empty. taken is the
+// context converts content that is not a message; nil if it is empty. member is the
 // member of the record that contains v; empty if the message contains it.
-func (c *converter) context(f *facts, kind string, v jsontext.Value, taken string) (event.Payload, error) {
+func (c *converter) context(f *facts, kind string, v jsontext.Value, member string) (event.Payload, error) {
 	if v == nil {
 		return nil, nil
 	}
-	said, err := c.content(v)
-	if err != nil || len(said) == 0 {
+	content, err := c.content(v)
+	if err != nil || len(content) == 0 {
 		return nil, err
 	}
-	extra := f.withoutMembers(taken)
-	if taken == "" {
+	extra := f.withoutMembers(member)
+	if member == "" {
 		o := f.message
 		o.Take("content")
 		extra = f.replaceMember("message", o.Rest())
 	}
-	return event.ContextEntry{Kind: kind, Placement: event.InHistory, Parts: said, Extra: extra}, nil
+	return event.ContextEntry{Kind: kind, Placement: event.InHistory, Parts: content, Extra: extra}, nil
 }
 
 // content converts a text or blocks.
