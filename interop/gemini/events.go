@@ -39,16 +39,16 @@ type recordWriter struct {
 
 // apply adds the events of a record that the session does not have yet.
 func (im *importer) apply(s *session, r *record) error {
-	a := recordWriter{im: im, s: s, r: r, parent: s.lastSeq, occurrence: s.occurrences[r.digest]}
+	w := recordWriter{im: im, s: s, r: r, parent: s.lastSeq, occurrence: s.occurrences[r.digest]}
 	s.occurrences[r.digest]++
-	if err := a.write(); err != nil {
+	if err := w.write(); err != nil {
 		return err
 	}
 	switch {
-	case a.added == 0:
+	case w.added == 0:
 		s.matched = true
 		im.result.Present++
-	case a.isRaw:
+	case w.isRaw:
 		im.result.Raw++
 	default:
 		im.result.Imported++
@@ -60,21 +60,21 @@ func (im *importer) apply(s *session, r *record) error {
 }
 
 // write adds the events of the record.
-func (a *recordWriter) write() (err error) {
-	last := &a.s.lastSeq
+func (w *recordWriter) write() (err error) {
+	last := &w.s.lastSeq
 	switch {
-	case a.r.members.Has("$rewindTo"):
-		a.parent = a.s.rewindTarget(a.r.text("$rewindTo"))
+	case w.r.members.Has("$rewindTo"):
+		w.parent = w.s.rewindTarget(w.r.text("$rewindTo"))
 		*last = 0
-		err = a.addRaw()
-	case a.r.isMessage():
-		err = a.addMessage()
-	case a.r.change() != nil:
-		err = a.addChange()
+		err = w.addRaw()
+	case w.r.isMessage():
+		err = w.addMessage()
+	case w.r.change() != nil:
+		err = w.addChange()
 	default:
-		err = a.addRaw()
+		err = w.addRaw()
 	}
-	*last = max(*last, a.newest)
+	*last = max(*last, w.newest)
 	return err
 }
 
@@ -87,48 +87,48 @@ func (s *session) rewindTarget(id string) int64 {
 }
 
 // addMessage adds the pieces of a message that the session does not have yet.
-func (a *recordWriter) addMessage() error {
-	if _, again := a.s.parents[a.r.id]; !again {
-		a.s.parents[a.r.id] = a.s.lastSeq
+func (w *recordWriter) addMessage() error {
+	if _, again := w.s.parents[w.r.id]; !again {
+		w.s.parents[w.r.id] = w.s.lastSeq
 	}
-	c := converter{ctx: a.im.ctx, log: a.im.log}
-	pieces, err := c.pieces(a.r)
+	c := converter{ctx: w.im.ctx, log: w.im.log}
+	pieces, err := c.pieces(w.r)
 	if err != nil {
-		return a.r.Located(err)
+		return w.r.Located(err)
 	}
-	known, redacted := a.newestPiece(pieces)
+	known, redacted := w.newestPiece(pieces)
 	if known > 0 {
-		a.parent, a.s.matched = a.parentOfGrowth(known), true
+		w.parent, w.s.matched = w.parentOfGrowth(known), true
 	}
-	usage, changed := a.r.usage(), false
-	if redacted || a.s.hasUsage(a.r.id, usage) {
+	usage, changed := w.r.usage(), false
+	if redacted || w.s.hasUsage(w.r.id, usage) {
 		usage = event.Usage{}
 	}
 	for i := range pieces {
 		p := &pieces[i]
-		if seq, ok := a.s.Find(a.key(p.name)); ok {
-			changed = changed || !redacted && a.s.digests[seq] != contentDigest(&p.m)
-			a.newest = max(a.newest, seq)
+		if seq, ok := w.s.Find(w.key(p.name)); ok {
+			changed = changed || !redacted && w.s.digests[seq] != contentDigest(&p.m)
+			w.newest = max(w.newest, seq)
 			continue
 		}
 		if p.m.Role == event.Assistant {
 			p.m.Usage, usage = usage, event.Usage{}
 		}
-		if err := a.addPayload(a.key(p.name), part(i), p.m); err != nil {
+		if err := w.addPayload(w.key(p.name), part(i), p.m); err != nil {
 			return err
 		}
-		a.s.indexMessage(a.newest, &p.m)
+		w.s.indexMessage(w.newest, &p.m)
 	}
-	return a.addRest(usage, changed)
+	return w.addRest(usage, changed)
 }
 
 // newestPiece is the seq of the newest piece in the session; 0 if there is none.
 // redacted is true if a piece is redacted: then changes cannot be detected.
-func (a *recordWriter) newestPiece(pieces []piece) (newest int64, redacted bool) {
+func (w *recordWriter) newestPiece(pieces []piece) (newest int64, redacted bool) {
 	for i := range pieces {
-		if seq, ok := a.s.Find(a.key(pieces[i].name)); ok {
+		if seq, ok := w.s.Find(w.key(pieces[i].name)); ok {
 			newest = max(newest, seq)
-			redacted = redacted || a.s.redacted[seq]
+			redacted = redacted || w.s.redacted[seq]
 		}
 	}
 	return newest, redacted
@@ -136,8 +136,8 @@ func (a *recordWriter) newestPiece(pieces []piece) (newest int64, redacted bool)
 
 // parentOfGrowth is the seq that new pieces of a stored message follow. It is 0, the
 // head, if the newest stored piece is on the active path.
-func (a *recordWriter) parentOfGrowth(newest int64) int64 {
-	if a.s.trail.Holds(newest) {
+func (w *recordWriter) parentOfGrowth(newest int64) int64 {
+	if w.s.trail.Holds(newest) {
 		return 0
 	}
 	return newest
@@ -153,55 +153,55 @@ func part(piece int) int {
 
 // addRest adds tokens that came later than the message, and the raw record if it
 // changed.
-func (a *recordWriter) addRest(usage event.Usage, changed bool) error {
-	key := a.key(fmt.Sprint("usage ", a.r.id, counters(usage)))
-	if _, told := a.s.Find(key); !told && !usage.IsZero() {
-		model := a.r.text("model")
-		err := a.addPayload(key, usagePart, event.StepCompletion{Provider: "google", Model: model, ResponseID: a.r.id, Usage: usage})
+func (w *recordWriter) addRest(usage event.Usage, changed bool) error {
+	key := w.key(fmt.Sprint("usage ", w.r.id, counters(usage)))
+	if _, stored := w.s.Find(key); !stored && !usage.IsZero() {
+		model := w.r.text("model")
+		err := w.addPayload(key, usagePart, event.StepCompletion{Provider: "google", Model: model, ResponseID: w.r.id, Usage: usage})
 		if err != nil {
 			return err
 		}
-		a.s.addUsage(a.r.id, usage)
+		w.s.addUsage(w.r.id, usage)
 	}
 	if changed {
-		return a.addRaw()
+		return w.addRaw()
 	}
 	return nil
 }
 
 // key is the key of an event that the session has once.
-func (a *recordWriter) key(name string) interop.Key { return interop.FixedKey(a.s.ID, name) }
+func (w *recordWriter) key(name string) interop.Key { return interop.FixedKey(w.s.ID, name) }
 
 // addChange adds the event of a $set: messages, a summary, or the raw record.
-func (a *recordWriter) addChange() error {
-	key := interop.RecordKey(a.s.ID, a.r.digest, a.occurrence, ownPart)
-	if seq, ok := a.s.Find(key); ok {
-		a.newest = seq
+func (w *recordWriter) addChange() error {
+	key := interop.RecordKey(w.s.ID, w.r.digest, w.occurrence, ownPart)
+	if seq, ok := w.s.Find(key); ok {
+		w.newest = seq
 		return nil
 	}
-	set, err := parts.Open(a.r.change())
+	set, err := parts.Open(w.r.change())
 	if err != nil {
-		return a.addRaw()
+		return w.addRaw()
 	}
 	if messages := set.Peek("messages"); messages.Kind() == '[' {
-		p, err := a.replacement(messages)
+		p, err := w.replacement(messages)
 		if err != nil {
-			return a.r.Located(err)
+			return w.r.Located(err)
 		}
-		return a.addPayload(key, ownPart, p)
+		return w.addPayload(key, ownPart, p)
 	}
 	title := interop.Title(set.Maybe("summary"))
 	if title == "" {
-		return a.addRaw()
+		return w.addRaw()
 	}
-	return a.addPayload(key, ownPart, event.Session{State: event.SessionStateUpdated, Title: title, Extra: a.r.Value})
+	return w.addPayload(key, ownPart, event.Session{State: event.SessionStateUpdated, Title: title, Extra: w.r.Value})
 }
 
 // replacement returns a compaction to the given messages. It refers to messages that the
 // session has by seq.
-func (a *recordWriter) replacement(messages jsontext.Value) (p event.Compaction, err error) {
-	p = event.Compaction{Strategy: "replace", Replace: true, Extra: a.r.Value}
-	c := converter{ctx: a.im.ctx, log: a.im.log}
+func (w *recordWriter) replacement(messages jsontext.Value) (p event.Compaction, err error) {
+	p = event.Compaction{Strategy: "replace", Replace: true, Extra: w.r.Value}
+	c := converter{ctx: w.im.ctx, log: w.im.log}
 	elements, err := rawjson.Elements(messages)
 	if err != nil {
 		return p, err
@@ -216,7 +216,7 @@ func (a *recordWriter) replacement(messages jsontext.Value) (p event.Compaction,
 			return p, err
 		}
 		for i := range pieces {
-			p.Entries = append(p.Entries, a.compactionEntry(&pieces[i]))
+			p.Entries = append(p.Entries, w.compactionEntry(&pieces[i]))
 		}
 	}
 	return p, nil
@@ -224,8 +224,8 @@ func (a *recordWriter) replacement(messages jsontext.Value) (p event.Compaction,
 
 // compactionEntry refers to a piece if the session has it, and holds the piece
 // otherwise.
-func (a *recordWriter) compactionEntry(p *piece) event.CompactionEntry {
-	if seq, ok := a.s.Find(a.key(p.name)); ok && a.s.digests[seq] == contentDigest(&p.m) {
+func (w *recordWriter) compactionEntry(p *piece) event.CompactionEntry {
+	if seq, ok := w.s.Find(w.key(p.name)); ok && w.s.digests[seq] == contentDigest(&p.m) {
 		return event.CompactionEntry{Seq: seq}
 	}
 	p.m.Extra = nil // the extra of the compaction has it
@@ -233,50 +233,50 @@ func (a *recordWriter) compactionEntry(p *piece) event.CompactionEntry {
 }
 
 // addRaw adds the raw record.
-func (a *recordWriter) addRaw() error {
-	key := interop.RecordKey(a.s.ID, a.r.digest, a.occurrence, ownPart)
-	if seq, ok := a.s.Find(key); ok {
-		a.newest = max(a.newest, seq)
+func (w *recordWriter) addRaw() error {
+	key := interop.RecordKey(w.s.ID, w.r.digest, w.occurrence, ownPart)
+	if seq, ok := w.s.Find(key); ok {
+		w.newest = max(w.newest, seq)
 		return nil
 	}
-	e, err := a.r.Raw(interop.RawType(Name, a.r.typeName()))
+	e, err := w.r.Raw(interop.RawType(Name, w.r.typeName()))
 	if err != nil {
-		return a.r.Located(err)
+		return w.r.Located(err)
 	}
-	a.isRaw = true
-	return a.addEvent(key, e)
+	w.isRaw = true
+	return w.addEvent(key, e)
 }
 
 // addPayload adds the event of a payload. If the log does not accept it, addPayload adds
 // the raw record.
-func (a *recordWriter) addPayload(key interop.Key, part int, p event.Payload) error {
-	e, err := a.r.Event(part, p)
+func (w *recordWriter) addPayload(key interop.Key, part int, p event.Payload) error {
+	e, err := w.r.Event(part, p)
 	if errors.Is(err, event.ErrInvalid) {
-		return a.addRaw()
+		return w.addRaw()
 	}
 	if err != nil {
-		return a.r.Located(err)
+		return w.r.Located(err)
 	}
-	return a.addEvent(key, e)
+	return w.addEvent(key, e)
 }
 
 // addEvent queues an event, after a head_moved if it continues elsewhere.
-func (a *recordWriter) addEvent(key interop.Key, e event.Event) error {
-	if reason := a.s.conflict(); reason != "" {
-		a.s.Drop()
-		return a.r.Conflict(a.s.ID, reason)
+func (w *recordWriter) addEvent(key interop.Key, e event.Event) error {
+	if reason := w.s.conflict(); reason != "" {
+		w.s.Drop()
+		return w.r.Conflict(w.s.ID, reason)
 	}
-	if a.added == 0 && a.parent > 0 && a.s.trail.Leaves(a.parent) {
-		move, err := a.r.Event(movePart, event.HeadMove{To: a.parent, Reason: "the session was rewound"})
+	if w.added == 0 && w.parent > 0 && w.s.trail.Leaves(w.parent) {
+		move, err := w.r.Event(movePart, event.HeadMove{To: w.parent, Reason: "the session was rewound"})
 		if err != nil {
-			return a.r.Located(err)
+			return w.r.Located(err)
 		}
-		key := interop.RecordKey(a.s.ID, a.r.digest, a.occurrence, movePart)
-		a.s.trail.Moved(a.s.Add(key, a.r.at, move), a.parent)
+		key := interop.RecordKey(w.s.ID, w.r.digest, w.occurrence, movePart)
+		w.s.trail.Moved(w.s.Add(key, w.r.at, move), w.parent)
 	}
-	a.newest = a.s.Add(key, a.r.at, e)
-	a.s.trail.Grow(a.newest, e.Type)
-	a.added++
+	w.newest = w.s.Add(key, w.r.at, e)
+	w.s.trail.Grow(w.newest, e.Type)
+	w.added++
 	return nil
 }
 
@@ -288,7 +288,7 @@ func (im *importer) addSummary(s *session, r *record) error {
 		return nil
 	}
 	s.title = title
-	a := recordWriter{im: im, s: s, r: r}
+	w := recordWriter{im: im, s: s, r: r}
 	s.matched = true // the header matches
-	return a.addPayload(key, summaryPart, event.Session{State: event.SessionStateUpdated, Title: title})
+	return w.addPayload(key, summaryPart, event.Session{State: event.SessionStateUpdated, Title: title})
 }

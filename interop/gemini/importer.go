@@ -118,7 +118,7 @@ func (s *session) headerKey() interop.Key { return interop.FixedKey(s.ID, "sessi
 func (im *importer) beginSession(r *record) error {
 	s := im.s
 	c := converter{ctx: im.ctx, log: im.log}
-	said, err := c.content(r.members.Peek("content"))
+	content, err := c.content(r.members.Peek("content"))
 	if err != nil {
 		return r.Located(err)
 	}
@@ -127,7 +127,7 @@ func (im *importer) beginSession(r *record) error {
 		Source: event.SessionSource{Format: Name, Path: s.header.Origin(0).Source, SessionID: s.ID},
 	}
 	if start.Title = interop.Title(s.header.text("summary")); start.Title == "" && r.kind == "user" {
-		start.Title = interop.Title(event.Message{Parts: said}.Text())
+		start.Title = interop.Title(event.Message{Parts: content}.Text())
 	}
 	s.title = start.Title
 	if s.header.text("kind") == "subagent" {

@@ -41,11 +41,11 @@ func (c *converter) pieces(r *record) (all []piece, err error) {
 			o.Take("thoughts")
 		}
 	}
-	said, err := c.content(o.Take("content"))
+	content, err := c.content(o.Take("content"))
 	if err != nil {
 		return nil, err
 	}
-	m.Parts = append(m.Parts, said...)
+	m.Parts = append(m.Parts, content...)
 	calls, whole, err := c.calls(r.id, &m, o.Peek("toolCalls"))
 	if err != nil {
 		return nil, err

@@ -27,15 +27,15 @@ func (c *converter) calls(id string, m *event.Message, v jsontext.Value) (all []
 		if o.Failed {
 			return nil, false, nil
 		}
-		made := event.Message{Role: m.Role, Provider: m.Provider, Model: m.Model, Group: m.Group, Parts: []event.Part{call}}
+		callMessage := event.Message{Role: m.Role, Provider: m.Provider, Model: m.Model, Group: m.Group, Parts: []event.Part{call}}
 		result, answered, err := c.result(&call, &o)
 		if err != nil {
 			return nil, false, err
 		}
 		if !answered {
-			made.Parts[0].Extra = o.Rest()
+			callMessage.Parts[0].Extra = o.Rest()
 		}
-		all = append(all, piece{"call " + id + " " + call.CallID, made})
+		all = append(all, piece{"call " + id + " " + call.CallID, callMessage})
 		if answered {
 			extra, _ := jsontext.AppendQuote([]byte(`{"id":`), id) // the id was parsed from JSON
 			all = append(all, piece{"result " + id + " " + call.CallID, event.Message{
@@ -56,16 +56,16 @@ func (c *converter) result(call *event.Part, o *parts.Members) (p event.Part, an
 	p = event.ToolResult(call.CallID, call.Name)
 	status := o.PeekText("status")
 	p.IsError = status == "error" || status == "cancelled"
-	told := true
+	complete := true
 	for _, e := range listOf(v) {
-		said, a, err := c.response(call, e)
+		content, a, err := c.response(call, e)
 		if err != nil {
 			return p, false, err
 		}
-		p.IsError, told = p.IsError || a.failed, told && !a.incomplete
-		p.Content = append(p.Content, said...)
+		p.IsError, complete = p.IsError || a.failed, complete && !a.incomplete
+		p.Content = append(p.Content, content...)
 	}
-	if told {
+	if complete {
 		o.Take("result")
 	}
 	p.Extra = o.Rest()
@@ -77,7 +77,7 @@ func (c *converter) result(call *event.Part, o *parts.Members) (p event.Part, an
 type resultState struct{ failed, incomplete bool }
 
 // response converts a part of a result.
-func (c *converter) response(call *event.Part, v jsontext.Value) (said []event.Part, a resultState, err error) {
+func (c *converter) response(call *event.Part, v jsontext.Value) (content []event.Part, a resultState, err error) {
 	outer, err := parts.Open(v)
 	if err != nil || !outer.Has("functionResponse") {
 		p, err := c.part(v)
@@ -89,8 +89,8 @@ func (c *converter) response(call *event.Part, v jsontext.Value) (said []event.P
 	}
 	text, failed := outputOf(o.Take("response"))
 	media, err := c.content(o.Take("parts"))
-	for name, told := range map[string]string{"id": call.CallID, "name": call.Name} {
-		if s, ok := rawjson.Text(o.Peek(name)); ok && s == told {
+	for name, known := range map[string]string{"id": call.CallID, "name": call.Name} {
+		if s, ok := rawjson.Text(o.Peek(name)); ok && s == known {
 			o.Take(name)
 		}
 	}

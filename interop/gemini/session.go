@@ -133,13 +133,13 @@ func messageID(extra jsontext.Value) string {
 // contentDigest is a digest of a message without its usage. A call counts without the
 // extra that it has before its result.
 func contentDigest(m *event.Message) event.Digest {
-	said := *m
-	said.Usage = event.Usage{}
+	message := *m
+	message.Usage = event.Usage{}
 	if calls := m.ToolCalls(); len(calls) == 1 && len(m.Parts) == 1 {
 		calls[0].Extra = nil
-		said.Parts = calls
+		message.Parts = calls
 	}
-	b, err := json.Marshal(said, json.Deterministic(true), jsontext.PreserveRawStrings(true))
+	b, err := json.Marshal(message, json.Deterministic(true), jsontext.PreserveRawStrings(true))
 	if err != nil {
 		return ""
 	}
