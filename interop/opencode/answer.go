@@ -13,67 +13,67 @@ import (
 )
 
 // addAnswer adds the items of an answer, part by part.
-func (t *builder) addAnswer(pieces []interop.Record) {
+func (b *builder) addAnswer(pieces []interop.Record) {
 	stepped := false
 	for i := range pieces {
-		stepped = t.addPart(&pieces[i]) || stepped
+		stepped = b.addPart(&pieces[i]) || stepped
 	}
 	switch {
-	case t.infoValue == nil:
-	case t.isUnfinished():
-		t.held++ // the text may follow
+	case b.infoValue == nil:
+	case b.isUnfinished():
+		b.held++ // the text may follow
 	default:
-		t.addPiece(t.rec, t.info.ID, nil)
+		b.addPiece(b.rec, b.info.ID, nil)
 	}
-	usage := t.info.Tokens.usage()
-	if cost := costOf(t.info.Cost); !stepped && !t.isUnfinished() && (cost > 0 || !usage.IsZero()) {
-		it := document.Item{Rec: *t.rec, Part: 1, Name: "spent " + t.info.ID, At: t.at, Cost: cost, Kind: "message"}
-		it.Payload = event.StepCompletion{Provider: t.info.Provider, Model: t.info.Model, Usage: usage}
-		t.items = append(t.items, it)
+	usage := b.info.Tokens.usage()
+	if cost := costOf(b.info.Cost); !stepped && !b.isUnfinished() && (cost > 0 || !usage.IsZero()) {
+		it := document.Item{Rec: *b.rec, Part: 1, Name: "spent " + b.info.ID, At: b.at, Cost: cost, Kind: "message"}
+		it.Payload = event.StepCompletion{Provider: b.info.Provider, Model: b.info.Model, Usage: usage}
+		b.items = append(b.items, it)
 	}
-	t.addError()
+	b.addError()
 }
 
 // addPart adds the items of a part; stepped is true for a step-finish part.
-func (t *builder) addPart(rec *interop.Record) (stepped bool) {
+func (b *builder) addPart(rec *interop.Record) (stepped bool) {
 	p, kind, ok := contentPart(rec.Value)
 	switch {
 	case ok:
-		t.addPiece(rec, p.ID, nil, p)
+		b.addPiece(rec, p.ID, nil, p)
 	case kind == "tool":
-		t.addTool(rec)
+		b.addTool(rec)
 	case kind == "step-finish":
-		return t.addStep(rec)
+		return b.addStep(rec)
 	default:
-		t.items = append(t.items, t.rawPart(rec, kind))
+		b.items = append(b.items, b.rawPart(rec, kind))
 	}
 	return false
 }
 
 // addPiece adds a message of the answer.
-func (t *builder) addPiece(rec *interop.Record, name string, part jsontext.Value, said ...event.Part) {
+func (b *builder) addPiece(rec *interop.Record, name string, part jsontext.Value, content ...event.Part) {
 	m := event.Message{
-		Role: event.Assistant, Provider: t.info.Provider, Model: t.info.Model, Group: t.info.ID, Parts: said, Extra: t.extra(part),
+		Role: event.Assistant, Provider: b.info.Provider, Model: b.info.Model, Group: b.info.ID, Parts: content, Extra: b.extra(part),
 	}
-	t.items = append(t.items, document.Item{Rec: *rec, Name: name, At: t.at, Payload: m, Kind: "part"})
+	b.items = append(b.items, document.Item{Rec: *rec, Name: name, At: b.at, Payload: m, Kind: "part"})
 }
 
 // addStep adds a step_completed.
-func (t *builder) addStep(rec *interop.Record) bool {
-	var told struct {
+func (b *builder) addStep(rec *interop.Record) bool {
+	var finish struct {
 		Reason string  `json:"reason"`
 		Cost   float64 `json:"cost"`
 		Tokens tokens  `json:"tokens"`
 	}
-	if json.Unmarshal(rec.Value, &told) != nil {
-		t.items = append(t.items, t.rawPart(rec, "step-finish"))
+	if json.Unmarshal(rec.Value, &finish) != nil {
+		b.items = append(b.items, b.rawPart(rec, "step-finish"))
 		return false
 	}
-	it := document.Item{Rec: *rec, Name: idOf(rec), At: t.at, Cost: costOf(told.Cost), Kind: "step-finish"}
+	it := document.Item{Rec: *rec, Name: idOf(rec), At: b.at, Cost: costOf(finish.Cost), Kind: "step-finish"}
 	it.Payload = event.StepCompletion{
-		Provider: t.info.Provider, Model: t.info.Model, StopReason: told.Reason, Usage: told.Tokens.usage(), Extra: rec.Value,
+		Provider: b.info.Provider, Model: b.info.Model, StopReason: finish.Reason, Usage: finish.Tokens.usage(), Extra: rec.Value,
 	}
-	t.items = append(t.items, it)
+	b.items = append(b.items, it)
 	return true
 }
 
@@ -86,16 +86,16 @@ func costOf(amount float64) event.Cost {
 }
 
 // addError adds the error of an answer.
-func (t *builder) addError() {
-	o, err := parts.Open(t.rec.Value)
+func (b *builder) addError() {
+	o, err := parts.Open(b.rec.Value)
 	if err != nil {
 		return
 	}
 	info, err := parts.Open(o.Peek("info"))
 	if v := info.Peek("error"); err == nil && v.Kind() == '{' {
-		it := document.Raw(document.Told(t.rec, v), "error")
-		it.Name, it.At, it.Part = "error "+t.info.ID, t.at, 2
-		t.items = append(t.items, it)
+		it := document.Raw(document.Told(b.rec, v), "error")
+		it.Name, it.At, it.Part = "error "+b.info.ID, b.at, 2
+		b.items = append(b.items, it)
 	}
 }
 

@@ -22,39 +22,39 @@ type compactionRequest struct {
 }
 
 // addRequest records that the message requests a summary.
-func (t *builder) addRequest(part jsontext.Value) {
+func (b *builder) addRequest(part jsontext.Value) {
 	var p compactionRequest
 	if json.Unmarshal(part, &p) == nil {
-		t.requests[t.info.ID] = p
+		b.requests[b.info.ID] = p
 	}
 }
 
 // addCompaction adds a compaction if the answer is a requested summary. The summary also
 // replaces the request and the answer.
-func (t *builder) addCompaction() {
-	asked, ok := t.requests[t.info.Parent]
-	if !ok || t.info.Summary.Kind() != 't' || t.info.Finish == "" || len(t.info.Error) > 0 {
+func (b *builder) addCompaction() {
+	asked, ok := b.requests[b.info.Parent]
+	if !ok || b.info.Summary.Kind() != 't' || b.info.Finish == "" || len(b.info.Error) > 0 {
 		return
 	}
-	forgotten := t.items
-	if tail, ok := t.firstItems[asked.Tail]; ok && tail <= t.firstItems[t.info.Parent] {
-		forgotten = append(slices.Clone(t.items[:tail]), t.items[t.firstItems[t.info.Parent]:]...)
+	forgotten := b.items
+	if tail, ok := b.firstItems[asked.Tail]; ok && tail <= b.firstItems[b.info.Parent] {
+		forgotten = append(slices.Clone(b.items[:tail]), b.items[b.firstItems[b.info.Parent]:]...)
 	}
-	it := document.Item{Rec: *t.rec, Part: 3, Name: "compaction " + t.info.ID, At: t.at, Kind: "message", Forgets: []string{}}
+	it := document.Item{Rec: *b.rec, Part: 3, Name: "compaction " + b.info.ID, At: b.at, Kind: "message", Forgets: []string{}}
 	for i := range forgotten {
 		it.Forgets = append(it.Forgets, forgotten[i].Name)
 	}
-	c := event.Compaction{Strategy: "summary", Trigger: "manual", Summary: t.answerText()}
+	c := event.Compaction{Strategy: "summary", Trigger: "manual", Summary: b.answerText()}
 	if asked.Auto {
 		c.Trigger = "auto"
 	}
 	it.Payload = c
-	t.items = append(t.items, it)
+	b.items = append(b.items, it)
 }
 
 // answerText is the text of the answer.
-func (t *builder) answerText() (text string) {
-	for _, it := range t.items[t.firstItems[t.info.ID]:] {
+func (b *builder) answerText() (text string) {
+	for _, it := range b.items[b.firstItems[b.info.ID]:] {
 		if m, ok := it.Payload.(event.Message); ok && m.Role == event.Assistant {
 			text += m.Text()
 		}
@@ -72,25 +72,25 @@ type clearing struct {
 var forever = time.Unix(1<<40, 0)
 
 // addClearing records that the result of a call was cleared.
-func (t *builder) addClearing(rec *interop.Record, p *toolPart) {
+func (b *builder) addClearing(rec *interop.Record, p *toolPart) {
 	since := milli(p.State.Time.Compacted)
 	if since.IsZero() || p.ID == "" {
 		return
 	}
 	it := document.Item{Rec: *rec, Part: 2, Name: "cleared " + p.ID, At: since, Kind: "tool"}
 	it.Payload = event.Compaction{Strategy: "clear_results", Trigger: "auto", Cleared: []string{p.Call}}
-	t.clearings = append(t.clearings, clearing{since, it})
+	b.clearings = append(b.clearings, clearing{since, it})
 }
 
 // flushClearings adds the results that were cleared before a time.
-func (t *builder) flushClearings(before time.Time) {
-	slices.SortStableFunc(t.clearings, func(a, b clearing) int {
+func (b *builder) flushClearings(before time.Time) {
+	slices.SortStableFunc(b.clearings, func(a, b clearing) int {
 		return cmp.Or(a.since.Compare(b.since), cmp.Compare(a.item.Name, b.item.Name))
 	})
 	n := 0
-	for n < len(t.clearings) && t.clearings[n].since.Before(before) {
-		t.items = append(t.items, t.clearings[n].item)
+	for n < len(b.clearings) && b.clearings[n].since.Before(before) {
+		b.items = append(b.items, b.clearings[n].item)
 		n++
 	}
-	t.clearings = t.clearings[n:]
+	b.clearings = b.clearings[n:]
 }

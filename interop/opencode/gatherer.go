@@ -50,8 +50,8 @@ type gatherer struct {
 func (g *gatherer) session(info jsontext.Value, id string) jsontext.Value {
 	var messages []jsontext.Value
 	for _, m := range g.files(messageFolder, id) {
-		said := rawjson.Member{Name: "parts", Value: arrayOf(g.values(partFolder, m.id))}
-		messages = append(messages, rawjson.NonEmpty([]rawjson.Member{{Name: "info", Value: m.value}, said}))
+		parts := rawjson.Member{Name: "parts", Value: arrayOf(g.values(partFolder, m.id))}
+		messages = append(messages, rawjson.NonEmpty([]rawjson.Member{{Name: "info", Value: m.value}, parts}))
 	}
 	return rawjson.NonEmpty([]rawjson.Member{{Name: "info", Value: info}, {Name: "messages", Value: arrayOf(messages)}})
 }

@@ -72,40 +72,40 @@ func (t *tokens) usage() event.Usage {
 }
 
 // addMessage adds the items of a message.
-func (t *builder) addMessage(rec *interop.Record) error {
+func (b *builder) addMessage(rec *interop.Record) error {
 	o, err := parts.Open(rec.Value)
 	if err != nil {
-		t.items = append(t.items, document.Raw(*rec, "message"))
+		b.items = append(b.items, document.Raw(*rec, "message"))
 		return nil
 	}
-	t.rec, t.info, t.infoValue = rec, messageInfo{}, o.Peek("info")
+	b.rec, b.info, b.infoValue = rec, messageInfo{}, o.Peek("info")
 	pieces, err := document.Elements(rec, o.Peek("parts"))
-	known := t.infoValue.Kind() == '{' && json.Unmarshal(t.infoValue, &t.info) == nil && t.info.ID != ""
-	if err != nil || !known || t.info.Role != "user" && t.info.Role != "assistant" {
-		t.items = append(t.items, document.Raw(*rec, "message"))
+	known := b.infoValue.Kind() == '{' && json.Unmarshal(b.infoValue, &b.info) == nil && b.info.ID != ""
+	if err != nil || !known || b.info.Role != "user" && b.info.Role != "assistant" {
+		b.items = append(b.items, document.Raw(*rec, "message"))
 		return nil
 	}
-	t.at = t.info.Time.at()
-	t.flushClearings(t.at)
-	if pieces = t.finishedParts(pieces); t.held > 0 && len(pieces) == 0 {
+	b.at = b.info.Time.at()
+	b.flushClearings(b.at)
+	if pieces = b.finishedParts(pieces); b.held > 0 && len(pieces) == 0 {
 		return nil
 	}
-	t.firstItems[t.info.ID] = len(t.items)
-	if t.info.Role == "user" {
-		t.addUser(pieces)
+	b.firstItems[b.info.ID] = len(b.items)
+	if b.info.Role == "user" {
+		b.addUser(pieces)
 		return nil
 	}
-	t.addAnswer(pieces)
-	t.addCompaction()
+	b.addAnswer(pieces)
+	b.addCompaction()
 	return nil
 }
 
 // extra joins the info of the message, if the item is its first, with a part.
-func (t *builder) extra(part jsontext.Value) jsontext.Value {
+func (b *builder) extra(part jsontext.Value) jsontext.Value {
 	var all []rawjson.Member
-	if t.infoValue != nil {
-		all = append(all, rawjson.Member{Name: "info", Value: t.infoValue})
-		t.infoValue = nil
+	if b.infoValue != nil {
+		all = append(all, rawjson.Member{Name: "info", Value: b.infoValue})
+		b.infoValue = nil
 	}
 	if part != nil {
 		all = append(all, rawjson.Member{Name: "part", Value: part})
@@ -114,8 +114,8 @@ func (t *builder) extra(part jsontext.Value) jsontext.Value {
 }
 
 // addUser adds the message of a user, then its parts without content.
-func (t *builder) addUser(pieces []interop.Record) {
-	m := event.Message{Role: event.User, Extra: t.extra(nil)}
+func (b *builder) addUser(pieces []interop.Record) {
+	m := event.Message{Role: event.User, Extra: b.extra(nil)}
 	var others []document.Item
 	for i := range pieces {
 		p, kind, ok := contentPart(pieces[i].Value)
@@ -124,18 +124,18 @@ func (t *builder) addUser(pieces []interop.Record) {
 			continue
 		}
 		if kind == "compaction" {
-			t.addRequest(pieces[i].Value)
+			b.addRequest(pieces[i].Value)
 		}
-		others = append(others, t.rawPart(&pieces[i], kind))
+		others = append(others, b.rawPart(&pieces[i], kind))
 	}
-	it := document.Item{Rec: *t.rec, Name: t.info.ID, At: t.at, Payload: m, Kind: "message"}
-	t.items = append(append(t.items, it), others...)
+	it := document.Item{Rec: *b.rec, Name: b.info.ID, At: b.at, Payload: m, Kind: "message"}
+	b.items = append(append(b.items, it), others...)
 }
 
 // rawPart returns an item with the raw part.
-func (t *builder) rawPart(rec *interop.Record, kind string) document.Item {
+func (b *builder) rawPart(rec *interop.Record, kind string) document.Item {
 	it := document.Raw(*rec, cmp.Or(kind, "part"))
-	it.Name, it.At = idOf(rec), t.at
+	it.Name, it.At = idOf(rec), b.at
 	return it
 }
 

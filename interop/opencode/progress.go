@@ -12,16 +12,16 @@ import (
 // finishedParts returns the parts before the first unfinished part. The others are held,
 // and so is a message without a finished part. Only the newest message can be
 // unfinished.
-func (t *builder) finishedParts(pieces []interop.Record) []interop.Record {
-	if !t.isLast {
+func (b *builder) finishedParts(pieces []interop.Record) []interop.Record {
+	if !b.isLast {
 		return pieces
 	}
-	if len(pieces) == 0 && (t.info.Role == "user" || t.isUnfinished()) {
-		t.held++
+	if len(pieces) == 0 && (b.info.Role == "user" || b.isUnfinished()) {
+		b.held++
 	}
-	for i := lastStep(pieces); i < len(pieces) && t.isUnfinished(); i++ {
+	for i := lastStep(pieces); i < len(pieces) && b.isUnfinished(); i++ {
 		if isUnfinishedPart(&pieces[i]) {
-			t.held += len(pieces) - i
+			b.held += len(pieces) - i
 			return pieces[:i]
 		}
 	}
@@ -40,8 +40,8 @@ func lastStep(pieces []interop.Record) int {
 
 // isUnfinished reports whether the message is an answer that is neither completed nor
 // failed.
-func (t *builder) isUnfinished() bool {
-	return t.isLast && t.info.Role == "assistant" && t.info.Time.Completed == 0 && t.info.Finish == "" && t.info.Error.Kind() != '{'
+func (b *builder) isUnfinished() bool {
+	return b.isLast && b.info.Role == "assistant" && b.info.Time.Completed == 0 && b.info.Finish == "" && b.info.Error.Kind() != '{'
 }
 
 // isUnfinishedPart reports whether OpenCode is still writing a part: a text or reasoning

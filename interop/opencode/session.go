@@ -44,40 +44,40 @@ func read(_ *document.File, rec *interop.Record) ([]document.Session, error) {
 		Title: info.Title, Agent: "OpenCode", CWD: info.Directory, Extra: stableMembers(&o),
 		Parent: event.SessionParent{SessionID: info.Parent},
 	}}
-	t := builder{firstItems: map[string]int{}, requests: map[string]compactionRequest{}}
+	b := builder{firstItems: map[string]int{}, requests: map[string]compactionRequest{}}
 	for i := range messages {
-		t.isLast = i == len(messages)-1
-		if err := t.addMessage(&messages[i]); err != nil {
+		b.isLast = i == len(messages)-1
+		if err := b.addMessage(&messages[i]); err != nil {
 			return nil, err
 		}
 	}
-	t.flushClearings(forever)
-	for i := range t.items {
-		t.items[i].Late = true // parts grow after later parts were added
+	b.flushClearings(forever)
+	for i := range b.items {
+		b.items[i].Late = true // parts grow after later parts were added
 	}
-	s.Items, s.Held = t.items, t.held
-	if first, ok := t.firstItems[info.Revert.Message]; ok {
-		s.Head = t.itemBefore(first, info.Revert.Part)
+	s.Items, s.Held = b.items, b.held
+	if first, ok := b.firstItems[info.Revert.Message]; ok {
+		s.Head = b.itemBefore(first, info.Revert.Part)
 	}
 	return []document.Session{s}, nil
 }
 
 // itemBefore is the name of the item before a message, or before one of its parts. If
 // there is none, the name matches no item.
-func (t *builder) itemBefore(first int, part string) string {
+func (b *builder) itemBefore(first int, part string) string {
 	end := first
-	for i := first; i < len(t.items) && part != ""; i++ {
-		if t.items[i].Name == part {
+	for i := first; i < len(b.items) && part != ""; i++ {
+		if b.items[i].Name == part {
 			end = i
 			break
 		}
 	}
-	for _, it := range slices.Backward(t.items[:end]) {
+	for _, it := range slices.Backward(b.items[:end]) {
 		if it.Name != "" {
 			return it.Name
 		}
 	}
-	return "before " + t.items[first].Name
+	return "before " + b.items[first].Name
 }
 
 // stableMembers returns the members of the document that do not change with each

@@ -29,23 +29,23 @@ type toolPart struct {
 }
 
 // addTool adds a call and its result.
-func (t *builder) addTool(rec *interop.Record) {
+func (b *builder) addTool(rec *interop.Record) {
 	var p toolPart
 	if json.Unmarshal(rec.Value, &p) != nil || p.Call == "" || p.Tool == "" {
-		t.items = append(t.items, t.rawPart(rec, "tool"))
+		b.items = append(b.items, b.rawPart(rec, "tool"))
 		return
 	}
-	var told jsontext.Value
+	var part jsontext.Value
 	done := p.State.Status == "completed" || p.State.Status == "error"
 	if !done {
-		told = rec.Value
+		part = rec.Value
 	}
-	t.addPiece(rec, p.ID, told, event.ToolCall(p.Call, p.Tool, p.State.Input))
-	t.items[len(t.items)-1].At = latest(t.at, p.State.Time.at())
+	b.addPiece(rec, p.ID, part, event.ToolCall(p.Call, p.Tool, p.State.Input))
+	b.items[len(b.items)-1].At = latest(b.at, p.State.Time.at())
 	if !done {
 		return
 	}
-	t.addClearing(rec, &p)
+	b.addClearing(rec, &p)
 	result := event.ToolResult(p.Call, p.Tool, p.content()...)
 	result.IsError, result.Interrupted = p.State.Status == "error", p.State.Metadata.Interrupted
 	result.Extra = toolExtra(rec.Value)
@@ -53,8 +53,8 @@ func (t *builder) addTool(rec *interop.Record) {
 	if p.ID != "" {
 		name = "result " + p.ID
 	}
-	t.items = append(t.items, document.Item{
-		Rec: *rec, Part: 1, Name: name, At: latest(t.at, p.State.Time.end()), Kind: "tool",
+	b.items = append(b.items, document.Item{
+		Rec: *rec, Part: 1, Name: name, At: latest(b.at, p.State.Time.end()), Kind: "tool",
 		Payload: event.Message{Role: event.Tool, Parts: []event.Part{result}},
 	})
 }
