@@ -8,9 +8,9 @@ import (
 
 // chain reads files one after the other, with a newline after each.
 type chain struct {
-	left []string
-	open *os.File
-	end  io.Reader // the newline after a file; nil before its end
+	files []string
+	open  *os.File
+	end   io.Reader // the newline after a file; nil before its end
 }
 
 func (c *chain) Read(b []byte) (int, error) {
@@ -19,14 +19,14 @@ func (c *chain) Read(b []byte) (int, error) {
 		switch {
 		case c.end != nil:
 			r = c.end
-		case c.open == nil && len(c.left) == 0:
+		case c.open == nil && len(c.files) == 0:
 			return 0, io.EOF
 		case c.open == nil:
-			f, err := os.Open(c.left[0])
+			f, err := os.Open(c.files[0])
 			if err != nil {
 				return 0, err
 			}
-			c.open, c.left, r = f, c.left[1:], f
+			c.open, c.files, r = f, c.files[1:], f
 		}
 		n, err := r.Read(b)
 		if err == io.EOF {

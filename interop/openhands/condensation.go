@@ -43,11 +43,11 @@ func itemName(id string) string { return "event " + id }
 
 // setCondensation makes the item of a condensation action a compaction.
 func setCondensation(it *document.Item, rec *interop.Record) {
-	var told struct {
+	var action struct {
 		Args condensation `json:"args"`
 	}
 	o, err := parts.Open(rec.Value)
-	if err != nil || json.Unmarshal(rec.Value, &told) != nil {
+	if err != nil || json.Unmarshal(rec.Value, &action) != nil {
 		return
 	}
 	args, err := parts.Open(o.Take("args"))
@@ -58,7 +58,7 @@ func setCondensation(it *document.Item, rec *interop.Record) {
 		args.Take(name)
 	}
 	o.Put("args", args.Rest())
-	setCompaction(it, told.Args.forgotten(), told.Args.Summary, o.Rest())
+	setCompaction(it, action.Args.forgotten(), action.Args.Summary, o.Rest())
 }
 
 // summarySuffix ends the id of the summary that replaces forgotten events.

@@ -18,16 +18,16 @@ func isEventObject(o *parts.Members) bool {
 // readEvent parses an event on a line or in a file of its own. Its items follow the
 // items that the session has.
 func (r *reader) readEvent(f *document.File, rec *interop.Record) document.Session {
-	t := builder{model: r.model, single: true, responses: map[string]bool{}, calls: map[string]call{}}
-	t.addEvent(rec)
-	for i := range t.items {
-		t.items[i].Late = true
-		if t.items[i].Name == "" {
-			t.items[i].Name = "value " + string(rec.Digest)
+	b := builder{model: r.model, single: true, responses: map[string]bool{}, calls: map[string]call{}}
+	b.addEvent(rec)
+	for i := range b.items {
+		b.items[i].Late = true
+		if b.items[i].Name == "" {
+			b.items[i].Name = "value " + string(rec.Digest)
 		}
 	}
 	s := newPiece(f, rec)
-	s.Items, s.Spent = t.items, t.stats
+	s.Items, s.Spent = b.items, b.stats
 	return s
 }
 
@@ -50,13 +50,13 @@ const minUniqueName = 12
 // readState parses the state of a conversation.
 func (r *reader) readState(f *document.File, rec *interop.Record, o *parts.Members) document.Session {
 	s := newPiece(f, rec)
-	var told struct {
+	var agent struct {
 		LLM struct {
 			Model string `json:"model"`
 		} `json:"llm"`
 	}
-	if json.Unmarshal(o.Peek("agent"), &told) == nil {
-		r.model = told.LLM.Model
+	if json.Unmarshal(o.Peek("agent"), &agent) == nil {
+		r.model = agent.LLM.Model
 	}
 	if workspace, err := parts.Open(o.Peek("workspace")); err == nil {
 		s.About.CWD = workspace.PeekText("working_dir")

@@ -33,7 +33,7 @@ type builder struct {
 type call struct{ id, name string }
 
 // addAll adds the items of events. Older versions pair each action with its observation.
-func (t *builder) addAll(events []interop.Record) error {
+func (b *builder) addAll(events []interop.Record) error {
 	for i := range events {
 		rec := &events[i]
 		if rec.Value.Kind() == '[' {
@@ -41,12 +41,12 @@ func (t *builder) addAll(events []interop.Record) error {
 			if err != nil {
 				return err
 			}
-			if err := t.addAll(pair); err != nil {
+			if err := b.addAll(pair); err != nil {
 				return err
 			}
 			continue
 		}
-		t.addEvent(rec)
+		b.addEvent(rec)
 	}
 	return nil
 }
@@ -78,14 +78,14 @@ type step struct {
 }
 
 // addEvent adds the item of an event.
-func (t *builder) addEvent(rec *interop.Record) {
+func (b *builder) addEvent(rec *interop.Record) {
 	var e step
 	if o, err := parts.Open(rec.Value); err == nil && o.PeekText("kind") != "" {
-		t.items = append(t.items, t.sdkItem(rec, &o))
+		b.items = append(b.items, b.sdkItem(rec, &o))
 		return
 	}
 	if rec.Value.Kind() != '{' || json.Unmarshal(rec.Value, &e) != nil {
-		t.items = append(t.items, document.Raw(*rec, "event"))
+		b.items = append(b.items, document.Raw(*rec, "event"))
 		return
 	}
 	it := document.Item{Rec: *rec, At: document.Time(e.Timestamp), Kind: e.Action}
@@ -95,26 +95,26 @@ func (t *builder) addEvent(rec *interop.Record) {
 	if len(e.ID) > 0 && e.ID.Kind() == '0' {
 		it.Name = "event " + string(e.ID)
 	}
-	if m, ok := t.message(&e, &it); ok {
+	if m, ok := b.message(&e, &it); ok {
 		m.Extra = extra(rec.Value, &e, m.Role)
 		it.Payload = m
 	} else if e.Action == "condensation" && it.Name != "" {
 		setCondensation(&it, rec)
 	}
-	t.items = append(t.items, it)
+	b.items = append(b.items, it)
 }
 
 // message converts an event; ok is false if it is not a message.
-func (t *builder) message(e *step, it *document.Item) (m event.Message, ok bool) {
+func (b *builder) message(e *step, it *document.Item) (m event.Message, ok bool) {
 	switch {
 	case e.Observation != "":
-		return t.resultMessage(e)
+		return b.resultMessage(e)
 	case e.Action == "system":
 		return event.Message{Role: event.System, Parts: e.contentParts()}, true
 	case e.Action == "message" && e.Source == "user":
 		return event.Message{Role: event.User, Parts: e.contentParts()}, true
 	case e.Source == "agent" && isModelAction(e.Action):
-		return t.agentMessage(e, it), true
+		return b.agentMessage(e, it), true
 	}
 	return m, false
 }
@@ -145,43 +145,43 @@ func (e *step) contentParts() (all []event.Part) {
 }
 
 // agentMessage converts an action of the agent.
-func (t *builder) agentMessage(e *step, it *document.Item) event.Message {
+func (b *builder) agentMessage(e *step, it *document.Item) event.Message {
 	r := &e.Called.Response
 	m := event.Message{Role: event.Assistant, Model: r.Model, Group: r.ID, ResponseID: r.ID, StopReason: r.stop()}
 	if m.Model == "" {
-		m.Model = t.model
+		m.Model = b.model
 	}
-	if t.isFirstOfResponse(e) {
-		t.responses[r.ID] = true
-		m.Parts = t.responseParts(e)
-		m.Usage = r.usage(t.usages)
-		it.Cost = t.responseCost(e)
+	if b.isFirstOfResponse(e) {
+		b.responses[r.ID] = true
+		m.Parts = b.responseParts(e)
+		m.Usage = r.usage(b.usages)
+		it.Cost = b.responseCost(e)
 	}
 	switch {
 	case e.Called.ID != "":
 		c := call{e.Called.ID, e.Called.Name}
-		t.calls[c.id], t.calls[string(e.ID)] = c, c
+		b.calls[c.id], b.calls[string(e.ID)] = c, c
 		m.Parts = append(m.Parts, event.ToolCall(c.id, c.name, r.arguments(c.id)))
 	case e.Action != "message":
 		c := call{fmt.Sprintf("action_%s", e.ID), e.Action}
-		t.calls[string(e.ID)] = c
+		b.calls[string(e.ID)] = c
 		m.Parts = append(m.Parts, event.ToolCall(c.id, c.name, arguments(it.Rec.Value)))
 	}
 	return m
 }
 
 // isFirstOfResponse reports whether an event is the first of its response.
-func (t *builder) isFirstOfResponse(e *step) bool {
+func (b *builder) isFirstOfResponse(e *step) bool {
 	r := &e.Called.Response
-	if r.ID == "" || !t.single {
-		return !t.responses[r.ID] || r.ID == ""
+	if r.ID == "" || !b.single {
+		return !b.responses[r.ID] || r.ID == ""
 	}
 	first := r.firstCall()
 	return first == "" || first == e.Called.ID
 }
 
 // responseParts are the reasoning and text of a response.
-func (t *builder) responseParts(e *step) (all []event.Part) {
+func (b *builder) responseParts(e *step) (all []event.Part) {
 	r := &e.Called.Response
 	for _, text := range []string{r.reasoning(), e.Args.Reasoning} {
 		if text != "" {
@@ -203,28 +203,28 @@ func (t *builder) responseParts(e *step) (all []event.Part) {
 }
 
 // responseCost is the cost of an event's response: the new sum less the sum so far.
-func (t *builder) responseCost(e *step) event.Cost {
+func (b *builder) responseCost(e *step) event.Cost {
 	sum, err := event.USD(max(0, e.Metrics.Cost))
-	if err != nil || sum <= t.cost {
+	if err != nil || sum <= b.cost {
 		return 0
 	}
-	if t.single {
-		t.stats.Cost = sum // the log has the costs before it
+	if b.single {
+		b.stats.Cost = sum // the log has the costs before it
 		return 0
 	}
-	one := sum - t.cost
-	t.cost = sum
+	one := sum - b.cost
+	b.cost = sum
 	return one
 }
 
 // resultMessage converts an observation; ok is false if it has no call.
-func (t *builder) resultMessage(e *step) (m event.Message, ok bool) {
-	c, ok := t.calls[e.Called.ID]
-	if !ok && t.single && e.Called.ID != "" {
+func (b *builder) resultMessage(e *step) (m event.Message, ok bool) {
+	c, ok := b.calls[e.Called.ID]
+	if !ok && b.single && e.Called.ID != "" {
 		c, ok = call{e.Called.ID, e.Called.Name}, true
 	}
 	if !ok {
-		if c, ok = t.calls[string(e.Cause)]; !ok || len(e.Cause) == 0 {
+		if c, ok = b.calls[string(e.Cause)]; !ok || len(e.Cause) == 0 {
 			return m, false
 		}
 	}

@@ -88,7 +88,7 @@ func gatherFiles(src interop.Source) (interop.Source, error) {
 	if err != nil {
 		return src, fmt.Errorf("read %s: %w", src.Name, err)
 	}
-	return interop.Source{Name: first, Open: func() (io.ReadCloser, error) { return &chain{left: files}, nil }}, nil
+	return interop.Source{Name: first, Open: func() (io.ReadCloser, error) { return &chain{files: files}, nil }}, nil
 }
 
 // filesOf returns the files of a conversation in order. first represents it.

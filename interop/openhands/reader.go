@@ -21,7 +21,7 @@ type reader struct {
 func (r *reader) read(f *document.File, rec *interop.Record) ([]document.Session, error) {
 	s := document.Session{ID: f.Session(""), Rec: rec, About: event.Session{Agent: "OpenHands"}}
 	list := rec.Value
-	var told facts
+	var instance facts
 	if list.Kind() == '{' {
 		o, err := parts.Open(rec.Value)
 		if err != nil {
@@ -36,23 +36,23 @@ func (r *reader) read(f *document.File, rec *interop.Record) ([]document.Session
 		if list = takeList(&o); list == nil {
 			return nil, document.ErrShape
 		}
-		told = factsOf(rec.Value)
-		if s.Own = told.Instance; s.Own != "" {
+		instance = factsOf(rec.Value)
+		if s.Own = instance.Instance; s.Own != "" {
 			s.ID = f.Session(s.Own)
 		}
-		s.About = event.Session{Agent: cmp.Or(told.Metadata.Agent, "OpenHands"), Title: interop.Title(told.Task.Statement), Extra: o.Rest()}
+		s.About = event.Session{Agent: cmp.Or(instance.Metadata.Agent, "OpenHands"), Title: interop.Title(instance.Task.Statement), Extra: o.Rest()}
 	}
 	events, err := document.Elements(rec, list)
 	if err != nil {
 		return nil, err
 	}
-	t := builder{model: told.Metadata.Model.Name, usages: told.usages(), responses: map[string]bool{}, calls: map[string]call{}}
-	if err := t.addAll(events); err != nil {
+	b := builder{model: instance.Metadata.Model.Name, usages: instance.usages(), responses: map[string]bool{}, calls: map[string]call{}}
+	if err := b.addAll(events); err != nil {
 		return nil, err
 	}
-	s.Items, s.Spent = t.items, told.spent()
+	s.Items, s.Spent = b.items, instance.spent()
 	if s.Spent.Cost == 0 && s.Spent.Usage.IsZero() {
-		s.Spent = t.stats
+		s.Spent = b.stats
 	}
 	return []document.Session{s}, nil
 }

@@ -45,8 +45,8 @@ func (r *response) text() string {
 	if len(content) == 0 {
 		return ""
 	}
-	said, _ := (&parts.Reader{}).Content(content) // a Reader without Put returns no error
-	return event.Message{Parts: said}.Text()
+	texts, _ := (&parts.Reader{}).Content(content) // a Reader without Put returns no error
+	return event.Message{Parts: texts}.Text()
 }
 
 func (r *response) reasoning() string {
@@ -135,7 +135,7 @@ func extra(v jsontext.Value, e *step, role event.Role) jsontext.Value {
 			o.Put("tool_call_metadata", m.Rest())
 		}
 	}
-	if said := o.PeekText("message"); said != "" && said == e.Args.Content {
+	if text := o.PeekText("message"); text != "" && text == e.Args.Content {
 		o.Take("message")
 	}
 	return o.Rest()

@@ -14,7 +14,7 @@ import (
 )
 
 // sdkItem converts an event of the software agent SDK.
-func (t *builder) sdkItem(rec *interop.Record, o *parts.Members) document.Item {
+func (b *builder) sdkItem(rec *interop.Record, o *parts.Members) document.Item {
 	it := document.Item{Rec: *rec, At: document.Time(o.Text("timestamp")), Kind: o.Text("kind")}
 	id := o.Text("id")
 	if o.Failed {
@@ -32,9 +32,9 @@ func (t *builder) sdkItem(rec *interop.Record, o *parts.Members) document.Item {
 	case "SystemPromptEvent":
 		m = systemMessage(o)
 	case "MessageEvent":
-		m = t.sdkMessage(o)
+		m = b.sdkMessage(o)
 	case "ActionEvent":
-		m = t.callMessage(o)
+		m = b.callMessage(o)
 	case "ObservationEvent":
 		m = observationMessage(o)
 	case "AgentErrorEvent":
@@ -42,7 +42,7 @@ func (t *builder) sdkItem(rec *interop.Record, o *parts.Members) document.Item {
 	case "UserRejectObservation":
 		m = errorMessage(o, o.Text("rejection_reason"))
 	case "ConversationStateUpdateEvent":
-		t.addStats(o)
+		b.addStats(o)
 		return it
 	default:
 		return it
@@ -68,45 +68,45 @@ func systemMessage(o *parts.Members) event.Message {
 }
 
 // sdkMessage converts a message of the user, the model or the system.
-func (t *builder) sdkMessage(o *parts.Members) (m event.Message) {
-	said, err := parts.Open(o.Take("llm_message"))
+func (b *builder) sdkMessage(o *parts.Members) (m event.Message) {
+	message, err := parts.Open(o.Take("llm_message"))
 	if err != nil {
 		return m
 	}
-	m.Role = event.Role(said.Text("role"))
+	m.Role = event.Role(message.Text("role"))
 	if m.Role != event.User && m.Role != event.Assistant && m.Role != event.System {
 		return event.Message{}
 	}
-	thoughts := reasoning(&said)
-	m.Parts = content(said.Take("content"))
+	thoughts := reasoning(&message)
+	m.Parts = content(message.Take("content"))
 	if m.Role == event.Assistant {
-		t.setResponse(&m, o)
+		b.setResponse(&m, o)
 		m.Parts = append(thoughts, m.Parts...)
 	}
 	m.Parts = append(m.Parts, content(o.Take("extended_content"))...)
 	for _, name := range []string{"tool_calls", "tool_call_id", "name"} {
-		if said.Peek(name).Kind() == 'n' {
-			said.Take(name)
+		if message.Peek(name).Kind() == 'n' {
+			message.Take(name)
 		}
 	}
-	o.Put("llm_message", said.Rest())
+	o.Put("llm_message", message.Rest())
 	return m
 }
 
 // setResponse sets the model, group and usage of a message, from its response.
-func (t *builder) setResponse(m *event.Message, o *parts.Members) {
-	m.Role, m.Model = event.Assistant, t.model
+func (b *builder) setResponse(m *event.Message, o *parts.Members) {
+	m.Role, m.Model = event.Assistant, b.model
 	m.Group = o.Maybe("llm_response_id")
 	m.ResponseID = m.Group
-	if first := !t.responses[m.Group]; first && m.Group != "" {
-		t.responses[m.Group] = true
-		m.Usage = t.usages[m.Group]
+	if first := !b.responses[m.Group]; first && m.Group != "" {
+		b.responses[m.Group] = true
+		m.Usage = b.usages[m.Group]
 	}
 }
 
 // callMessage converts a call, with the reasoning and text before it.
-func (t *builder) callMessage(o *parts.Members) (m event.Message) {
-	t.setResponse(&m, o)
+func (b *builder) callMessage(o *parts.Members) (m event.Message) {
+	b.setResponse(&m, o)
 	thoughts := reasoning(o)
 	m.Parts = append(thoughts, content(o.Take("thought"))...)
 	id, name := o.Text("tool_call_id"), o.Text("tool_name")
@@ -244,20 +244,20 @@ func result(o *parts.Members) event.Part {
 }
 
 // addStats takes the sum of tokens and cost from a state.
-func (t *builder) addStats(o *parts.Members) {
-	var told struct {
+func (b *builder) addStats(o *parts.Members) {
+	var stats struct {
 		All map[string]metrics `json:"usage_to_metrics"`
 	}
 	v := o.Peek("value")
 	if inner, err := parts.Open(v); err == nil && inner.Has("stats") {
 		v = inner.Peek("stats")
 	}
-	if v.Kind() != '{' || json.Unmarshal(v, &told) != nil || len(told.All) == 0 {
+	if v.Kind() != '{' || json.Unmarshal(v, &stats) != nil || len(stats.All) == 0 {
 		return
 	}
 	var sum document.Spent
-	for _, m := range told.All {
+	for _, m := range stats.All {
 		sum.Usage, sum.Cost = sum.Usage.Add(m.Total.usage()), sum.Cost.Add(m.cost())
 	}
-	t.stats = sum
+	b.stats = sum
 }
