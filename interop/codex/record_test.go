@@ -13,21 +13,21 @@ import (
 func TestDamaged(t *testing.T) {
 	log := importtest.NewLog(t)
 	got := load(t, log, "damaged").Rows[0].Result
-	importtest.Same(t, "active path", []string{"session_started Ring the bell.", "turn_started", "user Ring the bell.", "assistant Ding."}, drawn(t, log, id("9")))
-	importtest.Same(t, "refusals", []string{"line 3, byte 756", "line 8, byte 1255"}, refusals(got))
+	importtest.Same(t, "active path", []string{"session_started Ring the bell.", "turn_started", "user Ring the bell.", "assistant Ding."}, outline(t, log, id("9")))
+	importtest.Same(t, "refusals", []string{"line 3, byte 756", "line 8, byte 1255"}, rejections(got))
 	if got.Records != 8 || got.Imported+got.Raw+len(got.Refused) != 8 {
 		t.Errorf("result is %+v", got)
 	}
 }
 
-func refusals(r interop.Result) (all []string) {
+func rejections(r interop.Result) (all []string) {
 	for _, f := range r.Refused {
 		all = append(all, fmt.Sprintf("line %d, byte %d", f.Line, f.Offset))
 	}
 	return all
 }
 
-func TestASessionIDThatNoneCanHave(t *testing.T) {
+func TestInvalidSessionID(t *testing.T) {
 	log := importtest.NewLog(t)
 	got, err := loadText(t, log, `{"timestamp":"2026-01-01T00:00:00Z","type":"session_meta","payload":{"id":""}}`+"\n")
 	if err != nil || len(got.Refused) != 1 || got.Held != 0 || got.Events != 0 {
@@ -35,14 +35,14 @@ func TestASessionIDThatNoneCanHave(t *testing.T) {
 	}
 }
 
-// record is a line of a file; its payload is what stands between the braces.
+// record is a line with the members of its payload.
 func record(kind, payload string) string {
 	return fmt.Sprintf(`{"timestamp":"2026-01-01T00:00:01Z","type":%q,"payload":{%s}}`, kind, payload) + "\n"
 }
 
 const opening = `{"timestamp":"2026-01-01T00:00:00Z","type":"session_meta","payload":{"id":"s","cwd":"/srv"}}` + "\n"
 
-// What becomes of single records behind the start of a session and a prompt.
+// TestRecords imports single records after the start of a session and a prompt.
 func TestRecords(t *testing.T) {
 	spawn := record("response_item", `"type":"function_call","name":"spawn_agent","arguments":"{}","call_id":"c"`)
 	started := record("response_item", `"type":"function_call_output","call_id":"c","output":"{\"agent_id\":\"a\"}"`)
@@ -133,13 +133,13 @@ func TestTitles(t *testing.T) {
 		if _, err := loadText(t, log, opening+test.lines); err != nil {
 			t.Fatal(err)
 		}
-		if got := info(t, log, "s").Title; got != test.want {
+		if got := sessionInfo(t, log, "s").Title; got != test.want {
 			t.Errorf("%s: title is %q", name, got)
 		}
 	}
 }
 
-func TestNothingBeginsWithoutAPrompt(t *testing.T) {
+func TestNoSessionWithoutAPrompt(t *testing.T) {
 	log := importtest.NewLog(t)
 	got, err := loadText(t, log, opening+record("turn_context", `"model":"m"`))
 	if err != nil || got.Held != 2 || got.Events != 0 || len(importtest.Sessions(t, log)) > 0 {
@@ -147,11 +147,11 @@ func TestNothingBeginsWithoutAPrompt(t *testing.T) {
 	}
 	got, err = loadText(t, log, record("turn_context", `"model":"m"`)+record("response_item", `"type":"message","role":"user","content":"Hi"`)+opening)
 	if err != nil || got.Held != 0 || got.Events != 4 {
-		t.Errorf("import of what stands before its header: %+v, %v", got, err)
+		t.Errorf("import of records before the header: %+v, %v", got, err)
 	}
 }
 
-// Ids that do not tell their time: copies are those that were made at once.
+// The ids are not time-ordered. Copies are the records with the time of the header.
 func TestCopiesByTime(t *testing.T) {
 	log := importtest.NewLog(t)
 	at := func(second, kind, payload string) string {
@@ -166,5 +166,5 @@ func TestCopiesByTime(t *testing.T) {
 	if _, err := loadText(t, log, text); err != nil {
 		t.Fatal(err)
 	}
-	importtest.Same(t, "spent", event.Usage{InputTokens: 7}, spent(t, log, "fork"))
+	importtest.Same(t, "spent", event.Usage{InputTokens: 7}, usage(t, log, "fork"))
 }
