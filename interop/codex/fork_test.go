@@ -45,8 +45,8 @@ func TestForksOfAParentInTheLog(t *testing.T) {
 		}
 		got := outline(t, log, id(n))
 		at := len(got) - len(want.own) - 1
-		importtest.Same(t, "what is shared", parent[:at], got[:at])
-		importtest.Same(t, "what is its own", append([]string{"session_forked"}, want.own...), got[at:])
+		importtest.Same(t, "shared events", parent[:at], got[:at])
+		importtest.Same(t, "own events", append([]string{"session_forked"}, want.own...), got[at:])
 	}
 	importtest.Same(t, "spent by the sub-agent", event.Usage{InputTokens: 150, CacheReadTokens: 400, OutputTokens: 12, ReasoningTokens: 2}, usage(t, log, id("6")))
 	if got := sessionInfo(t, log, id("6")); got.Labels["agent_nickname"] != "Noether" || got.Labels["model"] != "gpt-5.4-mini" || got.Source.SessionID != id("6") {
@@ -158,7 +158,7 @@ func TestForkAfterARollback(t *testing.T) {
 	if err != nil || !ok || p.Seq != 27 {
 		t.Errorf("forked from %+v, %v, %v", p, ok, err)
 	}
-	importtest.Same(t, "what follows the first turn", []string{
+	importtest.Same(t, "events after the first turn", []string{
 		"turn completed", "head_moved to 11", "user Name a bay.", "session_updated Name a bay.",
 	}, outline(t, log, "s")[8:])
 }
@@ -177,7 +177,7 @@ func TestAForkOfAFork(t *testing.T) {
 	if err != nil || len(lineage) != 2 || lineage[0].Session != id("7") || lineage[0].Seq != 49 || lineage[1].Session != id("4") || lineage[1].Seq != 38 {
 		t.Errorf("lineage is %+v, %v", lineage, err)
 	}
-	importtest.Same(t, "what is its own", []string{"session_forked", "session_updated", "turn_started", "user And the moon?", "session_updated And the moon?"},
+	importtest.Same(t, "own events", []string{"session_forked", "session_updated", "turn_started", "user And the moon?", "session_updated And the moon?"},
 		outline(t, log, "s")[len(outline(t, log, id("7"))):])
 	importtest.Verify(t, log)
 }
