@@ -154,18 +154,28 @@ func part(piece int) int {
 // addRest adds tokens that came later than the message, and the raw record if it
 // changed.
 func (w *recordWriter) addRest(usage event.Usage, changed bool) error {
-	key := w.key(fmt.Sprint("usage ", w.r.id, counters(usage)))
-	if _, stored := w.s.Find(key); !stored && !usage.IsZero() {
-		model := w.r.text("model")
-		err := w.addPayload(key, usagePart, event.StepCompletion{Provider: "google", Model: model, ResponseID: w.r.id, Usage: usage})
-		if err != nil {
-			return err
-		}
-		w.s.addUsage(w.r.id, usage)
+	if err := w.addUsage(usage); err != nil || !changed {
+		return err
 	}
-	if changed {
-		return w.addRaw()
+	return w.addRaw()
+}
+
+// addUsage adds a step_completed with tokens that the log lacks. usage is zero if the log
+// has them already.
+func (w *recordWriter) addUsage(usage event.Usage) error {
+	key := w.key(fmt.Sprint("usage ", w.r.id, counters(w.r.usage())))
+	if seq, ok := w.s.Find(key); ok {
+		w.newest = max(w.newest, seq)
+		return nil
 	}
+	if usage.IsZero() {
+		return nil
+	}
+	step := event.StepCompletion{Provider: "google", Model: w.r.text("model"), ResponseID: w.r.id, Usage: usage}
+	if err := w.addPayload(key, usagePart, step); err != nil {
+		return err
+	}
+	w.s.addUsage(w.r.id, usage)
 	return nil
 }
 

@@ -171,6 +171,14 @@ func TestChangedTokens(t *testing.T) {
 	importtest.Same(t, "active path", []string{"session_started", "assistant Two…", "step_completed"}, importtest.Outline(t, log, "s"))
 }
 
+// The next line follows the tokens of a message, in a second import too.
+func TestLineAfterChangedTokens(t *testing.T) {
+	header, _, _ := strings.Cut(document(), `,"messages"`)
+	text := header + "}\n" + answer("b", `"content":"Two","tokens":{"input":10}`) + "\n" + `{"$rewindTo":"b"}` + "\n" +
+		answer("b", `"content":"Two","tokens":{"input":20}`) + "\n"
+	importtest.Grows(t, gemini.Format{}, "f", text, text+`{"$set":{"summary":"Counting"}}`)
+}
+
 func TestChangedMessagesAreAddedRaw(t *testing.T) {
 	log := importtest.NewLog(t)
 	importMessages(t, log, user("a", "Count"), answer("b", `"content":"Four"`))
