@@ -172,19 +172,11 @@ func childEnd(r *event.Part, session, status string, structured jsontext.Value) 
 	return c
 }
 
-// childOfRecord returns the child event of a progress record, or of the notification that a
-// background sub-agent has ended.
+// childOfRecord returns the child event of a progress record, or of the notification that
+// a background sub-agent has ended.
 func (s *session) childOfRecord(f *facts) []event.Child {
-	if id := f.ParentToolUseID; f.Type == "progress" && s.children[id] != nil {
-		var progress struct {
-			Type    text `json:"type"`
-			AgentID text `json:"agentId"`
-		}
-		if len(f.Data) == 0 || json.Unmarshal(f.Data, &progress) != nil || progress.Type != "agent_progress" || progress.AgentID == "" || s.children[id].session != "" {
-			return nil
-		}
-		session := f.SessionID + ".agent-" + string(progress.AgentID)
-		return []event.Child{{State: event.ChildStateStarted, ChildID: id, ChildSessionID: session, CallID: id}}
+	if f.Type == "progress" && s.children[f.ParentToolUseID] != nil {
+		return s.childOfProgress(f)
 	}
 	if len(s.tasks) == 0 {
 		return nil
@@ -193,7 +185,27 @@ func (s *session) childOfRecord(f *facts) []event.Child {
 	if !strings.HasPrefix(note, "<task-notification>") {
 		return nil
 	}
-	session := f.SessionID + ".agent-" + elementText(note, "task-id")
+	return s.childOfNotification(note, f.SessionID+".agent-"+elementText(note, "task-id"))
+}
+
+// childOfProgress returns child_started, if the record names the sub-agent's session for
+// the first time.
+func (s *session) childOfProgress(f *facts) []event.Child {
+	id := f.ParentToolUseID
+	var progress struct {
+		Type    text `json:"type"`
+		AgentID text `json:"agentId"`
+	}
+	if len(f.Data) == 0 || json.Unmarshal(f.Data, &progress) != nil || progress.Type != "agent_progress" ||
+		progress.AgentID == "" || s.children[id].session != "" {
+		return nil
+	}
+	session := f.SessionID + ".agent-" + string(progress.AgentID)
+	return []event.Child{{State: event.ChildStateStarted, ChildID: id, ChildSessionID: session, CallID: id}}
+}
+
+// childOfNotification returns the end of the sub-agent of a session.
+func (s *session) childOfNotification(note, session string) []event.Child {
 	for _, t := range s.tasks {
 		c := s.children[t.id]
 		if c == nil || c.session != session || c.ended {

@@ -49,6 +49,15 @@
 // only new events. A line whose parent is missing or null follows the line before it. If
 // the parent of a session's first line is missing, another file may begin the session:
 // its lines are left for a second import after the other files.
+//
+// # Code
+//
+//	claude.go                  Format: detection and order of files
+//	importer.go                lines to sessions; held lines
+//	events.go, start.go        a line to its events
+//	facts.go, block.go         parsed lines and content blocks
+//	message.go, compaction.go, children.go, opening.go   conversions
+//	session.go, tree.go        state of a session, from its events; branches
 package claude
 
 import (
