@@ -54,6 +54,16 @@
 //
 // The id of an event is made of the session id and the payload. A second import, a
 // longer version of the file, or a copy of it adds only new events.
+//
+// # Code
+//
+//	codex.go                   Format: detection and order of files
+//	importer.go                lines to the session; held lines and copies
+//	events.go                  a line to its events
+//	line.go, header.go         parsed lines and session_meta
+//	item.go, turn.go, compaction.go, children.go   conversions
+//	session.go, path.go        state of the session, from its events
+//	parent.go, ancestry.go     forks
 package codex
 
 import (
