@@ -45,6 +45,15 @@
 // not depend on the line ids, since pi adds these when it upgrades a file of version 1.
 // A second import, a longer version of the file, or an upgraded file adds only new
 // events.
+//
+// # Code
+//
+//	pi.go                      Format: detection and order of files
+//	importer.go                lines to sessions; held lines
+//	events.go                  a line to its events
+//	facts.go, message.go       parsed lines; conversion of messages
+//	session.go                 state of a session, from its events
+//	fork.go                    comparison with the original
 package pi
 
 import (
