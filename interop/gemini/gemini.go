@@ -37,6 +37,15 @@
 // has grown. Tokens without a new message become a step_completed. A message that
 // changed in another way is added raw. If a message follows an earlier one, since the
 // session was rewound, a head_moved comes before it.
+//
+// # Code
+//
+//	gemini.go                  Format: detection
+//	importer.go                documents and lines to records; held records
+//	events.go                  a record to its events
+//	record.go                  parsed records
+//	message.go, result.go      conversion of messages, calls and results
+//	session.go                 state of a session, from its events
 package gemini
 
 import (
