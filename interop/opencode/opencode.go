@@ -43,6 +43,16 @@
 //
 // The layout comes from the source of OpenCode in early 2026. It has not been tested
 // with a real session.
+//
+// # Code
+//
+//	opencode.go                Format: detection
+//	storage.go, gatherer.go    paths and files of the storage
+//	session.go                 a document to a session of items
+//	message.go, answer.go, tool.go, compaction.go   a message to its items
+//	progress.go                parts that OpenCode is still writing
+//
+// Package internal/document adds the items to the log.
 package opencode
 
 import (

@@ -13,26 +13,28 @@ import (
 	"github.com/convlog/convlog/interop/internal/parts"
 )
 
+// sessionInfo is the info of a session.
+type sessionInfo struct {
+	ID        string `json:"id"`
+	Parent    string `json:"parentID"`
+	Title     string `json:"title"`
+	Directory string `json:"directory"`
+	Version   string `json:"version"`
+	Time      clock  `json:"time"`
+	// Revert is the point that the session was rewound to. The next message clears it.
+	Revert struct {
+		Message string `json:"messageID"`
+		Part    string `json:"partID"`
+	} `json:"revert"`
+}
+
 // read parses a document into a session.
 func read(_ *document.File, rec *interop.Record) ([]document.Session, error) {
 	o, err := parts.Open(rec.Value)
 	if err != nil {
 		return nil, document.ErrShape
 	}
-	var info struct {
-		ID        string `json:"id"`
-		Parent    string `json:"parentID"`
-		Title     string `json:"title"`
-		Directory string `json:"directory"`
-		Version   string `json:"version"`
-		Time      clock  `json:"time"`
-		// Revert is the point that the session was rewound to. The next message clears
-		// it.
-		Revert struct {
-			Message string `json:"messageID"`
-			Part    string `json:"partID"`
-		} `json:"revert"`
-	}
+	var info sessionInfo
 	if v := o.Peek("info"); v.Kind() != '{' || json.Unmarshal(v, &info) != nil || info.ID == "" {
 		return nil, document.ErrShape
 	}
@@ -44,6 +46,19 @@ func read(_ *document.File, rec *interop.Record) ([]document.Session, error) {
 		Title: info.Title, Agent: "OpenCode", CWD: info.Directory, Extra: stableMembers(&o),
 		Parent: event.SessionParent{SessionID: info.Parent},
 	}}
+	b, err := build(messages)
+	if err != nil {
+		return nil, err
+	}
+	s.Items, s.Held = b.items, b.held
+	if first, ok := b.firstItems[info.Revert.Message]; ok {
+		s.Head = b.itemBefore(first, info.Revert.Part)
+	}
+	return []document.Session{s}, nil
+}
+
+// build makes the items of all messages.
+func build(messages []interop.Record) (*builder, error) {
 	b := builder{firstItems: map[string]int{}, requests: map[string]compactionRequest{}}
 	for i := range messages {
 		b.isLast = i == len(messages)-1
@@ -55,11 +70,7 @@ func read(_ *document.File, rec *interop.Record) ([]document.Session, error) {
 	for i := range b.items {
 		b.items[i].Late = true // parts grow after later parts were added
 	}
-	s.Items, s.Held = b.items, b.held
-	if first, ok := b.firstItems[info.Revert.Message]; ok {
-		s.Head = b.itemBefore(first, info.Revert.Part)
-	}
-	return []document.Session{s}, nil
+	return &b, nil
 }
 
 // itemBefore is the name of the item before a message, or before one of its parts. If
