@@ -46,6 +46,17 @@
 // The ids of events identify them. A second import adds only new events, and an event
 // that has changed is added raw. A truncated value is rejected; the lines before it are
 // imported.
+//
+// # Code
+//
+//	openhands.go               Format: detection
+//	folder.go, chain.go        the files of a conversation folder as one source
+//	reader.go, evaluation.go, conversation.go   a value to a session of items
+//	event.go, response.go      actions and observations to items
+//	sdk.go                     events of the software agent SDK to items
+//	condensation.go            condensations of both
+//
+// Package internal/document adds the items to the log.
 package openhands
 
 import (

@@ -27,8 +27,19 @@ func (b *builder) sdkItem(rec *interop.Record, o *parts.Members) document.Item {
 		setSDKCondensation(&it, o)
 		return it
 	}
-	var m event.Message
-	switch it.Kind {
+	m := b.sdkEvent(it.Kind, o)
+	if o.Failed || m.Role == "" {
+		return it
+	}
+	m.Extra = o.Rest()
+	it.Payload = m
+	return it
+}
+
+// sdkEvent converts an event of a kind to a message. The message has no role if the event
+// stays raw.
+func (b *builder) sdkEvent(kind string, o *parts.Members) (m event.Message) {
+	switch kind {
 	case "SystemPromptEvent":
 		m = systemMessage(o)
 	case "MessageEvent":
@@ -43,16 +54,8 @@ func (b *builder) sdkItem(rec *interop.Record, o *parts.Members) document.Item {
 		m = errorMessage(o, o.Text("rejection_reason"))
 	case "ConversationStateUpdateEvent":
 		b.addStats(o)
-		return it
-	default:
-		return it
 	}
-	if o.Failed || m.Role == "" {
-		return it
-	}
-	m.Extra = o.Rest()
-	it.Payload = m
-	return it
+	return m
 }
 
 // systemMessage converts the system prompt.
