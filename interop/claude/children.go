@@ -19,14 +19,14 @@ type task struct {
 	seq                      int64
 }
 
-// child is what the session says of a sub-agent.
+// child is the state of a sub-agent in the calling session.
 type child struct {
-	session string // empty while it is not known
+	session string // empty while unknown
 	ended   bool
 }
 
-// child takes in a child_* event.
-func (s *session) child(c *event.Child) {
+// indexChild indexes a child event.
+func (s *session) indexChild(c *event.Child) {
 	known := s.children[c.ChildID]
 	if known == nil {
 		known = &child{}
@@ -39,9 +39,9 @@ func (s *session) child(c *event.Child) {
 	}
 }
 
-// claim finds the call that started the sub-agent with a session: the one that
-// is known to, or by its prompt. Only calls that stand before the sub-agent's
-// first line count, where the file holds both.
+// claim finds the call that started the sub-agent of session side: a call whose child
+// event names the session, or else a call with the same prompt. If the file has both
+// sessions, the call must come before the first line of the sub-agent.
 func (s *session) claim(side, prompt string, claimed map[string]bool) task {
 	for _, t := range s.tasks {
 		if c := s.children[t.id]; c != nil && c.session == side && !claimed[t.id] {
@@ -49,14 +49,14 @@ func (s *session) claim(side, prompt string, claimed map[string]bool) task {
 		}
 	}
 	for _, t := range s.tasks {
-		if t.prompt == prompt && prompt != "" && !claimed[t.id] && (len(s.seen) == 0 || t.seq <= s.passed) {
+		if t.prompt == prompt && prompt != "" && !claimed[t.id] && (len(s.occurrences) == 0 || t.seq <= s.lastRead) {
 			return t
 		}
 	}
 	return task{}
 }
 
-// taskOf reads the call of a tool that starts sub-agents.
+// taskOf parses a call; ok is false if it does not start a sub-agent.
 func taskOf(call event.Part) (t task, ok bool) {
 	if call.Name != "Task" && call.Name != "Agent" {
 		return t, false
@@ -75,26 +75,26 @@ func taskOf(call event.Part) (t task, ok bool) {
 	}, true
 }
 
-// tellOfChildren adds what a record that was just added says of sub-agents:
-// which were called, which session is theirs, and how they ended.
-func (im *importer) tellOfChildren(s *session, rec *interop.Record, f *facts, at time.Time, m *event.Message) error {
-	told := []event.Child{}
+// addChildren appends child events after a record: sub-agents that it calls, sessions
+// that it names, and sub-agents that it ends.
+func (im *importer) addChildren(s *session, rec *interop.Record, f *facts, at time.Time, m *event.Message) error {
+	children := []event.Child{}
 	if m != nil {
-		told = append(s.requested(m), s.answered(f, m)...)
+		children = append(s.requestedChildren(m), s.answeredChildren(f, m)...)
 	}
-	told = append(told, s.noticed(f)...)
-	for i, c := range told {
+	children = append(children, s.childOfRecord(f)...)
+	for i, c := range children {
 		e, err := rec.Event(childPart+i, c)
 		if err != nil {
 			return err
 		}
-		s.tree.grow(s.Join(childKey(s, &c), at, e))
-		s.child(&c)
+		s.tree.extend(s.Join(childKey(s, &c), at, e))
+		s.indexChild(&c)
 	}
 	return nil
 }
 
-// childKey is that of what a session says once of each sub-agent.
+// childKey is the key of a child event. The session has each state of a sub-agent once.
 func childKey(s *session, c *event.Child) interop.Key {
 	name := string(c.EventType())
 	switch c.State {
@@ -104,21 +104,21 @@ func childKey(s *session, c *event.Child) interop.Key {
 	return interop.FixedKey(s.ID, name+" "+c.ChildID)
 }
 
-// requested are the sub-agents that a message calls.
-func (s *session) requested(m *event.Message) (told []event.Child) {
+// requestedChildren returns child_requested for the sub-agents that a message calls.
+func (s *session) requestedChildren(m *event.Message) (children []event.Child) {
 	for _, call := range m.ToolCalls() {
-		if t, ok := taskOf(call); ok && s.children[t.id] == nil && !names(told, t.id) {
-			told = append(told, event.Child{
+		if t, ok := taskOf(call); ok && s.children[t.id] == nil && !containsChild(children, t.id) {
+			children = append(children, event.Child{
 				State: event.ChildStateRequested, ChildID: t.id, CallID: t.id, Agent: t.agent, Mode: event.ChildFresh, Task: t.title,
 			})
 		}
 	}
-	return told
+	return children
 }
 
-func names(told []event.Child, id string) bool {
-	for i := range told {
-		if told[i].ChildID == id {
+func containsChild(children []event.Child, id string) bool {
+	for i := range children {
+		if children[i].ChildID == id {
 			return true
 		}
 	}
@@ -132,8 +132,8 @@ type outcome struct {
 	IsAsync flag `json:"isAsync"`
 }
 
-// answered are the sub-agents whose results a message has.
-func (s *session) answered(f *facts, m *event.Message) (told []event.Child) {
+// answeredChildren returns child events for the sub-agents whose results a message has.
+func (s *session) answeredChildren(f *facts, m *event.Message) (children []event.Child) {
 	results := m.ToolResults()
 	var o outcome
 	if len(results) == 1 && f.ToolUseResult.Kind() == '{' && json.Unmarshal(f.ToolUseResult, &o) != nil {
@@ -142,77 +142,89 @@ func (s *session) answered(f *facts, m *event.Message) (told []event.Child) {
 	for i := range results {
 		r := &results[i]
 		c := s.children[r.CallID]
-		if c == nil || c.ended || names(told, r.CallID) {
+		if c == nil || c.ended || containsChild(children, r.CallID) {
 			continue
 		}
 		session := c.session
 		if o.AgentID != "" && session == "" {
 			session = f.SessionID + ".agent-" + string(o.AgentID)
-			told = append(told, event.Child{State: event.ChildStateStarted, ChildID: r.CallID, ChildSessionID: session, CallID: r.CallID})
+			children = append(children, event.Child{State: event.ChildStateStarted, ChildID: r.CallID, ChildSessionID: session, CallID: r.CallID})
 		}
 		if o.IsAsync || o.Status == "async_launched" {
 			continue
 		}
-		told = append(told, ended(r, session, string(o.Status), f.ToolUseResult))
+		children = append(children, childEnd(r, session, string(o.Status), f.ToolUseResult))
 	}
-	return told
+	return children
 }
 
-// ended says how a sub-agent ended by the result of its call.
-func ended(r *event.Part, session, status string, structured jsontext.Value) event.Child {
+// childEnd returns the end of a sub-agent, from the result of its call.
+func childEnd(r *event.Part, session, status string, structured jsontext.Value) event.Child {
 	c := event.Child{State: event.ChildStateCompleted, ChildID: r.CallID, ChildSessionID: session, CallID: r.CallID, Status: status}
 	if !r.IsError {
 		return c
 	}
 	c.State = event.ChildStateFailed
 	c.Error = opening{text: event.Message{Parts: r.Content}.Text()}.title()
-	if said, _ := rawjson.Text(structured); said == "User rejected tool use" {
+	if reason, _ := rawjson.Text(structured); reason == "User rejected tool use" {
 		c.State, c.Reason, c.Error = event.ChildStateCanceled, c.Error, ""
 	}
 	return c
 }
 
-// noticed is the sub-agent that a record tells of which is none of its results:
-// one that is under way, or that ran in the background and has ended.
-func (s *session) noticed(f *facts) []event.Child {
-	if id := f.ParentToolUseID; f.Type == "progress" && s.children[id] != nil {
-		var progress struct {
-			Type    text `json:"type"`
-			AgentID text `json:"agentId"`
-		}
-		if len(f.Data) == 0 || json.Unmarshal(f.Data, &progress) != nil || progress.Type != "agent_progress" || progress.AgentID == "" || s.children[id].session != "" {
-			return nil
-		}
-		session := f.SessionID + ".agent-" + string(progress.AgentID)
-		return []event.Child{{State: event.ChildStateStarted, ChildID: id, ChildSessionID: session, CallID: id}}
+// childOfRecord returns the child event of a progress record, or of the notification that
+// a background sub-agent has ended.
+func (s *session) childOfRecord(f *facts) []event.Child {
+	if f.Type == "progress" && s.children[f.ParentToolUseID] != nil {
+		return s.childOfProgress(f)
 	}
 	if len(s.tasks) == 0 {
 		return nil
 	}
-	said := strings.TrimSpace(f.prompt())
-	if !strings.HasPrefix(said, "<task-notification>") {
+	note := strings.TrimSpace(f.prompt())
+	if !strings.HasPrefix(note, "<task-notification>") {
 		return nil
 	}
-	session := f.SessionID + ".agent-" + inside(said, "task-id")
+	return s.childOfNotification(note, f.SessionID+".agent-"+elementText(note, "task-id"))
+}
+
+// childOfProgress returns child_started, if the record names the sub-agent's session for
+// the first time.
+func (s *session) childOfProgress(f *facts) []event.Child {
+	id := f.ParentToolUseID
+	var progress struct {
+		Type    text `json:"type"`
+		AgentID text `json:"agentId"`
+	}
+	if len(f.Data) == 0 || json.Unmarshal(f.Data, &progress) != nil || progress.Type != "agent_progress" ||
+		progress.AgentID == "" || s.children[id].session != "" {
+		return nil
+	}
+	session := f.SessionID + ".agent-" + string(progress.AgentID)
+	return []event.Child{{State: event.ChildStateStarted, ChildID: id, ChildSessionID: session, CallID: id}}
+}
+
+// childOfNotification returns the end of the sub-agent of a session.
+func (s *session) childOfNotification(note, session string) []event.Child {
 	for _, t := range s.tasks {
 		c := s.children[t.id]
 		if c == nil || c.session != session || c.ended {
 			continue
 		}
-		told := event.Child{State: event.ChildStateCompleted, ChildID: t.id, ChildSessionID: session, CallID: t.id, Status: inside(said, "status")}
-		switch told.Status {
+		end := event.Child{State: event.ChildStateCompleted, ChildID: t.id, ChildSessionID: session, CallID: t.id, Status: elementText(note, "status")}
+		switch end.Status {
 		case "failed":
-			told.State, told.Error = event.ChildStateFailed, inside(said, "summary")
+			end.State, end.Error = event.ChildStateFailed, elementText(note, "summary")
 		case "killed", "stopped":
-			told.State, told.Reason = event.ChildStateCanceled, inside(said, "summary")
+			end.State, end.Reason = event.ChildStateCanceled, elementText(note, "summary")
 		}
-		return []event.Child{told}
+		return []event.Child{end}
 	}
 	return nil
 }
 
-// inside is the text of an element.
-func inside(s, tag string) string {
+// elementText is the text of the first element with the tag.
+func elementText(s, tag string) string {
 	_, rest, _ := strings.Cut(s, "<"+tag+">")
 	inner, _, ok := strings.Cut(rest, "</"+tag+">")
 	if !ok {
@@ -221,11 +233,11 @@ func inside(s, tag string) string {
 	return strings.TrimSpace(inner)
 }
 
-// tellOfStart adds to the session that a sub-agent's call stands in which
-// session is the sub-agent's, when the same file has both.
-func (im *importer) tellOfStart(s *session, rec *interop.Record, f *facts, call string) error {
+// addChildStart adds child_started to the calling session when the first line of the
+// sub-agent arrives, if the file has both sessions.
+func (im *importer) addChildStart(s *session, rec *interop.Record, f *facts, call string) error {
 	parent := im.sessions[f.SessionID]
-	if parent == nil || len(parent.seen) == 0 || parent.children[call] == nil || parent.children[call].session != "" {
+	if parent == nil || len(parent.occurrences) == 0 || parent.children[call] == nil || parent.children[call].session != "" {
 		return nil
 	}
 	c := event.Child{State: event.ChildStateStarted, ChildID: call, ChildSessionID: s.ID, CallID: call}
@@ -233,7 +245,7 @@ func (im *importer) tellOfStart(s *session, rec *interop.Record, f *facts, call 
 	if err != nil {
 		return rec.Located(err)
 	}
-	parent.tree.grow(parent.Add(childKey(parent, &c), im.at, e))
-	parent.child(&c)
+	parent.tree.extend(parent.Add(childKey(parent, &c), im.at, e))
+	parent.indexChild(&c)
 	return nil
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/convlog/convlog/interop/internal/importtest"
 )
 
-// told is what a session says of its sub-agents.
-func told(t *testing.T, log *eventlog.Log, session string) (all []event.Child) {
+// childEvents returns the child events of a session.
+func childEvents(t *testing.T, log *eventlog.Log, session string) (all []event.Child) {
 	t.Helper()
 	for _, e := range importtest.Events(t, log, session) {
 		c, ok, err := event.Decode[event.Child](&e)
@@ -25,18 +25,18 @@ func told(t *testing.T, log *eventlog.Log, session string) (all []event.Child) {
 	return all
 }
 
-func asks(uuid, parent, id, prompt string) string {
+func callLine(uuid, parent, id, prompt string) string {
 	return fmt.Sprintf(`{"type":"assistant","sessionId":"s","cwd":"/","uuid":%q,"parentUuid":%q,"message":{"role":"assistant","id":"m%s","content":[`+
 		`{"type":"tool_use","id":%q,"name":"Agent","input":{"description":"Count eggs","prompt":%q,"subagent_type":"counter"}}]}}`+"\n", uuid, parent, id, id, prompt)
 }
 
-func answers(uuid, parent, id, more, structured string) string {
+func resultLine(uuid, parent, id, more, structured string) string {
 	return fmt.Sprintf(`{"type":"user","sessionId":"s","cwd":"/","uuid":%q,"parentUuid":%q,"message":{"role":"user","content":[`+
 		`{"type":"tool_result","tool_use_id":%q,"content":"Four.\nOr five."%s}]},"toolUseResult":%s}`+"\n", uuid, parent, id, more, structured)
 }
 
-func TestWhatBecomesOfSubAgents(t *testing.T) {
-	start := user("s", "u1", "", "Go") + asks("a1", "u1", "c", "Count.")
+func TestChildEvents(t *testing.T) {
+	start := userPrompt("s", "u1", "", "Go") + callLine("a1", "u1", "c", "Count.")
 	requested := event.Child{State: event.ChildStateRequested, ChildID: "c", CallID: "c", Agent: "counter", Mode: event.ChildFresh, Task: "Count eggs"}
 	started := event.Child{State: event.ChildStateStarted, ChildID: "c", CallID: "c", ChildSessionID: "s.agent-x"}
 	progress := `{"type":"progress","sessionId":"s","cwd":"/","uuid":"p1","parentUuid":"a1","parentToolUseID":"c","data":{"type":"agent_progress","agentId":"x"}}` + "\n"
@@ -50,40 +50,40 @@ func TestWhatBecomesOfSubAgents(t *testing.T) {
 	}{
 		{"called", "", []event.Child{requested}},
 		{
-			"done", answers("r1", "a1", "c", "", `{"status":"completed","agentId":"x"}`),
+			"done", resultLine("r1", "a1", "c", "", `{"status":"completed","agentId":"x"}`),
 			[]event.Child{requested, started, ended(event.ChildStateCompleted, event.Child{ChildSessionID: "s.agent-x", Status: "completed"})},
 		},
-		{"under way", progress + strings.Replace(progress, "p1", "p2", 1), []event.Child{requested, started}},
+		{"running", progress + strings.Replace(progress, "p1", "p2", 1), []event.Child{requested, started}},
 		{
-			"done after a while", progress + answers("r1", "a1", "c", "", `{"agentId":"x"}`),
+			"done after progress", progress + resultLine("r1", "a1", "c", "", `{"agentId":"x"}`),
 			[]event.Child{requested, started, ended(event.ChildStateCompleted, event.Child{ChildSessionID: "s.agent-x"})},
 		},
 		{
-			"without a session", answers("r1", "a1", "c", "", `{"totalTokens":9}`),
+			"without a session", resultLine("r1", "a1", "c", "", `{"totalTokens":9}`),
 			[]event.Child{requested, ended(event.ChildStateCompleted, event.Child{})},
 		},
 		{
-			"failed", answers("r1", "a1", "c", `,"is_error":true`, `"Error: no agent"`),
+			"failed", resultLine("r1", "a1", "c", `,"is_error":true`, `"Error: no agent"`),
 			[]event.Child{requested, ended(event.ChildStateFailed, event.Child{Error: "Four."})},
 		},
 		{
-			"rejected", answers("r1", "a1", "c", `,"is_error":true`, `"User rejected tool use"`),
+			"rejected", resultLine("r1", "a1", "c", `,"is_error":true`, `"User rejected tool use"`),
 			[]event.Child{requested, ended(event.ChildStateCanceled, event.Child{Reason: "Four."})},
 		},
 		{
-			"in the background", answers("r1", "a1", "c", "", `{"isAsync":true,"status":"async_launched","agentId":"x"}`) +
-				user("s", "u2", "r1", "<task-notification>\n<task-id>y</task-id>\n<status>completed</status>\n</task-notification>"),
+			"in the background", resultLine("r1", "a1", "c", "", `{"isAsync":true,"status":"async_launched","agentId":"x"}`) +
+				userPrompt("s", "u2", "r1", "<task-notification>\n<task-id>y</task-id>\n<status>completed</status>\n</task-notification>"),
 			[]event.Child{requested, started},
 		},
 		{
-			"in the background, done", answers("r1", "a1", "c", "", `{"isAsync":true,"status":"async_launched","agentId":"x"}`) +
-				user("s", "u2", "r1", "<task-notification>\n<task-id>x</task-id>\n<status>completed</status>\n</task-notification>") +
-				user("s", "u3", "u2", "<task-notification><task-id>x</task-id></task-notification>"),
+			"in the background, done", resultLine("r1", "a1", "c", "", `{"isAsync":true,"status":"async_launched","agentId":"x"}`) +
+				userPrompt("s", "u2", "r1", "<task-notification>\n<task-id>x</task-id>\n<status>completed</status>\n</task-notification>") +
+				userPrompt("s", "u3", "u2", "<task-notification><task-id>x</task-id></task-notification>"),
 			[]event.Child{requested, started, ended(event.ChildStateCompleted, event.Child{ChildSessionID: "s.agent-x", Status: "completed"})},
 		},
 		{
-			"in the background, stopped", answers("r1", "a1", "c", "", `{"isAsync":true,"agentId":"x"}`) +
-				user("s", "u2", "r1", "<task-notification>\n<task-id>x</task-id>\n<status>killed</status><summary>Agent was stopped</summary></task-notification>"),
+			"in the background, stopped", resultLine("r1", "a1", "c", "", `{"isAsync":true,"agentId":"x"}`) +
+				userPrompt("s", "u2", "r1", "<task-notification>\n<task-id>x</task-id>\n<status>killed</status><summary>Agent was stopped</summary></task-notification>"),
 			[]event.Child{requested, started, ended(event.ChildStateCanceled, event.Child{ChildSessionID: "s.agent-x", Status: "killed", Reason: "Agent was stopped"})},
 		},
 	} {
@@ -93,7 +93,7 @@ func TestWhatBecomesOfSubAgents(t *testing.T) {
 			if _, err := loadText(t, whole, "f", text); err != nil {
 				t.Fatal(err)
 			}
-			importtest.Same(t, "children", test.want, told(t, whole, "s"))
+			importtest.Same(t, "children", test.want, childEvents(t, whole, "s"))
 			for _, cut := range importtest.Cuts(text) {
 				if _, err := loadText(t, grown, "f", text[:cut]); err != nil {
 					t.Fatal(err)
@@ -104,13 +104,13 @@ func TestWhatBecomesOfSubAgents(t *testing.T) {
 	}
 }
 
-// A sub-agent whose file comes while its parent runs knows its call by the
-// parent's notes of progress, whatever it was asked.
-func TestASubAgentUnderWayKnowsItsCall(t *testing.T) {
+// The file of a sub-agent is imported while its parent runs. A progress record of the
+// parent gives the call, not the prompt.
+func TestRunningSubAgentKnowsItsCall(t *testing.T) {
 	log := importtest.NewLog(t)
-	parent := user("s", "u1", "", "Go") + asks("a1", "u1", "c", "Count.") + asks("a2", "a1", "d", "Count.") +
+	parent := userPrompt("s", "u1", "", "Go") + callLine("a1", "u1", "c", "Count.") + callLine("a2", "a1", "d", "Count.") +
 		`{"type":"progress","sessionId":"s","cwd":"/","uuid":"p1","parentUuid":"a2","parentToolUseID":"d","data":{"type":"agent_progress","agentId":"x"}}` + "\n"
-	side := strings.Replace(user("s", "x1", "", "Count."), `"isSidechain":false`, `"isSidechain":true,"agentId":"x"`, 1)
+	side := strings.Replace(userPrompt("s", "x1", "", "Count."), `"isSidechain":false`, `"isSidechain":true,"agentId":"x"`, 1)
 	for name, text := range map[string]string{"parent": parent, "again": parent} {
 		if _, err := loadText(t, log, name, text); err != nil {
 			t.Fatal(err)
@@ -128,11 +128,11 @@ func TestASubAgentUnderWayKnowsItsCall(t *testing.T) {
 	importtest.Same(t, "parent", event.SessionParent{SessionID: "s", Seq: 5, CallID: "d"}, start.Parent)
 }
 
-// What a session says of a sub-agent stands in the append of the line that
-// says it: a fork or a crash between them would lose it for good.
-func TestSubAgentsAreToldInTheAppendOfTheirLine(t *testing.T) {
+// Child events are in the append of the line that they come from. Otherwise a crash or a
+// fork between them would lose them.
+func TestChildEventsShareTheAppendOfTheirLine(t *testing.T) {
 	log := importtest.NewLog(t)
-	text := user("s", "u1", "", "Go") + asks("a1", "u1", "c", "Count.") + answers("r1", "a1", "c", "", `{"status":"completed","agentId":"x"}`)
+	text := userPrompt("s", "u1", "", "Go") + callLine("a1", "u1", "c", "Count.") + resultLine("r1", "a1", "c", "", `{"status":"completed","agentId":"x"}`)
 	if _, err := loadText(t, log, "f", text); err != nil {
 		t.Fatal(err)
 	}

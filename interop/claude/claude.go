@@ -1,36 +1,63 @@
-// Package claude imports the sessions that Claude Code keeps as lines of JSON
-// (~/.claude/projects/<folder>/<session>.jsonl, and sub-agents beside it).
+// Package claude imports the sessions of Claude Code.
 //
-// Each line becomes one event: user and assistant lines a message_added, with
-// everything the log has no member for in its extra; the removal of old results
-// a compaction_triggered; titles a session_updated; all else "claude:<type>" or
-// "claude:<type>:<subtype>" with the raw record. A compact_boundary is among the
-// latter: the summary that follows it becomes the compaction_triggered; without
-// one, that stands before the next message. A session begins with
-// session_started. There are no turns: the format does not tell all of them, and
-// without any they are derived from the messages.
+// # Files
 //
-// Lines of sub-agents (isSidechain) go to sessions of their own:
-// "<session>.agent-<agent id>", or "<session>.side-<uuid of the first line>" where
-// there is no agent id. The session that called one says child_requested with
-// the call, child_started where a line first tells its session, and
-// child_completed, child_failed or child_canceled with the result of the call, or
-// with the notification where it ran in the background. Only that session's own
-// file decides what it says.
+// Claude Code writes one JSON object a line:
 //
-// Where a conversation was taken up again from an earlier point, a head_moved
-// leads there; see tree. A line whose parent is missing or null follows the
-// line before it. The head ends at the newest line of conversation. Where a
-// line would begin a session, but follows one that stands elsewhere, that session is
-// left out until the other files of the import are read: one may begin it.
+//	~/.claude/projects/<folder>/<session>.jsonl                       a session
+//	~/.claude/projects/<folder>/<session>/subagents/agent-<id>.jsonl  a sub-agent (newer versions)
+//	~/.claude/projects/<folder>/agent-<id>.jsonl                      a sub-agent (older versions)
 //
-// Event ids are made of the session id and the record, never of the path or
-// the clock: importing again, a longer version, or the same session from another
-// path adds only what is new. Records without a sessionId belong to the current
-// session. A session begins with its first prompt, assistant line or tool
-// result; until then its records are held, so that a file gives the same events
-// whether it is imported whole or while it grows. The title it starts with is the
-// newest of those held, or the first line of the prompt; later ones are updates.
+// # Sessions
+//
+// The sessionId of a line names its session. A line of a sub-agent (isSidechain) belongs
+// to a session of its own: "<session>.agent-<agentId>", or "<session>.side-<uuid of its
+// first line>" if the line has no agentId. A line without a sessionId belongs to the
+// session of the lines before it.
+//
+// A session begins with its first prompt, assistant line or tool result. Earlier lines
+// are held until then. So a file gives the same events, whether it is imported whole or
+// while it grows. The first title is the newest title among the held lines, or the first
+// line of the prompt. A later title is an update.
+//
+// # Events
+//
+// Each line becomes one event:
+//
+//	user, assistant                    message_added; members that a message lacks are in its extra
+//	system, compact_boundary           "claude:system:compact_boundary"; see below
+//	system, microcompact_boundary      compaction_triggered, which clears tool results
+//	summary, custom-title, ai-title    session_updated with the title
+//	any other                          "claude:<type>" or "claude:<type>:<subtype>", the raw record
+//
+// The summary after a compact_boundary becomes a compaction_triggered. If no summary
+// follows, the compaction_triggered is added before the next message.
+//
+// Some lines add more events. The first line of a session adds session_started. A line
+// that continues from an earlier point adds a head_moved before it; see tree. The
+// session that calls a sub-agent gets child_requested with the call, child_started with
+// the first line that names the sub-agent's session, and child_completed, child_failed
+// or child_canceled with the result of the call. If the sub-agent runs in the
+// background, its notification ends it. Only the file of the calling session adds these
+// events. The format does not record turns, so there are no turn events: readers derive
+// turns from messages.
+//
+// # Repeated imports
+//
+// The id of an event is made of the session id and the record. It does not depend on the
+// path or the clock. A second import, a longer version of the file, or a copy of it adds
+// only new events. A line whose parent is missing or null follows the line before it. If
+// the parent of a session's first line is missing, another file may begin the session:
+// its lines are left for a second import after the other files.
+//
+// # Code
+//
+//	claude.go                  Format: detection and order of files
+//	importer.go                lines to sessions; held lines
+//	events.go, start.go        a line to its events
+//	facts.go, block.go         parsed lines and content blocks
+//	message.go, compaction.go, children.go, opening.go   conversions
+//	session.go, tree.go        state of a session, from its events; branches
 package claude
 
 import (
@@ -54,7 +81,7 @@ type Format struct{}
 // Name is "claude".
 func (Format) Name() string { return Name }
 
-// Lane is the first session that a file names.
+// Lane returns the id of the first session in the file.
 func (Format) Lane(first []byte) string {
 	for line := range head.Lines(first) {
 		if id := head.Object(line).Text("sessionId"); id != "" {
@@ -64,7 +91,7 @@ func (Format) Lane(first []byte) string {
 	return ""
 }
 
-// Rank puts the files of sub-agents after those of sessions.
+// Rank orders files of sub-agents after files of sessions.
 func (Format) Rank(name string, _ []byte) int {
 	slashed := filepath.ToSlash(name)
 	if strings.Contains(slashed, "/subagents/") || strings.HasPrefix(filepath.Base(name), "agent-") {
@@ -73,7 +100,7 @@ func (Format) Rank(name string, _ []byte) int {
 	return 0
 }
 
-// Detect looks for a record of Claude Code among the first lines.
+// Detect reports whether one of the first lines is a record of Claude Code.
 func (Format) Detect(_ string, first []byte) bool {
 	for line := range head.Lines(first) {
 		if isRecord(head.Object(line)) {
@@ -83,17 +110,17 @@ func (Format) Detect(_ string, first []byte) bool {
 	return false
 }
 
-// bookkeeping are the types of records that may stand without a session id.
+// bookkeeping lists the types of records that may lack a session id.
 var bookkeeping = []string{"summary", "file-history-snapshot", "file-history-delta", "ai-title", "custom-title", "last-prompt"}
 
-// isRecord reports whether a line, which may be cut off, begins a record.
+// isRecord reports whether a line begins a record. The end of the line may be missing.
 func isRecord(h head.Head) bool {
 	kind := h.Text("type")
 	return kind != "" && (h.Has("sessionId") || (h.Has("leafUuid") || h.Has("messageId")) && slices.Contains(bookkeeping, kind))
 }
 
-// Import appends what the source holds and the log does not have yet. What was
-// added before an error is kept, but for the session that the error is about.
+// Import appends the records that the log does not have yet. After an error, the events
+// added so far stay in the log, except those of the session with the error.
 func (Format) Import(ctx context.Context, log *eventlog.Log, src interop.Source) (interop.Result, error) {
 	im := newImporter(ctx, log)
 	err := im.result.Take(interop.Records(src), im.record)

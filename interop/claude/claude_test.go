@@ -23,13 +23,13 @@ const (
 	kiln        = "11111111-aaaa-4aaa-8aaa-00000000000"
 )
 
-// load imports files and folders, which must succeed.
+// load imports files and folders without an error.
 func load(t *testing.T, log *eventlog.Log, paths ...string) interop.Result {
 	t.Helper()
 	return importtest.Files(t, log, claude.Format{}, paths...)
 }
 
-// loadText imports lines as if they stood in a file of that name.
+// loadText imports text as a file with the name.
 func loadText(t *testing.T, log *eventlog.Log, name, content string) (interop.Result, error) {
 	t.Helper()
 	return claude.Format{}.Import(t.Context(), log, importtest.Source(name, content))
@@ -55,7 +55,7 @@ func TestSamplesImportOnce(t *testing.T) {
 	importtest.Same(t, "sessions", []string{coding, coding + ".agent-b7d21e0", branched, compacted, picture}, importtest.Sessions(t, log))
 }
 
-func TestSamePathElsewhereAddsNothing(t *testing.T) {
+func TestCopyOfAFileAddsNothing(t *testing.T) {
 	log := importtest.NewLog(t)
 	load(t, log, sample("-home-ada-birdlog", coding))
 	again, err := loadText(t, log, "/elsewhere/copy.jsonl", importtest.ReadFile(t, sample("-home-ada-birdlog", coding)))
@@ -100,7 +100,7 @@ func TestSubAgentKnowsItsCall(t *testing.T) {
 	importtest.Same(t, "parent", event.SessionParent{SessionID: coding, Seq: 16, CallID: "toolu_3f0c6a04"}, start.Parent)
 }
 
-func TestMessageKeepsEverything(t *testing.T) {
+func TestMessageHasAllMembers(t *testing.T) {
 	log := importtest.NewLog(t)
 	load(t, log, sample("-home-ada-birdlog", coding))
 	all := importtest.Events(t, log, coding)
@@ -147,7 +147,7 @@ func TestOrigin(t *testing.T) {
 			t.Fatalf("event %d has no origin: %s", e.Seq, e.Metadata)
 		}
 		if record := content[o.Offset : o.Offset+o.Bytes]; event.DigestOf([]byte(record)) != o.Digest || o.Source != filepath.Clean(file) {
-			t.Errorf("event %d: origin %+v is not that of %.40s…", e.Seq, o, record)
+			t.Errorf("event %d: origin %+v, want the origin of %.40s…", e.Seq, o, record)
 		}
 		if _, child, _ := event.Decode[event.Child](&e); child != (o.Part > 0) {
 			t.Errorf("event %d: %s is part %d of its record", e.Seq, e.Type, o.Part)
@@ -279,7 +279,7 @@ func TestDetect(t *testing.T) {
 		`{"type":"session","version":3,"id":"x","cwd":"/"}` + "\n" + `{"type":"message","id":"a","parentId":null}`: false,
 		// codex
 		`{"timestamp":"2026-01-01T00:00:00Z","type":"session_meta","payload":{"id":"x"}}`: false,
-		// a log of ours
+		// a log of convlog
 		`{"crc":"00000000","v":1,"seq":1,"session_id":"s","type":"message_added"}`: false,
 		// text
 		"sessionId type user": false,

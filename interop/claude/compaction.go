@@ -7,30 +7,29 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-// owedCompaction is what a compact_boundary says. It becomes an event with the
-// line that summarises what was said before, or before the next message, should
-// that be something else.
-type owedCompaction struct {
+// pendingCompaction is the compaction of a compact_boundary. The summary line turns it
+// into an event. If another message comes first, the event is added before that message.
+type pendingCompaction struct {
 	facts compactFacts
-	kept  []int64 // messages that the model sees behind the summary
+	kept  []int64 // seqs of the messages that the model sees after the summary
 }
 
-// owe takes in a compact_boundary that is about to be added. There is nothing to
-// compact before the first line of conversation.
-func (s *session) owe(f *facts) {
+// expectSummary makes the compaction of a compact_boundary pending. Before the first
+// line of conversation there is nothing to compact.
+func (s *session) expectSummary(f *facts) {
 	if s.tree.last == nil {
 		return
 	}
-	s.owed = &owedCompaction{facts: f.compaction()}
-	head := s.owed.facts.Preserved.Head
+	s.pending = &pendingCompaction{facts: f.compaction()}
+	head := s.pending.facts.Preserved.Head
 	if n := s.tree.nodes[head]; head != "" && n != nil && n != root {
-		s.owed.kept = s.tree.since(n.seq)
+		s.pending.kept = s.tree.messagesSince(n.seq)
 	}
 }
 
-// compaction covers everything up to a seq. In its place stand the summary, if
-// there is one, and what was kept.
-func (o *owedCompaction) compaction(to int64, summary *event.Message) event.Compaction {
+// compaction covers all events up to seq to. The model sees the summary instead, if
+// there is one, and the kept messages.
+func (o *pendingCompaction) compaction(to int64, summary *event.Message) event.Compaction {
 	c := event.Compaction{
 		Strategy: "summary", Trigger: o.facts.Trigger, Covers: event.Covers{From: 1, To: to},
 		TokensBefore: max(o.facts.PreTokens, 0), TokensAfter: max(o.facts.PostTokens, 0),
@@ -49,14 +48,15 @@ func (o *owedCompaction) compaction(to int64, summary *event.Message) event.Comp
 	return c
 }
 
-// isText reports whether a message is one text, as a summary alone would be.
+// isText reports whether a message is a single text.
 func isText(m *event.Message) bool {
 	return len(m.Parts) == 1 && m.Parts[0].Type == event.TextPart && m.Parts[0].Extra == nil && m.Text() != ""
 }
 
-// cleared leaves out the results of calls.
-func (f *facts) cleared(record jsontext.Value) event.Payload {
-	var m microFacts
+// clearing converts a microcompact_boundary, which clears tool results; nil if
+// malformed.
+func (f *facts) clearing(record jsontext.Value) event.Payload {
+	var m clearFacts
 	if len(f.Microcompact) == 0 || json.Unmarshal(f.Microcompact, &m) != nil {
 		return nil
 	}

@@ -12,23 +12,23 @@ import (
 	"github.com/convlog/convlog/projection"
 )
 
-// boundary is a compact_boundary as a line of a file.
+// boundary is a compact_boundary line.
 func boundary(session, uuid, logical, more string) string {
 	return fmt.Sprintf(`{"type":"system","subtype":"compact_boundary","sessionId":%q,"cwd":"/","uuid":%q,"parentUuid":null,"logicalParentUuid":%q,`+
 		`"compactMetadata":{"trigger":"auto","preTokens":90%s}}`+"\n", session, uuid, logical, more)
 }
 
-// summed is the line of a summary.
-func summed(session, uuid, parent, text string) string {
-	return strings.Replace(user(session, uuid, parent, text), `"type":"user"`, `"type":"user","isCompactSummary":true`, 1)
+// summaryLine is a user line with a summary.
+func summaryLine(session, uuid, parent, text string) string {
+	return strings.Replace(userPrompt(session, uuid, parent, text), `"type":"user"`, `"type":"user","isCompactSummary":true`, 1)
 }
 
-func preserved(head, tail string) string {
+func preservedSegment(head, tail string) string {
 	return fmt.Sprintf(`,"preservedSegment":{"headUuid":%q,"anchorUuid":"k","tailUuid":%q}`, head, tail)
 }
 
-// model is what the model sees of a session: a line for each message.
-func model(t *testing.T, log *eventlog.Log, session string) (lines []string) {
+// history returns an outline of the effective history.
+func history(t *testing.T, log *eventlog.Log, session string) (lines []string) {
 	t.Helper()
 	entries := importtest.History(t, log, session)
 	for _, e := range entries {
@@ -44,48 +44,48 @@ func model(t *testing.T, log *eventlog.Log, session string) (lines []string) {
 	return lines
 }
 
-var threePrompts = user("s", "u1", "", "One") + user("s", "u2", "u1", "Two") + user("s", "u3", "u2", "Three")
+var threePrompts = userPrompt("s", "u1", "", "One") + userPrompt("s", "u2", "u1", "Two") + userPrompt("s", "u3", "u2", "Three")
 
-func TestWhatTheModelSeesOfACompaction(t *testing.T) {
+func TestCompactionHistory(t *testing.T) {
 	for _, test := range []struct {
 		name, text string
 		types      []string // from the fifth event on
 		model      []string
 	}{
 		{
-			"with a summary", threePrompts + boundary("s", "k", "u3", "") + summed("s", "s1", "k", "Summary of it") + user("s", "u4", "s1", "Four"),
+			"with a summary", threePrompts + boundary("s", "k", "u3", "") + summaryLine("s", "s1", "k", "Summary of it") + userPrompt("s", "u4", "s1", "Four"),
 			[]string{"claude:system:compact_boundary", "compaction_triggered", "user Four…"},
 			[]string{"user Summary…", "user Four…"},
 		},
 		{
-			"with a summary and lines that were kept",
-			threePrompts + boundary("s", "k", "u3", preserved("u2", "u3")) + summed("s", "s1", "k", "Summary of it") + user("s", "u4", "u3", "Four"),
+			"with a summary and kept lines",
+			threePrompts + boundary("s", "k", "u3", preservedSegment("u2", "u3")) + summaryLine("s", "s1", "k", "Summary of it") + userPrompt("s", "u4", "u3", "Four"),
 			[]string{"claude:system:compact_boundary", "compaction_triggered", "user Four…"},
 			[]string{"user Summary…", "user Two…", "user Three…", "user Four…"},
 		},
 		{
-			"without a summary, with lines that were kept", threePrompts + boundary("s", "k", "u3", preserved("u2", "u3")) + user("s", "u4", "u3", "Four"),
+			"without a summary, with kept lines", threePrompts + boundary("s", "k", "u3", preservedSegment("u2", "u3")) + userPrompt("s", "u4", "u3", "Four"),
 			[]string{"claude:system:compact_boundary", "compaction_triggered", "user Four…"},
 			[]string{"user Two…", "user Three…", "user Four…"},
 		},
 		{
-			"not done yet", threePrompts + boundary("s", "k", "u3", ""),
+			"without a later line", threePrompts + boundary("s", "k", "u3", ""),
 			[]string{"claude:system:compact_boundary"},
 			[]string{"user One…", "user Two…", "user Three…"},
 		},
 		{
-			"a second one", threePrompts + boundary("s", "k", "u3", "") + summed("s", "s1", "k", "Summary of it") + user("s", "u4", "s1", "Four") +
-				boundary("s", "l", "u4", "") + summed("s", "s2", "l", "Another one") + user("s", "u5", "s2", "Five"),
+			"a second compaction", threePrompts + boundary("s", "k", "u3", "") + summaryLine("s", "s1", "k", "Summary of it") + userPrompt("s", "u4", "s1", "Four") +
+				boundary("s", "l", "u4", "") + summaryLine("s", "s2", "l", "Another one") + userPrompt("s", "u5", "s2", "Five"),
 			[]string{"claude:system:compact_boundary", "compaction_triggered", "user Four…", "claude:system:compact_boundary", "compaction_triggered", "user Five…"},
 			[]string{"user Another…", "user Five…"},
 		},
 		{
-			"a rewind to before it", threePrompts + boundary("s", "k", "u3", "") + summed("s", "s1", "k", "Summary of it") + user("s", "u4", "s1", "Four") + user("s", "u5", "u3", "Five"),
+			"a rewind to before it", threePrompts + boundary("s", "k", "u3", "") + summaryLine("s", "s1", "k", "Summary of it") + userPrompt("s", "u4", "s1", "Four") + userPrompt("s", "u5", "u3", "Five"),
 			[]string{"claude:system:compact_boundary", "compaction_triggered", "user Four…", "head_moved to 4", "user Five…"},
 			[]string{"user One…", "user Two…", "user Three…", "user Five…"},
 		},
 		{
-			"a rewind to after it", threePrompts + boundary("s", "k", "u3", "") + summed("s", "s1", "k", "Summary of it") + user("s", "u4", "s1", "Four") + user("s", "u5", "s1", "Five"),
+			"a rewind to after it", threePrompts + boundary("s", "k", "u3", "") + summaryLine("s", "s1", "k", "Summary of it") + userPrompt("s", "u4", "s1", "Four") + userPrompt("s", "u5", "s1", "Five"),
 			[]string{"claude:system:compact_boundary", "compaction_triggered", "user Four…", "head_moved to 6", "user Five…"},
 			[]string{"user Summary…", "user Five…"},
 		},
@@ -102,14 +102,14 @@ func TestWhatTheModelSeesOfACompaction(t *testing.T) {
 			}
 			importtest.Same(t, "line by line", importtest.Contents(t, whole), importtest.Contents(t, grown))
 			importtest.Same(t, "events", test.types, importtest.Outlines(t, importtest.Events(t, whole, "s"))[4:])
-			importtest.Same(t, "what the model sees", test.model, model(t, whole, "s"))
+			importtest.Same(t, "history", test.model, history(t, whole, "s"))
 		})
 	}
 }
 
-func TestACompactionSaysWhatItKept(t *testing.T) {
+func TestCompactionEntries(t *testing.T) {
 	log := importtest.NewLog(t)
-	text := threePrompts + boundary("s", "k", "u3", preserved("u2", "u3")) + summed("s", "s1", "k", "Summary of it")
+	text := threePrompts + boundary("s", "k", "u3", preservedSegment("u2", "u3")) + summaryLine("s", "s1", "k", "Summary of it")
 	if _, err := loadText(t, log, "f", text); err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func TestACompactionSaysWhatItKept(t *testing.T) {
 	}, c)
 }
 
-func TestResultsThatWereCleared(t *testing.T) {
+func TestClearedResults(t *testing.T) {
 	log := importtest.NewLog(t)
 	load(t, log, sample("-home-ada-tidepool", compacted))
 	all := importtest.Events(t, log, compacted)

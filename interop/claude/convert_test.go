@@ -9,8 +9,8 @@ import (
 	"github.com/convlog/convlog/interop/internal/importtest"
 )
 
-// one imports a single user or assistant record and gives its message.
-func one(t *testing.T, role, message string) (*event.Event, event.Message) {
+// importOne imports a user or assistant record and returns its message.
+func importOne(t *testing.T, role, message string) (*event.Event, event.Message) {
 	t.Helper()
 	log := importtest.NewLog(t)
 	record := `{"type":"` + role + `","sessionId":"s","cwd":"/","uuid":"u","message":` + strings.ReplaceAll(message, "\n", "") + `}`
@@ -55,21 +55,21 @@ func TestContentBlocks(t *testing.T) {
 		},
 		{"an image by address", `{"type":"image","source":{"type":"url","url":"https://example.org/a.png"}}`, event.Part{Type: event.ImagePart, URL: "https://example.org/a.png"}},
 		{
-			"an image that is none", `{"type":"image","source":{"type":"base64","media_type":"image/png","data":"%%"}}`,
+			"a malformed image", `{"type":"image","source":{"type":"base64","media_type":"image/png","data":"%%"}}`,
 			event.Opaque("image", []byte(`{"type":"image","source":{"type":"base64","media_type":"image/png","data":"%%"}}`)),
 		},
 		{"an unknown block", `{"type":"fallback","x":[1,2]}`, event.Opaque("fallback", []byte(`{"type":"fallback","x":[1,2]}`))},
 		{"no object", `17`, event.Opaque("block", []byte(`17`))},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			_, m := one(t, "assistant", `{"role":"assistant","id":"m","content":[`+test.block+`]}`)
+			_, m := importOne(t, "assistant", `{"role":"assistant","id":"m","content":[`+test.block+`]}`)
 			importtest.Same(t, "part", []event.Part{test.want}, m.Parts)
 		})
 	}
 }
 
 func TestToolResults(t *testing.T) {
-	e, m := one(t, "user", `{"role":"user","content":[
+	e, m := importOne(t, "user", `{"role":"user","content":[
 		{"type":"tool_result","tool_use_id":"c","is_error":true,"content":[{"type":"text","text":"no"},{"type":"tool_reference","tool_name":"X"}]},
 		{"type":"text","text":"do we have a test?"}]}`)
 	importtest.Same(t, "message", event.Message{
@@ -88,25 +88,25 @@ func TestToolResults(t *testing.T) {
 }
 
 func TestDocumentsBecomeBlobs(t *testing.T) {
-	_, m := one(t, "user", `{"role":"user","content":[{"type":"document","title":"t.pdf","source":{"type":"base64","media_type":"application/pdf","data":"JVBERg=="}}]}`)
+	_, m := importOne(t, "user", `{"role":"user","content":[{"type":"document","title":"t.pdf","source":{"type":"base64","media_type":"application/pdf","data":"JVBERg=="}}]}`)
 	importtest.Same(t, "part", []event.Part{{
 		Type: event.DocumentPart, Name: "t.pdf", MediaType: "application/pdf",
 		Blob: event.BlobRef{Blob: event.DigestOf([]byte("%PDF")), Bytes: 4},
 	}}, m.Parts)
 }
 
-func TestOddMessagesAreKept(t *testing.T) {
+func TestMalformedMembersStayInTheExtra(t *testing.T) {
 	for name, message := range map[string]string{
-		"an empty answer":        `{"role":"assistant","id":"m","content":[]}`,
-		"content that is null":   `{"role":"assistant","id":"m","content":null}`,
-		"usage that is negative": `{"role":"assistant","id":"m","content":"x","usage":{"input_tokens":-1}}`,
-		"usage that is text":     `{"role":"assistant","id":"m","content":"x","usage":"many"}`,
-		"a model that is null":   `{"role":"assistant","id":"m","content":"x","model":null}`,
-		"an id that is a number": `{"role":"assistant","id":7,"content":"x"}`,
-		"another role":           `{"role":"critic","id":"m","content":"x"}`,
-		"content that is a map":  `{"role":"assistant","id":"m","content":{"a":1}}`,
+		"an empty answer":      `{"role":"assistant","id":"m","content":[]}`,
+		"null content":         `{"role":"assistant","id":"m","content":null}`,
+		"negative usage":       `{"role":"assistant","id":"m","content":"x","usage":{"input_tokens":-1}}`,
+		"usage in text":        `{"role":"assistant","id":"m","content":"x","usage":"many"}`,
+		"a null model":         `{"role":"assistant","id":"m","content":"x","model":null}`,
+		"a number as an id":    `{"role":"assistant","id":7,"content":"x"}`,
+		"another role":         `{"role":"critic","id":"m","content":"x"}`,
+		"an object as content": `{"role":"assistant","id":"m","content":{"a":1}}`,
 	} {
-		_, m := one(t, "assistant", message)
+		_, m := importOne(t, "assistant", message)
 		for _, member := range []string{`"usage":{"input_tokens":-1}`, `"usage":"many"`, `"model":null`, `"id":7`, `"role":"critic"`} {
 			if strings.Contains(message, member) && !strings.Contains(string(m.Extra), member) {
 				t.Errorf("%s: extra lacks %s: %s", name, member, m.Extra)
@@ -115,7 +115,7 @@ func TestOddMessagesAreKept(t *testing.T) {
 	}
 }
 
-func TestRecordsWithoutAnEventOfTheirOwn(t *testing.T) {
+func TestRawRecords(t *testing.T) {
 	log := importtest.NewLog(t)
 	odd := []string{
 		`{"type":"user","sessionId":"s","cwd":"/","message":"no object"}`,
@@ -143,11 +143,11 @@ func TestRecordsWithoutAnEventOfTheirOwn(t *testing.T) {
 	}
 }
 
-func TestRefusedRecords(t *testing.T) {
+func TestRejectedRecords(t *testing.T) {
 	log := importtest.NewLog(t)
 	got, err := loadText(t, log, "f", strings.Join([]string{
-		user("s", "u1", "", "One"), `[1]`, `{"type":"user","type":"user"}`, `{"type":"user"`,
-		`{"type":"mode","sessionId":"` + strings.Repeat("x", 300) + `"}`, user("s", "u2", "u1", "Two"),
+		userPrompt("s", "u1", "", "One"), `[1]`, `{"type":"user","type":"user"}`, `{"type":"user"`,
+		`{"type":"mode","sessionId":"` + strings.Repeat("x", 300) + `"}`, userPrompt("s", "u2", "u1", "Two"),
 	}, "\n"))
 	if err != nil || got.Imported != 2 || len(got.Refused) != 4 {
 		t.Fatalf("import: %+v, %v", got, err)
@@ -159,14 +159,14 @@ func TestRefusedRecords(t *testing.T) {
 	}
 }
 
-func TestTextThatIsNoUnicodeIsRepaired(t *testing.T) {
-	importtest.Repairs(t, claude.Format{}, "s", strings.Replace(user("s", "u1", "", "Cut: X"), "X", `\ud83d`, 1))
+func TestInvalidUnicodeIsRepaired(t *testing.T) {
+	importtest.Repairs(t, claude.Format{}, "s", strings.Replace(userPrompt("s", "u1", "", "Cut: X"), "X", `\ud83d`, 1))
 }
 
 func TestBigRecords(t *testing.T) {
 	log := importtest.NewLog(t)
 	big := strings.Repeat("long ", 1<<20)
-	text := user("s", "u1", "", "One") + user("s", "u2", "u1", big) + user("s", "u3", "u2", "Three")
+	text := userPrompt("s", "u1", "", "One") + userPrompt("s", "u2", "u1", big) + userPrompt("s", "u3", "u2", "Three")
 	for _, events := range []int{4, 0} {
 		if got, err := loadText(t, log, "f", text); err != nil || got.Events != events {
 			t.Fatalf("import: %d events, not %d; %v", got.Events, events, err)
@@ -185,7 +185,7 @@ func TestRetractedLinesLeaveThePath(t *testing.T) {
 		return `{"type":"assistant","sessionId":"s","cwd":"/","uuid":"` + uuid + `","parentUuid":"` + parent + `"` + more +
 			`,"message":{"role":"assistant","id":"` + id + `","content":"` + text + `"}}` + "\n"
 	}
-	text := user("s", "u1", "", "One") + answer("a1", "u1", "m1", "Half", "") +
+	text := userPrompt("s", "u1", "", "One") + answer("a1", "u1", "m1", "Half", "") +
 		`{"type":"system","subtype":"model_refusal_fallback","sessionId":"s","cwd":"/","uuid":"n","parentUuid":"a1","retractedMessageUuids":["a1"]}` + "\n" +
 		answer("a2", "n", "m2", "Whole", `,"supersedesUuids":["a1"]`)
 	if _, err := loadText(t, log, "f", text); err != nil {

@@ -9,26 +9,27 @@ import (
 	"github.com/convlog/convlog/interop"
 )
 
-// The parts that a record's events have in their keys and origins.
+// The parts of a record's events, for their keys and origins.
 const (
-	ownPart     = iota // the record's own event
-	startPart          // session_started, made of the record that the session begins with
-	movePart           // head_moved before the record's own event
-	compactPart        // a compaction without a summary, before the record's own event
-	childPart          // what the record says of sub-agents, and after it
+	ownPart     = iota // the event of the record itself
+	startPart          // session_started, from the first record of the session
+	movePart           // head_moved before the record
+	compactPart        // compaction without a summary, before the record
+	childPart          // child events after the record
 )
 
-// apply adds a record, made at at, to its session, unless the session has it already.
+// apply adds a record with timestamp at to its session, unless the session has it
+// already.
 func (im *importer) apply(s *session, rec interop.Record, f *facts, at time.Time) error {
 	im.result.Touch(s.ID)
 	n := s.occurrence(rec.Digest)
 	key := interop.RecordKey(s.ID, rec.Digest, n, ownPart)
 	if seq, ok := s.Find(key); ok {
 		im.result.Present++
-		s.matched, s.passed = true, max(s.passed, seq)
+		s.matched, s.lastRead = true, max(s.lastRead, seq)
 		return nil
 	}
-	if reason := s.parts(f); reason != "" {
+	if reason := s.conflict(f); reason != "" {
 		if im.await(s.ID) {
 			return nil
 		}
@@ -38,31 +39,31 @@ func (im *importer) apply(s *session, rec interop.Record, f *facts, at time.Time
 	if err := im.add(s, &rec, f, at, n); err != nil {
 		return rec.Located(err)
 	}
-	if s.Full() && (s.matched || s.found == 0) {
+	if s.Full() && (s.matched || s.initialSeq == 0) {
 		return s.FlushBehind(im.ctx)
 	}
 	return nil
 }
 
-// parts says why a record that the session does not have cannot be added to
-// it, if so.
-func (s *session) parts(f *facts) (reason string) {
+// conflict returns the reason why a new record cannot be added to the session; empty if
+// it can.
+func (s *session) conflict(f *facts) (reason string) {
 	switch {
-	case s.found == 0 || s.matched:
+	case s.initialSeq == 0 || s.matched:
 		return ""
 	case !s.From(Name):
 		return "the session was not imported from Claude Code"
-	case s.tree.last == nil || !f.says() && !f.compacts():
+	case s.tree.last == nil || !f.isMessage() && !f.isCompaction():
 		return ""
 	case s.tree.known(f.ParentUUID) || s.tree.known(f.LogicalParentUUID):
 		s.matched = true
 		return ""
 	}
-	return "the record neither is in the session nor follows one that is"
+	return "the record is not in the session, and does not follow one of its records"
 }
 
-// add adds the record's own event, before it what moves the head there, and
-// behind it what the record says of sub-agents.
+// add queues the event of the record, with a head_moved and a compaction before it and
+// child events after it, where they are needed.
 func (im *importer) add(s *session, rec *interop.Record, f *facts, at time.Time, n int) error {
 	p, err := im.plan(s, rec, f)
 	if err != nil {
@@ -75,75 +76,75 @@ func (im *importer) add(s *session, rec *interop.Record, f *facts, at time.Time,
 		}
 		return s.Add(interop.RecordKey(s.ID, rec.Digest, n, part), at, e), nil
 	}
-	if to, ok := s.tree.move(p.line); ok {
+	if to, ok := s.tree.move(p.treeLine); ok {
 		seq, err := put(movePart, event.HeadMove{To: to, Reason: "another branch of the transcript"})
 		if err != nil {
 			return err
 		}
-		s.moved(seq, to)
+		s.indexMove(seq, to)
 	}
-	if p.message != nil && s.owed != nil && !f.IsCompactSummary {
-		seq, err := put(compactPart, s.owed.compaction(s.Seq(), nil))
+	if p.message != nil && s.pending != nil && !f.IsCompactSummary {
+		seq, err := put(compactPart, s.pending.compaction(s.Seq(), nil))
 		if err != nil {
 			return err
 		}
-		s.owed = nil
-		s.tree.grow(seq)
+		s.pending = nil
+		s.tree.extend(seq)
 	}
 	e, err := p.event()
 	if err != nil {
 		return err
 	}
-	s.passed = s.Add(interop.RecordKey(s.ID, rec.Digest, n, ownPart), at, e)
-	s.took(f, p.line, p.message, &e, s.passed)
-	return im.tellOfChildren(s, rec, f, at, p.message)
+	s.lastRead = s.Add(interop.RecordKey(s.ID, rec.Digest, n, ownPart), at, e)
+	s.index(f, p.treeLine, p.message, &e, s.lastRead)
+	return im.addChildren(s, rec, f, at, p.message)
 }
 
-// plan is what becomes of a record.
+// plan is the event that a record becomes.
 type plan struct {
-	line    line
-	message *event.Message // nil if the record is none
-	// event makes the event, once the head is where it must be.
+	treeLine line
+	message  *event.Message // nil if the record is not a message
+	// event makes the event, after the head has moved.
 	event func() (event.Event, error)
 }
 
 func (im *importer) plan(s *session, rec *interop.Record, f *facts) (plan, error) {
-	if f.says() {
+	if f.isMessage() {
 		c := converter{ctx: im.ctx, log: im.log, calls: s.calls}
 		m, ok, err := c.message(f)
 		if err != nil {
 			return plan{}, err
 		}
 		e, err := rec.Event(ownPart, m)
-		if ok && err == nil && m.Role == event.User && !f.opening().asks() {
+		if ok && err == nil && m.Role == event.User && !f.opening().isRequest() {
 			err = e.SetMetadata("context", true)
 		}
 		if ok && err == nil {
 			im.result.Imported++
-			return plan{f.line(m.Role == event.Tool, m.Group), &m, func() (event.Event, error) {
-				if s.owed == nil || !f.IsCompactSummary {
+			return plan{f.treeLine(m.Role == event.Tool, m.Group), &m, func() (event.Event, error) {
+				if s.pending == nil || !f.IsCompactSummary {
 					return e, nil
 				}
-				return rec.Event(ownPart, s.owed.compaction(s.Seq(), &m))
+				return rec.Event(ownPart, s.pending.compaction(s.Seq(), &m))
 			}}, nil
 		}
 	}
-	l := f.line(false, "")
+	l := f.treeLine(false, "")
 	if p := f.payload(rec.Value); p != nil {
 		im.result.Imported++
 		return plan{l, nil, func() (event.Event, error) { return rec.Event(ownPart, p) }}, nil
 	}
 	im.result.Raw++
-	return plan{l, nil, func() (event.Event, error) { return rec.Raw(interop.RawType(Name, f.kindName())) }}, nil
+	return plan{l, nil, func() (event.Event, error) { return rec.Raw(interop.RawType(Name, f.typeName())) }}, nil
 }
 
-// payload is what becomes of a record that is no message; nil if it is kept raw.
+// payload converts a record that is not a message; nil if the record stays raw.
 func (f *facts) payload(record jsontext.Value) event.Payload {
 	switch title := f.title(); {
 	case title != "":
 		return event.Session{State: event.SessionStateUpdated, Title: title, Extra: record}
-	case f.clears():
-		return f.cleared(record)
+	case f.isClearing():
+		return f.clearing(record)
 	}
 	return nil
 }
@@ -158,23 +159,4 @@ func (f *facts) title() string {
 		return f.AITitle
 	}
 	return ""
-}
-
-// begin adds the start of a session, made of the record that it begins with.
-func (im *importer) begin(s *session, rec interop.Record, f *facts, by task) error {
-	start := event.Session{
-		Title: im.titleOf(s, f), Agent: "claude-code", CWD: f.CWD,
-		Source: event.SessionSource{
-			Format: Name, Version: f.Version, Path: rec.Origin(0).Source, SessionID: f.SessionID,
-		},
-	}
-	if s.side {
-		start.Parent = event.SessionParent{SessionID: f.SessionID, Seq: by.seq, CallID: by.id}
-	}
-	e, err := rec.Event(startPart, start)
-	if err != nil {
-		return rec.Located(err)
-	}
-	s.tree.grow(s.Add(interop.FixedKey(s.ID, "session_started"), im.at, e))
-	return nil
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/convlog/convlog/store/memory"
 )
 
-// Import every session in a folder, and once more.
+// Import every session in a folder, then import the folder again.
 func Example() {
 	ctx := context.Background()
 	log := eventlog.Open(memory.New())

@@ -10,8 +10,8 @@ import (
 	"github.com/convlog/convlog/interop"
 )
 
-// facts are the members of a record that decide what becomes of it. They share its
-// bytes.
+// facts are the members of a record that the import needs. They share the bytes of the
+// record.
 type facts struct {
 	Type, Subtype                       string
 	UUID, ParentUUID, LogicalParentUUID string
@@ -25,16 +25,16 @@ type facts struct {
 	Supersedes, Retracted, Compact, Microcompact, Snapshot jsontext.Value
 	Message, ToolUseResult, Data                           jsontext.Value
 
-	// members are all of them, message those of Message if that is an object.
+	// members are all members of the record, message the members of its message.
 	members, message []rawjson.Member
 }
 
-// factsOf reads the facts of a record; a member that is not of its type counts as
-// empty. An error says that the record is no object.
+// factsOf reads the facts of a record. A member of the wrong type counts as empty. The
+// error is set if the record is not an object.
 func factsOf(record jsontext.Value) (f facts, err error) {
 	f.members, err = rawjson.Members(record)
 	for i := range f.members {
-		f.take(&f.members[i])
+		f.set(&f.members[i])
 	}
 	if len(f.Message) > 0 {
 		f.message, _ = rawjson.Members(f.Message)
@@ -42,7 +42,7 @@ func factsOf(record jsontext.Value) (f facts, err error) {
 	return f, err
 }
 
-func (f *facts) take(m *rawjson.Member) {
+func (f *facts) set(m *rawjson.Member) {
 	switch m.Name {
 	case "type":
 		f.Type = textOf(m)
@@ -106,7 +106,7 @@ func textOf(m *rawjson.Member) string {
 
 func isTrue(m *rawjson.Member) bool { return m.Value.Kind() == 't' }
 
-// compactFacts are the compactMetadata of a compaction.
+// compactFacts is the compactMetadata of a compact_boundary.
 type compactFacts struct {
 	Trigger    string `json:"trigger"`
 	PreTokens  int64  `json:"preTokens"`
@@ -117,18 +117,18 @@ type compactFacts struct {
 	} `json:"preservedSegment"`
 }
 
-// microFacts are the microcompactMetadata of a removal of tool results.
-type microFacts struct {
+// clearFacts is the microcompactMetadata of a microcompact_boundary.
+type clearFacts struct {
 	Trigger     string   `json:"trigger"`
 	PreTokens   int64    `json:"preTokens"`
 	TokensSaved int64    `json:"tokensSaved"`
 	ToolIDs     []string `json:"compactedToolIds"`
 }
 
-// text is a string; anything else counts as empty.
+// text decodes a string; any other value is empty.
 type text string
 
-// UnmarshalJSONFrom reads any value.
+// UnmarshalJSONFrom accepts any value.
 func (t *text) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	v, err := d.ReadValue()
 	if err != nil {
@@ -139,17 +139,17 @@ func (t *text) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return nil
 }
 
-// flag is true only where the member is.
+// flag decodes true; any other value is false.
 type flag bool
 
-// UnmarshalJSONFrom reads any value.
+// UnmarshalJSONFrom accepts any value.
 func (f *flag) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	v, err := d.ReadValue()
 	*f = v.Kind() == 't'
 	return err
 }
 
-// time is when the record was made; zero if it does not say.
+// time is the timestamp of the record or of its snapshot; zero if it has none.
 func (f *facts) time() time.Time {
 	if at := interop.Time(f.Timestamp); !at.IsZero() || len(f.Snapshot) == 0 {
 		return at
@@ -163,21 +163,21 @@ func (f *facts) time() time.Time {
 	return interop.Time(string(snapshot.Timestamp))
 }
 
-// says reports whether the record is a line of conversation.
-func (f *facts) says() bool { return f.Type == "user" || f.Type == "assistant" }
+// isMessage reports whether the record is a user or assistant line.
+func (f *facts) isMessage() bool { return f.Type == "user" || f.Type == "assistant" }
 
-// begins reports whether a session begins with the record: with a prompt, an
-// assistant line or tool results, not with what Claude Code wrote for itself.
-func (f *facts) begins() bool {
+// beginsSession reports whether a session can begin with the record: a prompt, an
+// assistant line or tool results, but not a note that Claude Code wrote for itself.
+func (f *facts) beginsSession() bool {
 	if f.SessionID == "" || f.Type != "user" {
 		return f.SessionID != "" && f.Type == "assistant"
 	}
 	o := f.opening()
-	return o.results || o.prompts()
+	return o.hasResults || o.isPrompt()
 }
 
-// kindName is the record's type with its subtype.
-func (f *facts) kindName() string {
+// typeName is the type of the record, with its subtype.
+func (f *facts) typeName() string {
 	name := f.Type
 	if name == "" {
 		name = "untyped"
@@ -188,7 +188,7 @@ func (f *facts) kindName() string {
 	return name
 }
 
-// content is what a line of the user says; nil for other lines.
+// content is the content of a user line; nil for other lines.
 func (f *facts) content() jsontext.Value {
 	if f.Type != "user" {
 		return nil
@@ -201,7 +201,7 @@ func (f *facts) content() jsontext.Value {
 	return nil
 }
 
-// prompt is the text that a line of the user begins with.
+// prompt is the first text of a user line.
 func (f *facts) prompt() string {
 	content := f.content()
 	if s, ok := rawjson.Text(content); ok {
@@ -214,52 +214,20 @@ func (f *facts) prompt() string {
 	return blocks[0].text("text")
 }
 
-// block is a piece of content.
-type block []rawjson.Member
-
-// blocksOf are the pieces of content; none if it is something else than an array
-// of them.
-func blocksOf(content jsontext.Value) []block {
-	elements, err := rawjson.Elements(content)
-	if err != nil {
-		return nil
-	}
-	blocks := make([]block, len(elements))
-	for i, v := range elements {
-		if v.Kind() == 'n' {
-			continue
-		}
-		if blocks[i], err = rawjson.Members(v); err != nil {
-			return nil
-		}
-	}
-	return blocks
-}
-
-// text is a member that is a string.
-func (b block) text(name string) string {
-	for i := range b {
-		if b[i].Name == name {
-			return textOf(&b[i])
-		}
-	}
-	return ""
-}
-
-// line is what the tree needs of the record. results says that it carries tool
-// results, group is the message it is a piece of.
-func (f *facts) line(results bool, group string) line {
+// treeLine returns the line for the tree. results is true if the line carries tool
+// results. group is the id of the assistant message that the line is a part of.
+func (f *facts) treeLine(results bool, group string) line {
 	l := line{uuid: f.UUID, parent: f.ParentUUID, group: group}
 	l.retracts = append(stringsOf(f.Supersedes), stringsOf(f.Retracted)...)
 	switch {
 	case f.Type == "assistant":
-		l.kind = reply
+		l.kind = assistantLine
 	case f.Type == "user" && (results || f.SourceToolUseID != "" || f.IsCompactSummary):
-		l.kind = answer
+		l.kind = toolLine
 	case f.Type == "user":
-		l.kind = prompt
-	case f.compacts():
-		l.kind = barrier
+		l.kind = promptLine
+	case f.isCompaction():
+		l.kind = boundaryLine
 		if l.parent == "" {
 			l.parent = f.LogicalParentUUID
 		}
@@ -268,11 +236,11 @@ func (f *facts) line(results bool, group string) line {
 	return l
 }
 
-func (f *facts) compacts() bool { return f.Type == "system" && f.Subtype == "compact_boundary" }
+func (f *facts) isCompaction() bool { return f.Type == "system" && f.Subtype == "compact_boundary" }
 
-func (f *facts) clears() bool { return f.Type == "system" && f.Subtype == "microcompact_boundary" }
+func (f *facts) isClearing() bool { return f.Type == "system" && f.Subtype == "microcompact_boundary" }
 
-// compaction reads what it can of the metadata of a compaction.
+// compaction reads the compactMetadata; zero if it is malformed.
 func (f *facts) compaction() (c compactFacts) {
 	if len(f.Compact) > 0 && json.Unmarshal(f.Compact, &c) != nil {
 		return compactFacts{}

@@ -9,6 +9,6 @@ import (
 )
 
 func FuzzImport(f *testing.F) {
-	f.Add(strings.Repeat(user("s", "u", "u", "again"), 3))
-	importtest.Fuzz(f, claude.Format{}, "f", growing()...)
+	f.Add(strings.Repeat(userPrompt("s", "u", "u", "again"), 3))
+	importtest.Fuzz(f, claude.Format{}, "f", growingFiles()...)
 }

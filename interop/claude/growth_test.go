@@ -13,8 +13,8 @@ import (
 	"github.com/convlog/convlog/interop/internal/importtest"
 )
 
-// growing are the files whose every prefix is imported.
-func growing() []string {
+// growingFiles are files to import prefix by prefix.
+func growingFiles() []string {
 	return []string{
 		sample("-home-ada-birdlog", coding), sample("-home-ada-birdlog", branched),
 		sample("-home-ada-tidepool", compacted), sample("-home-ada-tidepool", picture),
@@ -23,8 +23,8 @@ func growing() []string {
 	}
 }
 
-func TestAFileThatGrowsGivesTheSameLog(t *testing.T) {
-	for _, file := range growing() {
+func TestGrowingFileGivesTheSameLog(t *testing.T) {
+	for _, file := range growingFiles() {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			text := importtest.ReadFile(t, file)
 			importtest.Lines{Format: claude.Format{}}.GrowsByBytes(t, text, importtest.Cuts(text))
@@ -52,19 +52,19 @@ func TestOnlyBookkeepingIsHeld(t *testing.T) {
 	if err != nil || got.Held != 2 || got.Events != 0 || len(importtest.Sessions(t, log)) != 0 {
 		t.Errorf("import of bookkeeping: %+v, %v", got, err)
 	}
-	got, err = loadText(t, log, "f", head+user("s", "u1", "", "Hello"))
+	got, err = loadText(t, log, "f", head+userPrompt("s", "u1", "", "Hello"))
 	if err != nil || got.Held != 0 || got.Events != 4 {
-		t.Errorf("import when the session has begun: %+v, %v", got, err)
+		t.Errorf("import after the session has begun: %+v, %v", got, err)
 	}
 }
 
 func TestAnotherHistoryIsAConflict(t *testing.T) {
 	log := importtest.NewLog(t)
-	if _, err := loadText(t, log, "a", user("s", "u1", "", "One")+user("s", "u2", "u1", "Two")); err != nil {
+	if _, err := loadText(t, log, "a", userPrompt("s", "u1", "", "One")+userPrompt("s", "u2", "u1", "Two")); err != nil {
 		t.Fatal(err)
 	}
 	before := importtest.Contents(t, log)
-	got, err := loadText(t, log, "b", `{"type":"mode","mode":"normal","sessionId":"s"}`+"\n"+user("s", "x1", "", "Three"))
+	got, err := loadText(t, log, "b", `{"type":"mode","mode":"normal","sessionId":"s"}`+"\n"+userPrompt("s", "x1", "", "Three"))
 	var history *interop.HistoryError
 	if !errors.Is(err, interop.ErrHistory) || !errors.As(err, &history) || history.Line != 2 || history.Offset != 48 || history.Session != "s" {
 		t.Errorf("error is %v", err)
@@ -77,12 +77,12 @@ func TestAnotherHistoryIsAConflict(t *testing.T) {
 
 func TestAContinuationIsAppended(t *testing.T) {
 	log := importtest.NewLog(t)
-	if _, err := loadText(t, log, "a", user("s", "u1", "", "One")+user("s", "u2", "u1", "Two")); err != nil {
+	if _, err := loadText(t, log, "a", userPrompt("s", "u1", "", "One")+userPrompt("s", "u2", "u1", "Two")); err != nil {
 		t.Fatal(err)
 	}
 	for name, part := range map[string]string{
-		"some of its records": user("s", "u2", "u1", "Two"),
-		"what follows":        user("s", "u3", "u2", "Three"),
+		"some of its records": userPrompt("s", "u2", "u1", "Two"),
+		"next line":           userPrompt("s", "u3", "u2", "Three"),
 	} {
 		if _, err := loadText(t, log, name, part); err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -91,17 +91,18 @@ func TestAContinuationIsAppended(t *testing.T) {
 	importtest.Same(t, "active path", []string{"session_started", "user One…", "user Two…", "user Three…"}, importtest.Outline(t, log, "s"))
 }
 
-// Where a file has lines of a session that another one begins, these wait for that
-// file, whatever its name, and the rest does not; without one they begin the session.
-func TestFilesThatNeedEachOther(t *testing.T) {
-	line := func(session, uuid, parent string) string { return user(session, uuid, parent, uuid) }
+// Several files have lines of one session, and one of them begins it. Its lines in the
+// other files wait for that file, whatever the order of names. Without that file, they
+// begin the session.
+func TestOneSessionInSeveralFiles(t *testing.T) {
+	line := func(session, uuid, parent string) string { return userPrompt(session, uuid, parent, uuid) }
 	note := `{"type":"system","sessionId":"s","uuid":"n","parentUuid":"1","timestamp":"2026-01-01T00:00:00Z","content":"noted"}` + "\n"
 	for _, c := range []struct {
 		name  string
 		files []string
 		want  map[string][]string // messages on the active path
 	}{
-		{"nobody begins it", []string{line("s", "3", "2")}, map[string][]string{"s": {"3"}}},
+		{"no file begins it", []string{line("s", "3", "2")}, map[string][]string{"s": {"3"}}},
 		{"begun later", []string{line("t", "1", "") + line("s", "3", "2") + line("t", "2", "1"), line("s", "1", "") + line("s", "2", "1")},
 			map[string][]string{"s": {"1", "2", "3"}, "t": {"1", "2"}}},
 		{"a branch in the next file", []string{line("s", "1", "") + line("t", "9", "gone") + line("s", "2", "1"), line("s", "3", "1")},
@@ -140,22 +141,22 @@ func TestFilesThatNeedEachOther(t *testing.T) {
 	}
 }
 
-func TestASessionOfOthersIsAConflict(t *testing.T) {
+func TestSessionOfAnotherProgramIsAConflict(t *testing.T) {
 	log := importtest.NewLog(t)
 	importtest.Say(t, log, "s", event.Message{Role: event.User, Parts: []event.Part{event.Text("mine")}})
-	if _, err := loadText(t, log, "f", user("s", "u1", "", "One")); !errors.Is(err, interop.ErrHistory) {
+	if _, err := loadText(t, log, "f", userPrompt("s", "u1", "", "One")); !errors.Is(err, interop.ErrHistory) {
 		t.Errorf("error is %v", err)
 	}
 }
 
 func TestGrowthAfterARewindInTheLog(t *testing.T) {
 	log := importtest.NewLog(t)
-	text := user("s", "u1", "", "One") + user("s", "u2", "u1", "Two")
+	text := userPrompt("s", "u1", "", "One") + userPrompt("s", "u2", "u1", "Two")
 	if _, err := loadText(t, log, "f", text); err != nil {
 		t.Fatal(err)
 	}
 	importtest.Rewind(t, log, "s", 2)
-	if _, err := loadText(t, log, "f", text+user("s", "u3", "u2", "Three")); err != nil {
+	if _, err := loadText(t, log, "f", text+userPrompt("s", "u3", "u2", "Three")); err != nil {
 		t.Fatal(err)
 	}
 	importtest.Same(t, "active path", []string{"session_started", "user One…", "user Two…", "head_moved to 3", "user Three…"}, importtest.Outline(t, log, "s"))
@@ -166,7 +167,7 @@ func TestManyEventsAreAppendedInBatches(t *testing.T) {
 	parent := ""
 	for i := range 1000 {
 		id := fmt.Sprintf("u%d", i)
-		text.WriteString(user("s", id, parent, "Go on"))
+		text.WriteString(userPrompt("s", id, parent, "Go on"))
 		parent = id
 	}
 	log := importtest.NewLog(t)
@@ -180,8 +181,8 @@ func TestManyEventsAreAppendedInBatches(t *testing.T) {
 	}
 }
 
-// user is a prompt as a line of a file.
-func user(session, uuid, parent, text string) string {
+// userPrompt is the line of a prompt.
+func userPrompt(session, uuid, parent, text string) string {
 	if parent == "" {
 		parent = "null"
 	} else {

@@ -20,56 +20,58 @@ type importer struct {
 
 	sessions map[string]*session
 	order    []*session
-	// current is the session of records that name none; nil before the first.
+	// current is the session of records without a session id; nil before the first
+	// session.
 	current *session
-	// later, if set, is the error that has the file imported once more, behind others;
-	// awaited are the sessions whose records are left out until then, and left how
-	// many of them are. skipping: records that name no session are such ones.
+	// later, if set, is the error that repeats the import of this file after the other
+	// files. awaited are the sessions whose records wait for that second import, and
+	// left is the number of these records. While skipping is true, records without a
+	// session id belong to an awaited session.
 	later    error
 	awaited  map[string]bool
 	left     int
 	skipping bool
-	// held are records of sessions that have not begun, in order.
+	// held are the records of sessions that have not begun, in file order.
 	held []heldRecord
-	// at is the time of the newest record that had one.
+	// at is the newest timestamp in the file so far.
 	at time.Time
-	// sides are the sessions of sub-agents without an id, and of lines that are
-	// not a sub-agent's, by the uuids of the lines of this file.
+	// sides maps the uuid of each line to the session of the line. It lacks lines whose
+	// sub-agent has an id.
 	sides map[string]string
-	// lastSide is the newest sub-agent of each session.
+	// lastSide is the newest sub-agent without an id, by session.
 	lastSide map[string]string
-	// claimed are the calls known to have started one.
-	claimed map[string]bool
+	// claimedCalls are the calls whose sub-agent is known.
+	claimedCalls map[string]bool
 }
 
 type heldRecord struct {
 	rec     interop.Record
 	facts   facts
-	at      time.Time // zero while no record had one
-	session string    // empty where the record names none
+	at      time.Time // zero if no record before it has a timestamp
+	session string    // empty if the record has no session id
 }
 
-// of reports whether the record is one of s, or names no session and unnamed
-// ones are to be its as well.
-func (h *heldRecord) of(s *session, unnamed bool) bool {
+// belongsTo reports whether the record belongs to s. If unnamed is true, so do records
+// without a session id.
+func (h *heldRecord) belongsTo(s *session, unnamed bool) bool {
 	return h.session == s.ID || unnamed && h.session == ""
 }
 
 func newImporter(ctx context.Context, log *eventlog.Log) *importer {
 	return &importer{
 		ctx: ctx, log: log, later: interop.Later(ctx), awaited: map[string]bool{},
-		sessions: map[string]*session{}, sides: map[string]string{}, lastSide: map[string]string{}, claimed: map[string]bool{},
+		sessions: map[string]*session{}, sides: map[string]string{}, lastSide: map[string]string{}, claimedCalls: map[string]bool{},
 	}
 }
 
-// record takes in the next record of the file. A *interop.RecordError refuses
-// it; any other error stops the import.
+// record imports the next record of the file. A *interop.RecordError rejects the record;
+// any other error stops the import.
 func (im *importer) record(rec interop.Record) error {
 	f, err := factsOf(rec.Value)
 	if err != nil {
 		return rec.Refuse(err)
 	}
-	im.passes(f.time())
+	im.advanceTime(f.time())
 	id := im.sessionOf(&f)
 	if im.awaited[f.SessionID] || im.awaited[id] || id == "" && im.skipping {
 		im.left++
@@ -88,7 +90,7 @@ func (im *importer) record(rec interop.Record) error {
 	if err != nil {
 		return err
 	}
-	begins := im.goesOn(s) || f.begins()
+	begins := im.continues(s) || f.beginsSession()
 	if s.New() && !begins {
 		return im.hold(rec, id)
 	}
@@ -99,15 +101,15 @@ func (im *importer) record(rec interop.Record) error {
 	return im.applyTo(s, rec, &f, begins)
 }
 
-// goesOn reports whether it makes no difference if a session could begin with the
-// next record of s.
-func (im *importer) goesOn(s *session) bool {
+// continues reports whether s has begun, is the current session, and no records are
+// held. Then it does not matter whether a session could begin with the next record.
+func (im *importer) continues(s *session) bool {
 	return !s.New() && s == im.current && len(im.held) == 0
 }
 
-// passes takes in the time of the next record, if it has one. What was held
-// before the first such gets its time.
-func (im *importer) passes(at time.Time) {
+// advanceTime sets the time of the next record, if it has one. Records held before the
+// first timestamp get it too.
+func (im *importer) advanceTime(at time.Time) {
 	if at.IsZero() {
 		return
 	}
@@ -119,10 +121,10 @@ func (im *importer) passes(at time.Time) {
 	im.at = at
 }
 
-// applyTo applies a record that names its session, and before it what was held
-// for that. begins says that a session can begin with the record.
+// applyTo adds a record to its session, after the records held for the session. begins
+// is true if a session can begin with the record.
 func (im *importer) applyTo(s *session, rec interop.Record, f *facts, begins bool) error {
-	by, err := im.callOf(s, f)
+	by, err := im.startingCall(s, f)
 	if err != nil {
 		return err
 	}
@@ -132,11 +134,11 @@ func (im *importer) applyTo(s *session, rec interop.Record, f *facts, begins boo
 		}
 	}
 	if by.id != "" {
-		if err := im.tellOfStart(s, &rec, f, by.id); err != nil {
+		if err := im.addChildStart(s, &rec, f, by.id); err != nil {
 			return err
 		}
 	}
-	if err := im.release(s, begins); err != nil {
+	if err := im.applyHeld(s, begins); err != nil {
 		return err
 	}
 	if begins && (!f.IsSidechain || im.current == nil || im.current.side) {
@@ -145,14 +147,13 @@ func (im *importer) applyTo(s *session, rec interop.Record, f *facts, begins boo
 	return im.apply(s, rec, f, im.at)
 }
 
-// misses reports whether s would begin with a line whose parent stands in none of
-// the file's.
+// misses reports whether s would begin with a line whose parent is not in the file.
 func (im *importer) misses(s *session, f *facts) bool {
 	return s.New() && !f.IsSidechain && f.ParentUUID != "" && im.sides[f.ParentUUID] == ""
 }
 
-// await leaves out the records of a session from here on, and those of its
-// sub-agents, if another file may be imported before them: see interop.Later.
+// await leaves the remaining records of a session, and of its sub-agents, for a second
+// import of the file. It reports false if there is no second import; see interop.Later.
 func (im *importer) await(session string) (waits bool) {
 	if im.later == nil {
 		return false
@@ -163,10 +164,10 @@ func (im *importer) await(session string) (waits bool) {
 	return true
 }
 
-// callOf finds the call that started the sub-agent whose session s is, with the
-// first record of s. What the log says of a session that it holds stands.
-func (im *importer) callOf(s *session, f *facts) (by task, err error) {
-	if !s.side || len(s.seen) > 0 {
+// startingCall finds the call that started the sub-agent of session s, when the first
+// record of s arrives. If the log has s, the call is the one in its session_started.
+func (im *importer) startingCall(s *session, f *facts) (by task, err error) {
+	if !s.side || len(s.occurrences) > 0 {
 		return by, nil
 	}
 	by.id = s.call
@@ -175,29 +176,29 @@ func (im *importer) callOf(s *session, f *facts) (by task, err error) {
 		if err != nil {
 			return by, err
 		}
-		by = parent.claim(s.ID, f.prompt(), im.claimed)
+		by = parent.claim(s.ID, f.prompt(), im.claimedCalls)
 	}
-	im.claimed[by.id] = true
+	im.claimedCalls[by.id] = true
 	return by, nil
 }
 
 // hold keeps a record until its session begins.
 func (im *importer) hold(rec interop.Record, session string) error {
-	kept := rec.Kept()
-	f, err := factsOf(kept.Value)
+	clone := rec.Kept()
+	f, err := factsOf(clone.Value)
 	if err != nil {
 		return rec.Refuse(err)
 	}
-	im.held = append(im.held, heldRecord{kept, f, im.at, session})
+	im.held = append(im.held, heldRecord{clone, f, im.at, session})
 	return nil
 }
 
-// release applies the records held for s, and those that name no session if
-// they are to be its as well.
-func (im *importer) release(s *session, unnamed bool) error {
+// applyHeld adds the records held for s. If unnamed is true, it adds the held records
+// without a session id too.
+func (im *importer) applyHeld(s *session, unnamed bool) error {
 	held, rest := im.held, im.held[:0:0]
 	for i, h := range held {
-		if !h.of(s, unnamed) {
+		if !h.belongsTo(s, unnamed) {
 			rest = append(rest, h)
 			continue
 		}
@@ -210,7 +211,7 @@ func (im *importer) release(s *session, unnamed bool) error {
 	return nil
 }
 
-// open finds the session in this file or in the log.
+// open returns the session from this file, from the log, or a new one.
 func (im *importer) open(id string, f *facts) (*session, error) {
 	if s := im.sessions[id]; s != nil {
 		return s, nil
@@ -225,8 +226,8 @@ func (im *importer) open(id string, f *facts) (*session, error) {
 	return s, nil
 }
 
-// sessionOf is the id of the session that a record belongs to; empty if it names
-// none.
+// sessionOf returns the id of the session that a record belongs to; empty if the record
+// has no session id.
 func (im *importer) sessionOf(f *facts) string {
 	id := f.SessionID
 	switch {
@@ -235,7 +236,7 @@ func (im *importer) sessionOf(f *facts) string {
 	case f.IsSidechain && f.AgentID != "":
 		return id + ".agent-" + f.AgentID
 	case f.IsSidechain:
-		id = im.sideOf(f)
+		id = im.sidechainOf(f)
 	}
 	if f.UUID != "" {
 		im.sides[f.UUID] = id
@@ -243,10 +244,10 @@ func (im *importer) sessionOf(f *facts) string {
 	return id
 }
 
-// sideOf finds the sub-agent of a line by the line's parent. A line without a
-// parent, or with one in the session itself, begins a new one; a line whose
-// parent is missing is the newest one's.
-func (im *importer) sideOf(f *facts) string {
+// sidechainOf finds the sub-agent of a line without an agent id, by the parent of the
+// line. A line without a parent, or with a parent in the main session, begins a new
+// sub-agent. If the parent is missing, the line belongs to the newest sub-agent.
+func (im *importer) sidechainOf(f *facts) string {
 	main := f.SessionID
 	side, prefix := im.sides[f.ParentUUID], main+".side-"
 	if strings.HasPrefix(side, prefix) {
@@ -262,7 +263,7 @@ func (im *importer) sideOf(f *facts) string {
 	return im.lastSide[main]
 }
 
-// flush appends what was added to every session.
+// flush appends the queued events of every session.
 func (im *importer) flush() (err error) {
 	for _, s := range im.order {
 		err = errors.Join(err, s.Flush(im.ctx))
@@ -270,8 +271,8 @@ func (im *importer) flush() (err error) {
 	return err
 }
 
-// waits is the error that has the file imported once more, if records are left that
-// another file may bring a session for.
+// waits returns the error that repeats the import of this file, if records wait for a
+// session that another file may begin.
 func (im *importer) waits() error {
 	if im.left > 0 || slices.ContainsFunc(im.held, func(h heldRecord) bool { return h.session != "" }) {
 		return im.later
@@ -279,7 +280,7 @@ func (im *importer) waits() error {
 	return nil
 }
 
-// finish fills in what is known at the end of the file.
+// finish completes the result at the end of the file.
 func (im *importer) finish() {
 	im.result.Held = len(im.held) + im.left
 	for _, s := range im.order {

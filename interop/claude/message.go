@@ -12,23 +12,22 @@ import (
 	"github.com/convlog/convlog/interop/internal/parts"
 )
 
-// converter turns the messages of records into messages of the log.
+// converter converts records to messages.
 type converter struct {
 	ctx context.Context
 	log *eventlog.Log
-	// calls are the names of the tools called so far, by call id.
+	// calls are the names of tools, by call id.
 	calls map[string]string
 }
 
-// content converts what a message says.
+// content converts the content of a message or tool result.
 func (c *converter) content(v jsontext.Value) ([]event.Part, error) {
 	r := parts.Reader{Names: c.calls, Put: parts.PutBlob(c.ctx, c.log)}
 	return r.Content(v)
 }
 
-// message converts a user or assistant record. What the log's message has no
-// member for stays in its extra: the record without what was converted. ok is
-// false when the record holds no message.
+// message converts a user or assistant record. Its extra is the record without the
+// converted members. ok is false if the record holds no message.
 func (c *converter) message(f *facts) (m event.Message, ok bool, err error) {
 	if f.Message.Kind() != '{' {
 		return m, false, nil
@@ -36,11 +35,11 @@ func (c *converter) message(f *facts) (m event.Message, ok bool, err error) {
 	m.Role = event.Role(f.Type)
 	rest := f.message[:0:0]
 	for _, member := range f.message {
-		taken, err := c.take(&m, member)
+		converted, err := c.set(&m, member)
 		if err != nil {
 			return m, false, err
 		}
-		if !taken {
+		if !converted {
 			rest = append(rest, member)
 		}
 	}
@@ -54,42 +53,43 @@ func (c *converter) message(f *facts) (m event.Message, ok bool, err error) {
 	return m, true, nil
 }
 
-// take converts one member of the provider's message.
-func (c *converter) take(m *event.Message, member rawjson.Member) (taken bool, err error) {
+// set converts one member of the provider's message. converted is false if the member
+// must stay in the extra.
+func (c *converter) set(m *event.Message, member rawjson.Member) (converted bool, err error) {
 	switch member.Name {
 	case "role":
 		role, _ := rawjson.Text(member.Value)
 		return role == string(m.Role), nil
 	case "model":
-		m.Model, taken = rawjson.Text(member.Value)
+		m.Model, converted = rawjson.Text(member.Value)
 	case "id":
-		m.ResponseID, taken = rawjson.Text(member.Value)
+		m.ResponseID, converted = rawjson.Text(member.Value)
 	case "stop_reason":
-		m.StopReason, taken = rawjson.Text(member.Value)
+		m.StopReason, converted = rawjson.Text(member.Value)
 	case "usage":
-		m.Usage, taken = usageOf(member.Value)
+		m.Usage, converted = usageOf(member.Value)
 	case "content":
 		m.Parts, err = c.content(member.Value)
 		return err == nil, err
 	}
-	return taken, nil
+	return converted, nil
 }
 
 // extra is the record with rest in place of its message.
 func (f *facts) extra(rest jsontext.Value) jsontext.Value {
-	kept := make([]rawjson.Member, 0, len(f.members))
+	members := make([]rawjson.Member, 0, len(f.members))
 	for _, member := range f.members {
 		if member.Name == "message" {
 			member.Value = rest
 		}
 		if member.Value != nil {
-			kept = append(kept, member)
+			members = append(members, member)
 		}
 	}
-	return rawjson.NonEmpty(kept)
+	return rawjson.NonEmpty(members)
 }
 
-// usageOf reads token counts; ok is false when they are not what they should be.
+// usageOf reads token counts; ok is false if a count is invalid.
 func usageOf(v jsontext.Value) (u event.Usage, ok bool) {
 	members, err := rawjson.Members(v)
 	if err != nil {
@@ -108,7 +108,7 @@ func usageOf(v jsontext.Value) (u event.Usage, ok bool) {
 	return u, true
 }
 
-// countOf is the count that goes by a name; nil if none does.
+// countOf is the counter for a member; nil if there is none.
 func countOf(u *event.Usage, name string) *int64 {
 	switch name {
 	case "input_tokens":

@@ -11,7 +11,7 @@ import (
 	"github.com/convlog/convlog/interop/internal/importtest"
 )
 
-// anyLine is a line of a file: any kind, with any parent, of any session.
+// anyLine is a line of any type, with any parent, in any session.
 func anyLine(t *rapid.T, n int) string {
 	id := func(name string) string { return fmt.Sprintf("u%d", rapid.IntRange(0, n).Draw(t, name)) }
 	members := []string{fmt.Sprintf(`"uuid":%q`, rapid.SampledFrom([]string{fmt.Sprintf("u%d", n), id("uuid")}).Draw(t, "own"))}
@@ -65,9 +65,9 @@ func anyLine(t *rapid.T, n int) string {
 	return "{" + strings.Join(members, ",") + "}\n"
 }
 
-// Law: whatever the lines of a file are, importing it while it grows gives the
-// same log as importing it whole, and importing it again writes nothing.
-func TestAnyFileThatGrowsGivesTheSameLog(t *testing.T) {
+// Law: the import of a growing file gives the same log as the import of the whole file,
+// and a second import writes nothing.
+func TestAnyGrowingFileGivesTheSameLog(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		var lines []string
 		for n := range rapid.IntRange(1, 30).Draw(r, "lines") {

@@ -11,48 +11,51 @@ import (
 	"github.com/convlog/convlog/interop"
 )
 
-// session is a session that records are added to.
+// session is a session of the file, with an index of its events: those in the log and
+// those added by this import.
 type session struct {
 	*interop.Session
-	// side: the session of a sub-agent.
+	// side is true for the session of a sub-agent.
 	side bool
-	// found is how many events the log held; matched, that records of this file
-	// are among them, or follow one.
-	found   int64
-	matched bool
+	// initialSeq is the seq of the newest event that the log had when the session was
+	// opened. matched is true after a record of this file is found among these events,
+	// or follows one.
+	initialSeq int64
+	matched    bool
 
 	tree  *tree
-	calls map[string]string // names of the tools called, by call id
-	tasks []task            // calls of sub-agents
+	calls map[string]string // names of tools, by call id
+	tasks []task            // calls that start a sub-agent
 	// children are the sub-agents, by the ids of their calls.
 	children map[string]*child
-	// owed is the compaction whose summary is yet to come; nil if there is none.
-	owed *owedCompaction
-	// passed is the newest event whose record this file holds so far.
-	passed int64
-	// call is the one that started the session, if it is a sub-agent's and known.
-	call string
-	seen map[event.Digest]int
+	// pending is the compaction that waits for its summary; nil if there is none.
+	pending *pendingCompaction
+	// lastRead is the seq of the newest event whose record was read from this file.
+	lastRead int64
+	// call is the id of the call that started the session; empty if unknown or not a
+	// sub-agent.
+	call        string
+	occurrences map[event.Digest]int
 }
 
-// openSession finds a session in the log, or prepares a new one.
+// openSession opens a session of the log, or prepares a new one.
 func openSession(ctx context.Context, log *eventlog.Log, id string) (*session, error) {
-	s := &session{tree: newTree(), calls: map[string]string{}, children: map[string]*child{}, seen: map[event.Digest]int{}}
-	opened, err := interop.OpenSession(ctx, log, id, s.remember)
+	s := &session{tree: newTree(), calls: map[string]string{}, children: map[string]*child{}, occurrences: map[event.Digest]int{}}
+	opened, err := interop.OpenSession(ctx, log, id, s.restore)
 	if err != nil {
 		return nil, err
 	}
-	s.Session, s.found = opened, opened.Seq()
+	s.Session, s.initialSeq = opened, opened.Seq()
 	return s, nil
 }
 
-// remember takes in an event that the log holds, as if it had been added now.
-func (s *session) remember(e *event.Event) error {
+// restore indexes an event of the log as if this import had added it.
+func (s *session) restore(e *event.Event) error {
 	if to, ok, err := headMove(e); ok || err != nil {
-		s.moved(e.Seq, to)
+		s.indexMove(e.Seq, to)
 		return err
 	}
-	s.tree.grow(e.Seq)
+	s.tree.extend(e.Seq)
 	if e.Redacted() {
 		return nil
 	}
@@ -60,12 +63,12 @@ func (s *session) remember(e *event.Event) error {
 		s.call = start.Parent.CallID
 	}
 	if c, ok, err := event.Decode[event.Child](e); ok || err != nil {
-		s.child(&c)
+		s.indexChild(&c)
 		return err
 	}
 	if m, ok, err := event.Decode[event.Message](e); ok || err != nil {
 		if err == nil {
-			s.said(&m, e)
+			s.indexMessage(&m, e)
 		}
 		return err
 	}
@@ -77,44 +80,44 @@ func (s *session) remember(e *event.Event) error {
 	if err != nil {
 		return err
 	}
-	s.took(&f, f.line(false, ""), nil, e, e.Seq)
+	s.index(&f, f.treeLine(false, ""), nil, e, e.Seq)
 	return nil
 }
 
-// said takes in a message that the log holds.
-func (s *session) said(m *event.Message, e *event.Event) {
+// indexMessage indexes a message of the log.
+func (s *session) indexMessage(m *event.Message, e *event.Event) {
 	f, err := factsOf(m.Extra)
-	if err != nil || !f.says() {
-		s.called(m, e.Seq) // a message that this package did not import
+	if err != nil || !f.isMessage() {
+		s.indexCalls(m, e.Seq) // another program added the message
 		return
 	}
-	s.took(&f, f.line(m.Role == event.Tool, m.Group), m, e, e.Seq)
+	s.index(&f, f.treeLine(m.Role == event.Tool, m.Group), m, e, e.Seq)
 }
 
-// took takes in that a record became the event e at seq; m is the message that
-// it is, if it is one.
-func (s *session) took(f *facts, l line, m *event.Message, e *event.Event, seq int64) {
+// index indexes the event e at seq, which a record became. m is the message of the
+// event; nil if it has none.
+func (s *session) index(f *facts, l line, m *event.Message, e *event.Event, seq int64) {
 	switch {
-	case f.compacts():
-		s.owe(f)
-	case e.Type == event.MessageAdded || e.Type == event.CompactionTriggered && !f.clears():
-		s.owed = nil
+	case f.isCompaction():
+		s.expectSummary(f)
+	case e.Type == event.MessageAdded || e.Type == event.CompactionTriggered && !f.isClearing():
+		s.pending = nil
 	}
-	l.silent = e.Type != event.MessageAdded
+	l.nonMessage = e.Type != event.MessageAdded
 	s.tree.add(l, seq)
 	if m != nil {
-		s.called(m, seq)
+		s.indexCalls(m, seq)
 	}
 }
 
-// moved takes in that the head was moved.
-func (s *session) moved(seq, to int64) {
-	s.owed = nil
+// indexMove indexes the head_moved at seq.
+func (s *session) indexMove(seq, to int64) {
+	s.pending = nil
 	s.tree.moved(seq, to)
 }
 
-// called notes the calls of a message at seq.
-func (s *session) called(m *event.Message, seq int64) {
+// indexCalls indexes the tool calls of the message at seq.
+func (s *session) indexCalls(m *event.Message, seq int64) {
 	for _, call := range m.ToolCalls() {
 		s.calls[call.CallID] = call.Name
 		if t, ok := taskOf(call); ok {
@@ -124,14 +127,14 @@ func (s *session) called(m *event.Message, seq int64) {
 	}
 }
 
-// occurrence counts equal records of the session in this file, from 0.
+// occurrence numbers equal records of the session in this file, from 0.
 func (s *session) occurrence(d event.Digest) int {
-	n := s.seen[d]
-	s.seen[d]++
+	n := s.occurrences[d]
+	s.occurrences[d]++
 	return n
 }
 
-// rawRecord is the record in an event that is no message; ok is false when the
+// rawRecord returns the record of an event that is not a message; ok is false if the
 // event was not imported by this package.
 func rawRecord(e *event.Event) (record jsontext.Value, ok bool) {
 	if _, imported := e.MetadataValue(interop.OriginKey); !imported {

@@ -7,61 +7,60 @@ import (
 
 // tree places the lines of a session on the paths of its log.
 //
-// Lines name their parent, but several children seldom mean that a conversation
-// was taken up again from an earlier point: parallel calls, progress notes and
-// attachments fan out too. A branch is only where a mark — a prompt, or the
-// first line of an assistant message — has a parent that another mark already
-// follows on the path. Everything is decided when a line arrives, from the lines
-// before it, so that a file that grows is imported as if it had been whole.
+// Each line names its parent. A parent with several children is rarely a branch:
+// parallel calls, progress notes and attachments share a parent too. A mark is a prompt
+// or the first line of an assistant message. A line begins a branch only if it is a
+// mark, and another mark already follows its parent on the path. The tree decides this
+// when the line arrives, from earlier lines only. So a file that grows gives the same
+// events as the whole file.
 type tree struct {
-	// nodes are the lines by uuid. An annotation stands for the line of
-	// conversation it hangs on.
+	// nodes are the messages and compactions by the uuid of the line. An annotation maps
+	// to the node that it is attached to.
 	nodes map[string]*node
-	// heirs are what is followed instead of retracted lines.
-	heirs map[*node]*node
-	// groups are the assistant messages seen.
+	// replacements map a retracted line to its replacement as a parent.
+	replacements map[*node]*node
+	// groups are the ids of assistant messages so far.
 	groups map[string]bool
-	// last is the newest line of conversation; nil before the first.
+	// last is the newest node; nil before the first.
 	last     *node
 	segments []segment
 }
 
-// node is a line of conversation. The root, before the first line, has seq 0.
+// node is a line of conversation. The root comes before the first line and has seq 0.
 type node struct {
-	seq    int64
-	parent *node
-	mark   bool
-	silent bool
+	seq        int64
+	parent     *node
+	mark       bool
+	nonMessage bool
 }
 
 var root = &node{}
 
-// segment is a stretch of events that follow each other; each but the first
-// begins with a head_moved. The last one is active.
+// segment is a run of consecutive events on one path. Each segment but the first begins
+// with a head_moved. The last segment is active.
 type segment struct {
-	from, to int64 // seqs of its first and last event
-	parent   int64 // what the head moved to, in an earlier segment
+	from, to int64 // seqs of the first and the last event
+	parent   int64 // target of the head_moved, in an earlier segment
 	nodes    []*node
 }
 
 func newTree() *tree {
 	return &tree{
-		nodes: map[string]*node{}, heirs: map[*node]*node{}, groups: map[string]bool{}, segments: []segment{{from: 1}},
+		nodes: map[string]*node{}, replacements: map[*node]*node{}, groups: map[string]bool{}, segments: []segment{{from: 1}},
 	}
 }
 
-// line is what the tree needs to know of a record that has a uuid, or retracts
-// other lines.
+// line is a record, reduced to the members that the tree needs.
 type line struct {
 	uuid, parent string
 	kind         kind
-	group        string // of an assistant line
-	// retracts are lines that this one replaces.
+	group        string // id of the assistant message
+	// retracts are the uuids of lines that this line replaces.
 	retracts []string
-	// silent: the event is no message.
-	silent bool
-	// tail is, for a compaction, the last of the lines that it kept: what
-	// follows it follows the compaction.
+	// nonMessage is true if the event is not a message.
+	nonMessage bool
+	// tail is the uuid of the last line that a compaction kept. A child of that line
+	// follows the compaction.
 	tail string
 }
 
@@ -69,13 +68,14 @@ type kind int
 
 const (
 	annotation kind = iota
-	prompt
-	reply   // a line of an assistant message
-	answer  // tool results, and text that came with a tool
-	barrier // a compaction
+	promptLine
+	assistantLine // a part of an assistant message
+	toolLine      // tool results, or text that came with a tool
+	boundaryLine  // a compaction
 )
 
-// move says where the head must be before l is appended: at seq to, if ok.
+// move returns the seq that the head must move to before l is appended; ok is false if
+// the head stays.
 func (t *tree) move(l line) (to int64, ok bool) {
 	if to, ok := t.retract(l.retracts); ok {
 		return to, true
@@ -85,28 +85,28 @@ func (t *tree) move(l line) (to int64, ok bool) {
 	}
 	p := t.resolve(l.parent)
 	s := t.newestWith(p.seq)
-	if t.marks(l) && l.kind != barrier {
+	if t.isMark(l) && l.kind != boundaryLine {
 		if next := t.markAfter(s, p.seq); next > 0 {
-			return t.before(next), true
+			return t.headBefore(next), true
 		}
 	}
 	if s == len(t.segments)-1 {
 		return 0, false
 	}
-	return t.tip(s), true
+	return t.headAt(s), true
 }
 
-// add takes in that l was appended at seq.
+// add indexes l, which was appended at seq.
 func (t *tree) add(l line, seq int64) {
-	t.grow(seq)
-	t.forget(l.retracts)
+	t.extend(seq)
+	t.skipRetracted(l.retracts)
 	if l.kind == annotation {
 		if l.uuid != "" {
 			t.nodes[l.uuid] = t.resolve(l.parent)
 		}
 		return
 	}
-	n := &node{seq: seq, parent: t.resolve(l.parent), mark: t.marks(l), silent: l.silent}
+	n := &node{seq: seq, parent: t.resolve(l.parent), mark: t.isMark(l), nonMessage: l.nonMessage}
 	if l.group != "" {
 		t.groups[l.group] = true
 	}
@@ -121,30 +121,30 @@ func (t *tree) add(l line, seq int64) {
 	s.nodes = append(s.nodes, n)
 }
 
-// moved takes in that the head was moved to an earlier seq, by the event at seq.
+// moved indexes the head_moved at seq.
 func (t *tree) moved(seq, to int64) {
-	t.grow(seq - 1)
+	t.extend(seq - 1)
 	t.segments = append(t.segments, segment{from: seq, to: seq, parent: to})
 }
 
-// grow takes in that the log has grown to seq.
-func (t *tree) grow(seq int64) {
+// extend sets the newest seq of the log.
+func (t *tree) extend(seq int64) {
 	s := &t.segments[len(t.segments)-1]
 	s.to = max(s.to, seq)
 }
 
-// known reports whether a line with this uuid was seen.
+// known reports whether the tree has a line with this uuid.
 func (t *tree) known(uuid string) bool { return uuid != "" && t.nodes[uuid] != nil }
 
-// resolve finds the line of conversation that a parent stands for. A line
-// whose parent is missing follows the line before it.
+// resolve returns the node that a child of the line follows. If the line is missing, the
+// child follows the newest node.
 func (t *tree) resolve(uuid string) *node {
 	n := t.nodes[uuid]
 	if n == nil || uuid == "" {
 		n = t.last
 	}
-	for n != nil && t.heirs[n] != nil {
-		n = t.heirs[n]
+	for n != nil && t.replacements[n] != nil {
+		n = t.replacements[n]
 	}
 	if n == nil {
 		return root
@@ -152,27 +152,26 @@ func (t *tree) resolve(uuid string) *node {
 	return n
 }
 
-// marks reports whether l begins something: a line that was seen before does
-// not, nor does a further piece of a message.
-func (t *tree) marks(l line) bool {
+// isMark reports whether l is a mark: a prompt, the first line of an assistant message,
+// or a compaction. A repeated line is not a mark.
+func (t *tree) isMark(l line) bool {
 	switch l.kind {
-	case prompt:
+	case promptLine:
 		return !t.known(l.uuid)
-	case reply:
+	case assistantLine:
 		return !t.known(l.uuid) && (l.group == "" || !t.groups[l.group])
 	default:
-		return l.kind == barrier
+		return l.kind == boundaryLine
 	}
 }
 
-// segmentOf is the segment that holds seq.
+// segmentOf is the index of the segment that contains seq.
 func (t *tree) segmentOf(seq int64) int {
 	i := sort.Search(len(t.segments), func(i int) bool { return t.segments[i].from > seq })
 	return max(i-1, 0)
 }
 
-// path yields the segments from s back to the start, and up to which seq each
-// is on the path.
+// path yields the segments from s back to the first, each with its last seq on the path.
 func (t *tree) path(s int) func(yield func(i int, upTo int64) bool) {
 	return func(yield func(int, int64) bool) {
 		upTo := t.segments[s].to
@@ -183,7 +182,7 @@ func (t *tree) path(s int) func(yield func(i int, upTo int64) bool) {
 	}
 }
 
-// newestWith is the newest segment on whose path seq is.
+// newestWith is the index of the newest segment whose path includes seq.
 func (t *tree) newestWith(seq int64) int {
 	home := t.segmentOf(seq)
 	for s := len(t.segments) - 1; s > home; s-- {
@@ -215,12 +214,12 @@ func (t *tree) markAfter(s int, seq int64) int64 {
 	return first
 }
 
-// since are the messages on the path from seq on.
-func (t *tree) since(seq int64) (seqs []int64) {
+// messagesSince returns the seqs of the messages on the active path, from seq on.
+func (t *tree) messagesSince(seq int64) (seqs []int64) {
 	for i, upTo := range t.path(len(t.segments) - 1) {
 		nodes := t.segments[i].nodes
 		for k := len(nodes) - 1; k >= 0; k-- {
-			if n := nodes[k]; seq <= n.seq && n.seq <= upTo && !n.silent {
+			if n := nodes[k]; seq <= n.seq && n.seq <= upTo && !n.nonMessage {
 				seqs = append(seqs, n.seq)
 			}
 		}
@@ -229,57 +228,57 @@ func (t *tree) since(seq int64) (seqs []int64) {
 	return seqs
 }
 
-// before is where the head must be so that the event at seq is not on the path,
-// and nothing before it is lost.
-func (t *tree) before(seq int64) int64 {
+// headBefore is the newest seq that the head can move to so that the event at seq is not
+// on the path.
+func (t *tree) headBefore(seq int64) int64 {
 	if s := t.segmentOf(seq); t.segments[s].from == seq-1 && s > 0 {
 		return t.segments[s].parent
 	}
 	return seq - 1
 }
 
-// tip is where the head must be to continue segment s.
-func (t *tree) tip(s int) int64 {
+// headAt is the seq that the head moves to, to continue segment s.
+func (t *tree) headAt(s int) int64 {
 	if t.segments[s].to == t.segments[s].from && s > 0 {
 		return t.segments[s].parent
 	}
 	return t.segments[s].to
 }
 
-// retract says where the head must be so that the lines are not on the path.
-// Lines that others follow stay.
+// retract returns the seq that the head must move to, to take the lines off the path. A
+// line that other lines follow stays.
 func (t *tree) retract(uuids []string) (to int64, ok bool) {
 	if len(uuids) == 0 {
 		return 0, false
 	}
-	gone := t.find(uuids)
+	retracted := t.nodesOf(uuids)
 	first := int64(0)
 	for i, upTo := range t.path(len(t.segments) - 1) {
 		nodes := t.segments[i].nodes
 		for k := len(nodes) - 1; k >= 0; k-- {
 			switch {
 			case nodes[k].seq > upTo:
-			case slices.Contains(gone, nodes[k]):
+			case slices.Contains(retracted, nodes[k]):
 				first = nodes[k].seq
 			default:
-				return t.before(first), first > 0
+				return t.headBefore(first), first > 0
 			}
 		}
 	}
-	return t.before(first), first > 0
+	return t.headBefore(first), first > 0
 }
 
-// forget makes lines that follow retracted ones follow what was before these.
-// Retracted lines that are still on the path stay.
-func (t *tree) forget(uuids []string) {
-	for _, n := range t.find(uuids) {
+// skipRetracted replaces retracted lines as parents: their children follow the line
+// before them. A retracted line that is still on the path stays.
+func (t *tree) skipRetracted(uuids []string) {
+	for _, n := range t.nodesOf(uuids) {
 		if t.newestWith(n.seq) < len(t.segments)-1 {
-			t.heirs[n] = n.parent
+			t.replacements[n] = n.parent
 		}
 	}
 }
 
-func (t *tree) find(uuids []string) (nodes []*node) {
+func (t *tree) nodesOf(uuids []string) (nodes []*node) {
 	for _, uuid := range uuids {
 		if n := t.nodes[uuid]; n != nil && n != root {
 			nodes = append(nodes, n)

@@ -8,12 +8,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// script runs lines through a tree, each a step "uuid kind parent [group]", and
-// draws the log that comes of it: uuids, and >n where the head moves to the
-// event n (from 1).
+// script adds lines to a tree. A step is "uuid kind parent [group]". The result lists
+// the uuids in order, and >n before a line if the head moves to event n (from 1).
 func script(t *testing.T, steps ...string) string {
 	t.Helper()
-	kinds := map[string]kind{"note": annotation, "prompt": prompt, "reply": reply, "answer": answer, "compact": barrier}
+	kinds := map[string]kind{"note": annotation, "prompt": promptLine, "reply": assistantLine, "answer": toolLine, "compact": boundaryLine}
 	tr, seq := newTree(), int64(0)
 	var log []string
 	for _, step := range steps {
@@ -24,11 +23,11 @@ func script(t *testing.T, steps ...string) string {
 		}
 		l := line{uuid: f[0], kind: k, parent: strings.Trim(f[2], "-")}
 		switch {
-		case k == reply:
+		case k == assistantLine:
 			l.group = f[3]
 		case strings.HasPrefix(f[3], "x="):
 			l.retracts = strings.Split(f[3][2:], ",")
-		case k == barrier:
+		case k == boundaryLine:
 			l.tail = f[3]
 		}
 		if to, ok := tr.move(l); ok {
@@ -60,12 +59,12 @@ func TestTree(t *testing.T) {
 			"u a b ra rb c v",
 		},
 		{
-			"pieces of one message that share a parent are no branch",
+			"parts of one message with one parent are no branch",
 			[]string{"u prompt -", "a reply u m1", "b reply u m1", "c reply a m2"},
 			"u a b c",
 		},
 		{
-			"notes are no branch, and stand for the line they hang on",
+			"a note is no branch, and its child follows its parent",
 			[]string{"u prompt -", "a reply u m1", "n note a", "o note n", "p note a", "ra answer a", "b reply o m2", "q note a", "v prompt q"},
 			"u a n o p ra b q >6 v",
 		},
@@ -100,12 +99,12 @@ func TestTree(t *testing.T) {
 			"u a >1 b >2 ra >4 rb >6 c >8 d",
 		},
 		{
-			"a branch within a branch that was left",
+			"a branch within an inactive branch",
 			[]string{"u prompt -", "v prompt u", "w prompt v", "x prompt u", "y prompt v"},
 			"u v w >1 x >2 y",
 		},
 		{
-			"a branch that was left is continued at its newest line",
+			"an inactive branch continues at its newest line",
 			[]string{"u prompt -", "a reply u m1", "b reply u m2", "c reply a m3", "d reply b m4", "e answer a"},
 			"u a >1 b >2 c >4 d >6 e",
 		},
@@ -115,12 +114,12 @@ func TestTree(t *testing.T) {
 			"u a v b w",
 		},
 		{
-			"a result that comes late is followed where it stands",
+			"the child of a late result follows the result",
 			[]string{"u prompt -", "a reply u m1", "v prompt a", "ra answer a", "b reply ra m2"},
 			"u a v ra b",
 		},
 		{
-			"a line that repeats is no branch",
+			"a repeated line is no branch",
 			[]string{"u prompt -", "a reply u m1", "u prompt -", "a reply u m1", "v prompt a"},
 			"u a u a v",
 		},
@@ -140,7 +139,7 @@ func TestTree(t *testing.T) {
 			"u a k s >2 v",
 		},
 		{
-			"lines that a compaction kept are followed after it",
+			"the child of a kept line follows the compaction",
 			[]string{"u prompt -", "a reply u m1", "k compact a a", "s answer k", "v prompt a"},
 			"u a k s v",
 		},
@@ -150,7 +149,7 @@ func TestTree(t *testing.T) {
 			"u a b >1 n c v",
 		},
 		{
-			"lines that others follow are not retracted",
+			"a line with a child is not retracted",
 			[]string{"u prompt -", "a reply u m1", "v prompt a", "n note v x=a", "w prompt v"},
 			"u a v n w",
 		},

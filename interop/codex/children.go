@@ -17,19 +17,19 @@ import (
 const (
 	// spawnTool is the tool that starts a sub-agent.
 	spawnTool = "spawn_agent"
-	// notification begins a note that one has ended.
-	notification = "<subagent_notification>"
+	// notificationTag begins a note that a sub-agent has ended.
+	notificationTag = "<subagent_notification>"
 )
 
-// child is what the session says of a sub-agent.
+// child is the state of a sub-agent in the calling session.
 type child struct {
-	session string // empty while it is not known
-	seq     int64  // of the first event that tells of it
+	session string // empty while unknown
+	seq     int64  // first event about the sub-agent
 	ended   bool
 }
 
-// told takes in a child_* event.
-func (s *session) told(c *event.Child, seq int64) {
+// indexChild indexes a child event.
+func (s *session) indexChild(c *event.Child, seq int64) {
 	known := s.children[c.ChildID]
 	if known == nil {
 		known = &child{seq: seq}
@@ -42,43 +42,42 @@ func (s *session) told(c *event.Child, seq int64) {
 	}
 }
 
-// tells is what a record says of sub-agents beside its own event.
-func (s *session) tells(l *line, p event.Payload) (told []event.Child) {
+// childEvents returns the child events that a record adds after its own event.
+func (s *session) childEvents(l *line, p event.Payload) (children []event.Child) {
 	if m, ok := p.(event.Message); ok {
 		for i := range m.Parts {
-			told = append(told, s.heard(&m.Parts[i])...)
+			children = append(children, s.childrenOfPart(&m.Parts[i])...)
 		}
 		if m.Role == event.User {
-			told = append(told, s.notified(m.Text())...)
+			children = append(children, s.childOfNotification(m.Text())...)
 		}
-		return told
+		return children
 	}
 	switch {
-	case l.is("collab_waiting_end"):
-		return s.statuses(l.members.Peek("statuses"))
-	case l.is("collab_close_end"):
-		return s.closed(l.text("receiver_thread_id"), l.members.Peek("status"))
+	case l.isEvent("collab_waiting_end"):
+		return s.childEnds(l.members.Peek("statuses"))
+	case l.isEvent("collab_close_end"):
+		return s.childEnd(l.text("receiver_thread_id"), l.members.Peek("status"), true)
 	}
 	return nil
 }
 
-// heard is what a call or a result says of sub-agents.
-func (s *session) heard(p *event.Part) []event.Child {
+// childrenOfPart returns the child events of a call or a result.
+func (s *session) childrenOfPart(p *event.Part) []event.Child {
 	switch {
 	case p.Type == event.ToolCallPart && p.Name == spawnTool && s.children[p.CallID] == nil:
-		return []event.Child{requested(p)}
+		return []event.Child{spawnRequest(p)}
 	case p.Type == event.ToolResultPart && p.Name == spawnTool:
-		return s.answered(p)
+		return s.spawnResult(p)
 	case p.Type == event.ToolResultPart && strings.HasPrefix(p.Name, "wait"):
-		return s.statuses(member(jsontext.Value(said(p)), "status"))
+		return s.childEnds(member(jsontext.Value(resultText(p)), "status"))
 	}
 	return nil
 }
 
-// notified is what a note in the user's name says of a sub-agent: that it has
-// ended.
-func (s *session) notified(text string) []event.Child {
-	inner, ok := strings.CutPrefix(strings.TrimSpace(text), notification)
+// childOfNotification returns the end of a sub-agent, from a note in the user's name.
+func (s *session) childOfNotification(text string) []event.Child {
+	inner, ok := strings.CutPrefix(strings.TrimSpace(text), notificationTag)
 	if !ok {
 		return nil
 	}
@@ -87,17 +86,17 @@ func (s *session) notified(text string) []event.Child {
 	if session == "" {
 		session, _ = rawjson.Text(member(note, "agent_path"))
 	}
-	return s.ended(session, member(note, "status"), false)
+	return s.childEnd(session, member(note, "status"), false)
 }
 
-// requested is a call that starts a sub-agent.
-func requested(p *event.Part) event.Child {
+// spawnRequest returns child_requested for a call of spawn_agent.
+func spawnRequest(p *event.Part) event.Child {
 	var a struct {
 		Agent   string `json:"agent_type"`
 		Message string `json:"message"`
 		Fork    bool   `json:"fork_context"`
 	}
-	_ = json.Unmarshal(p.Arguments, &a) // what is of another shape says nothing
+	_ = json.Unmarshal(p.Arguments, &a) // malformed arguments count as empty
 	c := event.Child{
 		State: event.ChildStateRequested, ChildID: p.CallID, CallID: p.CallID, Agent: a.Agent, Mode: event.ChildFresh,
 		Task: interop.Title(a.Message),
@@ -108,14 +107,13 @@ func requested(p *event.Part) event.Child {
 	return c
 }
 
-// answered is what the result of such a call says: the sub-agent's session, or
-// that there is none.
-func (s *session) answered(p *event.Part) []event.Child {
+// spawnResult returns child_started or child_failed, from the result of spawn_agent.
+func (s *session) spawnResult(p *event.Part) []event.Child {
 	c := s.children[p.CallID]
 	if c == nil || c.ended || c.session != "" {
 		return nil
 	}
-	text := said(p)
+	text := resultText(p)
 	if id, _ := rawjson.Text(member(jsontext.Value(text), "agent_id")); id != "" {
 		return []event.Child{{State: event.ChildStateStarted, ChildID: p.CallID, ChildSessionID: id, CallID: p.CallID}}
 	}
@@ -125,15 +123,15 @@ func (s *session) answered(p *event.Part) []event.Child {
 	return nil
 }
 
-// said is the text of a result.
-func said(p *event.Part) string {
+// resultText is the text of a tool result.
+func resultText(p *event.Part) string {
 	return strings.TrimSpace(event.Message{Parts: p.Content}.Text())
 }
 
-// spawned is what becomes of a record that a sub-agent has started, or has not.
-func (s *session) spawned(l *line) event.Payload {
+// spawnEvent converts a record that reports the start of a sub-agent.
+func (s *session) spawnEvent(l *line) event.Payload {
 	id, session := l.text("call_id"), l.text("new_thread_id")
-	if l.is("sub_agent_activity") {
+	if l.isEvent("sub_agent_activity") {
 		id, session = cmp.Or(l.text("event_id"), l.text("agent_thread_id")), l.text("agent_thread_id")
 		if l.text("kind") != "started" {
 			return nil
@@ -145,7 +143,7 @@ func (s *session) spawned(l *line) event.Payload {
 	}
 	c := event.Child{
 		State: event.ChildStateStarted, ChildID: id, ChildSessionID: session, Agent: l.text("new_agent_nickname"),
-		Status: l.text("status"), Extra: l.all(),
+		Status: l.text("status"), Extra: l.payloadExtra(),
 	}
 	if _, called := s.calls[id]; called {
 		c.CallID = id
@@ -156,8 +154,8 @@ func (s *session) spawned(l *line) event.Payload {
 	return c
 }
 
-// statuses are the ends of sub-agents among their statuses, by their sessions.
-func (s *session) statuses(v jsontext.Value) (told []event.Child) {
+// childEnds returns the ends of sub-agents from an object of statuses by session id.
+func (s *session) childEnds(v jsontext.Value) (children []event.Child) {
 	if v.Kind() != '{' {
 		return nil
 	}
@@ -166,19 +164,15 @@ func (s *session) statuses(v jsontext.Value) (told []event.Child) {
 		return nil
 	}
 	for _, m := range members {
-		told = append(told, s.ended(m.Name, m.Value, false)...)
+		children = append(children, s.childEnd(m.Name, m.Value, false)...)
 	}
-	return told
+	return children
 }
 
-// closed is the end of a sub-agent that is done with.
-func (s *session) closed(session string, status jsontext.Value) []event.Child {
-	return s.ended(session, status, true)
-}
-
-// ended says how a sub-agent ended, by its status; it has anyhow if closed.
-func (s *session) ended(session string, status jsontext.Value, closed bool) []event.Child {
-	call, ok := s.childOf(session)
+// childEnd returns the end of a sub-agent, from its status. A closed sub-agent has ended
+// with any status.
+func (s *session) childEnd(session string, status jsontext.Value, closed bool) []event.Child {
+	call, ok := s.openChild(session)
 	if !ok {
 		return nil
 	}
@@ -199,8 +193,8 @@ func (s *session) ended(session string, status jsontext.Value, closed bool) []ev
 	return []event.Child{c}
 }
 
-// childOf is the call of a sub-agent that is under way, by its session.
-func (s *session) childOf(session string) (call string, ok bool) {
+// openChild returns the call of a running sub-agent, by the session of the sub-agent.
+func (s *session) openChild(session string) (call string, ok bool) {
 	for _, id := range slices.Sorted(maps.Keys(s.children)) {
 		if c := s.children[id]; c.session == session && session != "" && !c.ended {
 			return id, true

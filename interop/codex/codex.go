@@ -1,30 +1,69 @@
-// Package codex imports the sessions that Codex keeps as lines of JSON
-// (~/.codex/sessions/<year>/<month>/<day>/rollout-<time>-<id>.jsonl).
+// Package codex imports the sessions of Codex.
 //
-// Each line {timestamp, type, payload} becomes one event: items of conversation
-// a message_added, the start and the end of a task a turn_started and a
-// turn_completed, a count of tokens that says something new a step_completed,
-// compacted a compaction_triggered, thread_rolled_back a head_moved, and what
-// tells of model, folder, settings or name a session_updated. All else is
-// "codex:<type>", or "codex:<type>:<type of the payload>", with the raw record;
-// so is what only repeats: notes of messages that are items as well, counts of
-// tokens that have not changed. The items of one response have one group. A
-// session begins with its first prompt, by which it is called, or with what the
-// model did; until then its records are held.
+// # Files
 //
-// The first session_meta says which session it is; later ones, of sessions that it
-// was forked from, are kept raw. A fork begins with a copy of its parent's
-// lines. If the parent is in the log, the session is forked from it where the
-// two part, and the copies are not stored again; until the file shows where that
-// is, its records are held. Otherwise the copies are stored and marked as
-// inherited, up to the first turn that is the fork's own.
+// Codex writes one file for a session, with one JSON object a line:
 //
-// A session that called sub-agents says child_requested with the call,
-// child_started when it learns of their sessions, and how they ended.
+//	~/.codex/sessions/<year>/<month>/<day>/rollout-<time>-<id>.jsonl
 //
-// Event ids are made of the session id and the payload: importing again, a longer
-// version, or the same session from another path adds only what is new. Files of
-// older versions, with a header without a type and bare items, are read too.
+//	{"timestamp": …, "type": …, "payload": {…}}
+//
+// In older versions the first line is a header without a type, and the other lines are
+// payloads without an envelope.
+//
+// # Sessions
+//
+// The first session_meta of a file names the session. Further session_meta lines belong
+// to ancestors of a fork. They stay raw. A session begins with its first prompt or with
+// the first item of the model. Earlier lines are held until then. The first prompt is
+// the title.
+//
+// # Events
+//
+// Each line becomes one event:
+//
+//	session_meta                               session_started
+//	response_item                              message_added; the items of one response share a group
+//	turn_context                               session_updated with new settings
+//	compacted                                  compaction_triggered
+//	event_msg, task_started                    turn_started
+//	event_msg, task_complete or turn_aborted   turn_completed
+//	event_msg, token_count                     step_completed, if the count is new
+//	event_msg, thread_rolled_back              head_moved
+//	event_msg, thread_settings_applied         session_updated with new settings
+//	event_msg, thread_name_updated             session_updated with the title
+//	event_msg, collab_agent_spawn_end          child_started or child_failed
+//	any other                                  "codex:<type>" or "codex:<type>:<payload type>", the raw record
+//
+// A line that repeats an earlier line in another form stays raw: an event_msg with the
+// text of a message, a token_count without new tokens, settings without a change.
+//
+// Some lines add events after their own. The first prompt adds a session_updated with
+// the title, if session_started has none. A call of spawn_agent adds child_requested,
+// its result child_started, and the status of the sub-agent child_completed,
+// child_failed or child_canceled.
+//
+// # Forks
+//
+// The file of a fork begins with copies of its parent's lines. If the log has the
+// parent, the session becomes a fork of it at the last copy, and the copies are skipped.
+// The lines are held until one is not a copy. If the log lacks the parent, the copies
+// are imported and marked as inherited, up to the first turn of the fork itself.
+//
+// # Repeated imports
+//
+// The id of an event is made of the session id and the payload. A second import, a
+// longer version of the file, or a copy of it adds only new events.
+//
+// # Code
+//
+//	codex.go                   Format: detection and order of files
+//	importer.go                lines to the session; held lines and copies
+//	events.go                  a line to its events
+//	line.go, header.go         parsed lines and session_meta
+//	item.go, turn.go, compaction.go, children.go   conversions
+//	session.go, path.go        state of the session, from its events
+//	parent.go, ancestry.go     forks
 package codex
 
 import (
@@ -47,7 +86,7 @@ type Format struct{}
 // Name is "codex".
 func (Format) Name() string { return Name }
 
-// Lane is the session of the header.
+// Lane returns the session id of the header.
 func (Format) Lane(first []byte) string {
 	for line := range head.Lines(first) {
 		h := head.Object(line)
@@ -56,7 +95,7 @@ func (Format) Lane(first []byte) string {
 	return ""
 }
 
-// Rank puts forks and sub-agents after what they come from.
+// Rank orders forks and sub-agents after their parents.
 func (Format) Rank(_ string, first []byte) int {
 	var own header
 	copies := 0
@@ -81,10 +120,10 @@ func (Format) Rank(_ string, first []byte) int {
 	return max(1, copies)
 }
 
-// kinds are the types of records that stand around a payload.
-var kinds = []string{metaKind, itemKind, eventKind, "turn_context", "compacted", "world_state", "inter_agent_communication_metadata"}
+// recordTypes are the types of lines with a payload.
+var recordTypes = []string{metaKind, itemKind, eventKind, "turn_context", "compacted", "world_state", "inter_agent_communication_metadata"}
 
-// Detect looks for a record of Codex among the first lines.
+// Detect reports whether one of the first lines is a record of Codex.
 func (Format) Detect(_ string, first []byte) bool {
 	for line := range head.Lines(first) {
 		if isRecord(head.Object(line)) {
@@ -94,17 +133,17 @@ func (Format) Detect(_ string, first []byte) bool {
 	return false
 }
 
-// isRecord reports whether a line, which may be cut off, begins a record, or the
-// header of an older file.
+// isRecord reports whether a line begins a record, or the header of an older file. The
+// end of the line may be missing.
 func isRecord(h head.Head) bool {
 	if h.Has("type") {
-		return h.Has("payload") && slices.Contains(kinds, h.Text("type"))
+		return h.Has("payload") && slices.Contains(recordTypes, h.Text("type"))
 	}
 	return h.Has("id", "timestamp", "instructions")
 }
 
-// Import appends what the source holds and the log does not have yet. What was
-// added before an error is kept, but for the session that the error is about.
+// Import appends the records that the log does not have yet. After an error, the events
+// added so far stay in the log, except those of the session with the error.
 func (Format) Import(ctx context.Context, log *eventlog.Log, src interop.Source) (interop.Result, error) {
 	im := &importer{ctx: ctx, log: log}
 	err := im.result.Take(interop.Records(src), im.record)

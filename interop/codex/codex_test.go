@@ -14,7 +14,7 @@ import (
 	"github.com/convlog/convlog/projection"
 )
 
-// id is the session of the n-th fixture; they were made one after the other.
+// id is the session id of the n-th fixture. A later fixture has a greater n.
 func id(n string) string { return "0190000" + n + "-0000-7000-8000-000000000000" }
 
 func fixture(name string) string {
@@ -28,13 +28,13 @@ func fixtures(names ...string) (paths []string) {
 	return paths
 }
 
-// load imports fixtures in one go, which must succeed.
+// load imports fixtures in one call without an error.
 func load(t *testing.T, log *eventlog.Log, names ...string) interop.Table {
 	t.Helper()
 	return importtest.Table(t, log, codex.Format{}, fixtures(names...)...)
 }
 
-// loadText imports lines as if they stood in a file.
+// loadText imports text as a file.
 func loadText(t *testing.T, log *eventlog.Log, text string) (interop.Result, error) {
 	t.Helper()
 	return codex.Format{}.Import(t.Context(), log, importtest.Source("f", text))
@@ -45,7 +45,7 @@ func readFixture(t testing.TB, name string) string {
 	return importtest.ReadFile(t, fixture(name))
 }
 
-// path are the events of the active path but those that are kept raw.
+// path returns the events of the active path, except raw ones.
 func path(t *testing.T, log *eventlog.Log, session string) (all []event.Event) {
 	t.Helper()
 	for _, e := range importtest.ActivePath(t, log, session) {
@@ -56,8 +56,8 @@ func path(t *testing.T, log *eventlog.Log, session string) (all []event.Event) {
 	return all
 }
 
-// drawn is a short line for each event of the active path that is not kept raw.
-func drawn(t *testing.T, log *eventlog.Log, session string) (lines []string) {
+// outline returns a short line for each event of path.
+func outline(t *testing.T, log *eventlog.Log, session string) (lines []string) {
 	t.Helper()
 	for _, e := range path(t, log, session) {
 		lines = append(lines, draw(t, &e))
@@ -170,10 +170,10 @@ func TestWhole(t *testing.T) {
 		"turn_started",
 		"user Go on.",
 		"turn failed stream closed",
-	}, drawn(t, log, id("1")))
+	}, outline(t, log, id("1")))
 }
 
-// messages are those of the active path.
+// messages returns the messages of the active path.
 func messages(t *testing.T, log *eventlog.Log, session string) (all []event.Message) {
 	t.Helper()
 	for _, e := range path(t, log, session) {
@@ -235,8 +235,8 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// info is what a session says of itself.
-func info(t *testing.T, log *eventlog.Log, session string) projection.SessionInfo {
+// sessionInfo returns the projection of the session.
+func sessionInfo(t *testing.T, log *eventlog.Log, session string) projection.SessionInfo {
 	t.Helper()
 	view, err := projection.Load(t.Context(), log, session, projection.Info())
 	if err != nil {
@@ -248,7 +248,7 @@ func info(t *testing.T, log *eventlog.Log, session string) projection.SessionInf
 func TestSessionFacts(t *testing.T) {
 	log := importtest.NewLog(t)
 	load(t, log, "whole", "agent-fresh", "parent")
-	got := info(t, log, id("1"))
+	got := sessionInfo(t, log, id("1"))
 	importtest.Same(t, "labels", map[string]string{
 		"approval_policy": "on-request", "effort": "high", "git_branch": "gauge", "git_commit": "77aa", "git_repository": "https://example.org/tide.git",
 		"model": "gpt-5.5", "model_provider": "openai", "originator": "codex-tui", "sandbox": "workspace-write", "source": "cli",
@@ -257,7 +257,7 @@ func TestSessionFacts(t *testing.T) {
 		t.Errorf("session is %+v", got)
 	}
 	importtest.Same(t, "source", event.SessionSource{Format: "codex", Version: "0.118.0", Path: fixture("whole"), SessionID: id("1")}, got.Source)
-	got = info(t, log, id("5"))
+	got = sessionInfo(t, log, id("5"))
 	if got.Parent.SessionID != id("4") || got.Parent.CallID != "s1" || got.Parent.Seq != 11 || got.Labels["agent_role"] != "explorer" {
 		t.Errorf("sub-agent is %+v", got)
 	}
@@ -266,11 +266,11 @@ func TestSessionFacts(t *testing.T) {
 func TestUsage(t *testing.T) {
 	log := importtest.NewLog(t)
 	load(t, log, "whole")
-	importtest.Same(t, "usage", event.Usage{InputTokens: 2100, CacheReadTokens: 3600, OutputTokens: 200, ReasoningTokens: 30}, spent(t, log, id("1")))
+	importtest.Same(t, "usage", event.Usage{InputTokens: 2100, CacheReadTokens: 3600, OutputTokens: 200, ReasoningTokens: 30}, usage(t, log, id("1")))
 }
 
-// spent are the tokens that a session used by itself.
-func spent(t *testing.T, log *eventlog.Log, session string) event.Usage {
+// usage returns the tokens of a session without its children.
+func usage(t *testing.T, log *eventlog.Log, session string) event.Usage {
 	t.Helper()
 	view, err := projection.Load(t.Context(), log, session, projection.Usage())
 	if err != nil {
@@ -279,10 +279,10 @@ func spent(t *testing.T, log *eventlog.Log, session string) event.Usage {
 	return view.State.Total.Usage
 }
 
-func TestBare(t *testing.T) {
+func TestOlderFiles(t *testing.T) {
 	log := importtest.NewLog(t)
 	load(t, log, "bare")
 	importtest.Same(t, "active path", []string{
 		"session_started Where is the anchor?", "user Where is the anchor?", "assistant calls shell", "tool result of shell", "assistant On the deck.",
-	}, drawn(t, log, id("8")))
+	}, outline(t, log, id("8")))
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/convlog/convlog/internal/rawjson"
 )
 
-// compaction is what becomes of a compacted record: the history that the model
-// sees from there on, whose messages refer to those that were said where they
-// are the same. Older versions tell of a summary only: behind what the user said.
+// compaction converts a compacted record to the new context of the model. An entry
+// refers to an earlier message if the two are equal, and holds the message otherwise.
+// Older versions record only a summary: it follows the messages of the user.
 func (im *importer) compaction(l *line) (event.Payload, error) {
 	s := im.s
 	if s.Seq() == 0 {
@@ -20,10 +20,10 @@ func (im *importer) compaction(l *line) (event.Payload, error) {
 	history := o.Take("replacement_history")
 	items, err := rawjson.Elements(history)
 	if err != nil || len(items) == 0 {
-		return s.summarised(c, l), nil
+		return s.summaryOnly(c, l), nil
 	}
-	left := s.path.messages()
-	var rest []rawjson.Member // of entries that refer to messages, by their index
+	candidates := s.path.activeMessages()
+	var rest []rawjson.Member // extras of entries with a message, by index
 	for _, v := range items {
 		m, ok, err := im.message(v, "")
 		if err != nil {
@@ -35,7 +35,7 @@ func (im *importer) compaction(l *line) (event.Payload, error) {
 		if m.Role == event.Assistant {
 			m.Provider, m.Model = s.labels[providerLabel], s.labels[modelLabel]
 		}
-		e, same := entry(&left, &m)
+		e, same := entry(&candidates, &m)
 		if !same {
 			rest = append(rest, rawjson.Member{Name: strconv.Itoa(len(c.Entries)), Value: m.Extra})
 		}
@@ -49,26 +49,26 @@ func (im *importer) compaction(l *line) (event.Payload, error) {
 	return c, nil
 }
 
-// entry refers to the first of the messages left that says the same, or holds
-// the message itself. same is false where the message has an extra which the one
-// that is referred to has not.
-func entry(left *[]note, m *event.Message) (e event.CompactionEntry, same bool) {
+// entry refers to the first equal message among the candidates, and removes it from
+// them. If there is none, the entry holds the message. same is false if the extra of m
+// must be stored too.
+func entry(candidates *[]pathMessage, m *event.Message) (e event.CompactionEntry, same bool) {
 	d := digestOf(m)
-	for i, n := range *left {
+	for i, n := range *candidates {
 		if n.digest == d {
-			*left = append((*left)[:i:i], (*left)[i+1:]...)
+			*candidates = append((*candidates)[:i:i], (*candidates)[i+1:]...)
 			return event.CompactionEntry{Seq: n.seq}, m.Extra == nil || canonical(m.Extra) == n.extra
 		}
 	}
 	return event.CompactionEntry{Message: m}, true
 }
 
-// summarised keeps what the user said, and the summary; nil if there is none.
-func (s *session) summarised(c event.Compaction, l *line) event.Payload {
+// summaryOnly keeps the messages of the user, and adds the summary; nil if it is empty.
+func (s *session) summaryOnly(c event.Compaction, l *line) event.Payload {
 	if c.Summary == "" {
 		return nil
 	}
-	for _, n := range s.path.messages() {
+	for _, n := range s.path.activeMessages() {
 		if n.role == event.User || n.role == event.Developer || n.role == event.System {
 			c.Entries = append(c.Entries, event.CompactionEntry{Seq: n.seq})
 		}

@@ -19,7 +19,7 @@ func TestRolledBack(t *testing.T) {
 		"session_updated",
 		"head_moved to 5",
 		"head_moved to 37",
-	}, drawn(t, log, id("2")))
+	}, outline(t, log, id("2")))
 	var tos []int64
 	var indexes []int
 	for e, err := range log.Read(t.Context(), id("2"), eventlog.All()) {
@@ -35,10 +35,10 @@ func TestRolledBack(t *testing.T) {
 	}
 	importtest.Same(t, "moves", []int64{11, 5, 37}, tos)
 	importtest.Same(t, "indexes of turns", []int{0, 1, 2, 1, 1}, indexes)
-	importtest.Same(t, "usage", event.Usage{InputTokens: 1490, OutputTokens: 25}, spent(t, log, id("2")))
+	importtest.Same(t, "usage", event.Usage{InputTokens: 1490, OutputTokens: 25}, usage(t, log, id("2")))
 }
 
-// history is what the model sees.
+// history returns an outline of the effective history.
 func history(t *testing.T, log *eventlog.Log, session string) (lines []string) {
 	t.Helper()
 	for _, e := range importtest.History(t, log, session) {
@@ -76,7 +76,7 @@ func TestCompacted(t *testing.T) {
 	}, history(t, log, id("3")))
 }
 
-func TestSummarised(t *testing.T) {
+func TestSummaryOnly(t *testing.T) {
 	log := importtest.NewLog(t)
 	load(t, log, "summarised")
 	importtest.Same(t, "history", []string{

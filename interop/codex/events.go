@@ -11,14 +11,14 @@ import (
 	"github.com/convlog/convlog/interop"
 )
 
-// The parts that a record's events have in their keys and origins.
+// The parts of a record's events, for their keys and origins.
 const (
-	ownPart   = iota // the record's own event
-	titlePart        // the title that a prompt gives the session
-	childPart        // what the record says of sub-agents, and after it
+	ownPart   = iota // the event of the record itself
+	titlePart        // session_updated with the title, from a prompt
+	childPart        // child events after the record
 )
 
-// add adds the record's own event, and behind it what else the record says.
+// add queues the event of the record, and the events that follow from it.
 func (im *importer) add(l *line, n int) error {
 	key := func(part int) interop.Key { return interop.RecordKey(im.s.ID, l.digest, n, part) }
 	id := key(ownPart).ID(im.at)
@@ -26,45 +26,44 @@ func (im *importer) add(l *line, n int) error {
 	if err != nil {
 		return err
 	}
-	e, kept, err := im.event(l, p)
+	e, converted, err := im.event(l, p)
 	if err != nil {
 		return err
 	}
 	seq := im.s.Add(key(ownPart), im.at, e)
-	if !kept {
+	if !converted {
 		im.result.Raw++
 	} else {
 		im.result.Imported++
-		im.s.took(p, id, seq)
+		im.s.index(p, id, seq)
 	}
-	return im.join(l, p, key)
+	return im.addFollowing(l, p, key)
 }
 
-// event makes an event of a payload, or of the raw record where there is none,
-// or none that the log takes; kept says which.
-func (im *importer) event(l *line, p event.Payload) (e event.Event, kept bool, err error) {
+// event makes the event of a payload. Without a payload, or if the log does not accept
+// it, the event holds the raw record, and converted is false.
+func (im *importer) event(l *line, p event.Payload) (e event.Event, converted bool, err error) {
 	if p != nil {
 		e, err = l.rec.Event(ownPart, p)
-		kept = err == nil
+		converted = err == nil
 	}
-	if !kept {
+	if !converted {
 		e, err = l.rec.Raw(l.rawType())
 	}
-	if err == nil && !kept && l.repeats() {
+	if err == nil && !converted && l.isRepeat() {
 		err = e.SetMetadata("repeats", true)
 	}
-	if m, ok := p.(event.Message); ok && err == nil && kept && m.Role == event.User && !isBoundary(&m) {
+	if m, ok := p.(event.Message); ok && err == nil && converted && m.Role == event.User && !isRollbackPoint(&m) {
 		err = e.SetMetadata("context", true)
 	}
 	if err == nil {
-		err = im.inherit(&e)
+		err = im.markInherited(&e)
 	}
-	return e, kept, err
+	return e, converted, err
 }
 
-// repeats reports whether the record is the note of a message that is an item as
-// well.
-func (l *line) repeats() bool {
+// isRepeat reports whether the record repeats the text of a response_item.
+func (l *line) isRepeat() bool {
 	if l.kind != eventKind {
 		return false
 	}
@@ -75,35 +74,35 @@ func (l *line) repeats() bool {
 	return false
 }
 
-// inherit marks what was copied from another session: its cost counts there.
-func (im *importer) inherit(e *event.Event) error {
-	if !im.copying() {
+// markInherited marks an event that the file of a fork copied. Its cost counts in the
+// parent.
+func (im *importer) markInherited(e *event.Event) error {
+	if !im.inCopies() {
 		return nil
 	}
 	return e.SetMetadata("inherited", true)
 }
 
-// join adds the title that a prompt gives, and what the record says of
-// sub-agents.
-func (im *importer) join(l *line, p event.Payload, key func(part int) interop.Key) error {
+// addFollowing adds the events that follow a record: a title and child events.
+func (im *importer) addFollowing(l *line, p event.Payload, key func(part int) interop.Key) error {
 	put := func(part int, p event.Payload) error {
 		e, err := l.rec.Event(part, p)
 		if err == nil {
-			err = im.inherit(&e)
+			err = im.markInherited(&e)
 		}
 		if err != nil {
 			return err
 		}
 		seq := im.s.Join(key(part), im.at, e)
-		im.s.took(p, key(part).ID(im.at), seq)
+		im.s.index(p, key(part).ID(im.at), seq)
 		return nil
 	}
-	if title := im.called(p); title != "" {
+	if title := im.titleFrom(p); title != "" {
 		if err := put(titlePart, event.Session{State: event.SessionStateUpdated, Title: title}); err != nil {
 			return err
 		}
 	}
-	for i, c := range im.s.tells(l, p) {
+	for i, c := range im.s.childEvents(l, p) {
 		if err := put(childPart+i, c); err != nil {
 			return err
 		}
@@ -111,42 +110,41 @@ func (im *importer) join(l *line, p event.Payload, key func(part int) interop.Ke
 	return nil
 }
 
-// called is what a session without a title is called by a prompt.
-func (im *importer) called(p event.Payload) string {
+// titleFrom returns the title from a prompt, if the session has none.
+func (im *importer) titleFrom(p event.Payload) string {
 	m, ok := p.(event.Message)
-	if !ok || im.s.titled || im.copying() || !isPrompt(&m) {
+	if !ok || im.s.hasTitle || im.inCopies() || !isPrompt(&m) {
 		return ""
 	}
 	return titleOf(&m)
 }
 
-// payload is what becomes of a record; nil if it is kept raw. id is that of its
-// event.
+// payload converts a record; nil if the record stays raw. id is the id of its event.
 func (im *importer) payload(l *line, id string) (event.Payload, error) {
 	if !l.isObject() {
 		return nil, nil
 	}
 	switch l.kind {
 	case metaKind:
-		return im.meta(l), nil
+		return im.metaPayload(l), nil
 	case "turn_context":
-		return im.s.context(l, l.members.Peek), nil
+		return im.s.settings(l, l.members.Peek), nil
 	case itemKind:
 		return im.item(l, id)
 	case "compacted":
 		return im.compaction(l)
 	case eventKind:
-		return im.note(l), nil
+		return im.eventPayload(l), nil
 	}
 	return nil, nil
 }
 
-// note is what becomes of an event_msg.
-func (im *importer) note(l *line) event.Payload {
+// eventPayload converts an event_msg.
+func (im *importer) eventPayload(l *line) event.Payload {
 	s := im.s
 	switch l.text("type") {
 	case "task_started", "turn_started":
-		return event.TurnStart{Index: s.path.turnCount(), Extra: l.all()}
+		return event.TurnStart{Index: s.path.turnCount(), Extra: l.payloadExtra()}
 	case "task_complete", "turn_complete", "turn_aborted":
 		return s.turnEnd(l)
 	case "token_count":
@@ -155,28 +153,28 @@ func (im *importer) note(l *line) event.Payload {
 		return s.rollback(l)
 	case "thread_settings_applied":
 		settings := l.members.Peek("thread_settings")
-		return s.context(l, func(name string) jsontext.Value { return member(settings, name) })
+		return s.settings(l, func(name string) jsontext.Value { return member(settings, name) })
 	case "thread_name_updated":
 		if name := strings.TrimSpace(l.text("thread_name")); name != "" && l.text("thread_id") == s.ID {
-			return event.Session{State: event.SessionStateUpdated, Title: name, Extra: l.all()}
+			return event.Session{State: event.SessionStateUpdated, Title: name, Extra: l.payloadExtra()}
 		}
 	case "collab_agent_spawn_end", "sub_agent_activity":
-		return s.spawned(l)
+		return s.spawnEvent(l)
 	}
 	return nil
 }
 
-// meta is what becomes of a session_meta.
-func (im *importer) meta(l *line) event.Payload {
+// metaPayload converts a session_meta.
+func (im *importer) metaPayload(l *line) event.Payload {
 	h, s := headerOf(l), im.s
 	if h.id != s.ID {
 		return nil
 	}
-	p := event.Session{State: event.SessionStateUpdated, Labels: s.changes(h.labels), Extra: l.all()}
+	p := event.Session{State: event.SessionStateUpdated, Labels: s.changes(h.labels), Extra: l.payloadExtra()}
 	if h.cwd != s.cwd {
 		p.CWD = h.cwd
 	}
-	if s.started {
+	if s.hasSource {
 		if p.Labels == nil && p.CWD == "" {
 			return nil
 		}
@@ -184,17 +182,16 @@ func (im *importer) meta(l *line) event.Payload {
 	}
 	p.Agent, p.Source = "codex", h.source(l.rec)
 	if s.New() {
-		p.State, p.Parent, p.Title = "", im.startedBy(&h), im.title
+		p.State, p.Parent, p.Title = "", im.parentCall(&h), im.title
 		if h.forkedFrom != "" && h.spawnedBy != "" {
-			p.Title = h.labels["agent_nickname"] // the prompt is a copy of another's
+			p.Title = h.labels["agent_nickname"] // the prompt is a copy from the parent
 		}
 	}
 	return p
 }
 
-// startedBy is the call that the session, a sub-agent's, was started by, as far
-// as it is known.
-func (im *importer) startedBy(h *header) event.SessionParent {
+// parentCall returns the parent of a sub-agent, with the call if the parent has it.
+func (im *importer) parentCall(h *header) event.SessionParent {
 	p := event.SessionParent{SessionID: h.spawnedBy}
 	if im.parent != nil && h.spawnedBy == im.parent.id {
 		p.CallID, p.Seq = im.parent.call(h.id)
@@ -202,13 +199,12 @@ func (im *importer) startedBy(h *header) event.SessionParent {
 	return p
 }
 
-// context is what becomes of the settings of a turn: an update, if they say
-// anything new.
-func (s *session) context(l *line, value func(name string) jsontext.Value) event.Payload {
+// settings converts the settings of a turn; nil if nothing changed.
+func (s *session) settings(l *line, value func(name string) jsontext.Value) event.Payload {
 	text := func(names ...string) string {
 		for _, name := range names {
-			if said, _ := rawjson.Text(value(name)); said != "" {
-				return said
+			if text, _ := rawjson.Text(value(name)); text != "" {
+				return text
 			}
 		}
 		return ""
@@ -218,7 +214,7 @@ func (s *session) context(l *line, value func(name string) jsontext.Value) event
 	if !ok {
 		sandbox, _ = rawjson.Text(member(policy, "mode"))
 	}
-	p := event.Session{State: event.SessionStateUpdated, Extra: l.all(), Labels: s.changes(named(map[string]string{
+	p := event.Session{State: event.SessionStateUpdated, Extra: l.payloadExtra(), Labels: s.changes(withoutEmpty(map[string]string{
 		modelLabel: text("model"), "effort": text("effort", "reasoning_effort"), "approval_policy": text("approval_policy"), "sandbox": sandbox,
 	}))}
 	if cwd := text("cwd"); cwd != s.cwd {
@@ -230,17 +226,17 @@ func (s *session) context(l *line, value func(name string) jsontext.Value) event
 	return p
 }
 
-// rollback is what becomes of a thread_rolled_back: the head moves to before the
-// first of so many prompts, and to the start of the turn it began.
+// rollback converts a thread_rolled_back. The head moves to before the first of the
+// prompts that are rolled back, and to before the turn that the prompt began.
 func (s *session) rollback(l *line) event.Payload {
 	var p struct {
 		Turns int `json:"num_turns"`
 	}
-	l.into(&p)
+	l.decode(&p)
 	var cuts []int64
-	for _, n := range s.path.messages() {
-		if n.cut > 0 {
-			cuts = append(cuts, n.cut)
+	for _, n := range s.path.activeMessages() {
+		if n.turnStart > 0 {
+			cuts = append(cuts, n.turnStart)
 		}
 	}
 	if p.Turns <= 0 || len(cuts) == 0 {
@@ -251,5 +247,5 @@ func (s *session) rollback(l *line) event.Payload {
 	if p.Turns == 1 {
 		reason = "rolled back a turn"
 	}
-	return event.HeadMove{To: to, Reason: reason, Extra: l.all()}
+	return event.HeadMove{To: to, Reason: reason, Extra: l.payloadExtra()}
 }

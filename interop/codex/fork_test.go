@@ -11,13 +11,13 @@ import (
 	"github.com/convlog/convlog/runlog"
 )
 
-// What the fork of a person has of its own.
+// ownOfFork is the path of the fork after the copies.
 var ownOfFork = []string{
 	"session_updated", "turn_started", "user And the lighthouse?", "session_updated And the lighthouse?",
 	"assistant It is dark.", "step 0: 100+700 in, 9 out", "turn completed",
 }
 
-// What the sub-agent that was forked has of its own.
+// ownOfAgent is the path of the forked sub-agent after the copies.
 var ownOfAgent = []string{
 	"session_updated", "tool result of spawn_agent", "turn_started", "session_updated",
 	"user Review the cranes.", "session_updated Review the cranes.", "assistant They creak.", "step 0: 150+400 in, 12 out", "turn completed",
@@ -31,7 +31,7 @@ func TestForksOfAParentInTheLog(t *testing.T) {
 			t.Errorf("%s: %+v", table.Rows[i].Path, got)
 		}
 	}
-	parent := drawn(t, log, id("4"))
+	parent := outline(t, log, id("4"))
 	for n, want := range map[string]struct {
 		point int64
 		label string
@@ -44,18 +44,18 @@ func TestForksOfAParentInTheLog(t *testing.T) {
 		if err != nil || !ok || p.Session != id("4") || p.Through.Seq != want.point || p.Fork.Label != want.label {
 			t.Fatalf("%s is forked from %+v, %v, %v", n, p, ok, err)
 		}
-		got := drawn(t, log, id(n))
+		got := outline(t, log, id(n))
 		at := len(got) - len(want.own) - 1
-		importtest.Same(t, "what is shared", parent[:at], got[:at])
-		importtest.Same(t, "what is its own", append([]string{"session_forked"}, want.own...), got[at:])
+		importtest.Same(t, "shared events", parent[:at], got[:at])
+		importtest.Same(t, "own events", append([]string{"session_forked"}, want.own...), got[at:])
 	}
-	importtest.Same(t, "spent by the sub-agent", event.Usage{InputTokens: 150, CacheReadTokens: 400, OutputTokens: 12, ReasoningTokens: 2}, spent(t, log, id("6")))
-	if got := info(t, log, id("6")); got.Labels["agent_nickname"] != "Noether" || got.Labels["model"] != "gpt-5.4-mini" || got.Source.SessionID != id("6") {
+	importtest.Same(t, "spent by the sub-agent", event.Usage{InputTokens: 150, CacheReadTokens: 400, OutputTokens: 12, ReasoningTokens: 2}, usage(t, log, id("6")))
+	if got := sessionInfo(t, log, id("6")); got.Labels["agent_nickname"] != "Noether" || got.Labels["model"] != "gpt-5.4-mini" || got.Source.SessionID != id("6") {
 		t.Errorf("sub-agent is %+v", got)
 	}
 	stats, err := runlog.LoadStats(t.Context(), log, id("7"), nil)
 	if err != nil || stats.BySource["codex"].Events != 11 {
-		t.Errorf("what the fork is counted among: %+v, %v", stats.BySource, err)
+		t.Errorf("stats by source: %+v, %v", stats.BySource, err)
 	}
 	again := load(t, log, "agent-forked", "fork", "parent")
 	if total := again.Total(); total.Events != 0 || total.Present != total.Records {
@@ -63,17 +63,17 @@ func TestForksOfAParentInTheLog(t *testing.T) {
 	}
 }
 
-func TestForksOfAParentThatIsMissing(t *testing.T) {
+func TestForksOfAMissingParent(t *testing.T) {
 	log := importtest.NewLog(t)
 	load(t, log, "agent-forked", "fork")
-	if got := info(t, log, id("6")); got.Title != "Noether" || got.Parent.SessionID != id("4") {
+	if got := sessionInfo(t, log, id("6")); got.Title != "Noether" || got.Parent.SessionID != id("4") {
 		t.Errorf("sub-agent is %+v", got)
 	}
 	for n, want := range map[string]event.Usage{
 		"6": {InputTokens: 150, CacheReadTokens: 400, OutputTokens: 12, ReasoningTokens: 2},
 		"7": {InputTokens: 100, CacheReadTokens: 700, OutputTokens: 9},
 	} {
-		importtest.Same(t, "spent by "+n, want, spent(t, log, id(n)))
+		importtest.Same(t, "spent by "+n, want, usage(t, log, id(n)))
 		inherited, own := 0, 0
 		for _, e := range path(t, log, id(n)) {
 			if _, marked := e.MetadataValue("inherited"); marked {
@@ -92,7 +92,7 @@ func TestForksOfAParentThatIsMissing(t *testing.T) {
 	}
 }
 
-func TestAForkThatHasNothingOfItsOwnIsHeld(t *testing.T) {
+func TestForkWithoutLinesOfItsOwnIsHeld(t *testing.T) {
 	log := importtest.NewLog(t)
 	load(t, log, "parent")
 	text := readFixture(t, "fork")
@@ -107,7 +107,7 @@ func TestAForkThatHasNothingOfItsOwnIsHeld(t *testing.T) {
 	}
 }
 
-func TestAForkOfAnotherConversationIsNone(t *testing.T) {
+func TestCopiesOfAnotherConversationMakeNoFork(t *testing.T) {
 	log := importtest.NewLog(t)
 	parent := strings.Replace(readFixture(t, "parent"), "Ask first.", "Never ask.", 1)
 	if _, err := loadText(t, log, parent); err != nil {
@@ -115,12 +115,12 @@ func TestAForkOfAnotherConversationIsNone(t *testing.T) {
 	}
 	load(t, log, "fork")
 	if _, ok, err := fork.Parent(t.Context(), log, id("7")); ok || err != nil {
-		t.Errorf("it is a fork: %v, %v", ok, err)
+		t.Errorf("the session is a fork: %v, %v", ok, err)
 	}
-	importtest.Same(t, "spent", event.Usage{InputTokens: 100, CacheReadTokens: 700, OutputTokens: 9}, spent(t, log, id("7")))
+	importtest.Same(t, "spent", event.Usage{InputTokens: 100, CacheReadTokens: 700, OutputTokens: 9}, usage(t, log, id("7")))
 }
 
-func TestWhatWasSaidBetweenCopiesEndsThem(t *testing.T) {
+func TestMissingMessageEndsTheCopies(t *testing.T) {
 	log := importtest.NewLog(t)
 	load(t, log, "parent")
 	lines := strings.SplitAfter(readFixture(t, "fork"), "\n")
@@ -136,14 +136,14 @@ func TestWhatWasSaidBetweenCopiesEndsThem(t *testing.T) {
 	if err != nil || !ok || p.Through.Seq != 8 {
 		t.Errorf("forked from %+v, %v, %v", p, ok, err)
 	}
-	if got := drawn(t, log, id("7")); strings.Contains(strings.Join(got, "\n"), "I ask two") {
-		t.Errorf("the fork says what its file does not:\n%s", strings.Join(got, "\n"))
+	if got := outline(t, log, id("7")); strings.Contains(strings.Join(got, "\n"), "I ask two") {
+		t.Errorf("the fork has events that its file lacks:\n%s", strings.Join(got, "\n"))
 	}
 }
 
-// A rollback is appended with what follows it, so that nothing can be forked
-// between them: the fork has a rollback of its own.
-func TestAForkBehindARollback(t *testing.T) {
+// A rollback is in one append with the event after it, so the parent cannot be forked
+// between the two. The fork has a rollback of its own.
+func TestForkAfterARollback(t *testing.T) {
 	log := importtest.NewLog(t)
 	load(t, log, "rolled-back")
 	lines := strings.SplitAfter(readFixture(t, "rolled-back"), "\n")
@@ -159,9 +159,9 @@ func TestAForkBehindARollback(t *testing.T) {
 	if err != nil || !ok || p.Through.Seq != 27 {
 		t.Errorf("forked from %+v, %v, %v", p, ok, err)
 	}
-	importtest.Same(t, "what follows the first turn", []string{
+	importtest.Same(t, "events after the first turn", []string{
 		"turn completed", "head_moved to 11", "user Name a bay.", "session_updated Name a bay.",
-	}, drawn(t, log, "s")[8:])
+	}, outline(t, log, "s")[8:])
 }
 
 func TestAForkOfAFork(t *testing.T) {
@@ -184,8 +184,8 @@ func TestAForkOfAFork(t *testing.T) {
 	if len(lineage) != 2 || lineage[0].Session != id("7") || lineage[0].Through.Seq != 49 || lineage[1].Session != id("4") || lineage[1].Through.Seq != 38 {
 		t.Errorf("lineage is %+v", lineage)
 	}
-	importtest.Same(t, "what is its own", []string{"session_forked", "session_updated", "turn_started", "user And the moon?", "session_updated And the moon?"},
-		drawn(t, log, "s")[len(drawn(t, log, id("7"))):])
+	importtest.Same(t, "own events", []string{"session_forked", "session_updated", "turn_started", "user And the moon?", "session_updated And the moon?"},
+		outline(t, log, "s")[len(outline(t, log, id("7"))):])
 	importtest.Verify(t, log)
 }
 
@@ -218,6 +218,6 @@ func TestChildren(t *testing.T) {
 	}
 	node := forest.Node(id("4"))
 	if len(node.Down) != 2 || node.Down[0].ID != id("5") || node.Down[0].Kind != fork.KindRun || node.Down[1].ID != id("6") || node.Down[1].Kind != fork.KindFork {
-		t.Errorf("below the parent: %+v", node.Down)
+		t.Errorf("children of the parent: %+v", node.Down)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/convlog/convlog/interop/internal/importtest"
 )
 
-// Whatever a file holds, behind a parent or not, its import is sound.
+// Law: the import of any file is sound, with and without a parent in the log.
 func FuzzImport(f *testing.F) {
 	for _, name := range append(all, "damaged") {
 		f.Add(readFixture(f, name), false)

@@ -12,9 +12,9 @@ import (
 	"github.com/convlog/convlog/interop/internal/importtest"
 )
 
-// growing are the files whose prefixes are imported, and what is in the log
-// before; those of few bytes are cut behind every byte.
-var growing = []struct {
+// growingFiles are files to import prefix by prefix, with the files to import before
+// them. Small files are cut after every byte.
+var growingFiles = []struct {
 	name, before string
 	everyByte    bool
 }{
@@ -32,8 +32,8 @@ var growing = []struct {
 	{"damaged", "", true},
 }
 
-func TestAFileThatGrowsGivesTheSameLog(t *testing.T) {
-	for _, g := range growing {
+func TestGrowingFileGivesTheSameLog(t *testing.T) {
+	for _, g := range growingFiles {
 		t.Run(g.name+" after "+g.before, func(t *testing.T) {
 			text := readFixture(t, g.name)
 			lines := importtest.Lines{Format: codex.Format{}}
@@ -45,7 +45,7 @@ func TestAFileThatGrowsGivesTheSameLog(t *testing.T) {
 	}
 }
 
-// cuts are the ends of all lines and a place inside each, or every byte.
+// cuts returns the ends of all lines and a position inside each, or every byte.
 func cuts(text string, everyByte bool) (all []int) {
 	if everyByte {
 		for i := range text {
@@ -73,7 +73,7 @@ func TestAnotherHistoryIsAConflict(t *testing.T) {
 	importtest.Same(t, "log", before, importtest.Contents(t, log))
 }
 
-func TestASessionOfOthersIsAConflict(t *testing.T) {
+func TestSessionOfAnotherProgramIsAConflict(t *testing.T) {
 	log := importtest.NewLog(t)
 	importtest.Say(t, log, id("2"), event.Message{Role: event.User, Parts: []event.Part{event.Text("mine")}})
 	if _, err := loadText(t, log, readFixture(t, "rolled-back")); !errors.Is(err, interop.ErrHistory) {
@@ -91,7 +91,7 @@ func TestAShorterVersionAddsNothing(t *testing.T) {
 	}
 }
 
-func TestGrowthBehindWhatOthersAppended(t *testing.T) {
+func TestGrowthAfterAnotherWriter(t *testing.T) {
 	log := importtest.NewLog(t)
 	lines := strings.SplitAfter(readFixture(t, "rolled-back"), "\n")
 	if _, err := loadText(t, log, strings.Join(lines[:11], "")); err != nil {
@@ -103,10 +103,10 @@ func TestGrowthBehindWhatOthersAppended(t *testing.T) {
 	}
 	importtest.Same(t, "active path", []string{
 		"turn completed", "user mine", "turn_started", "user Name a river.", "assistant The Oder.", "step 0: 200+0 in, 5 out", "turn completed",
-	}, drawn(t, log, id("2"))[8:])
+	}, outline(t, log, id("2"))[8:])
 }
 
-// all is every fixture but the one that is damaged.
+// all lists the fixtures except the damaged one.
 var all = []string{"whole", "rolled-back", "compacted", "summarised", "bare", "parent", "agent-fresh", "agent-forked", "fork"}
 
 func TestManyEventsAreAppendedInBatches(t *testing.T) {

@@ -11,12 +11,12 @@ import (
 	"github.com/convlog/convlog/interop"
 )
 
-// header is what a session_meta says.
+// header is a parsed session_meta.
 type header struct {
 	id         string
 	at         time.Time
 	forkedFrom string
-	// spawnedBy is the session that called the sub-agent that this is.
+	// spawnedBy is the session that called this sub-agent.
 	spawnedBy string
 	cwd       string
 	version   string
@@ -42,13 +42,13 @@ func headerOf(l *line) header {
 			Repository string `json:"repository_url"`
 		} `json:"git"`
 	}
-	l.into(&p)
+	l.decode(&p)
 	origin, spawner := sourceOf(p.Source)
 	h := header{id: p.ID, at: l.at, forkedFrom: p.ForkedFrom, spawnedBy: cmp.Or(spawner, p.Parent), cwd: p.CWD, version: p.Version}
 	if h.id == "" {
 		h.id = l.text("id")
 	}
-	h.labels = named(map[string]string{
+	h.labels = withoutEmpty(map[string]string{
 		"originator": p.Originator, providerLabel: p.Provider, "agent_nickname": p.Nickname, "agent_role": p.Role,
 		"source": cmp.Or(origin, p.ThreadSource), "git_branch": p.Git.Branch, "git_commit": p.Git.Commit,
 		"git_repository": p.Git.Repository, "forked_from": p.ForkedFrom,
@@ -56,7 +56,8 @@ func headerOf(l *line) header {
 	return h
 }
 
-// sourceOf reads where a session was started: a name, or as a sub-agent of what.
+// sourceOf parses the source: the name of a program, or the session that called a
+// sub-agent.
 func sourceOf(v jsontext.Value) (origin, spawner string) {
 	if s, ok := rawjson.Text(v); ok {
 		return s, ""
@@ -72,25 +73,8 @@ func sourceOf(v jsontext.Value) (origin, spawner string) {
 	return "subagent", spawner
 }
 
-// member is a member of an object; nil if there is none.
-func member(object jsontext.Value, name string) jsontext.Value {
-	if object.Kind() != '{' {
-		return nil
-	}
-	members, err := rawjson.Members(object)
-	if err != nil {
-		return nil
-	}
-	for _, m := range members {
-		if m.Name == name {
-			return m.Value
-		}
-	}
-	return nil
-}
-
-// named leaves out what is empty.
-func named(labels map[string]string) map[string]string {
+// withoutEmpty removes empty labels.
+func withoutEmpty(labels map[string]string) map[string]string {
 	for name, text := range labels {
 		if text == "" {
 			delete(labels, name)
@@ -99,23 +83,23 @@ func named(labels map[string]string) map[string]string {
 	return labels
 }
 
-// parent is the session that this one comes from; empty if from none.
+// parent is the id of the parent session; empty if there is none.
 func (h *header) parent() string { return cmp.Or(h.forkedFrom, h.spawnedBy) }
 
-// source says what the session was imported from.
+// source describes the import in session_started.
 func (h *header) source(rec *interop.Record) event.SessionSource {
 	return event.SessionSource{Format: Name, Version: h.version, Path: rec.Origin(0).Source, SessionID: h.id}
 }
 
-// ownTurn reports whether a turn is the session's own, and not copied from the
-// one that it was forked from: ids that begin with their time say so, else the
-// time of the record does, for copies are all made at once.
+// ownTurn reports whether a turn belongs to this session and is not a copy. If the ids
+// are time-ordered, a turn of this session has an id after the session id. Otherwise the
+// timestamp decides: Codex writes all copies within a second of the header.
 func (h *header) ownTurn(id string, at time.Time) bool {
-	if timed(id) && timed(h.id) {
+	if isTimeOrdered(id) && isTimeOrdered(h.id) {
 		return id >= h.id
 	}
 	return at.Sub(h.at) > time.Second
 }
 
-// timed reports whether an id is a UUID of version 7, which sorts by its time.
-func timed(id string) bool { return len(id) == 36 && id[14] == '7' }
+// isTimeOrdered reports whether an id is a UUID of version 7.
+func isTimeOrdered(id string) bool { return len(id) == 36 && id[14] == '7' }

@@ -19,24 +19,24 @@ type importer struct {
 	result interop.Result
 
 	header header
-	s      *session // nil until it is known which it is, and where it begins
-	// parent is the session that this one comes from, if the log has it.
+	s      *session // nil until the session begins
+	// parent is the parent session; nil if there is none, or the log lacks it.
 	parent *parent
-	// held are the records before the session begins, in order; seen counts
-	// equal ones.
-	held []interop.Record
-	seen map[event.Digest]int
-	// title is what the session is called when it begins.
+	// held are the records before the session begins. occurrences counts equal records
+	// in it.
+	held        []interop.Record
+	occurrences map[event.Digest]int
+	// title is the title for session_started.
 	title string
-	// forked: a session_forked was written. copies: the file begins with copies
-	// of another session; own: it is past them.
-	forked, copies, own bool
-	// at is the time of the newest record that had one.
+	// madeFork: this import made the fork. hasCopies: the file begins with copies from
+	// another session. pastCopies: the records after the copies have begun.
+	madeFork, hasCopies, pastCopies bool
+	// at is the newest timestamp in the file so far.
 	at time.Time
 }
 
-// record takes in the next record of the file. A *interop.RecordError refuses
-// it; any other error stops the import.
+// record imports the next record of the file. A *interop.RecordError rejects the record;
+// any other error stops the import.
 func (im *importer) record(rec interop.Record) error {
 	l, err := readLine(&rec)
 	if err != nil {
@@ -46,8 +46,8 @@ func (im *importer) record(rec interop.Record) error {
 	case im.s != nil:
 		return im.apply(l)
 	case im.header.id == "":
-		return im.first(l)
-	case im.waits(l):
+		return im.findHeader(l)
+	case im.mustHold(l):
 		im.hold(&rec)
 		return nil
 	}
@@ -57,9 +57,9 @@ func (im *importer) record(rec interop.Record) error {
 	return im.apply(l)
 }
 
-// first takes in a record before it is known which session it is, and finds out
-// if the record tells. What came before such a record follows it.
-func (im *importer) first(l *line) error {
+// findHeader holds a record before the header. The header names the session, and moves
+// to the front of the held records.
+func (im *importer) findHeader(l *line) error {
 	im.hold(l.rec)
 	if l.kind != metaKind {
 		return nil
@@ -71,38 +71,38 @@ func (im *importer) first(l *line) error {
 	}
 	last := len(im.held) - 1
 	im.held = append([]interop.Record{im.held[last]}, im.held[:last]...)
-	im.header, im.seen = h, map[event.Digest]int{}
+	im.header, im.occurrences = h, map[event.Digest]int{}
 	s, err := openSession(im.ctx, im.log, h.id)
 	if err != nil {
 		return err
 	}
-	if !s.found && h.parent() != "" {
+	if !s.existed && h.parent() != "" {
 		if im.parent, err = openParent(im.ctx, im.log, h.parent()); err != nil {
 			return err
 		}
 	}
-	if !s.found && last == 0 {
+	if !s.existed && last == 0 {
 		return nil
 	}
-	if s.found {
+	if s.existed {
 		im.s = s
 	}
 	return im.begin()
 }
 
-// waits reports whether a record does not begin the session yet: it is a copy of
-// what the parent has, or stands before the first prompt.
-func (im *importer) waits(l *line) bool {
+// mustHold reports whether the session does not begin with the record: the record is a
+// copy from the parent, or comes before the first prompt.
+func (im *importer) mustHold(l *line) bool {
 	if im.parent != nil && im.header.forkedFrom != "" {
-		return im.copied(l)
+		return im.isCopy(l)
 	}
-	return !im.opens(l)
+	return !im.beginsSession(l)
 }
 
-// opens reports whether a session begins with the record: with a prompt, which
-// it is called by, or with what the model did.
-func (im *importer) opens(l *line) bool {
-	if name := l.text("thread_name"); l.is("thread_name_updated") && name != "" {
+// beginsSession reports whether the session begins with the record: a prompt or an item
+// of the model. A prompt or a thread name sets the title.
+func (im *importer) beginsSession(l *line) bool {
+	if name := l.text("thread_name"); l.isEvent("thread_name_updated") && name != "" {
 		im.title = strings.TrimSpace(name)
 	}
 	if l.kind != itemKind {
@@ -112,8 +112,8 @@ func (im *importer) opens(l *line) bool {
 		return true
 	}
 	var r parts.Reader
-	said, err := r.Content(l.members.Peek("content"))
-	m := event.Message{Role: event.Role(l.text("role")), Parts: said}
+	content, err := r.Content(l.members.Peek("content"))
+	m := event.Message{Role: event.Role(l.text("role")), Parts: content}
 	if err != nil || !isPrompt(&m) {
 		return false
 	}
@@ -121,15 +121,15 @@ func (im *importer) opens(l *line) bool {
 	return true
 }
 
-// copied reports whether a record that comes before the session begins is a copy
-// of the parent's, or tells whose copies follow.
-func (im *importer) copied(l *line) bool {
+// isCopy reports whether a record before the session begins is a session_meta, or a copy
+// from the parent.
+func (im *importer) isCopy(l *line) bool {
 	if l.kind == metaKind {
 		return true
 	}
-	n := im.seen[l.digest]
-	im.seen[l.digest]++
-	return im.parent.take(l, n)
+	n := im.occurrences[l.digest]
+	im.occurrences[l.digest]++
+	return im.parent.match(l, n)
 }
 
 // hold keeps a record until the session begins.
@@ -137,14 +137,14 @@ func (im *importer) hold(rec *interop.Record) {
 	im.held = append(im.held, rec.Kept())
 }
 
-// begin begins the session, and applies what was held for it.
+// begin begins the session, and adds the held records.
 func (im *importer) begin() error {
-	if im.s == nil && im.parent != nil && im.parent.talked {
-		made, err := im.parent.fork(im.ctx, im.log, &im.header)
+	if im.s == nil && im.parent != nil && im.parent.hasMessage {
+		created, err := im.parent.fork(im.ctx, im.log, &im.header)
 		if err != nil {
 			return err
 		}
-		im.forked = made
+		im.madeFork = created
 	}
 	if im.s == nil {
 		s, err := openSession(im.ctx, im.log, im.header.id)
@@ -172,20 +172,20 @@ func (im *importer) begin() error {
 func (im *importer) apply(l *line) error {
 	s := im.s
 	im.result.Touch(s.ID)
-	im.passes(l)
+	im.advance(l)
 	n := s.occurrence(l.digest)
 	key := interop.RecordKey(s.ID, l.digest, n, ownPart)
 	if seq, ok := s.Find(key); ok {
 		im.result.Present++
-		s.passed = max(s.passed, seq)
-		s.shared.parted = s.shared.parted || l.kind != metaKind
+		s.lastRead = max(s.lastRead, seq)
+		s.ancestry.diverged = s.ancestry.diverged || l.kind != metaKind
 		return nil
 	}
-	if s.has(l, n) {
+	if s.isCopy(l, n) {
 		im.result.Present++
 		return nil
 	}
-	if reason := s.differs(); reason != "" {
+	if reason := s.conflict(); reason != "" {
 		s.Drop()
 		return l.rec.Conflict(s.ID, reason)
 	}
@@ -198,45 +198,45 @@ func (im *importer) apply(l *line) error {
 	return nil
 }
 
-// passes takes in when a record was made, and whether copies begin or end.
-func (im *importer) passes(l *line) {
+// advance updates the time, and notes where copies begin and end.
+func (im *importer) advance(l *line) {
 	if !l.at.IsZero() {
 		im.at = l.at
 	}
 	switch {
 	case l.kind == metaKind:
-		im.copies = im.copies || l.text("id") != im.header.id || im.header.forkedFrom != ""
-	case l.kind == "turn_context" || l.is("task_started", "turn_started"):
-		im.own = im.own || im.header.ownTurn(l.text("turn_id"), im.at)
+		im.hasCopies = im.hasCopies || l.text("id") != im.header.id || im.header.forkedFrom != ""
+	case l.kind == "turn_context" || l.isEvent("task_started", "turn_started"):
+		im.pastCopies = im.pastCopies || im.header.ownTurn(l.text("turn_id"), im.at)
 	}
 }
 
-// copying reports whether the records are copies of another session's.
-func (im *importer) copying() bool { return im.copies && !im.own }
+// inCopies reports whether the current records are copies from another session.
+func (im *importer) inCopies() bool { return im.hasCopies && !im.pastCopies }
 
-// has reports whether the record is a copy of what the session shares with those
-// that it was forked from.
-func (s *session) has(l *line, n int) bool {
+// isCopy reports whether the record is a copy of an event that the session shares with
+// an ancestor.
+func (s *session) isCopy(l *line, n int) bool {
 	if l.kind == metaKind {
-		_, ok := s.shared.find(l, n)
+		_, ok := s.ancestry.find(l, n)
 		return ok
 	}
-	return s.shared.take(l, n)
+	return s.ancestry.match(l, n)
 }
 
-// differs says why a record that the session does not have cannot be added to
-// it, if so.
-func (s *session) differs() string {
+// conflict returns the reason why a new record cannot be added to the session; empty if
+// it can.
+func (s *session) conflict() string {
 	switch {
-	case s.found && !s.From(Name):
+	case s.existed && !s.From(Name):
 		return "the session was not imported from Codex"
-	case s.found && s.passed < s.last:
-		return "the record is not in the session, which goes on after what stands before it"
+	case s.existed && s.lastRead < s.last:
+		return "the session has other records after the last record that the file shares with it"
 	}
 	return ""
 }
 
-// flush appends what was added.
+// flush appends the queued events.
 func (im *importer) flush() error {
 	if im.s == nil {
 		return nil
@@ -244,13 +244,13 @@ func (im *importer) flush() error {
 	return im.s.Flush(im.ctx)
 }
 
-// finish fills in what is known at the end of the file.
+// finish completes the result at the end of the file.
 func (im *importer) finish() {
 	im.result.Held = len(im.held)
 	if im.s != nil {
 		im.result.Events = im.s.Written()
 	}
-	if im.forked {
+	if im.madeFork {
 		im.result.Events++
 	}
 }

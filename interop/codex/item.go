@@ -15,15 +15,15 @@ import (
 	"github.com/convlog/convlog/interop/internal/parts"
 )
 
-// agentMessage is the type of an item that another agent sent to this one.
+// agentMessage is the type of an item from another agent.
 const agentMessage = "agent_message"
 
-// item is what becomes of a response_item; nil if it is kept raw. id is that of
-// its event, which names the response that begins with it.
+// item converts a response_item; nil if it stays raw. id is the id of its event, and the
+// group of the response if the item is its first.
 func (im *importer) item(l *line, id string) (event.Payload, error) {
 	s := im.s
 	m, ok, err := im.message(l.payload, id)
-	if err != nil || !ok || empty(&m) {
+	if err != nil || !ok || isEmptyReasoning(&m) {
 		return nil, err
 	}
 	m.Extra = l.extra(m.Extra)
@@ -36,8 +36,8 @@ func (im *importer) item(l *line, id string) (event.Payload, error) {
 	return m, nil
 }
 
-// message converts an item; ok is false if it is none that is said. id names
-// calls that have no name.
+// message converts an item; ok is false if the item is not part of the conversation. id
+// makes a call id for a call without one.
 func (im *importer) message(item jsontext.Value, id string) (m event.Message, ok bool, err error) {
 	r := parts.Reader{Names: im.s.calls, Put: parts.PutBlob(im.ctx, im.log)}
 	o, err := parts.Open(item)
@@ -61,13 +61,13 @@ func (im *importer) message(item jsontext.Value, id string) (m event.Message, ok
 		if p.Type == event.ServerToolCallPart && p.CallID == "" {
 			p.CallID = p.Name + "_" + id
 		}
-		if p.Type == event.ToolResultPart && aborted(&p) {
+		if p.Type == event.ToolResultPart && isAborted(&p) {
 			p.IsError, p.Interrupted = true, true
 		}
 		m.Parts = []event.Part{p}
 	}
 	m.Extra = o.Rest()
-	return m, !o.Failed && speaks(m.Role), err
+	return m, !o.Failed && isKnownRole(m.Role), err
 }
 
 // kindOf is the type of an item.
@@ -76,7 +76,7 @@ func kindOf(item jsontext.Value) string {
 	return cmp.Or(kind, "item")
 }
 
-func speaks(role event.Role) bool {
+func isKnownRole(role event.Role) bool {
 	switch role {
 	case event.System, event.Developer, event.User, event.Assistant, event.Tool:
 		return true
@@ -84,16 +84,16 @@ func speaks(role event.Role) bool {
 	return false
 }
 
-// empty reports whether a message is reasoning of which the file kept nothing.
-func empty(m *event.Message) bool {
+// isEmptyReasoning reports whether a message is reasoning without any content.
+func isEmptyReasoning(m *event.Message) bool {
 	if len(m.Parts) != 1 || m.Parts[0].Type != event.ReasoningPart {
 		return false
 	}
 	return m.Parts[0].Text == "" && m.Parts[0].Encrypted == ""
 }
 
-// aborted reports whether a result ends a call that was interrupted.
-func aborted(p *event.Part) bool {
+// isAborted reports whether a result belongs to an interrupted call.
+func isAborted(p *event.Part) bool {
 	if len(p.Content) != 1 {
 		return false
 	}
@@ -101,35 +101,35 @@ func aborted(p *event.Part) bool {
 	return text == "aborted" || strings.HasPrefix(text, "aborted by user")
 }
 
-// isPrompt reports whether a message is what a user said, and not what Codex
-// says in the user's name.
+// isPrompt reports whether the user wrote the message. Codex writes some messages in the
+// user's name.
 func isPrompt(m *event.Message) bool {
-	if m.Role != event.User || len(m.Parts) == 0 || isOfAgent(m) {
+	if m.Role != event.User || len(m.Parts) == 0 || isFromAgent(m) {
 		return false
 	}
 	text := strings.TrimSpace(m.Text())
-	return !slices.ContainsFunc(instructions, func(beginning string) bool { return strings.HasPrefix(text, beginning) })
+	return !slices.ContainsFunc(generatedPrefixes, func(beginning string) bool { return strings.HasPrefix(text, beginning) })
 }
 
-// instructions are how messages begin that Codex says in the user's name.
-var instructions = []string{
+// generatedPrefixes begin the messages that Codex writes in the user's name.
+var generatedPrefixes = []string{
 	"# AGENTS.md instructions for ", "<user_instructions>", "<environment_context>", "<skill>", "<user_shell_command>",
-	"<user_action>", "<turn_aborted>", notification, "<subagents>", "<hook_prompt", "<goal_context>", "<codex_internal_context",
+	"<user_action>", "<turn_aborted>", notificationTag, "<subagents>", "<hook_prompt", "<goal_context>", "<codex_internal_context",
 }
 
-// isBoundary reports whether a rollback counts a message: a prompt, or what
-// another agent asks.
-func isBoundary(m *event.Message) bool { return isPrompt(m) || isOfAgent(m) }
+// isRollbackPoint reports whether a rollback counts a message: a prompt, or a message
+// from another agent.
+func isRollbackPoint(m *event.Message) bool { return isPrompt(m) || isFromAgent(m) }
 
-func isOfAgent(m *event.Message) bool {
+func isFromAgent(m *event.Message) bool {
 	return m.Role == event.User && extraText(m.Extra, "type") == agentMessage
 }
 
-// requestMark stands before what a user typed, where the program put files or
-// what an editor shows before it.
+// requestMark precedes the request of the user, if files or an editor's context come
+// first.
 const requestMark = "## My request for Codex:"
 
-// titleOf is what a session is called by a prompt.
+// titleOf is the title from a prompt.
 func titleOf(m *event.Message) string {
 	text := m.Text()
 	if _, request, ok := strings.Cut(text, requestMark); ok {
@@ -138,8 +138,7 @@ func titleOf(m *event.Message) string {
 	return interop.Title(text)
 }
 
-// digestOf identifies what a message says, without ids and what the message has
-// in its extra.
+// digestOf is a digest of the content of a message, without ids and extra.
 func digestOf(m *event.Message) (d event.Digest) {
 	h := sha256.New()
 	say := func(texts ...string) {

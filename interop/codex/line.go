@@ -14,33 +14,33 @@ import (
 	"github.com/convlog/convlog/interop/internal/parts"
 )
 
-// The types of records that this package tells apart.
+// The types of records with special handling.
 const (
 	metaKind  = "session_meta"
 	itemKind  = "response_item"
 	eventKind = "event_msg"
 )
 
-// line is a record of a file.
+// line is a parsed record of a file.
 type line struct {
 	rec     *interop.Record
 	kind    string
-	payload jsontext.Value // the record itself where it has none
+	payload jsontext.Value // the record itself if it has no payload
 	members parts.Members  // of the payload, if it is an object
-	at      time.Time      // zero if it does not say
-	// around are the members beside type, timestamp and payload.
-	around []rawjson.Member
-	// digest identifies what is recorded, whenever it was.
+	at      time.Time      // zero if it has none
+	// envelope are the members other than type, timestamp and payload.
+	envelope []rawjson.Member
+	// digest identifies the type and payload, without the timestamp.
 	digest event.Digest
 }
 
-// bareItems are the types of items in files of older versions.
-var bareItems = []string{
+// olderItems are the types of items in older files.
+var olderItems = []string{
 	"message", "reasoning", "function_call", "function_call_output", "local_shell_call", "local_shell_call_output",
 	"custom_tool_call", "custom_tool_call_output", "web_search_call",
 }
 
-// readLine reads a record. It shares the bytes of rec.
+// readLine parses a record. The line shares the bytes of rec.
 func readLine(rec *interop.Record) (*line, error) {
 	members, err := rawjson.Members(rec.Value)
 	if err != nil {
@@ -48,10 +48,10 @@ func readLine(rec *interop.Record) (*line, error) {
 	}
 	l := &line{rec: rec}
 	for _, m := range members {
-		l.member(m)
+		l.addMember(m)
 	}
 	if l.payload == nil {
-		l.bare()
+		l.readOlder()
 	}
 	l.members, _ = parts.Open(l.payload)
 	if l.at.IsZero() {
@@ -61,31 +61,31 @@ func readLine(rec *interop.Record) (*line, error) {
 	return l, nil
 }
 
-func (l *line) member(m rawjson.Member) {
+func (l *line) addMember(m rawjson.Member) {
 	switch m.Name {
 	case "type":
 		l.kind, _ = rawjson.Text(m.Value)
 	case "payload":
 		l.payload = m.Value
 	case "timestamp":
-		said, _ := rawjson.Text(m.Value)
-		if l.at = interop.Time(said); l.at.IsZero() {
-			l.around = append(l.around, m)
+		timestamp, _ := rawjson.Text(m.Value)
+		if l.at = interop.Time(timestamp); l.at.IsZero() {
+			l.envelope = append(l.envelope, m)
 		}
 	default:
-		l.around = append(l.around, m)
+		l.envelope = append(l.envelope, m)
 	}
 }
 
-// bare makes the record its own payload, as in files of older versions.
-func (l *line) bare() {
+// readOlder makes the record its own payload, for older files.
+func (l *line) readOlder() {
 	around := parts.Members{}
-	for _, m := range l.around {
+	for _, m := range l.envelope {
 		around.Put(m.Name, m.Value)
 	}
 	record := around.PeekText("record_type")
 	switch {
-	case slices.Contains(bareItems, l.kind):
+	case slices.Contains(olderItems, l.kind):
 		l.kind = itemKind
 	case l.kind != "":
 	case record != "":
@@ -93,56 +93,78 @@ func (l *line) bare() {
 	case around.Has("id") && !l.at.IsZero():
 		l.kind = metaKind
 	}
-	l.payload, l.around = l.rec.Value, nil
+	l.payload, l.envelope = l.rec.Value, nil
 }
 
-// text is a member of the payload that is a string; empty if it is none.
+// text is the value of a string member of the payload; empty if there is none.
 func (l *line) text(name string) string {
 	return l.members.PeekText(name)
 }
 
-// into decodes the payload, as far as it is of the shape; the rest stays zero.
-func (l *line) into(v any) {
-	_ = json.Unmarshal(l.payload, v) // a payload of another shape says nothing
+// decode decodes the payload into v. Members of the wrong type stay zero.
+func (l *line) decode(v any) {
+	_ = json.Unmarshal(l.payload, v) // a malformed payload counts as empty
 }
 
-// name is the type of the payload, of items and events.
-func (l *line) name() string {
+// payloadType is the type of the payload, for items and events.
+func (l *line) payloadType() string {
 	if l.kind == itemKind || l.kind == eventKind {
 		return l.text("type")
 	}
 	return ""
 }
 
-// is reports whether the record is an event of one of the types.
-func (l *line) is(names ...string) bool {
+// isEvent reports whether the record is an event_msg of one of the types.
+func (l *line) isEvent(names ...string) bool {
 	return l.kind == eventKind && slices.Contains(names, l.text("type"))
 }
 
-// rawType is the type of the event that the record is kept raw in.
+// rawType is the event type for the raw record.
 func (l *line) rawType() event.Type {
 	kind := cmp.Or(l.kind, "untyped")
-	if name := l.name(); name != "" {
+	if name := l.payloadType(); name != "" {
 		kind += ":" + name
 	}
 	return interop.RawType(Name, kind)
 }
 
-// extra is what of the record an event keeps in its extra: rest, of the payload,
-// and what stands around that.
+// extra joins rest, the remaining members of the payload, with the envelope.
 func (l *line) extra(rest jsontext.Value) jsontext.Value {
-	if len(l.around) == 0 {
+	if len(l.envelope) == 0 {
 		return rest
 	}
 	var all []rawjson.Member
 	if rest != nil {
 		all, _ = rawjson.Members(rest) // rest is an object
 	}
-	return rawjson.NonEmpty(append(all, rawjson.Member{Name: "record", Value: rawjson.NonEmpty(l.around)}))
+	return rawjson.NonEmpty(append(all, rawjson.Member{Name: "record", Value: rawjson.NonEmpty(l.envelope)}))
 }
 
-// all is the whole payload as an extra.
-func (l *line) all() jsontext.Value { return l.extra(l.payload) }
+// payloadExtra is the whole payload as an extra.
+func (l *line) payloadExtra() jsontext.Value { return l.extra(l.payload) }
 
-// isObject reports whether the payload has members.
+// isObject reports whether the payload is an object.
 func (l *line) isObject() bool { return l.payload.Kind() == '{' }
+
+// member is the value of a member; nil if there is none.
+func member(object jsontext.Value, name string) jsontext.Value {
+	if object.Kind() != '{' {
+		return nil
+	}
+	members, err := rawjson.Members(object)
+	if err != nil {
+		return nil
+	}
+	for _, m := range members {
+		if m.Name == name {
+			return m.Value
+		}
+	}
+	return nil
+}
+
+// extraText is the value of a string member of an extra; empty if there is none.
+func extraText(extra jsontext.Value, name string) string {
+	s, _ := rawjson.Text(member(extra, name))
+	return s
+}

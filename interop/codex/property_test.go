@@ -11,7 +11,7 @@ import (
 	"github.com/convlog/convlog/interop/internal/importtest"
 )
 
-// anyLine is a line of a file: any kind, of few values, so that equal ones recur.
+// anyLine is a line of any type. It has few different values, so equal lines recur.
 func anyLine(t *rapid.T) string {
 	small := func(name string) int { return rapid.IntRange(0, 3).Draw(t, name) }
 	turn := fmt.Sprintf(`"turn_id":"0190000%d-0000-7000-8000-00000000000%d"`, rapid.IntRange(4, 7).Draw(t, "session of the turn"), small("turn"))
@@ -66,10 +66,9 @@ func headerLine(n, forkedFrom string) string {
 	return fmt.Sprintf(`{"timestamp":"2026-01-01T00:00:00Z","type":"session_meta","payload":{"id":%q,"forked_from_id":%q}}`+"\n", id(n), forkedFrom)
 }
 
-// Law: whatever the lines of a file and of the one that it was forked from are,
-// importing it while it grows gives the same log as importing it whole, and
-// importing it again writes nothing.
-func TestAnyFileThatGrowsGivesTheSameLog(t *testing.T) {
+// Law: the import of a growing file and its parent gives the same log as the import of
+// the whole files, and a second import writes nothing.
+func TestAnyGrowingFileGivesTheSameLog(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		parent := append([]string{headerLine("4", "")}, lines(r, "lines of the parent")...)
 		own := lines(r, "lines")

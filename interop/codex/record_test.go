@@ -13,21 +13,21 @@ import (
 func TestDamaged(t *testing.T) {
 	log := importtest.NewLog(t)
 	got := load(t, log, "damaged").Rows[0].Result
-	importtest.Same(t, "active path", []string{"session_started Ring the bell.", "turn_started", "user Ring the bell.", "assistant Ding."}, drawn(t, log, id("9")))
-	importtest.Same(t, "refusals", []string{"line 3, byte 756", "line 8, byte 1255"}, refusals(got))
+	importtest.Same(t, "active path", []string{"session_started Ring the bell.", "turn_started", "user Ring the bell.", "assistant Ding."}, outline(t, log, id("9")))
+	importtest.Same(t, "refusals", []string{"line 3, byte 756", "line 8, byte 1255"}, rejections(got))
 	if got.Records != 8 || got.Imported+got.Raw+len(got.Refused) != 8 {
 		t.Errorf("result is %+v", got)
 	}
 }
 
-func refusals(r interop.Result) (all []string) {
+func rejections(r interop.Result) (all []string) {
 	for _, f := range r.Refused {
 		all = append(all, fmt.Sprintf("line %d, byte %d", f.Line, f.Offset))
 	}
 	return all
 }
 
-func TestASessionIDThatNoneCanHave(t *testing.T) {
+func TestInvalidSessionID(t *testing.T) {
 	log := importtest.NewLog(t)
 	got, err := loadText(t, log, `{"timestamp":"2026-01-01T00:00:00Z","type":"session_meta","payload":{"id":""}}`+"\n")
 	if err != nil || len(got.Refused) != 1 || got.Held != 0 || got.Events != 0 {
@@ -35,14 +35,14 @@ func TestASessionIDThatNoneCanHave(t *testing.T) {
 	}
 }
 
-// record is a line of a file; its payload is what stands between the braces.
+// record is a line with the members of its payload.
 func record(kind, payload string) string {
 	return fmt.Sprintf(`{"timestamp":"2026-01-01T00:00:01Z","type":%q,"payload":{%s}}`, kind, payload) + "\n"
 }
 
 const opening = `{"timestamp":"2026-01-01T00:00:00Z","type":"session_meta","payload":{"id":"s","cwd":"/srv"}}` + "\n"
 
-// What becomes of single records behind the start of a session and a prompt.
+// TestRecords imports single records after the start of a session and a prompt.
 func TestRecords(t *testing.T) {
 	spawn := record("response_item", `"type":"function_call","name":"spawn_agent","arguments":"{}","call_id":"c"`)
 	started := record("response_item", `"type":"function_call_output","call_id":"c","output":"{\"agent_id\":\"a\"}"`)
@@ -50,10 +50,10 @@ func TestRecords(t *testing.T) {
 		lines string
 		want  []string
 	}{
-		"an item that is not known": {record("response_item", `"type":"ghost_snapshot"`), []string{"codex:response_item:ghost_snapshot {\"timestamp\""}},
-		"a role that is not known":  {record("response_item", `"type":"message","role":"critic","content":"x"`), []string{`codex:response_item:message {"timestamp"`}},
-		"a call without an id":      {record("response_item", `"type":"function_call","name":"x"`), []string{`codex:response_item:function_call {"timestamp"`}},
-		"a payload that is no object": {
+		"an unknown item":      {record("response_item", `"type":"ghost_snapshot"`), []string{"codex:response_item:ghost_snapshot {\"timestamp\""}},
+		"an unknown role":      {record("response_item", `"type":"message","role":"critic","content":"x"`), []string{`codex:response_item:message {"timestamp"`}},
+		"a call without an id": {record("response_item", `"type":"function_call","name":"x"`), []string{`codex:response_item:function_call {"timestamp"`}},
+		"a payload other than an object": {
 			`{"timestamp":"2026-01-01T00:00:01Z","type":"turn_context","payload":7}` + "\n", []string{`codex:turn_context {"timestamp"`}},
 		"a record without a type": {`{"x":1}` + "\n", []string{`codex:untyped {"x":1}`}},
 		"members around the payload": {
@@ -66,7 +66,7 @@ func TestRecords(t *testing.T) {
 				`message_added {"role":"assistant","group":"`,
 				`message_added {"role":"tool","parts":[{"type":"tool_result","call_id":"t","name":"tool_search","content":[{"type":"opaque","kind":"tools","value":[1]}]}],"extra":{"type":"tool_search_output"}}`,
 			}},
-		"what another agent asks": {
+		"a message from another agent": {
 			record("response_item", `"type":"agent_message","author":"/root","content":[{"type":"encrypted_content","encrypted_content":"eA=="}]`),
 			[]string{`message_added {"role":"user","parts":[{"type":"opaque","kind":"encrypted_content"`}},
 		"settings": {
@@ -75,21 +75,21 @@ func TestRecords(t *testing.T) {
 			[]string{`session_updated {"cwd":"/tmp","labels":{"model":"m"},`, `codex:event_msg:thread_settings_applied {`}},
 		"a name of another session": {
 			record("event_msg", `"type":"thread_name_updated","thread_id":"t","thread_name":"x"`), []string{`codex:event_msg:thread_name_updated {`}},
-		"the end of a turn that no record began": {record("event_msg", `"type":"turn_aborted","reason":"replaced"`), []string{
+		"the end of an unknown turn": {record("event_msg", `"type":"turn_aborted","reason":"replaced"`), []string{
 			`turn_completed {"status":"aborted","stop_reason":"replaced",`}},
 		"nothing to roll back": {record("event_msg", `"type":"thread_rolled_back","num_turns":0`), []string{`codex:event_msg:thread_rolled_back {`}},
-		"a count of tokens that cannot be": {
+		"an invalid token count": {
 			record("event_msg", `"type":"token_count","info":{"total_token_usage":{"input_tokens":1},"last_token_usage":{"input_tokens":-1}}`),
 			[]string{`codex:event_msg:token_count {`}},
 		"a compaction of nothing": {record("compacted", `"message":""`), []string{`codex:compacted {`}},
-		"a sub-agent that cannot be started": {
+		"a sub-agent that fails to start": {
 			spawn + record("response_item", `"type":"function_call_output","call_id":"c","output":"collab spawn failed: no"`),
 			[]string{`message_added {`, `child_requested {"child_id":"c","call_id":"c","mode":"fresh"}`, `message_added {`, `child_failed {"child_id":"c","call_id":"c","error":"collab spawn failed: no"}`}},
-		"a sub-agent whose end is noted": {
+		"a notification that a sub-agent failed": {
 			spawn + started + record("response_item", `"type":"message","role":"user","content":"<subagent_notification>\n{\"agent_id\":\"a\",\"status\":{\"errored\":\"no </quota>\"}}\n</subagent_notification>"`),
 			[]string{`message_added {`, `child_requested {`, `message_added {`, `child_started {"child_id":"c","child_session_id":"a","call_id":"c"}`,
 				`message_added {`, `child_failed {"child_id":"c","child_session_id":"a","call_id":"c","status":"errored","error":"no </quota>"}`}},
-		"a sub-agent that is under way": {
+		"a running sub-agent": {
 			record("event_msg", `"type":"sub_agent_activity","agent_thread_id":"a","event_id":"e","kind":"started"`) +
 				record("event_msg", `"type":"sub_agent_activity","agent_thread_id":"a","event_id":"f","kind":"interacted"`) +
 				record("event_msg", `"type":"collab_waiting_end","statuses":{"a":"shutdown","b":"shutdown"}`),
@@ -123,23 +123,23 @@ func TestTitles(t *testing.T) {
 		return record("response_item", fmt.Sprintf(`"type":"message","role":"user","content":%q`, text))
 	}
 	for name, test := range map[string]struct{ lines, want string }{
-		"of the first prompt":        {prompt("<environment_context>x</environment_context>") + prompt("Hello\nthere") + prompt("More"), "Hello"},
-		"of an editor":               {prompt("# Context from my IDE setup:\n\n## My request for Codex:\nMend it.\n"), "Mend it."},
-		"that was given before":      {record("event_msg", `"type":"thread_name_updated","thread_id":"s","thread_name":"Mending"`) + prompt("Mend it."), "Mending"},
-		"where the model begins":     {record("response_item", `"type":"message","role":"assistant","content":"Hi"`) + prompt("Hello"), "Hello"},
-		"of an element of one's own": {prompt("<div>What is this?</div>"), "<div>What is this?</div>"},
+		"of the first prompt":     {prompt("<environment_context>x</environment_context>") + prompt("Hello\nthere") + prompt("More"), "Hello"},
+		"of an editor":            {prompt("# Context from my IDE setup:\n\n## My request for Codex:\nMend it.\n"), "Mend it."},
+		"from an earlier record":  {record("event_msg", `"type":"thread_name_updated","thread_id":"s","thread_name":"Mending"`) + prompt("Mend it."), "Mending"},
+		"where the model begins":  {record("response_item", `"type":"message","role":"assistant","content":"Hi"`) + prompt("Hello"), "Hello"},
+		"from an unknown element": {prompt("<div>What is this?</div>"), "<div>What is this?</div>"},
 	} {
 		log := importtest.NewLog(t)
 		if _, err := loadText(t, log, opening+test.lines); err != nil {
 			t.Fatal(err)
 		}
-		if got := info(t, log, "s").Title; got != test.want {
+		if got := sessionInfo(t, log, "s").Title; got != test.want {
 			t.Errorf("%s: title is %q", name, got)
 		}
 	}
 }
 
-func TestNothingBeginsWithoutAPrompt(t *testing.T) {
+func TestNoSessionWithoutAPrompt(t *testing.T) {
 	log := importtest.NewLog(t)
 	got, err := loadText(t, log, opening+record("turn_context", `"model":"m"`))
 	if err != nil || got.Held != 2 || got.Events != 0 || len(importtest.Sessions(t, log)) > 0 {
@@ -147,11 +147,11 @@ func TestNothingBeginsWithoutAPrompt(t *testing.T) {
 	}
 	got, err = loadText(t, log, record("turn_context", `"model":"m"`)+record("response_item", `"type":"message","role":"user","content":"Hi"`)+opening)
 	if err != nil || got.Held != 0 || got.Events != 4 {
-		t.Errorf("import of what stands before its header: %+v, %v", got, err)
+		t.Errorf("import of records before the header: %+v, %v", got, err)
 	}
 }
 
-// Ids that do not tell their time: copies are those that were made at once.
+// The ids are not time-ordered. Copies are the records with the time of the header.
 func TestCopiesByTime(t *testing.T) {
 	log := importtest.NewLog(t)
 	at := func(second, kind, payload string) string {
@@ -166,5 +166,5 @@ func TestCopiesByTime(t *testing.T) {
 	if _, err := loadText(t, log, text); err != nil {
 		t.Fatal(err)
 	}
-	importtest.Same(t, "spent", event.Usage{InputTokens: 7}, spent(t, log, "fork"))
+	importtest.Same(t, "spent", event.Usage{InputTokens: 7}, usage(t, log, "fork"))
 }

@@ -9,23 +9,23 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-// turnEnd is what becomes of the end of a task. One that names a turn which no
-// record began is the end of the turn under way: a review does so.
+// turnEnd converts the end of a task. If no record began the named turn, the event ends
+// the current turn: a review does so.
 func (s *session) turnEnd(l *line) event.Payload {
 	var p struct {
 		Duration int64 `json:"duration_ms"`
 	}
-	l.into(&p)
+	l.decode(&p)
 	end := event.TurnCompletion{
 		TurnID: s.turns[l.text("turn_id")], Status: event.TurnStatusCompleted, Steps: s.turn.steps,
-		DurationMS: max(0, p.Duration), Extra: l.all(),
+		DurationMS: max(0, p.Duration), Extra: l.payloadExtra(),
 	}
 	if end.TurnID.IsZero() {
 		end.TurnID = s.turn.id
 	}
 	failure := l.members.Peek("error")
 	switch {
-	case l.is("turn_aborted"):
+	case l.isEvent("turn_aborted"):
 		end.StopReason = l.text("reason")
 		end.Status = event.TurnStatusAborted
 		if end.StopReason == "interrupted" {
@@ -38,10 +38,10 @@ func (s *session) turnEnd(l *line) event.Payload {
 	return end
 }
 
-// step is what becomes of a count of tokens; nil if it says nothing new. The
-// total is that of the session so far, the last that of the newest response.
+// step converts a token_count; nil if its total is not new. The total covers the session
+// so far; the last_token_usage covers the newest response.
 func (s *session) step(l *line) event.Payload {
-	extra := l.all()
+	extra := l.payloadExtra()
 	total := totalOf(extra)
 	usage, ok := usageOf(member(l.members.Peek("info"), "last_token_usage"))
 	if total == "" || total == s.total || !ok {
@@ -57,8 +57,7 @@ func totalOf(payload jsontext.Value) string {
 	return canonical(member(member(payload, "info"), "total_token_usage"))
 }
 
-// canonical is the same for values that mean the same, as they stand in a file
-// and in an event.
+// canonical returns equal strings for equal JSON values.
 func canonical(v jsontext.Value) string {
 	c := v.Clone()
 	if len(c) == 0 || c.Canonicalize() != nil {
@@ -67,8 +66,8 @@ func canonical(v jsontext.Value) string {
 	return string(c)
 }
 
-// usageOf reads a count of tokens. What was read from a cache, or written to one,
-// is counted in the input too.
+// usageOf parses a token count. Its input includes the tokens read from a cache and
+// written to one.
 func usageOf(v jsontext.Value) (u event.Usage, ok bool) {
 	var p struct {
 		Input     int64 `json:"input_tokens"`

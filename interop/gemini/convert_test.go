@@ -26,7 +26,7 @@ func TestContent(t *testing.T) {
 			[]event.Part{{Type: event.DocumentPart, MediaType: "application/pdf", URL: "https://example.org/t.pdf"}},
 		},
 		{
-			"data that is none", `[{"inlineData":{"mimeType":"image/png","data":"%%"}}]`,
+			"malformed data", `[{"inlineData":{"mimeType":"image/png","data":"%%"}}]`,
 			[]event.Part{event.Opaque("inlineData", []byte(`{"inlineData":{"mimeType":"image/png","data":"%%"}}`))},
 		},
 		{
@@ -38,7 +38,7 @@ func TestContent(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			log := importtest.NewLog(t)
-			take(t, log, `{"id":"a","type":"user","content":`+test.content+`}`)
+			importMessages(t, log, `{"id":"a","type":"user","content":`+test.content+`}`)
 			m, _, err := event.Decode[event.Message](&importtest.Events(t, log, "s")[1])
 			if err != nil {
 				t.Fatal(err)
@@ -62,7 +62,7 @@ func TestResults(t *testing.T) {
 		`[{"text":"four"},{"text":"!"}]`:                                               "four!",
 	} {
 		log := importtest.NewLog(t)
-		take(t, log, user("a", "Count"), answer("b", `"content":"","toolCalls":[{"id":"c","name":"read","args":{},"status":"success","result":`+result+`}]`))
+		importMessages(t, log, user("a", "Count"), answer("b", `"content":"","toolCalls":[{"id":"c","name":"read","args":{},"status":"success","result":`+result+`}]`))
 		m, _, err := event.Decode[event.Message](&importtest.Events(t, log, "s")[3])
 		if err != nil || len(m.ToolResults()) != 1 {
 			t.Fatalf("%s became %+v, %v", result, m, err)
@@ -76,15 +76,15 @@ func TestResults(t *testing.T) {
 			got += " (more)"
 		}
 		if got != want {
-			t.Errorf("%s says %s, not %s", result, got, want)
+			t.Errorf("%s has the text %s, not %s", result, got, want)
 		}
 	}
 }
 
-func TestCallsThatAreNone(t *testing.T) {
+func TestMalformedCalls(t *testing.T) {
 	for _, calls := range []string{`"none"`, `[7]`, `[{"name":"read"}]`} {
 		log := importtest.NewLog(t)
-		take(t, log, user("a", "Count"), answer("b", `"content":"Yes","toolCalls":`+calls+`,"thoughts":"many","tokens":{"input":1,"cached":2}`))
+		importMessages(t, log, user("a", "Count"), answer("b", `"content":"Yes","toolCalls":`+calls+`,"thoughts":"many","tokens":{"input":1,"cached":2}`))
 		m, _, err := event.Decode[event.Message](&importtest.Events(t, log, "s")[2])
 		if err != nil {
 			t.Fatal(err)
@@ -95,7 +95,7 @@ func TestCallsThatAreNone(t *testing.T) {
 
 func TestAnEmptyAnswerIsMarked(t *testing.T) {
 	log := importtest.NewLog(t)
-	take(t, log, user("a", "Count"), answer("b", `"content":""`))
+	importMessages(t, log, user("a", "Count"), answer("b", `"content":""`))
 	if broken, _ := importtest.Events(t, log, "s")[2].MetadataValue("broken"); string(broken) != `["empty_message"]` {
 		t.Errorf("broken is %s", broken)
 	}

@@ -12,45 +12,43 @@ import (
 	"github.com/convlog/convlog/interop/internal/parts"
 )
 
-// The parts that a record's events have in their origins; those of calls and
-// results come behind them.
+// The parts of a record's events, for their origins. Calls and results follow piecePart.
 const (
-	ownPart     = iota // the record's own event
+	ownPart     = iota // the event of the record itself
 	movePart           // head_moved before it
-	summaryPart        // the summary of a header
-	usagePart          // tokens that came late
-	piecePart          // further pieces of a message
+	summaryPart        // title from the summary of a header
+	usagePart          // tokens that came later than the message
+	piecePart          // the second and later pieces of a message
 )
 
-// adding adds the events of a record to its session.
-type adding struct {
+// recordWriter adds the events of a record to its session.
+type recordWriter struct {
 	im *importer
 	s  *session
 	r  *record
-	// follows is the seq that the first of them follows; 0 where they go on at the
-	// head.
-	follows int64
-	// n counts equal records of the file before it.
-	n int
-	// newest is the seq of the newest of them, added how many the log did not
-	// have, kept that one of these is the raw record.
+	// parent is the seq that the first event follows; 0 if it follows the head.
+	parent int64
+	// occurrence numbers equal records of the file.
+	occurrence int
+	// newest is the seq of the newest event of the record. added counts events that are
+	// new to the log. isRaw is true if one of them holds the raw record.
 	newest int64
 	added  int
-	kept   bool
+	isRaw  bool
 }
 
-// apply adds to the session what it does not have of a record yet.
+// apply adds the events of a record that the session does not have yet.
 func (im *importer) apply(s *session, r *record) error {
-	a := adding{im: im, s: s, r: r, follows: s.last, n: s.seen[r.digest]}
-	s.seen[r.digest]++
-	if err := a.all(); err != nil {
+	w := recordWriter{im: im, s: s, r: r, parent: s.lastSeq, occurrence: s.occurrences[r.digest]}
+	s.occurrences[r.digest]++
+	if err := w.write(); err != nil {
 		return err
 	}
 	switch {
-	case a.added == 0:
+	case w.added == 0:
 		s.matched = true
 		im.result.Present++
-	case a.kept:
+	case w.isRaw:
 		im.result.Raw++
 	default:
 		im.result.Imported++
@@ -61,91 +59,91 @@ func (im *importer) apply(s *session, r *record) error {
 	return nil
 }
 
-// all adds the events of the record.
-func (a *adding) all() (err error) {
-	last := &a.s.last
+// write adds the events of the record.
+func (w *recordWriter) write() (err error) {
+	last := &w.s.lastSeq
 	switch {
-	case a.r.members.Has("$rewindTo"):
-		a.follows = a.s.rewound(a.r.text("$rewindTo"))
+	case w.r.members.Has("$rewindTo"):
+		w.parent = w.s.rewindTarget(w.r.text("$rewindTo"))
 		*last = 0
-		err = a.raw()
-	case a.r.says():
-		err = a.message()
-	case a.r.set() != nil:
-		err = a.change()
+		err = w.addRaw()
+	case w.r.isMessage():
+		err = w.addMessage()
+	case w.r.change() != nil:
+		err = w.addChange()
 	default:
-		err = a.raw()
+		err = w.addRaw()
 	}
-	*last = max(*last, a.newest)
+	*last = max(*last, w.newest)
 	return err
 }
 
-// rewound is what is followed after a rewind to before a message.
-func (s *session) rewound(id string) int64 {
-	if seq, ok := s.before[id]; ok {
+// rewindTarget is the seq to follow after a rewind to before a message.
+func (s *session) rewindTarget(id string) int64 {
+	if seq, ok := s.parents[id]; ok {
 		return seq
 	}
-	return start
+	return startSeq
 }
 
-// message adds a message, or what has grown of it.
-func (a *adding) message() error {
-	if _, again := a.s.before[a.r.id]; !again {
-		a.s.before[a.r.id] = a.s.last
+// addMessage adds the pieces of a message that the session does not have yet.
+func (w *recordWriter) addMessage() error {
+	if _, again := w.s.parents[w.r.id]; !again {
+		w.s.parents[w.r.id] = w.s.lastSeq
 	}
-	c := converter{ctx: a.im.ctx, log: a.im.log}
-	pieces, err := c.pieces(a.r)
+	c := converter{ctx: w.im.ctx, log: w.im.log}
+	pieces, err := c.pieces(w.r)
 	if err != nil {
-		return a.r.Located(err)
+		return w.r.Located(err)
 	}
-	known, redacted := a.known(pieces)
+	known, redacted := w.newestPiece(pieces)
 	if known > 0 {
-		a.follows, a.s.matched = a.resumes(known), true
+		w.parent, w.s.matched = w.parentOfGrowth(known), true
 	}
-	usage, changed := a.r.usage(), false
-	if redacted || a.s.counted(a.r.id, usage) {
+	usage, changed := w.r.usage(), false
+	if redacted || w.s.hasUsage(w.r.id, usage) {
 		usage = event.Usage{}
 	}
 	for i := range pieces {
 		p := &pieces[i]
-		if seq, ok := a.s.Find(a.key(p.name)); ok {
-			changed = changed || !redacted && a.s.said[seq] != content(&p.m)
-			a.newest = max(a.newest, seq)
+		if seq, ok := w.s.Find(w.key(p.name)); ok {
+			changed = changed || !redacted && w.s.digests[seq] != contentDigest(&p.m)
+			w.newest = max(w.newest, seq)
 			continue
 		}
 		if p.m.Role == event.Assistant {
 			p.m.Usage, usage = usage, event.Usage{}
 		}
-		if err := a.put(a.key(p.name), part(i), p.m); err != nil {
+		if err := w.addPayload(w.key(p.name), part(i), p.m); err != nil {
 			return err
 		}
-		a.s.heard(a.newest, &p.m)
+		w.s.indexMessage(w.newest, &p.m)
 	}
-	return a.rest(usage, changed)
+	return w.addRest(usage, changed)
 }
 
-// known is the newest piece that the session has, 0 if it has none. redacted says
-// that one of them was redacted, so that nothing is known of what has changed.
-func (a *adding) known(pieces []piece) (newest int64, redacted bool) {
+// newestPiece is the seq of the newest piece in the session; 0 if there is none.
+// redacted is true if a piece is redacted: then changes cannot be detected.
+func (w *recordWriter) newestPiece(pieces []piece) (newest int64, redacted bool) {
 	for i := range pieces {
-		if seq, ok := a.s.Find(a.key(pieces[i].name)); ok {
+		if seq, ok := w.s.Find(w.key(pieces[i].name)); ok {
 			newest = max(newest, seq)
-			redacted = redacted || a.s.redacted[seq]
+			redacted = redacted || w.s.redacted[seq]
 		}
 	}
 	return newest, redacted
 }
 
-// resumes is the seq that what has grown of a message follows: 0, the head, where
-// the rest of it, up to the newest, is on the path.
-func (a *adding) resumes(newest int64) int64 {
-	if a.s.trail.Holds(newest) {
+// parentOfGrowth is the seq that new pieces of a stored message follow. It is 0, the
+// head, if the newest stored piece is on the active path.
+func (w *recordWriter) parentOfGrowth(newest int64) int64 {
+	if w.s.trail.Holds(newest) {
 		return 0
 	}
 	return newest
 }
 
-// part numbers the pieces of a message.
+// part is the part number of a piece.
 func part(piece int) int {
 	if piece == 0 {
 		return ownPart
@@ -153,64 +151,74 @@ func part(piece int) int {
 	return piecePart + piece - 1
 }
 
-// rest adds tokens that came late, and keeps a message that changed.
-func (a *adding) rest(usage event.Usage, changed bool) error {
-	key := a.key(fmt.Sprint("usage ", a.r.id, tokens(usage)))
-	if _, told := a.s.Find(key); !told && !usage.IsZero() {
-		model := a.r.text("model")
-		err := a.put(key, usagePart, event.StepCompletion{Provider: "google", Model: model, ResponseID: a.r.id, Usage: usage})
-		if err != nil {
-			return err
-		}
-		a.s.count(a.r.id, usage)
+// addRest adds tokens that came later than the message, and the raw record if it
+// changed.
+func (w *recordWriter) addRest(usage event.Usage, changed bool) error {
+	if err := w.addUsage(usage); err != nil || !changed {
+		return err
 	}
-	if changed {
-		return a.raw()
+	return w.addRaw()
+}
+
+// addUsage adds a step_completed with tokens that the log lacks. usage is zero if the log
+// has them already.
+func (w *recordWriter) addUsage(usage event.Usage) error {
+	key := w.key(fmt.Sprint("usage ", w.r.id, counters(w.r.usage())))
+	if seq, ok := w.s.Find(key); ok {
+		w.newest = max(w.newest, seq)
+		return nil
 	}
+	if usage.IsZero() {
+		return nil
+	}
+	step := event.StepCompletion{Provider: "google", Model: w.r.text("model"), ResponseID: w.r.id, Usage: usage}
+	if err := w.addPayload(key, usagePart, step); err != nil {
+		return err
+	}
+	w.s.addUsage(w.r.id, usage)
 	return nil
 }
 
-// key is that of what the session has once.
-func (a *adding) key(name string) interop.Key { return interop.FixedKey(a.s.ID, name) }
+// key is the key of an event that the session has once.
+func (w *recordWriter) key(name string) interop.Key { return interop.FixedKey(w.s.ID, name) }
 
-// change adds a change of the session: a summary, another history, or else the raw
-// record.
-func (a *adding) change() error {
-	key := interop.RecordKey(a.s.ID, a.r.digest, a.n, ownPart)
-	if seq, ok := a.s.Find(key); ok {
-		a.newest = seq
+// addChange adds the event of a $set: messages, a summary, or the raw record.
+func (w *recordWriter) addChange() error {
+	key := interop.RecordKey(w.s.ID, w.r.digest, w.occurrence, ownPart)
+	if seq, ok := w.s.Find(key); ok {
+		w.newest = seq
 		return nil
 	}
-	set, err := parts.Open(a.r.set())
+	set, err := parts.Open(w.r.change())
 	if err != nil {
-		return a.raw()
+		return w.addRaw()
 	}
 	if messages := set.Peek("messages"); messages.Kind() == '[' {
-		p, err := a.replaced(messages)
+		p, err := w.replacement(messages)
 		if err != nil {
-			return a.r.Located(err)
+			return w.r.Located(err)
 		}
-		return a.put(key, ownPart, p)
+		return w.addPayload(key, ownPart, p)
 	}
 	title := interop.Title(set.Maybe("summary"))
 	if title == "" {
-		return a.raw()
+		return w.addRaw()
 	}
-	return a.put(key, ownPart, event.Session{State: event.SessionStateUpdated, Title: title, Extra: a.r.Value})
+	return w.addPayload(key, ownPart, event.Session{State: event.SessionStateUpdated, Title: title, Extra: w.r.Value})
 }
 
-// replaced is a compaction: the messages that the model sees from here on. Those
-// that the session has stand there by their seqs.
-func (a *adding) replaced(messages jsontext.Value) (p event.Compaction, err error) {
-	p = event.Compaction{Strategy: "replace", Replace: true, Extra: a.r.Value}
-	c := converter{ctx: a.im.ctx, log: a.im.log}
+// replacement returns a compaction to the given messages. It refers to messages that the
+// session has by seq.
+func (w *recordWriter) replacement(messages jsontext.Value) (p event.Compaction, err error) {
+	p = event.Compaction{Strategy: "replace", Replace: true, Extra: w.r.Value}
+	c := converter{ctx: w.im.ctx, log: w.im.log}
 	elements, err := rawjson.Elements(messages)
 	if err != nil {
 		return p, err
 	}
 	for _, v := range elements {
-		r, err := read(interop.Record{Value: v})
-		if err != nil || !r.says() {
+		r, err := readRecord(interop.Record{Value: v})
+		if err != nil || !r.isMessage() {
 			continue
 		}
 		pieces, err := c.pieces(&r)
@@ -218,78 +226,79 @@ func (a *adding) replaced(messages jsontext.Value) (p event.Compaction, err erro
 			return p, err
 		}
 		for i := range pieces {
-			p.Entries = append(p.Entries, a.entry(&pieces[i]))
+			p.Entries = append(p.Entries, w.compactionEntry(&pieces[i]))
 		}
 	}
 	return p, nil
 }
 
-// entry refers to a piece of a message, if the session has it, or holds it.
-func (a *adding) entry(p *piece) event.CompactionEntry {
-	if seq, ok := a.s.Find(a.key(p.name)); ok && a.s.said[seq] == content(&p.m) {
+// compactionEntry refers to a piece if the session has it, and holds the piece
+// otherwise.
+func (w *recordWriter) compactionEntry(p *piece) event.CompactionEntry {
+	if seq, ok := w.s.Find(w.key(p.name)); ok && w.s.digests[seq] == contentDigest(&p.m) {
 		return event.CompactionEntry{Seq: seq}
 	}
-	p.m.Extra = nil // it stands in that of the compaction
+	p.m.Extra = nil // the extra of the compaction has it
 	return event.CompactionEntry{Message: &p.m}
 }
 
-// raw keeps the record as it is.
-func (a *adding) raw() error {
-	key := interop.RecordKey(a.s.ID, a.r.digest, a.n, ownPart)
-	if seq, ok := a.s.Find(key); ok {
-		a.newest = max(a.newest, seq)
+// addRaw adds the raw record.
+func (w *recordWriter) addRaw() error {
+	key := interop.RecordKey(w.s.ID, w.r.digest, w.occurrence, ownPart)
+	if seq, ok := w.s.Find(key); ok {
+		w.newest = max(w.newest, seq)
 		return nil
 	}
-	e, err := a.r.Raw(interop.RawType(Name, a.r.kindName()))
+	e, err := w.r.Raw(interop.RawType(Name, w.r.typeName()))
 	if err != nil {
-		return a.r.Located(err)
+		return w.r.Located(err)
 	}
-	a.kept = true
-	return a.add(key, e)
+	w.isRaw = true
+	return w.addEvent(key, e)
 }
 
-// put adds an event of a payload. Where the log does not take it, the raw record
-// is kept.
-func (a *adding) put(key interop.Key, part int, p event.Payload) error {
-	e, err := a.r.Event(part, p)
+// addPayload adds the event of a payload. If the log does not accept it, addPayload adds
+// the raw record.
+func (w *recordWriter) addPayload(key interop.Key, part int, p event.Payload) error {
+	e, err := w.r.Event(part, p)
 	if errors.Is(err, event.ErrInvalid) {
-		return a.raw()
+		return w.addRaw()
 	}
 	if err != nil {
-		return a.r.Located(err)
+		return w.r.Located(err)
 	}
-	return a.add(key, e)
+	return w.addEvent(key, e)
 }
 
-// add adds an event, and before the record's first what moves the head there.
-func (a *adding) add(key interop.Key, e event.Event) error {
-	if reason := a.s.parts(); reason != "" {
-		a.s.Drop()
-		return a.r.Conflict(a.s.ID, reason)
+// addEvent queues an event, after a head_moved if it continues elsewhere.
+func (w *recordWriter) addEvent(key interop.Key, e event.Event) error {
+	if reason := w.s.conflict(); reason != "" {
+		w.s.Drop()
+		return w.r.Conflict(w.s.ID, reason)
 	}
-	if a.added == 0 && a.follows > 0 && a.s.trail.Leaves(a.follows) {
-		move, err := a.r.Event(movePart, event.HeadMove{To: a.follows, Reason: "the session was rewound"})
+	if w.added == 0 && w.parent > 0 && w.s.trail.Leaves(w.parent) {
+		move, err := w.r.Event(movePart, event.HeadMove{To: w.parent, Reason: "the session was rewound"})
 		if err != nil {
-			return a.r.Located(err)
+			return w.r.Located(err)
 		}
-		key := interop.RecordKey(a.s.ID, a.r.digest, a.n, movePart)
-		a.s.trail.Moved(a.s.Add(key, a.r.at, move), a.follows)
+		key := interop.RecordKey(w.s.ID, w.r.digest, w.occurrence, movePart)
+		w.s.trail.Moved(w.s.Add(key, w.r.at, move), w.parent)
 	}
-	a.newest = a.s.Add(key, a.r.at, e)
-	a.s.trail.Grow(a.newest, e.Type)
-	a.added++
+	w.newest = w.s.Add(key, w.r.at, e)
+	w.s.trail.Grow(w.newest, e.Type)
+	w.added++
 	return nil
 }
 
-// summary adds the summary of a header, if it titles the session anew.
-func (im *importer) summary(s *session, r *record) error {
+// addSummary adds the summary of a header as the title, if it is new.
+func (im *importer) addSummary(s *session, r *record) error {
 	title := interop.Title(r.text("summary"))
 	key := interop.FixedKey(s.ID, "summary "+r.text("summary"))
-	if _, ok := s.Find(key); ok || title == "" || title == s.title || s.erased {
+	if _, ok := s.Find(key); ok || title == "" || title == s.title || s.startRedacted {
 		return nil
 	}
 	s.title = title
-	a := adding{im: im, s: s, r: r}
-	s.matched = true // by its header
-	return a.put(key, summaryPart, event.Session{State: event.SessionStateUpdated, Title: title})
+	w := recordWriter{im: im, s: s, r: r}
+	s.matched = true // the header matches
+	return w.addPayload(key, summaryPart, event.Session{State: event.SessionStateUpdated, Title: title})
 }

@@ -1,24 +1,51 @@
-// Package gemini imports the sessions that Gemini CLI keeps
-// (~/.gemini/tmp/<project>/chats/session-*.json, one document each, or .jsonl, a
-// line for each change).
+// Package gemini imports the sessions of Gemini CLI.
 //
-// The members before the messages become the session_started. A message of the
-// user is one message_added; an answer several of one group: its thoughts and its
-// text, then each tool call, and behind it the call's result. A summary becomes a
-// session_updated; notes that the model does not see, and all else, become
-// "gemini:<type>" with the raw record. There are no turns: the format does not
-// tell them, and without any they are derived from the messages.
+// # Files
 //
-// A document is written anew whenever something was said, and its messages may
-// have grown: calls, results and tokens that were not there before are appended;
-// tokens that come late become a step_completed. A message that changed otherwise
-// is kept raw. Where a message follows one that others followed already, because
-// the session was rewound, a head_moved leads there.
+// Gemini CLI writes one file for a session:
 //
-// Event ids are made of the session id and the ids of messages and calls:
-// importing again, or a longer version, adds only what is new. A session begins
-// with its first message of the user or the model; until then its records are
-// held.
+//	~/.gemini/tmp/<project>/chats/session-*.json    older versions: one JSON document
+//	~/.gemini/tmp/<project>/chats/session-*.jsonl   newer versions: a header, then a line for each change
+//
+// A document is the header and the list of messages. Gemini CLI writes it again whenever
+// the session grows. A message in it may have grown too.
+//
+// # Sessions
+//
+// The sessionId of the header names the session. The session begins with its first
+// message of the user or the model. Earlier records are held until then.
+//
+// # Events
+//
+// A record is the header, a message, or a change:
+//
+//	header                  session_started
+//	message, user           message_added
+//	message, gemini         message_added for its thoughts and text, then for each tool call and each result
+//	$set with a summary     session_updated with the title
+//	$set with messages      compaction_triggered
+//	$rewindTo               "gemini:$rewindTo", the raw record; the next message follows a head_moved
+//	any other               "gemini:<type>", the raw record
+//
+// The assistant messages of one record share a group. The format does not record
+// turns, so there are no turn events: readers derive turns from messages.
+//
+// # Repeated imports
+//
+// The id of an event is made of the session id and the ids of messages and calls. A
+// second import adds only new events: new calls, results, and tokens of a message that
+// has grown. Tokens without a new message become a step_completed. A message that
+// changed in another way is added raw. If a message follows an earlier one, since the
+// session was rewound, a head_moved comes before it.
+//
+// # Code
+//
+//	gemini.go                  Format: detection
+//	importer.go                documents and lines to records; held records
+//	events.go                  a record to its events
+//	record.go                  parsed records
+//	message.go, result.go      conversion of messages, calls and results
+//	session.go                 state of a session, from its events
 package gemini
 
 import (
@@ -39,17 +66,17 @@ type Format struct{}
 // Name is "gemini".
 func (Format) Name() string { return Name }
 
-// Lane is the session.
+// Lane returns the session id of the header.
 func (Format) Lane(first []byte) string { return head.Object(first).Text("sessionId") }
 
-// Detect looks for the members that a session begins with. The head may end
+// Detect reports whether the file begins with the header of a session. The head may end
 // anywhere.
 func (Format) Detect(_ string, first []byte) bool {
 	h := head.Object(first)
 	return h.Text("sessionId") != "" && h.Text("projectHash") != ""
 }
 
-// Import appends what the source holds and the log does not have yet.
+// Import appends the records that the log does not have yet.
 func (Format) Import(ctx context.Context, log *eventlog.Log, src interop.Source) (interop.Result, error) {
 	im := &importer{ctx: ctx, log: log}
 	err := im.run(src)
@@ -57,8 +84,8 @@ func (Format) Import(ctx context.Context, log *eventlog.Log, src interop.Source)
 	return im.result, err
 }
 
-// run imports record by record. What was added before an error is kept, but for
-// the session that the error is about.
+// run imports all records. After an error, the events added so far stay in the log,
+// except those of the session with the error.
 func (im *importer) run(src interop.Source) error {
 	for rec, err := range interop.Values(src) {
 		var refused *interop.RecordError
@@ -66,7 +93,7 @@ func (im *importer) run(src interop.Source) error {
 		case err == nil:
 			err = im.value(&rec)
 		case errors.As(err, &refused):
-			err = im.before(&rec)
+			err = im.truncated(&rec)
 			im.result.Records++
 			im.result.Refuse(refused)
 		}

@@ -25,20 +25,21 @@ var (
 	logbookFile = filepath.Join(transcripts, "chats", "session-2026-04-02T08-00-5b0c1a7f.jsonl")
 )
 
-// load imports files and folders, which must succeed.
+// load imports files and folders without an error.
 func load(t *testing.T, log *eventlog.Log, paths ...string) interop.Result {
 	t.Helper()
 	return importtest.Files(t, log, gemini.Format{}, paths...)
 }
 
-// loadText imports what might stand in a file.
+// loadText imports text as a file.
 func loadText(t *testing.T, log *eventlog.Log, content string) (interop.Result, error) {
 	t.Helper()
 	return gemini.Format{}.Import(t.Context(), log, importtest.Source("f", content))
 }
 
-// take imports a document with messages, which must succeed without a refusal.
-func take(t *testing.T, log *eventlog.Log, messages ...string) interop.Result {
+// importMessages imports a document with messages, without an error or a rejected
+// record.
+func importMessages(t *testing.T, log *eventlog.Log, messages ...string) interop.Result {
 	t.Helper()
 	got, err := loadText(t, log, document(messages...))
 	if err != nil || len(got.Refused) > 0 {
@@ -128,23 +129,23 @@ func TestLines(t *testing.T) {
 func TestADocumentWithoutConversationIsHeld(t *testing.T) {
 	log := importtest.NewLog(t)
 	note := `{"id":"w","type":"warning","content":"No network."}`
-	if got := take(t, log, note); got.Held != 2 || got.Events != 0 || len(got.Sessions) != 0 || len(importtest.Sessions(t, log)) != 0 {
+	if got := importMessages(t, log, note); got.Held != 2 || got.Events != 0 || len(got.Sessions) != 0 || len(importtest.Sessions(t, log)) != 0 {
 		t.Errorf("import: %+v", got)
 	}
-	take(t, log, note, user("a", "Hello"))
+	importMessages(t, log, note, user("a", "Hello"))
 	importtest.Same(t, "active path", []string{"session_started", "gemini:warning", "user Hello…"}, importtest.Outline(t, log, "s"))
 }
 
-func TestMessagesThatGrow(t *testing.T) {
+func TestGrowingMessages(t *testing.T) {
 	log := importtest.NewLog(t)
 	call := `{"id":"c","name":"read","args":{"p":1},"status":"executing"}`
 	done := `{"id":"c","name":"read","args":{"p":1},"status":"success","result":[{"functionResponse":{"id":"c","name":"read","response":{"output":"4"}}}]}`
 	next := `{"id":"d","name":"list","args":{},"status":"cancelled","result":[{"functionResponse":{"id":"d","name":"list","response":{"error":"Cancelled."}}}]}`
-	take(t, log, user("a", "Count"), answer("b", `"content":"Yes","toolCalls":[`+call+`]`))
-	take(t, log, user("a", "Count"), answer("b", `"content":"Yes","toolCalls":[`+done+`]`))
+	importMessages(t, log, user("a", "Count"), answer("b", `"content":"Yes","toolCalls":[`+call+`]`))
+	importMessages(t, log, user("a", "Count"), answer("b", `"content":"Yes","toolCalls":[`+done+`]`))
 	tokens := `"tokens":{"input":10,"output":2,"cached":4,"thoughts":1,"tool":3,"total":16}`
-	take(t, log, user("a", "Count"), answer("b", `"content":"Yes","toolCalls":[`+done+`,`+next+`],`+tokens), answer("e", `"content":"Four"`))
-	take(t, log, user("a", "Count"), answer("b", `"content":"Yes","toolCalls":[`+done+`,`+next+`],`+tokens), answer("e", `"content":"Four",`+tokens), user("f", "Thanks"))
+	importMessages(t, log, user("a", "Count"), answer("b", `"content":"Yes","toolCalls":[`+done+`,`+next+`],`+tokens), answer("e", `"content":"Four"`))
+	importMessages(t, log, user("a", "Count"), answer("b", `"content":"Yes","toolCalls":[`+done+`,`+next+`],`+tokens), answer("e", `"content":"Four",`+tokens), user("f", "Thanks"))
 	importtest.Same(t, "active path", []string{
 		"session_started", "user Count…", "assistant Yes…", "assistant calls read", "tool result of read", "assistant calls list", "tool result of list",
 		"assistant Four…", "step_completed", "user Thanks…",
@@ -155,7 +156,7 @@ func TestMessagesThatGrow(t *testing.T) {
 	}
 }
 
-func TestTokensThatChange(t *testing.T) {
+func TestChangedTokens(t *testing.T) {
 	log := importtest.NewLog(t)
 	header, _, _ := strings.Cut(document(), `,"messages"`)
 	text := header + "}"
@@ -170,43 +171,51 @@ func TestTokensThatChange(t *testing.T) {
 	importtest.Same(t, "active path", []string{"session_started", "assistant Two…", "step_completed"}, importtest.Outline(t, log, "s"))
 }
 
-func TestMessagesThatChangeAreKept(t *testing.T) {
+// The next line follows the tokens of a message, in a second import too.
+func TestLineAfterChangedTokens(t *testing.T) {
+	header, _, _ := strings.Cut(document(), `,"messages"`)
+	text := header + "}\n" + answer("b", `"content":"Two","tokens":{"input":10}`) + "\n" + `{"$rewindTo":"b"}` + "\n" +
+		answer("b", `"content":"Two","tokens":{"input":20}`) + "\n"
+	importtest.Grows(t, gemini.Format{}, "f", text, text+`{"$set":{"summary":"Counting"}}`)
+}
+
+func TestChangedMessagesAreAddedRaw(t *testing.T) {
 	log := importtest.NewLog(t)
-	take(t, log, user("a", "Count"), answer("b", `"content":"Four"`))
+	importMessages(t, log, user("a", "Count"), answer("b", `"content":"Four"`))
 	for range 2 {
-		take(t, log, user("a", "Count"), answer("b", `"content":"(masked)"`), user("c", "Thanks"))
+		importMessages(t, log, user("a", "Count"), answer("b", `"content":"(masked)"`), user("c", "Thanks"))
 	}
 	importtest.Same(t, "active path", []string{"session_started", "user Count…", "assistant Four…", "gemini:gemini", "user Thanks…"}, importtest.Outline(t, log, "s"))
 }
 
-func TestADocumentThatWasRewound(t *testing.T) {
+func TestRewoundDocument(t *testing.T) {
 	log := importtest.NewLog(t)
 	a, b, c := user("a", "One"), answer("b", `"content":"Two"`), user("c", "Three")
-	take(t, log, a, b, c)
-	if got := take(t, log, a, b); got.Events != 0 {
+	importMessages(t, log, a, b, c)
+	if got := importMessages(t, log, a, b); got.Events != 0 {
 		t.Errorf("a shorter version: %+v", got)
 	}
-	take(t, log, a, b, user("d", "Four"))
+	importMessages(t, log, a, b, user("d", "Four"))
 	importtest.Same(t, "active path", []string{"session_started", "user One…", "assistant Two…", "head_moved to 3", "user Four…"}, importtest.Outline(t, log, "s"))
-	take(t, log, a, b, user("d", "Four"), answer("e", `"content":"Five"`))
+	importMessages(t, log, a, b, user("d", "Four"), answer("e", `"content":"Five"`))
 	if lines := importtest.Outline(t, log, "s"); lines[len(lines)-1] != "assistant Five…" || strings.Count(strings.Join(lines, " "), "head_moved") != 1 {
 		t.Errorf("active path is %v", lines)
 	}
 }
 
-func TestABranchThatWasRewoundGrows(t *testing.T) {
+func TestRewoundBranchGrows(t *testing.T) {
 	log := importtest.NewLog(t)
 	a, b := user("a", "One"), answer("b", `"content":"Two"`)
-	take(t, log, a, b)
-	take(t, log, a, user("c", "Three"))
+	importMessages(t, log, a, b)
+	importMessages(t, log, a, user("c", "Three"))
 	grown := answer("b", `"content":"Two","toolCalls":[{"id":"t","name":"read","args":{}}]`)
-	take(t, log, a, grown)
+	importMessages(t, log, a, grown)
 	importtest.Same(t, "active path", []string{"session_started", "user One…", "assistant Two…", "head_moved to 3", "assistant calls read"}, importtest.Outline(t, log, "s"))
 }
 
-func TestATitleThatComesLate(t *testing.T) {
+func TestLateTitle(t *testing.T) {
 	log := importtest.NewLog(t)
-	take(t, log, user("a", "One"))
+	importMessages(t, log, user("a", "One"))
 	named := strings.Replace(document(user("a", "One")), `"messages"`, `"summary":"Counting","messages"`, 1)
 	for _, events := range []int{1, 0} {
 		if got, err := loadText(t, log, named); err != nil || got.Events != events {
@@ -219,7 +228,7 @@ func TestATitleThatComesLate(t *testing.T) {
 func TestFromADocumentToLines(t *testing.T) {
 	log := importtest.NewLog(t)
 	a, b := user("a", "One"), answer("b", `"content":"Two"`)
-	take(t, log, a, b)
+	importMessages(t, log, a, b)
 	header, _, _ := strings.Cut(document(), `,"messages"`)
 	got, err := loadText(t, log, strings.Join([]string{header + "}", a, b, user("c", "Three")}, "\n"))
 	if err != nil || got.Present != 3 || got.Events != 1 {
@@ -227,7 +236,7 @@ func TestFromADocumentToLines(t *testing.T) {
 	}
 }
 
-func TestWhatIsCutOffIsRefused(t *testing.T) {
+func TestTruncatedDocumentIsRejected(t *testing.T) {
 	text := importtest.ReadFile(t, tidesFile)
 	log := importtest.NewLog(t)
 	got, err := loadText(t, log, text[:strings.Index(text, `"id": "m5"`)])
@@ -241,7 +250,7 @@ func TestWhatIsCutOffIsRefused(t *testing.T) {
 
 func TestAnotherSessionOfTheSameIDIsAConflict(t *testing.T) {
 	log := importtest.NewLog(t)
-	take(t, log, user("a", "One"))
+	importMessages(t, log, user("a", "One"))
 	if _, err := loadText(t, log, document(user("x", "Two"))); !errors.Is(err, interop.ErrHistory) {
 		t.Errorf("error is %v", err)
 	}

@@ -18,21 +18,21 @@ type importer struct {
 	result interop.Result
 
 	s *session // nil before the header
-	// at is the time of the newest record that had one.
+	// at is the newest timestamp in the file so far.
 	at time.Time
 }
 
-// value takes in a document, or a line.
+// value imports a document or a line.
 func (im *importer) value(rec *interop.Record) error {
-	if header, messages, ok := split(rec); ok {
+	if header, messages, ok := splitDocument(rec); ok {
 		return im.document(header, messages)
 	}
 	return im.record(*rec)
 }
 
-// before takes in what stands before the place where a document is cut off.
-func (im *importer) before(rec *interop.Record) error {
-	if header, messages, ok := split(rec); ok {
+// truncated imports the records before the point where a document is truncated.
+func (im *importer) truncated(rec *interop.Record) error {
+	if header, messages, ok := splitDocument(rec); ok {
 		return im.document(header, messages)
 	}
 	return nil
@@ -50,11 +50,10 @@ func (im *importer) document(header interop.Record, messages []interop.Record) e
 	return nil
 }
 
-// record takes in a record. One that cannot be read is refused; an error stops the
-// import.
+// record imports a header, message or change, or rejects it. An error stops the import.
 func (im *importer) record(rec interop.Record) error {
 	im.result.Records++
-	r, err := read(rec)
+	r, err := readRecord(rec)
 	if err != nil {
 		im.result.Refuse(rec.Refuse(err))
 		return nil
@@ -63,7 +62,7 @@ func (im *importer) record(rec interop.Record) error {
 		r.at = im.at
 	}
 	im.at = r.at
-	err = im.take(&r)
+	err = im.dispatch(&r)
 	var refused *interop.RecordError
 	if errors.As(err, &refused) {
 		im.result.Refuse(refused)
@@ -72,32 +71,32 @@ func (im *importer) record(rec interop.Record) error {
 	return err
 }
 
-// take gives a record to its session.
-func (im *importer) take(r *record) error {
+// dispatch adds a record to its session, or holds it until the session begins.
+func (im *importer) dispatch(r *record) error {
 	switch {
-	case r.starts() && (im.s == nil || im.s.ID != r.text("sessionId")):
-		return im.start(r)
+	case r.isHeader() && (im.s == nil || im.s.ID != r.text("sessionId")):
+		return im.startSession(r)
 	case im.s == nil:
 		im.result.Held++
 		return nil
-	case im.s.New() && !r.says():
+	case im.s.New() && !r.isMessage():
 		im.s.held = append(im.s.held, r)
 		return nil
 	case im.s.New():
-		if err := im.begin(r); err != nil {
+		if err := im.beginSession(r); err != nil {
 			return err
 		}
 	}
 	return im.apply(im.s, r)
 }
 
-// start makes the session of a header the current one.
-func (im *importer) start(r *record) error {
+// startSession makes the session of a header the current session.
+func (im *importer) startSession(r *record) error {
 	id := r.text("sessionId")
 	if err := event.CheckSessionID(id); err != nil {
 		return r.Refuse(err)
 	}
-	if err := im.leave(); err != nil {
+	if err := im.closeSession(); err != nil {
 		return err
 	}
 	s, err := openSession(im.ctx, im.log, id)
@@ -107,7 +106,7 @@ func (im *importer) start(r *record) error {
 	im.s = s
 	if _, ok := s.Find(s.headerKey()); ok {
 		im.result.Present++
-		return im.summary(s, r)
+		return im.addSummary(s, r)
 	}
 	s.header = r
 	return nil
@@ -115,12 +114,11 @@ func (im *importer) start(r *record) error {
 
 func (s *session) headerKey() interop.Key { return interop.FixedKey(s.ID, "session_started") }
 
-// begin adds the start of a session, whose first message is r, and what was held
-// for it.
-func (im *importer) begin(r *record) error {
+// beginSession adds the start of a session with first message r, and its held records.
+func (im *importer) beginSession(r *record) error {
 	s := im.s
 	c := converter{ctx: im.ctx, log: im.log}
-	said, err := c.content(r.members.Peek("content"))
+	content, err := c.content(r.members.Peek("content"))
 	if err != nil {
 		return r.Located(err)
 	}
@@ -129,7 +127,7 @@ func (im *importer) begin(r *record) error {
 		Source: event.SessionSource{Format: Name, Path: s.header.Origin(0).Source, SessionID: s.ID},
 	}
 	if start.Title = interop.Title(s.header.text("summary")); start.Title == "" && r.kind == "user" {
-		start.Title = interop.Title(event.Message{Parts: said}.Text())
+		start.Title = interop.Title(event.Message{Parts: content}.Text())
 	}
 	s.title = start.Title
 	if s.header.text("kind") == "subagent" {
@@ -151,13 +149,13 @@ func (im *importer) begin(r *record) error {
 	return nil
 }
 
-// leave appends what was added to the current session, before another one.
-func (im *importer) leave() error {
+// closeSession flushes the current session before the next one.
+func (im *importer) closeSession() error {
 	if im.s == nil {
 		return nil
 	}
 	err := im.flush()
-	im.count()
+	im.addCounts()
 	im.s = nil
 	return err
 }
@@ -169,15 +167,15 @@ func (im *importer) flush() error {
 	return im.s.Flush(im.ctx)
 }
 
-// finish fills in what is known at the end of the file.
+// finish completes the result at the end of the file.
 func (im *importer) finish() {
 	if im.s != nil {
-		im.count()
+		im.addCounts()
 	}
 }
 
-func (im *importer) count() {
-	if im.s.Seq() > 0 { // it has begun
+func (im *importer) addCounts() {
+	if im.s.Seq() > 0 { // the session has begun
 		im.result.Touch(im.s.ID)
 	}
 	im.result.Events += im.s.Written()

@@ -14,16 +14,16 @@ import (
 	"github.com/convlog/convlog/interop/internal/parts"
 )
 
-// converter turns messages of Gemini CLI into messages of the log. What those have
-// no member for stays in their extra.
+// converter converts records to messages. The extra of a message has the members that
+// were not converted.
 type converter struct {
 	ctx context.Context
 	log *eventlog.Log
 }
 
-// piece is a message that a record becomes, or one of several.
+// piece is one of the messages that a record becomes.
 type piece struct {
-	name string // tells it apart from others of the session
+	name string // unique in the session
 	m    event.Message
 }
 
@@ -41,11 +41,11 @@ func (c *converter) pieces(r *record) (all []piece, err error) {
 			o.Take("thoughts")
 		}
 	}
-	said, err := c.content(o.Take("content"))
+	content, err := c.content(o.Take("content"))
 	if err != nil {
 		return nil, err
 	}
-	m.Parts = append(m.Parts, said...)
+	m.Parts = append(m.Parts, content...)
 	calls, whole, err := c.calls(r.id, &m, o.Peek("toolCalls"))
 	if err != nil {
 		return nil, err
@@ -63,8 +63,7 @@ func (c *converter) pieces(r *record) (all []piece, err error) {
 	return append(all, calls...), nil
 }
 
-// thoughtsOf converts thoughts; whole is false where they are not what they
-// should be.
+// thoughtsOf converts thoughts; whole is false if they are malformed.
 func thoughtsOf(v jsontext.Value) (all []event.Part, whole bool) {
 	if v.Kind() != '[' {
 		return nil, v == nil
@@ -86,112 +85,7 @@ func thoughtsOf(v jsontext.Value) (all []event.Part, whole bool) {
 	return all, true
 }
 
-// calls converts the tool calls of a message: each is a piece, and so is its
-// result. whole is false where they are not what they should be.
-func (c *converter) calls(id string, m *event.Message, v jsontext.Value) (all []piece, whole bool, err error) {
-	if v.Kind() != '[' {
-		return nil, v == nil, nil
-	}
-	elements, err := rawjson.Elements(v)
-	if err != nil {
-		return nil, false, nil
-	}
-	for _, e := range elements {
-		o, err := parts.Open(e)
-		if err != nil {
-			return nil, false, nil
-		}
-		call := event.ToolCall(o.Required("id"), o.Required("name"), o.Take("args"))
-		if o.Failed {
-			return nil, false, nil
-		}
-		made := event.Message{Role: m.Role, Provider: m.Provider, Model: m.Model, Group: m.Group, Parts: []event.Part{call}}
-		result, answered, err := c.result(&call, &o)
-		if err != nil {
-			return nil, false, err
-		}
-		if !answered {
-			made.Parts[0].Extra = o.Rest()
-		}
-		all = append(all, piece{"call " + id + " " + call.CallID, made})
-		if answered {
-			extra, _ := jsontext.AppendQuote([]byte(`{"id":`), id) // it was read
-			all = append(all, piece{"result " + id + " " + call.CallID, event.Message{
-				Role: event.Tool, Parts: []event.Part{result}, Extra: append(extra, '}'),
-			}})
-		}
-	}
-	return all, true, nil
-}
-
-// result converts the result of a call, with all that is told of the call.
-// answered is false while there is none.
-func (c *converter) result(call *event.Part, o *parts.Members) (p event.Part, answered bool, err error) {
-	v := o.Peek("result")
-	if v == nil || v.Kind() == 'n' {
-		return p, false, nil
-	}
-	p = event.ToolResult(call.CallID, call.Name)
-	status := o.PeekText("status")
-	p.IsError = status == "error" || status == "cancelled"
-	told := true
-	for _, e := range listOf(v) {
-		said, a, err := c.response(call, e)
-		if err != nil {
-			return p, false, err
-		}
-		p.IsError, told = p.IsError || a.failed, told && !a.more
-		p.Content = append(p.Content, said...)
-	}
-	if told {
-		o.Take("result")
-	}
-	p.Extra = o.Rest()
-	return p, true, nil
-}
-
-// answered is what else there is to a part of a result: that the tool failed, and
-// that there is more than was converted.
-type answered struct{ failed, more bool }
-
-// response converts a part of a result.
-func (c *converter) response(call *event.Part, v jsontext.Value) (said []event.Part, a answered, err error) {
-	outer, err := parts.Open(v)
-	if err != nil || !outer.Has("functionResponse") {
-		p, err := c.part(v)
-		return []event.Part{p}, a, err
-	}
-	o, err := parts.Open(outer.Take("functionResponse"))
-	if err != nil || !o.Has("response") {
-		return []event.Part{event.Opaque("functionResponse", v)}, a, nil
-	}
-	text, failed := outputOf(o.Take("response"))
-	media, err := c.content(o.Take("parts"))
-	for name, told := range map[string]string{"id": call.CallID, "name": call.Name} {
-		if s, ok := rawjson.Text(o.Peek(name)); ok && s == told {
-			o.Take(name)
-		}
-	}
-	return append([]event.Part{event.Text(text)}, media...), answered{failed, o.Rest() != nil || outer.Rest() != nil}, err
-}
-
-// outputOf is what a tool said: its output or its error, or else the whole
-// response.
-func outputOf(response jsontext.Value) (text string, failed bool) {
-	o, err := parts.Open(response)
-	if err != nil {
-		return string(response), false
-	}
-	failed = o.Has("error")
-	for _, name := range []string{"output", "error"} {
-		if text := o.Maybe(name); text != "" && o.Rest() == nil {
-			return text, failed
-		}
-	}
-	return string(response), failed
-}
-
-// content converts what is said: a text, a part or several.
+// content converts a text, a part or a list of parts.
 func (c *converter) content(v jsontext.Value) (all []event.Part, err error) {
 	if v == nil || v.Kind() == 'n' {
 		return nil, nil
@@ -209,7 +103,7 @@ func (c *converter) content(v jsontext.Value) (all []event.Part, err error) {
 	return all, nil
 }
 
-// listOf are the elements of an array, or the value itself.
+// listOf returns the elements of an array, or the value itself.
 func listOf(v jsontext.Value) []jsontext.Value {
 	if v.Kind() != '[' {
 		return []jsontext.Value{v}
@@ -221,8 +115,7 @@ func listOf(v jsontext.Value) []jsontext.Value {
 	return all
 }
 
-// part converts a piece of content. One that is not of a known shape becomes an
-// opaque part.
+// part converts a content part. An unknown part becomes opaque.
 func (c *converter) part(v jsontext.Value) (p event.Part, err error) {
 	if s, ok := rawjson.Text(v); ok {
 		return event.Text(s), nil
@@ -252,7 +145,7 @@ func (c *converter) part(v jsontext.Value) (p event.Part, err error) {
 	return p, nil
 }
 
-// kindOf names a part by its first member.
+// kindOf is the name of the first member of a part.
 func kindOf(v jsontext.Value) string {
 	members, err := rawjson.Members(v)
 	if err != nil || len(members) == 0 || members[0].Name == "" {
@@ -261,7 +154,7 @@ func kindOf(v jsontext.Value) string {
 	return members[0].Name
 }
 
-// inline takes the body of a file, which becomes a blob.
+// inline converts a file with a body. The body becomes a blob.
 func (c *converter) inline(v jsontext.Value) (p event.Part, err error) {
 	o, err := parts.Open(v)
 	if err != nil {
@@ -277,7 +170,7 @@ func (c *converter) inline(v jsontext.Value) (p event.Part, err error) {
 	return p, err
 }
 
-// linked takes the address of a file.
+// linked converts a file with an address.
 func linked(v jsontext.Value) (p event.Part) {
 	o, err := parts.Open(v)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/convlog/convlog/interop/internal/importtest"
 )
 
-// anyMessage is a message of any kind.
+// anyMessage is a message of any type.
 func anyMessage(t *rapid.T, id string) string {
 	switch rapid.IntRange(0, 5).Draw(t, "kind") {
 	case 0, 1:
@@ -26,9 +26,9 @@ func anyMessage(t *rapid.T, id string) string {
 	return fmt.Sprintf(`{"id":%q,"type":"info","content":"Noted"}`, id)
 }
 
-// Law: whatever the messages are, importing a document while it grows by messages
-// gives the same log as importing it whole, and importing it again writes nothing.
-func TestAnyDocumentThatGrowsGivesTheSameLog(t *testing.T) {
+// Law: the import of a growing document gives the same log as the import of the whole
+// document, and a second import writes nothing.
+func TestAnyGrowingDocumentGivesTheSameLog(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		var messages, versions []string
 		for n := range rapid.IntRange(1, 12).Draw(r, "messages") {
@@ -41,8 +41,8 @@ func TestAnyDocumentThatGrowsGivesTheSameLog(t *testing.T) {
 	})
 }
 
-// Law: the same holds for lines, whatever they are.
-func TestAnyLinesThatGrowGiveTheSameLog(t *testing.T) {
+// Law: the same holds for any lines.
+func TestAnyGrowingLinesGiveTheSameLog(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		lines := []string{`{"sessionId":"s","projectHash":"p"}` + "\n"}
 		for n := range rapid.IntRange(1, 16).Draw(r, "lines") {

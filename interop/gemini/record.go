@@ -13,18 +13,18 @@ import (
 	"github.com/convlog/convlog/interop/internal/parts"
 )
 
-// record is a message, the header, or a change of the session.
+// record is a parsed message, header or change.
 type record struct {
-	interop.Record // its value is without white space
+	interop.Record // its value has no white space
 	id, kind       string
 	members        parts.Members
-	at             time.Time // that of the record before it where it does not say
-	// digest is that of the value.
+	at             time.Time // time of the previous record if it has none
+	// digest is the digest of the value.
 	digest event.Digest
 }
 
-// read looks at a record.
-func read(rec interop.Record) (r record, err error) {
+// readRecord parses a record.
+func readRecord(rec interop.Record) (r record, err error) {
 	r.Record = rec
 	r.Value = rec.Value.Clone()
 	if err := r.Value.Compact(); err != nil {
@@ -39,33 +39,33 @@ func read(rec interop.Record) (r record, err error) {
 	return r, nil
 }
 
-// text is a member that is a string; empty if it is none.
+// text is the value of a string member; empty if there is none.
 func (r *record) text(name string) string {
 	return r.members.PeekText(name)
 }
 
-// says reports whether the record is a message of the user or the model.
-func (r *record) says() bool { return r.id != "" && (r.kind == "user" || r.kind == "gemini") }
+// isMessage reports whether the record is a message of the user or the model.
+func (r *record) isMessage() bool { return r.id != "" && (r.kind == "user" || r.kind == "gemini") }
 
-// starts reports whether the record is the header of a session.
-func (r *record) starts() bool {
+// isHeader reports whether the record is the header of a session.
+func (r *record) isHeader() bool {
 	return r.id == "" && r.text("sessionId") != "" && r.members.Has("projectHash")
 }
 
-// set is what a record changes of the session; nil if it is no such record.
-func (r *record) set() jsontext.Value {
+// change is the object in $set; nil if there is none.
+func (r *record) change() jsontext.Value {
 	if v := r.members.Peek("$set"); v.Kind() == '{' {
 		return v
 	}
 	return nil
 }
 
-// kindName names what the record is.
-func (r *record) kindName() string {
+// typeName is the type of the record.
+func (r *record) typeName() string {
 	switch {
 	case r.kind != "":
 		return r.kind
-	case r.starts():
+	case r.isHeader():
 		return "session"
 	case r.members.Has("$set"):
 		return "$set"
@@ -75,9 +75,9 @@ func (r *record) kindName() string {
 	return "untyped"
 }
 
-// split takes a document apart, which may be cut off: its members without the
-// messages, and the messages. ok is false for what is no document.
-func split(rec *interop.Record) (header interop.Record, messages []interop.Record, ok bool) {
+// splitDocument splits a document, which may be truncated, into the header and the
+// messages. ok is false if the record is not a document.
+func splitDocument(rec *interop.Record) (header interop.Record, messages []interop.Record, ok bool) {
 	d := jsontext.NewDecoder(bytes.NewBuffer(rec.Value))
 	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
 		return header, nil, false
@@ -106,8 +106,7 @@ func split(rec *interop.Record) (header interop.Record, messages []interop.Recor
 	return header, messages, ok && len(members) > 0
 }
 
-// elements reads the messages of a document, up to the end or to where it is cut
-// off.
+// elements reads the messages of a document, up to the end or to where it is truncated.
 func elements(d *jsontext.Decoder, rec *interop.Record) (all []interop.Record, err error) {
 	if _, err = d.ReadToken(); err != nil {
 		return nil, err
@@ -130,8 +129,8 @@ func elements(d *jsontext.Decoder, rec *interop.Record) (all []interop.Record, e
 	return all, err
 }
 
-// usage reads token counts; nothing where they are not what they should be. What
-// was read from a cache is counted in the input, thoughts are not in the output.
+// usage parses the token counts; zero if one is invalid. The input includes the tokens
+// read from a cache.
 func (r *record) usage() (u event.Usage) {
 	members, err := rawjson.Members(r.members.Peek("tokens"))
 	if err != nil {

@@ -15,65 +15,64 @@ import (
 	"github.com/convlog/convlog/interop/internal/trail"
 )
 
-// start is the seq of the first event of a session, which the first message
-// follows.
-const start = 1
+// startSeq is the seq of the first event of a session. The first message follows it.
+const startSeq = 1
 
-// session is a session that records are added to.
+// session is a session of the file, with an index of its events.
 type session struct {
 	*interop.Session
-	// found is how many events the log held; matched, that records of this file
-	// are among them.
-	found   int64
-	matched bool
-	trail   *trail.Trail
+	// initialSeq is the seq of the newest event when the session was opened. matched is
+	// true after a record of this file is found in the log.
+	initialSeq int64
+	matched    bool
+	trail      *trail.Trail
 
-	// header is that of the file, while the log does not have it; held are records
+	// header is the header of the file; nil if the log has it. held are the records
 	// before the session begins.
 	header *record
 	held   []*record
 
 	title string
-	// erased: what it said of itself was redacted, and is not to come back; redacted
-	// are the seqs of messages of which the same holds.
-	erased   bool
-	redacted map[int64]bool
+	// startRedacted: the session_started is redacted, so its title must not come back.
+	// redacted has the seqs of redacted messages.
+	startRedacted bool
+	redacted      map[int64]bool
 
-	// said are digests of the messages that the log has, by their seqs; used what
-	// was counted for answers, by the ids of their messages.
-	said map[int64]event.Digest
-	used map[string][]event.Usage
+	// digests are the digests of messages by seq. usages are the token counts by message
+	// id.
+	digests map[int64]event.Digest
+	usages  map[string][]event.Usage
 
-	// last is the seq that the next record of the file follows; before are those
-	// that its messages follow, by their ids.
-	last   int64
-	before map[string]int64
-	// seen counts equal records of the file.
-	seen map[event.Digest]int
+	// lastSeq is the seq that the next record follows. parents are the seqs that
+	// messages follow, by message id.
+	lastSeq int64
+	parents map[string]int64
+	// occurrences counts equal records of the file.
+	occurrences map[event.Digest]int
 }
 
-// openSession finds a session in the log, or prepares a new one.
+// openSession opens a session of the log, or prepares a new one.
 func openSession(ctx context.Context, log *eventlog.Log, id string) (*session, error) {
 	s := &session{
-		trail: trail.New(), last: start, said: map[int64]event.Digest{}, used: map[string][]event.Usage{},
-		redacted: map[int64]bool{}, before: map[string]int64{}, seen: map[event.Digest]int{},
+		trail: trail.New(), lastSeq: startSeq, digests: map[int64]event.Digest{}, usages: map[string][]event.Usage{},
+		redacted: map[int64]bool{}, parents: map[string]int64{}, occurrences: map[event.Digest]int{},
 	}
-	opened, err := interop.OpenSession(ctx, log, id, s.remember)
+	opened, err := interop.OpenSession(ctx, log, id, s.restore)
 	if err != nil {
 		return nil, err
 	}
-	s.Session, s.found = opened, opened.Seq()
+	s.Session, s.initialSeq = opened, opened.Seq()
 	return s, nil
 }
 
-// remember takes in an event that the log holds.
-func (s *session) remember(e *event.Event) error {
+// restore indexes an event of the log.
+func (s *session) restore(e *event.Event) error {
 	if err := s.trail.Remember(e); err != nil {
 		return err
 	}
 	if e.Redacted() {
 		s.redacted[e.Seq] = true
-		s.erased = s.erased || e.Type == event.SessionStarted || e.Type == event.SessionUpdated
+		s.startRedacted = s.startRedacted || e.Type == event.SessionStarted || e.Type == event.SessionUpdated
 		return nil
 	}
 	if update, ok, err := event.Decode[event.Session](e); ok || err != nil {
@@ -81,46 +80,46 @@ func (s *session) remember(e *event.Event) error {
 		return err
 	}
 	if step, ok, err := event.Decode[event.StepCompletion](e); ok || err != nil {
-		s.count(step.ResponseID, step.Usage)
+		s.addUsage(step.ResponseID, step.Usage)
 		return err
 	}
 	m, ok, err := event.Decode[event.Message](e)
 	if !ok || err != nil {
 		return err
 	}
-	s.heard(e.Seq, &m)
+	s.indexMessage(e.Seq, &m)
 	return nil
 }
 
-// heard takes in that the message at seq is in the log.
-func (s *session) heard(seq int64, m *event.Message) {
+// indexMessage indexes the message at seq.
+func (s *session) indexMessage(seq int64, m *event.Message) {
 	id := m.Group
 	if id == "" {
-		id = idIn(m.Extra)
+		id = messageID(m.Extra)
 	}
-	s.count(id, m.Usage)
-	s.said[seq] = content(m)
+	s.addUsage(id, m.Usage)
+	s.digests[seq] = contentDigest(m)
 }
 
-// count takes in what was counted for an answer.
-func (s *session) count(id string, u event.Usage) {
+// addUsage indexes the token counts of a message.
+func (s *session) addUsage(id string, u event.Usage) {
 	if !u.IsZero() {
-		s.used[id] = append(s.used[id], u)
+		s.usages[id] = append(s.usages[id], u)
 	}
 }
 
-// counted reports whether that was counted for an answer.
-func (s *session) counted(id string, u event.Usage) bool {
-	return slices.ContainsFunc(s.used[id], func(v event.Usage) bool { return tokens(u) == tokens(v) })
+// hasUsage reports whether the log has these token counts for a message.
+func (s *session) hasUsage(id string, u event.Usage) bool {
+	return slices.ContainsFunc(s.usages[id], func(v event.Usage) bool { return counters(u) == counters(v) })
 }
 
-// tokens are the counters of u.
-func tokens(u event.Usage) [4]int64 {
+// counters are the token counts of u.
+func counters(u event.Usage) [4]int64 {
 	return [4]int64{u.InputTokens, u.OutputTokens, u.CacheReadTokens, u.ReasoningTokens}
 }
 
-// idIn is the id of the message that an extra is of.
-func idIn(extra jsontext.Value) string {
+// messageID is the message id in an extra.
+func messageID(extra jsontext.Value) string {
 	var message struct {
 		ID jsontext.Value `json:"id"`
 	}
@@ -131,30 +130,31 @@ func idIn(extra jsontext.Value) string {
 	return id
 }
 
-// content is a digest of what a message says: without what is counted, and what
-// is told of a call before it has a result.
-func content(m *event.Message) event.Digest {
-	said := *m
-	said.Usage = event.Usage{}
+// contentDigest is a digest of a message without its usage. A call counts without the
+// extra that it has before its result.
+func contentDigest(m *event.Message) event.Digest {
+	message := *m
+	message.Usage = event.Usage{}
 	if calls := m.ToolCalls(); len(calls) == 1 && len(m.Parts) == 1 {
 		calls[0].Extra = nil
-		said.Parts = calls
+		message.Parts = calls
 	}
-	b, err := json.Marshal(said, json.Deterministic(true), jsontext.PreserveRawStrings(true))
+	b, err := json.Marshal(message, json.Deterministic(true), jsontext.PreserveRawStrings(true))
 	if err != nil {
 		return ""
 	}
 	return event.DigestOf(b)
 }
 
-// parts says why a record that the session does not have cannot be added to it,
-// if so. A file holds its session from the start.
-func (s *session) parts() (reason string) {
+// conflict returns the reason why a new record cannot be added to the session; empty if
+// it can. A file holds its session from the start, so one of its records must be in the
+// log.
+func (s *session) conflict() (reason string) {
 	switch {
-	case s.found == 0 || s.matched:
+	case s.initialSeq == 0 || s.matched:
 		return ""
 	case !s.From(Name):
 		return "the session was not imported from Gemini CLI"
 	}
-	return "the session begins otherwise"
+	return "the session in the log begins with other records"
 }

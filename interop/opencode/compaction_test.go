@@ -12,7 +12,7 @@ import (
 
 var compacted = filepath.Join("../../testdata/transcripts/opencode", "compacted.json")
 
-// history is what the model is shown, a line for each message.
+// history returns an outline of the effective history.
 func history(t *testing.T, log *eventlog.Log, id string) (lines []string) {
 	t.Helper()
 	for _, e := range importtest.History(t, log, id) {
@@ -27,7 +27,7 @@ func messageEvent(t *testing.T, m event.Message) *event.Event {
 	return &e
 }
 
-func TestASessionThatWasCompactedAndReverted(t *testing.T) {
+func TestCompactionAndRevert(t *testing.T) {
 	log := importtest.NewLog(t)
 	content := importtest.ReadFile(t, compacted)
 	got := importtest.Load(t, log, format, "s.json", content)
@@ -50,8 +50,8 @@ func TestASessionThatWasCompactedAndReverted(t *testing.T) {
 	importtest.Same(t, "history", []string{"user Three…"}, history(t, log, "ses_gull"))
 }
 
-// Each compaction shows what OpenCode shows from there on.
-func TestWhatACompactionLeaves(t *testing.T) {
+// After each compaction, the history is the context that OpenCode shows the model.
+func TestHistoryAfterCompactions(t *testing.T) {
 	content := importtest.ReadFile(t, compacted)
 	for until, want := range map[string][]string{
 		"msg_21": {
@@ -62,13 +62,13 @@ func TestWhatACompactionLeaves(t *testing.T) {
 		"msg_51": {"user Three…", "user And…", "assistant None.…", "user Write…", "assistant Written.…"},
 	} {
 		log := importtest.NewLog(t)
-		importtest.Load(t, log, format, "s.json", cut(t, content, until))
+		importtest.Load(t, log, format, "s.json", beforeMessage(t, content, until))
 		importtest.Same(t, "history before "+until, want, history(t, log, "ses_gull"))
 	}
 }
 
-// cut is the session before it got a message.
-func cut(t *testing.T, content, message string) string {
+// beforeMessage is the document up to a message.
+func beforeMessage(t *testing.T, content, message string) string {
 	t.Helper()
 	at := strings.Index(content, `  {
    "info": {
@@ -79,25 +79,26 @@ func cut(t *testing.T, content, message string) string {
 	return strings.TrimRight(content[:at], ", \n") + "]}"
 }
 
-// A session that grows from one message to the next is as if it had been whole.
-func TestACompactedSessionThatGrows(t *testing.T) {
+// Law: the import of a growing session gives the same log as the import of the whole
+// session.
+func TestCompactedSessionGrows(t *testing.T) {
 	content := importtest.ReadFile(t, compacted)
 	content = strings.Replace(content, `"messageID": "msg_61"`, `"messageID": "none"`, 1)
-	importtest.Grows(t, format, "s.json", cut(t, content, "msg_12"), cut(t, content, "msg_31"), cut(t, content, "msg_32"), cut(t, content, "msg_51"), content)
+	importtest.Grows(t, format, "s.json", beforeMessage(t, content, "msg_12"), beforeMessage(t, content, "msg_31"), beforeMessage(t, content, "msg_32"), beforeMessage(t, content, "msg_51"), content)
 }
 
-// After a revert, what is said next follows what was left.
-func TestASessionThatGoesOnAfterARevert(t *testing.T) {
+// The message after a revert follows the message that the session was reverted to.
+func TestSessionContinuesAfterARevert(t *testing.T) {
 	log := importtest.NewLog(t)
 	content := importtest.ReadFile(t, compacted)
 	importtest.Load(t, log, format, "s.json", content)
-	next := strings.Replace(cut(t, content, "msg_61"), `"messageID": "msg_61"`, `"messageID": "none"`, 1)
+	next := strings.Replace(beforeMessage(t, content, "msg_61"), `"messageID": "msg_61"`, `"messageID": "none"`, 1)
 	next = strings.TrimSuffix(next, "]}") + `,{"info":{"id":"msg_71","role":"user"},"parts":[{"id":"prt_710","type":"text","text":"Keep it."}]}]}`
 	importtest.Load(t, log, format, "s.json", next)
 	importtest.Again(t, log, format, "s.json", next)
 	path := importtest.Path(t, log, "ses_gull")
 	if got := path[len(path)-1]; got != "user Keep…" || strings.Contains(strings.Join(path, "\n"), "Throw") {
-		t.Errorf("the path is %q", path)
+		t.Errorf("active path is %q", path)
 	}
 }
 

@@ -14,29 +14,29 @@ import (
 	"github.com/convlog/convlog/interop/internal/parts"
 )
 
-// teller makes items of messages.
-type teller struct {
+// builder turns messages into items.
+type builder struct {
 	items []document.Item
 
-	rec  *interop.Record // the message
+	rec  *interop.Record // the current message
 	info messageInfo
-	// about is what is told of the message; the first of its items has it.
-	about jsontext.Value
-	at    time.Time
-	// newest says that it is the last one; held is how much of that waits until all of
-	// it is there.
-	newest bool
+	// infoValue is the info of the message, for the extra of its first item.
+	infoValue jsontext.Value
+	at        time.Time
+	// isLast is true for the last message. held counts its records that wait until they
+	// are complete.
+	isLast bool
 	held   int
 
-	// began are the indexes of the first items of messages, by their ids; asked
-	// are the messages that ask for a summary; pruned are results that are shown no
-	// more, since when that is so.
-	began  map[string]int
-	asked  map[string]compactionPart
-	pruned []prunedResult
+	// firstItems are the indexes of the messages' first items, by message id. requests
+	// are the messages that request a summary, by id. clearings are the results to
+	// clear, with times.
+	firstItems map[string]int
+	requests   map[string]compactionRequest
+	clearings  []clearing
 }
 
-// messageInfo is what is known of a message.
+// messageInfo is the info of a message.
 type messageInfo struct {
 	ID       string  `json:"id"`
 	Role     string  `json:"role"`
@@ -45,14 +45,14 @@ type messageInfo struct {
 	Cost     float64 `json:"cost"`
 	Tokens   tokens  `json:"tokens"`
 	Time     clock   `json:"time"`
-	// Of an answer: what it answers, whether that is a summary, and how it ended.
+	// Members of an answer. Parent is the message that it answers.
 	Parent  string         `json:"parentID"`
 	Summary jsontext.Value `json:"summary"`
 	Finish  string         `json:"finish"`
 	Error   jsontext.Value `json:"error"`
 }
 
-// tokens are the counts of a step. Those of reasoning are apart from the output.
+// tokens are the token counts of a step. Output does not include reasoning.
 type tokens struct {
 	Input     int64 `json:"input"`
 	Output    int64 `json:"output"`
@@ -71,41 +71,41 @@ func (t *tokens) usage() event.Usage {
 	}
 }
 
-// message tells a message.
-func (t *teller) message(rec *interop.Record) error {
+// addMessage adds the items of a message.
+func (b *builder) addMessage(rec *interop.Record) error {
 	o, err := parts.Open(rec.Value)
 	if err != nil {
-		t.items = append(t.items, document.Raw(*rec, "message"))
+		b.items = append(b.items, document.Raw(*rec, "message"))
 		return nil
 	}
-	t.rec, t.info, t.about = rec, messageInfo{}, o.Peek("info")
+	b.rec, b.info, b.infoValue = rec, messageInfo{}, o.Peek("info")
 	pieces, err := document.Elements(rec, o.Peek("parts"))
-	known := t.about.Kind() == '{' && json.Unmarshal(t.about, &t.info) == nil && t.info.ID != ""
-	if err != nil || !known || t.info.Role != "user" && t.info.Role != "assistant" {
-		t.items = append(t.items, document.Raw(*rec, "message"))
+	known := b.infoValue.Kind() == '{' && json.Unmarshal(b.infoValue, &b.info) == nil && b.info.ID != ""
+	if err != nil || !known || b.info.Role != "user" && b.info.Role != "assistant" {
+		b.items = append(b.items, document.Raw(*rec, "message"))
 		return nil
 	}
-	t.at = t.info.Time.at()
-	t.clear(t.at)
-	if pieces = t.ready(pieces); t.held > 0 && len(pieces) == 0 {
+	b.at = b.info.Time.at()
+	b.flushClearings(b.at)
+	if pieces = b.finishedParts(pieces); b.held > 0 && len(pieces) == 0 {
 		return nil
 	}
-	t.began[t.info.ID] = len(t.items)
-	if t.info.Role == "user" {
-		t.user(pieces)
+	b.firstItems[b.info.ID] = len(b.items)
+	if b.info.Role == "user" {
+		b.addUser(pieces)
 		return nil
 	}
-	t.answer(pieces)
-	t.compact()
+	b.addAnswer(pieces)
+	b.addCompaction()
 	return nil
 }
 
-// extra is what an item tells of its message, if it is the first, and of its part.
-func (t *teller) extra(part jsontext.Value) jsontext.Value {
+// extra joins the info of the message, if the item is its first, with a part.
+func (b *builder) extra(part jsontext.Value) jsontext.Value {
 	var all []rawjson.Member
-	if t.about != nil {
-		all = append(all, rawjson.Member{Name: "info", Value: t.about})
-		t.about = nil
+	if b.infoValue != nil {
+		all = append(all, rawjson.Member{Name: "info", Value: b.infoValue})
+		b.infoValue = nil
 	}
 	if part != nil {
 		all = append(all, rawjson.Member{Name: "part", Value: part})
@@ -113,29 +113,29 @@ func (t *teller) extra(part jsontext.Value) jsontext.Value {
 	return rawjson.NonEmpty(all)
 }
 
-// user tells what the user says, and behind it the parts that say nothing.
-func (t *teller) user(pieces []interop.Record) {
-	m := event.Message{Role: event.User, Extra: t.extra(nil)}
+// addUser adds the message of a user, then its parts without content.
+func (b *builder) addUser(pieces []interop.Record) {
+	m := event.Message{Role: event.User, Extra: b.extra(nil)}
 	var others []document.Item
 	for i := range pieces {
-		p, kind, ok := said(pieces[i].Value)
+		p, kind, ok := contentPart(pieces[i].Value)
 		if ok {
 			m.Parts = append(m.Parts, p)
 			continue
 		}
 		if kind == "compaction" {
-			t.asks(pieces[i].Value)
+			b.addRequest(pieces[i].Value)
 		}
-		others = append(others, t.raw(&pieces[i], kind))
+		others = append(others, b.rawPart(&pieces[i], kind))
 	}
-	it := document.Item{Rec: *t.rec, Name: t.info.ID, At: t.at, Payload: m, Kind: "message"}
-	t.items = append(append(t.items, it), others...)
+	it := document.Item{Rec: *b.rec, Name: b.info.ID, At: b.at, Payload: m, Kind: "message"}
+	b.items = append(append(b.items, it), others...)
 }
 
-// raw keeps a part as it is.
-func (t *teller) raw(rec *interop.Record, kind string) document.Item {
+// rawPart returns an item with the raw part.
+func (b *builder) rawPart(rec *interop.Record, kind string) document.Item {
 	it := document.Raw(*rec, cmp.Or(kind, "part"))
-	it.Name, it.At = idOf(rec), t.at
+	it.Name, it.At = idOf(rec), b.at
 	return it
 }
 
@@ -149,9 +149,9 @@ func idOf(rec *interop.Record) string {
 	return id
 }
 
-// said reads a part that says something: a text, a thought or a file. kind is what
-// it is called.
-func said(v jsontext.Value) (p event.Part, kind string, ok bool) {
+// contentPart parses a text, reasoning or file part. kind is the type of the part; ok is
+// false for other types.
+func contentPart(v jsontext.Value) (p event.Part, kind string, ok bool) {
 	o, err := parts.Open(v)
 	if err != nil {
 		return p, "", false
@@ -163,7 +163,7 @@ func said(v jsontext.Value) (p event.Part, kind string, ok bool) {
 	case "reasoning":
 		p = event.Reasoning(o.Text("text"), "")
 	case "file":
-		p = file(&o)
+		p = filePart(&o)
 	}
 	if p.Type == "" || o.Failed {
 		return p, kind, false
@@ -176,8 +176,9 @@ func said(v jsontext.Value) (p event.Part, kind string, ok bool) {
 	return p, kind, true
 }
 
-// file reads a file, whose address may hold it. It has no type where there is none.
-func file(o *parts.Members) (p event.Part) {
+// filePart parses a file part. Its url may contain the body. The result has no type if
+// the part is malformed.
+func filePart(o *parts.Members) (p event.Part) {
 	media, name, address := o.Maybe("mime"), o.Maybe("filename"), o.Required("url")
 	if o.Failed {
 		return p

@@ -1,26 +1,58 @@
-// Package opencode imports the sessions that "opencode export" writes: one JSON
-// document with what is known of the session, and its messages, each of parts. So it
-// does those of its storage, which versions before the database kept in a file for
-// each session, message and part: the file of the session stands for all.
+// Package opencode imports the sessions of OpenCode.
 //
-// A session keeps its id, and names that of which it is a sub-agent. What the user
-// says becomes one message_added; an answer several of one group, one for each
-// text, reasoning and tool call, and behind a call its result, once it has one. The
-// end of a step becomes a step_completed, with its tokens and its cost; an answer
-// without any tells them itself. Other parts, such as snapshots, patches, retries
-// and sub-tasks, and errors of answers, are kept raw as "opencode:<type>". Messages
-// and parts are known again by their ids: one that says something else than before
-// is kept raw.
+// # Files
 //
-// Behind a summary that was asked for stands a compaction_triggered: the model is
-// shown the summary, and of what was said before it the end that was to stay.
-// Another one, before the next message, says that a result is shown no more. Where
-// the session was reverted, a head_moved leads to before the message that it names;
-// what is said next follows there.
+// The package reads two layouts of the same content:
 //
-// The shape was taken from the source of OpenCode, of early 2026; no session of a
-// user was at hand. A document that is cut off is refused, and so is a file of the
-// storage; what it is a part of is imported without it, and with it later.
+//	<any>.json                                   a document from "opencode export"
+//	storage/session/<project>/<session>.json     the storage of older versions, a file for each
+//	storage/message/<session>/<message>.json     session, message and part; newer versions use
+//	storage/part/<message>/<part>.json           a database
+//
+//	{"info": {session}, "messages": [{"info": {message}, "parts": [{part}, …]}, …]}
+//
+// The import of any file of the storage imports its whole session.
+//
+// # Sessions
+//
+// The session keeps its id. A sub-agent names its parent in parentID.
+//
+// # Events
+//
+// A document becomes a session_started and these events:
+//
+//	message of the user             message_added
+//	text or reasoning of an answer  message_added
+//	tool part                       message_added for the call, and one for the result
+//	step-finish part                step_completed with tokens and cost
+//	summary that was requested      compaction_triggered after the answer
+//	result that was cleared         compaction_triggered before the next message
+//	revert of the session           head_moved to before the named message
+//	error of an answer              "opencode:error", the raw value
+//	any other part                  "opencode:<type>", the raw part
+//
+// The events of one answer share a group. An answer without a step-finish part adds one
+// step_completed with the tokens and cost of the message.
+//
+// # Repeated imports
+//
+// The ids of messages and parts identify events. A second import adds only new events. A
+// part that has changed is added raw. A part that OpenCode is still writing is held
+// until it is complete. A truncated file is rejected: the rest of the session is
+// imported without it, and a later import adds it.
+//
+// The layout comes from the source of OpenCode in early 2026. It has not been tested
+// with a real session.
+//
+// # Code
+//
+//	opencode.go                Format: detection
+//	storage.go, gatherer.go    paths and files of the storage
+//	session.go                 a document to a session of items
+//	message.go, answer.go, tool.go, compaction.go   a message to its items
+//	progress.go                parts that OpenCode is still writing
+//
+// Package internal/document adds the items to the log.
 package opencode
 
 import (
@@ -44,13 +76,13 @@ type Format struct{}
 // Name is "opencode".
 func (Format) Name() string { return Name }
 
-// Lane is the session.
+// Lane returns the session id.
 func (Format) Lane(begin []byte) string {
 	h := head.Begins(begin)
 	return cmp.Or(h.In("info").Text("id"), h.Text("sessionID"), h.Text("id"))
 }
 
-// Detect looks for the id of a session, and for what a project has.
+// Detect reports whether the file is of the storage, or is an exported session.
 func (Format) Detect(name string, begin []byte) bool {
 	if head.IsArray(begin) {
 		return false
@@ -62,7 +94,7 @@ func (Format) Detect(name string, begin []byte) bool {
 	return info.Text("id") != "" && (info.Has("projectID") || info.Has("directory", "version"))
 }
 
-// Import appends what the source holds and the log does not have yet.
+// Import appends the records that the log does not have yet.
 func (Format) Import(ctx context.Context, log *eventlog.Log, src interop.Source) (interop.Result, error) {
 	if _, kind, _ := stored(src.Name); kind == "" {
 		return document.Import(ctx, log, src, Name, read)
@@ -71,7 +103,7 @@ func (Format) Import(ctx context.Context, log *eventlog.Log, src interop.Source)
 	if session == "" {
 		rec := interop.Record{Source: src.Name, Line: 1}
 		result := interop.Result{Records: 1}
-		result.Refuse(rec.Refuse(errAlone))
+		result.Refuse(rec.Refuse(errNoSession))
 		return result, nil
 	}
 	if session != src.Name {

@@ -56,8 +56,8 @@ func TestASession(t *testing.T) {
 	}
 }
 
-// While it grows, messages come at the end, and calls get their results.
-func TestASessionThatGrows(t *testing.T) {
+// A growing session gets messages at its end, and results of its calls.
+func TestGrowingSession(t *testing.T) {
 	content := importtest.ReadFile(t, session)
 	short := content[:strings.Index(content, `    {
       "info": {
@@ -75,8 +75,8 @@ func TestASessionThatGrows(t *testing.T) {
 	}
 }
 
-// The result of a call may come when others followed it.
-func TestAResultThatComesLate(t *testing.T) {
+// The result of a call may come after later messages.
+func TestLateResult(t *testing.T) {
 	log := importtest.NewLog(t)
 	begin := `{"info":{"id":"s","projectID":"p"},"messages":[{"info":{"id":"u","role":"user"},"parts":[{"id":"p0","type":"text","text":"Go"}]},{"info":{"id":"a","role":"assistant"},"parts":[{"id":"p1","type":"tool","callID":"c1","tool":"bash","state":{"status":`
 	other := `}},{"id":"p2","type":"tool","callID":"c2","tool":"bash","state":{"status":"completed","output":"two"}}]}]}`
@@ -92,8 +92,8 @@ func TestAResultThatComesLate(t *testing.T) {
 	}
 }
 
-// What was said otherwise is kept raw, and a new title is told.
-func TestASessionThatChanged(t *testing.T) {
+// A changed part is added raw, and a new title is an update.
+func TestChangedSession(t *testing.T) {
 	log := importtest.NewLog(t)
 	content := importtest.ReadFile(t, session)
 	importtest.Load(t, log, format, "s.json", content)
@@ -106,7 +106,7 @@ func TestASessionThatChanged(t *testing.T) {
 	}
 }
 
-func TestMessagesThatAreNone(t *testing.T) {
+func TestMalformedMessages(t *testing.T) {
 	log := importtest.NewLog(t)
 	got := importtest.Load(t, log, format, "s.json", `{"info":{"id":"s","projectID":"p"},"messages":[7,{"info":{"id":"m","role":"judge"},"parts":[]},{"info":{"id":"a","role":"assistant"},"parts":[]},{"info":{"id":"b","role":"assistant"},"parts":[7,{"type":"tool","state":{}}]}]}`)
 	if got.Raw != 4 || got.Imported != 1 || got.Held != 1 {

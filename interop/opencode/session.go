@@ -13,25 +13,28 @@ import (
 	"github.com/convlog/convlog/interop/internal/parts"
 )
 
-// read reads a session.
+// sessionInfo is the info of a session.
+type sessionInfo struct {
+	ID        string `json:"id"`
+	Parent    string `json:"parentID"`
+	Title     string `json:"title"`
+	Directory string `json:"directory"`
+	Version   string `json:"version"`
+	Time      clock  `json:"time"`
+	// Revert is the point that the session was rewound to. The next message clears it.
+	Revert struct {
+		Message string `json:"messageID"`
+		Part    string `json:"partID"`
+	} `json:"revert"`
+}
+
+// read parses a document into a session.
 func read(_ *document.File, rec *interop.Record) ([]document.Session, error) {
 	o, err := parts.Open(rec.Value)
 	if err != nil {
 		return nil, document.ErrShape
 	}
-	var info struct {
-		ID        string `json:"id"`
-		Parent    string `json:"parentID"`
-		Title     string `json:"title"`
-		Directory string `json:"directory"`
-		Version   string `json:"version"`
-		Time      clock  `json:"time"`
-		// Revert is up to where the session was rewound, until it goes on.
-		Revert struct {
-			Message string `json:"messageID"`
-			Part    string `json:"partID"`
-		} `json:"revert"`
-	}
+	var info sessionInfo
 	if v := o.Peek("info"); v.Kind() != '{' || json.Unmarshal(v, &info) != nil || info.ID == "" {
 		return nil, document.ErrShape
 	}
@@ -40,47 +43,57 @@ func read(_ *document.File, rec *interop.Record) ([]document.Session, error) {
 		return nil, document.ErrShape
 	}
 	s := document.Session{ID: info.ID, Version: info.Version, Rec: rec, At: info.Time.at(), About: event.Session{
-		Title: info.Title, Agent: "OpenCode", CWD: info.Directory, Extra: lasting(&o),
+		Title: info.Title, Agent: "OpenCode", CWD: info.Directory, Extra: stableMembers(&o),
 		Parent: event.SessionParent{SessionID: info.Parent},
 	}}
-	t := teller{began: map[string]int{}, asked: map[string]compactionPart{}}
-	for i := range messages {
-		t.newest = i == len(messages)-1
-		if err := t.message(&messages[i]); err != nil {
-			return nil, err
-		}
+	b, err := build(messages)
+	if err != nil {
+		return nil, err
 	}
-	t.clear(forever)
-	for i := range t.items {
-		t.items[i].Late = true // parts grow while others follow
-	}
-	s.Items, s.Held = t.items, t.held
-	if first, ok := t.began[info.Revert.Message]; ok {
-		s.Head = t.before(first, info.Revert.Part)
+	s.Items, s.Held = b.items, b.held
+	if first, ok := b.firstItems[info.Revert.Message]; ok {
+		s.Head = b.itemBefore(first, info.Revert.Part)
 	}
 	return []document.Session{s}, nil
 }
 
-// before names the item before a message, or before a part of it; none has the name
-// where the message is the first.
-func (t *teller) before(first int, part string) string {
+// build makes the items of all messages.
+func build(messages []interop.Record) (*builder, error) {
+	b := builder{firstItems: map[string]int{}, requests: map[string]compactionRequest{}}
+	for i := range messages {
+		b.isLast = i == len(messages)-1
+		if err := b.addMessage(&messages[i]); err != nil {
+			return nil, err
+		}
+	}
+	b.flushClearings(forever)
+	for i := range b.items {
+		b.items[i].Late = true // parts grow after later parts were added
+	}
+	return &b, nil
+}
+
+// itemBefore is the name of the item before a message, or before one of its parts. If
+// there is none, the name matches no item.
+func (b *builder) itemBefore(first int, part string) string {
 	end := first
-	for i := first; i < len(t.items) && part != ""; i++ {
-		if t.items[i].Name == part {
+	for i := first; i < len(b.items) && part != ""; i++ {
+		if b.items[i].Name == part {
 			end = i
 			break
 		}
 	}
-	for _, it := range slices.Backward(t.items[:end]) {
+	for _, it := range slices.Backward(b.items[:end]) {
 		if it.Name != "" {
 			return it.Name
 		}
 	}
-	return "before " + t.items[first].Name
+	return "before " + b.items[first].Name
 }
 
-// lasting is what stands around the messages, without what changes with each.
-func lasting(o *parts.Members) jsontext.Value {
+// stableMembers returns the members of the document that do not change with each
+// message.
+func stableMembers(o *parts.Members) jsontext.Value {
 	info, err := parts.Open(o.Take("info"))
 	if err != nil {
 		return o.Rest()
@@ -94,14 +107,14 @@ func lasting(o *parts.Members) jsontext.Value {
 	return o.Rest()
 }
 
-// clock is when something was made, began or ended, in milliseconds.
+// clock has times in milliseconds.
 type clock struct {
 	Created float64 `json:"created"`
 	Start   float64 `json:"start"`
 	End     float64 `json:"end"`
-	// Completed is when an answer was.
+	// Completed is the end of an answer.
 	Completed float64 `json:"completed"`
-	// Compacted is since when a result is shown no more.
+	// Compacted is the time when a result was cleared.
 	Compacted float64 `json:"compacted"`
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/convlog/convlog/interop/internal/importtest"
 )
 
-// store keeps the session of the fixture as the storage does, and gives the folder.
-func store(t *testing.T) string {
+// writeStorage writes the fixture as a storage folder and returns the folder.
+func writeStorage(t *testing.T) string {
 	t.Helper()
 	var document struct {
 		Info     json.RawMessage
@@ -24,12 +24,12 @@ func store(t *testing.T) string {
 		t.Fatal(err)
 	}
 	root := filepath.Join(t.TempDir(), "opencode", "storage")
-	write(t, document.Info, root, "session", "p1", "ses_gull")
+	writeFile(t, document.Info, root, "session", "p1", "ses_gull")
 	for _, m := range document.Messages {
 		id := idOf(t, m.Info)
-		write(t, m.Info, root, "message", "ses_gull", id)
+		writeFile(t, m.Info, root, "message", "ses_gull", id)
 		for _, p := range m.Parts {
-			write(t, p, root, "part", id, idOf(t, p))
+			writeFile(t, p, root, "part", id, idOf(t, p))
 		}
 	}
 	return root
@@ -44,7 +44,7 @@ func idOf(t *testing.T, v json.RawMessage) string {
 	return told.ID
 }
 
-func write(t *testing.T, content []byte, path ...string) {
+func writeFile(t *testing.T, content []byte, path ...string) {
 	t.Helper()
 	file := filepath.Join(path...) + ".json"
 	err := os.MkdirAll(filepath.Dir(file), 0o700)
@@ -56,28 +56,28 @@ func write(t *testing.T, content []byte, path ...string) {
 	}
 }
 
-// Law: the storage gives the log that the export gives, and adds nothing to it.
-func TestTheStorageIsTheExport(t *testing.T) {
-	export, kept, root := importtest.NewLog(t), importtest.NewLog(t), store(t)
+// Law: the storage and the export give equal logs, and the second import adds nothing.
+func TestStorageEqualsExport(t *testing.T) {
+	export, kept, root := importtest.NewLog(t), importtest.NewLog(t), writeStorage(t)
 	importtest.Load(t, export, format, "s.json", importtest.ReadFile(t, compacted))
 	table := importtest.Table(t, kept, format, filepath.Dir(root))
 	if len(table.Rows) != 1 || len(table.Skipped) != 0 || len(table.Rows[0].Refused) != 0 {
 		t.Fatalf("import: %+v", table)
 	}
 	want, got := importtest.Dump(t, export), importtest.Dump(t, kept)
-	importtest.Same(t, "log", want[1:], got[1:]) // but for where it came from
+	importtest.Same(t, "log", want[1:], got[1:]) // without the origin
 	if start := importtest.Start(t, kept, "ses_gull"); start.Source.Path != filepath.Join(root, "session", "p1", "ses_gull.json") {
 		t.Errorf("the session starts with %+v", start)
 	}
 	if again := importtest.Files(t, export, format, root); again.Events != 0 {
-		t.Errorf("import of the storage behind the export: %+v", again)
+		t.Errorf("import of the storage after the export: %+v", again)
 	}
 }
 
-// Messages and parts that are written later are added, a file that is cut off is
-// refused, and whatever file is named leads to the session.
-func TestAStorageThatGrows(t *testing.T) {
-	root, log := store(t), importtest.NewLog(t)
+// Later messages and parts are added, and a truncated file is rejected. The path of any
+// file imports the session.
+func TestGrowingStorage(t *testing.T) {
+	root, log := writeStorage(t), importtest.NewLog(t)
 	later := filepath.Join(t.TempDir(), "later")
 	message, part := filepath.Join(root, "message", "ses_gull", "msg_62.json"), filepath.Join(root, "part", "msg_62", "prt_622.json")
 	if err := os.Rename(message, later); err != nil {
@@ -88,12 +88,12 @@ func TestAStorageThatGrows(t *testing.T) {
 		t.Fatal(err)
 	}
 	whole := importtest.ReadFile(t, part)
-	write(t, []byte(whole[:20]), strings.TrimSuffix(part, ".json"))
+	writeFile(t, []byte(whole[:20]), strings.TrimSuffix(part, ".json"))
 	got := importtest.Files(t, log, format, message)
 	if len(got.Refused) != 1 || !strings.Contains(got.Refused[0].Reason, "prt_622.json: cut off") || got.Events == 0 {
 		t.Errorf("import of a message: %+v", got)
 	}
-	write(t, []byte(whole), strings.TrimSuffix(part, ".json"))
+	writeFile(t, []byte(whole), strings.TrimSuffix(part, ".json"))
 	if got := importtest.Files(t, log, format, part); got.Imported != 1 || len(got.Refused) != 0 {
 		t.Errorf("import of a part: %+v", got)
 	}
@@ -103,19 +103,19 @@ func TestAStorageThatGrows(t *testing.T) {
 	importtest.Verify(t, log)
 }
 
-// A message without its session is refused.
+// A message without its session is rejected.
 func TestAMessageWithoutItsSession(t *testing.T) {
-	root := store(t)
+	root := writeStorage(t)
 	if err := os.RemoveAll(filepath.Join(root, "session")); err != nil {
 		t.Fatal(err)
 	}
 	for _, path := range []string{filepath.Join(root, "message", "ses_gull", "msg_11.json"), filepath.Join(root, "part", "msg_11", "prt_110.json")} {
 		got := importtest.Files(t, importtest.NewLog(t), format, path)
-		if got.Events != 0 || len(got.Refused) != 1 || got.Refused[0].Reason != "its session is not in the storage" {
+		if got.Events != 0 || len(got.Refused) != 1 || got.Refused[0].Reason != "the file of its session is missing from the storage" {
 			t.Errorf("import: %+v", got)
 		}
 	}
-	write(t, []byte("{"), root, "session", "p1", "ses_gull")
+	writeFile(t, []byte("{"), root, "session", "p1", "ses_gull")
 	log := importtest.NewLog(t)
 	got, err := format.Import(t.Context(), log, importtest.Source(filepath.Join(root, "session", "p1", "ses_gull.json"), `{"id":`))
 	if err != nil || got.Events != 0 || len(got.Refused) != 1 {
@@ -123,19 +123,19 @@ func TestAMessageWithoutItsSession(t *testing.T) {
 	}
 }
 
-// A session that is being written: what is there of its newest message waits until
-// it is whole, so that no piece of a text stands for it.
-func TestAStorageThatIsBeingWritten(t *testing.T) {
+// OpenCode is still writing the newest message. It is held until it is complete, so that
+// no event has a part of a text.
+func TestUnfinishedMessageWaits(t *testing.T) {
 	root, log := filepath.Join(t.TempDir(), "storage"), importtest.NewLog(t)
 	grows := func(imported, held int, content string, path ...string) {
 		t.Helper()
-		write(t, []byte(content), append([]string{root}, path...)...)
+		writeFile(t, []byte(content), append([]string{root}, path...)...)
 		got := importtest.Files(t, log, format, root)
 		if got.Imported+got.Raw != imported || got.Held != held {
 			t.Errorf("%s: import: %+v", filepath.Join(path...), got)
 		}
 	}
-	write(t, []byte(`{"id":"s","projectID":"p"}`), root, "session", "p", "s")
+	writeFile(t, []byte(`{"id":"s","projectID":"p"}`), root, "session", "p", "s")
 	grows(0, 2, `{"id":"m1","sessionID":"s","role":"user","time":{"created":1}}`, "message", "s", "m1")
 	grows(1, 0, `{"id":"p1","messageID":"m1","sessionID":"s","type":"text","text":"Is it high?"}`, "part", "m1", "p1")
 	grows(0, 1, `{"id":"m2","sessionID":"s","role":"assistant","time":{"created":2}}`, "message", "s", "m2")

@@ -13,10 +13,10 @@ import (
 	"github.com/convlog/convlog/interop/internal/parts"
 )
 
-// mostForgotten bounds a range of events that are forgotten.
-const mostForgotten = 1 << 16
+// maxForgotten limits a range of forgotten events.
+const maxForgotten = 1 << 16
 
-// condensation says which events the model is shown no more: some, or a range.
+// condensation names the events that the model no longer sees, by id or as a range.
 type condensation struct {
 	IDs     []int64 `json:"forgotten_event_ids"`
 	Start   *int64  `json:"forgotten_events_start_id"`
@@ -24,30 +24,30 @@ type condensation struct {
 	Summary string  `json:"summary"`
 }
 
-// forgotten are the names of the events.
+// forgotten are the item names of the events.
 func (c *condensation) forgotten() (names []string) {
 	ids := c.IDs
-	if c.Start != nil && c.End != nil && 0 <= *c.Start && *c.Start <= *c.End && *c.End-*c.Start < mostForgotten {
+	if c.Start != nil && c.End != nil && 0 <= *c.Start && *c.Start <= *c.End && *c.End-*c.Start < maxForgotten {
 		for id := *c.Start; id <= *c.End; id++ {
 			ids = append(ids, id)
 		}
 	}
 	for _, id := range ids {
-		names = append(names, named(strconv.FormatInt(id, 10)))
+		names = append(names, itemName(strconv.FormatInt(id, 10)))
 	}
 	return names
 }
 
-// named is the name of the item of an event.
-func named(id string) string { return "event " + id }
+// itemName is the name of an event's item.
+func itemName(id string) string { return "event " + id }
 
-// condense makes an action that condenses the history a compaction.
-func condense(it *document.Item, rec *interop.Record) {
-	var told struct {
+// setCondensation makes the item of a condensation action a compaction.
+func setCondensation(it *document.Item, rec *interop.Record) {
+	var action struct {
 		Args condensation `json:"args"`
 	}
 	o, err := parts.Open(rec.Value)
-	if err != nil || json.Unmarshal(rec.Value, &told) != nil {
+	if err != nil || json.Unmarshal(rec.Value, &action) != nil {
 		return
 	}
 	args, err := parts.Open(o.Take("args"))
@@ -58,15 +58,14 @@ func condense(it *document.Item, rec *interop.Record) {
 		args.Take(name)
 	}
 	o.Put("args", args.Rest())
-	compact(it, told.Args.forgotten(), told.Args.Summary, o.Rest())
+	setCompaction(it, action.Args.forgotten(), action.Args.Summary, o.Rest())
 }
 
-// summarySuffix ends the ids of the events that condensations put in the place of
-// others.
+// summarySuffix ends the id of the summary that replaces forgotten events.
 const summarySuffix = "-summary"
 
-// condensing makes an event that condenses the history a compaction.
-func condensing(it *document.Item, o *parts.Members) {
+// setSDKCondensation makes the item of a Condensation event a compaction.
+func setSDKCondensation(it *document.Item, o *parts.Members) {
 	var ids []string
 	if json.Unmarshal(o.Peek("forgotten_event_ids"), &ids) != nil {
 		return
@@ -74,13 +73,13 @@ func condensing(it *document.Item, o *parts.Members) {
 	o.Take("forgotten_event_ids")
 	forgets := make([]string, 0, len(ids))
 	for _, id := range ids {
-		forgets = append(forgets, named(strings.TrimSuffix(id, summarySuffix)))
+		forgets = append(forgets, itemName(strings.TrimSuffix(id, summarySuffix)))
 	}
-	compact(it, forgets, o.Maybe("summary"), o.Rest())
+	setCompaction(it, forgets, o.Maybe("summary"), o.Rest())
 }
 
-// compact makes an item a compaction, which takes the place of the one before.
-func compact(it *document.Item, forgets []string, summary string, extra jsontext.Value) {
+// setCompaction makes an item a compaction, which replaces the compaction before it.
+func setCompaction(it *document.Item, forgets []string, summary string, extra jsontext.Value) {
 	it.Forgets, it.Renews = forgets, true
 	it.Payload = event.Compaction{Strategy: "summary", Trigger: "auto", Summary: summary, Extra: extra}
 }

@@ -12,28 +12,28 @@ import (
 	"github.com/convlog/convlog/interop/internal/parts"
 )
 
-// teller makes items of events.
-type teller struct {
+// builder turns events into items.
+type builder struct {
 	model string
-	// alone: the events of a session stand in values of their own, so that those
-	// before are not known.
-	alone bool
-	used  map[string]event.Usage // by response
-	items []document.Item
-	// answered are the responses that were told, calls the calls without a result
-	// by the ids of their actions, and by their own.
-	answered map[string]bool
-	calls    map[string]call
-	cost     event.Cost // of all so far
-	// stats are what was told last of all that models took.
+	// single is true if each event is a value of its own: the builder does not see
+	// earlier events.
+	single bool
+	usages map[string]event.Usage // by response id
+	items  []document.Item
+	// responses are the ids of responses with an item. calls are the calls without a
+	// result, by action id and by call id.
+	responses map[string]bool
+	calls     map[string]call
+	cost      event.Cost // of all responses so far
+	// stats is the newest sum of tokens and cost in a state.
 	stats document.Totals
 }
 
-// call is a call that an action was.
+// call is the call of an action.
 type call struct{ id, name string }
 
-// all tells events. Older versions pair each action with its observation.
-func (t *teller) all(events []interop.Record) error {
+// addAll adds the items of events. Older versions pair each action with its observation.
+func (b *builder) addAll(events []interop.Record) error {
 	for i := range events {
 		rec := &events[i]
 		if rec.Value.Kind() == '[' {
@@ -41,12 +41,12 @@ func (t *teller) all(events []interop.Record) error {
 			if err != nil {
 				return err
 			}
-			if err := t.all(pair); err != nil {
+			if err := b.addAll(pair); err != nil {
 				return err
 			}
 			continue
 		}
-		t.event(rec)
+		b.addEvent(rec)
 	}
 	return nil
 }
@@ -77,15 +77,15 @@ type step struct {
 	} `json:"llm_metrics"`
 }
 
-// event tells an event.
-func (t *teller) event(rec *interop.Record) {
+// addEvent adds the item of an event.
+func (b *builder) addEvent(rec *interop.Record) {
 	var e step
 	if o, err := parts.Open(rec.Value); err == nil && o.PeekText("kind") != "" {
-		t.items = append(t.items, t.told(rec, &o))
+		b.items = append(b.items, b.sdkItem(rec, &o))
 		return
 	}
 	if rec.Value.Kind() != '{' || json.Unmarshal(rec.Value, &e) != nil {
-		t.items = append(t.items, document.Raw(*rec, "event"))
+		b.items = append(b.items, document.Raw(*rec, "event"))
 		return
 	}
 	it := document.Item{Rec: *rec, At: document.Time(e.Timestamp), Kind: e.Action}
@@ -95,32 +95,33 @@ func (t *teller) event(rec *interop.Record) {
 	if len(e.ID) > 0 && e.ID.Kind() == '0' {
 		it.Name = "event " + string(e.ID)
 	}
-	if m, ok := t.message(&e, &it); ok {
+	if m, ok := b.message(&e, &it); ok {
 		m.Extra = extra(rec.Value, &e, m.Role)
 		it.Payload = m
 	} else if e.Action == "condensation" && it.Name != "" {
-		condense(&it, rec)
+		setCondensation(&it, rec)
 	}
-	t.items = append(t.items, it)
+	b.items = append(b.items, it)
 }
 
-// message makes a message of an event; ok is false where it is none.
-func (t *teller) message(e *step, it *document.Item) (m event.Message, ok bool) {
+// message converts an event; ok is false if it is not a message.
+func (b *builder) message(e *step, it *document.Item) (m event.Message, ok bool) {
 	switch {
 	case e.Observation != "":
-		return t.result(e)
+		return b.resultMessage(e)
 	case e.Action == "system":
-		return event.Message{Role: event.System, Parts: e.said()}, true
+		return event.Message{Role: event.System, Parts: e.contentParts()}, true
 	case e.Action == "message" && e.Source == "user":
-		return event.Message{Role: event.User, Parts: e.said()}, true
-	case e.Source == "agent" && acts(e.Action):
-		return t.answer(e, it), true
+		return event.Message{Role: event.User, Parts: e.contentParts()}, true
+	case e.Source == "agent" && isModelAction(e.Action):
+		return b.agentMessage(e, it), true
 	}
 	return m, false
 }
 
-// acts reports whether an action is what the model wants, and not bookkeeping.
-func acts(action string) bool {
+// isModelAction reports whether the model chose the action. Other actions are
+// bookkeeping.
+func isModelAction(action string) bool {
 	switch action {
 	case "", "null", "recall", "change_agent_state", "condensation", "condensation_request", "pause", "resume", "stop":
 		return false
@@ -128,59 +129,59 @@ func acts(action string) bool {
 	return true
 }
 
-// said is what a message says.
-func (e *step) said() (all []event.Part) {
+// contentParts are the text and images of a message.
+func (e *step) contentParts() (all []event.Part) {
 	if e.Args.Content != "" {
 		all = append(all, event.Text(e.Args.Content))
 	}
 	for _, address := range e.Args.Images {
 		v, err := json.Marshal(map[string]any{"type": "image_url", "image_url": map[string]string{"url": address}})
 		if err == nil {
-			p, _ := (&parts.Reader{}).Block(v) // without Put nothing can fail
+			p, _ := (&parts.Reader{}).Block(v) // a Reader without Put returns no error
 			all = append(all, p)
 		}
 	}
 	return all
 }
 
-// answer tells what the model said and did.
-func (t *teller) answer(e *step, it *document.Item) event.Message {
+// agentMessage converts an action of the agent.
+func (b *builder) agentMessage(e *step, it *document.Item) event.Message {
 	r := &e.Called.Response
 	m := event.Message{Role: event.Assistant, Model: r.Model, Group: r.ID, ResponseID: r.ID, StopReason: r.stop()}
 	if m.Model == "" {
-		m.Model = t.model
+		m.Model = b.model
 	}
-	if t.first(e) {
-		t.answered[r.ID] = true
-		m.Parts = t.says(e)
-		m.Usage = r.usage(t.used)
-		it.Cost = t.costs(e)
+	if b.isFirstOfResponse(e) {
+		b.responses[r.ID] = true
+		m.Parts = b.responseParts(e)
+		m.Usage = r.usage(b.usages)
+		it.Cost = b.responseCost(e)
 	}
 	switch {
 	case e.Called.ID != "":
 		c := call{e.Called.ID, e.Called.Name}
-		t.calls[c.id], t.calls[string(e.ID)] = c, c
+		b.calls[c.id], b.calls[string(e.ID)] = c, c
 		m.Parts = append(m.Parts, event.ToolCall(c.id, c.name, r.arguments(c.id)))
 	case e.Action != "message":
 		c := call{fmt.Sprintf("action_%s", e.ID), e.Action}
-		t.calls[string(e.ID)] = c
+		b.calls[string(e.ID)] = c
 		m.Parts = append(m.Parts, event.ToolCall(c.id, c.name, arguments(it.Rec.Value)))
 	}
 	return m
 }
 
-// first reports whether an event is the first of its response.
-func (t *teller) first(e *step) bool {
+// isFirstOfResponse reports whether an event is the first of its response.
+func (b *builder) isFirstOfResponse(e *step) bool {
 	r := &e.Called.Response
-	if r.ID == "" || !t.alone {
-		return !t.answered[r.ID] || r.ID == ""
+	if r.ID == "" || !b.single {
+		return !b.responses[r.ID] || r.ID == ""
 	}
 	first := r.firstCall()
 	return first == "" || first == e.Called.ID
 }
 
-// says is what the model thought and said.
-func (t *teller) says(e *step) (all []event.Part) {
+// responseParts are the reasoning and text of a response.
+func (b *builder) responseParts(e *step) (all []event.Part) {
 	r := &e.Called.Response
 	for _, text := range []string{r.reasoning(), e.Args.Reasoning} {
 		if text != "" {
@@ -189,7 +190,7 @@ func (t *teller) says(e *step) (all []event.Part) {
 		}
 	}
 	if e.Action == "message" {
-		return append(all, e.said()...)
+		return append(all, e.contentParts()...)
 	}
 	text := r.text()
 	if text == "" && (e.Called.ID == "" || e.Action != "think") {
@@ -201,29 +202,29 @@ func (t *teller) says(e *step) (all []event.Part) {
 	return all
 }
 
-// costs is what the response of an event cost, of what all cost so far.
-func (t *teller) costs(e *step) event.Cost {
+// responseCost is the cost of an event's response: the new sum less the sum so far.
+func (b *builder) responseCost(e *step) event.Cost {
 	sum, err := event.USD(max(0, e.Metrics.Cost))
-	if err != nil || sum <= t.cost {
+	if err != nil || sum <= b.cost {
 		return 0
 	}
-	if t.alone {
-		t.stats.Cost = sum // what was told before is known to the log
+	if b.single {
+		b.stats.Cost = sum // the log has the costs before it
 		return 0
 	}
-	one := sum - t.cost
-	t.cost = sum
+	one := sum - b.cost
+	b.cost = sum
 	return one
 }
 
-// result tells what a call led to.
-func (t *teller) result(e *step) (m event.Message, ok bool) {
-	c, ok := t.calls[e.Called.ID]
-	if !ok && t.alone && e.Called.ID != "" {
+// resultMessage converts an observation; ok is false if it has no call.
+func (b *builder) resultMessage(e *step) (m event.Message, ok bool) {
+	c, ok := b.calls[e.Called.ID]
+	if !ok && b.single && e.Called.ID != "" {
 		c, ok = call{e.Called.ID, e.Called.Name}, true
 	}
 	if !ok {
-		if c, ok = t.calls[string(e.Cause)]; !ok || len(e.Cause) == 0 {
+		if c, ok = b.calls[string(e.Cause)]; !ok || len(e.Cause) == 0 {
 			return m, false
 		}
 	}

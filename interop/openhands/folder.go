@@ -9,23 +9,22 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/convlog/convlog/interop"
 )
 
-// A conversation is kept in a folder: its state, which newer versions have, and the
-// folder of its events, each in a file.
+// A conversation folder has the state, in newer versions, and a folder with a file for
+// each event.
 const (
 	stateName    = "base_state.json"
 	eventsFolder = "events"
-	oldestName   = "0.json" // the first event, as older versions name it
+	oldestName   = "0.json" // the first event in older versions
 )
 
-// eventFile matches the name of the file of an event.
+// eventFile matches the file name of an event.
 var eventFile = regexp.MustCompile(`^(?:event-)?(\d{1,9})(?:-[0-9A-Za-z-]+)?\.json$`)
 
-// numberOf is the number of an event, by its file; ok is false for other files.
+// numberOf is the number of an event, from its file name; ok is false for other files.
 func numberOf(path string) (n int, ok bool) {
 	found := eventFile.FindStringSubmatch(filepath.Base(path))
 	if found == nil || filepath.Base(filepath.Dir(path)) != eventsFolder {
@@ -35,9 +34,9 @@ func numberOf(path string) (n int, ok bool) {
 	return n, err == nil
 }
 
-// conversation is the name of the folder of a conversation; empty for files that
-// belong to none.
-func conversation(path string) string {
+// conversationName is the name of the conversation folder of a file; empty if there is
+// none.
+func conversationName(path string) string {
 	if _, ok := numberOf(path); ok {
 		return filepath.Base(filepath.Dir(filepath.Dir(path)))
 	}
@@ -47,12 +46,12 @@ func conversation(path string) string {
 	return ""
 }
 
-// Gathered is the state of the conversation that an event belongs to, or the file of
-// its first event.
+// Gathered returns the state file of an event's conversation, or the file of its first
+// event.
 func (Format) Gathered(path string, _ []byte) string { return first(path) }
 
-// first is the file that stands for the conversation that a file belongs to; empty
-// if there is none.
+// first returns the file that represents the conversation of a file; empty if there is
+// none.
 func first(path string) string {
 	if _, ok := numberOf(path); !ok {
 		if filepath.Base(path) == stateName {
@@ -69,8 +68,8 @@ func first(path string) string {
 	return ""
 }
 
-// Rank orders the files of events that nothing stands for by their numbers, behind
-// all others.
+// Rank orders event files by number after all other files, if no file represents their
+// conversation.
 func (Format) Rank(name string, _ []byte) int {
 	if n, ok := numberOf(name); ok && first(name) != name {
 		return 1 + n
@@ -78,9 +77,9 @@ func (Format) Rank(name string, _ []byte) int {
 	return 0
 }
 
-// gather makes a source of all files of a conversation, if the source is one of
-// them. Each is a value of it.
-func gather(src interop.Source) (interop.Source, error) {
+// gatherFiles returns a source with all files of a conversation, if src is one of them.
+// Each file is a value of the source.
+func gatherFiles(src interop.Source) (interop.Source, error) {
 	first := first(src.Name)
 	if first == "" {
 		return src, nil
@@ -89,10 +88,10 @@ func gather(src interop.Source) (interop.Source, error) {
 	if err != nil {
 		return src, fmt.Errorf("read %s: %w", src.Name, err)
 	}
-	return interop.Source{Name: first, Open: func() (io.ReadCloser, error) { return &chain{left: files}, nil }}, nil
+	return interop.Source{Name: first, Open: func() (io.ReadCloser, error) { return &chain{files: files}, nil }}, nil
 }
 
-// filesOf are the files of the conversation that one stands for, in order.
+// filesOf returns the files of a conversation in order. first represents it.
 func filesOf(first string) (files []string, err error) {
 	events := filepath.Dir(first)
 	if filepath.Base(first) == stateName {
@@ -116,56 +115,4 @@ func filesOf(first string) (files []string, err error) {
 		return cmp.Compare(m, n)
 	})
 	return append(files, numbered...), nil
-}
-
-// chain reads files one behind the other, with a line's end behind each.
-type chain struct {
-	left []string
-	open *os.File
-	end  io.Reader // of the file that was read last
-}
-
-func (c *chain) Read(b []byte) (int, error) {
-	for {
-		r := io.Reader(c.open)
-		switch {
-		case c.end != nil:
-			r = c.end
-		case c.open == nil && len(c.left) == 0:
-			return 0, io.EOF
-		case c.open == nil:
-			f, err := os.Open(c.left[0])
-			if err != nil {
-				return 0, err
-			}
-			c.open, c.left, r = f, c.left[1:], f
-		}
-		n, err := r.Read(b)
-		if err == io.EOF {
-			err = c.next()
-		}
-		if n > 0 || err != nil {
-			return n, err
-		}
-	}
-}
-
-// next goes on behind what was read to its end.
-func (c *chain) next() error {
-	if c.end != nil {
-		c.end = nil
-		return nil
-	}
-	c.end = strings.NewReader("\n")
-	return c.Close()
-}
-
-// Close closes the file that is being read.
-func (c *chain) Close() error {
-	if c.open == nil {
-		return nil
-	}
-	err := c.open.Close()
-	c.open = nil
-	return err
 }

@@ -1,61 +1,84 @@
-// Package openhands imports what OpenHands leaves behind: the output of an
-// evaluation, a JSON object with a history of events on each line; trajectories, a
-// JSON list of events, or an object that holds one; and conversations, an event in
-// each file of a folder "events", or on each line of a file.
+// Package openhands imports the runs and conversations of OpenHands.
 //
-// Events are actions and observations, or, of the software agent SDK, name their
-// kind. The system's and the user's messages become message_added, and so do those
-// of the agent. An action that a tool call led to becomes the call, behind what the
-// model said with it; several calls of one response are one group, which has its
-// tokens and its cost. Actions of the agent without a call, as of older versions,
-// become a call named by the action. The observation of a call becomes its result:
-// an error where it says so, a command failed, or the user did not want it. A
-// condensation becomes a compaction_triggered, which takes the place of the one
-// before. All else, such as changes of state, errors that nothing was called for,
-// recalled knowledge and requests, is kept raw as
-// "openhands:<action, observation or kind>".
+// # Files
 //
-// Tokens and cost that the metrics tell beyond those of single responses become a
-// step_completed. What stands around the history is in the extra of
-// session_started. A session is named by the instance, with digits of the file's
-// path, or by the file. What is cut off is refused; lines before it are imported.
+// OpenHands writes its events in four layouts:
 //
-// # Conversations
+//	output.jsonl                       an evaluation: on each line an instance with a history of events
+//	<any>.json                         a trajectory: a list of events, or an object with a list
+//	<any>.jsonl                        a conversation: an event on each line
+//	<conversation>/base_state.json     a conversation: its state (newer versions), and
+//	<conversation>/events/*.json       an event in each file
 //
-// A conversation is a session named by its folder, if the name is long enough to be
-// its alone. It is imported as one file: base_state.json beside the folder of its
-// events, or that of the first event, stands for all, which are its lines in their
-// order. Of the state, the model and the working directory are taken, and no more:
-// it holds settings that may be secret. A title comes with the user's first words.
+// The import of any file of a conversation folder imports the whole conversation.
+//
+// # Sessions
+//
+// An instance of an evaluation is a session, named by the instance id and digits of the
+// path. A conversation folder is a session named by the folder. If the name is shorter
+// than 12 characters, the id has digits of the path too. Any other file is a session
+// named by the file and digits of the path.
+//
+// # Events
+//
+// An event is an action or an observation, or has a kind (the software agent SDK):
+//
+//	system, SystemPromptEvent                          message_added
+//	message, MessageEvent                              message_added
+//	action of the agent, ActionEvent                   message_added with text, reasoning and call
+//	observation of a call, ObservationEvent            message_added with the result
+//	AgentErrorEvent, UserRejectObservation             message_added with a result that is an error
+//	condensation, Condensation                         compaction_triggered, which replaces the one before
+//	ConversationStateUpdateEvent                       raw; its metrics become a step_completed
+//	any other                                          "openhands:<action, observation or kind>", the raw event
+//
+// The calls of one response share a group. The first of them has the tokens and cost. An
+// action without a call, as in older versions, becomes a call with the name of the
+// action. If the metrics of the file exceed the sum of its responses, the difference
+// becomes a step_completed. The members beside the history are in the extra of
+// session_started.
+//
+// The state of a conversation gives the model and the working directory. The rest of it
+// is not imported, since it may contain secrets.
+//
+// # Repeated imports
+//
+// The ids of events identify them. A second import adds only new events, and an event
+// that has changed is added raw. A truncated value is rejected; the lines before it are
+// imported.
+//
+// # Code
+//
+//	openhands.go               Format: detection
+//	folder.go, chain.go        the files of a conversation folder as one source
+//	reader.go, evaluation.go, conversation.go   a value to a session of items
+//	event.go, response.go      actions and observations to items
+//	sdk.go                     events of the software agent SDK to items
+//	condensation.go            condensations of both
+//
+// Package internal/document adds the items to the log.
 package openhands
 
 import (
-	"cmp"
 	"context"
 	"path/filepath"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-
-	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/internal/rawjson"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
 	"github.com/convlog/convlog/interop/internal/head"
-	"github.com/convlog/convlog/interop/internal/parts"
 )
 
 // Name is the name of the format.
 const Name = "openhands"
 
-// Format imports what OpenHands leaves behind. The zero value is ready for use.
+// Format imports the files of OpenHands. The zero value is ready for use.
 type Format struct{}
 
 // Name is "openhands".
 func (Format) Name() string { return Name }
 
-// Lane is one for all conversations whose events have files.
+// Lane is one lane for all conversations with a file for each event.
 func (Format) Lane(begin []byte) string {
 	if h := head.Begins(begin); !head.IsArray(begin) && (isAlone(h) || h.Has("id", "agent")) {
 		return eventsFolder
@@ -63,7 +86,7 @@ func (Format) Lane(begin []byte) string {
 	return ""
 }
 
-// Detect looks for an event, or for what an evaluation begins with.
+// Detect reports whether the file begins with an event, an evaluation or a state.
 func (Format) Detect(name string, begin []byte) bool {
 	h := head.Begins(begin)
 	if head.IsArray(begin) {
@@ -80,14 +103,14 @@ func (Format) Detect(name string, begin []byte) bool {
 	return isAlone(h) || h.Has("instance_id", "test_result")
 }
 
-// listNames are the members that hold events.
+// listNames are the members that contain a list of events.
 var listNames = []string{"history", "trajectory"}
 
 func isEvent(h head.Head) bool {
 	return h.Has("source", "timestamp") && (h.Has("action") || h.Has("observation") || h.Has("message") || h.Has("id") && isOfKind(h))
 }
 
-// isAlone reports whether a value is an event, which others may be like.
+// isAlone reports whether a value is an event on a line or in a file of its own.
 func isAlone(h head.Head) bool {
 	switch h.Text("source") {
 	case "agent", "user", "environment", "hook":
@@ -96,8 +119,8 @@ func isAlone(h head.Head) bool {
 	return false
 }
 
-// isOfKind looks for what events of the software agent SDK have. Their kind stands
-// behind all else.
+// isOfKind reports whether an event is of the software agent SDK. Its kind comes last,
+// so the head of a long event may lack it.
 func isOfKind(h head.Head) bool {
 	for _, name := range []string{"kind", "system_prompt", "llm_message", "thought"} {
 		if h.Has(name) {
@@ -107,145 +130,12 @@ func isOfKind(h head.Head) bool {
 	return false
 }
 
-// Import appends what the source holds and the log does not have yet.
+// Import appends the records that the log does not have yet.
 func (Format) Import(ctx context.Context, log *eventlog.Log, src interop.Source) (interop.Result, error) {
-	src, err := gather(src)
+	src, err := gatherFiles(src)
 	if err != nil {
 		return interop.Result{}, err
 	}
 	var r reader
 	return document.Import(ctx, log, src, Name, r.read)
-}
-
-// reader reads the values of a file.
-type reader struct {
-	model string // of a conversation, once its state tells it
-}
-
-// read reads an instance of an evaluation, a list of events, or an event.
-func (r *reader) read(f *document.File, rec *interop.Record) ([]document.Session, error) {
-	s := document.Session{ID: f.Session(""), Rec: rec, About: event.Session{Agent: "OpenHands"}}
-	list := rec.Value
-	var told facts
-	if list.Kind() == '{' {
-		o, err := parts.Open(rec.Value)
-		if err != nil {
-			return nil, document.ErrShape
-		}
-		if isOne(&o) {
-			return []document.Session{r.alone(f, rec)}, nil
-		}
-		if filepath.Base(f.Path) == stateName && o.Has("agent") {
-			return []document.Session{r.state(f, rec, &o)}, nil
-		}
-		if list = takeList(&o); list == nil {
-			return nil, document.ErrShape
-		}
-		told = factsOf(rec.Value)
-		if s.Own = told.Instance; s.Own != "" {
-			s.ID = f.Session(s.Own)
-		}
-		s.About = event.Session{Agent: cmp.Or(told.Metadata.Agent, "OpenHands"), Title: interop.Title(told.Task.Statement), Extra: o.Rest()}
-	}
-	events, err := document.Elements(rec, list)
-	if err != nil {
-		return nil, err
-	}
-	t := teller{model: told.Metadata.Model.Name, used: told.used(), answered: map[string]bool{}, calls: map[string]call{}}
-	if err := t.all(events); err != nil {
-		return nil, err
-	}
-	s.Items, s.Totals = t.items, told.spent()
-	if s.Totals.Cost == 0 && s.Totals.Usage.IsZero() {
-		s.Totals = t.stats
-	}
-	return []document.Session{s}, nil
-}
-
-func takeList(o *parts.Members) jsontext.Value {
-	for _, name := range listNames {
-		if v := o.Take(name); v.Kind() == '[' {
-			return v
-		}
-	}
-	return nil
-}
-
-// facts are what is told around the history.
-type facts struct {
-	Instance string `json:"instance_id"`
-	Task     struct {
-		Statement string `json:"problem_statement"`
-	} `json:"instance"`
-	Metadata struct {
-		Agent string `json:"agent_class"`
-		Model struct {
-			Name string `json:"model"`
-		} `json:"llm_config"`
-	} `json:"metadata"`
-	Metrics metrics `json:"metrics"`
-}
-
-// metrics are what models took.
-type metrics struct {
-	Cost   float64 `json:"accumulated_cost"`
-	Total  tokens  `json:"accumulated_token_usage"`
-	Tokens []struct {
-		tokens
-		Response string `json:"response_id"`
-	} `json:"token_usages"`
-}
-
-func (m *metrics) cost() event.Cost {
-	cost, err := event.USD(max(0, m.Cost))
-	if err != nil {
-		return 0
-	}
-	return cost
-}
-
-// factsOf reads what is told; members that are not what they should be are not
-// told.
-func factsOf(v jsontext.Value) (f facts) {
-	members, err := rawjson.Members(v)
-	if err != nil {
-		return f
-	}
-	for _, m := range members {
-		one, next := rawjson.NonEmpty([]rawjson.Member{m}), f
-		if json.Unmarshal(one, &next) == nil {
-			f = next
-		}
-	}
-	return f
-}
-
-// tokens are the counts of a response, or of all of them. Those read from a cache
-// or written to it are in the prompt.
-type tokens struct {
-	Prompt     int64 `json:"prompt_tokens"`
-	Completion int64 `json:"completion_tokens"`
-	Read       int64 `json:"cache_read_tokens"`
-	Written    int64 `json:"cache_write_tokens"`
-}
-
-func (c tokens) usage() event.Usage {
-	read, written := max(0, c.Read), max(0, c.Written)
-	return event.Usage{
-		InputTokens: max(0, c.Prompt-read-written), OutputTokens: max(0, c.Completion), CacheReadTokens: read, CacheWriteTokens: written,
-	}
-}
-
-// used are the tokens of responses, by their ids.
-func (f *facts) used() map[string]event.Usage {
-	used := map[string]event.Usage{}
-	for _, u := range f.Metrics.Tokens {
-		used[u.Response] = used[u.Response].Add(u.usage())
-	}
-	delete(used, "")
-	return used
-}
-
-func (f *facts) spent() document.Totals {
-	return document.Totals{Model: f.Metadata.Model.Name, Usage: f.Metrics.Total.usage(), Cost: f.Metrics.cost()}
 }

@@ -75,7 +75,7 @@ func TestPairsOfOldVersions(t *testing.T) {
 	}, importtest.Path(t, log, importtest.Sessions(t, log)[0]))
 }
 
-func TestATrajectoryThatGrows(t *testing.T) {
+func TestGrowingTrajectory(t *testing.T) {
 	content := importtest.ReadFile(t, pairs)
 	var versions []string
 	for at, r := range content {
@@ -86,8 +86,8 @@ func TestATrajectoryThatGrows(t *testing.T) {
 	importtest.Grows(t, format, "pairs.json", append(versions, content)...)
 }
 
-// An event that says something else than before is kept raw.
-func TestAnEventThatChanged(t *testing.T) {
+// A changed event is added raw.
+func TestChangedEvent(t *testing.T) {
 	log := importtest.NewLog(t)
 	content := importtest.ReadFile(t, pairs)
 	importtest.Load(t, log, format, "pairs.json", content)
@@ -101,8 +101,8 @@ func TestAnEventThatChanged(t *testing.T) {
 	importtest.Same(t, "end of the active path", []string{"openhands:null", "openhands:message"}, path[len(path)-2:])
 }
 
-// The lines before the one that is cut off are imported.
-func TestALineThatIsCutOff(t *testing.T) {
+// The lines before a truncated line are imported.
+func TestTruncatedLine(t *testing.T) {
 	log := importtest.NewLog(t)
 	content := importtest.ReadFile(t, output)
 	got := importtest.Load(t, log, format, "output.jsonl", content[:len(content)-50])

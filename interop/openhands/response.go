@@ -9,7 +9,7 @@ import (
 	"github.com/convlog/convlog/interop/internal/parts"
 )
 
-// response is what the provider answered, in the shape of Chat Completions.
+// response is the answer of the provider, in the format of Chat Completions.
 type response struct {
 	ID      string `json:"id"`
 	Model   string `json:"model"`
@@ -36,7 +36,7 @@ type response struct {
 	} `json:"usage"`
 }
 
-// text is what the model said.
+// text is the text of the answer.
 func (r *response) text() string {
 	if len(r.Choices) == 0 {
 		return ""
@@ -45,8 +45,8 @@ func (r *response) text() string {
 	if len(content) == 0 {
 		return ""
 	}
-	said, _ := (&parts.Reader{}).Content(content) // without Put nothing can fail
-	return event.Message{Parts: said}.Text()
+	texts, _ := (&parts.Reader{}).Content(content) // a Reader without Put returns no error
+	return event.Message{Parts: texts}.Text()
 }
 
 func (r *response) reasoning() string {
@@ -63,7 +63,7 @@ func (r *response) stop() string {
 	return r.Choices[0].Stop
 }
 
-// firstCall is the id of its first call; empty if it has none.
+// firstCall is the id of the first call; empty if there is none.
 func (r *response) firstCall() string {
 	for _, choice := range r.Choices {
 		for _, c := range choice.Message.Calls {
@@ -73,7 +73,7 @@ func (r *response) firstCall() string {
 	return ""
 }
 
-// arguments are those of a call.
+// arguments are the arguments of a call.
 func (r *response) arguments(id string) jsontext.Value {
 	for _, choice := range r.Choices {
 		for _, c := range choice.Message.Calls {
@@ -85,8 +85,7 @@ func (r *response) arguments(id string) jsontext.Value {
 	return nil
 }
 
-// usage are the tokens of the response: those that the metrics tell, or else its
-// own.
+// usage are the tokens of the response, from the metrics or else from the response.
 func (r *response) usage(used map[string]event.Usage) event.Usage {
 	if u, ok := used[r.ID]; ok {
 		return u
@@ -99,7 +98,7 @@ func (r *response) usage(used map[string]event.Usage) event.Usage {
 	return tokens{u.Prompt, u.Completion, read, u.Written}.usage()
 }
 
-// arguments are what an action without a call is done with.
+// arguments are the arguments of an action without a call.
 func arguments(action jsontext.Value) jsontext.Value {
 	o, err := parts.Open(action)
 	if err != nil {
@@ -117,7 +116,7 @@ func arguments(action jsontext.Value) jsontext.Value {
 	return args.Rest()
 }
 
-// extra is what is told of an event beyond what its message says.
+// extra is the event without the members that its message has.
 func extra(v jsontext.Value, e *step, role event.Role) jsontext.Value {
 	o, err := parts.Open(v)
 	if err != nil {
@@ -130,13 +129,13 @@ func extra(v jsontext.Value, e *step, role event.Role) jsontext.Value {
 		}
 		called := o.Peek("tool_call_metadata")
 		if len(called) > 0 && json.Unmarshal(called, &metadata) == nil && len(metadata.Response) > 0 {
-			m, _ := parts.Open(called) // it was read
-			m.Take("model_response")   // which stands at the call
+			m, _ := parts.Open(called) // parsed before without an error
+			m.Take("model_response")   // the call has it
 			o.Take("tool_call_metadata")
 			o.Put("tool_call_metadata", m.Rest())
 		}
 	}
-	if said := o.PeekText("message"); said != "" && said == e.Args.Content {
+	if text := o.PeekText("message"); text != "" && text == e.Args.Content {
 		o.Take("message")
 	}
 	return o.Rest()

@@ -13,40 +13,21 @@ import (
 	"github.com/convlog/convlog/interop/internal/parts"
 )
 
-// told tells an event of the software agent SDK, which names its kind.
-func (t *teller) told(rec *interop.Record, o *parts.Members) document.Item {
+// sdkItem converts an event of the software agent SDK.
+func (b *builder) sdkItem(rec *interop.Record, o *parts.Members) document.Item {
 	it := document.Item{Rec: *rec, At: document.Time(o.Text("timestamp")), Kind: o.Text("kind")}
 	id := o.Text("id")
 	if o.Failed {
 		return document.Raw(*rec, "event")
 	}
 	if id != "" {
-		it.Name = named(id)
+		it.Name = itemName(id)
 	}
 	if it.Kind == "Condensation" && it.Name != "" {
-		condensing(&it, o)
+		setSDKCondensation(&it, o)
 		return it
 	}
-	var m event.Message
-	switch it.Kind {
-	case "SystemPromptEvent":
-		m = system(o)
-	case "MessageEvent":
-		m = t.speaks(o)
-	case "ActionEvent":
-		m = t.calling(o)
-	case "ObservationEvent":
-		m = observed(o)
-	case "AgentErrorEvent":
-		m = failed(o, o.Text("error"))
-	case "UserRejectObservation":
-		m = failed(o, o.Text("rejection_reason"))
-	case "ConversationStateUpdateEvent":
-		t.state(o)
-		return it
-	default:
-		return it
-	}
+	m := b.sdkEvent(it.Kind, o)
 	if o.Failed || m.Role == "" {
 		return it
 	}
@@ -55,8 +36,30 @@ func (t *teller) told(rec *interop.Record, o *parts.Members) document.Item {
 	return it
 }
 
-// system is what the model is told first.
-func system(o *parts.Members) event.Message {
+// sdkEvent converts an event of a kind to a message. The message has no role if the event
+// stays raw.
+func (b *builder) sdkEvent(kind string, o *parts.Members) (m event.Message) {
+	switch kind {
+	case "SystemPromptEvent":
+		m = systemMessage(o)
+	case "MessageEvent":
+		m = b.sdkMessage(o)
+	case "ActionEvent":
+		m = b.callMessage(o)
+	case "ObservationEvent":
+		m = observationMessage(o)
+	case "AgentErrorEvent":
+		m = errorMessage(o, o.Text("error"))
+	case "UserRejectObservation":
+		m = errorMessage(o, o.Text("rejection_reason"))
+	case "ConversationStateUpdateEvent":
+		b.addStats(o)
+	}
+	return m
+}
+
+// systemMessage converts the system prompt.
+func systemMessage(o *parts.Members) event.Message {
 	m := event.Message{Role: event.System}
 	for _, name := range []string{"system_prompt", "dynamic_context"} {
 		if v := o.Peek(name); v.Kind() == '{' {
@@ -67,46 +70,46 @@ func system(o *parts.Members) event.Message {
 	return m
 }
 
-// speaks is a message of the user or the model.
-func (t *teller) speaks(o *parts.Members) (m event.Message) {
-	said, err := parts.Open(o.Take("llm_message"))
+// sdkMessage converts a message of the user, the model or the system.
+func (b *builder) sdkMessage(o *parts.Members) (m event.Message) {
+	message, err := parts.Open(o.Take("llm_message"))
 	if err != nil {
 		return m
 	}
-	m.Role = event.Role(said.Text("role"))
+	m.Role = event.Role(message.Text("role"))
 	if m.Role != event.User && m.Role != event.Assistant && m.Role != event.System {
 		return event.Message{}
 	}
-	thoughts := reasoning(&said)
-	m.Parts = content(said.Take("content"))
+	thoughts := reasoning(&message)
+	m.Parts = content(message.Take("content"))
 	if m.Role == event.Assistant {
-		t.replies(&m, o)
+		b.setResponse(&m, o)
 		m.Parts = append(thoughts, m.Parts...)
 	}
 	m.Parts = append(m.Parts, content(o.Take("extended_content"))...)
 	for _, name := range []string{"tool_calls", "tool_call_id", "name"} {
-		if said.Peek(name).Kind() == 'n' {
-			said.Take(name)
+		if message.Peek(name).Kind() == 'n' {
+			message.Take(name)
 		}
 	}
-	o.Put("llm_message", said.Rest())
+	o.Put("llm_message", message.Rest())
 	return m
 }
 
-// replies says of which response of the model a message is.
-func (t *teller) replies(m *event.Message, o *parts.Members) {
-	m.Role, m.Model = event.Assistant, t.model
+// setResponse sets the model, group and usage of a message, from its response.
+func (b *builder) setResponse(m *event.Message, o *parts.Members) {
+	m.Role, m.Model = event.Assistant, b.model
 	m.Group = o.Maybe("llm_response_id")
 	m.ResponseID = m.Group
-	if first := !t.answered[m.Group]; first && m.Group != "" {
-		t.answered[m.Group] = true
-		m.Usage = t.used[m.Group]
+	if first := !b.responses[m.Group]; first && m.Group != "" {
+		b.responses[m.Group] = true
+		m.Usage = b.usages[m.Group]
 	}
 }
 
-// calling is a call, behind what the model thought and said before it.
-func (t *teller) calling(o *parts.Members) (m event.Message) {
-	t.replies(&m, o)
+// callMessage converts a call, with the reasoning and text before it.
+func (b *builder) callMessage(o *parts.Members) (m event.Message) {
+	b.setResponse(&m, o)
 	thoughts := reasoning(o)
 	m.Parts = append(thoughts, content(o.Take("thought"))...)
 	id, name := o.Text("tool_call_id"), o.Text("tool_name")
@@ -115,7 +118,7 @@ func (t *teller) calling(o *parts.Members) (m event.Message) {
 		o.Failed = true
 		return m
 	}
-	if f, err := parts.Open(c.Peek("function")); err == nil { // as it was before
+	if f, err := parts.Open(c.Peek("function")); err == nil { // the layout of older versions
 		c.Take("function")
 		c.Put("arguments", f.Take("arguments"))
 	}
@@ -133,8 +136,8 @@ func (t *teller) calling(o *parts.Members) (m event.Message) {
 	return m
 }
 
-// reasoning is what the model thought: blocks of Anthropic's, an item of OpenAI's,
-// or else a text.
+// reasoning converts the reasoning: Anthropic's blocks, an item of OpenAI, or else a
+// text.
 func reasoning(o *parts.Members) (all []event.Part) {
 	if blocks, err := rawjson.Elements(o.Peek("thinking_blocks")); err == nil {
 		o.Take("thinking_blocks")
@@ -156,7 +159,7 @@ func reasoning(o *parts.Members) (all []event.Part) {
 	return all
 }
 
-// reasoningItem reads an item whose texts stand in lists.
+// reasoningItem converts a reasoning item with lists of texts.
 func reasoningItem(item *parts.Members) event.Part {
 	p := event.Part{Type: event.ReasoningPart, ID: item.Maybe("id"), Encrypted: item.Maybe("encrypted_content")}
 	var texts []string
@@ -172,7 +175,7 @@ func reasoningItem(item *parts.Members) event.Part {
 	return p
 }
 
-// content reads a list of texts and images.
+// content converts a text, or a list of texts and images.
 func content(v jsontext.Value) (all []event.Part) {
 	blocks, err := rawjson.Elements(v)
 	if text, ok := rawjson.Text(v); ok && text != "" {
@@ -187,7 +190,7 @@ func content(v jsontext.Value) (all []event.Part) {
 	return all
 }
 
-// block reads a text, a thought, or images.
+// block converts a text, reasoning or images.
 func block(v jsontext.Value) (all []event.Part) {
 	o, err := parts.Open(v)
 	var addresses []string
@@ -203,12 +206,12 @@ func block(v jsontext.Value) (all []event.Part) {
 		o.Take("cache_prompt")
 		v = o.Rest()
 	}
-	p, _ := (&parts.Reader{}).Block(v) // without Put nothing can fail
+	p, _ := (&parts.Reader{}).Block(v) // a Reader without Put returns no error
 	return []event.Part{p}
 }
 
-// observed is what a call led to.
-func observed(o *parts.Members) event.Message {
+// observationMessage converts the result of a call.
+func observationMessage(o *parts.Members) event.Message {
 	p := result(o)
 	seen, err := parts.Open(o.Take("observation"))
 	if err != nil {
@@ -228,8 +231,8 @@ func observed(o *parts.Members) event.Message {
 	return event.Message{Role: event.Tool, Parts: []event.Part{p}}
 }
 
-// failed is why a call led to nothing.
-func failed(o *parts.Members, reason string) event.Message {
+// errorMessage converts a call that failed or was rejected.
+func errorMessage(o *parts.Members, reason string) event.Message {
 	p := result(o)
 	p.IsError = true
 	if reason != "" {
@@ -238,26 +241,26 @@ func failed(o *parts.Members, reason string) event.Message {
 	return event.Message{Role: event.Tool, Parts: []event.Part{p}}
 }
 
-// result is that of the call which an event names.
+// result returns an empty result for the call of an event.
 func result(o *parts.Members) event.Part {
 	return event.ToolResult(o.Required("tool_call_id"), o.Text("tool_name"))
 }
 
-// state takes in what a state tells of tokens and costs.
-func (t *teller) state(o *parts.Members) {
-	var told struct {
+// addStats takes the sum of tokens and cost from a state.
+func (b *builder) addStats(o *parts.Members) {
+	var stats struct {
 		All map[string]metrics `json:"usage_to_metrics"`
 	}
 	v := o.Peek("value")
 	if inner, err := parts.Open(v); err == nil && inner.Has("stats") {
 		v = inner.Peek("stats")
 	}
-	if v.Kind() != '{' || json.Unmarshal(v, &told) != nil || len(told.All) == 0 {
+	if v.Kind() != '{' || json.Unmarshal(v, &stats) != nil || len(stats.All) == 0 {
 		return
 	}
 	var sum document.Totals
-	for _, m := range told.All {
+	for _, m := range stats.All {
 		sum.Usage, sum.Cost = sum.Usage.Add(m.Total.usage()), sum.Cost.Add(m.cost())
 	}
-	t.stats = sum
+	b.stats = sum
 }

@@ -11,17 +11,17 @@ import (
 	"github.com/convlog/convlog/interop/openhands"
 )
 
-const conversation = "5f4e3d2c1b0a49788796a5b4c3d2e1f0"
+const conversationName = "5f4e3d2c1b0a49788796a5b4c3d2e1f0"
 
 var (
 	lines     = filepath.Join(transcripts, "events.jsonl")
 	sdkOutput = filepath.Join(transcripts, "sdk-output.jsonl")
 	condensed = filepath.Join(transcripts, "condensed.json")
-	folder    = filepath.Join(transcripts, "conversations", conversation)
+	folder    = filepath.Join(transcripts, "conversations", conversationName)
 	gulls     = filepath.Join(transcripts, "sessions", "gulls")
 )
 
-// lamp is the path of the conversation that the fixtures of newer versions hold.
+// lamp is the path of the conversation in the fixtures of newer versions.
 var lamp = []string{
 	"session_started", "system You… It…", "user Is… image The…",
 	`assistant reasoning I… calls terminal {"command":"lamp --state"}`, `assistant calls terminal {"command":"oil --level"}`,
@@ -32,7 +32,7 @@ var lamp = []string{
 }
 
 // Events of the SDK are the same in an evaluation, on lines and in files.
-func TestEventsThatNameTheirKind(t *testing.T) {
+func TestSDKEvents(t *testing.T) {
 	for _, path := range []string{sdkOutput, lines, folder} {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			log := importtest.NewLog(t)
@@ -69,12 +69,12 @@ func checkLamp(t *testing.T, log *eventlog.Log, id string) {
 		t.Errorf("the session starts with %+v", start)
 	}
 	if events := importtest.Events(t, log, id); !events[len(events)-1].Timestamp.Equal(events[len(events)-2].Timestamp) {
-		t.Errorf("what all took was told at %v", events[len(events)-1].Timestamp)
+		t.Errorf("the sum of tokens and cost is at %v", events[len(events)-1].Timestamp)
 	}
 }
 
-// The model is shown the newest summary instead of what was forgotten.
-func TestWhatIsCondensed(t *testing.T) {
+// The newest summary replaces the forgotten events in the history.
+func TestCondensations(t *testing.T) {
 	for path, want := range map[string][]string{
 		lines:     {"system: You keep a lighthouse.It is night.", "user: Is the lamp lit?The lamp is upstairs.", "user: Dark, and to stay so until dusk.", "assistant: ", "tool: ", "assistant: It is dark until dusk."},
 		folder:    {"system: You keep a lighthouse.It is night.", "user: Is the lamp lit?The lamp is upstairs.", "user: Dark, and to stay so until dusk.", "assistant: ", "tool: ", "assistant: It is dark until dusk."},
@@ -91,8 +91,8 @@ func TestWhatIsCondensed(t *testing.T) {
 	}
 }
 
-// A conversation is one session, whatever file of it is named; files of events are
-// neither imported on their own nor skipped.
+// A conversation folder is one session. Any path in it imports the whole session, and
+// its files are not imported or skipped on their own.
 func TestAConversationInAFolder(t *testing.T) {
 	log := importtest.NewLog(t)
 	table := importtest.Table(t, log, format, filepath.Join(transcripts, "conversations"), filepath.Join(transcripts, "sessions"))
@@ -100,11 +100,11 @@ func TestAConversationInAFolder(t *testing.T) {
 		t.Fatalf("%d files, skipped %q", len(table.Rows), table.Skipped)
 	}
 	ids := importtest.Sessions(t, log)
-	if len(ids) != 2 || ids[0] != conversation || !strings.HasPrefix(ids[1], "gulls-") {
+	if len(ids) != 2 || ids[0] != conversationName || !strings.HasPrefix(ids[1], "gulls-") {
 		t.Errorf("sessions %q", ids)
 	}
-	start := importtest.Start(t, log, conversation)
-	if start.CWD != "/home/ada/light" || importtest.Messages(t, log, conversation)[2].Model != "tidal-9" {
+	start := importtest.Start(t, log, conversationName)
+	if start.CWD != "/home/ada/light" || importtest.Messages(t, log, conversationName)[2].Model != "tidal-9" {
 		t.Errorf("the session starts with %+v", start)
 	}
 	named := importtest.NewLog(t)
@@ -112,10 +112,10 @@ func TestAConversationInAFolder(t *testing.T) {
 	importtest.Same(t, "a file of each is named", importtest.Contents(t, log), importtest.Contents(t, named))
 }
 
-// A conversation grows by files. Without its state, they are imported one by one.
-func TestAConversationThatGrows(t *testing.T) {
+// A conversation grows by files. Without its state, its files are imported one by one.
+func TestGrowingConversation(t *testing.T) {
 	grown, whole := importtest.NewLog(t), importtest.NewLog(t)
-	dir := filepath.Join(t.TempDir(), conversation)
+	dir := filepath.Join(t.TempDir(), conversationName)
 	if err := os.CopyFS(dir, os.DirFS(folder)); err != nil {
 		t.Fatal(err)
 	}
@@ -126,37 +126,37 @@ func TestAConversationThatGrows(t *testing.T) {
 	}
 	later := t.TempDir()
 	for _, path := range files[7:] {
-		move(t, path, filepath.Join(later, filepath.Base(path)))
+		rename(t, path, filepath.Join(later, filepath.Base(path)))
 	}
 	importtest.Files(t, grown, format, dir)
 	for _, path := range files[7:] {
-		move(t, filepath.Join(later, filepath.Base(path)), path)
+		rename(t, filepath.Join(later, filepath.Base(path)), path)
 	}
 	importtest.Files(t, grown, format, dir)
 	importtest.Same(t, "whole and grown", importtest.Dump(t, whole), importtest.Dump(t, grown))
 
-	move(t, filepath.Join(dir, "base_state.json"), filepath.Join(dir, "state"))
+	rename(t, filepath.Join(dir, "base_state.json"), filepath.Join(dir, "state"))
 	table := importtest.Table(t, grown, format, dir)
 	if total := table.Total(); len(table.Rows) != 15 || total.Events != 0 || total.Present != 15 {
 		t.Errorf("%d files, %+v", len(table.Rows), total)
 	}
 	single := importtest.NewLog(t)
 	importtest.Files(t, single, format, dir)
-	if path := importtest.Path(t, single, conversation); len(path) != len(lamp)+1 || path[len(path)-1] != lamp[len(lamp)-1] {
-		t.Errorf("file by file the path is %q", path)
+	if path := importtest.Path(t, single, conversationName); len(path) != len(lamp)+1 || path[len(path)-1] != lamp[len(lamp)-1] {
+		t.Errorf("active path after an import file by file is %q", path)
 	}
 }
 
-func move(t *testing.T, from, to string) {
+func rename(t *testing.T, from, to string) {
 	t.Helper()
 	if err := os.Rename(from, to); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// Lines of events grow at their end. Before the user said something, the session
-// has no title yet.
-func TestLinesOfEventsThatGrow(t *testing.T) {
+// A file of event lines grows at its end. Before the first message of the user, the
+// session has no title.
+func TestGrowingLines(t *testing.T) {
 	text := importtest.ReadFile(t, lines)
 	importtest.Lines{Format: format}.GrowsByBytes(t, text, importtest.Cuts(text)[3:])
 }
@@ -172,11 +172,11 @@ func TestDetectEvents(t *testing.T) {
 		`{"instance_id":"i","history":[{"id":"a","timestamp":"t","source":"agent","system_prompt":{"ty`: true,
 	})
 	if !(openhands.Format{}).Detect("c/base_state.json", []byte(`{"id":"a","agent":{"llm":{"mod`)) {
-		t.Error("the state of a conversation is not known")
+		t.Error("the state of a conversation is not detected")
 	}
 }
 
-func TestEventsThatLackSomething(t *testing.T) {
+func TestIncompleteEvents(t *testing.T) {
 	log := importtest.NewLog(t)
 	ev := func(rest string) string {
 		return `{"id":"` + rest[:4] + `","timestamp":"2026-04-01T09:00:00","source":"agent",` + rest[5:] + "}\n"

@@ -9,11 +9,11 @@ import (
 	"github.com/convlog/convlog/interop/pi"
 )
 
-// one imports a single message and gives what became of it.
-func one(t *testing.T, message string) (*event.Event, event.Message) {
+// importOne imports a message and returns its event.
+func importOne(t *testing.T, message string) (*event.Event, event.Message) {
 	t.Helper()
 	log := importtest.NewLog(t)
-	take(t, log, header, entry("m", "", message))
+	importLines(t, log, header, entry("m", "", message))
 	e := importtest.Events(t, log, "s")[1]
 	m, _, err := event.Decode[event.Message](&e)
 	if err != nil {
@@ -34,9 +34,9 @@ func TestContentBlocks(t *testing.T) {
 			event.Part{Type: event.TextPart, Text: "hi", Extra: []byte(`{"textSignature":"{\"id\":\"msg_1\"}"}`)},
 		},
 		{"thinking", `{"type":"thinking","thinking":"hm","thinkingSignature":"c2ln"}`, event.Reasoning("hm", "c2ln")},
-		{"thinking that was cut off", `{"type":"thinking","thinking":"hm","thinkingSignature":""}`, event.Reasoning("hm", "")},
+		{"truncated thinking", `{"type":"thinking","thinking":"hm","thinkingSignature":""}`, event.Reasoning("hm", "")},
 		{
-			"thinking that is withheld", `{"type":"thinking","thinking":"","thinkingSignature":"eHl6","redacted":true}`,
+			"redacted thinking", `{"type":"thinking","thinking":"","thinkingSignature":"eHl6","redacted":true}`,
 			event.Part{Type: event.ReasoningPart, Encrypted: "eHl6", Redacted: true},
 		},
 		{
@@ -49,7 +49,7 @@ func TestContentBlocks(t *testing.T) {
 				Extra: []byte(`{"thoughtSignature":"x"}`)},
 		},
 		{
-			"a call that was cut off", `{"type":"toolCall","id":"c","name":"bash","arguments":{},"partialJson":"{\"a"}`,
+			"a truncated call", `{"type":"toolCall","id":"c","name":"bash","arguments":{},"partialJson":"{\"a"}`,
 			event.Part{Type: event.ToolCallPart, CallID: "c", Name: "bash", Arguments: []byte(`{}`), Extra: []byte(`{"partialJson":"{\"a"}`)},
 		},
 		{"a call without a name", `{"type":"toolCall","id":"c"}`, event.Opaque("toolCall", []byte(`{"type":"toolCall","id":"c"}`))},
@@ -58,7 +58,7 @@ func TestContentBlocks(t *testing.T) {
 			event.Image("image/png", event.BlobRef{Blob: event.DigestOf([]byte("PNG")), Bytes: 3}),
 		},
 		{
-			"an image that is none", `{"type":"image","mimeType":"image/png","data":"%%"}`,
+			"a malformed image", `{"type":"image","mimeType":"image/png","data":"%%"}`,
 			event.Opaque("image", []byte(`{"type":"image","mimeType":"image/png","data":"%%"}`)),
 		},
 		{"an unknown block", `{"type":"video","x":[1,2]}`, event.Opaque("video", []byte(`{"type":"video","x":[1,2]}`))},
@@ -66,14 +66,14 @@ func TestContentBlocks(t *testing.T) {
 		{"no object", `17`, event.Opaque("block", []byte(`17`))},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			_, m := one(t, `"role":"assistant","content":[`+test.block+`]`)
+			_, m := importOne(t, `"role":"assistant","content":[`+test.block+`]`)
 			importtest.Same(t, "part", []event.Part{test.want}, m.Parts)
 		})
 	}
 }
 
 func TestAnswers(t *testing.T) {
-	_, m := one(t, `"role":"assistant","content":[{"type":"text","text":"hi"}],"api":"anthropic-messages","provider":"anthropic","model":"claude",`+
+	_, m := importOne(t, `"role":"assistant","content":[{"type":"text","text":"hi"}],"api":"anthropic-messages","provider":"anthropic","model":"claude",`+
 		`"responseId":"msg_1","usage":null,"stopReason":"stop","timestamp":1767225601000`)
 	importtest.Same(t, "message", event.Message{
 		Role: event.Assistant, Provider: "anthropic", Model: "claude", ResponseID: "msg_1", StopReason: "stop",
@@ -84,14 +84,14 @@ func TestAnswers(t *testing.T) {
 }
 
 func TestAbortedAnswersAreMarked(t *testing.T) {
-	e, m := one(t, `"role":"assistant","content":[],"stopReason":"aborted","errorMessage":"Request was aborted."`)
+	e, m := importOne(t, `"role":"assistant","content":[],"stopReason":"aborted","errorMessage":"Request was aborted."`)
 	if broken, _ := e.MetadataValue("broken"); string(broken) != `["empty_message"]` || m.StopReason != "aborted" {
 		t.Errorf("broken is %s, the message %+v", broken, m)
 	}
 }
 
 func TestResultsAreMarked(t *testing.T) {
-	e, m := one(t, `"role":"toolResult","toolCallId":"c","toolName":"read","isError":true,"content":[{"type":"text","text":"no"}],"details":{"diff":""}`)
+	e, m := importOne(t, `"role":"toolResult","toolCallId":"c","toolName":"read","isError":true,"content":[{"type":"text","text":"no"}],"details":{"diff":""}`)
 	importtest.Same(t, "parts", []event.Part{
 		{Type: event.ToolResultPart, CallID: "c", Name: "read", IsError: true, Content: []event.Part{event.Text("no")}},
 	}, m.Parts)
@@ -108,7 +108,7 @@ func TestCommandsOfTheUser(t *testing.T) {
 		`"command":"find","output":"a","truncated":true,"fullOutputPath":"/tmp/f"`:          "$ find\na\n[cut; all of it is in /tmp/f]",
 	} {
 		log := importtest.NewLog(t)
-		take(t, log, header, entry("m", "", `"role":"bashExecution",`+message))
+		importLines(t, log, header, entry("m", "", `"role":"bashExecution",`+message))
 		c, ok, err := event.Decode[event.ContextEntry](&importtest.Events(t, log, "s")[1])
 		if err != nil || !ok || c.Parts[0].Text != want || c.Kind != "bashExecution" || strings.Contains(string(c.Extra), `"output"`) {
 			t.Errorf("%s became %+v, %v", message, c, err)
@@ -116,7 +116,7 @@ func TestCommandsOfTheUser(t *testing.T) {
 	}
 }
 
-func TestRecordsWithoutAnEventOfTheirOwn(t *testing.T) {
+func TestRawRecords(t *testing.T) {
 	log := importtest.NewLog(t)
 	odd := []string{
 		entry("a", "start", `"role":"bashExecution","command":"ls","output":"","excludeFromContext":true`),
@@ -131,7 +131,7 @@ func TestRecordsWithoutAnEventOfTheirOwn(t *testing.T) {
 		line("j", "i", `"type":"label","targetId":"a"`),
 		line("k", "j", `"type":"custom_message","customType":"x"`),
 	}
-	got := take(t, log, append([]string{header, user("start", "", "One")}, odd...)...)
+	got := importLines(t, log, append([]string{header, user("start", "", "One")}, odd...)...)
 	if got.Raw != len(odd) {
 		t.Errorf("import: %+v", got)
 	}
@@ -149,7 +149,7 @@ func TestRecordsWithoutAnEventOfTheirOwn(t *testing.T) {
 	}, types)
 }
 
-func TestRefusedRecords(t *testing.T) {
+func TestRejectedRecords(t *testing.T) {
 	log := importtest.NewLog(t)
 	got, err := loadText(t, log, "f", strings.Join([]string{
 		header, user("a", "", "One"), `[1]`, `{"type":"x","type":"y"}`, `{"type":"message"`, user("b", "a", "Two"),
@@ -165,14 +165,14 @@ func TestRefusedRecords(t *testing.T) {
 	}
 }
 
-func TestTextThatIsNoUnicodeIsRepaired(t *testing.T) {
+func TestInvalidUnicodeIsRepaired(t *testing.T) {
 	importtest.Repairs(t, pi.Format{}, "s", header+"\n"+strings.Replace(user("a", "", "Cut: X"), "X", `\ud83d`, 1))
 }
 
 func TestBigRecords(t *testing.T) {
 	log := importtest.NewLog(t)
 	big := strings.Repeat("long ", 1<<17)
-	take(t, log, header, user("a", "", "One"), user("b", "a", big), user("c", "b", "Three"))
+	importLines(t, log, header, user("a", "", "One"), user("b", "a", big), user("c", "b", "Three"))
 	m, _, err := event.Decode[event.Message](&importtest.Events(t, log, "s")[2])
 	if err != nil || m.Text() != big {
 		t.Errorf("the big message has %d bytes, %v", len(m.Text()), err)

@@ -7,11 +7,11 @@ import (
 	"github.com/convlog/convlog/interop"
 )
 
-// The parts that a record's events have in their keys and origins.
+// The parts of a record's events, for their keys and origins.
 const (
-	ownPart  = iota // the record's own event
+	ownPart  = iota // the event of the record itself
 	movePart        // head_moved before it
-	forkPart        // session_forked, made of the header
+	forkPart        // session_forked, from the header
 )
 
 // apply adds a record to its session, unless the session has it already.
@@ -19,14 +19,14 @@ func (im *importer) apply(s *session, rec interop.Record, f *facts) error {
 	if seq, ok := s.find(f); ok {
 		im.result.Present++
 		s.matched = true
-		s.place(f, seq)
+		s.indexRecord(f, seq)
 		return nil
 	}
-	if reason := s.parts(); reason != "" {
+	if reason := s.conflict(); reason != "" {
 		s.Drop()
 		return rec.Conflict(s.ID, reason)
 	}
-	if err := im.open(s); err != nil {
+	if err := im.addHeader(s); err != nil {
 		return rec.Located(err)
 	}
 	if err := im.add(s, &rec, f); err != nil {
@@ -38,28 +38,28 @@ func (im *importer) apply(s *session, rec interop.Record, f *facts) error {
 	return nil
 }
 
-// open adds what the header says, if the log does not have it: a session_started,
-// or a session_updated in a fork.
-func (im *importer) open(s *session) error {
+// addHeader queues the event of the header, if the log lacks it: session_started, or
+// session_updated in a fork.
+func (im *importer) addHeader(s *session) error {
 	h := s.header
 	if h == nil {
 		return nil
 	}
-	said := event.Session{
+	payload := event.Session{
 		State: event.SessionStateUpdated, Title: s.name, Agent: Name, CWD: h.facts.text("cwd"), Extra: h.rec.Value,
 		Source: event.SessionSource{Format: Name, Version: version(&h.facts), Path: h.rec.Origin(0).Source, SessionID: s.ID},
 	}
-	if said.Title == "" {
-		said.Title = s.prompt
+	if payload.Title == "" {
+		payload.Title = s.prompt
 	}
 	if s.New() {
-		said.State = event.SessionStateStarted
+		payload.State = event.SessionStateStarted
 	}
-	if s.New() && !s.copy {
-		said.Parent.SessionID = s.parent
+	if s.New() && !s.hasCopies {
+		payload.Parent.SessionID = s.parent
 	}
-	e, err := h.rec.Event(ownPart, said)
-	if err == nil && s.New() && s.copy {
+	e, err := h.rec.Event(ownPart, payload)
+	if err == nil && s.New() && s.hasCopies {
 		err = e.SetMetadata("copy_of", event.CopyOrigin{Session: s.parent})
 	}
 	if err != nil {
@@ -71,7 +71,7 @@ func (im *importer) open(s *session) error {
 	return nil
 }
 
-// version is that of the format. Version 1 does not say.
+// version is the version of the format. The header of version 1 has none.
 func version(header *facts) string {
 	v := header.value("version")
 	if v.Kind() != '0' {
@@ -80,14 +80,14 @@ func version(header *facts) string {
 	return string(v)
 }
 
-// add adds the record's own event, and before it what moves the head there.
+// add queues the event of the record, after a head_moved if it continues elsewhere.
 func (im *importer) add(s *session, rec *interop.Record, f *facts) error {
 	p, cost, err := im.payload(f)
 	if err != nil {
 		return err
 	}
-	if to := s.follows(f); s.trail.Leaves(to) {
-		if err := im.move(s, rec, f, to); err != nil {
+	if to := s.parentSeq(f); s.trail.Leaves(to) {
+		if err := im.addMove(s, rec, f, to); err != nil {
 			return err
 		}
 	}
@@ -99,29 +99,29 @@ func (im *importer) add(s *session, rec *interop.Record, f *facts) error {
 		return err
 	}
 	e.Cost = cost
-	if s.copied(f) {
+	if s.isCopied(f) {
 		if err := e.SetMetadata("inherited", true); err != nil {
 			return err
 		}
 	}
-	seq := s.Add(interop.RecordKey(s.ID, f.digest, f.n, ownPart), f.at, e)
+	seq := s.Add(interop.RecordKey(s.ID, f.digest, f.occurrence, ownPart), f.at, e)
 	s.trail.Grow(seq, e.Type)
-	s.place(f, seq)
+	s.indexRecord(f, seq)
 	return nil
 }
 
-// move leads the head to where the record goes on from.
-func (im *importer) move(s *session, rec *interop.Record, f *facts, to int64) error {
+// addMove queues the head_moved to the event that the record follows.
+func (im *importer) addMove(s *session, rec *interop.Record, f *facts, to int64) error {
 	e, err := rec.Event(movePart, event.HeadMove{To: to, Reason: "another branch of the session"})
 	if err != nil {
 		return err
 	}
-	s.trail.Moved(s.Add(interop.RecordKey(s.ID, f.digest, f.n, movePart), f.at, e), to)
+	s.trail.Moved(s.Add(interop.RecordKey(s.ID, f.digest, f.occurrence, movePart), f.at, e), to)
 	return nil
 }
 
-// event makes the record's own event. Without a payload, or where the log does
-// not take it, that keeps the record as it is.
+// event makes the event of the record. Without a payload, or if the log does not accept
+// it, the event holds the raw record.
 func (im *importer) event(rec *interop.Record, f *facts, p event.Payload) (event.Event, error) {
 	if p != nil {
 		e, err := rec.Event(ownPart, p)
@@ -131,10 +131,10 @@ func (im *importer) event(rec *interop.Record, f *facts, p event.Payload) (event
 		}
 	}
 	im.result.Raw++
-	return rec.Raw(interop.RawType(Name, f.kindName()))
+	return rec.Raw(interop.RawType(Name, f.typeName()))
 }
 
-// payload is what becomes of a record; nil if it is kept raw, or a compaction.
+// payload converts a record; nil if it stays raw, or is a compaction.
 func (im *importer) payload(f *facts) (p event.Payload, cost event.Cost, err error) {
 	c := converter{ctx: im.ctx, log: im.log}
 	switch f.kind {
@@ -146,41 +146,41 @@ func (im *importer) payload(f *facts) (p event.Payload, cost event.Cost, err err
 		p, err = c.context(f, f.kind, f.value("summary"), "summary")
 	case "session_info":
 		if name := f.text("name"); name != "" {
-			p = event.Session{State: event.SessionStateUpdated, Title: name, Extra: f.without("name")}
+			p = event.Session{State: event.SessionStateUpdated, Title: name, Extra: f.withoutMembers("name")}
 		}
 	}
 	return p, 0, err
 }
 
-// compaction covers everything before it. In its place stand the summary, and
-// what was kept.
+// compaction covers all events before it. The model sees the summary and the kept
+// messages instead.
 func (s *session) compaction(f *facts) event.Compaction {
-	taken := []string{"summary"}
+	converted := []string{"summary"}
 	before, ok := f.count("tokensBefore")
 	if ok {
-		taken = append(taken, "tokensBefore")
+		converted = append(converted, "tokensBefore")
 	}
 	c := event.Compaction{
 		Strategy: "summary", Covers: event.Covers{From: 1, To: s.Seq()},
-		Summary: f.text("summary"), TokensBefore: before, Extra: f.without(taken...),
+		Summary: f.text("summary"), TokensBefore: before, Extra: f.withoutMembers(converted...),
 	}
 	c.ReadFiles, c.ModifiedFiles = f.files()
-	kept := s.trail.ShownSince(s.firstKept(f))
-	if len(kept) == 0 {
+	messages := s.trail.ShownSince(s.firstKept(f))
+	if len(messages) == 0 {
 		return c
 	}
 	if c.Summary != "" {
 		m := event.Message{Role: event.User, Parts: []event.Part{event.Text(c.Summary)}}
 		c.Entries = append(c.Entries, event.CompactionEntry{Message: &m})
 	}
-	for _, seq := range kept {
+	for _, seq := range messages {
 		c.Entries = append(c.Entries, event.CompactionEntry{Seq: seq})
 	}
 	return c
 }
 
-// firstKept is the seq of the first record that a compaction kept; beyond the
-// newest event if it kept none. Version 1 counts the records of the file.
+// firstKept is the seq of the first record that a compaction kept, or a seq after the
+// newest event if it kept none. Version 1 has the index of the record.
 func (s *session) firstKept(f *facts) int64 {
 	if seq, ok := s.nodes[f.text("firstKeptEntryId")]; ok {
 		return seq

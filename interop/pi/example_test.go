@@ -10,7 +10,7 @@ import (
 	"github.com/convlog/convlog/store/memory"
 )
 
-// Import a folder of sessions, of which one is a copy of another.
+// Import a folder of sessions with a copy of another session.
 func Example() {
 	ctx := context.Background()
 	log := eventlog.Open(memory.New())

@@ -14,29 +14,29 @@ import (
 	"github.com/convlog/convlog/interop/internal/parts"
 )
 
-// facts are what decides what becomes of a record.
+// facts are the members of a record that the import needs.
 type facts struct {
 	kind, id, parent string
-	// linked: the record has an id, and says what its parent is.
-	linked bool
-	// members are those of the record, message those of its message.
+	// hasParent is true if the record has an id and a parentId.
+	hasParent bool
+	// members are the members of the record, message the members of its message.
 	members []rawjson.Member
 	message parts.Members
 	role    string
-	at      time.Time // zero where the record does not say
-	// digest tells what the record says, n counts those that say the same before
-	// it in the session.
-	digest event.Digest
-	n      int
+	at      time.Time // zero if it has none
+	// digest identifies the content of the record. occurrence numbers equal records of
+	// the session, from 0.
+	digest     event.Digest
+	occurrence int
 }
 
-// read splits a record.
+// read parses a record.
 func read(rec *interop.Record) (f facts, err error) {
 	if f.members, err = rawjson.Members(rec.Value); err != nil {
 		return f, err
 	}
 	f.kind, f.id, f.parent = f.text("type"), f.text("id"), f.text("parentId")
-	f.linked = f.id != "" && f.value("parentId") != nil
+	f.hasParent = f.id != "" && f.value("parentId") != nil
 	f.at = interop.Time(f.text("timestamp"))
 	if v := f.value("message"); v.Kind() == '{' {
 		if f.message, err = parts.Open(v); err != nil {
@@ -47,11 +47,11 @@ func read(rec *interop.Record) (f facts, err error) {
 	if f.at.IsZero() {
 		f.at = unixMilli(f.message.Peek("timestamp"))
 	}
-	f.digest = f.identity()
+	f.digest = f.stableDigest()
 	return f, nil
 }
 
-// value is that of a member; nil if there is none.
+// value is the value of a member; nil if there is none.
 func (f *facts) value(name string) jsontext.Value {
 	for _, m := range f.members {
 		if m.Name == name {
@@ -61,13 +61,13 @@ func (f *facts) value(name string) jsontext.Value {
 	return nil
 }
 
-// text is a member that is a string; empty if it is none.
+// text is the value of a string member; empty if there is none.
 func (f *facts) text(name string) string {
 	s, _ := rawjson.Text(f.value(name))
 	return s
 }
 
-// count is a member that is a number from 0; ok is false if it is none.
+// count is the value of a member that is a non-negative integer; ok is false for others.
 func (f *facts) count(name string) (n int64, ok bool) {
 	v := f.value(name)
 	if v.Kind() != '0' || json.Unmarshal(v, &n) != nil || n < 0 {
@@ -76,26 +76,25 @@ func (f *facts) count(name string) (n int64, ok bool) {
 	return n, true
 }
 
-// identity is a digest of what the record says, which stays when pi rewrites a
-// file of an older version.
-func (f *facts) identity() event.Digest {
-	kept := make([]rawjson.Member, 0, len(f.members))
+// stableDigest is a digest of the record that stays the same when pi upgrades the file.
+func (f *facts) stableDigest() event.Digest {
+	members := make([]rawjson.Member, 0, len(f.members))
 	for _, m := range f.members {
 		switch m.Name {
 		case "id", "parentId", "firstKeptEntryId", "firstKeptEntryIndex":
 			continue
 		case "message":
-			if f.role == "hookMessage" { // its name in version 2
+			if f.role == "hookMessage" { // the name in version 2
 				m.Value = bytes.Replace(m.Value, []byte(`"hookMessage"`), []byte(`"custom"`), 1)
 			}
 		}
-		kept = append(kept, m)
+		members = append(members, m)
 	}
-	return event.DigestOf(rawjson.NonEmpty(kept))
+	return event.DigestOf(rawjson.NonEmpty(members))
 }
 
-// kindName is the record's type, with the role of a message.
-func (f *facts) kindName() string {
+// typeName is the type of the record, with the role of a message.
+func (f *facts) typeName() string {
 	switch {
 	case f.kind == "":
 		return "untyped"
@@ -105,9 +104,9 @@ func (f *facts) kindName() string {
 	return f.kind
 }
 
-// begins reports whether a session begins with the record: with conversation,
-// other than what an extension puts before it.
-func (f *facts) begins() bool {
+// beginsSession reports whether a session can begin with the record: a message other
+// than the context of an extension, a compaction or a summary.
+func (f *facts) beginsSession() bool {
 	switch f.kind {
 	case "compaction", "branch_summary":
 		return true
@@ -117,7 +116,7 @@ func (f *facts) begins() bool {
 	return false
 }
 
-// prompt is what the user says in the record.
+// prompt is the text of a user message; empty for other records.
 func (f *facts) prompt() string {
 	if f.role != "user" {
 		return ""
@@ -140,32 +139,33 @@ func (f *facts) prompt() string {
 	return ""
 }
 
-// with is the record with v in the place of a member.
-func (f *facts) with(name string, v jsontext.Value) jsontext.Value {
-	kept := make([]rawjson.Member, 0, len(f.members))
+// replaceMember is the record with v as the value of a member. A nil v removes the
+// member.
+func (f *facts) replaceMember(name string, v jsontext.Value) jsontext.Value {
+	members := make([]rawjson.Member, 0, len(f.members))
 	for _, m := range f.members {
 		if m.Name == name {
 			m.Value = v
 		}
 		if m.Value != nil {
-			kept = append(kept, m)
+			members = append(members, m)
 		}
 	}
-	return rawjson.NonEmpty(kept)
+	return rawjson.NonEmpty(members)
 }
 
-// without is the record without some of its members.
-func (f *facts) without(names ...string) jsontext.Value {
-	kept := make([]rawjson.Member, 0, len(f.members))
+// withoutMembers is the record without some of its members.
+func (f *facts) withoutMembers(names ...string) jsontext.Value {
+	members := make([]rawjson.Member, 0, len(f.members))
 	for _, m := range f.members {
 		if !slices.Contains(names, m.Name) {
-			kept = append(kept, m)
+			members = append(members, m)
 		}
 	}
-	return rawjson.NonEmpty(kept)
+	return rawjson.NonEmpty(members)
 }
 
-// files are the paths that a summary says were read and modified.
+// files returns the paths in the details of a summary.
 func (f *facts) files() (read, modified []string) {
 	var details struct {
 		Read     []string `json:"readFiles"`
@@ -194,7 +194,7 @@ func isHeader(line []byte) bool {
 	return kind == "session" && id != "" && (header.Timestamp.Kind() == '"' || header.CWD.Kind() == '"')
 }
 
-// unixMilli reads a time in milliseconds; zero if it is none.
+// unixMilli parses a time in milliseconds; zero if malformed.
 func unixMilli(v jsontext.Value) time.Time {
 	var ms int64
 	if v.Kind() != '0' || json.Unmarshal(v, &ms) != nil || ms <= 0 {

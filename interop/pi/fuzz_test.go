@@ -7,8 +7,7 @@ import (
 	"github.com/convlog/convlog/interop/pi"
 )
 
-// Whatever a file holds, its import is sound, also where it is a copy of a session
-// that the log has.
+// Law: the import of any file is sound, including a copy of a session in the log.
 func FuzzImport(f *testing.F) {
 	for _, file := range []string{hivesFile, welshFile, honeyFile, upgraded} {
 		f.Add(importtest.ReadFile(f, file))

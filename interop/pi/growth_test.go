@@ -17,7 +17,7 @@ import (
 
 var hash = regexp.MustCompile(`"hash":"[0-9a-f]{64}"`)
 
-// rehash gives a session_forked the hash that its parent's event has in log.
+// rehash sets the hash of the parent's event in a session_forked.
 func rehash(t *testing.T, log *eventlog.Log, forked jsontext.Value) jsontext.Value {
 	t.Helper()
 	var f event.Fork
@@ -31,7 +31,7 @@ func rehash(t *testing.T, log *eventlog.Log, forked jsontext.Value) jsontext.Val
 	return jsontext.Value(hash.ReplaceAllString(string(forked), fmt.Sprintf(`"hash":"%s"`, e.Hash())))
 }
 
-func TestAFileThatGrowsGivesTheSameLog(t *testing.T) {
+func TestGrowingFileGivesTheSameLog(t *testing.T) {
 	for _, file := range []string{hivesFile, welshFile, honeyFile, upgraded} {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			text, lines := importtest.ReadFile(t, file), importtest.Lines{Format: pi.Format{}}
@@ -43,7 +43,7 @@ func TestAFileThatGrowsGivesTheSameLog(t *testing.T) {
 	}
 }
 
-func TestATruncatedLineIsRefused(t *testing.T) {
+func TestTruncatedLineIsRejected(t *testing.T) {
 	log := importtest.NewLog(t)
 	text := importtest.ReadFile(t, hivesFile)
 	got, err := loadText(t, log, "f", text[:len(text)-40])
@@ -54,7 +54,7 @@ func TestATruncatedLineIsRefused(t *testing.T) {
 
 func TestTwoRecordsOnALine(t *testing.T) {
 	log := importtest.NewLog(t)
-	if got := take(t, log, header+user("a", "", "One")+" "+user("b", "a", "Two")); got.Records != 3 || got.Events != 3 {
+	if got := importLines(t, log, header+user("a", "", "One")+" "+user("b", "a", "Two")); got.Records != 3 || got.Events != 3 {
 		t.Errorf("import: %+v", got)
 	}
 }
@@ -66,10 +66,10 @@ func TestManyEventsAreAppendedInBatches(t *testing.T) {
 		lines, parent = append(lines, user(id, parent, "Go on")), id
 	}
 	log := importtest.NewLog(t)
-	if got := take(t, log, lines...); got.Events != 1001 {
+	if got := importLines(t, log, lines...); got.Events != 1001 {
 		t.Errorf("import: %+v", got)
 	}
-	if got := take(t, log, lines...); got.Present != 1001 || got.Events != 0 {
+	if got := importLines(t, log, lines...); got.Present != 1001 || got.Events != 0 {
 		t.Errorf("import again: %+v", got)
 	}
 }

@@ -18,14 +18,14 @@ type importer struct {
 
 	sessions map[string]*session
 	order    []string
-	// current is the session of the newest header; nil before the first.
+	// current is the session of the newest header; nil before the first header.
 	current *session
-	// at is the time of the newest record that had one.
+	// at is the newest timestamp in the file so far.
 	at time.Time
 }
 
-// record takes in the next record of the file. A *interop.RecordError refuses
-// it; any other error stops the import.
+// record imports the next record of the file. A *interop.RecordError rejects the record;
+// any other error stops the import.
 func (im *importer) record(rec interop.Record) error {
 	f, err := read(&rec)
 	if err != nil {
@@ -45,7 +45,7 @@ func (im *importer) record(rec interop.Record) error {
 	return im.entry(im.current, rec, &f)
 }
 
-// header makes the session of a header the current one.
+// header makes the session of a header the current session.
 func (im *importer) header(rec interop.Record, f *facts) error {
 	if err := event.CheckSessionID(f.id); err != nil {
 		return rec.Refuse(err)
@@ -58,9 +58,9 @@ func (im *importer) header(rec interop.Record, f *facts) error {
 	if err != nil {
 		return err
 	}
-	s.takeHeader(rec, f)
-	if s.New() && im.current == nil { // a file that pi made has one header
-		if err := im.look(s); err != nil {
+	s.setHeader(rec, f)
+	if s.New() && im.current == nil { // a file of pi has one header
+		if err := im.startSearch(s); err != nil {
 			return err
 		}
 	}
@@ -73,34 +73,35 @@ func (im *importer) header(rec interop.Record, f *facts) error {
 	return nil
 }
 
-// entry takes in a record of a session.
+// entry adds a record to its session, or holds it until the session begins.
 func (im *importer) entry(s *session, rec interop.Record, f *facts) error {
-	s.meet(f)
+	s.observe(f)
 	if s.search != nil {
-		if s.search.take(f) {
+		if s.search.match(f) {
 			return nil
 		}
 		var err error
-		if s, err = im.part(s); err != nil {
+		if s, err = im.endSearch(s); err != nil {
 			return rec.Located(err)
 		}
 	}
 	if !s.New() {
 		return im.apply(s, rec, f)
 	}
-	if !f.begins() {
-		s.held = append(s.held, held(rec, f))
+	if !f.beginsSession() {
+		s.held = append(s.held, newHeldRecord(rec, f))
 		return nil
 	}
-	if err := im.begin(s); err != nil {
+	if err := im.beginSession(s); err != nil {
 		return rec.Located(err)
 	}
 	return im.apply(s, rec, f)
 }
 
-// part ends the search: the session parts from its parent here.
-func (im *importer) part(s *session) (*session, error) {
-	if len(s.search.found) == 0 {
+// endSearch ends the search for copies. If the parent has some of the records, the
+// session becomes a fork of it.
+func (im *importer) endSearch(s *session) (*session, error) {
+	if len(s.search.matches) == 0 {
 		s.search = nil
 		return s, nil
 	}
@@ -108,14 +109,14 @@ func (im *importer) part(s *session) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	im.result.Present += len(s.search.found)
+	im.result.Present += len(s.search.matches)
 	im.sessions[s.ID], im.current = forked, forked
 	return forked, nil
 }
 
-// begin adds the start of a session, and what was held for it.
-func (im *importer) begin(s *session) error {
-	if err := im.open(s); err != nil {
+// beginSession adds the start of a session, and its held records.
+func (im *importer) beginSession(s *session) error {
+	if err := im.addHeader(s); err != nil {
 		return err
 	}
 	waiting := s.held
@@ -128,7 +129,7 @@ func (im *importer) begin(s *session) error {
 	return nil
 }
 
-// flush appends what was added to every session.
+// flush appends the queued events of every session.
 func (im *importer) flush() (err error) {
 	for _, id := range im.order {
 		err = errors.Join(err, im.sessions[id].Flush(im.ctx))
@@ -136,23 +137,23 @@ func (im *importer) flush() (err error) {
 	return err
 }
 
-// finish fills in what is known at the end of the file.
+// finish completes the result at the end of the file.
 func (im *importer) finish() {
 	for _, s := range im.sessions {
 		im.result.Events += s.Written()
-		im.result.Held += s.waiting()
+		im.result.Held += s.heldCount()
 	}
 }
 
-// waiting is how many records are held for the session, or are its parent's in a
-// copy that has none of its own.
-func (s *session) waiting() int {
+// heldCount is the number of held records. It includes the copies in a file that has
+// nothing else.
+func (s *session) heldCount() int {
 	n := len(s.held)
 	if s.header != nil {
 		n++
 	}
 	if s.search != nil {
-		n += len(s.search.found)
+		n += len(s.search.matches)
 	}
 	return n
 }

@@ -15,14 +15,14 @@ import (
 	"github.com/convlog/convlog/interop/internal/parts"
 )
 
-// converter turns records into what the log has for them. What that has no member
-// for stays in its extra: the record without what was converted.
+// converter converts records to messages and context entries. The extra is the record
+// without the converted members.
 type converter struct {
 	ctx context.Context
 	log *eventlog.Log
 }
 
-// message converts the message of a record; p is nil if it is of no known kind.
+// message converts the message of a record; p is nil if the record stays raw.
 func (c *converter) message(f *facts) (p event.Payload, cost event.Cost, err error) {
 	var m event.Message
 	o := f.message
@@ -31,7 +31,7 @@ func (c *converter) message(f *facts) (p event.Payload, cost event.Cost, err err
 		m.Role = event.User
 	case "assistant":
 		m.Role = event.Assistant
-		cost = c.answer(&m, &o)
+		cost = c.assistant(&m, &o)
 	case "toolResult":
 		m.Role = event.Tool
 		m.Parts, err = c.result(&o)
@@ -50,12 +50,12 @@ func (c *converter) message(f *facts) (p event.Payload, cost event.Cost, err err
 		return nil, 0, err
 	}
 	o.Take("role")
-	m.Extra = f.with("message", o.Rest())
+	m.Extra = f.replaceMember("message", o.Rest())
 	return m, cost, nil
 }
 
-// answer takes what is the assistant's, and tells what it cost.
-func (c *converter) answer(m *event.Message, o *parts.Members) (cost event.Cost) {
+// assistant converts the members of an assistant message other than its content.
+func (c *converter) assistant(m *event.Message, o *parts.Members) (cost event.Cost) {
 	m.Provider, m.Model = o.Maybe("provider"), o.Maybe("model")
 	m.ResponseID, m.StopReason = o.Maybe("responseId"), o.Maybe("stopReason")
 	var ok bool
@@ -65,7 +65,7 @@ func (c *converter) answer(m *event.Message, o *parts.Members) (cost event.Cost)
 	return cost
 }
 
-// result takes the result of a call.
+// result converts a toolResult.
 func (c *converter) result(o *parts.Members) ([]event.Part, error) {
 	p := event.ToolResult(o.Required("toolCallId"), o.Maybe("toolName"))
 	p.IsError = o.Flag("isError")
@@ -76,58 +76,56 @@ func (c *converter) result(o *parts.Members) ([]event.Part, error) {
 	return []event.Part{p}, err
 }
 
-// command converts a command that the user ran. One that the model does not see
-// is kept raw.
+// command converts a command of the user; nil if the model does not see it.
 func (c *converter) command(f *facts) event.Payload {
 	o := f.message
 	if o.Take("excludeFromContext").Kind() == 't' {
 		return nil
 	}
-	said := "$ " + o.Maybe("command") + "\n" + o.Maybe("output")
+	text := "$ " + o.Maybe("command") + "\n" + o.Maybe("output")
 	if code := o.Peek("exitCode"); code.Kind() == '0' && string(code) != "0" {
-		said = strings.TrimRight(said, "\n") + "\n[exit code " + string(code) + "]"
+		text = strings.TrimRight(text, "\n") + "\n[exit code " + string(code) + "]"
 	}
 	if o.Peek("cancelled").Kind() == 't' {
-		said = strings.TrimRight(said, "\n") + "\n[canceled]"
+		text = strings.TrimRight(text, "\n") + "\n[canceled]"
 	}
 	if path := o.PeekText("fullOutputPath"); path != "" {
-		said = strings.TrimRight(said, "\n") + "\n[cut; all of it is in " + path + "]"
+		text = strings.TrimRight(text, "\n") + "\n[cut; all of it is in " + path + "]"
 	}
 	rest := f.message
 	rest.Take("output")
 	return event.ContextEntry{
-		Kind: f.role, Placement: event.InHistory, Parts: []event.Part{event.Text(said)},
-		Extra: f.with("message", rest.Rest()),
+		Kind: f.role, Placement: event.InHistory, Parts: []event.Part{event.Text(text)},
+		Extra: f.replaceMember("message", rest.Rest()),
 	}
 }
 
-// context converts what is nobody's message. taken is the member of the record
-// that v is, if it is one. It is nil where nothing is said.
-func (c *converter) context(f *facts, kind string, v jsontext.Value, taken string) (event.Payload, error) {
+// context converts content that is not a message; nil if it is empty. member is the
+// member of the record that contains v; empty if the message contains it.
+func (c *converter) context(f *facts, kind string, v jsontext.Value, member string) (event.Payload, error) {
 	if v == nil {
 		return nil, nil
 	}
-	said, err := c.content(v)
-	if err != nil || len(said) == 0 {
+	content, err := c.content(v)
+	if err != nil || len(content) == 0 {
 		return nil, err
 	}
-	extra := f.without(taken)
-	if taken == "" {
+	extra := f.withoutMembers(member)
+	if member == "" {
 		o := f.message
 		o.Take("content")
-		extra = f.with("message", o.Rest())
+		extra = f.replaceMember("message", o.Rest())
 	}
-	return event.ContextEntry{Kind: kind, Placement: event.InHistory, Parts: said, Extra: extra}, nil
+	return event.ContextEntry{Kind: kind, Placement: event.InHistory, Parts: content, Extra: extra}, nil
 }
 
-// content converts what is said: a text or blocks.
+// content converts a text or blocks.
 func (c *converter) content(v jsontext.Value) ([]event.Part, error) {
 	r := parts.Reader{Known: c.block}
 	return r.Content(v)
 }
 
-// block converts a piece of content. The part has no type if it is not of a known
-// shape.
+// block converts a content block. The part has no type if the block is unknown.
 func (c *converter) block(o *parts.Members, kind string) (p event.Part, err error) {
 	switch kind {
 	case "text":
@@ -142,8 +140,8 @@ func (c *converter) block(o *parts.Members, kind string) (p event.Part, err erro
 	return p, nil
 }
 
-// thinking takes reasoning. Its signature is Anthropic's, opaque reasoning where
-// the provider withheld the text, or OpenAI's whole item.
+// thinking converts reasoning. Its signature is Anthropic's signature, encrypted
+// reasoning without text, or a whole item of OpenAI.
 func thinking(o *parts.Members) event.Part {
 	p := event.Reasoning(o.Text("thinking"), o.Maybe("thinkingSignature"))
 	if o.Peek("redacted").Kind() == 't' {
@@ -160,7 +158,7 @@ func thinking(o *parts.Members) event.Part {
 	return p
 }
 
-// image takes the body of an image, which becomes a blob.
+// image converts an image. Its body becomes a blob.
 func (c *converter) image(o *parts.Members) (p event.Part, err error) {
 	body, err := base64.StdEncoding.DecodeString(o.Required("data"))
 	if err != nil || len(body) == 0 {
@@ -170,8 +168,7 @@ func (c *converter) image(o *parts.Members) (p event.Part, err error) {
 	return event.Image(o.Text("mimeType"), ref), err
 }
 
-// usageOf reads token counts, and what they cost; ok is false when they are not
-// what they should be.
+// usageOf parses token counts and their cost; ok is false if a count is invalid.
 func usageOf(v jsontext.Value) (u event.Usage, cost event.Cost, ok bool) {
 	members, err := rawjson.Members(v)
 	if err != nil || v == nil {
@@ -196,7 +193,7 @@ func usageOf(v jsontext.Value) (u event.Usage, cost event.Cost, ok bool) {
 	return u, cost, true
 }
 
-// costOf reads a cost in dollars; none if it is not what it should be.
+// costOf parses a cost in dollars; 0 if invalid.
 func costOf(v jsontext.Value) event.Cost {
 	var dollars struct {
 		Total float64 `json:"total"`

@@ -1,30 +1,59 @@
-// Package pi imports the sessions that the coding agent pi keeps as lines of
-// JSON (~/.pi/agent/sessions/<folder>/<time>_<session>.jsonl), of versions 1 to 3.
+// Package pi imports the sessions of the coding agent pi, of format versions 1 to 3.
 //
-// The header becomes the session_started. Every further line becomes one event:
-// user, assistant and toolResult messages a message_added; commands that the user
-// ran, messages of extensions and summaries of branches a context_added; a
-// compaction a compaction_triggered; a session's name a session_updated; all else
-// "pi:<type>" or "pi:message:<role>" with the raw record. What the log has no
-// member for stays in the extra of the event. There are no turns: the format does
-// not tell them, and without any they are derived from the messages.
+// # Files
 //
-// Lines name their parent (version 1 has no ids: each follows the one before), and
-// the last line is the leaf. Where a line goes on from an earlier point, and
-// conversation was left behind, a head_moved leads there. A line whose parent is
-// missing follows the line before it.
+// pi writes one file for a session, with one JSON object a line:
 //
-// A file that pi made as a copy of another (parentSession, or branchedFrom in
-// version 1) becomes a fork of that session, by reference, behind the longest
-// prefix that both have, where the log has it. Copied lines that the log has not
-// are marked as inherited.
+//	~/.pi/agent/sessions/<folder>/<time>_<session>.jsonl
 //
-// Event ids are made of the session id and of what the record says, without the
-// ids that pi added to the lines of version 1 when it rewrote them: importing
-// again, a longer version, or the same session after an upgrade of pi adds only
-// what is new. A session begins with its first message; until then its records are
-// held, so that a file gives the same events whether it is imported whole or while
-// it grows. So are those of a copy that says nothing of its own.
+// The first line is the header, {"type": "session", "id": …}. A later line has an id and
+// the id of its parent. Lines of version 1 have no ids: each follows the line before it.
+//
+// # Sessions
+//
+// The header names the session. The session begins with its first message. Earlier lines
+// are held until then. So a file gives the same events, whether it is imported whole or
+// while it grows.
+//
+// # Events
+//
+// Each line becomes one event. Members that the event lacks are in its extra:
+//
+//	session                                         session_started
+//	message, role user, assistant or toolResult     message_added
+//	message, role bashExecution or custom           context_added
+//	custom_message, branch_summary                  context_added
+//	compaction                                      compaction_triggered
+//	session_info with a name                        session_updated with the title
+//	any other                                       "pi:<type>" or "pi:message:<role>", the raw record
+//
+// A line that continues from an earlier point, and leaves messages off the path, adds a
+// head_moved before it. A line whose parent is missing follows the line before it. The
+// format does not record turns, so there are no turn events: readers derive turns from
+// messages.
+//
+// # Forks
+//
+// The header of a copy names the original file (parentSession, or branchedFrom in
+// version 1). If the log has the original, the session becomes a fork of it after the
+// longest common prefix. The lines of a copy without lines of its own are held. If the
+// log lacks the original, the copied lines are imported and marked as inherited.
+//
+// # Repeated imports
+//
+// The id of an event is made of the session id and the content of the record. It does
+// not depend on the line ids, since pi adds these when it upgrades a file of version 1.
+// A second import, a longer version of the file, or an upgraded file adds only new
+// events.
+//
+// # Code
+//
+//	pi.go                      Format: detection and order of files
+//	importer.go                lines to sessions; held lines
+//	events.go                  a line to its events
+//	facts.go, message.go       parsed lines; conversion of messages
+//	session.go                 state of a session, from its events
+//	fork.go                    comparison with the original
 package pi
 
 import (
@@ -45,11 +74,10 @@ type Format struct{}
 // Name is "pi".
 func (Format) Name() string { return Name }
 
-// Lane is the session of the header.
+// Lane returns the session id of the header.
 func (Format) Lane(first []byte) string { return head.Object(firstLine(first)).Text("id") }
 
-// Rank puts copies after the files that they may be copies of, the older ones
-// first.
+// Rank orders copies after original files, older copies first.
 func (Format) Rank(_ string, first []byte) int {
 	rec := interop.Record{Value: firstLine(first)}
 	f, err := read(&rec)
@@ -59,12 +87,12 @@ func (Format) Rank(_ string, first []byte) int {
 	return int(f.at.UnixMilli())
 }
 
-// Detect looks at the first line, which must be the header of a session.
+// Detect reports whether the first line is the header of a session.
 func (Format) Detect(_ string, first []byte) bool {
 	return isHeader(firstLine(first))
 }
 
-// firstLine is the first line that is not empty.
+// firstLine returns the first line that is not empty.
 func firstLine(first []byte) []byte {
 	for line := range head.Lines(first) {
 		return line
@@ -72,8 +100,8 @@ func firstLine(first []byte) []byte {
 	return nil
 }
 
-// Import appends what the source holds and the log does not have yet. What was
-// added before an error is kept, but for the session that the error is about.
+// Import appends the records that the log does not have yet. After an error, the events
+// added so far stay in the log, except those of the session with the error.
 func (Format) Import(ctx context.Context, log *eventlog.Log, src interop.Source) (interop.Result, error) {
 	im := &importer{ctx: ctx, log: log, sessions: map[string]*session{}}
 	err := im.result.Take(interop.Records(src), im.record)

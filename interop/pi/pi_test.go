@@ -29,20 +29,20 @@ var (
 	upgraded  = filepath.Join(transcripts, "version-1-upgraded.jsonl")
 )
 
-// load imports files and folders, which must succeed.
+// load imports files and folders without an error.
 func load(t *testing.T, log *eventlog.Log, paths ...string) interop.Result {
 	t.Helper()
 	return importtest.Files(t, log, pi.Format{}, paths...)
 }
 
-// loadText imports lines as if they stood in a file of that name.
+// loadText imports text as a file with the name.
 func loadText(t *testing.T, log *eventlog.Log, name, content string) (interop.Result, error) {
 	t.Helper()
 	return pi.Format{}.Import(t.Context(), log, importtest.Source(name, content))
 }
 
-// take imports lines, which must succeed without a refusal.
-func take(t *testing.T, log *eventlog.Log, lines ...string) interop.Result {
+// importLines imports lines without an error or a rejected record.
+func importLines(t *testing.T, log *eventlog.Log, lines ...string) interop.Result {
 	t.Helper()
 	got, err := loadText(t, log, "f", strings.Join(lines, "\n"))
 	if err != nil || len(got.Refused) > 0 {
@@ -73,7 +73,7 @@ func TestCopiesComeLast(t *testing.T) {
 	}
 }
 
-func TestBranchesAreKept(t *testing.T) {
+func TestBranches(t *testing.T) {
 	log := importtest.NewLog(t)
 	got := load(t, log, hivesFile)
 	if got.Records != 24 || got.Imported != 20 || got.Raw != 4 || got.Events != 25 {
@@ -109,7 +109,7 @@ func TestTheHeaderStartsTheSession(t *testing.T) {
 	}
 }
 
-func TestCompactionsKeepWhatWasKept(t *testing.T) {
+func TestCompactionEntries(t *testing.T) {
 	log := importtest.NewLog(t)
 	load(t, log, hivesFile, honeyFile)
 	c, _, err := event.Decode[event.Compaction](&importtest.Events(t, log, hives)[22])
@@ -136,7 +136,7 @@ func seqsOf(entries []event.CompactionEntry) (seqs []int64) {
 	return seqs
 }
 
-func TestWhatTheModelSees(t *testing.T) {
+func TestHistory(t *testing.T) {
 	log := importtest.NewLog(t)
 	load(t, log, honeyFile)
 	var said []string
@@ -169,9 +169,9 @@ func TestACopyIsAForkOfItsParent(t *testing.T) {
 	}
 	update, _, err := event.Decode[event.Session](&all[23])
 	if err != nil || update.Title != "Swarms of last spring" || update.Source.SessionID != welsh || all[23].SessionID != welsh {
-		t.Errorf("the fork says %+v, %v", update, err)
+		t.Errorf("the fork has %+v, %v", update, err)
 	}
-	importtest.Same(t, "what is its own", []string{"session_forked", "session_updated", "pi:label", "user Translate…", "assistant Heidiodd…"}, importtest.Outline(t, log, welsh)[17:])
+	importtest.Same(t, "own events", []string{"session_forked", "session_updated", "pi:label", "user Translate…", "assistant Heidiodd…"}, importtest.Outline(t, log, welsh)[17:])
 	if again := load(t, log, hivesFile, welshFile); again.Events != 0 || again.Present != again.Records {
 		t.Errorf("import again: %+v", again)
 	}
@@ -183,27 +183,27 @@ func TestACopyOfACopy(t *testing.T) {
 	lines := strings.Split(importtest.ReadFile(t, welshFile), "\n")
 	lines[0] = `{"type":"session","version":3,"id":"third","timestamp":"2026-03-01T12:00:00.000Z","cwd":"/srv","parentSession":"C:\\sessions\\2026_` + welsh + `.jsonl"}`
 	lines[len(lines)-2] = `{"type":"message","id":"d1","parentId":"b0000002","timestamp":"2026-03-01T12:00:01.000Z","message":{"role":"assistant","content":"Symudodd."}}`
-	take(t, log, lines...)
+	importLines(t, log, lines...)
 	parent, ok, err := fork.Parent(t.Context(), log, "third")
 	if err != nil || !ok || parent.Session != welsh || parent.Through.Seq != 26 {
 		t.Errorf("parent is %+v, %v", parent, err)
 	}
-	if got := take(t, log, lines...); got.Events != 0 {
+	if got := importLines(t, log, lines...); got.Events != 0 {
 		t.Errorf("import again: %+v", got)
 	}
 }
 
-func TestACopyThatSaysNothingOfItsOwnIsHeld(t *testing.T) {
+func TestCopyWithoutLinesOfItsOwnIsHeld(t *testing.T) {
 	log := importtest.NewLog(t)
 	load(t, log, hivesFile)
 	lines := strings.Split(importtest.ReadFile(t, welshFile), "\n")
-	got := take(t, log, lines[:16]...)
+	got := importLines(t, log, lines[:16]...)
 	if got.Held != 16 || got.Events != 0 || len(importtest.Sessions(t, log)) != 1 {
 		t.Errorf("import: %+v", got)
 	}
 }
 
-func TestAForkGoesOnAfterAnInterruption(t *testing.T) {
+func TestForkContinuesAfterAnInterruption(t *testing.T) {
 	log := importtest.NewLog(t)
 	load(t, log, hivesFile, welshFile)
 	want := importtest.Contents(t, log)
@@ -243,7 +243,7 @@ func TestACopyWithoutItsParentInherits(t *testing.T) {
 func TestASessionThatOnlyNamesAParent(t *testing.T) {
 	log := importtest.NewLog(t)
 	load(t, log, hivesFile)
-	take(t, log, `{"type":"session","version":3,"id":"next","timestamp":"2025-12-02T00:00:00.000Z","cwd":"/","parentSession":"`+hives+`.jsonl"}`,
+	importLines(t, log, `{"type":"session","version":3,"id":"next","timestamp":"2025-12-02T00:00:00.000Z","cwd":"/","parentSession":"`+hives+`.jsonl"}`,
 		entry("m1", "", `"role":"user","content":"Hello"`))
 	start, _, err := event.Decode[event.Session](&importtest.Events(t, log, "next")[0])
 	if err != nil || start.Parent.SessionID != hives {
@@ -251,7 +251,7 @@ func TestASessionThatOnlyNamesAParent(t *testing.T) {
 	}
 }
 
-func TestUpgradedFilesAddOnlyWhatIsNew(t *testing.T) {
+func TestUpgradedFilesAddOnlyNewEvents(t *testing.T) {
 	log := importtest.NewLog(t)
 	load(t, log, honeyFile)
 	if got := load(t, log, upgraded); got.Present != 15 || got.Events != 1 {
@@ -269,9 +269,9 @@ func TestExtensionMessagesOfVersion2(t *testing.T) {
 	log := importtest.NewLog(t)
 	v2 := `{"type":"session","version":2,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/"}`
 	hook := entry("m2", "m1", `"role":"hookMessage","customType":"weather","content":"Rain.","display":true`)
-	take(t, log, v2, entry("m1", "", `"role":"user","content":"Hello"`), hook)
+	importLines(t, log, v2, entry("m1", "", `"role":"user","content":"Hello"`), hook)
 	importtest.Same(t, "active path", []string{"session_started", "user Hello…", "context weather: Rain."}, importtest.Outline(t, log, "s"))
-	got := take(t, log, header, entry("m1", "", `"role":"user","content":"Hello"`), strings.Replace(hook, "hookMessage", "custom", 1))
+	got := importLines(t, log, header, entry("m1", "", `"role":"user","content":"Hello"`), strings.Replace(hook, "hookMessage", "custom", 1))
 	if got.Events != 0 {
 		t.Errorf("import as version 3: %+v", got)
 	}
@@ -280,7 +280,7 @@ func TestExtensionMessagesOfVersion2(t *testing.T) {
 func TestCostsAreExact(t *testing.T) {
 	log := importtest.NewLog(t)
 	usage := `"usage":{"input":1,"output":2,"cacheRead":3,"cacheWrite":4,"totalTokens":10,"cost":{"input":0,"total":%s}}`
-	take(t, log, header, entry("m1", "", `"role":"assistant","content":"a",`+fmt.Sprintf(usage, "0.035720749999999996")),
+	importLines(t, log, header, entry("m1", "", `"role":"assistant","content":"a",`+fmt.Sprintf(usage, "0.035720749999999996")),
 		entry("m2", "m1", `"role":"assistant","content":"b",`+fmt.Sprintf(usage, "-1")),
 		entry("m3", "m2", `"role":"assistant","content":"c",`+strings.Replace(fmt.Sprintf(usage, "1"), `"input":1`, `"input":-1`, 1)))
 	all := importtest.Events(t, log, "s")
@@ -291,13 +291,13 @@ func TestCostsAreExact(t *testing.T) {
 	importtest.Same(t, "usage", event.Usage{InputTokens: 1, OutputTokens: 2, CacheReadTokens: 3, CacheWriteTokens: 4,
 		Extra: []byte(`{"totalTokens":10,"cost":{"input":0,"total":0.035720749999999996}}`)}, m.Usage)
 	if m, _, err := event.Decode[event.Message](&all[3]); err != nil || !strings.Contains(string(m.Extra), `"input":-1`) {
-		t.Errorf("usage that is none is lost: %s, %v", m.Extra, err)
+		t.Errorf("malformed usage is lost: %s, %v", m.Extra, err)
 	}
 }
 
 func TestAnotherSessionOfTheSameIDIsAConflict(t *testing.T) {
 	log := importtest.NewLog(t)
-	take(t, log, header, entry("m1", "", `"role":"user","content":"One"`))
+	importLines(t, log, header, entry("m1", "", `"role":"user","content":"One"`))
 	before := importtest.Contents(t, log)
 	_, err := loadText(t, log, "f", header+"\n"+entry("x1", "", `"role":"user","content":"Two"`))
 	var history *interop.HistoryError
@@ -307,6 +307,6 @@ func TestAnotherSessionOfTheSameIDIsAConflict(t *testing.T) {
 	importtest.Same(t, "log", before, importtest.Contents(t, log))
 	importtest.Say(t, log, "own", event.Message{Role: event.User, Parts: []event.Part{event.Text("mine")}})
 	if _, err := loadText(t, log, "f", strings.Replace(header, `"s"`, `"own"`, 1)+"\n"+entry("m1", "", `"role":"user","content":"One"`)); !errors.Is(err, interop.ErrHistory) {
-		t.Errorf("a session of others: %v", err)
+		t.Errorf("a session of another program: %v", err)
 	}
 }

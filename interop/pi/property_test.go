@@ -11,7 +11,7 @@ import (
 	"github.com/convlog/convlog/interop/pi"
 )
 
-// anyLine is a line of a file: an entry, or now and then the header of a session.
+// anyLine is an entry or the header of a session.
 func anyLine(t *rapid.T, n int) string {
 	if rapid.IntRange(0, 9).Draw(t, "header?") < 9 {
 		return anyEntry(t, n)
@@ -22,7 +22,7 @@ func anyLine(t *rapid.T, n int) string {
 	}).Draw(t, "header") + "\n"
 }
 
-// anyEntry is an entry of any kind, with any parent or none.
+// anyEntry is an entry of any type, with any parent or without one.
 func anyEntry(t *rapid.T, n int) string {
 	id := func(name string) string { return fmt.Sprintf("e%d", rapid.IntRange(0, n).Draw(t, name)) }
 	var members []string
@@ -73,7 +73,7 @@ func anyEntry(t *rapid.T, n int) string {
 	return "{" + strings.Join(members, ",") + "}\n"
 }
 
-// anyFile is a file that begins with a header.
+// anyFile is a file that begins with the header.
 func anyFile(t *rapid.T, header string) []string {
 	lines := []string{header + "\n"}
 	for n := range rapid.IntRange(1, 30).Draw(t, "lines") {
@@ -82,9 +82,9 @@ func anyFile(t *rapid.T, header string) []string {
 	return lines
 }
 
-// Law: whatever the lines of a file are, importing it while it grows gives the
-// same log as importing it whole, and importing it again writes nothing.
-func TestAnyFileThatGrowsGivesTheSameLog(t *testing.T) {
+// Law: the import of a growing file gives the same log as the import of the whole file,
+// and a second import writes nothing.
+func TestAnyGrowingFileGivesTheSameLog(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		lines := anyFile(r, header)
 		cuts := rapid.SliceOfN(rapid.IntRange(0, len(lines)), 0, 4).Draw(r, "cuts")
@@ -92,9 +92,9 @@ func TestAnyFileThatGrowsGivesTheSameLog(t *testing.T) {
 	})
 }
 
-// Law: the same holds for a copy of a session, which keeps some first lines of it,
-// leaves out labels, and goes on in any way.
-func TestAnyCopyThatGrowsGivesTheSameLog(t *testing.T) {
+// Law: the same holds for a copy of a session. It has the first lines of the session
+// without labels, and any lines after them.
+func TestAnyGrowingCopyGivesTheSameLog(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		parent := []string{header + "\n"}
 		for n := range rapid.IntRange(1, 12).Draw(r, "lines") {

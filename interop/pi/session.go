@@ -12,41 +12,42 @@ import (
 	"github.com/convlog/convlog/interop/internal/trail"
 )
 
-// start is the seq of the first event of a session, which the first record
-// follows.
-const start = 1
+// startSeq is the seq of the first event of a session. The first record follows it.
+const startSeq = 1
 
-// session is a session that records are added to.
+// session is a session of the file, with an index of its events.
 type session struct {
 	*interop.Session
-	// found is how many events the log held, own those of them that are not its
-	// parent's; matched, that records of this file are among them.
-	found   int64
-	own     int
-	matched bool
-	// lineage are the sessions whose events it holds, itself last.
+	// initialSeq is the seq of the newest event when the session was opened. ownEvents
+	// counts the events that are not the parent's. matched is true after a record of
+	// this file is found in the log.
+	initialSeq int64
+	ownEvents  int
+	matched    bool
+	// lineage are the ids of the session's ancestors and of the session, oldest first.
 	lineage []string
 	trail   *trail.Trail
 
-	// header is that of the file, while the log does not have it.
+	// header is the header of the file; nil if the log has it.
 	header *heldRecord
-	// parent is the session that the file was made from, made is when; copy says
-	// that records were copied along.
-	parent string
-	made   time.Time
-	copy   bool
-	// held are records before the session begins.
+	// parent is the id of the session that the file is a copy of. hasCopies is true
+	// after a copied record.
+	parent    string
+	createdAt time.Time
+	hasCopies bool
+	// held are the records before the session begins.
 	held []*heldRecord
-	// search looks for the records in the parent; nil if that is over.
+	// search compares the records with the parent; nil if there is nothing left to
+	// compare.
 	search *search
-	// name is what the session was called, prompt what the user said first.
+	// name is the newest name of the session, prompt its first prompt.
 	name, prompt string
 
-	// seqs are those of the records of the file, by index; 0 for the header.
-	seqs  []int64
-	nodes map[string]int64 // seqs, by the ids of records
-	last  int64            // seq of the record before
-	seen  map[event.Digest]int
+	// seqs are the seqs of the file's records, by index; 0 for the header.
+	seqs        []int64
+	nodes       map[string]int64 // seqs by record id
+	lastSeq     int64            // seq of the previous record
+	occurrences map[event.Digest]int
 }
 
 // heldRecord is a record that waits for its session to begin.
@@ -55,54 +56,54 @@ type heldRecord struct {
 	facts facts
 }
 
-// openSession finds a session in the log, or prepares a new one.
+// openSession opens a session of the log, or prepares a new one.
 func openSession(ctx context.Context, log *eventlog.Log, id string) (*session, error) {
-	s := &session{trail: trail.New(), nodes: map[string]int64{}, seen: map[event.Digest]int{}, last: start}
-	remember := func(e *event.Event) error { return s.remember(e, id) }
+	s := &session{trail: trail.New(), nodes: map[string]int64{}, occurrences: map[event.Digest]int{}, lastSeq: startSeq}
+	remember := func(e *event.Event) error { return s.restore(e, id) }
 	opened, err := interop.OpenSession(ctx, log, id, remember)
 	if err != nil {
 		return nil, err
 	}
-	s.Session, s.found = opened, opened.Seq()
+	s.Session, s.initialSeq = opened, opened.Seq()
 	if !slices.Contains(s.lineage, id) {
 		s.lineage = append(s.lineage, id)
 	}
 	return s, nil
 }
 
-// remember takes in an event that the log holds.
-func (s *session) remember(e *event.Event, id string) error {
+// restore indexes an event of the log.
+func (s *session) restore(e *event.Event, id string) error {
 	if n := len(s.lineage); n == 0 || s.lineage[n-1] != e.SessionID {
 		s.lineage = append(s.lineage, e.SessionID)
 	}
 	if e.SessionID == id {
-		s.own++
+		s.ownEvents++
 	}
 	return s.trail.Remember(e)
 }
 
-// takeHeader takes in the header of a file.
-func (s *session) takeHeader(rec interop.Record, f *facts) {
+// setHeader sets the header of the file, and the parent.
+func (s *session) setHeader(rec interop.Record, f *facts) {
 	s.seqs = append(s.seqs, 0)
-	s.parent, s.made = parentOf(f), f.at
+	s.parent, s.createdAt = parentOf(f), f.at
 	if _, ok := s.Find(s.headerKey()); ok {
 		return
 	}
-	s.header = held(rec, f)
+	s.header = newHeldRecord(rec, f)
 }
 
-// held keeps a record, whose bytes are about to be reused.
-func held(rec interop.Record, f *facts) *heldRecord {
+// newHeldRecord copies a record, since the caller reuses its bytes.
+func newHeldRecord(rec interop.Record, f *facts) *heldRecord {
 	h := &heldRecord{rec: rec.Kept()}
-	h.facts, _ = read(&h.rec) // it was read before
-	h.facts.at, h.facts.n = f.at, f.n
+	h.facts, _ = read(&h.rec) // read before without an error
+	h.facts.at, h.facts.occurrence = f.at, f.occurrence
 	return h
 }
 
 func (s *session) headerKey() interop.Key { return interop.FixedKey(s.ID, "session_started") }
 
-// parentOf is the id of the session that a header says the session is a copy of.
-// pi names the file.
+// parentOf is the id of the session that a header names as its original. pi names the
+// file.
 func parentOf(header *facts) string {
 	name := header.text("parentSession")
 	if name == "" {
@@ -117,18 +118,18 @@ func parentOf(header *facts) string {
 	return name
 }
 
-// copied reports whether a record was copied from the parent: it is older than
-// the file.
-func (s *session) copied(f *facts) bool { return s.parent != "" && f.at.Before(s.made) }
+// isCopied reports whether a record is a copy from the parent: it is older than the
+// header.
+func (s *session) isCopied(f *facts) bool { return s.parent != "" && f.at.Before(s.createdAt) }
 
-// meet takes in what every record says, whatever becomes of it.
-func (s *session) meet(f *facts) {
-	f.n = s.seen[f.digest]
-	s.seen[f.digest]++
+// observe counts the record, and takes the title and the first prompt from it.
+func (s *session) observe(f *facts) {
+	f.occurrence = s.occurrences[f.digest]
+	s.occurrences[f.digest]++
 	if s.header == nil {
 		return
 	}
-	s.copy = s.copy || s.copied(f)
+	s.hasCopies = s.hasCopies || s.isCopied(f)
 	if name := interop.Title(f.text("name")); f.kind == "session_info" && name != "" {
 		s.name = name
 	}
@@ -137,50 +138,51 @@ func (s *session) meet(f *facts) {
 	}
 }
 
-// find gives the seq of the event made of a record, if the session has it.
+// find returns the seq of the record's event, if the session has it.
 func (s *session) find(f *facts) (seq int64, ok bool) {
 	for _, id := range s.lineage {
-		if seq, ok = s.Find(interop.RecordKey(id, f.digest, f.n, ownPart)); ok {
+		if seq, ok = s.Find(interop.RecordKey(id, f.digest, f.occurrence, ownPart)); ok {
 			break
 		}
 	}
 	return seq, ok
 }
 
-// place takes in that a record is the event at seq.
-func (s *session) place(f *facts, seq int64) {
+// indexRecord sets the seq of a record.
+func (s *session) indexRecord(f *facts, seq int64) {
 	if f.id != "" {
 		s.nodes[f.id] = seq
 	}
-	s.seqs, s.last = append(s.seqs, seq), seq
+	s.seqs, s.lastSeq = append(s.seqs, seq), seq
 }
 
-// follows is the seq of the event that a record follows. Where its parent is
-// missing that is the record before it.
-func (s *session) follows(f *facts) int64 {
-	if !f.linked {
-		return s.last
+// parentSeq is the seq that the record follows. If its parent is missing, the record
+// follows the previous record.
+func (s *session) parentSeq(f *facts) int64 {
+	if !f.hasParent {
+		return s.lastSeq
 	}
 	if f.parent == "" {
-		return start
+		return startSeq
 	}
 	if seq, ok := s.nodes[f.parent]; ok && f.parent != f.id {
 		return seq
 	}
-	return s.last
+	return s.lastSeq
 }
 
-// parts says why a record that the session does not have cannot be added to it,
-// if so. A file holds its session from the start.
-func (s *session) parts() (reason string) {
+// conflict returns the reason why a new record cannot be added to the session; empty if
+// it can. A file holds its session from the start, so one of its records must be in the
+// log.
+func (s *session) conflict() (reason string) {
 	switch {
-	case s.found == 0 || s.matched:
+	case s.initialSeq == 0 || s.matched:
 		return ""
 	case !s.From(Name):
 		return "the session was not imported from pi"
-	case s.own == 1 && len(s.lineage) > 1: // the fork was made, and no more
+	case s.ownEvents == 1 && len(s.lineage) > 1: // the fork has no records yet
 		s.matched = true
 		return ""
 	}
-	return "the session begins otherwise"
+	return "the session in the log begins with other records"
 }

@@ -11,7 +11,7 @@ import (
 
 const header = `{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/srv"}`
 
-// entry is a message as a line of version 3.
+// entry is a message line of version 3.
 func entry(id, parent, message string) string {
 	return line(id, parent, `"type":"message","message":{`+message+`}`)
 }
@@ -36,7 +36,7 @@ func TestTheHeadFollowsTheLastLine(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		lines []string
-		want  []string // the active path behind session_started
+		want  []string // the active path after session_started
 	}{
 		{
 			"the first prompt edited", []string{model("a", ""), user("b", "a", "One"), user("c", "", "Two")},
@@ -47,11 +47,11 @@ func TestTheHeadFollowsTheLastLine(t *testing.T) {
 			[]string{"pi:model_change", "head_moved to 2", "user Two…"},
 		},
 		{
-			"only bookkeeping is left behind", []string{user("a", "", "One"), model("b", "a"), user("c", "a", "Two")},
+			"only bookkeeping leaves the path", []string{user("a", "", "One"), model("b", "a"), user("c", "a", "Two")},
 			[]string{"user One…", "pi:model_change", "user Two…"},
 		},
 		{
-			"several children that are no messages", []string{user("a", "", "One"), model("b", "a"), model("c", "a"), model("d", "b"), user("e", "b", "Two")},
+			"several children without messages", []string{user("a", "", "One"), model("b", "a"), model("c", "a"), model("d", "b"), user("e", "b", "Two")},
 			[]string{"user One…", "pi:model_change", "pi:model_change", "pi:model_change", "user Two…"},
 		},
 		{
@@ -63,7 +63,7 @@ func TestTheHeadFollowsTheLastLine(t *testing.T) {
 			[]string{"user One…", "head_moved to 2", "user Three…", "head_moved to 5", "user Five…"},
 		},
 		{
-			"a parent that is missing", []string{user("a", "", "One"), user("b", "gone", "Two"), user("c", "b", "Three")},
+			"a missing parent", []string{user("a", "", "One"), user("b", "gone", "Two"), user("c", "b", "Three")},
 			[]string{"user One…", "user Two…", "user Three…"},
 		},
 		{
@@ -71,7 +71,7 @@ func TestTheHeadFollowsTheLastLine(t *testing.T) {
 			[]string{"user One…", "user Two…"},
 		},
 		{
-			"a parent that comes later", []string{user("a", "", "One"), user("b", "c", "Two"), user("c", "a", "Three")},
+			"a parent after its child", []string{user("a", "", "One"), user("b", "c", "Two"), user("c", "a", "Three")},
 			[]string{"user One…", "head_moved to 2", "user Three…"},
 		},
 		{
@@ -86,9 +86,9 @@ func TestTheHeadFollowsTheLastLine(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			log := importtest.NewLog(t)
 			lines := append([]string{header}, test.lines...)
-			take(t, log, lines...)
+			importLines(t, log, lines...)
 			importtest.Same(t, "active path", test.want, importtest.Outline(t, log, "s")[1:])
-			if got := take(t, log, lines...); got.Events != 0 {
+			if got := importLines(t, log, lines...); got.Events != 0 {
 				t.Errorf("import again: %+v", got)
 			}
 		})
@@ -97,7 +97,7 @@ func TestTheHeadFollowsTheLastLine(t *testing.T) {
 
 func TestCompactionsOnBranches(t *testing.T) {
 	log := importtest.NewLog(t)
-	take(t, log, header, user("a", "", "One"), user("b", "a", "Two"), user("c", "a", "Three"), model("d", "c"), user("e", "d", "Four"),
+	importLines(t, log, header, user("a", "", "One"), user("b", "a", "Two"), user("c", "a", "Three"), model("d", "c"), user("e", "d", "Four"),
 		line("f", "e", `"type":"compaction","summary":"Counting.","firstKeptEntryId":"d","tokensBefore":7`),
 		line("g", "f", `"type":"compaction","summary":"Counting on.","firstKeptEntryId":"b","tokensBefore":-7`),
 		line("h", "g", `"type":"compaction","summary":"","firstKeptEntryIndex":1`),
@@ -114,20 +114,20 @@ func TestCompactionsOnBranches(t *testing.T) {
 func TestGrowthAfterARewindInTheLog(t *testing.T) {
 	log := importtest.NewLog(t)
 	lines := []string{header, user("a", "", "One"), user("b", "a", "Two")}
-	take(t, log, lines...)
+	importLines(t, log, lines...)
 	importtest.Rewind(t, log, "s", 2)
-	take(t, log, append(lines, user("c", "b", "Three"))...)
+	importLines(t, log, append(lines, user("c", "b", "Three"))...)
 	importtest.Same(t, "active path", []string{"session_started", "user One…", "user Two…", "head_moved to 3", "user Three…"}, importtest.Outline(t, log, "s"))
 }
 
-func TestSessionsThatPartedBecomeBranches(t *testing.T) {
+func TestDivergedFilesBecomeBranches(t *testing.T) {
 	log := importtest.NewLog(t)
 	lines := []string{header, user("a", "", "One"), user("b", "a", "Two")}
 	other := []string{header, user("a", "", "One"), user("c", "a", "Three")}
-	take(t, log, lines...)
-	take(t, log, other...)
+	importLines(t, log, lines...)
+	importLines(t, log, other...)
 	importtest.Same(t, "active path", []string{"session_started", "user One…", "head_moved to 2", "user Three…"}, importtest.Outline(t, log, "s"))
-	if got := take(t, log, lines...); got.Events != 0 {
+	if got := importLines(t, log, lines...); got.Events != 0 {
 		t.Errorf("the first file again: %+v", got)
 	}
 }
@@ -135,7 +135,7 @@ func TestSessionsThatPartedBecomeBranches(t *testing.T) {
 func TestTwoSessionsInOneFile(t *testing.T) {
 	log := importtest.NewLog(t)
 	second := strings.Replace(header, `"s"`, `"t"`, 1)
-	got := take(t, log, header, user("a", "", "One"), second, user("b", "", "Two"), header, user("c", "a", "Three"), header)
+	got := importLines(t, log, header, user("a", "", "One"), second, user("b", "", "Two"), header, user("c", "a", "Three"), header)
 	if got.Raw != 2 || len(got.Sessions) != 2 {
 		t.Errorf("import: %+v", got)
 	}
@@ -146,11 +146,11 @@ func TestTwoSessionsInOneFile(t *testing.T) {
 func TestOnlyBookkeepingIsHeld(t *testing.T) {
 	log := importtest.NewLog(t)
 	lines := []string{header, model("a", ""), line("b", "a", `"type":"session_info","name":" Bees \n and wasps"`)}
-	if got := take(t, log, lines...); got.Held != 3 || got.Events != 0 {
+	if got := importLines(t, log, lines...); got.Held != 3 || got.Events != 0 {
 		t.Errorf("import of bookkeeping: %+v", got)
 	}
-	if got := take(t, log, append(lines, user("c", "b", "One"))...); got.Held != 0 || got.Events != 4 {
-		t.Errorf("import when the session has begun: %+v", got)
+	if got := importLines(t, log, append(lines, user("c", "b", "One"))...); got.Held != 0 || got.Events != 4 {
+		t.Errorf("import after the session has begun: %+v", got)
 	}
 	if start, _, err := event.Decode[event.Session](&importtest.Events(t, log, "s")[0]); err != nil || start.Title != "Bees" {
 		t.Errorf("title is %q, %v", start.Title, err)
@@ -159,7 +159,7 @@ func TestOnlyBookkeepingIsHeld(t *testing.T) {
 
 func TestRecordsBeforeAHeaderAreHeld(t *testing.T) {
 	log := importtest.NewLog(t)
-	if got := take(t, log, user("a", "", "One"), header, user("b", "", "Two")); got.Held != 1 || got.Events != 2 {
+	if got := importLines(t, log, user("a", "", "One"), header, user("b", "", "Two")); got.Held != 1 || got.Events != 2 {
 		t.Errorf("import: %+v", got)
 	}
 }

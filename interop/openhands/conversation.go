@@ -1,0 +1,65 @@
+package openhands
+
+import (
+	"github.com/go-json-experiment/json"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/interop"
+	"github.com/convlog/convlog/interop/internal/document"
+	"github.com/convlog/convlog/interop/internal/parts"
+)
+
+// isEventObject reports whether a value is an event.
+func isEventObject(o *parts.Members) bool {
+	return o.Has("id") && o.Has("source") && o.Has("timestamp") &&
+		(o.PeekText("kind") != "" || o.PeekText("action") != "" || o.PeekText("observation") != "")
+}
+
+// readEvent parses an event on a line or in a file of its own. Its items follow the
+// items that the session has.
+func (r *reader) readEvent(f *document.File, rec *interop.Record) document.Session {
+	b := builder{model: r.model, single: true, responses: map[string]bool{}, calls: map[string]call{}}
+	b.addEvent(rec)
+	for i := range b.items {
+		b.items[i].Late = true
+		if b.items[i].Name == "" {
+			b.items[i].Name = "value " + string(rec.Digest)
+		}
+	}
+	s := newPiece(f, rec)
+	s.Items, s.Totals = b.items, b.stats
+	return s
+}
+
+// newPiece returns an empty piece of the session, for one event or the state.
+func newPiece(f *document.File, rec *interop.Record) document.Session {
+	s := document.Session{ID: f.Session(""), Rec: rec, Piece: true, About: event.Session{Agent: "OpenHands"}}
+	if name := conversationName(f.Path); name != "" {
+		s.ID, s.Own = name, name
+		if len(name) < minUniqueName || event.CheckSessionID(name) != nil {
+			s.ID = f.Folder(name)
+		}
+	}
+	return s
+}
+
+// minUniqueName is the length of a folder name that is unique without digits of the
+// path.
+const minUniqueName = 12
+
+// readState parses the state of a conversation.
+func (r *reader) readState(f *document.File, rec *interop.Record, o *parts.Members) document.Session {
+	s := newPiece(f, rec)
+	var agent struct {
+		LLM struct {
+			Model string `json:"model"`
+		} `json:"llm"`
+	}
+	if json.Unmarshal(o.Peek("agent"), &agent) == nil {
+		r.model = agent.LLM.Model
+	}
+	if workspace, err := parts.Open(o.Peek("workspace")); err == nil {
+		s.About.CWD = workspace.PeekText("working_dir")
+	}
+	return s
+}
