@@ -37,7 +37,13 @@ func (j *journal) note(file string) {
 
 func (f fake) Name() string                      { return f.name }
 func (f fake) Detect(_ string, head []byte) bool { return strings.HasPrefix(string(head), f.name) }
-func (f fake) Rank(name string, _ []byte) int    { return strings.Count(name, "later") }
+func (f fake) Declare(src interop.Source) interop.IDs {
+	if strings.Contains(src.Name, "later") {
+		return interop.IDs{Needs: []string{"first"}}
+	}
+	return interop.IDs{Owns: []string{"first"}}
+}
+
 func (f fake) Import(_ context.Context, _ *eventlog.Log, src interop.Source) (interop.Result, error) {
 	f.imported.note(filepath.Base(src.Name))
 	r := interop.Result{Records: 2, Imported: 1, Events: 3, Sessions: []string{"s"}}

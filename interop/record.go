@@ -73,10 +73,32 @@ func Records(src Source) iter.Seq2[Record, error] {
 	return split(src, (*lineReader).lines)
 }
 
+// Lines yields the lines of a source, each with its newline. The next line reuses
+// the bytes. An error ends the sequence.
+func Lines(src Source) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		r, f, err := src.Reader()
+		if err != nil {
+			yield(nil, fmt.Errorf("open %s: %w", src.Name, err))
+			return
+		}
+		defer f.Close()
+		lines := &lineReader{source: src.Name, in: bufio.NewReaderSize(r, 64<<10)}
+		for lines.next() {
+			if !yield(lines.buf, nil) {
+				return
+			}
+		}
+		if lines.err != nil {
+			yield(nil, fmt.Errorf("read %s after line %d: %w", src.Name, lines.number, lines.err))
+		}
+	}
+}
+
 // split yields what read finds in a source.
 func split(src Source, read func(s *lineReader, yield func(Record, error) bool)) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
-		r, f, err := src.reader()
+		r, f, err := src.Reader()
 		if err != nil {
 			yield(Record{}, fmt.Errorf("open %s: %w", src.Name, err))
 			return

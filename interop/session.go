@@ -57,9 +57,6 @@ type writing struct {
 // OpenSession finds a session in the log, or prepares a new one. each is called
 // with every event that the session holds, in order; it must not keep them.
 func OpenSession(ctx context.Context, log *eventlog.Log, id string, each func(*event.Event) error) (*Session, error) {
-	if err := claim(ctx, id); err != nil {
-		return nil, fmt.Errorf("open session %q: %w", id, err)
-	}
 	s := &Session{ID: id, log: log, known: map[Key]int64{}}
 	for e, err := range log.Read(ctx, id, eventlog.All()) {
 		if errors.Is(err, eventlog.ErrNotFound) {

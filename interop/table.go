@@ -98,6 +98,9 @@ type Row struct {
 	Result
 	// Err is why the import of this file stopped; nil if it did not.
 	Err error
+	// Cycle is the path of a file that this file needs and that needs this file;
+	// empty in most rows. This file was imported first.
+	Cycle string
 }
 
 // located is Err with the file's name, which formats put before it where they

@@ -112,6 +112,9 @@ func (t *Table) printRefused(n *noter, fold bool) {
 		if row.Err != nil {
 			n.note("stopped: %v", row.located())
 		}
+		if row.Cycle != "" {
+			n.note("cycle: %s was imported before %s; each needs the other", row.Path, row.Cycle)
+		}
 	}
 	if hidden > 0 {
 		n.note("refused: … and %s more", Thousands(int64(hidden)))

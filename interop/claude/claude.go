@@ -20,9 +20,9 @@
 //
 // Where a conversation was taken up again from an earlier point, a head_moved
 // leads there; see tree. A line whose parent is missing or null follows the
-// line before it. The head ends at the newest line of conversation. Where a
-// line would begin a session, but follows one that stands elsewhere, that session is
-// left out until the other files of the import are read: one may begin it.
+// line before it. The head ends at the newest line of conversation. A file whose
+// first line of a session has its parent in another file is imported after that
+// file; see Declare.
 //
 // Event ids are made of the session id and the record, never of the path or
 // the clock: importing again, a longer version, or the same session from another
@@ -36,9 +36,7 @@ package claude
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
@@ -53,25 +51,6 @@ type Format struct{}
 
 // Name is "claude".
 func (Format) Name() string { return Name }
-
-// Lane is the first session that a file names.
-func (Format) Lane(first []byte) string {
-	for line := range head.Lines(first) {
-		if id := head.Object(line).Text("sessionId"); id != "" {
-			return id
-		}
-	}
-	return ""
-}
-
-// Rank puts the files of sub-agents after those of sessions.
-func (Format) Rank(name string, _ []byte) int {
-	slashed := filepath.ToSlash(name)
-	if strings.Contains(slashed, "/subagents/") || strings.HasPrefix(filepath.Base(name), "agent-") {
-		return 1
-	}
-	return 0
-}
 
 // Detect looks for a record of Claude Code among the first lines.
 func (Format) Detect(_ string, first []byte) bool {
@@ -97,9 +76,7 @@ func isRecord(h head.Head) bool {
 func (Format) Import(ctx context.Context, log *eventlog.Log, src interop.Source) (interop.Result, error) {
 	im := newImporter(ctx, log)
 	err := im.result.Take(interop.Records(src), im.record)
-	if err = errors.Join(err, im.flush()); err == nil {
-		err = im.waits()
-	}
+	err = errors.Join(err, im.flush())
 	im.finish()
 	return im.result, err
 }

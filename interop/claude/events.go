@@ -29,9 +29,6 @@ func (im *importer) apply(s *session, rec interop.Record, f *facts, at time.Time
 		return nil
 	}
 	if reason := s.parts(f); reason != "" {
-		if im.await(s.ID) {
-			return nil
-		}
 		s.Drop()
 		return rec.Conflict(s.ID, reason)
 	}

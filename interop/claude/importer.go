@@ -3,7 +3,6 @@ package claude
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 	"time"
 
@@ -22,13 +21,6 @@ type importer struct {
 	order    []*session
 	// current is the session of records that name none; nil before the first.
 	current *session
-	// later, if set, is the error that has the file imported once more, behind others;
-	// awaited are the sessions whose records are left out until then, and left how
-	// many of them are. skipping: records that name no session are such ones.
-	later    error
-	awaited  map[string]bool
-	left     int
-	skipping bool
 	// held are records of sessions that have not begun, in order.
 	held []heldRecord
 	// at is the time of the newest record that had one.
@@ -57,7 +49,7 @@ func (h *heldRecord) of(s *session, unnamed bool) bool {
 
 func newImporter(ctx context.Context, log *eventlog.Log) *importer {
 	return &importer{
-		ctx: ctx, log: log, later: interop.Later(ctx), awaited: map[string]bool{},
+		ctx: ctx, log: log,
 		sessions: map[string]*session{}, sides: map[string]string{}, lastSide: map[string]string{}, claimed: map[string]bool{},
 	}
 }
@@ -71,10 +63,6 @@ func (im *importer) record(rec interop.Record) error {
 	}
 	im.passes(f.time())
 	id := im.sessionOf(&f)
-	if im.awaited[f.SessionID] || im.awaited[id] || id == "" && im.skipping {
-		im.left++
-		return nil
-	}
 	if id == "" && im.current != nil {
 		return im.apply(im.current, rec, &f, im.at)
 	}
@@ -91,10 +79,6 @@ func (im *importer) record(rec interop.Record) error {
 	begins := im.goesOn(s) || f.begins()
 	if s.New() && !begins {
 		return im.hold(rec, id)
-	}
-	if im.misses(s, &f) && im.await(id) {
-		im.skipping = true
-		return nil
 	}
 	return im.applyTo(s, rec, &f, begins)
 }
@@ -140,27 +124,9 @@ func (im *importer) applyTo(s *session, rec interop.Record, f *facts, begins boo
 		return err
 	}
 	if begins && (!f.IsSidechain || im.current == nil || im.current.side) {
-		im.current, im.skipping = s, false
+		im.current = s
 	}
 	return im.apply(s, rec, f, im.at)
-}
-
-// misses reports whether s would begin with a line whose parent stands in none of
-// the file's.
-func (im *importer) misses(s *session, f *facts) bool {
-	return s.New() && !f.IsSidechain && f.ParentUUID != "" && im.sides[f.ParentUUID] == ""
-}
-
-// await leaves out the records of a session from here on, and those of its
-// sub-agents, if another file may be imported before them: see interop.Later.
-func (im *importer) await(session string) (waits bool) {
-	if im.later == nil {
-		return false
-	}
-	im.awaited[session] = true
-	im.skipping = im.skipping || im.current != nil && im.current.ID == session
-	im.left++
-	return true
 }
 
 // callOf finds the call that started the sub-agent whose session s is, with the
@@ -270,18 +236,9 @@ func (im *importer) flush() (err error) {
 	return err
 }
 
-// waits is the error that has the file imported once more, if records are left that
-// another file may bring a session for.
-func (im *importer) waits() error {
-	if im.left > 0 || slices.ContainsFunc(im.held, func(h heldRecord) bool { return h.session != "" }) {
-		return im.later
-	}
-	return nil
-}
-
 // finish fills in what is known at the end of the file.
 func (im *importer) finish() {
-	im.result.Held = len(im.held) + im.left
+	im.result.Held = len(im.held)
 	for _, s := range im.order {
 		im.result.Events += s.Written()
 	}

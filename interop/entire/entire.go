@@ -50,13 +50,18 @@ type Format struct{}
 // Name is "entire".
 func (Format) Name() string { return Name }
 
-// Lane is the agent and the time of the first line, which sessions are named by.
-func (Format) Lane(begin []byte) string {
+// Declare gives the agent and the time of the first line, which name the session. A
+// session without a time is named by its file.
+func (Format) Declare(src interop.Source) (ids interop.IDs) {
+	begin, err := src.Head()
+	if err != nil {
+		return ids
+	}
 	h := head.Begins(begin)
 	if at := h.Text("ts"); !interop.Time(at).IsZero() {
-		return h.Text("agent") + " " + at
+		ids.Owns = []string{"entire:" + h.Text("agent") + " " + at}
 	}
-	return ""
+	return ids
 }
 
 // Detect looks for the version and the type of the first line, and for what wrote it.

@@ -22,6 +22,7 @@
 package gemini
 
 import (
+	"bytes"
 	"context"
 	"errors"
 
@@ -39,8 +40,27 @@ type Format struct{}
 // Name is "gemini".
 func (Format) Name() string { return Name }
 
-// Lane is the session.
-func (Format) Lane(first []byte) string { return head.Object(first).Text("sessionId") }
+// Declare gives the session that the file begins with, and of lines the others.
+func (Format) Declare(src interop.Source) (ids interop.IDs) {
+	begin, err := src.Head()
+	if err != nil {
+		return ids
+	}
+	last := head.Object(begin).Text("sessionId")
+	ids.Owns = append(ids.Owns, last)
+	for line, err := range interop.Lines(src) {
+		if err != nil {
+			break
+		}
+		if !bytes.HasPrefix(line, []byte("{")) || !bytes.Contains(line, []byte(`"sessionId"`)) {
+			continue
+		}
+		if id := head.Object(line).Text("sessionId"); id != "" && id != last {
+			ids.Owns, last = append(ids.Owns, id), id
+		}
+	}
+	return ids
+}
 
 // Detect looks for the members that a session begins with. The head may end
 // anywhere.

@@ -191,9 +191,10 @@ func TestDetectPacked(t *testing.T) {
 	content := pack(t, packedTides(t)...)
 	importtest.Detects(t, format, "f.eval", map[string]bool{content[:100]: true, "PK\x03\x04": true, "PK": false, "": false})
 	importtest.Detects(t, format, "f.zip", map[string]bool{content: false})
-	for name, want := range map[string]string{content: "run1", importtest.ReadFile(t, tides): "run1", content[:20]: "", "PK\x03\x04": ""} {
-		if got := (inspect.Format{}).Lane([]byte(name)); got != want {
-			t.Errorf("the lane is %q, not %q", got, want)
+	for name, want := range map[string]string{content: "inspect:run1", importtest.ReadFile(t, tides): "inspect:run1", content[:20]: "", "PK\x03\x04": ""} {
+		owns := (inspect.Format{}).Declare(importtest.Source("f", name)).Owns
+		if len(owns) == 0 && want != "" || len(owns) > 0 && owns[0] != want {
+			t.Errorf("the log owns %q, want %q", owns, want)
 		}
 	}
 }

@@ -51,7 +51,6 @@ import (
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
-	"github.com/convlog/convlog/interop/internal/head"
 )
 
 // Name is the name of the format.
@@ -63,18 +62,24 @@ type Format struct{}
 // Name is "messages".
 func (Format) Name() string { return Name }
 
-// Lane is the id of the first conversation, where that names it before its
-// messages.
-func (Format) Lane(first []byte) string {
-	h := head.Begins(first)
-	for _, of := range []head.Head{h, h.In("request"), h.In("response")} {
-		for _, name := range idNames {
-			if id := idOf(of[name]); id != "" {
-				return id
+// Declare gives the ids of the conversations. A conversation without an id of its
+// own is named by its file: no other file has it.
+func (Format) Declare(src interop.Source) (ids interop.IDs) {
+	for rec, err := range interop.Values(src) {
+		if err != nil && errors.Is(err, io.ErrUnexpectedEOF) {
+			rec.Value = closed(rec.Value)
+		}
+		if len(rec.Value) == 0 || isMessage(rec.Value) {
+			continue
+		}
+		conversations, _ := split(&rec)
+		for i := range conversations {
+			if conversations[i].ownID() {
+				ids.Owns = append(ids.Owns, conversations[i].id)
 			}
 		}
 	}
-	return ""
+	return ids
 }
 
 // Import appends what the source holds and the log does not have yet.

@@ -38,8 +38,10 @@ type Format struct{}
 // Name is "oasst".
 func (Format) Name() string { return Name }
 
-// Lane is one for all files: a tree may stand in any of them.
-func (Format) Lane([]byte) string { return Name }
+// Declare gives one id for all files: messages of a tree may be in any of them.
+func (Format) Declare(interop.Source) interop.IDs {
+	return interop.IDs{Owns: []string{"oasst:trees"}}
+}
 
 // Detect looks for the id of a tree or of a message.
 func (Format) Detect(_ string, begin []byte) bool {

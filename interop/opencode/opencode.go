@@ -44,10 +44,17 @@ type Format struct{}
 // Name is "opencode".
 func (Format) Name() string { return Name }
 
-// Lane is the session.
-func (Format) Lane(begin []byte) string {
+// Declare gives the session.
+func (Format) Declare(src interop.Source) (ids interop.IDs) {
+	begin, err := src.Head()
+	if err != nil {
+		return ids
+	}
 	h := head.Begins(begin)
-	return cmp.Or(h.In("info").Text("id"), h.Text("sessionID"), h.Text("id"))
+	if id := cmp.Or(h.In("info").Text("id"), h.Text("sessionID"), h.Text("id")); id != "" {
+		ids.Owns = []string{id}
+	}
+	return ids
 }
 
 // Detect looks for the id of a session, and for what a project has.

@@ -35,12 +35,18 @@ func (r *reader) alone(f *document.File, rec *interop.Record) document.Session {
 func piece(f *document.File, rec *interop.Record) document.Session {
 	s := document.Session{ID: f.Session(""), Rec: rec, Piece: true, About: event.Session{Agent: "OpenHands"}}
 	if name := conversation(f.Path); name != "" {
-		s.ID, s.Own = name, name
-		if len(name) < ownName || event.CheckSessionID(name) != nil {
-			s.ID = f.Folder(name)
-		}
+		s.ID, s.Own = sessionOf(f, name), name
 	}
 	return s
+}
+
+// sessionOf is the id of a conversation's session: the name of its folder, with
+// digits of the path if the name is too short to be unique.
+func sessionOf(f *document.File, name string) string {
+	if len(name) < ownName || event.CheckSessionID(name) != nil {
+		return f.Folder(name)
+	}
+	return name
 }
 
 // ownName is how long the name of a conversation must be to be nobody else's.

@@ -28,6 +28,7 @@
 package pi
 
 import (
+	"bytes"
 	"context"
 	"errors"
 
@@ -45,18 +46,26 @@ type Format struct{}
 // Name is "pi".
 func (Format) Name() string { return Name }
 
-// Lane is the session of the header.
-func (Format) Lane(first []byte) string { return head.Object(firstLine(first)).Text("id") }
-
-// Rank puts copies after the files that they may be copies of, the older ones
-// first.
-func (Format) Rank(_ string, first []byte) int {
-	rec := interop.Record{Value: firstLine(first)}
-	f, err := read(&rec)
-	if err != nil || parentOf(&f) == "" || f.at.IsZero() {
-		return 0
+// Declare gives the sessions of the headers, and the sessions that they are copies
+// of.
+func (Format) Declare(src interop.Source) (ids interop.IDs) {
+	for line, err := range interop.Lines(src) {
+		if err != nil {
+			break
+		}
+		if !bytes.Contains(line, []byte(`"session"`)) {
+			continue
+		}
+		f, err := read(&interop.Record{Value: line})
+		if err != nil || f.kind != "session" || f.id == "" {
+			continue
+		}
+		ids.Owns = append(ids.Owns, f.id)
+		if parent := parentOf(&f); parent != "" {
+			ids.Needs = append(ids.Needs, parent)
+		}
 	}
-	return int(f.at.UnixMilli())
+	return ids
 }
 
 // Detect looks at the first line, which must be the header of a session.

@@ -4,13 +4,9 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"runtime"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
@@ -24,6 +20,21 @@ type notes struct{}
 
 func (notes) Name() string                      { return "notes" }
 func (notes) Detect(_ string, head []byte) bool { return strings.HasPrefix(string(head), "s") }
+
+func (notes) Declare(src interop.Source) (ids interop.IDs) {
+	f, err := src.Open()
+	if err != nil {
+		return ids
+	}
+	defer f.Close()
+	for {
+		var session, text string
+		if _, err := fmt.Fscan(f, &session, &text); err != nil {
+			return ids
+		}
+		ids.Owns = append(ids.Owns, session)
+	}
+}
 
 func (notes) Import(ctx context.Context, log *eventlog.Log, src interop.Source) (r interop.Result, err error) {
 	f, err := src.Open()
@@ -64,8 +75,8 @@ func note(ctx context.Context, log *eventlog.Log, session, text string, r *inter
 	return nil
 }
 
-// Files that are imported at the same time may write to the same sessions, in
-// whatever order each of them names these.
+// Files that own the same sessions are imported one after the other, in whatever
+// order each of them names the sessions.
 func TestFilesThatShareSessions(t *testing.T) {
 	const n, rounds = 12, 20
 	contents := map[string]string{}
@@ -120,92 +131,5 @@ func TestCanceledImport(t *testing.T) {
 	})
 	if err == nil || ctx.Err() == nil || len(table.Rows) == 0 || len(table.Rows) == 50 {
 		t.Errorf("%d rows, error %v", len(table.Rows), err)
-	}
-}
-
-// lined is a format whose files say which lane they are of.
-type lined struct{ fake }
-
-func (lined) Lane(head []byte) string { return string(head[len("one "):]) }
-
-// Files of one lane are imported by path.
-func TestLanes(t *testing.T) {
-	contents := map[string]string{}
-	for i := range 30 {
-		contents[fmt.Sprintf("f%02d", i)] = fmt.Sprintf("one %c", 'a'+i%3)
-	}
-	dir := files(t, contents)
-	for range 20 {
-		var order journal
-		if _, err := run(t, []interop.Format{lined{fake{name: "one", imported: &order}}}, dir); err != nil {
-			t.Fatal(err)
-		}
-		last := map[string]string{}
-		for _, file := range order.files {
-			lane := contents[file]
-			if file < last[lane] {
-				t.Fatalf("%s is imported after %s, both of lane %q", file, last[lane], lane)
-			}
-			last[lane] = file
-		}
-		if len(order.files) != len(contents) {
-			t.Fatalf("%d files were imported", len(order.files))
-		}
-	}
-}
-
-// crossed is a format of files "lane", of which the first of lane a writes to the
-// session that the one of lane b has claimed meanwhile.
-type crossed struct {
-	claimed, refused chan struct{} // what happened
-	tries            *atomic.Int32 // of the first of lane a
-	done             *journal
-}
-
-func (crossed) Name() string               { return "crossed" }
-func (crossed) Detect(string, []byte) bool { return true }
-func (crossed) Lane(head []byte) string    { return string(head) }
-
-func (c crossed) Import(ctx context.Context, log *eventlog.Log, src interop.Source) (r interop.Result, err error) {
-	r.Records++
-	switch name := filepath.Base(src.Name); {
-	case name == "3":
-		err = note(ctx, log, "s", name, &r)
-		close(c.claimed)
-		<-c.refused
-	case name == "1" && c.tries.Add(1) == 1:
-		<-c.claimed
-		err = note(ctx, log, "s", name, &r)
-		close(c.refused)
-	case name == "1":
-		err = note(ctx, log, "s", name, &r)
-	default:
-		err = note(ctx, log, "other", name, &r)
-	}
-	if err == nil {
-		c.done.note(filepath.Base(src.Name))
-	}
-	return r, err
-}
-
-// A file that has to wait for a later one that claimed its session keeps the rest of
-// its lane waiting.
-func TestTheRestOfALaneWaits(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0))))
-	c := crossed{claimed: make(chan struct{}), refused: make(chan struct{}), tries: new(atomic.Int32), done: &journal{}}
-	dir := files(t, map[string]string{"1": "a", "2": "a", "3": "b"})
-	log := eventlog.Open(memory.New())
-	defer log.Close()
-	table, err := interop.Import(t.Context(), log, []interop.Format{c}, []string{dir}, interop.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]string{"3", "1", "2"}, c.done.files); diff != "" || c.tries.Load() != 2 {
-		t.Errorf("the first was tried %d times, the order is (-want +got):\n%s", c.tries.Load(), diff)
-	}
-	for i, row := range table.Rows {
-		if row.Imported != 1 || filepath.Base(row.Path) != fmt.Sprint(i+1) {
-			t.Errorf("row %d is %+v", i, row)
-		}
 	}
 }
