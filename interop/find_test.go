@@ -54,7 +54,7 @@ func TestFindFollowsLinksThatAreNamed(t *testing.T) {
 	link(t, filepath.Join(dir, "b", "y"), filepath.Join(dir, "file"))
 	formats := []interop.Format{fake{name: "one"}}
 	paths := []string{filepath.Join(dir, "folder"), filepath.Join(dir, "file")}
-	found, err := interop.Find(t.Context(), formats, paths, interop.Options{})
+	found, err := interop.Find(t.Context(), formats, paths)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func TestFindTakesWhatStandsForAFile(t *testing.T) {
 		for i, path := range paths {
 			paths[i] = filepath.Join(dir, path)
 		}
-		found, err := interop.Find(t.Context(), formats, paths, interop.Options{})
+		found, err := interop.Find(t.Context(), formats, paths)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,11 +99,11 @@ func TestFindTakesWhatStandsForAFile(t *testing.T) {
 			t.Errorf("skipped %q, unread %v", found.Skipped, found.Unread)
 		}
 	}
-	found, err := interop.Find(t.Context(), formats, []string{filepath.Join(dir, "b")}, interop.Options{})
+	found, err := interop.Find(t.Context(), formats, []string{filepath.Join(dir, "b")})
 	if err != nil || len(found.Unread) != 1 || !errors.Is(found.Unread[0].Err, fs.ErrNotExist) {
 		t.Errorf("what stands for it is not there: %+v, %v", found, err)
 	}
-	_, err = interop.Find(t.Context(), formats, []string{filepath.Join(dir, "b", "more", "y")}, interop.Options{})
+	_, err = interop.Find(t.Context(), formats, []string{filepath.Join(dir, "b", "more", "y")})
 	if !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a file is named, and what stands for it is not there: %v", err)
 	}
@@ -160,7 +160,7 @@ func TestFindSaysWhatIsNoTranscript(t *testing.T) {
 	}
 	for content, want := range tests {
 		path := filepath.Join(files(t, map[string]string{"f": content}), "f")
-		_, err := interop.Find(t.Context(), nil, []string{path}, interop.Options{})
+		_, err := interop.Find(t.Context(), nil, []string{path})
 		var format *interop.FormatError
 		if !errors.As(err, &format) || format.Reason != want || !strings.HasPrefix(err.Error(), path+": not a transcript of a known format") {
 			t.Errorf("%q gives %v, want %q", content, err, want)

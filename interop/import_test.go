@@ -70,7 +70,7 @@ func run(t *testing.T, formats []interop.Format, paths ...string) (interop.Table
 	t.Helper()
 	log := eventlog.Open(memory.New())
 	t.Cleanup(func() { log.Close() })
-	return interop.Import(t.Context(), log, formats, paths, interop.Options{})
+	return interop.Import(t.Context(), log, formats, paths)
 }
 
 func TestImportWalksFolders(t *testing.T) {
@@ -149,5 +149,80 @@ func TestTablePrints(t *testing.T) {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%q is missing in\n%s", want, b.String())
 		}
+	}
+}
+
+// A nil context, log or format, a source that cannot be opened, and Forced without a
+// format are errors.
+func TestMisuseIsAnError(t *testing.T) {
+	var none context.Context
+	var nothing *interop.Found
+	log := eventlog.Open(memory.New())
+	defer log.Close()
+	path := filepath.Join(files(t, map[string]string{"a": "one"}), "a")
+	formats := []interop.Format{fake{name: "one", imported: new(journal)}}
+	found, err := interop.Find(t.Context(), formats, []string{path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := map[string]struct {
+		call func() error
+		want string
+	}{
+		"find without a context": {func() error { _, err := interop.Find(none, formats, nil); return err }, "the context is nil"},
+		"import without a context": {
+			func() error { _, err := interop.Import(none, log, formats, []string{path}); return err }, "the context is nil",
+		},
+		"import what was found without a context": {
+			func() error { _, err := found.Import(none, log); return err }, "the context is nil",
+		},
+		"import without a log": {
+			func() error { _, err := interop.Import(t.Context(), nil, formats, []string{path}); return err }, "the log is nil",
+		},
+		"import what was found without a log": {func() error { _, err := found.Import(t.Context(), nil); return err }, "the log is nil"},
+		"import nothing":                      {func() error { _, err := nothing.Import(t.Context(), log); return err }, "call Find first"},
+		"a nil format": {
+			func() error { _, err := interop.Find(t.Context(), []interop.Format{nil}, []string{path}); return err }, "format 1 of 1 is nil",
+		},
+		"a source without Open": {
+			func() error {
+				_, err := interop.Find(t.Context(), formats, nil, interop.Options{Sources: []interop.Source{{Name: "x"}}})
+				return err
+			}, `source "x" has no Open function`,
+		},
+		"forced without a format": {
+			func() error {
+				_, err := interop.Find(t.Context(), nil, []string{path}, interop.Options{Forced: true})
+				return err
+			},
+			"not a transcript of a known format",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if err := test.call(); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error is %v, want %q", err, test.want)
+			}
+		})
+	}
+	if _, err := found.Import(t.Context(), nil); !errors.Is(err, eventlog.ErrClosed) {
+		t.Errorf("a nil log gives %v", err)
+	}
+}
+
+// A call without options has none, and of several the first counts.
+func TestOptionsAreOptional(t *testing.T) {
+	path := filepath.Join(files(t, map[string]string{"a": "one"}), "a")
+	log := eventlog.Open(memory.New())
+	defer log.Close()
+	formats := []interop.Format{fake{name: "one", imported: new(journal)}}
+	if table, err := interop.Import(t.Context(), log, formats, []string{path}); err != nil || len(table.Rows) != 1 {
+		t.Errorf("%d rows, error %v", len(table.Rows), err)
+	}
+	var first, second int
+	_, err := interop.Import(t.Context(), log, formats, []string{path},
+		interop.Options{Progress: func(interop.Row) { first++ }}, interop.Options{Progress: func(interop.Row) { second++ }})
+	if err != nil || first != 1 || second != 0 {
+		t.Errorf("progress of %d and %d files, error %v", first, second, err)
 	}
 }

@@ -41,7 +41,7 @@ func TestSessionsWhoseStartIsRedactedAreKnownAgain(t *testing.T) {
 			if eraseStarts(t, log) == 0 {
 				t.Fatal("no session was started")
 			}
-			table, err := interop.Import(t.Context(), log, []interop.Format{format}, paths, interop.Options{})
+			table, err := interop.Import(t.Context(), log, []interop.Format{format}, paths)
 			if total := table.Total(); err != nil || total.Events != 0 {
 				t.Errorf("import again: %+v, %v", total, err)
 			}
@@ -66,7 +66,7 @@ func TestWhatIsRedactedStaysSo(t *testing.T) {
 					}
 				}
 			}
-			table, err := interop.Import(t.Context(), log, []interop.Format{format}, paths, interop.Options{})
+			table, err := interop.Import(t.Context(), log, []interop.Format{format}, paths)
 			if total := table.Total(); err != nil || total.Events != 0 {
 				t.Errorf("import again: %+v, %v", total, err)
 			}

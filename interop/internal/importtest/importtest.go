@@ -58,7 +58,7 @@ func Files(t TB, log *eventlog.Log, format interop.Format, paths ...string) inte
 // Table imports files and folders, which must succeed, and tells of each file.
 func Table(t TB, log *eventlog.Log, format interop.Format, paths ...string) interop.Table {
 	t.Helper()
-	table, err := interop.Import(t.Context(), log, []interop.Format{format}, paths, interop.Options{})
+	table, err := interop.Import(t.Context(), log, []interop.Format{format}, paths)
 	if err != nil {
 		t.Fatal(err)
 	}
