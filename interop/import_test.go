@@ -47,7 +47,7 @@ func (f fake) Declare(src interop.Source) interop.IDs {
 func (f fake) Import(_ context.Context, _ *eventlog.Log, src interop.Source) (interop.Result, error) {
 	f.imported.note(filepath.Base(src.Name))
 	r := interop.Result{Records: 2, Imported: 1, Events: 3, Sessions: []string{"s"}}
-	r.Refuse(&interop.RecordError{Line: 2, Offset: 9, Cause: errors.New("torn")})
+	r.Reject(&interop.RecordError{Line: 2, Offset: 9, Cause: errors.New("torn")})
 	return r, f.fail
 }
 
@@ -95,7 +95,7 @@ func TestImportWalksFolders(t *testing.T) {
 		t.Errorf("skipped (-want +got):\n%s", diff)
 	}
 	total := table.Total()
-	if total.Records != 6 || total.Events != 9 || len(total.Refused) != 3 || len(total.Sessions) != 1 {
+	if total.Records != 6 || total.Events != 9 || len(total.Rejected) != 3 || len(total.Sessions) != 1 {
 		t.Errorf("total is %+v", total)
 	}
 	if table.Rows[0].Format != "two" {
@@ -135,7 +135,7 @@ func TestImportGoesOnAfterAFileThatFails(t *testing.T) {
 func TestTablePrints(t *testing.T) {
 	table := interop.Table{
 		Rows: []interop.Row{
-			{Path: "a.jsonl", Result: interop.Result{Records: 3, Imported: 2, Events: 4, Sessions: []string{"s"}, Refused: []interop.Refusal{{Line: 3, Offset: 70, Reason: "cut off"}}}},
+			{Path: "a.jsonl", Result: interop.Result{Records: 3, Imported: 2, Events: 4, Sessions: []string{"s"}, Rejected: []interop.Rejection{{Line: 3, Offset: 70, Reason: "cut off"}}}},
 			{Path: "b.jsonl", Result: interop.Result{Records: 1, Present: 1, Sessions: []string{"s"}}, Err: errors.New("no luck")},
 			{Path: "d.jsonl", Result: interop.Result{Records: 1234567}, Err: errors.New("d.jsonl:7: no luck either")},
 		},
@@ -145,7 +145,7 @@ func TestTablePrints(t *testing.T) {
 	if err := table.Print(&b); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"a.jsonl", "1,234,571 ", "3 files", "refused: a.jsonl:3 (byte 70): cut off", "stopped: b.jsonl: no luck\n", "stopped: d.jsonl:7: no luck either\n", "skipped: 1 other file: c.txt\n"} {
+	for _, want := range []string{"a.jsonl", "1,234,571 ", "3 files", "rejected: a.jsonl:3 (byte 70): cut off", "stopped: b.jsonl: no luck\n", "stopped: d.jsonl:7: no luck either\n", "skipped: 1 other file: c.txt\n"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%q is missing in\n%s", want, b.String())
 		}

@@ -48,7 +48,7 @@ func (r *Record) Origin(part int) Origin {
 }
 
 // Refuse makes the error that refuses the record.
-func (r *Record) Refuse(cause error) *RecordError {
+func (r *Record) Reject(cause error) *RecordError {
 	return &RecordError{Source: r.Source, Line: r.Line, Offset: r.Offset, Cause: cause}
 }
 
@@ -187,13 +187,13 @@ func (s *lineReader) record(b []byte, offset int64) (rec Record, size int, err e
 			return s.repair(rec, value)
 		}
 		rec.Value = b
-		return rec, 0, rec.Refuse(plain(err, b))
+		return rec, 0, rec.Reject(plain(err, b))
 	}
 	if !s.takes(value.Kind()) {
-		return rec, len(value), rec.Refuse(fmt.Errorf("a JSON %s, not an object", kindName(value.Kind())))
+		return rec, len(value), rec.Reject(fmt.Errorf("a JSON %s, not an object", kindName(value.Kind())))
 	}
 	if TooDeep(value) {
-		return rec, len(value), rec.Refuse(errDeep)
+		return rec, len(value), rec.Reject(errDeep)
 	}
 	rec.Value, rec.Digest, rec.Size = value, event.DigestOf(value), int64(len(value))
 	return rec, len(value), nil
@@ -206,10 +206,10 @@ func (s *lineReader) repair(rec Record, value jsontext.Value) (Record, int, erro
 	clean := value.Clone()
 	err := clean.Compact(jsontext.AllowInvalidUTF8(true), jsontext.PreserveRawStrings(false))
 	if err != nil || !clean.IsValid() || !s.takes(clean.Kind()) {
-		return rec, len(value), rec.Refuse(errors.New("text that is no valid Unicode"))
+		return rec, len(value), rec.Reject(errors.New("text that is no valid Unicode"))
 	}
 	if TooDeep(clean) {
-		return rec, len(value), rec.Refuse(errDeep)
+		return rec, len(value), rec.Reject(errDeep)
 	}
 	rec.Value, rec.Digest, rec.Size, rec.Repaired = clean, event.DigestOf(value), int64(len(value)), true
 	return rec, len(value), nil

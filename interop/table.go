@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Result is what the import of one source came to. Every record read is in
-// exactly one of Imported, Raw, Present, Held and Refused.
+// Result counts the records and events of one import of a source. Every record is
+// counted in exactly one of Imported, Raw, Present, Skipped and Rejected.
 type Result struct {
 	Records  int // records read
 	Imported int // records that became events of their own
@@ -17,8 +17,8 @@ type Result struct {
 	Present  int // records that the log had already
 	// Held counts records that belong to no session, or to one whose first
 	// message the source does not have yet.
-	Held    int
-	Refused []Refusal
+	Skipped    int
+	Rejected []Rejection
 	Events  int // events written, for these records and around them
 	// Sessions are those that records of the source belong to, in order of
 	// appearance.
@@ -26,8 +26,8 @@ type Result struct {
 	touched  map[string]bool // Sessions, once they are many
 }
 
-// Refusal is a record that could not be read.
-type Refusal struct {
+// Rejection is a record that could not be read.
+type Rejection struct {
 	Line   int64
 	Offset int64
 	Reason string
@@ -55,8 +55,8 @@ func (r *Result) Touch(session string) {
 }
 
 // Refuse notes a refused record.
-func (r *Result) Refuse(e *RecordError) {
-	r.Refused = append(r.Refused, Refusal{Line: e.Line, Offset: e.Offset, Reason: e.Cause.Error()})
+func (r *Result) Reject(e *RecordError) {
+	r.Rejected = append(r.Rejected, Rejection{Line: e.Line, Offset: e.Offset, Reason: e.Cause.Error()})
 }
 
 // Take gives records to a function, one after the other, and counts them. One
@@ -73,7 +73,7 @@ func (r *Result) Take(records iter.Seq2[Record, error], take func(Record) error)
 			err = take(rec)
 		}
 		if errors.As(err, &refused) {
-			r.Refuse(refused)
+			r.Reject(refused)
 		} else if err != nil {
 			return err
 		}
@@ -86,9 +86,9 @@ func (r *Result) add(o *Result) {
 	r.Imported += o.Imported
 	r.Raw += o.Raw
 	r.Present += o.Present
-	r.Held += o.Held
+	r.Skipped += o.Skipped
 	r.Events += o.Events
-	r.Refused = append(r.Refused, o.Refused...)
+	r.Rejected = append(r.Rejected, o.Rejected...)
 }
 
 // Row is one file of a Table.

@@ -12,10 +12,10 @@ import (
 
 // How much Print shows of a long table.
 const (
-	mostRows     = 40 // files; of more than that only those with something refused
-	mostRefusals = 50 // of all files
-	mostOfOne    = 10 // refusals of one file
-	mostNames    = 3  // files skipped
+	mostRows     = 40 // files; of more, only files with rejected records
+	mostRejected = 50 // rejected records
+	mostOfOne    = 10 // rejected records of one file
+	mostNames    = 3  // skipped files
 )
 
 // Print writes the table as aligned text: the files, a sum for each format if
@@ -34,7 +34,7 @@ func (t *Table) print(w io.Writer, fold bool) error {
 		}
 	}
 	n := noter{w: w}
-	t.printRefused(&n, fold && len(t.Total().Refused) > mostRefusals)
+	t.printRejected(&n, fold && len(t.Total().Rejected) > mostRejected)
 	n.names("skipped", "other file", t.Skipped)
 	n.names("not followed", "link", t.Links)
 	return n.err
@@ -43,7 +43,7 @@ func (t *Table) print(w io.Writer, fold bool) error {
 // printRows writes the rows, in brief only those with something refused.
 func (t *Table) printRows(w io.Writer, brief bool) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(tw, "records\tevents\tpresent\traw\theld\trefused\tsessions\t  file")
+	fmt.Fprintln(tw, "records\tevents\tpresent\traw\tskipped\trejected\tsessions\t  file")
 	shown := t.printFiles(tw, brief)
 	if hidden := len(t.Rows) - shown; hidden > 0 {
 		fmt.Fprintf(tw, "\t\t\t\t\t\t\t  … %s\n", Count(int64(hidden), "more file"))
@@ -58,7 +58,7 @@ func (t *Table) printRows(w io.Writer, brief bool) error {
 func (t *Table) printFiles(w io.Writer, brief bool) (shown int) {
 	for i := range t.Rows {
 		row := &t.Rows[i]
-		if brief && (row.Err == nil && len(row.Refused) == 0 || shown == mostRows) {
+		if brief && (row.Err == nil && len(row.Rejected) == 0 || shown == mostRows) {
 			continue
 		}
 		printRow(w, &row.Result, row.Path)
@@ -90,23 +90,23 @@ func (t *Table) printSums(w io.Writer) {
 }
 
 func printRow(w io.Writer, r *Result, name string) {
-	for _, n := range []int{r.Records, r.Events, r.Present, r.Raw, r.Held, len(r.Refused), len(r.Sessions)} {
+	for _, n := range []int{r.Records, r.Events, r.Present, r.Raw, r.Skipped, len(r.Rejected), len(r.Sessions)} {
 		fmt.Fprintf(w, "%s\t", Thousands(int64(n)))
 	}
 	fmt.Fprintf(w, "  %s\n", oneLine(name))
 }
 
-// printRefused lists what was refused, by file and line, and what stopped.
-func (t *Table) printRefused(n *noter, fold bool) {
+// printRejected lists what was refused, by file and line, and what stopped.
+func (t *Table) printRejected(n *noter, fold bool) {
 	shown, hidden := 0, 0
 	for i := range t.Rows {
 		row := &t.Rows[i]
-		for j, r := range row.Refused {
-			if fold && (shown == mostRefusals || j == mostOfOne) {
-				hidden += len(row.Refused) - j
+		for j, r := range row.Rejected {
+			if fold && (shown == mostRejected || j == mostOfOne) {
+				hidden += len(row.Rejected) - j
 				break
 			}
-			n.note("refused: %s:%d (byte %d): %s", row.Path, r.Line, r.Offset, r.Reason)
+			n.note("rejected: %s:%d (byte %d): %s", row.Path, r.Line, r.Offset, r.Reason)
 			shown++
 		}
 		if row.Err != nil {
@@ -117,7 +117,7 @@ func (t *Table) printRefused(n *noter, fold bool) {
 		}
 	}
 	if hidden > 0 {
-		n.note("refused: … and %s more", Thousands(int64(hidden)))
+		n.note("rejected: … and %s more", Thousands(int64(hidden)))
 	}
 }
 

@@ -50,11 +50,11 @@ func TestOnlyBookkeepingIsHeld(t *testing.T) {
 	log := importtest.NewLog(t)
 	head := `{"type":"file-history-snapshot","messageId":"m","snapshot":{}}` + "\n" + `{"type":"mode","mode":"normal","sessionId":"s"}` + "\n"
 	got, err := loadText(t, log, "f", head)
-	if err != nil || got.Held != 2 || got.Events != 0 || len(importtest.Sessions(t, log)) != 0 {
+	if err != nil || got.Skipped != 2 || got.Events != 0 || len(importtest.Sessions(t, log)) != 0 {
 		t.Errorf("import of bookkeeping: %+v, %v", got, err)
 	}
 	got, err = loadText(t, log, "f", head+user("s", "u1", "", "Hello"))
-	if err != nil || got.Held != 0 || got.Events != 4 {
+	if err != nil || got.Skipped != 0 || got.Events != 4 {
 		t.Errorf("import when the session has begun: %+v, %v", got, err)
 	}
 }

@@ -59,7 +59,7 @@ func newImporter(ctx context.Context, log *eventlog.Log) *importer {
 func (im *importer) record(rec interop.Record) error {
 	f, err := factsOf(rec.Value)
 	if err != nil {
-		return rec.Refuse(err)
+		return rec.Reject(err)
 	}
 	im.passes(f.time())
 	id := im.sessionOf(&f)
@@ -70,7 +70,7 @@ func (im *importer) record(rec interop.Record) error {
 		return im.hold(rec, id)
 	}
 	if err := event.CheckSessionID(id); err != nil {
-		return rec.Refuse(err)
+		return rec.Reject(err)
 	}
 	s, err := im.open(id, &f)
 	if err != nil {
@@ -152,7 +152,7 @@ func (im *importer) hold(rec interop.Record, session string) error {
 	kept := rec.Kept()
 	f, err := factsOf(kept.Value)
 	if err != nil {
-		return rec.Refuse(err)
+		return rec.Reject(err)
 	}
 	im.held = append(im.held, heldRecord{kept, f, im.at, session})
 	return nil
@@ -238,7 +238,7 @@ func (im *importer) flush() (err error) {
 
 // finish fills in what is known at the end of the file.
 func (im *importer) finish() {
-	im.result.Held = len(im.held)
+	im.result.Skipped = len(im.held)
 	for _, s := range im.order {
 		im.result.Events += s.Written()
 	}

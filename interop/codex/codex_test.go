@@ -149,7 +149,7 @@ func TestDeclare(t *testing.T) {
 func TestWhole(t *testing.T) {
 	log := importtest.NewLog(t)
 	total := load(t, log, "whole").Rows[0].Result
-	if total.Records != 49 || total.Imported != 33 || total.Raw != 16 || total.Events != 49 || total.Held != 0 || total.Present != 0 {
+	if total.Records != 49 || total.Imported != 33 || total.Raw != 16 || total.Events != 49 || total.Skipped != 0 || total.Present != 0 {
 		t.Errorf("result is %+v", total)
 	}
 	importtest.Same(t, "active path", []string{

@@ -88,7 +88,7 @@ func (im *importer) run(src interop.Source) error {
 		case errors.As(err, &refused):
 			err = im.before(&rec)
 			im.result.Records++
-			im.result.Refuse(refused)
+			im.result.Reject(refused)
 		}
 		if err != nil {
 			return errors.Join(err, im.flush())

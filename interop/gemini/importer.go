@@ -56,7 +56,7 @@ func (im *importer) record(rec interop.Record) error {
 	im.result.Records++
 	r, err := read(rec)
 	if err != nil {
-		im.result.Refuse(rec.Refuse(err))
+		im.result.Reject(rec.Reject(err))
 		return nil
 	}
 	if r.at.IsZero() {
@@ -66,7 +66,7 @@ func (im *importer) record(rec interop.Record) error {
 	err = im.take(&r)
 	var refused *interop.RecordError
 	if errors.As(err, &refused) {
-		im.result.Refuse(refused)
+		im.result.Reject(refused)
 		return nil
 	}
 	return err
@@ -78,7 +78,7 @@ func (im *importer) take(r *record) error {
 	case r.starts() && (im.s == nil || im.s.ID != r.text("sessionId")):
 		return im.start(r)
 	case im.s == nil:
-		im.result.Held++
+		im.result.Skipped++
 		return nil
 	case im.s.New() && !r.says():
 		im.s.held = append(im.s.held, r)
@@ -95,7 +95,7 @@ func (im *importer) take(r *record) error {
 func (im *importer) start(r *record) error {
 	id := r.text("sessionId")
 	if err := event.CheckSessionID(id); err != nil {
-		return r.Refuse(err)
+		return r.Reject(err)
 	}
 	if err := im.leave(); err != nil {
 		return err
@@ -181,8 +181,8 @@ func (im *importer) count() {
 		im.result.Touch(im.s.ID)
 	}
 	im.result.Events += im.s.Written()
-	im.result.Held += len(im.s.held)
+	im.result.Skipped += len(im.s.held)
 	if im.s.header != nil {
-		im.result.Held++
+		im.result.Skipped++
 	}
 }

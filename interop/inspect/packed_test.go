@@ -73,7 +73,7 @@ func TestAPackedLogIsTheLog(t *testing.T) {
 	first := importtest.Load(t, json, format, "f", importtest.ReadFile(t, tides))
 	content := pack(t, packedTides(t)...)
 	got := importtest.Load(t, packed, format, "f.eval", content)
-	if got.Records != first.Records || got.Imported != first.Imported || got.Raw != first.Raw || len(got.Refused) != 1 {
+	if got.Records != first.Records || got.Imported != first.Imported || got.Raw != first.Raw || len(got.Rejected) != 1 {
 		t.Fatalf("import of JSON: %+v, packed: %+v", first, got)
 	}
 	for _, id := range first.Sessions {
@@ -87,7 +87,7 @@ func TestAPackedFile(t *testing.T) {
 	log := importtest.NewLog(t)
 	table := importtest.Table(t, log, format, gulls)
 	got := table.Total()
-	if got.Records != 15 || len(got.Refused) != 1 || !strings.Contains(got.Refused[0].Reason, "samples/3_epoch_1.json: not of this format") || len(got.Sessions) != 2 {
+	if got.Records != 15 || len(got.Rejected) != 1 || !strings.Contains(got.Rejected[0].Reason, "samples/3_epoch_1.json: not of this format") || len(got.Sessions) != 2 {
 		t.Fatalf("import: %+v", got)
 	}
 	all := importtest.Events(t, log, got.Sessions[0])
@@ -122,7 +122,7 @@ func TestAPackedLogThatGrows(t *testing.T) {
 	if strings.Join(path[len(path)-2:], " ") != "session_updated inspect:log" {
 		t.Errorf("the path ends with %q", path)
 	}
-	if got := importtest.Load(t, importtest.NewLog(t), format, "f.eval", pack(t, all[0])); got.Held != 1 || got.Events != 0 {
+	if got := importtest.Load(t, importtest.NewLog(t), format, "f.eval", pack(t, all[0])); got.Skipped != 1 || got.Events != 0 {
 		t.Errorf("import without samples: %+v", got)
 	}
 }
@@ -147,7 +147,7 @@ func TestAPackedLogThatIsDamaged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			log := importtest.NewLog(t)
 			got := importtest.Load(t, log, format, "f.eval", c.content)
-			if len(got.Refused) != c.refused || !strings.Contains(got.Refused[0].Reason, c.reason) {
+			if len(got.Rejected) != c.refused || !strings.Contains(got.Rejected[0].Reason, c.reason) {
 				t.Errorf("import: %+v", got)
 			}
 			importtest.Again(t, log, format, "f.eval", c.content)
@@ -163,7 +163,7 @@ func TestABomb(t *testing.T) {
 		text[at+24+i] = large
 	}
 	got := importtest.Load(t, importtest.NewLog(t), format, "f.eval", string(text))
-	if len(got.Refused) != 1 || !strings.Contains(got.Refused[0].Reason, inspect.ErrTooLarge.Error()) {
+	if len(got.Rejected) != 1 || !strings.Contains(got.Rejected[0].Reason, inspect.ErrTooLarge.Error()) {
 		t.Errorf("import: %+v", got)
 	}
 	for i := range 4 {

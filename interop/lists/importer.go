@@ -56,7 +56,7 @@ type adding struct {
 func (im *importer) conversation(c *conversation) error {
 	if len(c.elements) == 0 {
 		im.result.Records++
-		im.result.Held++
+		im.result.Skipped++
 		return nil
 	}
 	s, err := im.open(c)

@@ -116,7 +116,7 @@ func (im *importer) run(src interop.Source) error {
 
 func (im *importer) refuse(e *interop.RecordError) {
 	im.result.Records++
-	im.result.Refuse(e)
+	im.result.Reject(e)
 }
 
 // salvaged is what stands before the place where a value is cut off; nil if the
@@ -136,7 +136,7 @@ func (im *importer) value(rec *interop.Record) error {
 	}
 	conversations, ok := split(rec)
 	if !ok {
-		im.refuse(rec.Refuse(errNoList))
+		im.refuse(rec.Reject(errNoList))
 		return nil
 	}
 	for i := range conversations {

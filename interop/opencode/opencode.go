@@ -78,7 +78,7 @@ func (Format) Import(ctx context.Context, log *eventlog.Log, src interop.Source)
 	if session == "" {
 		rec := interop.Record{Source: src.Name, Line: 1}
 		result := interop.Result{Records: 1}
-		result.Refuse(rec.Refuse(errAlone))
+		result.Reject(rec.Reject(errAlone))
 		return result, nil
 	}
 	if session != src.Name {

@@ -193,10 +193,10 @@ func (g *gatherer) content(src interop.Source) jsontext.Value {
 		if errors.As(err, &refused) {
 			err = refused.Cause
 		}
-		g.refused = append(g.refused, rec.Refuse(fmt.Errorf("%s: %w", filepath.Base(src.Name), err)))
+		g.refused = append(g.refused, rec.Reject(fmt.Errorf("%s: %w", filepath.Base(src.Name), err)))
 		return nil
 	}
-	g.refused = append(g.refused, rec.Refuse(fmt.Errorf("%s: it is empty", filepath.Base(src.Name))))
+	g.refused = append(g.refused, rec.Reject(fmt.Errorf("%s: it is empty", filepath.Base(src.Name))))
 	return nil
 }
 

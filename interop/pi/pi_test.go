@@ -46,7 +46,7 @@ func loadText(t *testing.T, log *eventlog.Log, name, content string) (interop.Re
 func take(t *testing.T, log *eventlog.Log, lines ...string) interop.Result {
 	t.Helper()
 	got, err := loadText(t, log, "f", strings.Join(lines, "\n"))
-	if err != nil || len(got.Refused) > 0 {
+	if err != nil || len(got.Rejected) > 0 {
 		t.Fatalf("import: %+v, %v", got, err)
 	}
 	return got
@@ -202,7 +202,7 @@ func TestACopyThatSaysNothingOfItsOwnIsHeld(t *testing.T) {
 	load(t, log, hivesFile)
 	lines := strings.Split(importtest.ReadFile(t, welshFile), "\n")
 	got := take(t, log, lines[:16]...)
-	if got.Held != 16 || got.Events != 0 || len(importtest.Sessions(t, log)) != 1 {
+	if got.Skipped != 16 || got.Events != 0 || len(importtest.Sessions(t, log)) != 1 {
 		t.Errorf("import: %+v", got)
 	}
 }

@@ -85,8 +85,8 @@ func run(ctx context.Context, path, name, others string, sources []string) error
 		return err
 	}
 	total := table.Total()
-	fmt.Fprintf(os.Stderr, "%d files: %d records, %d present, %d raw, %d held, %d refused; %d events written\n",
-		len(table.Rows), total.Records, total.Present, total.Raw, total.Held, len(total.Refused), total.Events)
+	fmt.Fprintf(os.Stderr, "%d files: %d records, %d present, %d raw, %d skipped, %d rejected; %d events written\n",
+		len(table.Rows), total.Records, total.Present, total.Raw, total.Skipped, len(total.Rejected), total.Events)
 	for info, err := range log.Sessions(ctx) {
 		if err != nil {
 			return err

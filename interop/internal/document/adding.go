@@ -72,14 +72,14 @@ type place struct {
 func (im *importer) session(doc *Session) error {
 	if err := cmp.Or(doc.Refused, event.CheckSessionID(doc.ID)); err != nil {
 		im.result.Records++
-		im.result.Refuse(doc.Rec.Refuse(err))
+		im.result.Reject(doc.Rec.Reject(err))
 		return nil
 	}
 	im.result.Records += doc.Held
-	im.result.Held += doc.Held
+	im.result.Skipped += doc.Held
 	if len(doc.Items) == 0 && !doc.Over {
 		im.result.Records++
-		im.result.Held++
+		im.result.Skipped++
 		return nil
 	}
 	s, err := openSession(im.ctx, im.log, doc.ID)

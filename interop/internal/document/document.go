@@ -117,7 +117,7 @@ func ImportRecords(
 		}
 		if refused != nil {
 			im.result.Records++
-			im.result.Refuse(refused)
+			im.result.Reject(refused)
 		} else if err != nil {
 			return im.result, err
 		}
@@ -132,7 +132,7 @@ func ImportRecords(
 func (im *importer) value(rec *interop.Record, read Read) (*interop.RecordError, error) {
 	sessions, err := read(&im.file, rec)
 	if err != nil {
-		return rec.Refuse(err), nil
+		return rec.Reject(err), nil
 	}
 	if len(sessions) == 1 && sessions[0].Piece {
 		return nil, im.piece(&sessions[0])

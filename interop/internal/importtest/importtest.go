@@ -92,7 +92,7 @@ func Text(t TB, log *eventlog.Log, format interop.Format, name, content string) 
 // checkSum makes sure that every record is counted once.
 func checkSum(t TB, r *interop.Result) {
 	t.Helper()
-	if sum := r.Imported + r.Raw + r.Present + r.Held + len(r.Refused); sum != r.Records {
+	if sum := r.Imported + r.Raw + r.Present + r.Skipped + len(r.Rejected); sum != r.Records {
 		t.Fatalf("%d records in %+v", sum, *r)
 	}
 }
