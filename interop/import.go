@@ -17,8 +17,8 @@ type Options struct {
 	// Bytes, if set, is called while files are read, by several goroutines. It
 	// counts each byte of a file once.
 	Bytes func(n int64)
-	// Forced reads a named file in the first of the formats if Detect of every
-	// format refuses it.
+	// Forced reads a named file in the first of the formats if Detect of no format
+	// accepts it.
 	Forced bool
 	// Matched are more files and folders. A matched file that is no transcript is
 	// skipped, like a file in a folder.

@@ -102,9 +102,9 @@ func TestFilesThatShareSessions(t *testing.T) {
 	dir := files(t, contents)
 	for range rounds {
 		log := eventlog.Open(memory.New())
-		var told []string
+		var progress []string
 		table, err := interop.Import(t.Context(), log, []interop.Format{notes{}}, []string{dir}, interop.Options{
-			Progress: func(row interop.Row) { told = append(told, row.Path) },
+			Progress: func(row interop.Row) { progress = append(progress, row.Path) },
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -118,8 +118,8 @@ func TestFilesThatShareSessions(t *testing.T) {
 				t.Errorf("row %d is %+v", i, row)
 			}
 		}
-		if len(told) != n {
-			t.Errorf("told of %v", told)
+		if len(progress) != n {
+			t.Errorf("progress of %v", progress)
 		}
 		log.Close()
 	}

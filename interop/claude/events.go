@@ -36,7 +36,7 @@ func (im *importer) apply(s *session, rec interop.Record, f *facts, at time.Time
 		return rec.Located(err)
 	}
 	if s.Full() && (s.matched || s.found == 0) {
-		return s.FlushBehind(im.ctx)
+		return s.FlushAsync(im.ctx)
 	}
 	return nil
 }

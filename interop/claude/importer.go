@@ -149,7 +149,7 @@ func (im *importer) callOf(s *session, f *facts) (by task, err error) {
 
 // hold keeps a record until its session begins.
 func (im *importer) hold(rec interop.Record, session string) error {
-	kept := rec.Kept()
+	kept := rec.Clone()
 	f, err := factsOf(kept.Value)
 	if err != nil {
 		return rec.Reject(err)

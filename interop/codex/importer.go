@@ -134,7 +134,7 @@ func (im *importer) copied(l *line) bool {
 
 // hold keeps a record until the session begins.
 func (im *importer) hold(rec *interop.Record) {
-	im.held = append(im.held, rec.Kept())
+	im.held = append(im.held, rec.Clone())
 }
 
 // begin begins the session, and applies what was held for it.
@@ -193,7 +193,7 @@ func (im *importer) apply(l *line) error {
 		return l.rec.Located(err)
 	}
 	if s.Full() {
-		return s.FlushBehind(im.ctx)
+		return s.FlushAsync(im.ctx)
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ func (t *transcript) gathered(src interop.Source) iter.Seq2[interop.Record, erro
 	return func(yield func(interop.Record, error) bool) {
 		for rec, err := range interop.Records(src) {
 			if err == nil {
-				t.lines = append(t.lines, rec.Kept())
+				t.lines = append(t.lines, rec.Clone())
 			} else if !yield(rec, err) {
 				return
 			}

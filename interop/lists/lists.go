@@ -160,6 +160,6 @@ func (im *importer) onLine(rec *interop.Record) {
 		im.file.count++
 		im.lines = &conversation{number: im.file.count}
 	}
-	kept := rec.Kept()
+	kept := rec.Clone()
 	im.lines.elements = append(im.lines.elements, element{kept.Value, &kept, 0})
 }

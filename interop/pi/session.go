@@ -93,7 +93,7 @@ func (s *session) takeHeader(rec interop.Record, f *facts) {
 
 // held keeps a record, whose bytes are about to be reused.
 func held(rec interop.Record, f *facts) *heldRecord {
-	h := &heldRecord{rec: rec.Kept()}
+	h := &heldRecord{rec: rec.Clone()}
 	h.facts, _ = read(&h.rec) // it was read before
 	h.facts.at, h.facts.n = f.at, f.n
 	return h
