@@ -86,12 +86,12 @@ func TestBatchesAreWrittenInOrderBehindTheCaller(t *testing.T) {
 	}
 }
 
-// A batch that cannot be written takes with it what was added meanwhile, and is
+// A batch that cannot be written discards the events added after it. Its error is
 // returned once, by the next call.
 func TestABatchThatFailsBehindTheCaller(t *testing.T) {
 	for name, next := range map[string]func(s *Session) error{
 		"flush":        func(s *Session) error { return s.Flush(t.Context()) },
-		"flush async": func(s *Session) error { return s.FlushAsync(t.Context()) },
+		"flush async":  func(s *Session) error { return s.FlushAsync(t.Context()) },
 		"drop, flush":  func(s *Session) error { s.Drop(); return s.Flush(t.Context()) },
 		"count, flush": func(s *Session) error { s.Written(); return s.Flush(t.Context()) },
 	} {
