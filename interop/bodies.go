@@ -8,8 +8,8 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// Bodies gets the bodies of images, sounds and documents, each whole. The
-// renderings of histories take it as their Blob.
+// Bodies returns a function that reads the whole body of an image, a sound or a
+// document. The renderers of histories accept it as their Blob option.
 func Bodies(ctx context.Context, log *eventlog.Log) func(event.BlobRef) ([]byte, error) {
 	return func(ref event.BlobRef) ([]byte, error) {
 		r, err := log.OpenBlob(ctx, ref.Blob)

@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// counted is src, which reports how much of it was read. What is read again,
-// as by a format that looks at a file twice, does not count.
+// counted wraps src and reports the number of bytes read. Bytes that are read a
+// second time do not count.
 func counted(src Source, report func(n int64)) Source {
 	if report == nil {
 		return src
@@ -34,7 +34,7 @@ type countedFile struct {
 	report   func(n int64)
 }
 
-// countedFileAt can be read anywhere, which is not counted.
+// countedFileAt adds ReadAt, which counts nothing.
 type countedFileAt struct {
 	*countedFile
 	io.ReaderAt

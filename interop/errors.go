@@ -6,18 +6,19 @@ import (
 )
 
 var (
-	// ErrUnknownFormat: a file that was named is no transcript of a known format.
+	// ErrUnknownFormat: a named file is no transcript of a known format.
 	ErrUnknownFormat = errors.New("not a transcript of a known format")
 	// ErrHistory: the log holds another history under the same session id.
 	ErrHistory = errors.New("another history under the same session id")
-	// ErrRecord: a record that cannot be read.
+	// ErrRecord: a record cannot be parsed.
 	ErrRecord = errors.New("unreadable record")
 )
 
-// FormatError names a file that is no transcript. It matches ErrUnknownFormat.
+// FormatError reports a named file that is no transcript. It matches
+// ErrUnknownFormat.
 type FormatError struct {
 	Path string
-	// Reason is what the file holds instead; empty if that would not help.
+	// Reason describes the file's content; it may be empty.
 	Reason string
 }
 
@@ -32,7 +33,7 @@ func (e *FormatError) Error() string {
 // Is matches ErrUnknownFormat.
 func (e *FormatError) Is(target error) bool { return target == ErrUnknownFormat }
 
-// RecordError locates a record that was refused. It matches ErrRecord.
+// RecordError locates a rejected record. It matches ErrRecord.
 type RecordError struct {
 	Source string
 	Line   int64 // physical line, from 1
@@ -50,9 +51,9 @@ func (e *RecordError) Is(target error) bool { return target == ErrRecord }
 // Unwrap gives the cause.
 func (e *RecordError) Unwrap() error { return e.Cause }
 
-// HistoryError says that the records of a file neither are in the session of
-// their id, nor continue it. Nothing of the file was added to that session
-// from the named record on. It matches ErrHistory.
+// HistoryError reports that the log's session has another history than the file: the
+// record is not in the session and does not continue it. The import added neither
+// this record nor a later record of the file to the session. It matches ErrHistory.
 type HistoryError struct {
 	Session string
 	Source  string

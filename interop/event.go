@@ -8,9 +8,9 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-// Event makes an event of a payload, and notes that it came from the record as
-// the part-th of its events. It may break rules of conversation, which a lenient
-// append marks, but no others.
+// Event makes an event of a payload. The event's metadata say that it is the
+// part-th event of the record. The payload may break rules of conversation, which a
+// lenient append marks; any other invalid payload is an error.
 func (r *Record) Event(part int, p event.Payload) (event.Event, error) {
 	e := event.New(p)
 	if err := event.Validate(p); err != nil {
@@ -21,13 +21,13 @@ func (r *Record) Event(part int, p event.Payload) (event.Event, error) {
 	return e, r.mark(&e, part)
 }
 
-// Raw makes an event that keeps the record as it is.
+// Raw makes an event whose data are the record's own bytes.
 func (r *Record) Raw(t event.Type) (event.Event, error) {
 	e := event.Event{Type: t, Data: r.Value.Clone()}
 	return e, r.mark(&e, 0)
 }
 
-// mark notes where an event came from.
+// mark adds the origin to an event's metadata.
 func (r *Record) mark(e *event.Event, part int) error {
 	if r.Repaired {
 		if err := e.SetMetadata("repaired", []string{"invalid_unicode"}); err != nil {
@@ -42,13 +42,13 @@ func (r *Record) mark(e *event.Event, part int) error {
 	return e.SetMetadata(OriginKey, value)
 }
 
-// Located adds to an error where the record stands.
+// Located adds the record's file, line and offset to an error.
 func (r *Record) Located(err error) error {
 	return fmt.Errorf("%s:%d: record at byte %d: %w", r.Source, r.Line, r.Offset, err)
 }
 
-// RawType is the type of events that hold raw records of a kind. A name that no
-// type can have becomes "other".
+// RawType is the type of raw events for records of a kind. A kind that is not valid
+// in a type becomes "other".
 func RawType(format, kind string) event.Type {
 	if len(kind) > 100 || strings.ContainsFunc(kind, unicode.IsControl) {
 		kind = "other"

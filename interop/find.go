@@ -12,35 +12,36 @@ import (
 	"slices"
 )
 
-// Found is what there is to import, in the order of import.
+// Found lists the files to import. Find makes it.
 type Found struct {
 	// Skipped are files in folders that are no transcripts, ordered by path.
 	Skipped []string
-	// Links are symbolic links in folders, ordered by path. They are not followed:
-	// name one to import what it leads to.
+	// Links are symbolic links in folders, ordered by path. They are not followed;
+	// name a link to import its target.
 	Links []string
-	// Unread are the files and folders below those named that cannot be opened.
+	// Unread are files and folders below the named ones that cannot be opened.
 	Unread []Row
 
-	files []found
+	files []found // in the order of import
 }
 
 // found is a file to import.
 type found struct {
 	src    Source
 	format Format
-	rank   int
-	lane   string
+	ids    IDs
+	waits  []int  // indexes of the files that are imported before this one
+	cycle  string // see Row.Cycle
 }
 
-// Candidate is a file that is to be imported.
+// Candidate is a file to import.
 type Candidate struct {
 	Path   string `json:"file"`
 	Format string `json:"format"`
 	Bytes  int64  `json:"bytes"`
 }
 
-// Files are the files to import, in order.
+// Files are the files to import, in the order of import.
 func (f *Found) Files() []Candidate {
 	files := make([]Candidate, 0, len(f.files))
 	for _, file := range f.files {
@@ -49,7 +50,7 @@ func (f *Found) Files() []Candidate {
 	return files
 }
 
-// Bytes is how much there is to import.
+// Bytes is the size of all files to import.
 func (f *Found) Bytes() (n int64) {
 	for i := range f.files {
 		n += f.files[i].src.Size
@@ -57,26 +58,27 @@ func (f *Found) Bytes() (n int64) {
 	return n
 }
 
-// Find looks for the transcripts that paths name, as Import does, and imports
-// nothing.
-func Find(ctx context.Context, formats []Format, paths []string, opts Options) (*Found, error) {
-	f := finder{formats: formats, forced: opts.Forced, seen: map[string]bool{}}
-	for _, path := range paths {
-		if err := f.path(ctx, filepath.Clean(path), true); err != nil {
-			return nil, err
-		}
+// Find finds the transcripts that Import would import, and imports nothing. It
+// reads the start of every file, and all of a file whose format needs that to
+// declare the file's ids.
+func Find(ctx context.Context, formats []Format, paths []string, opts ...Options) (*Found, error) {
+	if ctx == nil {
+		return nil, errNoContext
 	}
-	for _, path := range opts.Matched {
-		if err := f.path(ctx, filepath.Clean(path), false); err != nil {
-			return nil, err
-		}
+	if i := slices.Index(formats, nil); i >= 0 {
+		return nil, fmt.Errorf("import: format %d of %d is nil", i+1, len(formats))
 	}
-	for _, src := range opts.Sources {
-		if err := f.named(src); err != nil {
-			return nil, err
-		}
+	o := option(opts)
+	f := finder{formats: formats, forced: o.Forced && len(formats) > 0, seen: map[string]bool{}}
+	if err := f.all(ctx, paths, o); err != nil {
+		return nil, err
 	}
 	f.sort()
+	declare(ctx, f.files)
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("import: %w", err)
+	}
+	f.files = order(f.files)
 	return &f.Found, nil
 }
 
@@ -88,8 +90,28 @@ type finder struct {
 	seen    map[string]bool
 }
 
-// path takes what a path leads to. What was not named, but matched, may be of no
-// known format.
+// all adds the files of paths and options.
+func (f *finder) all(ctx context.Context, paths []string, o Options) error {
+	for _, path := range paths {
+		if err := f.path(ctx, filepath.Clean(path), true); err != nil {
+			return err
+		}
+	}
+	for _, path := range o.Matched {
+		if err := f.path(ctx, filepath.Clean(path), false); err != nil {
+			return err
+		}
+	}
+	for _, src := range o.Sources {
+		if err := f.named(src); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// path adds the file, or the files of the folder, at a path. A path that is matched
+// and not named may be missing or of no known format.
 func (f *finder) path(ctx context.Context, path string, named bool) error {
 	info, err := os.Stat(path)
 	switch {
@@ -111,8 +133,8 @@ func (f *finder) path(ctx context.Context, path string, named bool) error {
 	return f.named(src)
 }
 
-// walk takes the transcripts in a folder. The separator behind its name leads to
-// the folder itself where a link was named.
+// walk adds the transcripts in a folder. The separator after its name follows a
+// named link to the folder.
 func (f *finder) walk(ctx context.Context, root string) error {
 	return filepath.WalkDir(root+string(filepath.Separator), func(path string, entry fs.DirEntry, err error) error {
 		switch {
@@ -122,7 +144,7 @@ func (f *finder) walk(ctx context.Context, root string) error {
 			return fmt.Errorf("import: %w", err)
 		case err != nil:
 			f.unread(path, err)
-			return nil // what can be read of it follows
+			return nil // the rest of the folder follows
 		case entry.Type()&fs.ModeSymlink != 0:
 			f.Links = append(f.Links, path)
 		case entry.Type().IsRegular():
@@ -132,7 +154,7 @@ func (f *finder) walk(ctx context.Context, root string) error {
 	})
 }
 
-// inFolder takes a file if it is of a known format.
+// inFolder adds a file if it is of a known format.
 func (f *finder) inFolder(path string) {
 	if f.seen[path] {
 		return
@@ -140,17 +162,17 @@ func (f *finder) inFolder(path string) {
 	src, err := File(path)
 	var head []byte
 	if err == nil {
-		head, err = src.head()
+		head, err = src.Head()
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return // it has gone meanwhile
+		return // removed since the folder was read
 	}
 	if err != nil {
 		f.unread(path, err)
 		return
 	}
 	if format := f.detect(path, head); format != nil {
-		if err := f.first(src, format, head); err != nil {
+		if err := f.gathered(src, format, head); err != nil {
 			f.unread(path, err)
 		}
 		return
@@ -159,38 +181,38 @@ func (f *finder) inFolder(path string) {
 	f.Skipped = append(f.Skipped, path)
 }
 
-// first takes a file, or the one that stands for it.
-func (f *finder) first(src Source, format Format, head []byte) error {
+// gathered adds a file, or the file that represents it.
+func (f *finder) gathered(src Source, format Format, head []byte) error {
 	g, ok := format.(Gatherer)
 	if !ok {
-		f.take(src, format, head)
+		f.add(src, format)
 		return nil
 	}
-	first := g.Gathered(src.Name, head)
-	if first == "" || first == src.Name {
-		f.take(src, format, head)
+	path := g.Gathered(src.Name, head)
+	if path == "" || path == src.Name {
+		f.add(src, format)
 		return nil
 	}
 	f.seen[src.Name] = true
-	if f.seen[first] {
+	if f.seen[path] {
 		return nil
 	}
-	src, err := File(first)
+	src, err := File(path)
 	if err == nil {
-		head, err = src.head()
+		_, err = src.Head()
 	}
 	if err == nil {
-		f.take(src, format, head)
+		f.add(src, format)
 	}
 	return err
 }
 
-// named takes a file that must be of a known format.
+// named adds a file that must be of a known format.
 func (f *finder) named(src Source) error {
 	if f.seen[src.Name] {
 		return nil
 	}
-	head, err := src.head()
+	head, err := src.Head()
 	if err != nil {
 		return fmt.Errorf("import: %w", err)
 	}
@@ -201,7 +223,7 @@ func (f *finder) named(src Source) error {
 	if format == nil {
 		return &FormatError{Path: src.Name, Reason: unlike(head)}
 	}
-	if err := f.first(src, format, head); err != nil {
+	if err := f.gathered(src, format, head); err != nil {
 		return fmt.Errorf("import: %w", err)
 	}
 	return nil
@@ -216,24 +238,16 @@ func (f *finder) detect(path string, head []byte) Format {
 	return nil
 }
 
-func (f *finder) take(src Source, format Format, head []byte) {
-	rank := 0
-	if r, ok := format.(Ranker); ok {
-		rank = r.Rank(src.Name, head)
-	}
-	lane := ""
-	if l, ok := format.(Laner); ok {
-		lane = l.Lane(head)
-	}
+func (f *finder) add(src Source, format Format) {
 	f.seen[src.Name] = true
-	f.files = append(f.files, found{src, format, rank, lane})
+	f.files = append(f.files, found{src: src, format: format})
 }
 
 func (f *finder) unread(path string, err error) {
 	f.Unread = append(f.Unread, Row{Path: path, Err: fmt.Errorf("%s: %w", path, plainPath(err))})
 }
 
-// plainPath is err without the name of the file, which is named already.
+// plainPath is err without the file's name, which the caller's message has.
 func plainPath(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {
@@ -242,20 +256,19 @@ func plainPath(err error) error {
 	return err
 }
 
+// sort orders everything by path.
 func (f *finder) sort() {
-	slices.SortStableFunc(f.files, func(a, b found) int {
-		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.src.Name, b.src.Name))
-	})
+	slices.SortStableFunc(f.files, func(a, b found) int { return cmp.Compare(a.src.Name, b.src.Name) })
 	slices.SortFunc(f.Unread, func(a, b Row) int { return cmp.Compare(a.Path, b.Path) })
 	slices.Sort(f.Skipped)
 	slices.Sort(f.Links)
 }
 
-// IsSQLite is the Reason of a FormatError about a SQLite database, which may be a
-// log.
+// IsSQLite is the Reason of a FormatError about a SQLite database. The database may
+// be a log.
 const IsSQLite = "it is a SQLite database"
 
-// unlike says what a file holds that is no transcript, where that helps.
+// unlike describes the content of a file that is no transcript; it may be empty.
 func unlike(head []byte) string {
 	switch {
 	case len(bytes.TrimSpace(head)) == 0:

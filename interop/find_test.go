@@ -54,7 +54,7 @@ func TestFindFollowsLinksThatAreNamed(t *testing.T) {
 	link(t, filepath.Join(dir, "b", "y"), filepath.Join(dir, "file"))
 	formats := []interop.Format{fake{name: "one"}}
 	paths := []string{filepath.Join(dir, "folder"), filepath.Join(dir, "file")}
-	found, err := interop.Find(t.Context(), formats, paths, interop.Options{})
+	found, err := interop.Find(t.Context(), formats, paths)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,8 +79,8 @@ func (one) Gathered(name string, _ []byte) string {
 	return ""
 }
 
-// What is found instead of a file is the one that stands for it, once, wherever that
-// is; if it is not there, that is said.
+// Find finds the file that represents a file, once, wherever it is. A missing
+// representative is an error.
 func TestFindTakesWhatStandsForAFile(t *testing.T) {
 	dir := files(t, map[string]string{"a/x": "one", "a/more/y": "one", "a/more/z": "one", "a/more/notes.txt": "-", "b/more/y": "one"})
 	formats := []interop.Format{one{fake{name: "one"}}}
@@ -88,7 +88,7 @@ func TestFindTakesWhatStandsForAFile(t *testing.T) {
 		for i, path := range paths {
 			paths[i] = filepath.Join(dir, path)
 		}
-		found, err := interop.Find(t.Context(), formats, paths, interop.Options{})
+		found, err := interop.Find(t.Context(), formats, paths)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,13 +99,13 @@ func TestFindTakesWhatStandsForAFile(t *testing.T) {
 			t.Errorf("skipped %q, unread %v", found.Skipped, found.Unread)
 		}
 	}
-	found, err := interop.Find(t.Context(), formats, []string{filepath.Join(dir, "b")}, interop.Options{})
+	found, err := interop.Find(t.Context(), formats, []string{filepath.Join(dir, "b")})
 	if err != nil || len(found.Unread) != 1 || !errors.Is(found.Unread[0].Err, fs.ErrNotExist) {
-		t.Errorf("what stands for it is not there: %+v, %v", found, err)
+		t.Errorf("the file that represents it is missing: %+v, %v", found, err)
 	}
-	_, err = interop.Find(t.Context(), formats, []string{filepath.Join(dir, "b", "more", "y")}, interop.Options{})
+	_, err = interop.Find(t.Context(), formats, []string{filepath.Join(dir, "b", "more", "y")})
 	if !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a file is named, and what stands for it is not there: %v", err)
+		t.Errorf("a file is named, and the file that represents it is missing: %v", err)
 	}
 }
 
@@ -128,8 +128,8 @@ func TestFindTakesWhatIsMatched(t *testing.T) {
 	}
 }
 
-// A format that is named takes what it would not know; an empty file is none of
-// any format.
+// Forced reads a named file that no format detects. An empty file is still of no
+// format.
 func TestFindForced(t *testing.T) {
 	dir := files(t, map[string]string{"a": "eno", "empty": "\n"})
 	formats := []interop.Format{fake{name: "one"}}
@@ -160,7 +160,7 @@ func TestFindSaysWhatIsNoTranscript(t *testing.T) {
 	}
 	for content, want := range tests {
 		path := filepath.Join(files(t, map[string]string{"f": content}), "f")
-		_, err := interop.Find(t.Context(), nil, []string{path}, interop.Options{})
+		_, err := interop.Find(t.Context(), nil, []string{path})
 		var format *interop.FormatError
 		if !errors.As(err, &format) || format.Reason != want || !strings.HasPrefix(err.Error(), path+": not a transcript of a known format") {
 			t.Errorf("%q gives %v, want %q", content, err, want)

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// IsPattern reports whether a path has characters that only patterns need.
+// IsPattern reports whether a path has the characters of a pattern.
 func IsPattern(path string) bool { return strings.ContainsAny(path, "*?[") }
 
-// Glob gives the paths that match a pattern, in order: "*", "?" and "[…]" as in
-// path/filepath, and "**" for any number of folders. As in a shell, "*" does not
+// Glob returns the paths that match a pattern, sorted. "*", "?" and "[…]" match as in
+// path/filepath, and "**" matches any number of folders. As in a shell, "*" does not
 // match a name that begins with a dot. No match is no error.
 func Glob(pattern string) ([]string, error) {
 	pattern = filepath.Clean(pattern)
@@ -47,7 +47,7 @@ func (g *globber) walk(root string) error {
 	}
 	return filepath.WalkDir(start+string(filepath.Separator), func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
-			return nil // as in a shell, what cannot be read does not match
+			return nil // as in a shell, an unreadable path does not match
 		}
 		below, err := filepath.Rel(start, path)
 		if err != nil || below == "." {

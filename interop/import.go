@@ -4,89 +4,190 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 
 	"github.com/convlog/convlog/eventlog"
 )
 
-// Options configure an Import. The zero value is ready for use.
+// Options configure Find and Import. The zero value is ready for use.
 type Options struct {
 	// Progress, if set, is called after each file, by one goroutine at a time.
 	Progress func(Row)
-	// Bytes, if set, is called as files are read, by several goroutines: each byte
-	// of a file is counted once.
+	// Bytes, if set, is called while files are read, by several goroutines. It
+	// counts each byte of a file once.
 	Bytes func(n int64)
-	// Forced takes files that are named to be of the first of the formats, though
-	// Detect does not know them.
+	// Forced reads a named file in the first of the formats if Detect of no format
+	// accepts it.
 	Forced bool
-	// Matched are files and folders, too. Of these files, as of those in folders,
-	// the ones that are no transcripts are skipped.
+	// Matched are more files and folders. A matched file that is no transcript is
+	// skipped, like a file in a folder.
 	Matched []string
-	// Sources are imported as files that are named.
+	// Sources are imported like named files.
 	Sources []Source
 }
 
-// Import imports files and folders. In a folder, and those below it, regular
-// files of a known format are imported, other files are skipped and counted, and
-// symbolic links are not followed, which the Table names; a link that is named is.
-// A file that is named must be of a known format (ErrUnknownFormat). Nothing is
-// imported unless all paths that are named can be read.
+// option is the one Options of a call. At most one is used.
+func option(opts []Options) Options {
+	if len(opts) > 0 {
+		return opts[0]
+	}
+	return Options{}
+}
+
+var (
+	errNoContext = errors.New("import: the context is nil; pass context.Background()")
+	errNoFound   = errors.New("import: nothing was found; call Find first")
+)
+
+// Import imports files and folders. In a folder and its subfolders it imports the
+// regular files of known formats, skips other files and counts them, and lists
+// symbolic links without following them. It follows a link that is named. A named
+// file must be of a known format (ErrUnknownFormat). Import imports nothing unless
+// it can read all named paths.
 //
-// Files are imported by rank (sub-agents after the sessions they belong to),
-// those of one rank several at a time; where they write to one session, by path,
-// but behind the others if they need them first (Later).
-// A file whose import stops, or a file in a folder that cannot be read, does not
-// stop the others: its row has the error, and Import returns all of them joined.
-// The Table is valid in either case.
-func Import(ctx context.Context, log *eventlog.Log, formats []Format, paths []string, opts Options) (Table, error) {
-	f, err := Find(ctx, formats, paths, opts)
+// A file is imported after the files that own the ids it needs (see Declarer): a
+// sub-agent after the session that called it, a fork after its parent. Files that
+// own one id are imported one after the other, by path. All others are imported
+// several at a time. If files need each other, Row.Cycle says which came first.
+//
+// A file whose import stops, or an unreadable file in a folder, does not stop the
+// others. Its row has the error, and Import returns all errors joined. The Table is
+// valid in either case.
+func Import(ctx context.Context, log *eventlog.Log, formats []Format, paths []string, opts ...Options) (Table, error) {
+	if err := usable(ctx, log); err != nil {
+		return Table{}, err
+	}
+	f, err := Find(ctx, formats, paths, opts...)
 	if err != nil {
 		return Table{}, err
 	}
-	return f.Import(ctx, log, opts)
+	return f.Import(ctx, log, opts...)
 }
 
-// Import imports what was found. Of the options Progress and Bytes count.
-func (f *Found) Import(ctx context.Context, log *eventlog.Log, opts Options) (Table, error) {
-	t := Table{Skipped: f.Skipped, Links: f.Links}
+// usable reports a context or a log that is nil.
+func usable(ctx context.Context, log *eventlog.Log) error {
+	if ctx == nil {
+		return errNoContext
+	}
+	if log == nil {
+		return fmt.Errorf("import: the log is nil; open one with eventlog.Open: %w", eventlog.ErrClosed)
+	}
+	return nil
+}
+
+// Import imports the files that Find found. It uses the options Progress and Bytes.
+func (f *Found) Import(ctx context.Context, log *eventlog.Log, opts ...Options) (Table, error) {
+	if err := usable(ctx, log); err != nil {
+		return Table{}, err
+	}
+	if f == nil {
+		return Table{}, errNoFound
+	}
+	o := option(opts)
 	files := slices.Clone(f.files)
 	for i := range files {
-		files[i].src = counted(files[i].src, opts.Bytes)
+		files[i].src = counted(files[i].src, o.Bytes)
 	}
-	err := importAll(ctx, log, files, &t, opts.Progress)
-	for _, row := range f.Unread {
-		t.Rows = append(t.Rows, row)
-		err = errors.Join(err, fmt.Errorf("import %w", row.Err))
-	}
-	return t, err
+	rows := make([]*Row, len(files))
+	importAll(ctx, log, files, func(i int, row Row) {
+		rows[i] = &row
+		if o.Progress != nil {
+			o.Progress(row)
+		}
+	})
+	return f.table(rows, ctx.Err())
 }
 
-// importAll imports the files, those of one rank together. Once ctx
-// has ended, no more files are begun.
-func importAll(ctx context.Context, log *eventlog.Log, files []found, t *Table, progress func(Row)) error {
+// table makes the table of an import. The row of a file that was not begun is nil.
+func (f *Found) table(rows []*Row, canceled error) (Table, error) {
+	t := Table{Skipped: f.Skipped, Links: f.Links}
 	var failed []error
-	for len(files) > 0 && ctx.Err() == nil {
-		n := 1
-		for n < len(files) && files[n].rank == files[0].rank {
-			n++
+	for _, row := range rows {
+		if row == nil {
+			continue
 		}
-		rows := make([]*Row, n)
-		together(ctx, log, files[:n], func(i int, row Row) {
-			rows[i] = &row
-			if progress != nil {
-				progress(row)
-			}
-		})
-		for _, row := range rows {
-			if row == nil {
-				continue
-			}
-			if row.Err != nil {
-				failed = append(failed, fmt.Errorf("import %w", row.located()))
-			}
-			t.Rows = append(t.Rows, *row)
+		if row.Err != nil {
+			failed = append(failed, fmt.Errorf("import %w", row.located()))
 		}
-		files = files[n:]
+		t.Rows = append(t.Rows, *row)
 	}
-	return errors.Join(append(failed, ctx.Err())...)
+	failed = append(failed, canceled)
+	for _, row := range f.Unread {
+		t.Rows = append(t.Rows, row)
+		failed = append(failed, fmt.Errorf("import %w", row.Err))
+	}
+	return t, errors.Join(failed...)
+}
+
+// importAll imports files in their order, several at a time, and calls done with
+// the row of each. A file starts after the files that it waits for. When ctx ends,
+// no other file starts.
+func importAll(ctx context.Context, log *eventlog.Log, files []found, done func(file int, row Row)) {
+	type result struct {
+		file int
+		row  Row
+	}
+	q := newQueue(files)
+	results := make(chan result)
+	for running := 0; ; {
+		for running < runtime.GOMAXPROCS(0) && len(q.ready) > 0 && ctx.Err() == nil {
+			i := q.next()
+			running++
+			go func() { results <- result{i, files[i].importInto(ctx, log)} }()
+		}
+		if running == 0 {
+			return
+		}
+		r := <-results
+		running--
+		done(r.file, r.row)
+		q.finish(r.file)
+	}
+}
+
+// importInto imports a file.
+func (f *found) importInto(ctx context.Context, log *eventlog.Log) Row {
+	row := Row{Path: f.src.Name, Format: f.format.Name(), Cycle: f.cycle}
+	row.Result, row.Err = f.format.Import(ctx, log, f.src)
+	return row
+}
+
+// queue says which files can start.
+type queue struct {
+	ready     []int   // in order
+	waits     []int   // how many files each file still waits for
+	followers [][]int // the files that wait for each file
+}
+
+func newQueue(files []found) *queue {
+	q := &queue{waits: make([]int, len(files)), followers: make([][]int, len(files))}
+	for i := range files {
+		q.waits[i] = len(files[i].waits)
+		if q.waits[i] == 0 {
+			q.ready = append(q.ready, i)
+		}
+		for _, before := range files[i].waits {
+			q.followers[before] = append(q.followers[before], i)
+		}
+	}
+	return q
+}
+
+// next removes the first file that is ready.
+func (q *queue) next() int {
+	first := q.ready[0]
+	q.ready = q.ready[1:]
+	return first
+}
+
+// finish makes the files ready that waited for this file only.
+func (q *queue) finish(file int) {
+	for _, i := range q.followers[file] {
+		q.waits[i]--
+		if q.waits[i] == 0 {
+			at, _ := slices.BinarySearch(q.ready, i)
+			q.ready = slices.Insert(q.ready, at, i)
+		}
+	}
 }

@@ -37,11 +37,17 @@ func (j *journal) note(file string) {
 
 func (f fake) Name() string                      { return f.name }
 func (f fake) Detect(_ string, head []byte) bool { return strings.HasPrefix(string(head), f.name) }
-func (f fake) Rank(name string, _ []byte) int    { return strings.Count(name, "later") }
+func (f fake) Declare(src interop.Source) interop.IDs {
+	if strings.Contains(src.Name, "later") {
+		return interop.IDs{Needs: []string{"first"}}
+	}
+	return interop.IDs{Owns: []string{"first"}}
+}
+
 func (f fake) Import(_ context.Context, _ *eventlog.Log, src interop.Source) (interop.Result, error) {
 	f.imported.note(filepath.Base(src.Name))
 	r := interop.Result{Records: 2, Imported: 1, Events: 3, Sessions: []string{"s"}}
-	r.Refuse(&interop.RecordError{Line: 2, Offset: 9, Cause: errors.New("torn")})
+	r.Reject(&interop.RecordError{Line: 2, Offset: 9, Cause: errors.New("torn")})
 	return r, f.fail
 }
 
@@ -64,7 +70,7 @@ func run(t *testing.T, formats []interop.Format, paths ...string) (interop.Table
 	t.Helper()
 	log := eventlog.Open(memory.New())
 	t.Cleanup(func() { log.Close() })
-	return interop.Import(t.Context(), log, formats, paths, interop.Options{})
+	return interop.Import(t.Context(), log, formats, paths)
 }
 
 func TestImportWalksFolders(t *testing.T) {
@@ -89,7 +95,7 @@ func TestImportWalksFolders(t *testing.T) {
 		t.Errorf("skipped (-want +got):\n%s", diff)
 	}
 	total := table.Total()
-	if total.Records != 6 || total.Events != 9 || len(total.Refused) != 3 || len(total.Sessions) != 1 {
+	if total.Records != 6 || total.Events != 9 || len(total.Rejected) != 3 || len(total.Sessions) != 1 {
 		t.Errorf("total is %+v", total)
 	}
 	if table.Rows[0].Format != "two" {
@@ -129,7 +135,7 @@ func TestImportGoesOnAfterAFileThatFails(t *testing.T) {
 func TestTablePrints(t *testing.T) {
 	table := interop.Table{
 		Rows: []interop.Row{
-			{Path: "a.jsonl", Result: interop.Result{Records: 3, Imported: 2, Events: 4, Sessions: []string{"s"}, Refused: []interop.Refusal{{Line: 3, Offset: 70, Reason: "cut off"}}}},
+			{Path: "a.jsonl", Result: interop.Result{Records: 3, Imported: 2, Events: 4, Sessions: []string{"s"}, Rejected: []interop.Rejection{{Line: 3, Offset: 70, Reason: "cut off"}}}},
 			{Path: "b.jsonl", Result: interop.Result{Records: 1, Present: 1, Sessions: []string{"s"}}, Err: errors.New("no luck")},
 			{Path: "d.jsonl", Result: interop.Result{Records: 1234567}, Err: errors.New("d.jsonl:7: no luck either")},
 		},
@@ -139,9 +145,84 @@ func TestTablePrints(t *testing.T) {
 	if err := table.Print(&b); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"a.jsonl", "1,234,571 ", "3 files", "refused: a.jsonl:3 (byte 70): cut off", "stopped: b.jsonl: no luck\n", "stopped: d.jsonl:7: no luck either\n", "skipped: 1 other file: c.txt\n"} {
+	for _, want := range []string{"a.jsonl", "1,234,571 ", "3 files", "rejected: a.jsonl:3 (byte 70): cut off", "stopped: b.jsonl: no luck\n", "stopped: d.jsonl:7: no luck either\n", "skipped: 1 other file: c.txt\n"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%q is missing in\n%s", want, b.String())
 		}
+	}
+}
+
+// A nil context, log or format, a source that cannot be opened, and Forced without a
+// format are errors.
+func TestMisuseIsAnError(t *testing.T) {
+	var none context.Context
+	var nothing *interop.Found
+	log := eventlog.Open(memory.New())
+	defer log.Close()
+	path := filepath.Join(files(t, map[string]string{"a": "one"}), "a")
+	formats := []interop.Format{fake{name: "one", imported: new(journal)}}
+	found, err := interop.Find(t.Context(), formats, []string{path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := map[string]struct {
+		call func() error
+		want string
+	}{
+		"find without a context": {func() error { _, err := interop.Find(none, formats, nil); return err }, "the context is nil"},
+		"import without a context": {
+			func() error { _, err := interop.Import(none, log, formats, []string{path}); return err }, "the context is nil",
+		},
+		"import what was found without a context": {
+			func() error { _, err := found.Import(none, log); return err }, "the context is nil",
+		},
+		"import without a log": {
+			func() error { _, err := interop.Import(t.Context(), nil, formats, []string{path}); return err }, "the log is nil",
+		},
+		"import what was found without a log": {func() error { _, err := found.Import(t.Context(), nil); return err }, "the log is nil"},
+		"import nothing":                      {func() error { _, err := nothing.Import(t.Context(), log); return err }, "call Find first"},
+		"a nil format": {
+			func() error { _, err := interop.Find(t.Context(), []interop.Format{nil}, []string{path}); return err }, "format 1 of 1 is nil",
+		},
+		"a source without Open": {
+			func() error {
+				_, err := interop.Find(t.Context(), formats, nil, interop.Options{Sources: []interop.Source{{Name: "x"}}})
+				return err
+			}, `source "x" has no Open function`,
+		},
+		"forced without a format": {
+			func() error {
+				_, err := interop.Find(t.Context(), nil, []string{path}, interop.Options{Forced: true})
+				return err
+			},
+			"not a transcript of a known format",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if err := test.call(); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error is %v, want %q", err, test.want)
+			}
+		})
+	}
+	if _, err := found.Import(t.Context(), nil); !errors.Is(err, eventlog.ErrClosed) {
+		t.Errorf("a nil log gives %v", err)
+	}
+}
+
+// A call without options has none, and of several the first counts.
+func TestOptionsAreOptional(t *testing.T) {
+	path := filepath.Join(files(t, map[string]string{"a": "one"}), "a")
+	log := eventlog.Open(memory.New())
+	defer log.Close()
+	formats := []interop.Format{fake{name: "one", imported: new(journal)}}
+	if table, err := interop.Import(t.Context(), log, formats, []string{path}); err != nil || len(table.Rows) != 1 {
+		t.Errorf("%d rows, error %v", len(table.Rows), err)
+	}
+	var first, second int
+	_, err := interop.Import(t.Context(), log, formats, []string{path},
+		interop.Options{Progress: func(interop.Row) { first++ }}, interop.Options{Progress: func(interop.Row) { second++ }})
+	if err != nil || first != 1 || second != 0 {
+		t.Errorf("progress of %d and %d files, error %v", first, second, err)
 	}
 }

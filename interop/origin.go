@@ -13,17 +13,17 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-// OriginKey is the name under which an Origin stands in an event's metadata.
+// OriginKey is the name of the Origin in an event's metadata.
 const OriginKey = "origin"
 
-// Origin is where an imported event came from.
+// Origin is the place in a file that an imported event was made from.
 type Origin struct {
 	Source string       `json:"source"`
 	Line   int64        `json:"line"`
 	Offset int64        `json:"offset"`
 	Bytes  int64        `json:"bytes"`
 	Digest event.Digest `json:"digest"`
-	// Part tells apart several events made from one record; 0 is the first.
+	// Part numbers the events of one record from 0.
 	Part int `json:"part,omitzero"`
 }
 
@@ -36,7 +36,7 @@ func (o Origin) MarshalJSONTo(enc *jsontext.Encoder) error {
 	return enc.WriteValue(value)
 }
 
-// value is the origin as JSON. Every event has one, so it is not left to reflection.
+// value encodes the origin without reflection, because every event has an origin.
 func (o *Origin) value() (jsontext.Value, error) {
 	b := append(make([]byte, 0, 256), `{"source":`...)
 	b, err := jsontext.AppendQuote(b, o.Source)
@@ -50,13 +50,12 @@ func (o *Origin) value() (jsontext.Value, error) {
 	return append(b, '}'), errors.Join(err, digestErr)
 }
 
-// Key identifies what is imported, whatever file it stands in: it is the
-// random part of the event's id. Equal records of a session are told apart by
-// their number.
+// Key identifies an imported event, whatever file the record is in. It is the random
+// part of the event's id. Equal records of a session differ by their occurrence.
 type Key [10]byte
 
-// RecordKey is the key of an event made from a record: occurrence counts equal
-// records of the session from 0, part the events made of one record from 0.
+// RecordKey is the key of an event made from a record. occurrence numbers equal
+// records of the session from 0, and part numbers the events of one record from 0.
 func RecordKey(session string, digest event.Digest, occurrence, part int) Key {
 	b := append(append(make([]byte, 0, 384), session...), 0)
 	b = append(append(b, digest...), 0)
@@ -66,20 +65,20 @@ func RecordKey(session string, digest event.Digest, occurrence, part int) Key {
 	return Key(sum[:10])
 }
 
-// FixedKey is the key of an event that a session has once, such as its start.
+// FixedKey is the key of an event that a session has once, its start for example.
 func FixedKey(session, name string) Key {
 	sum := sha256.Sum256([]byte(session + "\x00" + name))
 	return Key(sum[:10])
 }
 
-// ID is the event id of what was recorded at t. Times before 1970 count as 1970.
+// ID is the event id for a record of time t. A time before 1970 counts as 1970.
 func (k Key) ID(t time.Time) ulid.ULID {
 	var id ulid.ULID
 	ms := max(t.UnixMilli(), 0)
 	if t.IsZero() || uint64(ms) > ulid.MaxTime() {
 		ms = 0
 	}
-	_ = id.SetTime(uint64(ms)) // within bounds, as was just made sure
+	_ = id.SetTime(uint64(ms)) // the time is within bounds
 	copy(id[6:], k[:])
 	return id
 }

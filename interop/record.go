@@ -20,19 +20,18 @@ type Record struct {
 	Source string
 	Line   int64 // physical line, from 1
 	Offset int64 // byte offset in the file
-	// Value is the object; of a record that is refused because it is cut off, what
-	// there is of it. Its bytes are reused by the next record.
+	// Value is the object. For a rejected record that is cut off it is the bytes up
+	// to the cut. The next record reuses the bytes.
 	Value jsontext.Value
-	// Digest and Size are those of the record's bytes as they stand in the file.
+	// Digest and Size describe the record's bytes in the file.
 	Digest event.Digest
 	Size   int64
-	// Repaired says that Value has U+FFFD where the file has text that is no
-	// valid Unicode.
+	// Repaired says that Value has U+FFFD in place of invalid Unicode in the file.
 	Repaired bool
 }
 
-// MaxDepth is in how many levels a record may be nested, so that the events that it
-// becomes, which have some more around it, are below event.MaxDepth.
+// MaxDepth is the deepest nesting of a record. It is below event.MaxDepth, because
+// an event adds some levels around its record.
 const MaxDepth = 1000
 
 var errDeep = fmt.Errorf("nested in more than %d levels", MaxDepth)
@@ -40,43 +39,65 @@ var errDeep = fmt.Errorf("nested in more than %d levels", MaxDepth)
 // TooDeep reports whether a value is nested in more than MaxDepth levels.
 func TooDeep(v jsontext.Value) bool { return rawjson.Deeper(v, MaxDepth) }
 
-// Origin is where the record stands in its file, for metadata.
+// Origin is the record's place in its file, for metadata.
 func (r *Record) Origin(part int) Origin {
 	return Origin{
 		Source: strings.ToValidUTF8(r.Source, "\uFFFD"), Line: r.Line, Offset: r.Offset, Bytes: r.Size, Digest: r.Digest, Part: part,
 	}
 }
 
-// Refuse makes the error that refuses the record.
-func (r *Record) Refuse(cause error) *RecordError {
+// Reject makes the error that rejects the record.
+func (r *Record) Reject(cause error) *RecordError {
 	return &RecordError{Source: r.Source, Line: r.Line, Offset: r.Offset, Cause: cause}
 }
 
-// Conflict says that the log has another history of a session than the one that
-// the record continues.
+// Conflict makes the error that the log's session has another history than the
+// record's file.
 func (r *Record) Conflict(session, reason string) *HistoryError {
 	return &HistoryError{Session: session, Source: r.Source, Line: r.Line, Offset: r.Offset, Reason: reason}
 }
 
-// Kept is the record with a value of its own, which stays.
-func (r *Record) Kept() Record {
+// Clone copies the record and its value. The next record does not reuse the copy.
+func (r *Record) Clone() Record {
 	kept := *r
 	kept.Value = r.Value.Clone()
 	return kept
 }
 
-// Records yields the JSON objects of a file of lines, in order. A line may hold
-// several; empty lines, carriage returns and a byte order mark are passed over.
-// What cannot be read is yielded as a *RecordError, and the sequence goes on
-// with the next line; any other error ends it.
+// Records yields the JSON objects of a file of lines, in order. A line may have
+// several objects. Records ignores empty lines, carriage returns and a byte order
+// mark. It yields a *RecordError for a record that cannot be parsed, and continues
+// with the next line. Any other error ends the sequence.
 func Records(src Source) iter.Seq2[Record, error] {
 	return split(src, (*lineReader).lines)
 }
 
-// split yields what read finds in a source.
+// Lines yields the lines of a source, each with its newline. The next line reuses
+// the bytes. An error ends the sequence.
+func Lines(src Source) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		r, f, err := src.Reader()
+		if err != nil {
+			yield(nil, fmt.Errorf("open %s: %w", src.Name, err))
+			return
+		}
+		defer f.Close()
+		lines := &lineReader{source: src.Name, in: bufio.NewReaderSize(r, 64<<10)}
+		for lines.next() {
+			if !yield(lines.buf, nil) {
+				return
+			}
+		}
+		if lines.err != nil {
+			yield(nil, fmt.Errorf("read %s after line %d: %w", src.Name, lines.number, lines.err))
+		}
+	}
+}
+
+// split opens a source and yields the records of read.
 func split(src Source, read func(s *lineReader, yield func(Record, error) bool)) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
-		r, f, err := src.reader()
+		r, f, err := src.Reader()
 		if err != nil {
 			yield(Record{}, fmt.Errorf("open %s: %w", src.Name, err))
 			return
@@ -93,13 +114,13 @@ type lineReader struct {
 	buf    []byte // the line, with its newline if it has one
 	start  int64  // offset of the line
 	number int64
-	arrays bool // take them as well as objects
+	arrays bool // accept arrays as well as objects
 	err    error
 }
 
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
-// lines yields what stands on the lines.
+// lines yields the objects of all lines.
 func (s *lineReader) lines(yield func(Record, error) bool) {
 	for s.next() {
 		if !s.line(yield) {
@@ -155,8 +176,8 @@ func (s *lineReader) line(yield func(Record, error) bool) bool {
 	}
 }
 
-// record reads the value at the start of b, which has no line breaks at its end.
-// size is 0 where the next value cannot be found.
+// record parses the value at the start of b. b does not end in a line break. size is
+// 0 if the start of the next value is unknown.
 func (s *lineReader) record(b []byte, offset int64) (rec Record, size int, err error) {
 	rec = Record{Source: s.source, Line: s.number, Offset: offset}
 	value, err := rawjson.First(b, false)
@@ -165,35 +186,35 @@ func (s *lineReader) record(b []byte, offset int64) (rec Record, size int, err e
 			return s.repair(rec, value)
 		}
 		rec.Value = b
-		return rec, 0, rec.Refuse(plain(err, b))
+		return rec, 0, rec.Reject(plain(err, b))
 	}
-	if !s.takes(value.Kind()) {
-		return rec, len(value), rec.Refuse(fmt.Errorf("a JSON %s, not an object", kindName(value.Kind())))
+	if !s.accepts(value.Kind()) {
+		return rec, len(value), rec.Reject(fmt.Errorf("a JSON %s, not an object", kindName(value.Kind())))
 	}
 	if TooDeep(value) {
-		return rec, len(value), rec.Refuse(errDeep)
+		return rec, len(value), rec.Reject(errDeep)
 	}
 	rec.Value, rec.Digest, rec.Size = value, event.DigestOf(value), int64(len(value))
 	return rec, len(value), nil
 }
 
-func (s *lineReader) takes(k jsontext.Kind) bool { return k == '{' || s.arrays && k == '[' }
+func (s *lineReader) accepts(k jsontext.Kind) bool { return k == '{' || s.arrays && k == '[' }
 
-// repair reads a value whose only fault is text that is no valid Unicode.
+// repair parses a value whose only fault is invalid Unicode.
 func (s *lineReader) repair(rec Record, value jsontext.Value) (Record, int, error) {
 	clean := value.Clone()
 	err := clean.Compact(jsontext.AllowInvalidUTF8(true), jsontext.PreserveRawStrings(false))
-	if err != nil || !clean.IsValid() || !s.takes(clean.Kind()) {
-		return rec, len(value), rec.Refuse(errors.New("text that is no valid Unicode"))
+	if err != nil || !clean.IsValid() || !s.accepts(clean.Kind()) {
+		return rec, len(value), rec.Reject(errors.New("text that is no valid Unicode"))
 	}
 	if TooDeep(clean) {
-		return rec, len(value), rec.Refuse(errDeep)
+		return rec, len(value), rec.Reject(errDeep)
 	}
 	rec.Value, rec.Digest, rec.Size, rec.Repaired = clean, event.DigestOf(value), int64(len(value)), true
 	return rec, len(value), nil
 }
 
-// plain is the reason of a refusal.
+// plain is the reason of a rejection.
 func plain(err error, b []byte) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
 		return fmt.Errorf("cut off after %d bytes: %w", len(b), io.ErrUnexpectedEOF)

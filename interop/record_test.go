@@ -20,25 +20,25 @@ func text(name, content string) Source {
 	}
 }
 
-// row is a record or a refusal.
+// row is a record or a rejection.
 type row struct {
 	Line, Offset int64
 	Value        string
-	Refused      string
+	Rejected     string
 }
 
 func rows(t *testing.T, content string) (all []row) {
 	t.Helper()
 	for r, err := range Records(text("f", content)) {
-		var refused *RecordError
+		var rejected *RecordError
 		switch {
 		case err == nil:
 			if want := content[r.Offset : r.Offset+r.Size]; r.Digest != event.DigestOf([]byte(want)) {
 				t.Errorf("record at %d: digest is not that of %s", r.Offset, want)
 			}
 			all = append(all, row{Line: r.Line, Offset: r.Offset, Value: string(r.Value)})
-		case errors.As(err, &refused):
-			all = append(all, row{Line: refused.Line, Offset: refused.Offset, Refused: refused.Cause.Error()})
+		case errors.As(err, &rejected):
+			all = append(all, row{Line: rejected.Line, Offset: rejected.Offset, Rejected: rejected.Cause.Error()})
 		default:
 			t.Fatal(err)
 		}
@@ -88,17 +88,17 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// What is nested too deeply to become an event is refused, and what stands behind it
+// A record that is nested too deeply for an event is rejected, and the record after it
 // is read.
 func TestRecordsThatAreNestedDeeply(t *testing.T) {
 	nested := func(levels int) string {
 		return `{"a":` + strings.Repeat("[", levels-1) + strings.Repeat("]", levels-1) + `}`
 	}
 	got := rows(t, nested(MaxDepth)+nested(MaxDepth+1)+"{\"a\":1}\n"+nested(9999)+"\n{\"\xff\":"+nested(MaxDepth)+"}{}\n")
-	refused := errDeep.Error()
+	rejected := errDeep.Error()
 	want := []row{
-		{Line: 1, Value: nested(MaxDepth)}, {Line: 1, Offset: 2004, Refused: refused}, {Line: 1, Offset: 4010, Value: `{"a":1}`},
-		{Line: 2, Offset: 4018, Refused: refused}, {Line: 3, Offset: 24021, Refused: refused}, {Line: 3, Offset: 26031, Value: `{}`},
+		{Line: 1, Value: nested(MaxDepth)}, {Line: 1, Offset: 2004, Rejected: rejected}, {Line: 1, Offset: 4010, Value: `{"a":1}`},
+		{Line: 2, Offset: 4018, Rejected: rejected}, {Line: 3, Offset: 24021, Rejected: rejected}, {Line: 3, Offset: 26031, Value: `{}`},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("records (-want +got):\n%.2000s", diff)
@@ -169,7 +169,7 @@ func FuzzRecords(f *testing.F) {
 	})
 }
 
-// The end of a line is looked for once, whatever stands on it and before it.
+// A line is searched for its end once, whatever is in it and before it.
 func TestManyRecordsBeforeCarriageReturns(t *testing.T) {
 	const n = 200_000
 	line := strings.Repeat("[]", n) + strings.Repeat("\r", 4_000_000) + "\n"

@@ -11,55 +11,53 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// An import writes about so many events, or bytes of data, at a time, and meanwhile
-// holds as many more.
+// A batch has about this many events or bytes of data. An import has at most two
+// batches in memory: it fills one while it appends the other.
 const (
 	batch      = 2048
 	batchBytes = 1 << 20
 )
 
-// Session appends imported events to one session of a log, in batches. It
-// knows which events the session has already. It is used by one goroutine. At the
-// end Flush or Drop must be called, and Written.
+// Session appends imported events to one session of a log, in batches. It knows the
+// events that the session has already. One goroutine uses it. The caller ends with
+// Flush or Drop, and then calls Written.
 //
-// Seqs are known before events are written, because each batch is appended at
-// the head that the session had: another writer's append in between is a
-// conflict, after which the import may simply be run again.
+// An event has its seq before it is written, because each batch expects the head
+// after the batch before it. If another writer appends in between, the batch fails
+// with a conflict, and the caller can run the import again.
 type Session struct {
 	ID string
-	// Format is that of the importer that started the session in the log; empty
-	// when the session is new, was not imported, or does not say so any more.
+	// Format is the format that the session was imported from. It is empty for a new
+	// session, for a session that was not imported, and after a redaction of the
+	// session's start.
 	Format string
 
-	erased  bool // what it said of itself as it started was redacted
+	erased  bool // the session's start is redacted
 	log     *eventlog.Log
 	head    event.Head
 	known   map[Key]int64   // seqs
-	pending [][]event.Event // appends, each of the events of one record
+	pending [][]event.Event // appends, each with the events of one record
 	count   int             // of pending events
 	bytes   int             // of their data
 	written int
-	behind  *writing        // the batch that is being written; nil if none is
+	running *batchAppend    // the batch that is being appended; nil if none is
 	spare   [][]event.Event // room for pending appends
-	failed  error           // of a batch, which nobody was told yet
+	failed  error           // of a batch; the next call returns it
 }
 
-// writing is a batch on its way into the log.
-type writing struct {
+// batchAppend is a batch that is being appended.
+type batchAppend struct {
 	appends [][]event.Event
 	count   int // of events
 	done    chan struct{}
-	// Set once it is done:
+	// Set when done is closed:
 	head event.Head
 	err  error
 }
 
-// OpenSession finds a session in the log, or prepares a new one. each is called
-// with every event that the session holds, in order; it must not keep them.
+// OpenSession opens a session of the log, or prepares a new one. It calls each with
+// every event of the session, in order. each must not keep the events.
 func OpenSession(ctx context.Context, log *eventlog.Log, id string, each func(*event.Event) error) (*Session, error) {
-	if err := claim(ctx, id); err != nil {
-		return nil, fmt.Errorf("open session %q: %w", id, err)
-	}
 	s := &Session{ID: id, log: log, known: map[Key]int64{}}
 	for e, err := range log.Read(ctx, id, eventlog.All()) {
 		if errors.Is(err, eventlog.ErrNotFound) {
@@ -68,14 +66,14 @@ func OpenSession(ctx context.Context, log *eventlog.Log, id string, each func(*e
 		if err != nil {
 			return nil, fmt.Errorf("read session %q: %w", id, err)
 		}
-		if err := s.noticed(&e, each); err != nil {
+		if err := s.index(&e, each); err != nil {
 			return nil, fmt.Errorf("read session %q: event %d: %w", id, e.Seq, err)
 		}
 	}
 	return s, nil
 }
 
-func (s *Session) noticed(e *event.Event, each func(*event.Event) error) error {
+func (s *Session) index(e *event.Event, each func(*event.Event) error) error {
 	s.head = e.Head()
 	s.known[KeyOf(e.ID)] = e.Seq
 	if e.Type == event.SessionStarted && e.Redacted() {
@@ -86,32 +84,32 @@ func (s *Session) noticed(e *event.Event, each func(*event.Event) error) error {
 	return each(e)
 }
 
-// From reports whether records of one of the formats may be added: the session is
-// new, was imported from one, or does not say any more from what.
+// From reports whether records of one of the formats may be added. They may if the
+// session is new, was imported from one of the formats, or has a redacted start.
 func (s *Session) From(formats ...string) bool {
 	return s.New() || s.erased || slices.Contains(formats, s.Format)
 }
 
-// New reports that the session has no events yet, written or added.
+// New reports whether the session has no events, written or added.
 func (s *Session) New() bool { return s.Seq() == 0 }
 
 // Seq is the seq of the newest event, written or added.
 func (s *Session) Seq() int64 {
 	seq := s.head.Seq + int64(s.count)
-	if s.behind != nil {
-		seq += int64(s.behind.count)
+	if s.running != nil {
+		seq += int64(s.running.count)
 	}
 	return seq
 }
 
-// Find gives the seq of the event with the key, if the session has it.
+// Find returns the seq of the event with the key, if the session has the event.
 func (s *Session) Find(k Key) (seq int64, ok bool) {
 	seq, ok = s.known[k]
 	return seq, ok
 }
 
-// Add queues an event under its key and gives its seq. at becomes its
-// timestamp. Events of one record should be added without a Flush between.
+// Add queues an event under a key and returns the event's seq. at becomes the
+// timestamp. The caller adds all events of a record before it calls Flush.
 func (s *Session) Add(k Key, at time.Time, e event.Event) int64 {
 	e.ID, e.Timestamp = k.ID(at), stamp(at)
 	s.queue(e)
@@ -119,8 +117,8 @@ func (s *Session) Add(k Key, at time.Time, e event.Event) int64 {
 	return s.Seq()
 }
 
-// Join queues an event in the append of the one that was added before it, so
-// that both stand or neither. There must have been no Flush between.
+// Join queues an event in the same append as the event before it, so that the log
+// has both or neither. The caller must not call Flush in between.
 func (s *Session) Join(k Key, at time.Time, e event.Event) int64 {
 	e.ID, e.Timestamp = k.ID(at), stamp(at)
 	last := &s.pending[len(s.pending)-1]
@@ -131,61 +129,62 @@ func (s *Session) Join(k Key, at time.Time, e event.Event) int64 {
 	return s.Seq()
 }
 
-// queue adds e to the pending appends: to the last of them, if that would be
-// nothing without it.
+// queue adds e to the pending appends: to the last append if that is incomplete,
+// else as an append of its own.
 func (s *Session) queue(e event.Event) {
 	s.count++
 	s.bytes += len(e.Data)
-	if n := len(s.pending); n > 0 && leads(s.pending[n-1]) {
+	if n := len(s.pending); n > 0 && incomplete(s.pending[n-1]) {
 		s.pending[n-1] = append(s.pending[n-1], e)
 		return
 	}
 	s.pending = append(s.pending, []event.Event{e})
 }
 
-// leads reports whether an append ends with an event that only makes way for
-// the next.
-func leads(events []event.Event) bool {
+// incomplete reports whether an append ends with an event that prepares the next
+// event.
+func incomplete(events []event.Event) bool {
 	last := events[len(events)-1].Type
 	return last == event.SessionStarted || last == event.HeadMoved
 }
 
-// Full reports that it is time for FlushBehind.
+// Full reports whether the batch is full, so that the caller should call FlushAsync.
 func (s *Session) Full() bool { return s.count >= batch || s.bytes >= batchBytes }
 
-// Written is how many events were appended.
+// Written waits for the running append and returns the number of appended events.
 func (s *Session) Written() int {
-	s.failed = errors.Join(s.failed, s.settle())
+	s.failed = errors.Join(s.failed, s.wait())
 	return s.written
 }
 
-// Drop forgets what was added since the last flush.
+// Drop discards the events that were added since the last flush.
 func (s *Session) Drop() {
-	s.failed = errors.Join(s.failed, s.settle())
+	s.failed = errors.Join(s.failed, s.wait())
 	s.forget(s.pending)
 	clear(s.pending)
 	s.pending, s.count, s.bytes = s.pending[:0], 0, 0
 }
 
-// Flush appends what was added, and waits for it. After an error, which may be that
-// of an earlier FlushBehind, all that was not appended is forgotten.
+// Flush appends the added events and waits for the append. It also returns the error
+// of an earlier FlushAsync. After an error, all events that are not appended are
+// discarded.
 func (s *Session) Flush(ctx context.Context) error {
-	if err := s.FlushBehind(ctx); err != nil {
+	if err := s.FlushAsync(ctx); err != nil {
 		return err
 	}
-	return s.settle()
+	return s.wait()
 }
 
-// FlushBehind waits for the batch before, and goes on appending what was added while
-// the caller adds more. Its error is that of Flush.
-func (s *Session) FlushBehind(ctx context.Context) error {
-	err := errors.Join(s.failed, s.settle())
+// FlushAsync starts to append the added events, and the caller can add more
+// meanwhile. It waits for the batch before, and returns that batch's error.
+func (s *Session) FlushAsync(ctx context.Context) error {
+	err := errors.Join(s.failed, s.wait())
 	s.failed = nil
 	if err != nil || len(s.pending) == 0 {
 		return err
 	}
-	w := &writing{appends: s.pending, count: s.count, done: make(chan struct{})}
-	s.behind, s.pending, s.spare, s.count, s.bytes = w, s.spare, nil, 0, 0
+	w := &batchAppend{appends: s.pending, count: s.count, done: make(chan struct{})}
+	s.running, s.pending, s.spare, s.count, s.bytes = w, s.spare, nil, 0, 0
 	expect := eventlog.At(s.head).Lenient()
 	go func() {
 		defer close(w.done)
@@ -194,15 +193,15 @@ func (s *Session) FlushBehind(ctx context.Context) error {
 	return nil
 }
 
-// settle waits for what is being written. If that failed, what was added behind it
-// goes with it.
-func (s *Session) settle() error {
-	w := s.behind
+// wait waits for the running append. If the append failed, wait also discards the
+// events that were added after it.
+func (s *Session) wait() error {
+	w := s.running
 	if w == nil {
 		return nil
 	}
 	<-w.done
-	s.behind = nil
+	s.running = nil
 	if w.err != nil {
 		s.forget(w.appends)
 		s.Drop()
@@ -223,8 +222,8 @@ func (s *Session) forget(appends [][]event.Event) {
 	}
 }
 
-// stamp makes a time that a line can hold of any time; times that are unknown
-// or beyond four-digit years become 1970.
+// stamp makes a valid timestamp of any time. An unknown time, or a year with more
+// than four digits, becomes 1970.
 func stamp(t time.Time) time.Time {
 	if t.IsZero() || t.UTC().Year() < 1 || t.UTC().Year() > 9999 {
 		return time.Unix(0, 0).UTC()

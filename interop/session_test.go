@@ -63,7 +63,7 @@ func TestBatchesAreWrittenInOrderBehindTheCaller(t *testing.T) {
 			t.Errorf("event %d is found at %d: %v", n, found, ok)
 		}
 		if n%3 == 0 {
-			if err := s.FlushBehind(t.Context()); err != nil {
+			if err := s.FlushAsync(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -86,12 +86,12 @@ func TestBatchesAreWrittenInOrderBehindTheCaller(t *testing.T) {
 	}
 }
 
-// A batch that cannot be written takes with it what was added meanwhile, and is
-// told once, by whichever call comes next.
+// A batch that cannot be written discards the events added after it. Its error is
+// returned once, by the next call.
 func TestABatchThatFailsBehindTheCaller(t *testing.T) {
 	for name, next := range map[string]func(s *Session) error{
 		"flush":        func(s *Session) error { return s.Flush(t.Context()) },
-		"flush behind": func(s *Session) error { return s.FlushBehind(t.Context()) },
+		"flush async":  func(s *Session) error { return s.FlushAsync(t.Context()) },
 		"drop, flush":  func(s *Session) error { s.Drop(); return s.Flush(t.Context()) },
 		"count, flush": func(s *Session) error { s.Written(); return s.Flush(t.Context()) },
 	} {
@@ -102,7 +102,7 @@ func TestABatchThatFailsBehindTheCaller(t *testing.T) {
 				t.Fatal(err)
 			}
 			lost, _ := add(t, s, 1)
-			if err := s.FlushBehind(t.Context()); err != nil {
+			if err := s.FlushAsync(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			meanwhile, _ := add(t, s, 2)
@@ -118,7 +118,7 @@ func TestABatchThatFailsBehindTheCaller(t *testing.T) {
 				t.Errorf("the newest is %d, %d written", s.Seq(), s.Written())
 			}
 			if err := s.Flush(t.Context()); err != nil {
-				t.Errorf("told again: %v", err)
+				t.Errorf("returned again: %v", err)
 			}
 			if head, err := log.Head(t.Context(), "s"); err != nil || head.Seq != 1 {
 				t.Errorf("the log's head is %v: %v", head, err)

@@ -8,32 +8,31 @@ import (
 	"strings"
 )
 
-// Result is what the import of one source came to. Every record read is in
-// exactly one of Imported, Raw, Present, Held and Refused.
+// Result counts the records and events of one import of a source. Every record is
+// counted in exactly one of Imported, Raw, Present, Skipped and Rejected.
 type Result struct {
 	Records  int // records read
 	Imported int // records that became events of their own
-	Raw      int // records kept raw, in events of the format's own types
+	Raw      int // records that became raw events
 	Present  int // records that the log had already
-	// Held counts records that belong to no session, or to one whose first
-	// message the source does not have yet.
-	Held    int
-	Refused []Refusal
-	Events  int // events written, for these records and around them
-	// Sessions are those that records of the source belong to, in order of
-	// appearance.
+	// Skipped counts records that belong to no session, or to a session whose first
+	// message is not in the source yet.
+	Skipped  int
+	Rejected []Rejection
+	Events   int // events written
+	// Sessions are the sessions of the source's records, in order of appearance.
 	Sessions []string
-	touched  map[string]bool // Sessions, once they are many
+	touched  map[string]bool // the Sessions, if they are many
 }
 
-// Refusal is a record that could not be read.
-type Refusal struct {
+// Rejection is a record that cannot be parsed.
+type Rejection struct {
 	Line   int64
 	Offset int64
 	Reason string
 }
 
-// Touch notes that a record belongs to a session.
+// Touch adds a session to Sessions, once.
 func (r *Result) Touch(session string) {
 	const few = 16
 	switch n := len(r.Sessions); {
@@ -54,26 +53,25 @@ func (r *Result) Touch(session string) {
 	}
 }
 
-// Refuse notes a refused record.
-func (r *Result) Refuse(e *RecordError) {
-	r.Refused = append(r.Refused, Refusal{Line: e.Line, Offset: e.Offset, Reason: e.Cause.Error()})
+// Reject adds a rejected record.
+func (r *Result) Reject(e *RecordError) {
+	r.Rejected = append(r.Rejected, Rejection{Line: e.Line, Offset: e.Offset, Reason: e.Cause.Error()})
 }
 
-// Take gives records to a function, one after the other, and counts them. One
-// that cannot be read, or that the function refuses with a *RecordError, is noted
-// as refused; any other error ends it.
+// Take calls take with each record and counts the records. A *RecordError, of the
+// sequence or of take, rejects the record. Any other error ends Take.
 func (r *Result) Take(records iter.Seq2[Record, error], take func(Record) error) error {
 	for rec, err := range records {
-		var refused *RecordError
-		if err != nil && !errors.As(err, &refused) {
+		var rejected *RecordError
+		if err != nil && !errors.As(err, &rejected) {
 			return err
 		}
 		r.Records++
-		if refused == nil {
+		if rejected == nil {
 			err = take(rec)
 		}
-		if errors.As(err, &refused) {
-			r.Refuse(refused)
+		if errors.As(err, &rejected) {
+			r.Reject(rejected)
 		} else if err != nil {
 			return err
 		}
@@ -86,9 +84,9 @@ func (r *Result) add(o *Result) {
 	r.Imported += o.Imported
 	r.Raw += o.Raw
 	r.Present += o.Present
-	r.Held += o.Held
+	r.Skipped += o.Skipped
 	r.Events += o.Events
-	r.Refused = append(r.Refused, o.Refused...)
+	r.Rejected = append(r.Rejected, o.Rejected...)
 }
 
 // Row is one file of a Table.
@@ -96,12 +94,15 @@ type Row struct {
 	Path   string
 	Format string
 	Result
-	// Err is why the import of this file stopped; nil if it did not.
+	// Err is the error that stopped the import of this file, or nil.
 	Err error
+	// Cycle is the path of a file that this file needs and that needs this file;
+	// empty in most rows. This file was imported first.
+	Cycle string
 }
 
-// located is Err with the file's name, which formats put before it where they
-// name the line, too.
+// located is Err with the file's name. An error that names a line already begins with
+// the file's name.
 func (r *Row) located() error {
 	if strings.HasPrefix(r.Err.Error(), r.Path) {
 		return r.Err
@@ -109,16 +110,16 @@ func (r *Row) located() error {
 	return fmt.Errorf("%s: %w", r.Path, r.Err)
 }
 
-// Table is what an import came to, a row for each file in order of import.
+// Table is the result of an import: a row for each file, in the order of import.
 type Table struct {
 	Rows []Row
 	// Skipped are files in folders that are no transcripts, ordered by path.
 	Skipped []string
-	// Links are symbolic links in folders, which were not followed, ordered by path.
+	// Links are symbolic links in folders, ordered by path. They were not followed.
 	Links []string
 }
 
-// Total sums the rows up.
+// Total adds up the rows.
 func (t *Table) Total() Result {
 	var total Result
 	seen := map[string]bool{}

@@ -10,21 +10,21 @@ import (
 	"text/tabwriter"
 )
 
-// How much Print shows of a long table.
+// The limits of Print.
 const (
-	mostRows     = 40 // files; of more than that only those with something refused
-	mostRefusals = 50 // of all files
-	mostOfOne    = 10 // refusals of one file
-	mostNames    = 3  // files skipped
+	mostRows       = 40 // files; of more, only files with rejected records
+	mostRejections = 50 // rejected records
+	mostOfOne      = 10 // rejected records of one file
+	mostNames      = 3  // skipped files
 )
 
-// Print writes the table as aligned text: the files, a sum for each format if
-// there are several, the sum of all, and below it what was refused and skipped.
-// Of many files only those are listed of which something was refused, and long
-// lists end with a count of the rest.
+// Print writes the table as aligned text: the files, a sum for each of several
+// formats, and the total. Rejected records and skipped files follow. Of more than 40
+// files, Print lists only files with rejected records. It shortens long lists and
+// counts the rest.
 func (t *Table) Print(w io.Writer) error { return t.print(w, true) }
 
-// PrintAll writes the table as Print does, all of it.
+// PrintAll writes the table like Print, but lists everything.
 func (t *Table) PrintAll(w io.Writer) error { return t.print(w, false) }
 
 func (t *Table) print(w io.Writer, fold bool) error {
@@ -34,16 +34,16 @@ func (t *Table) print(w io.Writer, fold bool) error {
 		}
 	}
 	n := noter{w: w}
-	t.printRefused(&n, fold && len(t.Total().Refused) > mostRefusals)
+	t.printRejected(&n, fold && len(t.Total().Rejected) > mostRejections)
 	n.names("skipped", "other file", t.Skipped)
 	n.names("not followed", "link", t.Links)
 	return n.err
 }
 
-// printRows writes the rows, in brief only those with something refused.
+// printRows writes the rows; in brief, only rows with rejected records.
 func (t *Table) printRows(w io.Writer, brief bool) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(tw, "records\tevents\tpresent\traw\theld\trefused\tsessions\t  file")
+	fmt.Fprintln(tw, "records\tevents\tpresent\traw\tskipped\trejected\tsessions\t  file")
 	shown := t.printFiles(tw, brief)
 	if hidden := len(t.Rows) - shown; hidden > 0 {
 		fmt.Fprintf(tw, "\t\t\t\t\t\t\t  … %s\n", Count(int64(hidden), "more file"))
@@ -54,11 +54,11 @@ func (t *Table) printRows(w io.Writer, brief bool) error {
 	return tw.Flush()
 }
 
-// printFiles writes the rows of files and reports how many.
+// printFiles writes the rows of files and returns their number.
 func (t *Table) printFiles(w io.Writer, brief bool) (shown int) {
 	for i := range t.Rows {
 		row := &t.Rows[i]
-		if brief && (row.Err == nil && len(row.Refused) == 0 || shown == mostRows) {
+		if brief && (row.Err == nil && len(row.Rejected) == 0 || shown == mostRows) {
 			continue
 		}
 		printRow(w, &row.Result, row.Path)
@@ -90,31 +90,34 @@ func (t *Table) printSums(w io.Writer) {
 }
 
 func printRow(w io.Writer, r *Result, name string) {
-	for _, n := range []int{r.Records, r.Events, r.Present, r.Raw, r.Held, len(r.Refused), len(r.Sessions)} {
+	for _, n := range []int{r.Records, r.Events, r.Present, r.Raw, r.Skipped, len(r.Rejected), len(r.Sessions)} {
 		fmt.Fprintf(w, "%s\t", Thousands(int64(n)))
 	}
 	fmt.Fprintf(w, "  %s\n", oneLine(name))
 }
 
-// printRefused lists what was refused, by file and line, and what stopped.
-func (t *Table) printRefused(n *noter, fold bool) {
+// printRejected lists rejected records, errors and cycles, by file.
+func (t *Table) printRejected(n *noter, fold bool) {
 	shown, hidden := 0, 0
 	for i := range t.Rows {
 		row := &t.Rows[i]
-		for j, r := range row.Refused {
-			if fold && (shown == mostRefusals || j == mostOfOne) {
-				hidden += len(row.Refused) - j
+		for j, r := range row.Rejected {
+			if fold && (shown == mostRejections || j == mostOfOne) {
+				hidden += len(row.Rejected) - j
 				break
 			}
-			n.note("refused: %s:%d (byte %d): %s", row.Path, r.Line, r.Offset, r.Reason)
+			n.note("rejected: %s:%d (byte %d): %s", row.Path, r.Line, r.Offset, r.Reason)
 			shown++
 		}
 		if row.Err != nil {
 			n.note("stopped: %v", row.located())
 		}
+		if row.Cycle != "" {
+			n.note("cycle: %s was imported before %s; each needs the other", row.Path, row.Cycle)
+		}
 	}
 	if hidden > 0 {
-		n.note("refused: … and %s more", Thousands(int64(hidden)))
+		n.note("rejected: … and %s more", Thousands(int64(hidden)))
 	}
 }
 
@@ -130,7 +133,7 @@ func (n *noter) note(format string, args ...any) {
 	}
 }
 
-// names counts files and gives the first names.
+// names writes the number of files and the first names.
 func (n *noter) names(verb, noun string, names []string) {
 	if len(names) == 0 {
 		return
@@ -142,7 +145,8 @@ func (n *noter) names(verb, noun string, names []string) {
 	n.note("%s: %s: %s", verb, Count(int64(len(names)), noun), list)
 }
 
-// oneLine shows characters that would break a line or act on a terminal.
+// oneLine replaces control characters, which would break a line or act on a
+// terminal.
 func oneLine(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < 0x20 || 0x7f <= r && r <= 0x9f {

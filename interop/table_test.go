@@ -17,7 +17,7 @@ func TestALongTableIsFolded(t *testing.T) {
 		row := interop.Row{Path: fmt.Sprintf("%04d.jsonl", i), Format: []string{"one", "two"}[i%2], Result: interop.Result{Records: 1, Events: 1, Sessions: []string{fmt.Sprint(i)}}}
 		if i%100 == 0 {
 			for line := range 20 {
-				row.Refused = append(row.Refused, interop.Refusal{Line: int64(line + 1), Reason: "torn"})
+				row.Rejected = append(row.Rejected, interop.Rejection{Line: int64(line + 1), Reason: "torn"})
 			}
 		}
 		table.Rows = append(table.Rows, row)
@@ -31,8 +31,8 @@ func TestALongTableIsFolded(t *testing.T) {
 	}
 	for _, want := range []string{
 		"  … 4,960 more files\n", "  2,500 files of one\n", "  2,500 files of two\n", "  5,000 files\n",
-		"    5,000   5,000        0    0     0    1,000     5,000  5,000 files\n",
-		"refused: 0000.jsonl:10 (byte 0): torn\n", "refused: … and 950 more\n", "stopped: 0007.jsonl: no luck\n",
+		"    5,000   5,000        0    0        0     1,000     5,000  5,000 files\n",
+		"rejected: 0000.jsonl:10 (byte 0): torn\n", "rejected: … and 950 more\n", "stopped: 0007.jsonl: no luck\n",
 		"skipped: 4 other files: a, b, c, …\n", "not followed: 1 link: l\uFFFD[2J\n",
 	} {
 		if !strings.Contains(short.String(), want) {

@@ -2,10 +2,10 @@ package interop
 
 import "strings"
 
-// titleLength is how many runes of a text become a title.
+// titleLength is the longest title, in runes.
 const titleLength = 80
 
-// Title is the first line of a text, its white space made single spaces, cut.
+// Title is the first line of a text, with single spaces, shortened to 80 runes.
 func Title(text string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	line = strings.Join(strings.Fields(line), " ")

@@ -11,12 +11,11 @@ import (
 	"github.com/convlog/convlog/internal/rawjson"
 )
 
-// Values yields the JSON objects and arrays of a file, in order, whether each
-// stands on a line of its own or a document goes over many lines. What cannot
-// be read is yielded as by Records.
+// Values yields the JSON objects and arrays of a file, in order. A value may be on
+// one line or on many. It yields the errors of Records.
 //
-// A file whose first line is a whole value is read line by line; any other is
-// held in memory.
+// Values reads a file line by line if the first line is a whole value. It reads any
+// other file into memory.
 func Values(src Source) iter.Seq2[Record, error] {
 	return split(src, func(s *lineReader, yield func(Record, error) bool) {
 		s.arrays = true
@@ -32,8 +31,8 @@ func Values(src Source) iter.Seq2[Record, error] {
 	})
 }
 
-// document reads the file if its values go over many lines; else it is nil, and
-// the file is as if nothing had been read.
+// document reads the whole file if its values are on many lines. Else it returns nil,
+// and the next read starts at the start of the file.
 func (s *lineReader) document() ([]byte, error) {
 	var first []byte
 	for len(bytes.TrimSpace(first)) == 0 {
@@ -62,7 +61,7 @@ func (s *lineReader) document() ([]byte, error) {
 	return nil, nil
 }
 
-// whole says why no value stands at the start of b.
+// whole returns an error unless b starts with a whole value.
 func whole(b []byte) error {
 	b = bytes.TrimSpace(bytes.TrimPrefix(b, byteOrderMark))
 	if len(b) == 0 {
@@ -75,7 +74,7 @@ func whole(b []byte) error {
 	return err
 }
 
-// values yields the values that stand one behind the other in b.
+// values yields the values in b.
 func (s *lineReader) values(b []byte, yield func(Record, error) bool) {
 	b = bytes.TrimRight(b, "\r\n")
 	rest := bytes.TrimPrefix(b, byteOrderMark)

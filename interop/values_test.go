@@ -12,21 +12,21 @@ import (
 	"github.com/convlog/convlog/interop"
 )
 
-// Values stand on lines, one behind the other, or over many lines; each is where
+// Values are on lines of their own, several on a line, or over many lines; each is where
 // its record says.
 func TestValues(t *testing.T) {
 	for content, want := range map[string][]string{
 		"":                                 nil,
 		"\n \r\n":                          nil,
 		"{\"a\":1}\n[2]\n":                 {`1@0 {"a":1}`, `2@8 [2]`},
-		"\n\ufeff":                         {"2@1 refused"},
+		"\n\ufeff":                         {"2@1 rejected"},
 		"\ufeff[1]{}\r\n[2]":               {`1@3 [1]`, `1@6 {}`, `2@10 [2]`},
 		"{\n \"a\": [\n1]}\n\n[2]":         {"1@0 {\n \"a\": [\n1]}", "5@15 [2]"},
 		"[1,\n2":                           {"1@0 cut off [1,\n2"},
-		"[1]\n[2,\n[3]\n7\n[4":             {"1@0 [1]", "2@4 cut off [2,", "3@8 [3]", "4@12 refused", "5@14 cut off [4"},
-		"[1,\n{}\n]]\n[2]":                 {"1@0 [1,\n{}\n]", "3@8 refused"},
+		"[1]\n[2,\n[3]\n7\n[4":             {"1@0 [1]", "2@4 cut off [2,", "3@8 [3]", "4@12 rejected", "5@14 cut off [4"},
+		"[1,\n{}\n]]\n[2]":                 {"1@0 [1,\n{}\n]", "3@8 rejected"},
 		"{\"a\n[1]\n":                      {"1@0 cut off {\"a", "2@4 [1]"},
-		"{\"a\":1,\"a\":2}\n[\"\\ud800\"]": {"1@0 refused", "2@14 [\"\ufffd\"]"},
+		"{\"a\":1,\"a\":2}\n[\"\\ud800\"]": {"1@0 rejected", "2@14 [\"\ufffd\"]"},
 	} {
 		if diff := cmp.Diff(want, values(t, content)); diff != "" {
 			t.Errorf("%q (+):\n%s", content, diff)
@@ -37,17 +37,17 @@ func TestValues(t *testing.T) {
 func values(t *testing.T, content string) (all []string) {
 	src := interop.Source{Name: "f", Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(content)), nil }}
 	for rec, err := range interop.Values(src) {
-		var refused *interop.RecordError
+		var rejected *interop.RecordError
 		at := fmt.Sprintf("%d@%d ", rec.Line, rec.Offset)
 		switch {
 		case err == nil:
 			at += string(rec.Value)
-		case !errors.As(err, &refused):
+		case !errors.As(err, &rejected):
 			t.Fatal(err)
-		case errors.Is(refused.Cause, io.ErrUnexpectedEOF):
+		case errors.Is(rejected.Cause, io.ErrUnexpectedEOF):
 			at += "cut off " + string(rec.Value)
 		default:
-			at += "refused"
+			at += "rejected"
 		}
 		all = append(all, at)
 	}

@@ -46,9 +46,10 @@ in folders. What is no transcript is skipped in folders and by patterns, and
 refused where it is named; --format says what it is.
 
 Importing again adds only what is new. The table counts the records read, the
-events written, the records that were present already, those kept raw, those held
-back until their session begins, and those refused, which are listed by line: the
-rest is imported, and the exit code is 1.`,
+events written, the records that the log has already, the records kept raw, the
+records skipped because their session has not begun, and the records rejected. It
+lists each rejected record with its line; the rest is imported, and the exit code
+is 1. Files are imported in the order in which they need each other.`,
 		Example: `  logtool import
   logtool import ~/.claude/projects
   zcat old.jsonl.gz | logtool import -
@@ -62,7 +63,7 @@ rest is imported, and the exit code is 1.`,
 	cmd.Flags().StringVar(&x.format, "format", anyFormat, "what the files are: "+strings.Join(formatNames(), ", "))
 	cmd.Flags().BoolVar(&x.known, "known", false, "import the folders where programs keep their transcripts")
 	cmd.Flags().BoolVarP(&x.dry, "dry-run", "n", false, "say what would be imported, and import nothing")
-	cmd.Flags().BoolVarP(&x.verbose, "verbose", "v", false, "list every file and every record refused, however many")
+	cmd.Flags().BoolVarP(&x.verbose, "verbose", "v", false, "list every file and every rejected record, however many")
 	return cmd
 }
 
@@ -168,7 +169,7 @@ func (x *importing) all(ctx context.Context, log *eventlog.Log, in *inputs, foun
 	if err := importError(&table, errors.Join(failed...)); err != nil || x.format == anyFormat {
 		return err
 	}
-	return heldError(&table)
+	return skippedError(&table)
 }
 
 // importError is what an import failed with: err, or what the table shows.
@@ -180,7 +181,7 @@ func importError(table *interop.Table, err error) error {
 		}
 	}
 	total := table.Total()
-	bad := len(total.Refused)
+	bad := len(total.Rejected)
 	switch {
 	case errors.Is(err, context.Canceled):
 		return err
@@ -189,9 +190,9 @@ func importError(table *interop.Table, err error) error {
 	case err != nil:
 		return err
 	case bad > 0 && total.Events+total.Present == 0:
-		return fmt.Errorf("%s refused, as listed; nothing was imported", count(int64(bad), "record"))
+		return fmt.Errorf("%s rejected, as listed; nothing was imported", count(int64(bad), "record"))
 	case bad > 0:
-		return fmt.Errorf("%s refused, as listed; the rest is imported", count(int64(bad), "record"))
+		return fmt.Errorf("%s rejected, as listed; the rest is imported", count(int64(bad), "record"))
 	case len(table.Rows) > 0:
 		return nil
 	case len(table.Skipped) == 0 && len(table.Links) > 0:
@@ -205,13 +206,13 @@ func importError(table *interop.Table, err error) error {
 	}
 }
 
-// heldError says that files which --format was given for are of another one: no
+// skippedError says that files which --format was given for are of another one: no
 // record of them is a line of conversation in that.
-func heldError(table *interop.Table) error {
+func skippedError(table *interop.Table) error {
 	all := table.Total()
-	if all.Held == 0 || all.Held < all.Records {
+	if all.Skipped == 0 || all.Skipped < all.Records {
 		return nil
 	}
-	return fmt.Errorf("nothing was imported: %s without a line of conversation in %s, held back until one comes; leave out --format to have the format found",
-		count(int64(all.Held), "record"), table.Rows[0].Format)
+	return fmt.Errorf("nothing was imported: %s without a line of conversation in %s, skipped until one comes; leave out --format to have the format found",
+		count(int64(all.Skipped), "record"), table.Rows[0].Format)
 }

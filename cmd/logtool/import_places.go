@@ -53,7 +53,7 @@ func (a *app) known(ctx context.Context, formats []interop.Format) ([]knownPlace
 			if format.Name() != place.format {
 				continue
 			}
-			found, err := interop.Find(ctx, []interop.Format{format}, []string{dir}, interop.Options{})
+			found, err := interop.Find(ctx, []interop.Format{format}, []string{dir})
 			if err != nil {
 				return nil, err
 			}

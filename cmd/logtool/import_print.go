@@ -8,20 +8,23 @@ import (
 
 // imported is a row of the table as --json prints it.
 type imported struct {
-	File     string    `json:"file"`
-	Format   string    `json:"format"`
-	Records  int       `json:"records"`
-	Events   int       `json:"events"`
-	Present  int       `json:"present"`
-	Raw      int       `json:"raw"`
-	Held     int       `json:"held"`
-	Refused  []refused `json:"refused"`
-	Sessions []string  `json:"sessions"`
-	Error    string    `json:"error,omitzero"`
+	File     string     `json:"file"`
+	Format   string     `json:"format"`
+	Records  int        `json:"records"`
+	Events   int        `json:"events"`
+	Present  int        `json:"present"`
+	Raw      int        `json:"raw"`
+	Skipped  int        `json:"skipped"`
+	Rejected []rejected `json:"rejected"`
+	Sessions []string   `json:"sessions"`
+	Error    string     `json:"error,omitzero"`
+	// Cycle is a file that this file needs and that needs this file, which was imported
+	// first.
+	Cycle string `json:"cycle,omitzero"`
 }
 
-// refused is a record that could not be read.
-type refused struct {
+// rejected is a record that cannot be parsed.
+type rejected struct {
 	Line   int64  `json:"line"`
 	Offset int64  `json:"offset"`
 	Reason string `json:"reason"`
@@ -30,10 +33,10 @@ type refused struct {
 func newImported(row *interop.Row) imported {
 	out := imported{
 		File: row.Path, Format: row.Format, Records: row.Records, Events: row.Events, Present: row.Present,
-		Raw: row.Raw, Held: row.Held, Refused: []refused{}, Sessions: row.Sessions,
+		Raw: row.Raw, Skipped: row.Skipped, Rejected: []rejected{}, Sessions: row.Sessions, Cycle: row.Cycle,
 	}
-	for _, r := range row.Refused {
-		out.Refused = append(out.Refused, refused(r))
+	for _, r := range row.Rejected {
+		out.Rejected = append(out.Rejected, rejected(r))
 	}
 	if row.Err != nil {
 		out.Error = row.Err.Error()

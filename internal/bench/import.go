@@ -94,7 +94,7 @@ func importTrial(ctx context.Context, b *bench, rounds int, format interop.Forma
 	ours := func(ctx context.Context) (float64, error) {
 		log := eventlog.Open(open())
 		start := time.Now()
-		_, err := interop.Import(ctx, log, []interop.Format{format}, []string{path}, interop.Options{})
+		_, err := interop.Import(ctx, log, []interop.Format{format}, []string{path})
 		took := float64(time.Since(start).Nanoseconds()) / mib
 		return took, errors.Join(err, log.Close()) // no background work may run during the other side
 	}

@@ -63,9 +63,7 @@ package claude
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
@@ -80,25 +78,6 @@ type Format struct{}
 
 // Name is "claude".
 func (Format) Name() string { return Name }
-
-// Lane returns the id of the first session in the file.
-func (Format) Lane(first []byte) string {
-	for line := range head.Lines(first) {
-		if id := head.Object(line).Text("sessionId"); id != "" {
-			return id
-		}
-	}
-	return ""
-}
-
-// Rank orders files of sub-agents after files of sessions.
-func (Format) Rank(name string, _ []byte) int {
-	slashed := filepath.ToSlash(name)
-	if strings.Contains(slashed, "/subagents/") || strings.HasPrefix(filepath.Base(name), "agent-") {
-		return 1
-	}
-	return 0
-}
 
 // Detect reports whether one of the first lines is a record of Claude Code.
 func (Format) Detect(_ string, first []byte) bool {
@@ -124,9 +103,7 @@ func isRecord(h head.Head) bool {
 func (Format) Import(ctx context.Context, log *eventlog.Log, src interop.Source) (interop.Result, error) {
 	im := newImporter(ctx, log)
 	err := im.result.Take(interop.Records(src), im.record)
-	if err = errors.Join(err, im.flush()); err == nil {
-		err = im.waits()
-	}
+	err = errors.Join(err, im.flush())
 	im.finish()
 	return im.result, err
 }

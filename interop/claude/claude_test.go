@@ -45,7 +45,7 @@ func TestSamplesImportOnce(t *testing.T) {
 	log := importtest.NewLog(t)
 	dir := filepath.Join(transcripts, "samples")
 	first := load(t, log, dir)
-	if first.Records != 58 || first.Imported+first.Raw != 58 || len(first.Refused) > 0 || first.Held > 0 {
+	if first.Records != 58 || first.Imported+first.Raw != 58 || len(first.Rejected) > 0 || first.Skipped > 0 {
 		t.Errorf("first import: %+v", first)
 	}
 	second := load(t, log, dir)
@@ -252,10 +252,10 @@ func TestBrokenFile(t *testing.T) {
 	log := importtest.NewLog(t)
 	content := importtest.ReadFile(t, fixture("broken.jsonl"))
 	got := load(t, log, fixture("broken.jsonl"))
-	if got.Records != 6 || got.Imported != 4 || got.Raw != 1 || len(got.Refused) != 1 {
+	if got.Records != 6 || got.Imported != 4 || got.Raw != 1 || len(got.Rejected) != 1 {
 		t.Errorf("import: %+v", got)
 	}
-	if r := got.Refused[0]; r.Line != 5 || int(r.Offset) != strings.LastIndexByte(content, '\n')+1 || !strings.Contains(r.Reason, "cut off after 150 bytes") {
+	if r := got.Rejected[0]; r.Line != 5 || int(r.Offset) != strings.LastIndexByte(content, '\n')+1 || !strings.Contains(r.Reason, "cut off after 150 bytes") {
 		t.Errorf("refused: %+v", r)
 	}
 	importtest.Same(t, "events", []string{

@@ -14,7 +14,7 @@ func importOne(t *testing.T, role, message string) (*event.Event, event.Message)
 	t.Helper()
 	log := importtest.NewLog(t)
 	record := `{"type":"` + role + `","sessionId":"s","cwd":"/","uuid":"u","message":` + strings.ReplaceAll(message, "\n", "") + `}`
-	if got, err := loadText(t, log, "f", record); err != nil || len(got.Refused) > 0 {
+	if got, err := loadText(t, log, "f", record); err != nil || len(got.Rejected) > 0 {
 		t.Fatalf("import %s: %+v, %v", record, got, err)
 	}
 	e := importtest.Events(t, log, "s")[1]
@@ -128,7 +128,7 @@ func TestRawRecords(t *testing.T) {
 		`{"type":"new-thing","uuid":{},"parentUuid":[],"isSidechain":"yes","sessionId":"s"}`,
 	}
 	got, err := loadText(t, log, "f", strings.Join(odd, "\n"))
-	if err != nil || got.Raw != len(odd) || len(got.Refused) > 0 {
+	if err != nil || got.Raw != len(odd) || len(got.Rejected) > 0 {
 		t.Fatalf("import: %+v, %v", got, err)
 	}
 	all := importtest.Events(t, log, "s")
@@ -149,12 +149,12 @@ func TestRejectedRecords(t *testing.T) {
 		userPrompt("s", "u1", "", "One"), `[1]`, `{"type":"user","type":"user"}`, `{"type":"user"`,
 		`{"type":"mode","sessionId":"` + strings.Repeat("x", 300) + `"}`, userPrompt("s", "u2", "u1", "Two"),
 	}, "\n"))
-	if err != nil || got.Imported != 2 || len(got.Refused) != 4 {
+	if err != nil || got.Imported != 2 || len(got.Rejected) != 4 {
 		t.Fatalf("import: %+v, %v", got, err)
 	}
 	for i, line := range []int64{3, 4, 5, 6} {
-		if got.Refused[i].Line != line || got.Refused[i].Reason == "" {
-			t.Errorf("refused: %+v, want line %d", got.Refused[i], line)
+		if got.Rejected[i].Line != line || got.Rejected[i].Reason == "" {
+			t.Errorf("refused: %+v, want line %d", got.Rejected[i], line)
 		}
 	}
 }

@@ -30,9 +30,6 @@ func (im *importer) apply(s *session, rec interop.Record, f *facts, at time.Time
 		return nil
 	}
 	if reason := s.conflict(f); reason != "" {
-		if im.await(s.ID) {
-			return nil
-		}
 		s.Drop()
 		return rec.Conflict(s.ID, reason)
 	}
@@ -40,7 +37,7 @@ func (im *importer) apply(s *session, rec interop.Record, f *facts, at time.Time
 		return rec.Located(err)
 	}
 	if s.Full() && (s.matched || s.initialSeq == 0) {
-		return s.FlushBehind(im.ctx)
+		return s.FlushAsync(im.ctx)
 	}
 	return nil
 }

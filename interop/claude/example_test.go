@@ -17,7 +17,7 @@ func Example() {
 	defer log.Close()
 	for range 2 {
 		table, err := interop.Import(ctx, log, []interop.Format{claude.Format{}},
-			[]string{"../../testdata/transcripts/samples"}, interop.Options{})
+			[]string{"../../testdata/transcripts/samples"})
 		if err != nil {
 			fmt.Println(err)
 			return

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -49,11 +50,11 @@ func TestOnlyBookkeepingIsHeld(t *testing.T) {
 	log := importtest.NewLog(t)
 	head := `{"type":"file-history-snapshot","messageId":"m","snapshot":{}}` + "\n" + `{"type":"mode","mode":"normal","sessionId":"s"}` + "\n"
 	got, err := loadText(t, log, "f", head)
-	if err != nil || got.Held != 2 || got.Events != 0 || len(importtest.Sessions(t, log)) != 0 {
+	if err != nil || got.Skipped != 2 || got.Events != 0 || len(importtest.Sessions(t, log)) != 0 {
 		t.Errorf("import of bookkeeping: %+v, %v", got, err)
 	}
 	got, err = loadText(t, log, "f", head+userPrompt("s", "u1", "", "Hello"))
-	if err != nil || got.Held != 0 || got.Events != 4 {
+	if err != nil || got.Skipped != 0 || got.Events != 4 {
 		t.Errorf("import after the session has begun: %+v, %v", got, err)
 	}
 }
@@ -91,10 +92,9 @@ func TestAContinuationIsAppended(t *testing.T) {
 	importtest.Same(t, "active path", []string{"session_started", "user One…", "user Two…", "user Three…"}, importtest.Outline(t, log, "s"))
 }
 
-// Several files have lines of one session, and one of them begins it. Its lines in the
-// other files wait for that file, whatever the order of names. Without that file, they
-// begin the session.
-func TestOneSessionInSeveralFiles(t *testing.T) {
+// A file with lines of a session that another file begins is imported after that
+// file, whatever the names. If no file begins the session, these lines begin it.
+func TestFilesThatNeedEachOther(t *testing.T) {
 	line := func(session, uuid, parent string) string { return userPrompt(session, uuid, parent, uuid) }
 	note := `{"type":"system","sessionId":"s","uuid":"n","parentUuid":"1","timestamp":"2026-01-01T00:00:00Z","content":"noted"}` + "\n"
 	for _, c := range []struct {
@@ -113,6 +113,15 @@ func TestOneSessionInSeveralFiles(t *testing.T) {
 			map[string][]string{"s": {"1", "4", "5", "6", "7"}}},
 		{"a chain", []string{line("s", "2", "1"), line("t", "2", "1") + line("s", "1", ""), line("t", "1", "")},
 			map[string][]string{"s": {"1", "2"}, "t": {"1", "2"}}},
+		{"a long chain", []string{
+			line("s", "8", "7"), line("s", "7", "6"), line("s", "6", "5"), line("s", "5", "4"), line("s", "4", "3"), line("s", "3", "2"), line("s", "2", "1"), line("s", "1", ""),
+		}, map[string][]string{"s": {"1", "2", "3", "4", "5", "6", "7", "8"}}},
+		{"the parent is in no file", []string{line("s", "5", "gone"), line("t", "1", "")}, map[string][]string{"s": {"5"}, "t": {"1"}}},
+		{"two copies", []string{line("s", "3", "2"), line("s", "1", "") + line("s", "2", "1"), line("s", "1", "") + line("s", "2", "1")},
+			map[string][]string{"s": {"1", "2", "3"}}},
+		{"a parent that comes later in the file, and a copy", []string{line("s", "3", "2") + line("s", "2", "1"), line("s", "3", "2") + line("s", "2", "1")},
+			map[string][]string{"s": {"3", "2"}}},
+		{"notes before all others", []string{note, line("s", "3", "2"), line("s", "1", "") + line("s", "2", "1")}, map[string][]string{"s": {"1", "2", "3"}}},
 		{"only notes", []string{note, line("s", "1", "") + line("s", "2", "1")}, map[string][]string{"s": {"1", "2"}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -126,6 +135,9 @@ func TestOneSessionInSeveralFiles(t *testing.T) {
 			for again := range 2 {
 				table, err := interop.Import(t.Context(), log, []interop.Format{claude.Format{}}, nil, interop.Options{Sources: files})
 				got := table.Total()
+				if slices.ContainsFunc(table.Rows, func(row interop.Row) bool { return row.Cycle != "" }) {
+					t.Errorf("a cycle among %+v", table.Rows)
+				}
 				if err != nil || again == 1 && got.Events > 0 || got.Imported+got.Present+got.Raw != records {
 					t.Errorf("import %d of %d records: %+v, %v", again, records, got, err)
 				}
@@ -138,6 +150,26 @@ func TestOneSessionInSeveralFiles(t *testing.T) {
 				importtest.Same(t, session, want, texts)
 			}
 		})
+	}
+}
+
+// Two files that each begin the session that the other continues are a cycle. The
+// table says which file came first, and the other one's beginning is a conflict.
+func TestFilesThatBeginEachOther(t *testing.T) {
+	files := []interop.Source{
+		importtest.Source("1", userPrompt("s", "s2", "s1", "2")+userPrompt("t", "t1", "", "1")),
+		importtest.Source("2", userPrompt("s", "s1", "", "1")+userPrompt("t", "t2", "t1", "2")),
+	}
+	table, err := interop.Import(t.Context(), importtest.NewLog(t), []interop.Format{claude.Format{}}, nil, interop.Options{Sources: files})
+	if len(table.Rows) != 2 || table.Rows[0].Path != "2" || table.Rows[0].Cycle != "1" || table.Rows[1].Cycle != "" {
+		t.Errorf("rows %+v", table.Rows)
+	}
+	var history *interop.HistoryError
+	if !errors.As(err, &history) || history.Session != "t" || history.Source != "1" {
+		t.Errorf("error is %v", err)
+	}
+	if total := table.Total(); total.Imported != 3 {
+		t.Errorf("total is %+v", total)
 	}
 }
 

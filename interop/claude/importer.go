@@ -3,7 +3,6 @@ package claude
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 	"time"
 
@@ -23,14 +22,6 @@ type importer struct {
 	// current is the session of records without a session id; nil before the first
 	// session.
 	current *session
-	// later, if set, is the error that repeats the import of this file after the other
-	// files. awaited are the sessions whose records wait for that second import, and
-	// left is the number of these records. While skipping is true, records without a
-	// session id belong to an awaited session.
-	later    error
-	awaited  map[string]bool
-	left     int
-	skipping bool
 	// held are the records of sessions that have not begun, in file order.
 	held []heldRecord
 	// at is the newest timestamp in the file so far.
@@ -59,7 +50,7 @@ func (h *heldRecord) belongsTo(s *session, unnamed bool) bool {
 
 func newImporter(ctx context.Context, log *eventlog.Log) *importer {
 	return &importer{
-		ctx: ctx, log: log, later: interop.Later(ctx), awaited: map[string]bool{},
+		ctx: ctx, log: log,
 		sessions: map[string]*session{}, sides: map[string]string{}, lastSide: map[string]string{}, claimedCalls: map[string]bool{},
 	}
 }
@@ -69,14 +60,10 @@ func newImporter(ctx context.Context, log *eventlog.Log) *importer {
 func (im *importer) record(rec interop.Record) error {
 	f, err := factsOf(rec.Value)
 	if err != nil {
-		return rec.Refuse(err)
+		return rec.Reject(err)
 	}
 	im.advanceTime(f.time())
 	id := im.sessionOf(&f)
-	if im.awaited[f.SessionID] || im.awaited[id] || id == "" && im.skipping {
-		im.left++
-		return nil
-	}
 	if id == "" && im.current != nil {
 		return im.apply(im.current, rec, &f, im.at)
 	}
@@ -84,7 +71,7 @@ func (im *importer) record(rec interop.Record) error {
 		return im.hold(rec, id)
 	}
 	if err := event.CheckSessionID(id); err != nil {
-		return rec.Refuse(err)
+		return rec.Reject(err)
 	}
 	s, err := im.open(id, &f)
 	if err != nil {
@@ -93,10 +80,6 @@ func (im *importer) record(rec interop.Record) error {
 	begins := im.continues(s) || f.beginsSession()
 	if s.New() && !begins {
 		return im.hold(rec, id)
-	}
-	if im.misses(s, &f) && im.await(id) {
-		im.skipping = true
-		return nil
 	}
 	return im.applyTo(s, rec, &f, begins)
 }
@@ -142,26 +125,9 @@ func (im *importer) applyTo(s *session, rec interop.Record, f *facts, begins boo
 		return err
 	}
 	if begins && (!f.IsSidechain || im.current == nil || im.current.side) {
-		im.current, im.skipping = s, false
+		im.current = s
 	}
 	return im.apply(s, rec, f, im.at)
-}
-
-// misses reports whether s would begin with a line whose parent is not in the file.
-func (im *importer) misses(s *session, f *facts) bool {
-	return s.New() && !f.IsSidechain && f.ParentUUID != "" && im.sides[f.ParentUUID] == ""
-}
-
-// await leaves the remaining records of a session, and of its sub-agents, for a second
-// import of the file. It reports false if there is no second import; see interop.Later.
-func (im *importer) await(session string) (waits bool) {
-	if im.later == nil {
-		return false
-	}
-	im.awaited[session] = true
-	im.skipping = im.skipping || im.current != nil && im.current.ID == session
-	im.left++
-	return true
 }
 
 // startingCall finds the call that started the sub-agent of session s, when the first
@@ -184,10 +150,10 @@ func (im *importer) startingCall(s *session, f *facts) (by task, err error) {
 
 // hold keeps a record until its session begins.
 func (im *importer) hold(rec interop.Record, session string) error {
-	clone := rec.Kept()
+	clone := rec.Clone()
 	f, err := factsOf(clone.Value)
 	if err != nil {
-		return rec.Refuse(err)
+		return rec.Reject(err)
 	}
 	im.held = append(im.held, heldRecord{clone, f, im.at, session})
 	return nil
@@ -271,18 +237,9 @@ func (im *importer) flush() (err error) {
 	return err
 }
 
-// waits returns the error that repeats the import of this file, if records wait for a
-// session that another file may begin.
-func (im *importer) waits() error {
-	if im.left > 0 || slices.ContainsFunc(im.held, func(h heldRecord) bool { return h.session != "" }) {
-		return im.later
-	}
-	return nil
-}
-
 // finish completes the result at the end of the file.
 func (im *importer) finish() {
-	im.result.Held = len(im.held) + im.left
+	im.result.Skipped = len(im.held)
 	for _, s := range im.order {
 		im.result.Events += s.Written()
 	}

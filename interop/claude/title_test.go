@@ -77,12 +77,12 @@ func TestOtherLinesBeginNoSession(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			log := importtest.NewLog(t)
 			got, err := loadText(t, log, "f", test.line)
-			if err != nil || got.Held != 1 || got.Events != 0 || len(importtest.Sessions(t, log)) != 0 {
+			if err != nil || got.Skipped != 1 || got.Events != 0 || len(importtest.Sessions(t, log)) != 0 {
 				t.Errorf("import: %+v, %v", got, err)
 			}
 			importtest.Same(t, "titles, before a prompt", []string{"Go on."}, titles(t, test.line+userLine(`"Go on."`, "")))
 			got, err = loadText(t, log, "f", test.line+answered)
-			if err != nil || got.Held != 0 || got.Events != 3 {
+			if err != nil || got.Skipped != 0 || got.Events != 3 {
 				t.Errorf("import after the session has begun: %+v, %v", got, err)
 			}
 			all := importtest.Outlines(t, importtest.Events(t, log, "s"))
@@ -134,7 +134,7 @@ func TestSubAgentsHaveTitles(t *testing.T) {
 func TestLocalCommandsBeforeThePrompt(t *testing.T) {
 	log := importtest.NewLog(t)
 	got := load(t, log, fixture("commands.jsonl"))
-	if got.Records != 12 || got.Held != 3 || got.Events != 10 {
+	if got.Records != 12 || got.Skipped != 3 || got.Events != 10 {
 		t.Errorf("import: %+v", got)
 	}
 	importtest.Same(t, "sessions", []string{kiln + "5"}, importtest.Sessions(t, log))

@@ -67,7 +67,6 @@
 package codex
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -86,38 +85,42 @@ type Format struct{}
 // Name is "codex".
 func (Format) Name() string { return Name }
 
-// Lane returns the session id of the header.
-func (Format) Lane(first []byte) string {
-	for line := range head.Lines(first) {
-		h := head.Object(line)
-		return cmp.Or(h.In("payload").Text("id"), h.Text("id"))
+// Declare gives the session of the header, and the session that it was forked from
+// or that called it.
+func (Format) Declare(src interop.Source) (ids interop.IDs) {
+	begin, err := src.Head()
+	if err != nil {
+		return ids
 	}
-	return ""
+	for line := range head.Lines(begin) {
+		h := headerIn(line)
+		if h.id == "" {
+			continue
+		}
+		ids.Owns = []string{h.id}
+		if parent := h.parent(); parent != "" {
+			ids.Needs = []string{parent}
+		}
+		break
+	}
+	return ids
 }
 
-// Rank orders forks and sub-agents after their parents.
-func (Format) Rank(_ string, first []byte) int {
-	var own header
-	copies := 0
-	for line := range head.Lines(first) {
-		rec := interop.Record{Value: line}
-		if !rec.Value.IsValid() || rec.Value.Kind() != '{' {
-			break
+// headerIn is the header in a line, without an id if the line is none. Of a line
+// that is longer than the head of the file it reads the ids.
+func headerIn(line []byte) header {
+	rec := interop.Record{Value: line}
+	if !rec.Value.IsValid() {
+		h := head.Object(line)
+		if payload := h.In("payload"); h.Text("type") == metaKind {
+			return header{id: payload.Text("id"), forkedFrom: payload.Text("forked_from_id"), spawnedBy: payload.Text("parent_thread_id")}
 		}
-		l, err := readLine(&rec)
-		if err != nil || l.kind != metaKind {
-			break
-		}
-		if own.id == "" {
-			own = headerOf(l)
-		} else if l.text("id") != own.id {
-			copies++
-		}
+		return header{}
 	}
-	if own.parent() == "" {
-		return 0
+	if l, err := readLine(&rec); err == nil && l.kind == metaKind {
+		return headerOf(l)
 	}
-	return max(1, copies)
+	return header{}
 }
 
 // recordTypes are the types of lines with a payload.

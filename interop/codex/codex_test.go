@@ -3,6 +3,7 @@ package codex_test
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -122,18 +123,33 @@ func TestDetect(t *testing.T) {
 	})
 }
 
-func TestRank(t *testing.T) {
-	for name, want := range map[string]int{"parent": 0, "whole": 0, "bare": 0, "agent-fresh": 1, "agent-forked": 1, "fork": 1} {
-		if got := (codex.Format{}).Rank(name, []byte(readFixture(t, name))); got != want {
-			t.Errorf("rank of %s is %d, want %d", name, got, want)
+// Forks and sub-agents need the session that they come from.
+func TestDeclare(t *testing.T) {
+	declared := func(name, content string) interop.IDs {
+		return codex.Format{}.Declare(importtest.Source(name, content))
+	}
+	parent := declared("parent", readFixture(t, "parent")).Owns
+	for name, needs := range map[string][]string{
+		"parent": nil, "whole": nil, "bare": nil, "agent-fresh": parent, "agent-forked": parent, "fork": parent,
+	} {
+		got := declared(name, readFixture(t, name))
+		if len(got.Owns) != 1 || !slices.Equal(got.Needs, needs) || len(needs) > 0 && got.Owns[0] == needs[0] {
+			t.Errorf("%s declares %+v, want needs %q", name, got, needs)
 		}
+	}
+	long := `{"type":"session_meta","payload":{"id":"c","forked_from_id":"p","instructions":"` + strings.Repeat("x", interop.HeadBytes) + `"}}`
+	if got := declared("f", long); !slices.Equal(got.Owns, []string{"c"}) || !slices.Equal(got.Needs, []string{"p"}) {
+		t.Errorf("a header longer than the head declares %+v", got)
+	}
+	if got := declared("f", "{}\n[]\nno JSON"); len(got.Owns) > 0 {
+		t.Errorf("no header declares %+v", got)
 	}
 }
 
 func TestWhole(t *testing.T) {
 	log := importtest.NewLog(t)
 	total := load(t, log, "whole").Rows[0].Result
-	if total.Records != 49 || total.Imported != 33 || total.Raw != 16 || total.Events != 49 || total.Held != 0 || total.Present != 0 {
+	if total.Records != 49 || total.Imported != 33 || total.Raw != 16 || total.Events != 49 || total.Skipped != 0 || total.Present != 0 {
 		t.Errorf("result is %+v", total)
 	}
 	importtest.Same(t, "active path", []string{

@@ -14,7 +14,7 @@ func ExampleFormat() {
 	log := eventlog.Open(memory.New())
 	defer log.Close()
 	sessions := []string{"../../testdata/transcripts/codex/parent.jsonl", "../../testdata/transcripts/codex/fork.jsonl"}
-	table, err := interop.Import(context.Background(), log, []interop.Format{codex.Format{}}, sessions, interop.Options{})
+	table, err := interop.Import(context.Background(), log, []interop.Format{codex.Format{}}, sessions)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -27,7 +27,7 @@ func TestForksOfAParentInTheLog(t *testing.T) {
 	log := importtest.NewLog(t)
 	table := load(t, log, "agent-forked", "fork", "parent") // the parent is imported first
 	for i, want := range []int{41, 26, 36} {
-		if got := table.Rows[i].Result; got.Records != want || got.Imported+got.Raw+got.Present != want || got.Held != 0 {
+		if got := table.Rows[i].Result; got.Records != want || got.Imported+got.Raw+got.Present != want || got.Skipped != 0 {
 			t.Errorf("%s: %+v", table.Rows[i].Path, got)
 		}
 	}
@@ -98,11 +98,11 @@ func TestForkWithoutLinesOfItsOwnIsHeld(t *testing.T) {
 	text := readFixture(t, "fork")
 	lines := strings.SplitAfter(text, "\n")
 	got, err := loadText(t, log, strings.Join(lines[:20], ""))
-	if err != nil || got.Held != 20 || got.Events != 0 {
+	if err != nil || got.Skipped != 20 || got.Events != 0 {
 		t.Errorf("import of the copies: %+v, %v", got, err)
 	}
 	got, err = loadText(t, log, text)
-	if err != nil || got.Held != 0 || got.Records != 36 || got.Present != 27 {
+	if err != nil || got.Skipped != 0 || got.Records != 36 || got.Present != 27 {
 		t.Errorf("import of all: %+v, %v", got, err)
 	}
 }

@@ -86,7 +86,7 @@ func TestAShorterVersionAddsNothing(t *testing.T) {
 	load(t, log, "whole")
 	text := readFixture(t, "whole")
 	got, err := loadText(t, log, text[:len(text)/2])
-	if err != nil || got.Events != 0 || got.Present == 0 || len(got.Refused) != 1 {
+	if err != nil || got.Events != 0 || got.Present == 0 || len(got.Rejected) != 1 {
 		t.Errorf("import of the first half: %+v, %v", got, err)
 	}
 }

@@ -40,7 +40,7 @@ type importer struct {
 func (im *importer) record(rec interop.Record) error {
 	l, err := readLine(&rec)
 	if err != nil {
-		return rec.Refuse(err)
+		return rec.Reject(err)
 	}
 	switch {
 	case im.s != nil:
@@ -67,7 +67,7 @@ func (im *importer) findHeader(l *line) error {
 	h := headerOf(l)
 	if err := event.CheckSessionID(h.id); err != nil {
 		im.held = im.held[:len(im.held)-1]
-		return l.rec.Refuse(err)
+		return l.rec.Reject(err)
 	}
 	last := len(im.held) - 1
 	im.held = append([]interop.Record{im.held[last]}, im.held[:last]...)
@@ -134,7 +134,7 @@ func (im *importer) isCopy(l *line) bool {
 
 // hold keeps a record until the session begins.
 func (im *importer) hold(rec *interop.Record) {
-	im.held = append(im.held, rec.Kept())
+	im.held = append(im.held, rec.Clone())
 }
 
 // begin begins the session, and adds the held records.
@@ -193,7 +193,7 @@ func (im *importer) apply(l *line) error {
 		return l.rec.Located(err)
 	}
 	if s.Full() {
-		return s.FlushBehind(im.ctx)
+		return s.FlushAsync(im.ctx)
 	}
 	return nil
 }
@@ -246,7 +246,7 @@ func (im *importer) flush() error {
 
 // finish completes the result at the end of the file.
 func (im *importer) finish() {
-	im.result.Held = len(im.held)
+	im.result.Skipped = len(im.held)
 	if im.s != nil {
 		im.result.Events = im.s.Written()
 	}

@@ -15,13 +15,13 @@ func TestDamaged(t *testing.T) {
 	got := load(t, log, "damaged").Rows[0].Result
 	importtest.Same(t, "active path", []string{"session_started Ring the bell.", "turn_started", "user Ring the bell.", "assistant Ding."}, outline(t, log, id("9")))
 	importtest.Same(t, "refusals", []string{"line 3, byte 756", "line 8, byte 1255"}, rejections(got))
-	if got.Records != 8 || got.Imported+got.Raw+len(got.Refused) != 8 {
+	if got.Records != 8 || got.Imported+got.Raw+len(got.Rejected) != 8 {
 		t.Errorf("result is %+v", got)
 	}
 }
 
 func rejections(r interop.Result) (all []string) {
-	for _, f := range r.Refused {
+	for _, f := range r.Rejected {
 		all = append(all, fmt.Sprintf("line %d, byte %d", f.Line, f.Offset))
 	}
 	return all
@@ -30,7 +30,7 @@ func rejections(r interop.Result) (all []string) {
 func TestInvalidSessionID(t *testing.T) {
 	log := importtest.NewLog(t)
 	got, err := loadText(t, log, `{"timestamp":"2026-01-01T00:00:00Z","type":"session_meta","payload":{"id":""}}`+"\n")
-	if err != nil || len(got.Refused) != 1 || got.Held != 0 || got.Events != 0 {
+	if err != nil || len(got.Rejected) != 1 || got.Skipped != 0 || got.Events != 0 {
 		t.Errorf("import: %+v, %v", got, err)
 	}
 }
@@ -99,7 +99,7 @@ func TestRecords(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			log := importtest.NewLog(t)
 			got, err := loadText(t, log, opening+record("response_item", `"type":"message","role":"user","content":"Hello"`)+test.lines)
-			if err != nil || len(got.Refused) > 0 || got.Held > 0 {
+			if err != nil || len(got.Rejected) > 0 || got.Skipped > 0 {
 				t.Fatalf("import: %+v, %v", got, err)
 			}
 			var lines []string
@@ -142,11 +142,11 @@ func TestTitles(t *testing.T) {
 func TestNoSessionWithoutAPrompt(t *testing.T) {
 	log := importtest.NewLog(t)
 	got, err := loadText(t, log, opening+record("turn_context", `"model":"m"`))
-	if err != nil || got.Held != 2 || got.Events != 0 || len(importtest.Sessions(t, log)) > 0 {
+	if err != nil || got.Skipped != 2 || got.Events != 0 || len(importtest.Sessions(t, log)) > 0 {
 		t.Errorf("import: %+v, %v", got, err)
 	}
 	got, err = loadText(t, log, record("turn_context", `"model":"m"`)+record("response_item", `"type":"message","role":"user","content":"Hi"`)+opening)
-	if err != nil || got.Held != 0 || got.Events != 4 {
+	if err != nil || got.Skipped != 0 || got.Events != 4 {
 		t.Errorf("import of records before the header: %+v, %v", got, err)
 	}
 }

@@ -62,14 +62,18 @@ type Format struct{}
 // Name returns "entire".
 func (Format) Name() string { return Name }
 
-// Lane returns the agent and the time of the first line. Files of one session have
-// the same lane.
-func (Format) Lane(begin []byte) string {
+// Declare gives the agent and the time of the first line, which name the session. A
+// session without a time is named by its file.
+func (Format) Declare(src interop.Source) (ids interop.IDs) {
+	begin, err := src.Head()
+	if err != nil {
+		return ids
+	}
 	h := head.Begins(begin)
 	if at := h.Text("ts"); !interop.Time(at).IsZero() {
-		return h.Text("agent") + " " + at
+		ids.Owns = []string{"entire:" + h.Text("agent") + " " + at}
 	}
-	return ""
+	return ids
 }
 
 // Detect checks the version and the type of the first line, and that it names an

@@ -148,11 +148,11 @@ func TestSessionIDs(t *testing.T) {
 	importtest.Load(t, log, format, "d/transcript.jsonl", timeless)
 	importtest.Load(t, log, format, "e/transcript.jsonl", timeless)
 	ids := importtest.Sessions(t, log)
-	if len(ids) != 7 || !strings.HasPrefix(ids[6], "transcript-") || format.Lane([]byte(timeless)) != "" {
+	if len(ids) != 7 || !strings.HasPrefix(ids[6], "transcript-") || len(format.Declare(importtest.Source("f", timeless)).Owns) > 0 {
 		t.Errorf("sessions %q", ids)
 	}
-	if lane := format.Lane([]byte(content[:200])); lane != "codex 2026-05-04T06:00:00.000Z" {
-		t.Errorf("the lane is %q", lane)
+	if ids := format.Declare(importtest.Source("f", content)).Owns; len(ids) != 1 || ids[0] != "entire:codex 2026-05-04T06:00:00.000Z" {
+		t.Errorf("the file owns %q", ids)
 	}
 }
 

@@ -22,7 +22,7 @@ func (t *transcript) collect(src interop.Source) iter.Seq2[interop.Record, error
 	return func(yield func(interop.Record, error) bool) {
 		for rec, err := range interop.Records(src) {
 			if err == nil {
-				t.lines = append(t.lines, rec.Kept())
+				t.lines = append(t.lines, rec.Clone())
 			} else if !yield(rec, err) {
 				return
 			}

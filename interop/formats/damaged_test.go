@@ -46,7 +46,7 @@ func TestJoinedLines(t *testing.T) {
 		apart, joined := importtest.NewLog(t), importtest.NewLog(t)
 		first := importtest.Text(t, apart, format, "f.jsonl", text)
 		second := importtest.Text(t, joined, format, "f.jsonl", strings.ReplaceAll(strings.TrimSpace(text), "\n", " "))
-		if first.Records != second.Records || first.Imported != second.Imported || len(first.Refused) != len(second.Refused) {
+		if first.Records != second.Records || first.Imported != second.Imported || len(first.Rejected) != len(second.Rejected) {
 			t.Errorf("apart: %+v, joined: %+v", first, second)
 		}
 		importtest.Same(t, "log", importtest.Dump(t, apart), importtest.Dump(t, joined))
@@ -64,12 +64,12 @@ func TestTruncatedTranscripts(t *testing.T) {
 			cut := text[:len(text)*share/9]
 			got := importtest.Text(t, log, format, name, cut)
 			last := strings.TrimSpace(cut[strings.LastIndexByte(cut, '\n')+1:])
-			if last != "" && len(got.Refused) == 0 && got.Held == 0 {
+			if last != "" && len(got.Rejected) == 0 && got.Skipped == 0 {
 				t.Errorf("%d ninths: %+v", share, got)
 			}
 			importtest.Again(t, log, format, name, cut)
 			again := importtest.Text(t, log, format, name, text)
-			if len(again.Refused) != len(want.Refused) {
+			if len(again.Rejected) != len(want.Rejected) {
 				t.Errorf("%d ninths, then all: %+v", share, again)
 			}
 			importtest.Verify(t, log)

@@ -40,7 +40,7 @@ func TestRedactedStartsAreRecognized(t *testing.T) {
 			if redactStarts(t, log) == 0 {
 				t.Fatal("no session was started")
 			}
-			table, err := interop.Import(t.Context(), log, []interop.Format{format}, paths, interop.Options{})
+			table, err := interop.Import(t.Context(), log, []interop.Format{format}, paths)
 			if total := table.Total(); err != nil || total.Events != 0 {
 				t.Errorf("import again: %+v, %v", total, err)
 			}
@@ -65,7 +65,7 @@ func TestRedactedEventsStayRedacted(t *testing.T) {
 					}
 				}
 			}
-			table, err := interop.Import(t.Context(), log, []interop.Format{format}, paths, interop.Options{})
+			table, err := interop.Import(t.Context(), log, []interop.Format{format}, paths)
 			if total := table.Total(); err != nil || total.Events != 0 {
 				t.Errorf("import again: %+v, %v", total, err)
 			}

@@ -113,7 +113,7 @@ func TestRecordsOfLines(t *testing.T) {
 {"sessionId":"s","projectHash":"p","resumed":true}
 {"id":"b","type":"user","type":"user"}
 {"id":"b","ty`)
-	if err != nil || got.Held != 1 || got.Raw != 5 || len(got.Refused) != 2 || got.Refused[0].Line != 9 || got.Refused[1].Line != 10 {
+	if err != nil || got.Skipped != 1 || got.Raw != 5 || len(got.Rejected) != 2 || got.Rejected[0].Line != 9 || got.Rejected[1].Line != 10 {
 		t.Fatalf("import: %+v, %v", got, err)
 	}
 	importtest.Same(t, "active path", []string{

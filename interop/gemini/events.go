@@ -54,7 +54,7 @@ func (im *importer) apply(s *session, r *record) error {
 		im.result.Imported++
 	}
 	if s.Full() {
-		return s.FlushBehind(im.ctx)
+		return s.FlushAsync(im.ctx)
 	}
 	return nil
 }

@@ -49,6 +49,7 @@
 package gemini
 
 import (
+	"bytes"
 	"context"
 	"errors"
 
@@ -66,8 +67,27 @@ type Format struct{}
 // Name is "gemini".
 func (Format) Name() string { return Name }
 
-// Lane returns the session id of the header.
-func (Format) Lane(first []byte) string { return head.Object(first).Text("sessionId") }
+// Declare gives the session that the file begins with, and of lines the others.
+func (Format) Declare(src interop.Source) (ids interop.IDs) {
+	begin, err := src.Head()
+	if err != nil {
+		return ids
+	}
+	last := head.Object(begin).Text("sessionId")
+	ids.Owns = append(ids.Owns, last)
+	for line, err := range interop.Lines(src) {
+		if err != nil {
+			break
+		}
+		if !bytes.HasPrefix(line, []byte("{")) || !bytes.Contains(line, []byte(`"sessionId"`)) {
+			continue
+		}
+		if id := head.Object(line).Text("sessionId"); id != "" && id != last {
+			ids.Owns, last = append(ids.Owns, id), id
+		}
+	}
+	return ids
+}
 
 // Detect reports whether the file begins with the header of a session. The head may end
 // anywhere.
@@ -95,7 +115,7 @@ func (im *importer) run(src interop.Source) error {
 		case errors.As(err, &refused):
 			err = im.truncated(&rec)
 			im.result.Records++
-			im.result.Refuse(refused)
+			im.result.Reject(refused)
 		}
 		if err != nil {
 			return errors.Join(err, im.flush())

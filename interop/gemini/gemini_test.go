@@ -42,7 +42,7 @@ func loadText(t *testing.T, log *eventlog.Log, content string) (interop.Result, 
 func importMessages(t *testing.T, log *eventlog.Log, messages ...string) interop.Result {
 	t.Helper()
 	got, err := loadText(t, log, document(messages...))
-	if err != nil || len(got.Refused) > 0 {
+	if err != nil || len(got.Rejected) > 0 {
 		t.Fatalf("import: %+v, %v", got, err)
 	}
 	return got
@@ -129,7 +129,7 @@ func TestLines(t *testing.T) {
 func TestADocumentWithoutConversationIsHeld(t *testing.T) {
 	log := importtest.NewLog(t)
 	note := `{"id":"w","type":"warning","content":"No network."}`
-	if got := importMessages(t, log, note); got.Held != 2 || got.Events != 0 || len(got.Sessions) != 0 || len(importtest.Sessions(t, log)) != 0 {
+	if got := importMessages(t, log, note); got.Skipped != 2 || got.Events != 0 || len(got.Sessions) != 0 || len(importtest.Sessions(t, log)) != 0 {
 		t.Errorf("import: %+v", got)
 	}
 	importMessages(t, log, note, user("a", "Hello"))
@@ -240,7 +240,7 @@ func TestTruncatedDocumentIsRejected(t *testing.T) {
 	text := importtest.ReadFile(t, tidesFile)
 	log := importtest.NewLog(t)
 	got, err := loadText(t, log, text[:strings.Index(text, `"id": "m5"`)])
-	if err != nil || len(got.Refused) != 1 || got.Imported != 4 || got.Raw != 1 {
+	if err != nil || len(got.Rejected) != 1 || got.Imported != 4 || got.Raw != 1 {
 		t.Errorf("import: %+v, %v", got, err)
 	}
 	if got, err := loadText(t, log, text); err != nil || got.Present != 5 || got.Imported != 2 {

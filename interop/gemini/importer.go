@@ -55,7 +55,7 @@ func (im *importer) record(rec interop.Record) error {
 	im.result.Records++
 	r, err := readRecord(rec)
 	if err != nil {
-		im.result.Refuse(rec.Refuse(err))
+		im.result.Reject(rec.Reject(err))
 		return nil
 	}
 	if r.at.IsZero() {
@@ -65,7 +65,7 @@ func (im *importer) record(rec interop.Record) error {
 	err = im.dispatch(&r)
 	var refused *interop.RecordError
 	if errors.As(err, &refused) {
-		im.result.Refuse(refused)
+		im.result.Reject(refused)
 		return nil
 	}
 	return err
@@ -77,7 +77,7 @@ func (im *importer) dispatch(r *record) error {
 	case r.isHeader() && (im.s == nil || im.s.ID != r.text("sessionId")):
 		return im.startSession(r)
 	case im.s == nil:
-		im.result.Held++
+		im.result.Skipped++
 		return nil
 	case im.s.New() && !r.isMessage():
 		im.s.held = append(im.s.held, r)
@@ -94,7 +94,7 @@ func (im *importer) dispatch(r *record) error {
 func (im *importer) startSession(r *record) error {
 	id := r.text("sessionId")
 	if err := event.CheckSessionID(id); err != nil {
-		return r.Refuse(err)
+		return r.Reject(err)
 	}
 	if err := im.closeSession(); err != nil {
 		return err
@@ -179,8 +179,8 @@ func (im *importer) addCounts() {
 		im.result.Touch(im.s.ID)
 	}
 	im.result.Events += im.s.Written()
-	im.result.Held += len(im.s.held)
+	im.result.Skipped += len(im.s.held)
 	if im.s.header != nil {
-		im.result.Held++
+		im.result.Skipped++
 	}
 }

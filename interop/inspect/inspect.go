@@ -27,7 +27,6 @@ package inspect
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,13 +47,27 @@ type Format struct{}
 // Name returns "inspect".
 func (Format) Name() string { return Name }
 
-// Lane returns the run id of the evaluation, or else its task.
-func (Format) Lane(begin []byte) string {
+// Declare gives the evaluation, for all of its samples: its run, its task's id, or
+// else its task. A run that repeats another has the task's id of that run, and some of
+// its samples.
+func (Format) Declare(src interop.Source) (ids interop.IDs) {
+	begin, err := src.Head()
+	if err != nil {
+		return ids
+	}
 	if bytes.HasPrefix(begin, []byte("PK")) {
 		begin = firstFile(begin)
 	}
 	eval := head.Begins(begin).In("eval")
-	return cmp.Or(eval.Text("run_id"), eval.Text("task_id"), eval.Text("task"))
+	for _, name := range []string{"run_id", "task_id"} {
+		if id := eval.Text(name); id != "" {
+			ids.Owns = append(ids.Owns, "inspect:"+id)
+		}
+	}
+	if task := eval.Text("task"); len(ids.Owns) == 0 && task != "" {
+		ids.Owns = []string{"inspect:" + task}
+	}
+	return ids
 }
 
 // Detect checks that a log starts with a version or status, and with the task. A

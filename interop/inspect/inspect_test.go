@@ -32,7 +32,7 @@ func TestSamples(t *testing.T) {
 	content := importtest.ReadFile(t, tides)
 	got := importtest.Load(t, log, format, "logs/tides.json", content)
 	importtest.Again(t, log, format, "logs/tides.json", content)
-	if got.Records != 15 || got.Raw != 6 || len(got.Refused) != 1 || len(got.Sessions) != 2 || !strings.HasPrefix(got.Sessions[1], "tides-2-1-") {
+	if got.Records != 15 || got.Raw != 6 || len(got.Rejected) != 1 || len(got.Sessions) != 2 || !strings.HasPrefix(got.Sessions[1], "tides-2-1-") {
 		t.Fatalf("import: %+v", got)
 	}
 	importtest.Same(t, "active path", []string{
@@ -75,11 +75,11 @@ func TestTruncatedOrEmptyLog(t *testing.T) {
 	log := importtest.NewLog(t)
 	content := importtest.ReadFile(t, tides)
 	got := importtest.Load(t, log, format, "f.json", content[:len(content)-30])
-	if len(got.Refused) != 1 || got.Events != 0 {
+	if len(got.Rejected) != 1 || got.Events != 0 {
 		t.Errorf("import: %+v", got)
 	}
 	got = importtest.Load(t, log, format, "f.json", `{"version":2,"status":"error","eval":{"task":"t","run_id":"r"},"samples":null}`)
-	if got.Held != 1 || got.Events != 0 {
+	if got.Skipped != 1 || got.Events != 0 {
 		t.Errorf("import: %+v", got)
 	}
 }

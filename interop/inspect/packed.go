@@ -168,7 +168,7 @@ func (p *packed) records() iter.Seq2[interop.Record, error] {
 func (p *packed) evaluation() (interop.Record, error) {
 	rec := interop.Record{Source: p.src.Name, Line: 1}
 	if len(p.start) == 0 {
-		return rec, rec.Refuse(errors.New("cut off, or not a packed log"))
+		return rec, rec.Reject(errors.New("cut off, or not a packed log"))
 	}
 	var members []rawjson.Member
 	for _, f := range p.start {
@@ -178,7 +178,7 @@ func (p *packed) evaluation() (interop.Record, error) {
 		}
 		more, err := rawjson.Members(one.Value.Clone())
 		if err != nil {
-			return one, one.Refuse(err)
+			return one, one.Reject(err)
 		}
 		members = append(members, more...)
 		rec.Source, rec.Repaired = one.Source, rec.Repaired || one.Repaired
@@ -199,7 +199,7 @@ func (p *packed) evaluation() (interop.Record, error) {
 func (p *packed) value(f *zip.File) (interop.Record, error) {
 	name := p.src.Name + "/" + f.Name
 	rec := interop.Record{Source: name, Line: 1}
-	reject := func(err error) *interop.RecordError { return rec.Refuse(fmt.Errorf("%s: %w", f.Name, err)) }
+	reject := func(err error) *interop.RecordError { return rec.Reject(fmt.Errorf("%s: %w", f.Name, err)) }
 	content, err := contentOf(f)
 	if err != nil {
 		return rec, reject(err)

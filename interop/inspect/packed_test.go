@@ -73,7 +73,7 @@ func TestPackedLogEqualsJSON(t *testing.T) {
 	first := importtest.Load(t, json, format, "f", importtest.ReadFile(t, tides))
 	content := pack(t, packedTides(t)...)
 	got := importtest.Load(t, packed, format, "f.eval", content)
-	if got.Records != first.Records || got.Imported != first.Imported || got.Raw != first.Raw || len(got.Refused) != 1 {
+	if got.Records != first.Records || got.Imported != first.Imported || got.Raw != first.Raw || len(got.Rejected) != 1 {
 		t.Fatalf("import of JSON: %+v, packed: %+v", first, got)
 	}
 	for _, id := range first.Sessions {
@@ -87,7 +87,7 @@ func TestPackedFile(t *testing.T) {
 	log := importtest.NewLog(t)
 	table := importtest.Table(t, log, format, gulls)
 	got := table.Total()
-	if got.Records != 15 || len(got.Refused) != 1 || !strings.Contains(got.Refused[0].Reason, "samples/3_epoch_1.json: not of this format") || len(got.Sessions) != 2 {
+	if got.Records != 15 || len(got.Rejected) != 1 || !strings.Contains(got.Rejected[0].Reason, "samples/3_epoch_1.json: not of this format") || len(got.Sessions) != 2 {
 		t.Fatalf("import: %+v", got)
 	}
 	all := importtest.Events(t, log, got.Sessions[0])
@@ -122,7 +122,7 @@ func TestGrowingPackedLog(t *testing.T) {
 	if strings.Join(path[len(path)-2:], " ") != "session_updated inspect:log" {
 		t.Errorf("the path ends with %q", path)
 	}
-	if got := importtest.Load(t, importtest.NewLog(t), format, "f.eval", pack(t, all[0])); got.Held != 1 || got.Events != 0 {
+	if got := importtest.Load(t, importtest.NewLog(t), format, "f.eval", pack(t, all[0])); got.Skipped != 1 || got.Events != 0 {
 		t.Errorf("import without samples: %+v", got)
 	}
 }
@@ -147,7 +147,7 @@ func TestDamagedPackedLog(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			log := importtest.NewLog(t)
 			got := importtest.Load(t, log, format, "f.eval", c.content)
-			if len(got.Refused) != c.rejected || !strings.Contains(got.Refused[0].Reason, c.reason) {
+			if len(got.Rejected) != c.rejected || !strings.Contains(got.Rejected[0].Reason, c.reason) {
 				t.Errorf("import: %+v", got)
 			}
 			importtest.Again(t, log, format, "f.eval", c.content)
@@ -163,7 +163,7 @@ func TestDecompressionBomb(t *testing.T) {
 		text[at+24+i] = large
 	}
 	got := importtest.Load(t, importtest.NewLog(t), format, "f.eval", string(text))
-	if len(got.Refused) != 1 || !strings.Contains(got.Refused[0].Reason, inspect.ErrTooLarge.Error()) {
+	if len(got.Rejected) != 1 || !strings.Contains(got.Rejected[0].Reason, inspect.ErrTooLarge.Error()) {
 		t.Errorf("import: %+v", got)
 	}
 	for i := range 4 {
@@ -192,9 +192,10 @@ func TestDetectPacked(t *testing.T) {
 	content := pack(t, packedTides(t)...)
 	importtest.Detects(t, format, "f.eval", map[string]bool{content[:100]: true, "PK\x03\x04": true, "PK": false, "": false})
 	importtest.Detects(t, format, "f.zip", map[string]bool{content: false})
-	for name, want := range map[string]string{content: "run1", importtest.ReadFile(t, tides): "run1", content[:20]: "", "PK\x03\x04": ""} {
-		if got := (inspect.Format{}).Lane([]byte(name)); got != want {
-			t.Errorf("the lane is %q, not %q", got, want)
+	for name, want := range map[string]string{content: "inspect:run1", importtest.ReadFile(t, tides): "inspect:run1", content[:20]: "", "PK\x03\x04": ""} {
+		owns := (inspect.Format{}).Declare(importtest.Source("f", name)).Owns
+		if len(owns) == 0 && want != "" || len(owns) > 0 && owns[0] != want {
+			t.Errorf("the log owns %q, want %q", owns, want)
 		}
 	}
 }

@@ -45,7 +45,7 @@ func TestResponses(t *testing.T) {
 			log := importtest.NewLog(t)
 			got := importtest.Load(t, log, lists.Format{}, "f.json", c.content)
 			importtest.Again(t, log, lists.Format{}, "f.json", c.content)
-			if len(got.Sessions) != 1 || got.Raw > 0 || len(got.Refused) > 0 || c.id != "" && got.Sessions[0] != c.id {
+			if len(got.Sessions) != 1 || got.Raw > 0 || len(got.Rejected) > 0 || c.id != "" && got.Sessions[0] != c.id {
 				t.Fatalf("import: %+v", got)
 			}
 			importtest.Same(t, "active path", append([]string{"session_started"}, c.path...), importtest.Path(t, log, got.Sessions[0]))

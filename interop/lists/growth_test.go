@@ -225,7 +225,7 @@ func TestSessions(t *testing.T) {
 	} {
 		log := importtest.NewLog(t)
 		got := load(t, log, content)
-		if len(got.Refused) > 0 {
+		if len(got.Rejected) > 0 {
 			t.Errorf("%s: %+v", content, got)
 		}
 		var names []string
@@ -271,12 +271,12 @@ func TestTruncated(t *testing.T) {
 		log := importtest.NewLog(t)
 		cut := whole[:strings.LastIndex(whole, `"ho"`)]
 		got := load(t, log, cut)
-		if len(got.Refused) != 1 || !strings.Contains(got.Refused[0].Reason, "cut off") || got.Imported == 0 {
+		if len(got.Rejected) != 1 || !strings.Contains(got.Rejected[0].Reason, "cut off") || got.Imported == 0 {
 			t.Errorf("%s: %+v", cut, got)
 		}
 		before := importtest.Sessions(t, log)
 		got = load(t, log, whole)
-		if len(got.Refused) > 0 || got.Imported != 1 || got.Present == 0 || len(importtest.Sessions(t, log)) != len(before) {
+		if len(got.Rejected) > 0 || got.Imported != 1 || got.Present == 0 || len(importtest.Sessions(t, log)) != len(before) {
 			t.Errorf("then %s: %+v", whole, got)
 		}
 	}
@@ -291,7 +291,7 @@ func TestTruncatedResponse(t *testing.T) {
 	} {
 		log := importtest.NewLog(t)
 		for _, cut := range []string{`,"usage"`, `:9`} {
-			if got := load(t, log, whole[:strings.Index(whole, cut)]); len(got.Refused) != 1 {
+			if got := load(t, log, whole[:strings.Index(whole, cut)]); len(got.Rejected) != 1 {
 				t.Errorf("cut off before %s: %+v", cut, got)
 			}
 		}
@@ -308,7 +308,7 @@ func TestRefused(t *testing.T) {
 	content := strings.Join([]string{`[{"role":"user","content":"hi"}]`, `{"text":"no list"}`, `{"messages":[`, `7`, `[{"role":"user","content":"\ud800"}]`, `{"id":"x","id":"y"}`, `["no list"]`}, "\n")
 	got := load(t, log, content)
 	var lines []string
-	for _, r := range got.Refused {
+	for _, r := range got.Rejected {
 		lines = append(lines, fmt.Sprint(r.Line))
 	}
 	if strings.Join(lines, " ") != "2 3 4 6 7" || len(got.Sessions) != 2 {

@@ -54,7 +54,6 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
 	"github.com/convlog/convlog/interop/internal/document"
-	"github.com/convlog/convlog/interop/internal/head"
 )
 
 // Name is the name of the format.
@@ -66,17 +65,24 @@ type Format struct{}
 // Name is "messages".
 func (Format) Name() string { return Name }
 
-// Lane is the id of the first conversation, if the id comes before the messages.
-func (Format) Lane(first []byte) string {
-	h := head.Begins(first)
-	for _, of := range []head.Head{h, h.In("request"), h.In("response")} {
-		for _, name := range idNames {
-			if id := idOf(of[name]); id != "" {
-				return id
+// Declare gives the ids of the conversations. A conversation without an id of its
+// own is named by its file: no other file has it.
+func (Format) Declare(src interop.Source) (ids interop.IDs) {
+	for rec, err := range interop.Values(src) {
+		if err != nil {
+			rec.Value = salvage(&rec, err)
+		}
+		if len(rec.Value) == 0 || isMessage(rec.Value) {
+			continue
+		}
+		conversations, _ := split(&rec)
+		for i := range conversations {
+			if conversations[i].hasUniqueID() {
+				ids.Owns = append(ids.Owns, conversations[i].id)
 			}
 		}
 	}
-	return ""
+	return ids
 }
 
 // Import appends the messages that are missing in the log.
@@ -132,7 +138,7 @@ func (f *file) addLine(rec *interop.Record) {
 	if f.lines == nil {
 		f.lines = &conversation{number: f.next()}
 	}
-	kept := rec.Kept()
+	kept := rec.Clone()
 	f.lines.elements = append(f.lines.elements, element{kept.Value, &kept, 0})
 }
 

@@ -125,7 +125,7 @@ func TestWhatIsExportedComesBack(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			log := importtest.NewLog(t)
 			got := load(t, log, c.list)
-			if got.Raw > 0 || len(got.Refused) > 0 || len(got.Sessions) != 1 {
+			if got.Raw > 0 || len(got.Rejected) > 0 || len(got.Sessions) != 1 {
 				t.Fatalf("imported: %+v", got)
 			}
 			if diff := cmp.Diff(c.list, string(exported(t, log, got.Sessions[0], c.format))); diff != "" {

@@ -124,7 +124,7 @@ func TestWhatBecomesOfLists(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			log := importtest.NewLog(t)
 			got := load(t, log, c.content)
-			if len(got.Sessions) != 1 || len(got.Refused) > 0 {
+			if len(got.Sessions) != 1 || len(got.Rejected) > 0 {
 				t.Fatalf("imported: %+v", got)
 			}
 			if diff := cmp.Diff(c.want, draw(t, log, got.Sessions[0])); diff != "" {

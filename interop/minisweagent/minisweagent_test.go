@@ -121,7 +121,7 @@ func TestRunsInTheSameFile(t *testing.T) {
 func TestTruncatedDocument(t *testing.T) {
 	log := importtest.NewLog(t)
 	got := importtest.Load(t, log, format, "f.traj.json", importtest.ReadFile(t, calls)[:900])
-	if len(got.Refused) != 1 || got.Refused[0].Line != 1 || got.Events != 0 {
+	if len(got.Rejected) != 1 || got.Rejected[0].Line != 1 || got.Events != 0 {
 		t.Errorf("import: %+v", got)
 	}
 }

@@ -16,7 +16,7 @@ func Example() {
 	ctx := context.Background()
 	log := eventlog.Open(memory.New())
 	defer log.Close()
-	table, err := interop.Import(ctx, log, []interop.Format{oasst.Format{}}, []string{trees}, interop.Options{})
+	table, err := interop.Import(ctx, log, []interop.Format{oasst.Format{}}, []string{trees})
 	if err != nil {
 		fmt.Println(err)
 		return

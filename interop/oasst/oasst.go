@@ -40,8 +40,10 @@ type Format struct{}
 // Name returns "oasst".
 func (Format) Name() string { return Name }
 
-// Lane returns one lane for all files, because any file can hold messages of a tree.
-func (Format) Lane([]byte) string { return Name }
+// Declare gives one id for all files: messages of a tree may be in any of them.
+func (Format) Declare(interop.Source) interop.IDs {
+	return interop.IDs{Owns: []string{"oasst:trees"}}
+}
 
 // Detect checks for the id and the text of a message, alone or in a tree.
 func (Format) Detect(_ string, begin []byte) bool {

@@ -107,7 +107,7 @@ func TestInvalidLines(t *testing.T) {
 	log := importtest.NewLog(t)
 	content := importtest.ReadFile(t, trees)
 	got := importtest.Load(t, log, format, "trees.jsonl", content[:len(content)-90]+"\n"+`{"message_id":7}`+"\n"+`{"message_id":"x","text":"t","replies":[7]}`)
-	if len(got.Refused) != 3 || len(got.Sessions) != 1 {
+	if len(got.Rejected) != 3 || len(got.Sessions) != 1 {
 		t.Errorf("import: %+v", got)
 	}
 	importtest.Load(t, log, format, "trees.jsonl", content)

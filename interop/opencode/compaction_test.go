@@ -32,7 +32,7 @@ func TestCompactionAndRevert(t *testing.T) {
 	content := importtest.ReadFile(t, compacted)
 	got := importtest.Load(t, log, format, "s.json", content)
 	importtest.Again(t, log, format, "s.json", content)
-	if got.Raw != 2 || len(got.Refused) != 0 {
+	if got.Raw != 2 || len(got.Rejected) != 0 {
 		t.Errorf("import: %+v", got)
 	}
 	path := importtest.Path(t, log, "ses_gull")

@@ -99,10 +99,10 @@ func (g *gatherer) object(src interop.Source) jsontext.Value {
 		if errors.As(err, &refused) {
 			err = refused.Cause
 		}
-		g.rejected = append(g.rejected, rec.Refuse(fmt.Errorf("%s: %w", filepath.Base(src.Name), err)))
+		g.rejected = append(g.rejected, rec.Reject(fmt.Errorf("%s: %w", filepath.Base(src.Name), err)))
 		return nil
 	}
-	g.rejected = append(g.rejected, rec.Refuse(fmt.Errorf("%s: the file is empty", filepath.Base(src.Name))))
+	g.rejected = append(g.rejected, rec.Reject(fmt.Errorf("%s: the file is empty", filepath.Base(src.Name))))
 	return nil
 }
 

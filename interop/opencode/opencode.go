@@ -76,10 +76,17 @@ type Format struct{}
 // Name is "opencode".
 func (Format) Name() string { return Name }
 
-// Lane returns the session id.
-func (Format) Lane(begin []byte) string {
+// Declare gives the session.
+func (Format) Declare(src interop.Source) (ids interop.IDs) {
+	begin, err := src.Head()
+	if err != nil {
+		return ids
+	}
 	h := head.Begins(begin)
-	return cmp.Or(h.In("info").Text("id"), h.Text("sessionID"), h.Text("id"))
+	if id := cmp.Or(h.In("info").Text("id"), h.Text("sessionID"), h.Text("id")); id != "" {
+		ids.Owns = []string{id}
+	}
+	return ids
 }
 
 // Detect reports whether the file is of the storage, or is an exported session.
@@ -103,7 +110,7 @@ func (Format) Import(ctx context.Context, log *eventlog.Log, src interop.Source)
 	if session == "" {
 		rec := interop.Record{Source: src.Name, Line: 1}
 		result := interop.Result{Records: 1}
-		result.Refuse(rec.Refuse(errNoSession))
+		result.Reject(rec.Reject(errNoSession))
 		return result, nil
 	}
 	if session != src.Name {

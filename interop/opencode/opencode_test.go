@@ -33,7 +33,7 @@ func TestASession(t *testing.T) {
 	content := importtest.ReadFile(t, session)
 	got := importtest.Load(t, log, format, "s.json", content)
 	importtest.Again(t, log, format, "s.json", content)
-	if got.Records != 18 || got.Raw != 5 || len(got.Refused) != 0 {
+	if got.Records != 18 || got.Raw != 5 || len(got.Rejected) != 0 {
 		t.Errorf("import: %+v", got)
 	}
 	importtest.Same(t, "active path", []string{
@@ -109,11 +109,11 @@ func TestChangedSession(t *testing.T) {
 func TestMalformedMessages(t *testing.T) {
 	log := importtest.NewLog(t)
 	got := importtest.Load(t, log, format, "s.json", `{"info":{"id":"s","projectID":"p"},"messages":[7,{"info":{"id":"m","role":"judge"},"parts":[]},{"info":{"id":"a","role":"assistant"},"parts":[]},{"info":{"id":"b","role":"assistant"},"parts":[7,{"type":"tool","state":{}}]}]}`)
-	if got.Raw != 4 || got.Imported != 1 || got.Held != 1 {
+	if got.Raw != 4 || got.Imported != 1 || got.Skipped != 1 {
 		t.Errorf("import: %+v", got)
 	}
 	got = importtest.Load(t, log, format, "s.json", importtest.ReadFile(t, session)[:2000])
-	if len(got.Refused) != 1 || got.Events != 0 {
+	if len(got.Rejected) != 1 || got.Events != 0 {
 		t.Errorf("import: %+v", got)
 	}
 }

@@ -61,7 +61,7 @@ func TestStorageEqualsExport(t *testing.T) {
 	export, kept, root := importtest.NewLog(t), importtest.NewLog(t), writeStorage(t)
 	importtest.Load(t, export, format, "s.json", importtest.ReadFile(t, compacted))
 	table := importtest.Table(t, kept, format, filepath.Dir(root))
-	if len(table.Rows) != 1 || len(table.Skipped) != 0 || len(table.Rows[0].Refused) != 0 {
+	if len(table.Rows) != 1 || len(table.Skipped) != 0 || len(table.Rows[0].Rejected) != 0 {
 		t.Fatalf("import: %+v", table)
 	}
 	want, got := importtest.Dump(t, export), importtest.Dump(t, kept)
@@ -90,11 +90,11 @@ func TestGrowingStorage(t *testing.T) {
 	whole := importtest.ReadFile(t, part)
 	writeFile(t, []byte(whole[:20]), strings.TrimSuffix(part, ".json"))
 	got := importtest.Files(t, log, format, message)
-	if len(got.Refused) != 1 || !strings.Contains(got.Refused[0].Reason, "prt_622.json: cut off") || got.Events == 0 {
+	if len(got.Rejected) != 1 || !strings.Contains(got.Rejected[0].Reason, "prt_622.json: cut off") || got.Events == 0 {
 		t.Errorf("import of a message: %+v", got)
 	}
 	writeFile(t, []byte(whole), strings.TrimSuffix(part, ".json"))
-	if got := importtest.Files(t, log, format, part); got.Imported != 1 || len(got.Refused) != 0 {
+	if got := importtest.Files(t, log, format, part); got.Imported != 1 || len(got.Rejected) != 0 {
 		t.Errorf("import of a part: %+v", got)
 	}
 	if got := importtest.Files(t, log, format, root); got.Events != 0 {
@@ -111,14 +111,14 @@ func TestAMessageWithoutItsSession(t *testing.T) {
 	}
 	for _, path := range []string{filepath.Join(root, "message", "ses_gull", "msg_11.json"), filepath.Join(root, "part", "msg_11", "prt_110.json")} {
 		got := importtest.Files(t, importtest.NewLog(t), format, path)
-		if got.Events != 0 || len(got.Refused) != 1 || got.Refused[0].Reason != "the file of its session is missing from the storage" {
+		if got.Events != 0 || len(got.Rejected) != 1 || got.Rejected[0].Reason != "the file of its session is missing from the storage" {
 			t.Errorf("import: %+v", got)
 		}
 	}
 	writeFile(t, []byte("{"), root, "session", "p1", "ses_gull")
 	log := importtest.NewLog(t)
 	got, err := format.Import(t.Context(), log, importtest.Source(filepath.Join(root, "session", "p1", "ses_gull.json"), `{"id":`))
-	if err != nil || got.Events != 0 || len(got.Refused) != 1 {
+	if err != nil || got.Events != 0 || len(got.Rejected) != 1 {
 		t.Errorf("import: %+v, %v", got, err)
 	}
 }
@@ -131,7 +131,7 @@ func TestUnfinishedMessageWaits(t *testing.T) {
 		t.Helper()
 		writeFile(t, []byte(content), append([]string{root}, path...)...)
 		got := importtest.Files(t, log, format, root)
-		if got.Imported+got.Raw != imported || got.Held != held {
+		if got.Imported+got.Raw != imported || got.Skipped != held {
 			t.Errorf("%s: import: %+v", filepath.Join(path...), got)
 		}
 	}

@@ -31,14 +31,19 @@ func (r *reader) readEvent(f *document.File, rec *interop.Record) document.Sessi
 	return s
 }
 
+// sessionID is the session id of the conversation with that name.
+func sessionID(f *document.File, name string) string {
+	if len(name) < minUniqueName || event.CheckSessionID(name) != nil {
+		return f.Folder(name)
+	}
+	return name
+}
+
 // newPiece returns an empty piece of the session, for one event or the state.
 func newPiece(f *document.File, rec *interop.Record) document.Session {
 	s := document.Session{ID: f.Session(""), Rec: rec, Piece: true, About: event.Session{Agent: "OpenHands"}}
 	if name := conversationName(f.Path); name != "" {
-		s.ID, s.Own = name, name
-		if len(name) < minUniqueName || event.CheckSessionID(name) != nil {
-			s.ID = f.Folder(name)
-		}
+		s.ID, s.Own = sessionID(f, name), name
 	}
 	return s
 }

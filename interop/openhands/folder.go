@@ -68,13 +68,21 @@ func first(path string) string {
 	return ""
 }
 
-// Rank orders event files by number after all other files, if no file represents their
-// conversation.
-func (Format) Rank(name string, _ []byte) int {
-	if n, ok := numberOf(name); ok && first(name) != name {
-		return 1 + n
+// numberBefore is the number of the event before the n-th in a folder.
+func numberBefore(events string, n int) (before int, ok bool) {
+	if info, err := os.Stat(filepath.Join(events, strconv.Itoa(n-1)+".json")); err == nil && info.Mode().IsRegular() {
+		return n - 1, true
 	}
-	return 0
+	entries, err := os.ReadDir(events)
+	if err != nil {
+		return 0, false
+	}
+	for _, entry := range entries {
+		if number, is := numberOf(filepath.Join(events, entry.Name())); is && number < n && (!ok || number > before) {
+			before, ok = number, true
+		}
+	}
+	return before, ok
 }
 
 // gatherFiles returns a source with all files of a conversation, if src is one of them.

@@ -62,6 +62,7 @@ package openhands
 import (
 	"context"
 	"path/filepath"
+	"strconv"
 
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/interop"
@@ -78,12 +79,30 @@ type Format struct{}
 // Name is "openhands".
 func (Format) Name() string { return Name }
 
-// Lane is one lane for all conversations with a file for each event.
-func (Format) Lane(begin []byte) string {
-	if h := head.Begins(begin); !head.IsArray(begin) && (isAlone(h) || h.Has("id", "agent")) {
-		return eventsFolder
+// Declare gives the conversation of a file in a conversation's folder. The file of
+// an event needs the event before it, where no file represents both and the name is
+// the event's number alone. Other names sort by number.
+func (Format) Declare(src interop.Source) (ids interop.IDs) {
+	name := conversationName(src.Name)
+	if name == "" {
+		return ids
 	}
-	return ""
+	f := document.NewFile(src)
+	ids.Owns = []string{sessionID(&f, name)}
+	n, ok := numberOf(src.Name)
+	if !ok || first(src.Name) == src.Name || filepath.Base(src.Name) != strconv.Itoa(n)+".json" {
+		return ids
+	}
+	ids.Owns = append(ids.Owns, eventID(src.Name, n))
+	if before, ok := numberBefore(filepath.Dir(src.Name), n); ok {
+		ids.Needs = []string{eventID(src.Name, before)}
+	}
+	return ids
+}
+
+// eventID is the id of an event in the folder of a file.
+func eventID(path string, n int) string {
+	return "openhands:" + filepath.Dir(path) + "/" + strconv.Itoa(n)
 }
 
 // Detect reports whether the file begins with an event, an evaluation or a state.

@@ -106,7 +106,7 @@ func TestTruncatedLine(t *testing.T) {
 	log := importtest.NewLog(t)
 	content := importtest.ReadFile(t, output)
 	got := importtest.Load(t, log, format, "output.jsonl", content[:len(content)-50])
-	if len(got.Refused) != 1 || got.Refused[0].Line != 2 || len(got.Sessions) != 1 {
+	if len(got.Rejected) != 1 || got.Rejected[0].Line != 2 || len(got.Sessions) != 1 {
 		t.Errorf("import: %+v", got)
 	}
 	importtest.Load(t, log, format, "output.jsonl", content)

@@ -189,7 +189,7 @@ func TestIncompleteEvents(t *testing.T) {
 		ev(`id06 "kind":"MessageEvent","llm_message":{"role":"user","content":"Plain"}`)+
 		ev(`id07 "kind":"ActionEvent","thought":"I try","tool_name":"x","tool_call_id":"c","tool_call":{"id":"c","type":"function","function":{"name":"x","arguments":"{\"a\":1}"}},"llm_response_id":"r"`)+
 		ev(`id08 "kind":"ObservationEvent","tool_name":"x","tool_call_id":"c","observation":{"output":"done","exit_code":0}`))
-	if got.Records != 8 || got.Raw != 5 || len(got.Refused) != 0 {
+	if got.Records != 8 || got.Raw != 5 || len(got.Rejected) != 0 {
 		t.Errorf("import: %+v", got)
 	}
 	path := importtest.Path(t, log, got.Sessions[0])

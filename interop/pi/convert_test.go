@@ -155,12 +155,12 @@ func TestRejectedRecords(t *testing.T) {
 		header, user("a", "", "One"), `[1]`, `{"type":"x","type":"y"}`, `{"type":"message"`, user("b", "a", "Two"),
 		`{"type":"session","id":"` + strings.Repeat("x", 300) + `","cwd":"/"}`, `{"type":"message","message":{"role":"user","role":"user"}}`,
 	}, "\n"))
-	if err != nil || got.Imported != 3 || len(got.Refused) != 5 {
+	if err != nil || got.Imported != 3 || len(got.Rejected) != 5 {
 		t.Fatalf("import: %+v, %v", got, err)
 	}
 	for i, line := range []int64{3, 4, 5, 7, 8} {
-		if got.Refused[i].Line != line || got.Refused[i].Reason == "" {
-			t.Errorf("refused: %+v, want line %d", got.Refused[i], line)
+		if got.Rejected[i].Line != line || got.Rejected[i].Reason == "" {
+			t.Errorf("refused: %+v, want line %d", got.Rejected[i], line)
 		}
 	}
 }

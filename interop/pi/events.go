@@ -33,7 +33,7 @@ func (im *importer) apply(s *session, rec interop.Record, f *facts) error {
 		return rec.Located(err)
 	}
 	if s.Full() {
-		return s.FlushBehind(im.ctx)
+		return s.FlushAsync(im.ctx)
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ func Example() {
 	ctx := context.Background()
 	log := eventlog.Open(memory.New())
 	defer log.Close()
-	table, err := interop.Import(ctx, log, []interop.Format{pi.Format{}}, []string{"../../testdata/transcripts/pi/--home-ada-beehive--"}, interop.Options{})
+	table, err := interop.Import(ctx, log, []interop.Format{pi.Format{}}, []string{"../../testdata/transcripts/pi/--home-ada-beehive--"})
 	if err != nil {
 		fmt.Println(err)
 		return

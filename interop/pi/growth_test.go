@@ -47,7 +47,7 @@ func TestTruncatedLineIsRejected(t *testing.T) {
 	log := importtest.NewLog(t)
 	text := importtest.ReadFile(t, hivesFile)
 	got, err := loadText(t, log, "f", text[:len(text)-40])
-	if err != nil || len(got.Refused) != 1 || got.Refused[0].Line != 24 || got.Events != 24 {
+	if err != nil || len(got.Rejected) != 1 || got.Rejected[0].Line != 24 || got.Events != 24 {
 		t.Errorf("import: %+v, %v", got, err)
 	}
 }

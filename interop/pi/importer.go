@@ -29,7 +29,7 @@ type importer struct {
 func (im *importer) record(rec interop.Record) error {
 	f, err := read(&rec)
 	if err != nil {
-		return rec.Refuse(err)
+		return rec.Reject(err)
 	}
 	if f.at.IsZero() {
 		f.at = im.at
@@ -39,7 +39,7 @@ func (im *importer) record(rec interop.Record) error {
 	case f.kind == "session" && f.id != "" && (im.current == nil || im.current.ID != f.id):
 		return im.header(rec, &f)
 	case im.current == nil:
-		im.result.Held++
+		im.result.Skipped++
 		return nil
 	}
 	return im.entry(im.current, rec, &f)
@@ -48,7 +48,7 @@ func (im *importer) record(rec interop.Record) error {
 // header makes the session of a header the current session.
 func (im *importer) header(rec interop.Record, f *facts) error {
 	if err := event.CheckSessionID(f.id); err != nil {
-		return rec.Refuse(err)
+		return rec.Reject(err)
 	}
 	if s := im.sessions[f.id]; s != nil {
 		im.current = s
@@ -141,7 +141,7 @@ func (im *importer) flush() (err error) {
 func (im *importer) finish() {
 	for _, s := range im.sessions {
 		im.result.Events += s.Written()
-		im.result.Held += s.heldCount()
+		im.result.Skipped += s.heldCount()
 	}
 }
 

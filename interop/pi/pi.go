@@ -57,6 +57,7 @@
 package pi
 
 import (
+	"bytes"
 	"context"
 	"errors"
 
@@ -74,17 +75,26 @@ type Format struct{}
 // Name is "pi".
 func (Format) Name() string { return Name }
 
-// Lane returns the session id of the header.
-func (Format) Lane(first []byte) string { return head.Object(firstLine(first)).Text("id") }
-
-// Rank orders copies after original files, older copies first.
-func (Format) Rank(_ string, first []byte) int {
-	rec := interop.Record{Value: firstLine(first)}
-	f, err := read(&rec)
-	if err != nil || parentOf(&f) == "" || f.at.IsZero() {
-		return 0
+// Declare gives the sessions of the headers, and the sessions that they are copies
+// of.
+func (Format) Declare(src interop.Source) (ids interop.IDs) {
+	for line, err := range interop.Lines(src) {
+		if err != nil {
+			break
+		}
+		if !bytes.Contains(line, []byte(`"session"`)) {
+			continue
+		}
+		f, err := read(&interop.Record{Value: line})
+		if err != nil || f.kind != "session" || f.id == "" {
+			continue
+		}
+		ids.Owns = append(ids.Owns, f.id)
+		if parent := parentOf(&f); parent != "" {
+			ids.Needs = append(ids.Needs, parent)
+		}
 	}
-	return int(f.at.UnixMilli())
+	return ids
 }
 
 // Detect reports whether the first line is the header of a session.

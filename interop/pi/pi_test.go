@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -45,7 +46,7 @@ func loadText(t *testing.T, log *eventlog.Log, name, content string) (interop.Re
 func importLines(t *testing.T, log *eventlog.Log, lines ...string) interop.Result {
 	t.Helper()
 	got, err := loadText(t, log, "f", strings.Join(lines, "\n"))
-	if err != nil || len(got.Refused) > 0 {
+	if err != nil || len(got.Rejected) > 0 {
 		t.Fatalf("import: %+v, %v", got, err)
 	}
 	return got
@@ -65,11 +66,14 @@ func TestDetect(t *testing.T) {
 	})
 }
 
-func TestCopiesComeLast(t *testing.T) {
-	rank := func(file string) int { return pi.Format{}.Rank(file, []byte(importtest.ReadFile(t, file))) }
-	older := strings.Replace(importtest.ReadFile(t, welshFile), "T11:", "T10:", 1)
-	if rank(hivesFile) != 0 || rank(honeyFile) != 0 || rank(welshFile) <= (pi.Format{}).Rank("f", []byte(older)) || rank(welshFile) <= 0 {
-		t.Errorf("ranks are %d, %d and %d", rank(hivesFile), rank(honeyFile), rank(welshFile))
+// A copy needs the session that it is a copy of.
+func TestDeclare(t *testing.T) {
+	declared := func(file string) interop.IDs {
+		return pi.Format{}.Declare(importtest.Source(file, importtest.ReadFile(t, file)))
+	}
+	hives, honey, welsh := declared(hivesFile), declared(honeyFile), declared(welshFile)
+	if len(hives.Needs) > 0 || len(honey.Needs) > 0 || len(welsh.Owns) != 1 || !slices.Equal(welsh.Needs, hives.Owns) {
+		t.Errorf("the files declare %+v, %+v and %+v", hives, honey, welsh)
 	}
 }
 
@@ -198,7 +202,7 @@ func TestCopyWithoutLinesOfItsOwnIsHeld(t *testing.T) {
 	load(t, log, hivesFile)
 	lines := strings.Split(importtest.ReadFile(t, welshFile), "\n")
 	got := importLines(t, log, lines[:16]...)
-	if got.Held != 16 || got.Events != 0 || len(importtest.Sessions(t, log)) != 1 {
+	if got.Skipped != 16 || got.Events != 0 || len(importtest.Sessions(t, log)) != 1 {
 		t.Errorf("import: %+v", got)
 	}
 }

@@ -94,7 +94,7 @@ func (s *session) setHeader(rec interop.Record, f *facts) {
 
 // newHeldRecord copies a record, since the caller reuses its bytes.
 func newHeldRecord(rec interop.Record, f *facts) *heldRecord {
-	h := &heldRecord{rec: rec.Kept()}
+	h := &heldRecord{rec: rec.Clone()}
 	h.facts, _ = read(&h.rec) // read before without an error
 	h.facts.at, h.facts.occurrence = f.at, f.occurrence
 	return h

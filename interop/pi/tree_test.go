@@ -146,10 +146,10 @@ func TestTwoSessionsInOneFile(t *testing.T) {
 func TestOnlyBookkeepingIsHeld(t *testing.T) {
 	log := importtest.NewLog(t)
 	lines := []string{header, model("a", ""), line("b", "a", `"type":"session_info","name":" Bees \n and wasps"`)}
-	if got := importLines(t, log, lines...); got.Held != 3 || got.Events != 0 {
+	if got := importLines(t, log, lines...); got.Skipped != 3 || got.Events != 0 {
 		t.Errorf("import of bookkeeping: %+v", got)
 	}
-	if got := importLines(t, log, append(lines, user("c", "b", "One"))...); got.Held != 0 || got.Events != 4 {
+	if got := importLines(t, log, append(lines, user("c", "b", "One"))...); got.Skipped != 0 || got.Events != 4 {
 		t.Errorf("import after the session has begun: %+v", got)
 	}
 	if start, _, err := event.Decode[event.Session](&importtest.Events(t, log, "s")[0]); err != nil || start.Title != "Bees" {
@@ -159,7 +159,7 @@ func TestOnlyBookkeepingIsHeld(t *testing.T) {
 
 func TestRecordsBeforeAHeaderAreHeld(t *testing.T) {
 	log := importtest.NewLog(t)
-	if got := importLines(t, log, user("a", "", "One"), header, user("b", "", "Two")); got.Held != 1 || got.Events != 2 {
+	if got := importLines(t, log, user("a", "", "One"), header, user("b", "", "Two")); got.Skipped != 1 || got.Events != 2 {
 		t.Errorf("import: %+v", got)
 	}
 }

@@ -34,7 +34,7 @@ func TestAttempts(t *testing.T) {
 	content := importtest.ReadFile(t, attempts)
 	got := importtest.Load(t, log, format, "buoy.traj", content)
 	importtest.Again(t, log, format, "buoy.traj", content)
-	if len(got.Sessions) != 1 || len(got.Refused) != 0 || got.Present != 2 {
+	if len(got.Sessions) != 1 || len(got.Rejected) != 0 || got.Present != 2 {
 		t.Fatalf("import: %+v", got)
 	}
 	var lines []string

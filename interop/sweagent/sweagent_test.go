@@ -129,7 +129,7 @@ func TestTruncatedDocument(t *testing.T) {
 	whole := importtest.ReadFile(t, plain)
 	log := importtest.NewLog(t)
 	got := importtest.Load(t, log, format, "f.traj", whole[:len(whole)-40])
-	if len(got.Refused) != 1 || got.Events != 0 || !strings.Contains(got.Refused[0].Reason, "cut off after") {
+	if len(got.Rejected) != 1 || got.Events != 0 || !strings.Contains(got.Rejected[0].Reason, "cut off after") {
 		t.Errorf("import: %+v", got)
 	}
 	importtest.Load(t, log, format, "f.traj", whole)

@@ -60,7 +60,7 @@ func TestInvalidSimulations(t *testing.T) {
 	log := importtest.NewLog(t)
 	got := importtest.Load(t, log, format, "f.json", `{"info":{"num_trials":1},"simulations":[7,{"id":"x"},{"task_id":"t","messages":7},{"task_id":"t","start_time":7,"messages":[]},`+
 		`{"task_id":"t","messages":[7,{"role":"judge"},{"role":"tool","content":"?"},{"role":"tool","tool_messages":[7]},{"role":"assistant","tool_calls":[7,{"id":"a","name":"b"}],"cost":"free"}]}]}`)
-	if len(got.Refused) != 4 || got.Raw != 4 || got.Imported != 1 || !strings.HasPrefix(got.Sessions[0], "f-task-t-trial-0-") {
+	if len(got.Rejected) != 4 || got.Raw != 4 || got.Imported != 1 || !strings.HasPrefix(got.Sessions[0], "f-task-t-trial-0-") {
 		t.Errorf("import: %+v", got)
 	}
 	if path := importtest.Path(t, log, got.Sessions[0]); path[len(path)-1] != "assistant opaque calls b {}" {

@@ -47,12 +47,14 @@ type Format struct{}
 // Name returns "tau-bench".
 func (Format) Name() string { return Name }
 
-// Lane returns the start time of a tau2-bench run.
-func (Format) Lane(begin []byte) string {
-	if head.IsArray(begin) {
-		return ""
+// Declare gives the run of results, by its time, for all of the run's simulations.
+// The sessions of a list of attempts are named by the file: no other file has them.
+func (Format) Declare(src interop.Source) (ids interop.IDs) {
+	begin, err := src.Head()
+	if err == nil && !head.IsArray(begin) {
+		ids.Owns = []string{"tau-bench:" + head.Begins(begin).Text("timestamp")}
 	}
-	return head.Begins(begin).Text("timestamp")
+	return ids
 }
 
 // Detect checks for the members of an attempt, or of tau2-bench results.

@@ -59,12 +59,12 @@ func TestInvalidOrTruncatedList(t *testing.T) {
 	log := importtest.NewLog(t)
 	content := importtest.ReadFile(t, ferry)
 	for _, text := range []string{content[:len(content)-20], `[{"task_id":0,"reward":1,"traj":7}]`} {
-		if got := importtest.Load(t, log, format, "f.json", text); len(got.Refused) != 1 || got.Events != 0 {
+		if got := importtest.Load(t, log, format, "f.json", text); len(got.Rejected) != 1 || got.Events != 0 {
 			t.Errorf("import: %+v", got)
 		}
 	}
 	for _, text := range []string{`[{"task_id":0,"reward":1,"traj":[]},{"traj":[]}]`, `[{"task_id":0,"reward":1,"traj":[]},7]`} {
-		if got := importtest.Load(t, importtest.NewLog(t), format, "f.json", text); len(got.Refused) != 1 || got.Events != 1 {
+		if got := importtest.Load(t, importtest.NewLog(t), format, "f.json", text); len(got.Rejected) != 1 || got.Events != 1 {
 			t.Errorf("import: %+v", got)
 		}
 	}

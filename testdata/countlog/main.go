@@ -56,7 +56,7 @@ func main() {
 
 // list tells of each transcript what format it is of.
 func list(ctx context.Context, sources []string) error {
-	found, err := interop.Find(ctx, formats.All(), sources, interop.Options{})
+	found, err := interop.Find(ctx, formats.All(), sources)
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func run(ctx context.Context, path, name, others string, sources []string) error
 	}
 	log := open(path)
 	defer log.Close()
-	table, err := interop.Import(ctx, log, these, sources, interop.Options{})
+	table, err := interop.Import(ctx, log, these, sources)
 	if others != "" && errors.Is(err, interop.ErrHistory) {
 		err = leftOut(&table, others)
 	}
@@ -85,8 +85,8 @@ func run(ctx context.Context, path, name, others string, sources []string) error
 		return err
 	}
 	total := table.Total()
-	fmt.Fprintf(os.Stderr, "%d files: %d records, %d present, %d raw, %d held, %d refused; %d events written\n",
-		len(table.Rows), total.Records, total.Present, total.Raw, total.Held, len(total.Refused), total.Events)
+	fmt.Fprintf(os.Stderr, "%d files: %d records, %d present, %d raw, %d skipped, %d rejected; %d events written\n",
+		len(table.Rows), total.Records, total.Present, total.Raw, total.Skipped, len(total.Rejected), total.Events)
 	for info, err := range log.Sessions(ctx) {
 		if err != nil {
 			return err

@@ -55,7 +55,7 @@ func (a *adding) run() error {
 			return err
 		}
 		if a.s.Full() {
-			if err := a.s.FlushBehind(a.ctx); err != nil {
+			if err := a.s.FlushAsync(a.ctx); err != nil {
 				return err
 			}
 		}

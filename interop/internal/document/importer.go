@@ -51,14 +51,14 @@ func ImportRecords(
 
 func (im *importer) reject(e *interop.RecordError) {
 	im.result.Records++
-	im.result.Refuse(e)
+	im.result.Reject(e)
 }
 
 // value imports the sessions in a value.
 func (im *importer) value(rec *interop.Record, read Read) (*interop.RecordError, error) {
 	sessions, err := read(&im.file, rec)
 	if err != nil {
-		return rec.Refuse(err), nil
+		return rec.Reject(err), nil
 	}
 	if len(sessions) == 1 && sessions[0].Piece {
 		return nil, im.piece(&sessions[0])
@@ -111,14 +111,14 @@ func (im *importer) sessions(all []Session) error {
 // session imports a session. A session without items is held, unless it has ended.
 func (im *importer) session(doc *Session) error {
 	if err := cmp.Or(doc.Rejected, event.CheckSessionID(doc.ID)); err != nil {
-		im.reject(doc.Rec.Refuse(err))
+		im.reject(doc.Rec.Reject(err))
 		return nil
 	}
 	im.result.Records += doc.Held
-	im.result.Held += doc.Held
+	im.result.Skipped += doc.Held
 	if len(doc.Items) == 0 && !doc.Ended {
 		im.result.Records++
-		im.result.Held++
+		im.result.Skipped++
 		return nil
 	}
 	s, err := im.open(doc)

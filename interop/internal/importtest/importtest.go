@@ -59,7 +59,7 @@ func Files(t TB, log *eventlog.Log, format interop.Format, paths ...string) inte
 // fails if the import does.
 func Table(t TB, log *eventlog.Log, format interop.Format, paths ...string) interop.Table {
 	t.Helper()
-	table, err := interop.Import(t.Context(), log, []interop.Format{format}, paths, interop.Options{})
+	table, err := interop.Import(t.Context(), log, []interop.Format{format}, paths)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func Text(t TB, log *eventlog.Log, format interop.Format, name, content string) 
 // checkSum checks that every record is counted once.
 func checkSum(t TB, r *interop.Result) {
 	t.Helper()
-	if sum := r.Imported + r.Raw + r.Present + r.Held + len(r.Refused); sum != r.Records {
+	if sum := r.Imported + r.Raw + r.Present + r.Skipped + len(r.Rejected); sum != r.Records {
 		t.Fatalf("%d records in %+v", sum, *r)
 	}
 }

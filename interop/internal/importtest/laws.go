@@ -27,7 +27,7 @@ func Detects(t TB, format interop.Format, name string, heads map[string]bool) {
 func Repairs(t TB, format interop.Format, session, text string) {
 	t.Helper()
 	log := NewLog(t)
-	if got := Text(t, log, format, "f", text); len(got.Refused) > 0 {
+	if got := Text(t, log, format, "f", text); len(got.Rejected) > 0 {
 		t.Fatalf("import: %+v", got)
 	}
 	Again(t, log, format, "f", text)
@@ -88,7 +88,7 @@ func (l Lines) Grows(t TB, lines []string, cuts []int) {
 	t.Helper()
 	grown, whole := l.log(t), l.log(t)
 	put := func(log *eventlog.Log, lines []string) {
-		if got := Text(t, log, l.Format, "f", strings.Join(lines, "")); len(got.Refused) > 0 || got.Records != len(lines) {
+		if got := Text(t, log, l.Format, "f", strings.Join(lines, "")); len(got.Rejected) > 0 || got.Records != len(lines) {
 			t.Fatalf("import of %d lines: %+v", len(lines), got)
 		}
 	}

@@ -1,0 +1,59 @@
+package interop
+
+import (
+	"fmt"
+	"io"
+	"os"
+)
+
+// HeadBytes is the most that Source.Head reads.
+const HeadBytes = 64 << 10
+
+// Source is a file to import.
+type Source struct {
+	// Name is the path or name, for origins and errors.
+	Name string
+	// Open opens the content at its start. It may be called several times.
+	Open func() (io.ReadCloser, error)
+	// Size limits how many bytes are read, so that an import reads a growing file
+	// only up to the size that Find saw. 0 is no limit.
+	Size int64
+}
+
+// File makes a source of a file, limited to the file's size now.
+func File(path string) (Source, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return Source{}, err
+	}
+	return Source{
+		Name: path,
+		Open: func() (io.ReadCloser, error) { return os.Open(path) },
+		Size: info.Size(),
+	}, nil
+}
+
+// Reader opens the source and reads at most Size bytes. The caller closes f.
+func (s Source) Reader() (r io.Reader, f io.Closer, err error) {
+	if s.Open == nil {
+		return nil, nil, fmt.Errorf("source %q has no Open function", s.Name)
+	}
+	file, err := s.Open()
+	if err != nil {
+		return nil, nil, err
+	}
+	if s.Size > 0 {
+		return io.LimitReader(file, s.Size), file, nil
+	}
+	return file, file, nil
+}
+
+// Head reads the first HeadBytes of the source.
+func (s Source) Head() ([]byte, error) {
+	r, f, err := s.Reader()
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(r, HeadBytes))
+}
