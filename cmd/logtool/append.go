@@ -18,7 +18,7 @@ import (
 )
 
 // appending is what the append command was told.
-type appending struct {
+type appendOptions struct {
 	session string
 	body    string // the last argument
 	given   bool   // whether there was one
@@ -29,7 +29,7 @@ type appending struct {
 }
 
 func (a *app) appendCommand() *cobra.Command {
-	var x appending
+	var x appendOptions
 	cmd := &cobra.Command{
 		Use:   "append SESSION [TEXT|-]",
 		Short: "Append a message, an event, or several events at once",
@@ -64,7 +64,7 @@ different nothing is written and the exit code is 1.`,
 	return cmd
 }
 
-func (x *appending) check() error {
+func (x *appendOptions) check() error {
 	switch {
 	case x.events && x.kind != "":
 		return usagef("--event and --type exclude each other: the types stand in the stream")
@@ -77,7 +77,7 @@ func (x *appending) check() error {
 	return event.CheckSessionID(x.session)
 }
 
-func (a *app) append(ctx context.Context, x appending) error {
+func (a *app) append(ctx context.Context, x appendOptions) error {
 	events, err := a.newEvents(x)
 	if err != nil {
 		return err
@@ -96,7 +96,7 @@ func (a *app) append(ctx context.Context, x appending) error {
 }
 
 // newEvents makes the events to append.
-func (a *app) newEvents(x appending) ([]event.Event, error) {
+func (a *app) newEvents(x appendOptions) ([]event.Event, error) {
 	if x.events {
 		return readEvents(a.in)
 	}
@@ -139,7 +139,7 @@ func invalidByte(text string) int {
 }
 
 // given is an event as --event reads it.
-type given struct {
+type eventInput struct {
 	Type     event.Type     `json:"type"`
 	Data     jsontext.Value `json:"data"`
 	Metadata jsontext.Value `json:"metadata"`
@@ -151,7 +151,7 @@ func readEvents(r io.Reader) ([]event.Event, error) {
 	var events []event.Event
 	dec := jsontext.NewDecoder(r)
 	for {
-		var g given
+		var g eventInput
 		err := json.UnmarshalDecode(dec, &g, json.RejectUnknownMembers(true))
 		if errors.Is(err, io.EOF) {
 			return events, nil
@@ -182,7 +182,7 @@ func inJSON(err error) error {
 // target finds the session and makes the expectation. Here a session has its
 // full id, so that nothing is appended to another than was meant: a name that
 // is the beginning of others is refused, any other is that of a new session.
-func (x *appending) target(ctx context.Context, log *eventlog.Log) (string, eventlog.Expect, error) {
+func (x *appendOptions) target(ctx context.Context, log *eventlog.Log) (string, eventlog.Expect, error) {
 	expect, at, err := parseExpect(x.expect)
 	if err != nil {
 		return "", expect, err
@@ -258,21 +258,21 @@ func (at *shortHead) complete(ctx context.Context, log *eventlog.Log, session st
 }
 
 // appended is what append prints with --json.
-type appended struct {
+type headRow struct {
 	Session string `json:"session"`
 	Seq     int64  `json:"seq"`
 	Hash    string `json:"hash"`
 	Events  int    `json:"events"`
 }
 
-func newAppended(session string, head event.Head, events int) appended {
-	return appended{session, head.Seq, head.Hash.String(), events}
+func newHeadRow(session string, head event.Head, events int) headRow {
+	return headRow{session, head.Seq, head.Hash.String(), events}
 }
 
 func (a *app) printHead(session string, head event.Head, events int) error {
 	p := a.printer()
 	if a.json {
-		return p.last(newAppended(session, head, events))
+		return p.last(newHeadRow(session, head, events))
 	}
 	p.head(session, head, "")
 	return p.flush()

@@ -51,7 +51,7 @@ func (a *app) backup(ctx context.Context, src place, to target) error {
 	if src.writable() {
 		m = forChanging // so that it can take the store lock
 	}
-	b := backingUp{app: a, printer: a.printer(), progress: a.progress(), sum: backedUp{Target: to.String()}}
+	b := backupRun{app: a, printer: a.printer(), progress: a.progress(), sum: backupSum{Target: to.String()}}
 	err := src.with(m, func(from *eventlog.Log) error {
 		return to.fill(func(into *eventlog.Log) error { return b.copy(ctx, into, from) })
 	})
@@ -68,7 +68,7 @@ func (a *app) backup(ctx context.Context, src place, to target) error {
 }
 
 // backedUp sums up a backup.
-type backedUp struct {
+type backupSum struct {
 	Target   string `json:"target"`
 	Sessions int64  `json:"sessions"`
 	Events   int64  `json:"events"`
@@ -76,14 +76,14 @@ type backedUp struct {
 }
 
 // backingUp is a backup under way.
-type backingUp struct {
+type backupRun struct {
 	app *app
 	*printer
 	*progress
-	sum backedUp
+	sum backupSum
 }
 
-func (b *backingUp) copy(ctx context.Context, into, from *eventlog.Log) error {
+func (b *backupRun) copy(ctx context.Context, into, from *eventlog.Log) error {
 	seen := map[string]bool{}
 	for s, err := range transfer.Backup(ctx, into, from) {
 		var damage *transfer.SourceError
@@ -107,9 +107,9 @@ func (b *backingUp) copy(ctx context.Context, into, from *eventlog.Log) error {
 }
 
 // session prints what became of a session.
-func (b *backingUp) session(s eventlog.Adopted, damage *transfer.SourceError) error {
+func (b *backupRun) session(s eventlog.Adopted, damage *transfer.SourceError) error {
 	if b.app.json {
-		row := converted{Session: s.Session, Read: s.Read, Stored: s.Stored, Seq: s.Head.Seq, Hash: s.Head.Hash.String()}
+		row := convertRow{Session: s.Session, Read: s.Read, Stored: s.Stored, Seq: s.Head.Seq, Hash: s.Head.Hash.String()}
 		if damage != nil {
 			row.Error = damage.Cause.Error()
 		}
@@ -122,7 +122,7 @@ func (b *backingUp) session(s eventlog.Adopted, damage *transfer.SourceError) er
 }
 
 // finish prints the sum; damage is an error although the backup stands.
-func (b *backingUp) finish() error {
+func (b *backupRun) finish() error {
 	if b.app.json {
 		if err := b.value(b.sum); err != nil {
 			return err

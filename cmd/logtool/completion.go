@@ -87,17 +87,17 @@ func (a *app) completeSearched(cmd *cobra.Command, args []string, typed string) 
 // with its title. A store that cannot be read offers none: the command will say
 // why.
 func (a *app) completeSessions(cmd *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	var rows []*listed
+	var rows []*sessionRow
 	err := a.reading(func(log *eventlog.Log) error {
 		for info, err := range log.Sessions(cmd.Context()) {
 			if err != nil {
 				return err
 			}
 			if strings.HasPrefix(info.ID, typed) && info.Err == nil {
-				rows = append(rows, newListed(info))
+				rows = append(rows, newSessionRow(info))
 			}
 		}
-		return glanceAll(cmd.Context(), log, rows)
+		return readNames(cmd.Context(), log, rows)
 	})
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError

@@ -56,7 +56,7 @@ func twoPlaces(from, to string) (src, dst place, err error) {
 }
 
 // converted is a session as convert prints it with --json.
-type converted struct {
+type convertRow struct {
 	Session string `json:"session"`
 	Read    int64  `json:"read"`
 	Stored  int64  `json:"stored"`
@@ -71,7 +71,7 @@ func (a *app) convert(ctx context.Context, to, from *eventlog.Log, names []strin
 	whole := map[string]int64{} // the events of each session, which may come again
 	var failed []error
 	for s, err := range transfer.Convert(ctx, to, from, names...) {
-		row := converted{Session: s.Session, Read: s.Read, Stored: s.Stored, Seq: s.Head.Seq, Hash: s.Head.Hash.String()}
+		row := convertRow{Session: s.Session, Read: s.Read, Stored: s.Stored, Seq: s.Head.Seq, Hash: s.Head.Hash.String()}
 		if err != nil {
 			failed, row.Error = append(failed, err), err.Error()
 		} else {

@@ -66,8 +66,8 @@ func (a *app) copyTo(ctx context.Context, name, to string, opts fork.CopyOptions
 }
 
 // copied is a copy as copy prints it with --json.
-type copied struct {
-	appended `json:",inline"`
+type copyRow struct {
+	headRow `json:",inline"`
 	Source   string  `json:"source"`
 	Erased   []int64 `json:"erased,omitzero"`
 }
@@ -83,7 +83,7 @@ func (a *app) copy(ctx context.Context, log *eventlog.Log, name string, opts for
 	}
 	p := a.printer()
 	if a.json {
-		return p.last(copied{newAppended(c.ID, c.Head, int(c.Head.Seq)), c.Source, c.Erased})
+		return p.last(copyRow{newHeadRow(c.ID, c.Head, int(c.Head.Seq)), c.Source, c.Erased})
 	}
 	note := "copy of " + clean(c.Source)
 	if n := len(c.Erased); n > 0 {

@@ -48,7 +48,7 @@ the others.`,
 }
 
 // costJSON is the cost of a session as cost prints it with --json.
-type costJSON struct {
+type costRow struct {
 	runlog.CostReport `json:",inline"`
 	Tree              runlog.TreeCost `json:"tree"`
 }
@@ -68,7 +68,7 @@ func (a *app) cost(ctx context.Context, log *eventlog.Log, name string, turns bo
 	}
 	p := a.printer()
 	if a.json {
-		return p.last(costJSON{report, tree})
+		return p.last(costRow{report, tree})
 	}
 	p.spends("", costRows(&report, &tree))
 	switch {

@@ -13,7 +13,7 @@ import (
 )
 
 func (a *app) diffCommand() *cobra.Command {
-	var s showing
+	var s showOptions
 	cmd := &cobra.Command{
 		Use:   "diff A B",
 		Short: "Compare two branches: the last event they share, then what each has alone",
@@ -54,7 +54,7 @@ func tipNamed(ctx context.Context, log *eventlog.Log, text string) (fork.Tip, er
 	return fork.Tip{Session: session, Seq: seq}, err
 }
 
-func (a *app) diff(ctx context.Context, log *eventlog.Log, left, right string, s showing) error {
+func (a *app) diff(ctx context.Context, log *eventlog.Log, left, right string, s showOptions) error {
 	x, err := tipNamed(ctx, log, left)
 	if err != nil {
 		return err
@@ -101,7 +101,7 @@ func (p *printer) ancestor(ctx context.Context, log *eventlog.Log, t fork.Tip) e
 }
 
 // side prints what one side has, as show does or a line for each event.
-func (a *app) side(ctx context.Context, p *printer, side *fork.Side, s showing) error {
+func (a *app) side(ctx context.Context, p *printer, side *fork.Side, s showOptions) error {
 	whole := a.shower(s, holdForShow)
 	for e, err := range side.Events(ctx) {
 		switch {
@@ -120,7 +120,7 @@ func (a *app) side(ctx context.Context, p *printer, side *fork.Side, s showing) 
 }
 
 // difference is what diff prints first with --json; the events follow.
-type difference struct {
+type diffHead struct {
 	Ancestor tipJSON  `json:"ancestor"`
 	A        sideJSON `json:"a"`
 	B        sideJSON `json:"b"`
@@ -151,20 +151,20 @@ func pairs(stretches []event.Stretch) [][2]int64 {
 }
 
 // sided is an event of one side.
-type sided struct {
+type diffRow struct {
 	Side  string `json:"side"`
-	shown `json:",inline"`
+	eventRow `json:",inline"`
 }
 
 func (a *app) diffJSON(ctx context.Context, d *fork.Difference) error {
 	p := a.printer()
-	if err := p.value(difference{tipJSON(d.Ancestor), newSideJSON(&d.A), newSideJSON(&d.B)}); err != nil {
+	if err := p.value(diffHead{tipJSON(d.Ancestor), newSideJSON(&d.A), newSideJSON(&d.B)}); err != nil {
 		return err
 	}
 	for i, side := range []*fork.Side{&d.A, &d.B} {
 		for e, err := range side.Events(ctx) {
 			if err == nil {
-				err = p.value(sided{"ab"[i : i+1], newShown(&e)})
+				err = p.value(diffRow{"ab"[i : i+1], newEventRow(&e)})
 			}
 			if err != nil {
 				return err

@@ -18,7 +18,7 @@ import (
 )
 
 // exporting is what is exported, and how.
-type exporting struct {
+type exportOptions struct {
 	all    bool
 	format string
 	path   string // all or active; empty is what the format has
@@ -27,7 +27,7 @@ type exporting struct {
 }
 
 func (a *app) exportCommand() *cobra.Command {
-	var x exporting
+	var x exportOptions
 	cmd := &cobra.Command{
 		Use:   "export [SESSION...]",
 		Short: "Write sessions: as JSONL that import reads back, for other programs, or to be read",
@@ -81,7 +81,7 @@ all: then they mark it.`,
 	return cmd
 }
 
-func (x *exporting) check() error {
+func (x *exportOptions) check() error {
 	switch f, known := exportFormats[x.format]; {
 	case !known:
 		return usagef("--format is jsonl, openai, responses, anthropic, markdown or html, not %q", x.format)
@@ -95,7 +95,7 @@ func (x *exporting) check() error {
 	return nil
 }
 
-func (a *app) export(ctx context.Context, log *eventlog.Log, args []string, x exporting) error {
+func (a *app) export(ctx context.Context, log *eventlog.Log, args []string, x exportOptions) error {
 	sessions, err := a.sessions(ctx, log, args, x.all)
 	if err != nil {
 		return err
@@ -132,9 +132,9 @@ func exportLines(ctx context.Context, log *eventlog.Log, w io.Writer, sessions [
 
 // onPath is an event of an active path that was exported. What it begins with
 // tells import that it is no line of a log.
-type onPath struct {
+type pathRow struct {
 	Of    string `json:"active_path_of"`
-	shown `json:",inline"`
+	eventRow `json:",inline"`
 }
 
 // activePathMark is how an export of active paths begins.
@@ -146,7 +146,7 @@ func exportActive(ctx context.Context, log *eventlog.Log, w io.Writer, sessions 
 			if err != nil {
 				return fmt.Errorf("export session %q: %w", session, err)
 			}
-			if err := json.MarshalWrite(w, onPath{session, newShown(&e)}, json.Deterministic(true)); err != nil {
+			if err := json.MarshalWrite(w, pathRow{session, newEventRow(&e)}, json.Deterministic(true)); err != nil {
 				return fmt.Errorf("export session %q: event %d: %w", session, e.Seq, err)
 			}
 			if _, err := io.WriteString(w, "\n"); err != nil {

@@ -20,7 +20,7 @@ type exportFormat struct {
 	suffix string // of files in a folder
 	isList bool   // of messages, a line for each session
 	// write writes one session; nil where a file holds events of all.
-	write func(ctx context.Context, w io.Writer, log *eventlog.Log, session string, x exporting) error
+	write func(ctx context.Context, w io.Writer, log *eventlog.Log, session string, x exportOptions) error
 }
 
 var exportFormats = map[string]exportFormat{
@@ -32,16 +32,16 @@ var exportFormats = map[string]exportFormat{
 	"html":      {suffix: ".html", write: exportHTML},
 }
 
-func exportMarkdown(ctx context.Context, w io.Writer, log *eventlog.Log, session string, x exporting) error {
+func exportMarkdown(ctx context.Context, w io.Writer, log *eventlog.Log, session string, x exportOptions) error {
 	return markdown.Write(ctx, w, log, session, markdown.Options{All: x.path == allPaths})
 }
 
-func exportHTML(ctx context.Context, w io.Writer, log *eventlog.Log, session string, x exporting) error {
+func exportHTML(ctx context.Context, w io.Writer, log *eventlog.Log, session string, x exportOptions) error {
 	return html.Write(ctx, w, log, session, html.Options{All: x.path == allPaths})
 }
 
 // exportList writes what the model sees of a session on one line.
-func exportList(ctx context.Context, w io.Writer, log *eventlog.Log, session string, x exporting) error {
+func exportList(ctx context.Context, w io.Writer, log *eventlog.Log, session string, x exportOptions) error {
 	view, err := projection.Load(ctx, log, session, projection.History())
 	if err != nil {
 		return err
@@ -50,7 +50,7 @@ func exportList(ctx context.Context, w io.Writer, log *eventlog.Log, session str
 	if err != nil {
 		return err
 	}
-	t := telling{format: x.format, model: x.model}
+	t := historyOptions{format: x.format, model: x.model}
 	request, err := t.request(ctx, log, entries)
 	if err != nil {
 		return err
@@ -67,7 +67,7 @@ func isFolder(path string) bool {
 }
 
 // exportInto writes each session to a file of its own.
-func (a *app) exportInto(ctx context.Context, log *eventlog.Log, sessions []string, x exporting) error {
+func (a *app) exportInto(ctx context.Context, log *eventlog.Log, sessions []string, x exportOptions) error {
 	f := exportFormats[x.format]
 	if err := os.MkdirAll(x.file, 0o700); err != nil {
 		return fmt.Errorf("export: %w", err)

@@ -11,14 +11,14 @@ import (
 )
 
 // forking is what the fork command was told.
-type forking struct {
-	point pointing
+type forkOptions struct {
+	point pointFlags
 	opts  fork.Options
 }
 
 func (a *app) forkCommand() *cobra.Command {
-	var x forking
-	var branch branching
+	var x forkOptions
+	var branch branchFlags
 	cmd := &cobra.Command{
 		Use:   "fork SESSION",
 		Short: "Begin a session whose past is another one's, up to its head or an earlier place",
@@ -64,8 +64,8 @@ func checkNewID(cmd *cobra.Command, id string) error {
 }
 
 // forked is a fork as fork prints it with --json.
-type forked struct {
-	appended `json:",inline"`
+type forkRow struct {
+	headRow `json:",inline"`
 	Parent   string `json:"parent"`
 	At       int64  `json:"at"`
 	Label    string `json:"label,omitzero"`
@@ -83,7 +83,7 @@ func (a *app) fork(ctx context.Context, log *eventlog.Log, name string, point fo
 	}
 	p := a.printer()
 	if a.json {
-		return p.last(forked{newAppended(child.ID, child.Head, 1), child.Parent, child.Seq, opts.Label, opts.Reason})
+		return p.last(forkRow{newHeadRow(child.ID, child.Head, 1), child.Parent, child.Seq, opts.Label, opts.Reason})
 	}
 	p.head(child.ID, child.Head, "fork of "+clean(child.Parent)+" at "+at(child.Seq))
 	return p.flush()

@@ -82,7 +82,7 @@ func FuzzReadEvents(f *testing.F) {
 		}
 		var printed []byte
 		for _, e := range events {
-			line, err := json.Marshal(given{e.Type, e.Data, e.Metadata, e.Cost}, json.OmitZeroStructFields(true), jsontext.PreserveRawStrings(true))
+			line, err := json.Marshal(eventInput{e.Type, e.Data, e.Metadata, e.Cost}, json.OmitZeroStructFields(true), jsontext.PreserveRawStrings(true))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -99,9 +99,9 @@ func FuzzReadEvents(f *testing.F) {
 }
 
 // givens are what was given of events, white space in JSON aside.
-func givens(events []event.Event) (all []given) {
+func givens(events []event.Event) (all []eventInput) {
 	for _, e := range events {
-		g := given{e.Type, e.Data.Clone(), e.Metadata.Clone(), e.Cost}
+		g := eventInput{e.Type, e.Data.Clone(), e.Metadata.Clone(), e.Cost}
 		_, _ = g.Data.Compact(), g.Metadata.Compact()
 		all = append(all, g)
 	}

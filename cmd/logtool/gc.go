@@ -85,14 +85,14 @@ func (a *app) reindexed() error {
 
 // gone is a blob or a file that gc removed, or would, as it prints it with
 // --json.
-type gone struct {
+type garbageRow struct {
 	Blob  event.Digest `json:"blob,omitzero"`
 	Path  string       `json:"path,omitzero"`
 	Bytes int64        `json:"bytes"`
 }
 
 // collected sums up a run of gc.
-type collected struct {
+type gcSum struct {
 	Blobs  int64 `json:"blobs"`
 	Files  int64 `json:"files"`
 	Bytes  int64 `json:"bytes"`
@@ -116,7 +116,7 @@ func (a *app) gc(ctx context.Context, log *eventlog.Log, grace time.Duration, dr
 			p.printf("would remove %s, %s\n", clean(string(g.Blob)+g.Path), size(g.Bytes))
 		}
 	}
-	sum := collected{int64(len(garbage.Blobs)), int64(len(garbage.Leftovers)), garbage.Bytes(), dry}
+	sum := gcSum{int64(len(garbage.Blobs)), int64(len(garbage.Leftovers)), garbage.Bytes(), dry}
 	switch {
 	case a.json:
 		if err := p.value(sum); err != nil {
@@ -131,18 +131,18 @@ func (a *app) gc(ctx context.Context, log *eventlog.Log, grace time.Duration, dr
 	return err
 }
 
-func goneOf(garbage *erase.Garbage) []gone {
-	var list []gone
+func goneOf(garbage *erase.Garbage) []garbageRow {
+	var list []garbageRow
 	for _, l := range garbage.Leftovers {
-		list = append(list, gone{Path: l.Path, Bytes: l.Bytes})
+		list = append(list, garbageRow{Path: l.Path, Bytes: l.Bytes})
 	}
 	for _, b := range garbage.Blobs {
-		list = append(list, gone{Blob: b.Digest, Bytes: b.Bytes})
+		list = append(list, garbageRow{Blob: b.Digest, Bytes: b.Bytes})
 	}
 	return list
 }
 
-func (c collected) text(grace time.Duration) string {
+func (c gcSum) text(grace time.Duration) string {
 	verb := "removed"
 	if c.DryRun {
 		verb = "to remove"

@@ -17,7 +17,7 @@ import (
 )
 
 // telling is how a history is told.
-type telling struct {
+type historyOptions struct {
 	format string
 	model  string
 	at     int64
@@ -28,7 +28,7 @@ type telling struct {
 var historyFormats = []string{"text", "openai", "responses", "anthropic", "json"}
 
 func (a *app) historyCommand() *cobra.Command {
-	var x telling
+	var x historyOptions
 	cmd := &cobra.Command{
 		Use:   "history SESSION",
 		Short: "Show what the model sees: the effective history, after rewinds and compactions",
@@ -65,7 +65,7 @@ log has them, one on a line.`,
 	return cmd
 }
 
-func (a *app) history(ctx context.Context, log *eventlog.Log, name string, x telling) error {
+func (a *app) history(ctx context.Context, log *eventlog.Log, name string, x historyOptions) error {
 	session, err := resolve(ctx, log, name)
 	if err != nil {
 		return err
@@ -84,7 +84,7 @@ func (a *app) history(ctx context.Context, log *eventlog.Log, name string, x tel
 		return a.told(p, entries, x.full)
 	case "json":
 		for i := range entries {
-			if err := p.value(newToldJSON(&entries[i])); err != nil {
+			if err := p.value(newHistoryRow(&entries[i])); err != nil {
 				return err
 			}
 		}
@@ -101,7 +101,7 @@ func (a *app) history(ctx context.Context, log *eventlog.Log, name string, x tel
 }
 
 // request renders a history as the body of a request.
-func (x *telling) request(ctx context.Context, log *eventlog.Log, entries []projection.Entry) (jsontext.Value, error) {
+func (x *historyOptions) request(ctx context.Context, log *eventlog.Log, entries []projection.Entry) (jsontext.Value, error) {
 	blob := interop.Bodies(ctx, log)
 	switch x.format {
 	case "anthropic":
@@ -139,7 +139,7 @@ func entryOf(told *projection.Entry) *transcript.Entry {
 }
 
 // toldJSON is a message of a history as history prints it with --json.
-type toldJSON struct {
+type historyRow struct {
 	Seq     int64           `json:"seq,omitzero"`
 	Seqs    []int64         `json:"seqs,omitzero"`
 	Context string          `json:"context,omitzero"`
@@ -147,6 +147,6 @@ type toldJSON struct {
 	Message event.Message   `json:"message"`
 }
 
-func newToldJSON(e *projection.Entry) toldJSON {
-	return toldJSON{Seq: e.Seq, Seqs: e.Seqs, Context: e.Context, Made: e.Made, Message: e.Message}
+func newHistoryRow(e *projection.Entry) historyRow {
+	return historyRow{Seq: e.Seq, Seqs: e.Seqs, Context: e.Context, Made: e.Made, Message: e.Message}
 }

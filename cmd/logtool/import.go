@@ -15,7 +15,7 @@ import (
 )
 
 func (a *app) importCommand() *cobra.Command {
-	var x importing
+	var x importRun
 	cmd := &cobra.Command{
 		Use:   "import [PATH...]",
 		Short: "Import transcripts of other programs, or what export wrote",
@@ -77,7 +77,7 @@ func formatNames() []string {
 }
 
 // importing is what the import command was told.
-type importing struct {
+type importRun struct {
 	app     *app
 	args    []string
 	format  string
@@ -86,7 +86,7 @@ type importing struct {
 	verbose bool
 }
 
-func (x *importing) run(ctx context.Context) error {
+func (x *importRun) run(ctx context.Context) error {
 	formats, err := x.formats()
 	if err != nil {
 		return err
@@ -127,7 +127,7 @@ func opens(ctx context.Context, log *eventlog.Log) error {
 }
 
 // formats are those that --format allows.
-func (x *importing) formats() ([]interop.Format, error) {
+func (x *importRun) formats() ([]interop.Format, error) {
 	switch x.format {
 	case anyFormat:
 		return formats.All(), nil
@@ -142,7 +142,7 @@ func (x *importing) formats() ([]interop.Format, error) {
 
 // all imports what export wrote, then the transcripts, and prints a table of all
 // of it.
-func (x *importing) all(ctx context.Context, log *eventlog.Log, in *inputs, found *interop.Found) error {
+func (x *importRun) all(ctx context.Context, log *eventlog.Log, in *inputs, found *interop.Found) error {
 	var table interop.Table
 	var failed []error
 	for _, file := range in.own {

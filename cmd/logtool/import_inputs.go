@@ -21,7 +21,7 @@ const stdinName = "-"
 
 // inputs are what an import was given, sorted.
 type inputs struct {
-	own     []ownFile         // what export wrote
+	own     []exportFile         // what export wrote
 	paths   []string          // of everything else
 	opts    interop.Options   // patterns and streams of everything else
 	spooled map[string]string // names of streams, by the path or "-" they came by
@@ -67,7 +67,7 @@ func (in *inputs) add(a *app, arg, format string) error {
 		return err
 	}
 	if own {
-		in.own = append(in.own, ownFile{name: path})
+		in.own = append(in.own, exportFile{name: path})
 	} else {
 		in.paths = append(in.paths, path)
 	}
@@ -111,7 +111,7 @@ func (in *inputs) pattern(pattern, format string) error {
 	for _, path := range matches {
 		own, err := isOwn(path, format)
 		if err == nil && own {
-			in.own = append(in.own, ownFile{name: path})
+			in.own = append(in.own, exportFile{name: path})
 			continue
 		}
 		in.opts.Matched = append(in.opts.Matched, path) // which says what is wrong with it
@@ -139,7 +139,7 @@ func isOwn(path, format string) (bool, error) {
 func (in *inputs) stream(name string, r io.Reader, format string) error {
 	b := bufio.NewReaderSize(r, 1<<20)
 	head, err := b.Peek(headBytes)
-	file := ownFile{name: name, in: b}
+	file := exportFile{name: name, in: b}
 	switch {
 	case len(head) == 0 && errors.Is(err, io.EOF):
 		return fmt.Errorf("nothing on %s", file)

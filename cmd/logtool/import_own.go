@@ -15,12 +15,12 @@ import (
 )
 
 // ownFile is a stream that export wrote.
-type ownFile struct {
+type exportFile struct {
 	name string
 	in   io.Reader // nil: the file of that name
 }
 
-func (f ownFile) String() string {
+func (f exportFile) String() string {
 	if f.name == stdinName {
 		return "standard input"
 	}
@@ -67,7 +67,7 @@ func beginning(path string) ([]byte, error) {
 }
 
 // adopt imports the stream, all that is readable before the first bad line.
-func (f *ownFile) adopt(ctx context.Context, log *eventlog.Log) interop.Row {
+func (f *exportFile) adopt(ctx context.Context, log *eventlog.Log) interop.Row {
 	row := interop.Row{Path: f.name, Format: ownFormat}
 	in := f.in
 	if in == nil {

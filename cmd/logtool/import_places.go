@@ -12,7 +12,7 @@ import (
 
 // places are the folders where programs keep their transcripts: below what a
 // variable of the environment names, if it is set, else below the home folder.
-var places = []struct{ format, variable, home, folder string }{
+var transcriptFolders = []struct{ format, variable, home, folder string }{
 	{"claude", "CLAUDE_CONFIG_DIR", ".claude", "projects"},
 	{"claude", "XDG_CONFIG_HOME", ".config", "claude/projects"},
 	{"codex", "CODEX_HOME", ".codex", "sessions"},
@@ -28,7 +28,7 @@ var places = []struct{ format, variable, home, folder string }{
 }
 
 // knownPlace is one of them that is there.
-type knownPlace struct {
+type transcriptFolder struct {
 	Folder string `json:"folder"`
 	Format string `json:"format"`
 	Files  int    `json:"files"`
@@ -36,10 +36,10 @@ type knownPlace struct {
 }
 
 // known looks into the places of the formats.
-func (a *app) known(ctx context.Context, formats []interop.Format) ([]knownPlace, error) {
-	var known []knownPlace
+func (a *app) known(ctx context.Context, formats []interop.Format) ([]transcriptFolder, error) {
+	var known []transcriptFolder
 	seen := map[string]bool{}
-	for _, place := range places {
+	for _, place := range transcriptFolders {
 		root := a.getenv(place.variable)
 		if place.variable == "" || root == "" {
 			root = filepath.Join(a.getenv("HOME"), place.home)
@@ -57,7 +57,7 @@ func (a *app) known(ctx context.Context, formats []interop.Format) ([]knownPlace
 			if err != nil {
 				return nil, err
 			}
-			known = append(known, knownPlace{dir, place.format, len(found.Files()), found.Bytes()})
+			known = append(known, transcriptFolder{dir, place.format, len(found.Files()), found.Bytes()})
 		}
 	}
 	if len(known) == 0 {
@@ -66,7 +66,7 @@ func (a *app) known(ctx context.Context, formats []interop.Format) ([]knownPlace
 	return known, nil
 }
 
-func dirsOf(known []knownPlace) (dirs []string) {
+func dirsOf(known []transcriptFolder) (dirs []string) {
 	for _, place := range known {
 		dirs = append(dirs, place.Folder)
 	}
@@ -74,7 +74,7 @@ func dirsOf(known []knownPlace) (dirs []string) {
 }
 
 // printKnown says what there is to import, and how.
-func (a *app) printKnown(known []knownPlace) error {
+func (a *app) printKnown(known []transcriptFolder) error {
 	if len(known) == 0 {
 		return nil
 	}

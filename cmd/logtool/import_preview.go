@@ -8,7 +8,7 @@ import (
 )
 
 // preview says what would be imported.
-func (x *importing) preview(in *inputs, found *interop.Found) error {
+func (x *importRun) preview(in *inputs, found *interop.Found) error {
 	files := found.Files()
 	for _, own := range in.own {
 		files = append(files, own.candidate())
@@ -50,7 +50,7 @@ func (x *importing) preview(in *inputs, found *interop.Found) error {
 }
 
 // candidate is the stream as a file to import.
-func (f *ownFile) candidate() interop.Candidate {
+func (f *exportFile) candidate() interop.Candidate {
 	c := interop.Candidate{Path: f.name, Format: ownFormat}
 	if info, err := os.Stat(f.name); err == nil && f.in == nil {
 		c.Bytes = info.Size()

@@ -7,7 +7,7 @@ import (
 )
 
 // imported is a row of the table as --json prints it.
-type imported struct {
+type importRow struct {
 	File     string    `json:"file"`
 	Format   string    `json:"format"`
 	Records  int       `json:"records"`
@@ -15,25 +15,25 @@ type imported struct {
 	Present  int       `json:"present"`
 	Raw      int       `json:"raw"`
 	Held     int       `json:"held"`
-	Refused  []refused `json:"refused"`
+	Refused  []rejection `json:"refused"`
 	Sessions []string  `json:"sessions"`
 	Error    string    `json:"error,omitzero"`
 }
 
 // refused is a record that could not be read.
-type refused struct {
+type rejection struct {
 	Line   int64  `json:"line"`
 	Offset int64  `json:"offset"`
 	Reason string `json:"reason"`
 }
 
-func newImported(row *interop.Row) imported {
-	out := imported{
+func newImportRow(row *interop.Row) importRow {
+	out := importRow{
 		File: row.Path, Format: row.Format, Records: row.Records, Events: row.Events, Present: row.Present,
-		Raw: row.Raw, Held: row.Held, Refused: []refused{}, Sessions: row.Sessions,
+		Raw: row.Raw, Held: row.Held, Refused: []rejection{}, Sessions: row.Sessions,
 	}
 	for _, r := range row.Refused {
-		out.Refused = append(out.Refused, refused(r))
+		out.Refused = append(out.Refused, rejection(r))
 	}
 	if row.Err != nil {
 		out.Error = row.Err.Error()
@@ -54,7 +54,7 @@ func (a *app) printTable(table *interop.Table, verbose bool) error {
 		return p.flush()
 	}
 	for i := range table.Rows {
-		if err := p.value(newImported(&table.Rows[i])); err != nil {
+		if err := p.value(newImportRow(&table.Rows[i])); err != nil {
 			return err
 		}
 	}

@@ -65,16 +65,16 @@ const (
 var sorts = []string{sortActivity, sortID, sortEvents, sortCost}
 
 func (a *app) ls(ctx context.Context, log *eventlog.Log, l *listing) error {
-	var all []*listed
+	var all []*sessionRow
 	for info, err := range log.Sessions(ctx) {
 		if err != nil {
 			return err
 		}
-		all = append(all, newListed(info))
+		all = append(all, newSessionRow(info))
 	}
 	relate(all)
 	inherit(all)
-	rows := slices.DeleteFunc(slices.Clone(all), func(row *listed) bool { return row.Error == "" && !l.mayWant(row) })
+	rows := slices.DeleteFunc(slices.Clone(all), func(row *sessionRow) bool { return row.Error == "" && !l.mayWant(row) })
 	if l.reads() {
 		if err := readAll(ctx, log, rows); err != nil {
 			return err
@@ -82,7 +82,7 @@ func (a *app) ls(ctx context.Context, log *eventlog.Log, l *listing) error {
 	} else if err := l.learn(ctx, log, rows); err != nil {
 		return err
 	}
-	rows = slices.DeleteFunc(rows, func(row *listed) bool { return row.Error == "" && !l.wants(row) })
+	rows = slices.DeleteFunc(rows, func(row *sessionRow) bool { return row.Error == "" && !l.wants(row) })
 	l.order(rows)
 	if l.limit > 0 && len(rows) > l.limit {
 		rows = rows[:l.limit]
@@ -103,20 +103,20 @@ func (a *app) ls(ctx context.Context, log *eventlog.Log, l *listing) error {
 }
 
 // learn finds what the filters ask for and first events do not tell.
-func (l *listing) learn(ctx context.Context, log *eventlog.Log, rows []*listed) error {
+func (l *listing) learn(ctx context.Context, log *eventlog.Log, rows []*sessionRow) error {
 	if l.source != "" {
 		if err := learnAll(ctx, log, rows); err != nil {
 			return err
 		}
 	}
 	if l.text != "" {
-		return glanceAll(ctx, log, rows)
+		return readNames(ctx, log, rows)
 	}
 	return nil
 }
 
 // sources says which sources there are, as far as is known, where one is asked for.
-func (l *listing) sources(rows []*listed) string {
+func (l *listing) sources(rows []*sessionRow) string {
 	if l.source == "" {
 		return ""
 	}
@@ -131,18 +131,18 @@ func (l *listing) sources(rows []*listed) string {
 }
 
 // complete finds what is listed of rows, where it is not known yet.
-func (l *listing) complete(ctx context.Context, log *eventlog.Log, rows []*listed) error {
+func (l *listing) complete(ctx context.Context, log *eventlog.Log, rows []*sessionRow) error {
 	switch {
 	case l.long:
 		return readAll(ctx, log, rows)
 	case l.text != "":
 		return nil
 	}
-	return glanceAll(ctx, log, rows)
+	return readNames(ctx, log, rows)
 }
 
 // listError says how much could not be read.
-func listError(rows []*listed) error {
+func listError(rows []*sessionRow) error {
 	broken := 0
 	for _, row := range rows {
 		if row.Error != "" {
@@ -156,8 +156,8 @@ func listError(rows []*listed) error {
 }
 
 // order sorts rows, equal ones by id.
-func (l *listing) order(rows []*listed) {
-	slices.SortStableFunc(rows, func(x, y *listed) int {
+func (l *listing) order(rows []*sessionRow) {
+	slices.SortStableFunc(rows, func(x, y *sessionRow) int {
 		most := 0
 		switch l.sort {
 		case sortActivity:
@@ -171,7 +171,7 @@ func (l *listing) order(rows []*listed) {
 	})
 }
 
-func (a *app) printListing(rows []*listed, ids []string, long bool) error {
+func (a *app) printListing(rows []*sessionRow, ids []string, long bool) error {
 	p := a.printer()
 	if a.json {
 		for _, row := range rows {
@@ -195,7 +195,7 @@ func (a *app) printListing(rows []*listed, ids []string, long bool) error {
 }
 
 // cells are those of a row; ids are those of all sessions, sorted.
-func (row *listed) cells(p *printer, ids []string, long bool) []string {
+func (row *sessionRow) cells(p *printer, ids []string, long bool) []string {
 	title := row.called()
 	if row.Error != "" {
 		title = "unreadable: " + clean(strings.Join(strings.Fields(row.Error), " "))

@@ -56,7 +56,7 @@ func (l *listing) check(now time.Time) (err error) {
 func (l *listing) reads() bool { return l.model != "" || l.sort == sortCost || l.long && l.text != "" }
 
 // mayWant leaves out what need not be read.
-func (l *listing) mayWant(row *listed) bool {
+func (l *listing) mayWant(row *sessionRow) bool {
 	switch {
 	case !l.from.IsZero() && row.Last.Before(l.from), !l.to.IsZero() && !row.First.Before(l.to):
 		return false
@@ -67,14 +67,14 @@ func (l *listing) mayWant(row *listed) bool {
 }
 
 // wants decides on a session of which is known what the filters ask for.
-func (l *listing) wants(row *listed) bool {
+func (l *listing) wants(row *sessionRow) bool {
 	if !l.wantsOrigin(row) || !holds(row.called()+" "+row.about, l.text) {
 		return false
 	}
 	return l.model == "" || row.tally != nil && slices.ContainsFunc(row.Models, func(model string) bool { return holds(model, l.model) })
 }
 
-func (l *listing) wantsOrigin(row *listed) bool {
+func (l *listing) wantsOrigin(row *sessionRow) bool {
 	source := row.Source
 	if source == "" {
 		source = noSource

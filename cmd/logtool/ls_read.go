@@ -16,8 +16,8 @@ import (
 
 // readAll reads the sessions of rows, several at a time, and fills in what only
 // their events tell. What cannot be read is said in its row.
-func readAll(ctx context.Context, log *eventlog.Log, rows []*listed) error {
-	return each(ctx, rows, func(row *listed) error {
+func readAll(ctx context.Context, log *eventlog.Log, rows []*sessionRow) error {
+	return each(ctx, rows, func(row *sessionRow) error {
 		if row.tally != nil {
 			return nil
 		}
@@ -26,8 +26,8 @@ func readAll(ctx context.Context, log *eventlog.Log, rows []*listed) error {
 }
 
 // learnAll finds the sources that first events do not tell.
-func learnAll(ctx context.Context, log *eventlog.Log, rows []*listed) error {
-	return each(ctx, rows, func(row *listed) error {
+func learnAll(ctx context.Context, log *eventlog.Log, rows []*sessionRow) error {
+	return each(ctx, rows, func(row *sessionRow) error {
 		if row.begun {
 			return nil
 		}
@@ -37,7 +37,7 @@ func learnAll(ctx context.Context, log *eventlog.Log, rows []*listed) error {
 }
 
 // each runs f for the rows that can be read, several at a time.
-func each(ctx context.Context, rows []*listed, f func(*listed) error) error {
+func each(ctx context.Context, rows []*sessionRow, f func(*sessionRow) error) error {
 	var all sync.WaitGroup
 	free := make(chan struct{}, runtime.GOMAXPROCS(0))
 	for _, row := range rows {
@@ -60,7 +60,7 @@ func each(ctx context.Context, rows []*listed, f func(*listed) error) error {
 }
 
 // read fills in what only the session's events tell.
-func (row *listed) read(ctx context.Context, log *eventlog.Log) error {
+func (row *sessionRow) read(ctx context.Context, log *eventlog.Log) error {
 	stats, err := runlog.LoadStats(ctx, log, row.ID, time.UTC)
 	if err != nil {
 		return err
@@ -78,7 +78,7 @@ func (row *listed) read(ctx context.Context, log *eventlog.Log) error {
 }
 
 // countOrphaned counts the session's own events that were rewound.
-func (row *listed) countOrphaned(ctx context.Context, log *eventlog.Log) error {
+func (row *sessionRow) countOrphaned(ctx context.Context, log *eventlog.Log) error {
 	rewound := newOrphans(log, row.ID)
 	for e, err := range log.Read(ctx, row.ID, eventlog.All().Own().Bare()) {
 		if err != nil {
@@ -97,19 +97,19 @@ func (row *listed) countOrphaned(ctx context.Context, log *eventlog.Log) error {
 
 // listen finds what the session's own events say of it. It reports whether the
 // head was moved.
-func (row *listed) listen(ctx context.Context, log *eventlog.Log) (moved bool, err error) {
-	var n naming
+func (row *sessionRow) listen(ctx context.Context, log *eventlog.Log) (moved bool, err error) {
+	var n sessionName
 	for e, err := range log.Read(ctx, row.ID, eventlog.All().Own()) {
 		if err != nil {
 			return moved, err
 		}
-		n.hear(&e)
+		n.add(&e)
 		if s, ok, err := event.Decode[event.Session](&e); ok && err == nil {
 			row.Agent = cmp.Or(s.Agent, row.Agent)
 			row.Source, row.CWD = cmp.Or(s.Source.Format, row.Source), cmp.Or(s.CWD, row.CWD)
 		}
 		moved = moved || e.Type.Name() == event.HeadMoved
 	}
-	row.Title = n.called()
+	row.Title = n.name()
 	return moved, nil
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // listed is one session in a listing.
-type listed struct {
+type sessionRow struct {
 	ID     string `json:"id"`
 	origin `json:",inline"`
 	Title  string    `json:"title,omitzero"`
@@ -43,9 +43,9 @@ type tally struct {
 	Models   []string    `json:"models,omitzero"`
 }
 
-func newListed(info eventlog.SessionInfo) *listed {
+func newSessionRow(info eventlog.SessionInfo) *sessionRow {
 	n := fork.NodeOf(info)
-	row := &listed{ID: info.ID, Bytes: info.Bytes, origin: newOrigin(n)}
+	row := &sessionRow{ID: info.ID, Bytes: info.Bytes, origin: newOrigin(n)}
 	if n.Info.Err != nil {
 		row.Error = n.Info.Err.Error()
 		return row
@@ -60,8 +60,8 @@ func newListed(info eventlog.SessionInfo) *listed {
 }
 
 // inherit gives forks the agent and the folder of their parents.
-func inherit(rows []*listed) {
-	byID := map[string]*listed{}
+func inherit(rows []*sessionRow) {
+	byID := map[string]*sessionRow{}
 	for _, row := range rows {
 		byID[row.ID] = row
 	}
@@ -79,7 +79,7 @@ func inherit(rows []*listed) {
 }
 
 // spend is what the session spent; nothing if it was not read.
-func (row *listed) spend() projection.Spend {
+func (row *sessionRow) spend() projection.Spend {
 	if row.tally == nil {
 		return projection.Spend{}
 	}
@@ -88,7 +88,7 @@ func (row *listed) spend() projection.Spend {
 
 // called is what people are told that the session is: the label of a fork, and
 // the title, or else what else is known.
-func (row *listed) called() string {
+func (row *sessionRow) called() string {
 	label := brief(row.Label, 40)
 	switch {
 	case label == "" || row.Kind != fork.KindFork:

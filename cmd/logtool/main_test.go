@@ -39,7 +39,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("HOME", filepath.Join(env.WorkDir, "home"))
 			env.Setenv("GORACE", os.Getenv("GORACE"))
-			env.Values[spawnedKey{}] = spawned{}
+			env.Values[spawnedKey{}] = spawnedCommands{}
 			return nil
 		},
 		Condition: condition,

@@ -11,21 +11,21 @@ import (
 )
 
 // naming is what a session can be called by, as far as its own events were heard.
-type naming struct {
+type sessionName struct {
 	title string // that it was given last
-	said  string // the beginning of the first thing that its user, or something else outside, said
+	text  string // the beginning of the first thing that its user, or something else outside, said
 }
 
 // called is the title, or else what was said first.
-func (n *naming) called() string {
-	return cmp.Or(n.title, n.said)
+func (n *sessionName) name() string {
+	return cmp.Or(n.title, n.text)
 }
 
 // hear takes in the next event of the session.
-func (n *naming) hear(e *event.Event) {
+func (n *sessionName) add(e *event.Event) {
 	n.title = cmp.Or(titleOf(e), n.title)
-	if n.said == "" {
-		n.said = saidBy(e)
+	if n.text == "" {
+		n.text = textOf(e)
 	}
 }
 
@@ -39,7 +39,7 @@ func titleOf(e *event.Event) string {
 }
 
 // saidBy is the beginning of what an event says to the session from outside.
-func saidBy(e *event.Event) string {
+func textOf(e *event.Event) string {
 	if m, ok, err := event.Decode[event.Message](e); ok && err == nil && m.Role == event.User && !e.IsContext() {
 		return brief(m.Text(), 60)
 	}
@@ -51,41 +51,41 @@ func saidBy(e *event.Event) string {
 }
 
 // glanced is how many events at each end of a session a glance looks at.
-const glanced = 32
+const nameEvents = 32
 
 // glance hears the ends of a session: its newest events for a title, and, where
 // they give none, its first ones. It leaves off at what cannot be read.
-func glance(ctx context.Context, log *eventlog.Log, session string) (n naming) {
+func readName(ctx context.Context, log *eventlog.Log, session string) (n sessionName) {
 	heard, spilled := 0, false
-	for e, err := range log.Read(ctx, session, eventlog.Last(glanced).Own().Bare()) {
+	for e, err := range log.Read(ctx, session, eventlog.Last(nameEvents).Own().Bare()) {
 		if err != nil {
 			break
 		}
-		n.hear(&e)
+		n.add(&e)
 		heard++
 		_, _, away := e.Spilled()
 		spilled = spilled || away
 	}
-	if n.title != "" || heard < glanced && !spilled {
+	if n.title != "" || heard < nameEvents && !spilled {
 		return n
 	}
-	n.said, heard = "", 0
+	n.text, heard = "", 0
 	for e, err := range log.Read(ctx, session, eventlog.All().Own()) {
-		if err != nil || heard == glanced {
+		if err != nil || heard == nameEvents {
 			break
 		}
-		n.hear(&e)
+		n.add(&e)
 		heard++
 	}
 	return n
 }
 
 // glanceAll finds what sessions are called, several at a time.
-func glanceAll(ctx context.Context, log *eventlog.Log, rows []*listed) error {
-	return each(ctx, rows, func(row *listed) error {
+func readNames(ctx context.Context, log *eventlog.Log, rows []*sessionRow) error {
+	return each(ctx, rows, func(row *sessionRow) error {
 		if row.tally == nil { // what was read knows better
-			n := glance(ctx, log, row.ID)
-			row.Title = n.called()
+			n := readName(ctx, log, row.ID)
+			row.Title = n.name()
 		}
 		return nil
 	})

@@ -12,7 +12,7 @@ import (
 // A glance tells what a session is called as far as its ends tell; the newest title
 // counts, and none but titles counts beside one.
 func TestGlance(t *testing.T) {
-	const long = 5 * glanced
+	const long = 5 * nameEvents
 	for _, tt := range []struct {
 		name   string
 		events int
@@ -20,12 +20,12 @@ func TestGlance(t *testing.T) {
 		want   string
 	}{
 		{"nothing", 3, nil, "words of 1"},
-		{"a short session", glanced / 2, []int{2, 5}, "title 5"},
+		{"a short session", nameEvents / 2, []int{2, 5}, "title 5"},
 		{"the first event", long, []int{1}, "title 1"},
-		{"near the start", long, []int{1, glanced}, fmt.Sprint("title ", glanced)},
+		{"near the start", long, []int{1, nameEvents}, fmt.Sprint("title ", nameEvents)},
 		{"in between", long, []int{1, long / 2}, "title 1"},
 		{"only in between", long, []int{long / 2}, "words of 1"},
-		{"near the end", long, []int{1, long - glanced + 1}, fmt.Sprint("title ", long-glanced+1)},
+		{"near the end", long, []int{1, long - nameEvents + 1}, fmt.Sprint("title ", long-nameEvents+1)},
 		{"the last event", long, []int{1, long - 3, long}, fmt.Sprint("title ", long)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -45,8 +45,8 @@ func TestGlance(t *testing.T) {
 			if _, err := log.Append(t.Context(), "s", eventlog.New(), events...); err != nil {
 				t.Fatal(err)
 			}
-			if n := glance(t.Context(), log, "s"); n.called() != tt.want {
-				t.Errorf("called %q, want %q", n.called(), tt.want)
+			if n := readName(t.Context(), log, "s"); n.name() != tt.want {
+				t.Errorf("called %q, want %q", n.name(), tt.want)
 			}
 		})
 	}

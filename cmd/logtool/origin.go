@@ -28,7 +28,7 @@ func newOrigin(n *fork.Node) origin {
 
 // relate counts what comes from each session of a store, all of which are in
 // rows, and finds the parents that are missing.
-func relate(rows []*listed) {
+func relate(rows []*sessionRow) {
 	byID := map[string]*origin{}
 	for i := range rows {
 		byID[rows[i].ID] = &rows[i].origin
@@ -69,7 +69,7 @@ func (o *origin) from(ids []string) string {
 	return text
 }
 
-func idsOf(rows []*listed) (ids []string) {
+func idsOf(rows []*sessionRow) (ids []string) {
 	for i := range rows {
 		ids = append(ids, rows[i].ID)
 	}

@@ -72,7 +72,7 @@ func (s *counting) Read(ctx context.Context, session string, r eventlog.Span) it
 
 // A listing reads the ends of sessions, forks counted, however long they are.
 func TestListingReadsTheEnds(t *testing.T) {
-	const sessions, long = 3, 10 * glanced
+	const sessions, long = 3, 10 * nameEvents
 	for name, open := range map[string]func(dir string) eventlog.Store{
 		"jsonl":  func(dir string) eventlog.Store { return jsonl.New(dir, jsonl.Options{Sync: jsonl.Never}) },
 		"sqlite": func(dir string) eventlog.Store { return sqlite.New(filepath.Join(dir, "s.db"), sqlite.Options{}) },
@@ -94,7 +94,7 @@ func TestListingReadsTheEnds(t *testing.T) {
 			a := &app{out: io.Discard, getenv: func(string) string { return "" }}
 			for _, json := range []bool{false, true} {
 				a.json, store.events = json, 0
-				most := sessions * (2*glanced + 1)
+				most := sessions * (2*nameEvents + 1)
 				if err := a.ls(t.Context(), log, &listing{sort: "activity"}); err != nil || store.events > most {
 					t.Errorf("json %v: %d events (%v), want %d at most", json, store.events, err, most)
 				}

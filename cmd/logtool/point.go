@@ -11,7 +11,7 @@ import (
 )
 
 // pointing is which place of a session a command was told.
-type pointing struct {
+type pointFlags struct {
 	name     string // of the flag for an event, and the beginning of the others
 	event    string // --at
 	turn     int    // --at-turn
@@ -20,7 +20,7 @@ type pointing struct {
 }
 
 // flags adds --NAME, --NAME-turn, --before and --NAME-snapshot.
-func (x *pointing) flags(cmd *cobra.Command, name string) {
+func (x *pointFlags) flags(cmd *cobra.Command, name string) {
 	x.name = name
 	cmd.Flags().StringVar(&x.event, name, "", "the event, by its seq (0 is before all events) or its id")
 	cmd.Flags().IntVar(&x.turn, name+"-turn", -1, "the end of this turn, counted from 0")
@@ -30,9 +30,9 @@ func (x *pointing) flags(cmd *cobra.Command, name string) {
 }
 
 // given reports whether a place was named.
-func (x *pointing) given(cmd *cobra.Command) bool { return x.count(cmd) > 0 }
+func (x *pointFlags) given(cmd *cobra.Command) bool { return x.count(cmd) > 0 }
 
-func (x *pointing) count(cmd *cobra.Command) (n int) {
+func (x *pointFlags) count(cmd *cobra.Command) (n int) {
 	for _, flag := range []string{x.name, x.name + "-turn", x.name + "-snapshot"} {
 		if cmd.Flags().Changed(flag) {
 			n++
@@ -42,7 +42,7 @@ func (x *pointing) count(cmd *cobra.Command) (n int) {
 }
 
 // point is the place that was named, the head if none was.
-func (x *pointing) point(cmd *cobra.Command) (fork.Point, error) {
+func (x *pointFlags) point(cmd *cobra.Command) (fork.Point, error) {
 	turn := cmd.Flags().Changed(x.name + "-turn")
 	switch {
 	case x.count(cmd) > 1:
@@ -76,9 +76,9 @@ func eventPoint(flag, text string) (fork.Point, error) {
 }
 
 // branching is what a new branch is called, and why it was made.
-type branching struct{ label, reason string }
+type branchFlags struct{ label, reason string }
 
-func (x *branching) flags(cmd *cobra.Command, what string) {
+func (x *branchFlags) flags(cmd *cobra.Command, what string) {
 	cmd.Flags().StringVar(&x.label, "label", "", "a name for "+what)
 	cmd.Flags().StringVar(&x.reason, "reason", "", "why")
 }

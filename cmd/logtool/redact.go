@@ -38,7 +38,7 @@ Nobody is asked: try --dry-run first.`,
 			if dry {
 				with = a.reading
 			}
-			r := redacting{app: a, printer: a.printer(), reason: reason, dry: dry}
+			r := redactRun{app: a, printer: a.printer(), reason: reason, dry: dry}
 			return with(func(log *eventlog.Log) error { return r.run(cmd.Context(), log, args[0], picked) })
 		},
 	}
@@ -83,14 +83,14 @@ func within(picked []seqRange, last int64) ([]int64, error) {
 }
 
 // redacting is one run of redact.
-type redacting struct {
+type redactRun struct {
 	app *app
 	*printer
 	reason string
 	dry    bool
 }
 
-func (r *redacting) run(ctx context.Context, log *eventlog.Log, name string, picked []seqRange) error {
+func (r *redactRun) run(ctx context.Context, log *eventlog.Log, name string, picked []seqRange) error {
 	session, err := resolve(ctx, log, name)
 	if err != nil {
 		return err
@@ -113,7 +113,7 @@ func (r *redacting) run(ctx context.Context, log *eventlog.Log, name string, pic
 		return redactError(err)
 	}
 	if r.app.json {
-		err = r.value(newRedacted(&done, r.dry))
+		err = r.value(newRedactionRow(&done, r.dry))
 	} else {
 		r.report(&done)
 	}
@@ -131,7 +131,7 @@ func redactError(err error) error {
 	return err
 }
 
-func (r *redacting) report(done *erase.Redaction) {
+func (r *redactRun) report(done *erase.Redaction) {
 	erased := "erased"
 	if r.dry {
 		erased = "would erase"
@@ -157,7 +157,7 @@ func (r *redacting) report(done *erase.Redaction) {
 	r.printf("%s and %s %s. %s\n", count(int64(len(done.Erased)), "event"), count(int64(len(done.Blobs)), "blob"), r.verb(), beyond)
 }
 
-func (r *redacting) verb() string {
+func (r *redactRun) verb() string {
 	if r.dry {
 		return "to erase"
 	}
@@ -179,42 +179,42 @@ func tailText(t eventlog.TornTail) string {
 }
 
 // redacted is a redaction as --json prints it.
-type redacted struct {
+type redactionRow struct {
 	Session   string        `json:"session"`
 	DryRun    bool          `json:"dry_run,omitzero"`
-	Erased    []redactedRef `json:"erased"`
-	Blobs     []gone        `json:"blobs"`
-	TornTails []gone        `json:"torn_tails"`
+	Erased    []eventRef `json:"erased"`
+	Blobs     []garbageRow        `json:"blobs"`
+	TornTails []garbageRow        `json:"torn_tails"`
 	Already   []int64       `json:"already"`
-	Untouched []redactedRef `json:"untouched"`
+	Untouched []eventRef `json:"untouched"`
 	Unread    []string      `json:"unread"`
 }
 
 // redactedRef names an event.
-type redactedRef struct {
+type eventRef struct {
 	Session string     `json:"session"`
 	Seq     int64      `json:"seq"`
 	Type    event.Type `json:"type"`
 }
 
-func newRedacted(done *erase.Redaction, dry bool) redacted {
-	r := redacted{
+func newRedactionRow(done *erase.Redaction, dry bool) redactionRow {
+	r := redactionRow{
 		Session: done.Session, DryRun: dry, Already: done.Already, Unread: done.Unread,
 		Erased: references(done.Erased), Untouched: references(done.Untouched),
 	}
 	for _, b := range done.Blobs {
-		r.Blobs = append(r.Blobs, gone{Blob: b.Blob, Bytes: b.Bytes})
+		r.Blobs = append(r.Blobs, garbageRow{Blob: b.Blob, Bytes: b.Bytes})
 	}
 	for _, t := range done.TornTails {
-		r.TornTails = append(r.TornTails, gone{Path: t.Path, Bytes: t.Bytes})
+		r.TornTails = append(r.TornTails, garbageRow{Path: t.Path, Bytes: t.Bytes})
 	}
 	return r
 }
 
-func references(events []erase.EventRef) []redactedRef {
-	var refs []redactedRef
+func references(events []erase.EventRef) []eventRef {
+	var refs []eventRef
 	for _, e := range events {
-		refs = append(refs, redactedRef(e))
+		refs = append(refs, eventRef(e))
 	}
 	return refs
 }

@@ -19,7 +19,7 @@ func shows(t *testing.T, most int, full, colour bool, payloads ...event.Payload)
 	var out strings.Builder
 	p := &printer{w: bufio.NewWriter(&out), colour: colour}
 	r := &renderer{printer: p, full: full}
-	s := &shower{printer: p, renderer: r, transcript: joiner(r, most)}
+	s := &eventPrinter{printer: p, renderer: r, transcript: joiner(r, most)}
 	for i, payload := range payloads {
 		e := event.New(payload)
 		e.Seq, e.Timestamp = int64(i+1), time.Date(2026, 1, 2, 3, 4, 5+i, 0, time.UTC)

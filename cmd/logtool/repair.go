@@ -14,7 +14,7 @@ import (
 )
 
 func (a *app) repairCommand() *cobra.Command {
-	r := repairing{app: a}
+	r := repairRun{app: a}
 	cmd := &cobra.Command{
 		Use:   "repair [SESSION...]",
 		Short: "Salvage what can be read of damaged sessions; cut off torn tails",
@@ -41,18 +41,18 @@ where it was done. Exit code 1 means that something could not be repaired.`,
 }
 
 // repairing is one run of repair.
-type repairing struct {
+type repairRun struct {
 	*app
 	*printer
 	as, into     string
 	inPlace, dry bool
 
 	opts repair.Options
-	sum  repairs
+	sum  repairSum
 }
 
 // repairs sums up a run of repair.
-type repairs struct {
+type repairSum struct {
 	Sessions int64 `json:"sessions"`
 	Sound    int64 `json:"sound"`
 	Cut      int64 `json:"cut"`
@@ -63,7 +63,7 @@ type repairs struct {
 }
 
 // open opens the stores and repairs.
-func (r *repairing) open(ctx context.Context, args []string) error {
+func (r *repairRun) open(ctx context.Context, args []string) error {
 	switch {
 	case r.as != "" && len(args) != 1:
 		return usagef("--as names one session: say which is to be repaired")
@@ -87,7 +87,7 @@ func (r *repairing) open(ctx context.Context, args []string) error {
 }
 
 // openBoth opens the damaged store for reading, and the other.
-func (r *repairing) openBoth(from place, run func(*eventlog.Log) error) error {
+func (r *repairRun) openBoth(from place, run func(*eventlog.Log) error) error {
 	_, to, err := twoPlaces(from.String(), r.into)
 	if err != nil {
 		return err
@@ -107,7 +107,7 @@ func (r *repairing) openBoth(from place, run func(*eventlog.Log) error) error {
 	})
 }
 
-func (r *repairing) run(ctx context.Context, log *eventlog.Log, args []string) error {
+func (r *repairRun) run(ctx context.Context, log *eventlog.Log, args []string) error {
 	sessions, err := r.verifiable(ctx, log, args)
 	if err != nil {
 		return err
@@ -138,25 +138,25 @@ func (r *repairing) run(ctx context.Context, log *eventlog.Log, args []string) e
 }
 
 // stays is the error of defects that no repair mends.
-func (r *repairing) stays() error {
+func (r *repairRun) stays() error {
 	if r.sum.Unmended == 0 {
 		return nil
 	}
 	return fmt.Errorf("%s with defects that stay, as listed: bring back what is missing from a copy of the store", count(r.sum.Unmended, "session"))
 }
 
-func (r *repairing) one(ctx context.Context, log *eventlog.Log, session string) (repair.Report, error) {
+func (r *repairRun) one(ctx context.Context, log *eventlog.Log, session string) (repair.Report, error) {
 	r.opts.DryRun = r.dry
 	return repair.Session(ctx, log, session, r.opts)
 }
 
 // tell prints what was done with one session. Of sound ones it speaks only to
 // who named them.
-func (r *repairing) tell(session string, done repair.Report, err error, named bool) error {
+func (r *repairRun) tell(session string, done repair.Report, err error, named bool) error {
 	r.sum.add(done, err)
 	switch {
 	case r.json:
-		return r.value(newRepaired(session, &done, r.dry, err))
+		return r.value(newRepairRow(session, &done, r.dry, err))
 	case err != nil:
 		r.printf("%s %s: %s\n", r.paint(red, "failed"), clean(session), clean(err.Error()))
 	case done.Action == repair.Salvage:
@@ -172,7 +172,7 @@ func (r *repairing) tell(session string, done repair.Report, err error, named bo
 	return nil
 }
 
-func (s *repairs) add(done repair.Report, err error) {
+func (s *repairSum) add(done repair.Report, err error) {
 	s.Sessions++
 	if len(done.Unmended) > 0 {
 		s.Unmended++
@@ -189,7 +189,7 @@ func (s *repairs) add(done repair.Report, err error) {
 	}
 }
 
-func (r *repairing) cut(done *repair.Report) {
+func (r *repairRun) cut(done *repair.Report) {
 	if r.dry {
 		r.printf("%s: would cut off a torn tail of %s at byte %d\n", clean(done.Session), count(done.Torn.Bytes, "byte"), done.Torn.Offset)
 		return
@@ -198,7 +198,7 @@ func (r *repairing) cut(done *repair.Report) {
 		clean(done.Session), count(done.Torn.Bytes, "byte"), done.Torn.Offset, clean(done.Saved))
 }
 
-func (r *repairing) salvaged(done *repair.Report) {
+func (r *repairRun) salvaged(done *repair.Report) {
 	r.printf("%s: %s kept, %s lost, %s\n", clean(done.Session), count(done.Kept, "event"), thousands(lostIn(done)), r.where(done))
 	for _, l := range done.Lost {
 		r.printf("  lost %s%s: %s\n", seqsText(l.From, l.To), stretch(l.Offset, l.Bytes), clean(l.Reason))
@@ -219,14 +219,14 @@ func (r *repairing) salvaged(done *repair.Report) {
 }
 
 // unmended lists the defects that stay.
-func (r *repairing) unmended(done *repair.Report) {
+func (r *repairRun) unmended(done *repair.Report) {
 	for _, d := range done.Unmended {
 		r.printf("  %s event %d: %s: %s\n", r.paint(yellow, "unmended"), d.Seq, clean(d.Rule), clean(d.Detail))
 	}
 }
 
 // where says which session the events are in.
-func (r *repairing) where(done *repair.Report) string {
+func (r *repairRun) where(done *repair.Report) string {
 	text := "as " + clean(done.As)
 	if r.inPlace {
 		text = fmt.Sprintf("in place, from event %d on", done.Resealed)
@@ -265,7 +265,7 @@ func stretch(offset, bytes int64) string {
 	return fmt.Sprintf(" at byte %d, %s", offset, count(bytes, "byte"))
 }
 
-func (r *repairing) total() error {
+func (r *repairRun) total() error {
 	if r.json {
 		return errors.Join(r.value(r.sum), r.flush())
 	}
@@ -289,7 +289,7 @@ func (r *repairing) total() error {
 }
 
 // repaired is a session as repair prints it with --json.
-type repaired struct {
+type repairRow struct {
 	Session  string            `json:"session"`
 	Action   repair.Action     `json:"action,omitzero"`
 	DryRun   bool              `json:"dry_run,omitzero"`
@@ -327,8 +327,8 @@ type tornBytes struct {
 	Saved  string `json:"saved,omitzero"`
 }
 
-func newRepaired(session string, done *repair.Report, dry bool, err error) repaired {
-	row := repaired{Session: session, Action: done.Action, DryRun: dry, As: done.As, Path: done.Path, Kept: done.Kept, Stored: done.Stored,
+func newRepairRow(session string, done *repair.Report, dry bool, err error) repairRow {
+	row := repairRow{Session: session, Action: done.Action, DryRun: dry, As: done.As, Path: done.Path, Kept: done.Kept, Stored: done.Stored,
 		Resealed: done.Resealed, Copy: done.Copy, Unmended: done.Unmended, Seq: done.Head.Seq, Hash: done.Head.Hash.String()}
 	for _, l := range done.Lost {
 		row.Lost = append(row.Lost, lostEvents{l.From, l.To, l.Offset, l.Bytes, l.Reason})

@@ -11,8 +11,8 @@ import (
 )
 
 func (a *app) rewindCommand() *cobra.Command {
-	var to pointing
-	var branch branching
+	var to pointFlags
+	var branch branchFlags
 	cmd := &cobra.Command{
 		Use:   "rewind SESSION",
 		Short: "Go back within a session; what is left behind stays and can be recovered",
@@ -45,7 +45,7 @@ inside a turn; calls that have no result there then count as interrupted.`,
 
 func (a *app) recoverCommand() *cobra.Command {
 	var to string
-	var branch branching
+	var branch branchFlags
 	cmd := &cobra.Command{
 		Use:   "recover SESSION",
 		Short: "Return to what the newest rewind left behind, or to any other event",
@@ -81,8 +81,8 @@ is.`,
 }
 
 // moved is a move as rewind and recover print it with --json.
-type moved struct {
-	appended `json:",inline"`
+type moveRow struct {
+	headRow `json:",inline"`
 	From     int64    `json:"from"`
 	To       int64    `json:"to"`
 	Open     []string `json:"open_calls,omitzero"` // without a result there
@@ -106,7 +106,7 @@ func (a *app) moving(ctx context.Context, name string, move func(log *eventlog.L
 		}
 		p := a.printer()
 		if a.json {
-			return p.last(moved{newAppended(m.Session, m.Head, 1), m.From, m.To, open})
+			return p.last(moveRow{newHeadRow(m.Session, m.Head, 1), m.From, m.To, open})
 		}
 		p.head(m.Session, m.Head, fmt.Sprintf("from %s to %s", at(m.From), at(m.To)))
 		return p.flush()

@@ -14,7 +14,7 @@ import (
 )
 
 func (a *app) rmCommand() *cobra.Command {
-	var x removing
+	var x rmOptions
 	cmd := &cobra.Command{
 		Use:   "rm SESSION...",
 		Short: "Remove sessions for good; refused while forks need them",
@@ -38,10 +38,10 @@ that its parent cannot be read, it may be a fork, and nothing is removed unless
 }
 
 // removing is what the rm command was told.
-type removing struct{ dry, force bool }
+type rmOptions struct{ dry, force bool }
 
 // removed is a session as rm prints it with --json.
-type removed struct {
+type removalRow struct {
 	Session string `json:"session"`
 	Events  int64  `json:"events"`
 	Bytes   int64  `json:"bytes"`
@@ -49,7 +49,7 @@ type removed struct {
 }
 
 // rm removes the sessions named, each after its forks. All are checked first.
-func (a *app) rm(ctx context.Context, log *eventlog.Log, args []string, x removing) error {
+func (a *app) rm(ctx context.Context, log *eventlog.Log, args []string, x rmOptions) error {
 	ids, err := named(args, func(arg string) (string, error) { return exactly(ctx, log, arg) })
 	if err != nil {
 		return err
@@ -80,7 +80,7 @@ func (a *app) rm(ctx context.Context, log *eventlog.Log, args []string, x removi
 func (a *app) removed(p *printer, n *fork.Node, dry bool) error {
 	events, bytes := n.Info.Events(), n.Info.Bytes
 	if a.json {
-		return p.value(removed{n.ID, events, bytes, dry})
+		return p.value(removalRow{n.ID, events, bytes, dry})
 	}
 	verb := "removed"
 	if dry {

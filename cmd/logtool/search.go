@@ -16,7 +16,7 @@ import (
 )
 
 // searching is what is looked for, and how much of what is found is shown.
-type searching struct {
+type searchOptions struct {
 	text       string
 	session    string // "" is all
 	path       string // all or active
@@ -27,7 +27,7 @@ type searching struct {
 }
 
 func (a *app) searchCommand() *cobra.Command {
-	var s searching
+	var s searchOptions
 	cmd := &cobra.Command{
 		Use:   "search TEXT [SESSION]",
 		Short: "Find what was said, in one session or in all of them",
@@ -63,7 +63,7 @@ Exit codes: 0 something was found, 1 nothing was, or a session cannot be read.`,
 	return cmd
 }
 
-func (s *searching) check() error {
+func (s *searchOptions) check() error {
 	switch {
 	case s.path != allPaths && s.path != activePath:
 		return usagef("--path is all or active, not %q", s.path)
@@ -79,7 +79,7 @@ func (s *searching) check() error {
 
 // most is how many hits of each session are looked for: one more than are shown says
 // that there are more, and as many may be repeats. 0 is all.
-func (s *searching) most() int {
+func (s *searchOptions) most() int {
 	if s.session != "" {
 		return 0
 	}
@@ -87,7 +87,7 @@ func (s *searching) most() int {
 }
 
 // query is the search as the log takes it.
-func (s *searching) query() search.Query {
+func (s *searchOptions) query() search.Query {
 	q := search.Query{Text: s.text, Session: s.session, Active: s.path == activePath, Context: s.context}
 	for _, t := range s.types {
 		q.Types = append(q.Types, event.Type(t).Name())
@@ -96,7 +96,7 @@ func (s *searching) query() search.Query {
 	return q
 }
 
-func (a *app) search(ctx context.Context, log *eventlog.Log, s searching) error {
+func (a *app) search(ctx context.Context, log *eventlog.Log, s searchOptions) error {
 	if s.session != "" {
 		session, err := resolve(ctx, log, s.session)
 		if err != nil {
@@ -104,7 +104,7 @@ func (a *app) search(ctx context.Context, log *eventlog.Log, s searching) error 
 		}
 		s.session = session
 	}
-	out := &hitPrinter{printer: a.printer(), searching: s, log: log, json: a.json}
+	out := &hitPrinter{printer: a.printer(), searchOptions: s, log: log, json: a.json}
 	var failed []error
 	for hit, err := range search.Events(ctx, log, s.query()) {
 		if err != nil {
@@ -149,7 +149,7 @@ func (e *foundNothingError) Error() string {
 // hitPrinter prints hits, grouped by their sessions.
 type hitPrinter struct {
 	*printer
-	searching
+	searchOptions
 	log     *eventlog.Log
 	json    bool
 	at      string // the session whose hits are printed
@@ -189,7 +189,7 @@ func (p *hitPrinter) hit(ctx context.Context, hit search.Hit) (more bool, err er
 	}
 	p.here, p.shown = p.here+1, p.shown+1
 	if p.json {
-		return true, p.value(newFound(hit, p.title, orphaned))
+		return true, p.value(newHitRow(hit, p.title, orphaned))
 	}
 	p.line(hit, orphaned)
 	return true, nil
@@ -206,8 +206,8 @@ func (p *hitPrinter) repeats(hit search.Hit) bool {
 
 // begin goes on to another session.
 func (p *hitPrinter) begin(ctx context.Context, hit search.Hit) {
-	name := glance(ctx, p.log, hit.Session)
-	p.at, p.title, p.said, p.found, p.here = hit.Session, name.called(), map[string]bool{}, 0, 0
+	name := readName(ctx, p.log, hit.Session)
+	p.at, p.title, p.said, p.found, p.here = hit.Session, name.name(), map[string]bool{}, 0, 0
 	if p.orphans = nil; p.path == allPaths {
 		p.orphans = newOrphans(p.log, cmp.Or(p.session, hit.Session))
 	}
@@ -281,7 +281,7 @@ func (p *hitPrinter) end() {
 }
 
 // foundHit is a hit as --json prints it.
-type foundHit struct {
+type hitRow struct {
 	Session   string     `json:"session_id"`
 	Title     string     `json:"title,omitzero"`
 	Seq       int64      `json:"seq"`
@@ -296,8 +296,8 @@ type foundHit struct {
 	After   bool     `json:"after,omitzero"`
 }
 
-func newFound(hit search.Hit, title string, orphaned bool) foundHit {
-	f := foundHit{
+func newHitRow(hit search.Hit, title string, orphaned bool) hitRow {
+	f := hitRow{
 		Session: hit.Session, Title: title, Seq: hit.Seq, Type: hit.Type, Role: roleOf(hit), Timestamp: hit.Timestamp, Orphaned: orphaned,
 		Text: hit.Snippet.Text, Before: hit.Snippet.Before, After: hit.Snippet.After,
 	}

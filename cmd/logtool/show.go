@@ -18,18 +18,18 @@ import (
 )
 
 // showing is how events are shown.
-type showing struct {
+type showOptions struct {
 	raw  bool // --raw
 	full bool // --full
 }
 
-func (s *showing) flags(cmd *cobra.Command) {
+func (s *showOptions) flags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&s.raw, "raw", false, "print the stored lines as they are")
 	cmd.Flags().BoolVar(&s.full, "full", false, "fold nothing")
 }
 
 // checkShowing refuses two ways at once.
-func (a *app) checkShowing(s showing) error {
+func (a *app) checkShowing(s showOptions) error {
 	if s.raw && a.json {
 		return usagef("--raw prints the lines as they are stored, which are JSON, --json the events: give one of them")
 	}
@@ -37,7 +37,7 @@ func (a *app) checkShowing(s showing) error {
 }
 
 // picking is which events are shown.
-type picking struct {
+type selection struct {
 	from, to int64
 	last     int
 	types    []string
@@ -50,11 +50,11 @@ const (
 	activePath = "active"
 )
 
-func (pick *picking) active() bool { return pick.path == activePath }
+func (pick *selection) active() bool { return pick.path == activePath }
 
 func (a *app) showCommand() *cobra.Command {
-	var s showing
-	var pick picking
+	var s showOptions
+	var pick selection
 	cmd := &cobra.Command{
 		Use:   "show SESSION",
 		Short: "Show a session: messages, and tool calls with their results",
@@ -86,7 +86,7 @@ what was rewound is marked as orphaned, or left out with --path active. With
 	return cmd
 }
 
-func (pick *picking) check() error {
+func (pick *selection) check() error {
 	switch {
 	case pick.path != allPaths && pick.path != activePath:
 		return usagef("--path is all or active, not %q", pick.path)
@@ -98,7 +98,7 @@ func (pick *picking) check() error {
 	return nil
 }
 
-func (a *app) show(ctx context.Context, log *eventlog.Log, name string, pick picking, s showing) error {
+func (a *app) show(ctx context.Context, log *eventlog.Log, name string, pick selection, s showOptions) error {
 	session, err := resolve(ctx, log, name)
 	if err != nil {
 		return err
@@ -124,7 +124,7 @@ func (a *app) show(ctx context.Context, log *eventlog.Log, name string, pick pic
 }
 
 // nothing says why nothing was shown.
-func (a *app) nothing(ctx context.Context, log *eventlog.Log, session string, pick picking) error {
+func (a *app) nothing(ctx context.Context, log *eventlog.Log, session string, pick selection) error {
 	head, err := log.Head(ctx, session)
 	if err != nil {
 		return err
@@ -154,7 +154,7 @@ func (a *app) nothing(ctx context.Context, log *eventlog.Log, session string, pi
 }
 
 // events yields what is picked, oldest first.
-func (pick *picking) events(ctx context.Context, log *eventlog.Log, session string) iter.Seq2[event.Event, error] {
+func (pick *selection) events(ctx context.Context, log *eventlog.Log, session string) iter.Seq2[event.Event, error] {
 	switch {
 	case pick.last > 0:
 		return pick.newest(ctx, log, session)
@@ -165,7 +165,7 @@ func (pick *picking) events(ctx context.Context, log *eventlog.Log, session stri
 }
 
 // filter passes on the events that are picked, but for last.
-func (pick *picking) filter(events iter.Seq2[event.Event, error]) iter.Seq2[event.Event, error] {
+func (pick *selection) filter(events iter.Seq2[event.Event, error]) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
 		for e, err := range events {
 			if (err != nil || pick.wants(&e)) && !yield(e, err) {
@@ -175,7 +175,7 @@ func (pick *picking) filter(events iter.Seq2[event.Event, error]) iter.Seq2[even
 	}
 }
 
-func (pick *picking) wants(e *event.Event) bool {
+func (pick *selection) wants(e *event.Event) bool {
 	if e.Seq < pick.from || pick.to > 0 && e.Seq > pick.to {
 		return false
 	}
@@ -183,7 +183,7 @@ func (pick *picking) wants(e *event.Event) bool {
 }
 
 // newest reads backwards until it has found enough.
-func (pick *picking) newest(ctx context.Context, log *eventlog.Log, session string) iter.Seq2[event.Event, error] {
+func (pick *selection) newest(ctx context.Context, log *eventlog.Log, session string) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
 		source, err := pick.backwards(ctx, log, session)
 		if err != nil {
@@ -209,7 +209,7 @@ func (pick *picking) newest(ctx context.Context, log *eventlog.Log, session stri
 }
 
 // backwards yields the candidates newest first.
-func (pick *picking) backwards(ctx context.Context, log *eventlog.Log, session string) (iter.Seq2[event.Event, error], error) {
+func (pick *selection) backwards(ctx context.Context, log *eventlog.Log, session string) (iter.Seq2[event.Event, error], error) {
 	if !pick.active() {
 		return log.Read(ctx, session, eventlog.Between(pick.from, pick.to).Backward()), nil
 	}
@@ -229,7 +229,7 @@ func (pick *picking) backwards(ctx context.Context, log *eventlog.Log, session s
 }
 
 // shower prints events in the way that was asked for.
-type shower struct {
+type eventPrinter struct {
 	*printer
 	raw, json  bool
 	renderer   *renderer
@@ -245,10 +245,10 @@ const (
 	holdNothing = 0
 )
 
-func (a *app) shower(s showing, hold int) *shower {
+func (a *app) shower(s showOptions, hold int) *eventPrinter {
 	p := a.printer()
 	r := &renderer{printer: p, full: s.full}
-	return &shower{printer: p, raw: s.raw, json: a.json, renderer: r, transcript: joiner(r, hold)}
+	return &eventPrinter{printer: p, raw: s.raw, json: a.json, renderer: r, transcript: joiner(r, hold)}
 }
 
 // joiner puts results under their calls and pieces of a message together, and
@@ -259,7 +259,7 @@ func joiner(r *renderer, hold int) *transcript.Joiner {
 	return j
 }
 
-func (s *shower) event(ctx context.Context, e event.Event) error {
+func (s *eventPrinter) event(ctx context.Context, e event.Event) error {
 	if s.raw {
 		return s.printer.raw(e.Line())
 	}
@@ -268,7 +268,7 @@ func (s *shower) event(ctx context.Context, e event.Event) error {
 		s.orphans, s.unmarked = nil, err
 	}
 	if s.json {
-		row := newShown(&e)
+		row := newEventRow(&e)
 		row.Orphaned = orphaned
 		return s.value(row)
 	}
@@ -276,7 +276,7 @@ func (s *shower) event(ctx context.Context, e event.Event) error {
 }
 
 // stop prints what is held and flushes; it returns err, if there is one.
-func (s *shower) stop(err error) error {
+func (s *eventPrinter) stop(err error) error {
 	if held := s.transcript.Flush(); err == nil {
 		err = held
 	}
@@ -291,7 +291,7 @@ func (s *shower) stop(err error) error {
 }
 
 // shown is an event as --json prints it.
-type shown struct {
+type eventRow struct {
 	Seq       int64          `json:"seq"`
 	ID        string         `json:"id"`
 	Session   string         `json:"session_id"`
@@ -306,8 +306,8 @@ type shown struct {
 	Data      jsontext.Value `json:"data,omitzero"`
 }
 
-func newShown(e *event.Event) shown {
-	return shown{
+func newEventRow(e *event.Event) eventRow {
+	return eventRow{
 		Seq: e.Seq, ID: e.ID.String(), Session: e.SessionID, Type: e.Type, Timestamp: e.Timestamp, Cost: e.Cost,
 		Hash: e.Hash().String(), Metadata: e.Metadata, Redacted: e.Redacted(), Kept: e.Kept(), Data: e.Data,
 	}

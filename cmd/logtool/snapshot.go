@@ -66,8 +66,8 @@ Projections: ` + setNames() + `.`,
 }
 
 // snapped is a snapshot as snapshot prints it with --json.
-type snapped struct {
-	appended   `json:",inline"`
+type snapshotResult struct {
+	headRow   `json:",inline"`
 	SnapshotID string       `json:"snapshot_id"`
 	Projection string       `json:"projection"`
 	Covers     int64        `json:"covers"`
@@ -90,7 +90,7 @@ func (a *app) snapshot(ctx context.Context, log *eventlog.Log, name string, set 
 	}
 	p := a.printer()
 	if a.json {
-		return p.last(snapped{newAppended(session, live.Head, 1), s.SnapshotID, s.Projection, s.Seq, s.StateDigest})
+		return p.last(snapshotResult{newHeadRow(session, live.Head, 1), s.SnapshotID, s.Projection, s.Seq, s.StateDigest})
 	}
 	p.head(session, live.Head, "snapshot "+s.SnapshotID+" of "+s.Projection+" to "+at(s.Seq))
 	return p.flush()
@@ -129,7 +129,7 @@ logtool rewind and fork take the id of a snapshot.`,
 }
 
 // snapshotJSON is a snapshot as snapshots prints it with --json.
-type snapshotJSON struct {
+type snapshotRow struct {
 	Seq        int64        `json:"seq"`
 	ID         string       `json:"snapshot_id"`
 	Parent     string       `json:"parent_snapshot_id,omitzero"`
@@ -147,9 +147,9 @@ type snapshotJSON struct {
 	Timestamp  time.Time    `json:"timestamp"`
 }
 
-func newSnapshotJSON(x *projection.Snapshotted) snapshotJSON {
+func newSnapshotRow(x *projection.Snapshotted) snapshotRow {
 	s := &x.Snapshot
-	return snapshotJSON{
+	return snapshotRow{
 		Seq: x.Event.Seq, ID: s.SnapshotID, Parent: s.ParentSnapshotID, Projection: s.Projection, Version: s.Version,
 		Index: s.Index, TurnIndex: s.TurnIndex, Trigger: s.Trigger, Reason: s.Reason, Covers: s.Seq, Digest: s.StateDigest,
 		Mark: s.BodyDigest == "" && s.IsMark(), Redacted: x.Event.Redacted(), Orphaned: x.Orphaned, Timestamp: x.Event.Timestamp,
@@ -161,18 +161,18 @@ func (a *app) snapshots(ctx context.Context, log *eventlog.Log, name string, orp
 	if err != nil {
 		return err
 	}
-	var rows []snapshotJSON
+	var rows []snapshotRow
 	for s, err := range projection.Snapshots(ctx, log, session, orphaned) {
 		if err != nil {
 			return err
 		}
-		rows = append(rows, newSnapshotJSON(&s))
+		rows = append(rows, newSnapshotRow(&s))
 	}
 	slices.Reverse(rows)
 	return a.printSnapshots(rows)
 }
 
-func (a *app) printSnapshots(rows []snapshotJSON) error {
+func (a *app) printSnapshots(rows []snapshotRow) error {
 	p := a.printer()
 	if a.json {
 		for _, row := range rows {
@@ -190,7 +190,7 @@ func (a *app) printSnapshots(rows []snapshotJSON) error {
 	return p.flush()
 }
 
-func (s *snapshotJSON) cells(p *printer) []string {
+func (s *snapshotRow) cells(p *printer) []string {
 	state := "body"
 	switch {
 	case s.Redacted:

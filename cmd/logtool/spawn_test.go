@@ -9,7 +9,7 @@ import (
 
 // spawned are the logtools that a script has running in the background, by the
 // file of their output.
-type spawned map[string]*exec.Cmd
+type spawnedCommands map[string]*exec.Cmd
 
 type spawnedKey struct{}
 
@@ -27,7 +27,7 @@ func spawn(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(cmd.Start())
 	ts.Check(out.Close())
 	ts.Defer(func() { _ = cmd.Process.Kill() })
-	ts.Value(spawnedKey{}).(spawned)[args[0]] = cmd
+	ts.Value(spawnedKey{}).(spawnedCommands)[args[0]] = cmd
 }
 
 // interrupt FILE: interrupt what spawn began, as Ctrl-C does; it must end with
@@ -36,7 +36,7 @@ func interrupt(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: interrupt FILE")
 	}
-	cmd := ts.Value(spawnedKey{}).(spawned)[args[0]]
+	cmd := ts.Value(spawnedKey{}).(spawnedCommands)[args[0]]
 	if cmd == nil {
 		ts.Fatalf("%s was not spawned", args[0])
 	}

@@ -17,14 +17,14 @@ import (
 )
 
 // asking is which state is asked for.
-type asking struct {
+type stateOptions struct {
 	projection string
 	options    projection.Options
 	explain    bool
 }
 
 func (a *app) stateCommand() *cobra.Command {
-	var x asking
+	var x stateOptions
 	cmd := &cobra.Command{
 		Use:   "state SESSION",
 		Short: "Print the state of a projection, or how it came about",
@@ -56,7 +56,7 @@ Projections: ` + setNames() + `.`,
 	return cmd
 }
 
-func (a *app) state(ctx context.Context, log *eventlog.Log, name string, set projection.Set, x asking) error {
+func (a *app) state(ctx context.Context, log *eventlog.Log, name string, set projection.Set, x stateOptions) error {
 	session, err := resolve(ctx, log, name)
 	if err != nil {
 		return err
@@ -112,15 +112,15 @@ func stateOf(l *projection.Loaded, set projection.Set) (jsontext.Value, error) {
 }
 
 // explained is what --explain prints with --json.
-type explained struct {
+type explainRow struct {
 	Session string          `json:"session"`
 	Seq     int64           `json:"seq"`
 	Parts   []partJSON      `json:"parts"`
-	Passed  []passedJSON    `json:"passed_over,omitzero"`
+	Passed  []skippedSnapshot    `json:"passed_over,omitzero"`
 	Events  int64           `json:"events"`
 	Bytes   int64           `json:"bytes"`
 	Bodies  int64           `json:"body_bytes,omitzero"`
-	Branch  explainedChoice `json:"branch"`
+	Branch  branchChoice `json:"branch"`
 }
 
 type partJSON struct {
@@ -133,7 +133,7 @@ type partJSON struct {
 	Folded     int64  `json:"folded"`
 }
 
-type passedJSON struct {
+type skippedSnapshot struct {
 	Seq        int64  `json:"seq"`
 	ID         string `json:"snapshot_id,omitzero"`
 	Projection string `json:"projection"`
@@ -141,19 +141,19 @@ type passedJSON struct {
 }
 
 // explainedChoice is the branch that was chosen, and the others.
-type explainedChoice struct {
+type branchChoice struct {
 	Tip    int64   `json:"tip"`
 	Others []int64 `json:"others,omitzero"`
 }
 
-func newExplained(x *projection.Explain, branches *projection.BranchList) explained {
-	out := explained{Session: x.Session, Seq: x.Head.Seq, Events: x.Events, Bytes: x.Bytes, Bodies: x.BodyBytes}
+func newExplainRow(x *projection.Explain, branches *projection.BranchList) explainRow {
+	out := explainRow{Session: x.Session, Seq: x.Head.Seq, Events: x.Events, Bytes: x.Bytes, Bodies: x.BodyBytes}
 	for _, part := range x.Parts {
 		out.Parts = append(out.Parts, partJSON{Projection: part.Projection, Version: part.Version, Snapshot: part.From.Seq,
 			ID: part.From.ID, Of: part.From.Projection, Covers: part.From.Covers, Folded: part.Folded})
 	}
 	for _, passed := range x.Passed {
-		out.Passed = append(out.Passed, passedJSON{passed.Seq, passed.ID, passed.Projection, passed.Err.Error()})
+		out.Passed = append(out.Passed, skippedSnapshot{passed.Seq, passed.ID, passed.Projection, passed.Err.Error()})
 	}
 	out.Branch.Tip = branches.Tip
 	for _, b := range branches.Orphaned {
@@ -164,7 +164,7 @@ func newExplained(x *projection.Explain, branches *projection.BranchList) explai
 
 // explain says how a state came about. What the set does not know of branches is
 // loaded besides, and not counted.
-func (a *app) explain(ctx context.Context, log *eventlog.Log, p *printer, l *projection.Loaded, x asking) error {
+func (a *app) explain(ctx context.Context, log *eventlog.Log, p *printer, l *projection.Loaded, x stateOptions) error {
 	branches, ok := projection.State(l, projection.Branches())
 	if !ok {
 		view, err := projection.Load(ctx, log, l.Session, projection.Branches(), x.options)
@@ -173,7 +173,7 @@ func (a *app) explain(ctx context.Context, log *eventlog.Log, p *printer, l *pro
 		}
 		branches = &view.State
 	}
-	out := newExplained(&l.Explain, branches)
+	out := newExplainRow(&l.Explain, branches)
 	if a.json {
 		return p.last(out)
 	}
@@ -193,7 +193,7 @@ func (a *app) explain(ctx context.Context, log *eventlog.Log, p *printer, l *pro
 }
 
 // from says what the states began from, projections that did alike on one line.
-func (x *explained) from() (lines []string) {
+func (x *explainRow) from() (lines []string) {
 	names := map[string][]string{}
 	for _, part := range x.Parts {
 		line := "from the start"
@@ -216,7 +216,7 @@ func (x *explained) from() (lines []string) {
 }
 
 // String says which branch was chosen, and how many others there are.
-func (c explainedChoice) String() string {
+func (c branchChoice) String() string {
 	const most = 5
 	text := "on the branch that ends at " + at(c.Tip)
 	if len(c.Others) == 0 {

@@ -14,7 +14,7 @@ import (
 func (a *app) tailCommand() *cobra.Command {
 	var follow bool
 	var last int
-	var s showing
+	var s showOptions
 	cmd := &cobra.Command{
 		Use:   "tail SESSION...",
 		Short: "Show the newest events of sessions, and with -f those to come",
@@ -39,7 +39,7 @@ it are of.`,
 	return cmd
 }
 
-func (a *app) tail(ctx context.Context, log *eventlog.Log, names []string, last int, follow bool, s showing) error {
+func (a *app) tail(ctx context.Context, log *eventlog.Log, names []string, last int, follow bool, s showOptions) error {
 	ids, err := a.sessions(ctx, log, names, false)
 	if err != nil {
 		return err
@@ -75,7 +75,7 @@ type tail struct {
 // tailed is a session whose end is shown.
 type tailed struct {
 	id   string
-	show *shower
+	show *eventPrinter
 	next int64 // the seq to go on from
 }
 

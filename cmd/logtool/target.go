@@ -79,11 +79,11 @@ func realPath(path string) (string, error) {
 // beside are the endings of what SQLite and the store keep beside a database.
 // A log of changes that another database left there would be taken for one of
 // the new one.
-var beside = []string{"-wal", "-journal", "-shm", "-lock", "-lock-next"}
+var sqliteSuffixes = []string{"-wal", "-journal", "-shm", "-lock", "-lock-next"}
 
 // orphan is a file beside a database path that is there; empty if none is.
 func (t target) orphan(path string) string {
-	for _, suffix := range beside[:2] {
+	for _, suffix := range sqliteSuffixes[:2] {
 		if _, err := os.Lstat(path + suffix); t.kind == kindSQLite && err == nil {
 			return path + suffix
 		}
@@ -193,7 +193,7 @@ func (t target) settle() error {
 		if orphan := t.orphan(t.partial); orphan != "" {
 			return fmt.Errorf("%s is still there: somebody has the file open", orphan)
 		}
-		for _, suffix := range beside[2:] {
+		for _, suffix := range sqliteSuffixes[2:] {
 			if err := os.Remove(t.partial + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
@@ -206,7 +206,7 @@ func (t target) settle() error {
 func (t target) discard() error {
 	err := os.RemoveAll(t.partial)
 	if t.kind == kindSQLite {
-		for _, suffix := range beside {
+		for _, suffix := range sqliteSuffixes {
 			err = errors.Join(err, os.RemoveAll(t.partial+suffix))
 		}
 	}

@@ -51,7 +51,7 @@ func (a *app) tree(ctx context.Context, log *eventlog.Log, args []string, long b
 	if err != nil {
 		return err
 	}
-	var g grove
+	var g drawing
 	roots := forest.Roots
 	if len(args) > 0 {
 		if g.marked, err = resolve(ctx, log, args[0]); err != nil {
@@ -64,7 +64,7 @@ func (a *app) tree(ctx context.Context, log *eventlog.Log, args []string, long b
 		roots, long = []*fork.Node{n}, true
 	}
 	for _, n := range roots {
-		top, err := newTwig(ctx, log, n, long)
+		top, err := newTreeNode(ctx, log, n, long)
 		if err != nil {
 			return err
 		}
@@ -91,16 +91,16 @@ func (a *app) tree(ctx context.Context, log *eventlog.Log, args []string, long b
 }
 
 // grove is trees to be drawn.
-type grove struct {
-	roots  []*twig
+type drawing struct {
+	roots  []*treeNode
 	marked string // the session that was asked for
 }
 
 // name finds what the sessions are called.
-func (g *grove) name(ctx context.Context, log *eventlog.Log) error {
-	var rows []*listed
-	var all func([]*twig)
-	all = func(twigs []*twig) {
+func (g *drawing) name(ctx context.Context, log *eventlog.Log) error {
+	var rows []*sessionRow
+	var all func([]*treeNode)
+	all = func(twigs []*treeNode) {
 		for _, t := range twigs {
 			if t.branch == nil {
 				rows = append(rows, t.row)
@@ -109,17 +109,17 @@ func (g *grove) name(ctx context.Context, log *eventlog.Log) error {
 		}
 	}
 	all(g.roots)
-	return glanceAll(ctx, log, rows)
+	return readNames(ctx, log, rows)
 }
 
 // twig is a session of a tree, or a branch within one that a rewind left.
-type twig struct {
+type treeNode struct {
 	node   *fork.Node
-	row    *listed      // of a session
+	row    *sessionRow      // of a session
 	branch *fork.Branch // nil for a session
 	// at is the seq of the event that it parts from.
 	at   int64
-	down []*twig // ordered by at
+	down []*treeNode // ordered by at
 
 	// Of a session whose branches were read: the events that are orphaned.
 	read     bool
@@ -129,9 +129,9 @@ type twig struct {
 
 // newTwig makes a session's twig with all below it. With deep, what rewinds left
 // stands there too, and what parts from that stands below it.
-func newTwig(ctx context.Context, log *eventlog.Log, n *fork.Node, deep bool) (*twig, error) {
-	t := &twig{node: n, row: newListed(n.Info), at: n.Seq}
-	var left []*twig
+func newTreeNode(ctx context.Context, log *eventlog.Log, n *fork.Node, deep bool) (*treeNode, error) {
+	t := &treeNode{node: n, row: newSessionRow(n.Info), at: n.Seq}
+	var left []*treeNode
 	if deep && n.Info.Err == nil && !n.Missing {
 		branches, err := fork.Branches(ctx, log, n.ID)
 		if ctx.Err() != nil {
@@ -141,7 +141,7 @@ func newTwig(ctx context.Context, log *eventlog.Log, n *fork.Node, deep bool) (*
 		left = t.leave(branches)
 	}
 	for _, d := range n.Down {
-		below, err := newTwig(ctx, log, d, deep)
+		below, err := newTreeNode(ctx, log, d, deep)
 		if err != nil {
 			return nil, err
 		}
@@ -153,14 +153,14 @@ func newTwig(ctx context.Context, log *eventlog.Log, n *fork.Node, deep bool) (*
 
 // leave hangs the branches that the session's own rewinds left, each below the
 // one it parts from. Those that an ancestor left are drawn there.
-func (t *twig) leave(branches []fork.Branch) (left []*twig) {
+func (t *treeNode) leave(branches []fork.Branch) (left []*treeNode) {
 	for i := range branches {
 		b := &branches[i]
 		if b.Active || t.node.Kind == fork.KindFork && b.Left <= t.node.Seq {
 			continue
 		}
 		t.orphaned += b.Counted
-		x := &twig{node: t.node, branch: b, at: b.Base}
+		x := &treeNode{node: t.node, branch: b, at: b.Base}
 		t.hang(x, left)
 		left = append(left, x)
 	}
@@ -168,7 +168,7 @@ func (t *twig) leave(branches []fork.Branch) (left []*twig) {
 }
 
 // hang hangs x below the branch that has the event it parts from, or below t.
-func (t *twig) hang(x *twig, left []*twig) {
+func (t *treeNode) hang(x *treeNode, left []*treeNode) {
 	for _, b := range left {
 		if b.branch.Orphaned(x.at) {
 			b.down = append(b.down, x)
@@ -178,8 +178,8 @@ func (t *twig) hang(x *twig, left []*twig) {
 	t.down = append(t.down, x)
 }
 
-func (t *twig) sort() {
-	slices.SortStableFunc(t.down, func(a, b *twig) int { return cmp.Compare(a.at, b.at) })
+func (t *treeNode) sort() {
+	slices.SortStableFunc(t.down, func(a, b *treeNode) int { return cmp.Compare(a.at, b.at) })
 	for _, d := range t.down {
 		if d.branch != nil {
 			d.sort()
@@ -188,7 +188,7 @@ func (t *twig) sort() {
 }
 
 // events is how many events the session has itself, or the branch alone.
-func (t *twig) events() int64 {
+func (t *treeNode) events() int64 {
 	if t.branch == nil {
 		return t.node.Info.Events()
 	}
@@ -196,7 +196,7 @@ func (t *twig) events() int64 {
 }
 
 // seqs are those of a branch's events: #5–#8, #12.
-func (t *twig) seqs() (text string) {
+func (t *treeNode) seqs() (text string) {
 	for i, s := range t.branch.Own {
 		if i > 0 {
 			text += ", "
@@ -210,7 +210,7 @@ func (t *twig) seqs() (text string) {
 }
 
 // how says how a session comes from the one above it.
-func (t *twig) how() string {
+func (t *treeNode) how() string {
 	switch t.node.Kind {
 	case fork.KindFork:
 		return "fork"

@@ -8,7 +8,7 @@ import (
 )
 
 // draw draws the trees with lines.
-func (g *grove) draw(p *printer) {
+func (g *drawing) draw(p *printer) {
 	for _, t := range g.roots {
 		g.twig(p, t, "", "")
 	}
@@ -18,7 +18,7 @@ func (g *grove) draw(p *printer) {
 }
 
 // twig draws a twig behind its connector, and what hangs below it behind in.
-func (g *grove) twig(p *printer, t *twig, connector, in string) {
+func (g *drawing) twig(p *printer, t *treeNode, connector, in string) {
 	p.printf("%s%s\n", p.paint(dim, connector), g.line(p, t))
 	for i, d := range t.down {
 		next, more := "├─", "│  "
@@ -33,7 +33,7 @@ func (g *grove) twig(p *printer, t *twig, connector, in string) {
 }
 
 // line says what a twig is.
-func (g *grove) line(p *printer, t *twig) string {
+func (g *drawing) line(p *printer, t *treeNode) string {
 	if t.branch != nil {
 		return fmt.Sprintf("%s %s%s", p.paint(dim, at(t.at)), p.paint(yellow, "orphaned "+t.seqs()),
 			p.paint(dim, fmt.Sprintf("  left by the rewind %s%s", at(t.branch.Left), called(t.branch.Label, t.branch.Reason))))
@@ -51,7 +51,7 @@ func (g *grove) line(p *printer, t *twig) string {
 }
 
 // about is what is known of a session besides its name.
-func (t *twig) about() string {
+func (t *treeNode) about() string {
 	var words []string
 	if how := t.how(); how != "" {
 		words = append(words, how+called(t.node.Label, t.node.Reason)+t.from())
@@ -76,7 +76,7 @@ func (t *twig) about() string {
 }
 
 // from says where a session at a root comes from, and what a copy lacks.
-func (t *twig) from() (text string) {
+func (t *treeNode) from() (text string) {
 	if t.node.Up == nil {
 		text = " of " + clean(t.node.Parent)
 		if t.at > 0 {

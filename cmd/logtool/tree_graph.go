@@ -8,7 +8,7 @@ import (
 )
 
 // twigJSON is a session as tree prints it with --json, one on a line.
-type twigJSON struct {
+type treeRow struct {
 	Session  string       `json:"session"`
 	Depth    int          `json:"depth"`
 	Kind     fork.Kind    `json:"kind"`
@@ -22,11 +22,11 @@ type twigJSON struct {
 	Missing  bool         `json:"missing,omitzero"`
 	Partial  bool         `json:"partial,omitzero"`
 	Error    string       `json:"error,omitzero"`
-	Branches []branchJSON `json:"branches,omitzero"`
+	Branches []branchRow `json:"branches,omitzero"`
 }
 
 // branchJSON is what a rewind left.
-type branchJSON struct {
+type branchRow struct {
 	Base     int64      `json:"base"`
 	Tip      int64      `json:"tip"`
 	Seqs     [][2]int64 `json:"seqs"`
@@ -36,7 +36,7 @@ type branchJSON struct {
 	Reason   string     `json:"reason,omitzero"`
 }
 
-func (g *grove) json(p *printer) error {
+func (g *drawing) json(p *printer) error {
 	for _, t := range g.roots {
 		if err := t.json(p, 0); err != nil {
 			return err
@@ -45,14 +45,14 @@ func (g *grove) json(p *printer) error {
 	return nil
 }
 
-func (t *twig) json(p *printer, depth int) error {
+func (t *treeNode) json(p *printer, depth int) error {
 	n := t.node
-	out := twigJSON{Session: n.ID, Depth: depth, Kind: n.Kind, Parent: n.Parent, At: n.Seq, Label: n.Label, Reason: n.Reason,
+	out := treeRow{Session: n.ID, Depth: depth, Kind: n.Kind, Parent: n.Parent, At: n.Seq, Label: n.Label, Reason: n.Reason,
 		Events: n.Info.Events(), Head: n.Info.Last.Seq, Title: t.row.Title, Missing: n.Missing, Partial: n.Partial, Error: t.row.Error}
 	if t.err != nil {
 		out.Error = t.err.Error()
 	}
-	below := t.sessions(func(b *twig) { out.Branches = append(out.Branches, b.branchJSON()) })
+	below := t.sessions(func(b *treeNode) { out.Branches = append(out.Branches, b.branchJSON()) })
 	if err := p.value(out); err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func (t *twig) json(p *printer, depth int) error {
 
 // sessions are those below t, also where they hang below its branches, which
 // branch is called with.
-func (t *twig) sessions(branch func(*twig)) (below []*twig) {
+func (t *treeNode) sessions(branch func(*treeNode)) (below []*treeNode) {
 	for _, d := range t.down {
 		if d.branch == nil {
 			below = append(below, d)
@@ -78,20 +78,20 @@ func (t *twig) sessions(branch func(*twig)) (below []*twig) {
 	return below
 }
 
-func (t *twig) branchJSON() branchJSON {
+func (t *treeNode) branchJSON() branchRow {
 	b := t.branch
-	return branchJSON{Base: b.Base, Tip: b.Tip, Seqs: pairs(b.Own), Orphaned: b.Counted, Left: b.Left, Label: b.Label, Reason: b.Reason}
+	return branchRow{Base: b.Base, Tip: b.Tip, Seqs: pairs(b.Own), Orphaned: b.Counted, Left: b.Left, Label: b.Label, Reason: b.Reason}
 }
 
 // graph is a tree as nodes and edges.
 type graph struct {
 	p    *printer
 	next int
-	node func(id int, t *twig, label string)
-	edge func(from, to int, t *twig, label string)
+	node func(id int, t *treeNode, label string)
+	edge func(from, to int, t *treeNode, label string)
 }
 
-func (x *graph) add(t *twig) int {
+func (x *graph) add(t *treeNode) int {
 	id := x.next
 	x.next++
 	x.node(id, t, t.label())
@@ -110,22 +110,22 @@ func (x *graph) add(t *twig) int {
 }
 
 // label is what a node of a graph says.
-func (t *twig) label() string {
+func (t *treeNode) label() string {
 	if t.branch != nil {
 		return "orphaned " + t.seqs() + "\n" + clean(strings.TrimSpace(t.branch.Label+" "+t.branch.Reason))
 	}
 	return clean(t.node.ID) + "\n" + count(t.events(), "event")
 }
 
-func (g *grove) dot(p *printer) {
+func (g *drawing) dot(p *printer) {
 	quote := func(text string) string {
 		return strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(strings.TrimSpace(text))
 	}
 	x := &graph{p: p}
-	x.node = func(id int, t *twig, label string) {
+	x.node = func(id int, t *treeNode, label string) {
 		p.printf("  n%d [label=\"%s\"%s];\n", id, quote(label), dotStyle(t, g.marked))
 	}
-	x.edge = func(from, to int, t *twig, label string) {
+	x.edge = func(from, to int, t *treeNode, label string) {
 		p.printf("  n%d -> n%d [label=\"%s\"%s];\n", from, to, quote(label), dashed(t))
 	}
 	p.printf("digraph sessions {\n  rankdir=LR;\n  node [shape=box, fontname=\"sans-serif\"];\n")
@@ -135,34 +135,34 @@ func (g *grove) dot(p *printer) {
 	p.printf("}\n")
 }
 
-func dotStyle(t *twig, marked string) string {
+func dotStyle(t *treeNode, marked string) string {
 	if t.branch == nil && t.node.ID == marked {
 		return ", style=bold"
 	}
 	return dashed(t)
 }
 
-func dashed(t *twig) string {
+func dashed(t *treeNode) string {
 	if t.branch != nil {
 		return ", style=dashed"
 	}
 	return ""
 }
 
-func (g *grove) mermaid(p *printer) {
+func (g *drawing) mermaid(p *printer) {
 	quote := func(text string) string {
 		text = strings.NewReplacer("&", "&amp;", `"`, "&quot;", "<", "&lt;", ">", "&gt;").Replace(strings.TrimSpace(text))
 		return `"` + strings.ReplaceAll(text, "\n", "<br/>") + `"`
 	}
 	var rewound []string
 	x := &graph{p: p}
-	x.node = func(id int, t *twig, label string) {
+	x.node = func(id int, t *treeNode, label string) {
 		p.printf("  n%d[%s]\n", id, quote(label))
 		if t.branch != nil {
 			rewound = append(rewound, fmt.Sprintf("n%d", id))
 		}
 	}
-	x.edge = func(from, to int, t *twig, label string) {
+	x.edge = func(from, to int, t *treeNode, label string) {
 		arrow := "-->"
 		if t.branch != nil {
 			arrow = "-.->"

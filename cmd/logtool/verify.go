@@ -38,7 +38,7 @@ results without a call, marks that a replay contradicts, and torn tails are note
 
 // verified is what verifying one session told; of no session, what is wrong with
 // the store besides.
-type verified struct {
+type verifyRow struct {
 	Session string            `json:"session"`
 	Events  int64             `json:"events"`
 	Defects []eventlog.Defect `json:"defects"`
@@ -48,20 +48,20 @@ type verified struct {
 	MoreDefects int64 `json:"more_defects,omitzero"`
 	MoreNotes   int64 `json:"more_notes,omitzero"`
 	// Snapshots says how many states of snapshots were compared with a replay.
-	Snapshots compared `json:"snapshots,omitzero"`
+	Snapshots snapshotCounts `json:"snapshots,omitzero"`
 
 	gone bool // removed since it was listed
 }
 
-type compared struct {
+type snapshotCounts struct {
 	Checked int64 `json:"checked"`
 	Skipped int64 `json:"skipped"`
 }
 
-func (v *verified) defects() int64 { return int64(len(v.Defects)) + v.MoreDefects }
+func (v *verifyRow) defects() int64 { return int64(len(v.Defects)) + v.MoreDefects }
 
 // has reports whether one of the defects is such.
-func (v *verified) has(is func(d *eventlog.Defect) bool) bool {
+func (v *verifyRow) has(is func(d *eventlog.Defect) bool) bool {
 	for i := range v.Defects {
 		if is(&v.Defects[i]) {
 			return true
@@ -71,7 +71,7 @@ func (v *verified) has(is func(d *eventlog.Defect) bool) bool {
 }
 
 // verdict sums up a run of verify.
-type verdict struct {
+type verifySum struct {
 	Sessions int64 `json:"sessions"`
 	Events   int64 `json:"events"`
 	Defects  int64 `json:"defects"`
@@ -82,7 +82,7 @@ type verdict struct {
 }
 
 func (a *app) verify(ctx context.Context, log *eventlog.Log, args []string) error {
-	v := verifying{app: a, log: log, printer: a.printer(), progress: a.progress(), start: a.now(), verifier: verify.New(log)}
+	v := verifyRun{app: a, log: log, printer: a.printer(), progress: a.progress(), start: a.now(), verifier: verify.New(log)}
 	if err := v.choose(ctx, log, args); err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (a *app) verify(ctx context.Context, log *eventlog.Log, args []string) erro
 }
 
 // verifying is one run of verify.
-type verifying struct {
+type verifyRun struct {
 	app      *app
 	log      *eventlog.Log
 	printer  *printer
@@ -111,12 +111,12 @@ type verifying struct {
 	chosen  []string          // ordered
 	listing map[string]error  // what listing them said, nil for what can be read
 	bytes   int64             // of what is chosen, as far as that is known
-	all     verdict
+	all     verifySum
 }
 
 // choose finds the sessions that args name. Without any it is all sessions, and
 // the store as a whole is looked at.
-func (v *verifying) choose(ctx context.Context, log *eventlog.Log, args []string) (err error) {
+func (v *verifyRun) choose(ctx context.Context, log *eventlog.Log, args []string) (err error) {
 	if len(args) == 0 {
 		return v.everything(ctx, log)
 	}
@@ -124,7 +124,7 @@ func (v *verifying) choose(ctx context.Context, log *eventlog.Log, args []string
 	return err
 }
 
-func (v *verifying) everything(ctx context.Context, log *eventlog.Log) error {
+func (v *verifyRun) everything(ctx context.Context, log *eventlog.Log) error {
 	for d, err := range verify.Store(ctx, log) {
 		switch {
 		case err != nil:
@@ -151,7 +151,7 @@ func (v *verifying) everything(ctx context.Context, log *eventlog.Log) error {
 
 // listed takes a row of the listing. A file whose session nobody can name is
 // wrong with the store.
-func (v *verifying) listed(info eventlog.SessionInfo) {
+func (v *verifyRun) listed(info eventlog.SessionInfo) {
 	switch {
 	case info.ID != "":
 		v.chosen = append(v.chosen, info.ID)
@@ -162,13 +162,13 @@ func (v *verifying) listed(info eventlog.SessionInfo) {
 }
 
 // run verifies what was chosen side by side, and prints in order.
-func (v *verifying) run(ctx context.Context) error {
+func (v *verifyRun) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	results, wait := v.begin(ctx)
 	defer wait()
 	defer cancel()
 	if len(v.store) > 0 {
-		if err := v.print(verified{Defects: v.store}); err != nil {
+		if err := v.print(verifyRow{Defects: v.store}); err != nil {
 			return err
 		}
 	}
@@ -190,10 +190,10 @@ func (v *verifying) run(ctx context.Context) error {
 
 // begin starts as many as there are processors; the results come in order. wait
 // returns when no session is being read any more.
-func (v *verifying) begin(ctx context.Context) (results []chan verified, wait func()) {
-	results = make([]chan verified, len(v.chosen))
+func (v *verifyRun) begin(ctx context.Context) (results []chan verifyRow, wait func()) {
+	results = make([]chan verifyRow, len(v.chosen))
 	for i := range results {
-		results[i] = make(chan verified, 1)
+		results[i] = make(chan verifyRow, 1)
 	}
 	var next atomic.Int64
 	var workers sync.WaitGroup
@@ -209,13 +209,13 @@ func (v *verifying) begin(ctx context.Context) (results []chan verified, wait fu
 
 // one verifies a session. What listing it said and verifying it did not find, as
 // of a second file, is a defect too.
-func (v *verifying) one(ctx context.Context, session string) verified {
+func (v *verifyRun) one(ctx context.Context, session string) verifyRow {
 	report, err := v.verifier.Session(ctx, session)
 	if listing, listed := v.listing[session]; listed && listing == nil && errors.Is(err, eventlog.ErrNotFound) {
-		return verified{Session: session, gone: true}
+		return verifyRow{Session: session, gone: true}
 	}
-	one := verified{Session: session, Events: report.Events, Defects: report.Defects, Notes: report.Notes,
-		MoreDefects: report.MoreDefects, MoreNotes: report.MoreNotes, Snapshots: compared{report.Checked, report.Skipped}}
+	one := verifyRow{Session: session, Events: report.Events, Defects: report.Defects, Notes: report.Notes,
+		MoreDefects: report.MoreDefects, MoreNotes: report.MoreNotes, Snapshots: snapshotCounts{report.Checked, report.Skipped}}
 	if err != nil {
 		one.Defects = append(one.Defects, verify.Unreadable(session, err))
 	}
@@ -232,7 +232,7 @@ func (v *verifying) one(ctx context.Context, session string) verified {
 }
 
 // await waits for a result and says how far everything is meanwhile.
-func (v *verifying) await(result chan verified) verified {
+func (v *verifyRun) await(result chan verifyRow) verifyRow {
 	for {
 		select {
 		case one := <-result:
@@ -245,13 +245,13 @@ func (v *verifying) await(result chan verified) verified {
 }
 
 // tell shows progress to who has waited for a second.
-func (v *verifying) tell(format string, args ...any) {
+func (v *verifyRun) tell(format string, args ...any) {
 	if v.app.now().Sub(v.start) > time.Second {
 		v.progress.show(format, args...)
 	}
 }
 
-func (v *verifying) print(one verified) error {
+func (v *verifyRun) print(one verifyRow) error {
 	v.all.add(one)
 	if one.defects() > 0 || len(one.Notes) > 0 {
 		v.progress.clear()
@@ -259,7 +259,7 @@ func (v *verifying) print(one verified) error {
 	return v.printer.verified(one, v.app.json)
 }
 
-func (all *verdict) add(v verified) {
+func (all *verifySum) add(v verifyRow) {
 	all.Events += v.Events
 	all.Defects += v.defects()
 	for _, d := range v.Defects {
@@ -279,7 +279,7 @@ func (all *verdict) add(v verified) {
 	}
 }
 
-func (all *verdict) advice() string {
+func (all *verifySum) advice() string {
 	switch all.Defects {
 	case all.lies:
 		return "redact the first of each session's (logtool redact SESSION SEQ), and the session is read without them"
@@ -289,7 +289,7 @@ func (all *verdict) advice() string {
 	return "restore what is damaged from a copy, or salvage what can be read with logtool repair"
 }
 
-func (all *verdict) found() string {
+func (all *verifySum) found() string {
 	if all.Damaged == 0 {
 		return count(all.Defects, "defect") + " in the store"
 	}

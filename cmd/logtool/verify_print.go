@@ -10,7 +10,7 @@ import (
 	"github.com/convlog/convlog/upkeep/verify"
 )
 
-func (p *printer) verified(v verified, asJSON bool) error {
+func (p *printer) verified(v verifyRow, asJSON bool) error {
 	if asJSON {
 		return p.value(v)
 	}
@@ -90,7 +90,7 @@ func tornNote(notes []eventlog.Defect) string {
 	return fmt.Sprintf("%s byte %d: %s", notes[i].Path, notes[i].Offset, notes[i].Detail)
 }
 
-func (p *printer) verdict(all verdict, asJSON bool) error {
+func (p *printer) verdict(all verifySum, asJSON bool) error {
 	if asJSON {
 		if err := p.value(all); err != nil {
 			return err
