@@ -139,7 +139,7 @@ func TestTablePrints(t *testing.T) {
 	if err := table.Print(&b); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"a.jsonl", "1,234,571 ", "3 files", "refused: a.jsonl:3 (byte 70): cut off", "stopped: b.jsonl: no luck\n", "stopped: d.jsonl:7: no luck either\n", "skipped: 1 other file: c.txt\n"} {
+	for _, want := range []string{"a.jsonl", "1,234,571 ", "3 files", "rejected: a.jsonl:3 (byte 70): cut off", "stopped: b.jsonl: no luck\n", "stopped: d.jsonl:7: no luck either\n", "skipped: 1 other file: c.txt\n"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%q is missing in\n%s", want, b.String())
 		}

@@ -12,15 +12,15 @@ import (
 
 // How much Print shows of a long table.
 const (
-	mostRows     = 40 // files; of more than that only those with something refused
+	mostRows     = 40 // files; of more than that only those with rejected records
 	mostRefusals = 50 // of all files
 	mostOfOne    = 10 // refusals of one file
 	mostNames    = 3  // files skipped
 )
 
 // Print writes the table as aligned text: the files, a sum for each format if
-// there are several, the sum of all, and below it what was refused and skipped.
-// Of many files only those are listed of which something was refused, and long
+// there are several, the sum of all, and below it the rejected records and the skipped files.
+// Of many files only those are listed of which a record was rejected, and long
 // lists end with a count of the rest.
 func (t *Table) Print(w io.Writer) error { return t.print(w, true) }
 
@@ -40,10 +40,10 @@ func (t *Table) print(w io.Writer, fold bool) error {
 	return n.err
 }
 
-// printRows writes the rows, in brief only those with something refused.
+// printRows writes the rows, in brief only those with rejected records.
 func (t *Table) printRows(w io.Writer, brief bool) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(tw, "records\tevents\tpresent\traw\theld\trefused\tsessions\t  file")
+	fmt.Fprintln(tw, "records\tevents\tpresent\traw\theld\trejected\tsessions\t  file")
 	shown := t.printFiles(tw, brief)
 	if hidden := len(t.Rows) - shown; hidden > 0 {
 		fmt.Fprintf(tw, "\t\t\t\t\t\t\t  … %s\n", Count(int64(hidden), "more file"))
@@ -96,7 +96,7 @@ func printRow(w io.Writer, r *Result, name string) {
 	fmt.Fprintf(w, "  %s\n", oneLine(name))
 }
 
-// printRefused lists what was refused, by file and line, and what stopped.
+// printRefused lists the rejected records, by file and line, and what stopped.
 func (t *Table) printRefused(n *noter, fold bool) {
 	shown, hidden := 0, 0
 	for i := range t.Rows {
@@ -106,7 +106,7 @@ func (t *Table) printRefused(n *noter, fold bool) {
 				hidden += len(row.Refused) - j
 				break
 			}
-			n.note("refused: %s:%d (byte %d): %s", row.Path, r.Line, r.Offset, r.Reason)
+			n.note("rejected: %s:%d (byte %d): %s", row.Path, r.Line, r.Offset, r.Reason)
 			shown++
 		}
 		if row.Err != nil {
@@ -114,7 +114,7 @@ func (t *Table) printRefused(n *noter, fold bool) {
 		}
 	}
 	if hidden > 0 {
-		n.note("refused: … and %s more", Thousands(int64(hidden)))
+		n.note("rejected: … and %s more", Thousands(int64(hidden)))
 	}
 }
 

@@ -24,12 +24,12 @@ func TestErrorsAreOneLineThatSaysWhatToDo(t *testing.T) {
 		{usagef("wrong"), 2, "wrong"},
 		{fmt.Errorf("find: %w", eventlog.ErrNotFound), 1, "find: session not found; logtool ls lists the sessions"},
 		{&eventlog.ConflictError{Session: "a b", Actual: head}, 1, `conflict in session "a b": expected head none, found 7:ab0000000000; ` +
-			`read what was added (logtool tail 'a b'), then append with --expect 7:` + full},
+			`read the new events (logtool tail 'a b'), then append with --expect 7:` + full},
 		{&eventlog.ConflictError{Session: "a", Expected: head}, 1, `conflict in session "a": expected head 7:ab0000000000, found none; ` +
 			`the session does not exist (any more): append with --expect new to begin it`},
 		{&eventlog.ConflictError{Session: "a", ID: "X"}, 1, `conflict in session "a": event X exists with other content`},
 		{&eventlog.CorruptError{Path: "a.jsonl", Offset: 5, Seq: 2, Cause: errors.New("torn\x1b[2J")}, 1,
-			`corrupt: a.jsonl at byte 5 (seq 2): torn\x1b[2J; logtool verify shows all damage; restore the session from a copy, or salvage what can be read with logtool repair`},
+			`corrupt: a.jsonl at byte 5 (seq 2): torn\x1b[2J; logtool verify shows all damage; restore the session from a copy, or salvage the readable events with logtool repair`},
 		{&event.VersionError{What: "envelope", Got: 2, Max: 1}, 1,
 			"envelope version 2 is newer than 1, the highest this program reads; use a newer logtool"},
 		{&eventlog.UnknownOutcomeError{Session: "a", Head: head, Cause: errors.New("no space")}, 1,

@@ -7,8 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Each command has an example, and what examples say makes sense to the command
-// they name: its flags and arguments are there.
+// Each command has an example. The command accepts its flags and arguments.
 func TestExamplesMakeSense(t *testing.T) {
 	root := (&app{}).root()
 	for _, cmd := range root.Commands() {
@@ -43,7 +42,7 @@ func checkExample(t *testing.T, line string, words []string) {
 	}
 }
 
-// commandsOf are the words behind each logtool of a shell's line.
+// commandsOf are the words after each logtool in a line for a shell.
 func commandsOf(line string) (commands [][]string) {
 	inside := false
 	for _, word := range shellWords(line) {

@@ -5,13 +5,12 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/convlog/convlog/interop"
 )
 
-// places are the folders where programs keep their transcripts: below what a
-// variable of the environment names, if it is set, else below the home folder.
+// transcriptFolders are the folders of programs: folder in the folder that the
+// variable names, else in home/folder below the home folder.
 var transcriptFolders = []struct{ format, variable, home, folder string }{
 	{"claude", "CLAUDE_CONFIG_DIR", ".claude", "projects"},
 	{"claude", "XDG_CONFIG_HOME", ".config", "claude/projects"},
@@ -27,7 +26,7 @@ var transcriptFolders = []struct{ format, variable, home, folder string }{
 	{"mini-swe-agent", "MSWEA_GLOBAL_CONFIG_DIR", "Library/Application Support/mini-swe-agent", ""},
 }
 
-// knownPlace is one of them that is there.
+// transcriptFolder is a folder of a program that exists.
 type transcriptFolder struct {
 	Folder string `json:"folder"`
 	Format string `json:"format"`
@@ -35,7 +34,7 @@ type transcriptFolder struct {
 	Bytes  int64  `json:"bytes"`
 }
 
-// known looks into the places of the formats.
+// known finds the transcript folders that exist.
 func (a *app) known(ctx context.Context, formats []interop.Format) ([]transcriptFolder, error) {
 	var known []transcriptFolder
 	seen := map[string]bool{}
@@ -61,7 +60,7 @@ func (a *app) known(ctx context.Context, formats []interop.Format) ([]transcript
 		}
 	}
 	if len(known) == 0 {
-		return nil, errors.New("none of the folders is there where programs keep their transcripts: name a file or folder; see logtool import --help")
+		return nil, errors.New("no folder of a known program exists: name a file or folder; see logtool import --help")
 	}
 	return known, nil
 }
@@ -73,29 +72,21 @@ func dirsOf(known []transcriptFolder) (dirs []string) {
 	return dirs
 }
 
-// printKnown says what there is to import, and how.
+// printKnown prints the folders, and the command that imports them.
 func (a *app) printKnown(known []transcriptFolder) error {
 	if len(known) == 0 {
 		return nil
 	}
-	p := a.printer()
-	if a.json {
-		for _, place := range known {
-			if err := p.value(place); err != nil {
-				return err
-			}
-		}
-		return p.flush()
-	}
-	var cells [][]string
-	for _, place := range known {
-		cells = append(cells, []string{clean(place.Folder), place.Format, thousands(int64(place.Files)), size(place.Bytes)})
-	}
-	p.table([]string{"FOLDER", "FORMAT", "FILES", "SIZE"}, cells, 2, 3)
 	command := "logtool import --known"
 	if a.store != "" {
-		command = "logtool --store " + shellWord(a.store) + strings.TrimPrefix(command, "logtool")
+		command = "logtool --store " + shellWord(a.store) + " import --known"
 	}
-	p.printf("\nNothing was imported. `%s` imports all of it; name a folder or file to import only that.\n", command)
-	return p.flush()
+	return printRows(a, known, func(p *printer) {
+		var cells [][]string
+		for _, place := range known {
+			cells = append(cells, []string{clean(place.Folder), place.Format, thousands(place.Files), size(place.Bytes)})
+		}
+		p.table([]string{"FOLDER", "FORMAT", "FILES", "SIZE"}, cells, 2, 3)
+		p.printf("\nNothing was imported. `%s` imports all of it; name a folder or file to import only that.\n", command)
+	})
 }

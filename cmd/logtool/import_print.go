@@ -1,26 +1,27 @@
 package main
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/convlog/convlog/interop"
 )
 
-// imported is a row of the table as --json prints it.
+// importRow is a file with --json.
 type importRow struct {
-	File     string    `json:"file"`
-	Format   string    `json:"format"`
-	Records  int       `json:"records"`
-	Events   int       `json:"events"`
-	Present  int       `json:"present"`
-	Raw      int       `json:"raw"`
-	Held     int       `json:"held"`
-	Refused  []rejection `json:"refused"`
-	Sessions []string  `json:"sessions"`
-	Error    string    `json:"error,omitzero"`
+	File     string      `json:"file"`
+	Format   string      `json:"format"`
+	Records  int         `json:"records"`
+	Events   int         `json:"events"`
+	Present  int         `json:"present"`
+	Raw      int         `json:"raw"`
+	Held     int         `json:"held"`
+	Rejected []rejection `json:"rejected"`
+	Sessions []string    `json:"sessions"`
+	Error    string      `json:"error,omitzero"`
 }
 
-// refused is a record that could not be read.
+// rejection is a rejected record with --json.
 type rejection struct {
 	Line   int64  `json:"line"`
 	Offset int64  `json:"offset"`
@@ -30,10 +31,10 @@ type rejection struct {
 func newImportRow(row *interop.Row) importRow {
 	out := importRow{
 		File: row.Path, Format: row.Format, Records: row.Records, Events: row.Events, Present: row.Present,
-		Raw: row.Raw, Held: row.Held, Refused: []rejection{}, Sessions: row.Sessions,
+		Raw: row.Raw, Held: row.Held, Rejected: []rejection{}, Sessions: row.Sessions,
 	}
 	for _, r := range row.Refused {
-		out.Refused = append(out.Refused, rejection(r))
+		out.Rejected = append(out.Rejected, rejection(r))
 	}
 	if row.Err != nil {
 		out.Error = row.Err.Error()
@@ -43,29 +44,29 @@ func newImportRow(row *interop.Row) importRow {
 
 func (a *app) printTable(table *interop.Table, verbose bool) error {
 	p := a.printer()
-	if !a.json {
-		print := withoutOnly(table).Print
-		if verbose {
-			print = withoutOnly(table).PrintAll
-		}
-		if err := print(p.w); err != nil {
-			return err
+	if a.json {
+		for i := range table.Rows {
+			if err := p.value(newImportRow(&table.Rows[i])); err != nil {
+				return err
+			}
 		}
 		return p.flush()
 	}
-	for i := range table.Rows {
-		if err := p.value(newImportRow(&table.Rows[i])); err != nil {
-			return err
-		}
+	print := withoutOnly(table).Print
+	if verbose {
+		print = withoutOnly(table).PrintAll
+	}
+	if err := print(p.w); err != nil {
+		return err
 	}
 	return p.flush()
 }
 
-// withoutOnly is the table without the error that is the only one: it is what the
-// command ends with.
+// withoutOnly is the table without its only error: explain prints that error.
 func withoutOnly(table *interop.Table) *interop.Table {
 	stopped := 0
-	short := interop.Table{Rows: slices.Clone(table.Rows), Skipped: table.Skipped, Links: table.Links}
+	short := *table
+	short.Rows = slices.Clone(table.Rows)
 	for i := range short.Rows {
 		if short.Rows[i].Err != nil {
 			short.Rows[i].Err = nil
@@ -76,4 +77,41 @@ func withoutOnly(table *interop.Table) *interop.Table {
 		return table
 	}
 	return &short
+}
+
+// preview lists the files to import.
+func (x *importRun) preview(in *inputs, found *interop.Found) error {
+	files := found.Files()
+	for _, own := range in.own {
+		files = append(files, own.candidate())
+	}
+	if len(files) == 0 {
+		return importError(&interop.Table{Skipped: found.Skipped, Links: found.Links}, nil)
+	}
+	err := printRows(x.app, files, func(p *printer) { p.preview(files, found) })
+	if err != nil || len(found.Unread) == 0 {
+		return err
+	}
+	first := found.Unread[0].Err
+	if n := len(found.Unread) - 1; n > 0 {
+		return fmt.Errorf("%w; nor can %s be opened", first, count(n, "other"))
+	}
+	return first
+}
+
+func (p *printer) preview(files []interop.Candidate, found *interop.Found) {
+	var cells [][]string
+	var bytes int64
+	for _, file := range files {
+		bytes += file.Bytes
+		cells = append(cells, []string{file.Format, size(file.Bytes), clean(file.Path)})
+	}
+	p.table([]string{"FORMAT", "SIZE", "FILE"}, cells, 1)
+	p.printf("%s, %s: nothing was imported\n", count(len(files), "file"), size(bytes))
+	if n := len(found.Skipped); n > 0 {
+		p.printf("%s in folders would be skipped\n", count(n, "other file"))
+	}
+	if n := len(found.Links); n > 0 {
+		p.printf("%s in folders would not be followed\n", count(n, "link"))
+	}
 }

@@ -53,7 +53,7 @@ func TestNumbersForPeople(t *testing.T) {
 	}
 }
 
-// A transcript can hold anything; it must not take over the terminal.
+// A transcript can contain any characters. It must not control the terminal.
 func TestCleanMakesControlCharactersVisible(t *testing.T) {
 	for text, want := range map[string]string{
 		"plain é\ttext":     "plain é\ttext",
@@ -68,8 +68,7 @@ func TestCleanMakesControlCharactersVisible(t *testing.T) {
 	}
 }
 
-// JSON that a person looks at must not take over the terminal either; what a program
-// reads stays as it is.
+// JSON must not control the terminal. JSON for a program is not changed.
 func TestJSONOnATerminal(t *testing.T) {
 	const text = "{\n  \"a\": \"é\u009b2J\x7f\u202e\"\n}"
 	for terminal, want := range map[bool]string{true: "{\n  \"a\": \"é\\u009b2J\\u007f\\u202e\"\n}\n", false: text + "\n"} {

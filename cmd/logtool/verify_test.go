@@ -37,7 +37,7 @@ func TestVerifyWhileASessionIsRemoved(t *testing.T) {
 	if want := (verifySum{Sessions: 1, Events: 1}); v.all != want {
 		t.Errorf("verified %+v, not %+v: %s", v.all, want, out.String())
 	}
-	// One that is asked for and is not there is another matter.
+	// A named session that is missing is an error.
 	if err := a.verify(t.Context(), log, []string{"a"}); err == nil {
 		t.Error("a session that is not there was verified")
 	}

@@ -9,9 +9,9 @@ import (
 	"github.com/convlog/convlog/store/memory"
 )
 
-// A glance tells what a session is called as far as its ends tell; the newest title
-// counts, and none but titles counts beside one.
-func TestGlance(t *testing.T) {
+// readName reads the ends of a session only. The newest title counts, else the first
+// text.
+func TestReadName(t *testing.T) {
 	const long = 5 * nameEvents
 	for _, tt := range []struct {
 		name   string
@@ -45,8 +45,8 @@ func TestGlance(t *testing.T) {
 			if _, err := log.Append(t.Context(), "s", eventlog.New(), events...); err != nil {
 				t.Fatal(err)
 			}
-			if n := readName(t.Context(), log, "s"); n.name() != tt.want {
-				t.Errorf("called %q, want %q", n.name(), tt.want)
+			if got := readName(t.Context(), log, "s"); got != tt.want {
+				t.Errorf("called %q, want %q", got, tt.want)
 			}
 		})
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/convlog/convlog/store/sqlite"
 )
 
-// What abbreviate makes of an id, resolve finds again.
+// resolve finds the id that abbreviate shortened.
 func TestAbbreviatedIDsResolve(t *testing.T) {
 	ids := []string{
 		"a", "b1234567", "b123456789", "b1234567890", "main-session", "main-session-2", "main-session.agent-1", "main-session.agent-12",
@@ -70,7 +70,7 @@ func (s *counting) Read(ctx context.Context, session string, r eventlog.Span) it
 	}
 }
 
-// A listing reads the ends of sessions, forks counted, however long they are.
+// A listing reads the ends of sessions only.
 func TestListingReadsTheEnds(t *testing.T) {
 	const sessions, long = 3, 10 * nameEvents
 	for name, open := range map[string]func(dir string) eventlog.Store{
