@@ -60,7 +60,7 @@ func readTallies(ctx context.Context, log *eventlog.Log, rows []*sessionRow) err
 	})
 }
 
-// readSources reads the sessions of rows whose source is not in the first event.
+// readSources reads the sessions of rows without a source in the first event.
 func readSources(ctx context.Context, log *eventlog.Log, rows []*sessionRow) error {
 	return each(ctx, rows, func(row *sessionRow) (err error) {
 		if !row.begun {

@@ -84,11 +84,11 @@ func (a *app) removed(p *printer, n *fork.Node, dry bool) error {
 	if dry {
 		verb = "would remove"
 	}
-	what := count(events, "event")
+	content := count(events, "event")
 	if n.Info.Err != nil {
-		what = "damaged"
+		content = "damaged"
 	}
-	p.printf("%s %s: %s, %s\n", verb, clean(n.ID), what, size(bytes))
+	p.printf("%s %s: %s, %s\n", verb, clean(n.ID), content, size(bytes))
 	return nil
 }
 

@@ -76,7 +76,7 @@ func (a *app) root() *cobra.Command {
 	return root
 }
 
-// exitCodes is the annotation of a command whose exit codes are not the usual ones.
+// exitCodes is the annotation of a command with its own exit codes.
 const exitCodes = "exit codes"
 
 // checkGlobal rejects global flags that a command would have to ignore.

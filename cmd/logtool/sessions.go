@@ -59,7 +59,7 @@ func resolve(ctx context.Context, log *eventlog.Log, name string) (string, error
 	return session, nil
 }
 
-// mainOf is the session whose sub-agents all others are. Importers name sub-agents
+// mainOf is the session with all others as sub-agents. Importers name sub-agents
 // "<id of the session>.<name>".
 func mainOf(sorted []string) (string, bool) {
 	main := sorted[0]

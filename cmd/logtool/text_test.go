@@ -2,8 +2,10 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestColumns(t *testing.T) {
@@ -31,5 +33,118 @@ func TestWideCellsAlign(t *testing.T) {
 	}
 	if want := "A     B\n検索  1\nabcd  2\n"; b.String() != want {
 		t.Errorf("got\n%swant\n%s", b.String(), want)
+	}
+}
+
+func TestAgo(t *testing.T) {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	tests := []struct {
+		before time.Duration
+		want   string
+	}{
+		{0, "just now"},
+		{59 * time.Second, "just now"},
+		{time.Minute, "1 min ago"},
+		{119 * time.Minute, "1 h ago"},
+		{47 * time.Hour, "47 h ago"},
+		{49 * time.Hour, "2 days ago"},
+		{29 * 24 * time.Hour, "29 days ago"},
+	}
+	for _, test := range tests {
+		if got := ago(test.before, now.Add(-test.before)); got != test.want {
+			t.Errorf("ago(%v) = %q, want %q", test.before, got, test.want)
+		}
+	}
+	for _, d := range []time.Duration{-time.Minute, 30 * 24 * time.Hour} {
+		at := now.Add(-d)
+		if got, want := ago(d, at), at.Local().Format("2006-01-02 15:04"); got != want {
+			t.Errorf("ago(%v) = %q, want %q", d, got, want)
+		}
+	}
+}
+
+func TestNumbersForPeople(t *testing.T) {
+	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567", -1000: "-1,000", -100: "-100"} {
+		if got := thousands(n); got != want {
+			t.Errorf("thousands(%d) = %q, want %q", n, got, want)
+		}
+	}
+	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1536: "1.5 KiB", 5 << 20: "5.0 MiB", 1 << 60: "1024.0 PiB"} {
+		if got := size(n); got != want {
+			t.Errorf("size(%d) = %q, want %q", n, got, want)
+		}
+	}
+	for n, want := range map[int64]string{0: "0 events", 1: "1 event", 2000: "2,000 events"} {
+		if got := count(n, "event"); got != want {
+			t.Errorf("count(%d) = %q, want %q", n, got, want)
+		}
+	}
+}
+
+// A transcript can contain any characters. It must not control the terminal.
+func TestCleanMakesControlCharactersVisible(t *testing.T) {
+	for text, want := range map[string]string{
+		"plain é\ttext":     "plain é\ttext",
+		"\x1b[2Jgone":       `\x1b[2Jgone`,
+		"bell\a\x7f\u009b1": `bell\x07\x7f\x9b1`,
+		"two\nlines":        `two\x0alines`,
+		"a\u202etxt.exe":    `a\u202etxt.exe`,
+	} {
+		if got := clean(text); got != want {
+			t.Errorf("clean(%q) = %q, want %q", text, got, want)
+		}
+	}
+}
+
+// JSON must not control the terminal. JSON for a program is not changed.
+func TestJSONOnATerminal(t *testing.T) {
+	const text = "{\n  \"a\": \"é\u009b2J\x7f\u202e\"\n}"
+	for terminal, want := range map[bool]string{true: "{\n  \"a\": \"é\\u009b2J\\u007f\\u202e\"\n}\n", false: text + "\n"} {
+		var out strings.Builder
+		p := &printer{w: bufio.NewWriter(&out), terminal: terminal}
+		if err := errors.Join(p.raw([]byte(text)), p.flush()); err != nil || out.String() != want {
+			t.Errorf("got %q, want %q, %v", out.String(), want, err)
+		}
+		out.Reset()
+		if err := errors.Join(p.value("\u009b"), p.flush()); err != nil || strings.Contains(out.String(), "\u009b") == terminal {
+			t.Errorf("got %q, %v", out.String(), err)
+		}
+	}
+}
+
+func TestBrief(t *testing.T) {
+	for text, want := range map[string]string{
+		"short":            "short",
+		" a\n b\t c ":      "a b c",
+		"éééééééééé":       "éééééééééé",
+		"ééééééééééé":      "ééééééééé…",
+		"123456789 012345": "123456789…",
+	} {
+		if got := brief(text, 10); got != want {
+			t.Errorf("brief(%q) = %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestTable(t *testing.T) {
+	var out strings.Builder
+	p := &printer{w: bufio.NewWriter(&out)}
+	p.table([]string{"ID", "N", "TITLE"}, [][]string{{"é", "1", "x"}, {"long", "1,000", ""}, {strings.Repeat("i", 81), "7", "y"}}, 1)
+	if err := p.flush(); err != nil {
+		t.Fatal(err)
+	}
+	want := "ID        N  TITLE\né         1  x\nlong  1,000\n" + strings.Repeat("i", 81) + "      7  y\n"
+	if out.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
+	}
+}
+
+func TestShellWord(t *testing.T) {
+	for word, want := range map[string]string{
+		"order-42": "order-42", "a b": "'a b'", "": "''", "it's": `'it'\''s'`, "x;rm": "'x;rm'",
+	} {
+		if got := shellWord(word); got != want {
+			t.Errorf("shellWord(%q) = %s, want %s", word, got, want)
+		}
 	}
 }

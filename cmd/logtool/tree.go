@@ -18,7 +18,7 @@ func (a *app) treeCommand() *cobra.Command {
 	var long bool
 	cmd := &cobra.Command{
 		Use:   "tree [SESSION]",
-		Short: "Draw how sessions descend from each other, and what was rewound in them",
+		Short: "Draw how sessions descend from each other, and the branches that rewinds orphaned",
 		Long: `Draw the sessions of the store. The forks, the copies and the sub-agent runs of a
 session are drawn below it, at the events that they come from. With SESSION, only
 its tree is drawn, with the branches that rewinds orphaned. --long draws these
