@@ -17,11 +17,11 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// appending is what the append command was told.
-type appending struct {
+// appendOptions are the arguments and flags of append.
+type appendOptions struct {
 	session string
 	body    string // the last argument
-	given   bool   // whether there was one
+	hasBody bool   // there is a last argument
 	kind    string // --type
 	events  bool   // --event
 	expect  string // --expect
@@ -29,27 +29,24 @@ type appending struct {
 }
 
 func (a *app) appendCommand() *cobra.Command {
-	var x appending
+	var x appendOptions
 	cmd := &cobra.Command{
 		Use:   "append SESSION [TEXT|-]",
 		Short: "Append a message, an event, or several events at once",
-		Long: `Append a user message (TEXT, or standard input for "-"), or with --type an event
-of that type whose payload is the JSON given, or with --event all events that
-standard input holds: one {"type","data","metadata","cost"} object per line,
-appended together or not at all. SESSION is a whole id; if there is no such
-session, it begins.
+		Long: `Append a user message: TEXT, or standard input for "-". With --type, append an
+event of that type; the argument is its payload as JSON. With --event, append all
+events on standard input, one {"type","data","metadata","cost"} object per line, all
+together or none. SESSION is a full id. A missing session begins.
 
---expect says what the session must look like: "any", "new" (it does not exist
-yet), or the SEQ:HASH of its newest event, as append prints it. If it looks
-different nothing is written and the exit code is 1.`,
-		Example: `  logtool append order-42 "where is my parcel?"
-  logtool append order-42 --type external_input '{"source":"mail","kind":"reply"}'
-  logtool append order-42 --expect new --event < events.jsonl`,
-		Args: between(1, 2),
+--expect is a condition on the session: "any", "new" (it does not exist yet), or the
+SEQ:HASH of its newest event, in the form that append prints. If the condition does
+not hold, nothing is appended and the exit code is 1.`,
+		Example: "  logtool append order-42 --type external_input '{\"source\":\"mail\",\"kind\":\"reply\"}'",
+		Args:    between(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			x.session = args[0]
 			if len(args) == 2 {
-				x.body, x.given = args[1], true
+				x.body, x.hasBody = args[1], true
 			}
 			if err := x.check(); err != nil {
 				return err
@@ -64,11 +61,11 @@ different nothing is written and the exit code is 1.`,
 	return cmd
 }
 
-func (x *appending) check() error {
+func (x *appendOptions) check() error {
 	switch {
 	case x.events && x.kind != "":
-		return usagef("--event and --type exclude each other: the types stand in the stream")
-	case x.events && x.given && x.body != "-":
+		return usagef("--event and --type exclude each other: the events have their own types")
+	case x.events && x.hasBody && x.body != "-":
 		return usagef("--event reads the events from standard input, not from an argument")
 	}
 	if _, _, err := parseExpect(x.expect); err != nil {
@@ -77,7 +74,7 @@ func (x *appending) check() error {
 	return event.CheckSessionID(x.session)
 }
 
-func (a *app) append(ctx context.Context, x appending) error {
+func (a *app) append(ctx context.Context, x appendOptions) error {
 	events, err := a.newEvents(x)
 	if err != nil {
 		return err
@@ -91,17 +88,17 @@ func (a *app) append(ctx context.Context, x appending) error {
 		if err != nil {
 			return err
 		}
-		return a.printHead(session, head, len(events))
+		return a.answer(newHeadRow(session, head, len(events)), func(p *printer) { p.head(session, head, "") })
 	})
 }
 
 // newEvents makes the events to append.
-func (a *app) newEvents(x appending) ([]event.Event, error) {
+func (a *app) newEvents(x appendOptions) ([]event.Event, error) {
 	if x.events {
 		return readEvents(a.in)
 	}
 	body := []byte(x.body)
-	if !x.given || x.body == "-" {
+	if !x.hasBody || x.body == "-" {
 		var err error
 		if body, err = io.ReadAll(a.in); err != nil {
 			return nil, fmt.Errorf("read standard input: %w", err)
@@ -115,20 +112,20 @@ func (a *app) newEvents(x appending) ([]event.Event, error) {
 		return nil, usagef("nothing to append: give a text, or - and the text on standard input")
 	}
 	if !utf8.ValidString(text) {
-		return nil, fmt.Errorf("the text is not UTF-8: byte %d is no part of a character; convert it, as with iconv -f LATIN1 -t UTF-8", invalidByte(text))
+		return nil, fmt.Errorf("the text is not UTF-8 at byte %d; convert it, for example with iconv -f LATIN1 -t UTF-8", invalidByte(text))
 	}
 	return []event.Event{event.UserMessage(text)}, nil
 }
 
-// typed makes an event of a type and its payload.
+// typed makes an event from a type and a payload.
 func (a *app) typed(t event.Type, payload []byte) ([]event.Event, error) {
 	if text := strings.TrimSpace(string(payload)); !jsontext.Value(text).IsValid() && !strings.HasPrefix(text, "{") {
-		return nil, fmt.Errorf("%w: the payload that --type wants is JSON, not %q; without --type it is a message of the user", event.ErrInvalidData, brief(text, 40))
+		return nil, fmt.Errorf("%w: with --type the payload is JSON, not %q; without --type the text becomes a user message", event.ErrInvalidData, brief(text, 40))
 	}
 	return []event.Event{{ID: event.NewID(), Type: t, Data: payload}}, nil
 }
 
-// invalidByte is the offset of the first byte that is no UTF-8.
+// invalidByte is the offset of the first byte that is not UTF-8.
 func invalidByte(text string) int {
 	for i, r := range text {
 		if _, n := utf8.DecodeRuneInString(text[i:]); r == utf8.RuneError && n == 1 {
@@ -138,20 +135,20 @@ func invalidByte(text string) int {
 	return len(text)
 }
 
-// given is an event as --event reads it.
-type given struct {
+// eventInput is an event of --event.
+type eventInput struct {
 	Type     event.Type     `json:"type"`
 	Data     jsontext.Value `json:"data"`
 	Metadata jsontext.Value `json:"metadata"`
 	Cost     event.Cost     `json:"cost"`
 }
 
-// readEvents reads one object per line until the end.
+// readEvents reads one object per line.
 func readEvents(r io.Reader) ([]event.Event, error) {
 	var events []event.Event
 	dec := jsontext.NewDecoder(r)
 	for {
-		var g given
+		var g eventInput
 		err := json.UnmarshalDecode(dec, &g, json.RejectUnknownMembers(true))
 		if errors.Is(err, io.EOF) {
 			return events, nil
@@ -165,7 +162,7 @@ func readEvents(r io.Reader) ([]event.Event, error) {
 	}
 }
 
-// inJSON says what is wrong with the JSON, without our types in it.
+// inJSON is a JSON error without the names of Go types.
 func inJSON(err error) error {
 	var meaning *json.SemanticError
 	switch {
@@ -179,10 +176,10 @@ func inJSON(err error) error {
 	return fmt.Errorf("%s: %w", meaning.JSONPointer, meaning.Err)
 }
 
-// target finds the session and makes the expectation. Here a session has its
-// full id, so that nothing is appended to another than was meant: a name that
-// is the beginning of others is refused, any other is that of a new session.
-func (x *appending) target(ctx context.Context, log *eventlog.Log) (string, eventlog.Expect, error) {
+// target finds the session and makes the expectation. It takes full ids only, so that
+// no event goes to the wrong session: the beginning of an id is rejected, and any
+// other name begins a new session.
+func (x *appendOptions) target(ctx context.Context, log *eventlog.Log) (string, eventlog.Expect, error) {
 	expect, at, err := parseExpect(x.expect)
 	if err != nil {
 		return "", expect, err
@@ -209,7 +206,7 @@ func (x *appending) target(ctx context.Context, log *eventlog.Log) (string, even
 	return session, expect, nil
 }
 
-// shortHead is the head that --expect names, its hash perhaps shortened.
+// shortHead is the head in --expect; its hash may be shortened.
 type shortHead struct {
 	seq  int64
 	hash string
@@ -217,10 +214,10 @@ type shortHead struct {
 
 const (
 	fullHash = 64
-	someHash = 12 // what errors show of a hash
+	someHash = 12 // digits of a hash in errors
 )
 
-// parseExpect reads --expect; at is set for SEQ:HASH.
+// parseExpect parses --expect; at is set for SEQ:HASH.
 func parseExpect(text string) (expect eventlog.Expect, at *shortHead, err error) {
 	switch text {
 	case "any":
@@ -236,8 +233,8 @@ func parseExpect(text string) (expect eventlog.Expect, at *shortHead, err error)
 	return expect, &shortHead{n, hash}, nil
 }
 
-// complete makes the expectation of a head. A full hash is taken as it is, so
-// that a repeated append is found to stand already.
+// complete makes the expectation for a head. A full hash is not compared with the
+// head: eventlog detects a repeated append by it.
 func (at *shortHead) complete(ctx context.Context, log *eventlog.Log, session string) (eventlog.Expect, error) {
 	padded, err := event.ParseHash(at.hash + strings.Repeat("0", fullHash-len(at.hash)))
 	if err != nil {
@@ -257,40 +254,23 @@ func (at *shortHead) complete(ctx context.Context, log *eventlog.Log, session st
 	return eventlog.At(head), nil
 }
 
-// appended is what append prints with --json.
-type appended struct {
+// headRow is the new head of a session with --json.
+type headRow struct {
 	Session string `json:"session"`
 	Seq     int64  `json:"seq"`
 	Hash    string `json:"hash"`
 	Events  int    `json:"events"`
 }
 
-func newAppended(session string, head event.Head, events int) appended {
-	return appended{session, head.Seq, head.Hash.String(), events}
+func newHeadRow(session string, head event.Head, events int) headRow {
+	return headRow{session, head.Seq, head.Hash.String(), events}
 }
 
-func (a *app) printHead(session string, head event.Head, events int) error {
-	p := a.printer()
-	if a.json {
-		return p.last(newAppended(session, head, events))
-	}
-	p.head(session, head, "")
-	return p.flush()
-}
-
-// head prints where a session stands, and a note behind it.
+// head prints the head of a session and a note.
 func (p *printer) head(session string, head event.Head, note string) {
 	p.printf("%s %s", clean(session), expectation(head))
 	if note != "" {
 		p.printf("  %s", p.paint(dim, "("+note+")"))
 	}
 	p.printf("\n")
-}
-
-// last prints v as JSON and flushes.
-func (p *printer) last(v any) error {
-	if err := p.value(v); err != nil {
-		return err
-	}
-	return p.flush()
 }

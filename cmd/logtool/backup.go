@@ -15,16 +15,17 @@ func (a *app) backupCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "backup TARGET",
 		Short: "Copy the log while others write to it; the copy is a store itself",
-		Long: `Copy every session and blob into TARGET, named as --store names a store, which
-must be absent or empty. Writers go on meanwhile; redaction, removal and gc wait.
-Everything is verified on the way, and each session is whole up to a moment of
-the backup. TARGET appears only when all of it is on disk: until then it is
+		Long: `Copy every session and blob into the store TARGET, written like the value of
+--store. TARGET must be absent or empty. Other processes continue to write;
+redaction, removal and gc wait. Everything is verified, and each session is complete
+up to a moment of the backup. Until all of it is on disk, the name of the backup is
 TARGET.partial.
 
-A session that is damaged is reported and left out with its forks, the others
-are copied, and the exit code is 1. To restore, use TARGET as the store.`,
-		Example: "  logtool --store ~/logs backup /mnt/usb/logs-2026-11-21\n  logtool --store s.db backup s-backup.db",
-		Args:    between(1, 1),
+A damaged session is reported and left out with its forks. The others are copied.
+To restore a backup, use TARGET as the store.`,
+		Annotations: map[string]string{exitCodes: "0 done, 1 failed, or a session is damaged, 2 wrong usage."},
+		Example:     "  logtool --store ~/logs backup /mnt/usb/logs-2026-11-21",
+		Args:        between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			src, err := a.place()
 			if err == nil {
@@ -42,16 +43,16 @@ are copied, and the exit code is 1. To restore, use TARGET as the store.`,
 	}
 }
 
-// backup fills the target, and then gives it its name.
+// backup fills the target, then gives it its name.
 func (a *app) backup(ctx context.Context, src place, to target) error {
 	if err := to.create(); err != nil {
 		return err
 	}
 	m := forReading
 	if src.writable() {
-		m = forChanging // so that it can take the store lock
+		m = forChanging // for the store lock
 	}
-	b := backingUp{app: a, printer: a.printer(), progress: a.progress(), sum: backedUp{Target: to.String()}}
+	b := backupRun{app: a, printer: a.printer(), progress: a.progress(), sum: backupSum{Target: to.String()}}
 	err := src.with(m, func(from *eventlog.Log) error {
 		return to.fill(func(into *eventlog.Log) error { return b.copy(ctx, into, from) })
 	})
@@ -67,23 +68,23 @@ func (a *app) backup(ctx context.Context, src place, to target) error {
 	return b.finish()
 }
 
-// backedUp sums up a backup.
-type backedUp struct {
+// backupSum is the sum of a backup.
+type backupSum struct {
 	Target   string `json:"target"`
 	Sessions int64  `json:"sessions"`
 	Events   int64  `json:"events"`
 	Damaged  int64  `json:"damaged"`
 }
 
-// backingUp is a backup under way.
-type backingUp struct {
+// backupRun is one run of backup.
+type backupRun struct {
 	app *app
 	*printer
 	*progress
-	sum backedUp
+	sum backupSum
 }
 
-func (b *backingUp) copy(ctx context.Context, into, from *eventlog.Log) error {
+func (b *backupRun) copy(ctx context.Context, into, from *eventlog.Log) error {
 	seen := map[string]bool{}
 	for s, err := range transfer.Backup(ctx, into, from) {
 		var damage *transfer.SourceError
@@ -106,14 +107,13 @@ func (b *backingUp) copy(ctx context.Context, into, from *eventlog.Log) error {
 	return ctx.Err()
 }
 
-// session prints what became of a session.
-func (b *backingUp) session(s eventlog.Adopted, damage *transfer.SourceError) error {
+// session prints a session that was copied, or is damaged.
+func (b *backupRun) session(s eventlog.Adopted, damage *transfer.SourceError) error {
 	if b.app.json {
-		row := converted{Session: s.Session, Read: s.Read, Stored: s.Stored, Seq: s.Head.Seq, Hash: s.Head.Hash.String()}
-		if damage != nil {
-			row.Error = damage.Cause.Error()
+		if damage == nil {
+			return b.value(newConvertRow(s, nil))
 		}
-		return b.value(row)
+		return b.value(newConvertRow(s, damage.Cause))
 	}
 	if damage != nil {
 		b.printf("%s session %s: %s\n", b.paint(red, "damaged"), clean(fmt.Sprintf("%q", damage.Session)), clean(damage.Cause.Error()))
@@ -121,18 +121,16 @@ func (b *backingUp) session(s eventlog.Adopted, damage *transfer.SourceError) er
 	return nil
 }
 
-// finish prints the sum; damage is an error although the backup stands.
-func (b *backingUp) finish() error {
+// finish prints the sum. Damage is an error, although there is a backup.
+func (b *backupRun) finish() error {
 	if b.app.json {
-		if err := b.value(b.sum); err != nil {
-			return err
-		}
+		_ = b.value(b.sum) // flush returns the error
 	} else {
 		b.printf("%s, %s: backed up to %s\n", count(b.sum.Sessions, "session"), count(b.sum.Events, "event"), clean(b.sum.Target))
 	}
 	if err := b.flush(); err != nil || b.sum.Damaged == 0 {
 		return err
 	}
-	return fmt.Errorf("the backup is made, but for %s that cannot be copied whole, as listed: logtool repair saves what is readable of them",
+	return fmt.Errorf("the backup is made, but for %s that cannot be copied whole, as listed: logtool repair saves their readable events",
 		count(b.sum.Damaged, "session"))
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,23 +15,26 @@ func (a *app) convertCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "convert SRC DST [SESSION...]",
 		Short: "Copy a log into another store, lines and blobs verbatim",
-		Long: `Copy every session of SRC, or those named, into DST, both named as --store names
-a store. Lines are verified and kept byte for byte, forks, orphaned events,
-snapshots and blobs with them; what a fork rests on comes before it, also where
-only the fork is named. What DST has already is left alone, so a second run
-copies nothing.`,
-		Example: "  logtool convert ~/logs sessions.db\n  logtool convert sessions.db ~/some order-42 8b21",
+		Long: `Copy every session of the store SRC, or the sessions named, into the store DST.
+Both are written like the value of --store. Lines are verified and kept byte for
+byte. Forks, orphaned events, snapshots and blobs are copied too, and the parents of
+a fork before the fork, also if only the fork is named. Events that DST has already
+are skipped, so a second run copies nothing.`,
+		Example: "  logtool convert sessions.db ~/some order-42 8b21",
 		Args:    between(2, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			src, dst, err := twoPlaces(args[0], args[1])
+			src, err := a.placeNamed(args[0])
 			if err != nil {
 				return err
 			}
-			src.wait, dst.wait = a.wait, a.wait
+			dst, err := a.otherPlace(src, args[1])
+			if err != nil {
+				return err
+			}
 			return src.with(forReading, func(from *eventlog.Log) error {
 				sessions, err := a.sessions(cmd.Context(), from, args[2:], false)
 				if err != nil {
-					return err // before the other store is made
+					return err // before the other store is created
 				}
 				return dst.with(forWriting, func(to *eventlog.Log) error { return a.convert(cmd.Context(), to, from, sessions) })
 			})
@@ -40,23 +42,17 @@ copies nothing.`,
 	}
 }
 
-func twoPlaces(from, to string) (src, dst place, err error) {
-	src, err = parsePlace(from, isFile, isDir)
-	if err != nil {
-		return src, dst, err
-	}
-	dst, err = parsePlace(to, isFile, isDir)
-	if err != nil {
-		return src, dst, err
-	}
-	if filepath.Clean(src.path) == filepath.Clean(dst.path) {
+// otherPlace is the destination store that text names. It rejects the source.
+func (a *app) otherPlace(src place, text string) (place, error) {
+	dst, err := a.placeNamed(text)
+	if err == nil && src.same(dst) {
 		err = usagef("source and destination are the same store: %s", src)
 	}
-	return src, dst, err
+	return dst, err
 }
 
-// converted is a session as convert prints it with --json.
-type converted struct {
+// convertRow is a session that convert or backup copied, with --json.
+type convertRow struct {
 	Session string `json:"session"`
 	Read    int64  `json:"read"`
 	Stored  int64  `json:"stored"`
@@ -65,32 +61,39 @@ type converted struct {
 	Error   string `json:"error,omitzero"`
 }
 
+func newConvertRow(s eventlog.Adopted, err error) convertRow {
+	row := convertRow{Session: s.Session, Read: s.Read, Stored: s.Stored, Seq: s.Head.Seq, Hash: s.Head.Hash.String()}
+	if err != nil {
+		row.Error = err.Error()
+	}
+	return row
+}
+
 func (a *app) convert(ctx context.Context, to, from *eventlog.Log, names []string) error {
 	p := a.printer()
 	var read, stored int64
-	whole := map[string]int64{} // the events of each session, which may come again
+	events := map[string]int64{} // the events of each session: a session can be yielded again
 	var failed []error
 	for s, err := range transfer.Convert(ctx, to, from, names...) {
-		row := converted{Session: s.Session, Read: s.Read, Stored: s.Stored, Seq: s.Head.Seq, Hash: s.Head.Hash.String()}
 		if err != nil {
-			failed, row.Error = append(failed, err), err.Error()
+			failed = append(failed, err)
 		} else {
-			read, stored = read+s.Read-whole[s.Session], stored+s.Stored
-			whole[s.Session] = s.Read
+			read, stored = read+s.Read-events[s.Session], stored+s.Stored
+			events[s.Session] = s.Read
 		}
 		if a.json {
-			if err := p.value(row); err != nil {
+			if err := p.value(newConvertRow(s, err)); err != nil {
 				return err
 			}
 		}
 	}
 	if !a.json {
-		if len(failed) > 1 {
-			for _, err := range failed {
+		for _, err := range failed {
+			if len(failed) > 1 {
 				p.printf("stopped: %s\n", clean(strings.TrimPrefix(err.Error(), "convert: ")))
 			}
 		}
-		p.printf("%s, %s: %s stored\n", count(int64(len(whole)), "session"), count(read, "event"), thousands(stored))
+		p.printf("%s, %s: %s stored\n", count(len(events), "session"), count(read, "event"), thousands(stored))
 	}
 	if err := p.flush(); err != nil && len(failed) == 0 {
 		return err
@@ -98,7 +101,7 @@ func (a *app) convert(ctx context.Context, to, from *eventlog.Log, names []strin
 	return convertError(failed)
 }
 
-// convertError is what a run failed with: the one error, or what was listed.
+// convertError is the only error, or a count of the errors that were printed.
 func convertError(failed []error) error {
 	err := errors.Join(failed...)
 	switch {
@@ -107,12 +110,12 @@ func convertError(failed []error) error {
 	case len(failed) == 1:
 		return copyError{failed[0]}
 	}
-	text := count(int64(len(failed)), "session") + " could not be copied, as listed; the rest is"
+	text := count(len(failed), "session") + " could not be copied, as listed; the rest is"
 	if errors.Is(err, eventlog.ErrConflict) {
-		text += "; copy what has another history there into another store"
+		text += "; copy sessions with another history into another store"
 	}
 	if errors.Is(err, eventlog.ErrCorrupt) || !errors.Is(err, eventlog.ErrConflict) {
-		text += "; logtool verify shows all damage, logtool repair saves what can be read"
+		text += "; logtool verify shows all damage, logtool repair saves the readable events"
 	}
 	return errors.New(text)
 }

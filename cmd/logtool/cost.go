@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -18,22 +19,21 @@ func (a *app) costCommand() *cobra.Command {
 	var turns bool
 	cmd := &cobra.Command{
 		Use:   "cost [SESSION]",
-		Short: "Say what a session cost: by itself, with all below it, along its path; by model",
-		Long: `Say what was spent. Own is what the session's own events cost, rewound ones too;
-what a fork shares with its parent, or a copy took over, is not counted again.
-Tree is own and that of all sessions below: the runs it started, and its forks.
-Path is what led to where the session stands now, shared events too: a view that
-is not to be added up. Without SESSION it is the own cost of every session, the
-most expensive first.
+		Short: "Show the cost of a session: own, tree and path, and by model",
+		Long: `Show the cost of a session. Own is the cost of the session's own events, orphaned
+(rewound) events included. Events that a fork shares with its parent, or that a
+copy copied, are not counted again. Tree is own plus the cost of all sessions below:
+its sub-agent runs and its forks. Path is the cost of the events on the active path,
+shared events included: do not add up paths. Without SESSION, logtool prints the own
+cost of every session, the most expensive first.
 
-Costs are what the log says, - where it says none. Answers that used tokens and
-have no cost are counted as unpriced: where there are some, a cost is only that of
-the others.`,
-		Example: "  logtool cost\n  logtool cost order-42 --turns",
+Costs are from the log; - is no cost. An answer that used tokens and has no cost
+counts as unpriced: the cost is the cost of the other answers.`,
+		Example: "  logtool cost order-42 --turns",
 		Args:    between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if turns && len(args) == 0 {
-				return usagef("--turns is of one session: name it")
+				return usagef("--turns is for one session: name it")
 			}
 			return a.reading(func(log *eventlog.Log) error {
 				if len(args) == 0 {
@@ -43,12 +43,12 @@ the others.`,
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&turns, "turns", false, "by turn too")
+	cmd.Flags().BoolVar(&turns, "turns", false, "the cost of each turn too")
 	return cmd
 }
 
-// costJSON is the cost of a session as cost prints it with --json.
-type costJSON struct {
+// costRow is the cost of a session with --json.
+type costRow struct {
 	runlog.CostReport `json:",inline"`
 	Tree              runlog.TreeCost `json:"tree"`
 }
@@ -66,19 +66,16 @@ func (a *app) cost(ctx context.Context, log *eventlog.Log, name string, turns bo
 	if err != nil {
 		return err
 	}
-	p := a.printer()
-	if a.json {
-		return p.last(costJSON{report, tree})
-	}
-	p.spends("", costRows(&report, &tree))
-	switch {
-	case turns && len(report.Turns) == 0:
-		p.printf("\nno turn used or cost anything\n")
-	case turns:
-		p.printf("\n")
-		p.spends("TURN", turnRows(&report))
-	}
-	return p.flush()
+	return a.answer(costRow{report, tree}, func(p *printer) {
+		p.spends("", costRows(&report, &tree))
+		switch {
+		case turns && len(report.Turns) == 0:
+			p.printf("\nno turn used or cost anything\n")
+		case turns:
+			p.printf("\n")
+			p.spends("TURN", turnRows(&report))
+		}
+	})
 }
 
 // spendRow is a line of a table of costs.
@@ -87,14 +84,14 @@ type spendRow struct {
 	projection.Spend
 }
 
-// costRows are the sides from which a cost is seen.
+// costRows are the own, path and tree costs of a session.
 func costRows(report *runlog.CostReport, tree *runlog.TreeCost) []spendRow {
 	rows := []spendRow{{"own", report.Own}}
-	for _, model := range byCost(report.ByModel) {
+	for _, model := range namesByCost(report.ByModel) {
 		rows = append(rows, spendRow{"  " + cmp.Or(brief(model, 40), "no model named"), report.ByModel[model]})
 	}
 	if len(report.ByAgent) > 1 {
-		for _, agent := range byCost(report.ByAgent) {
+		for _, agent := range namesByCost(report.ByAgent) {
 			rows = append(rows, spendRow{"  " + cmp.Or(brief(agent, 40), "no agent named"), report.ByAgent[agent]})
 		}
 	}
@@ -105,19 +102,16 @@ func costRows(report *runlog.CostReport, tree *runlog.TreeCost) []spendRow {
 	if !report.Inherited.IsZero() {
 		rows = append(rows, spendRow{"  inherited", report.Inherited})
 	}
-	return append(rows, spendRow{"tree, " + count(int64(len(tree.Sessions)), "session"), tree.Total})
+	return append(rows, spendRow{"tree, " + count(len(tree.Sessions), "session"), tree.Total})
 }
 
-// byCost orders names by what they cost, the most expensive first.
-func byCost(spends map[string]projection.Spend) (names []string) {
-	for name := range spends {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, func(x, y string) int { return cmp.Or(dearer(spends[x], spends[y]), cmp.Compare(x, y)) })
-	return names
+// namesByCost are the names of spends, the most expensive first.
+func namesByCost(spends map[string]projection.Spend) []string {
+	return slices.SortedFunc(maps.Keys(spends), func(x, y string) int { return cmp.Or(byCost(spends[x], spends[y]), cmp.Compare(x, y)) })
 }
 
-func dearer(x, y projection.Spend) int {
+// byCost compares spends, the most expensive first.
+func byCost(x, y projection.Spend) int {
 	return cmp.Or(cmp.Compare(y.Cost, x.Cost), cmp.Compare(y.Usage.OutputTokens, x.Usage.OutputTokens))
 }
 
@@ -146,27 +140,19 @@ func (a *app) costs(ctx context.Context, log *eventlog.Log) error {
 		}
 		spends = append(spends, runlog.SessionSpend{Session: id, Own: report.Own})
 	}
-	slices.SortStableFunc(spends, func(x, y runlog.SessionSpend) int { return dearer(x.Own, y.Own) })
-	p := a.printer()
-	if a.json {
+	slices.SortStableFunc(spends, func(x, y runlog.SessionSpend) int { return byCost(x.Own, y.Own) })
+	return printRows(a, spends, func(p *printer) {
+		var rows []spendRow
+		var all projection.Spend
 		for _, s := range spends {
-			if err := p.value(s); err != nil {
-				return err
-			}
+			rows = append(rows, spendRow{clean(s.Session), s.Own})
+			all = all.Add(s.Own)
 		}
-		return p.flush()
-	}
-	var rows []spendRow
-	var all projection.Spend
-	for _, s := range spends {
-		rows = append(rows, spendRow{clean(s.Session), s.Own})
-		all = all.Add(s.Own)
-	}
-	p.spends("SESSION", append(rows, spendRow{"all " + count(int64(len(rows)), "session"), all}))
-	return p.flush()
+		p.spends("SESSION", append(rows, spendRow{"all " + count(len(rows), "session"), all}))
+	})
 }
 
-// price is a cost; - where the log says none.
+// price writes a cost; - is no cost.
 func price(c event.Cost) string {
 	if c == 0 {
 		return "-"
@@ -174,12 +160,12 @@ func price(c event.Cost) string {
 	return "$" + c.String()
 }
 
-// priced is a cost in a table, with how many answers are not in it.
+// priced writes a cost, and counts the answers without a cost.
 func priced(s projection.Spend) string {
 	if s.Cost == 0 || s.Unpriced == 0 {
 		return price(s.Cost)
 	}
-	return price(s.Cost) + ", " + thousands(int64(s.Unpriced)) + " unpriced"
+	return price(s.Cost) + ", " + thousands(s.Unpriced) + " unpriced"
 }
 
 // spends prints a table of costs.
@@ -189,10 +175,10 @@ func (p *printer) spends(heading string, rows []spendRow) {
 		u := r.Usage
 		unpriced := ""
 		if r.Unpriced > 0 {
-			unpriced = thousands(int64(r.Unpriced)) + " unpriced"
+			unpriced = thousands(r.Unpriced) + " unpriced"
 		}
 		cells = append(cells, []string{r.name, price(r.Cost), thousands(u.InputTokens), thousands(u.CacheReadTokens),
-			thousands(u.CacheWriteTokens), thousands(u.OutputTokens), thousands(int64(r.Responses)), unpriced})
+			thousands(u.CacheWriteTokens), thousands(u.OutputTokens), thousands(r.Responses), unpriced})
 	}
 	p.table([]string{heading, "COST", "INPUT", "CACHE READ", "CACHE WRITE", "OUTPUT", "ANSWERS", ""}, cells, 1, 2, 3, 4, 5, 6)
 }

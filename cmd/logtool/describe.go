@@ -13,8 +13,8 @@ import (
 	"github.com/convlog/convlog/projection"
 )
 
-// describe says in one line what an event holds, and gives the long text that
-// belongs below it, such as a summary.
+// describe describes an event in one line. Long text, for example a summary, is
+// returned apart: it is printed below the line.
 func describe(e *event.Event) (detail, text string) {
 	if e.Redacted() {
 		return "redacted, kept " + brief(string(e.Kept()), 100), ""
@@ -22,11 +22,11 @@ func describe(e *event.Event) (detail, text string) {
 	const most = 60
 	var words, texts []string
 	if snapshot, ok, err := event.Decode[event.Snapshot](e); ok && err == nil {
-		return ofSnapshot(&snapshot), ""
+		return snapshotDetail(&snapshot), ""
 	}
 	arguments := transcript.Arguments(e.Data)
 	if session, ok, err := event.Decode[event.Session](e); ok && err == nil {
-		arguments = ofSession(&session)
+		arguments = sessionFacts(&session)
 	}
 	for _, a := range arguments {
 		switch {
@@ -40,12 +40,12 @@ func describe(e *event.Event) (detail, text string) {
 	return brief(strings.Join(words, ", "), 4*most), strings.Join(texts, "\n")
 }
 
-// ofSnapshot says what a snapshot holds: of what, up to where, and how much.
-func ofSnapshot(s *event.Snapshot) string {
+// snapshotDetail is the projection, the last event and the size of a snapshot.
+func snapshotDetail(s *event.Snapshot) string {
 	words := []string{s.Projection + " to " + at(s.Seq)}
 	members, err := rawjson.Members(s.State)
 	if err == nil && s.Projection == projection.Session().Name && len(members) > 0 {
-		words = append(words, count(int64(len(members)), "projection"))
+		words = append(words, count(len(members), "projection"))
 	}
 	switch {
 	case s.IsMark():
@@ -63,8 +63,8 @@ func ofSnapshot(s *event.Snapshot) string {
 	return clean(strings.Join(words, ", "))
 }
 
-// ofSession is what a session says of itself, member by member.
-func ofSession(s *event.Session) (all []transcript.Argument) {
+// sessionFacts are the members of a session event as arguments.
+func sessionFacts(s *event.Session) (all []transcript.Argument) {
 	add := func(name, text string) {
 		if text != "" {
 			all = append(all, transcript.Argument{Name: name, Text: text})
@@ -92,4 +92,44 @@ func ofSession(s *event.Session) (all []transcript.Argument) {
 		add("run of", text)
 	}
 	return all
+}
+
+// gist is one line about an event: the speaker, the text and the tool calls of a
+// message, else the type and a description.
+func gist(p *printer, e *event.Event) string {
+	m, ok, err := event.Decode[event.Message](e)
+	if !ok || err != nil {
+		detail, _ := describe(e)
+		return strings.TrimSpace(clean(string(e.Type)) + "  " + brief(detail, 100))
+	}
+	var words []string
+	if text := brief(m.Text(), 100); text != "" {
+		words = append(words, text)
+	}
+	for i := range m.Parts {
+		if word := gistOfPart(&m.Parts[i]); word != "" {
+			words = append(words, word)
+		}
+	}
+	return p.speaker(e, m.Role) + "  " + strings.Join(words, " ")
+}
+
+func gistOfPart(part *event.Part) string {
+	switch part.Type {
+	case event.TextPart:
+		return ""
+	case event.ToolCallPart, event.ServerToolCallPart:
+		return "→ " + brief(part.Name+oneLine(transcript.Arguments(part.Arguments)), 80)
+	case event.ToolResultPart, event.ServerToolResultPart:
+		mark := "← "
+		if part.IsError {
+			mark = "← error "
+		}
+		var texts []string
+		for i := range part.Content {
+			texts = append(texts, part.Content[i].Text)
+		}
+		return mark + brief(strings.Join(texts, " "), 80)
+	}
+	return "[" + clean(string(part.Type)) + "]"
 }

@@ -10,23 +10,22 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
+	"github.com/convlog/convlog/interop/transcript"
 )
 
 func (a *app) diffCommand() *cobra.Command {
-	var s showing
+	var s showOptions
 	cmd := &cobra.Command{
 		Use:   "diff A B",
-		Short: "Compare two branches: the last event they share, then what each has alone",
-		Long: `Compare the paths of two sessions that descend from a common one: the last event
-that both have, then what each has alone, a line for each event. SESSION@SEQ is
-the path that ends with that event, also within one session, so that what a
-rewind left can be compared with what came instead. --full shows the events as
-show does.`,
-		Example: `  logtool diff order-42 order-42-again
-  logtool diff order-42@8 order-42`,
-		Args: between(2, 2),
+		Short: "Compare two branches: their last common event, then the events of each",
+		Long: `Compare the paths of two sessions that have a common ancestor: their last common
+event, then the other events of each path, one line per event. SESSION@SEQ is the
+path that ends with that event. Both paths may be in one session, to compare an
+orphaned branch with the active one. --full prints the events in full.`,
+		Example: "  logtool diff order-42@8 order-42",
+		Args:    between(2, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := a.checkShowing(s); err != nil {
+			if err := a.checkShow(s); err != nil {
 				return err
 			}
 			return a.reading(func(log *eventlog.Log) error { return a.diff(cmd.Context(), log, args[0], args[1], s) })
@@ -36,7 +35,8 @@ show does.`,
 	return cmd
 }
 
-// tipNamed reads SESSION or SESSION@SEQ. A session of the whole name goes first.
+// tipNamed parses SESSION or SESSION@SEQ. It looks for a session with the whole
+// name first.
 func tipNamed(ctx context.Context, log *eventlog.Log, text string) (fork.Tip, error) {
 	session, err := resolve(ctx, log, text)
 	if err == nil {
@@ -54,7 +54,7 @@ func tipNamed(ctx context.Context, log *eventlog.Log, text string) (fork.Tip, er
 	return fork.Tip{Session: session, Seq: seq}, err
 }
 
-func (a *app) diff(ctx context.Context, log *eventlog.Log, left, right string, s showing) error {
+func (a *app) diff(ctx context.Context, log *eventlog.Log, left, right string, s showOptions) error {
 	x, err := tipNamed(ctx, log, left)
 	if err != nil {
 		return err
@@ -86,7 +86,7 @@ func (a *app) diff(ctx context.Context, log *eventlog.Log, left, right string, s
 	return p.flush()
 }
 
-// ancestor prints the last event that both sides have.
+// ancestor prints the last common event.
 func (p *printer) ancestor(ctx context.Context, log *eventlog.Log, t fork.Tip) error {
 	if t.Seq == 0 {
 		p.printf("nothing in common\n")
@@ -100,9 +100,9 @@ func (p *printer) ancestor(ctx context.Context, log *eventlog.Log, t fork.Tip) e
 	return nil
 }
 
-// side prints what one side has, as show does or a line for each event.
-func (a *app) side(ctx context.Context, p *printer, side *fork.Side, s showing) error {
-	whole := a.shower(s, holdForShow)
+// side prints the events of one side, in full or a line for each.
+func (a *app) side(ctx context.Context, p *printer, side *fork.Side, s showOptions) error {
+	whole := a.eventPrinter(s, transcript.Window)
 	for e, err := range side.Events(ctx) {
 		switch {
 		case err != nil:
@@ -119,8 +119,8 @@ func (a *app) side(ctx context.Context, p *printer, side *fork.Side, s showing) 
 	return whole.stop(p.flush())
 }
 
-// difference is what diff prints first with --json; the events follow.
-type difference struct {
+// diffHead is the first line with --json; the events follow.
+type diffHead struct {
 	Ancestor tipJSON  `json:"ancestor"`
 	A        sideJSON `json:"a"`
 	B        sideJSON `json:"b"`
@@ -141,7 +141,7 @@ func newSideJSON(s *fork.Side) sideJSON {
 	return sideJSON{tipJSON(s.Tip), s.Len(), pairs(s.Path)}
 }
 
-// pairs are stretches as [from, to].
+// pairs are stretches in the form [from, to].
 func pairs(stretches []event.Stretch) [][2]int64 {
 	out := [][2]int64{}
 	for _, s := range stretches {
@@ -150,21 +150,21 @@ func pairs(stretches []event.Stretch) [][2]int64 {
 	return out
 }
 
-// sided is an event of one side.
-type sided struct {
-	Side  string `json:"side"`
-	shown `json:",inline"`
+// diffRow is an event of one side with --json.
+type diffRow struct {
+	Side     string `json:"side"`
+	eventRow `json:",inline"`
 }
 
 func (a *app) diffJSON(ctx context.Context, d *fork.Difference) error {
 	p := a.printer()
-	if err := p.value(difference{tipJSON(d.Ancestor), newSideJSON(&d.A), newSideJSON(&d.B)}); err != nil {
+	if err := p.value(diffHead{tipJSON(d.Ancestor), newSideJSON(&d.A), newSideJSON(&d.B)}); err != nil {
 		return err
 	}
 	for i, side := range []*fork.Side{&d.A, &d.B} {
 		for e, err := range side.Events(ctx) {
 			if err == nil {
-				err = p.value(sided{"ab"[i : i+1], newShown(&e)})
+				err = p.value(diffRow{"ab"[i : i+1], newEventRow(&e)})
 			}
 			if err != nil {
 				return err

@@ -9,51 +9,51 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/spf13/cobra"
 
+	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop/html"
+	"github.com/convlog/convlog/interop/markdown"
 	"github.com/convlog/convlog/upkeep/transfer"
 )
 
-// exporting is what is exported, and how.
-type exporting struct {
+// exportOptions choose the sessions to export and the format.
+type exportOptions struct {
 	all    bool
 	format string
-	path   string // all or active; empty is what the format has
+	path   string // allPaths or activePath; empty for the default of the format
 	file   string
 	model  string
 }
 
 func (a *app) exportCommand() *cobra.Command {
-	var x exporting
+	var x exportOptions
 	cmd := &cobra.Command{
 		Use:   "export [SESSION...]",
-		Short: "Write sessions: as JSONL that import reads back, for other programs, or to be read",
-		Long: `Write sessions, bodies inlined, in one of these formats:
+		Short: "Write sessions: as JSONL for import, for other programs, or as pages to read",
+		Long: `Write sessions with their bodies in one of these formats:
 
-  jsonl      the lines of the sessions, what their forks rest on first; import
-             reads them back and keeps ids, seqs and hashes
+  jsonl      the lines of the sessions, the parents of forks first; import reads
+             them and keeps ids, seqs and hashes
   openai, responses, anthropic
-             the list of messages that the model sees, as a request to OpenAI's
-             Chat Completions or Responses or to Anthropic's Messages; a line
-             for each session
-  markdown   to be read: turns, messages, calls with their results
-  html       the same as a page that needs no other file, no script, no network
+             the messages that the model sees, in the form of a request to OpenAI's
+             Chat Completions or Responses or to Anthropic's Messages; one line
+             per session
+  markdown   pages to read: turns, messages, calls with their results
+  html       the same as a page without other files, scripts or network
 
-Several sessions as markdown or html go into a folder, a file for each; so do
-lists of messages where -o names a folder.
+Several sessions in markdown or html need a folder: -o names it, and each session
+gets a file. With a folder, lists of messages get a file each too.
 
-Hashes cover what was rewound, too, so jsonl has it unless --path is active: then
-it is for other programs, and cannot be imported. It has, of each session, the
-events of its active path, for a fork from the beginning, as show --json prints
-them with the session in front. Markdown and html leave it out unless --path is
-all: then they mark it.`,
-		Example: `  logtool export order-42 -o order-42.jsonl
-  logtool export order-42 --format html -o order-42.html
-  logtool export --all --format markdown -o notes/
-  logtool export --all --path active | jq -r 'select(.type == "message_added") | .data'`,
+jsonl includes orphaned (rewound) events, because hashes cover them. With --path
+active it has only the events of each session's active path, in the form of show
+--json, with the session first: other programs can read this, and import cannot.
+markdown and html leave orphaned events out, and with --path all mark them.`,
+		Example: "  logtool export --all --format markdown -o notes/",
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case x.all && len(args) > 0:
@@ -76,77 +76,151 @@ all: then they mark it.`,
 	cmd.Flags().StringVar(&x.format, "format", "jsonl", "jsonl, openai, responses, anthropic, markdown or html")
 	cmd.Flags().StringVarP(&x.file, "output", "o", "", "write to this file, or into this folder, instead of standard output")
 	cmd.Flags().BoolVar(&x.all, "all", false, "export all sessions")
-	cmd.Flags().StringVar(&x.path, "path", "", "all, with what was rewound, or active, without it")
-	cmd.Flags().StringVar(&x.model, "model", "", "of lists of messages, the model they are for")
+	cmd.Flags().StringVar(&x.path, "path", "", "all, with orphaned events, or active, without them")
+	cmd.Flags().StringVar(&x.model, "model", "", "the target model of a list of messages")
 	return cmd
 }
 
-func (x *exporting) check() error {
+func (x *exportOptions) check() error {
 	switch f, known := exportFormats[x.format]; {
 	case !known:
 		return usagef("--format is jsonl, openai, responses, anthropic, markdown or html, not %q", x.format)
-	case x.path != "" && x.path != allPaths && x.path != activePath:
-		return usagef("--path is all or active, not %q", x.path)
+	case x.path == "":
 	case f.isList && x.path == allPaths:
-		return usagef("--format %s is what the model sees, which has nothing that was rewound", x.format)
-	case !f.isList && x.model != "":
+		return usagef("--format %s has the messages that the model sees, without orphaned events", x.format)
+	default:
+		if err := checkPath(x.path); err != nil {
+			return err
+		}
+	}
+	if x.model != "" && !exportFormats[x.format].isList {
 		return usagef("--model is for lists of messages, not for --format %s", x.format)
 	}
 	return nil
 }
 
-func (a *app) export(ctx context.Context, log *eventlog.Log, args []string, x exporting) error {
+// exportFormat is a format of export.
+type exportFormat struct {
+	suffix string // of files in a folder
+	isList bool   // a list of messages: one line per session
+	// write writes one session; nil for jsonl, where sessions share events.
+	write func(ctx context.Context, w io.Writer, log *eventlog.Log, session string, x exportOptions) error
+}
+
+var exportFormats = map[string]exportFormat{
+	"jsonl":     {},
+	"openai":    {suffix: ".json", isList: true, write: exportList},
+	"responses": {suffix: ".json", isList: true, write: exportList},
+	"anthropic": {suffix: ".json", isList: true, write: exportList},
+	"markdown": {suffix: ".md", write: func(ctx context.Context, w io.Writer, log *eventlog.Log, session string, x exportOptions) error {
+		return markdown.Write(ctx, w, log, session, markdown.Options{All: x.path == allPaths})
+	}},
+	"html": {suffix: ".html", write: func(ctx context.Context, w io.Writer, log *eventlog.Log, session string, x exportOptions) error {
+		return html.Write(ctx, w, log, session, html.Options{All: x.path == allPaths})
+	}},
+}
+
+// exportList writes the messages that the model sees on one line.
+func exportList(ctx context.Context, w io.Writer, log *eventlog.Log, session string, x exportOptions) error {
+	entries, err := loadHistory(ctx, log, session, 0)
+	if err != nil {
+		return err
+	}
+	request, err := (&historyOptions{format: x.format, model: x.model}).request(ctx, log, entries)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(request, '\n'))
+	return err
+}
+
+func (a *app) export(ctx context.Context, log *eventlog.Log, args []string, x exportOptions) error {
 	sessions, err := a.sessions(ctx, log, args, x.all)
 	if err != nil {
 		return err
 	}
 	f := exportFormats[x.format]
-	folder := isFolder(x.file)
+	folder := isDir(x.file) || strings.HasSuffix(x.file, "/")
 	switch {
 	case f.write == nil && folder:
 		return usagef("--format %s goes to one file: %s is a folder", x.format, x.file)
 	case f.write == nil:
 		return a.output(x.file, func(w io.Writer) error { return exportLines(ctx, log, w, sessions, x.path) })
-	case folder:
-		return a.exportInto(ctx, log, sessions, x)
-	case len(sessions) > 1 && !f.isList:
-		return usagef("%s as %s: name a folder for them with -o, as in -o pages/", count(int64(len(sessions)), "session"), x.format)
+	case len(sessions) > 1 && !f.isList && !folder:
+		return usagef("%s as %s: name a folder for them with -o, as in -o pages/", count(len(sessions), "session"), x.format)
+	}
+	write := func(w io.Writer, session string) error {
+		if err := f.write(ctx, w, log, session, x); err != nil {
+			return fmt.Errorf("export session %q: %w", session, err)
+		}
+		return nil
+	}
+	if folder {
+		return a.exportInto(x.file, f.suffix, sessions, write)
 	}
 	return a.output(x.file, func(w io.Writer) error {
 		for _, session := range sessions {
-			if err := f.write(ctx, w, log, session, x); err != nil {
-				return fmt.Errorf("export session %q: %w", session, err)
+			if err := write(w, session); err != nil {
+				return err
 			}
 		}
 		return nil
 	})
 }
 
-// exportLines writes events.
-func exportLines(ctx context.Context, log *eventlog.Log, w io.Writer, sessions []string, path string) error {
-	if path == activePath {
-		return exportActive(ctx, log, w, sessions)
+// exportInto writes each session to its own file in a folder.
+func (a *app) exportInto(folder, suffix string, sessions []string, write func(w io.Writer, session string) error) error {
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return fmt.Errorf("export: %w", err)
 	}
-	return transfer.Export(ctx, log, w, sessions...)
+	for _, session := range sessions {
+		file := filepath.Join(folder, fileName(session)+suffix)
+		if err := a.output(file, func(w io.Writer) error { return write(w, session) }); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// onPath is an event of an active path that was exported. What it begins with
-// tells import that it is no line of a log.
-type onPath struct {
-	Of    string `json:"active_path_of"`
-	shown `json:",inline"`
+// fileName is the session id with escapes, in at most 213 bytes.
+func fileName(session string) string {
+	const most = 180
+	var name strings.Builder
+	for _, b := range []byte(session) {
+		switch {
+		case 'a' <= b && b <= 'z', 'A' <= b && b <= 'Z', '0' <= b && b <= '9', b == '_', b == '-', b == '.' && name.Len() > 0:
+			name.WriteByte(b)
+		default:
+			fmt.Fprintf(&name, "%%%02X", b)
+		}
+	}
+	if name.Len() <= most {
+		return name.String()
+	}
+	return name.String()[:most] + "~" + event.DigestOf([]byte(session)).Hex()[:32]
 }
 
-// activePathMark is how an export of active paths begins.
+// pathRow is an event in an export of active paths. Its first member tells import
+// that it is not a line of a log.
+type pathRow struct {
+	Of       string `json:"active_path_of"`
+	eventRow `json:",inline"`
+}
+
+// activePathMark is the beginning of an export of active paths.
 const activePathMark = `{"active_path_of`
 
-func exportActive(ctx context.Context, log *eventlog.Log, w io.Writer, sessions []string) error {
+// exportLines writes all lines of sessions, or the events of their active paths.
+func exportLines(ctx context.Context, log *eventlog.Log, w io.Writer, sessions []string, path string) error {
+	if path != activePath {
+		return transfer.Export(ctx, log, w, sessions...)
+	}
 	for _, session := range sessions {
 		for e, err := range log.Read(ctx, session, eventlog.All().OnPath()) {
 			if err != nil {
 				return fmt.Errorf("export session %q: %w", session, err)
 			}
-			if err := json.MarshalWrite(w, onPath{session, newShown(&e)}, json.Deterministic(true)); err != nil {
+			if err := json.MarshalWrite(w, pathRow{session, newEventRow(&e)}, json.Deterministic(true)); err != nil {
 				return fmt.Errorf("export session %q: event %d: %w", session, e.Seq, err)
 			}
 			if _, err := io.WriteString(w, "\n"); err != nil {
@@ -157,8 +231,8 @@ func exportActive(ctx context.Context, log *eventlog.Log, w io.Writer, sessions 
 	return nil
 }
 
-// output runs f on standard output, or on a file that takes its name only when
-// all is written.
+// output runs f on standard output, or on a file. The file gets its name once it is
+// complete.
 func (a *app) output(file string, f func(io.Writer) error) error {
 	if file == "" || file == "-" {
 		return buffered(a.out, f)
@@ -175,16 +249,16 @@ func (a *app) output(file string, f func(io.Writer) error) error {
 	if err := buffered(temp, f); err != nil {
 		return err
 	}
-	if err := temp.Sync(); err != nil {
-		return unwritten(file, err)
+	if err = temp.Sync(); err == nil {
+		err = os.Rename(temp.Name(), file)
 	}
-	if err := os.Rename(temp.Name(), file); err != nil {
+	if err != nil {
 		return unwritten(file, err)
 	}
 	return nil
 }
 
-// overwrite runs f on a file that is no regular one, such as a named pipe.
+// overwrite runs f on a special file, for example a named pipe.
 func (a *app) overwrite(file string, f func(io.Writer) error) error {
 	w, err := os.OpenFile(file, os.O_WRONLY, 0)
 	if err != nil {
@@ -193,8 +267,7 @@ func (a *app) overwrite(file string, f func(io.Writer) error) error {
 	return errors.Join(buffered(w, f), w.Close())
 }
 
-// unwritten says why a file could not be written, without the name that it had
-// meanwhile.
+// unwritten is the error of writing a file. It leaves out the temporary name.
 func unwritten(file string, err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {

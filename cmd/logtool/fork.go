@@ -2,89 +2,229 @@ package main
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
-	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/fork"
 )
 
-// forking is what the fork command was told.
-type forking struct {
-	point pointing
-	opts  fork.Options
-}
-
 func (a *app) forkCommand() *cobra.Command {
-	var x forking
-	var branch branching
+	var at pointFlags
+	var branch branchFlags
+	var opts fork.Options
 	cmd := &cobra.Command{
 		Use:   "fork SESSION",
-		Short: "Begin a session whose past is another one's, up to its head or an earlier place",
-		Long: `Begin a session that shares the past of SESSION, up to its head or to the place
-that --at, --at-turn or --at-snapshot names, and goes its own way from there.
-Nothing is copied, and what either of the two appends the other never sees. The
-id and the head are printed as append prints them.
+		Short: "Begin a session that continues another one, from its head or an earlier place",
+		Long: `Begin a new session that shares the events of SESSION up to its head, or up to the
+place that --at, --at-turn or --at-snapshot names. Nothing is copied. Neither
+session sees the later events of the other. fork prints the id and the head of the
+new session.
 
-A place inside an open turn is refused unless --force is given; calls without a
-result then end in the fork as interrupted.`,
-		Example: `  logtool fork order-42 --at-turn 3 --before --as order-42-again --label "other model"
-  logtool append order-42-again "try the other address"
-  logtool diff order-42 order-42-again`,
-		Args: between(1, 1),
+A place inside an open turn is rejected without --force. With --force, the calls
+without a result are interrupted in the fork.`,
+		Example: "  logtool fork order-42 --at-turn 3 --before --as order-42-again --label \"other model\"",
+		Args:    between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			point, err := x.point.point(cmd)
+			point, err := at.point(cmd)
 			if err != nil {
 				return err
 			}
-			if err := checkNewID(cmd, x.opts.ID); err != nil {
+			if err := checkNewID(cmd, opts.ID); err != nil {
 				return err
 			}
-			x.opts.Label, x.opts.Reason = branch.label, branch.reason
-			return a.changing(func(log *eventlog.Log) error { return a.fork(cmd.Context(), log, args[0], point, x.opts) })
+			opts.Label, opts.Reason = branch.label, branch.reason
+			return a.session(cmd.Context(), forChanging, args[0], func(log *eventlog.Log, session string) error {
+				return a.fork(cmd.Context(), log, session, point, opts)
+			})
 		},
 	}
-	x.point.flags(cmd, "at")
+	at.flags(cmd, "at")
 	branch.flags(cmd, "the branch")
-	cmd.Flags().StringVar(&x.opts.ID, "as", "", "the id of the new session; a fresh one by default")
-	cmd.Flags().BoolVar(&x.opts.Force, "force", false, "fork inside an open turn too")
+	newIDFlag(cmd, &opts.ID)
+	cmd.Flags().BoolVar(&opts.Force, "force", false, "fork inside an open turn too")
 	return cmd
 }
 
-// checkNewID refuses an --as that cannot be a session.
-func checkNewID(cmd *cobra.Command, id string) error {
-	if !cmd.Flags().Changed("as") {
-		return nil
-	}
-	if err := event.CheckSessionID(id); err != nil {
-		return usagef("--as: %v", err)
-	}
-	return nil
+// forkRow is a new fork with --json.
+type forkRow struct {
+	headRow `json:",inline"`
+	Parent  string `json:"parent"`
+	At      int64  `json:"at"`
+	Label   string `json:"label,omitzero"`
+	Reason  string `json:"reason,omitzero"`
 }
 
-// forked is a fork as fork prints it with --json.
-type forked struct {
-	appended `json:",inline"`
-	Parent   string `json:"parent"`
-	At       int64  `json:"at"`
-	Label    string `json:"label,omitzero"`
-	Reason   string `json:"reason,omitzero"`
-}
-
-func (a *app) fork(ctx context.Context, log *eventlog.Log, name string, point fork.Point, opts fork.Options) error {
-	parent, err := resolve(ctx, log, name)
-	if err != nil {
-		return err
-	}
+func (a *app) fork(ctx context.Context, log *eventlog.Log, parent string, point fork.Point, opts fork.Options) error {
 	child, err := fork.At(ctx, log, parent, point, opts)
 	if err != nil {
 		return err
 	}
-	p := a.printer()
-	if a.json {
-		return p.last(forked{newAppended(child.ID, child.Head, 1), child.Parent, child.Seq, opts.Label, opts.Reason})
+	return a.answer(forkRow{newHeadRow(child.ID, child.Head, 1), child.Parent, child.Seq, opts.Label, opts.Reason}, func(p *printer) {
+		p.head(child.ID, child.Head, "fork of "+clean(child.Parent)+" at "+at(child.Seq))
+	})
+}
+
+func (a *app) copyCommand() *cobra.Command {
+	var id, to string
+	cmd := &cobra.Command{
+		Use:   "copy SESSION",
+		Short: "Copy all events of a session into a new, independent session",
+		Long: `Make a new session with all events of SESSION at their seqs, shared and orphaned
+(rewound) events included. Each copied event has a new id and names its original;
+its cost does not count again. Unlike a fork, the copy needs no other session: once
+a fork is copied, its parent can be removed. Redacted events become lost events.
+
+convert and export keep the ids and hashes of events; copy does not.`,
+		Example: "  logtool copy order-42-again --as order-43",
+		Args:    between(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkNewID(cmd, id); err != nil {
+				return err
+			}
+			return a.copyTo(cmd.Context(), args[0], to, fork.CopyOptions{ID: id})
+		},
 	}
-	p.head(child.ID, child.Head, "fork of "+clean(child.Parent)+" at "+at(child.Seq))
-	return p.flush()
+	newIDFlag(cmd, &id)
+	cmd.Flags().StringVar(&to, "to", "", "make it in this store")
+	return cmd
+}
+
+// copyTo copies a session within the store, or into the store to. That store is
+// created if it is missing.
+func (a *app) copyTo(ctx context.Context, name, to string, opts fork.CopyOptions) error {
+	src, err := a.place()
+	if err != nil {
+		return err
+	}
+	dst := src
+	if to != "" {
+		if dst, err = a.placeNamed(to); err != nil {
+			return err
+		}
+	}
+	if src.same(dst) {
+		return a.session(ctx, forChanging, name, func(log *eventlog.Log, session string) error { return a.copy(ctx, log, session, opts) })
+	}
+	return a.session(ctx, forReading, name, func(from *eventlog.Log, session string) error {
+		return dst.with(forWriting, func(log *eventlog.Log) error {
+			opts.To = log
+			return a.copy(ctx, from, session, opts)
+		})
+	})
+}
+
+// copyRow is a new copy with --json.
+type copyRow struct {
+	headRow `json:",inline"`
+	Source  string  `json:"source"`
+	Erased  []int64 `json:"erased,omitzero"`
+}
+
+func (a *app) copy(ctx context.Context, log *eventlog.Log, source string, opts fork.CopyOptions) error {
+	c, err := fork.Copy(ctx, log, source, opts)
+	if err != nil {
+		return err
+	}
+	return a.answer(copyRow{newHeadRow(c.ID, c.Head, int(c.Head.Seq)), c.Source, c.Erased}, func(p *printer) {
+		note := "copy of " + clean(c.Source)
+		if n := len(c.Erased); n > 0 {
+			note += "; " + count(n, "redacted event") + " lost in it"
+		}
+		p.head(c.ID, c.Head, note)
+	})
+}
+
+func (a *app) rewindCommand() *cobra.Command {
+	var to pointFlags
+	var branch branchFlags
+	cmd := &cobra.Command{
+		Use:   "rewind SESSION",
+		Short: "Go back to an earlier place of a session; logtool recover undoes it",
+		Long: `Go back to a place of SESSION: the next event continues from there. The events
+after the place are orphaned. They stay in the log, are marked in the output, and
+are no part of the conversation. logtool recover returns to them. If the place is
+inside a turn, its calls without a result count as interrupted.`,
+		Example: "  logtool rewind order-42 --to-turn 3 --before --label \"dead end\"",
+		Args:    between(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			point, err := to.point(cmd)
+			if err != nil {
+				return err
+			}
+			if to.count(cmd) == 0 {
+				return usagef("name the place to go back to: --to SEQ, --to-turn N or --to-snapshot ID")
+			}
+			opts := fork.RewindOptions{Label: branch.label, Reason: branch.reason}
+			return a.move(cmd.Context(), args[0], func(log *eventlog.Log, session string) (fork.Moved, error) {
+				return fork.Rewind(cmd.Context(), log, session, point, opts)
+			})
+		},
+	}
+	to.flags(cmd, "to")
+	branch.flags(cmd, "the orphaned branch")
+	return cmd
+}
+
+func (a *app) recoverCommand() *cobra.Command {
+	var to string
+	var branch branchFlags
+	cmd := &cobra.Command{
+		Use:   "recover SESSION",
+		Short: "Return to the events that the newest rewind orphaned, or to any other event",
+		Long: `Return to the head of SESSION before the newest rewind with events that are still
+orphaned, or to the event that --to names. The newer events are orphaned then, and
+can be recovered in turn. logtool tree SESSION shows all branches.`,
+		Example: "  logtool recover order-42 --to 12",
+		Args:    between(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx, opts := cmd.Context(), fork.RewindOptions{Label: branch.label, Reason: branch.reason}
+			if !cmd.Flags().Changed("to") {
+				return a.move(ctx, args[0], func(log *eventlog.Log, session string) (fork.Moved, error) {
+					return fork.Recover(ctx, log, session, opts)
+				})
+			}
+			point, err := eventPoint("to", to)
+			if err != nil {
+				return err
+			}
+			return a.move(ctx, args[0], func(log *eventlog.Log, session string) (fork.Moved, error) {
+				e, err := fork.Resolve(ctx, log, session, point)
+				if err != nil {
+					return fork.Moved{}, fmt.Errorf("recover session %q: %w", session, err)
+				}
+				return fork.RecoverTo(ctx, log, session, e.Seq, opts)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&to, "to", "", "the event to return to, by its seq or its id")
+	branch.flags(cmd, "the orphaned branch")
+	return cmd
+}
+
+// moveRow is a rewind or a recovery with --json.
+type moveRow struct {
+	headRow `json:",inline"`
+	From    int64    `json:"from"`
+	To      int64    `json:"to"`
+	Open    []string `json:"open_calls,omitzero"` // calls without a result
+}
+
+// move moves the head of a session, and prints the old and the new place.
+func (a *app) move(ctx context.Context, name string, move func(log *eventlog.Log, session string) (fork.Moved, error)) error {
+	return a.session(ctx, forChanging, name, func(log *eventlog.Log, session string) error {
+		m, err := move(log, session)
+		if err != nil {
+			return err
+		}
+		var open []string
+		for _, call := range m.Open {
+			open = append(open, call.CallID)
+			fmt.Fprintf(a.err, "note: call %s has no result there: the model sees it as interrupted\n", clean(call.String()))
+		}
+		return a.answer(moveRow{newHeadRow(m.Session, m.Head, 1), m.From, m.To, open}, func(p *printer) {
+			p.head(m.Session, m.Head, fmt.Sprintf("from %s to %s", at(m.From), at(m.To)))
+		})
+	})
 }

@@ -39,7 +39,7 @@ func FuzzParsePlace(f *testing.F) {
 	})
 }
 
-// Every text is an expectation of one of three forms, or wrong usage.
+// Every text is an expectation in one of three forms, or wrong usage.
 func FuzzParseExpect(f *testing.F) {
 	hash := strings.Repeat("0123456789abcdef", 4)
 	for _, text := range []string{"any", "new", "7:" + hash, "7:" + hash[:12], "7:" + hash[:11], "0:" + hash, "-1:" + hash, "07:" + hash, "+7:" + hash,
@@ -64,8 +64,7 @@ func FuzzParseExpect(f *testing.F) {
 	})
 }
 
-// Whatever stands on standard input: events that are read are read again from
-// what they print as.
+// Events from any standard input have a JSON form that readEvents reads again.
 func FuzzReadEvents(f *testing.F) {
 	f.Add([]byte(`{"type":"note","data":{"a":[1.0,1E400]},"metadata":{"b":"\u0061"},"cost":0.10}` + "\n" + `{"type":"x"}`))
 	f.Add([]byte(`{"type":"note","cost":-1}`))
@@ -82,7 +81,7 @@ func FuzzReadEvents(f *testing.F) {
 		}
 		var printed []byte
 		for _, e := range events {
-			line, err := json.Marshal(given{e.Type, e.Data, e.Metadata, e.Cost}, json.OmitZeroStructFields(true), jsontext.PreserveRawStrings(true))
+			line, err := json.Marshal(eventInput{e.Type, e.Data, e.Metadata, e.Cost}, json.OmitZeroStructFields(true), jsontext.PreserveRawStrings(true))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -99,9 +98,9 @@ func FuzzReadEvents(f *testing.F) {
 }
 
 // givens are what was given of events, white space in JSON aside.
-func givens(events []event.Event) (all []given) {
+func givens(events []event.Event) (all []eventInput) {
 	for _, e := range events {
-		g := given{e.Type, e.Data.Clone(), e.Metadata.Clone(), e.Cost}
+		g := eventInput{e.Type, e.Data.Clone(), e.Metadata.Clone(), e.Cost}
 		_, _ = g.Data.Compact(), g.Metadata.Compact()
 		all = append(all, g)
 	}

@@ -1,14 +1,21 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
 )
 
-// Each command has an example, and what examples say makes sense to the command
-// they name: its flags and arguments are there.
+// Each command has an example. The command accepts its flags and arguments.
 func TestExamplesMakeSense(t *testing.T) {
 	root := (&app{}).root()
 	for _, cmd := range root.Commands() {
@@ -43,7 +50,7 @@ func checkExample(t *testing.T, line string, words []string) {
 	}
 }
 
-// commandsOf are the words behind each logtool of a shell's line.
+// commandsOf are the words after each logtool in a line for a shell.
 func commandsOf(line string) (commands [][]string) {
 	inside := false
 	for _, word := range shellWords(line) {
@@ -99,4 +106,44 @@ func TestHelpFits(t *testing.T) {
 		}
 	}
 	all((&app{}).root())
+}
+
+func TestErrorsAreOneLineThatSaysWhatToDo(t *testing.T) {
+	head := event.Head{Seq: 7, Hash: event.Hash{0xab}}
+	full := head.Hash.String()
+	tests := []struct {
+		err  error
+		code int
+		want string
+	}{
+		{nil, 0, ""},
+		{usagef("wrong"), 2, "wrong"},
+		{fmt.Errorf("find: %w", eventlog.ErrNotFound), 1, "find: session not found; logtool ls lists the sessions"},
+		{&eventlog.ConflictError{Session: "a b", Actual: head}, 1, `conflict in session "a b": expected head none, found 7:ab0000000000; ` +
+			`read the new events (logtool tail 'a b'), then append with --expect 7:` + full},
+		{&eventlog.ConflictError{Session: "a", Expected: head}, 1, `conflict in session "a": expected head 7:ab0000000000, found none; ` +
+			`the session does not exist (any more): append with --expect new to begin it`},
+		{&eventlog.ConflictError{Session: "a", ID: "X"}, 1, `conflict in session "a": event X exists with other content`},
+		{&eventlog.CorruptError{Path: "a.jsonl", Offset: 5, Seq: 2, Cause: errors.New("torn\x1b[2J")}, 1,
+			`corrupt: a.jsonl at byte 5 (seq 2): torn\x1b[2J; logtool verify shows all damage; restore the session from a copy, or salvage the readable events with logtool repair`},
+		{&event.VersionError{What: "envelope", Got: 2, Max: 1}, 1,
+			"envelope version 2 is newer than 1, the highest this program reads; use a newer logtool"},
+		{&eventlog.UnknownOutcomeError{Session: "a", Head: head, Cause: errors.New("no space")}, 1,
+			`append to session "a" at 7:ab0000000000: outcome unknown: no space; look at the end of the session (logtool tail) before you append again`},
+		{&fs.PathError{Op: "open", Path: "log", Err: fs.ErrPermission}, 1,
+			"open log: permission denied; look at its owner and permissions (ls -l), or run this as a user who may open it"},
+		{fmt.Errorf("lock session: %w for 30s", eventlog.ErrLocked), 1,
+			"lock session: locked by another process for 30s; let the other process finish and run this again, or wait longer, as with --wait 10m"},
+		{errors.Join(errors.New("one\ntwo"), errors.New("three")), 1, "one two three"},
+		{fmt.Errorf("read: %w", context.Canceled), 1, "interrupted"},
+		{fmt.Errorf("print: %w", &fs.PathError{Op: "write", Path: "|1", Err: syscall.EPIPE}), 1, ""},
+	}
+	for _, test := range tests {
+		if got := explain(test.err); got != test.want {
+			t.Errorf("explain(%#v)\n got %s\nwant %s", test.err, got, test.want)
+		}
+		if got := exitCode(test.err); got != test.code {
+			t.Errorf("exitCode(%v) = %d, want %d", test.err, got, test.code)
+		}
+	}
 }

@@ -15,17 +15,18 @@ import (
 )
 
 func (a *app) importCommand() *cobra.Command {
-	var x importing
+	var x importRun
 	cmd := &cobra.Command{
 		Use:   "import [PATH...]",
-		Short: "Import transcripts of other programs, or what export wrote",
-		Long: `Import transcripts: files, or folders with all transcripts in them. Formats:
+		Short: "Import transcripts of other programs, or an export of logtool",
+		Long: `Import transcripts from files, or from folders with all transcripts in them.
+Formats:
 
   Claude Code  ~/.claude/projects
   Codex        ~/.codex/sessions
   pi           ~/.pi/agent/sessions
   Gemini CLI   ~/.gemini/tmp/*/chats
-  OpenCode     ~/.local/share/opencode/storage, and what opencode export writes
+  OpenCode     ~/.local/share/opencode/storage, and the output of opencode export
   OpenHands    ~/.openhands/conversations and ~/.openhands/sessions; output.jsonl
                of evaluations, trajectories
   SWE-agent    *.traj; of mini-SWE-agent *.traj.json
@@ -33,52 +34,49 @@ func (a *app) importCommand() *cobra.Command {
   Inspect      eval logs, packed (*.eval) or in JSON, each sample a session
   OASST        message trees of Open Assistant, each reply a branch
   Entire       transcript.jsonl, the compact transcripts of the Entire CLI
-  messages     lists of messages as OpenAI's Chat Completions and Responses and
-               Anthropic's Messages have them, and responses with their requests
-               or without; ShareGPT's turns: JSON, or lines of it
-  jsonl        what logtool export writes, whose ids, seqs and hashes are verified
+  messages     lists of messages for OpenAI's Chat Completions and Responses and
+               Anthropic's Messages, and responses with or without their requests;
+               ShareGPT's turns: JSON, or lines of JSON
+  jsonl        the output of logtool export, with ids, seqs and hashes verified
                and kept
 
-Without PATH it says which of these folders there are and what is in them;
---known imports them. "-" is standard input. Quoted patterns ('**/*.jsonl') are
-expanded here. Links to files and folders are followed where they are named, not
-in folders. What is no transcript is skipped in folders and by patterns, and
-refused where it is named; --format says what it is.
+Without PATH, import lists the folders above that exist, with their files; --known
+imports them. "-" is standard input. import expands quoted patterns ('**/*.jsonl').
+Links in folders are not followed; name them. In folders and patterns, other files
+are skipped. A named file that is not a transcript is rejected; --format tells
+import its format.
 
-Importing again adds only what is new. The table counts the records read, the
-events written, the records that the log has already, the records kept raw, the
-records skipped because their session has not begun, and the records rejected. It
-lists each rejected record with its line; the rest is imported, and the exit code
-is 1. Files are imported in the order in which they need each other.`,
-		Example: `  logtool import
-  logtool import ~/.claude/projects
-  zcat old.jsonl.gz | logtool import -
-  logtool export --all | logtool --store copy.db import -`,
-		Args: between(0, -1),
+A second import adds only new records. The table counts the records read, the events
+written, the records that were present already, the raw records, the records skipped
+because their session has not begun, and the rejected records, which are listed by line.
+Files are imported in the order in which they need each other.`,
+		Annotations: map[string]string{exitCodes: "0 done, 1 failed, or a record is rejected, 2 wrong usage."},
+		Example:     "  logtool import ~/.claude/projects",
+		Args:        between(0, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			x.app, x.args = a, args
 			return x.run(cmd.Context())
 		},
 	}
-	cmd.Flags().StringVar(&x.format, "format", anyFormat, "what the files are: "+strings.Join(formatNames(), ", "))
-	cmd.Flags().BoolVar(&x.known, "known", false, "import the folders where programs keep their transcripts")
-	cmd.Flags().BoolVarP(&x.dry, "dry-run", "n", false, "say what would be imported, and import nothing")
-	cmd.Flags().BoolVarP(&x.verbose, "verbose", "v", false, "list every file and every rejected record, however many")
+	cmd.Flags().StringVar(&x.format, "format", anyFormat, "the format of the files: "+strings.Join(formatNames(), ", "))
+	cmd.Flags().BoolVar(&x.known, "known", false, "import the folders of programs that exist")
+	cmd.Flags().BoolVarP(&x.dry, "dry-run", "n", false, "list the files to import, and import nothing")
+	cmd.Flags().BoolVarP(&x.verbose, "verbose", "v", false, "list every file and every rejected record")
 	return cmd
 }
 
 const (
 	anyFormat = "auto"
-	ownFormat = "jsonl" // what export writes
+	ownFormat = "jsonl" // of export
 )
 
-// formatNames are what --format takes.
+// formatNames are the values of --format.
 func formatNames() []string {
 	return slices.Concat([]string{anyFormat}, formats.Names(), []string{ownFormat})
 }
 
-// importing is what the import command was told.
-type importing struct {
+// importRun is one run of import.
+type importRun struct {
 	app     *app
 	args    []string
 	format  string
@@ -87,7 +85,7 @@ type importing struct {
 	verbose bool
 }
 
-func (x *importing) run(ctx context.Context) error {
+func (x *importRun) run(ctx context.Context) error {
 	formats, err := x.formats()
 	if err != nil {
 		return err
@@ -119,7 +117,7 @@ func (x *importing) run(ctx context.Context) error {
 	})
 }
 
-// opens says why a store cannot be opened, before a file is blamed for it.
+// opens reports an error of the store before an import reports it for a file.
 func opens(ctx context.Context, log *eventlog.Log) error {
 	for _, err := range log.Sessions(ctx) {
 		return err
@@ -127,8 +125,8 @@ func opens(ctx context.Context, log *eventlog.Log) error {
 	return nil
 }
 
-// formats are those that --format allows.
-func (x *importing) formats() ([]interop.Format, error) {
+// formats are the formats that --format allows.
+func (x *importRun) formats() ([]interop.Format, error) {
 	switch x.format {
 	case anyFormat:
 		return formats.All(), nil
@@ -141,9 +139,8 @@ func (x *importing) formats() ([]interop.Format, error) {
 	return nil, usagef("unknown format %q: --format is one of %s", x.format, strings.Join(formatNames(), ", "))
 }
 
-// all imports what export wrote, then the transcripts, and prints a table of all
-// of it.
-func (x *importing) all(ctx context.Context, log *eventlog.Log, in *inputs, found *interop.Found) error {
+// all imports the exports of logtool, then the transcripts, and prints a table.
+func (x *importRun) all(ctx context.Context, log *eventlog.Log, in *inputs, found *interop.Found) error {
 	var table interop.Table
 	var failed []error
 	for _, file := range in.own {
@@ -172,7 +169,7 @@ func (x *importing) all(ctx context.Context, log *eventlog.Log, in *inputs, foun
 	return skippedError(&table)
 }
 
-// importError is what an import failed with: err, or what the table shows.
+// importError is err, or an error for the rows of the table.
 func importError(table *interop.Table, err error) error {
 	stopped := 0
 	for i := range table.Rows {
@@ -186,33 +183,33 @@ func importError(table *interop.Table, err error) error {
 	case errors.Is(err, context.Canceled):
 		return err
 	case stopped > 1:
-		return fmt.Errorf("the import of %s stopped, as listed; mend or leave them out and import again", count(int64(stopped), "file"))
+		return fmt.Errorf("the import of %s stopped, as listed; repair the files or leave them out, and import again", count(stopped, "file"))
 	case err != nil:
 		return err
 	case bad > 0 && total.Events+total.Present == 0:
-		return fmt.Errorf("%s rejected, as listed; nothing was imported", count(int64(bad), "record"))
+		return fmt.Errorf("%s rejected, as listed; nothing was imported", count(bad, "record"))
 	case bad > 0:
-		return fmt.Errorf("%s rejected, as listed; the rest is imported", count(int64(bad), "record"))
+		return fmt.Errorf("%s rejected, as listed; the rest is imported", count(bad, "record"))
 	case len(table.Rows) > 0:
 		return nil
 	case len(table.Skipped) == 0 && len(table.Links) > 0:
-		return errors.New("nothing to import: links in folders are not followed; name them, or what they lead to")
+		return errors.New("nothing to import: links in folders are not followed; name the links or their targets")
 	case len(table.Skipped) == 0:
 		return errors.New("nothing to import: there are no files; see logtool import --help")
 	case holdsLog(table.Skipped):
 		return errors.New("nothing to import: this is a log of logtool; name it with --store, or copy it with logtool convert")
 	default:
-		return fmt.Errorf("no transcript of a known format among %s; see logtool import --help", count(int64(len(table.Skipped)), "file"))
+		return fmt.Errorf("no transcript of a known format among %s; see logtool import --help", count(len(table.Skipped), "file"))
 	}
 }
 
-// skippedError says that files which --format was given for are of another one: no
-// record of them is a line of conversation in that.
+// skippedError reports that the files do not have the format of --format: all records
+// are skipped.
 func skippedError(table *interop.Table) error {
 	all := table.Total()
 	if all.Skipped == 0 || all.Skipped < all.Records {
 		return nil
 	}
-	return fmt.Errorf("nothing was imported: %s without a line of conversation in %s, skipped until one comes; leave out --format to have the format found",
-		count(int64(all.Skipped), "record"), table.Rows[0].Format)
+	return fmt.Errorf("nothing was imported: %s without a message in %s, skipped; leave out --format to detect the format",
+		count(all.Skipped, "record"), table.Rows[0].Format)
 }

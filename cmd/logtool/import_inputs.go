@@ -19,16 +19,16 @@ import (
 // stdinName is the path that names standard input.
 const stdinName = "-"
 
-// inputs are what an import was given, sorted.
+// inputs are the arguments of an import, sorted.
 type inputs struct {
-	own     []ownFile         // what export wrote
-	paths   []string          // of everything else
-	opts    interop.Options   // patterns and streams of everything else
-	spooled map[string]string // names of streams, by the path or "-" they came by
-	files   []*os.File        // to be closed and, where they are ours, removed
+	own     []exportFile      // exports of logtool
+	paths   []string          // all other files and folders
+	opts    interop.Options   // matches of patterns, and streams
+	spooled map[string]string // names of streams in errors
+	files   []*os.File        // to close
 }
 
-// inputs tells what export wrote from everything else. Close it in any case.
+// inputs opens the arguments of an import. Close the result, also after an error.
 func (a *app) inputs(args []string, format string) (*inputs, error) {
 	in := &inputs{spooled: map[string]string{}}
 	in.opts.Forced = format != anyFormat
@@ -54,7 +54,7 @@ func (in *inputs) add(a *app, arg, format string) error {
 	case info.IsDir():
 		in.paths = append(in.paths, path)
 		return nil
-	case !info.Mode().IsRegular(): // a pipe, as of <(command)
+	case !info.Mode().IsRegular(): // a pipe, for example <(command)
 		f, err := os.Open(path)
 		if err != nil {
 			return cannotImport(path, err)
@@ -67,17 +67,17 @@ func (in *inputs) add(a *app, arg, format string) error {
 		return err
 	}
 	if own {
-		in.own = append(in.own, ownFile{name: path})
+		in.own = append(in.own, exportFile{name: path})
 	} else {
 		in.paths = append(in.paths, path)
 	}
 	return nil
 }
 
-// cannotImport says why a path cannot be opened, which the error may name too.
+// cannotImport is the error of opening a path, with the path once.
 func cannotImport(path string, err error) error {
 	if to, linked := os.Readlink(path); linked == nil && errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("import %s: a link to %s, which is not there", path, to)
+		return fmt.Errorf("import %s: a link to %s, which does not exist", path, to)
 	}
 	var named *fs.PathError
 	if errors.As(err, &named) {
@@ -86,7 +86,7 @@ func cannotImport(path string, err error) error {
 	return fmt.Errorf("import %s: %w", path, err)
 }
 
-// fromHome replaces the ~ of a path that was quoted.
+// fromHome replaces the ~ of a quoted path.
 func (a *app) fromHome(path string) string {
 	rest, ok := strings.CutPrefix(path, "~/")
 	home := a.getenv("HOME")
@@ -99,7 +99,7 @@ func (a *app) fromHome(path string) string {
 	return filepath.Join(home, rest)
 }
 
-// pattern takes what a pattern matches, which the shell did not expand.
+// pattern adds the matches of a pattern that the shell did not expand.
 func (in *inputs) pattern(pattern, format string) error {
 	matches, err := interop.Glob(pattern)
 	if err != nil {
@@ -111,15 +111,15 @@ func (in *inputs) pattern(pattern, format string) error {
 	for _, path := range matches {
 		own, err := isOwn(path, format)
 		if err == nil && own {
-			in.own = append(in.own, ownFile{name: path})
+			in.own = append(in.own, exportFile{name: path})
 			continue
 		}
-		in.opts.Matched = append(in.opts.Matched, path) // which says what is wrong with it
+		in.opts.Matched = append(in.opts.Matched, path) // an import reports err again
 	}
 	return nil
 }
 
-// isOwn reports whether export wrote a file.
+// isOwn reports whether a file is an export of logtool.
 func isOwn(path, format string) (bool, error) {
 	if format != anyFormat {
 		return format == ownFormat, nil
@@ -134,12 +134,12 @@ func isOwn(path, format string) (bool, error) {
 	return writtenByExport(head), nil
 }
 
-// stream takes a stream, which can be read once. A transcript is put into a file:
-// formats look at their files more than once.
+// stream adds a stream. A transcript is copied to a file, because formats read their
+// files more than once.
 func (in *inputs) stream(name string, r io.Reader, format string) error {
 	b := bufio.NewReaderSize(r, 1<<20)
 	head, err := b.Peek(headBytes)
-	file := ownFile{name: name, in: b}
+	file := exportFile{name: name, in: b}
 	switch {
 	case len(head) == 0 && errors.Is(err, io.EOF):
 		return fmt.Errorf("nothing on %s", file)
@@ -160,8 +160,8 @@ func (in *inputs) stream(name string, r io.Reader, format string) error {
 	return nil
 }
 
-// spool copies a stream to a file, which is gone when it is closed. Its name is
-// made of what it holds, so that two lists of messages are not taken for one.
+// spool copies a stream to a file without a name. The name of the source is a hash of
+// the content: two streams are two sources.
 func (in *inputs) spool(r io.Reader) (interop.Source, error) {
 	f, err := os.CreateTemp("", "logtool-")
 	if err != nil {
@@ -180,7 +180,7 @@ func (in *inputs) spool(r io.Reader) (interop.Source, error) {
 	}, err
 }
 
-// rename makes an error about a stream name it as the user did.
+// rename replaces the name of a stream in an error by the name that the user gave.
 func (in *inputs) rename(err error) error {
 	var format *interop.FormatError
 	if !errors.As(err, &format) || in.spooled[format.Path] == "" {
@@ -191,6 +191,6 @@ func (in *inputs) rename(err error) error {
 
 func (in *inputs) close() {
 	for _, f := range in.files {
-		_ = f.Close() // only read, or gone
+		_ = f.Close() // read-only, or without a name
 	}
 }

@@ -14,13 +14,13 @@ import (
 	"github.com/convlog/convlog/upkeep/transfer"
 )
 
-// ownFile is a stream that export wrote.
-type ownFile struct {
+// exportFile is an export of logtool: a file or a stream.
+type exportFile struct {
 	name string
-	in   io.Reader // nil: the file of that name
+	in   io.Reader // nil for a file
 }
 
-func (f ownFile) String() string {
+func (f exportFile) String() string {
 	if f.name == stdinName {
 		return "standard input"
 	}
@@ -29,13 +29,13 @@ func (f ownFile) String() string {
 
 const headBytes = 16
 
-// writtenByExport knows a stream of ours by its first bytes: an event, or a
-// blob that the first event needs.
+// writtenByExport recognizes an export by its first bytes: an event, or a blob of the
+// first event.
 func writtenByExport(head []byte) bool {
 	return bytes.HasPrefix(head, []byte(`{"crc":"`)) || bytes.HasPrefix(head, []byte(`{"blob":"sha256`))
 }
 
-// holdsLog reports whether the files are the sessions of a log.
+// holdsLog reports whether a file is a session of a log.
 func holdsLog(files []string) bool {
 	return slices.ContainsFunc(files, func(path string) bool {
 		head, err := beginning(path)
@@ -43,12 +43,12 @@ func holdsLog(files []string) bool {
 	})
 }
 
-// pathOnly refuses what export wrote with --path active.
+// pathOnly rejects an export with --path active.
 func pathOnly(name string) error {
-	return fmt.Errorf("%s holds active paths, without the hashes and what was rewound: export the sessions without --path, and import that", name)
+	return fmt.Errorf("%s has active paths only, without hashes: export the sessions without --path, and import that", name)
 }
 
-// beginning reads the first bytes of a file; a folder has none.
+// beginning reads the first bytes of a file; it is empty for a folder.
 func beginning(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -66,8 +66,8 @@ func beginning(path string) ([]byte, error) {
 	return head[:n], nil
 }
 
-// adopt imports the stream, all that is readable before the first bad line.
-func (f *ownFile) adopt(ctx context.Context, log *eventlog.Log) interop.Row {
+// adopt imports the export up to the first bad line.
+func (f *exportFile) adopt(ctx context.Context, log *eventlog.Log) interop.Row {
 	row := interop.Row{Path: f.name, Format: ownFormat}
 	in := f.in
 	if in == nil {
@@ -89,4 +89,13 @@ func (f *ownFile) adopt(ctx context.Context, log *eventlog.Log) interop.Row {
 		row.Touch(s.Session)
 	}
 	return row
+}
+
+// candidate is the export in the list of --dry-run.
+func (f *exportFile) candidate() interop.Candidate {
+	c := interop.Candidate{Path: f.name, Format: ownFormat}
+	if info, err := os.Stat(f.name); err == nil && f.in == nil {
+		c.Bytes = info.Size()
+	}
+	return c
 }

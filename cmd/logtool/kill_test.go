@@ -21,7 +21,7 @@ import (
 
 var rounds = flag.Int("kill.rounds", 12, "how many commands TestKilledCommands kills in each store")
 
-// killing is a store that a process writes to while commands on it are killed.
+// killing is a store with writers and killed commands.
 type killing struct {
 	t     *testing.T
 	dir   string
@@ -33,9 +33,9 @@ type killing struct {
 	acked map[string]event.Head
 }
 
-// gc, backup and redact are killed at any moment while others write: no event
-// that was acknowledged and no blob that one needs is lost, no backup is there
-// that is not whole, and what was to be erased is, once redact has ended.
+// gc, backup and redact are killed at any moment while other processes write. No
+// acknowledged event and no blob of one is lost, every backup is complete, and a
+// redaction that ended has erased its events.
 func TestKilledCommands(t *testing.T) {
 	rounds := *rounds
 	for kind, name := range map[string]string{kindJSONL: "log", kindSQLite: "s.db"} {
@@ -98,8 +98,8 @@ func (k *killing) append(session, text string, refs ...event.BlobRef) error {
 	return err
 }
 
-// write appends events that are spilled, and events that need a blob which was
-// put before; that one may have been collected, and is put again.
+// write appends spilled events, and events that refer to an older blob. If gc has
+// removed the blob, write puts it again.
 func (k *killing) write(session string, stop <-chan struct{}) {
 	for i := 0; ; i++ {
 		select {
@@ -126,7 +126,7 @@ func (k *killing) write(session string, stop <-chan struct{}) {
 	}
 }
 
-// command is logtool on the store.
+// command is a logtool command on the store.
 func (k *killing) command(args ...string) (*exec.Cmd, *bytes.Buffer) {
 	program, err := exec.LookPath("logtool")
 	if err != nil {
@@ -161,7 +161,7 @@ func (k *killing) run(args ...string) {
 	}
 }
 
-// backup makes one that may be killed; what is there of it is whole.
+// backup runs a backup that may be killed. If there is a backup, it is complete.
 func (k *killing) backup(name string) {
 	k.mu.Lock()
 	before := k.acked["session-0"]
@@ -190,7 +190,7 @@ func (k *killing) backup(name string) {
 	}
 }
 
-// check looks at the store after the last command was killed.
+// check verifies the store after the last killed command.
 func (k *killing) check(redacted int) {
 	for seq := range redacted {
 		k.run("redact", "secret", fmt.Sprint(seq+1))
@@ -231,7 +231,7 @@ func (k *killing) check(redacted int) {
 	}
 }
 
-// verifyStore makes sure that a whole store verifies.
+// verifyStore fails unless the whole store verifies.
 func verifyStore(t *testing.T, at place) {
 	t.Helper()
 	err := at.with(forReading, func(l *eventlog.Log) error {

@@ -9,35 +9,16 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-json-experiment/json"
+
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/runlog"
 )
 
-// readAll reads the sessions of rows, several at a time, and fills in what only
-// their events tell. What cannot be read is said in its row.
-func readAll(ctx context.Context, log *eventlog.Log, rows []*listed) error {
-	return each(ctx, rows, func(row *listed) error {
-		if row.tally != nil {
-			return nil
-		}
-		return row.read(ctx, log)
-	})
-}
-
-// learnAll finds the sources that first events do not tell.
-func learnAll(ctx context.Context, log *eventlog.Log, rows []*listed) error {
-	return each(ctx, rows, func(row *listed) error {
-		if row.begun {
-			return nil
-		}
-		_, err := row.listen(ctx, log)
-		return err
-	})
-}
-
-// each runs f for the rows that can be read, several at a time.
-func each(ctx context.Context, rows []*listed, f func(*listed) error) error {
+// each runs f for the readable rows, in parallel. An error becomes the error of the
+// row.
+func each(ctx context.Context, rows []*sessionRow, f func(*sessionRow) error) error {
 	var all sync.WaitGroup
 	free := make(chan struct{}, runtime.GOMAXPROCS(0))
 	for _, row := range rows {
@@ -59,57 +40,137 @@ func each(ctx context.Context, rows []*listed, f func(*listed) error) error {
 	return ctx.Err()
 }
 
-// read fills in what only the session's events tell.
-func (row *listed) read(ctx context.Context, log *eventlog.Log) error {
-	stats, err := runlog.LoadStats(ctx, log, row.ID, time.UTC)
-	if err != nil {
-		return err
-	}
-	t := stats.Total
-	row.tally = &tally{
-		Messages: t.Messages, Calls: t.Calls, Turns: t.Turns, Cost: t.Cost, Usage: t.Usage, Unpriced: t.Unpriced,
-		Models: slices.Sorted(maps.Keys(stats.ByModel)),
-	}
-	moved, err := row.listen(ctx, log)
-	if err != nil || !moved {
-		return err
-	}
-	return row.countOrphaned(ctx, log)
-}
-
-// countOrphaned counts the session's own events that were rewound.
-func (row *listed) countOrphaned(ctx context.Context, log *eventlog.Log) error {
-	rewound := newOrphans(log, row.ID)
-	for e, err := range log.Read(ctx, row.ID, eventlog.All().Own().Bare()) {
+// readTallies reads the sessions of rows that have no tally yet.
+func readTallies(ctx context.Context, log *eventlog.Log, rows []*sessionRow) error {
+	return each(ctx, rows, func(row *sessionRow) error {
+		if row.tally != nil {
+			return nil
+		}
+		stats, err := runlog.LoadStats(ctx, log, row.ID, time.UTC)
 		if err != nil {
 			return err
 		}
-		orphaned, err := rewound.has(ctx, &e)
-		if err != nil {
-			return err
+		t := stats.Total
+		row.tally = &tally{
+			Messages: t.Messages, Calls: t.Calls, Turns: t.Turns, Cost: t.Cost, Usage: t.Usage, Unpriced: t.Unpriced,
+			Models: slices.Sorted(maps.Keys(stats.ByModel)),
 		}
-		if orphaned {
-			row.Orphaned++
-		}
-	}
-	return nil
+		row.Orphaned, err = row.readEvents(ctx, log)
+		return err
+	})
 }
 
-// listen finds what the session's own events say of it. It reports whether the
-// head was moved.
-func (row *listed) listen(ctx context.Context, log *eventlog.Log) (moved bool, err error) {
-	var n naming
+// readSources reads the sessions of rows without a source in the first event.
+func readSources(ctx context.Context, log *eventlog.Log, rows []*sessionRow) error {
+	return each(ctx, rows, func(row *sessionRow) (err error) {
+		if !row.begun {
+			_, err = row.readEvents(ctx, log)
+		}
+		return err
+	})
+}
+
+// readNames finds names for the sessions of rows that were not read.
+func readNames(ctx context.Context, log *eventlog.Log, rows []*sessionRow) error {
+	return each(ctx, rows, func(row *sessionRow) error {
+		if row.tally == nil {
+			row.Title = readName(ctx, log, row.ID)
+		}
+		return nil
+	})
+}
+
+// readEvents reads the session's own events for its title and source, and counts
+// the orphaned events.
+func (row *sessionRow) readEvents(ctx context.Context, log *eventlog.Log) (orphaned int64, err error) {
+	var n sessionName
+	var tree event.Tree
+	var scoped []int64 // seqs of the events that count on a path only
+	var last int64
 	for e, err := range log.Read(ctx, row.ID, eventlog.All().Own()) {
-		if err != nil {
-			return moved, err
+		if err == nil {
+			err = tree.Add(&e)
 		}
-		n.hear(&e)
+		if err != nil {
+			return 0, err
+		}
+		n.add(&e)
 		if s, ok, err := event.Decode[event.Session](&e); ok && err == nil {
 			row.Agent = cmp.Or(s.Agent, row.Agent)
 			row.Source, row.CWD = cmp.Or(s.Source.Format, row.Source), cmp.Or(s.CWD, row.CWD)
 		}
-		moved = moved || e.Type.Name() == event.HeadMoved
+		if last = e.Seq; e.Type.Scope() == event.PathScope {
+			scoped = append(scoped, e.Seq)
+		}
 	}
-	row.Title = n.called()
-	return moved, nil
+	row.Title = n.name()
+	path := tree.Path(last)
+	for _, seq := range scoped {
+		if !path.Has(seq) {
+			orphaned++
+		}
+	}
+	return orphaned, nil
+}
+
+// sessionName collects the name of a session from its events.
+type sessionName struct {
+	title string // the newest title
+	text  string // the beginning of the first text from outside
+}
+
+// name is the title, else the first text.
+func (n *sessionName) name() string { return cmp.Or(n.title, n.text) }
+
+// add reads the next event of the session.
+func (n *sessionName) add(e *event.Event) {
+	if s, ok, err := event.Decode[event.Session](e); ok && err == nil {
+		n.title = cmp.Or(brief(s.Title, 60), n.title)
+	}
+	if n.text == "" {
+		n.text = inputText(e)
+	}
+}
+
+// inputText is the beginning of a user message or an external input; else empty.
+func inputText(e *event.Event) string {
+	if m, ok, err := event.Decode[event.Message](e); ok && err == nil && m.Role == event.User && !e.IsContext() {
+		return brief(m.Text(), 60)
+	}
+	var text string
+	if x, ok, err := event.Decode[event.External](e); ok && err == nil && json.Unmarshal(x.Value, &text) == nil {
+		return brief(text, 60)
+	}
+	return ""
+}
+
+// nameEvents is how many events readName reads at each end of a session.
+const nameEvents = 32
+
+// readName finds the name of a session: the title in the newest events, else the
+// first text in the oldest events. Unreadable events end the search.
+func readName(ctx context.Context, log *eventlog.Log, session string) string {
+	var n sessionName
+	events, spilled := 0, false
+	for e, err := range log.Read(ctx, session, eventlog.Last(nameEvents).Own().Bare()) {
+		if err != nil {
+			break
+		}
+		n.add(&e)
+		events++
+		_, _, away := e.Spilled()
+		spilled = spilled || away
+	}
+	if n.title != "" || events < nameEvents && !spilled {
+		return n.name()
+	}
+	n.text, events = "", 0
+	for e, err := range log.Read(ctx, session, eventlog.All().Own()) {
+		if err != nil || events == nameEvents {
+			break
+		}
+		n.add(&e)
+		events++
+	}
+	return n.name()
 }

@@ -1,5 +1,5 @@
-// Logtool imports, looks at, checks, extends and moves logs of AI
-// conversations. See `logtool help`.
+// Logtool imports, shows, checks, extends and moves logs of AI conversations. See
+// `logtool help`.
 package main
 
 import (
@@ -12,8 +12,8 @@ import (
 
 func main() { os.Exit(realMain()) }
 
-// realMain is main with its exit code. The first interrupt cancels the context
-// and lets the command finish what it holds; a second one kills the process.
+// realMain returns the exit code. The first interrupt cancels the context, so that the
+// command cleans up; a second interrupt kills the process.
 func realMain() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -13,20 +13,20 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// paged are the commands whose output is long, and read from its start.
+// paged are the commands with long output.
 var paged = map[string]bool{
 	"diff": true, "history": true, "optree": true, "runlog": true, "search": true, "show": true, "tree": true,
 }
 
-// pager is the program that shows output page by page.
+// pager is a program that shows output page by page.
 type pager struct {
 	cmd *exec.Cmd
 	in  io.WriteCloser
 }
 
-// page lets the pager print what cmd writes, if it is one of those and a person
-// is looking. $PAGER names the pager, less by default; none if it is
-// cat. What fits on the screen less only prints.
+// page sends the output of a paged command to the pager, if the output is a terminal.
+// $PAGER names the pager; the default is less, and cat is no pager. With -F, less exits
+// if the output fits on the screen.
 func (a *app) page(cmd *cobra.Command) error {
 	if !paged[cmd.Name()] || a.json || !isTerminal(a.out) {
 		return nil
@@ -62,8 +62,7 @@ func (a *app) startPager(name string) error {
 	return nil
 }
 
-// closePager waits until the pager has shown everything, or its user has seen
-// enough, which is no error.
+// closePager waits until the pager ends. It is no error if the user quits early.
 func (a *app) closePager(err error) error {
 	if a.pager == nil {
 		return err
@@ -73,7 +72,7 @@ func (a *app) closePager(err error) error {
 	}
 	closed := a.pager.in.Close()
 	if waited := a.pager.cmd.Wait(); waited != nil {
-		closed = fmt.Errorf("pager: %w; set PAGER to a program that is there, or to cat for none", waited)
+		closed = fmt.Errorf("pager: %w; set PAGER to a program that exists, or to cat for none", waited)
 	}
 	if err == nil {
 		err = closed

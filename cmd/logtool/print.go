@@ -6,22 +6,21 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
-
-	"github.com/convlog/convlog/interop"
 )
 
-// printer writes what a command prints. Errors of writing are kept until flush.
+// printer prints the output of a command. It buffers, and flush returns the first
+// error.
 type printer struct {
-	w      *bufio.Writer
-	colour bool
-	// terminal: a person is looking.
-	terminal bool
+	w        *bufio.Writer
+	err      error // of the first value that is not JSON
+	colour   bool
+	terminal bool // the output is a terminal, or a pager on a terminal
 	now      func() time.Time
 }
 
@@ -35,6 +34,27 @@ func (a *app) printer() *printer {
 	}
 }
 
+// answer prints the one result of a command: v with --json, else as text prints it.
+func (a *app) answer(v any, text func(p *printer)) error {
+	return printRows(a, []any{v}, text)
+}
+
+// printRows prints the results of a command: a value per line with --json, else as
+// text prints them.
+func printRows[R any](a *app, rows []R, text func(p *printer)) error {
+	p := a.printer()
+	if !a.json {
+		text(p)
+		return p.flush()
+	}
+	for i := range rows {
+		if err := p.value(rows[i]); err != nil {
+			return err
+		}
+	}
+	return p.flush()
+}
+
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok {
@@ -44,8 +64,13 @@ func isTerminal(w io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// flush writes out what is buffered and returns the first error of any write.
-func (p *printer) flush() error { return p.w.Flush() }
+// flush writes the buffer out and returns the first error of the printer.
+func (p *printer) flush() error {
+	if err := p.w.Flush(); p.err == nil {
+		return err
+	}
+	return p.err
+}
 
 func (p *printer) printf(format string, args ...any) { fmt.Fprintf(p.w, format, args...) }
 
@@ -53,13 +78,14 @@ func (p *printer) printf(format string, args ...any) { fmt.Fprintf(p.w, format, 
 func (p *printer) value(v any) error {
 	text, err := json.Marshal(v, json.Deterministic(true))
 	if err != nil {
-		return fmt.Errorf("print JSON: %w", err)
+		p.err = fmt.Errorf("print JSON: %w", err)
+		return p.err
 	}
 	return p.raw(text)
 }
 
-// raw prints JSON and a newline. On a terminal, the characters of its strings that
-// would act on that are escaped.
+// raw prints JSON and a newline. On a terminal, control characters in its strings
+// are escaped.
 func (p *printer) raw(text []byte) error {
 	if p.terminal && bytes.IndexFunc(text, escapable) >= 0 {
 		text = escaped(text)
@@ -80,7 +106,7 @@ func escaped(text []byte) []byte {
 	return safe
 }
 
-// escapable reports whether a control character can stand in JSON as it is.
+// escapable reports whether JSON may contain a control character unescaped.
 func escapable(r rune) bool { return r >= 0x7f && control(r) }
 
 // style is the code of an ANSI colour or weight.
@@ -97,15 +123,15 @@ const (
 )
 
 func (p *printer) paint(s style, text string) string {
-	if !p.colour || text == "" {
+	if !p.colour || text == "" || s == "" {
 		return text
 	}
 	return "\x1b[" + string(s) + "m" + text + "\x1b[0m"
 }
 
-// table prints rows under a heading, columns as wide as they need to be; a cell
-// that is very long pushes the rest of its row aside. Numbers (columns in
-// right) stand to the right; the last column is ragged.
+// table prints rows under a heading, in columns as wide as their cells. A cell of
+// more than 80 columns widens only its own row. The columns in right align right;
+// the last column is not padded.
 func (p *printer) table(heading []string, rows [][]string, right ...int) {
 	const most = 80
 	width := make([]int, len(heading))
@@ -116,9 +142,9 @@ func (p *printer) table(heading []string, rows [][]string, right ...int) {
 			}
 		}
 	}
-	p.w.WriteString(p.paint(dim, tableLine(heading, width, right)) + "\n")
+	p.printf("%s\n", p.paint(dim, tableLine(heading, width, right)))
 	for _, row := range rows {
-		p.w.WriteString(tableLine(row, width, right) + "\n")
+		p.printf("%s\n", tableLine(row, width, right))
 	}
 }
 
@@ -126,7 +152,7 @@ func tableLine(row []string, width, right []int) string {
 	var line strings.Builder
 	for i, cell := range row {
 		pad := strings.Repeat(" ", max(0, width[i]-columns(cell)))
-		if contains(right, i) {
+		if slices.Contains(right, i) {
 			cell = pad + cell
 		} else if i < len(row)-1 {
 			cell += pad
@@ -139,16 +165,7 @@ func tableLine(row []string, width, right []int) string {
 	return strings.TrimRight(line.String(), " ")
 }
 
-func contains(list []int, n int) bool {
-	for _, m := range list {
-		if m == n {
-			return true
-		}
-	}
-	return false
-}
-
-// when is a time in a listing: relative for a person, else absolute and in UTC.
+// when is a time in a listing: relative on a terminal, else absolute and in UTC.
 func (p *printer) when(t time.Time) string {
 	switch {
 	case t.IsZero():
@@ -159,77 +176,10 @@ func (p *printer) when(t time.Time) string {
 	return t.UTC().Format("2006-01-02 15:04:05")
 }
 
-func ago(d time.Duration, t time.Time) string {
-	switch {
-	case d < 0 || d >= 30*24*time.Hour:
-		return t.Local().Format("2006-01-02 15:04")
-	case d < time.Minute:
-		return "just now"
-	case d < time.Hour:
-		return strconv.Itoa(int(d.Minutes())) + " min ago"
-	case d < 48*time.Hour:
-		return strconv.Itoa(int(d.Hours())) + " h ago"
+// clock is the time of an event: local time on a terminal, else UTC.
+func (p *printer) clock(t time.Time) string {
+	if p.terminal {
+		t = t.Local()
 	}
-	return strconv.Itoa(int(d.Hours()/24)) + " days ago"
-}
-
-// thousands writes 1234567 as 1,234,567.
-func thousands(n int64) string { return interop.Thousands(n) }
-
-// size writes a number of bytes for people.
-func size(n int64) string {
-	const unit = 1024
-	if n < unit {
-		return strconv.FormatInt(n, 10) + " B"
-	}
-	value, names := float64(n)/unit, "KMGTP"
-	for value >= unit && len(names) > 1 {
-		value, names = value/unit, names[1:]
-	}
-	return strconv.FormatFloat(value, 'f', 1, 64) + " " + names[:1] + "iB"
-}
-
-// count writes a number with its noun: 1 session, 2 sessions.
-func count(n int64, noun string) string { return interop.Count(n, noun) }
-
-// clean makes one line of text safe to show on a terminal: control characters
-// become visible escapes.
-func clean(text string) string {
-	if strings.IndexFunc(text, control) < 0 {
-		return text
-	}
-	var safe strings.Builder
-	for _, r := range text {
-		switch {
-		case control(r) && r > 0xff:
-			fmt.Fprintf(&safe, `\u%04x`, r)
-		case control(r):
-			fmt.Fprintf(&safe, `\x%02x`, r)
-		default:
-			safe.WriteRune(r)
-		}
-	}
-	return safe.String()
-}
-
-// control reports whether a character acts on the terminal: also one that turns the
-// direction of text around, and so shows another text than there is.
-func control(r rune) bool {
-	return r < 0x20 && r != '\t' || 0x7f <= r && r <= 0x9f || 0x202a <= r && r <= 0x202e || 0x2066 <= r && r <= 0x2069
-}
-
-// brief shortens one line of text to at most n columns.
-func brief(text string, n int) string {
-	text = strings.Join(strings.Fields(text), " ")
-	if columns(text) <= n {
-		return clean(text)
-	}
-	taken := 0
-	for i, r := range text {
-		if taken += runeColumns(r); taken >= n {
-			text = text[:i]
-			break
-		}
-	}
-	return clean(strings.TrimRight(text, " ")) + "…"
+	return t.Format("2006-01-02 15:04:05")
 }

@@ -3,11 +3,15 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
+	"sync"
 	"time"
+
+	"github.com/convlog/convlog/interop"
 )
 
-// progress is a line on the terminal that says how far a long command is. The
-// zero value says nothing.
+// progress is a line on the terminal about a long command. The zero value prints
+// nothing.
 type progress struct {
 	w     io.Writer
 	now   func() time.Time
@@ -15,8 +19,7 @@ type progress struct {
 	shown bool
 }
 
-// progress is for a person who waits: it stands on the terminal of the error
-// output, if that is one.
+// progress prints to the error output if that is a terminal.
 func (a *app) progress() *progress {
 	if !isTerminal(a.err) || a.getenv("TERM") == "dumb" {
 		return &progress{}
@@ -33,13 +36,68 @@ func (p *progress) show(format string, args ...any) {
 	fmt.Fprintf(p.w, "\r\x1b[K"+format, args...)
 }
 
-// due reports whether show would say something.
+// due reports whether show would print now.
 func (p *progress) due() bool { return p.w != nil && !p.now().Before(p.next) }
 
-// clear takes the line away, before anything else is printed.
+// clear removes the line, before other output.
 func (p *progress) clear() {
 	if p.shown {
 		fmt.Fprint(p.w, "\r\x1b[K")
 		p.shown = false
 	}
+}
+
+// importBar is the progress of an import. Its methods may be called concurrently.
+type importBar struct {
+	*progress
+	began time.Time
+	files int   // to import
+	all   int64 // bytes to import
+
+	mu     sync.Mutex
+	done   int
+	read   int64
+	events int64
+}
+
+// newImportBar makes a bar that appears after a second.
+func newImportBar(a *app, found *interop.Found) *importBar {
+	b := &importBar{progress: a.progress(), began: a.now(), files: len(found.Files()), all: found.Bytes()}
+	b.next = b.began.Add(time.Second)
+	return b
+}
+
+// file counts a file.
+func (b *importBar) file(row interop.Row) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.done++
+	b.events += int64(row.Events)
+	b.draw()
+}
+
+// bytes counts bytes read.
+func (b *importBar) bytes(n int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.read += n
+	b.draw()
+}
+
+func (b *importBar) draw() {
+	if b.due() {
+		b.show("%s", b.line(b.now()))
+	}
+}
+
+func (b *importBar) line(now time.Time) string {
+	const width = 24
+	share := 1.0
+	if b.all > 0 {
+		share = min(float64(b.read)/float64(b.all), 1)
+	}
+	full := int(share * width)
+	rate := int64(float64(b.read) / max(now.Sub(b.began).Seconds(), 0.001))
+	return fmt.Sprintf("importing %s%s %3.0f%%  %s of %s  %s  %s/s", strings.Repeat("█", full), strings.Repeat("░", width-full),
+		100*share, thousands(b.done), count(b.files, "file"), count(b.events, "event"), size(rate))
 }

@@ -20,37 +20,39 @@ func (a *app) redactCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "redact SESSION SEQ...",
 		Short: "Erase the content of events for good; the chain still verifies",
-		Long: `Erase data, metadata and unshared bodies of events, each SEQ a number or a range
-like 5-9. What stays is each event's place, type, hash and structure. Later
-snapshots that may hold the content go with it, here and in forks, and so do
-torn tails and copies of the session that the store has kept.
+		Long: `Erase data, metadata and unshared bodies of events. SEQ is a number or a range like
+5-9. The place, type, hash and structure of each event remain. Later snapshots that
+may contain the content are erased too, here and in forks, and so are the saved torn
+tails and the backup copies of the session in the store.
 
-What was erased is listed, and what may repeat the content and was not touched.
-Nobody is asked: try --dry-run first.`,
-		Example: "  logtool redact order-42 7 --dry-run\n  logtool redact order-42 7 12-14 --reason 'a password'",
+redact does not ask. It lists the erased events, and the events that may repeat the
+content and were not touched. Try --dry-run first.`,
+		Example: "  logtool redact order-42 7 12-14 --reason 'a password' --dry-run",
 		Args:    between(2, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			picked, err := parseSeqs(args[1:])
 			if err != nil {
 				return err
 			}
-			with := a.changing
+			m := forChanging
 			if dry {
-				with = a.reading
+				m = forReading
 			}
-			r := redacting{app: a, printer: a.printer(), reason: reason, dry: dry}
-			return with(func(log *eventlog.Log) error { return r.run(cmd.Context(), log, args[0], picked) })
+			r := redactRun{app: a, printer: a.printer(), reason: reason, dry: dry}
+			return a.session(cmd.Context(), m, args[0], func(log *eventlog.Log, session string) error {
+				return r.run(cmd.Context(), log, session, picked)
+			})
 		},
 	}
-	cmd.Flags().StringVar(&reason, "reason", "", "why, for the event that says what was erased")
-	cmd.Flags().BoolVarP(&dry, "dry-run", "n", false, "list what would be erased, and erase nothing")
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for the event that records the redaction")
+	cmd.Flags().BoolVarP(&dry, "dry-run", "n", false, "list the events, and erase nothing")
 	return cmd
 }
 
 // seqRange is a range of seqs, both ends in it.
 type seqRange struct{ from, to int64 }
 
-// parseSeqs reads seqs and ranges of them.
+// parseSeqs parses seqs and ranges of seqs.
 func parseSeqs(words []string) ([]seqRange, error) {
 	var picked []seqRange
 	for _, word := range words {
@@ -61,14 +63,14 @@ func parseSeqs(words []string) ([]seqRange, error) {
 		from, err1 := strconv.ParseUint(first, 10, 63)
 		to, err2 := strconv.ParseUint(last, 10, 63)
 		if err1 != nil || err2 != nil || from == 0 || to < from {
-			return nil, usagef("%q is no seq: give a number from 1 on, or a range like 5-9", word)
+			return nil, usagef("%q is not a seq: give a number from 1 on, or a range like 5-9", word)
 		}
 		picked = append(picked, seqRange{int64(from), int64(to)})
 	}
 	return picked, nil
 }
 
-// within are the seqs of the ranges, none of which may reach beyond last.
+// within are the seqs of the ranges. A seq after last is an error.
 func within(picked []seqRange, last int64) ([]int64, error) {
 	var seqs []int64
 	for _, r := range picked {
@@ -83,18 +85,14 @@ func within(picked []seqRange, last int64) ([]int64, error) {
 }
 
 // redacting is one run of redact.
-type redacting struct {
+type redactRun struct {
 	app *app
 	*printer
 	reason string
 	dry    bool
 }
 
-func (r *redacting) run(ctx context.Context, log *eventlog.Log, name string, picked []seqRange) error {
-	session, err := resolve(ctx, log, name)
-	if err != nil {
-		return err
-	}
+func (r *redactRun) run(ctx context.Context, log *eventlog.Log, session string, picked []seqRange) error {
 	head, err := log.Head(ctx, session)
 	if err != nil {
 		return err
@@ -103,38 +101,33 @@ func (r *redacting) run(ctx context.Context, log *eventlog.Log, name string, pic
 	if err != nil {
 		return fmt.Errorf("redact in session %q: %w", session, err)
 	}
-	var done erase.Redaction
-	if r.dry {
-		done, err = erase.Redact(ctx, log, session, seqs, erase.RedactOptions{DryRun: true})
-	} else {
-		done, err = erase.Redact(ctx, log, session, seqs, erase.RedactOptions{Reason: r.reason})
-	}
+	done, err := erase.Redact(ctx, log, session, seqs, erase.RedactOptions{Reason: r.reason, DryRun: r.dry})
 	if err != nil {
 		return redactError(err)
 	}
 	if r.app.json {
-		err = r.value(newRedacted(&done, r.dry))
+		err = r.value(newRedactionRow(&done, r.dry))
 	} else {
 		r.report(&done)
 	}
 	return errors.Join(err, r.flush())
 }
 
-// redactError says what to do where a redaction was refused.
+// redactError adds a hint to a failed redaction.
 func redactError(err error) error {
 	switch {
 	case errors.Is(err, eventlog.ErrUnknownOutcome):
-		return fmt.Errorf("%w; run the same redaction again: it does the rest", err)
+		return fmt.Errorf("%w; run the same redaction again: it completes it", err)
 	case errors.Is(err, event.ErrInvalidType):
-		return fmt.Errorf("%w, as it holds no conversation; name the others without it", err)
+		return fmt.Errorf("%w: it has no content to erase; leave it out", err)
 	}
 	return err
 }
 
-func (r *redacting) report(done *erase.Redaction) {
-	erased := "erased"
+func (r *redactRun) report(done *erase.Redaction) {
+	erased, sum := "erased", "erased"
 	if r.dry {
-		erased = "would erase"
+		erased, sum = "would erase", "to erase"
 	}
 	for _, e := range done.Erased {
 		r.printf("%s %s\n", erased, reference(e))
@@ -154,17 +147,10 @@ func (r *redacting) report(done *erase.Redaction) {
 	for _, session := range done.Unread {
 		r.printf("%s session %s, which is damaged: it may be a fork or a copy\n", r.paint(yellow, "not touched:"), clean(session))
 	}
-	r.printf("%s and %s %s. %s\n", count(int64(len(done.Erased)), "event"), count(int64(len(done.Blobs)), "blob"), r.verb(), beyond)
+	r.printf("%s and %s %s. %s\n", count(len(done.Erased), "event"), count(len(done.Blobs), "blob"), sum, beyond)
 }
 
-func (r *redacting) verb() string {
-	if r.dry {
-		return "to erase"
-	}
-	return "erased"
-}
-
-// beyond is what no redaction reaches.
+// beyond names the copies that no redaction reaches.
 const beyond = "Backups, exports, other copies of the files and snapshots of the file system are not touched."
 
 func reference(e erase.EventRef) string {
@@ -173,48 +159,48 @@ func reference(e erase.EventRef) string {
 
 func tailText(t eventlog.TornTail) string {
 	if t.Whole {
-		return fmt.Sprintf("the damaged end, %s in which there may be events,", size(t.Bytes))
+		return fmt.Sprintf("the damaged end, %s that may contain events,", size(t.Bytes))
 	}
 	return fmt.Sprintf("the torn tail, %s,", size(t.Bytes))
 }
 
-// redacted is a redaction as --json prints it.
-type redacted struct {
-	Session   string        `json:"session"`
-	DryRun    bool          `json:"dry_run,omitzero"`
-	Erased    []redactedRef `json:"erased"`
-	Blobs     []gone        `json:"blobs"`
-	TornTails []gone        `json:"torn_tails"`
-	Already   []int64       `json:"already"`
-	Untouched []redactedRef `json:"untouched"`
-	Unread    []string      `json:"unread"`
+// redactionRow is a redaction with --json.
+type redactionRow struct {
+	Session   string       `json:"session"`
+	DryRun    bool         `json:"dry_run,omitzero"`
+	Erased    []eventRef   `json:"erased"`
+	Blobs     []garbageRow `json:"blobs"`
+	TornTails []garbageRow `json:"torn_tails"`
+	Already   []int64      `json:"already"`
+	Untouched []eventRef   `json:"untouched"`
+	Unread    []string     `json:"unread"`
 }
 
-// redactedRef names an event.
-type redactedRef struct {
+// eventRef names an event.
+type eventRef struct {
 	Session string     `json:"session"`
 	Seq     int64      `json:"seq"`
 	Type    event.Type `json:"type"`
 }
 
-func newRedacted(done *erase.Redaction, dry bool) redacted {
-	r := redacted{
+func newRedactionRow(done *erase.Redaction, dry bool) redactionRow {
+	r := redactionRow{
 		Session: done.Session, DryRun: dry, Already: done.Already, Unread: done.Unread,
 		Erased: references(done.Erased), Untouched: references(done.Untouched),
 	}
 	for _, b := range done.Blobs {
-		r.Blobs = append(r.Blobs, gone{Blob: b.Blob, Bytes: b.Bytes})
+		r.Blobs = append(r.Blobs, garbageRow{Blob: b.Blob, Bytes: b.Bytes})
 	}
 	for _, t := range done.TornTails {
-		r.TornTails = append(r.TornTails, gone{Path: t.Path, Bytes: t.Bytes})
+		r.TornTails = append(r.TornTails, garbageRow{Path: t.Path, Bytes: t.Bytes})
 	}
 	return r
 }
 
-func references(events []erase.EventRef) []redactedRef {
-	var refs []redactedRef
+func references(events []erase.EventRef) []eventRef {
+	var refs []eventRef
 	for _, e := range events {
-		refs = append(refs, redactedRef(e))
+		refs = append(refs, eventRef(e))
 	}
 	return refs
 }

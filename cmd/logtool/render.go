@@ -3,26 +3,26 @@ package main
 import (
 	"fmt"
 	"strings"
-	"time"
+	"unicode/utf8"
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/interop/transcript"
 )
 
-// renderer prints entries for people.
+// renderer prints the entries of a transcript as text.
 type renderer struct {
 	*printer
 	full   bool // fold nothing
-	spaced bool // the last thing printed was a message
-	begun  bool
-	most   int // how many lines of a text the message shows
-	raw    run // foreign records that were not printed yet
+	begun  bool // something was printed
+	spaced bool // the newest output is a message
+	most   int  // lines of a text in the current message
+	raw    run  // foreign records to print
 }
 
-// How many lines of what are shown before the rest is folded.
+// The numbers of lines that are shown before the rest is folded.
 const (
 	foldMessage   = 60
-	foldContext   = 10 // what no user and no model said
+	foldContext   = 10 // of messages that are not from a user or a model
 	foldReasoning = 4
 	foldResult    = 10
 	foldArgument  = 6
@@ -31,7 +31,7 @@ const (
 
 const indent = "  "
 
-// entry prints one event. Runs of foreign records become one line.
+// entry prints one event. A run of foreign records becomes one line.
 func (r *renderer) entry(x *transcript.Entry) error {
 	foreign := !r.full && strings.Contains(string(x.Event.Type), ":")
 	if !foreign || x.Orphaned != r.raw.orphaned {
@@ -51,21 +51,21 @@ func (r *renderer) entry(x *transcript.Entry) error {
 	return err
 }
 
-// finish prints what was not printed yet.
+// finish prints the foreign records that wait for the end of their run.
 func (r *renderer) finish() {
 	if r.raw.events == 0 {
 		return
 	}
 	r.gap(false)
-	text := r.paint(dim, r.raw.String())
+	r.printf("%s", r.paint(dim, r.raw.String()))
 	if r.raw.orphaned {
-		text += r.paint(dim, " · ") + r.paint(yellow, orphanedMark)
+		r.printf("%s%s", r.paint(dim, " · "), r.paint(yellow, orphanedMark))
 	}
-	r.printf("%s\n", text)
+	r.printf("\n")
 	r.raw = run{}
 }
 
-// run is a run of foreign records, which an importer kept raw.
+// run is a run of foreign records: an importer stored them raw.
 type run struct {
 	first, last int64
 	events      int
@@ -98,13 +98,13 @@ func (x *run) String() string {
 		}
 		text += " " + name
 		if n := x.counts[name]; n > 1 {
-			text += " ×" + thousands(int64(n))
+			text += " ×" + thousands(n)
 		}
 	}
 	return text
 }
 
-// gap separates messages from what stands before and after.
+// gap prints an empty line before and after each message.
 func (r *renderer) gap(message bool) {
 	if r.begun && (message || r.spaced) {
 		r.printf("\n")
@@ -140,11 +140,11 @@ func (r *renderer) message(x *transcript.Entry) {
 	}
 }
 
-// orphanedMark stands behind what was rewound.
+// orphanedMark marks orphaned events.
 const orphanedMark = transcript.OrphanedMark
 
-// heading prints the first line of an event: its seq, name and what else is
-// known of it, its time, cost and marks at the end.
+// heading prints the first line of an event: its seq, its name, the words of about,
+// its time, its cost and its marks.
 func (r *renderer) heading(x *transcript.Entry, name string, about []string) {
 	if !x.Event.Timestamp.IsZero() {
 		about = append(about, r.clock(x.Event.Timestamp))
@@ -154,11 +154,7 @@ func (r *renderer) heading(x *transcript.Entry, name string, about []string) {
 	}
 	text := name
 	if x.Event.Seq > 0 {
-		seqs := at(x.Event.Seq)
-		if x.Last > x.Event.Seq {
-			seqs += "–" + at(x.Last)
-		}
-		text = r.paint(dim, seqs) + " " + name
+		text = r.paint(dim, seqsFrom(x.Event.Seq, x.Last)) + " " + name
 	}
 	for _, word := range about {
 		text += r.paint(dim, " · "+word)
@@ -166,7 +162,7 @@ func (r *renderer) heading(x *transcript.Entry, name string, about []string) {
 	r.printf("%s%s\n", text, r.marks(x))
 }
 
-// marks are what is unusual about an event.
+// marks are the unusual properties of an event.
 func (r *renderer) marks(x *transcript.Entry) (text string) {
 	for _, mark := range x.Marks() {
 		text += r.paint(dim, " · ") + r.paint(yellow, clean(mark))
@@ -174,7 +170,7 @@ func (r *renderer) marks(x *transcript.Entry) (text string) {
 	return text
 }
 
-// speaker is who says a message, in colour.
+// speaker is the role of a message, in colour.
 func (p *printer) speaker(e *event.Event, role event.Role) string {
 	if e.IsContext() {
 		return p.paint(yellow, transcript.ContextSpeaker)
@@ -194,8 +190,7 @@ func roleStyle(role event.Role) style {
 	return yellow
 }
 
-// other prints an event that is no message: one line, and a text that belongs
-// to it folded below.
+// other prints an event that is not a message: one line, and a folded text below.
 func (r *renderer) other(x *transcript.Entry) {
 	r.gap(false)
 	var about []string
@@ -207,7 +202,7 @@ func (r *renderer) other(x *transcript.Entry) {
 	r.block(text, indent, foldMessage/4, dim)
 }
 
-// block prints text line by line, folded after most lines.
+// block prints text, folded after most lines.
 func (r *renderer) block(text, indent string, most int, s style) {
 	text = strings.Trim(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
 	if text == "" {
@@ -219,21 +214,14 @@ func (r *renderer) block(text, indent string, most int, s style) {
 		shown = lines[:most]
 	}
 	for _, line := range shown {
-		r.printf("%s%s\n", indent, r.styled(s, r.clip(line)))
+		r.printf("%s%s\n", indent, r.paint(s, r.clip(line)))
 	}
 	if hidden := len(lines) - len(shown); hidden > 0 {
-		r.printf("%s%s\n", indent, r.paint(dim, "… "+count(int64(hidden), "more line")))
+		r.printf("%s%s\n", indent, r.paint(dim, "… "+count(hidden, "more line")))
 	}
 }
 
-func (r *renderer) styled(s style, text string) string {
-	if s == "" {
-		return text
-	}
-	return r.paint(s, text)
-}
-
-// clip makes a line safe, and folds what is much longer than a screen.
+// clip makes a line safe for a terminal, and folds a very long line.
 func (r *renderer) clip(line string) string {
 	const most = 1000
 	if r.full || len(line) <= most+100 {
@@ -246,10 +234,109 @@ func (r *renderer) clip(line string) string {
 	return clean(string(text[:most])) + " … " + count(int64(len(text)-most), "more character")
 }
 
-// clock is when an event happened: local time for a person, else UTC.
-func (p *printer) clock(t time.Time) string {
-	if p.terminal {
-		t = t.Local()
+// part prints one part of a message. results are the results of the message's calls.
+func (r *renderer) part(p *event.Part, results map[string]transcript.Result, in string) {
+	switch p.Type {
+	case event.TextPart:
+		r.block(p.Text, in, r.most, "")
+	case event.ReasoningPart:
+		r.reasoning(p, in)
+	case event.ToolCallPart, event.ServerToolCallPart:
+		r.call(p, in)
+		if answer, ok := results[p.CallID]; ok && p.Type == event.ToolCallPart {
+			from := "not recorded" // the model gets a made-up result
+			if answer.Seq > 0 {
+				from = at(answer.Seq)
+			}
+			r.result(&answer.Part, from, in+indent)
+		}
+	case event.ToolResultPart, event.ServerToolResultPart:
+		r.result(p, "of "+clean(strings.TrimSpace(p.Name+" "+p.CallID)), in)
+	case event.ImagePart, event.AudioPart, event.DocumentPart:
+		r.printf("%s%s\n", in, r.paint(dim, body(p)))
+	default:
+		r.printf("%s%s\n", in, r.paint(dim, "["+clean(string(p.Type)+" "+p.Kind)+"] "+brief(string(p.Value)+string(p.Raw), 100)))
 	}
-	return t.Format("2006-01-02 15:04:05")
+}
+
+func (r *renderer) reasoning(p *event.Part, in string) {
+	if strings.TrimSpace(p.Text) == "" {
+		r.printf("%s%s\n", in, r.paint(dim, "(reasoning withheld)"))
+		return
+	}
+	r.printf("%s%s\n", in, r.paint(dim, "(reasoning)"))
+	r.block(p.Text, in, foldReasoning, dim)
+}
+
+// body describes an image, a sound or a document.
+func body(p *event.Part) string {
+	text := "[" + string(p.Type)
+	for _, word := range []string{p.Name, p.MediaType, p.URL} {
+		if word != "" {
+			text += " " + brief(word, 80)
+		}
+	}
+	switch {
+	case !p.Blob.IsZero():
+		text += fmt.Sprintf(" %s %s", size(p.Blob.Bytes), p.Blob.Blob)
+	case len(p.Data) > 0:
+		text += " " + size(int64(len(p.Data)))
+	}
+	return text + "]"
+}
+
+// call prints a tool call. Short arguments are on its line, long ones below it.
+func (r *renderer) call(p *event.Part, in string) {
+	arguments := transcript.Arguments(p.Arguments)
+	line := oneLine(arguments)
+	r.printf("%s%s %s%s\n", in, r.paint(cyan, "→"), r.paint(bold, clean(p.Name)), line)
+	if line != "" || len(arguments) == 0 {
+		return
+	}
+	for _, a := range arguments {
+		if !strings.Contains(a.Text, "\n") {
+			r.block(a.Label()+a.Text, in+indent, foldArgument, "")
+			continue
+		}
+		r.block(strings.TrimSuffix(a.Label(), " "), in+indent, foldArgument, "")
+		r.block(a.Text, in+indent+indent, foldArgument, "")
+	}
+}
+
+// oneLine is " (name: text, …)"; empty if the arguments are too long for one line.
+func oneLine(arguments []transcript.Argument) string {
+	const most = 100
+	var words []string
+	length := 0
+	for _, a := range arguments {
+		word := a.Label() + a.Text
+		if length += utf8.RuneCountInString(word); length > most || strings.Contains(word, "\n") {
+			return ""
+		}
+		words = append(words, clean(word))
+	}
+	return " (" + strings.Join(words, ", ") + ")"
+}
+
+// result prints the result of a call.
+func (r *renderer) result(p *event.Part, from, in string) {
+	mark := "←"
+	switch {
+	case p.Interrupted:
+		mark = "← interrupted"
+	case p.IsError:
+		mark = "← error"
+	}
+	s := cyan
+	if p.IsError {
+		s = red
+	}
+	r.printf("%s%s %s\n", in, r.paint(s, mark), r.paint(dim, from))
+	for i := range p.Content {
+		if c := &p.Content[i]; c.Type == event.TextPart {
+			r.block(c.Text, in+indent, foldResult, "")
+		} else {
+			r.part(c, nil, in+indent)
+		}
+	}
 }

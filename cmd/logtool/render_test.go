@@ -19,7 +19,7 @@ func shows(t *testing.T, most int, full, colour bool, payloads ...event.Payload)
 	var out strings.Builder
 	p := &printer{w: bufio.NewWriter(&out), colour: colour}
 	r := &renderer{printer: p, full: full}
-	s := &shower{printer: p, renderer: r, transcript: joiner(r, most)}
+	s := &eventPrinter{printer: p, renderer: r, transcript: joiner(r, most)}
 	for i, payload := range payloads {
 		e := event.New(payload)
 		e.Seq, e.Timestamp = int64(i+1), time.Date(2026, 1, 2, 3, 4, 5+i, 0, time.UTC)
@@ -60,9 +60,9 @@ func compare(t *testing.T, got, want string) {
 	}
 }
 
-// Two calls of one message are answered in the other order, with a note in
-// between: each result stands under its call, the note behind.
-func TestResultsStandUnderTheirCalls(t *testing.T) {
+// The results of two calls come in reverse order, with a note between them. Each
+// result is shown under its call, and the note after both.
+func TestResultsAreUnderTheirCalls(t *testing.T) {
 	got := shows(t, 100, false, false,
 		event.TurnStart{Index: 3},
 		says(event.User, event.Text("go")),
@@ -94,7 +94,7 @@ func TestResultsStandUnderTheirCalls(t *testing.T) {
 `)
 }
 
-// A call that is never answered holds the rest back only so far, and its late
+// A call without a result delays only a limited number of entries, and its late
 // answer is shown where it stands.
 func TestAnUnansweredCallDoesNotHoldEverything(t *testing.T) {
 	got := shows(t, 1, false, false,
@@ -206,7 +206,7 @@ func TestPartsOfEveryKindAreShown(t *testing.T) {
 `)
 }
 
-// What a model or a tool wrote cannot send escape sequences to the terminal.
+// The text of a model or a tool cannot send escape sequences to the terminal.
 func TestNoEscapeSequenceOfATranscriptReachesTheTerminal(t *testing.T) {
 	evil := "\x1b[2J\u009b"
 	quoted := `"` + `\u001b[2J` + `"`
@@ -232,7 +232,7 @@ func TestColour(t *testing.T) {
 	}
 }
 
-// What neither a user nor a model said is folded sooner than what they said.
+// Messages that are not from a user or a model are folded after fewer lines.
 func TestInstructionsAreFoldedSooner(t *testing.T) {
 	for _, test := range []struct {
 		role   event.Role

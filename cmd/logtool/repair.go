@@ -14,64 +14,65 @@ import (
 )
 
 func (a *app) repairCommand() *cobra.Command {
-	r := repairing{app: a}
+	r := repairRun{app: a}
 	cmd := &cobra.Command{
 		Use:   "repair [SESSION...]",
-		Short: "Salvage what can be read of damaged sessions; cut off torn tails",
-		Long: `Repair the sessions named, or all that need it. What an unfinished write left at
-the end of a session is cut off, as the next append would do, and kept in a file
-beside it. From a damaged session, every event that can be read is written to a
-new session (its id with -salvaged behind it), at its place, with a lost event
-for each that cannot. The damaged session is not touched.
+		Short: "Salvage the readable events of damaged sessions; truncate torn tails",
+		Long: `Repair the sessions named, or all damaged sessions. The torn tail of an interrupted
+write is truncated, in the same way as by the next append, and saved in a file beside
+the session. Of a damaged session, every readable event is copied to a new session
+(its id ends in -salvaged) at the same seq, with a lost event for each unreadable
+one. The damaged session does not change.
 
-With --in-place the repaired session takes the place of the damaged one, of which
-a copy is kept first. With --into it goes to another store, under its own id.
+With --in-place the repaired session replaces the damaged one, after a copy of it.
+With --into it goes to another store, under its own id.
 
-A repair that is repeated finishes what was interrupted, and changes nothing
-where it was done. Exit code 1 means that something could not be repaired.`,
-		Example: "  logtool repair --dry-run\n  logtool repair order-42\n  logtool --store damaged.db repair --into rescued.db",
-		Args:    between(0, -1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return r.open(cmd.Context(), args) },
+A second repair finishes an interrupted one; after a complete repair it changes
+nothing.`,
+		Annotations: map[string]string{exitCodes: "0 done, 1 failed, or a defect remains, 2 wrong usage."},
+		Example:     "  logtool --store damaged.db repair --into rescued.db",
+		Args:        between(0, -1),
+		RunE:        func(cmd *cobra.Command, args []string) error { return r.open(cmd.Context(), args) },
 	}
 	cmd.Flags().StringVar(&r.as, "as", "", "the id of the new session")
-	cmd.Flags().StringVar(&r.into, "into", "", "another store to write to, named like --store")
+	cmd.Flags().StringVar(&r.into, "into", "", "another store to write to, written like --store")
 	cmd.Flags().BoolVar(&r.inPlace, "in-place", false, "replace the damaged session, and keep a copy")
-	cmd.Flags().BoolVarP(&r.dry, "dry-run", "n", false, "say what would be done, and change nothing")
+	cmd.Flags().BoolVarP(&r.dry, "dry-run", "n", false, "list the repairs, and change nothing")
 	return cmd
 }
 
-// repairing is one run of repair.
-type repairing struct {
+// repairRun is one run of repair.
+type repairRun struct {
 	*app
 	*printer
 	as, into     string
 	inPlace, dry bool
 
 	opts repair.Options
-	sum  repairs
+	sum  repairSum
 }
 
-// repairs sums up a run of repair.
-type repairs struct {
+// repairSum is the sum of a run of repair, with --json.
+type repairSum struct {
 	Sessions int64 `json:"sessions"`
 	Sound    int64 `json:"sound"`
 	Cut      int64 `json:"cut"`
 	Salvaged int64 `json:"salvaged"`
 	Failed   int64 `json:"failed"`
-	// Unmended are those of the sessions above that have defects which stay.
+	// Unmended counts the sessions with defects that remain.
 	Unmended int64 `json:"unmended"`
 }
 
 // open opens the stores and repairs.
-func (r *repairing) open(ctx context.Context, args []string) error {
+func (r *repairRun) open(ctx context.Context, args []string) error {
 	switch {
 	case r.as != "" && len(args) != 1:
-		return usagef("--as names one session: say which is to be repaired")
+		return usagef("--as is for one session: name the session to repair")
 	case r.inPlace && (r.as != "" || r.into != ""):
 		return usagef("--in-place goes without --as and --into")
 	}
 	r.printer = r.app.printer()
-	r.opts = repair.Options{As: r.as, InPlace: r.inPlace}
+	r.opts = repair.Options{As: r.as, InPlace: r.inPlace, DryRun: r.dry}
 	from, err := r.place()
 	if err != nil {
 		return err
@@ -86,15 +87,15 @@ func (r *repairing) open(ctx context.Context, args []string) error {
 	return from.with(forChanging, run)
 }
 
-// openBoth opens the damaged store for reading, and the other.
-func (r *repairing) openBoth(from place, run func(*eventlog.Log) error) error {
-	_, to, err := twoPlaces(from.String(), r.into)
+// openBoth opens the damaged store for reading, and the destination.
+func (r *repairRun) openBoth(from place, run func(*eventlog.Log) error) error {
+	to, err := r.otherPlace(from, r.into)
 	if err != nil {
 		return err
 	}
 	m := forWriting
 	if r.dry {
-		if to.exists() != nil { // nothing is there yet, and nothing is made
+		if to.exists() != nil { // a dry run does not create it
 			return from.with(forReading, run)
 		}
 		m = forReading
@@ -107,21 +108,21 @@ func (r *repairing) openBoth(from place, run func(*eventlog.Log) error) error {
 	})
 }
 
-func (r *repairing) run(ctx context.Context, log *eventlog.Log, args []string) error {
+func (r *repairRun) run(ctx context.Context, log *eventlog.Log, args []string) error {
 	sessions, err := r.verifiable(ctx, log, args)
 	if err != nil {
 		return err
 	}
 	var failed []error
 	for _, session := range sessions {
-		done, err := r.one(ctx, log, session)
+		done, err := repair.Session(ctx, log, session, r.opts)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if err != nil {
 			failed = append(failed, err)
 		}
-		if err := r.tell(session, done, err, len(args) > 0 || len(sessions) == 1); err != nil {
+		if err := r.report(session, done, err, len(args) > 0 || len(sessions) == 1); err != nil {
 			return err
 		}
 	}
@@ -130,33 +131,28 @@ func (r *repairing) run(ctx context.Context, log *eventlog.Log, args []string) e
 	}
 	switch len(failed) {
 	case 0:
-		return r.stays()
+		return r.remaining()
 	case 1:
-		return repairFailure{failed[0]}
+		return repairError{failed[0]}
 	}
-	return fmt.Errorf("%s could not be repaired, as listed", count(int64(len(failed)), "session"))
+	return fmt.Errorf("%s could not be repaired, as listed", count(len(failed), "session"))
 }
 
-// stays is the error of defects that no repair mends.
-func (r *repairing) stays() error {
+// remaining is the error for defects that no repair removes.
+func (r *repairRun) remaining() error {
 	if r.sum.Unmended == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s with defects that stay, as listed: bring back what is missing from a copy of the store", count(r.sum.Unmended, "session"))
+	return fmt.Errorf("%s with defects that remain, as listed: restore the missing parts from a copy of the store", count(r.sum.Unmended, "session"))
 }
 
-func (r *repairing) one(ctx context.Context, log *eventlog.Log, session string) (repair.Report, error) {
-	r.opts.DryRun = r.dry
-	return repair.Session(ctx, log, session, r.opts)
-}
-
-// tell prints what was done with one session. Of sound ones it speaks only to
-// who named them.
-func (r *repairing) tell(session string, done repair.Report, err error, named bool) error {
+// report prints the repair of one session. An undamaged session is printed only if
+// the user named it.
+func (r *repairRun) report(session string, done repair.Report, err error, named bool) error {
 	r.sum.add(done, err)
 	switch {
 	case r.json:
-		return r.value(newRepaired(session, &done, r.dry, err))
+		return r.value(newRepairRow(session, &done, r.dry, err))
 	case err != nil:
 		r.printf("%s %s: %s\n", r.paint(red, "failed"), clean(session), clean(err.Error()))
 	case done.Action == repair.Salvage:
@@ -164,7 +160,7 @@ func (r *repairing) tell(session string, done repair.Report, err error, named bo
 	case done.Action == repair.Cut:
 		r.cut(&done)
 	case len(done.Unmended) > 0:
-		r.printf("%s: its lines are sound, and nothing can be done about the rest\n", clean(session))
+		r.printf("%s: its lines are sound, and no repair is possible for the rest\n", clean(session))
 		r.unmended(&done)
 	case named:
 		r.printf("%s: sound\n", clean(session))
@@ -172,7 +168,7 @@ func (r *repairing) tell(session string, done repair.Report, err error, named bo
 	return nil
 }
 
-func (s *repairs) add(done repair.Report, err error) {
+func (s *repairSum) add(done repair.Report, err error) {
 	s.Sessions++
 	if len(done.Unmended) > 0 {
 		s.Unmended++
@@ -189,7 +185,7 @@ func (s *repairs) add(done repair.Report, err error) {
 	}
 }
 
-func (r *repairing) cut(done *repair.Report) {
+func (r *repairRun) cut(done *repair.Report) {
 	if r.dry {
 		r.printf("%s: would cut off a torn tail of %s at byte %d\n", clean(done.Session), count(done.Torn.Bytes, "byte"), done.Torn.Offset)
 		return
@@ -198,35 +194,35 @@ func (r *repairing) cut(done *repair.Report) {
 		clean(done.Session), count(done.Torn.Bytes, "byte"), done.Torn.Offset, clean(done.Saved))
 }
 
-func (r *repairing) salvaged(done *repair.Report) {
+func (r *repairRun) salvaged(done *repair.Report) {
 	r.printf("%s: %s kept, %s lost, %s\n", clean(done.Session), count(done.Kept, "event"), thousands(lostIn(done)), r.where(done))
 	for _, l := range done.Lost {
-		r.printf("  lost %s%s: %s\n", seqsText(l.From, l.To), stretch(l.Offset, l.Bytes), clean(l.Reason))
+		r.printf("  lost %s%s: %s\n", seqsText(l.From, l.To), byteRange(l.Offset, l.Bytes), clean(l.Reason))
 	}
 	for _, i := range done.Ignored {
-		r.printf("  left out %s of %s%s: %s\n", seqsText(i.From, i.To), clean(i.Session), stretch(i.Offset, i.Bytes), clean(i.Reason))
+		r.printf("  left out %s of %s%s: %s\n", seqsText(i.From, i.To), clean(i.Session), byteRange(i.Offset, i.Bytes), clean(i.Reason))
 	}
 	if t := done.Torn; t.Bytes > 0 {
-		r.printf("  left out a torn tail%s\n", stretch(t.Offset, t.Bytes))
+		r.printf("  left out a torn tail%s\n", byteRange(t.Offset, t.Bytes))
 	}
 	r.unmended(done)
 	if done.Copy != "" {
-		r.printf("  what was there is kept in %s\n", clean(done.Copy))
+		r.printf("  the damaged session is kept in %s\n", clean(done.Copy))
 	}
 	if !r.dry && !r.inPlace && r.into == "" {
-		r.printf("  go on with %s; %s stays as it was, until you remove it\n", clean(done.As), clean(done.Session))
+		r.printf("  continue with %s; %s does not change until you remove it\n", clean(done.As), clean(done.Session))
 	}
 }
 
-// unmended lists the defects that stay.
-func (r *repairing) unmended(done *repair.Report) {
+// unmended lists the defects that remain.
+func (r *repairRun) unmended(done *repair.Report) {
 	for _, d := range done.Unmended {
 		r.printf("  %s event %d: %s: %s\n", r.paint(yellow, "unmended"), d.Seq, clean(d.Rule), clean(d.Detail))
 	}
 }
 
-// where says which session the events are in.
-func (r *repairing) where(done *repair.Report) string {
+// where names the session with the salvaged events.
+func (r *repairRun) where(done *repair.Report) string {
 	text := "as " + clean(done.As)
 	if r.inPlace {
 		text = fmt.Sprintf("in place, from event %d on", done.Resealed)
@@ -257,15 +253,15 @@ func seqsText(from, to int64) string {
 	return fmt.Sprintf("events %d-%d", from, to)
 }
 
-// stretch says where bytes are, if there is such a place.
-func stretch(offset, bytes int64) string {
+// byteRange names a range of bytes; empty without an offset.
+func byteRange(offset, bytes int64) string {
 	if offset < 0 {
 		return ""
 	}
 	return fmt.Sprintf(" at byte %d, %s", offset, count(bytes, "byte"))
 }
 
-func (r *repairing) total() error {
+func (r *repairRun) total() error {
 	if r.json {
 		return errors.Join(r.value(r.sum), r.flush())
 	}
@@ -288,8 +284,8 @@ func (r *repairing) total() error {
 	return r.flush()
 }
 
-// repaired is a session as repair prints it with --json.
-type repaired struct {
+// repairRow is a session with --json.
+type repairRow struct {
 	Session  string            `json:"session"`
 	Action   repair.Action     `json:"action,omitzero"`
 	DryRun   bool              `json:"dry_run,omitzero"`
@@ -327,8 +323,8 @@ type tornBytes struct {
 	Saved  string `json:"saved,omitzero"`
 }
 
-func newRepaired(session string, done *repair.Report, dry bool, err error) repaired {
-	row := repaired{Session: session, Action: done.Action, DryRun: dry, As: done.As, Path: done.Path, Kept: done.Kept, Stored: done.Stored,
+func newRepairRow(session string, done *repair.Report, dry bool, err error) repairRow {
+	row := repairRow{Session: session, Action: done.Action, DryRun: dry, As: done.As, Path: done.Path, Kept: done.Kept, Stored: done.Stored,
 		Resealed: done.Resealed, Copy: done.Copy, Unmended: done.Unmended, Seq: done.Head.Seq, Hash: done.Head.Hash.String()}
 	for _, l := range done.Lost {
 		row.Lost = append(row.Lost, lostEvents{l.From, l.To, l.Offset, l.Bytes, l.Reason})
@@ -345,27 +341,23 @@ func newRepaired(session string, done *repair.Report, dry bool, err error) repai
 	return row
 }
 
-// repairFailure is why a session could not be repaired.
-type repairFailure struct{ error }
+// repairError is a failure to repair a session.
+type repairError struct{ error }
 
-func (e repairFailure) Unwrap() error { return e.error }
+func (e repairError) Unwrap() error { return e.error }
 
-// hint says what to do instead.
-func (e repairFailure) hint() string {
+var repairHints = []errorHint{
+	{eventlog.ErrExists, "choose another id with --as"},
+	{eventlog.ErrInUse, "repair without --in-place, or into another store (--into), where the forks follow"},
+	{eventlog.ErrConflict, "other processes append: stop them, or repair without --in-place"},
+	{event.ErrVersion, "use a newer logtool"},
+	{eventlog.ErrCorrupt, "repair into another store (--into), or restore it from a copy"},
+}
+
+func (e repairError) hint() string {
 	var hopeless *repair.Error
-	switch {
-	case errors.As(e.error, &hopeless):
+	if errors.As(e.error, &hopeless) {
 		return "restore it from a copy"
-	case errors.Is(e.error, eventlog.ErrExists):
-		return "choose another id with --as"
-	case errors.Is(e.error, eventlog.ErrInUse):
-		return "repair without --in-place, or into another store (--into), where the forks follow"
-	case errors.Is(e.error, eventlog.ErrConflict):
-		return "others keep appending: stop them, or repair without --in-place"
-	case errors.Is(e.error, event.ErrVersion):
-		return "use a newer logtool"
-	case errors.Is(e.error, eventlog.ErrCorrupt):
-		return "repair into another store (--into), or restore it from a copy"
 	}
-	return ""
+	return hintIn(repairHints, e.error)
 }

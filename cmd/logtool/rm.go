@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -14,43 +13,42 @@ import (
 )
 
 func (a *app) rmCommand() *cobra.Command {
-	var x removing
+	var x rmOptions
 	cmd := &cobra.Command{
 		Use:   "rm SESSION...",
 		Short: "Remove sessions for good; refused while forks need them",
-		Long: `Remove sessions with all their events, for good and without asking. They are
-named by their full ids. A session that forks read their past through is refused,
-and the forks are named: remove them first, or copy them (logtool copy), which
-makes them independent. Bodies that no other session needs go with logtool gc.
+		Long: `Remove sessions with all their events, for good and without a question. Full ids are
+required. A session with forks is rejected, with the names of the forks: remove the
+forks first, or copy them (logtool copy), which makes them independent. logtool gc
+then removes the bodies that no other session needs.
 
-A damaged session is removed as any other. Where another session is so damaged
-that its parent cannot be read, it may be a fork, and nothing is removed unless
---force is given.`,
-		Example: "  logtool rm order-42 --dry-run\n  logtool rm order-42-again order-42",
+A damaged session is removed like any other. If the parent of a damaged session
+cannot be read, that session may be a fork, and nothing is removed without --force.`,
+		Example: "  logtool rm order-42-again order-42 --dry-run",
 		Args:    between(1, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.changing(func(log *eventlog.Log) error { return a.rm(cmd.Context(), log, args, x) })
 		},
 	}
-	cmd.Flags().BoolVarP(&x.dry, "dry-run", "n", false, "only say what would be removed")
-	cmd.Flags().BoolVar(&x.force, "force", false, "remove also what damaged sessions may be forks of")
+	cmd.Flags().BoolVarP(&x.dry, "dry-run", "n", false, "list the sessions, and remove nothing")
+	cmd.Flags().BoolVar(&x.force, "force", false, "remove possible parents of damaged sessions too")
 	return cmd
 }
 
-// removing is what the rm command was told.
-type removing struct{ dry, force bool }
+// rmOptions are the flags of rm.
+type rmOptions struct{ dry, force bool }
 
-// removed is a session as rm prints it with --json.
-type removed struct {
+// removalRow is a removed session with --json.
+type removalRow struct {
 	Session string `json:"session"`
 	Events  int64  `json:"events"`
 	Bytes   int64  `json:"bytes"`
 	DryRun  bool   `json:"dry_run,omitzero"`
 }
 
-// rm removes the sessions named, each after its forks. All are checked first.
-func (a *app) rm(ctx context.Context, log *eventlog.Log, args []string, x removing) error {
-	ids, err := named(args, func(arg string) (string, error) { return exactly(ctx, log, arg) })
+// rm removes sessions, each after its forks. It checks all of them first.
+func (a *app) rm(ctx context.Context, log *eventlog.Log, args []string, x rmOptions) error {
+	ids, err := findEach(args, func(arg string) (string, error) { return exactly(ctx, log, arg) })
 	if err != nil {
 		return err
 	}
@@ -65,7 +63,7 @@ func (a *app) rm(ctx context.Context, log *eventlog.Log, args []string, x removi
 	p := a.printer()
 	for _, n := range order {
 		if !x.dry {
-			// What may be a fork is known by now, or is to be removed too.
+			// Possible forks were checked above.
 			if err := erase.Remove(ctx, log, n.ID, erase.RemoveOptions{DespiteUnreadable: true}); err != nil {
 				return errors.Join(err, p.flush())
 			}
@@ -80,22 +78,22 @@ func (a *app) rm(ctx context.Context, log *eventlog.Log, args []string, x removi
 func (a *app) removed(p *printer, n *fork.Node, dry bool) error {
 	events, bytes := n.Info.Events(), n.Info.Bytes
 	if a.json {
-		return p.value(removed{n.ID, events, bytes, dry})
+		return p.value(removalRow{n.ID, events, bytes, dry})
 	}
 	verb := "removed"
 	if dry {
 		verb = "would remove"
 	}
-	what := count(events, "event")
+	content := count(events, "event")
 	if n.Info.Err != nil {
-		what = "damaged"
+		content = "damaged"
 	}
-	p.printf("%s %s: %s, %s\n", verb, clean(n.ID), what, size(bytes))
+	p.printf("%s %s: %s, %s\n", verb, clean(n.ID), content, size(bytes))
 	return nil
 }
 
-// removable orders sessions so that each comes after its forks. One that others
-// need, or may need, is refused, and those are named.
+// removable orders sessions so that each comes after its forks. It rejects a session
+// that has other forks, or may have.
 func removable(forest *fork.Forest, ids []string, force bool) (order []*fork.Node, err error) {
 	chosen := map[string]bool{}
 	for _, id := range ids {
@@ -122,24 +120,11 @@ func removable(forest *fork.Forest, ids []string, force bool) (order []*fork.Nod
 			}
 		}
 		if len(need) > 0 {
-			return nil, fmt.Errorf("remove session %q: %w: forked by %s", id, eventlog.ErrInUse, someOf(need))
+			return nil, fmt.Errorf("remove session %q: %w: forked by %s", id, eventlog.ErrInUse, someOf(need, 10))
 		}
 	}
 	if len(unread) > 0 && !force {
-		return nil, fmt.Errorf("remove session %q: %w: %s may be forks of it", ids[0], eventlog.ErrLineage, someOf(unread))
+		return nil, fmt.Errorf("remove session %q: %w: %s may be forks of it", ids[0], eventlog.ErrLineage, someOf(unread, 10))
 	}
 	return order, nil
-}
-
-// someOf names some sessions, and says how many more there are.
-func someOf(sessions []string) string {
-	const most = 10
-	var names []string
-	for _, id := range sessions[:min(len(sessions), most)] {
-		names = append(names, fmt.Sprintf("%q", id))
-	}
-	if n := len(sessions) - len(names); n > 0 {
-		names = append(names, thousands(int64(n))+" more")
-	}
-	return strings.Join(names, ", ")
 }

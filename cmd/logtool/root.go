@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,14 +13,14 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// app is one run of logtool: its surroundings and its global flags.
+// app is one run of logtool: its input and output, and its global flags.
 type app struct {
 	in     io.Reader
 	out    io.Writer
 	err    io.Writer
 	getenv func(string) string
 	now    func() time.Time
-	pager  *pager // that prints out; nil if none does
+	pager  *pager // shows the output; nil without a pager
 
 	store string        // --store
 	json  bool          // --json
@@ -43,9 +44,9 @@ func (a *app) run(ctx context.Context, args []string) int {
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "logtool",
-		Short:         "Import, look at, check, extend and move logs of AI conversations",
+		Short:         "Import, read, check, extend and move logs of AI conversations",
 		Long:          rootHelp,
-		Args:          noCommand,
+		Args:          unknownCommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -58,9 +59,9 @@ func (a *app) root() *cobra.Command {
 	}
 	root.SuggestionsMinimumDistance = 2
 	root.SetFlagErrorFunc(flagError)
-	root.PersistentFlags().StringVar(&a.store, "store", "", "where the log is: DIR, FILE.db, jsonl:DIR or sqlite:FILE")
+	root.PersistentFlags().StringVar(&a.store, "store", "", "the store: DIR, FILE.db, jsonl:DIR or sqlite:FILE")
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print JSON, one value per line")
-	root.PersistentFlags().DurationVar(&a.wait, "wait", 30*time.Second, "how long to wait for another process that has locked the store; 0 is for ever")
+	root.PersistentFlags().DurationVar(&a.wait, "wait", 30*time.Second, "how long to wait for a process that has locked the store; 0 is for ever")
 	root.AddCommand(
 		a.importCommand(), a.lsCommand(), a.showCommand(), a.tailCommand(), a.verifyCommand(),
 		a.searchCommand(), a.appendCommand(), a.exportCommand(), a.convertCommand(), a.versionCommand(), a.manCommand(),
@@ -68,15 +69,21 @@ func (a *app) root() *cobra.Command {
 		a.forkCommand(), a.copyCommand(), a.rewindCommand(), a.recoverCommand(), a.rmCommand(), a.treeCommand(), a.diffCommand(), a.historyCommand(),
 		a.snapshotCommand(), a.snapshotsCommand(), a.stateCommand(), a.costCommand(), a.statsCommand(), a.optreeCommand(), a.runlogCommand(),
 	)
+	for _, cmd := range root.Commands() {
+		cmd.Long = cmp.Or(cmd.Long, cmd.Short+".") + "\n\nExit codes: " + cmp.Or(cmd.Annotations[exitCodes], "0 done, 1 failed, 2 wrong usage.")
+	}
 	a.complete(root)
 	return root
 }
 
-// checkGlobal refuses global flags that a command would have to ignore.
+// exitCodes is the annotation of a command with its own exit codes.
+const exitCodes = "exit codes"
+
+// checkGlobal rejects global flags that a command would have to ignore.
 func (a *app) checkGlobal(cmd *cobra.Command) error {
 	name := cmd.Name()
-	if above := cmd.Parent(); above != nil && above.Name() == "completion" {
-		name = above.Name()
+	if parent := cmd.Parent(); parent != nil && parent.Name() == "completion" {
+		name = parent.Name()
 	}
 	switch {
 	case a.wait < 0:
@@ -84,28 +91,28 @@ func (a *app) checkGlobal(cmd *cobra.Command) error {
 	case a.json && (name == "man" || name == "completion"):
 		return usagef("%s prints no JSON: leave out --json", name)
 	case a.store != "" && name == "convert":
-		return usagef("convert is told both stores: leave out --store, as in logtool convert %s OTHER", shellWord(a.store))
+		return usagef("convert takes both stores as arguments: leave out --store, as in logtool convert %s OTHER", shellWord(a.store))
 	}
 	return nil
 }
 
-const rootHelp = `Import, look at, check, extend and move logs of AI conversations.
+const rootHelp = `Import, read, check, extend and move logs of AI conversations.
 
-The log is where --store says: a folder (one JSONL file per session) or a
-sqlite file. A prefix decides ("jsonl:DIR", "sqlite:FILE"); without one, an
-existing file or a name ending in .db, .sqlite or .sqlite3 is sqlite, anything
-else a folder. The default is $CONVLOG_STORE, else convlog in $XDG_DATA_HOME
-(~/.local/share).
+--store names the store: a folder (one JSONL file per session) or a sqlite file.
+A prefix decides which ("jsonl:DIR", "sqlite:FILE"). Without a prefix, an
+existing file or a name that ends in .db, .sqlite or .sqlite3 is sqlite, and
+anything else is a folder. The default is $CONVLOG_STORE, else convlog in
+$XDG_DATA_HOME (~/.local/share).
 
-Sessions are named by their id or the beginning of it, if that is unique;
-append and rm want all of it.
+Commands take the id of a session, or the beginning of an id if only one session
+has it. append and rm take full ids only.
 
-Long output goes through $PAGER (less by default) when a person is looking.
+Long output goes through $PAGER (less by default) on a terminal.
 
 Exit codes: 0 done, 1 failed or found damage, 2 wrong usage.`
 
-// noCommand refuses words that are no command.
-func noCommand(cmd *cobra.Command, args []string) error {
+// unknownCommand rejects a word that is not a command.
+func unknownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
@@ -116,7 +123,7 @@ func noCommand(cmd *cobra.Command, args []string) error {
 	return usagef("unknown command %q (%s)", args[0], hint)
 }
 
-// between checks the number of arguments; most < 0 is no bound.
+// between checks the number of arguments; most < 0 is no limit.
 func between(least, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
@@ -129,13 +136,13 @@ func between(least, most int) cobra.PositionalArgs {
 	}
 }
 
-// reading runs f on the log that --store names, opened for reading only.
+// reading runs f on the log of --store, opened read-only.
 func (a *app) reading(f func(*eventlog.Log) error) error { return a.with(forReading, f) }
 
-// writing runs f on the log that --store names; the store is made if need be.
+// writing runs f on the log of --store. A missing store is created.
 func (a *app) writing(f func(*eventlog.Log) error) error { return a.with(forWriting, f) }
 
-// changing runs f on the log that --store names, which must exist.
+// changing runs f on the log of --store, which must exist.
 func (a *app) changing(f func(*eventlog.Log) error) error { return a.with(forChanging, f) }
 
 func (a *app) with(m mode, f func(*eventlog.Log) error) error {
@@ -144,6 +151,17 @@ func (a *app) with(m mode, f func(*eventlog.Log) error) error {
 		return err
 	}
 	return at.with(m, f)
+}
+
+// session runs f on the log of --store and on the id of the session called name.
+func (a *app) session(ctx context.Context, m mode, name string, f func(log *eventlog.Log, session string) error) error {
+	return a.with(m, func(log *eventlog.Log) error {
+		session, err := resolve(ctx, log, name)
+		if err != nil {
+			return err
+		}
+		return f(log, session)
+	})
 }
 
 func (at place) with(m mode, f func(*eventlog.Log) error) error {

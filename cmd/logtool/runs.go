@@ -22,17 +22,24 @@ func (a *app) optreeCommand() *cobra.Command {
 	var opts runlog.Options
 	cmd := &cobra.Command{
 		Use:   "optree SESSION",
-		Short: "Show what a session did as a tree: turns, model calls, tools, runs of sub-agents",
-		Long: `Show what a session did: its turns, below each what it asked of models and tools
-and how long that took, and below those the runs of sub-agents with theirs. What
-was rewound is marked.
+		Short: "Show the turns, model calls, tools and sub-agent runs of a session as a tree",
+		Long: `Show the operations of a session as a tree: its turns, the model calls and tool
+calls of each turn with their durations, and the runs of sub-agents. Orphaned
+(rewound) turns are marked.
 
--o writes the op tree file, gzip-compressed JSON with every request and response
-whole (plain JSON if the name does not end in .gz); --json prints the tree.`,
+-o writes the op tree file: gzip-compressed JSON with every request and response
+(plain JSON if the name does not end in .gz). --json prints the tree.`,
 		Example: "  logtool optree order-42 -o order-42.json.gz",
 		Args:    between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.reading(func(log *eventlog.Log) error { return a.optree(cmd.Context(), log, args[0], opts, file) })
+			return a.loadRun(cmd.Context(), args[0], opts, func(run *runlog.Run) error {
+				if file == "" {
+					return a.answer(run.OpTree(), func(p *printer) { p.run(run, "") })
+				}
+				return a.output(file, func(w io.Writer) error {
+					return runlog.WriteOpTree(w, run, runlog.OpTreeOptions{Now: a.now, Plain: !strings.HasSuffix(file, ".gz")})
+				})
+			})
 		},
 	}
 	cmd.Flags().StringVarP(&file, "output", "o", "", "write the op tree file")
@@ -42,32 +49,20 @@ whole (plain JSON if the name does not end in .gz); --json prints the tree.`,
 
 func runFlags(cmd *cobra.Command, opts *runlog.Options) {
 	cmd.Flags().BoolVar(&opts.Alone, "alone", false, "without the sessions of sub-agents")
-	cmd.Flags().BoolVar(&opts.Own, "own", false, "without what a fork shares with its parent")
+	cmd.Flags().BoolVar(&opts.Own, "own", false, "without the events that a fork shares with its parent")
 }
 
-func (a *app) optree(ctx context.Context, log *eventlog.Log, name string, opts runlog.Options, file string) error {
-	session, err := resolve(ctx, log, name)
-	if err != nil {
-		return err
-	}
-	run, err := runlog.Load(ctx, log, session, opts)
-	if err != nil {
-		return err
-	}
-	if file != "" {
-		return a.output(file, func(w io.Writer) error {
-			return runlog.WriteOpTree(w, run, runlog.OpTreeOptions{Now: a.now, Plain: !strings.HasSuffix(file, ".gz")})
-		})
-	}
-	p := a.printer()
-	if a.json {
-		return p.last(run.OpTree())
-	}
-	p.run(run, "")
-	return p.flush()
+func (a *app) loadRun(ctx context.Context, name string, opts runlog.Options, f func(*runlog.Run) error) error {
+	return a.session(ctx, forReading, name, func(log *eventlog.Log, session string) error {
+		run, err := runlog.Load(ctx, log, session, opts)
+		if err != nil {
+			return err
+		}
+		return f(run)
+	})
 }
 
-// run prints a run, indented.
+// run prints a run; in is the indentation.
 func (p *printer) run(r *runlog.Run, in string) {
 	p.printf("%s%s  %s\n", in, p.paint(bold, clean(r.Session)), p.paint(dim, runAbout(r)))
 	for _, t := range r.Turns {
@@ -84,12 +79,12 @@ func runAbout(r *runlog.Run) string {
 		words = append(words, brief(r.Title, 60))
 	}
 	t := r.Totals
-	words = append(words, count(int64(t.Turns), "turn"), count(int64(t.Responses), "answer"), count(int64(t.Tools), "tool call"))
+	words = append(words, count(t.Turns, "turn"), count(t.Responses, "answer"), count(t.Tools, "tool call"))
 	if t.Failed > 0 {
-		words = append(words, thousands(int64(t.Failed))+" failed")
+		words = append(words, thousands(t.Failed)+" failed")
 	}
 	if t.Children > 0 {
-		words = append(words, count(int64(t.Children), "child run"))
+		words = append(words, count(t.Children, "child run"))
 	}
 	words = append(words, "own "+price(t.Own.Cost))
 	if t.Children > 0 {
@@ -101,12 +96,12 @@ func runAbout(r *runlog.Run) string {
 	return strings.Join(words, " · ")
 }
 
-// unpriced says how many answers are in no cost.
-func unpriced(n int) string { return count(int64(n), "answer") + " unpriced" }
+// unpriced counts the answers without a cost.
+func unpriced(n int) string { return count(n, "answer") + " unpriced" }
 
 func (p *printer) runTurn(t *runlog.Turn, in string) {
 	words := []string{fmt.Sprintf("turn %d", t.Index), p.paint(dim, at(t.From))}
-	if input := asked(t.Input, 80); input != "" {
+	if input := inputOf(t.Input, 80); input != "" {
 		words = append(words, input)
 	}
 	words = append(words, p.paint(dim, strings.Join(turnAbout(t), " · ")))
@@ -119,8 +114,8 @@ func (p *printer) runTurn(t *runlog.Turn, in string) {
 	}
 }
 
-// asked is the beginning of what a turn was asked: the first that has words.
-func asked(input []event.Message, most int) string {
+// inputOf is the beginning of the first input of a turn that has text.
+func inputOf(input []event.Message, most int) string {
 	for i := range input {
 		if text := brief(input[i].Text(), most); text != "" {
 			return text
@@ -130,23 +125,19 @@ func asked(input []event.Message, most int) string {
 }
 
 func turnAbout(t *runlog.Turn) (words []string) {
-	if t.Status != "" {
-		words = append(words, string(t.Status))
-	} else {
-		words = append(words, "open")
-	}
+	words = append(words, cmp.Or(string(t.Status), "open"))
 	if t.Error != "" {
 		words = append(words, brief(t.Error, 80))
 	}
-	words = append(words, took(t.Started, t.Ended))
+	words = append(words, duration(t.Started, t.Ended))
 	if t.Spend.Cost > 0 {
 		words = append(words, priced(t.Spend))
 	}
 	return words
 }
 
-// took is how long something took.
-func took(started, ended time.Time) string {
+// duration writes the time between two times.
+func duration(started, ended time.Time) string {
 	if started.IsZero() || ended.Before(started) {
 		return "-"
 	}
@@ -163,7 +154,7 @@ func took(started, ended time.Time) string {
 func (p *printer) op(op *runlog.Op, in string) {
 	words := []string{string(op.Kind), clean(op.Name), p.paint(dim, at(op.Seq)), p.paint(opStyle(op.Status), string(op.Status))}
 	if !op.Ended.IsZero() {
-		words = append(words, p.paint(dim, took(op.Started, op.Ended)))
+		words = append(words, p.paint(dim, duration(op.Started, op.Ended)))
 	}
 	if op.Error != "" {
 		words = append(words, p.paint(red, brief(op.Error, 80)))
@@ -194,42 +185,25 @@ func (a *app) runlogCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "runlog SESSION",
 		Short: "List the turns of a session: input, tool calls, output, cost",
-		Long: `List the turns of a session, what each was given, called, answered and cost, for
-evaluation. --json prints it whole on one line, with the runs of sub-agents; -o
+		Long: `List the turns of a session with their input, tool calls, output and cost, for
+evaluation. --json prints all of it on one line, with the runs of sub-agents. -o
 writes the same to a file, indented.`,
-		Example: "  logtool runlog order-42\n  logtool runlog order-42 --orphaned -o order-42.json",
+		Example: "  logtool runlog order-42 --orphaned -o order-42.json",
 		Args:    between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.reading(func(log *eventlog.Log) error {
-				return a.runlog(cmd.Context(), log, args[0], opts, orphaned, file)
+			return a.loadRun(cmd.Context(), args[0], opts, func(run *runlog.Run) error {
+				runs := run.Log(orphaned)
+				if file == "" {
+					return a.answer(runs, func(p *printer) { p.runLog(runs) })
+				}
+				return a.output(file, runs.WriteJSON)
 			})
 		},
 	}
 	cmd.Flags().StringVarP(&file, "output", "o", "", "write JSON to this file")
-	cmd.Flags().BoolVar(&orphaned, "orphaned", false, "turns that were rewound too")
+	cmd.Flags().BoolVar(&orphaned, "orphaned", false, "list orphaned turns too")
 	runFlags(cmd, &opts)
 	return cmd
-}
-
-func (a *app) runlog(ctx context.Context, log *eventlog.Log, name string, opts runlog.Options, orphaned bool, file string) error {
-	session, err := resolve(ctx, log, name)
-	if err != nil {
-		return err
-	}
-	run, err := runlog.Load(ctx, log, session, opts)
-	if err != nil {
-		return err
-	}
-	runs := run.Log(orphaned)
-	if file != "" {
-		return a.output(file, runs.WriteJSON)
-	}
-	p := a.printer()
-	if a.json {
-		return p.last(runs)
-	}
-	p.runLog(runs)
-	return p.flush()
 }
 
 func (p *printer) runLog(l *runlog.Log) {
@@ -238,7 +212,7 @@ func (p *printer) runLog(l *runlog.Log) {
 		cells = append(cells, turnCells(&l.Turns[i]))
 	}
 	p.table([]string{"TURN", "SEQ", "STATUS", "CALLS", "COST", "INPUT", "OUTPUT"}, cells, 0, 1, 3, 4)
-	line := count(int64(len(l.Turns)), "turn") + ", cost " + price(l.TotalCost)
+	line := count(len(l.Turns), "turn") + ", cost " + price(l.TotalCost)
 	if l.Unpriced > 0 {
 		line += ", " + unpriced(l.Unpriced)
 	}
@@ -253,14 +227,11 @@ func (p *printer) runLog(l *runlog.Log) {
 
 func turnCells(t *runlog.LogTurn) []string {
 	const most = 40
-	input, output := asked(t.Input, most), ""
+	input, output := inputOf(t.Input, most), ""
 	if t.Output != nil {
 		output = brief(t.Output.Text(), most)
 	}
-	status := string(t.Status)
-	if status == "" {
-		status = "open"
-	}
+	status := cmp.Or(string(t.Status), "open")
 	if t.Orphaned {
 		status += ", " + orphanedMark
 	}
@@ -270,14 +241,14 @@ func turnCells(t *runlog.LogTurn) []string {
 			failed++
 		}
 	}
-	calls := thousands(int64(len(t.Calls)))
+	calls := thousands(len(t.Calls))
 	if failed > 0 {
-		calls += " (" + thousands(int64(failed)) + " failed)"
+		calls += " (" + thousands(failed) + " failed)"
 	}
 	return []string{strconv.Itoa(t.Index), strconv.FormatInt(t.Seq, 10), status, calls, priced(projection.Spend{Cost: t.Cost, Unpriced: t.Unpriced}), input, output}
 }
 
-// childOp prints a run that an op started.
+// childOp prints the sub-agent run of an op.
 func (p *printer) childOp(c *runlog.ChildOp, in string) {
 	words := []string{"run " + clean(cmp.Or(c.Agent, c.ID)), string(c.State)}
 	switch {

@@ -15,11 +15,11 @@ import (
 	"github.com/convlog/convlog/search"
 )
 
-// searching is what is looked for, and how much of what is found is shown.
-type searching struct {
+// searchOptions choose the events to search, and how many hits to print.
+type searchOptions struct {
 	text       string
-	session    string // "" is all
-	path       string // all or active
+	session    string // empty for all sessions
+	path       string // allPaths or activePath
 	types      []string
 	limit      int
 	perSession int
@@ -27,23 +27,21 @@ type searching struct {
 }
 
 func (a *app) searchCommand() *cobra.Command {
-	var s searching
+	var s searchOptions
 	cmd := &cobra.Command{
 		Use:   "search TEXT [SESSION]",
-		Short: "Find what was said, in one session or in all of them",
-		Long: `Find the events whose text holds all words of TEXT, in any case and also inside
-of longer words. A "phrase in double quotes" must stand there as it is. Nothing
-else has a special meaning: C++, store.go, *.txt and 检索 are words like others.
+		Short: "Find text in one session or in all sessions",
+		Long: `Find the events whose text contains all words of TEXT, in any case, also inside
+longer words. A "phrase in double quotes" is one word with spaces. No other
+character is special: C++, store.go, *.txt and 检索 are words.
 
-Searched is what a person reads: messages, reasoning, tool calls with their
-arguments, results, titles, summaries. The session with the latest activity
-comes first, and of each its newest hits. Of a fork only its own events are
-searched, unless SESSION names it. What was rewound is marked as orphaned, or
-left out with --path active.
-
-Exit codes: 0 something was found, 1 nothing was, or a session cannot be read.`,
-		Example: "  logtool search 'connection refused'\n  logtool search '\"no space left\" build' --limit 5\n  logtool search refund order-42 --type message_added",
-		Args:    between(1, 2),
+search reads messages, reasoning, tool calls with their arguments, results, titles
+and summaries. The session with the latest activity comes first, and its newest
+hits come first. Of a fork, only its own events are searched, unless SESSION names
+the fork. Orphaned (rewound) events are marked; --path active leaves them out.`,
+		Annotations: map[string]string{exitCodes: "0 done, 1 nothing found, or a session cannot be read, 2 wrong usage."},
+		Example:     "  logtool search '\"no space left\" build' --limit 5",
+		Args:        between(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s.text = args[0]
 			if len(args) > 1 {
@@ -55,48 +53,39 @@ Exit codes: 0 something was found, 1 nothing was, or a session cannot be read.`,
 			return a.reading(func(log *eventlog.Log) error { return a.search(cmd.Context(), log, s) })
 		},
 	}
-	cmd.Flags().StringVar(&s.path, "path", allPaths, "all, which marks what was rewound, or active, which leaves it out")
-	cmd.Flags().StringSliceVar(&s.types, "type", nil, "only events of these types, such as message_added")
-	cmd.Flags().IntVar(&s.limit, "limit", 50, "stop after so many hits; 0 shows all")
-	cmd.Flags().IntVar(&s.perSession, "per-session", 5, "show so many of each session, unless SESSION is given; 0 shows all")
-	cmd.Flags().IntVar(&s.context, "context", 60, "characters to show before and behind a match")
+	selectFlags(cmd, &s.path, &s.types)
+	cmd.Flags().IntVar(&s.limit, "limit", 50, "print this many hits; 0 prints all")
+	cmd.Flags().IntVar(&s.perSession, "per-session", 5, "print this many hits of each session, unless SESSION is given; 0 prints all")
+	cmd.Flags().IntVar(&s.context, "context", 60, "characters to print before and after a match")
 	return cmd
 }
 
-func (s *searching) check() error {
+func (s *searchOptions) check() error {
 	switch {
-	case s.path != allPaths && s.path != activePath:
-		return usagef("--path is all or active, not %q", s.path)
 	case s.limit < 0 || s.perSession < 0:
 		return usagef("--limit and --per-session are not negative")
 	case s.context < 1:
 		return usagef("--context is at least 1")
 	case strings.TrimSpace(s.text) == "":
-		return usagef("nothing to look for: give a word or a phrase")
+		return usagef("nothing to search for: give a word or a phrase")
 	}
-	return nil
+	return checkPath(s.path)
 }
 
-// most is how many hits of each session are looked for: one more than are shown says
-// that there are more, and as many may be repeats. 0 is all.
-func (s *searching) most() int {
-	if s.session != "" {
-		return 0
-	}
-	return 2*s.perSession + min(s.perSession, 1)
-}
-
-// query is the search as the log takes it.
-func (s *searching) query() search.Query {
+// query asks for more hits of each session than are printed: one more proves that
+// there are more, and half of the hits may be repeats.
+func (s *searchOptions) query() search.Query {
 	q := search.Query{Text: s.text, Session: s.session, Active: s.path == activePath, Context: s.context}
 	for _, t := range s.types {
 		q.Types = append(q.Types, event.Type(t).Name())
 	}
-	q.PerSession = s.most()
+	if s.session == "" {
+		q.PerSession = 2*s.perSession + min(s.perSession, 1)
+	}
 	return q
 }
 
-func (a *app) search(ctx context.Context, log *eventlog.Log, s searching) error {
+func (a *app) search(ctx context.Context, log *eventlog.Log, s searchOptions) error {
 	if s.session != "" {
 		session, err := resolve(ctx, log, s.session)
 		if err != nil {
@@ -104,9 +93,10 @@ func (a *app) search(ctx context.Context, log *eventlog.Log, s searching) error 
 		}
 		s.session = session
 	}
-	out := &hitPrinter{printer: a.printer(), searching: s, log: log, json: a.json}
+	query := s.query()
+	out := &hitPrinter{printer: a.printer(), searchOptions: s, log: log, json: a.json, most: query.PerSession}
 	var failed []error
-	for hit, err := range search.Events(ctx, log, s.query()) {
+	for hit, err := range search.Events(ctx, log, query) {
 		if err != nil {
 			failed = append(failed, err)
 			continue
@@ -146,30 +136,33 @@ func (e *foundNothingError) Error() string {
 	return text
 }
 
-// hitPrinter prints hits, grouped by their sessions.
+// hitPrinter prints hits, grouped by session.
 type hitPrinter struct {
 	*printer
-	searching
-	log     *eventlog.Log
-	json    bool
-	at      string // the session whose hits are printed
+	searchOptions
+	log  *eventlog.Log
+	json bool
+	most int // hits of each session that the query asks for; 0 is all
+
+	shown int // hits printed
+
+	current string // the session of the newest hit
 	title   string
-	orphans *orphans
-	said    map[string]bool // by messages of it
-	found   int             // hits of it
-	here    int             // hits of it that were shown
-	shown   int
-	more    bool // there are more of it
+	marker  *pathMarker
+	texts   map[string]bool // snippets of its messages
+	found   int             // its hits
+	here    int             // its hits that were printed
+	more    bool            // it has more hits
 }
 
-// hit prints a hit; more is false when no others are wanted.
+// hit prints a hit; more is false once the limit is reached.
 func (p *hitPrinter) hit(ctx context.Context, hit search.Hit) (more bool, err error) {
-	if hit.Session != p.at {
+	if hit.Session != p.current {
 		p.end()
 		p.begin(ctx, hit)
 	}
 	if p.found++; p.repeats(hit) {
-		p.more = p.more || p.found == p.most()
+		p.more = p.more || p.found == p.most
 		return true, nil
 	}
 	if p.session == "" && p.perSession > 0 && p.here == p.perSession {
@@ -180,7 +173,7 @@ func (p *hitPrinter) hit(ctx context.Context, hit search.Hit) (more bool, err er
 		p.more = true
 		return false, nil
 	}
-	orphaned, err := p.orphans.has(ctx, &hit.Event)
+	orphaned, err := p.marker.orphaned(ctx, &hit.Event)
 	if err != nil {
 		return false, err
 	}
@@ -189,27 +182,27 @@ func (p *hitPrinter) hit(ctx context.Context, hit search.Hit) (more bool, err er
 	}
 	p.here, p.shown = p.here+1, p.shown+1
 	if p.json {
-		return true, p.value(newFound(hit, p.title, orphaned))
+		return true, p.value(newHitRow(hit, p.title, orphaned))
 	}
 	p.line(hit, orphaned)
 	return true, nil
 }
 
-// repeats reports whether a record that was kept raw says only what a message that
-// was shown says, as programs write what a tool gave more than once. --json has all.
+// repeats reports whether a raw record repeats the text of a printed message:
+// programs record the results of tools twice. --json prints all hits.
 func (p *hitPrinter) repeats(hit search.Hit) bool {
 	if hit.Type == event.MessageAdded {
-		p.said[hit.Snippet.Text] = true
+		p.texts[hit.Snippet.Text] = true
 	}
-	return !p.json && p.said[hit.Snippet.Text] && strings.Contains(string(hit.Type), ":")
+	return !p.json && p.texts[hit.Snippet.Text] && strings.Contains(string(hit.Type), ":")
 }
 
-// begin goes on to another session.
+// begin prepares for the hits of the next session.
 func (p *hitPrinter) begin(ctx context.Context, hit search.Hit) {
-	name := glance(ctx, p.log, hit.Session)
-	p.at, p.title, p.said, p.found, p.here = hit.Session, name.called(), map[string]bool{}, 0, 0
-	if p.orphans = nil; p.path == allPaths {
-		p.orphans = newOrphans(p.log, cmp.Or(p.session, hit.Session))
+	p.current, p.title = hit.Session, readName(ctx, p.log, hit.Session)
+	p.texts, p.found, p.here = map[string]bool{}, 0, 0
+	if p.marker = nil; p.path == allPaths {
+		p.marker = &pathMarker{log: p.log, session: cmp.Or(p.session, hit.Session)}
 	}
 }
 
@@ -231,12 +224,12 @@ func (p *hitPrinter) heading(hit search.Hit) {
 func (p *hitPrinter) line(hit search.Hit, orphaned bool) {
 	mark := ""
 	if orphaned {
-		mark = " · " + p.paint(yellow, "orphaned")
+		mark = " · " + p.paint(yellow, orphanedMark)
 	}
 	p.printf("  %s %s · %s%s\n    %s\n", p.paint(dim, fmt.Sprintf("#%d", hit.Seq)), p.source(hit), p.when(hit.Timestamp), mark, p.marked(hit.Snippet))
 }
 
-// source is who said it, or what kind of event it is.
+// source is the role of a message, else the type of the event.
 func (p *hitPrinter) source(hit search.Hit) string {
 	if role := roleOf(hit); role != "" {
 		return p.speaker(&hit.Event, role)
@@ -270,18 +263,18 @@ func (p *hitPrinter) marked(s search.Snippet) string {
 	return text.String()
 }
 
-// end says whether there is more of the session.
+// end prints how to find more hits of the session, if it has more.
 func (p *hitPrinter) end() {
 	if p.more && !p.json && p.limit > 0 && p.shown == p.limit {
 		p.printf("\n%s\n", p.paint(dim, "there is more: --limit 0 shows all"))
 	} else if p.more && !p.json {
-		p.printf("  %s\n", p.paint(dim, "more: logtool search "+shellWord(p.text)+" "+shellWord(p.at)))
+		p.printf("  %s\n", p.paint(dim, "more: logtool search "+shellWord(p.text)+" "+shellWord(p.current)))
 	}
 	p.more = false
 }
 
-// foundHit is a hit as --json prints it.
-type foundHit struct {
+// hitRow is a hit with --json.
+type hitRow struct {
 	Session   string     `json:"session_id"`
 	Title     string     `json:"title,omitzero"`
 	Seq       int64      `json:"seq"`
@@ -290,14 +283,14 @@ type foundHit struct {
 	Timestamp time.Time  `json:"timestamp"`
 	Orphaned  bool       `json:"orphaned,omitzero"`
 	Text      string     `json:"text"`
-	// Matches are places in Text, in bytes: where each begins and ends.
+	// Matches are the ranges of the matches in Text, in bytes.
 	Matches [][2]int `json:"matches"`
 	Before  bool     `json:"before,omitzero"`
 	After   bool     `json:"after,omitzero"`
 }
 
-func newFound(hit search.Hit, title string, orphaned bool) foundHit {
-	f := foundHit{
+func newHitRow(hit search.Hit, title string, orphaned bool) hitRow {
+	f := hitRow{
 		Session: hit.Session, Title: title, Seq: hit.Seq, Type: hit.Type, Role: roleOf(hit), Timestamp: hit.Timestamp, Orphaned: orphaned,
 		Text: hit.Snippet.Text, Before: hit.Snippet.Before, After: hit.Snippet.After,
 	}

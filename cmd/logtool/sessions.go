@@ -10,8 +10,7 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// sessions are the ids that args name, each by id or unique prefix and once,
-// or all ids of the log.
+// sessions are the ids for the names in args, each once, or all ids of the log.
 func (a *app) sessions(ctx context.Context, log *eventlog.Log, args []string, all bool) ([]string, error) {
 	if all {
 		var ids []string
@@ -23,11 +22,11 @@ func (a *app) sessions(ctx context.Context, log *eventlog.Log, args []string, al
 		}
 		return ids, ctx.Err()
 	}
-	return named(args, func(arg string) (string, error) { return resolve(ctx, log, arg) })
+	return findEach(args, func(arg string) (string, error) { return resolve(ctx, log, arg) })
 }
 
-// named are the sessions that find gives for args, each once.
-func named(args []string, find func(arg string) (id string, err error)) ([]string, error) {
+// findEach calls find for each name, and returns the ids without duplicates.
+func findEach(args []string, find func(arg string) (id string, err error)) ([]string, error) {
 	var ids []string
 	for _, arg := range args {
 		id, err := find(arg)
@@ -41,8 +40,8 @@ func named(args []string, find func(arg string) (id string, err error)) ([]strin
 	return ids, nil
 }
 
-// resolve finds a session by its id or unique prefix. A prefix that fits a
-// session and its sub-agents only means the session.
+// resolve finds a session by its id or a unique prefix. A prefix of a session and its
+// sub-agents means the session.
 func resolve(ctx context.Context, log *eventlog.Log, name string) (string, error) {
 	if strings.TrimSpace(name) == "" {
 		return "", usagef("no session named: give an id, or the beginning of one")
@@ -60,8 +59,8 @@ func resolve(ctx context.Context, log *eventlog.Log, name string) (string, error
 	return session, nil
 }
 
-// mainOf finds the session that all others are named after: importers call the
-// sub-agents of a session "<its id>.<something>".
+// mainOf is the session with all others as sub-agents. Importers name sub-agents
+// "<id of the session>.<name>".
 func mainOf(sorted []string) (string, bool) {
 	main := sorted[0]
 	for _, id := range sorted[1:] {
@@ -72,7 +71,7 @@ func mainOf(sorted []string) (string, bool) {
 	return main, true
 }
 
-// exactly is the session with that id, and no other that begins with it.
+// exactly finds a session by its full id. A prefix is a beginningError.
 func exactly(ctx context.Context, log *eventlog.Log, id string) (string, error) {
 	if strings.TrimSpace(id) == "" {
 		return "", usagef("no session named: give its full id")
@@ -90,12 +89,11 @@ func exactly(ctx context.Context, log *eventlog.Log, id string) (string, error) 
 	return "", err
 }
 
-// beginningError says that a name, where a full id is asked for, is only the
-// beginning of some.
+// beginningError rejects the beginning of an id where a full id is required.
 type beginningError struct {
 	name     string
 	sessions []string
-	free     bool // a session of that name may be begun
+	free     bool // a session with that name may begin
 }
 
 func (e *beginningError) hint() string {
@@ -106,13 +104,5 @@ func (e *beginningError) hint() string {
 }
 
 func (e *beginningError) Error() string {
-	const most = 3
-	var names []string
-	for _, id := range e.sessions[:min(len(e.sessions), most)] {
-		names = append(names, fmt.Sprintf("%q", id))
-	}
-	if n := len(e.sessions) - len(names); n > 0 {
-		names = append(names, thousands(int64(n))+" more")
-	}
-	return fmt.Sprintf("no session is named %q, which is the beginning of %s", e.name, strings.Join(names, ", "))
+	return fmt.Sprintf("no session is named %q, which is the beginning of %s", e.name, someOf(e.sessions, 3))
 }

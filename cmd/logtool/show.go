@@ -17,123 +17,108 @@ import (
 	"github.com/convlog/convlog/interop/transcript"
 )
 
-// showing is how events are shown.
-type showing struct {
+// showOptions choose how events are printed.
+type showOptions struct {
 	raw  bool // --raw
 	full bool // --full
 }
 
-func (s *showing) flags(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&s.raw, "raw", false, "print the stored lines as they are")
+func (s *showOptions) flags(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&s.raw, "raw", false, "print the stored lines")
 	cmd.Flags().BoolVar(&s.full, "full", false, "fold nothing")
 }
 
-// checkShowing refuses two ways at once.
-func (a *app) checkShowing(s showing) error {
+// checkShow rejects --raw with --json.
+func (a *app) checkShow(s showOptions) error {
 	if s.raw && a.json {
-		return usagef("--raw prints the lines as they are stored, which are JSON, --json the events: give one of them")
+		return usagef("--raw prints the stored lines, --json the events with their bodies: give one of them")
 	}
 	return nil
 }
 
-// picking is which events are shown.
-type picking struct {
+// selection chooses the events that are printed.
+type selection struct {
 	from, to int64
 	last     int
 	types    []string
-	path     string // all or active
+	path     string // allPaths or activePath
 }
 
-// The paths that --path names.
-const (
-	allPaths   = "all"
-	activePath = "active"
-)
-
-func (pick *picking) active() bool { return pick.path == activePath }
-
 func (a *app) showCommand() *cobra.Command {
-	var s showing
-	var pick picking
+	var s showOptions
+	var sel selection
 	cmd := &cobra.Command{
 		Use:   "show SESSION",
 		Short: "Show a session: messages, and tool calls with their results",
-		Long: `Show a session in order, a fork with what it shares with its parents. Results
-stand under their calls; long output is folded with a count of what is hidden;
-what was rewound is marked as orphaned, or left out with --path active. With
---json every event is an object with its data, bodies inlined.`,
-		Example: `  logtool show order-42
-  logtool show order-42 --last 20 --path active
-  logtool show order-42 --from 7 --to 12 --full
-  logtool show order-42 --type message_added --json`,
-		Args: between(1, 1),
+		Long: `Show the events of a session in order. A fork is shown with the events that it
+shares with its parents. Results are shown under their calls. Long output is
+folded, with a count of the hidden lines. Orphaned (rewound) events are marked;
+--path active leaves them out. With --json each event is an object with its data
+and its bodies.`,
+		Example: "  logtool show order-42 --from 7 --to 12 --full",
+		Args:    between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := pick.check(); err != nil {
+			if err := sel.check(); err != nil {
 				return err
 			}
-			if err := a.checkShowing(s); err != nil {
+			if err := a.checkShow(s); err != nil {
 				return err
 			}
-			return a.reading(func(log *eventlog.Log) error { return a.show(cmd.Context(), log, args[0], pick, s) })
+			return a.session(cmd.Context(), forReading, args[0], func(log *eventlog.Log, session string) error {
+				return a.show(cmd.Context(), log, session, sel, s)
+			})
 		},
 	}
 	s.flags(cmd)
-	cmd.Flags().Int64Var(&pick.from, "from", 0, "begin at this seq")
-	cmd.Flags().Int64Var(&pick.to, "to", 0, "end at this seq")
-	cmd.Flags().IntVar(&pick.last, "last", 0, "only the newest N of what is selected")
-	cmd.Flags().StringSliceVar(&pick.types, "type", nil, "only events of these types, such as message_added")
-	cmd.Flags().StringVar(&pick.path, "path", allPaths, "all, which marks what was rewound, or active, which leaves it out")
+	cmd.Flags().Int64Var(&sel.from, "from", 0, "begin at this seq")
+	cmd.Flags().Int64Var(&sel.to, "to", 0, "end at this seq")
+	cmd.Flags().IntVar(&sel.last, "last", 0, "only the newest N of the selected events")
+	selectFlags(cmd, &sel.path, &sel.types)
 	return cmd
 }
 
-func (pick *picking) check() error {
+func (sel *selection) check() error {
 	switch {
-	case pick.path != allPaths && pick.path != activePath:
-		return usagef("--path is all or active, not %q", pick.path)
-	case pick.from < 0 || pick.to < 0 || pick.last < 0:
+	case sel.from < 0 || sel.to < 0 || sel.last < 0:
 		return usagef("--from, --to and --last are not negative")
-	case pick.to > 0 && pick.from > pick.to:
-		return usagef("--from %d is after --to %d", pick.from, pick.to)
+	case sel.to > 0 && sel.from > sel.to:
+		return usagef("--from %d is after --to %d", sel.from, sel.to)
 	}
-	return nil
+	return checkPath(sel.path)
 }
 
-func (a *app) show(ctx context.Context, log *eventlog.Log, name string, pick picking, s showing) error {
-	session, err := resolve(ctx, log, name)
-	if err != nil {
-		return err
+func (a *app) show(ctx context.Context, log *eventlog.Log, session string, sel selection, s showOptions) error {
+	out := a.eventPrinter(s, transcript.Window)
+	if sel.path == allPaths {
+		out.marker = &pathMarker{log: log, session: session}
 	}
-	out := a.shower(s, holdForShow)
-	if !pick.active() {
-		out.orphans = newOrphans(log, session)
-	}
-	shown := false
-	for e, err := range pick.events(ctx, log, session) {
+	empty := true
+	for e, err := range sel.events(ctx, log, session) {
 		if err == nil {
 			err = out.event(ctx, e)
 		}
 		if err != nil {
 			return out.stop(err)
 		}
-		shown = true
+		empty = false
 	}
-	if err := out.stop(ctx.Err()); err != nil || shown {
+	if err := out.stop(ctx.Err()); err != nil || !empty {
 		return err
 	}
-	return a.nothing(ctx, log, session, pick)
+	return a.explainEmpty(ctx, log, session, sel)
 }
 
-// nothing says why nothing was shown.
-func (a *app) nothing(ctx context.Context, log *eventlog.Log, session string, pick picking) error {
+// explainEmpty says why show printed nothing.
+func (a *app) explainEmpty(ctx context.Context, log *eventlog.Log, session string, sel selection) error {
 	head, err := log.Head(ctx, session)
 	if err != nil {
 		return err
 	}
-	if pick.from > head.Seq {
+	if sel.from > head.Seq {
 		fmt.Fprintf(a.err, "nothing to show: the session ends at %s\n", at(head.Seq))
 		return nil
 	}
-	if len(pick.types) == 0 {
+	if len(sel.types) == 0 {
 		return nil
 	}
 	found := map[string]bool{}
@@ -144,59 +129,55 @@ func (a *app) nothing(ctx context.Context, log *eventlog.Log, session string, pi
 		found[string(e.Type.Name())] = true
 	}
 	has := strings.Join(slices.Sorted(maps.Keys(found)), ", ")
-	for _, t := range pick.types {
+	for _, t := range sel.types {
 		if name := event.Type(t).Name(); !found[string(name)] && !name.Known() {
 			return usagef("no event of the session is of type %q; it has %s", t, has)
 		}
 	}
-	fmt.Fprintf(a.err, "nothing to show: none of the events selected is of type %s; the session has %s\n", clean(strings.Join(pick.types, ", ")), clean(has))
+	fmt.Fprintf(a.err, "nothing to show: none of the events selected is of type %s; the session has %s\n", clean(strings.Join(sel.types, ", ")), clean(has))
 	return nil
 }
 
-// events yields what is picked, oldest first.
-func (pick *picking) events(ctx context.Context, log *eventlog.Log, session string) iter.Seq2[event.Event, error] {
-	switch {
-	case pick.last > 0:
-		return pick.newest(ctx, log, session)
-	case pick.active():
-		return pick.filter(log.Read(ctx, session, eventlog.All().OnPath()))
+// events yields the selected events, oldest first.
+func (sel *selection) events(ctx context.Context, log *eventlog.Log, session string) iter.Seq2[event.Event, error] {
+	r := eventlog.Between(sel.from, sel.to)
+	if sel.path == activePath {
+		r = eventlog.From(sel.from).OnPath() // the path of the head, also before --to
 	}
-	return pick.filter(log.Read(ctx, session, eventlog.Between(pick.from, pick.to)))
+	if sel.last == 0 {
+		return sel.filter(log.Read(ctx, session, r))
+	}
+	return newest(sel.last, sel.filter(log.Read(ctx, session, r.Backward())))
 }
 
-// filter passes on the events that are picked, but for last.
-func (pick *picking) filter(events iter.Seq2[event.Event, error]) iter.Seq2[event.Event, error] {
+// filter passes the events with a selected seq and type.
+func (sel *selection) filter(events iter.Seq2[event.Event, error]) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
 		for e, err := range events {
-			if (err != nil || pick.wants(&e)) && !yield(e, err) {
+			if (err != nil || sel.matches(&e)) && !yield(e, err) {
 				return
 			}
 		}
 	}
 }
 
-func (pick *picking) wants(e *event.Event) bool {
-	if e.Seq < pick.from || pick.to > 0 && e.Seq > pick.to {
+func (sel *selection) matches(e *event.Event) bool {
+	if e.Seq < sel.from || sel.to > 0 && e.Seq > sel.to {
 		return false
 	}
-	return len(pick.types) == 0 || slices.Contains(pick.types, string(e.Type)) || slices.Contains(pick.types, string(e.Type.Name()))
+	return len(sel.types) == 0 || slices.Contains(sel.types, string(e.Type)) || slices.Contains(sel.types, string(e.Type.Name()))
 }
 
-// newest reads backwards until it has found enough.
-func (pick *picking) newest(ctx context.Context, log *eventlog.Log, session string) iter.Seq2[event.Event, error] {
+// newest yields the first n of events that come newest first, in reverse.
+func newest(n int, events iter.Seq2[event.Event, error]) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
-		source, err := pick.backwards(ctx, log, session)
-		if err != nil {
-			yield(event.Event{}, err)
-			return
-		}
 		var found []event.Event
-		for e, err := range pick.filter(source) {
+		for e, err := range events {
 			if err != nil {
 				yield(e, err)
 				return
 			}
-			if found = append(found, e); len(found) == pick.last {
+			if found = append(found, e); len(found) == n {
 				break
 			}
 		}
@@ -208,90 +189,105 @@ func (pick *picking) newest(ctx context.Context, log *eventlog.Log, session stri
 	}
 }
 
-// backwards yields the candidates newest first.
-func (pick *picking) backwards(ctx context.Context, log *eventlog.Log, session string) (iter.Seq2[event.Event, error], error) {
-	if !pick.active() {
-		return log.Read(ctx, session, eventlog.Between(pick.from, pick.to).Backward()), nil
-	}
-	path, err := log.Path(ctx, session, 0)
-	if err != nil {
-		return nil, err
-	}
-	return func(yield func(event.Event, error) bool) {
-		for _, s := range slices.Backward(path) {
-			for e, err := range log.Read(ctx, session, eventlog.Between(s.From, s.To).Backward()) {
-				if !yield(e, err) || err != nil {
-					return
-				}
-			}
-		}
-	}, nil
-}
-
-// shower prints events in the way that was asked for.
-type shower struct {
+// eventPrinter prints events as text, as JSON or as stored lines.
+type eventPrinter struct {
 	*printer
 	raw, json  bool
 	renderer   *renderer
 	transcript *transcript.Joiner
-	orphans    *orphans // nil marks none
-	// unmarked is why orphans were not marked any more: the path cannot be read.
-	// What can be read is shown all the same.
-	unmarked error
+	marker     *pathMarker // nil marks nothing
+	// markError is the error of the marker, which cannot read the path. All readable
+	// events are printed nevertheless.
+	markError error
 }
 
-const (
-	holdForShow = transcript.Window
-	holdNothing = 0
-)
-
-func (a *app) shower(s showing, hold int) *shower {
+func (a *app) eventPrinter(s showOptions, hold int) *eventPrinter {
 	p := a.printer()
 	r := &renderer{printer: p, full: s.full}
-	return &shower{printer: p, raw: s.raw, json: a.json, renderer: r, transcript: joiner(r, hold)}
+	return &eventPrinter{printer: p, raw: s.raw, json: a.json, renderer: r, transcript: joiner(r, hold)}
 }
 
-// joiner puts results under their calls and pieces of a message together, and
-// leaves events apart otherwise.
+// joiner puts results under their calls, and joins the pieces of a message.
 func joiner(r *renderer, hold int) *transcript.Joiner {
 	j := transcript.NewJoiner(r.entry)
 	j.Window, j.Fold = hold, true
 	return j
 }
 
-func (s *shower) event(ctx context.Context, e event.Event) error {
-	if s.raw {
-		return s.printer.raw(e.Line())
+func (p *eventPrinter) event(ctx context.Context, e event.Event) error {
+	if p.raw {
+		return p.printer.raw(e.Line())
 	}
-	orphaned, err := s.orphans.has(ctx, &e)
+	orphaned, err := p.marker.orphaned(ctx, &e)
 	if err != nil {
-		s.orphans, s.unmarked = nil, err
+		p.marker, p.markError = nil, err
 	}
-	if s.json {
-		row := newShown(&e)
+	if p.json {
+		row := newEventRow(&e)
 		row.Orphaned = orphaned
-		return s.value(row)
+		return p.value(row)
 	}
-	return s.transcript.Add(transcript.NewEntry(&e, orphaned))
+	return p.transcript.Add(transcript.NewEntry(&e, orphaned))
 }
 
-// stop prints what is held and flushes; it returns err, if there is one.
-func (s *shower) stop(err error) error {
-	if held := s.transcript.Flush(); err == nil {
-		err = held
-	}
-	s.renderer.finish()
-	if flushed := s.flush(); err == nil {
-		err = flushed
-	}
-	if err == nil {
-		err = s.unmarked
+// stop prints all events that wait for a result, and flushes. It returns err, else
+// its own first error.
+func (p *eventPrinter) stop(err error) error {
+	waiting := p.transcript.Flush()
+	p.renderer.finish()
+	for _, next := range []error{waiting, p.flush(), p.markError} {
+		if err == nil {
+			err = next
+		}
 	}
 	return err
 }
 
-// shown is an event as --json prints it.
-type shown struct {
+// pathMarker finds the orphaned events of a session. It reads the active path back
+// from the head, and only as far as the oldest event that it is asked for.
+type pathMarker struct {
+	log     *eventlog.Log
+	session string
+	path    []event.Stretch // newest first
+	begun   bool
+	next    int64 // the next event of the path
+}
+
+// orphaned reports whether an event counts on a path only, and is not on the active
+// path. A nil marker finds none.
+func (m *pathMarker) orphaned(ctx context.Context, e *event.Event) (bool, error) {
+	if m == nil || e.Type.Scope() != event.PathScope {
+		return false, nil
+	}
+	if !m.begun || e.Seq <= m.next {
+		if err := m.read(ctx, e.Seq); err != nil {
+			return false, err
+		}
+	}
+	return !slices.ContainsFunc(m.path, func(s event.Stretch) bool { return s.From <= e.Seq && e.Seq <= s.To }), nil
+}
+
+// read continues the path back to event from.
+func (m *pathMarker) read(ctx context.Context, from int64) error {
+	for e, err := range m.log.Read(ctx, m.session, eventlog.Between(from, m.next).OnPath().Backward().Bare()) {
+		if err == nil {
+			m.begun = true
+			m.next, err = e.Parent()
+		}
+		if err != nil {
+			return err
+		}
+		if n := len(m.path); n > 0 && m.path[n-1].From == e.Seq+1 {
+			m.path[n-1].From = e.Seq
+		} else {
+			m.path = append(m.path, event.Stretch{From: e.Seq, To: e.Seq})
+		}
+	}
+	return nil
+}
+
+// eventRow is an event with --json.
+type eventRow struct {
 	Seq       int64          `json:"seq"`
 	ID        string         `json:"id"`
 	Session   string         `json:"session_id"`
@@ -306,8 +302,8 @@ type shown struct {
 	Data      jsontext.Value `json:"data,omitzero"`
 }
 
-func newShown(e *event.Event) shown {
-	return shown{
+func newEventRow(e *event.Event) eventRow {
+	return eventRow{
 		Seq: e.Seq, ID: e.ID.String(), Session: e.SessionID, Type: e.Type, Timestamp: e.Timestamp, Cost: e.Cost,
 		Hash: e.Hash().String(), Metadata: e.Metadata, Redacted: e.Redacted(), Kept: e.Kept(), Data: e.Data,
 	}

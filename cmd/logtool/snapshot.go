@@ -16,8 +16,8 @@ import (
 	"github.com/convlog/convlog/projection"
 )
 
-// setNamed is the set of projections of that name: what is snapshotted of a
-// session together, or one projection.
+// setNamed is the set of projections with that name. "session" is the set of a
+// resumed session; any other set has one projection.
 func setNamed(name string) (projection.Set, error) {
 	if name == projection.Session().Name {
 		return projection.Session(), nil
@@ -32,7 +32,7 @@ func setNamed(name string) (projection.Set, error) {
 	return projection.Of("", part), nil
 }
 
-// setNames are the names that setNamed knows.
+// setNames are the names of setNamed, separated by commas.
 func setNames() string { return strings.Join(setList(), ", ") }
 
 func setList() []string { return append([]string{projection.Session().Name}, projection.Names()...) }
@@ -42,72 +42,58 @@ func (a *app) snapshotCommand() *cobra.Command {
 	var r projection.Request
 	cmd := &cobra.Command{
 		Use:   "snapshot SESSION",
-		Short: "Append a snapshot, so that views of the session need not read what is before it",
-		Long: `Append a snapshot of a projection, with its whole state: whoever wants the state
-later reads the snapshot and what came after it. Nothing depends on a snapshot;
-the conversation is what it was. The default, session, holds all that a resumed
-session needs.
+		Short: "Append a snapshot, so that views read fewer events",
+		Long: `Append a snapshot of a projection with its whole state. A view then reads the
+snapshot and the events after it. The conversation does not change, and no event
+depends on a snapshot. The default, session, has everything that a resumed session
+needs.
 
 Projections: ` + setNames() + `.`,
-		Example: "  logtool snapshot order-42\n  logtool snapshot order-42 --projection history --reason 'before the upgrade'",
+		Example: "  logtool snapshot order-42 --projection history --reason 'before the upgrade'",
 		Args:    between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			set, err := setNamed(name)
 			if err != nil {
 				return err
 			}
-			return a.changing(func(log *eventlog.Log) error { return a.snapshot(cmd.Context(), log, args[0], set, r) })
+			return a.session(cmd.Context(), forChanging, args[0], func(log *eventlog.Log, session string) error {
+				return a.snapshot(cmd.Context(), log, session, set, r)
+			})
 		},
 	}
 	cmd.Flags().StringVar(&name, "projection", projection.Session().Name, "the projection to take a snapshot of")
 	cmd.Flags().StringVar(&r.Reason, "reason", "", "why")
-	cmd.Flags().BoolVar(&r.Durable, "durable", false, "return only when it is on disk")
+	cmd.Flags().BoolVar(&r.Durable, "durable", false, "return only when the snapshot is on disk")
 	return cmd
 }
 
-// snapped is a snapshot as snapshot prints it with --json.
-type snapped struct {
-	appended   `json:",inline"`
+// snapshotResult is the new snapshot with --json.
+type snapshotResult struct {
+	headRow    `json:",inline"`
 	SnapshotID string       `json:"snapshot_id"`
 	Projection string       `json:"projection"`
 	Covers     int64        `json:"covers"`
 	Digest     event.Digest `json:"state_digest"`
 }
 
-func (a *app) snapshot(ctx context.Context, log *eventlog.Log, name string, set projection.Set, r projection.Request) error {
-	session, err := resolve(ctx, log, name)
-	if err != nil {
-		return err
-	}
+func (a *app) snapshot(ctx context.Context, log *eventlog.Log, session string, set projection.Set, r projection.Request) error {
 	live, err := projection.Resume(ctx, log, session, set)
 	if err != nil {
 		return err
 	}
 	r.Trigger, r.Body, r.Force = projection.Manual, true, true
-	s, err := snapshotOf(ctx, live, r)
+	s, _, err := live.Snapshot(ctx, r)
+	for errors.Is(err, eventlog.ErrConflict) { // another writer was first
+		if err = live.Follow(ctx); err == nil {
+			s, _, err = live.Snapshot(ctx, r)
+		}
+	}
 	if err != nil {
 		return err
 	}
-	p := a.printer()
-	if a.json {
-		return p.last(snapped{newAppended(session, live.Head, 1), s.SnapshotID, s.Projection, s.Seq, s.StateDigest})
-	}
-	p.head(session, live.Head, "snapshot "+s.SnapshotID+" of "+s.Projection+" to "+at(s.Seq))
-	return p.flush()
-}
-
-// snapshotOf takes a snapshot of a session, and where others append to it
-// meanwhile one of what it is then.
-func snapshotOf(ctx context.Context, live *projection.Live, r projection.Request) (event.Snapshot, error) {
-	for {
-		s, _, err := live.Snapshot(ctx, r)
-		if !errors.Is(err, eventlog.ErrConflict) {
-			return s, err
-		}
-		if err := live.Follow(ctx); err != nil {
-			return s, err
-		}
-	}
+	return a.answer(snapshotResult{newHeadRow(session, live.Head, 1), s.SnapshotID, s.Projection, s.Seq, s.StateDigest}, func(p *printer) {
+		p.head(session, live.Head, "snapshot "+s.SnapshotID+" of "+s.Projection+" to "+at(s.Seq))
+	})
 }
 
 func (a *app) snapshotsCommand() *cobra.Command {
@@ -115,21 +101,23 @@ func (a *app) snapshotsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "snapshots SESSION",
 		Short: "List the snapshots of a session, oldest first",
-		Long: `List the snapshots on the active path, with --orphaned also those on what was
-rewound. A mark has no state: it names a place and the digest of the state there.
-logtool rewind and fork take the id of a snapshot.`,
+		Long: `List the snapshots on the active path. --orphaned lists the orphaned (rewound)
+snapshots too. A mark has no state: it names a place and the digest of the state
+there. logtool rewind and fork accept the id of a snapshot.`,
 		Example: "  logtool snapshots order-42 --orphaned",
 		Args:    between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.reading(func(log *eventlog.Log) error { return a.snapshots(cmd.Context(), log, args[0], orphaned) })
+			return a.session(cmd.Context(), forReading, args[0], func(log *eventlog.Log, session string) error {
+				return a.snapshots(cmd.Context(), log, session, orphaned)
+			})
 		},
 	}
-	cmd.Flags().BoolVar(&orphaned, "orphaned", false, "those that were rewound too")
+	cmd.Flags().BoolVar(&orphaned, "orphaned", false, "list orphaned snapshots too")
 	return cmd
 }
 
-// snapshotJSON is a snapshot as snapshots prints it with --json.
-type snapshotJSON struct {
+// snapshotRow is a snapshot with --json.
+type snapshotRow struct {
 	Seq        int64        `json:"seq"`
 	ID         string       `json:"snapshot_id"`
 	Parent     string       `json:"parent_snapshot_id,omitzero"`
@@ -147,50 +135,34 @@ type snapshotJSON struct {
 	Timestamp  time.Time    `json:"timestamp"`
 }
 
-func newSnapshotJSON(x *projection.Snapshotted) snapshotJSON {
+func newSnapshotRow(x *projection.Snapshotted) snapshotRow {
 	s := &x.Snapshot
-	return snapshotJSON{
+	return snapshotRow{
 		Seq: x.Event.Seq, ID: s.SnapshotID, Parent: s.ParentSnapshotID, Projection: s.Projection, Version: s.Version,
 		Index: s.Index, TurnIndex: s.TurnIndex, Trigger: s.Trigger, Reason: s.Reason, Covers: s.Seq, Digest: s.StateDigest,
 		Mark: s.BodyDigest == "" && s.IsMark(), Redacted: x.Event.Redacted(), Orphaned: x.Orphaned, Timestamp: x.Event.Timestamp,
 	}
 }
 
-func (a *app) snapshots(ctx context.Context, log *eventlog.Log, name string, orphaned bool) error {
-	session, err := resolve(ctx, log, name)
-	if err != nil {
-		return err
-	}
-	var rows []snapshotJSON
+func (a *app) snapshots(ctx context.Context, log *eventlog.Log, session string, orphaned bool) error {
+	var rows []snapshotRow
 	for s, err := range projection.Snapshots(ctx, log, session, orphaned) {
 		if err != nil {
 			return err
 		}
-		rows = append(rows, newSnapshotJSON(&s))
+		rows = append(rows, newSnapshotRow(&s))
 	}
 	slices.Reverse(rows)
-	return a.printSnapshots(rows)
-}
-
-func (a *app) printSnapshots(rows []snapshotJSON) error {
-	p := a.printer()
-	if a.json {
-		for _, row := range rows {
-			if err := p.value(row); err != nil {
-				return err
-			}
+	return printRows(a, rows, func(p *printer) {
+		var cells [][]string
+		for i := range rows {
+			cells = append(cells, rows[i].cells(p))
 		}
-		return p.flush()
-	}
-	var cells [][]string
-	for i := range rows {
-		cells = append(cells, rows[i].cells(p))
-	}
-	p.table([]string{"SEQ", "PROJECTION", "INDEX", "TURN", "TRIGGER", "COVERS", "STATE", "TIME", "ID"}, cells, 0, 2, 3, 5)
-	return p.flush()
+		p.table([]string{"SEQ", "PROJECTION", "INDEX", "TURN", "TRIGGER", "COVERS", "STATE", "TIME", "ID"}, cells, 0, 2, 3, 5)
+	})
 }
 
-func (s *snapshotJSON) cells(p *printer) []string {
+func (s *snapshotRow) cells(p *printer) []string {
 	state := "body"
 	switch {
 	case s.Redacted:

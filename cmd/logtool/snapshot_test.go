@@ -12,7 +12,7 @@ import (
 	"github.com/convlog/convlog/store/jsonl"
 )
 
-// A snapshot is of the session as it is, also while others append to it.
+// A snapshot covers the newest event, also while other writers append.
 func TestASnapshotWhileOthersAppend(t *testing.T) {
 	log := eventlog.Open(jsonl.New(t.TempDir(), jsonl.Options{Sync: jsonl.Never}))
 	defer func() { _ = log.Close() }()
@@ -22,7 +22,7 @@ func TestASnapshotWhileOthersAppend(t *testing.T) {
 		}
 	}
 	say()
-	others := 3 // who append before the first snapshots can
+	others := 3 // appends that come before a snapshot
 	counted := projection.Projection[int]{Name: "test:counted", Version: 1, Apply: func(n *int, e *event.Event) error {
 		*n++
 		return nil

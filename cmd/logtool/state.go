@@ -16,75 +16,70 @@ import (
 	"github.com/convlog/convlog/projection"
 )
 
-// asking is which state is asked for.
-type asking struct {
+// stateOptions choose a state.
+type stateOptions struct {
 	projection string
 	options    projection.Options
 	explain    bool
 }
 
 func (a *app) stateCommand() *cobra.Command {
-	var x asking
+	var x stateOptions
 	cmd := &cobra.Command{
 		Use:   "state SESSION",
-		Short: "Print the state of a projection, or how it came about",
-		Long: `Print the state of a projection as JSON, read from the newest snapshot and what
-came after it. --explain says instead which snapshot that was, which ones could
-not be used and why, how much was read, and which branch was chosen among how
-many.
+		Short: "Print the state of a projection, or explain how it was loaded",
+		Long: `Print the state of a projection as JSON. state reads the newest snapshot and the
+events after it. --explain prints the snapshot that was used, the snapshots that
+could not be used and why, the number of events read, and the active branch.
 
 Projections: ` + setNames() + `.`,
-		Example: `  logtool state order-42 --projection usage
-  logtool state order-42 --projection history --at 12
-  logtool state order-42 --explain`,
-		Args: between(1, 1),
+		Example: "  logtool state order-42 --projection history --at 12",
+		Args:    between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			set, err := setNamed(x.projection)
 			if err != nil {
 				return err
 			}
-			if x.options.At < 0 || x.options.At == 0 && cmd.Flags().Changed("at") {
-				return usagef("--at is the seq of an event, from 1, not %d", x.options.At)
+			if err := checkAt(cmd, x.options.At); err != nil {
+				return err
 			}
-			return a.reading(func(log *eventlog.Log) error { return a.state(cmd.Context(), log, args[0], set, x) })
+			return a.session(cmd.Context(), forReading, args[0], func(log *eventlog.Log, session string) error {
+				return a.state(cmd.Context(), log, session, set, x)
+			})
 		},
 	}
 	cmd.Flags().StringVar(&x.projection, "projection", projection.Session().Name, "the projection")
-	cmd.Flags().Int64Var(&x.options.At, "at", 0, "as of this event, by its seq")
+	atFlag(cmd, &x.options.At)
 	cmd.Flags().BoolVar(&x.options.Replay, "replay", false, "use no snapshot, read everything")
-	cmd.Flags().BoolVar(&x.explain, "explain", false, "say how the state came about instead")
+	cmd.Flags().BoolVar(&x.explain, "explain", false, "explain how the state was loaded")
 	return cmd
 }
 
-func (a *app) state(ctx context.Context, log *eventlog.Log, name string, set projection.Set, x asking) error {
-	session, err := resolve(ctx, log, name)
-	if err != nil {
-		return err
-	}
+func (a *app) state(ctx context.Context, log *eventlog.Log, session string, set projection.Set, x stateOptions) error {
 	l, err := projection.LoadSet(ctx, log, session, set, x.options)
 	if err != nil {
 		return pastEnd(ctx, log, session, err)
 	}
-	p := a.printer()
 	if x.explain {
-		return a.explain(ctx, log, p, l, x)
+		return a.explainState(ctx, log, l, x)
 	}
 	state, err := stateOf(l, set)
+	if err == nil && !a.json {
+		if state, err = rawjson.Indent(state); err != nil {
+			err = fmt.Errorf("print JSON: %w", err)
+		}
+	}
 	if err != nil {
 		return err
 	}
-	if !a.json {
-		if state, err = rawjson.Indent(state); err != nil {
-			return fmt.Errorf("print JSON: %w", err)
-		}
-	}
+	p := a.printer()
 	if err := p.raw(state); err != nil {
 		return err
 	}
 	return p.flush()
 }
 
-// pastEnd adds to an error about an event that is not there where the session ends.
+// pastEnd adds the seq of the last event to an error about a missing event.
 func pastEnd(ctx context.Context, log *eventlog.Log, session string, err error) error {
 	if !errors.Is(err, eventlog.ErrEventNotFound) {
 		return err
@@ -96,8 +91,8 @@ func pastEnd(ctx context.Context, log *eventlog.Log, session string, err error) 
 	return fmt.Errorf("%w: the last one is %d", err, head.Seq)
 }
 
-// stateOf is the state of the set's one projection, or an object with those of
-// all.
+// stateOf is the state of the set's only projection, or an object with the states of
+// all its projections.
 func stateOf(l *projection.Loaded, set projection.Set) (jsontext.Value, error) {
 	states := map[string]jsontext.Value{}
 	for _, part := range set.Parts {
@@ -111,16 +106,16 @@ func stateOf(l *projection.Loaded, set projection.Set) (jsontext.Value, error) {
 	return json.Marshal(states, json.Deterministic(true))
 }
 
-// explained is what --explain prints with --json.
-type explained struct {
-	Session string          `json:"session"`
-	Seq     int64           `json:"seq"`
-	Parts   []partJSON      `json:"parts"`
-	Passed  []passedJSON    `json:"passed_over,omitzero"`
-	Events  int64           `json:"events"`
-	Bytes   int64           `json:"bytes"`
-	Bodies  int64           `json:"body_bytes,omitzero"`
-	Branch  explainedChoice `json:"branch"`
+// explainRow is the output of --explain with --json.
+type explainRow struct {
+	Session string            `json:"session"`
+	Seq     int64             `json:"seq"`
+	Parts   []partJSON        `json:"parts"`
+	Passed  []skippedSnapshot `json:"passed_over,omitzero"`
+	Events  int64             `json:"events"`
+	Bytes   int64             `json:"bytes"`
+	Bodies  int64             `json:"body_bytes,omitzero"`
+	Branch  branchChoice      `json:"branch"`
 }
 
 type partJSON struct {
@@ -133,27 +128,27 @@ type partJSON struct {
 	Folded     int64  `json:"folded"`
 }
 
-type passedJSON struct {
+type skippedSnapshot struct {
 	Seq        int64  `json:"seq"`
 	ID         string `json:"snapshot_id,omitzero"`
 	Projection string `json:"projection"`
 	Reason     string `json:"reason"`
 }
 
-// explainedChoice is the branch that was chosen, and the others.
-type explainedChoice struct {
+// branchChoice is the tip of the active branch, and the tips of the orphaned ones.
+type branchChoice struct {
 	Tip    int64   `json:"tip"`
 	Others []int64 `json:"others,omitzero"`
 }
 
-func newExplained(x *projection.Explain, branches *projection.BranchList) explained {
-	out := explained{Session: x.Session, Seq: x.Head.Seq, Events: x.Events, Bytes: x.Bytes, Bodies: x.BodyBytes}
+func newExplainRow(x *projection.Explain, branches *projection.BranchList) explainRow {
+	out := explainRow{Session: x.Session, Seq: x.Head.Seq, Events: x.Events, Bytes: x.Bytes, Bodies: x.BodyBytes}
 	for _, part := range x.Parts {
 		out.Parts = append(out.Parts, partJSON{Projection: part.Projection, Version: part.Version, Snapshot: part.From.Seq,
 			ID: part.From.ID, Of: part.From.Projection, Covers: part.From.Covers, Folded: part.Folded})
 	}
 	for _, passed := range x.Passed {
-		out.Passed = append(out.Passed, passedJSON{passed.Seq, passed.ID, passed.Projection, passed.Err.Error()})
+		out.Passed = append(out.Passed, skippedSnapshot{passed.Seq, passed.ID, passed.Projection, passed.Err.Error()})
 	}
 	out.Branch.Tip = branches.Tip
 	for _, b := range branches.Orphaned {
@@ -162,9 +157,9 @@ func newExplained(x *projection.Explain, branches *projection.BranchList) explai
 	return out
 }
 
-// explain says how a state came about. What the set does not know of branches is
-// loaded besides, and not counted.
-func (a *app) explain(ctx context.Context, log *eventlog.Log, p *printer, l *projection.Loaded, x asking) error {
+// explainState prints how a state was loaded. If the set has no branches, they are
+// loaded apart, and not counted.
+func (a *app) explainState(ctx context.Context, log *eventlog.Log, l *projection.Loaded, x stateOptions) error {
 	branches, ok := projection.State(l, projection.Branches())
 	if !ok {
 		view, err := projection.Load(ctx, log, l.Session, projection.Branches(), x.options)
@@ -173,27 +168,27 @@ func (a *app) explain(ctx context.Context, log *eventlog.Log, p *printer, l *pro
 		}
 		branches = &view.State
 	}
-	out := newExplained(&l.Explain, branches)
-	if a.json {
-		return p.last(out)
-	}
-	p.printf("%s of %s at %s\n", clean(x.projection), clean(out.Session), at(out.Seq))
-	for _, line := range out.from() {
-		p.printf("  %s\n", line)
-	}
-	for _, passed := range out.Passed {
-		p.printf("  %s snapshot %s of %s: %s\n", p.paint(yellow, "passed over"), at(passed.Seq), clean(passed.Projection), clean(passed.Reason))
-	}
-	read := count(out.Events, "event") + ", " + size(out.Bytes)
-	if out.Bodies > 0 {
-		read += ", and " + size(out.Bodies) + " of snapshots kept elsewhere"
-	}
-	p.printf("  read %s\n  %s\n", read, out.Branch)
-	return p.flush()
+	row := newExplainRow(&l.Explain, branches)
+	return a.answer(row, func(p *printer) { p.explain(&row, x.projection) })
 }
 
-// from says what the states began from, projections that did alike on one line.
-func (x *explained) from() (lines []string) {
+func (p *printer) explain(x *explainRow, name string) {
+	p.printf("%s of %s at %s\n", clean(name), clean(x.Session), at(x.Seq))
+	for _, line := range x.from() {
+		p.printf("  %s\n", line)
+	}
+	for _, s := range x.Passed {
+		p.printf("  %s snapshot %s of %s: %s\n", p.paint(yellow, "passed over"), at(s.Seq), clean(s.Projection), clean(s.Reason))
+	}
+	read := count(x.Events, "event") + ", " + size(x.Bytes)
+	if x.Bodies > 0 {
+		read += ", and " + size(x.Bodies) + " of snapshots kept elsewhere"
+	}
+	p.printf("  read %s\n  %s\n", read, x.Branch)
+}
+
+// from names the snapshots that the states began from, one line for each snapshot.
+func (x *explainRow) from() (lines []string) {
 	names := map[string][]string{}
 	for _, part := range x.Parts {
 		line := "from the start"
@@ -215,8 +210,8 @@ func (x *explained) from() (lines []string) {
 	return lines
 }
 
-// String says which branch was chosen, and how many others there are.
-func (c explainedChoice) String() string {
+// String names the active branch, and counts the others.
+func (c branchChoice) String() string {
 	const most = 5
 	text := "on the branch that ends at " + at(c.Tip)
 	if len(c.Others) == 0 {
@@ -231,5 +226,5 @@ func (c explainedChoice) String() string {
 	if len(newest) > most {
 		tips = append(tips, "…")
 	}
-	return text + "; " + count(int64(len(newest)), "other") + ", orphaned, to " + strings.Join(tips, ", ")
+	return text + "; " + count(len(newest), "other") + ", orphaned, to " + strings.Join(tips, ", ")
 }

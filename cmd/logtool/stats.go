@@ -20,14 +20,13 @@ func (a *app) statsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "stats [SESSION...]",
 		Short: "Count sessions, messages, calls, tokens and costs: by source, model, tool and day",
-		Long: `Count what is in the store, or in the sessions named: by the program that the
-sessions came from, by model, by tool and by day (of your time zone; set TZ for
-another). Rewound events count too; what a fork shares with its parent, or a copy
-took over, counts once. Bars compare the calls of tools, and the messages of days.`,
-		Example: `  logtool stats
-  logtool stats --days 7
-  logtool stats --json`,
-		Args: between(0, -1),
+		Long: `Count the events of the store, or of the sessions named, by source (the program
+that a session was imported from), by model, by tool and by day of your time zone
+(set TZ for another). Orphaned (rewound) events count too. Events that a fork shares
+with its parent, or that a copy copied, count once. Bars compare the calls of tools,
+and the messages of days.`,
+		Example: "  logtool stats --days 7",
+		Args:    between(0, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if days < 0 {
 				return usagef("--days is a number of days, not %d", days)
@@ -38,7 +37,7 @@ took over, counts once. Bars compare the calls of tools, and the messages of day
 			return a.reading(func(log *eventlog.Log) error { return a.stats(cmd.Context(), log, args, days) })
 		},
 	}
-	cmd.Flags().IntVar(&days, "days", 30, "show the last `n` days that have something; 0 is all")
+	cmd.Flags().IntVar(&days, "days", 30, "print the last `n` days with events; 0 prints all")
 	return cmd
 }
 
@@ -60,22 +59,13 @@ func (a *app) stats(ctx context.Context, log *eventlog.Log, args []string, days 
 			left = append(left, err)
 		}
 	}
-	if err := a.printStats(&all, days); err != nil || len(left) == 0 {
+	if err := a.answer(all, func(p *printer) { p.stats(&all, days) }); err != nil || len(left) == 0 {
 		return err
 	}
-	return fmt.Errorf("%s left out: %w", count(int64(len(left)), "session"), left[0])
+	return fmt.Errorf("%s left out: %w", count(len(left), "session"), left[0])
 }
 
-func (a *app) printStats(all *runlog.Stats, days int) error {
-	p := a.printer()
-	if a.json {
-		return p.last(*all)
-	}
-	p.stats(all, days)
-	return p.flush()
-}
-
-// stats prints a table for each side.
+// stats prints a table by source, by model, by tool and by day.
 func (p *printer) stats(s *runlog.Stats, days int) {
 	p.tallies("SOURCE", append(sources(s), namedTally{"all", s.Total}))
 	if len(s.ByModel) > 0 {
@@ -97,7 +87,7 @@ type namedTally struct {
 	runlog.Tally
 }
 
-// sources are those with the most sessions first.
+// sources are the tallies by source, the most sessions first.
 func sources(s *runlog.Stats) (rows []namedTally) {
 	for name, t := range s.BySource {
 		rows = append(rows, namedTally{cmp.Or(brief(name, 40), "written here"), t})
@@ -117,18 +107,18 @@ func (p *printer) tallies(heading string, rows []namedTally) {
 }
 
 func tallyCells(t runlog.Tally) []string {
-	return []string{thousands(int64(t.Sessions)), thousands(t.Events), thousands(t.Messages), thousands(t.Calls),
+	return []string{thousands(t.Sessions), thousands(t.Events), thousands(t.Messages), thousands(t.Calls),
 		thousands(t.Usage.OutputTokens), priced(t.Spend)}
 }
 
 func modelRows(s *runlog.Stats) (rows []spendRow) {
-	for _, model := range byCost(s.ByModel) {
+	for _, model := range namesByCost(s.ByModel) {
 		rows = append(rows, spendRow{cmp.Or(brief(model, 40), "no model named"), s.ByModel[model]})
 	}
 	return rows
 }
 
-// tools prints the tools, those with the most calls first.
+// tools prints the tools, the most calls first.
 func (p *printer) tools(tools map[string]runlog.ToolTally) {
 	names := slices.SortedFunc(maps.Keys(tools), func(x, y string) int {
 		return cmp.Or(cmp.Compare(tools[y].Calls, tools[x].Calls), cmp.Compare(x, y))
@@ -141,7 +131,7 @@ func (p *printer) tools(tools map[string]runlog.ToolTally) {
 	for _, name := range names {
 		t := tools[name]
 		cells = append(cells, []string{cmp.Or(brief(name, 40), "no tool named"), thousands(t.Calls), thousands(t.Failed),
-			thousands(int64(t.Sessions)), p.paint(cyan, bar(t.Calls, most))})
+			thousands(t.Sessions), p.paint(cyan, bar(t.Calls, most))})
 	}
 	p.table([]string{"TOOL", "CALLS", "FAILED", "SESSIONS", ""}, cells, 1, 2, 3)
 }
@@ -165,11 +155,11 @@ func (p *printer) days(days map[string]runlog.Tally, n int) {
 	}
 	p.table([]string{"DAY", "SESSIONS", "EVENTS", "MESSAGES", "CALLS", "OUTPUT", "COST", ""}, cells, 1, 2, 3, 4, 5, 6)
 	if earlier > 0 {
-		p.printf("%s earlier: --days 0 shows all\n", count(int64(earlier), "day"))
+		p.printf("%s earlier: --days 0 shows all\n", count(earlier, "day"))
 	}
 }
 
-// bar draws n of most, in eighths of a character.
+// bar draws the share of n in most, in eighths of a character.
 func bar(n, most int64) string {
 	const width, eighths = 24, "▏▎▍▌▋▊▉"
 	if n <= 0 || most <= 0 {

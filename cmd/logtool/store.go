@@ -12,14 +12,13 @@ import (
 	"github.com/convlog/convlog/store/sqlite"
 )
 
-// place is where a store is.
+// place is the location of a store.
 type place struct {
 	kind string // kindJSONL or kindSQLite
 	path string
-	// wait bounds how long a lock that another process holds is waited for; 0 is
-	// no bound.
+	// wait is how long to wait for a lock that another process holds; 0 is no limit.
 	wait time.Duration
-	// unnamed: nobody named the store, it is where logs are by default.
+	// unnamed says that this is the default place: no flag and no variable names it.
 	unnamed bool
 }
 
@@ -28,16 +27,13 @@ const (
 	kindSQLite = "sqlite"
 )
 
-// parsePlace reads what --store says. A prefix decides; without one, what
-// exists at the path decides, then the ending of its name. isFile and isDir
-// look at the file system.
+// parsePlace reads the value of --store. A prefix decides the kind. Without a
+// prefix, the file or folder at the path decides, then the ending of its name.
 func parsePlace(text string, isFile, isDir func(path string) bool) (place, error) {
 	kind, path, prefixed := strings.Cut(text, ":")
 	switch {
 	case prefixed && (kind == kindJSONL || kind == kindSQLite):
-	case isDir(text):
-		kind, path = kindJSONL, text
-	case isFile(text) || databaseName(text):
+	case !isDir(text) && (isFile(text) || databaseName(text)):
 		kind, path = kindSQLite, text
 	default:
 		kind, path = kindJSONL, text
@@ -66,16 +62,21 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// place is the store that --store, else the environment, names.
+// placeNamed is the store that a command's argument names.
+func (a *app) placeNamed(text string) (place, error) {
+	at, err := parsePlace(text, isFile, isDir)
+	at.wait = a.wait
+	return at, err
+}
+
+// place is the store that --store names, else the environment.
 func (a *app) place() (place, error) {
 	text := a.store
 	if text == "" {
 		text = a.getenv("CONVLOG_STORE")
 	}
 	if text != "" {
-		at, err := parsePlace(text, isFile, isDir)
-		at.wait = a.wait
-		return at, err
+		return a.placeNamed(text)
 	}
 	data := a.getenv("XDG_DATA_HOME")
 	if data == "" {
@@ -90,13 +91,16 @@ func (a *app) place() (place, error) {
 
 func (at place) String() string { return at.kind + ":" + at.path }
 
-// mode is what a store is opened for.
+// same reports whether two places have the same path.
+func (at place) same(other place) bool { return filepath.Clean(at.path) == filepath.Clean(other.path) }
+
+// mode says how a store is opened.
 type mode int
 
 const (
 	forReading  mode = iota // creates and changes nothing
-	forWriting              // creates what is missing
-	forChanging             // changes what is there
+	forWriting              // creates a missing store
+	forChanging             // changes an existing store
 )
 
 // open opens the log at a place.
@@ -112,12 +116,12 @@ func (at place) open(m mode) (*eventlog.Log, error) {
 	return eventlog.Open(jsonl.New(at.path, jsonl.Options{ReadOnly: m == forReading, LockTimeout: at.wait})), nil
 }
 
-// exists says clearly why there is nothing to read.
+// exists returns an error that explains why there is no store to read.
 func (at place) exists() error {
 	info, err := os.Stat(at.path)
 	switch {
 	case os.IsNotExist(err) && at.unnamed:
-		return fmt.Errorf("there is no log at %s yet: `logtool import` shows what can be imported, or name a store with --store", at.path)
+		return fmt.Errorf("there is no log at %s yet: `logtool import` lists transcripts to import, or name a store with --store", at.path)
 	case os.IsNotExist(err):
 		name := at.path
 		if at.kind == kindSQLite && !databaseName(name) {

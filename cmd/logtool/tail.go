@@ -9,114 +9,114 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/interop/transcript"
 )
 
 func (a *app) tailCommand() *cobra.Command {
 	var follow bool
 	var last int
-	var s showing
+	var s showOptions
 	cmd := &cobra.Command{
 		Use:   "tail SESSION...",
-		Short: "Show the newest events of sessions, and with -f those to come",
-		Long: `Show the newest events of a session, and with -f those that any process appends,
-as they come. With several sessions, a line names the one that the events below
-it are of.`,
-		Example: "  logtool tail order-42\n  logtool tail -f order-42 order-43",
+		Short: "Show the newest events of sessions, and with -f new events as they come",
+		Long: `Show the newest events of sessions. -f then shows the events that any process
+appends, as they come. With several sessions, a line with the name of the session
+comes before its events.`,
+		Example: "  logtool tail -f order-42 order-43",
 		Args:    between(1, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if last < 0 {
 				return usagef("-n is a number of events, not %d", last)
 			}
-			if err := a.checkShowing(s); err != nil {
+			if err := a.checkShow(s); err != nil {
 				return err
 			}
 			return a.reading(func(log *eventlog.Log) error { return a.tail(cmd.Context(), log, args, last, follow, s) })
 		},
 	}
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what is appended, by any process, until interrupted")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "show new events of any process, until interrupted")
 	cmd.Flags().IntVarP(&last, "last", "n", 10, "how many events of each session to begin with")
 	s.flags(cmd)
 	return cmd
 }
 
-func (a *app) tail(ctx context.Context, log *eventlog.Log, names []string, last int, follow bool, s showing) error {
+func (a *app) tail(ctx context.Context, log *eventlog.Log, names []string, last int, follow bool, s showOptions) error {
 	ids, err := a.sessions(ctx, log, names, false)
 	if err != nil {
 		return err
 	}
-	t := tail{log: log, named: len(ids) > 1 && !s.raw && !a.json}
+	t := tail{log: log, headings: len(ids) > 1 && !s.raw && !a.json}
 	for _, id := range ids {
-		show := a.shower(s, holdForShow)
-		show.orphans = newOrphans(log, id)
-		t.sessions = append(t.sessions, &tailed{id: id, show: show})
-	}
-	for _, x := range t.sessions {
+		x := &tailSession{id: id, out: a.eventPrinter(s, transcript.Window)}
 		if err := t.begin(ctx, x, last); err != nil {
 			return err
 		}
+		t.sessions = append(t.sessions, x)
 	}
 	if !follow {
 		return nil
 	}
-	return followed(ctx, t.follow(ctx))
+	err = t.follow(ctx)
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return nil // an interrupt ends -f
+	}
+	return err
 }
 
-// tail shows the ends of sessions, one event at a time.
+// tail shows the ends of sessions.
 type tail struct {
 	log      *eventlog.Log
-	sessions []*tailed
-	// named: a line names the session whenever another one's events come.
-	named bool
+	sessions []*tailSession
+	headings bool // print the name of a session before its events
 
-	mu     sync.Mutex // of whoever shows
-	latest *tailed    // whose events were shown last
+	mu      sync.Mutex   // of the output
+	printed *tailSession // the session of the newest output
 }
 
-// tailed is a session whose end is shown.
-type tailed struct {
+// tailSession is one session of a tail.
+type tailSession struct {
 	id   string
-	show *shower
-	next int64 // the seq to go on from
+	out  *eventPrinter
+	next int64 // the seq of the next event to watch for
 }
 
 // begin shows the newest events of a session.
-func (t *tail) begin(ctx context.Context, x *tailed, last int) error {
+func (t *tail) begin(ctx context.Context, x *tailSession, last int) error {
 	head, err := t.log.Head(ctx, x.id)
 	if err != nil {
 		return err
 	}
-	x.next = head.Seq + 1
-	t.turn(x)
+	x.next, x.out.marker = head.Seq+1, &pathMarker{log: t.log, session: x.id}
+	t.heading(x)
 	if last > 0 {
-		from := max(1, head.Seq-int64(last)+1)
-		for e, err := range t.log.Read(ctx, x.id, eventlog.Between(from, head.Seq)) {
+		for e, err := range t.log.Read(ctx, x.id, eventlog.Between(max(1, x.next-int64(last)), head.Seq)) {
 			if err == nil {
-				err = x.show.event(ctx, e)
+				err = x.out.event(ctx, e)
 			}
 			if err != nil {
-				return x.show.stop(err)
+				return x.out.stop(err)
 			}
 		}
 	}
-	err = x.show.stop(nil)
-	x.show.transcript.Window, x.show.orphans = holdNothing, nil // what comes is on the path
+	err = x.out.stop(nil)
+	x.out.transcript.Window, x.out.marker = 0, nil // new events are on the path, and are shown at once
 	return err
 }
 
-// turn names the session, unless the events shown last were its own.
-func (t *tail) turn(x *tailed) {
-	if !t.named || t.latest == x {
+// heading names the session, unless the newest output is of the same session.
+func (t *tail) heading(x *tailSession) {
+	if !t.headings || t.printed == x {
 		return
 	}
-	if t.latest != nil {
-		x.show.printf("\n")
+	if t.printed != nil {
+		x.out.printf("\n")
 	}
-	t.latest = x
-	x.show.printf("%s\n", x.show.paint(bold, "==> "+clean(x.id)+" <=="))
-	x.show.renderer.begun = false
+	t.printed = x
+	x.out.printf("%s\n", x.out.paint(bold, "==> "+clean(x.id)+" <=="))
+	x.out.renderer.begun = false
 }
 
-// follow shows events as they come. The first failure ends it for all sessions.
+// follow shows new events. The first failure ends it for all sessions.
 func (t *tail) follow(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -128,7 +128,7 @@ func (t *tail) follow(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-func (t *tail) watch(ctx context.Context, x *tailed) error {
+func (t *tail) watch(ctx context.Context, x *tailSession) error {
 	for e, err := range t.log.Watch(ctx, x.id, x.next) {
 		if err == nil {
 			err = t.event(ctx, x, e)
@@ -140,21 +140,13 @@ func (t *tail) watch(ctx context.Context, x *tailed) error {
 	return nil
 }
 
-// event shows one event, at once.
-func (t *tail) event(ctx context.Context, x *tailed, e event.Event) error {
+// event shows one new event.
+func (t *tail) event(ctx context.Context, x *tailSession, e event.Event) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.turn(x)
-	if err := x.show.event(ctx, e); err != nil {
+	t.heading(x)
+	if err := x.out.event(ctx, e); err != nil {
 		return err
 	}
-	return x.show.stop(nil)
-}
-
-// followed: an interrupt is how following ends.
-func followed(ctx context.Context, err error) error {
-	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		return nil
-	}
-	return err
+	return x.out.stop(nil)
 }

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -15,17 +14,17 @@ import (
 	"github.com/convlog/convlog/store/sqlite"
 )
 
-// target is where a backup goes. Until it is complete and on disk it has
-// another name.
+// target is the store that a backup writes. It has another name until it is
+// complete and on disk.
 type target struct {
 	place
 	partial string
 }
 
-// partialSuffix ends the name of a backup that is not complete.
+// partialSuffix ends the name of an incomplete backup.
 const partialSuffix = ".partial"
 
-// newTarget reads where a backup goes, and refuses what is in use.
+// newTarget parses the target of a backup, and rejects a target in use.
 func newTarget(src place, text string) (target, error) {
 	at, err := parsePlace(text, isFile, isDir)
 	if err != nil {
@@ -33,14 +32,14 @@ func newTarget(src place, text string) (target, error) {
 	}
 	at.path = filepath.Clean(at.path)
 	t := target{at, at.path + partialSuffix}
-	if err := t.apart(src); err != nil {
+	if err := t.checkApart(src); err != nil {
 		return t, err
 	}
-	return t, t.empty()
+	return t, t.checkEmpty()
 }
 
-// apart refuses a target that is the source, or in its folder.
-func (t target) apart(src place) error {
+// checkApart rejects a target that is the source, or in the folder of the source.
+func (t target) checkApart(src place) error {
 	from, err := realPath(src.path)
 	if err != nil {
 		return err
@@ -49,20 +48,17 @@ func (t target) apart(src place) error {
 	if err != nil {
 		return err
 	}
-	below, err := filepath.Rel(from, to)
-	if err != nil {
-		return err
-	}
 	switch {
-	case below == "." || from == to+partialSuffix:
+	case from == to || from == to+partialSuffix:
 		return usagef("the target is the store itself: %s", src)
-	case src.kind == kindJSONL && below != ".." && !strings.HasPrefix(below, ".."+string(filepath.Separator)):
+	case src.kind == kindJSONL && isBelow(to, from):
 		return usagef("the target is in the folder of the store: %s", src)
 	}
 	return nil
 }
 
-// realPath is the absolute path behind symbolic links, as far as it exists.
+// realPath is the absolute path without symbolic links. The end of the path may be
+// missing.
 func realPath(path string) (string, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -76,14 +72,13 @@ func realPath(path string) (string, error) {
 	return filepath.Join(dir, filepath.Base(path)), err
 }
 
-// beside are the endings of what SQLite and the store keep beside a database.
-// A log of changes that another database left there would be taken for one of
-// the new one.
-var beside = []string{"-wal", "-journal", "-shm", "-lock", "-lock-next"}
+// sqliteSuffixes are the endings of the files beside a database. SQLite would read
+// the -wal or -journal file of an older database into the new one.
+var sqliteSuffixes = []string{"-wal", "-journal", "-shm", "-lock", "-lock-next"}
 
-// orphan is a file beside a database path that is there; empty if none is.
-func (t target) orphan(path string) string {
-	for _, suffix := range beside[:2] {
+// strayLog is the -wal or -journal file beside a database path; else empty.
+func (t target) strayLog(path string) string {
+	for _, suffix := range sqliteSuffixes[:2] {
 		if _, err := os.Lstat(path + suffix); t.kind == kindSQLite && err == nil {
 			return path + suffix
 		}
@@ -91,11 +86,10 @@ func (t target) orphan(path string) string {
 	return ""
 }
 
-// empty refuses a target that holds anything, and one that a backup cannot take
-// the place of.
-func (t target) empty() error {
-	if orphan := t.orphan(t.path); orphan != "" {
-		return usagef("%s is there, and belongs to another database: name another target", orphan)
+// checkEmpty rejects a target that is not empty, or that a backup cannot replace.
+func (t target) checkEmpty() error {
+	if stray := t.strayLog(t.path); stray != "" {
+		return usagef("%s exists, and belongs to another database: name another target", stray)
 	}
 	info, err := os.Lstat(t.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -111,7 +105,7 @@ func (t target) empty() error {
 	case t.kind == kindJSONL && info.Mode().IsRegular():
 		return usagef("%s is a file: a backup goes to a new folder, or to a new sqlite file", t.path)
 	default:
-		return usagef("%s is there already: a backup goes to a new folder or file", t.path)
+		return usagef("%s exists already: a backup goes to a new folder or file", t.path)
 	}
 	entries, err := os.ReadDir(t.path)
 	if err != nil {
@@ -127,13 +121,13 @@ func (t target) empty() error {
 	return nil
 }
 
-// create makes the unfinished target, which nobody else may be using.
+// create makes the partial target. It fails if another backup uses the target.
 func (t target) create() error {
-	if _, err := os.Stat(filepath.Dir(t.path)); err != nil { // as of a disk that is not mounted
+	if _, err := os.Stat(filepath.Dir(t.path)); err != nil { // perhaps the disk is not mounted
 		return fmt.Errorf("back up to %s: %w", t.path, err)
 	}
-	if orphan := t.orphan(t.partial); orphan != "" {
-		return t.inUse(orphan)
+	if stray := t.strayLog(t.partial); stray != "" {
+		return t.inUse(stray)
 	}
 	var err error
 	if t.kind == kindJSONL {
@@ -154,10 +148,10 @@ func (t target) create() error {
 }
 
 func (t target) inUse(found string) error {
-	return fmt.Errorf("%s is there: another backup is being made, or one was interrupted; if none is, remove %s* and try again", found, t.partial)
+	return fmt.Errorf("%s exists: another backup is running, or was interrupted; if none is running, remove %s* and try again", found, t.partial)
 }
 
-// fill runs f on a log in the unfinished target. It is synced when it is closed.
+// fill runs f on a log in the partial target, without syncs: finish syncs.
 func (t target) fill(f func(*eventlog.Log) error) error {
 	var store eventlog.Store = jsonl.New(t.partial, jsonl.Options{Sync: jsonl.Never})
 	if t.kind == kindSQLite {
@@ -171,11 +165,11 @@ func (t target) fill(f func(*eventlog.Log) error) error {
 	return err
 }
 
-// finish gives the target its name, once all of it is on disk.
+// finish syncs the target and gives it its name.
 func (t target) finish() error {
-	err := t.settle()
+	err := t.sync()
 	if err == nil {
-		err = unix.Rename(t.partial, t.path) // which, unlike os.Rename, replaces an empty folder
+		err = unix.Rename(t.partial, t.path) // unlike os.Rename, it replaces an empty folder
 	}
 	if err == nil {
 		err = syncPath(filepath.Dir(t.path))
@@ -186,14 +180,13 @@ func (t target) finish() error {
 	return nil
 }
 
-// settle brings the unfinished target to the disk, and drops what SQLite and
-// the store keep beside a database that is open.
-func (t target) settle() error {
+// sync syncs the partial target, and removes the files beside its database.
+func (t target) sync() error {
 	if t.kind == kindSQLite {
-		if orphan := t.orphan(t.partial); orphan != "" {
-			return fmt.Errorf("%s is still there: somebody has the file open", orphan)
+		if stray := t.strayLog(t.partial); stray != "" {
+			return fmt.Errorf("%s still exists: another process has the file open", stray)
 		}
-		for _, suffix := range beside[2:] {
+		for _, suffix := range sqliteSuffixes[2:] {
 			if err := os.Remove(t.partial + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
@@ -202,21 +195,21 @@ func (t target) settle() error {
 	return syncPath(t.partial)
 }
 
-// discard removes the unfinished target.
+// discard removes the partial target.
 func (t target) discard() error {
 	err := os.RemoveAll(t.partial)
 	if t.kind == kindSQLite {
-		for _, suffix := range beside {
+		for _, suffix := range sqliteSuffixes {
 			err = errors.Join(err, os.RemoveAll(t.partial+suffix))
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("remove %s, which is no backup: %w", t.partial, err)
+		return fmt.Errorf("remove the incomplete backup %s: %w", t.partial, err)
 	}
 	return nil
 }
 
-// syncPath makes a file, or the names in a folder, durable.
+// syncPath syncs a file or a folder.
 func syncPath(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -225,7 +218,7 @@ func syncPath(path string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// writable reports whether a store's files may be changed by this process.
+// writable reports whether this process may change the files of a store.
 func (at place) writable() bool {
 	if unix.Access(at.path, unix.W_OK) != nil {
 		return false

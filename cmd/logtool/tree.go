@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -17,17 +18,15 @@ func (a *app) treeCommand() *cobra.Command {
 	var long bool
 	cmd := &cobra.Command{
 		Use:   "tree [SESSION]",
-		Short: "Draw how sessions descend from each other, and what was rewound in them",
-		Long: `Draw the sessions of the store, below each its forks, its copies and the runs it
-started, at the events they come from. For SESSION that is the tree it stands in,
-with what rewinds left behind; for the whole store --long adds that, and reads
-every session.
+		Short: "Draw how sessions descend from each other, and the branches that rewinds orphaned",
+		Long: `Draw the sessions of the store. The forks, the copies and the sub-agent runs of a
+session are drawn below it, at the events that they come from. With SESSION, only
+its tree is drawn, with the branches that rewinds orphaned. --long draws these
+branches for the whole store, and reads every session.
 
---format dot and mermaid are for Graphviz and Markdown.`,
-		Example: `  logtool tree
-  logtool tree order-42
-  logtool tree --long --format dot | dot -Tsvg > tree.svg`,
-		Args: between(0, 1),
+--format dot is for Graphviz, --format mermaid for Markdown.`,
+		Example: "  logtool tree --long --format dot | dot -Tsvg > tree.svg",
+		Args:    between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !slices.Contains([]string{"text", "dot", "mermaid", "json"}, format) {
 				return usagef("--format is text, dot, mermaid or json, not %q", format)
@@ -42,7 +41,7 @@ every session.
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", "text", "text, dot, mermaid or json")
-	cmd.Flags().BoolVarP(&long, "long", "l", false, "with what rewinds left behind in every session")
+	cmd.Flags().BoolVarP(&long, "long", "l", false, "draw the orphaned branches of every session")
 	return cmd
 }
 
@@ -51,7 +50,7 @@ func (a *app) tree(ctx context.Context, log *eventlog.Log, args []string, long b
 	if err != nil {
 		return err
 	}
-	var g grove
+	var g drawing
 	roots := forest.Roots
 	if len(args) > 0 {
 		if g.marked, err = resolve(ctx, log, args[0]); err != nil {
@@ -64,7 +63,7 @@ func (a *app) tree(ctx context.Context, log *eventlog.Log, args []string, long b
 		roots, long = []*fork.Node{n}, true
 	}
 	for _, n := range roots {
-		top, err := newTwig(ctx, log, n, long)
+		top, err := newTreeNode(ctx, log, n, long)
 		if err != nil {
 			return err
 		}
@@ -90,145 +89,207 @@ func (a *app) tree(ctx context.Context, log *eventlog.Log, args []string, long b
 	return p.flush()
 }
 
-// grove is trees to be drawn.
-type grove struct {
-	roots  []*twig
-	marked string // the session that was asked for
+// drawing is the trees to draw.
+type drawing struct {
+	roots  []*treeNode
+	marked string // the session that the user named
 }
 
-// name finds what the sessions are called.
-func (g *grove) name(ctx context.Context, log *eventlog.Log) error {
-	var rows []*listed
-	var all func([]*twig)
-	all = func(twigs []*twig) {
-		for _, t := range twigs {
+// name finds the titles of the sessions.
+func (g *drawing) name(ctx context.Context, log *eventlog.Log) error {
+	var rows []*sessionRow
+	var add func([]*treeNode)
+	add = func(nodes []*treeNode) {
+		for _, t := range nodes {
 			if t.branch == nil {
 				rows = append(rows, t.row)
 			}
-			all(t.down)
+			add(t.children)
 		}
 	}
-	all(g.roots)
-	return glanceAll(ctx, log, rows)
+	add(g.roots)
+	return readNames(ctx, log, rows)
 }
 
-// twig is a session of a tree, or a branch within one that a rewind left.
-type twig struct {
-	node   *fork.Node
-	row    *listed      // of a session
-	branch *fork.Branch // nil for a session
-	// at is the seq of the event that it parts from.
-	at   int64
-	down []*twig // ordered by at
+// treeNode is a session in a tree, or an orphaned branch of a session.
+type treeNode struct {
+	node     *fork.Node
+	row      *sessionRow  // of a session
+	branch   *fork.Branch // nil for a session
+	at       int64        // the seq of the event that it branches off
+	children []*treeNode  // ordered by at
 
-	// Of a session whose branches were read: the events that are orphaned.
-	read     bool
-	orphaned int64
-	err      error // why they could not be read
+	orphaned int64 // events in the orphaned branches of a session
+	err      error // the error of reading them
 }
 
-// newTwig makes a session's twig with all below it. With deep, what rewinds left
-// stands there too, and what parts from that stands below it.
-func newTwig(ctx context.Context, log *eventlog.Log, n *fork.Node, deep bool) (*twig, error) {
-	t := &twig{node: n, row: newListed(n.Info), at: n.Seq}
-	var left []*twig
-	if deep && n.Info.Err == nil && !n.Missing {
-		branches, err := fork.Branches(ctx, log, n.ID)
+// newTreeNode makes the node of a session and all nodes below it. With branches,
+// the orphaned branches are nodes too.
+func newTreeNode(ctx context.Context, log *eventlog.Log, n *fork.Node, branches bool) (*treeNode, error) {
+	t := &treeNode{node: n, row: newSessionRow(n.Info), at: n.Seq}
+	var orphaned []*treeNode
+	if branches && n.Info.Err == nil && !n.Missing {
+		all, err := fork.Branches(ctx, log, n.ID)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		t.err, t.read = err, err == nil
-		left = t.leave(branches)
+		t.err = err
+		orphaned = t.addBranches(all)
 	}
 	for _, d := range n.Down {
-		below, err := newTwig(ctx, log, d, deep)
+		child, err := newTreeNode(ctx, log, d, branches)
 		if err != nil {
 			return nil, err
 		}
-		t.hang(below, left)
+		t.add(child, orphaned)
 	}
 	t.sort()
 	return t, nil
 }
 
-// leave hangs the branches that the session's own rewinds left, each below the
-// one it parts from. Those that an ancestor left are drawn there.
-func (t *twig) leave(branches []fork.Branch) (left []*twig) {
+// addBranches adds the branches that the session's own rewinds orphaned. The
+// branches of an ancestor are drawn with the ancestor.
+func (t *treeNode) addBranches(branches []fork.Branch) (orphaned []*treeNode) {
 	for i := range branches {
 		b := &branches[i]
 		if b.Active || t.node.Kind == fork.KindFork && b.Left <= t.node.Seq {
 			continue
 		}
 		t.orphaned += b.Counted
-		x := &twig{node: t.node, branch: b, at: b.Base}
-		t.hang(x, left)
-		left = append(left, x)
+		x := &treeNode{node: t.node, branch: b, at: b.Base}
+		t.add(x, orphaned)
+		orphaned = append(orphaned, x)
 	}
-	return left
+	return orphaned
 }
 
-// hang hangs x below the branch that has the event it parts from, or below t.
-func (t *twig) hang(x *twig, left []*twig) {
-	for _, b := range left {
+// add adds x below the branch with event x.at, else below t.
+func (t *treeNode) add(x *treeNode, orphaned []*treeNode) {
+	for _, b := range orphaned {
 		if b.branch.Orphaned(x.at) {
-			b.down = append(b.down, x)
-			return
+			t = b
+			break
 		}
 	}
-	t.down = append(t.down, x)
+	t.children = append(t.children, x)
 }
 
-func (t *twig) sort() {
-	slices.SortStableFunc(t.down, func(a, b *twig) int { return cmp.Compare(a.at, b.at) })
-	for _, d := range t.down {
+func (t *treeNode) sort() {
+	slices.SortStableFunc(t.children, func(a, b *treeNode) int { return cmp.Compare(a.at, b.at) })
+	for _, d := range t.children {
 		if d.branch != nil {
 			d.sort()
 		}
 	}
 }
 
-// events is how many events the session has itself, or the branch alone.
-func (t *twig) events() int64 {
-	if t.branch == nil {
-		return t.node.Info.Events()
+// seqs are the seqs of a branch: #5–#8, #12.
+func (t *treeNode) seqs() string {
+	var words []string
+	for _, s := range t.branch.Own {
+		words = append(words, seqsFrom(s.From, s.To))
 	}
-	return t.branch.Counted
+	return strings.Join(words, ", ")
 }
 
-// seqs are those of a branch's events: #5–#8, #12.
-func (t *twig) seqs() (text string) {
-	for i, s := range t.branch.Own {
-		if i > 0 {
-			text += ", "
-		}
-		text += at(s.From)
-		if s.To > s.From {
-			text += "–" + at(s.To)
-		}
+// seqsFrom names a range of events: #5–#8.
+func seqsFrom(from, to int64) string {
+	if to <= from {
+		return at(from)
 	}
-	return text
+	return at(from) + "–" + at(to)
 }
 
-// how says how a session comes from the one above it.
-func (t *twig) how() string {
-	switch t.node.Kind {
-	case fork.KindFork:
-		return "fork"
-	case fork.KindCopy:
-		return "copy"
-	case fork.KindRun:
-		return "run"
-	}
-	return ""
-}
-
-// called are the label and the reason in words.
-func called(label, reason string) (text string) {
+// quoted is the label of a branch in quotes, and the reason for it in parentheses.
+func quoted(label, reason string) (text string) {
 	if label != "" {
 		text = fmt.Sprintf(" %q", clean(label))
 	}
 	if reason != "" {
 		text += " (" + brief(reason, 60) + ")"
+	}
+	return text
+}
+
+// draw draws the trees with lines.
+func (g *drawing) draw(p *printer) {
+	for _, t := range g.roots {
+		g.node(p, t, "", "")
+	}
+	if len(g.roots) == 0 && p.terminal {
+		p.printf("no sessions\n")
+	}
+}
+
+// node draws a node after its connector. The lines of its children begin with in.
+func (g *drawing) node(p *printer, t *treeNode, connector, in string) {
+	p.printf("%s%s\n", p.paint(dim, connector), g.line(p, t))
+	for i, d := range t.children {
+		next, more := "├─", "│  "
+		if i == len(t.children)-1 {
+			next, more = "└─", "   "
+		}
+		if d.branch != nil {
+			next = strings.Replace(next, "─", "╌", 1)
+		}
+		g.node(p, d, in+next+" ", in+more)
+	}
+}
+
+// line describes a node.
+func (g *drawing) line(p *printer, t *treeNode) string {
+	if b := t.branch; b != nil {
+		return fmt.Sprintf("%s %s%s", p.paint(dim, at(t.at)), p.paint(yellow, "orphaned "+t.seqs()),
+			p.paint(dim, fmt.Sprintf("  left by the rewind %s%s", at(b.Left), quoted(b.Label, b.Reason))))
+	}
+	text := clean(t.node.ID)
+	if t.node.ID == g.marked {
+		text = p.paint(bold, text) + " ◄"
+	}
+	if t.node.Up != nil && (t.at > 0 || t.node.Kind == fork.KindFork) {
+		text = p.paint(dim, at(t.at)) + " " + text
+	}
+	return text + "  " + p.paint(dim, t.about())
+}
+
+// about describes a session: its origin, its events and its title.
+func (t *treeNode) about() string {
+	var words []string
+	if t.node.Kind != fork.KindRoot {
+		words = append(words, string(t.node.Kind)+quoted(t.node.Label, t.node.Reason)+t.from())
+	}
+	switch {
+	case t.node.Info.Err != nil:
+		return strings.Join(append(words, "unreadable: "+brief(t.node.Info.Err.Error(), 120)), " · ")
+	case t.err != nil:
+		words = append(words, "unreadable: "+brief(t.err.Error(), 120))
+	}
+	events := count(t.node.Info.Events(), "event")
+	if t.orphaned > 0 {
+		events += ", " + thousands(t.orphaned) + " orphaned"
+	}
+	words = append(words, events)
+	if t.row.Title != "" {
+		words = append(words, t.row.Title)
+	} else if t.node.Kind != fork.KindFork && t.row.about != "" {
+		words = append(words, t.row.about)
+	}
+	return strings.Join(words, " · ")
+}
+
+// from names the parent of a root, and marks an unfinished copy.
+func (t *treeNode) from() (text string) {
+	if t.node.Up == nil {
+		text = " of " + clean(t.node.Parent)
+		if t.at > 0 {
+			text += " at " + at(t.at)
+		}
+		if t.node.Missing {
+			text += ", which is missing"
+		}
+	}
+	if t.node.Partial {
+		text += ", unfinished: remove it"
 	}
 	return text
 }

@@ -7,26 +7,26 @@ import (
 	"github.com/convlog/convlog/fork"
 )
 
-// twigJSON is a session as tree prints it with --json, one on a line.
-type twigJSON struct {
-	Session  string       `json:"session"`
-	Depth    int          `json:"depth"`
-	Kind     fork.Kind    `json:"kind"`
-	Parent   string       `json:"parent,omitzero"`
-	At       int64        `json:"at,omitzero"`
-	Label    string       `json:"label,omitzero"`
-	Reason   string       `json:"reason,omitzero"`
-	Events   int64        `json:"events"`
-	Head     int64        `json:"head"`
-	Title    string       `json:"title,omitzero"`
-	Missing  bool         `json:"missing,omitzero"`
-	Partial  bool         `json:"partial,omitzero"`
-	Error    string       `json:"error,omitzero"`
-	Branches []branchJSON `json:"branches,omitzero"`
+// treeRow is a session with --format json.
+type treeRow struct {
+	Session  string      `json:"session"`
+	Depth    int         `json:"depth"`
+	Kind     fork.Kind   `json:"kind"`
+	Parent   string      `json:"parent,omitzero"`
+	At       int64       `json:"at,omitzero"`
+	Label    string      `json:"label,omitzero"`
+	Reason   string      `json:"reason,omitzero"`
+	Events   int64       `json:"events"`
+	Head     int64       `json:"head"`
+	Title    string      `json:"title,omitzero"`
+	Missing  bool        `json:"missing,omitzero"`
+	Partial  bool        `json:"partial,omitzero"`
+	Error    string      `json:"error,omitzero"`
+	Branches []branchRow `json:"branches,omitzero"`
 }
 
-// branchJSON is what a rewind left.
-type branchJSON struct {
+// branchRow is an orphaned branch with --format json.
+type branchRow struct {
 	Base     int64      `json:"base"`
 	Tip      int64      `json:"tip"`
 	Seqs     [][2]int64 `json:"seqs"`
@@ -36,7 +36,7 @@ type branchJSON struct {
 	Reason   string     `json:"reason,omitzero"`
 }
 
-func (g *grove) json(p *printer) error {
+func (g *drawing) json(p *printer) error {
 	for _, t := range g.roots {
 		if err := t.json(p, 0); err != nil {
 			return err
@@ -45,15 +45,18 @@ func (g *grove) json(p *printer) error {
 	return nil
 }
 
-func (t *twig) json(p *printer, depth int) error {
+func (t *treeNode) json(p *printer, depth int) error {
 	n := t.node
-	out := twigJSON{Session: n.ID, Depth: depth, Kind: n.Kind, Parent: n.Parent, At: n.Seq, Label: n.Label, Reason: n.Reason,
+	row := treeRow{Session: n.ID, Depth: depth, Kind: n.Kind, Parent: n.Parent, At: n.Seq, Label: n.Label, Reason: n.Reason,
 		Events: n.Info.Events(), Head: n.Info.Last.Seq, Title: t.row.Title, Missing: n.Missing, Partial: n.Partial, Error: t.row.Error}
 	if t.err != nil {
-		out.Error = t.err.Error()
+		row.Error = t.err.Error()
 	}
-	below := t.sessions(func(b *twig) { out.Branches = append(out.Branches, b.branchJSON()) })
-	if err := p.value(out); err != nil {
+	below := t.sessions(func(b *fork.Branch) {
+		row.Branches = append(row.Branches, branchRow{Base: b.Base, Tip: b.Tip, Seqs: pairs(b.Own), Orphaned: b.Counted,
+			Left: b.Left, Label: b.Label, Reason: b.Reason})
+	})
+	if err := p.value(row); err != nil {
 		return err
 	}
 	for _, d := range below {
@@ -64,116 +67,104 @@ func (t *twig) json(p *printer, depth int) error {
 	return nil
 }
 
-// sessions are those below t, also where they hang below its branches, which
-// branch is called with.
-func (t *twig) sessions(branch func(*twig)) (below []*twig) {
-	for _, d := range t.down {
+// sessions are the child sessions of t and of its branches. It calls branch for each
+// branch.
+func (t *treeNode) sessions(branch func(*fork.Branch)) (below []*treeNode) {
+	for _, d := range t.children {
 		if d.branch == nil {
 			below = append(below, d)
 			continue
 		}
-		branch(d)
+		branch(d.branch)
 		below = append(below, d.sessions(branch)...)
 	}
 	return below
 }
 
-func (t *twig) branchJSON() branchJSON {
-	b := t.branch
-	return branchJSON{Base: b.Base, Tip: b.Tip, Seqs: pairs(b.Own), Orphaned: b.Counted, Left: b.Left, Label: b.Label, Reason: b.Reason}
-}
-
-// graph is a tree as nodes and edges.
+// graph writes a tree as nodes and edges.
 type graph struct {
-	p    *printer
 	next int
-	node func(id int, t *twig, label string)
-	edge func(from, to int, t *twig, label string)
+	node func(id int, t *treeNode, label string)
+	edge func(from, to int, t *treeNode, label string)
 }
 
-func (x *graph) add(t *twig) int {
+func (x *graph) add(t *treeNode) int {
 	id := x.next
 	x.next++
 	x.node(id, t, t.label())
-	for _, d := range t.down {
+	for _, d := range t.children {
 		below := x.add(d)
 		label := at(d.at)
-		if d.branch == nil {
-			label += " " + d.how()
-			if d.node.Label != "" {
-				label += " " + d.node.Label
-			}
+		if d.branch == nil && d.node.Kind != fork.KindRoot {
+			label = strings.TrimSpace(label + " " + string(d.node.Kind) + " " + d.node.Label)
 		}
 		x.edge(id, below, d, clean(label))
 	}
 	return id
 }
 
-// label is what a node of a graph says.
-func (t *twig) label() string {
+// label is the text of a node.
+func (t *treeNode) label() string {
 	if t.branch != nil {
 		return "orphaned " + t.seqs() + "\n" + clean(strings.TrimSpace(t.branch.Label+" "+t.branch.Reason))
 	}
-	return clean(t.node.ID) + "\n" + count(t.events(), "event")
+	return clean(t.node.ID) + "\n" + count(t.node.Info.Events(), "event")
 }
 
-func (g *grove) dot(p *printer) {
+func (g *drawing) dot(p *printer) {
 	quote := func(text string) string {
 		return strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(strings.TrimSpace(text))
 	}
-	x := &graph{p: p}
-	x.node = func(id int, t *twig, label string) {
-		p.printf("  n%d [label=\"%s\"%s];\n", id, quote(label), dotStyle(t, g.marked))
-	}
-	x.edge = func(from, to int, t *twig, label string) {
-		p.printf("  n%d -> n%d [label=\"%s\"%s];\n", from, to, quote(label), dashed(t))
+	style := func(t *treeNode, marked string) string {
+		switch {
+		case t.branch != nil:
+			return ", style=dashed"
+		case t.node.ID == marked:
+			return ", style=bold"
+		}
+		return ""
 	}
 	p.printf("digraph sessions {\n  rankdir=LR;\n  node [shape=box, fontname=\"sans-serif\"];\n")
-	for _, t := range g.roots {
-		x.add(t)
-	}
+	g.graph(&graph{
+		node: func(id int, t *treeNode, label string) {
+			p.printf("  n%d [label=\"%s\"%s];\n", id, quote(label), style(t, g.marked))
+		},
+		edge: func(from, to int, t *treeNode, label string) {
+			p.printf("  n%d -> n%d [label=\"%s\"%s];\n", from, to, quote(label), style(t, ""))
+		},
+	})
 	p.printf("}\n")
 }
 
-func dotStyle(t *twig, marked string) string {
-	if t.branch == nil && t.node.ID == marked {
-		return ", style=bold"
+func (g *drawing) graph(x *graph) {
+	for _, t := range g.roots {
+		x.add(t)
 	}
-	return dashed(t)
 }
 
-func dashed(t *twig) string {
-	if t.branch != nil {
-		return ", style=dashed"
-	}
-	return ""
-}
-
-func (g *grove) mermaid(p *printer) {
+func (g *drawing) mermaid(p *printer) {
 	quote := func(text string) string {
 		text = strings.NewReplacer("&", "&amp;", `"`, "&quot;", "<", "&lt;", ">", "&gt;").Replace(strings.TrimSpace(text))
 		return `"` + strings.ReplaceAll(text, "\n", "<br/>") + `"`
 	}
-	var rewound []string
-	x := &graph{p: p}
-	x.node = func(id int, t *twig, label string) {
-		p.printf("  n%d[%s]\n", id, quote(label))
-		if t.branch != nil {
-			rewound = append(rewound, fmt.Sprintf("n%d", id))
-		}
-	}
-	x.edge = func(from, to int, t *twig, label string) {
-		arrow := "-->"
-		if t.branch != nil {
-			arrow = "-.->"
-		}
-		p.printf("  n%d %s|%s| n%d\n", from, arrow, quote(label), to)
-	}
+	var orphaned []string
 	p.printf("flowchart LR\n")
-	for _, t := range g.roots {
-		x.add(t)
-	}
-	if len(rewound) > 0 {
-		p.printf("  classDef orphaned stroke-dasharray: 5 5\n  class %s orphaned\n", strings.Join(rewound, ","))
+	g.graph(&graph{
+		node: func(id int, t *treeNode, label string) {
+			p.printf("  n%d[%s]\n", id, quote(label))
+			if t.branch != nil {
+				orphaned = append(orphaned, fmt.Sprintf("n%d", id))
+			}
+		},
+		edge: func(from, to int, t *treeNode, label string) {
+			arrow := "-->"
+			if t.branch != nil {
+				arrow = "-.->"
+			}
+			p.printf("  n%d %s|%s| n%d\n", from, arrow, quote(label), to)
+		},
+	})
+	if len(orphaned) > 0 {
+		p.printf("  classDef orphaned stroke-dasharray: 5 5\n  class %s orphaned\n", strings.Join(orphaned, ","))
 	}
 }

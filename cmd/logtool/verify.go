@@ -21,69 +21,67 @@ func (a *app) verifyCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "verify [SESSION...]",
 		Short: "Check every checksum, hash, blob, parent and snapshot; exit 1 on damage",
-		Long: `Check every checksum, link of the hash chain, seq, payload and blob of the
-sessions named, and the rules of conversation, whether the sessions that they
-were forked from are there, and their snapshots against a replay; list all
-defects with their places, and end with a count. By default that is all
-sessions, and the store besides. Exit code 1 means that damage was found; what
-an import broke and marked, what events that were lost leave behind, such as
-results without a call, marks that a replay contradicts, and torn tails are notes.`,
-		Example: "  logtool verify\n  logtool verify order-42 --json",
-		Args:    between(0, -1),
+		Long: `Check all sessions and the store, or only the sessions named: every checksum, link
+of the hash chain, seq, payload and blob, the rules of conversation, the parents of
+forks, and the snapshots against a replay. verify lists all defects with their
+places, and prints a count.
+
+Notes are no damage: rules that an import broke and marked, effects of lost events
+(for example results without a call), marks that a replay contradicts, and torn
+tails.`,
+		Annotations: map[string]string{exitCodes: "0 no damage, 1 damage found or failed, 2 wrong usage."},
+		Example:     "  logtool verify order-42 --json",
+		Args:        between(0, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.reading(func(log *eventlog.Log) error { return a.verify(cmd.Context(), log, args) })
 		},
 	}
 }
 
-// verified is what verifying one session told; of no session, what is wrong with
-// the store besides.
-type verified struct {
+// verifyRow is the result for one session with --json. Without a session, it has the
+// defects of the store.
+type verifyRow struct {
 	Session string            `json:"session"`
 	Events  int64             `json:"events"`
 	Defects []eventlog.Defect `json:"defects"`
-	// Notes are no damage: rules that an import broke and marked, torn tails.
+	// Notes are no damage: for example torn tails.
 	Notes []eventlog.Defect `json:"notes,omitzero"`
-	// MoreDefects and MoreNotes are not listed.
+	// MoreDefects and MoreNotes count defects and notes that are not listed.
 	MoreDefects int64 `json:"more_defects,omitzero"`
 	MoreNotes   int64 `json:"more_notes,omitzero"`
-	// Snapshots says how many states of snapshots were compared with a replay.
-	Snapshots compared `json:"snapshots,omitzero"`
+	// Snapshots counts the states that were compared with a replay.
+	Snapshots snapshotCounts `json:"snapshots,omitzero"`
 
-	gone bool // removed since it was listed
+	removed bool // since the listing
 }
 
-type compared struct {
+type snapshotCounts struct {
 	Checked int64 `json:"checked"`
 	Skipped int64 `json:"skipped"`
 }
 
-func (v *verified) defects() int64 { return int64(len(v.Defects)) + v.MoreDefects }
+func (v *verifyRow) defects() int64 { return int64(len(v.Defects)) + v.MoreDefects }
 
-// has reports whether one of the defects is such.
-func (v *verified) has(is func(d *eventlog.Defect) bool) bool {
-	for i := range v.Defects {
-		if is(&v.Defects[i]) {
-			return true
-		}
-	}
-	return v.MoreDefects > 0
-}
-
-// verdict sums up a run of verify.
-type verdict struct {
+// verifySum is the sum of a run of verify, with --json.
+type verifySum struct {
 	Sessions int64 `json:"sessions"`
 	Events   int64 `json:"events"`
 	Defects  int64 `json:"defects"`
 	Damaged  int64 `json:"damaged"`
 
-	lies  int64 // defects that are snapshots
-	newer int64 // defects that are lines of a newer version
+	snapshots int64 // defects of snapshots
+	newer     int64 // lines of a newer version
 }
 
 func (a *app) verify(ctx context.Context, log *eventlog.Log, args []string) error {
-	v := verifying{app: a, log: log, printer: a.printer(), progress: a.progress(), start: a.now(), verifier: verify.New(log)}
-	if err := v.choose(ctx, log, args); err != nil {
+	v := verifyRun{app: a, log: log, printer: a.printer(), progress: a.progress(), start: a.now(), verifier: verify.New(log)}
+	var err error
+	if len(args) == 0 {
+		err = v.everything(ctx, log)
+	} else {
+		v.chosen, err = verifiableNamed(ctx, log, args)
+	}
+	if err != nil {
 		return err
 	}
 	if err := v.run(ctx); err != nil {
@@ -98,8 +96,8 @@ func (a *app) verify(ctx context.Context, log *eventlog.Log, args []string) erro
 	return nil
 }
 
-// verifying is one run of verify.
-type verifying struct {
+// verifyRun is one run of verify.
+type verifyRun struct {
 	app      *app
 	log      *eventlog.Log
 	printer  *printer
@@ -107,24 +105,15 @@ type verifying struct {
 	start    time.Time
 	verifier *verify.Verifier
 
-	store   []eventlog.Defect // wrong with no session
-	chosen  []string          // ordered
-	listing map[string]error  // what listing them said, nil for what can be read
-	bytes   int64             // of what is chosen, as far as that is known
-	all     verdict
+	store   []eventlog.Defect // defects outside sessions
+	chosen  []string          // sessions, sorted
+	listing map[string]error  // errors of listing the sessions, nil for readable ones
+	bytes   int64             // the size of the listed sessions
+	all     verifySum
 }
 
-// choose finds the sessions that args name. Without any it is all sessions, and
-// the store as a whole is looked at.
-func (v *verifying) choose(ctx context.Context, log *eventlog.Log, args []string) (err error) {
-	if len(args) == 0 {
-		return v.everything(ctx, log)
-	}
-	v.chosen, err = verifiableNamed(ctx, log, args)
-	return err
-}
-
-func (v *verifying) everything(ctx context.Context, log *eventlog.Log) error {
+// everything chooses all sessions, and checks the store.
+func (v *verifyRun) everything(ctx context.Context, log *eventlog.Log) error {
 	for d, err := range verify.Store(ctx, log) {
 		switch {
 		case err != nil:
@@ -134,7 +123,7 @@ func (v *verifying) everything(ctx context.Context, log *eventlog.Log) error {
 		default:
 			v.store = append(v.store, d)
 		}
-		v.tell("checking the store")
+		v.show("checking the store")
 	}
 	v.listing = map[string]error{}
 	for info, err := range log.Sessions(ctx) {
@@ -149,9 +138,9 @@ func (v *verifying) everything(ctx context.Context, log *eventlog.Log) error {
 	return ctx.Err()
 }
 
-// listed takes a row of the listing. A file whose session nobody can name is
-// wrong with the store.
-func (v *verifying) listed(info eventlog.SessionInfo) {
+// listed adds a row of the listing. A file without a session id is a defect of the
+// store.
+func (v *verifyRun) listed(info eventlog.SessionInfo) {
 	switch {
 	case info.ID != "":
 		v.chosen = append(v.chosen, info.ID)
@@ -161,14 +150,14 @@ func (v *verifying) listed(info eventlog.SessionInfo) {
 	}
 }
 
-// run verifies what was chosen side by side, and prints in order.
-func (v *verifying) run(ctx context.Context) error {
+// run verifies the sessions in parallel, and prints the results in order.
+func (v *verifyRun) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	results, wait := v.begin(ctx)
 	defer wait()
 	defer cancel()
 	if len(v.store) > 0 {
-		if err := v.print(verified{Defects: v.store}); err != nil {
+		if err := v.print(verifyRow{Defects: v.store}); err != nil {
 			return err
 		}
 	}
@@ -177,7 +166,7 @@ func (v *verifying) run(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if one.gone {
+		if one.removed {
 			continue
 		}
 		if err := v.print(one); err != nil {
@@ -188,12 +177,11 @@ func (v *verifying) run(ctx context.Context) error {
 	return nil
 }
 
-// begin starts as many as there are processors; the results come in order. wait
-// returns when no session is being read any more.
-func (v *verifying) begin(ctx context.Context) (results []chan verified, wait func()) {
-	results = make([]chan verified, len(v.chosen))
+// begin starts a worker for each processor. wait returns when all workers have ended.
+func (v *verifyRun) begin(ctx context.Context) (results []chan verifyRow, wait func()) {
+	results = make([]chan verifyRow, len(v.chosen))
 	for i := range results {
-		results[i] = make(chan verified, 1)
+		results[i] = make(chan verifyRow, 1)
 	}
 	var next atomic.Int64
 	var workers sync.WaitGroup
@@ -207,21 +195,22 @@ func (v *verifying) begin(ctx context.Context) (results []chan verified, wait fu
 	return results, workers.Wait
 }
 
-// one verifies a session. What listing it said and verifying it did not find, as
-// of a second file, is a defect too.
-func (v *verifying) one(ctx context.Context, session string) verified {
+// one verifies a session. An error of listing it that verification did not find, for
+// example a second file, is a defect too.
+func (v *verifyRun) one(ctx context.Context, session string) verifyRow {
 	report, err := v.verifier.Session(ctx, session)
 	if listing, listed := v.listing[session]; listed && listing == nil && errors.Is(err, eventlog.ErrNotFound) {
-		return verified{Session: session, gone: true}
+		return verifyRow{Session: session, removed: true}
 	}
-	one := verified{Session: session, Events: report.Events, Defects: report.Defects, Notes: report.Notes,
-		MoreDefects: report.MoreDefects, MoreNotes: report.MoreNotes, Snapshots: compared{report.Checked, report.Skipped}}
+	one := verifyRow{Session: session, Events: report.Events, Defects: report.Defects, Notes: report.Notes,
+		MoreDefects: report.MoreDefects, MoreNotes: report.MoreNotes, Snapshots: snapshotCounts{report.Checked, report.Skipped}}
 	if err != nil {
 		one.Defects = append(one.Defects, verify.Unreadable(session, err))
 	}
 	if listing := v.listing[session]; listing != nil {
 		d, newer := verify.Unreadable(session, listing), errors.Is(listing, event.ErrVersion)
-		if !one.has(func(o *eventlog.Defect) bool { return o.Path == d.Path || newer && o.Rule == verify.RuleVersion }) {
+		known := func(o eventlog.Defect) bool { return o.Path == d.Path || newer && o.Rule == verify.RuleVersion }
+		if one.MoreDefects == 0 && !slices.ContainsFunc(one.Defects, known) {
 			one.Defects = append(one.Defects, d)
 		}
 	}
@@ -231,27 +220,27 @@ func (v *verifying) one(ctx context.Context, session string) verified {
 	return one
 }
 
-// await waits for a result and says how far everything is meanwhile.
-func (v *verifying) await(result chan verified) verified {
+// await waits for a result, and shows progress.
+func (v *verifyRun) await(result chan verifyRow) verifyRow {
 	for {
 		select {
 		case one := <-result:
 			return one
 		case <-time.After(100 * time.Millisecond):
-			v.tell("%s of %d verified, %s of %s", count(v.all.Sessions, "session"), len(v.chosen),
+			v.show("%s of %d verified, %s of %s", count(v.all.Sessions, "session"), len(v.chosen),
 				size(v.verifier.Bytes()), size(v.bytes))
 		}
 	}
 }
 
-// tell shows progress to who has waited for a second.
-func (v *verifying) tell(format string, args ...any) {
+// show shows progress after a second.
+func (v *verifyRun) show(format string, args ...any) {
 	if v.app.now().Sub(v.start) > time.Second {
 		v.progress.show(format, args...)
 	}
 }
 
-func (v *verifying) print(one verified) error {
+func (v *verifyRun) print(one verifyRow) error {
 	v.all.add(one)
 	if one.defects() > 0 || len(one.Notes) > 0 {
 		v.progress.clear()
@@ -259,13 +248,13 @@ func (v *verifying) print(one verified) error {
 	return v.printer.verified(one, v.app.json)
 }
 
-func (all *verdict) add(v verified) {
+func (all *verifySum) add(v verifyRow) {
 	all.Events += v.Events
 	all.Defects += v.defects()
 	for _, d := range v.Defects {
 		switch d.Rule {
 		case verify.RuleSnapshot:
-			all.lies++
+			all.snapshots++
 		case verify.RuleVersion:
 			all.newer++
 		}
@@ -279,25 +268,25 @@ func (all *verdict) add(v verified) {
 	}
 }
 
-func (all *verdict) advice() string {
+func (all *verifySum) advice() string {
 	switch all.Defects {
-	case all.lies:
-		return "redact the first of each session's (logtool redact SESSION SEQ), and the session is read without them"
+	case all.snapshots:
+		return "redact the first snapshot of each session (logtool redact SESSION SEQ): the session is then read without it"
 	case all.newer:
 		return "a newer version wrote this: use a newer logtool"
 	}
-	return "restore what is damaged from a copy, or salvage what can be read with logtool repair"
+	return "restore the damaged sessions from a copy, or salvage the readable events with logtool repair"
 }
 
-func (all *verdict) found() string {
+func (all *verifySum) found() string {
 	if all.Damaged == 0 {
 		return count(all.Defects, "defect") + " in the store"
 	}
 	return count(all.Defects, "defect") + " in " + count(all.Damaged, "session")
 }
 
-// verifiable are the sessions that args name, or all: with those that have
-// nothing but a torn tail, which are not listed. They are named in full.
+// verifiable are the sessions for the names in args, or all sessions. Sessions with
+// only a torn tail are not listed: they need a full id.
 func (a *app) verifiable(ctx context.Context, log *eventlog.Log, args []string) ([]string, error) {
 	if len(args) > 0 {
 		return verifiableNamed(ctx, log, args)
@@ -319,7 +308,7 @@ func (a *app) verifiable(ctx context.Context, log *eventlog.Log, args []string) 
 }
 
 func verifiableNamed(ctx context.Context, log *eventlog.Log, args []string) ([]string, error) {
-	return named(args, func(arg string) (string, error) {
+	return findEach(args, func(arg string) (string, error) {
 		id, err := resolve(ctx, log, arg)
 		if !errors.Is(err, eventlog.ErrNotFound) {
 			return id, err

@@ -10,7 +10,7 @@ import (
 	"github.com/convlog/convlog/upkeep/verify"
 )
 
-func (p *printer) verified(v verified, asJSON bool) error {
+func (p *printer) verified(v verifyRow, asJSON bool) error {
 	if asJSON {
 		return p.value(v)
 	}
@@ -29,8 +29,7 @@ func (p *printer) verified(v verified, asJSON bool) error {
 	return nil
 }
 
-// summarize counts notes of one kind, in order of appearance, with the first
-// seqs.
+// summarize makes one line for each kind of note, with a count and the first seqs.
 func summarize(notes []eventlog.Defect) []string {
 	const most = 5
 	var kinds []string
@@ -51,7 +50,7 @@ func summarize(notes []eventlog.Defect) []string {
 		if at[0] == "0" { // of no event
 			continue
 		}
-		kinds[i] = fmt.Sprintf("%s in %s: seq %s", kind, count(int64(len(at)), "event"), strings.Join(at[:min(len(at), most)], ", "))
+		kinds[i] = fmt.Sprintf("%s in %s: seq %s", kind, count(len(at), "event"), strings.Join(at[:min(len(at), most)], ", "))
 		if len(at) > most {
 			kinds[i] += ", …"
 		}
@@ -59,8 +58,8 @@ func summarize(notes []eventlog.Defect) []string {
 	return kinds
 }
 
-// kindOf says what a note is about: a torn tail, snapshots, a rule that an import
-// forgave, or one that is broken because something was lost.
+// kindOf is the kind of a note: a torn tail, a snapshot, an effect of lost events, or
+// a rule that the source of an import breaks.
 func kindOf(n eventlog.Defect) string {
 	switch {
 	case n.Rule == verify.RuleTorn:
@@ -78,7 +77,7 @@ func kindOf(n eventlog.Defect) string {
 	return "the source breaks the rule " + n.Rule
 }
 
-// forgiven says in words what a source may hold that only an import appends.
+// forgiven are the rules that the source of an import may break, in words.
 var forgiven = map[string]string{
 	"orphan_result":  "results of no call",
 	"empty_message":  "messages that say nothing",
@@ -90,11 +89,9 @@ func tornNote(notes []eventlog.Defect) string {
 	return fmt.Sprintf("%s byte %d: %s", notes[i].Path, notes[i].Offset, notes[i].Detail)
 }
 
-func (p *printer) verdict(all verdict, asJSON bool) error {
+func (p *printer) verdict(all verifySum, asJSON bool) error {
 	if asJSON {
-		if err := p.value(all); err != nil {
-			return err
-		}
+		_ = p.value(all) // flush returns the error
 		return p.flush()
 	}
 	found := p.paint(green, "no damage")

@@ -24,7 +24,7 @@ func TestVerifyWhileASessionIsRemoved(t *testing.T) {
 	}
 	var out strings.Builder
 	a := &app{out: &out, err: io.Discard, getenv: func(string) string { return "" }, now: time.Now}
-	v := verifying{app: a, log: log, printer: a.printer(), progress: a.progress(), start: a.now(), verifier: verify.New(log)}
+	v := verifyRun{app: a, log: log, printer: a.printer(), progress: a.progress(), start: a.now(), verifier: verify.New(log)}
 	if err := v.everything(t.Context(), log); err != nil {
 		t.Fatal(err)
 	}
@@ -34,10 +34,10 @@ func TestVerifyWhileASessionIsRemoved(t *testing.T) {
 	if err := v.run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if want := (verdict{Sessions: 1, Events: 1}); v.all != want {
+	if want := (verifySum{Sessions: 1, Events: 1}); v.all != want {
 		t.Errorf("verified %+v, not %+v: %s", v.all, want, out.String())
 	}
-	// One that is asked for and is not there is another matter.
+	// A named session that is missing is an error.
 	if err := a.verify(t.Context(), log, []string{"a"}); err == nil {
 		t.Error("a session that is not there was verified")
 	}

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// whenLayouts are the times that flags take, in the zone of the user, and how long
-// each of them is.
+// whenLayouts are the layouts of times in flags, and the length of each time. The zone
+// is the user's.
 var whenLayouts = []struct {
 	layout string
 	days   int
@@ -22,8 +22,8 @@ var whenLayouts = []struct {
 	{time.RFC3339, 0, time.Second},
 }
 
-// parseWhen reads a day, a time, or how long ago: the moment at which it begins, and
-// the one at which it is over. Nothing is zero.
+// parseWhen parses a day, a time or an age, and returns its begin and end. Empty text
+// is the zero time.
 func parseWhen(text string, now time.Time) (begin, end time.Time, err error) {
 	if text == "" {
 		return begin, end, nil
@@ -53,7 +53,7 @@ func day(now time.Time, n int) time.Time {
 	return time.Date(y, m, d+n, 0, 0, 0, 0, time.Local)
 }
 
-// parseAgo reads a duration; it may be of days or weeks, too.
+// parseAgo parses a duration, also in days or weeks.
 func parseAgo(text string) (time.Duration, bool) {
 	units := map[string]time.Duration{"d": 24 * time.Hour, "w": 7 * 24 * time.Hour}
 	for suffix, unit := range units {

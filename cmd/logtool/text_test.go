@@ -8,6 +8,34 @@ import (
 	"time"
 )
 
+func TestColumns(t *testing.T) {
+	for text, want := range map[string]int{"": 0, "abc": 3, "é": 1, "e\u0301": 1, "検索": 4, "한국": 4, "👍": 2, "ｆｕｌｌ": 8, "a\u200bb": 2, "…→": 2} {
+		if got := columns(text); got != want {
+			t.Errorf("%q has %d columns, want %d", text, got, want)
+		}
+	}
+}
+
+func TestBriefCutsByColumns(t *testing.T) {
+	for text, want := range map[string]string{"検索検索": "検索…", "検索a": "検索a", "ab検索": "ab検…", "e\u0301e\u0301e\u0301e\u0301e\u0301e\u0301": "e\u0301e\u0301e\u0301e\u0301…"} {
+		if got := brief(text, 5); got != want {
+			t.Errorf("brief(%q) is %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestWideCellsAlign(t *testing.T) {
+	var b strings.Builder
+	p := &printer{w: bufio.NewWriter(&b)}
+	p.table([]string{"A", "B"}, [][]string{{"検索", "1"}, {"abcd", "2"}})
+	if err := p.flush(); err != nil {
+		t.Fatal(err)
+	}
+	if want := "A     B\n検索  1\nabcd  2\n"; b.String() != want {
+		t.Errorf("got\n%swant\n%s", b.String(), want)
+	}
+}
+
 func TestAgo(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	tests := []struct {
@@ -53,7 +81,7 @@ func TestNumbersForPeople(t *testing.T) {
 	}
 }
 
-// A transcript can hold anything; it must not take over the terminal.
+// A transcript can contain any characters. It must not control the terminal.
 func TestCleanMakesControlCharactersVisible(t *testing.T) {
 	for text, want := range map[string]string{
 		"plain é\ttext":     "plain é\ttext",
@@ -68,8 +96,7 @@ func TestCleanMakesControlCharactersVisible(t *testing.T) {
 	}
 }
 
-// JSON that a person looks at must not take over the terminal either; what a program
-// reads stays as it is.
+// JSON must not control the terminal. JSON for a program is not changed.
 func TestJSONOnATerminal(t *testing.T) {
 	const text = "{\n  \"a\": \"é\u009b2J\x7f\u202e\"\n}"
 	for terminal, want := range map[bool]string{true: "{\n  \"a\": \"é\\u009b2J\\u007f\\u202e\"\n}\n", false: text + "\n"} {

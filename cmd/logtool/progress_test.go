@@ -8,8 +8,8 @@ import (
 	"github.com/convlog/convlog/interop"
 )
 
-// The bar appears after a second of work, is drawn ten times a second at most, and
-// is taken away at the end.
+// The bar appears after a second of work, is drawn at most ten times a second, and is
+// removed at the end.
 func TestImportBar(t *testing.T) {
 	var out strings.Builder
 	now := time.Unix(1000, 0)

@@ -13,10 +13,11 @@ import (
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/store/jsonl"
+	"github.com/convlog/convlog/store/memory"
 	"github.com/convlog/convlog/store/sqlite"
 )
 
-// What abbreviate makes of an id, resolve finds again.
+// resolve finds the id that abbreviate shortened.
 func TestAbbreviatedIDsResolve(t *testing.T) {
 	ids := []string{
 		"a", "b1234567", "b123456789", "b1234567890", "main-session", "main-session-2", "main-session.agent-1", "main-session.agent-12",
@@ -70,9 +71,9 @@ func (s *counting) Read(ctx context.Context, session string, r eventlog.Span) it
 	}
 }
 
-// A listing reads the ends of sessions, forks counted, however long they are.
+// A listing reads the ends of sessions only.
 func TestListingReadsTheEnds(t *testing.T) {
-	const sessions, long = 3, 10 * glanced
+	const sessions, long = 3, 10 * nameEvents
 	for name, open := range map[string]func(dir string) eventlog.Store{
 		"jsonl":  func(dir string) eventlog.Store { return jsonl.New(dir, jsonl.Options{Sync: jsonl.Never}) },
 		"sqlite": func(dir string) eventlog.Store { return sqlite.New(filepath.Join(dir, "s.db"), sqlite.Options{}) },
@@ -94,7 +95,7 @@ func TestListingReadsTheEnds(t *testing.T) {
 			a := &app{out: io.Discard, getenv: func(string) string { return "" }}
 			for _, json := range []bool{false, true} {
 				a.json, store.events = json, 0
-				most := sessions * (2*glanced + 1)
+				most := sessions * (2*nameEvents + 1)
 				if err := a.ls(t.Context(), log, &listing{sort: "activity"}); err != nil || store.events > most {
 					t.Errorf("json %v: %d events (%v), want %d at most", json, store.events, err, most)
 				}
@@ -102,6 +103,49 @@ func TestListingReadsTheEnds(t *testing.T) {
 			store.events = 0
 			if err := a.ls(t.Context(), log, &listing{long: true, sort: "id"}); err != nil || store.events != 2*sessions*long { // the counts, and the titles
 				t.Errorf("--long: %d events (%v)", store.events, err)
+			}
+		})
+	}
+}
+
+// readName reads the ends of a session only. The newest title counts, else the first
+// text.
+func TestReadName(t *testing.T) {
+	const long = 5 * nameEvents
+	for _, tt := range []struct {
+		name   string
+		events int
+		titles []int // the events that give one
+		want   string
+	}{
+		{"nothing", 3, nil, "words of 1"},
+		{"a short session", nameEvents / 2, []int{2, 5}, "title 5"},
+		{"the first event", long, []int{1}, "title 1"},
+		{"near the start", long, []int{1, nameEvents}, fmt.Sprint("title ", nameEvents)},
+		{"in between", long, []int{1, long / 2}, "title 1"},
+		{"only in between", long, []int{long / 2}, "words of 1"},
+		{"near the end", long, []int{1, long - nameEvents + 1}, fmt.Sprint("title ", long-nameEvents+1)},
+		{"the last event", long, []int{1, long - 3, long}, fmt.Sprint("title ", long)},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			log := eventlog.Open(memory.New())
+			titles := map[int]bool{}
+			for _, seq := range tt.titles {
+				titles[seq] = true
+			}
+			var events []event.Event
+			for seq := 1; seq <= tt.events; seq++ {
+				e := event.UserMessage(fmt.Sprint("words of ", seq))
+				if titles[seq] {
+					e = event.New(event.Session{State: event.SessionStateUpdated, Title: fmt.Sprint("title ", seq)})
+				}
+				events = append(events, e)
+			}
+			if _, err := log.Append(t.Context(), "s", eventlog.New(), events...); err != nil {
+				t.Fatal(err)
+			}
+			if got := readName(t.Context(), log, "s"); got != tt.want {
+				t.Errorf("called %q, want %q", got, tt.want)
 			}
 		})
 	}

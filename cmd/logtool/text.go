@@ -1,0 +1,153 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/convlog/convlog/interop"
+)
+
+// ago writes a time relative to now, d before it.
+func ago(d time.Duration, t time.Time) string {
+	switch {
+	case d < 0 || d >= 30*24*time.Hour:
+		return t.Local().Format("2006-01-02 15:04")
+	case d < time.Minute:
+		return "just now"
+	case d < time.Hour:
+		return strconv.Itoa(int(d.Minutes())) + " min ago"
+	case d < 48*time.Hour:
+		return strconv.Itoa(int(d.Hours())) + " h ago"
+	}
+	return strconv.Itoa(int(d.Hours()/24)) + " days ago"
+}
+
+// thousands writes 1234567 as 1,234,567.
+func thousands[N int | int64](n N) string { return interop.Thousands(int64(n)) }
+
+// count writes a number with its noun: 1 session, 2 sessions.
+func count[N int | int64](n N, noun string) string { return interop.Count(int64(n), noun) }
+
+// size writes a number of bytes with a unit: 1.5 KiB.
+func size(n int64) string {
+	const unit = 1024
+	if n < unit {
+		return strconv.FormatInt(n, 10) + " B"
+	}
+	value, names := float64(n)/unit, "KMGTP"
+	for value >= unit && len(names) > 1 {
+		value, names = value/unit, names[1:]
+	}
+	return strconv.FormatFloat(value, 'f', 1, 64) + " " + names[:1] + "iB"
+}
+
+// at names an event: #7.
+func at(seq int64) string {
+	if seq == 0 {
+		return "the start"
+	}
+	return fmt.Sprintf("#%d", seq)
+}
+
+// someOf quotes the first most of the names, and counts the others.
+func someOf(names []string, most int) string {
+	var words []string
+	for _, name := range names[:min(len(names), most)] {
+		words = append(words, fmt.Sprintf("%q", name))
+	}
+	if n := len(names) - len(words); n > 0 {
+		words = append(words, thousands(n)+" more")
+	}
+	return strings.Join(words, ", ")
+}
+
+// shellWord quotes a word for a shell if it needs quotes.
+func shellWord(word string) string {
+	plain := func(r rune) bool {
+		return strings.ContainsRune("-_./:", r) || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
+	}
+	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// clean makes a line of text safe for a terminal: control characters become visible
+// escapes.
+func clean(text string) string {
+	if strings.IndexFunc(text, control) < 0 {
+		return text
+	}
+	var safe strings.Builder
+	for _, r := range text {
+		switch {
+		case control(r) && r > 0xff:
+			fmt.Fprintf(&safe, `\u%04x`, r)
+		case control(r):
+			fmt.Fprintf(&safe, `\x%02x`, r)
+		default:
+			safe.WriteRune(r)
+		}
+	}
+	return safe.String()
+}
+
+// control reports whether a character acts on the terminal. Characters that change
+// the direction of text do: they disguise it.
+func control(r rune) bool {
+	return r < 0x20 && r != '\t' || 0x7f <= r && r <= 0x9f || 0x202a <= r && r <= 0x202e || 0x2066 <= r && r <= 0x2069
+}
+
+// brief joins text to one line and shortens it to n columns.
+func brief(text string, n int) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if columns(text) <= n {
+		return clean(text)
+	}
+	width := 0
+	for i, r := range text {
+		if width += runeColumns(r); width >= n {
+			text = text[:i]
+			break
+		}
+	}
+	return clean(strings.TrimRight(text, " ")) + "…"
+}
+
+// columns is the width of a line of text on a terminal.
+func columns(text string) (n int) {
+	for _, r := range text {
+		n += runeColumns(r)
+	}
+	return n
+}
+
+// runeColumns is 0 for a character that joins the one before it, 2 for a wide
+// character, and 1 for any other.
+func runeColumns(r rune) int {
+	switch {
+	case r < 0x300:
+		return 1
+	case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):
+		return 0
+	case unicode.Is(wide, r):
+		return 2
+	}
+	return 1
+}
+
+// wide are the characters that take two columns: East Asian scripts, full width
+// forms and pictures.
+var wide = &unicode.RangeTable{
+	R16: []unicode.Range16{
+		{0x1100, 0x115f, 1}, {0x2e80, 0x303e, 1}, {0x3041, 0xa4cf, 1}, {0xa960, 0xa97f, 1}, {0xac00, 0xd7a3, 1},
+		{0xf900, 0xfaff, 1}, {0xfe30, 0xfe6f, 1}, {0xff00, 0xff60, 1}, {0xffe0, 0xffe6, 1},
+	},
+	R32: []unicode.Range32{
+		{0x16fe0, 0x18aff, 1}, {0x1b000, 0x1b2ff, 1}, {0x1f300, 0x1f64f, 1}, {0x1f680, 0x1f6ff, 1}, {0x1f900, 0x1faff, 1},
+		{0x20000, 0x3fffd, 1},
+	},
+}
