@@ -3,7 +3,6 @@ package eventlog
 import (
 	"context"
 	"errors"
-	"iter"
 	"time"
 
 	"github.com/convlog/convlog/event"
@@ -34,15 +33,7 @@ func (e logEngine) Exclusively(ctx context.Context, session string, fn func(ctx 
 	})
 }
 
-func (e logEngine) Adopt(ctx context.Context, session string, events iter.Seq2[event.Event, error], salvaged bool) (read, stored int64, head event.Head, err error) {
-	adopted, err := e.log.adopt(ctx, session, events, salvaged)
-	return adopted.Read, adopted.Stored, adopted.Head, err
-}
-
-func (e logEngine) CheckSalvaged(ctx context.Context, session string, events iter.Seq2[event.Event, error]) error {
-	a := adoption{log: e.log, session: session, events: events, salvaged: true}
-	return a.verify(ctx)
-}
+func (e logEngine) Spills(ev *event.Event) bool { return e.log.spills(ev) }
 
 func (e logEngine) Fetch(ctx context.Context, ev *event.Event) error { return e.log.fetch(ctx, ev) }
 

@@ -124,14 +124,3 @@ func (e *CorruptError) Unwrap() error { return e.Cause }
 func damaged(session string, seq int64, cause error) error {
 	return &CorruptError{Session: session, Offset: -1, Seq: seq, Cause: cause}
 }
-
-// ofSession names the session in err, unless err names it already.
-func ofSession(session string, err error) error {
-	var conflict *ConflictError
-	var corrupt *CorruptError
-	if errors.As(err, &conflict) && conflict.Session == session ||
-		errors.As(err, &corrupt) && corrupt.Path == "" && corrupt.Session == session {
-		return err
-	}
-	return fmt.Errorf("session %q: %w", session, err)
-}

@@ -23,6 +23,7 @@ import (
 	"github.com/convlog/convlog/internal/testkit"
 	"github.com/convlog/convlog/store/jsonl"
 	"github.com/convlog/convlog/upkeep/erase"
+	"github.com/convlog/convlog/upkeep/transfer"
 )
 
 // update writes the golden logs and the worked example of docs/FORMAT.md anew.
@@ -247,7 +248,7 @@ func writeUnknown(g *goldenLog, _ string) {
 		}
 		lines, prev = append(lines, e), hash
 	}
-	if _, err := g.Adopt(g.Context(), "unknown", all(lines)); err != nil {
+	if _, err := transfer.Adopt(g.Context(), g.Log, "unknown", all(lines)); err != nil {
 		g.Fatal(err)
 	}
 	g.append("unknown", event.Event{Type: "acme/from today", Data: jsontext.Value(`0`)})

@@ -12,6 +12,7 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/store/jsonl"
 	"github.com/convlog/convlog/upkeep/erase"
+	"github.com/convlog/convlog/upkeep/transfer"
 	"github.com/convlog/convlog/upkeep/verify"
 )
 
@@ -62,7 +63,7 @@ func TestAdoptForkOfMissingParent(t *testing.T) {
 	}
 	dst := eventlog.Open(jsonl.New(t.TempDir()))
 	defer dst.Close()
-	if _, err := dst.Adopt(ctx, "child", src.Read(ctx, "child", eventlog.All().Own())); !errors.Is(err, eventlog.ErrNotFound) {
+	if _, err := transfer.Adopt(ctx, dst, "child", src.Read(ctx, "child", eventlog.All().Own())); !errors.Is(err, eventlog.ErrNotFound) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := dst.Head(ctx, "child"); !errors.Is(err, eventlog.ErrNotFound) {

@@ -9,12 +9,9 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/engine"
 	"github.com/convlog/convlog/internal/line"
 )
-
-// maxAppend bounds the bytes of the lines of one append, so that a reader finds a
-// torn tail within that many bytes.
-const maxAppend = 4 << 20
 
 // prepare completes and validates a request's events as far as that needs no
 // history, and spills big data. Call unlock after the append: it ends the store
@@ -31,9 +28,9 @@ func (l *Log) prepare(ctx context.Context, session string, r *request) (unlock f
 			return nil, fmt.Errorf("event %d (%s): %w", i+1, line.Clip(string(en.Type)), err)
 		}
 		size += en.size()
-		locked = locked || len(en.blobs) > 0 || en.facts.Fork != nil || en.facts.Body || l.spills(en)
+		locked = locked || len(en.blobs) > 0 || en.facts.Fork != nil || en.facts.Body || l.spills(&en.Event)
 	}
-	if size <= maxAppend && !locked {
+	if size <= engine.MaxAppend && !locked {
 		return func() {}, nil
 	}
 	return l.storeBlobs(ctx, r.entries)

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/engine"
 )
 
 // hotSession is what a log keeps in memory of a session in use: the queue of its
@@ -162,7 +163,7 @@ func (h *hotSession) takeBatch(own *request) []*request {
 	if own.exclusive == nil {
 		size := own.size()
 		for len(h.queue) > 0 && h.queue[0].exclusive == nil {
-			if size += h.queue[0].size(); size > maxAppend {
+			if size += h.queue[0].size(); size > engine.MaxAppend {
 				break
 			}
 			h.queue[0].taken = true

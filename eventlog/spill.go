@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/engine"
 )
 
 // storeBlobs spills data that is too big and checks that every blob exists, under
@@ -31,17 +32,17 @@ func (l *Log) storeBlobs(ctx context.Context, entries []entry) (unlock func(), e
 func (l *Log) spillAll(ctx context.Context, entries []entry) error {
 	size := 0
 	for i := range entries {
-		if l.spills(&entries[i]) {
+		if l.spills(&entries[i].Event) {
 			if err := l.spill(ctx, &entries[i]); err != nil {
 				return err
 			}
 		}
 		size += entries[i].size()
 	}
-	for size > maxAppend {
+	for size > engine.MaxAppend {
 		largest := largestInline(entries)
 		if largest == nil {
-			return fmt.Errorf("%w: the append's lines take up to %d bytes, at most %d", event.ErrInvalidSize, size, maxAppend)
+			return fmt.Errorf("%w: the append's lines take up to %d bytes, at most %d", event.ErrInvalidSize, size, engine.MaxAppend)
 		}
 		before := largest.size()
 		if err := l.spill(ctx, largest); err != nil {
@@ -52,22 +53,17 @@ func (l *Log) spillAll(ctx context.Context, entries []entry) error {
 	return nil
 }
 
-// spills reports whether the entry's data is over the threshold.
-func (l *Log) spills(en *entry) bool { return l.overThreshold(&en.Event) }
-
-func (l *Log) overThreshold(e *event.Event) bool {
+// spills reports whether the event's data is over the threshold.
+func (l *Log) spills(e *event.Event) bool {
 	return l.opts.SpillOver >= 0 && len(e.Data) > l.opts.SpillOver && e.Type.Erasable()
 }
-
-// minSpill is the least data that is worth a blob.
-const minSpill = 256
 
 // largestInline is the entry with the largest data on its line; nil if none is
 // worth a blob.
 func largestInline(entries []entry) (largest *entry) {
 	for i := range entries {
 		en := &entries[i]
-		if !en.spilled.IsZero() || len(en.Data) <= minSpill || !en.Type.Erasable() {
+		if !en.spilled.IsZero() || len(en.Data) <= engine.MinSpill || !en.Type.Erasable() {
 			continue
 		}
 		if largest == nil || len(en.Data) > len(largest.Data) {

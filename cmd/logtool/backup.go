@@ -107,7 +107,7 @@ func (b *backingUp) copy(ctx context.Context, into, from *eventlog.Log) error {
 }
 
 // session prints what became of a session.
-func (b *backingUp) session(s eventlog.Adopted, damage *transfer.SourceError) error {
+func (b *backingUp) session(s transfer.Result, damage *transfer.SourceError) error {
 	if b.app.json {
 		row := converted{Session: s.Session, Read: s.Read, Stored: s.Stored, Seq: s.Head.Seq, Hash: s.Head.Hash.String()}
 		if damage != nil {

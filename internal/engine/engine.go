@@ -8,7 +8,6 @@ package engine
 
 import (
 	"context"
-	"iter"
 	"time"
 
 	"github.com/convlog/convlog/event"
@@ -16,6 +15,15 @@ import (
 
 // Of is the engine of an *eventlog.Log.
 var Of func(log any) Engine
+
+// Bounds of appends and of adoptions.
+const (
+	// MaxAppend bounds the bytes of the lines of one append, so that a reader finds
+	// a torn tail within that many bytes.
+	MaxAppend = 4 << 20
+	// MinSpill is the least data that is worth a blob, in bytes.
+	MinSpill = 256
+)
 
 // Engine is the part of a Log that maintenance needs.
 type Engine interface {
@@ -36,12 +44,8 @@ type Engine interface {
 	// outcome recognises note by its id.
 	Rewrite(ctx context.Context, session string, note event.Event, lines func(ctx context.Context) ([]event.Event, error)) error
 
-	// Adopt is Log.Adopt; its errors do not name the session. If salvaged is true,
-	// blobs may be missing, and a fork's parent damaged.
-	Adopt(ctx context.Context, session string, events iter.Seq2[event.Event, error], salvaged bool) (read, stored int64, head event.Head, err error)
-
-	// CheckSalvaged says why Adopt would refuse salvaged events. It stores nothing.
-	CheckSalvaged(ctx context.Context, session string, events iter.Seq2[event.Event, error]) error
+	// Spills reports whether the log spills the event's data to a blob.
+	Spills(e *event.Event) bool
 
 	// Fetch reads the data of a spilled event, and does not upcast it. An event that
 	// was redacted meanwhile becomes the redacted event.

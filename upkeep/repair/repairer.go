@@ -12,6 +12,7 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/engine"
 	"github.com/convlog/convlog/internal/line"
+	"github.com/convlog/convlog/upkeep/internal/adopt"
 	"github.com/convlog/convlog/upkeep/transfer"
 	"github.com/convlog/convlog/upkeep/verify"
 )
@@ -185,7 +186,8 @@ func (r *repairer) rescue(ctx context.Context, torn eventlog.TornTail) error {
 	if r.opts.DryRun {
 		return nil
 	}
-	_, r.report.Stored, _, err = engine.Of(r.into).Adopt(ctx, as, r.stream(ctx, as), true)
+	adopted, err := adopt.Events(ctx, r.into, as, r.stream(ctx, as), true)
+	r.report.Stored = adopted.Stored
 	return err
 }
 
@@ -234,7 +236,7 @@ func (r *repairer) isFree(ctx context.Context, as string) (bool, error) {
 	if _, err := r.into.Head(ctx, as); errors.Is(err, eventlog.ErrNotFound) {
 		return true, nil
 	}
-	err := engine.Of(r.into).CheckSalvaged(ctx, as, r.stream(ctx, as))
+	err := adopt.CheckSalvaged(ctx, r.into, as, r.stream(ctx, as))
 	if errors.Is(err, eventlog.ErrConflict) || errors.Is(err, eventlog.ErrCorrupt) {
 		return false, ctx.Err()
 	}

@@ -25,13 +25,13 @@ import (
 //
 // A dst with sessions is eventlog.ErrExists. dst is a backup once the sequence has
 // ended and dst was closed without an error.
-func Backup(ctx context.Context, dst, src *eventlog.Log) iter.Seq2[eventlog.Adopted, error] {
-	return func(yield func(eventlog.Adopted, error) bool) {
+func Backup(ctx context.Context, dst, src *eventlog.Log) iter.Seq2[Result, error] {
+	return func(yield func(Result, error) bool) {
 		for info, err := range dst.Sessions(ctx) {
 			if err == nil {
 				err = fmt.Errorf("the target has session %q: %w", info.ID, eventlog.ErrExists)
 			}
-			yield(eventlog.Adopted{}, fmt.Errorf("back up: %w", err))
+			yield(Result{}, fmt.Errorf("back up: %w", err))
 			return
 		}
 		Convert(ctx, dst, src)(yield)

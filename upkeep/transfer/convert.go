@@ -14,7 +14,6 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
-	"github.com/convlog/convlog/internal/engine"
 )
 
 // SourceError reports that the source session is damaged or unreadable, or one of
@@ -28,17 +27,6 @@ func (e *SourceError) Error() string { return "convert: " + ofSession(e.Session,
 
 // Unwrap is the cause.
 func (e *SourceError) Unwrap() error { return e.Cause }
-
-// ofSession names the session in err, unless err names it already.
-func ofSession(session string, err error) error {
-	var conflict *eventlog.ConflictError
-	var corrupt *eventlog.CorruptError
-	if errors.As(err, &conflict) && conflict.Session == session ||
-		errors.As(err, &corrupt) && corrupt.Path == "" && corrupt.Session == session {
-		return err
-	}
-	return fmt.Errorf("session %q: %w", session, err)
-}
 
 // errTail is inside a SourceError of a session that was copied up to its damage.
 var errTail = errors.New("the bytes after the last complete append may hold events, and are not copied")
@@ -54,14 +42,14 @@ var errTail = errors.New("the bytes after the last complete append may hold even
 // that was made meanwhile needs more of it. A session that could not be copied whole
 // comes with a *SourceError, or with a *eventlog.ConflictError if dst has another
 // history, and the others follow. Any other error ends the sequence.
-func Convert(ctx context.Context, dst, src *eventlog.Log, sessions ...string) iter.Seq2[eventlog.Adopted, error] {
-	return func(yield func(eventlog.Adopted, error) bool) {
+func Convert(ctx context.Context, dst, src *eventlog.Log, sessions ...string) iter.Seq2[Result, error] {
+	return func(yield func(Result, error) bool) {
 		err := src.Hold(ctx, func(ctx context.Context) error {
 			c := conversion{dst: dst, src: src, named: sessions, copied: map[string]int64{}, failed: map[string]bool{}, yield: yield}
 			return c.run(ctx)
 		})
 		if err != nil && !errors.Is(err, errStopped) {
-			yield(eventlog.Adopted{}, fmt.Errorf("convert: %w", err))
+			yield(Result{}, fmt.Errorf("convert: %w", err))
 		}
 	}
 }
@@ -74,7 +62,7 @@ type conversion struct {
 	named    []string         // empty for all
 	copied   map[string]int64 // the last seq of each copied session
 	failed   map[string]bool
-	yield    func(eventlog.Adopted, error) bool
+	yield    func(Result, error) bool
 }
 
 func (c *conversion) run(ctx context.Context) error {
@@ -84,7 +72,7 @@ func (c *conversion) run(ctx context.Context) error {
 		}
 		line, err := lineage(ctx, c.src, info.ID)
 		if err = cmp.Or(info.Err, err); err != nil {
-			if err := c.report(ctx, eventlog.Adopted{}, &SourceError{info.ID, err}); err != nil {
+			if err := c.report(ctx, Result{}, &SourceError{info.ID, err}); err != nil {
 				return err
 			}
 			continue
@@ -139,7 +127,7 @@ func (c *conversion) session(ctx context.Context, session string, needed int64) 
 
 // report yields the outcome of a session. It returns the error that ends the
 // sequence.
-func (c *conversion) report(ctx context.Context, adopted eventlog.Adopted, err error) error {
+func (c *conversion) report(ctx context.Context, adopted Result, err error) error {
 	var source *SourceError
 	if errors.As(err, &source) {
 		adopted.Session = source.Session
@@ -156,13 +144,13 @@ func (c *conversion) report(ctx context.Context, adopted eventlog.Adopted, err e
 
 // Session copies one session's own lines into dst, and the blobs they need; its
 // parents must be there. Damage of the source is a *SourceError.
-func Session(ctx context.Context, dst, src *eventlog.Log, session string) (eventlog.Adopted, error) {
+func Session(ctx context.Context, dst, src *eventlog.Log, session string) (Result, error) {
 	head, err := dst.Head(ctx, session)
 	if err != nil && !errors.Is(err, eventlog.ErrNotFound) {
-		return eventlog.Adopted{}, fmt.Errorf("convert: %w", ofSession(session, err))
+		return Result{}, fmt.Errorf("convert: %w", ofSession(session, err))
 	}
 	c := copying{dst: dst, src: src, session: session, existing: head, blobs: map[event.Digest]bool{}}
-	adopted, err := adopt(ctx, dst, session, c.events)
+	adopted, err := adoptHeld(ctx, dst, session, c.events)
 	var source *SourceError
 	switch {
 	case errors.As(err, &source):
@@ -176,17 +164,6 @@ func Session(ctx context.Context, dst, src *eventlog.Log, session string) (event
 	if err != nil {
 		err = fmt.Errorf("convert: %w", ofSession(session, err))
 	}
-	return adopted, err
-}
-
-// adopt adopts events under the store lock of log, which their context holds too.
-func adopt(ctx context.Context, log *eventlog.Log, session string, events func(ctx context.Context, yield func(event.Event, error) bool)) (eventlog.Adopted, error) {
-	adopted := eventlog.Adopted{Session: session}
-	err := log.Hold(ctx, func(ctx context.Context) (err error) {
-		adopted.Read, adopted.Stored, adopted.Head, err = engine.Of(log).Adopt(ctx, session,
-			func(yield func(event.Event, error) bool) { events(ctx, yield) }, false)
-		return err
-	})
 	return adopted, err
 }
 
@@ -291,7 +268,7 @@ func (c *conversion) tails(ctx context.Context) error {
 		if t.Session == "" {
 			return err
 		}
-		adopted := eventlog.Adopted{Head: event.Head{Seq: c.copied[t.Session]}}
+		adopted := Result{Head: event.Head{Seq: c.copied[t.Session]}}
 		if err := c.report(ctx, adopted, &SourceError{t.Session, err}); err != nil {
 			return err
 		}

@@ -20,7 +20,7 @@ import (
 // is stored; the sessions before a bad one stay. The error of a bad line names its
 // number: a *eventlog.CorruptError for damage, event.ErrForeign, a
 // *event.VersionError or event.ErrInvalidBlob.
-func Import(ctx context.Context, log *eventlog.Log, r io.Reader) ([]eventlog.Adopted, error) {
+func Import(ctx context.Context, log *eventlog.Log, r io.Reader) ([]Result, error) {
 	m := importer{log: log, in: bufio.NewReaderSize(r, 1<<20)}
 	for {
 		text, err := m.in.ReadBytes('\n')
@@ -48,7 +48,7 @@ type importer struct {
 	session string
 	events  []event.Event
 	lines   []int // the number of each event's line
-	adopted []eventlog.Adopted
+	adopted []Result
 }
 
 func (m *importer) line(ctx context.Context, text []byte) error {
@@ -101,7 +101,7 @@ func (m *importer) adopt(ctx context.Context) error {
 	if len(m.events) == 0 {
 		return nil
 	}
-	adopted, err := adopt(ctx, m.log, m.session, func(_ context.Context, yield func(event.Event, error) bool) {
+	adopted, err := adoptHeld(ctx, m.log, m.session, func(_ context.Context, yield func(event.Event, error) bool) {
 		for _, e := range m.events {
 			if !yield(e, nil) {
 				return

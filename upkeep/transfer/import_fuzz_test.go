@@ -80,7 +80,7 @@ func typed(err error) bool {
 
 // imported makes sure that the log holds the sessions that were adopted, whole
 // and sound, and no others.
-func imported(t *testing.T, log *eventlog.Log, adopted []eventlog.Adopted) {
+func imported(t *testing.T, log *eventlog.Log, adopted []transfer.Result) {
 	t.Helper()
 	heads := map[string]event.Head{}
 	for _, a := range adopted {
