@@ -8,7 +8,10 @@ import (
 )
 
 var (
-	// ErrRedacted: the payload asked for was erased.
+	// ErrNilArgument: a required argument is nil. The error names the argument. It
+	// matches ErrInvalid.
+	ErrNilArgument = rule("nil argument")
+	// ErrRedacted: the payload was erased.
 	ErrRedacted = errors.New("event is redacted")
 	// ErrForeign: a JSON line that no log wrote; it has neither crc nor hash.
 	ErrForeign = line.ErrForeign
