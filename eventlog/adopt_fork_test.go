@@ -14,8 +14,7 @@ import (
 	"github.com/convlog/convlog/upkeep/transfer"
 )
 
-// A fork that begins behind the end of what is adopted, or salvaged, is another
-// session.
+// A fork with a first seq after the adopted or salvaged events is another session.
 func TestNameTakenByFork(t *testing.T) {
 	ctx, dir := t.Context(), t.TempDir()
 	l, other := testkit.Open(t, testkit.Stores["jsonl"](dir)), testkit.Open(t, testkit.Stores["sqlite"](t.TempDir()))

@@ -20,6 +20,8 @@ func (e logEngine) Usable(ctx context.Context, session string) error {
 	return e.log.readable(ctx, session)
 }
 
+func (e logEngine) Ready(ctx context.Context) error { return e.log.usable(ctx) }
+
 func (e logEngine) LockStore(ctx context.Context, exclusive bool) (context.Context, func(), error) {
 	return e.log.lockStore(ctx, exclusive)
 }

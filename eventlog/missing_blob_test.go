@@ -16,8 +16,7 @@ import (
 	"github.com/convlog/convlog/upkeep/verify"
 )
 
-// A body that was lost must not keep a person from erasing what is left of its
-// event, nor others from being appended.
+// A missing blob prevents neither the redaction of its event nor later appends.
 func TestMissingBlob(t *testing.T) {
 	ctx := context.Background()
 	dir := t.TempDir()

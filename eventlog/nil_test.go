@@ -68,9 +68,11 @@ var operations = map[string]func(ctx context.Context, log *eventlog.Log) error{
 		_, err := log.PutBlob(ctx, strings.NewReader("body"))
 		return err
 	},
-	"Read":         func(ctx context.Context, log *eventlog.Log) error { return last(log.Read(ctx, "s", eventlog.All())) },
-	"Read, OnPath": func(ctx context.Context, log *eventlog.Log) error { return last(log.Read(ctx, "s", eventlog.All().OnPath())) },
-	"Read, Last":   func(ctx context.Context, log *eventlog.Log) error { return last(log.Read(ctx, "s", eventlog.Last(1))) },
+	"Read": func(ctx context.Context, log *eventlog.Log) error { return last(log.Read(ctx, "s", eventlog.All())) },
+	"Read, OnPath": func(ctx context.Context, log *eventlog.Log) error {
+		return last(log.Read(ctx, "s", eventlog.All().OnPath()))
+	},
+	"Read, Last": func(ctx context.Context, log *eventlog.Log) error { return last(log.Read(ctx, "s", eventlog.Last(1))) },
 	"Read, Until": func(ctx context.Context, log *eventlog.Log) error {
 		return last(log.Read(ctx, "s", eventlog.Until(ulid.ULID{1})))
 	},
@@ -117,9 +119,12 @@ func TestNilArguments(t *testing.T) {
 		return err
 	}
 	for name, c := range map[string]struct{ got, want error }{
-		"Hold of a nil function":    {log.Hold(ctx, nil), event.ErrNilArgument},
-		"PutBlob of a nil reader":   {func() error { _, err := log.PutBlob(ctx, nil); return err }(), event.ErrNilArgument},
-		"StoreArtifact, nil reader": {func() error { _, _, err := log.StoreArtifact(ctx, "s", eventlog.Any(), event.Artifact{}, nil); return err }(), event.ErrNilArgument},
+		"Hold of a nil function":  {log.Hold(ctx, nil), event.ErrNilArgument},
+		"PutBlob of a nil reader": {func() error { _, err := log.PutBlob(ctx, nil); return err }(), event.ErrNilArgument},
+		"StoreArtifact, nil reader": {func() error {
+			_, _, err := log.StoreArtifact(ctx, "s", eventlog.Any(), event.Artifact{}, nil)
+			return err
+		}(), event.ErrNilArgument},
 		"Append, nil payload":       {appended(ctx, event.New(nil)), event.ErrInvalid},
 		"Append, nil pointer":       {appended(ctx, event.New(noPayload)), event.ErrInvalid},
 		"Append, empty event":       {appended(ctx, event.Event{}), event.ErrInvalid},

@@ -1,9 +1,8 @@
-// Package engine gives the rooms that maintain a log the parts of its engine that
-// users of a Log must not hold: exclusive access to a session, the store lock, and
-// operations on finished lines. A callback of a user that held one of them could
-// wait for itself.
+// Package engine gives the upkeep packages the parts of a Log that its users must not
+// have: exclusive access to a session, the store lock, and operations on finished
+// lines. A user's callback that holds one of them could wait for itself.
 //
-// Package eventlog sets Of; upkeep calls it.
+// Package eventlog sets Of; the upkeep packages call it.
 package engine
 
 import (
@@ -13,7 +12,7 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-// Of is the engine of an *eventlog.Log.
+// Of returns the engine of an *eventlog.Log, which may be nil.
 var Of func(log any) Engine
 
 // Bounds of appends and of adoptions.
@@ -27,38 +26,42 @@ const (
 
 // Engine is the part of a Log that maintenance needs.
 type Engine interface {
-	// Usable is ErrClosed or ctx's error if the log cannot be used, and
-	// event.ErrInvalidSession if session is no session id.
+	// Usable returns ErrClosed for a closed or nil log, event.ErrNilArgument for a nil
+	// ctx, the error of an ended ctx, and event.ErrInvalidSession for a malformed id.
 	Usable(ctx context.Context, session string) error
 
-	// LockStore takes the store lock. held ends when the lock is lost; methods of
-	// the log that are given held do not take the lock again.
-	LockStore(ctx context.Context, exclusive bool) (held context.Context, unlock func(), err error)
+	// Ready is Usable for a call without a session.
+	Ready(ctx context.Context) error
 
-	// Exclusively runs fn while this process appends nothing to the session. Then
-	// the log forgets what it knew of the session, and watchers read the store.
+	// LockStore takes the store lock. locked ends if the lock is lost. Methods of the
+	// log that get locked do not take the lock again.
+	LockStore(ctx context.Context, exclusive bool) (locked context.Context, unlock func(), err error)
+
+	// Exclusively runs fn while this process appends nothing to the session. The log
+	// forgets its memory of the session, and watchers read the store.
 	Exclusively(ctx context.Context, session string, fn func(ctx context.Context) error) error
 
-	// Rewrite appends note to a session and replaces lines of it, as one operation.
-	// lines is called for each try, and may be empty. A retry after an unknown
-	// outcome recognises note by its id.
+	// Rewrite appends note to a session and replaces lines of it, as one operation. It
+	// calls lines for each try; lines may return no events. A retry after an unknown
+	// outcome finds note by its id.
 	Rewrite(ctx context.Context, session string, note event.Event, lines func(ctx context.Context) ([]event.Event, error)) error
 
 	// Spills reports whether the log spills the event's data to a blob.
 	Spills(e *event.Event) bool
 
-	// Fetch reads the data of a spilled event, and does not upcast it. An event that
-	// was redacted meanwhile becomes the redacted event.
+	// Fetch reads the data of a spilled event, without upcasts. If the event was
+	// redacted after it was read, e becomes the redacted event.
 	Fetch(ctx context.Context, e *event.Event) error
 
-	// ErasedSince reports whether e was redacted after it was read, which a missing
-	// blob may mean. Then e becomes the redacted event.
+	// ErasedSince reports whether e was redacted after it was read, so that its blob is
+	// missing. Then e becomes the redacted event.
 	ErasedSince(ctx context.Context, e *event.Event) bool
 
-	// CheckFork says why the parent does not have the event that a fork names.
+	// CheckFork returns an error if the parent does not have the event that a fork
+	// names.
 	CheckFork(ctx context.Context, session string, f *event.Fork) error
 
-	// Sync makes a session durable, in stores where it may not be.
+	// Sync makes a session durable, if the store is a Syncer.
 	Sync(ctx context.Context, session string) error
 
 	// Mint makes an event with the log's clock and random bytes.

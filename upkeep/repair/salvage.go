@@ -13,8 +13,8 @@ import (
 	"github.com/convlog/convlog/internal/line"
 )
 
-// salvage is what can be read of a damaged session: the event of each seq, and the
-// seqs that have none. It holds no lines; they are read again when they are written.
+// salvage describes the readable part of a damaged session: the place of each readable
+// event, and the missing seqs. It has no lines; a collector reads them again.
 type salvage struct {
 	log     *eventlog.Log
 	session string
@@ -132,7 +132,7 @@ func (s *salvage) add(ctx context.Context, f *eventlog.Fragment, before *event.E
 	return *e, nil
 }
 
-var errUnendedLine = errors.New("the line has no end")
+var errUnendedLine = errors.New("the last line has no newline")
 
 // addLine notes a readable line.
 func (s *salvage) addLine(f *eventlog.Fragment, l *line.Line, place int64, before *event.Event) {
@@ -206,8 +206,8 @@ func appendIgnored(all []Ignored, i Ignored) []Ignored {
 
 var errSpilled = errors.New("an event of this type is never spilled")
 
-// unreadable says why an event whose line is sound cannot be kept: its JSON is
-// invalid, or its data is missing. err means that it could not be examined.
+// unreadable returns a fault if an event with a sound line cannot be salvaged: its JSON
+// is invalid, or its data is missing. err means that the check could not be made.
 func unreadable(ctx context.Context, log *eventlog.Log, e *event.Event, l *line.Line) (fault, err error) {
 	if err := l.CheckJSON(); err != nil {
 		return err, nil

@@ -203,7 +203,7 @@ func (r *reader) check(ctx context.Context, f *eventlog.Fragment, n *inspection)
 	return nil
 }
 
-// end checks what only the end of the session shows.
+// end makes the checks at the end of the storage.
 func (r *reader) end(ctx context.Context) error {
 	if err := r.compare(ctx); err != nil {
 		return err

@@ -76,7 +76,7 @@ func newAdoption(ctx context.Context, log *eventlog.Log, session string, events 
 		return nil, err
 	}
 	if events == nil {
-		return nil, fmt.Errorf("%w: no events", event.ErrInvalid)
+		return nil, fmt.Errorf("%w: the events to adopt", event.ErrNilArgument)
 	}
 	return a, nil
 }
@@ -172,8 +172,8 @@ func (a *adoption) begin(ctx context.Context, s *line.Sequence, first *event.Eve
 	return a.engine.Sync(ctx, f.Parent)
 }
 
-// compareShorter makes sure that a stream that ends before the session does is its
-// beginning.
+// compareShorter returns a conflict if the stream ends before the session, and the
+// session does not begin with the stream.
 func (a *adoption) compareShorter(ctx context.Context, last event.Head) error {
 	if last.Seq == 0 || last.Seq >= a.existing.Seq {
 		return nil
@@ -190,8 +190,7 @@ func (a *adoption) compareShorter(ctx context.Context, last event.Head) error {
 	return &eventlog.ConflictError{Session: a.session, Expected: last, Actual: a.existing}
 }
 
-// checkContent checks what the chain does not: the JSON of the line, that blobs
-// exist, and the rules of payloads.
+// checkContent checks the JSON of the line, the blobs, and the rules of payloads.
 func (a *adoption) checkContent(ctx context.Context, l *line.Line, e *event.Event) error {
 	if _, _, spilled := e.Spilled(); spilled && !e.Type.Erasable() {
 		return a.damaged(e.Seq, errSpilled)
@@ -219,7 +218,7 @@ func (a *adoption) checkContent(ctx context.Context, l *line.Line, e *event.Even
 	return nil
 }
 
-// checkBlob is ErrBlobNotFound unless the blob exists.
+// checkBlob returns ErrBlobNotFound if the blob is missing.
 func (a *adoption) checkBlob(ctx context.Context, d event.Digest) error {
 	body, err := a.log.OpenBlob(ctx, d)
 	if err != nil {

@@ -18,7 +18,7 @@ type batcher struct {
 	*adoption
 	head  event.Head
 	ready []event.Event // whole appends
-	open  []event.Event // the append being gathered
+	open  []event.Event // the append that is not complete yet
 	size  int           // bytes of the lines of ready
 }
 
@@ -45,8 +45,8 @@ func (b *batcher) add(ctx context.Context, e event.Event) error {
 	return nil
 }
 
-// fit spills data of the gathered append until it is within the bound, as Append
-// did before the data was inlined, and returns its size.
+// fit returns the size of the open append, after it has spilled data until the append
+// is within the bound. An export had inlined that data.
 func (b *batcher) fit(ctx context.Context) (size int, err error) {
 	for i := range b.open {
 		size += len(b.open[i].Line()) + 1
@@ -65,6 +65,8 @@ func (b *batcher) fit(ctx context.Context) (size int, err error) {
 	return size, nil
 }
 
+// largestOpen is the event of the open append with the largest inline data; nil if no
+// data is worth a blob.
 func (b *batcher) largestOpen() (largest *event.Event) {
 	for i := range b.open {
 		e := &b.open[i]
@@ -97,8 +99,8 @@ func (b *batcher) flush(ctx context.Context) error {
 	return nil
 }
 
-// forgetCut appends after a torn tail was cut, such as one that an interrupted
-// adoption left.
+// forgetCut appends after the store has truncated a torn tail, for example the tail of
+// an interrupted adoption.
 func (b *batcher) forgetCut(ctx context.Context) error {
 	tails, ok := eventlog.As[eventlog.TailKeeper](b.log.Store())
 	if !ok {
