@@ -33,7 +33,7 @@ func (c *collector) close() {
 }
 
 // read reads a chosen line.
-func (c *collector) read(f *found) (event.Event, error) {
+func (c *collector) read(f *foundLine) (event.Event, error) {
 	if e, ok := c.buffer[f.place]; ok {
 		delete(c.buffer, f.place)
 		c.bytes -= len(e.Line())

@@ -73,7 +73,7 @@ func (r *resealer) begin(c *collector) error {
 }
 
 // salvaged returns the event of a readable line.
-func (r *resealer) salvaged(c *collector, f *found) (event.Event, error) {
+func (r *resealer) salvaged(c *collector, f *foundLine) (event.Event, error) {
 	e, err := c.read(f)
 	if err != nil {
 		return event.Event{}, err

@@ -14,6 +14,7 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/engine"
 )
 
 // SourceError reports that the source session, or one of its parents, is damaged or
@@ -145,6 +146,9 @@ func (c *conversion) report(ctx context.Context, adopted Result, err error) erro
 // Session copies the own lines of one session into dst, and the blobs that they need.
 // dst must have the parents. Damage of the source is a *SourceError.
 func Session(ctx context.Context, dst, src *eventlog.Log, session string) (Result, error) {
+	if err := engine.Of(src).Usable(ctx, session); err != nil {
+		return Result{}, err
+	}
 	head, err := dst.Head(ctx, session)
 	if err != nil && !errors.Is(err, eventlog.ErrNotFound) {
 		return Result{}, fmt.Errorf("convert: %w", ofSession(session, err))

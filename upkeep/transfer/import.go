@@ -86,7 +86,7 @@ func (m *importer) line(ctx context.Context, text []byte) error {
 	return nil
 }
 
-var errBlobDamaged = errors.New("the digest of the blob's bytes differs from its name")
+var errBlobDamaged = errors.New("the blob's bytes do not have its digest")
 
 func (m *importer) blob(ctx context.Context, text []byte) error {
 	var b blobLine

@@ -137,10 +137,10 @@ func (r *reader) submit(ctx context.Context, b *batch) error {
 	const ahead = 4 // batches that may wait for an earlier one
 	b.done = make(chan struct{})
 	select {
-	case r.seats <- struct{}{}:
+	case r.slots <- struct{}{}:
 		go func() {
 			r.inspect(ctx, r.Verifier.inspector(), b)
-			<-r.seats
+			<-r.slots
 		}()
 	default:
 		r.inspect(ctx, r.checker.inspector, b)

@@ -112,14 +112,14 @@ type Verifier struct {
 	engine   engine.Engine
 	blobs    blobChecks
 	lineages lineages
-	seats    chan struct{} // one for each worker
+	slots    chan struct{} // one for each worker
 	bytes    atomic.Int64
 }
 
 // New makes a Verifier. It remembers checked blobs and ancestors: make a new one to
 // check them again.
 func New(log *eventlog.Log) *Verifier {
-	return &Verifier{log: log, engine: engine.Of(log), seats: make(chan struct{}, runtime.GOMAXPROCS(0))}
+	return &Verifier{log: log, engine: engine.Of(log), slots: make(chan struct{}, runtime.GOMAXPROCS(0))}
 }
 
 // Bytes is the number of bytes of lines that were read so far.
@@ -146,8 +146,8 @@ func (v *Verifier) Lines(ctx context.Context, session string) (Report, error) {
 		return Report{}, err
 	}
 	select {
-	case v.seats <- struct{}{}:
-		defer func() { <-v.seats }()
+	case v.slots <- struct{}{}:
+		defer func() { <-v.slots }()
 	case <-ctx.Done():
 		return Report{}, ctx.Err()
 	}
@@ -227,7 +227,7 @@ func (v *Verifier) Events(ctx context.Context, session string, events iter.Seq2[
 // index. A defect with RuleUnlisted names a session with a torn tail only.
 func Store(ctx context.Context, log *eventlog.Log) iter.Seq2[eventlog.Defect, error] {
 	if err := engine.Of(log).Ready(ctx); err != nil {
-		return failed[eventlog.Defect](err)
+		return errorSequence[eventlog.Defect](err)
 	}
 	checker, ok := eventlog.As[eventlog.Checker](log.Store())
 	if !ok {
@@ -245,7 +245,7 @@ func TornTails(ctx context.Context, log *eventlog.Log) iter.Seq2[eventlog.TornTa
 
 func tornTails(ctx context.Context, log *eventlog.Log, session string) iter.Seq2[eventlog.TornTail, error] {
 	if err := engine.Of(log).Ready(ctx); err != nil {
-		return failed[eventlog.TornTail](err)
+		return errorSequence[eventlog.TornTail](err)
 	}
 	tails, ok := eventlog.As[eventlog.TailKeeper](log.Store())
 	if !ok {
@@ -254,8 +254,8 @@ func tornTails(ctx context.Context, log *eventlog.Log, session string) iter.Seq2
 	return tails.TornTails(ctx, session)
 }
 
-// failed is a sequence with an error only.
-func failed[T any](err error) iter.Seq2[T, error] {
+// errorSequence is a sequence with an error only.
+func errorSequence[T any](err error) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
 		yield(none, err)
