@@ -13,7 +13,7 @@ import (
 )
 
 // errBlobDamaged is the cause in a CorruptError.
-var errBlobDamaged = errors.New("the digest of the blob's bytes differs from its name")
+var errBlobDamaged = errors.New("the blob's bytes do not have its digest")
 
 // PutBlob reads r to its end, stores the bytes durably as a blob, and returns the
 // reference for a payload. Equal bodies are stored once. A blob that no event refers
