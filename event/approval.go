@@ -53,7 +53,7 @@ type ApprovalResolution struct {
 	EffectID        string   `json:"effect_id,omitzero"`
 	ArgumentsDigest Digest   `json:"arguments_digest,omitzero"`
 	Decision        Decision `json:"decision"`
-	// By is who decided.
+	// By is the person or program that decided.
 	By     string `json:"by,omitzero"`
 	Reason string `json:"reason,omitzero"`
 	// Answer is any JSON value, verbatim.
@@ -75,8 +75,8 @@ func (a ApprovalResolution) Validate() error {
 	)
 }
 
-// ApprovalCancelation is the payload of approval_canceled: nobody need answer
-// any more.
+// ApprovalCancelation is the payload of approval_canceled: the request needs no
+// answer any more.
 type ApprovalCancelation struct {
 	InterruptID string `json:"interrupt_id"`
 	Reason      string `json:"reason,omitzero"`

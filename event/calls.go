@@ -1,7 +1,7 @@
 package event
 
-// Outline is the structure of a message: who speaks, and which tool calls it makes
-// and answers. It can be read of a redacted message too.
+// Outline is the structure of a message: its role, the tool calls that it makes, and
+// the calls that it answers. A redacted message keeps its outline.
 type Outline struct {
 	Role Role
 	// Calls are the tool calls the message makes, Results the ids of the calls it
@@ -15,10 +15,13 @@ type Outline struct {
 // OutlineCall is a tool call. Name is empty if the message was redacted.
 type OutlineCall struct{ ID, Name string }
 
-// OutlineOf reads the outline of a message_added, or of a lost event that stands
-// for one. ok is false for any other event. A payload of another shape is
+// OutlineOf reads the outline of a message_added event, or of a lost event that
+// replaces one. ok is false for any other event. A payload of another shape is
 // ErrInvalidPayload.
 func OutlineOf(e *Event) (o Outline, ok bool, err error) {
+	if e == nil {
+		return o, false, nilArgument("the event of OutlineOf")
+	}
 	if e.Type.Name() == Lost {
 		e = e.Effective()
 	}
@@ -119,8 +122,11 @@ func (c *PendingCalls) Answer(id string) {
 	}
 }
 
-// AddOlder adds the message before those that were added.
+// AddOlder adds the message before all messages that were added.
 func (c *PendingCalls) AddOlder(o *Outline) {
+	if o == nil {
+		return
+	}
 	for _, call := range o.Calls {
 		if !c.Knows(call.ID) {
 			insert(&c.pending, call.ID)

@@ -57,7 +57,7 @@ type Child struct {
 	CallID string    `json:"call_id,omitzero"`
 	Agent  string    `json:"agent,omitzero"`
 	Mode   ChildMode `json:"mode,omitzero"`
-	// Task and Context are what the child was asked.
+	// Task and Context are the request to the child.
 	Task            string `json:"task,omitzero"`
 	Context         string `json:"context,omitzero"`
 	SharedPrefixKey string `json:"shared_prefix_key,omitzero"`

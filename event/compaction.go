@@ -6,18 +6,18 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Compaction is the payload of compaction_triggered: what the model sees from
-// here on instead of the events it covers.
+// Compaction is the payload of compaction_triggered: from here on, the model sees
+// Entries instead of the events in Covers.
 type Compaction struct {
 	Strategy string `json:"strategy,omitzero"`
 	Trigger  string `json:"trigger,omitzero"`
-	// Covers are the events that Entries stand for.
+	// Covers are the events that Entries replace.
 	Covers Covers `json:"covers,omitzero"`
-	// Entries are what stands in their place, in order.
+	// Entries replace the covered events, in order.
 	Entries []CompactionEntry `json:"entries,omitzero"`
-	// Cleared are ids of calls whose results are shown no more.
+	// Cleared are the ids of calls; the model no longer sees their results.
 	Cleared []string `json:"cleared,omitzero"`
-	// Replace sets the whole history, whatever Covers says.
+	// Replace makes Entries the whole history; Covers is ignored.
 	Replace bool   `json:"replace,omitzero"`
 	Summary string `json:"summary,omitzero"`
 	// ReadFiles and ModifiedFiles are the paths the agent touched in the

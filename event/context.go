@@ -6,18 +6,18 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Placement says where a context stands in what the model sees.
+// Placement is the place of a context in the model's input.
 type Placement string
 
 const (
-	// InHistory places a context where its event stands.
+	// InHistory places a context at its event.
 	InHistory Placement = "history"
 	// AsPrefix places a context before all messages.
 	AsPrefix Placement = "prefix"
 )
 
-// ContextEntry is the payload of context_added: material for the model that is
-// nobody's message.
+// ContextEntry is the payload of context_added: material for the model that is not a
+// message.
 type ContextEntry struct {
 	Kind      string    `json:"kind,omitzero"`
 	Placement Placement `json:"placement"`

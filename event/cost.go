@@ -28,8 +28,8 @@ func USD(amount float64) (Cost, error) {
 	return Cost(nano), nil
 }
 
-// ParseCost reads a decimal amount of dollars such as "0.0123": digits, at most
-// nine decimals, no sign and no exponent.
+// ParseCost parses a decimal amount of dollars, for example "0.0123": digits, at
+// most nine decimals, no sign and no exponent.
 func ParseCost(text string) (Cost, error) {
 	nano, ok := line.ParseCost(text)
 	if !ok {

@@ -55,7 +55,7 @@ func checkPatch(patch jsontext.Value) error {
 	return nil
 }
 
-// problem says what an operation lacks; empty if nothing.
+// problem names the missing member of an operation; "" if it is complete.
 func (o *patchOp) problem() string {
 	switch o.Op {
 	case "add", "replace", "test":

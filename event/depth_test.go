@@ -13,7 +13,7 @@ func nested(levels int) jsontext.Value {
 	return jsontext.Value(strings.Repeat("[", levels) + strings.Repeat("]", levels))
 }
 
-// Data and metadata are nested in so many levels at most, whoever made them.
+// Data and metadata have a limited depth, in new and in parsed events.
 func TestDepthOfEvents(t *testing.T) {
 	const around = 3 // of arguments: the data, its parts, the part
 	message := func(levels int) Event {

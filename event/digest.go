@@ -63,9 +63,9 @@ func (d Digest) valid() bool {
 	return ok
 }
 
-// Head is the position of a session's newest event, and what the next append
-// expects to find. The zero Head is a session that does not exist. The hash makes
-// the head of a removed and recreated session differ.
+// Head is the position of a session's newest event. The next append expects it. The
+// zero Head is a missing session. The hash distinguishes the head of a removed
+// session from the head of a new session with the same id.
 type Head struct {
 	Seq  int64
 	Hash Hash

@@ -9,10 +9,14 @@ import (
 	"github.com/convlog/convlog/internal/line"
 )
 
-// DigestsIn yields every digest in a text of any form, in order, and the error
-// that ended the reading.
+// DigestsIn yields every digest in a text of any form, in order. An error of r ends the
+// sequence.
 func DigestsIn(r io.Reader) iter.Seq2[Digest, error] {
 	return func(yield func(Digest, error) bool) {
+		if r == nil {
+			yield("", nilArgument("the reader of DigestsIn"))
+			return
+		}
 		buf, n := make([]byte, 64<<10), 0
 		for {
 			more, err := io.ReadFull(r, buf[n:])

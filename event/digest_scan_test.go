@@ -10,7 +10,7 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-// A digest is found wherever it stands, and once.
+// DigestsIn finds a digest at any place of a text, and finds it once.
 func TestDigestsIn(t *testing.T) {
 	first, second := event.DigestOf([]byte("1")), event.DigestOf([]byte("2"))
 	const part = 64 << 10

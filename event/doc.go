@@ -1,18 +1,19 @@
-// Package event is the data of a log of conversations: the event, the vocabulary
-// of payloads, and the tree that the events of a session form. It does no I/O.
+// Package event defines the events of a log of conversations, the vocabulary of
+// payloads, and the tree of events in a session. It does no I/O.
 //
 //	question := event.UserMessage("Where is my parcel?")
 //	...
 //	message, ok, err := event.Decode[event.Message](&e)
 //
-// An [Event] is an envelope around a payload, which stays JSON until [Decode] is
-// asked for it. [New] makes an event of a payload. Events of types that this
-// package does not know are stored and copied as they are.
+// An [Event] is an envelope around a payload. [New] makes an event of a payload, and
+// [Decode] decodes the payload of an event. Events of unknown types are stored and
+// copied unchanged.
 //
-// Everything that follows from events alone is here, so that every room decides
-// alike: a message's tool calls ([OutlineOf], [PendingCalls]), the active path
-// ([Tree], [Path], [Walk]), the text that searches look at ([TextReader], [Fold]),
-// and what a redaction keeps ([Event.Structure]).
+// The package also has all rules that depend on events alone, so that every other
+// package decides in the same way: the tool calls of a message ([OutlineOf],
+// [PendingCalls]), the active path ([Tree], [Path], [Walk]), the text for searches
+// ([TextReader], [Fold]), and the members that a redaction keeps
+// ([Event.Structure]).
 //
 // docs/FORMAT.md fixes the bytes, and lists the types and their members.
 package event

@@ -10,8 +10,7 @@ import (
 	"github.com/convlog/convlog/internal/line"
 )
 
-// EffectClass says what may be done about an effect that was intended and has
-// no result.
+// EffectClass is the remedy for an effect that has an intent and no result.
 type EffectClass string
 
 // The classes of effects.
@@ -21,7 +20,7 @@ const (
 	EffectIdempotent EffectClass = "idempotent"
 	// EffectDedupe effects run again: the other side knows the key.
 	EffectDedupe EffectClass = "dedupe"
-	// EffectReconcile effects need somebody to look whether they happened.
+	// EffectReconcile: check outside the log whether the effect has happened.
 	EffectReconcile EffectClass = "reconcile"
 	// EffectUnsafeOnce effects never run again.
 	EffectUnsafeOnce EffectClass = "unsafe_once"
@@ -100,7 +99,7 @@ func (x EffectCompletion) Validate() error {
 	)
 }
 
-// requireOrdinal refuses what is not numbers joined by dots; empty is absent.
+// requireOrdinal accepts "" and numbers joined by dots.
 func requireOrdinal(ordinal string) error {
 	if ordinal == "" {
 		return nil

@@ -7,49 +7,71 @@ import (
 	"github.com/convlog/convlog/internal/line"
 )
 
+// The errors of this package and of every rule of an append; match them with errors.Is.
+// After an error of a rule, nothing was written.
 var (
-	// ErrRedacted: the payload asked for was erased.
+	// ErrInvalid: an event breaks a rule. Every error named ErrInvalid… matches it, and
+	// so does ErrNilArgument.
+	ErrInvalid = errors.New("invalid event")
+	// ErrNilArgument: a required argument is nil. The error names the argument.
+	ErrNilArgument = rule("nil argument")
+
+	// ErrRedacted: the payload was erased.
 	ErrRedacted = errors.New("event is redacted")
 	// ErrForeign: a JSON line that no log wrote; it has neither crc nor hash.
 	ErrForeign = line.ErrForeign
 	// ErrVersion: written by a newer version. See VersionError.
 	ErrVersion = errors.New("unsupported version")
-	// ErrChecksum: the crc of a line is not the checksum of its bytes.
+	// ErrChecksum: the crc of a line differs from the checksum of its bytes.
 	ErrChecksum = line.ErrCRC
-	// ErrOtherSession: a line names another session than it is stored for.
+	// ErrOtherSession: a line names another session than the reader expects.
 	ErrOtherSession = line.ErrSession
-)
 
-// ErrInvalid is matched by every error of validation. Each rule has a sentinel of
-// its own. Nothing was written.
-var ErrInvalid = errors.New("invalid event")
-
-// The rules of validation, one sentinel each.
-var (
-	ErrInvalidSession   = rule("session id")
-	ErrInvalidID        = rule("event id")
-	ErrInvalidType      = rule("event type")
+	// ErrInvalidSession: a session id is malformed, or the event belongs to another
+	// session.
+	ErrInvalidSession = rule("session id")
+	// ErrInvalidID: the event was read from a log, and cannot be appended again.
+	ErrInvalidID = rule("event id")
+	// ErrInvalidType: the type is malformed, unknown without a colon, or reserved.
+	ErrInvalidType = rule("event type")
+	// ErrInvalidTimestamp: the format cannot express the year.
 	ErrInvalidTimestamp = rule("timestamp")
-	ErrInvalidCost      = rule("cost")
-	ErrInvalidMetadata  = rule("metadata")
-	ErrInvalidData      = rule("data")
-	ErrInvalidPayload   = rule("payload")
-	ErrInvalidRole      = rule("role")
-	ErrInvalidMessage   = rule("message")
-	ErrInvalidCall      = rule("tool call")
-	ErrInvalidResult    = rule("tool result")
-	ErrInvalidTree      = rule("tree event")
-	ErrInvalidBlob      = rule("blob")
-	ErrInvalidSize      = rule("size")
+	// ErrInvalidCost: the cost is negative, or no valid amount.
+	ErrInvalidCost = rule("cost")
+	// ErrInvalidMetadata: the metadata is no JSON object, or nested too deeply.
+	ErrInvalidMetadata = rule("metadata")
+	// ErrInvalidData: the data is no JSON value, or nested too deeply.
+	ErrInvalidData = rule("data")
+	// ErrInvalidPayload: the data is not a valid payload of the event's type.
+	ErrInvalidPayload = rule("payload")
+	// ErrInvalidRole: the role of a message is unknown.
+	ErrInvalidRole = rule("role")
+	// ErrInvalidMessage: a message of the assistant has no content.
+	ErrInvalidMessage = rule("message")
+	// ErrInvalidCall: two tool calls of a message have one id.
+	ErrInvalidCall = rule("tool call")
+	// ErrInvalidResult: a tool result answers no pending call, or repeats, or is missing
+	// in a tool message.
+	ErrInvalidResult = rule("tool result")
+	// ErrInvalidTree: a fork or a move of the head names an impossible event.
+	ErrInvalidTree = rule("tree event")
+	// ErrInvalidBlob: a digest is malformed, or its blob is missing.
+	ErrInvalidBlob = rule("blob")
+	// ErrInvalidSize: the event or the append is too large.
+	ErrInvalidSize = rule("size")
 )
 
+// nilArgument is the error of a nil argument.
+func nilArgument(name string) error { return fmt.Errorf("%w: %s", ErrNilArgument, name) }
+
+// ruleError is the error of a rule. It matches ErrInvalid.
 type ruleError struct{ rule string }
 
 func rule(name string) error              { return &ruleError{name} }
 func (e *ruleError) Error() string        { return "invalid " + e.rule }
 func (e *ruleError) Is(target error) bool { return target == ErrInvalid }
 
-// invalidPayload makes the error of an app's own rule match ErrInvalid.
+// invalidPayload makes the error of a program's own rule match ErrInvalid.
 func invalidPayload(err error) error {
 	if err == nil || errors.Is(err, ErrInvalid) {
 		return err

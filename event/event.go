@@ -26,7 +26,7 @@ type Event struct {
 	Type      Type
 	// Timestamp is informative, never an order. Append sets it if it is zero.
 	Timestamp time.Time
-	// Cost is the cost of the event; zero is none.
+	// Cost is the cost of the event; zero means no cost.
 	Cost Cost
 	// Metadata is a JSON object or empty.
 	Metadata jsontext.Value
@@ -49,8 +49,8 @@ type rare struct {
 	bytes    int64          // of spilled data
 	kept     jsontext.Value // of a redacted event
 	redacted bool
-	verbatim []byte // the stored bytes of a line that is not canonical
-	made     *made  // of an event made by New
+	verbatim []byte    // the stored bytes of a line that is not canonical
+	encoding *encoding // of an event made by New
 }
 
 // Cut describes a torn tail that was removed before an append.
@@ -133,7 +133,7 @@ func (e *Event) Follows(prev Hash) bool {
 	return e.line != nil && l.Parse(e.line, line.Strings{Session: e.SessionID, Types: knownTypes}) == nil && l.Follows(line.Hash(prev))
 }
 
-// Head is the head of a session whose newest event is e.
+// Head is the head of a session with e as its newest event.
 func (e *Event) Head() Head { return Head{Seq: e.Seq, Hash: e.Hash()} }
 
 func (e *Event) String() string {

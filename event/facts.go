@@ -8,10 +8,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Facts are what a log must know of a payload to append its event. They hold no bytes
-// of the payload.
+// Facts are the properties of a payload that a log needs to append its event. They
+// share no bytes with the payload.
 type Facts struct {
-	// Outline is that of a message, or of a lost event that stands for one.
+	// Outline is the outline of a message, or of a lost event that replaces one.
 	Outline Outline
 	// Moves says that the event is a head_moved, to event To.
 	Moves bool
@@ -31,8 +31,8 @@ type Facts struct {
 // Facts reads the facts of an event that is not stored yet. A payload of another shape
 // is ErrInvalidPayload, a version that this program does not know a *VersionError.
 func (e *Event) Facts() (Facts, error) {
-	if e.rare != nil && e.rare.made.of(e.Data) {
-		return e.rare.made.facts, nil
+	if e.rare != nil && e.rare.encoding.of(e.Data) {
+		return e.rare.encoding.facts, nil
 	}
 	p, err := e.Payload()
 	if err != nil {
@@ -66,21 +66,22 @@ func factsOf(payload Payload) (f Facts) {
 	return f
 }
 
-// made is what New knows of an event's data, so that an append need not decode it.
-type made struct {
+// encoding has the facts of data that New has encoded, so that an append need not decode
+// it.
+type encoding struct {
 	facts Facts
 	err   error // the payload cannot be encoded
 	data  *byte // identifies the encoded bytes
 	size  int
 }
 
-// of reports whether the facts are those of data.
-func (m *made) of(data jsontext.Value) bool {
+// of reports whether the facts belong to data.
+func (m *encoding) of(data jsontext.Value) bool {
 	return m != nil && m.data != nil && m.data == unsafe.SliceData(data) && m.size == len(data)
 }
 
-// noteMade notes the facts of the payload that e's data encodes.
-func (e *Event) noteMade(p Payload) {
+// setEncoding sets the facts of the payload that is encoded in the data of e.
+func (e *Event) setEncoding(p Payload) {
 	r := e.own()
 	v := reflect.ValueOf(p)
 	if v.Kind() == reflect.Pointer {
@@ -91,10 +92,10 @@ func (e *Event) noteMade(p Payload) {
 	if info := vocabulary[e.Type.Name()]; info != nil && info.goType != reflect.TypeOf(p) || e.Type.Name() == Lost {
 		return // another program's struct, or one whose facts depend on its data
 	}
-	r.made = &made{facts: factsOf(p), data: unsafe.SliceData(e.Data), size: len(e.Data)}
+	r.encoding = &encoding{facts: factsOf(p), data: unsafe.SliceData(e.Data), size: len(e.Data)}
 }
 
-// notMade notes that a payload cannot be encoded.
-func (e *Event) notMade(err error) {
-	e.own().made = &made{err: fmt.Errorf("%w: %w", ErrInvalidPayload, err)}
+// setEncodingError sets the error of a payload that cannot be encoded.
+func (e *Event) setEncodingError(err error) {
+	e.own().encoding = &encoding{err: fmt.Errorf("%w: %w", ErrInvalidPayload, err)}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-// Folding is what EqualFold does, but for the characters that fold to ASCII
-// letters and are none.
+// Fold makes the same texts equal as EqualFold, except for characters outside ASCII
+// that EqualFold folds to ASCII letters.
 func TestFold(t *testing.T) {
 	for _, c := range [][2]string{{"STRASSE", "strasse"}, {"Привет", "ПРИВЕТ"}, {"Σίσυφος", "ΣΊΣΥΦΟΣ"}, {"ǅ", "ǆ"}, {"µ", "μ"}, {"Ⱥ", "ⱥ"}} {
 		if event.Fold(c[0]) != event.Fold(c[1]) || !strings.EqualFold(c[0], c[1]) {

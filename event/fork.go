@@ -14,8 +14,8 @@ import (
 type Fork struct {
 	// Parent is the parent's session id.
 	Parent string `json:"parent"`
-	// Seq, EventID and Hash are those of the parent's event at the fork point.
-	// Seq 0, with neither id nor hash, shares nothing.
+	// Seq, EventID and Hash identify the parent's event at the fork point. Seq 0,
+	// without id and hash, shares nothing.
 	Seq     int64     `json:"seq"`
 	EventID ulid.ULID `json:"event_id,omitzero"`
 	Hash    Hash      `json:"hash"`

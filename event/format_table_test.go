@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// formatRow is what docs/FORMAT.md says of one event type or part type.
+// formatRow is a row of docs/FORMAT.md about an event type or part type.
 type formatRow struct {
 	scope   string
 	control bool

@@ -27,7 +27,7 @@ type Handoff struct {
 	FromAgent string `json:"from_agent,omitzero"`
 	ToAgent   string `json:"to_agent"`
 	Reason    string `json:"reason,omitzero"`
-	// Input is what the next agent is given: any JSON value, verbatim.
+	// Input is the input of the next agent: any JSON value, verbatim.
 	Input jsontext.Value `json:"input,omitzero"`
 	// Extra is an object of the producer's own members, or nil.
 	Extra jsontext.Value `json:"extra,omitzero"`

@@ -70,7 +70,7 @@ func TestKeptOfMisshapenDataIsAnError(t *testing.T) {
 	}
 }
 
-// keptOf is what redaction keeps of a payload.
+// keptOf returns the members that redaction keeps of a payload.
 func keptOf(e *Event) (jsontext.Value, error) {
 	members, err := e.structure()
 	return rawjson.Object(members), err

@@ -11,7 +11,7 @@ import (
 	"github.com/convlog/convlog/internal/line"
 )
 
-// Role says who speaks in a message.
+// Role is the speaker of a message.
 type Role string
 
 // The roles.
@@ -56,9 +56,9 @@ func textMessage(role Role, text string) Event {
 // ToolMessage makes a message with the results of tool calls: see ToolResult.
 func ToolMessage(results ...Part) Event { return New(Message{Role: Tool, Parts: results}) }
 
-// ToolOutput makes a message with the output of one tool call. The output may be
-// any bytes: those that are not UTF-8 become U+FFFD, and the event's metadata says
-// so (RepairedKey).
+// ToolOutput makes a message with the output of one tool call. The output may be any
+// bytes. Bytes that are not UTF-8 become U+FFFD; then the metadata of the event has
+// RepairedKey.
 func ToolOutput(callID, name string, output []byte, isError bool) Event {
 	result := ToolResult(callID, name, Text(strings.ToValidUTF8(string(output), "\uFFFD")))
 	result.IsError = isError

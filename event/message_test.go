@@ -28,7 +28,7 @@ func TestMessageConstructors(t *testing.T) {
 	}
 }
 
-// The output of a tool is stored, whatever its bytes; a repair is marked.
+// Any bytes of a tool's output are stored; a repair is marked.
 func TestToolOutputIsRepaired(t *testing.T) {
 	for output, want := range map[string]string{
 		"a\xffb": "a\ufffdb", "\xc3": "\ufffd", "ok": "ok", "a\ufffdb": "a\ufffdb", "": "", "\xed\xa0\x80": "\ufffd",

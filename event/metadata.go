@@ -38,8 +38,8 @@ func encodeMetadata(value any) (jsontext.Value, error) {
 	return json.Marshal(value, json.Deterministic(true), jsontext.PreserveRawStrings(true))
 }
 
-// MetadataValue is the value of one member of e's metadata, or of the metadata
-// that redaction kept. ok is false if there is none.
+// MetadataValue returns one member of e's metadata, or of the metadata that
+// redaction kept. ok is false if the member is missing.
 func (e *Event) MetadataValue(name string) (value jsontext.Value, ok bool) {
 	metadata := e.Metadata
 	if len(metadata) == 0 && e.Redacted() {
@@ -99,9 +99,9 @@ func MergeMetadata(inherited, own jsontext.Value) (jsontext.Value, error) {
 const (
 	// BrokenKey lists the rules that an imported event breaks.
 	BrokenKey = "broken"
-	// RepairedKey lists what was repaired in an event: see InvalidUnicode.
+	// RepairedKey lists the repairs of an event; see InvalidUnicode.
 	RepairedKey = "repaired"
-	// RepeatsKey marks a raw record whose text another event has.
+	// RepeatsKey marks a raw record with the text of another event.
 	RepeatsKey = "repeats"
 	// ContextKey marks a message that a program wrote in the user's name.
 	ContextKey = "context"
@@ -140,7 +140,7 @@ func (e *Event) mark(name, text string) error {
 // instructions and surroundings are: no view shows it as the user's words.
 func (e *Event) IsContext() bool { return e.hasMark(ContextKey) }
 
-// Repeats reports whether e is a raw record whose text another event has.
+// Repeats reports whether e is a raw record with the text of another event.
 func (e *Event) Repeats() bool { return e.hasMark(RepeatsKey) }
 
 // SetExtras gives e envelope members of the caller's own, as an object. Names of

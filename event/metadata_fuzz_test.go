@@ -77,8 +77,8 @@ func FuzzDigest(f *testing.F) {
 	})
 }
 
-// Merged metadata has the event's own members first, byte for byte, and of the
-// context's those that it lacks.
+// Merged metadata has the event's own members first, byte for byte, then the members
+// of the context that the event lacks.
 func FuzzMetadata(f *testing.F) {
 	f.Add([]byte(`{"a":1.0,"b":2}`), []byte(`{"b":"\u0061","\u0063":[ 1 ]}`), "c", []byte(`{"x":1e400}`))
 	f.Add([]byte(``), []byte(`{}`), "", []byte(`null`))

@@ -6,12 +6,11 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// RedactionNote is the payload of redacted: it names the events whose content
-// was erased.
+// RedactionNote is the payload of redacted: it names the events with erased content.
 type RedactionNote struct {
 	Seqs   []int64 `json:"seqs"`
 	Reason string  `json:"reason,omitzero"`
-	// By is who erased it.
+	// By is the person or program that erased the content.
 	By string `json:"by,omitzero"`
 	// Blobs are the digests of the blobs that were erased with it.
 	Blobs []Digest `json:"blobs,omitzero"`
@@ -62,7 +61,7 @@ func (a AccountingFlush) Validate() error {
 	return firstError(require("ledger", a.Ledger), requireMin("through", a.Through, 0), requireExtra(a.Extra))
 }
 
-// Loss is the payload of lost: it stands where salvage found nothing readable.
+// Loss is the payload of lost: it replaces an event that salvage could not read.
 type Loss struct {
 	Reason string     `json:"reason"`
 	Source LossSource `json:"source,omitzero"`

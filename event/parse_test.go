@@ -62,7 +62,7 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
-// Whatever a line holds, nothing that reads it panics.
+// No reader of a line panics, with any bytes.
 func FuzzParse(f *testing.F) {
 	for _, text := range goldenLines(f) {
 		if len(text) < 4096 {

@@ -8,7 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// PartType says what a part of a message is.
+// PartType is the type of a part of a message.
 type PartType string
 
 // The types of parts. A part of another type is kept as it is.
@@ -65,7 +65,7 @@ type Part struct {
 	URL  string  `json:"url,omitzero"`
 	Data []byte  `json:"data,omitzero"`
 
-	// Arguments of calls, verbatim: any JSON value. Nil stands for {}.
+	// Arguments of calls, verbatim: any JSON value. Nil means {}.
 	Arguments jsontext.Value `json:"arguments,omitzero"`
 	// Content of results.
 	Content []Part `json:"content,omitzero"`
@@ -199,8 +199,8 @@ func (p *Part) empty() bool {
 	}
 }
 
-// check refuses a part without the members its type requires. What refers to
-// blobs must be well-formed in a part of any type: the log follows it.
+// check refuses a part without the members that its type requires. References to
+// blobs must be well-formed in a part of any type, because the log follows them.
 func (p *Part) check() error {
 	err := firstError(require("type of a part", p.Type), requireExtra(p.Extra), p.Blob.check("blob"), checkParts(p.Content))
 	if err != nil {

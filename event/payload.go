@@ -1,7 +1,6 @@
 package event
 
 import (
-	"errors"
 	"fmt"
 	"reflect"
 
@@ -24,7 +23,7 @@ import (
 // blobs the payload refers to; the log keeps them as long as the event.
 type Payload interface {
 	// EventType is the type of an event with this payload. It does not use the
-	// receiver, except in payloads that stand for several types.
+	// receiver, except in payloads of several types.
 	EventType() Type
 }
 
@@ -37,6 +36,9 @@ type (
 // Validate applies the rules of a payload that need no other event. Errors match
 // ErrInvalid.
 func Validate(p Payload) error {
+	if isNil(p) {
+		return nilArgument("the payload of Validate")
+	}
 	v, ok := p.(validator)
 	if !ok {
 		return nil
@@ -46,7 +48,7 @@ func Validate(p Payload) error {
 
 // BlobsOf lists the blobs a payload refers to, in any order.
 func BlobsOf(p Payload) []Digest {
-	if u, ok := p.(blobUser); ok {
+	if u, ok := p.(blobUser); ok && !isNil(p) {
 		return u.Blobs()
 	}
 	return nil
@@ -64,17 +66,17 @@ func New(p Payload) Event {
 // encode fills in e's type, data and blobs.
 func (e *Event) encode(p Payload) {
 	if isNil(p) {
-		e.notMade(errors.New("the payload is nil"))
+		e.setEncodingError(nilArgument("the payload of New"))
 		return
 	}
 	e.Type = p.EventType()
 	data, err := json.Marshal(p, jsontext.PreserveRawStrings(true))
 	if err != nil {
-		e.notMade(fmt.Errorf("%s: %w", e.Type, err))
+		e.setEncodingError(fmt.Errorf("%s: %w", e.Type, err))
 		return
 	}
 	e.Data = data
-	e.noteMade(p)
+	e.setEncoding(p)
 	if blobs := BlobsOf(p); len(blobs) > 0 {
 		e.own().blobs = sortDigests(blobs)
 	}
@@ -112,6 +114,9 @@ func (e *Event) Payload() (Payload, error) {
 // For a payload of your own, T is a struct, not a pointer. Read older versions
 // with an Upcaster.
 func Decode[T Payload](e *Event) (payload T, ok bool, err error) {
+	if e == nil {
+		return payload, false, nilArgument("the event of Decode")
+	}
 	if !carries[T](e.Type) {
 		return payload, false, nil
 	}
@@ -147,8 +152,7 @@ func decode[T Payload](e *Event) (payload T, err error) {
 	return payload, nil
 }
 
-// versionOf is the error of an event whose payload version is not the one asked
-// for.
+// versionOf is the error of an event with another payload version than want.
 func versionOf(got, want Type) error {
 	if got.Version() > want.Version() {
 		return &VersionError{What: string(want.Name()), Got: got.Version(), Max: want.Version()}
@@ -167,10 +171,13 @@ func (e *Event) decodable() error {
 	return nil
 }
 
-// DecodeKept reads the members that T names, from the payload of an event or from
-// what redaction kept of it. Members that redaction erased are zero. A newer
-// payload version is a *VersionError, another shape ErrInvalidPayload.
+// DecodeKept decodes the members of T from the payload of an event, or from the
+// members that redaction kept. Erased members are zero. A newer payload version is a
+// *VersionError, another shape ErrInvalidPayload.
 func DecodeKept[T any](e *Event) (payload T, err error) {
+	if e == nil {
+		return payload, nilArgument("the event of DecodeKept")
+	}
 	if err := e.Type.CheckVersion(); err != nil {
 		return payload, err
 	}
@@ -189,7 +196,7 @@ func DecodeKept[T any](e *Event) (payload T, err error) {
 	return payload, nil
 }
 
-// multiType is a payload that stands for several types and says in a field which.
+// multiType is a payload of several types; a field names the type.
 type multiType interface{ setType(t Type) }
 
 func setType(payload any, t Type) {

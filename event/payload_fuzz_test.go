@@ -12,9 +12,8 @@ import (
 	"github.com/convlog/convlog/internal/rawjson"
 )
 
-// Whatever data an event of a known type has: a payload that is read and keeps
-// its rules becomes an event that reads as the same payload; and what a
-// redaction keeps of it can be read, and pairs the same calls.
+// Any data of a known type: a valid payload becomes an event that decodes to the
+// same payload. The kept members of its redaction decode, and pair the same calls.
 func FuzzPayload(f *testing.F) {
 	types := Types()
 	for i, name := range types {
@@ -68,8 +67,8 @@ var trickyValues = [][]byte{
 	[]byte(`"` + sampleID + `"`), []byte(`"` + sampleDigest + `"`),
 }
 
-// graft puts value in the place of the value that stands in data at index n,
-// counted as they begin; data stays as it is without such a value.
+// graft replaces the n-th value of data by value, in the order of their first bytes.
+// It returns data unchanged if data has fewer values.
 func graft(data []byte, n int, value []byte) []byte {
 	if !jsontext.Value(data).IsValid() || !jsontext.Value(value).IsValid() {
 		return data
@@ -122,8 +121,7 @@ func same(t *testing.T, p Payload, e *Event) {
 	}
 }
 
-// kept makes sure that what a redaction leaves of e is an object that pairs the
-// calls of p.
+// kept checks that redaction keeps an object of e that pairs the calls of p.
 func kept(t *testing.T, p Payload, e *Event) {
 	t.Helper()
 	value, err := keptOf(e)

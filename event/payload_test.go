@@ -7,8 +7,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Payloads that no other test makes encode as the format says, read as they were made,
-// and are refused without what they require.
+// The payloads without a test of their own encode as the format says, decode to
+// equal payloads, and are refused without a required member.
 func TestSeldomPayloads(t *testing.T) {
 	digest := DigestOf([]byte("erased"))
 	for _, tt := range []struct {
@@ -59,7 +59,7 @@ func (p orderPlaced) Validate() error {
 	return nil
 }
 
-// A program's own payload is made, checked and decoded as those of the vocabulary are.
+// A payload of a program is made, checked and decoded like the vocabulary.
 func TestOwnPayload(t *testing.T) {
 	file := DigestOf([]byte("file"))
 	e := New(orderPlaced{Order: "A1001", Files: []Digest{file}})
@@ -83,8 +83,8 @@ func TestOwnPayload(t *testing.T) {
 	}
 }
 
-// What New encodes is what is appended, whatever its caller does with the bytes that
-// the payload was made of.
+// An append stores the bytes that New encoded, even if the caller changes the bytes
+// of the payload later.
 func TestNewKeepsNoBytesOfThePayload(t *testing.T) {
 	extra := jsontext.Value(`{"a":1}`)
 	e := New(Session{Title: "t", Extra: extra})
@@ -96,7 +96,7 @@ func TestNewKeepsNoBytesOfThePayload(t *testing.T) {
 	}
 }
 
-// New cannot fail: an append reports what cannot be encoded.
+// New cannot fail: the append reports a payload that cannot be encoded.
 func TestNewOfNothing(t *testing.T) {
 	for name, p := range map[string]Payload{"nil": nil, "a nil pointer": (*Message)(nil)} {
 		e := New(p)

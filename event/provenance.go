@@ -14,7 +14,8 @@ const (
 	ForkOriginKey = "fork_origin"
 	// CopyOfKey is on a copy's first event: a CopyOrigin.
 	CopyOfKey = "copy_of"
-	// InheritedKey marks a copied event whose cost and usage count in the original.
+	// InheritedKey marks a copied event; its cost and usage count in the original
+	// only.
 	InheritedKey = "inherited"
 )
 
@@ -25,15 +26,15 @@ type Origin struct {
 	Seq     int64     `json:"seq,omitzero"`
 }
 
-// CopyOrigin is the session that another one is a copy of. A copy whose head is
-// before Through was not finished.
+// CopyOrigin names the session that another session is a copy of. If the head of the
+// copy is before Through, the copy is not finished.
 type CopyOrigin struct {
 	Session string `json:"session_id,omitzero"`
 	Through int64  `json:"through,omitzero"`
 }
 
-// Origin is the event that e is a copy of; ok is false if e is no copy, or does
-// not say of what.
+// Origin is the event that e is a copy of. ok is false if e is not a copy, or does
+// not name the original.
 func (e *Event) Origin() (o Origin, ok bool) {
 	value, ok := e.MetadataValue(ForkOriginKey)
 	return o, ok && json.Unmarshal(value, &o) == nil
@@ -119,23 +120,24 @@ func (e *Event) keptMetadata() jsontext.Value {
 	return value
 }
 
-// ErasedLoss is the reason of a lost event that stands for a redacted one.
+// ErasedLoss is the reason of a lost event that replaces a redacted event.
 const ErasedLoss = "redacted"
 
-// erased is what a lost event says, in extra, of the redacted event it stands for.
+// erased is the description of the replaced redacted event, in the extra member of a
+// lost event.
 type erased struct {
 	Type Type           `json:"type"`
 	Kept jsontext.Value `json:"kept"`
 }
 
-// ErasedExtra is the extra member of a lost event that stands for a redacted event
-// of that type.
+// ErasedExtra is the extra member of a lost event that replaces a redacted event of
+// type t.
 func ErasedExtra(t Type, kept jsontext.Value) (jsontext.Value, error) {
 	return json.Marshal(erased{t, kept})
 }
 
-// Effective is the event that a projection folds: e itself, or, for a lost event
-// of a copy, the redacted event it stands for.
+// Effective is the event that a projection folds: the redacted event if e is a lost
+// event of a copy that replaces one, else e itself.
 func (e *Event) Effective() *Event {
 	if e.Type.Name() != Lost {
 		return e

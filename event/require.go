@@ -30,7 +30,7 @@ func require[T ~string](name string, value T) error {
 	return nil
 }
 
-// requireOneOf refuses a member that is none of the allowed words.
+// requireOneOf refuses a member that is not one of the allowed words.
 func requireOneOf[T ~string](name string, value T, allowed ...T) error {
 	if slices.Contains(allowed, value) {
 		return nil

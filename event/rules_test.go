@@ -135,7 +135,7 @@ func TestPayloadRules(t *testing.T) {
 	}
 }
 
-// encodeStrictly applies a payload's own rules, and then those of its encoding.
+// encodeStrictly applies the payload's own rules, then encodes it.
 func encodeStrictly(p Payload) error {
 	if err := Validate(p); err != nil {
 		return err
@@ -179,7 +179,7 @@ func withPart(p Part) Message { return Message{Role: User, Parts: []Part{p}} }
 
 func patch(text string) CustomPatch { return CustomPatch{Patch: jsontext.Value(text)} }
 
-// manyCalls are n calls, of which the last has the id of the one at twin.
+// manyCalls are n calls; the last has the id of call twin.
 func manyCalls(n, twin int) (parts []Part) {
 	for i := range n {
 		parts = append(parts, ToolCall(string(rune('a'+i)), "n", nil))

@@ -7,10 +7,10 @@ import (
 
 // RunClaim is the payload of run_claimed: a runner takes the session over.
 type RunClaim struct {
-	// Epoch is one more than that of the claim before; from 1.
+	// Epoch is the epoch of the previous claim plus one; the first is 1.
 	Epoch  int64  `json:"epoch"`
 	Runner string `json:"runner,omitzero"`
-	// Lease names the lease outside the log that says who is alive.
+	// Lease names a lease outside the log that shows that the holder is alive.
 	Lease string `json:"lease,omitzero"`
 	// Extra is an object of the producer's own members, or nil.
 	Extra jsontext.Value `json:"extra,omitzero"`
@@ -26,7 +26,7 @@ func (r RunClaim) Validate() error {
 
 // RunRelease is the payload of run_released.
 type RunRelease struct {
-	// Epoch is that of the claim that ends.
+	// Epoch is the epoch of the claim that ends.
 	Epoch  int64  `json:"epoch"`
 	Reason string `json:"reason,omitzero"`
 	// Extra is an object of the producer's own members, or nil.
@@ -45,7 +45,7 @@ func (r RunRelease) Validate() error {
 type Abort struct {
 	// TurnID is the turn to abort; zero is whichever runs.
 	TurnID ulid.ULID `json:"turn_id,omitzero"`
-	// By is who asks.
+	// By is the person or program that asks.
 	By     string `json:"by,omitzero"`
 	Reason string `json:"reason,omitzero"`
 	// Extra is an object of the producer's own members, or nil.

@@ -20,9 +20,8 @@ const (
 	SessionStateUpdated SessionState = "updated"
 )
 
-// Session is the payload of session_started and session_updated. An update
-// changes only the members that are present: an empty title, agent or cwd
-// leaves what was.
+// Session is the payload of session_started and session_updated. An update changes
+// only the members that are present: an empty title, agent or cwd changes nothing.
 type Session struct {
 	// State decides the event type. It is not part of the data.
 	State SessionState `json:"-"`
@@ -63,7 +62,7 @@ func (l Labels) MarshalJSONTo(enc *jsontext.Encoder) error {
 	return enc.WriteToken(jsontext.EndObject)
 }
 
-// SessionSource says what a session was imported from.
+// SessionSource is the source of an imported session.
 type SessionSource struct {
 	Format    string `json:"format,omitzero"`
 	Version   string `json:"version,omitzero"`

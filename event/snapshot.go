@@ -11,13 +11,13 @@ import (
 // point and the state's digest.
 type Snapshot struct {
 	Projection string `json:"projection"`
-	// Version is that of the projection.
+	// Version is the version of the projection.
 	Version int `json:"version,omitzero"`
 	// SnapshotID identifies the occurrence, StateDigest the content.
 	SnapshotID       string `json:"snapshot_id,omitzero"`
 	ParentSnapshotID string `json:"parent_snapshot_id,omitzero"`
 	StateDigest      Digest `json:"state_digest,omitzero"`
-	// BodyDigest is that of the state's bytes, checked on load.
+	// BodyDigest is the digest of the state's bytes, checked on load.
 	BodyDigest Digest `json:"body_digest,omitzero"`
 	// Index is the depth on the path of snapshots, TurnIndex the turn; both
 	// from 0.
@@ -25,10 +25,10 @@ type Snapshot struct {
 	TurnIndex int    `json:"turn_index"`
 	Trigger   string `json:"trigger,omitzero"`
 	Reason    string `json:"reason,omitzero"`
-	// Seq is the last event that the state covers; 0 is none.
+	// Seq is the last event that the state covers; 0 means no event.
 	Seq int64 `json:"seq"`
-	// Hash is that of the event Seq, which stands for all up to it: a body whose
-	// past was another is not to be used. It is zero where Seq is 0.
+	// Hash is the hash of event Seq, and so of all events up to it. A body with
+	// another hash in its session is not used. Hash is zero if Seq is 0.
 	Hash Hash `json:"hash,omitzero"`
 	// State is the body inline, Body the body as a blob.
 	State jsontext.Value `json:"state,omitzero"`

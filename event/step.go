@@ -20,7 +20,7 @@ type StepStart struct {
 	Extra jsontext.Value `json:"extra,omitzero"`
 }
 
-// PromptCache identifies what a provider may have cached of a request.
+// PromptCache identifies the part of a request that a provider may have cached.
 type PromptCache struct {
 	PrefixHash     string `json:"prefix_hash,omitzero"`
 	ToolSchemaHash string `json:"tool_schema_hash,omitzero"`

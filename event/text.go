@@ -12,12 +12,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// TextReader extracts the text of events that searches look at: what a person
-// reads of an event, on one line (docs/FORMAT.md, chapter 7). It is for one
-// goroutine.
+// TextReader extracts the text of events for searches: the text that a person reads,
+// on one line (docs/FORMAT.md, chapter 7). One goroutine at a time may use it.
 type TextReader struct {
-	// Open opens a blob: data that is spilled and was not fetched, and bodies of
-	// text.
+	// Open opens a blob with spilled data or with a body of text.
 	Open func(ctx context.Context, d Digest) (io.ReadCloser, error)
 
 	ctx  context.Context
@@ -25,10 +23,13 @@ type TextReader struct {
 	dec  jsontext.Decoder
 }
 
-// Read returns e's text; the next call overwrites it. The text is empty for
-// redacted events, and for types that repeat other events. Errors come from Open
-// or match ErrInvalidData.
+// Read returns the text of e; the next call overwrites it. The text of a redacted event
+// is empty, and so is the text of an event that repeats another event. Errors come from
+// Open or match ErrInvalidData.
 func (r *TextReader) Read(ctx context.Context, e *Event) ([]byte, error) {
+	if ctx == nil || e == nil {
+		return nil, nilArgument("the context or the event of TextReader.Read")
+	}
 	r.ctx, r.text = ctx, r.text[:0]
 	switch e.Type.Name() {
 	case ProjectionSnapshotted, AccountingFlushed:
@@ -254,6 +255,9 @@ func textualType(mediaType string) bool {
 
 // blob reads at most so many bytes of a blob.
 func (r *TextReader) blob(d Digest, most int64) ([]byte, error) {
+	if r.Open == nil {
+		return nil, nilArgument("Open of the TextReader")
+	}
 	body, err := r.Open(r.ctx, d)
 	if err != nil {
 		return nil, err

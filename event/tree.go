@@ -74,8 +74,11 @@ type Move struct {
 // of their seqs. The zero Tree is a lineage that was never rewound.
 type Tree []Move
 
-// Add takes in the next event of the lineage. Only a head_moved changes the tree.
+// Add adds the next event of the lineage. Only a head_moved event changes the tree.
 func (t *Tree) Add(e *Event) error {
+	if e == nil {
+		return nilArgument("the event of Tree.Add")
+	}
 	if e.Type.Name() != HeadMoved {
 		return nil
 	}
@@ -144,9 +147,12 @@ type Walk struct {
 	Next int64
 }
 
-// Step reports whether e is the next event of the path, and moves on to its parent
-// if it is.
+// Step reports whether e is the next event of the path. If so, the walk moves to the
+// parent of e.
 func (w *Walk) Step(e *Event) (onPath bool, err error) {
+	if e == nil {
+		return false, nilArgument("the event of Walk.Step")
+	}
 	if e.Seq != w.Next {
 		return false, nil
 	}

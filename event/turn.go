@@ -67,7 +67,7 @@ func (t TurnCompletion) Validate() error {
 	)
 }
 
-// Cursor is where a hibernated turn goes on.
+// Cursor is the point at which a hibernated turn continues.
 type Cursor struct {
 	ID string `json:"id"`
 	// Kind is start, after_prompt, before_effect, review or wait.

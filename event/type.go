@@ -5,13 +5,12 @@ import (
 	"strings"
 )
 
-// Type names what an event records: a name, or name/2 for a later version of
-// its payload. Types that this package does not know are kept, hashed, copied
-// and shown.
+// Type is the type of an event: a name, or name/2 for a later version of its
+// payload. Events of unknown types are stored, hashed, copied and shown.
 type Type string
 
-// The vocabulary. docs/FORMAT.md, chapter 7, tables the payload of each type,
-// its scope, and what redaction keeps of it.
+// The vocabulary. docs/FORMAT.md, chapter 7, lists for each type the payload, the
+// scope, and the members that redaction keeps.
 const (
 	MessageAdded        Type = "message_added"
 	ContextAdded        Type = "context_added"

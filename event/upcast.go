@@ -6,10 +6,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Upcaster turns the payload of one type version into that of the next, on
-// read. The stored bytes stay as they are.
+// Upcaster converts the payload of one type version to the next version, on read.
+// The stored bytes do not change.
 type Upcaster struct {
-	// From and To are types such as "order_placed" and "order_placed/2".
+	// From and To are types, for example "order_placed" and "order_placed/2".
 	From, To Type
 	// Cast makes the new payload. It must be pure.
 	Cast func(data jsontext.Value) (jsontext.Value, error)
@@ -18,6 +18,9 @@ type Upcaster struct {
 // Upcast applies upcasters to e until none fits, as reading through a Log that
 // has them does. A redacted event has no payload to cast, and stays as it is.
 func Upcast(e *Event, upcasters ...Upcaster) error {
+	if e == nil {
+		return nilArgument("the event of Upcast")
+	}
 	if e.Redacted() {
 		return nil
 	}
@@ -26,6 +29,9 @@ func Upcast(e *Event, upcasters ...Upcaster) error {
 		for _, u := range upcasters {
 			if u.From != e.Type {
 				continue
+			}
+			if u.Cast == nil {
+				return nilArgument(fmt.Sprintf("Cast of the upcaster from %s to %s", u.From, u.To))
 			}
 			data, err := u.Cast(e.Data.Clone())
 			if err != nil {

@@ -9,7 +9,7 @@ type Usage struct {
 	OutputTokens     int64 `json:"output_tokens,omitzero"`
 	CacheReadTokens  int64 `json:"cache_read_tokens,omitzero"`
 	CacheWriteTokens int64 `json:"cache_write_tokens,omitzero"`
-	// ReasoningTokens are those of OutputTokens spent on reasoning.
+	// ReasoningTokens is the number of OutputTokens spent on reasoning.
 	ReasoningTokens int64 `json:"reasoning_tokens,omitzero"`
 	// Extra is an object of the provider's own counters, or nil.
 	Extra jsontext.Value `json:"extra,omitzero"`
@@ -18,8 +18,8 @@ type Usage struct {
 // IsZero reports whether nothing was counted.
 func (u Usage) IsZero() bool { return u.Extra == nil && u.counters() == counters{} }
 
-// Add is the sum of both, each counter at most the largest number there is. Extra
-// is dropped: what it counts is not known.
+// Add is the sum of both, each counter at most the largest number. Extra is dropped,
+// because its meaning is unknown.
 func (u Usage) Add(v Usage) Usage {
 	return Usage{
 		InputTokens:      addWithin(u.InputTokens, v.InputTokens),

@@ -35,11 +35,15 @@ func CheckType(t Type) error {
 // maxMetadata bounds metadata and unknown members together, in bytes.
 const maxMetadata = 64 << 10
 
-// Normalize checks everything about e that every type has, and removes the white
-// space from its metadata and data. Log.Append does so before it applies the rules
-// of the type. ErrInvalidType, ErrInvalidTimestamp, ErrInvalidCost,
-// ErrInvalidMetadata and ErrInvalidData say what is wrong.
+// Normalize checks the parts of e that every type has, and removes the white space
+// from its metadata and data. Log.Append calls it before it applies the rules of the
+// type. If New could not encode the payload, Normalize returns that error. Its own errors
+// are ErrInvalidType, ErrInvalidTimestamp, ErrInvalidCost, ErrInvalidMetadata and
+// ErrInvalidData.
 func (e *Event) Normalize() error {
+	if e.rare != nil && e.rare.encoding != nil && e.rare.encoding.err != nil && e.Data == nil {
+		return e.rare.encoding.err // New could not encode the payload
+	}
 	if err := CheckType(e.Type); err != nil {
 		return err
 	}
@@ -78,12 +82,8 @@ func (e *Event) compactMetadata() error {
 }
 
 func (e *Event) compactData() error {
-	if e.rare != nil && e.rare.made != nil {
-		if m := e.rare.made; m.err != nil && e.Data == nil {
-			return m.err
-		} else if m.of(e.Data) {
-			return nil // New encodes compactly
-		}
+	if e.rare != nil && e.rare.encoding.of(e.Data) {
+		return nil // New has made the data compact
 	}
 	if len(e.Data) == 0 {
 		return fmt.Errorf("%w: empty", ErrInvalidData)
@@ -132,7 +132,8 @@ var (
 	errMoveTo   = errors.New("head_moved to an event that is not before it")
 )
 
-// checkBlobs refuses an event whose line lacks a blob its payload refers to.
+// checkBlobs refuses an event if its payload refers to a blob that its line does not
+// list.
 func (e *Event) checkBlobs(needed []Digest) error {
 	for _, d := range needed {
 		if !slices.Contains(e.Blobs(), d) {

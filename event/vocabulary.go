@@ -42,8 +42,8 @@ func (t Type) Erasable() bool {
 	return !known || !info.fixed
 }
 
-// CheckVersion returns a *VersionError for a known type whose payload version is
-// higher than this program knows.
+// CheckVersion returns a *VersionError for a known type with a newer payload version
+// than this program knows.
 func (t Type) CheckVersion() error {
 	name, version, _ := t.split()
 	if info, known := vocabulary[name]; known && version > info.version {
@@ -74,7 +74,7 @@ func buildVocabulary() map[Type]*typeInfo {
 	return types
 }
 
-// typeOf describes a type whose payload is a T.
+// typeOf describes a type with payload T.
 func typeOf[T Payload](name Type, scope Scope, kept ...string) *typeInfo {
 	return &typeInfo{
 		name: name, scope: scope, kept: kept, goType: reflect.TypeFor[T](),

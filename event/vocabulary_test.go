@@ -172,7 +172,7 @@ func TestExactlyOnePayloadReadsAType(t *testing.T) {
 	}
 }
 
-// A payload that stands for several types makes an event of the type that it names.
+// A payload of several types makes an event of the type that it names.
 func TestPayloadsOfSeveralTypes(t *testing.T) {
 	for name, p := range map[Type]Payload{
 		SessionStarted:  Session{},

@@ -10,139 +10,137 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-// The optional abilities of a store, one interface a topic. As finds them. A
-// store without an ability works; a feature that needs it returns ErrUnsupported.
+// The optional abilities of a store, one interface per topic. As finds them. A log
+// works without them; a feature that needs a missing one returns ErrUnsupported.
 type (
-	// Blobs stores bodies by content. Equal bytes are stored once.
+	// Blobs stores bodies by their digest. Equal bodies are stored once.
 	Blobs interface {
-		// PutBlob stores everything r yields and returns its digest and size.
-		// It is durable when PutBlob returns. A blob that exists counts as
-		// just written: its age for garbage collection starts anew.
+		// PutBlob stores all bytes of r and returns their digest and number. The blob
+		// is durable when PutBlob returns. If the blob exists, its age for garbage
+		// collection restarts.
 		PutBlob(ctx context.Context, r io.Reader) (event.Digest, int64, error)
 		// OpenBlob opens a blob; ErrBlobNotFound if there is none. The reader
 		// does not check the digest; Log.OpenBlob does.
 		OpenBlob(ctx context.Context, d event.Digest) (io.ReadCloser, error)
-		// RemoveBlobs removes blobs, durably and with few disk operations. A
-		// blob that is missing is no error.
+		// RemoveBlobs removes blobs, durably and with few disk operations. It ignores
+		// missing blobs.
 		RemoveBlobs(ctx context.Context, digests []event.Digest) error
 		// ListBlobs yields all blobs ordered by digest.
 		ListBlobs(ctx context.Context) iter.Seq2[BlobInfo, error]
 	}
 
-	// Locker is the store lock, across processes. Writers of a blob and of the
-	// event that needs it hold it shared; garbage collection, redaction and
-	// removal hold it exclusively.
+	// Locker is the store lock, across processes. A writer of a blob holds it shared
+	// until the event that needs the blob is written. Garbage collection, redaction
+	// and removal hold it exclusively.
 	Locker interface {
-		// Lock waits until ctx ends. held is derived from ctx and ends when the
-		// lock is lost, as the lock of a server can be: the holder works under
-		// held. Call unlock exactly once.
-		Lock(ctx context.Context, exclusive bool) (held context.Context, unlock func(), err error)
+		// Lock waits for the lock, at most until ctx ends. The caller works under the
+		// context locked, a child of ctx that ends if the lock is lost (a server may
+		// lose one), and calls unlock exactly once.
+		Lock(ctx context.Context, exclusive bool) (locked context.Context, unlock func(), err error)
 	}
 
-	// Eraser removes stored bytes for good: they cannot be recovered from the
-	// store's own files.
+	// Eraser removes stored bytes for good: nobody can recover them from the store's
+	// own files.
 	Eraser interface {
-		// Rewrite replaces lines of a session and appends others, as one durable
-		// operation under the same expectation as Append.
+		// Rewrite replaces lines of a session and appends the events of add, as one
+		// durable operation with the expectation of Append.
 		Rewrite(ctx context.Context, session string, expect event.Head, replace, add []event.Event) error
-		// RemoveSession removes a session whose head is expect. Blobs stay. The
-		// zero Head removes a session so damaged that the store cannot tell its
-		// head, and is a conflict for any other. A store that cannot compare
-		// heads because of damage returns a *CorruptError.
+		// RemoveSession removes the session if its head is expect. Blobs stay. The
+		// zero Head removes a session whose head is unreadable, and is a conflict for
+		// any other session. If damage prevents the comparison, RemoveSession returns
+		// a *CorruptError.
 		RemoveSession(ctx context.Context, session string, expect event.Head) error
 	}
 
-	// TailKeeper belongs to stores in which an unfinished write may leave bytes
-	// after a session's last complete append.
+	// TailKeeper belongs to stores in which an unfinished write may leave a torn tail:
+	// bytes after the last complete append of a session.
 	TailKeeper interface {
-		// TornTails lists torn tails, of one session or, for "", of all, also of
-		// sessions without any complete append. An error with a TornTail that
-		// names a session concerns that session alone; iteration may continue.
+		// TornTails yields the torn tail of one session, or of all sessions if session
+		// is "". It includes sessions without a complete append. An error with a
+		// TornTail that names a session concerns that session alone; the caller may
+		// continue.
 		TornTails(ctx context.Context, session string) iter.Seq2[TornTail, error]
-		// CutTail truncates a session's torn tail now, as its next append would:
-		// it saves the bytes, and the next event names the cut. It returns the
-		// removed tail, with zero Bytes if there was none, and the path the bytes
-		// were saved to. Damage is a *CorruptError, and nothing is cut; a session
-		// without any bytes is ErrNotFound.
+		// CutTail truncates a session's torn tail now, as the next append would. It
+		// saves the bytes, and the next event names the cut. It returns the removed
+		// tail, with zero Bytes if there was no tail, and the path of the saved bytes.
+		// If the session is damaged, CutTail cuts nothing and returns a *CorruptError.
+		// A session without bytes is ErrNotFound.
 		CutTail(ctx context.Context, session string) (cut TornTail, saved string, err error)
-		// ForgetCut settles a cut that the next event at head expect would have
-		// to name, and keeps the saved bytes: adopted lines are fixed and cannot
-		// name it.
+		// ForgetCut makes the store accept an append at head expect that does not name
+		// the cut, and keeps the saved bytes. Adopted lines are fixed: they cannot name
+		// a cut.
 		ForgetCut(ctx context.Context, session string, expect event.Head) error
 	}
 
 	// Salvager reads past damage and replaces damaged sessions.
 	Salvager interface {
-		// Fragments yields all bytes that the storage of a session holds, in
-		// order: each readable line, and the unreadable bytes between them, up to
-		// the end, whether or not appends are complete. Lines are checked against
-		// their crc only: they may repeat, be out of order or belong to another
-		// session. A missing session is ErrNotFound. An error means that the
-		// storage cannot be read at all, as of a failing disk; damage is no error.
+		// Fragments yields all bytes in the storage of a session, in order: each
+		// readable line, and the unreadable bytes between them. It includes incomplete
+		// appends. It checks the crc of a line only: lines may repeat, be out of order
+		// or belong to another session. A missing session is ErrNotFound. Damage is no
+		// error; an error means that the storage cannot be read, for example because
+		// the disk fails.
 		Fragments(ctx context.Context, session string) iter.Seq2[Fragment, error]
-		// Replace puts events in place of all lines of a session, in one durable
-		// operation, if its Version is still at. The old bytes are copied first,
-		// to the returned path. A session that changed is a *ConflictError, and
-		// nothing is replaced. Replace is called under the exclusive store lock,
-		// and reads events before it excludes writers of the session: the events
-		// may be read from the session itself.
+		// Replace replaces all lines of a session by events, in one durable operation,
+		// if the Version of the session is still at. It copies the old bytes to the
+		// path copied first. If the session has changed, Replace replaces nothing and
+		// returns a *ConflictError. The caller holds the exclusive store lock. Replace
+		// reads events before it locks the session, so events may read the session.
 		Replace(ctx context.Context, session string, at uint64, events iter.Seq2[event.Event, error]) (copied string, err error)
 	}
 
-	// Sweeper finds bytes in a store that belong to no session and no blob. Its
-	// methods are called under the store lock, exclusive if anything is removed.
+	// Sweeper finds bytes in a store that belong to no session and no blob. The caller
+	// holds the store lock, exclusively if it removes anything.
 	Sweeper interface {
-		// Sweep yields the leftovers of interrupted writes, and removes each
-		// before it is yielded if remove is true. Leftovers do not include bytes
-		// that a running write needs, saved torn tails and backup copies. With
-		// remove it also finishes interrupted erasures: afterwards no file of the
-		// store holds erased bytes.
+		// Sweep yields the leftovers of interrupted writes. Bytes of a running write,
+		// saved torn tails and backup copies are no leftovers. If remove is true,
+		// Sweep removes each leftover before it yields it, and finishes interrupted
+		// erasures: afterwards no file of the store has erased bytes.
 		Sweep(ctx context.Context, remove bool) iter.Seq2[Leftover, error]
-		// Mentioned yields the blobs that saved torn tails and backup copies
-		// refer to, existing or not. A digest may repeat.
+		// Mentioned yields the digests of the blobs that saved torn tails and backup
+		// copies refer to. A digest may repeat, and its blob may be missing.
 		Mentioned(ctx context.Context) iter.Seq2[event.Digest, error]
 	}
 
-	// Checker finds damage of a store outside its listed sessions, as in an
-	// index. A Defect with the rule "unlisted" names a session that Sessions
-	// does not list because it has nothing but a torn tail. An error means that
-	// the store could not be checked.
+	// Checker finds damage outside the listed sessions, for example in an index. A
+	// Defect with the rule "unlisted" names a session with a torn tail only, which
+	// Sessions does not list. An error means that the check could not be made.
 	Checker interface {
 		Check(ctx context.Context) iter.Seq2[Defect, error]
 	}
 
-	// Syncer makes the readable events of a session durable, whoever wrote them
-	// and under whatever policy. A killed process may have left events that can
-	// be read and are not on disk yet: a retry that finds them must not report
-	// them as stored before they are. A missing session is ErrNotFound.
+	// Syncer makes the readable events of a session durable, under any sync policy.
+	// The events of a killed process may be readable and not on disk yet. A retry that
+	// finds them syncs them before it reports them as stored. A missing session is
+	// ErrNotFound.
 	Syncer interface {
 		Sync(ctx context.Context, session string) error
 	}
 
-	// Versioner tells cheaply whether a session may have changed: equal versions
-	// mean that it has not. Watch polls it for appends of other processes. A
-	// missing session is ErrNotFound.
+	// Versioner gives each state of a session a version, cheaply: if two versions are
+	// equal, the session has not changed. Watch polls it for appends of other
+	// processes. A missing session is ErrNotFound.
 	Versioner interface {
 		Version(ctx context.Context, session string) (uint64, error)
 	}
 
 	// Searcher keeps an index of the text of events.
 	Searcher interface {
-		// Search yields every event that may match, of the events stored when it
-		// began: each event whose folded text (event.TextReader, event.Fold) has
-		// all of the folded terms in it, and each whose text is unknown. session
-		// restricts the search to that session's own events up to seq to; "" and
-		// 0 do not. Sessions come ordered by ByActivity. Each session's events may
-		// be read after the iteration has moved on, and by another goroutine.
+		// Search yields every event that may match, of the events stored when Search
+		// began. An event may match if its folded text (event.TextReader, event.Fold)
+		// contains all folded terms, or if its text is unknown. If session is not "",
+		// Search yields only its own events up to seq to; 0 is no bound. Sessions come
+		// in the order of ByActivity. The caller may read the events of a session
+		// later, and in another goroutine.
 		Search(ctx context.Context, terms []string, session string, to int64) iter.Seq2[Candidates, error]
-		// Index brings the index up to date, or rebuilds it. The store does so by
-		// itself in time; until then searches are right, and slower.
+		// Index updates the index, or rebuilds it if rebuild is true. The store also
+		// updates it by itself; searches before the update are correct and slower.
 		Index(ctx context.Context, rebuild bool) error
 	}
 )
 
-// As finds an ability of a store. It looks through wrappers that have a method
-// Unwrap() Store.
+// As returns the ability T of a store, and false if the store lacks it. It also looks
+// in the stores that wrappers return from a method Unwrap() Store.
 func As[T any](s Store) (T, bool) {
 	for s != nil {
 		if ability, ok := s.(T); ok {
@@ -171,32 +169,31 @@ type Leftover struct {
 	Bytes int64
 }
 
-// TornTail is the bytes after the last complete append of a session. No reader
-// sees them; the next append saves and truncates them.
+// TornTail locates the bytes after the last complete append of a session. Readers
+// ignore them; the next append saves and truncates them.
 type TornTail struct {
 	Session       string
 	Path          string
 	Offset, Bytes int64
-	// Whole says that the tail ends like a finished write: it is, or holds,
-	// events that may have been acknowledged.
+	// Whole is true if the tail ends like a finished write: it may contain events that
+	// were acknowledged.
 	Whole bool
 }
 
-// Fragment is a piece of a session's storage: an event, or bytes that are no event.
+// Fragment is a piece of a session's storage: an event, or unreadable bytes.
 type Fragment struct {
-	// Event is the line that was read; its Seq is 0 if there is none.
+	// Event is the event of a readable line. Its Seq is 0 if the bytes are unreadable.
 	Event event.Event
-	// Path, Offset and Bytes locate the piece, newline included. Offset is -1 if
-	// the store has no such place.
+	// Path, Offset and Bytes locate the piece, newline included. Offset is -1 if the
+	// store has no byte offsets.
 	Path          string
 	Offset, Bytes int64
-	// Err says why the bytes are no event. Each bad line is a piece of its own.
+	// Err is the reason why the bytes are unreadable. Each bad line is a fragment.
 	Err error
-	// Seq is the seq that the storage has for the piece besides the line itself,
-	// as in a column, also if the line is missing; 0 if it has none.
+	// Seq is the seq of the piece in the storage outside the line, for example in a
+	// column. It may be set if the line is missing. 0 means that there is none.
 	Seq int64
-	// Unended says that the last line has no newline: the write that left it did
-	// not finish.
+	// Unended is true for a last line without a newline: its write did not finish.
 	Unended bool
 }
 
@@ -204,11 +201,10 @@ type Fragment struct {
 type Defect struct {
 	Session string `json:"session"`
 	Seq     int64  `json:"seq,omitzero"`
-	// Path and Offset locate the line, if the store has such a place; else Offset
-	// is -1.
+	// Path and Offset locate the line. Offset is -1 if the store has no byte offsets.
 	Path   string `json:"path,omitzero"`
 	Offset int64  `json:"offset"`
-	// Rule is a short name: see package upkeep/verify for the rules.
+	// Rule is the short name of the broken rule; see package upkeep/verify.
 	Rule   string `json:"rule"`
 	Detail string `json:"detail"`
 }
@@ -234,8 +230,7 @@ func (d Defect) String() string {
 // Candidates are events of one session that a search must examine.
 type Candidates struct {
 	Session string
-	// Events come newest first. They are the session's own, and may be read at
-	// most once.
+	// Events are own events of the session, newest first. Iterate at most once.
 	Events iter.Seq2[event.Event, error]
 }
 

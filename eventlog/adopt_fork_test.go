@@ -11,10 +11,10 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/testkit"
 	"github.com/convlog/convlog/upkeep/repair"
+	"github.com/convlog/convlog/upkeep/transfer"
 )
 
-// A fork that begins behind the end of what is adopted, or salvaged, is another
-// session.
+// A fork with a first seq after the adopted or salvaged events is another session.
 func TestNameTakenByFork(t *testing.T) {
 	ctx, dir := t.Context(), t.TempDir()
 	l, other := testkit.Open(t, testkit.Stores["jsonl"](dir)), testkit.Open(t, testkit.Stores["sqlite"](t.TempDir()))
@@ -35,7 +35,7 @@ func TestNameTakenByFork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.Adopt(ctx, "fork", other.Store().Read(ctx, "fork", eventlog.Span{})); !errors.Is(err, eventlog.ErrConflict) {
+	if _, err := transfer.Adopt(ctx, l, "fork", other.Store().Read(ctx, "fork", eventlog.Span{})); !errors.Is(err, eventlog.ErrConflict) {
 		t.Errorf("adopted: %v", err)
 	}
 	path := filepath.Join(dir, "short.jsonl")

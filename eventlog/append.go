@@ -7,46 +7,62 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
+// An append passes these files, in this order:
+//
+//	append.go    Append and AppendEach, the entry points
+//	expect.go    Expect, the head that the caller expects
+//	request.go   request, one append on its way through the log
+//	prepare.go   completes and validates each event by itself, and spills big data
+//	queue.go     queues the request; one caller at a time leads the session
+//	batch.go     the leader validates a batch of requests and writes it
+//	state.go     the leader's memory of a session: its tail, and the staged batch
+//	history.go   the rules that need older events: tool calls, moves and forks
+
 // Append adds events to a session, all or none, in order, and returns the head
-// after them. It is durable when it returns, as the store's sync policy says or
-// expect demands.
+// after them. The events are durable when Append returns, as the sync policy of the
+// store says; Expect.Durable makes them durable under any policy.
 //
-// The expectation comes first. At an expected head (or New) after which the same
-// events are stored already — same ids, types, metadata, costs and data — Append
-// succeeds and stores nothing, so an append may be retried after any error. With
-// Any this holds for events near the tail, with AnyAfter for all events since a
-// head. Any other mismatch is a *ConflictError; At on a missing session is
-// ErrNotFound. A fork whose parent is missing cannot be appended to (ErrNotFound),
-// nor one whose parent ends before the fork point (a *CorruptError).
+// Append checks the expectation first. If the same events are stored after the
+// expected head already, Append stores nothing and succeeds: a caller may retry
+// after any error. Events are the same if their ids, types, metadata, costs and data
+// are equal. Any finds them near the end of the session, AnyAfter after its head.
+// Every other mismatch is a *ConflictError; At on a missing session is ErrNotFound.
+// An append to a fork fails if the parent is missing (ErrNotFound) or ends before
+// the fork point (*CorruptError).
 //
-// Then the events are validated: see event.ErrInvalid. Their types must be known or
-// contain a colon. Any error but ErrUnknownOutcome means that nothing was written.
-// Appending no events does nothing.
+// Then Append validates the events; see event.ErrInvalid. Types are known, or contain
+// a colon. Only ErrUnknownOutcome leaves open whether the events are stored: after
+// any other error nothing was written. An append of no events does nothing.
 //
-// Append honours ctx while it waits. Metadata in ctx (WithMetadata) is merged into
-// each event, whose own members win.
+// Append honours ctx while it waits. It merges the metadata of ctx (WithMetadata)
+// into each event; the event's own members win. Append may be called concurrently:
+// appends to one session are written in batches, one after the other.
 func (l *Log) Append(ctx context.Context, session string, expect Expect, events ...event.Event) (event.Head, error) {
-	return l.append(ctx, session, newRequest(ctx, expect, events))
+	return l.append(ctx, session, expect, nil, events)
 }
 
-// AppendEach writes several appends together, for about the cost of one. Each is
-// atomic by itself, but all are refused or written, in order, under one
-// expectation. If it fails with ErrUnknownOutcome, or the process is killed, the
-// first appends may be stored without the rest: read the head before you try again.
-// It suits imports.
+// AppendEach writes several appends together, for about the cost of one. It suits
+// imports. All appends share one expectation, and all are refused or written, in
+// order. Each is atomic by itself: after ErrUnknownOutcome, or if the process is
+// killed, the first appends may be stored without the rest. Read the head before you
+// try again.
 func (l *Log) AppendEach(ctx context.Context, session string, expect Expect, appends ...[]event.Event) (event.Head, error) {
-	return l.append(ctx, session, newRequest(ctx, expect, appends...))
+	return l.append(ctx, session, expect, nil, appends...)
 }
 
-func (l *Log) append(ctx context.Context, session string, r *request) (event.Head, error) {
+// append makes one or more appends. If stored is not nil, it gets the events as they
+// are stored, unless they were stored before.
+func (l *Log) append(ctx context.Context, session string, expect Expect, stored *[]event.Event, appends ...[]event.Event) (event.Head, error) {
 	if err := l.readable(ctx, session); err != nil {
 		return event.Head{}, err
 	}
-	if r.expect.kind == expectNothing {
+	if expect.kind == expectNothing {
 		return event.Head{}, ErrExpectation
 	}
+	r := newRequest(ctx, expect, appends)
+	r.stored = stored
 	if len(r.entries) == 0 {
-		return r.expect.head, nil
+		return expect.head, nil
 	}
 	unlock, err := l.prepare(ctx, session, r)
 	if err != nil {

@@ -21,9 +21,8 @@ import (
 
 const maxFuzzed = 64 << 10 // larger inputs find nothing more, and take their time
 
-// Whatever event is appended: it is refused by a rule and leaves no trace, or
-// it stands as it was given, verifies, moves to another store with the same
-// hash, and can be erased.
+// Append of any event: a rule refuses it and nothing is stored, or it is stored with
+// equal fields, verifies, moves to another store with the same hash, and can be erased.
 func FuzzAppend(f *testing.F) {
 	types := event.Types()
 	for i, name := range types {
@@ -56,7 +55,7 @@ func FuzzAppend(f *testing.F) {
 			x.refused(err)
 			return
 		}
-		x.stands(head, &e)
+		x.stored(head, &e)
 		if again, err := x.log.Append(t.Context(), "s", expect, e); err != nil || again != head {
 			t.Fatalf("appended again: %v, %v, want %v", again, err, head)
 		}
@@ -103,8 +102,8 @@ func (x *fuzzedLog) refused(err error) {
 	}
 }
 
-// stands makes sure that the event is read as it was given, and verifies.
-func (x *fuzzedLog) stands(head event.Head, e *event.Event) {
+// stored checks that the event is read with equal fields, and verifies.
+func (x *fuzzedLog) stored(head event.Head, e *event.Event) {
 	x.Helper()
 	got, err := x.log.Event(x.Context(), "s", head.Seq)
 	x.must(err)

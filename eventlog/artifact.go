@@ -8,12 +8,12 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-// StoreArtifact stores a body as a blob and appends the artifact_recorded event
-// that refers to it. It returns the artifact with its body set. If the append
-// fails, the blob is left for garbage collection. To record a body that is stored
-// elsewhere, append event.New(a).
+// StoreArtifact stores a body as a blob and appends an artifact_recorded event that
+// refers to the blob. It returns the artifact with Body set, and the new head. If the
+// append fails, the blob stays until garbage collection. For a body that is stored
+// elsewhere, append event.New(a) instead.
 func (l *Log) StoreArtifact(ctx context.Context, session string, expect Expect, a event.Artifact, body io.Reader) (event.Artifact, event.Head, error) {
-	if err := event.CheckSessionID(session); err != nil {
+	if err := l.readable(ctx, session); err != nil {
 		return a, event.Head{}, err
 	}
 	ref, err := l.PutBlob(ctx, body)
@@ -25,8 +25,8 @@ func (l *Log) StoreArtifact(ctx context.Context, session string, expect Expect, 
 	return a, head, err
 }
 
-// OpenArtifact opens the body of an artifact that is stored as a blob;
-// ErrBlobNotFound if it is stored elsewhere.
+// OpenArtifact opens the body of an artifact for reading, as OpenBlob does. A body that
+// is stored elsewhere is ErrBlobNotFound.
 func (l *Log) OpenArtifact(ctx context.Context, a event.Artifact) (io.ReadCloser, error) {
 	if a.Body.Blob == "" {
 		return nil, fmt.Errorf("artifact %q is stored elsewhere (%s): %w", a.Name, a.URI, ErrBlobNotFound)

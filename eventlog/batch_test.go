@@ -11,8 +11,8 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-// gated is a store in memory, of one session, whose appends wait to be let in
-// and then do what they are told.
+// gated is a store in memory with one session. Its appends wait at a gate; the test
+// opens the gate and chooses the outcome.
 type gated struct {
 	Store
 	events []event.Event
@@ -56,9 +56,9 @@ type outcome struct {
 	err  error
 }
 
-// batchOf appends first, and while the store is busy with that what each of
-// expects asks for of one and the same event, so that those go into one batch,
-// which the store answers with answer.
+// batchOf makes one batch of appends of the same event, one for each of expects: it
+// queues them while the store is busy with another append. The store answers the batch
+// with answer.
 func batchOf(t *testing.T, answer error, expects func(event.Head) []Expect) (stored []event.Event, outcomes []outcome) {
 	t.Helper()
 	g := &gated{enter: make(chan struct{}), answer: make(chan error)}

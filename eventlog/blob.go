@@ -12,14 +12,18 @@ import (
 	"github.com/convlog/convlog/internal/line"
 )
 
-// errBlobDamaged is inside a CorruptError.
+// errBlobDamaged is the cause in a CorruptError.
 var errBlobDamaged = errors.New("the blob's bytes do not have its digest")
 
-// PutBlob stores a body by its content, durably, and returns the reference that
-// payloads carry. Equal bodies are stored once.
+// PutBlob reads r to its end, stores the bytes durably as a blob, and returns the
+// reference for a payload. Equal bodies are stored once. A blob that no event refers
+// to is garbage: append the event under the same Hold.
 func (l *Log) PutBlob(ctx context.Context, r io.Reader) (event.BlobRef, error) {
 	if err := l.usable(ctx); err != nil {
 		return event.BlobRef{}, err
+	}
+	if r == nil {
+		return event.BlobRef{}, fmt.Errorf("%w: the reader of PutBlob", event.ErrNilArgument)
 	}
 	blobs, err := l.blobs()
 	if err != nil {
@@ -37,8 +41,9 @@ func (l *Log) PutBlob(ctx context.Context, r io.Reader) (event.BlobRef, error) {
 	return event.BlobRef{Blob: d, Bytes: n}, nil
 }
 
-// OpenBlob opens a body; ErrBlobNotFound if there is none. A body whose bytes do
-// not have its digest ends with a *CorruptError instead of io.EOF.
+// OpenBlob opens a blob for reading; the caller closes it. A missing blob is
+// ErrBlobNotFound. If the digest of the bytes differs from d, the reader ends with a
+// *CorruptError instead of io.EOF.
 func (l *Log) OpenBlob(ctx context.Context, d event.Digest) (io.ReadCloser, error) {
 	if err := l.usable(ctx); err != nil {
 		return nil, err
@@ -57,7 +62,7 @@ func (l *Log) OpenBlob(ctx context.Context, d event.Digest) (io.ReadCloser, erro
 	return &checkedBlob{body: body, want: d, sum: sha256.New()}, nil
 }
 
-// checkBlob is ErrBlobNotFound unless the blob exists.
+// checkBlob returns ErrBlobNotFound if the blob is missing.
 func (l *Log) checkBlob(ctx context.Context, d event.Digest) error {
 	body, err := l.OpenBlob(ctx, d)
 	if err != nil {
@@ -84,7 +89,7 @@ func (l *Log) blobs() (Blobs, error) {
 	return blobs, nil
 }
 
-// checkedBlob compares a body with its digest when it was read to its end.
+// checkedBlob compares the digest of a body at its end.
 type checkedBlob struct {
 	body io.ReadCloser
 	want event.Digest

@@ -11,21 +11,21 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-// Delta is a piece of a message that is being streamed. Deltas are ephemeral:
-// watchers in this process may see them, a slow one misses some, and the log never
-// stores one. The finished message is appended as an event.
+// Delta is a piece of a message while it streams. Deltas are ephemeral: only this
+// process sees them, a slow reader misses some, and the log stores none. Append the
+// finished message as an event.
 type Delta struct {
-	// Message is the id that the message's event will have.
+	// Message is the id of the event that the message becomes.
 	Message ulid.ULID
 	// Part is the index of the part that grows.
 	Part int
 	// Kind is the part's type.
 	Kind event.PartType
-	// Text is added to the part.
+	// Text is the text to add to the part.
 	Text string
 }
 
-// deltaBuffer is how many deltas wait for a slow watcher before some are dropped.
+// deltaBuffer is the number of deltas that wait for a slow reader.
 const deltaBuffer = 256
 
 // deltas are the streams of one session.
@@ -34,8 +34,12 @@ type deltas struct {
 	streams []chan Delta
 }
 
-// Publish gives a delta to this process's watchers of the session. It never waits.
+// Publish gives a delta to the readers of Deltas in this process. It never waits: a
+// reader whose buffer is full misses the delta.
 func (l *Log) Publish(session string, d Delta) {
+	if l == nil {
+		return
+	}
 	h := l.findHot(session)
 	if h == nil {
 		return
@@ -50,10 +54,13 @@ func (l *Log) Publish(session string, d Delta) {
 	}
 }
 
-// Deltas yields the deltas that are published for a session from the start of the
-// iteration on, until ctx or the log ends.
+// Deltas yields the deltas of a session that are published after the iteration begins.
+// The sequence ends without an error when ctx ends or the log is closed.
 func (l *Log) Deltas(ctx context.Context, session string) iter.Seq[Delta] {
 	return func(yield func(Delta) bool) {
+		if l.usable(ctx) != nil {
+			return
+		}
 		h := l.acquire(session)
 		defer l.release(h)
 		stream := h.deltas.join()

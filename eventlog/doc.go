@@ -1,40 +1,39 @@
-// Package eventlog is an append-only log of AI conversations: every message,
-// tool call and result is an immutable event of a session.
+// Package eventlog is an append-only log of AI conversations. Every message, tool
+// call and result is an immutable event of a session.
 //
-//	l := eventlog.Open(jsonl.New("conversations"))
-//	defer l.Close()
-//	question, err := eventlog.NewUserMessage("Where is my parcel?")
+//	log := eventlog.Open(jsonl.New("conversations"))
+//	defer log.Close()
+//	head, err := log.Append(ctx, "order-42", eventlog.New(), event.UserMessage("Where is my parcel?"))
 //	...
-//	head, err := l.Append(ctx, "order-42", eventlog.New, question)
-//	...
-//	for e, err := range l.Read(ctx, "order-42", eventlog.All) {
+//	for e, err := range log.Read(ctx, "order-42", eventlog.All()) {
 //		...
 //	}
 //
 // # Log and Store
 //
-// A [Log] is what programs hold; a [Store] is what keeps its lines: store/jsonl,
-// a folder of text files, or store/sqlite, one database file. Whatever is said
-// of a Log holds over both.
+// Programs use a [Log]. A [Store] stores the lines of the log: store/jsonl in a folder
+// of text files, store/sqlite in one database file. A Log behaves the same over each
+// store. Optional abilities of a store ([Blobs], [Searcher], …) are interfaces of
+// their own; [As] finds them.
 //
-// # What it promises
+// # Appends
 //
-// An append is stored whole or not at all, compared with the head it expects
-// ([At], [New], [Any]), and durable when it returns, unless the store was told
-// to sync less. Appending the same events again stores them once, so that an
-// append may be retried after any error. A rule that an append breaks is an
-// [ErrInvalid], a head that moved an [ErrConflict]; neither writes anything.
+// An append is stored whole or not at all. It names the head that it expects ([At],
+// [New], [Any], [AnyAfter]); a different head is an [ErrConflict]. An event that breaks
+// a rule is an event.ErrInvalid. Neither error writes anything. The events are durable
+// when Append returns, unless the store has a relaxed sync policy. A second append of
+// the same events stores nothing, so a program may retry after any error.
 //
-// Each event has a checksum, looked at whenever it is read, and a hash that
-// chains it to the one before it, which [Log.Verify] checks. Damage is a
-// [CorruptError] that names the place; it is never skipped.
+// # Reads
+//
+// The only order of events is Seq. A fork ([event.Fork]) reads the events before its
+// fork point from its parent. Every read checks the checksum of each event; damage is
+// a [CorruptError] that names the place, and no read skips it. Package upkeep/verify
+// also checks the hash chain.
 //
 // # Events
 //
-// An [Event] is an envelope around a payload, which stays JSON until it is asked
-// for: NewMessage and its kin make events of payloads, and the methods of Event
-// named like a payload ([Event.Message], …) decode them. The only order is Seq.
-// Types that the package does not know are kept and copied as they are.
-//
-// docs/FORMAT.md fixes the bytes, and lists the types and what each may hold.
+// Package event defines the events and their payloads: event.New makes an event of a
+// payload, and event.Decode decodes it. The log stores events of unknown types
+// unchanged. docs/FORMAT.md fixes the bytes and lists the types.
 package eventlog

@@ -3,7 +3,6 @@ package eventlog
 import (
 	"context"
 	"errors"
-	"iter"
 	"time"
 
 	"github.com/convlog/convlog/event"
@@ -14,21 +13,21 @@ func init() {
 	engine.Of = func(log any) engine.Engine { return logEngine{log.(*Log)} }
 }
 
-// logEngine is what internal/engine lends of a Log.
+// logEngine gives upkeep packages the parts of a Log that users must not have.
 type logEngine struct{ log *Log }
 
 func (e logEngine) Usable(ctx context.Context, session string) error {
 	return e.log.readable(ctx, session)
 }
 
+func (e logEngine) Ready(ctx context.Context) error { return e.log.usable(ctx) }
+
 func (e logEngine) LockStore(ctx context.Context, exclusive bool) (context.Context, func(), error) {
 	return e.log.lockStore(ctx, exclusive)
 }
 
 func (e logEngine) Append(ctx context.Context, session string, after event.Head, events []event.Event) (stored []event.Event, err error) {
-	r := newRequest(ctx, At(after), events)
-	r.stored = &stored
-	head, err := e.log.append(ctx, session, r)
+	head, err := e.log.append(ctx, session, At(after), &stored, events)
 	if err != nil {
 		return nil, err
 	}
@@ -52,21 +51,13 @@ func (e logEngine) Append(ctx context.Context, session string, after event.Head,
 func (e logEngine) Exclusively(ctx context.Context, session string, fn func(ctx context.Context) error) error {
 	return e.log.exclusively(ctx, session, func(ctx context.Context, st *sessionState) error {
 		defer e.log.wakeWatchers(session)
-		st.known.cut = nil
+		st.tail.cut = nil
 		st.forget()
 		return fn(ctx)
 	})
 }
 
-func (e logEngine) Adopt(ctx context.Context, session string, events iter.Seq2[event.Event, error], salvaged bool) (read, stored int64, head event.Head, err error) {
-	adopted, err := e.log.adopt(ctx, session, events, salvaged)
-	return adopted.Read, adopted.Stored, adopted.Head, err
-}
-
-func (e logEngine) CheckSalvaged(ctx context.Context, session string, events iter.Seq2[event.Event, error]) error {
-	a := adoption{log: e.log, session: session, events: events, salvaged: true}
-	return a.verify(ctx)
-}
+func (e logEngine) Spills(ev *event.Event) bool { return e.log.spills(ev) }
 
 func (e logEngine) Fetch(ctx context.Context, ev *event.Event) error { return e.log.fetch(ctx, ev) }
 
@@ -117,15 +108,15 @@ type rewriting struct {
 	unknown error // an earlier try had an unknown outcome
 }
 
-// try is one try; it is not done if the head has moved, or the outcome is unknown
-// and must be looked up.
+// try is one try. It is not done if the head has moved, or if the outcome is unknown:
+// the next try then finds the note or not.
 func (w *rewriting) try(ctx context.Context) (done bool, err error) {
 	l, st := w.log, w.st
 	st.forget()
-	if err := l.load(ctx, w.session, st); err != nil {
+	if err := st.load(ctx); err != nil {
 		return false, err
 	}
-	st.begin(true)
+	st.staged.begin(st.tail.head, true)
 	if _, stored := st.seqOf(w.note.ID); stored {
 		return true, l.sync(ctx, w.session)
 	}
@@ -133,7 +124,7 @@ func (w *rewriting) try(ctx context.Context) (done bool, err error) {
 		return false, w.unknown
 	}
 	note := w.note
-	if err := l.seal(ctx, w.session, st, &note, false); err != nil {
+	if err := st.seal(ctx, &note, false); err != nil {
 		return false, err
 	}
 	replace, err := w.lines(ctx)
@@ -141,20 +132,20 @@ func (w *rewriting) try(ctx context.Context) (done bool, err error) {
 		return false, err
 	}
 	if eraser, ok := As[Eraser](l.store); len(replace) > 0 && ok {
-		err = eraser.Rewrite(ctx, w.session, st.known.head, replace, st.staged.events)
+		err = eraser.Rewrite(ctx, w.session, st.tail.head, replace, st.staged.events)
 	} else {
-		err = l.store.Append(ctx, w.session, st.known.head, st.staged.events, true)
+		err = l.store.Append(ctx, w.session, st.tail.head, st.staged.events, true)
 	}
 	var conflict *ConflictError
 	switch {
 	case err == nil:
-		st.known.cut = nil
+		st.tail.cut = nil
 		return true, nil
 	case errors.As(err, &conflict):
-		if err := w.refused.check(st.known.head, conflict); err != nil {
+		if err := w.refused.check(st.tail.head, conflict); err != nil {
 			return false, err
 		}
-		st.known.cut = conflict.Cut
+		st.tail.cut = conflict.Cut
 		return false, nil
 	case errors.Is(err, ErrUnknownOutcome) && ctx.Err() == nil:
 		w.unknown = err

@@ -7,56 +7,56 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-// Errors of the contract. The log stays usable after each of them. Errors about
-// events are in package event: event.ErrInvalid and its rules, event.ErrVersion,
-// event.ErrRedacted.
+// The errors of a Log; match them with errors.Is. The log stays usable after each of
+// them. Errors about events are in package event: event.ErrInvalid and its rules,
+// event.ErrVersion, event.ErrRedacted. A nil context, reader or function is an
+// event.ErrNilArgument.
 var (
 	// ErrNotFound: the session does not exist.
 	ErrNotFound = errors.New("session not found")
 	// ErrExists: the session exists already.
 	ErrExists = errors.New("session exists")
-	// ErrConflict: the session's head is not the expected one, or an event id
-	// belongs to other content. See ConflictError.
+	// ErrConflict: the session has another head than the append expects, or the id of
+	// an appended event belongs to another event. See ConflictError.
 	ErrConflict = errors.New("conflict")
-	// ErrClosed: the log or its store was closed.
+	// ErrClosed: the log or its store is closed, or nil.
 	ErrClosed = errors.New("log is closed")
-	// ErrReadOnly: the store was opened for reading only, or became read-only
-	// after damage.
+	// ErrReadOnly: the store was opened for reading only, or is read-only after damage.
 	ErrReadOnly = errors.New("store is read-only")
-	// ErrLocked: another process held a lock longer than the store may wait.
+	// ErrLocked: another process holds a lock, and the store waited as long as it may.
 	ErrLocked = errors.New("locked by another process")
-	// ErrUnknownOutcome: the write may be stored or not. Append the same events
+	// ErrUnknownOutcome: the events may be stored or not. Append the same events
 	// again. See UnknownOutcomeError.
 	ErrUnknownOutcome = errors.New("outcome unknown")
-	// ErrCorrupt: damaged bytes. See CorruptError.
+	// ErrCorrupt: stored bytes are damaged. See CorruptError.
 	ErrCorrupt = errors.New("corrupt")
-	// ErrUnsupported: the store lacks an ability.
+	// ErrUnsupported: the store lacks an optional ability.
 	ErrUnsupported = errors.New("not supported by this store")
 	// ErrEventNotFound: no event has that seq or id.
 	ErrEventNotFound = errors.New("event not found")
 	// ErrBlobNotFound: no blob has that digest.
 	ErrBlobNotFound = errors.New("blob not found")
-	// ErrInUse: forks need the session.
+	// ErrInUse: a fork needs the session or the event.
 	ErrInUse = errors.New("session is in use")
 	// ErrLineage: the parent of a session that may be a fork cannot be read.
 	ErrLineage = errors.New("lineage cannot be read")
 	// ErrCycle: a session is its own ancestor. It comes in a CorruptError.
 	ErrCycle = errors.New("a session is its own ancestor")
-	// ErrExpectation: an append without an expectation. See Expect.
+	// ErrExpectation: an append with the zero Expect.
 	ErrExpectation = errors.New("the append has no expectation: use Any, New or At")
 	// ErrRefused: Options.Hook refused the event. It matches event.ErrInvalid.
 	ErrRefused = fmt.Errorf("%w: refused by hook", event.ErrInvalid)
 )
 
-// ConflictError reports the expectation of an append and the head it found. It
-// matches ErrConflict, and ErrExists if the session was expected to be new.
+// ConflictError reports the expected head of an append and the actual head. It matches
+// ErrConflict. It also matches ErrExists if the append expected a new session.
 type ConflictError struct {
 	Session          string
 	Expected, Actual event.Head
-	// Cut is set by a store that removed a torn tail: the next append must name
-	// it. Log handles it; users never see it.
+	// Cut is set by a store that truncated a torn tail: the next append must name
+	// the cut. Log does so; its callers never see Cut.
 	Cut *event.Cut
-	// ID is set if the id of an appended event belongs to other content.
+	// ID is set if the session has another event with the id of an appended event.
 	ID string
 }
 
@@ -72,9 +72,9 @@ func (e *ConflictError) Is(target error) bool {
 	return target == ErrConflict || target == ErrExists && e.ID == "" && e.Expected.IsZero() && !e.Actual.IsZero()
 }
 
-// UnknownOutcomeError names the head before a write whose outcome is unknown.
-// Append the same events again, At that head or AnyAfter it: they are stored once.
-// It matches ErrUnknownOutcome.
+// UnknownOutcomeError names the head before a write that may be stored or not. Append
+// the same events again, At that head or AnyAfter it: they are stored once. It matches
+// ErrUnknownOutcome.
 type UnknownOutcomeError struct {
 	Session string
 	Head    event.Head
@@ -91,14 +91,12 @@ func (e *UnknownOutcomeError) Is(target error) bool { return target == ErrUnknow
 // Unwrap is the cause.
 func (e *UnknownOutcomeError) Unwrap() error { return e.Cause }
 
-// CorruptError locates damage. Path names the file or table, Offset the byte
-// offset of the bad line (-1 if there is none), Seq the seq that was due there (0
-// if unknown). It matches ErrCorrupt.
+// CorruptError locates damage. It matches ErrCorrupt.
 type CorruptError struct {
 	Session string
-	Path    string
-	Offset  int64
-	Seq     int64
+	Path    string // the file or table; "" if unknown
+	Offset  int64  // the first byte of the bad line in Path; -1 if unknown
+	Seq     int64  // the expected seq at the damage; 0 if unknown
 	Cause   error
 }
 
@@ -122,18 +120,7 @@ func (e *CorruptError) Is(target error) bool { return target == ErrCorrupt }
 // Unwrap is the cause.
 func (e *CorruptError) Unwrap() error { return e.Cause }
 
-// damaged is the error of damage at an event of a session, without a place.
+// damaged is the error of damage at an event, in an unknown place of the storage.
 func damaged(session string, seq int64, cause error) error {
 	return &CorruptError{Session: session, Offset: -1, Seq: seq, Cause: cause}
-}
-
-// ofSession names the session in err, unless err names it already.
-func ofSession(session string, err error) error {
-	var conflict *ConflictError
-	var corrupt *CorruptError
-	if errors.As(err, &conflict) && conflict.Session == session ||
-		errors.As(err, &corrupt) && corrupt.Path == "" && corrupt.Session == session {
-		return err
-	}
-	return fmt.Errorf("session %q: %w", session, err)
 }

@@ -22,8 +22,7 @@ func tempDir() (dir string, remove func()) {
 	return dir, func() { _ = os.RemoveAll(dir) }
 }
 
-// Append at the expected head, read back, and see what a second writer with an
-// old head gets.
+// Append at the expected head, read the events, and get a conflict with an old head.
 func Example() {
 	dir, remove := tempDir()
 	defer remove()
@@ -76,7 +75,7 @@ func ExampleLog_Append_retry() {
 	// 1 <nil>
 }
 
-// Watch yields what is stored and then what is appended, by any process.
+// Watch yields the stored events, then each new event of any process.
 func ExampleLog_Watch() {
 	dir, remove := tempDir()
 	defer remove()

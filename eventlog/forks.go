@@ -6,21 +6,21 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-// ForkInfo is a direct fork of a session: the session and the newest seq it shares.
+// ForkInfo is a direct fork of a session.
 type ForkInfo struct {
-	Session string
-	Seq     int64
+	Session string // the fork
+	Seq     int64  // the newest seq that the fork shares with its parent
 }
 
 // ForkMap is all forks of a store.
 type ForkMap struct {
 	// ByParent lists the direct forks of each session.
 	ByParent map[string][]ForkInfo
-	// Unreadable are sessions so damaged that nobody can tell whether they are forks.
+	// Unreadable lists the sessions whose first event is unreadable: each may be a fork.
 	Unreadable []string
 }
 
-// Forks lists the forks of all sessions, from the first event of each.
+// Forks returns all forks of the store. It reads the first event of each session.
 func (l *Log) Forks(ctx context.Context) (ForkMap, error) {
 	m := ForkMap{ByParent: map[string][]ForkInfo{}}
 	for info, err := range l.Sessions(ctx) {
@@ -42,8 +42,11 @@ func (l *Log) Forks(ctx context.Context) (ForkMap, error) {
 	return m, nil
 }
 
-// Sharing lists the direct forks of session that share its event at seq.
+// Sharing lists the direct forks of session that share event seq with it.
 func (m *ForkMap) Sharing(session string, seq int64) (sharing []string) {
+	if m == nil {
+		return nil
+	}
 	for _, f := range m.ByParent[session] {
 		if f.Seq >= seq {
 			sharing = append(sharing, f.Session)

@@ -23,6 +23,7 @@ import (
 	"github.com/convlog/convlog/internal/testkit"
 	"github.com/convlog/convlog/store/jsonl"
 	"github.com/convlog/convlog/upkeep/erase"
+	"github.com/convlog/convlog/upkeep/transfer"
 )
 
 // update writes the golden logs and the worked example of docs/FORMAT.md anew.
@@ -51,7 +52,7 @@ func TestGoldensAreWhatIsWritten(t *testing.T) {
 	}
 }
 
-// goldenLog is a log whose clock, ids and salts are the same in every run.
+// goldenLog is a log with the same clock, ids and salts in every run.
 type goldenLog struct {
 	*eventlog.Log
 	*testing.T
@@ -155,7 +156,7 @@ func writeBatch(g *goldenLog, _ string) {
 	g.append(session, g.event(said("one of two")), g.event(said("two of two")))
 }
 
-// writeCut writes after a torn tail: the next event names what was cut off.
+// writeCut writes after a torn tail: the next event names the cut.
 func writeCut(g *goldenLog, dir string) {
 	const session = "cut"
 	g.say(session, "before the power failed")
@@ -227,8 +228,7 @@ func (g *goldenLog) fork(parent string, seq int64, child string) {
 	g.append(child, g.event(event.Fork{Parent: parent, Seq: seq, EventID: at.ID, Hash: at.Hash(), Label: "try " + child}))
 }
 
-// writeUnknown adopts what this version has no names for: types, later payload
-// versions, and envelope members.
+// writeUnknown adopts unknown types, payload versions and envelope members.
 func writeUnknown(g *goldenLog, _ string) {
 	var prev [sha256.Size]byte
 	var lines []event.Event
@@ -247,7 +247,7 @@ func writeUnknown(g *goldenLog, _ string) {
 		}
 		lines, prev = append(lines, e), hash
 	}
-	if _, err := g.Adopt(g.Context(), "unknown", all(lines)); err != nil {
+	if _, err := transfer.Adopt(g.Context(), g.Log, "unknown", all(lines)); err != nil {
 		g.Fatal(err)
 	}
 	g.append("unknown", event.Event{Type: "acme/from today", Data: jsontext.Value(`0`)})

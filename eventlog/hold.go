@@ -5,40 +5,45 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+
+	"github.com/convlog/convlog/event"
 )
 
-// errHeld: an erasure inside Hold would wait for itself.
-var errHeld = errors.New("the store cannot be erased from while it is held")
+// errInsideHold: an erasure inside Hold would wait for itself.
+var errInsideHold = errors.New("an erasure is not possible inside Hold")
 
-// Hold runs fn under the shared store lock. No process redacts, removes, collects
-// or repairs in place until fn returns, so fn can read data and append events that
-// refer to it. Hold waits for running erasures and honours ctx. Give the context
-// that fn gets to the methods of the log; erasing under it is refused. A store
-// without a lock is not held.
+// Hold runs fn under the shared store lock. Until fn returns, no process redacts,
+// removes, collects or repairs in place: fn can read data and append events that refer
+// to it. Hold waits for running erasures and honours ctx. fn passes its own context to
+// the methods of the log; an erasure with that context fails. If the store has no
+// lock, Hold only runs fn.
 func (l *Log) Hold(ctx context.Context, fn func(ctx context.Context) error) error {
 	if err := l.usable(ctx); err != nil {
 		return err
 	}
-	held, unlock, err := l.lockStore(ctx, false)
+	if fn == nil {
+		return fmt.Errorf("%w: the function of Hold", event.ErrNilArgument)
+	}
+	locked, unlock, err := l.lockStore(ctx, false)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	return fn(held)
+	return fn(locked)
 }
 
-type heldKey struct{}
+type storeLockKey struct{}
 
-// heldStore is a store that a context holds the lock of.
-type heldStore struct {
+// storeLock is the lock of a store, in a context. outer is the lock of another store.
+type storeLock struct {
 	store Store
-	outer *heldStore
+	outer *storeLock
 }
 
-// holds reports whether ctx holds the store lock. Taking it again could wait for an
-// eraser that waits for the first lock to end.
+// holds reports whether ctx holds the store lock. A second lock could wait for an
+// eraser that waits for the end of the first lock.
 func (l *Log) holds(ctx context.Context) bool {
-	for h, _ := ctx.Value(heldKey{}).(*heldStore); h != nil; h = h.outer {
+	for h, _ := ctx.Value(storeLockKey{}).(*storeLock); h != nil; h = h.outer {
 		if t := reflect.TypeOf(l.store); t == reflect.TypeOf(h.store) && t.Comparable() && l.store == h.store {
 			return true
 		}
@@ -46,12 +51,12 @@ func (l *Log) holds(ctx context.Context) bool {
 	return false
 }
 
-// lockStore takes the store lock, if the store has one and ctx does not hold it.
-// The caller works under held, which ends when the lock is lost.
-func (l *Log) lockStore(ctx context.Context, exclusive bool) (held context.Context, unlock func(), err error) {
+// lockStore takes the store lock, if the store has one and ctx does not hold it. The
+// caller works under the context locked, which ends if the lock is lost.
+func (l *Log) lockStore(ctx context.Context, exclusive bool) (locked context.Context, unlock func(), err error) {
 	if l.holds(ctx) {
 		if exclusive {
-			return nil, nil, fmt.Errorf("lock store: %w", errHeld)
+			return nil, nil, fmt.Errorf("lock store: %w", errInsideHold)
 		}
 		return ctx, func() {}, nil
 	}
@@ -59,10 +64,10 @@ func (l *Log) lockStore(ctx context.Context, exclusive bool) (held context.Conte
 	if !ok {
 		return ctx, func() {}, nil
 	}
-	held, unlock, err = locker.Lock(ctx, exclusive)
+	locked, unlock, err = locker.Lock(ctx, exclusive)
 	if err != nil {
 		return nil, nil, fmt.Errorf("lock store: %w", err)
 	}
-	outer, _ := held.Value(heldKey{}).(*heldStore)
-	return context.WithValue(held, heldKey{}, &heldStore{l.store, outer}), unlock, nil
+	outer, _ := locked.Value(storeLockKey{}).(*storeLock)
+	return context.WithValue(locked, storeLockKey{}, &storeLock{l.store, outer}), unlock, nil
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/convlog/convlog/upkeep/verify"
 )
 
-// slowed is a store whose appends wait to be let through.
+// slowed is a store whose appends wait for the test.
 type slowed struct {
 	*memory.Store
 	entered, pass chan struct{}
@@ -25,8 +25,8 @@ func (s *slowed) Append(ctx context.Context, session string, expect event.Head, 
 	return s.Store.Append(ctx, session, expect, events, durable)
 }
 
-// An append that another caller writes goes on after its own caller has left.
-// Until it is over, nobody may remove the blob that it needs.
+// A leader writes an append after the caller of the append has left. Until the write
+// ends, no process may remove the blob that the append needs.
 func TestBlobOfAppendLeftInFlight(t *testing.T) {
 	s := &slowed{memory.New(), make(chan struct{}), make(chan struct{})}
 	l := eventlog.Open(s, eventlog.Options{SpillOver: 100})

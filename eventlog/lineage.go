@@ -11,24 +11,25 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-var errForkPoint = errors.New("the parent's event at the fork point is not the event that was forked")
+var errForkPoint = errors.New("the event at the fork point is another event than session_forked names")
 
-// Ancestor is a session that a fork reads its past through.
+// Ancestor is the parent of a fork, or the parent of another ancestor.
 type Ancestor struct {
 	Session string
-	// Through is the newest event of the session that the fork shares, and its hash.
-	// It is before the ancestor's own events if a nearer ancestor was forked there.
+	// Through is the newest event that the fork shares with the ancestor. Its seq may
+	// be before the ancestor's own events, if a nearer ancestor shares no more.
 	Through event.Head
-	// Child is the session that was forked from this one, and Fork what its
-	// session_forked says.
+	// Child is the session that was forked from this one. Fork is the payload of its
+	// session_forked event.
 	Child string
 	Fork  event.Fork
 }
 
-// Ancestors yields the sessions that a session was forked from, nearest first;
-// none of a session that is no fork. Each is looked up when it is asked for: an
-// ancestor that is missing is ErrNotFound, a session that is its own ancestor a
-// *CorruptError (ErrCycle). It does not check that the ancestors have the shared events.
+// Ancestors yields the parent of a fork, then the parent of the parent, and so on. It
+// yields nothing for a session that is not a fork. It reads each ancestor only when the
+// iteration reaches it. A missing session is ErrNotFound; a session that is its own
+// ancestor is a *CorruptError (ErrCycle). Ancestors does not check that an ancestor has the shared
+// events; CheckAncestor does.
 func (l *Log) Ancestors(ctx context.Context, session string) iter.Seq2[Ancestor, error] {
 	return func(yield func(Ancestor, error) bool) {
 		err := l.readable(ctx, session)
@@ -44,8 +45,8 @@ func (l *Log) Ancestors(ctx context.Context, session string) iter.Seq2[Ancestor,
 	}
 }
 
-// ancestors yields the ancestors of the session that begins with first, as far
-// back as they hold events from seq from on; from 0, all of them.
+// ancestors yields the ancestors of the session with first event first. It stops at the
+// ancestor with event from; if from is 0, it yields all ancestors.
 func (l *Log) ancestors(ctx context.Context, first event.Event, from int64) iter.Seq2[Ancestor, error] {
 	return func(yield func(Ancestor, error) bool) {
 		seen := map[string]bool{first.SessionID: true}
@@ -82,8 +83,8 @@ func (l *Log) ancestors(ctx context.Context, first event.Event, from int64) iter
 	}
 }
 
-// lineage yields the events of span as they are stored, through the parents of a
-// fork where span reaches into them, unless own excludes those.
+// lineage yields the events of span as they are stored. It reads shared events from the
+// parents of a fork, unless own is true.
 func (l *Log) lineage(ctx context.Context, session string, span Span, own bool) iter.Seq2[event.Event, error] {
 	if own {
 		return l.store.Read(ctx, session, span)
@@ -98,19 +99,19 @@ func (l *Log) lineage(ctx context.Context, session string, span Span, own bool) 
 }
 
 func (l *Log) lineageForward(ctx context.Context, session string, span Span, yield func(event.Event, error) bool) {
-	none := true
+	empty := true // the session itself has no event of span
 	for e, err := range l.store.Read(ctx, session, span) {
-		if err == nil && none && e.Seq > max(span.From, 1) && e.Type.Name() == event.SessionForked {
+		if err == nil && empty && e.Seq > max(span.From, 1) && e.Type.Name() == event.SessionForked {
 			if !l.prefix(ctx, e, span, yield) {
 				return
 			}
 		}
-		none = false
+		empty = false
 		if !yield(e, err) || err != nil {
 			return
 		}
 	}
-	if none && span.To > 0 {
+	if empty && span.To > 0 {
 		l.beforeOwn(ctx, session, span, func(first event.Event) { l.prefix(ctx, first, span, yield) }, yield)
 	}
 }
@@ -126,8 +127,8 @@ func (l *Log) beforeOwn(ctx context.Context, session string, span Span, read fun
 	}
 }
 
-// prefix yields the events of span that a fork shares with its ancestors, oldest
-// first. first is the fork's first event.
+// prefix yields the events of span that a fork shares with its ancestors, oldest first.
+// first is the first event of the fork. It returns false at the end of the iteration.
 func (l *Log) prefix(ctx context.Context, first event.Event, span Span, yield func(event.Event, error) bool) bool {
 	var line []Ancestor
 	for a, err := range l.ancestors(ctx, first, max(span.From, 1)) {
@@ -162,13 +163,13 @@ func (l *Log) prefix(ctx context.Context, first event.Event, span Span, yield fu
 }
 
 func (l *Log) lineageBackward(ctx context.Context, session string, span Span, yield func(event.Event, error) bool) {
-	left, none := span.Limit, true
+	left, empty := span.Limit, true
 	var oldest event.Event
 	for e, err := range l.store.Read(ctx, session, span) {
 		if !yield(e, err) || err != nil {
 			return
 		}
-		oldest, none = e, false
+		oldest, empty = e, false
 		if left > 0 {
 			if left--; left == 0 {
 				return
@@ -177,15 +178,15 @@ func (l *Log) lineageBackward(ctx context.Context, session string, span Span, yi
 	}
 	span.Limit = left
 	switch {
-	case none && span.To > 0:
+	case empty && span.To > 0:
 		l.beforeOwn(ctx, session, span, func(first event.Event) { l.prefixBackward(ctx, first, span, yield) }, yield)
-	case !none && oldest.Type.Name() == event.SessionForked && oldest.Seq > max(span.From, 1):
+	case !empty && oldest.Type.Name() == event.SessionForked && oldest.Seq > max(span.From, 1):
 		l.prefixBackward(ctx, oldest, span, yield)
 	}
 }
 
-// prefixBackward is prefix, newest first. It looks up only the ancestors it comes
-// to.
+// prefixBackward is prefix, newest first. It reads an ancestor only when the iteration
+// reaches it.
 func (l *Log) prefixBackward(ctx context.Context, first event.Event, span Span, yield func(event.Event, error) bool) {
 	var next Ancestor // the nearest ancestor that is not read yet
 	for older, err := range l.ancestors(ctx, first, max(span.From, 1)) {
@@ -203,9 +204,9 @@ func (l *Log) prefixBackward(ctx context.Context, first event.Event, span Span, 
 	}
 }
 
-// sharedBackward yields the shared events of an ancestor from seq from on that are
-// in span, newest first, and counts them off the limit. It is false if the reading
-// is over.
+// sharedBackward yields the events of span that an ancestor shares, down to seq from,
+// newest first. It reduces span.Limit by their number. It returns false at the end of
+// the iteration.
 func (l *Log) sharedBackward(ctx context.Context, a *Ancestor, from int64, span *Span, yield func(event.Event, error) bool) bool {
 	part := Span{From: max(span.From, from), To: a.Through.Seq, Backward: true, Limit: span.Limit}
 	if span.To > 0 {
@@ -236,8 +237,8 @@ func (l *Log) sharedBackward(ctx context.Context, a *Ancestor, from int64, span 
 	return true
 }
 
-// check makes sure that e is the event due at seq, and at the fork point the event
-// that was forked.
+// check returns an error if e is not event seq, or if it is at the fork point and
+// another event than the fork names.
 func (a *Ancestor) check(e *event.Event, seq int64) error {
 	if e.Seq != seq {
 		return missingEvent(a.Session, seq)
@@ -252,7 +253,7 @@ func missingEvent(session string, seq int64) error {
 	return damaged(session, seq, fmt.Errorf("event %d, which a fork needs, is missing", seq))
 }
 
-// firstEvent is the first event that the session itself holds.
+// firstEvent is the first own event of the session.
 func (l *Log) firstEvent(ctx context.Context, session string) (event.Event, error) {
 	for e, err := range l.store.Read(ctx, session, Span{Limit: 1}) {
 		return e, err
@@ -260,10 +261,13 @@ func (l *Log) firstEvent(ctx context.Context, session string) (event.Event, erro
 	return event.Event{}, fmt.Errorf("session %q: %w", session, ErrNotFound)
 }
 
-// CheckAncestor makes sure that an ancestor still has the event up to which it is
-// shared, itself or through its own ancestors. A missing ancestor is ErrNotFound, a
-// missing or other event a *CorruptError.
+// CheckAncestor checks that an ancestor still has the newest shared event, itself or in
+// its own ancestors. A missing ancestor is ErrNotFound; a missing event, or another
+// event in its place, is a *CorruptError.
 func (l *Log) CheckAncestor(ctx context.Context, a Ancestor) error {
+	if err := l.readable(ctx, a.Session); err != nil {
+		return err
+	}
 	if a.Through.Seq == 0 {
 		_, err := l.firstEvent(ctx, a.Session)
 		return err

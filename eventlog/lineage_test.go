@@ -12,8 +12,8 @@ import (
 	"github.com/convlog/convlog/store/memory"
 )
 
-// A fork of a fork may begin in what the first fork shares with its parent:
-// then what the parent holds behind that point does not belong to it.
+// The fork point of a second fork may be before the fork point of the first: later
+// events of the parent do not belong to the second fork.
 func TestReadForkOfAForkBelowItsForkPoint(t *testing.T) {
 	log := eventlog.Open(memory.New())
 	t.Cleanup(func() { _ = log.Close() })

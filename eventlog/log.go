@@ -14,18 +14,19 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-// Log is an append-only log of sessions over a Store. It assigns seqs and hashes,
-// validates, keeps appends idempotent, spills big bodies, follows lineages, and
-// hands events to watchers; the store keeps the lines. A Log may be used
-// concurrently, and several processes may open logs on one store.
+// Log is an append-only log of sessions over a Store. It validates events, assigns
+// seqs and hashes, makes appends idempotent, spills big bodies to blobs, reads the
+// lineage of forks, and wakes watchers. The store stores the lines. All methods may be
+// called concurrently, and several processes may open logs on one store. The methods
+// of a nil Log return ErrClosed.
 type Log struct {
 	store Store
 	opts  Options
 	mint  *event.Minter
 
-	hot    sync.Map   // of *hotSession, by session id
+	hot    sync.Map   // *hotSession by session id
 	hotMu  sync.Mutex // held while hot changes
-	hots   int        // sessions in hot
+	hots   int        // the number of sessions in hot
 	closed atomic.Bool
 	done   chan struct{} // closed by Close
 
@@ -34,21 +35,23 @@ type Log struct {
 
 // Options configure a Log. The zero value is ready for use.
 type Options struct {
-	// Now is the clock of timestamps; time.Now if nil.
+	// Now is the clock for timestamps; time.Now if nil.
 	Now func() time.Time
-	// Random is the source of salts and of ids that Append mints; crypto/rand if
-	// nil. One goroutine at a time reads it.
+	// Random is the source of salts and event ids; crypto/rand if nil. One goroutine
+	// at a time reads it.
 	Random io.Reader
-	// SpillOver is the size in bytes above which data becomes a blob: 256 KiB if
-	// 0. If negative, data is spilled only where an append would be too large.
+	// SpillOver is a size in bytes: larger data is spilled to a blob. 0 means
+	// 256 KiB. If negative, data is spilled only if the append would be too large.
 	SpillOver int
-	// Hook sees each event before it is validated. It may change the event's
-	// data, metadata and cost, or refuse it by returning an error (ErrRefused).
-	// It must be deterministic: a retry calls it again. It is called concurrently.
+	// Hook is called for each event of an append, before validation. It may change the
+	// event's data, metadata and cost. If it returns an error, the append fails with
+	// ErrRefused. It must be deterministic, because a retry calls it again. It is
+	// called concurrently.
 	Hook func(ctx context.Context, session string, e *event.Event) error
-	// Upcasters turn older payload versions into newer ones on read.
+	// Upcasters convert older payload versions to newer ones on read.
 	Upcasters []event.Upcaster
-	// HotSessions bounds how many sessions' heads stay in memory; 1,024 if 0.
+	// HotSessions is the number of sessions whose tail stays in memory between
+	// appends; 1,024 if 0.
 	HotSessions int
 }
 
@@ -57,8 +60,8 @@ const (
 	defaultHot   = 1024
 )
 
-// Open opens a log over a store. The log owns the store: Close closes it. At most
-// one Options is used. The methods of a log over a nil store return ErrClosed.
+// Open opens a log over a store. The log owns the store: Close closes it. Open uses
+// the first Options only. The methods of a log over a nil store return ErrClosed.
 func Open(store Store, opts ...Options) *Log {
 	l := &Log{store: store, done: make(chan struct{})}
 	if len(opts) > 0 {
@@ -84,13 +87,19 @@ func Open(store Store, opts ...Options) *Log {
 	return l
 }
 
-// Store is the store underneath, for its optional abilities (As).
-func (l *Log) Store() Store { return l.store }
+// Store returns the store of the log, so that a caller can find its optional abilities
+// (As). It is nil for a nil log.
+func (l *Log) Store() Store {
+	if l == nil {
+		return nil
+	}
+	return l.store
+}
 
-// Close waits for running appends, ends watchers with ErrClosed, and closes the
-// store.
+// Close waits for running appends, ends watchers with ErrClosed, and closes the store.
+// A second Close does nothing.
 func (l *Log) Close() error {
-	if l.closed.Swap(true) {
+	if l == nil || l.closed.Swap(true) {
 		return nil
 	}
 	close(l.done)
@@ -101,8 +110,7 @@ func (l *Log) Close() error {
 	return l.store.Close()
 }
 
-// Ping reports whether the store can be read. A store that nothing was written to
-// yet can be.
+// Ping returns an error if the store cannot be read. A new, empty store can be read.
 func (l *Log) Ping(ctx context.Context) error {
 	if err := l.usable(ctx); err != nil {
 		return err
@@ -115,8 +123,8 @@ func (l *Log) Ping(ctx context.Context) error {
 	return nil
 }
 
-// Sessions yields every session of the store, ordered by id. A damaged session is
-// listed with its error, and the listing continues.
+// Sessions yields every session of the store, ordered by id. A damaged session has
+// SessionInfo.Err set, and the listing continues. An error ends the sequence.
 func (l *Log) Sessions(ctx context.Context) iter.Seq2[SessionInfo, error] {
 	return func(yield func(SessionInfo, error) bool) {
 		if err := l.usable(ctx); err != nil {
@@ -127,13 +135,19 @@ func (l *Log) Sessions(ctx context.Context) iter.Seq2[SessionInfo, error] {
 	}
 }
 
+// usable is the error of a call on a log that is closed, or with a context that is nil
+// or has ended.
 func (l *Log) usable(ctx context.Context) error {
 	if l == nil || l.store == nil || l.closed.Load() {
 		return ErrClosed
 	}
+	if ctx == nil {
+		return fmt.Errorf("%w: the context", event.ErrNilArgument)
+	}
 	return ctx.Err()
 }
 
+// readable is usable for a call on a session.
 func (l *Log) readable(ctx context.Context, session string) error {
 	if err := l.usable(ctx); err != nil {
 		return err
@@ -141,7 +155,7 @@ func (l *Log) readable(ctx context.Context, session string) error {
 	return event.CheckSessionID(session)
 }
 
-// lockedReader lets several goroutines share a reader.
+// lockedReader is a reader that several goroutines may share.
 type lockedReader struct {
 	mu sync.Mutex
 	r  io.Reader

@@ -12,17 +12,21 @@ import (
 
 type metadataKey struct{}
 
-// contextMetadata is the metadata of a context: an object, or why it is none.
+// contextMetadata is the metadata of a context: an object, or the error of encoding it.
 type contextMetadata struct {
 	value jsontext.Value
 	err   error
 }
 
-// WithMetadata returns a context whose metadata Append merges into each event. The
-// event's own members win, and those of an inner context win over an outer one.
-// Values are encoded at once, with sorted names; a value that cannot be encoded
-// makes Append fail with event.ErrInvalidMetadata.
+// WithMetadata returns a context with metadata, which Append merges into each event.
+// The event's own members win over members of the context; members of an inner
+// context win over members of an outer one. WithMetadata encodes the values at once,
+// with sorted names. If it cannot encode a value, Append fails with
+// event.ErrInvalidMetadata. A nil ctx stays nil, and Append refuses it.
 func WithMetadata(ctx context.Context, metadata map[string]any) context.Context {
+	if ctx == nil {
+		return nil
+	}
 	outer, _ := ctx.Value(metadataKey{}).(contextMetadata)
 	if outer.err != nil || len(metadata) == 0 {
 		return ctx
@@ -36,7 +40,7 @@ func WithMetadata(ctx context.Context, metadata map[string]any) context.Context 
 	return context.WithValue(ctx, metadataKey{}, contextMetadata{value: merged, err: err})
 }
 
-// metadataFrom is the metadata of a context: an object, or nil.
+// metadataFrom returns the metadata of a context: an object, or nil.
 func metadataFrom(ctx context.Context) (jsontext.Value, error) {
 	m, _ := ctx.Value(metadataKey{}).(contextMetadata)
 	return m.value, m.err

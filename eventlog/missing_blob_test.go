@@ -12,11 +12,11 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/store/jsonl"
 	"github.com/convlog/convlog/upkeep/erase"
+	"github.com/convlog/convlog/upkeep/transfer"
 	"github.com/convlog/convlog/upkeep/verify"
 )
 
-// A body that was lost must not keep a person from erasing what is left of its
-// event, nor others from being appended.
+// A missing blob prevents neither the redaction of its event nor later appends.
 func TestMissingBlob(t *testing.T) {
 	ctx := context.Background()
 	dir := t.TempDir()
@@ -62,7 +62,7 @@ func TestAdoptForkOfMissingParent(t *testing.T) {
 	}
 	dst := eventlog.Open(jsonl.New(t.TempDir()))
 	defer dst.Close()
-	if _, err := dst.Adopt(ctx, "child", src.Read(ctx, "child", eventlog.All().Own())); !errors.Is(err, eventlog.ErrNotFound) {
+	if _, err := transfer.Adopt(ctx, dst, "child", src.Read(ctx, "child", eventlog.All().Own())); !errors.Is(err, eventlog.ErrNotFound) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := dst.Head(ctx, "child"); !errors.Is(err, eventlog.ErrNotFound) {

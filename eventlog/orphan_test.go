@@ -11,8 +11,8 @@ import (
 	"github.com/convlog/convlog/store/memory"
 )
 
-// A fork whose parent is gone, or ends before the fork point, cannot be read, and
-// nothing is appended to it; a retry of what stands is told so.
+// A fork with a missing or too short parent is unreadable, and appends to it fail. A
+// retry of a stored append succeeds.
 func TestAppendToAnOrphan(t *testing.T) {
 	for _, own := range []int{1, 63, 64, 200} { // events of the fork itself
 		for _, cut := range []bool{false, true} {

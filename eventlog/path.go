@@ -9,9 +9,10 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-// Path is the path that ends with the event at seq; 0 is the newest event, whose
-// path is the active one. A head_moved event is on its own path. A missing session is
-// ErrNotFound, a seq after the head ErrEventNotFound.
+// Path returns the path that ends with the event at seq: the seqs of its events, as
+// stretches in ascending order. Seq 0 is the newest event, whose path is the active
+// path. Head_moved events are on the path too. A missing session is ErrNotFound, a seq
+// after the head ErrEventNotFound.
 func (l *Log) Path(ctx context.Context, session string, seq int64) (event.Path, error) {
 	head, err := l.Head(ctx, session)
 	if err != nil {
@@ -23,12 +24,10 @@ func (l *Log) Path(ctx context.Context, session string, seq int64) (event.Path, 
 	if seq == 0 {
 		seq = head.Seq
 	}
-	f := pathFinder{log: l, session: session, kept: new(keptEvents)}
-	return f.find(ctx, seq, 0)
+	return l.findPath(ctx, session, seq, 1, new(eventBuffer))
 }
 
-// onPath yields the events of r that are on the path which ends with the newest
-// event of r.
+// onPath yields the events of r that are on the path to the newest event of r.
 func (l *Log) onPath(ctx context.Context, session string, r Range) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
 		end, from := r.span.To, max(r.span.From, 1)
@@ -51,14 +50,14 @@ func (l *Log) onPath(ctx context.Context, session string, r Range) iter.Seq2[eve
 	}
 }
 
-// ownFrom is the later one of from and the session's first own event.
+// ownFrom is the larger of from and the seq of the session's first own event.
 func (l *Log) ownFrom(ctx context.Context, session string, from int64) (int64, error) {
 	first, err := l.firstEvent(ctx, session)
 	return max(from, first.Seq), err
 }
 
-// pathBackward yields the path from seq end back to from, and reads no more than
-// it yields, except where the path skips few events.
+// pathBackward yields the events of the path from seq end back to seq from. It reads
+// only events that it yields, and short gaps between them.
 func (l *Log) pathBackward(ctx context.Context, session string, end, from int64, yield func(event.Event, error) bool) {
 	for walk := (event.Walk{Next: end}); walk.Next >= from; {
 		at := walk.Next
@@ -87,23 +86,24 @@ func (l *Log) pathBackward(ctx context.Context, session string, end, from int64,
 }
 
 const (
-	// maxSkipped is how many events off the path are read and skipped, rather than
-	// beginning another reading after them.
+	// maxSkipped is the largest gap in a path, in events, that is read and skipped. A
+	// new read begins after a larger gap.
 	maxSkipped = 256
-	// maxKept is how many events of a path are kept from the reading that finds it.
-	maxKept = 1024
+	// maxBuffered is the largest number of path events that pathForward buffers.
+	maxBuffered = 1024
 )
 
-// pathForward yields the path to seq end, oldest first, from event from on.
+// pathForward yields the events of the path from seq from to seq end, oldest first. It
+// finds a short path and its events in one read, a long path in two.
 func (l *Log) pathForward(ctx context.Context, session string, end, from int64, yield func(event.Event, error) bool) {
-	kept := &keptEvents{room: maxKept}
-	path, err := (&pathFinder{log: l, session: session, kept: kept}).find(ctx, end, from)
+	buffer := &eventBuffer{room: maxBuffered}
+	path, err := l.findPath(ctx, session, end, from, buffer)
 	if err != nil {
 		yield(event.Event{}, err)
 		return
 	}
-	if kept.room > 0 {
-		for _, e := range slices.Backward(kept.events) {
+	if buffer.room > 0 {
+		for _, e := range slices.Backward(buffer.events) {
 			if !yield(e, nil) {
 				return
 			}
@@ -119,7 +119,7 @@ func (l *Log) pathForward(ctx context.Context, session string, end, from int64, 
 	}
 }
 
-// nearStretches is how many stretches, from the first on, have few events between
+// nearStretches is the number of stretches, from the first on, with small gaps between
 // them.
 func nearStretches(path event.Path) int {
 	n := 1
@@ -129,7 +129,7 @@ func nearStretches(path event.Path) int {
 	return n
 }
 
-// stretches yields stretches of a path in one reading.
+// stretches yields the events of the stretches in one read.
 func (l *Log) stretches(ctx context.Context, session string, path event.Path, yield func(event.Event, error) bool) bool {
 	for e, err := range l.lineage(ctx, session, Span{From: path[0].From, To: path[len(path)-1].To}, false) {
 		if err == nil && e.Seq > path[0].To {
@@ -145,50 +145,42 @@ func (l *Log) stretches(ctx context.Context, session string, path event.Path, yi
 	return true
 }
 
-// pathFinder follows a path back from its end.
-type pathFinder struct {
-	log     *Log
-	session string
-	kept    *keptEvents
-}
-
-// keptEvents keeps the events of a path, newest first, while there is room; none
-// once there is not.
-type keptEvents struct {
-	events []event.Event
-	room   int
-}
-
-func (k *keptEvents) add(e event.Event) {
-	if k.room == 0 {
-		return
-	}
-	if k.room--; k.room == 0 {
-		k.events = nil
-		return
-	}
-	k.events = append(k.events, e)
-}
-
-// find is the path to seq end, from event from on.
-func (f *pathFinder) find(ctx context.Context, end, from int64) (path event.Path, err error) {
-	for e, err := range f.backward(ctx, end, from) {
-		if err != nil {
-			return nil, err
+// findPath returns the path from seq from to seq end, and adds its events to buffer.
+func (l *Log) findPath(ctx context.Context, session string, end, from int64, buffer *eventBuffer) (path event.Path, err error) {
+	l.pathBackward(ctx, session, end, from, func(e event.Event, failed error) bool {
+		if failed != nil {
+			err = failed
+			return false
 		}
-		f.kept.add(e)
+		buffer.add(e)
 		if n := len(path); n > 0 && path[n-1].From == e.Seq+1 {
 			path[n-1].From = e.Seq
 		} else {
 			path = append(path, event.Stretch{From: e.Seq, To: e.Seq})
 		}
+		return true
+	})
+	if err != nil {
+		return nil, err
 	}
 	slices.Reverse(path)
 	return path, nil
 }
 
-func (f *pathFinder) backward(ctx context.Context, end, from int64) iter.Seq2[event.Event, error] {
-	return func(yield func(event.Event, error) bool) {
-		f.log.pathBackward(ctx, f.session, end, max(from, 1), yield)
+// eventBuffer buffers the events of a path, newest first. It is empty if the path has
+// room events or more.
+type eventBuffer struct {
+	events []event.Event
+	room   int
+}
+
+func (b *eventBuffer) add(e event.Event) {
+	if b.room == 0 {
+		return
 	}
+	if b.room--; b.room == 0 {
+		b.events = nil
+		return
+	}
+	b.events = append(b.events, e)
 }

@@ -75,7 +75,7 @@ func pathOf(t *testing.T, log *eventlog.Log, session string) (seqs []int64) {
 	return seqs
 }
 
-// walkBack finds the active path of a session of which all events are read.
+// walkBack finds the active path of a session from all its events.
 func walkBack(t *testing.T, log *eventlog.Log, session string) (seqs []int64) {
 	t.Helper()
 	parents, head := map[int64]int64{}, int64(0)
@@ -98,8 +98,7 @@ func walkBack(t *testing.T, log *eventlog.Log, session string) (seqs []int64) {
 	return seqs
 }
 
-// A path is the same whether it is short or long, and whether what lies beside
-// it is read over or not.
+// Read finds the same path for any length, and for any gap beside the path.
 func TestPathOfAnyLength(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -178,7 +177,7 @@ func TestPathReadsLittle(t *testing.T) {
 	}
 }
 
-// What is not on the path may lack its body.
+// An event beside the path may have a missing body.
 func TestPathBesideAMissingBody(t *testing.T) {
 	for _, after := range []int{1, 2000} {
 		log, store := openCounting(t)

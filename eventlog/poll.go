@@ -8,40 +8,39 @@ import (
 	"time"
 )
 
-// How often the poller asks the store whether another process changed a watched
-// session: often after a change, seldom while nothing happens.
+// The interval of the poller is short after a change, and grows while nothing changes.
 const (
 	pollFast = 2 * time.Millisecond
 	pollSlow = 100 * time.Millisecond
 )
 
-// poller asks the store for the versions of the watched sessions, in one goroutine
-// per log that runs while there are watchers.
+// poller asks the store for the versions of the watched sessions, to find appends of
+// other processes. It is one goroutine per log, which runs while there are watchers.
 type poller struct {
 	log *Log
 
 	mu      sync.Mutex
-	watched []*polled
+	watched []*pollTarget
 	stop    context.CancelFunc
 	running sync.WaitGroup
 }
 
-// polled is one watched session.
-type polled struct {
+// pollTarget is one watched session.
+type pollTarget struct {
 	hot     *hotSession
 	users   int
 	version uint64
 	err     error
 }
 
-// join watches a session until the returned function is called.
+// join watches a session until the caller calls leave.
 func (p *poller) join(h *hotSession) (leave func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	i := slices.IndexFunc(p.watched, func(w *polled) bool { return w.hot == h })
+	i := slices.IndexFunc(p.watched, func(w *pollTarget) bool { return w.hot == h })
 	if i < 0 {
 		i = len(p.watched)
-		p.watched = append(p.watched, &polled{hot: h})
+		p.watched = append(p.watched, &pollTarget{hot: h})
 	}
 	w := p.watched[i]
 	w.users++
@@ -53,20 +52,20 @@ func (p *poller) join(h *hotSession) (leave func()) {
 	return func() { p.leave(w) }
 }
 
-func (p *poller) leave(w *polled) {
+func (p *poller) leave(w *pollTarget) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if w.users--; w.users > 0 {
 		return
 	}
-	p.watched = slices.DeleteFunc(p.watched, func(other *polled) bool { return other == w })
+	p.watched = slices.DeleteFunc(p.watched, func(other *pollTarget) bool { return other == w })
 	if len(p.watched) == 0 && p.stop != nil {
 		p.stop()
 		p.stop = nil
 	}
 }
 
-// stopAndWait ends the polling, for Close.
+// stopAndWait ends the goroutine, for Close.
 func (p *poller) stopAndWait() {
 	p.mu.Lock()
 	if p.stop != nil {
@@ -95,7 +94,8 @@ func (p *poller) run(ctx context.Context) {
 	}
 }
 
-// pollOnce asks for every watched session. changed says that one may have changed.
+// pollOnce asks for the version of every watched session. changed is true if a session
+// may have changed.
 func (p *poller) pollOnce(ctx context.Context) (changed bool) {
 	versioner, ok := As[Versioner](p.log.store)
 	p.mu.Lock()

@@ -1,51 +1,51 @@
 package eventlog
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/oklog/ulid/v2"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/engine"
 	"github.com/convlog/convlog/internal/line"
 )
 
-// maxAppend bounds the bytes of the lines of one append, so that a reader finds a
-// torn tail within that many bytes.
-const maxAppend = 4 << 20
-
-// prepare completes and validates a request's events as far as that needs no
-// history, and spills big data. Call unlock after the append: it ends the store
+// prepare completes and validates the events of a request as far as that needs no
+// older events, and spills big data. Call unlock after the append: it ends the store
 // lock that protects the blobs, a fork's parent, and the content of a snapshot.
 func (l *Log) prepare(ctx context.Context, session string, r *request) (unlock func(), err error) {
 	inherited, err := metadataFrom(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("metadata of the context: %w", err)
 	}
-	size, locked := 0, false
+	size, needsLock := 0, false
 	for i := range r.entries {
 		en := &r.entries[i]
 		if err := l.complete(ctx, session, en, inherited, r.expect.lenient); err != nil {
 			return nil, fmt.Errorf("event %d (%s): %w", i+1, line.Clip(string(en.Type)), err)
 		}
 		size += en.size()
-		locked = locked || len(en.blobs) > 0 || en.facts.Fork != nil || en.facts.Body || l.spills(en)
+		needsLock = needsLock || len(en.blobs) > 0 || en.facts.Fork != nil || en.facts.Body || l.spills(&en.Event)
 	}
-	if size <= maxAppend && !locked {
+	if size <= engine.MaxAppend && !needsLock {
 		return func() {}, nil
 	}
 	return l.storeBlobs(ctx, r.entries)
 }
 
-// complete fills in what the caller left open, and validates the event by itself.
+// complete sets the fields that the caller left empty, and validates the event by
+// itself.
 func (l *Log) complete(ctx context.Context, session string, en *entry, inherited jsontext.Value, lenient bool) error {
 	if en.SessionID != "" && en.SessionID != session {
 		return fmt.Errorf("%w: the event belongs to session %q", event.ErrInvalidSession, line.Clip(en.SessionID))
 	}
 	if en.Line() != nil {
-		return fmt.Errorf("%w: the event is stored already, as %d of %q", event.ErrInvalidID, en.Seq, line.Clip(en.SessionID))
+		return fmt.Errorf("%w: the event is stored already, as event %d of session %q", event.ErrInvalidID, en.Seq, line.Clip(en.SessionID))
 	}
 	en.SessionID = session
 	if en.ID == (ulid.ULID{}) {
@@ -72,7 +72,7 @@ func (l *Log) complete(ctx context.Context, session string, en *entry, inherited
 	return en.check(lenient)
 }
 
-// check applies the rules of the entry's type, and notes its facts.
+// check applies the rules of the entry's type, and sets its facts and blobs.
 func (en *entry) check(lenient bool) error {
 	if err := en.checkType(lenient); err != nil {
 		return err
@@ -101,9 +101,9 @@ func (en *entry) check(lenient bool) error {
 // reservedPrefix begins the types that only this module may define.
 const reservedPrefix = "convlog:"
 
-// checkType refuses a redacted event that no redaction made: it would claim an
-// erasure that never happened. Copies of one are marked as such. A strict append
-// refuses unknown types that are no program's own.
+// checkType refuses a redacted event unless it is a copy of one: only a redaction
+// makes redacted events. A strict append also refuses an unknown type without a
+// colon, and the reserved prefix.
 func (en *entry) checkType(lenient bool) error {
 	if en.Type.Name() == event.Redacted && !en.Copied() {
 		return fmt.Errorf("%w: only a redaction appends %s", event.ErrInvalidType, en.Type)
@@ -117,6 +117,101 @@ func (en *entry) checkType(lenient bool) error {
 	}
 	if strings.HasPrefix(string(en.Type), reservedPrefix) {
 		return fmt.Errorf("%w: %s: the prefix %q is reserved", event.ErrInvalidType, en.Type, reservedPrefix)
+	}
+	return nil
+}
+
+// storeBlobs takes the shared store lock, spills big data, and checks that every blob
+// exists. The caller calls unlock after the append.
+func (l *Log) storeBlobs(ctx context.Context, entries []entry) (unlock func(), err error) {
+	ctx, unlock, err = l.lockStore(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	if err = l.spillAll(ctx, entries); err == nil {
+		err = l.checkBlobs(ctx, entries)
+	}
+	if err != nil {
+		unlock()
+		return nil, err
+	}
+	return unlock, nil
+}
+
+// spillAll spills data over the threshold. Then it spills the largest inline data
+// until the append fits its bound.
+func (l *Log) spillAll(ctx context.Context, entries []entry) error {
+	size := 0
+	for i := range entries {
+		if l.spills(&entries[i].Event) {
+			if err := l.spill(ctx, &entries[i]); err != nil {
+				return err
+			}
+		}
+		size += entries[i].size()
+	}
+	for size > engine.MaxAppend {
+		largest := largestInline(entries)
+		if largest == nil {
+			return fmt.Errorf("%w: the append's lines take up to %d bytes, at most %d", event.ErrInvalidSize, size, engine.MaxAppend)
+		}
+		before := largest.size()
+		if err := l.spill(ctx, largest); err != nil {
+			return err
+		}
+		size -= before - largest.size()
+	}
+	return nil
+}
+
+// spills reports whether the event's data is over the threshold.
+func (l *Log) spills(e *event.Event) bool {
+	return l.opts.SpillOver >= 0 && len(e.Data) > l.opts.SpillOver && e.Type.Erasable()
+}
+
+// largestInline is the entry with the largest data on its line; nil if no data is
+// worth a blob.
+func largestInline(entries []entry) (largest *entry) {
+	for i := range entries {
+		en := &entries[i]
+		if !en.spilled.IsZero() || len(en.Data) <= engine.MinSpill || !en.Type.Erasable() {
+			continue
+		}
+		if largest == nil || len(en.Data) > len(largest.Data) {
+			largest = en
+		}
+	}
+	return largest
+}
+
+// spill stores the entry's data as a blob.
+func (l *Log) spill(ctx context.Context, en *entry) error {
+	blobs, err := l.blobs()
+	if err != nil {
+		return fmt.Errorf("%w: data of %d bytes needs a blob: %w", event.ErrInvalidSize, len(en.Data), err)
+	}
+	d, n, err := blobs.PutBlob(ctx, bytes.NewReader(en.Data))
+	if err != nil {
+		return fmt.Errorf("spill data: %w", err)
+	}
+	en.spilled = event.BlobRef{Blob: d, Bytes: n}
+	if i, found := slices.BinarySearch(en.blobs, d); !found {
+		en.blobs = slices.Insert(slices.Clone(en.blobs), i, d)
+	}
+	return nil
+}
+
+// checkBlobs refuses an event that needs a missing blob.
+func (l *Log) checkBlobs(ctx context.Context, entries []entry) error {
+	for i := range entries {
+		for _, d := range entries[i].blobs {
+			if entries[i].spilled.Blob == d {
+				continue
+			}
+			if err := l.checkBlob(ctx, d); err != nil {
+				return fmt.Errorf("event %d (%s): %w: %w", i+1, entries[i].Type, event.ErrInvalidBlob, err)
+			}
+		}
 	}
 	return nil
 }

@@ -8,19 +8,20 @@ import (
 	"sync/atomic"
 
 	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/internal/engine"
 )
 
-// hotSession is what a log keeps in memory of a session in use: the queue of its
-// appends and its watchers. One goroutine at a time leads the appends of a
-// session: it writes its own request and all that are queued as one batch.
+// hotSession is a session in use: the queue of its appends, and its watchers. One
+// caller at a time is the leader of the session. The leader writes its own request
+// and the queued requests as one batch, then makes the next queued caller the leader.
 type hotSession struct {
 	id    string
 	users atomic.Int32
 
-	mu    sync.Mutex
-	led   bool // there is a leader
-	queue []*request
-	base  event.Head // no event of the running batch is stored at or before it
+	mu        sync.Mutex
+	hasLeader bool
+	queue     []*request
+	base      event.Head // the events of the running batch come after this head
 
 	// The leader owns these.
 	state sessionState
@@ -30,7 +31,7 @@ type hotSession struct {
 	deltas deltas
 }
 
-// acquire finds or makes the hot state of a session. Release it after use.
+// acquire finds or makes the hot session. Release it after use.
 func (l *Log) acquire(session string) *hotSession {
 	if h := l.findHot(session); h != nil && h.pin() {
 		return h
@@ -41,7 +42,7 @@ func (l *Log) acquire(session string) *hotSession {
 		return h
 	}
 	l.evict()
-	h := &hotSession{id: session}
+	h := &hotSession{id: session, state: sessionState{log: l, session: session}}
 	h.pin()
 	l.hot.Store(session, h)
 	l.hots++
@@ -50,14 +51,15 @@ func (l *Log) acquire(session string) *hotSession {
 
 func (l *Log) release(h *hotSession) { h.users.Add(-1) }
 
-// findHot is the hot state of a session, or nil.
+// findHot is the hot session, or nil.
 func (l *Log) findHot(session string) *hotSession {
 	h, _ := l.hot.Load(session)
 	found, _ := h.(*hotSession)
 	return found
 }
 
-// evict makes room for one more hot session, if any is idle. hotMu is held.
+// evict makes room for one more hot session, if one is idle. The caller has locked
+// hotMu.
 func (l *Log) evict() {
 	if l.hots < l.opts.HotSessions {
 		return
@@ -87,15 +89,16 @@ func (h *hotSession) pin() bool {
 	}
 }
 
-// retire refuses further users, if there are none.
+// retire refuses new users, if h has no users.
 func (h *hotSession) retire() bool { return h.users.CompareAndSwap(0, retired) }
 
-// submit queues r and waits for its outcome. It leads when it is r's turn.
+// submit queues r and waits for its outcome. If the session has no leader, or the
+// leader hands over to r, submit leads.
 func (l *Log) submit(h *hotSession, r *request) (event.Head, error) {
 	h.mu.Lock()
-	if !h.led {
-		h.led = true
-		r.taken = true
+	if !h.hasLeader {
+		h.hasLeader = true
+		r.inBatch = true
 		h.mu.Unlock()
 		l.lead(h, r)
 		return r.head, r.err
@@ -116,24 +119,24 @@ func (l *Log) submit(h *hotSession, r *request) (event.Head, error) {
 	}
 }
 
-// leave gives up a queued request. Nothing is written if no leader has taken it;
-// else its outcome is unknown.
+// leave ends the wait of a caller whose context has ended. Nothing is written if the
+// request is still queued. The outcome is unknown if the request is in a batch.
 func (l *Log) leave(h *hotSession, r *request) (event.Head, error) {
 	h.mu.Lock()
-	if !r.taken {
+	if !r.inBatch {
 		h.queue = slices.DeleteFunc(h.queue, func(queued *request) bool { return queued == r })
 		h.mu.Unlock()
-		return event.Head{}, r.uncertain(h.id, r.ctx.Err())
+		return event.Head{}, r.failure(h.id, r.ctx.Err())
 	}
 	select {
 	case <-r.done:
 		h.mu.Unlock()
 		return r.head, r.err
 	case <-r.lead:
-		// It became the leader just now: hand over without having done anything.
+		// The request became the leader just now: hand over at once.
 		h.mu.Unlock()
 		l.handOver(h)
-		return event.Head{}, r.uncertain(h.id, r.ctx.Err())
+		return event.Head{}, r.failure(h.id, r.ctx.Err())
 	default:
 	}
 	r.abandoned = true
@@ -145,27 +148,27 @@ func (l *Log) leave(h *hotSession, r *request) (event.Head, error) {
 	return event.Head{}, &UnknownOutcomeError{Session: h.id, Head: base, Cause: r.ctx.Err()}
 }
 
-// lead runs own and the queued requests as a batch, then hands over.
+// lead writes own and the queued requests as one batch, then hands over.
 func (l *Log) lead(h *hotSession, own *request) {
-	batch := h.takeBatch(own)
-	again := l.run(h, own, batch)
-	h.answer(own, batch, again)
+	batch := h.formBatch(own)
+	retry := l.run(h, own, batch)
+	h.answer(own, batch, retry)
 	l.handOver(h)
 }
 
-// takeBatch forms a batch: own first, then queued appends up to the size bound. An
+// formBatch forms a batch: own first, then queued appends up to the size bound. An
 // exclusive operation is a batch of its own.
-func (h *hotSession) takeBatch(own *request) []*request {
+func (h *hotSession) formBatch(own *request) []*request {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	batch := append(h.batch[:0], own)
 	if own.exclusive == nil {
 		size := own.size()
 		for len(h.queue) > 0 && h.queue[0].exclusive == nil {
-			if size += h.queue[0].size(); size > maxAppend {
+			if size += h.queue[0].size(); size > engine.MaxAppend {
 				break
 			}
-			h.queue[0].taken = true
+			h.queue[0].inBatch = true
 			batch = append(batch, h.queue[0])
 			h.queue = h.queue[1:]
 		}
@@ -174,52 +177,52 @@ func (h *hotSession) takeBatch(own *request) []*request {
 	return batch
 }
 
-// answer tells the other requests of the batch their outcome. Those in again,
-// whose outcome depended on own's context, go back to the front of the queue.
-func (h *hotSession) answer(own *request, batch, again []*request) {
+// answer wakes the callers of the other requests of the batch. The requests in retry
+// return to the front of the queue.
+func (h *hotSession) answer(own *request, batch, retry []*request) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, r := range again {
-		r.taken, r.head, r.err = false, event.Head{}, nil
+	for _, r := range retry {
+		r.inBatch, r.head, r.err = false, event.Head{}, nil
 	}
-	again = slices.DeleteFunc(slices.Clone(again), func(r *request) bool { return r.abandoned })
-	h.queue = append(again, h.queue...)
+	retry = slices.DeleteFunc(slices.Clone(retry), func(r *request) bool { return r.abandoned })
+	h.queue = append(retry, h.queue...)
 	for _, r := range batch {
 		if r.abandoned && r.unlock != nil {
 			r.unlock()
 		}
-		if r != own && r.taken {
+		if r != own && r.inBatch {
 			close(r.done)
 		}
 	}
 	clear(batch)
 }
 
-// handOver makes the first request of the queue the leader, if there is one.
+// handOver makes the first queued request the leader.
 func (l *Log) handOver(h *hotSession) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.queue) == 0 {
-		h.led = false
+		h.hasLeader = false
 		return
 	}
 	next := h.queue[0]
 	h.queue = h.queue[1:]
-	next.taken = true
+	next.inBatch = true
 	close(next.lead)
 }
 
-// uncertain is the error of a request that was given up. Once an earlier try had
-// an unknown outcome, so has the request.
-func (r *request) uncertain(session string, err error) error {
+// failure is the error of a request that was not written in this try. If an earlier
+// try had an unknown outcome, the outcome of the request is unknown too.
+func (r *request) failure(session string, err error) error {
 	if r.after == nil {
 		return err
 	}
 	return &UnknownOutcomeError{Session: session, Head: *r.after, Cause: err}
 }
 
-// exclusively runs fn while no append of the session is running in this process.
-// fn gets the session's state, which it must load or forget itself.
+// exclusively runs fn while this process appends nothing to the session. fn must load
+// or forget the state itself.
 func (l *Log) exclusively(ctx context.Context, session string, fn func(ctx context.Context, st *sessionState) error) error {
 	h := l.acquire(session)
 	defer l.release(h)

@@ -4,33 +4,34 @@ import (
 	"github.com/oklog/ulid/v2"
 )
 
-// Range selects events of a lineage, and the order they come in. All, From,
-// Between, Last and Until make one; the methods narrow it.
+// Range selects events of a session and of the parents of a fork, and their order.
+// All, From, Between, Last and Until make a Range; its methods narrow it. The zero
+// Range selects nothing.
 type Range struct {
 	span  Span
-	last  int // of Last; -1 is no bound
+	last  int // the argument of Last; -1 is no bound
 	until ulid.ULID
 	own   bool
 	bare  bool
 	path  bool
 }
 
-// All is the whole lineage, oldest first.
+// All selects all events, oldest first.
 func All() Range { return Between(0, 0) }
 
-// From selects the events from seq on.
+// From selects event seq and all later events, oldest first.
 func From(seq int64) Range { return Between(seq, 0) }
 
-// Between selects the events from seq from to seq to, both included; 0 leaves a
-// side open.
+// Between selects the events with seqs from..to, both included, oldest first; 0 leaves
+// a side open.
 func Between(from, to int64) Range { return Range{span: Span{From: from, To: to}, last: -1} }
 
-// Last selects the newest n events. They come oldest first.
+// Last selects the newest n events, oldest first.
 func Last(n int) Range { return Range{last: max(n, 0)} }
 
-// Until selects the events up to and including the event with id; backward, from
-// the newest event back to it. The sequence ends with ErrEventNotFound if no event
-// has that id.
+// Until selects the events up to the event with that id, included, oldest first. With
+// Backward it selects the newest events back to that event. If no event has the id, the
+// sequence ends with ErrEventNotFound.
 func Until(id ulid.ULID) Range { return Range{until: id, last: -1} }
 
 // Backward yields newest first.
@@ -39,9 +40,8 @@ func (r Range) Backward() Range {
 	return r
 }
 
-// OnPath selects events of one path only: the path that ends with the newest event
-// in the range. For All that is the active path, which excludes the events that
-// rewinds orphaned.
+// OnPath selects only events of the path to the newest event of the range. For All this
+// is the active path; it excludes the events that rewinds orphaned.
 func (r Range) OnPath() Range {
 	r.path = true
 	return r
@@ -53,8 +53,8 @@ func (r Range) Own() Range {
 	return r
 }
 
-// Bare does not fetch spilled data: such events have no Data (Event.Spilled tells),
-// and are read even if their blob is missing.
+// Bare does not fetch spilled data. A spilled event (Event.Spilled) then has no Data,
+// and Read yields it even if its blob is missing.
 func (r Range) Bare() Range {
 	r.bare = true
 	return r

@@ -13,21 +13,22 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-// Read yields the events of r, with their data fetched from blobs and upcast,
-// consistent with the head at the start of the iteration. A fork's shared prefix is
-// read through its parents. A missing session is ErrNotFound; damage is a
-// *CorruptError. After an error the sequence ends. Only events that are yielded are
-// read, except on a path: it is followed back from its end first. The events may be
-// kept; their bytes must not be modified.
+// Read yields the events of r that are stored when the iteration begins. It fetches
+// their data from blobs and upcasts it. It reads the shared events of a fork from the
+// parents. A missing session is ErrNotFound; damage is a *CorruptError. The first error
+// ends the sequence.
+//
+// Read reads no more events than it yields, with one exception: it follows a path back
+// from its end first. The caller may keep the events, and must not modify their bytes.
 func (l *Log) Read(ctx context.Context, session string, r Range) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
 		if err := l.readable(ctx, session); err != nil {
 			yield(event.Event{}, err)
 			return
 		}
-		for e, err := range l.selected(ctx, session, r) {
-			if err == nil && l.unresolved(&e) && !(r.bare && e.Data == nil) {
-				e, err = l.resolved(ctx, e)
+		for e, err := range l.selectEvents(ctx, session, r) {
+			if err == nil && l.needsResolve(&e) && !(r.bare && e.Data == nil) {
+				e, err = l.resolveCopy(ctx, e)
 			}
 			if err != nil {
 				yield(event.Event{}, err)
@@ -43,8 +44,8 @@ func (l *Log) Read(ctx context.Context, session string, r Range) iter.Seq2[event
 	}
 }
 
-// selected yields the events of r as they are stored.
-func (l *Log) selected(ctx context.Context, session string, r Range) iter.Seq2[event.Event, error] {
+// selectEvents yields the events of r as they are stored.
+func (l *Log) selectEvents(ctx context.Context, session string, r Range) iter.Seq2[event.Event, error] {
 	if r.last >= 0 {
 		return l.lastEvents(ctx, session, r)
 	}
@@ -54,7 +55,7 @@ func (l *Log) selected(ctx context.Context, session string, r Range) iter.Seq2[e
 	return l.lineage(ctx, session, r.span, r.own)
 }
 
-// lastBuffered bounds how many events Last buffers to reverse them.
+// lastBuffered is the largest number of events that Last buffers to reverse them.
 const lastBuffered = 1024
 
 // lastEvents yields the newest r.last events.
@@ -73,7 +74,7 @@ func (l *Log) lastEvents(ctx context.Context, session string, r Range) iter.Seq2
 			return
 		}
 		r.last, r.span = -1, Span{Backward: true, Limit: n}
-		newest := first(n, l.selected(ctx, session, r))
+		newest := first(n, l.selectEvents(ctx, session, r))
 		if !forward {
 			newest(yield)
 			return
@@ -109,9 +110,9 @@ func first(n int, events iter.Seq2[event.Event, error]) iter.Seq2[event.Event, e
 	}
 }
 
-// unresolved reports whether resolve may change e. It changes few events, and the
-// others cost no allocation.
-func (l *Log) unresolved(e *event.Event) bool {
+// needsResolve reports whether resolve may change e. Most events need no resolve, and
+// so no allocation.
+func (l *Log) needsResolve(e *event.Event) bool {
 	if len(l.opts.Upcasters) > 0 {
 		return true
 	}
@@ -119,14 +120,15 @@ func (l *Log) unresolved(e *event.Event) bool {
 	return spilled
 }
 
-func (l *Log) resolved(ctx context.Context, e event.Event) (event.Event, error) {
+// resolveCopy is resolve for a copy of e: e itself then stays off the heap.
+func (l *Log) resolveCopy(ctx context.Context, e event.Event) (event.Event, error) {
 	if err := l.resolve(ctx, &e); err != nil {
 		return event.Event{}, err
 	}
 	return e, nil
 }
 
-// resolve fetches spilled data and upcasts.
+// resolve fetches spilled data and upcasts the payload.
 func (l *Log) resolve(ctx context.Context, e *event.Event) error {
 	if err := l.fetch(ctx, e); err != nil {
 		return err
@@ -151,8 +153,8 @@ func (l *Log) fetch(ctx context.Context, e *event.Event) error {
 	return nil
 }
 
-// erasedSince reports whether a blob of e is missing because e was redacted after
-// it was read. e becomes the redacted event.
+// erasedSince reports whether e was redacted after it was read, so that its blob is
+// missing. Then e becomes the redacted event.
 func (l *Log) erasedSince(ctx context.Context, e *event.Event) bool {
 	for now, err := range l.store.Read(ctx, e.SessionID, Span{From: e.Seq, To: e.Seq}) {
 		if err != nil || !now.Redacted() || now.Hash() != e.Hash() {
@@ -164,7 +166,7 @@ func (l *Log) erasedSince(ctx context.Context, e *event.Event) bool {
 	return false
 }
 
-// Head is the position of the session's newest event. A missing session is
+// Head returns the seq and hash of the session's newest event. A missing session is
 // ErrNotFound.
 func (l *Log) Head(ctx context.Context, session string) (event.Head, error) {
 	if err := l.readable(ctx, session); err != nil {
@@ -176,7 +178,8 @@ func (l *Log) Head(ctx context.Context, session string) (event.Head, error) {
 	return event.Head{}, fmt.Errorf("read head of session %q: %w", session, ErrNotFound)
 }
 
-// Event reads one event of the lineage; ErrEventNotFound if there is none.
+// Event returns event seq of the session, with its data fetched and upcast. It finds
+// events that a fork shares with its parents. A missing event is ErrEventNotFound.
 func (l *Log) Event(ctx context.Context, session string, seq int64) (event.Event, error) {
 	e, err := l.bareEvent(ctx, session, seq)
 	if err != nil {
@@ -185,7 +188,7 @@ func (l *Log) Event(ctx context.Context, session string, seq int64) (event.Event
 	return e, l.resolve(ctx, &e)
 }
 
-// bareEvent is Event without its spilled data.
+// bareEvent is Event without spilled data and without upcasts.
 func (l *Log) bareEvent(ctx context.Context, session string, seq int64) (event.Event, error) {
 	if err := l.readable(ctx, session); err != nil {
 		return event.Event{}, err

@@ -27,7 +27,7 @@ func (twoHeaded) refuse(session string, expect event.Head) error {
 	return &eventlog.ConflictError{Session: session, Expected: expect, Actual: event.Head{Seq: 7, Hash: event.Hash{7}}}
 }
 
-// A damaged store that refuses the head that it shows keeps nobody waiting.
+// An append ends with an error if a damaged store always refuses the head that it shows.
 func TestAStoreOfTwoHeadsIsDamaged(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

@@ -8,7 +8,7 @@ import (
 	"github.com/convlog/convlog/internal/line"
 )
 
-// request is one append, or one operation that needs the session exclusively.
+// request is one append, or one operation that needs the session for itself.
 type request struct {
 	ctx     context.Context
 	expect  Expect
@@ -18,46 +18,45 @@ type request struct {
 	// exclusive, if set, runs instead of an append.
 	exclusive func(ctx context.Context, st *sessionState) error
 
-	// after is the head after which the events may be stored already: an earlier
-	// try of this log had an unknown outcome there.
+	// after is set if an earlier try had an unknown outcome: the events may be
+	// stored after this head.
 	after *event.Head
-	// unlock ends the store lock that the append is made under. The leader calls
-	// it if the caller has left: the events may still be written, and their blobs
-	// must not be removed before.
+	// unlock ends the store lock of the append. The caller calls it after the
+	// append. If the caller has left, the leader calls it: until the batch ends, the
+	// events may be written, and their blobs must not be removed.
 	unlock func()
 
-	lead chan struct{} // closed to make it the leader
-	done chan struct{} // closed when a leader has decided on it
+	lead chan struct{} // closed to make the request the leader
+	done chan struct{} // closed after a leader has decided on the request
 
 	// hotSession.mu guards these.
-	taken     bool // a leader took it, or made it the leader
-	abandoned bool // its caller left while it was in flight
+	inBatch   bool // a leader has put the request into its batch, or it leads itself
+	abandoned bool // the caller left while the request was in a batch
 
 	// The leader sets these.
 	head    event.Head
 	err     error
-	staged  bool // it is to be written with the batch
-	decided bool // refused or stored already, whatever becomes of the batch
+	staged  bool // the request is written with the batch
+	decided bool // refused or stored already; the write of the batch changes nothing
 
-	one [1]entry
+	one [1]entry // the room for the entry of a small append
 }
 
 // entry is an event on its way into the log.
 type entry struct {
 	event.Event
-	more  int32
-	blobs []event.Digest // that the line needs, sorted
-	// spilled is the blob with the data, if it was spilled.
+	more  int32          // events of the same append after this one
+	blobs []event.Digest // the blobs that the line needs, sorted
+	// spilled refers to the blob with the data, if the data was spilled.
 	spilled event.BlobRef
 	facts   event.Facts
 }
 
-// requests are reused: appends of one event are the common case, and need no other
-// allocation.
+// requests are reused: an append of one event then needs no other allocation.
 var requests = sync.Pool{New: func() any { return new(request) }}
 
 // newRequest makes a request for one or more appends, with copies of the events.
-func newRequest(ctx context.Context, expect Expect, appends ...[]event.Event) *request {
+func newRequest(ctx context.Context, expect Expect, appends [][]event.Event) *request {
 	r := requests.Get().(*request)
 	r.ctx, r.expect = ctx, expect
 	r.entries = r.one[:0]
@@ -69,7 +68,7 @@ func newRequest(ctx context.Context, expect Expect, appends ...[]event.Event) *r
 	return r
 }
 
-// recycle returns a request that no leader will touch any more to the pool.
+// recycle returns the request to the pool. No leader may use it any more.
 func (r *request) recycle() {
 	*r = request{}
 	requests.Put(r)

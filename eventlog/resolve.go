@@ -10,7 +10,7 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-// AmbiguousError lists the sessions whose ids begin with a prefix.
+// AmbiguousError lists the ids that begin with a prefix, sorted.
 type AmbiguousError struct {
 	Prefix   string
 	Sessions []string
@@ -26,8 +26,9 @@ func (e *AmbiguousError) Error() string {
 	return text
 }
 
-// Resolve finds a session by its id, or by a prefix that one id alone begins with:
-// ErrNotFound or an *AmbiguousError otherwise.
+// Resolve returns the id of the session with that id or, if there is no such session,
+// of the only session whose id begins with prefix. No session is ErrNotFound; several
+// sessions are an *AmbiguousError.
 func (l *Log) Resolve(ctx context.Context, prefix string) (string, error) {
 	if _, err := l.Head(ctx, prefix); err == nil {
 		return prefix, nil

@@ -7,13 +7,12 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-// Store is what a backend implements: the smallest thing under a Log. Users hold a
-// Log; a store is to it what a driver is to database/sql.
+// Store is the interface of a backend. Programs use a Log over a Store, as they use
+// database/sql over a driver.
 //
-// A store keeps finished lines verbatim and decides one thing only: whether a
-// session's head is the expected one. It assigns nothing and validates nothing
-// beyond that. All methods may be called concurrently. Package store/storetest
-// tests the promises below one by one.
+// A store stores finished lines verbatim. It makes one decision: whether the head of a
+// session is the expected head. It assigns and validates nothing else. All methods may
+// be called concurrently. Package store/storetest tests each promise below.
 type Store interface {
 	// Append writes the events' lines after expect, all or none, in order.
 	//
@@ -21,30 +20,30 @@ type Store interface {
 	// every other writer, in this process and others; the zero Head means the
 	// session must not exist. A mismatch is a *ConflictError with the actual
 	// head, and nothing is written. A store that has removed a torn tail
-	// returns a ConflictError whose Cut is set until an append's first event
+	// returns a ConflictError with Cut set, until the first event of an append
 	// names that cut.
 	//
-	// When Append returns nil the lines are readable, and durable as the
-	// store's sync policy says, or in any case if durable is true. An error that
+	// When Append returns nil the lines are readable. They are durable as the
+	// store's sync policy says, and always if durable is true. An error that
 	// leaves the outcome open is an *UnknownOutcomeError; any other error means
-	// that nothing was written. The context is honoured while waiting; once
-	// the write has begun, leaving gives an UnknownOutcomeError.
+	// that nothing was written. Append honours ctx while it waits. If ctx ends after
+	// the write has begun, Append may return an UnknownOutcomeError.
 	//
-	// The store does not keep or change the events after it returns.
+	// The store does not keep or change the events after Append returns.
 	Append(ctx context.Context, session string, expect event.Head, events []event.Event, durable bool) error
 
 	// Read yields the session's own events of r in r's direction, consistent
 	// with the head at its start, each checked against its crc. A missing
-	// session is ErrNotFound; damage is a *CorruptError that names the place;
-	// after an error the sequence ends. Only complete appends are seen.
-	// Events may be kept: their bytes are not reused.
+	// session is ErrNotFound; damage is a *CorruptError that names the place.
+	// The first error ends the sequence. Read yields complete appends only.
+	// The caller may keep the events: the store does not reuse their bytes.
 	Read(ctx context.Context, session string, r Span) iter.Seq2[event.Event, error]
 
 	// Sessions yields every session of the store, ordered by id.
 	Sessions(ctx context.Context) iter.Seq2[SessionInfo, error]
 
-	// Close releases everything. Later calls return ErrClosed. Appends that
-	// were acknowledged under a relaxed sync policy are synced first.
+	// Close syncs the appends that were acknowledged under a relaxed sync policy,
+	// and releases everything. Later calls return ErrClosed.
 	Close() error
 }
 
@@ -55,24 +54,24 @@ type Span struct {
 	From, To int64
 	// Backward yields newest first.
 	Backward bool
-	// Limit bounds how many are yielded; 0 is no bound. Only what is yielded
-	// is read, up to a store's page.
+	// Limit bounds the number of events; 0 is no bound. A store reads only the
+	// events it yields, and at most one page more.
 	Limit int
 }
 
-// SessionInfo is a row of a listing, from a session's first and last event.
+// SessionInfo is a session in a listing.
 type SessionInfo struct {
 	ID string
 	// First and Last are the session's own first and last events.
 	First, Last event.Event
 	// Bytes is the size of the session's lines.
 	Bytes int64
-	// Err is set, and the rest may be empty, if the session cannot be read. The
-	// listing continues.
+	// Err is set if the session cannot be read. Then First, Last and Bytes may be
+	// empty.
 	Err error
 }
 
-// Events is how many events the session itself holds.
+// Events is the number of the session's own events.
 func (i SessionInfo) Events() int64 {
 	if i.Last.Seq == 0 {
 		return 0

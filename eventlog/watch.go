@@ -12,23 +12,23 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-// errHeadVanished ends a watcher whose last seen event does not exist any more.
-var errHeadVanished = errors.New("an event that was seen has vanished")
+// errHeadVanished ends a watcher if its last event is not stored any more.
+var errHeadVanished = errors.New("an event that the watcher has yielded is not stored any more")
 
-// WatchOptions configure Watch.
+// WatchOptions configure Watch. The zero value is ready for use.
 type WatchOptions struct {
 	// Wait waits for a missing session to begin, instead of ending with ErrNotFound.
 	Wait bool
 }
 
-// Watch yields the session's events from seq from on, then each new one as any
-// process appends it, in order, without a gap or a duplicate, until ctx ends: the
-// sequence then ends with ctx's error. From 0 or 1 is the whole lineage; one past
-// the head waits for the next event. At most one WatchOptions is used.
+// Watch yields event from and all later events of the session. Then it waits for new
+// events of any process, and yields them in order, without a gap or a duplicate. If
+// from is 0 or 1, Watch begins with the first event; if from is one past the head, it
+// begins with the next event. Watch uses the first WatchOptions only.
 //
-// A slow watcher reads from the store: no event is dropped. The sequence ends with
-// ErrNotFound if the session is missing or removed, with a *CorruptError if the
-// last seen event has vanished, and with ErrClosed if the log is closed.
+// A slow watcher reads from the store, so it misses no event. The sequence ends with
+// ctx's error, with ErrClosed after Close, with ErrNotFound if the session is missing
+// or removed, and with a *CorruptError if the last event is not stored any more.
 func (l *Log) Watch(ctx context.Context, session string, from int64, opts ...WatchOptions) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
 		if err := l.readable(ctx, session); err != nil {
@@ -56,7 +56,7 @@ func (l *Log) Watch(ctx context.Context, session string, from int64, opts ...Wat
 	}
 }
 
-// wait waits until the watcher is woken.
+// wait waits for a wake-up of the watcher.
 func (l *Log) wait(ctx context.Context, w *watcher) error {
 	select {
 	case <-w.local:
@@ -69,9 +69,9 @@ func (l *Log) wait(ctx context.Context, w *watcher) error {
 	return nil
 }
 
-// follow yields stored events, then sleeps until there may be more.
+// follow yields events from the ring and from the store, then waits for a wake-up.
 func (l *Log) follow(ctx context.Context, h *hotSession, w *watcher, c *cursor, yield func(event.Event, error) bool) {
-	behind := true // the store may hold events that the ring does not
+	readStore := true // the store may have events that the ring does not have
 	for {
 		for fresh := h.watch.after(c.seen, c.next); len(fresh) > 0; fresh = h.watch.after(c.seen, c.next) {
 			for _, e := range fresh {
@@ -80,15 +80,15 @@ func (l *Log) follow(ctx context.Context, h *hotSession, w *watcher, c *cursor, 
 				}
 			}
 		}
-		if behind && !c.catchUp(ctx, yield) {
+		if readStore && !c.catchUp(ctx, yield) {
 			return
 		}
 		select {
 		case <-w.local:
 			w.gather()
-			behind = !h.watch.holds(c.seen, c.next)
+			readStore = !h.watch.holds(c.seen, c.next)
 		case <-w.foreign:
-			behind = true
+			readStore = true
 		case <-ctx.Done():
 			yield(event.Event{}, ctx.Err())
 			return
@@ -99,16 +99,16 @@ func (l *Log) follow(ctx context.Context, h *hotSession, w *watcher, c *cursor, 
 	}
 }
 
-// cursor is a watcher's place in the log.
+// cursor is the position of a watcher in the session.
 type cursor struct {
 	log     *Log
 	session string
 	next    int64
-	seen    event.Head // the event at next-1, once it was yielded or found at the start
+	seen    event.Head // the event before next; zero if the watcher has not read it
 }
 
-// start makes sure that the session exists, and notes the event before next if
-// next is past the head.
+// start checks that the session exists. If next is one past the head, it remembers the
+// head.
 func (c *cursor) start(ctx context.Context) error {
 	head, err := c.log.Head(ctx, c.session)
 	if err != nil {
@@ -120,8 +120,8 @@ func (c *cursor) start(ctx context.Context) error {
 	return nil
 }
 
-// catchUp yields the stored events from next on, after making sure that the last
-// seen event is still stored.
+// catchUp checks that the last event is still stored, and yields the stored events
+// after it.
 func (c *cursor) catchUp(ctx context.Context, yield func(event.Event, error) bool) bool {
 	from := c.next
 	if c.seen.Seq > 0 {
@@ -159,36 +159,36 @@ func (c *cursor) pass(e event.Event, err error, yield func(event.Event, error) b
 	return yield(e, nil)
 }
 
-// wakeWatchers makes the session's watchers read the store again.
+// wakeWatchers makes the session's watchers forget the ring and read the store.
 func (l *Log) wakeWatchers(session string) {
 	if h := l.findHot(session); h != nil {
 		h.watch.wakeAll(true)
 	}
 }
 
-// watchers are the watchers of one session in this process, and the newest events
-// appended while there were any.
+// watchers are the watchers of one session in this process, and a ring of the newest
+// events. The ring is empty while there is no watcher.
 type watchers struct {
 	mu   sync.Mutex
 	all  []*watcher
 	ring []event.Event // contiguous, newest last
 }
 
-// ringSize bounds how many events are kept for watchers.
+// ringSize is the least number of events in a full ring.
 const ringSize = 256
 
-// watcher is woken through channels that hold one wake-up each.
+// watcher has two channels with room for one wake-up each.
 type watcher struct {
 	local   chan struct{} // the ring has grown
-	foreign chan struct{} // the store may have changed otherwise
+	foreign chan struct{} // the store may have changed in another way
 	woken   time.Time
 }
 
-// gatherTime is how long a watcher lets events gather while they stream in.
+// gatherTime is the wait of a watcher for more events of a stream.
 const gatherTime = 100 * time.Microsecond
 
-// gather waits a moment if the last wake-up was just now: waking a watcher for
-// every event would cost the appending side more than the append.
+// gather waits a moment if the last wake-up was just now. A wake-up for every event
+// would cost the writer more than the append.
 func (w *watcher) gather() {
 	if time.Since(w.woken) < 10*gatherTime {
 		time.Sleep(gatherTime)
@@ -213,7 +213,8 @@ func (ws *watchers) leave(w *watcher) {
 	}
 }
 
-// publish gives stored events to the watchers. It reports whether it kept them.
+// publish adds stored events to the ring and wakes the watchers. It returns false, and
+// keeps nothing, if there is no watcher.
 func (ws *watchers) publish(events []event.Event) bool {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
@@ -236,7 +237,7 @@ func (ws *watchers) publish(events []event.Event) bool {
 	return true
 }
 
-// wakeAll makes the watchers read the store. forget drops the ring first.
+// wakeAll makes the watchers read the store. If forget is true, it empties the ring.
 func (ws *watchers) wakeAll(forget bool) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
@@ -248,7 +249,7 @@ func (ws *watchers) wakeAll(forget bool) {
 	}
 }
 
-// after copies the events from seq next on, if the ring continues from seen.
+// after copies events of the ring from seq next on, if event seen is before them.
 func (ws *watchers) after(seen event.Head, next int64) []event.Event {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
@@ -259,16 +260,15 @@ func (ws *watchers) after(seen event.Head, next int64) []event.Event {
 	return slices.Clone(ws.ring[i:min(i+64, len(ws.ring))])
 }
 
-// holds reports whether the ring continues from seen, so that the store need not be
-// read.
+// holds reports whether the ring has the events after seen, so that the watcher need
+// not read the store.
 func (ws *watchers) holds(seen event.Head, next int64) bool {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	return ws.index(seen, next) >= 0
 }
 
-// index is the place of event next in the ring; -1 if the ring does not continue
-// from seen.
+// index is the index of event next in the ring; -1 if event seen is not before it.
 func (ws *watchers) index(seen event.Head, next int64) int {
 	if len(ws.ring) == 0 || seen.Seq == 0 || seen.Seq != next-1 {
 		return -1

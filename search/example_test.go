@@ -13,7 +13,7 @@ import (
 	"github.com/convlog/convlog/store/sqlite"
 )
 
-// Find what was said, newest first, with the words in their context.
+// Search finds events by their words, newest first, with a snippet.
 func ExampleEvents() {
 	dir, err := os.MkdirTemp("", "convlog")
 	if err != nil {

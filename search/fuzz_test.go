@@ -11,9 +11,8 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-// FuzzSearch looks for any query in any text, written as JSON in two ways: what
-// is looked at before the text is made must not miss a hit, and a snippet shows
-// what was looked for.
+// FuzzSearch searches any text, written as JSON in two ways, for any query. The check of
+// the raw JSON must not miss a hit, and a snippet shows the words of the query.
 func FuzzSearch(f *testing.F) {
 	f.Add("the foo-bar of store.go", "foo-bar", false)
 	f.Add(`a "quoted" \path/`, `"quoted" path/`, false)

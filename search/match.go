@@ -31,8 +31,8 @@ func newMatcher(terms []string) *matcher {
 	return m
 }
 
-// may reports whether the text of data can contain the terms; true is no promise.
-// It searches the raw JSON. A \u escape may stand for any character.
+// may returns false if the text of data cannot contain the terms. It searches the raw
+// JSON. A \u escape matches any character.
 func (m *matcher) may(data jsontext.Value) bool {
 	for i := range m.needles {
 		if !m.needles[i].in(data) {

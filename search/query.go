@@ -8,11 +8,14 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-// ErrInvalidQuery: a query without words. It matches event.ErrInvalid.
-var ErrInvalidQuery = fmt.Errorf("%w: the query has no words", event.ErrInvalid)
+// The errors of this package. Events also returns errors of package eventlog.
+var (
+	// ErrInvalidQuery: a query without words. It matches event.ErrInvalid.
+	ErrInvalidQuery = fmt.Errorf("%w: the query has no words", event.ErrInvalid)
+)
 
-// Terms are the words and phrases of the query's text, folded (event.Fold), each
-// once. A text of white space is ErrInvalidQuery.
+// Terms returns the words and phrases of the query's text, folded (event.Fold), each
+// once. A text without words is ErrInvalidQuery.
 //
 // A phrase begins with a double quote at the start of a word, and ends with the
 // next quote before white space or the end. A quote that is not closed, a quote

@@ -4,8 +4,8 @@
 //		...
 //	}
 //
-// Stores with an index (eventlog.Searcher) propose candidates; all others are read.
-// Either way this package decides on each event, so every store gives the same
+// A store with an index (eventlog.Searcher) proposes candidates; Events reads every
+// other store whole. Events itself checks each candidate, so every store gives the same
 // hits.
 package search
 
@@ -20,70 +20,69 @@ import (
 	"github.com/convlog/convlog/internal/engine"
 )
 
-// Query says what Events looks for. Text is all it needs.
+// Query selects events. Only Text is required.
 type Query struct {
-	// Text is what a person types: words separated by white space. An event must
-	// contain all of them, anywhere in its text, also inside longer words. Words in
-	// double quotes are one phrase. No other character has a meaning of its own, nor
-	// has a quote that is not closed; see Terms.
+	// Text has words, separated by white space. An event must contain all words, at
+	// any place of its text, also inside longer words. Words in double quotes are one
+	// phrase. All other characters match themselves, and so does an unclosed quote;
+	// see Terms.
 	Text string
-	// Session restricts the search to the lineage of one session; "" is all
-	// sessions.
+	// Session restricts the search to one session and the events that it shares with
+	// its parents; "" means all sessions.
 	Session string
-	// Types restricts it to events of these types, by name, in any version; nil is
-	// all.
+	// Types restricts the search to events of these types, by name, in any version;
+	// nil means all types.
 	Types []event.Type
-	// Active excludes orphaned events: those of path scope that are not on the
-	// active path.
+	// Active excludes orphaned events: events of path scope beside the active path.
 	Active bool
-	// Limit bounds how many hits are yielded, PerSession how many of them belong to
-	// one session; 0 is no bound.
+	// Limit bounds the number of hits, PerSession the number of hits of one session; 0
+	// is no bound.
 	Limit, PerSession int
-	// Context is how many characters a snippet has before the first match, and about
-	// as many after it; 60 if 0.
+	// Context is the number of characters of a snippet before the first match, and
+	// roughly after it; 60 if 0.
 	Context int
 }
 
 // Hit is an event that contains the words.
 type Hit struct {
-	// Session holds the event: the session that was searched, or an ancestor of it.
+	// Session has the event: the session of the query, or an ancestor of it.
 	Session   string
 	Seq       int64
 	Type      event.Type
 	Timestamp time.Time
-	// Event is the event as it is stored, with spilled data fetched.
+	// Event is the stored event, with spilled data fetched and without upcasts.
 	Event   event.Event
 	Snippet Snippet
 }
 
-// Snippet is a piece of an event's text around a match, on one line: a run of white
-// space is one space.
+// Snippet is a piece of an event's text around a match, on one line. Each run of white
+// space becomes one space.
 type Snippet struct {
 	Text string
-	// Matches are the places of the words and phrases in Text, in bytes, in order
-	// and without overlap.
+	// Matches are the ranges of the words and phrases in Text, in order and without
+	// overlap.
 	Matches []TextRange
-	// Before and After say that the event's text continues there.
+	// Before and After are true if the event's text continues on that side.
 	Before, After bool
 }
 
-// TextRange is a range of bytes of a text; To is not part of it.
+// TextRange is the range From <= i < To of byte offsets in a text.
 type TextRange struct{ From, To int }
 
-// Events yields the events that contain the query's words and phrases, newest
-// first: the session with the latest newest event comes first, and within a session
-// its newest hits. A fork's hits are its own events; the parent's come with the
-// parent, unless the query names the fork.
+// Events yields the events that contain the words and phrases of the query, newest
+// first: sessions in the order of their newest event, and the hits of a session from
+// its newest to its oldest. Hits of a fork are its own events. Hits in a shared event
+// come with the parent, unless the query names the fork.
 //
-// Case is ignored (event.Fold); all other differences count. White space of any
-// kind and length is one space, and bytes that are not UTF-8 are U+FFFD. The text
-// of an event is what event.TextReader reads, spilled or not; redacted events have
-// none. A query without words is ErrInvalidQuery.
+// Events ignores case (event.Fold); all other differences count. White space of any
+// kind and length equals one space, and bytes that are not UTF-8 equal U+FFFD. The text
+// of an event is the result of event.TextReader; a redacted event has no text.
 //
-// An error with a Hit that names a session and has no event concerns that session,
-// or one event whose body is missing; iteration may continue. A missing session of
-// the query is ErrNotFound. The iteration uses all processors, and may be some hits
-// ahead of its consumer.
+// A query without words is ErrInvalidQuery. A missing session of the query is
+// eventlog.ErrNotFound. If an error comes with a Hit that names a session, only that
+// session, or one event with a missing body, could not be searched: the caller may
+// continue. Every other error ends the sequence. The iteration uses all processors,
+// and may search some hits in advance.
 func Events(ctx context.Context, log *eventlog.Log, q Query) iter.Seq2[Hit, error] {
 	return func(yield func(Hit, error) bool) {
 		terms, err := q.Terms()
@@ -99,16 +98,16 @@ func Events(ctx context.Context, log *eventlog.Log, q Query) iter.Seq2[Hit, erro
 	}
 }
 
-// usable checks the log and, if there is one, the session id.
+// usable checks the log, the context and, if it is not "", the session id.
 func usable(ctx context.Context, log *eventlog.Log, session string) error {
 	if session == "" {
-		session = "any"
+		return engine.Of(log).Ready(ctx)
 	}
 	return engine.Of(log).Usable(ctx, session)
 }
 
-// Index brings the store's index of texts up to date, or rebuilds it. A store
-// without an index is ErrUnsupported.
+// Index updates the store's index of texts, or rebuilds it if rebuild is true. A store
+// without an index is eventlog.ErrUnsupported.
 func Index(ctx context.Context, log *eventlog.Log, rebuild bool) error {
 	if err := usable(ctx, log, ""); err != nil {
 		return err

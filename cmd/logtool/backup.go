@@ -108,7 +108,7 @@ func (b *backupRun) copy(ctx context.Context, into, from *eventlog.Log) error {
 }
 
 // session prints a session that was copied, or is damaged.
-func (b *backupRun) session(s eventlog.Adopted, damage *transfer.SourceError) error {
+func (b *backupRun) session(s transfer.Result, damage *transfer.SourceError) error {
 	if b.app.json {
 		if damage == nil {
 			return b.value(newConvertRow(s, nil))

@@ -61,7 +61,7 @@ type convertRow struct {
 	Error   string `json:"error,omitzero"`
 }
 
-func newConvertRow(s eventlog.Adopted, err error) convertRow {
+func newConvertRow(s transfer.Result, err error) convertRow {
 	row := convertRow{Session: s.Session, Read: s.Read, Stored: s.Stored, Seq: s.Head.Seq, Hash: s.Head.Hash.String()}
 	if err != nil {
 		row.Error = err.Error()

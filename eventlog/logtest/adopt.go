@@ -37,7 +37,7 @@ var adoptCases = []testCase{
 		Run: func(t *env) {
 			events := suite.ChainAfter("a", event.Head{}, suite.Line{Typ: "x:y/9", Data: `{"n":1E400,"a":-0}`,
 				Members: `"metadata":{"z":1.0,"a":9007199254740993},"x-1":[1e+2],"y":{"data":1}`}, suite.Line{Data: `"\u00e9"`})
-			_, err := t.Main().Adopt(t.Ctx, "a", suite.Sequence(events))
+			_, err := transfer.Adopt(t.Ctx, t.Main(), "a", suite.Sequence(events))
 			t.Must(err)
 			t.WantEqual("lines", suite.LinesOf(events), t.Lines(t.Reopen(), "a"))
 			t.WantVerified(t.Main(), "a")
@@ -122,12 +122,12 @@ func testAdopt(t *env) {
 		t.Append(src, "a", eventlog.Any(), suite.Notes(1+n%4)...)
 	}
 	want := t.Lines(src, "a")
-	adopted, err := t.Main().Adopt(t.Ctx, "a", src.Read(t.Ctx, "a", eventlog.All()))
+	adopted, err := transfer.Adopt(t.Ctx, t.Main(), "a", src.Read(t.Ctx, "a", eventlog.All()))
 	t.Must(err)
-	t.WantEqual("report", eventlog.Adopted{Session: "a", Read: int64(len(want)), Stored: int64(len(want)), Head: t.Head(src, "a")}, adopted)
+	t.WantEqual("report", transfer.Result{Session: "a", Read: int64(len(want)), Stored: int64(len(want)), Head: t.Head(src, "a")}, adopted)
 	t.WantEqual("lines", want, t.Lines(t.Reopen(), "a"))
 	t.WantVerified(t.Main(), "a")
-	again, err := t.Main().Adopt(t.Ctx, "a", src.Read(t.Ctx, "a", eventlog.All()))
+	again, err := transfer.Adopt(t.Ctx, t.Main(), "a", src.Read(t.Ctx, "a", eventlog.All()))
 	t.Must(err)
 	t.WantEqual("stored the second time", int64(0), again.Stored)
 	t.WantEqual("lines", want, t.Lines(t.Main(), "a"))
@@ -136,16 +136,16 @@ func testAdopt(t *env) {
 func testAdoptMore(t *env) {
 	src := t.OtherLog(memory.New())
 	t.Append(src, "a", eventlog.Any(), suite.Notes(3)...)
-	_, err := t.Main().Adopt(t.Ctx, "a", src.Read(t.Ctx, "a", eventlog.All()))
+	_, err := transfer.Adopt(t.Ctx, t.Main(), "a", src.Read(t.Ctx, "a", eventlog.All()))
 	t.Must(err)
 	t.Append(src, "a", eventlog.Any(), suite.Notes(2)...)
-	adopted, err := t.Main().Adopt(t.Ctx, "a", src.Read(t.Ctx, "a", eventlog.All()))
+	adopted, err := transfer.Adopt(t.Ctx, t.Main(), "a", src.Read(t.Ctx, "a", eventlog.All()))
 	t.Must(err)
 	t.WantEqual("stored", int64(2), adopted.Stored)
 	t.Append(t.Main(), "a", eventlog.At(adopted.Head), suite.Note(6))
 	t.Fill(src, "a", 3)
 	before := t.Lines(t.Main(), "a")
-	_, err = t.Main().Adopt(t.Ctx, "a", src.Read(t.Ctx, "a", eventlog.All()))
+	_, err = transfer.Adopt(t.Ctx, t.Main(), "a", src.Read(t.Ctx, "a", eventlog.All()))
 	t.WantErr(eventlog.ErrConflict, err)
 	t.WantEqual("lines", before, t.Lines(t.Reopen(), "a"))
 }
@@ -168,12 +168,12 @@ func testAdoptRefused(t *env) {
 		"unfinished":    append(slices.Clone(good), suite.BatchAfter("a", suite.HeadOf(good), 3)[:2]...),
 		"new":           append(slices.Clone(good), suite.Note(1)),
 	} {
-		if _, err := t.Main().Adopt(t.Ctx, "a", suite.Sequence(bad)); err == nil {
+		if _, err := transfer.Adopt(t.Ctx, t.Main(), "a", suite.Sequence(bad)); err == nil {
 			t.Errorf("%s: adopted", name)
 		}
 		t.WantMissing(t.Main(), "a")
 	}
-	_, err := t.Main().Adopt(t.Ctx, "a", suite.Sequence(good))
+	_, err := transfer.Adopt(t.Ctx, t.Main(), "a", suite.Sequence(good))
 	t.Must(err)
 }
 

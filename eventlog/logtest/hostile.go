@@ -7,6 +7,7 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/suite"
 	"github.com/convlog/convlog/upkeep/erase"
+	"github.com/convlog/convlog/upkeep/transfer"
 )
 
 var hostileCases = []testCase{
@@ -47,7 +48,7 @@ func testHostileInvalid(t *env) {
 		_, err = suite.Collect(l.Watch(t.Ctx, id, 1))
 		t.WantErr(event.ErrInvalidSession, err)
 		t.WantErr(event.ErrInvalidSession, erase.Remove(t.Ctx, l, id))
-		_, err = l.Adopt(t.Ctx, id, suite.Sequence(nil))
+		_, err = transfer.Adopt(t.Ctx, l, id, suite.Sequence(nil))
 		t.WantErr(event.ErrInvalidSession, err)
 	}
 	infos, err := suite.Collect(l.Sessions(t.Ctx))

@@ -11,6 +11,7 @@ import (
 	"github.com/convlog/convlog/store/memory"
 	"github.com/convlog/convlog/upkeep/erase"
 	"github.com/convlog/convlog/upkeep/repair"
+	"github.com/convlog/convlog/upkeep/transfer"
 )
 
 // repairDamages are edits of a session with twelve events: 1–3 in one append, 4–8
@@ -150,7 +151,7 @@ func testRepairAgain(t *env) {
 	salvaged, err := suite.Collect(t.Main().Store().Read(t.Ctx, done.As, eventlog.Span{To: 5}))
 	t.Must(err)
 	other := t.OtherLog(memory.New())
-	_, err = other.Adopt(t.Ctx, done.As, suite.Sequence(salvaged))
+	_, err = transfer.Adopt(t.Ctx, other, done.As, suite.Sequence(salvaged))
 	t.Must(err)
 	finished := t.wantRepair(t.Main(), "a", repair.Options{Into: other, As: done.As})
 	t.WantEqual("stored of an interrupted one", int64(7), finished.Stored)

@@ -54,12 +54,13 @@ var table = map[string]room{
 		rooms: []string{"event", "eventlog", "internal/engine", "internal/line"}, modules: given,
 		tests: []string{"upkeep/...", "internal/testkit"},
 	},
+	"upkeep/internal/adopt": {rooms: []string{"event", "eventlog", "internal/engine", "internal/line"}, modules: given},
 	"upkeep/transfer": {
-		rooms: []string{"event", "eventlog", "internal/engine", "internal/line", "upkeep/erase"}, modules: given,
+		rooms: []string{"event", "eventlog", "internal/engine", "internal/line", "upkeep/erase", "upkeep/internal/adopt"}, modules: given,
 		tests: []string{"upkeep/...", "internal/testkit", "internal/line/linetest"},
 	},
 	"upkeep/repair": {
-		rooms: []string{"event", "eventlog", "internal/engine", "internal/line", "internal/rawjson", "upkeep/verify", "upkeep/erase", "upkeep/transfer"}, modules: given,
+		rooms: []string{"event", "eventlog", "internal/engine", "internal/line", "internal/rawjson", "upkeep/verify", "upkeep/erase", "upkeep/internal/adopt", "upkeep/transfer"}, modules: given,
 		tests: []string{"internal/testkit"},
 	},
 
@@ -98,6 +99,8 @@ var table = map[string]room{
 	},
 
 	"cmd/logtool": {rooms: []string{"..."}, modules: append([]string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/sys"}, given...)},
+
+	"examples/...": {rooms: []string{"..."}, modules: given},
 
 	"internal/flock":    {modules: []string{"golang.org/x/sys"}},
 	"internal/crashfs":  {rooms: []string{"store/jsonl"}, modules: []string{"golang.org/x/sys"}},

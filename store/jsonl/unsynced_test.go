@@ -90,7 +90,7 @@ func TestDurableRetryOfUnsyncedAppend(t *testing.T) {
 
 	other := crashfs.New()
 	for range 2 {
-		_, err := startWriter(other, jsonl.Never).log.Adopt(ctx, "s", log.Store().Read(ctx, "s", eventlog.Span{}))
+		_, err := transfer.Adopt(ctx, startWriter(other, jsonl.Never).log, "s", log.Store().Read(ctx, "s", eventlog.Span{}))
 		mustDo(err)
 	}
 	afterCrashes(t, other, func(log *eventlog.Log) error { return wantEvents(ctx, log, "s", 1) })

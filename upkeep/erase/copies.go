@@ -12,8 +12,8 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// copies notes events that are copies of the erased events, or copies of copies:
-// those that say so, and those with the same id, which a repair left.
+// copies adds the copies of the erased events, and copies of copies, to the report. A
+// copy names its original, or has the same id after a repair.
 func (p *plan) copies(ctx context.Context) error {
 	sessions, err := p.copiers(ctx)
 	if err != nil {
@@ -36,7 +36,7 @@ func (p *plan) copies(ctx context.Context) error {
 	return nil
 }
 
-// copiers lists the sessions that may hold copies: those that begin with a copied
+// copiers lists the sessions that may have copies: sessions that begin with a copied
 // event, or with the first event of a session to rewrite.
 func (p *plan) copiers(ctx context.Context) (sessions []string, err error) {
 	firsts, lost, err := p.firsts(ctx)

@@ -14,8 +14,8 @@ import (
 	"github.com/convlog/convlog/upkeep/repair"
 )
 
-// A repair leaves the content of a session in two, the damaged one and the
-// repaired one: whoever erases it in one is told of the other.
+// After a repair, the damaged and the repaired session have the same content: a
+// redaction in one session reports the other.
 func TestRedactionAfterRepair(t *testing.T) {
 	ctx, dir := t.Context(), t.TempDir()
 	l := testkit.Open(t, testkit.Stores["jsonl"](dir))

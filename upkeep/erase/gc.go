@@ -21,13 +21,13 @@ type CollectOptions struct {
 	// Grace is how long a blob is kept after it was written, for the event that will
 	// refer to it: 24 hours if 0, no time if negative.
 	Grace time.Duration
-	// DryRun reports what would be removed, and removes nothing.
+	// DryRun reports the garbage, and removes nothing.
 	DryRun bool
 }
 
 const defaultGrace = 24 * time.Hour
 
-// Garbage is what Collect removed.
+// Garbage is the report of Collect.
 type Garbage struct {
 	// Blobs are the bodies that no event needs, ordered by digest.
 	Blobs []eventlog.BlobInfo
@@ -55,7 +55,8 @@ var (
 // and the leftovers of interrupted writes. A blob is needed when a line of any
 // session lists it, or when a saved torn tail or a backup copy refers to it; those
 // stay too. It holds the store lock exclusively, so no append that needs a blob is
-// running. It may be killed at any moment. At most one CollectOptions is used.
+// running. It may be killed at any moment. Collect uses the first
+// CollectOptions only.
 //
 // If a session cannot be read whole, the blobs in use are unknown: the error names
 // the session (a *eventlog.CorruptError if it is damaged), no blob is removed, and

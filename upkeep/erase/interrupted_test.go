@@ -12,7 +12,7 @@ import (
 	"github.com/convlog/convlog/upkeep/verify"
 )
 
-// stopping is a store whose rewrites fail after some that worked.
+// stopping is a store whose rewrites fail after some successful rewrites.
 type stopping struct {
 	*jsonl.Store
 	works int

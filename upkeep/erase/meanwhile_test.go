@@ -75,8 +75,8 @@ func (m *meanwhile) once(f *func()) {
 	}
 }
 
-// A redaction takes the blob of an event that was read just before. Whoever
-// reads then gets what is left of the event, and Verify finds no damage.
+// A redaction removes the blob of an event between two reads. The reader gets the
+// redacted event, and Verify finds no damage.
 func TestRedactedMeanwhile(t *testing.T) {
 	ctx := context.Background()
 	for name, open := range map[string]func() eventlog.Store{

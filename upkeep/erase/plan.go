@@ -158,8 +158,8 @@ func (p *plan) later(ctx context.Context, session string, seq int64, erases bool
 	return nil
 }
 
-// leftBehind adds the blobs that an earlier redaction named and did not remove.
-// Those that are missing may have been removed without that being durable.
+// leftBehind adds the blobs that an earlier redaction named and did not remove. It adds
+// missing blobs too: their removal may not be durable.
 func (p *plan) leftBehind(ctx context.Context, e *event.Event) error {
 	note, _, err := event.Decode[event.RedactionNote](e)
 	if err != nil {

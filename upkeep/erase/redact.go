@@ -1,6 +1,6 @@
 // Package erase removes content from a log for good: it redacts events, removes
-// sessions, and collects blobs that no event needs. Each takes the exclusive store
-// lock, and tells beforehand what it would do.
+// sessions, and collects unreferenced blobs. Each function takes the exclusive store
+// lock. Redact and Collect have a dry run, which reports and erases nothing.
 package erase
 
 import (
@@ -17,23 +17,23 @@ import (
 	"github.com/convlog/convlog/internal/line"
 )
 
-// Redaction reports what a redaction erased, and what it left alone.
+// Redaction reports the erased content, and the content that stays.
 type Redaction struct {
 	Session string
-	// Erased are the events whose content is erased: those asked for, and later
-	// snapshot bodies that may hold their content, here and in forks.
+	// Erased are the erased events: the requested events, and later snapshot bodies that
+	// may have their content, in this session and in forks.
 	Erased []EventRef
-	// Blobs are the erased bodies: those no other event needs.
+	// Blobs are the erased blobs. No other event needs them.
 	Blobs []event.BlobRef
-	// TornTails are the torn tails of the rewritten sessions. They are erased too,
-	// like torn tails and copies that were saved of them.
+	// TornTails are the torn tails of the rewritten sessions. They are erased too, and
+	// so are saved torn tails and backup copies of these sessions.
 	TornTails []eventlog.TornTail
 	// Already are the requested seqs that were redacted before.
 	Already []int64
-	// Untouched are events that may repeat the content and were left alone: later
-	// compactions, and copies of the erased events.
+	// Untouched are events that may repeat the content and stay: later compactions, and
+	// copies of the erased events.
 	Untouched []EventRef
-	// Unread are sessions too damaged to tell whether they are forks or copies.
+	// Unread are damaged sessions that may be forks or copies.
 	Unread []string
 }
 
@@ -48,20 +48,20 @@ type EventRef struct {
 type RedactOptions struct {
 	// Reason is stored with the redaction.
 	Reason string
-	// DryRun reports what would be erased, and erases nothing.
+	// DryRun reports the content that Redact would erase, and erases nothing.
 	DryRun bool
 }
 
-// Redact erases the content of events for good: salt, metadata, data, and blobs
-// that no other event needs. The chain still verifies, and the members that
-// Event.Kept lists stay. Later snapshot bodies, here and in forks, are erased too.
-// The rewrite and a redacted event that names the events are one operation; forks
-// that share an event get a redacted event that names it, too.
+// Redact erases the content of events for good: salt, metadata, data, and blobs that no
+// other event needs. It also erases later snapshot bodies, in this session and in forks.
+// The chain still verifies, and the members in Event.Kept stay. Redact appends a
+// redacted event that names the erased events, in one operation with the rewrite, and
+// appends such an event to each fork that shares an erased event.
 //
-// Events that are redacted already are skipped, except for blobs that an
-// interrupted redaction left. Tree and control types are refused with
-// event.ErrInvalidType; an event that the session shares with its parent must be
-// redacted there (event.ErrInvalidTree). At most one RedactOptions is used.
+// Redact skips events that are redacted already, but erases blobs that an interrupted
+// redaction left. It refuses tree and control types (event.ErrInvalidType). It refuses
+// an event that the session shares with its parent (event.ErrInvalidTree): redact it in
+// the parent. Redact uses the first RedactOptions only.
 func Redact(ctx context.Context, log *eventlog.Log, session string, seqs []int64, opts ...RedactOptions) (Redaction, error) {
 	var o RedactOptions
 	if len(opts) > 0 {

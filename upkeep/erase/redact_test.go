@@ -40,9 +40,9 @@ func snapshotEvent(seq int64, state string) event.Event {
 		event.DigestOf([]byte("{}")), seq, state)}
 }
 
-// confide writes the password wherever it may come to be: in a line, in spilled
-// data, in an image, in snapshots here and in a fork, inline, spilled and as
-// blobs, and in metadata. Seqs 2 to 4 of "parent" are what a person sees of it.
+// confide writes the password to every possible place: a line, spilled data, an image,
+// metadata, and snapshots of the session and of a fork (inline, spilled and as blobs).
+// A person sees seqs 2 to 4 of "parent".
 func confide(t *testing.T, l *eventlog.Log) {
 	t.Helper()
 	ctx := t.Context()
@@ -204,7 +204,7 @@ func TestRedactionKilledBeforeBlobsWereRemoved(t *testing.T) {
 	}
 }
 
-// What cannot be read is no reason to keep it, and what may be a copy is said.
+// A redaction erases unreadable events too, and reports possible copies.
 func TestRedactionAmongDamage(t *testing.T) {
 	ctx, dir := t.Context(), t.TempDir()
 	l := testkit.Open(t, testkit.Stores["jsonl"](dir), eventlog.Options{SpillOver: 1000})

@@ -21,11 +21,11 @@ type RemoveOptions struct {
 	DespiteUnreadable bool
 }
 
-// Remove removes a session with all its events, also a damaged one. It is refused
-// with eventlog.ErrInUse, naming them, while forks read through the session, and
-// with eventlog.ErrLineage if a damaged session may be such a fork. Blobs stay until
-// Collect. Watchers of the session end with eventlog.ErrNotFound. At most one
-// RemoveOptions is used.
+// Remove removes a session with all its events, even if it is damaged. If a fork needs
+// the session, Remove fails with eventlog.ErrInUse, and the error names the forks. If a
+// damaged session may be a fork of it, Remove fails with eventlog.ErrLineage. Blobs stay
+// until Collect. Watchers of the session end with eventlog.ErrNotFound. Remove uses the
+// first RemoveOptions only.
 func Remove(ctx context.Context, log *eventlog.Log, session string, opts ...RemoveOptions) error {
 	e := engine.Of(log)
 	if err := e.Usable(ctx, session); err != nil {

@@ -10,21 +10,21 @@ import (
 	"github.com/convlog/convlog/internal/line"
 )
 
-// collector reads chosen lines in the order of their seqs, from a storage that can
-// only be read in the order of places.
+// collector reads chosen lines in the order of their seqs. The storage yields lines in
+// the order of their places only, so the collector buffers lines that it needs later.
 type collector struct {
 	*salvage
 	ctx    context.Context
 	pull   func() (eventlog.Fragment, error, bool)
 	stop   func()
-	place  int64                 // of the fragment that comes next
-	held   map[int64]event.Event // lines that were passed, by place
-	weight int                   // their bytes
+	place  int64                 // of the next fragment
+	buffer map[int64]event.Event // lines for later, by place
+	bytes  int                   // of the lines in buffer
 }
 
-// heldBytes bounds the lines that a collector holds. Beyond it the storage is read
-// again.
-const heldBytes = 64 << 20
+// maxBuffer is the largest buffer of a collector, in bytes. If the buffer is full, the
+// collector empties it, and later reads the storage again.
+const maxBuffer = 64 << 20
 
 func (c *collector) close() {
 	if c.stop != nil {
@@ -33,10 +33,10 @@ func (c *collector) close() {
 }
 
 // read reads a chosen line.
-func (c *collector) read(f *found) (event.Event, error) {
-	if e, ok := c.held[f.place]; ok {
-		delete(c.held, f.place)
-		c.weight -= len(e.Line())
+func (c *collector) read(f *foundLine) (event.Event, error) {
+	if e, ok := c.buffer[f.place]; ok {
+		delete(c.buffer, f.place)
+		c.bytes -= len(e.Line())
 		return e, nil
 	}
 	if c.stop == nil || f.place < c.place {
@@ -55,7 +55,7 @@ func (c *collector) read(f *found) (event.Event, error) {
 			return fragment.Event, nil
 		}
 		if c.late[c.place-1] {
-			c.hold(c.place-1, fragment.Event)
+			c.keep(c.place-1, fragment.Event)
 		}
 	}
 }
@@ -67,19 +67,19 @@ func (c *collector) restart() {
 	c.place = 0
 }
 
-// hold keeps a line that is needed later.
-func (c *collector) hold(place int64, e event.Event) {
-	if c.weight > heldBytes {
-		c.held, c.weight = nil, 0
+// keep buffers a line for later.
+func (c *collector) keep(place int64, e event.Event) {
+	if c.bytes > maxBuffer {
+		c.buffer, c.bytes = nil, 0
 	}
-	if c.held == nil {
-		c.held = map[int64]event.Event{}
+	if c.buffer == nil {
+		c.buffer = map[int64]event.Event{}
 	}
-	c.held[place] = e
-	c.weight += len(e.Line())
+	c.buffer[place] = e
+	c.bytes += len(e.Line())
 }
 
-// changed is the error of a storage that changed since it was surveyed.
+// changed is the error of a storage that has changed after survey.
 func (c *collector) changed() error {
 	return &eventlog.ConflictError{Session: c.session}
 }

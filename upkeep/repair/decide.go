@@ -55,7 +55,7 @@ func (s *salvage) order() []int32 {
 }
 
 // begin decides the first seq of the session: 1, except for a fork.
-func (s *salvage) begin(first *found) {
+func (s *salvage) begin(first *foundLine) {
 	s.start = 1
 	if fork := s.forks[first.place]; fork != nil && first.seq > 1 {
 		s.start, s.fork = first.seq, fork
@@ -86,7 +86,7 @@ func (s *salvage) choose(order []int32) {
 }
 
 // follows reports whether a line, s.lines[i], is chained to the event chosen last.
-func (s *salvage) follows(l *found, i int) bool {
+func (s *salvage) follows(l *foundLine, i int) bool {
 	prev, ok := s.hashBefore(l.seq)
 	if !ok {
 		return false
@@ -109,7 +109,7 @@ func (s *salvage) hashBefore(seq int64) (line.Hash, bool) {
 }
 
 // doubt notes a chosen line that is not chained to the event before it.
-func (s *salvage) doubt(l *found, i int) {
+func (s *salvage) doubt(l *foundLine, i int) {
 	if _, known := s.hashBefore(l.seq); !known || s.follows(l, i) {
 		return
 	}

@@ -16,10 +16,9 @@ import (
 )
 
 // events yields the events of the repaired session, as events of session as: the
-// salvaged ones, and a lost event for each missing seq. From the first event that
-// differs, they are chained again; everything before it stays byte for byte. Two
-// readings give the same lines. fork, if set, replaces what the session's
-// session_forked says of its parent.
+// salvaged events, and a lost event for each missing seq. It chains the events again
+// from the first different event on; the lines before it do not change. Two iterations
+// give the same lines. fork, if set, replaces the payload of session_forked.
 func (s *salvage) events(ctx context.Context, as string, fork *event.Fork) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
 		c := collector{salvage: s, ctx: ctx}
@@ -48,7 +47,7 @@ func (s *salvage) events(ctx context.Context, as string, fork *event.Fork) iter.
 	}
 }
 
-// resealer chains events again where they differ.
+// resealer chains events again after the first different event.
 type resealer struct {
 	*salvage
 	as   string
@@ -57,8 +56,8 @@ type resealer struct {
 	near time.Time  // the time of the event before
 }
 
-// begin finds the hash before the first event, and a time for events that were lost
-// before any other.
+// begin finds the hash before the first event, and a time for lost events before the
+// first salvaged event.
 func (r *resealer) begin(c *collector) error {
 	if r.fork != nil {
 		r.prev = r.fork.Hash
@@ -68,13 +67,13 @@ func (r *resealer) begin(c *collector) error {
 	first, err := c.read(&r.chosen[0])
 	if err == nil {
 		r.near = first.Timestamp
-		c.hold(r.chosen[0].place, first)
+		c.keep(r.chosen[0].place, first)
 	}
 	return err
 }
 
-// salvaged is an event that was found.
-func (r *resealer) salvaged(c *collector, f *found) (event.Event, error) {
+// salvaged returns the event of a readable line.
+func (r *resealer) salvaged(c *collector, f *foundLine) (event.Event, error) {
 	e, err := c.read(f)
 	if err != nil {
 		return event.Event{}, err
@@ -99,7 +98,7 @@ func (r *resealer) salvaged(c *collector, f *found) (event.Event, error) {
 	return e, nil
 }
 
-// refork makes the data of a session_forked name the parent's event as it is now.
+// refork writes the present event of the parent into the data of a session_forked.
 func refork(data jsontext.Value, f *event.Fork) (jsontext.Value, error) {
 	members, err := rawjson.Members(data)
 	if err != nil {
@@ -116,8 +115,8 @@ func refork(data jsontext.Value, f *event.Fork) (jsontext.Value, error) {
 	return rawjson.Object(members), nil
 }
 
-// lostEvent stands for an event that was lost. All of it follows from the session and
-// the seq, so that each repair makes the same line.
+// lostEvent makes the lost event for a missing seq. It depends on the session and the
+// seq only, so that each repair makes the same line.
 func (r *resealer) lostEvent(seq int64, where *LostRange) (event.Event, error) {
 	sum := sha256.Sum256(binary.BigEndian.AppendUint64([]byte("lost\x00"+r.session+"\x00"), uint64(seq)))
 	loss := event.Loss{Reason: where.Reason,

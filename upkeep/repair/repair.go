@@ -24,55 +24,56 @@ type Options struct {
 	Into *eventlog.Log
 	// InPlace replaces the damaged session. The store saves a copy of it first.
 	InPlace bool
-	// DryRun reports what would be done, and does nothing.
+	// DryRun reports the repair, and changes nothing.
 	DryRun bool
 }
 
-// Action is what a repair does.
+// Action is the kind of a repair.
 type Action string
 
 const (
 	// None: the session is sound.
 	None Action = "none"
-	// Cut: a torn tail is truncated, as the next append would do. It holds nothing
-	// that was acknowledged.
+	// Cut: a torn tail is truncated, as the next append would do. The tail has no
+	// acknowledged event.
 	Cut Action = "cut"
 	// Salvage: the session is damaged. All readable events are written again, with a
-	// lost event for each seq that is missing.
+	// lost event for each missing seq.
 	Salvage Action = "salvage"
 )
 
-// Report says what a repair did, or would do.
+// Report describes a repair, or the repair of a dry run.
 type Report struct {
 	Session string
 	Action  Action
 	// Path is where the session's lines are stored.
 	Path string
-	// Torn is the torn tail that was truncated, and Saved the file with its bytes; or
-	// the torn tail that a salvage left out.
+	// Torn is the torn tail that the repair truncated or did not salvage. Saved is the
+	// file with the bytes of a truncated tail.
 	Torn  eventlog.TornTail
 	Saved string
-	// As is the session that was written.
+	// As is the session with the salvaged events.
 	As string
-	// Kept counts the events that were found, Stored those that were new in As.
+	// Kept is the number of salvaged events. Stored is the number of events that were
+	// new in session As.
 	Kept, Stored int64
 	Lost         []LostRange
 	Ignored      []Ignored
-	// Resealed is the first seq whose line changed; 0 if none did.
+	// Resealed is the seq of the first changed line; 0 if no line changed.
 	Resealed int64
-	// Copy is the saved copy of the session that was replaced in place.
+	// Copy is the path of the old bytes after a repair in place.
 	Copy string
-	// Unmended are defects that remain: missing blobs, and events that are not the
-	// ones the chain committed to.
+	// Unmended are the remaining defects: missing blobs, and events with another hash
+	// than the chain has for them.
 	Unmended []eventlog.Defect
-	// Head is the repaired session's.
+	// Head is the head of the repaired session.
 	Head event.Head
 }
 
 // LostRange is a range of events that could not be read.
 type LostRange struct {
 	From, To int64
-	// Offset is -1 if there is no such place.
+	// Offset is -1 if the store has no byte offsets.
 	Offset, Bytes int64
 	Reason        string
 }
@@ -85,7 +86,7 @@ type Ignored struct {
 	Reason        string
 }
 
-// Error says why a session cannot be repaired. It matches eventlog.ErrCorrupt.
+// Error is the reason why a session cannot be repaired. It matches eventlog.ErrCorrupt.
 type Error struct {
 	Session, Path, Reason string
 }
@@ -95,23 +96,24 @@ func (e *Error) Error() string { return fmt.Sprintf("beyond repair: %s: %s", e.P
 // Is matches eventlog.ErrCorrupt.
 func (e *Error) Is(target error) bool { return target == eventlog.ErrCorrupt }
 
-// maxTries is how often a repair is planned again because the session has changed.
+// maxTries is the number of plans for a session that other processes change.
 const maxTries = 5
 
-// Session makes a session readable and appendable again. A sound session stays as it
-// is; a torn tail is truncated. From a damaged session, all readable events are
-// salvaged at their seqs into a new session, and a lost event stands for each
-// missing one; the damaged session stays as it is. A torn tail that may hold
-// acknowledged events counts as damage. At most one Options is used.
+// Session makes a session readable and appendable again. It does nothing to a sound
+// session, and truncates a torn tail. If the session is damaged, Session writes all
+// readable events at their seqs into a new session, with a lost event for each missing
+// seq; the damaged session does not change. A torn tail that may have acknowledged
+// events is damage. Session uses the first Options only.
 //
-// The salvaged session repeats the ids of the damaged one. The same repair gives the
-// same lines: repeat an interrupted one to finish it; repeating a finished one
-// changes nothing.
+// The salvaged session has the ids of the damaged one. The same repair gives the same
+// lines: repeat an interrupted repair to finish it. A finished repair may be repeated,
+// and changes nothing.
 //
-// eventlog.ErrExists means that As is another session, eventlog.ErrInUse that forks
-// share events which an InPlace repair would change, an *Error that nothing can be
-// salvaged, and event.ErrVersion that a newer program wrote to the session. A session
-// that others change during an InPlace repair is a *eventlog.ConflictError: try again.
+// eventlog.ErrExists means that As is another session. eventlog.ErrInUse means that
+// forks share events that an InPlace repair would change. An *Error means that no event
+// can be salvaged. event.ErrVersion means that a newer program wrote to the session. If
+// another process changes the session during an InPlace repair, Session returns a
+// *eventlog.ConflictError: try again.
 func Session(ctx context.Context, log *eventlog.Log, session string, opts ...Options) (Report, error) {
 	var o Options
 	if len(opts) > 0 {

@@ -12,6 +12,7 @@ import (
 	"github.com/convlog/convlog/eventlog"
 	"github.com/convlog/convlog/internal/engine"
 	"github.com/convlog/convlog/internal/line"
+	"github.com/convlog/convlog/upkeep/internal/adopt"
 	"github.com/convlog/convlog/upkeep/transfer"
 	"github.com/convlog/convlog/upkeep/verify"
 )
@@ -74,8 +75,8 @@ func (r *repairer) run(ctx context.Context, session string) error {
 	return r.rescue(ctx, torn)
 }
 
-// listUnmended lists the defects of a session whose lines need no repair: above all
-// missing blobs.
+// listUnmended lists the defects of a session with sound lines, for example missing
+// blobs.
 func (r *repairer) listUnmended(ctx context.Context) error {
 	found, err := verify.Lines(ctx, r.log, r.session)
 	r.report.Unmended = found.Defects
@@ -185,11 +186,12 @@ func (r *repairer) rescue(ctx context.Context, torn eventlog.TornTail) error {
 	if r.opts.DryRun {
 		return nil
 	}
-	_, r.report.Stored, _, err = engine.Of(r.into).Adopt(ctx, as, r.stream(ctx, as), true)
+	adopted, err := adopt.Events(ctx, r.into, as, r.stream(ctx, as), true)
+	r.report.Stored = adopted.Stored
 	return err
 }
 
-// chooseName decides which session is written.
+// chooseName returns the id of the session to write.
 func (r *repairer) chooseName(ctx context.Context) (string, error) {
 	if r.opts.InPlace {
 		return r.session, nil
@@ -225,8 +227,8 @@ func salvagedName(session string, n int) string {
 	return session + suffix
 }
 
-// isFree reports whether a session may be written: it is missing, or the beginning
-// or the outcome of this very repair.
+// isFree reports whether the repair may write session as: the session is missing, or an
+// earlier try of the same repair has written it.
 func (r *repairer) isFree(ctx context.Context, as string) (bool, error) {
 	if as == r.session && r.into == r.log {
 		return false, nil
@@ -234,7 +236,7 @@ func (r *repairer) isFree(ctx context.Context, as string) (bool, error) {
 	if _, err := r.into.Head(ctx, as); errors.Is(err, eventlog.ErrNotFound) {
 		return true, nil
 	}
-	err := engine.Of(r.into).CheckSalvaged(ctx, as, r.stream(ctx, as))
+	err := adopt.CheckSalvaged(ctx, r.into, as, r.stream(ctx, as))
 	if errors.Is(err, eventlog.ErrConflict) || errors.Is(err, eventlog.ErrCorrupt) {
 		return false, ctx.Err()
 	}
@@ -257,7 +259,7 @@ func (r *repairer) stream(ctx context.Context, as string) iter.Seq2[event.Event,
 					err = transfer.CopyBlob(ctx, r.into, r.log, d)
 				}
 				if errors.Is(err, eventlog.ErrBlobNotFound) || errors.Is(err, eventlog.ErrCorrupt) {
-					err = nil // it is listed as unmended
+					err = nil // Report.Unmended lists it
 				}
 			}
 			if !yield(e, err) || err != nil {
@@ -299,7 +301,7 @@ func (r *repairer) preview(ctx context.Context, as string) error {
 	return nil
 }
 
-// replace puts the repaired session in place of the damaged one.
+// replace replaces the damaged session by the repaired session.
 func (r *repairer) replace(ctx context.Context) error {
 	salvager, ok := eventlog.As[eventlog.Salvager](r.log.Store())
 	if !ok {

@@ -13,15 +13,15 @@ import (
 	"github.com/convlog/convlog/internal/line"
 )
 
-// salvage is what can be read of a damaged session: the event of each seq, and the
-// seqs that have none. It holds no lines; they are read again when they are written.
+// salvage describes the readable part of a damaged session: the place of each readable
+// event, and the missing seqs. It has no lines; a collector reads them again.
 type salvage struct {
 	log     *eventlog.Log
 	session string
 	end     int64 // offset of a torn tail that is left out, if over 0
 
 	// The storage, in order of place.
-	lines   []found
+	lines   []foundLine
 	links   map[int64]line.Link   // by place: of lines that do not follow the line before
 	forks   map[int64]*event.Fork // by place: of lines that may begin a session
 	ruins   []ruin
@@ -36,7 +36,7 @@ type salvage struct {
 	start  int64       // the first seq
 	last   int64       // the last seq
 	fork   *event.Fork // of a session that begins as a fork
-	chosen []found
+	chosen []foundLine
 	lost   []LostRange
 	torn   eventlog.TornTail // an unfinished append that is left out
 	loose  bool              // an event of chosen has another more than its line
@@ -44,8 +44,8 @@ type salvage struct {
 	late   map[int64]bool    // places that come after later events of chosen
 }
 
-// found is a readable line.
-type found struct {
+// foundLine is a readable line.
+type foundLine struct {
 	seq           int64
 	place         int64 // among the fragments
 	offset, bytes int64
@@ -54,7 +54,7 @@ type found struct {
 	linked        bool  // it follows from the line before
 }
 
-func (f *found) head() event.Head { return event.Head{Seq: f.seq, Hash: event.Hash(f.hash)} }
+func (f *foundLine) head() event.Head { return event.Head{Seq: f.seq, Hash: event.Hash(f.hash)} }
 
 // ruin is a piece of the storage that is no event of the session.
 type ruin struct {
@@ -132,13 +132,13 @@ func (s *salvage) add(ctx context.Context, f *eventlog.Fragment, before *event.E
 	return *e, nil
 }
 
-var errUnendedLine = errors.New("the line has no end")
+var errUnendedLine = errors.New("the last line has no newline")
 
 // addLine notes a readable line.
 func (s *salvage) addLine(f *eventlog.Fragment, l *line.Line, place int64, before *event.Event) {
 	e := &f.Event
 	s.glued = s.glued || f.Bytes == int64(len(e.Line()))
-	fresh := found{seq: e.Seq, place: place, offset: f.Offset, bytes: f.Bytes, hash: l.Hash(), more: l.More}
+	fresh := foundLine{seq: e.Seq, place: place, offset: f.Offset, bytes: f.Bytes, hash: l.Hash(), more: l.More}
 	fresh.linked = before.Seq > 0 && before.Seq == e.Seq-1 && l.Follows(line.Hash(before.Hash()))
 	if !fresh.linked {
 		s.links[place] = l.Link()
@@ -206,8 +206,8 @@ func appendIgnored(all []Ignored, i Ignored) []Ignored {
 
 var errSpilled = errors.New("an event of this type is never spilled")
 
-// unreadable says why an event whose line is sound cannot be kept: its JSON is
-// invalid, or its data is missing. err means that it could not be examined.
+// unreadable returns a fault if an event with a sound line cannot be salvaged: its JSON
+// is invalid, or its data is missing. err means that the check could not be made.
 func unreadable(ctx context.Context, log *eventlog.Log, e *event.Event, l *line.Line) (fault, err error) {
 	if err := l.CheckJSON(); err != nil {
 		return err, nil

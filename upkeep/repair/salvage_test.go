@@ -19,7 +19,7 @@ import (
 	"github.com/convlog/convlog/upkeep/verify"
 )
 
-// pieces is a store whose session s is in pieces.
+// pieces is a store with a session s in pieces.
 type pieces struct {
 	*memory.Store
 	of []eventlog.Fragment
@@ -38,11 +38,11 @@ func (p *pieces) Fragments(ctx context.Context, session string) iter.Seq2[eventl
 	}
 }
 
-// Each plan says what stands in the storage and what comes of it. The session
-// has events 1 2 3, 4 and 5 in one append, 6, 7 to 9 in one, and 10. A number is
-// its line, ! a line that cannot be read, !8 one that claims to be 8, ~ the
-// beginning of a line, x a line of another session, o3 another event 3. In
-// the result L is lost, 4+1 an event with one to follow.
+// Each plan has the lines in the storage and the result of the salvage. The session has
+// events 1 2 3, 4 and 5 in one append, 6, 7 to 9 in one append, and 10. A number is the
+// line of that event, ! an unreadable line, !8 an unreadable line with seq 8, ~ the
+// beginning of a line, x a line of another session, o3 another event 3. In the result, L
+// is a lost event, and 4+1 is event 4 with one more event in its append.
 var salvagePlans = []struct{ stored, result, torn string }{
 	{"1 2 3 4 5 6", "none", ""},
 	{"1 2 3 4 5 6 7 8 9 10", "none", ""},
@@ -203,7 +203,7 @@ func salvagedPieces(t *testing.T, log *eventlog.Log, done repair.Report, was map
 	return strings.Join(words, " ")
 }
 
-// A lost event is what docs/FORMAT.md, chapter 4, says.
+// A lost event has the members of docs/FORMAT.md, chapter 4.
 func TestLostEvents(t *testing.T) {
 	store := &pieces{Store: memory.New()}
 	log := eventlog.Open(store)

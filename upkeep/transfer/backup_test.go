@@ -17,11 +17,9 @@ import (
 	"github.com/convlog/convlog/upkeep/verify"
 )
 
-// stores are the ways of keeping a log in a folder of the test's.
-// A backup is taken again and again while others append, spill, fork and
-// redact. Each verifies, has what was acknowledged before it began, and each of
-// its sessions is a beginning of the session in the source, but for what was
-// redacted since.
+// The test makes backups while other goroutines append, spill, fork and redact. Each
+// backup verifies and has all events that were acknowledged before it began. Each of its
+// sessions is a beginning of the session in the source, except for later redactions.
 func TestBackupWhileOthersWrite(t *testing.T) {
 	for from, open := range testkit.Stores {
 		for to, openTarget := range testkit.Stores {
@@ -219,8 +217,8 @@ func TestBackupOfForkMadeMeanwhile(t *testing.T) {
 	}
 }
 
-// Damage is reported and the rest copied; a fork of what is damaged is left out
-// too. A full target ends the backup.
+// A backup reports damaged sessions, skips them and their forks, and copies all other
+// sessions. A full destination ends the backup.
 func TestBackupOfDamage(t *testing.T) {
 	ctx := t.Context()
 	for name, open := range testkit.Stores {
@@ -283,8 +281,7 @@ func TestBackupOfDamage(t *testing.T) {
 	}
 }
 
-// unreadable is a store with sessions that are damaged behind their first
-// append.
+// unreadable is a store with sessions that are damaged after their first append.
 type unreadable struct {
 	eventlog.Store
 	sessions []string

@@ -1,6 +1,6 @@
-// Package transfer copies sessions between logs, and between a log and a stream of
-// lines: convert, backup, export and import. Lines, hashes and blobs stay as they
-// are, and everything is verified on the way.
+// Package transfer copies sessions between logs (Convert, Backup) and between a log and
+// a stream of lines (Export, Import). Lines, hashes and blobs do not change. Everything
+// is verified before it is stored.
 package transfer
 
 import (
@@ -17,8 +17,8 @@ import (
 	"github.com/convlog/convlog/internal/engine"
 )
 
-// SourceError reports that the source session is damaged or unreadable, or one of
-// its parents. The destination is fine.
+// SourceError reports that the source session, or one of its parents, is damaged or
+// unreadable. The destination is fine.
 type SourceError struct {
 	Session string
 	Cause   error
@@ -29,39 +29,28 @@ func (e *SourceError) Error() string { return "convert: " + ofSession(e.Session,
 // Unwrap is the cause.
 func (e *SourceError) Unwrap() error { return e.Cause }
 
-// ofSession names the session in err, unless err names it already.
-func ofSession(session string, err error) error {
-	var conflict *eventlog.ConflictError
-	var corrupt *eventlog.CorruptError
-	if errors.As(err, &conflict) && conflict.Session == session ||
-		errors.As(err, &corrupt) && corrupt.Path == "" && corrupt.Session == session {
-		return err
-	}
-	return fmt.Errorf("session %q: %w", session, err)
-}
-
-// errTail is inside a SourceError of a session that was copied up to its damage.
+// errTail is the cause in a SourceError of a session that was copied up to its damage.
 var errTail = errors.New("the bytes after the last complete append may hold events, and are not copied")
 
-// Convert copies sessions of src, or all if none is named, into dst: lines and blobs
-// verbatim, parents before their forks; a named fork brings its parents. Events that
-// dst has already are skipped. Others may append to src meanwhile: each session is
-// copied up to the end of an append, with everything that was acknowledged before
-// Convert began with it. Convert holds the store lock of src, shared, so that
-// nothing is redacted or removed meanwhile: a loop over it must not do that either.
+// Convert copies the named sessions of src into dst, or all sessions if no session is
+// named. It copies lines and blobs verbatim, the parents of a fork before the fork, and
+// the parents of a named fork too. It skips events that dst has already. Other programs
+// may append to src at the same time: Convert copies each session up to the end of an
+// append, with all events that were acknowledged before it read the session. It holds
+// the store lock of src, shared. A loop over Convert must not redact or remove in src.
 //
-// The sequence yields each session when it is done; a parent comes again when a fork
-// that was made meanwhile needs more of it. A session that could not be copied whole
-// comes with a *SourceError, or with a *eventlog.ConflictError if dst has another
-// history, and the others follow. Any other error ends the sequence.
-func Convert(ctx context.Context, dst, src *eventlog.Log, sessions ...string) iter.Seq2[eventlog.Adopted, error] {
-	return func(yield func(eventlog.Adopted, error) bool) {
+// Convert yields a Result for each session. It yields a parent again if a new fork
+// needs more of its events. If a session could not be copied whole, its Result comes
+// with a *SourceError, or with a *eventlog.ConflictError if dst has another history; the
+// other sessions follow. Every other error ends the sequence.
+func Convert(ctx context.Context, dst, src *eventlog.Log, sessions ...string) iter.Seq2[Result, error] {
+	return func(yield func(Result, error) bool) {
 		err := src.Hold(ctx, func(ctx context.Context) error {
 			c := conversion{dst: dst, src: src, named: sessions, copied: map[string]int64{}, failed: map[string]bool{}, yield: yield}
 			return c.run(ctx)
 		})
 		if err != nil && !errors.Is(err, errStopped) {
-			yield(eventlog.Adopted{}, fmt.Errorf("convert: %w", err))
+			yield(Result{}, fmt.Errorf("convert: %w", err))
 		}
 	}
 }
@@ -72,9 +61,9 @@ var errStopped = errors.New("stopped")
 type conversion struct {
 	dst, src *eventlog.Log
 	named    []string         // empty for all
-	copied   map[string]int64 // the last seq of each copied session
+	copied   map[string]int64 // the newest seq of each copied session
 	failed   map[string]bool
-	yield    func(eventlog.Adopted, error) bool
+	yield    func(Result, error) bool
 }
 
 func (c *conversion) run(ctx context.Context) error {
@@ -84,7 +73,7 @@ func (c *conversion) run(ctx context.Context) error {
 		}
 		line, err := lineage(ctx, c.src, info.ID)
 		if err = cmp.Or(info.Err, err); err != nil {
-			if err := c.report(ctx, eventlog.Adopted{}, &SourceError{info.ID, err}); err != nil {
+			if err := c.report(ctx, Result{}, &SourceError{info.ID, err}); err != nil {
 				return err
 			}
 			continue
@@ -112,7 +101,7 @@ func lineage(ctx context.Context, log *eventlog.Log, session string) (line []eve
 	return line, nil
 }
 
-// sessions are the named sessions, or all.
+// sessions yields the named sessions, or all sessions.
 func (c *conversion) sessions(ctx context.Context) iter.Seq2[eventlog.SessionInfo, error] {
 	if len(c.named) == 0 {
 		return c.src.Sessions(ctx)
@@ -126,7 +115,7 @@ func (c *conversion) sessions(ctx context.Context) iter.Seq2[eventlog.SessionInf
 	}
 }
 
-// session copies a session, unless it was copied as far as a fork needs it.
+// session copies a session, unless it was copied up to seq needed.
 func (c *conversion) session(ctx context.Context, session string, needed int64) error {
 	if copied, done := c.copied[session]; c.failed[session] || done && copied >= needed {
 		return nil
@@ -139,7 +128,7 @@ func (c *conversion) session(ctx context.Context, session string, needed int64) 
 
 // report yields the outcome of a session. It returns the error that ends the
 // sequence.
-func (c *conversion) report(ctx context.Context, adopted eventlog.Adopted, err error) error {
+func (c *conversion) report(ctx context.Context, adopted Result, err error) error {
 	var source *SourceError
 	if errors.As(err, &source) {
 		adopted.Session = source.Session
@@ -154,15 +143,18 @@ func (c *conversion) report(ctx context.Context, adopted eventlog.Adopted, err e
 	return nil
 }
 
-// Session copies one session's own lines into dst, and the blobs they need; its
-// parents must be there. Damage of the source is a *SourceError.
-func Session(ctx context.Context, dst, src *eventlog.Log, session string) (eventlog.Adopted, error) {
+// Session copies the own lines of one session into dst, and the blobs that they need.
+// dst must have the parents. Damage of the source is a *SourceError.
+func Session(ctx context.Context, dst, src *eventlog.Log, session string) (Result, error) {
+	if err := engine.Of(src).Usable(ctx, session); err != nil {
+		return Result{}, err
+	}
 	head, err := dst.Head(ctx, session)
 	if err != nil && !errors.Is(err, eventlog.ErrNotFound) {
-		return eventlog.Adopted{}, fmt.Errorf("convert: %w", ofSession(session, err))
+		return Result{}, fmt.Errorf("convert: %w", ofSession(session, err))
 	}
-	c := copying{dst: dst, src: src, session: session, existing: head, blobs: map[event.Digest]bool{}}
-	adopted, err := adopt(ctx, dst, session, c.events)
+	c := sessionCopy{dst: dst, src: src, session: session, existing: head, blobs: map[event.Digest]bool{}}
+	adopted, err := adoptHeld(ctx, dst, session, c.events)
 	var source *SourceError
 	switch {
 	case errors.As(err, &source):
@@ -179,28 +171,18 @@ func Session(ctx context.Context, dst, src *eventlog.Log, session string) (event
 	return adopted, err
 }
 
-// adopt adopts events under the store lock of log, which their context holds too.
-func adopt(ctx context.Context, log *eventlog.Log, session string, events func(ctx context.Context, yield func(event.Event, error) bool)) (eventlog.Adopted, error) {
-	adopted := eventlog.Adopted{Session: session}
-	err := log.Hold(ctx, func(ctx context.Context) (err error) {
-		adopted.Read, adopted.Stored, adopted.Head, err = engine.Of(log).Adopt(ctx, session,
-			func(yield func(event.Event, error) bool) { events(ctx, yield) }, false)
-		return err
-	})
-	return adopted, err
-}
-
-// copying yields the lines of one session, twice, and copies their blobs.
-type copying struct {
+// sessionCopy is the copy of one session: it yields the lines twice, and copies their
+// blobs.
+type sessionCopy struct {
 	dst, src *eventlog.Log
 	session  string
 	existing event.Head // in dst
 	blobs    map[event.Digest]bool
-	span     eventlog.Span // the second time the same events, although others were appended
-	cause    error         // why src could not be read
+	span     eventlog.Span // the events of the first iteration, for the second
+	cause    error         // the error of src
 }
 
-func (c *copying) events(ctx context.Context, yield func(event.Event, error) bool) {
+func (c *sessionCopy) events(ctx context.Context, yield func(event.Event, error) bool) {
 	last := int64(0)
 	for e, err := range c.src.Store().Read(ctx, c.session, c.span) {
 		c.cause = err
@@ -223,8 +205,8 @@ func (c *copying) events(ctx context.Context, yield func(event.Event, error) boo
 	c.span.To = last
 }
 
-// isOfSource reports whether an adoption failed because the session does not verify,
-// or its parent was not copied far enough.
+// isOfSource reports whether the session itself is the reason of a failed adoption: it
+// does not verify, or dst has too few events of its parent.
 func isOfSource(err error) bool {
 	for _, target := range []error{eventlog.ErrCorrupt, event.ErrVersion, eventlog.ErrNotFound, eventlog.ErrEventNotFound, event.ErrInvalidTree} {
 		if errors.Is(err, target) {
@@ -234,13 +216,13 @@ func isOfSource(err error) bool {
 	return false
 }
 
-// CopyBlob copies a blob, even if dst has it: unless an event there needs it, it may
-// not be on disk, as its writer may have been killed. Call it within Hold of dst. A
-// failure of src is a *SourceError.
+// CopyBlob copies a blob from src to dst. Call it inside Hold of dst. It copies the blob
+// even if dst has it: a killed writer may have left the blob without a sync. A failure
+// of src is a *SourceError.
 func CopyBlob(ctx context.Context, dst, src *eventlog.Log, d event.Digest) error {
 	body, err := src.OpenBlob(ctx, d)
 	if errors.Is(err, eventlog.ErrBlobNotFound) && hasBlob(ctx, dst, d) {
-		return nil // better than none
+		return nil // keep the blob of dst
 	}
 	if err != nil {
 		return &SourceError{Cause: err}
@@ -273,8 +255,7 @@ func (f *failureReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// tails reports the sessions whose last append is damaged: they were copied up to
-// there.
+// tails reports each session with a damaged last append: it was copied up to the damage.
 func (c *conversion) tails(ctx context.Context) error {
 	tails, ok := eventlog.As[eventlog.TailKeeper](c.src.Store())
 	if !ok {
@@ -291,7 +272,7 @@ func (c *conversion) tails(ctx context.Context) error {
 		if t.Session == "" {
 			return err
 		}
-		adopted := eventlog.Adopted{Head: event.Head{Seq: c.copied[t.Session]}}
+		adopted := Result{Head: event.Head{Seq: c.copied[t.Session]}}
 		if err := c.report(ctx, adopted, &SourceError{t.Session, err}); err != nil {
 			return err
 		}

@@ -17,11 +17,17 @@ import (
 	"github.com/convlog/convlog/internal/line"
 )
 
-// Export writes sessions as lines that Import reads (docs/FORMAT.md, chapter 10):
-// spilled data is inlined, other blobs come before the line that needs them, and the
-// parents of forks come first. Hashes stay. The output depends on the sessions only,
-// not on their store.
+// Export writes sessions as lines for Import (docs/FORMAT.md, chapter 10): it inlines
+// spilled data, writes every other blob before the first line that needs it, and writes
+// the parents of a fork before the fork. Hashes stay. The output depends on the sessions
+// only, not on their store. After an error, w has a part of the output.
 func Export(ctx context.Context, log *eventlog.Log, w io.Writer, sessions ...string) error {
+	if err := engine.Of(log).Ready(ctx); err != nil {
+		return err
+	}
+	if w == nil {
+		return fmt.Errorf("%w: the writer of Export", event.ErrNilArgument)
+	}
 	x := exporter{log: log, engine: engine.Of(log), w: bufio.NewWriterSize(w, 64<<10), written: map[string]bool{}, blobs: map[event.Digest]bool{}}
 	for _, session := range sessions {
 		if err := x.engine.Usable(ctx, session); err != nil {

@@ -13,14 +13,22 @@ import (
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/engine"
 	"github.com/convlog/convlog/internal/line"
 )
 
-// Import adopts the sessions of an export. Each is verified whole before any of it
-// is stored; the sessions before a bad one stay. The error of a bad line names its
-// number: a *eventlog.CorruptError for damage, event.ErrForeign, a
+// Import stores the sessions of an export, and returns one Result per session. It
+// verifies a session whole before it stores its events. After an error, the sessions
+// before the bad session stay stored, and Import returns their Results. The error names
+// the number of the bad line: a *eventlog.CorruptError for damage, event.ErrForeign, a
 // *event.VersionError or event.ErrInvalidBlob.
-func Import(ctx context.Context, log *eventlog.Log, r io.Reader) ([]eventlog.Adopted, error) {
+func Import(ctx context.Context, log *eventlog.Log, r io.Reader) ([]Result, error) {
+	if err := engine.Of(log).Ready(ctx); err != nil {
+		return nil, err
+	}
+	if r == nil {
+		return nil, fmt.Errorf("%w: the reader of Import", event.ErrNilArgument)
+	}
 	m := importer{log: log, in: bufio.NewReaderSize(r, 1<<20)}
 	for {
 		text, err := m.in.ReadBytes('\n')
@@ -43,12 +51,12 @@ func Import(ctx context.Context, log *eventlog.Log, r io.Reader) ([]eventlog.Ado
 type importer struct {
 	log     *eventlog.Log
 	in      *bufio.Reader
-	number  int
+	number  int   // of the line
 	offset  int64 // of the line
 	session string
 	events  []event.Event
 	lines   []int // the number of each event's line
-	adopted []eventlog.Adopted
+	adopted []Result
 }
 
 func (m *importer) line(ctx context.Context, text []byte) error {
@@ -96,12 +104,12 @@ func (m *importer) blob(ctx context.Context, text []byte) error {
 	return err
 }
 
-// adopt stores the session gathered so far.
+// adopt stores the session of the lines so far.
 func (m *importer) adopt(ctx context.Context) error {
 	if len(m.events) == 0 {
 		return nil
 	}
-	adopted, err := adopt(ctx, m.log, m.session, func(_ context.Context, yield func(event.Event, error) bool) {
+	adopted, err := adoptHeld(ctx, m.log, m.session, func(_ context.Context, yield func(event.Event, error) bool) {
 		for _, e := range m.events {
 			if !yield(e, nil) {
 				return
@@ -116,8 +124,8 @@ func (m *importer) adopt(ctx context.Context) error {
 	return nil
 }
 
-// lineOf is the line of the event that could not be adopted, if err names it, else
-// of the session's first.
+// lineOf is the number of the bad event's line if err names the event, else the number
+// of the session's first line.
 func (m *importer) lineOf(err error) int {
 	seq := int64(0)
 	var corrupt *eventlog.CorruptError
@@ -129,7 +137,7 @@ func (m *importer) lineOf(err error) int {
 		seq = conflict.Expected.Seq
 	}
 	for i := range m.events {
-		if m.events[i].Seq >= seq { // the event, or the one in its place if it is missing
+		if m.events[i].Seq >= seq { // the event, or the next event if it is missing
 			return m.lines[i]
 		}
 	}

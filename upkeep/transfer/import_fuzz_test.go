@@ -19,9 +19,8 @@ import (
 
 const maxFuzzed = 64 << 10 // larger inputs find nothing more, and take their time
 
-// Whatever is imported as an export: what is refused is refused with an error
-// that says why, what is accepted is whole and sound, and importing it again
-// stores nothing.
+// Import of any bytes: it refuses a line with an error that names the reason, or stores
+// whole, sound sessions. A second import of the same bytes stores nothing.
 func FuzzImport(f *testing.F) {
 	golden := eventlog.Open(jsonl.New("../../testdata/golden", jsonl.Options{ReadOnly: true}))
 	defer golden.Close()
@@ -80,7 +79,7 @@ func typed(err error) bool {
 
 // imported makes sure that the log holds the sessions that were adopted, whole
 // and sound, and no others.
-func imported(t *testing.T, log *eventlog.Log, adopted []eventlog.Adopted) {
+func imported(t *testing.T, log *eventlog.Log, adopted []transfer.Result) {
 	t.Helper()
 	heads := map[string]event.Head{}
 	for _, a := range adopted {
@@ -100,8 +99,8 @@ func imported(t *testing.T, log *eventlog.Log, adopted []eventlog.Adopted) {
 			t.Fatal(err)
 		}
 		for _, d := range report.Defects {
-			// What this program is too old for is kept; relations between events
-			// that nobody needs to read them are for Verify.
+			// Events of a newer version are stored. Verify alone checks relations between events
+			// that readers do not need.
 			if !slices.Contains([]string{"version", "duplicate", "redaction"}, d.Rule) {
 				t.Errorf("imported, but %v", d)
 			}

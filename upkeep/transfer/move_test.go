@@ -36,8 +36,7 @@ func grown(t *testing.T, store eventlog.Store) *eventlog.Log {
 	return l
 }
 
-// bring copies the lines of a session into a store as they are, whatever they
-// rest on.
+// bring copies the lines of a session into a store verbatim, without parents and blobs.
 func bring(t *testing.T, to eventlog.Store, from *eventlog.Log, session string) {
 	var lines []event.Event
 	for e, err := range from.Store().Read(t.Context(), session, eventlog.Span{}) {
@@ -51,7 +50,7 @@ func bring(t *testing.T, to eventlog.Store, from *eventlog.Log, session string) 
 	}
 }
 
-// A session that is named brings what it rests on, and nothing else.
+// Convert of a named session copies its parents and blobs, and nothing else.
 func TestConvertNamedSessions(t *testing.T) {
 	for from, open := range testkit.Stores {
 		for to, openTo := range testkit.Stores {
@@ -83,8 +82,8 @@ func TestConvertNamedSessions(t *testing.T) {
 	}
 }
 
-// A fork whose past is gone, or is not the one that was forked, is not exported:
-// nothing could import it.
+// Export refuses a fork with a missing or different parent, because no log could import
+// it.
 func TestExportNeedsThePast(t *testing.T) {
 	for name, open := range testkit.Stores {
 		t.Run(name, func(t *testing.T) {

@@ -30,7 +30,7 @@ func goldenLines(t *testing.T, name string) []string {
 }
 
 // imported imports lines into an empty log in memory.
-func importLines(t *testing.T, lines ...string) (*eventlog.Log, []eventlog.Adopted, error) {
+func importLines(t *testing.T, lines ...string) (*eventlog.Log, []transfer.Result, error) {
 	t.Helper()
 	log := testkit.Open(t, memory.New())
 	adopted, err := transfer.Import(t.Context(), log, strings.NewReader(strings.Join(lines, "")))

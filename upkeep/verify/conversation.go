@@ -47,7 +47,7 @@ func (t *conversation) event(ctx context.Context, c *checker, e *event.Event, n 
 	return nil
 }
 
-// result ends a call, or reports that there is none.
+// result ends a call, or reports a result without a call.
 func (t *conversation) result(ctx context.Context, c *checker, e *event.Event, n *inspection, id string) error {
 	var err error
 	if !t.calls.Has(id) && !c.damaged {

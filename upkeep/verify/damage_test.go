@@ -18,8 +18,8 @@ import (
 	"github.com/convlog/convlog/internal/testkit"
 )
 
-// damages are what can happen to a golden log, each by the session that must
-// be reported.
+// damages are ways to damage a golden log, each with the session that Verify must
+// report.
 var damages = []struct {
 	name    string
 	session string
@@ -106,8 +106,7 @@ func TestDamageIsSeenByBothVerifiers(t *testing.T) {
 	}
 }
 
-// TestTornTailsAreNoDefects: what one unfinished write leaves is shown by
-// neither verifier, and is no damage.
+// The torn tail of one unfinished write is no defect.
 func TestTornTailsAreNoDefects(t *testing.T) {
 	tears := []struct {
 		name    string

@@ -14,8 +14,8 @@ import (
 	"github.com/convlog/convlog/upkeep/verify"
 )
 
-// Lines whose crc and chain are right, because whoever wrote them knows the
-// format, are taken in no way, and reported where they stand.
+// Forged lines with a right crc and chain are refused by every import, and Verify reports
+// their place.
 func TestForgedContentIsSeen(t *testing.T) {
 	digest := string(event.DigestOf([]byte("body")))
 	for _, test := range []struct{ name, rule, from, to string }{

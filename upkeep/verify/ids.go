@@ -6,8 +6,8 @@ import (
 	"github.com/oklog/ulid/v2"
 )
 
-// seenIDs finds ids that occur twice. Ids mostly increase: those that do are in an
-// ordered list, the others in a map.
+// seenIDs finds repeated ids. Most ids increase; these are in an ordered list, and all
+// other ids in a map.
 type seenIDs struct {
 	rising []seenID
 	others map[ulid.ULID]int64

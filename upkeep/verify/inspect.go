@@ -14,7 +14,7 @@ import (
 	"github.com/convlog/convlog/internal/line"
 )
 
-// inspection is what an event shows by itself, without the events before it.
+// inspection is the result of checking an event alone, without the events before it.
 type inspection struct {
 	hash   line.Hash
 	link   line.Link
@@ -47,8 +47,7 @@ type inspector struct {
 	blobs  *blobChecks
 }
 
-// inspect fills n with what e shows by itself. The error is for an event that
-// could not be examined.
+// inspect checks e alone and sets n. An error means that the check could not be made.
 func (i *inspector) inspect(ctx context.Context, e *event.Event, n *inspection) (err error) {
 	var l line.Line
 	if err := l.Parse(e.Line(), line.Strings{Session: e.SessionID}); err != nil {
@@ -113,7 +112,7 @@ func (i *inspector) needs(ctx context.Context, e *event.Event, n *inspection) (r
 	return readable, nil
 }
 
-var errBlobSize = errors.New("the blob has another size than the line says")
+var errBlobSize = errors.New("the size of the blob differs from the size on the line")
 
 // fetch reads e's spilled data.
 func (i *inspector) fetch(ctx context.Context, e *event.Event, size int64) error {

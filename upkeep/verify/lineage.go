@@ -8,8 +8,8 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// lineages remembers the sessions whose ancestors were found sound: forks share
-// them.
+// lineages remembers sessions with sound ancestors, so that the forks of one parent do
+// not check it again.
 type lineages struct {
 	mu    sync.Mutex
 	sound map[string]bool
@@ -60,8 +60,8 @@ func (v *Verifier) checkLineage(ctx context.Context, report *Report) {
 	v.lineages.add(sound)
 }
 
-// badLineage reports what is wrong with the ancestors, unless the session itself
-// was removed meanwhile.
+// badLineage reports an error of the ancestors, unless the session itself was removed
+// after the check began.
 func (v *Verifier) badLineage(ctx context.Context, report *Report, err error) {
 	if ctx.Err() != nil {
 		return

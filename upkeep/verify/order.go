@@ -163,7 +163,7 @@ func (c *checker) foreign(e *event.Event) {
 	c.gap.events++
 }
 
-// faults reports what an inspection found. Each bad blob is reported once.
+// faults reports the faults of an inspection. It reports each bad blob once.
 func (c *checker) faults(e *event.Event, n *inspection) {
 	for _, name := range n.broken {
 		c.note(e.Seq, name, "broken by an import")
@@ -230,7 +230,7 @@ func (c *checker) follows(e *event.Event, n *inspection) (placed bool) {
 	return true
 }
 
-var errFirst = errors.New("the first event has neither seq 1 nor is it a session_forked")
+var errFirst = errors.New("the first event has neither seq 1 nor the type session_forked")
 
 // first checks how the session begins.
 func (c *checker) first(ctx context.Context, e *event.Event, n *inspection) error {
@@ -298,7 +298,7 @@ func (c *checker) erasedNow(ctx context.Context, seq int64) bool {
 	return false
 }
 
-// finish checks what only the end of the session shows.
+// finish makes the checks at the end of the session.
 func (c *checker) finish() {
 	c.report.first = c.from
 	c.report.Head = event.Head{Seq: c.last.Seq, Hash: event.Hash(c.last.Hash)}

@@ -137,10 +137,10 @@ func (r *reader) submit(ctx context.Context, b *batch) error {
 	const ahead = 4 // batches that may wait for an earlier one
 	b.done = make(chan struct{})
 	select {
-	case r.seats <- struct{}{}:
+	case r.slots <- struct{}{}:
 		go func() {
 			r.inspect(ctx, r.Verifier.inspector(), b)
-			<-r.seats
+			<-r.slots
 		}()
 	default:
 		r.inspect(ctx, r.checker.inspector, b)
@@ -203,7 +203,7 @@ func (r *reader) check(ctx context.Context, f *eventlog.Fragment, n *inspection)
 	return nil
 }
 
-// end checks what only the end of the session shows.
+// end makes the checks at the end of the storage.
 func (r *reader) end(ctx context.Context) error {
 	if err := r.compare(ctx); err != nil {
 		return err

@@ -1,6 +1,6 @@
-// Package verify checks what is stored: every crc, the hash chain, seqs and
-// appends, payloads and the rules of conversation, blobs, redactions, lineages, and
-// snapshots against a replay. It continues past damage where the store can.
+// Package verify checks stored sessions: every crc, the hash chain, seqs and appends,
+// payloads and the rules of conversation, blobs, redactions, the parents of forks, and
+// snapshots against a replay. It continues past damage if the store can.
 //
 //	report, err := verify.Session(ctx, log, "order-42")
 //	for _, d := range report.Defects {
@@ -9,8 +9,10 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"math"
 	"runtime"
@@ -22,53 +24,55 @@ import (
 	"github.com/convlog/convlog/internal/engine"
 )
 
-// The rules of defects and notes. A rule of conversation has the name that
-// event.ConversationRule gives it.
+// The rules in defects and notes. The name of a rule of conversation comes from
+// event.ConversationRule.
 const (
-	RuleCRC       = "crc"       // a line's checksum does not match
-	RuleLine      = "line"      // a line cannot be read
-	RuleSession   = "session"   // a line of another session
-	RuleSeq       = "seq"       // an event is missing, repeated or misplaced
-	RuleChain     = "chain"     // a hash does not follow from the event before
-	RuleAppend    = "append"    // an append is incomplete
-	RuleDuplicate = "duplicate" // two events have one id
-	RuleBlob      = "blob"      // a blob is missing or damaged
-	RulePayload   = "payload"   // a payload breaks the rules of its type
-	RuleTree      = "tree"      // a tree event cannot be
-	RuleFork      = "fork"      // the parent does not have the forked event
-	RuleRedaction = "redaction" // an erasure that nothing explains, or that did not happen
-	RuleVersion   = "version"   // written by a newer version
-	RuleTorn      = "torn"      // bytes after the last complete append
-	RuleHead      = "head"      // readers see fewer events than are stored
-	RuleSnapshot  = "snapshot"  // a snapshot contradicts a replay
-	RuleRole      = "unknown_role"
-	RuleUnlisted  = "unlisted"   // a session with nothing but a torn tail
-	RuleUnread    = "unreadable" // a session cannot be read
+	RuleCRC       = "crc"          // a line's checksum does not match
+	RuleLine      = "line"         // a line cannot be read
+	RuleSession   = "session"      // a line of another session
+	RuleSeq       = "seq"          // an event is missing, repeated or misplaced
+	RuleChain     = "chain"        // the previous hash is not the hash of the event before
+	RuleAppend    = "append"       // an append is incomplete
+	RuleDuplicate = "duplicate"    // two events have one id
+	RuleBlob      = "blob"         // a blob is missing or damaged
+	RulePayload   = "payload"      // a payload breaks the rules of its type
+	RuleTree      = "tree"         // a tree event is impossible
+	RuleFork      = "fork"         // the parent does not have the forked event
+	RuleRedaction = "redaction"    // an unexplained erasure, or a redaction that did not erase
+	RuleVersion   = "version"      // a newer version wrote it
+	RuleTorn      = "torn"         // bytes after the last complete append
+	RuleHead      = "head"         // readers see fewer events than are stored
+	RuleSnapshot  = "snapshot"     // a snapshot contradicts a replay
+	RuleRole      = "unknown_role" // a message has an unknown role
+	RuleUnlisted  = "unlisted"     // a session with a torn tail only
+	RuleUnread    = "unreadable"   // a session cannot be read
 )
 
 // Report is the result of checking one session.
 type Report struct {
 	Session string
-	// Events and Bytes count the session's own lines that were read.
+	// Events and Bytes count the session's own readable lines.
 	Events, Bytes int64
 	Head          event.Head
-	// Parent is the session that this one is a fork of, or empty.
+	// Parent is the parent of a fork, or "".
 	Parent string
-	// Defects are damage. Notes are worth knowing and no damage: rules that an
-	// import broke and marked, losses that are known, marks that a replay
-	// contradicts, and torn tails.
+	// Defects are damage. Notes are not: rules that an import broke and marked, known
+	// losses, marks that a replay contradicts, and torn tails.
 	Defects, Notes []eventlog.Defect
-	// MoreDefects and MoreNotes count those beyond the first 1,000, which are not
-	// listed.
+	// MoreDefects and MoreNotes count the defects and notes after the first 1,000,
+	// which are not listed.
 	MoreDefects, MoreNotes int64
 	// Snapshots counts the session's own snapshots. Checked counts the states and
-	// marks that were compared with a replay, Skipped those that could not be.
+	// marks that were compared with a replay; Skipped counts the others.
 	Snapshots, Checked, Skipped int64
 
 	first int64 // the seq of the first event
 }
 
-// maxDefects bounds how many defects, and how many notes, a report lists.
+// errUnknownReason is the reason of Unreadable if its caller has none.
+var errUnknownReason = errors.New("unknown reason")
+
+// maxDefects is the largest number of defects, and of notes, in a report.
 const maxDefects = 1000
 
 func (r *Report) addDefect(d eventlog.Defect) { addTo(&r.Defects, &r.MoreDefects, d) }
@@ -82,7 +86,7 @@ func addTo(list *[]eventlog.Defect, more *int64, d eventlog.Defect) {
 	}
 }
 
-// Damaged is how many defects were found.
+// Damaged is the number of defects, listed or not.
 func (r *Report) Damaged() int64 { return int64(len(r.Defects)) + r.MoreDefects }
 
 // Has reports whether a listed defect has one of the rules.
@@ -100,30 +104,30 @@ func Lines(ctx context.Context, log *eventlog.Log, session string) (Report, erro
 	return New(log).Lines(ctx, session)
 }
 
-// Verifier checks the sessions of a log. Methods may be called concurrently: up to
-// GOMAXPROCS sessions are read in parallel, and idle workers help with a large one.
-// Each blob, and each ancestor of forks, is checked once.
+// Verifier checks the sessions of a log. Its methods may be called concurrently. It
+// checks up to GOMAXPROCS sessions in parallel, and idle workers help with a large
+// session. It checks each blob, and each ancestor of forks, once.
 type Verifier struct {
 	log      *eventlog.Log
 	engine   engine.Engine
 	blobs    blobChecks
 	lineages lineages
-	seats    chan struct{} // one for each worker
+	slots    chan struct{} // one for each worker
 	bytes    atomic.Int64
 }
 
-// New makes a Verifier for the sessions as they are from now on.
+// New makes a Verifier. It remembers checked blobs and ancestors: make a new one to
+// check them again.
 func New(log *eventlog.Log) *Verifier {
-	return &Verifier{log: log, engine: engine.Of(log), seats: make(chan struct{}, runtime.GOMAXPROCS(0))}
+	return &Verifier{log: log, engine: engine.Of(log), slots: make(chan struct{}, runtime.GOMAXPROCS(0))}
 }
 
-// Bytes is how many bytes of lines were read so far.
+// Bytes is the number of bytes of lines that were read so far.
 func (v *Verifier) Bytes() int64 { return v.bytes.Load() }
 
-// Session checks everything about a session: its lines (see Lines), the lineage
-// that it shares with ancestors, and its snapshots against a replay. Damage is
-// reported, not returned. The error is for a missing session, and for a store that
-// cannot be read.
+// Session checks the lines of a session (see Lines), the ancestors of a fork, and the
+// snapshots against a replay. Damage is in the report. Session returns an error only if
+// the session is missing or the store cannot be read.
 func (v *Verifier) Session(ctx context.Context, session string) (Report, error) {
 	report, err := v.Lines(ctx, session)
 	if err != nil {
@@ -142,8 +146,8 @@ func (v *Verifier) Lines(ctx context.Context, session string) (Report, error) {
 		return Report{}, err
 	}
 	select {
-	case v.seats <- struct{}{}:
-		defer func() { <-v.seats }()
+	case v.slots <- struct{}{}:
+		defer func() { <-v.slots }()
 	case <-ctx.Done():
 		return Report{}, ctx.Err()
 	}
@@ -151,7 +155,7 @@ func (v *Verifier) Lines(ctx context.Context, session string) (Report, error) {
 	for try := 1; ; try++ {
 		before := v.version(ctx, session)
 		report, err := v.read(ctx, session)
-		// A writer that cut a tail or replaced lines may have looked like damage.
+		// A concurrent writer that cuts a tail or replaces lines may look like damage.
 		if err != nil || try == tries || report.stable() || v.version(ctx, session) == before {
 			return report, err
 		}
@@ -197,9 +201,15 @@ func (v *Verifier) reader(session string) *reader {
 	return &reader{Verifier: v, checker: v.checker(session), tornAt: math.MaxInt64}
 }
 
-// Events checks the events of a session that no store holds yet, in order, as Lines
-// checks stored ones.
+// Events checks events that are not stored yet, in order, as Lines checks stored
+// events.
 func (v *Verifier) Events(ctx context.Context, session string, events iter.Seq2[event.Event, error]) (Report, error) {
+	if err := v.engine.Usable(ctx, session); err != nil {
+		return Report{}, err
+	}
+	if events == nil {
+		return Report{}, fmt.Errorf("%w: the events to verify", event.ErrNilArgument)
+	}
 	c := v.checker(session)
 	for e, err := range events {
 		if err == nil {
@@ -213,10 +223,12 @@ func (v *Verifier) Events(ctx context.Context, session string, events iter.Seq2[
 	return c.report, nil
 }
 
-// Store yields the damage of a store outside its listed sessions, such as a broken
-// index. A defect with RuleUnlisted names a session that has nothing but a torn
-// tail.
+// Store yields the damage of a store outside its listed sessions, for example a broken
+// index. A defect with RuleUnlisted names a session with a torn tail only.
 func Store(ctx context.Context, log *eventlog.Log) iter.Seq2[eventlog.Defect, error] {
+	if err := engine.Of(log).Ready(ctx); err != nil {
+		return errorSequence[eventlog.Defect](err)
+	}
 	checker, ok := eventlog.As[eventlog.Checker](log.Store())
 	if !ok {
 		return func(func(eventlog.Defect, error) bool) {}
@@ -224,14 +236,17 @@ func Store(ctx context.Context, log *eventlog.Log) iter.Seq2[eventlog.Defect, er
 	return checker.Check(ctx)
 }
 
-// TornTails lists the torn tails of all sessions, also of sessions that have
-// nothing else and are not listed. An error with a TornTail that names a session
-// concerns that session alone; iteration may continue.
+// TornTails yields the torn tails of all sessions, and of unlisted sessions with a torn
+// tail only. If an error comes with a TornTail that names a session, it concerns that
+// session alone, and the caller may continue.
 func TornTails(ctx context.Context, log *eventlog.Log) iter.Seq2[eventlog.TornTail, error] {
 	return tornTails(ctx, log, "")
 }
 
 func tornTails(ctx context.Context, log *eventlog.Log, session string) iter.Seq2[eventlog.TornTail, error] {
+	if err := engine.Of(log).Ready(ctx); err != nil {
+		return errorSequence[eventlog.TornTail](err)
+	}
 	tails, ok := eventlog.As[eventlog.TailKeeper](log.Store())
 	if !ok {
 		return func(func(eventlog.TornTail, error) bool) {}
@@ -239,8 +254,18 @@ func tornTails(ctx context.Context, log *eventlog.Log, session string) iter.Seq2
 	return tails.TornTails(ctx, session)
 }
 
-// Unreadable is the defect of a session that cannot be read.
+// errorSequence is a sequence with an error only.
+func errorSequence[T any](err error) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var none T
+		yield(none, err)
+	}
+}
+
+// Unreadable returns the defect of a session that cannot be read because of err. A nil
+// err is an unknown reason.
 func Unreadable(session string, err error) eventlog.Defect {
+	err = cmp.Or(err, errUnknownReason)
 	d := eventlog.Defect{Session: session, Offset: -1, Rule: RuleUnread, Detail: err.Error()}
 	var corrupt *eventlog.CorruptError
 	if errors.As(err, &corrupt) {

@@ -62,7 +62,7 @@ func flip(lines []string, at ...int) []string {
 	return lines
 }
 
-// Verify goes on behind damage, and one damage is one defect, at its place.
+// Verify continues after damage, and reports one defect per damage, at its place.
 func TestVerifyLocatesEachDefect(t *testing.T) {
 	for _, test := range located {
 		t.Run(test.name, func(t *testing.T) {
@@ -80,7 +80,7 @@ func TestVerifyLocatesEachDefect(t *testing.T) {
 	}
 }
 
-// describe names defects by rule, seq and number of the line they stand in.
+// describe names defects by rule, seq and line number.
 func describe(lines []string, defects []eventlog.Defect) string {
 	starts := map[int64]int{}
 	at := 0
@@ -148,8 +148,8 @@ func talked(t *testing.T) (log *eventlog.Log, dir string) {
 	return log, dir
 }
 
-// rewritten edits the lines of a session, whose hashes are made right again, and
-// gives what Verify finds.
+// rewritten edits the lines of a session, makes their hashes right again, and returns the
+// report of Verify.
 func rewritten(t *testing.T, session string, edit func(string) string) verify.Report {
 	t.Helper()
 	log, dir := talked(t)
@@ -184,8 +184,8 @@ func lose(id string) func(string) string {
 	}
 }
 
-// Rules of conversation that Append enforces are checked by Verify, where
-// nobody marked them as broken.
+// Verify checks the rules of conversation that Append enforces, unless the event is
+// marked as broken.
 func TestVerifyChecksTheConversation(t *testing.T) {
 	const result = `"data":{"role":"tool","parts":[{"type":"tool_result","call_id":`
 	for _, test := range []struct {

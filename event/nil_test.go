@@ -1,0 +1,94 @@
+package event_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/event"
+)
+
+// A nil argument of an exported function is ErrNilArgument, or an empty value where the
+// function has no error.
+func TestNilArguments(t *testing.T) {
+	ctx := t.Context()
+	var noContext context.Context
+	var noPayload *event.Artifact
+	message := event.UserMessage("hello")
+	opens := event.TextReader{Open: func(context.Context, event.Digest) (io.ReadCloser, error) { return nil, io.EOF }}
+	for name, call := range map[string]func() error{
+		"Decode":                func() error { _, _, err := event.Decode[event.Message](nil); return err },
+		"DecodeKept":            func() error { _, err := event.DecodeKept[event.Message](nil); return err },
+		"OutlineOf":             func() error { _, _, err := event.OutlineOf(nil); return err },
+		"Upcast":                func() error { return event.Upcast(nil) },
+		"Upcast, nil Cast":      func() error { return event.Upcast(&message, event.Upcaster{From: message.Type, To: "shop:a"}) },
+		"Validate":              func() error { return event.Validate(nil) },
+		"Validate, nil pointer": func() error { return event.Validate(noPayload) },
+		"Tree.Add":              func() error { return new(event.Tree).Add(nil) },
+		"Walk.Step":             func() error { _, err := new(event.Walk).Step(nil); return err },
+		"TextReader, context":   func() error { _, err := opens.Read(noContext, &message); return err },
+		"TextReader, event":     func() error { _, err := opens.Read(ctx, nil); return err },
+		"TextReader, nil Open": func() error {
+			e := event.New(event.Message{Role: event.User, Parts: []event.Part{event.Document("a.txt", "text/plain", event.BlobRef{Blob: event.DigestOf(nil)})}})
+			_, err := new(event.TextReader).Read(ctx, &e)
+			return err
+		},
+		"DigestsIn": func() (err error) {
+			for _, err = range event.DigestsIn(nil) {
+			}
+			return err
+		},
+		"New":              func() error { e := event.New(nil); return e.Normalize() },
+		"New, nil pointer": func() error { e := event.New(noPayload); return e.Normalize() },
+		"Minter.New":       func() error { e := new(event.Minter).New(nil); return e.Normalize() },
+	} {
+		if err := call(); !errors.Is(err, event.ErrNilArgument) || !errors.Is(err, event.ErrInvalid) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A nil byte slice, list or value is empty: these functions neither fail nor panic.
+func TestNilIsEmpty(t *testing.T) {
+	if blobs := event.BlobsOf(nil); blobs != nil {
+		t.Errorf("blobs of nil: %v", blobs)
+	}
+	if text := event.AppendFold(nil, nil); len(text) != 0 {
+		t.Errorf("folded nil: %q", text)
+	}
+	if merged, err := event.MergeMetadata(nil, nil); len(merged) != 0 || err != nil {
+		t.Errorf("merged metadata: %s, %v", merged, err)
+	}
+	if name, ok := event.ConversationRule(nil); ok {
+		t.Errorf("the rule of no error is %s", name)
+	}
+	if extra, err := event.ErasedExtra(event.MessageAdded, nil); err != nil {
+		t.Errorf("extra of nothing: %s, %v", extra, err)
+	}
+	if _, err := event.Parse(nil, "s"); err == nil {
+		t.Error("no line was parsed")
+	}
+	var calls event.PendingCalls
+	calls.AddOlder(nil)
+	e := event.UserMessage("hello")
+	if err := errors.Join(e.SetMetadata("a", nil), e.AddBlobs()); err != nil {
+		t.Errorf("set nothing: %v", err)
+	}
+	if err := e.SetExtras(nil); !errors.Is(err, event.ErrInvalid) {
+		t.Errorf("set nil extras: %v", err)
+	}
+	for name, made := range map[string]event.Event{
+		"tool message": event.ToolMessage(event.ToolResult("c", "tool", nil...)),
+		"tool output":  event.ToolOutput("c", "tool", nil, false),
+		"tool call":    event.New(event.Message{Role: event.Assistant, Parts: []event.Part{event.ToolCall("c", "tool", nil)}}),
+		"opaque part":  event.New(event.Message{Role: event.User, Parts: []event.Part{event.Opaque("k", jsontext.Value(nil)), event.Text("x")}}),
+	} {
+		if _, err := made.Facts(); err != nil && !strings.Contains(err.Error(), "invalid") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,258 @@
+// Package adopt stores finished events of a session as they are: ids, seqs, times,
+// hashes and bytes stay. Packages transfer and repair share it.
+package adopt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/convlog/convlog/event"
+	"github.com/convlog/convlog/eventlog"
+	"github.com/convlog/convlog/internal/engine"
+	"github.com/convlog/convlog/internal/line"
+)
+
+// Result reports one adoption.
+type Result struct {
+	// Read is the number of events in the stream. Stored is the number of new ones.
+	Read, Stored int64
+	// Head is the head of the session after the adoption.
+	Head event.Head
+}
+
+// The causes in a CorruptError of an adoption.
+var (
+	errFirst   = errors.New("the first event has neither seq 1 nor the type session_forked")
+	errNoBlob  = errors.New("a blob that the event needs is missing")
+	errSpilled = errors.New("an event of this type is never spilled")
+)
+
+// Events verifies a stream of finished events and stores the events that the
+// session does not have yet, under the shared store lock. The crc of each event was
+// checked when the event was parsed. Events checks seqs, the chain, the JSON and the
+// rules of payloads, and that blobs and a fork's parent exist. It stores nothing
+// before the whole stream is verified, so it iterates events twice.
+//
+// A session with another history is a *eventlog.ConflictError; damage in the stream
+// is a *eventlog.CorruptError. Errors do not name the session.
+//
+// If salvaged is true, blobs may be missing, and a fork's parent may be damaged.
+func Events(ctx context.Context, log *eventlog.Log, session string, events iter.Seq2[event.Event, error], salvaged bool) (Result, error) {
+	a, err := newAdoption(ctx, log, session, events)
+	if err != nil {
+		return Result{}, err
+	}
+	a.salvaged = salvaged
+	ctx, unlock, err := a.engine.LockStore(ctx, false)
+	if err != nil {
+		return Result{}, err
+	}
+	defer unlock()
+	if err := a.verify(ctx); err != nil {
+		return Result{}, err
+	}
+	if err := a.store(ctx); err != nil {
+		return Result{}, err
+	}
+	return Result{Read: a.read, Stored: a.stored, Head: a.head}, nil
+}
+
+// CheckSalvaged returns the error with which Events refuses salvaged events. It
+// stores nothing.
+func CheckSalvaged(ctx context.Context, log *eventlog.Log, session string, events iter.Seq2[event.Event, error]) error {
+	a, err := newAdoption(ctx, log, session, events)
+	if err != nil {
+		return err
+	}
+	a.salvaged = true
+	return a.verify(ctx)
+}
+
+func newAdoption(ctx context.Context, log *eventlog.Log, session string, events iter.Seq2[event.Event, error]) (*adoption, error) {
+	a := &adoption{log: log, engine: engine.Of(log), session: session, events: events}
+	if err := a.engine.Usable(ctx, session); err != nil {
+		return nil, err
+	}
+	if events == nil {
+		return nil, fmt.Errorf("%w: the events to adopt", event.ErrNilArgument)
+	}
+	return a, nil
+}
+
+// adoption is one call of Events or CheckSalvaged.
+type adoption struct {
+	log      *eventlog.Log
+	engine   engine.Engine
+	session  string
+	events   iter.Seq2[event.Event, error]
+	salvaged bool
+	read     int64
+	stored   int64
+	head     event.Head // of the session after the adoption
+	existing event.Head // of the session before the adoption
+}
+
+// verify checks the whole stream and stores nothing.
+func (a *adoption) verify(ctx context.Context) error {
+	existing, err := a.log.Head(ctx, a.session)
+	if err != nil && !errors.Is(err, eventlog.ErrNotFound) {
+		return err
+	}
+	a.existing = existing
+	var s line.Sequence
+	for e, err := range a.events {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err == nil {
+			err = a.check(ctx, &s, &e)
+		}
+		if err != nil {
+			return err
+		}
+		a.read++
+	}
+	if err := s.End(); err != nil {
+		return a.damaged(s.Seq, err)
+	}
+	a.head = event.Head{Seq: s.Seq, Hash: event.Hash(s.Hash)}
+	return a.compareShorter(ctx, a.head)
+}
+
+// check checks the next event of the stream.
+func (a *adoption) check(ctx context.Context, s *line.Sequence, e *event.Event) error {
+	if s.Seq == 0 {
+		if err := a.begin(ctx, s, e); err != nil {
+			return err
+		}
+	}
+	if e.SessionID != a.session {
+		return a.damaged(s.Seq+1, event.ErrOtherSession)
+	}
+	var l line.Line
+	if err := l.Parse(e.Line(), line.Strings{Session: a.session}); err != nil {
+		return a.damaged(s.Seq+1, err)
+	}
+	if err := s.Next(l.Seq, l.More, l.Link(), l.Hash()); err != nil {
+		return a.damaged(s.Seq+1, err)
+	}
+	if err := a.checkContent(ctx, &l, e); err != nil {
+		return err
+	}
+	if e.Seq == a.existing.Seq && e.Hash() != a.existing.Hash {
+		return &eventlog.ConflictError{Session: a.session, Expected: e.Head(), Actual: a.existing}
+	}
+	return nil
+}
+
+// begin checks the first event of the stream against its predecessor.
+func (a *adoption) begin(ctx context.Context, s *line.Sequence, first *event.Event) error {
+	if first.Type != event.SessionForked {
+		if first.Seq > 1 {
+			return a.damaged(first.Seq, errFirst)
+		}
+		return nil
+	}
+	f, _, err := event.Decode[event.Fork](first)
+	if err != nil {
+		return err
+	}
+	if f.Seq != first.Seq-1 {
+		return a.damaged(first.Seq, errFirst)
+	}
+	s.Seq, s.Hash = f.Seq, line.Hash(f.Hash)
+	if a.salvaged {
+		return nil
+	}
+	if err := a.engine.CheckFork(ctx, a.session, &f); err != nil {
+		return err
+	}
+	return a.engine.Sync(ctx, f.Parent)
+}
+
+// compareShorter returns a conflict if the stream ends before the session, and the
+// session does not begin with the stream.
+func (a *adoption) compareShorter(ctx context.Context, last event.Head) error {
+	if last.Seq == 0 || last.Seq >= a.existing.Seq {
+		return nil
+	}
+	for e, err := range a.log.Store().Read(ctx, a.session, eventlog.Span{From: last.Seq, To: last.Seq}) {
+		if err != nil {
+			return err
+		}
+		if e.Head() == last {
+			a.head = a.existing
+			return nil
+		}
+	}
+	return &eventlog.ConflictError{Session: a.session, Expected: last, Actual: a.existing}
+}
+
+// checkContent checks the JSON of the line, the blobs, and the rules of payloads.
+func (a *adoption) checkContent(ctx context.Context, l *line.Line, e *event.Event) error {
+	if _, _, spilled := e.Spilled(); spilled && !e.Type.Erasable() {
+		return a.damaged(e.Seq, errSpilled)
+	}
+	if a.salvaged {
+		return nil
+	}
+	for _, d := range e.Blobs() {
+		if err := a.checkBlob(ctx, d); err != nil {
+			return a.damaged(e.Seq, fmt.Errorf("%w: %w", errNoBlob, err))
+		}
+	}
+	err := l.CheckJSON()
+	if err == nil && !e.Redacted() {
+		if err := a.engine.Fetch(ctx, e); err != nil {
+			return err
+		}
+		if err = line.CheckData(e.Data); err == nil {
+			_, err = e.Check()
+		}
+	}
+	if err != nil && !errors.Is(err, event.ErrVersion) {
+		return a.damaged(e.Seq, err)
+	}
+	return nil
+}
+
+// checkBlob returns ErrBlobNotFound if the blob is missing.
+func (a *adoption) checkBlob(ctx context.Context, d event.Digest) error {
+	body, err := a.log.OpenBlob(ctx, d)
+	if err != nil {
+		return err
+	}
+	return body.Close()
+}
+
+// damaged is the error of damage at an event of the stream.
+func (a *adoption) damaged(seq int64, cause error) error {
+	return &eventlog.CorruptError{Session: a.session, Offset: -1, Seq: seq, Cause: cause}
+}
+
+// store writes the events that the session does not have yet, in whole appends.
+func (a *adoption) store(ctx context.Context) error {
+	if a.read == 0 {
+		return nil
+	}
+	if a.head.Seq <= a.existing.Seq {
+		return a.engine.Sync(ctx, a.session)
+	}
+	return a.engine.Exclusively(ctx, a.session, func(ctx context.Context) error {
+		b := batcher{adoption: a, head: a.existing}
+		for e, err := range a.events {
+			if err != nil {
+				return err
+			}
+			if e.Seq <= a.existing.Seq {
+				continue
+			}
+			if err := b.add(ctx, e); err != nil {
+				return err
+			}
+		}
+		return b.flush(ctx)
+	})
+}
