@@ -123,9 +123,9 @@ func TestWhatErasesIsRefusedWhileHeld(t *testing.T) {
 		t.each("s", user("one"), user("two"))
 		t.must(t.log.Hold(t.ctx, func(ctx context.Context) error {
 			_, err := erase.Redact(ctx, t.log, "s", []int64{1}, erase.RedactOptions{Reason: ""})
-			for what, err := range map[string]error{"redact": err, "remove": erase.Remove(ctx, t.log, "s")} {
-				if err == nil || !strings.Contains(err.Error(), "held") {
-					t.Errorf("%s: %v", what, err)
+			for name, err := range map[string]error{"redact": err, "remove": erase.Remove(ctx, t.log, "s")} {
+				if err == nil || !strings.Contains(err.Error(), "inside Hold") {
+					t.Errorf("%s: %v", name, err)
 				}
 			}
 			if err := t.log.Hold(ctx, func(context.Context) error { return nil }); err != nil {
