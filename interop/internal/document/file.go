@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+	"unsafe"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -107,7 +108,9 @@ func Time(text string) time.Time {
 
 // offsetIn is the offset of v in whole, if v is a slice of its bytes.
 func offsetIn(whole, v jsontext.Value) (start int, ok bool) {
-	start = cap(whole) - cap(v)
-	ok = len(v) > 0 && start >= 0 && start+len(v) <= len(whole) && &whole[start] == &v[0]
-	return start, ok
+	if len(whole) == 0 || len(v) == 0 {
+		return 0, false
+	}
+	start = int(uintptr(unsafe.Pointer(&v[0])) - uintptr(unsafe.Pointer(&whole[0])))
+	return start, start >= 0 && start+len(v) <= len(whole)
 }
