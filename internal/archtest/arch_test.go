@@ -100,6 +100,7 @@ var table = map[string]room{
 
 	"cmd/logtool": {rooms: []string{"..."}, modules: append([]string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/sys"}, given...)},
 
+	"examples":     {tests: []string{"..."}},
 	"examples/...": {rooms: []string{"..."}, modules: given},
 
 	"internal/flock":    {modules: []string{"golang.org/x/sys"}},
