@@ -89,3 +89,66 @@ func usageOf(data jsontext.Value) (event.Usage, error) {
 	}
 	return called.Usage, nil
 }
+
+// KeepTurns is a compaction that puts a summary in the place of all messages before
+// the last n turns. A turn begins with a user message that has more than tool
+// results. Contexts, for example the system prompt, stay. ErrEmptyCompaction means
+// that there is no message before those turns, or no summary.
+//
+// Compact appends it. It is refused with ErrSplitPair if one of the covered calls is
+// pending.
+func (h *HistoryState) KeepTurns(n int, summary string) (event.Compaction, error) {
+	start, err := h.turnStart(n)
+	c := event.Compaction{Strategy: "keep_turns", Covers: event.Covers{From: 1, To: start - 1}, Summary: summary}
+	covered := 0
+	for i := range h.items {
+		it := &h.items[i]
+		switch {
+		case start <= 1 || it.kind == freezeItem || !(&compaction{Compaction: c}).covers(it):
+		case it.kind.plain() == contextItem:
+			c.Entries = append(c.Entries, event.CompactionEntry{Seq: it.seq})
+		case it.event():
+			covered++
+		}
+	}
+	if err == nil && (covered == 0 || summary == "") {
+		err = &CompactionError{Err: ErrEmptyCompaction}
+	}
+	if err != nil {
+		return event.Compaction{}, err
+	}
+	m := event.Message{Role: event.User, Parts: []event.Part{event.Text(summary)}}
+	c.Entries = append(c.Entries, event.CompactionEntry{Message: &m})
+	return c, nil
+}
+
+// turnStart is the seq of the message that begins the nth last turn; for n = 0 it is
+// after the last message. It is 0 if there are fewer turns.
+func (h *HistoryState) turnStart(n int) (start int64, err error) {
+	if n <= 0 && len(h.items) > 0 {
+		return h.items[len(h.items)-1].seq + 1, nil
+	}
+	for _, it := range slices.Backward(h.items) {
+		if it.kind.plain() != saidItem {
+			continue
+		}
+		o, err := it.outline()
+		if err != nil {
+			return 0, err
+		}
+		asks := o.Asks()
+		if start > 0 && !asks {
+			if n--; n == 0 {
+				return start, nil
+			}
+			start = 0
+		}
+		if asks {
+			start = it.seq
+		}
+	}
+	if n > 1 {
+		start = 0
+	}
+	return start, nil
+}

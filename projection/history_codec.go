@@ -197,35 +197,6 @@ func (b *bodyWriter) item(it *item) {
 
 func (b *bodyWriter) end() (jsontext.Value, error) { return append(b.text, '}'), b.err }
 
-// chain is a rolling digest over the items of a list: it goes on from where it
-// was when the list grew.
-type chain struct {
-	link   event.Digest
-	length int
-	frozen bool // a freeze is to be chained before the next item
-}
-
-// extend takes in the items that are new.
-func (c *chain) extend(items []item) error {
-	for ; c.length < len(items); c.length++ {
-		it := &items[c.length]
-		if it.kind == freezeItem {
-			c.frozen = true
-			continue
-		}
-		text := append(make([]byte, 0, len(c.link)+len(it.data)+2), c.link...)
-		if c.frozen {
-			text = append(text, byte(freezeItem))
-		}
-		canonical, err := Canonical(it.data)
-		if err != nil {
-			return err
-		}
-		c.link, c.frozen = event.DigestOf(append(append(text, byte(it.kind)), canonical...)), false
-	}
-	return nil
-}
-
 // digest is that of the chain of items and of what else a rendering depends on.
 // A freeze behind the last item changes nothing, and has no part in it.
 func (h *HistoryState) digest() (event.Digest, error) {

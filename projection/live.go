@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
 
 	"github.com/convlog/convlog/event"
@@ -291,41 +290,4 @@ func (v *Live) event(ctx context.Context, s *event.Snapshot, withBody bool) (e e
 		return e, err
 	}
 	return e, e.AddBlobs(digests...)
-}
-
-// Digest identifies the content of the states: that of the one part, or of all
-// parts of path scope, if there are any, whose states are content. Ids, seqs,
-// times and what a rewind does not undo have no part in it.
-func (l *Loaded) Digest() (event.Digest, error) {
-	digests := map[string]event.Digest{}
-	for _, f := range l.content() {
-		d, err := f.digest()
-		if err != nil {
-			return "", fmt.Errorf("digest of %s: %w", f.name(), err)
-		}
-		if len(l.folds) == 1 {
-			return d, nil
-		}
-		if d != "" {
-			digests[f.name()] = d
-		}
-	}
-	b, err := json.Marshal(digests, json.Deterministic(true))
-	if err != nil {
-		return "", err
-	}
-	return CanonicalDigest(b)
-}
-
-// content are the folds of path scope, or all if there are none.
-func (l *Loaded) content() (folds []fold) {
-	for _, f := range l.folds {
-		if f.scope() != event.SessionScope {
-			folds = append(folds, f)
-		}
-	}
-	if len(folds) == 0 {
-		return l.folds
-	}
-	return folds
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
@@ -146,41 +148,13 @@ func (l *Loaded) load(ctx context.Context, log *eventlog.Log, o Options) error {
 	return nil
 }
 
-// fold folds what the scan found behind the snapshots, oldest first.
-func (l *Loaded) fold(ctx context.Context, s *scan) error {
-	if !s.overflow {
-		for _, e := range slices.Backward(s.tail) {
-			if err := l.feed(s, &e); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	for _, r := range s.ranges(l.Head.Seq) {
-		for e, err := range s.log.Read(ctx, l.Session, eventlog.Between(r.From, r.To)) {
-			if err != nil {
-				return fmt.Errorf("project session %q: %w", l.Session, err)
-			}
-			l.Explain.read(&e)
-			if err := l.feed(s, &e); err != nil {
-				return err
-			}
+// StateJSON is the state of one part of a loaded set as JSON, as it would stand
+// in a snapshot; ErrUnknownProjection if the set has no such part.
+func StateJSON(l States, name string) (jsontext.Value, error) {
+	for _, f := range foldsOf(l) {
+		if f.name() == name {
+			return f.encode()
 		}
 	}
-	return nil
-}
-
-// feed gives an event to the folds that it is for.
-func (l *Loaded) feed(s *scan, e *event.Event) error {
-	onPath, e := s.onPath(e.Seq), e.Effective()
-	for i, f := range s.folds {
-		if e.Seq <= f.base || !inScope(f.scope(), e.Type, onPath) {
-			continue
-		}
-		if err := f.apply(e); err != nil {
-			return err
-		}
-		l.Explain.Parts[i].Folded++
-	}
-	return nil
+	return nil, fmt.Errorf("%w: %q is not in the set", ErrUnknownProjection, name)
 }

@@ -156,28 +156,3 @@ func (f *folded[S]) keep() (back func() error, err error) {
 	body, err := f.encode()
 	return func() error { return f.decode(body) }, err
 }
-
-// Canonical rewrites a JSON value so that equal values have equal bytes: names
-// sorted, no white space, strings with the fewest escapes. Number literals stay
-// as they are: 9007199254740993 and 9007199254740992 differ, as do 1 and 1.0.
-func Canonical(v jsontext.Value) (jsontext.Value, error) {
-	c := v.Clone()
-	err := c.Format(jsontext.ReorderRawObjects(true), jsontext.CanonicalizeRawInts(false),
-		jsontext.CanonicalizeRawFloats(false), jsontext.PreserveRawStrings(false), jsontext.SpaceAfterComma(false))
-	if err != nil {
-		return nil, fmt.Errorf("canonical JSON: %w", err)
-	}
-	return c, nil
-}
-
-// CanonicalDigest is the digest of v's canonical JSON.
-func CanonicalDigest(v jsontext.Value) (event.Digest, error) {
-	c, err := Canonical(v)
-	if err != nil {
-		return "", err
-	}
-	return event.DigestOf(c), nil
-}
-
-// noDigest is the Digest of a projection whose state is not content.
-func noDigest[S any](*S) (event.Digest, error) { return "", nil }

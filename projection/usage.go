@@ -1,12 +1,6 @@
 package projection
 
-import (
-	"slices"
-
-	"github.com/oklog/ulid/v2"
-
-	"github.com/convlog/convlog/event"
-)
+import "github.com/convlog/convlog/event"
 
 // UsageState is what a session has spent by itself: on its own events, orphaned
 // ones included.
@@ -72,114 +66,35 @@ func addTo(m map[string]Spend, name string, s Spend) map[string]Spend {
 	return m
 }
 
-// recentAnswers is how many answers a Meter remembers, to know more pieces of
-// them when they come.
-const recentAnswers = 64
-
-// Meter turns events into charges, each answer of a model counted once. It
-// remembers the newest 64 answers; a piece of an older one counts anew.
-type Meter struct {
-	// Agent is who speaks now, Turn the turn under way, and Spent whether it used
-	// any tokens.
-	Agent string    `json:"agent,omitzero"`
-	Turn  ulid.ULID `json:"turn,omitzero"`
-	Spent bool      `json:"spent,omitzero"`
-	// Steps and Effects are under way; Answers are the newest, oldest first.
-	Steps   []openStep   `json:"steps,omitzero"`
-	Effects []openMetric `json:"effects,omitzero"`
-	Answers []answer     `json:"answers,omitzero"`
-
-	effects lookup[openMetric, *openMetric]
+// Spend is what something cost.
+type Spend struct {
+	Cost  event.Cost  `json:"cost,omitzero"`
+	Usage event.Usage `json:"usage,omitzero"`
+	// Responses counts the answers of models, and Unpriced those of them that
+	// used tokens and have no cost.
+	Responses int `json:"responses,omitzero"`
+	Unpriced  int `json:"unpriced,omitzero"`
 }
 
-// Charge is a change of what was spent; the spend of a correction may be
-// negative.
-type Charge struct {
-	Spend
-	Model string
-	Agent string
-	Turn  ulid.ULID
+// IsZero reports whether nothing was spent.
+func (s Spend) IsZero() bool {
+	return s.Cost == 0 && s.Usage.IsZero() && s.Responses == 0 && s.Unpriced == 0
 }
 
-// answer is what was counted for an answer of a model.
-type answer struct {
-	ID string `json:"id"`
-	// Response is the provider's id, if it is known.
-	Response string      `json:"response,omitzero"`
-	Model    string      `json:"model,omitzero"`
-	Agent    string      `json:"agent,omitzero"`
-	Turn     ulid.ULID   `json:"turn,omitzero"`
-	Usage    event.Usage `json:"usage,omitzero"`
-	// Seq is that of its first event, Priced whether any of them has a cost.
-	Seq       int64 `json:"seq"`
-	Priced    bool  `json:"priced,omitzero"`
-	Inherited bool  `json:"inherited,omitzero"`
+// Add is the sum of both.
+func (s Spend) Add(t Spend) Spend {
+	return Spend{Cost: s.Cost.Add(t.Cost), Usage: s.Usage.Add(t.Usage), Responses: s.Responses + t.Responses, Unpriced: s.Unpriced + t.Unpriced}
 }
 
-type openStep struct {
-	TurnID ulid.ULID `json:"turn_id,omitzero"`
-	Step   int       `json:"step"`
-	Seq    int64     `json:"seq"`
-	Model  string    `json:"model,omitzero"`
-}
-
-type openMetric struct {
-	Key   string `json:"key"`
-	Seq   int64  `json:"seq"`
-	Model bool   `json:"model,omitzero"`
-}
-
-func (o *openMetric) keyed() (string, int64) { return o.Key, o.Seq }
-
-// Read takes in an event and tells its charges. What is inherited is told to
-// nobody, but remembered.
-func (m *Meter) Read(e *event.Event, inherited bool, tell func(Charge)) error {
-	r := reading{Meter: m, e: e, inherited: inherited, tell: tell}
-	switch e.Type.Name() {
-	case event.MessageAdded:
-		return r.message()
-	case event.StepStarted:
-		return r.startStep()
-	case event.StepCompleted:
-		return r.completeStep()
-	case event.EffectIntended, event.EffectCompleted:
-		return r.effect()
-	case event.TurnStarted, event.TurnCompleted:
-		return r.turn()
-	case event.SessionStarted, event.SessionUpdated, event.HandoffMade:
-		r.cost("")
-		return r.agent()
-	case event.SessionForked:
-		m.Effects, m.effects = nil, lookup[openMetric, *openMetric]{}
-	}
-	if _, ok := e.Type.ChildState(); ok {
-		return r.child()
-	}
-	r.cost("")
-	return nil
-}
-
-// inherit says that what was read so far is another session's.
-func (m *Meter) inherit() {
-	for i := range m.Answers {
-		m.Answers[i].Inherited = true
-	}
-}
-
-// find is a remembered answer; nil if there is none.
-func (m *Meter) find(is func(a *answer) bool) *answer {
-	for i := len(m.Answers) - 1; i >= 0; i-- {
-		if is(&m.Answers[i]) {
-			return &m.Answers[i]
-		}
-	}
-	return nil
-}
-
-func (m *Meter) remember(a answer) *answer {
-	if n := len(m.Answers) + 1 - recentAnswers; n > 0 {
-		m.Answers = slices.Delete(m.Answers, 0, n)
-	}
-	m.Answers = append(m.Answers, a)
-	return &m.Answers[len(m.Answers)-1]
+// minus is what is left of s without t, a part of it.
+func (s Spend) minus(t Spend) Spend {
+	u, v := s.Usage, t.Usage
+	return Spend{Cost: s.Cost - t.Cost, Responses: s.Responses - t.Responses, Unpriced: s.Unpriced - t.Unpriced,
+		Usage: event.Usage{
+			InputTokens:      u.InputTokens - v.InputTokens,
+			OutputTokens:     u.OutputTokens - v.OutputTokens,
+			CacheReadTokens:  u.CacheReadTokens - v.CacheReadTokens,
+			CacheWriteTokens: u.CacheWriteTokens - v.CacheWriteTokens,
+			ReasoningTokens:  u.ReasoningTokens - v.ReasoningTokens,
+		}}
 }

@@ -3,15 +3,10 @@ package projection
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/convlog/convlog/event"
 	"github.com/convlog/convlog/eventlog"
 )
-
-// tailBuffer is how many bytes of events a scan keeps for the folding that
-// follows it; beyond that they are read again.
-const tailBuffer = 8 << 20
 
 // scan reads a lineage backwards, from a head to the newest usable snapshot of
 // every fold, and notes which events are to be folded on top of them.
@@ -60,26 +55,6 @@ type based struct {
 	ready bool
 	base  int64 // the last seq that the state holds
 	from  SnapshotRef
-}
-
-// lastSnapshot is the newest snapshot on the path, with a body or without, and
-// what came after it and after the newest body of the set.
-type lastSnapshot struct {
-	event    event.Event
-	snapshot event.Snapshot
-	found    bool
-	// digest is the content of the set's newest snapshot.
-	digest event.Digest
-	// events is what the path has after the newest snapshot, seen the bytes of all
-	// events of the path that were read, without snapshots.
-	events int
-	seen   int64
-	// body is the set's newest usable body, bodyBytes its size, and since what of
-	// seen came after it.
-	body      int64
-	bodyBytes int64
-	since     int64
-	oldest    event.Event // of the path, as far as was read
 }
 
 // run scans down from seq head.
@@ -141,29 +116,6 @@ func (s *scan) look(ctx context.Context, e *event.Event) error {
 		s.last.count(e)
 	}
 	return s.settle(ctx, false)
-}
-
-// step takes in an event of the path.
-func (s *scan) step(e *event.Event) {
-	if n := len(s.path); n > 0 && s.path[n-1].From == e.Seq+1 {
-		s.path[n-1].From = e.Seq
-	} else {
-		s.path = append(s.path, event.Stretch{From: e.Seq, To: e.Seq})
-	}
-	s.last.oldest = *e
-}
-
-// keep holds on to the event for the folding, while there are few.
-func (s *scan) keep(e *event.Event) {
-	if s.overflow {
-		return
-	}
-	s.tailBytes += len(e.Line()) + len(e.Data)
-	if s.tailBytes > s.buffer {
-		s.tail, s.overflow = nil, true
-		return
-	}
-	s.tail = append(s.tail, *e)
 }
 
 // snapshot takes in a snapshot event: its body restores the folds that have
@@ -352,105 +304,4 @@ func (s *scan) ready(session bool) bool {
 		}
 	}
 	return true
-}
-
-// count adds an event of the path that is no snapshot.
-func (l *lastSnapshot) count(e *event.Event) {
-	l.seen += eventBytes(e)
-	if l.body == 0 {
-		l.since = l.seen
-	}
-	if !l.found {
-		l.events++
-	}
-}
-
-// snapshotted takes in a snapshot of the path; the newest comes first.
-func (l *lastSnapshot) snapshotted(e *event.Event, snap event.Snapshot, set string) {
-	if !l.found {
-		l.event, l.snapshot, l.found = *e, snap, true
-	}
-	if l.digest == "" && snap.Projection == set {
-		l.digest = snap.StateDigest
-	}
-}
-
-// bodied takes in a usable body of the set.
-func (l *lastSnapshot) bodied(seq, size int64) {
-	if l.body == 0 {
-		l.body, l.bodyBytes, l.since = seq, size, l.seen
-	}
-}
-
-// unbodied takes back a body that proved of no use.
-func (l *lastSnapshot) unbodied(seq int64) {
-	if l.body == seq {
-		l.body, l.bodyBytes, l.since = 0, 0, l.seen
-	}
-}
-
-// eventBytes is what an event weighs: its line, and the data kept elsewhere.
-func eventBytes(e *event.Event) int64 {
-	_, spilled, _ := e.Spilled()
-	return int64(len(e.Line())) + 1 + spilled
-}
-
-// lowest is the seq after which all events are needed that a fold of session
-// scope, or of another, folds. ok is false when there is no such fold.
-func (s *scan) lowest(session bool) (seq int64, ok bool) {
-	for _, f := range s.folds {
-		if (f.scope() == event.SessionScope) == session {
-			if !ok || f.base < seq {
-				seq = f.base
-			}
-			ok = true
-		}
-	}
-	return seq, ok
-}
-
-// passed reports whether seq is on the part of the path that was seen.
-func (s *scan) passed(seq int64) bool {
-	return slices.ContainsFunc(s.path, func(p event.Stretch) bool { return p.From <= seq && seq <= p.To })
-}
-
-// onPath reports whether seq is on the part of the path that was seen. Calls
-// come in ascending order of seq.
-func (s *scan) onPath(seq int64) bool {
-	for n := len(s.path); n > 0; n-- {
-		switch p := s.path[n-1]; {
-		case seq > p.To:
-			s.path = s.path[:n-1]
-		default:
-			return seq >= p.From
-		}
-	}
-	return false
-}
-
-// ranges are the seqs to fold, oldest first, each event once.
-func (s *scan) ranges(head int64) (r []event.Stretch) {
-	add := func(from, to int64) {
-		if from > to {
-			return
-		}
-		if n := len(r); n > 0 && from <= r[n-1].To+1 {
-			r[n-1].To = max(r[n-1].To, to)
-			return
-		}
-		r = append(r, event.Stretch{From: from, To: to})
-	}
-	path, hasPath := s.lowest(false)
-	all, hasAll := s.lowest(true)
-	if !hasAll {
-		all = head
-	}
-	if hasPath {
-		for n := len(s.path); n > 0; n-- {
-			p := s.path[n-1]
-			add(max(p.From, path+1), min(p.To, all))
-		}
-	}
-	add(all+1, head)
-	return r
 }

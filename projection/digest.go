@@ -1,0 +1,101 @@
+package projection
+
+import (
+	"fmt"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/convlog/convlog/event"
+)
+
+// Canonical rewrites a JSON value so that equal values have equal bytes: names
+// sorted, no white space, strings with the fewest escapes. Number literals stay
+// as they are: 9007199254740993 and 9007199254740992 differ, as do 1 and 1.0.
+func Canonical(v jsontext.Value) (jsontext.Value, error) {
+	c := v.Clone()
+	err := c.Format(jsontext.ReorderRawObjects(true), jsontext.CanonicalizeRawInts(false),
+		jsontext.CanonicalizeRawFloats(false), jsontext.PreserveRawStrings(false), jsontext.SpaceAfterComma(false))
+	if err != nil {
+		return nil, fmt.Errorf("canonical JSON: %w", err)
+	}
+	return c, nil
+}
+
+// CanonicalDigest is the digest of v's canonical JSON.
+func CanonicalDigest(v jsontext.Value) (event.Digest, error) {
+	c, err := Canonical(v)
+	if err != nil {
+		return "", err
+	}
+	return event.DigestOf(c), nil
+}
+
+// noDigest is the Digest of a projection whose state is not content.
+func noDigest[S any](*S) (event.Digest, error) { return "", nil }
+
+// Digest identifies the content of the states: that of the one part, or of all
+// parts of path scope, if there are any, whose states are content. Ids, seqs,
+// times and what a rewind does not undo have no part in it.
+func (l *Loaded) Digest() (event.Digest, error) {
+	digests := map[string]event.Digest{}
+	for _, f := range l.content() {
+		d, err := f.digest()
+		if err != nil {
+			return "", fmt.Errorf("digest of %s: %w", f.name(), err)
+		}
+		if len(l.folds) == 1 {
+			return d, nil
+		}
+		if d != "" {
+			digests[f.name()] = d
+		}
+	}
+	b, err := json.Marshal(digests, json.Deterministic(true))
+	if err != nil {
+		return "", err
+	}
+	return CanonicalDigest(b)
+}
+
+// content are the folds of path scope, or all if there are none.
+func (l *Loaded) content() (folds []fold) {
+	for _, f := range l.folds {
+		if f.scope() != event.SessionScope {
+			folds = append(folds, f)
+		}
+	}
+	if len(folds) == 0 {
+		return l.folds
+	}
+	return folds
+}
+
+// chain is a rolling digest over the items of a list: it goes on from where it
+// was when the list grew.
+type chain struct {
+	link   event.Digest
+	length int
+	frozen bool // a freeze is to be chained before the next item
+}
+
+// extend takes in the items that are new.
+func (c *chain) extend(items []item) error {
+	for ; c.length < len(items); c.length++ {
+		it := &items[c.length]
+		if it.kind == freezeItem {
+			c.frozen = true
+			continue
+		}
+		text := append(make([]byte, 0, len(c.link)+len(it.data)+2), c.link...)
+		if c.frozen {
+			text = append(text, byte(freezeItem))
+		}
+		canonical, err := Canonical(it.data)
+		if err != nil {
+			return err
+		}
+		c.link, c.frozen = event.DigestOf(append(append(text, byte(it.kind)), canonical...)), false
+	}
+	return nil
+}
