@@ -88,7 +88,7 @@ func (c *compaction) covers(it *item) bool {
 	}
 	from, to := it.seq, it.seq
 	if !it.event() {
-		from, to = it.stands.From, it.stands.To
+		from, to = it.covers.From, it.covers.To
 	}
 	return c.Covers.From > 0 && c.Covers.From <= from && to <= c.Covers.To
 }
@@ -96,15 +96,15 @@ func (c *compaction) covers(it *item) bool {
 // literals are the entries of c as items; those that refer to events have no
 // payload yet.
 func (c *compaction) literals() (entries []item, err error) {
-	stands := c.Covers
+	covered := c.Covers
 	switch {
 	case c.Replace:
-		stands = event.Covers{From: 1, To: c.seq}
-	case stands == (event.Covers{}):
-		stands = event.Covers{From: c.seq, To: c.seq}
+		covered = event.Covers{From: 1, To: c.seq}
+	case covered == (event.Covers{}):
+		covered = event.Covers{From: c.seq, To: c.seq}
 	}
 	literal := func(kind itemKind, data jsontext.Value) {
-		entries = append(entries, item{kind: kind, seq: c.seq, data: data, stands: stands})
+		entries = append(entries, item{kind: kind, seq: c.seq, data: data, covers: covered})
 	}
 	if c.redacted {
 		literal(literalItem.redacted(), jsontext.Value(`{"role":"user"}`))

@@ -70,7 +70,7 @@ func (h *HistoryState) lastUsage() (event.Usage, error) {
 		if it.seq <= h.since {
 			break
 		}
-		if it.kind.plain() != saidItem {
+		if it.kind.plain() != messageItem {
 			continue
 		}
 		if u, err := usageOf(it.data); err != nil || !u.IsZero() {
@@ -129,7 +129,7 @@ func (h *HistoryState) turnStart(n int) (start int64, err error) {
 		return h.items[len(h.items)-1].seq + 1, nil
 	}
 	for _, it := range slices.Backward(h.items) {
-		if it.kind.plain() != saidItem {
+		if it.kind.plain() != messageItem {
 			continue
 		}
 		o, err := it.outline()

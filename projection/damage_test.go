@@ -235,8 +235,8 @@ func TestBodiesOfACopyAreNotUsed(t *testing.T) {
 		}
 		got, err = projection.Load(garden.Bg, g.Log, "c", garden.PathTrace)
 		g.Allow(err)
-		if got.Explain.Events != 1 || len(got.Explain.Passed) != 0 {
-			t.Errorf("read %d events, passed over %v", got.Explain.Events, got.Explain.Passed)
+		if got.Explain.Events != 1 || len(got.Explain.Skipped) != 0 {
+			t.Errorf("read %d events, passed over %v", got.Explain.Events, got.Explain.Skipped)
 		}
 	})
 }
@@ -310,8 +310,8 @@ func TestManyPartsMakeASmallEvent(t *testing.T) {
 		}
 		l, err := projection.LoadSet(garden.Bg, g.Log, "s", set)
 		g.Allow(err)
-		if l.Explain.Events != 1 || len(l.Explain.Passed) != 0 {
-			t.Errorf("read %d events, passed over %v", l.Explain.Events, l.Explain.Passed)
+		if l.Explain.Events != 1 || len(l.Explain.Skipped) != 0 {
+			t.Errorf("read %d events, passed over %v", l.Explain.Events, l.Explain.Skipped)
 		}
 		want, err := json.Marshal(garden.Trace{Seen: g.Expected(20, g.Lineage("s")).Path})
 		g.Allow(err)

@@ -9,9 +9,9 @@ import (
 	"github.com/convlog/convlog/event"
 )
 
-// Canonical rewrites a JSON value so that equal values have equal bytes: names
-// sorted, no white space, strings with the fewest escapes. Number literals stay
-// as they are: 9007199254740993 and 9007199254740992 differ, as do 1 and 1.0.
+// Canonical rewrites a JSON value so that equal values have equal bytes: it sorts
+// members, removes white space and writes strings with the fewest escapes. Number
+// literals stay: 9007199254740993 and 9007199254740992 differ, and so do 1 and 1.0.
 func Canonical(v jsontext.Value) (jsontext.Value, error) {
 	c := v.Clone()
 	err := c.Format(jsontext.ReorderRawObjects(true), jsontext.CanonicalizeRawInts(false),
@@ -22,7 +22,7 @@ func Canonical(v jsontext.Value) (jsontext.Value, error) {
 	return c, nil
 }
 
-// CanonicalDigest is the digest of v's canonical JSON.
+// CanonicalDigest returns the digest of v's canonical JSON.
 func CanonicalDigest(v jsontext.Value) (event.Digest, error) {
 	c, err := Canonical(v)
 	if err != nil {
@@ -34,9 +34,10 @@ func CanonicalDigest(v jsontext.Value) (event.Digest, error) {
 // noDigest is the Digest of a projection whose state is not content.
 func noDigest[S any](*S) (event.Digest, error) { return "", nil }
 
-// Digest identifies the content of the states: that of the one part, or of all
-// parts of path scope, if there are any, whose states are content. Ids, seqs,
-// times and what a rewind does not undo have no part in it.
+// Digest identifies the content of the states. Of a set of one part it is the digest
+// of the part. Of other sets it covers the parts of path scope, or all parts if no
+// part has path scope. Ids, seqs and times do not change it, nor do events of session
+// scope.
 func (l *Loaded) Digest() (event.Digest, error) {
 	digests := map[string]event.Digest{}
 	for _, f := range l.content() {
@@ -58,7 +59,7 @@ func (l *Loaded) Digest() (event.Digest, error) {
 	return CanonicalDigest(b)
 }
 
-// content are the folds of path scope, or all if there are none.
+// content returns the folds of path scope, or all folds if none has path scope.
 func (l *Loaded) content() (folds []fold) {
 	for _, f := range l.folds {
 		if f.scope() != event.SessionScope {
@@ -71,15 +72,15 @@ func (l *Loaded) content() (folds []fold) {
 	return folds
 }
 
-// chain is a rolling digest over the items of a list: it goes on from where it
-// was when the list grew.
+// chain is a rolling digest over a list of items. When the list grows, extend adds
+// the new items only.
 type chain struct {
 	link   event.Digest
 	length int
-	frozen bool // a freeze is to be chained before the next item
+	frozen bool // the next item gets a freeze before it
 }
 
-// extend takes in the items that are new.
+// extend adds the items after the first c.length.
 func (c *chain) extend(items []item) error {
 	for ; c.length < len(items); c.length++ {
 		it := &items[c.length]

@@ -224,7 +224,7 @@ func erasedBodies(g *garden.Garden, name string) (seqs []int64) {
 
 // passed are the seqs of the snapshots that were passed over for a reason.
 func passed(x projection.Explain, why error) (seqs []int64) {
-	for _, p := range x.Passed {
+	for _, p := range x.Skipped {
 		if errors.Is(p.Err, why) {
 			seqs = append(seqs, p.Seq)
 		}

@@ -135,11 +135,11 @@ func TestAbsorbTakesTheNextEventOnly(t *testing.T) {
 		for what, e := range map[string]event.Event{
 			"a gap": g.Lineage("s")[3], "a repeat": g.Lineage("s")[1], "another session": g.Lineage("other")[2],
 		} {
-			if err := live.Absorb(garden.Bg, e); !errors.Is(err, projection.ErrNotNext) || live.Head.Seq != 2 {
+			if err := live.Fold(garden.Bg, e); !errors.Is(err, projection.ErrNotNext) || live.Head.Seq != 2 {
 				t.Errorf("%s: %v, head %d", what, err, live.Head.Seq)
 			}
 		}
-		g.Allow(live.Absorb(garden.Bg, g.Lineage("s")[2:]...))
+		g.Allow(live.Fold(garden.Bg, g.Lineage("s")[2:]...))
 		want, _ := g.Load("s", projection.Options{})
 		garden.Same(t, "states", want, garden.ViewOf(&live.Loaded))
 	})
@@ -189,7 +189,7 @@ func TestALiveGoesOnAfterAnError(t *testing.T) {
 		bulk(g, "s", 1)
 		ctx, cancel := context.WithCancel(garden.Bg)
 		cancel()
-		if err := live.Absorb(ctx, moved); !errors.Is(err, context.Canceled) || live.Head.Seq != 3 {
+		if err := live.Fold(ctx, moved); !errors.Is(err, context.Canceled) || live.Head.Seq != 3 {
 			t.Fatalf("%v, head %d", err, live.Head.Seq)
 		}
 		g.Allow(live.Follow(garden.Bg))

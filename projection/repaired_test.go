@@ -47,14 +47,14 @@ func TestASnapshotFromBeforeALossIsPassedOver(t *testing.T) {
 		session, _ := projection.State(got, garden.SessionTrace)
 		garden.Same(t, "path of "+name, state.Path, path.Seen)
 		garden.Same(t, "session of "+name, state.Session, session.Seen)
-		garden.Same(t, "passed over in "+name, []int64{5}, dedupe(passed(got.Explain, projection.ErrOtherPast)))
+		garden.Same(t, "passed over in "+name, []int64{5}, dedupe(passed(got.Explain, projection.ErrOtherEvents)))
 		if from := got.Explain.Parts[0].From.Seq; from != 2 {
 			t.Errorf("%s begins from %d", name, from)
 		}
 		g.Snapshot(name, garden.Traces[3], true)
 		got, err = projection.LoadSet(garden.Bg, log, name, garden.Traces[3])
 		g.Allow(err)
-		if x := got.Explain; x.Parts[0].From.Seq != head+1 || x.Events != 1 || len(x.Passed) != 0 {
+		if x := got.Explain; x.Parts[0].From.Seq != head+1 || x.Events != 1 || len(x.Skipped) != 0 {
 			t.Errorf("%s: after a new snapshot: %+v", name, x)
 		}
 	}
@@ -79,7 +79,7 @@ func TestASnapshotOfAnotherPastIsPassedOver(t *testing.T) {
 				g.Allow(err)
 				path, _ := projection.State(got, garden.PathTrace)
 				garden.Same(t, "path", g.Expected(g.Head("s").Seq, g.Lineage("s")).Path, path.Seen)
-				garden.Same(t, "passed over", []int64{seq}, dedupe(passed(got.Explain, projection.ErrOtherPast)))
+				garden.Same(t, "passed over", []int64{seq}, dedupe(passed(got.Explain, projection.ErrOtherEvents)))
 				if from := got.Explain.Parts[0].From; from.ID != first.SnapshotID {
 					t.Errorf("begins from %+v", from)
 				}

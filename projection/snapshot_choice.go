@@ -8,163 +8,169 @@ import (
 	"github.com/convlog/convlog/eventlog"
 )
 
-// scan reads a lineage backwards, from a head to the newest usable snapshot of
-// every fold, and notes which events are to be folded on top of them.
+// snapshotChoice chooses the snapshots that a load starts from. It reads the lineage
+// backwards from the head and stops when each fold has its snapshot:
 //
-// The folds of path scope need a snapshot on the active path and the path's
-// events behind it; those of session scope the newest snapshot anywhere, and
-// all events behind it by seq.
-type scan struct {
+//   - A fold of path scope starts from the newest usable snapshot on the active path.
+//   - A fold of session scope starts from the newest usable snapshot of the lineage;
+//     the snapshot may be on an orphaned branch.
+//   - A fold without a usable snapshot starts empty. The choice then reads back to
+//     event 1.
+//
+// A snapshot is usable if tryRestore accepts it: its body is intact, it has the
+// version of the fold, and the events that it covers are still the stored events. A
+// fold of path scope also needs the last covered event on the active path; confirm
+// checks this when the walk along the path arrives there. An unusable snapshot is
+// skipped, with its reason in Explain.Skipped, and the next older one is tried.
+//
+// The events between the snapshots and the head are the tail. The load folds them
+// after the choice; see snapshot_tail.go.
+type snapshotChoice struct {
 	log     *eventlog.Log
 	session string
 	set     string // the name of the set's own snapshots
-	whole   bool   // go on until the newest snapshot of the path is known
-	buffer  int    // bytes of tail to keep
+	newest  bool   // read until the newest snapshot of the path is known
 
-	folds []*based
+	folds []*loadFold
 	last  lastSnapshot
-	// path are the stretches of the active path that were seen, newest first.
-	path []event.Stretch
-	walk event.Walk // along the path, newest first
-	// at is the seq of the next event to look at.
-	at int64
-	// waiting are the snapshots of the path that were not looked into, since a
-	// fold had one whose path was not known yet.
-	waiting []int64
+	tail  tail
+	walk  event.Walk // along the active path, newest first
+	next  int64      // the seq of the next event to read
+	// deferred are the snapshots of the path that were read while a fold had an
+	// unconfirmed snapshot, newest first.
+	deferred []int64
 
-	tail      []event.Event // newest first, unless there were too many
-	tailBytes int
-	overflow  bool
-
-	explain *Explain
-	noted   map[passedFor]bool
+	explain  *Explain
+	reported map[skipReason]bool
 }
 
-// passedFor is a snapshot and what is wrong with it.
-type passedFor struct {
-	seq int64
-	why string
-}
-
-// based is a fold and the snapshot it begins from.
-type based struct {
+// loadFold is a fold and the snapshot that its state starts from.
+type loadFold struct {
 	fold
-	// found says that a snapshot was restored; it counts once the scan has
-	// reached what it covers.
-	found bool
-	ready bool
-	base  int64 // the last seq that the state holds
-	from  SnapshotRef
+	// restored reports that the state is the state of snapshot from. confirmed
+	// reports that the snapshot may stay: the walk arrived at event covers.
+	restored, confirmed bool
+	covers              int64 // the last event in the state
+	from                SnapshotRef
 }
 
-// run scans down from seq head.
-func (s *scan) run(ctx context.Context, head int64) error {
-	s.walk.Next, s.at = head, head
-	for s.at > 0 && !s.done() {
+// skipReason is a snapshot and the reason why it is skipped.
+type skipReason struct {
+	seq  int64
+	text string
+}
+
+// run chooses the snapshots for a state as of seq head.
+func (s *snapshotChoice) run(ctx context.Context, head int64) error {
+	s.walk.Next, s.next = head, head
+	for s.next > 0 && !s.done() {
 		if s.sessionDone() {
-			s.at = s.walk.Next // what lies between was orphaned
+			s.next = s.walk.Next // jump over orphaned events: only the path is needed now
 		}
-		if err := s.stretch(ctx); err != nil {
+		if err := s.readBack(ctx); err != nil {
 			return err
 		}
 	}
-	return s.settle(ctx, true)
+	return s.confirm(ctx, true)
 }
 
-// stretch reads on from s.at until everything is found, or the path turns away
-// from events that nobody needs.
-func (s *scan) stretch(ctx context.Context) error {
-	none := true
-	for e, err := range s.log.Read(ctx, s.session, eventlog.Between(0, s.at).Backward()) {
+// readBack visits events from s.next backwards. It returns when the choice is done,
+// or where the path jumps over events that no fold needs.
+func (s *snapshotChoice) readBack(ctx context.Context) error {
+	empty := true
+	for e, err := range s.log.Read(ctx, s.session, eventlog.Between(0, s.next).Backward()) {
 		if err != nil {
 			return err
 		}
-		none = false
-		if err := s.look(ctx, &e); err != nil {
+		empty = false
+		if err := s.visit(ctx, &e); err != nil {
 			return err
 		}
-		if s.done() || s.sessionDone() && s.walk.Next < s.at {
+		if s.done() || s.sessionDone() && s.walk.Next < s.next {
 			return nil
 		}
 	}
-	if none {
-		return fmt.Errorf("read event %d of session %q: %w", s.at, s.session, eventlog.ErrEventNotFound)
+	if empty {
+		return fmt.Errorf("read event %d of session %q: %w", s.next, s.session, eventlog.ErrEventNotFound)
 	}
 	return nil
 }
 
-// look takes in the event at s.at.
-func (s *scan) look(ctx context.Context, e *event.Event) error {
-	if e.Seq != s.at {
-		return &eventlog.CorruptError{Session: s.session, Offset: -1, Seq: s.at, Cause: fmt.Errorf("event %d is in its place", e.Seq)}
+// visit adds event s.next to the tail and, if it is a snapshot, tries to start the
+// folds from it.
+func (s *snapshotChoice) visit(ctx context.Context, e *event.Event) error {
+	if e.Seq != s.next {
+		return &eventlog.CorruptError{Session: s.session, Offset: -1, Seq: s.next, Cause: fmt.Errorf("event %d is in its place", e.Seq)}
 	}
 	s.explain.read(e)
-	s.keep(e)
+	s.tail.add(e)
 	onPath, err := s.walk.Step(e)
 	if err != nil {
 		return err
 	}
 	if onPath {
-		s.step(e)
+		s.tail.addToPath(e.Seq)
+		s.last.oldest = *e
 	}
-	s.at = e.Seq - 1
+	s.next = e.Seq - 1
 	if e.Type.Name() == event.ProjectionSnapshotted {
-		if err := s.snapshot(ctx, e, onPath); err != nil {
+		if err := s.visitSnapshot(ctx, e, onPath); err != nil {
 			return err
 		}
 	} else if onPath {
-		s.last.count(e)
+		s.last.addEvent(e)
 	}
-	return s.settle(ctx, false)
+	return s.confirm(ctx, false)
 }
 
-// snapshot takes in a snapshot event: its body restores the folds that have
-// none yet.
-func (s *scan) snapshot(ctx context.Context, e *event.Event, onPath bool) error {
+// visitSnapshot tries a snapshot if a fold still needs one.
+func (s *snapshotChoice) visitSnapshot(ctx context.Context, e *event.Event, onPath bool) error {
 	snap, err := snapshotOf(e)
 	if err != nil {
-		return s.passOver(e, snap, fmt.Errorf("%w: %w", ErrUnreadableBody, err))
+		return s.skip(e, snap, fmt.Errorf("%w: %w", ErrUnreadableBody, err))
 	}
 	if onPath {
-		s.last.snapshotted(e, snap, s.set)
+		s.last.addSnapshot(e, snap, s.set)
 	}
-	if onPath && s.waits() {
-		s.waiting = append(s.waiting, e.Seq)
+	if onPath && s.unconfirmed() {
+		s.deferred = append(s.deferred, e.Seq)
 	}
-	if !s.wants(onPath) {
+	if !s.needs(onPath) {
 		return nil
 	}
-	return s.offer(ctx, e, snap, onPath)
+	return s.tryRestore(ctx, e, snap, onPath)
 }
 
-// offer restores the folds that have no snapshot yet from this one.
-func (s *scan) offer(ctx context.Context, e *event.Event, snap event.Snapshot, onPath bool) error {
+// tryRestore starts the folds that need a snapshot from this one, or skips it with a
+// reason. A snapshot without a body (a mark) is ignored.
+func (s *snapshotChoice) tryRestore(ctx context.Context, e *event.Event, snap event.Snapshot, onPath bool) error {
 	if e.Redacted() && snap.BodyDigest != "" {
-		return s.passOver(e, snap, ErrRedactedBody)
+		return s.skip(e, snap, ErrRedactedBody)
 	}
 	if snap.IsMark() {
 		return nil
 	}
-	body, err := s.open(ctx, e, &snap)
+	body, err := s.usableBody(ctx, e, &snap)
 	if err != nil {
-		return s.passOver(e, snap, err)
+		return s.skip(e, snap, err)
 	}
-	usable, err := s.restore(ctx, e, snap, body, onPath)
-	if err == nil && usable && onPath && snap.Projection == s.set {
-		s.last.bodied(e.Seq, body.size())
+	complete, err := s.restore(ctx, e, snap, body, onPath)
+	if err == nil && complete && onPath && snap.Projection == s.set {
+		s.last.addBody(e.Seq, body.size())
 	}
 	return err
 }
 
-// open reads the body of a snapshot that may be used.
-func (s *scan) open(ctx context.Context, e *event.Event, snap *event.Snapshot) (body, error) {
+// usableBody reads the body of a snapshot. The error is the reason to skip the
+// snapshot, or a failed read.
+func (s *snapshotChoice) usableBody(ctx context.Context, e *event.Event, snap *event.Snapshot) (body, error) {
 	if snap.Seq < 0 || snap.Seq >= e.Seq {
 		return nil, fmt.Errorf("%w: event %d covers %d", ErrOffPath, e.Seq, snap.Seq)
 	}
 	if e.Copied() {
 		return nil, ErrCopiedBody
 	}
-	if err := checkPast(ctx, s.log, s.session, e, snap, s.explain); err != nil {
+	if err := checkCovered(ctx, s.log, s.session, e, snap, s.explain); err != nil {
 		return nil, err
 	}
 	b, read, err := readBody(ctx, s.log, snap)
@@ -172,57 +178,40 @@ func (s *scan) open(ctx context.Context, e *event.Event, snap *event.Snapshot) (
 	return b, err
 }
 
-// restore gives the body's parts to the folds that need them. usable is false
-// when one of them cannot be used, or a fold of path scope has none.
-func (s *scan) restore(ctx context.Context, e *event.Event, snap event.Snapshot, b body, onPath bool) (usable bool, err error) {
+// restore sets the states of the folds that need a snapshot. complete is true if the
+// body has a usable part for each fold of path scope, and no part fails.
+func (s *snapshotChoice) restore(ctx context.Context, e *event.Event, snap event.Snapshot, b body, onPath bool) (complete bool, err error) {
 	ref := SnapshotRef{Seq: e.Seq, ID: snap.SnapshotID, Projection: snap.Projection, Covers: snap.Seq}
-	usable = serves(b, s.folds)
+	complete = hasPathParts(b, s.folds)
 	for _, f := range s.folds {
-		if f.found || f.scope() != event.SessionScope && !onPath {
+		if f.restored || f.scope() != event.SessionScope && !onPath {
 			continue
 		}
 		ok, read, err := b.restore(ctx, s.log, f)
 		s.explain.BodyBytes += read
 		if err != nil {
-			usable = false
-			if err := s.passOver(e, snap, err); err != nil {
+			complete = false
+			if err := s.skip(e, snap, err); err != nil {
 				return false, err
 			}
 			continue
 		}
 		if ok {
-			f.found, f.base, f.from = true, snap.Seq, ref
+			f.restored, f.covers, f.from = true, snap.Seq, ref
 		}
 	}
-	return usable, nil
+	return complete, nil
 }
 
-// passOver notes a snapshot that cannot be used; other errors are returned.
-func (s *scan) passOver(e *event.Event, snap event.Snapshot, err error) error {
-	if !passes(err) {
-		return fmt.Errorf("snapshot %d of session %q: %w", e.Seq, s.session, err)
-	}
-	s.pass(PassedOver{Seq: e.Seq, ID: snap.SnapshotID, Projection: snap.Projection, Err: err})
-	return nil
-}
-
-// pass notes a snapshot once for each thing that is wrong with it.
-func (s *scan) pass(p PassedOver) {
-	what := passedFor{p.Seq, p.Err.Error()}
-	if !s.noted[what] {
-		s.noted[what] = true
-		s.explain.Passed = append(s.explain.Passed, p)
-	}
-}
-
-// settle decides on restored states once the scan has come to what they cover.
-func (s *scan) settle(ctx context.Context, end bool) error {
+// confirm keeps the snapshots whose last covered event the walk has reached, and
+// replaces those that cover another path. end is true after the last event.
+func (s *snapshotChoice) confirm(ctx context.Context, end bool) error {
 	for _, f := range s.folds {
-		for f.found && !f.ready && s.reached(f, end) {
-			if f.ready = f.scope() == event.SessionScope || s.walk.Next == f.base || s.passed(f.base); f.ready {
+		for f.restored && !f.confirmed && s.reached(f, end) {
+			if f.confirmed = f.scope() == event.SessionScope || s.walk.Next == f.covers || s.tail.hasOnPath(f.covers); f.confirmed {
 				break
 			}
-			if err := s.another(ctx, f); err != nil {
+			if err := s.replace(ctx, f); err != nil {
 				return err
 			}
 		}
@@ -230,24 +219,25 @@ func (s *scan) settle(ctx context.Context, end bool) error {
 	return nil
 }
 
-// reached reports whether the scan has come to what f's snapshot covers.
-func (s *scan) reached(f *based, end bool) bool {
+// reached reports whether the choice has read back to the event that f's snapshot
+// covers.
+func (s *snapshotChoice) reached(f *loadFold, end bool) bool {
 	if f.scope() == event.SessionScope {
-		return end || s.at <= f.base
+		return end || s.next <= f.covers
 	}
-	return s.walk.Next <= f.base
+	return s.walk.Next <= f.covers
 }
 
-// another gives up f's snapshot, which covers another path than the one it
-// stands on, and looks for one among those that were seen since.
-func (s *scan) another(ctx context.Context, f *based) error {
-	off := f.from
-	s.pass(PassedOver{Seq: off.Seq, ID: off.ID, Projection: off.Projection, Err: ErrOffPath})
-	s.last.unbodied(off.Seq)
+// replace skips f's snapshot, because it covers another path, and tries the deferred
+// snapshots that are older.
+func (s *snapshotChoice) replace(ctx context.Context, f *loadFold) error {
+	old := f.from
+	s.report(SkippedSnapshot{Seq: old.Seq, ID: old.ID, Projection: old.Projection, Err: ErrOffPath})
+	s.last.dropBody(old.Seq)
 	f.reset()
-	f.found, f.base, f.from = false, 0, SnapshotRef{}
-	for _, seq := range s.waiting {
-		if seq >= off.Seq || f.found {
+	f.restored, f.covers, f.from = false, 0, SnapshotRef{}
+	for _, seq := range s.deferred {
+		if seq >= old.Seq || f.restored {
 			continue
 		}
 		e, err := s.log.Event(ctx, s.session, seq)
@@ -257,7 +247,7 @@ func (s *scan) another(ctx context.Context, f *based) error {
 		s.explain.read(&e)
 		snap, err := snapshotOf(&e)
 		if err == nil {
-			err = s.offer(ctx, &e, snap, true)
+			err = s.tryRestore(ctx, &e, snap, true)
 		}
 		if err != nil {
 			return err
@@ -266,40 +256,59 @@ func (s *scan) another(ctx context.Context, f *based) error {
 	return nil
 }
 
-// waits reports whether a fold of path scope has a snapshot whose path is not
-// known yet.
-func (s *scan) waits() bool {
+// skip reports a snapshot that cannot be used. It returns an error that is no reason
+// to skip a snapshot, for example a failed read.
+func (s *snapshotChoice) skip(e *event.Event, snap event.Snapshot, err error) error {
+	if !skippable(err) {
+		return fmt.Errorf("snapshot %d of session %q: %w", e.Seq, s.session, err)
+	}
+	s.report(SkippedSnapshot{Seq: e.Seq, ID: snap.SnapshotID, Projection: snap.Projection, Err: err})
+	return nil
+}
+
+// report adds a skipped snapshot to the explanation, once for each reason.
+func (s *snapshotChoice) report(p SkippedSnapshot) {
+	reason := skipReason{p.Seq, p.Err.Error()}
+	if !s.reported[reason] {
+		s.reported[reason] = true
+		s.explain.Skipped = append(s.explain.Skipped, p)
+	}
+}
+
+// unconfirmed reports whether a fold of path scope has a snapshot that is not
+// confirmed yet.
+func (s *snapshotChoice) unconfirmed() bool {
 	for _, f := range s.folds {
-		if f.found && !f.ready && f.scope() != event.SessionScope {
+		if f.restored && !f.confirmed && f.scope() != event.SessionScope {
 			return true
 		}
 	}
 	return false
 }
 
-// wants reports whether a fold still looks for a snapshot such as this one.
-func (s *scan) wants(onPath bool) bool {
+// needs reports whether a fold needs a snapshot from the path, or from a branch.
+func (s *snapshotChoice) needs(onPath bool) bool {
 	for _, f := range s.folds {
-		if !f.found && (onPath || f.scope() == event.SessionScope) {
+		if !f.restored && (onPath || f.scope() == event.SessionScope) {
 			return true
 		}
 	}
 	return false
 }
 
-func (s *scan) done() bool { return s.pathDone() && s.sessionDone() }
+func (s *snapshotChoice) done() bool { return s.pathDone() && s.sessionDone() }
 
-func (s *scan) pathDone() bool {
-	return s.walk.Next == 0 || s.ready(false) && (s.last.found || !s.whole)
+func (s *snapshotChoice) pathDone() bool {
+	return s.walk.Next == 0 || s.confirmed(false) && (s.last.found || !s.newest)
 }
 
-func (s *scan) sessionDone() bool { return s.ready(true) }
+func (s *snapshotChoice) sessionDone() bool { return s.confirmed(true) }
 
-// ready reports whether all folds of session scope, or all others, have their
-// snapshot.
-func (s *scan) ready(session bool) bool {
+// confirmed reports whether all folds of session scope, or of path scope, have a
+// confirmed snapshot.
+func (s *snapshotChoice) confirmed(session bool) bool {
 	for _, f := range s.folds {
-		if !f.ready && (f.scope() == event.SessionScope) == session {
+		if !f.confirmed && (f.scope() == event.SessionScope) == session {
 			return false
 		}
 	}

@@ -43,12 +43,12 @@ type SkippedStates struct {
 	Redacted, Copied int64
 	// OtherPast are of other events than stand before them now, as after a repair,
 	// or do not say of which; Unfolded cover events that cannot be folded.
-	OtherPast, Unfolded int64
+	OtherEvents, Unfolded int64
 }
 
 // Total is the sum of them all.
 func (s SkippedStates) Total() int64 {
-	return s.Unknown + s.OtherVersion + s.Redacted + s.Copied + s.OtherPast + s.Unfolded
+	return s.Unknown + s.OtherVersion + s.Redacted + s.Copied + s.OtherEvents + s.Unfolded
 }
 
 // SnapshotFinding is a snapshot that a replay contradicts, or of which nobody can
@@ -247,9 +247,9 @@ func (v *snapshotVerifier) snapshot(ctx context.Context, e *event.Event) error {
 	if snap.Seq < 0 || snap.Seq >= e.Seq {
 		return v.find(&s, "", ErrOffPath)
 	}
-	switch err := checkPast(ctx, v.log, v.session, e, &snap, &Explain{}); {
-	case errors.Is(err, ErrOtherPast):
-		v.report.Skipped.OtherPast++
+	switch err := checkCovered(ctx, v.log, v.session, e, &snap, &Explain{}); {
+	case errors.Is(err, ErrOtherEvents):
+		v.report.Skipped.OtherEvents++
 		return nil
 	case err != nil:
 		return err
@@ -333,10 +333,10 @@ func (v *snapshotVerifier) unread(s *suspect, snap *event.Snapshot, err error) e
 	set, known := v.sets[snap.Projection]
 	switch {
 	case errors.Is(err, ErrBadDigest) || errors.Is(err, eventlog.ErrBlobNotFound):
-	case passes(err) && !known:
+	case skippable(err) && !known:
 		v.report.Skipped.Unknown++
 		return nil
-	case passes(err) && set.version() != snap.Version:
+	case skippable(err) && set.version() != snap.Version:
 		v.report.Skipped.OtherVersion++
 		return nil
 	}
@@ -345,7 +345,7 @@ func (v *snapshotVerifier) unread(s *suspect, snap *event.Snapshot, err error) e
 
 // find reports a snapshot; an error that says nothing of it is returned.
 func (v *snapshotVerifier) find(s *suspect, part string, err error) error {
-	if !passes(err) && !errors.Is(err, ErrOtherState) && !errors.Is(err, ErrOtherDigest) {
+	if !skippable(err) && !errors.Is(err, ErrOtherState) && !errors.Is(err, ErrOtherDigest) {
 		return err
 	}
 	v.report.Findings = append(v.report.Findings, SnapshotFinding{Session: v.session, Snapshot: s.ref, Part: part, Mark: s.mark, Err: err})

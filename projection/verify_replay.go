@@ -83,7 +83,7 @@ func (v *snapshotVerifier) keep(seq int64) {
 		if s.failed || s.scope() == event.SessionScope {
 			continue
 		}
-		if to, err := s.keep(); err == nil {
+		if to, err := s.save(); err == nil {
 			back[i] = to
 		}
 	}

@@ -205,10 +205,10 @@ func TestDigestsOfSnapshotsAreCompared(t *testing.T) {
 // What keeps a body from being read is found, or is said to be skipped.
 func TestUnusableSnapshotsAreFoundOrSkipped(t *testing.T) {
 	skipped := map[string]projection.SkippedStates{
-		"of another past":                {OtherPast: 1},
-		"of an unknown past":             {OtherPast: 1},
-		"of another past further back":   {OtherPast: 1},
-		"of nothing, and says of what":   {OtherPast: 1},
+		"of another past":                {OtherEvents: 1},
+		"of an unknown past":             {OtherEvents: 1},
+		"of another past further back":   {OtherEvents: 1},
+		"of nothing, and says of what":   {OtherEvents: 1},
 		"redacted":                       {Redacted: 1},
 		"of another version":             {OtherVersion: 2},
 		"many parts, whose body is gone": {Unknown: 100},
@@ -337,7 +337,7 @@ func TestSnapshotsOfAnotherPastAreSkipped(t *testing.T) {
 		claim(g, "o", 4, nil, mark, other)
 		bad = claim(g, "o", 1, aboutTally)
 		report = found(g, "o", lie{bad, "test:tally", projection.ErrOtherState})
-		garden.Same(t, "skipped", projection.SkippedStates{OtherPast: 3}, report.Skipped)
+		garden.Same(t, "skipped", projection.SkippedStates{OtherEvents: 3}, report.Skipped)
 	})
 }
 

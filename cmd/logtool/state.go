@@ -152,7 +152,7 @@ func newExplained(x *projection.Explain, branches *projection.BranchList) explai
 		out.Parts = append(out.Parts, partJSON{Projection: part.Projection, Version: part.Version, Snapshot: part.From.Seq,
 			ID: part.From.ID, Of: part.From.Projection, Covers: part.From.Covers, Folded: part.Folded})
 	}
-	for _, passed := range x.Passed {
+	for _, passed := range x.Skipped {
 		out.Passed = append(out.Passed, passedJSON{passed.Seq, passed.ID, passed.Projection, passed.Err.Error()})
 	}
 	out.Branch.Tip = branches.Tip
